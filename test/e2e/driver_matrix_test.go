@@ -55,14 +55,21 @@ func (m *matrix) String() string {
 	return fmt.Sprintf("%s: runs %d, differences %d, fail without us: %s", m.name, m.runs, m.different, strings.Join(slices.Compact(m.failing), ", "))
 }
 
-// withoutFailed leaves out the checks that fail bare.
-func withoutFailed(bare, here []byte) (want, got []byte) {
+// withoutFailed leaves out the checks that fail bare, and where images are used again.
+func (m *matrix) withoutFailed(bare, here []byte) (want, got []byte) {
 	if !bytes.Contains(bare, []byte(" FAILED")) {
 		return bare, here
 	}
 	a, b := strings.Split(string(bare), "\n"), strings.Split(string(here), "\n")
 	for i := range a {
-		if i < len(b) && strings.Contains(a[i], " FAILED") {
+		if i >= len(b) {
+			break
+		}
+		reuse := m.reuse != "" && strings.HasPrefix(b[i], m.reuse+" FAILED")
+		if reuse {
+			m.failing = append(m.failing, m.reuse+" (also if a program uses images again)")
+		}
+		if reuse || strings.Contains(a[i], " FAILED") {
 			a[i], b[i] = "", ""
 		}
 	}
@@ -90,7 +97,7 @@ func (m *matrix) compare(t *testing.T, p driven, ways []served) {
 	for _, way := range ways {
 		here, _ := way.run(t, c)
 		m.runs++
-		want, got := withoutFailed(bare.stdout, here.stdout)
+		want, got := m.withoutFailed(bare.stdout, here.stdout)
 		difference := differingLines(want, got, 5)
 		same := difference == "" && (checks > 0 || here.sameEnd(bare))
 		if !same && strings.HasPrefix(p.name, "soak") && unsteady(t, c, bare) {

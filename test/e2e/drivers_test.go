@@ -19,6 +19,7 @@ type driver struct {
 	libraries []string // one for each platform
 	env       []string
 	fails     map[string]string // programs that fail without us, and how; single seeds and checks may do so unlisted
+	reuse     string            // a check that fails at times where images are used again, by a program itself or from the pool
 	soak      []string          // options of soak
 	oneThread bool              // it crashes with more
 	whole     bool              // it gets no slabs: it aligns to 4096 bytes, or has less than 256 MiB
@@ -44,6 +45,8 @@ var (
 	rusticl = driver{
 		name: "rusticl", libraries: []string{"libRusticlOpenCL.so.1"}, env: []string{"RUSTICL_ENABLE=llvmpipe"},
 		fails: map[string]string{"queries": "aborts", "queries-buffers": "refuses to unmap a second mapping"},
+		// What one queue has painted may come after what another paints once clFinish has returned for both.
+		reuse: "images_of_two_queues",
 	}
 	clover = driver{ // OpenCL 1.1
 		name: "clover", libraries: []string{"libMesaOpenCL.so.1"}, env: []string{"LP_CL=1"}, whole: true,
@@ -57,7 +60,8 @@ var (
 		},
 	}
 	twoPlatforms = driver{
-		name: "two platforms", libraries: append(rusticl.libraries[:1:1], pocl.libraries...), env: rusticl.env, fails: rusticl.fails,
+		name: "two platforms", libraries: append(rusticl.libraries[:1:1], pocl.libraries...), env: rusticl.env,
+		fails: rusticl.fails, reuse: rusticl.reuse,
 	}
 )
 
