@@ -5,6 +5,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,7 +20,7 @@ const (
 )
 
 // row matches the start of a line of a list: a word, and blanks up to its explanation.
-var row = regexp.MustCompile(`^ +\S+ +`)
+var row = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ +\S+ +`) })
 
 // flowing breaks the paragraphs of a text again. Lines that begin with a blank stay as they are.
 func flowing(text string) string {
@@ -35,7 +36,7 @@ func flowing(text string) string {
 		open = plain
 	}
 	for i, line := range lines {
-		lines[i] = row.FindString(line)
+		lines[i] = row().FindString(line)
 		lines[i] += console.Wrap(line[len(lines[i]):], len(lines[i]), helpRight)
 	}
 	return strings.Join(lines, "\n")

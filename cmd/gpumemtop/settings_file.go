@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/BurntSushi/toml"
@@ -293,7 +294,7 @@ func kindOf(value any) string {
 }
 
 // limitName matches names of limits. They contain no comma, which separates limits.
-var limitName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+var limitName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]+$`) })
 
 // assignments reads a table of names and values, or a list of "NAME=VALUE".
 func assignments(meta *toml.MetaData, name string, from toml.Primitive, value any, line int) ([]valueAt, error) {
@@ -344,7 +345,7 @@ func assignment(name string, value any) (string, error) {
 	default:
 		return "", fmt.Errorf("limit %s is %s: want a text in quotes, a number, true or false", units.Clean(name), kindOf(value))
 	}
-	if !limitName.MatchString(name) {
+	if !limitName().MatchString(name) {
 		return "", fmt.Errorf("%s is not the name of a limit: gpumemtop policies lists them", units.Clean(strconv.Quote(name)))
 	}
 	if strings.Contains(text, ",") {

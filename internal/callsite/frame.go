@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -23,13 +24,10 @@ const (
 
 // wrappers are functions that only pass a request on. A tag is named after the program's first frame whose function
 // matches none of them; if there is none, after the first such frame of a library.
-var wrappers = []*regexp.Regexp{
-	regexp.MustCompile(`^cl::`),    // the Khronos C++ bindings
-	regexp.MustCompile(`^cl[A-Z]`), // the API itself, as in a program's own dispatch table
-	regexp.MustCompile(`^std::`),   // containers, allocators, make_shared
-	regexp.MustCompile(`^__gnu_cxx::`),
-	regexp.MustCompile(`operator new`),
-}
+var wrappers = sync.OnceValue(func() *regexp.Regexp {
+	// The Khronos C++ bindings; the API itself, as in a program's own dispatch table; containers, allocators, make_shared.
+	return regexp.MustCompile(`^cl::|^cl[A-Z]|^std::|^__gnu_cxx::|operator new`)
+})
 
 // ownWrappers are those that the user names, nil: none.
 var ownWrappers *regexp.Regexp
@@ -67,11 +65,13 @@ func siteName(frames []Frame) string {
 }
 
 // libraries are the folders of files that belong to no single program, and Python's own code.
-var libraries = regexp.MustCompile(`^(/usr(/local)?)?/(lib|lib32|lib64|include)/|/(site|dist)-packages/|^<frozen `)
+var libraries = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(/usr(/local)?)?/(lib|lib32|lib64|include)/|/(site|dist)-packages/|^<frozen `)
+})
 
 // library reports whether a frame is in a library, or in a header of one.
 func (f *Frame) library() bool {
-	return libraries.MatchString(f.File) || libraries.MatchString(f.Module)
+	return libraries().MatchString(f.File) || libraries().MatchString(f.Module)
 }
 
 // short returns the function, or the module without what follows its first dot.
@@ -145,7 +145,7 @@ func (f *Frame) wrapper() bool {
 	if ownWrappers != nil && (ownWrappers.MatchString(f.Function) || ownWrappers.MatchString(f.Name())) {
 		return true
 	}
-	return f.Function != "" && slices.ContainsFunc(wrappers, func(w *regexp.Regexp) bool { return w.MatchString(f.Function) })
+	return f.Function != "" && wrappers().MatchString(f.Function)
 }
 
 // place returns "module+0xoffset", or the module alone when the offset is unknown.

@@ -2,6 +2,7 @@ package diff
 
 import (
 	"regexp"
+	"sync"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -14,10 +15,10 @@ type pair struct {
 }
 
 // lineNumber matches the line in "file.c:88 function".
-var lineNumber = regexp.MustCompile(`:\d+ `)
+var lineNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`:\d+ `) })
 
 // place returns a call site without its line, which changes with the code above it.
-func place(name string) string { return lineNumber.ReplaceAllString(name, " ") }
+func place(name string) string { return lineNumber().ReplaceAllString(name, " ") }
 
 // match pairs the call sites of two runs: by name, then by function if one call site of it is left on each side.
 func match(a, b []stats.Tag) []pair {

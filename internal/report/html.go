@@ -18,9 +18,9 @@ import (
 var htmlFiles embed.FS
 
 var (
-	htmlStyle  = htmlFile("html/style.css")
-	htmlScript = htmlFile("html/script.js")
-	// Parsed by who needs it: every run would wait for it.
+	// Made for who needs them: every run would wait for them.
+	htmlStyle    = sync.OnceValue(func() string { return htmlFile("html/style.css") })
+	htmlScript   = sync.OnceValue(func() string { return htmlFile("html/script.js") })
 	htmlTemplate = sync.OnceValue(func() *template.Template {
 		return template.Must(template.New("report.html").ParseFS(htmlFiles, "html/*.html"))
 	})
@@ -88,9 +88,9 @@ func hashOf(text string) string {
 func (v *view) html() *htmlPage {
 	p := &htmlPage{
 		Title: v.program(), Command: shown(strings.Join(v.commandLine(), " "), htmlCommandWidth),
-		Style: template.CSS(htmlStyle), Script: template.JS(htmlScript),
+		Style: template.CSS(htmlStyle()), Script: template.JS(htmlScript()),
 		Policy: template.HTML("default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; style-src " +
-			hashOf(htmlStyle) + "; script-src " + hashOf(htmlScript)),
+			hashOf(htmlStyle()) + "; script-src " + hashOf(htmlScript())),
 		Facts: v.facts(), Warnings: v.warnings(), Diagnoses: v.cards(), Tiles: v.tiles(),
 	}
 	if left := len(v.a.Diagnoses) - len(p.Diagnoses); left > 0 {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
@@ -67,11 +68,11 @@ func things(n uint64, thing string) string {
 	return countText(n) + " " + thing
 }
 
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`) })
 
 // quoteWord quotes a word for a shell if needed.
 func quoteWord(word string) string {
-	if plainWord.MatchString(word) {
+	if plainWord().MatchString(word) {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"

@@ -216,11 +216,11 @@ func (m *module) debugFrames(address uint64) (frames []Frame) {
 }
 
 // clones matches what compilers append to the names of parts and copies of functions.
-var clones = regexp.MustCompile(`(\.(cold|constprop|part|isra|lto_priv)(\.\d+)?)+$`)
+var clones = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\.(cold|constprop|part|isra|lto_priv)(\.\d+)?)+$`) })
 
 // demangled returns the short form of a symbol's name.
 func demangled(name string) string {
 	const lengthMax = 10 // as a power of two: names of templates can expand without end
-	return demangle.Filter(clones.ReplaceAllString(name, ""), demangle.NoParams, demangle.NoClones,
+	return demangle.Filter(clones().ReplaceAllString(name, ""), demangle.NoParams, demangle.NoClones,
 		demangle.MaxLength(lengthMax))
 }

@@ -25,7 +25,7 @@ func (w *walk) Freed(l *heap.Process, o *heap.Object, how heap.How) {
 	*row = Buffer{
 		Recording: p.Recording, Number: int32(p.Original), Object: int64(o.ID), Memory: o.Memory.String(),
 		Owns: o.Owns, Tag: int64(o.Tag), Site: site.Name, Stack: site.Stack, Thread: int64(o.Thread),
-		Context: int32(o.Scope), Access: int32(o.Access), Flags: flagWords[flagsOf(o)], Carried: o.CarriedOver,
+		Context: int32(o.Scope), Access: int32(o.Access), Flags: flagWords()[flagsOf(o)], Carried: o.CarriedOver,
 		Size: clamp(o.Size), Granted: clamp(o.Granted), Block: int64(o.Block), Parent: int64(o.Parent),
 		Outcome: o.Outcome.String(), Created: w.run.at(created), CreatedNS: created, Uses: used.count,
 		Duration: int64(o.Duration), Cost: int64(o.Cost), Ending: how.String(), Leaked: how == heap.Leaked,

@@ -2,13 +2,15 @@ package tables
 
 import (
 	"strings"
+	"sync"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // flagWords are the words for all sets of flags.
-var flagWords = func() (words [256]string) {
+var flagWords = sync.OnceValue(func() *[256]string {
+	var words [256]string
 	names := []string{"out_of_order", "reads", "writes", "would_race", "ordered", "part", "carried", "scattered"}
 	for set := range words {
 		var list []string
@@ -19,8 +21,8 @@ var flagWords = func() (words [256]string) {
 		}
 		words[set] = strings.Join(list, " ")
 	}
-	return words
-}()
+	return &words
+})
 
 // flagsOf returns the flags of the CREATE of an object.
 func flagsOf(o *heap.Object) uint8 {

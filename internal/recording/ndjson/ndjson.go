@@ -81,7 +81,7 @@ func (w *Writer) Append(r *wire.Record) error {
 	w.events++
 	b := append(w.line[:0], `{"time":`...)
 	b = strconv.AppendUint(b, r.Time, 10)
-	b = word(b, "kind", kinds, uint64(r.Kind), true)
+	b = word(b, "kind", spoken().kinds, uint64(r.Kind), true)
 	b = number(b, "process", uint64(r.Process))
 	b = number(b, "thread", uint64(r.Thread))
 	if r.Kind == wire.KindUse && r.Duration > 0 {
@@ -90,9 +90,9 @@ func (w *Writer) Append(r *wire.Record) error {
 		b = number(b, "duration", uint64(r.Duration))
 	}
 	b = number(b, "cost", uint64(r.Cost))
-	b = word(b, "op", ops[r.Kind], uint64(r.Op), false)
-	b = word(b, "outcome", outcomes, uint64(r.Outcome), false)
-	b = word(b, "reason", reasons[r.Kind], uint64(r.Reason), false)
+	b = word(b, "op", spoken().ops[r.Kind], uint64(r.Op), false)
+	b = word(b, "outcome", spoken().outcomes, uint64(r.Outcome), false)
+	b = word(b, "reason", spoken().reasons[r.Kind], uint64(r.Reason), false)
 	b = number(b, "flags", uint64(r.Flags))
 	b = number(b, "scope", uint64(r.Scope))
 	b = number(b, "access", uint64(r.Access))

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -208,27 +209,34 @@ func newWords(word func(uint64) string) *words {
 	return w
 }
 
-var (
-	kinds    = newWords(func(v uint64) string { return wire.Kind(v).String() })
-	outcomes = newWords(func(v uint64) string { return wire.Outcome(v).String() })
+// vocabulary has the words for the numbers of events.
+type vocabulary struct {
+	kinds, outcomes *words
+	ops, reasons    map[wire.Kind]*words
+}
 
-	ops = map[wire.Kind]*words{
-		wire.KindCreate:  newWords(func(v uint64) string { return wire.Memory(v).String() }),
-		wire.KindUse:     newWords(func(v uint64) string { return wire.Command(v).String() }),
-		wire.KindSync:    newWords(func(v uint64) string { return wire.Sync(v).String() }),
-		wire.KindOrder:   newWords(func(v uint64) string { return wire.Order(v).String() }),
-		wire.KindAwait:   newWords(func(v uint64) string { return wire.Await(v).String() }),
-		wire.KindObject:  newWords(func(v uint64) string { return wire.Held(v).String() }),
-		wire.KindMachine: newWords(func(v uint64) string { return wire.Machine(v).String() }),
-		wire.KindContext: lives,
-		wire.KindQueue:   lives,
-		wire.KindTag:     newWords(func(v uint64) string { return wire.TagMode(v).String() }),
-		wire.KindDiag:    newWords(func(v uint64) string { return wire.Diag(v).String() }),
+// spoken is made when it is needed: every run would wait for it.
+var spoken = sync.OnceValue(func() *vocabulary {
+	lives := newWords(func(v uint64) string { return wire.Life(v).String() })
+	return &vocabulary{
+		kinds:    newWords(func(v uint64) string { return wire.Kind(v).String() }),
+		outcomes: newWords(func(v uint64) string { return wire.Outcome(v).String() }),
+		ops: map[wire.Kind]*words{
+			wire.KindCreate:  newWords(func(v uint64) string { return wire.Memory(v).String() }),
+			wire.KindUse:     newWords(func(v uint64) string { return wire.Command(v).String() }),
+			wire.KindSync:    newWords(func(v uint64) string { return wire.Sync(v).String() }),
+			wire.KindOrder:   newWords(func(v uint64) string { return wire.Order(v).String() }),
+			wire.KindAwait:   newWords(func(v uint64) string { return wire.Await(v).String() }),
+			wire.KindObject:  newWords(func(v uint64) string { return wire.Held(v).String() }),
+			wire.KindMachine: newWords(func(v uint64) string { return wire.Machine(v).String() }),
+			wire.KindContext: lives,
+			wire.KindQueue:   lives,
+			wire.KindTag:     newWords(func(v uint64) string { return wire.TagMode(v).String() }),
+			wire.KindDiag:    newWords(func(v uint64) string { return wire.Diag(v).String() }),
+		},
+		reasons: map[wire.Kind]*words{
+			wire.KindCreate: newWords(func(v uint64) string { return wire.Miss(v).String() }),
+			wire.KindEvict:  newWords(func(v uint64) string { return wire.Evict(v).String() }),
+		},
 	}
-	lives = newWords(func(v uint64) string { return wire.Life(v).String() })
-
-	reasons = map[wire.Kind]*words{
-		wire.KindCreate: newWords(func(v uint64) string { return wire.Miss(v).String() }),
-		wire.KindEvict:  newWords(func(v uint64) string { return wire.Evict(v).String() }),
-	}
-)
+})

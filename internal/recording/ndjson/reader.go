@@ -152,7 +152,7 @@ func (l *record) into(r *wire.Record) error {
 	if l.Kind == nil {
 		return errors.New(`want a "kind"`)
 	}
-	kind, err := value("kind", l.Kind, kinds, 1<<16-1)
+	kind, err := value("kind", l.Kind, spoken().kinds, 1<<16-1)
 	if err != nil {
 		return err
 	}
@@ -160,15 +160,15 @@ func (l *record) into(r *wire.Record) error {
 		Time: l.Time, Duration: l.Duration, Cost: l.Cost, Kind: wire.Kind(kind), Flags: l.Flags, Scope: l.Scope,
 		Access: l.Access, Status: l.Status, Tag: l.Tag, Object: l.Object, Granted: l.Granted, Link: l.Link,
 	}}
-	op, err := value("op", l.Op, ops[r.Kind], 1<<8-1)
+	op, err := value("op", l.Op, spoken().ops[r.Kind], 1<<8-1)
 	if err != nil {
 		return err
 	}
-	outcome, err := value("outcome", l.Outcome, outcomes, 1<<8-1)
+	outcome, err := value("outcome", l.Outcome, spoken().outcomes, 1<<8-1)
 	if err != nil {
 		return err
 	}
-	reason, err := value("reason", l.Reason, reasons[r.Kind], 1<<8-1)
+	reason, err := value("reason", l.Reason, spoken().reasons[r.Kind], 1<<8-1)
 	if err != nil {
 		return err
 	}
