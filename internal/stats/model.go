@@ -177,7 +177,7 @@ func (m *Model) Apply(r *wire.Record) {
 		p.drain(r.AsEvict())
 		m.countEviction(p, r.AsEvict())
 	case wire.KindSlab:
-		m.countSlab(p, r.AsSlab())
+		m.countSlab(p, r.Thread, r.AsSlab())
 	case wire.KindGauge:
 		p.reported = rangesOf(r.AsGauge())
 	case wire.KindRelease:

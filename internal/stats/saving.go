@@ -10,6 +10,45 @@ type costs struct {
 	creates, releases timings
 	hits              [65]uint64 // by size class
 	own               uint64     // ns that the program spent in the pool instead: in hits, and in releases into it
+	threads           threads
+}
+
+// threads are those that have created blocks.
+type threads struct {
+	last, first uint32
+	others      map[uint32]struct{}
+}
+
+// threadsMax is how many are kept. Creates of others are not counted.
+const threadsMax = 1024
+
+// create takes a create in ns, unless it may be slow because it is a further thread's first: its caches are cold, it has no
+// memory of the C library yet, and it may have waited for the first one.
+func (c *costs) create(thread uint32, size uint64, ns uint32) {
+	if c.threads.met(thread) {
+		c.creates.add(size, ns)
+	}
+}
+
+// met reports whether the thread has come before, or is the first.
+func (t *threads) met(thread uint32) bool {
+	if t.first == 0 {
+		t.first = thread
+	}
+	if thread == t.first || thread == t.last {
+		return true
+	}
+	if _, met := t.others[thread]; met {
+		t.last = thread
+		return true
+	}
+	if t.others == nil {
+		t.others = map[uint32]struct{}{}
+	}
+	if len(t.others) < threadsMax {
+		t.others[thread] = struct{}{}
+	}
+	return false
 }
 
 func (c *costs) hit(size uint64, duration uint32) {

@@ -98,3 +98,33 @@ func TestSavedByARun(t *testing.T) {
 		t.Errorf("saved %d ns, %v, by %d hits", got.SavedNS, got.SavedKnown, got.Hits)
 	}
 }
+
+// TestSavedByThreads counts what hits save where several threads begin at once: what a further thread's first create took is
+// not usual, and where there is nothing else, the saving is unknown.
+func TestSavedByThreads(t *testing.T) {
+	for _, c := range []struct {
+		threads uint32
+		each    int
+		want    uint64
+	}{{2, 1, 0}, {40, 1, 0}, {2, 3, 70_000}, {2 * threadsMax, 3, 70_000}} {
+		var costs costs
+		for i := range c.each {
+			for thread := range c.threads {
+				cost := uint32(700)
+				if i == 0 {
+					cost = 195_000
+				}
+				costs.create(100+thread, 4096, cost)
+			}
+		}
+		for range 100 {
+			costs.hit(4096, 0)
+		}
+		if got, known := costs.saved(); got != c.want || known != (c.want > 0) {
+			t.Errorf("%d threads with %d creates each: saved %d ns, %v", c.threads, c.each, got, known)
+		}
+		if len(costs.threads.others) > threadsMax {
+			t.Errorf("%d threads are kept", len(costs.threads.others))
+		}
+	}
+}

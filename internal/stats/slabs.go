@@ -12,13 +12,13 @@ import (
 // slabsID is the number of the row for what is free in slabs; no tag has it.
 const slabsID = math.MaxUint32
 
-// countSlab counts a slab that the driver created.
-func (m *Model) countSlab(p *process, s wire.SlabView) {
+// countSlab counts a slab that the driver created for a thread.
+func (m *Model) countSlab(p *process, thread uint32, s wire.SlabView) {
 	if s.Status() != 0 || m.quiet {
 		return
 	}
 	for _, l := range m.ledgers(p) {
-		l.allocated(s.Bytes(), s.Cost())
+		l.allocated(thread, s.Bytes(), s.Cost())
 	}
 	p.window.current().DriverCreates++
 	m.window.current().DriverCreates++

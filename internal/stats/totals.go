@@ -41,7 +41,7 @@ func (l *ledger) create(o *heap.Object) {
 		c.BytesRequested += o.Size
 		l.steady.Add(false)
 		if !o.SubAllocation { // otherwise the SLAB before it was the driver's create
-			l.allocated(o.Granted, o.Cost)
+			l.allocated(o.Thread, o.Granted, o.Cost)
 		}
 	default:
 		if o.Owns {
@@ -51,10 +51,10 @@ func (l *ledger) create(o *heap.Object) {
 	}
 }
 
-// allocated counts a block that the driver created, in cost ns.
-func (l *ledger) allocated(bytes uint64, cost uint32) {
+// allocated counts a block that the driver created for a thread, in cost ns.
+func (l *ledger) allocated(thread uint32, bytes uint64, cost uint32) {
 	l.counters.BytesAllocated += bytes
-	l.costs.creates.add(bytes, cost)
+	l.costs.create(thread, bytes, cost)
 	l.driverCreate(cost)
 }
 
