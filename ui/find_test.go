@@ -118,6 +118,9 @@ func TestGroups(t *testing.T) {
 	s.Tags[1].Name, s.Tags[1].Trend = "blur.c:90 im2col", []uint64{1, 2}
 	s.Buckets = []stats.Bucket{{Smallest: 4096, Largest: 8191, Share: stats.Share{Hits: 3, Misses: 1, Creates: 4, InUse: 8192}}}
 	s.Kinds = []stats.Kind{{Memory: wire.MemoryBuffer, Share: stats.Share{InUse: mib}}}
+	s.Threads = []stats.Named{{Name: "thread 4712", Share: stats.Share{InUse: mib}}}
+	s.Devices = []stats.Named{{Name: "cpu-haswell", Share: stats.Share{InUse: mib}}}
+	s.Tags[0].Module, s.Tags[1].Module = "libblur.so", "libblur.so"
 	o := (&calls{}).options()
 	d := newTest(o, 140, 42, s)
 	press(d, "j", "t")
@@ -133,13 +136,28 @@ func TestGroups(t *testing.T) {
 	press(d, "3", "t")
 	shows(t, d, "tags by function 10", "make_tmp")
 	press(d, "t")
-	shows(t, d, "tags by size 1", "4.00K to 8.00K")
-	press(d, "t")
-	shows(t, d, "tags by kind 1")
-	press(d, "t")
-	shows(t, d, "tags by process 1", "4711 blur")
+	shows(t, d, "tags by module 21", "libblur.so")
+	if group := groupNamed(s, byModule, "libblur.so"); !slices.Equal(group.Stack, []string{"blur.c:88 make_tmp", "blur.c:90 im2col"}) {
+		t.Errorf("%+v", group)
+	}
+	for _, shown := range [][]string{
+		{"tags by size 1", "4.00K to 8.00K"}, {"tags by kind 1"}, {"tags by thread 1", "thread 4712"}, {"tags by device 1", "cpu-haswell"},
+		{"tags by process 1", "4711 blur"},
+	} {
+		press(d, "t")
+		shows(t, d, shown...)
+	}
 	press(d, "t")
 	shows(t, d, "tags 22")
+}
+
+func groupNamed(s *stats.Snapshot, by grouping, name string) stats.Tag {
+	tags := groupTags(s, by)
+	i := slices.IndexFunc(tags, func(t stats.Tag) bool { return t.Name == name })
+	if i < 0 {
+		return stats.Tag{}
+	}
+	return tags[i]
 }
 
 // TestGroupKeepsItsRow: the cursor follows a group from snapshot to snapshot.

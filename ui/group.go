@@ -14,13 +14,16 @@ const (
 	bySite grouping = iota
 	byFile
 	byFunction
+	byModule
 	bySize
 	byKind
+	byThread
+	byDevice
 	byProcess
 	groupings
 )
 
-var groupNames = [groupings]string{"", "file", "function", "size", "kind", "process"}
+var groupNames = [groupings]string{"", "file", "function", "module", "size", "kind", "thread", "device", "process"}
 
 // groups is a snapshot's tags, grouped.
 type groups struct {
@@ -41,12 +44,12 @@ func (g *groups) of(s *stats.Snapshot) []stats.Tag {
 }
 
 // sums reports whether rows are sums of call sites.
-func (g *groups) sums() bool { return g.by == byFile || g.by == byFunction }
+func (g *groups) sums() bool { return g.by >= byFile && g.by <= byModule }
 
-// after returns the next way to group. Sizes, kinds and processes are known of all processes together only.
+// after returns the next way to group. What follows modules is known of all processes together only.
 func (g *groups) after(single bool) grouping {
 	next := (g.by + 1) % groupings
-	if single && next > byFunction {
+	if single && next > byModule {
 		return bySite
 	}
 	return next
@@ -58,6 +61,10 @@ func groupTags(s *stats.Snapshot, by grouping) []stats.Tag {
 		return tagsOfSizes(s.Buckets)
 	case byKind:
 		return tagsOfKinds(s.Kinds)
+	case byThread:
+		return tagsOfNamed(s.Threads)
+	case byDevice:
+		return tagsOfNamed(s.Devices)
 	case byProcess:
 		return tagsOfProcesses(s.Processes)
 	}
@@ -80,6 +87,9 @@ func groupTags(s *stats.Snapshot, by grouping) []stats.Tag {
 // groupOf returns the group of a call site: "file.c:88 function" has both parts, "module+0x1234" only the first.
 func groupOf(t *stats.Tag, by grouping) string {
 	place, function, known := strings.Cut(t.Name, " ")
+	if by == byModule && t.Module != "" {
+		return t.Module
+	}
 	if by == byFunction && known && !t.Slabs {
 		return function
 	}
@@ -127,8 +137,8 @@ func sumTrends(a, b []uint64) []uint64 {
 
 func tagOfShare(name string, s *stats.Share) stats.Tag {
 	return stats.Tag{
-		ID: idOf(name), Name: name, InUse: s.InUse, Requested: s.InUse, Cached: s.Cached, Cooling: s.Cooling, CachedCount: s.Blocks,
-		Hits: s.Hits, Misses: s.Misses, Creates: s.Creates,
+		ID: idOf(name), Name: name, Live: s.Live, InUse: s.InUse, Requested: s.Requested, Held: s.Held, PeakInUse: s.PeakInUse,
+		Cached: s.Cached, Cooling: s.Cooling, CachedCount: s.Blocks, Hits: s.Hits, Misses: s.Misses, Creates: s.Creates, Window: s.Window,
 	}
 }
 
@@ -145,6 +155,14 @@ func tagsOfKinds(kinds []stats.Kind) []stats.Tag {
 	tags := make([]stats.Tag, 0, len(kinds))
 	for i := range kinds {
 		tags = append(tags, tagOfShare(kinds[i].Memory.String(), &kinds[i].Share))
+	}
+	return tags
+}
+
+func tagsOfNamed(list []stats.Named) []stats.Tag {
+	tags := make([]stats.Tag, 0, len(list))
+	for i := range list {
+		tags = append(tags, tagOfShare(list[i].Name, &list[i].Share))
 	}
 	return tags
 }

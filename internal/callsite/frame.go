@@ -57,11 +57,10 @@ func siteName(frames []Frame) string {
 	if len(frames) == 0 {
 		return ""
 	}
-	own := slices.IndexFunc(frames, func(f Frame) bool { return !f.library() })
-	if own <= 0 {
-		return frames[0].Name()
+	if at := own(frames); at > 0 {
+		return frames[at].Name() + " via " + frames[0].short()
 	}
-	return frames[own].Name() + " via " + frames[0].short()
+	return frames[0].Name()
 }
 
 // libraries are the folders of files that belong to no single program, and Python's own code.
@@ -90,6 +89,21 @@ func Stack(payload []byte) []string {
 		stack = append(stack, f.text())
 	}
 	return stack
+}
+
+// Module returns the module that the frame after which a SITE payload is named is in, or its file if it has none.
+func Module(payload []byte) string {
+	frames := Frames(payload)
+	if len(frames) == 0 {
+		return ""
+	}
+	f := frames[max(0, own(frames))]
+	return Base(cmp.Or(f.Module, f.File))
+}
+
+// own returns the index of the program's own frame that is nearest to the call, -1 when all are of libraries.
+func own(frames []Frame) int {
+	return slices.IndexFunc(frames, func(f Frame) bool { return !f.library() })
 }
 
 // Frame is one frame of a call stack. Unknown fields are empty.

@@ -25,7 +25,9 @@ func checkBooks(t *testing.T, m *Model) {
 		t.Fatalf("totals (-counted +kept):\n%s", diff)
 	}
 	checkShares(t, m, m.shares.sizes[:])
-	checkShares(t, m, m.shares.classes[:])
+	checkShares(t, m, m.shares.classes.shares[:])
+	checkShares(t, m, m.shares.threads.shares[:])
+	checkShares(t, m, m.shares.devices.shares[:])
 }
 
 func countAll(p *heap.Process) (g heap.Gauges) {

@@ -10,14 +10,14 @@ type observer struct{ *Model }
 
 // objectNote is what the model keeps of an object, at its place in the heap.
 type objectNote struct {
-	row   *row
-	share int32 // place of its class in shares.classes
+	row *row
+	in  places
 }
 
 // blockNote is what the model keeps of a block, at its place in the heap.
 type blockNote struct {
-	row            *row  // whose free list has it
-	share          int32 // place of its class in shares.classes
+	row            *row // whose free list has it
+	in             places
 	class          int32 // of that list
 	previous, next int32 // blocks there
 }
@@ -36,22 +36,23 @@ func (m observer) Allocated(hp *heap.Process, o *heap.Object, b *heap.Block) {
 	p := m.processes[hp.Place]
 	w := m.row(p, o.Tag)
 	n := noteAt(&m.objects, o.Place)
-	n.row, n.share = w, 0
+	n.row, n.in = w, places{}
 	if o.CarriedOver {
 		m.carryCreate(w)
 	} else {
 		m.countCreate(p, w, o)
 	}
 	if o.Owns {
-		n.share = m.shares.class(o.Memory, o.Scope, o.Access)
+		s := &m.shares
+		n.in = places{s.classes.place(classKey(o)), s.threads.place(uint64(m.thread)), m.deviceShare(p, o.Scope)}
 		if !o.CarriedOver {
-			m.shares.create(n.share, o)
+			s.create(n.in, o, m.window.slot)
 		}
 	}
 	m.countShared(p, o, false)
 	if b != nil {
 		held := noteAt(&m.blocks, b.Place)
-		held.row, held.share = w, n.share
+		held.row, held.in = w, n.in
 	}
 	m.hold(o, n, 1)
 	m.raise(p)
@@ -106,8 +107,8 @@ func (m *Model) hold(o *heap.Object, n *objectNote, sign int64) {
 		return
 	}
 	granted, requested := sign*int64(o.Granted), sign*int64(o.Size)
-	for _, s := range m.shares.of(o.Granted, o.Memory, n.share) {
-		s.inUse += granted
+	for _, s := range m.shares.of(o.Granted, o.Memory, n.in) {
+		s.hold(int64(o.Granted), int64(o.Size), sign, m.second)
 	}
 	w := n.row.final()
 	w.held(granted, requested, m.second)
@@ -206,7 +207,7 @@ func (m observer) Cooled(hp *heap.Process, b *heap.Block) {
 		w.cached += bytes
 		w.blocks++
 	}
-	for _, s := range m.shares.of(b.Size, b.Memory, n.share) {
+	for _, s := range m.shares.of(b.Size, b.Memory, n.in) {
 		s.cooling -= bytes
 	}
 	m.count(p, b, 1)
@@ -224,7 +225,7 @@ func (m observer) Gone(hp *heap.Process, b *heap.Block) {
 // count adds a free block to the shares and sizes, or takes it off.
 func (m *Model) count(p *process, b *heap.Block, sign int64) {
 	cools := b.State == heap.Cooling
-	for _, s := range m.shares.of(b.Size, b.Memory, m.blocks[b.Place].share) {
+	for _, s := range m.shares.of(b.Size, b.Memory, m.blocks[b.Place].in) {
 		s.count(cools, sign*int64(b.Size), sign)
 	}
 	switch {

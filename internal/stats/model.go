@@ -41,6 +41,7 @@ type Model struct {
 
 	heap    *heap.Heap
 	release release // the present record, if it is one
+	thread  uint32  // of the present record, if it is a create
 	begun   bool
 	turning uint64 // when the present slot ends
 	second  uint64 // since the start
@@ -105,7 +106,9 @@ func New(o Options) *Model {
 	observers := append([]heap.Observer{observer{m}}, o.Observers...)
 	m.heap = heap.New(heap.Options{EndProcesses: true, ProcessesMax: processesMax, EntriesMax: entriesMax}, observers...)
 	m.ledger.Gauges, m.ledger.Population = &m.heap.Gauges, &m.heap.Population
-	m.shares.index.Seed = m.seed
+	for _, k := range [...]*keyed{&m.shares.classes, &m.shares.threads, &m.shares.devices} {
+		k.index.Seed = m.seed
+	}
 	m.untagged = m.newWhole(0)
 	m.untagged.name = callsite.Untagged
 	m.named[m.untagged.name] = m.untagged
@@ -153,6 +156,7 @@ func (m *Model) Apply(r *wire.Record) {
 	}
 	switch r.Kind {
 	case wire.KindCreate:
+		m.thread = r.Thread
 		if c := r.AsCreate(); c.Outcome() == wire.OutcomeFailed && !carriedOver {
 			for _, l := range m.ledgers(p) {
 				l.failed(c.Duration())
@@ -276,7 +280,7 @@ func (m *Model) site(p *process, r *wire.Record) {
 	if name == "" {
 		return
 	}
-	m.label(p, r.DefinedTag(), name, callsite.Stack(r.Payload))
+	m.label(p, r.DefinedTag(), name, r.Payload)
 }
 
 // Tick moves time on without an event, so that windows and history go on while the program is silent. now is

@@ -45,8 +45,9 @@ type process struct {
 
 	devices []device
 	scopes  map[uint16]uint64 // the device of each context, by the context's number
-	largest uint64            // create that ever worked
-	drained Part              // that the pool gave back since the driver last created anything
+	latest  placedScope
+	largest uint64 // create that ever worked
+	drained Part   // that the pool gave back since the driver last created anything
 	kernels callsite.Kernels
 
 	rows    []*row // parts of the wholes
@@ -57,6 +58,13 @@ type process struct {
 	lost    uint64 // events
 	machine machine
 	born    uint64 // the slot that the history begins with
+}
+
+// placedScope is the context that a create was in last, with the place of its device in the shares.
+type placedScope struct {
+	known bool
+	scope uint16
+	place uint8
 }
 
 type device struct {
@@ -182,6 +190,7 @@ func (m *Model) device(p *process, r *wire.Record) {
 	}}
 	if len(p.devices) < devicesMax {
 		p.devices = append(p.devices, d)
+		p.latest = placedScope{}
 	}
 	if m.chosen == deviceUnknown || m.chosen == deviceAwaited && m.awaited == (awaited{p, d.number}) {
 		m.showDevice(d)
@@ -190,15 +199,24 @@ func (m *Model) device(p *process, r *wire.Record) {
 
 // deviceOf returns the device of a context of a process, or another one of it where that is not known.
 func (m *Model) deviceOf(p *process, scope uint16) Device {
-	for _, d := range p.devices {
-		if number, known := p.scopes[scope]; known && d.number == number {
-			return d.Device
+	if d := p.deviceAt(scope); d != nil {
+		return d.Device
+	}
+	return Device{}
+}
+
+// deviceAt is deviceOf; nil: none is known.
+func (p *process) deviceAt(scope uint16) *device {
+	number, known := p.scopes[scope]
+	for i := range p.devices {
+		if d := &p.devices[i]; known && d.number == number {
+			return d
 		}
 	}
 	if len(p.devices) > 0 {
-		return p.devices[0].Device
+		return &p.devices[0]
 	}
-	return Device{}
+	return nil
 }
 
 func (m *Model) showDevice(d device) {
@@ -219,6 +237,7 @@ func (m *Model) context(p *process, c wire.ContextView) {
 		p.scopes = map[uint16]uint64{}
 	}
 	p.scopes[c.Scope()] = c.Device()
+	p.latest = placedScope{}
 	if m.chosen == deviceAwaited || m.chosen == deviceChosen {
 		return
 	}

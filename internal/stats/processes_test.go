@@ -92,7 +92,7 @@ func TestEndedProcessKeepsItsTags(t *testing.T) {
 	after := snapshot.Processes[1].Tags
 	for i := range before {
 		if before[i].Name == "tag 4" {
-			before[i].Name, before[i].Stack = "late.c:1 late", []string{"late late.c:1"}
+			before[i].Name, before[i].Stack, before[i].Module = "late.c:1 late", []string{"late late.c:1"}, "x+3"
 		}
 	}
 	if diff := cmp.Diff(before, after); diff != "" {

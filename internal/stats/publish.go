@@ -14,6 +14,7 @@ func (m *Model) Snapshot() *Snapshot {
 	m.carriedAll()
 	m.journal.settle()
 	m.rows = slices.DeleteFunc(m.rows, func(w *row) bool { return w.into != nil })
+	now := moment{m.second, m.window.slot}
 	s := &Snapshot{
 		Time:          m.heap.Now,
 		Started:       m.options.Started,
@@ -29,9 +30,11 @@ func (m *Model) Snapshot() *Snapshot {
 		History:       m.history.list(),
 		Minute:        m.minute.list(),
 		Tags:          m.tags(m.rows),
-		Buckets:       m.shares.bySize(),
-		Kinds:         m.shares.byKind(),
-		Classes:       m.shares.byClass(),
+		Buckets:       m.shares.bySize(now),
+		Kinds:         m.shares.byKind(now),
+		Classes:       m.shares.byClass(now),
+		Threads:       m.shares.byThread(now),
+		Devices:       m.shares.byDevice(now),
 		Objects:       m.shownObjects(),
 		Marks:         slices.Clone(m.marks.list),
 		Misses:        m.misses.show(),
@@ -118,7 +121,7 @@ func (m *Model) show(w *row) Tag {
 		whole = w.whole
 	}
 	return Tag{
-		ID: whole.id, Name: whole.title(), Stack: whole.stack,
+		ID: whole.id, Name: whole.title(), Stack: whole.stack, Module: whole.module,
 		Live: heap.Amount(w.live), InUse: heap.Amount(w.inUse), Requested: heap.Amount(w.requested),
 		Cached: heap.Amount(w.cached), Cooling: heap.Amount(w.cooling), CachedCount: heap.Amount(w.blocks),
 		Hits: w.hits, Misses: w.misses, MissReasons: w.reasons,

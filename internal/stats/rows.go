@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap/table"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -21,6 +22,7 @@ type row struct {
 	id     uint32
 	name   string // empty until it is known
 	stack  []string
+	module string
 	into   *row // set once this row was folded into another one; only that one counts from then on, see Snapshot
 	unseen bool // only mentioned so far: not shown before something happens in it
 
@@ -125,8 +127,9 @@ func (m *Model) newRow(id uint32) *row {
 	return w
 }
 
-// label gives a tag its name and stack; a row that already has the name takes the tag in. A tag keeps its first name.
-func (m *Model) label(p *process, tag uint32, name string, stack []string) {
+// label gives a tag its name and its call stack, as SITE has it; a row that already has the name takes the tag in. A tag
+// keeps its first name.
+func (m *Model) label(p *process, tag uint32, name string, site []byte) {
 	w := m.row(p, tag)
 	if w.whole.name != "" || name == "" {
 		return
@@ -135,12 +138,12 @@ func (m *Model) label(p *process, tag uint32, name string, stack []string) {
 	defer m.journal.named()
 	known := m.named[name]
 	if known == nil {
-		w.whole.name, w.whole.stack = name, stack
+		w.whole.name, w.whole.stack, w.whole.module = name, callsite.Stack(site), callsite.Module(site)
 		m.named[name] = w.whole
 		return
 	}
 	if known.unseen && !w.whole.unseen {
-		known.stack = stack // of a site that has memory, rather than one of other objects
+		known.stack, known.module = callsite.Stack(site), callsite.Module(site) // of a site that has memory, rather than one of other objects
 	}
 	m.journal.folded = true
 	// A whole without a name has one part.

@@ -1,8 +1,10 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
@@ -10,14 +12,22 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// ClassesMax is the most classes that are counted separately.
+// ClassesMax is the most classes that are counted separately, and the most threads and devices.
 const ClassesMax = 64
 
-// Share is what one size range or one class has of the counters and gauges. Free memory in slabs has neither.
+// others is the name of what is beyond that, together.
+const others = "others"
+
+// Share is what one size range, kind, class, thread or device has of the counters and gauges. Free memory in slabs has neither.
 type Share struct {
 	Hits, Misses uint64
 	Creates      uint64 // of objects with memory of their own
+	Window       uint64 // of these, in the last second
+	Live         uint64 // objects
 	InUse        uint64
+	Requested    uint64
+	Held         uint64 // the most in use in the last full second and since
+	PeakInUse    uint64
 	Cached       uint64
 	Cooling      uint64
 	Blocks       uint64 // cached
@@ -46,10 +56,44 @@ type Class struct {
 	Share
 }
 
+// Named is a thread that creates memory, or a device that has it. Of free memory, a thread has what was its own before.
+type Named struct {
+	Name string // "thread 4711", the device's name, or "others"
+	Share
+}
+
 // share is a Share with signed gauges, for the reason given at ledger.
 type share struct {
 	hits, misses, creates          uint64
+	pace                           pace // of creates
 	inUse, cached, cooling, blocks int64
+	live, requested                int64
+	peak                           int64
+	most                           [2]int64 // in use in a second, and in the one before
+	second                         uint64   // which one
+}
+
+// hold adds the memory of an object, or takes it off.
+func (s *share) hold(granted, requested, sign int64, second uint64) {
+	s.turn(second)
+	s.inUse += sign * granted
+	s.requested += sign * requested
+	s.live += sign
+	s.most[0] = max(s.most[0], s.inUse)
+	s.peak = max(s.peak, s.inUse)
+}
+
+// turn begins a second.
+func (s *share) turn(second uint64) {
+	switch second {
+	case s.second:
+		return
+	case s.second + 1:
+		s.most[1] = s.most[0]
+	default:
+		s.most[1] = s.inUse
+	}
+	s.most[0], s.second = s.inUse, second
 }
 
 func (s *share) count(cools bool, bytes, blocks int64) {
@@ -61,12 +105,17 @@ func (s *share) count(cools bool, bytes, blocks int64) {
 	s.blocks += blocks
 }
 
-func (s *share) show() Share {
+func (s *share) show(now moment) Share {
+	s.turn(now.second)
 	return Share{
-		Hits: s.hits, Misses: s.misses, Creates: s.creates, InUse: heap.Amount(s.inUse), Cached: heap.Amount(s.cached),
-		Cooling: heap.Amount(s.cooling), Blocks: heap.Amount(s.blocks),
+		Hits: s.hits, Misses: s.misses, Creates: s.creates, Window: s.pace.last(now.slot), Live: heap.Amount(s.live),
+		InUse: heap.Amount(s.inUse), Requested: heap.Amount(s.requested), Held: heap.Amount(max(s.most[0], s.most[1])),
+		PeakInUse: heap.Amount(s.peak), Cached: heap.Amount(s.cached), Cooling: heap.Amount(s.cooling), Blocks: heap.Amount(s.blocks),
 	}
 }
+
+// moment is when shares are shown.
+type moment struct{ second, slot uint64 }
 
 // kinds is how many kinds of memory there are.
 const kinds = int(wire.MemoryExternal) + 1
@@ -74,42 +123,72 @@ const kinds = int(wire.MemoryExternal) + 1
 // kindOf returns an index for a kind: one that this version does not know counts as external.
 func kindOf(m wire.Memory) int { return min(int(m), kinds-1) }
 
-// shares divide what happens by size, kind and class, each in O(1).
+// shares divide what happens by size, kind, class, thread and device, each in O(1).
 type shares struct {
-	sizes   [65]share              // by bits.Len64 of the size
-	kinds   [kinds]share           // by wire.Memory
-	classes [ClassesMax + 1]share  // the first is that of all others
-	keys    [ClassesMax + 1]uint64 // of the classes
-	index   table.Table            // key to place
-	known   int32
+	sizes   [65]share    // by bits.Len64 of the size
+	kinds   [kinds]share // by wire.Memory
+	classes keyed
+	threads keyed
+	devices keyed // by place in names
+	names   []string
 }
 
-// class returns the place of a class, 0 when there are too many.
-func (s *shares) class(kind wire.Memory, scope, access uint16) int32 {
-	key := uint64(kind)<<32 | uint64(scope)<<16 | uint64(access)
-	if s.known > 0 && s.keys[s.known] == key {
-		return s.known
+// keyed are the shares of what has a key.
+type keyed struct {
+	shares [ClassesMax + 1]share  // the first is that of all others
+	keys   [ClassesMax + 1]uint64 // of the rest
+	index  table.Table            // key to place
+	known  int32
+}
+
+// place returns where a key's share is, 0 when there are too many.
+func (k *keyed) place(key uint64) uint8 {
+	if k.known > 0 && k.keys[k.known] == key {
+		return uint8(k.known)
 	}
-	if place := s.index.Get(key); place >= 0 {
-		return place
+	if place := k.index.Get(key); place >= 0 {
+		return uint8(place)
 	}
-	if s.known == ClassesMax {
+	if k.known == ClassesMax {
 		return 0
 	}
-	s.known++
-	s.keys[s.known] = key
-	s.index.Put(key, s.known)
-	return s.known
+	k.known++
+	k.keys[k.known] = key
+	k.index.Put(key, k.known)
+	return uint8(k.known)
 }
 
-// of returns the shares that something of a size, a kind and a class counts in.
-func (s *shares) of(size uint64, kind wire.Memory, class int32) [3]*share {
-	return [3]*share{&s.sizes[bits.Len64(size)], &s.kinds[kindOf(kind)], &s.classes[class]}
+// show returns the shares with names made of their keys.
+func (k *keyed) show(now moment, name func(key uint64) string) []Named {
+	list := make([]Named, 0, k.known+1)
+	for i := range k.known {
+		list = append(list, Named{name(k.keys[i+1]), k.shares[i+1].show(now)})
+	}
+	if k.shares[0] != (share{}) {
+		list = append(list, Named{others, k.shares[0].show(now)})
+	}
+	return list
 }
 
-func (s *shares) create(class int32, o *heap.Object) {
-	for _, s := range s.of(o.Granted, o.Memory, class) {
+// places are those of an object or a block in the keyed shares.
+type places struct{ class, thread, device uint8 }
+
+func classKey(o *heap.Object) uint64 {
+	return uint64(o.Memory)<<32 | uint64(o.Scope)<<16 | uint64(o.Access)
+}
+
+// of returns the shares that something of a size and a kind counts in.
+func (s *shares) of(size uint64, kind wire.Memory, at places) [5]*share {
+	return [5]*share{
+		&s.sizes[bits.Len64(size)], &s.kinds[kindOf(kind)], &s.classes.shares[at.class], &s.threads.shares[at.thread],
+		&s.devices.shares[at.device],
+	}
+}
+
+func (s *shares) create(at places, o *heap.Object, slot uint64) {
+	for _, s := range s.of(o.Granted, o.Memory, at) {
 		s.creates++
+		s.pace.add(slot)
 		switch o.Outcome {
 		case wire.OutcomeHit:
 			s.hits++
@@ -121,13 +200,13 @@ func (s *shares) create(class int32, o *heap.Object) {
 }
 
 // bySize returns the ranges that something happened in.
-func (s *shares) bySize() []Bucket {
+func (s *shares) bySize(now moment) []Bucket {
 	buckets := []Bucket{}
 	for i := range s.sizes {
 		if s.sizes[i] == (share{}) {
 			continue
 		}
-		b := Bucket{Share: s.sizes[i].show()}
+		b := Bucket{Share: s.sizes[i].show(now)}
 		if i > 0 {
 			b.Smallest, b.Largest = 1<<(i-1), 1<<(i-1)|(1<<(i-1)-1)
 		}
@@ -137,21 +216,22 @@ func (s *shares) bySize() []Bucket {
 }
 
 // byKind returns the kinds of memory that there were.
-func (s *shares) byKind() []Kind {
+func (s *shares) byKind(now moment) []Kind {
 	list := []Kind{}
 	for i := range s.kinds {
 		if s.kinds[i] != (share{}) {
-			list = append(list, Kind{wire.Memory(i), s.kinds[i].show()})
+			list = append(list, Kind{wire.Memory(i), s.kinds[i].show(now)})
 		}
 	}
 	return list
 }
 
 // byClass returns the classes.
-func (s *shares) byClass() []Class {
-	classes := make([]Class, 0, s.known+1)
-	for i := range s.known {
-		key := s.keys[i+1]
+func (s *shares) byClass(now moment) []Class {
+	k := &s.classes
+	classes := make([]Class, 0, k.known+1)
+	for i := range k.known {
+		key := k.keys[i+1]
 		kind, context, flags := wire.Memory(key>>32), uint16(key>>16), uint16(key)
 		name := ""
 		if kind != wire.MemoryBuffer {
@@ -159,13 +239,66 @@ func (s *shares) byClass() []Class {
 		}
 		classes = append(classes, Class{
 			Name: fmt.Sprintf("context %d, %s%s", context, name, flagsText(flags)), Context: context, Flags: flags,
-			Share: s.classes[i+1].show(),
+			Share: k.shares[i+1].show(now),
 		})
 	}
-	if s.classes[0] != (share{}) {
-		classes = append(classes, Class{Name: "others", Share: s.classes[0].show()})
+	if k.shares[0] != (share{}) {
+		classes = append(classes, Class{Name: others, Share: k.shares[0].show(now)})
 	}
 	return classes
+}
+
+// byThread returns the threads. A number may be that of several, one after the other or each in its own namespace.
+func (s *shares) byThread(now moment) []Named {
+	return s.threads.show(now, func(key uint64) string {
+		if uint32(key) == 0 {
+			return "thread unknown"
+		}
+		return fmt.Sprintf("thread %d", uint32(key))
+	})
+}
+
+// byDevice returns the devices.
+func (s *shares) byDevice(now moment) []Named {
+	return s.devices.show(now, func(key uint64) string { return s.names[key] })
+}
+
+// deviceShare returns the place of the device of a context.
+func (m *Model) deviceShare(p *process, scope uint16) uint8 {
+	if r := &p.latest; r.known && r.scope == scope {
+		return r.place
+	}
+	s, name := &m.shares, cmp.Or(p.deviceTitle(scope), "device unknown")
+	at := slices.Index(s.names, name)
+	if at < 0 && len(s.names) < ClassesMax {
+		at, s.names = len(s.names), append(s.names, name)
+	}
+	var place uint8
+	if at >= 0 {
+		place = s.devices.place(uint64(at))
+	}
+	p.latest = placedScope{known: true, scope: scope, place: place}
+	return place
+}
+
+// deviceTitle returns the name of a context's device, numbered where a process has several of that name.
+func (p *process) deviceTitle(scope uint16) string {
+	d := p.deviceAt(scope)
+	if d == nil {
+		return ""
+	}
+	same, own := 0, 0
+	for i := range p.devices {
+		if p.devices[i].Name == d.Name {
+			if same++; &p.devices[i] == d {
+				own = same
+			}
+		}
+	}
+	if same < 2 {
+		return d.Name
+	}
+	return fmt.Sprintf("%s #%d", d.Name, own)
 }
 
 // flagNames are the bits of cl_mem_flags (OpenCL 3.0 §5.2.1, §5.6.1) from the lowest on.

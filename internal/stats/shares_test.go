@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -31,7 +32,8 @@ func TestBucketsAndClasses(t *testing.T) {
 		{2048, 4095, Share{Misses: 1, Creates: 1, Cooling: 2048}},
 		{4096, 8191, Share{Creates: 1, InUse: 5000}},
 	}
-	if diff := cmp.Diff(buckets, got.Buckets); diff != "" {
+	counts := cmpopts.IgnoreFields(Share{}, "Window", "Live", "Requested", "Held", "PeakInUse")
+	if diff := cmp.Diff(buckets, got.Buckets, counts); diff != "" {
 		t.Errorf("buckets (-want +got):\n%s", diff)
 	}
 	classes := []Class{
@@ -40,7 +42,7 @@ func TestBucketsAndClasses(t *testing.T) {
 		{"context 2, no flags", 2, 0, Share{Creates: 1, InUse: 5000}},
 		{"context 0, no flags", 0, 0, Share{Hits: 1, Creates: 1, Cached: 1024, Blocks: 1}}, // of stream.hit
 	}
-	if diff := cmp.Diff(classes, got.Classes); diff != "" {
+	if diff := cmp.Diff(classes, got.Classes, counts); diff != "" {
 		t.Errorf("classes (-want +got):\n%s", diff)
 	}
 }
@@ -54,6 +56,60 @@ func TestClassesAreBounded(t *testing.T) {
 	got := s.Snapshot().Classes
 	if len(got) != ClassesMax+1 || got[0].Creates != 2 || got[ClassesMax].Name != "others" || got[ClassesMax].Creates != 3 {
 		t.Errorf("%d classes: %+v", len(got), got)
+	}
+}
+
+// Memory belongs to the thread that created it, wherever it is released, and to the device of its context.
+func TestThreadsAndDevices(t *testing.T) {
+	s := newStream(Options{})
+	for _, number := range []uint64{7, 8} {
+		s.feed(wire.Event{Kind: wire.KindDevice, Object: number}, []byte("Arc A770\x00v1\x00")...)
+	}
+	s.feed(wire.Event{Kind: wire.KindDevice, Object: 9}, []byte("cpu\x00v1\x00")...)
+	for scope, device := range []uint64{7, 8, 9} {
+		s.feed(wire.Event{Kind: wire.KindContext, Op: uint8(wire.LifeCreate), Object: 100 + uint64(scope), Link: device, Scope: uint16(scope)})
+	}
+	s.classed(1, 1000, 0, 1)
+	s.thread = 78
+	s.classed(2, 2000, 1, 1)
+	s.classed(3, 4000, 2, 1)
+	s.thread = 77
+	s.release(3, wire.OutcomeCached)
+	got := s.Snapshot()
+	threads := []Named{
+		{"thread 77", Share{Misses: 1, Creates: 1, Live: 1, InUse: 1000, Requested: 1000, Held: 1000, PeakInUse: 1000}},
+		{"thread 78", Share{Misses: 2, Creates: 2, Live: 1, InUse: 2000, Requested: 2000, Held: 6000, PeakInUse: 6000, Cached: 4000, Blocks: 1}},
+	}
+	if diff := cmp.Diff(threads, got.Threads); diff != "" {
+		t.Errorf("threads (-want +got):\n%s", diff)
+	}
+	devices := []Named{
+		{"Arc A770 #1", Share{Misses: 1, Creates: 1, Live: 1, InUse: 1000, Requested: 1000, Held: 1000, PeakInUse: 1000}},
+		{"Arc A770 #2", Share{Misses: 1, Creates: 1, Live: 1, InUse: 2000, Requested: 2000, Held: 2000, PeakInUse: 2000}},
+		{"cpu", Share{Misses: 1, Creates: 1, Held: 4000, PeakInUse: 4000, Cached: 4000, Blocks: 1}},
+	}
+	if diff := cmp.Diff(devices, got.Devices); diff != "" {
+		t.Errorf("devices (-want +got):\n%s", diff)
+	}
+	s.Tick(s.time + 1_000_000_000)
+	if d := s.Snapshot().Devices[2]; d.Held != 4000 || d.Window != 1 {
+		t.Errorf("a second later: %+v", d)
+	}
+	s.Tick(s.time + 3_000_000_000)
+	if d := s.Snapshot().Devices[2]; d.Held != 0 || d.PeakInUse != 4000 || d.Window != 0 {
+		t.Errorf("three seconds later: %+v", d)
+	}
+}
+
+func TestThreadsAreBounded(t *testing.T) {
+	s := newStream(Options{})
+	for i := range uint64(ClassesMax + 3) {
+		s.thread = uint32(i)
+		s.classed(i+1, 64, 1, 1)
+	}
+	got := s.Snapshot().Threads
+	if len(got) != ClassesMax+1 || got[0].Name != "thread unknown" || got[ClassesMax].Name != "others" || got[ClassesMax].Creates != 3 {
+		t.Errorf("%d threads: %+v", len(got), got)
 	}
 }
 

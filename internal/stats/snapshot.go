@@ -30,6 +30,8 @@ type Snapshot struct {
 	Buckets       []Bucket     // of sizes that something happened in, the smallest first
 	Kinds         []Kind       // of memory that something happened in
 	Classes       []Class      // in the order of their first create, at most ClassesMax; then the others together
+	Threads       []Named      // likewise
+	Devices       []Named      // likewise
 	Marks         []Mark       // what happened, oldest first, at most MarksMax
 	Misses        []Miss       // the latest, the last one first, at most MissesMax
 	Findings      []Finding    // mistakes of the program, in the order of their first time, at most FindingsMax
@@ -255,6 +257,7 @@ type Tag struct {
 	ID          uint32 // of the first tag folded into it
 	Name        string // "file.c:88 function", "module+0x1234", or "tag 7" before it is known
 	Stack       []string
+	Module      string // of the frame that names it, without its folder; of an interpreted frame: the file
 	Live        uint64 // buffers
 	InUse       uint64
 	Requested   uint64

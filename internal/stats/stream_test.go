@@ -11,13 +11,14 @@ type stream struct {
 	*Model
 	time    uint64
 	process uint32
+	thread  uint32
 }
 
 const streamStart = 1_000_000_000
 
 func newStream(o Options) *stream {
 	o.Started = streamStart
-	return &stream{Model: New(o), time: streamStart, process: 1}
+	return &stream{Model: New(o), time: streamStart, process: 1, thread: 77}
 }
 
 func (s *stream) feed(e wire.Event, payload ...byte) {
@@ -28,7 +29,7 @@ func (s *stream) feed(e wire.Event, payload ...byte) {
 	if e.Kind.HasPayload() {
 		e.Size = uint64(len(payload))
 	}
-	s.Apply(&wire.Record{Event: e, Process: s.process, Thread: 77, Payload: payload})
+	s.Apply(&wire.Record{Event: e, Process: s.process, Thread: s.thread, Payload: payload})
 }
 
 func (s *stream) miss(object, block, size, granted uint64, tag uint32) {
