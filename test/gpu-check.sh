@@ -8,7 +8,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 report=$1 size=${2:-16M} work=$(mktemp -d) wrong=0 runs=0
 trap 'rm -rf "$work"' EXIT
-policies=(none futhark pow2 slab buddy ualloc)
+policies=(none futhark pow2 slab buddy ualloc arena)
 limit=(timeout -k 5 300)
 
 title() { printf '\n== %s\n' "$*"; }
@@ -60,13 +60,15 @@ attached() {
 	done
 	same threads bin/examples/threads 4 20 "$size"
 	same train bin/examples/train 10
+	same tiles bin/test/tiles 10 "$size"
+	same pointers bin/test/pointers 10 "$size"
 	same neighbours bin/test/neighbours 500
 	same conformance bin/test/conformance
 	same conformance-buffers bin/test/conformance-buffers
 	title 'times, with the pool and without'
-	for program in stencil pipeline frag; do
+	for program in examples/stencil examples/pipeline examples/frag test/tiles test/pointers; do
 		for policy in none futhark slab; do
-			"${limit[@]}" bin/gpumemtop compare --budget 20s --policy "$policy" -- "bin/examples/$program" 20 "$size" 2> "$work/null"
+			"${limit[@]}" bin/gpumemtop compare --budget 20s --policy "$policy" -- "bin/$program" 20 "$size" 2> "$work/null"
 		done
 	done
 	title attach

@@ -28,6 +28,9 @@ func drivenPrograms(d *driver) []driven {
 		list = append(list, driven{name, []string{example(name), "4", "16K"}, quick})
 	}
 	list = append(list, driven{"threads", []string{example("threads"), "3", "8", "16K"}, true})
+	for _, name := range []string{"tiles", "pointers"} {
+		list = append(list, driven{name, []string{testProgram(name), "8", "16K"}, false})
+	}
 	for _, name := range []string{"conformance", "conformance-buffers", "queries", "queries-buffers"} {
 		list = append(list, driven{name, []string{testProgram(name)}, false})
 	}

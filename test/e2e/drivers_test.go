@@ -28,6 +28,8 @@ type driver struct {
 const (
 	stuck = "hangs where commands wait for a user event"
 	slow  = "takes minutes"
+
+	lacking = "has no SVM"
 )
 
 var light = []string{"--light"} // soak without user events, and with less work
@@ -44,19 +46,20 @@ var (
 	}
 	rusticl = driver{
 		name: "rusticl", libraries: []string{"libRusticlOpenCL.so.1"}, env: []string{"RUSTICL_ENABLE=llvmpipe"},
-		fails: map[string]string{"queries": "aborts", "queries-buffers": "refuses to unmap a second mapping"},
+		fails: map[string]string{"queries": "aborts", "queries-buffers": "refuses to unmap a second mapping", "pointers": lacking},
 		// What one queue has painted may come after what another paints once clFinish has returned for both.
 		reuse: "images_of_two_queues",
 	}
 	clover = driver{ // OpenCL 1.1
 		name: "clover", libraries: []string{"libMesaOpenCL.so.1"}, env: []string{"LP_CL=1"}, whole: true,
-		fails: map[string]string{"multiqueue": "crashes", "queries": "crashes", "queries-buffers": "crashes"},
+		fails: map[string]string{"multiqueue": "crashes", "queries": "crashes", "queries-buffers": "crashes", "tiles": "aborts", "pointers": lacking},
 	}
 	oclgrind = driver{
 		name: "oclgrind", libraries: []string{"/usr/lib/oclgrind/liboclgrind-rt-icd.so"}, soak: light, oneThread: true, whole: true,
 		fails: map[string]string{
 			"multiqueue": stuck, "conformance": stuck, "conformance-buffers": stuck, "queries": stuck, "queries-buffers": "crashes",
 			"threads": "crashes", "lenient queries": slow, "lenient queries-buffers": slow,
+			"pointers": "has no SVM, and ocl-icd's clSVMAlloc calls itself",
 		},
 	}
 	twoPlatforms = driver{
