@@ -75,7 +75,8 @@ type Summary struct {
 	// WithoutPool counts processes that should have had a pool; WithoutPoolWhy is the first one's reason.
 	WithoutPool    uint64   `json:"processes_without_pool,omitempty"`
 	WithoutPoolWhy string   `json:"without_pool_why,omitempty"`
-	LeftOut        []string `json:"left_out,omitempty"` // what a program did more of than gpumemtop keeps, in words
+	NotWatched     []string `json:"not_watched,omitempty"` // why processes are not, where they say so
+	LeftOut        []string `json:"left_out,omitempty"`    // what a program did more of than gpumemtop keeps, in words
 	// Ghosts are the policies that were simulated beside the run, the best first.
 	Ghosts []GhostSummary `json:"ghosts,omitempty"`
 	Plan   *PlanJSON      `json:"plan_measured,omitempty"` // what plans did, where the policy takes them

@@ -27,7 +27,7 @@ type acceptor struct {
 	warn      func(string)
 	hellos    sync.WaitGroup
 	refusal   sync.Once
-	outsiders outsiders
+	outsiders *outsiders
 	slots     chan struct{}
 	settled   chan struct{} // closed when the connection of settle has been accepted
 }
@@ -79,8 +79,8 @@ func acceptText(err error) string {
 }
 
 // settle waits until every process that connected so far has joined, and accepts no more. It puts a connection of
-// our own behind theirs in the queue.
-func (a *acceptor) settle() {
+// our own behind theirs in the queue. It returns why others are not watched.
+func (a *acceptor) settle() []string {
 	conn, err := net.DialUnix("unixpacket", nil, a.listener.Addr().(*net.UnixAddr))
 	if err == nil {
 		select {
@@ -91,14 +91,7 @@ func (a *acceptor) settle() {
 	}
 	_ = a.listener.Close()
 	a.hellos.Wait()
-	if uid, knocked := a.outsiders.knocked(); knocked {
-		why := fmt.Sprintf("it belongs to user %d", uid)
-		if int(uid) == os.Geteuid() {
-			why = "a sandbox, such as landlock, keeps it from the files of this session"
-		}
-		a.warn("a process is not watched: " + why)
-	}
-	a.outsiders.close()
+	return a.outsiders.settle()
 }
 
 func (a *acceptor) receive(conn *net.UnixConn) {

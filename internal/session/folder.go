@@ -85,7 +85,7 @@ func folderIn(place string) (*folder, error) {
 	var random [6]byte
 	rand.Read(random[:])
 	path := filepath.Join(place, folderPrefix+strconv.Itoa(os.Getpid())+"-"+hex.EncodeToString(random[:]))
-	if len(path)+1+len(wire.SocketName) > socketPathMax {
+	if len(path)+1+len(wire.OutsidersName) > socketPathMax {
 		return nil, fmt.Errorf("%s: path is too long for a socket", place)
 	}
 	if err := os.Mkdir(path, 0o700); err != nil {

@@ -4,52 +4,107 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// outsiders hears of processes that load the library but may not come in: they became another user's, or locked themselves out
-// as by landlock. The zero value hears nothing.
-type outsiders struct{ conn *net.UnixConn }
-
-func hearOutsiders(path string) (outsiders, error) {
-	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	if err == nil {
-		err = control(conn, func(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PASSCRED, 1) })
-	}
-	if err == nil {
-		err = os.Chmod(path, 0o222) // to send takes the right to write
-	}
-	if err != nil {
-		return outsiders{}, fmt.Errorf("open session socket: %w", err)
-	}
-	return outsiders{conn}, nil
+// outsiders hears of processes that are not watched: they became another user's, locked themselves out as by landlock, or started
+// programs without the library, which was out of their reach.
+type outsiders struct {
+	conns []*net.UnixConn
+	ears  sync.WaitGroup
+	mu    sync.Mutex
+	known []string // reasons, each of another kind, in the order of their first times
+	kinds []string
 }
 
-// knocked returns the user of a process that was not let in, if there was one. It does not wait.
-func (s outsiders) knocked() (uid uint32, yes bool) {
-	if s.conn == nil {
-		return 0, false
-	}
-	var room [256]byte
-	err := control(s.conn, func(fd int) error {
-		_, n, _, _, err := unix.Recvmsg(fd, make([]byte, 1), room[:], unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
-		if err != nil {
-			return err
+// hearOutsiders opens the socket at a path, and the one that has this name in no folder.
+func hearOutsiders(path string) (*outsiders, error) {
+	s := &outsiders{}
+	for _, name := range []string{path, "@" + path} {
+		conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
+		if err == nil {
+			s.conns = append(s.conns, conn)
+			err = control(conn, func(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PASSCRED, 1) })
 		}
-		messages, err := unix.ParseSocketControlMessage(room[:n])
+		if err == nil && name == path {
+			err = os.Chmod(path, 0o222) // to send takes the right to write
+		}
+		if err != nil {
+			s.close()
+			return nil, fmt.Errorf("open session socket: %w", err)
+		}
+	}
+	for _, conn := range s.conns {
+		s.ears.Go(func() { s.hear(conn) })
+	}
+	return s, nil
+}
+
+// hear notes what processes say, until we say something ourselves.
+func (s *outsiders) hear(conn *net.UnixConn) {
+	var text [wire.OutsiderMax]byte
+	var room [256]byte
+	for {
+		n, rights, _, _, err := conn.ReadMsgUnix(text[:], room[:])
+		if err != nil {
+			return
+		}
+		messages, _ := unix.ParseSocketControlMessage(room[:rights])
 		for i := range messages {
-			if who, wrong := unix.ParseUnixCredentials(&messages[i]); wrong == nil {
-				uid, yes = who.Uid, true
+			who, err := unix.ParseUnixCredentials(&messages[i])
+			if err == nil && int(who.Pid) == os.Getpid() {
+				return
+			}
+			if err == nil {
+				s.note(who.Uid, strings.TrimRight(string(text[:n]), "\x00"))
 			}
 		}
-		return err
-	})
-	return uid, yes && err == nil
+	}
 }
 
-func (s outsiders) close() {
-	if s.conn != nil {
-		_ = s.conn.Close()
+// note keeps the first reason of each kind.
+func (s *outsiders) note(uid uint32, program string) {
+	kind, why := "user", fmt.Sprintf("it belongs to user %d", uid)
+	switch {
+	case program != "":
+		kind, why = "program", fmt.Sprintf("it started %q where the library was out of reach, as after chroot or a mount, or in a sandbox", program)
+	case int(uid) == os.Geteuid():
+		kind, why = "sandbox", "a sandbox, such as landlock, keeps it from the files of this session"
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Contains(s.kinds, kind) {
+		s.kinds, s.known = append(s.kinds, kind), append(s.known, why)
+	}
+}
+
+// settle returns why processes that have reported so far are not watched, and hears no more. It puts messages of our own behind theirs.
+func (s *outsiders) settle() []string {
+	for _, conn := range s.conns {
+		if own, err := net.DialUnix("unixgram", nil, conn.LocalAddr().(*net.UnixAddr)); err == nil {
+			_ = own.SetWriteDeadline(time.Now().Add(helloTimeout))
+			_, err = own.Write([]byte{0})
+			_ = own.Close()
+			if err == nil {
+				continue
+			}
+		}
+		_ = conn.Close()
+	}
+	s.ears.Wait()
+	s.close()
+	return s.known
+}
+
+func (s *outsiders) close() {
+	for _, conn := range s.conns {
+		_ = conn.Close()
 	}
 }

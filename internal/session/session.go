@@ -82,6 +82,8 @@ type Session struct {
 type Result struct {
 	Status   Status
 	Snapshot *stats.Snapshot
+	// Unwatched says why processes are not watched, each reason once. The user has been warned of them.
+	Unwatched []string
 	// Recording is the error that ended the recording early, nil when it is whole.
 	Recording error
 	// OpenLine says that captured output left the terminal in the middle of a line.
@@ -218,7 +220,9 @@ func (s *Session) abandon() error {
 	}
 	if s.acceptor != nil {
 		_ = s.acceptor.listener.Close()
-		s.acceptor.outsiders.close()
+		if s.acceptor.outsiders != nil {
+			s.acceptor.outsiders.close()
+		}
 	}
 	if s.options.Tap != nil {
 		s.options.Tap.Close()
@@ -242,7 +246,10 @@ func (s *Session) reap() {
 // dashboard on the screen: from here on captured output goes to the terminal.
 func (s *Session) Wait() (Result, error) {
 	<-s.ended
-	s.acceptor.settle()
+	unwatched := s.acceptor.settle()
+	for _, why := range unwatched {
+		s.options.Warn("a process is not watched: " + why)
+	}
 	s.collector.finish(s.status)
 	stopCatching(s.signals)
 	err := s.Reveal(true)
@@ -256,7 +263,7 @@ func (s *Session) Wait() (Result, error) {
 	s.mu.Unlock()
 	s.streams.close()
 	return Result{
-		Status: s.status, Snapshot: s.collector.model.Published(), Recording: s.collector.failure,
+		Status: s.status, Unwatched: unwatched, Snapshot: s.collector.model.Published(), Recording: s.collector.failure,
 		OpenLine: s.streams.output != nil && s.streams.output.openLine(),
 	}, err
 }

@@ -735,7 +735,12 @@ struct gmtshape {
 #define GMT_STACK_MAX 32
 
 #define GMT_SOCKET_NAME "socket"
-#define GMT_OUTSIDERS_NAME "outsiders" /* a datagram socket: processes of other users report there that they are not watched */
+/*
+ * A datagram socket, and an abstract one whose name is its path: processes report there that they are not watched, with an empty
+ * string, or which program they start without the library because it is out of their reach, with its name.
+ */
+#define GMT_OUTSIDERS_NAME "outsiders"
+#define GMT_OUTSIDER_MAX 256 /* bytes, with a zero at the end */
 #define GMT_CONFIG_NAME "config"
 #define GMT_CORE_NAME "libgpumemtop-core.so"
 #define GMT_SHIM_NAME "libgpumemtop.so"

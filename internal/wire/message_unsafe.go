@@ -13,6 +13,7 @@ import (
 const (
 	SocketName    = socketName
 	OutsidersName = outsidersName
+	OutsiderMax   = outsiderMax // bytes of a message there
 	ConfigName    = configName
 	CoreName      = coreName
 	ShimName      = shimName

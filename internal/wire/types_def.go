@@ -56,6 +56,7 @@ const (
 
 	socketName    = C.GMT_SOCKET_NAME
 	outsidersName = C.GMT_OUTSIDERS_NAME
+	outsiderMax   = C.GMT_OUTSIDER_MAX
 	configName    = C.GMT_CONFIG_NAME
 	coreName      = C.GMT_CORE_NAME
 	shimName      = C.GMT_SHIM_NAME

@@ -52,6 +52,7 @@ const (
 
 	socketName    = "socket"
 	outsidersName = "outsiders"
+	outsiderMax   = 0x100
 	configName    = "config"
 	coreName      = "libgpumemtop-core.so"
 	shimName      = "libgpumemtop.so"

@@ -2,9 +2,15 @@
 #define _GNU_SOURCE
 #include "link.h"
 
+#include "../../internal/wire/event.h"
+
 #include <poll.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -43,4 +49,25 @@ bool gmt_link_lost(uint32_t nanoseconds)
 	struct timespec most = {.tv_nsec = (long)nanoseconds};
 	struct pollfd session = {.fd = ours() ? session_link.socket : -1};
 	return syscall(SYS_ppoll, &session, 1, &most, NULL, 0) == 1 && session.revents & POLLHUP;
+}
+
+/* By its path, or by its name that no file has, which is there whatever files this process still sees (unix(7)). */
+void gmt_link_knock(const char *folder, const char *program)
+{
+	static const char file[] = "/" GMT_OUTSIDERS_NAME;
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	size_t length = strlen(folder);
+	if (length + sizeof file > sizeof address.sun_path)
+		return;
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return;
+	for (size_t hidden = 0, sent = 0; hidden < 2 && !sent; hidden++) {
+		memset(address.sun_path, 0, sizeof address.sun_path);
+		memcpy(address.sun_path + hidden, folder, length);
+		memcpy(address.sun_path + hidden + length, file, sizeof file - 1);
+		socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + hidden + length + sizeof file - 1);
+		sent = sendto(fd, program, strnlen(program, GMT_OUTSIDER_MAX - 1) + 1, MSG_NOSIGNAL, (struct sockaddr *)&address, size) > 0;
+	}
+	close(fd);
 }

@@ -11,5 +11,10 @@ void gmt_link_open(int socket);
 void gmt_link_close(void);
 /* Waits that long, or until the session is gone: true. It is no point of cancellation. */
 bool gmt_link_lost(uint32_t nanoseconds);
+/*
+ * Reports to the session of a runtime folder what is not watched: this process, or a program that it starts; "": this process.
+ * It may run in a child of vfork.
+ */
+void gmt_link_knock(const char *folder, const char *program);
 
 #endif

@@ -1,11 +1,12 @@
 /*
  * exec.c: a process that can no longer open our library, as after chroot, a mount over its folder or landlock, starts programs
- * without it: the dynamic linker would complain in each. What system() and popen() start goes around these hooks.
+ * without it: the dynamic linker would complain in each. It reports to the session that they are not watched.
  *
- * All of it may run in a child of vfork: on the stack, without locks.
+ * All of it may run in a child of vfork: on the stack, without locks. Only system(), popen() and wordexp() may not.
  */
 #define _GNU_SOURCE
 #include "../base/dispatch.h"
+#include "../base/link.h"
 #include "../base/session.h"
 
 #include <alloca.h>
@@ -15,14 +16,17 @@
 #include <limits.h>
 #include <spawn.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <wordexp.h>
 
 #define VARIABLE "LD_PRELOAD="
 #define VARIABLES_MAX 8192 /* of an environment: a pointer each on the stack; larger ones stay as they are */
 
-/* Whether the linker will find that it cannot open what the list begins with, and that is ours. */
-static bool out_of_reach(const char *list)
+/* Whether the linker, for this program, will find that it cannot open what the list begins with, and that is ours. */
+static bool out_of_reach(const char *list, const char *program)
 {
 	char path[PATH_MAX];
 	size_t length = strcspn(list, ": "), name = strlen("/" GMT_SHIM_NAME);
@@ -33,11 +37,16 @@ static bool out_of_reach(const char *list)
 	int fd = open(path, O_RDONLY | O_CLOEXEC), why = errno;
 	if (fd >= 0)
 		close(fd);
-	return fd < 0 && (why == ENOENT || why == ENOTDIR || why == EACCES || why == EPERM);
+	if (fd >= 0 || (why != ENOENT && why != ENOTDIR && why != EACCES && why != EPERM))
+		return false;
+	path[length - name] = '\0';
+	if (!gmt_session_filtered())
+		gmt_link_knock(path, program);
+	return true;
 }
 
-/* The bytes that the environment takes without us; 0: it stays as it is. */
-static size_t room_without_us(char *const *environment)
+/* The bytes that the environment takes without us, for a program; 0: it stays as it is. */
+static size_t room_without_us(char *const *environment, const char *program)
 {
 	int before = errno;
 	const char *list = NULL;
@@ -46,7 +55,7 @@ static size_t room_without_us(char *const *environment)
 		if (!list && strncmp(environment[count], VARIABLE, strlen(VARIABLE)) == 0)
 			list = environment[count] + strlen(VARIABLE);
 	size_t room = 0;
-	if (list && count <= VARIABLES_MAX && out_of_reach(list))
+	if (list && count <= VARIABLES_MAX && out_of_reach(list, program))
 		room = (count + 1) * sizeof *environment + strlen(VARIABLE) + strlen(list) + 1;
 	errno = before;
 	return room;
@@ -77,9 +86,9 @@ static char *const *without_us(char *const *environment, void *room)
 }
 
 /* The environment for a program that the caller starts, in the caller's frame if it is another. */
-#define REACHABLE(environment)                                                                                         \
+#define REACHABLE(environment, program)                                                                                \
 	__extension__({                                                                                                \
-		size_t gmt_room = room_without_us(environment);                                                        \
+		size_t gmt_room = room_without_us(environment, program);                                               \
 		gmt_room ? without_us(environment, alloca(gmt_room)) : (environment);                                  \
 	})
 
@@ -92,6 +101,11 @@ static struct {
 	exec_fn *execve, *execvpe;
 	exec_here_fn *execv, *execvp;
 	spawn_fn *spawn, *spawnp;
+	int (*fexecve)(int file, char *const *words, char *const *environment);
+	int (*execveat)(int folder, const char *program, char *const *words, char *const *environment, int flags);
+	int (*system)(const char *command);
+	FILE *(*popen)(const char *command, const char *mode);
+	int (*wordexp)(const char *text, wordexp_t *words, int flags);
 } libc;
 
 static void find(const char *name, void *function)
@@ -109,26 +123,31 @@ __attribute__((constructor)) static void find_libc(void)
 	find("execvp", &libc.execvp);
 	find("posix_spawn", &libc.spawn);
 	find("posix_spawnp", &libc.spawnp);
+	find("fexecve", &libc.fexecve);
+	find("execveat", &libc.execveat);
+	find("system", &libc.system);
+	find("popen", &libc.popen);
+	find("wordexp", &libc.wordexp);
 }
 
 /* Where another library's constructor is before ours. */
 static void ready(void)
 {
-	if (gmt_unlikely(!libc.spawnp))
+	if (gmt_unlikely(!libc.wordexp))
 		find_libc();
 }
 
 GMT_HOOK int execve(const char *program, char *const *words, char *const *environment)
 {
 	ready();
-	char *const *reachable = REACHABLE(environment);
+	char *const *reachable = REACHABLE(environment, program);
 	return libc.execve(program, words, reachable);
 }
 
 GMT_HOOK int execvpe(const char *program, char *const *words, char *const *environment)
 {
 	ready();
-	char *const *reachable = REACHABLE(environment);
+	char *const *reachable = REACHABLE(environment, program);
 	return libc.execvpe(program, words, reachable);
 }
 
@@ -136,14 +155,14 @@ GMT_HOOK int execvpe(const char *program, char *const *words, char *const *envir
 GMT_HOOK int execv(const char *program, char *const *words)
 {
 	ready();
-	char *const *reachable = REACHABLE(environ);
+	char *const *reachable = REACHABLE(environ, program);
 	return reachable == environ ? libc.execv(program, words) : libc.execve(program, words, reachable);
 }
 
 GMT_HOOK int execvp(const char *program, char *const *words)
 {
 	ready();
-	char *const *reachable = REACHABLE(environ);
+	char *const *reachable = REACHABLE(environ, program);
 	return reachable == environ ? libc.execvp(program, words) : libc.execvpe(program, words, reachable);
 }
 
@@ -151,7 +170,7 @@ GMT_HOOK int posix_spawn(pid_t *pid, const char *program, const posix_spawn_file
 			 const posix_spawnattr_t *attributes, char *const *words, char *const *environment)
 {
 	ready();
-	char *const *reachable = REACHABLE(environment);
+	char *const *reachable = REACHABLE(environment, program);
 	return libc.spawn(pid, program, actions, attributes, words, reachable);
 }
 
@@ -159,8 +178,59 @@ GMT_HOOK int posix_spawnp(pid_t *pid, const char *program, const posix_spawn_fil
 			  const posix_spawnattr_t *attributes, char *const *words, char *const *environment)
 {
 	ready();
-	char *const *reachable = REACHABLE(environment);
+	char *const *reachable = REACHABLE(environment, program);
 	return libc.spawnp(pid, program, actions, attributes, words, reachable);
+}
+
+GMT_HOOK int fexecve(int file, char *const *words, char *const *environment)
+{
+	ready();
+	char *const *reachable = REACHABLE(environment, words[0] ? words[0] : "");
+	return libc.fexecve(file, words, reachable);
+}
+
+GMT_HOOK int execveat(int folder, const char *program, char *const *words, char *const *environment, int flags)
+{
+	ready();
+	char *const *reachable = REACHABLE(environment, program);
+	if (libc.execveat)
+		return libc.execveat(folder, program, words, reachable, flags);
+	errno = ENOSYS; /* glibc before 2.34 */
+	return -1;
+}
+
+/*
+ * The C library passes the process's own environment to the shells that it starts by itself, so ours goes out of that, for good.
+ * Empty, the variable stays: to remove it would move others, which another thread may be looking for.
+ */
+static void leave_environment(void)
+{
+	int before = errno;
+	ready();
+	const char *list = getenv("LD_PRELOAD");
+	if (list && out_of_reach(list, "sh")) {
+		list += strcspn(list, ": ");
+		setenv("LD_PRELOAD", *list ? list + 1 : "", 1);
+	}
+	errno = before;
+}
+
+GMT_HOOK int system(const char *command)
+{
+	leave_environment();
+	return libc.system(command);
+}
+
+GMT_HOOK FILE *popen(const char *command, const char *mode)
+{
+	leave_environment();
+	return libc.popen(command, mode);
+}
+
+GMT_HOOK int wordexp(const char *text, wordexp_t *words, int flags)
+{
+	leave_environment();
+	return libc.wordexp(text, words, flags);
 }
 
 /* The words after the first, which end with NULL, into a list of as many; without a list it counts them. */

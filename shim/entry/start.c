@@ -246,26 +246,13 @@ static void process_exits(void)
 	gmt_ring_write(&event);
 }
 
-/* A process that has become another user's may not come in: it says so, for the session to tell. */
-static void knock(const char *dir)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	if (!path_in(address.sun_path, sizeof address.sun_path, dir, GMT_OUTSIDERS_NAME))
-		return;
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return;
-	(void)sendto(fd, "", 1, MSG_NOSIGNAL, (struct sockaddr *)&address, sizeof address);
-	close(fd);
-}
-
 static bool start(const char *dir)
 {
 	if (!dir || !*dir)
 		return false;
 	if (!read_config(dir)) {
-		if (errno == EACCES)
-			knock(dir);
+		if (errno == EACCES) /* it has become another user's, or locked itself out */
+			gmt_link_knock(dir, "");
 		return false;
 	}
 	int socket = connect_to(dir);

@@ -2,9 +2,16 @@
 #define _GNU_SOURCE
 #include "harness.h"
 
+#include <fcntl.h>
+#include <limits.h>
 #include <spawn.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <wordexp.h>
 
 /* OpenCL works as if we were not there. */
 static void transparent(void)
@@ -241,10 +248,29 @@ TEST(no_tags)
 extern char **environ;
 
 /* What starts another program: all of the C library's functions that do. */
-static const char *const ways[] = {"execv", "execve", "execvp", "execvpe", "execl", "execle", "execlp", "posix_spawn", "posix_spawnp"};
+static const char *const ways[] = {
+	"execv",       "execve",       "execvp",  "execvpe",  "execl",  "execle", "execlp",
+	"posix_spawn", "posix_spawnp", "fexecve", "execveat", "system", "popen",  "wordexp",
+#if defined(__x86_64__) && !defined(GMT_NO_DLSYM) /* sanitizers have hooks of their own */
+	"syscall",
+#endif
+};
 static const char *way;
 
-#define SHELL "/bin/sh", "sh", "-c", "test \"$LD_PRELOAD-$KEPT\" = libm.so.6-1 && exit 3", NULL
+#define SCRIPT "test \"$LD_PRELOAD-$KEPT\" = libm.so.6-1 && exit 3"
+#define SHELL "/bin/sh", "sh", "-c", SCRIPT, NULL
+
+/* Those that start a shell by themselves. Returns its status. */
+static int shell(void)
+{
+	if (strcmp(way, "system") == 0)
+		return system(SCRIPT);
+	if (strcmp(way, "popen") == 0)
+		return pclose(popen(SCRIPT, "r"));
+	wordexp_t words = {0};
+	CHECK(wordexp("$(" SCRIPT "; echo $?)", &words, 0) == 0);
+	return words.we_wordc == 0 ? 3 << 8 : 0; /* the script has ended before its echo */
+}
 
 /* Starts a shell, which ends with 3 if our library is not in its environment, and all else is. */
 static void start_another(void)
@@ -268,6 +294,14 @@ static void start_another(void)
 		execle(SHELL, environ);
 	else if (strcmp(way, "execlp") == 0)
 		execlp(SHELL);
+	else if (strcmp(way, "fexecve") == 0)
+		fexecve(open(program[0], O_RDONLY | O_CLOEXEC), program + 1, environ);
+	else if (strcmp(way, "execveat") == 0)
+		execveat(AT_FDCWD, program[0], program + 1, environ, 0);
+	else if (strcmp(way, "syscall") == 0)
+		syscall(SYS_execve, program[0], program + 1, environ);
+	else if (way[0] == 's' || strcmp(way, "popen") == 0 || way[0] == 'w')
+		_exit(WEXITSTATUS(shell()));
 	else if (strcmp(way, "posix_spawn") == 0)
 		status = posix_spawn(&child, program[0], NULL, NULL, program + 1, environ);
 	else
@@ -276,8 +310,20 @@ static void start_another(void)
 	_exit(WEXITSTATUS(ended));
 }
 
+/* A socket that the session has in no folder: where a process reports, whatever files it sees. */
+static int ear(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "\0/nonexistent/" GMT_OUTSIDERS_NAME};
+	socklen_t size = offsetof(struct sockaddr_un, sun_path) + sizeof "/nonexistent/" GMT_OUTSIDERS_NAME;
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	CHECK(fd >= 0 && bind(fd, (struct sockaddr *)&address, size) == 0);
+	return fd;
+}
+
 TEST(out_of_reach_of_our_library_programs_start_without_it)
 {
+	char text[GMT_OUTSIDER_MAX];
+	int reports = ear();
 	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
 		way = ways[i];
 		pid_t child = fork();
@@ -286,6 +332,24 @@ TEST(out_of_reach_of_our_library_programs_start_without_it)
 		int status;
 		EQUAL(waitpid(child, &status, 0), child);
 		CHECK(WIFEXITED(status));
-		EQUAL(WEXITSTATUS(status), 3);
+		if (WEXITSTATUS(status) != 3)
+			test_fail(__FILE__, __LINE__, way, WEXITSTATUS(status), 3);
+		ssize_t length = recv(reports, text, sizeof text, 0);
+		CHECK(length > 2 && memcmp(text + length - 3, "sh", 3) == 0);
 	}
+	close(reports);
+}
+
+TEST(within_reach_of_our_library_the_environment_stays)
+{
+	char list[PATH_MAX + 8];
+	wordexp_t words = {0};
+	snprintf(list, sizeof list, "%s:libm.so.6", path_beside(GMT_SHIM_NAME));
+	setenv("LD_PRELOAD", list, 1);
+	int reports = ear();
+	EQUAL(wordexp("word", &words, WRDE_NOCMD), 0); /* starts no shell */
+	wordfree(&words);
+	CHECK(strcmp(getenv("LD_PRELOAD"), list) == 0);
+	EQUAL(recv(reports, list, sizeof list, 0), -1);
+	close(reports);
 }

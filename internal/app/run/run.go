@@ -179,7 +179,7 @@ func (r *runner) report(result *session.Result) {
 	r.monitor.Finish(result.Snapshot)
 	r.outputs.Summarize(result.Snapshot, func(last *stats.Snapshot) report.Summary {
 		summary := report.NewSummary(last)
-		summary.Exit = watch.Exit(result.Status)
+		summary.Exit, summary.NotWatched = watch.Exit(result.Status), result.Unwatched
 		return summary
 	})
 	if result.Status.Code == console.StatusNotFound && len(result.Snapshot.Processes) == 0 && session.NeedsOpenCL(r.path) {
