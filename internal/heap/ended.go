@@ -62,6 +62,8 @@ func (h *Heap) leave(p *Process) {
 	}
 	gauges, population := p.Gauges, p.Population
 	h.End(p, Leaked)
+	p.objects.Shrink()
+	p.blocks.Shrink()
 	p.Gauges, p.Population, p.Left = gauges, population, true
 	for _, x := range h.observers {
 		x.Left(p)

@@ -151,7 +151,7 @@ func (t *trend) list() []uint64 {
 
 // merge adds another trend's points, second by second: the most of the sum is not known, and at most this.
 func (t *trend) merge(o *trend) {
-	if t.points != nil {
+	if t.points != nil && o.points != nil {
 		for i, value := range o.points {
 			t.points[i] += value
 		}

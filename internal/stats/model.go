@@ -66,6 +66,7 @@ type Model struct {
 	quiet    bool // the present record was carried over: peaks wait
 	carried  carried
 
+	spent    workings // of processes that have left
 	rows     []*row
 	parts    int // of all rows
 	named    map[string]*row
@@ -105,7 +106,7 @@ func New(o Options) *Model {
 	}
 	observers := append([]heap.Observer{observer{m}}, o.Observers...)
 	m.heap = heap.New(heap.Options{EndProcesses: true, ProcessesMax: processesMax, EntriesMax: entriesMax}, observers...)
-	m.ledger.Gauges, m.ledger.Population = &m.heap.Gauges, &m.heap.Population
+	m.ledger.Gauges, m.ledger.Population, m.ledger.workings = &m.heap.Gauges, &m.heap.Population, &workings{}
 	for _, k := range [...]*keyed{&m.shares.classes, &m.shares.threads, &m.shares.devices} {
 		k.index.Seed = m.seed
 	}

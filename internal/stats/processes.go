@@ -95,7 +95,7 @@ func (m *Model) lookup(number uint32) *process {
 
 func (m *Model) newProcess(hp *heap.Process) {
 	p := &process{tags: map[uint32]*row{}, heap: hp}
-	p.ledger.Gauges, p.ledger.Population = &hp.Gauges, &hp.Population
+	p.ledger.Gauges, p.ledger.Population, p.ledger.workings = &hp.Gauges, &hp.Population, &workings{}
 	p.shown = Process{Number: hp.Number, Policy: m.policies.first, Status: -1, Started: m.heap.Now}
 	p.window.slot, p.born, p.history.most = m.window.slot, m.window.slot, processHistoryMax
 	p.sizes.Reset(m.seed)
@@ -171,6 +171,7 @@ func (m observer) Left(hp *heap.Process) {
 	p.kernels = callsite.Kernels{}
 	p.shown.Totals = p.ledger.totals()
 	p.kept.spread.addTo(&p.shown.Totals)
+	p.ledger.workings = &m.spent // what still comes shows nowhere
 	p.changed = true
 }
 
@@ -318,15 +319,13 @@ func (m *Model) spend(p *process, cost uint32) {
 	m.history.pending.DriverNS += uint64(cost)
 }
 
-// keepRows copies what a process has of each tag, as it is to be shown when its memory is off the common gauges.
+// keepRows copies what a process has of each tag, as it is to be shown when its memory is off the common gauges. Trends end.
 func (m *Model) keepRows(p *process) []row {
 	kept := make([]row, len(p.rows))
 	for i, w := range p.rows {
 		m.show(w)
 		kept[i] = *w
-		if points := w.trend.points; points != nil {
-			kept[i].trend.points = new(*points)
-		}
+		kept[i].trend.points = nil
 	}
 	return kept
 }
@@ -337,5 +336,6 @@ func restoreRows(p *process, kept []row) {
 		w.live, w.inUse, w.requested = k.live, k.inUse, k.requested
 		w.cached, w.cooling, w.blocks = k.cached, k.cooling, k.blocks
 		w.trend, w.points, w.shown, w.free = k.trend, k.points, k.shown, k.free
+		w.classes.Shrink()
 	}
 }

@@ -100,6 +100,22 @@ func TestEndedProcessKeepsItsTags(t *testing.T) {
 	}
 }
 
+// A tag that an ended process used gets a name that others have: what is left of it joins theirs.
+func TestEndedProcessGetsAKnownName(t *testing.T) {
+	s := twoBlurs()
+	s.miss(5, 5, 8, 8, 4)
+	s.ProcessEnded(2, 0, 0, s.time)
+	s.process = 1
+	s.hit(9, 2, 32, 32, 7)
+	s.process = 2
+	s.site(4, "blur\tblur.c\t88\tx+3")
+	snapshot := s.Snapshot()
+	checkOwn(t, snapshot)
+	if got := tagNamed(t, snapshot, "blur.c:88 blur"); got.Creates != 8 || got.InUse != 64+32 {
+		t.Errorf("%+v, want the creates of both processes and the 96 bytes of one", got)
+	}
+}
+
 // The history of a process begins when it does, and has its memory alone.
 func TestHistoryOfAProcess(t *testing.T) {
 	s := newStream(Options{})

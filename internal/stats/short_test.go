@@ -28,7 +28,7 @@ func TestShortProcesses(t *testing.T) {
 			s.Publish()
 		}
 	}
-	const processes, most = 300, 16 << 10
+	const processes, most = 300, 9 << 10
 	run(1, 100)
 	before := bytes()
 	run(100, 100+processes)

@@ -12,11 +12,16 @@ type ledger struct {
 	*heap.Gauges
 	*heap.Population
 
+	*workings
+	planning planning
+	held     recent // bytes in use
+}
+
+// workings are what percentiles and estimates are made from: 4 KB, which a process that has left gives up.
+type workings struct {
 	calls, driver Histogram
 	costs         costs
 	steady        Steady
-	planning      planning
-	held          recent // bytes in use
 }
 
 // create counts a create that succeeded.

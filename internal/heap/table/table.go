@@ -74,6 +74,13 @@ func (t *Table) Remove(key uint64) {
 	t.slots[hole] = slot{}
 }
 
+// Shrink gives up the memory of a table that is empty.
+func (t *Table) Shrink() {
+	if t.count == 0 {
+		*t = Table{Seed: t.Seed}
+	}
+}
+
 // All calls f for every key, in no particular order. f must not change the table.
 func (t *Table) All(f func(key uint64, place int32)) {
 	for _, s := range t.slots {
