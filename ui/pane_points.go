@@ -38,6 +38,7 @@ func (p *pointsPane) update() {
 		p.judge = analysis.Live{}
 		return
 	}
+	p.judge.Still = p.d.mode.recording
 	p.judge.Update(s, p.d.wall(s))
 }
 

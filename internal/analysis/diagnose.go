@@ -182,9 +182,13 @@ func lostEvents(x *run, _ *Analysis) (Diagnosis, bool) {
 	if s.Lost == 0 {
 		return Diagnosis{}, false
 	}
+	title := units.Count(s.Lost, "event") + " lost"
+	if s.LostUses > 0 {
+		title += fmt.Sprintf(" (%d of them uses)", s.LostUses)
+	}
 	return Diagnosis{
-		Severity: Note, Title: fmt.Sprintf("%s lost", units.Count(s.Lost, "event")),
-		Text: fmt.Sprintf("%d of them uses: figures may be too high or too low, and memory listed as leaked may have been released", s.LostUses),
+		Severity: Note, Title: title,
+		Text: "figures may be too high or too low, and memory listed as leaked may have been released",
 	}, true
 }
 

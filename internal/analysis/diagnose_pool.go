@@ -51,11 +51,14 @@ func fragmented(inUse, reserved uint64, fragmentation float64, when string) (Dia
 	if fragmentation < fragmentationHigh || free < bytesLeast || float64(free) < idleShare*float64(reserved) {
 		return Diagnosis{}, false
 	}
+	text := units.FormatLong(free) + " is free"
+	if when != now {
+		text = when + " " + units.FormatLong(free) + " was free"
+	}
 	return Diagnosis{
 		Severity: Advice, Title: "free memory is fragmented " + when, Share: share(free, reserved),
-		Text: fmt.Sprintf("%s %s was free beside %s in use, no piece larger than %s of it: check with gpumemtop replay --policy slab "+
-			"whether sub-allocations fit better", when, units.FormatLong(free), units.FormatLong(inUse),
-			units.Percent(1-fragmentation, free)),
+		Text: fmt.Sprintf("%s beside %s in use, no piece larger than %s of it: check with gpumemtop replay --policy slab "+
+			"whether sub-allocations fit better", text, units.FormatLong(inUse), units.Percent(1-fragmentation, free)),
 	}, true
 }
 

@@ -99,9 +99,9 @@ var diagnoses = []struct {
 	}, "futhark", "double release", ""},
 	{"memory grows", func(s *tape) { leaking(s, 10) }, func(s *tape) { iterate(s) }, "futhark", "10 iterations leaves 1.00 MiB more", ""},
 	{"never released", func(s *tape) { leaking(s, 1) }, func(s *tape) { iterate(s) }, "futhark", "1.00 MiB of it from tag 2", ""},
-	{"lost", func(s *tape) {
+	{"5 events lost (2 of them uses)", func(s *tape) {
 		s.put(wire.Event{Kind: wire.KindLost, Size: 5, Granted: 2}, "")
-	}, func(s *tape) { loop(s, 3, wire.OutcomeDriver, 0) }, "futhark", "2 of them uses", ""},
+	}, func(s *tape) { loop(s, 3, wire.OutcomeDriver, 0) }, "futhark", "too high or too low", ""},
 	{"device memory", func(s *tape) {
 		s.device(10 * mib)
 		s.release(s.driver(1, 9*mib+mib/2), wire.OutcomeDriver)

@@ -34,12 +34,17 @@ const (
 	growLate    = 2              // of them in the later half
 	growShare   = 0.01           // of what is in use
 	soonSeconds = 30 * 24 * 3600
+	steadyNS    = 2_000_000_000 // memory must be wasteful or fragmented for so long, or again and again,
+	apartNS     = 5_000_000_000 // with no more than this in between, which is also how long it is then said
 )
 
 // Live judges a run that goes on from its snapshots: what stands out in the last 10 to 20 s, with the report's rules and
 // thresholds and only limits that the present policy has. It is not safe for concurrent use.
 type Live struct {
 	Points []Point // of the last update, the most important first
+	Still  bool    // a snapshot is a moment of a recording: what it says of memory need not last
+
+	waste, pieces steady
 
 	before, next map[uint32]asked // by row, at the beginning of the time and of the next one
 	all          [2]asked         // the same of all rows
@@ -89,7 +94,7 @@ func (l *Live) turn(s *stats.Snapshot) {
 	case late && relative(s.Started, s.Time) > lateNS:
 		l.Restart(s)
 	case late:
-		*l = Live{since: [2]uint64{s.Started, s.Started}} // all that happened is late
+		*l = Live{Still: l.Still, since: [2]uint64{s.Started, s.Started}} // all that happened is late
 	case s.Time-l.since[1] >= lateNS:
 		l.before, l.next = l.next, countRows(s)
 		l.all, l.driver, l.since = [2]asked{l.all[1], totals(s)}, [2]uint64{l.driver[1], s.Totals.DriverNS}, [2]uint64{l.since[1], s.Time}
@@ -102,6 +107,25 @@ func (l *Live) Restart(s *stats.Snapshot) {
 	l.next, l.latest = l.before, s
 	l.all, l.driver = [2]asked{totals(s), totals(s)}, [2]uint64{s.Totals.DriverNS, s.Totals.DriverNS}
 	l.since = [2]uint64{s.Time, s.Time}
+}
+
+// steady is a diagnosis of a moment, which is said when it lasts: between two requests, memory may look wasteful or fragmented
+// in a program where it is neither.
+type steady struct {
+	Diagnosis
+	first, last uint64 // when it was found
+}
+
+// judge takes what was found now, and returns what is to be said.
+func (y *steady) judge(d Diagnosis, found bool, now uint64) (Diagnosis, bool) {
+	gone := y.Title == "" || now < y.last || now-y.last > apartNS
+	if found {
+		if gone {
+			y.first = now
+		}
+		y.Diagnosis, y.last, gone = d, now, false
+	}
+	return y.Diagnosis, !gone && y.last-y.first >= steadyNS
 }
 
 // Suspicious reports whether a point concerns a row, or its hit rate was low of late though memory does not grow.

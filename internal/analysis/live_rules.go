@@ -32,7 +32,6 @@ func (x *moment) judge() (points []Point) {
 		sortPoints(points)
 		return points
 	}
-	t := &x.s.Totals
 	add(x.growing())
 	add(x.nearlyFull())
 	missing, found := x.missing()
@@ -40,16 +39,17 @@ func (x *moment) judge() (points []Point) {
 	if d, found := x.limitBites(); d.Knob.Limit != missing.Knob.Limit {
 		add(d, found)
 	}
-	add(wasted(x.s, t.InUse, t.Requested, "now"))
-	if late := after(t.Hits, t.Misses, &t.MissReasons, x.all[0]); late.reasons[wire.MissTooSmall] > 0 {
-		add(fragmented(t.InUse, t.Reserved(), t.ExternalFragmentation(), "now"))
-	}
+	add(x.wasteful())
+	add(x.fragmented())
 	if d, found := x.ghostLeads(); found {
 		points = append(points, Point{d, AboutGhost})
 	}
 	sortPoints(points)
 	return points
 }
+
+// now is when a rule for a moment judges a run that goes on.
+const now = "now"
 
 // events are failures and mistakes, each a point.
 func (x *moment) events() (points []Point) {
@@ -140,6 +140,27 @@ func (x *moment) nearlyFull() (Diagnosis, bool) {
 		Severity: Advice, Title: "device memory is nearly full", Share: share(t.Reserved(), device), Text: fmt.Sprintf(
 			"%s of %s are reserved, and %s in use", units.FormatLong(t.Reserved()), units.FormatLong(device), units.FormatLong(t.InUse)),
 	}, true
+}
+
+// fragmented judges free memory, if it was too small of late.
+func (x *moment) fragmented() (Diagnosis, bool) {
+	t := &x.s.Totals
+	late := after(t.Hits, t.Misses, &t.MissReasons, x.all[0])
+	d, found := fragmented(t.InUse, t.Reserved(), t.ExternalFragmentation(), now)
+	return x.lasting(&x.pieces, d, found && late.reasons[wire.MissTooSmall] > 0)
+}
+
+func (x *moment) wasteful() (Diagnosis, bool) {
+	d, found := wasted(x.s, x.s.Totals.InUse, x.s.Totals.Requested, now)
+	return x.lasting(&x.waste, d, found)
+}
+
+// lasting holds back what has not lasted yet.
+func (x *moment) lasting(y *steady, d Diagnosis, found bool) (Diagnosis, bool) {
+	if x.Still {
+		return d, found
+	}
+	return y.judge(d, found, x.s.Time)
 }
 
 // missing finds the row that missed most of late, if its hit rate is low and the driver took time.

@@ -191,10 +191,36 @@ func TestLiveMistakesAndFailures(t *testing.T) {
 	}
 }
 
+// TestLiveMomentsMustLast: a program that requests in rounds is not called fragmented and sound by turns.
+func TestLiveMomentsMustLast(t *testing.T) {
+	var l Live
+	said := func(seconds uint64, fragmented bool) bool {
+		s := missed(lively(seconds), 100, 1, wire.MissTooSmall)
+		if s.Totals.InUse, s.Totals.Requested = 1<<20, 1<<20; fragmented {
+			s.Totals.Cached, s.Totals.LargestCached = 1<<20, 100<<10
+		}
+		l.Update(s, 0)
+		return titled(&l, "free memory is fragmented now") != nil
+	}
+	for _, test := range []struct {
+		seconds          uint64
+		fragmented, said bool
+	}{
+		{1, true, false}, {2, false, false}, // a moment
+		{8, true, false}, {9, true, false}, {10, true, true}, // it lasts
+		{11, false, true}, {13, true, true}, {18, false, true}, // again and again
+		{19, false, false}, {20, true, false}, // it has ended
+	} {
+		if got := said(test.seconds, test.fragmented); got != test.said {
+			t.Errorf("after %d s: said %v: %+v", test.seconds, got, l.Points)
+		}
+	}
+}
+
 func TestLiveMemory(t *testing.T) {
 	s := lively(5)
 	s.Totals.InUse, s.Totals.Requested = 950<<20, 500<<20
-	var l Live
+	l := Live{Still: true}
 	l.Update(s, 0)
 	if titled(&l, "device memory is nearly full") == nil || titled(&l, "blocks are much larger than requested") == nil {
 		t.Errorf("%+v", l.Points)
