@@ -43,13 +43,18 @@ WARNINGS := -Wall -Wextra -Werror -Wpedantic -Wshadow -Wstrict-prototypes -Wmiss
 	-Wformat=2
 PROGRAM_FLAGS := -std=c11 -O2 -g -Iexamples -Itest/programs $(WARNINGS)
 SHIM_FLAGS := -std=gnu11 -O2 -flto=auto -g -fPIC -fvisibility=hidden -pthread $(WARNINGS)
-SHIM_LINK := -shared -static-libgcc -Wl,--version-script=shim/shim.map -Wl,-z,now -Wl,-z,defs -Wl,-z,nodelete \
-	-Wl,-Bsymbolic-functions -Wl,-soname,libgpumemtop.so -ldl
+SHIM_LINK := -shared -Wl,--version-script=shim/shim.map -Wl,-z,now -Wl,-z,defs -Wl,-z,nodelete \
+	-Wl,-Bsymbolic-functions -Wl,-soname,libgpumemtop.so
+
+# What is shipped starts with glibc 2.28 and later: packaging/floor.sh. Before 2.34, threads and dlopen were in libraries of
+# their own, which must be named even where libc has everything.
+FLOOR := build/floor/libc.so
+FLOOR_LINK := -static-libgcc -L$(CURDIR)/build/floor -Wl,--push-state,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2 -Wl,--pop-state
 
 # No preempting signals, and no descriptor kept open to read the control group's limit.
 CORE_GODEBUG := asyncpreemptoff=1,containermaxprocs=0,updatemaxprocs=0
 # Go's runtime has its threads from the shim: intercept/threads.c.
-CORE_LINK = -Wl,--version-script=$(CURDIR)/intercept/intercept.map -Wl,--wrap=pthread_create -L$(CURDIR)/build -l:libgpumemtop.so
+CORE_LINK = -Wl,--version-script=$(CURDIR)/intercept/intercept.map -Wl,--wrap=pthread_create $(FLOOR_LINK) -L$(CURDIR)/build -l:libgpumemtop.so
 
 ANALYZE := --analyze --analyzer-output text -Xclang -analyzer-werror
 
@@ -138,13 +143,16 @@ build/deps.stamp build/test-deps.stamp build/drivers.stamp build/clinfo.stamp: M
 
 # --- the two libraries that go into the target ----------------------------------------------------------------------
 
-build/libgpumemtop.so: $(SHIM_SOURCES) $(SHIM_HEADERS) shim/shim.map Makefile | build/deps.stamp
-	$(CC) $(SHIM_FLAGS) $(SHIM_SOURCES) $(SHIM_LINK) -o $@
+$(FLOOR): packaging/floor.sh | build/deps.stamp
+	@CC="$(CC)" bash packaging/floor.sh $(CURDIR)/$(@D)
+
+build/libgpumemtop.so: $(SHIM_SOURCES) $(SHIM_HEADERS) shim/shim.map $(FLOOR) Makefile | build/deps.stamp
+	$(CC) $(SHIM_FLAGS) $(SHIM_SOURCES) $(SHIM_LINK) $(FLOOR_LINK) -o $@
 
 # A shim for tests: it compares the call stacks that it walks with the compiler's unwinder's.
-build/stacks/libgpumemtop.so: $(SHIM_SOURCES) $(SHIM_HEADERS) shim/shim.map Makefile | build/deps.stamp
+build/stacks/libgpumemtop.so: $(SHIM_SOURCES) $(SHIM_HEADERS) shim/shim.map $(FLOOR) Makefile | build/deps.stamp
 	@mkdir -p $(@D)
-	$(CC) $(SHIM_FLAGS) -DGMT_TEST_STACKS $(SHIM_SOURCES) $(SHIM_LINK) -o $@
+	$(CC) $(SHIM_FLAGS) -DGMT_TEST_STACKS $(SHIM_SOURCES) $(SHIM_LINK) $(FLOOR_LINK) -o $@
 
 # Go's runtime, changed for the core, so that it opens no descriptor in the program.
 build/runtime/overlay.json: FORCE | build/deps.stamp
@@ -163,7 +171,7 @@ internal/session/payload/lib/%.so: build/%.so
 
 bin/gpumemtop: FORCE $(LIBRARIES)
 	@mkdir -p bin
-	$(GO) build -buildvcs=$(STAMP) -trimpath -o $@ ./cmd/gpumemtop
+	$(GO) build -buildvcs=$(STAMP) -trimpath -tags netgo -ldflags '-extldflags "-no-pie -Wl,--wrap=__libc_start_main $(FLOOR_LINK)"' -o $@ ./cmd/gpumemtop
 
 # --- examples and test programs -------------------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -49,19 +48,29 @@ static bool read_file(const char *group, const char *name, char *text, size_t si
 	return snprintf(path, sizeof path, "%s/%s", group, name) < (int)sizeof path && read_text(path, text, size);
 }
 
+/* strtoull has another name in new versions of glibc, which older ones lack. At most UINT64_MAX. */
+static uint64_t number(const char *text)
+{
+	uint64_t value = 0;
+	for (text += strspn(text, " \t"); *text >= '0' && *text <= '9'; text++)
+		if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, *text - '0', &value))
+			return UINT64_MAX;
+	return value;
+}
+
 static uint64_t leaves(const char *group, const struct files *files)
 {
 	char text[8192];
 	if (!read_file(group, files->most, text, sizeof text) || text[0] == 'm') /* "max" */
 		return GMT_NO_LIMIT;
-	uint64_t most = strtoull(text, NULL, 10), cached = 0;
+	uint64_t most = number(text), cached = 0;
 	if (most > INT64_MAX / 2 || !read_file(group, files->now, text, sizeof text)) /* no limit in version 1 */
 		return GMT_NO_LIMIT;
-	uint64_t now = strtoull(text, NULL, 10);
+	uint64_t now = number(text);
 	if (files->cached && read_file(group, files->cached, text, sizeof text))
 		for (int i = 0; i < 2; i++) {
 			const char *value = strstr(text, files->values[i]);
-			cached += value ? strtoull(value + strlen(files->values[i]), NULL, 10) : 0;
+			cached += value ? number(value + strlen(files->values[i])) : 0;
 		}
 	now -= cached < now ? cached : now;
 	return most > now ? most - now : 0;
@@ -132,5 +141,5 @@ uint64_t gmt_groups_machine_leaves(void)
 {
 	char text[512];
 	const char *available = read_text("/proc/meminfo", text, sizeof text) ? strstr(text, "MemAvailable:") : NULL;
-	return available ? strtoull(available + strlen("MemAvailable:"), NULL, 10) << 10 : GMT_NO_LIMIT;
+	return available ? number(available + strlen("MemAvailable:")) << 10 : GMT_NO_LIMIT;
 }

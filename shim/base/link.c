@@ -20,17 +20,23 @@ static struct {
 	ino_t inode;
 } session_link = {.socket = -1};
 
+/* glibc has fstat as a function since 2.33. */
+static bool look(int socket, struct stat *now)
+{
+	return syscall(SYS_fstat, socket, now) == 0;
+}
+
 static bool ours(void)
 {
 	struct stat now;
-	return session_link.socket >= 0 && fstat(session_link.socket, &now) == 0 && now.st_dev == session_link.device &&
+	return session_link.socket >= 0 && look(session_link.socket, &now) && now.st_dev == session_link.device &&
 	       now.st_ino == session_link.inode;
 }
 
 void gmt_link_open(int socket)
 {
 	struct stat first;
-	if (fstat(socket, &first) != 0)
+	if (!look(socket, &first))
 		return;
 	session_link.device = first.st_dev;
 	session_link.inode = first.st_ino;

@@ -24,8 +24,10 @@
 
 #include <CL/cl_layer.h>
 #include <dlfcn.h>
+#include <limits.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,16 +79,39 @@ bool gmt_layer_holds(const void *address)
 	return false;
 }
 
+struct around {
+	const void *address;
+	struct module module;
+	char path[PATH_MAX]; /* empty for the main program */
+};
+
+static int find_around(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)size;
+	struct around *around = arg;
+	struct module module = {UINTPTR_MAX, 0};
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+		uintptr_t from = info->dlpi_addr + part->p_vaddr;
+		if (part->p_type != PT_LOAD)
+			continue;
+		module.from = from < module.from ? from : module.from;
+		module.to = from + part->p_memsz > module.to ? from + part->p_memsz : module.to;
+	}
+	if (!holds(&module, around->address))
+		return 0;
+	around->module = module;
+	(void)snprintf(around->path, sizeof around->path, "%s", info->dlpi_name);
+	return 1;
+}
+
 /* The library around address, opened once more; NULL for the main program. */
 static void *library_of(const void *address, struct module *module)
 {
-	struct dl_find_object found;
-	*module = (struct module){0};
-	if (_dl_find_object((void *)(uintptr_t)address, &found) != 0)
-		return NULL;
-	*module = (struct module){(uintptr_t)found.dlfo_map_start, (uintptr_t)found.dlfo_map_end};
-	const char *path = found.dlfo_link_map->l_name;
-	return path && *path ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+	struct around around = {.address = address};
+	dl_iterate_phdr(find_around, &around);
+	*module = around.module;
+	return around.path[0] ? dlopen(around.path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
 }
 
 /* The layer in which this thread's loader has just looked up clInitLayer*, if that went through our dlsym. */

@@ -48,7 +48,7 @@ static _Atomic uint32_t given = THREADS; /* none before all are made */
 static void *waits(void *of)
 {
 	struct thread *t = of;
-	t->number = gettid();
+	t->number = (pid_t)syscall(SYS_gettid);
 	while (sem_wait(&t->wake) != 0)
 		;
 	return t->run ? t->run(t->argument) : NULL;

@@ -60,6 +60,26 @@ __attribute__((constructor)) static void look(void)
 	}
 }
 
+// Programs that are linked on glibc 2.34 or later leave it to glibc to run constructors, which older ones leave to the program.
+// The linker puts this in place of __libc_start_main where asked to (Makefile), so that the program starts with both.
+typedef void initializer(int, char **, char **);
+extern initializer *__init_array_start[] __attribute__((visibility("hidden"))), *__init_array_end[] __attribute__((visibility("hidden")));
+
+static void initialize(int count, char **arguments, char **environment)
+{
+	for (initializer **each = __init_array_start; each < __init_array_end; each++)
+		(*each)(count, arguments, environment);
+}
+
+typedef int start(int (*)(int, char **, char **), int, char **, initializer *, void (*)(void), void (*)(void), void *);
+start __real___libc_start_main __attribute__((weak)), __wrap___libc_start_main;
+
+int __wrap___libc_start_main(int (*run)(int, char **, char **), int count, char **arguments, initializer *theirs,
+			     void (*finish)(void), void (*unload)(void), void *stack)
+{
+	return __real___libc_start_main(run, count, arguments, theirs ? theirs : initialize, finish, unload, stack);
+}
+
 static uint64_t ignored_signals(void) { return ignored; }
 static uint64_t blocked_signals(void) { return blocked; }
 */

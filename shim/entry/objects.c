@@ -1,0 +1,67 @@
+/*
+ * objects.c: _dl_find_object for the compiler's unwinder, which is linked into this library and asks it where the tables of the
+ * code around an address are. glibc has it since 2.35; before that, we look as unwinders did.
+ */
+#define _GNU_SOURCE
+#include "../base/opencl.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#ifdef DLFO_STRUCT_HAS_EH_DBASE /* otherwise the compiler's unwinder does without it */
+
+typedef int find_object(void *, struct dl_find_object *);
+
+int _dl_find_object(void *address, struct dl_find_object *result) __attribute__((visibility("hidden")));
+
+static find_object *theirs; /* NULL before our constructor, too */
+
+__attribute__((constructor)) static void ask_glibc(void)
+{
+	void *symbol = dlvsym(RTLD_DEFAULT, "_dl_find_object", "GLIBC_2.35");
+	__builtin_memcpy(&theirs, &symbol, sizeof theirs);
+}
+
+static int find(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)size;
+	struct dl_find_object *result = arg;
+	uintptr_t address = (uintptr_t)result->dlfo_map_start; /* as find_ours leaves it */
+	const void *tables = NULL;
+	bool around = false;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+		uintptr_t from = info->dlpi_addr + part->p_vaddr;
+		around |= part->p_type == PT_LOAD && address >= from && address - from < part->p_memsz;
+		if (part->p_type == PT_GNU_EH_FRAME)
+			tables = (const void *)from;
+	}
+	if (!around)
+		return 0;
+	result->dlfo_eh_frame = (void *)(uintptr_t)tables;
+	return 1;
+}
+
+/* Only what an unwinder reads: dlfo_eh_frame. */
+static int find_ours(void *address, struct dl_find_object *result)
+{
+	*result = (struct dl_find_object){.dlfo_map_start = address};
+	return dl_iterate_phdr(find, result) && result->dlfo_eh_frame ? 0 : -1;
+}
+
+int _dl_find_object(void *address, struct dl_find_object *result)
+{
+	if (gmt_unlikely(!theirs))
+		return find_ours(address, result);
+	int found = theirs(address, result);
+#ifdef GMT_TEST_STACKS
+	struct dl_find_object ours;
+	if (find_ours(address, &ours) == 0 ? found != 0 || ours.dlfo_eh_frame != result->dlfo_eh_frame : found == 0 && result->dlfo_eh_frame)
+		abort();
+#endif
+	return found;
+}
+
+#endif
