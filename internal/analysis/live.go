@@ -35,7 +35,7 @@ const (
 	growShare   = 0.01           // of what is in use
 	soonSeconds = 30 * 24 * 3600
 	steadyNS    = 2_000_000_000 // memory must be wasteful or fragmented for so long, or again and again,
-	apartNS     = 5_000_000_000 // with no more than this in between, which is also how long it is then said
+	apartNS     = 5_000_000_000 // with no more than this in between, which is also how long it is then shown
 )
 
 // Live judges a run that goes on from its snapshots: what stands out in the last 10 to 20 s, with the report's rules and
@@ -109,14 +109,14 @@ func (l *Live) Restart(s *stats.Snapshot) {
 	l.since = [2]uint64{s.Time, s.Time}
 }
 
-// steady is a diagnosis of a moment, which is said when it lasts: between two requests, memory may look wasteful or fragmented
+// steady is a diagnosis of a moment, shown once it lasts: between two requests, memory may look wasteful or fragmented
 // in a program where it is neither.
 type steady struct {
 	Diagnosis
 	first, last uint64 // when it was found
 }
 
-// judge takes what was found now, and returns what is to be said.
+// judge takes what was found now, and returns what to show.
 func (y *steady) judge(d Diagnosis, found bool, now uint64) (Diagnosis, bool) {
 	gone := y.Title == "" || now < y.last || now-y.last > apartNS
 	if found {
