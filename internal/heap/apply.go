@@ -43,6 +43,7 @@ type Heap struct {
 	objects   table.Arena[Object]
 	blocks    table.Arena[Block]
 	cooling   []uint64 // scratch of evict
+	overtaken overtaken
 
 	ended   int    // processes
 	leaving int    // of these, with memory that has not left

@@ -62,7 +62,32 @@ func (h *Heap) disown(p *Process, b *Block) {
 	if o := p.Object(b.Owner); o != nil && o.Owns && o.Block == b.ID {
 		h.free(p, o, Released)
 		o.Owns = false
+		h.await(p, o)
 	}
+}
+
+// overtaken are the latest objects whose block served again before their release was recorded, as by another thread.
+type overtaken struct {
+	latest [overtakenMax]struct {
+		process *Process
+		id      uint64
+	}
+	turn int
+}
+
+const overtakenMax = 1024
+
+// await notes an object whose release must come. If as many others came without it, the release was lost: without this, losses
+// would add objects for as long as a program runs.
+func (h *Heap) await(p *Process, o *Object) {
+	note := &h.overtaken.latest[h.overtaken.turn]
+	h.overtaken.turn = (h.overtaken.turn + 1) % overtakenMax
+	if note.process != nil {
+		if lost := note.process.Object(note.id); lost != nil {
+			h.abandon(note.process, lost, Unknown)
+		}
+	}
+	note.process, note.id = p, o.ID
 }
 
 // vacate ends what a block was so far.

@@ -106,3 +106,36 @@ func FuzzApply(f *testing.F) {
 		}
 	})
 }
+
+// TestLostReleasesAddNothing: while releases are lost, a block that serves again and again leaves no trail of objects.
+func TestLostReleasesAddNothing(t *testing.T) {
+	l := &ledger{open: map[string]bool{}}
+	h := heap.New(heap.Options{}, l)
+	create := func(object, block uint64) {
+		h.Apply(&wire.Record{Process: 1, Event: wire.Event{
+			Kind: wire.KindCreate, Outcome: wire.OutcomeHit, Object: object, Link: block, Size: 64, Granted: 64, Time: object,
+		}})
+	}
+	release := func(object uint64) {
+		h.Apply(&wire.Record{Process: 1, Event: wire.Event{Kind: wire.KindRelease, Outcome: wire.OutcomeCached, Object: object}})
+	}
+	const late, rounds = 200, 5000
+	for i := range uint64(rounds) { // each release comes after 200 more creates of the same block
+		create(i+1, 7)
+		if i >= late {
+			release(i + 1 - late)
+		}
+	}
+	if h.Unknown != 0 || h.Live != late {
+		t.Errorf("late releases: %d live, %d unknown", h.Live, h.Unknown)
+	}
+	for i := range uint64(rounds) {
+		create(rounds+i+1, 7)
+	}
+	if p := h.Lookup(1); h.Live > 1025 || p.InUse != 64 || l.sum.InUse != 64 || len(p.Objects()) > 1025 {
+		t.Errorf("lost releases: %d live, %d bytes in use, of %d objects", h.Live, p.InUse, len(p.Objects()))
+	}
+	if len(l.bad) > 0 {
+		t.Errorf("%q", l.bad)
+	}
+}
