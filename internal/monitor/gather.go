@@ -1,67 +1,68 @@
 package monitor
 
 import (
-	"bytes"
-	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/push"
+	"github.com/prometheus/common/expfmt"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// WriteTextfile writes the last figures into a folder for Prometheus' node_exporter, whole and under a name of its own.
-func WriteTextfile(folder, program string, pid int, last *stats.Snapshot, inherited bool) error {
-	path := filepath.Join(folder, "gpumemtop."+filepath.Base(program)+"."+strconv.Itoa(pid)+".prom")
-	f, err := os.CreateTemp(folder, filepath.Base(path)) // node_exporter reads no other names than *.prom
+// gatherer writes metrics.
+type gatherer struct{ registry *prometheus.Registry }
+
+func newGatherer(source func() *stats.Snapshot, inherited bool) *gatherer {
+	g := &gatherer{prometheus.NewRegistry()}
+	g.registry.MustRegister(&collector{source, newPlaces(inherited)})
+	return g
+}
+
+// negotiate returns the form that a client wants.
+func negotiate(header http.Header) expfmt.Format {
+	return expfmt.NegotiateAccept(header, expfmt.DefaultOpenMetricsAcceptedFormats()...)
+}
+
+func (g *gatherer) write(w io.Writer, format expfmt.Format) error {
+	families, err := g.registry.Gather()
 	if err != nil {
 		return err
 	}
-	err = errors.Join(newCollector(inherited).collect(last).write(f, textForm), f.Chmod(0o644), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
+	encoder := expfmt.NewEncoder(w, format)
+	for _, f := range families {
+		if err := encoder.Encode(f); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		_ = os.Remove(f.Name())
+	if closer, ok := encoder.(expfmt.Closer); ok {
+		return closer.Close()
 	}
-	return err
+	return nil
+}
+
+// WriteTextfile writes the last figures into a folder for Prometheus' node_exporter, whole and under a name of its own.
+func WriteTextfile(folder, program string, pid int, last *stats.Snapshot, inherited bool) error {
+	g := newGatherer(func() *stats.Snapshot { return last }, inherited)
+	name := "gpumemtop." + filepath.Base(program) + "." + strconv.Itoa(pid) + ".prom"
+	return prometheus.WriteToTextfile(filepath.Join(folder, name), g.registry)
 }
 
 // pushTimeout bounds what the end of a run waits for.
 const pushTimeout = 5 * time.Second
 
 // Push sends the last figures to Prometheus' Pushgateway, in the group of a job of the program's name.
-func Push(to, program string, last *stats.Snapshot, inherited bool) error {
-	var b bytes.Buffer
-	if err := newCollector(inherited).collect(last).write(&b, textForm); err != nil {
-		return err
+func Push(url, program string, last *stats.Snapshot, inherited bool) error {
+	g := newGatherer(func() *stats.Snapshot { return last }, inherited)
+	client := &http.Client{Timeout: pushTimeout}
+	err := push.New(url, "gpumemtop").Grouping("run", filepath.Base(program)).Client(client).Gatherer(g.registry).Push()
+	if err != nil && len(err.Error()) > 300 {
+		err = errors.New(err.Error()[:300] + "…")
 	}
-	if !strings.Contains(to, "://") {
-		to = "http://" + to
-	}
-	to = strings.TrimSuffix(to, "/") + "/metrics/job/gpumemtop/run/" + url.PathEscape(filepath.Base(program))
-	ctx, cancel := context.WithTimeout(context.Background(), pushTimeout)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPut, to, &b) // which replaces what was there
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Content-Type", textForm)
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close() //nolint:errcheck // only read
-	if answer.StatusCode/100 != 2 {
-		why, _ := io.ReadAll(io.LimitReader(answer.Body, 300))
-		return fmt.Errorf("%s answers %s: %s", to, answer.Status, bytes.Join(bytes.Fields(why), []byte(" ")))
-	}
-	return nil
+	return err
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
@@ -21,26 +23,23 @@ const (
 // labelNames are the labels of each metric. Prometheus takes an empty one for none, and job for its own name of a target.
 var labelNames = []string{"program", "pid", "device", "jobid", "step", "rank", "pod", "container"}
 
-// metric is a family of time series.
-type metric struct {
-	name, help string // the names of counters end in _total, those of gauges do not
-	label      string // beyond labelNames; empty: none
-}
-
-func newMetric(name, help, label string) *metric { return &metric{"gpumemtop_" + name, help, label} }
-
 // figure is a metric of a process.
 type figure struct {
-	*metric
-	of func(t *stats.Totals) float64
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	of   func(t *stats.Totals) float64
+}
+
+func newDesc(name, help string, more ...string) *prometheus.Desc {
+	return prometheus.NewDesc("gpumemtop_"+name, help, append(slices.Clone(labelNames), more...), nil)
 }
 
 func gauge(name, help string, of func(t *stats.Totals) uint64) figure {
-	return figure{newMetric(name, help, ""), func(t *stats.Totals) float64 { return float64(of(t)) }}
+	return figure{newDesc(name, help), prometheus.GaugeValue, func(t *stats.Totals) float64 { return float64(of(t)) }}
 }
 
 func counter(name, help string, of func(t *stats.Totals) float64) figure {
-	return figure{newMetric(name, help, ""), of}
+	return figure{newDesc(name, help), prometheus.CounterValue, of}
 }
 
 // figures are explained in docs/METRICS.md.
@@ -73,73 +72,78 @@ var outcomes = []struct {
 }
 
 var (
-	creates     = newMetric("creates_total", "Creates of memory, by outcome.", "outcome")
-	transferred = newMetric("transferred_bytes_total", "Bytes that commands moved, by direction.", "direction")
-	findings    = newMetric("findings_total", "Mistakes of the program, by kind.", "kind")
-	lost        = newMetric("lost_events_total", "Events that were lost: figures may be too high or too low.", "")
-	device      = newMetric("device_bytes", "Global memory of the first device.", "")
-	siteInUse   = newMetric("site_in_use_bytes", "Device memory in use, of the call sites with the most.", "site")
-	machine     = newMetric("machine_bytes", "What the machine reports of the processes' memory, by source.", "source")
+	creates     = newDesc("creates_total", "Creates of memory, by outcome.", "outcome")
+	transferred = newDesc("transferred_bytes_total", "Bytes that commands moved, by direction.", "direction")
+	findings    = newDesc("findings_total", "Mistakes of the program, by kind.", "kind")
+	lost        = newDesc("lost_events_total", "Events that were lost: figures may be too high or too low.")
+	device      = newDesc("device_bytes", "Global memory of the first device.")
+	siteInUse   = newDesc("site_in_use_bytes", "Device memory in use, of the call sites with the most.", "site")
+	machine     = newDesc("machine_bytes", "What the machine reports of the processes' memory, by source.", "source")
 )
 
-// metrics returns all.
-func metrics() []*metric {
-	list := []*metric{creates, transferred, findings, lost, device, siteInUse, machine}
-	for i := range figures {
-		list = append(list, figures[i].metric)
-	}
-	return list
+// collector makes metrics of the latest snapshot.
+type collector struct {
+	source func() *stats.Snapshot
+	places *places
 }
 
-// collector makes metrics of snapshots.
-type collector struct{ places *places }
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(out chan<- *prometheus.Desc) {
+	for i := range figures {
+		out <- figures[i].desc
+	}
+	for _, d := range []*prometheus.Desc{creates, transferred, findings, lost, device, siteInUse, machine} {
+		out <- d
+	}
+}
 
-func newCollector(inherited bool) *collector { return &collector{newPlaces(inherited)} }
-
-// collect returns the metrics of a snapshot.
-func (c *collector) collect(s *stats.Snapshot) exposition {
-	e := exposition{}
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(out chan<- prometheus.Metric) {
+	s := c.source()
 	for _, p := range s.Processes[max(0, len(s.Processes)-processesMax):] {
 		labels := c.labels(s, p.Program, p.PID)
 		for i := range figures {
-			e.add(figures[i].metric, figures[i].of(&p.Totals), labels)
+			f := &figures[i]
+			out <- prometheus.MustNewConstMetric(f.desc, f.kind, f.of(&p.Totals), labels...)
 		}
 		for _, o := range outcomes {
-			e.add(creates, float64(o.of(&p.Totals)), labels, o.name)
+			out <- prometheus.MustNewConstMetric(creates, prometheus.CounterValue, float64(o.of(&p.Totals)), append(labels, o.name)...)
 		}
 	}
-	c.collectShared(s, e)
-	return e
+	c.collectShared(s, out)
 }
 
 // collectShared makes the metrics of all processes together.
-func (c *collector) collectShared(s *stats.Snapshot, e exposition) {
+func (c *collector) collectShared(s *stats.Snapshot, out chan<- prometheus.Metric) {
 	pid := 0
 	if len(s.Processes) == 1 {
 		pid = s.Processes[0].PID
 	}
 	labels := c.labels(s, s.Program, pid)
+	send := func(desc *prometheus.Desc, kind prometheus.ValueType, value uint64, more ...string) {
+		out <- prometheus.MustNewConstMetric(desc, kind, float64(value), append(slices.Clone(labels), more...)...)
+	}
 	for i := range s.Transfers.Directions {
-		e.add(transferred, float64(s.Transfers.Directions[i].Bytes), labels, stats.Direction(i).String())
+		send(transferred, prometheus.CounterValue, s.Transfers.Directions[i].Bytes, stats.Direction(i).String())
 	}
 	kinds := map[string]uint64{}
 	for i := range s.Findings {
 		kinds[s.Findings[i].Kind.String()] += s.Findings[i].Count
 	}
 	for kind, n := range kinds {
-		e.add(findings, float64(n), labels, kind)
+		send(findings, prometheus.CounterValue, n, kind)
 	}
-	e.add(lost, float64(s.Lost), labels)
-	e.add(device, float64(s.Device.Global), labels)
+	send(lost, prometheus.CounterValue, s.Lost)
+	send(device, prometheus.GaugeValue, s.Device.Global)
 	sources := map[string]uint64{}
 	for i := range s.Machine {
 		sources[s.Machine[i].Source.String()] += s.Machine[i].Bytes
 	}
 	for source, bytes := range sources {
-		e.add(machine, float64(bytes), labels, source)
+		send(machine, prometheus.GaugeValue, bytes, source)
 	}
 	for _, t := range largest(s.Tags) {
-		e.add(siteInUse, float64(t.InUse), labels, units.Clean(t.Name))
+		send(siteInUse, prometheus.GaugeValue, t.InUse, units.Clean(t.Name))
 	}
 }
 

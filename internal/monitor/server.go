@@ -30,12 +30,12 @@ const (
 
 // Server answers monitoring systems. Nothing can be changed over it.
 type Server struct {
-	listener  net.Listener
-	address   string // as people write it
-	http      http.Server
-	source    func() *stats.Snapshot
-	collector *collector
-	summary   func(*stats.Snapshot, io.Writer) error
+	listener net.Listener
+	address  string // as people write it
+	http     http.Server
+	source   func() *stats.Snapshot
+	gatherer *gatherer
+	summary  func(*stats.Snapshot, io.Writer) error
 
 	mu      sync.Mutex // of what was written last: scrapes of one snapshot cost once
 	written map[string]written
@@ -112,7 +112,7 @@ func (s *Server) Address() string {
 
 // Start begins to answer from snapshots. summary writes one as JSON. inherited says that the processes have our environment.
 func (s *Server) Start(source func() *stats.Snapshot, inherited bool, summary func(*stats.Snapshot, io.Writer) error) {
-	s.source, s.collector, s.summary = source, newCollector(inherited), summary
+	s.source, s.gatherer, s.summary = source, newGatherer(source, inherited), summary
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", s.serveMetrics)
 	mux.HandleFunc("GET /summary.json", s.serveSummary)
@@ -155,9 +155,9 @@ func (s *Server) once(form string, write func(*stats.Snapshot, io.Writer) error)
 }
 
 func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
-	form := negotiate(r.Header)
-	text, err := s.once(form, func(now *stats.Snapshot, out io.Writer) error { return s.collector.collect(now).write(out, form) })
-	reply(w, form, text, err)
+	format := negotiate(r.Header)
+	text, err := s.once(string(format), func(_ *stats.Snapshot, out io.Writer) error { return s.gatherer.write(out, format) })
+	reply(w, string(format), text, err)
 }
 
 func (s *Server) serveSummary(w http.ResponseWriter, _ *http.Request) {
