@@ -15,7 +15,7 @@ import (
 )
 
 // outsiders hears of processes that are not watched: they became another user's, locked themselves out as by landlock, or started
-// programs without the library, which was out of their reach.
+// programs without the library, which was out of their reach or is for another machine.
 type outsiders struct {
 	conns []*net.UnixConn
 	ears  sync.WaitGroup
@@ -72,7 +72,10 @@ func (s *outsiders) hear(conn *net.UnixConn) {
 // note keeps the first reason of each kind.
 func (s *outsiders) note(uid uint32, program string) {
 	kind, why := "user", fmt.Sprintf("it belongs to user %d", uid)
+	foreign, isForeign := strings.CutPrefix(program, wire.OutsiderForeign)
 	switch {
+	case isForeign:
+		kind, why = "machine", fmt.Sprintf("it started %q, a program of 32 bits or for another processor", foreign)
 	case program != "":
 		kind, why = "program", fmt.Sprintf("it started %q where the library was out of reach, as after chroot or a mount, or in a sandbox", program)
 	case int(uid) == os.Geteuid():

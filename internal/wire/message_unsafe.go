@@ -14,11 +14,13 @@ const (
 	SocketName    = socketName
 	OutsidersName = outsidersName
 	OutsiderMax   = outsiderMax // bytes of a message there
-	ConfigName    = configName
-	CoreName      = coreName
-	ShimName      = shimName
-	SessionEnv    = sessionEnv
-	ProbeEnv      = probeEnv
+	// OutsiderForeign begins a message about a program for another machine.
+	OutsiderForeign = string(rune(outsiderForeign))
+	ConfigName      = configName
+	CoreName        = coreName
+	ShimName        = shimName
+	SessionEnv      = sessionEnv
+	ProbeEnv        = probeEnv
 )
 
 // Config is what the session tells every process of the target before it starts.

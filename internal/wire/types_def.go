@@ -54,14 +54,15 @@ const (
 	ShapeStack  = C.GMT_SHAPE_STACK
 	ShapeUse    = C.GMT_SHAPE_USE
 
-	socketName    = C.GMT_SOCKET_NAME
-	outsidersName = C.GMT_OUTSIDERS_NAME
-	outsiderMax   = C.GMT_OUTSIDER_MAX
-	configName    = C.GMT_CONFIG_NAME
-	coreName      = C.GMT_CORE_NAME
-	shimName      = C.GMT_SHIM_NAME
-	sessionEnv    = C.GMT_SESSION_ENV
-	probeEnv      = C.GMT_PROBE_ENV
+	socketName      = C.GMT_SOCKET_NAME
+	outsidersName   = C.GMT_OUTSIDERS_NAME
+	outsiderMax     = C.GMT_OUTSIDER_MAX
+	outsiderForeign = C.GMT_OUTSIDER_FOREIGN
+	configName      = C.GMT_CONFIG_NAME
+	coreName        = C.GMT_CORE_NAME
+	shimName        = C.GMT_SHIM_NAME
+	sessionEnv      = C.GMT_SESSION_ENV
+	probeEnv        = C.GMT_PROBE_ENV
 
 	// LogEnv names the folder for the flight log of a process without a session; LabelEnv its labels.
 	LogEnv   = C.GMT_LOG_ENV

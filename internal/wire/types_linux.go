@@ -50,14 +50,15 @@ const (
 	ShapeStack  = 0x2
 	ShapeUse    = 0x4
 
-	socketName    = "socket"
-	outsidersName = "outsiders"
-	outsiderMax   = 0x100
-	configName    = "config"
-	coreName      = "libgpumemtop-core.so"
-	shimName      = "libgpumemtop.so"
-	sessionEnv    = "GPUMEMTOP_SESSION"
-	probeEnv      = "GPUMEMTOP_PROBE"
+	socketName      = "socket"
+	outsidersName   = "outsiders"
+	outsiderMax     = 0x100
+	outsiderForeign = 0x1
+	configName      = "config"
+	coreName        = "libgpumemtop-core.so"
+	shimName        = "libgpumemtop.so"
+	sessionEnv      = "GPUMEMTOP_SESSION"
+	probeEnv        = "GPUMEMTOP_PROBE"
 
 	LogEnv   = "GPUMEMTOP_LOG"
 	LabelEnv = "GPUMEMTOP_LABEL"

@@ -12,7 +12,8 @@ void gmt_link_close(void);
 /* Waits that long, or until the session is gone: true. It is no point of cancellation. */
 bool gmt_link_lost(uint32_t nanoseconds);
 /*
- * Reports to the session of a runtime folder what is not watched: this process, or a program that it starts; "": this process.
+ * Reports to the session of a runtime folder what is not watched: "", this process; else a program that it starts, behind
+ * GMT_OUTSIDER_FOREIGN if it is for another machine.
  * It may run in a child of vfork.
  */
 void gmt_link_knock(const char *folder, const char *program);

@@ -1,6 +1,7 @@
 /*
  * exec.c: a process that can no longer open our library, as after chroot, a mount over its folder or landlock, starts programs
- * without it: the dynamic linker would complain in each. It reports to the session that they are not watched.
+ * without it: the dynamic linker would complain in each. So would that of a program for another machine, as of 32 bits. The
+ * process reports to the session that they are not watched.
  *
  * All of it may run in a child of vfork: on the stack, without locks. Only system(), popen() and wordexp() may not.
  */
@@ -11,9 +12,11 @@
 
 #include <alloca.h>
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,10 +28,25 @@
 #define VARIABLE "LD_PRELOAD="
 #define VARIABLES_MAX 8192 /* of an environment: a pointer each on the stack; larger ones stay as they are */
 
-/* Whether the linker, for this program, will find that it cannot open what the list begins with, and that is ours. */
-static bool out_of_reach(const char *list, const char *program)
+extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden"))); /* of our library, from the static linker */
+
+/* Whether a file is a program for another machine than our library; false if that is not known, as of a name without its folder. */
+static bool is_foreign(const char *program)
 {
-	char path[PATH_MAX];
+	ElfW(Ehdr) header;
+	const ssize_t needed = offsetof(ElfW(Ehdr), e_version);
+	int fd = open(program, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0) /* also if the pointer is wrong */
+		return false;
+	bool elf = strchr(program, '/') && pread(fd, &header, (size_t)needed, 0) == needed && memcmp(header.e_ident, ELFMAG, SELFMAG) == 0;
+	close(fd);
+	return elf && (header.e_ident[EI_CLASS] != __ehdr_start.e_ident[EI_CLASS] || header.e_machine != __ehdr_start.e_machine);
+}
+
+/* Whether the linker, for this program, will find that it cannot load what the list begins with, and that is ours. */
+static bool is_in_vain(const char *list, const char *program)
+{
+	char path[PATH_MAX], report[GMT_OUTSIDER_MAX] = {GMT_OUTSIDER_FOREIGN};
 	size_t length = strcspn(list, ": "), name = strlen("/" GMT_SHIM_NAME);
 	if (length < name || length >= sizeof path || strncmp(list + length - name, "/" GMT_SHIM_NAME, name) != 0)
 		return false;
@@ -37,9 +55,11 @@ static bool out_of_reach(const char *list, const char *program)
 	int fd = open(path, O_RDONLY | O_CLOEXEC), why = errno;
 	if (fd >= 0)
 		close(fd);
-	if (fd >= 0 || (why != ENOENT && why != ENOTDIR && why != EACCES && why != EPERM))
+	if (fd >= 0 ? !is_foreign(program) : why != ENOENT && why != ENOTDIR && why != EACCES && why != EPERM)
 		return false;
 	path[length - name] = '\0';
+	if (fd >= 0)
+		program = strncpy(report + 1, program, sizeof report - 2) - 1;
 	if (!gmt_session_filtered())
 		gmt_link_knock(path, program);
 	return true;
@@ -55,7 +75,7 @@ static size_t room_without_us(char *const *environment, const char *program)
 		if (!list && strncmp(environment[count], VARIABLE, strlen(VARIABLE)) == 0)
 			list = environment[count] + strlen(VARIABLE);
 	size_t room = 0;
-	if (list && count <= VARIABLES_MAX && out_of_reach(list, program))
+	if (list && count <= VARIABLES_MAX && is_in_vain(list, program))
 		room = (count + 1) * sizeof *environment + strlen(VARIABLE) + strlen(list) + 1;
 	errno = before;
 	return room;
@@ -208,7 +228,7 @@ static void leave_environment(void)
 	int before = errno;
 	ready();
 	const char *list = getenv("LD_PRELOAD");
-	if (list && out_of_reach(list, "sh")) {
+	if (list && is_in_vain(list, "sh")) {
 		list += strcspn(list, ": ");
 		setenv("LD_PRELOAD", *list ? list + 1 : "", 1);
 	}

@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "harness.h"
 
+#include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <spawn.h>
@@ -310,14 +312,20 @@ static void start_another(void)
 	_exit(WEXITSTATUS(ended));
 }
 
-/* A socket that the session has in no folder: where a process reports, whatever files it sees. */
-static int ear(void)
+/* A socket that a session has in no folder: where a process reports, whatever files it sees. */
+static int ear_of(const char *folder)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "\0/nonexistent/" GMT_OUTSIDERS_NAME};
-	socklen_t size = offsetof(struct sockaddr_un, sun_path) + sizeof "/nonexistent/" GMT_OUTSIDERS_NAME;
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "%s/" GMT_OUTSIDERS_NAME, folder);
+	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	CHECK(fd >= 0 && bind(fd, (struct sockaddr *)&address, size) == 0);
 	return fd;
+}
+
+static int ear(void)
+{
+	return ear_of("/nonexistent");
 }
 
 TEST(out_of_reach_of_our_library_programs_start_without_it)
@@ -337,6 +345,34 @@ TEST(out_of_reach_of_our_library_programs_start_without_it)
 		ssize_t length = recv(reports, text, sizeof text, 0);
 		CHECK(length > 2 && memcmp(text + length - 3, "sh", 3) == 0);
 	}
+	close(reports);
+}
+
+/* Nothing but a header, so that no kernel runs it. */
+TEST(programs_for_another_machine_start_without_our_library)
+{
+	char list[PATH_MAX + 8], text[GMT_OUTSIDER_MAX], program[PATH_MAX];
+	struct {
+		unsigned char ident[EI_NIDENT];
+		uint16_t type, machine;
+	} header = {ELFMAG "\x01\x01\x01", ET_EXEC, EM_SPARC};
+	snprintf(program, sizeof program, "%s", path_beside("foreign"));
+	snprintf(list, sizeof list, "%s", path_beside(GMT_SHIM_NAME));
+	setenv("LD_PRELOAD", list, 1);
+	list[strlen(list) - strlen("/" GMT_SHIM_NAME)] = '\0';
+	int reports = ear_of(list);
+	int file = open(program, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
+	EQUAL(write(file, &header, sizeof header), sizeof header);
+	close(file);
+	char *words[] = {program, NULL};
+	CHECK(execve(program, words, environ) == -1 && errno == ENOEXEC);
+	EQUAL(recv(reports, text, sizeof text, 0), strlen(program) + 2);
+	CHECK(text[0] == GMT_OUTSIDER_FOREIGN && strcmp(text + 1, program) == 0);
+#ifndef GMT_NO_DLSYM /* sanitizers look at the text */
+	char *volatile nowhere = (char *)8;
+	CHECK(execve(nowhere, words, environ) == -1 && errno == EFAULT);
+#endif
+	unlink(program);
 	close(reports);
 }
 
