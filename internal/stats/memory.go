@@ -44,7 +44,7 @@ func (m observer) Allocated(hp *heap.Process, o *heap.Object, b *heap.Block) {
 	}
 	if o.Owns {
 		s := &m.shares
-		n.in = places{s.classes.place(classKey(o)), s.threads.place(uint64(m.thread)), m.deviceShare(p, o.Scope)}
+		n.in = places{s.classes.place(classKey(o)), s.threads.place(uint64(o.Thread)), m.deviceShare(p, o.Scope)}
 		if !o.CarriedOver {
 			s.create(n.in, o, m.window.slot)
 		}

@@ -41,7 +41,6 @@ type Model struct {
 
 	heap    *heap.Heap
 	release release // the present record, if it is one
-	thread  uint32  // of the present record, if it is a create
 	begun   bool
 	turning uint64 // when the present slot ends
 	second  uint64 // since the start
@@ -157,7 +156,6 @@ func (m *Model) Apply(r *wire.Record) {
 	}
 	switch r.Kind {
 	case wire.KindCreate:
-		m.thread = r.Thread
 		if c := r.AsCreate(); c.Outcome() == wire.OutcomeFailed && !carriedOver {
 			for _, l := range m.ledgers(p) {
 				l.failed(c.Duration())
