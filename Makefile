@@ -241,15 +241,15 @@ install: bin/gpumemtop
 	install -D -m 755 bin/gpumemtop "$(DESTDIR)$(PREFIX)/bin/gpumemtop"
 	install -D -m 644 LICENSE "$(SHARE)/doc/gpumemtop/LICENSE"
 	install -m 644 monitoring/grafana.json monitoring/alerts.yml "$(SHARE)/doc/gpumemtop"
-	install -d "$(SHARE)/man/man1" $(foreach file,$(COMPLETIONS),"$(dir $(file))")
-	bash docs/man.sh bin/gpumemtop "$(SHARE)/man/man1"
+	install -d $(foreach file,$(COMPLETIONS),"$(dir $(file))")
+	bash docs/man.sh bin/gpumemtop "$(SHARE)/man"
 	bin/gpumemtop completion bash > "$(word 1,$(COMPLETIONS))"
 	bin/gpumemtop completion zsh > "$(word 2,$(COMPLETIONS))"
 	bin/gpumemtop completion fish > "$(word 3,$(COMPLETIONS))"
 
 .PHONY: uninstall
 uninstall:
-	rm -f "$(DESTDIR)$(PREFIX)/bin/gpumemtop" "$(SHARE)"/man/man1/gpumemtop.1 "$(SHARE)"/man/man1/gpumemtop-*.1 $(foreach file,$(COMPLETIONS),"$(file)")
+	rm -f "$(DESTDIR)$(PREFIX)/bin/gpumemtop" "$(SHARE)"/man/man1/gpumemtop.1 "$(SHARE)"/man/man[157]/gpumemtop-*.[157] $(foreach file,$(COMPLETIONS),"$(file)")
 	rm -rf "$(SHARE)/doc/gpumemtop"
 
 .PHONY: dist

@@ -1,9 +1,12 @@
 #!/bin/bash
-# man.sh: manual pages from what gpumemtop says of itself: one for it, and one for each command.
+# man.sh: manual pages from what gpumemtop says of itself, one for it and one for each command, and from the documents on
+# recordings and metrics.
 #
-#   man.sh GPUMEMTOP FOLDER
+#   man.sh GPUMEMTOP FOLDER    FOLDER/man1, man5 and man7
 set -euo pipefail
-program=$1 folder=$2
+program=$1 folder=$2 documents=$(dirname "$0") day=
+[ -z "${SOURCE_DATE_EPOCH:-}" ] || day=$(date -u -d "@$SOURCE_DATE_EPOCH" +%F)
+mkdir -p "$folder"/man{1,5,7}
 
 # page NAME SUMMARY COMMAND... writes a page.
 page() {
@@ -11,14 +14,14 @@ page() {
 	shift 2
 	help=$("$program" "$@" --help < /dev/null)
 	{
-		echo ".TH ${name^^} 1"
+		echo ".TH ${name^^} 1 $day"
 		echo ".SH NAME"
 		escaped <<<"$name - ${summary%.}" | sed 's/\\-/-/; s/-/\\-/'
 		echo ".SH DESCRIPTION"
 		echo ".nf"
 		escaped <<<"$help"
 		echo ".fi"
-	} > "$folder/$name.1"
+	} > "$folder/man1/$name.1"
 }
 
 # escaped keeps roff from reading text as its own: backslashes, hyphens, and dots and quotes at the start of a line.
@@ -28,3 +31,10 @@ page gpumemtop "watch the device memory of OpenCL programs, and serve it from a 
 "$program" --help | awk '/^[A-Z].*ommands.*:$/ { on = 1 } /^$/ { on = 0 } on && /^  [a-z]/' | while read -r command summary; do
 	page "gpumemtop-$command" "$summary" "$command"
 done
+
+# document NAME SECTION SUMMARY FILE
+document() {
+	awk -f "$documents/man.awk" -v name="gpumemtop-$1" -v section="$2" -v day="$day" -v summary="$3" "$documents/$4" > "$folder/man$2/gpumemtop-$1.$2"
+}
+document recording 5 "the format of gpumemtop's recordings" FORMAT.md
+document metrics 7 "what gpumemtop's figures mean" METRICS.md

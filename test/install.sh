@@ -12,15 +12,18 @@ make -s install DESTDIR="$folder" PREFIX=/opt/x > /dev/null
 "$folder/opt/x/bin/gpumemtop" info "$folder/tiny.gmt" | grep -q tiny || fail "it recorded nothing"
 rm "$folder/tiny.gmt"
 share=$folder/opt/x/share
-for file in doc/gpumemtop/LICENSE doc/gpumemtop/grafana.json man/man1/gpumemtop.1 man/man1/gpumemtop-report.1 zsh/site-functions/_gpumemtop \
+for file in doc/gpumemtop/LICENSE doc/gpumemtop/grafana.json man/man1/gpumemtop.1 man/man1/gpumemtop-report.1 man/man5/gpumemtop-recording.5 man/man7/gpumemtop-metrics.7 zsh/site-functions/_gpumemtop \
 	fish/vendor_completions.d/gpumemtop.fish bash-completion/completions/gpumemtop; do
 	[ -s "$share/$file" ] || fail "no $file"
 done
 bash -n "$share/bash-completion/completions/gpumemtop" || fail "the completions for bash are none"
 grep -q '^\.TH GPUMEMTOP-REPORT 1' "$share/man/man1/gpumemtop-report.1" || fail "the manual page has no title"
 if command -v man > /dev/null; then
-	[ -z "$(MANWIDTH=80 man --warnings -l "$share/man/man1/gpumemtop.1" 2>&1 > /dev/null)" ] || fail "man warns of the page"
+	for page in gpumemtop.1 gpumemtop-recording.5 gpumemtop-metrics.7; do
+		[ -z "$(MANWIDTH=80 man --warnings -l "$share/man/man${page##*.}/$page" 2>&1 > /dev/null)" ] || fail "man warns of $page"
+	done
 fi
+grep -q '^\.SH DAMAGE' "$share/man/man5/gpumemtop-recording.5" || fail "the page on recordings lacks a section"
 make -s uninstall DESTDIR="$folder" PREFIX=/opt/x
 left=$(find "$folder" -type f)
 [ -z "$left" ] || fail "uninstall left $left"
