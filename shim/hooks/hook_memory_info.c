@@ -135,3 +135,19 @@ GMT_HOOK cl_int clGetImageInfo(cl_mem handle, cl_image_info what, size_t room, v
 	gmt_leave();
 	return err;
 }
+
+/* From here on the driver answers; these are hooks only because a handle may not be the driver's, see spill/info.c. */
+GMT_HOOK cl_int clGetPipeInfo(cl_mem handle, cl_pipe_info what, size_t room, void *value, size_t *needed)
+{
+	return gmt_dispatch_ready() ? gmt_driver.clGetPipeInfo(handle, what, room, value, needed) : CL_INVALID_MEM_OBJECT;
+}
+
+GMT_HOOK cl_int clGetGLObjectInfo(cl_mem handle, cl_gl_object_type *type, cl_GLuint *name)
+{
+	return gmt_dispatch_ready() ? gmt_driver.clGetGLObjectInfo(handle, type, name) : CL_INVALID_MEM_OBJECT;
+}
+
+GMT_HOOK cl_int clGetGLTextureInfo(cl_mem handle, cl_gl_texture_info what, size_t room, void *value, size_t *needed)
+{
+	return gmt_dispatch_ready() ? gmt_driver.clGetGLTextureInfo(handle, what, room, value, needed) : CL_INVALID_MEM_OBJECT;
+}

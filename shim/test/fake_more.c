@@ -101,6 +101,33 @@ GMT_HOOK cl_int clEnqueueReleaseGLObjects(cl_command_queue queue, cl_uint count,
 	return on_list(queue, count, memories, waits, list, event);
 }
 
+GMT_HOOK cl_int clGetPipeInfo(cl_mem pipe, cl_pipe_info what, size_t room, void *out, size_t *needed)
+{
+	FAKE_LOCKED;
+	const cl_uint packets = 1024;
+	if (!fake_alive(pipe, FAKE_MEMORY))
+		return CL_INVALID_MEM_OBJECT;
+	return what == CL_PIPE_MAX_PACKETS ? fake_answer(&packets, sizeof packets, room, out, needed) : CL_INVALID_VALUE;
+}
+
+static cl_int from_no_gl(cl_mem memory)
+{
+	FAKE_LOCKED;
+	return fake_alive(memory, FAKE_MEMORY) ? CL_INVALID_GL_OBJECT : CL_INVALID_MEM_OBJECT;
+}
+
+GMT_HOOK cl_int clGetGLObjectInfo(cl_mem memory, cl_gl_object_type *type, cl_GLuint *name)
+{
+	(void)type, (void)name;
+	return from_no_gl(memory);
+}
+
+GMT_HOOK cl_int clGetGLTextureInfo(cl_mem memory, cl_gl_texture_info what, size_t room, void *out, size_t *needed)
+{
+	(void)what, (void)room, (void)out, (void)needed;
+	return from_no_gl(memory);
+}
+
 static void *on_context(cl_context context, enum fake_type type, cl_int *errcode)
 {
 	FAKE_LOCKED;
