@@ -64,7 +64,7 @@ BPF_FLAGS := -target bpf -D__TARGET_ARCH_x86 -std=gnu11 -O2 -g -ffreestanding -I
 
 BPF_SOURCES := $(wildcard tracer/kernel/bpf/*.c)
 CGO_SOURCES := $(wildcard intercept/*.c internal/*/*/*.c)
-SHIM_FLOORS := base registry order pool entry hooks
+SHIM_FLOORS := base registry order pool spill entry hooks
 SHIM_SOURCES := $(foreach floor,$(SHIM_FLOORS),$(wildcard shim/$(floor)/*.c))
 SHIM_HEADERS := $(foreach floor,$(SHIM_FLOORS),$(wildcard shim/$(floor)/*.h shim/$(floor)/*.def)) $(wildcard internal/wire/*.h)
 EXAMPLE_BINS := $(patsubst examples/%.c,bin/examples/%,$(filter-out %/common.c %/gpu.c,$(wildcard examples/*.c)))

@@ -12,7 +12,7 @@ import (
 )
 
 // Floors are the folders of the shim, from the ground up: what lies on one uses only those before it, and itself.
-var Floors = []string{"base", "registry", "order", "pool", "entry", "hooks"}
+var Floors = []string{"base", "registry", "order", "pool", "spill", "entry", "hooks"}
 
 // Dispatcher is the one file that refers to functions above it: dispatch.c takes the addresses of all hooks.
 const Dispatcher = "base/dispatch.c"

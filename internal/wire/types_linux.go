@@ -246,6 +246,7 @@ type (
 		Pooling      uint32
 		Ungated      uint32
 		Scrub        uint32
+		Spill        uint32
 		Devicememory uint64
 		Answerfree   uint64
 		Copymin      uint64

@@ -48,7 +48,10 @@ static const struct hook {
 #define SETS_MAX 24 /* one for the library, at most two for each loader; then the last set stays */
 static struct gmt_functions sets[SETS_MAX];
 static unsigned current; /* of sets */
+static struct gmt_functions over_sets[SETS_MAX]; /* the same with other functions over them */
+static void (*put_over)(struct gmt_functions *);
 _Atomic(struct gmt_functions *) gmt_driver_now = &sets[0];
+_Atomic(struct gmt_functions *) gmt_bare_now = &sets[0];
 
 /* The library's own functions, from dlsym; NULL for extensions. Fixed once resolved is 1. */
 static void *entries[COUNT(hooks)];
@@ -60,6 +63,24 @@ static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER; /* guards all of the
 static void **slot_in(struct gmt_functions *set, const struct hook *hook)
 {
 	return (void **)(void *)((char *)set + hook->slot);
+}
+
+static struct gmt_functions *covered(void)
+{
+	struct gmt_functions *set = &over_sets[current];
+	for (size_t i = 0; i < COUNT(hooks); i++)
+		__atomic_store_n(slot_in(set, &hooks[i]), __atomic_load_n(slot_in(&sets[current], &hooks[i]), __ATOMIC_RELAXED),
+				 __ATOMIC_RELAXED);
+	put_over(set);
+	return set;
+}
+
+void gmt_dispatch_put_over(void (*over)(struct gmt_functions *functions))
+{
+	pthread_mutex_lock(&writing);
+	put_over = over;
+	atomic_store_explicit(&gmt_driver_now, covered(), memory_order_release);
+	pthread_mutex_unlock(&writing);
 }
 
 /*
@@ -76,7 +97,8 @@ static void publish(void *const *functions, bool missing)
 		bool taken = functions[i] && !(missing && was);
 		__atomic_store_n(slot_in(set, &hooks[i]), taken ? functions[i] : was, __ATOMIC_RELAXED);
 	}
-	atomic_store_explicit(&gmt_driver_now, set, memory_order_release);
+	atomic_store_explicit(&gmt_bare_now, set, memory_order_release);
+	atomic_store_explicit(&gmt_driver_now, put_over ? covered() : set, memory_order_release);
 	atomic_store(&ready, set->clCreateBuffer && set->clReleaseMemObject ? 1 : -1);
 }
 
@@ -229,8 +251,10 @@ bool gmt_dispatch_add_extension(const char *name, void *real)
 		return true;
 	pthread_mutex_lock(&writing);
 	void *there = __atomic_load_n(slot_in(&sets[0], hook), __ATOMIC_RELAXED);
-	for (size_t i = 0; !there && i < SETS_MAX; i++)
+	for (size_t i = 0; !there && i < SETS_MAX; i++) {
+		__atomic_store_n(slot_in(&over_sets[i], hook), real, __ATOMIC_RELEASE);
 		__atomic_store_n(slot_in(&sets[i], hook), real, __ATOMIC_RELEASE);
+	}
 	pthread_mutex_unlock(&writing);
 	return !there || there == real;
 }

@@ -24,6 +24,12 @@ struct gmt_functions {
 extern _Atomic(struct gmt_functions *) gmt_driver_now;
 #define gmt_driver (*atomic_load_explicit(&gmt_driver_now, memory_order_acquire))
 
+/* The driver's own functions, where others were put over them; else the same as gmt_driver. */
+extern _Atomic(struct gmt_functions *) gmt_bare_now;
+#define gmt_bare (*atomic_load_explicit(&gmt_bare_now, memory_order_acquire))
+/* From here on hooks call what over puts into a copy of the driver's functions. Once, before the first hook goes on. */
+void gmt_dispatch_put_over(void (*over)(struct gmt_functions *functions));
+
 /* Resolves the driver's functions, once; false if this process has no OpenCL library. */
 bool gmt_dispatch_ready(void);
 /* The same, from the library that holds address: a program that opens libOpenCL itself decides which one is real. */

@@ -17,6 +17,7 @@
 #include "../pool/frag_stats.h"
 #include "../registry/held.h"
 #include "../registry/objects.h"
+#include "../spill/spill.h"
 #include "preload.h"
 #include "room.h"
 
@@ -267,6 +268,7 @@ static bool start(const char *dir)
 		return false;
 	}
 	gmt_events_begin();
+	gmt_spill_start();
 	gmt_link_open(socket);
 	atexit(process_exits);
 	return true;

@@ -87,11 +87,13 @@ static cl_mem create_buffer(struct gmt_call *call, const struct gmt_caller *call
 		error = CL_INVALID_BUFFER_SIZE;
 		c.served.outcome = GMT_OUTCOME_FAILED;
 	} else {
-		GMT_DRIVER_CREATE(call, c.handle, error, b->size, ask_driver(b, &error));
+		uint64_t bytes = gmt_budget_is_virtual(b->flags, b->properties) ? 0 : b->size;
+		GMT_DRIVER_CREATE(call, c.handle, error, bytes, ask_driver(b, &error));
 		c.served.outcome = c.handle ? GMT_OUTCOME_DRIVER : GMT_OUTCOME_FAILED;
 	}
 	if (gmt_unlikely(!c.handle) && !b->properties && gmt_host_may_serve(c.context, b->flags, b->size, error))
 		serve_from_host(call, b, &c, &error);
+	c.served.virtual = gmt_budget_is_virtual(b->flags, b->properties);
 	struct gmt_memory *memory = gmt_created_enter(&c);
 	if (gmt_unlikely(!memory && c.served.slab)) /* the driver's own count keeps the slab alive as long as needed */
 		gmt_suballoc_gone(c.served.slab);

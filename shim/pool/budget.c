@@ -34,10 +34,30 @@ static _Atomic int look_state;
 
 static bool counts(void)
 {
-	return gmt_session.config.devicememory || gmt_session.config.pooling || gmt_session.config.answerfree;
+	return gmt_session.config.devicememory || gmt_session.config.pooling || gmt_session.config.answerfree || gmt_session.config.spill;
+}
+
+bool (*gmt_budget_spill)(void);
+
+/* Vendors' flags may mean anything. */
+#define PLAIN_FLAGS                                                                                                    \
+	(CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR |     \
+	 CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS)
+
+bool gmt_budget_is_virtual(cl_mem_flags flags, const void *properties)
+{
+	return gmt_unlikely(gmt_budget_spill != NULL) && !(flags & ~(cl_mem_flags)PLAIN_FLAGS) && !properties;
 }
 
 bool gmt_budget_take(uint64_t bytes)
+{
+	while (!gmt_budget_take_now(bytes))
+		if (!gmt_budget_spill || bytes > gmt_session.config.devicememory || !gmt_budget_spill())
+			return false;
+	return true;
+}
+
+bool gmt_budget_take_now(uint64_t bytes)
 {
 	uint64_t most = gmt_session.config.devicememory, now = atomic_load(&used);
 	if (gmt_likely(!most)) {

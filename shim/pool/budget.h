@@ -11,8 +11,14 @@
 
 #include "../base/opencl.h"
 
-/* False if bytes do not fit any more. */
+/* False if bytes do not fit any more, whatever goes to host memory for them. */
 bool gmt_budget_take(uint64_t bytes);
+/* The same as it is now. */
+bool gmt_budget_take_now(uint64_t bytes);
+/* Gives memory of the device back, at least one object; false: there was none. NULL without --spill. */
+extern bool (*gmt_budget_spill)(void);
+/* Whether a buffer is virtual: what it holds counts where the driver makes and releases it, not when the program does. */
+bool gmt_budget_is_virtual(cl_mem_flags flags, const void *properties);
 void gmt_budget_give(uint64_t bytes);
 /* How many bytes must go back before bytes more fit; 0 if they fit, or without a budget. */
 uint64_t gmt_budget_lacks(uint64_t bytes);

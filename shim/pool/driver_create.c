@@ -92,14 +92,15 @@ static cl_mem within_budget(const struct gmt_request_for *r, cl_int *error)
 		*error = CL_INVALID_BUFFER_SIZE;
 		return NULL;
 	}
-	gmt_oom_forestall(r->size);
-	if (!gmt_budget_take(r->size)) {
+	uint64_t bytes = !r->image && !r->pointer && gmt_budget_is_virtual(r->flags, NULL) ? 0 : r->size;
+	gmt_oom_forestall(bytes);
+	if (!gmt_budget_take(bytes)) {
 		*error = CL_MEM_OBJECT_ALLOCATION_FAILURE;
 		return NULL;
 	}
 	cl_mem handle = ask_driver(r, error);
 	if (!handle)
-		gmt_budget_give(r->size);
+		gmt_budget_give(bytes);
 	return handle;
 }
 

@@ -38,7 +38,7 @@ struct gmt_memory *gmt_created_enter(const struct gmt_created *c)
 	atomic_store_explicit(&memory->block, c->served.block, memory_order_relaxed);
 	memory->slab = c->served.slab;
 	memory->offset = c->served.offset;
-	memory->counted = !c->parent && !c->served.slab && !c->served.hosted;
+	memory->counted = !c->parent && !c->served.slab && !c->served.hosted && !c->served.virtual;
 	memory->hosted = c->served.hosted || (c->parent && c->parent->hosted);
 	if (gmt_unlikely(c->served.hosted))
 		atomic_fetch_add_explicit(&gmt_memory_hosted, memory->granted, memory_order_relaxed);

@@ -16,6 +16,7 @@ struct gmt_served {
 	int16_t shape; /* of its class, see event.h */
 	bool written; /* the contents are what the program asked for */
 	bool hosted;  /* see struct gmt_memory */
+	bool virtual; /* its memory comes and goes behind it, and counts against the budget there */
 	bool alone;   /* no sub-allocation could have served the request */
 };
 

@@ -42,6 +42,7 @@ struct fake {
 	_Atomic uint32_t wrongparts;       /* enum fake_wrong: commands that take the start of the whole for that of a sub-buffer */
 	_Atomic uint32_t copiesbeyond;     /* 1: copies from and to images may lie outside of a buffer */
 	_Atomic uint32_t fragile;          /* 1: rectangles, copies to and from images and native kernels on sub-buffers abort */
+	_Atomic uint32_t givesaccess;      /* 1: flags 0 are CL_MEM_READ_WRITE, and sub-buffers and images inherit it, as in PoCL 3.1 */
 	_Atomic uint32_t countparts;       /* 1: sub-buffers and mappings count in the references of their buffer, mappings only there */
 	_Atomic uint32_t earlyends;        /* 1: destructors are called when memory is released, though commands use it */
 	_Atomic uint32_t runnative;        /* 1: native kernels run, when they are enqueued */

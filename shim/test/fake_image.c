@@ -39,7 +39,8 @@ static cl_mem new_image(cl_context context, cl_mem_flags flags, const cl_image_f
 			*errcode = CL_INVALID_IMAGE_DESCRIPTOR;
 		return NULL;
 	}
-	cl_mem image = fake_new_memory(context, flags, desc->image_width * height * depth * 4, base, errcode);
+	cl_mem_flags inherited = base && fake.givesaccess ? base->flags : 0;
+	cl_mem image = fake_new_memory(context, flags | inherited, desc->image_width * height * depth * 4, base, errcode);
 	if (image)
 		image->element = 4;
 	if (image && flags & CL_MEM_COPY_HOST_PTR)

@@ -116,7 +116,7 @@ static bool host_matches(cl_mem_flags flags, const void *host, cl_int *errcode)
 static cl_mem new_buffer(cl_context context, cl_mem_flags flags, size_t size, void *host, cl_int *errcode)
 {
 	FAKE_LOCKED;
-	cl_mem buffer = host_matches(flags, host, errcode) ? fake_new_memory(context, flags, size, NULL, errcode) : NULL;
+	cl_mem buffer = host_matches(flags, host, errcode) ? fake_new_memory(context, flags || !fake.givesaccess ? flags : CL_MEM_READ_WRITE, size, NULL, errcode) : NULL;
 	unsigned char *bytes = buffer && flags & CL_MEM_COPY_HOST_PTR ? fake_bytes(buffer, 0) : NULL;
 	if (bytes)
 		memcpy(bytes, host, size);
@@ -142,6 +142,7 @@ GMT_HOOK cl_mem clCreateBufferWithProperties(cl_context context, const cl_mem_pr
 GMT_HOOK cl_mem clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_create_type type, const void *info, cl_int *errcode)
 {
 	FAKE_LOCKED;
+	const cl_mem_flags access = CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY;
 	const cl_mem_flags inherited = CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR;
 	const cl_buffer_region *region = info;
 	cl_int error = CL_SUCCESS;
@@ -157,7 +158,7 @@ GMT_HOOK cl_mem clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_c
 		error = CL_OUT_OF_RESOURCES;
 	cl_mem part = NULL;
 	if (error == CL_SUCCESS)
-		part = fake_new_memory(buffer->context, flags | (buffer->flags & inherited), region->size, buffer, &error);
+		part = fake_new_memory(buffer->context, flags | (buffer->flags & (flags & access || !fake.givesaccess ? inherited : inherited | access)), region->size, buffer, &error);
 	if (part) {
 		part->origin = region->origin;
 		part->born = ++births;

@@ -44,6 +44,7 @@ struct options {
 	uint32_t waitms;
 	uint32_t scrub;        /* enum gmtscrub */
 	uint64_t devicememory; /* bytes */
+	bool spill;            /* virtual objects; no pooling */
 	uint64_t answerfree;   /* 1: of the query for free memory */
 	uint32_t transfers;    /* enum gmttransfers */
 };

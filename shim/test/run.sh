@@ -28,7 +28,7 @@ build() {
 	"$CC" "${flags[@]}" -shared -o "$dir/libgpumemtop-core.so" shim/test/fake_{core,carve}.c &
 	local core=$!
 	"$CC" "${flags[@]}" -shared -Wl,-soname,libgpumemtop.so -Wl,-z,now -Wl,-z,nodelete -Wl,--version-script=shim/shim.map -o "$dir/libgpumemtop.so" \
-		shim/{base,registry,order,pool,entry,hooks}/*.c -ldl
+		shim/{base,registry,order,pool,spill,entry,hooks}/*.c -ldl
 	wait "$opencl"
 	wait "$core"
 	local source object frame

@@ -1,0 +1,13 @@
+/* create.h: the functions that create memory and hold references to it. */
+#ifndef GMT_SPILL_CREATE_H
+#define GMT_SPILL_CREATE_H
+
+#include "context.h"
+#include "object.h"
+
+/* Whether the driver takes such a sub-buffer, or its error; and which flags it reports for it. No memory is needed for that. */
+cl_int gmt_spill_judge_sub(struct gmt_spill_object *parent, cl_mem_flags flags, cl_buffer_create_type type,
+			   const cl_buffer_region *region, cl_mem_flags *reported);
+void gmt_spill_put_creates(struct gmt_functions *over);
+
+#endif

@@ -1,0 +1,212 @@
+/* evict.c: see evict.h. */
+#define _GNU_SOURCE
+#include "evict.h"
+
+#include "../base/call.h"
+#include "../base/lock.h"
+#include "../pool/budget.h"
+#include "context.h"
+#include "figures.h"
+#include "queue.h"
+
+#include <stdlib.h>
+
+#define MOMENT 20000u /* ns */
+#define PIECE ((size_t)256 << 10) /* bytes */
+/* How long to wait for other threads' calls that may themselves wait for the program. */
+#define PATIENCE 50000000u
+/* How long for commands: there are drivers that never end one. */
+#define LONG_PATIENCE 60000000000u
+
+static struct gmt_spill_object *first;
+static _Atomic bool is_short;
+
+bool gmt_spill_is_short(void)
+{
+	return atomic_load_explicit(&is_short, memory_order_relaxed);
+}
+
+void gmt_spill_list_add(struct gmt_spill_object *root)
+{
+	root->previous = NULL;
+	root->next = first;
+	if (first)
+		first->previous = root;
+	first = root;
+	atomic_fetch_add(&root->context->made, 1);
+	atomic_fetch_add(&gmt_spill_figures.resident, root->size);
+}
+
+void gmt_spill_list_remove(struct gmt_spill_object *root)
+{
+	if (root->next)
+		root->next->previous = root->previous;
+	if (root->previous)
+		root->previous->next = root->next;
+	else
+		first = root->next;
+	atomic_fetch_sub(&root->context->made, 1);
+	atomic_fetch_sub(&gmt_spill_figures.resident, root->size);
+}
+
+enum state { IDLE, BUSY, HELD, STUCK };
+
+/* Under the root's lock. BUSY: commands that complete by themselves use it; HELD: a call does, or that is not certain; STUCK: it may stay for long. */
+static enum state state_of(const struct gmt_spill_object *root)
+{
+	if (root->fixed || root->maps)
+		return STUCK;
+	if (root->pins)
+		return HELD;
+	if (root->many)
+		return gmt_spill_queues_over() ? IDLE : gmt_spill_queues_go_on() ? BUSY : STUCK;
+	enum state state = IDLE;
+	for (uint32_t i = 0; i < root->lasts; i++) {
+		const struct gmt_spill_last *last = &root->last[i];
+		if (gmt_spill_queue_over(last->queue, last->id, last->position))
+			continue;
+		if (!gmt_spill_queue_goes_on(last->queue))
+			return STUCK;
+		state = gmt_spill_queue_is_doubtful(last->queue) ? HELD : state == IDLE ? BUSY : state;
+	}
+	return state;
+}
+
+/* The one that was used least recently of those that no command uses, or NULL; some: whether others may follow by themselves. */
+static struct gmt_spill_object *oldest_idle(enum state *some)
+{
+	struct gmt_spill_object *found = NULL;
+	uint64_t least = UINT64_MAX;
+	*some = STUCK;
+	for (struct gmt_spill_object *root = first; root; root = root->next) {
+		gmt_lock(&root->lock);
+		enum state state = state_of(root);
+		uint64_t tick = root->tick;
+		gmt_unlock(&root->lock);
+		if (state == IDLE && (!found || tick < least)) {
+			found = root;
+			least = tick;
+		} else if (state == BUSY || (state == HELD && *some == STUCK))
+			*some = state;
+	}
+	return found;
+}
+
+/* Marks it, unless a call was faster. From here on calls wait for the residency lock. */
+static bool claim(struct gmt_spill_object *root)
+{
+	gmt_lock(&root->lock);
+	bool idle = state_of(root) == IDLE;
+	root->leaving = idle;
+	gmt_unlock(&root->lock);
+	return idle;
+}
+
+/* By way of a small buffer, where the flags keep the host from reading. */
+static cl_int read_through(cl_command_queue queue, const struct gmt_spill_object *root)
+{
+	cl_int err = CL_SUCCESS;
+	size_t piece = root->size < PIECE ? root->size : PIECE;
+	cl_context context = (cl_context)atomic_load(&root->context->object.handle);
+	cl_mem way = gmt_bare.clCreateBuffer(context, CL_MEM_READ_WRITE, piece, NULL, &err);
+	for (size_t at = 0; way && err == CL_SUCCESS && at < root->size; at += piece) {
+		piece = root->size - at < piece ? root->size - at : piece;
+		err = gmt_bare.clEnqueueCopyBuffer(queue, root->real, way, at, 0, piece, 0, NULL, NULL);
+		if (err == CL_SUCCESS)
+			err = gmt_bare.clEnqueueReadBuffer(queue, way, CL_TRUE, 0, piece, (char *)root->host + at, 0, NULL, NULL);
+	}
+	if (way)
+		gmt_bare.clReleaseMemObject(way);
+	return err;
+}
+
+static cl_int read_all(cl_command_queue queue, const struct gmt_spill_object *root)
+{
+	if (root->flags & (CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_NO_ACCESS))
+		return read_through(queue, root);
+	return gmt_bare.clEnqueueReadBuffer(queue, root->real, CL_TRUE, 0, root->size, root->host, 0, NULL, NULL);
+}
+
+static bool save(struct gmt_spill_object *root)
+{
+	if (!root->contents || root->clean)
+		return true;
+	if (!root->host)
+		root->host = malloc(root->size);
+	cl_command_queue queue = root->host ? gmt_spill_context_queue(root->context) : NULL;
+	if (!queue || read_all(queue, root) != CL_SUCCESS)
+		return false;
+	atomic_fetch_add(&gmt_spill_figures.out, root->size);
+	return true;
+}
+
+void gmt_spill_release_children(struct gmt_spill_object *root)
+{
+	for (struct gmt_spill_object *child = root->child; child; child = child->sibling)
+		if (child->real) {
+			gmt_bare.clReleaseMemObject(child->real);
+			child->real = NULL;
+			atomic_fetch_sub(&root->context->made, 1);
+			atomic_fetch_sub(&root->parts, 1);
+		}
+}
+
+/* False: its contents could not be saved, and it stays. */
+static bool evict(struct gmt_spill_object *root)
+{
+	bool saved = save(root);
+	cl_mem real = root->real;
+	if (saved) {
+		if (root->contents && root->clean)
+			atomic_fetch_add(&gmt_spill_figures.clean, root->size);
+		gmt_spill_release_children(root);
+		gmt_spill_list_remove(root);
+		if (root->contents)
+			atomic_fetch_add(&gmt_spill_figures.spilled, root->size);
+	}
+	gmt_lock(&root->lock);
+	root->leaving = false;
+	if (saved) {
+		root->real = NULL;
+		root->clean = true;
+		root->lasts = 0;
+		root->many = false;
+	} else {
+		root->tick = UINT64_MAX; /* the last to be tried again */
+	}
+	gmt_unlock(&root->lock);
+	if (!saved)
+		return false;
+	gmt_bare.clReleaseMemObject(real);
+	gmt_budget_give(root->size);
+	atomic_store(&is_short, true);
+	return true;
+}
+
+bool gmt_spill_evict_one(void)
+{
+	uint64_t start = 0;
+	unsigned failed = 0;
+	for (;;) {
+		enum state some;
+		struct gmt_spill_object *root = oldest_idle(&some);
+		if (!root) {
+			gmt_spill_queues_poll();
+			root = oldest_idle(&some);
+		}
+		if (root && claim(root)) {
+			if (evict(root))
+				return true;
+			if (++failed > 8)
+				return false;
+			continue;
+		}
+		if (root)
+			continue;
+		uint64_t now = gmt_now();
+		start = start ? start : now;
+		if (gmt_in_callback || some == STUCK || now - start > (some == HELD ? PATIENCE : LONG_PATIENCE))
+			return false;
+		gmt_pause(MOMENT);
+	}
+}

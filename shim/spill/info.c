@@ -1,0 +1,175 @@
+/* info.c: queries of memory. What we know we answer; for the rest the object gets a real one, and the driver answers. */
+#define _GNU_SOURCE
+#include "info.h"
+
+#include "create.h"
+#include "image.h"
+#include "residency.h"
+
+#include <string.h>
+
+static cl_int give(const void *from, size_t size, size_t room, void *value, size_t *needed)
+{
+	if (value && room < size)
+		return CL_INVALID_VALUE;
+	if (value)
+		memcpy(value, from, size);
+	if (needed)
+		*needed = size;
+	return CL_SUCCESS;
+}
+
+/* Drivers count sub-buffers, and for a moment commands, in the references of a buffer. */
+static cl_uint references_of(struct gmt_spill_object *object)
+{
+	cl_uint count = atomic_load(&object->references), hidden = 1;
+	uint32_t children = atomic_load(&object->children);
+	if (!gmt_spill_pin_now(object, false))
+		return count + children;
+	cl_uint real = atomic_load(&object->parts);
+	gmt_bare.clGetMemObjectInfo(object->real, CL_MEM_REFERENCE_COUNT, sizeof hidden, &hidden, NULL);
+	gmt_spill_unpin(object);
+	hidden = hidden > 1 + real ? hidden - 1 - real : 0;
+	return count + hidden + children;
+}
+
+static cl_int ask(struct gmt_spill_object *object, cl_mem_info what, size_t room, void *value, size_t *needed)
+{
+	cl_int err = gmt_spill_pin(object, "clGetMemObjectInfo");
+	if (err != CL_SUCCESS)
+		return err;
+	err = gmt_bare.clGetMemObjectInfo(object->real, what, room, value, needed);
+	gmt_spill_unpin(object);
+	return err;
+}
+
+/* CL_MEM_COPY_HOST_PTR comes and goes with the real object of a root. */
+static cl_int flags_of(struct gmt_spill_object *object, size_t room, void *value, size_t *needed)
+{
+	const cl_mem_flags copy = CL_MEM_COPY_HOST_PTR;
+	uint32_t class = gmt_spill_context_class(object->context, object->root->flags);
+	cl_mem_flags all = class < GMT_SPILL_CLASSES ? object->context->reported[class] : object->root->flags;
+	if (!object->parent)
+		return give(&all, sizeof all, room, value, needed);
+	cl_mem_flags own = atomic_load(&object->reported);
+	cl_buffer_region region = {object->origin, object->size};
+	cl_int err = own ? CL_SUCCESS : gmt_spill_judge_sub(object->parent, object->flags, CL_BUFFER_CREATE_TYPE_REGION, &region, &own);
+	if (err != CL_SUCCESS)
+		return err;
+	atomic_store(&object->reported, own);
+	own = (own & ~copy) | (all & copy);
+	return give(&own, sizeof own, room, value, needed);
+}
+
+static bool has_no_address(const struct gmt_spill_object *object)
+{
+	uint32_t class = gmt_spill_context_class(object->context, object->root->flags);
+	return class < GMT_SPILL_CLASSES && !object->context->addressed[class];
+}
+
+/* What is the same for all objects without a real one: instead asks the dummy. */
+static cl_int ask_now(struct gmt_spill_object *object, cl_mem_info what, size_t room, void *value, size_t *needed)
+{
+	if (!gmt_spill_pin_now(object, false)) {
+		cl_mem dummy = gmt_spill_dummy(object);
+		return dummy ? gmt_bare.clGetMemObjectInfo(dummy, what, room, value, needed) : CL_OUT_OF_RESOURCES;
+	}
+	cl_int err = gmt_bare.clGetMemObjectInfo(object->real, what, room, value, needed);
+	gmt_spill_unpin(object);
+	return err;
+}
+
+static cl_int info_of(struct gmt_spill_object *object, cl_mem_info what, size_t room, void *value, size_t *needed)
+{
+	static const cl_mem_object_type type = CL_MEM_OBJECT_BUFFER;
+	const void *context = (const void *)atomic_load(&object->context->object.handle);
+	cl_mem parent = object->parent ? gmt_spill_handle(object->parent) : NULL;
+	cl_uint references;
+	bool parts = gmt_bare.clCreateSubBuffer != NULL;
+	switch (what) {
+	case CL_MEM_TYPE:
+		return give(&type, sizeof type, room, value, needed);
+	case CL_MEM_SIZE:
+		return give(&object->size, sizeof object->size, room, value, needed);
+	case CL_MEM_CONTEXT:
+		return give(&context, sizeof context, room, value, needed);
+	case CL_MEM_FLAGS:
+		return flags_of(object, room, value, needed);
+	case CL_MEM_REFERENCE_COUNT:
+		references = references_of(object);
+		return give(&references, sizeof references, room, value, needed);
+	case CL_MEM_ASSOCIATED_MEMOBJECT:
+		return parts ? give(&parent, sizeof parent, room, value, needed) : ask(object, what, room, value, needed);
+	case CL_MEM_OFFSET:
+		return parts ? give(&object->origin, sizeof object->origin, room, value, needed) : ask(object, what, room, value, needed);
+	case CL_MEM_MAP_COUNT:
+		return ask_now(object, what, room, value, needed);
+	case CL_MEM_HOST_PTR:
+		if (has_no_address(object))
+			return give(&(void *){NULL}, sizeof(void *), room, value, needed);
+		return ask(object, what, room, value, needed);
+	default: /* the driver may not know it */
+		return ask_now(object, what, room, value, needed);
+	}
+}
+
+/* An object of the driver's own that was made of one of ours. */
+static void rename_to_ours(void *value)
+{
+	struct gmt_spill_object *object = *(cl_mem *)value ? gmt_spill_object_of_real(*(cl_mem *)value) : NULL;
+	if (object)
+		*(cl_mem *)value = gmt_spill_handle(object);
+}
+
+static cl_int get_info(cl_mem handle, cl_mem_info what, size_t room, void *value, size_t *needed)
+{
+	struct gmt_spill_object *object = gmt_spill_find(handle);
+	if (object)
+		return info_of(object, what, room, value, needed);
+	if (gmt_spill_is_ours(handle))
+		return CL_INVALID_MEM_OBJECT;
+	cl_int err = gmt_bare.clGetMemObjectInfo(handle, what, room, value, needed);
+	if (err == CL_SUCCESS && value && what == CL_MEM_ASSOCIATED_MEMOBJECT)
+		rename_to_ours(value);
+	if (err == CL_SUCCESS && value && what == CL_MEM_FLAGS)
+		gmt_spill_image_flags(handle, value);
+	return err;
+}
+
+static cl_int get_image_info(cl_mem handle, cl_image_info what, size_t room, void *value, size_t *needed)
+{
+	struct gmt_spill_object *object = gmt_spill_find(handle);
+	cl_mem dummy = object ? gmt_spill_dummy(object) : NULL; /* drivers answer something for a buffer, too */
+	cl_int err = dummy ? gmt_bare.clGetImageInfo(dummy, what, room, value, needed) : CL_INVALID_MEM_OBJECT;
+	if (gmt_spill_is_ours(handle))
+		return err;
+	err = gmt_bare.clGetImageInfo(handle, what, room, value, needed);
+	if (err == CL_SUCCESS && value && what == CL_IMAGE_BUFFER)
+		rename_to_ours(value);
+	return err;
+}
+
+/* Of these kinds none is ours. */
+static cl_int get_pipe_info(cl_mem handle, cl_pipe_info what, size_t room, void *value, size_t *needed)
+{
+	return gmt_spill_is_ours(handle) ? CL_INVALID_MEM_OBJECT : gmt_bare.clGetPipeInfo(handle, what, room, value, needed);
+}
+
+static cl_int get_gl_info(cl_mem handle, cl_gl_object_type *type, cl_GLuint *name)
+{
+	return gmt_spill_is_ours(handle) ? CL_INVALID_GL_OBJECT : gmt_bare.clGetGLObjectInfo(handle, type, name);
+}
+
+static cl_int get_texture_info(cl_mem handle, cl_gl_texture_info what, size_t room, void *value, size_t *needed)
+{
+	return gmt_spill_is_ours(handle) ? CL_INVALID_GL_OBJECT : gmt_bare.clGetGLTextureInfo(handle, what, room, value, needed);
+}
+
+void gmt_spill_put_info(struct gmt_functions *over)
+{
+	GMT_SPILL_OVER(over, clGetMemObjectInfo, get_info);
+	GMT_SPILL_OVER(over, clGetImageInfo, get_image_info);
+	GMT_SPILL_OVER(over, clGetPipeInfo, get_pipe_info);
+	GMT_SPILL_OVER(over, clGetGLObjectInfo, get_gl_info);
+	GMT_SPILL_OVER(over, clGetGLTextureInfo, get_texture_info);
+}

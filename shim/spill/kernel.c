@@ -1,0 +1,315 @@
+/*
+ * kernel.c: see kernel.h. The driver gets an argument when it is set for the first time, to judge it, and after that before
+ * the commands for which the real object has changed.
+ */
+#define _GNU_SOURCE
+#include "kernel.h"
+
+#include "../base/call.h"
+#include "../base/lock.h"
+#include "../registry/table.h"
+#include "pair.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct argument {
+	struct gmt_spill_object *object; /* NULL: anything else */
+	uint64_t serial;                 /* of the object */
+	uint32_t made;                   /* the real object that the driver has; 0: none */
+	bool asked, constant;            /* what the driver knows of the argument */
+	struct gmt_spill_context *judged; /* the driver took an object of this context */
+};
+
+struct kernel {
+	struct gmt_object object;
+	_Atomic uint32_t references;
+	_Atomic uint32_t lock; /* held while arguments are set, or set again for a command that is being enqueued */
+	cl_uint count;
+	struct argument *argument;
+	struct gmt_spill_use *uses; /* of the command that is being enqueued */
+};
+
+GMT_TABLE(spill_kernels, kernel, 4096, sizeof(struct gmt_object) + 2 * sizeof(uint32_t), 0);
+
+static struct kernel *find(cl_kernel handle)
+{
+	return (struct kernel *)gmt_table_find(&spill_kernels, handle);
+}
+
+static struct kernel *added(cl_kernel handle)
+{
+	cl_uint count = 0;
+	if (!handle || gmt_bare.clGetKernelInfo(handle, CL_KERNEL_NUM_ARGS, sizeof count, &count, NULL) != CL_SUCCESS)
+		return NULL;
+	struct kernel *kernel = (struct kernel *)gmt_table_add(&spill_kernels, handle);
+	if (!kernel)
+		return NULL;
+	free(kernel->argument);
+	free(kernel->uses);
+	kernel->argument = calloc(count + 1u, sizeof *kernel->argument);
+	kernel->uses = calloc(count + 1u, sizeof *kernel->uses);
+	kernel->count = kernel->argument && kernel->uses ? count : 0;
+	atomic_store(&kernel->references, 1);
+	return kernel;
+}
+
+/* In a callback another call may have it that waits for the callback. */
+static bool lock_kernel(struct kernel *kernel)
+{
+	if (gmt_likely(!gmt_in_callback)) {
+		gmt_lock(&kernel->lock);
+		return true;
+	}
+	for (unsigned i = 0; i < 1000; i++) {
+		if (!atomic_exchange_explicit(&kernel->lock, 1, memory_order_acquire))
+			return true;
+		gmt_pause(20000);
+	}
+	return false;
+}
+
+static void learn(cl_kernel handle, cl_uint index, struct argument *argument)
+{
+	cl_kernel_arg_address_qualifier address = 0;
+	argument->asked = true;
+	if (gmt_bare.clGetKernelArgInfo && gmt_bare.clGetKernelArgInfo(handle, index, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof address,
+								       &address, NULL) == CL_SUCCESS)
+		argument->constant = address == CL_KERNEL_ARG_ADDRESS_CONSTANT;
+}
+
+/* Hands the object to the driver, or what stands for it while it has no real one. */
+static cl_int set_in_driver(cl_kernel handle, cl_uint index, struct gmt_spill_object *object, uint32_t *made)
+{
+	*made = 0;
+	if (!gmt_spill_pin_now(object, false)) {
+		cl_mem dummy = gmt_spill_dummy(object);
+		return dummy ? gmt_bare.clSetKernelArg(handle, index, sizeof dummy, &dummy) : CL_OUT_OF_RESOURCES;
+	}
+	cl_int err = gmt_bare.clSetKernelArg(handle, index, sizeof object->real, &object->real);
+	*made = object->made;
+	gmt_spill_unpin(object);
+	return err;
+}
+
+static cl_int set_object(struct kernel *kernel, cl_kernel handle, cl_uint index, struct gmt_spill_object *object)
+{
+	struct argument *argument = &kernel->argument[index];
+	uint64_t serial = atomic_load(&object->serial);
+	if (argument->object == object && argument->serial == serial)
+		return CL_SUCCESS;
+	if (!argument->asked)
+		learn(handle, index, argument);
+	uint32_t made = 0;
+	cl_int err = CL_SUCCESS;
+	if (argument->judged != object->context || argument->constant)
+		err = set_in_driver(handle, index, object, &made);
+	if (err != CL_SUCCESS)
+		return err;
+	argument->object = object;
+	argument->serial = serial;
+	argument->made = made;
+	argument->judged = object->context;
+	return CL_SUCCESS;
+}
+
+static cl_int set_argument(cl_kernel handle, cl_uint index, size_t size, const void *value)
+{
+	cl_mem given = NULL;
+	if (value && size == sizeof given)
+		memcpy(&given, value, sizeof given);
+	bool ours = gmt_spill_is_ours(given);
+	struct kernel *kernel = find(handle);
+	if (gmt_likely(!ours) && (!kernel || index >= kernel->count || !kernel->argument[index].object))
+		return gmt_bare.clSetKernelArg(handle, index, size, value);
+	struct gmt_spill_object *object = ours ? gmt_spill_find(given) : NULL;
+	if (ours && !object)
+		return CL_INVALID_MEM_OBJECT;
+	cl_int err = CL_OUT_OF_RESOURCES;
+	if (!kernel || index >= kernel->count) { /* the driver refuses it; of a kernel that we do not know, we do */
+		cl_int refused = gmt_bare.clSetKernelArg(handle, index, size, &(cl_mem){NULL});
+		return refused == CL_SUCCESS ? err : refused;
+	}
+	if (!lock_kernel(kernel))
+		return err;
+	if (object) {
+		err = set_object(kernel, handle, index, object);
+	} else {
+		err = gmt_bare.clSetKernelArg(handle, index, size, value);
+		if (err == CL_SUCCESS)
+			kernel->argument[index].object = NULL;
+	}
+	gmt_unlock(&kernel->lock);
+	return err;
+}
+
+/* Under the kernel's lock. */
+static cl_int collect(struct kernel *kernel, struct gmt_spill_command *command)
+{
+	for (cl_uint i = 0; i < kernel->count; i++) {
+		const struct argument *argument = &kernel->argument[i];
+		struct gmt_spill_object *object = argument->object;
+		if (!object)
+			continue;
+		if (gmt_spill_find(gmt_spill_handle(object)) != object || atomic_load(&object->serial) != argument->serial)
+			return CL_INVALID_KERNEL_ARGS; /* released: drivers have nothing there any more */
+		/* A pointer to const proves nothing: a kernel may cast that away. */
+		bool reads = argument->constant || object->root->flags & CL_MEM_READ_ONLY || object->flags & CL_MEM_READ_ONLY;
+		command->uses[command->count++] = (struct gmt_spill_use){object, !reads};
+	}
+	return CL_SUCCESS;
+}
+
+static cl_int set_again(struct kernel *kernel, cl_kernel handle)
+{
+	for (cl_uint i = 0; i < kernel->count; i++) {
+		struct argument *argument = &kernel->argument[i];
+		struct gmt_spill_object *object = argument->object;
+		if (!object || gmt_likely(argument->made == object->made))
+			continue;
+		cl_int err = gmt_bare.clSetKernelArg(handle, i, sizeof object->real, &object->real);
+		if (err != CL_SUCCESS)
+			return err;
+		argument->made = object->made;
+	}
+	return CL_SUCCESS;
+}
+
+struct launch {
+	cl_kernel handle;
+	struct kernel *kernel; /* NULL: not ours to prepare */
+	struct gmt_spill_command command;
+};
+
+static cl_int prepare(struct launch *l, cl_command_queue queue, const char *name, cl_int refused)
+{
+	struct kernel *kernel = find(l->handle);
+	l->kernel = NULL;
+	if (!kernel || !kernel->count)
+		return CL_SUCCESS;
+	if (!lock_kernel(kernel))
+		return CL_OUT_OF_RESOURCES;
+	l->command = (struct gmt_spill_command){
+		.name = name, .kernel = l->handle, .queue = gmt_spill_queue_find(queue), .handle = queue, .uses = kernel->uses,
+	};
+	cl_int err = collect(kernel, &l->command);
+	if (err == CL_SUCCESS)
+		err = gmt_spill_begin_or(&l->command, refused);
+	if (err != CL_SUCCESS) {
+		gmt_unlock(&kernel->lock);
+		return err;
+	}
+	err = set_again(kernel, l->handle);
+	l->kernel = kernel;
+	if (err == CL_SUCCESS)
+		return err;
+	gmt_spill_end(&l->command, err);
+	gmt_unlock(&kernel->lock);
+	return err;
+}
+
+static cl_int launched(struct launch *l, cl_int err)
+{
+	if (l->kernel) {
+		gmt_spill_end(&l->command, err);
+		gmt_unlock(&l->kernel->lock);
+	}
+	return err;
+}
+
+static cl_int enqueue_kernel(cl_command_queue queue, cl_kernel handle, cl_uint dimensions, const size_t *offset, const size_t *global,
+			     const size_t *local, cl_uint waits, const cl_event *list, cl_event *event)
+{
+	struct launch l = {.handle = handle};
+	bool ranges = dimensions >= 1 && dimensions <= 3;
+	cl_int err = prepare(&l, queue, "clEnqueueNDRangeKernel", ranges ? gmt_spill_refused(queue, waits, list) : CL_INVALID_WORK_DIMENSION);
+	if (err != CL_SUCCESS)
+		return err;
+	GMT_SPILL_TRY(err, gmt_bare.clEnqueueNDRangeKernel(queue, handle, dimensions, offset, global, local, waits, list, event));
+	return launched(&l, err);
+}
+
+static cl_int enqueue_task(cl_command_queue queue, cl_kernel handle, cl_uint waits, const cl_event *list, cl_event *event)
+{
+	struct launch l = {.handle = handle};
+	cl_int err = prepare(&l, queue, "clEnqueueTask", gmt_spill_refused(queue, waits, list));
+	if (err != CL_SUCCESS)
+		return err;
+	GMT_SPILL_TRY(err, gmt_bare.clEnqueueTask(queue, handle, waits, list, event));
+	return launched(&l, err);
+}
+
+static cl_kernel create(cl_program program, const char *name, cl_int *errcode)
+{
+	cl_kernel handle = gmt_bare.clCreateKernel(program, name, errcode);
+	added(handle);
+	return handle;
+}
+
+static cl_int create_all(cl_program program, cl_uint room, cl_kernel *kernels, cl_uint *count)
+{
+	cl_uint made = 0;
+	cl_int err = gmt_bare.clCreateKernelsInProgram(program, room, kernels, &made);
+	if (err == CL_SUCCESS && count)
+		*count = made;
+	for (cl_uint i = 0; err == CL_SUCCESS && kernels && i < made && i < room; i++)
+		added(kernels[i]);
+	return err;
+}
+
+static cl_kernel clone(cl_kernel source, cl_int *errcode)
+{
+	struct kernel *from = find(source);
+	if (from)
+		gmt_lock(&from->lock);
+	cl_kernel handle = gmt_bare.clCloneKernel(source, errcode);
+	struct kernel *to = added(handle);
+	if (from && to && from->count == to->count && to->count)
+		memcpy(to->argument, from->argument, to->count * sizeof *to->argument);
+	if (from)
+		gmt_unlock(&from->lock);
+	return handle;
+}
+
+static cl_int retain(cl_kernel handle)
+{
+	cl_int err = gmt_bare.clRetainKernel(handle);
+	struct kernel *kernel = err == CL_SUCCESS ? find(handle) : NULL;
+	if (kernel)
+		atomic_fetch_add(&kernel->references, 1);
+	return err;
+}
+
+static cl_int release(cl_kernel handle)
+{
+	struct kernel *kernel = find(handle);
+	if (kernel && gmt_last_reference(&kernel->references))
+		gmt_table_remove(&spill_kernels, &kernel->object, true);
+	return gmt_bare.clReleaseKernel(handle);
+}
+
+/* What stood in the argument is the driver's again. */
+static cl_int set_pointer(cl_kernel handle, cl_uint index, const void *pointer)
+{
+	struct kernel *kernel = find(handle);
+	cl_int err = gmt_bare.clSetKernelArgSVMPointer(handle, index, pointer);
+	if (err == CL_SUCCESS && kernel && index < kernel->count) {
+		gmt_lock(&kernel->lock);
+		kernel->argument[index].object = NULL;
+		gmt_unlock(&kernel->lock);
+	}
+	return err;
+}
+
+void gmt_spill_put_kernels(struct gmt_functions *over)
+{
+	GMT_SPILL_OVER(over, clCreateKernel, create);
+	GMT_SPILL_OVER(over, clCreateKernelsInProgram, create_all);
+	GMT_SPILL_OVER(over, clCloneKernel, clone);
+	GMT_SPILL_OVER(over, clRetainKernel, retain);
+	GMT_SPILL_OVER(over, clReleaseKernel, release);
+	GMT_SPILL_OVER(over, clSetKernelArg, set_argument);
+	GMT_SPILL_OVER(over, clSetKernelArgSVMPointer, set_pointer);
+	GMT_SPILL_OVER(over, clEnqueueNDRangeKernel, enqueue_kernel);
+	GMT_SPILL_OVER(over, clEnqueueTask, enqueue_task);
+}

@@ -1,0 +1,337 @@
+/*
+ * queue.c: see queue.h. A command fails when one that it waits for does, while others that it waits for may still run: a marker
+ * that failed says nothing. Some drivers never end the rest. And in PoCL a command of an in-order queue waits only for the one
+ * before it, so one that comes after a failure overtakes what still runs: there only a marker from before the failure counts, or
+ * the end of a clFinish.
+ */
+#define _GNU_SOURCE
+#include "queue.h"
+
+#include "../base/lock.h"
+#include "../registry/table.h"
+#include "context.h"
+
+GMT_TABLE(spill_queues, gmt_spill_queue, 256, offsetof(struct gmt_spill_queue, lock), 0);
+
+static _Atomic uint64_t open_events; /* user events that were not set yet */
+static _Atomic uint64_t closing;     /* released queues with commands that are not known to have completed */
+
+static void added(cl_command_queue handle, cl_command_queue_properties properties)
+{
+	struct gmt_spill_queue *queue = (struct gmt_spill_queue *)gmt_table_add(&spill_queues, handle);
+	if (!queue)
+		return;
+	queue->ordered = !(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+	atomic_store(&queue->references, 1);
+}
+
+struct gmt_spill_queue *gmt_spill_queue_find(cl_command_queue handle)
+{
+	return (struct gmt_spill_queue *)gmt_table_find(&spill_queues, handle);
+}
+
+static void raise_to(_Atomic uint64_t *value, uint64_t to)
+{
+	uint64_t now = atomic_load(value);
+	while (now < to && !atomic_compare_exchange_weak(value, &now, to))
+		;
+}
+
+uint64_t gmt_spill_queue_count(struct gmt_spill_queue *queue, bool native)
+{
+	uint64_t position = atomic_fetch_add(&queue->enqueued, 1) + 1;
+	if (gmt_unlikely(native))
+		atomic_store(&queue->gated, UINT64_MAX);
+	else if (gmt_unlikely(atomic_load_explicit(&open_events, memory_order_relaxed) != 0))
+		raise_to(&queue->gated, position);
+	return position;
+}
+
+bool gmt_spill_queue_over(const struct gmt_spill_queue *queue, uint64_t id, uint64_t position)
+{
+	return atomic_load(&queue->done) >= position || atomic_load(&queue->object.id) != id;
+}
+
+bool gmt_spill_queue_goes_on(const struct gmt_spill_queue *queue)
+{
+	uint64_t gated = atomic_load(&queue->gated);
+	uint64_t done = atomic_load(&queue->done);
+	return gated != UINT64_MAX && atomic_load(&queue->failed) <= done && (atomic_load(&open_events) == 0 || gated <= done);
+}
+
+bool gmt_spill_queue_is_doubtful(const struct gmt_spill_queue *queue)
+{
+	return atomic_load(&open_events) != 0 && atomic_load(&queue->doubtful) > atomic_load(&queue->done);
+}
+
+bool gmt_spill_queues_gated(void)
+{
+	return atomic_load(&open_events) != 0;
+}
+
+static cl_event put_marker(cl_command_queue handle)
+{
+	cl_event marker = NULL;
+	cl_int err = CL_INVALID_OPERATION;
+	if (gmt_bare.clEnqueueMarkerWithWaitList)
+		err = gmt_bare.clEnqueueMarkerWithWaitList(handle, 0, NULL, &marker);
+	else if (gmt_bare.clEnqueueMarker)
+		err = gmt_bare.clEnqueueMarker(handle, &marker);
+	return err == CL_SUCCESS ? marker : NULL;
+}
+
+/* Whether a marker that is put now reports the end of all before it. */
+static bool can_mark(const struct gmt_spill_queue *queue)
+{
+	return !queue->ordered || atomic_load(&queue->failed) <= atomic_load(&queue->done);
+}
+
+/* The next three under the queue's lock. */
+static void drop_marker(struct gmt_spill_queue *queue)
+{
+	if (queue->marker)
+		gmt_bare.clReleaseEvent(queue->marker);
+	queue->marker = NULL;
+}
+
+static void ask(struct gmt_spill_queue *queue)
+{
+	cl_int status = CL_QUEUED;
+	if (!queue->marker ||
+	    gmt_bare.clGetEventInfo(queue->marker, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) != CL_SUCCESS ||
+	    status > CL_COMPLETE)
+		return;
+	raise_to(status == CL_COMPLETE ? &queue->done : &queue->failed, queue->position);
+	drop_marker(queue);
+}
+
+static void mark(struct gmt_spill_queue *queue, cl_command_queue handle, uint64_t enqueued)
+{
+	queue->marker = put_marker(handle);
+	queue->position = enqueued;
+	if (atomic_load(&open_events) != 0)
+		raise_to(&queue->doubtful, enqueued);
+}
+
+static cl_command_queue handle_of(const struct gmt_spill_queue *queue)
+{
+	return queue->closed ? NULL : (cl_command_queue)atomic_load(&queue->object.handle);
+}
+
+/* The program may release the queue meanwhile, and a flush may call its callbacks. */
+static void poll(struct gmt_spill_queue *queue)
+{
+	gmt_lock(&queue->lock);
+	cl_command_queue handle = handle_of(queue);
+	ask(queue);
+	uint64_t enqueued = atomic_load(&queue->enqueued);
+	if (!queue->marker && handle && enqueued > atomic_load(&queue->done) && can_mark(queue))
+		mark(queue, handle, enqueued);
+	bool kept = handle && gmt_bare.clRetainCommandQueue(handle) == CL_SUCCESS;
+	gmt_unlock(&queue->lock);
+	if (!kept)
+		return;
+	gmt_bare.clFlush(handle);
+	gmt_bare.clReleaseCommandQueue(handle);
+}
+
+/* A user event is about to fail: a marker will say whether anything in the queue has waited for it. */
+static void may_fail(struct gmt_spill_queue *queue)
+{
+	gmt_lock(&queue->lock);
+	cl_command_queue handle = handle_of(queue);
+	ask(queue);
+	uint64_t enqueued = atomic_load(&queue->enqueued);
+	if (handle && enqueued > atomic_load(&queue->done)) {
+		if (queue->ordered && can_mark(queue) && !(queue->marker && queue->position == enqueued)) {
+			drop_marker(queue);
+			mark(queue, handle, enqueued);
+		}
+		raise_to(&queue->failed, enqueued);
+	}
+	gmt_unlock(&queue->lock);
+}
+
+#define BATCH 256
+
+struct list {
+	struct gmt_object *object[BATCH];
+	size_t skip, count;
+};
+
+static void collect(struct gmt_object *object, void *arg)
+{
+	struct list *list = arg;
+	if (list->skip > 0)
+		list->skip--;
+	else if (list->count < BATCH)
+		list->object[list->count++] = object;
+}
+
+/* Not inside the table: the driver is called. */
+static void each(void (*visit)(struct gmt_spill_queue *))
+{
+	struct list list = {.count = BATCH};
+	for (size_t from = 0; list.count == BATCH; from += BATCH) {
+		list.skip = from;
+		list.count = 0;
+		gmt_table_each(&spill_queues, collect, &list);
+		for (size_t i = 0; i < list.count; i++)
+			visit((struct gmt_spill_queue *)list.object[i]);
+	}
+}
+
+void gmt_spill_queues_poll(void)
+{
+	each(poll);
+}
+
+static void over(struct gmt_object *object, void *all)
+{
+	const struct gmt_spill_queue *queue = (const struct gmt_spill_queue *)object;
+	if (atomic_load(&queue->done) < atomic_load(&queue->enqueued))
+		*(bool *)all = false;
+}
+
+bool gmt_spill_queues_over(void)
+{
+	bool all = atomic_load(&closing) == 0;
+	gmt_table_each(&spill_queues, over, &all);
+	return all;
+}
+
+static void goes_on(struct gmt_object *object, void *all)
+{
+	const struct gmt_spill_queue *queue = (const struct gmt_spill_queue *)object;
+	bool open = atomic_load(&queue->done) < atomic_load(&queue->enqueued);
+	if (open && (!gmt_spill_queue_goes_on(queue) || gmt_spill_queue_is_doubtful(queue)))
+		*(bool *)all = false;
+}
+
+bool gmt_spill_queues_go_on(void)
+{
+	bool all = atomic_load(&closing) == 0;
+	gmt_table_each(&spill_queues, goes_on, &all);
+	return all;
+}
+
+static cl_command_queue create(cl_context context, cl_device_id device, cl_command_queue_properties properties, cl_int *errcode)
+{
+	cl_command_queue handle = gmt_bare.clCreateCommandQueue(context, device, properties, errcode);
+	if (handle)
+		added(handle, properties);
+	return handle;
+}
+
+static cl_command_queue create_with(cl_context context, cl_device_id device, const cl_queue_properties *properties, cl_int *errcode)
+{
+	cl_command_queue handle = gmt_bare.clCreateCommandQueueWithProperties(context, device, properties, errcode);
+	while (properties && properties[0] && properties[0] != CL_QUEUE_PROPERTIES)
+		properties += 2;
+	if (handle)
+		added(handle, properties && properties[0] ? properties[1] : 0);
+	return handle;
+}
+
+static cl_int retain(cl_command_queue handle)
+{
+	cl_int err = gmt_bare.clRetainCommandQueue(handle);
+	struct gmt_spill_queue *queue = err == CL_SUCCESS ? gmt_spill_queue_find(handle) : NULL;
+	if (queue)
+		atomic_fetch_add(&queue->references, 1);
+	return err;
+}
+
+static void CL_CALLBACK all_over(cl_event marker, cl_int status, void *data)
+{
+	struct gmt_spill_queue *queue = data;
+	if (status == CL_COMPLETE) {
+		atomic_store(&queue->done, UINT64_MAX);
+		atomic_fetch_sub(&closing, 1);
+	}
+	gmt_bare.clReleaseEvent(marker);
+}
+
+/*
+ * Its commands may still run. A marker reports their end; where there is none, objects that it used stay. The entry is not
+ * used again, because the uses point to it.
+ */
+static void close_queue(struct gmt_spill_queue *queue, cl_command_queue handle)
+{
+	gmt_lock(&queue->lock);
+	ask(queue);
+	drop_marker(queue);
+	queue->closed = true;
+	gmt_unlock(&queue->lock);
+	bool open = atomic_load(&queue->enqueued) > atomic_load(&queue->done);
+	if (open)
+		atomic_fetch_add(&closing, 1);
+	gmt_table_remove(&spill_queues, &queue->object, !open);
+	cl_event marker = open && can_mark(queue) ? put_marker(handle) : NULL;
+	if (marker && (!gmt_bare.clSetEventCallback ||
+		       gmt_bare.clSetEventCallback(marker, CL_COMPLETE, all_over, queue) != CL_SUCCESS))
+		gmt_bare.clReleaseEvent(marker);
+	if (marker)
+		gmt_bare.clFlush(handle);
+}
+
+static cl_int release(cl_command_queue handle)
+{
+	struct gmt_spill_queue *queue = gmt_spill_queue_find(handle);
+	if (queue && gmt_last_reference(&queue->references))
+		close_queue(queue, handle);
+	return gmt_bare.clReleaseCommandQueue(handle);
+}
+
+/* A marker of ours may keep the queue. */
+static cl_int get_info(cl_command_queue handle, cl_command_queue_info what, size_t room, void *value, size_t *needed)
+{
+	struct gmt_spill_queue *queue = what == CL_QUEUE_REFERENCE_COUNT ? gmt_spill_queue_find(handle) : NULL;
+	if (queue) {
+		gmt_lock(&queue->lock);
+		drop_marker(queue);
+		gmt_unlock(&queue->lock);
+	}
+	return gmt_bare.clGetCommandQueueInfo(handle, what, room, value, needed);
+}
+
+static cl_int finish(cl_command_queue handle)
+{
+	struct gmt_spill_queue *queue = gmt_spill_queue_find(handle);
+	uint64_t enqueued = queue ? atomic_load(&queue->enqueued) : 0;
+	cl_int err = gmt_bare.clFinish(handle);
+	if (queue && err == CL_SUCCESS)
+		raise_to(&queue->done, enqueued);
+	return err;
+}
+
+static cl_event create_user_event(cl_context context, cl_int *errcode)
+{
+	atomic_fetch_add(&open_events, 1);
+	cl_event event = gmt_bare.clCreateUserEvent(context, errcode);
+	if (!event)
+		atomic_fetch_sub(&open_events, 1);
+	return event;
+}
+
+static cl_int set_user_event(cl_event event, cl_int status)
+{
+	if (status < 0)
+		each(may_fail);
+	cl_int err = gmt_bare.clSetUserEventStatus(event, status);
+	if (err == CL_SUCCESS)
+		atomic_fetch_sub(&open_events, 1);
+	return err;
+}
+
+void gmt_spill_put_queues(struct gmt_functions *functions)
+{
+	GMT_SPILL_OVER(functions, clCreateCommandQueue, create);
+	GMT_SPILL_OVER(functions, clCreateCommandQueueWithProperties, create_with);
+	GMT_SPILL_OVER(functions, clRetainCommandQueue, retain);
+	GMT_SPILL_OVER(functions, clReleaseCommandQueue, release);
+	GMT_SPILL_OVER(functions, clGetCommandQueueInfo, get_info);
+	GMT_SPILL_OVER(functions, clFinish, finish);
+	GMT_SPILL_OVER(functions, clCreateUserEvent, create_user_event);
+	GMT_SPILL_OVER(functions, clSetUserEventStatus, set_user_event);
+}

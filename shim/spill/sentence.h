@@ -1,0 +1,10 @@
+/* sentence.h: what --spill has to say. */
+#ifndef GMT_SPILL_SENTENCE_H
+#define GMT_SPILL_SENTENCE_H
+
+#include "request.h"
+
+/* The objects of one command do not fit beside what cannot go. */
+void gmt_spill_say_short(const struct gmt_spill_command *command);
+
+#endif
