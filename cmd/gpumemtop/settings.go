@@ -59,6 +59,7 @@ var settings = []setting{
 	{"unsafe-no-gating", "", "", "", groupAllocator, false, "reuse blocks while queued commands still use them, which CORRUPTS results: shows what pools without gating risk"},
 	{"scrub", "", "", "KIND", groupAllocator, true, "fill recycled blocks before the program gets them: none, zero or poison (bytes of 0xa5)"},
 	{"device-memory", "", "", "SIZE", groupAllocator, true, "make allocations fail as on a device with this much memory; each process has a device of its own"},
+	{"spill", "", "", "", groupAllocator, true, "let the program hold more memory than the device has: buffers that no command uses go to host memory and come back; without a pool"},
 	{"answer-free-memory", "", "", "", groupAllocator, true, "answer the query for free memory (CL_DEVICE_GLOBAL_FREE_MEMORY_AMD) where the driver does not know it: a change that the program can see"},
 	{"hash-writes", "", "", "", groupAllocator, true, "hash all bytes that the program writes to the device, not samples of large writes: certain about bytes that are written again; costs about 0.1 ms per MiB"},
 	{"ghosts", "", "", "LIST", groupAllocator, true, "policies to simulate beside the run: " + watch.GhostsUsual + ", " + watch.GhostsOff + ", or names with commas between; by default " + watch.GhostsUsual + " with a dashboard"},

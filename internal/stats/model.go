@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -89,6 +90,7 @@ type Model struct {
 
 	events, lost, lostUses uint64
 	exceeded               bool   // partsMax was
+	spillFailed            string // see Snapshot.SpillFailed
 	wholeBlocks            string // see Snapshot.WholeBlocks
 	hosted                 Part   // see Snapshot.Hosted
 }
@@ -238,6 +240,8 @@ func (m *Model) rare(p *process, r *wire.Record) {
 		switch r.AsDiag().Diag() {
 		case wire.DiagWholeBlocks:
 			m.wholeBlocks = callsite.Clean(r.Payload)
+		case wire.DiagSpill:
+			m.spillFailed = cmp.Or(m.spillFailed, callsite.Clean(r.Payload))
 		case wire.DiagOutOfMemory:
 			m.commandFailed(p, r)
 			return // to the heap it means nothing

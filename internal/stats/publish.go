@@ -47,6 +47,7 @@ func (m *Model) Snapshot() *Snapshot {
 		Events:        m.events,
 		Lost:          m.lost,
 		LostUses:      m.lostUses,
+		SpillFailed:   m.spillFailed,
 		WholeBlocks:   m.wholeBlocks,
 		Hosted:        m.hosted,
 		Unknown:       m.heap.Unknown,

@@ -43,6 +43,7 @@ type Snapshot struct {
 	Events        uint64       // folded so far
 	Lost          uint64       // events that did not fit a ring
 	LostUses      uint64       // of these, uses
+	SpillFailed   string       // what --spill could not do first; empty: nothing
 	WholeBlocks   string       // why nothing was cut from slabs, in some process; empty: nothing spoke against it
 	Hosted        Part         // creates that got the host's memory, as the device's lacked what the pool wasted
 	Unknown       uint64       // events about objects that were never seen created

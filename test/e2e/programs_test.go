@@ -50,6 +50,7 @@ func examplePrograms() []program {
 		{name: "churn", args: []string{example("churn"), "20000", "4K", "2"}, steady: 0.95}, // two threads at one site
 		{name: "staging", args: []string{example("staging"), "40", "256K"}, steady: 0.95, sites: true, pinned: true},
 		{name: "transfers", args: []string{example("transfers"), "20", "256K"}},
+		{name: "spill", args: []string{example("spill"), "40", "64K"}},
 		{name: "callcost", args: []string{testProgram("callcost"), "200"}},
 		{name: "dynamic", args: []string{testProgram("dynamic"), "libOpenCL.so.1"}},
 		{name: "forker", args: []string{fault("forker")}},

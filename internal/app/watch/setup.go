@@ -39,6 +39,7 @@ type SetupOptions struct {
 	Ungated      bool // blocks are reused while commands still use them
 	Scrub        string
 	DeviceMemory string // a size; empty: what the device has
+	Spill        bool   // let the program have more memory than the device: idle objects go to host memory
 	AnswerFree   bool   // answer the query for free memory where the driver does not know it
 	HashWrites   bool   // hash all bytes that the program writes, not samples
 }
@@ -54,13 +55,14 @@ type Setup struct {
 	Scrub    wire.Scrub
 	Memory   uint64         // bytes of device memory for each process, 0: what the device has
 	Plan     *planfile.Plan // of the program's memory; nil: none is given
+	Spill    bool           // idle objects go to host memory when the device has no room
 	Free     bool           // answer the query for free memory where the driver does not know it
 	Hash     bool           // hash all bytes that the program writes, not samples
 }
 
 // NewSetup checks settings.
 func NewSetup(o *SetupOptions) (*Setup, error) {
-	s := &Setup{Depth: o.Depth, Ungated: o.Ungated, Free: o.AnswerFree, Hash: o.HashWrites, Auto: o.Policy == allocator.Auto}
+	s := &Setup{Depth: o.Depth, Ungated: o.Ungated, Spill: o.Spill, Free: o.AnswerFree, Hash: o.HashWrites, Auto: o.Policy == allocator.Auto}
 	mode, err := OneOf("tags", o.Tags, TagNames())
 	if err != nil {
 		return nil, err
@@ -72,6 +74,9 @@ func NewSetup(o *SetupOptions) (*Setup, error) {
 	if s.Plan, err = o.ReadPlan(); err != nil {
 		return nil, err
 	}
+	if err := o.chooseSpill(); err != nil {
+		return nil, err
+	}
 	if o.Ungated && o.Policy == "none" {
 		return nil, errors.New("--unsafe-no-gating needs a policy with a pool: none reuses nothing")
 	}
@@ -79,6 +84,18 @@ func NewSetup(o *SetupOptions) (*Setup, error) {
 		return nil, err
 	}
 	return s, s.readMemory(o)
+}
+
+// chooseSpill makes the policy none with --spill: what a pool keeps could not go to host memory.
+func (o *SetupOptions) chooseSpill() error {
+	if !o.Spill {
+		return nil
+	}
+	if o.Plan != "" || (o.Policy != allocator.Default && o.Policy != "none") {
+		return errors.New("--spill works without a pool: leave out --policy and --plan, or give --policy none")
+	}
+	o.Policy = "none"
+	return nil
 }
 
 // readMemory reads --scrub and --device-memory.
@@ -125,7 +142,7 @@ func (s *Setup) WireConfig(recorded bool) wire.Config {
 	return wire.Config{
 		Tags: s.Tags, StackDepth: s.Depth, Pooling: s.Policy.Name() != "none",
 		Policy: s.Policy.Name(), Limits: strings.Join(texts, ","),
-		Wait: patience, Ungated: s.Ungated, CopyMin: copyMin, Scrub: s.Scrub, DeviceMemory: s.Memory, AnswerFree: s.Free,
+		Wait: patience, Ungated: s.Ungated, Spill: s.Spill, CopyMin: copyMin, Scrub: s.Scrub, DeviceMemory: s.Memory, AnswerFree: s.Free,
 		// Most events are uses, and the dashboard needs few of them.
 		Uses: recorded, Transfers: transfers,
 	}
