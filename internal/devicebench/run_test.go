@@ -91,7 +91,7 @@ func TestRunOutlivesDrivers(t *testing.T) {
 	} {
 		o := options(how)
 		if how == "hang" {
-			o.patience = time.Second // beyond which a busy machine must not keep a well-behaved one waiting
+			o.patience = 4 * time.Second // beyond which a busy machine must not keep a well-behaved one waiting
 		}
 		r, err := Run(t.Context(), o)
 		if err != nil || len(r.Devices) != 3 || r.Interrupted {

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"syscall"
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -14,7 +15,9 @@ func TestAttachedInTheMiddle(t *testing.T) {
 	for range 2 { // each time at another moment
 		target := start(t, command{args: []string{program, "60"}})
 		awaitWork(t, target.cmd.Process.Pid)
+		signalTo(t, target.cmd.Process.Pid, syscall.SIGSTOP) // on a busy machine it could end before the probes are there
 		w := attach(t, "-p", itoa(target.cmd.Process.Pid))
+		signalTo(t, target.cmd.Process.Pid, syscall.SIGCONT)
 		result := ends(t, target)
 		w.end() // by itself, with the program
 		if difference := differs(bare, result); difference != "" {

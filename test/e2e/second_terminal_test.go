@@ -3,6 +3,7 @@ package e2e
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -12,7 +13,9 @@ import (
 // started a process.
 func TestSecondTerminal(t *testing.T) {
 	dir := t.TempDir()
-	target := exec.Command(gpumemtop(), "--headless", "--summary", dir+"/s.json", example("train"), "1000000")
+	program := called(t, example("train"), "screens") // other sessions may run on this machine
+	name := filepath.Base(program)
+	target := exec.Command(gpumemtop(), "--headless", "--summary", dir+"/s.json", program, "1000000")
 	target.Env = environment("XDG_RUNTIME_DIR=" + dir)
 	if err := target.Start(); err != nil {
 		t.Fatal(err)
@@ -27,12 +30,12 @@ func TestSecondTerminal(t *testing.T) {
 		look := exec.Command(gpumemtop(), "attach", "--session=no-such-program", "--headless")
 		look.Env = environment("XDG_RUNTIME_DIR=" + dir)
 		text, _ := look.CombinedOutput()
-		return strings.Contains(string(text), `no session is "no-such-program", only: `+pid+" train (pid ")
+		return strings.Contains(string(text), `no session is "no-such-program", only: `) && strings.Contains(string(text), pid+" "+name+" (pid ")
 	})
-	a.line("clear; " + gpumemtop() + " attach --session")
+	a.line("clear; " + gpumemtop() + " attach --session " + name)
 	b.line("clear; " + gpumemtop() + " attach --session " + pid + " --read-only")
 	for _, term := range []*terminal{a, b} {
-		term.await(`session of train`)
+		term.await(`session of ` + name)
 		term.await(`train\.c:`)
 		term.await(`RUNNING`)
 	}
