@@ -104,7 +104,9 @@ func (r *recent) most() uint64 { return slices.Max(r.slots[:]) }
 // trend keeps the most that a gauge had in each of the last trendPoints seconds: at the end of a second a program that
 // allocates in a loop may hold nothing.
 type trend struct {
-	points *[trendPoints]uint64 // nil: only the last of them is kept
+	kept   bool                 // false: only the last point is
+	points *[trendPoints]uint64 // nil: all points are last, as those of most call sites
+	steady uint64               // points since they last differed
 	last   uint64               // the point before second
 	born   uint64               // the first second it knows
 	second uint64               // being filled: the last point kept is the one before
@@ -114,16 +116,48 @@ type trend struct {
 // advance ends seconds, in which the gauge has had value since the last call.
 func (t *trend) advance(second, value uint64) {
 	if second > t.second+trendPoints {
-		t.second, t.most = second-trendPoints, value
+		t.raise(value)
+		t.points, t.second, t.last, t.most = nil, second, value, value
+		return
 	}
 	t.raise(value)
 	for ; t.second < second; t.second++ {
-		if t.points != nil {
-			t.points[t.second%trendPoints] = t.most
+		if t.kept {
+			t.keep()
 		}
 		t.last, t.most = t.most, value
 	}
 }
+
+// keep adds the point of the present second.
+func (t *trend) keep() {
+	switch {
+	case t.count() == 0, t.most == t.last:
+		if t.steady++; t.steady >= trendPoints {
+			t.points = nil
+		}
+	default:
+		t.spread()
+		t.steady = 1
+	}
+	if t.points != nil {
+		t.points[t.second%trendPoints] = t.most
+	}
+}
+
+// spread gives each point a place of its own.
+func (t *trend) spread() {
+	if t.points != nil {
+		return
+	}
+	t.points = new([trendPoints]uint64)
+	for n := range t.count() {
+		t.points[(t.second-1-n)%trendPoints] = t.last
+	}
+}
+
+// count is the number of points.
+func (t *trend) count() uint64 { return min(t.second-t.born, trendPoints) }
 
 // raise notes a value in the present second.
 func (t *trend) raise(value uint64) { t.most = max(t.most, value) }
@@ -136,14 +170,16 @@ func (t *trend) held() uint64 {
 	return max(t.most, t.last)
 }
 
-// list returns the points, oldest first.
-func (t *trend) list() []uint64 {
-	if t.points == nil {
+// list returns the points, oldest first. Those of trends whose points are equal share the lists in levels.
+func (t *trend) list(levels levels) []uint64 {
+	switch {
+	case !t.kept:
 		return nil
+	case t.points == nil:
+		return levels.list(t.last)[:t.count()]
 	}
-	n := min(t.second-t.born, trendPoints)
-	points := make([]uint64, 0, n)
-	for s := t.second - n; s < t.second; s++ {
+	points := make([]uint64, 0, t.count())
+	for s := t.second - t.count(); s < t.second; s++ {
 		points = append(points, t.points[s%trendPoints])
 	}
 	return points
@@ -151,14 +187,35 @@ func (t *trend) list() []uint64 {
 
 // merge adds another trend's points, second by second: the most of the sum is not known, and at most this.
 func (t *trend) merge(o *trend) {
-	if t.points != nil && o.points != nil {
+	if t.kept && o.kept && t.count()+o.count() > 0 {
+		t.spread()
+		o.spread()
 		for i, value := range o.points {
 			t.points[i] += value
 		}
+		t.steady = 0
 	}
 	t.last += o.last
 	t.born = min(t.born, o.born)
 	t.most += o.most
+}
+
+// levels are lists of trendPoints equal points, by their value. Nothing changes them.
+type levels map[uint64][]uint64
+
+// levelsMax bounds them; a program allocates few sizes.
+const levelsMax = 1024
+
+func (l levels) list(value uint64) []uint64 {
+	list := l[value]
+	if list == nil {
+		if len(l) >= levelsMax {
+			clear(l)
+		}
+		list = slices.Repeat([]uint64{value}, trendPoints)
+		l[value] = list
+	}
+	return list
 }
 
 // history keeps evenly spaced samples of a whole run: it starts with one sample per slot, and whenever the run

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -46,10 +47,10 @@ func TestPace(t *testing.T) {
 }
 
 func TestTrendPoints(t *testing.T) {
-	w := trend{points: new([trendPoints]uint64), born: 5, second: 5}
+	w := trend{kept: true, born: 5, second: 5}
 	w.advance(7, 10)
 	w.advance(8, 20)
-	if got := w.list(); !slices.Equal(got, []uint64{10, 10, 20}) {
+	if got := w.list(levels{}); !slices.Equal(got, []uint64{10, 10, 20}) {
 		t.Errorf("list() = %v, want [10 10 20]", got)
 	}
 	w.raise(50)
@@ -58,7 +59,7 @@ func TestTrendPoints(t *testing.T) {
 		t.Errorf("held() = %d, want 50", got)
 	}
 	w.advance(9, 5)
-	if got := w.list(); !slices.Equal(got, []uint64{10, 10, 20, 50}) || w.held() != 50 {
+	if got := w.list(levels{}); !slices.Equal(got, []uint64{10, 10, 20, 50}) || w.held() != 50 {
 		t.Errorf("list() = %v, want the most of each second; held() = %d", got, w.held())
 	}
 	w.advance(10, 5)
@@ -66,8 +67,67 @@ func TestTrendPoints(t *testing.T) {
 		t.Errorf("held() = %d after a second, want 5", got)
 	}
 	w.advance(1000, 30)
-	if got := w.list(); len(got) != trendPoints || slices.Min(got) != 30 {
+	if got := w.list(levels{}); len(got) != trendPoints || slices.Min(got) != 30 {
 		t.Errorf("after a long silence list() = %v, want 60 times 30", got)
+	}
+}
+
+// plainTrend keeps every point of a trend.
+type plainTrend struct {
+	points map[uint64]uint64 // by second
+	trend  trend             // its born, second and most
+}
+
+func (p *plainTrend) advance(second, value uint64) {
+	p.trend.raise(value)
+	for ; p.trend.second < second; p.trend.second++ {
+		p.points[p.trend.second], p.trend.most = p.trend.most, value
+	}
+}
+
+func (p *plainTrend) list() []uint64 {
+	points := []uint64{}
+	for s := p.trend.second - p.trend.count(); s < p.trend.second; s++ {
+		points = append(points, p.points[s])
+	}
+	return points
+}
+
+func TestTrendsAreExact(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	levels := levels{}
+	for range 2000 {
+		var trends [2]trend
+		var plain [2]plainTrend
+		second := uint64(random.IntN(5))
+		for i := range trends {
+			trends[i] = trend{kept: true, born: second, second: second}
+			plain[i] = plainTrend{points: map[uint64]uint64{}, trend: trends[i]}
+			for range random.IntN(40) {
+				second += uint64([]int{0, 1, 1, 2, 30, 59, 60, 61, 200}[random.IntN(9)])
+				value := uint64(random.IntN(3))
+				trends[i].advance(second, value)
+				plain[i].advance(second, value)
+				if got, want := trends[i].list(levels), plain[i].list(); !slices.Equal(got, want) || trends[i].most != plain[i].trend.most {
+					t.Fatalf("%v, want %v", got, want)
+				}
+			}
+		}
+		trends[0].advance(second, 1)
+		trends[1].advance(second, 1)
+		a, b := trends[0].list(levels), trends[1].list(levels)
+		trends[0].merge(&trends[1])
+		for i, got := range slices.Backward(trends[0].list(levels)) {
+			want := uint64(0)
+			for _, list := range [2][]uint64{a, b} {
+				if n := len(list) - (int(trends[0].count()) - i); n >= 0 {
+					want += list[n]
+				}
+			}
+			if got != want {
+				t.Fatalf("point %d of the sum of %v and %v is %d", i, a, b, got)
+			}
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ type Options struct {
 	Started  uint64 // ns, CLOCK_MONOTONIC; 0: the time of the first event
 	// TransfersOnly: of all uses, only those by commands that move memory come, so that it is not known what is in use.
 	TransfersOnly bool
-	// NoTrends: Tag.Trend stays empty, which saves 1 KB for each call site.
+	// NoTrends: Tag.Trend stays empty, which saves up to 1 KB for each call site.
 	NoTrends bool
 	// Observers see each change in the heap, after the model.
 	Observers []heap.Observer
@@ -70,6 +70,7 @@ type Model struct {
 	rows     []*row
 	parts    int // of all rows
 	named    map[string]*row
+	levels   levels
 	untagged *row
 	journal  journal
 
@@ -102,6 +103,7 @@ func New(o Options) *Model {
 		options:  o,
 		seed:     rand.Uint64(),
 		named:    map[string]*row{},
+		levels:   levels{},
 		limits:   newLimits(o.Limits),
 		policies: policies{first: o.Policy},
 	}

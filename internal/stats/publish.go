@@ -111,8 +111,8 @@ func (m *Model) Published() *Snapshot { return m.published.Load() }
 // show returns a row as it is now. The lists in it are shared between snapshots as long as they do not change.
 func (m *Model) show(w *row) Tag {
 	w.trend.advance(m.second, heap.Amount(w.inUse))
-	if w.trend.points != nil && (w.points == nil || w.shown != m.second) {
-		w.points, w.shown = w.trend.list(), m.second
+	if w.points == nil || w.shown != m.second {
+		w.points, w.shown = w.trend.list(m.levels), m.second
 	}
 	if w.free == nil {
 		w.free = m.freeClasses(w)

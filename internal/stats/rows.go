@@ -120,10 +120,7 @@ func (m *Model) newWhole(id uint32) *row {
 
 func (m *Model) newRow(id uint32) *row {
 	w := &row{id: id, unseen: true}
-	w.trend.born, w.trend.second = m.second, m.second
-	if !m.options.NoTrends {
-		w.trend.points = new([trendPoints]uint64)
-	}
+	w.trend.kept, w.trend.born, w.trend.second = !m.options.NoTrends, m.second, m.second
 	return w
 }
 

@@ -200,3 +200,22 @@ func BenchmarkTake(b *testing.B) {
 		}
 	}
 }
+
+// TestManyLossesBeginAnew: what was lost may have been releases, so that the listeners' pools would grow for ever.
+func TestManyLossesBeginAnew(t *testing.T) {
+	w := &witness{}
+	tap := Start(w)
+	lose := func(time, events uint64) {
+		tap.Take(create(time))
+		tap.Take(&wire.Record{Process: 1, Event: wire.LostFields{Time: time, Events: events}.Event()})
+		tap.Take(create(time))
+	}
+	lose(1, 1000)
+	lose(2, lostMax-1001)
+	lose(3, 1) // enough
+	lose(4, lostMax-1)
+	tap.Close()
+	if len(w.begun) != 2 || w.begun[1] != 0 || w.sum() != 4 { // the create that follows the third loss, and the fourth
+		t.Errorf("begun %v, then %d records", w.begun, w.sum())
+	}
+}

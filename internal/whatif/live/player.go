@@ -13,9 +13,9 @@ import (
 
 // Listener plays a stream. One goroutine calls its methods.
 type Listener interface {
-	// Begin gives it the chorus to take part in, before the first part. After records that are missing, and after a
-	// rest, there is another one, which has none of the buffers that were there, for what follows these; missed is how
-	// many there was no room for, of the whole stream.
+	// Begin gives it the chorus to take part in, before the first part. After records that are missing, after a rest, and
+	// after many lost events, there is another one, which has none of the buffers that were there, for what follows
+	// these; missed is how many records there was no room for, of the whole stream.
 	Begin(c *replay.Batch, missed uint64)
 	// Play plays what the chorus has read, and reports whether the listener goes on: else nothing is played any more.
 	Play(p *Part) bool
@@ -44,6 +44,10 @@ type Load struct {
 // choose something by what they have seen can do that early.
 const stepLeast = 16
 
+// lostMax is how many events may be lost before the listeners begin anew. A buffer whose release was lost stays in every
+// pool: without this, losses would add buffers for as long as a program runs.
+const lostMax = 1 << 16
+
 // player reads batches to the listeners. Its goroutine alone touches it.
 type player struct {
 	tap       *Tap
@@ -52,6 +56,7 @@ type player struct {
 	going     []bool // none does before it begins
 	begun     bool
 	missed    uint64
+	lost      uint64 // events, since the listeners began
 	step      int
 }
 
@@ -61,11 +66,16 @@ func newPlayer(t *Tap, listeners []Listener) *player {
 
 // begin lets all listeners take part, those that have stopped, too: it is for them to say so.
 func (p *player) begin() {
-	p.begun, p.step = true, stepLeast
+	p.begun, p.step, p.lost = true, stepLeast, 0
 	for i, l := range p.listeners {
 		l.Begin(p.chorus, p.missed)
 		p.going[i] = true
 	}
+}
+
+func (p *player) beginAnew() {
+	p.chorus = p.chorus.Restart()
+	p.begin()
 }
 
 // run is the player's goroutine.
@@ -75,8 +85,7 @@ func (p *player) run() {
 	for m := range p.tap.queue {
 		if m.missed > 0 || m.gap {
 			p.missed += m.missed
-			p.chorus = p.chorus.Restart()
-			p.begin()
+			p.beginAnew()
 		}
 		p.take(m.records)
 		if m.publish {
@@ -92,6 +101,9 @@ func (p *player) run() {
 func (p *player) take(batch []wire.Record) {
 	for rest := batch; len(rest) > 0 && !p.tap.deaf.Load(); {
 		rest = rest[p.read(rest):]
+		if p.lost >= lostMax {
+			p.beginAnew()
+		}
 	}
 	if batch == nil {
 		return
@@ -114,6 +126,11 @@ func (p *player) read(records []wire.Record) int {
 		if r.Kind == wire.KindLimit && r.AsLimit().Status() == 0 {
 			part.Change = r.Payload
 			break
+		}
+		if r.Kind == wire.KindLost {
+			if p.lost += r.AsLost().Events(); p.lost >= lostMax {
+				break
+			}
 		}
 	}
 	part.Looked = Spent() - start
