@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -30,8 +31,10 @@ const socketPathMax = 107
 // folder is the private runtime folder of a session. Its name carries our pid, and we hold a lock on it for as long
 // as we live, so that a later session can tell the folder of a dead one, even across pid namespaces that share /tmp.
 type folder struct {
-	path string
-	lock *os.File
+	path    string
+	lock    *os.File
+	late    sync.WaitGroup // of files that are being written
+	lateErr error          // from then on
 }
 
 // candidates are the places for a runtime folder, best first.
@@ -51,7 +54,11 @@ func candidates() []string {
 type content struct {
 	open func() (io.Reader, error)
 	mode os.FileMode
+	late bool // written while the program starts, which waits for the file's name
 }
+
+// roomNeeded is more than the files take, in bytes.
+const roomNeeded = 4 << 20
 
 // newFolder makes the folder, with its files by their names, in the first place that can be used and has room. It removes
 // what dead sessions left there.
@@ -119,6 +126,9 @@ func usable(place string) error {
 	}
 	if mount.Flags&unix.ST_NOEXEC != 0 {
 		return fmt.Errorf("%s: mounted noexec", place)
+	}
+	if mount.Blocks > 0 && mount.Bavail*uint64(mount.Bsize) < roomNeeded { // some file systems do not know
+		return fmt.Errorf("%s: no space left", place)
 	}
 	return safe(place)
 }
@@ -227,14 +237,37 @@ func stale(path string) bool {
 	return errors.Is(unix.Kill(pid, 0), unix.ESRCH)
 }
 
-// fill writes the files.
+// fill writes the files, and begins to write those that are late.
 func (f *folder) fill(files map[string]content) error {
 	for name, file := range files {
+		if file.late {
+			continue
+		}
 		if err := file.write(f.join(name)); err != nil {
 			return fmt.Errorf("write runtime folder: %w", err)
 		}
 	}
+	f.late.Go(func() {
+		for name, file := range files {
+			if file.late {
+				f.lateErr = errors.Join(f.lateErr, file.writeLate(f.join(name)))
+			}
+		}
+	})
 	return nil
+}
+
+// writeLate gives the file its name when it is whole. If it cannot be written an empty one has the name: nothing waits longer.
+func (c content) writeLate(path string) error {
+	part := path + ".part"
+	err := c.write(part)
+	if err == nil {
+		err = os.Rename(part, path)
+	}
+	if err != nil {
+		err = errors.Join(fmt.Errorf("write runtime folder: %w", err), os.WriteFile(path, nil, 0o600), os.RemoveAll(part))
+	}
+	return err
 }
 
 func (c content) write(path string) error {
@@ -258,6 +291,7 @@ func (f *folder) remove() (kept bool, err error) {
 	if f.lock == nil {
 		return false, nil
 	}
+	f.late.Wait()
 	kept = held(f.join(wire.ShimName))
 	for pause := time.Millisecond; kept && pause < 100*time.Millisecond; pause *= 2 { // processes that were killed are ending
 		time.Sleep(pause)
@@ -272,7 +306,7 @@ func (f *folder) remove() (kept bool, err error) {
 			}
 		}
 	}
-	err = errors.Join(err, f.lock.Close())
+	err = errors.Join(f.lateErr, err, f.lock.Close())
 	f.lock = nil
 	return kept, err
 }

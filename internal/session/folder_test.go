@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,13 +11,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 func TestFolderIsPrivateAndGoesAway(t *testing.T) {
 	place := t.TempDir()
-	f, err := newFolder([]string{place}, map[string]content{"file": {func() (io.Reader, error) { return strings.NewReader("x"), nil }, 0o600}})
+	f, err := newFolder([]string{place}, map[string]content{"file": {func() (io.Reader, error) { return strings.NewReader("x"), nil }, 0o600, false}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,6 +36,33 @@ func TestFolderIsPrivateAndGoesAway(t *testing.T) {
 	}
 	if _, err := os.Stat(f.path); !os.IsNotExist(err) {
 		t.Errorf("the folder is still there: %v", err)
+	}
+}
+
+// What is late has its name when it is whole, and also when it cannot be written.
+func TestLateFiles(t *testing.T) {
+	begin := make(chan struct{})
+	defect := errors.New("defect")
+	f, err := newFolder([]string{t.TempDir()}, map[string]content{
+		"good": {func() (io.Reader, error) { <-begin; return strings.NewReader("x"), nil }, 0o600, true},
+		"bad":  {func() (io.Reader, error) { <-begin; return iotest.ErrReader(defect), nil }, 0o600, true},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if early, err := os.ReadDir(f.path); len(early) != 0 {
+		t.Errorf("%v, %v", early, err)
+	}
+	close(begin)
+	f.late.Wait()
+	names, err := filepath.Glob(f.join("*"))
+	good, _ := os.ReadFile(f.join("good"))
+	bad, _ := os.ReadFile(f.join("bad"))
+	if !slices.Equal(names, []string{f.join("bad"), f.join("good")}) || string(good) != "x" || len(bad) != 0 {
+		t.Errorf("%v, %q, %q, %v", names, good, bad, err)
+	}
+	if _, err := f.remove(); !errors.Is(err, defect) {
+		t.Error(err)
 	}
 }
 

@@ -167,16 +167,16 @@ func (s *Session) files() (map[string]content, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write settings: %w", err)
 	}
-	files := map[string]content{wire.ShimName: {s.options.Shim, 0o755}}
+	files := map[string]content{wire.ShimName: {s.options.Shim, 0o755, false}}
 	if s.options.Config.Pooling {
-		files[wire.CoreName] = content{s.options.Core, 0o755}
+		files[wire.CoreName] = content{s.options.Core, 0o755, true}
 	}
 	for _, library := range files {
 		if _, err := library.open(); err != nil { // whatever the place
 			return nil, err
 		}
 	}
-	files[wire.ConfigName] = content{func() (io.Reader, error) { return bytes.NewReader(config), nil }, 0o600}
+	files[wire.ConfigName] = content{func() (io.Reader, error) { return bytes.NewReader(config), nil }, 0o600, false}
 	return files, nil
 }
 

@@ -36,6 +36,7 @@
 #include <unistd.h>
 
 #define REGION_SIZE (GMT_RINGS_OFFSET + (size_t)GMT_RINGS * sizeof(struct gmtring))
+#define CORE_WAIT 500	    /* ms for the core to be there, should the machine stand still; none once the session is gone */
 #define HIGH_DESCRIPTOR 200 /* out of the way of programs that expect low numbers */
 
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
@@ -182,13 +183,26 @@ static bool core_functions(void *library)
 }
 
 /*
+ * The session writes the core while the program starts, and gives it its name when it is whole, which is long before a program
+ * calls OpenCL.
+ */
+static void *open_core(const char *dir)
+{
+	char path[4096];
+	if (!path_in(path, sizeof path, dir, GMT_CORE_NAME))
+		return NULL;
+	for (int i = 0; i < CORE_WAIT && access(path, F_OK) && errno == ENOENT && !gmt_link_lost(1000000); i++) {
+	}
+	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+/*
  * Loads the Go runtime into the process. Its threads inherit the signal mask of this thread, so all signals are blocked
  * meanwhile: the program's signals keep going to the program's own threads.
  */
 static void load_core(const char *dir)
 {
 	static const struct gmt_callbacks callbacks = {core_evicted, core_expired, core_limit, core_diag};
-	char path[4096];
 	sigset_t mask;
 	struct gmt_dispositions handlers;
 	gmt_signals_block(&mask);
@@ -200,7 +214,7 @@ static void load_core(const char *dir)
 		mallopt(M_ARENA_TEST, 1);
 		gmt_room_thread(&thread, NULL, gmt_budget_looks, NULL);
 	}
-	void *library = !why && path_in(path, sizeof path, dir, GMT_CORE_NAME) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+	void *library = why ? NULL : open_core(dir);
 	bool ok = library && core_functions(library) &&
 		  gmt_session.core.start(&gmt_session.config, &callbacks, gmt_session.region) == 0;
 	void *inside = NULL;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <spawn.h>
 #include <stddef.h>
 #include <sys/socket.h>
@@ -32,6 +33,52 @@ static void transparent(void)
 	EQUAL(fake.markers, 0);
 	end_clean();
 	CHECK(!session_read());
+}
+
+static char core[128], part[136];
+
+static void hide_core(void)
+{
+	session_open((struct options){0});
+	snprintf(core, sizeof core, "%s/%s", getenv(GMT_SESSION_ENV), GMT_CORE_NAME);
+	snprintf(part, sizeof part, "%s.part", core);
+	EQUAL(rename(core, part), 0);
+}
+
+static void *show_core(void *unused)
+{
+	usleep(30000);
+	EQUAL(rename(part, core), 0);
+	return unused;
+}
+
+TEST(it_waits_for_a_core_that_is_being_written)
+{
+	pthread_t writer;
+	hide_core();
+	EQUAL(pthread_create(&writer, NULL, show_core, NULL), 0);
+	world.context = new_context();
+	world.queue = new_queue(world.context, 0);
+	EQUAL(pthread_join(writer, NULL), 0);
+	for (int i = 0; i < 2; i++)
+		OK(clReleaseMemObject(new_buffer(1000)));
+	EQUAL(outcomes(GMT_KIND_CREATE, GMT_OUTCOME_HIT), 1);
+	EQUAL(diags(GMT_DIAG_TRANSPARENT), 0);
+	end_clean();
+}
+
+TEST(without_a_core_it_only_watches)
+{
+	hide_core();
+	world.context = new_context();
+	world.queue = new_queue(world.context, 0);
+	for (int i = 0; i < 2; i++)
+		OK(clReleaseMemObject(new_buffer(1000)));
+	EQUAL(outcomes(GMT_KIND_CREATE, GMT_OUTCOME_HIT), 0);
+	EQUAL(events(GMT_KIND_CREATE), 2);
+	EQUAL(diags(GMT_DIAG_TRANSPARENT), 1);
+	EQUAL(rename(part, core), 0);
+	end_clean();
 }
 
 TEST(without_the_variable_it_is_transparent)
