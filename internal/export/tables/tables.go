@@ -111,28 +111,31 @@ type Sample struct {
 	ToHost    int64  `parquet:"to_host"`
 }
 
-// Transfer is a command that moves memory. A copy is one.
+// Transfer is a command that moves memory. A copy is one. What a device measured of a command that did not block has a row of
+// its own, when it has completed: of command, direction, site and profiled columns only.
 type Transfer struct {
-	Recording  string `parquet:"recording,dict"`
-	Number     int32  `parquet:"number"`
-	Time       int64  `parquet:"time,timestamp(nanosecond:utc),delta"`
-	TimeNS     int64  `parquet:"time_ns,delta"`
-	Command    string `parquet:"command,dict"`
-	Direction  string `parquet:"direction,dict"`
-	Thread     int64  `parquet:"thread,dict"`
-	Context    int32  `parquet:"context,dict"`
-	Queue      int64  `parquet:"queue,delta"`
-	Object     int64  `parquet:"object,delta"`
-	Site       string `parquet:"site,dict,optional"` // of the call
-	MemorySite string `parquet:"memory_site,dict,optional"`
-	Bytes      int64  `parquet:"bytes,delta"`
-	Offset     *int64 `parquet:"offset,optional"`
-	Duration   *int64 `parquet:"duration_ns,optional"`      // of a call that blocks
-	Host       string `parquet:"host_memory,dict,optional"` // pinned or pageable
-	Pages      *int64 `parquet:"pages,optional"`
-	Cold       *int64 `parquet:"cold_pages,optional"`
-	Hash       *int64 `parquet:"hash,optional"`
-	Hashed     *int64 `parquet:"hashed,optional"`
+	Recording     string `parquet:"recording,dict"`
+	Number        int32  `parquet:"number"`
+	Time          int64  `parquet:"time,timestamp(nanosecond:utc),delta"`
+	TimeNS        int64  `parquet:"time_ns,delta"`
+	Command       string `parquet:"command,dict"`
+	Direction     string `parquet:"direction,dict"`
+	Thread        int64  `parquet:"thread,dict"`
+	Context       int32  `parquet:"context,dict"`
+	Queue         int64  `parquet:"queue,delta"`
+	Object        int64  `parquet:"object,delta"`
+	Site          string `parquet:"site,dict,optional"` // of the call
+	MemorySite    string `parquet:"memory_site,dict,optional"`
+	Bytes         int64  `parquet:"bytes,delta"`
+	Offset        *int64 `parquet:"offset,optional"`
+	Duration      *int64 `parquet:"duration_ns,optional"`      // of a call that blocks
+	Host          string `parquet:"host_memory,dict,optional"` // pinned or pageable
+	Pages         *int64 `parquet:"pages,optional"`
+	Cold          *int64 `parquet:"cold_pages,optional"`
+	Hash          *int64 `parquet:"hash,optional"`
+	Hashed        *int64 `parquet:"hashed,optional"`
+	Profiled      *int64 `parquet:"profiled_ns,optional"`
+	ProfiledBytes *int64 `parquet:"profiled_bytes,optional"`
 }
 
 // Held is what a call site held of one type of objects at one time: contexts, queues, programs, kernels, events and so on.

@@ -7,6 +7,10 @@ import (
 
 // transfer takes a record before the heap does: it counts what is moved, and makes the row of a command that moves memory.
 func (w *walk) transfer(p *process, r *wire.Record) {
+	if v := r.AsTransfer(); r.Kind == wire.KindTransfer && v.Profiled() != wire.CommandOther {
+		w.profiled(p, r)
+		return
+	}
 	if r.Kind == wire.KindTransfer {
 		w.sides.Note(r)
 		return
@@ -49,6 +53,23 @@ func (w *walk) transfer(p *process, r *wire.Record) {
 	}
 	if tag > 0 {
 		row.Site = names.Site(tag).Name
+	}
+	w.keep(w.sink.Transfer(p.Number, &row))
+}
+
+// profiled makes the row of a command that the device timed. Its bytes are in an earlier row, too, of the same call site.
+func (w *walk) profiled(p *process, r *wire.Record) {
+	v, since := r.AsTransfer(), w.run.since(r.Time)
+	direction, moves := stats.DirectionOf(v.Profiled())
+	if !moves || w.sink.Transfer == nil || w.err != nil {
+		return
+	}
+	row := Transfer{
+		Recording: p.Recording, Number: int32(p.Original), Time: w.run.at(since), TimeNS: since, Command: v.Profiled().String(),
+		Direction: direction.String(), Thread: int64(r.Thread), Profiled: optional(clamp(v.Took())), ProfiledBytes: optional(clamp(v.Moved())),
+	}
+	if v.Site() > 0 {
+		row.Site = w.run.names.Process(p.Number).Site(v.Site()).Name
 	}
 	w.keep(w.sink.Transfer(p.Number, &row))
 }

@@ -29,6 +29,7 @@ func TestTransfers(t *testing.T) {
 	put(wire.UseFields{Time: at + 1, Command: wire.CommandCopy, Reads: true, Object: 1, Bytes: 20, Tag: 2}.Event(), "")
 	put(wire.UseFields{Time: at + 1, Command: wire.CommandCopy, Writes: true, Object: 1, Bytes: 20, Tag: 2}.Event(), "")
 	put(wire.UseFields{Time: at + 2, Command: wire.CommandRead, Reads: true, Object: 1, Bytes: 30, Tag: 1, Scattered: true}.Event(), "")
+	put(wire.TransferFields{Time: at + 2, Profiled: wire.CommandRead, Site: 2, Moved: 30, Took: 400}.Event(), "")
 	put(wire.UseFields{Time: at + 3, Command: wire.CommandKernel, Object: 1, Bytes: 100, Tag: 1}.Event(), "")
 
 	src := &randomrun.Tape{Records: records}
@@ -45,7 +46,7 @@ func TestTransfers(t *testing.T) {
 			return nil
 		},
 	})
-	if err != nil || len(rows) != 3 || toDevice != 60 || toHost != 30 {
+	if err != nil || len(rows) != 4 || toDevice != 60 || toHost != 30 {
 		t.Fatalf("%+v, %d and %d, %v", rows, toDevice, toHost, err)
 	}
 	w := &rows[0]
@@ -56,7 +57,10 @@ func TestTransfers(t *testing.T) {
 	if c := &rows[1]; c.Direction != "within" || c.Site != "a.c:9 send" || c.Host != "" || c.Duration != nil {
 		t.Errorf("%+v", c)
 	}
-	if r := &rows[2]; r.Site != "" || r.MemorySite != "a.c:3 make" || r.Offset != nil {
+	if r := &rows[3]; r.Command != "read" || r.Direction != "to host" || r.Site != "a.c:9 send" || *r.Profiled != 400 || *r.ProfiledBytes != 30 || r.Bytes != 0 {
+		t.Errorf("%+v", r)
+	}
+	if r := &rows[2]; r.Site != "" || r.MemorySite != "a.c:3 make" || r.Offset != nil || r.Profiled != nil {
 		t.Errorf("%+v", r)
 	}
 }
