@@ -205,6 +205,7 @@ type Phase struct {
 	Growth     int64          `json:"growth_per_iteration"` // bytes that the process had in use more after an iteration than before it, the median
 	PeakInUse  uint64         `json:"peak_in_use"`          // of the process, as seen at these creates
 	Objects    []ObjectGrowth `json:"object_growth"`        // of the process; empty: no type grows
+	Releases   bool           `json:"-"`                    // one of its buffers at least was released
 }
 
 // Severity of a diagnosis.

@@ -98,7 +98,7 @@ func (x *run) growing(a *Analysis) int {
 	grown, at := uint64(0), -1
 	for i := range a.Phases {
 		p := &a.Phases[i]
-		if p.Growth <= 0 || p.Iterations < growthIterations {
+		if p.Growth <= 0 || p.Iterations < growthIterations || x.fills(p) {
 			continue
 		}
 		if all := uint64(p.Growth) * p.Iterations; all > grown && x.snapshot.Totals.InUse >= all/2 {
@@ -106,6 +106,22 @@ func (x *run) growing(a *Analysis) int {
 		}
 	}
 	return at
+}
+
+// fills reports whether a phase is more likely the start of a program than a loop that forgets: it creates and releases nothing,
+// and is followed by uses of memory, or by the failure of the program.
+func (x *run) fills(p *Phase) bool {
+	if p.Releases {
+		return false
+	}
+	for i := range x.snapshot.Processes {
+		q := &x.snapshot.Processes[i]
+		if q.Number == p.Process && (q.State == stats.Signaled || q.State == stats.Exited && q.Status > 0) {
+			return true
+		}
+	}
+	lastUse := x.survey.lastUse - min(x.started, x.survey.lastUse)
+	return lastUse > p.End+keptPatience*p.Period
 }
 
 // memoryGrows finds iterations that leave more in use than before.

@@ -430,3 +430,36 @@ func TestGrowthExplainsColdMisses(t *testing.T) {
 		}
 	}
 }
+
+// TestFillIsNoGrowth: a program that creates its buffers at its start, and then uses them or fails, keeps what it needs.
+func TestFillIsNoGrowth(t *testing.T) {
+	for name, test := range map[string]struct {
+		uses, releases bool
+		status         int16
+		grows          bool
+	}{
+		"used": {uses: true}, "failed": {status: 1}, "killed": {status: 137}, "forgotten": {grows: true},
+		"failed after a loop": {releases: true, status: 1, grows: true}, "used after a loop": {releases: true, uses: true, grows: true},
+	} {
+		s := newTape()
+		var objects []uint64
+		for n := range uint64(40) {
+			if test.releases {
+				s.release(s.driver(2, mib), wire.OutcomeDriver)
+			}
+			objects = append(objects, s.create(wire.OutcomeMiss, 1, mib, mib, n+1))
+			s.now += ms
+		}
+		for range 20 {
+			for _, object := range objects {
+				if test.uses {
+					s.use(object)
+				}
+			}
+		}
+		s.put(wire.ExitFields{Status: test.status}.Event(), "").Thread = 0 // from the session
+		if d := diagnosis(s.analyse(t), "memory grows"); (d != nil) != test.grows {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+}

@@ -29,6 +29,7 @@ type laps struct {
 	times        sampler
 	growth       sampler
 	peak         int64
+	releases     bool                     // a buffer that it created
 	held, holds  [stats.ObjectTypes]int64 // objects of the process at the first and the last beginning of an iteration
 }
 
@@ -90,6 +91,15 @@ func (s *stream) within(number uint64) (within, known bool) {
 	return false, len(s.laps) > 0
 }
 
+// released says that a buffer was released, by the number of its create.
+func (s *stream) released(number uint64) {
+	for _, l := range s.laps {
+		if number >= l.First && number < l.End {
+			l.releases = true
+		}
+	}
+}
+
 // temporary reports whether a buffer that ends now lived within one iteration of the thread that created it or, if that
 // thread has none, for less than a hundredth of the run.
 func (x *run) temporary(p *process, o *heap.Object, lived uint64) bool {
@@ -137,7 +147,7 @@ func (x *run) phase(s *stream, l *laps) Phase {
 		Process: s.process, Thread: s.thread, Start: x.since(l.began),
 		End: min(max(x.since(l.mark)+lasts, x.since(l.ended)), x.since(max(x.survey.last, l.ended))), Iterations: iterations,
 		Period: lasts, Creates: l.Period, PeakInUse: count(l.peak), Growth: l.growth.median(),
-		Objects: l.objectGrowth(iterations),
+		Objects: l.objectGrowth(iterations), Releases: l.releases,
 	}
 }
 

@@ -62,6 +62,9 @@ func (x *run) released(p *process, s *site, o *heap.Object) {
 	if o.Owns {
 		x.lag.release(w, o, now)
 	}
+	if !o.CarriedOver {
+		x.stream(p, o.Thread).released(o.Note)
+	}
 	if o.CarriedOver || !x.temporary(p, o, lived) {
 		return
 	}
