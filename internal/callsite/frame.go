@@ -63,13 +63,16 @@ func siteName(frames []Frame) string {
 	return frames[0].Name()
 }
 
-// libraries are the folders of files that belong to no single program, and Python's own code.
+// libraries are the folders of files that belong to no single program, and the own code of Python and node.
 var libraries = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(/usr(/local)?)?/(lib|lib32|lib64|include)/|/(site|dist)-packages/|^<frozen `)
+	return regexp.MustCompile(`^(/usr(/local)?)?/(lib|lib32|lib64|include)/|/(site|dist)-packages/|/node_modules/|^node:|^<frozen `)
 })
 
 // library reports whether a frame is in a library, or in a header of one.
 func (f *Frame) library() bool {
+	if f.generated() && f.File == "" {
+		return runtimes().MatchString(f.Function)
+	}
 	return libraries().MatchString(f.File) || libraries().MatchString(f.Module)
 }
 
@@ -101,10 +104,32 @@ func Module(payload []byte) string {
 	return Base(cmp.Or(f.Module, f.File))
 }
 
-// own returns the index of the program's own frame that is nearest to the call, -1 when all are of libraries.
+// own returns the index of the program's own frame that is nearest to the call, -1 when all are of libraries. What the runtime of
+// a language generated comes first: native code between it and OpenCL only binds them, as does a native method of Java.
 func own(frames []Frame) int {
+	binding := -1
+	for i := range frames {
+		switch f := &frames[i]; {
+		case !f.generated() || f.library():
+		case binding < 0 && f.File == "" && !frames[max(0, i-1)].generated():
+			binding = i
+		default:
+			return i
+		}
+	}
+	if binding >= 0 {
+		return binding
+	}
 	return slices.IndexFunc(frames, func(f Frame) bool { return !f.library() })
 }
+
+// generated reports whether a frame is of code that is in no file.
+func (f *Frame) generated() bool { return f.Module == "" && f.Offset != 0 }
+
+// runtimes are parts of the runtimes of node and Java, and code without a name.
+var runtimes = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(Builtin|BytecodeHandler|Stub|RegExp):|^(Interpreter|call_stub|StubRoutines.*|~.*|[a-z]+ (java|jdk|sun)\..*)?$`)
+})
 
 // Frame is one frame of a call stack. Unknown fields are empty.
 type Frame struct {
@@ -117,6 +142,9 @@ type Frame struct {
 // Name returns the name of a tag whose first frame this is, the short form for tables: "file.c:88 function",
 // "function module+0x12" or "module+0x1234".
 func (f *Frame) Name() string {
+	if f.generated() && f.Function != "" && f.File == "" {
+		return f.Function
+	}
 	if f.File == "" {
 		return join(f.Function, Base(f.place()))
 	}

@@ -21,18 +21,27 @@ func TestFrameName(t *testing.T) {
 
 func TestSiteName(t *testing.T) {
 	const (
-		pool   = "allocate\t/usr/include/pool.hpp\t80\tapp+0x10\n"
-		dark   = "\t\t\t/usr/lib/x86_64-linux-gnu/libcv.so.4.6+0x99\n"
-		script = "step\tsolve.py\t42\tsolve.py\n"
-		module = "zeros\t/usr/lib/python3/dist-packages/cl/array.py\t7\t/usr/lib/python3/dist-packages/cl/array.py\n"
-		start  = "_run\t<frozen runpy>\t88\t<frozen runpy>\n"
-		own    = "main\tmain.c\t12\tapp+0x20\n"
+		pool    = "allocate\t/usr/include/pool.hpp\t80\tapp+0x10\n"
+		dark    = "\t\t\t/usr/lib/x86_64-linux-gnu/libcv.so.4.6+0x99\n"
+		script  = "step\tsolve.py\t42\tsolve.py\n"
+		module  = "zeros\t/usr/lib/python3/dist-packages/cl/array.py\t7\t/usr/lib/python3/dist-packages/cl/array.py\n"
+		start   = "_run\t<frozen runpy>\t88\t<frozen runpy>\n"
+		own     = "main\tmain.c\t12\tapp+0x20\n"
+		bind    = "Java_create\tjni.c\t9\t/opt/libjni.so+0x20\n"
+		native  = "long Cl.create(long)\t\t\t+0x7f0000000010\n"
+		method  = "void Solver.step(int)\t\t\t+0x7f0000000020\n"
+		interp  = "Interpreter\t\t\t+0x7f0000000030\n"
+		node    = "step\t/app/solve.js\t42\t+0x7f0000000040\n"
+		module2 = "create\t/app/node_modules/cl/index.js\t7\t+0x7f0000000050\n"
 	)
 	for payload, want := range map[string]string{
 		own: "main.c:12 main", pool + own: "main.c:12 main via allocate", dark + own: "main.c:12 main via libcv",
 		dark: "libcv.so.4.6+0x99", dark + pool: "libcv.so.4.6+0x99", dark + module + script: "solve.py:42 step via libcv",
 		"clCreateBuffer\tcl.c\t1\tapp+0x5\n" + own: "main.c:12 main", "cl::Buffer\tcl.hpp\t1\tapp+0x5\n" + module + script: "solve.py:42 step via zeros",
 		start: "<frozen runpy>:88 _run", "\t\t\t/opt/app/bin/app+0x1\n": "app+0x1", dark + "\t\t\t/usr/bin/app+0x1\n": "app+0x1 via libcv",
+		bind + native + method: "void Solver.step(int) via Java_create", bind + interp + method + own: "void Solver.step(int) via Java_create",
+		bind + native + interp: "long Cl.create(long) via Java_create", bind + interp: "jni.c:9 Java_create", bind + "\t\t\t+0x7f0000000060\n": "jni.c:9 Java_create",
+		bind + interp + module2 + node: "solve.js:42 step via Java_create", node: "solve.js:42 step",
 		dark + "f\t<string>\t3\t<string>\n": "<string>:3 f via libcv", "": "",
 	} {
 		r := wire.SiteFields{Tag: 1}.Record([]byte(payload))

@@ -199,7 +199,7 @@ func (c *collector) add(p *peer) {
 	c.peers = append(c.peers, p)
 	r := wire.ProcessFields{Time: c.clock(), PID: uint64(p.pid), Parent: uint64(p.parent)}.Record(wire.AppendProcess(nil, p.command))
 	r.Process = p.number
-	c.put(&r)
+	c.take(&r) // sites look for its generated code
 	c.guard(func() {
 		for _, change := range c.changed {
 			p.send(change.message)

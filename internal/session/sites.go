@@ -1,7 +1,6 @@
 package session
 
 import (
-	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -18,6 +17,8 @@ const (
 	// sitesPatience bounds how long the end of a session waits for names: debug information of large programs takes
 	// seconds to read.
 	sitesPatience = 10 * time.Second
+	// unnamedMax bounds the tags of a process that are named again at its end: Java and node write names when they end.
+	unnamedMax = 4096
 )
 
 // resolver names a return address in a module: the innermost function first, then those it was inlined into.
@@ -39,6 +40,7 @@ type sites struct {
 	// What is known of the processes: for run alone.
 	modules   map[moduleKey]module
 	generated map[uint32]*symbol.PerfMap // code outside of all modules
+	unnamed   map[uint32][]wire.Record   // tags with such code that has no name yet
 
 	mu      sync.Mutex
 	more    *sync.Cond
@@ -51,7 +53,7 @@ type sites struct {
 func newSites(resolve resolver) *sites {
 	s := &sites{
 		resolve: resolve, buildID: symbol.BuildID, done: make(chan struct{}),
-		modules: map[moduleKey]module{}, generated: map[uint32]*symbol.PerfMap{},
+		modules: map[moduleKey]module{}, generated: map[uint32]*symbol.PerfMap{}, unnamed: map[uint32][]wire.Record{},
 	}
 	s.open = func(_ uint32, path string) string { return path }
 	s.more = sync.NewCond(&s.mu)
@@ -125,20 +127,38 @@ func (s *sites) run() {
 			return
 		}
 		for i := range batch {
-			if answer, ok := s.answer(&batch[i]); ok {
-				s.mu.Lock()
-				s.ready = append(s.ready, answer)
-				s.mu.Unlock()
+			var answers []wire.Record
+			if batch[i].Kind == wire.KindExit {
+				answers = s.nameAgain(batch[i].Process)
 			}
+			if answer, ok := s.answer(&batch[i]); ok {
+				answers = append(answers, answer)
+			}
+			s.mu.Lock()
+			s.ready = append(s.ready, answers...)
+			s.mu.Unlock()
 		}
 	}
+}
+
+// nameAgain names tags whose code had no name when they were made.
+func (s *sites) nameAgain(process uint32) (named []wire.Record) {
+	again := s.unnamed[process]
+	delete(s.unnamed, process)
+	for i := range again {
+		if r, ok := s.site(&again[i]); ok {
+			named = append(named, r)
+		}
+	}
+	delete(s.unnamed, process) // what still has none
+	return named
 }
 
 // answer returns what comes back for a record.
 func (s *sites) answer(r *wire.Record) (wire.Record, bool) {
 	switch r.Kind {
 	case wire.KindProcess:
-		s.generated[r.Process] = symbol.NewPerfMap(fmt.Sprintf("/tmp/perf-%d.map", r.AsProcess().PID()))
+		s.generated[r.Process] = symbol.NewGenerated(int(r.AsProcess().PID()))
 		return wire.Record{}, false
 	case wire.KindModule:
 		payload, name := wire.ParseModule(r.Payload)
@@ -190,6 +210,7 @@ func (s *sites) site(r *wire.Record) (wire.Record, bool) {
 		return wire.Record{}, false
 	}
 	var payload []byte
+	unnamed := false
 	for _, frame := range wire.Frames(r.Payload) {
 		m := s.modules[moduleKey{r.Process, frame.Module}]
 		if len(payload) > 0 && isCLibrary(m.path) {
@@ -197,13 +218,18 @@ func (s *sites) site(r *wire.Record) (wire.Record, bool) {
 		}
 		lines := s.lines(m, frame.Offset)
 		if frame.Module == 0 {
-			lines = s.generatedLine(r.Process, frame.Offset)
+			var known bool
+			lines, known = s.generatedLine(r.Process, frame.Offset)
+			unnamed = unnamed || !known
 		}
 		for _, line := range lines {
 			if len(payload)+len(line) <= wire.PayloadMax {
 				payload = append(payload, line...)
 			}
 		}
+	}
+	if unnamed && len(s.unnamed[r.Process]) < unnamedMax {
+		s.unnamed[r.Process] = append(s.unnamed[r.Process], *r)
 	}
 	if len(payload) == 0 {
 		return wire.Record{}, false
@@ -227,14 +253,14 @@ func (s *sites) lines(m module, offset uint64) (lines [][]byte) {
 	return lines
 }
 
-// generatedLine names code outside of all modules, which a language's runtime generated.
-func (s *sites) generatedLine(process uint32, address uint64) [][]byte {
+// generatedLine names code outside of all modules, which a language's runtime generated, if the name is known.
+func (s *sites) generatedLine(process uint32, address uint64) (lines [][]byte, known bool) {
 	f := wire.SiteFrame{Offset: address, HasOffset: true}
 	if m := s.generated[process]; m != nil {
 		named := m.Frame(address)
 		f.Function, f.File, f.Line = named.Function, named.File, uint64(max(0, named.Line))
 	}
-	return [][]byte{wire.AppendSiteFrame(nil, f)}
+	return [][]byte{wire.AppendSiteFrame(nil, f)}, f.Function != "" || f.File != ""
 }
 
 // isCLibrary reports whether a module is the C library. Its debug information takes long to read, and its frames around

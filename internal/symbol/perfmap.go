@@ -3,6 +3,7 @@ package symbol
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"io"
 	"os"
 	"regexp"
@@ -24,12 +25,14 @@ const (
 
 // PerfMap names code that the runtime of a language generated: Java, Julia, node and others write such a file for perf. It
 // has a line for each piece of code, "START SIZE NAME" with hexadecimal numbers (tools/perf/Documentation/jit-interface.txt
-// in Linux), and grows while the program runs. Only one goroutine may use it.
+// in Linux), and grows while the program runs. A jitdump serves as well. Only one goroutine may use it.
 type PerfMap struct {
-	path    string
-	read    int64   // bytes so far
-	partial []byte  // a line without its end
-	pieces  []piece // by start, then order
+	path     string
+	dump     *jitDump // nil: is not looked for
+	read     int64    // bytes so far
+	partial  []byte   // a line without its end
+	pieces   []piece  // by start, then order, unless unsorted
+	unsorted bool
 }
 
 // piece is one piece of code. A later one replaces those at its addresses.
@@ -37,20 +40,33 @@ type piece struct {
 	start, end uint64
 	order      int
 	name       string
+	lines      []codeLine
 }
 
 // NewPerfMap returns a map that has read nothing of its file yet.
 func NewPerfMap(path string) *PerfMap { return &PerfMap{path: path} }
 
+// NewGenerated returns the map of a process, where programs put it, and looks for its jitdump, too.
+func NewGenerated(pid int) *PerfMap {
+	return &PerfMap{path: fmt.Sprintf("/tmp/perf-%d.map", pid), dump: newJitDump(pid)}
+}
+
 // Frame returns the function that a return address is in. It is empty when the file does not exist yet or does not name it.
 func (m *PerfMap) Frame(address uint64) Frame {
 	address-- // the call is the instruction before
-	name := m.find(address)
-	if name == "" {
+	p := m.at(address)
+	if p == nil {
 		m.update()
-		name = m.find(address)
+		p = m.at(address)
 	}
-	return parseGenerated(name)
+	if p == nil {
+		return Frame{}
+	}
+	f := parseGenerated(p.name)
+	if file, line := p.place(address); file != "" {
+		f.File, f.Line = file, line
+	}
+	return f
 }
 
 // generated are names that have a source: of V8 ("JS:*step /src/a.js:42:9"), and of CPython ("py::step:/src/a.py").
@@ -71,8 +87,9 @@ func parseGenerated(name string) Frame {
 	return Frame{Function: name}
 }
 
-// find returns the latest piece at an address.
-func (m *PerfMap) find(address uint64) string {
+// at returns the latest piece at an address, nil if there is none.
+func (m *PerfMap) at(address uint64) *piece {
+	m.sort()
 	at, _ := slices.BinarySearchFunc(m.pieces, address, func(p piece, address uint64) int {
 		if p.start <= address {
 			return -1
@@ -85,30 +102,38 @@ func (m *PerfMap) find(address uint64) string {
 			found = p
 		}
 	}
-	if found == nil {
-		return ""
-	}
-	return found.name
+	return found
 }
 
-// update reads what the file has more than before. It must be a regular file of our user, or of root: in /tmp others could
-// have made it.
+// update reads what the files have more than before.
 func (m *PerfMap) update() {
-	file, err := os.OpenFile(m.path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
-	if err != nil {
+	if m.dump != nil {
+		m.dump.update(m)
+	}
+	file := openTrusted(m.path)
+	if file == nil {
 		return
 	}
 	defer file.Close() //nolint:errcheck // it was only read
-	info, err := file.Stat()
-	if err != nil || !info.Mode().IsRegular() || !trusted(info) {
-		return
-	}
 	b, err := io.ReadAll(io.NewSectionReader(file, m.read, perfMapMax-m.read))
 	if err != nil || len(b) == 0 {
 		return
 	}
 	m.read += int64(len(b))
 	m.add(b)
+}
+
+// openTrusted opens a regular file of our user, or of root, or returns nil: in /tmp others could have made it.
+func openTrusted(path string) *os.File {
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil
+	}
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() || !trusted(info) {
+		file.Close() //nolint:errcheck,gosec // nothing was read
+		return nil
+	}
+	return file
 }
 
 func trusted(info os.FileInfo) bool {
@@ -125,13 +150,27 @@ func (m *PerfMap) add(b []byte) {
 			m.partial = bytes.Clone(line[:min(len(line), perfLineMax)])
 			break
 		}
-		if p, ok := parsePiece(line); ok && len(m.pieces) < piecesMax {
-			p.order = len(m.pieces)
-			m.pieces = append(m.pieces, p)
+		if p, ok := parsePiece(line); ok {
+			m.put(p)
 		}
 		b = rest
 	}
-	slices.SortFunc(m.pieces, func(a, b piece) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.order, b.order)) })
+}
+
+// put adds a piece, unless it is empty or there are too many.
+func (m *PerfMap) put(p piece) {
+	if len(m.pieces) < piecesMax && p.end > p.start && p.name != "" {
+		p.order = len(m.pieces)
+		m.pieces = append(m.pieces, p)
+		m.unsorted = true
+	}
+}
+
+func (m *PerfMap) sort() {
+	if m.unsorted {
+		m.unsorted = false
+		slices.SortFunc(m.pieces, func(a, b piece) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.order, b.order)) })
+	}
 }
 
 // parsePiece reads a line. What is no piece of code is passed over.

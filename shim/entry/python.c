@@ -3,14 +3,24 @@
  * call sites. Its public functions return the lines instead. They are called only on a thread whose own state is the current one,
  * which is the one that holds the interpreter's lock, and when no exception is set. Frame objects that they make may
  * not start a garbage collection, which would run code of the program: PyGC_Disable is there since 3.10.
+ *
+ * PyOpenCL gives up the lock around reads and writes. A thread that runs Python then still has its frames, which only itself changes,
+ * and the interpreter's structures are read in place: only after they have given the same lines as the functions did, under
+ * the lock, and only by the main thread, because the interpreter's end takes the frames of others away. Code objects and their
+ * names do not change, and PyCode_Addr2Line and PyUnicode_AsUTF8 of ASCII only read.
  */
 #define _GNU_SOURCE
 #include "python.h"
 
 #include "../base/dispatch.h"
+#include "../base/session.h"
 
+#include <errno.h>
 #include <link.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #define FUNCTIONS(F)                                                                                                     \
 	F(void *, PyGILState_GetThisThreadState, (void))                                                                  \
@@ -32,8 +42,37 @@
 static struct {
 	FUNCTIONS(MEMBER)
 } python;
+/* Which all versions have that a layout is known of. */
+static struct {
+	int (*PyCode_Addr2Line)(void *code, int offset);
+	int (*PyFrame_GetLasti)(void *frame);
+	const unsigned long *Py_Version;
+} recent;
 static uintptr_t first, last; /* address of the interpreter's image */
 static _Atomic int state;     /* 1: looked, 2: looking, 3: found */
+
+/*
+ * Where CPython of a version keeps frames: bytes in the thread's state (Include/cpython/pystate.h), in what that points to, and in a
+ * frame (Include/internal/pycore_frame.h).
+ */
+struct layout {
+	unsigned version; /* major and minor, a byte each */
+	unsigned thread, holder, code, previous, instruction, owner;
+};
+#define DIRECTLY 255 /* the thread's state points to the frame */
+#define NO_FUNCTION 3 /* from that owner on a frame belongs to no function */
+static const struct layout layouts[] = {
+	{0x030b, 56, 8, 32, 48, 56, 69},
+	{0x030c, 56, 0, 0, 8, 56, 70},
+	{0x030d, 72, DIRECTLY, 0, 8, 56, 70},
+};
+static const struct layout *layout;
+static _Atomic int unsure = 4;               /* 0: the layout is right; else failures until it counts as wrong: -1 */
+static uintptr_t instructions;               /* where they begin in a code object */
+static _Atomic unsigned file_at, name_at;    /* words of a code object; 0: unknown */
+#define NAMES_FROM 3u                        /* words, behind the head of an object */
+#define NAMES_TO 20u
+#define ASCII (1u << 6) /* in the state of a string (Include/cpython/unicodeobject.h), byte 32 */
 
 static int find_image(struct dl_phdr_info *file, size_t size, void *unused)
 {
@@ -54,6 +93,17 @@ static int find_image(struct dl_phdr_info *file, size_t size, void *unused)
 	return 1;
 }
 
+static void find_layout(void)
+{
+	void *line = gmt_real_dlsym()(RTLD_DEFAULT, "PyCode_Addr2Line"), *last_instruction = gmt_real_dlsym()(RTLD_DEFAULT, "PyFrame_GetLasti");
+	memcpy(&recent.PyCode_Addr2Line, &line, sizeof line);
+	memcpy(&recent.PyFrame_GetLasti, &last_instruction, sizeof last_instruction);
+	recent.Py_Version = gmt_real_dlsym()(RTLD_DEFAULT, "Py_Version");
+	for (size_t i = 0; line && last_instruction && recent.Py_Version && i < sizeof layouts / sizeof layouts[0]; i++)
+		if (layouts[i].version == *recent.Py_Version >> 16)
+			layout = &layouts[i];
+}
+
 void gmt_python_look(void)
 {
 	int was = atomic_load(&state);
@@ -65,10 +115,19 @@ void gmt_python_look(void)
 	memcpy(&python.name, &symbol_##name, sizeof symbol_##name);                                                        \
 	all = all && symbol_##name;
 	FUNCTIONS(LOOK)
+	find_layout();
 	atomic_store(&state, all && dl_iterate_phdr(find_image, NULL) ? 3 : 1);
 }
 
-bool gmt_python_runs(void)
+static bool main_thread(void)
+{
+	static __thread int is __attribute__((tls_model("initial-exec"))); /* 0: not asked */
+	if (!is)
+		is = syscall(SYS_gettid) == getpid() ? 1 : -1;
+	return is > 0;
+}
+
+enum gmt_python gmt_python_runs(void)
 {
 	int known = atomic_load_explicit(&state, memory_order_acquire);
 	if (gmt_unlikely(known == 0)) {
@@ -76,9 +135,15 @@ bool gmt_python_runs(void)
 		known = atomic_load_explicit(&state, memory_order_acquire);
 	}
 	if (gmt_likely(known != 3))
-		return false;
+		return GMT_PYTHON_NONE;
 	void *mine = python.PyGILState_GetThisThreadState();
-	return mine && mine == python._PyThreadState_UncheckedGet() && !python.PyErr_Occurred();
+	if (!mine)
+		return GMT_PYTHON_NONE;
+	if (mine == python._PyThreadState_UncheckedGet())
+		return python.PyErr_Occurred() ? GMT_PYTHON_NONE : GMT_PYTHON_LOCKED;
+	bool readable = atomic_load_explicit(&unsure, memory_order_acquire) == 0 && atomic_load_explicit(&file_at, memory_order_relaxed) &&
+			atomic_load_explicit(&name_at, memory_order_relaxed);
+	return readable && main_thread() ? GMT_PYTHON_UNLOCKED : GMT_PYTHON_NONE;
 }
 
 bool gmt_python_holds(uintptr_t address)
@@ -86,23 +151,119 @@ bool gmt_python_holds(uintptr_t address)
 	return address >= first && address < last;
 }
 
-unsigned gmt_python_lines(struct gmt_python_line *lines, unsigned most)
+/* A word of the interpreter. Until the layout is known to be right, the kernel reads it, which no address can harm. */
+static bool word(uintptr_t address, uintptr_t *value)
 {
+	if (gmt_likely(atomic_load_explicit(&unsure, memory_order_relaxed) == 0)) {
+		*value = *(const uintptr_t *)address;
+		return true;
+	}
+	struct iovec to = {value, sizeof *value}, from = {(void *)address, sizeof *value};
+	return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == sizeof *value;
+}
+
+/* The frame that this thread is in, 0 if there is none. */
+static uintptr_t innermost(void)
+{
+	uintptr_t at = (uintptr_t)python.PyGILState_GetThisThreadState() + layout->thread;
+	if (!word(at, &at))
+		return 0;
+	return layout->holder == DIRECTLY || (at && word(at + layout->holder, &at)) ? at : 0;
+}
+
+struct read {
+	uintptr_t code, instruction, previous;
+	bool function;
+};
+
+static bool read_frame(uintptr_t frame, struct read *r)
+{
+	uintptr_t owner;
+	if (!word(frame + layout->code, &r->code) || !word(frame + layout->instruction, &r->instruction) ||
+	    !word(frame + layout->previous, &r->previous) || !word(frame + (layout->owner & ~7u), &owner))
+		return false;
+	r->function = (owner >> (layout->owner & 7) * 8 & 0xff) < NO_FUNCTION;
+	return true;
+}
+
+static uint64_t line_of(const struct read *r)
+{
+	int line = recent.PyCode_Addr2Line((void *)r->code, (int)(r->instruction - r->code - instructions));
+	return line > 0 ? (uint64_t)line : 0;
+}
+
+/* Whether the structures show the lines that the functions returned. */
+static bool agrees(void *innermost_frame, const struct gmt_python_line *lines, unsigned count)
+{
+	struct read r;
+	unsigned same = 0;
+	for (uintptr_t frame = innermost(); frame && same < count; frame = r.previous) {
+		if (!read_frame(frame, &r))
+			return false;
+		if (!r.function)
+			continue;
+		if (r.code != (uintptr_t)lines[same].code)
+			return false;
+		if (!same)
+			instructions = r.instruction - r.code - (uintptr_t)(intptr_t)recent.PyFrame_GetLasti(innermost_frame);
+		if (r.instruction - r.code > INT32_MAX || line_of(&r) != lines[same].line)
+			return false;
+		same++;
+	}
+	return same > 0 && same == count;
+}
+
+static void compare_layout(void *frame, const struct gmt_python_line *lines, unsigned count)
+{
+	int failures = atomic_load_explicit(&unsure, memory_order_relaxed);
+	if (gmt_likely(failures <= 0) || !layout || !count || gmt_session_filtered())
+		return;
+	int saved = errno;
+	if (agrees(frame, lines, count))
+		atomic_store_explicit(&unsure, 0, memory_order_release);
+	else
+		atomic_store_explicit(&unsure, failures > 1 ? failures - 1 : -1, memory_order_relaxed);
+	errno = saved;
+}
+
+/* Names are part of a function's identity, because its code object may go, and another get its address. */
+static uintptr_t identity(uintptr_t code)
+{
+	const uintptr_t *object = (const uintptr_t *)code;
+	uintptr_t file = object[atomic_load_explicit(&file_at, memory_order_relaxed)], name = object[atomic_load_explicit(&name_at, memory_order_relaxed)];
+	return (code ^ file * 0x9e3779b97f4a7c15u ^ name * 0xff51afd7ed558ccdu) | 1;
+}
+
+static unsigned read_lines(struct gmt_python_line *lines, unsigned most)
+{
+	struct read r;
+	unsigned count = 0;
+	for (uintptr_t frame = innermost(); frame && count < most && read_frame(frame, &r); frame = r.previous)
+		if (r.function)
+			lines[count++] = (struct gmt_python_line){(void *)r.code, identity(r.code), line_of(&r)};
+	return count;
+}
+
+unsigned gmt_python_lines(enum gmt_python runs, struct gmt_python_line *lines, unsigned most)
+{
+	if (runs == GMT_PYTHON_UNLOCKED)
+		return read_lines(lines, most);
 	unsigned count = 0;
 	int collects = python.PyGC_Disable();
-	void *frame = python.PyEval_GetFrame();
+	void *frame = python.PyEval_GetFrame(), *innermost_frame = frame;
 	if (frame)
 		python.Py_IncRef(frame);
 	while (frame && count < most) {
 		int line = python.PyFrame_GetLineNumber(frame);
 		void *code = python.PyFrame_GetCode(frame), *back = python.PyFrame_GetBack(frame);
-		lines[count++] = (struct gmt_python_line){code, line > 0 ? (uint64_t)line : 0};
+		lines[count++] = (struct gmt_python_line){code, (uintptr_t)code, line > 0 ? (uint64_t)line : 0};
 		python.Py_DecRef(code);
 		python.Py_DecRef(frame);
 		frame = back;
 	}
 	if (frame)
 		python.Py_DecRef(frame);
+	compare_layout(innermost_frame, lines, count);
 	if (python.PyErr_Occurred())
 		python.PyErr_Clear(); /* ours: there was none before */
 	if (collects)
@@ -110,8 +271,16 @@ unsigned gmt_python_lines(struct gmt_python_line *lines, unsigned most)
 	return count;
 }
 
+/* Where a code object has a member. The last place counts: the name of a function outside of classes is its qualified name, too. */
+static void find_member(const void *code, const void *value, _Atomic unsigned *at)
+{
+	for (unsigned i = NAMES_FROM; i < NAMES_TO; i++)
+		if (((void *const *)code)[i] == value)
+			atomic_store_explicit(at, i, memory_order_relaxed);
+}
+
 /* Appends an attribute and a NUL. */
-static size_t append(void *code, const char *attribute, char *text, size_t size)
+static size_t append(void *code, const char *attribute, _Atomic unsigned *at, char *text, size_t size)
 {
 	void *object = python.PyObject_GetAttrString(code, attribute);
 	const char *value = object ? python.PyUnicode_AsUTF8(object) : NULL;
@@ -119,6 +288,8 @@ static size_t append(void *code, const char *attribute, char *text, size_t size)
 	if (length)
 		memcpy(text, value, length);
 	text[length] = 0;
+	if (object && layout)
+		find_member(code, object, at);
 	if (object)
 		python.Py_DecRef(object);
 	if (python.PyErr_Occurred())
@@ -126,14 +297,35 @@ static size_t append(void *code, const char *attribute, char *text, size_t size)
 	return length ? length + 1 : 0;
 }
 
-size_t gmt_python_name(void *code, char *text, size_t size)
+/* Appends a member and a NUL. */
+static size_t append_read(const void *code, unsigned at, char *text, size_t size)
 {
-	size_t file = append(code, "co_filename", text, size / 2);
+	char *object = ((char *const *)code)[at];
+	uint32_t kind;
+	memcpy(&kind, object + 32, sizeof kind);
+	if (!(kind & ASCII))
+		return 0;
+	const char *value = python.PyUnicode_AsUTF8(object);
+	size_t length = value ? strnlen(value, size - 1) : 0;
+	if (length)
+		memcpy(text, value, length);
+	text[length] = 0;
+	return length ? length + 1 : 0;
+}
+
+size_t gmt_python_name(const struct gmt_python_line *line, char *text, size_t size)
+{
+	bool locked = line->function == (uintptr_t)line->code;
+	size_t file = locked ? append(line->code, "co_filename", &file_at, text, size / 2) : append_read(line->code, file_at, text, size / 2);
 	if (!file)
 		return 0;
-	size_t name = append(code, "co_qualname", text + file, size / 2); /* since 3.11 */
+	if (!locked) {
+		size_t name = append_read(line->code, name_at, text + file, size / 2);
+		return name ? file + name - 1 : 0;
+	}
+	size_t name = append(line->code, "co_qualname", &name_at, text + file, size / 2); /* since 3.11 */
 	if (!name)
-		name = append(code, "co_name", text + file, size / 2);
-	python.Py_IncRef(code);
+		name = append(line->code, "co_name", &name_at, text + file, size / 2);
+	python.Py_IncRef(line->code);
 	return file + name - (name > 0);
 }

@@ -4,9 +4,15 @@
  */
 #define _GNU_SOURCE
 #include "../base/opencl.h"
+#include "../base/session.h"
 #include "rule.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define CODE_NEAR ((uintptr_t)256 << 20) /* bytes; Java has 240 MiB of generated code */
 
 enum { RBP = 6, RSP = 7, RETURN = 16, STATES = 8 };
 
@@ -360,13 +366,41 @@ static bool returns_from_signal(uintptr_t address)
 	return same == sizeof code;
 }
 
-struct gmt_rule gmt_rule_read(uintptr_t address)
+/*
+ * Whether a guess is code: the instruction before is a call (E8 with an offset, or FF /2), or generated code is near. Java's
+ * interpreter returns to addresses that it pushes. The kernel reads there: a guess may be any word.
+ */
+static bool looks_like_code(uintptr_t address, uintptr_t near)
+{
+	unsigned char code[8] = {0};
+	struct iovec to = {code, 7}, from = {(void *)(address - 7), 7};
+	int saved = errno;
+	bool there = !gmt_session_filtered() && process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 7;
+	errno = saved;
+	if (!there)
+		return false;
+	if (code[2] == 0xe8 || (near && address - near + CODE_NEAR < 2 * CODE_NEAR))
+		return true;
+	for (unsigned i = 0; i < 6; i++)
+		if (code[i] == 0xff && (code[i + 1] >> 3 & 7) == 2)
+			return true;
+	return false;
+}
+
+static struct gmt_rule rule_without_table(uintptr_t address, bool guess, uintptr_t near)
+{
+	if (guess)
+		return (struct gmt_rule){.kind = looks_like_code(address, near) ? GMT_RULE_FRAME : GMT_RULE_NO_CODE};
+	return (struct gmt_rule){.kind = returns_from_signal(address) ? GMT_RULE_UNKNOWN : GMT_RULE_FRAME};
+}
+
+struct gmt_rule gmt_rule_read(uintptr_t address, bool guess, uintptr_t near)
 {
 	struct gmt_rule unknown = {.kind = GMT_RULE_UNKNOWN};
 	struct bases bases;
 	const unsigned char *entry = _Unwind_Find_FDE((void *)(address - 1), &bases), *common;
 	if (!entry)
-		return (struct gmt_rule){.kind = returns_from_signal(address) ? GMT_RULE_UNKNOWN : GMT_RULE_END};
+		return rule_without_table(address, guess, near);
 	struct reader in = open_entry(entry, &common);
 	struct program p = {.address = (uintptr_t)bases.function, .target = address};
 	p.now = p.states;

@@ -7,7 +7,11 @@
  *
  * After dlclose another library may be at the same addresses. glibc counts what it has unloaded, but reading the count takes a
  * lock. So we remember which addresses can be unloaded, and read the count only for stacks that go through those. Code
- * that a program generates is in no library, and is not remembered: it changes uncounted, with and without tables.
+ * that a program generates is in no library, and with tables is not remembered: it changes uncounted.
+ *
+ * The unwinder ends at code without a table, such as node and Java generate. It may keep frame pointers, which we follow as long as
+ * they lie on the thread's stack, one above the other, and what is there is the address behind a call. From there on nothing is
+ * read outside of the stack.
  */
 #define _GNU_SOURCE
 #include "stack.h"
@@ -15,6 +19,7 @@
 #include "layer.h"
 #include "rule.h"
 
+#include <errno.h>
 #include <link.h>
 #include <pthread.h>
 #include <string.h>
@@ -154,26 +159,32 @@ static void store(uintptr_t address, uint32_t rule, uint64_t as_of)
 	pthread_mutex_unlock(&mutex);
 }
 
-static uint32_t learn(uintptr_t address)
+static uint32_t learn(uintptr_t address, bool guess, uintptr_t near)
 {
 	struct place place = {.address = address};
 	dl_iterate_phdr(look, &place);
 	current(place.unloaded);
-	struct gmt_rule rule = gmt_rule_read(address);
+	struct gmt_rule rule = gmt_rule_read(address, guess, near);
+	bool generated = !place.listed && (rule.kind == GMT_RULE_FRAME || rule.kind == GMT_RULE_NO_CODE);
 	uint64_t words = rule.offset / 8;
 	if (words >> OFFSET_BITS || address >> ADDRESS_BITS)
 		rule.kind = GMT_RULE_UNKNOWN;
 	uint32_t packed = (place.lasting ? 0 : UNLOADABLE) | (uint32_t)rule.kind << KIND_SHIFT | rule.saved << SAVED_SHIFT |
 			  (uint32_t)(words & ((1u << OFFSET_BITS) - 1));
-	if (place.listed && !(address >> ADDRESS_BITS))
+	if ((place.listed || generated) && !(address >> ADDRESS_BITS))
 		store(address, packed, place.unloaded);
 	return packed;
 }
 
-static inline uint32_t rule_at(uintptr_t address)
+static inline uint32_t rule_at(uintptr_t address, bool guess, uintptr_t near)
 {
 	uint32_t rule = recall(address);
-	return gmt_likely(rule) ? rule : learn(address);
+	return gmt_likely(rule) ? rule : learn(address, guess, near);
+}
+
+static enum gmt_rule_kind kind_of(uint32_t rule)
+{
+	return (enum gmt_rule_kind)(rule >> KIND_SHIFT & 7);
 }
 
 static inline uintptr_t word_at(uintptr_t address)
@@ -181,38 +192,101 @@ static inline uintptr_t word_at(uintptr_t address)
 	return *(const uintptr_t *)address;
 }
 
-/* By the rules. False: the unwinder has to. It reads the same words, which it finds in the same way. */
-__attribute__((no_sanitize("address", "thread"))) static bool walk(struct gmt_stack *stack, struct gmt_caller at)
+/* The end of this thread's stack, 0 if it is on another one. */
+static uintptr_t stack_end(uintptr_t sp)
 {
-	bool checked = false;
-	while (take(stack, at.address)) {
-		uint32_t rule = rule_at(at.address);
-		if (gmt_unlikely(rule & UNLOADABLE && !checked)) {
-			if (outdated())
-				return false;
-			checked = true;
-			rule = rule_at(at.address); /* another thread may have forgotten the former one just before */
+	static __thread struct {
+		uintptr_t low, high;
+	} mine __attribute__((tls_model("initial-exec")));
+	pthread_attr_t attributes;
+	void *low;
+	size_t bytes;
+	int saved = errno;
+	if (!mine.high && pthread_getattr_np(pthread_self(), &attributes) == 0) {
+		if (pthread_attr_getstack(&attributes, &low, &bytes) == 0) {
+			mine.low = (uintptr_t)low;
+			mine.high = mine.low + bytes;
 		}
-		uintptr_t offset = (uintptr_t)(rule & ((1u << OFFSET_BITS) - 1)) * 8, saved = rule >> SAVED_SHIFT & 15;
-		switch ((enum gmt_rule_kind)(rule >> KIND_SHIFT & 7)) {
-		case GMT_RULE_SP:
-			at.sp += offset;
-			break;
-		case GMT_RULE_BP:
-			at.sp = at.bp + offset;
-			break;
-		case GMT_RULE_ALIGNED:
-			at.sp = word_at(at.bp - offset);
-			at.bp = word_at(at.bp);
-			break;
-		case GMT_RULE_END:
-			return true;
-		default:
+		pthread_attr_destroy(&attributes);
+	}
+	errno = saved;
+	return sp >= mine.low && sp < mine.high ? mine.high : 0;
+}
+
+/* How far a stack has been walked. */
+struct steps {
+	struct gmt_caller at;
+	uintptr_t end; /* of the stack, beyond which nothing is read; 0: all so far is certain */
+	bool checked;
+};
+
+static bool on_stack(const struct steps *s, uintptr_t place)
+{
+	return place >= s->at.sp && place <= s->end - sizeof place && place % sizeof place == 0;
+}
+
+/* From code without a table. False: it has no frame pointer, or nothing called it. */
+__attribute__((no_sanitize("address", "thread"))) static bool step_by_frame(struct steps *s, uint32_t rule)
+{
+	if (!s->end && !(s->end = stack_end(s->at.sp)))
+		return false;
+	uintptr_t frame = s->at.bp, near = rule & UNLOADABLE ? s->at.address : 0;
+	if (!on_stack(s, frame) || !on_stack(s, frame + 8))
+		return false;
+	s->at = (struct gmt_caller){.address = word_at(frame + 8), .sp = frame + 16, .bp = word_at(frame)};
+	return s->at.address && kind_of(rule_at(s->at.address, true, near)) != GMT_RULE_NO_CODE;
+}
+
+/* By a rule of a table. False: it leads off the stack. */
+__attribute__((no_sanitize("address", "thread"))) static bool step_by_rule(struct steps *s, uint32_t rule)
+{
+	struct gmt_caller *at = &s->at;
+	uintptr_t offset = (uintptr_t)(rule & ((1u << OFFSET_BITS) - 1)) * 8, saved = rule >> SAVED_SHIFT & 15;
+	uintptr_t sp = at->sp + offset, bp = at->bp;
+	if (kind_of(rule) == GMT_RULE_BP)
+		sp = at->bp + offset;
+	if (kind_of(rule) == GMT_RULE_ALIGNED) {
+		if (gmt_unlikely(s->end) && (!on_stack(s, at->bp - offset) || !on_stack(s, at->bp)))
 			return false;
+		sp = word_at(at->bp - offset);
+		bp = word_at(at->bp);
+	}
+	if (gmt_unlikely(s->end) && (!on_stack(s, sp - 8) || (saved && !on_stack(s, sp - saved * 8))))
+		return false;
+	*at = (struct gmt_caller){.address = word_at(sp - 8), .sp = sp, .bp = saved ? word_at(sp - saved * 8) : bp};
+	return true;
+}
+
+/* By the rules. False: the unwinder has to. It reads the same words, which it finds in the same way. */
+static bool walk(struct gmt_stack *stack, struct gmt_caller at)
+{
+	struct steps s = {.at = at};
+	while (take(stack, s.at.address)) {
+		uint32_t rule = rule_at(s.at.address, s.end != 0, 0);
+		if (gmt_unlikely(rule & UNLOADABLE && !s.checked)) {
+			if (outdated())
+				return s.end != 0;
+			s.checked = true;
+			rule = rule_at(s.at.address, s.end != 0, 0); /* another thread may have forgotten the former one just before */
 		}
-		at.address = word_at(at.sp - 8);
-		if (saved)
-			at.bp = word_at(at.sp - saved * 8);
+		switch (kind_of(rule)) {
+		case GMT_RULE_SP:
+		case GMT_RULE_BP:
+		case GMT_RULE_ALIGNED:
+			if (!step_by_rule(&s, rule))
+				return true;
+			break;
+		case GMT_RULE_FRAME:
+			if (!s.end)
+				stack->certain = stack->depth;
+			if (!step_by_frame(&s, rule))
+				return true;
+			break;
+		case GMT_RULE_UNKNOWN:
+			return s.end != 0;
+		default:
+			return true;
+		}
 	}
 	return true;
 }
@@ -224,7 +298,8 @@ static void compare_with_unwinder(const struct gmt_stack *walked)
 {
 	struct gmt_stack stack = {.limit = walked->limit, .python = walked->python};
 	_Unwind_Backtrace(step, &stack);
-	if (stack.depth == walked->depth && memcmp(stack.frames, walked->frames, stack.depth * sizeof stack.frames[0]) == 0)
+	unsigned certain = walked->certain ? walked->certain : walked->depth;
+	if (stack.depth == certain && memcmp(stack.frames, walked->frames, stack.depth * sizeof stack.frames[0]) == 0)
 		return;
 	for (unsigned i = 0; i < stack.depth || i < walked->depth; i++)
 		fprintf(stderr, "frame %u: %#zx walked, %#zx unwound\n", i, i < walked->depth ? walked->frames[i] : 0, i < stack.depth ? stack.frames[i] : 0);
@@ -234,16 +309,16 @@ static void compare_with_unwinder(const struct gmt_stack *walked)
 
 void gmt_stack_collect(struct gmt_stack *stack, const struct gmt_caller *caller, unsigned limit, bool lines)
 {
-	stack->depth = stack->lines = 0;
+	stack->depth = stack->lines = stack->certain = 0;
 	stack->limit = limit;
-	stack->python = lines && gmt_python_runs();
+	stack->python = lines ? gmt_python_runs() : GMT_PYTHON_NONE;
 	if (!walk(stack, *caller)) {
-		stack->depth = 0;
+		stack->depth = stack->certain = 0;
 		_Unwind_Backtrace(step, stack);
 	}
 #ifdef GMT_TEST_STACKS
 	compare_with_unwinder(stack);
 #endif
 	if (stack->python)
-		stack->lines = gmt_python_lines(stack->line, limit - stack->depth);
+		stack->lines = gmt_python_lines(stack->python, stack->line, limit - stack->depth);
 }

@@ -6,10 +6,10 @@
 #include "../base/call.h"
 #include "python.h"
 
-/* Where Python runs it ends at the interpreter, with lines. */
+/* Where Python runs it ends at the interpreter, with lines. Frames beyond certain were found by frame pointers. */
 struct gmt_stack {
-	unsigned depth, limit, lines;
-	bool python;
+	unsigned depth, limit, lines, certain;
+	enum gmt_python python;
 	uintptr_t frames[GMT_STACK_MAX];
 	struct gmt_python_line line[GMT_STACK_MAX];
 };

@@ -35,7 +35,7 @@ static _Atomic uint32_t tags;
 static _Atomic int reported_full;
 
 static struct {
-	const void *base; /* or a code object of Python */
+	const void *base; /* or a function of Python */
 	uint64_t number;
 } modules[MODULES_MAX];
 static unsigned module_count;
@@ -73,16 +73,17 @@ static uint64_t module_number(const void *base, const char *path)
 }
 
 /* The number of a function of Python, as of a module. Under defining. */
-static uint64_t function_number(void *code)
+static uint64_t function_number(const struct gmt_python_line *line)
 {
+	const void *function = (const void *)line->function;
 	for (unsigned i = 0; i < module_count; i++)
-		if (modules[i].base == code)
+		if (modules[i].base == function)
 			return modules[i].number;
 	char text[GMT_PAYLOAD_MAX];
-	size_t bytes = module_count < MODULES_MAX ? gmt_python_name(code, text, sizeof text) : 0;
+	size_t bytes = module_count < MODULES_MAX ? gmt_python_name(line, text, sizeof text) : 0;
 	if (!bytes)
 		return 0;
-	modules[module_count].base = code;
+	modules[module_count].base = function;
 	modules[module_count].number = module_count + 1;
 	struct gmtevent event = GMT_EVENT_MODULE(.time = gmt_now(), .module = ++module_count, .script = true);
 	gmt_ring_write_payload(&event, text, bytes);
@@ -110,7 +111,7 @@ static void define(uint32_t number, enum gmttagmode mode, const struct gmt_stack
 		count++;
 	}
 	for (unsigned i = 0; i < stack->lines; i++) {
-		uint64_t function = function_number(stack->line[i].code);
+		uint64_t function = function_number(&stack->line[i]);
 		if (function)
 			frames[count++] = (struct gmtframe){function, stack->line[i].line};
 	}
@@ -187,7 +188,7 @@ static uint32_t tag_as(enum gmttagmode mode, struct gmt_call *call, const struct
 		for (unsigned i = 0; i < stack.depth; i++)
 			value = mix(value, stack.frames[i]);
 		for (unsigned i = 0; i < stack.lines; i++)
-			value = mix(mix(value, (uintptr_t)stack.line[i].code), stack.line[i].line);
+			value = mix(mix(value, stack.line[i].function), stack.line[i].line);
 		call->last = 0;
 		break;
 	case GMT_TAGS_SIZE:

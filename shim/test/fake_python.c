@@ -5,6 +5,7 @@
 #include <string.h>
 
 struct fake_python fake_python;
+unsigned long Py_Version = 0x030b02f0;
 
 static void demand(bool held)
 {
@@ -62,6 +63,18 @@ FAKE(int, PyFrame_GetLineNumber, (void *frame))
 	return ((struct fake_frame *)frame)->line;
 }
 
+/* A line has one instruction, which has its number. */
+FAKE(int, PyFrame_GetLasti, (void *frame))
+{
+	return ((struct fake_frame *)frame)->line;
+}
+
+FAKE(int, PyCode_Addr2Line, (void *code, int offset))
+{
+	demand(code);
+	return offset;
+}
+
 FAKE(void *, PyFrame_GetCode, (void *frame))
 {
 	struct fake_code *code = ((struct fake_frame *)frame)->code;
@@ -78,7 +91,6 @@ FAKE(void *, PyFrame_GetBack, (void *frame))
 	return back;
 }
 
-/* Strings are their own objects. */
 FAKE(void *, PyObject_GetAttrString, (void *object, const char *name))
 {
 	struct fake_code *code = object;
@@ -87,12 +99,12 @@ FAKE(void *, PyObject_GetAttrString, (void *object, const char *name))
 		return NULL;
 	}
 	fake_python.strings++;
-	return (void *)(uintptr_t)(strcmp(name, "co_filename") == 0 ? code->file : code->name);
+	return strcmp(name, "co_filename") == 0 ? code->file : code->name;
 }
 
 FAKE(const char *, PyUnicode_AsUTF8, (void *object))
 {
-	return object;
+	return ((struct fake_string *)object)->text;
 }
 
 /* Where an object counts its references. */

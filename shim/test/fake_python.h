@@ -4,11 +4,20 @@
 
 #include "../base/opencl.h"
 
+/* The first words of these are where CPython 3.11 has them. */
+struct fake_string {
+	char head[32];
+	uint32_t state;
+	char text[28];
+};
 struct fake_code {
-	const char *file, *name;
+	uintptr_t head[12];
+	struct fake_string *file, *name;
+	uintptr_t others[8];
 	int references;
 };
 struct fake_frame {
+	uintptr_t words[9]; /* of the interpreter's frame */
 	struct fake_code *code;
 	int line;
 	struct fake_frame *back;
@@ -22,5 +31,6 @@ extern GMT_HOOK struct fake_python {
 	bool paused;          /* garbage collection */
 	int strings;          /* references */
 } fake_python;
+extern GMT_HOOK unsigned long Py_Version;
 
 #endif

@@ -352,6 +352,46 @@ TEST(stacks_through_code_that_is_generated_anew)
 	end_clean();
 }
 
+/* The frames of the last tag behind that of generated code. */
+static size_t frames_behind_generated(void)
+{
+	struct gmtframe frames[GMT_STACK_MAX];
+	size_t count = last_event(GMT_KIND_TAG).size / sizeof frames[0], i = 0;
+	memcpy(frames, last_text(GMT_KIND_TAG), count * sizeof frames[0]);
+	while (i < count && frames[i].module)
+		i++;
+	CHECK(i < count);
+	return count - i - 1;
+}
+
+/* Code that calls the argument, without tables. */
+TEST(stacks_through_code_with_frame_pointers)
+{
+	static const unsigned char keeps[] = {0x55, 0x48, 0x89, 0xe5, /* push %rbp; mov %rsp, %rbp */
+					      0x48, 0x89, 0xf8, 0x48, 0x89, 0xf7, 0xff, 0xd0, 0x5d, 0xc3};
+	static const unsigned char loses[] = {0x55, 0x48, 0xc7, 0xc5, 0x34, 0x12, 0, 0, /* push %rbp; mov $0x1234, %rbp */
+					      0x48, 0x89, 0xf8, 0x48, 0x89, 0xf7, 0xff, 0xd0, 0x5d, 0xc3};
+	static const unsigned char fakes[] = {0x55, 0x68, 0x34, 0x12, 0, 0, 0x55, 0x48, 0x89, 0xe5, /* push $0x1234 as return address */
+					      0x48, 0x89, 0xf8, 0x48, 0x89, 0xf7, 0xff, 0xd0, 0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3};
+	start();
+	unsigned char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(page != MAP_FAILED);
+	struct passage p;
+	memcpy(&p.through, &page, sizeof page);
+	memcpy(page, keeps, sizeof keeps);
+	pass(&p);
+	CHECK(frames_behind_generated() > 0);
+	CHECK(!unwinds(pass, &p, 1));
+	memcpy(page, loses, sizeof loses);
+	pass(&p);
+	EQUAL(frames_behind_generated(), 0);
+	memcpy(page, fakes, sizeof fakes);
+	pass(&p);
+	EQUAL(frames_behind_generated(), 0);
+	CHECK(munmap(page, 4096) == 0);
+	end_clean();
+}
+
 /* Code without tables, where a library was. */
 TEST(stacks_through_generated_code)
 {

@@ -45,7 +45,8 @@ func TestBurstOfCallSites(t *testing.T) {
 	}
 }
 
-// A program in Python has call sites in its own lines, whatever library they call through, and its output is as bare.
+// A program in Python has call sites in its own lines, whatever library they call through, also of reads and writes, and its
+// output is as bare.
 func TestSitesInPython(t *testing.T) {
 	t.Parallel()
 	script := filepath.Join(root, "test", "programs", "sites.py")
@@ -61,9 +62,19 @@ func TestSitesInPython(t *testing.T) {
 		got[row.Tag] = row.Creates
 	}
 	want := map[string]uint64{
-		"sites.py:14 Solver.step via _cl": 50, "sites.py:19 total via _cl": 50, "sites.py:23 keep via _cl": 1,
+		"sites.py:15 Solver.step via _cl": 50, "sites.py:20 total via _cl": 50, "sites.py:24 keep via _cl": 1,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("creates (-want +got):\n%s", diff)
+	}
+	var moved transferFigures
+	readJSON(t, tool(t, "report", "--format", "json", file), &moved)
+	got = map[string]uint64{}
+	for _, row := range moved.Transfers.PerSite {
+		got[row.Command+" "+row.Site] += row.Calls
+	}
+	want = map[string]uint64{"fill sites.py:20 total via _cl": 50, "write sites.py:28 put via _cl": 50, "read sites.py:20 total via _cl": 50}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("transfers (-want +got):\n%s", diff)
 	}
 }

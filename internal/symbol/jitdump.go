@@ -1,0 +1,184 @@
+package symbol
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// The records of a jitdump that name code (tools/perf/Documentation/jitdump-specification.txt in Linux), and bounds on what is
+// read of one.
+const (
+	jitMagic   = 0x4a695444 // "JiTD", as a number of the machine that wrote it
+	jitLoad    = 0
+	jitMove    = 1
+	jitLines   = 2
+	jitPrefix  = 16
+	jitHeader  = 40
+	jitBodyMax = 64 << 10 // bytes of a record; behind the name there is code
+	jitTries   = 16       // looks for the file: most programs write none
+)
+
+// jitDump is the file in which node --perf-prof, agents of Java and others put the code that they generate. They map it, so
+// that others find it.
+type jitDump struct {
+	pid    int
+	folder string // in which the process began
+	path   string // "": not found yet
+	tries  int
+	read   int64 // bytes so far, whole records
+	broken bool
+	lines  map[uint64][]codeLine // of code that is not there yet, by address
+}
+
+// codeLine says that the code from an address on belongs to a line.
+type codeLine struct {
+	address uint64
+	file    string
+	line    int
+}
+
+// newJitDump asks where the process works: node puts its file there.
+func newJitDump(pid int) *jitDump {
+	folder, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)) // "": it has ended
+	return &jitDump{pid: pid, folder: folder}
+}
+
+// find looks for the file among the mappings of the process, or, when it has ended, in its folder.
+func (d *jitDump) find() {
+	if d.path != "" || d.tries >= jitTries {
+		return
+	}
+	d.tries++
+	name := fmt.Sprintf("/jit-%d.dump", d.pid)
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", d.pid))
+	if err != nil || len(maps) == 0 {
+		if info, err := os.Stat(d.folder + name); d.folder != "" && err == nil && info.Mode().IsRegular() {
+			d.path = d.folder + name
+		}
+		return
+	}
+	for line := range strings.Lines(string(maps)) {
+		line = strings.TrimSuffix(line, "\n")
+		if at := strings.IndexByte(line, '/'); at >= 0 && strings.HasSuffix(line, name) {
+			d.path = line[at:]
+			return
+		}
+	}
+}
+
+// update adds what the file has more than before. A record without its end is read later.
+func (d *jitDump) update(m *PerfMap) {
+	d.find()
+	if d.path == "" || d.broken {
+		return
+	}
+	file := openTrusted(d.path)
+	if file == nil {
+		return
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	d.add(io.NewSectionReader(file, d.read, perfMapMax-d.read), m)
+}
+
+func (d *jitDump) add(src io.Reader, m *PerfMap) {
+	in := bufio.NewReader(src)
+	if d.read == 0 && !d.header(in) {
+		return
+	}
+	for {
+		prefix, err := in.Peek(jitPrefix)
+		if err != nil {
+			return
+		}
+		id, size := binary.LittleEndian.Uint32(prefix), int64(binary.LittleEndian.Uint32(prefix[4:]))
+		if size < jitPrefix {
+			d.broken = true
+			return
+		}
+		record := make([]byte, min(size, jitBodyMax))
+		if _, err := io.ReadFull(in, record); err != nil {
+			return
+		}
+		if n, err := io.CopyN(io.Discard, in, size-int64(len(record))); err != nil || n < size-int64(len(record)) {
+			return
+		}
+		d.read += size
+		d.record(id, record[jitPrefix:], m)
+	}
+}
+
+// header reads the start of the file. False: it is not all there, or of no such file.
+func (d *jitDump) header(in *bufio.Reader) bool {
+	head, err := in.Peek(jitHeader)
+	if err != nil {
+		return false
+	}
+	size := int64(binary.LittleEndian.Uint32(head[8:]))
+	if binary.LittleEndian.Uint32(head) != jitMagic || size < jitHeader || size > jitBodyMax {
+		d.broken = true
+		return false
+	}
+	if _, err := in.Discard(int(size)); err != nil {
+		return false
+	}
+	d.read = size
+	return true
+}
+
+// record takes a record without its prefix. Others than those above say nothing of names.
+func (d *jitDump) record(id uint32, b []byte, m *PerfMap) {
+	word := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
+	switch {
+	case id == jitLoad && len(b) > 40:
+		name, _, _ := bytes.Cut(b[40:], []byte{0})
+		start := word(16)
+		m.put(piece{start: start, end: start + word(24), name: string(name[:min(len(name), perfLineMax)]), lines: d.lines[start]})
+		delete(d.lines, start)
+	case id == jitMove && len(b) >= 48:
+		if p := m.at(word(16)); p != nil {
+			m.put(piece{start: word(24), end: word(24) + word(32), name: p.name})
+		}
+	case id == jitLines && len(b) >= 16:
+		if d.lines == nil || len(d.lines) == piecesMax {
+			d.lines = map[uint64][]codeLine{}
+		}
+		d.lines[word(0)] = parseLines(b[16:])
+	}
+}
+
+// parseLines reads entries: address, line, discriminator, and the file, which "\xff" says is that of the entry before.
+func parseLines(b []byte) (lines []codeLine) {
+	for len(b) > 16 {
+		l := codeLine{address: binary.LittleEndian.Uint64(b), line: int(int32(binary.LittleEndian.Uint32(b[8:])))} //nolint:gosec // it is signed in the file
+		file, rest, whole := bytes.Cut(b[16:], []byte{0})
+		if !whole {
+			break
+		}
+		l.file = string(file)
+		if l.file == "\xff" && len(lines) > 0 {
+			l.file = lines[len(lines)-1].file
+		}
+		lines = append(lines, l)
+		b = rest
+	}
+	return lines
+}
+
+// place returns file and line of an address in a piece; empty when the piece has none.
+func (p *piece) place(address uint64) (file string, line int) {
+	var best *codeLine
+	for i := range p.lines {
+		if l := &p.lines[i]; l.address <= address && (best == nil || l.address >= best.address) {
+			best = l
+		}
+	}
+	if best == nil || best.line <= 0 {
+		return "", 0
+	}
+	return best.file, best.line
+}
