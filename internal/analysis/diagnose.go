@@ -321,19 +321,22 @@ func couldBeHoisted(x *run, a *Analysis) (Diagnosis, bool) {
 	}, true
 }
 
-func heldTooLong(x *run, a *Analysis) (Diagnosis, bool) {
-	if len(a.Lag.Tags) == 0 || a.Lag.ByteSeconds < lagShare*x.byteSeconds {
-		return Diagnosis{}, false
+// heldTooLong finds memory that others could have had. At the end of a run no one wants it.
+func heldTooLong(x *run, _ *Analysis) (Diagnosis, bool) {
+	var top *row
+	for _, w := range x.sortedRows() {
+		if w.lagTaken > 0 && (top == nil || w.lagTaken > top.lagTaken) {
+			top = w
+		}
 	}
-	top := &a.Lag.Tags[0]
-	if top.P50 < lagLeast {
+	if top == nil || x.lag.taken < lagShare*x.byteSeconds || top.lag.Percentile(0.5) < lagLeast {
 		return Diagnosis{}, false
 	}
 	return Diagnosis{
-		Severity: Advice, Title: "memory is released long after its last use", Tag: top.Name,
-		Share: min(a.Lag.ByteSeconds/max(x.byteSeconds, 1), 1),
-		Text: fmt.Sprintf("half of the buffers of %s were held %s or longer after their last use: %s × s of %s × s in use", top.Name,
-			units.Duration(top.P50), units.FormatLong(uint64(top.ByteSeconds)), units.FormatLong(uint64(x.byteSeconds))),
+		Severity: Advice, Title: "memory is released long after its last use", Tag: top.name,
+		Share: min(x.lag.taken/max(x.byteSeconds, 1), 1),
+		Text: fmt.Sprintf("half of the buffers of %s were held %s or longer after their last use: %s × s of %s × s in use", top.name,
+			units.Duration(top.lag.Percentile(0.5)), units.FormatLong(uint64(top.lagTaken)), units.FormatLong(uint64(x.byteSeconds))),
 	}, true
 }
 

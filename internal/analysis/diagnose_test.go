@@ -76,6 +76,7 @@ func keeping(s *tape, after uint64) {
 	s.now += 100 * ms
 	s.use(object)
 	s.now += after
+	s.release(s.driver(2, mib), wire.OutcomeDriver) // which could have had the memory
 	s.release(object, wire.OutcomeDriver)
 }
 
@@ -398,6 +399,18 @@ func TestShortLagIsNone(t *testing.T) {
 	object := s.driver(1, mib)
 	s.use(object)
 	s.now -= ms / 2
+	s.release(object, wire.OutcomeDriver)
+	if d := diagnosis(s.analyse(t), "long after"); d != nil {
+		t.Errorf("%+v", d)
+	}
+}
+
+// TestLagAtTheEndIsNone: memory that a program holds while it winds up is wanted by no one.
+func TestLagAtTheEndIsNone(t *testing.T) {
+	s := newTape()
+	object := s.driver(1, mib)
+	s.use(object)
+	s.now += 1000 * ms
 	s.release(object, wire.OutcomeDriver)
 	if d := diagnosis(s.analyse(t), "long after"); d != nil {
 		t.Errorf("%+v", d)

@@ -23,6 +23,7 @@ type row struct {
 	lives     stats.Histogram // of temporary buffers
 	lag       stats.Histogram
 	lagBytes  float64 // byte seconds
+	lagTaken  float64 // of these, before the last create of the run: others could have had the memory
 
 	leaked struct{ buffers, bytes, oldest uint64 }
 }
@@ -60,7 +61,7 @@ func (x *run) released(p *process, s *site, o *heap.Object) {
 		x.lifetimes.add(lived, o.Size)
 	}
 	if o.Owns {
-		x.lag.release(w, o, now)
+		x.lag.release(w, o, now, x.survey.lastCreate)
 	}
 	if !o.CarriedOver {
 		x.stream(p, o.Thread).released(o.Note)
@@ -88,10 +89,10 @@ type lags struct {
 	seen          bool // a use was recorded
 	known, unused uint64
 	all           stats.Histogram
-	bytes         float64
+	bytes, taken  float64
 }
 
-func (l *lags) release(w *row, o *heap.Object, now uint64) {
+func (l *lags) release(w *row, o *heap.Object, now, lastCreate uint64) {
 	if o.Used == 0 {
 		if !o.CarriedOver { // else it may have been used before the part
 			l.unused++
@@ -105,6 +106,11 @@ func (l *lags) release(w *row, o *heap.Object, now uint64) {
 	l.bytes += seconds
 	w.lag.Add(lag)
 	w.lagBytes += seconds
+	if wanted := min(now, lastCreate); wanted > o.Used {
+		taken := float64(o.Granted) * float64(wanted-o.Used) / 1e9
+		l.taken += taken
+		w.lagTaken += taken
+	}
 }
 
 // lagOf sums up. Without any recorded use nothing is known.

@@ -24,7 +24,8 @@ type survey struct {
 	events      uint64
 	slabs       bool // there were slabs
 	parts       origins
-	lastUse     uint64                    // when a command used memory; 0: never, or uses were not recorded
+	lastUse     uint64 // when a command used memory; 0: never, or uses were not recorded
+	lastCreate  uint64
 	finders     map[uint64]*period.Finder // by stream
 	finder      *period.Finder            // of the last create's thread's thread
 	latest      uint64                    // its stream
@@ -63,6 +64,7 @@ func (s *survey) step(r *wire.Record) {
 		s.lastUse = max(s.lastUse, r.Time)
 	}
 	if r.Kind == wire.KindCreate {
+		s.lastCreate = max(s.lastCreate, r.Time)
 		s.parts.add(r.Process, r.AsCreate())
 	}
 }
