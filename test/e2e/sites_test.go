@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -76,5 +77,26 @@ func TestSitesInPython(t *testing.T) {
 	want = map[string]uint64{"fill sites.py:20 total via _cl": 50, "write sites.py:28 put via _cl": 50, "read sites.py:20 total via _cl": 50}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("transfers (-want +got):\n%s", diff)
+	}
+}
+
+// Code that a program generates has the names that it is given at the end.
+func TestSitesInGeneratedCode(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "x.gmt")
+	r := run(t, command{args: []string{gpumemtop(), "record", "-o", file, "--", testProgram("generated")}})
+	if r.code != 0 {
+		t.Fatalf("%s\n%s", r, r.stderr)
+	}
+	if err := os.Remove(strings.TrimSpace(string(r.stdout))); err != nil {
+		t.Error(err)
+	}
+	got := map[string]uint64{}
+	for _, row := range figuresIn(t, file, true).Tags {
+		got[row.Tag] = row.Creates
+	}
+	want := map[string]uint64{"solve.js:7 first via create": 20, "void Solver.step(int) via create": 20}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("creates (-want +got):\n%s", diff)
 	}
 }
