@@ -62,7 +62,11 @@ func newTune() *cobra.Command {
 		"force": &o.Output.Force, "format": &format,
 	}.with(fixedPolicy(&o.Setup.Choice)).with(costFields(&o.Cost)), func(cmd *cobra.Command, args []string) error {
 		o.PresentGiven = slices.ContainsFunc([]string{"policy", "set", "max-cached"}, cmd.Flags().Changed)
-		return writeResult(cmd.OutOrStdout(), format, func() (*tune.Result, error) {
+		out := cmd.OutOrStdout()
+		if o.Output.Path == "-" { // the settings alone are on standard output
+			out = cmd.ErrOrStderr()
+		}
+		return writeResult(out, format, func() (*tune.Result, error) {
 			switch at := cmd.ArgsLenAtDash(); {
 			case len(args) == 0:
 				return nil, errors.New("nothing to tune: gpumemtop tune FILE..., or gpumemtop tune -- CMD [ARGS...]")

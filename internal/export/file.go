@@ -17,7 +17,7 @@ import (
 )
 
 // ErrExists reports a file that exists and must not be overwritten.
-var ErrExists = errors.New("exists: use -f to overwrite it or -o to name another")
+var ErrExists = errors.New("exists: use -f to overwrite it or name another file")
 
 // WriteFile lets fn write a file, which appears under its name only when it is complete: until then, and if anything
 // fails, a file that was there stays as it was. An existing file is replaced only with force, a directory never; links

@@ -68,7 +68,7 @@ func TestWriteFile(t *testing.T) {
 		want  string
 	}{
 		"new":             {path: "new", fn: content("new"), see: "new", want: "new"},
-		"exists":          {path: "old", fn: content("new"), err: "old exists: use -f to overwrite it or -o to name another", see: "old", want: "old"},
+		"exists":          {path: "old", fn: content("new"), err: "old exists: use -f to overwrite it or name another file", see: "old", want: "old"},
 		"forced":          {path: "old", force: true, fn: content("new"), see: "old", want: "new"},
 		"breaks off":      {path: "new", fn: broken, err: "broken off", see: "old", want: "old"},
 		"forced breaks":   {path: "old", force: true, fn: broken, err: "broken off", see: "old", want: "old"},

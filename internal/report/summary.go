@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"regexp"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -251,6 +252,12 @@ func (s *Summary) WriteJSON(w io.Writer) error {
 	}
 	return nil
 }
+
+// summaryHead is how WriteJSON begins.
+var summaryHead = regexp.MustCompile(`^\{\n  "policy": "[^"\n]*",\n  "(former_policies|limits)": `)
+
+// IsSummary reports whether a file that begins like this has figures in JSON: a summary, or a report, which begins with one.
+func IsSummary(head []byte) bool { return summaryHead.Match(head) }
 
 // FindingSummary is one mistake of the program, counted.
 type FindingSummary struct {

@@ -33,6 +33,22 @@ func fullSnapshot() *stats.Snapshot {
 	return s
 }
 
+func TestIsSummary(t *testing.T) {
+	summary := NewSummary(fullSnapshot())
+	for _, former := range [][]string{nil, {"slab"}} {
+		summary.FormerPolicies = former
+		var b bytes.Buffer
+		if err := summary.WriteJSON(&b); err != nil || !IsSummary(b.Bytes()[:100]) {
+			t.Errorf("%v: no summary begins\n%.100s", err, b.String())
+		}
+	}
+	for _, other := range []string{"", "{", "{}", "{\n  \"policy\": \"slab\"\n}\n", "GMTREC", "policy = \"slab\"\n"} {
+		if IsSummary([]byte(other)) {
+			t.Errorf("%q is no summary", other)
+		}
+	}
+}
+
 func TestSummaryKeys(t *testing.T) {
 	summary := NewSummary(fullSnapshot())
 	summary.Exit = Exit{Status: 3}

@@ -55,6 +55,9 @@ func Report(stdout io.Writer, path string, o *ReportOptions, given func(flag str
 	if o.Top < 0 {
 		return fmt.Errorf("bad value %d for --top: want a number of rows, or 0 for all", o.Top)
 	}
+	if o.Format == "json" {
+		o.Output.Again = report.IsSummary
+	}
 	tag, err := Pattern("tag", o.Tag)
 	if err == nil {
 		err = o.Output.CheckNot(path)

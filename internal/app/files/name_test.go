@@ -62,6 +62,12 @@ func TestCheckWritable(t *testing.T) {
 			t.Errorf("%q: %s, want %q", path, got, want)
 		}
 	}
+	for begins, again := range map[string]bool{"": true, "x": false} { // the file is empty
+		o := Output{Path: there, Again: func(head []byte) bool { return string(head) == begins }}
+		if err := o.CheckWritable("summary"); (err == nil) != again {
+			t.Errorf("a file that begins with %q: %v", begins, err)
+		}
+	}
 	if err := (Output{Path: there, Force: true}).CheckWritable("summary"); err != nil {
 		t.Error(err)
 	}

@@ -24,6 +24,21 @@ import (
 type Output struct {
 	Path  string // empty or "-": standard output
 	Force bool   // overwrite a file
+	// Again reports whether a file that begins like this is an earlier result, which a new one replaces without Force.
+	Again func(head []byte) bool
+}
+
+// replaces is the one rule on files that exist: a result replaces what Force or Again permit.
+func (o Output) replaces() bool {
+	if o.Force || o.Again == nil {
+		return o.Force
+	}
+	file, err := os.Open(o.Path)
+	if err != nil {
+		return false
+	}
+	head, err := io.ReadAll(io.LimitReader(file, 256))
+	return errors.Join(err, file.Close()) == nil && o.Again(head)
 }
 
 // Write writes a result. A file appears when it is complete.
@@ -31,7 +46,7 @@ func (o Output) Write(stdout io.Writer, write func(io.Writer) error) error {
 	if o.Path == "" || o.Path == "-" {
 		return write(stdout)
 	}
-	return export.WriteFile(o.Path, o.Force, write)
+	return export.WriteFile(o.Path, o.replaces(), write)
 }
 
 // FormatOf returns the format for a file: the one that --format gives, or else what the file's extension stands for. An
@@ -77,7 +92,7 @@ func (o Output) CheckWritable(flag string) error {
 		return fmt.Errorf("--%s %s: it is a folder: name a file", flag, o.Path)
 	case errors.Is(err, fs.ErrNotExist):
 		err = unix.Access(filepath.Dir(o.Path), unix.W_OK)
-	case err == nil && info.Mode().IsRegular() && !o.Force:
+	case err == nil && info.Mode().IsRegular() && !o.replaces():
 		return fmt.Errorf("%s exists: use -f to overwrite it or --%s to name another", o.Path, flag)
 	case err == nil:
 		err = unix.Access(o.Path, unix.W_OK)

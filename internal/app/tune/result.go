@@ -272,8 +272,8 @@ func (s *search) writeRecommended(b *prose) {
 				units.FormatLong(p.PeakReserved))
 		}
 	}
-	if s.options.Output.Path != "" {
-		fmt.Fprintf(b, "  It is written to %s.\n", units.Clean(s.options.Output.Path))
+	if path := s.options.Output.Path; path != "" && path != "-" {
+		fmt.Fprintf(b, "  It is written to %s.\n", units.Clean(path))
 	}
 }
 

@@ -73,14 +73,18 @@ type Outputs struct {
 // NewOutputs checks the names, and that the files can be written.
 func NewOutputs(options OutputOptions, subject *Subject, notes *console.Notes) (*Outputs, error) {
 	o := &Outputs{options: options, subject: subject, Notes: notes}
-	summary := files.Output{Path: options.Summary, Force: options.Force}
-	if err := summary.CheckWritable("summary"); err != nil {
+	if err := o.summary().CheckWritable("summary"); err != nil {
 		return nil, err
 	}
 	if err := o.checkNames(); err != nil {
 		return nil, err
 	}
 	return o, o.checkDistinct()
+}
+
+// summary is where the final figures go, also in place of earlier ones.
+func (o *Outputs) summary() files.Output {
+	return files.Output{Path: o.options.Summary, Force: o.options.Force, Again: report.IsSummary}
 }
 
 func (o *Outputs) checkNames() error {
@@ -244,7 +248,7 @@ func (o *Outputs) Summarize(last *stats.Snapshot, about func(*stats.Snapshot) re
 	if o.options.Summary == "" {
 		return
 	}
-	if err := (files.Output{Path: o.options.Summary, Force: o.options.Force}).Write(os.Stdout, summary.WriteJSON); err != nil {
+	if err := o.summary().Write(os.Stdout, summary.WriteJSON); err != nil {
 		o.Partial = true
 		o.Notes.Add("--summary: " + err.Error())
 	}
