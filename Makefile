@@ -13,7 +13,7 @@
 #                 Intel's intercept layer if INTEL_LAYER=DIR has its source
 #   make screenshot   docs/dashboard.svg, anew
 #   make install  the program, its man pages, completions and monitoring files into PREFIX=/usr/local, below DESTDIR; make uninstall
-#   make dist     a Debian package, a tarball, checksums and a bill of materials in build/dist
+#   make dist     a Debian package, a tarball, checksums and a bill of materials in build/dist, tried
 #   make deps     install the Debian packages that a build needs (part of everything above; make test-deps: those of the tests)
 #   make clean    remove what was built
 
@@ -253,8 +253,9 @@ uninstall:
 	rm -rf "$(SHARE)/doc/gpumemtop"
 
 .PHONY: dist
-dist: bin/gpumemtop
+dist: bin/gpumemtop bin/examples/tiny
 	GO=$(GO) bash packaging/dist.sh build/dist
+	GO=$(GO) bash test/dist.sh build/dist
 
 # --- demo, tests, measurements --------------------------------------------------------------------------------------
 
