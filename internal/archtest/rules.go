@@ -274,7 +274,7 @@ var Places = map[string]Place{
 	}},
 	"internal/app/tune": {May: []string{
 		"internal/app/analyze", "internal/app/compare", "internal/app/console", "internal/app/files", "internal/app/limits",
-		"internal/app/repeat", "internal/app/watch", "internal/export", "internal/recording", "internal/replay", "internal/tune",
+		"internal/app/repeat", "internal/app/watch", "internal/export", "internal/recording", "internal/replay", "internal/tempfile", "internal/tune",
 		"internal/units",
 	}},
 	"internal/app/convert": {May: []string{

@@ -32,11 +32,13 @@ func (v *Viewer) fold(ctx context.Context, reader *recording.Reader) {
 		if err = reader.Next(&record); err != nil {
 			break
 		}
-		v.keepUntil(m, record.Time)
+		if v.keepUntil(ctx, m, record.Time); ctx.Err() != nil {
+			return
+		}
 		m.Apply(&record)
 		events++
 	}
-	v.finish(m, reader, err)
+	v.finish(ctx, m, reader, err)
 }
 
 // keep takes a picture for the next instant.
@@ -47,9 +49,10 @@ func (v *Viewer) keep(m *stats.Model) {
 	v.kept.add(s)
 }
 
-// keepUntil takes the pictures of all instants before a time. Only the folding changes what is kept.
-func (v *Viewer) keepUntil(m *stats.Model, time uint64) {
-	for next := v.kept.next(); time > next; next = v.kept.next() {
+// keepUntil takes the pictures of all instants before a time, unless the viewer is closed: with many call sites each takes a while.
+// Only the folding changes what is kept.
+func (v *Viewer) keepUntil(ctx context.Context, m *stats.Model, time uint64) {
+	for next := v.kept.next(); time > next && ctx.Err() == nil; next = v.kept.next() {
 		m.Tick(next)
 		v.keep(m)
 	}
@@ -64,9 +67,9 @@ func (v *Viewer) measure(events int, seconds float64) {
 }
 
 // finish takes the last picture.
-func (v *Viewer) finish(m *stats.Model, reader *recording.Reader, err error) {
+func (v *Viewer) finish(ctx context.Context, m *stats.Model, reader *recording.Reader, err error) {
 	if v.whole {
-		v.keepUntil(m, v.footer.EndedNS)
+		v.keepUntil(ctx, m, v.footer.EndedNS)
 		m.Tick(v.footer.EndedNS)
 	}
 	s := m.Snapshot()

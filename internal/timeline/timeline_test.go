@@ -287,3 +287,13 @@ func TestAbsurdTimesEnd(t *testing.T) {
 		t.Errorf("%d events", m.Shown.Events)
 	}
 }
+
+// TestCloseDoesNotWait closes a viewer whose folding stands still.
+func TestCloseDoesNotWait(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.gmt")
+	record(t, path, lives(10, 1000), started+20_000, true)
+	goOn := make(chan struct{})
+	v := open(t, path, Options{Now: func() time.Time { <-goOn; return time.Time{} }})
+	v.Close()
+	close(goOn)
+}

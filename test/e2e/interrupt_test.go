@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -29,6 +30,9 @@ func pairs(t *testing.T, n int) string {
 	})
 }
 
+// deaf is how long a command takes on a busy machine only if it does not listen to an interrupt; else it takes 0.2 s at most.
+const deaf = 5 * time.Second
+
 // Every command that may take long ends with an interrupt, whatever it is at, and leaves no file and no process.
 func TestInterruptsEndLongWork(t *testing.T) {
 	file := pairs(t, 1_000_000)
@@ -49,7 +53,11 @@ func TestInterruptsEndLongWork(t *testing.T) {
 			}
 			awaitWork(t, pid)
 			signalTo(t, p.cmd.Process.Pid, syscall.SIGINT)
+			interrupted := time.Now()
 			result := p.wait()
+			if took := time.Since(interrupted); took > deaf {
+				t.Errorf("%s: took %v to end", work, took)
+			}
 			kept := result.code == 0 && contains(result.stderr, "interrupted: this is the best so far")
 			if result.signal != syscall.SIGINT && result.code != 130 && !kept {
 				t.Errorf("%s: %s", result, result.stderr)
@@ -62,4 +70,21 @@ func TestInterruptsEndLongWork(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A viewer of a recording with more call sites than any program has ends at ctrl+c, though each picture of them takes long.
+func TestViewOfManySitesEnds(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	term := openTerminal(t, 80, 24)
+	term.run(dir, gpumemtop(), "view", manySites(t, 100_000))
+	term.await(`AT `)
+	interrupted := time.Now()
+	term.keys("C-c")
+	term.await(`(?m)^status=0`)
+	if took := time.Since(interrupted); took > deaf {
+		t.Errorf("took %v to end", took)
+	}
+	term.await(`(?m)^done`)
+	term.checkRestored(dir)
 }

@@ -13,6 +13,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
+	"codeberg.org/gpumemtop/gpumemtop/internal/tempfile"
 )
 
 // Program records a program, tunes on that, and runs the program again with the recommendation, to measure what it
@@ -34,7 +35,8 @@ func Program(o *Options, command []string) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for recordings: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(folder) }()
+	tempfile.Begin(folder)
+	defer func() { _ = tempfile.Finish(folder, func() error { return os.RemoveAll(folder) }) }()
 	defer program.Catch()()
 	s.what = command[0]
 	present := setup.Configuration()

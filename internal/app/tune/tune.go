@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/analyze"
@@ -143,8 +144,11 @@ func (s *search) run() error {
 	defer cancel()
 	searching, enough := context.WithTimeout(timed, s.options.Budget*4/5) // the rest is for cross-validation
 	defer enough()
+	var tried atomic.Bool
+	defer console.EndUnless(ctx, tried.Load)()
 	begun := time.Now()
 	s.tuning.Progress = func(done, all int) {
+		tried.Store(true)
 		share := max(float64(done)/float64(all), float64(time.Since(begun))/float64(s.options.Budget))
 		console.Meter().SetShare("trying configurations", min(share, 1))
 	}
