@@ -1,6 +1,7 @@
 package devicebench
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -53,4 +54,24 @@ func TestParseErrors(t *testing.T) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
+}
+
+// FuzzParse: whatever is read has costs that a replay can count with.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(twoCards), "0")
+	f.Add([]byte(`{"devices":[{"create":{"a_ns":1e308,"b_ns_per_byte":1e308}}]}`), "")
+	f.Fuzz(func(t *testing.T, text []byte, which string) {
+		r, err := Parse(text)
+		if err != nil {
+			return
+		}
+		d, err := r.Device(which)
+		if err != nil {
+			return
+		}
+		costs := d.Costs()
+		if err := errors.Join(costs.Create.Check(), costs.Touch.Check(), costs.Release.Check(), costs.Part.Check()); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+	})
 }

@@ -230,6 +230,37 @@ func FuzzDecodeHello(f *testing.F) {
 	})
 }
 
+func FuzzDecodeControl(f *testing.F) {
+	b, err := (Control{Sequence: 7, Text: "max_age=2s"}).Encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	f.Add([]byte("short"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, err := DecodeControl(b)
+		if err != nil || len(c.Text) > ControlMax { // text without a zero at its end is read, and never written
+			return
+		}
+		again, err := c.Encode()
+		if back, _ := DecodeControl(again); err != nil || back != c {
+			t.Fatalf("%+v became %+v, %v", c, back, err)
+		}
+	})
+}
+
+func FuzzDecodeSample(f *testing.F) {
+	f.Add(AppendSample(nil, &Sample{Copies: make([]byte, CallData), Memory: []byte("stack")}))
+	f.Add(AppendSample(nil, &Sample{Memory: []byte("stack")}))
+	f.Add([]byte("short"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var s Sample
+		if DecodeSample(b, &s) == nil && !bytes.HasPrefix(b, AppendSample(nil, &s)) {
+			t.Fatalf("%+v is not what it was read from", s)
+		}
+	})
+}
+
 func FuzzCursor(f *testing.F) {
 	f.Add(uint64(3), []byte{0, 3, 0, 1, 0, 10})
 	f.Fuzz(func(t *testing.T, head uint64, events []byte) {
