@@ -16,7 +16,7 @@ const (
 	pollMin  = time.Millisecond
 	pollMax  = 10 * time.Millisecond
 	settleNS = 100_000       // a producer takes the time of an event a little before it writes it
-	sweepNS  = 1_000_000_000 // look at all rings and their counters
+	sweepNS  = 1_000_000_000 // look at what rings have lost
 )
 
 // collector reads the rings of all processes into its intake. Its goroutine alone touches that and the peers; others
@@ -30,7 +30,7 @@ type collector struct {
 	peers   []*peer
 	count   uint32 // processes so far
 	waiting *peer  // the program itself, ended, its status still unknown
-	sweep   uint64 // when all rings are looked at next
+	sweep   uint64 // when losses, and whether processes still live, are looked at next
 	changed []change
 
 	wake chan struct{}
@@ -146,7 +146,7 @@ func (c *collector) pass() int {
 			if len(p.outbox) > 0 {
 				p.post()
 			}
-			p.scan(&c.merge, until, all || p.ended)
+			p.scan(&c.merge, until)
 		}
 		n = c.merge.run(until, passMax, c.deliver)
 		if all {

@@ -234,7 +234,8 @@ func TestCollectorSurvivesHostileTargets(t *testing.T) {
 				f.t.Fatal(err)
 			}
 		},
-		"head far ahead":    func(f *fakeTarget) { *f.word(0, 0) = 1 << 60 },
+		"head far ahead":    func(f *fakeTarget) { f.use(0); *f.word(0, 0) = 1 << 60 },
+		"rings beyond all":  func(f *fakeTarget) { f.use(1 << 30) },
 		"payload past head": func(f *fakeTarget) { f.put(0, wire.Event{Time: 1, Kind: wire.KindTag, Size: 4096}, "") },
 		"unknown kinds":     func(f *fakeTarget) { f.put(0, wire.Event{Time: 1, Kind: 9999, Size: 1 << 60}, "") },
 		"forged records":    func(f *fakeTarget) { f.put(0, wire.Event{Time: 1, Kind: wire.KindLost}, "") },
@@ -245,6 +246,7 @@ func TestCollectorSurvivesHostileTargets(t *testing.T) {
 		"random bytes": func(f *fakeTarget) {
 			random := rand.NewChaCha8([32]byte{1})
 			_, _ = random.Read(f.mem[fakeRings : fakeRings+40*fakeRingSize])
+			f.use(39)
 		},
 	}
 	for name, harm := range tests {

@@ -15,6 +15,7 @@ import (
 // that forgets the reader shows up here.
 const (
 	fakeMagic    = 0x31504d474d45474d
+	fakeUsed     = 4144
 	fakeRings    = 8192
 	fakeRingSize = 192 + fakeSlots*64
 	fakeEvents   = 192
@@ -81,6 +82,7 @@ func (f *fakeTarget) put(ring int, e wire.Event, payload string) {
 	if payload != "" {
 		e.Size = uint64(len(payload))
 	}
+	f.use(ring)
 	head := *f.word(ring, 0)
 	slot := func(n uint64) int { return fakeRings + ring*fakeRingSize + fakeEvents + int(n%fakeSlots)*64 }
 	*(*wire.Event)(f.at(slot(head))) = e
@@ -92,8 +94,15 @@ func (f *fakeTarget) put(ring int, e wire.Event, payload string) {
 	atomic.StoreUint64(f.word(ring, 0), head)
 }
 
+// use gives a ring an owner.
+func (f *fakeTarget) use(ring int) {
+	used := (*uint32)(f.at(fakeUsed))
+	atomic.StoreUint32(used, max(atomic.LoadUint32(used), uint32(ring+1)))
+}
+
 // lose counts events that did not fit.
 func (f *fakeTarget) lose(ring int, lost, uses uint64) {
+	f.use(ring)
 	atomic.AddUint64(f.word(ring, 128), lost)
 	atomic.AddUint64(f.word(ring, 136), uses)
 }

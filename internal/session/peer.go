@@ -11,11 +11,6 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// ahead is how many rings beyond the last one in use are looked at in every pass. Threads take rings in turn; to
-// miss one, this many would have to stand between taking a ring and writing to it. The regular full scan finds even
-// those. Looking at all rings all the time would make the kernel back the untouched ones with memory.
-const ahead = 32
-
 // peer is one process that made an OpenCL call. The collector owns it, except hungUp and conn's reading side.
 type peer struct {
 	number  uint32
@@ -31,7 +26,7 @@ type peer struct {
 	hungUp atomic.Bool // the other end of the socket is closed: by the process, or because it is gone
 
 	sources  [wire.Rings]source
-	used     int    // rings below this one have been written to
+	used     int    // rings that had an owner when they were last looked at
 	ended    bool   // everything up to limit that is still in the rings is to be read
 	limit    uint64 // while ended
 	stays    bool   // ended for us only: the session ends before the process does
@@ -40,22 +35,18 @@ type peer struct {
 }
 
 // scan offers rings to the merge and returns how many events came to the front.
-func (p *peer) scan(m *merge, until uint64, all bool) int {
+func (p *peer) scan(m *merge, until uint64) int {
 	if p.ended {
 		until = p.limit
 	}
-	rings := wire.Rings
-	if !all {
-		rings = min(rings, p.used+ahead)
-	}
+	p.used = max(p.used, p.region.Used()) // only a broken peer would lower it
 	n := 0
-	for i := range rings {
+	for i := range p.used {
 		s := &p.sources[i]
 		if s.cursor == nil {
 			s.cursor, s.peer, s.ring = p.region.Cursor(i), p, i
 		}
 		if m.offer(s, until) {
-			p.used = max(p.used, i+1)
 			n++
 		}
 	}

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* Raised whenever a layout or a meaning below changes; both sides refuse another version. */
-#define GMT_VERSION 9
+#define GMT_VERSION 10
 #define GMT_MAGIC 0x31504d474d45474dull
 
 /* Kinds of event. The tables before struct gmtevent say what each kind carries. */
@@ -637,6 +637,8 @@ struct gmtregion {
 	uint32_t posted;
 	uint32_t taken;
 	struct gmtcontrol control[GMT_CONTROLS];
+	uint32_t used; /* rings below this one have had an owner; the session looks at no others, which have no memory yet */
+	uint32_t usedpad;
 };
 
 /* What the target sends with the region's descriptor. */

@@ -22,10 +22,11 @@ type Region struct {
 	mem     []byte
 	head    *rawRegion
 	posted  uint32 // messages in all
-	cursors [rings]Cursor
+	shift   uint64 // of the target's clock
+	cursors [rings]*Cursor
 }
 
-// NewRegion checks the head of a mapped region and starts to read every ring where it stands.
+// NewRegion checks the head of a mapped region.
 func NewRegion(mem []byte) (*Region, error) {
 	if len(mem) < RegionSize {
 		return nil, fmt.Errorf("region has %d bytes, want %d", len(mem), RegionSize)
@@ -40,25 +41,31 @@ func NewRegion(mem []byte) (*Region, error) {
 	if head.Version != Version || head.Rings != rings || head.Ringevents != ringEvents {
 		return nil, fmt.Errorf("%w: %d, want %d", ErrVersion, head.Version, Version)
 	}
-	r := &Region{mem: mem, head: head}
-	for i := range r.cursors {
-		at := ringsOffset + i*sizeofRing
-		r.cursors[i] = Cursor{
-			ring:   (*rawRing)(unsafe.Pointer(&mem[at])),
-			events: (*[ringEvents]Event)(unsafe.Pointer(&mem[at+sizeofRing-ringEvents*SizeofEvent])),
-		}
-	}
-	return r, nil
+	return &Region{mem: mem, head: head}, nil
 }
 
+// Used returns how many rings, from the first, have been written to or are about to be. The others have no memory yet: to look
+// at them would make the kernel give them some.
+func (r *Region) Used() int { return int(min(atomic.LoadUint32(&r.head.Used), rings)) }
+
 // Cursor returns the reader of one ring, 0 to Rings-1.
-func (r *Region) Cursor(ring int) *Cursor { return &r.cursors[ring] }
+func (r *Region) Cursor(ring int) *Cursor {
+	if r.cursors[ring] == nil {
+		at := ringsOffset + ring*sizeofRing
+		r.cursors[ring] = &Cursor{
+			ring:   (*rawRing)(unsafe.Pointer(&r.mem[at])),
+			events: (*[ringEvents]Event)(unsafe.Pointer(&r.mem[at+sizeofRing-ringEvents*SizeofEvent])),
+			shift:  r.shift,
+		}
+	}
+	return r.cursors[ring]
+}
 
 // shiftLeast is the least difference in ns between two clocks that is more than the time between their readings.
 const shiftLeast = 1_000_000_000
 
 // Align translates the times of all events to the reader's CLOCK_MONOTONIC, given both of its clocks at one moment in ns: in
-// a time namespace (time_namespaces(7)) the target's is another one. Call it before the first Next.
+// a time namespace (time_namespaces(7)) the target's is another one. Call it before Cursor.
 func (r *Region) Align(monotonic, realtime uint64) {
 	if r.head.Realtime == 0 {
 		return
@@ -67,15 +74,13 @@ func (r *Region) Align(monotonic, realtime uint64) {
 	if -shiftLeast < shift && shift < shiftLeast {
 		return
 	}
-	for i := range r.cursors {
-		r.cursors[i].shift = uint64(shift)
-	}
+	r.shift = uint64(shift)
 }
 
 // Lost sums what the producers could not write, and how often they waited for room.
 func (r *Region) Lost() (lost, uses, waits uint64) {
-	for i := range r.cursors {
-		ring := r.cursors[i].ring
+	for i := range r.Used() {
+		ring := r.Cursor(i).ring
 		lost += atomic.LoadUint64(&ring.Lost)
 		uses += atomic.LoadUint64(&ring.Lostuses)
 		waits += atomic.LoadUint64(&ring.Waits)

@@ -17,7 +17,7 @@ func memory(t testing.TB) []byte {
 	skip := (64 - int(uintptr(unsafe.Pointer(&raw[0]))%64)) % 64
 	mem := raw[skip : skip+RegionSize]
 	head := (*rawRegion)(unsafe.Pointer(&mem[0]))
-	*head = rawRegion{Magic: magic, Version: Version, Rings: rings, Ringevents: ringEvents, Pid: 42, Started: 7}
+	*head = rawRegion{Magic: magic, Version: Version, Rings: rings, Ringevents: ringEvents, Pid: 42, Started: 7, Used: rings}
 	return mem
 }
 
@@ -39,11 +39,12 @@ func (p producer) write(e Event, payload []byte) {
 
 func region(t testing.TB) (*Region, producer) {
 	t.Helper()
-	r, err := NewRegion(memory(t))
+	mem := memory(t)
+	r, err := NewRegion(mem)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r, producer{r.Cursor(3).ring}
+	return r, producer{(*rawRing)(unsafe.Pointer(&mem[ringsOffset+3*sizeofRing]))}
 }
 
 // TestAlign: another clock is recognised, and all times are translated.

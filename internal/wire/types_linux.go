@@ -3,7 +3,7 @@
 package wire
 
 const (
-	Version = 0x9
+	Version = 0xa
 	magic   = 0x31504d474d45474d
 
 	rings       = 0x100
@@ -32,7 +32,7 @@ const (
 	SizeofEvent   = 0x40
 	SizeofFrame   = 0x10
 	sizeofRing    = 0x1000c0
-	sizeofRegion  = 0x1030
+	sizeofRegion  = 0x1038
 	SizeofHello   = 0x818
 	SizeofControl = 0x80
 	SizeofConfig  = 0x488
@@ -209,6 +209,8 @@ type (
 		Posted     uint32
 		Taken      uint32
 		Control    [32]rawControl
+		Used       uint32
+		Usedpad    uint32
 	}
 	rawRing struct {
 		Head     uint64

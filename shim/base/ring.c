@@ -147,6 +147,14 @@ static void announce_thread(struct writer *w, uint32_t tid)
 		publish(w, &event, NULL, 0);
 }
 
+/* The session looks at rings below used only. */
+static void used_up_to(uint32_t count)
+{
+	uint32_t *used = &gmt_session.region->used, before = __atomic_load_n(used, __ATOMIC_RELAXED);
+	while (before < count && !__atomic_compare_exchange_n(used, &before, count, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+	}
+}
+
 static void claim(void)
 {
 	uint32_t tid = (uint32_t)syscall(SYS_gettid);
@@ -155,15 +163,18 @@ static void claim(void)
 	atomic_compare_exchange_strong(&began, &none_yet, gmt_now());
 	uint32_t first = atomic_fetch_add(&next_ring, 1);
 	for (uint32_t i = 0; i < SHARED_RING; i++) {
-		struct gmtring *ring = ring_at((first + i) % SHARED_RING);
+		uint32_t at = (first + i) % SHARED_RING;
+		struct gmtring *ring = ring_at(at);
 		uint32_t none = 0;
 		if (!__atomic_compare_exchange_n(&ring->owner, &none, tid, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
+		used_up_to(at + 1);
 		writer = (struct writer){.ring = ring, .head = ring->head, .tail = load(&ring->tail)};
 		pthread_setspecific(key, ring);
 		announce_thread(&writer, tid);
 		return;
 	}
+	used_up_to(GMT_RINGS);
 	writer = (struct writer){.ring = ring_at(SHARED_RING), .shared = true};
 }
 

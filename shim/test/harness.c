@@ -189,7 +189,7 @@ bool session_read(void)
 {
 	pthread_mutex_lock(&session.mutex);
 	bool there = connected();
-	for (unsigned i = 0; there && i < GMT_RINGS; i++)
+	for (unsigned i = 0; there && i < __atomic_load_n(&session.region->used, __ATOMIC_ACQUIRE); i++)
 		read_ring(ring_at(i));
 	pthread_mutex_unlock(&session.mutex);
 	return there;
@@ -237,6 +237,7 @@ struct ring_totals session_totals(void)
 		totals.waits += __atomic_load_n(&ring->waits, __ATOMIC_RELAXED);
 		totals.used += ring->head > 0;
 	}
+	totals.announced = session.region->used;
 	pthread_mutex_unlock(&session.mutex);
 	return totals;
 }

@@ -62,6 +62,7 @@ void session_die(void);
 struct ring_totals {
 	uint64_t events, lost, lostuses, waits;
 	unsigned used; /* rings that anything was written to */
+	unsigned announced;
 };
 struct ring_totals session_totals(void);
 

@@ -211,6 +211,7 @@ TEST(more_threads_than_rings)
 	session_stop();
 	struct ring_totals totals = session_totals();
 	EQUAL(totals.used, GMT_RINGS);
+	EQUAL(totals.announced, GMT_RINGS);
 	EQUAL(events(GMT_KIND_RETAIN) + totals.lost, CROWD * EACH);
 	CHECK(events(GMT_KIND_THREAD) >= CROWD);
 	EQUAL(last_event(GMT_KIND_RETAIN).object, 1);
@@ -236,4 +237,5 @@ TEST(threads_that_come_and_go_reuse_rings)
 	EQUAL(events(GMT_KIND_RETAIN), 2 * COMERS);
 	EQUAL(events(GMT_KIND_THREAD), 2 * COMERS + 1);
 	EQUAL(session_totals().lost, 0);
+	EQUAL(session_totals().announced, session_totals().used);
 }
