@@ -71,11 +71,11 @@ static void skip(struct reader *r, uint64_t bytes)
 		r->at += bytes;
 }
 
-/* Bytes of a pointer in that encoding; 0: varies. */
+/* Bytes of a pointer in that encoding; 0: varies. Of the upper bits one says that it points to the pointer, as C++ has it. */
 static size_t pointer_bytes(unsigned encoding)
 {
 	static const unsigned char bytes[8] = {[0] = 8, [2] = 2, [3] = 4, [4] = 8};
-	return encoding < 0x50 ? bytes[encoding & 7] : 0; /* 0x50: aligned */
+	return (encoding & 0x70) < 0x50 ? bytes[encoding & 7] : 0; /* 0x50: aligned */
 }
 
 /* What an entry's instructions make of the registers. */

@@ -63,6 +63,26 @@ TEST(ordinary_stacks_need_no_unwinder)
 	end_clean();
 }
 
+static void clean_up(int *unused)
+{
+	(void)unused;
+}
+
+/* Its entry names a function for exceptions, by a pointer to a pointer, as those of C++ do. */
+static __attribute__((noinline, optimize("exceptions"))) void with_cleanup(void *unused)
+{
+	int kept __attribute__((cleanup(clean_up))) = 1;
+	create(unused);
+	__asm__ volatile("" : "+r"(kept));
+}
+
+TEST(stacks_through_code_with_exceptions_need_no_unwinder)
+{
+	start();
+	CHECK(!unwinds(with_cleanup, NULL, 1));
+	end_clean();
+}
+
 TEST(equal_stacks_have_equal_tags)
 {
 	start();
