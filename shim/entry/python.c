@@ -6,7 +6,7 @@
  *
  * PyOpenCL gives up the lock around reads and writes. A thread that runs Python then still has its frames, which only itself changes,
  * and the interpreter's structures are read in place: only after they have given the same lines as the functions did, under
- * the lock, and only by the main thread, because the interpreter's end takes the frames of others away. Code objects and their
+ * the lock, and without it only by the main thread, because the interpreter's end takes the frames of others away. Code objects and their
  * names do not change, and PyCode_Addr2Line and PyUnicode_AsUTF8 of ASCII only read.
  */
 #define _GNU_SOURCE
@@ -234,20 +234,21 @@ static uintptr_t identity(uintptr_t code)
 	return (code ^ file * 0x9e3779b97f4a7c15u ^ name * 0xff51afd7ed558ccdu) | 1;
 }
 
-static unsigned read_lines(struct gmt_python_line *lines, unsigned most)
+static unsigned read_lines(enum gmt_python runs, struct gmt_python_line *lines, unsigned most)
 {
 	struct read r;
 	unsigned count = 0;
 	for (uintptr_t frame = innermost(); frame && count < most && read_frame(frame, &r); frame = r.previous)
 		if (r.function)
-			lines[count++] = (struct gmt_python_line){(void *)r.code, identity(r.code), line_of(&r)};
+			lines[count++] = (struct gmt_python_line){
+				(void *)r.code, runs == GMT_PYTHON_LOCKED ? r.code : identity(r.code), line_of(&r)};
 	return count;
 }
 
 unsigned gmt_python_lines(enum gmt_python runs, struct gmt_python_line *lines, unsigned most)
 {
-	if (runs == GMT_PYTHON_UNLOCKED)
-		return read_lines(lines, most);
+	if (atomic_load_explicit(&unsure, memory_order_acquire) == 0) /* without a reference that is counted */
+		return read_lines(runs, lines, most);
 	unsigned count = 0;
 	int collects = python.PyGC_Disable();
 	void *frame = python.PyEval_GetFrame(), *innermost_frame = frame;

@@ -81,6 +81,7 @@ TEST(lines_of_python_are_call_sites)
 	CHECK(line_of_tag(0).module != line_of_tag(1).module);
 	balanced(2); /* the functions are kept */
 	inner.code = &second; /* on the same line */
+	set_line(3);
 	CHECK(tag_here() != tags[0]);
 	EQUAL(last_event(GMT_KIND_MODULE).flags, GMT_FLAG_SCRIPT);
 	CHECK(memcmp(last_text(GMT_KIND_MODULE), "step.py\0<lambda>", sizeof "step.py\0<lambda>" - 1) == 0);
