@@ -117,7 +117,7 @@ static void context_created(cl_context handle, const struct gmt_caller *caller)
 	if (bytes >= sizeof devices[0]) {
 		context->device = devices[0];
 		/* For replay, which asks what slabs could have served. */
-		if (context->align && gmt_session.config.uses && !gmt_trial_images(context))
+		if (context->align && gmt_session.config.uses && !gmt_trial(context))
 			context->align = 0;
 		write_device(context, devices[0]);
 	}

@@ -3,6 +3,7 @@
 #include "../base/dispatch.h"
 #include "../entry/start.h"
 #include "../entry/tags.h"
+#include "../pool/alias.h"
 #include "../pool/budget.h"
 #include "../pool/images.h"
 #include "../pool/oom.h"
@@ -89,6 +90,7 @@ struct creation {
 	struct gmt_caller caller;
 	enum gmtmemory kind;
 	struct gmt_image_call image; /* of a pipe: context and flags */
+	cl_image_desc shown;         /* for its description, where show changes that */
 	cl_uint packet, packets;
 	const cl_pipe_properties *properties;
 };
@@ -184,6 +186,21 @@ static void serve_from_host(struct gmt_call *call, const struct creation *n, str
 	*error = CL_SUCCESS;
 }
 
+/* Makes it what the driver needs to show memory. False: memory is short. */
+static bool show(struct creation *n, struct gmt_memory *memory)
+{
+	bool alone = !memory || !memory->slab || !memory->slab->store;
+	if (alone || !n->image.desc || memory->context != gmt_context_find(n->image.context))
+		return true;
+	cl_mem alias = gmt_alias_of(memory);
+	if (!alias)
+		return false;
+	n->shown = *n->image.desc;
+	n->shown.mem_object = alias;
+	n->image.desc = &n->shown;
+	return true;
+}
+
 static cl_mem create(struct gmt_call *call, struct creation *n, bool refused, cl_int *errcode)
 {
 	cl_int error = CL_INVALID_MEM_OBJECT;
@@ -194,6 +211,10 @@ static cl_mem create(struct gmt_call *call, struct creation *n, bool refused, cl
 		.parent = gmt_memory_find(base_of(n)),
 		.served = {.outcome = GMT_OUTCOME_FAILED},
 	};
+	if (!refused && !show(n, c.parent)) {
+		error = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+		refused = true;
+	}
 	if (refused)
 		c.tag = gmt_tag(call, &n->caller, 0);
 	else

@@ -9,7 +9,13 @@
 /* The program may release a buffer before it unmaps it. Drivers then keep the buffer; we pin the sub-allocation. */
 static void mapped(cl_mem handle)
 {
-	for (struct gmt_memory *memory = gmt_memory_find(handle); memory; memory = memory->parent ? memory->parent : memory->slab) {
+	struct gmt_memory *memory = gmt_memory_find(handle), *shown = gmt_memory_shown(memory);
+	if (gmt_unlikely(shown)) { /* the driver counts it elsewhere */
+		atomic_fetch_add(&memory->maps, 1);
+		atomic_fetch_add(&shown->pins, 1);
+		return;
+	}
+	for (; memory; memory = memory->parent ? memory->parent : memory->slab) {
 		atomic_fetch_add(&memory->maps, 1);
 		if (memory->slab)
 			atomic_fetch_add(&memory->pins, 1);
@@ -19,8 +25,10 @@ static void mapped(cl_mem handle)
 /* Returns the sub-allocation to unpin, or NULL. Never more often than mapped, whatever the driver accepts. */
 static struct gmt_memory *unmapped(cl_mem handle)
 {
-	struct gmt_memory *suballoc = NULL;
-	for (struct gmt_memory *memory = gmt_memory_find(handle); memory; memory = memory->parent ? memory->parent : memory->slab)
+	struct gmt_memory *suballoc = NULL, *memory = gmt_memory_find(handle), *shown = gmt_memory_shown(memory);
+	if (gmt_unlikely(shown))
+		return atomic_fetch_sub(&memory->maps, 1) > 0 ? shown : NULL;
+	for (; memory; memory = memory->parent ? memory->parent : memory->slab)
 		if (atomic_fetch_sub(&memory->maps, 1) > 0 && memory->slab)
 			suballoc = memory;
 	return suballoc;

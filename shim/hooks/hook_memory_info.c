@@ -31,12 +31,37 @@ static cl_uint suballoc_maps(const struct gmt_memory *memory, cl_uint maps)
 	return slab_maps ? (cl_uint)atomic_load(&memory->maps) : maps; /* else the driver counts them on the sub-buffer */
 }
 
+/* References and mappings that the driver would count on the sub-allocation, had it made images of it. */
+static cl_uint aside(const struct gmt_memory *memory, cl_mem_info what)
+{
+	cl_mem alias = memory->slab->store ? atomic_load(&memory->alias) : NULL;
+	cl_uint count = 0;
+	if (gmt_likely(!alias) || gmt_driver.clGetMemObjectInfo(alias, what, sizeof count, &count, NULL) != CL_SUCCESS)
+		return 0;
+	return what == CL_MEM_REFERENCE_COUNT ? count - 1 : count;
+}
+
+/* What memory in a slab shows of the store is not the program's. */
+static void hide_store(const struct gmt_memory *slab, cl_mem_info what, void *value)
+{
+	cl_mem_flags *flags = value;
+	if (gmt_likely(!slab->store))
+		return;
+	if (what == CL_MEM_HOST_PTR)
+		*(void **)value = NULL;
+	else if (what == CL_MEM_FLAGS && *flags & CL_MEM_USE_HOST_PTR)
+		*flags = (*flags & ~(cl_mem_flags)CL_MEM_USE_HOST_PTR) | (slab->flags & CL_MEM_ALLOC_HOST_PTR);
+}
+
+/* A sub-buffer or image of a sub-allocation. */
 static void correct_child(const struct gmt_memory *child, cl_mem_info what, void *value)
 {
 	if (what == CL_MEM_ASSOCIATED_MEMOBJECT)
 		*(cl_mem *)value = gmt_memory_handle(child->parent);
-	else if (what == CL_MEM_OFFSET)
+	else if (what == CL_MEM_OFFSET && child->kind == GMT_MEMORY_SUBBUFFER)
 		*(size_t *)value -= child->parent->offset;
+	else
+		hide_store(child->parent->slab, what, value);
 }
 
 /* The sub-allocation must look like a buffer of its own. */
@@ -49,6 +74,7 @@ static void correct_suballoc(const struct gmt_memory *memory, cl_mem_info what, 
 	switch (what) {
 	case CL_MEM_FLAGS: /* the slab was created with the program's flags, and the driver may have added some */
 		gmt_driver.clGetMemObjectInfo(gmt_memory_handle(memory->slab), what, sizeof(cl_mem_flags), value, NULL);
+		hide_store(memory->slab, what, value);
 		break;
 	case CL_MEM_ASSOCIATED_MEMOBJECT:
 	case CL_MEM_HOST_PTR:
@@ -58,10 +84,10 @@ static void correct_suballoc(const struct gmt_memory *memory, cl_mem_info what, 
 		*(size_t *)value = 0;
 		break;
 	case CL_MEM_REFERENCE_COUNT:
-		*(cl_uint *)value = suballoc_references(memory, *(cl_uint *)value);
+		*(cl_uint *)value = suballoc_references(memory, *(cl_uint *)value) + aside(memory, what);
 		break;
 	case CL_MEM_MAP_COUNT:
-		*(cl_uint *)value = suballoc_maps(memory, *(cl_uint *)value);
+		*(cl_uint *)value = suballoc_maps(memory, *(cl_uint *)value) + aside(memory, what);
 		break;
 	default:
 		break;
@@ -86,7 +112,8 @@ static void correct(const struct gmt_memory *memory, cl_mem_info what, void *val
 		*(cl_mem_flags *)value &= ~(cl_mem_flags)CL_MEM_ALLOC_HOST_PTR;
 	else if (gmt_unlikely(memory->hosted) && what == CL_MEM_HOST_PTR)
 		*(void **)value = NULL;
-	if (memory->slab || (memory->kind == GMT_MEMORY_SUBBUFFER && memory->parent && memory->parent->slab)) {
+	bool child = memory->parent && memory->parent->slab && (memory->kind == GMT_MEMORY_SUBBUFFER || gmt_memory_shown(memory));
+	if (memory->slab || child) {
 		correct_suballoc(memory, what, value);
 		return;
 	}
@@ -132,6 +159,8 @@ GMT_HOOK cl_int clGetImageInfo(cl_mem handle, cl_image_info what, size_t room, v
 		gmt_finding_freed_handle(GMT_DIAG_USE_AFTER_RELEASE, __func__, handle);
 	bool idle = memory && atomic_load(&memory->pooled) && gmt_finding_released(memory, __func__);
 	cl_int err = idle ? CL_INVALID_MEM_OBJECT : gmt_driver.clGetImageInfo(handle, what, room, value, needed);
+	if (err == CL_SUCCESS && value && what == CL_IMAGE_BUFFER && gmt_memory_shown(memory))
+		*(cl_mem *)value = gmt_memory_handle(memory->parent);
 	gmt_leave();
 	return err;
 }

@@ -9,6 +9,7 @@
 #include "../base/dispatch.h"
 #include "../base/ring.h"
 #include "../base/signals.h"
+#include "alias.h"
 #include "budget.h"
 #include "frag_stats.h"
 
@@ -107,6 +108,7 @@ cl_int gmt_suballoc_end(struct gmt_memory *memory)
 {
 	struct gmt_memory *slab = memory->slab;
 	cl_mem handle = gmt_memory_handle(memory);
+	gmt_alias_end(memory);
 	gmt_memory_unregister(memory);
 	cl_int err = gmt_driver.clReleaseMemObject(handle);
 	gmt_memory_count_child(slab, -1);

@@ -4,6 +4,7 @@
 
 #include "../base/dispatch.h"
 #include "../registry/finding.h"
+#include "alias.h"
 #include "budget.h"
 #include "evict.h"
 #include "release.h"
@@ -22,6 +23,8 @@ static void gone(struct gmt_call *call, struct gmt_memory *memory)
 {
 	struct gmt_memory *parent = memory->parent, *slab = memory->slab;
 	struct gmtreleasefields release = gmt_release_fields(call, memory);
+	if (slab)
+		gmt_alias_end(memory);
 	gmt_budget_give(gmt_memory_unregister(memory));
 	if (slab) /* a sub-allocation that the core does not know */
 		gmt_suballoc_gone(slab);

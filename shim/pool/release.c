@@ -14,6 +14,7 @@
 #include "../order/queue.h"
 #include "../registry/finding.h"
 #include "../registry/memory.h"
+#include "alias.h"
 #include "budget.h"
 #include "cooling.h"
 #include "evict.h"
@@ -234,6 +235,7 @@ static cl_int release_suballoc(struct gmtreleasefields *release, struct gmt_memo
 	struct gmt_memory *slab = memory->slab;
 	release->sub_allocation = memory->block != 0;
 	if (!memory->block || !gmt_pooling()) {
+		gmt_alias_end(memory);
 		cl_int err = to_driver(release, memory);
 		gmt_suballoc_gone(slab);
 		return err;

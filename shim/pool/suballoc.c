@@ -9,16 +9,12 @@
 #include "../base/dispatch.h"
 #include "../base/ring.h"
 #include "../base/signals.h"
+#include "alias.h"
 #include "frag_stats.h"
 #include "trial.h"
 #include "upload.h"
 
 #define OWN_STORAGE (CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR) /* not for sub-buffers, which inherit it */
-
-static bool failed(const _Atomic uint8_t *trial)
-{
-	return atomic_load_explicit(trial, memory_order_relaxed) == GMT_TRIAL_FAILED;
-}
 
 /*
  * None where the program could notice one: COPY_HOST_PTR contents belong to the driver's own create, with what it leaves in
@@ -29,7 +25,7 @@ uint32_t gmt_suballoc_align(const struct gmt_request_for *r)
 	struct gmt_context *context = r->context;
 	/* A callback may run under a lock of the driver that another thread, which creates the slab to share, may need. */
 	bool can = context->align && !r->host && !r->image && !r->pointer && !gmt_in_callback && !atomic_load_explicit(&context->command_buffers, memory_order_relaxed);
-	return can && !failed(&context->parts) && !failed(&context->images) ? context->align : 0;
+	return can && atomic_load_explicit(&context->parts, memory_order_relaxed) != GMT_PARTS_NONE ? context->align : 0;
 }
 
 static void write_slab(const struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, uint64_t cost,
@@ -43,7 +39,7 @@ static void write_slab(const struct gmt_call *call, const struct gmt_request_for
 }
 
 /* Registers a slab, pinned for the pool and for the sub-allocation that it is created for. */
-static struct gmt_memory *enter_slab(const struct gmt_request_for *r, const struct gmt_plan *plan, cl_mem handle)
+static struct gmt_memory *enter_slab(const struct gmt_request_for *r, const struct gmt_plan *plan, cl_mem handle, struct gmt_store *store)
 {
 	struct gmt_memory *slab = gmt_memory_add(handle);
 	if (!slab)
@@ -57,22 +53,42 @@ static struct gmt_memory *enter_slab(const struct gmt_request_for *r, const stru
 	slab->size = slab->granted = plan->slabsize;
 	atomic_store_explicit(&slab->block, plan->slab, memory_order_relaxed);
 	slab->flags = r->flags;
+	slab->store = store;
 	slab->tag = r->tag;
 	slab->counted = true;
 	gmt_memory_to_pool(slab);
 	return slab;
 }
 
+/* whole: for all of the slab. */
+static cl_mem create_slab(struct gmt_call *call, const struct gmt_request_for *whole, struct gmt_store **store, cl_int *error)
+{
+	if (atomic_load_explicit(&whole->context->parts, memory_order_relaxed) != GMT_PARTS_ALIASED)
+		return gmt_driver_create_once(call, whole, error);
+	struct gmt_request_for stored = *whole;
+	*error = CL_OUT_OF_HOST_MEMORY;
+	*store = gmt_store_new(whole->context, whole->size, &stored.flags, &stored.host);
+	if (!*store)
+		return NULL;
+	cl_mem handle = gmt_driver_create_once(call, &stored, error);
+	if (gmt_store_serves(*store, handle))
+		return handle;
+	if (handle)
+		gmt_budget_give(whole->size);
+	return NULL;
+}
+
 /* Tries once and drains nothing: if it fails, the buffer alone is tried next, and needs less. */
 static struct gmt_memory *grow(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan)
 {
 	struct gmt_request_for whole = *r;
+	struct gmt_store *store = NULL;
 	whole.size = plan->slabsize;
 	uint64_t before = call->driver;
 	cl_int error = CL_SUCCESS;
-	cl_mem handle = gmt_driver_create_once(call, &whole, &error);
+	cl_mem handle = create_slab(call, &whole, &store, &error);
 	write_slab(call, r, plan, call->driver - before, handle ? CL_SUCCESS : error);
-	struct gmt_memory *slab = handle ? enter_slab(r, plan, handle) : NULL;
+	struct gmt_memory *slab = handle ? enter_slab(r, plan, handle, store) : NULL;
 	if (handle && !slab) {
 		gmt_driver.clReleaseMemObject(handle);
 		gmt_budget_give(plan->slabsize);
@@ -120,7 +136,7 @@ static bool give_up(const struct gmt_call *call, const struct gmt_request_for *r
 
 bool gmt_suballoc_create(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, struct gmt_served *served)
 {
-	bool may = gmt_trial_parts(r->context) && gmt_trial_images(r->context);
+	bool may = gmt_trial(r->context);
 	if (gmt_unlikely(plan->slabsize))
 		call->last = gmt_now(); /* without the time that trials took */
 	if (may && plan->slabsize)

@@ -9,6 +9,7 @@
 
 #include "../base/dispatch.h"
 #include "../base/ring.h"
+#include "../base/session.h"
 #include "images.h"
 
 #include <stdlib.h>
@@ -19,19 +20,13 @@ enum { PIECE = 16 }; /* bytes: four elements of an image */
 /* A buffer with two sub-buffers, at multiples of at, and what the buffer must contain. */
 struct sample {
 	cl_context context;
+	cl_device_id device;
 	cl_command_queue queue;
 	cl_mem whole, part[2];
 	size_t at, size;
 	unsigned char *want, *got;
+	unsigned char *store; /* the host's memory that the buffer lies in; NULL: the driver's own */
 	bool old;
-};
-
-struct trial {
-	bool (*passes)(struct sample *sample);
-	const char *why; /* it failed */
-	atomic_flag written;
-	_Atomic int known; /* of the first device: enum gmt_trial */
-	_Atomic(cl_device_id) first;
 };
 
 static cl_mem part_of(const struct sample *s, size_t origin, size_t size)
@@ -42,7 +37,7 @@ static cl_mem part_of(const struct sample *s, size_t origin, size_t size)
 }
 
 /* No piece at a multiple of PIECE looks like another one. */
-static bool sample_open(struct sample *s, cl_device_id device)
+static bool sample_open(struct sample *s)
 {
 	cl_int err = CL_SUCCESS;
 	s->want = malloc(2 * s->size);
@@ -51,8 +46,11 @@ static bool sample_open(struct sample *s, cl_device_id device)
 	s->got = s->want + s->size;
 	for (size_t i = 0; i < s->size; i++)
 		s->want[i] = (unsigned char)(i * 37 + i / 64 * 11);
-	s->queue = gmt_driver.clCreateCommandQueue(s->context, device, 0, &err);
-	s->whole = gmt_driver.clCreateBuffer(s->context, CL_MEM_COPY_HOST_PTR, s->size, s->want, &err);
+	if (s->store)
+		memcpy(s->store, s->want, s->size);
+	s->queue = gmt_driver.clCreateCommandQueue(s->context, s->device, 0, &err);
+	s->whole = gmt_driver.clCreateBuffer(s->context, s->store ? CL_MEM_USE_HOST_PTR : CL_MEM_COPY_HOST_PTR, s->size,
+					     s->store ? s->store : s->want, &err);
 	for (size_t i = 0; s->whole && i < 2; i++)
 		s->part[i] = part_of(s, (i + 1) * s->at, 3 * PIECE);
 	return s->queue && s->part[0] && s->part[1];
@@ -108,73 +106,121 @@ static cl_mem image_of(cl_context context, cl_mem buffer)
 	return gmt_driver.clCreateImage ? gmt_driver.clCreateImage(context, 0, &format, &desc, NULL, &err) : NULL;
 }
 
-/* Fails if the driver creates images of buffers, but none of sub-buffers, or such that show other memory (as rusticl of Mesa 22.3). */
-static bool images_pass(struct sample *s)
+static bool image_shows(const struct sample *s, cl_mem image, const unsigned char *want)
 {
 	const size_t origin[3] = {0, 0, 0}, region[3] = {PIECE / 4, 1, 1};
-	cl_mem image[] = {image_of(s->context, s->whole), image_of(s->context, s->part[0])};
-	bool ok = image[0] == NULL;
-	if (!ok && image[1])
-		ok = gmt_driver.clEnqueueReadImage(s->queue, image[1], CL_TRUE, origin, region, 0, 0, s->got, 0, NULL, NULL) == CL_SUCCESS &&
-		     memcmp(s->got, s->want + s->at, PIECE) == 0;
-	for (size_t i = 0; i < 2; i++)
-		if (image[i])
-			gmt_driver.clReleaseMemObject(image[i]);
+	return gmt_driver.clEnqueueReadImage(s->queue, image, CL_TRUE, origin, region, 0, 0, s->got, 0, NULL, NULL) == CL_SUCCESS &&
+	       memcmp(s->got, want, PIECE) == 0;
+}
+
+/* What is written through the sub-buffer, the image shows, and the other way round. */
+static bool alias_passes(struct sample *s, cl_mem image)
+{
+	const size_t origin[3] = {0, 0, 0}, region[3] = {PIECE / 4, 1, 1};
+	unsigned char *first = s->want + s->at;
+	bool ok = image_shows(s, image, first);
+	memset(first, 0x77, PIECE);
+	ok = ok && gmt_driver.clEnqueueWriteBuffer(s->queue, s->part[0], CL_FALSE, 0, PIECE, first, 0, NULL, NULL) == CL_SUCCESS &&
+	     image_shows(s, image, first);
+	memset(first, 0x44, PIECE);
+	ok = ok && gmt_driver.clEnqueueWriteImage(s->queue, image, CL_FALSE, origin, region, 0, 0, first, 0, NULL, NULL) == CL_SUCCESS;
+	return ok && reads(s, s->part[0], first, 3 * PIECE) && reads(s, s->whole, s->want, s->size);
+}
+
+/*
+ * Only for a device that is the host's processor: there all of it is the same memory at the same address, also for kernels. With
+ * --spill the driver's buffers move.
+ */
+static bool aliases_pass(const struct sample *like)
+{
+	struct sample s = {.context = like->context, .device = like->device, .at = like->at, .size = like->size, .old = like->old};
+	cl_device_type type = 0;
+	void *store = NULL;
+	if (gmt_session.config.spill || gmt_driver.clGetDeviceInfo(s.device, CL_DEVICE_TYPE, sizeof type, &type, NULL) != CL_SUCCESS ||
+	    !(type & CL_DEVICE_TYPE_CPU) || posix_memalign(&store, s.at, s.size) != 0)
+		return false;
+	s.store = store;
+	bool ok = sample_open(&s) && parts_pass(&s);
+	cl_int err = CL_SUCCESS;
+	cl_mem alias = ok ? gmt_driver.clCreateBuffer(s.context, CL_MEM_USE_HOST_PTR, 3 * PIECE, s.store + s.at, &err) : NULL;
+	cl_mem image = alias ? image_of(s.context, alias) : NULL;
+	ok = image && alias_passes(&s, image);
+	if (image)
+		gmt_driver.clReleaseMemObject(image);
+	if (alias)
+		gmt_driver.clReleaseMemObject(alias);
+	sample_close(&s);
+	free(store);
 	return ok;
 }
 
-static enum gmt_trial try(const struct trial *trial, const struct gmt_context *like)
+/* The driver may create images of buffers, but none of sub-buffers, or such that show other memory (as rusticl of Mesa 22.3). */
+static enum gmt_parts try_images(const struct sample *s)
+{
+	if (s->old) /* before OpenCL 1.2 there are no images of buffers */
+		return GMT_PARTS_ALL;
+	cl_mem image[] = {image_of(s->context, s->whole), image_of(s->context, s->part[0])};
+	bool shows = image[1] && image_shows(s, image[1], s->want + s->at);
+	for (size_t i = 0; i < 2; i++)
+		if (image[i])
+			gmt_driver.clReleaseMemObject(image[i]);
+	if (shows || !image[0])
+		return GMT_PARTS_ALL;
+	return !image[1] && aliases_pass(s) ? GMT_PARTS_ALIASED : GMT_PARTS_WITHOUT_IMAGES;
+}
+
+static enum gmt_parts try(const struct gmt_context *like)
 {
 	cl_int err = CL_SUCCESS;
-	struct sample s = {.at = like->align < 4 * PIECE ? 4 * PIECE : like->align, .old = like->old};
+	struct sample s = {.device = like->device, .at = like->align < 4 * PIECE ? 4 * PIECE : like->align, .old = like->old};
 	s.size = 2 * s.at + 3 * PIECE;
-	s.context = gmt_driver.clCreateContext(NULL, 1, &like->device, NULL, NULL, &err);
+	s.context = gmt_driver.clCreateContext(NULL, 1, &s.device, NULL, NULL, &err);
 	if (!s.context)
-		return GMT_TRIAL_FAILED;
-	bool passes = sample_open(&s, like->device) && trial->passes(&s);
+		return GMT_PARTS_NONE;
+	enum gmt_parts outcome = sample_open(&s) && parts_pass(&s) ? try_images(&s) : GMT_PARTS_NONE;
 	sample_close(&s);
 	gmt_driver.clReleaseContext(s.context);
-	return passes ? GMT_TRIAL_PASSED : GMT_TRIAL_FAILED;
+	return outcome;
+}
+
+static void none_because(const char *why, atomic_flag *said)
+{
+	if (!atomic_flag_test_and_set(said))
+		gmt_diag(GMT_DIAG_WHOLE_BLOCKS, why);
 }
 
 /* As of the first device, or tried. */
-static uint8_t outcome_of(struct trial *trial, const struct gmt_context *context)
+static uint8_t outcome_of(const struct gmt_context *context)
 {
-	int known = atomic_load(&trial->known);
-	if (known && atomic_load(&trial->first) == context->device)
-		return (uint8_t)known;
-	enum gmt_trial outcome = try(trial, context);
-	if (outcome == GMT_TRIAL_FAILED && !atomic_flag_test_and_set(&trial->written))
-		gmt_diag(GMT_DIAG_WHOLE_BLOCKS, trial->why);
-	if (!known) {
-		atomic_store(&trial->first, context->device);
-		atomic_store(&trial->known, outcome);
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+	static _Atomic int known; /* of the first device: enum gmt_parts */
+	static _Atomic(cl_device_id) first;
+	int before = atomic_load(&known);
+	if (before && atomic_load(&first) == context->device)
+		return (uint8_t)before;
+	enum gmt_parts outcome = try(context);
+	if (outcome == GMT_PARTS_NONE)
+		none_because("this driver's sub-buffers do not hold their own bytes", &said);
+	if (!before) {
+		atomic_store(&first, context->device);
+		atomic_store(&known, outcome);
 	}
 	return (uint8_t)outcome;
 }
 
-static bool passes(struct trial *trial, struct gmt_context *context, _Atomic uint8_t *outcome)
+bool gmt_trial(struct gmt_context *context)
 {
-	uint8_t now = atomic_load_explicit(outcome, memory_order_relaxed);
-	if (gmt_unlikely(now == GMT_TRIAL_NONE)) {
-		now = outcome_of(trial, context);
-		atomic_store(outcome, now);
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+	uint8_t parts = atomic_load_explicit(&context->parts, memory_order_relaxed);
+	if (gmt_unlikely(parts == GMT_PARTS_UNTRIED)) {
+		parts = outcome_of(context);
+		atomic_store(&context->parts, parts);
 	}
-	return now == GMT_TRIAL_PASSED;
-}
-
-bool gmt_trial_parts(struct gmt_context *context)
-{
-	static struct trial trial = {parts_pass, "this driver's sub-buffers do not hold their own bytes", ATOMIC_FLAG_INIT, 0, NULL};
-	return passes(&trial, context, &context->parts);
-}
-
-bool gmt_trial_images(struct gmt_context *context)
-{
-	static struct trial trial = {
-		images_pass, "images of sub-buffers fail on this driver, and the program can create images", ATOMIC_FLAG_INIT, 0, NULL,
-	};
-	if (atomic_load_explicit(&context->images, memory_order_relaxed) == GMT_TRIAL_NONE && !gmt_images_can_be_made())
+	if (gmt_likely(parts != GMT_PARTS_WITHOUT_IMAGES))
+		return parts != GMT_PARTS_NONE;
+	if (!gmt_images_can_be_made())
 		return true; /* so far */
-	return passes(&trial, context, &context->images);
+	none_because("images of sub-buffers fail on this driver, and the program can create images", &said);
+	atomic_store(&context->parts, GMT_PARTS_NONE);
+	return false;
 }

@@ -4,9 +4,10 @@
 
 #include "../registry/objects.h"
 
-/* False if images of sub-buffers fail, and the program can create images. */
-bool gmt_trial_images(struct gmt_context *context);
-/* False if commands on sub-buffers reach other memory than theirs. */
-bool gmt_trial_parts(struct gmt_context *context);
+/*
+ * False if commands on sub-buffers reach other memory than theirs, or if the program can create images and there can be none
+ * of sub-allocations. Sets what context says of that.
+ */
+bool gmt_trial(struct gmt_context *context);
 
 #endif

@@ -49,7 +49,11 @@ struct gmt_memory {
 	uint64_t granted;        /* of the driver's object, bytes */
 	_Atomic uint64_t block;  /* 0: not pooled. Atomic, because readers may look at an entry that is being reused */
 	struct gmt_memory *slab; /* of a sub-allocation: its slab, else NULL */
-	cl_context owner;        /* of shared memory: its context, which the driver wants when it is freed */
+	union {
+		cl_context owner;        /* of shared memory: its context, which the driver wants when it is freed */
+		struct gmt_store *store; /* of a slab: the memory that it lies in, if that is ours */
+		_Atomic(cl_mem) alias;   /* of a sub-allocation in such a slab: the buffer that images of it are made of, once there is one */
+	};
 	uint64_t offset;         /* in the slab, bytes; of the program's sub-buffer: in its parent */
 	cl_mem_flags flags;      /* as requested */
 	uint32_t tag;
@@ -114,6 +118,13 @@ struct gmt_memory *gmt_memory_next_pooled(uint32_t *bucket);
 static inline bool gmt_memory_is_shared(const struct gmt_memory *memory)
 {
 	return memory->kind >= GMT_MEMORY_SVM && memory->kind <= GMT_MEMORY_USM_SHARED;
+}
+
+/* The sub-allocation that an image of its alias shows; NULL for all other memory. */
+static inline struct gmt_memory *gmt_memory_shown(const struct gmt_memory *image)
+{
+	struct gmt_memory *base = image && image->kind == GMT_MEMORY_IMAGE ? image->parent : NULL;
+	return gmt_unlikely(base && base->slab && base->slab->store) ? base : NULL;
 }
 
 static inline cl_mem gmt_memory_handle(const struct gmt_memory *memory)

@@ -25,6 +25,14 @@ struct gmt_uses {
 
 /* Of something that drivers may get wrong. */
 enum gmt_trial { GMT_TRIAL_NONE, GMT_TRIAL_PASSED, GMT_TRIAL_FAILED };
+/* Whether sub-allocations may serve a context, see pool/trial.h. */
+enum gmt_parts {
+	GMT_PARTS_UNTRIED,
+	GMT_PARTS_NONE,
+	GMT_PARTS_WITHOUT_IMAGES, /* as long as the program cannot create images: the driver makes none of sub-buffers */
+	GMT_PARTS_ALIASED,        /* images of them are made as pool/alias.h says */
+	GMT_PARTS_ALL,
+};
 
 #define GMT_CLASSES_MAX 48 /* all that gmt_plan_eligible lets pass: device, host access, ALLOC_HOST_PTR, COPY_HOST_PTR */
 struct gmt_context {
@@ -35,8 +43,7 @@ struct gmt_context {
 	uint64_t constant;    /* bytes of the largest __constant argument that all of its devices take; 0 unknown */
 	uint64_t heap;        /* bytes of memory of the device that has least; 0 unknown */
 	uint32_t align;       /* of sub-buffers, in bytes, a power of two; 0: no sub-allocations */
-	_Atomic uint8_t parts;        /* enum gmt_trial: sub-buffers have their own bytes */
-	_Atomic uint8_t images;       /* enum gmt_trial: images can be made of sub-buffers */
+	_Atomic uint8_t parts;        /* enum gmt_parts */
 	_Atomic uint8_t image_copies; /* enum gmt_trial: the driver checks them, see hooks/image_range.c */
 	bool old;             /* before OpenCL 1.2 */
 	bool discrete;        /* memory of one of its devices is not the host's */

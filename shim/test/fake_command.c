@@ -11,6 +11,8 @@ unsigned char *fake_bytes(cl_mem memory, size_t offset)
 {
 	for (; memory->parent; memory = memory->parent)
 		offset += memory->origin;
+	if (memory->host)
+		return memory->host + offset;
 	if (memory->size > STORAGE_MAX)
 		return NULL;
 	if (!memory->storage) {

@@ -206,6 +206,10 @@ GMT_HOOK cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t
 		size_t kib[2] = {(size_t)(number / 1024), (size_t)(fake.largest / 1024)};
 		return fake_answer(kib, sizeof kib, room, out, needed);
 	}
+	if (what == CL_DEVICE_TYPE) {
+		cl_device_type type = fake.processor ? CL_DEVICE_TYPE_CPU : CL_DEVICE_TYPE_GPU;
+		return fake_answer(&type, sizeof type, room, out, needed);
+	}
 	if (what == CL_DEVICE_NAME)
 		return fake_answer("fake", 5, room, out, needed);
 	if (what == CL_DRIVER_VERSION)

@@ -39,6 +39,7 @@ struct fake {
 	_Atomic uint32_t nofreequery;      /* 1: CL_DEVICE_GLOBAL_FREE_MEMORY_AMD is unknown */
 	_Atomic uint32_t devices;          /* of each context */
 	_Atomic uint32_t imagesofwholes;   /* 1: no images of sub-buffers; 2: such show the start of the whole */
+	_Atomic uint32_t processor;        /* 1: a CPU, whose buffers lie in the host's memory that they are given; 2: in a copy of it */
 	_Atomic uint32_t wrongparts;       /* enum fake_wrong: commands that take the start of the whole for that of a sub-buffer */
 	_Atomic uint32_t copiesbeyond;     /* 1: copies from and to images may lie outside of a buffer */
 	_Atomic uint32_t fragile;          /* 1: rectangles, copies to and from images and native kernels on sub-buffers abort */

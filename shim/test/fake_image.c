@@ -137,12 +137,12 @@ GMT_HOOK cl_int clEnqueueWriteImage(cl_command_queue queue, cl_mem image, cl_boo
 				    const cl_event *list, cl_event *event)
 {
 	(void)slice;
-	bool own;
+	bool alive;
 	{
 		FAKE_LOCKED;
-		own = fake_alive(image, FAKE_MEMORY) && !image->parent;
+		alive = fake_alive(image, FAKE_MEMORY);
 	}
-	if (!own || !origin || !region || origin[0] || origin[1] || origin[2])
+	if (!alive || !origin || !region || origin[0] || origin[1] || origin[2])
 		return fake_submit(queue, blocking, 1, &image, waits, list, event);
 	struct fake_action action = {
 		.kind = FAKE_WRITE, .size = region[0] * image->element, .region = {0, region[1] * region[2], 0}, .host.in = pointer,

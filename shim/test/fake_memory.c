@@ -117,7 +117,10 @@ static cl_mem new_buffer(cl_context context, cl_mem_flags flags, size_t size, vo
 {
 	FAKE_LOCKED;
 	cl_mem buffer = host_matches(flags, host, errcode) ? fake_new_memory(context, flags || !fake.givesaccess ? flags : CL_MEM_READ_WRITE, size, NULL, errcode) : NULL;
-	unsigned char *bytes = buffer && flags & CL_MEM_COPY_HOST_PTR ? fake_bytes(buffer, 0) : NULL;
+	if (buffer && flags & CL_MEM_USE_HOST_PTR && fake.processor == 1)
+		buffer->host = host;
+	bool copies = flags & CL_MEM_COPY_HOST_PTR || (flags & CL_MEM_USE_HOST_PTR && fake.processor == 2);
+	unsigned char *bytes = buffer && copies ? fake_bytes(buffer, 0) : NULL;
 	if (bytes)
 		memcpy(bytes, host, size);
 	return buffer;
@@ -224,6 +227,8 @@ GMT_HOOK cl_int clGetImageInfo(cl_mem image, cl_image_info what, size_t room, vo
 	FAKE_LOCKED;
 	if (!fake_alive(image, FAKE_MEMORY) || !image->element)
 		return CL_INVALID_MEM_OBJECT;
+	if (what == CL_IMAGE_BUFFER)
+		return fake_answer(&image->parent, sizeof image->parent, room, out, needed);
 	return what == CL_IMAGE_ELEMENT_SIZE ? fake_answer(&image->element, sizeof(size_t), room, out, needed) : CL_INVALID_VALUE;
 }
 

@@ -48,6 +48,7 @@ struct _cl_mem {
 	uint32_t parts;   /* sub-buffers */
 	struct fake_callback *callbacks; /* latest first */
 	unsigned char *storage; /* of one without a parent, once it is needed */
+	unsigned char *host;    /* where that is the host's, instead */
 };
 
 /* What a command does to the contents of memory when it runs. */

@@ -101,13 +101,14 @@ func TestPlanFile(t *testing.T) {
 	}
 }
 
-// TestArenaOfBlocks: where the driver gets no sub-allocations, a plan gives its places blocks, each for several sizes.
+// TestArenaOfBlocks: where there are no sub-allocations, as in a context of several devices, a plan gives its places blocks, each for several sizes.
 func TestArenaOfBlocks(t *testing.T) {
 	t.Parallel()
 	program := []string{"/usr/bin/python3", filepath.Join(root, "test", "programs", "rounds.py")}
-	bare := run(t, command{args: program})
+	devices := []string{"POCL_DEVICES=pthread pthread"}
+	bare := run(t, command{args: program, env: devices})
 	file := filepath.Join(t.TempDir(), "x.gmt")
-	result := run(t, command{args: append([]string{gpumemtop(), "record", "--policy", "arena", "-o", file, "--"}, program...)})
+	result := run(t, command{args: append([]string{gpumemtop(), "record", "--policy", "arena", "-o", file, "--"}, program...), env: devices})
 	if !result.sameEnd(bare) || string(result.stdout) != string(bare.stdout) || len(bare.stdout) == 0 {
 		t.Fatalf("%s, bare %s\n%s", result, bare, result.stderr)
 	}

@@ -10,34 +10,28 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 )
 
-// A program that can make images gets no sub-allocations in front of PoCL 3.1, where images of them fail. The summary
-// says so, and replay knows it from a recording under any policy.
-func TestSlabsThatCannotWork(t *testing.T) {
+// A program that makes images of its buffers gets sub-allocations in front of PoCL 3.1, which makes no images of sub-buffers.
+// Replay knows it from a recording under any policy.
+func TestSlabsServeProgramsThatMakeImages(t *testing.T) {
 	t.Parallel()
-	for name, images := range map[string]bool{"queries": true, "queries-buffers": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			program, file := testProgram(name), filepath.Join(t.TempDir(), "run.gmt")
-			const why = "no sub-allocations: images of sub-buffers fail on this driver, and the program can create images"
-			live := run(t, command{args: []string{gpumemtop(), "--headless", "--policy", "slab", program}})
-			if got := contains(live.stderr, why); live.code != 0 || got != images {
-				t.Errorf("with slab: %s\n%s", live, live.stderr)
-			}
-			if r := run(t, command{args: []string{gpumemtop(), "record", "--policy", "none", "-o", file, program}}); r.code != 0 || contains(r.stderr, why) {
-				t.Fatalf("record: %s\n%s", r, r.stderr)
-			}
-			var replayed struct {
-				Requests   uint64 `json:"requests"`
-				NeedBlocks uint64 `json:"need_blocks"`
-			}
-			r := run(t, command{args: []string{gpumemtop(), "replay", "--policy", "slab", "--format", "json", file}})
-			if err := json.Unmarshal(r.stdout, &replayed); err != nil {
-				t.Fatal(err)
-			}
-			if all := replayed.NeedBlocks == replayed.Requests; replayed.Requests == 0 || all != images {
-				t.Errorf("%d of %d requests need a block", replayed.NeedBlocks, replayed.Requests)
-			}
-		})
+	program, file := testProgram("conformance"), filepath.Join(t.TempDir(), "run.gmt")
+	live, sum := runUnder(t, "slab", command{args: []string{program}})
+	if live.code != 0 || contains(live.stderr, "no sub-allocations") || sum.PeakSlabs == 0 {
+		t.Errorf("with slab: %s, %d B in slabs\n%s", live, sum.PeakSlabs, live.stderr)
+	}
+	if r := run(t, command{args: []string{gpumemtop(), "record", "--policy", "none", "-o", file, program}}); r.code != 0 {
+		t.Fatalf("record: %s\n%s", r, r.stderr)
+	}
+	var replayed struct {
+		Requests   uint64 `json:"requests"`
+		NeedBlocks uint64 `json:"need_blocks"`
+	}
+	r := run(t, command{args: []string{gpumemtop(), "replay", "--policy", "slab", "--format", "json", file}})
+	if err := json.Unmarshal(r.stdout, &replayed); err != nil {
+		t.Fatal(err)
+	}
+	if replayed.Requests == 0 || replayed.NeedBlocks == replayed.Requests {
+		t.Errorf("%d of %d requests need a block", replayed.NeedBlocks, replayed.Requests)
 	}
 }
 

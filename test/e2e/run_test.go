@@ -183,8 +183,8 @@ type served struct {
 // String names it in results: "pow2 --set min_block=64K".
 func (s served) String() string { return strings.Join(append([]string{s.policy}, s.flags...), " ") }
 
-// carves reports whether the policy makes buffers parts of slabs: not for programs that make images, because PoCL makes
-// none of a part. Those are built without images as well.
+// carves reports whether the policy makes buffers parts of slabs. Other drivers than PoCL may do so only for programs that
+// make no images, so some are built without as well.
 func (s served) carves() bool {
 	return slices.Contains([]string{"slab", "buddy", "ualloc", "arena"}, s.policy)
 }

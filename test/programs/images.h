@@ -1,6 +1,6 @@
 /*
  * images.h: comes after common.h in those that create images. Built with WITHOUT_IMAGES they have none, as on a device that
- * cannot, and do not even import what creates them: PoCL 3.1 makes no image of a sub-buffer, so on it gpumemtop gives parts
+ * cannot, and do not even import what creates them: where images of sub-buffers fail, as on rusticl, gpumemtop gives parts
  * of slabs only to such programs.
  */
 #ifndef EXAMPLES_IMAGES_H

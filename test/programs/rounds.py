@@ -1,11 +1,11 @@
-"""Rounds of buffers of different sizes with PyOpenCL, which can create images: drivers without images of sub-buffers then
-get no sub-allocations."""
+"""Rounds of buffers of different sizes with PyOpenCL, in a context of all devices: where there are several, buffers are no
+sub-allocations."""
 
 import numpy
 import pyopencl
 
-context = pyopencl.create_some_context(interactive=False)
-queue = pyopencl.CommandQueue(context)
+context = pyopencl.Context(pyopencl.get_platforms()[0].get_devices())
+queue = pyopencl.CommandQueue(context, context.devices[0])
 
 
 def copied(size, value):

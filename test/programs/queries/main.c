@@ -3,7 +3,8 @@
  * two runs of it print the same, so that runs with something in between can be compared. Buffers come and go in sizes
  * and with flags that let a pool hand out what there was before, also in a size a little less.
  *
- *	queries [lenient]     lenient: less, for drivers that abort on what they must refuse
+ *	queries [lenient|parts]   lenient: less, for drivers that abort on what they must refuse
+ *	                          parts: without what PoCL accepts by mistake, but not of a buffer that is part of another
  */
 #include "queries.h"
 
@@ -12,12 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool lenient;
+bool lenient, wholes;
 
 int main(int argc, char **argv)
 {
-	struct arguments arguments = arguments_read(argc, argv, "[lenient]", 1);
+	struct arguments arguments = arguments_read(argc, argv, "[lenient|parts]", 1);
 	lenient = arguments.count == 1 && strcmp(arguments.values[0], "lenient") == 0;
+	wholes = HAS_IMAGES && !(arguments.count == 1 && strcmp(arguments.values[0], "parts") == 0);
 	struct gpu gpu = gpu_open(0);
 	name_add(gpu.device, "device");
 	name_add(gpu.context, "context");

@@ -153,7 +153,7 @@ static void ask_mapped(const struct gpu *gpu, size_t size, size_t round)
 	}
 	CHECK(clReleaseMemObject(buffer));
 	/* Mappings keep buffers alive in PoCL, and those keep their queue, which parts of slabs would not. */
-	for (size_t i = 0; late && !HAS_IMAGES && i < maps; i++)
+	for (size_t i = 0; late && !wholes && i < maps; i++)
 		CHECK(clEnqueueUnmapMemObject(gpu->queue, buffer, mapped[i], 0, NULL, NULL));
 	CHECK(clFinish(gpu->queue));
 }

@@ -62,7 +62,7 @@ void name_remove(const void *handle);
 const char *name_of(const void *handle);
 
 /* Asks less: what drivers abort on, or before OpenCL 3.0 do not have, is left out. */
-extern bool lenient;
+extern bool lenient, wholes;
 
 /* The name of an error code, or "?". */
 const char *error_name(cl_int code);

@@ -119,7 +119,7 @@ static void refuse_parts(const struct gpu *gpu, const char *label, size_t size)
 	refuse_part(label, buffer, "size 0", 0, 0, 0);
 	refuse_part(label, buffer, "unaligned", 0, 1, 1);
 	refuse_part(label, buffer, "unaligned and beyond", 0, 1, size);
-	if (HAS_IMAGES) { /* PoCL 3.1 refuses neither, and of a part of a slab they would reach into others */
+	if (wholes) { /* PoCL 3.1 refuses neither, and of a part of a slab they would reach into others */
 		refuse_part(label, buffer, "overflow", 0, SIZE_MAX - 1023, 1024);
 		refuse_part(label, buffer, "overflow of the size", 0, 1024, SIZE_MAX - 1023);
 	}

@@ -102,7 +102,7 @@ static void attempt_all(const struct gpu *gpu, const char *label, cl_mem buffer,
 	ATTEMPT("slice pitch no multiple", 0, r.slice = SLICE + 1);
 	ATTEMPT("slice pitch no multiple and beyond", last + 1, r.slice = SLICE + 1);
 	ATTEMPT("origin SIZE_MAX", 0, r.origin[0] = SIZE_MAX);
-	if (HAS_IMAGES) /* accepted by PoCL 3.1, but not for parts of slabs */
+	if (wholes) /* accepted by PoCL 3.1, but not for parts of slabs */
 		ATTEMPT("origin of a product of 0", 0, r.origin[2] = (size_t)1 << 61);
 	ATTEMPT("one row, all", 0, (r.row = 0, r.slice = 0, r.region[0] = size, r.region[1] = 1, r.region[2] = 1));
 	ATTEMPT("one row, one byte more", 0, (r.row = 0, r.slice = 0, r.region[0] = size + 1, r.region[1] = 1, r.region[2] = 1));
