@@ -172,3 +172,20 @@ func TestAttachedNoPool(t *testing.T) {
 	s.Tags = s.Tags[:len(s.Tags)-1]
 	hides(t, attachedTest(120, 36, s, App{Status: -1}), "≥")
 }
+
+// TestSpill: what --spill does stands above the chart, and that the device is too small for it.
+func TestSpill(t *testing.T) {
+	s := attachedSnapshot(1)
+	s.Spill = &stats.Spill{
+		Resident: 41 * mib, PeakResident: 64 * mib, Spilled: 812 * mib, WorkingSet: 99 * mib, Sites: []stats.SpillSite{{Tag: "render.c:88"}},
+		Out: stats.Moves{Bytes: 5 * mib}, In: stats.Moves{Bytes: 7 * mib}, Stalls: stats.Moves{NS: 3e6},
+	}
+	for thrashing, want := range map[bool]string{
+		false: "spilled 812.0M resident 41.0M out 5.00M back 7.00M stalls 3", true: "thrashing: needs 99.0M, has 64.0M: render.c:88",
+	} {
+		s.Spill.Thrashing = thrashing
+		if text := screen(attachedTest(120, 36, s, App{Status: -1})); !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}

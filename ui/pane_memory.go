@@ -83,14 +83,39 @@ func machineSpans(s *stats.Snapshot) []span {
 	return spans
 }
 
+// spillSpans say what --spill does; empty before it took anything from the device.
+func spillSpans(s *stats.Snapshot) []span {
+	p := s.Spill
+	if p == nil {
+		return nil
+	}
+	var spans []span
+	if p.Thrashing {
+		spans = []span{{"thrashing: ", badStyle}, {"needs ", dim}, {bytesText(p.WorkingSet), plain}, {", has ", dim}, {bytesText(p.PeakResident), plain}}
+		if len(p.Sites) > 0 {
+			spans = append(spans, span{": " + p.Sites[0].Tag, dim})
+		}
+		return spans
+	}
+	for _, figure := range [...][2]string{
+		{"spilled ", bytesText(p.Spilled)}, {" resident ", bytesText(p.Resident)}, {" out ", bytesText(p.Out.Bytes)}, {" back ", bytesText(p.In.Bytes)},
+		{" stalls ", duration(p.Stalls.NS)},
+	} {
+		spans = append(spans, span{figure[0], dim}, span{figure[1], plain})
+	}
+	return spans
+}
+
 // memoryLabels is the width of the labels beside the chart.
 const memoryLabels = 7
 
 func (p memoryPane) draw(r region, s *stats.Snapshot) {
 	const labels = memoryLabels
-	if spans := machineSpans(s); len(spans) > 0 && r.h >= 6 && !p.d.cursor.moment.Rough {
-		r.sub(labels, 0, r.w-labels, 1).spans(0, 0, spans...)
-		r = r.rows(1)
+	for _, spans := range [...][]span{spillSpans(s), machineSpans(s)} {
+		if len(spans) > 0 && r.h >= 6 && !p.d.cursor.moment.Rough {
+			r.sub(labels, 0, r.w-labels, 1).spans(0, 0, spans...)
+			r = r.rows(1)
+		}
 	}
 	t := p.d.timeline(s)
 	lanes, events := p.lanes(r.h, s, &t)

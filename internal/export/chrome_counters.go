@@ -13,6 +13,7 @@ type counters struct {
 	changed bool        // something, since the last values
 	moved   [2]uint64   // bytes to device and to host
 	written [2]uint64   // the last values of moved
+	spill   spillCounter
 	objects objects
 	started bool   // values were written, or are due
 	due     uint64 // when the next may be written
@@ -58,6 +59,7 @@ func (x *chrome) writeCounters(p *running, ns uint64) {
 		x.out.close()
 	}
 	x.writeObjects(p, ns)
+	x.writeSpill(p, ns)
 	if x.seen.attached { // the rest is a pool's
 		return
 	}
@@ -111,6 +113,41 @@ func (c *counters) move(u wire.UseView) {
 		c.moved[d] += u.Bytes()
 		c.changed = true
 	}
+}
+
+// spillCounter is what --spill has where, and what it moved.
+type spillCounter struct {
+	resident, spilled, out, in uint64
+	changed                    bool // since the last values
+}
+
+// spilled takes what --spill reports.
+func (c *counters) spilled(v wire.SpillView) {
+	s := &c.spill
+	s.resident, s.spilled, s.changed, c.changed = v.Resident(), v.Spilled(), true, true
+	switch v.Spill() {
+	case wire.SpillOut:
+		s.out += v.Bytes()
+	case wire.SpillIn:
+		s.in += v.Bytes()
+	default:
+	}
+}
+
+// writeSpill writes where the memory of buffers is with --spill.
+func (x *chrome) writeSpill(p *running, ns uint64) {
+	s := &p.counters.spill
+	if !s.changed {
+		return
+	}
+	s.changed = false
+	x.out.event(`{"ph":"C","name":`, `"spill"`, p.home, x.at(ns))
+	x.out.args()
+	x.out.number(`"resident":`, s.resident)
+	x.out.number(`,"spilled":`, s.spilled)
+	x.out.number(`,"out":`, s.out)
+	x.out.number(`,"back":`, s.in)
+	x.out.close()
 }
 
 // objects are how many objects a process holds, of those that are counted.

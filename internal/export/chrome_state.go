@@ -126,6 +126,8 @@ func (x *chrome) step(r *wire.Record) {
 		p.counters.move(r.AsUse())
 	case wire.KindObject:
 		p.counters.hold(r.AsObject())
+	case wire.KindSpill:
+		p.counters.spilled(r.AsSpill())
 	case wire.KindExit:
 		p.exited = true
 	default:

@@ -128,7 +128,7 @@ func newView(a *analysis.Analysis, o Options, page bool) *view {
 func (v *view) sections() []section {
 	list := []section{v.head()}
 	parts := []func() section{
-		v.failures, v.diagnoses, v.totals, v.peak, v.tags, v.misses, v.limits, v.leaks, v.temporaries, v.phases, v.transfers, v.costs, v.lag, v.overTime,
+		v.failures, v.diagnoses, v.totals, v.peak, v.tags, v.misses, v.limits, v.leaks, v.temporaries, v.phases, v.transfers, v.spill, v.costs, v.lag, v.overTime,
 		v.sizes, v.classes, v.objects, v.processes, v.mistakes,
 	}
 	if len(v.s.Processes) == 0 {

@@ -97,7 +97,7 @@ func (v *view) html() *htmlPage {
 		p.MoreDiagnoses = "and " + countText(uint64(left)) + " more"
 	}
 	sections := []section{v.failures(), v.memory(), v.hitRate(), v.freeList(), v.peak(), v.misses(), v.limitChart(), v.fragmentation()}
-	sections = append(sections, v.sizeChart(), v.lifetimeChart(), v.costCharts(), v.lag(), v.temporaries(), v.phases(), v.transfers(), v.leaks(), v.flame(),
+	sections = append(sections, v.sizeChart(), v.lifetimeChart(), v.costCharts(), v.lag(), v.temporaries(), v.phases(), v.transfers(), v.spill(), v.leaks(), v.flame(),
 		v.objects(), v.processes(), v.mistakes(), v.happened())
 	p.Sections = slices.DeleteFunc(sections, func(s section) bool { return s.ID == "" })
 	return p

@@ -49,6 +49,7 @@ type Summary struct {
 	Machine     []MachineSummary `json:"machine,omitempty"`
 	Saved       Saved            `json:"saved"`
 	Transfers   TransfersSummary `json:"transfers"`
+	Spill       *stats.Spill     `json:"spill,omitempty"` // what --spill did, where it took memory from the device
 	Events      uint64           `json:"events"`
 	LostEvents  uint64           `json:"lost_events"`
 	WallSeconds float64          `json:"wall_seconds"`
@@ -161,7 +162,7 @@ func NewSummary(s *stats.Snapshot) Summary {
 		PeakSlabs: t.PeakSlabs, Slabs: t.Slabs, SlabBytes: t.SlabBytes,
 		ExternalFragmentation: t.ExternalFragmentation(), ExternalFragmentationQuadratic: t.QuadraticFragmentation(),
 		ExternalFragmentationRoot: t.RootFragmentation(), HazardsAvoided: t.HazardsAvoided, Saved: savedOf(t), Transfers: transfersSummary(&s.Transfers), Events: s.Events, LostEvents: s.Lost,
-		Machine:     machineSummaries(s.Machine, t),
+		Machine: machineSummaries(s.Machine, t), Spill: s.Spill,
 		WithoutPool: s.Unpooled.Times, WithoutPoolWhy: s.Unpooled.Why, LeftOut: s.Exceeded,
 		WallSeconds: units.Seconds(s.Started, s.Time), Exit: Exit{Status: -1},
 		Processes: []ProcessSummary{}, PerTag: []TagSummary{}, Ghosts: ghostSummaries(s.Ghosts), Objects: objectSummaries(s.Objects), Plan: planOf(&t.Plans), snapshot: s,

@@ -125,7 +125,7 @@ func (s *Summary) watchedFigures() []string {
 		lines = append(lines, fmt.Sprintf("  before     sizes from before attach are known only as far as used: %s, %s live",
 			units.FormatLong(before.InUse), units.Count(before.Live, "buffer")))
 	}
-	return s.concluding(append(lines, machineLines(s.snapshot)...), func(*TagSummary) string { return "" })
+	return s.concluding(append(lines, labelled("machine", machineTexts(s.snapshot))...), func(*TagSummary) string { return "" })
 }
 
 // figures are the lines between the title and the last.
@@ -142,18 +142,18 @@ func (s *Summary) figures() []string {
 		lines = append(lines, "  plan       "+text)
 	}
 	lines = append(lines, "  at the end "+endText(t))
-	return s.concluding(append(append(lines, transferLines(s.snapshot)...), machineLines(s.snapshot)...), func(tag *TagSummary) string {
+	lines = append(append(lines, transferLines(s.snapshot)...), labelled("spilled", spillTexts(s.snapshot.Spill))...)
+	return s.concluding(append(lines, labelled("machine", machineTexts(s.snapshot))...), func(tag *TagSummary) string {
 		return ", hit rate " + units.Percent(tag.HitRate, tag.Hits+tag.Misses)
 	})
 }
 
-// machineLines say what the machine reports, where that shows something.
-func machineLines(s *stats.Snapshot) []string {
+// labelled are lines of which the first has a label.
+func labelled(label string, texts []string) []string {
 	var lines []string
-	label := "  machine    "
-	for _, text := range machineTexts(s) {
-		lines = append(lines, label+text)
-		label = "             "
+	for _, text := range texts {
+		lines = append(lines, fmt.Sprintf("  %-10s ", label)+text)
+		label = ""
 	}
 	return lines
 }

@@ -189,6 +189,16 @@ var metricsExamples = []func(*stream) string{
 			"driver's own %d − %d = %d, peak of the first %d", snapshot.Totals.InUse, all, snapshot.Totals.Reserved(), own, snapshot.Machine[0].Peak)
 	},
 	func(s *stream) string {
+		s.spill(wire.SpillFirst, 1, 100, 0)
+		s.spill(wire.SpillOut, 1, 0, 100)
+		s.spill(wire.SpillFirst, 2, 100, 100)
+		s.spill(wire.SpillOut, 2, 0, 200)
+		s.spill(wire.SpillIn, 1, 100, 100)
+		p := s.Snapshot().Spill
+		return fmt.Sprintf("of two buffers of 100 one has memory at a time; the first comes back → resident %d, spilled %d, out %d, back %d, working set about %d",
+			p.Resident, p.Spilled, p.Out.Bytes, p.In.Bytes, p.WorkingSet/10*10)
+	},
+	func(s *stream) string {
 		for range 3 {
 			s.found(wire.DiagDoubleRelease, "clReleaseMemObject", 1, 64, 0, -38)
 		}

@@ -75,6 +75,7 @@ type Model struct {
 	journal  journal
 
 	machine     machine
+	spill       spill
 	marks       marks
 	misses      misses
 	findings    findings
@@ -195,6 +196,9 @@ func (m *Model) Apply(r *wire.Record) {
 	case wire.KindObject:
 		m.object(p, r.AsObject())
 	case wire.KindRetain, wire.KindCooled: // the heap knows what they mean
+	case wire.KindSpill:
+		m.spilled(p, r.AsSpill())
+		return
 	default:
 		m.rare(p, r)
 	}

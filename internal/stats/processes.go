@@ -57,6 +57,7 @@ type process struct {
 	since   since
 	lost    uint64 // events
 	machine machine
+	spill   processSpill
 	born    uint64 // the slot that the history begins with
 }
 
@@ -163,6 +164,7 @@ func (m observer) Leaving(hp *heap.Process) {
 // Left implements heap.Observer.
 func (m observer) Left(hp *heap.Process) {
 	m.leave(hp)
+	m.endSpill(hp)
 	p := m.processes[hp.Place]
 	restoreRows(p, p.kept.rows)
 	p.kept.rows = nil

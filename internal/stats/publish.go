@@ -48,6 +48,7 @@ func (m *Model) Snapshot() *Snapshot {
 		Lost:          m.lost,
 		LostUses:      m.lostUses,
 		SpillFailed:   m.spillFailed,
+		Spill:         m.shownSpill(),
 		WholeBlocks:   m.wholeBlocks,
 		Hosted:        m.hosted,
 		Unknown:       m.heap.Unknown,

@@ -44,6 +44,7 @@ type Snapshot struct {
 	Lost          uint64       // events that did not fit a ring
 	LostUses      uint64       // of these, uses
 	SpillFailed   string       // what --spill could not do first; empty: nothing
+	Spill         *Spill       // what --spill did; nil before it took memory from the device
 	WholeBlocks   string       // why nothing was cut from slabs, in some process; empty: nothing spoke against it
 	Hosted        Part         // creates that got the host's memory, as the device's lacked what the pool wasted
 	Unknown       uint64       // events about objects that were never seen created

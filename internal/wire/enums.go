@@ -36,14 +36,37 @@ const (
 	KindObject   Kind = 25 // how many objects of a type a call site has created, and how many of these were released
 	KindTransfer Kind = 26 // more about a command that moves memory
 	KindMachine  Kind = 27 // what the machine reports of a process's memory; written by the session
+	KindSpill    Kind = 28 // --spill gave a buffer memory of the device or took it away, or a call waited for that
 )
 
-var namesKind = [...]string{"none", "process", "thread", "module", "tag", "site", "device", "context", "queue", "kernel", "create", "retain", "release", "use", "sync", "cooled", "evict", "limit", "diag", "exit", "lost", "slab", "gauge", "order", "await", "object", "transfer", "machine"}
+var namesKind = [...]string{"none", "process", "thread", "module", "tag", "site", "device", "context", "queue", "kernel", "create", "retain", "release", "use", "sync", "cooled", "evict", "limit", "diag", "exit", "lost", "slab", "gauge", "order", "await", "object", "transfer", "machine", "spill"}
 
 // String returns the word that screens and reports use.
 func (v Kind) String() string {
 	if int(v) < len(namesKind) {
 		return namesKind[v]
+	}
+	return strconv.Itoa(int(v))
+}
+
+// Spill: What a SPILL reports.
+type Spill uint8
+
+const (
+	SpillFirst Spill = 0 // the buffer got memory, and had no contents
+	SpillIn    Spill = 1 // it got memory, and its contents came from the host
+	SpillOut   Spill = 2 // its contents went to the host, and its memory went back to the driver
+	SpillClean Spill = 3 // its memory went back; the host had the same, or there were no contents
+	SpillEnd   Spill = 4 // it ended with memory
+	SpillStall Spill = 5 // a call waited for memory or contents
+)
+
+var namesSpill = [...]string{"first", "in", "out", "clean", "end", "stall"}
+
+// String returns the word that screens and reports use.
+func (v Spill) String() string {
+	if int(v) < len(namesSpill) {
+		return namesSpill[v]
 	}
 	return strconv.Itoa(int(v))
 }

@@ -47,6 +47,17 @@ enum gmtkind {
 	GMT_KIND_OBJECT = 25,  /* how many objects of a type a call site has created, and how many of these were released */
 	GMT_KIND_TRANSFER = 26, /* more about a command that moves memory */
 	GMT_KIND_MACHINE = 27, /* what the machine reports of a process's memory; written by the session */
+	GMT_KIND_SPILL = 28,   /* --spill gave a buffer memory of the device or took it away, or a call waited for that */
+};
+
+/* What a SPILL reports. */
+enum gmtspill {
+	GMT_SPILL_FIRST = 0, /* the buffer got memory, and had no contents */
+	GMT_SPILL_IN = 1,    /* it got memory, and its contents came from the host */
+	GMT_SPILL_OUT = 2,   /* its contents went to the host, and its memory went back to the driver */
+	GMT_SPILL_CLEAN = 3, /* its memory went back; the host had the same, or there were no contents */
+	GMT_SPILL_END = 4,   /* it ended with memory */
+	GMT_SPILL_STALL = 5, /* a call waited for memory or contents */
 };
 
 /* What a CREATE made. */
@@ -540,6 +551,17 @@ enum gmtscrub {
  *   status   Unread    number   the errno with which it could not be read; 0: it was
  *   object   Device    id       PCI address: domain << 16 | bus << 8 | device << 3 | function; 0: unknown, or the host
  *   granted  Resident  bytes    in memory; 0 where it could not be read
+ */
+
+/*
+ * SPILL
+ *   duration  Duration  ns     of the move, or of the wait, saturating
+ *   op        Spill     Spill  what happened
+ *   tag       Tag       tag    the call site that created the buffer; 0: unknown
+ *   object    Object    id     the buffer; 0: unknown. Of a STALL: the largest that the call needs
+ *   size      Bytes     bytes  of the buffer. Of a STALL: that the call needs at once
+ *   granted   Resident  bytes  of buffers with memory of the device, in the process, afterwards
+ *   link      Spilled   bytes  of buffers whose contents only the host has, in the process, afterwards
  */
 
 /*

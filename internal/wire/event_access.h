@@ -874,4 +874,39 @@ static inline int16_t gmtmachine_unread(const struct gmtevent *e) { return e->st
 static inline uint64_t gmtmachine_device(const struct gmtevent *e) { return e->object; }
 static inline uint64_t gmtmachine_resident(const struct gmtevent *e) { return e->granted; }
 
+/* SPILL: --spill gave a buffer memory of the device or took it away, or a call waited for that. */
+struct gmtspillfields {
+	uint64_t time;
+	uint32_t duration; /* ns of the move, or of the wait, saturating */
+	enum gmtspill spill; /* what happened */
+	uint32_t tag; /* the call site that created the buffer; 0: unknown */
+	uint64_t object; /* the buffer; 0: unknown. Of a STALL: the largest that the call needs */
+	uint64_t bytes; /* bytes of the buffer. Of a STALL: that the call needs at once */
+	uint64_t resident; /* bytes of buffers with memory of the device, in the process, afterwards */
+	uint64_t spilled; /* bytes of buffers whose contents only the host has, in the process, afterwards */
+};
+
+static inline struct gmtevent gmtspill_event(struct gmtspillfields f)
+{
+	return (struct gmtevent){
+		.time = f.time,
+		.kind = GMT_KIND_SPILL,
+		.duration = f.duration,
+		.op = (uint8_t)f.spill,
+		.tag = f.tag,
+		.object = f.object,
+		.size = f.bytes,
+		.granted = f.resident,
+		.link = f.spilled,
+	};
+}
+#define GMT_EVENT_SPILL(...) gmtspill_event((struct gmtspillfields){__VA_ARGS__})
+static inline uint32_t gmtspill_duration(const struct gmtevent *e) { return e->duration; }
+static inline enum gmtspill gmtspill_spill(const struct gmtevent *e) { return (enum gmtspill)e->op; }
+static inline uint32_t gmtspill_tag(const struct gmtevent *e) { return e->tag; }
+static inline uint64_t gmtspill_object(const struct gmtevent *e) { return e->object; }
+static inline uint64_t gmtspill_bytes(const struct gmtevent *e) { return e->size; }
+static inline uint64_t gmtspill_resident(const struct gmtevent *e) { return e->granted; }
+static inline uint64_t gmtspill_spilled(const struct gmtevent *e) { return e->link; }
+
 #endif

@@ -197,4 +197,5 @@ var allViews = map[Kind]func(*Event) any{
 	KindOrder:   func(e *Event) any { return e.AsOrder().Fields() },
 	KindAwait:   func(e *Event) any { return e.AsAwait().Fields() },
 	KindMachine: func(e *Event) any { return e.AsMachine().Fields() },
+	KindSpill:   func(e *Event) any { return e.AsSpill().Fields() },
 }

@@ -1452,3 +1452,56 @@ func (f MachineFields) Event() Event {
 func (v MachineView) Fields() MachineFields {
 	return MachineFields{Time: v.e.Time, Source: v.Source(), Unread: v.Unread(), Device: v.Device(), Resident: v.Resident()}
 }
+
+// SpillView reads a SPILL event: --spill gave a buffer memory of the device or took it away, or a call waited for that.
+type SpillView struct{ e *Event }
+
+// AsSpill reads e as a SPILL event; the caller has checked its kind.
+func (e *Event) AsSpill() SpillView { return SpillView{e} }
+
+// Time is when it took effect: CLOCK_MONOTONIC in ns.
+func (v SpillView) Time() uint64 { return v.e.Time }
+
+// Duration: ns of the move, or of the wait, saturating.
+func (v SpillView) Duration() uint32 { return v.e.Duration }
+
+// Spill: what happened.
+func (v SpillView) Spill() Spill { return Spill(v.e.Op) }
+
+// Tag: the call site that created the buffer; 0: unknown.
+func (v SpillView) Tag() uint32 { return v.e.Tag }
+
+// Object: the buffer; 0: unknown. Of a STALL: the largest that the call needs.
+func (v SpillView) Object() uint64 { return v.e.Object }
+
+// Bytes: bytes of the buffer. Of a STALL: that the call needs at once.
+func (v SpillView) Bytes() uint64 { return v.e.Size }
+
+// Resident: bytes of buffers with memory of the device, in the process, afterwards.
+func (v SpillView) Resident() uint64 { return v.e.Granted }
+
+// Spilled: bytes of buffers whose contents only the host has, in the process, afterwards.
+func (v SpillView) Spilled() uint64 { return v.e.Link }
+
+// SpillFields are the fields of a SPILL event.
+type SpillFields struct {
+	Time     uint64 // ns
+	Duration uint32 // ns of the move, or of the wait, saturating
+	Spill    Spill  // what happened
+	Tag      uint32 // the call site that created the buffer; 0: unknown
+	Object   uint64 // the buffer; 0: unknown. Of a STALL: the largest that the call needs
+	Bytes    uint64 // bytes of the buffer. Of a STALL: that the call needs at once
+	Resident uint64 // bytes of buffers with memory of the device, in the process, afterwards
+	Spilled  uint64 // bytes of buffers whose contents only the host has, in the process, afterwards
+}
+
+// Event returns the SPILL event with these fields.
+func (f SpillFields) Event() Event {
+	e := Event{Time: f.Time, Kind: KindSpill, Duration: f.Duration, Op: uint8(f.Spill), Tag: f.Tag, Object: f.Object, Size: f.Bytes, Granted: f.Resident, Link: f.Spilled}
+	return e
+}
+
+// Fields returns all fields of the event.
+func (v SpillView) Fields() SpillFields {
+	return SpillFields{Time: v.e.Time, Duration: v.Duration(), Spill: v.Spill(), Tag: v.Tag(), Object: v.Object(), Bytes: v.Bytes(), Resident: v.Resident(), Spilled: v.Spilled()}
+}

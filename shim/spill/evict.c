@@ -136,7 +136,6 @@ static bool save(struct gmt_spill_object *root)
 	cl_command_queue queue = root->host ? gmt_spill_context_queue(root->context) : NULL;
 	if (!queue || read_all(queue, root) != CL_SUCCESS)
 		return false;
-	atomic_fetch_add(&gmt_spill_figures.out, root->size);
 	return true;
 }
 
@@ -154,11 +153,10 @@ void gmt_spill_release_children(struct gmt_spill_object *root)
 /* False: its contents could not be saved, and it stays. */
 static bool evict(struct gmt_spill_object *root)
 {
-	bool saved = save(root);
+	uint64_t start = gmt_now();
+	bool moves = root->contents && !root->clean, saved = save(root);
 	cl_mem real = root->real;
 	if (saved) {
-		if (root->contents && root->clean)
-			atomic_fetch_add(&gmt_spill_figures.clean, root->size);
 		gmt_spill_release_children(root);
 		gmt_spill_list_remove(root);
 		if (root->contents)
@@ -168,7 +166,7 @@ static bool evict(struct gmt_spill_object *root)
 	root->leaving = false;
 	if (saved) {
 		root->real = NULL;
-		root->clean = true;
+		root->clean = root->taken = true;
 		root->lasts = 0;
 		root->many = false;
 	} else {
@@ -179,6 +177,7 @@ static bool evict(struct gmt_spill_object *root)
 		return false;
 	gmt_bare.clReleaseMemObject(real);
 	gmt_budget_give(root->size);
+	gmt_spill_record(moves ? GMT_SPILL_OUT : GMT_SPILL_CLEAN, root, start);
 	atomic_store(&is_short, true);
 	return true;
 }

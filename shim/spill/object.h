@@ -47,6 +47,7 @@ struct gmt_spill_object {
 	bool contents;         /* something was written: they must be kept */
 	bool clean;            /* the host's copy is the same */
 	bool fixed;            /* it must stay: the driver has an image of it, or we cannot follow its commands */
+	bool taken;            /* its memory was, at least once */
 	bool many;             /* used on more queues than fit */
 	uint32_t pins;         /* calls that are using it */
 	uint32_t maps;
@@ -54,6 +55,8 @@ struct gmt_spill_object {
 	struct gmt_spill_last last[GMT_SPILL_LASTS];
 	uint64_t tick;         /* of its last use */
 	void *host;            /* room for its contents; NULL: none yet */
+	uint64_t id;           /* in records; 0: not known yet */
+	uint32_t tag;
 	/* Under the residency lock. */
 	struct gmt_spill_object *next, *previous; /* roots that have a real object */
 	struct gmt_spill_object *child, *sibling; /* sub-buffers of a root */

@@ -65,8 +65,10 @@ static void unlink_object(struct gmt_spill_object *object)
 		atomic_fetch_sub(&object->root->parts, object->real != NULL);
 	} else if (object->real) {
 		gmt_spill_list_remove(object);
+		gmt_spill_record(GMT_SPILL_END, object, gmt_now());
 	} else if (object->contents) {
 		atomic_fetch_sub(&gmt_spill_figures.spilled, object->size);
+		gmt_spill_record(GMT_SPILL_END, object, gmt_now());
 	}
 }
 
@@ -156,16 +158,14 @@ static cl_int make_root(struct gmt_spill_object *root)
 	while (!gmt_budget_take_now(root->size))
 		if (!gmt_spill_evict_one())
 			return err;
+	uint64_t start = gmt_now();
 	cl_mem real = make(root, &err);
 	if (!real) {
 		gmt_budget_give(root->size);
 		return err;
 	}
-	if (root->contents) {
+	if (root->contents)
 		atomic_fetch_sub(&gmt_spill_figures.spilled, root->size);
-		if (gmt_spill_is_short())
-			atomic_fetch_add(&gmt_spill_figures.in, root->size);
-	}
 	void *host = NULL;
 	gmt_lock(&root->lock);
 	root->real = real;
@@ -179,6 +179,7 @@ static cl_int make_root(struct gmt_spill_object *root)
 	gmt_unlock(&root->lock);
 	free(host);
 	gmt_spill_list_add(root);
+	gmt_spill_record(root->taken && root->contents ? GMT_SPILL_IN : GMT_SPILL_FIRST, root, start);
 	return CL_SUCCESS;
 }
 
@@ -262,10 +263,8 @@ static cl_int begin_slowly(struct gmt_spill_command *command)
 	if (err != CL_SUCCESS)
 		unpin_all(command, count);
 	give_lock();
-	if (gmt_spill_is_short()) {
-		atomic_fetch_add(&gmt_spill_figures.stalls, 1);
-		atomic_fetch_add(&gmt_spill_figures.stalled, gmt_now() - start);
-	}
+	if (gmt_spill_is_short())
+		gmt_spill_record_stall(command, start);
 	if (err != CL_SUCCESS && !command->may_split)
 		gmt_spill_say_short(command);
 	return err;
@@ -342,10 +341,13 @@ bool gmt_spill_relieve(cl_int status)
 
 bool gmt_spill_one(void)
 {
+	uint64_t start = gmt_now();
 	if (!take_lock())
 		return false;
 	bool gone = gmt_spill_evict_one();
 	give_lock();
+	if (gone)
+		gmt_spill_record_stall(NULL, start);
 	return gone;
 }
 

@@ -8,23 +8,11 @@
 
 #include <stdio.h>
 
-static uint64_t needed(const struct gmt_spill_command *command)
-{
-	uint64_t bytes = 0;
-	for (uint32_t i = 0; i < command->count; i++) {
-		bool before = false;
-		for (uint32_t j = 0; j < i && !before; j++)
-			before = command->uses[j].object->root == command->uses[i].object->root;
-		bytes += before ? 0 : command->uses[i].object->root->size;
-	}
-	return bytes;
-}
-
 /* At most a few times: the program may go on without what it did not get. */
 void gmt_spill_say_short(const struct gmt_spill_command *command)
 {
 	static _Atomic uint32_t said;
-	uint64_t bytes = needed(command), card = gmt_session.config.devicememory;
+	uint64_t bytes = gmt_spill_needed(command), card = gmt_session.config.devicememory;
 	if (!gmt_session.region || atomic_fetch_add(&said, 1) >= 4)
 		return;
 	char text[400], kernel[200] = "";

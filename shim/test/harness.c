@@ -175,7 +175,7 @@ static void read_ring(struct gmtring *ring)
 	CHECK(head - at <= GMT_RING_EVENTS);
 	while (at < head) {
 		struct gmtevent event = ring->events[at++ % GMT_RING_EVENTS];
-		CHECK(event.kind > GMT_KIND_NONE && event.kind <= GMT_KIND_TRANSFER);
+		CHECK(event.kind > GMT_KIND_NONE && event.kind <= GMT_KIND_SPILL);
 		keep(&event, false);
 		uint64_t slots = has_payload(event.kind) ? (event.size + sizeof event - 1) / sizeof event : 0;
 		CHECK(at + slots <= head);

@@ -89,7 +89,7 @@ func (l *teller) hear(e *event) {
 		}
 		l.names[l.key(e, "tag", e.Tag)] = strings.Join(frames, " ")
 		return
-	case "", "site", "device", "thread", "exit", "await", "machine", "object", "transfer": // lists of events are not read from outside; the first and the last line have no kind
+	case "", "site", "device", "thread", "exit", "await", "machine", "object", "spill", "transfer": // lists of events are not read from outside; the first and the last line have no kind
 		return
 	case "diag":
 		if e.Op == "whole blocks" { // only the library tries the driver

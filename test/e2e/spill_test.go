@@ -2,8 +2,14 @@ package e2e
 
 import (
 	"bytes"
+	"encoding/json"
+	"os"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
 // Programs that hold more than the device has run to the right result as long as one command's buffers fit.
@@ -36,6 +42,38 @@ func TestSpillSaysWhatDoesNotFit(t *testing.T) {
 	r = run(t, command{args: []string{gpumemtop(), "--headless", "--spill", "--policy", "slab", example("tiny")}})
 	if r.code != 125 || !contains(r.stderr, "--spill works without a pool: leave out --policy and --plan, or give --policy none") {
 		t.Errorf("%s\n%s", r, r.stderr)
+	}
+}
+
+// What moved is in the summary, and the same in the report of a recording.
+func TestSpillFigures(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := run(t, command{args: []string{
+		gpumemtop(), "record", "--spill", "--device-memory", "256K", "-o", dir + "/x.gmt", "--summary", dir + "/x.json", "--", example("spill"), "40", "64K",
+	}})
+	if r.code != 0 || !contains(r.stderr, "thrashing: needs 1.03 MiB at once at spill.c:") {
+		t.Errorf("%s\n%s", r, r.stderr)
+	}
+	var live, recorded struct{ Spill *stats.Spill }
+	text, err := os.ReadFile(dir + "/x.json")
+	if err == nil {
+		err = json.Unmarshal(text, &live)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := run(t, command{args: []string{gpumemtop(), "report", "--format", "json", dir + "/x.gmt"}})
+	if err := json.Unmarshal(report.stdout, &recorded); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(live.Spill, recorded.Spill); diff != "" {
+		t.Errorf("the report differs: %s", diff)
+	}
+	s := live.Spill
+	if s.Resident != 0 || s.PeakResident != 4*64<<10 || s.PeakSpilled < 12*64<<10 || s.In.Bytes != s.In.Times*64<<10 || s.In.Times < 40 ||
+		s.Out.Times < s.In.Times || s.Stalls.NS < s.In.NS+s.Out.NS || s.Needed != 2*64<<10 || len(s.Sites) != 1 {
+		t.Errorf("figures: %+v", s)
 	}
 }
 

@@ -48,6 +48,8 @@ func opWord(e *wire.Event) string {
 		return wire.TagMode(e.Op).String()
 	case wire.KindMachine:
 		return wire.Machine(e.Op).String()
+	case wire.KindSpill:
+		return wire.Spill(e.Op).String()
 	default:
 		return ""
 	}

@@ -229,6 +229,7 @@ var spoken = sync.OnceValue(func() *vocabulary {
 			wire.KindAwait:   newWords(func(v uint64) string { return wire.Await(v).String() }),
 			wire.KindObject:  newWords(func(v uint64) string { return wire.Held(v).String() }),
 			wire.KindMachine: newWords(func(v uint64) string { return wire.Machine(v).String() }),
+			wire.KindSpill:   newWords(func(v uint64) string { return wire.Spill(v).String() }),
 			wire.KindContext: lives,
 			wire.KindQueue:   lives,
 			wire.KindTag:     newWords(func(v uint64) string { return wire.TagMode(v).String() }),

@@ -1,0 +1,50 @@
+package report
+
+import (
+	"fmt"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// spillTexts say what --spill did; empty: it took nothing from the device.
+func spillTexts(s *stats.Spill) []string {
+	if s == nil {
+		return nil
+	}
+	texts := []string{
+		fmt.Sprintf("%s to the host in %s, %s back in %d; calls waited %s", units.FormatLong(s.Out.Bytes), units.Count(s.Out.Times, "move"),
+			units.FormatLong(s.In.Bytes), s.In.Times, units.Duration(s.Stalls.NS)),
+		fmt.Sprintf("peak %s resident, %s spilled; at the end %s and %s", units.FormatLong(s.PeakResident), units.FormatLong(s.PeakSpilled),
+			units.FormatLong(s.Resident), units.FormatLong(s.Spilled)),
+	}
+	if s.Thrashing {
+		site := ""
+		if len(s.Sites) > 0 {
+			site = " at " + units.Clean(s.Sites[0].Tag)
+		}
+		texts = append(texts, fmt.Sprintf("thrashing: needs %s at once%s; the device held %s", units.FormatLong(s.WorkingSet), site, units.FormatLong(s.PeakResident)))
+	}
+	return texts
+}
+
+// spill is the section of what --spill moved.
+func (v *view) spill() section {
+	p := v.s.Spill
+	if p == nil {
+		return section{}
+	}
+	s := section{ID: "spill", Title: "Spilled", Intro: "With --spill, buffers that no command uses go to host memory when the device has no room."}
+	for i, text := range spillTexts(p) {
+		s.fact([...]string{"moved", "memory", "warning"}[i], text)
+	}
+	s.fact("at once", fmt.Sprintf("a command that waited needed %s at most, the largest buffer of it from %s", units.FormatLong(p.Needed), units.Clean(p.NeededSite)))
+	t := v.table("Moves of buffers, by call site", len(p.Sites), "#out", "#moves", "#took", "#back", "#moves back", "#took", "^call site")
+	for i := range p.Sites[:v.rows(len(p.Sites))] {
+		x := &p.Sites[i]
+		t.add(v.bytesCell(x.Out.Bytes), v.countCell(x.Out.Times), v.durationCell(x.Out.NS),
+			v.bytesCell(x.In.Bytes), v.countCell(x.In.Times), v.durationCell(x.In.NS), v.siteCell(x.Tag, nil))
+	}
+	s.Tables = []table{t}
+	return s
+}

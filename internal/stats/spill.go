@@ -1,0 +1,194 @@
+package stats
+
+import (
+	"cmp"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Spill is what --spill has done, in bytes and ns, in all processes together.
+type Spill struct {
+	Resident     uint64 `json:"resident"` // buffers with memory of the device, now
+	PeakResident uint64 `json:"peak_resident"`
+	Spilled      uint64 `json:"spilled"` // buffers whose contents only the host has, now
+	PeakSpilled  uint64 `json:"peak_spilled"`
+	Out          Moves  `json:"out"`    // contents that went to the host
+	In           Moves  `json:"in"`     // contents that came back
+	Clean        Moves  `json:"clean"`  // memory that was taken without a move: the host had the contents, or there were none
+	Stalls       Moves  `json:"stalls"` // calls that waited for moves; no bytes
+	// WorkingSet is the least memory that would have kept nine tenths of the buffers that came back; 0: none did.
+	WorkingSet uint64 `json:"working_set"`
+	Needed     uint64 `json:"needed_at_once"` // the most that one command needed, of those that waited
+	NeededSite string `json:"needed_at"`      // call site of the largest buffer of that
+	// Thrashing says that since the first move calls waited for moves for a tenth of the time or more.
+	Thrashing bool        `json:"thrashing"`
+	Sites     []SpillSite `json:"sites"` // by bytes that moved, the most first
+}
+
+// Moves are what moved, with the time that it took.
+type Moves struct {
+	Times uint64 `json:"times"`
+	Bytes uint64 `json:"bytes"`
+	NS    uint64 `json:"ns"`
+}
+
+// SpillSite is what moved of the buffers of a call site.
+type SpillSite struct {
+	Tag string `json:"tag"`
+	Out Moves  `json:"out"`
+	In  Moves  `json:"in"`
+}
+
+// thrashingShare: see Spill.Thrashing.
+const thrashingShare = 10
+
+// spillSitesMax bounds the call sites of a process, and spillOutMax the buffers whose way back is watched.
+const (
+	spillSitesMax = 1 << 13
+	spillOutMax   = 1 << 20
+)
+
+// spill keeps the figures of all processes.
+type spill struct {
+	Spill
+	began    uint64 // when memory was taken first
+	taken    uint64 // bytes that have left the device so far
+	distance Histogram
+	needed   *row // of Needed
+}
+
+// processSpill keeps what one process has.
+type processSpill struct {
+	resident, spilled uint64
+	sites             map[uint32]*[2]Moves // out and in, by tag
+	out               map[uint64]uint64    // spill.taken when a buffer left
+}
+
+func (m *Moves) add(v wire.SpillView) {
+	m.Times++
+	m.Bytes += v.Bytes()
+	m.NS += uint64(v.Duration())
+}
+
+// spilled handles SPILL.
+func (m *Model) spilled(p *process, v wire.SpillView) {
+	if p.gone || p.heap.Left {
+		return
+	}
+	s, own := &m.spill, &p.spill
+	s.Resident += v.Resident() - own.resident
+	s.Spilled += v.Spilled() - own.spilled
+	own.resident, own.spilled = v.Resident(), v.Spilled()
+	s.PeakResident, s.PeakSpilled = max(s.PeakResident, s.Resident), max(s.PeakSpilled, s.Spilled)
+	switch v.Spill() {
+	case wire.SpillIn:
+		s.In.add(v)
+		own.site(v.Tag())[1].add(v)
+		s.back(own, v)
+	case wire.SpillOut:
+		s.Out.add(v)
+		own.site(v.Tag())[0].add(v)
+		s.leave(own, v)
+	case wire.SpillClean:
+		s.Clean.add(v)
+		s.leave(own, v)
+	case wire.SpillEnd:
+		delete(own.out, v.Object())
+	case wire.SpillStall:
+		s.Stalls.Times++
+		s.Stalls.NS += uint64(v.Duration())
+		if v.Bytes() > s.Needed {
+			s.Needed, s.needed = v.Bytes(), m.row(p, v.Tag())
+		}
+	default:
+	}
+}
+
+// leave notes a buffer that leaves the device.
+func (s *spill) leave(own *processSpill, v wire.SpillView) {
+	if s.began == 0 {
+		s.began = v.Time()
+	}
+	s.taken += v.Bytes()
+	if own.out == nil {
+		own.out = map[uint64]uint64{}
+	}
+	if len(own.out) < spillOutMax {
+		own.out[v.Object()] = s.taken
+	}
+}
+
+// back notes a buffer that comes back: what left after it, with what is resident, would have had to fit as well.
+func (s *spill) back(own *processSpill, v wire.SpillView) {
+	if left, known := own.out[v.Object()]; known {
+		s.distance.Add(min(s.Resident+s.taken-left, s.Resident+s.Spilled))
+	}
+	delete(own.out, v.Object())
+}
+
+func (own *processSpill) site(tag uint32) *[2]Moves {
+	if own.sites[tag] == nil {
+		if own.sites == nil {
+			own.sites = map[uint32]*[2]Moves{}
+		}
+		if len(own.sites) >= spillSitesMax {
+			return &[2]Moves{}
+		}
+		own.sites[tag] = &[2]Moves{}
+	}
+	return own.sites[tag]
+}
+
+// endSpill takes what a process had off the figures of all.
+func (m *Model) endSpill(hp *heap.Process) {
+	own := &m.processes[hp.Place].spill
+	m.spill.Resident -= own.resident
+	m.spill.Spilled -= own.spilled
+	own.resident, own.spilled, own.out = 0, 0, nil
+}
+
+// shownSpill returns the figures for a snapshot; nil before anything was taken from the device.
+func (m *Model) shownSpill() *Spill {
+	s := m.spill.Spill
+	if m.spill.began == 0 {
+		return nil
+	}
+	s.WorkingSet = m.spill.distance.Percentile(0.9)
+	s.Thrashing = s.In.Times > 0 && s.Stalls.NS >= (m.heap.Now-min(m.heap.Now, m.spill.began))/thrashingShare
+	if m.spill.needed != nil {
+		s.NeededSite = m.spill.needed.final().shownName()
+	}
+	places := map[string]int{}
+	for _, p := range m.processes {
+		for tag, moves := range p.spill.sites {
+			name := m.row(p, tag).shownName()
+			at, known := places[name]
+			if !known {
+				at = len(s.Sites)
+				places[name] = at
+				s.Sites = append(s.Sites, SpillSite{Tag: name})
+			}
+			s.Sites[at].Out.plus(&moves[0])
+			s.Sites[at].In.plus(&moves[1])
+		}
+	}
+	slices.SortFunc(s.Sites, func(a, b SpillSite) int {
+		return cmp.Or(cmp.Compare(b.Out.Bytes+b.In.Bytes, a.Out.Bytes+a.In.Bytes), cmp.Compare(a.Tag, b.Tag))
+	})
+	return &s
+}
+
+func (m *Moves) plus(o *Moves) {
+	m.Times, m.Bytes, m.NS = m.Times+o.Times, m.Bytes+o.Bytes, m.NS+o.NS
+}
+
+// shownName is the name of a part's call site.
+func (w *row) shownName() string {
+	if w.whole != nil {
+		w = w.whole.final()
+	}
+	return cmp.Or(w.name, callsite.Untagged)
+}

@@ -1,0 +1,66 @@
+package stats
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// spill reports something about a buffer of 100 bytes, and what the process has afterwards.
+func (s *stream) spill(what wire.Spill, object, resident, spilled uint64) {
+	s.feed(wire.SpillFields{Spill: what, Object: object, Bytes: 100, Duration: 4, Tag: 1, Resident: resident, Spilled: spilled}.Event())
+}
+
+// TestSpill: figures of --spill are those of all processes, and end with these.
+func TestSpill(t *testing.T) {
+	s := newStream(Options{})
+	s.spill(wire.SpillFirst, 1, 100, 0)
+	s.spill(wire.SpillFirst, 2, 200, 0)
+	if s.Snapshot().Spill != nil {
+		t.Error("figures before anything left the device")
+	}
+	s.spill(wire.SpillOut, 1, 100, 100)
+	s.spill(wire.SpillFirst, 3, 200, 100)
+	s.spill(wire.SpillClean, 2, 100, 200)
+	s.spill(wire.SpillIn, 1, 200, 100)
+	s.spill(wire.SpillStall, 1, 200, 100)
+	s.process = 2
+	s.spill(wire.SpillFirst, 1, 50, 0)
+	got := s.Snapshot().Spill
+	want := &Spill{
+		Resident: 250, PeakResident: 250, Spilled: 100, PeakSpilled: 200,
+		Out: Moves{1, 100, 4}, In: Moves{1, 100, 4}, Clean: Moves{1, 100, 4}, Stalls: Moves{1, 0, 4},
+		WorkingSet: 296, // 200 with itself, and the 100 that left after it: the middle of a bucket of the histogram
+		Needed:     100, NeededSite: "(untagged)", Sites: []SpillSite{{"(untagged)", Moves{1, 100, 4}, Moves{1, 100, 4}}},
+	}
+	want.Thrashing = got.Thrashing
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	s.process = 1
+	s.ProcessEnded(1, 0, 0, s.time+1)
+	s.Tick(s.time + 1e12)
+	if got := s.Snapshot().Spill; got.Resident != 50 || got.Spilled != 0 || got.Thrashing {
+		t.Errorf("after the first process: %+v", got)
+	}
+}
+
+// TestThrashing: a program that waits for moves for a tenth of the time since the first is thrashing.
+func TestThrashing(t *testing.T) {
+	for _, test := range []struct {
+		stalled uint32
+		want    bool
+	}{{99_000, false}, {110_000, true}} {
+		s := newStream(Options{})
+		s.spill(wire.SpillOut, 1, 0, 100)
+		began := s.time
+		s.spill(wire.SpillIn, 1, 100, 0)
+		s.feed(wire.SpillFields{Spill: wire.SpillStall, Duration: test.stalled, Resident: 100}.Event())
+		s.Tick(began + 1_000_000)
+		if got := s.Snapshot().Spill; got.Thrashing != test.want {
+			t.Errorf("waited %d of 1 ms: %+v", test.stalled, got)
+		}
+	}
+}

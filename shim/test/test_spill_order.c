@@ -1,0 +1,134 @@
+/* test_spill_order.c: --spill: what waits for what. */
+#define _GNU_SOURCE
+#include "spilling.h"
+
+#include <pthread.h>
+
+TEST(spill_leaves_what_waits_for_a_user_event)
+{
+	begin_spill();
+	cl_int err;
+	cl_mem a = make(CL_MEM_READ_WRITE, NULL), b = make(CL_MEM_READ_WRITE, NULL), c = make(CL_MEM_READ_WRITE, NULL);
+	write_all(world.queue, a, 'a');
+	write_all(world.queue, b, 'b');
+	cl_command_queue other = new_queue(world.context, 0);
+	cl_event gate = clCreateUserEvent(world.context, &err);
+	OK(err);
+	cl_event one = fill(world.queue, a, 1, &gate), two = fill(world.queue, b, 1, &gate);
+	EQUAL(clEnqueueFillBuffer(other, c, "x", 1, 0, 16, 0, NULL, NULL), CL_MEM_OBJECT_ALLOCATION_FAILURE);
+	CHECK(strstr(first_text(GMT_KIND_DIAG), "at once"));
+	OK(clSetUserEventStatus(gate, CL_COMPLETE));
+	write_all(other, c, 'c');
+	check_all(other, c, 'c');
+	char bytes[BYTES];
+	OK(clEnqueueReadBuffer(other, a, CL_TRUE, 0, BYTES, bytes, 0, NULL, NULL));
+	EQUAL(bytes[0], 'x');
+	EQUAL(bytes[16], 'a');
+	OK(clReleaseEvent(one));
+	OK(clReleaseEvent(two));
+	OK(clReleaseEvent(gate));
+	OK(clReleaseMemObject(a));
+	OK(clReleaseMemObject(b));
+	OK(clReleaseMemObject(c));
+	OK(clReleaseCommandQueue(other));
+	end_clean();
+}
+
+enum { THREADS = 4, EACH = 4, ROUNDS = 200 };
+
+static void *work(void *arg)
+{
+	cl_command_queue queue = new_queue(world.context, 0);
+	cl_mem list[EACH];
+	char id = (char)(16 * (intptr_t)arg);
+	for (int i = 0; i < EACH; i++) {
+		list[i] = make(CL_MEM_READ_WRITE, NULL);
+		write_all(queue, list[i], (char)(id + i));
+	}
+	for (int round = 0; round < ROUNDS; round++) {
+		int i = round * 7 % EACH;
+		check_all(queue, list[i], (char)(id + i));
+		if (round % 5 == 0) {
+			OK(clReleaseMemObject(list[i]));
+			list[i] = make(CL_MEM_READ_WRITE, NULL);
+		}
+		write_all(queue, list[i], (char)(id + i));
+	}
+	for (int i = 0; i < EACH; i++)
+		OK(clReleaseMemObject(list[i]));
+	OK(clReleaseCommandQueue(queue));
+	return NULL;
+}
+
+TEST(spill_serves_threads_that_need_more_together)
+{
+	begin((struct options){.devicememory = 5 * BYTES, .spill = true, .waitms = 5000});
+	fake.eager = 1;
+	session_start();
+	pthread_t threads[THREADS];
+	for (intptr_t i = 0; i < THREADS; i++)
+		EQUAL(pthread_create(&threads[i], NULL, work, (void *)i), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	session_stop();
+	end_clean();
+}
+
+/* The marker that would show that the fills have completed stands behind a command that is not one on a buffer. */
+TEST(spill_does_not_wait_behind_what_the_program_holds_back)
+{
+	begin_spill();
+	cl_int err;
+	cl_mem a = make(CL_MEM_READ_WRITE, NULL), b = make(CL_MEM_READ_WRITE, NULL), c = make(CL_MEM_READ_WRITE, NULL);
+	write_all(world.queue, a, 'a');
+	write_all(world.queue, b, 'b');
+	cl_command_queue other = new_queue(world.context, 0);
+	cl_event gate = clCreateUserEvent(world.context, &err), held = NULL;
+	OK(err);
+	OK(clEnqueueMarkerWithWaitList(world.queue, 1, &gate, &held));
+	EQUAL(clEnqueueFillBuffer(other, c, "x", 1, 0, 16, 0, NULL, NULL), CL_MEM_OBJECT_ALLOCATION_FAILURE);
+	OK(clSetUserEventStatus(gate, CL_COMPLETE));
+	write_all(other, c, 'c');
+	check_all(other, a, 'a');
+	OK(clReleaseEvent(held));
+	OK(clReleaseEvent(gate));
+	OK(clReleaseMemObject(a));
+	OK(clReleaseMemObject(b));
+	OK(clReleaseMemObject(c));
+	OK(clReleaseCommandQueue(other));
+	end_clean();
+}
+
+/* What comes later in such a queue may overtake what still runs, so only the end of the queue counts. */
+TEST(spill_trusts_no_marker_behind_a_failure)
+{
+	begin_spill();
+	fake.eager = 0;
+	cl_int err;
+	cl_mem a = make(CL_MEM_READ_WRITE, NULL), b = make(CL_MEM_READ_WRITE, NULL), c = make(CL_MEM_READ_WRITE, NULL);
+	char bytes[BYTES];
+	memset(bytes, 'a', sizeof bytes);
+	OK(clEnqueueWriteBuffer(world.queue, a, CL_FALSE, 0, BYTES, bytes, 0, NULL, NULL));
+	cl_command_queue other = new_queue(world.context, 0), loose = new_queue(world.context, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+	cl_event gate = clCreateUserEvent(world.context, &err);
+	OK(err);
+	cl_event one = fill(world.queue, b, 1, &gate), two = fill(loose, b, 1, &gate);
+	uint64_t markers = fake.markers;
+	OK(clSetUserEventStatus(gate, -1));
+	EQUAL(fake.markers, markers + 1); /* in the queue that keeps the order */
+	for (int i = 0; i < 3; i++)
+		EQUAL(clEnqueueFillBuffer(other, c, "x", 1, 0, 16, 0, NULL, NULL), CL_MEM_OBJECT_ALLOCATION_FAILURE);
+	OK(clFinish(world.queue));
+	OK(clFinish(loose));
+	write_all(other, c, 'c');
+	check_all(other, a, 'a');
+	OK(clReleaseEvent(one));
+	OK(clReleaseEvent(two));
+	OK(clReleaseEvent(gate));
+	OK(clReleaseMemObject(a));
+	OK(clReleaseMemObject(b));
+	OK(clReleaseMemObject(c));
+	OK(clReleaseCommandQueue(other));
+	OK(clReleaseCommandQueue(loose));
+	end_clean();
+}
