@@ -13,7 +13,7 @@
 
 #define MOMENT 20000u /* ns */
 #define PIECE ((size_t)256 << 10) /* bytes */
-/* How long to wait for other threads' calls that may themselves wait for the program. */
+/* How long to wait for calls and commands that may themselves wait for the program. */
 #define PATIENCE 50000000u
 /* How long for commands: there are drivers that never end one. */
 #define LONG_PATIENCE 60000000000u
@@ -65,9 +65,10 @@ static enum state state_of(const struct gmt_spill_object *root)
 		const struct gmt_spill_last *last = &root->last[i];
 		if (gmt_spill_queue_over(last->queue, last->id, last->position))
 			continue;
-		if (!gmt_spill_queue_goes_on(last->queue))
+		bool goes_on = gmt_spill_queue_goes_on(last->queue);
+		if (!goes_on && !gmt_spill_queue_may_go_on(last->queue))
 			return STUCK;
-		state = gmt_spill_queue_is_doubtful(last->queue) ? HELD : state == IDLE ? BUSY : state;
+		state = !goes_on || gmt_spill_queue_is_doubtful(last->queue) ? HELD : state == IDLE ? BUSY : state;
 	}
 	return state;
 }

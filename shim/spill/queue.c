@@ -59,6 +59,11 @@ bool gmt_spill_queue_goes_on(const struct gmt_spill_queue *queue)
 	return gated != UINT64_MAX && atomic_load(&queue->failed) <= done && (atomic_load(&open_events) == 0 || gated <= done);
 }
 
+bool gmt_spill_queue_may_go_on(const struct gmt_spill_queue *queue)
+{
+	return atomic_load(&queue->gated) != UINT64_MAX && atomic_load(&queue->failed) <= atomic_load(&queue->done);
+}
+
 bool gmt_spill_queue_is_doubtful(const struct gmt_spill_queue *queue)
 {
 	return atomic_load(&open_events) != 0 && atomic_load(&queue->doubtful) > atomic_load(&queue->done);

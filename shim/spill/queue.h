@@ -31,6 +31,8 @@ bool gmt_spill_queue_over(const struct gmt_spill_queue *queue, uint64_t id, uint
 void gmt_spill_queues_poll(void);
 /* Whether commands up to position complete without the program. */
 bool gmt_spill_queue_goes_on(const struct gmt_spill_queue *queue);
+/* Where they may not: whether only user events could hold them back. Commands of which that is not known may not wait for one. */
+bool gmt_spill_queue_may_go_on(const struct gmt_spill_queue *queue);
 /* Whether its end may be seen only when the program has set a user event, because of commands that are not counted. */
 bool gmt_spill_queue_is_doubtful(const struct gmt_spill_queue *queue);
 /* Whether a user event was not set yet. */

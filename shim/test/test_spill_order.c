@@ -3,6 +3,7 @@
 #include "spilling.h"
 
 #include <pthread.h>
+#include <time.h>
 
 TEST(spill_leaves_what_waits_for_a_user_event)
 {
@@ -24,6 +25,39 @@ TEST(spill_leaves_what_waits_for_a_user_event)
 	OK(clEnqueueReadBuffer(other, a, CL_TRUE, 0, BYTES, bytes, 0, NULL, NULL));
 	EQUAL(bytes[0], 'x');
 	EQUAL(bytes[16], 'a');
+	OK(clReleaseEvent(one));
+	OK(clReleaseEvent(two));
+	OK(clReleaseEvent(gate));
+	OK(clReleaseMemObject(a));
+	OK(clReleaseMemObject(b));
+	OK(clReleaseMemObject(c));
+	OK(clReleaseCommandQueue(other));
+	end_clean();
+}
+
+static void *complete_soon(void *gate)
+{
+	struct timespec pause = {.tv_nsec = 5000000};
+	nanosleep(&pause, NULL);
+	OK(clSetUserEventStatus(gate, CL_COMPLETE));
+	return NULL;
+}
+
+/* Commands while a user event is open need not wait for it; and another thread may set it. */
+TEST(spill_waits_a_moment_for_what_may_complete)
+{
+	begin_spill();
+	cl_int err;
+	cl_mem a = make(CL_MEM_READ_WRITE, NULL), b = make(CL_MEM_READ_WRITE, NULL), c = make(CL_MEM_READ_WRITE, NULL);
+	cl_command_queue other = new_queue(world.context, 0);
+	cl_event gate = clCreateUserEvent(world.context, &err);
+	OK(err);
+	cl_event one = fill(world.queue, a, 1, &gate), two = fill(world.queue, b, 1, &gate);
+	pthread_t thread;
+	EQUAL(pthread_create(&thread, NULL, complete_soon, gate), 0);
+	write_all(other, c, 'c');
+	EQUAL(pthread_join(thread, NULL), 0);
+	check_all(other, c, 'c');
 	OK(clReleaseEvent(one));
 	OK(clReleaseEvent(two));
 	OK(clReleaseEvent(gate));
