@@ -74,7 +74,7 @@ func checkPolicyName(name string) error {
 
 // warnVariables names the variables that look like settings and set nothing.
 func warnVariables(environment []string) {
-	known := []string{wire.SessionEnv, wire.ProbeEnv, wire.LogEnv, wire.LabelEnv}
+	known := []string{wire.SessionEnv, wire.ProbeEnv, wire.LogEnv, wire.LabelEnv, wire.USDTEnv}
 	for i := range settings {
 		if name := settings[i].envName(); name != "" {
 			known = append(known, name)

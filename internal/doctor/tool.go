@@ -39,6 +39,8 @@ func (r *Report) settings(s *System, o Options) {
 			r.say(areaSettings, Warning, "unset "+name, "%s is set: programs would be probed instead of watched", name)
 		case name == wire.LogEnv || name == wire.LabelEnv:
 			r.say(areaSettings, Fact, "", "%s is %s, for flight logs: see gpumemtop library --help", name, value)
+		case name == wire.USDTEnv:
+			r.say(areaSettings, Fact, "", "%s is %s, for tools that listen to the library's static probes", name, value)
 		case !known:
 			r.say(areaSettings, Warning, nearest(name, o.Settings), "%s sets nothing: gpumemtop knows no such variable", name)
 		case value == "":

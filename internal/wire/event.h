@@ -773,6 +773,7 @@ struct gmtshape {
 #define GMT_SHIM_NAME "libgpumemtop.so"
 #define GMT_SESSION_ENV "GPUMEMTOP_SESSION"
 #define GMT_PROBE_ENV "GPUMEMTOP_PROBE" /* shim/entry/probe.c */
+#define GMT_USDT_ENV "GPUMEMTOP_USDT"   /* shim/base/usdt.h */
 
 #if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 _Static_assert(sizeof(struct gmtevent) == 64, "an event is one cache line");

@@ -67,6 +67,8 @@ const (
 	// LogEnv names the folder for the flight log of a process without a session; LabelEnv its labels.
 	LogEnv   = C.GMT_LOG_ENV
 	LabelEnv = C.GMT_LABEL_ENV
+	// USDTEnv lets static probes fire in a process without a session; otel: those of OpenTelemetry, too.
+	USDTEnv = C.GMT_USDT_ENV
 	// FlightSuffix ends the names of records of the flight log.
 	FlightSuffix = C.GMT_FLIGHT_SUFFIX
 	// SizeofFlight is the length of a record's file.

@@ -63,6 +63,8 @@ const (
 	LogEnv   = "GPUMEMTOP_LOG"
 	LabelEnv = "GPUMEMTOP_LABEL"
 
+	USDTEnv = "GPUMEMTOP_USDT"
+
 	FlightSuffix = ".flight"
 
 	SizeofFlight  = 0x95c8

@@ -12,6 +12,7 @@
 #include "../base/link.h"
 #include "../base/ring.h"
 #include "../base/signals.h"
+#include "../base/usdt.h"
 #include "../pool/budget.h"
 #include "../pool/evict.h"
 #include "../pool/frag_stats.h"
@@ -304,17 +305,17 @@ static bool forked_quietly(void)
 	return false;
 }
 
-/* True for the first thread only, and if there is a session. Without one there may be a flight log. */
-static bool connect_once(const char *dir, const char *log)
+/* True for the first thread only, and if there is a session. Without one there may be a flight log, or tools that listen to probes. */
+static bool connect_once(const char *dir, const char *log, const char *probes)
 {
 	bool first = false;
 	pthread_mutex_lock(&starting);
 	if (atomic_load(&gmt_session.state) == GMT_STATE_NEW) {
 		first = start(dir);
-		bool logs = !first && gmt_flight_begin(log);
+		bool logs = !first && gmt_flight_begin(log), probed = gmt_usdt_begin(probes);
 		if (logs)
 			gmt_flight_ends();
-		atomic_store_explicit(&gmt_session.state, first || logs ? GMT_STATE_ON : GMT_STATE_OFF, memory_order_release);
+		atomic_store_explicit(&gmt_session.state, first || logs || probed ? GMT_STATE_ON : GMT_STATE_OFF, memory_order_release);
 	}
 	pthread_mutex_unlock(&starting);
 	return first;
@@ -335,7 +336,7 @@ bool gmt_session_start(void)
 	gmt_inside = 1;
 	bool may = gmt_dispatch_ready() && !gmt_session_filtered();
 	const char *dir = may ? secure_getenv(GMT_SESSION_ENV) : NULL, *log = may ? secure_getenv(GMT_LOG_ENV) : NULL;
-	if (connect_once(dir, log) && gmt_session.config.pooling)
+	if (connect_once(dir, log, may ? secure_getenv(GMT_USDT_ENV) : NULL) && gmt_session.config.pooling)
 		load_core(dir);
 	gmt_inside = 0;
 	pthread_setcancelstate(cancel, NULL);

@@ -9,6 +9,7 @@
 #include "../base/lock.h"
 #include "../base/ring.h"
 #include "../base/signals.h"
+#include "../base/usdt.h"
 #include "../order/closed_queues.h"
 #include "../order/handout.h"
 #include "../order/queue.h"
@@ -46,6 +47,8 @@ void gmt_release_write(struct gmtreleasefields *release, cl_int status, uint64_t
 	release->duration = gmt_clamp32(now - release->time);
 	struct gmtevent event = gmtrelease_event(*release);
 	gmt_ring_write(&event);
+	if (gmt_usdt_frees())
+		gmt_usdt_released(&event);
 }
 
 static void write_release(struct gmtreleasefields *release, enum gmtoutcome outcome, cl_int status, uint64_t now)

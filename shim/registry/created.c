@@ -4,6 +4,7 @@
 
 #include "../base/ring.h"
 #include "../base/session.h"
+#include "../base/usdt.h"
 #include "finding.h"
 
 /* A hit reuses the entry of its block. */
@@ -78,6 +79,8 @@ static void write_create(const struct gmt_call *call, const struct gmt_memory *m
 		.parent = memory->parent ? memory->parent->object.id : 0,
 		.block = memory->parent ? 0 : memory->block);
 	gmt_ring_write(&event);
+	if (gmt_usdt_allocs())
+		gmt_usdt_created(&event);
 }
 
 void gmt_created_write(const struct gmt_call *call, const struct gmt_created *c, const struct gmt_memory *memory, cl_int status)
