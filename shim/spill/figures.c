@@ -36,11 +36,15 @@ void gmt_spill_record(enum gmtspill what, struct gmt_spill_object *root, uint64_
 
 void gmt_spill_record_stall(const struct gmt_spill_command *command, uint64_t start)
 {
-	const struct gmt_spill_object *largest = NULL;
-	for (uint32_t i = 0; command && i < command->count; i++)
-		if (!largest || command->uses[i].object->root->size > largest->size)
+	if (!command || command->count == 0) {
+		record(GMT_SPILL_STALL, 0, NULL, start);
+		return;
+	}
+	const struct gmt_spill_object *largest = command->uses[0].object->root;
+	for (uint32_t i = 1; i < command->count; i++)
+		if (command->uses[i].object->root->size > largest->size)
 			largest = command->uses[i].object->root;
-	record(GMT_SPILL_STALL, command ? gmt_spill_needed(command) : 0, largest, start);
+	record(GMT_SPILL_STALL, gmt_spill_needed(command), largest, start);
 }
 
 uint64_t gmt_spill_needed(const struct gmt_spill_command *command)
