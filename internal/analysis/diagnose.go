@@ -217,6 +217,9 @@ func (x *run) deviceMemory() uint64 {
 }
 
 func deviceFull(x *run, _ *Analysis) (Diagnosis, bool) {
+	if p := x.snapshot.Spill; p != nil { // the device is meant to be full
+		return thrashes(p, x.length())
+	}
 	device, most, inUse := x.deviceMemory(), uint64(0), uint64(0)
 	for i := range x.snapshot.Processes {
 		if t := &x.snapshot.Processes[i].Totals; t.PeakReserved > most {
@@ -235,6 +238,23 @@ func deviceFull(x *run, _ *Analysis) (Diagnosis, bool) {
 	room := uint64(deviceShare*float64(device)) - min(inUse, uint64(deviceShare*float64(device)))
 	if l := limit(x.snapshot, "max_cached_bytes"); l != nil && room > 0 && float64(room) < l.Value {
 		d.Knob = Knob{Limit: l.Name, Value: strconv.FormatUint(room, 10), Why: "this is what remains beside the memory in use"}
+	}
+	return d, true
+}
+
+// thrashes judges what --spill moved while a run, or as much of it, took ns.
+func thrashes(p *stats.Spill, ns uint64) (Diagnosis, bool) {
+	if !p.Thrashing {
+		return Diagnosis{}, false
+	}
+	d := Diagnosis{
+		Severity: Advice, Title: "the device holds less than the program needs at once", Share: share(p.Stalls.NS, ns),
+		Text: fmt.Sprintf("it needs %s, and the device held %s: calls waited %s for buffers to move", units.FormatLong(p.WorkingSet),
+			units.FormatLong(p.PeakResident), units.Duration(p.Stalls.NS)),
+	}
+	if len(p.Sites) > 0 {
+		d.Tag = p.Sites[0].Tag
+		d.Text += ", most of them from " + d.Tag
 	}
 	return d, true
 }

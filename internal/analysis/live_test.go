@@ -225,6 +225,16 @@ func TestLiveMemory(t *testing.T) {
 	if titled(&l, "device memory is nearly full") == nil || titled(&l, "blocks are much larger than requested") == nil {
 		t.Errorf("%+v", l.Points)
 	}
+	s.Spill = &stats.Spill{PeakResident: 900 << 20}
+	l.Update(s, 0)
+	if titled(&l, "device memory is nearly full") != nil {
+		t.Errorf("--spill fills the device: %+v", l.Points)
+	}
+	s.Spill = &stats.Spill{Thrashing: true, WorkingSet: 2 << 30, PeakResident: 900 << 20, Sites: []stats.SpillSite{{Tag: "a.c:1"}}}
+	l.Update(s, 0)
+	if d := titled(&l, "the device holds less than the program needs at once"); d == nil || !strings.Contains(d.Text, "needs 2.00 GiB") || d.Tag != "a.c:1" {
+		t.Errorf("%+v", l.Points)
+	}
 	s = missed(lively(5), 100, 1, wire.MissTooSmall)
 	s.Totals.InUse, s.Totals.Requested, s.Totals.Cached, s.Totals.LargestCached = 1<<20, 1<<20, 1<<20, 100<<10
 	l.Update(s, 0)

@@ -166,7 +166,7 @@ func (v *view) totals() section {
 			t.Creates, t.Failures, t.Unpooled, t.Releases, units.Duration(t.CreateP50NS), units.Duration(t.CreateP99NS))},
 		{"bytes", fmt.Sprintf("%s requested in poolable creates, %s created by the driver", units.FormatLong(t.BytesRequested),
 			units.FormatLong(t.BytesAllocated))},
-		{"memory", fmt.Sprintf("%s, at %s", memoryText(t), v.clockOf(t.PeakInUseTime))},
+		{"memory", fmt.Sprintf("%s, at %s", memoryText(v.s), v.clockOf(t.PeakInUseTime))},
 		{"at the end", endText(t)},
 	}}
 	v.machineFacts(&s)

@@ -137,7 +137,7 @@ func (s *Summary) figures() []string {
 	}
 	lines = append(append(lines, kindLines(s.snapshot.Kinds)...),
 		"  driver     "+driverText(t),
-		"  memory     "+memoryText(t))
+		"  memory     "+memoryText(s.snapshot))
 	if text := plansText(&t.Plans); text != "" {
 		lines = append(lines, "  plan       "+text)
 	}

@@ -84,9 +84,13 @@ func savedText(t *stats.Totals) string {
 	return fmt.Sprintf("~%s saved in driver calls (an estimate)", units.Duration(t.SavedNS))
 }
 
-// memoryText says how much was in use at most.
-func memoryText(t *stats.Totals) string {
-	return fmt.Sprintf("peak %s in use, %s reserved", units.FormatLong(t.PeakInUse), units.FormatLong(t.PeakReserved))
+// memoryText says how much was in use at most. What --spill took from the device was not reserved all the time.
+func memoryText(s *stats.Snapshot) string {
+	text := fmt.Sprintf("peak %s in use", units.FormatLong(s.Totals.PeakInUse))
+	if s.Spill != nil {
+		return text + ", on device and host"
+	}
+	return text + fmt.Sprintf(", %s reserved", units.FormatLong(s.Totals.PeakReserved))
 }
 
 // endText says what is held at the end.
