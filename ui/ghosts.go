@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"fmt"
 	"strconv"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -59,6 +60,9 @@ func (d *dashboard) adoptable() (leader *stats.Ghost, why string) {
 		return nil, "the policy has just changed; the ghosts will follow"
 	case leader.Present:
 		return nil, leader.Name + " leads and is in force"
+	case lately(g.Present(), leader):
+		return nil, fmt.Sprintf("what is in force is not ranked, but does better of late: %s %% hits, %s %s %%", ratio(g.Present().RecentHits, g.Present().RecentRequests),
+			leader.Name, ratio(leader.RecentHits, leader.RecentRequests))
 	}
 	if why := d.onlyFromStart(); why != "" {
 		return nil, why + "; to use the leader: gpumemtop " + leader.Flags() + " ./app"
@@ -73,6 +77,12 @@ func (d *dashboard) adoptable() (leader *stats.Ghost, why string) {
 		return nil, "the policy cannot be changed here"
 	}
 	return leader, ""
+}
+
+// lately reports whether the present configuration, which began too late to be ranked, has had more hits of late than the leader.
+func lately(present, leader *stats.Ghost) bool {
+	return present != nil && !present.Whole() && present.Stopped == "" && present.RecentRequests > 0 && leader.RecentRequests > 0 &&
+		present.RecentHitRate() > leader.RecentHitRate()
 }
 
 // onlyFromStart says why only another run could get another policy, empty if this one can.

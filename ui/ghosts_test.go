@@ -53,6 +53,27 @@ func TestGhostsGolden(t *testing.T) {
 	}
 }
 
+// TestLateConfigurationIsNotReplacedByWorse: what was set while the program ran is not ranked, and may be better than the leader.
+func TestLateConfigurationIsNotReplacedByWorse(t *testing.T) {
+	var adopted []string
+	s := ghostSnapshot()
+	s.Ghosts.Rows[0].RecentHits = 70
+	present := &s.Ghosts.Rows[1]
+	present.Since, present.RecentHits = s.Started+3e9, 100
+	d := ghostTest(120, 36, s, &adopted, nil)
+	press(d, "w")
+	press(d, "y")
+	if len(adopted) != 0 {
+		t.Fatalf("adopted %q", adopted)
+	}
+	shows(t, d, "what is in force is not ranked, but does better of late: 100.0 % hits, slab max_cached_bytes=64M 70.0 %")
+	s.Ghosts.Rows[0].RecentHits = 100
+	press(d, "y")
+	if len(adopted) != 1 {
+		t.Errorf("an equal leader is not adopted:\n%s", screen(d))
+	}
+}
+
 func TestLeaderIsAdopted(t *testing.T) {
 	var adopted []string
 	d := ghostTest(120, 36, ghostSnapshot(), &adopted, nil)
