@@ -46,7 +46,7 @@ least() { sort -n "$1" | head -1; }
 # row DRIVER PROGRAM
 row() {
 	local command mode run cells=
-	read -r -d '' -a command <<< "${programs[$2]}" || true
+	read -r -d '' -a command <<< "${programs[$2]}" || true # it fails at the end of the text, and has read it
 	rm -f "$work"/*.time
 	if ! "${command[@]}" < /dev/null > "$work/expected" 2> /dev/null; then # this run also fills the driver's caches
 		echo "| $2 | $1 | fails without gpumemtop | | | | | |"

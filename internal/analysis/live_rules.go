@@ -134,7 +134,7 @@ func (x *moment) growing() (Diagnosis, bool) {
 func (x *moment) nearlyFull() (Diagnosis, bool) {
 	t, device := &x.s.Totals, x.s.Device.Global
 	if x.s.Spill != nil {
-		return thrashes(x.s.Spill, x.s.Time-x.s.Started)
+		return thrashes(x.s.Spill, x.s.Time-min(x.s.Time, x.s.Started))
 	}
 	if device == 0 || float64(t.Reserved()) < deviceShare*float64(device) {
 		return Diagnosis{}, false

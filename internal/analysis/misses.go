@@ -161,10 +161,10 @@ var advice = map[wire.Miss]string{
 
 // knob returns the limit that would have helped, of those that the policy has.
 func (m *misses) knob(reason wire.Miss, s *stats.Snapshot) Knob {
-	knob, found := Knob{}, false
 	if s.Spill != nil {
 		return Knob{Why: "--spill works without a pool"}
 	}
+	knob, found := Knob{}, false
 	switch reason {
 	case wire.MissLimit:
 		knob, found = m.cachedKnob(s)

@@ -126,7 +126,7 @@ func own(frames []Frame) int {
 // generated reports whether a frame is of code that is in no file.
 func (f *Frame) generated() bool { return f.Module == "" && f.Offset != 0 }
 
-// runtimes are parts of the runtimes of node and Java, and code without a name.
+// runtimes are parts of the runtimes of node (the first group) and Java (the second, which is empty for code without a name).
 var runtimes = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(Builtin|BytecodeHandler|Stub|RegExp):|^(Interpreter|call_stub|StubRoutines.*|~.*|[a-z]+ (java|jdk|sun)\..*)?$`)
 })
