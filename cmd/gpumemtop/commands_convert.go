@@ -103,11 +103,13 @@ func newLibrary() *cobra.Command {
 	var output files.Output
 	return newCommand(&cobra.Command{
 		Use:   "library -o FILE",
-		Short: "Write the library that goes into programs, for flight logs",
+		Short: "Write the library that goes into programs, for flight logs and eBPF tools",
 		Long: "Programs with this library preloaded and GPUMEMTOP_LOG=DIR in their environment need no gpumemtop beside them:\n" +
 			"each leaves a record of 38 KB in that folder when it ends, by exit, _exit, abort, SIGTERM, SIGINT or SIGHUP, not\n" +
 			"by other signals. GPUMEMTOP_LABEL is kept in it. OPENCL_LAYERS=FILE does instead of LD_PRELOAD for programs that\n" +
-			"end with exit. 'gpumemtop reduce DIR' reads the records.",
+			"end with exit. 'gpumemtop reduce DIR' reads the records.\n\n" +
+			"Tools of eBPF find static probes in it, gpumemtop:alloc(object, size, requested, tag) and gpumemtop:free(object).\n" +
+			"GPUMEMTOP_USDT=1 lets them fire without a log; with otel, those that OpenTelemetry's profiler looks for fire, too.",
 		Annotations: map[string]string{usageKey: "gpumemtop library -o FILE [-f]"},
 		Example: "  gpumemtop library -o /shared/libgpumemtop.so\n" +
 			"  GPUMEMTOP_LOG=/shared/logs LD_PRELOAD=/shared/libgpumemtop.so ./app",
