@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,10 +29,11 @@ const (
 // in Linux), and grows while the program runs. A jitdump serves as well. Only one goroutine may use it.
 type PerfMap struct {
 	path     string
-	dump     *jitDump // nil: is not looked for
-	read     int64    // bytes so far
-	partial  []byte   // a line without its end
-	pieces   []piece  // by start, then order, unless unsorted
+	since    time.Time // a file that was last written before is of an earlier process with this number
+	dump     *jitDump  // nil: is not looked for
+	read     int64     // bytes so far
+	partial  []byte    // a line without its end
+	pieces   []piece   // by start, then order, unless unsorted
 	unsorted bool
 }
 
@@ -48,7 +50,21 @@ func NewPerfMap(path string) *PerfMap { return &PerfMap{path: path} }
 
 // NewGenerated returns the map of a process, where programs put it, and looks for its jitdump, too.
 func NewGenerated(pid int) *PerfMap {
-	return &PerfMap{path: fmt.Sprintf("/tmp/perf-%d.map", pid), dump: newJitDump(pid)}
+	return &PerfMap{path: fmt.Sprintf("/tmp/perf-%d.map", pid), since: started(pid), dump: newJitDump(pid)}
+}
+
+// started returns a time shortly before a process began. The zero time: it has ended, or the kernel does not say (proc(5),
+// /proc/PID/stat, field 22).
+func started(pid int) time.Time {
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	var now unix.Sysinfo_t
+	if len(fields) < 20 || unix.Sysinfo(&now) != nil {
+		return time.Time{}
+	}
+	ticks, _ := strconv.ParseInt(string(fields[19]), 10, 64)
+	const hertz, doubt = 100, 2 // of the ticks (USER_HZ); seconds: the time since boot is known in whole ones
+	return time.Now().Add(time.Duration(ticks/hertz-doubt-now.Uptime) * time.Second)
 }
 
 // Frame returns the function that a return address is in. It is empty when the file does not exist yet or does not name it.
@@ -115,6 +131,9 @@ func (m *PerfMap) update() {
 		return
 	}
 	defer file.Close() //nolint:errcheck // it was only read
+	if info, err := file.Stat(); err != nil || info.ModTime().Before(m.since) {
+		return
+	}
 	b, err := io.ReadAll(io.NewSectionReader(file, m.read, perfMapMax-m.read))
 	if err != nil || len(b) == 0 {
 		return

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestPerfMap(t *testing.T) {
@@ -81,6 +82,34 @@ func TestPerfMapOfOthers(t *testing.T) {
 	}
 	if got := NewPerfMap(path).Frame(0x1001).Function; got != "" {
 		t.Errorf("read from another user's file: %q", got)
+	}
+}
+
+// TestPerfMapOfThePast: an earlier process with the same number leaves its file, too.
+func TestPerfMapOfThePast(t *testing.T) {
+	m := NewGenerated(os.Getpid())
+	if age := time.Since(m.since); age < 0 || age > time.Hour {
+		t.Fatalf("this process began %v ago", age)
+	}
+	m.path = filepath.Join(t.TempDir(), "x.map")
+	if err := os.WriteFile(m.path, []byte("1000 40 f\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before := m.since.Add(-time.Second)
+	if err := os.Chtimes(m.path, before, before); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.Frame(0x1001).Function; got != "" {
+		t.Errorf("read from an earlier process's file: %q", got)
+	}
+	if err := os.Chtimes(m.path, time.Now(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.Frame(0x1001).Function; got != "f" {
+		t.Errorf("%q", got)
+	}
+	if m := NewGenerated(1 << 30); !m.since.IsZero() {
+		t.Errorf("no such process began at %v", m.since)
 	}
 }
 

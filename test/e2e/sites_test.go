@@ -84,7 +84,7 @@ func TestSitesInPython(t *testing.T) {
 func TestSitesInGeneratedCode(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "x.gmt")
-	r := run(t, command{args: []string{gpumemtop(), "record", "-o", file, "--", testProgram("generated")}})
+	r := run(t, command{args: []string{gpumemtop(), "record", "-o", file, "--", testProgram("generated"), "20", "4K", "named"}})
 	if r.code != 0 {
 		t.Fatalf("%s\n%s", r, r.stderr)
 	}

@@ -1,8 +1,8 @@
 /*
- * generated: creates buffers from code that it generates, with frame pointers and no tables, as node and Java do. It names that
- * code at its end, in /tmp/perf-PID.map, whose path it prints.
+ * generated: creates buffers from code that it generates, with frame pointers and no tables, as node and Java do. With "named"
+ * it names that code at its end, in /tmp/perf-PID.map, whose path it prints.
  *
- *	generated [ITERATIONS] [SIZE]
+ *	generated [ITERATIONS] [SIZE] [named]
  */
 #define _GNU_SOURCE
 #include "common.h"
@@ -43,6 +43,7 @@ static void name_pieces(const unsigned char *page)
 	static const char *const names[PIECES] = {"long Binding.create(long)", "JS:~first /app/solve.js:7:1", "void Solver.step(int)"};
 	char path[64];
 	snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
+	unlink(path); /* of an earlier process with this number */
 	FILE *map = fopen(path, "wx");
 	if (!map)
 		fail("%s cannot be made", path);
@@ -54,7 +55,7 @@ static void name_pieces(const unsigned char *page)
 
 int main(int argc, char **argv)
 {
-	struct arguments arguments = arguments_read(argc, argv, "[ITERATIONS] [SIZE]", 2);
+	struct arguments arguments = arguments_read(argc, argv, "[ITERATIONS] [SIZE] [named]", 3);
 	size_t iterations = arguments_count(&arguments, 0, 20), size = arguments_size(&arguments, 1, 4096);
 	opened = gpu_open(0);
 	unsigned char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -73,6 +74,7 @@ int main(int argc, char **argv)
 			call(bound, create_and_release, &size);
 		}
 	gpu_close(&opened);
-	name_pieces(page);
+	if (arguments.count > 2)
+		name_pieces(page);
 	return EXIT_SUCCESS;
 }
