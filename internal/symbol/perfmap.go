@@ -58,13 +58,13 @@ func NewGenerated(pid int) *PerfMap {
 func started(pid int) time.Time {
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	var now unix.Sysinfo_t
-	if len(fields) < 20 || unix.Sysinfo(&now) != nil {
+	var real, boot unix.Timespec
+	if len(fields) < 20 || unix.ClockGettime(unix.CLOCK_REALTIME, &real) != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil {
 		return time.Time{}
 	}
 	ticks, _ := strconv.ParseInt(string(fields[19]), 10, 64)
-	const hertz, doubt = 100, 2 // of the ticks (USER_HZ); seconds: the time since boot is known in whole ones
-	return time.Now().Add(time.Duration(ticks/hertz-doubt-now.Uptime) * time.Second)
+	const tick, doubt = 1e9 / 100, 1e9 // ns: of USER_HZ; of clocks that were not read at once
+	return time.Unix(0, real.Nano()-boot.Nano()+ticks*tick-doubt)
 }
 
 // Frame returns the function that a return address is in. It is empty when the file does not exist yet or does not name it.

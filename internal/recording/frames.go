@@ -1,0 +1,130 @@
+package recording
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// nextFrame goes to the next frame of events. It steps over those of other types, which a later version may add.
+func (r *Reader) nextFrame() error {
+	for {
+		start := r.offset
+		head, err := r.readFrame()
+		if err == nil && head.kind == frameEvents {
+			if err = r.unpack(&head); err == nil {
+				r.frames++
+				r.events += uint64(head.events)
+				r.latest = max(r.latest, head.lastNS)
+				r.state = newState(r.header.Version)
+				r.rest, r.left = r.raw, head.events
+				return r.tooDense()
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			r.conclude()
+			return io.EOF
+		case errors.Is(err, errFrame):
+			if !r.resync(start) {
+				return io.EOF
+			}
+		case err != nil:
+			return readError(err)
+		}
+	}
+}
+
+// conclude tells at the end what is missing though no frame is damaged.
+func (r *Reader) conclude() {
+	switch {
+	case r.damage != "":
+	case r.footer == nil:
+		r.hurt("it ends without a footer after frame %d%s: the program or gpumemtop was killed; all events up to there are whole", r.frames, r.when())
+	case !r.leapt && r.events != r.footer.Events:
+		r.hurt("it holds %d events, and its footer speaks of %d: it was put together or cut", r.events, r.footer.Events)
+	}
+}
+
+// when says how far the frames so far have come, empty when there are none.
+func (r *Reader) when() string {
+	if r.frames == 0 || r.latest < r.header.ClockNS {
+		return ""
+	}
+	return fmt.Sprintf(" at %.3f s", float64(r.latest-r.header.ClockNS)/1e9)
+}
+
+// resync looks for the next frame behind one that is damaged or cut off at start.
+func (r *Reader) resync(start int64) bool {
+	if r.search == nil {
+		r.search = r.walk()
+	}
+	if r.search.after = start; r.search.skip() {
+		r.offset = r.search.after
+		r.hurt("%d bytes behind frame %d are damaged", r.offset-start, r.frames)
+		return true
+	}
+	r.hurt("the last %d bytes, behind frame %d%s, are cut off; the events before are whole", r.size-start, r.frames, r.when())
+	r.offset = r.size
+	return false
+}
+
+// damageMax bounds the text about damage; a file that is damaged all over is not described in full.
+const damageMax = 1000
+
+func (r *Reader) hurt(format string, args ...any) {
+	switch {
+	case r.damage == "":
+		r.damage = fmt.Sprintf(format, args...)
+	case len(r.damage) < damageMax:
+		r.damage += "; " + fmt.Sprintf(format, args...)
+	case !strings.HasSuffix(r.damage, moreDamage):
+		r.damage += moreDamage
+	}
+}
+
+const moreDamage = "; and more"
+
+var errFrame = errors.New("no whole frame")
+
+// readFrame reads the frame at offset, packed, and moves behind it.
+func (r *Reader) readFrame() (frameHead, error) {
+	var head frameHead
+	var b [headSize]byte
+	n, err := r.file.ReadAt(b[:], r.offset)
+	if n == 0 && errors.Is(err, io.EOF) {
+		return head, io.EOF
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return head, err
+	}
+	if !r.fits(&head, b[:n], r.offset) {
+		return head, errFrame
+	}
+	r.packed = slices.Grow(r.packed[:0], int(head.packed))[:head.packed]
+	if _, err := r.file.ReadAt(r.packed, r.offset+headSize); err != nil {
+		return head, err
+	}
+	if checksum(b[:checkedSize], r.packed) != head.checksum {
+		return head, errFrame
+	}
+	r.offset += head.length()
+	return head, nil
+}
+
+// fits reads a head and reports whether it is one, as far as that shows without the payload, and within the file.
+func (r *Reader) fits(head *frameHead, b []byte, offset int64) bool {
+	return head.decode(b) && (head.sound || r.header.Version < 3) && offset+head.length() <= r.size
+}
+
+// unpack unpacks the frame that readFrame read into raw.
+func (r *Reader) unpack(head *frameHead) error {
+	raw, err := r.zip.DecodeAll(r.packed, r.raw[:0])
+	if err != nil || len(raw) != int(head.raw) {
+		return errFrame
+	}
+	r.raw = raw
+	return nil
+}
