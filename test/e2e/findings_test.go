@@ -31,7 +31,7 @@ var deeds = []deed{
 	{"stale-argument", "stale_argument", "clEnqueueNDRangeKernel", "create_victim", "keep", false, false, "keep reads it or ignores it"},
 }
 
-// Each mistake is found, as often as it is made, and nothing else is.
+// Each mistake is found, as often as it is made, and nothing else is; what nearly is one is not found.
 func TestMistakesAreFound(t *testing.T) {
 	t.Parallel()
 	for _, d := range deeds {
@@ -46,6 +46,10 @@ func TestMistakesAreFound(t *testing.T) {
 					t.Errorf("%s: ended with %s\n%s", policy, result, result.stderr)
 				}
 				d.check(t, policy, result, &sum)
+			}
+			result, sum := runUnder(t, "futhark", command{args: []string{fault("mistakes"), "nearly-" + d.name, "3"}})
+			if result.code != 0 || len(sum.Findings) != 0 || len(sum.Leaks) != 0 {
+				t.Errorf("nearly: ended with %s, findings %+v, leaks %+v", result, sum.Findings, sum.Leaks)
 			}
 		})
 	}

@@ -2,7 +2,9 @@
  * mistakes: makes the mistake that is asked for, and says what OpenCL answered. A dead handle is only safe to use while
  * gpumemtop's pool stands in front of the driver: double-release and use-after-release may crash without it.
  *
- *	mistakes KIND [TIMES]
+ *	mistakes KIND|nearly-KIND [TIMES]
+ *
+ * nearly-KIND does what looks like the mistake and is right.
  */
 #include "work.h"
 
@@ -111,11 +113,11 @@ static cl_program build_with_arguments(const struct gpu *gpu)
 	return program;
 }
 
-static cl_int give_stale(const struct gpu *gpu)
+/* Gives a kernel two buffers, of which it reads the first and writes the second. */
+static cl_int give(const struct gpu *gpu, cl_mem buffer, cl_mem result)
 {
 	cl_program program = build_with_arguments(gpu);
 	cl_kernel keep = gpu_kernel(program, "keep");
-	cl_mem buffer = create_stale(gpu), result = create_result(gpu, SIZE);
 	const size_t items = SIZE / sizeof(cl_uint);
 	gpu_arguments(keep, sizeof(cl_mem), &buffer, sizeof(cl_mem), &result, (size_t)0);
 	cl_int answer = clEnqueueNDRangeKernel(gpu->queue, keep, 1, NULL, &items, NULL, 0, NULL, NULL);
@@ -127,10 +129,88 @@ static cl_int give_stale(const struct gpu *gpu)
 	return answer;
 }
 
+static cl_int give_stale(const struct gpu *gpu)
+{
+	return give(gpu, create_stale(gpu), create_result(gpu, SIZE));
+}
+
+static cl_int write_stale(const struct gpu *gpu)
+{
+	return give(gpu, create_written(gpu), create_stale(gpu));
+}
+
 static cl_int leak(const struct gpu *gpu)
 {
 	(void)create_written(gpu);
 	return CL_SUCCESS;
+}
+
+static cl_int release_retained(const struct gpu *gpu)
+{
+	cl_mem buffer = create_written(gpu);
+	CHECK(clRetainMemObject(buffer));
+	CHECK(clReleaseMemObject(buffer));
+	return clReleaseMemObject(buffer);
+}
+
+/* The buffer lives until its sub-buffer is released, too. */
+static cl_int release_part_last(const struct gpu *gpu)
+{
+	cl_buffer_region half = {0, SIZE / 2};
+	cl_int status;
+	cl_mem buffer = create_written(gpu);
+	cl_mem part = clCreateSubBuffer(buffer, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &half, &status);
+	CHECK(status);
+	CHECK(clReleaseMemObject(buffer));
+	return clReleaseMemObject(part);
+}
+
+/* A command that is queued keeps what it uses. */
+static cl_int release_while_read(const struct gpu *gpu)
+{
+	void *host = allocate(SIZE);
+	cl_mem buffer = create_written(gpu);
+	CHECK(clEnqueueReadBuffer(gpu->queue, buffer, CL_FALSE, 0, SIZE, host, 0, NULL, NULL));
+	cl_int answer = clReleaseMemObject(buffer);
+	CHECK(clFinish(gpu->queue));
+	free(host);
+	return answer;
+}
+
+static cl_int use_in_each_context(const struct gpu *gpu)
+{
+	struct gpu other = gpu_open(0);
+	cl_mem buffer = create_written(gpu), another = create_written(&other);
+	cl_int answer = read_all(&other, another);
+	CHECK(read_all(gpu, buffer));
+	CHECK(clReleaseMemObject(buffer));
+	CHECK(clReleaseMemObject(another));
+	gpu_close(&other);
+	return answer;
+}
+
+/* The unmap need not have completed. */
+static cl_int release_unmapped(const struct gpu *gpu)
+{
+	cl_mem buffer = create_written(gpu);
+	cl_int status;
+	void *pointer = clEnqueueMapBuffer(gpu->queue, buffer, CL_TRUE, CL_MAP_READ, 0, SIZE, 0, NULL, NULL, &status);
+	CHECK(status);
+	CHECK(clEnqueueUnmapMemObject(gpu->queue, buffer, pointer, 0, NULL, NULL));
+	return clReleaseMemObject(buffer);
+}
+
+static cl_int read_fresh(const struct gpu *gpu)
+{
+	cl_mem buffer = create_stale(gpu);
+	cl_int status;
+	void *pointer = clEnqueueMapBuffer(gpu->queue, buffer, CL_TRUE, CL_MAP_WRITE, 0, SIZE, 0, NULL, NULL, &status);
+	CHECK(status);
+	memset(pointer, 1, SIZE);
+	CHECK(clEnqueueUnmapMemObject(gpu->queue, buffer, pointer, 0, NULL, NULL));
+	cl_int answer = read_all(gpu, buffer);
+	CHECK(clReleaseMemObject(buffer));
+	return answer;
 }
 
 static const struct {
@@ -140,6 +220,10 @@ static const struct {
 	{"double-release", release_twice},   {"unknown-release", release_unknown}, {"use-after-release", use_after_release},
 	{"wrong-context", use_in_wrong_context}, {"still-mapped", release_mapped}, {"stale-read", read_stale},
 	{"stale-argument", give_stale},      {"leak", leak},
+	{"nearly-double-release", release_retained},     {"nearly-unknown-release", release_part_last},
+	{"nearly-use-after-release", release_while_read}, {"nearly-wrong-context", use_in_each_context},
+	{"nearly-still-mapped", release_unmapped},       {"nearly-stale-read", read_fresh},
+	{"nearly-stale-argument", write_stale},
 };
 
 int main(int argc, char **argv)
@@ -156,6 +240,6 @@ int main(int argc, char **argv)
 		return EXIT_SUCCESS;
 	}
 	fail("%s: want a kind of mistake: double-release, unknown-release, use-after-release, wrong-context, still-mapped, "
-	     "stale-read, stale-argument or leak",
+	     "stale-read, stale-argument or leak, or one that nearly is",
 	     arguments.program);
 }

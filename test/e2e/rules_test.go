@@ -1,0 +1,117 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// judged is a finding of a report, with a program that commits it and one that nearly does.
+type judged struct {
+	rule   string // of internal/analysis
+	title  string // part of what the report says
+	policy string
+	flags  []string // of both
+	words  []string // empty: findings, with a name and with nearly- before it
+	nearly []string // flags and words of the one that nearly does; empty: findings
+	driver driver   // of the program that commits it
+}
+
+func judgements() []judged {
+	spill := func(memory string) []string {
+		return []string{"--spill", "--device-memory", memory, example("spill"), "40", "64K"}
+	}
+	deed := func(rule, title, policy, name string, flags ...string) judged {
+		return judged{
+			rule: rule, title: title, policy: policy, flags: flags, words: []string{fault("findings"), name},
+			nearly: []string{fault("findings"), "nearly-" + name}, driver: pocl,
+		}
+	}
+	return []judged{
+		deed("memoryGrows", "memory grows with every iteration", "futhark", "grow"),
+		deed("neverReleased", "40 buffers never released", "none", "grow"),
+		deed("memoryIsKept", "every iteration keeps memory", "futhark", "keep"),
+		deed("hitRateIsLow", "the pool serves few requests", "futhark", "sizes"),
+		deed("policyNone", "every iteration goes to the driver", "none", "loop"),
+		deed("couldBeHoisted", "buffers could be created once, before the loop", "none", "loop"),
+		deed("createsCopy", "creates that copy take the time", "futhark", "copies"),
+		deed("heldTooLong", "memory is released long after its last use", "futhark", "late"),
+		deed("wasteIsHigh", "blocks are much larger than requested", "pow2", "waste"),
+		deed("poolIsFragmented", "free memory is fragmented at the peak", "futhark", "pieces"),
+		deed("hasOwnPool", "the program has a pool of its own", "futhark", "parts"),
+		deed("hasOwnPool", "the program keeps its buffers", "futhark", "kept"),
+		deed("originsAreFine", "sub-buffers may be refused on other devices", "futhark", "origins"),
+		deed("callersHidden", "one function creates memory for several callers", "futhark", "hidden"),
+		deed("deviceFull", "device memory is nearly full", "futhark", "fill", "--device-memory", "16M"),
+		{rule: "deviceFull", title: "the device holds less than the program needs at once", policy: "none", words: spill("256K"), nearly: spill("2M"), driver: pocl},
+		{rule: "nothingCarved", title: "slab makes no sub-allocations", policy: "slab", words: []string{testProgram("tiles"), "4"}, driver: rusticl, nearly: []string{testProgram("tiles"), "4"}},
+	}
+}
+
+// otherJudgements names the tests that run both programs of the other rules.
+var otherJudgements = map[string]string{
+	"mistakesFound": "TestMistakesAreFound", "machineGrows": "TestMachineGrows", "objectsGrow": "TestObjectLeaks",
+	"lostEvents": "TestNoLeakIsCertainAfterLosses", "hosted": "TestNoCreateFailsForThePool", "transferRule": "TestTransfersThatCouldGo",
+}
+
+// Each finding of a report has a program that commits it and one that nearly does, and no alarm is false.
+func TestReportsFindWhatProgramsDo(t *testing.T) {
+	t.Parallel()
+	for _, j := range judgements() {
+		t.Run(j.rule+" of "+filepath.Base(j.words[len(j.words)-1]), func(t *testing.T) {
+			t.Parallel()
+			text := ""
+			for range 3 { // on a machine that does other work, a share of the run's time may be too small for a word
+				if text = j.diagnoses(t, &j.driver, j.words); strings.Contains(text, j.title) {
+					break
+				}
+			}
+			if !strings.Contains(text, j.title) {
+				t.Errorf("no %q in %s", j.title, text)
+			}
+			if text := j.diagnoses(t, &pocl, j.nearly); strings.Contains(text, j.title) {
+				t.Errorf("a false alarm: %s", text)
+			}
+		})
+	}
+}
+
+// diagnoses records a program and returns what the report finds.
+func (j *judged) diagnoses(t *testing.T, d *driver, words []string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "x.gmt")
+	args := append([]string{gpumemtop(), "record", "-o", file, "--policy", j.policy}, j.flags...)
+	if r := run(t, command{args: append(args, words...), env: d.environment(t)}); r.code != 0 {
+		t.Fatalf("%v: %s\n%s", words, r, r.stderr)
+	}
+	var found struct{ Diagnoses json.RawMessage }
+	readJSON(t, tool(t, "report", "--format", "json", file), &found)
+	return string(found.Diagnoses)
+}
+
+// A rule that nothing tries is not trusted.
+func TestEveryRuleHasPrograms(t *testing.T) {
+	source, err := os.ReadFile(filepath.Join(root, "internal", "analysis", "diagnose.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(source), "\nvar rules = ")
+	_, after, _ = strings.Cut(after, "{\n")
+	list, _, _ := strings.Cut(after, "\n}\n")
+	tried := map[string]bool{}
+	for _, j := range judgements() {
+		tried[j.rule] = true
+	}
+	rules := regexp.MustCompile(`\b[a-z]\w+`).FindAllString(list, -1)
+	if len(rules) < 25 {
+		t.Fatalf("%d rules: %v", len(rules), rules)
+	}
+	for _, rule := range rules {
+		if !tried[rule] && otherJudgements[rule] == "" {
+			t.Errorf("no program commits what %s finds, and none nearly", rule)
+		}
+	}
+}

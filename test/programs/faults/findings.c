@@ -1,0 +1,244 @@
+/*
+ * findings: does what a report finds fault with, or nearly so.
+ *
+ *	findings NAME|nearly-NAME
+ *
+ * NAME and what it does                                   nearly-NAME
+ *	grow       each iteration leaves a buffer               keeps the last one only
+ *	keep       as grow, and releases them at the end        uses them again before that
+ *	sizes      asks for another size each time              for the same
+ *	loop       creates temporary buffers in a loop          before the loop
+ *	copies     creates buffers as copies of host memory     writes into them
+ *	late       waits before it releases                     waits before it uses
+ *	waste      asks for a little more than a power of two   for a power of two
+ *	pieces     leaves small blocks beside a large buffer    one large block
+ *	parts      makes many sub-buffers of two buffers        few of many
+ *	kept       uses what it has 3,000 times                   creates in between
+ *	origins    begins sub-buffers at 128 bytes              at 4 KiB
+ *	hidden     creates through one function for all         for one caller
+ *	fill       has 15 of 16 MiB in use                      8 MiB
+ */
+#include "work.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { KIB = 1 << 10, MIB = 1 << 20, TURNS = 40, MANY = 64 };
+
+SITE(create_temporary)
+SITE(create_result)
+
+static cl_mem kept[MANY];
+
+static void fill(const struct gpu *gpu, cl_mem buffer, size_t size)
+{
+	const cl_uint pattern = 0x5a5a5a5a;
+	CHECK(clEnqueueFillBuffer(gpu->queue, buffer, &pattern, sizeof pattern, 0, size, 0, NULL, NULL));
+	CHECK(clFinish(gpu->queue));
+}
+
+static void release(cl_mem buffer)
+{
+	CHECK(clReleaseMemObject(buffer));
+}
+
+static void release_kept(size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		release(kept[i]);
+}
+
+/* Creates a temporary buffer and a result in each iteration. */
+static void results(const struct gpu *gpu, bool only_last)
+{
+	for (size_t i = 0; i < TURNS; i++) {
+		cl_mem temporary = create_temporary(gpu, 256 * KIB);
+		fill(gpu, temporary, 256 * KIB);
+		if (only_last && i > 0)
+			release(kept[0]);
+		size_t at = only_last ? 0 : i;
+		kept[at] = create_result(gpu, 256 * KIB);
+		fill(gpu, kept[at], 256 * KIB);
+		release(temporary);
+	}
+}
+
+static void grow(const struct gpu *gpu, bool nearly)
+{
+	results(gpu, nearly);
+	if (nearly)
+		release(kept[0]);
+}
+
+static void keep(const struct gpu *gpu, bool nearly)
+{
+	results(gpu, false);
+	for (size_t i = 0; nearly && i < 10 * TURNS; i++)
+		fill(gpu, kept[i % TURNS], 256 * KIB);
+	release_kept(TURNS);
+}
+
+static void sizes(const struct gpu *gpu, bool nearly)
+{
+	for (size_t i = 1; i <= 1500; i++)
+		release(create_temporary(gpu, (nearly ? 1500 : i) * 2 * KIB));
+}
+
+static __attribute__((noinline)) cl_mem create_copy(const struct gpu *gpu, cl_mem_flags flags, size_t size, void *host)
+{
+	cl_int status;
+	cl_mem buffer = clCreateBuffer(gpu->context, CL_MEM_READ_WRITE | flags, size, host, &status);
+	CHECK(status);
+	return buffer;
+}
+
+static void loop(const struct gpu *gpu, bool nearly)
+{
+	cl_mem outside = create_result(gpu, 4 * MIB);
+	for (size_t i = 0; i < (nearly ? 500 : 10000); i++) {
+		cl_mem buffer = nearly ? outside : create_result(gpu, 4 * MIB);
+		if (nearly)
+			fill(gpu, buffer, 4 * KIB);
+		else
+			release(buffer);
+	}
+	release(outside);
+}
+
+static void copies(const struct gpu *gpu, bool nearly)
+{
+	unsigned char *host = allocate(MIB);
+	fill_random(host, MIB, 1);
+	for (size_t i = 0; i < TURNS; i++) {
+		cl_mem buffer = create_copy(gpu, nearly ? 0 : CL_MEM_COPY_HOST_PTR, MIB, nearly ? NULL : host);
+		if (nearly)
+			CHECK(clEnqueueWriteBuffer(gpu->queue, buffer, CL_TRUE, 0, MIB, host, 0, NULL, NULL));
+		release(buffer);
+	}
+	free(host);
+}
+
+static void late(const struct gpu *gpu, bool nearly)
+{
+	for (size_t i = 0; i < TURNS; i++) {
+		cl_mem buffer = create_temporary(gpu, MIB);
+		if (!nearly)
+			fill(gpu, buffer, MIB);
+		pause_us(4000);
+		if (nearly)
+			fill(gpu, buffer, MIB);
+		release(buffer);
+	}
+	cl_mem last = create_result(gpu, 4 * KIB);
+	fill(gpu, last, 4 * KIB);
+	release(last);
+}
+
+static void waste(const struct gpu *gpu, bool nearly)
+{
+	for (size_t i = 0; i < 8; i++) {
+		kept[i] = create_result(gpu, nearly ? MIB : MIB + 4);
+		fill(gpu, kept[i], MIB);
+	}
+	release_kept(8);
+}
+
+static void pieces(const struct gpu *gpu, bool nearly)
+{
+	size_t count = nearly ? 1 : MANY;
+	for (size_t i = 0; i < count; i++)
+		kept[i] = create_temporary(gpu, MANY / count * 64 * KIB);
+	release_kept(count);
+	cl_mem large = create_result(gpu, 8 * MIB);
+	fill(gpu, large, 8 * MIB);
+	release(large);
+}
+
+static cl_mem part_of(cl_mem parent, size_t origin)
+{
+	cl_buffer_region region = {origin, 128};
+	cl_int status;
+	cl_mem part = clCreateSubBuffer(parent, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &status);
+	CHECK(status);
+	return part;
+}
+
+static void divide(const struct gpu *gpu, size_t parents, size_t each, size_t step)
+{
+	for (size_t i = 0; i < parents; i++) {
+		cl_mem parent = create_result(gpu, MIB);
+		for (size_t k = 0; k < each; k++)
+			release(part_of(parent, k * step));
+		release(parent);
+	}
+}
+
+static void parts(const struct gpu *gpu, bool nearly)
+{
+	divide(gpu, nearly ? 10 : 2, nearly ? 3 : 15, 4 * KIB);
+}
+
+static void origins(const struct gpu *gpu, bool nearly)
+{
+	divide(gpu, 1, 3, nearly ? 4 * KIB : 128);
+}
+
+static void uses(const struct gpu *gpu, bool nearly)
+{
+	for (size_t i = 0; i < 4; i++)
+		kept[i] = create_result(gpu, 64 * KIB);
+	for (size_t i = 0; i < 3000; i++) {
+		fill(gpu, kept[i % 4], 4 * KIB);
+		if (nearly && i % 32 == 0)
+			release(create_temporary(gpu, 64 * KIB));
+	}
+	release_kept(4);
+}
+
+static __attribute__((noinline)) void first_caller(const struct gpu *gpu, size_t at)
+{
+	kept[at] = create_worked(gpu, 64 * KIB);
+}
+
+static __attribute__((noinline)) void second_caller(const struct gpu *gpu, size_t at)
+{
+	kept[at] = create_worked(gpu, 128 * KIB);
+}
+
+static void hidden(const struct gpu *gpu, bool nearly)
+{
+	for (size_t i = 0; i < 8; i++)
+		(nearly || i % 2 ? first_caller : second_caller)(gpu, i);
+	release_kept(8);
+}
+
+static void full(const struct gpu *gpu, bool nearly)
+{
+	size_t count = nearly ? 8 : 15;
+	for (size_t i = 0; i < count; i++)
+		kept[i] = create_result(gpu, MIB);
+	release_kept(count);
+}
+
+static const struct {
+	const char *name;
+	void (*commit)(const struct gpu *gpu, bool nearly);
+} deeds[] = {
+	{"grow", grow}, {"keep", keep}, {"sizes", sizes}, {"loop", loop}, {"copies", copies}, {"late", late}, {"waste", waste},
+	{"pieces", pieces}, {"parts", parts}, {"kept", uses}, {"origins", origins}, {"hidden", hidden}, {"fill", full},
+};
+
+int main(int argc, char **argv)
+{
+	const char *name = argc == 2 ? argv[1] : "";
+	bool nearly = strncmp(name, "nearly-", 7) == 0;
+	for (size_t i = 0; i < sizeof deeds / sizeof *deeds; i++) {
+		if (strcmp(deeds[i].name, name + (nearly ? 7 : 0)) != 0)
+			continue;
+		struct gpu gpu = gpu_open(0);
+		deeds[i].commit(&gpu, nearly);
+		gpu_close(&gpu);
+		return EXIT_SUCCESS;
+	}
+	fail("usage: findings NAME|nearly-NAME: see test/programs/faults/findings.c");
+}
