@@ -42,7 +42,7 @@ func siteFields(s *watch.SetupOptions) fields {
 }
 
 func recordingFields(o *watch.OutputOptions) fields {
-	return fields{"json": &o.Trace, "output:record": &o.Recording, "summary": &o.Summary, "force": &o.Force}
+	return fields{"json": &o.Trace, "output:record": &o.Recording, "summary": &o.Summary, "force": &o.Force, "label": &o.Labels}
 }
 
 func monitorFields(m *watch.MonitorOptions) fields {
@@ -158,7 +158,7 @@ const anySession = " "
 
 // showSession refuses what only concerns watching programs.
 func showSession(cmd *cobra.Command, name string, readOnly bool, o *dashboard.Options) error {
-	for _, flag := range []string{"pid", "comm", "cgroup", "all", "follow", "duration", "output", "json", "summary", "listen", "textfile", "push", "ghosts"} {
+	for _, flag := range []string{"pid", "comm", "cgroup", "all", "follow", "duration", "output", "json", "summary", "label", "listen", "textfile", "push", "ghosts"} {
 		if cmd.Flags().Changed(flag) {
 			return fmt.Errorf("--%s is for watching programs: leave it out with --session", flag)
 		}

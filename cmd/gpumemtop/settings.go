@@ -110,6 +110,7 @@ var settings = []setting{
 	{"write", "", "", "FILE", groupOutput, false, "write the recommendation as a settings file, in TOML"},
 	{"write", "plan", "", "FILE", groupOutput, false, "write a plan of the program's memory, in TOML, for --plan"},
 	{"write", "probe", "", "FILE", groupOutput, false, "write the limits of the measured device as a profile in TOML, for fit --on"},
+	{"label", "", "", "NAME=VALUE", groupOutput, true, "keep this with what is recorded, exported and monitored, for example team=vision; may be given several times, or with commas between, up to 16"},
 	{"summary", "", "", "FILE", groupOutput, true, "write the final figures as JSON, in place of earlier ones"},
 	{"format", "export", "", "NAME", groupOutput, false, "what to write: " + convert.ExportHelp()},
 	{"table", "", "", "NAME", groupOutput, false, "the table that csv writes: " + strings.Join(convert.Tables, ", ") + "; by default " + convert.Tables[0]},

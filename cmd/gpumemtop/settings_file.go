@@ -241,7 +241,7 @@ func (s *setting) newField() any {
 		return new(int)
 	case "TIME":
 		return new(time.Duration)
-	case "LIMIT=VALUE":
+	case "LIMIT=VALUE", "NAME=VALUE":
 		return new([]string)
 	}
 	return new(string)
@@ -310,6 +310,7 @@ func assignments(meta *toml.MetaData, name string, from toml.Primitive, value an
 		}
 		return list, nil
 	case map[string]any:
+		what := strings.Replace(name, "set", "limit", 1)
 		var lines map[string]toml.Primitive
 		if err := meta.PrimitiveDecode(from, &lines); err != nil {
 			return nil, err
@@ -319,7 +320,7 @@ func assignments(meta *toml.MetaData, name string, from toml.Primitive, value an
 				continue
 			}
 			at := max(line, lineOf(meta, lines[key[1]]))
-			text, err := assignment(key[1], all[key[1]])
+			text, err := assignment(what, key[1], all[key[1]])
 			if err != nil {
 				return nil, &lineError{at, err.Error()}
 			}
@@ -331,7 +332,7 @@ func assignments(meta *toml.MetaData, name string, from toml.Primitive, value an
 }
 
 // assignment reads one value of such a table.
-func assignment(name string, value any) (string, error) {
+func assignment(what, name string, value any) (string, error) {
 	var text string
 	switch v := value.(type) {
 	case string:
@@ -343,13 +344,17 @@ func assignment(name string, value any) (string, error) {
 	case float64:
 		text = strconv.FormatFloat(v, 'f', -1, 64)
 	default:
-		return "", fmt.Errorf("limit %s is %s: want a text in quotes, a number, true or false", units.Clean(name), kindOf(value))
+		return "", fmt.Errorf("%s %s is %s: want a text in quotes, a number, true or false", what, units.Clean(name), kindOf(value))
 	}
 	if !limitName().MatchString(name) {
-		return "", fmt.Errorf("%s is not the name of a limit: gpumemtop policies lists them", units.Clean(strconv.Quote(name)))
+		hint := "gpumemtop policies lists them"
+		if what != "limit" {
+			hint = "want letters, digits and _"
+		}
+		return "", fmt.Errorf("%s is not the name of a %s: %s", units.Clean(strconv.Quote(name)), what, hint)
 	}
 	if strings.Contains(text, ",") {
-		return "", fmt.Errorf("limit %s is %s: want one value, without a comma", name, kindOf(text))
+		return "", fmt.Errorf("%s %s is %s: want one value, without a comma", what, name, kindOf(text))
 	}
 	return name + "=" + text, nil
 }

@@ -228,8 +228,10 @@ func printConfig(w io.Writer, command string, o *origins) error {
 			origin = "default"
 		}
 		var err error
-		if list, several := flag.Value.(pflag.SliceValue); several {
+		if list, several := flag.Value.(pflag.SliceValue); several && len(list.GetSlice()) > 0 {
 			err = printTable(&tables, s.name, list.GetSlice(), origin)
+		} else if several {
+			fmt.Fprintf(&b, "# %s is not set\n", s.name)
 		} else {
 			err = printValue(&b, o.flags, flag, origin)
 		}
@@ -270,10 +272,6 @@ func valueOf(flags *pflag.FlagSet, flag *pflag.Flag) (any, error) {
 
 // printTable writes a setting that can be given several times.
 func printTable(b *strings.Builder, name string, list []string, origin string) error {
-	if len(list) == 0 {
-		fmt.Fprintf(b, "# %s is not set\n", name)
-		return nil
-	}
 	fmt.Fprintf(b, "\n[%s]  # %s\n", name, comment(origin))
 	for assignment := range strings.SplitSeq(strings.Join(list, ","), ",") {
 		name, value, _ := strings.Cut(assignment, "=")

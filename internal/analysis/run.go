@@ -63,7 +63,7 @@ func newRun(o *Options, s *survey) *run {
 		x.started = s.earliest
 	}
 	x.model = stats.New(stats.Options{
-		Program: o.Header.Program, Arguments: o.Header.Arguments, Policy: o.Header.Policy,
+		Program: o.Header.Program, Arguments: o.Header.Arguments, Policy: o.Header.Policy, Labels: o.Header.Labels,
 		Limits: stats.PolicyLimits(o.Header.Policy, o.Header.Limits), LimitsOf: stats.DefaultLimits, Auto: o.Header.Auto, Started: x.started, NoTrends: true,
 		Observers: []heap.Observer{x},
 	})

@@ -4,6 +4,7 @@ package monitor
 
 import (
 	"cmp"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -52,7 +53,6 @@ var figures = []figure{
 	gauge("reserved_bytes", "In use, cached and cooling.", (*stats.Totals).Reserved),
 	gauge("peak_in_use_bytes", "The most in use so far.", func(t *stats.Totals) uint64 { return t.PeakInUse }),
 	gauge("peak_reserved_bytes", "The most reserved so far.", func(t *stats.Totals) uint64 { return t.PeakReserved }),
-	counter("create_failures_total", "Creates that failed.", func(t *stats.Totals) float64 { return float64(t.Failures) }),
 	counter("releases_total", "Last releases by the program.", func(t *stats.Totals) float64 { return float64(t.Releases) }),
 	counter("driver_seconds_total", "Time in the driver's creates and releases, of all threads.",
 		func(t *stats.Totals) float64 { return float64(t.DriverNS) / 1e9 }),
@@ -73,6 +73,7 @@ var outcomes = []struct {
 
 var (
 	creates     = newDesc("creates_total", "Creates of memory, by outcome.", "outcome")
+	failures    = newDesc("create_failures_total", "Creates that failed, by status.", "status")
 	transferred = newDesc("transferred_bytes_total", "Bytes that commands moved, by direction.", "direction")
 	findings    = newDesc("findings_total", "Mistakes of the program, by kind.", "kind")
 	lost        = newDesc("lost_events_total", "Events that were lost: figures may be too high or too low.")
@@ -87,15 +88,8 @@ type collector struct {
 	places *places
 }
 
-// Describe implements prometheus.Collector.
-func (c *collector) Describe(out chan<- *prometheus.Desc) {
-	for i := range figures {
-		out <- figures[i].desc
-	}
-	for _, d := range []*prometheus.Desc{creates, transferred, findings, lost, device, siteInUse, machine} {
-		out <- d
-	}
-}
+// Describe implements prometheus.Collector: the user's labels are not known beforehand.
+func (c *collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
@@ -108,6 +102,9 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		}
 		for _, o := range outcomes {
 			out <- prometheus.MustNewConstMetric(creates, prometheus.CounterValue, float64(o.of(&p.Totals)), append(labels, o.name)...)
+		}
+		for status, n := range failuresOf(&p.Totals) {
+			out <- prometheus.MustNewConstMetric(failures, prometheus.CounterValue, float64(n), append(labels, status)...)
 		}
 	}
 	c.collectShared(s, out)
@@ -142,9 +139,32 @@ func (c *collector) collectShared(s *stats.Snapshot, out chan<- prometheus.Metri
 	for source, bytes := range sources {
 		send(machine, prometheus.GaugeValue, bytes, source)
 	}
+	out <- infoMetric(s, labels)
 	for _, t := range largest(s.Tags) {
 		send(siteInUse, prometheus.GaugeValue, t.InUse, units.Clean(t.Name))
 	}
+}
+
+// failuresOf returns the creates that failed by status. Those for lack of memory are always there, so that the first one is an
+// increase: mem object allocation failure, out of resources, out of host memory, invalid buffer size.
+func failuresOf(t *stats.Totals) map[string]uint64 {
+	counts := map[string]uint64{"-4": 0, "-5": 0, "-6": 0, "-61": 0, "other": t.Failures}
+	for _, f := range t.FailedWith {
+		if f.Count > 0 {
+			counts[strconv.Itoa(int(f.Status))] = f.Count
+			counts["other"] -= min(counts["other"], f.Count)
+		}
+	}
+	return counts
+}
+
+// infoMetric makes the metric whose labels say what is run: the policy, and what the user chose, named label_….
+func infoMetric(s *stats.Snapshot, labels []string) prometheus.Metric {
+	names, values := []string{"policy"}, append(slices.Clone(labels), s.Policy)
+	for _, name := range slices.Sorted(maps.Keys(s.Labels)) {
+		names, values = append(names, "label_"+name), append(values, s.Labels[name])
+	}
+	return prometheus.MustNewConstMetric(newDesc("run_info", "1: what is run, and the user's labels.", names...), prometheus.GaugeValue, 1, values...)
 }
 
 // labels returns the values of labelNames.

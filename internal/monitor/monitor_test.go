@@ -33,6 +33,7 @@ func snapshot(processes, sites int) *stats.Snapshot {
 	for i := range processes {
 		s.Processes = append(s.Processes, stats.Process{PID: 1<<30 + i, Program: "/opt/blur", Totals: stats.Totals{
 			InUse: uint64(100 + i), Requested: 90, Cached: 7, Cooling: 1, Hits: 5, Misses: 2, Unpooled: 1, Creates: 9, DriverNS: 2e9,
+			Failures: 6, FailedWith: [stats.StatusesMax]stats.StatusCount{{Status: -4, Count: 3}, {Status: -1000, Count: 2}},
 		}})
 	}
 	for i := range sites {
@@ -41,6 +42,7 @@ func snapshot(processes, sites int) *stats.Snapshot {
 			Stack: []string{fmt.Sprintf("blur.c:%d f", i), "main.c:1 main"},
 		})
 	}
+	s.Labels = map[string]string{"team": "vi\"sion"}
 	s.Findings = []stats.Finding{{Kind: wire.DiagDoubleRelease, Count: 2}, {Kind: wire.DiagDoubleRelease, Count: 1}}
 	return s
 }
@@ -107,6 +109,8 @@ func TestMetrics(t *testing.T) {
 	for _, want := range []string{
 		`gpumemtop_reserved_bytes{container="",device="a \"card\" [2J"`, `outcome="hit",pid="1073741824",pod="",program="blur",rank="",step=""} 5`,
 		`outcome="other",pid="1073741825",pod="",program="blur",rank="",step=""} 1`, `kind="double release"`, "} 3\n", "gpumemtop_driver_seconds_total",
+		`rank="",status="-4",step=""} 3`, `rank="",status="-1000",step=""} 2`, `rank="",status="other",step=""} 1`, `rank="",status="-6",step=""} 0`,
+		`label_team="vi\"sion"`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in\n%s", want, text)

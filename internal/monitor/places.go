@@ -23,13 +23,16 @@ type places struct {
 func newPlaces(inherited bool) *places {
 	p := &places{known: map[int]place{}}
 	if inherited {
-		// Slurm's variables, then those of Open MPI, and of MPICH and others with PMI or PMIx.
-		p.environment = place{
-			job: os.Getenv("SLURM_JOB_ID"), step: os.Getenv("SLURM_STEP_ID"),
-			rank: cmp.Or(os.Getenv("SLURM_PROCID"), os.Getenv("OMPI_COMM_WORLD_RANK"), os.Getenv("PMI_RANK"), os.Getenv("PMIX_RANK")),
-		}
+		p.environment.job, p.environment.step, p.environment.rank = Environment()
 	}
 	return p
+}
+
+// Environment returns the job, step and rank that this process is in, as far as its environment says.
+func Environment() (job, step, rank string) {
+	// Slurm's variables, then those of Open MPI, and of MPICH and others with PMI or PMIx.
+	return os.Getenv("SLURM_JOB_ID"), os.Getenv("SLURM_STEP_ID"),
+		cmp.Or(os.Getenv("SLURM_PROCID"), os.Getenv("OMPI_COMM_WORLD_RANK"), os.Getenv("PMI_RANK"), os.Getenv("PMIX_RANK"))
 }
 
 // of returns the place of a process, 0 for this one.

@@ -45,6 +45,7 @@ type Header struct {
 	Attached bool `json:"attached,omitempty"`
 	// Merged says what a merged recording was made of; empty for one that a session wrote.
 	Merged []Origin `json:"merged,omitempty"`
+	Identity
 }
 
 // Origin is one recording that went into a merged one.
@@ -58,6 +59,7 @@ type Origin struct {
 	// First and Last are the numbers that its processes have in the merged recording.
 	First uint32 `json:"first"`
 	Last  uint32 `json:"last"`
+	Identity
 }
 
 // HostOf returns the host that a process ran on.

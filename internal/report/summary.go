@@ -16,6 +16,7 @@ type Summary struct {
 	Policy         string            `json:"policy"`                    // at the end
 	FormerPolicies []string          `json:"former_policies,omitempty"` // that the program had before, oldest first
 	Limits         recording.Limits  `json:"limits"`
+	Labels         map[string]string `json:"labels,omitempty"`       // that the user chose
 	WholeBlocks    string            `json:"whole_blocks,omitempty"` // why no policy can cut slabs into sub-allocations
 	Hosted         *stats.Part       `json:"hosted,omitempty"`       // creates that got the host's memory, as the device's was full
 	Hits           uint64            `json:"hits"`
@@ -152,7 +153,7 @@ type TagSummary struct {
 func NewSummary(s *stats.Snapshot) Summary {
 	t := &s.Totals
 	summary := Summary{
-		Policy: s.Policy, FormerPolicies: s.Change.Former, Limits: recording.Limits{}, WholeBlocks: s.WholeBlocks,
+		Policy: s.Policy, FormerPolicies: s.Change.Former, Limits: recording.Limits{}, Labels: s.Labels, WholeBlocks: s.WholeBlocks,
 		Hits: t.Hits, Misses: t.Misses, HitRate: t.HitRate(), SteadyHitRate: t.SteadyHitRate(),
 		MissReasons: missReasons(t.MissReasons[:], true), DriverCreates: t.DriverCreates, DriverReleases: t.DriverReleases,
 		BytesRequested: t.BytesRequested, BytesAllocated: t.BytesAllocated, InUse: t.InUse,

@@ -231,3 +231,25 @@ func TestReleaseAfterItsBlockIsSomebodyElses(t *testing.T) {
 	checkGauges(t, s.Snapshot(), 0, 64, 0)
 	checkBooks(t, s.Model)
 }
+
+// TestFailuresByStatus counts the first statuses apart, and all of them together.
+func TestFailuresByStatus(t *testing.T) {
+	m := New(Options{})
+	for i := range 3 * StatusesMax {
+		for range i + 1 {
+			m.Apply(&wire.Record{Process: 1, Event: wire.Event{Kind: wire.KindCreate, Outcome: wire.OutcomeFailed, Status: -int16(i + 1), Size: 10}})
+		}
+	}
+	s := m.Publish()
+	const all = 3 * StatusesMax * (3*StatusesMax + 1) / 2
+	for _, totals := range []Totals{s.Totals, s.Processes[0].Totals} {
+		if totals.Failures != all {
+			t.Errorf("%d failures, want %d", totals.Failures, all)
+		}
+		for i, f := range totals.FailedWith {
+			if want := (StatusCount{int32(-i - 1), uint64(i + 1)}); f != want {
+				t.Errorf("place %d: %+v, want %+v", i, f, want)
+			}
+		}
+	}
+}

@@ -15,11 +15,12 @@ import (
 
 // Options are what a model knows before the first event.
 type Options struct {
-	Program   string   // of the session; empty: that of the first process
-	Arguments []string // of Program
-	Policy    string   // name of the allocator policy
-	Auto      bool     // the session switched to others by itself; see SetAuto
-	Limits    []Limit  // with their values at the start; others are not followed
+	Program   string            // of the session; empty: that of the first process
+	Arguments []string          // of Program
+	Labels    map[string]string // that the user chose; not written to
+	Policy    string            // name of the allocator policy
+	Auto      bool              // the session switched to others by itself; see SetAuto
+	Limits    []Limit           // with their values at the start; others are not followed
 	// LimitsOf returns the limits of a policy that the program switches to, with their defaults; nil: no limits are shown.
 	LimitsOf func(policy string) []Limit
 	Started  uint64 // ns, CLOCK_MONOTONIC; 0: the time of the first event
@@ -163,7 +164,7 @@ func (m *Model) Apply(r *wire.Record) {
 	case wire.KindCreate:
 		if c := r.AsCreate(); c.Outcome() == wire.OutcomeFailed && !carriedOver {
 			for _, l := range m.ledgers(p) {
-				l.failed(c.Duration())
+				l.failed(int32(c.Status()), c.Duration())
 			}
 			m.createFailed(p, c)
 		}

@@ -19,6 +19,7 @@ func (m *Model) Snapshot() *Snapshot {
 		Time:          m.heap.Now,
 		Started:       m.options.Started,
 		Program:       m.options.Program,
+		Labels:        m.options.Labels,
 		Arguments:     m.options.Arguments,
 		Policy:        m.options.Policy,
 		Change:        m.policies.show(),

@@ -16,7 +16,8 @@ type Snapshot struct {
 	Started       uint64 // of the session
 	Program       string
 	Arguments     []string
-	Policy        string // the present one
+	Labels        map[string]string // that the user chose
+	Policy        string            // the present one
 	Change        PolicyChange
 	Auto          *Auto // nil: the policy is only changed by hand
 	Limits        []Limit
@@ -154,11 +155,12 @@ type Totals struct {
 	SteadyRequests  uint64
 	MissReasons     [wire.MissPolicy + 1]uint64
 	Evictions       [wire.EvictPolicy + 1]uint64
-	Creates         uint64 // by the application: buffers, images, SVM, USM, sub-buffers
-	Releases        uint64 // last releases by the application
-	Failures        uint64 // creates that failed
-	Unpooled        uint64 // creates of memory that are never eligible (SVM, USE_HOST_PTR...)
-	DriverCreates   uint64 // that reached the driver and allocated: misses, unpooled memory
+	Creates         uint64                   // by the application: buffers, images, SVM, USM, sub-buffers
+	Releases        uint64                   // last releases by the application
+	Failures        uint64                   // creates that failed
+	FailedWith      [StatusesMax]StatusCount // of these, by status, in the order of their first
+	Unpooled        uint64                   // creates of memory that are never eligible (SVM, USE_HOST_PTR...)
+	DriverCreates   uint64                   // that reached the driver and allocated: misses, unpooled memory
 	DriverReleases  uint64
 	DriverNS        uint64  // spent in those, by all threads together
 	HitNS           uint64  // spent in creates served from the pool, the whole call
@@ -195,6 +197,15 @@ type Totals struct {
 	CreateP99NS     uint64
 	DriverCreateP50 uint64
 	DriverCreateP99 uint64
+}
+
+// StatusesMax bounds the statuses of failed creates that are counted apart.
+const StatusesMax = 8
+
+// StatusCount is how often creates failed with a status.
+type StatusCount struct {
+	Status int32
+	Count  uint64 // 0: the place is free
 }
 
 // Reserved returns in use + cached + cooling.

@@ -69,8 +69,15 @@ func (l *ledger) driverCreate(cost uint32) {
 	measured(&l.driver, cost)
 }
 
-func (l *ledger) failed(duration uint32) {
+func (l *ledger) failed(status int32, duration uint32) {
 	l.counters.Failures++
+	for i := range l.counters.FailedWith {
+		if f := &l.counters.FailedWith[i]; f.Count == 0 || f.Status == status {
+			f.Status = status
+			f.Count++
+			break
+		}
+	}
 	measured(&l.calls, duration)
 }
 

@@ -22,12 +22,13 @@ func TestMonitoredRun(t *testing.T) {
 	done := make(chan outcome, 1)
 	go func() {
 		done <- run(t, command{
-			args: []string{gpumemtop(), "--headless", "--listen", "unix:" + socket, "--textfile", folder, example("pipeline"), "200", "1M"},
-			env:  []string{"SLURM_JOB_ID=17", "SLURM_PROCID=3"},
+			args: []string{gpumemtop(), "--headless", "--listen", "unix:" + socket, "--textfile", folder, "--label", "team=vision,tier=a", "--summary", filepath.Join(folder, "x.json"),
+				"-o", filepath.Join(folder, "x.gmt"), example("pipeline"), "200", "1M"},
+			env: []string{"SLURM_JOB_ID=17", "SLURM_PROCID=3"},
 		})
 	}()
 	metrics := scrapeUntil(t, socket, "metrics", `site="pipeline.c:`)
-	for _, want := range []string{`gpumemtop_creates_total{`, `outcome="hit"`, `program="pipeline"`, `jobid="17"`, `rank="3"`, "gpumemtop_device_bytes"} {
+	for _, want := range []string{`gpumemtop_creates_total{`, `outcome="hit"`, `program="pipeline"`, `jobid="17"`, `rank="3"`, "gpumemtop_device_bytes", `label_team="vision"`, `status="-4"`} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("no %s in\n%s", want, metrics)
 		}
@@ -50,6 +51,16 @@ func TestMonitoredRun(t *testing.T) {
 	text, err := os.ReadFile(left[0])
 	if err != nil || !contains(text, `gpumemtop_in_use_bytes{`) {
 		t.Errorf("%v\n%s", err, text)
+	}
+	for name, args := range map[string][]string{"header": {"info", "x.gmt", "--format", "json"}, "report": {"report", "x.gmt", "--format", "json"}, "summary": nil} {
+		text, err := os.ReadFile(filepath.Join(folder, "x.json"))
+		if args != nil {
+			r := run(t, command{dir: folder, args: append([]string{gpumemtop()}, args...)})
+			text = r.stdout
+		}
+		if err != nil || !contains(text, `"team": "vision"`) || !contains(text, `"tier": "a"`) {
+			t.Errorf("no labels in the %s: %v\n%.2000s", name, err, text)
+		}
 	}
 	if _, err := os.Stat(socket); err == nil {
 		t.Error("the socket is left")

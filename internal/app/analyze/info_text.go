@@ -84,6 +84,7 @@ func (f *infoFacts) lists(b *strings.Builder) {
 		variables = append(variables, name+"="+f.Header.Environment[name])
 	}
 	list(b, "variable", variables)
+	list(b, "run", identityTexts(&f.Header.Identity))
 }
 
 // list writes the first texts, one in each row.
@@ -95,6 +96,19 @@ func list(b *strings.Builder, name string, texts []string) {
 		}
 		fmt.Fprintf(b, "%-10s%s\n", name, units.Clean(text))
 	}
+}
+
+// identityTexts are what is known of a run's identity.
+func identityTexts(id *recording.Identity) (texts []string) {
+	for _, x := range [][2]string{{"user", id.User}, {"job", id.Job}, {"step", id.Step}, {"rank", id.Rank}, {"revision", id.Revision}} {
+		if x[1] != "" {
+			texts = append(texts, x[0]+" "+x[1])
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(id.Labels)) {
+		texts = append(texts, "label "+name+"="+id.Labels[name])
+	}
+	return texts
 }
 
 func on(host string) string {

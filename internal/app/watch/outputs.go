@@ -23,7 +23,8 @@ type OutputOptions struct {
 	Recording string // a template, see files.ExpandName
 	Trace     string // a template without %p: a Chrome trace
 	Summary   string
-	Force     bool // overwrite files
+	Force     bool     // overwrite files
+	Labels    []string // see ParseLabels
 }
 
 // Subject is what is watched.
@@ -32,6 +33,7 @@ type Subject struct {
 	Name     string   // %n in the names of files
 	Attached bool     // to programs that are already running
 	Setup    *Setup
+	Labels   map[string]string // that the user chose; NewOutputs reads them
 }
 
 func (s *Subject) program() string {
@@ -52,6 +54,7 @@ func (s *Subject) arguments() []string {
 func (s *Subject) ModelOptions() stats.Options {
 	return stats.Options{
 		Program: s.program(), Arguments: s.arguments(), Policy: s.Setup.Policy.Name(), Started: session.Now(),
+		Labels: s.Labels,
 	}
 }
 
@@ -73,6 +76,10 @@ type Outputs struct {
 // NewOutputs checks the names, and that the files can be written.
 func NewOutputs(options OutputOptions, subject *Subject, notes *console.Notes) (*Outputs, error) {
 	o := &Outputs{options: options, subject: subject, Notes: notes}
+	var err error
+	if subject.Labels, err = ParseLabels(options.Labels); err != nil {
+		return nil, err
+	}
 	if err := o.summary().CheckWritable("summary"); err != nil {
 		return nil, err
 	}
@@ -195,6 +202,7 @@ func (o *Outputs) header() recording.Header {
 		Created: time.Now(), ClockNS: session.Now(), Host: host, Program: o.subject.program(), Arguments: o.subject.arguments(),
 		Policy: setup.Policy.Name(), Limits: values, Auto: setup.Auto, Tags: setup.Tags.String(),
 		Scrub: scrub, DeviceMemory: setup.Memory, Environment: environment, Attached: o.subject.Attached,
+		Identity: o.subject.identity(),
 	}
 }
 

@@ -144,6 +144,7 @@ func (p *Plan) Header() recording.Header {
 		if !reflect.DeepEqual(o.Environment, h.Environment) {
 			h.Environment = nil
 		}
+		h.Identity = h.Common(o.Identity)
 		h.Attached = h.Attached && o.Attached
 		h.Auto = h.Auto && o.Auto
 		if o.DeviceMemory != h.DeviceMemory {
@@ -172,7 +173,7 @@ func (p *Part) origins() []recording.Origin {
 		h := &p.header
 		return []recording.Origin{{
 			Host: h.Host, Program: h.Program, Arguments: h.Arguments, Policy: h.Policy, Limits: h.Limits, Created: h.Created,
-			First: p.base + 1, Last: p.base + p.highest,
+			First: p.base + 1, Last: p.base + p.highest, Identity: h.Identity,
 		}}
 	}
 	list := slices.Clone(p.header.Merged)
