@@ -99,7 +99,8 @@ func newDashboard(o Options, t *theme) *dashboard {
 		paneMemory: memoryPane{base}, paneRates: ratesPane{base}, paneTags: &d.tags, paneFree: &d.free,
 		paneMisses: missesPane{base}, paneLimits: &d.limits, paneOutput: &d.output, paneProcesses: &d.processes,
 		panePolicies: &d.policies, paneGhosts: &ghostsPane{basePane: base}, paneCurve: &d.curve, paneFailures: &failuresPane{basePane: base},
-		paneTransfers: &transfersPane{basePane: base}, paneObjects: &objectsPane{basePane: base}, panePoints: &d.points,
+		paneTransfers: &transfersPane{basePane: base}, paneObjects: &objectsPane{basePane: base}, paneHeap: &heapPane{basePane: base},
+		panePoints: &d.points,
 	}
 	return d
 }

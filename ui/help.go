@@ -67,6 +67,7 @@ var topics = [paneCount]topic{
 	paneFailures:  {"m", []string{sectionMove}, nil},
 	paneTransfers: {"b", []string{sectionMove}, nil},
 	paneObjects:   {"n", []string{sectionMove}, nil},
+	paneHeap:      {"H", []string{sectionMove}, []string{"slab", "class", "cooling", "fragmentation"}},
 	panePoints:    {"!", []string{sectionMove, sectionWhatIf}, []string{"mistakes", "lost"}},
 }
 

@@ -34,6 +34,7 @@ const (
 	actFailures
 	actTransfers
 	actObjects
+	actHeap
 	actPoints
 	actFilter
 	actPalette
@@ -145,6 +146,7 @@ var keymap = []command{
 	{inAll, actFailures, sectionScreen, "", "m", "post-mortem: why a call failed for lack of memory, and what to try", []string{"m"}},
 	{inAll, actTransfers, sectionScreen, "", "b", "transfers: bytes between host and device, by direction and call site", []string{"b"}},
 	{inAll, actObjects, sectionScreen, "", "n", "objects: how many contexts, queues, programs, kernels, events and so on are live, and who creates them", []string{"n"}},
+	{inRun | inView, actHeap, sectionScreen, "", "H", "heap map: what lies where in each slab, and the holes between", []string{"H"}},
 	{inView, actBackwardMore, sectionTime, "", "shift+←", "ten kept instants back", []string{"shift+left"}},
 	{inView, actForwardMore, sectionTime, "", "shift+→", "ten kept instants forward", []string{"shift+right"}},
 	{inView, actBackwardMost, sectionTime, "", "ctrl+←", "fifty kept instants back", []string{"ctrl+left"}},
@@ -207,7 +209,7 @@ func (a action) adjusts() bool { return a >= actLess && a <= actDouble }
 func (a action) needsPanes() bool {
 	switch a {
 	case actNext, actPrevious, actZoom, actEnter, actUp, actDown, actTop, actBottom, actPageUp, actPageDown, actSort, actReverse, actOutput,
-		actProcesses, actPolicies, actGhosts, actCurve, actFailures, actTransfers, actObjects, actPoints, actFilter, actGroup, actLeft,
+		actProcesses, actPolicies, actGhosts, actCurve, actFailures, actTransfers, actObjects, actHeap, actPoints, actFilter, actGroup, actLeft,
 		actRight, actSpan:
 		return true
 	}

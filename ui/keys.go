@@ -154,6 +154,8 @@ func (d *dashboard) do(a action, pressed string) tea.Cmd {
 		d.zoomOn(panePoints)
 	case actTransfers:
 		d.zoomOn(paneTransfers)
+	case actHeap:
+		d.zoomOn(paneHeap)
 	case actObjects:
 		d.zoomOn(paneObjects)
 	case actEnter:

@@ -188,6 +188,10 @@ var paneHelp = []struct{ term, run, attach, view string }{
 	},
 	{"b transfers", "what is copied? bytes each way, how fast, and from which call", "", ""},
 	{"n objects", "which objects pile up? kernels, events and so on, by type and call site; +MINUTE is how many more are live than half a minute to a minute ago", "", ""},
+	{
+		"H heap map", "is it fragmentation or too little memory? what lies where in each slab, the most scattered free memory first; F says whether a size fits; a… is an arena of a plan",
+		absent, "",
+	},
 	{"m post-mortem", "why did it fail? each kind of lack of memory: the verdict, what to try, who held what", "", ""},
 	{
 		"a policies", "which other policy could serve the program? blocks that suit the new policy stay, the others go back",

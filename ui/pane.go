@@ -21,6 +21,7 @@ const (
 	paneFailures
 	paneTransfers
 	paneObjects
+	paneHeap
 	panePoints
 	paneCount
 )

@@ -115,6 +115,9 @@ func (d *dashboard) askSize() {
 			default:
 				d.free.asked = size
 				words, st := fits(s, size)
+				if d.zoom == paneHeap && len(heapSlabs(s)) > 0 {
+					words, st = fitsSlabs(sumHoles(heapSlabs(s)), size)
+				}
 				d.say(st, words)
 			}
 		},

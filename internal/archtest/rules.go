@@ -147,7 +147,7 @@ var Places = map[string]Place{
 	},
 	"internal/tune": {May: []string{"allocator", "internal/replay", "internal/cost"}, Timeless: true, Never: noFiles},
 	// These read the clock: what they cost is measured, and shown.
-	"internal/whatif/live": {May: []string{"internal/cost", "internal/learn", "internal/replay", "internal/wire"}, Never: noFiles},
+	"internal/whatif/live": {May: []string{"internal/stats", "internal/cost", "internal/learn", "internal/replay", "internal/wire"}, Never: noFiles},
 	"internal/whatif/ghost": {
 		May:   []string{"allocator", "internal/replay", "internal/cost", "internal/whatif/live", "internal/stats"},
 		Never: noFiles,
@@ -201,7 +201,7 @@ var Places = map[string]Place{
 	},
 
 	// It reads recordings, and the clock to see whether a user waits.
-	"internal/timeline": {May: []string{"internal/stats", "internal/recording", "internal/view", "internal/wire"}, Never: noProcesses},
+	"internal/timeline": {May: []string{"internal/replay", "internal/stats", "internal/recording", "internal/view", "internal/wire"}, Never: noProcesses},
 
 	"internal/session/payload":   {},
 	"internal/session/inherited": {Cgo: true, Unsafe: true},
@@ -268,8 +268,8 @@ var Places = map[string]Place{
 		"internal/units", "internal/whatif/curve", "internal/wire",
 	}},
 	"internal/app/view": {May: []string{
-		"internal/app/analyze", "internal/app/console", "internal/app/dashboard", "internal/app/files",
-		"internal/recording", "internal/stats", "internal/timeline", "internal/view", "internal/whatif/curve",
+		"internal/app/analyze", "internal/app/console", "internal/app/dashboard", "internal/app/files", "internal/app/limits",
+		"internal/recording", "internal/replay", "internal/stats", "internal/timeline", "internal/view", "internal/whatif/curve",
 		"internal/wire", "ui",
 	}},
 	"internal/app/tune": {May: []string{

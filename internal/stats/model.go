@@ -84,8 +84,9 @@ type Model struct {
 	limits      limits
 	policies    policies
 	recording   Recording
-	ghosts      func() *Ghosts // nil: there are none
-	auto        func() *Auto   // nil: see Options.Auto
+	ghosts      func() *Ghosts  // nil: there are none
+	heapMap     func() *HeapMap // nil: there is none
+	auto        func() *Auto    // nil: see Options.Auto
 	chosen      choice
 	awaited     awaited
 	shownDevice Device

@@ -60,6 +60,9 @@ func (m *Model) Snapshot() *Snapshot {
 	if m.ghosts != nil {
 		s.Ghosts = m.ghosts()
 	}
+	if m.heapMap != nil {
+		s.Heap = m.heapMap()
+	}
 	spread := m.spread()
 	spread.addTo(&s.Totals)
 	s.Totals.SavedTouches = m.touches.saved(&m.ledger.costs.hits)

@@ -41,6 +41,7 @@ type Snapshot struct {
 	Transfers     Transfers    // the commands that moved memory
 	Recording     Recording    // Path is empty when nothing is recorded
 	Ghosts        *Ghosts      // nil: there are none
+	Heap          *HeapMap     // of slabs; nil: there is none
 	Events        uint64       // folded so far
 	Lost          uint64       // events that did not fit a ring
 	LostUses      uint64       // of these, uses
@@ -58,7 +59,7 @@ type Snapshot struct {
 
 // CarvesNothing returns why the policy cannot cut slabs as it should; empty: nothing speaks against it, or it has none.
 func (s *Snapshot) CarvesNothing() string {
-	if !allocator.Carves(s.Policy) {
+	if !s.Carves() {
 		return ""
 	}
 	return s.WholeBlocks

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -16,7 +17,7 @@ const lookEvery = 4096
 // fold folds the whole recording and keeps pictures on the way.
 func (v *Viewer) fold(ctx context.Context, reader *recording.Reader) {
 	defer reader.Close() //nolint:errcheck // only read
-	m := stats.New(v.options.Model(v.header))
+	m, slabs := v.model()
 	v.keep(m)
 	started, events := v.options.Now(), 0
 	var record wire.Record
@@ -35,10 +36,34 @@ func (v *Viewer) fold(ctx context.Context, reader *recording.Reader) {
 		if v.keepUntil(ctx, m, record.Time); ctx.Err() != nil {
 			return
 		}
+		slabs.Take(&record)
 		m.Apply(&record)
 		events++
 	}
 	v.finish(ctx, m, reader, err)
+}
+
+// model returns a model of the recording that has seen nothing yet, and what it has the map of slabs from.
+func (v *Viewer) model() (*stats.Model, slabs) {
+	m := stats.New(v.options.Model(v.header))
+	var s slabs
+	if v.options.Slabs != nil {
+		s.Slabs = v.options.Slabs(v.header)
+	}
+	if s.Slabs != nil {
+		m.SetHeapMap(s.Map)
+	}
+	return m, s
+}
+
+// slabs may be none.
+type slabs struct{ *replay.Slabs }
+
+// Take takes a record.
+func (s slabs) Take(r *wire.Record) {
+	if s.Slabs != nil {
+		s.Slabs.Take(r)
+	}
 }
 
 // keep takes a picture for the next instant.
@@ -105,7 +130,7 @@ func (v *Viewer) exactly(ctx context.Context, at uint64) *stats.Snapshot {
 		return nil
 	}
 	defer reader.Close() //nolint:errcheck // only read
-	m := stats.New(v.options.Model(v.header))
+	m, slabs := v.model()
 	var record wire.Record
 	for n := 0; ; n++ {
 		if n%lookEvery == 0 && (ctx.Err() != nil || v.wanted.Load() != at) {
@@ -114,6 +139,7 @@ func (v *Viewer) exactly(ctx context.Context, at uint64) *stats.Snapshot {
 		if err := reader.Next(&record); err != nil || record.Time > at && !record.Kind.Late() {
 			break
 		}
+		slabs.Take(&record)
 		m.Apply(&record)
 	}
 	m.Tick(at)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 )
@@ -19,6 +20,9 @@ type Options struct {
 	// Model returns what a model of the recording knows before the first event. It is called once per fold, from any
 	// goroutine.
 	Model func(recording.Header) stats.Options
+	// Slabs returns what follows the policy of the recording, for a map of its slabs. It is called once per fold, from any
+	// goroutine; nil: there is no map.
+	Slabs func(recording.Header) *replay.Slabs
 	// Blocks summarise the recording in the order of their times; nil where it has no summaries.
 	Blocks []recording.Block
 	// Now tells the time; nil: time.Now.

@@ -15,7 +15,7 @@ func TestSecondTerminal(t *testing.T) {
 	dir := t.TempDir()
 	program := called(t, example("train"), "screens") // other sessions may run on this machine
 	name := filepath.Base(program)
-	target := exec.Command(gpumemtop(), "--headless", "--summary", dir+"/s.json", program, "1000000")
+	target := exec.Command(gpumemtop(), "--headless", "--policy", "slab", "--ghosts", "usual", "--summary", dir+"/s.json", program, "1000000")
 	target.Env = environment("XDG_RUNTIME_DIR=" + dir)
 	if err := target.Start(); err != nil {
 		t.Fatal(err)
@@ -43,6 +43,8 @@ func TestSecondTerminal(t *testing.T) {
 	a.await(`max_cached_bytes .* acknowledged`)
 	b.keys("]")
 	b.await(`limits cannot be changed here`)
+	b.keys("H")
+	b.await(`heap map of \d+ slabs?(?s:.*) s\d+ .*[█▄·]`)
 	child := regexp.MustCompile(`pid (\d+)`).FindStringSubmatch(a.screen())
 	if child == nil {
 		t.Fatalf("no process id in\n%s", a.screen())

@@ -10,7 +10,9 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/dashboard"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/timeline"
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
@@ -72,7 +74,7 @@ func open(path string) (*timeline.Viewer, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("read the summaries of %s: %w", path, err), reader.Close())
 	}
-	return timeline.New(reader, path, timeline.Options{Model: modelOptions, Blocks: blocks}), nil
+	return timeline.New(reader, path, timeline.Options{Model: modelOptions, Slabs: slabsOf, Blocks: blocks}), nil
 }
 
 // summaries returns the blocks with their summaries, nil before format 3, which had none.
@@ -108,6 +110,15 @@ func show(screen *dashboard.Screen, v *timeline.Viewer, path string, after time.
 		return console.ExitLike(sig.Status())
 	}
 	return err
+}
+
+// slabsOf follows the policy of a recording, for a map of its slabs; nil where its limits are none of this version.
+func slabsOf(header recording.Header) *replay.Slabs {
+	c := limits.ConfigurationOf(&header)
+	if c == nil {
+		return nil
+	}
+	return replay.NewSlabs(*c, header.DeviceMemory)
 }
 
 // modelOptions returns what a model of a recording knows before the first event.

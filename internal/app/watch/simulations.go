@@ -81,6 +81,11 @@ func (s *Simulations) Start(model *stats.Model) (session.Tap, error) {
 		}
 		listeners = append(listeners, s.curve)
 	}
+	if s.dashboard || s.rivals != nil && !s.Resting {
+		mapper := live.NewMapper(s.setup.Configuration(), s.setup.Memory)
+		model.SetHeapMap(mapper.Map)
+		listeners = append(listeners, mapper)
+	}
 	if s.rivals != nil {
 		s.Ghosts, err = ghost.New(s.rivals, ghost.Options{Present: s.setup.Configuration(), Capacity: s.setup.Memory, Late: s.Resting})
 		if err != nil {

@@ -1,0 +1,152 @@
+package allocator
+
+import (
+	"cmp"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator/carve"
+)
+
+// MapCells is how many equal parts a slab has in its map.
+const MapCells = 128
+
+// SlabMap says what lies where in a slab. Sizes are bytes.
+type SlabMap struct {
+	Number  int32 // in its pool, from 1
+	Arena   bool  // places in it are a plan's
+	Size    uint64
+	InUse   uint64 // by sub-allocations, planned ones too
+	Cooling uint64 // by those that commands still use, or may use as long as the slab lives
+	Holes   int    // ranges without either
+	Largest uint64 // of these
+	Serves  uint64 // the largest request that a slab of its class can serve now; 0: none, or only those of a plan
+	Cells   string // MapCells bytes, see Cell
+}
+
+// Cell returns how much of a part is in use and cooling, 0…15; what takes anything counts as 1 at least.
+func (m *SlabMap) Cell(i int) (inUse, cooling int) { return int(m.Cells[i] >> 4), int(m.Cells[i] & 15) }
+
+// Free returns the bytes in holes.
+func (m *SlabMap) Free() uint64 { return m.Size - m.InUse - m.Cooling }
+
+// Scattered returns the bytes in all holes but the largest.
+func (m *SlabMap) Scattered() uint64 { return m.Free() - m.Largest }
+
+// lying is a sub-allocation where it lies.
+type lying struct {
+	slab    int32
+	cooling bool
+	offset  uint64
+	size    uint64
+}
+
+// MapSlabs returns maps of the slabs that the driver has made, at most n: those with most bytes free. It costs a look at each block
+// and the sorting of sub-allocations, and is for simulations.
+func (p *Pool) MapSlabs(n int) []SlabMap {
+	if p.slabs == nil {
+		return nil
+	}
+	numbers := p.slabs.fullestLast(p.entries, n)
+	maps, places := make([]SlabMap, len(numbers)), map[int32]int{}
+	for i, number := range numbers {
+		s := &p.slabs.list[number]
+		maps[i] = SlabMap{Number: number, Size: p.entries[s.entry].size}
+		if _, maps[i].Arena = s.home.carver.(*carve.Placed); !maps[i].Arena {
+			maps[i].Serves = min(s.home.carver.Space().Largest, p.limits.mostSubAlloc())
+		}
+		places[number] = i
+	}
+	var list []lying
+	for i := range p.entries {
+		e := &p.entries[i]
+		if _, wanted := places[e.slab]; !wanted || e.isSlab || e.state == unused {
+			continue
+		}
+		list = append(list, lying{e.slab, e.state == cooling || e.state == doomed, e.offset, e.size})
+	}
+	slices.SortFunc(list, func(a, b lying) int { return cmp.Or(cmp.Compare(a.slab, b.slab), cmp.Compare(a.offset, b.offset)) })
+	for len(list) > 0 {
+		end := slices.IndexFunc(list, func(l lying) bool { return l.slab != list[0].slab })
+		if end < 0 {
+			end = len(list)
+		}
+		maps[places[list[0].slab]].fill(list[:end])
+		delete(places, list[0].slab)
+		list = list[end:]
+	}
+	for _, empty := range places {
+		maps[empty].fill(nil)
+	}
+	return maps
+}
+
+// fullestLast returns the numbers of grown slabs, those with most bytes free first, at most n.
+func (s *slabs) fullestLast(entries []entry, n int) (numbers []int32) {
+	for number := range s.list {
+		if s.list[number].grown {
+			numbers = append(numbers, int32(number))
+		}
+	}
+	free := func(number int32) uint64 { return entries[s.list[number].entry].size - s.list[number].used }
+	slices.SortStableFunc(numbers, func(a, b int32) int { return cmp.Compare(free(b), free(a)) })
+	return numbers[:min(n, len(numbers))]
+}
+
+// fill enters the sub-allocations of a slab, by their offsets.
+func (m *SlabMap) fill(list []lying) {
+	var inUse, cools [MapCells]uint64
+	at := uint64(0)
+	for _, l := range list {
+		m.hole(at, l.offset)
+		at = l.offset + l.size
+		if l.cooling {
+			m.Cooling += l.size
+			m.cover(&cools, l.offset, at)
+			continue
+		}
+		m.InUse += l.size
+		m.cover(&inUse, l.offset, at)
+	}
+	m.hole(at, m.Size)
+	var cells [MapCells]byte
+	for i := range cells {
+		size := m.border(i+1) - m.border(i)
+		cells[i] = portion(inUse[i], size)<<4 | portion(cools[i], size)
+	}
+	m.Cells = string(cells[:])
+}
+
+func (m *SlabMap) hole(from, until uint64) {
+	if from < until {
+		m.Holes++
+		m.Largest = max(m.Largest, until-from)
+	}
+}
+
+// border returns where a cell begins.
+func (m *SlabMap) border(cell int) uint64 {
+	const cells = MapCells
+	whole, rest := m.Size/cells, m.Size%cells
+	return whole*uint64(cell) + rest*uint64(cell)/cells
+}
+
+// cover adds a range to the cells that it touches.
+func (m *SlabMap) cover(cells *[MapCells]uint64, from, until uint64) {
+	first := min(int(float64(from)/float64(m.Size)*MapCells), MapCells-1)
+	for first > 0 && m.border(first) > from {
+		first--
+	}
+	for i := first; i < MapCells && m.border(i) < until; i++ {
+		if a, b := max(from, m.border(i)), min(until, m.border(i+1)); a < b {
+			cells[i] += b - a
+		}
+	}
+}
+
+// portion returns a part of a size in 15ths.
+func portion(part, size uint64) byte {
+	if part == 0 || size == 0 {
+		return 0
+	}
+	return byte(max(1, min(15, 15*float64(part)/float64(size))))
+}

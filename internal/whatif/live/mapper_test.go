@@ -1,0 +1,63 @@
+package live
+
+import (
+	"reflect"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// TestMapper gives what follows a recording record by record.
+func TestMapper(t *testing.T) {
+	mapped := 0
+	for file, reader := range labtest.Recordings(t, "../../replay/testdata") {
+		c := replay.Configuration{Policy: reader.Header().Policy}
+		m, want := NewMapper(c, 0), replay.NewSlabs(c, 0)
+		tap := Start(m)
+		labtest.Each(t, reader, func(r *wire.Record) {
+			tap.Take(r)
+			want.Take(r)
+		})
+		tap.Close()
+		got, w := m.Map(), want.Map()
+		if w == nil {
+			if got != nil {
+				t.Errorf("%s: %+v, want none", file, got)
+			}
+			continue
+		}
+		mapped++
+		if got == nil || !reflect.DeepEqual(got.Slabs, w.Slabs) || got.Total != w.Total || got.Since != 0 || got.Ended != "" {
+			t.Errorf("%s: %+v, want %+v", file, got, w)
+		}
+	}
+	if mapped == 0 {
+		t.Error("no recording has slabs")
+	}
+}
+
+// TestMapperGoesWhenItIsBehind keeps the last map and says why. After a new beginning it says what it lacks.
+func TestMapperGoesWhenItIsBehind(t *testing.T) {
+	m := NewMapper(replay.Configuration{Policy: "slab"}, 0)
+	m.Begin(replay.NewBatch(), 0)
+	m.Publish(&Load{})
+	if m.Map() == nil || m.Map().Since != 0 {
+		t.Fatalf("%+v", m.Map())
+	}
+	m.Play(&Part{Time: 7})
+	m.Begin(replay.NewBatch(), 100)
+	m.Publish(&Load{Ends: true})
+	if m.Map().Since != 7 {
+		t.Errorf("%+v, want that it lacks what was there at 7", m.Map())
+	}
+	for i := range lastBehind + 1 {
+		if goes := m.Play(&Part{Behind: true}); goes != (i < lastBehind) {
+			t.Fatalf("part %d: %v", i, goes)
+		}
+	}
+	if m.Map().Ended != "could not keep up" {
+		t.Errorf("%+v", m.Map())
+	}
+}

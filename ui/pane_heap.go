@@ -1,0 +1,217 @@
+package ui
+
+import (
+	"strconv"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// heapPane draws each slab as a strip of what lies in it, the most scattered first.
+type heapPane struct {
+	basePane
+	list
+}
+
+func (p *heapPane) title(s *stats.Snapshot) (title, hint []span) {
+	title = []span{{"heap map", titleStyle}}
+	if m := s.Heap; m != nil && m.Total > 0 {
+		title = append(title, span{" of " + plural(m.Total, "slab") + ", worst first", dim})
+	}
+	hint = []span{{"█", inUseStyle}, {" in use ", dim}, {"▄", inUseStyle}, {" in part ", dim}, {"░", coolingStyle}, {" cooling ", dim}, {"·", dim}, {" hole ", dim}}
+	return title, append(hint, span{" F", keyStyle}, span{" fits? ", dim}, span{" H", keyStyle}, span{" back ", dim})
+}
+
+// slabs are those of the chosen process, or of all.
+func (p *heapPane) slabs(s *stats.Snapshot) []stats.MappedSlab {
+	if s.Heap == nil || p.d.processes.number == 0 {
+		return heapSlabs(s)
+	}
+	var own []stats.MappedSlab
+	for _, slab := range s.Heap.Slabs {
+		if slab.Process == p.d.processes.number {
+			own = append(own, slab)
+		}
+	}
+	return own
+}
+
+func heapSlabs(s *stats.Snapshot) []stats.MappedSlab {
+	if s.Heap == nil {
+		return nil
+	}
+	return s.Heap.Slabs
+}
+
+var heapColumns = []tableColumn[*stats.MappedSlab]{
+	{title: "SIZE", width: 8, rank: 4, cell: func(m *stats.MappedSlab) span { return span{bytesText(m.Size), plain} }},
+	{title: "USED%", width: 7, rank: 0, cell: func(m *stats.MappedSlab) span { return span{ratio(m.InUse, m.Size), plain} }},
+	{title: "FREE", width: 8, rank: 2, cell: func(m *stats.MappedSlab) span { return span{bytesText(m.Free()), cachedStyle} }},
+	{title: "HOLES", width: 7, rank: 3, cell: func(m *stats.MappedSlab) span { return span{strconv.Itoa(m.Holes), plain} }},
+	{title: "LARGEST", width: 9, rank: 1, cell: func(m *stats.MappedSlab) span { return span{bytesText(m.Largest), plain} }},
+}
+
+func (p *heapPane) draw(r region, s *stats.Snapshot) {
+	slabs := p.slabs(s)
+	if len(slabs) == 0 {
+		r.lines(1, 0, p.d.noHeap(s), dim)
+		return
+	}
+	r = r.sub(1, 0, r.w-2, r.h)
+	notes := p.notes(s, slabs, r.w)
+	notes = notes[:min(len(notes), max(0, r.h-2))]
+	for y, note := range notes {
+		r.text(0, r.h-len(notes)+y, note.text, note.style)
+	}
+	r = r.sub(0, 0, r.w, r.h-len(notes))
+	columns, used := columnsFor(heapColumns, r.w/2, true)
+	name, several := 6, len(s.Processes) > 1 && p.d.processes.number == 0
+	if several {
+		name = 9
+	}
+	x := name + 1 + used + 2
+	r.text(0, 0, "SLAB", headStyle)
+	drawTitles(r, name+1, columns)
+	p.scroll(r.h-1, len(slabs))
+	for y := range min(max(0, r.h-1), len(slabs)-p.top) {
+		m, st := &slabs[p.top+y], plain
+		if p.top+y == p.at {
+			st = cursorStyle
+		}
+		line := r.sub(0, y+1, r.w, 1)
+		line.textIn(0, 0, name, slabName(m, several), st)
+		drawCells(line, name+1, columns, m, st)
+		drawStrip(line.sub(x, 0, line.w-x, 1), m)
+	}
+}
+
+// slabName is short: "s12", of a plan's arena "a12", behind the process where there are several.
+func slabName(m *stats.MappedSlab, several bool) string {
+	text := "s" + strconv.Itoa(int(m.Number))
+	if m.Arena {
+		text = "a" + text[1:]
+	}
+	if several {
+		text = strconv.Itoa(int(m.Process)) + ":" + text
+	}
+	return text
+}
+
+// drawStrip draws what lies where. A cell of the screen stands for one or more of the map: it is a hole only if all of
+// it is free.
+func drawStrip(r region, m *stats.MappedSlab) {
+	n := min(r.w, stats.MapCells)
+	for x := range n {
+		from, until := x*stats.MapCells/n, (x+1)*stats.MapCells/n
+		inUse, cools := 0, 0
+		for i := from; i < until; i++ {
+			a, b := m.Cell(i)
+			inUse, cools = inUse+a, cools+b
+		}
+		switch {
+		case inUse+until-from >= 15*(until-from): // except for what rounding took
+			r.put(x, 0, "█", inUseStyle)
+		case inUse > 0 && inUse >= cools:
+			r.put(x, 0, "▄", inUseStyle)
+		case cools > 0:
+			r.put(x, 0, "░", coolingStyle)
+		default:
+			r.put(x, 0, "·", dim)
+		}
+	}
+}
+
+// notes are the lines under the map: sums, what they are worth, and whether the size that was asked for fits.
+func (p *heapPane) notes(s *stats.Snapshot, slabs []stats.MappedSlab, w int) (notes []span) {
+	h := sumHoles(slabs)
+	sums := "in use " + bytesText(h.inUse) + ", free " + bytesText(h.free) + " in " + plural(uint64(h.holes), "hole") + ", the largest " +
+		bytesText(h.largest) + "; a slab serves up to " + bytesText(h.serves)
+	if s.Heap.Total > uint64(len(s.Heap.Slabs)) {
+		sums += "; of the " + count(uint64(len(s.Heap.Slabs))) + " slabs with most free memory"
+	}
+	worth := dim
+	if m := s.Heap; m.Since != 0 || s.Lost > 0 || m.Ended != "" {
+		worth = warnStyle
+	}
+	text := []span{{sums, plain}, {p.d.heapWorth(s), worth}}
+	if asked := p.d.free.asked; asked > 0 {
+		fits, st := fitsSlabs(h, asked)
+		text = append(text, span{fits, st})
+	}
+	for _, t := range text {
+		for _, line := range wrap(t.text, w) {
+			notes = append(notes, span{line, t.style})
+		}
+	}
+	return notes
+}
+
+// heapWorth says where the map is from, and what it lacks.
+func (d *dashboard) heapWorth(s *stats.Snapshot) string {
+	m := s.Heap
+	switch {
+	case m.Ended != "":
+		return "the map stays as it was at " + units.Clock(since(s.Started, m.Time)) + ": " + m.Ended
+	case m.Since != 0:
+		return "≈ without what was there at " + units.Clock(since(s.Started, m.Since)) + ", when the policy began to cut slabs or events were missing"
+	case s.Lost > 0:
+		return "≈ places are those of the same decisions made again; lost events are missing in them"
+	}
+	return "places are those of the same decisions made again"
+}
+
+// noHeap says why there is no map.
+func (d *dashboard) noHeap(s *stats.Snapshot) string {
+	why := s.CarvesNothing()
+	switch {
+	case !d.mode.pool:
+		return d.mode.noBlocks
+	case !s.Carves():
+		return "policy " + s.Policy + " cuts no slabs: each block is an object of the driver, whose place nothing says"
+	case why != "":
+		return "no slab: " + why
+	case s.Heap == nil && s.Totals.Slabs > 0:
+		return "no map: nothing is simulated beside this run (--ghosts usual)"
+	case s.Heap != nil && s.Heap.Ended != "":
+		return "no map: " + s.Heap.Ended
+	}
+	return "no slab yet"
+}
+
+// holes are sums over slabs.
+type holes struct {
+	inUse, free, largest, serves uint64
+	holes                        int
+}
+
+func sumHoles(slabs []stats.MappedSlab) (h holes) {
+	for i := range slabs {
+		m := &slabs[i]
+		h.inUse, h.free, h.holes = h.inUse+m.InUse, h.free+m.Free(), h.holes+m.Holes
+		h.largest, h.serves = max(h.largest, m.Largest), max(h.serves, m.Serves)
+	}
+	return h
+}
+
+// fitsSlabs says whether a slab that is there could serve a request of a size, and if not, whether holes are too small or
+// too little is free.
+func fitsSlabs(h holes, size uint64) (string, style) {
+	text := bytesText(size) + " now: "
+	switch {
+	case size <= h.serves:
+		return text + "fits a slab of its class", goodStyle
+	case size <= h.largest:
+		return text + "no slab serves it, though a hole is as large: by max_part, the policy's cuts, or a plan", warnStyle
+	case size <= h.free:
+		return text + "does not fit: " + bytesText(h.free) + " are free, but no hole is larger than " + bytesText(h.largest) + " (fragmentation)", badStyle
+	}
+	return text + "does not fit: only " + bytesText(h.free) + " are free in slabs", badStyle
+}
+
+func (p *heapPane) move(a action) {
+	if s := p.d.shown(); s != nil {
+		p.list.move(a, len(p.slabs(s)))
+	}
+}
+
+func (p *heapPane) enter() {}
