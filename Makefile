@@ -332,7 +332,7 @@ check-beside:
 .PHONY: test-drivers
 test-drivers: build/drivers.stamp
 	$(MAKE) all
-	cd test/e2e && $(GO) test -run '^TestDrivers$$' -count=1 -timeout 2h $(TESTFLAGS) -args -drivers.all
+	cd test/e2e && $(GO) test -run '^Test(Drivers|SpillConforms)$$' -count=1 -timeout 2h $(TESTFLAGS) -args -drivers.all
 
 # Tries this machine's device, and writes a report. DRIVER=FILE.icd chooses among several drivers, SIZE=1M the size of buffers.
 .PHONY: gpu-check

@@ -72,6 +72,11 @@ bool gmt_budget_take_now(uint64_t bytes)
 	return true;
 }
 
+uint64_t gmt_budget_taken(void)
+{
+	return atomic_load(&used);
+}
+
 void gmt_budget_give(uint64_t bytes)
 {
 	if (counts())

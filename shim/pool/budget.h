@@ -19,6 +19,8 @@ bool gmt_budget_take_now(uint64_t bytes);
 extern bool (*gmt_budget_spill)(void);
 /* Whether a buffer is virtual: what it holds counts where the driver makes and releases it, not when the program does. */
 bool gmt_budget_is_virtual(cl_mem_flags flags, const void *properties);
+/* All that was taken and not given back. */
+uint64_t gmt_budget_taken(void);
 void gmt_budget_give(uint64_t bytes);
 /* How many bytes must go back before bytes more fit; 0 if they fit, or without a budget. */
 uint64_t gmt_budget_lacks(uint64_t bytes);

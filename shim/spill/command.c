@@ -4,7 +4,6 @@
 
 #include "context.h"
 #include "pair.h"
-#include "sentence.h"
 
 #include <stdlib.h>
 
@@ -114,7 +113,7 @@ static cl_int copy_buffer(cl_command_queue queue, cl_mem source, cl_mem target, 
 		if (err == CL_MEM_OBJECT_ALLOCATION_FAILURE && !event)
 			err = copy_from_host(queue, &p, from, to, size, waits, list);
 		if (err == CL_MEM_OBJECT_ALLOCATION_FAILURE && !p.outside)
-			gmt_spill_say_short(&p.command);
+			gmt_spill_explain(&p.command);
 		return err;
 	}
 	GMT_SPILL_TRY(p.err, gmt_bare.clEnqueueCopyBuffer(queue, p.real[0], p.real[1], from, to, size, waits, list, event));

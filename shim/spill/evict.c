@@ -11,10 +11,13 @@
 
 #include <stdlib.h>
 
-#define MOMENT 20000u /* ns */
 #define PIECE ((size_t)256 << 10) /* bytes */
-/* How long to wait for calls and commands that may themselves wait for the program. */
+/*
+ * How long to wait for calls, and for commands that may themselves wait for the program: where this thread may be the one that
+ * they wait for, and else.
+ */
 #define PATIENCE 50000000u
+#define OTHERS_PATIENCE 2000000000u
 /* How long for commands: there are drivers that never end one. */
 #define LONG_PATIENCE 60000000000u
 
@@ -51,30 +54,67 @@ void gmt_spill_list_remove(struct gmt_spill_object *root)
 
 enum state { IDLE, BUSY, HELD, STUCK };
 
-/* Under the root's lock. BUSY: commands that complete by themselves use it; HELD: a call does, or that is not certain; STUCK: it may stay for long. */
-static enum state state_of(const struct gmt_spill_object *root)
+/* Of its commands. Under the root's lock. */
+static enum state commands_of(const struct gmt_spill_object *root)
 {
-	if (root->fixed || root->maps)
-		return STUCK;
-	if (root->pins)
-		return HELD;
 	if (root->many)
-		return gmt_spill_queues_over() ? IDLE : gmt_spill_queues_go_on() ? BUSY : STUCK;
+		return gmt_spill_queues_over() ? IDLE : gmt_spill_queues_go_on() ? BUSY : HELD;
 	enum state state = IDLE;
 	for (uint32_t i = 0; i < root->lasts; i++) {
 		const struct gmt_spill_last *last = &root->last[i];
 		if (gmt_spill_queue_over(last->queue, last->id, last->position))
 			continue;
-		bool goes_on = gmt_spill_queue_goes_on(last->queue);
-		if (!goes_on && !gmt_spill_queue_may_go_on(last->queue))
+		if (!gmt_spill_queue_may_go_on(last->queue))
 			return STUCK;
-		state = !goes_on || gmt_spill_queue_is_doubtful(last->queue) ? HELD : state == IDLE ? BUSY : state;
+		state = !gmt_spill_queue_goes_on(last->queue, last->position) ? HELD : state == IDLE ? BUSY : state;
 	}
 	return state;
 }
 
+/* Under the root's lock. BUSY: commands that complete by themselves use it; HELD: a call does, or that is not certain; STUCK: it may stay for long. */
+static enum state state_of(const struct gmt_spill_object *root)
+{
+	if (root->fixed || root->maps)
+		return STUCK;
+	return root->pins ? HELD : commands_of(root);
+}
+
+/* Whether nothing but the call that needs the room keeps it. */
+static bool is_own(const struct gmt_spill_object *root, const struct gmt_spill_command *command)
+{
+	uint32_t own = 0;
+	for (uint32_t i = 0; command && i < command->count; i++)
+		own += command->uses[i].object->root == root;
+	return own && root->pins <= own;
+}
+
+static enum gmt_spill_why why(const struct gmt_spill_object *root)
+{
+	static const enum gmt_spill_why of_commands[] = {
+		[IDLE] = GMT_SPILL_IDLE, [BUSY] = GMT_SPILL_RUNNING, [HELD] = GMT_SPILL_WAITING, [STUCK] = GMT_SPILL_WAITING,
+	};
+	if (root->fixed)
+		return GMT_SPILL_FIXED;
+	if (root->maps)
+		return GMT_SPILL_MAPPED;
+	return root->pins ? GMT_SPILL_CALLED : of_commands[commands_of(root)];
+}
+
+void gmt_spill_account(struct gmt_spill_account *account)
+{
+	uint64_t resident = 0, taken = gmt_budget_taken();
+	*account = (struct gmt_spill_account){{0}};
+	for (struct gmt_spill_object *root = first; root; root = root->next) {
+		gmt_lock(&root->lock);
+		account->bytes[why(root)] += root->size;
+		gmt_unlock(&root->lock);
+		resident += root->size;
+	}
+	account->bytes[GMT_SPILL_OTHERS] = taken > resident ? taken - resident : 0;
+}
+
 /* The one that was used least recently of those that no command uses, or NULL; some: whether others may follow by themselves. */
-static struct gmt_spill_object *oldest_idle(enum state *some)
+static struct gmt_spill_object *oldest_idle(const struct gmt_spill_command *command, enum state *some)
 {
 	struct gmt_spill_object *found = NULL;
 	uint64_t least = UINT64_MAX;
@@ -82,6 +122,8 @@ static struct gmt_spill_object *oldest_idle(enum state *some)
 	for (struct gmt_spill_object *root = first; root; root = root->next) {
 		gmt_lock(&root->lock);
 		enum state state = state_of(root);
+		if (state == HELD && root->pins && is_own(root, command))
+			state = STUCK;
 		uint64_t tick = root->tick;
 		gmt_unlock(&root->lock);
 		if (state == IDLE && (!found || tick < least)) {
@@ -183,30 +225,33 @@ static bool evict(struct gmt_spill_object *root)
 	return true;
 }
 
-bool gmt_spill_evict_one(void)
+/* Whether what stands in the way may go by itself, and soon enough. */
+static bool may_wait(struct gmt_spill_patience *patience, enum state some)
 {
-	uint64_t start = 0;
-	unsigned failed = 0;
+	uint64_t now = gmt_now(), most = LONG_PATIENCE;
+	patience->start = patience->start ? patience->start : now;
+	if (some == HELD)
+		most = !patience->command || gmt_spill_queues_gated_here() ? PATIENCE : OTHERS_PATIENCE;
+	patience->alone = some == BUSY && now - patience->start > OTHERS_PATIENCE;
+	return !gmt_in_callback && some != STUCK && now - patience->start <= most;
+}
+
+enum gmt_spill_outcome gmt_spill_evict_one(struct gmt_spill_patience *patience)
+{
 	for (;;) {
 		enum state some;
-		struct gmt_spill_object *root = oldest_idle(&some);
+		struct gmt_spill_object *root = oldest_idle(patience->command, &some);
 		if (!root) {
 			gmt_spill_queues_poll();
-			root = oldest_idle(&some);
+			root = oldest_idle(patience->command, &some);
 		}
-		if (root && claim(root)) {
-			if (evict(root))
-				return true;
-			if (++failed > 8)
-				return false;
+		if (!root)
+			return patience->outcome = may_wait(patience, some) ? GMT_SPILL_LATER : GMT_SPILL_NOTHING;
+		if (!claim(root))
 			continue;
-		}
-		if (root)
-			continue;
-		uint64_t now = gmt_now();
-		start = start ? start : now;
-		if (gmt_in_callback || some == STUCK || now - start > (some == HELD ? PATIENCE : LONG_PATIENCE))
-			return false;
-		gmt_pause(MOMENT);
+		if (evict(root))
+			return patience->outcome = GMT_SPILL_GONE;
+		if (++patience->failed > 8)
+			return patience->outcome = GMT_SPILL_NOTHING;
 	}
 }

@@ -2,10 +2,43 @@
 #ifndef GMT_SPILL_EVICT_H
 #define GMT_SPILL_EVICT_H
 
-#include "object.h"
+#include "request.h"
 
-/* Takes the memory of one object that no command uses, least recently used first; waits where commands complete by themselves. */
-bool gmt_spill_evict_one(void);
+/* Why something that has memory of the device cannot go to the host now. */
+enum gmt_spill_why {
+	GMT_SPILL_IDLE, /* it could: the command itself needs it */
+	GMT_SPILL_RUNNING,
+	GMT_SPILL_CALLED,
+	GMT_SPILL_WAITING,
+	GMT_SPILL_MAPPED,
+	GMT_SPILL_FIXED,
+	GMT_SPILL_OTHERS, /* what is not virtual */
+	GMT_SPILL_WHYS,
+};
+
+/* Bytes for each. */
+struct gmt_spill_account {
+	uint64_t bytes[GMT_SPILL_WHYS];
+};
+
+enum gmt_spill_outcome {
+	GMT_SPILL_GONE,
+	GMT_SPILL_NOTHING,
+	GMT_SPILL_LATER, /* something may go after a moment, for which the caller gives up its pins and the lock */
+};
+
+/* Of a call that needs room; all 0 at first. */
+struct gmt_spill_patience {
+	const struct gmt_spill_command *command; /* NULL: none, or it has pins meanwhile */
+	uint64_t start;
+	unsigned failed;
+	bool alone; /* others have come first for long: keep the lock */
+	enum gmt_spill_outcome outcome; /* of the last */
+};
+
+/* Takes the memory of one object that no command uses, least recently used first. */
+enum gmt_spill_outcome gmt_spill_evict_one(struct gmt_spill_patience *patience);
+void gmt_spill_account(struct gmt_spill_account *account);
 /* The list of roots that have a real object. */
 void gmt_spill_list_add(struct gmt_spill_object *root);
 void gmt_spill_list_remove(struct gmt_spill_object *root);

@@ -128,6 +128,7 @@ static cl_int read_image(cl_command_queue queue, cl_mem image, cl_bool blocking,
 			 size_t slice, void *to, cl_uint waits, const cl_event *list, cl_event *event)
 {
 	cl_int err = CL_INVALID_MEM_OBJECT;
+	gmt_spill_queue_gate(queue, waits, list);
 	if (!gmt_spill_is_ours(image))
 		GMT_SPILL_TRY(err, gmt_bare.clEnqueueReadImage(queue, image, blocking, origin, region, row, slice, to, waits, list, event));
 	return err;
@@ -137,6 +138,7 @@ static cl_int write_image(cl_command_queue queue, cl_mem image, cl_bool blocking
 			  size_t row, size_t slice, const void *from, cl_uint waits, const cl_event *list, cl_event *event)
 {
 	cl_int err = CL_INVALID_MEM_OBJECT;
+	gmt_spill_queue_gate(queue, waits, list);
 	if (!gmt_spill_is_ours(image))
 		GMT_SPILL_TRY(err, gmt_bare.clEnqueueWriteImage(queue, image, blocking, origin, region, row, slice, from, waits, list, event));
 	return err;
@@ -146,6 +148,7 @@ static cl_int copy_image(cl_command_queue queue, cl_mem source, cl_mem target, c
 			 const size_t *region, cl_uint waits, const cl_event *list, cl_event *event)
 {
 	cl_int err = CL_INVALID_MEM_OBJECT;
+	gmt_spill_queue_gate(queue, waits, list);
 	if (!gmt_spill_is_ours(source) && !gmt_spill_is_ours(target))
 		GMT_SPILL_TRY(err, gmt_bare.clEnqueueCopyImage(queue, source, target, from, to, region, waits, list, event));
 	return err;
@@ -155,6 +158,7 @@ static cl_int fill_image(cl_command_queue queue, cl_mem image, const void *color
 			 cl_uint waits, const cl_event *list, cl_event *event)
 {
 	cl_int err = CL_INVALID_MEM_OBJECT;
+	gmt_spill_queue_gate(queue, waits, list);
 	if (!gmt_spill_is_ours(image))
 		GMT_SPILL_TRY(err, gmt_bare.clEnqueueFillImage(queue, image, color, origin, region, waits, list, event));
 	return err;
@@ -166,6 +170,7 @@ static void *map_image(cl_command_queue queue, cl_mem image, cl_bool blocking, c
 {
 	cl_int err = CL_INVALID_MEM_OBJECT;
 	void *address = NULL;
+	gmt_spill_queue_gate(queue, waits, list);
 	if (!gmt_spill_is_ours(image)) {
 		do
 			address = gmt_bare.clEnqueueMapImage(queue, image, blocking, flags, origin, region, row, slice, waits, list, event, &err);

@@ -221,6 +221,7 @@ static cl_int enqueue_kernel(cl_command_queue queue, cl_kernel handle, cl_uint d
 			     const size_t *local, cl_uint waits, const cl_event *list, cl_event *event)
 {
 	struct launch l = {.handle = handle};
+	gmt_spill_queue_gate(queue, waits, list);
 	bool ranges = dimensions >= 1 && dimensions <= 3;
 	cl_int err = prepare(&l, queue, "clEnqueueNDRangeKernel", ranges ? gmt_spill_refused(queue, waits, list) : CL_INVALID_WORK_DIMENSION);
 	if (err != CL_SUCCESS)
@@ -232,6 +233,7 @@ static cl_int enqueue_kernel(cl_command_queue queue, cl_kernel handle, cl_uint d
 static cl_int enqueue_task(cl_command_queue queue, cl_kernel handle, cl_uint waits, const cl_event *list, cl_event *event)
 {
 	struct launch l = {.handle = handle};
+	gmt_spill_queue_gate(queue, waits, list);
 	cl_int err = prepare(&l, queue, "clEnqueueTask", gmt_spill_refused(queue, waits, list));
 	if (err != CL_SUCCESS)
 		return err;

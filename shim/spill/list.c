@@ -62,6 +62,7 @@ static bool any_ours(cl_uint count, const cl_mem *memory)
 static cl_int migrate(cl_command_queue queue, cl_uint count, const cl_mem *memory, cl_mem_migration_flags flags, cl_uint waits,
 		      const cl_event *list, cl_event *event)
 {
+	gmt_spill_queue_gate(queue, waits, list);
 	if (!any_ours(count, memory))
 		return gmt_bare.clEnqueueMigrateMemObjects(queue, count, memory, flags, waits, list, event);
 	struct list l;
@@ -76,9 +77,8 @@ static cl_int migrate(cl_command_queue queue, cl_uint count, const cl_mem *memor
 static cl_int native(cl_command_queue queue, void(CL_CALLBACK *function)(void *), void *arguments, size_t size, cl_uint count,
 		     const cl_mem *memory, const void **places, cl_uint waits, const cl_event *list, cl_event *event)
 {
-	struct gmt_spill_queue *known = gmt_spill_queue_find(queue);
-	if (known) /* nothing waits for this queue any more: the function may wait for the program */
-		atomic_store(&known->gated, UINT64_MAX);
+	gmt_spill_queue_gate(queue, waits, list);
+	gmt_spill_queue_native(gmt_spill_queue_find(queue));
 	if (!any_ours(count, memory))
 		return gmt_bare.clEnqueueNativeKernel(queue, function, arguments, size, count, memory, places, waits, list, event);
 	struct list l;

@@ -17,6 +17,7 @@ cl_int gmt_spill_refused(cl_command_queue queue, cl_uint waits, const cl_event *
 
 void gmt_spill_pair_begin(struct gmt_spill_pair *pair, cl_command_queue queue, const char *name, cl_uint waits, const cl_event *list)
 {
+	gmt_spill_queue_gate(queue, waits, list);
 	pair->command = (struct gmt_spill_command){.name = name, .queue = gmt_spill_queue_find(queue), .handle = queue, .uses = pair->use};
 	pair->handles = 0;
 	pair->outside = pair->stand_ins = false;

@@ -14,6 +14,8 @@
 GMT_TABLE(spill_queues, gmt_spill_queue, 256, offsetof(struct gmt_spill_queue, lock), 0);
 
 static _Atomic uint64_t open_events; /* user events that were not set yet */
+static _Atomic uint64_t epoch;       /* how often the first of them was made */
+static __thread uint64_t open_here __attribute__((tls_model("initial-exec"))); /* made by this thread and not set by it */
 static _Atomic uint64_t closing;     /* released queues with commands that are not known to have completed */
 
 static void added(cl_command_queue handle, cl_command_queue_properties properties)
@@ -37,14 +39,31 @@ static void raise_to(_Atomic uint64_t *value, uint64_t to)
 		;
 }
 
+static bool is_gated(void)
+{
+	return gmt_unlikely(atomic_load_explicit(&open_events, memory_order_relaxed) != 0);
+}
+
+/* Whether a command in it may wait for a user event. */
+static bool holds(const struct gmt_spill_queue *queue)
+{
+	return is_gated() && atomic_load(&queue->epoch) == atomic_load(&epoch) && atomic_load(&queue->held) > atomic_load(&queue->done);
+}
+
 uint64_t gmt_spill_queue_count(struct gmt_spill_queue *queue, bool native)
 {
 	uint64_t position = atomic_fetch_add(&queue->enqueued, 1) + 1;
 	if (gmt_unlikely(native))
-		atomic_store(&queue->gated, UINT64_MAX);
-	else if (gmt_unlikely(atomic_load_explicit(&open_events, memory_order_relaxed) != 0))
-		raise_to(&queue->gated, position);
+		raise_to(&queue->native, position);
+	if (holds(queue))
+		raise_to(&queue->held, position);
 	return position;
+}
+
+void gmt_spill_queue_native(struct gmt_spill_queue *queue)
+{
+	if (queue)
+		raise_to(&queue->native, atomic_load(&queue->enqueued) + 1);
 }
 
 bool gmt_spill_queue_over(const struct gmt_spill_queue *queue, uint64_t id, uint64_t position)
@@ -52,26 +71,28 @@ bool gmt_spill_queue_over(const struct gmt_spill_queue *queue, uint64_t id, uint
 	return atomic_load(&queue->done) >= position || atomic_load(&queue->object.id) != id;
 }
 
-bool gmt_spill_queue_goes_on(const struct gmt_spill_queue *queue)
+bool gmt_spill_queue_goes_on(const struct gmt_spill_queue *queue, uint64_t position)
 {
-	uint64_t gated = atomic_load(&queue->gated);
 	uint64_t done = atomic_load(&queue->done);
-	return gated != UINT64_MAX && atomic_load(&queue->failed) <= done && (atomic_load(&open_events) == 0 || gated <= done);
+	return atomic_load(&queue->native) <= done && atomic_load(&queue->failed) <= done &&
+	       (!holds(queue) || position < atomic_load(&queue->held_from));
 }
 
 bool gmt_spill_queue_may_go_on(const struct gmt_spill_queue *queue)
 {
-	return atomic_load(&queue->gated) != UINT64_MAX && atomic_load(&queue->failed) <= atomic_load(&queue->done);
-}
-
-bool gmt_spill_queue_is_doubtful(const struct gmt_spill_queue *queue)
-{
-	return atomic_load(&open_events) != 0 && atomic_load(&queue->doubtful) > atomic_load(&queue->done);
+	return atomic_load(&queue->failed) <= atomic_load(&queue->done);
 }
 
 bool gmt_spill_queues_gated(void)
 {
-	return atomic_load(&open_events) != 0;
+	return is_gated();
+}
+
+bool gmt_spill_queues_gated_here(void)
+{
+	if (!is_gated())
+		open_here = 0;
+	return open_here != 0;
 }
 
 static cl_event put_marker(cl_command_queue handle)
@@ -91,7 +112,7 @@ static bool can_mark(const struct gmt_spill_queue *queue)
 	return !queue->ordered || atomic_load(&queue->failed) <= atomic_load(&queue->done);
 }
 
-/* The next three under the queue's lock. */
+/* The next four under the queue's lock. */
 static void drop_marker(struct gmt_spill_queue *queue)
 {
 	if (queue->marker)
@@ -114,8 +135,50 @@ static void mark(struct gmt_spill_queue *queue, cl_command_queue handle, uint64_
 {
 	queue->marker = put_marker(handle);
 	queue->position = enqueued;
-	if (atomic_load(&open_events) != 0)
-		raise_to(&queue->doubtful, enqueued);
+}
+
+/* A marker in front of what is held back says when the commands before it have completed. */
+static void hold(struct gmt_spill_queue *queue, cl_command_queue handle, uint64_t enqueued)
+{
+	ask(queue);
+	if (enqueued > atomic_load(&queue->done) && can_mark(queue) && !(queue->marker && queue->position == enqueued)) {
+		drop_marker(queue);
+		mark(queue, handle, enqueued);
+	}
+	bool seen = queue->marker && queue->position == enqueued;
+	atomic_store(&queue->held_from, (seen ? enqueued : atomic_load(&queue->done)) + 1);
+}
+
+/* Whether it may end only after the program has set a user event. */
+static bool is_held(cl_event event)
+{
+	cl_int status = CL_QUEUED;
+	cl_command_queue handle = NULL;
+	if (gmt_bare.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) == CL_SUCCESS &&
+	    status <= CL_COMPLETE)
+		return false;
+	gmt_bare.clGetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof handle, &handle, NULL); /* NULL of a user event */
+	const struct gmt_spill_queue *queue = handle ? gmt_spill_queue_find(handle) : NULL;
+	return !queue || holds(queue);
+}
+
+void gmt_spill_queue_gate(cl_command_queue handle, cl_uint waits, const cl_event *list)
+{
+	if (gmt_likely(!is_gated()) || !list)
+		return;
+	bool held = false;
+	for (cl_uint i = 0; i < waits && !held; i++)
+		held = is_held(list[i]);
+	struct gmt_spill_queue *queue = held ? gmt_spill_queue_find(handle) : NULL;
+	if (!queue)
+		return;
+	gmt_lock(&queue->lock);
+	uint64_t enqueued = atomic_load(&queue->enqueued);
+	if (!holds(queue) && !queue->closed)
+		hold(queue, handle, enqueued);
+	atomic_store(&queue->epoch, atomic_load(&epoch));
+	raise_to(&queue->held, enqueued + 1);
+	gmt_unlock(&queue->lock);
 }
 
 static cl_command_queue handle_of(const struct gmt_spill_queue *queue)
@@ -209,7 +272,7 @@ static void goes_on(struct gmt_object *object, void *all)
 {
 	const struct gmt_spill_queue *queue = (const struct gmt_spill_queue *)object;
 	bool open = atomic_load(&queue->done) < atomic_load(&queue->enqueued);
-	if (open && (!gmt_spill_queue_goes_on(queue) || gmt_spill_queue_is_doubtful(queue)))
+	if (open && !gmt_spill_queue_goes_on(queue, atomic_load(&queue->enqueued)))
 		*(bool *)all = false;
 }
 
@@ -295,6 +358,7 @@ static cl_int get_info(cl_command_queue handle, cl_command_queue_info what, size
 	if (queue) {
 		gmt_lock(&queue->lock);
 		drop_marker(queue);
+		atomic_store(&queue->held_from, 0);
 		gmt_unlock(&queue->lock);
 	}
 	return gmt_bare.clGetCommandQueueInfo(handle, what, room, value, needed);
@@ -312,9 +376,12 @@ static cl_int finish(cl_command_queue handle)
 
 static cl_event create_user_event(cl_context context, cl_int *errcode)
 {
-	atomic_fetch_add(&open_events, 1);
+	if (atomic_fetch_add(&open_events, 1) == 0)
+		atomic_fetch_add(&epoch, 1);
 	cl_event event = gmt_bare.clCreateUserEvent(context, errcode);
-	if (!event)
+	if (event)
+		open_here++;
+	else
 		atomic_fetch_sub(&open_events, 1);
 	return event;
 }
@@ -324,8 +391,10 @@ static cl_int set_user_event(cl_event event, cl_int status)
 	if (status < 0)
 		each(may_fail);
 	cl_int err = gmt_bare.clSetUserEventStatus(event, status);
-	if (err == CL_SUCCESS)
+	if (err == CL_SUCCESS) {
 		atomic_fetch_sub(&open_events, 1);
+		open_here -= open_here > 0;
+	}
 	return err;
 }
 

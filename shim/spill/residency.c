@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOMENT 20000u /* ns */
+
 static _Atomic uint32_t residency;
 static _Atomic uint64_t ticks;
 static _Atomic(struct gmt_spill_object *) ended; /* objects whose last hold went while another thread had the lock */
@@ -134,7 +136,7 @@ bool gmt_spill_join(struct gmt_spill_object *child)
 }
 
 /* The driver's object, or NULL: what fails for lack of memory is tried again as long as something can go. */
-static cl_mem make(const struct gmt_spill_object *object, cl_int *err)
+static cl_mem make(const struct gmt_spill_object *object, struct gmt_spill_patience *patience, cl_int *err)
 {
 	cl_context context = (cl_context)atomic_load(&object->context->object.handle);
 	cl_buffer_region region = {object->origin, object->size};
@@ -148,18 +150,18 @@ static cl_mem make(const struct gmt_spill_object *object, cl_int *err)
 			real = gmt_bare.clCreateBuffer(context, flags | CL_MEM_COPY_HOST_PTR, object->size, object->host, err);
 		else
 			real = gmt_bare.clCreateBuffer(context, flags, object->size, NULL, err);
-	} while (!real && gmt_out_of_memory(*err) && gmt_spill_evict_one());
+	} while (!real && gmt_out_of_memory(*err) && gmt_spill_evict_one(patience) == GMT_SPILL_GONE);
 	return real;
 }
 
-static cl_int make_root(struct gmt_spill_object *root)
+static cl_int make_root(struct gmt_spill_object *root, struct gmt_spill_patience *patience)
 {
 	cl_int err = CL_MEM_OBJECT_ALLOCATION_FAILURE;
 	while (!gmt_budget_take_now(root->size))
-		if (!gmt_spill_evict_one())
+		if (gmt_spill_evict_one(patience) != GMT_SPILL_GONE)
 			return err;
 	uint64_t start = gmt_now();
-	cl_mem real = make(root, &err);
+	cl_mem real = make(root, patience, &err);
 	if (!real) {
 		gmt_budget_give(root->size);
 		return err;
@@ -183,10 +185,10 @@ static cl_int make_root(struct gmt_spill_object *root)
 	return CL_SUCCESS;
 }
 
-static cl_int make_child(struct gmt_spill_object *child)
+static cl_int make_child(struct gmt_spill_object *child, struct gmt_spill_patience *patience)
 {
 	cl_int err = CL_SUCCESS;
-	cl_mem real = make(child, &err);
+	cl_mem real = make(child, patience, &err);
 	if (!real)
 		return err;
 	atomic_fetch_add(&child->context->made, 1);
@@ -222,18 +224,18 @@ void gmt_spill_unpin(struct gmt_spill_object *object)
 }
 
 /* Under the residency lock: no one else takes a real object away. */
-static cl_int pin_made(struct gmt_spill_object *object, bool writes)
+static cl_int pin_made(struct gmt_spill_object *object, bool writes, struct gmt_spill_patience *patience)
 {
 	cl_int err = CL_SUCCESS;
 	while (err == CL_SUCCESS && !gmt_spill_pin_now(object, false)) {
 		struct gmt_spill_object *root = object->root;
-		err = root->real ? CL_SUCCESS : make_root(root);
+		err = root->real ? CL_SUCCESS : make_root(root, patience);
 		if (err != CL_SUCCESS || root == object)
 			continue;
 		gmt_lock(&root->lock); /* making a sub-buffer may need room, but not its own root's */
 		root->pins++;
 		gmt_unlock(&root->lock);
-		err = object->real ? CL_SUCCESS : make_child(object);
+		err = object->real ? CL_SUCCESS : make_child(object, patience);
 		gmt_spill_unpin(object);
 	}
 	if (err == CL_SUCCESS && writes) {
@@ -249,24 +251,50 @@ static void unpin_all(const struct gmt_spill_command *command, uint32_t count)
 		gmt_spill_unpin(command->uses[i].object);
 }
 
-static cl_int begin_slowly(struct gmt_spill_command *command)
+/* Pins all or none. */
+static cl_int pin_all(struct gmt_spill_command *command, struct gmt_spill_patience *patience)
 {
-	uint64_t start = gmt_now();
-	if (!take_lock())
-		return CL_OUT_OF_RESOURCES;
 	cl_int err = CL_SUCCESS;
 	uint32_t count = 0;
 	while (count < command->count && err == CL_SUCCESS) {
-		err = pin_made(command->uses[count].object, command->uses[count].writes);
+		err = pin_made(command->uses[count].object, command->uses[count].writes, patience);
 		count += err == CL_SUCCESS;
 	}
 	if (err != CL_SUCCESS)
 		unpin_all(command, count);
+	return err;
+}
+
+/* False: the lock is lost. */
+static bool wait_a_moment(const struct gmt_spill_patience *patience)
+{
+	if (!patience->alone)
+		give_lock();
+	gmt_pause(MOMENT);
+	return patience->alone || take_lock();
+}
+
+static cl_int begin_slowly(struct gmt_spill_command *command)
+{
+	uint64_t start = gmt_now();
+	struct gmt_spill_patience patience = {.command = command, .outcome = GMT_SPILL_GONE};
+	struct gmt_spill_account account;
+	if (!take_lock())
+		return CL_OUT_OF_RESOURCES;
+	cl_int err = pin_all(command, &patience);
+	while (err != CL_SUCCESS && patience.outcome == GMT_SPILL_LATER) {
+		if (!wait_a_moment(&patience))
+			return CL_OUT_OF_RESOURCES;
+		patience.outcome = GMT_SPILL_GONE;
+		err = pin_all(command, &patience);
+	}
+	if (err != CL_SUCCESS)
+		gmt_spill_account(&account);
 	give_lock();
 	if (gmt_spill_is_short())
 		gmt_spill_record_stall(command, start);
 	if (err != CL_SUCCESS && !command->may_split)
-		gmt_spill_say_short(command);
+		gmt_spill_say_short(command, &account);
 	return err;
 }
 
@@ -344,11 +372,30 @@ bool gmt_spill_one(void)
 	uint64_t start = gmt_now();
 	if (!take_lock())
 		return false;
-	bool gone = gmt_spill_evict_one();
+	struct gmt_spill_patience patience = {.start = 0};
+	struct gmt_spill_account account;
+	while (gmt_spill_evict_one(&patience) == GMT_SPILL_LATER)
+		if (!wait_a_moment(&patience))
+			return false;
+	bool gone = patience.outcome == GMT_SPILL_GONE;
+	if (!gone)
+		gmt_spill_account(&account);
 	give_lock();
 	if (gone)
 		gmt_spill_record_stall(NULL, start);
+	else
+		gmt_spill_say_short(NULL, &account);
 	return gone;
+}
+
+void gmt_spill_explain(const struct gmt_spill_command *command)
+{
+	struct gmt_spill_account account;
+	if (!take_lock())
+		return;
+	gmt_spill_account(&account);
+	give_lock();
+	gmt_spill_say_short(command, &account);
 }
 
 cl_int gmt_spill_pin(struct gmt_spill_object *object, const char *name)

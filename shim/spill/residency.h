@@ -2,8 +2,8 @@
  * residency.h: which objects have a real one. A call of the program pins what it uses until its command is enqueued; from
  * then on the command counts as a use, and the object stays until the command has completed.
  *
- * One lock guards all that makes or takes away real objects. It is held while contents move and while commands run that
- * complete by themselves, and never waited for by a release or for long by a callback.
+ * One lock guards all that makes or takes away real objects. It is held while contents move, but not while a call waits
+ * for others, and never waited for by a release or for long by a callback.
  */
 #ifndef GMT_SPILL_RESIDENCY_H
 #define GMT_SPILL_RESIDENCY_H
@@ -16,6 +16,8 @@ cl_int gmt_spill_begin(struct gmt_spill_command *command);
 cl_int gmt_spill_begin_or(struct gmt_spill_command *command, cl_int refused);
 /* The call has returned. */
 void gmt_spill_end(struct gmt_spill_command *command, cl_int status);
+/* Says why a command found no room, where begin did not. */
+void gmt_spill_explain(const struct gmt_spill_command *command);
 /* Whether a call that failed with status is worth another try: something has made room for it. */
 bool gmt_spill_relieve(cl_int status);
 

@@ -6,21 +6,70 @@
 #include "../base/session.h"
 #include "figures.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 
+#define MEBI(bytes) ((double)(bytes) / 1048576)
+
+struct text {
+	char bytes[600];
+	size_t length;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct text *text, const char *format, ...)
+{
+	va_list values;
+	va_start(values, format);
+	int length = vsnprintf(text->bytes + text->length, sizeof text->bytes - text->length, format, values);
+	va_end(values);
+	text->length += length > 0 ? (size_t)length : 0;
+	if (text->length >= sizeof text->bytes)
+		text->length = sizeof text->bytes - 1;
+}
+
+static void add_account(struct text *text, const struct gmt_spill_account *account)
+{
+	static const char *const reasons[GMT_SPILL_WHYS] = {
+		[GMT_SPILL_RUNNING] = "commands run that use it",
+		[GMT_SPILL_CALLED] = "other calls use it",
+		[GMT_SPILL_WAITING] = "commands that use it may wait for the program",
+		[GMT_SPILL_MAPPED] = "it is mapped",
+		[GMT_SPILL_FIXED] = "there is an image of it, or its queue is not known",
+		[GMT_SPILL_OTHERS] = "images, SVM, imports and host memory stay",
+	};
+	uint64_t all = 0;
+	for (int i = GMT_SPILL_RUNNING; i < GMT_SPILL_WHYS; i++)
+		all += account->bytes[i];
+	if (!all)
+		return;
+	add(text, ", of which %.1f MiB cannot go to the host now", MEBI(all));
+	const char *mark = ": ";
+	for (int i = GMT_SPILL_RUNNING; i < GMT_SPILL_WHYS; i++)
+		if (account->bytes[i]) {
+			add(text, "%s%.1f MiB (%s)", mark, MEBI(account->bytes[i]), reasons[i]);
+			mark = ", ";
+		}
+}
+
 /* At most a few times: the program may go on without what it did not get. */
-void gmt_spill_say_short(const struct gmt_spill_command *command)
+void gmt_spill_say_short(const struct gmt_spill_command *command, const struct gmt_spill_account *account)
 {
 	static _Atomic uint32_t said;
-	uint64_t bytes = gmt_spill_needed(command), card = gmt_session.config.devicememory;
+	uint64_t card = gmt_session.config.devicememory;
 	if (!gmt_session.region || atomic_fetch_add(&said, 1) >= 4)
 		return;
-	char text[400], kernel[200] = "";
-	if (command->kernel)
+	struct text text = {.length = 0};
+	char kernel[200] = "";
+	if (command && command->kernel)
 		gmt_bare.clGetKernelInfo(command->kernel, CL_KERNEL_FUNCTION_NAME, sizeof kernel, kernel, NULL);
-	int length = snprintf(text, sizeof text, "%s%s%s needs %.1f MiB at once", command->name, *kernel ? " of " : "", kernel, (double)bytes / 1048576);
-	if (card && length > 0 && (size_t)length < sizeof text)
-		(void)snprintf(text + length, sizeof text - (size_t)length, "; the card has %.1f MiB, of which %.1f MiB cannot go to the host now",
-			       (double)card / 1048576, (double)atomic_load(&gmt_spill_figures.resident) / 1048576);
-	gmt_diag(GMT_DIAG_SPILL, text);
+	if (command)
+		add(&text, "%s%s%s needs %.1f MiB at once", command->name, *kernel ? " of " : "", kernel, MEBI(gmt_spill_needed(command)));
+	else
+		add(&text, "there is no room for an object that cannot spill");
+	if (card)
+		add(&text, "; the card has %.1f MiB", MEBI(card));
+	add_account(&text, account);
+	if (account->bytes[GMT_SPILL_WAITING] && gmt_spill_queues_gated_here())
+		add(&text, "; this thread has not set its user events");
+	gmt_diag(GMT_DIAG_SPILL, text.bytes);
 }

@@ -8,6 +8,7 @@
 #include "../pool/budget.h"
 #include "command.h"
 #include "create.h"
+#include "gate.h"
 #include "image.h"
 #include "info.h"
 #include "kernel.h"
@@ -69,6 +70,7 @@ static void put(struct gmt_functions *over)
 {
 	gmt_spill_put_contexts(over);
 	gmt_spill_put_queues(over);
+	gmt_spill_put_gates(over);
 	gmt_spill_put_creates(over);
 	gmt_spill_put_info(over);
 	gmt_spill_put_kernels(over);

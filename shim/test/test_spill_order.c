@@ -108,8 +108,8 @@ TEST(spill_serves_threads_that_need_more_together)
 	end_clean();
 }
 
-/* The marker that would show that the fills have completed stands behind a command that is not one on a buffer. */
-TEST(spill_does_not_wait_behind_what_the_program_holds_back)
+/* What stands before a marker that the program holds back completes, and is seen to. */
+TEST(spill_takes_what_stands_before_what_is_held_back)
 {
 	begin_spill();
 	cl_int err;
@@ -120,16 +120,72 @@ TEST(spill_does_not_wait_behind_what_the_program_holds_back)
 	cl_event gate = clCreateUserEvent(world.context, &err), held = NULL;
 	OK(err);
 	OK(clEnqueueMarkerWithWaitList(world.queue, 1, &gate, &held));
-	EQUAL(clEnqueueFillBuffer(other, c, "x", 1, 0, 16, 0, NULL, NULL), CL_MEM_OBJECT_ALLOCATION_FAILURE);
-	OK(clSetUserEventStatus(gate, CL_COMPLETE));
 	write_all(other, c, 'c');
+	cl_event behind = fill(world.queue, c, 1, &held); /* its queue is held back, by a marker that is not on a buffer */
 	check_all(other, a, 'a');
+	EQUAL(clEnqueueFillBuffer(world.queue, b, "x", 1, 0, 16, 0, NULL, NULL), CL_SUCCESS); /* instead of a */
+	EQUAL(clEnqueueFillBuffer(other, a, "x", 1, 0, 16, 0, NULL, NULL), CL_MEM_OBJECT_ALLOCATION_FAILURE);
+	CHECK(strstr(first_text(GMT_KIND_DIAG), "commands that use it may wait for the program); this thread has not set its user events"));
+	OK(clSetUserEventStatus(gate, CL_COMPLETE));
+	check_all(other, a, 'a');
+	OK(clReleaseEvent(behind));
 	OK(clReleaseEvent(held));
 	OK(clReleaseEvent(gate));
 	OK(clReleaseMemObject(a));
 	OK(clReleaseMemObject(b));
 	OK(clReleaseMemObject(c));
 	OK(clReleaseCommandQueue(other));
+	end_clean();
+}
+
+static void *write_third(void *buffer)
+{
+	cl_command_queue queue = new_queue(world.context, 0);
+	write_all(queue, buffer, 'c');
+	OK(clReleaseCommandQueue(queue));
+	return NULL;
+}
+
+static void pause_ms(unsigned ms)
+{
+	struct timespec pause = {.tv_nsec = (long)ms * 1000000};
+	nanosleep(&pause, NULL);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec time;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+/* A thread that waits for room, because of what another one holds back, does not keep others from going on. */
+TEST(spill_lets_others_go_on_while_a_call_waits)
+{
+	begin_spill();
+	cl_int err;
+	cl_mem a = make(CL_MEM_READ_WRITE, NULL), b = make(CL_MEM_READ_WRITE, NULL), c = make(CL_MEM_READ_WRITE, NULL);
+	cl_mem little = clCreateBuffer(world.context, CL_MEM_READ_WRITE, 100, NULL, &err);
+	OK(err);
+	cl_event gate = clCreateUserEvent(world.context, &err);
+	OK(err);
+	cl_event one = fill(world.queue, a, 1, &gate), two = fill(world.queue, b, 1, &gate);
+	pthread_t thread;
+	EQUAL(pthread_create(&thread, NULL, write_third, c), 0);
+	pause_ms(100); /* as long as a call waited before */
+	uint64_t start = now_ns();
+	OK(clEnqueueFillBuffer(world.queue, little, "x", 1, 0, 100, 0, NULL, NULL));
+	CHECK(now_ns() - start < 500000000);
+	OK(clSetUserEventStatus(gate, CL_COMPLETE));
+	EQUAL(pthread_join(thread, NULL), 0);
+	check_all(world.queue, c, 'c');
+	OK(clReleaseEvent(one));
+	OK(clReleaseEvent(two));
+	OK(clReleaseEvent(gate));
+	OK(clReleaseMemObject(little));
+	OK(clReleaseMemObject(a));
+	OK(clReleaseMemObject(b));
+	OK(clReleaseMemObject(c));
 	end_clean();
 }
 

@@ -1,0 +1,9 @@
+/* gate.h: commands that use no virtual object. */
+#ifndef GMT_SPILL_GATE_H
+#define GMT_SPILL_GATE_H
+
+#include "../base/dispatch.h"
+
+void gmt_spill_put_gates(struct gmt_functions *over);
+
+#endif
