@@ -193,7 +193,7 @@ func (d *dashboard) pidText(s *stats.Snapshot) string {
 		return ""
 	}
 	text := strconv.Itoa(pid)
-	if n := len(s.Processes); n > 1 {
+	if n := s.ProcessCount(); n > 1 {
 		text += " +" + count(uint64(n-1))
 	}
 	return text

@@ -21,7 +21,7 @@ type processesPane struct {
 func (p *processesPane) title(*stats.Snapshot) (title, hint []span) {
 	n := 0
 	if s := p.d.whole(); s != nil {
-		n = len(s.Processes)
+		n = s.ProcessCount()
 	}
 	title = []span{{"processes ", titleStyle}, {strconv.Itoa(n), dim}}
 	return title, []span{{" enter", keyStyle}, {" select ", dim}, {"esc", keyStyle}, {" back ", dim}}

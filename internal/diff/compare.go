@@ -145,7 +145,7 @@ func notes(a, b *analysis.Analysis) []string {
 		"hosts":        {a.Run.Header.Host, b.Run.Header.Host},
 		"damages":      {a.Damage, b.Damage},
 		"events lost":  {fmt.Sprint(a.Snapshot.Lost), fmt.Sprint(b.Snapshot.Lost)},
-		"processes":    {fmt.Sprint(len(a.Snapshot.Processes)), fmt.Sprint(len(b.Snapshot.Processes))},
+		"processes":    {fmt.Sprint(a.Snapshot.ProcessCount()), fmt.Sprint(b.Snapshot.ProcessCount())},
 		"kinds of tag": {a.Run.Header.Tags, b.Run.Header.Tags},
 	} {
 		if pair[0] != pair[1] {

@@ -14,7 +14,8 @@ type Options struct {
 	// EndProcesses takes the memory of a process off once it has ended, as soon as another one runs: the last to end
 	// leave theirs. Otherwise it stays until End.
 	EndProcesses bool
-	// ProcessesMax bounds the processes, 0: not at all. Records of further ones are only counted, in Unknown.
+	// ProcessesMax bounds the processes, 0: not at all. The oldest of those that have left make room for others, but the
+	// first stays. Where too few have left, records of further ones are only counted, in Unknown.
 	ProcessesMax int
 	// EntriesMax bounds objects and blocks together, 0: not at all. Creates and slabs beyond are only counted, in Beyond.
 	EntriesMax int
@@ -42,12 +43,13 @@ type Heap struct {
 	serial    uint64     // of the last stay in the pool
 	objects   table.Arena[Object]
 	blocks    table.Arena[Block]
+	folded    spans    // numbers of processes that made room
 	cooling   []uint64 // scratch of evict
 	overtaken overtaken
 
-	ended   int    // processes
-	leaving int    // of these, with memory that has not left
-	due     uint64 // when the next of them may leave
+	ended   int        // processes, without those that were folded
+	leaving []*Process // of these, with memory that has not left
+	due     uint64     // when the next of them may leave
 }
 
 // New returns an empty heap. It reports each change to all observers, in their order.
@@ -75,7 +77,10 @@ func (h *Heap) Process(number uint32) *Process {
 func (h *Heap) process(number uint32) *Process {
 	p := h.numbers[number]
 	if p == nil {
-		if h.options.ProcessesMax > 0 && len(h.processes) == h.options.ProcessesMax {
+		if h.folded.has(number) {
+			return nil
+		}
+		if h.options.ProcessesMax > 0 && len(h.processes) == h.options.ProcessesMax && !h.makeRoom() {
 			h.Crowded = true
 			return nil
 		}
@@ -89,10 +94,12 @@ func (h *Heap) process(number uint32) *Process {
 	return p
 }
 
-// Processes returns all processes by their numbers.
+// Processes returns all processes by their numbers, without those that were folded.
 func (h *Heap) Processes() []*Process {
-	return slices.SortedFunc(slices.Values(h.processes), func(a, b *Process) int { return cmp.Compare(a.Number, b.Number) })
+	return slices.SortedFunc(slices.Values(h.processes), byNumber)
 }
+
+func byNumber(a, b *Process) int { return cmp.Compare(a.Number, b.Number) }
 
 // Advance moves time on. An earlier time changes nothing.
 func (h *Heap) Advance(time uint64) {
@@ -220,7 +227,7 @@ func (h *Heap) newBlock(p *Process, id uint64) *Block {
 // reset makes a block one that nothing is known of.
 func (b *Block) reset(p *Process, id uint64, place int32) {
 	*b = Block{}
-	b.ID, b.Place, b.process = id, place, int32(p.Place)
+	b.ID, b.Place, b.process = id, place, p.Number
 }
 
 // slab adds a block whose sub-allocations will serve requests.

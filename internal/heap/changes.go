@@ -48,7 +48,7 @@ func (p *Process) held(o *Object) *Block {
 		return nil
 	}
 	b := p.heap.blocks.At(o.at)
-	if b.ID == o.Block && b.State == InUse && b.Owner == o.ID && b.process == int32(p.Place) && !b.gone {
+	if b.ID == o.Block && b.State == InUse && b.Owner == o.ID && b.process == p.Number && !b.gone {
 		return b
 	}
 	return nil

@@ -1,6 +1,9 @@
 package heap
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Grace is how long after a process began to exit its memory is taken off when nothing says that it is gone: exit
 // handlers may still release buffers. In ns.
@@ -16,7 +19,7 @@ func (h *Heap) exit(p *Process, gone bool) {
 	if !p.Ended {
 		p.Ended, p.ended = true, h.Now
 		h.ended++
-		h.leaving++
+		h.leaving = append(h.leaving, p)
 	}
 	h.due = min(h.due, p.leavesAt())
 	h.endProcesses()
@@ -39,24 +42,30 @@ func (p *Process) leavesAt() uint64 {
 
 // endProcesses lets the processes leave that are due, if another one runs.
 func (h *Heap) endProcesses() {
-	if !h.options.EndProcesses || h.Now < h.due || h.leaving == 0 || h.ended == len(h.processes) {
+	if h.Now >= h.due && h.ended < len(h.processes) {
+		h.letLeave()
+	}
+}
+
+// letLeave lets the processes leave that are due.
+func (h *Heap) letLeave() {
+	if !h.options.EndProcesses {
 		return
 	}
 	h.due = never
-	for _, p := range h.Processes() {
-		switch {
-		case !p.Ended || p.Left:
-		case h.Now >= p.leavesAt():
+	slices.SortFunc(h.leaving, byNumber)
+	h.leaving = slices.DeleteFunc(h.leaving, func(p *Process) bool {
+		if h.Now >= p.leavesAt() {
 			h.leave(p)
-		default:
-			h.due = min(h.due, p.leavesAt())
+			return true
 		}
-	}
+		h.due = min(h.due, p.leavesAt())
+		return false
+	})
 }
 
 // leave takes the memory of a process off.
 func (h *Heap) leave(p *Process) {
-	h.leaving--
 	for _, x := range h.observers {
 		x.Leaving(p)
 	}

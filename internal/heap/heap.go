@@ -35,6 +35,9 @@ type Observer interface {
 	// them ends as Leaked. The process keeps the gauges that it had, see Process.
 	Leaving(p *Process)
 	Left(p *Process)
+	// Folded reports processes that have left and make room for others, see Options.ProcessesMax. Behind it the places of the
+	// others move up.
+	Folded(list []*Process)
 }
 
 // Base is an Observer that ignores everything.
@@ -66,6 +69,9 @@ func (Base) Leaving(*Process) {}
 
 // Left implements Observer.
 func (Base) Left(*Process) {}
+
+// Folded implements Observer.
+func (Base) Folded([]*Process) {}
 
 // How says why something ended.
 type How uint8
@@ -153,7 +159,7 @@ type Block struct {
 	Cooled        bool // its COOLED came before the RELEASE that makes it cool
 	Shown         bool // for one observer
 	gone          bool
-	process       int32 // its Place
+	process       uint32 // its Number
 }
 
 // class returns context and flags in one number: blocks of one class cannot serve another.
@@ -188,7 +194,7 @@ func Amount(v int64) uint64 { return uint64(max(v, 0)) }
 // were.
 type Process struct {
 	Number uint32
-	Place  int // in the order of first mention, from 0: an index for observers that keep more
+	Place  int // in the order of first mention, from 0, until others before it are folded: an index for observers that keep more
 	Gauges
 	Population
 	Hits, Misses uint64

@@ -191,7 +191,7 @@ func (v *view) processes() section {
 		return section{}
 	}
 	h := &v.a.Run.Header
-	s := section{ID: "processes", Title: "Processes", Intro: countText(uint64(len(all))) + " processes made OpenCL calls."}
+	s := section{ID: "processes", Title: "Processes", Intro: countText(uint64(v.s.ProcessCount())) + " processes made OpenCL calls."}
 	columns := []string{"#pid", "#creates", "?-#hits", "?#hit rate", "#peak", "#in use", "+#start", "ended", "program"}
 	if v.page && len(h.Merged) > 0 {
 		columns = append(columns, "+host")
@@ -204,7 +204,7 @@ func (v *view) processes() section {
 			program.Text = units.ProgramName(p.Program)
 		}
 		row := []cell{
-			numberCell(fmt.Sprint(p.PID), float64(p.PID)), v.countCell(r.Creates), v.countCell(r.Hits), v.rateCell(r.HitRate(), r.Hits+r.Misses),
+			numberCell(pidText(p), float64(p.PID)), v.countCell(r.Creates), v.countCell(r.Hits), v.rateCell(r.HitRate(), r.Hits+r.Misses),
 			v.bytesCell(r.PeakInUse), v.bytesCell(r.InUse), v.clockCell(v.since(p.Started)), wordCell(endedText(p)), program,
 		}
 		if len(columns) > len(row) {

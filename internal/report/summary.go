@@ -113,6 +113,7 @@ type Exit struct {
 type ProcessSummary struct {
 	PID            int              `json:"pid"`
 	Parent         int              `json:"parent"`
+	Folded         uint64           `json:"ended_processes,omitempty"` // how many ended processes this row is
 	Program        string           `json:"program"`
 	Arguments      []string         `json:"arguments"`
 	Exit           Exit             `json:"exit"`
@@ -209,7 +210,7 @@ func processSummary(p *stats.Process, now uint64) ProcessSummary {
 		ended = now
 	}
 	return ProcessSummary{
-		PID: p.PID, Parent: p.Parent, Program: p.Program, Arguments: append([]string{}, p.Arguments...),
+		PID: p.PID, Parent: p.Parent, Folded: p.Folded, Program: p.Program, Arguments: append([]string{}, p.Arguments...),
 		Exit: exitOf(p), WallSeconds: units.Seconds(p.Started, ended), Creates: t.Creates,
 		Hits: t.Hits, Misses: t.Misses, HitRate: t.HitRate(), DriverCreates: t.DriverCreates,
 		BytesRequested: t.BytesRequested, BytesAllocated: t.BytesAllocated, BytesCached: t.Cached,
@@ -289,15 +290,11 @@ func (s *Summary) mistakes(from *stats.Snapshot) {
 	for i := range from.PostMortems {
 		s.OutOfMemory = append(s.OutOfMemory, postMortemSummary(&from.PostMortems[i], from.Started))
 	}
-	pids := map[uint32]int{}
-	for i := range from.Processes {
-		pids[from.Processes[i].Number] = from.Processes[i].PID
-	}
 	for i := range from.Findings {
 		f := &from.Findings[i]
 		s.Findings = append(s.Findings, FindingSummary{
 			Kind: units.Key(f.Kind.String()), Function: f.Function, Tag: f.Tag, Count: f.Count, Size: f.Size, Kernel: f.Kernel,
-			Process: pids[f.Process], Status: f.Status, Certain: f.Certain(),
+			Process: f.PID, Status: f.Status, Certain: f.Certain(),
 		})
 	}
 	for _, t := range leaks(from.Tags) {

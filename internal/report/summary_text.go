@@ -66,7 +66,7 @@ func (s *Summary) title() string {
 		title += " ended"
 	}
 	title += fmt.Sprintf(" after %.2f s", s.WallSeconds)
-	if n := len(s.Processes); n > 1 {
+	if n := s.snapshot.ProcessCount(); n > 1 {
 		title += fmt.Sprintf(" (%d processes)", n)
 	}
 	return title
@@ -74,7 +74,7 @@ func (s *Summary) title() string {
 
 // watched is the title where programs were only watched.
 func (s *Summary) watched() string {
-	n := len(s.Processes)
+	n := s.snapshot.ProcessCount()
 	if n == 0 && s.snapshot.Program == "" {
 		return fmt.Sprintf("gpumemtop: watched for %.2f s: no matching process called OpenCL", s.WallSeconds)
 	}
@@ -249,6 +249,14 @@ func leakLines(s *stats.Snapshot) []string {
 	return lines
 }
 
+// pidText is the id of a process, empty where the row is several.
+func pidText(p *stats.Process) string {
+	if p.Folded > 0 {
+		return ""
+	}
+	return fmt.Sprint(p.PID)
+}
+
 // processLines tell processes apart where there are several: a line for each of the largest, by peak,
 // with what a pool has served it if there is one.
 func processLines(s *stats.Snapshot, pool bool) []string {
@@ -271,7 +279,7 @@ func processLines(s *stats.Snapshot, pool bool) []string {
 	row("pid", "creates", "hit rate", "peak", "ended", "program")
 	for _, p := range processes {
 		t := &p.Totals
-		row(fmt.Sprint(p.PID), fmt.Sprint(t.Creates), units.Percent(t.HitRate(), t.Hits+t.Misses), units.Format(t.PeakInUse),
+		row(pidText(p), fmt.Sprint(t.Creates), units.Percent(t.HitRate(), t.Hits+t.Misses), units.Format(t.PeakInUse),
 			endedText(p), units.Cut(units.ProgramName(p.Program), programWidth))
 	}
 	lines := []string{"  processes  the largest first"}

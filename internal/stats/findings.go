@@ -17,6 +17,7 @@ type Finding struct {
 	Function string // OpenCL function that was called
 	Tag      string // row of the call site that created the memory; empty when it is unknown
 	Process  uint32 // number in the session
+	PID      int
 	Kernel   string // name; empty when no kernel is concerned or its name is unknown
 	Count    uint64 // how often
 	First    uint64 // time
@@ -73,7 +74,7 @@ type findingKey struct {
 // push everything else out.
 func (m *Model) find(p *process, r *wire.Record) {
 	f := finding{Finding: FindingOf(r, &p.kernels), row: m.row(p, r.AsDiag().Tag())}
-	f.Process, f.First, f.Last = p.shown.Number, m.heap.Now, m.heap.Now
+	f.Process, f.PID, f.First, f.Last = p.shown.Number, p.shown.PID, m.heap.Now, m.heap.Now
 	key := findingKey{f.Kind, f.Function, f.Kernel, f.row, f.Process}
 	all := &m.findings
 	if at, known := all.places[key]; known {

@@ -57,6 +57,8 @@ type Model struct {
 
 	seed      uint64
 	processes []*process // by their places in the heap
+	folded    Process    // all those that made room
+	unified   bool       // one of these had a device whose memory is the host's
 
 	objects []objectNote // by their places in the heap
 	blocks  []blockNote  // by their places in the heap

@@ -69,11 +69,12 @@ type ObjectSite struct {
 // holding is what one call site of one process holds of one type.
 type holding struct {
 	row               *row
-	owner             *process
+	owner             *process // nil: of processes that were folded
 	kind              ObjectType
 	created, released uint64 // since the process started
 	before            uint64 // created before the first record
 	untracked         uint64
+	left              uint64   // leaked by processes that were folded
 	marked            [2]int64 // live then, see MarkObjects
 	ago               [2]int64 // live when the last but one and the last half minute began
 }
@@ -250,7 +251,10 @@ func (s *ObjectSite) add(h *holding) {
 
 // leaked returns how many objects the process left behind when it ended.
 func (h *holding) leaked() uint64 {
-	if !h.owner.ended || h.owner.shown.aborted() {
+	switch {
+	case h.owner == nil:
+		return h.left
+	case !h.owner.ended || h.owner.shown.aborted():
 		return 0
 	}
 	return heap.Amount(h.live())

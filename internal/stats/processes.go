@@ -13,7 +13,7 @@ import (
 
 // Bounds on what a target can make the model keep.
 const (
-	processesMax = 4096    // further processes are only counted, in Unknown
+	processesMax = 4096    // with rows of their own, see heap.Options
 	entriesMax   = 4 << 20 // buffers and blocks at once, of all processes: see Snapshot.Exceeded
 	partsMax     = 100_000 // call sites of all processes; the shim has at most a third of that
 	devicesMax   = 16      // per process
@@ -27,6 +27,7 @@ type process struct {
 	ended   bool    // its exit handlers ran, or it is gone
 	gone    bool    // it surely does nothing any more
 	quiet   bool    // it is in Model.carried
+	folded  bool    // into Model.folded
 
 	holds    [ObjectTypes]int64 // objects of each type
 	heap     *heap.Process
@@ -220,6 +221,11 @@ func (p *process) deviceAt(scope uint16) *device {
 		return &p.devices[0]
 	}
 	return nil
+}
+
+// unified reports whether memory of some device is the host's.
+func (p *process) unified() bool {
+	return slices.ContainsFunc(p.devices, func(d device) bool { return d.unified })
 }
 
 func (m *Model) showDevice(d device) {

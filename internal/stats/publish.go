@@ -25,7 +25,7 @@ func (m *Model) Snapshot() *Snapshot {
 		Change:        m.policies.show(),
 		Limits:        slices.Clone(m.limits.list),
 		Device:        m.shownDevice,
-		Processes:     make([]Process, len(m.processes)),
+		Processes:     make([]Process, 0, len(m.processes)+1),
 		Totals:        m.ledger.totals(),
 		Window:        m.window.last(),
 		History:       m.history.list(),
@@ -70,7 +70,10 @@ func (m *Model) Snapshot() *Snapshot {
 		s.Tags = append(s.Tags, t)
 	}
 	for i, p := range m.processes {
-		s.Processes[i] = m.view(p)
+		if i == 1 && m.folded.Folded > 0 {
+			s.Processes = append(s.Processes, m.folded)
+		}
+		s.Processes = append(s.Processes, m.view(p))
 	}
 	return s
 }
@@ -81,7 +84,7 @@ func (m *Model) bounds() (texts []string) {
 		texts = append(texts, fmt.Sprintf("%d creates beyond %d buffers and blocks at once are left out", n, entriesMax))
 	}
 	if m.heap.Crowded {
-		texts = append(texts, fmt.Sprintf("processes beyond %d are left out: figures are too low", processesMax))
+		texts = append(texts, fmt.Sprintf("processes beyond %d at once are left out: figures are too low", processesMax))
 	}
 	if m.exceeded {
 		texts = append(texts, fmt.Sprintf("call sites beyond %d are shown as one", partsMax))

@@ -16,7 +16,7 @@ import (
 // signed for the reason given at heap.Gauges.
 type row struct {
 	whole *row     // of a part; nil in a whole
-	owner *process // of a part
+	owner *process // of a part; nil once that was folded
 	parts []*row   // of a whole
 
 	id     uint32
@@ -81,10 +81,15 @@ func (w *row) stale() { w.free, w.whole.free = nil, nil }
 
 // partOf returns the part that a process has of a whole, nil when it has none.
 func (w *row) partOf(p *process) *row {
-	for _, part := range w.parts {
-		if part.owner == p {
-			return part
-		}
+	if len(p.rows) < len(w.parts) {
+		return find(p.rows, func(part *row) bool { return part.whole == w && part.into == nil })
+	}
+	return find(w.parts, func(part *row) bool { return part.owner == p })
+}
+
+func find(parts []*row, is func(*row) bool) *row {
+	if at := slices.IndexFunc(parts, is); at >= 0 {
+		return parts[at]
 	}
 	return nil
 }
@@ -146,8 +151,8 @@ func (m *Model) label(p *process, tag uint32, name string, site []byte) {
 	// A whole without a name has one part.
 	m.merge(w.whole, known)
 	known.free = nil
-	w.whole = known
 	same := known.partOf(p)
+	w.whole = known
 	if same == nil {
 		known.parts = append(known.parts, w)
 		return

@@ -12,16 +12,18 @@ import (
 // Snapshot is everything to show at one moment. A published snapshot and what it refers to are immutable.
 // Sizes are bytes, times CLOCK_MONOTONIC ns, rates 0…1. The words are those of docs/METRICS.md.
 type Snapshot struct {
-	Time          uint64 // of the latest event or tick
-	Started       uint64 // of the session
-	Program       string
-	Arguments     []string
-	Labels        map[string]string // that the user chose
-	Policy        string            // the present one
-	Change        PolicyChange
-	Auto          *Auto // nil: the policy is only changed by hand
-	Limits        []Limit
-	Device        Device
+	Time      uint64 // of the latest event or tick
+	Started   uint64 // of the session
+	Program   string
+	Arguments []string
+	Labels    map[string]string // that the user chose
+	Policy    string            // the present one
+	Change    PolicyChange
+	Auto      *Auto // nil: the policy is only changed by hand
+	Limits    []Limit
+	Device    Device
+	// Processes are in the order of their first call. Where there are thousands, those that ended longest ago are one row behind
+	// the first: its counters and what is left are their sums, its peaks those of any one, its percentiles are 0.
 	Processes     []Process
 	Totals        Totals
 	Window        Rates        // over the last second
@@ -72,6 +74,17 @@ func (s *Snapshot) BeforeAttach() *Tag {
 		return nil
 	}
 	return &s.Tags[i]
+}
+
+// ProcessCount returns how many processes made OpenCL calls.
+func (s *Snapshot) ProcessCount() int {
+	n := len(s.Processes)
+	for i := range s.Processes {
+		if folded := s.Processes[i].Folded; folded > 0 {
+			n += int(folded) - 1
+		}
+	}
+	return n
 }
 
 // HeldAtExit reports whether all that is in use was held by processes that were killed or aborted: they had no chance to
@@ -134,6 +147,8 @@ type Process struct {
 	Policy    string // that it obeys
 	Started   uint64
 	Ended     uint64 // 0 while it runs
+	Folded    uint64 // how many this row is, 0: it is one process. See Processes
+	Killed    bool   // of such a row: signals ended those that held buffers then
 	Totals    Totals
 	Machine   []MachineFigure // by source and device
 
@@ -146,6 +161,9 @@ type Process struct {
 
 // aborted reports whether a signal ended the process. A recording has its exit status as shells write it.
 func (p *Process) aborted() bool {
+	if p.Folded > 0 {
+		return p.Killed
+	}
 	return p.State == Signaled || p.State == Exited && !p.Orderly && p.Status > 128
 }
 

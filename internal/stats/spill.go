@@ -57,7 +57,8 @@ type spill struct {
 	began    uint64 // when memory was taken first
 	taken    uint64 // bytes that have left the device so far
 	distance Histogram
-	needed   *row // of Needed
+	needed   *row                // of Needed
+	folded   map[string][2]Moves // of processes that were folded, by call site
 }
 
 // processSpill keeps what one process has.
@@ -162,18 +163,23 @@ func (m *Model) shownSpill() *Spill {
 		s.NeededSite = m.spill.needed.final().shownName()
 	}
 	places := map[string]int{}
+	add := func(name string, moves *[2]Moves) {
+		at, known := places[name]
+		if !known {
+			at = len(s.Sites)
+			places[name] = at
+			s.Sites = append(s.Sites, SpillSite{Tag: name})
+		}
+		s.Sites[at].Out.plus(&moves[0])
+		s.Sites[at].In.plus(&moves[1])
+	}
 	for _, p := range m.processes {
 		for tag, moves := range p.spill.sites {
-			name := m.row(p, tag).shownName()
-			at, known := places[name]
-			if !known {
-				at = len(s.Sites)
-				places[name] = at
-				s.Sites = append(s.Sites, SpillSite{Tag: name})
-			}
-			s.Sites[at].Out.plus(&moves[0])
-			s.Sites[at].In.plus(&moves[1])
+			add(m.row(p, tag).shownName(), moves)
 		}
+	}
+	for name, moves := range m.spill.folded {
+		add(name, &moves)
 	}
 	slices.SortFunc(s.Sites, func(a, b SpillSite) int {
 		return cmp.Or(cmp.Compare(b.Out.Bytes+b.In.Bytes, a.Out.Bytes+a.In.Bytes), cmp.Compare(a.Tag, b.Tag))

@@ -163,6 +163,7 @@ type transfers struct {
 	flows [Mapped + 1]Flow
 	sites map[transferKey]*Flow
 	own   bool
+	dense bool   // joining sites made little room
 	left  uint64 // calls that found sites full
 	moved ring[[2]uint64]
 	each  [trendPoints][2]uint64
@@ -222,6 +223,9 @@ func (m *Model) profiled(p *process, v wire.TransferView) {
 func (t *transfers) site(key transferKey, flow *Flow) {
 	f := t.sites[key]
 	if f == nil {
+		if len(t.sites) == transfersMax && !t.dense {
+			t.compact()
+		}
 		if len(t.sites) == transfersMax {
 			t.left++
 			return
@@ -233,6 +237,21 @@ func (t *transfers) site(key transferKey, flow *Flow) {
 		t.sites[key] = f
 	}
 	f.Add(flow)
+}
+
+// compact joins what processes have of the same call site and command: their names have come since.
+func (t *transfers) compact() {
+	first := map[transferKey]*Flow{}
+	for key, flow := range t.sites {
+		whole := transferKey{key.row.final().whole, key.command}
+		if all := first[whole]; all != nil {
+			all.Add(flow)
+			delete(t.sites, key)
+		} else {
+			first[whole] = flow
+		}
+	}
+	t.dense = len(t.sites) > transfersMax/2
 }
 
 // advance moves time on.
@@ -254,10 +273,9 @@ func (t *transfers) advance(slot, second uint64) {
 func (m *Model) shownTransfers() Transfers {
 	t := &m.transfers
 	out := Transfers{Directions: t.flows, OwnSites: t.own, OtherSites: t.left}
+	out.Unified = m.unified
 	for _, p := range m.processes {
-		for i := range p.devices {
-			out.Unified = out.Unified || p.devices[i].unified
-		}
+		out.Unified = out.Unified || p.unified()
 	}
 	if !out.Any() {
 		return out
