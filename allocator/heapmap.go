@@ -23,8 +23,14 @@ type SlabMap struct {
 	Cells   string // MapCells bytes, see Cell
 }
 
-// Cell returns how much of a part is in use and cooling, 0…15; what takes anything counts as 1 at least.
-func (m *SlabMap) Cell(i int) (inUse, cooling int) { return int(m.Cells[i] >> 4), int(m.Cells[i] & 15) }
+// Cell returns how much of a part is in use and cooling, 0…15; what takes anything counts as 1 at least. Nothing lies in
+// parts that there are not.
+func (m *SlabMap) Cell(i int) (inUse, cooling int) {
+	if i < 0 || i >= len(m.Cells) {
+		return 0, 0
+	}
+	return int(m.Cells[i] >> 4), int(m.Cells[i] & 15)
+}
 
 // Free returns the bytes in holes.
 func (m *SlabMap) Free() uint64 { return m.Size - m.InUse - m.Cooling }

@@ -120,6 +120,7 @@ func TestGroups(t *testing.T) {
 	s.Kinds = []stats.Kind{{Memory: wire.MemoryBuffer, Share: stats.Share{InUse: mib}}}
 	s.Threads = []stats.Named{{Name: "thread 4712", Share: stats.Share{InUse: mib}}}
 	s.Devices = []stats.Named{{Name: "cpu-haswell", Share: stats.Share{InUse: mib}}}
+	s.Kernels = []stats.Named{{Name: "scan_down", Share: stats.Share{InUse: mib}}}
 	s.Tags[0].Module, s.Tags[1].Module = "libblur.so", "libblur.so"
 	o := (&calls{}).options()
 	d := newTest(o, 140, 42, s)
@@ -142,13 +143,17 @@ func TestGroups(t *testing.T) {
 	}
 	for _, shown := range [][]string{
 		{"tags by size 1", "4.00K to 8.00K"}, {"tags by kind 1"}, {"tags by thread 1", "thread 4712"}, {"tags by device 1", "cpu-haswell"},
-		{"tags by process 1", "4711 blur"},
+		{"tags by kernel 1", "scan_down"}, {"tags by process 1", "4711 blur"},
 	} {
 		press(d, "t")
 		shows(t, d, shown...)
 	}
 	press(d, "t")
 	shows(t, d, "tags 22")
+	s.Kernels = nil
+	d = newTest(o, 140, 42, s)
+	press(d, "t", "t", "t", "t", "t", "t", "t", "t")
+	shows(t, d, "no kernel has used memory, or uses are not recorded (-o FILE)")
 }
 
 func groupNamed(s *stats.Snapshot, by grouping, name string) stats.Tag {

@@ -19,11 +19,12 @@ const (
 	byKind
 	byThread
 	byDevice
+	byKernel
 	byProcess
 	groupings
 )
 
-var groupNames = [groupings]string{"", "file", "function", "module", "size", "kind", "thread", "device", "process"}
+var groupNames = [groupings]string{"", "file", "function", "module", "size", "kind", "thread", "device", "kernel", "process"}
 
 // groups is a snapshot's tags, grouped.
 type groups struct {
@@ -65,6 +66,8 @@ func groupTags(s *stats.Snapshot, by grouping) []stats.Tag {
 		return tagsOfNamed(s.Threads)
 	case byDevice:
 		return tagsOfNamed(s.Devices)
+	case byKernel:
+		return tagsOfNamed(s.Kernels)
 	case byProcess:
 		return tagsOfProcesses(s.Processes)
 	}

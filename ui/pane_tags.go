@@ -196,6 +196,8 @@ func (t *tagsPane) draw(r region, s *stats.Snapshot) {
 		text := "no OpenCL allocation"
 		if len(t.ids) > 0 {
 			text = "no row has this: esc shows all"
+		} else if t.groups.by == byKernel {
+			text = "no kernel has used memory, or uses are not recorded (-o FILE)"
 		}
 		body.text(2, 0, text, dim)
 		return

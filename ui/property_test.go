@@ -50,6 +50,12 @@ func fill(t *rapid.T, v reflect.Value) {
 			v.Set(reflect.New(v.Type().Elem()))
 			fill(t, v.Elem())
 		}
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(t, key)
+		fill(t, value)
+		v.SetMapIndex(key, value)
 	case reflect.Array:
 		for i := range v.Len() {
 			fill(t, v.Index(i))

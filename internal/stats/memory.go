@@ -12,6 +12,8 @@ type observer struct{ *Model }
 type objectNote struct {
 	row *row
 	in  places
+
+	kernels uint64 // that have used it, by their places
 }
 
 // blockNote is what the model keeps of a block, at its place in the heap.
@@ -109,6 +111,9 @@ func (m *Model) hold(o *heap.Object, n *objectNote, sign int64) {
 	granted, requested := sign*int64(o.Granted), sign*int64(o.Size)
 	for _, s := range m.shares.of(o.Granted, o.Memory, n.in) {
 		s.hold(int64(o.Granted), int64(o.Size), sign, m.second)
+	}
+	if sign < 0 {
+		m.leaveKernels(n, int64(o.Granted), int64(o.Size))
 	}
 	w := n.row.final()
 	w.held(granted, requested, m.second)

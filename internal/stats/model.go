@@ -65,6 +65,7 @@ type Model struct {
 	classes table.Arena[class]
 
 	shares   shares
+	kernels  kernelShares
 	holdings holdings
 	quiet    bool // the present record was carried over: peaks wait
 	carried  carried
@@ -179,6 +180,7 @@ func (m *Model) Apply(r *wire.Record) {
 		m.transfer(p, r)
 		if !m.options.TransfersOnly {
 			m.touches.use(p.heap, r.AsUse())
+			m.useByKernel(p, r.AsUse())
 			p.ledger.counters.Uses++
 			m.ledger.counters.Uses++
 		}

@@ -47,6 +47,7 @@ type process struct {
 	devices []device
 	scopes  map[uint16]uint64 // the device of each context, by the context's number
 	latest  placedScope
+	placed  placedKernels
 	largest uint64 // create that ever worked
 	drained Part   // that the pool gave back since the driver last created anything
 	kernels callsite.Kernels
@@ -171,7 +172,7 @@ func (m observer) Left(hp *heap.Process) {
 	p.kept.rows = nil
 	p.sizes.Reset(m.seed)
 	p.slabs.Reset(m.seed)
-	p.kernels = callsite.Kernels{}
+	p.kernels, p.placed = callsite.Kernels{}, placedKernels{}
 	p.shown.Totals = p.ledger.totals()
 	p.kept.spread.addTo(&p.shown.Totals)
 	p.ledger.workings = &m.spent // what still comes shows nowhere

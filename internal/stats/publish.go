@@ -36,6 +36,7 @@ func (m *Model) Snapshot() *Snapshot {
 		Classes:       m.shares.byClass(now),
 		Threads:       m.shares.byThread(now),
 		Devices:       m.shares.byDevice(now),
+		Kernels:       m.kernels.show(now),
 		Objects:       m.shownObjects(),
 		Marks:         slices.Clone(m.marks.list),
 		Misses:        m.misses.show(),

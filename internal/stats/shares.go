@@ -18,7 +18,7 @@ const ClassesMax = 64
 // others is the name of what is beyond that, together.
 const others = "others"
 
-// Share is what one size range, kind, class, thread or device has of the counters and gauges. Free memory in slabs has neither.
+// Share is what one size range, kind, class, thread, device or kernel has of the counters and gauges. Free memory in slabs has neither.
 type Share struct {
 	Hits, Misses uint64
 	Creates      uint64 // of objects with memory of their own
@@ -56,7 +56,7 @@ type Class struct {
 	Share
 }
 
-// Named is a thread that creates memory, or a device that has it. Of free memory, a thread has what was its own before.
+// Named is a thread that creates memory, a device that has it, or a kernel that has used it. Of free memory, a thread has what was its own before.
 type Named struct {
 	Name string // "thread 4711", the device's name, or "others"
 	Share
@@ -187,15 +187,20 @@ func (s *shares) of(size uint64, kind wire.Memory, at places) [5]*share {
 
 func (s *shares) create(at places, o *heap.Object, slot uint64) {
 	for _, s := range s.of(o.Granted, o.Memory, at) {
-		s.creates++
-		s.pace.add(slot)
-		switch o.Outcome {
-		case wire.OutcomeHit:
-			s.hits++
-		case wire.OutcomeMiss:
-			s.misses++
-		default: // never eligible for the pool
-		}
+		s.create(o.Outcome, slot)
+	}
+}
+
+// create counts the create of an object.
+func (s *share) create(outcome wire.Outcome, slot uint64) {
+	s.creates++
+	s.pace.add(slot)
+	switch outcome {
+	case wire.OutcomeHit:
+		s.hits++
+	case wire.OutcomeMiss:
+		s.misses++
+	default: // never eligible for the pool
 	}
 }
 

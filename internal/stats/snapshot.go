@@ -35,6 +35,7 @@ type Snapshot struct {
 	Classes       []Class      // in the order of their first create, at most ClassesMax; then the others together
 	Threads       []Named      // likewise
 	Devices       []Named      // likewise
+	Kernels       []Named      // by name, at most KernelsMax; then the others together. What several used counts for each; empty without uses
 	Marks         []Mark       // what happened, oldest first, at most MarksMax
 	Misses        []Miss       // the latest, the last one first, at most MissesMax
 	Findings      []Finding    // mistakes of the program, in the order of their first time, at most FindingsMax
