@@ -176,6 +176,31 @@ func (x *chrome) sync(p *running, r *wire.Record) {
 	x.out.close()
 }
 
+// profiled shows how long the device took for a transfer that did not block. The times of its clock are not ours: it ends where the
+// program learned that it had, at the latest.
+func (x *chrome) profiled(p *running, r *wire.Record) {
+	v := r.AsTransfer()
+	t := p.tag(v.Site())
+	if v.Profiled() == wire.CommandOther || !x.wanted(t.chosen && v.Moved() >= x.opts.MinSize) {
+		return
+	}
+	p.timed++
+	x.report.Slices++
+	end, at, name := max(x.heap.Now, r.Time), x.lane(p, r.Thread).at, quote(v.Profiled().String()+" on the device")
+	x.out.event(`{"ph":"b","cat":"device","name":`, name, at, x.at(end-min(v.Took(), end)))
+	x.out.id(p.timed)
+	x.out.args()
+	x.out.raw(`"tag":`)
+	x.out.raw(t.quoted)
+	x.out.number(`,"bytes":`, v.Moved())
+	x.out.micros(`,"device_us":`, v.Took())
+	x.out.close()
+	x.out.event(`{"ph":"e","cat":"device","name":`, name, at, x.at(end))
+	x.out.id(p.timed)
+	x.out.args()
+	x.out.close()
+}
+
 // showObject begins a lifetime. Objects without memory of their own are kept apart, so that bytes on the others' track
 // add up.
 func (x *chrome) showObject(p *running, o *heap.Object, t *tag) {

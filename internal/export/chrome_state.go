@@ -43,6 +43,7 @@ type running struct {
 	last     uint64              // time of its last record
 	exited   bool
 	counters counters
+	timed    uint64               // transfers that a device measured
 	machine  map[figureKey]uint64 // bytes that the machine reported last
 }
 
@@ -145,6 +146,8 @@ func (x *chrome) call(p *running, r *wire.Record) {
 		x.releaseSlice(p, r)
 	case wire.KindSync:
 		x.sync(p, r)
+	case wire.KindTransfer:
+		x.profiled(p, r)
 	case wire.KindKernel:
 		p.kernels.Add(r.AsKernel().Kernel(), r.Payload)
 	case wire.KindDiag:

@@ -142,9 +142,16 @@ func TestTransfersAreCounted(t *testing.T) {
 
 // A queue with profiling says how long transfers took that did not block.
 func TestProfiledTransfersAreTimed(t *testing.T) {
-	f := transfersIn(t, "profiled")
+	file := filepath.Join(t.TempDir(), "x.gmt")
+	transfers(t, "profiled", "record", "-o", file)
+	var f transferFigures
+	readJSON(t, tool(t, "report", "--format", "json", file), &f)
 	if w := &f.Transfers.ToDevice; w.Calls != 1+transferTurns || w.Blocking != 1 || w.Profiled != transferTurns || w.Rate < 1e8 || w.Rate > 1e12 {
 		t.Errorf("%+v", w)
+	}
+	_, trace := lintFile(t, exportAs(t, file, "chrome"))
+	if n := strings.Count(string(trace), `"ph":"b","cat":"device","name":"write on the device"`); n != transferTurns {
+		t.Errorf("the trace shows %d transfers on the device, want %d", n, transferTurns)
 	}
 }
 

@@ -113,7 +113,7 @@ func (l *linter) begin(e *event, ns uint64) {
 	}
 	t := &lifetime{name: e.Name, started: ns, line: l.line, open: true}
 	l.lifetimes[c] = t
-	if c.category == "cache" {
+	if c.category == "cache" || c.category == "device" {
 		return
 	}
 	if json.Unmarshal(e.Args["granted"], &t.granted) != nil {
