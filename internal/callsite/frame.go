@@ -104,13 +104,22 @@ func Module(payload []byte) string {
 	return Base(cmp.Or(f.Module, f.File))
 }
 
-// own returns the index of the program's own frame that is nearest to the call, -1 when all are of libraries. What the runtime of
-// a language generated comes first: native code between it and OpenCL only binds them, as does a native method of Java.
+// own returns the index of the program's own frame that is nearest to the call, -1 when all are of libraries. Wrappers count where
+// there is no other.
 func own(frames []Frame) int {
+	if at := ownFrom(frames, func(f *Frame) bool { return f.library() || f.wrapper() }); at >= 0 {
+		return at
+	}
+	return ownFrom(frames, (*Frame).library)
+}
+
+// ownFrom returns the index of the nearest frame that does not pass, -1 when all do. What the runtime of a language generated comes
+// first: native code between it and OpenCL only binds them, as does a native method of Java.
+func ownFrom(frames []Frame, passes func(*Frame) bool) int {
 	binding := -1
 	for i := range frames {
 		switch f := &frames[i]; {
-		case !f.generated() || f.library():
+		case !f.generated() || passes(f):
 		case binding < 0 && f.File == "" && !frames[max(0, i-1)].generated():
 			binding = i
 		default:
@@ -120,7 +129,7 @@ func own(frames []Frame) int {
 	if binding >= 0 {
 		return binding
 	}
-	return slices.IndexFunc(frames, func(f Frame) bool { return !f.library() })
+	return slices.IndexFunc(frames, func(f Frame) bool { return !passes(&f) })
 }
 
 // generated reports whether a frame is of code that is in no file.

@@ -65,6 +65,16 @@ func TestOwnWrappers(t *testing.T) {
 			t.Errorf("%s: %q, want %q", pattern, got, want)
 		}
 	}
+	const bind, step, main = "\t\t\t/usr/lib/python3/_cl.so+0x99\n", "step\tsolve.py\t42\tsolve.py\n", "<module>\tsolve.py\t50\tsolve.py\n"
+	for pattern, want := range map[string]string{
+		"^step$": "solve.py:50 <module> via _cl", `solve\.py:42 `: "solve.py:50 <module> via _cl", ".": "solve.py:42 step via _cl", "other": "solve.py:42 step via _cl",
+	} {
+		SetWrapper(regexp.MustCompile(pattern))
+		r := wire.SiteFields{Tag: 1}.Record([]byte(bind + step + main))
+		if got := TagName(&r); got != want {
+			t.Errorf("below a binding, %s: %q, want %q", pattern, got, want)
+		}
+	}
 }
 
 func TestSizeText(t *testing.T) {

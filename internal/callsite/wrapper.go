@@ -56,7 +56,7 @@ func (n *Names) Wrappers() []Wrapper {
 func (s *Site) creator() (own, caller *Frame) {
 	for i := range s.Frames {
 		switch f := &s.Frames[i]; {
-		case own == nil && !f.library():
+		case own == nil && !f.library() && !f.wrapper():
 			own = f
 		case own != nil && (f.Function != own.Function || f.File != own.File):
 			return own, f

@@ -68,6 +68,10 @@ func TestSitesInPython(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("creates (-want +got):\n%s", diff)
 	}
+	r = run(t, command{args: []string{gpumemtop(), "report", "--wrapper", `^Solver\.step$`, file}})
+	if !contains(r.stdout, "sites.py:36 <module>") || contains(r.stdout, "sites.py:15") {
+		t.Errorf("--wrapper does not name the caller:\n%s", r.stdout)
+	}
 	var moved transferFigures
 	readJSON(t, tool(t, "report", "--format", "json", file), &moved)
 	got = map[string]uint64{}
