@@ -14,6 +14,7 @@
 #   make screenshot   docs/dashboard.svg, anew
 #   make install  the program, its man pages, completions and monitoring files into PREFIX=/usr/local, below DESTDIR; make uninstall
 #   make dist     a Debian package, a tarball, checksums and a bill of materials in build/dist, tried
+#   make arm64    build/arm64/bin/gpumemtop, for 64-bit ARM
 #   make deps     install the Debian packages that a build needs (part of everything above; make test-deps: those of the tests)
 #   make clean    remove what was built
 
@@ -28,12 +29,21 @@ PACKAGES := gcc libc6-dev pocl-opencl-icd ocl-icd-libopencl1 ocl-icd-opencl-dev 
 # What the tests and checks need, too: more compilers, the programs, terminal and browser that they run, and Python with PyOpenCL.
 TEST_PACKAGES := g++ binutils clang llvm libbpf-dev clinfo clpeak hashcat clblast-utils sudo ffmpeg curl openmpi-bin libopenmpi-dev tmux chromium python3 python3-pyopencl
 
+ARM64_PACKAGES := gcc-aarch64-linux-gnu
+
 # OpenCL drivers for the tests of drivers, as far as this release of Debian has them: without them, those are skipped.
 ALL_DRIVERS := mesa-opencl-icd oclgrind
 DRIVERS = $(filter $(ALL_DRIVERS),$(shell apt-cache pkgnames 2>/dev/null))
 
+# make arm64 builds for another machine, below a folder of its own, with another compiler (CROSS) and make for this machine's files.
+MACHINE :=
+BUILD := build$(MACHINE:%=/%)
+BIN := $(MACHINE:%=$(BUILD)/)bin
+CROSS :=
+
+ARM64 := aarch64-linux-gnu-
 GO ?= go
-CC := gcc
+CC := $(CROSS)gcc
 CLANG ?= clang
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := .tools/golangci-lint-$(GOLANGCI_VERSION)
@@ -48,18 +58,18 @@ SHIM_LINK := -shared -Wl,--version-script=shim/shim.map -Wl,-z,now -Wl,-z,defs -
 
 # What is shipped starts with glibc 2.28 and later: packaging/floor.sh. Before 2.34, threads and dlopen were in libraries of
 # their own, which must be named even where libc has everything.
-FLOOR := build/floor/libc.so
-FLOOR_LINK := -static-libgcc -L$(CURDIR)/build/floor -Wl,--push-state,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2 -Wl,--pop-state
+FLOOR := $(BUILD)/floor/libc.so
+FLOOR_LINK := -static-libgcc -L$(CURDIR)/$(BUILD)/floor -Wl,--push-state,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2 -Wl,--pop-state
 
 # No preempting signals, and no descriptor kept open to read the control group's limit.
 CORE_GODEBUG := asyncpreemptoff=1,containermaxprocs=0,updatemaxprocs=0
 # Go's runtime has its threads from the shim: intercept/threads.c.
-CORE_LINK = -Wl,--version-script=$(CURDIR)/intercept/intercept.map -Wl,--wrap=pthread_create $(FLOOR_LINK) -L$(CURDIR)/build -l:libgpumemtop.so
+CORE_LINK = -Wl,--version-script=$(CURDIR)/intercept/intercept.map -Wl,--wrap=pthread_create $(FLOOR_LINK) -L$(CURDIR)/$(BUILD) -l:libgpumemtop.so
 
 ANALYZE := --analyze --analyzer-output text -Xclang -analyzer-werror
 
 # As tracer/kernel/kernel.go compiles it; -g gives the kernel its types.
-BPF_FLAGS := -target bpf -D__TARGET_ARCH_x86 -std=gnu11 -O2 -g -ffreestanding -Iinternal/wire -I/usr/include/x86_64-linux-gnu \
+BPF_FLAGS := -target bpf -std=gnu11 -O2 -g -ffreestanding -Iinternal/wire -I/usr/include/x86_64-linux-gnu \
 	-Wall -Wextra -Werror -Wshadow -Wno-unused-parameter
 
 BPF_SOURCES := $(wildcard tracer/kernel/bpf/*.c)
@@ -79,7 +89,9 @@ TEST_BINS := $(filter-out bin/test/ranks,$(TEST_BINS))
 endif
 PROGRAM_SOURCES := $(wildcard examples/*.c test/programs/*.c test/programs/*/*.c)
 PROGRAM_HEADERS := $(wildcard examples/*.h test/programs/*.h test/programs/*/*.h)
-LIBRARIES := internal/session/payload/lib/libgpumemtop.so internal/session/payload/lib/libgpumemtop-core.so
+PAYLOAD := internal/session/payload/lib
+CARRIED := $(if $(MACHINE),$(BUILD)/lib,$(PAYLOAD))
+LIBRARIES := $(CARRIED)/libgpumemtop.so $(CARRIED)/libgpumemtop-core.so
 
 # The commit is stamped into the binary where git knows it.
 STAMP := $(if $(shell git rev-parse HEAD 2>/dev/null),auto,false)
@@ -120,10 +132,11 @@ build/deps.stamp: WANTED = $(PACKAGES)
 build/test-deps.stamp: WANTED = $(TEST_PACKAGES)
 build/drivers.stamp: WANTED = $(DRIVERS)
 build/clinfo.stamp: WANTED = clinfo
+build/arm64.stamp: WANTED = $(ARM64_PACKAGES)
 build/deps.stamp: | go-version
-build/test-deps.stamp build/clinfo.stamp: | build/deps.stamp
+build/test-deps.stamp build/clinfo.stamp build/arm64.stamp: | build/deps.stamp
 build/drivers.stamp: | build/test-deps.stamp
-build/deps.stamp build/test-deps.stamp build/drivers.stamp build/clinfo.stamp: Makefile
+build/deps.stamp build/test-deps.stamp build/drivers.stamp build/clinfo.stamp build/arm64.stamp: Makefile
 	@mkdir -p build
 	@missing=(); \
 	for package in $(WANTED); do \
@@ -146,7 +159,7 @@ build/deps.stamp build/test-deps.stamp build/drivers.stamp build/clinfo.stamp: M
 $(FLOOR): packaging/floor.sh | build/deps.stamp
 	@CC="$(CC)" bash packaging/floor.sh $(CURDIR)/$(@D)
 
-build/libgpumemtop.so: $(SHIM_SOURCES) $(SHIM_HEADERS) shim/shim.map $(FLOOR) Makefile | build/deps.stamp
+$(BUILD)/libgpumemtop.so: $(SHIM_SOURCES) $(SHIM_HEADERS) shim/shim.map $(FLOOR) Makefile | build/deps.stamp
 	$(CC) $(SHIM_FLAGS) $(SHIM_SOURCES) $(SHIM_LINK) $(FLOOR_LINK) -o $@
 
 # A shim for tests: it compares the call stacks that it walks with the compiler's unwinder's.
@@ -155,23 +168,33 @@ build/stacks/libgpumemtop.so: $(SHIM_SOURCES) $(SHIM_HEADERS) shim/shim.map $(FL
 	$(CC) $(SHIM_FLAGS) -DGMT_TEST_STACKS $(SHIM_SOURCES) $(SHIM_LINK) $(FLOOR_LINK) -o $@
 
 # Go's runtime, changed for the core, so that it opens no descriptor in the program.
-build/runtime/overlay.json: FORCE | build/deps.stamp
+$(BUILD)/runtime/overlay.json: FORCE | build/deps.stamp
 	@GO=$(GO) intercept/runtime/overlay.sh $(@D)
 
 # go build itself finds out what changed.
-build/libgpumemtop-core.so: FORCE build/libgpumemtop.so build/runtime/overlay.json | build/deps.stamp
-	$(GO) build -overlay build/runtime/overlay.json -buildmode=c-shared -buildvcs=false -trimpath \
+$(BUILD)/libgpumemtop-core.so: FORCE $(BUILD)/libgpumemtop.so $(BUILD)/runtime/overlay.json | build/deps.stamp
+	$(GO) build -overlay $(BUILD)/runtime/overlay.json -buildmode=c-shared -buildvcs=false -trimpath \
 		-ldflags='-s -w -X=runtime.godebugDefault=$(CORE_GODEBUG) -extldflags "$(CORE_LINK)"' -o $@ ./intercept
 
 # Without what debuggers want, because each run writes them anew. Copied only when different, so that an unchanged library does not
 # rebuild the command.
-internal/session/payload/lib/%.so: build/%.so
-	@strip -g -o $<.stripped $<
+$(CARRIED)/%.so: $(BUILD)/%.so
+	@mkdir -p $(@D)
+	@$(CROSS)strip -g -o $<.stripped $<
 	@cmp -s $<.stripped $@ || cp $<.stripped $@
 
-bin/gpumemtop: FORCE $(LIBRARIES)
-	@mkdir -p bin
-	$(GO) build -buildvcs=$(STAMP) -trimpath -tags netgo -ldflags '-extldflags "-no-pie -Wl,--wrap=__libc_start_main $(FLOOR_LINK)"' -o $@ ./cmd/gpumemtop
+# What another machine's program carries in place of the libraries for this one.
+$(BUILD)/carried.json: $(LIBRARIES)
+	@printf '{"Replace": {%s}}\n' "$$(printf '"$(CURDIR)/$(PAYLOAD)/%s": "$(CURDIR)/$(CARRIED)/%s"\n' $(foreach file,$(notdir $(LIBRARIES)),$(file) $(file)) | paste -s -d ,)" > $@
+
+$(BIN)/gpumemtop: FORCE $(LIBRARIES) $(if $(MACHINE),$(BUILD)/carried.json)
+	@mkdir -p $(@D)
+	$(GO) build $(if $(MACHINE),-overlay $(BUILD)/carried.json) -buildvcs=$(STAMP) -trimpath -tags netgo -ldflags '-extldflags "-no-pie -Wl,--wrap=__libc_start_main $(FLOOR_LINK)"' -o $@ ./cmd/gpumemtop
+
+# For 64-bit ARM: Debian's gcc-aarch64-linux-gnu makes it.
+.PHONY: arm64
+arm64: | build/arm64.stamp
+	GOARCH=arm64 CGO_ENABLED=1 CC=$(ARM64)gcc $(MAKE) MACHINE=arm64 CROSS=$(ARM64) build/arm64/bin/gpumemtop
 
 # --- examples and test programs -------------------------------------------------------------------------------------
 
@@ -420,8 +443,10 @@ check-c: | build/test-deps.stamp
 			echo "$(CLANG) $(ANALYZE) -std=gnu11 $$source"; \
 		done; \
 		for source in $(BPF_SOURCES); do \
-			echo "$(CLANG) $(BPF_FLAGS) -fsyntax-only $$source"; \
-			echo "$(CLANG) $(ANALYZE) $(BPF_FLAGS) $$source"; \
+			for processor in x86 arm64; do \
+				echo "$(CLANG) $(BPF_FLAGS) -D__TARGET_ARCH_$$processor -fsyntax-only $$source"; \
+				echo "$(CLANG) $(ANALYZE) $(BPF_FLAGS) -D__TARGET_ARCH_$$processor $$source"; \
+			done; \
 		done; \
 	} | xargs -P "$$(nproc)" -I@ sh -c '@'
 	@echo "C: no findings"

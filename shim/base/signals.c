@@ -158,7 +158,7 @@ GMT_HOOK sighandler_t hook_sigset(int number, sighandler_t handler)
 	return sigismember(&mask, number) ? SIG_HOLD : before.sa_handler;
 }
 
-#ifdef __x86_64__
+#if defined(__x86_64__) || defined(__aarch64__)
 
 /* What the kernel takes for a struct sigaction. */
 struct kernel_action {
@@ -185,6 +185,31 @@ static __attribute__((noinline)) long execute(long program, long words, long env
 	return execve(path, list, variables);
 }
 
+static inline __attribute__((always_inline)) long enter_kernel(long number, long a, long b, long c, long d, long e, long f)
+{
+#ifdef __x86_64__
+	register long fourth __asm__("r10") = d;
+	register long fifth __asm__("r8") = e;
+	register long sixth __asm__("r9") = f;
+	long result;
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "0"(number), "D"(a), "S"(b), "d"(c), "r"(fourth), "r"(fifth), "r"(sixth)
+			 : "rcx", "r11", "memory");
+	return result;
+#else
+	register long what __asm__("x8") = number;
+	register long first __asm__("x0") = a;
+	register long second __asm__("x1") = b;
+	register long third __asm__("x2") = c;
+	register long fourth __asm__("x3") = d;
+	register long fifth __asm__("x4") = e;
+	register long sixth __asm__("x5") = f;
+	__asm__ volatile("svc #0" : "+r"(first) : "r"(what), "r"(second), "r"(third), "r"(fourth), "r"(fifth), "r"(sixth) : "memory");
+	return first;
+#endif
+}
+
 /*
  * syscall(). It takes all arguments that there can be. Nothing else may be done in it: an allocator may call it, or a
  * process that shares its stack with its parent.
@@ -196,14 +221,7 @@ GMT_HOOK long hook_syscall(long number, long a, long b, long c, long d, long e, 
 		note_raw(a, b);
 	if (gmt_unlikely(number == SYS_execve))
 		return execute(a, b, c);
-	register long fourth __asm__("r10") = d;
-	register long fifth __asm__("r8") = e;
-	register long sixth __asm__("r9") = f;
-	long result;
-	__asm__ volatile("syscall"
-			 : "=a"(result)
-			 : "0"(number), "D"(a), "S"(b), "d"(c), "r"(fourth), "r"(fifth), "r"(sixth)
-			 : "rcx", "r11", "memory");
+	long result = enter_kernel(number, a, b, c, d, e, f);
 	if (gmt_likely(result >= 0 || result < -4095))
 		return result;
 	errno = (int)-result;

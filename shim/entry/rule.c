@@ -12,6 +12,17 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#ifndef __x86_64__
+
+/* Not read for other processors: the unwinder walks all stacks. */
+struct gmt_rule gmt_rule_read(uintptr_t address, bool guess, uintptr_t near)
+{
+	(void)address, (void)guess, (void)near;
+	return (struct gmt_rule){.kind = GMT_RULE_UNKNOWN};
+}
+
+#else
+
 #define CODE_NEAR ((uintptr_t)256 << 20) /* bytes; Java has 240 MiB of generated code */
 
 enum { RBP = 6, RSP = 7, RETURN = 16, STATES = 8 };
@@ -415,3 +426,5 @@ struct gmt_rule gmt_rule_read(uintptr_t address, bool guess, uintptr_t near)
 	interpret(&p);
 	return p.in.bad ? unknown : rule_of(p.now);
 }
+
+#endif

@@ -11,6 +11,13 @@ CC=${CC:-gcc}
 warnings=(-Wall -Wextra -Werror -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion -Wvla -Wformat=2)
 common=(-std=gnu11 -g -fPIC -fvisibility=hidden -pthread -DGMT_TEST_STACKS "${warnings[@]}")
 
+# Stacks are walked by the shim itself on amd64 only. Elsewhere the compiler's unwinder does that, and their tests are left out.
+frames=(narrow=40 wide=72)
+case $("$CC" -dumpmachine) in
+x86_64-*) left_out= ;;
+*) left_out=shim/test/test_stack.c frames=() ;;
+esac
+
 driver=(shim/test/fake_{driver,queue,sync,event,memory,command,image,kernel,more,svm,ext,python}.c)
 
 # build NAME FLAGS...: one set of libraries and programs in $out/NAME. Leaves the objects of the tests in tests.
@@ -32,11 +39,12 @@ build() {
 	wait "$opencl"
 	wait "$core"
 	local source object frame
-	for frame in narrow=40 wide=72; do
+	for frame in "${frames[@]}"; do
 		"$CC" -shared -DFRAME="${frame#*=}" -o "$dir/lib${frame%=*}.so" shim/test/entry_through.c
 	done
 	tests=()
 	for source in shim/test/{harness,world}.c shim/test/test_*.c; do
+		[ "$source" != "$left_out" ] || continue
 		object=$dir/$(basename "$source" .c).o
 		"$CC" "${flags[@]}" -c -o "$object" "$source"
 		tests+=("$object")

@@ -300,7 +300,7 @@ extern char **environ;
 static const char *const ways[] = {
 	"execv",       "execve",       "execvp",  "execvpe",  "execl",  "execle", "execlp",
 	"posix_spawn", "posix_spawnp", "fexecve", "execveat", "system", "popen",  "wordexp",
-#if defined(__x86_64__) && !defined(GMT_NO_DLSYM) /* sanitizers have hooks of their own */
+#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(GMT_NO_DLSYM) /* sanitizers have hooks of their own */
 	"syscall",
 #endif
 };

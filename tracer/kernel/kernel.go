@@ -8,7 +8,7 @@
 // thread. Times of independent calls may cross between processors by less than a call; they are kept monotonic.
 package kernel
 
-//go:generate -command compile go tool bpf2go -target amd64 -no-global-types -cflags "-I../../internal/wire -I/usr/include/x86_64-linux-gnu -std=gnu11 -ffreestanding -Wall -Wextra -Werror -Wshadow -Wno-unused-parameter"
+//go:generate -command compile go tool bpf2go -target amd64,arm64 -no-global-types -cflags "-I../../internal/wire -I/usr/include/x86_64-linux-gnu -std=gnu11 -ffreestanding -Wall -Wextra -Werror -Wshadow -Wno-unused-parameter"
 //go:generate compile calls bpf/calls.bpf.c
 //go:generate compile process bpf/process.bpf.c
 

@@ -70,7 +70,7 @@ func (x *examination) add(f Feature) { x.Features = append(x.Features, f) }
 // look fills in the report.
 func (x *examination) look() {
 	if x.Architecture != "amd64" {
-		x.add(Feature{Name: FeatureKernel, State: No, Detail: "attach works on amd64 only, and this is " + x.Architecture, Needed: true})
+		x.add(Feature{Name: FeatureKernel, State: No, Detail: "attach has been tried on amd64 only, and this is " + x.Architecture, Needed: true})
 		return
 	}
 	x.kernel()

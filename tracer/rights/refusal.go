@@ -27,7 +27,7 @@ const instead = "start the program under gpumemtop instead"
 
 func (x *examination) otherMachine() *obstacle {
 	if x.Architecture != "amd64" {
-		return &obstacle{"works on amd64 only, and this is " + x.Architecture, instead}
+		return &obstacle{"has been tried on amd64 only, and this is " + x.Architecture, instead}
 	}
 	if x.Feature(FeatureKernel).State == Yes {
 		return nil

@@ -164,7 +164,7 @@ func TestRefusal(t *testing.T) {
 		{"old kernel, ordinary user", func(m *machine) { m.without(none, everything); m.release("5.14.0-503.el9.x86_64") }, "",
 			"run sudo gpumemtop doctor to see"},
 		{"old kernel that was brought what is needed", func(m *machine) { m.release("5.14.0-503.el9.x86_64") }, "", ""},
-		{"other machine", func(m *machine) { m.Architecture = "arm64" }, "", "attach works on amd64 only, and this is arm64: start the program under gpumemtop instead"},
+		{"other machine", func(m *machine) { m.Architecture = "arm64" }, "", "attach has been tried on amd64 only, and this is arm64: start the program under gpumemtop instead"},
 		{"no bpf", func(m *machine) { m.results[CheckMaps] = unix.ENOSYS }, "", "bpf(), which this kernel was built without: use one with CONFIG_BPF_SYSCALL"},
 		{"no bpf, or so a filter says", func(m *machine) {
 			m.results[CheckMaps] = unix.ENOSYS

@@ -4,7 +4,7 @@
  *
  * They keep no per-CPU state: the program of another process may interrupt them on the same CPU.
  */
-#include "shared.h"
+#include "registers.h"
 
 GMT_LICENSE;
 
@@ -132,23 +132,15 @@ static __noinline int make_copies(const struct report *t, struct datarecord *to)
 
 static __always_inline void caller(const struct report *t, struct gmtcall *to)
 {
-	struct pt_regs *r = t->registers;
 	to->ip = to->sp = to->bp = to->bx = to->r12 = to->r13 = to->r14 = to->r15 = to->result = to->event = 0;
 	if (!(t->shape->flags & GMT_SHAPE_RETURN)) {
-		bpf_probe_read_user(&to->ip, sizeof to->ip, (void *)r->rsp);
+		to->ip = return_address(t->registers);
 		return;
 	}
-	to->result = r->rax;
+	to->result = result(t->registers);
 	if (t->entry.argument[EVENT])
 		bpf_probe_read_user(&to->event, sizeof to->event, (void *)t->entry.argument[EVENT]);
-	to->ip = r->rip;
-	to->sp = r->rsp;
-	to->bp = r->rbp;
-	to->bx = r->rbx;
-	to->r12 = r->r12;
-	to->r13 = r->r13;
-	to->r14 = r->r14;
-	to->r15 = r->r15;
+	callers(t->registers, to);
 }
 
 static __noinline int describe(const struct report *t, struct gmtcall *to)
@@ -263,16 +255,13 @@ static __always_inline struct callkey key_of(const struct thread *thread, struct
 	return key;
 }
 
-/* The address where the call stores its event. Behind the return address lie the arguments that found no register. */
+/* The address where the call stores its event. */
 static __always_inline uint64_t event_argument(const struct report *t)
 {
 	uint8_t number = t->shape->event;
-	uint64_t address = 0;
 	if (number > GMT_CALL_ARGUMENTS)
-		bpf_probe_read_user(&address, sizeof address, (void *)(t->registers->rsp + 8 * (uint64_t)(number - GMT_CALL_ARGUMENTS)));
-	else if (number)
-		address = argument(t, number);
-	return address;
+		return further_argument(t->registers, number);
+	return number ? argument(t, number) : 0;
 }
 
 static __always_inline bool begin(struct report *t, const struct callkey *key, struct pt_regs *registers)
@@ -304,12 +293,7 @@ int enter(struct pt_regs *registers)
 	if (!begin(&t, &key, registers))
 		return 0;
 	t.entry.entered = bpf_ktime_get_ns();
-	t.entry.argument[0] = registers->rdi;
-	t.entry.argument[1] = registers->rsi;
-	t.entry.argument[2] = registers->rdx;
-	t.entry.argument[3] = registers->rcx;
-	t.entry.argument[4] = registers->r8;
-	t.entry.argument[5] = registers->r9;
+	arguments(registers, t.entry.argument);
 	t.entry.argument[EVENT] = event_argument(&t);
 	if (!(t.shape->flags & GMT_SHAPE_RETURN)) {
 		report(&t);
