@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // lane is a line under the memory on the same axis.
@@ -11,20 +12,55 @@ type lane struct {
 	name  string
 	style style
 	value func(s *stats.Sample, step uint64) float64 // of a sample that covers step ns
+	top   float64                                    // what fills the line; 0: its largest value
 }
 
 var (
-	missLane   = lane{"miss", warnStyle, func(s *stats.Sample, _ uint64) float64 { return float64(s.Misses) }}
-	driverLane = lane{"drv%", trendStyle, func(s *stats.Sample, step uint64) float64 { return float64(s.DriverNS) / float64(max(step, 1)) }}
+	missLane   = lane{name: "miss", style: warnStyle, value: func(s *stats.Sample, _ uint64) float64 { return float64(s.Misses) }}
+	driverLane = lane{name: "drv%", style: trendStyle, top: 1, value: func(s *stats.Sample, step uint64) float64 {
+		return float64(s.DriverNS) / float64(max(step, 1))
+	}}
 )
 
 // machineLane is a curve of what the machine reports of processes: on devices or, if it does not say, as RSS.
 func machineLane(s *stats.Snapshot) *lane {
-	l := &lane{"RSS", trendStyle, func(s *stats.Sample, _ uint64) float64 { return float64(s.Machine) }}
+	l := &lane{name: "RSS", style: trendStyle, value: func(s *stats.Sample, _ uint64) float64 { return float64(s.Machine) }}
 	if _, known := stats.OnDevice(s.Machine); known {
 		l.name = "mach"
 	}
 	return l
+}
+
+// reasonNames fit the labels of lanes.
+var reasonNames = [...]string{"miss", "cold", "small", "waste", "class", "cools", "limit", "cap", "drain", "polic"}
+
+// reasonLanes are a line for each reason of misses that the chart covers, at most n, the most frequent first. All have the
+// same scale. Where there is no room for two, or no reason is known, it is one line for all misses.
+func reasonLanes(t *timeline, n int) []*lane {
+	var sums [wire.MissPolicy + 1]uint64
+	most := uint64(0)
+	for i := range t.samples {
+		for reason, count := range t.samples[i].Reasons {
+			sums[reason] += uint64(count)
+			most = max(most, uint64(count))
+		}
+	}
+	ranked := rankMisses(&sums)
+	if n < 2 || len(ranked) == 0 {
+		return []*lane{&missLane}
+	}
+	var lanes []*lane
+	for _, reason := range ranked[:min(n, len(ranked))] {
+		style := warnStyle
+		if wire.Miss(reason) == wire.MissCold {
+			style = trendStyle // no policy avoids it
+		}
+		lanes = append(lanes, &lane{
+			name: reasonNames[reason], style: style, top: float64(most),
+			value: func(s *stats.Sample, _ uint64) float64 { return float64(s.Reasons[reason]) },
+		})
+	}
+	return lanes
 }
 
 // drawLane draws the most of each span of time.
@@ -39,8 +75,8 @@ func (t *timeline) drawLane(r region, l *lane) {
 			values[c] = max(values[c], l.value(&samples[i], step))
 		}
 	})
-	if l == &driverLane { // of the whole time, not of its largest part
-		r.scaled(values, 1, l.style)
+	if l.top > 0 {
+		r.scaled(values, l.top, l.style)
 		return
 	}
 	r.sparkline(values, l.style)
@@ -50,16 +86,15 @@ func (t *timeline) drawLane(r region, l *lane) {
 // what the machine reports.
 func (p memoryPane) lanes(h int, s *stats.Snapshot, t *timeline) (lanes []*lane, events bool) {
 	if h >= 10 && slices.ContainsFunc(t.samples, func(s stats.Sample) bool { return s.Machine > 0 }) {
-		lanes, events = p.lanes(9, s, t)
-		return append([]*lane{machineLane(s)}, lanes...), events
+		lanes, h = append(lanes, machineLane(s)), h-1
 	}
 	switch {
 	case h >= 9 && p.d.mode.pool:
-		return []*lane{&missLane, &driverLane}, true
+		return append(append(lanes, reasonLanes(t, min(h-7, 4))...), &driverLane), true
 	case h >= 8 && p.d.mode.pool:
 		return []*lane{&missLane}, true
 	case h >= 8:
-		return []*lane{&driverLane}, true
+		return append(lanes, &driverLane), true
 	}
 	return nil, h >= 6
 }

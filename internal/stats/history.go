@@ -51,6 +51,7 @@ func (w *window) last() Rates {
 		sum.Events += s.Events
 		sum.DriverCreates += s.DriverCreates
 		sum.DriverNanos += s.DriverNanos
+		sum.Reasons.addAll(&s.Reasons)
 	}
 	sum.NS = min(w.slot, windowSlots) * slotNS
 	return sum
@@ -279,6 +280,7 @@ func (s *Sample) add(o *Sample) {
 	s.Misses += o.Misses
 	s.Creates += o.Creates
 	s.DriverNS += o.DriverNS
+	s.Reasons.addAll(&o.Reasons)
 	s.Machine = max(s.Machine, o.Machine)
 	if o.InUse > s.InUse {
 		s.InUse, s.Cached, s.Cooling = o.InUse, o.Cached, o.Cooling

@@ -92,6 +92,8 @@ func countCreate(now *Rates, sample *Sample, o *heap.Object) {
 	case o.Outcome == wire.OutcomeMiss:
 		now.Misses++
 		sample.Misses++
+		now.Reasons.add(int(reason(uint8(o.Reason))), 1)
+		sample.Reasons.add(int(reason(uint8(o.Reason))), 1)
 		if o.SubAllocation { // the driver created the slab
 			return
 		}

@@ -16,7 +16,7 @@ func (m *minute) advance(started, slot uint64, gauges Sample, counts *Rates) {
 	for ; m.slot < slot; m.slot++ {
 		s := gauges
 		s.Time = started + (m.slot+1)*slotNS
-		s.Hits, s.Misses, s.Creates, s.DriverNS = counts.Hits, counts.Misses, counts.Creates, counts.DriverNanos
+		s.Hits, s.Misses, s.Creates, s.DriverNS, s.Reasons = counts.Hits, counts.Misses, counts.Creates, counts.DriverNanos, counts.Reasons
 		s.add(&m.most)
 		m.append(s)
 		m.most, counts = Sample{}, &Rates{}

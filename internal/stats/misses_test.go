@@ -30,3 +30,30 @@ func TestLatestMisses(t *testing.T) {
 		t.Errorf("%+v", last)
 	}
 }
+
+// TestReasonsOverTime: history and minute have the reasons of the totals, also after samples were joined.
+func TestReasonsOverTime(t *testing.T) {
+	s := newStream(Options{})
+	for i := range uint64(3 * HistoryMax) {
+		s.time = i * 2e7
+		s.feed(wire.Event{Kind: wire.KindCreate, Outcome: wire.OutcomeMiss, Reason: uint8(1 + i%3), Object: i + 1, Link: i + 1, Size: 64, Granted: 64})
+	}
+	s.Tick(s.time + 1e9)
+	got := s.Snapshot()
+	for name, samples := range map[string][]Sample{"history": got.History, "minute": got.Minute} {
+		sums := [wire.MissPolicy + 1]uint64{}
+		for i := range samples {
+			for reason, n := range samples[i].Reasons {
+				sums[reason] += uint64(n)
+			}
+		}
+		if sums != got.Totals.MissReasons {
+			t.Errorf("%s: %v, want %v", name, sums, got.Totals.MissReasons)
+		}
+	}
+	var c MissCounts
+	c.add(1, 65535)
+	if c.add(1, 2); c[1] != 65535 {
+		t.Errorf("%d", c[1])
+	}
+}

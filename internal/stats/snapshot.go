@@ -3,6 +3,7 @@
 package stats
 
 import (
+	"math"
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
@@ -272,6 +273,19 @@ type Rates struct {
 	NS                                 uint64 // length of the window
 	Hits, Misses, Creates, Releases    uint64
 	Events, DriverCreates, DriverNanos uint64
+	Reasons                            MissCounts
+}
+
+// MissCounts are misses by reason; a count stays at its largest.
+type MissCounts [wire.MissPolicy + 1]uint16
+
+// add adds n misses for a reason.
+func (c *MissCounts) add(reason int, n uint16) { c[reason] += min(n, math.MaxUint16-c[reason]) }
+
+func (c *MissCounts) addAll(o *MissCounts) {
+	for i, n := range o {
+		c.add(i, n)
+	}
 }
 
 // Sample is one point of the history: gauges at the moment within it when most was in use, counts within it. A program
@@ -280,6 +294,7 @@ type Sample struct {
 	Time                   uint64
 	InUse, Cached, Cooling uint64
 	Hits, Misses, Creates  uint64
+	Reasons                MissCounts // of the misses; none in the summaries of a recording
 	Fragmentation          float64
 	DriverNS               uint64 // in calls of the driver, of all threads; 0 in the summaries of a recording
 	Machine                uint64 // what the machine reports on devices, or else as RSS; 0: nothing, and in the summaries of a recording
