@@ -11,19 +11,24 @@ import (
 
 func newExport() *cobra.Command {
 	o := convert.ExportOptions{Format: convert.ExportFormats()[0], At: "peak", CountersEvery: time.Millisecond}
+	asLake := false
 	return newCommand(&cobra.Command{
-		Use:         "export [flags] FILE",
-		Short:       "Write a recording in another format",
-		Annotations: map[string]string{usageKey: "gpumemtop export [--format NAME] -o OUT [-f] FILE"},
+		Use:         "export [flags] FILE...",
+		Short:       "Write a recording in another format, or many for a database",
+		Annotations: map[string]string{usageKey: "gpumemtop export [--format NAME] -o OUT [-f] FILE\ngpumemtop export --format parquet -o FOLDER [-f] FILE FILE..."},
 		Example: "  gpumemtop export blur.gmt -o blur.json       open it at https://ui.perfetto.dev\n" +
 			"  gpumemtop export blur.gmt --format parquet -o runs/\n" +
+			"  gpumemtop export *.gmt --format parquet -o lake/   a few rows of each, for questions over thousands\n" +
 			"  gpumemtop export blur.gmt --format pprof -o blur.pb.gz && go tool pprof -http=: blur.pb.gz",
-		Args: oneFile,
+		Args: takes(1, 0, "one recording or more"),
 	}, fields{
-		"tag": &o.Tag, "wrapper:read": new(string), "at:export": &o.At, "max-events": &o.MaxEvents, "min-size": &o.MinSize, "counters-every": &o.CountersEvery,
+		"lake": &asLake, "tag": &o.Tag, "wrapper:read": new(string), "at:export": &o.At, "max-events": &o.MaxEvents, "min-size": &o.MinSize, "counters-every": &o.CountersEvery,
 		"lifetimes": &o.Lifetimes, "no-lifetimes": &o.NoLifetimes, "flows": &o.Flows, "output:export": &o.Output.Path,
 		"format:export": &o.Format, "table": &o.Table, "force": &o.Output.Force,
 	}.with(partFields(&o.Part)), interruptible(func(cmd *cobra.Command, args []string) error {
+		if asLake || len(args) > 1 {
+			return convert.ExportLake(args, &o, cmd.Flags().Changed)
+		}
 		return convert.Export(cmd.OutOrStdout(), args[0], &o, cmd.Flags().Changed)
 	}))
 }

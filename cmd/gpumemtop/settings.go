@@ -113,6 +113,7 @@ var settings = []setting{
 	{"label", "", "", "NAME=VALUE", groupOutput, true, "keep this with what is recorded, exported and monitored, for example team=vision; may be given several times, or with commas between, up to 16"},
 	{"summary", "", "", "FILE", groupOutput, true, "write the final figures as JSON, in place of earlier ones"},
 	{"format", "export", "", "NAME", groupOutput, false, "what to write: " + convert.ExportHelp()},
+	{"lake", "", "", "", groupOutput, false, "parquet: a few rows of each recording, in folders by program, job and day that many writers share; always so with several recordings"},
 	{"table", "", "", "NAME", groupOutput, false, "the table that csv writes: " + strings.Join(convert.Tables, ", ") + "; by default " + convert.Tables[0]},
 	{"format", "import", "", "NAME", groupOutput, false, "what to read: " + convert.ImportHelp() + "; by default detected"},
 	{"output", "text", "o", "FILE", groupOutput, false, "file to write instead of standard output"},

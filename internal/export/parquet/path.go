@@ -14,8 +14,8 @@ import (
 // nameMax is how long a name in a folder may be, in bytes, on the file systems in use.
 const nameMax = 255
 
-// noHost is Hive's name for a partition whose value is empty.
-const noHost = "__HIVE_DEFAULT_PARTITION__"
+// noValue is Hive's name for a partition whose value is empty.
+const noValue = "__HIVE_DEFAULT_PARTITION__"
 
 // escaped are the characters besides control characters that Hive escapes in the names of partitions (Apache Hive,
 // org.apache.hadoop.hive.common.FileUtils).
@@ -25,7 +25,7 @@ const escaped = "\"#%'*/:=?\\{[]^"
 // value: nothing in it leads to another folder. Values too long for a name are cut, and end in a checksum.
 func partition(column, value string) string {
 	if value == "" {
-		return column + "=" + noHost
+		return column + "=" + noValue
 	}
 	name := column + "=" + escape(value)
 	if len(name) <= nameMax {

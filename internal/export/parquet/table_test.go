@@ -12,7 +12,7 @@ import (
 // TestWriterFails closes a file under its writer, as a full disk would: adding rows soon fails, and the rest is
 // closed.
 func TestWriterFails(t *testing.T) {
-	f, err := openFolder(t.TempDir())
+	f, err := openFolder(t.TempDir(), Runs)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,9 +18,10 @@ import (
 
 // Options say what rows are made of.
 type Options struct {
-	Header recording.Header
-	Since  uint64         // CLOCK_MONOTONIC ns where the part begins: no samples before; 0: at the start
-	Tag    *regexp.Regexp // of call sites that buffers, stays and tags are wanted of; nil: all
+	Header  recording.Header
+	Since   uint64         // CLOCK_MONOTONIC ns where the part begins: no samples before; 0: at the start
+	Tag     *regexp.Regexp // of call sites that buffers, stays and tags are wanted of; nil: all
+	Samples uint64         // of a process at most; 0: samplesMax
 }
 
 // Run is what must be known about a recording before rows are made.
@@ -99,7 +100,7 @@ func (r *Run) see(record *wire.Record) {
 
 func (r *Run) finish() {
 	start := max(r.first, r.options.Since)
-	r.step = nice((max(r.last, start)-start)/samplesMax + 1)
+	r.step = nice((max(r.last, start)-start)/cmp.Or(r.options.Samples, samplesMax) + 1)
 	created := r.options.Header.Created
 	if year := created.Year(); year >= 1970 && year < 2262 {
 		r.wall = created.UnixNano()
@@ -158,6 +159,9 @@ func (r *Run) identify(p *Facts) {
 func (r *Run) Processes() []*Facts {
 	return slices.SortedFunc(maps.Values(r.processes), func(a, b *Facts) int { return cmp.Compare(a.Number, b.Number) })
 }
+
+// Names returns what the recording names.
+func (r *Run) Names() *callsite.Names { return r.names }
 
 // site returns what a call site is called, nil when it is not wanted.
 func (r *Run) site(process, tag uint32) *callsite.Site {

@@ -64,7 +64,7 @@ func export(t *testing.T, seed uint64) []run {
 }
 
 // ask returns the rows of a query, fields separated by |.
-func ask(t *testing.T, query string) []string {
+func ask(t testing.TB, query string) []string {
 	t.Helper()
 	db, err := sql.Open("duckdb", "")
 	if err != nil {

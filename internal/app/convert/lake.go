@@ -1,0 +1,145 @@
+package convert
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/lake"
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/parquet"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// notInLake are the flags that only concern one recording.
+var notInLake = []string{"since", "until", "process", "tag", "wrapper"}
+
+// ExportLake adds recordings to a folder that many share. A file that is no recording, or cannot be read, is skipped and named,
+// and is an error at the end.
+func ExportLake(paths []string, o *ExportOptions, given func(flag string) bool) (err error) {
+	if err := checkLake(paths, o, given); err != nil {
+		return err
+	}
+	l, err := parquet.OpenLake(o.Output.Path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	paths, skipped := inOrder(paths)
+	added := 0
+	for i, next := range collectAll(paths) {
+		console.Meter().Set("reading "+path.Base(paths[i]), int64(i), int64(len(paths)))
+		if next.err != nil {
+			skipped = append(skipped, paths[i])
+			console.Say("skipped %s: %v", paths[i], next.err)
+			continue
+		}
+		if err := l.Add(next.rows); err != nil {
+			return fmt.Errorf("%s: %w", paths[i], err)
+		}
+		added++
+	}
+	console.Meter().Clear()
+	if added > 0 {
+		if err := l.Commit(o.Output.Force); err != nil {
+			return err
+		}
+	}
+	if len(skipped) > 0 {
+		return fmt.Errorf("%s of %d skipped: the others are in %s", units.Plural(uint64(len(skipped)), "file", "files"), added+len(skipped), o.Output.Path)
+	}
+	return nil
+}
+
+func checkLake(paths []string, o *ExportOptions, given func(flag string) bool) error {
+	switch {
+	case o.Format != "parquet":
+		return fmt.Errorf("--format %s writes one recording, not %d: merge makes one of several", o.Format, len(paths))
+	case o.Output.Path == "" || o.Output.Path == "-":
+		return errors.New("no folder to write into: name one with -o")
+	}
+	for _, flag := range notInLake {
+		if given(flag) {
+			return fmt.Errorf("--%s is for one recording without --lake: leave it out", flag)
+		}
+	}
+	for flag, only := range formatsOf {
+		if given(flag) && !slices.Contains(only, "parquet") {
+			return fmt.Errorf("--%s is for --format %s, not parquet: leave it out", flag, strings.Join(only, " or "))
+		}
+	}
+	return files.CheckDifferent(paths)
+}
+
+// inOrder orders recordings by program, job and day, so that each of these gets one file. Those without a header are named and
+// skipped.
+func inOrder(paths []string) (list, skipped []string) {
+	keys := map[string]string{}
+	for _, p := range paths {
+		reader, err := recording.Open(p)
+		if err != nil {
+			console.Say("skipped: %s", strings.TrimPrefix(err.Error(), "open "))
+			skipped = append(skipped, p)
+			continue
+		}
+		h := reader.Header()
+		_ = reader.Close() // nothing was written
+		keys[p] = strings.Join([]string{path.Base(h.Program), h.Job, h.Created.UTC().Format(time.RFC3339Nano)}, "\x00")
+		list = append(list, p)
+	}
+	slices.SortStableFunc(list, func(a, b string) int { return cmp.Compare(keys[a], keys[b]) })
+	return list, skipped
+}
+
+type collected struct {
+	rows []*lake.Rows
+	err  error
+}
+
+// collectAll reads recordings, as many at a time as there are processors, and gives them in their order.
+func collectAll(paths []string) func(yield func(int, collected) bool) {
+	return func(yield func(int, collected) bool) {
+		ahead := runtime.GOMAXPROCS(0)
+		futures := make([]chan collected, len(paths))
+		start := func(i int) {
+			if i >= len(paths) {
+				return
+			}
+			futures[i] = make(chan collected, 1)
+			go func() {
+				rows, err := collect(paths[i])
+				futures[i] <- collected{rows, err}
+			}()
+		}
+		for i := range min(ahead, len(paths)) {
+			start(i)
+		}
+		for i := range paths {
+			next := <-futures[i]
+			futures[i] = nil
+			start(i + ahead)
+			if !yield(i, next) {
+				return
+			}
+		}
+	}
+}
+
+func collect(name string) ([]*lake.Rows, error) {
+	reader, err := recording.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := lake.Collect(reader, reader.Header())
+	if damage := reader.Damage(); err == nil && damage != "" {
+		console.Say("%s is not whole: %s", name, damage)
+	}
+	return rows, errors.Join(err, reader.Close())
+}

@@ -1,0 +1,247 @@
+package lake
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/tables"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// samplesMax bounds the samples of a process.
+const samplesMax = 100
+
+// Collect makes the rows of a recording's processes, by their numbers. Memory grows with live objects and call sites.
+func Collect(src recording.Source, header recording.Header) ([]*Rows, error) {
+	run, err := tables.Look(src, tables.Options{Header: header, Samples: samplesMax})
+	if err != nil {
+		return nil, err
+	}
+	c := &collector{
+		header: header, facts: map[uint32]*tables.Facts{}, rows: map[uint32]*process{},
+		model: stats.New(stats.Options{Started: header.ClockNS, NoTrends: true}),
+	}
+	for _, f := range run.Processes() {
+		c.facts[f.Number] = f
+	}
+	err = run.Walk(&watched{src, c.model}, nil, tables.Sink{
+		Buffer: c.buffer, Sample: c.sample, Transfer: c.transfer, Process: c.process,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.finish(run.Names()), nil
+}
+
+// watched lets a model see what is read.
+type watched struct {
+	recording.Source
+	model *stats.Model
+}
+
+// Next implements recording.Source.
+func (w *watched) Next(r *wire.Record) error {
+	err := w.Source.Next(r)
+	if err == nil {
+		w.model.Apply(r)
+	}
+	return err
+}
+
+// Cut says whether the run goes on behind the source.
+func (w *watched) Cut() bool { return recording.GoesOn(w.Source) }
+
+type collector struct {
+	header recording.Header
+	facts  map[uint32]*tables.Facts
+	rows   map[uint32]*process
+	model  *stats.Model
+}
+
+// process is a process whose rows are being made.
+type process struct {
+	Rows
+	sites     map[string]*Site
+	misses    map[[2]string]*Miss // by call site and reason
+	transfers map[[2]string]*Transfer
+}
+
+func (c *collector) of(number uint32) *process {
+	p := c.rows[number]
+	if p == nil {
+		p = &process{sites: map[string]*Site{}, misses: map[[2]string]*Miss{}, transfers: map[[2]string]*Transfer{}}
+		p.Run.Run = fmt.Sprintf("%s-%d", c.facts[number].Recording, c.facts[number].Original)
+		c.rows[number] = p
+	}
+	return p
+}
+
+func (c *collector) buffer(number uint32, b *tables.Buffer) error {
+	if !b.Owns {
+		return nil
+	}
+	p := c.of(number)
+	s := p.site(b.Site)
+	if len(s.Stack) == 0 {
+		s.Stack = b.Stack
+	}
+	if b.Leaked {
+		s.Leaks++
+		s.Leaked += b.Granted
+		p.Run.Leaked += b.Granted
+	}
+	p.hold(s, b)
+	if b.Carried {
+		return nil
+	}
+	s.Creates++
+	s.Requested += b.Size
+	s.Granted += b.Granted
+	s.DriverNS += b.Cost + b.ReleaseCost
+	switch b.Outcome {
+	case wire.OutcomeHit.String():
+		s.Hits++
+	case wire.OutcomeMiss.String():
+		s.Misses++
+		key := [2]string{b.Site, b.Reason}
+		m := p.misses[key]
+		if m == nil {
+			m = &Miss{Run: p.Run.Run, Site: b.Site, Reason: b.Reason}
+			p.misses[key] = m
+		}
+		m.Count++
+		m.Bytes += b.Size
+		m.DriverNS += b.Cost
+	default: // not eligible
+	}
+	return nil
+}
+
+func (p *process) site(name string) *Site {
+	s := p.sites[name]
+	if s == nil {
+		s = &Site{Run: p.Run.Run, Site: name}
+		p.sites[name] = s
+	}
+	return s
+}
+
+// hold adds how long a buffer was held, as far as is known: one without an end until the last sample.
+func (p *process) hold(s *Site, b *tables.Buffer) {
+	end := b.CreatedNS
+	if b.ReleasedNS != nil {
+		end = *b.ReleasedNS
+	} else if n := len(p.Samples); n > 0 {
+		end = max(end, p.Samples[n-1].TimeNS)
+	}
+	idle := end - b.CreatedNS
+	held := float64(b.Granted) * float64(idle) / 1e9
+	if b.FirstUse != nil && b.LastUse != nil {
+		idle -= max(0, *b.LastUse-*b.FirstUse)
+	}
+	s.Held += held
+	s.Idle += float64(b.Granted) * float64(max(idle, 0)) / 1e9
+}
+
+func (c *collector) sample(number uint32, s *tables.Sample) error {
+	p := c.of(number)
+	p.Samples = append(p.Samples, Sample{
+		Run: p.Run.Run, TimeNS: s.TimeNS, StepNS: s.Step, InUse: s.InUse, PeakInUse: s.PeakInUse, Cached: s.Cached, Cooling: s.Cooling,
+	})
+	return nil
+}
+
+func (c *collector) transfer(number uint32, r *tables.Transfer) error {
+	p, key := c.of(number), [2]string{cmp.Or(r.Site, r.MemorySite), r.Direction}
+	t := p.transfers[key]
+	if t == nil {
+		t = &Transfer{Run: p.Run.Run, Site: key[0], Direction: key[1]}
+		p.transfers[key] = t
+	}
+	if r.Profiled != nil { // its bytes are in an earlier row, too
+		t.ProfiledNS += *r.Profiled
+		return nil
+	}
+	t.Count++
+	t.Bytes += r.Bytes
+	if r.Duration != nil {
+		t.BlockedNS += *r.Duration
+	}
+	if r.Host == "pageable" {
+		t.Pageable += r.Bytes
+	}
+	return nil
+}
+
+func (c *collector) process(number uint32, r *tables.Process) error {
+	p, id := c.of(number), c.header.IdentityOf(number)
+	begun := time.Unix(0, r.Started).UTC()
+	p.App, p.Job, p.Date = path.Base(cmp.Or(r.Program, c.header.Program)), id.Job, begun.Format(time.DateOnly)
+	leaked := p.Run.Leaked
+	p.Run = Run{
+		Run: p.Run.Run, Schema: Schema, Recording: r.Recording, Number: r.Number, Host: r.Hostname, PID: r.PID,
+		User: units.Clean(id.User), Step: units.Clean(id.Step), Rank: units.Clean(id.Rank), Revision: units.Clean(id.Revision),
+		Program: r.Program, Arguments: r.Arguments, Policy: r.Policy, Limits: r.Limits, Labels: id.Labels,
+		Device: r.Device, Driver: r.Driver, DeviceBytes: r.DeviceBytes, Started: begun.UnixMicro(), Seconds: float64(r.LastNS-r.StartedNS) / 1e9,
+		Status: r.Status, Hits: r.Hits, Misses: r.Misses, PeakInUse: r.PeakInUse, InUse: r.InUse, Leaked: leaked, LostEvents: r.LostEvents,
+	}
+	return nil
+}
+
+// finish adds what the model knows, and orders the rows.
+func (c *collector) finish(names *callsite.Names) []*Rows {
+	s := c.model.Publish()
+	for i := range s.Processes {
+		m := &s.Processes[i]
+		p, t := c.rows[m.Number], &m.Totals
+		if p == nil {
+			continue
+		}
+		p.Run.Creates, p.Run.Failures = int64(t.Creates), int64(t.Failures)
+		p.Run.DriverNS, p.Run.SavedNS, p.Run.PeakReserved = int64(t.DriverNS), int64(t.SavedNS), int64(t.PeakReserved)
+		p.Run.Build = names.Process(m.Number).BuildOf(path.Base(p.Run.Program))
+		tags := m.Tags
+		if len(s.Processes) == 1 {
+			tags = s.Tags
+		}
+		for j := range tags {
+			if site := p.sites[tags[j].Name]; site != nil {
+				site.PeakInUse = int64(tags[j].PeakInUse)
+			}
+		}
+	}
+	for i := range s.Findings {
+		f := &s.Findings[i]
+		if p := c.rows[f.Process]; p != nil {
+			p.Findings = append(p.Findings, Finding{
+				Run: p.Run.Run, Kind: f.Kind.String(), Function: f.Function, Site: f.Tag, Kernel: f.Kernel, Count: int64(f.Count), Bytes: int64(f.Size),
+			})
+		}
+	}
+	var list []*Rows
+	for _, number := range slices.Sorted(maps.Keys(c.rows)) {
+		if p := c.rows[number]; p.Date != "" { // else it is no process
+			p.Sites, p.Misses, p.Transfers = sorted(p.sites), sorted(p.misses), sorted(p.transfers)
+			list = append(list, &p.Rows)
+		}
+	}
+	return list
+}
+
+// sorted returns rows in one order, so that a recording always gives the same.
+func sorted[K comparable, T any](rows map[K]*T) []T {
+	keys := slices.SortedFunc(maps.Keys(rows), func(a, b K) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	list := make([]T, len(keys))
+	for i, key := range keys {
+		list[i] = *rows[key]
+	}
+	return list
+}
