@@ -72,7 +72,7 @@ func (r *resolver) take(record *wire.Record, ops []op) []op {
 // moment is a time as policies have it.
 func moment(time uint64) int64 { return int64(min(time, math.MaxInt64)) }
 
-// context handles CONTEXT: with the application's last reference its classes end. They stay known, for buffers that it
+// context handles CONTEXT: with the application's last reference or queue its classes end. They stay known, for buffers that it
 // still has, until another context has its number.
 func (r *resolver) context(o *recordedProcess, e wire.ContextView, ops []op) []op {
 	scope := uint16(e.Context())

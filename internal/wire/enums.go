@@ -205,7 +205,7 @@ const (
 	LifeCreate  Life = 0
 	LifeRetain  Life = 1
 	LifeRelease Life = 2 // not the last reference
-	LifeEnd     Life = 3 // the application's last reference
+	LifeEnd     Life = 3 // the application's last reference, and of a context its last queue
 )
 
 var namesLife = [...]string{"create", "retain", "release", "end"}

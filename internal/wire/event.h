@@ -132,7 +132,7 @@ enum gmtlife {
 	GMT_LIFE_CREATE = 0,
 	GMT_LIFE_RETAIN = 1,
 	GMT_LIFE_RELEASE = 2, /* not the last reference */
-	GMT_LIFE_END = 3,     /* the application's last reference */
+	GMT_LIFE_END = 3,     /* the application's last reference, and of a context its last queue */
 };
 
 /* What an OBJECT counts. */

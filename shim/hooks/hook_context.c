@@ -8,6 +8,7 @@
 #include "../pool/trial.h"
 #include "../registry/object.h"
 #include "../registry/objects.h"
+#include "context_holds.h"
 #include "hidden_references.h"
 
 #include <stdlib.h>
@@ -27,13 +28,6 @@ static void write_device(const struct gmt_context *context, cl_device_id device)
 						 .largest_alloc = context->largest, .align = context->align,
 						 .constant = context->constant, .unified = !context->discrete);
 	gmt_ring_write_payload(&event, text, name + driver);
-}
-
-static void write_context(const struct gmt_context *context, enum gmtlife life, uint64_t device)
-{
-	struct gmtevent event = GMT_EVENT_CONTEXT(.time = gmt_now(), .life = life, .scope = gmt_context_id(context),
-						  .context = context->object.id, .device = device);
-	gmt_ring_write(&event);
 }
 
 static bool version_begins(cl_device_id device, const char *prefix)
@@ -121,7 +115,7 @@ static void context_created(cl_context handle, const struct gmt_caller *caller)
 			context->align = 0;
 		write_device(context, devices[0]);
 	}
-	write_context(context, GMT_LIFE_CREATE, context->object.id);
+	gmt_context_write(context, GMT_LIFE_CREATE);
 }
 
 GMT_HOOK cl_context clCreateContext(const cl_context_properties *properties, cl_uint count, const cl_device_id *devices,
@@ -157,8 +151,9 @@ GMT_HOOK cl_int clRetainContext(cl_context handle)
 	cl_int err = gmt_driver.clRetainContext(handle);
 	struct gmt_context *context = err == CL_SUCCESS ? gmt_context_find(handle) : NULL;
 	if (context) {
-		atomic_fetch_add(&context->references, 1);
-		write_context(context, GMT_LIFE_RETAIN, 0);
+		if (atomic_fetch_add(&context->references, 1) == 0)
+			gmt_context_hold(context);
+		gmt_context_write(context, GMT_LIFE_RETAIN);
 	}
 	gmt_leave();
 	return err;
@@ -169,14 +164,11 @@ GMT_HOOK cl_int clReleaseContext(cl_context handle)
 	if (!gmt_enter_untimed())
 		return gmt_driver.clReleaseContext(handle);
 	struct gmt_context *context = gmt_context_find(handle);
-	if (context && gmt_last_reference(&context->references)) {
-		/* Each cached block would keep the context alive in the driver. */
-		gmt_release_context(context);
-		write_context(context, GMT_LIFE_END, 0);
-		gmt_context_remove(context);
-	} else if (context) {
-		write_context(context, GMT_LIFE_RELEASE, 0);
-	}
+	bool last = context && gmt_last_reference(&context->references);
+	if (last)
+		gmt_context_uncount(context);
+	if (context && !(last && gmt_context_let_go(context)))
+		gmt_context_write(context, GMT_LIFE_RELEASE);
 	cl_int err = gmt_driver.clReleaseContext(handle);
 	gmt_leave();
 	return err;

@@ -8,6 +8,7 @@
 #include "../order/queue.h"
 #include "../registry/object.h"
 #include "../registry/objects.h"
+#include "context_holds.h"
 #include "hidden_references.h"
 
 static void write_queue(const struct gmt_queue *queue, enum gmtlife life)
@@ -32,6 +33,7 @@ static void queue_created(cl_command_queue handle, cl_context contexthandle, cl_
 	queue->profiled = properties & CL_QUEUE_PROFILING_ENABLE;
 	queue->inorder = !(properties & (CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_ON_DEVICE));
 	if (context) {
+		gmt_context_hold(context);
 		atomic_fetch_add(&context->queues, 1);
 		if (gmt_pooling() && !(properties & CL_QUEUE_ON_DEVICE))
 			gmt_queue_order_behind(queue);
@@ -106,7 +108,10 @@ GMT_HOOK cl_int clReleaseCommandQueue(cl_command_queue handle)
 	bool last = queue && gmt_last_reference(&queue->references);
 	if (queue)
 		write_queue(queue, last ? GMT_LIFE_END : GMT_LIFE_RELEASE);
+	struct gmt_context *context = last ? queue->context : NULL;
 	bool parked = last && gmt_queue_closing(queue); /* first: the driver may give the handle out again at once */
+	if (context)
+		gmt_context_let_go(context);
 	cl_int err = gmt_driver.clReleaseCommandQueue(handle);
 	if (last)
 		gmt_queue_closed(queue, parked);

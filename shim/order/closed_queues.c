@@ -31,8 +31,8 @@ static void poll_closed(void)
 }
 
 /*
- * Removes queues whose commands have completed and, with a context, all queues of it. A queue without a marker never
- * completes: its uses stay pending.
+ * Removes queues whose commands have completed and, with a context that was terminated, all queues of it. A queue without
+ * a marker never completes: its uses stay pending. Contexts that sleep need no queues.
  */
 static struct gmt_queue *take_completed(const struct gmt_context *context)
 {
@@ -41,7 +41,7 @@ static struct gmt_queue *take_completed(const struct gmt_context *context)
 	for (struct gmt_queue **at = &closed; *at;) {
 		struct gmt_queue *queue = *at;
 		const struct gmt_context *its = queue->context;
-		bool gone = its && (its == context || atomic_load(&its->references) == 0);
+		bool gone = its && ((its == context && atomic_load(&its->closed)) || atomic_load(&its->asleep));
 		if (!gone && atomic_load(&queue->done) < atomic_load(&queue->enqueued)) {
 			at = &queue->next_closed;
 			continue;

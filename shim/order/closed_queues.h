@@ -12,7 +12,7 @@ void gmt_queue_closed(struct gmt_queue *queue, bool listed);
 void gmt_queue_each_alive(void (*visit)(struct gmt_queue *, void *), void *arg);
 /* All of a context's queues that have pending commands; writes at most room of them, and returns how many there are. */
 uint32_t gmt_queue_pending(const struct gmt_context *context, struct gmt_use *out, uint32_t room);
-/* Gives up the markers and closed queues of a context whose last reference goes. */
+/* Gives up the markers and closed queues of a context that goes to sleep or was terminated. */
 void gmt_queue_drop(struct gmt_context *context);
 
 #endif

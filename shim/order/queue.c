@@ -151,8 +151,8 @@ static bool enqueue_marker(const struct gmt_queue *queue, cl_event *event)
 static bool can_mark(const struct gmt_queue *queue, uint64_t position)
 {
 	const struct gmt_context *context = queue->context;
-	/* A marker would keep alive a context that the program has released, and prove nothing in one that has failed. */
-	bool wanted = context && !atomic_load(&context->closed) && atomic_load(&context->references) > 0;
+	/* A marker would keep alive a context that the program has given up, and prove nothing in one that has failed. */
+	bool wanted = context && !atomic_load(&context->closed) && atomic_load(&context->holds) > 0;
 	return wanted && !queue->closed && atomic_load(&queue->done) < position &&
 	       !(queue->markers && queue->marker[queue->markers - 1].position >= position);
 }

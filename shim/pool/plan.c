@@ -53,21 +53,27 @@ bool gmt_plan_pointer_eligible(const struct gmt_request_for *r)
 	       !atomic_load_explicit(&gmt_pointers_elsewhere, memory_order_relaxed);
 }
 
+static uint32_t class_among(const struct gmt_context *context, uint32_t count, cl_mem_flags flags)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t class = atomic_load_explicit(&context->class[i], memory_order_relaxed);
+		if (class >> 32 == flags)
+			return (uint32_t)class;
+	}
+	return 0;
+}
+
 uint32_t gmt_plan_class(struct gmt_context *context, cl_mem_flags flags)
 {
-	uint32_t count = atomic_load_explicit(&context->classes, memory_order_acquire), class = 0;
-	for (uint32_t i = 0; i < count; i++)
-		if (context->flags[i] == flags)
-			return context->class[i];
+	uint32_t class = class_among(context, atomic_load_explicit(&context->classes, memory_order_acquire), flags);
+	if (gmt_likely(class))
+		return class;
 	gmt_lock(&context->lock);
-	count = atomic_load(&context->classes);
-	for (uint32_t i = 0; i < count && !class; i++)
-		if (context->flags[i] == flags)
-			class = context->class[i];
-	if (!class && count < GMT_CLASSES_MAX) {
+	uint32_t count = atomic_load(&context->classes);
+	class = class_among(context, count, flags);
+	if (!class && count < GMT_CLASSES_MAX && atomic_load(&context->holds)) {
 		class = gmt_class_new();
-		context->flags[count] = flags;
-		context->class[count] = class;
+		atomic_store_explicit(&context->class[count], flags << 32 | class, memory_order_relaxed);
 		atomic_store_explicit(&context->classes, count + 1, memory_order_release);
 	}
 	gmt_unlock(&context->lock);

@@ -319,12 +319,20 @@ static void drop_class(struct gmt_context *context, cl_mem_flags flags, const st
 void gmt_release_context(struct gmt_context *context)
 {
 	gmt_cooling_drop(context);
-	gmt_queue_drop(context);
-	uint32_t count = atomic_load(&context->classes);
+	uint64_t classes[GMT_CLASSES_MAX];
+	gmt_lock(&context->lock); /* requests of another thread add none to a context that sleeps, and new ones to one that wakes */
+	uint32_t count = atomic_exchange(&context->classes, 0);
+	for (uint32_t i = 0; i < count; i++)
+		classes[i] = atomic_load(&context->class[i]);
+	gmt_unlock(&context->lock);
 	gmt_evict_begin();
 	for (uint32_t i = 0; i < count; i++)
-		drop_class(context, context->flags[i], &(struct gmt_shape_class){.class = context->class[i]});
+		drop_class(context, classes[i] >> 32, &(struct gmt_shape_class){.class = (uint32_t)classes[i]});
 	gmt_shapes_drop(context, drop_class);
 	gmt_evict_end();
+	gmt_lock(&context->lock); /* a queue that wakes it meanwhile has to run behind those that were released before */
+	atomic_store(&context->asleep, atomic_load(&context->holds) == 0);
+	gmt_unlock(&context->lock);
+	gmt_queue_drop(context);
 	gmt_upload_drop_queue(context);
 }

@@ -12,7 +12,7 @@ cl_int gmt_release_memory(struct gmt_call *call, struct gmt_memory *memory);
 struct gmtreleasefields gmt_release_fields(const struct gmt_call *call, const struct gmt_memory *memory);
 /* Writes it; now: ns. */
 void gmt_release_write(struct gmtreleasefields *release, cl_int status, uint64_t now);
-/* The context's last reference goes: each pooled block would keep it alive in the driver. */
+/* The context goes to sleep, or was terminated: each pooled block would keep it alive in the driver. */
 void gmt_release_context(struct gmt_context *context);
 
 #endif

@@ -104,7 +104,7 @@ static struct known *find(struct gmt_shapes *s, uint64_t hash, const struct gmt_
 
 static struct gmt_shapes *shapes_of(struct gmt_context *context)
 {
-	if (!context->shapes)
+	if (!context->shapes && atomic_load(&context->holds))
 		context->shapes = calloc(1, sizeof *context->shapes);
 	return context->shapes;
 }

@@ -6,41 +6,70 @@
 #include "upload.h"
 
 #include "../base/dispatch.h"
+#include "../base/lock.h"
 #include "../base/session.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* The context's queue, with more as its queue if it has none. The caller uses it until it calls leave. */
+static cl_command_queue use_queue(struct gmt_context *context, cl_command_queue more)
+{
+	gmt_lock(&context->lock);
+	cl_command_queue queue = atomic_load(&context->upload);
+	if (!queue && more)
+		atomic_store(&context->upload, queue = more);
+	context->uploads += queue != NULL;
+	gmt_unlock(&context->lock);
+	return queue;
+}
+
 static cl_command_queue queue_of(struct gmt_context *context)
 {
-	cl_command_queue queue = atomic_load(&context->upload), none = NULL;
+	cl_command_queue queue = use_queue(context, NULL);
 	cl_context handle = (cl_context)atomic_load(&context->object.handle);
 	if (gmt_likely(queue != NULL) || !context->device || !handle)
 		return queue;
 	cl_int err = CL_SUCCESS;
-	queue = gmt_driver.clCreateCommandQueue(handle, context->device, 0, &err);
-	if (!queue)
+	cl_command_queue more = gmt_driver.clCreateCommandQueue(handle, context->device, 0, &err);
+	if (!more)
 		return NULL;
-	if (atomic_compare_exchange_strong(&context->upload, &none, queue))
-		return queue;
-	gmt_driver.clReleaseCommandQueue(queue); /* another thread was first */
-	return none;
+	queue = use_queue(context, more);
+	if (queue != more)
+		gmt_driver.clReleaseCommandQueue(more); /* another thread was first */
+	return queue;
 }
 
-static bool finished(cl_event done)
+/* Ends this many uses of the queue, and then the queue itself if nothing uses it and the context has no pool any more. */
+static void leave(struct gmt_context *context, uint32_t uses)
 {
-	bool ok = gmt_driver.clWaitForEvents(1, &done) == CL_SUCCESS;
-	gmt_driver.clReleaseEvent(done);
+	gmt_lock(&context->lock);
+	context->uploads -= uses;
+	bool needed = context->uploads || (atomic_load(&context->holds) && !atomic_load(&context->closed));
+	cl_command_queue queue = needed ? NULL : atomic_exchange(&context->upload, NULL);
+	gmt_unlock(&context->lock);
+	if (queue)
+		gmt_driver.clReleaseCommandQueue(queue);
+}
+
+/* Waits for a command on the queue if it could be enqueued, and ends this use of the queue. */
+static bool finished(struct gmt_context *context, cl_int enqueued, cl_event done)
+{
+	bool ok = enqueued == CL_SUCCESS && gmt_driver.clWaitForEvents(1, &done) == CL_SUCCESS;
+	if (enqueued == CL_SUCCESS)
+		gmt_driver.clReleaseEvent(done);
+	leave(context, 1);
 	return ok;
 }
 
 bool gmt_upload(struct gmt_context *context, cl_mem handle, size_t size, const void *host)
 {
 	cl_command_queue queue = queue_of(context);
-	cl_event done;
-	if (!queue || gmt_driver.clEnqueueWriteBuffer(queue, handle, CL_TRUE, 0, size, host, 0, NULL, &done) != CL_SUCCESS)
+	cl_event done = NULL;
+	if (!queue)
 		return false;
-	return finished(done); /* before OpenCL 2.0 a blocking write may return when the host's data has been read */
+	cl_int err = gmt_driver.clEnqueueWriteBuffer(queue, handle, CL_TRUE, 0, size, host, 0, NULL, &done);
+	return finished(context, err, done); /* before OpenCL 2.0 a blocking write may return when the host's data has been read */
 }
 
 /* What scrubbed memory is filled with. */
@@ -53,10 +82,11 @@ bool gmt_scrub(struct gmt_context *context, cl_mem handle, size_t size)
 {
 	unsigned char byte = filler();
 	cl_command_queue queue = context->old ? NULL : queue_of(context); /* the command came with OpenCL 1.2 */
-	cl_event done;
-	if (!queue || gmt_driver.clEnqueueFillBuffer(queue, handle, &byte, 1, 0, size, 0, NULL, &done) != CL_SUCCESS)
+	cl_event done = NULL;
+	if (!queue)
 		return false;
-	return finished(done);
+	cl_int err = gmt_driver.clEnqueueFillBuffer(queue, handle, &byte, 1, 0, size, 0, NULL, &done);
+	return finished(context, err, done);
 }
 
 bool gmt_scrub_pointer(struct gmt_context *context, enum gmtmemory kind, void *pointer, size_t size)
@@ -67,10 +97,11 @@ bool gmt_scrub_pointer(struct gmt_context *context, enum gmtmemory kind, void *p
 		return true;
 	}
 	cl_command_queue queue = gmt_driver.clEnqueueSVMMemFill ? queue_of(context) : NULL;
-	cl_event done;
-	if (!queue || gmt_driver.clEnqueueSVMMemFill(queue, pointer, &byte, 1, size, 0, NULL, &done) != CL_SUCCESS)
+	cl_event done = NULL;
+	if (!queue)
 		return false;
-	return finished(done);
+	cl_int err = gmt_driver.clEnqueueSVMMemFill(queue, pointer, &byte, 1, size, 0, NULL, &done);
+	return finished(context, err, done);
 }
 
 struct region {
@@ -98,10 +129,11 @@ static bool write_image(struct gmt_context *context, cl_mem handle, const struct
 {
 	cl_command_queue queue = queue_of(context);
 	const size_t origin[3] = {0, 0, 0};
-	cl_event done;
-	if (!queue || gmt_driver.clEnqueueWriteImage(queue, handle, CL_TRUE, origin, region->size, row, slice, host, 0, NULL, &done) != CL_SUCCESS)
+	cl_event done = NULL;
+	if (!queue)
 		return false;
-	return finished(done);
+	cl_int err = gmt_driver.clEnqueueWriteImage(queue, handle, CL_TRUE, origin, region->size, row, slice, host, 0, NULL, &done);
+	return finished(context, err, done);
 }
 
 bool gmt_upload_image(struct gmt_context *context, cl_mem handle, const cl_image_desc *desc, const void *host)
@@ -128,7 +160,5 @@ bool gmt_scrub_image(struct gmt_context *context, cl_mem handle, const cl_image_
 
 void gmt_upload_drop_queue(struct gmt_context *context)
 {
-	cl_command_queue queue = atomic_exchange(&context->upload, NULL);
-	if (queue)
-		gmt_driver.clReleaseCommandQueue(queue);
+	leave(context, 0);
 }

@@ -24,9 +24,16 @@ struct gmt_context *gmt_context_find(cl_context handle)
 struct gmt_context *gmt_context_add(cl_context handle)
 {
 	struct gmt_context *context = (struct gmt_context *)gmt_table_add(&contexts, handle);
-	if (context)
+	if (context) {
 		atomic_store(&context->references, 1);
+		atomic_store(&context->holds, 1);
+	}
 	return context;
+}
+
+void gmt_context_uncount(struct gmt_context *context)
+{
+	gmt_table_uncount(&contexts, &context->object);
 }
 
 bool gmt_context_remove(struct gmt_context *context)

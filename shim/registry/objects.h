@@ -37,7 +37,10 @@ enum gmt_parts {
 #define GMT_CLASSES_MAX 48 /* all that gmt_plan_eligible lets pass: device, host access, ALLOC_HOST_PTR, COPY_HOST_PTR */
 struct gmt_context {
 	struct gmt_object object;
-	_Atomic uint32_t references;
+	_Atomic uint32_t references; /* the program's own */
+	_Atomic uint32_t holds;      /* these and queues: it can use the context. 0: it sleeps, see hooks/context_holds.h */
+	_Atomic bool asleep;         /* and it has no block in the pool any more */
+	_Atomic uint32_t slept;      /* when, in turns, see hooks/context_holds.c */
 	cl_device_id device;  /* its first */
 	uint64_t largest;     /* bytes of the largest allocation that any of its devices takes; 0 unknown */
 	uint64_t constant;    /* bytes of the largest __constant argument that all of its devices take; 0 unknown */
@@ -55,10 +58,10 @@ struct gmt_context {
 	_Atomic uint32_t pooled;     /* blocks of it that are in the pool, without shared memory */
 	_Atomic uint32_t pooled_pointers; /* these of shared memory */
 	_Atomic(cl_command_queue) upload; /* ours, for filling recycled blocks */
-	_Atomic uint32_t lock;       /* classes, shapes, hidden, indirect */
-	_Atomic uint32_t classes;    /* used entries of flags and class */
-	cl_mem_flags flags[GMT_CLASSES_MAX];
-	uint32_t class[GMT_CLASSES_MAX];
+	uint32_t uploads;            /* uses of it right now */
+	_Atomic uint32_t lock;       /* classes, shapes, hidden, indirect, upload */
+	_Atomic uint32_t classes;    /* used entries of class */
+	_Atomic uint64_t class[GMT_CLASSES_MAX]; /* flags << 32 | number: in one, as a context that wakes begins anew */
 	struct gmt_shapes *shapes; /* of images and shared memory that the pool may serve; NULL: none yet */
 	struct gmt_uses hidden; /* commands that may use any memory: replayed command buffers */
 	struct gmt_uses indirect; /* commands that may use any shared memory, through pointers in other memory */
@@ -152,6 +155,8 @@ struct gmt_counted {
 
 struct gmt_context *gmt_context_find(cl_context handle);
 struct gmt_context *gmt_context_add(cl_context handle);
+/* The program has given up the last of its own references. */
+void gmt_context_uncount(struct gmt_context *context);
 /* The entry stays valid: objects of the context may outlive it and still point to it. */
 bool gmt_context_remove(struct gmt_context *context);
 

@@ -162,6 +162,17 @@ static inline bool gmt_table_remove(struct gmt_table *t, struct gmt_object *o, b
 	return found;
 }
 
+/* The end of o is counted now, and not once it leaves its table. */
+static inline void gmt_table_uncount(struct gmt_table *t, struct gmt_object *o)
+{
+	struct gmt_stripe *stripe = gmt_table_stripe(t, gmt_table_hash(atomic_load(&o->handle)) & t->mask);
+	gmt_lock(&stripe->lock);
+	uint32_t site = o->site;
+	o->site = 0;
+	gmt_unlock(&stripe->lock);
+	gmt_held_released(site);
+}
+
 static inline void gmt_table_each(struct gmt_table *t, void (*visit)(struct gmt_object *, void *), void *arg)
 {
 	for (uint32_t bucket = 0; bucket <= t->mask; bucket++) {

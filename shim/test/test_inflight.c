@@ -387,11 +387,11 @@ TEST(buffers_may_outlive_their_context)
 	cl_mem buffer = new_buffer(100), busy = new_buffer(100);
 	use(world.queue, busy);
 	OK(clReleaseContext(world.context));
+	OK(clReleaseCommandQueue(world.queue));
 	EQUAL(fake.livecontexts, 1);
 	OK(clReleaseMemObject(buffer));
 	EQUAL(last_event(GMT_KIND_RELEASE).outcome, GMT_OUTCOME_REFUSED);
 	OK(clReleaseMemObject(busy));
-	OK(clReleaseCommandQueue(world.queue));
 	fake_complete_all();
 	EQUAL(fake.livememory, 0);
 	EQUAL(fake.livequeues, 0);

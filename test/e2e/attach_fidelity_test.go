@@ -35,6 +35,7 @@ func thoroughPrograms(t *testing.T) []program {
 		{name: "cmdbuf", args: []string{fault("cmdbuf"), "8", "64K"}},
 		{name: "crash", args: []string{fault("crash")}},
 		{name: "hungry", args: []string{fault("hungry"), "4", "1M"}},
+		{name: "keeper", args: []string{fault("keeper"), "4", "4K"}},
 		{name: "noisy", args: []string{fault("noisy")}},
 		{name: "quitter", args: []string{fault("quitter")}},
 		{name: "spawner", args: []string{fault("spawner"), "20", "10", "4K"}},

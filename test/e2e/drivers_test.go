@@ -160,3 +160,27 @@ func TestImageCopiesBeyondAreRefused(t *testing.T) {
 		})
 	}
 }
+
+// A context that the program has released lives as long as a queue of it, and has its pool as long, but not longer.
+func TestQueuesKeepTheirContext(t *testing.T) {
+	t.Parallel()
+	for _, d := range []driver{pocl, rusticl} {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			c := command{args: []string{fault("keeper"), "20", "64K"}, env: d.environment(t)}
+			bare := run(t, c)
+			if want := "wrong 0 of 40\nwrong 0\nended after the queue\n"; string(bare.stdout) != want {
+				t.Fatalf("bare: %s\n%s%s", bare, bare.stdout, bare.stderr)
+			}
+			for _, policy := range []string{"futhark", "slab"} {
+				here, sum := runUnder(t, policy, c)
+				if difference := differs(bare, here); difference != "" {
+					t.Errorf("%s: %s", policy, difference)
+				}
+				if sum.Hits < 50 {
+					t.Errorf("%s: %d hits of %d, want at least 50 of 61", policy, sum.Hits, sum.Hits+sum.Misses)
+				}
+			}
+		})
+	}
+}

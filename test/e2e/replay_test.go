@@ -73,7 +73,7 @@ var playedPrograms = []played{
 	{name: "test/queries-buffers"}, {name: "test/ranks", ranks: 2}, {name: "test/soak", args: "--ops 600 --threads 3 5"},
 	{name: "test/soak-buffers", args: "--ops 600 --threads 3 7"}, {name: "staging", args: "40 256K"}, {name: "stencil", args: "40 8M"},
 	{name: "transfers", args: "20 256K"}, {name: "spill", args: "40 64K tiled"}, {name: "test/generated", args: "20 4K"}, {name: "test/growth", args: "60 1 buffers"}, {name: "test/overtaken", args: "1"}, {name: "threads", args: "4 500 64K"}, {name: "threads", args: "300 20 4K"}, {name: "tiny"}, {name: "train", args: "30"},
-	{name: "test/faults/cmdbuf", long: true}, {name: "test/faults/forker"}, {name: "test/faults/hungry", args: "4 1M"}, {name: "test/faults/spawner", args: "20 10 4K"},
+	{name: "test/faults/cmdbuf", long: true}, {name: "test/faults/forker"}, {name: "test/faults/hungry", args: "4 1M"}, {name: "test/faults/keeper", args: "6 4K"}, {name: "test/faults/spawner", args: "20 10 4K"},
 }
 
 // TestEveryProgramIsPlayed fails when a new example or test program is not in the list.

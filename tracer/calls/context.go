@@ -33,7 +33,19 @@ func newObject(s *wire.Sample, number uint64) object {
 	return object{number: number, references: 1, firstCall: firstCallOf(s)}
 }
 
-type context struct{ object }
+type context struct {
+	object
+	handle   uint64
+	queues   int  // that the program holds; they keep the context
+	released bool // the program has given up its own references
+	slept    int  // the latest time that it has, in the tracker
+}
+
+// sleepingMax bounds how many contexts that nothing keeps may come back, as in the shim.
+const sleepingMax = 64
+
+// asleep reports whether neither the program nor a queue of its keeps the context: memory, which may, can lead to it again.
+func (c *context) asleep() bool { return c.released && c.queues == 0 }
 
 // scope returns the context's number for events, 0 if it is unknown.
 func (c *context) scope() uint16 {
@@ -53,7 +65,7 @@ func (t *Tracker) createContext(s *wire.Sample) {
 		t.uncount(&old.object)
 	}
 	t.numbers.context++
-	c := &context{newObject(s, t.numbers.context)}
+	c := &context{object: newObject(s, t.numbers.context), handle: s.Result}
 	t.count(s, &c.object, wire.HeldContext)
 	t.contexts[s.Result] = c
 	t.writeContext(s, c, wire.LifeCreate, false)
@@ -66,7 +78,7 @@ func (t *Tracker) contextOf(s *wire.Sample, handle uint64) *context {
 		return c
 	}
 	t.numbers.context++
-	c = &context{carriedObject(s, t.numbers.context)}
+	c = &context{object: carriedObject(s, t.numbers.context), handle: handle}
 	t.contexts[handle] = c
 	t.writeContext(s, c, wire.LifeCreate, true)
 	return c
@@ -78,7 +90,10 @@ func (t *Tracker) writeContext(s *wire.Sample, c *context, life wire.Life, carri
 
 func (t *Tracker) retainContext(s *wire.Sample) {
 	if c := t.contextOf(s, s.Argument[0]); c != nil {
-		c.references++
+		if t.wake(s, c); !c.released {
+			c.references++
+		}
+		c.released = false
 		t.writeContext(s, c, wire.LifeRetain, false)
 	}
 }
@@ -88,13 +103,36 @@ func (t *Tracker) releaseContext(s *wire.Sample) {
 	if c == nil {
 		return
 	}
-	life := wire.LifeRelease
-	if c.release() {
-		delete(t.contexts, s.Argument[0])
+	if !c.released && c.release() {
 		t.uncount(&c.object)
-		life = wire.LifeEnd
+		c.released, c.counts = true, nil
+		if t.sleep(s, c) {
+			return
+		}
 	}
-	t.writeContext(s, c, life, false)
+	t.writeContext(s, c, wire.LifeRelease, false)
+}
+
+// sleep ends a context if nothing keeps it any more, as the shim does.
+func (t *Tracker) sleep(s *wire.Sample, c *context) bool {
+	if !c.asleep() || t.contexts[c.handle] != c {
+		return false
+	}
+	t.writeContext(s, c, wire.LifeEnd, false)
+	t.sleeps++
+	oldest := &t.sleeping[t.sleeps%sleepingMax]
+	if o := *oldest; o != nil && o.asleep() && o.slept == t.sleeps-sleepingMax && t.contexts[o.handle] == o {
+		delete(t.contexts, o.handle)
+	}
+	c.slept, *oldest = t.sleeps, c
+	return true
+}
+
+// wake begins a context again that sleeps.
+func (t *Tracker) wake(s *wire.Sample, c *context) {
+	if c.asleep() {
+		t.writeContext(s, c, wire.LifeCreate, c.carried)
+	}
 }
 
 type queue struct {
@@ -134,6 +172,10 @@ func (t *Tracker) newQueue(s *wire.Sample, properties uint64) {
 		t.uncount(&old.object)
 	}
 	in := t.contextOf(s, s.Argument[0])
+	if in != nil {
+		t.wake(s, in)
+		in.queues++
+	}
 	t.numbers.queue++
 	q := &queue{
 		object: newObject(s, t.numbers.queue), context: in, likely: in,
@@ -175,11 +217,15 @@ func (t *Tracker) releaseQueue(s *wire.Sample) {
 	if q == nil {
 		return
 	}
-	life := wire.LifeRelease
-	if q.release() {
-		delete(t.queues, s.Argument[0])
-		t.uncount(&q.object)
-		life = wire.LifeEnd
+	if !q.release() {
+		t.writeQueue(s, q, wire.LifeRelease, false)
+		return
 	}
-	t.writeQueue(s, q, life, false)
+	delete(t.queues, s.Argument[0])
+	t.uncount(&q.object)
+	t.writeQueue(s, q, wire.LifeEnd, false)
+	if q.context != nil {
+		q.context.queues--
+		t.sleep(s, q.context)
+	}
 }

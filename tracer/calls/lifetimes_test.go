@@ -27,7 +27,13 @@ func TestLives(t *testing.T) {
 			p.call("clReleaseCommandQueue", 0, queue)
 			p.call("clReleaseCommandQueue", 0, queue)
 			p.call("clReleaseContext", 0, ctx)
+			p.call("clReleaseContext", 0, ctx) // its queues keep it
+			p.call("clRetainContext", 0, ctx)
+			p.call("clReleaseCommandQueue", 0, queue+1)
 			p.call("clReleaseContext", 0, ctx)
+			p.call("clReleaseCommandQueue", 0, queue+2)
+			p.call("clCreateCommandQueue", queue, ctx, 1, 0) // a buffer still kept it
+			p.call("clReleaseCommandQueue", 0, queue)
 			p.call("clCreateContext", 0)
 			p.call("clCreateContext", ctx)
 		}, `
@@ -40,6 +46,15 @@ func TestLives(t *testing.T) {
 			queue release object=1 scope=1 out of order
 			queue end object=1 scope=1 out of order
 			context release object=1 scope=1
+			context release object=1 scope=1
+			context retain object=1 scope=1
+			queue end object=2 scope=1 out of order
+			context release object=1 scope=1
+			queue end object=3 scope=1
+			context end object=1 scope=1
+			context create object=1 scope=1
+			queue create object=4 scope=1
+			queue end object=4 scope=1
 			context end object=1 scope=1
 			context create object=2 scope=2`},
 		{"buffer", func(p *program) {

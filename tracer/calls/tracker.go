@@ -31,6 +31,8 @@ type Tracker struct {
 	kernels   map[uint64]*kernel
 	samplers  map[uint64]*object
 	programs  map[uint64]*object
+	sleeping  [sleepingMax]*context // the latest
+	sleeps    int
 	ledger    ledger
 	memories  map[uint64]*memory // by handle, shared memory by its address
 	arguments int                // of all kernels

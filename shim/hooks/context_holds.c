@@ -1,0 +1,45 @@
+/* context_holds.c: see context_holds.h. */
+#define _GNU_SOURCE
+#include "context_holds.h"
+
+#include "../../internal/wire/event_access.h"
+#include "../base/lock.h"
+#include "../base/ring.h"
+#include "../pool/release.h"
+
+/* Nothing reports that a context is gone, so that only the latest of those that sleep can wake. */
+#define ASLEEP 64
+static _Atomic(struct gmt_context *) asleep[ASLEEP];
+static _Atomic uint32_t turns;
+
+void gmt_context_write(const struct gmt_context *context, enum gmtlife life)
+{
+	struct gmtevent event = GMT_EVENT_CONTEXT(.time = gmt_now(), .life = life, .scope = gmt_context_id(context),
+						  .context = context->object.id,
+						  .device = life == GMT_LIFE_CREATE ? context->object.id : 0);
+	gmt_ring_write(&event);
+}
+
+void gmt_context_hold(struct gmt_context *context)
+{
+	if (atomic_fetch_add(&context->holds, 1) != 0)
+		return;
+	gmt_lock(&context->lock);
+	atomic_store(&context->asleep, false);
+	gmt_unlock(&context->lock);
+	gmt_context_write(context, GMT_LIFE_CREATE);
+}
+
+bool gmt_context_let_go(struct gmt_context *context)
+{
+	if (!gmt_last_reference(&context->holds))
+		return false;
+	gmt_release_context(context);
+	gmt_context_write(context, GMT_LIFE_END);
+	uint32_t turn = atomic_fetch_add(&turns, 1);
+	atomic_store(&context->slept, turn);
+	struct gmt_context *oldest = atomic_exchange(&asleep[turn % ASLEEP], context);
+	if (oldest && atomic_load(&oldest->slept) == turn - ASLEEP && atomic_load(&oldest->holds) == 0)
+		gmt_context_remove(oldest);
+	return true;
+}
