@@ -46,6 +46,7 @@ var rooms = []room{
 	{"internal/report", "summary and analysis as text, JSON, Markdown, HTML"},
 	{"internal/export", "other tools' formats"},
 	{"internal/symbol", "addresses to names"},
+	{"internal/disk", "files that are written beside the program: a disk that hangs"},
 	{"internal/tempfile", "unfinished files, removed on signals"},
 	{"tracer", "attach: which processes, their probes, their calls as events"},
 	{"tracer/kernel", "eBPF programs, links, ring"},

@@ -48,7 +48,7 @@ var (
 	everything = []string{
 		"allocator", "internal/analysis", "internal/check", "internal/devicebench/cl", "internal/diff", "internal/recording/extract",
 		"internal/doctor", "internal/export", "internal/recording/importer", "internal/replay", "internal/cost",
-		"internal/whatif/auto", "internal/whatif/curve", "internal/whatif/ghost", "internal/whatif/live", "internal/arena",
+		"internal/whatif/auto", "internal/whatif/curve", "internal/whatif/ghost", "internal/whatif/live", "internal/arena", "internal/disk",
 		"internal/tune", "internal/heap", "internal/callsite",
 		"internal/devicebench", "internal/monitor", "internal/advise/merging", "internal/advise", "internal/stats",
 		"internal/recording/ndjson", "internal/session/payload", "internal/doctor/probe", "internal/report",
@@ -93,7 +93,9 @@ var Places = map[string]Place{
 	},
 	"allocator": {May: []string{"allocator/carve", "internal/wire"}, Timeless: true, Never: pure},
 
-	"internal/recording": {May: []string{"internal/wire"}, Timeless: true},
+	// It waits for disks, with a clock.
+	"internal/disk":      {},
+	"internal/recording": {May: []string{"internal/disk", "internal/wire"}, Timeless: true},
 	"internal/callsite":  {May: []string{"internal/recording", "internal/units", "internal/wire"}, Timeless: true, Never: noFiles},
 	"internal/heap":      {May: []string{"internal/wire"}, Timeless: true, Never: noFiles},
 	"internal/stats":     {May: []string{"allocator", "allocator/carve", "internal/callsite", "internal/heap", "internal/recording", "internal/wire"}, Timeless: true, Never: noFiles},
@@ -193,7 +195,7 @@ var Places = map[string]Place{
 	},
 	"internal/export": {
 		May: []string{
-			"internal/callsite",
+			"internal/callsite", "internal/disk",
 			"internal/heap", "internal/stats", "internal/units",
 			"internal/symbol", "internal/recording", "internal/tempfile", "internal/wire",
 		},
@@ -234,7 +236,7 @@ var Places = map[string]Place{
 		"internal/recording/extract", "internal/stats", "internal/wire",
 	}},
 	"internal/app/watch": {May: []string{
-		"allocator", "internal/app/console", "internal/app/files", "internal/app/limits", "internal/export",
+		"allocator", "internal/app/console", "internal/app/files", "internal/app/limits", "internal/disk", "internal/export",
 		"internal/learn", "internal/monitor", "internal/planfile", "internal/recording", "internal/replay", "internal/report", "internal/session",
 		"internal/stats", "internal/units",
 		"internal/view", "internal/whatif/curve", "internal/whatif/ghost", "internal/whatif/live", "internal/wire",

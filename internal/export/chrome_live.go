@@ -3,13 +3,13 @@ package export
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/disk"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -26,7 +26,7 @@ const (
 // "module+0x1234". One goroutine uses it. After the first error it writes nothing more and returns that error; what
 // is in the file then is a whole trace up to there.
 type Live struct {
-	file    *liveFile
+	file    *disk.Writer
 	name    string // of the file
 	chrome  *chrome
 	pids    map[uint64]bool
@@ -47,25 +47,6 @@ type held struct {
 	flush  uint32
 }
 
-// liveFile cuts off what a failed write has left.
-type liveFile struct {
-	file interface {
-		io.WriteCloser
-		Truncate(size int64) error
-	}
-	offset int64
-}
-
-// Write implements io.Writer.
-func (f *liveFile) Write(b []byte) (int, error) {
-	n, err := f.file.Write(b)
-	if err != nil {
-		return n, errors.Join(err, f.file.Truncate(f.offset))
-	}
-	f.offset += int64(n)
-	return n, nil
-}
-
 // CreateLive makes the file, which appears under its name when it is a trace already. An existing one is replaced only
 // with force, and only if it is a regular file; a link is followed. facts.ClockNS is what times are relative to.
 func CreateLive(name string, facts Facts, force bool) (*Live, error) {
@@ -80,19 +61,19 @@ func CreateLive(name string, facts Facts, force bool) (*Live, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := newLive(&liveFile{file: file}, &facts)
+	l := newLive(disk.NewWriter(file), &facts)
 	l.name = name
 	if err = l.begin(&facts); err == nil {
 		err = settle(file.Name(), target, name, force)
 	}
 	if err != nil {
 		_ = os.Remove(file.Name()) // what cannot be removed either is worth no second complaint
-		return nil, errors.Join(err, file.Close())
+		return nil, errors.Join(err, l.file.Close())
 	}
 	return l, nil
 }
 
-func newLive(file *liveFile, facts *Facts) *Live {
+func newLive(file *disk.Writer, facts *Facts) *Live {
 	options := &ChromeOptions{}
 	options.complete()
 	seen := &survey{base: facts.ClockNS, begin: facts.ClockNS, attached: facts.Attached, processes: map[uint32]*surveyed{}}
@@ -232,7 +213,7 @@ func (l *Live) Flush() error {
 }
 
 // Bytes returns the length of the file.
-func (l *Live) Bytes() uint64 { return uint64(l.file.offset) }
+func (l *Live) Bytes() uint64 { return l.file.Bytes() }
 
 func (l *Live) err() error {
 	if err := l.chrome.out.err; err != nil {
@@ -246,7 +227,7 @@ func (l *Live) Close() error {
 	l.drain(func(*held) bool { return true })
 	l.chrome.end()
 	_ = l.chrome.out.finish() // err returns it
-	if err := l.file.file.Close(); err != nil && l.chrome.out.err == nil {
+	if err := l.file.Close(); err != nil && l.chrome.out.err == nil {
 		return fmt.Errorf("close trace %s: %w", l.name, plainly(err))
 	}
 	return l.err()

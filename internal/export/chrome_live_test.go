@@ -14,20 +14,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/disk"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/chromelint"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/exportrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// disk is a file of a live trace. It remembers how much was there after each write.
-type disk struct {
+// fullDisk is a file of a live trace. It remembers how much was there after each write.
+type fullDisk struct {
 	data   []byte
 	marks  []int
 	space  int // 0: endless
 	closed bool
 }
 
-func (d *disk) Write(b []byte) (int, error) {
+func (d *fullDisk) Write(b []byte) (int, error) {
 	n := len(b)
 	if d.space > 0 {
 		n = min(n, d.space-len(d.data))
@@ -40,12 +41,12 @@ func (d *disk) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-func (d *disk) Truncate(size int64) error { d.data = d.data[:size]; return nil }
-func (d *disk) Close() error              { d.closed = true; return nil }
+func (d *fullDisk) Truncate(size int64) error { d.data = d.data[:size]; return nil }
+func (d *fullDisk) Close() error              { d.closed = true; return nil }
 
-func startLive(t interface{ Fatal(...any) }, d *disk) *Live {
+func startLive(t interface{ Fatal(...any) }, d *fullDisk) *Live {
 	facts := storyFacts()
-	l := newLive(&liveFile{file: d}, &facts)
+	l := newLive(disk.NewWriter(d), &facts)
 	if err := l.begin(&facts); err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +55,7 @@ func startLive(t interface{ Fatal(...any) }, d *disk) *Live {
 
 func live(t *testing.T, records []wire.Record) string {
 	t.Helper()
-	var d disk
+	var d fullDisk
 	l := startLive(t, &d)
 	for i := range records {
 		if err := l.Append(&records[i]); err != nil {
@@ -129,7 +130,7 @@ func TestLiveWaitsForNames(t *testing.T) {
 		"the program is silent": {[]wire.Record{site, create(60, 2, 2, mib, wire.OutcomeMiss, 1)}, 4, 2, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var d disk
+			var d fullDisk
 			l := startLive(t, &d)
 			records := append([]wire.Record{module, tag, create(10, 1, 1, mib, wire.OutcomeMiss, 1)}, test.records...)
 			for i := range records {
@@ -160,7 +161,7 @@ func TestLiveWaitsForNames(t *testing.T) {
 
 // TestLiveHoldsBackSoMuch bounds the memory for records that wait.
 func TestLiveHoldsBackSoMuch(t *testing.T) {
-	var d disk
+	var d fullDisk
 	l := startLive(t, &d)
 	for i := range uint64(2 * heldMax) {
 		r := create(0, i+1, 0, 1, wire.OutcomeDriver, 7)
@@ -181,7 +182,7 @@ func TestLiveHoldsBackSoMuch(t *testing.T) {
 func TestLiveRandom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		records := run(rt)
-		var d disk
+		var d fullDisk
 		l := startLive(rt, &d)
 		for i := range records {
 			if err := l.Append(&records[i]); err != nil {
@@ -217,7 +218,7 @@ func TestLiveRandom(t *testing.T) {
 // TestLiveDiskFull keeps what was written whole.
 func TestLiveDiskFull(t *testing.T) {
 	for space := 1000; space < 12_000; space += 333 {
-		d := disk{space: space}
+		d := fullDisk{space: space}
 		l := startLive(t, &d)
 		var failed error
 		for round := range uint64(10) {
@@ -286,8 +287,15 @@ func TestLiveNamesItsFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.file.file.Close(); err != nil {
+	file, err := os.Create(path + ".tmp")
+	if err := errors.Join(err, l.Close(), file.Close()); err != nil {
 		t.Fatal(err)
+	}
+	facts := storyFacts()
+	l = newLive(disk.NewWriter(file), &facts)
+	l.name = path
+	if err := l.begin(&facts); err == nil {
+		t.Fatal("a closed file was written")
 	}
 	err = l.Close()
 	if err == nil || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), ".tmp") {
@@ -300,7 +308,7 @@ func FuzzLive(f *testing.F) {
 	f.Add([]byte(strings.Repeat("0123456789abcdefghijklmnopqrstuvwxyz\x0a\x01\xff\x7f", 8)), uint8(3))
 	f.Add(bytes.Repeat([]byte{1, 1, 10, 0, 2, 0, 0, 1, 5, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 9}, 16), uint8(1))
 	f.Fuzz(func(t *testing.T, data []byte, every uint8) {
-		var d disk
+		var d fullDisk
 		l := startLive(t, &d)
 		for i, r := range exportrun.Nonsense(data) {
 			if err := l.Append(&r); err != nil {

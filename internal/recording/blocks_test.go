@@ -314,7 +314,8 @@ func TestUnknownFramesAnywhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := Create(filepath.Join(t.TempDir(), "unknown.gmt"), Header{}, false)
+	name := filepath.Join(t.TempDir(), "unknown.gmt")
+	w, err := Create(name, Header{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +324,7 @@ func TestUnknownFramesAnywhere(t *testing.T) {
 	if err := w.Close(Footer{}); err != nil {
 		t.Fatal(err)
 	}
-	unknown, err := os.ReadFile(w.file.Name())
+	unknown, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}

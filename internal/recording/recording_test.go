@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/disk"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -530,6 +531,22 @@ func TestNoRecording(t *testing.T) {
 	}
 }
 
+// restart makes a writer go on behind the first bytes of its file.
+func restart(t *testing.T, w *Writer, path string, size int64) {
+	t.Helper()
+	if err := w.file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, size); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.file = disk.NewWriter(file)
+}
+
 func TestLaterVersion(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.gmt")
 	write(t, path, nil, 0)
@@ -538,12 +555,7 @@ func TestLaterVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.writeJSON(frameHeader, Header{})
-	if err := w.file.Truncate(int64(len(fileMagic))); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.file.Seek(int64(len(fileMagic)), io.SeekStart); err != nil {
-		t.Fatal(err)
-	}
+	restart(t, w, path, int64(len(fileMagic)))
 	w.writeJSON(frameHeader, Header{Version: Version + 1})
 	if err := w.Close(Footer{}); err != nil {
 		t.Fatal(err)

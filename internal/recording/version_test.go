@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -167,12 +166,7 @@ func TestLaterVersionIsToldFromNoRecording(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.file.Truncate(0); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.file.Seek(0, io.SeekStart); err != nil {
-			t.Fatal(err)
-		}
+		restart(t, w, path, 0)
 		w.write(fileMagic[:])
 		writeRaw(w, frameHead{kind: frameHeader}, w.zip.EncodeAll([]byte(header), nil), len(header))
 		if err := w.Close(Footer{}); err != nil {

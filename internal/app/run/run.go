@@ -86,6 +86,7 @@ func Run(options *Options, command []string) error {
 		r.simulations.LeaveDashboard()
 		r.notes.Release()
 	}
+	defer r.outputs.Hurry(r.session.Ended())()
 	result, err := r.session.Wait()
 	r.remote.Close()
 	r.controller.wait()

@@ -9,6 +9,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
+	"codeberg.org/gpumemtop/gpumemtop/internal/disk"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
@@ -204,6 +205,12 @@ func (o *Outputs) header() recording.Header {
 		Scrub: scrub, DeviceMemory: setup.Memory, Environment: environment, Attached: o.subject.Attached,
 		Identity: o.subject.identity(),
 	}
+}
+
+// Hurry makes signals end the wait for a disk that does not answer, once what is watched has ended. The function that it returns
+// restores the default.
+func (o *Outputs) Hurry(ended <-chan struct{}) (restore func()) {
+	return console.AfterThat(ended, disk.GiveUp)
 }
 
 // Discard removes the files of a program that did not start.
