@@ -291,20 +291,22 @@ demo: all
 	@echo "recording: build/demo.gmt (bin/gpumemtop report build/demo.gmt)"
 	@echo "JSON:      build/demo.json (open it at https://ui.perfetto.dev or in chrome://tracing)"
 
-# The picture in the README: the dashboard around a program, as x saves it.
+# The picture in the README: twenty seconds of a recording in which keys adopt a ghost and raise a limit.
 SHOT := tmux -L gpumemtop-screenshot -f /dev/null
 
 .PHONY: screenshot
 screenshot: all
 	@rm -rf build/shot && mkdir -p build/shot
-	$(SHOT) new-session -d -x 120 -y 36 'cd build/shot && ../../bin/gpumemtop --theme dark -o shot.gmt ../../bin/examples/train 1000000'
+	$(SHOT) new-session -d -x 120 -y 36 'cd build/shot && ../../bin/gpumemtop --policy pow2 --max-cached 16K -o shot.gmt ../../bin/examples/train 1000000'
 	sleep 12
-	$(SHOT) send-keys j '['
+	$(SHOT) send-keys w
+	sleep 2
+	$(SHOT) send-keys y
 	sleep 4
-	$(SHOT) send-keys x
-	sleep 1
+	$(SHOT) send-keys w ']'
+	sleep 11
 	$(SHOT) kill-server
-	cp build/shot/gpumemtop-*.svg docs/dashboard.svg
+	bin/gpumemtop view --film docs/dashboard.svg -f --at 8s build/shot/shot.gmt
 
 # Tests, soak and benchmarks run on PoCL, whatever else is installed; tests of other drivers name those themselves.
 test soak bench bench-peers: export OCL_ICD_VENDORS ?= /etc/OpenCL/vendors/pocl.icd

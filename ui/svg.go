@@ -48,12 +48,31 @@ func page(name Theme) (text, behind string) {
 // svg draws the frame as a picture that loads nothing.
 func (c *canvas) svg(name Theme, title string) string {
 	var b strings.Builder
+	openPicture(&b, c.w, c.h, sheet(name), title)
+	for y := range c.h {
+		for _, stretch := range c.stretches(y) {
+			b.WriteString(stretch)
+		}
+	}
+	b.WriteString("</svg>\n")
+	return b.String()
+}
+
+// openPicture begins a picture of a frame of that size, in cells.
+func openPicture(b *strings.Builder, cols, rows int, sheet, title string) {
+	w, h := float64(cols)*cellW+2*pictureMargin, rows*cellH+2*pictureMargin
+	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.1f %d" role="img" aria-label="%s">`+"\n", w, h, html.EscapeString(title))
+	fmt.Fprintf(b, "<style>\ntext{font:14px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;white-space:pre}\nrect{fill:none}\n%s</style>\n", sheet)
+	b.WriteString(`<rect class="page" width="100%" height="100%" rx="6"/>` + "\n")
+}
+
+// sheet returns the rules for the colours of a theme.
+func sheet(name Theme) string {
+	var b strings.Builder
 	text, behind := page(name)
-	w, h := float64(c.w)*cellW+2*pictureMargin, c.h*cellH+2*pictureMargin
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.1f %d" role="img" aria-label="%s">`+"\n", w, h, html.EscapeString(title))
-	fmt.Fprintf(&b, "<style>\ntext{font:14px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;white-space:pre;fill:%s}\n", text)
+	fmt.Fprintf(&b, "text{fill:%s}\n.page{fill:%s}\n", text, behind)
 	for st := range styleCount {
-		foreground, _ := ink(st, name)
+		foreground, background := ink(st, name)
 		rule := ""
 		if foreground != "" {
 			rule = "fill:" + foreground
@@ -64,35 +83,33 @@ func (c *canvas) svg(name Theme, title string) string {
 		if rule != "" {
 			fmt.Fprintf(&b, ".s%d{%s}\n", st, strings.TrimPrefix(rule, ";"))
 		}
+		if background != "" {
+			fmt.Fprintf(&b, ".b%d{fill:%s}\n", st, background)
+		}
 	}
-	fmt.Fprintf(&b, "</style>\n<rect width=\"100%%\" height=\"100%%\" rx=\"6\" fill=\"%s\"/>\n", behind)
-	for y := range c.h {
-		c.svgRow(&b, y, name)
-	}
-	b.WriteString("</svg>\n")
 	return b.String()
 }
 
-// svgRow draws the stretches of one style in a row. Each has its width, whatever the font.
-func (c *canvas) svgRow(b *strings.Builder, y int, name Theme) {
+// stretches draws the stretches of one style in a row. Each has its width, whatever the font.
+func (c *canvas) stretches(y int) (out []string) {
 	row := c.cells[y*c.w : (y+1)*c.w]
 	for from := 0; from < len(row); {
-		to, text := from, ""
-		for to < len(row) && row[to].style == row[from].style {
+		to, text, st := from, "", row[from].style
+		for to < len(row) && row[to].style == st {
 			text += row[to].text
 			to++
 		}
 		x, width := pictureMargin+float64(from)*cellW, float64(to-from)*cellW
-		_, background := ink(row[from].style, name)
-		if background != "" {
-			fmt.Fprintf(b, `<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"/>`+"\n", x, pictureMargin+y*cellH, width, cellH, background)
+		if looks[st].onDark != "" {
+			out = append(out, fmt.Sprintf(`<rect class="b%d" x="%.1f" y="%d" width="%.1f" height="%d"/>`+"\n", st, x, pictureMargin+y*cellH, width, cellH))
 		}
 		if strings.Trim(text, " ") != "" {
-			fmt.Fprintf(b, `<text class="s%d" x="%.1f" y="%d" textLength="%.1f">%s</text>`+"\n",
-				row[from].style, x, pictureMargin+y*cellH+letterBase, width, html.EscapeString(text))
+			out = append(out, fmt.Sprintf(`<text class="s%d" x="%.1f" y="%d" textLength="%.1f">%s</text>`+"\n",
+				st, x, pictureMargin+y*cellH+letterBase, width, html.EscapeString(text)))
 		}
 		from = to
 	}
+	return out
 }
 
 // text returns the frame without styles.

@@ -24,8 +24,8 @@ func newView() *cobra.Command {
 		Annotations: map[string]string{usageKey: "gpumemtop view [--at TIME] FILE"},
 		Example:     "  gpumemtop view --at 12.5s blur.gmt",
 		Args:        oneFile,
-	}, fields{"at:view": &o.At, "wrapper:read": new(string), "ascii": &o.Dashboard.ASCII, "theme": &o.Dashboard.Theme, "no-color": &o.Dashboard.NoColor},
-		func(_ *cobra.Command, args []string) error { return view.View(&o, args[0]) })
+	}, fields{"at:view": &o.At, "film": &o.Film.Path, "force": &o.Film.Force, "wrapper:read": new(string), "ascii": &o.Dashboard.ASCII, "theme": &o.Dashboard.Theme, "no-color": &o.Dashboard.NoColor},
+		func(cmd *cobra.Command, args []string) error { return view.View(cmd.OutOrStdout(), &o, args[0]) })
 }
 
 func newReport() *cobra.Command {

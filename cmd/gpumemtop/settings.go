@@ -127,6 +127,7 @@ var settings = []setting{
 	{"no-replay", "", "", "", groupDashboard, true, "do not repeat the program's output after the dashboard closes"},
 	{"read-only", "", "", "", groupDashboard, true, "show limits and the policy without letting them be changed"},
 	{"at", "view", "", "TIME", groupDashboard, false, "open at this time after the start, for example 2.5s or 1m; by default at the end"},
+	{"film", "", "", "FILE", groupOutput, false, "write twenty seconds of the dashboard as a moving picture (SVG), from --at or the start on, and show nothing; - is standard output"},
 	{"refresh", "", "", "TIME", groupDashboard, true, "time between two frames, 20ms to 10s; over SSH 500ms unless set"},
 	{"ascii", "", "", "", groupDashboard, true, "draw with ASCII characters only, as in locales without UTF-8"},
 	{"theme", "", "", "NAME", groupDashboard, true, "colours: " + strings.Join(dashboard.Themes, ", ") + "; auto goes by COLORFGBG, else dark"},

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"syscall"
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/dashboard"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
@@ -23,16 +25,21 @@ import (
 type Options struct {
 	At        string // the time after the start to open at, such as "2.5s"; empty: the end
 	Dashboard dashboard.Options
+	Film      files.Output // a moving picture to write, from At or else the start on, in place of the dashboard; no path: none
 }
 
-// View shows a recording until the user leaves the dashboard. The error carries a status if a signal ended it.
-func View(o *Options, path string) error {
+// View shows a recording until the user leaves the dashboard, or writes a film of it, to stdout if its path is "-". The error carries
+// a status if a signal ended it.
+func View(stdout io.Writer, o *Options, path string) error {
 	if err := o.Dashboard.Check(); err != nil {
 		return err
 	}
 	after, err := readTime(o.At)
 	if err != nil {
 		return err
+	}
+	if o.Film.Path != "" {
+		return writeFilm(stdout, o.Film, path, max(after, 0))
 	}
 	v, err := open(path)
 	if err != nil {

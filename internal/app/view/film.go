@@ -1,0 +1,69 @@
+package view
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+	"codeberg.org/gpumemtop/gpumemtop/ui"
+)
+
+// A film is twenty seconds of a terminal of the size that the dashboard is laid out for.
+const (
+	filmFrames = 40
+	filmEvery  = 500 * time.Millisecond
+	filmWidth  = 120
+	filmHeight = 36
+)
+
+func writeFilm(stdout io.Writer, to files.Output, path string, after time.Duration) error {
+	picture, err := film(path, after)
+	if err != nil {
+		return err
+	}
+	return to.Write(stdout, func(w io.Writer) error {
+		_, err := io.WriteString(w, picture)
+		return err
+	})
+}
+
+// film returns a moving picture of the dashboard as it was from a time after the start on.
+func film(path string, after time.Duration) (picture string, err error) {
+	reader, err := recording.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, reader.Close()) }()
+	header := reader.Header()
+	snapshots, err := moments(reader, stats.New(modelOptions(header)), header.ClockNS+uint64(after))
+	if err != nil {
+		return "", err
+	}
+	return ui.Film(snapshots, filmEvery, filmWidth, filmHeight), nil
+}
+
+// moments returns the snapshots of a film that begins at a time, which CLOCK_MONOTONIC gives: fewer where the recording ends before.
+func moments(source recording.Source, m *stats.Model, next uint64) ([]*stats.Snapshot, error) {
+	var out []*stats.Snapshot
+	var r wire.Record
+	for {
+		err := source.Next(&r)
+		if errors.Is(err, io.EOF) {
+			return append(out, m.Snapshot()), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for ; r.Time >= next; next += uint64(filmEvery) {
+			m.Tick(next)
+			if out = append(out, m.Snapshot()); len(out) == filmFrames {
+				return out, nil
+			}
+		}
+		m.Apply(&r)
+	}
+}

@@ -1,0 +1,89 @@
+package ui
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/lipgloss"
+	"github.com/muesli/termenv"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+)
+
+// Film returns a moving picture of the dashboard around a run: SVG that loads nothing, dark or light as its reader prefers. It shows
+// each snapshot for a time, w by h cells large, and begins anew at its end. A reader that shows no motion shows the last one.
+func Film(snapshots []*stats.Snapshot, each time.Duration, w, h int) string {
+	r := lipgloss.NewRenderer(io.Discard)
+	r.SetColorProfile(termenv.TrueColor)
+	d := newDashboard(Options{ReadOnly: true}, themeOf(r, Dark, false))
+	d.resize(w, h)
+	f := film{frames: len(snapshots), seen: map[string][]bool{}}
+	for i, s := range snapshots {
+		d.update(frameMsg{now: time.Unix(0, 0).Add(time.Duration(i) * each), snap: s})
+		d.draw()
+		for y := range d.canvas.h {
+			for _, stretch := range d.canvas.stretches(y) {
+				f.add(i, stretch)
+			}
+		}
+	}
+	var b strings.Builder
+	openPicture(&b, w, h, sheet(Dark)+"@media (prefers-color-scheme:light){\n"+sheet(Light)+"}\n", "gpumemtop")
+	f.write(&b, each)
+	b.WriteString("</svg>\n")
+	return b.String()
+}
+
+// film knows what is drawn, and in which frames: most of a frame is that of the one before.
+type film struct {
+	frames int
+	seen   map[string][]bool
+	order  []string // in which they came
+}
+
+func (f *film) add(frame int, stretch string) {
+	if f.seen[stretch] == nil {
+		f.seen[stretch] = make([]bool, f.frames)
+		f.order = append(f.order, stretch)
+	}
+	f.seen[stretch][frame] = true
+}
+
+// write draws backgrounds first, then text, what comes and goes together as one group.
+func (f *film) write(b *strings.Builder, each time.Duration) {
+	groups := map[string][]string{}
+	var keys []string
+	for _, kind := range []string{"<rect", "<text"} {
+		for _, stretch := range f.order {
+			if !strings.HasPrefix(stretch, kind) {
+				continue
+			}
+			key := kind + f.visibility(f.seen[stretch], each)
+			if groups[key] == nil {
+				keys = append(keys, key)
+			}
+			groups[key] = append(groups[key], stretch)
+		}
+	}
+	for _, key := range keys {
+		fmt.Fprintf(b, "<g%s\n%s</g>\n", key[len("<rect"):], strings.Join(groups[key], ""))
+	}
+}
+
+// visibility returns the attribute and the animation of a group that is visible in these frames.
+func (f *film) visibility(in []bool, each time.Duration) string {
+	word := map[bool]string{false: "hidden", true: "visible"}
+	values, times := []string{word[in[0]]}, []string{"0"}
+	for i := 1; i < len(in); i++ {
+		if in[i] != in[i-1] {
+			values, times = append(values, word[in[i]]), append(times, fmt.Sprintf("%.4g", float64(i)/float64(f.frames)))
+		}
+	}
+	if len(values) == 1 {
+		return ">"
+	}
+	return fmt.Sprintf(` visibility="%s"><animate attributeName="visibility" values="%s" keyTimes="%s" dur="%gs" calcMode="discrete" repeatCount="indefinite"/>`,
+		word[in[len(in)-1]], strings.Join(values, ";"), strings.Join(times, ";"), (time.Duration(f.frames) * each).Seconds())
+}
