@@ -74,7 +74,7 @@ static cl_int copy_from_host(cl_command_queue queue, struct gmt_spill_pair *both
 	struct gmt_spill_object *source = both->use[0].object, *target = both->use[1].object;
 	cl_event end = NULL;
 	struct gmt_spill_pair p;
-	if (both->command.count < 2 || source->root == target->root || !size || (target->flags | target->root->flags) & forbidden ||
+	if (both->command.count < 2 || source->root == target->root || source->image || target->image || !size || (target->flags | target->root->flags) & forbidden ||
 	    gmt_spill_queues_gated() || !gmt_bare.clSetEventCallback)
 		return both->err;
 	void *bytes = malloc(size);

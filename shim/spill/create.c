@@ -8,7 +8,6 @@
 #include "../pool/budget.h"
 #include "../pool/oom.h"
 #include "figures.h"
-#include "image.h"
 #include "pair.h"
 
 #include <stdlib.h>
@@ -84,7 +83,18 @@ static cl_mem create_with(cl_context handle, const cl_mem_properties *properties
 	return create(handle, flags, size, host, errcode);
 }
 
-static struct gmt_spill_object *new_child(struct gmt_spill_object *parent, cl_mem_flags flags, const cl_buffer_region *region)
+static void count_child(const struct gmt_spill_object *child, uint32_t by)
+{
+	atomic_fetch_add(&child->parent->holds, by);
+	atomic_fetch_add(&child->parent->children, by);
+	if (child->real) {
+		atomic_fetch_add(&child->context->made, by);
+		atomic_fetch_add(&child->root->parts, by);
+	}
+}
+
+struct gmt_spill_object *gmt_spill_new_child(struct gmt_spill_object *parent, cl_mem_flags flags, const cl_buffer_region *region,
+					     struct gmt_spill_image *image, cl_mem real)
 {
 	struct gmt_spill_object *child = gmt_spill_object_new(parent->context);
 	if (!child)
@@ -94,13 +104,14 @@ static struct gmt_spill_object *new_child(struct gmt_spill_object *parent, cl_me
 	child->size = region->size;
 	child->origin = region->origin;
 	child->flags = flags;
-	atomic_fetch_add(&parent->holds, 1);
-	atomic_fetch_add(&parent->children, 1);
+	child->image = image;
+	child->real = real;
+	child->made += real != NULL;
+	count_child(child, 1);
 	gmt_spill_context_hold(parent->context);
 	if (gmt_spill_join(child))
 		return child;
-	atomic_fetch_sub(&parent->holds, 1);
-	atomic_fetch_sub(&parent->children, 1);
+	count_child(child, UINT32_MAX); /* one less */
 	gmt_spill_context_drop(parent->context);
 	gmt_spill_object_free(child);
 	return NULL;
@@ -159,7 +170,7 @@ static cl_mem create_sub(cl_mem buffer, cl_mem_flags flags, cl_buffer_create_typ
 	cl_int err = is_plain(parent, flags, type, info) ? CL_SUCCESS : gmt_spill_judge_sub(parent, flags, type, info, &reported);
 	if (err != CL_SUCCESS)
 		return answer(NULL, err, errcode);
-	struct gmt_spill_object *child = new_child(parent, flags, info);
+	struct gmt_spill_object *child = gmt_spill_new_child(parent, flags, info, NULL, NULL);
 	if (child)
 		child->reported = reported;
 	return child ? answer(gmt_spill_handle(child), CL_SUCCESS, errcode) : answer(NULL, CL_OUT_OF_HOST_MEMORY, errcode);
@@ -168,12 +179,8 @@ static cl_mem create_sub(cl_mem buffer, cl_mem_flags flags, cl_buffer_create_typ
 static cl_int retain(cl_mem handle)
 {
 	struct gmt_spill_object *object = gmt_spill_find(handle);
-	if (!object) {
-		cl_int err = gmt_spill_is_ours(handle) ? CL_INVALID_MEM_OBJECT : gmt_bare.clRetainMemObject(handle);
-		if (err == CL_SUCCESS)
-			gmt_spill_image_references(handle, 1);
-		return err;
-	}
+	if (!object)
+		return gmt_spill_is_ours(handle) ? CL_INVALID_MEM_OBJECT : gmt_bare.clRetainMemObject(handle);
 	if (atomic_fetch_add(&object->references, 1) == 0) /* sub-buffers keep it, and a query returned it */
 		atomic_fetch_add(&object->holds, 1);
 	return CL_SUCCESS;
@@ -182,10 +189,8 @@ static cl_int retain(cl_mem handle)
 static cl_int release(cl_mem handle)
 {
 	struct gmt_spill_object *object = gmt_spill_find(handle);
-	if (!object) {
-		gmt_spill_image_references(handle, -1); /* first: the driver may give the handle out again at once */
+	if (!object)
 		return gmt_spill_is_ours(handle) ? CL_INVALID_MEM_OBJECT : gmt_bare.clReleaseMemObject(handle);
-	}
 	uint32_t count = atomic_load(&object->references);
 	while (count > 0 && !atomic_compare_exchange_weak(&object->references, &count, count - 1))
 		;

@@ -7,6 +7,7 @@
 #include "../pool/budget.h"
 #include "context.h"
 #include "figures.h"
+#include "next.h"
 #include "queue.h"
 
 #include <stdlib.h>
@@ -18,6 +19,8 @@
  */
 #define PATIENCE 50000000u
 #define OTHERS_PATIENCE 2000000000u
+/* How long for a command, if what it uses is better to take than what is idle. */
+#define LINGER 10000000u
 /* How long for commands: there are drivers that never end one. */
 #define LONG_PATIENCE 60000000000u
 
@@ -113,26 +116,34 @@ void gmt_spill_account(struct gmt_spill_account *account)
 	account->bytes[GMT_SPILL_OTHERS] = taken > resident ? taken - resident : 0;
 }
 
-/* The one that was used least recently of those that no command uses, or NULL; some: whether others may follow by themselves. */
-static struct gmt_spill_object *oldest_idle(const struct gmt_spill_command *command, enum state *some)
+/* What could leave. */
+struct choice {
+	struct gmt_spill_object *root; /* of those that no command uses the one whose next use is farthest, or NULL */
+	enum state some;               /* of others: whether they may follow by themselves */
+	bool better;                   /* one of them, soon, would be better than root */
+};
+
+static struct choice choose(const struct gmt_spill_command *command)
 {
-	struct gmt_spill_object *found = NULL;
-	uint64_t least = UINT64_MAX;
-	*some = STUCK;
+	struct choice choice = {.some = STUCK};
+	uint64_t most = 0, busy = 0;
 	for (struct gmt_spill_object *root = first; root; root = root->next) {
 		gmt_lock(&root->lock);
 		enum state state = state_of(root);
 		if (state == HELD && root->pins && is_own(root, command))
 			state = STUCK;
-		uint64_t tick = root->tick;
+		uint64_t distance = state == IDLE || state == BUSY ? gmt_spill_distance(root) : 0;
 		gmt_unlock(&root->lock);
-		if (state == IDLE && (!found || tick < least)) {
-			found = root;
-			least = tick;
-		} else if (state == BUSY || (state == HELD && *some == STUCK))
-			*some = state;
+		if (state == IDLE && (!choice.root || distance > most)) {
+			choice.root = root;
+			most = distance;
+		} else if (state == BUSY || (state == HELD && choice.some == STUCK))
+			choice.some = state;
+		if (state == BUSY && distance > busy)
+			busy = distance;
 	}
-	return found;
+	choice.better = choice.root && busy > most;
+	return choice;
 }
 
 /* Marks it, unless a call was faster. From here on calls wait for the residency lock. */
@@ -214,6 +225,7 @@ static bool evict(struct gmt_spill_object *root)
 		root->many = false;
 	} else {
 		root->tick = UINT64_MAX; /* the last to be tried again */
+		root->gaps = 0;
 	}
 	gmt_unlock(&root->lock);
 	if (!saved)
@@ -229,27 +241,34 @@ static bool evict(struct gmt_spill_object *root)
 static bool may_wait(struct gmt_spill_patience *patience, enum state some)
 {
 	uint64_t now = gmt_now(), most = LONG_PATIENCE;
-	patience->start = patience->start ? patience->start : now;
 	if (some == HELD)
 		most = !patience->command || gmt_spill_queues_gated_here() ? PATIENCE : OTHERS_PATIENCE;
 	patience->alone = some == BUSY && now - patience->start > OTHERS_PATIENCE;
 	return !gmt_in_callback && some != STUCK && now - patience->start <= most;
 }
 
+/* Nothing idle is taken in place of what would be better for some time. */
+static bool lingers(const struct gmt_spill_patience *patience, const struct choice *choice)
+{
+	return choice->better && !gmt_in_callback && gmt_now() - patience->start < LINGER;
+}
+
 enum gmt_spill_outcome gmt_spill_evict_one(struct gmt_spill_patience *patience)
 {
+	patience->start = patience->start ? patience->start : gmt_now();
 	for (;;) {
-		enum state some;
-		struct gmt_spill_object *root = oldest_idle(patience->command, &some);
-		if (!root) {
+		struct choice choice = choose(patience->command);
+		if (!choice.root || choice.better) {
 			gmt_spill_queues_poll();
-			root = oldest_idle(patience->command, &some);
+			choice = choose(patience->command);
 		}
-		if (!root)
-			return patience->outcome = may_wait(patience, some) ? GMT_SPILL_LATER : GMT_SPILL_NOTHING;
-		if (!claim(root))
+		if (choice.root && lingers(patience, &choice))
+			return patience->outcome = GMT_SPILL_LATER;
+		if (!choice.root)
+			return patience->outcome = may_wait(patience, choice.some) ? GMT_SPILL_LATER : GMT_SPILL_NOTHING;
+		if (!claim(choice.root))
 			continue;
-		if (evict(root))
+		if (evict(choice.root))
 			return patience->outcome = GMT_SPILL_GONE;
 		if (++patience->failed > 8)
 			return patience->outcome = GMT_SPILL_NOTHING;

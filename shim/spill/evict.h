@@ -36,7 +36,7 @@ struct gmt_spill_patience {
 	enum gmt_spill_outcome outcome; /* of the last */
 };
 
-/* Takes the memory of one object that no command uses, least recently used first. */
+/* Takes the memory of one object that no command uses, the one whose next use is farthest first. */
 enum gmt_spill_outcome gmt_spill_evict_one(struct gmt_spill_patience *patience);
 void gmt_spill_account(struct gmt_spill_account *account);
 /* The list of roots that have a real object. */

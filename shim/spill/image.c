@@ -1,97 +1,75 @@
 /*
- * image.c: images are the driver's own. One that is made of a virtual buffer keeps the buffer where it is. Buffers where the
- * program should have passed an image are the driver's to refuse.
+ * image.c: images. Those made of a virtual buffer move with it; all others are the driver's own. Buffers where the program should
+ * have passed an image are refused.
  */
 #define _GNU_SOURCE
 #include "image.h"
 
-#include "../base/lock.h"
-#include "context.h"
-#include "residency.h"
+#include "create.h"
+#include "pair.h"
 
 #include <stdlib.h>
 
-/* Pins the buffer that the image is to be made of, and puts its real object into desc. */
-static cl_int of_buffer(struct gmt_spill_object **object, cl_image_desc *desc)
-{
-	cl_int err = CL_SUCCESS;
-	*object = gmt_spill_find(desc->mem_object);
-	if (*object)
-		err = gmt_spill_pin(*object, "clCreateImage");
-	else if (gmt_spill_is_ours(desc->mem_object))
-		err = CL_INVALID_MEM_OBJECT;
-	if (err == CL_SUCCESS && *object)
-		desc->mem_object = (*object)->real;
-	return err;
-}
-
-/* Images made of virtual buffers. Not every driver calls back at the end of one, so we count references. */
-struct image {
-	struct image *next;
-	cl_mem handle;
-	uint32_t references;
-	struct gmt_spill_object *object;
+struct creation {
+	const cl_mem_properties *properties;
+	bool with; /* properties, even none */
+	cl_mem_flags flags;
+	const cl_image_format *format;
+	const cl_image_desc *desc;
+	void *host;
 };
-static struct image *images;
-static _Atomic uint32_t lock, count;
 
-/* Under the lock. */
-static struct image **link_of(cl_mem handle)
+static cl_mem ask_driver(cl_context context, const struct creation *c, const cl_image_desc *desc, cl_int *err)
 {
-	struct image **link = &images;
-	while (*link && (*link)->handle != handle)
-		link = &(*link)->next;
-	return link;
+	cl_mem real;
+	do
+		real = c->with ? gmt_bare.clCreateImageWithProperties(context, c->properties, c->flags, c->format, desc, c->host, err)
+			       : gmt_bare.clCreateImage(context, c->flags, c->format, desc, c->host, err);
+	while (!real && gmt_spill_relieve(*err));
+	return real;
 }
 
 /* An image inherits flags of its buffer, but CL_MEM_COPY_HOST_PTR is ours where the program did not pass it. */
-void gmt_spill_image_flags(cl_mem handle, cl_mem_flags *flags)
+static struct gmt_spill_object *adopt(struct gmt_spill_object *parent, const struct creation *c, cl_mem real)
 {
-	if (gmt_likely(!atomic_load_explicit(&count, memory_order_relaxed)))
-		return;
-	gmt_lock(&lock);
-	const struct image *image = *link_of(handle);
-	if (image && !(image->object->root->flags & CL_MEM_COPY_HOST_PTR))
-		*flags &= ~(cl_mem_flags)CL_MEM_COPY_HOST_PTR;
-	gmt_unlock(&lock);
-}
-
-/* Commands on the image may still run when it has ended, so the buffer stays; but it need not outlive its own references. */
-void gmt_spill_image_references(cl_mem handle, int by)
-{
-	if (gmt_likely(!atomic_load_explicit(&count, memory_order_relaxed)))
-		return;
-	struct image *ended = NULL;
-	gmt_lock(&lock);
-	struct image **link = link_of(handle);
-	if (*link && ((*link)->references += (uint32_t)by) == 0) {
-		ended = *link;
-		*link = ended->next;
-	}
-	gmt_unlock(&lock);
-	if (!ended)
-		return;
-	atomic_fetch_sub(&count, 1);
-	gmt_spill_let_go(ended->object);
-	free(ended);
-}
-
-static cl_mem made(struct gmt_spill_object *object, cl_mem handle)
-{
-	struct image *image = object && handle ? malloc(sizeof *image) : NULL;
-	if (object && handle)
-		gmt_spill_fix(object);
-	if (image) {
-		atomic_fetch_add(&object->holds, 1);
-		gmt_lock(&lock);
-		*image = (struct image){images, handle, 1, object};
-		images = image;
-		gmt_unlock(&lock);
-		atomic_fetch_add(&count, 1);
-	}
+	cl_mem_flags reported = 0;
+	cl_buffer_region region = {0, 0};
+	struct gmt_spill_image *image = malloc(sizeof *image);
+	if (!image)
+		return NULL;
+	*image = (struct gmt_spill_image){*c->format, *c->desc};
+	gmt_bare.clGetMemObjectInfo(real, CL_MEM_FLAGS, sizeof reported, &reported, NULL);
+	gmt_bare.clGetMemObjectInfo(real, CL_MEM_SIZE, sizeof region.size, &region.size, NULL);
+	if (!(parent->root->flags & CL_MEM_COPY_HOST_PTR))
+		reported &= ~(cl_mem_flags)CL_MEM_COPY_HOST_PTR;
+	struct gmt_spill_object *object = gmt_spill_new_child(parent, c->flags, &region, image, real);
 	if (object)
-		gmt_spill_unpin(object);
-	return handle;
+		atomic_store(&object->reported, reported);
+	else
+		free(image);
+	return object;
+}
+
+/* The driver judges it, so its buffer gets a real one. */
+static cl_mem create_of_buffer(cl_context context, const struct creation *c, cl_int *err)
+{
+	struct gmt_spill_object *parent = gmt_spill_find(c->desc->mem_object), *object = NULL;
+	*err = parent ? gmt_spill_pin(parent, "clCreateImage") : CL_INVALID_MEM_OBJECT;
+	if (*err != CL_SUCCESS)
+		return NULL;
+	cl_image_desc desc = *c->desc;
+	desc.mem_object = parent->real;
+	cl_mem real = ask_driver(context, c, &desc, err);
+	if (real)
+		object = adopt(parent, c, real);
+	if (real && !object) {
+		gmt_bare.clReleaseMemObject(real);
+		*err = CL_OUT_OF_HOST_MEMORY;
+	}
+	if (object && c->properties && c->properties[0]) /* they may mean anything */
+		gmt_spill_fix(parent);
+	gmt_spill_unpin(parent);
+	return object ? gmt_spill_handle(object) : NULL;
 }
 
 static cl_mem create(cl_context context, cl_mem_flags flags, const cl_image_format *format, const cl_image_desc *desc, void *host,
@@ -99,14 +77,11 @@ static cl_mem create(cl_context context, cl_mem_flags flags, const cl_image_form
 {
 	if (!desc || !gmt_spill_is_ours(desc->mem_object))
 		return gmt_bare.clCreateImage(context, flags, format, desc, host, errcode);
-	cl_image_desc changed = *desc;
-	struct gmt_spill_object *object;
-	cl_int err = of_buffer(&object, &changed);
-	if (err == CL_SUCCESS)
-		return made(object, gmt_bare.clCreateImage(context, flags, format, &changed, host, errcode));
+	cl_int err;
+	cl_mem image = create_of_buffer(context, &(struct creation){.flags = flags, .format = format, .desc = desc, .host = host}, &err);
 	if (errcode)
 		*errcode = err;
-	return NULL;
+	return image;
 }
 
 static cl_mem create_with(cl_context context, const cl_mem_properties *properties, cl_mem_flags flags, const cl_image_format *format,
@@ -114,71 +89,64 @@ static cl_mem create_with(cl_context context, const cl_mem_properties *propertie
 {
 	if (!desc || !gmt_spill_is_ours(desc->mem_object))
 		return gmt_bare.clCreateImageWithProperties(context, properties, flags, format, desc, host, errcode);
-	cl_image_desc changed = *desc;
-	struct gmt_spill_object *object;
-	cl_int err = of_buffer(&object, &changed);
-	if (err == CL_SUCCESS)
-		return made(object, gmt_bare.clCreateImageWithProperties(context, properties, flags, format, &changed, host, errcode));
+	cl_int err;
+	struct creation c = {.properties = properties, .with = true, .flags = flags, .format = format, .desc = desc, .host = host};
+	cl_mem image = create_of_buffer(context, &c, &err);
 	if (errcode)
 		*errcode = err;
-	return NULL;
+	return image;
 }
 
 static cl_int read_image(cl_command_queue queue, cl_mem image, cl_bool blocking, const size_t *origin, const size_t *region, size_t row,
 			 size_t slice, void *to, cl_uint waits, const cl_event *list, cl_event *event)
 {
-	cl_int err = CL_INVALID_MEM_OBJECT;
-	gmt_spill_queue_gate(queue, waits, list);
-	if (!gmt_spill_is_ours(image))
-		GMT_SPILL_TRY(err, gmt_bare.clEnqueueReadImage(queue, image, blocking, origin, region, row, slice, to, waits, list, event));
-	return err;
+	struct gmt_spill_pair p;
+	gmt_spill_pair_begin(&p, queue, "clEnqueueReadImage", waits, list);
+	gmt_spill_pair_image(&p, image, false);
+	gmt_spill_pair_host(&p, to, CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_NO_ACCESS);
+	if (!gmt_spill_pair_ready(&p))
+		return p.err;
+	GMT_SPILL_TRY(p.err, gmt_bare.clEnqueueReadImage(queue, p.real[0], blocking, origin, region, row, slice, to, waits, list, event));
+	return gmt_spill_pair_end(&p);
 }
 
 static cl_int write_image(cl_command_queue queue, cl_mem image, cl_bool blocking, const size_t *origin, const size_t *region,
 			  size_t row, size_t slice, const void *from, cl_uint waits, const cl_event *list, cl_event *event)
 {
-	cl_int err = CL_INVALID_MEM_OBJECT;
-	gmt_spill_queue_gate(queue, waits, list);
-	if (!gmt_spill_is_ours(image))
-		GMT_SPILL_TRY(err, gmt_bare.clEnqueueWriteImage(queue, image, blocking, origin, region, row, slice, from, waits, list, event));
-	return err;
+	struct gmt_spill_pair p;
+	gmt_spill_pair_begin(&p, queue, "clEnqueueWriteImage", waits, list);
+	gmt_spill_pair_image(&p, image, true);
+	gmt_spill_pair_host(&p, from, CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS);
+	if (!gmt_spill_pair_ready(&p))
+		return p.err;
+	GMT_SPILL_TRY(p.err, gmt_bare.clEnqueueWriteImage(queue, p.real[0], blocking, origin, region, row, slice, from, waits, list, event));
+	return gmt_spill_pair_end(&p);
 }
 
 static cl_int copy_image(cl_command_queue queue, cl_mem source, cl_mem target, const size_t *from, const size_t *to,
 			 const size_t *region, cl_uint waits, const cl_event *list, cl_event *event)
 {
-	cl_int err = CL_INVALID_MEM_OBJECT;
-	gmt_spill_queue_gate(queue, waits, list);
-	if (!gmt_spill_is_ours(source) && !gmt_spill_is_ours(target))
-		GMT_SPILL_TRY(err, gmt_bare.clEnqueueCopyImage(queue, source, target, from, to, region, waits, list, event));
-	return err;
+	struct gmt_spill_pair p;
+	gmt_spill_pair_begin(&p, queue, "clEnqueueCopyImage", waits, list);
+	gmt_spill_pair_image(&p, source, false);
+	gmt_spill_pair_image(&p, target, true);
+	if (!gmt_spill_pair_ready(&p))
+		return p.err;
+	GMT_SPILL_TRY(p.err, gmt_bare.clEnqueueCopyImage(queue, p.real[0], p.real[1], from, to, region, waits, list, event));
+	return gmt_spill_pair_end(&p);
 }
 
 static cl_int fill_image(cl_command_queue queue, cl_mem image, const void *color, const size_t *origin, const size_t *region,
 			 cl_uint waits, const cl_event *list, cl_event *event)
 {
-	cl_int err = CL_INVALID_MEM_OBJECT;
-	gmt_spill_queue_gate(queue, waits, list);
-	if (!gmt_spill_is_ours(image))
-		GMT_SPILL_TRY(err, gmt_bare.clEnqueueFillImage(queue, image, color, origin, region, waits, list, event));
-	return err;
-}
-
-static void *map_image(cl_command_queue queue, cl_mem image, cl_bool blocking, cl_map_flags flags, const size_t *origin,
-		       const size_t *region, size_t *row, size_t *slice, cl_uint waits, const cl_event *list, cl_event *event,
-		       cl_int *errcode)
-{
-	cl_int err = CL_INVALID_MEM_OBJECT;
-	void *address = NULL;
-	gmt_spill_queue_gate(queue, waits, list);
-	if (!gmt_spill_is_ours(image)) {
-		do
-			address = gmt_bare.clEnqueueMapImage(queue, image, blocking, flags, origin, region, row, slice, waits, list, event, &err);
-		while (!address && gmt_spill_relieve(err));
-	}
-	if (errcode)
-		*errcode = err;
-	return address;
+	struct gmt_spill_pair p;
+	gmt_spill_pair_begin(&p, queue, "clEnqueueFillImage", waits, list);
+	gmt_spill_pair_image(&p, image, true);
+	gmt_spill_pair_host(&p, color, 0);
+	if (!gmt_spill_pair_ready(&p))
+		return p.err;
+	GMT_SPILL_TRY(p.err, gmt_bare.clEnqueueFillImage(queue, p.real[0], color, origin, region, waits, list, event));
+	return gmt_spill_pair_end(&p);
 }
 
 void gmt_spill_put_images(struct gmt_functions *over)
@@ -189,5 +157,4 @@ void gmt_spill_put_images(struct gmt_functions *over)
 	GMT_SPILL_OVER(over, clEnqueueWriteImage, write_image);
 	GMT_SPILL_OVER(over, clEnqueueCopyImage, copy_image);
 	GMT_SPILL_OVER(over, clEnqueueFillImage, fill_image);
-	GMT_SPILL_OVER(over, clEnqueueMapImage, map_image);
 }

@@ -3,7 +3,6 @@
 #include "info.h"
 
 #include "create.h"
-#include "image.h"
 #include "residency.h"
 
 #include <string.h>
@@ -52,6 +51,8 @@ static cl_int flags_of(struct gmt_spill_object *object, size_t room, void *value
 	if (!object->parent)
 		return give(&all, sizeof all, room, value, needed);
 	cl_mem_flags own = atomic_load(&object->reported);
+	if (object->image)
+		return give(&own, sizeof own, room, value, needed);
 	cl_buffer_region region = {object->origin, object->size};
 	cl_int err = own ? CL_SUCCESS : gmt_spill_judge_sub(object->parent, object->flags, CL_BUFFER_CREATE_TYPE_REGION, &region, &own);
 	if (err != CL_SUCCESS)
@@ -79,13 +80,22 @@ static cl_int ask_now(struct gmt_spill_object *object, cl_mem_info what, size_t 
 	return err;
 }
 
+/* The driver may have none for an image. */
+static cl_int ask_for_parent(struct gmt_spill_object *object, cl_mem_info what, size_t room, void *value, size_t *needed)
+{
+	cl_int err = ask(object, what, room, value, needed);
+	if (err == CL_SUCCESS && value && *(cl_mem *)value && object->parent)
+		*(cl_mem *)value = gmt_spill_handle(object->parent);
+	return err;
+}
+
 static cl_int info_of(struct gmt_spill_object *object, cl_mem_info what, size_t room, void *value, size_t *needed)
 {
-	static const cl_mem_object_type type = CL_MEM_OBJECT_BUFFER;
+	cl_mem_object_type type = object->image ? object->image->desc.image_type : CL_MEM_OBJECT_BUFFER;
 	const void *context = (const void *)atomic_load(&object->context->object.handle);
 	cl_mem parent = object->parent ? gmt_spill_handle(object->parent) : NULL;
 	cl_uint references;
-	bool parts = gmt_bare.clCreateSubBuffer != NULL;
+	bool parts = gmt_bare.clCreateSubBuffer && !object->image;
 	switch (what) {
 	case CL_MEM_TYPE:
 		return give(&type, sizeof type, room, value, needed);
@@ -99,26 +109,18 @@ static cl_int info_of(struct gmt_spill_object *object, cl_mem_info what, size_t 
 		references = references_of(object);
 		return give(&references, sizeof references, room, value, needed);
 	case CL_MEM_ASSOCIATED_MEMOBJECT:
-		return parts ? give(&parent, sizeof parent, room, value, needed) : ask(object, what, room, value, needed);
+		return parts ? give(&parent, sizeof parent, room, value, needed) : ask_for_parent(object, what, room, value, needed);
 	case CL_MEM_OFFSET:
 		return parts ? give(&object->origin, sizeof object->origin, room, value, needed) : ask(object, what, room, value, needed);
 	case CL_MEM_MAP_COUNT:
 		return ask_now(object, what, room, value, needed);
 	case CL_MEM_HOST_PTR:
-		if (has_no_address(object))
+		if (!object->image && has_no_address(object))
 			return give(&(void *){NULL}, sizeof(void *), room, value, needed);
 		return ask(object, what, room, value, needed);
 	default: /* the driver may not know it */
-		return ask_now(object, what, room, value, needed);
+		return object->image ? ask(object, what, room, value, needed) : ask_now(object, what, room, value, needed);
 	}
-}
-
-/* An object of the driver's own that was made of one of ours. */
-static void rename_to_ours(void *value)
-{
-	struct gmt_spill_object *object = *(cl_mem *)value ? gmt_spill_object_of_real(*(cl_mem *)value) : NULL;
-	if (object)
-		*(cl_mem *)value = gmt_spill_handle(object);
 }
 
 static cl_int get_info(cl_mem handle, cl_mem_info what, size_t room, void *value, size_t *needed)
@@ -128,25 +130,31 @@ static cl_int get_info(cl_mem handle, cl_mem_info what, size_t room, void *value
 		return info_of(object, what, room, value, needed);
 	if (gmt_spill_is_ours(handle))
 		return CL_INVALID_MEM_OBJECT;
-	cl_int err = gmt_bare.clGetMemObjectInfo(handle, what, room, value, needed);
-	if (err == CL_SUCCESS && value && what == CL_MEM_ASSOCIATED_MEMOBJECT)
-		rename_to_ours(value);
-	if (err == CL_SUCCESS && value && what == CL_MEM_FLAGS)
-		gmt_spill_image_flags(handle, value);
+	return gmt_bare.clGetMemObjectInfo(handle, what, room, value, needed);
+}
+
+static cl_int ask_about_image(struct gmt_spill_object *object, cl_image_info what, size_t room, void *value, size_t *needed)
+{
+	cl_int err = gmt_spill_pin(object, "clGetImageInfo");
+	if (err != CL_SUCCESS)
+		return err;
+	err = gmt_bare.clGetImageInfo(object->real, what, room, value, needed);
+	gmt_spill_unpin(object);
+	if (err == CL_SUCCESS && value && what == CL_IMAGE_BUFFER && *(cl_mem *)value)
+		*(cl_mem *)value = gmt_spill_handle(object->parent);
 	return err;
 }
 
 static cl_int get_image_info(cl_mem handle, cl_image_info what, size_t room, void *value, size_t *needed)
 {
 	struct gmt_spill_object *object = gmt_spill_find(handle);
+	if (object && object->image)
+		return ask_about_image(object, what, room, value, needed);
 	cl_mem dummy = object ? gmt_spill_dummy(object) : NULL; /* drivers answer something for a buffer, too */
 	cl_int err = dummy ? gmt_bare.clGetImageInfo(dummy, what, room, value, needed) : CL_INVALID_MEM_OBJECT;
 	if (gmt_spill_is_ours(handle))
 		return err;
-	err = gmt_bare.clGetImageInfo(handle, what, room, value, needed);
-	if (err == CL_SUCCESS && value && what == CL_IMAGE_BUFFER)
-		rename_to_ours(value);
-	return err;
+	return gmt_bare.clGetImageInfo(handle, what, room, value, needed);
 }
 
 /* Of these kinds none is ours. */

@@ -17,8 +17,8 @@ struct argument {
 	struct gmt_spill_object *object; /* NULL: anything else */
 	uint64_t serial;                 /* of the object */
 	uint32_t made;                   /* the real object that the driver has; 0: none */
-	bool asked, constant;            /* what the driver knows of the argument */
-	struct gmt_spill_context *judged; /* the driver took an object of this context */
+	bool asked, constant, reads;     /* what the driver knows of the argument; reads: only, an image */
+	struct gmt_spill_context *judged; /* the driver took a buffer of this context */
 };
 
 struct kernel {
@@ -76,17 +76,24 @@ static void learn(cl_kernel handle, cl_uint index, struct argument *argument)
 	if (gmt_bare.clGetKernelArgInfo && gmt_bare.clGetKernelArgInfo(handle, index, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof address,
 								       &address, NULL) == CL_SUCCESS)
 		argument->constant = address == CL_KERNEL_ARG_ADDRESS_CONSTANT;
+	cl_kernel_arg_access_qualifier access = 0;
+	if (gmt_bare.clGetKernelArgInfo && gmt_bare.clGetKernelArgInfo(handle, index, CL_KERNEL_ARG_ACCESS_QUALIFIER, sizeof access, &access,
+								       NULL) == CL_SUCCESS)
+		argument->reads = access == CL_KERNEL_ARG_ACCESS_READ_ONLY;
 }
 
 /* Hands the object to the driver, or what stands for it while it has no real one. */
 static cl_int set_in_driver(cl_kernel handle, cl_uint index, struct gmt_spill_object *object, uint32_t *made)
 {
 	*made = 0;
-	if (!gmt_spill_pin_now(object, false)) {
+	cl_int err = object->image ? gmt_spill_pin(object, "clSetKernelArg") : CL_SUCCESS;
+	if (err != CL_SUCCESS)
+		return err;
+	if (!object->image && !gmt_spill_pin_now(object, false)) {
 		cl_mem dummy = gmt_spill_dummy(object);
 		return dummy ? gmt_bare.clSetKernelArg(handle, index, sizeof dummy, &dummy) : CL_OUT_OF_RESOURCES;
 	}
-	cl_int err = gmt_bare.clSetKernelArg(handle, index, sizeof object->real, &object->real);
+	err = gmt_bare.clSetKernelArg(handle, index, sizeof object->real, &object->real);
 	*made = object->made;
 	gmt_spill_unpin(object);
 	return err;
@@ -102,14 +109,14 @@ static cl_int set_object(struct kernel *kernel, cl_kernel handle, cl_uint index,
 		learn(handle, index, argument);
 	uint32_t made = 0;
 	cl_int err = CL_SUCCESS;
-	if (argument->judged != object->context || argument->constant)
+	if (argument->judged != object->context || argument->constant || object->image)
 		err = set_in_driver(handle, index, object, &made);
 	if (err != CL_SUCCESS)
 		return err;
 	argument->object = object;
 	argument->serial = serial;
 	argument->made = made;
-	argument->judged = object->context;
+	argument->judged = object->image ? NULL : object->context;
 	return CL_SUCCESS;
 }
 
@@ -154,7 +161,7 @@ static cl_int collect(struct kernel *kernel, struct gmt_spill_command *command)
 		if (gmt_spill_find(gmt_spill_handle(object)) != object || atomic_load(&object->serial) != argument->serial)
 			return CL_INVALID_KERNEL_ARGS; /* released: drivers have nothing there any more */
 		/* A pointer to const proves nothing: a kernel may cast that away. */
-		bool reads = argument->constant || object->root->flags & CL_MEM_READ_ONLY || object->flags & CL_MEM_READ_ONLY;
+		bool reads = argument->constant || (argument->reads && object->image) || object->root->flags & CL_MEM_READ_ONLY || object->flags & CL_MEM_READ_ONLY;
 		command->uses[command->count++] = (struct gmt_spill_use){object, !reads};
 	}
 	return CL_SUCCESS;

@@ -22,6 +22,14 @@ static bool is_mapped(struct gmt_spill_object *object)
 	return mapped;
 }
 
+static void mapped(struct gmt_spill_object *object)
+{
+	gmt_lock(&object->root->lock);
+	object->root->maps++;
+	gmt_unlock(&object->root->lock);
+	atomic_fetch_add(&object->holds, 1);
+}
+
 static void *map_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, cl_map_flags flags, size_t offset, size_t size,
 			cl_uint waits, const cl_event *list, cl_event *event, cl_int *errcode)
 {
@@ -36,13 +44,31 @@ static void *map_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
 		do
 			address = gmt_bare.clEnqueueMapBuffer(queue, p.real[0], blocking, flags, offset, size, waits, list, event, &p.err);
 		while (!address && gmt_spill_relieve(p.err));
-		if (address && p.command.count) {
-			struct gmt_spill_object *object = p.use[0].object;
-			gmt_lock(&object->root->lock);
-			object->root->maps++;
-			gmt_unlock(&object->root->lock);
-			atomic_fetch_add(&object->holds, 1);
-		}
+		if (address && p.command.count)
+			mapped(p.use[0].object);
+		p.err = gmt_spill_pair_end(&p);
+	}
+	if (errcode)
+		*errcode = p.err;
+	return address;
+}
+
+static void *map_image(cl_command_queue queue, cl_mem image, cl_bool blocking, cl_map_flags flags, const size_t *origin,
+		       const size_t *region, size_t *row, size_t *slice, cl_uint waits, const cl_event *list, cl_event *event,
+		       cl_int *errcode)
+{
+	struct gmt_spill_pair p;
+	void *address = NULL;
+	bool writes = flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION);
+	gmt_spill_pair_begin(&p, queue, "clEnqueueMapImage", waits, list);
+	gmt_spill_pair_image(&p, image, writes);
+	gmt_spill_pair_host(&p, &p, forbidden_by(flags, writes));
+	if (gmt_spill_pair_ready(&p)) {
+		do
+			address = gmt_bare.clEnqueueMapImage(queue, p.real[0], blocking, flags, origin, region, row, slice, waits, list, event, &p.err);
+		while (!address && gmt_spill_relieve(p.err));
+		if (address && p.command.count)
+			mapped(p.use[0].object);
 		p.err = gmt_spill_pair_end(&p);
 	}
 	if (errcode)
@@ -76,5 +102,6 @@ static cl_int unmap(cl_command_queue queue, cl_mem memory, void *address, cl_uin
 void gmt_spill_put_map_commands(struct gmt_functions *over)
 {
 	GMT_SPILL_OVER(over, clEnqueueMapBuffer, map_buffer);
+	GMT_SPILL_OVER(over, clEnqueueMapImage, map_image);
 	GMT_SPILL_OVER(over, clEnqueueUnmapMemObject, unmap);
 }

@@ -100,14 +100,3 @@ cl_mem gmt_spill_real(cl_mem handle)
 	const struct gmt_spill_object *object = gmt_spill_find(handle);
 	return object ? object->real : handle;
 }
-
-struct gmt_spill_object *gmt_spill_object_of_real(cl_mem real)
-{
-	size_t count = atomic_load(&used);
-	for (size_t i = 0; i < count; i++) {
-		struct gmt_spill_object *object = (void *)(base + i * STEP);
-		if (atomic_load(&object->serial) && __atomic_load_n(&object->real, __ATOMIC_RELAXED) == real)
-			return object;
-	}
-	return NULL;
-}

@@ -35,6 +35,14 @@ void gmt_spill_pair_use(struct gmt_spill_pair *pair, cl_mem handle, bool writes)
 	pair->handle[pair->handles++] = handle;
 }
 
+void gmt_spill_pair_image(struct gmt_spill_pair *pair, cl_mem handle, bool writes)
+{
+	const struct gmt_spill_object *object = gmt_spill_find(handle);
+	if (object && !object->image)
+		pair->err = CL_INVALID_MEM_OBJECT;
+	gmt_spill_pair_use(pair, handle, writes);
+}
+
 /* Not of a sub-buffer: some drivers let commands reach beyond its end. */
 void gmt_spill_pair_range(struct gmt_spill_pair *pair, uint32_t which, size_t offset, size_t size)
 {
@@ -86,7 +94,7 @@ static bool stand_in(struct gmt_spill_pair *pair)
 	for (uint32_t i = 0; i < pair->handles; i++) {
 		struct gmt_spill_object *object = gmt_spill_find(pair->handle[i]);
 		bool again = i && pair->handle[i] == pair->handle[0];
-		pair->real[i] = again ? pair->real[0] : object ? gmt_spill_stand_in(object, STAND_IN) : pair->handle[i];
+		pair->real[i] = again ? pair->real[0] : !object ? pair->handle[i] : object->image ? NULL : gmt_spill_stand_in(object, STAND_IN);
 		all = all && pair->real[i];
 	}
 	pair->stand_ins = true;

@@ -23,6 +23,8 @@ cl_int gmt_spill_refused(cl_command_queue queue, cl_uint waits, const cl_event *
 void gmt_spill_pair_begin(struct gmt_spill_pair *pair, cl_command_queue queue, const char *name, cl_uint waits, const cl_event *list);
 /* handle may be anything that the program passed. */
 void gmt_spill_pair_use(struct gmt_spill_pair *pair, cl_mem handle, bool writes);
+/* The same where an image must be; buffers of ours are refused. */
+void gmt_spill_pair_image(struct gmt_spill_pair *pair, cl_mem handle, bool writes);
 /* The command reaches bytes of the first or second object. */
 void gmt_spill_pair_range(struct gmt_spill_pair *pair, uint32_t which, size_t offset, size_t size);
 void gmt_spill_pair_rect(struct gmt_spill_pair *pair, uint32_t which, const size_t *origin, const size_t *region, size_t row,

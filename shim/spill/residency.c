@@ -10,6 +10,7 @@
 #include "context.h"
 #include "evict.h"
 #include "figures.h"
+#include "next.h"
 #include "sentence.h"
 
 #include <stdlib.h>
@@ -18,7 +19,6 @@
 #define MOMENT 20000u /* ns */
 
 static _Atomic uint32_t residency;
-static _Atomic uint64_t ticks;
 static _Atomic(struct gmt_spill_object *) ended; /* objects whose last hold went while another thread had the lock */
 
 /* Objects that have left all lists: what is left to do runs without the lock, because drivers call the program's callbacks. */
@@ -42,7 +42,9 @@ static void finish(struct gmt_spill_object *object)
 	size_t counted = object->parent ? 0 : object->size;
 	struct gmt_spill_context *context = object->context;
 	free(object->host);
+	free(object->image);
 	object->host = NULL;
+	object->image = NULL;
 	object->real = NULL;
 	bool later = real && atomic_load(&object->endings) && gmt_bare.clSetMemObjectDestructorCallback &&
 		     gmt_bare.clSetMemObjectDestructorCallback(real, real_ended, object) == CL_SUCCESS;
@@ -135,6 +137,14 @@ bool gmt_spill_join(struct gmt_spill_object *child)
 	return true;
 }
 
+static cl_mem make_image(const struct gmt_spill_object *object, cl_int *err)
+{
+	cl_image_desc desc = object->image->desc;
+	desc.mem_object = object->parent->real;
+	return gmt_bare.clCreateImage((cl_context)atomic_load(&object->context->object.handle), object->flags, &object->image->format, &desc,
+				      NULL, err);
+}
+
 /* The driver's object, or NULL: what fails for lack of memory is tried again as long as something can go. */
 static cl_mem make(const struct gmt_spill_object *object, struct gmt_spill_patience *patience, cl_int *err)
 {
@@ -144,7 +154,9 @@ static cl_mem make(const struct gmt_spill_object *object, struct gmt_spill_patie
 	cl_mem_flags flags = given & ~(cl_mem_flags)CL_MEM_COPY_HOST_PTR;
 	cl_mem real;
 	do {
-		if (object->parent)
+		if (object->parent && object->image)
+			real = make_image(object, err);
+		else if (object->parent)
 			real = gmt_bare.clCreateSubBuffer(object->root->real, flags, CL_BUFFER_CREATE_TYPE_REGION, &region, err);
 		else if (object->contents)
 			real = gmt_bare.clCreateBuffer(context, flags | CL_MEM_COPY_HOST_PTR, object->size, object->host, err);
@@ -188,7 +200,9 @@ static cl_int make_root(struct gmt_spill_object *root, struct gmt_spill_patience
 static cl_int make_child(struct gmt_spill_object *child, struct gmt_spill_patience *patience)
 {
 	cl_int err = CL_SUCCESS;
-	cl_mem real = make(child, patience, &err);
+	if (!child->parent->real) /* not a root: that has one */
+		err = make_child(child->parent, patience);
+	cl_mem real = err == CL_SUCCESS ? make(child, patience, &err) : NULL;
 	if (!real)
 		return err;
 	atomic_fetch_add(&child->context->made, 1);
@@ -342,7 +356,7 @@ void gmt_spill_end(struct gmt_spill_command *command, cl_int status)
 {
 	if (!command->count)
 		return;
-	uint64_t position = 0, id = 0, tick = atomic_fetch_add_explicit(&ticks, 1, memory_order_relaxed) + 1;
+	uint64_t position = 0, id = 0, tick = gmt_spill_tick();
 	if (status == CL_SUCCESS && command->queue) {
 		position = gmt_spill_queue_count(command->queue, command->native);
 		id = atomic_load_explicit(&command->queue->object.id, memory_order_relaxed);
@@ -354,7 +368,7 @@ void gmt_spill_end(struct gmt_spill_command *command, cl_int status)
 			add_use(root, command, id, position);
 		else if (status == CL_SUCCESS)
 			root->fixed = true; /* of a queue that we do not know: it must not move any more */
-		root->tick = tick;
+		gmt_spill_used(root, tick);
 		root->pins--;
 		gmt_unlock(&root->lock);
 	}

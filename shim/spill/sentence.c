@@ -34,7 +34,7 @@ static void add_account(struct text *text, const struct gmt_spill_account *accou
 		[GMT_SPILL_CALLED] = "other calls use it",
 		[GMT_SPILL_WAITING] = "commands that use it may wait for the program",
 		[GMT_SPILL_MAPPED] = "it is mapped",
-		[GMT_SPILL_FIXED] = "there is an image of it, or its queue is not known",
+		[GMT_SPILL_FIXED] = "it has images with properties, or its queue is not known",
 		[GMT_SPILL_OTHERS] = "images, SVM, imports and host memory stay",
 	};
 	uint64_t all = 0;

@@ -231,3 +231,31 @@ TEST(spill_records_what_goes_where)
 	EQUAL(events(GMT_KIND_SPILL) - before, 14);
 	end_clean();
 }
+
+/* Of three that take turns two fit: with the least recently used leaving, each would come back at each turn. */
+TEST(spill_keeps_what_comes_next_in_a_cycle)
+{
+	begin_spill();
+	cl_mem list[3];
+	for (int i = 0; i < 3; i++)
+		list[i] = make(CL_MEM_READ_WRITE, NULL);
+	for (int turn = 0; turn < 12; turn++)
+		write_all(world.queue, list[turn % 3], 'x');
+	uint64_t creates = fake.creates;
+	for (int turn = 0; turn < 12; turn++)
+		write_all(world.queue, list[turn % 3], (char)('a' + turn % 3));
+	EQUAL(fake.creates - creates, 6);
+	for (int i = 0; i < 3; i++)
+		check_all(world.queue, list[i], (char)('a' + i));
+	cl_mem other = make(CL_MEM_READ_WRITE, NULL); /* the cycle is over */
+	for (int turn = 0; turn < 12; turn++)
+		write_all(world.queue, turn % 2 ? other : list[1], (char)('b' + turn % 2));
+	creates = fake.creates;
+	write_all(world.queue, other, 'o');
+	check_all(world.queue, list[1], 'b');
+	EQUAL(fake.creates, creates);
+	OK(clReleaseMemObject(other));
+	for (int i = 0; i < 3; i++)
+		OK(clReleaseMemObject(list[i]));
+	end_clean();
+}

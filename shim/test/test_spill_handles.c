@@ -227,3 +227,70 @@ TEST(spill_images_show_the_flags_that_the_program_gave)
 	OK(clReleaseMemObject(c));
 	end_clean();
 }
+
+static cl_mem image_of(cl_mem buffer)
+{
+	cl_int err = 1;
+	cl_image_format format = {CL_RGBA, CL_UNSIGNED_INT8};
+	cl_image_desc desc = {.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = BYTES / 4, .buffer = buffer};
+	cl_mem image = clCreateImage(world.context, 0, &format, &desc, NULL, &err);
+	OK(err);
+	return image;
+}
+
+static cl_mem parent_in(cl_mem image)
+{
+	cl_mem parent = NULL, same = NULL;
+	OK(clGetMemObjectInfo(image, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof parent, &parent, NULL));
+	OK(clGetImageInfo(image, CL_IMAGE_BUFFER, sizeof same, &same, NULL));
+	CHECK(parent == same);
+	return parent;
+}
+
+/* Both are made anew, for commands on either, and for kernels that have the image. */
+TEST(spill_moves_a_buffer_with_its_images)
+{
+	begin_spill();
+	cl_int err;
+	cl_mem a = make(CL_MEM_READ_WRITE, NULL), b = make(CL_MEM_READ_WRITE, NULL), c = make(CL_MEM_READ_WRITE, NULL);
+	cl_kernel kernel = clCreateKernel(fake_program(), "kernel", &err);
+	write_all(world.queue, a, 'a');
+	cl_buffer_region region = {0, BYTES};
+	cl_mem part = clCreateSubBuffer(a, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
+	OK(err);
+	cl_mem image = image_of(a), second = image_of(part);
+	OK(clSetKernelArg(kernel, 0, sizeof(cl_mem), &image));
+	OK(clSetKernelArg(kernel, 1, sizeof(cl_mem), &second));
+	const size_t origin[3] = {0}, all[3] = {BYTES / 4, 1, 1}, items = 1;
+	char bytes[BYTES];
+	for (int round = 0; round < 3; round++) {
+		write_all(world.queue, b, 'b');
+		write_all(world.queue, c, 'c'); /* a has gone */
+		OK(clEnqueueReadImage(world.queue, image, CL_TRUE, origin, all, 0, 0, bytes, 0, NULL, NULL));
+		EQUAL(bytes[BYTES - 1], 'a' + round);
+		memset(bytes, 'b' + round, sizeof bytes);
+		OK(clEnqueueWriteBuffer(world.queue, a, CL_TRUE, 0, BYTES, bytes, 0, NULL, NULL));
+		check_all(world.queue, b, 'b');
+		check_all(world.queue, c, 'c');
+		uint64_t sets = fake.setargs;
+		OK(clEnqueueNDRangeKernel(world.queue, kernel, 1, NULL, &items, NULL, 0, NULL, NULL));
+		EQUAL(fake.setargs, sets + 2);
+		CHECK(parent_in(image) == a);
+		CHECK(parent_in(second) == part);
+	}
+	void *mapped = clEnqueueMapImage(world.queue, image, CL_TRUE, CL_MAP_READ, origin, all, &(size_t){0}, NULL, 0, NULL, NULL, &err);
+	OK(err);
+	OK(clReleaseMemObject(a));
+	write_all(world.queue, b, 'b');
+	write_all(world.queue, c, 'c'); /* instead of b */
+	CHECK(parent_in(image) == a);
+	OK(clEnqueueUnmapMemObject(world.queue, image, mapped, 0, NULL, NULL));
+	EQUAL(clEnqueueReadImage(world.queue, b, CL_TRUE, origin, all, 0, 0, bytes, 0, NULL, NULL), CL_INVALID_MEM_OBJECT);
+	OK(clReleaseMemObject(image));
+	OK(clReleaseMemObject(second));
+	OK(clReleaseMemObject(part));
+	OK(clReleaseMemObject(b));
+	OK(clReleaseMemObject(c));
+	OK(clReleaseKernel(kernel));
+	end_clean();
+}
