@@ -199,9 +199,9 @@ func writeResult[R interface{ WriteText(w io.Writer) error }](w io.Writer, forma
 }
 
 func newFit() *cobra.Command {
-	o, format, device := fit.Options{Setup: defaultSetup()}, "text", ""
+	o, format, device, bandwidth, spill := fit.Options{Setup: defaultSetup()}, "text", "", "", false
 	return newCommand(&cobra.Command{
-		Use:   "fit [flags] [--] CMD [ARGS...] | fit --on DEVICE FILE...",
+		Use:   "fit [flags] [--] CMD [ARGS...] | fit --on DEVICE FILE... | fit --spill FILE...",
 		Short: "Find the least device memory that a program needs",
 		Long: "Runs a program again and again with less and less device memory, without the pool and with it, and shows how\n" +
 			"little is enough. A run survives when it ends with status 0, as it must without a limit. The program's input is\n" +
@@ -209,16 +209,24 @@ func newFit() *cobra.Command {
 			"little more. Each process has a device of its own.\n\n" +
 			"With --on, fit runs nothing: it holds recordings against the limits of a device that need not be here, and says\n" +
 			"what would fail first, where, and what would help. All processes of a recording share that device. The exit status\n" +
-			"is 1 if one would not run. What neither the profile nor the recording tells is unknown.",
-		Annotations: map[string]string{usageKey: "gpumemtop fit [flags] [--] CMD [ARGS...]\ngpumemtop fit --on DEVICE|list [--format text|json] FILE..."},
+			"is 1 if one would not run. What neither the profile nor the recording tells is unknown.\n\n" +
+			"With --spill, fit runs nothing either: it says with how little memory a recorded program would run with run --spill,\n" +
+			"and estimates what would move, and how long that takes, with 90, 75 and 50 % of its peak.",
+		Annotations: map[string]string{usageKey: "gpumemtop fit [flags] [--] CMD [ARGS...]\ngpumemtop fit --on DEVICE|list [--format text|json] FILE...\ngpumemtop fit --spill [--bandwidth SIZE] [--format text|json] FILE..."},
 		Example: "  gpumemtop fit ./blur 4096                          how little device memory is enough?\n" +
 			"  gpumemtop fit --timeout 30s --format json ./blur   it may hang when memory is short\n" +
 			"  gpumemtop fit --on adreno-740 blur.gmt             would it run there?",
 		Args: cobra.ArbitraryArgs,
-	}, fields{"on": &device, "resolution": &o.Resolution, "timeout:fit": &o.Timeout, "format": &format}.
+	}, fields{"on": &device, "spill:fit": &spill, "bandwidth": &bandwidth, "resolution": &o.Resolution, "timeout:fit": &o.Timeout, "format": &format}.
 		with(fixedPolicy(&o.Setup.Choice)).with(siteFields(&o.Setup)), func(cmd *cobra.Command, args []string) error {
 		if cmd.Flags().Changed("on") {
 			return fitOn(cmd, device, format, args)
+		}
+		if spill {
+			return fitSpill(cmd, bandwidth, format, args)
+		}
+		if cmd.Flags().Changed("bandwidth") {
+			return errors.New("--bandwidth is for --spill")
 		}
 		if len(args) == 0 {
 			return errors.New("no program to fit: gpumemtop fit CMD [ARGS...]")
@@ -229,13 +237,35 @@ func newFit() *cobra.Command {
 
 // fitOn refuses what only concerns running a program.
 func fitOn(cmd *cobra.Command, device, format string, args []string) error {
-	for _, name := range []string{"resolution", "timeout", "policy", "set", "max-cached", "tags", "stack-depth"} {
-		if cmd.Flags().Changed(name) {
-			return fmt.Errorf("--%s is for running a program: leave it out with --on", name)
-		}
+	if err := runsNothing(cmd, "on", "spill", "bandwidth"); err != nil {
+		return err
 	}
 	defer console.Interruptible()()
 	return fit.On(cmd.OutOrStdout(), device, format, args)
+}
+
+// fitSpill does, too.
+func fitSpill(cmd *cobra.Command, bandwidth, format string, args []string) error {
+	if err := runsNothing(cmd, "spill"); err != nil {
+		return err
+	}
+	defer console.Interruptible()()
+	return fit.Spill(cmd.OutOrStdout(), bandwidth, format, args)
+}
+
+// runsNothing refuses flags that do not go with one that holds recordings against something.
+func runsNothing(cmd *cobra.Command, with string, others ...string) error {
+	for _, name := range []string{"resolution", "timeout", "policy", "set", "max-cached", "tags", "stack-depth"} {
+		if cmd.Flags().Changed(name) {
+			return fmt.Errorf("--%s is for running a program: leave it out with --%s", name, with)
+		}
+	}
+	for _, name := range others {
+		if cmd.Flags().Changed(name) {
+			return fmt.Errorf("--%s does not go with --%s", name, with)
+		}
+	}
+	return nil
 }
 
 func newCompare() *cobra.Command {

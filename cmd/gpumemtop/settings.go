@@ -74,6 +74,8 @@ var settings = []setting{
 	{"sizes", "", "", "NAME", groupAdvice, false, "which buffers may share a block: equal, those of equal size; any, all, in a block as large as the largest"},
 	{"steps", "", "", "N", groupAdvice, false, "allocations, releases, commands and waits to read from the start of each recording"},
 	{"on", "", "", "DEVICE", groupSearch, false, "hold recordings against this device instead of running a program: a name that 'fit --on list' shows, or a file in TOML"},
+	{"spill", "fit", "", "", groupSearch, false, "say how little memory is enough with --spill, and estimate what that costs, from recordings"},
+	{"bandwidth", "", "", "SIZE", groupSearch, false, "bytes per second to the device and back for --spill; by default the best that the recording shows"},
 	{"resolution", "", "", "SIZE", groupSearch, false, "how precise the result is; by default 1 % of the program's peak, at least 64KiB"},
 	{"timeout", "fit", "", "TIME", groupSearch, false, "a run that takes longer does not survive; 0s: no limit"},
 	{"budget", "tune", "", "TIME", groupSearch, false, "how long to search at most, 100ms to 24h, besides reading recordings and running a program"},

@@ -108,6 +108,10 @@ var Places = map[string]Place{
 	"internal/whatif/auto": {May: []string{"internal/replay", "internal/cost", "internal/whatif/ghost", "internal/stats"}, Timeless: true, Never: noFiles},
 	"internal/arena":       {Timeless: true, Never: noFiles},
 	"internal/period":      {Timeless: true, Never: noFiles},
+	"internal/spill": {
+		May:      []string{"internal/callsite", "internal/heap", "internal/recording", "internal/units", "internal/wire"},
+		Timeless: true, Never: noFiles,
+	},
 	"internal/portable": {
 		May:      []string{"internal/callsite", "internal/heap", "internal/recording", "internal/replay", "internal/units", "internal/wire"},
 		Timeless: true, Never: noFiles,
@@ -257,7 +261,7 @@ var Places = map[string]Place{
 		"internal/session/payload", "internal/stats",
 	}},
 	"internal/app/fit": {May: []string{
-		"internal/app/files", "internal/doctor", "internal/portable",
+		"internal/app/files", "internal/doctor", "internal/portable", "internal/spill",
 		"internal/app/console", "internal/app/limits", "internal/app/repeat", "internal/app/watch", "internal/units",
 	}},
 	"internal/app/compare": {May: []string{

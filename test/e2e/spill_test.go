@@ -77,6 +77,49 @@ func TestSpillFigures(t *testing.T) {
 	}
 }
 
+// A program that takes its buffers in turn is the worst for what leaves least recently used first: half of the memory moves
+// each buffer at each turn. What moves is near the best for that order of uses, which knows the future.
+func TestSpillMovesLittle(t *testing.T) {
+	t.Parallel()
+	file, sum := t.TempDir()+"/x.gmt", t.TempDir()+"/x.json"
+	words := []string{example("spill"), "1024", "16K", "cycle"}
+	bare := run(t, command{args: words})
+	r := run(t, command{args: append([]string{gpumemtop(), "record", "--spill", "--device-memory", "128K", "-o", file, "--summary", sum, "--"}, words...)})
+	if r.code != 0 || !bytes.Equal(r.stdout, bare.stdout) {
+		t.Fatalf("%s\n%s", r, r.stderr)
+	}
+	var live struct{ Spill *stats.Spill }
+	text, err := os.ReadFile(sum)
+	if err == nil {
+		err = json.Unmarshal(text, &live)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fit struct {
+		Recordings []struct {
+			Peak, Least uint64
+			Estimates   []struct {
+				Memory, In uint64
+				Best       struct{ Out, In uint64 }
+			}
+		}
+	}
+	r = run(t, command{args: []string{gpumemtop(), "fit", "--spill", "--format", "json", file}})
+	if err := json.Unmarshal(r.stdout, &fit); err != nil {
+		t.Fatalf("%s: %v\n%s", r, err, r.stderr)
+	}
+	f := fit.Recordings[0]
+	if f.Peak != 256<<10 || f.Least != 32<<10 || len(f.Estimates) != 3 || f.Estimates[2].Memory != 128<<10 {
+		t.Fatalf("%+v", f)
+	}
+	moved, best, oldest := live.Spill.In.Bytes+live.Spill.Out.Bytes, f.Estimates[2].Best.In+f.Estimates[2].Best.Out, f.Estimates[2].In
+	t.Logf("%d bytes moved, the best is %d", moved, best)
+	if moved > best+best/10 || best > 2*oldest*7/10 {
+		t.Errorf("%d bytes moved, the best is %d, and %d come back with the oldest leaving", moved, best, oldest)
+	}
+}
+
 // Nothing of what a program can see changes: queries and errors here; all of the rest when the drivers are tested.
 func TestSpillShowsNothing(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,122 @@
+package spill
+
+import (
+	"fmt"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// Result says what --spill would do for a recording. Scripts rely on its JSON keys.
+type Result struct {
+	Peak      uint64     `json:"peak"`        // most bytes of one process in use
+	Least     uint64     `json:"least"`       // the most that one command needs, beside what cannot go
+	Site      string     `json:"least_at"`    // call site of its largest object
+	Duration  uint64     `json:"duration_ns"` // of the recording
+	ToDevice  float64    `json:"to_device"`
+	ToHost    float64    `json:"to_host"`  // bytes per second, 0: unknown
+	Measured  bool       `json:"measured"` // they are the best that the recording shows; false: stated
+	Estimates []Estimate `json:"estimates"`
+}
+
+// Estimate is what is expected with less memory.
+type Estimate struct {
+	Percent uint64  `json:"percent"` // of the peak
+	Memory  uint64  `json:"memory"`
+	Fits    bool    `json:"fits"`
+	Moves           // with the object that leaves first as --spill chooses it without a period: least recently used
+	Best    Moves   `json:"best"` // with the one whose next use is farthest
+	MovesNS uint64  `json:"moves_ns"`
+	Slower  float64 `json:"slower"` // moves as a share of the recording; 0: unknown
+}
+
+// shares are the percentages of the peak that are simulated.
+var shares = [...]uint64{90, 75, 50}
+
+// Run simulates a recording. bandwidth, bytes per second each way, replaces what the recording shows; 0: it does not.
+// Errors are those of the source.
+func Run(src recording.Source, bandwidth uint64) (*Result, error) {
+	f, err := read(src)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{Duration: f.final - f.first, Measured: bandwidth == 0 && f.rates[0].bytes > 0 && f.rates[1].bytes > 0}
+	r.ToDevice, r.ToHost = float64(bandwidth), float64(bandwidth)
+	if r.Measured {
+		r.ToDevice, r.ToHost = 1e9/f.rates[0].perByte, 1e9/f.rates[1].perByte
+	}
+	for _, t := range f.processes {
+		r.Peak = max(r.Peak, t.peak)
+		if least, at := t.least(); least > r.Least {
+			r.Least, r.Site = least, t.names.Site(t.objects[at].tag).Name
+		}
+	}
+	for _, percent := range shares {
+		r.Estimates = append(r.Estimates, f.estimate(r, percent))
+	}
+	return r, nil
+}
+
+// estimate simulates all processes with a share of the peak.
+func (f *fold) estimate(r *Result, percent uint64) Estimate {
+	e := Estimate{Percent: percent, Memory: r.Peak * percent / 100, Fits: true}
+	for _, t := range f.processes {
+		moves, best, fits := t.moves(e.Memory)
+		e.Fits = e.Fits && fits
+		e.Out, e.In = e.Out+moves.Out, e.In+moves.In
+		e.Best.Out, e.Best.In = e.Best.Out+best.Out, e.Best.In+best.In
+	}
+	if !e.Fits {
+		return Estimate{Percent: percent, Memory: e.Memory}
+	}
+	if r.ToDevice > 0 {
+		e.MovesNS = uint64(float64(e.In)/r.ToDevice*1e9 + float64(e.Out)/r.ToHost*1e9)
+		if r.Duration > 0 {
+			e.Slower = float64(e.MovesNS) / float64(r.Duration)
+		}
+	}
+	return e
+}
+
+func (t *trace) moves(capacity uint64) (moves, best Moves, fits bool) {
+	next := t.nexts()
+	best, _ = t.simulate(capacity, Farthest, next)
+	moves, fits = t.simulate(capacity, Oldest, next)
+	return moves, best, fits
+}
+
+// Text writes the result for people.
+func (r *Result) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "peak %s; with --spill %s", units.FormatLong(r.Peak), units.FormatLong(r.Least))
+	if r.Peak > 0 {
+		fmt.Fprintf(&b, " (%.0f %%)", 100*float64(r.Least)/float64(r.Peak))
+	}
+	fmt.Fprintf(&b, " is enough: what one command needs at once, the largest from %s\n", units.Clean(r.Site))
+	var table units.Table
+	table.Add("DEVICE MEMORY", "OF THE PEAK", "TO THE HOST", "BACK", "AT BEST", "SLOWER (ESTIMATED)")
+	for i := range r.Estimates {
+		e := &r.Estimates[i]
+		line := []string{units.FormatLong(e.Memory), fmt.Sprintf("%d %%", e.Percent), "too little", "", "", ""}
+		if e.Fits {
+			slower := "unknown"
+			if r.ToDevice > 0 {
+				slower = fmt.Sprintf("%s (%.0f %%)", units.Duration(e.MovesNS), 100*e.Slower)
+			}
+			line = append(line[:2], units.FormatLong(e.Out), units.FormatLong(e.In), units.FormatLong(e.Best.Out+e.Best.In), slower)
+		}
+		table.Add(line...)
+	}
+	b.WriteString(table.String())
+	switch {
+	case r.Measured:
+		fmt.Fprintf(&b, "Estimated at %s/s to the device and %s/s back, the best that the recording shows.\n",
+			units.FormatLong(uint64(r.ToDevice)), units.FormatLong(uint64(r.ToHost)))
+	case r.ToDevice > 0:
+		fmt.Fprintf(&b, "Estimated at %s/s each way, as stated.\n", units.FormatLong(uint64(r.ToDevice)))
+	default:
+		b.WriteString("The recording shows no speed of transfers: state one with --bandwidth.\n")
+	}
+	return b.String()
+}

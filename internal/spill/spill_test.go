@@ -1,0 +1,116 @@
+package spill
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/records"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// cycle visits objects of 100 bytes over and over, one at each command, and writes them.
+func cycle(objects, visits int) *trace {
+	t := &trace{}
+	for range objects {
+		t.objects = append(t.objects, object{size: 100})
+	}
+	for i := range visits {
+		t.steps = append(t.steps, step{object: int32(i % objects), kind: use, writes: true}, step{kind: run})
+	}
+	return t
+}
+
+// What is visited in turn never is there with the oldest leaving first; the best keeps most of it.
+func TestCycle(t *testing.T) {
+	tr := cycle(4, 40)
+	moves, best, fits := tr.moves(300)
+	if !fits || moves != (Moves{Out: 100 * 37, In: 100 * 36}) {
+		t.Errorf("oldest first: %+v, fits %v", moves, fits)
+	}
+	// Each eviction of the best one is of what was just used, and every third visit finds what left.
+	if best.In != 1200 || best.Out != 1300 {
+		t.Errorf("best: %+v", best)
+	}
+	if moves, _, fits = tr.moves(400); !fits || moves != (Moves{}) {
+		t.Errorf("with room for all: %+v", moves)
+	}
+	if _, _, fits = tr.moves(99); fits {
+		t.Error("fits into 99 bytes")
+	}
+}
+
+// Knowing the future is never worse, and more memory never moves more: both hold for objects of one size.
+func TestBestIsBest(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		tr := cycle(2+random.IntN(8), 0)
+		for range 100 {
+			first := random.IntN(len(tr.objects))
+			for i := range 1 + random.IntN(2) {
+				at := int32((first + i) % len(tr.objects))
+				tr.steps = append(tr.steps, step{object: at, kind: use, writes: true})
+			}
+			tr.end()
+		}
+		least, _ := tr.least()
+		var last Moves
+		for memory := least; memory <= 1000; memory += 100 {
+			moves, best, fits := tr.moves(memory)
+			if !fits || best.In > moves.In || memory > least && moves.In > last.In {
+				t.Fatalf("%d bytes: %+v, best %+v, with less %+v, fits %v", memory, moves, best, last, fits)
+			}
+			last = moves
+		}
+		if _, _, fits := tr.moves(least - 1); fits {
+			t.Fatalf("less than the least, %d, is enough", least)
+		}
+	}
+}
+
+// A kernel's arguments are one command; images, mapped buffers and memory of the host stay; a part is its buffer.
+func TestRun(t *testing.T) {
+	create := func(id, size uint64, flags uint16, memory wire.Memory, parent uint64) wire.Event {
+		return wire.CreateFields{
+			Memory: memory, Outcome: wire.OutcomeDriver, Access: flags, Object: id, Requested: size, Granted: size, Parent: parent, Tag: 1,
+		}.Event()
+	}
+	kernel := func(id uint64, argument uint32) wire.Event {
+		return wire.UseFields{Command: wire.CommandKernel, Object: id, Kernel: 9, ArgumentNumber: argument, Queue: 8}.Event()
+	}
+	use := func(command wire.Command, id, bytes uint64, ns uint32) wire.Event {
+		return wire.UseFields{Command: command, Object: id, Bytes: bytes, Duration: ns, Queue: 8, Reads: true}.Event()
+	}
+	tape, time := &records.Tape{}, uint64(1)
+	add := func(events ...wire.Event) { // at one time
+		time += 1000
+		for _, e := range events {
+			e.Time = time
+			tape.Records = append(tape.Records, wire.Record{Event: e, Process: 1, Thread: 1})
+		}
+	}
+	add(create(1, 1000, 0, wire.MemoryBuffer, 0), create(2, 1000, 0, wire.MemoryBuffer, 0), create(3, 1000, 0, wire.MemoryBuffer, 0),
+		create(4, 300, wire.UseHostPtr, wire.MemoryBuffer, 0), create(5, 200, 0, wire.MemoryImage, 0),
+		create(6, 500, 0, wire.MemorySubBuffer, 1))
+	add(use(wire.CommandWrite, 1, 1<<20, 1<<20))
+	add(use(wire.CommandRead, 1, 1<<20, 1<<21))
+	add(kernel(1, 1), kernel(2, 2))
+	add(kernel(2, 1), kernel(6, 3))
+	add(use(wire.CommandMap, 3, 0, 0))
+	add(kernel(1, 1))
+	add(use(wire.CommandUnmap, 3, 0, 0))
+	add(kernel(1, 1), kernel(2, 2))
+	r, err := Run(tape, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Peak != 3500 || r.Least != 2500 || !r.Measured || r.ToDevice != 1e9 || r.ToHost != 5e8 {
+		t.Errorf("%+v", r)
+	}
+	if e := r.Estimates; len(e) != 3 || !e[0].Fits || !e[1].Fits || e[2].Fits || e[0].Out == 0 || e[0].Best.Out > e[0].Out {
+		t.Errorf("%+v", e)
+	}
+	if text := r.Text(); !strings.Contains(text, "too little") || !strings.Contains(text, "the best that the recording shows") {
+		t.Error(text)
+	}
+}
