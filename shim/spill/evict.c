@@ -241,6 +241,8 @@ static bool evict(struct gmt_spill_object *root)
 static bool may_wait(struct gmt_spill_patience *patience, enum state some)
 {
 	uint64_t now = gmt_now(), most = LONG_PATIENCE;
+	if (gmt_spill_has_ended(&patience->seen) && some == STUCK)
+		some = BUSY;
 	if (some == HELD)
 		most = !patience->command || gmt_spill_queues_gated_here() ? PATIENCE : OTHERS_PATIENCE;
 	patience->alone = some == BUSY && now - patience->start > OTHERS_PATIENCE;

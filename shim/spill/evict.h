@@ -30,7 +30,7 @@ enum gmt_spill_outcome {
 /* Of a call that needs room; all 0 at first. */
 struct gmt_spill_patience {
 	const struct gmt_spill_command *command; /* NULL: none, or it has pins meanwhile */
-	uint64_t start;
+	uint64_t start, seen;
 	unsigned failed;
 	bool alone; /* others have come first for long: keep the lock */
 	enum gmt_spill_outcome outcome; /* of the last */

@@ -95,6 +95,25 @@ void gmt_spill_object_free(struct gmt_spill_object *object)
 	gmt_unlock(&lock);
 }
 
+static _Atomic uint64_t ending, over;
+
+void gmt_spill_object_ends(void)
+{
+	atomic_fetch_add(&ending, 1);
+}
+
+void gmt_spill_object_has_ended(void)
+{
+	atomic_fetch_add(&over, 1);
+}
+
+bool gmt_spill_has_ended(uint64_t *seen)
+{
+	uint64_t before = *seen;
+	*seen = atomic_load(&over);
+	return *seen != before || atomic_load(&ending) != *seen;
+}
+
 cl_mem gmt_spill_real(cl_mem handle)
 {
 	const struct gmt_spill_object *object = gmt_spill_find(handle);

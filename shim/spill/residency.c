@@ -78,6 +78,7 @@ static void unlink_object(struct gmt_spill_object *object)
 
 static void push_ended(struct gmt_spill_object *object)
 {
+	gmt_spill_object_ends();
 	object->ended = atomic_load(&ended);
 	while (!atomic_compare_exchange_weak(&ended, &object->ended, object))
 		;
@@ -98,6 +99,7 @@ static void end_all(void)
 			struct gmt_spill_object *object = list, *parent = object->parent;
 			list = object->ended;
 			finish(object);
+			gmt_spill_object_has_ended();
 			if (!parent)
 				continue;
 			atomic_fetch_sub(&parent->children, 1);
