@@ -46,7 +46,7 @@ func recordingFields(o *watch.OutputOptions) fields {
 }
 
 func monitorFields(m *watch.MonitorOptions) fields {
-	return fields{"listen": &m.Listen, "textfile": &m.Textfile, "push": &m.Push}
+	return fields{"listen": &m.Listen, "textfile": &m.Textfile, "push": &m.Push, "otlp": &m.OTLP}
 }
 
 func dashboardFields(d *dashboard.Options) fields {
@@ -158,7 +158,7 @@ const anySession = " "
 
 // showSession refuses what only concerns watching programs.
 func showSession(cmd *cobra.Command, name string, readOnly bool, o *dashboard.Options) error {
-	for _, flag := range []string{"pid", "comm", "cgroup", "all", "follow", "duration", "output", "json", "summary", "label", "listen", "textfile", "push", "ghosts"} {
+	for _, flag := range []string{"pid", "comm", "cgroup", "all", "follow", "duration", "output", "json", "summary", "label", "listen", "textfile", "push", "otlp", "ghosts"} {
 		if cmd.Flags().Changed(flag) {
 			return fmt.Errorf("--%s is for watching programs: leave it out with --session", flag)
 		}

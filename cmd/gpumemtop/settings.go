@@ -138,6 +138,7 @@ var settings = []setting{
 	{"listen", "", "", "ADDR", groupMonitoring, true, "answer Prometheus (/metrics), pprof (/debug/pprof/opencl) and scripts (/summary.json) while the program runs: PORT or HOST:PORT, by default on the loopback interface, or unix:PATH; nothing can be changed over it"},
 	{"textfile", "", "", "DIR", groupMonitoring, true, "at the end, write the metrics into a folder of Prometheus' node_exporter"},
 	{"push", "", "", "URL", groupMonitoring, true, "at the end, send the metrics to Prometheus' Pushgateway"},
+	{"otlp", "", "", "URL", groupMonitoring, true, "send the metrics to an OpenTelemetry collector over HTTP, each minute and at the end, for example http://127.0.0.1:4318; env: where OTEL_EXPORTER_OTLP_ENDPOINT says; headers, interval and attributes are those of the OTEL_ variables"},
 	{"config", "", "", "FILE", groupSettings, true, "read settings that neither a flag nor a variable sets from a file in TOML; its keys are the names of flags that have a variable; by default ~/.config/gpumemtop/config.toml, '' is none"},
 	{"print-config", "", "", "", groupSettings, false, "write the settings in effect and where each comes from, in a form that --config reads, and do nothing else"},
 	{"output", "reduce", "o", "FILE", groupOutput, false, "write the table as Parquet, too; - is standard output"},

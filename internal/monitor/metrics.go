@@ -94,6 +94,9 @@ func (c *collector) Describe(chan<- *prometheus.Desc) {}
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
 	s := c.source()
+	if s == nil {
+		return // nothing has happened yet
+	}
 	for _, p := range s.Processes[max(0, len(s.Processes)-processesMax):] {
 		labels := c.labels(s, p.Program, p.PID)
 		for i := range figures {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,10 +20,16 @@ func TestMonitoredRun(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	socket := filepath.Join(folder, "s")
+	exported := make(chan string, 10)
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		exported <- string(body)
+	}))
+	defer collector.Close()
 	done := make(chan outcome, 1)
 	go func() {
 		done <- run(t, command{
-			args: []string{gpumemtop(), "--headless", "--listen", "unix:" + socket, "--textfile", folder, "--label", "team=vision,tier=a", "--summary", filepath.Join(folder, "x.json"),
+			args: []string{gpumemtop(), "--headless", "--listen", "unix:" + socket, "--textfile", folder, "--otlp", collector.URL, "--label", "team=vision,tier=a", "--summary", filepath.Join(folder, "x.json"),
 				"-o", filepath.Join(folder, "x.gmt"), example("pipeline"), "200", "1M"},
 			env: []string{"SLURM_JOB_ID=17", "SLURM_PROCID=3"},
 		})
@@ -43,6 +50,10 @@ func TestMonitoredRun(t *testing.T) {
 	result := <-done
 	if result.code != 0 || !contains(result.stderr, "figures are at unix:"+socket) {
 		t.Errorf("%s\n%s", result, result.stderr)
+	}
+	close(exported)
+	if sent := <-exported; !strings.Contains(sent, "gpumemtop_creates") || !strings.Contains(sent, "label_team") {
+		t.Errorf("the collector got %q", sent)
 	}
 	left, err := filepath.Glob(filepath.Join(folder, "gpumemtop.pipeline.*.prom"))
 	if err != nil || len(left) != 1 {

@@ -17,6 +17,7 @@ type MonitorOptions struct {
 	Listen   string // address, see monitor.Listen
 	Textfile string // folder
 	Push     string // URL of a Pushgateway
+	OTLP     string // URL of an OpenTelemetry collector, or monitor.OTLPFromEnvironment
 }
 
 // Monitor gives figures of a subject to monitoring systems.
@@ -25,6 +26,7 @@ type Monitor struct {
 	subject *Subject
 	notes   *console.Notes
 	server  *monitor.Server // nil: none
+	otlp    *monitor.OTLP   // nil: none
 }
 
 // NewMonitor checks the options and opens the address. The monitor must be closed.
@@ -40,6 +42,11 @@ func NewMonitor(o MonitorOptions, subject *Subject, notes *console.Notes) (*Moni
 			return nil, fmt.Errorf("bad value %q for --push: want a URL, for example http://127.0.0.1:9091", o.Push)
 		}
 	}
+	if o.OTLP != "" {
+		if err := monitor.CheckOTLP(o.OTLP); err != nil {
+			return nil, err
+		}
+	}
 	if o.Listen != "" {
 		var err error
 		if m.server, err = monitor.Listen(o.Listen); err != nil {
@@ -51,6 +58,12 @@ func NewMonitor(o MonitorOptions, subject *Subject, notes *console.Notes) (*Moni
 
 // Start begins to answer from the latest snapshot. about makes a summary of one.
 func (m *Monitor) Start(source func() *stats.Snapshot, about func(*stats.Snapshot) report.Summary) {
+	if m.options.OTLP != "" {
+		var err error
+		if m.otlp, err = monitor.StartOTLP(m.options.OTLP, m.subject.Name, source, !m.subject.Attached); err != nil {
+			m.notes.Add("--otlp: " + err.Error())
+		}
+	}
 	if m.server == nil {
 		return
 	}
@@ -67,6 +80,11 @@ func (m *Monitor) Finish(last *stats.Snapshot) {
 	pid := os.Getpid()
 	if len(last.Processes) > 0 {
 		pid = last.Processes[0].PID
+	}
+	if m.otlp != nil {
+		if err := m.otlp.Finish(last); err != nil {
+			m.notes.Add("--otlp: " + err.Error())
+		}
 	}
 	if m.options.Textfile != "" {
 		if err := monitor.WriteTextfile(m.options.Textfile, m.subject.Name, pid, last, inherited); err != nil {
