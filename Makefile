@@ -372,6 +372,7 @@ shim-test: | build/test-deps.stamp
 # that pass only there.
 .PHONY: soak
 soak: all
+	$(GO) test -run '^TestRandomPlans$$' -count=1 -timeout 0 ./allocator -args -plans.programs=10000
 	cd test/e2e && $(GO) test -run '^TestSoak$$' -count=1 -timeout 0 $(TESTFLAGS) -args -soak.seeds=$(SEEDS) -soak.first=$(FIRST) $(if $(DRIVER),-soak.driver=$(DRIVER))
 
 .PHONY: fuzz

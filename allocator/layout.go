@@ -135,15 +135,18 @@ type site struct {
 	lap    uint32
 }
 
-type spot struct{ size, offset uint64 } // granted; of a block its number is the offset
+type spot struct {
+	size uint64 // granted
+	at   int    // the start of its range, or the number of its block
+}
 
 // arena is a slab, or the absence of one, with what lies there; or blocks.
 type arena struct {
 	*carved
 	placed   *carve.Placed
-	whole    bool              // blocks
-	blocks   []planBlock       // in the order of their first places
-	numbers  map[uint64]uint64 // of blocks, by offset
+	whole    bool           // blocks
+	blocks   []planBlock    // in the order of their first places
+	numbers  map[uint64]int // of blocks, by offset
 	size     uint64
 	class    Class // 0: no request has been served
 	alone    bool  // what the base policy had of the class went
@@ -160,18 +163,22 @@ type planBlock struct {
 // newPlan returns a layout that was checked, ready for use.
 func newPlan(l *Layout) *plan {
 	s := &plan{sites: map[Tag][]*site{}, size: l.Places[0].Size}
-	for _, a := range l.Arenas {
-		placed := carve.NewPlaced(max(a.Align, 1))
+	offsets := make([][]uint64, len(l.Arenas))
+	for _, place := range l.Places {
+		offsets[place.Arena] = append(offsets[place.Arena], place.Offset)
+	}
+	for i, a := range l.Arenas {
+		placed := carve.NewPlaced(max(a.Align, 1), offsets[i])
 		s.arenas = append(s.arenas, arena{
-			carved: &carved{carver: placed, align: a.Align}, placed: placed, whole: a.Align == 0, numbers: map[uint64]uint64{},
+			carved: &carved{carver: placed, align: a.Align}, placed: placed, whole: a.Align == 0, numbers: map[uint64]int{},
 			size: a.Size, patience: leastPatience,
 		})
 	}
 	for _, place := range l.Places {
 		here := s.site(&s.arenas[place.Arena], place.Tag)
-		at := spot{here.arena.placed.Round(place.Size), place.Offset}
+		at := spot{here.arena.placed.Round(place.Size), here.arena.placed.Start(place.Offset)}
 		if here.arena.whole {
-			at.offset = here.arena.blockAt(&place)
+			at.at = here.arena.blockAt(&place)
 		}
 		here.places = append(here.places, at)
 		if s.first == nil {
@@ -182,10 +189,10 @@ func newPlan(l *Layout) *plan {
 }
 
 // blockAt returns the number of the block for a place.
-func (a *arena) blockAt(place *Place) uint64 {
+func (a *arena) blockAt(place *Place) int {
 	number, known := a.numbers[place.Offset]
 	if !known {
-		number = uint64(len(a.blocks))
+		number = len(a.blocks)
 		a.numbers[place.Offset] = number
 		a.blocks = append(a.blocks, planBlock{})
 	}

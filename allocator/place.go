@@ -35,7 +35,7 @@ func (p *Pool) place(plan *Plan, req *Request, out []Eviction) ([]Eviction, bool
 		out = p.giveUp(present.begun(p.now), out)
 	}
 	if here.arena.whole {
-		return p.takeBlock(plan, here.arena, &here.arena.blocks[here.places[at].offset], req, out)
+		return p.takeBlock(plan, here.arena, &here.arena.blocks[here.places[at].at], req, out)
 	}
 	return p.takeSpot(plan, here.arena, here.places[at], req, out)
 }
@@ -139,14 +139,14 @@ func (p *Pool) spotFor(present *plan, s *site, req *Request) (at int, why Depart
 func (p *Pool) owner(a *arena, at *spot) int32 {
 	switch {
 	case a.whole:
-		if i := p.entryOf(a.blocks[at.offset].is); i != 0 && p.entries[i].state != cached {
+		if i := p.entryOf(a.blocks[at.at].is); i != 0 && p.entries[i].state != cached {
 			return i
 		}
 		return 0
 	case a.slabs == 0:
 		return 0
 	}
-	return a.placed.Owner(at.offset, at.size)
+	return a.placed.Owner(at.at, at.size)
 }
 
 // after returns the place of a site that comes after another, round and round.
@@ -215,7 +215,7 @@ func (p *Pool) takeSpot(plan *Plan, a *arena, at spot, req *Request, out []Evict
 	}
 	p.route = wire.RoutePlanned
 	i := p.newEntry()
-	p.subAlloc(plan, i, req, a.placed.Take(at.offset, at.size, i))
+	p.subAlloc(plan, i, req, a.placed.Take(at.at, at.size, i))
 	plan.Hit, plan.SlabSize, plan.Reason = size == 0, size, reason
 	p.entries[i].reason = reason
 	return out, true

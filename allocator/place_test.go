@@ -1,6 +1,7 @@
 package allocator
 
 import (
+	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -440,11 +441,13 @@ func newPlannedYard(tb testing.TB, ops []byte) *yard {
 	return y
 }
 
+var programsFlag = flag.Uint64("plans.programs", 40, "how many random programs TestRandomPlans plays")
+
 // TestRandomPlans, few of which fit what the program does: nothing is handed out twice, given up while it is used, or
 // lost, and each request is as planned or a departure.
 func TestRandomPlans(t *testing.T) {
 	var all Stats
-	for seed := range uint64(40) {
+	for seed := range *programsFlag {
 		y := newPlannedYard(t, noise(500+seed, 4000))
 		y.run()
 		s := y.p.Stats()

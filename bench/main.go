@@ -71,6 +71,13 @@ var sections = []section{
 		footnotes: "Blocks are used in random order, so that the processor's caches hold the first columns and not the last: a Go map shows\n" +
 			"what that alone costs.",
 	})},
+	{name: "places", title: "What a request costs that a plan serves, one that departs from it, and one of slab, by places of the plan", measure: benchmarks(parts{
+		pattern: "^BenchmarkPlanned$", duration: "30ms", columns: "/places", units: []string{"ns/op"}, packages: []string{"./allocator"},
+	})},
+	{name: "learning", title: "What learning plans costs: processor ns per record, and as a share of one core while the program ran", measure: benchmarks(parts{
+		pattern: "^BenchmarkPlanner$", duration: "5x", units: []string{"ns/record", "%core", "plans"}, packages: []string{"./internal/whatif/live"},
+		programs: []string{"train 2000", "pipeline 200 256K", "churn 200000 4K 2"},
+	})},
 	{name: "exhaustion", title: "How fast a pool is exhausted, and how many requests fail", measure: benchmarks(parts{
 		pattern: "^BenchmarkExhaust$", duration: "1x", units: []string{"ns/request", "%failed"}, packages: []string{"./allocator/concurrent/ualloc"},
 	})},

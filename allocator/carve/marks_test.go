@@ -1,0 +1,44 @@
+package carve
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestMarks compares a set with a sorted list, from one level to three.
+func TestMarks(t *testing.T) {
+	for _, bound := range []int{1, 2, 63, 64, 65, 4096, 4097, 70_000} {
+		rng := rand.New(rand.NewPCG(uint64(bound), 1))
+		m := newMarks(bound)
+		var list []int
+		for range 3000 {
+			i := rng.IntN(bound)
+			at, there := slices.BinarySearch(list, i)
+			before, behind := -1, -1
+			if at > 0 {
+				before = list[at-1]
+			}
+			if rest := list[at:]; there && len(rest) > 1 {
+				behind = rest[1]
+			} else if !there && len(rest) > 0 {
+				behind = rest[0]
+			}
+			if m.before(i) != before || m.behind(i) != behind {
+				t.Fatalf("of %d: %d and %d around %d, want %d and %d", bound, m.before(i), m.behind(i), i, before, behind)
+			}
+			if there && rng.IntN(3) > 0 {
+				m.clear(i)
+				list = slices.Delete(list, at, at+1)
+			} else if !there {
+				m.set(i)
+				list = slices.Insert(list, at, i)
+			}
+			if rng.IntN(100) == 0 {
+				if err := m.validate(); err != nil || !slices.Equal(slices.Collect(m.all), list) || m.count() != len(list) {
+					t.Fatalf("of %d: %v, %d marks, want %d", bound, err, m.count(), len(list))
+				}
+			}
+		}
+	}
+}
