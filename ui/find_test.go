@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -232,4 +233,16 @@ func TestHelpOfAPane(t *testing.T) {
 	shows(t, d, "keys: limits and policy")
 	press(d, "esc", "6", "?")
 	shows(t, d, "what can I change now?", "keys: limits and policy", "type a value")
+}
+
+// FuzzTime reads times that the user types: none is beyond what a recording can have.
+func FuzzTime(f *testing.F) {
+	for _, text := range []string{"2.5", "1:30", "1m30s", "-1", "1e9", "4294967295:0", "NaN", "0x1p3", ":"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if ns, ok := parseTime(text); ok && ns > math.MaxInt64 {
+			t.Errorf("%q: %d ns", text, ns)
+		}
+	})
 }

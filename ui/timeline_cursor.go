@@ -117,7 +117,7 @@ func parseTime(text string) (ns uint64, ok bool) {
 	}
 	if v, err := strconv.ParseFloat(seconds, 64); err == nil {
 		m, err := strconv.ParseUint(minutes, 10, 32)
-		if err != nil || !(v >= 0) || v > 1e9 {
+		if err != nil || m > 1e7 || !(v >= 0) || v > 1e9 {
 			return 0, false
 		}
 		return m*60e9 + uint64(math.Round(v*1e9)), true

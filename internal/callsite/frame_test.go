@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -91,4 +92,21 @@ func TestParseIsBounded(t *testing.T) {
 	if got := len(parse([]byte(strings.Repeat("f\n", 1000)))); got != framesMax {
 		t.Errorf("%d frames", got)
 	}
+}
+
+// FuzzFrames reads call stacks of programs: what is shown has no control characters, and is bounded.
+func FuzzFrames(f *testing.F) {
+	f.Add([]byte("step\tmain.c\t88\tapp+0x1\nmain\tmain.c\t99999999999999999999\tapp+0xzz\n"))
+	f.Add([]byte("\x1b[31m\t\t-1\t\xff+0x\n\n\t\t\t\n"))
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		frames := Frames(payload)
+		if len(frames) > framesMax {
+			t.Errorf("%d frames", len(frames))
+		}
+		for i := range frames {
+			if text := frames[i].Name() + frames[i].Module; strings.ContainsFunc(text, unicode.IsControl) || frames[i].Line < 0 {
+				t.Errorf("%q", text)
+			}
+		}
+	})
 }

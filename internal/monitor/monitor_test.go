@@ -456,3 +456,17 @@ func TestShippedFiles(t *testing.T) {
 		}
 	}
 }
+
+// FuzzCgroup gives it control groups: an id is one word.
+func FuzzCgroup(f *testing.F) {
+	f.Add("0::/kubepods.slice/kubepods-pod0a1b2c3d_0000_1111_2222_333344445555.slice/cri-containerd-" + strings.Repeat("ab", 32) + ".scope\n")
+	f.Add("4:memory:/slurm/uid_0/job_12/step_0/task_0\n1:name=systemd:/\n::\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		at := parseCgroup(text)
+		for _, id := range []string{at.pod, at.container, at.job, at.step} {
+			if strings.ContainsAny(id, "/\n") || !strings.Contains(text, strings.ReplaceAll(id, "-", "_")) && !strings.Contains(text, id) && id != at.pod {
+				t.Errorf("%q of %q", id, text)
+			}
+		}
+	})
+}

@@ -144,3 +144,17 @@ func TestAnswersOfDrivers(t *testing.T) {
 		}
 	}
 }
+
+// FuzzExtensions reads what the query of the drivers printed: entries are of libraries that are there, each once.
+func FuzzExtensions(f *testing.F) {
+	f.Add([]byte("extension\tclCreateBuffer\t/proc/self/exe\t4096\nerror\tno driver\nend\n"))
+	f.Add([]byte("extension\t\t\t\nextension\ta\trelative\t18446744073709551615\n"))
+	f.Fuzz(func(t *testing.T, out []byte) {
+		list, _ := parseExtensions(out)
+		for i, e := range list {
+			if !filepath.IsAbs(e.Path) || slices.Contains(list[:i], e) {
+				t.Errorf("%+v", list)
+			}
+		}
+	})
+}

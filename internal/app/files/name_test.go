@@ -72,3 +72,19 @@ func TestCheckWritable(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// FuzzExpandName: what it takes names one file, or one for each process in one folder.
+func FuzzExpandName(f *testing.F) {
+	for _, template := range []string{DefaultName, "a-%p.gmt", "%", "%%%p%t", "%p/a", "./%h-%p-%p", "%x"} {
+		f.Add(template, "/bin/app")
+	}
+	f.Fuzz(func(t *testing.T, template, program string) {
+		name, err := ExpandName(template, program, time.Unix(0, 0))
+		if err != nil {
+			return
+		}
+		if a, b := name.Of(1, 1), name.Of(2, 1); (a == b) != name.Single() || filepath.Dir(a) != filepath.Dir(b) {
+			t.Errorf("%q: %q and %q", template, a, b)
+		}
+	})
+}

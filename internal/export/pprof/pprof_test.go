@@ -365,3 +365,15 @@ func FuzzWrite(f *testing.F) {
 func BenchmarkWrite(b *testing.B) {
 	exportrun.Bench(b, func(w io.Writer, src recording.Source) error { return pprof.Write(w, src, pprof.Options{}) })
 }
+
+func FuzzMoment(f *testing.F) {
+	for _, text := range []string{"peak", "end", "2.5s", "1m30s", "-1s", "5", "9999999h"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		m, err := pprof.ParseMoment(text)
+		if after, timed := m.After(); err == nil && (after < 0 || timed == (text == "peak" || text == "end")) {
+			t.Errorf("%q: %v, %v", text, after, timed)
+		}
+	})
+}
