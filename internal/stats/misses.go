@@ -43,3 +43,35 @@ func (m *misses) show() []Miss {
 	}
 	return list
 }
+
+// reasonCounts counts misses by reason. Most call sites have one reason, and there may be 100,000 sites.
+type reasonCounts struct {
+	all   uint64
+	first uint8 // the only reason as long as there is no list
+	each  *[reasons]uint64
+}
+
+func (c *reasonCounts) add(reason uint8, n uint64) {
+	switch {
+	case n == 0:
+		return
+	case c.all == 0:
+		c.first = reason
+	case c.each == nil && reason != c.first:
+		c.each = &[reasons]uint64{}
+		c.each[c.first] = c.all
+	}
+	c.all += n
+	if c.each != nil {
+		c.each[reason] += n
+	}
+}
+
+// list returns the counts by reason.
+func (c *reasonCounts) list() (list [reasons]uint64) {
+	if c.each != nil {
+		return *c.each
+	}
+	list[c.first] = c.all
+	return list
+}

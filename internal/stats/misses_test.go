@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -56,4 +58,22 @@ func TestReasonsOverTime(t *testing.T) {
 	if c.add(1, 2); c[1] != 65535 {
 		t.Errorf("%d", c[1])
 	}
+}
+
+// TestReasonCounts: any order of reasons gives the same as a plain list.
+func TestReasonCounts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var c reasonCounts
+		var want [reasons]uint64
+		sum := uint64(0)
+		for _, v := range rapid.SliceOf(rapid.Uint8Range(0, 2*reasons-1)).Draw(t, "misses") {
+			n := uint64(v % 3)
+			c.add(v/2, n)
+			want[v/2] += n
+			sum += n
+		}
+		if c.list() != want || c.all != sum {
+			t.Fatalf("%d, %v, want %d, %v", c.all, c.list(), sum, want)
+		}
+	})
 }

@@ -134,7 +134,7 @@ func (m *Model) show(w *row) Tag {
 		ID: whole.id, Name: whole.title(), Stack: whole.stack, Module: whole.module,
 		Live: heap.Amount(w.live), InUse: heap.Amount(w.inUse), Requested: heap.Amount(w.requested),
 		Cached: heap.Amount(w.cached), Cooling: heap.Amount(w.cooling), CachedCount: heap.Amount(w.blocks),
-		Hits: w.hits, Misses: w.misses, MissReasons: w.reasons,
+		Hits: w.hits, Misses: w.misses.all, MissReasons: w.misses.list(),
 		Creates: w.creates, Window: w.pace.last(m.window.slot), PeakInUse: w.peak, Held: w.trend.held(),
 		Trend: w.points, Free: w.free,
 	}

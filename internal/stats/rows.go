@@ -19,27 +19,27 @@ type row struct {
 	owner *process // of a part; nil once that was folded
 	parts []*row   // of a whole
 
-	id     uint32
+	id      uint32
+	unseen  bool // only mentioned so far: not shown before something happens in it
+	quiet   bool // the peak waits, see Model.carryCreate
+	awaited bool // a whole was defined without a name
+	touched bool // replayed has begun to go along
+
 	name   string // empty until it is known
 	stack  []string
 	module string
 	into   *row // set once this row was folded into another one; only that one counts from then on, see Snapshot
-	unseen bool // only mentioned so far: not shown before something happens in it
 
-	quiet bool // the peak waits, see Model.carryCreate
-
-	awaited  bool   // a whole was defined without a name
-	born     uint64 // changes of the journal before that
+	born     uint64 // changes of the journal before awaited
 	replayed int64  // inUse as journal.settle goes along
-	touched  bool   // it has begun to
 
 	live, inUse, requested, cached, cooling, blocks int64
 
-	creates, hits, misses uint64
-	reasons               [wire.MissPolicy + 1]uint64
-	peak                  uint64
-	pace                  pace
-	trend                 trend
+	creates, hits uint64
+	misses        reasonCounts
+	peak          uint64
+	pace          pace
+	trend         trend
 
 	classes table.Table // of a part: block size to place in Model.classes, sizes that have free blocks
 	free    []FreeClass // as last shown, nil when that is out of date
@@ -177,9 +177,8 @@ func (m *Model) merge(from, to *row) {
 	to.blocks += from.blocks
 	to.creates += from.creates
 	to.hits += from.hits
-	to.misses += from.misses
-	for i, n := range from.reasons {
-		to.reasons[i] += n
+	for i, n := range from.misses.list() {
+		to.misses.add(uint8(i), n)
 	}
 	to.peak = max(to.peak, from.peak)
 	if !m.quiet {
@@ -297,8 +296,7 @@ func (w *row) create(o *heap.Object, slot uint64) {
 	case wire.OutcomeHit:
 		w.hits++
 	case wire.OutcomeMiss:
-		w.misses++
-		w.reasons[reason(uint8(o.Reason))]++
+		w.misses.add(reason(uint8(o.Reason)), 1)
 	default: // never eligible for the pool
 	}
 }
