@@ -49,6 +49,11 @@ func (r *Process) fold(p *Process) {
 			}
 		}
 	}
+	for _, f := range add.FailedWith {
+		if f.Count > 0 {
+			t.failedWith(f.Status, f.Count)
+		}
+	}
 	t.Squares += add.Squares
 	t.SavedKnown = t.SavedKnown || add.SavedKnown
 	r.Totals = t

@@ -116,11 +116,20 @@ func TestFoldedTotals(t *testing.T) {
 	out := []string{
 		"SavedTouches", "Plans", "Held", "PeakInUseTime", "CreateP50NS", "CreateP99NS", "DriverCreateP50", "DriverCreateP99", "Squares",
 		"SavedKnown",
+		"FailedWith", // below
 	}
 	v := reflect.ValueOf(total)
 	for i := range v.NumField() {
 		if name := v.Type().Field(i).Name; !slices.Contains(out, name) && v.Field(i).IsZero() {
 			t.Errorf("%s is forgotten", name)
 		}
+	}
+	row, a, b := Process{}, Process{}, Process{}
+	a.Totals.FailedWith = [StatusesMax]StatusCount{{-4, 3}, {-61, 1}}
+	b.Totals.FailedWith = [StatusesMax]StatusCount{{-61, 2}, {-5, 1}}
+	row.fold(&a)
+	row.fold(&b)
+	if want := [StatusesMax]StatusCount{{-4, 3}, {-61, 3}, {-5, 1}}; row.Totals.FailedWith != want {
+		t.Errorf("failures by status: %v, want %v", row.Totals.FailedWith, want)
 	}
 }

@@ -77,6 +77,13 @@ func (n *naive) create(r *wire.Record) {
 	t, e, link := &n.totals, &r.Event, owned{r.Process, r.Link}
 	if e.Outcome == wire.OutcomeFailed {
 		t.Failures++
+		status := int32(r.AsCreate().Status())
+		for i := range t.FailedWith {
+			if f := t.FailedWith[i]; f.Count == 0 || f.Status == status {
+				t.FailedWith[i] = StatusCount{status, f.Count + 1}
+				break
+			}
+		}
 		return
 	}
 	t.Creates++

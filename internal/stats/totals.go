@@ -71,14 +71,19 @@ func (l *ledger) driverCreate(cost uint32) {
 
 func (l *ledger) failed(status int32, duration uint32) {
 	l.counters.Failures++
-	for i := range l.counters.FailedWith {
-		if f := &l.counters.FailedWith[i]; f.Count == 0 || f.Status == status {
+	l.counters.failedWith(status, 1)
+	measured(&l.calls, duration)
+}
+
+// failedWith counts failures by status, as far as there is a place.
+func (t *Totals) failedWith(status int32, n uint64) {
+	for i := range t.FailedWith {
+		if f := &t.FailedWith[i]; f.Count == 0 || f.Status == status {
 			f.Status = status
-			f.Count++
-			break
+			f.Count += n
+			return
 		}
 	}
-	measured(&l.calls, duration)
 }
 
 func (l *ledger) driverRelease(cost uint32) {
