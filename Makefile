@@ -14,7 +14,8 @@
 #   make screenshot   docs/dashboard.svg, anew
 #   make install  the program, its man pages, completions and monitoring files into PREFIX=/usr/local, below DESTDIR; make uninstall
 #   make dist     a Debian package, a tarball, checksums and a bill of materials in build/dist, tried
-#   make arm64    build/arm64/bin/gpumemtop, for 64-bit ARM
+#   make arm64    build/arm64/bin/gpumemtop, for 64-bit ARM; make test-arm64: that under qemu-user
+#   make release  what a release takes, step by step
 #   make deps     install the Debian packages that a build needs (part of everything above; make test-deps: those of the tests)
 #   make clean    remove what was built
 
@@ -29,7 +30,7 @@ PACKAGES := gcc libc6-dev pocl-opencl-icd ocl-icd-libopencl1 ocl-icd-opencl-dev 
 # What the tests and checks need, too: more compilers, the programs, terminal and browser that they run, and Python with PyOpenCL.
 TEST_PACKAGES := g++ binutils clang llvm libbpf-dev clinfo clpeak hashcat clblast-utils sudo ffmpeg curl openmpi-bin libopenmpi-dev tmux chromium python3 python3-pyopencl
 
-ARM64_PACKAGES := gcc-aarch64-linux-gnu
+ARM64_PACKAGES := gcc-aarch64-linux-gnu qemu-user-static
 
 # OpenCL drivers for the tests of drivers, as far as this release of Debian has them: without them, those are skipped.
 ALL_DRIVERS := mesa-opencl-icd oclgrind
@@ -196,6 +197,11 @@ $(BIN)/gpumemtop: FORCE $(LIBRARIES) $(if $(MACHINE),$(BUILD)/carried.json)
 arm64: | build/arm64.stamp
 	GOARCH=arm64 CGO_ENABLED=1 CC=$(ARM64)gcc $(MAKE) MACHINE=arm64 CROSS=$(ARM64) build/arm64/bin/gpumemtop
 
+# It runs there, under qemu-user: the shim's tests and two examples under all policies. Minutes, so it is not part of make test.
+.PHONY: test-arm64
+test-arm64: arm64
+	CROSS=$(ARM64) bash test/arm64.sh build/arm64
+
 # --- examples and test programs -------------------------------------------------------------------------------------
 
 .PRECIOUS: build/obj/%.o build/obj/buffers/%.o
@@ -279,6 +285,10 @@ uninstall:
 dist: bin/gpumemtop bin/examples/tiny
 	GO=$(GO) bash packaging/dist.sh build/dist
 	GO=$(GO) bash test/dist.sh build/dist
+
+.PHONY: release
+release:
+	@sed '1,/^## Releasing/d; /^## /,$$d' CONTRIBUTING.md
 
 # --- demo, tests, measurements --------------------------------------------------------------------------------------
 

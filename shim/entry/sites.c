@@ -71,24 +71,37 @@ __attribute__((no_sanitize_address, no_sanitize_thread)) static uintptr_t word_a
 	return *(const volatile uintptr_t *)place;
 }
 
+/* Where the frame between two stack pointers keeps its return address, NULL if that is not known. */
+static const uintptr_t *place_of(uintptr_t address, const uintptr_t *sp, const uintptr_t *end)
+{
+#ifdef __x86_64__
+	return sp && word_at(end - 1) == address ? end - 1 : NULL;
+#else /* near its beginning, where compilers put it for arm64 */
+	for (unsigned i = 0; i < 64 && sp + i < end; i++)
+		if (word_at(sp + i) == address)
+			return sp + i;
+	return NULL;
+#endif
+}
+
 struct walk {
 	struct known *known;
 	unsigned most;
-	bool begun;
+	const uintptr_t *sp; /* of the frame before; NULL: the walk has not come to the caller */
 };
 
-/* A frame of the caller's, or farther up. The stack pointer after the return to it lies behind the return address. */
+/* A frame of the caller's, or farther up, with the stack pointer after the return to it. */
 static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *arg)
 {
 	struct walk *walk = arg;
 	struct known *known = walk->known;
 	uintptr_t address = (uintptr_t)_Unwind_GetIP(context);
-	if (!walk->begun) {
-		walk->begun = address == known->address;
+	const uintptr_t *sp = walk->sp, *end = (const uintptr_t *)_Unwind_GetCFA(context);
+	walk->sp = sp || address == known->address ? end : NULL;
+	if (!sp)
 		return _URC_NO_REASON;
-	}
-	const uintptr_t *place = (const uintptr_t *)_Unwind_GetCFA(context) - 1;
-	if (!address || known->checks == walk->most || word_at(place) != address)
+	const uintptr_t *place = address && known->checks < walk->most ? place_of(address, sp, end) : NULL;
+	if (!place)
 		return _URC_END_OF_STACK;
 	known->check[known->checks++] = (struct check){place, address};
 	return _URC_NO_REASON;
@@ -109,7 +122,7 @@ static uint32_t learn(struct known *known, const struct gmt_caller *caller)
 	*known = (struct known){.address = caller->address, .sp = caller->sp, .site = gmt_held_site(GMT_HELD_EVENT, tag_of(caller))};
 	if (gmt_session.config.tagmode == GMT_TAGS_STACK) {
 		uint32_t frames = gmt_session.config.stackdepth - 1; /* the first is the caller */
-		_Unwind_Backtrace(step, &(struct walk){known, frames < CHECKS ? frames : CHECKS, false});
+		_Unwind_Backtrace(step, &(struct walk){known, frames < CHECKS ? frames : CHECKS, NULL});
 	}
 	return known->site;
 }
