@@ -48,7 +48,7 @@ type intake struct {
 
 	leaving map[uint32]Status // processes that ended, but some of their call sites may still be named
 	failure error             // of the recording
-	many    bool              // there were so many call sites that garbage goes earlier
+	many    bool              // there were many call sites, and garbage goes earlier
 	due     struct{ tick, flush, publish uint64 }
 }
 
@@ -159,7 +159,7 @@ func (in *intake) chores() {
 }
 
 // Rings fill while a snapshot is made, which takes a tenth of a second with 100,000 call sites. It gets this part of the
-// time, and the garbage that so many leave gets less memory.
+// time, and the garbage of many gets less memory.
 const (
 	publishShare = 20
 	manySites    = 20_000
