@@ -10,6 +10,7 @@ const Learns = "arena"
 
 // Arena is what plans did for a policy that takes them. Sums are of all processes, sizes and periods of the largest plan.
 type Arena struct {
+	Given   bool   // plans are given, not learned
 	Plans   int    // that were made
 	Period  int    // requests in a period
 	Outside int    // of these, that have no place
@@ -32,6 +33,7 @@ func (a *Arena) add(p *process, s *allocator.Stats) {
 	for why, n := range s.Departures {
 		a.Departures[why] += n
 	}
+	a.Given = p.player.options.Given != nil
 	l := p.learning
 	if l == nil || l.plan == nil {
 		return

@@ -243,7 +243,7 @@ func (v *view) tiles() []htmlTile {
 		{"time saved", saved, basis + things(t.Hits, "driver create") + " avoided"},
 	}
 	if p := &t.Plans; p.Installed > 0 {
-		note := plansText(p)
+		note := plansText(v.s)
 		if text := unplannedText(v.o.Unplanned); text != "" {
 			note += "; without a plan, simulated: " + text
 		}

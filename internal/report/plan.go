@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -62,6 +63,9 @@ func PlanText(policy string, a *replay.Arena) string {
 	if policy != replay.Learns {
 		return ""
 	}
+	if a.Plans == 0 && a.Given {
+		return "none: the recording has none of the plan's call sites"
+	}
 	if a.Plans == 0 {
 		return "none: no period of requests was found"
 	}
@@ -78,12 +82,13 @@ func PlanText(policy string, a *replay.Arena) string {
 }
 
 // plansText says the same of a run; empty where no policy took plans.
-func plansText(p *stats.Plans) string {
+func plansText(s *stats.Snapshot) string {
+	p := &s.Totals.Plans
 	if p.Asked() == 0 {
 		return ""
 	}
 	if p.Installed == 0 {
-		return "none: no iterations were recognised"
+		return "none: " + cmp.Or(s.NoPlan, "the program got no plan before its end")
 	}
 	parts := []string{fmt.Sprintf("%s of each iteration in %s (%s)", units.Count(p.Places, "request"),
 		units.FormatLong(p.Arenas), gapText(p.Arenas, p.Bound))}

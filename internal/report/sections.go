@@ -174,7 +174,7 @@ func (v *view) totals() section {
 		s.fact("slabs", fmt.Sprintf("%d of %s, %s of them free", t.Slabs, units.FormatLong(t.SlabBytes),
 			units.FormatLong(t.SlabFree)))
 	}
-	if text := plansText(&t.Plans); text != "" {
+	if text := plansText(v.s); text != "" {
 		s.fact("plan", text)
 	}
 	if text := unplannedText(v.o.Unplanned); text != "" {

@@ -138,7 +138,7 @@ func (s *Summary) figures() []string {
 	lines = append(append(lines, kindLines(s.snapshot.Kinds)...),
 		"  driver     "+driverText(t),
 		"  memory     "+memoryText(s.snapshot))
-	if text := plansText(&t.Plans); text != "" {
+	if text := plansText(s.snapshot); text != "" {
 		lines = append(lines, "  plan       "+text)
 	}
 	lines = append(lines, "  at the end "+endText(t))

@@ -13,6 +13,8 @@ import (
 // Snapshot is everything to show at one moment. A published snapshot and what it refers to are immutable.
 // Sizes are bytes, times CLOCK_MONOTONIC ns, rates 0…1. The words are those of docs/METRICS.md.
 type Snapshot struct {
+	// NoPlan says why the program got no plan, where its policy takes some; empty: that is unknown.
+	NoPlan    string
 	Time      uint64 // of the latest event or tick
 	Started   uint64 // of the session
 	Program   string

@@ -84,12 +84,15 @@ func TestPlanFile(t *testing.T) {
 	bare := run(t, command{args: []string{example("train"), "150"}})
 	for plan, want := range map[string]string{
 		"train.toml":    "100.0 % of 1500 requests as planned",
-		"pipeline.toml": "none: no period of requests was found",
+		"pipeline.toml": "none: the recording has none of the plan's call sites",
 	} {
 		file := at("of " + plan + ".gmt")
 		result := run(t, command{args: []string{gpumemtop(), "record", "--plan", at(plan), "-o", file, "--", example("train"), "150"}})
 		if !result.sameEnd(bare) || string(result.stdout) != string(bare.stdout) {
 			t.Errorf("with %s: %s, bare %s\n%s", plan, result, bare, result.stderr)
+		}
+		if foreign := "none: the program has none of the plan's call sites"; plan == "pipeline.toml" && !strings.Contains(string(result.stderr), foreign) {
+			t.Errorf("not %q:\n%s", foreign, result.stderr)
 		}
 		if c := decidedAgain(t, file); !c.Exact() || c.First != "" {
 			t.Errorf("replay: %+v", *c)

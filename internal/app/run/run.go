@@ -18,6 +18,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/session/payload"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/symbol"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
 // Options say how a program runs.
@@ -54,6 +55,7 @@ type runner struct {
 	screen      *dashboard.Screen // nil without a dashboard
 	remote      *remote.Server    // nil: other terminals see nothing
 	auto        atomic.Pointer[stats.Auto]
+	planned     atomic.Bool // a plan was sent
 	controller  *controller // nil unless the policy is auto
 	failures    *watch.Failures
 	notes       console.Notes
@@ -165,9 +167,27 @@ func (r *runner) sendPlan(process uint32, plan *learn.Plan) {
 	if <-r.started; r.session == nil {
 		return
 	}
+	r.planned.Store(true)
 	if err := r.session.SetPlan(process, &plan.Layout); err != nil {
 		r.notes.Add(err.Error())
 	}
+}
+
+// leastRequests is how many requests are enough to learn from.
+const leastRequests = 33
+
+// noPlan says why the program has got no plan; it counts only where its policy takes plans, and none was installed.
+func (r *runner) noPlan(last *stats.Snapshot) string {
+	asked := last.Totals.Plans.Asked()
+	switch {
+	case r.planned.Load():
+		return "the program ended before the plan reached it"
+	case r.subject.Setup.Plan != nil:
+		return "the program has none of the plan's call sites, or ended before they were known"
+	case asked < leastRequests:
+		return fmt.Sprintf("no iterations were recognised: %s are too few", units.Count(asked, "request"))
+	}
+	return "no iterations were recognised: requests with the same sizes did not come in the same order again and again"
 }
 
 // report completes the files and writes the figures.
@@ -179,6 +199,7 @@ func (r *runner) report(result *session.Result) {
 	r.failures.Finish(result.Snapshot)
 	r.monitor.Finish(result.Snapshot)
 	r.outputs.Summarize(result.Snapshot, func(last *stats.Snapshot) report.Summary {
+		last.NoPlan = r.noPlan(last)
 		summary := report.NewSummary(last)
 		summary.Exit, summary.NotWatched = watch.Exit(result.Status), result.Unwatched
 		return summary
