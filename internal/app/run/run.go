@@ -18,7 +18,6 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/session/payload"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/symbol"
-	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
 // Options say how a program runs.
@@ -185,7 +184,7 @@ func (r *runner) noPlan(last *stats.Snapshot) string {
 	case r.subject.Setup.Plan != nil:
 		return "the program has none of the plan's call sites, or ended before they were known"
 	case asked < leastRequests:
-		return fmt.Sprintf("no iterations were recognised: %s are too few", units.Count(asked, "request"))
+		return fmt.Sprintf("no iterations were recognised: that takes at least %d requests, and there were %d", leastRequests, asked)
 	}
 	return "no iterations were recognised: requests with the same sizes did not come in the same order again and again"
 }
