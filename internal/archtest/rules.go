@@ -248,7 +248,7 @@ var Places = map[string]Place{
 	"internal/app/run": {May: []string{
 		"allocator", "internal/app/console", "internal/app/dashboard", "internal/app/limits", "internal/app/watch",
 		"internal/callsite", "internal/learn", "internal/remote", "internal/report", "internal/session", "internal/session/payload", "internal/stats",
-		"internal/symbol",
+		"internal/symbol", "internal/units",
 		"internal/whatif/auto", "internal/whatif/ghost", "ui",
 	}},
 	"internal/app/attach": {May: []string{
