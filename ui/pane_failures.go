@@ -58,7 +58,7 @@ func (p *failuresPane) rows(s *stats.Snapshot, width int) (rows []failureRow) {
 func (p *failuresPane) draw(r region, s *stats.Snapshot) {
 	if len(s.PostMortems) == 0 || p.d.o.PostMortem == nil {
 		p.all = 0
-		r.lines(1, 0, "no call has failed for lack of memory", dim)
+		r.lines(1, 0, "no call has failed for lack of memory, and nothing was killed while it held some", dim)
 		return
 	}
 	rows := p.rows(s, r.w-2)

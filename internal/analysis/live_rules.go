@@ -75,6 +75,9 @@ func (x *moment) events() (points []Point) {
 
 // failureTitle says what failed.
 func failureTitle(p *stats.PostMortem) string {
+	if p.Verdict == stats.VerdictKilled {
+		return fmt.Sprintf("SIGKILL ended process %d", p.PID)
+	}
 	text := p.Call
 	if p.Kernel != "" {
 		text += " of " + p.Kernel

@@ -1,6 +1,8 @@
 package export
 
 import (
+	"syscall"
+
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
@@ -37,6 +39,21 @@ func (x *chrome) mistake(p *running, r *wire.Record) {
 	x.out.number(`,"object":`, e.Object())
 	x.out.signed(`,"status":`, int64(f.Status))
 	x.out.truth(`,"certain":`, f.Certain())
+	x.out.close()
+}
+
+// killed writes an instant where SIGKILL ended a process that held memory.
+func (x *chrome) killed(p *running, r *wire.Record) {
+	held := heap.Amount(p.life.InUse)
+	if r.Thread != 0 || r.AsExit().Status() != 128+int16(syscall.SIGKILL) || p.exited || held == 0 {
+		return
+	}
+	text := "killed while it held " + units.FormatLong(held)
+	x.out.event(`{"ph":"i","cat":"failure","name":`, quote(text), p.home, x.at(max(x.heap.Now, r.Time)))
+	x.out.raw(`,"s":"p"`)
+	x.out.args()
+	x.out.number(`"in_use":`, held)
+	x.out.number(`,"reserved":`, heap.Amount(p.life.Reserved()))
 	x.out.close()
 }
 

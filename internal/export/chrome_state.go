@@ -158,6 +158,8 @@ func (x *chrome) call(p *running, r *wire.Record) {
 		x.mark(r)
 	case wire.KindLimit:
 		x.mark(r)
+	case wire.KindExit:
+		x.killed(p, r)
 	default:
 	}
 }

@@ -94,6 +94,8 @@ func (page PostMortem) String() string {
 func failedText(p *stats.PostMortem) string {
 	text := p.Call
 	switch {
+	case p.Verdict == stats.VerdictKilled:
+		return fmt.Sprintf("SIGKILL ended process %d", p.PID)
 	case p.Kernel != "":
 		text += " of " + p.Kernel
 	case !p.Command:
@@ -129,8 +131,22 @@ func verdictText(p *stats.PostMortem) string {
 			size(p.Cooling), size(p.SlabFree))
 	case stats.VerdictNotMemory:
 		return fmt.Sprintf("%s: only %s of %s are reserved", p.Verdict, size(held), size(p.Device.Global))
+	case stats.VerdictKilled:
+		return fmt.Sprintf("%s: %s", p.Verdict, killerText(p.OOMKillsNumber))
 	default:
 		return p.Verdict.String() + ": how much memory the device has is not known"
+	}
+}
+
+// killerText says who may have sent SIGKILL.
+func killerText(kills uint64) string {
+	switch kills {
+	case 0:
+		return "who sent the signal is not known"
+	case 1:
+		return "a person or a program sent the signal; the kernel ended nothing in its control group for lack of memory"
+	default:
+		return fmt.Sprintf("the kernel's OOM killer ended %s in its control group meanwhile", units.Plural(kills-1, "process", "processes"))
 	}
 }
 
@@ -157,6 +173,14 @@ func adviceText(p *stats.PostMortem) string {
 			return "the kernel's work-group size, local memory and registers; its accesses out of bounds; the driver's log"
 		}
 		return "what other programs have of the device; the driver's log"
+	case stats.VerdictKilled:
+		switch p.OOMKillsNumber {
+		case 0:
+			return "the kernel's log (dmesg), which names processes that the OOM killer ended"
+		case 1:
+			return "what watches over the program: timeout, a batch system, a container's limits"
+		}
+		return "a smaller problem, or more memory for the control group (memory.max); gpumemtop advise shows buffers that could share memory"
 	default:
 		return "start the program under gpumemtop, which learns the device's size as attach cannot"
 	}
@@ -186,7 +210,11 @@ func outOfMemoryLines(s *stats.Snapshot) []string {
 			break
 		}
 		p := &s.PostMortems[i]
-		lines = append(lines, "  failed     "+units.Cut(units.Clean(failedText(p)), mistakeWidth),
+		label := "  failed     "
+		if p.Verdict == stats.VerdictKilled {
+			label = "  killed     "
+		}
+		lines = append(lines, label+units.Cut(units.Clean(failedText(p)), mistakeWidth),
 			"             "+units.Cut(units.Clean(verdictText(p)), mistakeWidth))
 	}
 	return lines
@@ -197,7 +225,10 @@ func (v *view) failures() section {
 	if len(v.s.PostMortems) == 0 {
 		return section{}
 	}
-	s := section{ID: "failures", Title: "Out of memory", Intro: "what memory looked like when a call failed"}
+	s := section{ID: "failures", Title: "Out of memory", Intro: "what memory looked like when a call failed, or when the program was killed"}
+	if v.s.PostMortems[0].Verdict == stats.VerdictKilled { // which comes last
+		s.Title = "Killed while it held memory"
+	}
 	for i := range v.s.PostMortems {
 		page := NewPostMortem(&v.s.PostMortems[i], v.a.Run.Started)
 		facts := append([][2]string{{"failure", units.Clean(page.Title)}}, page.Lines...)
@@ -242,6 +273,8 @@ type PostMortemSummary struct {
 	DeviceMemory   uint64         `json:"device_memory"` // 0 when unknown, as the next
 	DeviceLargest  uint64         `json:"device_largest_buffer"`
 	Repeats        uint64         `json:"repeats"`
+	// OOMKills is how many processes of its control group the kernel ended meanwhile; null: unknown, or a call failed.
+	OOMKills *uint64 `json:"oom_kills"`
 }
 
 func postMortemSummary(p *stats.PostMortem, started uint64) PostMortemSummary {
@@ -254,6 +287,9 @@ func postMortemSummary(p *stats.PostMortem, started uint64) PostMortemSummary {
 	}
 	if p.UsesKnown {
 		s.Idle, s.Untouched = &p.Idle, &p.Untouched
+	}
+	if kills := p.OOMKillsNumber - 1; p.OOMKillsNumber > 0 {
+		s.OOMKills = &kills
 	}
 	return s
 }

@@ -2,6 +2,7 @@ package session
 
 import (
 	"runtime/debug"
+	"syscall"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -124,8 +125,12 @@ func (in *intake) applySites() {
 // exited says that a process is gone, at a time in ns. Its own EXIT says only that its exit handlers run: without a
 // second one a reader of the recording would count its memory as in use for longer than the model here.
 func (in *intake) exited(process uint32, status Status, time uint64) {
-	in.model.ProcessEnded(process, status.Code, status.Signal, time)
-	in.put(&wire.Record{Process: process, Event: wire.ExitFields{Time: time, Status: int16(status.Shell())}.Event()})
+	kills := uint64(0)
+	if in.sampler != nil && status.Signal == int(syscall.SIGKILL) {
+		kills = in.sampler.oomKills(process)
+	}
+	in.model.ProcessEnded(process, stats.End{Status: status.Code, Signal: status.Signal, OOMKillsNumber: kills}, time)
+	in.put(&wire.Record{Process: process, Event: wire.ExitFields{Time: time, Status: int16(status.Shell()), OOMKillsNumber: kills}.Event()})
 	in.leaving[process] = status
 	if !in.sites.add(&wire.Record{Process: process, Event: wire.ExitFields{}.Event()}) {
 		in.left(process)

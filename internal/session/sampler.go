@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -38,10 +39,10 @@ type sampler struct {
 	ready     []wire.Record
 }
 
-// sampled is a process. The goroutine of the sampler owns what it has besides pid.
+// sampled is a process. The goroutine of the sampler owns what it has besides pid, and sets reader.
 type sampled struct {
 	pid    int
-	reader *machine.Process
+	reader atomic.Pointer[machine.Process]
 	last   map[figureKey]machine.Figure // that were recorded
 }
 
@@ -77,6 +78,21 @@ func (s *sampler) forget(process uint32) {
 	defer s.mu.Unlock()
 	delete(s.processes, process)
 	s.ready = slices.DeleteFunc(s.ready, func(r wire.Record) bool { return r.Process == process })
+}
+
+// oomKills returns 1 + how many processes of its control group the kernel has ended for lack of memory since the process came; 0: unknown.
+func (s *sampler) oomKills(process uint32) uint64 {
+	s.mu.Lock()
+	p := s.processes[process]
+	s.mu.Unlock()
+	if p == nil || p.reader.Load() == nil {
+		return 0
+	}
+	kills, known := p.reader.Load().OOMKills()
+	if !known {
+		return 0
+	}
+	return kills + 1
 }
 
 // take returns the records that are ready.
@@ -142,14 +158,14 @@ func (s *sampler) follow(open map[uint32]*sampled) (arrived map[uint32]*sampled,
 	defer s.mu.Unlock()
 	for process, p := range open {
 		if s.closed || s.processes[process] != p {
-			p.reader.Close()
+			p.reader.Load().Close()
 			delete(open, process)
 		}
 	}
 	arrived = map[uint32]*sampled{}
 	for process, p := range s.processes {
 		if !s.closed && open[process] == nil {
-			p.reader = s.machine.Open(p.pid)
+			p.reader.Store(s.machine.Open(p.pid))
 			open[process], arrived[process] = p, p
 		}
 	}
@@ -164,7 +180,7 @@ func (s *sampler) round(open map[uint32]*sampled) (pause time.Duration, changed 
 	s.machine.Begin()
 	for process, p := range open {
 		now := s.clock()
-		for _, f := range p.reader.Figures() {
+		for _, f := range p.reader.Load().Figures() {
 			key := figureKey{f.Source, f.Device}
 			if last, known := p.last[key]; known && last.Unread == f.Unread && max(last.Bytes, f.Bytes)-min(last.Bytes, f.Bytes) < sampleLeast {
 				continue

@@ -71,8 +71,9 @@ func TestSampler(t *testing.T) {
 // TestSamplerRests: what does not change is recorded once.
 func TestSamplerRests(t *testing.T) {
 	s := newSampler()
-	p := &sampled{pid: os.Getpid(), reader: s.machine.Open(os.Getpid())}
-	defer p.reader.Close()
+	p := &sampled{pid: os.Getpid()}
+	p.reader.Store(s.machine.Open(os.Getpid()))
+	defer p.reader.Load().Close()
 	s.processes[1] = p
 	open := map[uint32]*sampled{1: p}
 	p.last = map[figureKey]machine.Figure{}

@@ -305,21 +305,28 @@ func (m *Model) Tick(now uint64) {
 	m.advance(now)
 }
 
-// ProcessEnded says that the session saw a process end at a time in ns: with an exit status, or by a signal if
-// that is not 0. A process that made no OpenCL call is ignored.
-func (m *Model) ProcessEnded(number uint32, status, signal int, time uint64) {
+// End is how a process ended.
+type End struct {
+	Status         int    // exit status; -1: unknown
+	Signal         int    // that ended it; 0: none
+	OOMKillsNumber uint64 // 1 + the processes of its control group that the kernel ended for lack of memory meanwhile; 0: unknown
+}
+
+// ProcessEnded says that the session saw a process end at a time in ns. A process that made no OpenCL call is ignored.
+func (m *Model) ProcessEnded(number uint32, end End, time uint64) {
 	m.advance(time)
 	p := m.lookup(number)
 	if p == nil {
 		return
 	}
 	known := p.ended
-	if signal != 0 {
-		m.finish(p, Signaled, signal, m.heap.Now)
+	if end.Signal != 0 {
+		m.finish(p, Signaled, end.Signal, m.heap.Now)
 	} else {
-		m.finish(p, Exited, status, m.heap.Now)
+		m.finish(p, Exited, end.Status, m.heap.Now)
 	}
 	p.gone = true
+	m.killed(p, end.OOMKillsNumber)
 	if !known {
 		m.marks.add(m.heap.Now, wire.KindExit, exitText(&p.shown))
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"syscall"
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
@@ -49,7 +50,8 @@ type PostMortem struct {
 	LargestCreated uint64 // the largest buffer that ever worked
 	Device         Device
 	Verdict        Verdict
-	PoolToBlame    bool // without its free memory and its waste there would have been room
+	OOMKillsNumber uint64 // of VerdictKilled: see End
+	PoolToBlame    bool   // without its free memory and its waste there would have been room
 }
 
 // Part is a part of the memory in use.
@@ -87,9 +89,10 @@ const (
 	VerdictFull                      // no room, whatever the pool holds
 	VerdictFragmented                // there would be room if what the pool holds were in one piece
 	VerdictNotMemory                 // there is plenty of room
+	VerdictKilled                    // no call failed: SIGKILL ended the process
 )
 
-var verdicts = [...]string{"unknown", "larger than one buffer may be", "full", "fragmented", "probably not memory"}
+var verdicts = [...]string{"unknown", "larger than one buffer may be", "full", "fragmented", "probably not memory", "killed while it held memory"}
 
 // String returns the words of a verdict.
 func (v Verdict) String() string { return verdicts[v] }
@@ -173,14 +176,32 @@ func (m *Model) postMortem(p *process, d PostMortem, tag uint32) {
 			return
 		}
 	}
-	d.Time, d.Process, d.PID = m.heap.Now, p.shown.Number, p.shown.PID
-	d.Age = d.Time - min(p.shown.Started, d.Time)
 	pm := &postMortem{PostMortem: d}
 	if tag != 0 {
 		pm.row = m.row(p, tag)
 	}
 	m.picture(p, pm)
+	pm.judge()
 	m.marks.add(m.heap.Now, wire.KindDiag, wire.DiagOutOfMemory.String()+": "+d.Call)
+	m.postMortems = append(m.postMortems, pm)
+}
+
+// killedStatus is how a recording has the end by SIGKILL, as shells do.
+const killedStatus = 128 + int(syscall.SIGKILL)
+
+// killed takes a picture of a process that SIGKILL has ended, as the kernel does where memory is short, if it held memory.
+func (m *Model) killed(p *process, kills uint64) {
+	seen := p.shown.State == Signaled && p.shown.Status == int(syscall.SIGKILL)
+	if p.shown.Orderly || !seen && p.shown.Status != killedStatus || p.heap.Live <= 0 {
+		return
+	}
+	pm := &postMortem{PostMortem: PostMortem{
+		Call: "SIGKILL", Command: true, Verdict: VerdictKilled, OOMKillsNumber: kills, Device: m.deviceOf(p, 0),
+	}}
+	m.picture(p, pm)
+	if len(m.postMortems) == PostMortemsMax {
+		m.postMortems = m.postMortems[:PostMortemsMax-1]
+	}
 	m.postMortems = append(m.postMortems, pm)
 }
 
@@ -193,6 +214,8 @@ func (m *postMortem) shows(p *process, d *PostMortem) bool {
 
 // picture fills in what memory looks like now.
 func (m *Model) picture(p *process, pm *postMortem) {
+	pm.Time, pm.Process, pm.PID = m.heap.Now, p.shown.Number, p.shown.PID
+	pm.Age = pm.Time - min(p.shown.Started, pm.Time)
 	g := p.heap.Gauges
 	pm.InUse, pm.Requested = heap.Amount(g.InUse), heap.Amount(g.Requested)
 	pm.Cached, pm.Cooling, pm.SlabFree = heap.Amount(g.Cached), heap.Amount(g.Cooling), heap.Amount(g.Room)
@@ -202,7 +225,6 @@ func (m *Model) picture(p *process, pm *postMortem) {
 	pm.LargestCreated, pm.GivenBack, p.drained = p.largest, p.drained, Part{}
 	pm.UsesKnown = p.ledger.counters.Uses > 0
 	m.findHolders(p, pm)
-	pm.judge()
 }
 
 // findHolders finds who holds what.

@@ -141,6 +141,58 @@ func TestPostMortemsAreFew(t *testing.T) {
 	}
 }
 
+// A process that SIGKILL ends while it holds memory gets a picture, live and recorded; no other end makes one.
+func TestKilledWhileItHeldMemory(t *testing.T) {
+	exit := func(status int16, kills uint64) func(*stream) {
+		return func(s *stream) {
+			s.Apply(&wire.Record{Process: 1, Event: wire.ExitFields{Time: s.time + 1, Status: status, OOMKillsNumber: kills}.Event()})
+		}
+	}
+	end := func(e End) func(*stream) { return func(s *stream) { s.ProcessEnded(1, e, s.time+1) } }
+	for name, test := range map[string]struct {
+		end  func(*stream)
+		free bool
+		want uint64 // OOMKillsNumber
+		none bool
+	}{
+		"live":           {end: end(End{Signal: 9, OOMKillsNumber: 3}), want: 3},
+		"live, unknown":  {end: end(End{Signal: 9})},
+		"recorded":       {end: exit(137, 2), want: 2},
+		"holds nothing":  {end: end(End{Signal: 9}), free: true, none: true},
+		"another signal": {end: end(End{Signal: 15, OOMKillsNumber: 2}), none: true},
+		"aborted":        {end: exit(134, 0), none: true},
+		"exit":           {end: end(End{}), none: true},
+		"exit 9":         {end: end(End{Status: 9}), none: true},
+		"unknown":        {end: exit(-1, 0), none: true},
+		"exit handlers ran": {end: func(s *stream) {
+			s.feed(wire.ExitFields{Status: -1}.Event())
+			exit(137, 0)(s)
+		}, none: true},
+	} {
+		s := newStream(Options{})
+		s.card()
+		s.miss(1, 1, 100*kib, 200*kib, 1)
+		if test.free {
+			s.release(1, wire.OutcomeCached)
+		}
+		test.end(s)
+		got := s.Snapshot().PostMortems
+		if test.none {
+			if len(got) != 0 {
+				t.Errorf("%s: %+v", name, got)
+			}
+			continue
+		}
+		if len(got) != 1 {
+			t.Errorf("%s: %d pictures", name, len(got))
+			continue
+		}
+		if p := &got[0]; p.Verdict != VerdictKilled || p.OOMKillsNumber != test.want || p.InUse != 200*kib || len(p.Holders) != 1 || p.Device.Global != 1000*kib {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
+}
+
 // What is in use at the end is held, not leaked, where a signal ended every process that has some.
 func TestHeldAtExit(t *testing.T) {
 	holds := Totals{LiveBuffers: 1}

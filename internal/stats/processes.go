@@ -137,6 +137,9 @@ func (m *Model) exit(p *process, r *wire.Record) {
 	}
 	known := p.ended
 	m.finish(p, Exited, status, m.heap.Now)
+	if p.gone {
+		m.killed(p, r.AsExit().OOMKillsNumber())
+	}
 	if !known || status >= 0 { // the session may know no more than the process said itself
 		m.marks.add(m.heap.Now, wire.KindExit, exitText(&p.shown))
 	}

@@ -15,7 +15,7 @@ func TestProcessesAndTheirEnds(t *testing.T) {
 	s := newStream(Options{})
 	s.feed(wire.Event{Kind: wire.KindProcess, Object: 4711, Link: 4700}, []byte("/bin/blur\x00-n\x005\x00")...)
 	s.miss(1, 1, 64, 64, 1)
-	s.ProcessEnded(1, 0, 11, s.time+1)
+	s.ProcessEnded(1, End{Status: 0, Signal: 11}, s.time+1)
 	snapshot := s.Snapshot()
 	want := Process{
 		Number: 1, PID: 4711, Parent: 4700, Program: "/bin/blur", Arguments: []string{"-n", "5"},
@@ -61,7 +61,7 @@ func TestExitHandlersMayStillRelease(t *testing.T) {
 	if got := snapshot.Processes[1].Totals; got.Cached != 64 || got.LargestCached != 64 {
 		t.Errorf("the ended process's own totals changed: %+v", got)
 	}
-	s.ProcessEnded(1, 3, 0, s.time)
+	s.ProcessEnded(1, End{Status: 3, Signal: 0}, s.time)
 	if got := s.Snapshot().Processes[1]; got.State != Exited || got.Status != 3 {
 		t.Errorf("process is %+v", got)
 	}

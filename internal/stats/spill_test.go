@@ -40,7 +40,7 @@ func TestSpill(t *testing.T) {
 		t.Error(diff)
 	}
 	s.process = 1
-	s.ProcessEnded(1, 0, 0, s.time+1)
+	s.ProcessEnded(1, End{Status: 0, Signal: 0}, s.time+1)
 	s.Tick(s.time + 1e12)
 	if got := s.Snapshot().Spill; got.Resident != 50 || got.Spilled != 0 || got.Thrashing {
 		t.Errorf("after the first process: %+v", got)

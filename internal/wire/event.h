@@ -482,6 +482,7 @@ enum gmtscrub {
  * EXIT: from the process itself when its exit handlers run; from the session (thread 0) when the process is gone.
  *   status  Status  number  exit status; -1: unknown
  *   object  Signal  number  that ended it; 0: none, or unknown
+ *   size    OOMKillsNumber  number  1 + the processes of its control group that the kernel ended for lack of memory while it ran; 0: unknown
  */
 
 /*

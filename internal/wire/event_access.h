@@ -599,6 +599,7 @@ struct gmtexitfields {
 	uint64_t time;
 	int16_t status; /* exit status; -1: unknown */
 	uint64_t signal; /* that ended it; 0: none, or unknown */
+	uint64_t oomkills_number; /* 1 + the processes of its control group that the kernel ended for lack of memory while it ran; 0: unknown */
 };
 
 static inline struct gmtevent gmtexit_event(struct gmtexitfields f)
@@ -608,11 +609,13 @@ static inline struct gmtevent gmtexit_event(struct gmtexitfields f)
 		.kind = GMT_KIND_EXIT,
 		.status = f.status,
 		.object = f.signal,
+		.size = f.oomkills_number,
 	};
 }
 #define GMT_EVENT_EXIT(...) gmtexit_event((struct gmtexitfields){__VA_ARGS__})
 static inline int16_t gmtexit_status(const struct gmtevent *e) { return e->status; }
 static inline uint64_t gmtexit_signal(const struct gmtevent *e) { return e->object; }
+static inline uint64_t gmtexit_oomkills_number(const struct gmtevent *e) { return e->size; }
 
 /* LOST: events were lost; written by the session. */
 struct gmtlostfields {

@@ -1011,22 +1011,26 @@ func (v ExitView) Status() int16 { return v.e.Status }
 // Signal: that ended it; 0: none, or unknown.
 func (v ExitView) Signal() uint64 { return v.e.Object }
 
+// OOMKillsNumber: 1 + the processes of its control group that the kernel ended for lack of memory while it ran; 0: unknown.
+func (v ExitView) OOMKillsNumber() uint64 { return v.e.Size }
+
 // ExitFields are the fields of a EXIT event.
 type ExitFields struct {
-	Time   uint64 // ns
-	Status int16  // exit status; -1: unknown
-	Signal uint64 // that ended it; 0: none, or unknown
+	Time           uint64 // ns
+	Status         int16  // exit status; -1: unknown
+	Signal         uint64 // that ended it; 0: none, or unknown
+	OOMKillsNumber uint64 // 1 + the processes of its control group that the kernel ended for lack of memory while it ran; 0: unknown
 }
 
 // Event returns the EXIT event with these fields.
 func (f ExitFields) Event() Event {
-	e := Event{Time: f.Time, Kind: KindExit, Status: f.Status, Object: f.Signal}
+	e := Event{Time: f.Time, Kind: KindExit, Status: f.Status, Object: f.Signal, Size: f.OOMKillsNumber}
 	return e
 }
 
 // Fields returns all fields of the event.
 func (v ExitView) Fields() ExitFields {
-	return ExitFields{Time: v.e.Time, Status: v.Status(), Signal: v.Signal()}
+	return ExitFields{Time: v.e.Time, Status: v.Status(), Signal: v.Signal(), OOMKillsNumber: v.OOMKillsNumber()}
 }
 
 // LostView reads a LOST event: events were lost; written by the session.

@@ -16,10 +16,21 @@ func TestHeldAtExit(t *testing.T) {
 	for _, how := range []string{"killed", "aborted"} {
 		file := filepath.Join(t.TempDir(), "run.gmt")
 		r := run(t, command{args: []string{gpumemtop(), "record", "-o", file, fault("shortage"), how}})
+		const page = "verdict    killed while it held memory: " // and who did it, as far as the control group shows
+		if contains(r.stderr, page) != (how == "killed") || how == "killed" && !contains(r.stderr, "held by    4.00 MiB in 1 buffer") {
+			t.Errorf("%s: not one page of SIGKILL:\n%s", how, r.stderr)
+		}
+		trace := exportAs(t, file, "chrome")
+		if _, events := lintFile(t, trace); contains(events, `"killed while it held 4.00 MiB"`) != (how == "killed") {
+			t.Errorf("%s: the Chrome trace", how)
+		}
 		if !contains(r.stderr, "held       1 buffer (4.00 MiB) in use when a signal ended the program") || contains(r.stderr, "leaked") {
 			t.Errorf("%s:\n%s", how, r.stderr)
 		}
 		result := run(t, command{args: []string{gpumemtop(), "report", file}})
+		if contains(result.stdout, "KILLED WHILE IT HELD MEMORY") != (how == "killed") {
+			t.Errorf("%s:\n%s", how, result.stdout)
+		}
 		if !contains(result.stdout, "HELD AT EXIT") || contains(result.stdout, "never released") {
 			t.Errorf("%s:\n%s", how, result.stdout)
 		}

@@ -99,6 +99,9 @@ type Process struct {
 	scanned time.Time
 	rest    time.Duration // until they are listed again
 	group   string        // file of the control group; empty: it has none
+
+	kills       string // file that counts OOM kills in the control group; empty: none does
+	killsBefore uint64 // what it counted when the process was opened
 }
 
 // Open begins to read a process. Close ends it.
@@ -111,13 +114,61 @@ func (m *Machine) Open(pid int) *Process {
 	}
 	p.root = root
 	text, err := p.read("cgroup")
-	if path, ok := parseGroup(text); err == nil && ok {
+	if err != nil {
+		return p
+	}
+	if path, ok := parseGroup(text, "0::/"); ok {
 		file := filepath.Join(m.groups, filepath.Clean("/"+path), "dmem.current")
 		if _, err := os.Stat(file); err == nil {
 			p.group = file
 		}
 	}
+	p.killsBefore, p.kills = m.countedKills(text)
 	return p
+}
+
+// countedKills returns how many OOM kills the control group of a process has counted, and the file that says so; empty: none does.
+// text is /proc/PID/cgroup. The counter of version 2 is in memory.events, that of version 1 in memory.oom_control (Linux:
+// Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst).
+func (m *Machine) countedKills(text []byte) (uint64, string) {
+	for _, way := range []struct{ mark, below, file string }{
+		{"0::/", m.groups, "memory.events"},
+		{":memory:/", filepath.Join(m.groups, "memory"), "memory.oom_control"},
+		{":memory:/", filepath.Join(filepath.Dir(m.groups), "memory"), "memory.oom_control"},
+	} {
+		path, ok := parseGroup(text, way.mark)
+		if !ok {
+			continue
+		}
+		file := filepath.Join(way.below, filepath.Clean("/"+path), way.file)
+		if n, ok := readKills(file); ok {
+			return n, file
+		}
+	}
+	return 0, ""
+}
+
+func readKills(name string) (uint64, bool) {
+	file, err := os.Open(name)
+	if err != nil {
+		return 0, false
+	}
+	defer file.Close() //nolint:errcheck // only read
+	text, err := io.ReadAll(io.LimitReader(file, textMax))
+	if err != nil {
+		return 0, false
+	}
+	return parseKills(text)
+}
+
+// OOMKills returns how many processes of its control group the kernel has ended for lack of memory since Open; false: unknown. It may
+// be called while another goroutine asks for figures.
+func (p *Process) OOMKills() (uint64, bool) {
+	if p.kills == "" {
+		return 0, false
+	}
+	now, ok := readKills(p.kills)
+	return now - min(p.killsBefore, now), ok
 }
 
 // Close gives back what Open took.

@@ -262,3 +262,37 @@ func TestNamesOfMemory(t *testing.T) {
 		}
 	}
 }
+
+// TestOOMKills: kills since the process was opened count, with version 2 of control groups and with version 1.
+func TestOOMKills(t *testing.T) {
+	for name, way := range map[string]struct{ group, file, other string }{
+		"version 2": {"0::/a/b\n", "cgroup/a/b/memory.events", "oom_group_kill 9\n"}, "version 1": {"4:memory:/a\n0::/\n", "cgroup/memory/a/memory.oom_control", "under_oom 0\n"},
+		"hybrid": {"4:memory:/a\n0::/\n", "memory/a/memory.oom_control", ""},
+	} {
+		m := newRecorded(t)
+		m.write("proc/7/cgroup", way.group)
+		m.write(way.file, way.other+"oom_kill 2\n")
+		p := m.Open(7)
+		if n, known := p.OOMKills(); n != 0 || !known {
+			t.Errorf("%s: %d, %v before any", name, n, known)
+		}
+		m.write(way.file, way.other+"oom_kill 3\n")
+		if n, known := p.OOMKills(); n != 1 || !known {
+			t.Errorf("%s: %d, %v, want 1", name, n, known)
+		}
+		if err := os.RemoveAll(filepath.Join(m.folder, filepath.Dir(way.file))); err != nil {
+			t.Fatal(err)
+		}
+		if n, known := p.OOMKills(); known {
+			t.Errorf("%s: %d of a group that is gone", name, n)
+		}
+		p.Close()
+	}
+	m := newRecorded(t)
+	m.write("proc/7/cgroup", "0::/a/b\n")
+	p := m.Open(7)
+	defer p.Close()
+	if _, known := p.OOMKills(); known {
+		t.Error("known without a group")
+	}
+}

@@ -160,15 +160,30 @@ func parseDeviceMemory(text []byte) map[uint64]uint64 {
 	return devices
 }
 
-// parseGroup reads /proc/PID/cgroup and returns the path of the version 2 group, false if there is none that we can see.
-func parseGroup(text []byte) (string, bool) {
+// parseGroup reads /proc/PID/cgroup and returns the path behind a mark: "0::/" is that of the version 2 group, ":memory:/" that of
+// version 1. It returns false if there is none that we can see.
+func parseGroup(text []byte, mark string) (string, bool) {
 	for line := range strings.Lines(string(text)) {
-		path, found := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "0::/")
+		before, path, found := strings.Cut(strings.TrimSuffix(line, "\n"), mark)
+		if strings.Trim(before, "0123456789") != "" {
+			continue
+		}
 		if found && !strings.HasPrefix(path, "..") && !strings.Contains(path, "\x00") {
 			return path, true
 		}
 	}
 	return "", false
+}
+
+// parseKills returns the number behind "oom_kill" in memory.events or memory.oom_control.
+func parseKills(text []byte) (uint64, bool) {
+	for line := range strings.Lines(string(text)) {
+		if value, found := strings.CutPrefix(line, "oom_kill "); found {
+			n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 64)
+			return n, err == nil
+		}
+	}
+	return 0, false
 }
 
 // add returns a sum, or the largest number.

@@ -86,13 +86,28 @@ func TestGroups(t *testing.T) {
 		"12:cpu:/a\n1:name=systemd:/b\n0::/\n": "",
 		"4:memory:/x\n0::/a b\n":               "a b",
 	} {
-		if got, ok := parseGroup([]byte(text)); !ok || got != want {
+		if got, ok := parseGroup([]byte(text), "0::/"); !ok || got != want {
 			t.Errorf("%q: %q, %v, want %q", text, got, ok, want)
 		}
 	}
 	for _, text := range []string{"", "1:cpu:/a\n", "0::/../outside\n"} {
-		if got, ok := parseGroup([]byte(text)); ok {
+		if got, ok := parseGroup([]byte(text), "0::/"); ok {
 			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
+
+func TestKills(t *testing.T) {
+	for text, want := range map[string]uint64{
+		"low 0\nhigh 3\nmax 7\noom 2\noom_kill 5\noom_group_kill 1\n": 5, "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n": 3,
+	} {
+		if n, ok := parseKills([]byte(text)); !ok || n != want {
+			t.Errorf("%q: %d, %v, want %d", text, n, ok, want)
+		}
+	}
+	for _, text := range []string{"", "oom_kill_disable 0\n", "oom_kill x\n", "oom_kill -1\n"} {
+		if n, ok := parseKills([]byte(text)); ok {
+			t.Errorf("%q: %d", text, n)
 		}
 	}
 }
@@ -123,7 +138,8 @@ func FuzzParse(f *testing.F) {
 		if devices := parseDeviceMemory(text); len(devices) > devicesMax {
 			t.Errorf("%d devices", len(devices))
 		}
-		if path, ok := parseGroup(text); ok && filepath.Join("/a", filepath.Clean("/"+path)) < "/a" {
+		parseKills(text)
+		if path, ok := parseGroup(text, "0::/"); ok && filepath.Join("/a", filepath.Clean("/"+path)) < "/a" {
 			t.Errorf("%q leaves its folder", path)
 		}
 	})
