@@ -92,7 +92,7 @@ func (p memoryPane) lanes(h int, s *stats.Snapshot, t *timeline) (lanes []*lane,
 	case h >= 9 && p.d.mode.pool:
 		return append(append(lanes, reasonLanes(t, min(h-7, 4))...), &driverLane), true
 	case h >= 8 && p.d.mode.pool:
-		return []*lane{&missLane}, true
+		return reasonLanes(t, 2), true
 	case h >= 8:
 		return append(lanes, &driverLane), true
 	}
