@@ -127,7 +127,7 @@ func kindItems(kinds []stats.Kind) []item {
 // drawPlans says what plans did, in two lines, and returns how many it took: the arenas, and the requests with the reasons
 // why some were not served as planned.
 func drawPlans(r region, p *stats.Plans) int {
-	line := "no iterations recognised yet"
+	line := "none yet"
 	if p.Installed > 0 {
 		line = "arena " + bytesText(p.Arenas)
 		switch {

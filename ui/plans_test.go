@@ -18,7 +18,7 @@ func TestPlansShow(t *testing.T) {
 		change func()
 		want   []string
 	}{
-		{func() { p.Routes[wire.RouteNoPlanYet] = 50 }, []string{"PLAN no iterations recognised yet", "0.0 % as planned, 50 no plan yet"}},
+		{func() { p.Routes[wire.RouteNoPlanYet] = 50 }, []string{"PLAN none yet", "0.0 % as planned, 50 no plan yet"}},
 		{func() {
 			*p = stats.Plans{Installed: 1, Arenas: 2 << 20, Bound: 1 << 20, Learning: 8 << 20, Reserved: 2 << 20}
 			p.Routes[wire.RoutePlanned], p.Routes[wire.RouteRangeInUse] = 150, 50

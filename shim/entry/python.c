@@ -24,7 +24,6 @@
 
 #define FUNCTIONS(F)                                                                                                     \
 	F(void *, PyGILState_GetThisThreadState, (void))                                                                  \
-	F(void *, _PyThreadState_UncheckedGet, (void))                                                                    \
 	F(void *, PyErr_Occurred, (void))                                                                                 \
 	F(void, PyErr_Clear, (void))                                                                                      \
 	F(int, PyGC_Disable, (void))                                                                                      \
@@ -42,6 +41,8 @@
 static struct {
 	FUNCTIONS(MEMBER)
 } python;
+static void *(*current_state)(void); /* of the thread that holds the lock */
+
 /* Which all versions have that a layout is known of. */
 static struct {
 	int (*PyCode_Addr2Line)(void *code, int offset);
@@ -115,8 +116,12 @@ void gmt_python_look(void)
 	memcpy(&python.name, &symbol_##name, sizeof symbol_##name);                                                        \
 	all = all && symbol_##name;
 	FUNCTIONS(LOOK)
+	void *current = gmt_real_dlsym()(RTLD_DEFAULT, "PyThreadState_GetUnchecked"); /* since 3.13 */
+	if (!current)
+		current = gmt_real_dlsym()(RTLD_DEFAULT, "_PyThreadState_UncheckedGet");
+	memcpy(&current_state, &current, sizeof current);
 	find_layout();
-	atomic_store(&state, all && dl_iterate_phdr(find_image, NULL) ? 3 : 1);
+	atomic_store(&state, all && current && dl_iterate_phdr(find_image, NULL) ? 3 : 1);
 }
 
 static bool main_thread(void)
@@ -139,7 +144,7 @@ enum gmt_python gmt_python_runs(void)
 	void *mine = python.PyGILState_GetThisThreadState();
 	if (!mine)
 		return GMT_PYTHON_NONE;
-	if (mine == python._PyThreadState_UncheckedGet())
+	if (mine == current_state())
 		return python.PyErr_Occurred() ? GMT_PYTHON_NONE : GMT_PYTHON_LOCKED;
 	bool readable = atomic_load_explicit(&unsure, memory_order_acquire) == 0 && atomic_load_explicit(&file_at, memory_order_relaxed) &&
 			atomic_load_explicit(&name_at, memory_order_relaxed);
