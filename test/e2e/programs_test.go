@@ -66,7 +66,7 @@ func debianPrograms(t *testing.T) []program {
 	return []program{
 		{name: "clinfo", args: []string{"clinfo"}},
 		{name: "clpeak", args: []string{"clpeak", "--kernel-latency"}, mask: true},
-		{name: "clpeak memory", args: []string{"clpeak", "--global-bandwidth"}, mask: true, policies: few[1:]},
+		{name: "clpeak memory", args: []string{"clpeak", "--global-bandwidth"}, mask: true, policies: few[2:]},
 		{name: "clblast", args: []string{"clblast_tuner_xdot", "-runs", "1"}, mask: true, policies: few},
 		ffmpeg("ffmpeg blur", "avgblur_opencl=3,unsharp_opencl"),
 		ffmpeg("ffmpeg means", "nlmeans_opencl=s=3:p=5:r=7"),

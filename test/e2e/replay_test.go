@@ -70,9 +70,9 @@ var playedPrograms = []played{
 	{name: "test/callcost", args: "200"}, {name: "churn", args: "20000 4K 1"}, {name: "churn", args: "20000 4K 3"}, {name: "test/conformance", long: true},
 	{name: "test/conformance-buffers", long: true}, {name: "test/dynamic", args: "libOpenCL.so.1"}, {name: "frag", args: "3 16M"}, {name: "leak", args: "3 1M"}, {name: "mosaic", args: "20 1M"},
 	{name: "multiqueue", args: "60 256K"}, {name: "test/neighbours", args: "60 40"}, {name: "test/tiles", args: "40", images: true}, {name: "test/pointers", args: "40", images: true}, {name: "pipeline", args: "16 4M"}, {name: "test/queries", long: true},
-	{name: "test/queries-buffers"}, {name: "test/ranks", ranks: 2}, {name: "test/soak", args: "--ops 600 --threads 3 5"},
+	{name: "test/queries-buffers", long: true}, {name: "test/ranks", ranks: 2}, {name: "test/soak", args: "--ops 600 --threads 3 5", long: true},
 	{name: "test/soak-buffers", args: "--ops 600 --threads 3 7"}, {name: "staging", args: "40 256K"}, {name: "stencil", args: "40 8M"},
-	{name: "transfers", args: "20 256K"}, {name: "spill", args: "40 64K tiled"}, {name: "test/generated", args: "20 4K"}, {name: "test/growth", args: "60 1 buffers"}, {name: "test/overtaken", args: "1"}, {name: "threads", args: "4 500 64K"}, {name: "threads", args: "300 20 4K"}, {name: "tiny"}, {name: "train", args: "30"},
+	{name: "transfers", args: "20 256K"}, {name: "spill", args: "40 64K tiled"}, {name: "test/generated", args: "20 4K"}, {name: "test/growth", args: "60 1 buffers"}, {name: "test/overtaken", args: "1"}, {name: "threads", args: "4 500 64K"}, {name: "threads", args: "300 20 4K"}, {name: "tiny"}, {name: "train", args: "10"},
 	{name: "test/faults/cmdbuf", long: true}, {name: "test/faults/forker"}, {name: "test/faults/hungry", args: "4 1M"}, {name: "test/faults/keeper", args: "6 4K"}, {name: "test/faults/spawner", args: "20 10 4K"},
 }
 
