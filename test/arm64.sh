@@ -55,6 +55,7 @@ beyond=(behind_a_filter_it_does_not_begin with_few_threads_left_it_only_watches 
 
 shim_tests() {
 	local log=$dir/shim-test.log failed
+	# It fails by the tests of beyond; what follows judges its log.
 	QEMU_LD_PREFIX=$root CC=${cross}gcc ONLY=plain bash shim/test/run.sh "$dir/shim-test" > "$log" 2>&1 || true
 	tail -1 "$log"
 	grep -qE '^[1-9][0-9]* passed' "$log" || fail "the shim's tests did not run: see $log"

@@ -7,7 +7,7 @@ root=$PWD
 work=$(mktemp -d)
 jobs_=()
 cleanup() {
-	kill "${jobs_[@]}" 2>/dev/null || true
+	kill "${jobs_[@]}" 2>/dev/null || true # some have ended
 	rm -rf "$work"
 }
 trap cleanup EXIT
@@ -58,8 +58,8 @@ until_ok '"program":"pipeline"' http://127.0.0.1:19090/api/v1/query --data-urlen
 echo "Prometheus scraped $(tr ',' '\n' <"$work/answer" | grep -c '"__name__"') series"
 until_ok '"label_team":"vision"' http://127.0.0.1:18428/api/v1/query --data-urlencode 'query=gpumemtop_run_info'
 echo "VictoriaMetrics has $(cat "$work/answer")"
-kill -INT "$program" 2>/dev/null || true
-wait "$program" || true
+kill -INT "$program" 2>/dev/null || true # it may have ended by itself
+wait "$program" || true # with the signal's status; what it leaves behind counts
 until_ok gpumemtop_peak_in_use_bytes http://127.0.0.1:19091/metrics
 until_ok gpumemtop_peak_in_use_bytes http://127.0.0.1:19100/metrics
 echo "The Pushgateway and node_exporter have the last figures"

@@ -103,7 +103,7 @@ type collected struct {
 	err  error
 }
 
-// collectAll reads recordings, as many at a time as there are processors, and gives them in their order.
+// collectAll reads as many recordings at once as there are processors, and yields them in the order of paths.
 func collectAll(paths []string) func(yield func(int, collected) bool) {
 	return func(yield func(int, collected) bool) {
 		ahead := runtime.GOMAXPROCS(0)
