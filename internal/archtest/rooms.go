@@ -37,6 +37,7 @@ var rooms = []room{
 	{"internal/whatif", "beside a run: ghosts, the hit-rate curve, auto"},
 	{"internal/portable", "would a recording run on a device that is not here"},
 	{"internal/spill", "what `--spill` would move for a recording"},
+	{"internal/setting", "policies and limits as people write them"},
 	{"internal/tune", "search for policy and limits"},
 	{"internal/planfile", "plans of a program's memory as files that people read"},
 	{"internal/arena", "buffers with known lifetimes placed in one arena"},

@@ -49,7 +49,7 @@ var (
 		"allocator", "internal/analysis", "internal/check", "internal/devicebench/cl", "internal/diff", "internal/recording/extract",
 		"internal/doctor", "internal/export", "internal/recording/importer", "internal/replay", "internal/cost",
 		"internal/whatif/auto", "internal/whatif/curve", "internal/whatif/ghost", "internal/whatif/live", "internal/arena", "internal/disk",
-		"internal/tune", "internal/heap", "internal/callsite",
+		"internal/tune", "internal/heap", "internal/callsite", "internal/setting",
 		"internal/devicebench", "internal/monitor", "internal/advise/merging", "internal/advise", "internal/stats",
 		"internal/recording/ndjson", "internal/session/payload", "internal/doctor/probe", "internal/report",
 		"internal/session", "internal/session/inherited", "internal/session/machine", "internal/units", "internal/recording/edit", "internal/symbol", "internal/recording",
@@ -151,7 +151,8 @@ var Places = map[string]Place{
 		},
 		Timeless: true, Never: noFiles,
 	},
-	"internal/tune": {May: []string{"allocator", "internal/replay", "internal/cost"}, Timeless: true, Never: noFiles},
+	"internal/setting": {May: []string{"allocator", "internal/recording", "internal/replay"}, Timeless: true, Never: noFiles},
+	"internal/tune":    {May: []string{"allocator", "internal/replay", "internal/cost", "internal/setting"}, Timeless: true, Never: noFiles},
 	// These read the clock: what they cost is measured, and shown.
 	"internal/whatif/live": {May: []string{"internal/stats", "internal/cost", "internal/learn", "internal/replay", "internal/wire"}, Never: noFiles},
 	"internal/whatif/ghost": {
@@ -228,6 +229,7 @@ var Places = map[string]Place{
 	// What commands do: they come with options that are plain structs, and return results and errors.
 	"internal/app/console": {May: []string{"internal/session", "internal/tempfile", "internal/units"}},
 	"internal/app/limits": {May: []string{
+		"internal/setting",
 		"allocator", "internal/app/console", "internal/app/files", "internal/planfile", "internal/recording", "internal/replay",
 		"internal/stats", "internal/units",
 	}},
@@ -265,6 +267,7 @@ var Places = map[string]Place{
 		"internal/app/console", "internal/app/limits", "internal/app/repeat", "internal/app/watch", "internal/units",
 	}},
 	"internal/app/compare": {May: []string{
+		"internal/setting",
 		"internal/app/console", "internal/app/limits", "internal/app/repeat", "internal/app/watch", "internal/units",
 	}},
 	"internal/app/analyze": {May: []string{
@@ -274,11 +277,13 @@ var Places = map[string]Place{
 		"internal/units", "internal/whatif/curve", "internal/wire",
 	}},
 	"internal/app/view": {May: []string{
+		"internal/setting",
 		"internal/app/analyze", "internal/app/console", "internal/app/dashboard", "internal/app/files", "internal/app/limits",
 		"internal/recording", "internal/replay", "internal/stats", "internal/timeline", "internal/view", "internal/whatif/curve",
 		"internal/wire", "ui",
 	}},
 	"internal/app/tune": {May: []string{
+		"internal/setting",
 		"internal/app/analyze", "internal/app/compare", "internal/app/console", "internal/app/files", "internal/app/limits",
 		"internal/app/repeat", "internal/app/watch", "internal/export", "internal/recording", "internal/replay", "internal/tempfile", "internal/tune",
 		"internal/units",

@@ -31,29 +31,38 @@ type Fold struct {
 // OverFits reports whether the choice does not hold there.
 func (f *Fold) OverFits() bool { return f.Slower || f.Larger }
 
+// foldsMost is how many choices are made at most: with more recordings, each leaves several of them out.
+const foldsMost = 32
+
 // Folds chooses by all recordings but one, for each of them, and scores that on the one that was left out. Choices are
-// among the configurations that were tried on all.
+// among the configurations that were tried on all. Of more than foldsMost, others are left out with each: that many
+// choices are made, and each recording is scored on one that it was not chosen by.
 //
 // Of one recording it takes the halves, and the choices are among the front and the policies as they are. It returns
-// nil where a half asks for nothing, or the context ends first.
+// nil where a half asks for nothing, the context ends first, or the recording is not there (Gather).
 func (r *Result) Folds(ctx context.Context) []Fold {
-	points, columns := r.Points, len(r.field.tapes)
+	points, columns := r.Points, len(r.Points[0].On)
 	if columns == 1 {
 		points, columns = r.halves(ctx), 2
 	}
 	if points == nil {
 		return nil
 	}
-	var folds []Fold
-	for held := range columns {
+	groups := min(columns, foldsMost)
+	var choices []*Point
+	for out := range groups {
 		var others []int
 		for i := range columns {
-			if i != held {
+			if i%groups != out {
 				others = append(others, i)
 			}
 		}
+		choices = append(choices, r.chooseBy(part(points, others)))
+	}
+	var folds []Fold
+	for held := range columns {
 		here := part(points, []int{held})
-		chosen, best := r.chooseBy(part(points, others)), r.chooseBy(here)
+		chosen, best := choices[held%groups], r.chooseBy(here)
 		if chosen == nil || best == nil { // nothing keeps to the memory
 			continue
 		}
@@ -107,7 +116,7 @@ func find(points []Point, like *Point) *Point {
 
 // halves plays both halves of the only recording through the front and the policies as they are.
 func (r *Result) halves(ctx context.Context) []Point {
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || len(r.field.tapes) == 0 {
 		return nil
 	}
 	first, second := r.field.tapes[0].Split()

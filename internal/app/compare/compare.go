@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/repeat"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
+	"codeberg.org/gpumemtop/gpumemtop/internal/setting"
 )
 
 // Options say what to compare.
@@ -51,7 +51,7 @@ func Program(o *Options, command []string) (*Result, error) {
 // Pairs runs a program in pairs: bare and with the pool, in alternating order.
 func Pairs(program *repeat.Program, setup *watch.Setup, runs int, budget time.Duration) (*Result, error) {
 	configuration := setup.Configuration()
-	r := &Result{Command: program.Command, Configuration: limits.ConfigurationText(&configuration)}
+	r := &Result{Command: program.Command, Configuration: setting.Configuration(&configuration)}
 	begun := time.Now()
 	for r.Pairs < runs && (r.Pairs == 0 || budget == 0 || time.Since(begun) < budget) {
 		var pair [2]*repeat.Outcome

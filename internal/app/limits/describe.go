@@ -7,7 +7,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
-	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
+	"codeberg.org/gpumemtop/gpumemtop/internal/setting"
 )
 
 // Describe describes policies, all when names is empty, in text as wide as width: what each does, its source, and its limits
@@ -45,41 +45,13 @@ func policyText(d *allocator.Description, width int) string {
 	fmt.Fprintf(&b, "  %-*s  %-*s  %s\n", names, "LIMIT", defaultWidth, "DEFAULT", "TAKES")
 	for i := range d.Limits {
 		l := &d.Limits[i]
-		row := fmt.Sprintf("  %-*s  %-*s", names, l.Name, defaultWidth, valueText(l))
+		row := fmt.Sprintf("  %-*s  %-*s", names, l.Name, defaultWidth, setting.Value(l))
 		if len(row) > takesAt {
 			row += "\n" + strings.Repeat(" ", takesAt-2)
 		}
 		fmt.Fprintf(&b, "%s  %s\n      %s\n", row, console.Wrap(takes(l), takesAt, width), console.Wrap(l.Help, 6, width))
 	}
 	return b.String()
-}
-
-// Text writes a setting so that --set and a settings file read it again: "max_part", "1M".
-func Text(policy string, s allocator.Setting) (name, value string) {
-	changed, err := allocator.New(policy, []allocator.Setting{s})
-	if err == nil {
-		for _, l := range changed.Limits() {
-			if l.Name == s.Name {
-				return s.Name, valueText(&l)
-			}
-		}
-	}
-	return s.Name, s.Value
-}
-
-// ConfigurationText writes a configuration for people: "slab max_part=1M".
-func ConfigurationText(c *replay.Configuration) string { return configuration(c, "", " ") }
-
-// FlagsText writes a configuration as flags: "--policy slab --set max_part=1M".
-func FlagsText(c *replay.Configuration) string { return configuration(c, "--policy ", " --set ") }
-
-func configuration(c *replay.Configuration, before, between string) string {
-	text := before + c.Policy
-	for _, s := range c.Settings {
-		name, value := Text(c.Policy, s)
-		text += between + name + "=" + value
-	}
-	return text
 }
 
 // OfRecording returns the limits of a recording that its policy still has.
@@ -91,22 +63,6 @@ func OfRecording(h *recording.Header) (settings []allocator.Setting) {
 		}
 	}
 	return settings
-}
-
-// ConfigurationOf returns what a recording was made with, nil if that is no configuration of this version. Limits at
-// their defaults are left out.
-func ConfigurationOf(h *recording.Header) *replay.Configuration {
-	c := &replay.Configuration{Policy: h.Policy}
-	d, _ := allocator.Describe(h.Policy)
-	for i := range d.Limits {
-		if value, ok := h.Limits[d.Limits[i].Name]; ok && value != d.Limits[i].Text {
-			c.Settings = append(c.Settings, allocator.Setting{Name: d.Limits[i].Name, Value: value})
-		}
-	}
-	if _, err := allocator.New(c.Policy, c.Settings); err != nil {
-		return nil
-	}
-	return c
 }
 
 // Pooled returns the configuration that a hit-rate curve is about: that of the program, or the default one for a program

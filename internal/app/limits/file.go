@@ -8,22 +8,9 @@ import (
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/setting"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
-
-// FileText writes a policy and its limits as a settings file.
-func FileText(policy string, settings []allocator.Setting) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "policy = %q\n", policy)
-	for i, setting := range settings {
-		if i == 0 {
-			b.WriteString("\n[set]\n")
-		}
-		name, value := Text(policy, setting)
-		fmt.Fprintf(&b, "%s = %q\n", name, value)
-	}
-	return b.String()
-}
 
 // Changed returns the limits that differ from the defaults of their policy.
 func Changed(policy string, present []stats.Limit) (settings []allocator.Setting) {
@@ -48,7 +35,7 @@ func Save(path, policy string, present []stats.Limit) error {
 	if err != nil {
 		return fmt.Errorf("save settings: %w", err)
 	}
-	_, err = file.WriteString("# gpumemtop: settings of the dashboard\n" + FileText(policy, Changed(policy, present)))
+	_, err = file.WriteString("# gpumemtop: settings of the dashboard\n" + setting.File(policy, Changed(policy, present)))
 	if err = errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("save settings: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
 	"codeberg.org/gpumemtop/gpumemtop/internal/planfile"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
+	"codeberg.org/gpumemtop/gpumemtop/internal/setting"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
@@ -170,13 +171,13 @@ func bytesOf(value string) (string, error) {
 // secondsOf reads "30s", "1h30m" or a number of seconds.
 func secondsOf(value string) (string, error) {
 	if seconds, err := strconv.ParseFloat(value, 64); err == nil && !strings.ContainsAny(value, "xX") {
-		return numberText(seconds), nil
+		return setting.Number(seconds), nil
 	}
 	d, err := time.ParseDuration(value)
 	if err != nil || d < 0 {
 		return "", fmt.Errorf("bad time %q", value)
 	}
-	return numberText(d.Seconds()), nil
+	return setting.Number(d.Seconds()), nil
 }
 
 func switchOf(value string) (string, error) {
@@ -218,25 +219,25 @@ func isDecimal(text string) bool {
 func takes(l *allocator.Limit) string {
 	switch l.Kind {
 	case allocator.Bytes:
-		return fmt.Sprintf("a size from %s to %s", sizeText(l.Min), sizeText(l.Max))
+		return fmt.Sprintf("a size from %s to %s", setting.Size(l.Min), setting.Size(l.Max))
 	case allocator.Seconds:
-		return fmt.Sprintf("a time from %s to %s", secondsText(l.Min), secondsText(l.Max))
+		return fmt.Sprintf("a time from %s to %s", setting.Seconds(l.Min), setting.Seconds(l.Max))
 	case allocator.Count:
-		return fmt.Sprintf("a whole number from %s to %s", numberText(l.Min), numberText(l.Max))
+		return fmt.Sprintf("a whole number from %s to %s", setting.Number(l.Min), setting.Number(l.Max))
 	case allocator.Switch, allocator.Choice:
 		return "one of " + strings.Join(l.Choices, ", ")
 	case allocator.Sizes:
-		return fmt.Sprintf("ascending sizes from %s to %s with colons between them", sizeText(l.Min), sizeText(l.Max))
+		return fmt.Sprintf("ascending sizes from %s to %s with colons between them", setting.Size(l.Min), setting.Size(l.Max))
 	case allocator.Number:
 	}
-	return fmt.Sprintf("a number from %s to %s", numberText(l.Min), numberText(l.Max))
+	return fmt.Sprintf("a number from %s to %s", setting.Number(l.Min), setting.Number(l.Max))
 }
 
 // example returns a value that a limit takes.
 func example(l *allocator.Limit) string {
 	switch l.Kind {
 	case allocator.Bytes:
-		return sizeText(max(l.Min, min(l.Max, 1<<20)))
+		return setting.Size(max(l.Min, min(l.Max, 1<<20)))
 	case allocator.Seconds:
 		return "30s"
 	case allocator.Sizes:
@@ -245,42 +246,6 @@ func example(l *allocator.Limit) string {
 	}
 	return l.Text
 }
-
-// valueText returns a limit's value for people.
-func valueText(l *allocator.Limit) string {
-	switch l.Kind {
-	case allocator.Bytes:
-		return sizeText(l.Value)
-	case allocator.Seconds:
-		return secondsText(l.Value)
-	case allocator.Sizes:
-		var sizes []string
-		for field := range strings.SplitSeq(l.Text, ":") {
-			bytes, err := strconv.ParseUint(field, 10, 64)
-			if err != nil {
-				return l.Text
-			}
-			sizes = append(sizes, sizeText(float64(bytes)))
-		}
-		return strings.Join(sizes, ":")
-	case allocator.Number, allocator.Count, allocator.Switch, allocator.Choice:
-	}
-	return l.Text
-}
-
-// sizeText writes a size so that --set reads the same size: whole units, or bytes.
-func sizeText(v float64) string {
-	bytes, unit := uint64(v), 0
-	for unit < 5 && bytes > 0 && bytes%1024 == 0 {
-		bytes /= 1024
-		unit++
-	}
-	return strconv.FormatUint(bytes, 10) + [...]string{"", "K", "M", "G", "T", "P"}[unit]
-}
-
-func secondsText(v float64) string { return numberText(v) + "s" }
-
-func numberText(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // Live returns a policy's limits as a model follows them.
 func Live(policy *allocator.Pool) []stats.Limit {

@@ -1,11 +1,12 @@
 package limits
 
 import (
-	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"strings"
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/setting"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
@@ -74,7 +75,7 @@ func TestExamplesAreTaken(t *testing.T) {
 			if value, ok := shown.Number(l.Text); !ok || value != l.Value || shown.TextOf(value) != l.Text {
 				t.Errorf("%s: %s %s is %v, %v in the dashboard, want %v", policy, l.Name, l.Text, value, ok, l.Value)
 			}
-			for _, value := range []string{example(l), valueText(l)} {
+			for _, value := range []string{example(l), setting.Value(l)} {
 				setting, err := parseLimit(policy, l.Name, value)
 				if err != nil {
 					t.Errorf("%s: %v", policy, err)
@@ -112,11 +113,11 @@ func TestPolicyTextFits(t *testing.T) {
 
 func TestConfigurationOfARecording(t *testing.T) {
 	h := recording.Header{Policy: "buckets", Limits: recording.Limits{"max_per_bucket": "8", "min_block": "1", "no_such": "1"}}
-	if got := ConfigurationOf(&h); got == nil || got.String() != "buckets max_per_bucket=8" {
+	if got := setting.OfRecording(&h); got == nil || got.String() != "buckets max_per_bucket=8" {
 		t.Errorf("have %v, want buckets with the limit that differs", got)
 	}
 	for _, h := range []recording.Header{{}, {Policy: "slob"}, {Policy: "buckets", Limits: recording.Limits{"max_per_bucket": "many"}}} {
-		if got := ConfigurationOf(&h); got != nil {
+		if got := setting.OfRecording(&h); got != nil {
 			t.Errorf("%+v: %s, want nothing", h, got)
 		}
 	}

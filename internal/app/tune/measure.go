@@ -13,6 +13,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
+	"codeberg.org/gpumemtop/gpumemtop/internal/setting"
 	"codeberg.org/gpumemtop/gpumemtop/internal/tempfile"
 )
 
@@ -143,7 +144,7 @@ func (s *search) compare(program *repeat.Program) error {
 // trial runs the program once and records it.
 func (s *search) trial(program *repeat.Program, setup *watch.Setup, path string) (*Trial, error) {
 	configuration := setup.Configuration()
-	console.Say("run %d: with %s", program.Runs+1, limits.ConfigurationText(&configuration))
+	console.Say("run %d: with %s", program.Runs+1, setting.Configuration(&configuration))
 	o, err := program.Run(setup, path)
 	if err != nil {
 		return nil, err

@@ -9,62 +9,18 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/compare"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
+	"codeberg.org/gpumemtop/gpumemtop/internal/setting"
 	"codeberg.org/gpumemtop/gpumemtop/internal/tune"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// Result is what a search found. Scripts rely on its JSON keys; times are ns, sizes bytes.
+// Result is what a search found. Scripts rely on its JSON keys.
 type Result struct {
-	Of          string    `json:"of"`
-	Recordings  int       `json:"recordings"`
-	Events      int       `json:"events"`
-	Tried       int       `json:"configurations"`
-	Ending      string    `json:"ending"` // enough, exhausted, cut
-	Device      string    `json:"device"` // whose costs these are; empty: those of the recordings
-	PartNS      float64   `json:"part_ns_assumed"`
-	Recommended Point     `json:"recommended"`
-	Reason      string    `json:"reason"` // close, knee, fits, vain
-	None        Point     `json:"none"`
-	Present     *Point    `json:"present"`
-	Front       []Point   `json:"front"`
-	BoundPeak   uint64    `json:"bound_peak_reserved"`
-	BoundNS     float64   `json:"bound_driver_ns"`       // of any policy
-	BoundWhole  float64   `json:"bound_driver_ns_whole"` // of policies that give each buffer its own block
-	Folds       []Fold    `json:"cross_validation"`
-	OverFits    bool      `json:"over_fits"`
-	Measured    *Measured `json:"measured"`
-
+	tune.Document
+	Measured *Measured       `json:"measured"`
 	Compared *compare.Result `json:"compared"` // bare against the recommendation; null: not run
 
 	search *search // what the text shows besides
-}
-
-// Score is a configuration and its figures.
-type Score struct {
-	Policy   string            `json:"policy"`
-	Set      map[string]string `json:"set"` // limits that differ from the policy's defaults, as --set takes them
-	DriverNS float64           `json:"driver_ns_simulated"`
-	Peak     uint64            `json:"peak_reserved_poolable"`
-	HitRate  float64           `json:"hit_rate"`
-	Creates  uint64            `json:"driver_creates_poolable"`
-}
-
-// Point is a configuration and how far it is from the bound.
-type Point struct {
-	Score
-	RegretNS float64 `json:"regret_ns"`
-	Regret   float64 `json:"regret"` // as a share of what could be saved, 0 to 1
-}
-
-// Fold is one step of the cross-validation.
-type Fold struct {
-	Held     int   `json:"held_out"` // from 0: the recording, or the half of the only one
-	Chosen   Score `json:"chosen"`
-	Best     Score `json:"best"`
-	Slower   bool  `json:"slower"`
-	Larger   bool  `json:"larger"`
-	OverFits bool  `json:"over_fits"`
 }
 
 // Measured is what running the program with the recommendation changed, by one run before and one after.
@@ -106,45 +62,9 @@ func (s *search) finish() (*Result, error) {
 			return nil, err
 		}
 	}
-	r := s.result
-	out := &Result{
-		Of: s.what, Recordings: len(s.recordings), Events: s.events, Tried: len(r.Points), Device: s.device, PartNS: r.PartNS,
-		Ending:      map[tune.Ending]string{tune.Enough: "enough", tune.Exhausted: "exhausted", tune.Cut: "cut"}[r.Ending],
-		Reason:      map[tune.Reason]string{tune.Close: "close", tune.Knee: "knee", tune.Fits: "fits", tune.Vain: "vain"}[r.Reason],
-		Recommended: s.point(r.Recommended), None: s.point(&r.None),
-		BoundPeak: r.Bound.Peak, BoundNS: r.Bound.Carved, BoundWhole: r.Bound.Whole, Front: []Point{}, Folds: []Fold{},
-		Measured: s.measured, Compared: s.compared, search: s,
-	}
-	if r.Present != nil {
-		p := s.point(r.Present)
-		out.Present = &p
-	}
-	for i := range r.Front {
-		out.Front = append(out.Front, s.point(&r.Front[i]))
-	}
-	for i := range s.folds {
-		f := &s.folds[i]
-		out.Folds = append(out.Folds, Fold{f.Held, score(&f.Chosen), score(&f.Best), f.Slower, f.Larger, f.OverFits()})
-		out.OverFits = out.OverFits || f.OverFits()
-	}
+	out := &Result{Document: s.result.Document(s.folds), Measured: s.measured, Compared: s.compared, search: s}
+	out.Of, out.Recordings, out.Events, out.Device = s.what, len(s.recordings), s.events, s.device
 	return out, nil
-}
-
-func (s *search) point(p *tune.Point) Point {
-	out := Point{Score: score(p)}
-	out.RegretNS, out.Regret = s.result.Regret(p)
-	return out
-}
-
-func score(p *tune.Point) Score {
-	s := Score{
-		Policy: p.Configuration.Policy, Set: map[string]string{}, DriverNS: p.DriverNS, Peak: p.PeakReserved, HitRate: p.HitRate(), Creates: p.DriverCreates,
-	}
-	for _, setting := range p.Configuration.Settings {
-		name, value := limits.Text(s.Policy, setting)
-		s.Set[name] = value
-	}
-	return s
 }
 
 // writeConfiguration writes the recommendation as a settings file: the policy, and its limits that differ from the defaults.
@@ -153,7 +73,7 @@ func (s *search) writeConfiguration(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# gpumemtop tune, of %s: %s in the driver by replay, %s without a pool\n", units.Clean(s.what),
 		units.DurationOf(best.DriverNS), units.DurationOf(s.result.None.DriverNS))
-	b.WriteString(limits.FileText(best.Configuration.Policy, best.Configuration.Settings))
+	b.WriteString(setting.File(best.Configuration.Policy, best.Configuration.Settings))
 	return console.WriteText(w, b.String())
 }
 
@@ -192,7 +112,7 @@ func (s *search) writeTable(b *prose) {
 	row := func(mark string, p *tune.Point, note string) {
 		ns, share := r.Regret(p)
 		table.Add(mark, units.DurationOf(p.DriverNS), units.FormatLong(p.PeakReserved), units.Percent(p.HitRate(), p.Requests),
-			fmt.Sprintf("%s (%.1f %%)", units.DurationOf(ns), 100*share), limits.ConfigurationText(&p.Configuration)+note)
+			fmt.Sprintf("%s (%.1f %%)", units.DurationOf(ns), 100*share), setting.Configuration(&p.Configuration)+note)
 	}
 	for i := range r.Front {
 		mark := ""
@@ -250,7 +170,7 @@ func (s *search) source() string {
 func (s *search) writeRecommended(b *prose) {
 	r := s.result
 	best := r.Recommended
-	fmt.Fprintf(b, "\nrecommended: %s\n", limits.FlagsText(&best.Configuration))
+	fmt.Fprintf(b, "\nrecommended: %s\n", setting.Flags(&best.Configuration))
 	b.WriteString("  ")
 	why := map[tune.Reason]string{
 		tune.Close: "It saves nearly as much time as any, with at most a quarter more memory than without a pool",
@@ -268,7 +188,7 @@ func (s *search) writeRecommended(b *prose) {
 			b.WriteString("  It is in use now.\n")
 		} else {
 			b.WriteString("  ")
-			b.paragraph("What is in use now, %s, takes %s and %s.", limits.ConfigurationText(&p.Configuration), units.DurationOf(p.DriverNS),
+			b.paragraph("What is in use now, %s, takes %s and %s.", setting.Configuration(&p.Configuration), units.DurationOf(p.DriverNS),
 				units.FormatLong(p.PeakReserved))
 		}
 	}
@@ -298,7 +218,7 @@ func (s *search) writeBound(b *prose) {
 	}
 	b.paragraph("regret: even a policy that knew the future would take at least %s if each buffer has its own block, %s if buffers are "+
 		"sub-allocated from slabs, and reserve at least %s. %s takes %s.", units.DurationOf(r.Bound.Whole), units.DurationOf(r.Bound.Carved),
-		units.FormatLong(r.Bound.Peak), limits.ConfigurationText(c), more)
+		units.FormatLong(r.Bound.Peak), setting.Configuration(c), more)
 }
 
 func (s *search) writeFolds(b *prose) {
@@ -318,14 +238,14 @@ func (s *search) writeFolds(b *prose) {
 		}
 		same, verdict := "the same", "holds"
 		if f.Chosen.Configuration.String() != f.Best.Configuration.String() {
-			same = fmt.Sprintf("%s, with %s", limits.ConfigurationText(&f.Best.Configuration), takes(&f.Best))
+			same = fmt.Sprintf("%s, with %s", setting.Configuration(&f.Best.Configuration), takes(&f.Best))
 		}
 		if f.OverFits() {
 			verdict = "OVER-FITS"
 			bad++
 		}
 		b.paragraph("cross-validation: chosen without %s, %s takes %s there; that part alone would choose %s: %s.", s.part(f.Held),
-			limits.ConfigurationText(&f.Chosen.Configuration), takes(&f.Chosen), same, verdict)
+			setting.Configuration(&f.Chosen.Configuration), takes(&f.Chosen), same, verdict)
 	}
 	if bad > 0 {
 		b.WriteString("  ")

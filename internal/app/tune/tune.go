@@ -12,9 +12,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/compare"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
+	"codeberg.org/gpumemtop/gpumemtop/internal/setting"
 	"codeberg.org/gpumemtop/gpumemtop/internal/tune"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
@@ -119,7 +119,7 @@ func (s *search) read(paths []string) error {
 			s.recordings = append(s.recordings, tape)
 			s.events += tape.Events()
 			header := t.Header()
-			present := limits.ConfigurationOf(&header)
+			present := setting.OfRecording(&header)
 			switch {
 			case given:
 			case i == 0:

@@ -2,16 +2,17 @@ package tune
 
 import (
 	"bytes"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"strings"
 	"testing"
 
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
+	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
+	"codeberg.org/gpumemtop/gpumemtop/internal/setting"
+	"codeberg.org/gpumemtop/gpumemtop/internal/tune"
+
 	"github.com/BurntSushi/toml"
 	"github.com/google/go-cmp/cmp"
-
-	"codeberg.org/gpumemtop/gpumemtop/allocator"
-	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
-	"codeberg.org/gpumemtop/gpumemtop/internal/tune"
 )
 
 // values are some that limits take, in the allocator's form.
@@ -68,7 +69,7 @@ func checkReadAgain(t *testing.T, want replay.Configuration) {
 	if diff := cmp.Diff(want, replay.Configuration{Policy: c.Policy, Settings: got}); diff != "" {
 		t.Errorf("%s\n%s", text.String(), diff)
 	}
-	if flags := limits.FlagsText(&want); !strings.HasPrefix(flags, "--policy "+want.Policy) || strings.Count(flags, "--set ") != len(want.Settings) {
+	if flags := setting.Flags(&want); !strings.HasPrefix(flags, "--policy "+want.Policy) || strings.Count(flags, "--set ") != len(want.Settings) {
 		t.Errorf("flags: %s", flags)
 	}
 }

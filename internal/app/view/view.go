@@ -12,9 +12,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/dashboard"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
+	"codeberg.org/gpumemtop/gpumemtop/internal/setting"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/timeline"
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
@@ -121,7 +121,7 @@ func show(screen *dashboard.Screen, v *timeline.Viewer, path string, after time.
 
 // slabsOf follows the policy of a recording, for a map of its slabs; nil where its limits are none of this version.
 func slabsOf(header recording.Header) *replay.Slabs {
-	c := limits.ConfigurationOf(&header)
+	c := setting.OfRecording(&header)
 	if c == nil {
 		return nil
 	}

@@ -1,0 +1,95 @@
+package tune
+
+import "codeberg.org/gpumemtop/gpumemtop/internal/setting"
+
+// Document is what a search found, for scripts, which rely on its JSON keys. Times are ns, sizes bytes.
+type Document struct {
+	Of          string          `json:"of"`
+	Recordings  int             `json:"recordings"`
+	Events      int             `json:"events"`
+	Tried       int             `json:"configurations"`
+	Ending      string          `json:"ending"` // enough, exhausted, cut
+	Device      string          `json:"device"` // whose costs these are; empty: those of the recordings
+	PartNS      float64         `json:"part_ns_assumed"`
+	Recommended PointDocument   `json:"recommended"`
+	Reason      string          `json:"reason"` // close, knee, fits, vain
+	None        PointDocument   `json:"none"`
+	Present     *PointDocument  `json:"present"`
+	Front       []PointDocument `json:"front"`
+	BoundPeak   uint64          `json:"bound_peak_reserved"`
+	BoundNS     float64         `json:"bound_driver_ns"`       // of any policy
+	BoundWhole  float64         `json:"bound_driver_ns_whole"` // of policies that give each buffer its own block
+	Folds       []FoldDocument  `json:"cross_validation"`
+	OverFits    bool            `json:"over_fits"`
+}
+
+// ScoreDocument is a configuration and its figures.
+type ScoreDocument struct {
+	Policy   string            `json:"policy"`
+	Set      map[string]string `json:"set"` // limits that differ from the policy's defaults, as --set takes them
+	DriverNS float64           `json:"driver_ns_simulated"`
+	Peak     uint64            `json:"peak_reserved_poolable"`
+	HitRate  float64           `json:"hit_rate"`
+	Creates  uint64            `json:"driver_creates_poolable"`
+}
+
+// PointDocument is a configuration and how far it is from the bound.
+type PointDocument struct {
+	ScoreDocument
+	RegretNS float64 `json:"regret_ns"`
+	Regret   float64 `json:"regret"` // as a share of what could be saved, 0 to 1
+}
+
+// FoldDocument is one step of the cross-validation.
+type FoldDocument struct {
+	Held     int           `json:"held_out"` // from 0: the recording, or the half of the only one
+	Chosen   ScoreDocument `json:"chosen"`
+	Best     ScoreDocument `json:"best"`
+	Slower   bool          `json:"slower"`
+	Larger   bool          `json:"larger"`
+	OverFits bool          `json:"over_fits"`
+}
+
+var (
+	endings = map[Ending]string{Enough: "enough", Exhausted: "exhausted", Cut: "cut"}
+	reasons = map[Reason]string{Close: "close", Knee: "knee", Fits: "fits", Vain: "vain"}
+)
+
+// Document returns a result, which has a recommendation, with its cross-validation. The caller adds of, recordings, events and device.
+func (r *Result) Document(folds []Fold) Document {
+	d := Document{
+		Tried: len(r.Points), PartNS: r.PartNS, Ending: endings[r.Ending], Reason: reasons[r.Reason],
+		Recommended: r.document(r.Recommended), None: r.document(&r.None),
+		BoundPeak: r.Bound.Peak, BoundNS: r.Bound.Carved, BoundWhole: r.Bound.Whole, Front: []PointDocument{}, Folds: []FoldDocument{},
+	}
+	if r.Present != nil {
+		p := r.document(r.Present)
+		d.Present = &p
+	}
+	for i := range r.Front {
+		d.Front = append(d.Front, r.document(&r.Front[i]))
+	}
+	for i := range folds {
+		f := &folds[i]
+		d.Folds = append(d.Folds, FoldDocument{f.Held, f.Chosen.document(), f.Best.document(), f.Slower, f.Larger, f.OverFits()})
+		d.OverFits = d.OverFits || f.OverFits()
+	}
+	return d
+}
+
+func (r *Result) document(p *Point) PointDocument {
+	d := PointDocument{ScoreDocument: p.document()}
+	d.RegretNS, d.Regret = r.Regret(p)
+	return d
+}
+
+func (p *Point) document() ScoreDocument {
+	d := ScoreDocument{
+		Policy: p.Configuration.Policy, Set: map[string]string{}, DriverNS: p.DriverNS, Peak: p.PeakReserved, HitRate: p.HitRate(), Creates: p.DriverCreates,
+	}
+	for _, s := range p.Configuration.Settings {
+		name, value := setting.Text(d.Policy, s)
+		d.Set[name] = value
+	}
+	return d
+}
