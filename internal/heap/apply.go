@@ -17,6 +17,8 @@ type Options struct {
 	// ProcessesMax bounds the processes, 0: not at all. The oldest of those that have left make room for others, but the
 	// first stays. Where too few have left, records of further ones are only counted, in Unknown.
 	ProcessesMax int
+	// LeftMax bounds the processes that have left, 0: as ProcessesMax. The oldest make room, a share of all at a time.
+	LeftMax int
 	// EntriesMax bounds objects and blocks together, 0: not at all. Creates and slabs beyond are only counted, in Beyond.
 	EntriesMax int
 }
@@ -80,7 +82,8 @@ func (h *Heap) process(number uint32) *Process {
 		if h.folded.has(number) {
 			return nil
 		}
-		if h.options.ProcessesMax > 0 && len(h.processes) == h.options.ProcessesMax && !h.makeRoom() {
+		full := h.options.ProcessesMax > 0 && len(h.processes) == h.options.ProcessesMax
+		if (full || h.manyLeft()) && !h.makeRoom() && full {
 			h.Crowded = true
 			return nil
 		}

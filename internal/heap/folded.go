@@ -8,6 +8,11 @@ import (
 // foldedShare is the part of all processes that make room at once, so that what it costs observers is shared.
 const foldedShare = 16
 
+// manyLeft reports whether more processes have left than keep a place of their own.
+func (h *Heap) manyLeft() bool {
+	return h.options.LeftMax > 0 && h.ended-len(h.leaving) > h.options.LeftMax
+}
+
 // makeRoom folds some of the processes that have left, the oldest. It reports whether there is room.
 func (h *Heap) makeRoom() bool {
 	h.letLeave() // another process runs

@@ -114,7 +114,7 @@ func New(o Options) *Model {
 		policies: policies{first: o.Policy},
 	}
 	observers := append([]heap.Observer{observer{m}}, o.Observers...)
-	m.heap = heap.New(heap.Options{EndProcesses: true, ProcessesMax: processesMax, EntriesMax: entriesMax}, observers...)
+	m.heap = heap.New(heap.Options{EndProcesses: true, ProcessesMax: processesMax, LeftMax: leftMax, EntriesMax: entriesMax}, observers...)
 	m.ledger.Gauges, m.ledger.Population, m.ledger.workings = &m.heap.Gauges, &m.heap.Population, &workings{}
 	for _, k := range [...]*keyed{&m.shares.classes, &m.shares.threads, &m.shares.devices} {
 		k.index.Seed = m.seed

@@ -14,6 +14,7 @@ import (
 // Bounds on what a target can make the model keep.
 const (
 	processesMax = 4096    // with rows of their own, see heap.Options
+	leftMax      = 1000    // of these that have left: 10 KB each, and Go's collector lets memory double
 	entriesMax   = 4 << 20 // buffers and blocks at once, of all processes: see Snapshot.Exceeded
 	partsMax     = 100_000 // call sites of all processes; the shim has at most a third of that
 	devicesMax   = 16      // per process
