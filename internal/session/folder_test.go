@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -225,22 +226,28 @@ func TestObstacle(t *testing.T) {
 	copy(narrow[4:], []byte{1, 1, 1})
 	clear(narrow[24:])
 	narrow[18], narrow[19], narrow[40], narrow[46] = 3, 0, 52, 40 // e_machine, e_ehsize, e_shentsize
-	files := map[string][]byte{"shell": shell, "foreign": foreign, "narrow": narrow, "script": []byte("#!/bin/sh\n"), "empty": nil}
+	files := map[string][]byte{
+		"shell": shell, "foreign": foreign, "narrow": narrow, "script": []byte("#!/bin/sh\n"), "empty": nil,
+		"musl":        bytes.Replace(shell, []byte("/lib64/ld-linux-x86-64.so.2"), []byte("/lib/ld-musl-x86_64.so.1\x00\x00\x00"), 1),
+		"musl script": []byte("#! " + filepath.Join(dir, "musl") + " -e\n"),
+		"circle":      []byte("#!" + filepath.Join(dir, "circle") + "\n"),
+	}
 	for name, data := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for name, want := range map[string]string{
-		"shell": "", "script": "", "empty": "", "missing": "",
+		"shell": "", "script": "", "empty": "", "missing": "", "circle": "",
+		"musl": "another C library (musl)", "musl script": "another C library (musl)",
 		"foreign": "another kind of processor", "narrow": "another kind of processor (32-bit 386)",
 	} {
 		got := Obstacle(filepath.Join(dir, name))
 		if (want == "") != (got == "") || !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
-		if complains(filepath.Join(dir, name)) != strings.HasPrefix(want, "another") {
-			t.Errorf("%s: wrong about a complaint of the linker", name)
+		if refuses(filepath.Join(dir, name)) != strings.HasPrefix(want, "another") {
+			t.Errorf("%s: wrong about the linker", name)
 		}
 	}
 }

@@ -75,7 +75,7 @@ func (s *outsiders) note(uid uint32, program string) {
 	foreign, isForeign := strings.CutPrefix(program, wire.OutsiderForeign)
 	switch {
 	case isForeign:
-		kind, why = "machine", fmt.Sprintf("it started %q, a program of 32 bits or for another processor", foreign)
+		kind, why = "machine", fmt.Sprintf("it started %q, a program of 32 bits, or for another processor or C library", foreign)
 	case program != "":
 		kind, why = "program", fmt.Sprintf("it started %q where the library was out of reach, as after chroot or a mount, or in a sandbox", program)
 	case int(uid) == os.Geteuid():

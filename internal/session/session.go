@@ -191,7 +191,7 @@ func (s *Session) makeStreams() (*streams, error) {
 func (s *Session) start() error {
 	path := s.options.Command[0]
 	env := os.Environ()
-	if !s.options.Bare && !complains(path) {
+	if !s.options.Bare && !refuses(path) {
 		env = environment(env, s.folder.path)
 		if needs(path, "libasan.so") {
 			env = sanitized(env)

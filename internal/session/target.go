@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -89,31 +90,85 @@ func Obstacle(path string) string {
 	if why := privileged(path); why != "" {
 		return why
 	}
-	f, err := elf.Open(path)
+	f, err := openProgram(path)
 	if err != nil {
-		return "" // a script: its interpreter is what counts
+		return ""
 	}
 	defer f.Close() //nolint:errcheck // only read
-	if foreign(f) {
-		return "it is built for another kind of processor (" + machineName(&f.FileHeader) + ")"
-	}
-	interpreted := slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
-	if !interpreted {
+	switch why := foreign(f); {
+	case why != "":
+		return "it " + why
+	case interpreter(f) == "":
 		return "it is linked statically"
 	}
 	return ""
 }
 
-func foreign(f *elf.File) bool { return f.Class != elf.ELFCLASS64 || f.Machine != ourMachine() }
+// openProgram opens a program, or for a script that of its first line, as far as the kernel follows those.
+func openProgram(path string) (*elf.File, error) {
+	for range 5 {
+		f, err := elf.Open(path)
+		if err == nil {
+			return f, nil
+		}
+		line, readErr := firstLine(path)
+		words := strings.Fields(strings.TrimPrefix(line, "#!"))
+		if readErr != nil || len(words) == 0 || !strings.HasPrefix(line, "#!") {
+			return nil, err
+		}
+		path = words[0]
+	}
+	return nil, syscall.ELOOP
+}
 
-// complains reports whether the program's dynamic linker would write of our library that it does not fit.
-func complains(path string) bool {
-	f, err := elf.Open(path)
+// firstLine returns what the kernel reads of a script's first line.
+func firstLine(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	text := make([]byte, 256)
+	n, err := io.ReadFull(f, text)
+	if n == 0 {
+		return "", err
+	}
+	line, _, _ := strings.Cut(string(text[:n]), "\n")
+	return line, nil
+}
+
+// interpreter returns the dynamic linker that a program names, "" without one.
+func interpreter(f *elf.File) string {
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			name := make([]byte, min(p.Filesz, 4096))
+			n, _ := p.ReadAt(name, 0)
+			return strings.TrimRight(string(name[:n]), "\x00")
+		}
+	}
+	return ""
+}
+
+// foreign says why a program's dynamic linker cannot load our library, "" if it can. glibc's complains, and musl's ends the
+// program.
+func foreign(f *elf.File) string {
+	switch {
+	case f.Class != elf.ELFCLASS64 || f.Machine != ourMachine():
+		return "is built for another kind of processor (" + machineName(&f.FileHeader) + ")"
+	case strings.HasPrefix(filepath.Base(interpreter(f)), "ld-musl-"):
+		return "uses another C library (musl)"
+	}
+	return ""
+}
+
+// refuses reports whether a program's dynamic linker cannot load our library.
+func refuses(path string) bool {
+	f, err := openProgram(path)
 	if err != nil {
 		return false
 	}
 	defer f.Close() //nolint:errcheck // only read
-	return foreign(f)
+	return foreign(f) != ""
 }
 
 // NeedsOpenCL reports whether a program is linked against libOpenCL, so that it cannot even start without it.

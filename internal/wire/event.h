@@ -768,7 +768,7 @@ struct gmtshape {
  */
 #define GMT_OUTSIDERS_NAME "outsiders"
 #define GMT_OUTSIDER_MAX 256 /* bytes, with a zero at the end */
-#define GMT_OUTSIDER_FOREIGN 1 /* the first byte where the program is for another machine */
+#define GMT_OUTSIDER_FOREIGN 1 /* the first byte where the program is for another machine or C library */
 #define GMT_CONFIG_NAME "config"
 #define GMT_CORE_NAME "libgpumemtop-core.so"
 #define GMT_SHIM_NAME "libgpumemtop.so"

@@ -14,7 +14,7 @@ const (
 	SocketName    = socketName
 	OutsidersName = outsidersName
 	OutsiderMax   = outsiderMax // bytes of a message there
-	// OutsiderForeign begins a message about a program for another machine.
+	// OutsiderForeign begins a message about a program for another machine or C library.
 	OutsiderForeign = string(rune(outsiderForeign))
 	ConfigName      = configName
 	CoreName        = coreName

@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 _Atomic int gmt_handlers;
 
@@ -185,6 +186,17 @@ static __attribute__((noinline)) long execute(long program, long words, long env
 	return execve(path, list, variables);
 }
 
+/* errno is ENOSYS where the C library has no such function, which came with glibc 2.34. */
+static __attribute__((noinline)) long execute_at(long folder, long program, long words, long environment, long flags)
+{
+	const char *path;
+	char *const *list, *const *variables;
+	memcpy(&path, &program, sizeof path);
+	memcpy(&list, &words, sizeof list);
+	memcpy(&variables, &environment, sizeof variables);
+	return execveat((int)folder, path, list, variables, (int)flags);
+}
+
 static inline __attribute__((always_inline)) long enter_kernel(long number, long a, long b, long c, long d, long e, long f)
 {
 #ifdef __x86_64__
@@ -221,6 +233,8 @@ GMT_HOOK long hook_syscall(long number, long a, long b, long c, long d, long e, 
 		note_raw(a, b);
 	if (gmt_unlikely(number == SYS_execve))
 		return execute(a, b, c);
+	if (gmt_unlikely(number == SYS_execveat) && (execute_at(a, b, c, d, e), errno != ENOSYS))
+		return -1;
 	long result = enter_kernel(number, a, b, c, d, e, f);
 	if (gmt_likely(result >= 0 || result < -4095))
 		return result;

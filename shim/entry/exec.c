@@ -1,7 +1,7 @@
 /*
  * exec.c: a process that can no longer open our library, as after chroot, a mount over its folder or landlock, starts programs
- * without it: the dynamic linker would complain in each. So would that of a program for another machine, as of 32 bits. The
- * process reports to the session that they are not watched.
+ * without it: the dynamic linker would complain in each. So would that of a program for another machine, as of 32 bits, and
+ * musl's would end the program. The process reports to the session that they are not watched.
  *
  * All of it may run in a child of vfork: on the stack, without locks. Only system(), popen() and wordexp() may not.
  */
@@ -9,14 +9,14 @@
 #include "../base/dispatch.h"
 #include "../base/link.h"
 #include "../base/session.h"
+#include "exec.h"
+#include "foreign.h"
 
 #include <alloca.h>
 #include <dlfcn.h>
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <link.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,21 +27,6 @@
 
 #define VARIABLE "LD_PRELOAD="
 #define VARIABLES_MAX 8192 /* of an environment: a pointer each on the stack; larger ones stay as they are */
-
-extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden"))); /* of our library, from the static linker */
-
-/* Whether a file is a program for another machine than our library; false if that is not known, as of a name without its folder. */
-static bool is_foreign(const char *program)
-{
-	ElfW(Ehdr) header;
-	const ssize_t needed = offsetof(ElfW(Ehdr), e_version);
-	int fd = open(program, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0) /* also if the pointer is wrong */
-		return false;
-	bool elf = strchr(program, '/') && pread(fd, &header, (size_t)needed, 0) == needed && memcmp(header.e_ident, ELFMAG, SELFMAG) == 0;
-	close(fd);
-	return elf && (header.e_ident[EI_CLASS] != __ehdr_start.e_ident[EI_CLASS] || header.e_machine != __ehdr_start.e_machine);
-}
 
 /* Whether the linker, for this program, will find that it cannot load what the list begins with, and that is ours. */
 static bool is_in_vain(const char *list, const char *program)
@@ -55,7 +40,7 @@ static bool is_in_vain(const char *list, const char *program)
 	int fd = open(path, O_RDONLY | O_CLOEXEC), why = errno;
 	if (fd >= 0)
 		close(fd);
-	if (fd >= 0 ? !is_foreign(program) : why != ENOENT && why != ENOTDIR && why != EACCES && why != EPERM)
+	if (fd >= 0 ? !gmt_is_foreign(program) : why != ENOENT && why != ENOTDIR && why != EACCES && why != EPERM)
 		return false;
 	path[length - name] = '\0';
 	if (fd >= 0)
@@ -117,10 +102,13 @@ typedef int exec_here_fn(const char *program, char *const *words); /* with the c
 typedef int spawn_fn(pid_t *pid, const char *program, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
 		     char *const *words, char *const *environment);
 
+/* Since glibc 2.39. */
+spawn_fn pidfd_spawn, pidfd_spawnp;
+
 static struct {
 	exec_fn *execve, *execvpe;
 	exec_here_fn *execv, *execvp;
-	spawn_fn *spawn, *spawnp;
+	spawn_fn *spawn, *spawnp, *pidfd_spawn, *pidfd_spawnp;
 	int (*fexecve)(int file, char *const *words, char *const *environment);
 	int (*execveat)(int folder, const char *program, char *const *words, char *const *environment, int flags);
 	int (*system)(const char *command);
@@ -143,6 +131,8 @@ __attribute__((constructor)) static void find_libc(void)
 	find("execvp", &libc.execvp);
 	find("posix_spawn", &libc.spawn);
 	find("posix_spawnp", &libc.spawnp);
+	find("pidfd_spawn", &libc.pidfd_spawn);
+	find("pidfd_spawnp", &libc.pidfd_spawnp);
 	find("fexecve", &libc.fexecve);
 	find("execveat", &libc.execveat);
 	find("system", &libc.system);
@@ -200,6 +190,22 @@ GMT_HOOK int posix_spawnp(pid_t *pid, const char *program, const posix_spawn_fil
 	ready();
 	char *const *reachable = REACHABLE(environment, program);
 	return libc.spawnp(pid, program, actions, attributes, words, reachable);
+}
+
+GMT_HOOK int pidfd_spawn(int *pidfd, const char *program, const posix_spawn_file_actions_t *actions,
+			 const posix_spawnattr_t *attributes, char *const *words, char *const *environment)
+{
+	ready();
+	char *const *reachable = REACHABLE(environment, program);
+	return libc.pidfd_spawn ? libc.pidfd_spawn(pidfd, program, actions, attributes, words, reachable) : ENOSYS;
+}
+
+GMT_HOOK int pidfd_spawnp(int *pidfd, const char *program, const posix_spawn_file_actions_t *actions,
+			  const posix_spawnattr_t *attributes, char *const *words, char *const *environment)
+{
+	ready();
+	char *const *reachable = REACHABLE(environment, program);
+	return libc.pidfd_spawnp ? libc.pidfd_spawnp(pidfd, program, actions, attributes, words, reachable) : ENOSYS;
 }
 
 GMT_HOOK int fexecve(int file, char *const *words, char *const *environment)
@@ -302,3 +308,29 @@ GMT_HOOK int execle(const char *program, const char *first, ...)
 	va_end(arguments);
 	return execve(program, words, environment);
 }
+
+#ifndef GMT_NO_DLSYM
+
+typedef void any_fn(void);
+
+#define NAMED(function) {#function, (any_fn *)(function)}
+
+static const struct {
+	const char *name;
+	any_fn *hook;
+} named[] = {
+	NAMED(execve), NAMED(execvpe), NAMED(execv), NAMED(execvp), NAMED(execl), NAMED(execlp), NAMED(execle),
+	NAMED(fexecve), NAMED(execveat), NAMED(posix_spawn), NAMED(posix_spawnp), NAMED(pidfd_spawn), NAMED(pidfd_spawnp),
+	NAMED(system), NAMED(popen), NAMED(wordexp),
+};
+
+void *gmt_exec_named(const char *name, void *real)
+{
+	void *hook = NULL;
+	for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+		if (strcmp(name, named[i].name) == 0)
+			memcpy(&hook, &named[i].hook, sizeof hook);
+	return hook && real && real == gmt_real_dlsym()(RTLD_NEXT, name) ? hook : NULL;
+}
+
+#endif

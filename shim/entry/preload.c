@@ -13,6 +13,7 @@
 #include "../base/ring.h"
 #include "../base/signals.h"
 #include "../pool/images.h"
+#include "exec.h"
 #include "layer.h"
 
 #include <dlfcn.h>
@@ -84,10 +85,17 @@ static bool of_a_layer(const char *name)
 	return strncmp(name, "clInitLayer", strlen("clInitLayer")) == 0;
 }
 
-/* Programs find our hooks for these by themselves, except where they look into the C library. */
-static bool of_signals(const char *name)
+/* Programs find our hooks for these by themselves, except where they look into the C library: of signals and exec. */
+static inline bool of_libc(const char *name)
 {
-	return name[0] == 's' || name[0] == '_';
+	return name[0] == 's' || name[0] == '_' || name[0] == 'p' || name[0] == 'w' || strncmp(name, "exec", 4) == 0 ||
+	       strncmp(name, "fexec", 5) == 0;
+}
+
+static void *libc_hook(const char *name, void *real)
+{
+	void *ours = gmt_signals_named(name, real);
+	return ours ? ours : gmt_exec_named(name, real);
 }
 
 static __attribute__((noinline)) bool wanted(void *handle, const char *name)
@@ -96,7 +104,7 @@ static __attribute__((noinline)) bool wanted(void *handle, const char *name)
 		atomic_store(&gmt_images_wanted, 1);
 	if (handle == RTLD_NEXT || handle == RTLD_DEFAULT)
 		return false;
-	if (of_signals(name))
+	if (of_libc(name))
 		return true;
 	return of_a_layer(name) || (!gmt_inside && gmt_hook_named(name));
 }
@@ -108,7 +116,7 @@ static __attribute__((noinline)) void *answer(void *handle, const char *name)
 		gmt_layer_asked(real);
 		return real;
 	}
-	void *ours = of_signals(name) ? gmt_signals_named(name, real) : hook_for(name, real);
+	void *ours = of_libc(name) ? libc_hook(name, real) : hook_for(name, real);
 	return ours ? ours : real;
 }
 
@@ -119,7 +127,7 @@ static __attribute__((noinline)) void *answer(void *handle, const char *name)
 GMT_HOOK void *dlsym(void *restrict handle, const char *restrict name)
 {
 	gmt_dlsym_fn *real = gmt_real_dlsym();
-	bool known = (name[0] == 'c' && name[1] == 'l') || of_signals(name);
+	bool known = (name[0] == 'c' && name[1] == 'l') || of_libc(name);
 	if (gmt_likely(!known) || !wanted(handle, name))
 		return real(handle, name);
 	return answer(handle, name);

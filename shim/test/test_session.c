@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <spawn.h>
 #include <stddef.h>
@@ -295,13 +297,18 @@ TEST(no_tags)
 }
 
 extern char **environ;
+extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden"))); /* of the test, from the static linker */
 
 /* What starts another program: all of the C library's functions that do. */
 static const char *const ways[] = {
 	"execv",       "execve",       "execvp",  "execvpe",  "execl",  "execle", "execlp",
 	"posix_spawn", "posix_spawnp", "fexecve", "execveat", "system", "popen",  "wordexp",
-#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(GMT_NO_DLSYM) /* sanitizers have hooks of their own */
-	"syscall",
+	"pidfd_spawn", "pidfd_spawnp",
+#ifndef GMT_NO_DLSYM /* sanitizers have hooks of their own */
+	"dlsym",
+#if defined(__x86_64__) || defined(__aarch64__)
+	"syscall", "syscall at",
+#endif
 #endif
 };
 static const char *way;
@@ -319,6 +326,43 @@ static int shell(void)
 	wordexp_t words = {0};
 	CHECK(wordexp("$(" SCRIPT "; echo $?)", &words, 0) == 0);
 	return words.we_wordc == 0 ? 3 << 8 : 0; /* the script has ended before its echo */
+}
+
+/* By a function that the program looks up in the C library itself. */
+static void exec_of_libc(char **program)
+{
+	int (*function)(const char *, char *const *, char *const *);
+	void *found = dlsym(dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD), "execve");
+	memcpy(&function, &found, sizeof found);
+	function(program[0], program + 1, environ);
+}
+
+/* The process that a descriptor stands for. */
+static pid_t pid_of(int fd)
+{
+	char name[64], text[512] = "";
+	snprintf(name, sizeof name, "/proc/self/fdinfo/%d", fd);
+	int file = open(name, O_RDONLY | O_CLOEXEC);
+	CHECK(read(file, text, sizeof text - 1) > 0 && strstr(text, "Pid:"));
+	close(file);
+	return (pid_t)strtol(strstr(text, "Pid:") + strlen("Pid:"), NULL, 10);
+}
+
+/* By pidfd_spawn or pidfd_spawnp; without the latter's search where the C library, before 2.39, has neither. */
+static pid_t pidfd_child(char **program)
+{
+	int (*function)(int *, const char *, const void *, const void *, char *const *, char *const *);
+	void *ours = dlsym(RTLD_DEFAULT, way), *theirs = dlsym(dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD), way);
+	pid_t child = 0;
+	int fd = -1;
+	memcpy(&function, &ours, sizeof ours);
+	int status = function(&fd, program[strcmp(way, "pidfd_spawnp") == 0], NULL, NULL, program + 1, environ);
+	EQUAL(status, theirs ? 0 : ENOSYS);
+	if (!theirs)
+		EQUAL(posix_spawn(&child, program[0], NULL, NULL, program + 1, environ), 0);
+	else
+		child = pid_of(fd);
+	return child;
 }
 
 /* Starts a shell, which ends with 3 if our library is not in its environment, and all else is. */
@@ -349,10 +393,16 @@ static void start_another(void)
 		execveat(AT_FDCWD, program[0], program + 1, environ, 0);
 	else if (strcmp(way, "syscall") == 0)
 		syscall(SYS_execve, program[0], program + 1, environ);
+	else if (strcmp(way, "syscall at") == 0)
+		syscall(SYS_execveat, AT_FDCWD, program[0], program + 1, environ, 0);
+	else if (strcmp(way, "dlsym") == 0)
+		exec_of_libc(program);
 	else if (way[0] == 's' || strcmp(way, "popen") == 0 || way[0] == 'w')
 		_exit(WEXITSTATUS(shell()));
 	else if (strcmp(way, "posix_spawn") == 0)
 		status = posix_spawn(&child, program[0], NULL, NULL, program + 1, environ);
+	else if (strncmp(way, "pidfd", 5) == 0)
+		child = pidfd_child(program);
 	else
 		status = posix_spawnp(&child, program[1], NULL, NULL, program + 1, environ);
 	CHECK(status == 0 && child > 0 && waitpid(child, &ended, 0) == child);
@@ -395,31 +445,59 @@ TEST(out_of_reach_of_our_library_programs_start_without_it)
 	close(reports);
 }
 
-/* Nothing but a header, so that no kernel runs it. */
-TEST(programs_for_another_machine_start_without_our_library)
+/* Writes a program, executes it, which fails in that way, and expects a report that it is not watched. */
+static void start_foreign(int reports, const char *name, const void *data, size_t bytes, int why)
 {
-	char list[PATH_MAX + 8], text[GMT_OUTSIDER_MAX], program[PATH_MAX];
+	char program[PATH_MAX], text[GMT_OUTSIDER_MAX];
+	snprintf(program, sizeof program, "%s", path_beside(name));
+	int file = open(program, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
+	EQUAL(write(file, data, bytes), (ssize_t)bytes);
+	close(file);
+	char *words[] = {program, NULL};
+	CHECK(execve(program, words, environ) == -1);
+	EQUAL(errno, why);
+	EQUAL(recv(reports, text, sizeof text, 0), strlen(program) + 2);
+	CHECK(text[0] == GMT_OUTSIDER_FOREIGN && strcmp(text + 1, program) == 0);
+}
+
+/* A program of another machine, one of musl's, a script of that, found in PATH: each so little of it that no kernel runs it. */
+TEST(programs_for_another_machine_or_libc_start_without_our_library)
+{
+	char list[PATH_MAX + 8], script[PATH_MAX + 8], text[GMT_OUTSIDER_MAX];
 	struct {
-		unsigned char ident[EI_NIDENT];
-		uint16_t type, machine;
-	} header = {ELFMAG "\x01\x01\x01", ET_EXEC, EM_SPARC};
-	snprintf(program, sizeof program, "%s", path_beside("foreign"));
+		ElfW(Ehdr) header;
+		ElfW(Phdr) segment;
+		char name[32];
+	} musl = {.name = "/nonexistent/ld-musl-x.so.1"}, sparc = {.name = ""};
+	musl.header = __ehdr_start;
+	musl.header.e_type = ET_EXEC;
+	musl.header.e_phoff = offsetof(typeof(musl), segment);
+	musl.header.e_phnum = 1;
+	musl.segment.p_type = PT_INTERP;
+	musl.segment.p_offset = offsetof(typeof(musl), name);
+	musl.segment.p_filesz = sizeof musl.name;
+	memcpy(sparc.header.e_ident, ELFMAG "\x01\x01\x01", EI_VERSION + 1);
+	sparc.header.e_type = ET_EXEC;
+	sparc.header.e_machine = EM_SPARC;
 	snprintf(list, sizeof list, "%s", path_beside(GMT_SHIM_NAME));
 	setenv("LD_PRELOAD", list, 1);
 	list[strlen(list) - strlen("/" GMT_SHIM_NAME)] = '\0';
 	int reports = ear_of(list);
-	int file = open(program, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
-	EQUAL(write(file, &header, sizeof header), sizeof header);
-	close(file);
-	char *words[] = {program, NULL};
-	CHECK(execve(program, words, environ) == -1 && errno == ENOEXEC);
-	EQUAL(recv(reports, text, sizeof text, 0), strlen(program) + 2);
-	CHECK(text[0] == GMT_OUTSIDER_FOREIGN && strcmp(text + 1, program) == 0);
+	start_foreign(reports, "sparc", &sparc, 20, ENOEXEC);
+	start_foreign(reports, "musl", &musl, sizeof musl, ENOENT);
+	snprintf(script, sizeof script, "#! %s x\n", path_beside("musl"));
+	start_foreign(reports, "script", script, strlen(script), ENOENT);
+	char *words[] = {"script", NULL};
+	setenv("PATH", list, 1);
+	CHECK(execvp("script", words) == -1);
+	EQUAL(recv(reports, text, sizeof text, 0), strlen("script") + 2);
 #ifndef GMT_NO_DLSYM /* sanitizers look at the text */
 	char *volatile nowhere = (char *)8;
 	CHECK(execve(nowhere, words, environ) == -1 && errno == EFAULT);
 #endif
-	unlink(program);
+	unlink(path_beside("sparc"));
+	unlink(path_beside("musl"));
+	unlink(path_beside("script"));
 	close(reports);
 }
 
