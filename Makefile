@@ -369,11 +369,12 @@ test-drivers: build/drivers.stamp
 	$(MAKE) all
 	cd test/e2e && $(GO) test -run '^Test(Drivers|SpillConforms)$$' -count=1 -timeout 2h $(TESTFLAGS) -args -drivers.all
 
-# Real engines over what programs leave: Prometheus and its kin, VictoriaMetrics, and Polars, which npm brings.
+# Real engines over what programs leave: Prometheus and its kin, VictoriaMetrics, Polars, which npm brings, and Slurm.
 .PHONY: test-engines
 test-engines: all
-	apt-get install -y --no-install-recommends curl nodejs npm prometheus prometheus-node-exporter prometheus-pushgateway victoria-metrics
+	apt-get install -y --no-install-recommends curl nodejs npm prometheus prometheus-node-exporter prometheus-pushgateway victoria-metrics slurm-wlm munge
 	bash test/engines/run.sh
+	bash test/engines/slurm.sh
 
 # Tries this machine's device, and writes a report. DRIVER=FILE.icd chooses among several drivers, SIZE=1M the size of buffers.
 .PHONY: gpu-check
