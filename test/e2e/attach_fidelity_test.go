@@ -127,7 +127,7 @@ func TestAttachedRecordingIsThatOfTheLibrary(t *testing.T) {
 // name or stacks are cut; and if calls came faster than they could be recorded, which the recording reports.
 func recordedTwice(t *testing.T, p *program, flags ...string) (inside, outside string) {
 	t.Helper()
-	const tries = 3
+	const tries = 5
 	for range tries {
 		inside, outside = recordedOnce(t, p, flags...)
 		nameless := slices.ContainsFunc(figuresIn(t, outside, false).Tags, func(tag tagFigures) bool { return strings.HasPrefix(tag.Tag, "+0x") })

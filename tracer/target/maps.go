@@ -23,9 +23,8 @@ const (
 	lineMax     = 4*4096 + 128 // a path of 4095 bytes, all of them escaped
 )
 
-// Maps returns the mappings of the process, by address. There are none if the process is ending. The kernel writes them
-// page by page, so that a concurrent change may show in part. The error wraps ErrGone or ErrDenied where that is the
-// reason.
+// Maps returns the mappings of the process, by address. The kernel writes them page by page, so that a concurrent change
+// may show in part. The error wraps ErrGone, as where the process is ending, or ErrDenied where that is the reason.
 func (p *Process) Maps() ([]Mapping, error) {
 	list, err := p.maps()
 	if len(list) > 0 {
@@ -55,13 +54,20 @@ func (p *Process) maps() ([]Mapping, error) {
 	}
 	defer file.Close() //nolint:errcheck // only read
 	list, err := parseMaps(file)
-	if vanished(err) {
+	if vanished(err) || err == nil && !isReadable(file) {
 		return nil, gone(p.PID)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", p.fs.of(p.PID, "maps"), err)
 	}
 	return list, nil
+}
+
+// isReadable reports whether a file of mappings still has any: once the process has given up its memory, as it does while it ends,
+// it reads as empty, and what was read before may lack the rest.
+func isReadable(file *os.File) bool {
+	n, _ := file.ReadAt(make([]byte, 1), 0)
+	return n > 0
 }
 
 func parseMaps(r io.Reader) ([]Mapping, error) {
