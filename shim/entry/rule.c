@@ -1,10 +1,10 @@
 /*
- * rule.c: reads call frame information (DWARF 5, 6.4; Linux Standard Base, .eh_frame), as far as it says where rsp, rbp and
- * the return address are. What compilers rarely write is left to the unwinder of the compiler, which finds the tables, too.
+ * rule.c: see rule.h. What call frame information rarely says is left to the unwinder of the compiler, which finds the tables, too.
  */
 #define _GNU_SOURCE
 #include "../base/opencl.h"
 #include "../base/session.h"
+#include "cfi.h"
 #include "rule.h"
 
 #include <errno.h>
@@ -25,326 +25,13 @@ struct gmt_rule gmt_rule_read(uintptr_t address, bool guess, uintptr_t near)
 
 #define CODE_NEAR ((uintptr_t)256 << 20) /* bytes; Java has 240 MiB of generated code */
 
-enum { RBP = 6, RSP = 7, RETURN = 16, STATES = 8 };
-
 /* libgcc's, exported since 3.0: the entry for the instruction at an address, NULL if there is none. */
 struct bases {
 	void *text, *data, *function;
 };
 extern const void *_Unwind_Find_FDE(void *address, struct bases *bases);
 
-struct reader {
-	const unsigned char *at, *end;
-	bool bad; /* something that we do not know */
-};
-
-static uint64_t fixed(struct reader *r, size_t bytes)
-{
-	uint64_t value = 0;
-	if (bytes > (size_t)(r->end - r->at)) {
-		r->bad = true;
-		return 0;
-	}
-	memcpy(&value, r->at, bytes); /* little endian */
-	r->at += bytes;
-	return value;
-}
-
-static uint64_t variable(struct reader *r, unsigned *bits)
-{
-	uint64_t value = 0, byte = 0x80;
-	for (*bits = 0; (byte & 0x80) && *bits < 63 && !r->bad; *bits += 7) {
-		byte = fixed(r, 1);
-		value |= (byte & 0x7f) << *bits;
-	}
-	r->bad |= (byte & 0x80) != 0;
-	return value;
-}
-
-static uint64_t unsign(struct reader *r)
-{
-	unsigned bits;
-	return variable(r, &bits);
-}
-
-static int64_t sign(struct reader *r)
-{
-	unsigned bits;
-	uint64_t value = variable(r, &bits);
-	return bits ? (int64_t)(value << (64 - bits)) >> (64 - bits) : 0;
-}
-
-static void skip(struct reader *r, uint64_t bytes)
-{
-	if (bytes > (uint64_t)(r->end - r->at))
-		r->bad = true;
-	else
-		r->at += bytes;
-}
-
-/* Bytes of a pointer in that encoding; 0: varies. Of the upper bits one says that it points to the pointer, as C++ has it. */
-static size_t pointer_bytes(unsigned encoding)
-{
-	static const unsigned char bytes[8] = {[0] = 8, [2] = 2, [3] = 4, [4] = 8};
-	return (encoding & 0x70) < 0x50 ? bytes[encoding & 7] : 0; /* 0x50: aligned */
-}
-
-/* What an entry's instructions make of the registers. */
-struct state {
-	enum { BY_REGISTER, BY_MEMORY } frame;
-	uint64_t base; /* register of DWARF */
-	int64_t offset;
-	enum { SAME, AT_FRAME, AT_BP, ELSEWHERE } rbp;
-	int64_t rbp_offset;
-	enum { UNSAID, ON_STACK, NOWHERE } caller; /* the return address */
-};
-
-struct program {
-	struct reader in;
-	struct state states[STATES];
-	struct state *now;
-	uint64_t address, target;
-	uint64_t code; /* alignment factors */
-	int64_t data;
-};
-
-static void saved_at(struct program *p, uint64_t what, int64_t offset)
-{
-	if (what == RBP) {
-		p->now->rbp = AT_FRAME;
-		p->now->rbp_offset = offset;
-	} else if (what == RETURN) {
-		p->in.bad |= offset != -8;
-		p->now->caller = ON_STACK;
-	} else {
-		p->in.bad |= what == RSP;
-	}
-}
-
-/* A rule of another sort for a register. */
-static void saved_otherwise(struct program *p, uint64_t what)
-{
-	if (what == RBP)
-		p->now->rbp = ELSEWHERE;
-	else
-		p->in.bad |= what == RSP || what == RETURN;
-}
-
-static void unchanged(struct program *p, uint64_t what)
-{
-	if (what == RBP)
-		p->now->rbp = SAME;
-	else
-		p->in.bad |= what == RSP || what == RETURN;
-}
-
-/* The instructions of an expression that is "rbp plus a number", perhaps with one more that reads from there. */
-static bool from_bp(struct program *p, int64_t *offset, bool *reads)
-{
-	enum { BREG6 = 0x76, DEREF = 0x06 };
-	uint64_t bytes = unsign(&p->in);
-	struct reader in = p->in;
-	skip(&p->in, bytes);
-	in.end = p->in.at;
-	if (p->in.bad || fixed(&in, 1) != BREG6)
-		return false;
-	*offset = sign(&in);
-	*reads = in.at < in.end && fixed(&in, 1) == DEREF;
-	return !in.bad && in.at == in.end;
-}
-
-static void frame_expression(struct program *p)
-{
-	bool reads = false;
-	p->now->base = RBP;
-	p->now->frame = BY_MEMORY;
-	if (!from_bp(p, &p->now->offset, &reads) || !reads)
-		p->now->base = RETURN; /* no register that we follow */
-}
-
-static void register_expression(struct program *p)
-{
-	uint64_t what = unsign(&p->in);
-	int64_t offset = 1;
-	bool reads = false;
-	bool simple = from_bp(p, &offset, &reads) && !reads && offset == 0;
-	saved_otherwise(p, what);
-	if (what == RBP && simple)
-		p->now->rbp = AT_BP;
-}
-
-static void frame_is(struct program *p, uint64_t base, int64_t offset)
-{
-	p->now->frame = BY_REGISTER;
-	p->now->base = base;
-	p->now->offset = offset;
-}
-
-static void remember(struct program *p)
-{
-	if (p->now == &p->states[STATES - 1]) {
-		p->in.bad = true;
-		return;
-	}
-	p->now[1] = p->now[0];
-	p->now++;
-}
-
-static void undefined(struct program *p, uint64_t what)
-{
-	if (what == RETURN)
-		p->now->caller = NOWHERE;
-	else
-		saved_otherwise(p, what);
-}
-
-/* Instructions about the frame's address, with the operation in all eight bits. */
-static void about_frame(struct program *p, uint64_t op)
-{
-	uint64_t what;
-	switch (op) {
-	case 0x0c: /* def_cfa */
-		what = unsign(&p->in);
-		frame_is(p, what, (int64_t)unsign(&p->in));
-		return;
-	case 0x0d: /* def_cfa_register */
-		frame_is(p, unsign(&p->in), p->now->offset);
-		return;
-	case 0x0e: /* def_cfa_offset */
-		p->now->offset = (int64_t)unsign(&p->in);
-		return;
-	default: /* def_cfa_expression */
-		frame_expression(p);
-	}
-}
-
-/* Others, about registers or the code. */
-static void about_others(struct program *p, uint64_t op)
-{
-	struct reader *in = &p->in;
-	uint64_t what;
-	switch (op) {
-	case 0x00: /* nop */
-		return;
-	case 0x02: /* advance_loc1, 2, 4 */
-	case 0x03:
-	case 0x04:
-		p->address += fixed(in, (size_t)1 << (op - 2)) * p->code;
-		return;
-	case 0x05: /* offset_extended */
-		what = unsign(in);
-		saved_at(p, what, (int64_t)unsign(in) * p->data);
-		return;
-	case 0x06: /* restore_extended */
-	case 0x08: /* same_value */
-		unchanged(p, unsign(in));
-		return;
-	case 0x07: /* undefined */
-		undefined(p, unsign(in));
-		return;
-	case 0x0a: /* remember_state */
-		remember(p);
-		return;
-	case 0x0b: /* restore_state */
-		in->bad |= p->now == p->states;
-		p->now -= p->now > p->states;
-		return;
-	case 0x10: /* expression */
-		register_expression(p);
-		return;
-	case 0x2e: /* GNU_args_size: for exceptions only */
-		unsign(in);
-		return;
-	default:
-		in->bad = true;
-	}
-}
-
-/* Runs until the instructions are about code behind the target. */
-static void interpret(struct program *p)
-{
-	while (p->in.at < p->in.end && p->address < p->target && !p->in.bad) {
-		uint64_t op = fixed(&p->in, 1), low = op & 0x3f;
-		switch (op >> 6) {
-		case 1: /* advance_loc */
-			p->address += low * p->code;
-			break;
-		case 2: /* offset */
-			saved_at(p, low, (int64_t)unsign(&p->in) * p->data);
-			break;
-		case 3: /* restore */
-			unchanged(p, low);
-			break;
-		default:
-			(op >= 0x0c && op <= 0x0f ? about_frame : about_others)(p, op);
-		}
-	}
-}
-
-/* The augmentation's data, for the encoding of addresses in entries. Signal frames and foreign augmentations are bad. */
-static unsigned augmentation(struct reader *in, const unsigned char *letters)
-{
-	unsigned encoding = 0;
-	uint64_t bytes = *letters == 'z' ? unsign(in) : 0;
-	struct reader data = *in;
-	skip(in, bytes);
-	data.end = in->at;
-	in->bad |= *letters && *letters != 'z';
-	for (letters += *letters != 0; *letters && !in->bad; letters++) {
-		unsigned of_pointer;
-		switch (*letters) {
-		case 'R':
-			encoding = (unsigned)fixed(&data, 1);
-			break;
-		case 'P':
-			of_pointer = (unsigned)fixed(&data, 1);
-			in->bad |= pointer_bytes(of_pointer) == 0;
-			skip(&data, pointer_bytes(of_pointer));
-			break;
-		case 'L':
-			fixed(&data, 1);
-			break;
-		default:
-			in->bad = true;
-		}
-	}
-	in->bad |= data.bad;
-	return encoding;
-}
-
-/* Starts at the length of an entry, and ends behind the field that distinguishes the two sorts of them. */
-static struct reader open_entry(const unsigned char *entry, const unsigned char **common)
-{
-	struct reader in = {entry, entry + 4, false};
-	uint64_t bytes = fixed(&in, 4);
-	in.end = in.at + bytes;
-	in.bad = bytes == 0 || bytes >= 0xfffffff0; /* 64 bits */
-	const unsigned char *field = in.at;
-	*common = field - fixed(&in, 4);
-	return in;
-}
-
-/* The entry for all functions of a kind. Returns the encoding of addresses in theirs. */
-static unsigned read_common(struct program *p, const unsigned char *entry, bool *augmented)
-{
-	const unsigned char *none;
-	p->in = open_entry(entry, &none);
-	uint64_t version = fixed(&p->in, 1);
-	const unsigned char *letters = p->in.at;
-	*augmented = *letters == 'z';
-	skip(&p->in, strnlen((const char *)letters, (size_t)(p->in.end - p->in.at)) + 1);
-	p->code = unsign(&p->in);
-	p->data = sign(&p->in);
-	uint64_t column = version == 1 ? fixed(&p->in, 1) : unsign(&p->in);
-	p->in.bad |= (version != 1 && version != 3) || column != RETURN;
-	if (p->in.bad)
-		return 0;
-	unsigned encoding = augmentation(&p->in, letters);
-	interpret(p);
-	return encoding;
-}
-
-static struct gmt_rule rule_of(const struct state *s)
+static struct gmt_rule rule_of(const struct gmt_cfi *s)
 {
 	struct gmt_rule rule = {.kind = GMT_RULE_UNKNOWN};
 	bool aligned = s->frame == BY_MEMORY;
@@ -353,14 +40,14 @@ static struct gmt_rule rule_of(const struct state *s)
 		rule.kind = GMT_RULE_END;
 	else if (s->caller == UNSAID || offset <= 0 || offset % 8 != 0)
 		return rule;
-	else if (aligned && s->base == RBP && s->rbp == AT_BP)
+	else if (aligned && s->base == GMT_CFI_RBP && s->rbp == AT_BP)
 		rule.kind = GMT_RULE_ALIGNED;
 	else if (aligned || (s->rbp != SAME && s->rbp != AT_FRAME))
 		return rule;
 	else if (s->rbp == AT_FRAME && (s->rbp_offset >= 0 || s->rbp_offset < -120 || s->rbp_offset % 8 != 0))
 		return rule;
-	else if (s->base == RSP || s->base == RBP)
-		rule.kind = s->base == RSP ? GMT_RULE_SP : GMT_RULE_BP;
+	else if (s->base == GMT_CFI_RSP || s->base == GMT_CFI_RBP)
+		rule.kind = s->base == GMT_CFI_RSP ? GMT_RULE_SP : GMT_RULE_BP;
 	rule.offset = (uint64_t)offset;
 	rule.saved = s->rbp == AT_FRAME ? (unsigned)(-s->rbp_offset / 8) : 0;
 	return rule;
@@ -409,22 +96,11 @@ struct gmt_rule gmt_rule_read(uintptr_t address, bool guess, uintptr_t near)
 {
 	struct gmt_rule unknown = {.kind = GMT_RULE_UNKNOWN};
 	struct bases bases;
-	const unsigned char *entry = _Unwind_Find_FDE((void *)(address - 1), &bases), *common;
+	const unsigned char *entry = _Unwind_Find_FDE((void *)(address - 1), &bases);
 	if (!entry)
 		return rule_without_table(address, guess, near);
-	struct reader in = open_entry(entry, &common);
-	struct program p = {.address = (uintptr_t)bases.function, .target = address};
-	p.now = p.states;
-	bool augmented;
-	size_t bytes = in.bad ? 0 : pointer_bytes(read_common(&p, common, &augmented));
-	if (p.in.bad || bytes == 0)
-		return unknown;
-	skip(&in, 2 * bytes);
-	if (augmented)
-		skip(&in, unsign(&in));
-	p.in = in;
-	interpret(&p);
-	return p.in.bad ? unknown : rule_of(p.now);
+	struct gmt_cfi found;
+	return gmt_cfi_read(entry, (uintptr_t)bases.function, address, &found) ? rule_of(&found) : unknown;
 }
 
 #endif
