@@ -1,8 +1,9 @@
 /*
  * trial.c: drivers get sub-buffers wrong in ways that the program would notice, so each is tried before the first
- * sub-allocation: in a context of our own, because a refusal may leave traces (PoCL 3.1 keeps a reference), and on a queue of
- * our own, which waits for no command of the program. What kernels do with sub-buffers is not tried: to compile one would
- * take as long as a program's start.
+ * sub-allocation: on a queue of our own, which waits for no command of the program. Images are tried in a context of our own,
+ * because a refusal may leave traces (PoCL 3.1 keeps a reference). On a GPU that context takes as long as a small program
+ * (0.18 s on an H200), so it is made only for a program that can create images. What kernels do with sub-buffers is not tried:
+ * to compile one would take as long as a program's start.
  */
 #define _GNU_SOURCE
 #include "trial.h"
@@ -149,6 +150,13 @@ static bool alias_passes(struct sample *s, cl_mem image)
 	return ok && reads(s, s->part[0], first, 3 * PIECE) && reads(s, s->whole, s->want, s->size);
 }
 
+/* The host's. */
+static bool is_processor(cl_device_id device)
+{
+	cl_device_type type = 0;
+	return gmt_driver.clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof type, &type, NULL) == CL_SUCCESS && type & CL_DEVICE_TYPE_CPU;
+}
+
 /*
  * Only for a device that is the host's processor: there all of it is the same memory at the same address, also for kernels. With
  * --spill the driver's buffers move.
@@ -156,10 +164,8 @@ static bool alias_passes(struct sample *s, cl_mem image)
 static bool aliases_pass(struct sample *like)
 {
 	struct sample s = {.context = like->context, .device = like->device, .at = like->at, .size = like->size, .old = like->old};
-	cl_device_type type = 0;
 	void *store = NULL;
-	if (gmt_session.config.spill || gmt_driver.clGetDeviceInfo(s.device, CL_DEVICE_TYPE, sizeof type, &type, NULL) != CL_SUCCESS ||
-	    !(type & CL_DEVICE_TYPE_CPU) || posix_memalign(&store, s.at, s.size) != 0)
+	if (gmt_session.config.spill || !is_processor(s.device) || posix_memalign(&store, s.at, s.size) != 0)
 		return false;
 	s.store = store;
 	bool ok = sample_open(&s) && parts_pass(&s);
@@ -197,17 +203,23 @@ static enum gmt_parts try_images(struct sample *s)
 	return !of_part && aliases_pass(s) ? GMT_PARTS_ALIASED : GMT_PARTS_WITHOUT_IMAGES;
 }
 
-static enum gmt_parts try(const struct gmt_context *like)
+static enum gmt_parts try(const struct gmt_context *like, bool images)
 {
 	cl_int err = CL_SUCCESS;
 	struct sample s = {.device = like->device, .at = like->align < 4 * PIECE ? 4 * PIECE : like->align, .old = like->old};
 	s.size = 2 * s.at + 3 * PIECE;
-	s.context = gmt_driver.clCreateContext(NULL, 1, &s.device, NULL, NULL, &err);
+	if (images)
+		s.context = gmt_driver.clCreateContext(NULL, 1, &s.device, NULL, NULL, &err);
+	else
+		s.context = (cl_context)atomic_load(&like->object.handle);
 	if (!s.context)
 		return GMT_PARTS_NONE;
-	enum gmt_parts outcome = sample_open(&s) && parts_pass(&s) ? try_images(&s) : GMT_PARTS_NONE;
+	enum gmt_parts outcome = sample_open(&s) && parts_pass(&s) ? GMT_PARTS_IMAGES_UNTRIED : GMT_PARTS_NONE;
+	if (images && outcome != GMT_PARTS_NONE)
+		outcome = try_images(&s);
 	sample_close(&s);
-	release_context(&s);
+	if (images)
+		release_context(&s);
 	return outcome;
 }
 
@@ -217,22 +229,46 @@ static void none_because(const char *why, atomic_flag *said)
 		gmt_diag(GMT_DIAG_WHOLE_BLOCKS, why);
 }
 
-/* As of the first device, or tried. */
-static uint8_t outcome_of(const struct gmt_context *context)
+/*
+ * NVIDIA's driver gets sub-buffers right, but a kernel that uses one of 16 MiB takes 4 to 8 ms longer, most of it in the kernel's
+ * page faults: programs ran 5 to 18 times slower (580.159 on an H200). A cost is not tried here, as it needs a kernel.
+ */
+static bool is_slow(cl_device_id device)
+{
+	char version[64] = "";
+	if (gmt_driver.clGetDeviceInfo(device, CL_DEVICE_VERSION, sizeof version - 1, version, NULL) != CL_SUCCESS)
+		return false;
+	const char *kind = strrchr(version, ' ');
+	return kind && strcmp(kind, " CUDA") == 0;
+}
+
+static enum gmt_parts find_out(const struct gmt_context *context, bool images)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
+	if (is_slow(context->device)) {
+		none_because("kernels take milliseconds for each sub-buffer on NVIDIA's driver", &said);
+		return GMT_PARTS_NONE;
+	}
+	enum gmt_parts outcome = try(context, images || is_processor(context->device));
+	if (outcome == GMT_PARTS_NONE)
+		none_because("this driver's sub-buffers do not hold their own bytes", &said);
+	return outcome;
+}
+
+/* As of the first device, or found out. */
+static uint8_t outcome_of(const struct gmt_context *context, bool images)
+{
 	static _Atomic int known; /* of the first device: enum gmt_parts */
 	static _Atomic(cl_device_id) first;
 	int before = atomic_load(&known);
-	if (before && atomic_load(&first) == context->device)
+	bool same = before && atomic_load(&first) == context->device;
+	if (same && !(images && before == GMT_PARTS_IMAGES_UNTRIED))
 		return (uint8_t)before;
-	enum gmt_parts outcome = try(context);
-	if (outcome == GMT_PARTS_NONE)
-		none_because("this driver's sub-buffers do not hold their own bytes", &said);
-	if (!before) {
+	enum gmt_parts outcome = find_out(context, images);
+	if (!before)
 		atomic_store(&first, context->device);
+	if (!before || same)
 		atomic_store(&known, outcome);
-	}
 	return (uint8_t)outcome;
 }
 
@@ -240,14 +276,15 @@ bool gmt_trial(struct gmt_context *context)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 	uint8_t parts = atomic_load_explicit(&context->parts, memory_order_relaxed);
-	if (gmt_unlikely(parts == GMT_PARTS_UNTRIED)) {
-		parts = outcome_of(context);
+	if (gmt_likely(parts > GMT_PARTS_WITHOUT_IMAGES || parts == GMT_PARTS_NONE))
+		return parts != GMT_PARTS_NONE;
+	bool images = gmt_images_can_be_made();
+	if (parts == GMT_PARTS_UNTRIED || (images && parts == GMT_PARTS_IMAGES_UNTRIED)) {
+		parts = outcome_of(context, images);
 		atomic_store(&context->parts, parts);
 	}
-	if (gmt_likely(parts != GMT_PARTS_WITHOUT_IMAGES))
-		return parts != GMT_PARTS_NONE;
-	if (!gmt_images_can_be_made())
-		return true; /* so far */
+	if (parts != GMT_PARTS_WITHOUT_IMAGES || !images)
+		return parts != GMT_PARTS_NONE; /* so far */
 	none_because("images of sub-buffers fail on this driver, and the program can create images", &said);
 	atomic_store(&context->parts, GMT_PARTS_NONE);
 	return false;

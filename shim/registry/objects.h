@@ -29,6 +29,7 @@ enum gmt_trial { GMT_TRIAL_NONE, GMT_TRIAL_PASSED, GMT_TRIAL_FAILED };
 enum gmt_parts {
 	GMT_PARTS_UNTRIED,
 	GMT_PARTS_NONE,
+	GMT_PARTS_IMAGES_UNTRIED, /* as long as the program cannot create images */
 	GMT_PARTS_WITHOUT_IMAGES, /* as long as the program cannot create images: the driver makes none of sub-buffers */
 	GMT_PARTS_ALIASED,        /* images of them are made as pool/alias.h says */
 	GMT_PARTS_ALL,

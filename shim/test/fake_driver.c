@@ -237,6 +237,7 @@ cl_context fake_new_context(cl_int *errcode)
 	FAKE_LOCKED;
 	cl_context context = fake_new(FAKE_CONTEXT, sizeof *context);
 	fake.livecontexts++;
+	fake.contexts++;
 	if (errcode)
 		*errcode = CL_SUCCESS;
 	return context;

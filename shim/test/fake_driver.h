@@ -57,6 +57,7 @@ struct fake {
 	_Atomic uint64_t failed;           /* creates refused */
 	_Atomic uint64_t releases;         /* clReleaseMemObject calls */
 	_Atomic uint64_t livememory, livebytes, livecontexts, livequeues, liveevents, livekernels, livepointers;
+	_Atomic uint64_t contexts;         /* made so far */
 	_Atomic uint64_t commands;         /* enqueued, ours included */
 	_Atomic uint64_t pending;          /* not yet complete */
 	_Atomic uint64_t finishes, flushes, waits, markers, barriers;

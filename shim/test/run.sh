@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.."
 out=${1:-build/shim-test}
 CC=${CC:-gcc}
 warnings=(-Wall -Wextra -Werror -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion -Wvla -Wformat=2)
-common=(-std=gnu11 -g -fPIC -fvisibility=hidden -pthread -DGMT_TEST_STACKS "${warnings[@]}")
+common=(-std=gnu11 -g -fPIC -fvisibility=hidden -pthread -DGMT_TEST_STACKS -DGMT_FILL_MOST=64 "${warnings[@]}")
 
 # Stacks are walked by the shim itself on amd64 only. Elsewhere the compiler's unwinder does that, and their tests are left out.
 frames=(narrow=40 wide=72)

@@ -142,6 +142,19 @@ TEST(no_parts_where_maps_of_them_show_other_memory)
 	check_wrong(FAKE_MAPS);
 }
 
+TEST(no_parts_where_kernels_are_slow_with_them)
+{
+	fake.version = "OpenCL 3.0 CUDA"; /* NVIDIA's; PoCL's ends with CUDA-sm_90 */
+	begin_carved((struct options){.nouses = true});
+	OK(clReleaseMemObject(new_buffer(100)));
+	OK(clReleaseMemObject(new_buffer(100)));
+	CHECK(!is_part(GMT_KIND_CREATE));
+	EQUAL(last_event(GMT_KIND_CREATE).outcome, GMT_OUTCOME_HIT);
+	EQUAL(fake.creates, 1); /* nothing was tried */
+	EQUAL(strcmp(last_text(GMT_KIND_DIAG), "kernels take milliseconds for each sub-buffer on NVIDIA's driver"), 0);
+	end_clean();
+}
+
 /* A program in the middle of its commands waits for none of them. */
 TEST(trials_wait_for_no_command_of_the_program)
 {
