@@ -8,7 +8,7 @@ import (
 
 // cycling is a program whose three sizes take turns, of which the pool may keep two: the one that comes next is always the
 // one that was given up last.
-var cycling = []string{example("churn"), "60000", "64K", "1", "3", "50"}
+var cycling = []string{example("churn"), "30000", "64K", "1", "3", "50"}
 
 // TestAutoGoesOver: a program that its first policy does not suit gets another one, and goes on as it would have.
 func TestAutoGoesOver(t *testing.T) {

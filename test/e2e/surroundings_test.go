@@ -313,11 +313,11 @@ func TestTimeNamespace(t *testing.T) {
 // OpenCL call, else with what is there. The control group has so little room that creates ask for another look at its files.
 func TestFilteredPrograms(t *testing.T) {
 	for when, says := range map[string]string{"early": "no OpenCL call was seen", "late": "hit rate  "} {
-		bare := runBare(t, fault("filtered"), when, "160", "8M")
+		bare := runBare(t, fault("filtered"), when, "64", "8M")
 		for _, policy := range []string{"futhark", "slab"} {
 			args := []string{
 				"memory", "memory.max", "209715200", "memory.current", "31457280", "2", gpumemtop(), "--headless", "--policy", policy, "--",
-				fault("filtered"), when, "160", "8M",
+				fault("filtered"), when, "64", "8M",
 			}
 			here := inNamespace(t, limitedGroups, args...)
 			if difference := differs(bare, here); difference != "" || !contains(here.stderr, says) {

@@ -241,7 +241,7 @@ const char *mem_host_flags(struct bench *bench)
 const char *allocations(struct bench *bench)
 {
 	const struct gpu *gpu = &bench->gpu;
-	const size_t all = (size_t)256 << 20, chunks[] = {(size_t)64 << 20, (size_t)16 << 20, ((size_t)24 << 20) - 4};
+	const size_t all = (size_t)64 << 20, chunks[] = {(size_t)16 << 20, (size_t)4 << 20, ((size_t)6 << 20) - 4};
 	for (size_t c = 0; c < 3; c++) {
 		cl_mem buffers[16];
 		const size_t count = all / chunks[c]; /* 16 at most */
