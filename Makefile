@@ -394,11 +394,7 @@ soak: all
 
 .PHONY: fuzz
 fuzz: $(LIBRARIES)
-	@grep -ro --include='*_test.go' '^func Fuzz[A-Za-z]*' $(FUZZ) | while IFS=: read -r file target; do \
-		target=$${target#func }; \
-		out=$$($(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")" 2>&1 </dev/null) || { echo "$$out"; exit 1; }; \
-		echo "$$target $$(tail -1 <<<"$$out")"; \
-	done
+	test/fuzz.sh $(FUZZTIME) $(FUZZ)
 
 .PHONY: bench
 bench: all build/test-deps.stamp .tools/benchstat

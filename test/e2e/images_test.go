@@ -53,7 +53,12 @@ func TestImagesComeFromThePool(t *testing.T) {
 		} else if hits == 0 {
 			misses = 78
 		}
-		if s := &sum.PerKind[i]; s.Creates != 80 || s.Hits != hits || s.Misses != misses || contains(result.stderr, "  image ") != (policy != "none") {
+		more := uint64(0)
+		if policy == "arena" { // on a slow machine a plan may come in time, which gives each shape a block of its own
+			more = 2
+		}
+		s := &sum.PerKind[i]
+		if s.Creates != 80 || s.Misses < misses || s.Misses > misses+more || s.Hits+s.Misses != hits+misses || contains(result.stderr, "  image ") != (policy != "none") {
 			t.Errorf("under %s: %+v\n%s", policy, *s, result.stderr)
 		}
 	}
