@@ -5,6 +5,7 @@
 #   make test     build, tests of the shim under sanitizers, all Go tests (the race detector watches all except test/e2e),
 #                 and make check
 #   make test-drivers   all programs under all policies on PoCL's other devices, rusticl, clover and oclgrind
+#   make fleet    bin/gpumemtop-fleet, for many recordings: docs/FLEET.md; make test-fleet: tests it
 #   make gpu-check   try gpumemtop on this machine's OpenCL device; writes build/gpu-check.txt
 #   make check    formatting, static analysis of Go and C, generated files up to date
 #   make soak     random programs, bare and under every policy: SEEDS=2000 of them, from FIRST=1 on; DRIVER=rusticl: not on PoCL
@@ -375,6 +376,20 @@ test-engines: all
 	apt-get install -y --no-install-recommends curl nodejs npm prometheus prometheus-node-exporter prometheus-pushgateway victoria-metrics slurm-wlm munge
 	bash test/engines/run.sh
 	bash test/engines/slurm.sh
+
+# A module of its own, because Apache Beam brings hundreds of packages, which take minutes to compile. Not part of make, nor of
+# make test.
+.PHONY: fleet
+fleet: | go-version
+	cd fleet && $(GO) build -trimpath -ldflags='-s -w' -o ../bin/gpumemtop-fleet .
+
+# It compares with bin/gpumemtop. RECORDINGS=2000 plays that many.
+RECORDINGS ?= 60
+.PHONY: test-fleet
+test-fleet: export GOFLAGS := -trimpath
+test-fleet: all $(GOLANGCI)
+	cd fleet && $(GO) vet ./... && $(GO) mod tidy -diff && $(CURDIR)/$(GOLANGCI) run ./...
+	cd fleet && $(GO) test -count=1 -timeout 1h $(TESTFLAGS) . -fleet.recordings=$(RECORDINGS)
 
 # Tries this machine's device, and writes a report. DRIVER=FILE.icd chooses among several drivers, SIZE=1M the size of buffers.
 .PHONY: gpu-check

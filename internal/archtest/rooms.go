@@ -67,6 +67,7 @@ var rooms = []room{
 	{"ui", "the dashboard over snapshots"},
 	{"internal/app", "what each command does, behind plain options"},
 	{"cmd/gpumemtop", "flags, help, exit status"},
+	{"fleet", "`gpumemtop-fleet`: many recordings, on Apache Beam"},
 	{"internal/testkit", "what tests share"},
 	{"internal/archtest", "these rules, the shim's, and the words that stay out"},
 	{"bench", "program-level benchmarks"},

@@ -311,6 +311,12 @@ var Places = map[string]Place{
 		"internal/units", "internal/wire", "ui",
 	}},
 
+	// A module of its own.
+	"fleet": {May: []string{
+		"internal/advise", "internal/advise/merging", "internal/analysis", "internal/recording", "internal/replay", "internal/report",
+		"internal/setting", "internal/tune", "internal/units",
+	}},
+
 	// No package imports these.
 	"internal/testkit":  {May: everything},
 	"internal/archtest": {},

@@ -11,10 +11,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -371,6 +373,38 @@ func TestTextfileAndPush(t *testing.T) {
 	}
 	if err := WriteTextfile("/nowhere", "x", 1, snapshot(1, 1), false); err == nil {
 		t.Error("written nowhere")
+	}
+}
+
+// TestTextfileOnAFullDisk: earlier figures stay, and no part of new ones.
+func TestTextfileOnAFullDisk(t *testing.T) {
+	folder := t.TempDir()
+	if err := WriteTextfile(folder, "blur", 7, snapshot(1, 1), false); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(filepath.Join(folder, "gpumemtop.blur.7.prom"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	signal.Ignore(syscall.SIGXFSZ) // a write beyond the limit fails, as on a full disk
+	defer signal.Reset(syscall.SIGXFSZ)
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	full := limit
+	full.Cur = 512
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &full); err != nil {
+		t.Fatal(err)
+	}
+	err = WriteTextfile(folder, "blur", 7, snapshot(2, 2), false)
+	if e := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); e != nil {
+		t.Fatal(e)
+	}
+	after, _ := os.ReadFile(filepath.Join(folder, "gpumemtop.blur.7.prom"))
+	left, _ := os.ReadDir(folder)
+	if err == nil || !bytes.Equal(before, after) || len(left) != 1 {
+		t.Errorf("%v; %d bytes, had %d; %d files", err, len(after), len(before), len(left))
 	}
 }
 

@@ -125,6 +125,22 @@ func TestOTLPWithoutCollector(t *testing.T) {
 	defer slow.CloseClientConnections()
 	absent := httptest.NewServer(nil)
 	absent.Close()
+	pushed := make(chan time.Duration) // meanwhile: both wait for the same time
+	go func() {
+		began := time.Now()
+		if err := Push(slow.URL, "blur", snapshot(1, 1), false); err == nil {
+			t.Error("a gateway that does not answer has the figures")
+		}
+		pushed <- time.Since(began)
+	}()
+	defer func() {
+		if took := <-pushed; took > pushTimeout+2*time.Second {
+			t.Errorf("the Pushgateway: after %v", took)
+		}
+	}()
+	if err := Push(absent.URL, "blur", snapshot(1, 1), false); err == nil || strings.Contains(err.Error(), "\n") {
+		t.Errorf("no gateway: %v", err)
+	}
 	for _, url := range []string{absent.URL, refusing.URL, slow.URL} {
 		began := time.Now()
 		o, err := StartOTLP(url, "blur", func() *stats.Snapshot { return nil }, false)

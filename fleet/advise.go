@@ -1,0 +1,144 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/advise"
+	"codeberg.org/gpumemtop/gpumemtop/internal/advise/merging"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+)
+
+func init() {
+	register.DoFn4x1[context.Context, string, []byte, func(string, []byte), error](&adviseFn{})
+	register.DoFn3x1[context.Context, string, func(*[]byte) bool, error](&advisedFn{})
+}
+
+func buildAdvise(s beam.Scope, w work, looked beam.PCollection) {
+	read := beam.ParDo(s, &adviseFn{w}, beam.Reshuffle(s, looked))
+	beam.ParDo0(s, &advisedFn{w}, beam.GroupByKey(s, read))
+}
+
+// piece is what gpumemtop advise says about one recording.
+type piece struct {
+	Topic    string   `json:"topic"`
+	Verdict  string   `json:"verdict"`
+	Sites    []string `json:"sites"`
+	Bytes    uint64   `json:"bytes"`
+	Nanos    uint64   `json:"copies_ns,omitempty"`
+	Sentence string   `json:"sentence"`
+}
+
+type advisedRecording struct {
+	Index  int     `json:"index"`
+	Path   string  `json:"path"`
+	Job    string  `json:"job"`
+	Pieces []piece `json:"advice"`
+}
+
+// adviseFn asks for advice on one recording.
+type adviseFn struct{ Work work }
+
+// ProcessElement implements beam.DoFn.
+func (f *adviseFn) ProcessElement(ctx context.Context, app string, packed []byte, emit func(string, []byte)) error {
+	e, err := unpack[*entry](packed)
+	if err != nil {
+		return err
+	}
+	r, ok, err := once(ctx, &f.Work, e, "", func(reader *recording.Reader) (*advisedRecording, error) {
+		return adviseOne(e.Path, reader)
+	})
+	if err != nil || !ok {
+		return err
+	}
+	r.Index, r.Path, r.Job = e.Index, e.Path, e.Job
+	emit(app, pack(r))
+	return nil
+}
+
+func adviseOne(name string, reader *recording.Reader) (*advisedRecording, error) {
+	a := advise.New(advise.Options{Options: merging.Options{Form: merging.Completion, Max: true}, Steps: advise.MostSteps})
+	if err := a.Add(advise.Recording{Name: name, Source: reader, Header: reader.Header()}); err != nil {
+		return nil, err
+	}
+	result, err := a.Advise()
+	if err != nil {
+		return nil, err
+	}
+	r := &advisedRecording{Pieces: []piece{}}
+	for i := range result.Programs {
+		for j := range result.Programs[i].Advice {
+			a := &result.Programs[i].Advice[j]
+			r.Pieces = append(r.Pieces, piece{a.Topic.String(), a.Verdict.String(), a.Sites, a.Bytes, a.Nanos, a.Sentence})
+		}
+	}
+	return r, nil
+}
+
+// common is one piece of advice that recordings of a program have in common.
+type common struct {
+	piece             // of the recording where it does most
+	Recordings int    `json:"recordings"` // that show it
+	Jobs       int    `json:"jobs"`       // theirs; a recording without one counts as one
+	Least      uint64 `json:"bytes_least"`
+	Total      uint64 `json:"bytes_total"`
+	Path       string `json:"recording"` // where it does most
+
+	jobs map[string]bool
+}
+
+type advised struct {
+	Application string    `json:"application"`
+	Recordings  int       `json:"recordings"`
+	Advice      []*common `json:"advice"` // what most recordings show first, then the most bytes
+}
+
+// advisedFn puts together what recordings of a program show.
+type advisedFn struct{ Work work }
+
+// ProcessElement implements beam.DoFn.
+func (f *advisedFn) ProcessElement(ctx context.Context, app string, recordings func(*[]byte) bool) error {
+	list, err := each[*advisedRecording](recordings)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(list, func(a, b *advisedRecording) int { return cmp.Compare(a.Index, b.Index) })
+	return f.Work.found(ctx, app, foldAdvice(app, list))
+}
+
+func foldAdvice(app string, list []*advisedRecording) *advised {
+	out := &advised{Application: app, Recordings: len(list), Advice: []*common{}}
+	by := map[string]*common{}
+	for _, r := range list {
+		here := map[string]bool{} // several programs of a recording may show the same
+		for _, p := range r.Pieces {
+			key := p.Topic + "\x00" + strings.Join(p.Sites, "\x00")
+			c := by[key]
+			if c == nil {
+				c = &common{piece: p, Least: p.Bytes, Path: r.Path, jobs: map[string]bool{}}
+				by[key] = c
+				out.Advice = append(out.Advice, c)
+			}
+			if !here[key] {
+				here[key] = true
+				c.Recordings++
+			}
+			c.jobs[cmp.Or(r.Job, "\x00"+r.Path)] = true
+			c.Jobs = len(c.jobs)
+			c.Total += p.Bytes
+			c.Least = min(c.Least, p.Bytes)
+			if p.Bytes > c.Bytes {
+				c.piece, c.Path = p, r.Path
+			}
+		}
+	}
+	slices.SortStableFunc(out.Advice, func(a, b *common) int {
+		return cmp.Or(cmp.Compare(b.Recordings, a.Recordings), cmp.Compare(b.Bytes, a.Bytes))
+	})
+	return out
+}

@@ -1,0 +1,310 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem"
+	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem/memfs"
+	beamlog "github.com/apache/beam/sdks/v2/go/pkg/beam/log"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// many is how many recordings TestManyRecordings plays.
+var many = flag.Int("fleet.recordings", 60, "recordings that TestManyRecordings plays")
+
+func TestMain(m *testing.M) {
+	beamlog.LogLevel = "error"
+	flag.Parse()
+	beam.Init()
+	os.Exit(m.Run())
+}
+
+const (
+	plain    = "../bin/gpumemtop"
+	examples = "../internal/replay/testdata/"
+)
+
+// ask runs a command in this process, and returns its JSON and its status.
+func ask(t *testing.T, command, folder string, paths ...string) (document, int) {
+	t.Helper()
+	*format, *state = "json", folder
+	var out bytes.Buffer
+	w := work{Command: command}
+	status, err := w.run(t.Context(), &out, paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d document
+	if err := json.Unmarshal(out.Bytes(), &d); err != nil {
+		t.Fatal(err)
+	}
+	return d, status
+}
+
+// one returns the keys of an application's result.
+func one(t *testing.T, d document, at int) map[string]json.RawMessage {
+	t.Helper()
+	var keys map[string]json.RawMessage
+	if at >= len(d.Applications) || json.Unmarshal(d.Applications[at], &keys) != nil {
+		t.Fatalf("no application %d of %d", at, len(d.Applications))
+	}
+	return keys
+}
+
+// plainly returns the keys of what gpumemtop itself writes.
+func plainly(t *testing.T, arguments ...string) map[string]json.RawMessage {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), plain, append(arguments, "--format", "json")...).Output()
+	var keys map[string]json.RawMessage
+	if err == nil {
+		err = json.Unmarshal(out, &keys)
+	}
+	if err != nil {
+		t.Fatalf("%s %v: %v", plain, arguments, err)
+	}
+	return keys
+}
+
+// same compares JSON without its spaces: to the digit.
+func same(t *testing.T, key string, a, b json.RawMessage) {
+	t.Helper()
+	var x, y bytes.Buffer
+	if json.Compact(&x, a) != nil || json.Compact(&y, b) != nil || x.String() != y.String() {
+		t.Errorf("%s: %.500s\nhere, %.500s\nby gpumemtop", key, a, b)
+	}
+}
+
+// TestOneRecording: what gpumemtop tune finds in one recording, to the digit, and in several of one program.
+func TestOneRecording(t *testing.T) {
+	for _, paths := range [][]string{
+		{examples + "train.futhark.gmt"},
+		{examples + "staging.slab.gmt"},
+		{examples + "train.futhark.gmt", examples + "train.slab.gmt", examples + "train.arena.gmt"},
+	} {
+		d, status := ask(t, "tune", "", paths...)
+		have, want := one(t, d, 0), plainly(t, append([]string{"tune", "--budget", "1h"}, paths...)...)
+		if status != 0 || len(want) < 15 {
+			t.Fatalf("%v: status %d, %d keys", paths, status, len(want))
+		}
+		for key, value := range want {
+			if key != "of" && key != "measured" && key != "compared" {
+				same(t, fmt.Sprint(paths, " ", key), have[key], value)
+			}
+		}
+	}
+}
+
+// TestOneReport: what gpumemtop report and advise say of one recording.
+func TestOneReport(t *testing.T) {
+	path := examples + "pipeline.buckets.gmt"
+	d, _ := ask(t, "report", "", path)
+	have, want := one(t, d, 0), plainly(t, "report", path)
+	for _, key := range []string{"hits", "misses", "hit_rate", "wall_seconds"} {
+		same(t, key, have[key], want[key])
+	}
+	var peak spread
+	if err := json.Unmarshal(have["peak_in_use"], &peak); err != nil || fmt.Sprint(peak.Median) != string(want["peak_in_use"]) || peak.Highest != path {
+		t.Errorf("peak %+v, want %s", peak, want["peak_in_use"])
+	}
+	d, _ = ask(t, "advise", "", path)
+	var ours, theirs struct {
+		Programs []struct{ Advice []piece }
+		Advice   []piece
+	}
+	text, err := json.Marshal(plainly(t, "advise", path))
+	if err != nil || json.Unmarshal(text, &theirs) != nil || json.Unmarshal(d.Applications[0], &ours) != nil {
+		t.Fatal(err)
+	}
+	if len(theirs.Programs) != 1 || len(ours.Advice) != len(theirs.Programs[0].Advice) || len(ours.Advice) == 0 {
+		t.Fatalf("%d pieces of advice, want those of %+v", len(ours.Advice), theirs.Programs)
+	}
+	sentences := map[string]bool{}
+	for _, p := range theirs.Programs[0].Advice {
+		sentences[p.Sentence] = true
+	}
+	for _, p := range ours.Advice {
+		if !sentences[p.Sentence] {
+			t.Errorf("not by gpumemtop: %s", p.Sentence)
+		}
+	}
+}
+
+// generate writes recordings of jobs of four ranks each, of two programs. The last job of the first program has other sizes each time.
+func generate(t testing.TB, folder string, n, requests int) {
+	t.Helper()
+	for i := range n {
+		job := i / 8
+		app := []string{"alpha", "beta"}[i/4%2]
+		rng := rand.New(rand.NewPCG(uint64(i), 7))
+		p := labtest.New()
+		for k := range requests {
+			size := uint64(1+k%5) << 16
+			switch {
+			case app == "beta":
+				size += rng.Uint64N(1 << 14)
+			case job == n/8-1:
+				size = 8<<20 + uint64(k)<<20
+			}
+			id := p.Buffer(size, uint32(1+k%5))
+			p.Last().Cost = 20000 + uint32(size/16)
+			p.Release(id, wire.OutcomeCached).Cost = 3000
+		}
+		h := recording.Header{Host: "node", Program: "/opt/" + app, Policy: "none", ClockNS: 1, Created: time.Unix(1.8e9+int64(i), 0)}
+		h.Job = fmt.Sprint(1000 + job)
+		labtest.Write(t, filepath.Join(folder, fmt.Sprintf("%05d.gmt", i)), h, p.Records, recording.Footer{})
+	}
+}
+
+func cpu() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // it cannot fail
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// TestManyRecordings plays recordings of two programs, of which one is no recording and one is cut short, and goes on where an
+// earlier run was.
+func TestManyRecordings(t *testing.T) {
+	folder, kept := t.TempDir(), t.TempDir()
+	generate(t, folder, *many, 200)
+	bad, cut := filepath.Join(folder, "00000.gmt"), filepath.Join(folder, "00009.gmt")
+	text, err := os.ReadFile(cut)
+	if err == nil {
+		err = os.WriteFile(cut, text[:len(text)*3/4], 0o600)
+	}
+	if err == nil {
+		err = os.WriteFile(bad, []byte("none"), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun, used := time.Now(), cpu()
+	first, status := ask(t, "tune", kept, folder)
+	wall, took := time.Since(begun), cpu()-used
+	if status != 1 || len(first.Applications) != 2 || len(first.Skipped) != 2 || first.Skipped[0].Path != bad || first.Skipped[0].Part ||
+		first.Skipped[1].Path != cut || !first.Skipped[1].Part {
+		t.Fatalf("status %d, %d applications, skipped %+v", status, len(first.Applications), first.Skipped)
+	}
+	var total, jobs int
+	for i, text := range first.Applications {
+		var r tuned
+		if err := json.Unmarshal(text, &r); err != nil {
+			t.Fatal(err)
+		}
+		total += r.Recordings
+		jobs += len(r.Groups)
+		if r.Error != "" || r.Expected <= 0 || r.Saving <= 0 || len(r.Folds) != len(r.Groups) || r.Tried < 100 {
+			t.Errorf("%s: %s; %d folds of %d jobs, %d tried, saving %.0f, expected %.0f", r.Application, r.Error, len(r.Folds), len(r.Groups), r.Tried, r.Saving, r.Expected)
+		}
+		if last := fmt.Sprintf("job %d", 1000+*many/8-1); i == 0 && (len(r.OverFitting) != 1 || r.OverFitting[0] != last) {
+			t.Errorf("%s: over-fits in %v, want %s", r.Application, r.OverFitting, last)
+		}
+	}
+	if total != *many-1 {
+		t.Errorf("%d recordings, want all but the bad one of %d", total, *many)
+	}
+	t.Logf("%d recordings of %d jobs: %.1f s, %.1f s of processors, %.0f recordings a second, high-water mark %s", total, jobs, wall.Seconds(),
+		took.Seconds(), float64(total)/wall.Seconds(), highWater(t))
+
+	again := progress.kept.Load()
+	second, _ := ask(t, "tune", kept, folder)
+	if n := progress.kept.Load() - again; n < int64(total)-1 { // the one that is cut short is read again
+		t.Errorf("%d of %d by the earlier run", n, total)
+	}
+	if pack2, pack1 := string(pack(second)), string(pack(first)); pack1 != pack2 {
+		t.Errorf("another result the second time")
+	}
+}
+
+// highWater returns the most memory that this process had.
+func highWater(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "VmHWM:")
+	line, _, _ := strings.Cut(rest, "\n")
+	return strings.TrimSpace(line)
+}
+
+// TestOtherFileSystem reads recordings, and keeps results, on one of Beam's own file systems, as on gs://.
+func TestOtherFileSystem(t *testing.T) {
+	text, err := os.ReadFile(examples + "train.futhark.gmt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b"} {
+		system, err := filesystem.New(t.Context(), "memfs://")
+		if err == nil {
+			err = filesystem.Write(t.Context(), system, "memfs://runs/"+name+".gmt", text)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, status := ask(t, "report", "memfs://state", "memfs://runs/*.gmt")
+	var r reported
+	if err := json.Unmarshal(d.Applications[0], &r); err != nil || status != 0 || r.Recordings != 2 || r.Application != "train" {
+		t.Errorf("status %d, %+v, %v", status, r, err)
+	}
+}
+
+// TestArguments: one line for what cannot be.
+func TestArguments(t *testing.T) {
+	lake := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(lake, "runs", "app=x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for want, paths := range map[string][]string{
+		"a lake of tables": {lake}, "no recording is there": {t.TempDir()}, "no recordings": nil, "nosuch/*.gmt: no recording": {"nosuch/*.gmt"},
+	} {
+		w := work{Command: "tune"}
+		if _, err := w.run(context.Background(), os.Stdout, paths); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", paths, err, want)
+		}
+	}
+}
+
+// TestScouts: the largest of each job first, and not more bytes than fit into memory.
+func TestScouts(t *testing.T) {
+	list := []*entry{{Index: 0, Job: "1", Size: 5}, {Index: 1, Job: "1", Size: 9}, {Index: 2, Job: "2", Size: 1}, {Index: 3, Path: "x", Size: 2}}
+	have := ""
+	for _, e := range pick(list, 3) {
+		have += fmt.Sprint(e.Index)
+	}
+	if have != "123" {
+		t.Errorf("scouts %s, want 1, 2 and 3: one of each job", have)
+	}
+	if got := pick([]*entry{{Size: scoutBytes + 1}, {Size: scoutBytes}}, 8); len(got) != 1 {
+		t.Errorf("%d scouts, want one, however large", len(got))
+	}
+	if groups, byJob := jobsOf(list); groups != 3 || !byJob {
+		t.Errorf("%d groups by job %t, want 3", groups, byJob)
+	}
+	if groups, byJob := jobsOf(list[:2]); groups != 2 || byJob {
+		t.Errorf("%d groups by job %t, want the recordings of the only job", groups, byJob)
+	}
+	names := map[string]bool{}
+	for i := range 20_000 {
+		names[groupOf(&entry{Job: fmt.Sprint(i)}, 20_000, true)] = true
+	}
+	if len(names) != groupsMost {
+		t.Errorf("%d groups of 20,000 jobs, want %d", len(names), groupsMost)
+	}
+}

@@ -1,0 +1,209 @@
+// Command gpumemtop-fleet plays thousands of recordings through hundreds of configurations, or asks them what gpumemtop advise and
+// gpumemtop report ask one, and puts together what they show of each program. It is an Apache Beam pipeline, which runs in this
+// process, or on a cluster.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	beamlog "github.com/apache/beam/sdks/v2/go/pkg/beam/log"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners"
+	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/x/beamx" // all runners and file systems
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/tune"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// commands are what can be asked.
+var commands = map[string]struct {
+	build func(beam.Scope, work, beam.PCollection)
+	write func(io.Writer, []byte) error // one program's result as text
+}{
+	"tune":   {buildTune, writeTuned},
+	"advise": {buildAdvise, writeAdvised},
+	"report": {buildReport, writeReported},
+}
+
+const usage = `Usage: gpumemtop-fleet tune|advise|report [FLAGS] RECORDING|FOLDER|PATTERN...
+
+Plays recordings (*.gmt) of many runs, and puts together what they show of each program.
+  tune     the policy and limits that suit a program, cross-validated over its jobs
+  advise   buffers that could share memory, copies that could go
+  report   memory, hit rate, leaks and mistakes
+
+`
+
+// inside is the runner that works in this process.
+const inside = "prism"
+
+func main() {
+	beamlog.LogLevel = "warn"
+	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], "-") && os.Args[1] != "-h" && os.Args[1] != "--help" {
+		flag.Parse() // a runner starts its workers so
+		beam.Init()
+		fail(errors.New("no command: want tune, advise or report"))
+	}
+	status, err := run(os.Args[1:])
+	if err != nil {
+		fail(err)
+	}
+	os.Exit(status)
+}
+
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, "gpumemtop-fleet:", units.Clean(err.Error()))
+	os.Exit(125)
+}
+
+// Flags beside Beam's own.
+var (
+	format         = flag.String("format", "text", "text or json")
+	state          = flag.String("state", "", "folder that all workers see, in which results are kept for the next run; with prism a temporary one by default")
+	configurations = flag.Int("configurations", tune.Usual, "tune: how many to try")
+	maxMemory      = flag.String("max-memory", "", "tune: a size that nothing recommended may exceed")
+	scouts         = flag.Int("scouts", 8, "tune: how many recordings of a program stand for all while configurations are looked for")
+	workers        = flag.Int("workers", 0, "goroutines of a worker; 0: one for each core")
+)
+
+// run obeys a command line. The status is 1 where recordings were skipped.
+func run(arguments []string) (status int, err error) {
+	flag.Usage = func() {
+		fmt.Fprint(flag.CommandLine.Output(), usage)
+		flag.PrintDefaults()
+	}
+	if len(arguments) == 0 || arguments[0] == "-h" || arguments[0] == "--help" {
+		flag.Usage()
+		return 0, nil
+	}
+	w := work{Command: arguments[0]}
+	if _, ok := commands[w.Command]; !ok {
+		return 0, fmt.Errorf("unknown command %s: want tune, advise or report", w.Command)
+	}
+	var paths []string
+	for rest := arguments[1:]; len(rest) > 0; { // flags may come last
+		if err := flag.CommandLine.Parse(rest); err != nil {
+			return 0, err
+		}
+		if rest = flag.Args(); len(rest) > 0 {
+			paths, rest = append(paths, rest[0]), rest[1:]
+		}
+	}
+	return w.run(context.Background(), os.Stdout, paths)
+}
+
+// readFlags reads the flags.
+func (w *work) readFlags() (err error) {
+	w.Configurations, w.Scouts, w.Workers = *configurations, *scouts, *workers
+	if *runners.Runner == "" {
+		*runners.Runner = inside
+	}
+	switch {
+	case *format != "text" && *format != "json":
+		return fmt.Errorf("unknown format %q: want text or json", *format)
+	case w.Configurations < 1 || w.Configurations > 1e6:
+		return fmt.Errorf("bad value %d for --configurations: want 1 to 1000000", w.Configurations)
+	case w.Scouts < 1 || w.Scouts > 1000:
+		return fmt.Errorf("bad value %d for --scouts: want 1 to 1000", w.Scouts)
+	case w.Workers < 0 || w.Workers > 4096:
+		return fmt.Errorf("bad value %d for --workers: want 0 to 4096", w.Workers)
+	case *state == "" && *runners.Runner != inside:
+		return fmt.Errorf("--runner %s needs --state: a folder that all workers see", *runners.Runner)
+	}
+	if *maxMemory != "" {
+		if w.MaxMemory, err = units.Parse(*maxMemory); err != nil {
+			return fmt.Errorf("--max-memory: %w", err)
+		}
+	}
+	return nil
+}
+
+func (w *work) run(ctx context.Context, out io.Writer, arguments []string) (status int, err error) {
+	if err := w.readFlags(); err != nil {
+		return 0, err
+	}
+	if len(arguments) == 0 {
+		return 0, errors.New("no recordings: name files, folders or patterns")
+	}
+	paths, err := expand(ctx, arguments)
+	if err != nil {
+		return 0, err
+	}
+	w.State = store(*state)
+	if *state == "" {
+		folder, err := os.MkdirTemp("", "gpumemtop-fleet-")
+		if err != nil {
+			return 0, err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+		w.State = store(folder)
+	}
+	w.Run = "runs/" + digest(paths, os.Getpid(), time.Now().UnixNano())
+	beam.Init()
+	p, err := build(ctx, *w, paths)
+	if err != nil {
+		return 0, err
+	}
+	end := showProgress(os.Stderr, len(paths))
+	_, err = beam.Run(ctx, *runners.Runner, p)
+	end()
+	if err != nil {
+		return 0, fmt.Errorf("%w\nWhat is done is kept in --state, if that was given: the same command goes on from there", err)
+	}
+	return w.write(ctx, out)
+}
+
+// write writes what was found, and names what was skipped.
+func (w *work) write(ctx context.Context, out io.Writer) (status int, err error) {
+	found, err := w.results(ctx)
+	if err != nil {
+		return 0, err
+	}
+	skips, err := w.skips(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, s := range skips {
+		if !s.Part {
+			status = 1
+		}
+	}
+	if *format == "json" {
+		return status, writeJSON(out, found, skips)
+	}
+	for _, text := range found {
+		if err := commands[w.Command].write(out, text); err != nil {
+			return 0, err
+		}
+	}
+	for _, s := range skips {
+		verb := "skipped"
+		if s.Part {
+			verb = "not whole"
+		}
+		fmt.Fprintf(os.Stderr, "%s: %s: %s\n", verb, s.Path, s.Why)
+	}
+	return status, nil
+}
+
+// skips returns what was skipped, by path.
+func (w *work) skips(ctx context.Context) ([]skip, error) {
+	names, err := w.State.list(ctx, w.Run+"/skipped")
+	list := []skip{}
+	for _, name := range names {
+		var s skip
+		if w.State.read(ctx, name, &s) {
+			list = append(list, s)
+		}
+	}
+	slices.SortFunc(list, func(a, b skip) int { return strings.Compare(a.Path, b.Path) })
+	return list, err
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem"
+)
+
+// remote reports whether a path is on one of Beam's file systems, such as gs://, rather than in a folder.
+func remote(path string) bool { return strings.Contains(path, "://") }
+
+// digest names what depends on its parts, and on nothing else.
+func digest(parts ...any) string {
+	text, err := json.Marshal(parts)
+	if err != nil {
+		panic(err) // they are plain data
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:12])
+}
+
+// store is a folder in which workers leave what took them time, and what they found. Files appear whole. All workers see it.
+type store string
+
+// read fills value from a file of JSON. It reports whether there is one that can be read.
+func (s store) read(ctx context.Context, name string, value any) bool {
+	text, err := readAll(ctx, s.path(name))
+	return err == nil && json.Unmarshal(text, value) == nil
+}
+
+// write writes a value as JSON, in place of what was there.
+func (s store) write(ctx context.Context, name string, value any) error {
+	text, err := json.Marshal(value)
+	if err == nil {
+		err = writeAll(ctx, s.path(name), text)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", s.path(name), err)
+	}
+	return nil
+}
+
+func (s store) path(name string) string { return strings.TrimSuffix(string(s), "/") + "/" + name }
+
+// list returns the names of what was written into a folder.
+func (s store) list(ctx context.Context, folder string) ([]string, error) {
+	pattern := s.path(folder) + "/*.json"
+	var paths []string
+	var err error
+	if remote(pattern) {
+		paths, err = globRemote(ctx, pattern)
+	} else {
+		paths, err = filepath.Glob(pattern)
+	}
+	for i := range paths {
+		paths[i] = folder + "/" + paths[i][strings.LastIndex(paths[i], "/")+1:]
+	}
+	return paths, err
+}
+
+func globRemote(ctx context.Context, pattern string) ([]string, error) {
+	system, err := filesystem.New(ctx, pattern)
+	if err != nil {
+		return nil, err
+	}
+	paths, err := system.List(ctx, pattern)
+	return paths, errors.Join(err, system.Close())
+}
+
+func readAll(ctx context.Context, path string) ([]byte, error) {
+	if !remote(path) {
+		return os.ReadFile(path)
+	}
+	system, err := filesystem.New(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	text, err := filesystem.Read(ctx, system, path)
+	return text, errors.Join(err, system.Close())
+}
+
+func writeAll(ctx context.Context, path string, text []byte) error {
+	if remote(path) {
+		system, err := filesystem.New(ctx, path)
+		if err != nil {
+			return err
+		}
+		return errors.Join(filesystem.Write(ctx, system, path, text), system.Close())
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".part-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(f.Name()))
+	}
+	return err
+}
+
+// fetch lets use read a recording as a file: a copy where it is on one of Beam's file systems.
+func fetch(ctx context.Context, path string, use func(file string) error) (err error) {
+	if !remote(path) {
+		return use(path)
+	}
+	system, err := filesystem.New(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, system.Close()) }()
+	from, err := system.OpenRead(ctx, path)
+	if err != nil {
+		return err
+	}
+	copied, err := os.CreateTemp("", "gpumemtop-fleet-*.gmt")
+	if err != nil {
+		return errors.Join(err, from.Close())
+	}
+	defer func() { err = errors.Join(err, os.Remove(copied.Name())) }()
+	_, err = io.Copy(copied, from)
+	if err = errors.Join(err, copied.Close(), from.Close()); err != nil {
+		return err
+	}
+	return use(copied.Name())
+}
+
+// stamp tells versions of a file apart: its size, and the time of its last change where that is known.
+func stamp(ctx context.Context, path string) (size int64, version string, err error) {
+	if !remote(path) {
+		info, err := os.Stat(path)
+		if err != nil {
+			return 0, "", err
+		}
+		return info.Size(), fmt.Sprint(info.Size(), info.ModTime().UnixNano()), nil
+	}
+	system, err := filesystem.New(ctx, path)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { err = errors.Join(err, system.Close()) }()
+	if size, err = system.Size(ctx, path); err != nil {
+		return 0, "", err
+	}
+	version = fmt.Sprint(size)
+	if dated, ok := system.(filesystem.LastModifiedGetter); ok {
+		at, err := dated.LastModified(ctx, path)
+		if err != nil {
+			return 0, "", err
+		}
+		version += " " + fmt.Sprint(at.UnixNano())
+	}
+	return size, version, nil
+}
+
+// expand returns the recordings that arguments name: files, patterns, and folders with what lies below them, each once, in order.
+func expand(ctx context.Context, arguments []string) ([]string, error) {
+	var list []string
+	seen := map[string]bool{}
+	for _, a := range arguments {
+		found, err := expandOne(ctx, a)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(found) == 0:
+			return nil, fmt.Errorf("%s: no recording is there: name files, patterns such as 'runs/*.gmt', or folders with *.gmt files", a)
+		}
+		for _, path := range found {
+			if !seen[path] {
+				seen[path] = true
+				list = append(list, path)
+			}
+		}
+	}
+	return list, nil
+}
+
+func expandOne(ctx context.Context, argument string) ([]string, error) {
+	if remote(argument) {
+		return globRemote(ctx, argument)
+	}
+	info, err := os.Stat(argument)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return filepath.Glob(argument)
+	case err != nil:
+		return nil, err
+	case !info.IsDir():
+		return []string{argument}, nil
+	}
+	if tables, _ := filepath.Glob(filepath.Join(argument, "runs", "app=*")); len(tables) > 0 {
+		return nil, fmt.Errorf("%s is a lake of tables, which hold no events: give the recordings that it was made of, and ask the lake in SQL (docs/FLEET.md)", argument)
+	}
+	var list []string
+	err = filepath.WalkDir(argument, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && strings.HasSuffix(path, ".gmt") {
+			list = append(list, path)
+		}
+		return err
+	})
+	return list, err
+}

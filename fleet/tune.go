@@ -1,0 +1,332 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
+	"codeberg.org/gpumemtop/gpumemtop/internal/tune"
+)
+
+// A few recordings of a program, its scouts, stand for all while configurations are looked for, as gpumemtop tune does it. All
+// recordings are then played through what was tried, each where there is time for it, and what they did is put together by job.
+
+func init() {
+	register.DoFn4x1[context.Context, string, func(*[]byte) bool, func(string, []byte), error](&planFn{})
+	register.DoFn4x1[context.Context, string, []byte, func(string, []byte), error](&playFn{})
+	register.DoFn4x1[context.Context, string, func(*[]byte) bool, func(string, []byte), error](&sumFn{})
+	register.DoFn3x1[context.Context, string, func(*[]byte) bool, error](&gatherFn{})
+}
+
+func buildTune(s beam.Scope, w work, looked beam.PCollection) {
+	planned := beam.ParDo(s, &planFn{w}, beam.GroupByKey(s, looked))
+	played := beam.ParDo(s, &playFn{Work: w}, beam.Reshuffle(s, planned))
+	jobs := beam.ParDo(s, &sumFn{w}, beam.GroupByKey(s, played))
+	beam.ParDo0(s, &gatherFn{w}, beam.GroupByKey(s, jobs))
+}
+
+// plan is what the recordings of a program are played through.
+type plan struct {
+	Configurations []replay.Configuration `json:"configurations"`
+	Ending         tune.Ending            `json:"ending"`
+	Present        *replay.Configuration  `json:"present"`
+	Halves         []tune.Fold            `json:"halves"`  // of the only recording
+	Columns        []column               `json:"columns"` // of the scouts, which were played already
+	Error          string                 `json:"error"`   // why there is none
+}
+
+// column is what configurations did on a recording, or on those of a job.
+type column struct {
+	tune.Column
+	Path       string `json:"path"`  // of a scout's recording
+	Index      int    `json:"index"` // of the recording, the first of several
+	Events     int    `json:"events"`
+	Recordings int    `json:"recordings"`
+	App        string `json:"app"`
+	Group      string `json:"group"`
+	Plan       string `json:"plan"`
+}
+
+// planFn looks for configurations that suit a program, and yields its recordings with the name of the plan.
+type planFn struct{ Work work }
+
+// ProcessElement implements beam.DoFn.
+func (f *planFn) ProcessElement(ctx context.Context, app string, entries func(*[]byte) bool, emit func(string, []byte)) error {
+	list, err := each[*entry](entries)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(list, func(a, b *entry) int { return cmp.Compare(a.Index, b.Index) })
+	o := f.Work.search(list)
+	scouts := pick(list, f.Work.Scouts)
+	name := "plans/" + digest(version, app, versions(scouts), len(list) == 1, o.Most, o.MaxMemory, o.Present) + ".json"
+	if p := new(plan); !f.Work.State.read(ctx, name, p) {
+		if p, err = f.Work.plan(ctx, scouts, len(list), o); err == nil {
+			err = f.Work.State.write(ctx, name, p)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	groups, byJob := jobsOf(list)
+	for _, e := range list {
+		e.Plan, e.Group = name, groupOf(e, groups, byJob)
+		emit(e.Path, pack(e))
+	}
+	return nil
+}
+
+// search returns the options of gpumemtop tune for the same recordings.
+func (w *work) search(list []*entry) tune.Options {
+	o := tune.Options{Fit: true, Most: w.Configurations, MaxMemory: w.MaxMemory, Workers: w.Workers, Present: list[0].Present}
+	for _, e := range list {
+		if e.Present == nil || o.Present == nil || e.Present.String() != o.Present.String() {
+			o.Present = nil
+		}
+	}
+	return o
+}
+
+// jobsOf returns how many groups the recordings of a program make: one for each job where there are several.
+func jobsOf(list []*entry) (groups int, byJob bool) {
+	jobs := map[string]bool{}
+	alone := 0
+	for _, e := range list {
+		if e.Job == "" {
+			alone++
+		} else {
+			jobs[e.Job] = true
+		}
+	}
+	if byJob = len(jobs)+alone > 1; !byJob {
+		return len(list), false
+	}
+	return len(jobs) + alone, true
+}
+
+// scoutBytes bounds the files of scouts together, since all are in memory at a time.
+const scoutBytes = 64 << 20
+
+// pick chooses recordings that stand for all: the largest of each job, then the next ones, in the order of the list.
+func pick(list []*entry, most int) []*entry {
+	sorted := slices.Clone(list)
+	slices.SortStableFunc(sorted, func(a, b *entry) int { return cmp.Compare(b.Size, a.Size) })
+	turn := map[*entry]int{} // how many of its job come before it
+	seen := map[string]int{}
+	for _, e := range sorted {
+		key := cmp.Or(e.Job, e.Path)
+		turn[e] = seen[key]
+		seen[key]++
+	}
+	slices.SortStableFunc(sorted, func(a, b *entry) int { return cmp.Compare(turn[a], turn[b]) })
+	var scouts []*entry
+	bytes := int64(0)
+	for _, e := range sorted {
+		if bytes += e.Size; len(scouts) < most && (len(scouts) == 0 || bytes <= scoutBytes) {
+			scouts = append(scouts, e)
+		}
+	}
+	slices.SortFunc(scouts, func(a, b *entry) int { return cmp.Compare(a.Index, b.Index) })
+	return scouts
+}
+
+func versions(list []*entry) (all []string) {
+	for _, e := range list {
+		all = append(all, e.Path, e.Version)
+	}
+	return all
+}
+
+// plan searches as gpumemtop tune does. The error is that of the context.
+func (w *work) plan(ctx context.Context, scouts []*entry, of int, o tune.Options) (*plan, error) {
+	var tapes []*replay.Loaded
+	var whole []*entry // of each tape; nil for one that is damaged, which playing it names
+	for _, e := range scouts {
+		_ = fetch(ctx, e.Path, func(local string) error {
+			tape, damage, err := load(local)
+			if err != nil {
+				return err // as does what cannot be read
+			}
+			if tapes = append(tapes, tape); damage != "" {
+				e = nil
+			}
+			whole = append(whole, e)
+			return nil
+		})
+	}
+	r, err := tune.Search(ctx, tapes, o)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return &plan{Error: err.Error()}, nil
+	}
+	p := &plan{Configurations: r.Configurations(), Ending: r.Ending, Present: o.Present}
+	if of == 1 {
+		p.Halves = r.Folds(ctx)
+	}
+	for i, c := range r.Columns() {
+		if whole[i] != nil {
+			p.Columns = append(p.Columns, column{Column: c, Path: whole[i].Path, Events: tapes[i].Events()})
+		}
+	}
+	return p, ctx.Err()
+}
+
+func load(path string) (tape *replay.Loaded, damage string, err error) {
+	reader, err := recording.Open(path)
+	if err != nil {
+		return nil, "", err
+	}
+	tape, err = replay.Load(reader)
+	return tape, reader.Damage(), errors.Join(err, reader.Close())
+}
+
+// playFn plays a recording through the plan of its program, and yields what that did, by job.
+type playFn struct {
+	Work work
+
+	name string // of the latest plan
+	plan *plan
+}
+
+// ProcessElement implements beam.DoFn.
+func (f *playFn) ProcessElement(ctx context.Context, _ string, packed []byte, emit func(string, []byte)) error {
+	e, err := unpack[*entry](packed)
+	if err != nil {
+		return err
+	}
+	if f.name != e.Plan {
+		if f.plan, err = f.Work.planOf(ctx, e.Plan); err != nil {
+			return err
+		}
+		f.name = e.Plan
+	}
+	c, ok, err := once(ctx, &f.Work, e, e.Plan, func(reader *recording.Reader) (*column, error) {
+		for i := range f.plan.Columns {
+			if c := &f.plan.Columns[i]; c.Path == e.Path {
+				return c, nil
+			}
+		}
+		return f.play(ctx, reader)
+	})
+	if err != nil || !ok {
+		return err
+	}
+	c.Index, c.App, c.Group, c.Plan, c.Recordings = e.Index, e.App, e.Group, e.Plan, 1
+	emit(e.Group+"\x00"+e.App, pack(c))
+	return nil
+}
+
+func (f *playFn) play(ctx context.Context, reader *recording.Reader) (*column, error) {
+	tape, err := replay.Load(reader)
+	if err != nil {
+		return nil, err
+	}
+	c, err := tune.Play(ctx, tape, f.plan.Configurations, f.Work.Workers)
+	if err != nil {
+		return nil, err
+	}
+	return &column{Column: *c, Events: tape.Events()}, nil
+}
+
+func (w *work) planOf(ctx context.Context, name string) (*plan, error) {
+	p := new(plan)
+	if !w.State.read(ctx, name, p) {
+		return nil, errors.New(w.State.path(name) + " cannot be read: --state must name a folder that all workers see")
+	}
+	return p, nil
+}
+
+// sumFn puts the recordings of a job together, always in the same order, because sums of fractions depend on it.
+type sumFn struct{ Work work }
+
+// ProcessElement implements beam.DoFn.
+func (f *sumFn) ProcessElement(_ context.Context, _ string, columns func(*[]byte) bool, emit func(string, []byte)) error {
+	list, err := each[*column](columns)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(list, func(a, b *column) int { return cmp.Compare(a.Index, b.Index) })
+	sum := list[0]
+	for _, c := range list[1:] {
+		sum.Add(&c.Column)
+		sum.Events += c.Events
+		sum.Recordings += c.Recordings
+	}
+	emit(sum.App, pack(sum))
+	return nil
+}
+
+// tuned is what was found for a program: what gpumemtop tune writes for its recordings, where each part of the
+// cross-validation is a job, or a recording where there are no jobs.
+type tuned struct {
+	Application string `json:"application"`
+	Error       string `json:"error,omitempty"` // why nothing can be recommended
+	tune.Document
+	Groups      []string `json:"held_out_names"` // of the parts: by held_out, unless these are halves of the only recording
+	Saving      float64  `json:"saving_ns"`      // the driver's time without a pool less that of the recommendation
+	Expected    float64  `json:"expected_saving_ns"`
+	OverFitting []string `json:"over_fitting"` // parts where the others' choice does not hold
+}
+
+// gatherFn recommends.
+type gatherFn struct{ Work work }
+
+// ProcessElement implements beam.DoFn.
+func (f *gatherFn) ProcessElement(ctx context.Context, app string, columns func(*[]byte) bool) error {
+	list, err := each[*column](columns)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(list, func(a, b *column) int { return cmp.Compare(a.Index, b.Index) })
+	p, err := f.Work.planOf(ctx, list[0].Plan)
+	if err != nil {
+		return err
+	}
+	return f.Work.found(ctx, app, f.Work.gather(ctx, app, p, list))
+}
+
+func (w *work) gather(ctx context.Context, app string, p *plan, list []*column) *tuned {
+	out := &tuned{Application: app, Error: p.Error, OverFitting: []string{}}
+	var columns []tune.Column
+	for _, c := range list {
+		columns = append(columns, c.Column)
+		out.Groups = append(out.Groups, c.Group)
+		out.Recordings += c.Recordings
+		out.Events += c.Events
+	}
+	if out.Error != "" {
+		return out
+	}
+	r, err := tune.Gather(p.Configurations, columns, p.Ending, tune.Options{MaxMemory: w.MaxMemory, Present: p.Present})
+	if err == nil && r.Recommended == nil {
+		err = errors.New("no tried configuration keeps to --max-memory")
+	}
+	if err != nil {
+		out.Error = err.Error()
+		return out
+	}
+	folds := p.Halves
+	if len(columns) > 1 {
+		folds = r.Folds(ctx)
+	}
+	recordings, events := out.Recordings, out.Events
+	out.Document = r.Document(folds)
+	out.Of, out.Recordings, out.Events = app, recordings, events
+	out.Saving = r.None.DriverNS - r.Recommended.DriverNS
+	for i := range folds {
+		f := &folds[i]
+		out.Expected += f.None.DriverNS - f.Chosen.DriverNS
+		if f.OverFits() && len(columns) > 1 {
+			out.OverFitting = append(out.OverFitting, list[f.Held].Group)
+		}
+	}
+	return out
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"path"
+	"strings"
+	"sync/atomic"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
+	"codeberg.org/gpumemtop/gpumemtop/internal/setting"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// work is what every worker knows. Beam sends it along as JSON.
+type work struct {
+	State   store  // what is found lies there
+	Run     string // folder in State of what this run alone found
+	Command string
+	Workers int // goroutines that play one recording; 0: one for each core
+
+	Configurations int    // that are tried on the recordings that stand for a program
+	MaxMemory      uint64 // bytes that may be reserved at a time; 0: any
+	Scouts         int    // recordings that stand for a program, at most
+}
+
+// entry is a recording.
+type entry struct {
+	Index   int    `json:"index"` // among those of a run
+	Path    string `json:"path"`
+	Size    int64  `json:"size"`
+	Version string `json:"version"`
+	App     string `json:"app"`
+	Job     string `json:"job"`
+
+	Present *replay.Configuration `json:"present"` // what it was recorded with
+	Plan    string                `json:"plan"`    // name of a plan in the store
+	Group   string                `json:"group"`   // the recordings of a program that count as one
+}
+
+// skip is a recording that does not count, or only in part.
+type skip struct {
+	Path string `json:"path"`
+	Why  string `json:"why"`
+	Part bool   `json:"part"` // what can be read of it counts
+}
+
+// Counters, which runners show. In the process that began the run, progress shows the same.
+var (
+	lookedAt = beam.NewCounter("gpumemtop", "recordings looked at")
+	skipped  = beam.NewCounter("gpumemtop", "recordings skipped")
+	worked   = beam.NewCounter("gpumemtop", "recordings done")
+	kept     = beam.NewCounter("gpumemtop", "recordings done by an earlier run")
+)
+
+// progress is what happened in this process: all that happens with a runner inside of it.
+var progress struct{ looked, skipped, done, kept atomic.Int64 }
+
+// skip names a recording that cannot be read.
+func (w *work) skip(ctx context.Context, file string, why error) error {
+	skipped.Inc(ctx, 1)
+	progress.skipped.Add(1)
+	text := strings.TrimPrefix(why.Error(), "open ")
+	return w.State.write(ctx, w.Run+"/skipped/"+digest(file)+".json", skip{Path: file, Why: units.Clean(text)})
+}
+
+// damaged names a recording that is not whole.
+func (w *work) damaged(ctx context.Context, file, why string) error {
+	return w.State.write(ctx, w.Run+"/skipped/"+digest(file)+".json", skip{Path: file, Why: units.Clean(why), Part: true})
+}
+
+// found leaves the result of a program.
+func (w *work) found(ctx context.Context, app string, result any) error {
+	return w.State.write(ctx, w.Run+"/found/"+digest(app)+".json", result)
+}
+
+// look reads what a recording's header says.
+func (w *work) look(ctx context.Context, index int, file string) (*entry, error) {
+	e := &entry{Index: index, Path: file}
+	var err error
+	if e.Size, e.Version, err = stamp(ctx, file); err != nil {
+		return nil, err
+	}
+	err = fetch(ctx, file, func(local string) error {
+		reader, err := recording.Open(local)
+		if err != nil {
+			return errors.New(strings.ReplaceAll(err.Error(), local, file))
+		}
+		h := reader.Header()
+		e.App, e.Job, e.Present = appOf(&h), h.Job, setting.OfRecording(&h)
+		return reader.Close()
+	})
+	lookedAt.Inc(ctx, 1)
+	progress.looked.Add(1)
+	return e, err
+}
+
+func appOf(h *recording.Header) string {
+	if h.Program == "" {
+		return "unknown"
+	}
+	return units.Clean(path.Base(h.Program))
+}
+
+// once returns what an earlier run made of a recording with the same options, or reads the recording and keeps what comes of it. ok is
+// false where the recording cannot be read, which is named then. The error ends the run: nothing can be written.
+func once[T any](ctx context.Context, w *work, e *entry, options string, read func(*recording.Reader) (*T, error)) (result *T, ok bool, err error) {
+	name := fmt.Sprintf("%s/%.2s/%s.json", w.Command, digest(e.Path), digest(version, e.Path, e.Version, options))
+	result = new(T)
+	if w.State.read(ctx, name, result) {
+		kept.Inc(ctx, 1)
+		progress.kept.Add(1)
+		return result, true, nil
+	}
+	damage := ""
+	err = fetch(ctx, e.Path, func(local string) error {
+		reader, err := recording.Open(local)
+		if err != nil {
+			return err
+		}
+		result, err = read(reader)
+		damage = reader.Damage()
+		return errors.Join(err, reader.Close())
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, false, ctx.Err()
+		}
+		return nil, false, w.skip(ctx, e.Path, err)
+	}
+	worked.Inc(ctx, 1)
+	progress.done.Add(1)
+	if damage != "" { // named again by the next run, which reads it again
+		return result, true, w.damaged(ctx, e.Path, damage)
+	}
+	return result, true, w.State.write(ctx, name, result)
+}
+
+// version is part of the names of what is kept: what other versions kept does not count.
+const version = 1
+
+// groupsMost bounds the parts of a program's cross-validation. Of more jobs, several count as one, by their names.
+const groupsMost = 1024
+
+// groupOf returns the recordings of a program that one belongs to: those of a job, where the program has several, else itself
+// alone.
+func groupOf(e *entry, groups int, byJob bool) string {
+	name := e.Path
+	if byJob && e.Job != "" {
+		name = "job " + e.Job
+	}
+	if groups <= groupsMost {
+		return name
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(name))
+	return fmt.Sprintf("part %d of %d", h.Sum32()%groupsMost+1, groupsMost)
+}
