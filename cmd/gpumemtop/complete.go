@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	_ "embed" // bashWords
 	"fmt"
 	"os"
@@ -32,6 +33,14 @@ var recordingReaders = []string{"view", "report", "info", "diff", "check", "expo
 //go:embed bash_words.sh
 var bashWords string
 
+// cobra's script for fish lists all files where some are wanted. fishSome lists those, and folders.
+const (
+	fishAll  = "        # Do full file completion instead\n        return 1\n"
+	fishSome = `        set --global __gpumemtop_comp_results (__fish_complete_suffix .$__gpumemtop_comp_results[1] | string match --regex '^[^\t]*(?:/|[.]'$__gpumemtop_comp_results[1]')(?:\t.*)?$')
+        return 0
+`
+)
+
 // addCompletion adds the command that writes scripts for shells.
 func addCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
@@ -46,6 +55,17 @@ func addCompletion(root *cobra.Command) {
 		return cmd.Help()
 	}
 	completion.Args = cobra.ArbitraryArgs
+	if fish, _, err := completion.Find([]string{"fish"}); err == nil {
+		fish.RunE = func(cmd *cobra.Command, _ []string) error {
+			short, _ := cmd.Flags().GetBool("no-descriptions")
+			var script bytes.Buffer
+			if err := root.GenFishCompletion(&script, !short); err != nil {
+				return err
+			}
+			_, err := fmt.Fprint(cmd.OutOrStdout(), strings.Replace(script.String(), fishAll, fishSome, 1))
+			return err
+		}
+	}
 	if bash, _, err := completion.Find([]string{"bash"}); err == nil {
 		script := bash.RunE
 		bash.RunE = func(cmd *cobra.Command, words []string) error {

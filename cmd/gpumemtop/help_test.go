@@ -87,6 +87,17 @@ func TestFlowing(t *testing.T) {
 	}
 }
 
+// TestFishListsRecordings: the script for fish is cobra's except for how it lists files.
+func TestFishListsRecordings(t *testing.T) {
+	root := newRoot()
+	var script bytes.Buffer
+	root.SetOut(&script)
+	root.SetArgs([]string{"completion", "fish"})
+	if err := root.Execute(); err != nil || !strings.Contains(script.String(), fishSome) || strings.Contains(script.String(), fishAll) {
+		t.Errorf("%v:\n%s", err, script.String())
+	}
+}
+
 // TestCompletionWithoutItsPackage: the script for bash works where the package bash-completion is not loaded.
 func TestCompletionWithoutItsPackage(t *testing.T) {
 	folder := t.TempDir()
