@@ -29,9 +29,10 @@ static inline void cpu_pause(void)
 }
 
 /* Yields in case the holder was descheduled, and sleeps in case the holder has a lower priority. */
-void gmt_lock(_Atomic uint32_t *lock)
+void gmt_lock_taken(_Atomic uint32_t *lock)
 {
-	for (unsigned spins = 0; atomic_exchange_explicit(lock, 1, memory_order_acquire); spins++) {
+	unsigned spins = 0;
+	do {
 		while (atomic_load_explicit(lock, memory_order_relaxed)) {
 			if (++spins % 4096 == 0)
 				gmt_pause(50000);
@@ -40,7 +41,7 @@ void gmt_lock(_Atomic uint32_t *lock)
 			else
 				cpu_pause();
 		}
-	}
+	} while (atomic_exchange_explicit(lock, 1, memory_order_acquire));
 }
 
 /*

@@ -8,7 +8,12 @@
 void gmt_pause(uint32_t nanoseconds);
 
 /* For locks that are held for a few instructions, with no call of the driver inside. */
-void gmt_lock(_Atomic uint32_t *lock);
+void gmt_lock_taken(_Atomic uint32_t *lock);
+static inline void gmt_lock(_Atomic uint32_t *lock)
+{
+	if (gmt_unlikely(atomic_exchange_explicit(lock, 1, memory_order_acquire)))
+		gmt_lock_taken(lock);
+}
 static inline void gmt_unlock(_Atomic uint32_t *lock)
 {
 	atomic_store_explicit(lock, 0, memory_order_release);

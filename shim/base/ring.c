@@ -220,7 +220,16 @@ void gmt_ring_write(const struct gmtevent *event)
 
 void gmt_ring_write_pair(const struct gmtevent *first, const struct gmtevent *second)
 {
-	write_event(first, second, sizeof *second);
+	struct writer *w = &writer;
+	if (gmt_unlikely(!gmt_session.region || !w->ring || w->shared)) {
+		write_event(first, second, sizeof *second);
+		return;
+	}
+	if (gmt_unlikely(!reserve(w, first, 2)))
+		return;
+	w->ring->events[w->head++ % GMT_RING_EVENTS] = *first;
+	w->ring->events[w->head++ % GMT_RING_EVENTS] = *second;
+	__atomic_store_n(&w->ring->head, w->head, __ATOMIC_RELEASE);
 }
 
 void gmt_ring_write_payload(struct gmtevent *event, const void *payload, size_t length)

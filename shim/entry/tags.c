@@ -220,9 +220,19 @@ uint32_t gmt_tag_command(const struct gmt_caller *caller, uint64_t bytes, uint64
 	enum gmttagmode mode = (enum gmttagmode)gmt_session.config.tagmode;
 	if (mode == GMT_TAGS_STACK && bytes < WALK_FROM && !gmt_python_runs())
 		mode = GMT_TAGS_CALLER;
+	static __thread struct {
+		uintptr_t address;
+		uint32_t tag;
+	} latest __attribute__((tls_model("initial-exec")));
+	if (gmt_likely(mode == GMT_TAGS_CALLER && latest.address == caller->address))
+		return latest.tag;
 	struct gmt_call call;
 	uint32_t before = atomic_load_explicit(&tags, memory_order_relaxed), tag = tag_as(mode, &call, caller, bytes);
 	if (gmt_unlikely(atomic_load_explicit(&tags, memory_order_relaxed) != before))
 		*time = gmt_now(); /* later than the TAG event */
+	if (mode == GMT_TAGS_CALLER && !gmt_layer_holds((const void *)caller->address)) {
+		latest.address = caller->address;
+		latest.tag = tag;
+	}
 	return tag;
 }

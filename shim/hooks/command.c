@@ -33,14 +33,6 @@ bool gmt_command_begin(struct gmt_command *c, cl_command_queue queue, enum gmtco
 	return true;
 }
 
-void gmt_command_access(struct gmt_command *c, struct gmt_access access)
-{
-	if (c->count == GMT_ACCESSES)
-		c->uncounted = true;
-	else
-		c->access[c->count++] = access;
-}
-
 static enum gmt_effect effect_of(const struct gmt_command *c, uint8_t flags)
 {
 	if (flags & GMT_FLAG_WRITES || c->op == GMT_COMMAND_NATIVE)
@@ -150,12 +142,12 @@ static uint64_t before(const struct gmt_command *c)
 	return c->queue->inorder ? c->before : c->fence;
 }
 
-static void add_covers(struct gmt_covers *covers, const struct gmt_command *c, struct gmt_wait_list waits)
+static void add_covers(struct gmt_covers *covers, const struct gmt_command *c, const struct gmt_wait_list *waits)
 {
 	covers->count = 1;
 	covers->cover[0] = (struct gmt_cover){c->queue, c->queue->object.id, before(c), 0};
-	for (cl_uint i = 0; waits.list && i < waits.waits && covers->count < GMT_COVERS; i++) {
-		const struct gmt_event *event = gmt_event_find(waits.list[i]);
+	for (cl_uint i = 0; waits->list && i < waits->waits && covers->count < GMT_COVERS; i++) {
+		const struct gmt_event *event = gmt_event_find(waits->list[i]);
 		if (event && event->of.what.queue)
 			covers->cover[covers->count++] = event->of.what;
 	}
@@ -269,7 +261,7 @@ void gmt_command_awaits(uint64_t time, const struct gmt_queue *queue, cl_uint wa
 	}
 }
 
-static void succeeded(const struct gmt_command *c, struct gmt_wait_list waits)
+static void succeeded(const struct gmt_command *c, const struct gmt_wait_list *waits)
 {
 	for (uint32_t i = 0; i < c->count; i++) {
 		const struct gmt_access *a = &c->access[i];
@@ -283,7 +275,7 @@ static void succeeded(const struct gmt_command *c, struct gmt_wait_list waits)
 	}
 	if (!c->reports || !c->queue)
 		return;
-	gmt_command_awaits(c->time, c->queue, waits.waits, waits.list);
+	gmt_command_awaits(c->time, c->queue, waits->waits, waits->list);
 	for (uint32_t i = 0; i < c->count; i++) /* after all findings: both sides of a copy stay together */
 		write_use(c, &c->access[i]);
 	if (gmt_unlikely(c->uncounted))
@@ -340,18 +332,19 @@ static void note_event(const struct gmt_command *c, uint64_t all, uint64_t posit
 }
 
 /* Without a pool no one asks what has completed, but a recording shows what waits for what. */
-static void note_waits(const struct gmt_command *c, uint64_t all, uint64_t position, struct gmt_wait_list waits)
+static void note_waits(const struct gmt_command *c, uint64_t all, uint64_t position, const struct gmt_wait_list *waits)
 {
-	struct gmt_covers covers = {0};
-	if (!waits.event)
+	if (!waits->event)
 		return;
 	if (!gmt_follows_events()) {
-		add_event(c, &waits);
+		add_event(c, waits);
 		return;
 	}
+	struct gmt_covers covers;
+	covers.count = 0;
 	if (gmt_pooling())
 		add_covers(&covers, c, waits);
-	note_event(c, all, position, &covers, &waits);
+	note_event(c, all, position, &covers, waits);
 }
 
 void gmt_command_write_sync(const struct gmt_call *call, enum gmtsync op, const struct gmt_queue *queue)
@@ -364,7 +357,7 @@ void gmt_command_write_sync(const struct gmt_call *call, enum gmtsync op, const 
 	gmt_ring_write(&event);
 }
 
-cl_int gmt_command_end(struct gmt_command *c, cl_int err, bool blocking, struct gmt_wait_list waits)
+cl_int gmt_command_end(struct gmt_command *c, cl_int err, bool blocking, const struct gmt_wait_list *waits)
 {
 	if (gmt_unlikely(err != CL_SUCCESS)) {
 		failed(c, err);
@@ -374,8 +367,8 @@ cl_int gmt_command_end(struct gmt_command *c, cl_int err, bool blocking, struct 
 	if (gmt_unlikely(!c->queue) || blocking) {
 		if (blocking)
 			gmt_command_done(c);
-		if (waits.event)
-			add_event(c, &waits);
+		if (waits->event)
+			add_event(c, waits);
 		if (c->queue)
 			blocked(c);
 		else
@@ -386,8 +379,8 @@ cl_int gmt_command_end(struct gmt_command *c, cl_int err, bool blocking, struct 
 			struct gmt_covers covers;
 			add_covers(&covers, c, waits);
 			add_uses(c, position, &covers);
-			if (waits.event)
-				note_event(c, before(c), position, &covers, &waits);
+			if (waits->event)
+				note_event(c, before(c), position, &covers, waits);
 		} else {
 			note_waits(c, before(c), position, waits);
 		}
@@ -404,17 +397,17 @@ static void raise_fence(struct gmt_queue *queue, uint64_t position)
 		;
 }
 
-cl_int gmt_command_end_fence(struct gmt_command *c, cl_int err, bool barrier, struct gmt_wait_list waits)
+cl_int gmt_command_end_fence(struct gmt_command *c, cl_int err, bool barrier, const struct gmt_wait_list *waits)
 {
-	if (err == CL_SUCCESS && !c->queue && waits.event) {
-		add_event(c, &waits);
+	if (err == CL_SUCCESS && !c->queue && waits->event) {
+		add_event(c, waits);
 	} else if (err == CL_SUCCESS && c->queue) {
-		bool all = !waits.waits || c->queue->inorder;
+		bool all = !waits->waits || c->queue->inorder;
 		uint64_t position = atomic_fetch_add_explicit(&c->queue->enqueued, 1, memory_order_acq_rel) + 1;
 		if (barrier && all)
 			raise_fence(c->queue, c->before);
 		note_waits(c, all ? c->before : c->fence, position, waits);
-		gmt_command_awaits(c->time, c->queue, waits.waits, waits.list);
+		gmt_command_awaits(c->time, c->queue, waits->waits, waits->list);
 	}
 	gmt_leave();
 	return err;

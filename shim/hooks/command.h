@@ -65,8 +65,14 @@ struct gmt_memory *gmt_command_uses_pointer(struct gmt_command *c, const void *p
 void gmt_command_uses_all(struct gmt_command *c, cl_uint count, const cl_mem *handles);
 /* The command names an image; region: elements in each dimension. Returns their bytes, 0 if unknown. */
 uint64_t gmt_command_uses_image(struct gmt_command *c, cl_mem image, uint8_t flags, const size_t *region);
-/* The same with all details; access.memory is not NULL. */
-void gmt_command_access(struct gmt_command *c, struct gmt_access access);
+/* The same with all details; access.memory is not NULL. Inline, or the processor waits until all fields are written before it copies them. */
+static inline void gmt_command_access(struct gmt_command *c, struct gmt_access access)
+{
+	if (gmt_unlikely(c->count == GMT_ACCESSES))
+		c->uncounted = true;
+	else
+		c->access[c->count++] = access;
+}
 /* The command, whose memory has been named, is a copy. */
 void gmt_command_copies(struct gmt_command *c, const struct gmt_caller *caller);
 
@@ -116,9 +122,9 @@ struct gmt_wait_list {
  * The driver has returned err. A blocking command is complete, and on an in-order queue so is everything before it. Pass
  * false for a blocking write: before OpenCL 2.0 it may return as soon as the host's data is copied. Returns err.
  */
-cl_int gmt_command_end(struct gmt_command *c, cl_int err, bool blocking, struct gmt_wait_list waits);
+cl_int gmt_command_end(struct gmt_command *c, cl_int err, bool blocking, const struct gmt_wait_list *waits);
 /* The same for a marker or barrier, which without a wait list runs after everything before it. */
-cl_int gmt_command_end_fence(struct gmt_command *c, cl_int err, bool barrier, struct gmt_wait_list waits);
+cl_int gmt_command_end_fence(struct gmt_command *c, cl_int err, bool barrier, const struct gmt_wait_list *waits);
 
 /* Drivers allocate lazily, so an enqueue can fail for lack of memory that the pool holds. */
 #define GMT_TRY(err, command, expression)                                                                              \
@@ -136,6 +142,6 @@ void gmt_command_awaits(uint64_t time, const struct gmt_queue *queue, cl_uint wa
 void gmt_command_write_sync(const struct gmt_call *call, enum gmtsync op, const struct gmt_queue *queue);
 
 /* Of a hook with the usual arguments. */
-#define GMT_WAIT_LIST ((struct gmt_wait_list){waits, list, event, event ? &GMT_CALLER : NULL})
+#define GMT_WAIT_LIST (&(struct gmt_wait_list){waits, list, event, event ? &GMT_CALLER : NULL})
 
 #endif

@@ -169,7 +169,9 @@ GMT_HOOK cl_int clReleaseEvent(cl_event handle)
 	if (!gmt_enter_untimed())
 		return gmt_driver.clReleaseEvent(handle);
 	struct gmt_event *event = gmt_event_find(handle);
-	if (event && gmt_last_reference(&event->references)) {
+	/* The only reference has one holder: no other thread counts at the same time. */
+	bool only = event && atomic_load_explicit(&event->references, memory_order_relaxed) == 1;
+	if (event && (gmt_likely(only) || gmt_last_reference(&event->references))) {
 		time_transfer(event, handle);
 		gmt_event_remove(event);
 	}

@@ -69,7 +69,7 @@ GMT_HOOK cl_int clEnqueueMarker(cl_command_queue queue, cl_event *event)
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_OTHER, __func__))
 		return gmt_driver.clEnqueueMarker(queue, event);
 	cl_int err = gmt_driver.clEnqueueMarker(queue, event);
-	return gmt_command_end_fence(&command, err, false, (struct gmt_wait_list){0, NULL, event, event ? &GMT_CALLER : NULL});
+	return gmt_command_end_fence(&command, err, false, &(struct gmt_wait_list){0, NULL, event, event ? &GMT_CALLER : NULL});
 }
 
 GMT_HOOK cl_int clEnqueueBarrier(cl_command_queue queue)
@@ -78,5 +78,5 @@ GMT_HOOK cl_int clEnqueueBarrier(cl_command_queue queue)
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_OTHER, __func__))
 		return gmt_driver.clEnqueueBarrier(queue);
 	cl_int err = gmt_driver.clEnqueueBarrier(queue);
-	return gmt_command_end_fence(&command, err, true, (struct gmt_wait_list){0});
+	return gmt_command_end_fence(&command, err, true, &(struct gmt_wait_list){0});
 }

@@ -43,7 +43,13 @@ bool gmt_context_remove(struct gmt_context *context)
 
 struct gmt_queue *gmt_queue_find(cl_command_queue handle)
 {
-	return (struct gmt_queue *)gmt_table_find(&queues, handle);
+	static __thread struct gmt_queue *last __attribute__((tls_model("initial-exec")));
+	if (gmt_likely(last && handle && atomic_load_explicit(&last->object.handle, memory_order_relaxed) == handle))
+		return last;
+	struct gmt_queue *queue = (struct gmt_queue *)gmt_table_find(&queues, handle);
+	if (queue)
+		last = queue;
+	return queue;
 }
 
 struct gmt_queue *gmt_queue_add(cl_command_queue handle)

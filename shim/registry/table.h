@@ -20,27 +20,36 @@
 #endif
 
 #define GMT_STRIPES 64
-#define GMT_TABLE_CHUNK 16 /* entries allocated at a time */
+#define GMT_TABLE_CHUNK 16      /* entries allocated at a time */
+#define GMT_TABLE_PAGE 512u     /* buckets: 4 KiB */
+#define GMT_TABLE_REGION 32768u /* bytes: no more objects than buckets in a page, if each takes 64 */
+#define GMT_TABLE_SMALL 32      /* bytes that are cleared in events that are only counted */
 
 struct gmt_table {
 	_Atomic(struct gmt_object *) *buckets;
 	uint32_t mask;
+	uint32_t shift; /* of a bucket's number, for that of its stripe: pages share one where there are enough of them */
 	size_t entry;
 	size_t cleared; /* bytes of a new entry that are set to 0 */
-	uint32_t most;  /* entries of a stripe; 0: as many as come */
+	uint32_t most;  /* entries; 0: as many as come */
 	_Atomic uint64_t ids;
 	struct gmt_stripe {
 		_Atomic uint32_t lock;
-		uint32_t count;
+		_Atomic uint32_t count; /* written under the lock */
 		struct gmt_object *free;
 		char pad[48];
 	} stripe[GMT_STRIPES];
 };
 
+/*
+ * Handles of one region share a page of buckets: a program's handles lie close together, and a page that the processor has
+ * no translation for takes it as long as all else here.
+ */
 static inline uint32_t gmt_table_hash(const void *handle)
 {
-	uint64_t h = (uint64_t)(uintptr_t)handle * 0x9e3779b97f4a7c15u;
-	return (uint32_t)(h >> 32);
+	uint64_t address = (uint64_t)(uintptr_t)handle, region = address / GMT_TABLE_REGION;
+	uint32_t bucket = (uint32_t)(address * 0x9e3779b97f4a7c15u >> 32), page = (uint32_t)(region * 0x9e3779b97f4a7c15u >> 32);
+	return bucket % GMT_TABLE_PAGE | (page & ~(GMT_TABLE_PAGE - 1));
 }
 
 static inline struct gmt_object *gmt_table_walk(struct gmt_table *t, uint32_t bucket, const void *handle, unsigned steps)
@@ -56,7 +65,7 @@ static inline struct gmt_object *gmt_table_walk(struct gmt_table *t, uint32_t bu
 
 static inline struct gmt_stripe *gmt_table_stripe(struct gmt_table *t, uint32_t bucket)
 {
-	return &t->stripe[bucket % GMT_STRIPES];
+	return &t->stripe[(bucket >> t->shift) % GMT_STRIPES];
 }
 
 static inline struct gmt_object *gmt_table_find(struct gmt_table *t, const void *handle)
@@ -73,7 +82,23 @@ static inline struct gmt_object *gmt_table_find(struct gmt_table *t, const void 
 	return o;
 }
 
-/* Both under the stripe's lock. */
+/* The next four under the stripe's lock. */
+static inline void gmt_table_count(struct gmt_stripe *stripe, int more)
+{
+	atomic_store_explicit(&stripe->count, atomic_load_explicit(&stripe->count, memory_order_relaxed) + (uint32_t)more, memory_order_relaxed);
+}
+
+/* Stripes of handles that lie close together have more entries than others, so that all count. */
+static inline bool gmt_table_full(const struct gmt_table *t, const struct gmt_stripe *stripe)
+{
+	if (gmt_likely(!t->most || atomic_load_explicit(&stripe->count, memory_order_relaxed) < t->most / GMT_STRIPES / 2))
+		return false;
+	uint32_t all = 0;
+	for (unsigned i = 0; i < GMT_STRIPES; i++)
+		all += atomic_load_explicit(&t->stripe[i].count, memory_order_relaxed);
+	return all >= t->most;
+}
+
 static inline void gmt_table_free_entry(struct gmt_stripe *stripe, struct gmt_object *o)
 {
 	atomic_store_explicit(&o->id, 0, memory_order_relaxed);
@@ -105,7 +130,7 @@ static inline bool gmt_table_unlink(struct gmt_table *t, uint32_t bucket, struct
 		return false;
 	atomic_store_explicit(link, atomic_load_explicit(&o->chain, memory_order_relaxed), memory_order_release);
 	atomic_store_explicit(&o->handle, NULL, memory_order_release);
-	gmt_table_stripe(t, bucket)->count--;
+	gmt_table_count(gmt_table_stripe(t, bucket), -1);
 	return true;
 }
 
@@ -121,10 +146,13 @@ static inline struct gmt_object *gmt_table_add(struct gmt_table *t, const void *
 	struct gmt_stripe *stripe = gmt_table_stripe(t, bucket);
 	uint32_t unseen = 0;
 	gmt_lock(&stripe->lock);
-	struct gmt_object *o = gmt_likely(!t->most || stripe->count < t->most) ? gmt_table_take_entry(t, stripe) : NULL;
+	struct gmt_object *o = gmt_unlikely(gmt_table_full(t, stripe)) ? NULL : gmt_table_take_entry(t, stripe);
 	if (o) {
-		stripe->count++;
-		memset((char *)o + sizeof *o, 0, t->cleared - sizeof *o);
+		gmt_table_count(stripe, 1);
+		if (gmt_likely(t->cleared == sizeof *o + GMT_TABLE_SMALL)) /* without a call */
+			memset((char *)o + sizeof *o, 0, GMT_TABLE_SMALL);
+		else
+			memset((char *)o + sizeof *o, 0, t->cleared - sizeof *o);
 		o->site = 0;
 		uint64_t id = atomic_fetch_add_explicit(&t->ids, 1, memory_order_relaxed) + 1;
 		atomic_store_explicit(&o->id, id, memory_order_relaxed);
@@ -193,6 +221,7 @@ static inline void gmt_table_each(struct gmt_table *t, void (*visit)(struct gmt_
 #define GMT_TABLE(name, type, size, clear, max)                                                                            \
 	static _Atomic(struct gmt_object *) name##_buckets[size];                                                     \
 	static struct gmt_table name = {                                                                              \
-		.buckets = name##_buckets, .mask = (size)-1, .entry = sizeof(struct type), .cleared = (clear), .most = (max) / GMT_STRIPES}
+		.buckets = name##_buckets, .mask = (size)-1, .entry = sizeof(struct type), .cleared = (clear), .most = (max),           \
+		.shift = (size) < GMT_TABLE_PAGE * GMT_STRIPES ? 0 : __builtin_ctz(GMT_TABLE_PAGE)}
 
 #endif
