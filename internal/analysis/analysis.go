@@ -206,6 +206,7 @@ type Phase struct {
 	PeakInUse  uint64         `json:"peak_in_use"`          // of the process, as seen at these creates
 	Objects    []ObjectGrowth `json:"object_growth"`        // of the process; empty: no type grows
 	Releases   bool           `json:"-"`                    // one of its buffers at least was released
+	Recycles   bool           `json:"-"`                    // before the last create of the phase
 }
 
 // Severity of a diagnosis.

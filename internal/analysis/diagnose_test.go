@@ -125,6 +125,7 @@ var diagnoses = []struct {
 	{"refused on other", func(s *tape) { part(s, 4096+128) }, func(s *tape) { part(s, 8192) }, "futhark", "1 begins at multiples of only 128 B", ""},
 	{"iteration keeps", func(s *tape) { hoarding(s, 10, false) }, func(s *tape) { hoarding(s, 10, true) }, "futhark", "10 iterations leaves 1.00 MiB more", ""},
 	{"iteration keeps", func(s *tape) { hoarding(s, 10, false) }, func(s *tape) { leaking(s, 10) }, "futhark", "from tag 2", ""},
+	{"iteration keeps", func(s *tape) { array(s, 40) }, func(s *tape) { array(s, 8) }, "futhark", "40 iterations leaves 1.00 MiB more", ""},
 	{"pool of its own", func(s *tape) { parts(s, 2, 10) }, func(s *tape) { parts(s, 7, 3) }, "futhark", "20 sub-buffers of 2 buffers", ""},
 	{"pool of its own", func(s *tape) { parts(s, 2, 10) }, func(s *tape) { parts(s, 1, 19) }, "futhark", "its own decision", ""},
 	{"keeps its buffers", func(s *tape) { hoisting(s, 105, 1) }, func(s *tape) { hoisting(s, 105, 2) }, "futhark", "creates 1 buffer and uses what it has 10", ""},
@@ -173,6 +174,18 @@ func hoarding(s *tape, times int, later bool) {
 		if later {
 			s.use(object)
 		}
+	}
+	for _, object := range all {
+		s.release(object, wire.OutcomeDriver)
+	}
+}
+
+// array fills buffers, and then releases them.
+func array(s *tape, buffers int) {
+	var all []uint64
+	for range buffers {
+		all = append(all, s.driver(2, mib))
+		s.use(all[len(all)-1])
 	}
 	for _, object := range all {
 		s.release(object, wire.OutcomeDriver)

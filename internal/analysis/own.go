@@ -14,7 +14,8 @@ const (
 	usesLeast    = 100 // in the later half of the run
 	usesEach     = 100 // of buffers for each create in that half
 	parentsMax   = 4096
-	keptPatience = 2 // iterations after which what they kept is no longer used
+	keptPatience = 2  // iterations after which what they kept is no longer used
+	keptMany     = 16 // iterations, of a phase that only creates: fewer are the buffers that a program needs
 )
 
 // own is what shows that a program reuses its memory itself.
@@ -77,13 +78,17 @@ func hasOwnPool(x *run, _ *Analysis) (Diagnosis, bool) {
 }
 
 // keeping returns the index of the phase whose iterations keep the most memory that the program releases only when it
-// uses none of its memory any more; -1 if none does. A phase that fills something is followed by uses.
+// uses none of its memory any more; -1 if none does. A phase that fills something is followed by uses, or is short and
+// releases nothing meanwhile.
 func (x *run) keeping(a *Analysis) int {
 	kept, at := uint64(0), -1
 	lastUse := x.survey.lastUse - min(x.started, x.survey.lastUse)
 	for i := range a.Phases {
 		p := &a.Phases[i]
 		if p.Growth <= 0 || p.Iterations < growthIterations || lastUse == 0 || lastUse > p.End+keptPatience*p.Period {
+			continue
+		}
+		if !p.Recycles && p.Iterations < keptMany {
 			continue
 		}
 		if all := uint64(p.Growth) * p.Iterations; all > kept && all >= a.Peak.InUse/2 {

@@ -30,6 +30,7 @@ type laps struct {
 	growth       sampler
 	peak         int64
 	releases     bool                     // a buffer that it created
+	recycles     bool                     // before its last create
 	held, holds  [stats.ObjectTypes]int64 // objects of the process at the first and the last beginning of an iteration
 }
 
@@ -96,6 +97,7 @@ func (s *stream) released(number uint64) {
 	for _, l := range s.laps {
 		if number >= l.First && number < l.End {
 			l.releases = true
+			l.recycles = l.recycles || s.creates < l.End
 		}
 	}
 }
@@ -147,7 +149,7 @@ func (x *run) phase(s *stream, l *laps) Phase {
 		Process: s.process, Thread: s.thread, Start: x.since(l.began),
 		End: min(max(x.since(l.mark)+lasts, x.since(l.ended)), x.since(max(x.survey.last, l.ended))), Iterations: iterations,
 		Period: lasts, Creates: l.Period, PeakInUse: count(l.peak), Growth: l.growth.median(),
-		Objects: l.objectGrowth(iterations), Releases: l.releases,
+		Objects: l.objectGrowth(iterations), Releases: l.releases, Recycles: l.recycles,
 	}
 }
 
