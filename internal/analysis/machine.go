@@ -182,15 +182,19 @@ func (x *run) grown(phases []Phase) (list []Growth) {
 	for _, s := range x.machine.list {
 		end := x.since(s.process.last)
 		start, least := (s.begin.time+end)/2, uint64(growthLongWindow)
-		best := Phase{}
+		best, stalled := Phase{}, false // one iteration took more than the others together: it compiled a kernel, say
 		for i := range phases {
 			p := &phases[i]
 			warm := p.Start + (p.End-p.Start)/4
+			if p.Process == s.process.number && p.Period*p.Iterations < (p.End-p.Start)/2 {
+				stalled = stalled || p.Iterations > 0
+				continue
+			}
 			if p.Process == s.process.number && p.Iterations >= growthEach && p.End-warm >= growthWindow && p.End-p.Start > best.End-best.Start {
 				best, start, end, least = *p, warm, p.End, growthWindow
 			}
 		}
-		if end < start+least {
+		if end < start+least || (stalled && best.Iterations == 0) {
 			continue
 		}
 		g, grew := s.growth(start, end)
