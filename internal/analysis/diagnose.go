@@ -163,7 +163,7 @@ func neverReleased(x *run, a *Analysis) (Diagnosis, bool) {
 		severity, how = Note, "in use where the recording ends"
 	}
 	if x.snapshot.HeldAtExit() {
-		severity, how = Note, "held when a signal ended the program"
+		severity, how = Note, "held when "+x.snapshot.AbortedBy()+" ended the program"
 	}
 	d := Diagnosis{
 		Severity: severity, Tag: top.Name,

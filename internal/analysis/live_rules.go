@@ -113,7 +113,7 @@ func (x *moment) leaked() (Diagnosis, bool) {
 	}
 	switch {
 	case x.s.HeldAtExit():
-		d.Severity, d.Title = Note, units.Count(buffers, "buffer")+" held when a signal ended the program"
+		d.Severity, d.Title = Note, units.Count(buffers, "buffer")+" held when "+x.s.AbortedBy()+" ended the program"
 	case x.s.Lost > 0:
 		d.Severity, d.Title = Note, "up to "+d.Title
 	}

@@ -76,7 +76,7 @@ func (s *Summary) objectLines() []string {
 	for i := range s.snapshot.Processes {
 		running = running || s.snapshot.Processes[i].State == stats.Running
 	}
-	how := "held when a signal ended the program"
+	how := "held when " + s.snapshot.AbortedBy() + " ended the program"
 	switch {
 	case running:
 		how = "live"

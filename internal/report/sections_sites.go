@@ -81,7 +81,7 @@ func (v *view) leaks() section {
 	}
 	switch s.Intro = "Never released, by call site."; {
 	case v.s.HeldAtExit():
-		s.Title, s.Intro = "Held at exit", "In use when a signal ended the program, by call site."
+		s.Title, s.Intro = "Held at exit", "In use when "+v.s.AbortedBy()+" ended the program, by call site."
 	case v.unsure():
 		s.Intro = "In use at the end of this part, by call site. The program continues and may release all of it."
 	case v.continues():

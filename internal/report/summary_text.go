@@ -231,7 +231,7 @@ func mistakeLines(s *stats.Snapshot) []string {
 func leakLines(s *stats.Snapshot) []string {
 	label, how := "leaked", "never released"
 	if s.HeldAtExit() {
-		label, how = "held", "in use when a signal ended the program"
+		label, how = "held", "in use when "+s.AbortedBy()+" ended the program"
 	} else if s.Lost > 0 {
 		how = "perhaps not released: their releases may be among the lost events"
 	}

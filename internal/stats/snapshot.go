@@ -108,6 +108,16 @@ func (s *Snapshot) HeldAtExit() bool {
 	return held
 }
 
+// AbortedBy says what ended the processes that had no chance to release what they held.
+func (s *Snapshot) AbortedBy() string {
+	for i := range s.Processes {
+		if p := &s.Processes[i]; p.State == Exited && !p.Orderly && p.Status < 0 && p.Folded == 0 {
+			return "a signal or _exit"
+		}
+	}
+	return "a signal"
+}
+
 // Bounds of the lists in a snapshot.
 const (
 	HistoryMax = 600
@@ -163,12 +173,13 @@ type Process struct {
 	Tags    []Tag
 }
 
-// aborted reports whether a signal ended the process. A recording has its exit status as shells write it.
+// aborted reports whether a signal ended the process, or perhaps _exit where its exit status is not known. A recording has
+// that as shells write it.
 func (p *Process) aborted() bool {
 	if p.Folded > 0 {
 		return p.Killed
 	}
-	return p.State == Signaled || p.State == Exited && !p.Orderly && p.Status > 128
+	return p.State == Signaled || p.State == Exited && !p.Orderly && (p.Status > 128 || p.Status < 0)
 }
 
 // Totals are counters since the start, and gauges (In…, Cached…) now.
