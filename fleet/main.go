@@ -143,7 +143,7 @@ func (w *work) run(ctx context.Context, out io.Writer, arguments []string) (stat
 		if err != nil {
 			return 0, err
 		}
-		defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+		defer os.RemoveAll(folder)
 		w.State = store(folder)
 	}
 	w.Run = "runs/" + digest(paths, os.Getpid(), time.Now().UnixNano())
