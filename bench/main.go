@@ -29,6 +29,7 @@ var sections = []section{
 	{name: "arena", title: "What plans of a program's memory save: peak reserved and time", measure: (*bench).arena},
 	{name: "calls", title: "What calls cost: ns, while recording", measure: (*bench).calls},
 	{name: "peers", title: "What calls cost beside Intel's intercept layer: ns, while recording", measure: (*bench).peers, asked: true},
+	{name: "threads", title: "What a create and its release cost where threads make them at once: ns by the clock, of all together", measure: (*bench).threads},
 	{name: "attach", title: "What attaching to a running program costs (eBPF)", measure: (*bench).attach},
 	{name: "start", title: "What starting costs: ms for a program without OpenCL, and for a small one", measure: (*bench).start},
 	{name: "record", title: "What recording costs, and how fast two threads can send events with none lost", measure: (*bench).record},

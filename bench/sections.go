@@ -101,6 +101,32 @@ func (b *bench) compareCalls(modes []mode, results [][]result, figures []string)
 	b.flush()
 }
 
+// threads compares how many creates and releases several threads get through, while they are recorded.
+func (b *bench) threads() error {
+	modes := []mode{bare, none, futhark, pow2}
+	for _, policy := range []string{"slab", "ualloc"} {
+		modes = append(modes, mode{name: policy, policy: policy, flags: []string{"--tags", "caller"}})
+	}
+	head := []any{"threads"}
+	for _, m := range modes {
+		head = append(head, m.name)
+	}
+	b.row(head...)
+	for _, threads := range []int{1, 2, 8, 64} {
+		results, err := b.turns(1, modes, b.example("churn"), "400000", "4K", strconv.Itoa(threads))
+		if err != nil {
+			return err
+		}
+		cells := []any{threads}
+		for i := range modes {
+			cells = append(cells, fixed(1e9*median(results[i], (*result).work), 0))
+		}
+		b.row(cells...)
+	}
+	b.flush()
+	return nil
+}
+
 // start compares programs that do nothing, or hardly anything with OpenCL: alone, with the library preloaded, and under gpumemtop.
 func (b *bench) start() error {
 	b.row("program", "way", "ms", "over bare")

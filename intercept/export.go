@@ -47,7 +47,32 @@ func gmt_core_start(config *C.struct_gmtconfig, callbacks *C.struct_gmt_callback
 func gmt_core_plan(request *C.struct_gmt_request, plan *C.struct_gmt_plan, evictions *C.struct_gmt_evictions) C.int64_t {
 	var scratch [few]broker.Eviction
 	var p broker.Plan
-	n, out, err := core.Plan(&p, &allocator.Request{
+	req := requested(request)
+	n, out, err := core.Plan(&p, &req, scratch[:0])
+	if err != nil {
+		return failed
+	}
+	answer(plan, &p)
+	give(evictions, out)
+	return C.int64_t(n)
+}
+
+//export gmt_core_resume
+func gmt_core_resume(request *C.struct_gmt_request, plan *C.struct_gmt_plan, late C.uint32_t, evictions *C.struct_gmt_evictions) C.int64_t {
+	var scratch [few]broker.Eviction
+	p := broker.Plan{Plan: planned(plan)}
+	req := requested(request)
+	n, out, err := core.Resume(&p, &req, broker.Number(plan.number), late != 0, scratch[:0])
+	if err != nil {
+		return failed
+	}
+	answer(plan, &p)
+	give(evictions, out)
+	return C.int64_t(n)
+}
+
+func requested(request *C.struct_gmt_request) allocator.Request {
+	return allocator.Request{
 		Size:  uint64(request.size),
 		Max:   uint64(request.max),
 		Round: uint64(request.round),
@@ -59,13 +84,7 @@ func gmt_core_plan(request *C.struct_gmt_request, plan *C.struct_gmt_plan, evict
 
 		Exact:  request.exact != 0,
 		Pinned: request.pinned != 0,
-	}, scratch[:0])
-	if err != nil {
-		return failed
 	}
-	answer(plan, &p)
-	give(evictions, out)
-	return C.int64_t(n)
 }
 
 // answer fills the shim's plan field by field: a composite would be built elsewhere, and copied.
@@ -74,7 +93,7 @@ func answer(plan *C.struct_gmt_plan, p *broker.Plan) {
 	plan.slab, plan.offset, plan.slabsize = C.uint64_t(p.Slab), C.uint64_t(p.Offset), C.uint64_t(p.SlabSize)
 	plan.number, plan.committed, plan.waived = 0, C.int64_t(p.Committed), C.int64_t(p.Waived)
 	plan.tag, plan.reason, plan.route = C.uint32_t(p.Tag), C.uint8_t(p.Reason), C.uint8_t(p.Route)
-	plan.hit, plan.fresh = flag(p.Hit), flag(p.Fresh)
+	plan.hit, plan.fresh, plan.waits = flag(p.Hit), flag(p.Fresh), flag(p.Waits)
 }
 
 func flag(set bool) C.uint8_t {
@@ -176,6 +195,7 @@ func planned(plan *C.struct_gmt_plan) allocator.Plan {
 		Offset:   uint64(plan.offset),
 		SlabSize: uint64(plan.slabsize),
 		Fresh:    plan.fresh != 0,
+		Route:    wire.Route(plan.route),
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 )
@@ -28,21 +27,21 @@ type Plan struct {
 	Handle    uint64
 	Committed Number // of the decision by which a sub-allocation is in use already; 0: it is not, or is none
 	Waived    Number // of the decision before, which was for a slab that there is none of, and was given up one number before this one; 0: none
+	Waits     bool   // for a slab that another thread creates, until Resume
 }
 
 // Number tells in which order the policy decided: they count from 2 on. 0 is none, where the policy was not asked, or
 // had nothing to do. 1 is none either: so the first decision of each thread is not the one after its last, which is 0.
 type Number uint64
 
-// Broker serves one process. All methods may be called from any thread.
+// Broker serves one process. All methods may be called from any thread; none waits for more than another's.
 type Broker struct {
-	mu      sync.Mutex
-	settled chan struct{} // closed, and replaced, when a slab was created, or was not
-	policy  *allocator.Pool
-	held    []object // by Block.Index
-	failed  error
-	latest  Number
-	draft   allocator.Draft // of a plan that the session sends
+	mu     sync.Mutex
+	policy *allocator.Pool
+	held   []object // by Block.Index
+	failed error
+	latest Number
+	draft  allocator.Draft // of a plan that the session sends
 
 	evicted []allocator.Eviction // scratch of one call
 	pending []Eviction           // left the pool, not yet fetched by More
@@ -54,7 +53,7 @@ func New(policy, limits string) (*Broker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Broker{policy: p, settled: make(chan struct{}), latest: 1}, nil
+	return &Broker{policy: p, latest: 1}, nil
 }
 
 func newPolicy(name, limits string) (*allocator.Pool, error) {
@@ -83,7 +82,6 @@ func (b *Broker) leave(err *error) {
 	if p := recover(); p != nil {
 		b.failed = fmt.Errorf("%w: %v", ErrFailed, p)
 		*err = b.failed
-		b.settle()
 	}
 	b.mu.Unlock()
 }
@@ -100,9 +98,9 @@ const refused = ^uint64(0)
 // Plan fills an empty plan with how to serve a request. A hit of a whole block is in use, and so is what is Committed: Free takes it back.
 // Everything else is followed by Commit or Abort. Evictions are appended to out.
 //
-// When the request fits a slab that another thread is creating, Plan waits for that thread: there is memory on its way,
-// and to ask the driver for more would be false starvation (seed 001 §3.1). When that create fails, or takes longer
-// than patience, the request gets a block of its own.
+// When the request fits a slab that another thread is creating, the plan Waits: there is memory on its way, and to ask the
+// driver for more would be false starvation (seed 001 §3.1). What it has to release is left to the next caller, perhaps
+// the other thread, whose create needs it.
 func (b *Broker) Plan(plan *Plan, req *allocator.Request, out []Eviction) (n Number, _ []Eviction, err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {
@@ -110,21 +108,65 @@ func (b *Broker) Plan(plan *Plan, req *allocator.Request, out []Eviction) (n Num
 	}
 	n = b.number()
 	b.evicted = b.policy.PlanInto(&plan.Plan, req, b.evicted)
-	if plan.Slab != 0 && plan.SlabSize == 0 {
-		if plan.Handle, err = b.await(plan.Slab); err != nil || plan.Handle != refused {
-			if err == nil && b.latest == n { // no other thread decided meanwhile
-				b.policy.Commit(plan.Plan)
-				plan.Committed = b.number()
-			}
-			return n, b.take(out), err
-		}
-		b.number()
-		b.policy.Abort(plan.Plan)
-		whole := *req
-		whole.Align = 0
-		plan.Waived, n = n, b.number()
-		b.evicted = b.policy.PlanInto(&plan.Plan, &whole, b.evicted)
+	if plan.Slab == 0 || plan.SlabSize != 0 {
+		return n, b.serve(plan, out), nil
 	}
+	if plan.Waits = b.growing(plan.Slab); plan.Waits {
+		b.postpone()
+		return n, out, nil
+	}
+	return b.part(plan, req, n, out)
+}
+
+// Resume goes on with a plan that waits, and with its number: once slabs were created, or were not. It may have to wait
+// on. When that create failed, or it is too late to wait on, the request gets a block of its own.
+func (b *Broker) Resume(plan *Plan, req *allocator.Request, n Number, late bool, out []Eviction) (_ Number, _ []Eviction, err error) {
+	defer b.leave(&err)
+	if err = b.enter(); err != nil {
+		return 0, out, err
+	}
+	plan.Waits = b.growing(plan.Slab)
+	switch {
+	case !plan.Waits:
+		return b.part(plan, req, n, out)
+	case late:
+		return b.alone(plan, req, n, out)
+	}
+	return n, out, nil
+}
+
+// growing reports whether the driver has not answered yet whether there is a slab.
+func (b *Broker) growing(slab allocator.Block) bool { return b.held[slab.Index()] == object{slab, 0} }
+
+// part serves a request from a slab. One that was refused is forgotten, and another block may have its index before the last
+// of those who wait for it comes back.
+func (b *Broker) part(plan *Plan, req *allocator.Request, n Number, out []Eviction) (Number, []Eviction, error) {
+	slab := b.held[plan.Slab.Index()]
+	if slab.block != plan.Slab || slab.handle == refused {
+		return b.alone(plan, req, n, out)
+	}
+	plan.Handle = slab.handle
+	if b.latest == n { // no other thread decided meanwhile
+		b.policy.Commit(plan.Plan)
+		plan.Committed = b.number()
+	}
+	return n, b.take(out), nil
+}
+
+// alone gives up a sub-allocation, and serves its request with a block.
+func (b *Broker) alone(plan *Plan, req *allocator.Request, n Number, out []Eviction) (Number, []Eviction, error) {
+	b.number()
+	b.policy.Abort(plan.Plan)
+	whole := *req
+	whole.Align = 0
+	*plan = Plan{Waived: n}
+	n = b.number()
+	b.evicted = b.policy.PlanInto(&plan.Plan, &whole, b.evicted)
+	return n, b.serve(plan, out), nil
+}
+
+// serve answers with a whole block, or with a slab to create.
+func (b *Broker) serve(plan *Plan, out []Eviction) []Eviction {
 	out = b.take(out)
 	switch {
 	case plan.Slab != 0:
@@ -133,46 +175,7 @@ func (b *Broker) Plan(plan *Plan, req *allocator.Request, out []Eviction) (n Num
 		b.policy.Commit(plan.Plan)
 		plan.Handle = b.handle(plan.Block)
 	}
-	return n, out, nil
-}
-
-// await returns the driver object of a slab, or refused, when it is known. A slab that was refused is forgotten, and
-// another block may have its index before the last of those who wait for it looks.
-//
-// What this thread has to release is left to the next caller, perhaps the other thread, whose create needs it.
-func (b *Broker) await(slab allocator.Block) (handle uint64, err error) {
-	var late <-chan time.Time
-	for b.held[slab.Index()] == (object{slab, 0}) && b.failed == nil {
-		if late == nil {
-			b.postpone()
-			late = time.After(patience)
-		}
-		settled := b.settled
-		b.mu.Unlock()
-		select {
-		case <-settled:
-		case <-late:
-			b.mu.Lock()
-			b.evicted = b.evicted[:0]
-			return refused, b.failed
-		}
-		b.mu.Lock()
-		b.evicted = b.evicted[:0]
-	}
-	if b.held[slab.Index()].block != slab {
-		return refused, b.failed
-	}
-	return b.handle(slab), b.failed
-}
-
-// patience is how long a plan waits for another thread, which is in the driver: it may wait there for commands, these
-// for an event that the program sets, and the program for this plan.
-const patience = 100 * time.Millisecond
-
-// settle wakes all threads that wait for a slab.
-func (b *Broker) settle() {
-	close(b.settled)
-	b.settled = make(chan struct{})
+	return out
 }
 
 // handle returns the driver object of a block.
@@ -186,7 +189,6 @@ func (b *Broker) Grown(plan allocator.Plan, handle uint64) (n Number, err error)
 	}
 	b.keep(plan.Slab, handle)
 	b.policy.Grown(plan)
-	b.settle()
 	return b.number(), nil
 }
 
@@ -227,7 +229,6 @@ func (b *Broker) Abort(plan allocator.Plan) (n Number, err error) {
 	}
 	if plan.SlabSize != 0 && b.handle(plan.Slab) == 0 {
 		b.keep(plan.Slab, refused)
-		b.settle()
 	}
 	b.policy.Abort(plan)
 	return b.number(), nil

@@ -3,7 +3,6 @@ package broker
 import (
 	"slices"
 	"testing"
-	"testing/synctest"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 )
@@ -54,27 +53,13 @@ func TestDecisionsAreNumbered(t *testing.T) {
 
 // TestAPlanThatWaitedForNothingHasThreeNumbers: its own, that by which it was given up, and that of the next.
 func TestAPlanThatWaitedForNothingHasThreeNumbers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBroker(t, "slab", "")
-		first := part(t, b) // 2
-		type answer struct {
-			plan Plan
-			n    Number
-		}
-		other := make(chan answer, 1)
-		go func() {
-			plan, n, _, err := ask(b, allocator.Request{Size: 4096, Align: 128, Class: 1}, nil) // 3
-			if err != nil {
-				t.Error(err)
-			}
-			other <- answer{plan, n}
-		}()
-		synctest.Wait()
-		if n, err := b.Abort(first.Plan); n != 4 || err != nil {
-			t.Errorf("the abort is number %d (%v), want 4", n, err)
-		}
-		if a := <-other; a.plan.Waived != 3 || a.n != 6 {
-			t.Errorf("number %d, waived %d, want 6 and 3", a.n, a.plan.Waived)
-		}
-	})
+	b := newBroker(t, "slab", "")
+	first, other := wait(t, b) // 2 and 3
+	if n, err := b.Abort(first.Plan); n != 4 || err != nil {
+		t.Errorf("the abort is number %d (%v), want 4", n, err)
+	}
+	n, _, err := b.Resume(&other.plan, &request, other.number, false, nil)
+	if other.plan.Waived != 3 || n != 6 || err != nil {
+		t.Errorf("number %d, waived %d (%v), want 6 and 3", n, other.plan.Waived, err)
+	}
 }

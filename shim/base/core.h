@@ -49,6 +49,7 @@ struct gmt_plan {
 	uint8_t reason; /* enum gmtmiss */
 	uint8_t fresh;  /* no one has used any of this range before */
 	uint8_t route;  /* enum gmtroute */
+	uint8_t waits;  /* for a slab that another thread creates: gmt_core_resume goes on, with what is here and the number */
 };
 
 /* Free memory in slabs. */
@@ -100,10 +101,12 @@ typedef int64_t gmt_core_start_fn(const struct gmtconfig *config, const struct g
 /*
  * A hit of a whole block is in use on return, and so is a sub-allocation with plan->committed, which the caller creates in
  * plan->handle. If either cannot be, gmt_core_free takes it back. Anything else the caller creates (a miss with plan->size
- * bytes, a sub-allocation) and then calls gmt_core_commit or gmt_core_abort. May wait for another thread that creates the
- * slab.
+ * bytes, a sub-allocation) and then calls gmt_core_commit or gmt_core_abort.
  */
 typedef int64_t gmt_core_plan_fn(const struct gmt_request *request, struct gmt_plan *plan, struct gmt_evictions *evictions);
+/* Goes on with a plan that waits, once slabs were created, or were not. late: it does not wait on. */
+typedef int64_t gmt_core_resume_fn(const struct gmt_request *request, struct gmt_plan *plan, uint32_t late,
+				   struct gmt_evictions *evictions);
 /* The slab of plan exists now. gmt_core_abort: the slab, or its sub-allocation, could not be created. */
 typedef int64_t gmt_core_grown_fn(const struct gmt_plan *plan, uint64_t handle);
 typedef int64_t gmt_core_commit_fn(const struct gmt_plan *plan, uint64_t handle);
@@ -121,6 +124,6 @@ typedef int64_t gmt_core_gauge_fn(struct gmt_gauge *gauge);
 
 /* All of them, for entry/start.c. */
 #define GMT_CORE_FUNCTIONS(X)                                                                                          \
-	X(start) X(plan) X(grown) X(commit) X(abort) X(free) X(cooled) X(forget) X(drain) X(drop_class) X(more) X(gauge)
+	X(start) X(plan) X(resume) X(grown) X(commit) X(abort) X(free) X(cooled) X(forget) X(drain) X(drop_class) X(more) X(gauge)
 
 #endif

@@ -1,26 +1,34 @@
 /* gate.c: see gate.h. */
-#define _GNU_SOURCE
 #include "gate.h"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include "lock.h"
 
-struct gmt_gate gmt_gate_plan, gmt_gate_core;
+#define LOOKS 200 /* take as long as a few calls of the core */
 
-void gmt_gate_wait(struct gmt_gate *gate)
+struct gmt_gate gmt_gate;
+
+static bool taken_soon(void)
 {
-	for (;;) {
-		uint32_t free = atomic_load_explicit(&gate->free, memory_order_relaxed);
-		if (free == 0)
-			(void)syscall(SYS_futex, &gate->free, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
-		else if (atomic_compare_exchange_weak_explicit(&gate->free, &free, free - 1, memory_order_acquire, memory_order_relaxed))
-			return;
+	for (int i = 0; i < LOOKS; i++) {
+		uint32_t state = atomic_load_explicit(&gmt_gate.state, memory_order_relaxed);
+		if (state == GMT_GATE_OPEN && atomic_compare_exchange_weak_explicit(&gmt_gate.state, &state, GMT_GATE_TAKEN,
+										    memory_order_acquire, memory_order_relaxed))
+			return true;
+		gmt_cpu_pause();
 	}
+	return false;
 }
 
-void gmt_gate_pass_on(struct gmt_gate *gate)
+/* A thread that has come to sleep does not know whether others do: it leaves as if. */
+void gmt_gate_wait(void)
 {
-	atomic_fetch_add_explicit(&gate->free, 1, memory_order_release);
-	(void)syscall(SYS_futex, &gate->free, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	if (taken_soon())
+		return;
+	while (atomic_exchange_explicit(&gmt_gate.state, GMT_GATE_AWAITED, memory_order_acquire) != GMT_GATE_OPEN)
+		gmt_futex_wait(&gmt_gate.state, GMT_GATE_AWAITED, 0);
+}
+
+void gmt_gate_wake(void)
+{
+	gmt_futex_wake(&gmt_gate.state, 1);
 }

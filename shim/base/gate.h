@@ -1,35 +1,35 @@
 /*
- * gate.h: how many threads of the program may be in the core at once. The Go runtime adds a thread of its own where others
- * wait or are on their way, so this bounds how many it needs (entry/room.h).
+ * gate.h: one thread at a time is in the core, whose decisions have an order (enum gmtorder in event.h). The others wait here: a
+ * thread that waited in Go would cost the runtime a thread of its own (entry/room.h), and more time than the whole call.
  */
 #ifndef GMT_GATE_H
 #define GMT_GATE_H
 
 #include "opencl.h"
 
-#define GMT_GATE_MOST 4
+enum { GMT_GATE_OPEN, GMT_GATE_TAKEN, GMT_GATE_AWAITED };
 
 struct gmt_gate {
-	_Alignas(64) _Atomic uint32_t inside; /* and before it */
-	_Atomic uint32_t free;                /* places that were given to threads before it */
+	_Alignas(64) _Atomic uint32_t state; /* GMT_GATE_AWAITED: taken, and others may sleep */
 };
 
-/* Of calls that may wait in the core for another thread's call, and of all others. */
-extern struct gmt_gate gmt_gate_plan, gmt_gate_core;
+extern struct gmt_gate gmt_gate;
 
-void gmt_gate_wait(struct gmt_gate *gate);
-void gmt_gate_pass_on(struct gmt_gate *gate);
+void gmt_gate_wait(void);
+void gmt_gate_wake(void);
 
-static inline void gmt_gate_enter(struct gmt_gate *gate)
+static inline void gmt_gate_enter(void)
 {
-	if (gmt_unlikely(atomic_fetch_add_explicit(&gate->inside, 1, memory_order_acquire) >= GMT_GATE_MOST))
-		gmt_gate_wait(gate);
+	uint32_t open = GMT_GATE_OPEN;
+	if (gmt_unlikely(!atomic_compare_exchange_strong_explicit(&gmt_gate.state, &open, GMT_GATE_TAKEN, memory_order_acquire,
+								  memory_order_relaxed)))
+		gmt_gate_wait();
 }
 
-static inline void gmt_gate_leave(struct gmt_gate *gate)
+static inline void gmt_gate_leave(void)
 {
-	if (gmt_unlikely(atomic_fetch_sub_explicit(&gate->inside, 1, memory_order_release) > GMT_GATE_MOST))
-		gmt_gate_pass_on(gate);
+	if (gmt_unlikely(atomic_exchange_explicit(&gmt_gate.state, GMT_GATE_OPEN, memory_order_release) == GMT_GATE_AWAITED))
+		gmt_gate_wake();
 }
 
 #endif

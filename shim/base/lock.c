@@ -4,6 +4,8 @@
 
 #include "call.h"
 
+#include <errno.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -19,13 +21,17 @@ void gmt_pause(uint32_t nanoseconds)
 	syscall(SYS_nanosleep, &time, NULL);
 }
 
-static inline void cpu_pause(void)
+void gmt_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t nanoseconds)
 {
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
+	int saved = errno;
+	struct timespec most = {.tv_nsec = (long)nanoseconds};
+	(void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, nanoseconds ? &most : NULL, NULL, 0);
+	errno = saved;
+}
+
+void gmt_futex_wake(_Atomic uint32_t *word, int threads)
+{
+	(void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, threads, NULL, NULL, 0);
 }
 
 /* Yields in case the holder was descheduled, and sleeps in case the holder has a lower priority. */
@@ -39,7 +45,7 @@ void gmt_lock_taken(_Atomic uint32_t *lock)
 			else if (spins % 64 == 0)
 				sched_yield();
 			else
-				cpu_pause();
+				gmt_cpu_pause();
 		}
 	} while (atomic_exchange_explicit(lock, 1, memory_order_acquire));
 }
@@ -56,7 +62,7 @@ static bool lock_soon(_Atomic uint32_t *lock)
 		if (spins % 64 == 63)
 			sched_yield();
 		else
-			cpu_pause();
+			gmt_cpu_pause();
 	}
 	return false;
 }

@@ -7,6 +7,20 @@
 /* Sleeps. A program's thread that sleeps here may hold a lock of ours: it is no point of cancellation. */
 void gmt_pause(uint32_t nanoseconds);
 
+/* Sleeps while word has the value, at most nanoseconds below a second if not 0. errno stays. */
+void gmt_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t nanoseconds);
+void gmt_futex_wake(_Atomic uint32_t *word, int threads);
+
+/* For each look of a thread that spins. */
+static inline void gmt_cpu_pause(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
 /* For locks that are held for a few instructions, with no call of the driver inside. */
 void gmt_lock_taken(_Atomic uint32_t *lock);
 static inline void gmt_lock(_Atomic uint32_t *lock)

@@ -22,16 +22,15 @@ void gmt_signals_block(sigset_t *before);
 void gmt_signals_unblock(const sigset_t *before);
 
 /* Calls the Go core, with all signals blocked if the program has such a handler. */
-#define GMT_CORE(call) GMT_CORE_THROUGH(gmt_gate_core, call)
-#define GMT_CORE_THROUGH(gate, call)                                                                                   \
+#define GMT_CORE(call)                                                                                                 \
 	__extension__({                                                                                                \
 		struct gmt_signals gmt_signals;                                                                        \
 		gmt_signals.held = atomic_load_explicit(&gmt_handlers, memory_order_relaxed);                          \
 		if (gmt_unlikely(gmt_signals.held))                                                                    \
 			gmt_signals_block(&gmt_signals.mask);                                                          \
-		gmt_gate_enter(&(gate));                                                                               \
+		gmt_gate_enter();                                                                                      \
 		int64_t gmt_result = gmt_session.core.call;                                                            \
-		gmt_gate_leave(&(gate));                                                                               \
+		gmt_gate_leave();                                                                                      \
 		if (gmt_unlikely(gmt_signals.held))                                                                    \
 			gmt_signals_unblock(&gmt_signals.mask);                                                        \
 		gmt_result;                                                                                            \

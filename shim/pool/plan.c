@@ -6,6 +6,9 @@
 #include "../base/ring.h"
 #include "../base/signals.h"
 
+#include <limits.h>
+
+#define PATIENCE 100000000u /* ns */
 #define HOST_ACCESS (CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_NO_ACCESS)
 #define DEVICE_ACCESS (CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY)
 
@@ -87,6 +90,33 @@ static uint64_t most(const struct gmt_request_for *r)
 	return constant ? r->context->constant : r->context->largest;
 }
 
+/* Counts slabs that were created, or were not. */
+static _Atomic uint32_t settled;
+
+void gmt_plan_settled(void)
+{
+	atomic_fetch_add(&settled, 1);
+	gmt_futex_wake(&settled, INT_MAX);
+}
+
+/*
+ * Waits for another thread, which is in the driver: it may wait there for commands, these for an event that the program sets,
+ * and the program for this plan. So not for long.
+ */
+static int64_t wait_for_slab(const struct gmt_request *request, struct gmt_plan *plan, int64_t number, struct gmt_evictions *evictions)
+{
+	const uint64_t until = gmt_now() + PATIENCE;
+	while (number > 0 && plan->waits) {
+		uint32_t seen = atomic_load(&settled);
+		uint64_t now = gmt_now();
+		plan->number = number;
+		number = GMT_CORE(resume(request, plan, now >= until, evictions));
+		if (number > 0 && plan->waits)
+			gmt_futex_wait(&settled, seen, until - now);
+	}
+	return number;
+}
+
 bool gmt_plan_for(const struct gmt_call *call, const struct gmt_request_for *r, uint32_t class, uint32_t align, struct gmt_plan *plan)
 {
 	struct gmt_request request = {
@@ -104,7 +134,9 @@ bool gmt_plan_for(const struct gmt_call *call, const struct gmt_request_for *r, 
 	struct gmt_evictions evictions;
 	evictions.count = evictions.more = 0;
 	gmt_evict_begin();
-	int64_t number = GMT_CORE_THROUGH(gmt_gate_plan, plan(&request, plan, &evictions));
+	int64_t number = GMT_CORE(plan(&request, plan, &evictions));
+	if (gmt_unlikely(number > 0 && plan->waits))
+		number = wait_for_slab(&request, plan, number, &evictions);
 	bool ok = number >= 0;
 	if (ok && plan->waived)
 		gmt_decision_write((struct gmtorderfields){
@@ -159,4 +191,6 @@ void gmt_plan_abort(const struct gmt_call *call, const struct gmt_request_for *r
 			.decision = (uint64_t)plan->number,
 			.slab = grown ? gmt_decision : 0,
 		});
+	if (plan->slabsize && !grown)
+		gmt_plan_settled();
 }

@@ -14,6 +14,8 @@ extern _Atomic int gmt_pointers_elsewhere;
 uint32_t gmt_plan_class(struct gmt_context *context, cl_mem_flags flags);
 /* Fills in plan; align: of sub-allocations, 0 if none may serve the request. False: the core has failed. */
 bool gmt_plan_for(const struct gmt_call *call, const struct gmt_request_for *r, uint32_t class, uint32_t align, struct gmt_plan *plan);
+/* A slab was created, or was not: wakes the plans that wait for one. */
+void gmt_plan_settled(void);
 /* What was planned for r is in use, and cannot be. */
 void gmt_plan_return(const struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan);
 /* The plan for r cannot be carried out. grown: this thread's latest decision was that the plan's slab exists. */

@@ -95,8 +95,10 @@ static struct gmt_memory *grow(struct gmt_call *call, const struct gmt_request_f
 	}
 	if (!slab)
 		return NULL;
-	if (gmt_decision_known(GMT_CORE(grown(plan, (uint64_t)(uintptr_t)handle)), call->last))
+	if (gmt_decision_known(GMT_CORE(grown(plan, (uint64_t)(uintptr_t)handle)), call->last)) {
+		gmt_plan_settled();
 		return slab;
+	}
 	gmt_pool_fail(); /* which drops the pool's pin */
 	gmt_slab_unpin(slab);
 	return NULL;

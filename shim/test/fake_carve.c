@@ -42,6 +42,24 @@ static struct block *slab_with(uint64_t size, uint32_t class, uint64_t *offset)
 	return NULL;
 }
 
+bool growing(uint64_t slab)
+{
+	const struct block *b = &core.block[slab % BLOCKS];
+	return b->number == slab && b->state == PLANNED;
+}
+
+bool wait_for_growing(const struct gmt_request *request, struct gmt_plan *plan)
+{
+	for (uint64_t n = core.lowest; n <= core.numbers; n++) {
+		const struct block *b = &core.block[n % BLOCKS];
+		if (b->slab || b->size != core.slab || b->class != request->class || !b->grows || !growing(n))
+			continue;
+		*plan = (struct gmt_plan){.slab = n, .tag = request->tag, .waits = 1};
+		return true;
+	}
+	return false;
+}
+
 bool carve(const struct gmt_request *request, struct gmt_plan *plan)
 {
 	uint64_t size = (request->size + request->align - 1) / request->align * request->align, offset = 0;
@@ -52,6 +70,7 @@ bool carve(const struct gmt_request *request, struct gmt_plan *plan)
 	if (!hit) {
 		offset = 0;
 		slab = new_block(core.slab, request->class, request->tag);
+		slab->grows = true;
 	}
 	struct block *part = new_block(size, request->class, request->tag);
 	part->wanted = request->size;

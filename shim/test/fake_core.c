@@ -20,6 +20,7 @@ struct fake_core core = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 EXPORT gmt_core_start_fn gmt_core_start;
 EXPORT gmt_core_plan_fn gmt_core_plan;
+EXPORT gmt_core_resume_fn gmt_core_resume;
 EXPORT gmt_core_commit_fn gmt_core_commit;
 EXPORT gmt_core_abort_fn gmt_core_abort;
 EXPORT gmt_core_free_fn gmt_core_free;
@@ -122,13 +123,8 @@ static struct block *best(uint64_t size, uint32_t class, int any)
 	return found;
 }
 
-int64_t gmt_core_plan(const struct gmt_request *request, struct gmt_plan *plan, struct gmt_evictions *evictions)
+static void serve_whole(const struct gmt_request *request, struct gmt_plan *plan)
 {
-	(void)evictions;
-	if (enter() != 0)
-		return leave(-1);
-	if (core.slab && request->align && request->size <= core.slab && carve(request, plan))
-		return plan->hit ? decided_twice(&plan->committed) : decided();
 	uint64_t size = request->exact ? request->size : rounded(request->size, request->round);
 	struct block *b = best(size, request->class, 0);
 	int hit = b != NULL;
@@ -142,7 +138,41 @@ int64_t gmt_core_plan(const struct gmt_request *request, struct gmt_plan *plan, 
 		.block = b->number, .size = b->size, .handle = b->handle, .tag = b->tag, .hit = (uint8_t)hit,
 		.reason = hit ? GMT_MISS_NONE : GMT_MISS_COLD, .route = GMT_ROUTE_NO_ARENA,
 	};
+}
+
+static bool carves(const struct gmt_request *request)
+{
+	return core.slab && request->align && request->size <= core.slab;
+}
+
+int64_t gmt_core_plan(const struct gmt_request *request, struct gmt_plan *plan, struct gmt_evictions *evictions)
+{
+	(void)evictions;
+	if (enter() != 0)
+		return leave(-1);
+	if (carves(request) && wait_for_growing(request, plan))
+		return decided();
+	if (carves(request) && carve(request, plan))
+		return plan->hit ? decided_twice(&plan->committed) : decided();
+	serve_whole(request, plan);
 	return decided();
+}
+
+/* A plan that waits has nothing yet: once its slab is known it is given up for a part, or a whole block. */
+int64_t gmt_core_resume(const struct gmt_request *request, struct gmt_plan *plan, uint32_t late, struct gmt_evictions *evictions)
+{
+	(void)evictions;
+	if (enter() != 0)
+		return leave(-1);
+	int64_t number = plan->number;
+	if (!late && growing(plan->slab))
+		return leave(number);
+	bool part = !growing(plan->slab) && carve(request, plan);
+	if (!part)
+		serve_whole(request, plan);
+	plan->waived = number;
+	core.decisions++; /* which gave it up */
+	return part && plan->hit ? decided_twice(&plan->committed) : decided();
 }
 
 int64_t gmt_core_commit(const struct gmt_plan *plan, uint64_t handle)

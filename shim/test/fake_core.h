@@ -17,6 +17,7 @@ struct block {
 	uint64_t slab, offset; /* of a part */
 	uint64_t touched;      /* of a slab: what lies behind was never used */
 	uint32_t class, tag;
+	bool grows; /* a slab */
 	enum state state;
 	uint64_t since; /* orders free blocks */
 };
@@ -37,6 +38,9 @@ struct block *new_block(uint64_t size, uint32_t class, uint32_t tag);
 void put_out(struct gmt_evictions *out, struct block *b, enum gmtevict reason);
 
 /* fake_carve.c */
+/* Whether a slab that another thread creates has room for a first part. */
+bool wait_for_growing(const struct gmt_request *request, struct gmt_plan *plan);
+bool growing(uint64_t slab);
 bool carve(const struct gmt_request *request, struct gmt_plan *plan);
 void free_part(struct block *part, bool busy, int evict, struct gmt_evictions *evictions);
 struct block *unused_slab(void);

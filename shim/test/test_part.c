@@ -1,6 +1,9 @@
 /* test_part.c: buffers that are parts of slabs, and what the program sees of it. */
 #include "carved.h"
 
+#include <pthread.h>
+#include <time.h>
+
 static void looks_whole(cl_mem buffer, size_t size, cl_mem_flags flags)
 {
 	EQUAL(asked(buffer, CL_MEM_SIZE), size);
@@ -38,6 +41,73 @@ TEST(parts_look_like_buffers)
 	}
 	end_clean();
 	EQUAL(events(GMT_KIND_EVICT), 4);
+}
+
+/* Two threads that want what one slab serves, of which the second asks while the first creates the slab. */
+static struct {
+	cl_mem_flags flags;
+	int pauses; /* of 1 ms, that the driver takes unless the second is served before */
+	pthread_t thread;
+	cl_mem buffer;
+	_Atomic bool served;
+} second;
+
+static cl_mem create_like_second(void)
+{
+	cl_mem buffer = clCreateBuffer(world.context, second.flags, 1000, NULL, NULL);
+	CHECK(buffer);
+	return buffer;
+}
+
+static void *second_creates(void *arg)
+{
+	(void)arg;
+	second.buffer = create_like_second();
+	second.served = true;
+	return NULL;
+}
+
+static void slab_takes_long(size_t failed)
+{
+	EQUAL(failed, 0);
+	fake.aftercreate = NULL;
+	EQUAL(pthread_create(&second.thread, NULL, second_creates, NULL), 0);
+	for (int i = 0; i < second.pauses && !second.served; i++)
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+static void two_threads_create(cl_mem_flags flags, int pauses)
+{
+	second.flags = flags;
+	second.pauses = pauses;
+	second.served = false;
+	fake.aftercreate = slab_takes_long;
+	cl_mem first = create_like_second();
+	EQUAL(pthread_join(second.thread, NULL), 0);
+	OK(clReleaseMemObject(first));
+	OK(clReleaseMemObject(second.buffer));
+}
+
+TEST(a_create_waits_for_the_slab_of_another_thread)
+{
+	static const cl_mem_flags flags[] = {CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY, CL_MEM_HOST_READ_ONLY, CL_MEM_HOST_NO_ACCESS};
+	begin_carved((struct options){0});
+	OK(clReleaseMemObject(new_buffer(1000))); /* what is tried first has been */
+	for (int i = 0; i < 4 && !outcomes(GMT_KIND_CREATE, GMT_OUTCOME_HIT); i++)
+		two_threads_create(flags[i], 3); /* more than one where the machine stands still for 100 ms */
+	EQUAL(outcomes(GMT_KIND_CREATE, GMT_OUTCOME_HIT), 1);
+	end_clean();
+}
+
+TEST(a_create_does_not_wait_long_for_the_slab_of_another_thread)
+{
+	begin_carved((struct options){0});
+	OK(clReleaseMemObject(new_buffer(1000)));
+	two_threads_create(CL_MEM_READ_ONLY, 60000);
+	CHECK(second.served);
+	EQUAL(outcomes(GMT_KIND_CREATE, GMT_OUTCOME_HIT), 0);
+	EQUAL(events(GMT_KIND_SLAB), 2);
+	end_clean();
 }
 
 TEST(who_gets_no_part)
