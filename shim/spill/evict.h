@@ -1,25 +1,8 @@
-/* evict.h: which object goes to host memory, and its way there. Under the residency lock, except where it says otherwise. */
+/* evict.h: the way of objects to host memory. Under the residency lock, except where it says otherwise. */
 #ifndef GMT_SPILL_EVICT_H
 #define GMT_SPILL_EVICT_H
 
 #include "request.h"
-
-/* Why something that has memory of the device cannot go to the host now. */
-enum gmt_spill_why {
-	GMT_SPILL_IDLE, /* it could: the command itself needs it */
-	GMT_SPILL_RUNNING,
-	GMT_SPILL_CALLED,
-	GMT_SPILL_WAITING,
-	GMT_SPILL_MAPPED,
-	GMT_SPILL_FIXED,
-	GMT_SPILL_OTHERS, /* what is not virtual */
-	GMT_SPILL_WHYS,
-};
-
-/* Bytes for each. */
-struct gmt_spill_account {
-	uint64_t bytes[GMT_SPILL_WHYS];
-};
 
 enum gmt_spill_outcome {
 	GMT_SPILL_GONE,
@@ -38,10 +21,6 @@ struct gmt_spill_patience {
 
 /* Takes the memory of one object that no command uses, the one whose next use is farthest first. */
 enum gmt_spill_outcome gmt_spill_evict_one(struct gmt_spill_patience *patience);
-void gmt_spill_account(struct gmt_spill_account *account);
-/* The list of roots that have a real object. */
-void gmt_spill_list_add(struct gmt_spill_object *root);
-void gmt_spill_list_remove(struct gmt_spill_object *root);
 /* Whether anything was ever evicted in this process: any lock or none. */
 bool gmt_spill_is_short(void);
 /* Releases the real objects of sub-buffers. */

@@ -17,7 +17,7 @@ struct argument {
 	struct gmt_spill_object *object; /* NULL: anything else */
 	uint64_t serial;                 /* of the object */
 	uint32_t made;                   /* the real object that the driver has; 0: none */
-	bool asked, constant, reads;     /* what the driver knows of the argument; reads: only, an image */
+	bool asked, constant, reads;     /* what the driver knows of the argument; reads: the kernel only reads through it */
 	struct gmt_spill_context *judged; /* the driver took a buffer of this context */
 };
 
@@ -69,17 +69,25 @@ static bool lock_kernel(struct kernel *kernel)
 	return false;
 }
 
+/*
+ * A pointer to const proves nothing: a kernel may cast that away. With restrict beside it, what it points to may not change while
+ * the kernel runs (C99, 6.7.3.1).
+ */
 static void learn(cl_kernel handle, cl_uint index, struct argument *argument)
 {
+	const cl_kernel_arg_type_qualifier unchanged = CL_KERNEL_ARG_TYPE_CONST | CL_KERNEL_ARG_TYPE_RESTRICT;
 	cl_kernel_arg_address_qualifier address = 0;
-	argument->asked = true;
-	if (gmt_bare.clGetKernelArgInfo && gmt_bare.clGetKernelArgInfo(handle, index, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof address,
-								       &address, NULL) == CL_SUCCESS)
-		argument->constant = address == CL_KERNEL_ARG_ADDRESS_CONSTANT;
 	cl_kernel_arg_access_qualifier access = 0;
-	if (gmt_bare.clGetKernelArgInfo && gmt_bare.clGetKernelArgInfo(handle, index, CL_KERNEL_ARG_ACCESS_QUALIFIER, sizeof access, &access,
-								       NULL) == CL_SUCCESS)
+	cl_kernel_arg_type_qualifier type = 0;
+	argument->asked = true;
+	if (!gmt_bare.clGetKernelArgInfo)
+		return;
+	if (gmt_bare.clGetKernelArgInfo(handle, index, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof address, &address, NULL) == CL_SUCCESS)
+		argument->constant = address == CL_KERNEL_ARG_ADDRESS_CONSTANT;
+	if (gmt_bare.clGetKernelArgInfo(handle, index, CL_KERNEL_ARG_ACCESS_QUALIFIER, sizeof access, &access, NULL) == CL_SUCCESS)
 		argument->reads = access == CL_KERNEL_ARG_ACCESS_READ_ONLY;
+	if (gmt_bare.clGetKernelArgInfo(handle, index, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof type, &type, NULL) == CL_SUCCESS)
+		argument->reads |= (type & unchanged) == unchanged;
 }
 
 /* Hands the object to the driver, or what stands for it while it has no real one. */
@@ -160,8 +168,7 @@ static cl_int collect(struct kernel *kernel, struct gmt_spill_command *command)
 			continue;
 		if (gmt_spill_find(gmt_spill_handle(object)) != object || atomic_load(&object->serial) != argument->serial)
 			return CL_INVALID_KERNEL_ARGS; /* released: drivers have nothing there any more */
-		/* A pointer to const proves nothing: a kernel may cast that away. */
-		bool reads = argument->constant || (argument->reads && object->image) || object->root->flags & CL_MEM_READ_ONLY || object->flags & CL_MEM_READ_ONLY;
+		bool reads = argument->constant || argument->reads || (object->root->flags | object->flags) & CL_MEM_READ_ONLY;
 		command->uses[command->count++] = (struct gmt_spill_use){object, !reads};
 	}
 	return CL_SUCCESS;

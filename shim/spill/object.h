@@ -69,6 +69,7 @@ struct gmt_spill_object {
 	uint32_t tag;
 	/* Under the residency lock. */
 	struct gmt_spill_object *next, *previous; /* roots that have a real object */
+	bool chosen;                              /* to leave soon, see choose.c */
 	struct gmt_spill_object *child, *sibling; /* sub-buffers and images of a root */
 	struct gmt_spill_object *ended;           /* in the list of those that have ended */
 	_Atomic(struct gmt_spill_ending *) endings; /* callbacks, latest first */

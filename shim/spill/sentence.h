@@ -2,7 +2,7 @@
 #ifndef GMT_SPILL_SENTENCE_H
 #define GMT_SPILL_SENTENCE_H
 
-#include "evict.h"
+#include "choose.h"
 #include "request.h"
 
 /* The objects of one command, NULL: of a create, do not fit beside what cannot go. */

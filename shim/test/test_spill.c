@@ -67,6 +67,45 @@ TEST(spill_does_not_save_what_the_host_still_has)
 	end_clean();
 }
 
+/* Commands that a write takes when what a kernel has used since it came back must go for it. */
+static uint64_t commands_after_kernel(cl_uint qualifiers)
+{
+	begin_spill();
+	fake.arginfo = 1;
+	fake.argtype[0] = qualifiers;
+	cl_int err;
+	cl_kernel kernel = clCreateKernel(fake_program(), "kernel", &err);
+	cl_mem list[3];
+	for (int i = 0; i < 3; i++) {
+		list[i] = make(CL_MEM_READ_WRITE, NULL);
+		write_all(world.queue, list[i], (char)('a' + i));
+	}
+	size_t items = 1;
+	OK(clSetKernelArg(kernel, 0, sizeof(cl_mem), &list[0])); /* it went, and comes back */
+	OK(clEnqueueNDRangeKernel(world.queue, kernel, 1, NULL, &items, NULL, 0, NULL, NULL));
+	write_all(world.queue, list[2], 'z');
+	uint64_t before = fake.commands - fake.markers;
+	write_all(world.queue, list[1], 'y');
+	uint64_t commands = fake.commands - fake.markers - before;
+	check_all(world.queue, list[0], 'a');
+	fake.arginfo = fake.argtype[0] = 0;
+	OK(clReleaseKernel(kernel));
+	for (int i = 0; i < 3; i++)
+		OK(clReleaseMemObject(list[i]));
+	end_clean();
+	return commands;
+}
+
+TEST(spill_saves_what_a_kernel_may_have_written_after_a_cast)
+{
+	EQUAL(commands_after_kernel(CL_KERNEL_ARG_TYPE_CONST), 2);
+}
+
+TEST(spill_does_not_save_what_restrict_keeps_from_kernels)
+{
+	EQUAL(commands_after_kernel(CL_KERNEL_ARG_TYPE_CONST | CL_KERNEL_ARG_TYPE_RESTRICT), 1);
+}
+
 TEST(spill_leaves_what_is_mapped)
 {
 	begin_spill();
