@@ -8,7 +8,8 @@
 #   make fleet    bin/gpumemtop-fleet, for many recordings: docs/FLEET.md; make test-fleet: tests it
 #   make gpu-check   try gpumemtop on this machine's OpenCL device; writes build/gpu-check.txt
 #   make check    formatting, static analysis of Go and C, generated files up to date
-#   make soak     random programs, bare and under every policy: SEEDS=2000 of them, from FIRST=1 on; DRIVER=rusticl: not on PoCL
+#   make soak     random programs, bare and under every policy: SEEDS=2000 of them, from FIRST=1 on; DRIVER=rusticl: not on PoCL;
+#                 then a quarter of them in each of MODES: with --spill at 100, 50 and 25 % of their peaks, under arena, with others' plans
 #   make fuzz     every fuzz target for FUZZTIME=10s, or those below a folder: FUZZ=internal/check
 #   make bench    what it costs and what it saves, measured on this machine; bench-peers: single calls, beside
 #                 Intel's intercept layer if INTEL_LAYER=DIR has its source
@@ -106,6 +107,7 @@ FUZZ ?= .
 FUZZTIME ?= 10s
 SEEDS ?= 2000
 FIRST ?= 1
+MODES ?= spill arena plan
 
 .PHONY: all
 all: bin/gpumemtop programs
@@ -406,6 +408,9 @@ shim-test: | build/test-deps.stamp
 soak: all
 	$(GO) test -run '^TestRandomPlans$$' -count=1 -timeout 0 ./allocator -args -plans.programs=10000
 	cd test/e2e && $(GO) test -run '^TestSoak$$' -count=1 -timeout 0 $(TESTFLAGS) -args -soak.seeds=$(SEEDS) -soak.first=$(FIRST) $(if $(DRIVER),-soak.driver=$(DRIVER))
+	$(if $(DRIVER),,cd test/e2e && for mode in $(MODES); do \
+		$(GO) test -run '^TestSoak$$' -count=1 -timeout 0 $(TESTFLAGS) -args -soak.mode=$$mode -soak.seeds=$$((($(SEEDS) + 3) / 4)) -soak.first=$(FIRST) || exit 1; \
+	done)
 
 .PHONY: fuzz
 fuzz: $(LIBRARIES)

@@ -28,6 +28,7 @@ var sections = []section{
 	{name: "programs", title: "What each policy does to programs: time and memory", measure: (*bench).programs},
 	{name: "arena", title: "What plans of a program's memory save: peak reserved and time", measure: (*bench).arena},
 	{name: "calls", title: "What calls cost: ns, while recording", measure: (*bench).calls},
+	{name: "spill", title: "What --spill costs where memory is enough: ns, while recording", measure: (*bench).spill},
 	{name: "peers", title: "What calls cost beside Intel's intercept layer: ns, while recording", measure: (*bench).peers, asked: true},
 	{name: "threads", title: "What a create and its release cost where threads make them at once: ns by the clock, of all together", measure: (*bench).threads},
 	{name: "attach", title: "What attaching to a running program costs (eBPF)", measure: (*bench).attach},

@@ -65,7 +65,17 @@ func (b *bench) calls() error {
 	return nil
 }
 
-// callTable compares what single calls cost in modes, of which the first is the bare one.
+// spill shows what virtual objects cost that never move.
+func (b *bench) spill() error {
+	spilling := mode{name: "none, --spill", policy: "none", flags: append([]string{"--spill"}, none.flags...)}
+	if err := b.callTable([]mode{none, spilling}); err != nil {
+		return err
+	}
+	fmt.Println("\nBudgets: argument none + 15, commands none + 100.")
+	return nil
+}
+
+// callTable compares what single calls cost in modes with the first.
 func (b *bench) callTable(modes []mode) error {
 	// Differences are tens of ns, and an enqueue wakes other threads: one run in ten is far off.
 	results, err := b.turns(3, modes, b.testProgram("callcost"))
@@ -86,7 +96,7 @@ func (b *bench) callTable(modes []mode) error {
 func (b *bench) compareCalls(modes []mode, results [][]result, figures []string) {
 	head := []any{"mode"}
 	for i := 0; i < len(figures); i += 2 {
-		head = append(head, figures[i], "over bare")
+		head = append(head, figures[i], "over "+modes[0].name)
 	}
 	b.row(head...)
 	for i, m := range modes {
