@@ -1,6 +1,6 @@
 /*
- * beyond: copies between an image and a buffer, the last of which touch a byte behind the buffer. Prints the errors, and
- * how many bytes of the image they changed.
+ * beyond: copies between an image and a buffer, the last of which touch a byte behind the buffer, and commands on ranges of
+ * nearly all addresses. Prints the errors, and how many bytes of the image they changed.
  *
  *	beyond [SIZE]
  */
@@ -46,6 +46,18 @@ static void copy_at(const struct gpu *gpu, cl_mem image, cl_mem buffer, size_t o
 	CHECK(clFinish(gpu->queue));
 }
 
+/* Ranges so long that their ends overflow where the buffer begins behind others in a block. */
+static void reach_around(const struct gpu *gpu, cl_mem buffer)
+{
+	const size_t most = SIZE_MAX - 3;
+	static char host[IMAGE];
+	const cl_uint word = 7;
+	printf("read %d\n", clEnqueueReadBuffer(gpu->queue, buffer, CL_TRUE, 0, most, host, 0, NULL, NULL));
+	printf("write %d\n", clEnqueueWriteBuffer(gpu->queue, buffer, CL_TRUE, 0, most, host, 0, NULL, NULL));
+	printf("fill %d\n", clEnqueueFillBuffer(gpu->queue, buffer, &word, sizeof word, 0, most, 0, NULL, NULL));
+	printf("copy %d\n", clEnqueueCopyBuffer(gpu->queue, buffer, buffer, 0, 0, most, 0, NULL, NULL));
+}
+
 int main(int argc, char **argv)
 {
 	struct arguments arguments = arguments_read(argc, argv, "[SIZE]", 1);
@@ -54,6 +66,7 @@ int main(int argc, char **argv)
 	cl_mem image = create_image(&gpu), buffer = create_buffer(&gpu, size);
 	copy_at(&gpu, image, buffer, size - IMAGE);
 	copy_at(&gpu, image, buffer, size - IMAGE + 1);
+	reach_around(&gpu, buffer);
 	unsigned char pixels[IMAGE];
 	int changed = 0;
 	CHECK(clEnqueueReadImage(gpu.queue, image, CL_TRUE, origin, region, 0, 0, pixels, 0, NULL, NULL));
