@@ -125,6 +125,7 @@ void gmt_command_done(struct gmt_command *c)
 
 static void blocked(struct gmt_command *c)
 {
+	atomic_store_explicit(&gmt_flushed, true, memory_order_relaxed);
 	if (c->queue->inorder) {
 		gmt_queue_completed(c->queue, c->before);
 		gmt_queue_poll(c->queue);

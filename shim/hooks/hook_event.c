@@ -82,6 +82,7 @@ GMT_HOOK cl_int clWaitForEvents(cl_uint count, const cl_event *events)
 	gmt_held_tick(call.start);
 	if (err == CL_SUCCESS)
 		gmt_command_awaits(call.start, NULL, count, events);
+	atomic_store_explicit(&gmt_flushed, true, memory_order_relaxed);
 	gmt_command_write_sync(&call, GMT_SYNC_WAIT, NULL);
 	gmt_leave();
 	return err;

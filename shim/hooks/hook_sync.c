@@ -1,11 +1,48 @@
 /* hook_sync.c: the program waits for a queue, flushes it, or orders its commands. */
 #define _GNU_SOURCE
 #include "../base/dispatch.h"
+#include "../base/lock.h"
 #include "../order/queue.h"
 #include "../pool/cooling.h"
 #include "../registry/finding.h"
 #include "../registry/held.h"
 #include "command.h"
+
+enum { TRIED = 8 };
+
+/*
+ * rusticl of Mesa 22.3 waits for what clFinish itself submits: behind a clFlush it returns at once, though commands still use
+ * what the program then releases. So the first ones of a context behind any flush are tried out, with a marker that was flushed,
+ * and all of them where one has returned too early. NULL: the driver is believed.
+ */
+static cl_event doubt(struct gmt_queue *queue, uint64_t enqueued)
+{
+	struct gmt_context *context = queue ? queue->context : NULL;
+	if (!context || !atomic_load(&gmt_flushed) || !gmt_pooling() || atomic_load(&queue->done) >= enqueued)
+		return NULL;
+	if (!atomic_load(&context->hasty) && atomic_load(&context->finishes) >= TRIED)
+		return NULL;
+	atomic_fetch_add(&context->finishes, 1);
+	if (!gmt_lock_driver(&queue->lock))
+		return NULL;
+	cl_event marker = gmt_queue_marker_behind(queue, enqueued);
+	gmt_unlock_driver(&queue->lock);
+	return marker;
+}
+
+/* Waits for what the driver should have waited for. False if nothing is known then. */
+static bool settle(struct gmt_context *context, cl_event marker)
+{
+	cl_int status = CL_COMPLETE;
+	cl_int err = gmt_driver.clGetEventInfo(marker, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
+	if (err == CL_SUCCESS && status > CL_COMPLETE) {
+		atomic_store(&context->hasty, true);
+		err = gmt_driver.clWaitForEvents(1, &marker);
+		status = CL_COMPLETE;
+	}
+	gmt_driver.clReleaseEvent(marker);
+	return err == CL_SUCCESS && status == CL_COMPLETE;
+}
 
 GMT_HOOK cl_int clFinish(cl_command_queue handle)
 {
@@ -14,13 +51,16 @@ GMT_HOOK cl_int clFinish(cl_command_queue handle)
 		return gmt_driver.clFinish(handle);
 	struct gmt_queue *queue = gmt_queue_find(handle);
 	uint64_t enqueued = queue ? atomic_load(&queue->enqueued) : 0;
+	cl_event marker = doubt(queue, enqueued);
 	cl_int err;
 	struct gmt_shortage shortage = gmt_shortage();
 	do
 		err = gmt_driver.clFinish(handle);
 	while (gmt_unlikely(err != CL_SUCCESS) && gmt_oom_drain(&shortage, err, 0));
+	bool all = !marker || settle(queue->context, marker);
 	if (queue && err == CL_SUCCESS) {
-		gmt_queue_completed(queue, enqueued);
+		if (all)
+			gmt_queue_completed(queue, enqueued);
 		gmt_queue_poll(queue);
 		gmt_cooling_collect(256, false);
 	}
@@ -37,6 +77,7 @@ GMT_HOOK cl_int clFlush(cl_command_queue handle)
 	struct gmt_call call;
 	if (!gmt_enter(&call))
 		return gmt_driver.clFlush(handle);
+	atomic_store_explicit(&gmt_flushed, true, memory_order_relaxed);
 	cl_int err = gmt_driver.clFlush(handle);
 	if (gmt_unlikely(err != CL_SUCCESS))
 		gmt_finding_out_of_memory(__func__, NULL, 0, err);

@@ -14,6 +14,7 @@
 #include "../base/session.h"
 
 _Atomic uint32_t gmt_gates_outside;
+_Atomic bool gmt_flushed;
 
 void gmt_context_failed(struct gmt_context *context)
 {
@@ -201,6 +202,7 @@ cl_event gmt_queue_marker_behind(struct gmt_queue *queue, uint64_t position)
 		return event;
 	if (!event && !enqueue_marker(queue, &event))
 		return NULL;
+	atomic_store_explicit(&gmt_flushed, true, memory_order_relaxed);
 	gmt_driver.clFlush(handle);
 	return event;
 }

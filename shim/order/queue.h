@@ -29,6 +29,9 @@ bool gmt_queue_drop_markers(struct gmt_queue *queue);
  */
 cl_event gmt_queue_marker_behind(struct gmt_queue *queue, uint64_t position);
 
+/* Set once commands were submitted by anything but a clFinish: only then can one return too early, see hooks/hook_sync.c. */
+extern _Atomic bool gmt_flushed;
+
 /* 1: queues may wait for semaphores, in all contexts. */
 extern _Atomic uint32_t gmt_gates_outside;
 /* Whether commands of context may wait for the program, so that a marker may not complete for long. */

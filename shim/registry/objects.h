@@ -50,6 +50,8 @@ struct gmt_context {
 	_Atomic uint8_t parts;        /* enum gmt_parts */
 	_Atomic uint8_t image_copies; /* enum gmt_trial: the driver checks them, see hooks/image_range.c */
 	bool old;             /* before OpenCL 1.2 */
+	_Atomic bool hasty;   /* its clFinish may return before all has completed, see hooks/hook_sync.c */
+	_Atomic uint32_t finishes; /* that were tried out */
 	bool discrete;        /* memory of one of its devices is not the host's */
 	_Atomic uint32_t queues;     /* alive */
 	_Atomic uint32_t unordered;  /* 1: order between commands cannot be known (native kernels, unknown queues) */

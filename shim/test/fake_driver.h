@@ -29,6 +29,7 @@ struct fake {
 	_Atomic uint32_t anycontext;       /* 1: commands may use memory of any context */
 	_Atomic uint32_t forgiving;        /* 1: dead handles are an error, as if each had been looked up */
 	_Atomic uint32_t callbackthread;   /* 1: callbacks of events run on a thread of the driver's own */
+	_Atomic uint32_t hasty;            /* 1: clFinish returns at once */
 	_Atomic uint32_t eager;            /* 1: asking about an event, markers and flushes complete what can be */
 	_Atomic uint32_t lazyprofile;      /* 1: times of pending commands are 0, not an error */
 	_Atomic uint32_t arginfo;          /* 1: arguments of kernels are described, as follows */

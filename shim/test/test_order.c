@@ -254,3 +254,43 @@ TEST(before_opencl_1_2_what_cools_is_asked_for_by_a_marker)
 	OK(clReleaseCommandQueue(second));
 	end_clean();
 }
+
+/* As of rusticl behind a clFlush: what the program has waited for still runs, and may read what it releases then. */
+TEST(a_finish_that_returns_too_early_is_waited_for)
+{
+	begin((struct options){0});
+	cl_command_queue second = new_queue(world.context, 0);
+	fake.hasty = 1;
+	for (int i = 0; i < 40; i++) {
+		cl_mem buffer = new_buffer(100);
+		use(world.queue, buffer);
+		OK(clFlush(world.queue));
+		OK(clFinish(world.queue));
+		EQUAL(fake.pending, 0);
+		EQUAL(release(buffer), GMT_OUTCOME_CACHED);
+		buffer = new_buffer(100);
+		use(second, buffer);
+		OK(clFinish(second));
+		EQUAL(release(buffer), GMT_OUTCOME_CACHED);
+	}
+	EQUAL(fake.hazards, 0);
+	OK(clReleaseCommandQueue(second));
+	end_clean();
+}
+
+/* A driver that waits is believed after some, and gets no more markers for it. */
+TEST(a_driver_that_finishes_is_believed)
+{
+	begin((struct options){0});
+	OK(clFlush(world.queue));
+	for (int i = 0; i < 40; i++) {
+		cl_mem buffer = new_buffer(100);
+		use(world.queue, buffer);
+		OK(clFinish(world.queue));
+		EQUAL(release(buffer), GMT_OUTCOME_CACHED);
+	}
+	EQUAL(fake.flushes, 9);
+	EQUAL(fake.markers, 8);
+	EQUAL(fake.waits, 0);
+	end_clean();
+}
