@@ -52,6 +52,7 @@ const (
 	actBaseline
 	actScreen
 	actExport
+	actRecord
 	actCopy
 	actFit
 	actInterrupt
@@ -185,6 +186,8 @@ var keymap = []command{
 	{inLive, actBaseline, sectionTime, "", "B", "counts and hit rates from now on; again: from the start", []string{"B"}},
 	{inAll, actScreen, sectionScreen, "", "x", "save the screen as a picture (SVG) and as text", []string{"x"}},
 	{inAll, actExport, sectionScreen, "", "e", "export what is shown: a profile for go tool pprof, a summary (JSON) or the call sites (CSV)", []string{"e"}},
+	{inRun, actRecord, sectionScreen, "", "r", "record from now on into a new file in this folder; again: end it", []string{"r"}},
+	{inAttach, actRecord, sectionScreen, "", "", "", []string{"r"}},
 	{inAll, actCopy, sectionMove, "", "Y", "copy the chosen row, if the terminal allows it (OSC 52)", []string{"Y"}},
 	{inView, actPolicies, sectionLimits, "", "", "", []string{"a"}},
 	{inView, actGhosts, sectionWhatIf, "", "", "", []string{"w"}},

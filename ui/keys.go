@@ -140,6 +140,8 @@ func (d *dashboard) do(a action, pressed string) tea.Cmd {
 		d.saveScreen()
 	case actExport:
 		d.askExport()
+	case actRecord:
+		d.record()
 	case actCopy:
 		return d.copyRow()
 	case actBaseline:

@@ -53,6 +53,20 @@ func (d *dashboard) askExport() {
 	}
 }
 
+// record starts or stops a recording.
+func (d *dashboard) record() {
+	if d.o.Record == nil {
+		d.say(warnStyle, "a recording starts with the session here: -o names its file")
+		return
+	}
+	text, err := d.o.Record()
+	if err != nil {
+		d.say(badStyle, "✗ "+err.Error())
+		return
+	}
+	d.say(goodStyle, "✓ "+text)
+}
+
 // copyRow gives the chosen row to the terminal, which may put it into the clipboard (OSC 52).
 func (d *dashboard) copyRow() tea.Cmd {
 	text := d.rowText()

@@ -68,6 +68,26 @@ func TestScreenIsSaved(t *testing.T) {
 	shows(t, d, "nowhere to save")
 }
 
+// TestRecordIsSwitched: r records and stops, and says why where it cannot.
+func TestRecordIsSwitched(t *testing.T) {
+	o := (&calls{}).options()
+	texts := []string{"recording into x.gmt; r ends it", "recorded 2.00s: x.gmt", ""}
+	o.Record = func() (text string, err error) {
+		if text, texts = texts[0], texts[1:]; text == "" {
+			err = errors.New("x.gmt exists")
+		}
+		return text, err
+	}
+	d := newTest(o, 120, 36, sampleSnapshot())
+	for _, want := range []string{"✓ recording into x.gmt", "✓ recorded 2.00s: x.gmt", "✗ x.gmt exists"} {
+		press(d, "r")
+		shows(t, d, want)
+	}
+	d = newTest((&calls{}).options(), 120, 36, sampleSnapshot())
+	press(d, "r")
+	shows(t, d, "-o names its file")
+}
+
 // TestPictureOfTheReadme: docs/dashboard.svg shows the panes, columns and keys of today ("make screenshot" renews it).
 func TestPictureOfTheReadme(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join("..", "docs", "dashboard.svg"))

@@ -52,6 +52,8 @@ type Options struct {
 	// Write writes a new file. Export writes a snapshot to one, in the form that its name ends with.
 	Write  func(path string, content []byte) error
 	Export func(path string, s *stats.Snapshot) error
+	// Record starts a recording, or stops the present one, and returns what to show; nil: that is not possible.
+	Record func() (string, error)
 	// SetPolicy requests one of Policies; nil: there is no choice. An error says why nothing was requested; otherwise a
 	// later snapshot has the answer.
 	SetPolicy func(name string) error

@@ -243,7 +243,7 @@ var Places = map[string]Place{
 	}},
 	"internal/app/watch": {May: []string{
 		"allocator", "internal/app/console", "internal/app/files", "internal/app/limits", "internal/disk", "internal/export",
-		"internal/learn", "internal/monitor", "internal/planfile", "internal/recording", "internal/replay", "internal/report", "internal/session",
+		"internal/learn", "internal/monitor", "internal/planfile", "internal/recording", "internal/recording/extract", "internal/replay", "internal/report", "internal/session",
 		"internal/stats", "internal/units",
 		"internal/view", "internal/whatif/curve", "internal/whatif/ghost", "internal/whatif/live", "internal/wire",
 	}},

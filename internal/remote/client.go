@@ -123,11 +123,19 @@ func (c *Client) Curve() *view.Curve {
 
 // Do asks for a change: "limit NAME VALUE", "policy NAME" or "adopt NAME".
 func (c *Client) Do(line string) error {
+	_, err := c.change(line)
+	return err
+}
+
+// Record starts a recording of the session, or stops the present one, and returns what to show.
+func (c *Client) Record() (string, error) { return c.change("record") }
+
+func (c *Client) change(line string) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a, err := c.ask(line)
 	if err == nil && a.Error != "" {
 		err = errors.New(a.Error)
 	}
-	return err
+	return a.Text, err
 }

@@ -47,6 +47,7 @@ func newSession(t *testing.T, about About) *session {
 			return []view.OutputLine{{Text: "line " + string(rune('0'+since)), Stderr: true}}, since + 1
 		},
 		Curve:    func() *view.Curve { return &view.Curve{Requests: 5} },
+		Record:   func() (string, error) { return "recording", nil },
 		SetLimit: func(name, value string) error { s.changes <- name + "=" + value; return nil },
 		SetPolicy: func(name string) error {
 			if name == "none" {
@@ -108,6 +109,9 @@ func TestViewers(t *testing.T) {
 	}
 	if err := b.Do("policy slab"); err != nil || <-s.changes != "slab" {
 		t.Error(err)
+	}
+	if text, err := a.Record(); err != nil || text != "recording" {
+		t.Errorf("record: %q, %v", text, err)
 	}
 	for line, want := range map[string]string{
 		"policy none": "permission denied", "adopt slab": "no pool to change", "limit": "lacks a name", "look x": "bad request", "dance": "bad request",

@@ -45,6 +45,7 @@ type State struct {
 // Answer is the answer to one line.
 type Answer struct {
 	Error    string          // why nothing was done
+	Text     string          // what was done
 	Snapshot *stats.Snapshot // the latest; nil: as before
 	State    State
 	Lines    []view.OutputLine
@@ -63,6 +64,7 @@ type Host struct {
 	SetLimit  func(name, value string) error
 	SetPolicy func(name string) error
 	Adopt     func(name string) error
+	Record    func() (text string, err error)
 }
 
 // Server answers clients.
@@ -188,7 +190,7 @@ type request struct {
 	curve             bool
 }
 
-// parseRequest reads "look SINCE CURVE", "limit NAME VALUE", "policy NAME" or "adopt NAME".
+// parseRequest reads "look SINCE CURVE", "limit NAME VALUE", "policy NAME", "adopt NAME" or "record".
 func parseRequest(line string) (request, error) {
 	verb, rest, _ := strings.Cut(line, " ")
 	r := request{verb: verb, name: rest}
@@ -205,6 +207,8 @@ func parseRequest(line string) (request, error) {
 	case "limit":
 		r.name, r.value, _ = strings.Cut(rest, " ")
 	case "policy", "adopt":
+	case "record":
+		return r, nil
 	default:
 		return r, fmt.Errorf("bad request %q", line)
 	}
@@ -233,6 +237,10 @@ func (s *Server) answer(line string) (a Answer) {
 		err = s.host.SetPolicy(r.name)
 	case r.verb == "adopt" && s.host.Adopt != nil:
 		err = s.host.Adopt(r.name)
+	case r.verb == "record" && s.host.Record != nil:
+		a.Text, err = s.host.Record()
+	case r.verb == "record":
+		err = errors.New("this session records everything, or nothing, from its start: see -o")
 	default:
 		err = errors.New("this session has no pool to change")
 	}

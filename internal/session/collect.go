@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -201,6 +202,7 @@ func (c *collector) add(p *peer) {
 	r.Process = p.number
 	c.take(&r) // sites look for its generated code
 	c.guard(func() {
+		p.region.AskUses(c.recording())
 		for _, change := range c.changed {
 			p.send(change.message)
 		}
@@ -243,4 +245,28 @@ func (c *collector) remember(latest change) {
 		}
 	}
 	c.changed = append(c.changed, latest)
+}
+
+// recording reports whether a Switched records now.
+func (c *collector) recording() bool {
+	switched, ok := c.recorder.(Switched)
+	return ok && switched.Path() != ""
+}
+
+// toggle starts or stops a Switched, once everything until now was delivered.
+func (c *collector) toggle() (string, error) {
+	switched, ok := c.recorder.(Switched)
+	if !ok {
+		return "", errors.New("this session records everything, or nothing, from its start: see -o")
+	}
+	c.applySamples()
+	now := c.clock()
+	for c.pass() == passMax && c.clock() < now+tickNS { // a flood may never end
+	}
+	text, err := switched.Toggle(now - min(now, settleNS))
+	for _, p := range slices.Clone(c.peers) {
+		c.guard(func() { p.region.AskUses(c.recording()) })
+	}
+	c.flush()
+	return text, err
 }

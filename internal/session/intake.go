@@ -21,6 +21,15 @@ type Recorder interface {
 	Bytes() uint64
 }
 
+// Switched is a Recorder that users start and stop during the run. One goroutine calls it.
+type Switched interface {
+	Recorder
+	// Toggle starts a recording, or stops the present one. All records up to a time in ns, and perhaps some behind it, have
+	// been appended. It returns what to show.
+	Toggle(until uint64) (string, error)
+	Path() string // of the present recording; empty: there is none
+}
+
 // Keeper is a Recorder that wants to know when nothing more will come of a process, which ended with a status: Code is
 // -1 when that is not known. Processes that are still there when the session ends have no such call.
 type Keeper interface {
@@ -193,7 +202,11 @@ func (in *intake) flush() {
 		in.broken(err)
 		return
 	}
-	in.model.SetRecording(in.path, in.recorder.Bytes())
+	path := in.path
+	if switched, ok := in.recorder.(Switched); ok {
+		path = switched.Path()
+	}
+	in.model.SetRecording(path, in.recorder.Bytes())
 }
 
 // end brings recording and model to an end when no record will come any more.

@@ -310,6 +310,22 @@ func (s *Session) SetPlan(process uint32, plan *allocator.Layout) error {
 	return s.collector.setPlan(process, plan, func() uint64 { return s.sequence.Add(1) })
 }
 
+// ToggleRecording starts a recording of the rest of the run, or stops the present one, where the Recorder is a Switched. It
+// returns what to show.
+func (s *Session) ToggleRecording() (text string, err error) {
+	answered := make(chan struct{})
+	s.collector.do(func() {
+		text, err = s.collector.toggle()
+		close(answered)
+	})
+	select {
+	case <-answered:
+		return text, err
+	case <-s.collector.done:
+		return "", errors.New("the program has ended")
+	}
+}
+
 // Signal sends a signal to the program; to its whole process group when it is in a session of its own.
 func (s *Session) Signal(sig os.Signal) {
 	number, ok := sig.(syscall.Signal)

@@ -400,6 +400,25 @@ func (v Diag) String() string {
 	return strconv.Itoa(int(v))
 }
 
+// Uses: When USE and SYNC events are written.
+type Uses uint8
+
+const (
+	UsesNever  Uses = 0
+	UsesAlways Uses = 1
+	UsesAsked  Uses = 2 // while the session asks for them
+)
+
+var namesUses = [...]string{"never", "always", "asked"}
+
+// String returns the word that screens and reports use.
+func (v Uses) String() string {
+	if int(v) < len(namesUses) {
+		return namesUses[v]
+	}
+	return strconv.Itoa(int(v))
+}
+
 // Transfers: What is written about commands that move memory.
 type Transfers uint8
 

@@ -245,6 +245,13 @@ enum gmtdiag {
 	GMT_DIAG_SPILL = 15,            /* what --spill could not do; the text says why */
 };
 
+/* When USE and SYNC events are written. */
+enum gmtuses {
+	GMT_USES_NEVER = 0,
+	GMT_USES_ALWAYS = 1,
+	GMT_USES_ASKED = 2, /* while the session asks for them */
+};
+
 /* What is written about commands that move memory. */
 enum gmttransfers {
 	GMT_TRANSFERS_NONE = 0,
@@ -645,8 +652,8 @@ struct gmtcontrol {
 #define GMT_CONTROLS 32 /* power of two */
 
 /*
- * Head of the region; the rings start at byte GMT_RINGS_OFFSET. The session alone writes control and posted, the target
- * alone the rest. posted and taken count messages from 0 and may wrap. posted is a futex.
+ * Head of the region; the rings start at byte GMT_RINGS_OFFSET. The session alone writes control, posted and uses, the
+ * target alone the rest. posted and taken count messages from 0 and may wrap. posted is a futex.
  */
 #define GMT_RINGS_OFFSET 8192
 struct gmtregion {
@@ -661,7 +668,7 @@ struct gmtregion {
 	uint32_t taken;
 	struct gmtcontrol control[GMT_CONTROLS];
 	uint32_t used; /* rings below this one have had an owner; the session looks at no others, which have no memory yet */
-	uint32_t usedpad;
+	uint32_t uses; /* 1: GMT_USES_ASKED means now */
 };
 
 /* What the target sends with the region's descriptor. */
@@ -684,7 +691,7 @@ struct gmtconfig {
 	uint32_t tagmode;    /* enum gmttagmode */
 	uint32_t stackdepth; /* frames, 1 to GMT_STACK_MAX */
 	uint32_t waitms;     /* how long a producer may wait for room in its ring, in all, before events are dropped; 0: never */
-	uint32_t uses;       /* 1: write USE and SYNC events */
+	uint32_t uses;       /* enum gmtuses */
 	uint32_t transfers;  /* enum gmttransfers; the USE events of such commands do not depend on uses */
 	uint32_t pooling;    /* 1: load the Go core */
 	uint32_t ungated;    /* 1: hand blocks out while commands still use them; corrupts, for demonstration */

@@ -28,7 +28,7 @@ type Config struct {
 	Tags       TagMode
 	StackDepth int           // frames, 1 to StackMax
 	Wait       time.Duration // how long a producer may wait for room before events are dropped; 0: never
-	Uses       bool          // write USE and SYNC events
+	Uses       Uses          // when USE and SYNC events are written
 	Transfers  Transfers     // what is written of commands that move memory
 	Pooling    bool          // load the Go core
 	AnswerFree bool          // answer the query for free memory where the driver does not know it
@@ -46,7 +46,7 @@ type Config struct {
 func (c Config) Encode() ([]byte, error) {
 	raw := rawConfig{
 		Magic: magic, Version: Version, Tagmode: uint32(c.Tags), Stackdepth: uint32(min(max(c.StackDepth, 1), StackMax)),
-		Waitms: uint32(c.Wait.Milliseconds()), Uses: flag(c.Uses), Transfers: uint32(c.Transfers), Pooling: flag(c.Pooling),
+		Waitms: uint32(c.Wait.Milliseconds()), Uses: uint32(c.Uses), Transfers: uint32(c.Transfers), Pooling: flag(c.Pooling),
 		Ungated: flag(c.Ungated), Scrub: uint32(c.Scrub), Spill: flag(c.Spill), Devicememory: c.DeviceMemory, Answerfree: uint64(flag(c.AnswerFree)), Copymin: c.CopyMin,
 	}
 	if err := putText(raw.Policy[:], c.Policy); err != nil {

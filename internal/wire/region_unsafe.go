@@ -88,6 +88,9 @@ func (r *Region) Lost() (lost, uses, waits uint64) {
 	return lost, uses, waits
 }
 
+// AskUses says whether USE and SYNC events are wanted from now on, of a target whose configuration has UsesAsked.
+func (r *Region) AskUses(wanted bool) { atomic.StoreUint32(&r.head.Uses, flag(wanted)) }
+
 // Cursor reads one ring in order.
 type Cursor struct {
 	ring    *rawRing

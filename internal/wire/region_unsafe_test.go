@@ -201,7 +201,11 @@ func TestMessages(t *testing.T) {
 	if _, err := (Control{Text: string(make([]byte, 300))}).Encode(); err == nil {
 		t.Error("a message that does not fit was encoded")
 	}
-	config := Config{Tags: TagsStack, StackDepth: 99, Wait: time.Second, Uses: true, Pooling: true, Policy: "futhark", Limits: "a=1"}
+	r, _ := region(t)
+	if r.AskUses(true); r.head.Uses != 1 {
+		t.Error("the target does not see that uses are wanted")
+	}
+	config := Config{Tags: TagsStack, StackDepth: 99, Wait: time.Second, Uses: UsesAlways, Pooling: true, Policy: "futhark", Limits: "a=1"}
 	b, err = config.Encode()
 	if err != nil {
 		t.Fatal(err)

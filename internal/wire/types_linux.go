@@ -212,7 +212,7 @@ type (
 		Taken      uint32
 		Control    [32]rawControl
 		Used       uint32
-		Usedpad    uint32
+		Uses       uint32
 	}
 	rawRing struct {
 		Head     uint64

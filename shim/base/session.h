@@ -30,6 +30,13 @@ static inline bool gmt_pooling(void)
 	return atomic_load_explicit(&gmt_session.pooling, memory_order_relaxed) != 0;
 }
 
+/* Whether USE and SYNC events are wanted now. */
+static inline bool gmt_uses(void)
+{
+	return gmt_session.config.uses == GMT_USES_ALWAYS ||
+	       (gmt_session.config.uses == GMT_USES_ASKED && __atomic_load_n(&gmt_session.region->uses, __ATOMIC_RELAXED));
+}
+
 /*
  * Whether the program has installed a filter of system calls since we were loaded: it may kill the program for calls that only
  * we make. Inherited ones, as of containers, permit what programs do when they start.

@@ -19,7 +19,8 @@ bool gmt_command_begin(struct gmt_command *c, cl_command_queue queue, enum gmtco
 	c->refused = CL_SUCCESS;
 	c->op = (uint8_t)op;
 	c->unknown = c->uncounted = c->indirect = c->moves = false;
-	c->reports = gmt_session.config.uses || (gmt_session.config.transfers && op >= GMT_COMMAND_READ && op <= GMT_COMMAND_MIGRATE);
+	c->uses = gmt_uses();
+	c->reports = c->uses || (gmt_session.config.transfers && op >= GMT_COMMAND_READ && op <= GMT_COMMAND_MIGRATE);
 	c->count = 0;
 	c->queue = gmt_queue_find(queue);
 	if (c->queue) {
@@ -93,7 +94,7 @@ void gmt_command_copies(struct gmt_command *c, const struct gmt_caller *caller)
 	if (!c->reports || !c->queue || !c->count)
 		return;
 	struct gmt_call call;
-	if (!gmt_session.config.uses) { /* only a recording is searched for copies that could go */
+	if (!c->uses) { /* only a recording is searched for copies that could go */
 		c->site = gmt_tag_command(caller, c->access[0].extent.bytes, &c->time);
 		return;
 	}
@@ -131,7 +132,7 @@ static void blocked(struct gmt_command *c)
 		gmt_queue_poll(c->queue);
 	}
 	gmt_cooling_collect(64, false);
-	if (!gmt_session.config.uses)
+	if (!c->uses)
 		return;
 	struct gmtevent event = GMT_EVENT_SYNC(.time = c->time, .duration = c->took, .sync = GMT_SYNC_BLOCKING,
 					       .scope = gmt_context_id(c->queue->context), .queue = c->queue->object.id);
@@ -245,7 +246,7 @@ static void write_unknown_use(const struct gmt_command *c)
 void gmt_command_awaits(uint64_t time, const struct gmt_queue *queue, cl_uint waits, const cl_event *list)
 {
 	uint32_t written = 0;
-	if (!gmt_session.config.uses || !list)
+	if (!list)
 		return;
 	for (cl_uint i = 0; i < waits && written < AWAITS; i++) {
 		const struct gmt_event *event = gmt_event_find(list[i]);
@@ -276,7 +277,8 @@ static void succeeded(const struct gmt_command *c, const struct gmt_wait_list *w
 	}
 	if (!c->reports || !c->queue)
 		return;
-	gmt_command_awaits(c->time, c->queue, waits->waits, waits->list);
+	if (c->uses)
+		gmt_command_awaits(c->time, c->queue, waits->waits, waits->list);
 	for (uint32_t i = 0; i < c->count; i++) /* after all findings: both sides of a copy stay together */
 		write_use(c, &c->access[i]);
 	if (gmt_unlikely(c->uncounted))
@@ -350,7 +352,7 @@ static void note_waits(const struct gmt_command *c, uint64_t all, uint64_t posit
 
 void gmt_command_write_sync(const struct gmt_call *call, enum gmtsync op, const struct gmt_queue *queue)
 {
-	if (!gmt_session.config.uses)
+	if (!gmt_uses())
 		return;
 	struct gmtevent event = GMT_EVENT_SYNC(.time = call->start, .duration = gmt_clamp32(gmt_now() - call->start), .sync = op,
 					       .scope = queue ? gmt_context_id(queue->context) : 0,
@@ -408,7 +410,8 @@ cl_int gmt_command_end_fence(struct gmt_command *c, cl_int err, bool barrier, co
 		if (barrier && all)
 			raise_fence(c->queue, c->before);
 		note_waits(c, all ? c->before : c->fence, position, waits);
-		gmt_command_awaits(c->time, c->queue, waits->waits, waits->list);
+		if (c->uses)
+			gmt_command_awaits(c->time, c->queue, waits->waits, waits->list);
 	}
 	gmt_leave();
 	return err;

@@ -45,6 +45,7 @@ struct gmt_command {
 	cl_int refused;  /* what to return instead of calling the driver */
 	uint8_t op;      /* enum gmtcommand */
 	bool unknown;    /* it names a handle that we do not know */
+	bool uses;       /* USE and SYNC events are wanted */
 	bool uncounted;  /* it uses more memory than fits below, or unknown memory */
 	bool indirect;   /* it may use any shared memory of its context */
 	uint32_t count;

@@ -80,7 +80,7 @@ GMT_HOOK cl_int clWaitForEvents(cl_uint count, const cl_event *events)
 		find_failure(__func__, err, count, events);
 	gmt_cooling_collect(64, false);
 	gmt_held_tick(call.start);
-	if (err == CL_SUCCESS)
+	if (err == CL_SUCCESS && gmt_uses())
 		gmt_command_awaits(call.start, NULL, count, events);
 	atomic_store_explicit(&gmt_flushed, true, memory_order_relaxed);
 	gmt_command_write_sync(&call, GMT_SYNC_WAIT, NULL);

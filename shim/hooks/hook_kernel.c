@@ -250,7 +250,7 @@ static void use_argument(struct gmt_command *command, struct gmt_kernel *kernel,
 		effect = GMT_EFFECT_READS;
 	gmt_command_access(command, (struct gmt_access){
 		.memory = memory, .argument = index + 1, .effect = (uint8_t)effect,
-		.flags = gmt_session.config.uses ? access_of(memory, kind_of(kernel, index)) : 0,
+		.flags = command->uses ? access_of(memory, kind_of(kernel, index)) : 0,
 	});
 }
 

@@ -62,7 +62,7 @@ static void write_config(struct options options)
 		.tagmode = options.tagmode,
 		.stackdepth = 16,
 		.waitms = options.waitms,
-		.uses = !options.nouses,
+		.uses = options.asked ? GMT_USES_ASKED : options.nouses ? GMT_USES_NEVER : GMT_USES_ALWAYS,
 		.pooling = !options.observe && !options.spill,
 		.spill = options.spill,
 		.ungated = options.ungated,
@@ -94,6 +94,12 @@ static void link_core(void)
 	char path[128];
 	path_to(path, sizeof path, GMT_CORE_NAME);
 	CHECK(symlink(path_beside(GMT_CORE_NAME), path) == 0);
+}
+
+void session_ask_uses(uint32_t wanted)
+{
+	CHECK(session_read());
+	__atomic_store_n(&session.region->uses, wanted, __ATOMIC_RELAXED);
 }
 
 void session_open(struct options options)

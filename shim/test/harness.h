@@ -37,6 +37,7 @@ void test_fail(const char *file, int line, const char *what, long long got, long
 struct options {
 	bool observe;      /* no pooling */
 	bool nouses;       /* no USE and SYNC events */
+	bool asked;        /* GMT_USES_ASKED */
 	bool nosocket;     /* no listener */
 	bool otherversion; /* of the config */
 	bool ungated;      /* blocks are handed out while in use */
@@ -53,6 +54,8 @@ struct options {
 void session_open(struct options options);
 /* Accepts when a target has connected, then takes what is in the rings. False: no target has connected. */
 bool session_read(void);
+/* Asks for USE and SYNC events, or for none. */
+void session_ask_uses(uint32_t wanted);
 /* session_read from a thread, until session_stop. */
 void session_start(void);
 void session_stop(void);

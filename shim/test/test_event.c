@@ -471,6 +471,24 @@ TEST(waits_are_told_of_without_a_pool)
 	await_without_a_pool(true);
 }
 
+TEST(uses_are_written_while_the_session_asks)
+{
+	begin((struct options){.observe = true, .asked = true});
+	cl_mem buffer = new_buffer(100);
+	for (uint32_t asked = 0; asked < 4; asked++) {
+		size_t uses = events(GMT_KIND_USE), syncs = events(GMT_KIND_SYNC), awaits = events(GMT_KIND_AWAIT);
+		session_ask_uses(asked % 2);
+		cl_event event = fill(world.queue, buffer, 0, NULL);
+		OK(clWaitForEvents(1, &event));
+		OK(clReleaseEvent(event));
+		EQUAL(events(GMT_KIND_USE) - uses, asked % 2);
+		EQUAL(events(GMT_KIND_SYNC) - syncs, asked % 2);
+		EQUAL(events(GMT_KIND_AWAIT) - awaits, asked % 2);
+	}
+	OK(clReleaseMemObject(buffer));
+	end_clean();
+}
+
 TEST(waits_are_not_told_of_where_uses_are_not)
 {
 	await_without_a_pool(false);

@@ -7,6 +7,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // TestSecondTerminal: other terminals show the dashboard of a run without one, and tune it; attach names the session that
@@ -64,6 +67,57 @@ func TestSecondTerminal(t *testing.T) {
 	b.keys("q")
 	if err := target.Wait(); err == nil || target.ProcessState.ExitCode() != 130 && !strings.Contains(err.Error(), "interrupt") {
 		t.Errorf("the session ended with %v", err)
+	}
+}
+
+// TestRecordDuringTheRun: r starts a recording of a run that goes on, another terminal's r ends it, and the part reports,
+// replays and has the uses that a recording of everything has.
+func TestRecordDuringTheRun(t *testing.T) {
+	dir := t.TempDir()
+	program := called(t, example("train"), "recorded")
+	a, b := openTerminal(t, 120, 36), openTerminal(t, 120, 36)
+	for _, term := range []*terminal{a, b} {
+		term.line("export XDG_RUNTIME_DIR=" + dir + "; cd " + dir)
+	}
+	a.line("clear; " + gpumemtop() + " --policy slab " + program + " 1000000")
+	a.await(`train\.c:\d+`)
+	b.line("clear; " + gpumemtop() + " attach --session " + filepath.Base(program))
+	b.await(`train\.c:\d+`)
+	a.keys("r")
+	a.await(`recording into \./gpumemtop\..*\.gmt; r ends it`)
+	b.await(`REC \d\d\.\d`) // K: what it began with has fewer
+	b.keys("r")
+	b.await(`recorded .*\.gmt`)
+	a.keys("q")
+	a.await(`\[t\]erminate`)
+	a.keys("t")
+	a.await(`gpumemtop: the recording is in \./gpumemtop\.`)
+	names, err := filepath.Glob(dir + "/*.gmt")
+	if err != nil || len(names) != 1 {
+		t.Fatal(names, err)
+	}
+	checkReport(t, names[0], "train.c")
+	reader, err := recording.Open(names[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = reader.Close() }()
+	kinds, carried := map[wire.Kind]int{}, 0
+	for r, err := range recording.Records(reader) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds[r.Kind]++
+		if r.Kind == wire.KindCreate && r.CarriedOver() {
+			carried++
+		}
+	}
+	if carried == 0 || kinds[wire.KindUse] == 0 || kinds[wire.KindSync] == 0 || kinds[wire.KindSite] == 0 || kinds[wire.KindCreate] == carried {
+		t.Errorf("records %v, %d creates carried over", kinds, carried)
+	}
+	text, err := exec.Command(gpumemtop(), "replay", "--policy", "slab", names[0]).CombinedOutput()
+	if err != nil || !strings.Contains(string(text), "slab") {
+		t.Errorf("replay: %v: %s", err, text)
 	}
 }
 

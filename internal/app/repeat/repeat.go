@@ -146,7 +146,7 @@ func (p *Program) start(setup *watch.Setup, output *os.File, outputs *watch.Outp
 		about = subject.ModelOptions()
 		about.TransfersOnly = !outputs.Wanted()
 		about.Limits = limits.Live(setup.Policy)
-		options.Config = setup.WireConfig(outputs.Wanted())
+		options.Config = setup.WireConfig(outputs.Wanted(), false)
 	}
 	options.Model = stats.New(about)
 	if err := outputs.Create(options.Model); err != nil {

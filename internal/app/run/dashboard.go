@@ -31,6 +31,7 @@ func (r *runner) showDashboard() {
 		ParseLimit:  limits.ParseValue,
 		Save:        limits.Save,
 		SetPolicy:   r.setPolicy,
+		Record:      r.session.ToggleRecording,
 		Policies:    dashboard.Policies(),
 		Adopt:       r.adopt,
 		Type:        r.session.Type,
@@ -127,7 +128,7 @@ func (r *runner) serveOthers() {
 			app := r.app()
 			return remote.State{PID: app.PID, State: app.State, Status: app.Status}
 		},
-		Output: r.session.Output, SetLimit: r.session.SetLimit, SetPolicy: r.setPolicy,
+		Output: r.session.Output, SetLimit: r.session.SetLimit, SetPolicy: r.setPolicy, Record: r.session.ToggleRecording,
 	}
 	if r.screen != nil {
 		host.Curve = r.simulations.Curve

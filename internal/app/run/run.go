@@ -138,9 +138,12 @@ func (r *runner) start() error {
 	if err := r.outputs.Create(r.model); err != nil {
 		return err
 	}
+	if r.screen != nil {
+		r.outputs.RecordOnDemand(r.model)
+	}
 	options := session.Options{
 		Command: append([]string{r.path}, r.subject.Command[1:]...), Name: r.subject.Command[0],
-		Config: setup.WireConfig(r.outputs.Wanted()),
+		Config: setup.WireConfig(r.outputs.Wanted(), r.screen != nil),
 		Shim:   payload.Shim, Core: payload.Core,
 		Model: r.model, Resolve: symbol.New().Frames,
 		Warn:     r.notes.Add,

@@ -232,6 +232,9 @@ func (o *Outputs) Complete(result *session.Result) []string {
 // Close completes the files. It returns messages about incomplete files, and about the files of processes.
 func (o *Outputs) Close(footer recording.Footer) []string {
 	var messages []string
+	if d, ok := o.Recorder.(*OnDemand); ok {
+		d.finish(footer)
+	}
 	for _, file := range o.files {
 		var err error
 		switch recorder := file.Recorder.(type) {

@@ -125,8 +125,9 @@ func (s *Setup) Configuration() replay.Configuration {
 	return replay.Configuration{Policy: s.Policy.Name(), Settings: s.Settings}
 }
 
-// WireConfig returns the settings in the form that the program's shim reads.
-func (s *Setup) WireConfig(recorded bool) wire.Config {
+// WireConfig returns the settings in the form that the program's shim reads. onDemand: where nothing is recorded, the user may
+// start that later.
+func (s *Setup) WireConfig(recorded, onDemand bool) wire.Config {
 	texts := make([]string, len(s.Settings))
 	for i, setting := range s.Settings {
 		texts[i] = setting.Name + "=" + setting.Value
@@ -135,16 +136,19 @@ func (s *Setup) WireConfig(recorded bool) wire.Config {
 	if s.Hash {
 		transfers = wire.TransfersHashed
 	}
-	patience := ringPatience
+	patience, uses := ringPatience, wire.UsesNever
+	if onDemand {
+		uses = wire.UsesAsked
+	}
 	if recorded {
-		patience = recordingPatience
+		patience, uses = recordingPatience, wire.UsesAlways
 	}
 	return wire.Config{
 		Tags: s.Tags, StackDepth: s.Depth, Pooling: s.Policy.Name() != "none",
 		Policy: s.Policy.Name(), Limits: strings.Join(texts, ","),
 		Wait: patience, Ungated: s.Ungated, Spill: s.Spill, CopyMin: copyMin, Scrub: s.Scrub, DeviceMemory: s.Memory, AnswerFree: s.Free,
 		// Most events are uses, and the dashboard needs few of them.
-		Uses: recorded, Transfers: transfers,
+		Uses: uses, Transfers: transfers,
 	}
 }
 

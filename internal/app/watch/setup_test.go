@@ -22,7 +22,7 @@ func TestSetupReadsLimits(t *testing.T) {
 			t.Errorf("%s is %v, want %v", l.Name, l.Value, value)
 		}
 	}
-	config := p.WireConfig(true)
+	config := p.WireConfig(true, false)
 	if !config.Pooling || config.Wait != recordingPatience || config.Tags != wire.TagsStack ||
 		config.Limits != "max_age=60,max_waste_ratio=1.5,min_block=65536,max_cached_bytes=536870912" {
 		t.Errorf("config %+v", config)
@@ -30,7 +30,7 @@ func TestSetupReadsLimits(t *testing.T) {
 	if config.Scrub != wire.ScrubPoison || config.DeviceMemory != 3<<29 {
 		t.Errorf("scrub %s, %d bytes of device memory", config.Scrub, config.DeviceMemory)
 	}
-	if live := p.WireConfig(false); live.Uses || !config.Uses {
+	if live := p.WireConfig(false, true); live.Uses != wire.UsesAsked || config.Uses != wire.UsesAlways || p.WireConfig(false, false).Uses != wire.UsesNever {
 		t.Error("uses are written for a recording, and only then")
 	}
 }

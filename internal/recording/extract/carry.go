@@ -8,35 +8,36 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// carryOver queues records of what a process has: slabs, then what is free in the pool, the longest first, then what the
+// carryOver adds records of what a process has: slabs, then what is free in the pool, the longest first, then what the
 // program holds. Records that only say more about these come last.
-func (p *part) carryOver(process *heap.Process) {
+func carryOver(list []wire.Record, process *heap.Process, since uint64) []wire.Record {
 	number, blocks := process.Number, process.Blocks()
 	slices.SortFunc(blocks, func(a, b *heap.Block) int { return cmp.Compare(a.Serial, b.Serial) })
 	for _, b := range blocks {
 		if b.State == heap.Slab {
-			p.queue = append(p.queue, slabRecord(number, b))
+			list = append(list, slabRecord(number, b))
 		}
 	}
 	for _, b := range blocks {
 		if b.State == heap.Cached || b.State == heap.Cooling {
 			create := pooledCreate(b)
-			p.queue = append(p.queue, record(number, b.Thread, create.Event()), release(number, b.Thread, &create, outcomes[b.State]))
+			list = append(list, record(number, b.Thread, create.Event()), release(number, b.Thread, &create, outcomes[b.State]))
 		}
 	}
 	for _, o := range process.Objects() {
 		create := objectCreate(o)
-		p.queue = append(p.queue, record(number, o.Thread, create.Event()))
+		list = append(list, record(number, o.Thread, create.Event()))
 		if o.Released {
-			p.queue = append(p.queue, release(number, o.Thread, &create, wire.OutcomePinned))
+			list = append(list, release(number, o.Thread, &create, wire.OutcomePinned))
 		}
 	}
 	for _, b := range blocks {
 		if b.State == heap.InUse && b.Cooled {
-			cooled := wire.CooledFields{Time: p.options.Since, SubAllocation: b.SubAllocation, Bytes: b.Size, Block: b.ID}
-			p.queue = append(p.queue, record(number, b.Thread, cooled.Event()))
+			cooled := wire.CooledFields{Time: since, SubAllocation: b.SubAllocation, Bytes: b.Size, Block: b.ID}
+			list = append(list, record(number, b.Thread, cooled.Event()))
 		}
 	}
+	return list
 }
 
 func record(process, thread uint32, e wire.Event) wire.Record {

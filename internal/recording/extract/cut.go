@@ -10,13 +10,10 @@
 package extract
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
-	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
@@ -61,11 +58,32 @@ type part struct {
 	old     *old
 	gone    map[uint32]bool // processes that ended before Since
 	queue   []wire.Record   // to return next
-	unnamed map[site]bool   // call sites that were given without their names
+	unnamed unnamed         // call sites that were given without their names
 }
 
 // site is a call site.
 type site struct{ process, tag uint32 }
+
+// unnamed are call sites without their names.
+type unnamed map[site]bool
+
+// note keeps which call sites still lack their names.
+func (u unnamed) note(r *wire.Record) {
+	switch r.Kind {
+	case wire.KindTag:
+		if mode := r.AsTag().Mode(); mode == wire.TagsCaller || mode == wire.TagsStack {
+			u[site{r.Process, r.DefinedTag()}] = true
+		}
+	case wire.KindSite:
+		delete(u, site{r.Process, r.DefinedTag()})
+	default: // has no name of its own to come
+	}
+}
+
+// missing reports whether a record behind the part has a name that is still missing.
+func (u unnamed) missing(r *wire.Record) bool {
+	return r.Kind == wire.KindSite && u[site{r.Process, r.DefinedTag()}]
+}
 
 // Rewind implements trace.Source.
 func (p *part) Rewind() error {
@@ -74,7 +92,7 @@ func (p *part) Rewind() error {
 }
 
 func (p *part) reset() {
-	*p = part{src: p.src, options: p.options, unnamed: map[site]bool{}}
+	*p = part{src: p.src, options: p.options, unnamed: unnamed{}}
 	if p.options.Since == 0 {
 		p.stage = within
 	}
@@ -123,15 +141,7 @@ func (p *part) note(r *wire.Record) {
 	if r.Kind.Late() {
 		r.Time = min(r.Time, p.options.Until)
 	}
-	switch r.Kind {
-	case wire.KindTag:
-		if mode := r.AsTag().Mode(); mode == wire.TagsCaller || mode == wire.TagsStack {
-			p.unnamed[site{r.Process, r.DefinedTag()}] = true
-		}
-	case wire.KindSite:
-		delete(p.unnamed, site{r.Process, r.DefinedTag()})
-	default: // has no name of its own to come
-	}
+	p.unnamed.note(r)
 }
 
 func (p *part) wanted(r *wire.Record) bool {
@@ -151,7 +161,7 @@ func (p *part) within(r *wire.Record) (bool, error) {
 	case r.Kind.Late(): // what follows it may have been before
 	default:
 		p.stage = behind
-		return p.missing(r), nil
+		return p.unnamed.missing(r), nil
 	}
 	return p.wanted(r), nil
 }
@@ -164,17 +174,12 @@ func (p *part) behind(r *wire.Record) (bool, error) {
 	if err := p.src.Next(r); err != nil {
 		return false, err
 	}
-	return p.missing(r), nil
-}
-
-// missing reports whether a record behind the part has a name that is still missing.
-func (p *part) missing(r *wire.Record) bool {
-	return r.Kind == wire.KindSite && p.unnamed[site{r.Process, r.DefinedTag()}]
+	return p.unnamed.missing(r), nil
 }
 
 // survey looks which processes end before the part, and goes back to the start.
 func (p *part) survey(r *wire.Record) error {
-	p.stage, p.gone, p.old = before, map[uint32]bool{}, newOld()
+	p.stage, p.gone, p.old = before, map[uint32]bool{}, newOld(heap.New(heap.Options{}))
 	last := map[uint32]uint64{} // time of the last word of those that exit
 	for {
 		err := p.src.Next(r)
@@ -202,87 +207,6 @@ func (p *part) survey(r *wire.Record) error {
 	return nil
 }
 
-// old is what the records before the part leave behind.
-type old struct {
-	heap    *heap.Heap
-	gauges  map[uint32]wire.Record  // the latest of each process
-	figures []wire.Record           // MACHINE: the latest of each source
-	limits  []wire.Record           // the latest of each, in the order of their changes
-	exits   map[uint32]wire.Record  // the first of each process
-	counts  map[counted]wire.Record // the latest OBJECT of each
-}
-
-// counted is what an OBJECT counts.
-type counted struct {
-	process, tag uint32
-	held         wire.Held
-}
-
-// compareCounted orders by processes.
-func compareCounted(a, b counted) int {
-	return cmp.Or(cmp.Compare(a.process, b.process), cmp.Compare(a.held, b.held), cmp.Compare(a.tag, b.tag))
-}
-
-func newOld() *old {
-	return &old{heap: heap.New(heap.Options{}), gauges: map[uint32]wire.Record{}, exits: map[uint32]wire.Record{}, counts: map[counted]wire.Record{}}
-}
-
-// limitsMax bounds the limits that are kept: a policy has a few dozen, in a handful of processes.
-const limitsMax = 1024
-
-// limit keeps a change that the target took: the latest of each limit since the latest policy, which began with its own.
-func (o *old) limit(r *wire.Record) {
-	if r.AsLimit().Status() != 0 {
-		return
-	}
-	name := limitName(r)
-	if name == wire.PlanSetting { // of tags that the part may not name
-		return
-	}
-	o.limits = slices.DeleteFunc(o.limits, func(l wire.Record) bool {
-		return l.Process == r.Process && (name == wire.PolicySetting || limitName(&l) == name)
-	})
-	if len(o.limits) < limitsMax {
-		o.limits = append(o.limits, keep(r))
-	}
-}
-
-// figure keeps the latest figure of the machine.
-func (o *old) figure(r *wire.Record) {
-	m := r.AsMachine()
-	o.figures = slices.DeleteFunc(o.figures, func(f wire.Record) bool {
-		had := f.AsMachine()
-		return f.Process == r.Process && had.Source() == m.Source() && had.Device() == m.Device()
-	})
-	if len(o.figures) < limitsMax {
-		o.figures = append(o.figures, *r)
-	}
-}
-
-// count keeps an OBJECT as one that says what was there. Call sites are bounded by those of the part.
-func (o *old) count(r *wire.Record) {
-	key := counted{r.Process, r.AsObject().Tag(), r.AsObject().Held()}
-	latest := r.AsObject().Fields()
-	if before, known := o.counts[key]; known { // records of several threads may come in another order
-		latest.Created, latest.Released = max(latest.Created, before.AsObject().Created()), max(latest.Released, before.AsObject().Released())
-	}
-	latest.Most, latest.CarriedOver = latest.Created-min(latest.Released, latest.Created), true
-	o.counts[key] = wire.Record{Process: r.Process, Thread: r.Thread, Event: latest.Event()}
-}
-
-// limitName returns the name before the = of a LIMIT.
-func limitName(r *wire.Record) string {
-	name, _ := wire.ParseLimit(r.Payload)
-	return string(name)
-}
-
-// keep copies a record with its payload.
-func keep(r *wire.Record) wire.Record {
-	kept := *r
-	kept.Payload = slices.Clone(r.Payload)
-	return kept
-}
-
 // before takes one record of the time before the part. It gives those that name things.
 func (p *part) before(r *wire.Record) (bool, error) {
 	err := p.src.Next(r)
@@ -300,23 +224,10 @@ func (p *part) before(r *wire.Record) (bool, error) {
 	case !p.wanted(r):
 		return false, nil
 	}
-	switch r.Kind {
-	case wire.KindProcess, wire.KindThread, wire.KindModule, wire.KindTag, wire.KindSite, wire.KindDevice,
-		wire.KindContext, wire.KindQueue, wire.KindKernel:
+	if names(r.Kind) {
 		return true, nil
-	case wire.KindLimit:
-		p.old.limit(r)
-	case wire.KindExit:
-		if _, known := p.old.exits[r.Process]; !known {
-			p.old.exits[r.Process] = *r
-		}
-	case wire.KindGauge:
-		p.old.gauges[r.Process] = *r
-	case wire.KindMachine:
-		p.old.figure(r)
-	case wire.KindObject:
-		p.old.count(r)
-	default:
+	}
+	if !p.old.take(r) {
 		p.old.heap.Apply(r)
 	}
 	return false, nil
@@ -325,23 +236,8 @@ func (p *part) before(r *wire.Record) (bool, error) {
 // enter begins the part: what was there is to be given.
 func (p *part) enter() {
 	p.stage = within
-	for _, process := range p.old.heap.Processes() {
-		p.carryOver(process)
-	}
-	p.add(p.old.gauges)
-	for _, key := range slices.SortedFunc(maps.Keys(p.old.counts), compareCounted) {
-		p.queue = append(p.queue, p.old.counts[key])
-	}
-	p.queue = append(append(p.queue, p.old.limits...), p.old.figures...)
-	p.add(p.old.exits)
+	p.queue = append(p.queue, p.old.records(p.options.Since, p.gone)...)
 	p.old = nil
-}
-
-// add gives records of processes by their numbers.
-func (p *part) add(records map[uint32]wire.Record) {
-	for _, process := range slices.Sorted(maps.Keys(records)) {
-		p.queue = append(p.queue, records[process])
-	}
 }
 
 // first takes the first record that is not before the part.
@@ -349,7 +245,7 @@ func (p *part) first(r *wire.Record) {
 	give := p.wanted(r)
 	if r.Time > p.options.Until {
 		p.stage = behind
-		give = p.missing(r)
+		give = p.unnamed.missing(r)
 	}
 	if give {
 		p.queue = append(p.queue, keep(r))

@@ -1,0 +1,145 @@
+package watch
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording/extract"
+	"codeberg.org/gpumemtop/gpumemtop/internal/session"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// onDemandName is the template of recordings that the user starts during a run.
+const onDemandName = "./gpumemtop.%n.%t.gmt"
+
+// OnDemand records parts of a run that the user starts and stops. It implements session.Switched; a file that cannot be
+// written ends the part, not the session's. The collector's goroutine alone uses it, and finish after that.
+type OnDemand struct {
+	outputs  *Outputs
+	follower *extract.Follower
+	writer   *recording.Writer // nil: nothing is recorded
+	path     string
+	since    uint64
+	footer   recording.Footer // of a part that has ended
+	patience time.Time        // until when that stays open for names of its call sites
+}
+
+// RecordOnDemand lets the user start and stop recordings, where everything is not recorded anyway.
+func (o *Outputs) RecordOnDemand(model *stats.Model) {
+	if !o.Wanted() {
+		o.Recorder = &OnDemand{outputs: o, follower: extract.Follow(model.Heap())}
+	}
+}
+
+// Append implements session.Recorder. It never fails.
+func (d *OnDemand) Append(r *wire.Record) error {
+	kept := *r
+	if !d.follower.Take(&kept) || d.writer == nil {
+		return nil
+	}
+	if kept.Kind == wire.KindLost {
+		d.footer.Lost += kept.AsLost().Events()
+	}
+	if err := d.writer.Append(&kept); err != nil {
+		d.broken(err)
+	}
+	return nil
+}
+
+// Flush implements session.Recorder.
+func (d *OnDemand) Flush() error {
+	switch {
+	case d.writer == nil:
+	case d.ended() && (d.follower.Whole() || time.Now().After(d.patience)):
+		d.close()
+	default:
+		if err := d.writer.Flush(); err != nil {
+			d.broken(err)
+		}
+	}
+	return nil
+}
+
+// Bytes implements session.Recorder.
+func (d *OnDemand) Bytes() uint64 {
+	if d.writer == nil {
+		return 0
+	}
+	return d.writer.Bytes()
+}
+
+// Path implements session.Switched.
+func (d *OnDemand) Path() string {
+	if d.writer == nil || d.ended() {
+		return ""
+	}
+	return d.path
+}
+
+func (d *OnDemand) ended() bool { return d.footer.EndedNS != 0 }
+
+// Toggle implements session.Switched: it begins a part, or ends the one that is being recorded.
+func (d *OnDemand) Toggle(until uint64) (text string, err error) {
+	now := max(until, d.follower.Latest())
+	if d.Path() != "" {
+		d.follower.End(now)
+		d.footer.Status, d.footer.EndedNS, d.footer.Cut = -1, now, true
+		d.patience = time.Now().Add(2 * time.Second)
+		return fmt.Sprintf("recorded %s: %s", units.Duration(now-min(d.since, now)), d.path), d.Flush()
+	}
+	d.close() // one that has ended, and lacks names
+	name, err := files.ExpandName(onDemandName, d.outputs.subject.Name, time.Now())
+	if err != nil {
+		return "", err
+	}
+	header := d.outputs.header()
+	header.Created, header.ClockNS = header.Created.Add(-time.Duration(header.ClockNS-now)), now
+	if d.writer, err = recording.Create(name.String(), header, false); err != nil {
+		d.writer = nil
+		return "", err
+	}
+	d.path, d.since, d.footer = name.String(), now, recording.Footer{}
+	if err := d.follower.Begin(now, d.writer.Append); err != nil {
+		return "", errors.Join(err, d.writer.Close(recording.Footer{Status: -1, EndedNS: now, Cut: true}))
+	}
+	return "recording into " + d.path + "; r ends it", nil
+}
+
+// broken ends the part after a failed write.
+func (d *OnDemand) broken(err error) {
+	d.outputs.Partial = true
+	d.outputs.Notes.Add(fmt.Sprintf("%v: the recording ends there, what is in %s is complete", err, d.path))
+	_ = d.writer.Close(recording.Footer{}) // says the same again
+	d.writer = nil
+	d.follower.Leave()
+}
+
+// close completes the file, if there is one.
+func (d *OnDemand) close() {
+	if d.writer == nil {
+		return
+	}
+	if err := d.writer.Close(d.footer); err != nil {
+		d.broken(err)
+		return
+	}
+	d.writer = nil
+	d.follower.Leave()
+	d.outputs.Notes.Add("the recording is in " + d.path)
+}
+
+// finish completes a part that is still being recorded when the run ends.
+func (d *OnDemand) finish(footer recording.Footer) {
+	if !d.ended() {
+		footer.Lost = d.footer.Lost
+		d.footer = footer
+	}
+	d.close()
+}
+
+var _ session.Switched = (*OnDemand)(nil)

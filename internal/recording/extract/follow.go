@@ -1,0 +1,124 @@
+package extract
+
+import (
+	"fmt"
+	"maps"
+	"math"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Follower follows a run that goes on, so that parts of it can begin and end at any time. They have what Range gives.
+// Take costs O(1); memory grows with the names, which are kept compressed, and with processes. One goroutine uses it.
+type Follower struct {
+	old    *old
+	names  recording.Log
+	tidy   int               // size of names from which those of processes that are gone are dropped
+	exits  map[uint32]uint64 // time of the last word of those that exit
+	gone   map[uint32]bool   // the session's word
+	latest uint64
+	part   *following // nil: there is none
+}
+
+// following is the part that has begun.
+type following struct {
+	absent  map[uint32]bool // processes that had ended
+	until   uint64
+	unnamed unnamed
+}
+
+// tidyBytes is the least size of names that is worth a second reading.
+const tidyBytes = 1 << 20
+
+// Follow returns a Follower of a run whose records a heap takes, each before the Follower.
+func Follow(memory *heap.Heap) *Follower {
+	return &Follower{old: newOld(memory), tidy: tidyBytes, exits: map[uint32]uint64{}, gone: map[uint32]bool{}}
+}
+
+// Latest returns the time of the last record in ns; no record that follows belongs to an earlier time.
+func (f *Follower) Latest() uint64 { return f.latest }
+
+// Take takes the next record of the run, and reports whether it is in the part that has begun. A name that came after the
+// part's end gets the time of that.
+func (f *Follower) Take(r *wire.Record) bool {
+	if !r.Kind.Late() {
+		f.latest = max(f.latest, r.Time)
+	}
+	if names(r.Kind) {
+		f.names.Append(r)
+	} else {
+		f.old.take(r)
+	}
+	if _, exits := f.exits[r.Process]; exits || r.Kind == wire.KindExit {
+		f.exits[r.Process] = max(f.exits[r.Process], r.Time)
+	}
+	if r.Kind == wire.KindExit && r.Thread == 0 {
+		f.forget(r.Process)
+	}
+	p := f.part
+	if p == nil || p.absent[r.Process] || p.until != math.MaxUint64 && !p.unnamed.missing(r) {
+		return false
+	}
+	r.Time = min(r.Time, p.until)
+	p.unnamed.note(r)
+	return true
+}
+
+// forget drops what is known of a process that is gone.
+func (f *Follower) forget(process uint32) {
+	f.gone[process] = true
+	delete(f.exits, process)
+	f.old.forget(process)
+	if f.names.Bytes() < f.tidy {
+		return
+	}
+	var kept recording.Log
+	if f.names.Each(func(r *wire.Record) error {
+		if !f.gone[r.Process] {
+			kept.Append(r)
+		}
+		return nil
+	}) == nil {
+		f.names, f.tidy = kept, max(tidyBytes, 2*kept.Bytes())
+	}
+}
+
+// Begin begins a part at a time in ns, which is not before that of the last record, and gives what it starts with. An error
+// of give ends it, and there is no part.
+func (f *Follower) Begin(since uint64, give func(*wire.Record) error) error {
+	p := &following{absent: maps.Clone(f.gone), until: math.MaxUint64, unnamed: unnamed{}}
+	for process, time := range f.exits {
+		if since-min(time, since) >= heap.Grace {
+			p.absent[process] = true
+		}
+	}
+	err := f.names.Each(func(r *wire.Record) error {
+		if p.absent[r.Process] {
+			return nil
+		}
+		p.unnamed.note(r)
+		return give(r)
+	})
+	if err != nil {
+		return fmt.Errorf("begin a part: %w", err)
+	}
+	list := f.old.records(since, p.absent)
+	for i := range list {
+		if err := give(&list[i]); err != nil {
+			return err
+		}
+	}
+	f.part = p
+	return nil
+}
+
+// End ends the part at a time in ns: what follows are names that it lacks.
+func (f *Follower) End(until uint64) { f.part.until = until }
+
+// Whole reports whether a part that has ended lacks no names.
+func (f *Follower) Whole() bool { return f.part == nil || len(f.part.unnamed) == 0 }
+
+// Leave forgets the part.
+func (f *Follower) Leave() { f.part = nil }

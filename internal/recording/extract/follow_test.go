@@ -1,0 +1,86 @@
+package extract_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording/extract"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// TestFollowerGivesWhatRangeGives: parts that begin and end while a run goes on are those of the whole run.
+func TestFollowerGivesWhatRangeGives(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		records := randomrun.Draw(t, randomrun.Options{Apart: true})
+		memory := heap.New(heap.Options{EndProcesses: true})
+		follower := extract.Follow(memory)
+		at := 0
+		take := func(to int) (list []wire.Record) {
+			for ; at < to; at++ {
+				r := records[at]
+				memory.Apply(&r)
+				if follower.Take(&r) {
+					r.Payload = slices.Clone(r.Payload)
+					list = append(list, r)
+				}
+			}
+			return list
+		}
+		for range 2 {
+			start := at + slices.IndexFunc(records[at:], func(r wire.Record) bool { return !r.Kind.Late() })
+			if start < at {
+				return
+			}
+			from := rapid.IntRange(start, len(records)-1).Draw(t, "from")
+			if records[from].Kind.Late() {
+				from = start
+			}
+			if len(take(from)) != 0 {
+				t.Fatal("a record is in no part")
+			}
+			got := []wire.Record{}
+			since := records[from].Time
+			if err := follower.Begin(since, func(r *wire.Record) error {
+				kept := *r
+				kept.Payload = slices.Clone(r.Payload)
+				got = append(got, kept)
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			to := rapid.IntRange(from+1, len(records)).Draw(t, "to")
+			for to < len(records) && records[to].Kind.Late() { // it would belong to the part
+				to++
+			}
+			got = append(got, take(to)...)
+			until := since
+			for i := range records[from:to] {
+				if r := &records[from+i]; !r.Kind.Late() {
+					until = r.Time
+				}
+			}
+			follower.End(until)
+			want := read(t, extract.Range(&randomrun.Tape{Records: records}, extract.Options{Since: since, Until: until}))
+			more := to
+			for more < len(records) && !follower.Whole() {
+				more++
+				got = append(got, take(more)...)
+			}
+			for i := range got {
+				if got[i].Kind.Late() {
+					got[i].Time = min(got[i].Time, until)
+				}
+			}
+			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Fatalf("%d to %d of %d records (-range +follower):\n%s", from, to, len(records), diff)
+			}
+			follower.Leave()
+		}
+	})
+}

@@ -1,0 +1,154 @@
+package extract
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// names reports whether records of a kind name what others refer to.
+func names(k wire.Kind) bool {
+	switch k {
+	case wire.KindProcess, wire.KindThread, wire.KindModule, wire.KindTag, wire.KindSite, wire.KindDevice,
+		wire.KindContext, wire.KindQueue, wire.KindKernel:
+		return true
+	}
+	return false
+}
+
+// old is what the records before the part leave behind.
+type old struct {
+	heap    *heap.Heap
+	gauges  map[uint32]wire.Record  // the latest of each process
+	figures []wire.Record           // MACHINE: the latest of each source
+	limits  []wire.Record           // the latest of each, in the order of their changes
+	exits   map[uint32]wire.Record  // the first of each process
+	counts  map[counted]wire.Record // the latest OBJECT of each
+}
+
+// counted is what an OBJECT counts.
+type counted struct {
+	process, tag uint32
+	held         wire.Held
+}
+
+// compareCounted orders by processes.
+func compareCounted(a, b counted) int {
+	return cmp.Or(cmp.Compare(a.process, b.process), cmp.Compare(a.held, b.held), cmp.Compare(a.tag, b.tag))
+}
+
+func newOld(memory *heap.Heap) *old {
+	return &old{heap: memory, gauges: map[uint32]wire.Record{}, exits: map[uint32]wire.Record{}, counts: map[counted]wire.Record{}}
+}
+
+// limitsMax bounds the limits that are kept: a policy has a few dozen, in a handful of processes.
+const limitsMax = 1024
+
+// limit keeps a change that the target took: the latest of each limit since the latest policy, which began with its own.
+func (o *old) limit(r *wire.Record) {
+	if r.AsLimit().Status() != 0 {
+		return
+	}
+	name := limitName(r)
+	if name == wire.PlanSetting { // of tags that the part may not name
+		return
+	}
+	o.limits = slices.DeleteFunc(o.limits, func(l wire.Record) bool {
+		return l.Process == r.Process && (name == wire.PolicySetting || limitName(&l) == name)
+	})
+	if len(o.limits) < limitsMax {
+		o.limits = append(o.limits, keep(r))
+	}
+}
+
+// figure keeps the latest figure of the machine.
+func (o *old) figure(r *wire.Record) {
+	m := r.AsMachine()
+	o.figures = slices.DeleteFunc(o.figures, func(f wire.Record) bool {
+		had := f.AsMachine()
+		return f.Process == r.Process && had.Source() == m.Source() && had.Device() == m.Device()
+	})
+	if len(o.figures) < limitsMax {
+		o.figures = append(o.figures, *r)
+	}
+}
+
+// count keeps an OBJECT as one that says what was there. Call sites are bounded by those of the part.
+func (o *old) count(r *wire.Record) {
+	key := counted{r.Process, r.AsObject().Tag(), r.AsObject().Held()}
+	latest := r.AsObject().Fields()
+	if before, known := o.counts[key]; known { // records of several threads may come in another order
+		latest.Created, latest.Released = max(latest.Created, before.AsObject().Created()), max(latest.Released, before.AsObject().Released())
+	}
+	latest.Most, latest.CarriedOver = latest.Created-min(latest.Released, latest.Created), true
+	o.counts[key] = wire.Record{Process: r.Process, Thread: r.Thread, Event: latest.Event()}
+}
+
+// limitName returns the name before the = of a LIMIT.
+func limitName(r *wire.Record) string {
+	name, _ := wire.ParseLimit(r.Payload)
+	return string(name)
+}
+
+// keep copies a record with its payload.
+func keep(r *wire.Record) wire.Record {
+	kept := *r
+	kept.Payload = slices.Clone(r.Payload)
+	return kept
+}
+
+// take keeps a record of the time before the part, and reports whether it is one that the heap does not take.
+func (o *old) take(r *wire.Record) bool {
+	switch r.Kind {
+	case wire.KindLimit:
+		o.limit(r)
+	case wire.KindExit:
+		if _, known := o.exits[r.Process]; !known {
+			o.exits[r.Process] = *r
+		}
+	case wire.KindGauge:
+		o.gauges[r.Process] = *r
+	case wire.KindMachine:
+		o.figure(r)
+	case wire.KindObject:
+		o.count(r)
+	default:
+		return false
+	}
+	return true
+}
+
+// records are what a part begins with at a time, behind the names.
+func (o *old) records(since uint64, gone map[uint32]bool) (list []wire.Record) {
+	for _, process := range o.heap.Processes() {
+		if !gone[process.Number] {
+			list = carryOver(list, process, since)
+		}
+	}
+	list = add(list, o.gauges)
+	for _, key := range slices.SortedFunc(maps.Keys(o.counts), compareCounted) {
+		list = append(list, o.counts[key])
+	}
+	list = append(append(list, o.limits...), o.figures...)
+	return add(list, o.exits)
+}
+
+// forget drops what a process that is gone left behind.
+func (o *old) forget(process uint32) {
+	of := func(r wire.Record) bool { return r.Process == process }
+	delete(o.gauges, process)
+	delete(o.exits, process)
+	o.limits, o.figures = slices.DeleteFunc(o.limits, of), slices.DeleteFunc(o.figures, of)
+	maps.DeleteFunc(o.counts, func(c counted, _ wire.Record) bool { return c.process == process })
+}
+
+// add adds records of processes by their numbers.
+func add(list []wire.Record, records map[uint32]wire.Record) []wire.Record {
+	for _, process := range slices.Sorted(maps.Keys(records)) {
+		list = append(list, records[process])
+	}
+	return list
+}
