@@ -25,6 +25,7 @@ void gmt_context_hold(struct gmt_context *context)
 	if (atomic_fetch_add(&context->holds, 1) != 0)
 		return;
 	gmt_lock(&context->lock);
+	context->wakes++;
 	atomic_store(&context->asleep, false);
 	gmt_unlock(&context->lock);
 	gmt_context_write(context, GMT_LIFE_CREATE);

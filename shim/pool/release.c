@@ -318,6 +318,10 @@ static void drop_class(struct gmt_context *context, cl_mem_flags flags, const st
 
 void gmt_release_context(struct gmt_context *context)
 {
+	gmt_lock(&context->lock);
+	uint32_t wakes = context->wakes;
+	bool sleeps = atomic_load(&context->holds) == 0;
+	gmt_unlock(&context->lock);
 	gmt_cooling_drop(context);
 	uint64_t classes[GMT_CLASSES_MAX];
 	gmt_lock(&context->lock); /* requests of another thread add none to a context that sleeps, and new ones to one that wakes */
@@ -330,8 +334,13 @@ void gmt_release_context(struct gmt_context *context)
 		drop_class(context, classes[i] >> 32, &(struct gmt_shape_class){.class = (uint32_t)classes[i]});
 	gmt_shapes_drop(context, drop_class);
 	gmt_evict_end();
-	gmt_lock(&context->lock); /* a queue that wakes it meanwhile has to run behind those that were released before */
-	atomic_store(&context->asleep, atomic_load(&context->holds) == 0);
+	/*
+	 * A queue that wakes it meanwhile has to run behind those that were released before. Should it have fallen asleep again, its
+	 * pool may have got blocks after ours were dropped: the thread that let go of it last says when it has none.
+	 */
+	gmt_lock(&context->lock);
+	if (sleeps && atomic_load(&context->holds) == 0 && context->wakes == wakes)
+		atomic_store(&context->asleep, true);
 	gmt_unlock(&context->lock);
 	gmt_queue_drop(context);
 	gmt_upload_drop_queue(context);

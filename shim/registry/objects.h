@@ -41,6 +41,7 @@ struct gmt_context {
 	_Atomic uint32_t references; /* the program's own */
 	_Atomic uint32_t holds;      /* these and queues: it can use the context. 0: it sleeps, see hooks/context_holds.h */
 	_Atomic bool asleep;         /* and it has no block in the pool any more */
+	uint32_t wakes;              /* how often holds left 0; under lock */
 	_Atomic uint32_t slept;      /* when, in turns, see hooks/context_holds.c */
 	cl_device_id device;  /* its first */
 	uint64_t largest;     /* bytes of the largest allocation that any of its devices takes; 0 unknown */
