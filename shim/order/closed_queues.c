@@ -160,12 +160,14 @@ static void add_marked(struct gmt_queue *queue, void *arg)
 void gmt_queue_drop(struct gmt_context *context)
 {
 	struct marked m = {.context = context};
-	bool some = true;
-	do {
+	/* One that falls asleep has no queues. Those of a thread that wakes it meanwhile keep their markers: new ones run behind them. */
+	bool more = atomic_load(&context->closed);
+	while (more) {
 		m.count = 0;
 		gmt_queue_each(add_marked, &m);
 		for (uint32_t i = 0; i < m.count; i++)
-			some = some && gmt_queue_drop_markers(m.queue[i]);
-	} while (m.count == QUEUES_MAX && some);
+			more = more && gmt_queue_drop_markers(m.queue[i]);
+		more = more && m.count == QUEUES_MAX;
+	}
 	recycle_completed(context);
 }

