@@ -20,15 +20,18 @@ void gmt_context_write(const struct gmt_context *context, enum gmtlife life)
 	gmt_ring_write(&event);
 }
 
+/* Who holds a context that another thread wakes comes back when it is awake: else what it leaves behind would be forgotten. */
 void gmt_context_hold(struct gmt_context *context)
 {
-	if (atomic_fetch_add(&context->holds, 1) != 0)
-		return;
 	gmt_lock(&context->lock);
-	context->wakes++;
-	atomic_store(&context->asleep, false);
+	bool wakes = atomic_fetch_add(&context->holds, 1) == 0;
+	if (wakes) {
+		context->wakes++;
+		atomic_store(&context->asleep, false);
+	}
 	gmt_unlock(&context->lock);
-	gmt_context_write(context, GMT_LIFE_CREATE);
+	if (wakes)
+		gmt_context_write(context, GMT_LIFE_CREATE);
 }
 
 bool gmt_context_let_go(struct gmt_context *context)

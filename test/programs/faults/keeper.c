@@ -61,6 +61,7 @@ int main(int argc, char **argv)
 	/* A buffer keeps the context now; a queue of its own comes and goes. */
 	cl_mem kept = filled(gpu.queue, size, 7);
 	cl_context context = context_of(gpu.queue);
+	CHECK(clFinish(gpu.queue)); /* else the other may read too early */
 	CHECK(clReleaseCommandQueue(gpu.queue));
 	cl_int status;
 	cl_command_queue other = clCreateCommandQueueWithProperties(context, gpu.device, NULL, &status);
