@@ -2,8 +2,9 @@
  * trial.c: drivers get sub-buffers wrong in ways that the program would notice, so each is tried before the first
  * sub-allocation: on a queue of our own, which waits for no command of the program. Images are tried in a context of our own,
  * because a refusal may leave traces (PoCL 3.1 keeps a reference). On a GPU that context takes as long as a small program
- * (0.18 s on an H200), so it is made only for a program that can create images. What kernels do with sub-buffers is not tried:
- * to compile one would take as long as a program's start.
+ * (0.15 s on an H200), so it is made there only for a program that can create images; on the host's processor always, as slabs
+ * depend on it (pool/alias.h). What kernels do with sub-buffers is not tried: to compile one would take as long as a program's
+ * start.
  */
 #define _GNU_SOURCE
 #include "trial.h"
@@ -244,8 +245,8 @@ static void none_because(const char *why, atomic_flag *said)
 }
 
 /*
- * NVIDIA's driver gets sub-buffers right, but a kernel that uses one of 16 MiB takes 4 to 8 ms longer, most of it in the kernel's
- * page faults: programs ran 5 to 18 times slower (580.159 on an H200). A cost is not tried here, as it needs a kernel.
+ * NVIDIA's driver gets sub-buffers right, but a kernel that uses one of 16 MiB takes 4 to 8 ms longer: programs ran up to 18
+ * times slower (580.159 on an H200). The cost is not tried here, as that needs a kernel. PoCL's version ends with CUDA-sm_90.
  */
 static bool is_slow(cl_device_id device)
 {

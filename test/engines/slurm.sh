@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
-work=$(mktemp -d /tmp/gpumemtop-slurm.XXXXXX)
+work=$(mktemp -d)
 chmod 755 "$work"
 jobs_=()
 cleanup() {

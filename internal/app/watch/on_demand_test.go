@@ -1,11 +1,8 @@
 package watch
 
 import (
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -17,25 +14,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording/extract"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/records"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
-
-// all takes everything from a source.
-func all(t *testing.T, src recording.Source) (list []wire.Record) {
-	t.Helper()
-	for {
-		var r wire.Record
-		err := src.Next(&r)
-		if errors.Is(err, io.EOF) {
-			return list
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Payload = slices.Clone(r.Payload)
-		list = append(list, r)
-	}
-}
 
 // demand makes an OnDemand with what a run has until now.
 func demand(t *testing.T, run []wire.Record) (*OnDemand, func(from, to int)) {
@@ -94,8 +75,8 @@ func TestRecordingOnDemandIsAPart(t *testing.T) {
 			t.Fatal(err)
 		}
 		until := run[to-1].Time
-		want := all(t, extract.Range(&randomrun.Tape{Records: run}, extract.Options{Since: run[from-1].Time + 1, Until: until}))
-		got := all(t, reader)
+		want := records.All(t, extract.Range(&randomrun.Tape{Records: run}, extract.Options{Since: run[from-1].Time + 1, Until: until}))
+		got := records.All(t, reader)
 		for _, list := range [][]wire.Record{want, got} {
 			for i := range list {
 				if list[i].Kind == wire.KindCooled && list[i].Time <= run[from-1].Time+1 || list[i].Kind.Late() {
@@ -132,7 +113,7 @@ func TestRecordingOnDemandUntilTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all(t, reader)
+	records.All(t, reader)
 	if footer, whole := reader.Footer(); !whole || footer.Cut || footer.Status != 7 {
 		t.Errorf("footer %+v", footer)
 	}

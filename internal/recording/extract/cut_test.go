@@ -1,9 +1,7 @@
 package extract_test
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -12,29 +10,15 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording/extract"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/records"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// read takes everything from a source.
-func read(t interface{ Fatal(...any) }, src recording.Source) []wire.Record {
-	var list []wire.Record
-	for {
-		var r wire.Record
-		err := src.Next(&r)
-		if errors.Is(err, io.EOF) {
-			return list
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Payload = slices.Clone(r.Payload)
-		list = append(list, r)
-	}
-}
+// read has a name that variables called records do not hide.
+var read = records.All
 
 // fold returns the snapshot before each record from one on, and after the last.
 func fold(records []wire.Record, started uint64, from int) []*stats.Snapshot {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"io"
+	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -48,4 +49,21 @@ func (f *Full) Write(b []byte) (int, error) {
 		return 0, ErrFull
 	}
 	return len(b), nil
+}
+
+// All takes everything from a source.
+func All(t interface{ Fatal(...any) }, src interface{ Next(*wire.Record) error }) []wire.Record {
+	var list []wire.Record
+	for {
+		var r wire.Record
+		err := src.Next(&r)
+		if errors.Is(err, io.EOF) {
+			return list
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Payload = slices.Clone(r.Payload)
+		list = append(list, r)
+	}
 }
