@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"runtime"
 	"sync"
 	"testing"
 
@@ -53,8 +54,13 @@ func (d *device) release(b *Broker, out []Eviction, err error) {
 // cycle creates a buffer and releases it, as the shim does.
 func (d *device) cycle(b *Broker, req allocator.Request, cools bool) {
 	var room [4]Eviction
-	plan, _, out, err := ask(b, req, room[:0])
+	plan, n, out, err := ask(b, req, room[:0])
 	d.release(b, out, err)
+	for tries := 0; plan.Waits && err == nil; tries++ { // for a slab that another goroutine creates
+		runtime.Gosched()
+		n, out, err = b.Resume(&plan, &req, n, tries == 10, room[:0])
+		d.release(b, out, err)
+	}
 	handle, shared := plan.Handle, 1
 	if plan.SlabSize != 0 {
 		handle = d.create()
