@@ -28,11 +28,11 @@ type result struct {
 	cpu    time.Duration // of the process and its children
 	stderr string
 	peak   int64 // KiB, the most that the process had resident, without its children
-	bytes  int64 // of the recording
+	bytes  int64 // of the recording, or to the terminal
 	file   string
 	sum    summary
 
-	watcher time.Duration // that the processor spent on gpumemtop attach
+	watcher time.Duration // that the processor spent on gpumemtop, without the program
 }
 
 // summary is the part of --summary that is shown.

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+)
+
+// dashboard shows what gpumemtop takes of a core while it collects, models and draws.
+func (b *bench) dashboard() error {
+	const pairs = 3_000_000
+	ordinary := []string{b.example("train"), "2000"}
+	fast := []string{b.example("churn"), strconv.Itoa(pairs), "4K", "2"}
+	b.row("program", "way", "% of a core", "ns/event", "% at a million events/s", "KB/s to the terminal")
+	for _, row := range []struct {
+		program string
+		way     string
+		events  float64 // 0: few
+		flags   []string
+		args    []string
+	}{
+		{"train 2000", "dashboard", 0, []string{"--exit-with-app"}, ordinary},
+		{"churn, 2 threads", "headless", 2 * pairs, []string{"--headless"}, fast},
+		{"churn, 2 threads", "dashboard without ghosts", 2 * pairs, []string{"--exit-with-app", "--ghosts", "off"}, fast},
+		{"churn, 2 threads", "dashboard", 2 * pairs, []string{"--exit-with-app"}, fast},
+	} {
+		var runs []result
+		for range b.runs {
+			r, err := b.inTerminal(append(append(row.flags, "--no-replay", "--"), row.args...))
+			if err != nil {
+				return err
+			}
+			runs = append(runs, r)
+		}
+		share := median(runs, func(r *result) float64 { return 100 * r.watcher.Seconds() / r.wall.Seconds() })
+		each, atMillion := "", ""
+		if row.events > 0 {
+			ns := median(runs, func(r *result) float64 { return float64(r.watcher.Nanoseconds()) / row.events })
+			each, atMillion = fixed(ns, 0), fixed(ns/10, 0)
+		}
+		b.row(row.program, row.way, fixed(share, 1), each, atMillion,
+			fixed(median(runs, func(r *result) float64 { return float64(r.bytes) / 1e3 / r.wall.Seconds() }), 0))
+	}
+	b.flush()
+	fmt.Println("\nProcessor time of gpumemtop alone, with its start and end.")
+	return nil
+}
+
+// inTerminal runs gpumemtop in a terminal of 140 by 42 until it ends.
+func (b *bench) inTerminal(args []string) (result, error) {
+	var r result
+	cmd := exec.Command(b.gpumemtop(), args...)
+	cmd.Env = append(os.Environ(), append(b.env, "TERM=xterm-256color", "CI=")...)
+	start := time.Now()
+	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: 140, Rows: 42})
+	if err != nil {
+		return r, fmt.Errorf("start gpumemtop: %w", err)
+	}
+	defer terminal.Close()                     //nolint:errcheck // the other side of a pty
+	r.bytes, _ = io.Copy(io.Discard, terminal) // until gpumemtop has closed it
+	looked := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+	r.wall = time.Since(start)
+	own, err := processorTime(cmd.Process.Pid)
+	r.watcher = own
+	return r, errors.Join(looked, err, cmd.Wait())
+}
+
+// processorTime returns what a process has taken, without its children. It may have ended, but must not have been waited for.
+func processorTime(pid int) (time.Duration, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	const tick = time.Second / 100                                                      // of user space, on all machines
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:])) // from the third
+	user, err := strconv.ParseInt(fields[11], 10, 64)
+	if err != nil {
+		return 0, err
+	}
+	system, err := strconv.ParseInt(fields[12], 10, 64)
+	return time.Duration(user+system) * tick, err
+}
