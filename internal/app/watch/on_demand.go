@@ -105,7 +105,9 @@ func (d *OnDemand) Toggle(until uint64) (text string, err error) {
 	}
 	d.path, d.since, d.footer = name.String(), now, recording.Footer{}
 	if err := d.follower.Begin(now, d.writer.Append); err != nil {
-		return "", errors.Join(err, d.writer.Close(recording.Footer{Status: -1, EndedNS: now, Cut: true}))
+		err = errors.Join(err, d.writer.Close(recording.Footer{Status: -1, EndedNS: now, Cut: true}))
+		d.writer = nil
+		return "", err
 	}
 	return "recording into " + d.path + "; r ends it", nil
 }
