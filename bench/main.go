@@ -31,6 +31,7 @@ var sections = []section{
 	{name: "spill", title: "What --spill costs where memory is enough: ns, while recording", measure: (*bench).spill},
 	{name: "peers", title: "What calls cost beside Intel's intercept layer: ns, while recording", measure: (*bench).peers, asked: true},
 	{name: "threads", title: "What a create and its release cost where threads make them at once: ns by the clock, of all together", measure: (*bench).threads},
+	{name: "watching", title: "What being watched costs a program, without a pool", measure: (*bench).watching},
 	{name: "dashboard", title: "What gpumemtop takes of a core in a terminal", measure: (*bench).dashboard},
 	{name: "attach", title: "What attaching to a running program costs (eBPF)", measure: (*bench).attach},
 	{name: "start", title: "What starting costs: ms for a program without OpenCL, and for a small one", measure: (*bench).start},

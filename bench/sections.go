@@ -23,29 +23,44 @@ var (
 
 const mib = 1 << 20
 
-// pool compares work times. The work excludes starting the process and compiling kernels, which are the same.
-func (b *bench) pool() error {
-	b.row("program", "MiB", "iterations", "bare s", "futhark s", "times faster", "wall bare s", "wall futhark s", "hits", "steady")
-	for _, program := range []struct {
-		name, path      string
-		traffic         int // bytes of SIZE in all iterations together
-		fewest, highest int
-	}{
+// loop is a program that creates memory of one size over and over.
+type loop struct {
+	name, path      string
+	traffic         int // bytes of SIZE in all iterations together
+	fewest, highest int
+}
+
+var loopSizes = []int{1, 16, 64, 256} // MiB
+
+func (b *bench) loops() []loop {
+	return []loop{
 		{"stencil", b.example("stencil"), 1 << 30, 8, 500},
 		{"pipeline", b.example("pipeline"), 1 << 28, 3, 100},
 		{"tiles", b.testProgram("tiles"), 1 << 28, 3, 500},
 		{"pointers", b.testProgram("pointers"), 1 << 28, 3, 500},
-	} {
-		for _, size := range []int{1, 16, 64, 256} {
-			iterations := min(max(program.traffic/(size*mib), program.fewest), program.highest)
-			results, err := b.turns(1, []mode{bare, futhark}, program.path, "-t", strconv.Itoa(iterations), fmt.Sprintf("%dM", size))
+	}
+}
+
+// at returns how often the loop runs with a size in MiB, and its command.
+func (l *loop) at(size int) (iterations int, args []string) {
+	iterations = min(max(l.traffic/(size*mib), l.fewest), l.highest)
+	return iterations, []string{l.path, "-t", strconv.Itoa(iterations), fmt.Sprintf("%dM", size)}
+}
+
+// pool compares work times. The work excludes starting the process and compiling kernels, which are the same.
+func (b *bench) pool() error {
+	b.row("program", "MiB", "iterations", "bare s", "futhark s", "times faster", "wall bare s", "wall futhark s", "hits", "steady")
+	for _, l := range b.loops() {
+		for _, size := range loopSizes {
+			iterations, args := l.at(size)
+			results, err := b.turns(1, []mode{bare, futhark}, args...)
 			if err != nil {
 				return err
 			}
 			work := [2]float64{median(results[0], (*result).work), median(results[1], (*result).work)}
 			wall := [2]float64{median(results[0], wallSeconds), median(results[1], wallSeconds)}
 			sum := results[1][len(results[1])-1].sum
-			b.row(program.name, size, iterations, fixed(work[0], 3), fixed(work[1], 3), fixed(work[0]/work[1], 2), fixed(wall[0], 3),
+			b.row(l.name, size, iterations, fixed(work[0], 3), fixed(work[1], 3), fixed(work[0]/work[1], 2), fixed(wall[0], 3),
 				fixed(wall[1], 3), percent(sum.HitRate), percent(sum.SteadyHitRate))
 		}
 	}
