@@ -9,6 +9,7 @@ struct gmt_object {
 	_Atomic(const void *) handle;
 	_Atomic uint64_t id; /* from 1, never reused within its table; 0 while the entry is free */
 	uint32_t site;       /* where its end is counted, see held.h; 0: it is not */
+	uint32_t stripe;     /* of its table, see table.h */
 };
 
 /* Counts one reference down; true for the last. Never below zero: over-release is the driver's to report. */

@@ -67,7 +67,6 @@ bool gmt_queue_remove(struct gmt_queue *queue)
 
 void gmt_queue_recycle(struct gmt_queue *queue)
 {
-	struct gmt_stripe *stripe = gmt_table_stripe(&queues, (uint32_t)queue->object.id);
 	gmt_lock(&queue->lock); /* see complete() in order/queue.c */
 	/* Uses may still point here: they see another id, or at worst a queue that is not done. */
 	atomic_store(&queue->object.id, 0);
@@ -80,9 +79,7 @@ void gmt_queue_recycle(struct gmt_queue *queue)
 	for (unsigned i = 0; i < GMT_WINDOW / 64; i++)
 		atomic_store(&queue->after[i], 0);
 	gmt_unlock(&queue->lock);
-	gmt_lock(&stripe->lock);
-	gmt_table_free_entry(stripe, &queue->object);
-	gmt_unlock(&stripe->lock);
+	gmt_table_recycle(&queues, &queue->object);
 }
 
 struct queue_visit {

@@ -154,6 +154,7 @@ static inline struct gmt_object *gmt_table_add(struct gmt_table *t, const void *
 		else
 			memset((char *)o + sizeof *o, 0, t->cleared - sizeof *o);
 		o->site = 0;
+		o->stripe = (uint32_t)(stripe - t->stripe);
 		uint64_t id = atomic_fetch_add_explicit(&t->ids, 1, memory_order_relaxed) + 1;
 		atomic_store_explicit(&o->id, id, memory_order_relaxed);
 		struct gmt_object *first = atomic_load_explicit(&t->buckets[bucket], memory_order_relaxed);
@@ -190,6 +191,15 @@ static inline bool gmt_table_remove(struct gmt_table *t, struct gmt_object *o, b
 	return found;
 }
 
+/* The same later: o was removed without recycle. */
+static inline void gmt_table_recycle(struct gmt_table *t, struct gmt_object *o)
+{
+	struct gmt_stripe *stripe = &t->stripe[o->stripe]; /* where the next object with its handle looks for an entry */
+	gmt_lock(&stripe->lock);
+	gmt_table_free_entry(stripe, o);
+	gmt_unlock(&stripe->lock);
+}
+
 /* The end of o is counted now, and not once it leaves its table. */
 static inline void gmt_table_uncount(struct gmt_table *t, struct gmt_object *o)
 {
@@ -211,6 +221,34 @@ static inline void gmt_table_each(struct gmt_table *t, void (*visit)(struct gmt_
 		for (; o; o = atomic_load(&o->chain))
 			visit(o, arg);
 		gmt_unlock(&gmt_table_stripe(t, bucket)->lock);
+	}
+}
+
+#define GMT_TABLE_BATCH 256
+struct gmt_table_batch {
+	struct gmt_object *object[GMT_TABLE_BATCH];
+	size_t skip, count;
+};
+
+static inline void gmt_table_collect(struct gmt_object *object, void *arg)
+{
+	struct gmt_table_batch *batch = (struct gmt_table_batch *)arg;
+	if (batch->skip > 0)
+		batch->skip--;
+	else if (batch->count < GMT_TABLE_BATCH)
+		batch->object[batch->count++] = object;
+}
+
+/* Like gmt_table_each, for visits that call the driver: without its locks. Objects may have been removed when they are visited. */
+static inline void gmt_table_each_outside(struct gmt_table *t, void (*visit)(struct gmt_object *))
+{
+	struct gmt_table_batch batch = {.count = GMT_TABLE_BATCH};
+	for (size_t from = 0; batch.count == GMT_TABLE_BATCH; from += GMT_TABLE_BATCH) {
+		batch.skip = from;
+		batch.count = 0;
+		gmt_table_each(t, gmt_table_collect, &batch);
+		for (size_t i = 0; i < batch.count; i++)
+			visit(batch.object[i]);
 	}
 }
 

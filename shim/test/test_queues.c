@@ -1,8 +1,8 @@
 /* test_queues.c: many queues, queues that come and go, threads that share a queue. */
 #include "harness.h"
 
+#include <malloc.h>
 #include <pthread.h>
-
 
 /* More queues than a buffer's uses are kept apart for: it cools until all are done, whatever the order. */
 static void many_queues(int last)
@@ -221,5 +221,21 @@ TEST(a_finish_that_overtakes_an_enqueue_says_less_not_more)
 	OK(clFinish(world.queue));
 	EQUAL(events(GMT_KIND_COOLED), 1);
 	OK(clReleaseCommandQueue(second));
+	end_clean();
+}
+
+/* Queues that come and go leave nothing behind, whichever entries their handles have had. */
+TEST(queues_use_entries_again)
+{
+	begin((struct options){.observe = true});
+	size_t before = 0;
+	for (int i = 0; i < 3000; i++) {
+		OK(clReleaseCommandQueue(new_queue(world.context, 0)));
+		if (i % 1000 == 0) {
+			(void)events(GMT_KIND_USE);    /* read, so that the ring does not fill */
+			before = mallinfo2().uordblks; /* 0 under sanitizers */
+		}
+	}
+	CHECK(mallinfo2().uordblks - before < 100000);
 	end_clean();
 }
