@@ -4,6 +4,7 @@
 
 #include "context.h"
 #include "pair.h"
+#include "user_event.h"
 
 #include <stdlib.h>
 
@@ -75,7 +76,7 @@ static cl_int copy_from_host(cl_command_queue queue, struct gmt_spill_pair *both
 	cl_event end = NULL;
 	struct gmt_spill_pair p;
 	if (both->command.count < 2 || source->root == target->root || source->image || target->image || !size || (target->flags | target->root->flags) & forbidden ||
-	    gmt_spill_queues_gated() || !gmt_bare.clSetEventCallback)
+	    gmt_spill_gated() || !gmt_bare.clSetEventCallback)
 		return both->err;
 	void *bytes = malloc(size);
 	gmt_spill_pair_begin(&p, queue, "clEnqueueCopyBuffer", waits, list);

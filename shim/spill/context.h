@@ -7,6 +7,9 @@
 
 #define GMT_SPILL_CLASSES 64
 
+/* Whether kernels keep what is in their arguments alive: the driver gets its memory back only once they have something else. */
+enum gmt_spill_arguments { GMT_SPILL_ARGUMENTS_UNKNOWN, GMT_SPILL_ARGUMENTS_FREE, GMT_SPILL_ARGUMENTS_KEPT };
+
 struct gmt_spill_context {
 	struct gmt_object object;
 	void *dispatch[2];           /* its first words, see struct gmt_spill_object */
@@ -18,10 +21,11 @@ struct gmt_spill_context {
 	cl_device_id device;
 	_Atomic uint32_t lock;
 	cl_command_queue queue; /* ours, while anything is live */
-	cl_mem dummy;           /* stands for buffers without a real object in arguments of kernels */
+	_Atomic(cl_mem) dummy;  /* stands for buffers without a real object in arguments of kernels */
 	_Atomic uint32_t classes; /* used entries of the next two */
 	cl_mem_flags given[GMT_SPILL_CLASSES];
 	cl_mem_flags reported[GMT_SPILL_CLASSES];
+	_Atomic uint32_t arguments; /* enum gmt_spill_arguments */
 	bool addressed[GMT_SPILL_CLASSES]; /* the driver reports an address on the host */
 };
 

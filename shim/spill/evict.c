@@ -9,6 +9,8 @@
 #include "context.h"
 #include "figures.h"
 #include "queue.h"
+#include "short.h"
+#include "user_event.h"
 
 #include <stdlib.h>
 
@@ -23,13 +25,6 @@
 #define LINGER 10000000u
 /* How long for commands: there are drivers that never end one. */
 #define LONG_PATIENCE 60000000000u
-
-static _Atomic bool is_short;
-
-bool gmt_spill_is_short(void)
-{
-	return atomic_load_explicit(&is_short, memory_order_relaxed);
-}
 
 /* Marks it, unless a call was faster. From here on calls wait for the residency lock. */
 static bool claim(struct gmt_spill_object *root)
@@ -118,8 +113,25 @@ static bool evict(struct gmt_spill_object *root)
 	gmt_bare.clReleaseMemObject(real);
 	gmt_budget_give(root->size);
 	gmt_spill_record(moves ? GMT_SPILL_OUT : GMT_SPILL_CLEAN, root, start);
-	atomic_store(&is_short, true);
+	gmt_spill_gets_short();
 	return true;
+}
+
+/*
+ * Calls that wait while they have pins may wait for each other. The first of them holds out: once the next one has given up, what
+ * that had pinned can go.
+ */
+static _Atomic(const struct gmt_spill_patience *) first_waiting;
+
+static bool holds_out(const struct gmt_spill_patience *patience)
+{
+	const struct gmt_spill_patience *none = NULL;
+	return patience->command || atomic_compare_exchange_strong(&first_waiting, &none, patience) || none == patience;
+}
+
+void gmt_spill_waits_no_more(const struct gmt_spill_patience *patience)
+{
+	atomic_compare_exchange_strong(&first_waiting, &patience, NULL);
 }
 
 /* Whether what stands in the way may go by itself, and soon enough. */
@@ -130,7 +142,7 @@ static bool may_wait(struct gmt_spill_patience *patience, enum gmt_spill_state s
 	if (ended && some == GMT_SPILL_IS_STUCK)
 		some = GMT_SPILL_IS_BUSY;
 	if (some == GMT_SPILL_IS_HELD)
-		most = !patience->command || gmt_spill_queues_gated_here() ? PATIENCE : OTHERS_PATIENCE;
+		most = !holds_out(patience) || gmt_spill_gated_here() ? PATIENCE : OTHERS_PATIENCE;
 	patience->alone = some == GMT_SPILL_IS_BUSY && !ended && now - patience->start > OTHERS_PATIENCE;
 	return !gmt_in_callback && some != GMT_SPILL_IS_STUCK && now - patience->start <= most;
 }

@@ -9,6 +9,7 @@
 #include "../base/lock.h"
 #include "../registry/table.h"
 #include "pair.h"
+#include "short.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,13 +25,13 @@ struct argument {
 struct kernel {
 	struct gmt_object object;
 	_Atomic uint32_t references;
-	_Atomic uint32_t lock; /* held while arguments are set, or set again for a command that is being enqueued */
+	_Atomic uint32_t lock; /* held while arguments are set, also for a command that is being enqueued; as in struct gmt_spill_queue */
 	cl_uint count;
 	struct argument *argument;
 	struct gmt_spill_use *uses; /* of the command that is being enqueued */
 };
 
-GMT_TABLE(spill_kernels, kernel, 4096, sizeof(struct gmt_object) + 2 * sizeof(uint32_t), 0);
+GMT_TABLE(spill_kernels, kernel, 4096, offsetof(struct kernel, lock), 0);
 
 static struct kernel *find(cl_kernel handle)
 {
@@ -45,11 +46,13 @@ static struct kernel *added(cl_kernel handle)
 	struct kernel *kernel = (struct kernel *)gmt_table_add(&spill_kernels, handle);
 	if (!kernel)
 		return NULL;
+	gmt_lock(&kernel->lock);
 	free(kernel->argument);
 	free(kernel->uses);
 	kernel->argument = calloc(count + 1u, sizeof *kernel->argument);
 	kernel->uses = calloc(count + 1u, sizeof *kernel->uses);
 	kernel->count = kernel->argument && kernel->uses ? count : 0;
+	gmt_unlock(&kernel->lock);
 	atomic_store(&kernel->references, 1);
 	return kernel;
 }
@@ -90,6 +93,31 @@ static void learn(cl_kernel handle, cl_uint index, struct argument *argument)
 		argument->reads |= (type & unchanged) == unchanged;
 }
 
+static cl_uint references_of(cl_mem real)
+{
+	cl_uint count = 0;
+	gmt_bare.clGetMemObjectInfo(real, CL_MEM_REFERENCE_COUNT, sizeof count, &count, NULL);
+	return count;
+}
+
+/* Hands the real object to the driver. The first time in a context shows whether the kernel then keeps it. */
+static cl_int hand_over(cl_kernel handle, cl_uint index, const struct gmt_spill_object *object)
+{
+	_Atomic uint32_t *arguments = &object->context->arguments;
+	bool asks = gmt_unlikely(atomic_load_explicit(arguments, memory_order_relaxed) == GMT_SPILL_ARGUMENTS_UNKNOWN);
+	cl_uint before = asks ? references_of(object->real) : 0;
+	cl_int err = gmt_bare.clSetKernelArg(handle, index, sizeof object->real, &object->real);
+	if (asks && err == CL_SUCCESS)
+		atomic_store(arguments, references_of(object->real) > before ? GMT_SPILL_ARGUMENTS_KEPT : GMT_SPILL_ARGUMENTS_FREE);
+	return err;
+}
+
+/* Whether kernels must not have real objects between commands. */
+static bool must_let_go(const struct gmt_spill_context *context)
+{
+	return gmt_unlikely(gmt_spill_is_short()) && atomic_load(&context->arguments) == GMT_SPILL_ARGUMENTS_KEPT;
+}
+
 /* Hands the object to the driver, or what stands for it while it has no real one. */
 static cl_int set_in_driver(cl_kernel handle, cl_uint index, struct gmt_spill_object *object, uint32_t *made)
 {
@@ -97,11 +125,11 @@ static cl_int set_in_driver(cl_kernel handle, cl_uint index, struct gmt_spill_ob
 	cl_int err = object->image ? gmt_spill_pin(object, "clSetKernelArg") : CL_SUCCESS;
 	if (err != CL_SUCCESS)
 		return err;
-	if (!object->image && !gmt_spill_pin_now(object, false)) {
+	if (!object->image && (must_let_go(object->context) || !gmt_spill_pin_now(object, false))) {
 		cl_mem dummy = gmt_spill_dummy(object);
 		return dummy ? gmt_bare.clSetKernelArg(handle, index, sizeof dummy, &dummy) : CL_OUT_OF_RESOURCES;
 	}
-	err = gmt_bare.clSetKernelArg(handle, index, sizeof object->real, &object->real);
+	err = hand_over(handle, index, object);
 	*made = object->made;
 	gmt_spill_unpin(object);
 	return err;
@@ -181,7 +209,7 @@ static cl_int set_again(struct kernel *kernel, cl_kernel handle)
 		struct gmt_spill_object *object = argument->object;
 		if (!object || gmt_likely(argument->made == object->made))
 			continue;
-		cl_int err = gmt_bare.clSetKernelArg(handle, i, sizeof object->real, &object->real);
+		cl_int err = hand_over(handle, i, object);
 		if (err != CL_SUCCESS)
 			return err;
 		argument->made = object->made;
@@ -222,9 +250,42 @@ static cl_int prepare(struct launch *l, cl_command_queue queue, const char *name
 	return err;
 }
 
+/* Where the driver has a real buffer it gets a small one: of images, nothing stands for them. Under the kernel's lock. */
+static void let_go(struct kernel *kernel, cl_kernel handle, bool locked)
+{
+	for (cl_uint i = 0; i < kernel->count; i++) {
+		struct argument *argument = &kernel->argument[i];
+		struct gmt_spill_context *context = argument->judged;
+		if (!argument->object || !argument->made || !context || !must_let_go(context) || !atomic_load(&context->live))
+			continue;
+		cl_mem dummy = locked ? gmt_spill_context_dummy(context) : gmt_spill_dummy(argument->object);
+		if (dummy && gmt_bare.clSetKernelArg(handle, i, sizeof dummy, &dummy) == CL_SUCCESS)
+			argument->made = 0;
+	}
+}
+
+static void let_go_idle(struct gmt_object *object)
+{
+	struct kernel *kernel = (struct kernel *)object;
+	if (atomic_exchange_explicit(&kernel->lock, 1, memory_order_acquire))
+		return; /* it does so itself, after its command */
+	cl_kernel handle = (cl_kernel)atomic_load(&kernel->object.handle);
+	if (handle)
+		let_go(kernel, handle, true);
+	gmt_unlock(&kernel->lock);
+}
+
+/* Memory is short for the first time. */
+static void let_all_go(void)
+{
+	gmt_table_each_outside(&spill_kernels, let_go_idle);
+}
+
 static cl_int launched(struct launch *l, cl_int err)
 {
 	if (l->kernel) {
+		if (gmt_unlikely(gmt_spill_is_short()))
+			let_go(l->kernel, l->handle, false);
 		gmt_spill_end(&l->command, err);
 		gmt_unlock(&l->kernel->lock);
 	}
@@ -299,8 +360,13 @@ static cl_int retain(cl_kernel handle)
 static cl_int release(cl_kernel handle)
 {
 	struct kernel *kernel = find(handle);
-	if (kernel && gmt_last_reference(&kernel->references))
+	if (kernel && gmt_last_reference(&kernel->references)) {
+		bool locked = lock_kernel(kernel); /* let_go_idle uses the handle and what is there */
+		kernel->count = 0;
 		gmt_table_remove(&spill_kernels, &kernel->object, true);
+		if (locked)
+			gmt_unlock(&kernel->lock);
+	}
 	return gmt_bare.clReleaseKernel(handle);
 }
 
@@ -319,6 +385,7 @@ static cl_int set_pointer(cl_kernel handle, cl_uint index, const void *pointer)
 
 void gmt_spill_put_kernels(struct gmt_functions *over)
 {
+	gmt_spill_at_first_shortage = let_all_go;
 	GMT_SPILL_OVER(over, clCreateKernel, create);
 	GMT_SPILL_OVER(over, clCreateKernelsInProgram, create_all);
 	GMT_SPILL_OVER(over, clCloneKernel, clone);

@@ -9,6 +9,7 @@
 #include "choose.h"
 #include "context.h"
 #include "figures.h"
+#include "short.h"
 
 #include <stdlib.h>
 

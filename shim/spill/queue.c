@@ -10,13 +10,12 @@
 #include "../base/lock.h"
 #include "../registry/table.h"
 #include "context.h"
+#include "short.h"
+#include "user_event.h"
 
 GMT_TABLE(spill_queues, gmt_spill_queue, 256, offsetof(struct gmt_spill_queue, lock), 0);
 
-static _Atomic uint64_t open_events; /* user events that were not set yet */
-static _Atomic uint64_t epoch;       /* how often the first of them was made */
-static __thread uint64_t open_here __attribute__((tls_model("initial-exec"))); /* made by this thread and not set by it */
-static _Atomic uint64_t closing;     /* released queues with commands that are not known to have completed */
+static _Atomic uint64_t closing; /* released queues with commands that are not known to have completed */
 
 static void added(cl_command_queue handle, cl_command_queue_properties properties)
 {
@@ -39,15 +38,10 @@ static void raise_to(_Atomic uint64_t *value, uint64_t to)
 		;
 }
 
-static bool is_gated(void)
-{
-	return gmt_unlikely(atomic_load_explicit(&open_events, memory_order_relaxed) != 0);
-}
-
 /* Whether a command in it may wait for a user event. */
 static bool holds(const struct gmt_spill_queue *queue)
 {
-	return is_gated() && atomic_load(&queue->epoch) == atomic_load(&epoch) && atomic_load(&queue->held) > atomic_load(&queue->done);
+	return gmt_spill_gated() && atomic_load(&queue->epoch) == gmt_spill_gate_epoch() && atomic_load(&queue->held) > atomic_load(&queue->done);
 }
 
 uint64_t gmt_spill_queue_count(struct gmt_spill_queue *queue, bool native)
@@ -81,18 +75,6 @@ bool gmt_spill_queue_goes_on(const struct gmt_spill_queue *queue, uint64_t posit
 bool gmt_spill_queue_may_go_on(const struct gmt_spill_queue *queue)
 {
 	return atomic_load(&queue->failed) <= atomic_load(&queue->done);
-}
-
-bool gmt_spill_queues_gated(void)
-{
-	return is_gated();
-}
-
-bool gmt_spill_queues_gated_here(void)
-{
-	if (!is_gated())
-		open_here = 0;
-	return open_here != 0;
 }
 
 static cl_event put_marker(cl_command_queue handle)
@@ -164,7 +146,7 @@ static bool is_held(cl_event event)
 
 void gmt_spill_queue_gate(cl_command_queue handle, cl_uint waits, const cl_event *list)
 {
-	if (gmt_likely(!is_gated()) || !list)
+	if (gmt_likely(!gmt_spill_gated()) || !list)
 		return;
 	bool held = false;
 	for (cl_uint i = 0; i < waits && !held; i++)
@@ -176,7 +158,7 @@ void gmt_spill_queue_gate(cl_command_queue handle, cl_uint waits, const cl_event
 	uint64_t enqueued = atomic_load(&queue->enqueued);
 	if (!holds(queue) && !queue->closed)
 		hold(queue, handle, enqueued);
-	atomic_store(&queue->epoch, atomic_load(&epoch));
+	atomic_store(&queue->epoch, gmt_spill_gate_epoch());
 	raise_to(&queue->held, enqueued + 1);
 	gmt_unlock(&queue->lock);
 }
@@ -187,8 +169,9 @@ static cl_command_queue handle_of(const struct gmt_spill_queue *queue)
 }
 
 /* The program may release the queue meanwhile, and a flush may call its callbacks. */
-static void poll(struct gmt_spill_queue *queue)
+static void poll(struct gmt_object *object)
 {
+	struct gmt_spill_queue *queue = (struct gmt_spill_queue *)object;
 	gmt_lock(&queue->lock);
 	cl_command_queue handle = handle_of(queue);
 	ask(queue);
@@ -204,8 +187,9 @@ static void poll(struct gmt_spill_queue *queue)
 }
 
 /* A user event is about to fail: a marker will say whether anything in the queue has waited for it. */
-static void may_fail(struct gmt_spill_queue *queue)
+static void may_fail(struct gmt_object *object)
 {
+	struct gmt_spill_queue *queue = (struct gmt_spill_queue *)object;
 	gmt_lock(&queue->lock);
 	cl_command_queue handle = handle_of(queue);
 	ask(queue);
@@ -220,38 +204,9 @@ static void may_fail(struct gmt_spill_queue *queue)
 	gmt_unlock(&queue->lock);
 }
 
-#define BATCH 256
-
-struct list {
-	struct gmt_object *object[BATCH];
-	size_t skip, count;
-};
-
-static void collect(struct gmt_object *object, void *arg)
-{
-	struct list *list = arg;
-	if (list->skip > 0)
-		list->skip--;
-	else if (list->count < BATCH)
-		list->object[list->count++] = object;
-}
-
-/* Not inside the table: the driver is called. */
-static void each(void (*visit)(struct gmt_spill_queue *))
-{
-	struct list list = {.count = BATCH};
-	for (size_t from = 0; list.count == BATCH; from += BATCH) {
-		list.skip = from;
-		list.count = 0;
-		gmt_table_each(&spill_queues, collect, &list);
-		for (size_t i = 0; i < list.count; i++)
-			visit((struct gmt_spill_queue *)list.object[i]);
-	}
-}
-
 void gmt_spill_queues_poll(void)
 {
-	each(poll);
+	gmt_table_each_outside(&spill_queues, poll);
 }
 
 static void over(struct gmt_object *object, void *all)
@@ -314,15 +269,15 @@ static void CL_CALLBACK all_over(cl_event marker, cl_int status, void *data)
 {
 	struct gmt_spill_queue *queue = data;
 	if (status == CL_COMPLETE) {
-		atomic_store(&queue->done, UINT64_MAX);
 		atomic_fetch_sub(&closing, 1);
+		gmt_table_recycle(&spill_queues, &queue->object); /* uses that point to it see another id */
 	}
 	gmt_bare.clReleaseEvent(marker);
 }
 
 /*
- * Its commands may still run. A marker reports their end; where there is none, objects that it used stay. The entry is not
- * used again, because the uses point to it.
+ * Its commands may still run. A marker reports their end; where there is none, objects that it used stay, and so does the entry,
+ * because their uses point to it.
  */
 static void close_queue(struct gmt_spill_queue *queue, cl_command_queue handle)
 {
@@ -364,37 +319,50 @@ static cl_int get_info(cl_command_queue handle, cl_command_queue_info what, size
 	return gmt_bare.clGetCommandQueueInfo(handle, what, room, value, needed);
 }
 
+/*
+ * A marker in front of a clFinish says whether that has waited: rusticl of Mesa 22.3 returns at once behind a clFlush. Without
+ * one, as long as memory is not short, the first look for room puts it. Where none would say anything, the driver is believed.
+ */
+static void before_finish(struct gmt_spill_queue *queue, cl_command_queue handle, uint64_t enqueued)
+{
+	gmt_lock(&queue->lock);
+	ask(queue);
+	if (gmt_spill_is_short() && can_mark(queue) && !holds(queue) && atomic_load(&queue->done) < enqueued) {
+		drop_marker(queue);
+		mark(queue, handle, enqueued);
+	}
+	gmt_unlock(&queue->lock);
+}
+
+static void after_finish(struct gmt_spill_queue *queue, uint64_t enqueued)
+{
+	gmt_lock(&queue->lock);
+	ask(queue);
+	if (!can_mark(queue) || (gmt_spill_is_short() && !queue->marker))
+		raise_to(&queue->done, enqueued);
+	gmt_unlock(&queue->lock);
+}
+
 static cl_int finish(cl_command_queue handle)
 {
 	struct gmt_spill_queue *queue = gmt_spill_queue_find(handle);
 	uint64_t enqueued = queue ? atomic_load(&queue->enqueued) : 0;
+	bool open = queue && atomic_load(&queue->done) < enqueued;
+	if (open)
+		before_finish(queue, handle, enqueued);
 	cl_int err = gmt_bare.clFinish(handle);
-	if (queue && err == CL_SUCCESS)
-		raise_to(&queue->done, enqueued);
+	if (open && err == CL_SUCCESS)
+		after_finish(queue, enqueued);
 	return err;
-}
-
-static cl_event create_user_event(cl_context context, cl_int *errcode)
-{
-	if (atomic_fetch_add(&open_events, 1) == 0)
-		atomic_fetch_add(&epoch, 1);
-	cl_event event = gmt_bare.clCreateUserEvent(context, errcode);
-	if (event)
-		open_here++;
-	else
-		atomic_fetch_sub(&open_events, 1);
-	return event;
 }
 
 static cl_int set_user_event(cl_event event, cl_int status)
 {
 	if (status < 0)
-		each(may_fail);
+		gmt_table_each_outside(&spill_queues, may_fail);
 	cl_int err = gmt_bare.clSetUserEventStatus(event, status);
-	if (err == CL_SUCCESS) {
-		atomic_fetch_sub(&open_events, 1);
-		open_here -= open_here > 0;
-	}
+	if (err == CL_SUCCESS)
+		gmt_spill_gate_opened();
 	return err;
 }
 
@@ -406,6 +374,5 @@ void gmt_spill_put_queues(struct gmt_functions *functions)
 	GMT_SPILL_OVER(functions, clReleaseCommandQueue, release);
 	GMT_SPILL_OVER(functions, clGetCommandQueueInfo, get_info);
 	GMT_SPILL_OVER(functions, clFinish, finish);
-	GMT_SPILL_OVER(functions, clCreateUserEvent, create_user_event);
 	GMT_SPILL_OVER(functions, clSetUserEventStatus, set_user_event);
 }

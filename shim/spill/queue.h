@@ -38,10 +38,6 @@ void gmt_spill_queues_poll(void);
 bool gmt_spill_queue_goes_on(const struct gmt_spill_queue *queue, uint64_t position);
 /* Whether nothing but the program could hold it back. */
 bool gmt_spill_queue_may_go_on(const struct gmt_spill_queue *queue);
-/* Whether a user event was not set yet. */
-bool gmt_spill_queues_gated(void);
-/* Whether one is this thread's, as far as is known. */
-bool gmt_spill_queues_gated_here(void);
 /* Whether all commands of all queues have completed, as far as is known, also of queues that were released. */
 bool gmt_spill_queues_over(void);
 /* Whether those that have not complete without the program. */

@@ -101,9 +101,10 @@ bool gmt_spill_host_bytes(struct gmt_spill_object *object, size_t offset, size_t
 
 cl_mem gmt_spill_dummy(const struct gmt_spill_object *object)
 {
-	if (!gmt_spill_lock())
-		return NULL;
-	cl_mem dummy = gmt_spill_context_dummy(object->context);
+	cl_mem dummy = atomic_load(&object->context->dummy); /* it stays as long as any object does */
+	if (dummy || !gmt_spill_lock())
+		return dummy;
+	dummy = gmt_spill_context_dummy(object->context);
 	gmt_spill_unlock();
 	return dummy;
 }

@@ -9,6 +9,7 @@
 #include "hold.h"
 #include "pin.h"
 #include "sentence.h"
+#include "short.h"
 
 #define MOMENT 20000u /* ns */
 
@@ -59,9 +60,12 @@ bool gmt_spill_one(void)
 		return false;
 	struct gmt_spill_patience patience = {.start = 0};
 	struct gmt_spill_account account;
-	while (gmt_spill_evict_one(&patience) == GMT_SPILL_LATER)
-		if (!wait_a_moment(&patience))
-			return false;
+	bool locked = true;
+	while (locked && gmt_spill_evict_one(&patience) == GMT_SPILL_LATER)
+		locked = wait_a_moment(&patience);
+	gmt_spill_waits_no_more(&patience);
+	if (!locked)
+		return false;
 	bool gone = patience.outcome == GMT_SPILL_GONE;
 	if (!gone)
 		gmt_spill_account(&account);

@@ -5,6 +5,7 @@
 #include "../base/ring.h"
 #include "../base/session.h"
 #include "figures.h"
+#include "user_event.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -69,7 +70,7 @@ void gmt_spill_say_short(const struct gmt_spill_command *command, const struct g
 	if (card)
 		add(&text, "; the card has %.1f MiB", MEBI(card));
 	add_account(&text, account);
-	if (account->bytes[GMT_SPILL_WAITING] && gmt_spill_queues_gated_here())
+	if (account->bytes[GMT_SPILL_WAITING] && gmt_spill_gated_here())
 		add(&text, "; this thread has not set its user events");
 	gmt_diag(GMT_DIAG_SPILL, text.bytes);
 }

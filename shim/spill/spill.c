@@ -16,6 +16,7 @@
 #include "map.h"
 #include "rect.h"
 #include "residency.h"
+#include "user_event.h"
 
 #include <string.h>
 
@@ -70,6 +71,7 @@ static void put(struct gmt_functions *over)
 {
 	gmt_spill_put_contexts(over);
 	gmt_spill_put_queues(over);
+	gmt_spill_put_user_events(over);
 	gmt_spill_put_gates(over);
 	gmt_spill_put_creates(over);
 	gmt_spill_put_info(over);

@@ -86,6 +86,8 @@ static size_t ends(struct fake_object *o)
 		return sizeof(struct _cl_mem);
 	case FAKE_KERNEL:
 		fake.livekernels--;
+		for (unsigned i = 0; i < FAKE_ARGUMENTS - 1; i++)
+			fake_keep((cl_kernel)o, i, NULL);
 		fake_drop(((cl_kernel)o)->context);
 		return sizeof(struct _cl_kernel);
 	case FAKE_EVENT:

@@ -32,6 +32,7 @@ struct fake {
 	_Atomic uint32_t hasty;            /* 1: clFinish returns at once */
 	_Atomic uint32_t eager;            /* 1: asking about an event, markers and flushes complete what can be */
 	_Atomic uint32_t lazyprofile;      /* 1: times of pending commands are 0, not an error */
+	_Atomic uint32_t keepsarguments;   /* 1: kernels keep what is in their arguments, and it counts in its references */
 	_Atomic uint32_t arginfo;          /* 1: arguments of kernels are described, as follows */
 	_Atomic uint32_t argaddress[4], argtype[4];
 	_Atomic uint64_t constant;         /* CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE */

@@ -98,6 +98,16 @@ GMT_HOOK cl_int clGetKernelArgInfo(cl_kernel kernel, cl_uint index, cl_kernel_ar
 	return what == CL_KERNEL_ARG_TYPE_QUALIFIER ? fake_answer(&type, sizeof type, room, out, needed) : CL_INVALID_VALUE;
 }
 
+void fake_keep(cl_kernel kernel, unsigned index, cl_mem memory)
+{
+	cl_mem before = kernel->kept[index];
+	if (memory)
+		fake_hold(memory);
+	kernel->kept[index] = memory;
+	if (before)
+		fake_drop(before);
+}
+
 GMT_HOOK cl_int clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size, const void *value)
 {
 	FAKE_LOCKED;
@@ -117,6 +127,7 @@ GMT_HOOK cl_int clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size, con
 	if (memory && !fake_alive(memory, FAKE_MEMORY))
 		return CL_INVALID_MEM_OBJECT;
 	kernel->memory[index] = memory;
+	fake_keep(kernel, index, fake.keepsarguments ? memory : NULL);
 	return CL_SUCCESS;
 }
 

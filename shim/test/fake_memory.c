@@ -200,7 +200,7 @@ GMT_HOOK cl_int clGetMemObjectInfo(cl_mem memory, cl_mem_info what, size_t room,
 	fake.queries++;
 	if (!fake_alive(memory, FAKE_MEMORY))
 		return CL_INVALID_MEM_OBJECT;
-	cl_uint references = fake_references(&memory->object, fake.countcommands);
+	cl_uint references = fake_references(&memory->object, fake.countcommands || fake.keepsarguments);
 	cl_uint maps = fake.countparts && !memory->element ? (memory->parent ? 0 : memory->maps) : memory->maps;
 	if (fake.countparts && !fake.countcommands)
 		references += memory->parts + maps;

@@ -114,6 +114,7 @@ struct _cl_kernel {
 	struct fake_object object;
 	cl_context context;
 	cl_mem memory[FAKE_ARGUMENTS - 1];
+	cl_mem kept[FAKE_ARGUMENTS - 1];
 	const void *pointer[FAKE_ARGUMENTS];
 };
 
@@ -134,6 +135,8 @@ void fake_fail(const char *what) __attribute__((noreturn));
 void *fake_new(enum fake_type type, size_t size);
 /* Aborts for a handle that is dead; false for NULL and other types. */
 bool fake_alive(const void *handle, enum fake_type type);
+/* A kernel of a driver that does so keeps memory, or NULL. */
+void fake_keep(cl_kernel kernel, unsigned index, cl_mem memory);
 void fake_hold(void *object);
 void fake_drop(void *object); /* undoes fake_hold */
 cl_int fake_retain(void *handle, enum fake_type type, cl_int invalid);

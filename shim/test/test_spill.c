@@ -298,3 +298,48 @@ TEST(spill_keeps_what_comes_next_in_a_cycle)
 		OK(clReleaseMemObject(list[i]));
 	end_clean();
 }
+
+enum { MANY = 2048, CHOSEN = MANY / 256 };
+
+static uint64_t write_one(cl_mem buffer)
+{
+	size_t before = events(GMT_KIND_SPILL);
+	OK(clEnqueueFillBuffer(world.queue, buffer, "x", 1, 0, BYTES, 0, NULL, NULL));
+	EQUAL(events(GMT_KIND_SPILL) - before, 3); /* one goes, this one comes, the call has waited */
+	struct gmtevent gone = {0};
+	for (size_t behind = 0, spills = 0; spills < 3; behind++) {
+		gone = event_before(behind);
+		spills += gone.kind == GMT_KIND_SPILL;
+	}
+	return gmtspill_object(&gone);
+}
+
+/* With many objects a look chooses several: they go in order, without those that were used or released since. */
+TEST(spill_takes_the_farthest_of_many_in_order)
+{
+	begin((struct options){.devicememory = MANY * BYTES, .spill = true});
+	fake.eager = 1;
+	static cl_mem list[MANY + CHOSEN];
+	static uint64_t id[MANY];
+	for (int i = 0; i < MANY + CHOSEN; i++) {
+		list[i] = make(CL_MEM_READ_WRITE, NULL);
+		if (i < MANY)
+			id[i] = last_event(GMT_KIND_CREATE).object;
+	}
+	for (int i = 0; i < MANY; i++) { /* not in the order of creation */
+		OK(clEnqueueFillBuffer(world.queue, list[i * 5 % MANY], "x", 1, 0, BYTES, 0, NULL, NULL));
+		if (i % 256 == 0)
+			(void)events(GMT_KIND_SPILL); /* read, so that the ring does not fill */
+	}
+	EQUAL(write_one(list[MANY]), id[0]);
+	EQUAL(write_one(list[MANY + 1]), id[5]);
+	use(world.queue, list[10]);
+	OK(clReleaseMemObject(list[15])); /* makes room for one */
+	OK(clEnqueueFillBuffer(world.queue, list[MANY + 2], "x", 1, 0, BYTES, 0, NULL, NULL));
+	EQUAL(write_one(list[MANY + 3]), id[20]);
+	EQUAL(write_one(list[MANY + 4]), id[25]);
+	for (int i = 0; i < MANY + CHOSEN; i++)
+		if (i != 15)
+			OK(clReleaseMemObject(list[i]));
+	end_clean();
+}

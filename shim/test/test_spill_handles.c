@@ -69,6 +69,49 @@ TEST(spill_sets_arguments_again_when_objects_have_moved)
 	end_clean();
 }
 
+/* On such a driver an argument that is used no more must not keep the memory of what has gone, or was released. */
+TEST(spill_takes_memory_from_arguments_that_keep_it)
+{
+	begin_spill();
+	fake.keepsarguments = 1;
+	cl_int err;
+	cl_mem list[5];
+	cl_kernel kernel[2];
+	size_t items = 1;
+	for (int i = 0; i < 5; i++)
+		list[i] = make(CL_MEM_READ_WRITE, NULL);
+	for (int i = 0; i < 2; i++) {
+		kernel[i] = clCreateKernel(fake_program(), "kernel", &err);
+		OK(clSetKernelArg(kernel[i], 0, sizeof(cl_mem), &list[i]));
+		OK(clEnqueueNDRangeKernel(world.queue, kernel[i], 1, NULL, &items, NULL, 0, NULL, NULL));
+		write_all(world.queue, list[i], (char)('a' + i));
+	}
+	EQUAL(fake.livebytes, 2 * BYTES + 64); /* and what stands for one that is not there */
+	for (int i = 2; i < 4; i++) {
+		write_all(world.queue, list[i], (char)('a' + i));
+		CHECK(fake.livebytes <= CARD);
+	}
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < 2; i++)
+			OK(clEnqueueNDRangeKernel(world.queue, kernel[i], 1, NULL, &items, NULL, 0, NULL, NULL));
+		write_all(world.queue, list[2 + round % 2], (char)('c' + round % 2));
+		CHECK(fake.livebytes <= CARD);
+	}
+	OK(clSetKernelArg(kernel[0], 1, sizeof(cl_mem), &list[4]));
+	OK(clEnqueueNDRangeKernel(world.queue, kernel[0], 1, NULL, &items, NULL, 0, NULL, NULL));
+	OK(clReleaseMemObject(list[4]));
+	OK(clFinish(world.queue));
+	CHECK(fake.livebytes < CARD - BYTES);
+	for (int i = 0; i < 4; i++) {
+		check_all(world.queue, list[i], (char)('a' + i));
+		OK(clReleaseMemObject(list[i]));
+	}
+	for (int i = 0; i < 2; i++)
+		OK(clReleaseKernel(kernel[i]));
+	fake.keepsarguments = 0;
+	end_clean();
+}
+
 static cl_int create_error(cl_mem_flags flags, size_t size, void *host)
 {
 	cl_int err = 1;

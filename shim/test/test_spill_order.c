@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "spilling.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <time.h>
 
@@ -220,5 +221,144 @@ TEST(spill_trusts_no_marker_behind_a_failure)
 	OK(clReleaseMemObject(c));
 	OK(clReleaseCommandQueue(other));
 	OK(clReleaseCommandQueue(loose));
+	end_clean();
+}
+
+/* What a clFinish that returns too early leaves running stays, before memory was short for the first time and after. */
+TEST(spill_waits_for_what_a_finish_leaves_running)
+{
+	begin_spill();
+	fake.eager = 0;
+	fake.hasty = 1;
+	cl_mem list[4];
+	for (int i = 0; i < 4; i++)
+		list[i] = make(CL_MEM_READ_WRITE, NULL);
+	for (int round = 0; round < 3; round++)
+		for (int i = 0; i < 4; i++) {
+			fake.eager = 1; /* asking a marker ends what stands before it */
+			write_all(world.queue, list[i], 'a');
+			fake.eager = 0;
+			OK(clEnqueueFillBuffer(world.queue, list[i], "x", 1, 0, BYTES, 0, NULL, NULL));
+			OK(clFlush(world.queue));
+			OK(clFinish(world.queue));
+			cl_command_queue other = new_queue(world.context, 0);
+			fake.eager = 1;
+			write_all(other, list[(i + 1) % 4], 'b');
+			write_all(other, list[(i + 2) % 4], 'c');
+			check_all(other, list[i], 'x');
+			OK(clReleaseCommandQueue(other));
+		}
+	fake.hasty = 0;
+	for (int i = 0; i < 4; i++)
+		OK(clReleaseMemObject(list[i]));
+	end_clean();
+}
+
+static void *make_event(void *context)
+{
+	cl_int err;
+	cl_event event = clCreateUserEvent(context, &err);
+	OK(err);
+	return event;
+}
+
+static void *complete_late(void *gate)
+{
+	pause_ms(150); /* a call waits less long where its own thread may be the one that must set it */
+	OK(clSetUserEventStatus(gate, CL_COMPLETE));
+	return NULL;
+}
+
+/* A user event that was released without a status holds nothing back. */
+TEST(spill_forgets_user_events_that_were_given_up)
+{
+	begin_spill();
+	cl_mem a = make(CL_MEM_READ_WRITE, NULL), b = make(CL_MEM_READ_WRITE, NULL), c = make(CL_MEM_READ_WRITE, NULL);
+	cl_event given_up = make_event(world.context);
+	OK(clRetainEvent(given_up));
+	OK(clReleaseEvent(given_up));
+	OK(clReleaseEvent(given_up));
+	cl_command_queue other = new_queue(world.context, 0);
+	pthread_t thread;
+	void *gate = NULL;
+	EQUAL(pthread_create(&thread, NULL, make_event, world.context), 0);
+	EQUAL(pthread_join(thread, &gate), 0);
+	cl_event held = gate, one = fill(world.queue, a, 1, &held), two = fill(world.queue, b, 1, &held);
+	EQUAL(pthread_create(&thread, NULL, complete_late, gate), 0);
+	write_all(other, c, 'c');
+	EQUAL(pthread_join(thread, NULL), 0);
+	OK(clReleaseEvent(one));
+	OK(clReleaseEvent(two));
+	OK(clReleaseEvent(held));
+	OK(clReleaseMemObject(a));
+	OK(clReleaseMemObject(b));
+	OK(clReleaseMemObject(c));
+	OK(clReleaseCommandQueue(other));
+	end_clean();
+}
+
+/* Queues that were released while their commands ran leave nothing behind once these have ended. */
+TEST(spill_uses_the_entries_of_closed_queues_again)
+{
+	begin_spill();
+	fake.eager = 0;
+	cl_mem a = make(CL_MEM_READ_WRITE, NULL), b = make(CL_MEM_READ_WRITE, NULL), c = make(CL_MEM_READ_WRITE, NULL);
+	size_t before = 0;
+	for (int i = 0; i < 3000; i++) {
+		cl_command_queue queue = new_queue(world.context, 0);
+		use(queue, i % 2 ? a : b);
+		OK(clReleaseCommandQueue(queue));
+		fake_complete_all();
+		if (i % 1000 == 0) {
+			(void)events(GMT_KIND_USE);    /* read, so that the ring does not fill */
+			before = mallinfo2().uordblks; /* 0 under sanitizers */
+		}
+	}
+	CHECK(mallinfo2().uordblks - before < 100000);
+	fake.eager = 1;
+	write_all(world.queue, c, 'c'); /* none of them holds anything back */
+	OK(clReleaseMemObject(a));
+	OK(clReleaseMemObject(b));
+	OK(clReleaseMemObject(c));
+	end_clean();
+}
+
+static pthread_barrier_t inside;
+
+/* In the driver, for longer than calls waited that have pins themselves. */
+static void stay(void)
+{
+	pthread_barrier_wait(&inside);
+	pause_ms(150);
+}
+
+static void *use_slowly(void *buffer)
+{
+	cl_command_queue queue = new_queue(world.context, 0);
+	fake.aftersubmit = stay;
+	use(queue, buffer);
+	OK(clReleaseCommandQueue(queue));
+	return NULL;
+}
+
+/* A command finds no memory, and all that could go for it is what a call of another thread still uses. */
+TEST(spill_waits_for_what_another_call_uses)
+{
+	begin((struct options){.spill = true});
+	fake.eager = 1;
+	cl_mem a = make(CL_MEM_READ_WRITE, NULL), b = make(CL_MEM_READ_WRITE, NULL);
+	write_all(world.queue, a, 'a');
+	write_all(world.queue, b, 'b');
+	EQUAL(pthread_barrier_init(&inside, NULL, 2), 0);
+	pthread_t thread;
+	EQUAL(pthread_create(&thread, NULL, use_slowly, b), 0);
+	pthread_barrier_wait(&inside);
+	fake.enqueueerror = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+	fake.failenqueues = 1;
+	use(world.queue, a);
+	EQUAL(pthread_join(thread, NULL), 0);
+	EQUAL(pthread_barrier_destroy(&inside), 0);
+	OK(clReleaseMemObject(a));
+	OK(clReleaseMemObject(b));
 	end_clean();
 }
