@@ -3,6 +3,7 @@ package parquet
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -27,7 +28,10 @@ import (
 var created = time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
 
 func header(host string) recording.Header {
-	return recording.Header{Host: host, Program: "app", Created: created, ClockNS: randomrun.Start, Policy: "futhark", Limits: recording.Limits{"a": "1"}}
+	return recording.Header{
+		Host: host, Program: "app", Created: created, ClockNS: randomrun.Start, Policy: "futhark", Limits: recording.Limits{"a": "1"},
+		Identity: recording.Identity{Labels: map[string]string{"team": host}},
+	}
 }
 
 func options(host string) tables.Options { return tables.Options{Header: header(host)} }
@@ -177,7 +181,7 @@ func TestMergedIsTheSameRecording(t *testing.T) {
 	h := header("a")
 	h.Merged = []recording.Origin{
 		{Host: "a", Program: "app", Policy: "futhark", Created: created, First: 1, Last: 3},
-		{Host: "b", Program: "app", Policy: "futhark", Created: created, First: 4, Last: 5},
+		{Host: "b", Program: "app", Policy: "futhark", Created: created, First: 4, Last: 5, Identity: header("b").Identity},
 	}
 	records := randomrun.Records(1, 2, 100)
 	for i := range records {
@@ -191,6 +195,11 @@ func TestMergedIsTheSameRecording(t *testing.T) {
 	}
 	if after := files(t, dir); !sameNames(single, after) {
 		t.Errorf("%v is not in the place of %v", len(after), len(single))
+	}
+	for _, p := range rows[tables.Process](t, dir, Processes) {
+		if !maps.Equal(p.Labels, map[string]string{"team": "b"}) {
+			t.Errorf("process %d has the labels %v", p.Number, p.Labels)
+		}
 	}
 }
 

@@ -165,6 +165,7 @@ type Process struct {
 	Arguments    []string          `parquet:"arguments,list"`
 	Policy       string            `parquet:"policy"`
 	Limits       map[string]string `parquet:"limits"`
+	Labels       map[string]string `parquet:"labels"` // that the user chose
 	Tags         string            `parquet:"tags"`
 	Scrub        string            `parquet:"scrub,optional"`
 	DeviceMemory int64             `parquet:"device_memory"`

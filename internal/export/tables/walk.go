@@ -211,7 +211,7 @@ func (r *Run) process(p *process, l *heap.Process, left int64) *Process {
 	row := &Process{
 		Recording: p.Recording, Number: int32(p.Original), PID: int64(names.PID), Parent: int64(names.Parent),
 		Hostname: units.Clean(p.Host), Program: names.Program, Arguments: names.Arguments,
-		Policy: h.Policy, Limits: h.Limits, Tags: h.Tags, Scrub: h.Scrub, DeviceMemory: clamp(h.DeviceMemory),
+		Policy: h.Policy, Limits: h.Limits, Labels: h.IdentityOf(p.Number).Labels, Tags: h.Tags, Scrub: h.Scrub, DeviceMemory: clamp(h.DeviceMemory),
 		Started: r.at(started), StartedNS: started, Last: r.at(last), LastNS: last, Exited: p.exited, Status: p.status,
 		Records: clamp(p.Records), Hits: clamp(l.Hits), Misses: clamp(l.Misses), PeakInUse: p.peak, InUse: left,
 		LostEvents: clamp(r.lost),
