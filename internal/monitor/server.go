@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -37,14 +38,18 @@ type Server struct {
 	gatherer *gatherer
 	summary  func(*stats.Snapshot, io.Writer) error
 
-	mu      sync.Mutex // of what was written last: scrapes of one snapshot cost once
+	mu      sync.Mutex // of what was written last
 	written map[string]written
 }
 
 type written struct {
 	of   *stats.Snapshot
+	at   time.Time
 	text []byte
 }
+
+// freshFor is how long a text is given again: clients that ask often cost little.
+const freshFor = 500 * time.Millisecond
 
 // Listen opens an address: HOST:PORT, :PORT or PORT on the loopback interface, or unix:PATH, which only this user can open.
 // Port 0 is any that is free.
@@ -138,19 +143,19 @@ func (s *Server) Close() error {
 	return s.http.Close()
 }
 
-// once writes a text of the latest snapshot, unless it is there already.
+// once writes a text of the latest snapshot, unless that is there already or an earlier one is fresh.
 func (s *Server) once(form string, write func(*stats.Snapshot, io.Writer) error) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.source()
-	if last := s.written[form]; last.of == now {
+	if last := s.written[form]; last.of == now || time.Since(last.at) < freshFor {
 		return last.text, nil
 	}
 	var b bytes.Buffer
 	if err := write(now, &b); err != nil {
 		return nil, err
 	}
-	s.written[form] = written{now, b.Bytes()}
+	s.written[form] = written{now, time.Now(), b.Bytes()}
 	return b.Bytes(), nil
 }
 
@@ -181,5 +186,6 @@ func reply(w http.ResponseWriter, form string, text []byte, err error) {
 		return
 	}
 	w.Header().Set("Content-Type", form)
-	_, _ = w.Write(text) // a client that has left
+	w.Header().Set("Content-Length", strconv.Itoa(len(text))) // or it goes in chunks, which cost more
+	_, _ = w.Write(text)                                      // a client that has left
 }
