@@ -34,6 +34,7 @@ var sections = []section{
 	{name: "watching", title: "What being watched costs a program, without a pool", measure: (*bench).watching},
 	{name: "dashboard", title: "What gpumemtop takes of a core in a terminal", measure: (*bench).dashboard},
 	{name: "attach", title: "What attaching to a running program costs (eBPF)", measure: (*bench).attach},
+	{name: "monitoring", title: "What it costs to be looked at: scrapes, the flight log at a program's end, static probes", measure: (*bench).monitoring},
 	{name: "start", title: "What starting costs: ms for a program without OpenCL, and for a small one", measure: (*bench).start},
 	{name: "record", title: "What recording costs, and how fast two threads can send events with none lost", measure: (*bench).record},
 	{name: "read", title: "How fast one core reads a recording of ten million events", measure: (*bench).read},

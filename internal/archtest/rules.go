@@ -321,7 +321,7 @@ var Places = map[string]Place{
 	"internal/testkit":  {May: everything},
 	"internal/archtest": {},
 	"bench": {May: []string{
-		"allocator", "internal/recording", "internal/stats", "internal/wire", "tracer/calls", "tracer/kernel", "tracer/rights", "tracer/target",
+		"allocator", "internal/flight", "internal/recording", "internal/stats", "internal/wire", "tracer/calls", "tracer/kernel", "tracer/rights", "tracer/target",
 	}},
 	"test/e2e": {May: []string{"internal/export"}},
 }

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/flight"
+)
+
+// monitoring measures what it costs that others can look on.
+func (b *bench) monitoring() error {
+	for _, table := range []func() error{b.scrapes, b.flightLog, b.probes} {
+		if err := table(); err != nil {
+			return err
+		}
+		b.flush()
+		fmt.Println()
+	}
+	return nil
+}
+
+// scrapes compares seconds without and with a hundred scrapes, in one run of a program.
+func (b *bench) scrapes() error {
+	cmd := b.program([]string{b.gpumemtop(), "--headless", "--listen", "0", "--", b.example("train"), "1000000000"})
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start gpumemtop: %w", err)
+	}
+	defer func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // the program ends by it, which is no failure
+		_, _ = io.Copy(io.Discard, said)
+		_ = cmd.Wait()
+	}()
+	line, err := bufio.NewReader(said).ReadString('\n')
+	_, address, found := strings.Cut(strings.TrimSpace(line), "figures are at ")
+	if err != nil || !found {
+		return fmt.Errorf("gpumemtop said %q: %w", line, err)
+	}
+	rates := []int{0, 1, 100}
+	shares := make([][]float64, len(rates))
+	for range 3 * b.runs {
+		for i, rate := range rates {
+			share, err := scraped(cmd.Process.Pid, address+"metrics", rate)
+			if err != nil {
+				return err
+			}
+			shares[i] = append(shares[i], share)
+		}
+	}
+	b.row("scrapes/s", "gpumemtop's share of a core", "more than without")
+	for i, rate := range rates {
+		here, base := middle(shares[i]), middle(shares[0])
+		b.row(rate, fixed(100*here, 2)+" %", fixed(100*(here-base), 2)+" %")
+	}
+	return nil
+}
+
+// scraped scrapes for a second, and returns which share of a core a process used meanwhile.
+func scraped(pid int, url string, rate int) (float64, error) {
+	began, used := time.Now(), processorTime(pid)
+	for i := range rate {
+		time.Sleep(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(rate))))
+		reply, err := http.Get(url) //nolint:gosec // gpumemtop named it
+		if err != nil {
+			return 0, err
+		}
+		_, err = io.Copy(io.Discard, reply.Body)
+		if err := errors.Join(err, reply.Body.Close()); err != nil {
+			return 0, err
+		}
+	}
+	time.Sleep(time.Until(began.Add(time.Second)))
+	return (processorTime(pid) - used).Seconds() / time.Since(began).Seconds(), nil
+}
+
+// processorTime returns what a process has used, without its children: 0 when it is gone.
+func processorTime(pid int) (used time.Duration) {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	for _, file := range threads {
+		text, _ := os.ReadFile(file)
+		first, _, _ := strings.Cut(string(text), " ")
+		n, _ := strconv.ParseInt(first, 10, 64)
+		used += time.Duration(n)
+	}
+	return used
+}
+
+// flightLog shows what a flight log takes at the end of a program: from the time that stands in it until the file is there.
+func (b *bench) flightLog() error {
+	library := filepath.Join(b.temp, "libgpumemtop.so")
+	if err := exec.Command(b.gpumemtop(), "library", "-f", "-o", library).Run(); err != nil {
+		return fmt.Errorf("gpumemtop library: %w", err)
+	}
+	var took []float64
+	for i := range 10 * b.runs {
+		logs := filepath.Join(b.temp, "logs", strconv.Itoa(i))
+		if err := os.MkdirAll(logs, 0o700); err != nil {
+			return err
+		}
+		cmd := b.program([]string{b.example("pipeline"), "3", "64K"})
+		cmd.Env = append(cmd.Env, "LD_PRELOAD="+library, "GPUMEMTOP_LOG="+logs)
+		one, err := logged(cmd, logs)
+		if err != nil {
+			return err
+		}
+		took = append(took, milliseconds(one))
+	}
+	b.row("flight log written in ms, least", "median")
+	b.row(fixed(slices.Min(took), 2), fixed(middle(took), 2))
+	return nil
+}
+
+// logged runs a program that leaves a flight log, and returns how long writing that took.
+func logged(cmd *exec.Cmd, logs string) (time.Duration, error) {
+	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
+	if err != nil {
+		return 0, err
+	}
+	renamed := os.NewFile(uintptr(fd), "inotify")
+	defer renamed.Close() //nolint:errcheck // it was only read
+	if _, err := unix.InotifyAddWatch(fd, logs, unix.IN_MOVED_TO); err != nil {
+		return 0, err
+	}
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	_ = renamed.SetReadDeadline(time.Now().Add(time.Minute))
+	_, err = renamed.Read(make([]byte, unix.SizeofInotifyEvent+unix.NAME_MAX+1))
+	there := time.Now()
+	if err := errors.Join(err, cmd.Wait()); err != nil {
+		return 0, err
+	}
+	log, err := flight.Read(logs)
+	if err != nil || len(log.Processes) != 1 {
+		return 0, fmt.Errorf("no flight log: %w", err)
+	}
+	p := &log.Processes[0]
+	return there.Sub(time.Unix(0, int64(p.Started)+int64(p.Seconds*1e9))), nil
+}
+
+// probeLoop prints the ns that looks at the semaphores of a create's and a release's static probes take: the least of many batches.
+const probeLoop = `
+#include "shim/base/usdt.h"
+#include <stdio.h>
+#include <time.h>
+volatile uint16_t gmt_alloc_semaphore, gmt_free_semaphore, gmt_otel_alloc_semaphore, gmt_otel_free_semaphore;
+enum { LOOPS = 1000000 };
+static unsigned fired;
+static double batch(bool probed)
+{
+	struct timespec from, to;
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	for (int i = 0; i < LOOPS; i++) {
+		__asm__ volatile("" ::: "memory");
+		if (probed && gmt_usdt_allocs())
+			fired++;
+		if (probed && gmt_usdt_frees())
+			fired++;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	return ((double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec)) / LOOPS;
+}
+int main(void)
+{
+	double least[2] = {1e9, 1e9};
+	for (int i = 0; i < 400; i++) {
+		double took = batch(i & 1);
+		least[i & 1] = took < least[i & 1] ? took : least[i & 1];
+	}
+	printf("%.2f\n", (least[1] - least[0]) / 2);
+	return (int)fired;
+}
+`
+
+// probes compiles the shim's own look at semaphores into a loop: in whole programs it is below what can be measured.
+func (b *bench) probes() error {
+	program := filepath.Join(b.temp, "probes")
+	cc := exec.Command("gcc", "-std=gnu11", "-O2", "-I", b.root, "-x", "c", "-", "-o", program)
+	cc.Stdin = strings.NewReader(probeLoop)
+	if said, err := cc.CombinedOutput(); err != nil {
+		return fmt.Errorf("gcc: %w\n%s", err, said)
+	}
+	text, err := exec.Command(program).Output()
+	if err != nil {
+		return err
+	}
+	b.row("a static probe that nothing listens to, ns")
+	b.row(strings.TrimSpace(string(text)))
+	return nil
+}
