@@ -372,10 +372,11 @@ test-drivers: build/drivers.stamp
 	$(MAKE) all
 	cd test/e2e && $(GO) test -run '^Test(Drivers|SpillConforms)$$' -count=1 -timeout 2h $(TESTFLAGS) -args -drivers.all
 
-# Real engines over what programs leave: Prometheus and its kin, VictoriaMetrics, Polars, which npm brings, and Slurm.
+# Real engines over what programs leave: Prometheus and its kin, OpenTelemetry, VictoriaMetrics, Polars, which npm brings, and Slurm.
 .PHONY: test-engines
 test-engines: all
-	apt-get install -y --no-install-recommends curl nodejs npm prometheus prometheus-node-exporter prometheus-pushgateway victoria-metrics slurm-wlm munge
+	apt-get install -y --no-install-recommends curl prometheus prometheus-node-exporter prometheus-pushgateway victoria-metrics slurm-wlm munge
+	command -v npm >/dev/null || apt-get install -y --no-install-recommends nodejs npm # not beside others' node, which brings its own
 	bash test/engines/run.sh
 	bash test/engines/slurm.sh
 
