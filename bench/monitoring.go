@@ -32,7 +32,7 @@ func (b *bench) monitoring() error {
 	return nil
 }
 
-// scrapes compares seconds without and with a hundred scrapes, in one run of a program.
+// scrapes compares spans without and with scrapes, in one run of a program.
 func (b *bench) scrapes() error {
 	cmd := b.program([]string{b.gpumemtop(), "--headless", "--listen", "0", "--", b.example("train"), "1000000000"})
 	said, err := cmd.StderrPipe()
@@ -54,7 +54,7 @@ func (b *bench) scrapes() error {
 	}
 	rates := []int{0, 1, 100}
 	shares := make([][]float64, len(rates))
-	for range 3 * b.runs {
+	for range b.runs {
 		for i, rate := range rates {
 			share, err := scraped(cmd.Process.Pid, address+"metrics", rate)
 			if err != nil {
@@ -71,10 +71,15 @@ func (b *bench) scrapes() error {
 	return nil
 }
 
-// scraped scrapes for a second, and returns which share of a core a process used meanwhile.
+// scraped scrapes for some seconds, and returns which share of a core a process used meanwhile.
 func scraped(pid int, url string, rate int) (float64, error) {
-	began, used := time.Now(), processorTime(pid)
-	for i := range rate {
+	const seconds = 5
+	before, err := processorTime(pid)
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	for i := range seconds * rate {
 		time.Sleep(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(rate))))
 		reply, err := http.Get(url) //nolint:gosec // gpumemtop named it
 		if err != nil {
@@ -85,20 +90,9 @@ func scraped(pid int, url string, rate int) (float64, error) {
 			return 0, err
 		}
 	}
-	time.Sleep(time.Until(began.Add(time.Second)))
-	return (processorTime(pid) - used).Seconds() / time.Since(began).Seconds(), nil
-}
-
-// processorTime returns what a process has used, without its children: 0 when it is gone.
-func processorTime(pid int) (used time.Duration) {
-	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
-	for _, file := range threads {
-		text, _ := os.ReadFile(file)
-		first, _, _ := strings.Cut(string(text), " ")
-		n, _ := strconv.ParseInt(first, 10, 64)
-		used += time.Duration(n)
-	}
-	return used
+	time.Sleep(time.Until(began.Add(seconds * time.Second)))
+	after, err := processorTime(pid)
+	return (after - before).Seconds() / time.Since(began).Seconds(), err
 }
 
 // flightLog shows what a flight log takes at the end of a program: from the time that stands in it until the file is there.
