@@ -175,8 +175,9 @@ build/stacks/libgpumemtop.so: $(SHIM_SOURCES) $(SHIM_HEADERS) shim/shim.map $(FL
 $(BUILD)/runtime/overlay.json: FORCE | build/deps.stamp
 	@GO=$(GO) intercept/runtime/overlay.sh $(@D)
 
-# go build itself finds out what changed.
+# go build itself finds out what changed, except in the floor.
 $(BUILD)/libgpumemtop-core.so: FORCE $(BUILD)/libgpumemtop.so $(BUILD)/runtime/overlay.json | build/deps.stamp
+	@[ $@ -nt $(FLOOR) ] || rm -f $@
 	$(GO) build -overlay $(BUILD)/runtime/overlay.json -buildmode=c-shared -buildvcs=false -trimpath \
 		-ldflags='-s -w -X=runtime.godebugDefault=$(CORE_GODEBUG) -extldflags "$(CORE_LINK)"' -o $@ ./intercept
 
