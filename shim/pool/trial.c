@@ -197,11 +197,28 @@ static bool aliases_pass(struct sample *like)
 	return ok;
 }
 
+/*
+ * PoCL 1.4 (Ubuntu 20.04) crashes when an image of a buffer is read, and 1.1 (18.04) then frees it; 1.6 (Debian 11) does neither.
+ * A program that makes no such images must not crash for ours.
+ */
+static bool is_early_pocl(cl_device_id device)
+{
+	char version[256] = "", driver[64] = "";
+	if (gmt_driver.clGetDeviceInfo(device, CL_DEVICE_VERSION, sizeof version - 1, version, NULL) != CL_SUCCESS ||
+	    gmt_driver.clGetDeviceInfo(device, CL_DRIVER_VERSION, sizeof driver - 1, driver, NULL) != CL_SUCCESS || !strstr(version, " pocl "))
+		return false;
+	char *point = NULL;
+	unsigned long major = strtoul(driver, &point, 10), minor = *point == '.' ? strtoul(point + 1, NULL, 10) : 0;
+	return major < 1 || (major == 1 && minor < 6);
+}
+
 /* The driver may create images of buffers, but none of sub-buffers, or such that show other memory (as rusticl of Mesa 22.3). */
 static enum gmt_parts try_images(struct sample *s)
 {
 	if (s->old) /* before OpenCL 1.2 there are no images of buffers */
 		return GMT_PARTS_ALL;
+	if (is_early_pocl(s->device))
+		return GMT_PARTS_WITHOUT_IMAGES;
 	cl_uint before = settled_references(s->context, s->idle);
 	cl_mem of_whole = image_of(s, s->whole);
 	if (!of_whole)

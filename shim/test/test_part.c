@@ -164,6 +164,13 @@ TEST(no_parts_where_images_of_them_show_other_memory)
 	check_no_parts(2);
 }
 
+/* As in PoCL 1.4. */
+TEST(no_parts_where_reading_images_of_buffers_crashes)
+{
+	fake.version = "OpenCL 1.2 pocl HSTR: fake"; /* its driver's version is 1.0 */
+	check_no_parts(0);
+}
+
 /* Seen by no create, release or query; where a kernel finds its argument cannot be seen either without running one. */
 static void check_wrong(enum fake_wrong kind)
 {
