@@ -88,6 +88,8 @@ func complete(cmd *cobra.Command) {
 		cmd.ValidArgsFunction = cobra.FixedCompletions(allocator.Names(), cobra.ShellCompDirectiveNoFileComp)
 	case flags.Lookup("pid") != nil: // attach, which takes no arguments
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
+	case watches(flags), cmd.Name() == "compare":
+		cmd.ValidArgsFunction = completeProgram
 	}
 	for _, s := range settingsOf(flags) {
 		words, known := completions[s.key()]
@@ -142,4 +144,25 @@ func completeProcess(flag string) cobra.CompletionFunc {
 		slices.Sort(offers)
 		return slices.Compact(offers), cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// completeProgram completes the program to run as a shell does: files, or programs on the path. Files are the shell's own, also for what
+// the program is given.
+func completeProgram(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	var offers []string
+	if len(args) == 0 && typed != "" && !strings.ContainsRune(typed, '/') {
+		for _, folder := range filepath.SplitList(os.Getenv("PATH")) {
+			entries, _ := os.ReadDir(folder)
+			for _, entry := range entries {
+				if !strings.HasPrefix(entry.Name(), typed) {
+					continue
+				}
+				if info, err := os.Stat(filepath.Join(folder, entry.Name())); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+					offers = append(offers, entry.Name())
+				}
+			}
+		}
+	}
+	slices.Sort(offers)
+	return slices.Compact(offers), cobra.ShellCompDirectiveDefault
 }
