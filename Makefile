@@ -13,7 +13,7 @@
 #   make fuzz     every fuzz target for FUZZTIME=10s, or those below a folder: FUZZ=internal/check
 #   make bench    what it costs and what it saves, measured on this machine; bench-peers: single calls, beside
 #                 Intel's intercept layer if INTEL_LAYER=DIR has its source
-#   make screenshot   docs/dashboard.svg, anew
+#   make screenshot   the pictures in docs, anew
 #   make install  the program, its man pages, completions and monitoring files into PREFIX=/usr/local, below DESTDIR; make uninstall
 #   make dist     a Debian package, a tarball, checksums and a bill of materials in build/dist, tried
 #   make arm64    build/arm64/bin/gpumemtop, for 64-bit ARM; make test-arm64: that under qemu-user
@@ -305,11 +305,12 @@ demo: all
 	@echo "recording: build/demo.gmt (bin/gpumemtop report build/demo.gmt)"
 	@echo "JSON:      build/demo.json (open it at https://ui.perfetto.dev or in chrome://tracing)"
 
-# The picture in the README: twenty seconds of a recording in which keys adopt a ghost and raise a limit.
+# The picture in the README: twenty seconds of a recording in which keys adopt a ghost and raise a limit. Those of a report, a
+# post-mortem and a trace are taken by the tests that compare them (test/e2e/pictures_test.go).
 SHOT := tmux -L gpumemtop-screenshot -f /dev/null
 
 .PHONY: screenshot
-screenshot: all
+screenshot: all build/test-deps.stamp
 	@rm -rf build/shot && mkdir -p build/shot
 	$(SHOT) new-session -d -x 120 -y 36 'cd build/shot && ../../bin/gpumemtop --policy pow2 --max-cached 16K -o shot.gmt ../../bin/examples/train 1000000'
 	sleep 12
@@ -321,6 +322,7 @@ screenshot: all
 	sleep 11
 	$(SHOT) kill-server
 	bin/gpumemtop view --film docs/dashboard.svg -f --at 8s build/shot/shot.gmt
+	OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd $(GO) test ./test/e2e -run '^(TestHTMLReport|TestTraceViewerShowsTraces)$$' -count=1 -args -update
 
 # Tests, soak and benchmarks run on PoCL, whatever else is installed; tests of other drivers name those themselves.
 test soak bench bench-peers: export OCL_ICD_VENDORS ?= /etc/OpenCL/vendors/pocl.icd

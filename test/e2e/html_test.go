@@ -16,8 +16,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/reportrun"
 )
 
-// page writes an analysis into a file.
-func page(t *testing.T, a *analysis.Analysis) string {
+// writePage writes an analysis into a file.
+func writePage(t *testing.T, a *analysis.Analysis) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := report.HTML(&b, a, report.Options{}); err != nil {
@@ -75,6 +75,7 @@ func TestHTMLReport(t *testing.T) {
 	b := newBrowser(t)
 	t.Run("of a long run", func(t *testing.T) { b.within(t).sample() })
 	t.Run("of a recording", func(t *testing.T) { b.within(t).recorded() })
+	t.Run("in the documents", func(t *testing.T) { b.within(t).pictures() })
 	t.Run("of a hostile recording", func(t *testing.T) { b.within(t).hostile() })
 }
 
@@ -82,7 +83,7 @@ func TestHTMLReport(t *testing.T) {
 // anything.
 func (b *browser) sample() {
 	t := b.t
-	path := page(t, reportrun.Sample())
+	path := writePage(t, reportrun.Sample())
 	for _, scripts := range []bool{false, true} {
 		call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !scripts})
 		for _, width := range []int64{360, 700, 1600} {
@@ -183,7 +184,7 @@ func (b *browser) recorded() {
 // hostile looks at what a recording says that would do harm: it stays text.
 func (b *browser) hostile() {
 	t := b.t
-	b.open(page(t, reportrun.Hostile()), 1200, 900)
+	b.open(writePage(t, reportrun.Hostile()), 1200, 900)
 	if n := eval[int](b, `document.querySelectorAll("img, script:not(:last-child), iframe, [onerror]").length`); n > 0 {
 		t.Errorf("%d unexpected elements", n)
 	}

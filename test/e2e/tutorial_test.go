@@ -15,7 +15,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/rightstest"
 )
 
-var updateTutorials = flag.Bool("update", false, "write into docs/TUTORIAL*.md what their commands print today")
+var updateDocs = flag.Bool("update", false, "write into docs/TUTORIAL*.md what their commands print today, and take the pictures in docs")
 
 // TestTutorials follows docs/TUTORIAL*.md. A block "console" has commands after "$ " and what they print, a line "…" stands
 // for any lines, at the end of a line for the rest of it; "dashboard" has a command, what its screen shows, and lines "keys: KEYS"; any other block with two words is
@@ -41,7 +41,7 @@ func TestTutorials(t *testing.T) {
 				l.add(t, block[1], block[2])
 			}
 			l.follow(t)
-			if *updateTutorials {
+			if *updateDocs {
 				if err := os.WriteFile(file, []byte(strings.NewReplacer(l.changes...).Replace(text)), 0o644); err != nil {
 					t.Fatal(err)
 				}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 )
 
@@ -41,7 +42,32 @@ async function look(url) {
 	}
 	for (const i of model.instantEvents) found.instants.push(i.title);
 	found.flows = model.flowEvents.length;
+	shown = model;
 	return found;
+}
+let shown;
+// draw shows the end of what look has read: its last creates.
+async function draw(creates) {
+	const viewer = document.createElement("tr-ui-timeline-view"), tracks = document.createElement("track-view-container");
+	tracks.id = "track_view_container";
+	viewer.track_view_container = tracks;
+	Polymer.dom(viewer).appendChild(tracks);
+	viewer.style.cssText = "position: fixed; inset: 0";
+	Polymer.dom(document.body).appendChild(viewer);
+	viewer.model = shown;
+	viewer.viewTitle = "gpumemtop";
+	const wait = ms => new Promise(done => setTimeout(done, ms));
+	while (!viewer.trackView) await wait(20);
+	await wait(200); // it shows the whole first
+	// Not the panel for what is selected, nor the warning that this copy of the viewer makes up for what browsers had once.
+	for (const part of [viewer.$.analysis, viewer.$.drag_handle, viewer.$["polyfill-warning"], viewer.trackView.mouseModeSelector_]) part.style.display = "none";
+	const all = Object.values(Object.values(shown.processes)[0].threads).flatMap(t => t.sliceGroup.slices).filter(s => s.title === "create buffer");
+	const viewport = viewer.trackView.viewport, place = viewport.currentDisplayTransform.clone();
+	place.xSetWorldBounds(all[all.length - creates].start, shown.bounds.max, viewer.getBoundingClientRect().width - 275);
+	viewport.setDisplayTransformImmediately(place);
+	await wait(100);
+	await new Promise(done => requestAnimationFrame(done));
+	return true;
 }
 </script>`
 
@@ -103,7 +129,19 @@ func TestTraceViewerShowsTraces(t *testing.T) {
 		if (found.Flows > 0) != (trace == "x.json") {
 			t.Errorf("%s: %d arrows", trace, found.Flows)
 		}
+		if trace == "x.json" {
+			b.drawn(&found)
+		}
 	}
+}
+
+// drawn has the viewer draw what it has read last, for a picture.
+func (b *browser) drawn(v *viewed) {
+	b.do(chromedp.EmulateViewport(wholeWidth, 560))
+	if _, err := chromedp.Run(b.context, chromedp.Evaluate[bool]("draw(20)", chromedp.EvalAwaitPromise)); err != nil {
+		b.t.Fatal(err)
+	}
+	b.takePicture("trace", page.Viewport{Width: wholeWidth, Height: 560}, v.structure())
 }
 
 func (v *viewed) check(t *testing.T, trace string, creates, lifetimes int) {
