@@ -96,10 +96,20 @@ func lessBytes(l *stats.Limit, base float64, device uint64) float64 {
 		return float64(device)
 	case base >= unlimitedBytes:
 		return 1 << 34
+	case device > 0 && base > float64(device): // which is shown as all of the device
+		return lessBytes(l, float64(device), device)
 	case base/2 < smallestBytes && l.Min == 0:
 		return 0
 	}
 	return math.Floor(base / 2)
+}
+
+// withinDevice is a limit's value as it is shown: a size beyond the device's is no more than all of it.
+func withinDevice(l *stats.Limit, value float64, device uint64) float64 {
+	if l.Kind == stats.LimitBytes && value < unlimitedBytes && device > 0 {
+		return min(value, float64(device))
+	}
+	return value
 }
 
 // numberStep returns the step at a value: a round tenth to quarter of it, and a whole number if the limit counts things.

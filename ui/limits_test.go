@@ -44,6 +44,15 @@ func TestLimits(t *testing.T) {
 	shows(t, d, "✗ max_cached_bytes: still too much", "1.00G ✗")
 }
 
+// TestLimitBeyondTheDevice: a limit that cannot be reached is shown as what the device has.
+func TestLimitBeyondTheDevice(t *testing.T) {
+	s := limitSnapshot(0, 4*gib, 4*gib, "")
+	s.Device.Global = 3 * gib
+	d := newTest((&calls{}).options(), 120, 36, s)
+	shows(t, d, "3.00G")
+	hides(t, d, "4.00G")
+}
+
 func TestLimitUnanswered(t *testing.T) {
 	d := newTest((&calls{}).options(), 120, 36, sampleSnapshot())
 	press(d, "]")
@@ -140,6 +149,7 @@ func TestNextValue(t *testing.T) {
 	}{
 		{size, 0, actMore, mib}, {size, mib, actLess, 0}, {size, gib, actLess, gib / 2}, {size, gib, actDouble, 2 * gib},
 		{size, 16 * gib, actMore, 1 << 63}, {size, 1 << 63, actLess, 16 * gib}, {size, 0, actHalve, 0},
+		{size, 32 * gib, actHalve, 8 * gib},
 		{number, 0, actMore, 1}, {number, 1, actLess, 0}, {number, 7, actHalve, 3}, {number, 4000, actDouble, 4096},
 		{page, 4096, actMore, 8192}, {page, 4096, actHalve, 2048}, {page, 256, actLess, 256}, {page, 1 << 24, actDouble, 1 << 24},
 		{age, 0, actMore, 0}, {age, 30, actMore, 40}, {age, 1, actLess, 1}, {age, 30, actDouble, 60}, {age, 0, actLess, 3600}, {age, 3600, actMore, 0},

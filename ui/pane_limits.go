@@ -205,7 +205,7 @@ func (p *limitsPane) drawLimit(r region, c limitColumns, l *stats.Limit, chosen 
 	if l.Pending {
 		valueStyle = warnStyle
 	}
-	text := limitText(l, wanted(l))
+	text := limitText(l, withinDevice(l, wanted(l), p.d.live.Device.Global))
 	right := c.name + c.value + 2
 	r.textIn(1, 0, min(c.name, right-width(text)-2), l.Name, nameStyle)
 	r.right(right, 0, text, valueStyle)

@@ -111,11 +111,11 @@ func (x *moment) leaked() (Diagnosis, bool) {
 		d.Tag = top.Name
 		d.Text += fmt.Sprintf("; %s of it from %s", units.FormatLong(top.InUse), top.Name)
 	}
-	switch {
-	case x.s.HeldAtExit():
+	if x.s.HeldAtExit() {
 		d.Severity, d.Title = Note, units.Count(buffers, "buffer")+" held when "+x.s.AbortedBy()+" ended the program"
-	case x.s.Lost > 0:
-		d.Severity, d.Title = Note, "up to "+d.Title
+	}
+	if x.s.Lost > 0 {
+		d.Severity, d.Title = Note, "perhaps "+d.Title
 	}
 	return d, true
 }

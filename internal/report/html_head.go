@@ -99,7 +99,7 @@ func (v *view) limitWords() []string {
 	var words []string
 	for i := range v.s.Limits[:min(len(v.s.Limits), htmlCards)] {
 		l := &v.s.Limits[i]
-		words = append(words, name(l.Name+" = "+limitValue(l)))
+		words = append(words, name(l.Name+" = "+v.limitValue(l)))
 	}
 	if len(words) > 0 || len(v.s.Change.Former) > 0 { // the header's are the first policy's
 		return moreWords(words, len(v.s.Limits))
@@ -218,14 +218,22 @@ func severityClass(s analysis.Severity) string {
 func (v *view) watchedTiles(peak uint64) []htmlTile {
 	t := &v.s.Totals
 	at := "at " + durationText(v.a.Peak.Time)
-	if before := v.s.BeforeAttach(); before != nil {
+	if before := v.s.BeforeAttach(); before != nil && v.s.Lost == 0 {
 		at += "; at least: sizes from before attach are known only as far as used"
 	}
 	return []htmlTile{
-		{"peak in use", bytesText(peak), at},
+		{"peak in use", v.sizeText(peak), at},
 		{"creates", fmt.Sprint(t.Creates), things(t.Releases, "release")},
 		{"time in creates", durationText(t.DriverNS), "includes the time of the probes, some µs each"},
 	}
+}
+
+// sizeText marks an amount of memory that is too high or too low if some of its creates and releases are among lost events.
+func (v *view) sizeText(bytes uint64) string {
+	if v.s.Lost > 0 {
+		return "≈\u202f" + bytesText(bytes)
+	}
+	return bytesText(bytes)
 }
 
 func (v *view) tiles() []htmlTile {
@@ -236,7 +244,7 @@ func (v *view) tiles() []htmlTile {
 		saved, basis = "≈\u202f"+durationText(t.SavedNS), "an estimate: "
 	}
 	tiles := []htmlTile{
-		{"peak in use", bytesText(peak), "at " + durationText(v.a.Peak.Time) + "; " + bytesText(t.PeakReserved) + " reserved at most"},
+		{"peak in use", v.sizeText(peak), "at " + durationText(v.a.Peak.Time) + "; " + v.sizeText(t.PeakReserved) + " reserved at most"},
 		{"hit rate", rateText(t.HitRate(), t.Hits+t.Misses), "steady " + rateText(t.SteadyHitRate(), t.SteadyRequests) +
 			"; " + things(t.Hits+t.Misses, "request")},
 		{"driver time", durationText(t.DriverNS), things(t.DriverCreates, "create") + ", " + things(t.DriverReleases, "release")},
@@ -260,9 +268,9 @@ func (v *view) tiles() []htmlTile {
 	leaked := htmlTile{"leaked", "none", "every buffer was released"}
 	switch {
 	case v.continues() && t.InUse > 0 && (buffers == 0 || v.unsure()):
-		leaked = htmlTile{"in use at the end", bytesText(t.InUse), "the program continues and may release all of it"}
+		leaked = htmlTile{"in use at the end", v.sizeText(t.InUse), "the program continues and may release all of it"}
 	case buffers > 0:
-		leaked = htmlTile{"leaked", bytesText(bytes), things(buffers, "buffer") + " at " + things(uint64(len(v.a.Leaks)), "call site")}
+		leaked = htmlTile{"leaked", v.sizeText(bytes), things(buffers, "buffer") + " at " + things(uint64(len(v.a.Leaks)), "call site")}
 		if v.s.Lost > 0 {
 			leaked.Name, leaked.Note = "perhaps leaked", leaked.Note+"; releases may be among the lost events"
 		}

@@ -78,6 +78,8 @@ func (s *Summary) objectLines() []string {
 	}
 	how := "held when " + s.snapshot.AbortedBy() + " ended the program"
 	switch {
+	case running && s.LostEvents > 0:
+		how = "perhaps live: events are lost"
 	case running:
 		how = "live"
 	case s.LostEvents > 0:

@@ -34,7 +34,7 @@ func (v *view) head() section {
 		s.fact(name, units.Clean(fmt.Sprintf(format, args...)))
 	}
 	for i := range v.s.Limits {
-		add("limit", "%s = %s", v.s.Limits[i].Name, limitValue(&v.s.Limits[i]))
+		add("limit", "%s = %s", v.s.Limits[i].Name, v.limitValue(&v.s.Limits[i]))
 	}
 	if d := v.s.Device; d.Name != "" {
 		add("device", "%s (%s), %s", d.Name, d.Driver, units.FormatLong(d.Global))
@@ -84,9 +84,11 @@ func (v *view) partFacts(add func(name, format string, args ...any)) {
 	add("note", "%s", text)
 }
 
-// limitValue writes a limit's value for people.
-func limitValue(l *stats.Limit) string {
-	switch {
+// limitValue writes a limit's value for people: one beyond the device's memory cannot be reached.
+func (v *view) limitValue(l *stats.Limit) string {
+	switch device := v.s.Device.Global; {
+	case l.Kind == stats.LimitBytes && device > 0 && l.Value > float64(device):
+		return units.FormatLong(device) + " (all of the device)"
 	case l.Kind == stats.LimitBytes:
 		return units.FormatLong(uint64(max(l.Value, 0)))
 	case l.Kind == stats.LimitSeconds && l.Value == 0 && l.Min == 0:
@@ -167,7 +169,7 @@ func (v *view) totals() section {
 		{"bytes", fmt.Sprintf("%s requested in poolable creates, %s created by the driver", units.FormatLong(t.BytesRequested),
 			units.FormatLong(t.BytesAllocated))},
 		{"memory", fmt.Sprintf("%s, at %s", memoryText(v.s), v.clockOf(t.PeakInUseTime))},
-		{"at the end", endText(t)},
+		{"at the end", endText(v.s)},
 	}}
 	v.machineFacts(&s)
 	if t.Slabs > 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 	"github.com/google/go-cmp/cmp"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/exportrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/records"
@@ -152,6 +153,42 @@ func TestSummaryText(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden.RequireEqual(t, b.Bytes())
+}
+
+// TestLostIsMarked: events that are lost make no figure of memory, and nothing that was held at the end, a fact.
+func TestLostIsMarked(t *testing.T) {
+	s := fullSnapshot()
+	for i := range s.Processes {
+		s.Processes[i].State, s.Processes[i].Status = stats.Signaled, 9
+	}
+	for lost, want := range map[uint64][]string{
+		0: {"peak 13.0 MiB in use", "held       2 buffers (5.00 MiB) in use when a signal ended the program"},
+		7: {"peak ~13.0 MiB in use", "held       2 buffers (~5.00 MiB) perhaps in use when a signal ended the program: their releases may be among the lost events"},
+	} {
+		s.Lost = lost
+		var b bytes.Buffer
+		summary := NewSummary(s)
+		if err := summary.WriteText(&b); err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range want {
+			if !strings.Contains(b.String(), text) {
+				t.Errorf("%d lost: no %q in\n%s", lost, text, b.String())
+			}
+		}
+	}
+}
+
+func TestLimitBeyondTheDevice(t *testing.T) {
+	l := &stats.Limit{Name: "max_cached_bytes", Kind: stats.LimitBytes, Value: 4 << 30, Text: "4294967296"}
+	for device, want := range map[uint64]string{0: "4.00 GiB", 8 << 30: "4.00 GiB", 2 << 30: "2.00 GiB (all of the device)"} {
+		s := fullSnapshot()
+		s.Device.Global = device
+		v := newView(&analysis.Analysis{Snapshot: s}, Options{}, true)
+		if got := v.limitValue(l); got != want {
+			t.Errorf("on %d bytes: %s, want %s", device, got, want)
+		}
+	}
 }
 
 func TestSummaryTextBound(t *testing.T) {

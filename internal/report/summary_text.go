@@ -141,7 +141,7 @@ func (s *Summary) figures() []string {
 	if text := plansText(s.snapshot); text != "" {
 		lines = append(lines, "  plan       "+text)
 	}
-	lines = append(lines, "  at the end "+endText(t))
+	lines = append(lines, "  at the end "+endText(s.snapshot))
 	lines = append(append(lines, transferLines(s.snapshot)...), labelled("spilled", spillTexts(s.snapshot.Spill))...)
 	return s.concluding(append(lines, labelled("machine", machineTexts(s.snapshot))...), func(tag *TagSummary) string {
 		return ", hit rate " + units.Percent(tag.HitRate, tag.Hits+tag.Misses)
@@ -180,7 +180,7 @@ func (s *Summary) concluding(lines []string, more func(*TagSummary) string) []st
 			continue
 		}
 		lines = append(lines, fmt.Sprintf("%s%s: peak %s, %s%s", label, units.Cut(tag.Tag, nameWidth),
-			units.FormatLong(tag.PeakInUse), units.Count(tag.Creates, "create"), more(tag)))
+			sizeText(s.snapshot, tag.PeakInUse), units.Count(tag.Creates, "create"), more(tag)))
 		label = "             "
 	}
 	if s.snapshot.Totals.LiveBuffers > 0 && s.Running == 0 {
@@ -232,10 +232,14 @@ func leakLines(s *stats.Snapshot) []string {
 	label, how := "leaked", "never released"
 	if s.HeldAtExit() {
 		label, how = "held", "in use when "+s.AbortedBy()+" ended the program"
-	} else if s.Lost > 0 {
+	}
+	switch {
+	case s.Lost > 0 && s.HeldAtExit():
+		how = "perhaps " + how + ": their releases may be among the lost events"
+	case s.Lost > 0:
 		how = "perhaps not released: their releases may be among the lost events"
 	}
-	lines := []string{fmt.Sprintf("  %-10s %s (%s) %s", label, units.Count(s.Totals.LiveBuffers, "buffer"), units.FormatLong(s.Totals.InUse), how)}
+	lines := []string{fmt.Sprintf("  %-10s %s (%s) %s", label, units.Count(s.Totals.LiveBuffers, "buffer"), sizeText(s, s.Totals.InUse), how)}
 	tags := leaks(s.Tags)
 	for _, tag := range tags[:min(topTags, len(tags))] {
 		lines = append(lines, fmt.Sprintf("             %d (%s) at %s", tag.Live, units.FormatLong(tag.InUse), units.Cut(tag.Name, nameWidth)))

@@ -86,29 +86,38 @@ func savedText(t *stats.Totals) string {
 
 // memoryText says how much was in use at most. What --spill took from the device was not reserved all the time.
 func memoryText(s *stats.Snapshot) string {
-	text := fmt.Sprintf("peak %s in use", units.FormatLong(s.Totals.PeakInUse))
+	text := fmt.Sprintf("peak %s in use", sizeText(s, s.Totals.PeakInUse))
 	if s.Spill != nil {
 		return text + ", on device and host"
 	}
-	return text + fmt.Sprintf(", %s reserved", units.FormatLong(s.Totals.PeakReserved))
+	return text + fmt.Sprintf(", %s reserved", sizeText(s, s.Totals.PeakReserved))
+}
+
+// sizeText is an amount of memory that follows from creates and releases: some may be among lost events.
+func sizeText(s *stats.Snapshot, bytes uint64) string {
+	if s.Lost > 0 {
+		return "~" + units.FormatLong(bytes)
+	}
+	return units.FormatLong(bytes)
 }
 
 // endText says what is held at the end.
-func endText(t *stats.Totals) string {
+func endText(s *stats.Snapshot) string {
+	t := &s.Totals
 	return fmt.Sprintf("%s in use (waste %s), %s free in the pool (external fragmentation %s)",
-		units.FormatLong(t.InUse), units.Percent(t.Waste(), t.InUse),
-		units.FormatLong(t.Cached+t.Cooling), units.Percent(t.ExternalFragmentation(), t.Cached))
+		sizeText(s, t.InUse), units.Percent(t.Waste(), t.InUse),
+		sizeText(s, t.Cached+t.Cooling), units.Percent(t.ExternalFragmentation(), t.Cached))
 }
 
 // watchedText are Memory and End where programs were only watched. Nothing is in a pool then, and of what was there before
 // only that counts which its use has shown.
 func watchedText(s *stats.Snapshot) (memory, end string) {
 	least := ""
-	if s.BeforeAttach() != nil {
+	if s.BeforeAttach() != nil && s.Lost == 0 { // else it may also be less
 		least = "at least "
 	}
-	return fmt.Sprintf("peak %s%s in use", least, units.FormatLong(s.Totals.PeakInUse)),
-		fmt.Sprintf("%s%s in use by %s", least, units.FormatLong(s.Totals.InUse), units.Count(s.Totals.LiveBuffers, "buffer"))
+	return fmt.Sprintf("peak %s%s in use", least, sizeText(s, s.Totals.PeakInUse)),
+		fmt.Sprintf("%s%s in use by %s", least, sizeText(s, s.Totals.InUse), units.Count(s.Totals.LiveBuffers, "buffer"))
 }
 
 // endedText says how a process ended, as far as that is known: only a program's parent learns its exit status.
