@@ -100,7 +100,7 @@ static void *libc_hook(const char *name, void *real)
 
 static __attribute__((noinline)) bool wanted(void *handle, const char *name)
 {
-	if (strncmp(name, "clCreateImage", strlen("clCreateImage")) == 0)
+	if (gmt_images_named(name))
 		atomic_store(&gmt_images_wanted, 1);
 	if (handle == RTLD_NEXT || handle == RTLD_DEFAULT)
 		return false;

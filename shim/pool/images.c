@@ -1,5 +1,5 @@
 /*
- * images.c: a program can create images if its files import, or if it looks up, a function that creates them. It may notice
+ * images.c: a program can create images of buffers if its files import, or if it looks up, a function for that. It may notice
  * sub-allocations then: see trial.c.
  */
 #define _GNU_SOURCE
@@ -85,14 +85,15 @@ static struct symbols symbols_of(const struct dl_phdr_info *file)
 	return s;
 }
 
-static bool creates_images(const char *name)
+bool gmt_images_named(const char *function)
 {
-	return strncmp(name, "clCreateImage", strlen("clCreateImage")) == 0;
+	const char *rest = strncmp(function, "clCreateImage", strlen("clCreateImage")) == 0 ? function + strlen("clCreateImage") : "?";
+	return !*rest || strcmp(rest, "WithProperties") == 0;
 }
 
 static bool imports(const struct symbols *s, size_t symbol)
 {
-	return s->table[symbol].st_shndx == SHN_UNDEF && creates_images(s->names + s->table[symbol].st_name);
+	return s->table[symbol].st_shndx == SHN_UNDEF && gmt_images_named(s->names + s->table[symbol].st_name);
 }
 
 static size_t symbol_of(const ElfW(Rel) *relocation)

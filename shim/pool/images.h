@@ -1,4 +1,4 @@
-/* images.h: whether the program can create images. */
+/* images.h: whether the program can create images of buffers. */
 #ifndef GMT_IMAGES_H
 #define GMT_IMAGES_H
 
@@ -8,7 +8,9 @@
 
 /* Looks again when more files have been loaded. */
 bool gmt_images_can_be_made(void);
-/* 1: the program has looked up, or called, a function that creates images. */
+/* A function that creates images of buffers, too: those of OpenCL 1.0 do not. */
+bool gmt_images_named(const char *function);
+/* 1: the program has looked up, or called, such a function. */
 extern _Atomic int gmt_images_wanted;
 
 #endif
