@@ -2,12 +2,15 @@ package e2e
 
 import (
 	"bytes"
+	"image/png"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
+	pages "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -77,6 +80,64 @@ func TestHTMLReport(t *testing.T) {
 	t.Run("of a recording", func(t *testing.T) { b.within(t).recorded() })
 	t.Run("in the documents", func(t *testing.T) { b.within(t).pictures() })
 	t.Run("of a hostile recording", func(t *testing.T) { b.within(t).hostile() })
+	t.Run("of short peaks", func(t *testing.T) { b.within(t).peaks() })
+}
+
+// peakEach is how many columns of the chart lie from one peak to the next.
+const peakEach = 40
+
+// areaOf is where the first area of the memory chart is in the window, and its colour.
+const areaOf = `(() => {
+	document.querySelector("#memory svg.plot").scrollIntoView({block: "center", behavior: "instant"});
+	const area = document.querySelector("#memory .area"), box = area.getBoundingClientRect();
+	return [box.left, box.top, box.width, ...getComputedStyle(area).color.match(/\d+/g).slice(0, 3).map(Number)];
+})()`
+
+// peaks looks for each peak of a chart whose columns are narrower than pixels, on screens and on paper.
+func (b *browser) peaks() {
+	a := reportrun.Sample()
+	a.Snapshot.Marks, a.Phases = nil, nil // whose lines cross the chart
+	line := &a.Timeline
+	columns := len(line.InUse)
+	for i := range columns {
+		line.InUse[i], line.Cached[i], line.Cooling[i] = 32<<20, 0, 0
+		if i%peakEach == peakEach/2 {
+			line.InUse[i] = 700 << 20
+		}
+	}
+	line.Tags = []analysis.Series{{Name: "a.c:1 f", Values: slices.Clone(line.InUse)}}
+	path := page(b.t, a)
+	for _, media := range []string{"screen", "print"} {
+		call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: media})
+		for _, width := range []int64{360, 700, 1600} {
+			b.open(path, width, 900)
+			if missing := b.flattened(columns); len(missing) > 0 {
+				b.t.Errorf("%s, %d pixels wide: no peak in columns %v of %d", media, width, missing, columns)
+			}
+		}
+	}
+	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{})
+	b.quiet()
+}
+
+// flattened returns the columns of peaks that the window does not show in full, and of valleys that it does not show.
+func (b *browser) flattened(columns int) (list []int) {
+	area := eval[[]float64](b, areaOf)
+	shot, err := png.Decode(bytes.NewReader(call(b, pages.CaptureScreenshot, pages.CaptureScreenshotParams{}).Data))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	inked := func(x int) bool { // more than half of a pixel near the top of the peaks
+		red, green, blue, _ := shot.At(x, int(area[1])+8).RGBA()
+		return max(math.Abs(float64(red>>8)-area[3]), math.Abs(float64(green>>8)-area[4]), math.Abs(float64(blue>>8)-area[5])) < 80
+	}
+	for i := 0; i < columns; i += peakEach / 2 {
+		x := int(area[0] + area[2]*(float64(i)+0.5)/float64(columns))
+		if shown := inked(x-1) || inked(x) || inked(x+1); shown != (i%peakEach != 0) {
+			list = append(list, i)
+		}
+	}
+	return list
 }
 
 // sample looks at a page with everything: all there with and without scripts, at any width, and requesting no
