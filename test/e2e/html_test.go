@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
-	pages "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -106,7 +106,7 @@ func (b *browser) peaks() {
 		}
 	}
 	line.Tags = []analysis.Series{{Name: "a.c:1 f", Values: slices.Clone(line.InUse)}}
-	path := page(b.t, a)
+	path := writePage(b.t, a)
 	for _, media := range []string{"screen", "print"} {
 		call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: media})
 		for _, width := range []int64{360, 700, 1600} {
@@ -123,7 +123,7 @@ func (b *browser) peaks() {
 // flattened returns the columns of peaks that the window does not show in full, and of valleys that it does not show.
 func (b *browser) flattened(columns int) (list []int) {
 	area := eval[[]float64](b, areaOf)
-	shot, err := png.Decode(bytes.NewReader(call(b, pages.CaptureScreenshot, pages.CaptureScreenshotParams{}).Data))
+	shot, err := png.Decode(bytes.NewReader(call(b, page.CaptureScreenshot, page.CaptureScreenshotParams{}).Data))
 	if err != nil {
 		b.t.Fatal(err)
 	}
