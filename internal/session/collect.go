@@ -29,9 +29,10 @@ type collector struct {
 
 	merge   merge
 	peers   []*peer
-	count   uint32 // processes so far
-	waiting *peer  // the program itself, ended, its status still unknown
-	sweep   uint64 // when losses, and whether processes still live, are looked at next
+	count   uint32  // processes so far
+	waiting *peer   // the program itself, ended, its exit not yet recorded
+	status  *Status // how it ended, once that is known
+	sweep   uint64  // when losses, and whether processes still live, are looked at next
 	changed []change
 
 	wake chan struct{}

@@ -227,6 +227,38 @@ func TestCollectorStatusOfTheProgram(t *testing.T) {
 	}
 }
 
+// A program that a signal ends is shown as ended at once, not when its session ends.
+func TestCollectorTellsTheExit(t *testing.T) {
+	for _, before := range []bool{true, false} {
+		tp := &tape{}
+		c, _ := testCollector(tp)
+		c.child = func() int { return 7 }
+		program := newFakeTarget(t)
+		c.add(program.peer(7))
+		program.put(0, wire.Event{Time: 5, Kind: wire.KindCreate, Object: 1, Size: 1 << 20, Granted: 1 << 20}, "")
+		if before {
+			c.ended(Status{Signal: 9})
+		}
+		_ = program.conn.Close()
+		for c.sweep = 0; len(c.peers) > 0; c.sweep = 0 {
+			c.pass()
+		}
+		if !before {
+			c.ended(Status{Signal: 9})
+		}
+		c.model.Tick(c.clock())
+		s := c.model.Publish()
+		if p := s.Processes[0]; p.State != stats.Signaled || p.Status != 9 || len(s.PostMortems) != 1 {
+			t.Errorf("status known first: %v: %+v, %d failures", before, p, len(s.PostMortems))
+		}
+		c.complete(Status{Signal: 9})
+		exits := slices.DeleteFunc(tp.records, func(r wire.Record) bool { return r.Kind != wire.KindExit })
+		if len(exits) != 1 || exits[0].Status != 137 {
+			t.Errorf("status known first: %v: %+v", before, exits)
+		}
+	}
+}
+
 func TestCollectorSurvivesHostileTargets(t *testing.T) {
 	tests := map[string]func(*fakeTarget){
 		"memory taken away": func(f *fakeTarget) {

@@ -176,6 +176,24 @@ func (c *collector) remove(p *peer) {
 	if p != nil {
 		c.exited(p.number, Status{Code: -1}, c.clock())
 	}
+	c.recordExit()
+}
+
+// ended takes how the program itself ended, which may be before its last events are read.
+func (c *collector) ended(status Status) {
+	c.status = &status
+	c.recordExit()
+}
+
+// recordExit records the exit of the program itself once its status is known and nothing more will come of it: a program that a
+// signal ends has not said so itself.
+func (c *collector) recordExit() {
+	p := c.waiting
+	if p == nil || c.status == nil || slices.ContainsFunc(c.peers, func(q *peer) bool { return q.pid == p.pid }) {
+		return
+	}
+	c.waiting = nil
+	c.exited(p.number, *c.status, c.clock())
 }
 
 // complete drains all rings, including those of processes that still run, and ends the intake.
@@ -193,8 +211,6 @@ func (c *collector) complete(status Status) {
 		drained = c.pass() == 0
 	}
 	c.clock = func() uint64 { return now } // what is still to be written takes none of the program's time
-	if c.waiting != nil {
-		c.exited(c.waiting.number, status, c.clock())
-	}
+	c.ended(status)
 	c.end()
 }

@@ -238,6 +238,7 @@ func (s *Session) abandon() error {
 func (s *Session) reap() {
 	_ = s.cmd.Wait() // what it says is in ProcessState
 	s.status = newStatus(s.cmd.ProcessState)
+	s.collector.do(func() { s.collector.ended(s.status) })
 	s.streams.drain()
 	close(s.ended)
 }
