@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -82,7 +83,7 @@ func (d *dashboard) headerItems(s *stats.Snapshot) []item {
 	if s.Recording.Path != "" {
 		items = append(items, item{3, []span{{"REC ", badStyle}, {bytesText(s.Recording.Bytes), plain}}})
 	}
-	if len(s.PostMortems) > 0 {
+	if slices.ContainsFunc(s.PostMortems, shortOfMemory) {
 		items = append(items, item{1, []span{{"OUT OF MEMORY", badStyle}}})
 	}
 	if len(s.Findings) > 0 {
@@ -92,6 +93,11 @@ func (d *dashboard) headerItems(s *stats.Snapshot) []item {
 		items = append(items, item{1, []span{{"LOST " + count(s.Lost) + " events", badStyle}}})
 	}
 	return items
+}
+
+// shortOfMemory reports whether memory was short: SIGKILL may have come from a person.
+func shortOfMemory(p stats.PostMortem) bool {
+	return p.Verdict != stats.VerdictKilled || p.OOMKillsNumber > 1
 }
 
 // steadyWidth is the width of an item of the header, of texts that change while a program runs the usual most: else others would

@@ -43,6 +43,17 @@ func TestMistakesAndOtherMessages(t *testing.T) {
 	shows(t, newTest((&calls{}).options(), 120, 36, s), "! panic: core failed")
 }
 
+// Who sent SIGKILL is not known: memory was short where the kernel says so.
+func TestKilledIsNotOutOfMemory(t *testing.T) {
+	s := sampleSnapshot()
+	s.PostMortems = []stats.PostMortem{{Time: s.Time, Call: "SIGKILL", Command: true, PID: 7, Verdict: stats.VerdictKilled, OOMKillsNumber: 1}}
+	d := newTest((&calls{}).options(), 160, 36, s)
+	shows(t, d, "SIGKILL ended process 7")
+	hides(t, d, "OUT OF MEMORY")
+	s.PostMortems[0].OOMKillsNumber = 2
+	shows(t, newTest((&calls{}).options(), 160, 36, s), "OUT OF MEMORY")
+}
+
 // The first failure for lack of memory stays on the screen, before what follows from it.
 func TestOutOfMemoryIsShown(t *testing.T) {
 	s := mistaken(sampleSnapshot())

@@ -51,6 +51,7 @@ type htmlPage struct {
 	Diagnoses      []htmlDiagnosis
 	MoreDiagnoses  string // how many were left out, empty: none
 	Tiles          []htmlTile
+	First          []section // why the program failed, if it did
 	Sections       []section
 }
 
@@ -96,9 +97,15 @@ func (v *view) html() *htmlPage {
 	if left := len(v.a.Diagnoses) - len(p.Diagnoses); left > 0 {
 		p.MoreDiagnoses = "and " + countText(uint64(left)) + " more"
 	}
-	sections := []section{v.failures(), v.memory(), v.hitRate(), v.freeList(), v.peak(), v.misses(), v.limitChart(), v.fragmentation()}
+	p.First = filled(v.failures())
+	sections := []section{v.memory(), v.hitRate(), v.freeList(), v.peak(), v.misses(), v.limitChart(), v.fragmentation()}
 	sections = append(sections, v.sizeChart(), v.lifetimeChart(), v.costCharts(), v.lag(), v.temporaries(), v.phases(), v.transfers(), v.spill(), v.leaks(), v.flame(),
 		v.objects(), v.processes(), v.mistakes(), v.happened())
-	p.Sections = slices.DeleteFunc(sections, func(s section) bool { return s.ID == "" })
+	p.Sections = filled(sections...)
 	return p
+}
+
+// filled are the sections that there is something for.
+func filled(sections ...section) []section {
+	return slices.DeleteFunc(sections, func(s section) bool { return s.ID == "" })
 }

@@ -43,13 +43,17 @@ func (v *view) flame() section {
 		s.Intro = "No call stack is known: record with --tags stack."
 		return s
 	}
+	kept := "leaked"
+	if v.s.HeldAtExit() {
+		kept = "held at exit"
+	}
 	for _, f := range []struct {
 		id, name string
 		value    func(*analysis.Frame) uint64
 	}{
 		{"peak", "in use at the peak", func(f *analysis.Frame) uint64 { return f.Peak }},
 		{"total", "requested in all", func(f *analysis.Frame) uint64 { return f.Total }},
-		{"leaked", "leaked", func(f *analysis.Frame) uint64 { return f.Leaked }},
+		{"leaked", kept, func(f *analysis.Frame) uint64 { return f.Leaked }},
 	} {
 		if f.value(v.a.Flame) > 0 {
 			s.Flames = append(s.Flames, drawFlame(f.id, f.name, v.a.Flame, f.value))

@@ -271,7 +271,9 @@ func (v *view) tiles() []htmlTile {
 		leaked = htmlTile{"in use at the end", v.sizeText(t.InUse), "the program continues and may release all of it"}
 	case buffers > 0:
 		leaked = htmlTile{"leaked", v.sizeText(bytes), things(buffers, "buffer") + " at " + things(uint64(len(v.a.Leaks)), "call site")}
-		if v.s.Lost > 0 {
+		if v.s.HeldAtExit() {
+			leaked.Name = "held at exit"
+		} else if v.s.Lost > 0 {
 			leaked.Name, leaked.Note = "perhaps leaked", leaked.Note+"; releases may be among the lost events"
 		}
 	}

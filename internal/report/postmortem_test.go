@@ -37,6 +37,31 @@ func TestPostMortemText(t *testing.T) {
 	golden.RequireEqual(t, text)
 }
 
+// Why a program was killed is the first thing that its page says, and what it held is no leak.
+func TestKilledInHTML(t *testing.T) {
+	run := []wire.Record{
+		{Process: 1, Thread: 1, Event: wire.Event{
+			Kind: wire.KindCreate, Time: randomrun.Start, Outcome: wire.OutcomeMiss, Object: 1, Link: 1, Size: 4096, Granted: 4096, Tag: 1,
+		}},
+		{Process: 1, Event: wire.ExitFields{Time: randomrun.Start + 9, Status: 137}.Event()},
+	}
+	a, err := analysis.New(&randomrun.Tape{Records: run}, analysis.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var html bytes.Buffer
+	if err := HTML(&html, a, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	page := html.String()
+	if at, next := strings.Index(page, `<section id="failures">`), strings.Index(page, `<section id="diagnoses">`); at < 0 || next < at {
+		t.Errorf("the failure is at %d, the diagnoses at %d", at, next)
+	}
+	if strings.Contains(page, "<dt>leaked") || !strings.Contains(page, "<dt>held at exit</dt>") {
+		t.Errorf("what it held is a leak:\n%s", page[strings.Index(page, "Key figures"):][:800])
+	}
+}
+
 // Whatever fails, and whenever, the page is short, and a report of the run shows it.
 func TestPostMortemOfAnyRun(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
