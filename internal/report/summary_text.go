@@ -144,6 +144,9 @@ func (s *Summary) figures() []string {
 	lines = append(lines, "  at the end "+endText(s.snapshot))
 	lines = append(append(lines, transferLines(s.snapshot)...), labelled("spilled", spillTexts(s.snapshot.Spill))...)
 	return s.concluding(append(lines, labelled("machine", machineTexts(s.snapshot))...), func(tag *TagSummary) string {
+		if tag.Hits+tag.Misses == 0 {
+			return ""
+		}
 		return ", hit rate " + units.Percent(tag.HitRate, tag.Hits+tag.Misses)
 	})
 }

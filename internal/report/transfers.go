@@ -65,7 +65,7 @@ func transfersSummary(t *stats.Transfers) TransfersSummary {
 // transfersText says what was moved in one line, empty when nothing was.
 func transfersText(t *stats.Transfers) string {
 	var parts []string
-	for d, words := range [...]string{"to the device", "back", "within", "mapped"} {
+	for d, words := range [...]string{"to the device", "read back", "within the device", "mapped"} {
 		f := &t.Directions[d]
 		if f.Calls == 0 {
 			continue
@@ -73,6 +73,9 @@ func transfersText(t *stats.Transfers) string {
 		text := units.FormatLong(f.Bytes) + " " + words
 		if at := units.Rate(f.Rate()); at != "" && stats.Direction(d) != stats.Mapped {
 			text += " at " + at
+			if f.Profiled == 0 {
+				text += " or more" // the calls also waited
+			}
 		}
 		parts = append(parts, text)
 	}

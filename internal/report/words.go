@@ -40,48 +40,60 @@ func policyText(s *stats.Snapshot) string {
 
 // hitsText says how many requests the pool served.
 func hitsText(t *stats.Totals) string {
-	if t.Hits+t.Misses == 0 {
-		return "no request was poolable"
+	requests := t.Hits + t.Misses
+	if requests == 0 {
+		return "nothing was requested that a pool could serve"
 	}
-	return fmt.Sprintf("%s of %s; steady (later half) %s; %s, %d of them cold",
-		units.Percent(t.HitRate(), t.Hits+t.Misses), units.Count(t.Hits+t.Misses, "request"), units.Percent(t.SteadyHitRate(), t.SteadyRequests),
-		units.Plural(t.Misses, "miss", "misses"), t.MissReasons[wire.MissCold])
-}
-
-// driverText says how many creates reached the driver, and how many did not have to.
-func driverText(t *stats.Totals) string {
-	text := fmt.Sprintf("%s, %d avoided", units.Count(t.DriverCreates, "create"), t.Hits)
-	if t.Hits > 0 {
-		text += ": " + savedText(t) + "; " + touchesText(t)
+	text := units.Percent(t.HitRate(), requests) + " of " + units.Count(requests, "request")
+	if t.SteadyRequests > 0 {
+		text += ", " + units.Percent(t.SteadyHitRate(), t.SteadyRequests) + " of the later half"
+	}
+	text += "; " + units.Plural(t.Misses, "miss", "misses")
+	if n := t.MissReasons[wire.MissCold]; n > 0 {
+		text += fmt.Sprintf(", %d with nothing to reuse yet", n)
 	}
 	return text
 }
 
+// driverText says how many creates reached the driver, how many did not have to, and what that saved.
+func driverText(t *stats.Totals) string {
+	text := fmt.Sprintf("%s, %d avoided", units.Count(t.DriverCreates, "create"), t.Hits)
+	if t.Hits == 0 {
+		return text
+	}
+	text += ": " + savedText(t)
+	switch {
+	case t.SavedTouches.Hits > 0:
+		return text + ", " + touchesText(t)
+	case !t.SavedKnown:
+		return text + " (gpumemtop compare measures it)"
+	}
+	return text + " (estimated; gpumemtop compare measures the whole gain)"
+}
+
 // touchesText says what hits saved in first touches.
 func touchesText(t *stats.Totals) string {
-	switch s := &t.SavedTouches; {
-	case s.Hits == 0:
-		return "first touches unknown (see gpumemtop compare)"
-	case s.Device != "":
-		return fmt.Sprintf("~%s in first touches (by the probe of %s)", units.Duration(s.NS), units.Clean(s.Device))
-	default:
-		text := fmt.Sprintf("~%s in first touches (by %d new and %d reused first writes in this run", units.Duration(s.NS), s.Fresh, s.Reused)
-		if s.Hits < t.Hits {
-			text += fmt.Sprintf(", of the sizes of %d hits", s.Hits)
-		}
-		return text + ")"
+	s := &t.SavedTouches
+	text := fmt.Sprintf("about %s in first writes to new memory ", units.Duration(s.NS))
+	if s.Device != "" {
+		return text + "(by the probe of " + units.Clean(s.Device) + ")"
 	}
+	text += fmt.Sprintf("(estimated from %d new and %d reused buffers of this run", s.Fresh, s.Reused)
+	if s.Hits < t.Hits {
+		text += fmt.Sprintf(", for the sizes of %d of the creates avoided", s.Hits)
+	}
+	return text + ")"
 }
 
 // savedText says what hits saved in driver calls.
 func savedText(t *stats.Totals) string {
 	switch {
 	case !t.SavedKnown:
-		return "saving in driver calls unknown (only slow first ones were timed)"
+		return "time saved unknown, as only slow first calls were timed"
 	case t.SavedNS == 0:
-		return "no saving shown in driver calls (an estimate)"
+		return "no time saved in driver calls"
 	}
-	return fmt.Sprintf("~%s saved in driver calls (an estimate)", units.Duration(t.SavedNS))
+	return fmt.Sprintf("about %s saved in driver calls", units.Duration(t.SavedNS))
 }
 
 // memoryText says how much was in use at most. What --spill took from the device was not reserved all the time.
@@ -104,9 +116,19 @@ func sizeText(s *stats.Snapshot, bytes uint64) string {
 // endText says what is held at the end.
 func endText(s *stats.Snapshot) string {
 	t := &s.Totals
-	return fmt.Sprintf("%s in use (waste %s), %s free in the pool (external fragmentation %s)",
-		sizeText(s, t.InUse), units.Percent(t.Waste(), t.InUse),
-		sizeText(s, t.Cached+t.Cooling), units.Percent(t.ExternalFragmentation(), t.Cached))
+	free := t.Cached + t.Cooling
+	if t.InUse+free == 0 {
+		return "nothing in use, nothing in the pool"
+	}
+	text := sizeText(s, t.InUse) + " in use"
+	if t.InUse > 0 {
+		text += " (waste " + units.Percent(t.Waste(), t.InUse) + ")"
+	}
+	text += ", " + sizeText(s, free) + " free in the pool"
+	if t.Cached > 0 {
+		text += " (fragmentation " + units.Percent(t.ExternalFragmentation(), t.Cached) + ")"
+	}
+	return text
 }
 
 // watchedText are Memory and End where programs were only watched. Nothing is in a pool then, and of what was there before
