@@ -24,6 +24,7 @@ const (
 	bytesLeast        = 64 << 10  // less waste or free memory does no harm
 	lagShare          = 0.1       // of all byte seconds in use, held after the last use
 	lagLeast          = 1_000_000 // ns: less passes between one line of the program and the next
+	lagBytes          = 256 << 10 // on average, held so: less is not worth a change
 	driverShare       = 0.01      // of the run, spent on calls that could be saved
 	copyShare         = 0.9       // of the time in driver calls
 	deviceShare       = 0.9       // of device memory: a larger input may not fit
@@ -349,14 +350,16 @@ func heldTooLong(x *run, _ *Analysis) (Diagnosis, bool) {
 			top = w
 		}
 	}
-	if top == nil || x.lag.taken < lagShare*x.byteSeconds || top.lag.Percentile(0.5) < lagLeast {
+	seconds := units.Seconds(0, max(x.length(), 1))
+	idle, inUse := x.lag.taken/seconds, x.byteSeconds/seconds
+	if top == nil || idle < max(lagShare*inUse, lagBytes) || top.lag.Percentile(0.5) < lagLeast {
 		return Diagnosis{}, false
 	}
 	return Diagnosis{
 		Severity: Advice, Title: "memory is released long after its last use", Tag: top.name,
 		Share: min(x.lag.taken/max(x.byteSeconds, 1), 1),
-		Text: fmt.Sprintf("half of the buffers of %s were held %s or longer after their last use: %s × s of %s × s in use", top.name,
-			units.Duration(top.lag.Percentile(0.5)), units.FormatLong(uint64(top.lagTaken)), units.FormatLong(uint64(x.byteSeconds))),
+		Text: fmt.Sprintf("half of the buffers of %s were held %s or longer after their last use; in all, %s of the %s in use were idle so, on average",
+			top.name, units.Duration(top.lag.Percentile(0.5)), units.FormatLong(uint64(idle)), units.FormatLong(uint64(inUse))),
 	}, true
 }
 

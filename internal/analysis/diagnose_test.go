@@ -418,6 +418,21 @@ func TestShortLagIsNone(t *testing.T) {
 	}
 }
 
+// TestLagOfLittleIsNone: it is not worth a change of the program.
+func TestLagOfLittleIsNone(t *testing.T) {
+	for size, found := range map[uint64]bool{mib: true, mib / 4: false} {
+		s := newTape()
+		object := s.driver(1, size)
+		s.use(object)
+		s.now += 100 * ms
+		s.release(s.driver(2, size), wire.OutcomeDriver)
+		s.release(object, wire.OutcomeDriver)
+		if d := diagnosis(s.analyse(t), "long after"); (d != nil) != found || found && !strings.Contains(d.Text, "994.5 KiB of the 1.01 MiB in use were idle so") {
+			t.Errorf("%d: %+v", size, d)
+		}
+	}
+}
+
 // TestLagAtTheEndIsNone: memory that a program holds while it winds up is wanted by no one.
 func TestLagAtTheEndIsNone(t *testing.T) {
 	s := newTape()

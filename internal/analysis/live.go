@@ -33,6 +33,7 @@ const (
 	growRises   = 5              // of these seconds must hold more than the one before
 	growLate    = 2              // of them in the later half
 	growShare   = 0.01           // of what is in use
+	wholeShare  = 0.995          // of the growth: the rest is rounding
 	soonSeconds = 30 * 24 * 3600
 	steadyNS    = 2_000_000_000 // memory must be wasteful or fragmented for so long, or again and again,
 	apartNS     = 5_000_000_000 // with no more than this in between, which is also how long it is then shown
@@ -214,7 +215,10 @@ func grown(s *stats.Snapshot) (g growth, found bool) {
 }
 
 func (g *growth) text(s *stats.Snapshot) string {
-	text := fmt.Sprintf("%s rises by %s/s", g.tag, units.FormatLong(uint64(g.own)))
+	text := fmt.Sprintf("%s of it at %s", units.Percent(g.own/g.perSecond, 1), g.tag)
+	if g.own >= wholeShare*g.perSecond {
+		text = "all of it at " + g.tag
+	}
 	if device := s.Device.Global; device > s.Totals.InUse && g.perSecond > 0 {
 		if left := float64(device-s.Totals.InUse) / g.perSecond; left < soonSeconds {
 			text += "; the device is full in " + units.DurationLong(1e9*left)

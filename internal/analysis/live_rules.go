@@ -148,12 +148,12 @@ func (x *moment) nearlyFull() (Diagnosis, bool) {
 	}, true
 }
 
-// fragmented judges free memory, if it was too small of late.
+// fragmented judges free memory, if it was too small of late. While a pool fills, some of it always is.
 func (x *moment) fragmented() (Diagnosis, bool) {
 	t := &x.s.Totals
 	late := after(t.Hits, t.Misses, &t.MissReasons, x.all[0])
 	d, found := fragmented(t.InUse, t.Reserved(), t.ExternalFragmentation(), now)
-	return x.lasting(&x.pieces, d, found && late.reasons[wire.MissTooSmall] > 0)
+	return x.lasting(&x.pieces, d, found && late.reasons[wire.MissTooSmall] > 0 && (x.Still || x.since[0] > x.s.Started))
 }
 
 func (x *moment) wasteful() (Diagnosis, bool) {

@@ -118,7 +118,7 @@ func TestLiveGrowth(t *testing.T) {
 	s := growingBy(10 << 20)
 	l.Update(s, 0)
 	p := titled(&l, "memory grows")
-	if p == nil || p.Title != "memory grows 10.0 MiB/s" || p.Text != "a.c:1 f rises by 10.0 MiB/s; the device is full in 83.4 s" || p.Severity != Problem {
+	if p == nil || p.Title != "memory grows 10.0 MiB/s" || p.Text != "all of it at a.c:1 f; the device is full in 83.4 s" || p.Severity != Problem {
 		t.Fatalf("%+v", l.Points)
 	}
 	missed(s, 0, 100, wire.MissCold)
@@ -195,12 +195,17 @@ func TestLiveMistakesAndFailures(t *testing.T) {
 func TestLiveMomentsMustLast(t *testing.T) {
 	var l Live
 	said := func(seconds uint64, fragmented bool) bool {
-		s := missed(lively(seconds), 100, 1, wire.MissTooSmall)
+		s := missed(lively(seconds), 100*seconds, seconds, wire.MissTooSmall)
 		if s.Totals.InUse, s.Totals.Requested = 1<<20, 1<<20; fragmented {
 			s.Totals.Cached, s.Totals.LargestCached = 1<<20, 100<<10
 		}
 		l.Update(s, 0)
 		return titled(&l, "free memory is fragmented now") != nil
+	}
+	for seconds := range uint64(20) {
+		if said(seconds, seconds < 15) {
+			t.Fatalf("after %d s, while the pool fills: %+v", seconds, l.Points)
+		}
 	}
 	for _, test := range []struct {
 		seconds          uint64
@@ -211,8 +216,9 @@ func TestLiveMomentsMustLast(t *testing.T) {
 		{11, false, true}, {13, true, true}, {18, false, true}, // again and again
 		{19, false, false}, {20, true, false}, // it has ended
 	} {
-		if got := said(test.seconds, test.fragmented); got != test.said {
-			t.Errorf("after %d s: said %v: %+v", test.seconds, got, l.Points)
+		const full = 20 // s, until when the pool may still fill
+		if got := said(full+test.seconds, test.fragmented); got != test.said {
+			t.Errorf("after %d s: said %v: %+v", full+test.seconds, got, l.Points)
 		}
 	}
 }

@@ -100,9 +100,7 @@ func (x *run) transfers(a *Analysis) []TransferFinding {
 	var list []TransferFinding
 	for _, row := range rows {
 		if x.weigh(row, a) {
-			if w := warm[row]; row.Kind == ColdRead && w.NS > 0 && row.NS > 0 {
-				row.Advice = fmt.Sprintf("%s (%.1f GB/s, into warm memory %.1f)", row.Advice, float64(row.Bytes)/float64(row.NS), w.Rate()/1e9)
-			}
+			row.compare(warm[row])
 			list = append(list, *row)
 		}
 	}
@@ -110,6 +108,16 @@ func (x *run) transfers(a *Analysis) []TransferFinding {
 		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
 	return list
+}
+
+// compare says how much faster reads into warm memory are, if they are.
+func (f *TransferFinding) compare(warm *stats.Flow) {
+	if f.Kind != ColdRead || f.NS == 0 {
+		return
+	}
+	if cold := float64(f.Bytes) / units.Seconds(0, f.NS); warm.Rate() > cold {
+		f.Advice += fmt.Sprintf(" (%s, into warm memory %s)", units.Rate(cold), units.Rate(warm.Rate()))
+	}
 }
 
 // weigh sets the share of a finding, and reports whether it is worth a line.
@@ -129,8 +137,8 @@ func (x *run) weigh(f *TransferFinding, a *Analysis) bool {
 	case Copied: // much of the time may be waiting for other commands: at most 1 ns per byte counts
 		f.Share = share(min(f.NS, f.Bytes), x.length())
 		return f.Count >= movesLeast && f.Share >= moveShare
-	case ColdRead:
-		f.Share = inTime
+	case ColdRead: // likewise
+		f.Share = share(min(f.NS, f.Bytes), x.length())
 		return f.Count >= movesLeast && (f.Share >= driverShare || f.NS == 0)
 	}
 	way := &all[stats.ToHost]

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -60,6 +61,20 @@ func kindsOf(a *Analysis) (kinds []TransferKind) {
 	return kinds
 }
 
+// The advice compares with warm memory where that is faster.
+func TestColdReadsAreCompared(t *testing.T) {
+	for _, test := range []struct {
+		cold, warm uint64 // ns for 1 GB
+		said       bool
+	}{{2e9, 1e9, true}, {1e9, 2e9, false}, {1e9, 0, false}} {
+		f := TransferFinding{Kind: ColdRead, Bytes: 1e9, NS: test.cold}
+		f.compare(&stats.Flow{TimedBytes: 1e9 * min(test.warm, 1), NS: test.warm})
+		if said := f.Advice == " (0.5 GB/s, into warm memory 1.0 GB/s)"; said != test.said || !said && f.Advice != "" {
+			t.Errorf("%+v: %q", test, f.Advice)
+		}
+	}
+}
+
 // Each rule has a run that it is about, and one that nearly is.
 func TestTransfersThatCouldGo(t *testing.T) {
 	loop := func(times int, do func(s *tape, object uint64, i uint64)) func(*tape, uint64) {
@@ -111,6 +126,7 @@ func TestTransfersThatCouldGo(t *testing.T) {
 		{kind: ColdRead, found: loop(8, func(s *tape, o, _ uint64) { s.kernel(o, false); s.read(o, 0, mib, 16) }), nearly: []func(*tape, uint64){
 			loop(8, func(s *tape, o, _ uint64) { s.kernel(o, false); s.read(o, 0, mib, 2) }),
 			loop(8, func(s *tape, o, i uint64) { s.kernel(o, false); s.read(o, 0, mib, uint32(16*(1-min(i, 1)))) }), // the first only
+			loop(8, func(s *tape, o, _ uint64) { s.kernel(o, false); s.read(o, 0, 4096, 16) }),                      // it only waits
 		}},
 		{kind: Small, found: loop(64, func(s *tape, o, i uint64) { s.write(o, i*4096, 4096, i) }), nearly: []func(*tape, uint64){
 			loop(64, func(s *tape, o, i uint64) { s.write(o, i*8192, 4096, i) }),

@@ -67,7 +67,7 @@ func transfers(t *testing.T, mode string, flags ...string) {
 	switch mode { // for long enough that transfers are a good part of the run, however slow its start is
 	case "blocking":
 		turns *= 100
-	case "unified":
+	case "unified", "cold":
 		turns *= 5
 	}
 	args := append(append([]string{gpumemtop()}, flags...), "--", example("transfers"), strconv.Itoa(turns), "4M", mode)
