@@ -42,11 +42,11 @@ func poolIsFragmented(x *run, a *Analysis) (Diagnosis, bool) {
 		return Diagnosis{}, false
 	}
 	at := min((a.Peak.Time-min(l.Start, a.Peak.Time))/l.Step, uint64(len(l.Fragmentation)-1))
-	return fragmented(a.Peak.InUse, a.Peak.Reserved, l.Fragmentation[at], "at the peak")
+	return fragmented(a.Peak.InUse, a.Peak.Reserved, l.Fragmentation[at], x.snapshot, "at the peak")
 }
 
 // fragmented judges free memory at a time, which when names.
-func fragmented(inUse, reserved uint64, fragmentation float64, when string) (Diagnosis, bool) {
+func fragmented(inUse, reserved uint64, fragmentation float64, s *stats.Snapshot, when string) (Diagnosis, bool) {
 	free := reserved - min(inUse, reserved)
 	if fragmentation < fragmentationHigh || free < bytesLeast || float64(free) < idleShare*float64(reserved) {
 		return Diagnosis{}, false
@@ -55,10 +55,14 @@ func fragmented(inUse, reserved uint64, fragmentation float64, when string) (Dia
 	if when != now {
 		text = when + " " + units.FormatLong(free) + " was free"
 	}
+	other := "slab whether sub-allocations fit better"
+	if s.Carves() {
+		other = "futhark whether whole blocks fit better"
+	}
 	return Diagnosis{
 		Severity: Advice, Title: "free memory is fragmented " + when, Share: share(free, reserved),
-		Text: fmt.Sprintf("%s beside %s in use, no piece larger than %s of it: check with gpumemtop replay --policy slab "+
-			"whether sub-allocations fit better", text, units.FormatLong(inUse), units.Percent(1-fragmentation, free)),
+		Text: fmt.Sprintf("%s beside %s in use, no piece larger than %s of it: check with gpumemtop replay --policy %s",
+			text, units.FormatLong(inUse), units.Percent(1-fragmentation, free), other),
 	}, true
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -429,6 +430,16 @@ func TestLagOfLittleIsNone(t *testing.T) {
 		s.release(object, wire.OutcomeDriver)
 		if d := diagnosis(s.analyse(t), "long after"); (d != nil) != found || found && !strings.Contains(d.Text, "994.5 KiB of the 1.01 MiB in use were idle so") {
 			t.Errorf("%d: %+v", size, d)
+		}
+	}
+}
+
+// TestFragmentedSlabs: who has sub-allocations already is not sent to them.
+func TestFragmentedSlabs(t *testing.T) {
+	for policy, want := range map[string]string{"futhark": "--policy slab", "slab": "--policy futhark"} {
+		d, found := fragmented(mib, 9*mib, 0.8, &stats.Snapshot{Policy: policy}, now)
+		if !found || !strings.Contains(d.Text, want) {
+			t.Errorf("%s: %+v", policy, d)
 		}
 	}
 }

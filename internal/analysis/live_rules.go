@@ -152,7 +152,7 @@ func (x *moment) nearlyFull() (Diagnosis, bool) {
 func (x *moment) fragmented() (Diagnosis, bool) {
 	t := &x.s.Totals
 	late := after(t.Hits, t.Misses, &t.MissReasons, x.all[0])
-	d, found := fragmented(t.InUse, t.Reserved(), t.ExternalFragmentation(), now)
+	d, found := fragmented(t.InUse, t.Reserved(), t.ExternalFragmentation(), x.s, now)
 	return x.lasting(&x.pieces, d, found && late.reasons[wire.MissTooSmall] > 0 && (x.Still || x.since[0] > x.s.Started))
 }
 
