@@ -1,0 +1,112 @@
+package e2e
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// slowNS is for how long a program is made to run, from its first create to its last release.
+const slowNS = 60_000_000_000
+
+// Each point of the dashboard's list has a program that it is about, and one that nearly is. They run for a moment: the
+// list judges them as if they took a minute.
+func TestLivePointsHavePrograms(t *testing.T) {
+	t.Parallel()
+	for _, j := range []judged{
+		{title: "memory grows", policy: "futhark", words: []string{fault("findings"), "grow"}},
+		{title: "never released", policy: "futhark", words: []string{fault("findings"), "grow"}},
+		{title: "device memory is nearly full", policy: "futhark", flags: []string{"--device-memory", "16M"}, words: []string{fault("findings"), "fill"}},
+		{title: "blocks are much larger than requested", policy: "pow2", words: []string{fault("findings"), "waste"}},
+		{
+			title: "max_cached_bytes bites", policy: "futhark", flags: []string{"--set", "max_cached_bytes=1M"}, words: []string{fault("findings"), "loop"},
+		},
+		{title: "failed (-4)", policy: "futhark", flags: []string{"--device-memory", "16M"}, words: []string{fault("shortage"), "full"}, nearly: []string{fault("shortage"), "nearly"}},
+		{title: "SIGKILL ended process", policy: "futhark", words: []string{fault("shortage"), "killed"}, nearly: []string{fault("shortage"), "aborted"}},
+	} {
+		t.Run(j.title, func(t *testing.T) {
+			t.Parallel()
+			if j.nearly == nil {
+				j.nearly = []string{j.words[0], "nearly-" + j.words[1]}
+			}
+			for i, words := range [][]string{j.words, j.nearly} {
+				titles := j.points(t, words)
+				if found := strings.Contains(titles, j.title); found != (i == 0) {
+					t.Errorf("%v: found %v among\n%s", words[1:], found, titles)
+				}
+			}
+		})
+	}
+}
+
+// points records a program and returns the titles that the list had at any time.
+func (j *judged) points(t *testing.T, words []string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "x.gmt")
+	run(t, command{args: append(append([]string{gpumemtop(), "record", "-o", file, "--policy", j.policy}, j.flags...), words...)})
+	reader, err := recording.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close() //nolint:errcheck // only read
+	titles := map[string]bool{}
+	live := analysis.Live{}
+	slowed(t, reader, func(s *stats.Snapshot) {
+		live.Update(s, s.Time-s.Started)
+		for i := range live.Points {
+			titles[live.Points[i].Title] = true
+		}
+	})
+	var list []string
+	for title := range titles {
+		list = append(list, title)
+	}
+	return strings.Join(list, "\n")
+}
+
+// slowed looks at a recording whose program is made to take its time: each second, and before each release.
+func slowed(t *testing.T, reader *recording.Reader, look func(*stats.Snapshot)) {
+	t.Helper()
+	records, first, last := recordsOf(t, reader)
+	header := reader.Header()
+	m := stats.New(stats.Options{Policy: header.Policy, Limits: stats.PolicyLimits(header.Policy, header.Limits), Started: 1})
+	slow := float64(slowNS) / float64(max(last-first, 1))
+	due := uint64(0)
+	for i := range records {
+		r := &records[i]
+		r.Time = 1 + uint64(float64(max(r.Time, first)-first)*slow)
+		for ; due < r.Time && due < 2*slowNS; due += 1e9 {
+			m.Tick(due)
+			look(m.Publish())
+		}
+		if r.Kind == wire.KindRelease {
+			look(m.Publish())
+		}
+		m.Apply(r)
+	}
+	look(m.Publish())
+}
+
+// recordsOf returns all records, with the times of the first create and of the last create or release.
+func recordsOf(t *testing.T, reader *recording.Reader) (records []wire.Record, first, last uint64) {
+	t.Helper()
+	for r, err := range recording.Records(reader) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, *r)
+		records[len(records)-1].Payload = append([]byte(nil), r.Payload...)
+		if r.Kind == wire.KindCreate && first == 0 {
+			first = r.Time
+		}
+		if r.Kind == wire.KindCreate || r.Kind == wire.KindRelease {
+			last = r.Time
+		}
+	}
+	return records, first, last
+}
