@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -258,6 +259,27 @@ func TestHostileClients(t *testing.T) {
 	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
 	if line, err := bufio.NewReader(c).ReadString('\n'); err != nil || !strings.Contains(line, "200") {
 		t.Errorf("%q, %v", line, err)
+	}
+}
+
+// TestTooMuchIsNotRead: long headers are refused, and a body is not waited for.
+func TestTooMuchIsNotRead(t *testing.T) {
+	server, _ := serve(t, "0", snapshot(1, 1))
+	for request, want := range map[string]string{
+		"GET /metrics HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 100<<10) + "\r\n\r\n": "431",
+		"GET /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000\r\n\r\n":              "200",
+	} {
+		c, err := net.Dial("tcp", server.listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = c.Write([]byte(request)) // all of it, or until the server closes
+		_ = c.SetReadDeadline(time.Now().Add(2 * readTimeout))
+		answer, err := io.ReadAll(c)
+		if line, _, _ := strings.Cut(string(answer), "\r\n"); !strings.Contains(line, want) || err != nil && !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("%.40q: %q, %v; want %s and the end", request, line, err, want)
+		}
+		_ = c.Close()
 	}
 }
 
