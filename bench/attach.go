@@ -30,14 +30,7 @@ func (b *bench) attach() error {
 	if err := report.Refusal(); err != nil {
 		return err
 	}
-	for _, table := range []func() error{b.attachCalls, b.attachPrograms, b.attachRates, b.attachIntake, b.attachTimes} {
-		if err := table(); err != nil {
-			return err
-		}
-		b.flush()
-		fmt.Println()
-	}
-	return nil
+	return b.tables(b.attachCalls, b.attachPrograms, b.attachRates, b.attachIntake, b.attachTimes)
 }
 
 func (b *bench) attachCalls() error {

@@ -16,8 +16,8 @@ import (
 
 // dashboard shows what gpumemtop takes of a core while it collects, models and draws.
 func (b *bench) dashboard() error {
-	const pairs = 1_000_000
-	ordinary := []string{b.example("train"), "1000"}
+	const pairs = 3_000_000
+	ordinary := []string{b.example("train"), "2000"}
 	fast := []string{b.example("churn"), strconv.Itoa(pairs), "4K", "2"}
 	b.row("program", "way", "% of a core", "ns/event", "% at a million events/s", "KB/s to the terminal")
 	for _, row := range []struct {
@@ -27,7 +27,7 @@ func (b *bench) dashboard() error {
 		flags   []string
 		args    []string
 	}{
-		{"train 1000", "dashboard", 0, []string{"--exit-with-app"}, ordinary},
+		{"train 2000", "dashboard", 0, []string{"--exit-with-app"}, ordinary},
 		{"churn, 2 threads", "headless", 2 * pairs, []string{"--headless"}, fast},
 		{"churn, 2 threads", "dashboard without ghosts", 2 * pairs, []string{"--exit-with-app", "--ghosts", "off"}, fast},
 		{"churn, 2 threads", "dashboard", 2 * pairs, []string{"--exit-with-app"}, fast},

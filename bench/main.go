@@ -197,6 +197,18 @@ func (b *bench) driver() string {
 	return strings.Join(words, " ")
 }
 
+// tables measures the tables of one section.
+func (b *bench) tables(list ...func() error) error {
+	for _, table := range list {
+		if err := table(); err != nil {
+			return err
+		}
+		b.flush()
+		fmt.Println()
+	}
+	return nil
+}
+
 // row prints one row of the table under way; flush ends the table.
 func (b *bench) row(cells ...any) {
 	for _, cell := range cells {

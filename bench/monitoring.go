@@ -22,14 +22,7 @@ import (
 
 // monitoring measures what it costs that others can look on.
 func (b *bench) monitoring() error {
-	for _, table := range []func() error{b.scrapes, b.flightLog, b.probes} {
-		if err := table(); err != nil {
-			return err
-		}
-		b.flush()
-		fmt.Println()
-	}
-	return nil
+	return b.tables(b.scrapes, b.flightLog, b.probes)
 }
 
 // scrapes compares spans without and with scrapes, in one run of a program.

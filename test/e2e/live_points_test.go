@@ -8,6 +8,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/records"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -72,13 +73,22 @@ func (j *judged) points(t *testing.T, words []string) string {
 // slowed looks at a recording whose program is made to take its time: each second, and before each release.
 func slowed(t *testing.T, reader *recording.Reader, look func(*stats.Snapshot)) {
 	t.Helper()
-	records, first, last := recordsOf(t, reader)
+	list := records.All(t, reader)
+	var first, last uint64 // of the first create, and of the last create or release
+	for i := range list {
+		switch r := &list[i]; {
+		case r.Kind == wire.KindCreate && first == 0:
+			first, last = r.Time, r.Time
+		case r.Kind == wire.KindCreate || r.Kind == wire.KindRelease:
+			last = r.Time
+		}
+	}
 	header := reader.Header()
 	m := stats.New(stats.Options{Policy: header.Policy, Limits: stats.PolicyLimits(header.Policy, header.Limits), Started: 1})
 	slow := float64(slowNS) / float64(max(last-first, 1))
 	due := uint64(0)
-	for i := range records {
-		r := &records[i]
+	for i := range list {
+		r := &list[i]
 		r.Time = 1 + uint64(float64(max(r.Time, first)-first)*slow)
 		for ; due < r.Time && due < 2*slowNS; due += 1e9 {
 			m.Tick(due)
@@ -90,23 +100,4 @@ func slowed(t *testing.T, reader *recording.Reader, look func(*stats.Snapshot)) 
 		m.Apply(r)
 	}
 	look(m.Publish())
-}
-
-// recordsOf returns all records, with the times of the first create and of the last create or release.
-func recordsOf(t *testing.T, reader *recording.Reader) (records []wire.Record, first, last uint64) {
-	t.Helper()
-	for r, err := range recording.Records(reader) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		records = append(records, *r)
-		records[len(records)-1].Payload = append([]byte(nil), r.Payload...)
-		if r.Kind == wire.KindCreate && first == 0 {
-			first = r.Time
-		}
-		if r.Kind == wire.KindCreate || r.Kind == wire.KindRelease {
-			last = r.Time
-		}
-	}
-	return records, first, last
 }
