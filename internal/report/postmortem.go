@@ -159,6 +159,9 @@ func adviceText(p *stats.PostMortem) string {
 		if p.PoolToBlame {
 			return fmt.Sprintf("the policy's rounding takes %s: --policy futhark or none wastes less", units.FormatLong(p.InUse-min(p.Requested, p.InUse)))
 		}
+		if !p.Spilling {
+			return "--spill, which lets idle buffers wait in host memory; gpumemtop advise shows which could share memory"
+		}
 		return "a smaller problem; gpumemtop advise shows buffers that could share memory, gpumemtop fit how much is enough"
 	case stats.VerdictFragmented:
 		if p.Cooling > p.SlabFree {

@@ -52,6 +52,7 @@ type PostMortem struct {
 	Verdict        Verdict
 	OOMKillsNumber uint64 // of VerdictKilled: see End
 	PoolToBlame    bool   // without its free memory and its waste there would have been room
+	Spilling       bool   // idle buffers could go to the host already
 }
 
 // Part is a part of the memory in use.
@@ -170,6 +171,7 @@ func (m *Model) commandFailed(p *process, r *wire.Record) {
 
 // postMortem takes a picture, if the last one shows another.
 func (m *Model) postMortem(p *process, d PostMortem, tag uint32) {
+	p.shown.RanOut = true
 	if n := len(m.postMortems); n > 0 {
 		if last := m.postMortems[n-1]; n == PostMortemsMax || last.shows(p, &d) {
 			last.Repeats++
@@ -222,6 +224,7 @@ func (m *Model) picture(p *process, pm *postMortem) {
 	pm.Buffers = heap.Amount(p.heap.Live)
 	all := heap.Amount(m.heap.Reserved())
 	pm.Others = all - min(pm.Reserved(), all)
+	pm.Spilling = m.spill.PeakResident > 0
 	pm.LargestCreated, pm.GivenBack, p.drained = p.largest, p.drained, Part{}
 	pm.UsesKnown = p.ledger.counters.Uses > 0
 	m.findHolders(p, pm)

@@ -208,6 +208,8 @@ func TestHeldAtExit(t *testing.T) {
 		"beside a leak":     {[]Process{{State: Signaled, Status: 9, Totals: holds}, {State: Exited, Orderly: true, Totals: holds}}, false},
 		"beside a good one": {[]Process{{State: Signaled, Status: 9, Totals: holds}, {State: Exited, Orderly: true}}, true},
 		"running":           {[]Process{{Totals: holds}}, false},
+		"gave up":           {[]Process{{State: Exited, Status: 1, Orderly: true, RanOut: true, Totals: holds}}, true},
+		"went on":           {[]Process{{State: Exited, Orderly: true, RanOut: true, Totals: holds}}, false},
 		"unknown":           {[]Process{{State: Exited, Status: -1, Totals: holds}}, true},
 		"another's child":   {[]Process{{State: Exited, Status: -1, Orderly: true, Totals: holds}}, false},
 	} {

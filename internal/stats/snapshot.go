@@ -91,8 +91,8 @@ func (s *Snapshot) ProcessCount() int {
 	return n
 }
 
-// HeldAtExit reports whether all that is in use was held by processes that were killed or aborted: they had no chance to
-// release it.
+// HeldAtExit reports whether all that is in use was held by processes that were killed, aborted, or gave up when memory was
+// short: they are not known to leak.
 func (s *Snapshot) HeldAtExit() bool {
 	held := false
 	for i := range s.Processes {
@@ -108,14 +108,19 @@ func (s *Snapshot) HeldAtExit() bool {
 	return held
 }
 
-// AbortedBy says what ended the processes that had no chance to release what they held.
+// AbortedBy says what ended the processes that did not release what they held.
 func (s *Snapshot) AbortedBy() string {
+	by := "a signal"
 	for i := range s.Processes {
-		if p := &s.Processes[i]; p.State == Exited && !p.Orderly && p.Status < 0 && p.Folded == 0 {
-			return "a signal or _exit"
+		switch p := &s.Processes[i]; {
+		case p.Folded > 0 || p.Totals.LiveBuffers == 0:
+		case p.gaveUp():
+			return "a failed call"
+		case p.State == Exited && !p.Orderly && p.Status < 0:
+			by = "a signal or _exit"
 		}
 	}
-	return "a signal"
+	return by
 }
 
 // Bounds of the lists in a snapshot.
@@ -162,7 +167,8 @@ type Process struct {
 	Started   uint64
 	Ended     uint64 // 0 while it runs
 	Folded    uint64 // how many this row is, 0: it is one process. See Processes
-	Killed    bool   // of such a row: signals ended those that held buffers then
+	Killed    bool   // of such a row: those that held buffers were aborted
+	RanOut    bool   // a call of it failed for lack of memory
 	Totals    Totals
 	Machine   []MachineFigure // by source and device
 
@@ -173,13 +179,16 @@ type Process struct {
 	Tags    []Tag
 }
 
-// aborted reports whether a signal ended the process, or perhaps _exit where its exit status is not known. A recording has
-// that as shells write it.
+// gaveUp reports whether the process said by its exit status that it had failed, when memory had been short.
+func (p *Process) gaveUp() bool { return p.RanOut && p.State == Exited && p.Status > 0 }
+
+// aborted reports whether a signal ended the process, or perhaps _exit where its exit status is not known, or it gave up. A
+// recording has signals as shells write them.
 func (p *Process) aborted() bool {
 	if p.Folded > 0 {
 		return p.Killed
 	}
-	return p.State == Signaled || p.State == Exited && !p.Orderly && (p.Status > 128 || p.Status < 0)
+	return p.State == Signaled || p.gaveUp() || p.State == Exited && !p.Orderly && (p.Status > 128 || p.Status < 0)
 }
 
 // Totals are counters since the start, and gauges (In…, Cached…) now.

@@ -78,14 +78,10 @@ static void learn_device(struct gmt_context *context, cl_device_id device)
 		context->largest = largest;
 	if (!context->constant || (constant && constant < context->constant))
 		context->constant = constant;
-	cl_bool unified = CL_FALSE;
-	cl_device_type type = 0;
-	gmt_driver.clGetDeviceInfo(device, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof unified, &unified, NULL);
-	gmt_driver.clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof type, &type, NULL);
-	if (unified || type & CL_DEVICE_TYPE_CPU)
-		gmt_budget_is_host();
-	else
+	if (gmt_budget_is_discrete(device))
 		context->discrete = true;
+	else
+		gmt_budget_is_host();
 	context->old |= is_old(device);
 }
 

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "budget.h"
 
+#include "../base/dispatch.h"
 #include "../base/groups.h"
 #include "../base/lock.h"
 #include "../base/session.h"
@@ -99,6 +100,15 @@ bool gmt_budget_fits_without(uint64_t excess, uint64_t bytes, uint64_t memory)
 		return true;
 	uint64_t held = now - excess + hosted;
 	return bytes <= most && held <= most - bytes;
+}
+
+bool gmt_budget_is_discrete(cl_device_id device)
+{
+	cl_bool unified = CL_FALSE;
+	cl_device_type type = 0;
+	gmt_bare.clGetDeviceInfo(device, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof unified, &unified, NULL);
+	gmt_bare.clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof type, &type, NULL);
+	return !unified && !(type & CL_DEVICE_TYPE_CPU);
 }
 
 void gmt_budget_is_host(void)

@@ -29,6 +29,8 @@ uint64_t gmt_budget_lacks(uint64_t bytes);
  * bytes of the device, 0: unknown.
  */
 bool gmt_budget_fits_without(uint64_t excess, uint64_t bytes, uint64_t memory);
+/* Whether a device has memory of its own. */
+bool gmt_budget_is_discrete(cl_device_id device);
 /* A device uses the memory of the host. */
 void gmt_budget_is_host(void);
 /*

@@ -53,6 +53,20 @@ void gmt_spill_list_remove(struct gmt_spill_object *root)
 	atomic_fetch_sub(&gmt_spill_figures.resident, root->size);
 }
 
+struct gmt_spill_object *gmt_spill_list_stale(size_t size)
+{
+	for (struct gmt_spill_object *other = first; other; other = other->next) {
+		if (other->size != size)
+			continue;
+		gmt_lock(&other->lock);
+		bool stale = other->host && !other->clean;
+		gmt_unlock(&other->lock);
+		if (stale)
+			return other;
+	}
+	return NULL;
+}
+
 /* Of its commands. Under the root's lock. */
 static enum gmt_spill_state commands_of(const struct gmt_spill_object *root)
 {

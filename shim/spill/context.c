@@ -3,6 +3,7 @@
 #include "context.h"
 
 #include "../base/lock.h"
+#include "../pool/budget.h"
 #include "../registry/table.h"
 
 #define DEVICES_MAX 64
@@ -32,6 +33,7 @@ static void learn_device(struct gmt_spill_context *context, cl_device_id device)
 	cl_uint bits = 0;
 	gmt_bare.clGetDeviceInfo(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof largest, &largest, NULL);
 	gmt_bare.clGetDeviceInfo(device, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof bits, &bits, NULL);
+	context->discrete = context->discrete && gmt_budget_is_discrete(device);
 	context->largest = largest < context->largest ? (size_t)largest : context->largest;
 	while (context->align < bits / 8)
 		context->align *= 2;
@@ -49,6 +51,7 @@ static void created(cl_context handle)
 		bytes = 0;
 	context->largest = bytes ? SIZE_MAX : 0;
 	context->align = 1;
+	context->discrete = bytes > 0;
 	context->device = bytes ? devices[0] : NULL;
 	for (size_t i = 0; i < bytes / sizeof devices[0]; i++)
 		learn_device(context, devices[i]);

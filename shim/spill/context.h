@@ -19,6 +19,7 @@ struct gmt_spill_context {
 	size_t largest;  /* bytes that each of its devices takes in one buffer */
 	size_t align;    /* bytes, of sub-buffers on all of its devices, a power of two */
 	cl_device_id device;
+	bool discrete; /* all its devices have memory of their own */
 	_Atomic uint32_t lock;
 	cl_command_queue queue; /* ours, while anything is live */
 	_Atomic(cl_mem) dummy;  /* stands for buffers without a real object in arguments of kernels */

@@ -7,6 +7,7 @@
 
 #include "../pool/budget.h"
 #include "../pool/oom.h"
+#include "backing.h"
 #include "figures.h"
 #include "pair.h"
 
@@ -45,7 +46,7 @@ static cl_int judge(struct gmt_spill_context *context, cl_mem_flags flags, size_
 
 static bool copy_in(struct gmt_spill_object *object, const void *from)
 {
-	object->host = malloc(object->size);
+	object->host = gmt_spill_backing_new(object->size);
 	if (!object->host)
 		return false;
 	memcpy(object->host, from, object->size);

@@ -5,14 +5,13 @@
 #include "../base/call.h"
 #include "../base/lock.h"
 #include "../pool/budget.h"
+#include "backing.h"
 #include "choose.h"
 #include "context.h"
 #include "figures.h"
 #include "queue.h"
 #include "short.h"
 #include "user_event.h"
-
-#include <stdlib.h>
 
 #define PIECE ((size_t)256 << 10) /* bytes */
 /*
@@ -65,9 +64,7 @@ static bool save(struct gmt_spill_object *root)
 {
 	if (!root->contents || root->clean)
 		return true;
-	if (!root->host)
-		root->host = malloc(root->size);
-	cl_command_queue queue = root->host ? gmt_spill_context_queue(root->context) : NULL;
+	cl_command_queue queue = gmt_spill_backing_take(root) ? gmt_spill_context_queue(root->context) : NULL;
 	if (!queue || read_all(queue, root) != CL_SUCCESS)
 		return false;
 	return true;

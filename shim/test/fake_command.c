@@ -113,6 +113,9 @@ GMT_HOOK cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bo
 				    void *pointer, cl_uint waits, const cl_event *list, cl_event *event)
 {
 	struct fake_action action = {.kind = FAKE_READ, .from = offset, .size = size, .host.out = pointer};
+	void (*before)(void *) = atomic_load(&fake.beforeread);
+	if (before)
+		before(pointer);
 	return on_range(queue, buffer, blocking, offset, size, pointer, &action, waits, list, event);
 }
 

@@ -53,9 +53,11 @@ struct fake {
 	_Atomic(const char *) version;     /* CL_DEVICE_VERSION; NULL: 3.0 */
 	_Atomic(void (*)(cl_mem)) beforerelease; /* called, without the lock, for each clReleaseMemObject */
 	_Atomic(void (*)(size_t)) aftercreate;   /* the same for each attempt to create a buffer, with its size when it failed, else 0 */
+	_Atomic(void (*)(void *)) beforeread; /* called with the address for each clEnqueueReadBuffer */
 	_Atomic(void (*)(void)) aftersubmit; /* called once: the next command is queued, its enqueue has not returned */
 	/* Counters. */
 	_Atomic uint64_t creates;          /* memory objects that the driver made, parts of others included */
+	_Atomic uint64_t copies;           /* buffers made of the program's bytes */
 	_Atomic uint64_t failed;           /* creates refused */
 	_Atomic uint64_t releases;         /* clReleaseMemObject calls */
 	_Atomic uint64_t livememory, livebytes, livecontexts, livequeues, liveevents, livekernels, livepointers;

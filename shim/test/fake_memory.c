@@ -96,6 +96,7 @@ cl_mem fake_new_memory(cl_context context, cl_mem_flags flags, size_t size, cl_m
 	memory->parent = parent;
 	fake_hold(context);
 	fake.creates++;
+	fake.copies += (flags & CL_MEM_COPY_HOST_PTR) != 0;
 	fake.livememory++;
 	if (parent)
 		fake_hold(parent);

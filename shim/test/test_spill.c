@@ -98,12 +98,12 @@ static uint64_t commands_after_kernel(cl_uint qualifiers)
 
 TEST(spill_saves_what_a_kernel_may_have_written_after_a_cast)
 {
-	EQUAL(commands_after_kernel(CL_KERNEL_ARG_TYPE_CONST), 2);
+	EQUAL(commands_after_kernel(CL_KERNEL_ARG_TYPE_CONST), 3);
 }
 
 TEST(spill_does_not_save_what_restrict_keeps_from_kernels)
 {
-	EQUAL(commands_after_kernel(CL_KERNEL_ARG_TYPE_CONST | CL_KERNEL_ARG_TYPE_RESTRICT), 1);
+	EQUAL(commands_after_kernel(CL_KERNEL_ARG_TYPE_CONST | CL_KERNEL_ARG_TYPE_RESTRICT), 2);
 }
 
 TEST(spill_leaves_what_is_mapped)
@@ -342,4 +342,76 @@ TEST(spill_takes_the_farthest_of_many_in_order)
 		if (i != 15)
 			OK(clReleaseMemObject(list[i]));
 	end_clean();
+}
+
+enum { PIECE = 1 << 20, PIECES = 12, FIT = 4 };
+static void *rooms[PIECES];
+static size_t rooms_used;
+
+static void count_room(void *room)
+{
+	size_t i = 0;
+	while (i < rooms_used && rooms[i] != room)
+		i++;
+	if (i == rooms_used && rooms_used < PIECES)
+		rooms[rooms_used++] = room;
+}
+
+static void begin_pieces(void)
+{
+	begin((struct options){.devicememory = FIT * PIECE, .spill = true});
+	fake.eager = 1;
+}
+
+/* Writes all of the pieces over and over, so that each one that comes back is written there. */
+static void visit_pieces(cl_mem list[PIECES])
+{
+	cl_int err;
+	for (int i = 0; i < PIECES; i++) {
+		list[i] = clCreateBuffer(world.context, CL_MEM_READ_WRITE, PIECE, NULL, &err);
+		OK(err);
+	}
+	for (int visit = 0; visit < 4 * PIECES; visit++)
+		OK(clEnqueueFillBuffer(world.queue, list[visit % PIECES], "x", 1, 0, PIECE, 0, NULL, NULL));
+}
+
+/* Not as many as have ever left. */
+TEST(spill_needs_as_many_rooms_as_are_away)
+{
+	cl_mem list[PIECES];
+	begin_pieces();
+	rooms_used = 0;
+	atomic_store(&fake.beforeread, count_room);
+	visit_pieces(list);
+	atomic_store(&fake.beforeread, NULL);
+	CHECK(rooms_used >= PIECES - FIT);
+	EQUAL(rooms_used, PIECES - FIT + 1);
+	for (int i = 0; i < PIECES; i++)
+		OK(clReleaseMemObject(list[i]));
+	end_clean();
+}
+
+/* Creates with the program's bytes that bring the pieces back. */
+static uint64_t copies_back(uint32_t processor)
+{
+	cl_mem list[PIECES];
+	atomic_store(&fake.processor, processor);
+	begin_pieces();
+	uint64_t before = fake.copies;
+	visit_pieces(list);
+	uint64_t copies = fake.copies - before;
+	for (int i = 0; i < PIECES; i++)
+		OK(clReleaseMemObject(list[i]));
+	end_clean();
+	return copies;
+}
+
+TEST(spill_writes_to_a_device_with_memory_of_its_own)
+{
+	EQUAL(copies_back(0), 0);
+}
+
+TEST(spill_restores_by_a_create_where_memory_is_the_hosts)
+{
+	CHECK(copies_back(1) > PIECES);
 }

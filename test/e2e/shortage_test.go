@@ -37,6 +37,15 @@ func TestHeldAtExit(t *testing.T) {
 	}
 }
 
+// What a program held when it gave up for lack of memory is no leak either.
+func TestHeldWhenItGaveUp(t *testing.T) {
+	t.Parallel()
+	r := run(t, command{args: []string{gpumemtop(), "--headless", "--device-memory", "600K", example("pipeline"), "40", "256K"}})
+	if r.code != 1 || !contains(r.stderr, "held       2 buffers (512.0 KiB) in use when a failed call ended the program") || contains(r.stderr, "leaked") {
+		t.Errorf("ended with %s\n%s", r, r.stderr)
+	}
+}
+
 // A call that fails for lack of memory gets a page on stderr, which a recording of the run shows again; a program that
 // nearly fills the device gets none.
 func TestPostMortem(t *testing.T) {
