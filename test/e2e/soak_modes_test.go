@@ -78,7 +78,7 @@ func (s *soak) spilled(t *testing.T) (ways []served) {
 		t.Fatalf("%s: %v\n%s", r, err, r.stderr)
 	}
 	for _, percent := range []uint64{100, 50, 25} {
-		memory := max(fit.Recordings[0].Peak*percent/100, fit.Recordings[0].Least)
+		memory := max(fit.Recordings[0].Peak*percent/100, fit.Recordings[0].Least, 1<<10) // less is refused
 		ways = append(ways, served{policy: "none", flags: []string{"--spill", "--device-memory", fmt.Sprint(memory)}})
 	}
 	return ways
