@@ -80,6 +80,9 @@ func (s *Slabs) Leave() {
 	}
 }
 
+// Idle reports that the policy does not carve: there is nothing to follow.
+func (s *Slabs) Idle() bool { return s.voice < 0 }
+
 // Play plays what the batch has read, up to a time. Change is what its last record says if that is of a limit or the
 // policy, else nil. An error says that there will be no map any more.
 func (s *Slabs) Play(time uint64, change []byte) error {

@@ -13,7 +13,7 @@ import (
 // Exact points: after how many requests the limits for them are chosen for the first time, after how many times as many
 // they are chosen again, and of how many requests a curve is at least before it is shown in the place of the one
 // before. Where requests come fast: how many the ghosts count at most before they rest, and how many times as many have
-// come when they are placed again.
+// come when they are placed again. After satedBy records a curve can do without more for a while.
 const (
 	placedFirst = 64
 	placedAgain = 16
@@ -24,6 +24,7 @@ const (
 	shownLeast  = 32
 	shownMost   = 4096
 	stepLeast   = 16
+	satedBy     = 1 << 18
 )
 
 // liveRate is how many blocks are measured in a second by default, and how many requests come when the
@@ -41,6 +42,7 @@ type Live struct {
 	policy   string
 	settings []allocator.Setting // and the limits that were changed since
 	missed   uint64
+	records  int // since it began
 
 	chorus *replay.Batch
 	feed   *feed // nil: the policy has no curve
@@ -73,9 +75,17 @@ func (l *Live) Leave() { l.left.Store(true) }
 // Begin implements live.Listener. What comes after records that are missing may make no sense to a curve: releases of
 // nothing, creates without an end. So it begins anew.
 func (l *Live) Begin(c *replay.Batch, missed uint64) {
+	var last *view.Curve
+	if l.chorus != nil && missed == l.missed && l.feed != nil { // after a rest: the curve is what it was
+		last = l.look()
+	}
 	l.chorus, l.missed, l.ghosts = c, missed, newGhosts()
 	l.followAny()
+	l.last, l.records = last, 0
 }
+
+// Sated implements live.Listener.
+func (l *Live) Sated() bool { return l.feed == nil || !l.ghosts.cold && l.records >= satedBy }
 
 // Play implements live.Listener.
 func (l *Live) Play(part *live.Part) bool {
@@ -83,6 +93,7 @@ func (l *Live) Play(part *live.Part) bool {
 		l.chorus.Demands(l.feed.take)
 	}
 	l.ghosts.play(l.chorus)
+	l.records += part.Records
 	if part.Change != nil && l.change(part.Change) {
 		l.followAny()
 	}

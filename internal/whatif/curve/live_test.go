@@ -382,3 +382,34 @@ func BenchmarkLive(b *testing.B) {
 		})
 	}
 }
+
+// TestLiveAfterRest: the curve stays until there is another one, and a stream that is fast soon has enough for a rest.
+func TestLiveAfterRest(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 1))
+	p := newProgram()
+	p.Step = 500
+	p.run(rng, 200_000, 40, octaves(rng))
+	l, err := NewLive("pow2", nil, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Begin(replay.NewBatch(), 0)
+	if l.Sated() {
+		t.Error("sated without a request")
+	}
+	give(l, p.Records)
+	before := l.look()
+	if !l.Sated() || !before.Known() {
+		t.Fatalf("sated %v, %d requests, exact points %v", l.Sated(), before.Requests, before.Known())
+	}
+	l.Begin(l.chorus.Restart(), 0)
+	if v := l.look(); l.Sated() || v.Requests != before.Requests || len(v.Points) != len(before.Points) {
+		t.Errorf("after the rest: %d requests, %d before", v.Requests, before.Requests)
+	}
+	give(l, p.Records)
+	v := l.look()
+	sound(t, v)
+	if !l.Sated() || !v.Known() {
+		t.Errorf("with more: sated %v, exact points %v", l.Sated(), v.Known())
+	}
+}

@@ -94,6 +94,9 @@ func (g *Ghosts) Play(part *live.Part) bool {
 	return g.stopped == ""
 }
 
+// Sated implements live.Listener: ghosts are compared over all of the run.
+func (g *Ghosts) Sated() bool { return false }
+
 // start notes when the ghosts began that did so in the middle of the run.
 func (g *Ghosts) start() {
 	if !g.fresh || g.time == 0 {

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"runtime"
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
@@ -18,6 +19,7 @@ type witness struct {
 	shown    int
 	leavesAt uint64 // time of the record after which it does not go on; 0: it does
 	played   int
+	sated    bool
 }
 
 func (w *witness) Begin(_ *replay.Batch, missed uint64) {
@@ -37,6 +39,8 @@ func (w *witness) Play(p *Part) bool {
 	w.ends = p.Ends
 	return w.leavesAt == 0 || w.last < w.leavesAt
 }
+
+func (w *witness) Sated() bool { return w.sated }
 
 func (w *witness) Publish(l *Load) {
 	w.shown++
@@ -166,6 +170,48 @@ func TestRests(t *testing.T) {
 	tap.Close()
 	if len(idle.begun) != 0 || idle.played != 0 || idle.shown != 0 {
 		t.Errorf("who never was to begin: %+v", idle)
+	}
+}
+
+// TestSatedRest: listeners that have enough of a fast stream rest for most of the time, if all of them have.
+func TestSatedRest(t *testing.T) {
+	one, other := &witness{sated: true}, &witness{}
+	tap, p := assemble(64, []Listener{one, other})
+	p.begin()
+	take := func() {
+		for i := range uint64(16 * batchSize) {
+			tap.Take(create(i + 1))
+		}
+		for len(tap.queue) > 0 {
+			if m := <-tap.queue; m.gap {
+				p.beginAnew()
+			} else {
+				p.take(m.records)
+			}
+			p.rest()
+		}
+	}
+	runtime.LockOSThread() // whose time it is
+	defer runtime.UnlockOSThread()
+	if take(); tap.resting() {
+		t.Fatal("one rests that is not sated")
+	}
+	other.sated = true
+	if take(); !tap.resting() {
+		t.Fatal("none rests though all are sated")
+	}
+	played := one.played
+	if take(); one.played != played || len(one.begun) != 1 {
+		t.Errorf("%d parts while they rest, begun %v", one.played-played, one.begun)
+	}
+	tap.Flush()
+	if !tap.resting() {
+		t.Error("the rest ends at once")
+	}
+	tap.until.Store(1)
+	tap.Flush()
+	if take(); one.played == played || len(one.begun) != 2 || len(other.begun) != 2 {
+		t.Errorf("%d parts after the rest, begun %v and %v", one.played-played, one.begun, other.begun)
 	}
 }
 

@@ -50,6 +50,9 @@ func (m *Mapper) Play(part *Part) bool {
 	return !m.ended
 }
 
+// Sated implements Listener: without slabs there is no map.
+func (m *Mapper) Sated() bool { return m.slabs.Idle() }
+
 // end leaves the last map as it is.
 func (m *Mapper) end(why string) {
 	last := stats.HeapMap{}

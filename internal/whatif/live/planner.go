@@ -39,6 +39,9 @@ func (p *Planner) Play(part *Part) bool {
 	return true
 }
 
+// Sated implements Listener: only a policy that takes plans needs all of the stream.
+func (p *Planner) Sated() bool { return p.voice < 0 }
+
 // Publish implements Listener: a plan does not wait for it.
 func (p *Planner) Publish(*Load) {}
 

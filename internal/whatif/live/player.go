@@ -19,6 +19,8 @@ type Listener interface {
 	Begin(c *replay.Batch, missed uint64)
 	// Play plays what the chorus has read, and reports whether the listener goes on: else nothing is played any more.
 	Play(p *Part) bool
+	// Sated reports that it can do without what comes next for a while, and begin anew behind that. All rest if all are sated.
+	Sated() bool
 	// Publish shows what there is.
 	Publish(l *Load)
 }
@@ -48,6 +50,9 @@ const stepLeast = 16
 // pool: without this, losses would add buffers for as long as a program runs.
 const lostMax = 1 << 16
 
+// restTimes is how many times as long as they have worked listeners rest that are sated.
+const restTimes = 20
+
 // player reads batches to the listeners. Its goroutine alone touches it.
 type player struct {
 	tap       *Tap
@@ -58,6 +63,8 @@ type player struct {
 	missed    uint64
 	lost      uint64 // events, since the listeners began
 	step      int
+	since     time.Time     // they work; zero: no batch has come yet
+	spent     time.Duration // by this thread at that time
 }
 
 func newPlayer(t *Tap, listeners []Listener) *player {
@@ -66,7 +73,7 @@ func newPlayer(t *Tap, listeners []Listener) *player {
 
 // begin lets all listeners take part, those that have stopped, too: it is for them to say so.
 func (p *player) begin() {
-	p.begun, p.step, p.lost = true, stepLeast, 0
+	p.begun, p.step, p.lost, p.since = true, stepLeast, 0, time.Time{}
 	for i, l := range p.listeners {
 		l.Begin(p.chorus, p.missed)
 		p.going[i] = true
@@ -88,6 +95,7 @@ func (p *player) run() {
 			p.beginAnew()
 		}
 		p.take(m.records)
+		p.rest()
 		if m.publish {
 			p.publish(false)
 		}
@@ -95,6 +103,24 @@ func (p *player) run() {
 	p.chorus.Finish()
 	p.play(&Part{Ends: true})
 	p.publish(true)
+}
+
+// rest lets listeners rest that have worked for more than their share of the time, if all of them can.
+func (p *player) rest() {
+	if p.since.IsZero() {
+		p.since, p.spent = time.Now(), Spent()
+		return
+	}
+	more := restTimes*(Spent()-p.spent) - time.Since(p.since)
+	if more <= 0 {
+		return
+	}
+	for i, l := range p.listeners {
+		if p.going[i] && !l.Sated() {
+			return
+		}
+	}
+	p.tap.until.Store(time.Now().Add(more).UnixNano())
 }
 
 // take plays a batch, and gives it back to be filled again.

@@ -6,6 +6,7 @@ package live
 import (
 	"bytes"
 	"sync/atomic"
+	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -28,6 +29,7 @@ type Tap struct {
 	made   atomic.Int64 // batches
 	deaf   atomic.Bool  // no listener goes on
 	rests  atomic.Bool
+	until  atomic.Int64 // Unix time in ns until which sated listeners rest; 0: they do not
 	done   chan struct{}
 }
 
@@ -73,7 +75,7 @@ func (t *Tap) Take(r *wire.Record) {
 	if !replay.Matters(&r.Event) || t.deaf.Load() {
 		return
 	}
-	if t.rests.Load() && !lasts(r.Kind) {
+	if t.resting() && !lasts(r.Kind) {
 		t.leave()
 		return
 	}
@@ -95,6 +97,9 @@ func (t *Tap) Take(r *wire.Record) {
 	}
 }
 
+// resting reports whether the listeners rest, because they are to or for a while.
+func (t *Tap) resting() bool { return t.rests.Load() || t.until.Load() != 0 }
+
 // leave leaves a record out because the listeners rest. They get what was before.
 func (t *Tap) leave() {
 	if t.gap {
@@ -113,7 +118,10 @@ func lasts(k wire.Kind) bool {
 
 // Flush hands over what was taken, and lets the listeners publish what they have. It is to be called now and then.
 func (t *Tap) Flush() {
-	if t.gap && t.rests.Load() {
+	if until := t.until.Load(); until != 0 && time.Now().UnixNano() >= until {
+		t.until.CompareAndSwap(until, 0)
+	}
+	if t.gap && t.resting() {
 		return // to begin anew is work
 	}
 	if t.missed == 0 || len(t.queue) == 0 {
@@ -158,7 +166,7 @@ func (t *Tap) empty() []wire.Record {
 // Close waits until what was taken is played, which a full queue bounds to part of a second, and ends the listeners'
 // work. What they have published stays. It is called once.
 func (t *Tap) Close() {
-	if !t.gap || !t.rests.Load() {
+	if !t.gap || !t.resting() {
 		t.queue <- message{t.batch, t.missed, t.gap, false}
 	}
 	close(t.queue)
