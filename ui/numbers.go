@@ -219,8 +219,11 @@ func poolLegend(s *stats.Snapshot) []item {
 	}
 	items = append(items,
 		item{3, []span{{"driver creates ", dim}, {count(t.DriverCreates), plain}, {" avoided ", dim}, {count(t.Hits), goodStyle}}})
-	if !t.SavedKnown {
+	switch {
+	case !t.SavedKnown:
 		return append(items, item{4, []span{{"saved ", dim}, {"unknown", plain}}})
+	case t.SavedNS == 0:
+		return append(items, item{4, []span{{"no driver time saved", dim}}}, item{5, []span{{"(estimate)", dim}}})
 	}
 	return append(items, item{4, []span{{"saved ≈ ", dim}, {duration(t.SavedNS), plain}}}, item{5, []span{{"(estimate)", dim}}})
 }

@@ -74,9 +74,9 @@ func (p missesPane) draw(r region, s *stats.Snapshot) {
 
 // drawLatestMisses lists the last misses, of a call site alone if it has a name.
 func (d *dashboard) drawLatestMisses(r region, s *stats.Snapshot, site string) {
-	time, size, reason, tag := 9, 18, 20, 34 // right ends of numbers, then where words begin
-	if r.w < 50 {
-		time, size, reason, tag = 0, 8, 10, 24
+	time, size, reason, tag := 8, 16, 18, 32 // right ends of numbers, then where words begin
+	if r.w < 56 {
+		time, size, reason, tag = 0, 7, 9, 23
 	}
 	r.right(time, 0, "LAST AT", headStyle)
 	r.right(size, 0, "SIZE", headStyle)

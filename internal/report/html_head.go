@@ -240,7 +240,10 @@ func (v *view) tiles() []htmlTile {
 	t := &v.s.Totals
 	peak := max(v.a.Peak.InUse, t.PeakInUse)
 	saved, basis := "unknown", ""
-	if t.SavedKnown {
+	switch {
+	case t.SavedKnown && t.SavedNS == 0:
+		saved, basis = "nothing", "an estimate: "
+	case t.SavedKnown:
 		saved, basis = "≈\u202f"+durationText(t.SavedNS), "an estimate: "
 	}
 	tiles := []htmlTile{
