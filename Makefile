@@ -333,6 +333,10 @@ SKIPPED := $(CURDIR)/build/skipped.txt
 # The race detector makes these several times slower, and finds nothing: they start no goroutine of their own (internal/archtest checks).
 SERIAL := allocator allocator/carve allocator/treap internal/advise/merging internal/analysis internal/archtest internal/learn internal/planfile internal/recording internal/replay internal/report internal/stats
 
+# It makes these tests slow as well; the others of their packages run with it.
+LONG := TestPopulation|TestChallenging|TestSearchFindsTheFront|TestPointsAreNotBelowTheBound|TestSearchIsTheSameEachTime|TestShedsTheDearest|TestLiveRests|TestSampled
+LONG_IN := internal/arena internal/tune internal/whatif/ghost internal/whatif/curve
+
 # A module of its own, so that go mod download fetches no database (140 MB) for a build.
 TABLES := internal/testkit/duckdb
 
@@ -352,9 +356,10 @@ PROCESSORS := $(shell nproc)
 .PHONY: test-go
 test-go:
 	@rm -f $(SKIPPED)
-	RIGHTSTEST_SKIPPED=$(SKIPPED) GORACE=atexit_sleep_ms=10 $(GO) test -race -count=1 -timeout 30m $(TESTFLAGS) \
+	RIGHTSTEST_SKIPPED=$(SKIPPED) GORACE=atexit_sleep_ms=10 $(GO) test -race -count=1 -timeout 30m $(TESTFLAGS) -skip '^($(LONG))$$' \
 		$$($(GO) list ./... | grep -vxF "$$($(GO) list $(SERIAL:%=./%) ./test/e2e)")
 	$(GO) test -count=1 $(TESTFLAGS) $(SERIAL:%=./%)
+	$(GO) test -count=1 $(TESTFLAGS) -run '^($(LONG))$$' $(LONG_IN:%=./%)
 	cd $(TABLES) && $(GO) test -count=1 $(TESTFLAGS) ./...
 	RIGHTSTEST_SKIPPED=$(SKIPPED) $(GO) test -count=1 -timeout 30m -parallel $$(($(PROCESSORS) + 1)) $(TESTFLAGS) ./test/e2e
 	@if [ -e $(SKIPPED) ]; then \

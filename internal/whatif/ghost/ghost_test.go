@@ -279,7 +279,7 @@ func TestBoardIsForAnybody(t *testing.T) {
 			events = board.Events
 		}
 	}()
-	labtest.Each(t, churn(20_000), func(r *wire.Record) {
+	labtest.Each(t, churn(5_000), func(r *wire.Record) {
 		tap.Take(r)
 		if r.Time%1_000_000 == 0 {
 			tap.Flush()
