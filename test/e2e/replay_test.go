@@ -64,7 +64,7 @@ func (p played) words() command {
 var playedPrograms = []played{
 	{name: "churn", args: "20000 4K 1"}, {name: "test/conformance", long: true}, {name: "test/conformance-buffers", long: true}, {name: "leak", args: "3 1M"},
 	{name: "test/queries", long: true}, {name: "test/queries-buffers", long: true}, {name: "test/ranks", ranks: 2}, {name: "test/soak", args: "--ops 600 --threads 3 5", long: true},
-	{name: "test/soak-buffers", args: "--ops 600 --threads 3 7"}, {name: "spill", args: "40 64K tiled"}, {name: "test/generated", args: "20 4K"},
+	{name: "test/soak-buffers", args: "--ops 200 --threads 3 7"}, {name: "spill", args: "40 64K tiled"}, {name: "test/generated", args: "20 4K"},
 	{name: "test/growth", args: "60 1 buffers"}, {name: "test/overtaken", args: "1"}, {name: "threads", args: "300 20 4K"},
 	{name: "test/faults/cmdbuf", long: true}, {name: "test/faults/hungry", args: "4 1M"}, {name: "test/faults/keeper", args: "6 4K"}, {name: "test/faults/spawner", args: "20 10 4K"},
 }
@@ -122,7 +122,7 @@ func TestReplayDecidesAsTheRun(t *testing.T) {
 // thread waits for, and what else changes the policy's requests: of one thread and of several.
 func TestReplayEvictsAsTheRun(t *testing.T) {
 	frag, pipeline := played{name: "frag", args: "3 16M"}, played{name: "pipeline", args: "16 3M"}
-	threads, soak := played{name: "threads", args: "4 500 64K"}, played{name: "test/soak-buffers", args: "--ops 600 --threads 3 7"}
+	threads, soak := played{name: "threads", args: "4 500 64K"}, played{name: "test/soak-buffers", args: "--ops 200 --threads 3 7"}
 	for _, c := range []struct {
 		p     played
 		flags string

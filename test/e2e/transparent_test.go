@@ -164,10 +164,13 @@ func TestConformanceChecksSeeMissingGates(t *testing.T) {
 
 // A command buffer uses memory whenever it is replayed, also what the program has released.
 func TestCommandBuffersComputeAsBare(t *testing.T) {
-	for _, size := range []string{"256K", "100K"} {
+	for every, size := range []string{"256K", "100K"} {
 		args := []string{fault("cmdbuf"), "8", size}
 		bare := bareTwice(t, args...)
-		for _, way := range ways {
+		for i, way := range ways {
+			if i%(1+2*every) != 0 {
+				continue // a third of the ways with a size that is no power of two
+			}
 			t.Run(size+" "+way.String(), func(t *testing.T) {
 				t.Parallel()
 				way.check(t, bare, args)
