@@ -236,7 +236,7 @@ func (p *part) before(r *wire.Record) (bool, error) {
 // enter begins the part: what was there is to be given.
 func (p *part) enter() {
 	p.stage = within
-	p.queue = append(p.queue, p.old.records(p.options.Since, p.gone)...)
+	p.queue = append(p.queue, p.old.records(p.options.Since, func(process uint32) bool { return p.gone[process] })...)
 	p.old = nil
 }
 

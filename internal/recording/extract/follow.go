@@ -2,8 +2,8 @@ package extract
 
 import (
 	"fmt"
-	"maps"
 	"math"
+	"math/big"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
@@ -11,30 +11,37 @@ import (
 )
 
 // Follower follows a run that goes on, so that parts of it can begin and end at any time. They have what Range gives.
-// Take costs O(1); memory grows with the names, which are kept compressed, and with processes. One goroutine uses it.
+// Take costs O(1); memory grows with the names, which are kept compressed, and with processes: a bit
+// for each that is gone. One goroutine uses it.
 type Follower struct {
 	old    *old
 	names  recording.Log
 	tidy   int               // size of names from which those of processes that are gone are dropped
 	exits  map[uint32]uint64 // time of the last word of those that exit
-	gone   map[uint32]bool   // the session's word
+	gone   processes         // the session's word
 	latest uint64
 	part   *following // nil: there is none
 }
 
 // following is the part that has begun.
 type following struct {
-	absent  map[uint32]bool // processes that had ended
+	absent  processes // that had ended
 	until   uint64
 	unnamed unnamed
 }
+
+// processes are some of those of a session, whose numbers come one after the other: a bit for each.
+type processes struct{ big.Int }
+
+func (p *processes) add(process uint32)      { p.SetBit(&p.Int, int(process), 1) }
+func (p *processes) has(process uint32) bool { return p.Bit(int(process)) == 1 }
 
 // tidyBytes is the least size of names that is worth a second reading.
 const tidyBytes = 1 << 20
 
 // Follow returns a Follower of a run whose records a heap takes, each before the Follower.
 func Follow(memory *heap.Heap) *Follower {
-	return &Follower{old: newOld(memory), tidy: tidyBytes, exits: map[uint32]uint64{}, gone: map[uint32]bool{}}
+	return &Follower{old: newOld(memory), tidy: tidyBytes, exits: map[uint32]uint64{}}
 }
 
 // Latest returns the time of the last record in ns; no record that follows belongs to an earlier time.
@@ -58,7 +65,7 @@ func (f *Follower) Take(r *wire.Record) bool {
 		f.forget(r.Process)
 	}
 	p := f.part
-	if p == nil || p.absent[r.Process] || p.until != math.MaxUint64 && !p.unnamed.missing(r) {
+	if p == nil || p.absent.has(r.Process) || p.until != math.MaxUint64 && !p.unnamed.missing(r) {
 		return false
 	}
 	r.Time = min(r.Time, p.until)
@@ -68,7 +75,7 @@ func (f *Follower) Take(r *wire.Record) bool {
 
 // forget drops what is known of a process that is gone.
 func (f *Follower) forget(process uint32) {
-	f.gone[process] = true
+	f.gone.add(process)
 	delete(f.exits, process)
 	f.old.forget(process)
 	if f.names.Bytes() < f.tidy {
@@ -76,7 +83,7 @@ func (f *Follower) forget(process uint32) {
 	}
 	var kept recording.Log
 	if f.names.Each(func(r *wire.Record) error {
-		if !f.gone[r.Process] {
+		if !f.gone.has(r.Process) {
 			kept.Append(r)
 		}
 		return nil
@@ -88,14 +95,15 @@ func (f *Follower) forget(process uint32) {
 // Begin begins a part at a time in ns, which is not before that of the last record, and gives what it starts with. An error
 // of give ends it, and there is no part.
 func (f *Follower) Begin(since uint64, give func(*wire.Record) error) error {
-	p := &following{absent: maps.Clone(f.gone), until: math.MaxUint64, unnamed: unnamed{}}
+	p := &following{until: math.MaxUint64, unnamed: unnamed{}}
+	p.absent.Set(&f.gone.Int)
 	for process, time := range f.exits {
 		if since-min(time, since) >= heap.Grace {
-			p.absent[process] = true
+			p.absent.add(process)
 		}
 	}
 	err := f.names.Each(func(r *wire.Record) error {
-		if p.absent[r.Process] {
+		if p.absent.has(r.Process) {
 			return nil
 		}
 		p.unnamed.note(r)
@@ -104,7 +112,7 @@ func (f *Follower) Begin(since uint64, give func(*wire.Record) error) error {
 	if err != nil {
 		return fmt.Errorf("begin a part: %w", err)
 	}
-	list := f.old.records(since, p.absent)
+	list := f.old.records(since, p.absent.has)
 	for i := range list {
 		if err := give(&list[i]); err != nil {
 			return err

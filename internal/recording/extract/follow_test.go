@@ -1,6 +1,7 @@
 package extract_test
 
 import (
+	"runtime"
 	"slices"
 	"testing"
 
@@ -83,4 +84,24 @@ func TestFollowerGivesWhatRangeGives(t *testing.T) {
 			follower.Leave()
 		}
 	})
+}
+
+// Of a process that is gone a bit remains: a shell may start any number.
+func TestGoneProcessesTakeABit(t *testing.T) {
+	const many = 200_000
+	used := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	f := extract.Follow(heap.New(heap.Options{}))
+	before := used()
+	for process := range uint32(many) {
+		f.Take(&wire.Record{Process: process + 1, Event: wire.Event{Time: uint64(process) + 1, Kind: wire.KindExit}})
+	}
+	if bytes := used() - before; bytes > many {
+		t.Errorf("%d bytes for %d processes", bytes, many)
+	}
+	runtime.KeepAlive(f)
 }

@@ -122,9 +122,9 @@ func (o *old) take(r *wire.Record) bool {
 }
 
 // records are what a part begins with at a time, behind the names.
-func (o *old) records(since uint64, gone map[uint32]bool) (list []wire.Record) {
+func (o *old) records(since uint64, gone func(process uint32) bool) (list []wire.Record) {
 	for _, process := range o.heap.Processes() {
-		if !gone[process.Number] {
+		if !gone(process.Number) {
 			list = carryOver(list, process, since)
 		}
 	}
