@@ -21,6 +21,7 @@ import (
 	beamlog "github.com/apache/beam/sdks/v2/go/pkg/beam/log"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -306,5 +307,19 @@ func TestScouts(t *testing.T) {
 	}
 	if len(names) != groupsMost {
 		t.Errorf("%d groups of 20,000 jobs, want %d", len(names), groupsMost)
+	}
+}
+
+// TestSharedNamesTheFirst: what recordings share names the first of them, and counts each once.
+func TestSharedNamesTheFirst(t *testing.T) {
+	leak := report.LeakSummary{Tag: "a.c:1 f", Buffers: 2, Bytes: 64}
+	list := []*figures{
+		{Path: "1.gmt"},
+		{Path: "2.gmt", Leaks: []report.LeakSummary{leak, leak}},
+		{Path: "3.gmt", Leaks: []report.LeakSummary{leak}},
+	}
+	got := foldReports("app", list).Shared
+	if len(got) != 1 || got[0].Path != "2.gmt" || got[0].Recordings != 2 || got[0].Count != 6 || got[0].Bytes != 192 {
+		t.Errorf("%+v", got)
 	}
 }

@@ -87,6 +87,8 @@ type shared struct {
 	Count      uint64 `json:"count"` // times, or buffers
 	Bytes      uint64 `json:"bytes,omitempty"`
 	Path       string `json:"recording"` // the first that shows it
+
+	latest string // recording that does
 }
 
 type reported struct {
@@ -138,14 +140,14 @@ func foldReports(app string, list []*figures) *reported {
 			key := [3]string{s.Kind, s.What, s.Tag}
 			known := by[key]
 			if known == nil {
-				known = &shared{Kind: s.Kind, What: s.What, Tag: s.Tag}
+				known = &shared{Kind: s.Kind, What: s.What, Tag: s.Tag, Path: r.Path}
 				by[key] = known
 				out.Shared = append(out.Shared, known)
 			}
-			if known.Path != r.Path { // a recording shows some more than once
+			if known.latest != r.Path { // a recording shows some more than once
 				known.Recordings++
 			}
-			known.Path = r.Path
+			known.latest = r.Path
 			known.Count += s.Count
 			known.Bytes += s.Bytes
 		})
