@@ -219,6 +219,21 @@ func TestHeldAtExit(t *testing.T) {
 	}
 }
 
+// The words are about those that held memory, or about all where none did: they may hold other objects.
+func TestAbortedBy(t *testing.T) {
+	holds := Totals{LiveBuffers: 1}
+	killed, gaveUp := Process{State: Signaled, Status: 9, Totals: holds}, Process{State: Exited, Status: 1, Orderly: true, RanOut: true}
+	for want, processes := range map[string][]Process{
+		"a signal":          {gaveUp, killed},
+		"a failed call":     {gaveUp},
+		"a signal or _exit": {{State: Exited, Status: -1, Totals: holds}},
+	} {
+		if got := (&Snapshot{Processes: processes}).AbortedBy(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // TestPostMortemsOfTwoDevices: the numbers of devices and those of contexts differ.
 func TestPostMortemsOfTwoDevices(t *testing.T) {
 	s := newStream(Options{})

@@ -110,10 +110,10 @@ func (s *Snapshot) HeldAtExit() bool {
 
 // AbortedBy says what ended the processes that did not release what they held.
 func (s *Snapshot) AbortedBy() string {
-	by := "a signal"
+	by, holders := "a signal", s.HeldAtExit()
 	for i := range s.Processes {
 		switch p := &s.Processes[i]; {
-		case p.Folded > 0 || p.Totals.LiveBuffers == 0:
+		case p.Folded > 0 || holders && p.Totals.LiveBuffers == 0: // others may hold kernels and the like
 		case p.gaveUp():
 			return "a failed call"
 		case p.State == Exited && !p.Orderly && p.Status < 0:
