@@ -23,6 +23,7 @@ type entry struct {
 	size       uint64
 	wanted     uint64 // requested by its present user
 	since      int64  // when it became cached
+	turn       uint64 // how many blocks had become cached then
 	generation uint32
 	tag        Tag
 	class      Class

@@ -100,14 +100,17 @@ func (p *Pool) inDrainOrder() []int32 {
 	switch p.limits.drainOrder {
 	case bySlot:
 		slices.SortFunc(list, func(i, j int32) int { return cmp.Compare(p.entries[i].slot, p.entries[j].slot) })
-	case largestFirst: // of equal ones the latest, as freeList.largest has it
-		slices.Reverse(list)
-		slices.SortStableFunc(list, func(i, j int32) int {
-			a, b := &p.entries[i], &p.entries[j]
-			return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(a.class, b.class))
-		})
+	case largestFirst:
+		slices.SortFunc(list, p.bySize)
 	}
 	return list
+}
+
+// bySize orders cached blocks from the largest, equal ones from the latest. Numbers of classes decide nothing: a replay
+// may meet the classes in another order.
+func (p *Pool) bySize(i, j int32) int {
+	a, b := &p.entries[i], &p.entries[j]
+	return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(b.turn, a.turn))
 }
 
 func over(count, most uint64) bool { return most != 0 && count > most }
@@ -302,7 +305,8 @@ func (p *Pool) dismiss(i int32, reason wire.Evict, out []Eviction) []Eviction {
 // keep puts a block among the cached ones.
 func (p *Pool) keep(i int32) {
 	e := &p.entries[i]
-	e.state, e.since, e.slot = cached, p.now, p.slots.put(i)
+	p.turn++
+	e.state, e.since, e.turn, e.slot = cached, p.now, p.turn, p.slots.put(i)
 	p.chain.push(&p.cachedByAge, i)
 	if e.isSlab {
 		return // its bytes are counted as a carver's

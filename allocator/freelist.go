@@ -200,18 +200,12 @@ func (s *freeList) anyOfTag(class Class, tag Tag) int32 {
 	return 0
 }
 
-// largest returns the largest block, of equal ones the latest of the lowest class, 0 when there is none. It looks at
-// every class once.
-func (s *freeList) largest() (found int32) {
-	var lowest Class
+// largest returns the block that order puts first, which is one of the largest; 0 when there is none. It looks at every
+// class once.
+func (s *freeList) largest(order func(i, j int32) int) (found int32) {
 	for _, c := range s.filled {
-		i, class := s.all.last(c.all), c.class
-		size, most := s.sizeOf(i), uint64(0)
-		if found != 0 {
-			most = s.sizeOf(found)
-		}
-		if size > most || size == most && class < lowest {
-			found, lowest = i, class
+		if i := s.all.last(c.all); found == 0 || order(i, found) < 0 {
+			found = i
 		}
 	}
 	return found

@@ -37,6 +37,7 @@ type Pool struct {
 
 	stats Stats
 	tally carve.Tally // of cached blocks of their own
+	turn  uint64      // blocks that ever became cached
 }
 
 func newPool(k *kind) *Pool {

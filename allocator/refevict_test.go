@@ -71,14 +71,14 @@ func (r *reference) oldest(s state) (found *refBlock) {
 	return found
 }
 
-// largest returns the largest cached block among some; of equal ones that of the lowest class, of these the latest.
+// largest returns the largest cached block among some, of equal ones the latest.
 func (r *reference) largest(among func(*refBlock) bool) *refBlock {
 	list := slices.DeleteFunc(r.in(cached), func(b *refBlock) bool { return !among(b) })
 	if len(list) == 0 {
 		return nil
 	}
 	return slices.MinFunc(list, func(a, b *refBlock) int {
-		return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(a.class, b.class), cmp.Compare(b.since, a.since))
+		return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(b.since, a.since))
 	})
 }
 

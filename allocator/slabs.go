@@ -250,15 +250,16 @@ func (p *Pool) Grown(plan Plan) {
 	p.stats.peaks()
 }
 
-// largest returns the largest cached block, slabs without sub-allocations included; 0 when there is none.
+// largest returns the largest cached block, of equal ones the latest, slabs without sub-allocations included; 0 when
+// there is none.
 func (p *Pool) largest() (found int32) {
-	found = p.free.largest()
+	found = p.free.largest(p.bySize)
 	if p.slabs == nil {
 		return found
 	}
 	for number := range p.slabs.list {
 		i := p.slabs.list[number].entry
-		if p.entries[i].state == cached && p.entries[i].isSlab && (found == 0 || p.entries[i].size > p.entries[found].size) {
+		if p.entries[i].state == cached && p.entries[i].isSlab && (found == 0 || p.bySize(i, found) < 0) {
 			found = i
 		}
 	}

@@ -227,7 +227,7 @@ func TestTheLargestGoesFirst(t *testing.T) {
 			for _, plan := range []Plan{small, whole, large} {
 				d.free(plan.Block, false)
 			}
-			want := small.Slab // of equal ones
+			want := large.Slab // the latest of equal ones
 			if size > small.SlabSize {
 				want = whole.Block
 			}

@@ -77,7 +77,7 @@ func fragmentation(whole float64, free uint64) float64 {
 func (p *Pool) Stats() Stats {
 	s := p.stats
 	s.Ranges, s.Squares = uint64(p.tally.Ranges), p.tally.Squares()
-	if i := p.free.largest(); i != 0 {
+	if i := p.free.largest(p.bySize); i != 0 {
 		s.Largest = p.entries[i].size
 	}
 	if p.slabs != nil {
