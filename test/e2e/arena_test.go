@@ -64,7 +64,7 @@ func TestPlanFile(t *testing.T) {
 	folder := t.TempDir()
 	at := func(name string) string { return filepath.Join(folder, name) }
 	for program, words := range map[string][][]string{
-		"train":    {{example("train"), "40"}, {example("train"), "60"}},
+		"train":    {{example("train"), "20"}, {example("train"), "30"}},
 		"pipeline": {{example("pipeline"), "30", "256K"}},
 	} {
 		advise := []string{gpumemtop(), "advise", "--write", at(program + ".toml")}
@@ -81,13 +81,13 @@ func TestPlanFile(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), "train.c:73 create_activation") || strings.Count(string(text), "request = ") != 10 {
 		t.Errorf("%v: the plan is\n%s", err, text)
 	}
-	bare := run(t, command{args: []string{example("train"), "150"}})
+	bare := run(t, command{args: []string{example("train"), "60"}})
 	for plan, want := range map[string]string{
-		"train.toml":    "100.0 % of 1500 requests as planned",
+		"train.toml":    "100.0 % of 600 requests as planned",
 		"pipeline.toml": "none: the recording has none of the plan's call sites",
 	} {
 		file := at("of " + plan + ".gmt")
-		result := run(t, command{args: []string{gpumemtop(), "record", "--plan", at(plan), "-o", file, "--", example("train"), "150"}})
+		result := run(t, command{args: []string{gpumemtop(), "record", "--plan", at(plan), "-o", file, "--", example("train"), "60"}})
 		if !result.sameEnd(bare) || string(result.stdout) != string(bare.stdout) {
 			t.Errorf("with %s: %s, bare %s\n%s", plan, result, bare, result.stderr)
 		}

@@ -28,7 +28,7 @@ import (
 const (
 	linkCycles   = 1000
 	linkWorkers  = 16 // at a time: nearly all of a cycle is waiting for the kernel's grace periods
-	tracerCycles = 25
+	tracerCycles = 12
 )
 
 func cyclesOf(t *testing.T, normally int) int {

@@ -62,10 +62,10 @@ func (p played) words() command {
 // playedPrograms are the test programs with one thread and with several, and what is at fault but ends by itself. Examples
 // are played in TestProgramsBehaveAsBare: here are those that behave otherwise with other arguments.
 var playedPrograms = []played{
-	{name: "churn", args: "20000 4K 1"}, {name: "test/conformance", long: true}, {name: "test/conformance-buffers", long: true}, {name: "leak", args: "3 1M"},
+	{name: "churn", args: "20000 4K 1", long: true}, {name: "test/conformance", long: true}, {name: "test/conformance-buffers", long: true}, {name: "leak", args: "3 1M", long: true},
 	{name: "test/queries", long: true}, {name: "test/queries-buffers", long: true}, {name: "test/ranks", ranks: 2}, {name: "test/soak", args: "--ops 600 --threads 3 5", long: true},
-	{name: "test/soak-buffers", args: "--ops 200 --threads 3 7"}, {name: "spill", args: "40 64K tiled"}, {name: "test/generated", args: "20 4K"},
-	{name: "test/growth", args: "60 1 buffers"}, {name: "test/overtaken", args: "1"}, {name: "threads", args: "300 20 4K"},
+	{name: "test/soak-buffers", args: "--ops 200 --threads 3 7"}, {name: "spill", args: "40 64K tiled", long: true}, {name: "test/generated", args: "20 4K"},
+	{name: "test/growth", args: "60 1 buffers"}, {name: "test/overtaken", args: "1"}, {name: "threads", args: "300 20 4K", long: true},
 	{name: "test/faults/cmdbuf", long: true}, {name: "test/faults/hungry", args: "4 1M"}, {name: "test/faults/keeper", args: "6 4K"}, {name: "test/faults/spawner", args: "20 10 4K"},
 }
 

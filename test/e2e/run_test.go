@@ -50,7 +50,20 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}
-	os.Exit(m.Run())
+	os.Exit(runAll(m))
+}
+
+// kernels is where hashcat keeps those that it has compiled, which takes most of a minute.
+var kernels string
+
+func runAll(m *testing.M) int {
+	var err error
+	if kernels, err = os.MkdirTemp("", "e2e-kernels"); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		return 1
+	}
+	defer os.RemoveAll(kernels)
+	return m.Run()
 }
 
 func gpumemtop() string                { return filepath.Join(root, "bin", "gpumemtop") }

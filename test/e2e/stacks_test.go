@@ -21,6 +21,7 @@ func TestStacksAreTheUnwinders(t *testing.T) {
 	)
 	for _, p := range programs {
 		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
 			words := []string{checking, "--headless", "--policy", "none", "--tags", "stack", "--"}
 			if end := run(t, command{args: slices.Concat(words, p.args), env: p.env}); end.code != 0 {
 				t.Errorf("ended with %s: %s", end, end.stderr)

@@ -140,7 +140,7 @@ func TestAttachAndDetachWhileCalled(t *testing.T) {
 		check := func(s *wire.Sample) { reported++; checkCreate(t, s) }
 		rounds := 10 // new kernels are slow to remove single probes
 		if k.multi {
-			rounds = 200
+			rounds = 50
 		}
 		for range rounds {
 			l, err := k.Attach(programs.library, d.pid, at)
