@@ -14,8 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dashboard shows what gpumemtop takes of a core while it collects, models and draws.
-func (b *bench) dashboard() error {
+func (b *bench) dashboard() error { return b.tables(b.shares, b.keys) }
+
+// shares shows what gpumemtop takes of a core while it collects, models and draws.
+func (b *bench) shares() error {
 	const pairs = 3_000_000
 	ordinary := []string{b.example("train"), "2000"}
 	fast := []string{b.example("churn"), strconv.Itoa(pairs), "4K", "2"}

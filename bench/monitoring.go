@@ -72,7 +72,7 @@ func scraped(pid int, url string, rate int) (float64, error) {
 		return 0, err
 	}
 	began := time.Now()
-	for i := range seconds * rate {
+	for i := 0; i < seconds*rate && time.Since(began) < seconds*time.Second; i++ { // some may have to wait
 		time.Sleep(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(rate))))
 		reply, err := http.Get(url) //nolint:gosec // gpumemtop named it
 		if err != nil {

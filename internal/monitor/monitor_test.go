@@ -283,6 +283,39 @@ func TestTooMuchIsNotRead(t *testing.T) {
 	}
 }
 
+// TestWhoAsksTooOftenWaits: a burst is answered at once, and what comes after it in turn.
+func TestWhoAsksTooOftenWaits(t *testing.T) {
+	p, now := pace{pause: answersPause}, time.Now()
+	for i := range answersBurst {
+		if wait := p.turn(now); wait > 0 {
+			t.Fatalf("request %d of a burst waits %v", i, wait)
+		}
+	}
+	for i := range 3 {
+		if wait := p.turn(now); wait != time.Duration(i+1)*answersPause {
+			t.Errorf("request %d after a burst waits %v", i, wait)
+		}
+	}
+	if wait := p.turn(now.Add(time.Hour)); wait > 0 {
+		t.Errorf("an hour later one waits %v", wait)
+	}
+	server, _ := serve(t, "0", snapshot(1, 1))
+	begin := func(next time.Time) {
+		server.pace.mu.Lock()
+		defer server.pace.mu.Unlock()
+		server.pace.next = next
+	}
+	begin(time.Now().Add(time.Hour))
+	client := http.Client{Timeout: 100 * time.Millisecond}
+	if reply, err := client.Get(server.Address() + "metrics"); err == nil {
+		t.Errorf("%s, before its turn", reply.Status)
+	}
+	begin(time.Time{})
+	if status, _ := get(t, http.DefaultClient, server.Address()+"metrics"); status != http.StatusOK {
+		t.Errorf("status %d in its turn", status)
+	}
+}
+
 func FuzzRequest(f *testing.F) {
 	for _, text := range []string{"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", "GET /debug/pprof/opencl?at=x HTTP/1.0\r\n\r\n", "PUT / HTTP/1.1\r\nContent-Length: 9\r\n\r\n"} {
 		f.Add([]byte(text))
@@ -292,6 +325,7 @@ func FuzzRequest(f *testing.F) {
 		f.Fatal(err)
 	}
 	last := snapshot(1, 1)
+	server.pace.pause = 0
 	server.Start(func() *stats.Snapshot { return last }, false, func(_ *stats.Snapshot, w io.Writer) error { return nil })
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if bytes.Contains(text, []byte("seconds")) {

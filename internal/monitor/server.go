@@ -34,6 +34,7 @@ type Server struct {
 	listener net.Listener
 	address  string // as people write it
 	http     http.Server
+	pace     pace
 	source   func() *stats.Snapshot
 	gatherer *gatherer
 	summary  func(*stats.Snapshot, io.Writer) error
@@ -54,7 +55,7 @@ const freshFor = 500 * time.Millisecond
 // Listen opens an address: HOST:PORT, :PORT or PORT on the loopback interface, or unix:PATH, which only this user can open.
 // Port 0 is any that is free.
 func Listen(address string) (*Server, error) {
-	s := &Server{address: address, written: map[string]written{}}
+	s := &Server{address: address, written: map[string]written{}, pace: pace{pause: answersPause}}
 	var err error
 	if path, isUnix := strings.CutPrefix(address, "unix:"); isUnix {
 		s.listener, err = listenUnix(path)
@@ -123,8 +124,9 @@ func (s *Server) Start(source func() *stats.Snapshot, inherited bool, summary fu
 	mux.HandleFunc("GET /summary.json", s.serveSummary)
 	mux.HandleFunc("GET /debug/pprof/opencl", s.serveProfile)
 	mux.HandleFunc("GET /{$}", s.serveIndex)
+	s.pace.Handler = mux
 	s.http = http.Server{
-		Handler: mux, MaxHeaderBytes: headerMax, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		Handler: &s.pace, MaxHeaderBytes: headerMax, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		ErrorLog: silent,
 	}
 	go func() { _ = s.http.Serve(s.listener) }() // it ends by Close
