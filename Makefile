@@ -32,7 +32,7 @@ PACKAGES := gcc libc6-dev pocl-opencl-icd ocl-icd-libopencl1 ocl-icd-opencl-dev 
 # What the tests and checks need, too: more compilers, the programs, terminal and browser that they run, and Python with PyOpenCL.
 TEST_PACKAGES := g++ binutils clang llvm libbpf-dev clinfo clpeak hashcat clblast-utils sudo ffmpeg curl openmpi-bin libopenmpi-dev tmux chromium python3 python3-pyopencl
 
-ARM64_PACKAGES := gcc-aarch64-linux-gnu qemu-user-static
+ARM64_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 
 # OpenCL drivers for the tests of drivers, as far as this release of Debian has them: without them, those are skipped.
 ALL_DRIVERS := mesa-opencl-icd oclgrind
