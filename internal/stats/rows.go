@@ -184,6 +184,7 @@ func (m *Model) merge(from, to *row) {
 	if !m.quiet {
 		to.raise()
 	}
+	to.points = nil
 	to.unseen = to.unseen && from.unseen
 	from.into = to
 }

@@ -128,3 +128,17 @@ func TestTagWindowAndTrend(t *testing.T) {
 		t.Errorf("after 2.1 s: window %d, trend %v", tag.Window, tag.Trend)
 	}
 }
+
+// A row that takes another in shows the trend of both at once, not from the next second on.
+func TestTrendOfAFoldedRow(t *testing.T) {
+	s := newStream(Options{})
+	s.miss(1, 1, 64, 64, 1)
+	s.miss(2, 2, 36, 36, 2)
+	s.site(1, "f\ta.c\t1\tx")
+	s.Tick(streamStart + 1_500_000_000)
+	s.Snapshot()
+	s.site(2, "f\ta.c\t1\tx")
+	if tag := tagNamed(t, s.Snapshot(), "a.c:1 f"); !slices.Equal(tag.Trend, []uint64{100}) {
+		t.Errorf("trend %v, want 100 bytes", tag.Trend)
+	}
+}
