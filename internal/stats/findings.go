@@ -52,9 +52,9 @@ func FindingOf(r *wire.Record, kernels *callsite.Kernels) Finding {
 // findings collects the DIAG events that report mistakes.
 type findings struct {
 	list   []finding
-	places map[findingKey]int // in list
-	others uint64             // events that found the list full
-	shown  []Finding          // as in the last snapshot, nil when that is out of date
+	places map[findingKey[*row]]int // in list
+	others uint64                   // events that found the list full
+	shown  []Finding                // as in the last snapshot, nil when that is out of date
 }
 
 // finding is a Finding without its tag: that gets its name, and may be folded into another one, later.
@@ -63,10 +63,10 @@ type finding struct {
 	row *row
 }
 
-type findingKey struct {
+type findingKey[R comparable] struct {
 	kind             wire.Diag
 	function, kernel string
-	row              *row
+	row              R
 	process          uint32
 }
 
@@ -75,7 +75,7 @@ type findingKey struct {
 func (m *Model) find(p *process, r *wire.Record) {
 	f := finding{Finding: FindingOf(r, &p.kernels), row: m.row(p, r.AsDiag().Tag())}
 	f.Process, f.PID, f.First, f.Last = p.shown.Number, p.shown.PID, m.heap.Now, m.heap.Now
-	key := findingKey{f.Kind, f.Function, f.Kernel, f.row, f.Process}
+	key := findingKey[*row]{f.Kind, f.Function, f.Kernel, f.row, f.Process}
 	all := &m.findings
 	if at, known := all.places[key]; known {
 		all.list[at].Count++
@@ -88,7 +88,7 @@ func (m *Model) find(p *process, r *wire.Record) {
 		return
 	}
 	if all.places == nil {
-		all.places = map[findingKey]int{}
+		all.places = map[findingKey[*row]]int{}
 	}
 	all.places[key] = len(all.list)
 	all.list = append(all.list, f)
@@ -102,16 +102,16 @@ func (m *Model) find(p *process, r *wire.Record) {
 
 // show returns the findings in the order of their first time. The list is shared between snapshots until something
 // changes. Tags that were folded since into one row make one finding here.
-func (a *findings) show(untagged *row) []Finding {
+func (a *findings) show(untagged *whole) []Finding {
 	if a.shown != nil || len(a.list) == 0 {
 		return a.shown
 	}
 	list := make([]Finding, 0, len(a.list))
-	places := make(map[findingKey]int, len(a.list))
+	places := make(map[findingKey[*whole]]int, len(a.list))
 	for i := range a.list {
 		f := a.list[i].Finding
 		w := a.list[i].row.final().whole
-		key := findingKey{f.Kind, f.Function, f.Kernel, w, f.Process}
+		key := findingKey[*whole]{f.Kind, f.Function, f.Kernel, w, f.Process}
 		if at, known := places[key]; known {
 			list[at].Count += f.Count
 			list[at].Last = max(list[at].Last, f.Last)

@@ -13,7 +13,7 @@ const FoldedNumber = math.MaxUint32
 
 // Folded implements heap.Observer: the figures of processes that make room go into one row.
 func (m observer) Folded(list []*heap.Process) {
-	wholes := map[*row]struct{}{}
+	wholes := map[*whole]struct{}{}
 	for _, hp := range list {
 		p := m.processes[hp.Place]
 		p.shown.Machine = nil
@@ -23,11 +23,11 @@ func (m observer) Folded(list []*heap.Process) {
 		m.foldSpill(p)
 		p.folded, p.history, p.tags, p.rows, p.scopes = true, history{}, nil, nil, nil
 	}
-	for whole := range wholes {
-		m.foldParts(whole)
+	for w := range wholes {
+		m.foldParts(w)
 	}
 	m.processes = slices.DeleteFunc(m.processes, func(p *process) bool { return p.folded })
-	m.rows = slices.DeleteFunc(m.rows, func(w *row) bool { return w.into != nil })
+	m.dropFolded()
 	m.holdings.fold()
 	m.transfers.compact()
 }
@@ -88,7 +88,7 @@ func (t *Totals) peaks() []*uint64 {
 }
 
 // foldRows gives up the parts of a process, and adds their wholes, which have its figures, to a set.
-func (m *Model) foldRows(p *process, wholes map[*row]struct{}) {
+func (m *Model) foldRows(p *process, wholes map[*whole]struct{}) {
 	m.parts -= len(p.tags)
 	for _, w := range p.rows {
 		if w.owner = nil; w.into == nil {
@@ -99,13 +99,13 @@ func (m *Model) foldRows(p *process, wholes map[*row]struct{}) {
 }
 
 // foldParts takes parts that were given up out of a whole. The last one stays: it counts for the whole.
-func (m *Model) foldParts(whole *row) {
-	first, before := whole.parts[0], len(whole.parts)
-	whole.parts = slices.DeleteFunc(whole.parts, func(part *row) bool { return part.owner == nil })
-	if len(whole.parts) == 0 {
-		whole.parts = append(whole.parts, first)
+func (m *Model) foldParts(w *whole) {
+	first, before := w.parts[0], len(w.parts)
+	w.parts = slices.DeleteFunc(w.parts, func(part *row) bool { return part.owner == nil })
+	if len(w.parts) == 0 {
+		w.parts = append(w.parts, first)
 	}
-	m.parts -= before - len(whole.parts)
+	m.parts -= before - len(w.parts)
 }
 
 // foldSpill keeps what moved at the call sites of a process.
@@ -125,7 +125,7 @@ func (m *Model) foldSpill(p *process) {
 // fold joins the entries of folded processes for the same call site and type.
 func (all *holdings) fold() {
 	type site struct {
-		whole *row
+		whole *whole
 		kind  ObjectType
 	}
 	places := make([]int, len(all.list)) // where each goes

@@ -10,10 +10,10 @@ const journalMax = 1 << 18
 // peak of that is the peak of their sum, which nothing but its course shows.
 type journal struct {
 	changes []change
-	dropped uint64 // changes before these
-	waiting []*row // wholes without a name, in the order in which they were defined
-	quiet   bool   // the first change was carried over
-	folded  bool   // some peaks are not yet those of sums
+	dropped uint64   // changes before these
+	waiting []*whole // wholes without a name, in the order in which they were defined
+	quiet   bool     // the first change was carried over
+	folded  bool     // some peaks are not yet those of sums
 }
 
 // change is what a part came to hold, or no longer does. Without a row it begins records that were carried over, or, with 0,
@@ -24,7 +24,7 @@ type change struct {
 }
 
 // await begins to wait for the name of a whole.
-func (j *journal) await(w *row, quiet bool) {
+func (j *journal) await(w *whole, quiet bool) {
 	if w.awaited || w.name != "" {
 		return
 	}
@@ -47,7 +47,7 @@ func (j *journal) note(w *row, bytes int64) {
 
 // named says that a row got its name, or was folded into another one.
 func (j *journal) named() {
-	for len(j.waiting) > 0 && (j.waiting[0].name != "" || j.waiting[0].into != nil) {
+	for len(j.waiting) > 0 && (j.waiting[0].name != "" || j.waiting[0].folded) {
 		j.waiting = j.waiting[1:]
 	}
 	if len(j.waiting) == 0 {
@@ -89,22 +89,22 @@ func (j *journal) settle() {
 		return
 	}
 	j.folded = false
-	var touched []*row
+	var touched []*figures
 	for _, c := range j.changes {
 		if c.row == nil {
 			continue
 		}
-		for _, w := range c.row.final().both() {
-			if !w.touched {
-				w.touched, w.replayed = true, w.inUse
-				touched = append(touched, w)
+		for _, f := range c.row.final().both() {
+			if !f.touched {
+				f.touched, f.replayed = true, f.inUse
+				touched = append(touched, f)
 			}
-			w.replayed -= c.bytes
+			f.replayed -= c.bytes
 		}
 	}
 	raise := func() {
-		for _, w := range touched {
-			w.peak = max(w.peak, heap.Amount(w.replayed))
+		for _, f := range touched {
+			f.peak = max(f.peak, heap.Amount(f.replayed))
 		}
 	}
 	quiet := j.quiet
@@ -115,13 +115,13 @@ func (j *journal) settle() {
 			}
 			continue
 		}
-		for _, w := range c.row.final().both() {
-			if w.replayed += c.bytes; !quiet {
-				w.peak = max(w.peak, heap.Amount(w.replayed))
+		for _, f := range c.row.final().both() {
+			if f.replayed += c.bytes; !quiet {
+				f.peak = max(f.peak, heap.Amount(f.replayed))
 			}
 		}
 	}
-	for _, w := range touched {
-		w.touched = false
+	for _, f := range touched {
+		f.touched = false
 	}
 }

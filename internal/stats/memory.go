@@ -209,10 +209,10 @@ func (m observer) Cooled(hp *heap.Process, b *heap.Block) {
 	p, n := m.processes[hp.Place], &m.blocks[b.Place]
 	w, bytes := n.row.final(), int64(b.Size)
 	m.classes.At(n.class).cooling--
-	for _, w := range w.both() {
-		w.cooling -= bytes
-		w.cached += bytes
-		w.blocks++
+	for _, f := range w.both() {
+		f.cooling -= bytes
+		f.cached += bytes
+		f.blocks++
 	}
 	for _, s := range m.shares.of(b.Size, b.Memory, n.in) {
 		s.cooling -= bytes
@@ -258,7 +258,7 @@ func (m *Model) raise(p *process) {
 // was there at once, and a free block comes as a create with its release.
 type carried struct {
 	processes []*process
-	rows      []*row
+	figures   []*figures
 }
 
 // carryOver begins to change a process without its peaks.
@@ -275,13 +275,13 @@ func (m *Model) carryOver(p *process) {
 
 // carryCreate adds an object that was there before to its row.
 func (m *Model) carryCreate(w *row) {
-	for _, w := range w.both() {
-		if !w.quiet {
-			w.quiet = true
-			m.carried.rows = append(m.carried.rows, w)
+	for _, f := range w.both() {
+		if !f.quiet {
+			f.quiet = true
+			m.carried.figures = append(m.carried.figures, f)
 		}
-		w.unseen = false
-		w.live++
+		f.unseen = false
+		f.live++
 	}
 }
 
@@ -300,9 +300,9 @@ func (m *Model) carriedAll() {
 		p.ledger.raise(m.heap.Now)
 		p.history.pending.raise(&p.ledger)
 	}
-	for _, w := range m.carried.rows {
-		w.quiet = false
-		w.raise()
+	for _, f := range m.carried.figures {
+		f.quiet = false
+		f.raise()
 	}
-	m.carried.processes, m.carried.rows = m.carried.processes[:0], m.carried.rows[:0]
+	m.carried.processes, m.carried.figures = m.carried.processes[:0], m.carried.figures[:0]
 }

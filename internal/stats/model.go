@@ -71,11 +71,11 @@ type Model struct {
 	carried  carried
 
 	spent    workings // of processes that have left
-	rows     []*row
-	parts    int // of all rows
-	named    map[string]*row
+	wholes   []*whole
+	parts    int // of all wholes
+	named    map[string]*whole
 	levels   levels
-	untagged *row
+	untagged *whole
 	journal  journal
 
 	machine     machine
@@ -108,7 +108,7 @@ func New(o Options) *Model {
 	m := &Model{
 		options:  o,
 		seed:     rand.Uint64(),
-		named:    map[string]*row{},
+		named:    map[string]*whole{},
 		levels:   levels{},
 		limits:   newLimits(o.Limits),
 		policies: policies{first: o.Policy},

@@ -210,9 +210,9 @@ func (m *Model) Holds(process uint32) *[ObjectTypes]int64 {
 // shownObjects returns the types that something was created of. It costs time in proportion to call sites.
 func (m *Model) shownObjects() []ObjectCount {
 	list := []ObjectCount{}
-	var places [ObjectTypes]map[*row]int // in Sites
+	var places [ObjectTypes]map[*whole]int // in Sites
 	for kind := range ObjectTypes {
-		places[kind] = map[*row]int{}
+		places[kind] = map[*whole]int{}
 		list = append(list, ObjectCount{Type: ObjectType(kind), Live: heap.Amount(m.holdings.live[kind]), Peak: m.holdings.peaks[kind]})
 	}
 	for i := range m.holdings.list {

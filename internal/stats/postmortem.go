@@ -312,14 +312,14 @@ func (m *Model) shownPostMortems() []PostMortem {
 	return list
 }
 
-func (m *postMortem) show(untagged *row) PostMortem {
+func (m *postMortem) show(untagged *whole) PostMortem {
 	shown := m.PostMortem
 	if m.row != nil && m.row.final().whole != untagged {
 		shown.Tag = m.row.final().whole.title()
 	}
 	shown.Named = m.row == nil || m.row.final().whole.name != ""
 	var merged []holder
-	places := map[*row]int{}
+	places := map[*whole]int{}
 	for _, h := range m.holders {
 		w := h.row.final().whole
 		shown.Named = shown.Named && w.name != ""

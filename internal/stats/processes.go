@@ -41,7 +41,7 @@ type process struct {
 	reported ranges   // of the free ranges in slabs
 	left     *Tag     // what its slabs had when its memory left the heap, nil: nothing
 	kept     struct { // what it is shown with once its memory has left the heap
-		rows   []row
+		rows   []figures
 		spread spread
 	}
 
@@ -291,8 +291,7 @@ func (m *Model) view(p *process) Process {
 	}
 	if len(m.processes) > 1 {
 		if p.changed || p.shown.Tags == nil || !p.ended && p.second != m.second {
-			p.rows = slices.DeleteFunc(p.rows, func(w *row) bool { return w.into != nil })
-			p.shown.Tags, p.second = m.tags(p.rows), m.second
+			p.shown.Tags, p.second = m.tagsOf(p), m.second
 			if t, ok := p.slabTag(); ok {
 				p.shown.Tags = append(p.shown.Tags, t)
 			}
@@ -333,17 +332,17 @@ func (m *Model) spend(p *process, cost uint32) {
 }
 
 // keepRows copies what a process has of each tag, as it is to be shown when its memory is off the common gauges. Trends end.
-func (m *Model) keepRows(p *process) []row {
-	kept := make([]row, len(p.rows))
+func (m *Model) keepRows(p *process) []figures {
+	kept := make([]figures, len(p.rows))
 	for i, w := range p.rows {
-		m.show(w)
-		kept[i] = *w
+		m.refresh(&w.figures, p.rows[i:i+1])
+		kept[i] = w.figures
 		kept[i].trend.points = nil
 	}
 	return kept
 }
 
-func restoreRows(p *process, kept []row) {
+func restoreRows(p *process, kept []figures) {
 	for i, w := range p.rows {
 		k := &kept[i]
 		w.live, w.inUse, w.requested = k.live, k.inUse, k.requested

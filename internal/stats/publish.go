@@ -13,7 +13,7 @@ import (
 func (m *Model) Snapshot() *Snapshot {
 	m.carriedAll()
 	m.journal.settle()
-	m.rows = slices.DeleteFunc(m.rows, func(w *row) bool { return w.into != nil })
+	m.dropFolded()
 	now := moment{m.second, m.window.slot}
 	s := &Snapshot{
 		Time:          m.heap.Now,
@@ -30,7 +30,7 @@ func (m *Model) Snapshot() *Snapshot {
 		Window:        m.window.last(),
 		History:       m.history.list(),
 		Minute:        m.minute.list(),
-		Tags:          m.tags(m.rows),
+		Tags:          m.tags(),
 		Buckets:       m.shares.bySize(now),
 		Kinds:         m.shares.byKind(now),
 		Classes:       m.shares.byClass(now),
@@ -93,12 +93,29 @@ func (m *Model) bounds() (texts []string) {
 	return texts
 }
 
-// tags returns rows as they are now.
-func (m *Model) tags(rows []*row) []Tag {
-	tags := make([]Tag, 0, len(rows))
-	for _, w := range rows {
+// dropFolded forgets the rows that were folded into others.
+func (m *Model) dropFolded() {
+	m.wholes = slices.DeleteFunc(m.wholes, func(w *whole) bool { return w.folded })
+}
+
+// tags returns the rows of all processes as they are now.
+func (m *Model) tags() []Tag {
+	tags := make([]Tag, 0, len(m.wholes))
+	for _, w := range m.wholes {
 		if !w.unseen {
-			tags = append(tags, m.show(w))
+			tags = append(tags, m.show(w, &w.figures, w.parts))
+		}
+	}
+	return tags
+}
+
+// tagsOf returns the rows of a process as they are now.
+func (m *Model) tagsOf(p *process) []Tag {
+	p.rows = slices.DeleteFunc(p.rows, func(w *row) bool { return w.into != nil })
+	tags := make([]Tag, 0, len(p.rows))
+	for i, w := range p.rows {
+		if !w.unseen {
+			tags = append(tags, m.show(w.whole, &w.figures, p.rows[i:i+1]))
 		}
 	}
 	return tags
@@ -117,35 +134,33 @@ func (m *Model) Publish() *Snapshot {
 // Published returns the snapshot that was published last, nil before the first. Any goroutine may call it.
 func (m *Model) Published() *Snapshot { return m.published.Load() }
 
-// show returns a row as it is now. The lists in it are shared between snapshots as long as they do not change.
-func (m *Model) show(w *row) Tag {
-	w.trend.advance(m.second, heap.Amount(w.inUse))
-	if w.points == nil || w.shown != m.second {
-		w.points, w.shown = w.trend.list(m.levels), m.second
-	}
-	if w.free == nil {
-		w.free = m.freeClasses(w)
-	}
-	whole := w
-	if w.whole != nil {
-		whole = w.whole
-	}
+// show returns what figures of a row are now: all of them, or those of one part. The lists in it are shared between
+// snapshots as long as they do not change.
+func (m *Model) show(w *whole, f *figures, parts []*row) Tag {
+	m.refresh(f, parts)
 	return Tag{
-		ID: whole.id, Name: whole.title(), Stack: whole.stack, Module: whole.module,
-		Live: heap.Amount(w.live), InUse: heap.Amount(w.inUse), Requested: heap.Amount(w.requested),
-		Cached: heap.Amount(w.cached), Cooling: heap.Amount(w.cooling), CachedCount: heap.Amount(w.blocks),
-		Hits: w.hits, Misses: w.misses.all, MissReasons: w.misses.list(),
-		Creates: w.creates, Window: w.pace.last(m.window.slot), PeakInUse: w.peak, Held: w.trend.held(),
-		Trend: w.points, Free: w.free,
+		ID: w.id, Name: w.title(), Stack: w.stack, Module: w.module,
+		Live: heap.Amount(f.live), InUse: heap.Amount(f.inUse), Requested: heap.Amount(f.requested),
+		Cached: heap.Amount(f.cached), Cooling: heap.Amount(f.cooling), CachedCount: heap.Amount(f.blocks),
+		Hits: f.hits, Misses: f.misses.all, MissReasons: f.misses.list(),
+		Creates: f.creates, Window: f.pace.last(m.window.slot), PeakInUse: f.peak, Held: f.trend.held(),
+		Trend: f.points, Free: f.free,
 	}
 }
 
-// freeClasses lists a row's free blocks by size, smallest first.
-func (m *Model) freeClasses(w *row) []FreeClass {
-	parts := w.parts
-	if w.whole != nil {
-		parts = []*row{w}
+// refresh brings the lists that figures show up to date.
+func (m *Model) refresh(f *figures, parts []*row) {
+	f.trend.advance(m.second, heap.Amount(f.inUse))
+	if f.points == nil || f.shown != m.second {
+		f.points, f.shown = f.trend.list(m.levels), m.second
 	}
+	if f.free == nil {
+		f.free = m.freeClasses(parts)
+	}
+}
+
+// freeClasses lists the free blocks of parts by size, smallest first.
+func (m *Model) freeClasses(parts []*row) []FreeClass {
 	list := []FreeClass{}
 	for _, part := range parts {
 		part.classes.All(func(size uint64, place int32) {

@@ -11,40 +11,49 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// row is one line of the tag table: a tag, or several that turned out to show the same name. There are two kinds: a
-// part is what one process has of it, with the free lists; a whole is all of them together, and has the name. Gauges are
-// signed for the reason given at heap.Gauges.
-type row struct {
-	whole *row     // of a part; nil in a whole
-	owner *process // of a part; nil once that was folded
-	parts []*row   // of a whole
+// whole is one line of the tag table: a tag, or several that turned out to show the same name, with the figures of all
+// processes.
+type whole struct {
+	figures
+	parts []*row
 
 	id      uint32
-	unseen  bool // only mentioned so far: not shown before something happens in it
-	quiet   bool // the peak waits, see Model.carryCreate
-	awaited bool // a whole was defined without a name
-	touched bool // replayed has begun to go along
+	awaited bool // it was defined without a name
+	folded  bool // into another one; only that one counts from then on, see Snapshot
 
 	name   string // empty until it is known
 	stack  []string
 	module string
-	into   *row // set once this row was folded into another one; only that one counts from then on, see Snapshot
+	born   uint64 // changes of the journal before awaited
+}
 
-	born     uint64 // changes of the journal before awaited
-	replayed int64  // inUse as journal.settle goes along
+// row is a part of a whole: what one process has of it, with the free lists.
+type row struct {
+	figures
+	whole   *whole
+	owner   *process    // nil once that was folded
+	into    *row        // set once this row was folded into another one; only that one counts from then on
+	classes table.Table // block size to place in Model.classes, sizes that have free blocks
+}
+
+// figures are what a whole or a part of it shows. Gauges are signed for the reason given at heap.Gauges.
+type figures struct {
+	unseen  bool // only mentioned so far: not shown before something happens in it
+	quiet   bool // the peak waits, see Model.carryCreate
+	touched bool // replayed has begun to go along
 
 	live, inUse, requested, cached, cooling, blocks int64
 
 	creates, hits uint64
 	misses        reasonCounts
 	peak          uint64
+	replayed      int64 // inUse as journal.settle goes along
 	pace          pace
 	trend         trend
 
-	classes table.Table // of a part: block size to place in Model.classes, sizes that have free blocks
-	free    []FreeClass // as last shown, nil when that is out of date
-	points  []uint64    // the trend as last shown
-	shown   uint64      // the second that points ends with
+	points []uint64    // the trend as last shown
+	shown  uint64      // the second that points ends with
+	free   []FreeClass // as last shown, nil when that is out of date
 }
 
 // class is a row's free blocks of one size, a list in the order in which they were freed.
@@ -66,21 +75,21 @@ func (w *row) final() *row {
 }
 
 // title is how a whole shows: by its name, or by its number before that is known.
-func (w *row) title() string {
+func (w *whole) title() string {
 	if w.name == "" {
 		return fmt.Sprintf("tag %d", w.id)
 	}
 	return w.name
 }
 
-// both are the rows that something in a part counts in.
-func (w *row) both() [2]*row { return [2]*row{w, w.whole} }
+// both are the figures that something in a part counts in.
+func (w *row) both() [2]*figures { return [2]*figures{&w.figures, &w.whole.figures} }
 
 // stale says that the free lists have changed since they were shown.
 func (w *row) stale() { w.free, w.whole.free = nil, nil }
 
 // partOf returns the part that a process has of a whole, nil when it has none.
-func (w *row) partOf(p *process) *row {
+func (w *whole) partOf(p *process) *row {
 	if len(p.rows) < len(w.parts) {
 		return find(p.rows, func(part *row) bool { return part.whole == w && part.into == nil })
 	}
@@ -104,29 +113,25 @@ func (m *Model) row(p *process, tag uint32) *row {
 		return m.row(p, 0)
 	}
 	m.parts++
-	whole := m.untagged
+	all := m.untagged
 	if tag != 0 {
-		whole = m.newWhole(tag)
+		all = m.newWhole(tag)
 	}
-	w := m.newRow(tag)
-	w.whole, w.owner = whole, p
-	w.classes.Seed = m.seed
-	whole.parts = append(whole.parts, w)
+	w := &row{figures: m.newFigures(), whole: all, owner: p, classes: table.Table{Seed: m.seed}}
+	all.parts = append(all.parts, w)
 	p.rows = append(p.rows, w)
 	p.tags[tag] = w
 	return w
 }
 
-func (m *Model) newWhole(id uint32) *row {
-	w := m.newRow(id)
-	m.rows = append(m.rows, w)
+func (m *Model) newWhole(id uint32) *whole {
+	w := &whole{id: id, figures: m.newFigures()}
+	m.wholes = append(m.wholes, w)
 	return w
 }
 
-func (m *Model) newRow(id uint32) *row {
-	w := &row{id: id, unseen: true}
-	w.trend.kept, w.trend.born, w.trend.second = !m.options.NoTrends, m.second, m.second
-	return w
+func (m *Model) newFigures() figures {
+	return figures{unseen: true, trend: trend{kept: !m.options.NoTrends, born: m.second, second: m.second}}
 }
 
 // label gives a tag its name and its call stack, as SITE has it; a row that already has the name takes the tag in. A tag
@@ -149,7 +154,8 @@ func (m *Model) label(p *process, tag uint32, name string, site []byte) {
 	}
 	m.journal.folded = true
 	// A whole without a name has one part.
-	m.merge(w.whole, known)
+	m.merge(&w.whole.figures, &known.figures)
+	w.whole.folded = true
 	known.free = nil
 	same := known.partOf(p)
 	w.whole = known
@@ -158,14 +164,15 @@ func (m *Model) label(p *process, tag uint32, name string, site []byte) {
 		return
 	}
 	m.mergeFree(w, same)
-	m.merge(w, same)
+	m.merge(&w.figures, &same.figures)
+	w.into = same
 	p.tags[tag] = same
 }
 
-// merge folds a row into another one, except for the free lists. The journal knows the peak of their sum.
-func (m *Model) merge(from, to *row) {
-	for _, w := range [2]*row{from, to} {
-		w.trend.advance(m.second, heap.Amount(w.inUse))
+// merge adds figures to others, except for the free lists. The journal knows the peak of their sum.
+func (m *Model) merge(from, to *figures) {
+	for _, f := range [2]*figures{from, to} {
+		f.trend.advance(m.second, heap.Amount(f.inUse))
 	}
 	to.trend.merge(&from.trend)
 	to.pace.merge(&from.pace)
@@ -186,7 +193,6 @@ func (m *Model) merge(from, to *row) {
 	}
 	to.points = nil
 	to.unseen = to.unseen && from.unseen
-	from.into = to
 }
 
 // mergeFree moves the free blocks of two parts anew into one of them, in the order in which they were freed.
@@ -264,9 +270,9 @@ func weigh(b *heap.Block, w *row, c *class, sign int64) {
 		c.cooling += uint64(sign)
 		return
 	}
-	for _, w := range w.both() {
-		w.cached += bytes
-		w.blocks += sign
+	for _, f := range w.both() {
+		f.cached += bytes
+		f.blocks += sign
 	}
 }
 
@@ -288,31 +294,31 @@ func (w *row) held(granted, requested int64, second uint64) {
 	w.whole.hold(granted, requested, second)
 }
 
-func (w *row) create(o *heap.Object, slot uint64) {
-	w.unseen = false
-	w.creates++
-	w.live++
-	w.pace.add(slot)
+func (f *figures) create(o *heap.Object, slot uint64) {
+	f.unseen = false
+	f.creates++
+	f.live++
+	f.pace.add(slot)
 	switch o.Outcome {
 	case wire.OutcomeHit:
-		w.hits++
+		f.hits++
 	case wire.OutcomeMiss:
-		w.misses.add(reason(uint8(o.Reason)), 1)
+		f.misses.add(reason(uint8(o.Reason)), 1)
 	default: // never eligible for the pool
 	}
 }
 
-func (w *row) hold(granted, requested int64, second uint64) {
-	w.trend.advance(second, heap.Amount(w.inUse))
-	w.inUse += granted
-	w.requested += requested
-	w.raise()
-	w.trend.raise(heap.Amount(w.inUse))
+func (f *figures) hold(granted, requested int64, second uint64) {
+	f.trend.advance(second, heap.Amount(f.inUse))
+	f.inUse += granted
+	f.requested += requested
+	f.raise()
+	f.trend.raise(heap.Amount(f.inUse))
 }
 
 // raise notes a new peak.
-func (w *row) raise() {
-	if !w.quiet {
-		w.peak = max(w.peak, heap.Amount(w.inUse))
+func (f *figures) raise() {
+	if !f.quiet {
+		f.peak = max(f.peak, heap.Amount(f.inUse))
 	}
 }

@@ -193,8 +193,5 @@ func (m *Moves) plus(o *Moves) {
 
 // shownName is the name of a part's call site.
 func (w *row) shownName() string {
-	if w.whole != nil {
-		w = w.whole.final()
-	}
-	return cmp.Or(w.name, callsite.Untagged)
+	return cmp.Or(w.whole.name, callsite.Untagged)
 }

@@ -161,7 +161,7 @@ func (s *Sides) Again(r *wire.Record) bool {
 type transfers struct {
 	sides Sides
 	flows [Mapped + 1]Flow
-	sites map[transferKey]*Flow
+	sites map[transferKey[*row]]*Flow
 	own   bool
 	dense bool   // joining sites made little room
 	left  uint64 // calls that found sites full
@@ -171,8 +171,8 @@ type transfers struct {
 	first uint64 // of each: being filled, and with the first transfer
 }
 
-type transferKey struct {
-	row     *row
+type transferKey[R comparable] struct {
+	row     R
 	command wire.Command
 }
 
@@ -201,7 +201,7 @@ func (m *Model) transfer(p *process, r *wire.Record) {
 		}
 	}
 	t.flows[direction].Add(&flow)
-	t.site(transferKey{m.row(p, tag), u.Command()}, &flow)
+	t.site(transferKey[*row]{m.row(p, tag), u.Command()}, &flow)
 	if direction <= ToHost {
 		t.advance(m.window.slot, m.second)
 		t.moved.current()[direction] += u.Bytes()
@@ -217,10 +217,10 @@ func (m *Model) profiled(p *process, v wire.TransferView) {
 	}
 	flow := Flow{Profiled: 1, ProfiledBytes: v.Moved(), ProfiledNS: v.Took()}
 	m.transfers.flows[direction].Add(&flow)
-	m.transfers.site(transferKey{m.row(p, v.Site()), v.Profiled()}, &flow)
+	m.transfers.site(transferKey[*row]{m.row(p, v.Site()), v.Profiled()}, &flow)
 }
 
-func (t *transfers) site(key transferKey, flow *Flow) {
+func (t *transfers) site(key transferKey[*row], flow *Flow) {
 	f := t.sites[key]
 	if f == nil {
 		if len(t.sites) == transfersMax && !t.dense {
@@ -231,7 +231,7 @@ func (t *transfers) site(key transferKey, flow *Flow) {
 			return
 		}
 		if t.sites == nil {
-			t.sites = map[transferKey]*Flow{}
+			t.sites = map[transferKey[*row]]*Flow{}
 		}
 		f = new(Flow)
 		t.sites[key] = f
@@ -241,14 +241,14 @@ func (t *transfers) site(key transferKey, flow *Flow) {
 
 // compact joins what processes have of the same call site and command: their names have come since.
 func (t *transfers) compact() {
-	first := map[transferKey]*Flow{}
+	first := map[transferKey[*whole]]*Flow{}
 	for key, flow := range t.sites {
-		whole := transferKey{key.row.final().whole, key.command}
-		if all := first[whole]; all != nil {
+		w := transferKey[*whole]{key.row.final().whole, key.command}
+		if all := first[w]; all != nil {
 			all.Add(flow)
 			delete(t.sites, key)
 		} else {
-			first[whole] = flow
+			first[w] = flow
 		}
 	}
 	t.dense = len(t.sites) > transfersMax/2
@@ -302,14 +302,14 @@ func (m *Model) shownTransfers() Transfers {
 
 func (t *transfers) shownSites() []TransferSite {
 	var list []TransferSite
-	places := map[transferKey]int{}
+	places := map[transferKey[*whole]]int{}
 	for key, flow := range t.sites {
-		whole := key.row.final().whole
-		at, known := places[transferKey{whole, key.command}]
+		w := key.row.final().whole
+		at, known := places[transferKey[*whole]{w, key.command}]
 		if !known {
 			at = len(list)
-			places[transferKey{whole, key.command}] = at
-			list = append(list, TransferSite{Name: whole.title(), Stack: whole.stack, Command: key.command})
+			places[transferKey[*whole]{w, key.command}] = at
+			list = append(list, TransferSite{Name: w.title(), Stack: w.stack, Command: key.command})
 		}
 		list[at].Add(flow)
 	}
