@@ -72,3 +72,23 @@ func TestCarriedAgain(t *testing.T) {
 		t.Errorf("row %+v", tag)
 	}
 }
+
+// TestCarriedOfTwoProcesses: the peak of each starts from what it had.
+func TestCarriedOfTwoProcesses(t *testing.T) {
+	s := newStream(Options{})
+	for s.process = 1; s.process <= 2; s.process++ {
+		size := uint64(s.process) * 100
+		s.feed(wire.Event{Kind: wire.KindCreate, Flags: wire.FlagCarried, Object: 1, Size: size, Granted: size})
+	}
+	s.process = 1
+	s.miss(2, 2, 10, 10, 0)
+	got := s.Snapshot()
+	for i, want := range []uint64{110, 200} {
+		if peak := got.Processes[i].Tags[0].PeakInUse; peak != want {
+			t.Errorf("peak of process %d: %d, want %d", i+1, peak, want)
+		}
+	}
+	if peak := got.Tags[0].PeakInUse; peak != 310 {
+		t.Errorf("peak of both: %d, want 310", peak)
+	}
+}

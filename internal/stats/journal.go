@@ -94,7 +94,7 @@ func (j *journal) settle() {
 		if c.row == nil {
 			continue
 		}
-		for _, f := range c.row.final().both() {
+		for f := range c.row.final().each {
 			if !f.touched {
 				f.touched, f.replayed = true, f.inUse
 				touched = append(touched, f)
@@ -115,7 +115,7 @@ func (j *journal) settle() {
 			}
 			continue
 		}
-		for _, f := range c.row.final().both() {
+		for f := range c.row.final().each {
 			if f.replayed += c.bytes; !quiet {
 				f.peak = max(f.peak, heap.Amount(f.replayed))
 			}

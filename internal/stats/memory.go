@@ -209,7 +209,7 @@ func (m observer) Cooled(hp *heap.Process, b *heap.Block) {
 	p, n := m.processes[hp.Place], &m.blocks[b.Place]
 	w, bytes := n.row.final(), int64(b.Size)
 	m.classes.At(n.class).cooling--
-	for _, f := range w.both() {
+	for f := range w.each {
 		f.cooling -= bytes
 		f.cached += bytes
 		f.blocks++
@@ -275,7 +275,7 @@ func (m *Model) carryOver(p *process) {
 
 // carryCreate adds an object that was there before to its row.
 func (m *Model) carryCreate(w *row) {
-	for _, f := range w.both() {
+	for f := range w.each {
 		if !f.quiet {
 			f.quiet = true
 			m.carried.figures = append(m.carried.figures, f)

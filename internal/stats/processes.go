@@ -335,8 +335,9 @@ func (m *Model) spend(p *process, cost uint32) {
 func (m *Model) keepRows(p *process) []figures {
 	kept := make([]figures, len(p.rows))
 	for i, w := range p.rows {
-		m.refresh(&w.figures, p.rows[i:i+1])
-		kept[i] = w.figures
+		m.split(w.whole) // which loses what the process holds
+		m.refresh(w.figures, p.rows[i:i+1])
+		kept[i] = *w.figures
 		kept[i].trend.points = nil
 	}
 	return kept

@@ -115,7 +115,7 @@ func (m *Model) tagsOf(p *process) []Tag {
 	tags := make([]Tag, 0, len(p.rows))
 	for i, w := range p.rows {
 		if !w.unseen {
-			tags = append(tags, m.show(w.whole, &w.figures, p.rows[i:i+1]))
+			tags = append(tags, m.show(w.whole, w.figures, p.rows[i:i+1]))
 		}
 	}
 	return tags

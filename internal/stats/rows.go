@@ -29,11 +29,11 @@ type whole struct {
 
 // row is a part of a whole: what one process has of it, with the free lists.
 type row struct {
-	figures
-	whole   *whole
-	owner   *process    // nil once that was folded
-	into    *row        // set once this row was folded into another one; only that one counts from then on
-	classes table.Table // block size to place in Model.classes, sizes that have free blocks
+	*figures // those of the whole as long as these are the same, see Model.split
+	whole    *whole
+	owner    *process    // nil once that was folded
+	into     *row        // set once this row was folded into another one; only that one counts from then on
+	classes  table.Table // block size to place in Model.classes, sizes that have free blocks
 }
 
 // figures are what a whole or a part of it shows. Gauges are signed for the reason given at heap.Gauges.
@@ -82,8 +82,16 @@ func (w *whole) title() string {
 	return w.name
 }
 
-// both are the figures that something in a part counts in.
-func (w *row) both() [2]*figures { return [2]*figures{&w.figures, &w.whole.figures} }
+// shares reports whether a part has the figures of its whole: it is the only one.
+func (w *row) shares() bool { return w.figures == &w.whole.figures }
+
+// each yields the figures that something in a part counts in. Those of a whole and its only part, of which there may be
+// 100,000, are kept and counted once.
+func (w *row) each(yield func(*figures) bool) {
+	if yield(&w.whole.figures) && !w.shares() {
+		yield(w.figures)
+	}
+}
 
 // stale says that the free lists have changed since they were shown.
 func (w *row) stale() { w.free, w.whole.free = nil, nil }
@@ -117,7 +125,12 @@ func (m *Model) row(p *process, tag uint32) *row {
 	if tag != 0 {
 		all = m.newWhole(tag)
 	}
-	w := &row{figures: m.newFigures(), whole: all, owner: p, classes: table.Table{Seed: m.seed}}
+	w := &row{figures: &all.figures, whole: all, owner: p, classes: table.Table{Seed: m.seed}}
+	if len(all.parts) > 0 || all.trend.born != m.second { // untagged is older than its first part
+		m.split(all)
+		own := m.newFigures()
+		w.figures = &own
+	}
 	all.parts = append(all.parts, w)
 	p.rows = append(p.rows, w)
 	p.tags[tag] = w
@@ -132,6 +145,27 @@ func (m *Model) newWhole(id uint32) *whole {
 
 func (m *Model) newFigures() figures {
 	return figures{unseen: true, trend: trend{kept: !m.options.NoTrends, born: m.second, second: m.second}}
+}
+
+// split gives a part that shares the figures of its whole a copy, before something happens in only one of the two.
+func (m *Model) split(w *whole) {
+	if len(w.parts) == 0 || !w.parts[0].shares() {
+		return
+	}
+	own := w.figures
+	own.trend.points, own.misses.each = clone(own.trend.points), clone(own.misses.each)
+	w.parts[0].figures = &own
+	if own.quiet {
+		m.carried.figures = append(m.carried.figures, &own)
+	}
+}
+
+func clone[T any](of *T) *T {
+	if of == nil {
+		return nil
+	}
+	c := *of
+	return &c
 }
 
 // label gives a tag its name and its call stack, as SITE has it; a row that already has the name takes the tag in. A tag
@@ -152,21 +186,30 @@ func (m *Model) label(p *process, tag uint32, name string, site []byte) {
 	if known.unseen && !w.whole.unseen {
 		known.stack, known.module = callsite.Stack(site), callsite.Module(site) // of a site that has memory, rather than one of other objects
 	}
+	m.fold(w, known)
+	if w.into != nil {
+		p.tags[tag] = w.into
+	}
+}
+
+// fold folds the whole of a part, which has no name and so no other part, into another one.
+func (m *Model) fold(w *row, to *whole) {
 	m.journal.folded = true
-	// A whole without a name has one part.
-	m.merge(&w.whole.figures, &known.figures)
-	w.whole.folded = true
-	known.free = nil
-	same := known.partOf(p)
-	w.whole = known
+	same := to.partOf(w.owner)
+	once := same != nil && same.shares() && w.shares()
+	if !once {
+		m.split(to)
+	}
+	m.merge(&w.whole.figures, &to.figures)
+	w.whole.folded, w.whole, to.free = true, to, nil
 	if same == nil {
-		known.parts = append(known.parts, w)
+		to.parts = append(to.parts, w)
 		return
 	}
 	m.mergeFree(w, same)
-	m.merge(&w.figures, &same.figures)
-	w.into = same
-	p.tags[tag] = same
+	if w.into = same; !once {
+		m.merge(w.figures, same.figures)
+	}
 }
 
 // merge adds figures to others, except for the free lists. The journal knows the peak of their sum.
@@ -264,13 +307,15 @@ func (m *Model) unlist(b *heap.Block) {
 // weigh adds a free block to the gauges of its row, or takes it off.
 func weigh(b *heap.Block, w *row, c *class, sign int64) {
 	bytes := sign * int64(b.Size)
-	if b.State == heap.Cooling {
-		w.cooling += bytes
-		w.whole.cooling += bytes
+	cools := b.State == heap.Cooling
+	if cools {
 		c.cooling += uint64(sign)
-		return
 	}
-	for _, f := range w.both() {
+	for f := range w.each {
+		if cools {
+			f.cooling += bytes
+			continue
+		}
 		f.cached += bytes
 		f.blocks += sign
 	}
@@ -278,20 +323,23 @@ func weigh(b *heap.Block, w *row, c *class, sign int64) {
 
 // created counts a create that succeeded.
 func (w *row) created(o *heap.Object, slot uint64) {
-	w.create(o, slot)
-	w.whole.create(o, slot)
+	for f := range w.each {
+		f.create(o, slot)
+	}
 }
 
 // released counts the end of a buffer.
 func (w *row) released() {
-	w.live--
-	w.whole.live--
+	for f := range w.each {
+		f.live--
+	}
 }
 
 // held changes what the application holds of this tag.
 func (w *row) held(granted, requested int64, second uint64) {
-	w.hold(granted, requested, second)
-	w.whole.hold(granted, requested, second)
+	for f := range w.each {
+		f.hold(granted, requested, second)
+	}
 }
 
 func (f *figures) create(o *heap.Object, slot uint64) {
