@@ -106,8 +106,9 @@ func (r *recent) most() uint64 { return slices.Max(r.slots[:]) }
 // allocates in a loop may hold nothing.
 type trend struct {
 	kept   bool                 // false: only the last point is
+	steady uint8                // points since they last differed, at most trendPoints
 	points *[trendPoints]uint64 // nil: all points are last, as those of most call sites
-	steady uint64               // points since they last differed
+	listed []uint64             // as list returned them last, nil when that is out of date
 	last   uint64               // the point before second
 	born   uint64               // the first second it knows
 	second uint64               // being filled: the last point kept is the one before
@@ -118,11 +119,12 @@ type trend struct {
 func (t *trend) advance(second, value uint64) {
 	if second > t.second+trendPoints {
 		t.raise(value)
-		t.points, t.second, t.last, t.most = nil, second, value, value
+		t.points, t.listed, t.second, t.last, t.most = nil, nil, second, value, value
 		return
 	}
 	t.raise(value)
 	for ; t.second < second; t.second++ {
+		t.listed = nil
 		if t.kept {
 			t.keep()
 		}
@@ -134,7 +136,7 @@ func (t *trend) advance(second, value uint64) {
 func (t *trend) keep() {
 	switch {
 	case t.count() == 0, t.most == t.last:
-		if t.steady++; t.steady >= trendPoints {
+		if t.steady = min(t.steady+1, trendPoints); t.steady == trendPoints {
 			t.points = nil
 		}
 	default:
@@ -176,14 +178,16 @@ func (t *trend) list(levels levels) []uint64 {
 	switch {
 	case !t.kept:
 		return nil
+	case t.listed != nil:
 	case t.points == nil:
-		return levels.list(t.last)[:t.count()]
+		t.listed = levels.list(t.last)[:t.count()]
+	default:
+		t.listed = make([]uint64, 0, t.count())
+		for s := t.second - t.count(); s < t.second; s++ {
+			t.listed = append(t.listed, t.points[s%trendPoints])
+		}
 	}
-	points := make([]uint64, 0, t.count())
-	for s := t.second - t.count(); s < t.second; s++ {
-		points = append(points, t.points[s%trendPoints])
-	}
-	return points
+	return t.listed
 }
 
 // merge adds another trend's points, second by second: the most of the sum is not known, and at most this.
@@ -196,6 +200,7 @@ func (t *trend) merge(o *trend) {
 		}
 		t.steady = 0
 	}
+	t.listed = nil
 	t.last += o.last
 	t.born = min(t.born, o.born)
 	t.most += o.most

@@ -10,10 +10,16 @@ const journalMax = 1 << 18
 // peak of that is the peak of their sum, which nothing but its course shows.
 type journal struct {
 	changes []change
-	dropped uint64   // changes before these
-	waiting []*whole // wholes without a name, in the order in which they were defined
-	quiet   bool     // the first change was carried over
-	folded  bool     // some peaks are not yet those of sums
+	dropped uint64    // changes before these
+	waiting []waiting // in the order in which they were defined
+	quiet   bool      // the first change was carried over
+	folded  bool      // some peaks are not yet those of sums
+}
+
+// waiting is a whole that waits for its name.
+type waiting struct {
+	whole *whole
+	born  uint64 // changes before it was defined
 }
 
 // change is what a part came to hold, or no longer does. Without a row it begins records that were carried over, or, with 0,
@@ -31,8 +37,8 @@ func (j *journal) await(w *whole, quiet bool) {
 	if len(j.waiting) == 0 {
 		j.quiet = quiet
 	}
-	w.awaited, w.born = true, j.dropped+uint64(len(j.changes))
-	j.waiting = append(j.waiting, w)
+	w.awaited = true
+	j.waiting = append(j.waiting, waiting{w, j.dropped + uint64(len(j.changes))})
 }
 
 // note adds a change, while a name is awaited.
@@ -47,7 +53,7 @@ func (j *journal) note(w *row, bytes int64) {
 
 // named says that a row got its name, or was folded into another one.
 func (j *journal) named() {
-	for len(j.waiting) > 0 && (j.waiting[0].name != "" || j.waiting[0].folded) {
+	for len(j.waiting) > 0 && (j.waiting[0].whole.name != "" || j.waiting[0].whole.folded) {
 		j.waiting = j.waiting[1:]
 	}
 	if len(j.waiting) == 0 {

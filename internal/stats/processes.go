@@ -348,7 +348,7 @@ func restoreRows(p *process, kept []figures) {
 		k := &kept[i]
 		w.live, w.inUse, w.requested = k.live, k.inUse, k.requested
 		w.cached, w.cooling, w.blocks = k.cached, k.cooling, k.blocks
-		w.trend, w.points, w.shown, w.free = k.trend, k.points, k.shown, k.free
+		w.trend, w.free = k.trend, k.free
 		w.classes.Shrink()
 	}
 }

@@ -24,7 +24,6 @@ type whole struct {
 	name   string // empty until it is known
 	stack  []string
 	module string
-	born   uint64 // changes of the journal before awaited
 }
 
 // row is a part of a whole: what one process has of it, with the free lists.
@@ -50,10 +49,7 @@ type figures struct {
 	replayed      int64 // inUse as journal.settle goes along
 	pace          pace
 	trend         trend
-
-	points []uint64    // the trend as last shown
-	shown  uint64      // the second that points ends with
-	free   []FreeClass // as last shown, nil when that is out of date
+	free          []FreeClass // as last shown, nil when that is out of date
 }
 
 // class is a row's free blocks of one size, a list in the order in which they were freed.
@@ -234,7 +230,6 @@ func (m *Model) merge(from, to *figures) {
 	if !m.quiet {
 		to.raise()
 	}
-	to.points = nil
 	to.unseen = to.unseen && from.unseen
 }
 
