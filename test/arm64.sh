@@ -26,7 +26,7 @@ fetch() {
 		Debug::NoLocking "true";
 	END
 	APT_CONFIG=$apt/conf apt-get -q update
-	APT_CONFIG=$apt/conf apt-get -q -y --download-only install bash pocl-opencl-icd ocl-icd-libopencl1
+	APT_CONFIG=$apt/conf apt-get -q -y --download-only install bash coreutils pocl-opencl-icd ocl-icd-libopencl1
 	for file in "$apt"/cache/archives/*.deb; do dpkg-deb -x "$file" "$root"; done
 	rm -rf "$apt"
 	touch "$root/complete"
@@ -48,10 +48,12 @@ register() {
 		> /proc/sys/fs/binfmt_misc/register
 }
 
-# What qemu-user (seccomp filters, limits of memory, fexecve, process_vm_readv) or a user namespace (another user) has not.
+# What qemu-user (seccomp filters, limits of memory, fexecve, process_vm_readv, errors of programs that it starts itself) or a user
+# namespace (another user) has not; and the shell of this machine is one for another.
 beyond=(behind_a_filter_it_does_not_begin with_few_threads_left_it_only_watches without_address_space_it_only_watches
 	without_data_it_only_watches lines_of_python_are_read_without_the_lock_once_they_were_right
-	names_of_python_that_are_not_ascii_are_not_read out_of_reach_of_our_library_programs_start_without_it)
+	names_of_python_that_are_not_ascii_are_not_read out_of_reach_of_our_library_programs_start_without_it
+	programs_for_another_machine_or_libc_start_without_our_library within_reach_of_our_library_the_environment_stays)
 
 shim_tests() {
 	local log=$dir/shim-test.log failed
