@@ -22,12 +22,13 @@ func (b *bench) keys() error {
 	if err != nil {
 		return fmt.Errorf("start gpumemtop: %w", err)
 	}
+	s := newScreen(terminal)
 	defer func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // the program ends by it, which is no failure
-		_, _ = io.Copy(io.Discard, terminal)
+		for range s {                           // until it has written all
+		}
 		_ = errors.Join(cmd.Wait(), terminal.Close())
 	}()
-	s := screen{terminal}
 	if _, _, err := s.frames(quiet); err != nil { // until it has all that it shows
 		return err
 	}
@@ -37,12 +38,12 @@ func (b *bench) keys() error {
 	}
 	var took []float64
 	for range 10 * b.runs {
-		one, err := s.press("?", " scroll ")
+		one, err := typed(terminal, s, "?", "scroll")
 		if err != nil {
 			return err
 		}
 		took = append(took, milliseconds(one))
-		if _, err := s.press("\x1b", "\x1b["); err != nil { // back, which draws something
+		if _, err := typed(terminal, s, "\x1b", "\x1b["); err != nil { // back, which draws something
 			return err
 		}
 		if _, _, err := s.frames(70 * time.Millisecond); err != nil { // so that keys come at any time between two frames
@@ -54,48 +55,70 @@ func (b *bench) keys() error {
 	return nil
 }
 
-// screen is the terminal's side of a dashboard.
-type screen struct{ *os.File }
+// typed types a key, and returns how soon it had its effect.
+func typed(terminal io.Writer, s screen, key, effect string) (time.Duration, error) {
+	if _, err := io.WriteString(terminal, key); err != nil {
+		return 0, err
+	}
+	return s.until(effect)
+}
+
+// screen is the terminal's side of a dashboard: what that writes, in pieces. It is closed when the dashboard has ended.
+type screen chan []byte
+
+func newScreen(terminal io.Reader) screen {
+	s := make(screen, 1024)
+	go func() {
+		defer close(s)
+		for {
+			piece := make([]byte, 64<<10)
+			n, err := terminal.Read(piece)
+			if err != nil {
+				return
+			}
+			s <- piece[:n]
+		}
+	}()
+	return s
+}
+
+var errEnded = errors.New("the dashboard ended")
 
 // frames counts for a while what is drawn: what comes without a pause of 5 ms is one frame.
 func (s screen) frames(while time.Duration) (count, size int, err error) {
-	buffer := make([]byte, 64<<10)
 	var last time.Time
-	for end := time.Now().Add(while); ; {
-		if err := s.SetReadDeadline(end); err != nil {
-			return 0, 0, err
-		}
-		n, err := s.Read(buffer)
-		switch {
-		case errors.Is(err, os.ErrDeadlineExceeded):
+	for end := time.After(while); ; {
+		select {
+		case piece, more := <-s:
+			if !more {
+				return 0, 0, errEnded
+			}
+			if time.Since(last) > 5*time.Millisecond {
+				count++
+			}
+			size += len(piece)
+			last = time.Now()
+		case <-end:
 			return count, size, nil
-		case err != nil:
-			return 0, 0, fmt.Errorf("the dashboard ended: %w", err)
-		case time.Since(last) > 5*time.Millisecond:
-			count++
 		}
-		size += n
-		last = time.Now()
 	}
 }
 
-// press types a key and waits until something is on the screen.
-func (s screen) press(key, effect string) (time.Duration, error) {
+// until waits for something to be on the screen, and returns how long that took.
+func (s screen) until(effect string) (time.Duration, error) {
 	start := time.Now()
-	if _, err := io.WriteString(s, key); err != nil {
-		return 0, err
-	}
-	if err := s.SetReadDeadline(start.Add(10 * time.Second)); err != nil {
-		return 0, err
-	}
 	var seen []byte
-	buffer := make([]byte, 64<<10)
-	for !bytes.Contains(seen, []byte(effect)) {
-		n, err := s.Read(buffer)
-		if err != nil {
-			return 0, fmt.Errorf("no effect of the key %q: %w", key, err)
+	for timeout := time.After(10 * time.Second); ; {
+		select {
+		case piece, more := <-s:
+			if !more {
+				return 0, errEnded
+			}
+			if seen = append(seen, piece...); bytes.Contains(seen, []byte(effect)) {
+				return time.Since(start), nil
+			}
+		case <-timeout:
+			return 0, fmt.Errorf("the key has no effect: no %q", effect)
 		}
-		seen = append(seen, buffer[:n]...)
 	}
-	return time.Since(start), nil
 }
