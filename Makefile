@@ -332,11 +332,11 @@ test soak bench bench-peers: export OCL_ICD_VENDORS ?= /etc/OpenCL/vendors/pocl.
 SKIPPED := $(CURDIR)/build/skipped.txt
 
 # The race detector makes these several times slower, and finds nothing: they start no goroutine of their own (internal/archtest checks).
-SERIAL := allocator allocator/carve allocator/treap internal/advise/merging internal/analysis internal/archtest internal/learn internal/planfile internal/recording internal/replay internal/report internal/stats
+SERIAL := allocator allocator/carve allocator/treap internal/advise internal/advise/merging internal/advise/recorded internal/analysis internal/archtest internal/callsite internal/check internal/cost internal/diff internal/export internal/export/common internal/export/csv internal/export/lake internal/export/memviz internal/export/minimalloc internal/export/pprof internal/export/rmm internal/export/tables internal/heap internal/heap/table internal/learn internal/period internal/planfile internal/portable internal/recording internal/recording/edit internal/recording/extract internal/recording/importer internal/recording/ndjson internal/replay internal/report internal/report/plot internal/spill internal/stats internal/units internal/whatif/auto internal/wire tracer/calls
 
 # It makes these tests slow as well; the others of their packages run with it.
-LONG := TestPopulation|TestChallenging|TestSearchFindsTheFront|TestPointsAreNotBelowTheBound|TestSearchIsTheSameEachTime|TestShedsTheDearest|TestLiveRests|TestSampled|TestLiveAfterRest|TestMemory|TestConserved|TestAbsurdTimesEnd|TestRoomForCalls|TestBoardIsForAnybody|TestBruteForce|TestPickers|TestFoldsOfTapes|TestFoldsOfHalves|TestGatheredIsSearched
-LONG_IN := internal/arena internal/timeline internal/tune internal/whatif/ghost internal/whatif/curve tracer/calls
+LONG := TestPopulation|TestChallenging|TestSearchFindsTheFront|TestPointsAreNotBelowTheBound|TestSearchIsTheSameEachTime|TestShedsTheDearest|TestAbsurdTimesEnd|TestBoardIsForAnybody|TestBruteForce|TestPickers|TestFoldsOfTapes|TestFoldsOfHalves|TestGatheredIsSearched|TestLiveRests|TestSampled|TestLiveAfterRest|TestMemory|TestConserved
+LONG_IN := internal/arena internal/timeline internal/tune internal/whatif/ghost internal/whatif/curve
 
 # Modules of their own, so that go mod download fetches no database (140 MB) and no browser's protocol for a build.
 TABLES := internal/testkit/duckdb
