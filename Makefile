@@ -298,7 +298,8 @@ release:
 # --- demo, tests, measurements --------------------------------------------------------------------------------------
 
 .PHONY: demo
-demo: all
+demo:
+	@$(MAKE) -j$(PROCESSORS) bin/gpumemtop $(EXAMPLE_BINS)
 	@headless=--headless; \
 	if [ -t 0 ] && [ -t 1 ]; then headless=; fi; \
 	bin/gpumemtop $$headless -f -o build/demo.gmt -- bin/examples/pipeline $(DEMO_ARGUMENTS) || [ $$? -gt 128 ] # stopped by you
