@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -283,36 +284,34 @@ func TestTooMuchIsNotRead(t *testing.T) {
 	}
 }
 
-// TestWhoAsksTooOftenWaits: a burst is answered at once, and what comes after it in turn.
+// TestWhoAsksTooOftenWaits: a burst is answered at once, and what comes after it in turn. Who leaves takes no turn.
 func TestWhoAsksTooOftenWaits(t *testing.T) {
-	p, now := pace{pause: answersPause}, time.Now()
-	for i := range answersBurst {
-		if wait := p.turn(now); wait > 0 {
-			t.Fatalf("request %d of a burst waits %v", i, wait)
-		}
+	p, begin := newPace(), time.Now()
+	for range answersBurst {
+		p.wait(t.Context())
 	}
-	for i := range 3 {
-		if wait := p.turn(now); wait != time.Duration(i+1)*answersPause {
-			t.Errorf("request %d after a burst waits %v", i, wait)
-		}
+	if took := time.Since(begin); p.next.Before(begin) || p.next.After(begin.Add(took+answersPause)) {
+		t.Errorf("after a burst, which took %v, the next turn comes after %v", took, p.next.Sub(begin))
 	}
-	if wait := p.turn(now.Add(time.Hour)); wait > 0 {
-		t.Errorf("an hour later one waits %v", wait)
+	p.next = time.Now().Add(time.Hour)
+	last := p.next
+	var waiting sync.WaitGroup
+	for range 10 {
+		waiting.Go(func() {
+			client, leave := context.WithTimeout(t.Context(), 20*time.Millisecond)
+			defer leave()
+			if p.wait(client) {
+				t.Error("one was served before its turn")
+			}
+		})
 	}
-	server, _ := serve(t, "0", snapshot(1, 1))
-	begin := func(next time.Time) {
-		server.pace.mu.Lock()
-		defer server.pace.mu.Unlock()
-		server.pace.next = next
+	waiting.Wait()
+	if p.next != last {
+		t.Errorf("those who left have put the next turn off by %v", p.next.Sub(last))
 	}
-	begin(time.Now().Add(time.Hour))
-	client := http.Client{Timeout: 100 * time.Millisecond}
-	if reply, err := client.Get(server.Address() + "metrics"); err == nil {
-		t.Errorf("%s, before its turn", reply.Status)
-	}
-	begin(time.Time{})
-	if status, _ := get(t, http.DefaultClient, server.Address()+"metrics"); status != http.StatusOK {
-		t.Errorf("status %d in its turn", status)
+	p.next = time.Now().Add(answersPause)
+	if begin := time.Now(); !p.wait(t.Context()) || time.Since(begin) < answersPause/2 {
+		t.Errorf("a turn came after %v", time.Since(begin))
 	}
 }
 

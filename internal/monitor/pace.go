@@ -1,8 +1,8 @@
 package monitor
 
 import (
+	"context"
 	"net/http"
-	"sync"
 	"time"
 )
 
@@ -11,9 +11,8 @@ import (
 type pace struct {
 	http.Handler
 	pause time.Duration // between answers, once burst came at once
-
-	mu   sync.Mutex
-	next time.Time // the turn of a request that would come now
+	line  chan struct{} // holds one while its request is the first in line
+	next  time.Time     // its turn; of who holds the line
 }
 
 const (
@@ -21,24 +20,33 @@ const (
 	answersBurst = 20
 )
 
+func newPace() pace { return pace{pause: answersPause, line: make(chan struct{}, 1)} }
+
 // ServeHTTP implements http.Handler.
 func (p *pace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	wait := time.NewTimer(p.turn(time.Now()))
-	defer wait.Stop()
-	select {
-	case <-wait.C:
+	if p.wait(r.Context()) {
 		p.Handler.ServeHTTP(w, r)
-	case <-r.Context().Done(): // the client has left
 	}
 }
 
-// turn returns how long a request that comes now has to wait.
-func (p *pace) turn(now time.Time) time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if earliest := now.Add(-answersBurst * p.pause); p.next.Before(earliest) {
+// wait returns true in turn, or false once the client has left: who leaves takes no turn from others.
+func (p *pace) wait(client context.Context) bool {
+	select {
+	case p.line <- struct{}{}:
+	case <-client.Done():
+		return false
+	}
+	defer func() { <-p.line }()
+	if earliest := time.Now().Add(-(answersBurst - 1) * p.pause); p.next.Before(earliest) {
 		p.next = earliest
 	}
-	p.next = p.next.Add(p.pause)
-	return p.next.Sub(now)
+	turn := time.NewTimer(time.Until(p.next))
+	defer turn.Stop()
+	select {
+	case <-turn.C:
+		p.next = p.next.Add(p.pause)
+		return true
+	case <-client.Done():
+		return false
+	}
 }

@@ -55,7 +55,7 @@ const freshFor = 500 * time.Millisecond
 // Listen opens an address: HOST:PORT, :PORT or PORT on the loopback interface, or unix:PATH, which only this user can open.
 // Port 0 is any that is free.
 func Listen(address string) (*Server, error) {
-	s := &Server{address: address, written: map[string]written{}, pace: pace{pause: answersPause}}
+	s := &Server{address: address, written: map[string]written{}, pace: newPace()}
 	var err error
 	if path, isUnix := strings.CutPrefix(address, "unix:"); isUnix {
 		s.listener, err = listenUnix(path)
