@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "harness.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -372,6 +373,46 @@ static void remove_directory(void)
 	rmdir(directory);
 }
 
+static atomic_bool *threaded; /* shared with the test's process; NULL if no list is wanted */
+
+#ifdef GMT_NOTES_THREADS
+/* Stands in front of libc's. The threads that the shim makes for its core sleep in every test, so they do not count. */
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
+{
+	union {
+		void *found;
+		int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+	} next = {dlsym(RTLD_NEXT, "pthread_create")};
+	union {
+		void *(*run)(void *);
+		void *at;
+	} code = {run};
+	Dl_info in;
+	if (threaded && dladdr(code.at, &in) && !strstr(in.dli_fname, "libgpumemtop.so"))
+		atomic_store(threaded, true);
+	return next.create(thread, attributes, run, argument);
+}
+#endif
+
+/* With THREADED=FILE, the tests that start threads are listed there: the others show the thread sanitizer nothing. */
+static void watch_threads(void)
+{
+	if (!getenv("THREADED"))
+		return;
+	threaded = mmap(NULL, sizeof *threaded, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (threaded == MAP_FAILED)
+		abort();
+}
+
+static void note_threads(const char *test)
+{
+	if (!threaded || !atomic_exchange(threaded, false))
+		return;
+	FILE *list = fopen(getenv("THREADED"), "a");
+	if (!list || fprintf(list, "%s\n", test) < 0 || fclose(list) != 0)
+		abort();
+}
+
 static bool run_test(unsigned i)
 {
 	snprintf(directory, sizeof directory, "/tmp/gmt-shim-test.XXXXXX");
@@ -388,6 +429,7 @@ static bool run_test(unsigned i)
 	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
 	remove_directory();
+	note_threads(tests[i].name);
 	if (child > 0 && status == 0) {
 		printf("ok    %s\n", tests[i].name);
 		return true;
@@ -403,6 +445,7 @@ static bool run_test(unsigned i)
 int main(int argc, char **argv)
 {
 	unsigned passed = 0, failed = 0;
+	watch_threads();
 	for (unsigned i = 0; i < test_count; i++) {
 		bool wanted = argc < 2;
 		for (int a = 1; a < argc; a++)

@@ -1,9 +1,9 @@
 #!/bin/bash
 # Builds the shim against a fake OpenCL and runs its tests three times: plain, under address and undefined behaviour
-# sanitizers, under the thread sanitizer. Output goes to build/shim-test, or to the folder that is given.
+# sanitizers, and those that start threads under the thread sanitizer. Output goes to build/shim-test, or to the folder that is given.
 #
 #   run.sh [DIR]            all of it
-#   ONLY=tsan FILTER=ring run.sh
+#   ONLY=tsan FILTER=ring run.sh    of one set, whether they start threads or not
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 out=${1:-build/shim-test}
@@ -116,11 +116,12 @@ run_preloaded() {
 
 # run NAME FLAGS...: everything about one set. Its status is 1 if a program has failed.
 run() {
-	local name=$1 bad=0
+	local name=$1 bad=0 wanted=()
+	[ "$name" != tsan ] || [ ! -e "$THREADED" ] || mapfile -t wanted < "$THREADED"
 	shift
 	build "$name" "$@"
 	echo "== $name"
-	"$out/$name/tests" ${FILTER:-} | tee "$out/$name/log" || bad=1
+	"$out/$name/tests" ${wanted[@]:-${FILTER:-}} | tee "$out/$name/log" || bad=1
 	build_layers "$name" "$@"
 	run_layers "$name" "$name-layers" ""
 	local some="" # under sanitizers, and emulators, the usual tests have just run
@@ -136,17 +137,19 @@ run() {
 export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0
 export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1:die_after_fork=0:atexit_sleep_ms=0 # it sleeps where threads are left, as the core's are
-rm -f "$out"/*/log
+export THREADED=$out/threaded # tests that start threads
+rm -f "$out"/*/log "$THREADED"
 mkdir -p "$out"
 declare -A flags=(
-	[plain]="-O2"
+	[plain]="-O2 -DGMT_NOTES_THREADS"
 	[asan]="-O1 -DGMT_NO_DLSYM -fsanitize=address,undefined -fno-sanitize-recover=all"
 	[tsan]="-O1 -DGMT_NO_DLSYM -fsanitize=thread"
 )
-# Side by side, with the output of one after the other.
+# Side by side, with the output of one after the other. The thread sanitizer waits for the plain tests' list.
 declare -A running
 names=(${ONLY:-plain asan tsan})
 for name in "${names[@]}"; do
+	[ "$name" != tsan ] || [ -z "${running[plain]:-}" ] || wait "${running[plain]}" || true
 	run "$name" ${flags[$name]} > "$out/$name.out" 2>&1 &
 	running[$name]=$!
 done
