@@ -68,7 +68,8 @@ func Start(options Options) (*Tracer, error) {
 	if err := options.Check(); err != nil {
 		return nil, err
 	}
-	report := rights.Examine()
+	system := rights.Here()
+	report := system.Examine()
 	if err := report.Refusal(); err != nil {
 		return nil, err
 	}
@@ -90,7 +91,7 @@ func Start(options Options) (*Tracer, error) {
 	var err error
 	t.kernel, err = kernel.New(kernel.Options{
 		Shapes: shapes(), WatchAll: options.Open(), Follow: options.Follow,
-		Stacks: options.Tags == wire.TagsStack, Uses: options.Uses,
+		Stacks: options.Tags == wire.TagsStack, Uses: options.Uses, Types: system.Types,
 	})
 	if err != nil {
 		return nil, rights.Explain(err)

@@ -144,7 +144,7 @@ func TestNoCreateFailsForThePool(t *testing.T) {
 		hosted   string // the policy that wastes the most there
 	}{
 		{18 << 20, []uint64{100, 105}, ""},
-		{320 << 20, []uint64{100, 150, 300}, "pow2"},
+		{320 << 20, []uint64{100, 300}, "pow2"},
 	} {
 		words := []string{fault("temporaries"), strconv.FormatUint(card.need, 10)}
 		bare := runBare(t, words...)

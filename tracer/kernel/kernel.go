@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -48,6 +49,8 @@ type Options struct {
 	Uses bool
 	// Follow watches children of watched processes from their first instruction on, as WatchAll does.
 	Follow bool
+	// Types are the kernel's types, as a rights.System has them. nil: they are decoded here.
+	Types *btf.Cache
 
 	single bool // no multi links even if the kernel has them; for tests
 }
@@ -85,8 +88,13 @@ func New(o Options) (*Kernel, error) {
 	if len(o.Shapes) > wire.Functions {
 		return nil, fmt.Errorf("%d functions: at most %d can be probed", len(o.Shapes), wire.Functions)
 	}
+	if o.Types == nil {
+		o.Types = btf.NewCache()
+	}
 	k := &Kernel{options: o, links: map[*Link]struct{}{}}
-	if err := k.load(); err != nil {
+	err := k.load()
+	k.options.Types = nil // they take megabytes
+	if err != nil {
 		_ = k.Close()
 		return nil, err
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cilium/ebpf/btf"
+
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/cprogram"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/rightstest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -39,6 +41,9 @@ var shapes = []wire.Shape{
 	hold:   {Flags: wire.ShapeReturn},
 	launch: {Flags: wire.ShapeReturn | wire.ShapeUse, Event: 9},
 }
+
+// types are decoded once for all tests.
+var types = btf.NewCache()
 
 // patience is how long a test waits for an event.
 const patience = 20 * time.Second
@@ -152,6 +157,7 @@ func open(tb testing.TB, o Options) *Kernel {
 	if o.RingBytes == 0 {
 		o.RingBytes = 16 << 20
 	}
+	o.Types = types
 	k, err := New(o)
 	if err != nil {
 		tb.Fatal(err)

@@ -80,13 +80,13 @@ func (k *Kernel) loadCalls(constants map[string]any) error {
 		shapes.Contents = append(shapes.Contents, ebpf.MapKV{Key: uint32(i), Value: shape})
 	}
 	k.multi = !k.options.single && features.HaveBPFLinkUprobeMulti() == nil
-	if k.calls, err = collect(spec, k.multi); err != nil {
+	if k.calls, err = k.collect(spec, k.multi); err != nil {
 		return explain("load the eBPF programs for calls", err)
 	}
 	if k.multi && !filtersProcesses(k.calls.Programs[callsProgEnter]) {
 		k.calls.Close()
 		k.multi = false
-		if k.calls, err = collect(spec, false); err != nil {
+		if k.calls, err = k.collect(spec, false); err != nil {
 			return explain("load the eBPF programs for calls", err)
 		}
 	}
@@ -94,7 +94,7 @@ func (k *Kernel) loadCalls(constants map[string]any) error {
 }
 
 // collect loads programs and maps. The kind of link must be known when a program is loaded.
-func collect(spec *ebpf.CollectionSpec, multi bool) (*ebpf.Collection, error) {
+func (k *Kernel) collect(spec *ebpf.CollectionSpec, multi bool) (*ebpf.Collection, error) {
 	kind := ebpf.AttachNone
 	if multi {
 		kind = ebpf.AttachTraceUprobeMulti
@@ -102,7 +102,7 @@ func collect(spec *ebpf.CollectionSpec, multi bool) (*ebpf.Collection, error) {
 	for _, program := range spec.Programs {
 		program.AttachType = kind
 	}
-	return ebpf.NewCollection(spec)
+	return ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: k.options.Types})
 }
 
 // filtersProcesses reports whether a multi link for one pid covers the whole process. Before commit 46ba0e49b642 (Linux
@@ -168,5 +168,5 @@ func (k *Kernel) loadLifecycle(name string, constants map[string]any) (*ebpf.Col
 		shared[m] = k.calls.Maps[m]
 		spec.Maps[m].MaxEntries = shared[m].MaxEntries()
 	}
-	return ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: shared})
+	return ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: shared, Cache: k.options.Types})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/features"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
@@ -66,31 +67,32 @@ func (s *System) check(q Check) error {
 	case CheckSingle:
 		return s.single()
 	case CheckLifecycle:
-		return lifecycle()
+		return lifecycle(s.Types)
 	}
 	return fmt.Errorf("unknown check %s", q)
 }
 
 // nothing loads a program that does nothing.
-func nothing(spec ebpf.ProgramSpec) (*ebpf.Program, error) {
+func nothing(spec ebpf.ProgramSpec, types *btf.Cache) (*ebpf.Collection, error) {
 	spec.License = "GPL"
 	spec.Instructions = asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}
-	return ebpf.NewProgramWithOptions(&spec, ebpf.ProgramOptions{LogDisabled: true})
+	return ebpf.NewCollectionWithOptions(&ebpf.CollectionSpec{Programs: map[string]*ebpf.ProgramSpec{"nothing": &spec}},
+		ebpf.CollectionOptions{Programs: ebpf.ProgramOptions{LogDisabled: true}, Cache: types})
 }
 
 // multiProcess tests as libbpf does: kernels with commit 46ba0e49b642 (Linux 6.10) reject a negative pid as such, those
 // before it look for that process. Neither makes a link.
 func multiProcess() error {
-	program, err := nothing(ebpf.ProgramSpec{Type: ebpf.Kprobe, AttachType: ebpf.AttachTraceUprobeMulti})
+	loaded, err := nothing(ebpf.ProgramSpec{Type: ebpf.Kprobe, AttachType: ebpf.AttachTraceUprobeMulti}, nil)
 	if err != nil {
 		return err
 	}
-	defer program.Close() //nolint:errcheck // nothing is lost
+	defer loaded.Close()
 	self, err := link.OpenExecutable("/proc/self/exe")
 	if err != nil {
 		return err
 	}
-	l, err := self.UprobeMulti(nil, program, &link.UprobeMultiOptions{Addresses: []uint64{1}, PID: math.MaxUint32})
+	l, err := self.UprobeMulti(nil, loaded.Programs["nothing"], &link.UprobeMultiOptions{Addresses: []uint64{1}, PID: math.MaxUint32})
 	switch {
 	case err == nil:
 		return errors.Join(errors.New("a link for the process -1 was made"), l.Close())
@@ -122,10 +124,11 @@ func (s *System) single() error {
 	return os.NewSyscallError("perf_event_open", err)
 }
 
-func lifecycle() error {
-	program, err := nothing(ebpf.ProgramSpec{Type: ebpf.Tracing, AttachType: ebpf.AttachTraceRawTp, AttachTo: "sched_process_exec"})
+func lifecycle(types *btf.Cache) error {
+	loaded, err := nothing(ebpf.ProgramSpec{Type: ebpf.Tracing, AttachType: ebpf.AttachTraceRawTp, AttachTo: "sched_process_exec"}, types)
 	if err != nil {
 		return err
 	}
-	return program.Close()
+	loaded.Close()
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cilium/ebpf/btf"
 	"golang.org/x/sys/unix"
 )
 
@@ -28,13 +29,16 @@ type System struct {
 	// Check runs a check. An error that wraps ebpf.ErrNotSupported means that the kernel lacks the feature; any other that
 	// it could not be checked, mostly for lack of rights.
 	Check func(Check) error
+	// Types are the kernel's: to decode them takes tens of milliseconds, so who loads programs after the examination does it
+	// with these. nil: they are decoded anew.
+	Types *btf.Cache
 }
 
 // Here returns this machine.
 func Here() *System {
 	s := &System{
 		Architecture: runtime.GOARCH, PID: os.Getpid(), Release: release, ReadFile: os.ReadFile, Readlink: os.Readlink,
-		Getenv: os.Getenv, Executable: os.Executable, OpenFiles: openFiles,
+		Getenv: os.Getenv, Executable: os.Executable, OpenFiles: openFiles, Types: btf.NewCache(),
 		Exists: func(path string) bool { _, err := os.Stat(path); return err == nil },
 	}
 	s.Check = s.check

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/tracer/rights"
@@ -14,10 +15,13 @@ import (
 // them there.
 const SkippedEnv = "RIGHTSTEST_SKIPPED"
 
+// examined is what no test changes.
+var examined = sync.OnceValue(rights.Examine)
+
 // Need skips the test, with the reason, if attach does not work here.
 func Need(tb testing.TB) {
 	tb.Helper()
-	if refusal := rights.Examine().Refusal(); refusal != nil {
+	if refusal := examined().Refusal(); refusal != nil {
 		skip(tb, refusal)
 	}
 }
@@ -26,7 +30,7 @@ func Need(tb testing.TB) {
 func NeedFiltered(tb testing.TB) {
 	tb.Helper()
 	Need(tb)
-	if report := rights.Examine(); report.KillsFiltered {
+	if report := examined(); report.KillsFiltered {
 		skip(tb, errors.New(report.Feature(rights.FeatureFilters).Detail))
 	}
 }
