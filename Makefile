@@ -46,6 +46,8 @@ CROSS :=
 
 ARM64 := aarch64-linux-gnu-
 GO ?= go
+# All is built alike, so that tests and checks find in Go's build cache what "make" has compiled.
+export GOFLAGS := -trimpath -tags=netgo $(filter-out -trimpath -tags=netgo,$(GOFLAGS))
 CC := $(CROSS)gcc
 CLANG ?= clang
 GOLANGCI_VERSION := v2.15.0
@@ -179,7 +181,7 @@ $(BUILD)/runtime/overlay.json: FORCE | build/deps.stamp
 # go build itself finds out what changed, except in the floor.
 $(BUILD)/libgpumemtop-core.so: FORCE $(BUILD)/libgpumemtop.so $(BUILD)/runtime/overlay.json | build/deps.stamp
 	@[ $@ -nt $(FLOOR) ] || rm -f $@
-	$(GO) build -overlay $(BUILD)/runtime/overlay.json -buildmode=c-shared -buildvcs=false -trimpath \
+	$(GO) build -overlay $(BUILD)/runtime/overlay.json -buildmode=c-shared -buildvcs=false \
 		-ldflags='-s -w -X=runtime.godebugDefault=$(CORE_GODEBUG) -extldflags "$(CORE_LINK)"' -o $@ ./intercept
 
 # Without what debuggers want, because each run writes them anew. Copied only when different, so that an unchanged library does not
@@ -195,7 +197,7 @@ $(BUILD)/carried.json: $(LIBRARIES)
 
 $(BIN)/gpumemtop: FORCE $(LIBRARIES) $(if $(MACHINE),$(BUILD)/carried.json)
 	@mkdir -p $(@D)
-	$(GO) build $(if $(MACHINE),-overlay $(BUILD)/carried.json) -buildvcs=$(STAMP) -trimpath -tags netgo -ldflags '-extldflags "-no-pie -Wl,--wrap=__libc_start_main $(FLOOR_LINK)"' -o $@ ./cmd/gpumemtop
+	$(GO) build $(if $(MACHINE),-overlay $(BUILD)/carried.json) -buildvcs=$(STAMP) -ldflags '-extldflags "-no-pie -Wl,--wrap=__libc_start_main $(FLOOR_LINK)"' -o $@ ./cmd/gpumemtop
 
 # For 64-bit ARM: Debian's gcc-aarch64-linux-gnu makes it.
 .PHONY: arm64
@@ -398,12 +400,11 @@ test-engines: all
 # make test.
 .PHONY: fleet
 fleet: | go-version
-	cd fleet && $(GO) build -trimpath -ldflags='-s -w' -o ../bin/gpumemtop-fleet .
+	cd fleet && $(GO) build -ldflags='-s -w' -o ../bin/gpumemtop-fleet .
 
 # It compares with bin/gpumemtop. RECORDINGS=2000 plays that many.
 RECORDINGS ?= 60
 .PHONY: test-fleet
-test-fleet: export GOFLAGS := -trimpath
 test-fleet: all $(GOLANGCI)
 	cd fleet && $(GO) vet ./... && $(GO) mod tidy -diff && $(CURDIR)/$(GOLANGCI) run ./...
 	cd fleet && $(GO) test -count=1 -timeout 1h $(TESTFLAGS) . -fleet.recordings=$(RECORDINGS)
@@ -451,9 +452,6 @@ build/intel-layer/intercept/libOpenCL.so.1:
 	GOBIN=$(CURDIR)/.tools $(GO) install golang.org/x/perf/cmd/benchstat@$(BENCHSTAT_VERSION)
 
 # --- checks ---------------------------------------------------------------------------------------------------------
-
-# As "make" builds, so that they find it in the build cache.
-check-lint: export GOFLAGS := -trimpath
 
 .PHONY: check
 check: check-format check-go check-lint check-c check-generated
