@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -99,6 +100,34 @@ func TestCollectorMergesByTime(t *testing.T) {
 			rt.Fatalf("not in the order of time")
 		}
 	})
+}
+
+// A signal that is pending interrupts poll(2) even where that need not wait.
+func TestProcessIsThereWhileSignalsCome(t *testing.T) {
+	p := newFakeTarget(t).peer(100)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	thread := unix.Gettid()
+	ended, sent := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(sent)
+		for {
+			select {
+			case <-ended:
+				return
+			default:
+				_ = unix.Tgkill(os.Getpid(), thread, unix.SIGURG) // Go's own signal for preemption
+			}
+		}
+	}()
+	for range 50_000 {
+		if p.gone() {
+			t.Error("a process that holds its socket counts as gone")
+			break
+		}
+	}
+	close(ended)
+	<-sent
 }
 
 func TestCollectorFindsEveryRing(t *testing.T) {

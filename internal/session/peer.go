@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"math"
 	"net"
 	"slices"
@@ -72,6 +73,9 @@ func (p *peer) gone() bool {
 	err := control(p.conn, func(fd int) error {
 		poll[0].Fd = int32(fd)
 		_, err := unix.Poll(poll, 0)
+		if errors.Is(err, unix.EINTR) { // by a signal that came first, as Go's own do: nothing has happened
+			return nil
+		}
 		return err
 	})
 	return err != nil || poll[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0
