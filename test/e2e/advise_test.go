@@ -157,6 +157,7 @@ func TestAdviceOfTwoRecordings(t *testing.T) {
 
 // Of a program that ran before the attach, advise says what is unknown, and nothing about earlier memory.
 func TestAdviceAfterAttach(t *testing.T) {
+	t.Parallel()
 	p := program{name: "mosaic", args: []string{example("mosaic"), "30", "256K"}}
 	inside, outside := recordedTwice(t, &p)
 	checkAdvice(t, advise(t, outside), "completion")

@@ -90,6 +90,7 @@ func (s *seen) take(r *wire.Record) {
 
 // Tracers come and go while programs work: the programs notice nothing, and no record is false.
 func TestTracersComeAndGo(t *testing.T) {
+	t.Parallel()
 	rightstest.Need(t)
 	n := cyclesOf(t, tracerCycles)
 	program := called(t, example("threads"), "cyclethreads")
@@ -144,6 +145,7 @@ func poll(t *testing.T, tr *tracer.Tracer, wait time.Duration, s *seen) {
 // Probes come and go a thousand times in programs of four threads: the programs notice nothing, and the samples of their
 // calls is right, each time.
 func TestAttachedAThousandTimes(t *testing.T) {
+	t.Parallel()
 	rightstest.Need(t)
 	program, loader := called(t, example("threads"), "cycled"), copyOfLoader(t) // its own, so that no other program's calls count
 	stop := busy(t, "env", "LD_LIBRARY_PATH="+filepath.Dir(loader), program, "4", "3000", "16K")
@@ -285,6 +287,7 @@ func systemLoader(t *testing.T) string {
 // Whole runs of gpumemtop that end by themselves, one after another over programs at work. On a busy machine some cannot keep
 // up, and say so.
 func TestAttachedAgainAndAgain(t *testing.T) {
+	t.Parallel()
 	rightstest.Need(t)
 	stop := busy(t, called(t, example("threads"), "againthreads"), "4", "10000", "16K")
 	creates, late := uint64(0), 0

@@ -126,6 +126,7 @@ func TestDetachedProgramIsAsItWas(t *testing.T) {
 
 // The end of the program is that of the watch, with everything recorded, however it ends.
 func TestAttachedProgramEnds(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		signal syscall.Signal
 		want   endFigures

@@ -163,6 +163,7 @@ func recordedOnce(t *testing.T, p *program, flags ...string) (inside, outside st
 // Attach finds the mistakes that a program makes, except those that only a pool can notice. Each is
 // what the library says of it, where a driver that is used wrongly survives it.
 func TestAttachedMistakes(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"unknown-release", "wrong-context", "still-mapped", "leak"} {
 		t.Run(kind, func(t *testing.T) {
 			p := program{name: kind, args: []string{fault("mistakes"), kind, "2"}}
@@ -186,6 +187,7 @@ func TestAttachedMistakes(t *testing.T) {
 // forker is watched from outside in all of its four processes, also in the child that the library leaves alone because
 // it was forked after the first OpenCL call, and which it reports instead.
 func TestAttachedForker(t *testing.T) {
+	t.Parallel()
 	p := program{name: "forker", args: []string{fault("forker"), "20", "64K"}}
 	inside, outside := recordedTwice(t, &p)
 	// The late child ends with its one create, often before gpumemtop can read it: its parent identifies it.
@@ -204,6 +206,7 @@ func TestAttachedForker(t *testing.T) {
 
 // Ranks of an MPI run are processes of one name at the same time, which mpirun starts.
 func TestAttachedToRanks(t *testing.T) {
+	t.Parallel()
 	const ranks, steps = 4, 25
 	c := mpi(ranks, itoa(steps), "64K")
 	c.args[slices.Index(c.args, testProgram("ranks"))] = called(t, testProgram("ranks"), "e2eranks")

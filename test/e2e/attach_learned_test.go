@@ -13,6 +13,7 @@ import (
 // Memory from before the attach is recorded when the program uses it, with the size that the uses show: in several
 // steps where later ones show more.
 func TestAttachedLearnsSizes(t *testing.T) {
+	t.Parallel()
 	program := built(t, "learned", learned)
 	in, out := io.Pipe()
 	p := start(t, command{args: []string{program}, stdin: in})

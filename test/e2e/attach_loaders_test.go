@@ -11,6 +11,7 @@ import (
 
 // Programs with a loader of their own, another root, or one that is deleted under them are seen like any other.
 func TestAttachedToOtherLoaders(t *testing.T) {
+	t.Parallel()
 	private := filepath.Dir(copyOfLoader(t))
 	for _, test := range []struct {
 		name, script string
@@ -77,6 +78,7 @@ func copyOfLoader(t *testing.T) string {
 
 // A loader may be one that logs calls and hands them on to another: both are probed, and a call counts once.
 func TestAttachedToAForwardingLoader(t *testing.T) {
+	t.Parallel()
 	library := built(t, "libOpenCL.so.1", forwardingLoader, "-shared", "-fPIC", "-Wl,-soname,libOpenCL.so.1")
 	program := called(t, fault("reader"), "forwarded")
 	w := attach(t, "--comm", "forwarded")
@@ -138,6 +140,7 @@ FORWARD(clEnqueueMapBuffer) FORWARD(clEnqueueUnmapMemObject) FORWARD(clFlush) FO
 
 // Two loaders in one process, which were loaded by their paths: the calls through both are seen.
 func TestAttachedToTwoLoaders(t *testing.T) {
+	t.Parallel()
 	program := built(t, own("twoloaders"), twoLoaders)
 	w := attach(t, "--comm", "twoloaders")
 	in, out := io.Pipe()

@@ -10,6 +10,7 @@ import (
 // A program that is attached to in the middle has buffers whose creation was not seen. The recording says so, with the
 // sizes that their uses and the releases tell, and they are no mistakes.
 func TestAttachedInTheMiddle(t *testing.T) {
+	t.Parallel()
 	program := called(t, example("train"), "midtrain")
 	bare := runBare(t, program, "60")
 	for range 2 { // each time at another moment

@@ -70,6 +70,7 @@ func TestAttachedToAll(t *testing.T) {
 
 // Ten at a time, and sixty-four threads in one: each create is counted where it belongs.
 func TestAttachedToManyAtOnce(t *testing.T) {
+	t.Parallel()
 	churn, threads := called(t, example("churn"), "tenchurn"), called(t, example("threads"), "manythreads")
 	w := attach(t, "--comm", "tenchurn", "--comm", "manythreads")
 	shell(t, `for i in 1 2 3 4 5 6 7 8 9 10; do "$0" ${i}00 4K & done; wait`, churn)
@@ -97,6 +98,7 @@ func TestAttachedToNoneElse(t *testing.T) {
 
 // A shell starts a program, and executes another one: with --follow both are there, however short they are.
 func TestAttachedProcessExecutes(t *testing.T) {
+	t.Parallel()
 	in, out := io.Pipe()
 	script := `read go; "$0" 10 4K; exec "$0" 300 4K`
 	p := start(t, command{args: []string{"sh", "-c", script, example("churn")}, stdin: in})
@@ -114,6 +116,7 @@ func TestAttachedProcessExecutes(t *testing.T) {
 
 // The first program uses OpenCL before it executes the second: under one process id there are two processes.
 func TestAttachedTwoProgramsOfOneProcess(t *testing.T) {
+	t.Parallel()
 	w := attach(t, "--comm", "executor", "--comm", "secondchurn")
 	first := built(t, own("executor"), executor)
 	ends(t, start(t, command{args: []string{first, called(t, example("churn"), "secondchurn"), "200", "4K"}}))
@@ -145,6 +148,7 @@ int main(int argc, char **argv)
 
 // Two programs get the same process id, one after the other: they are two processes, none of which has the other's calls.
 func TestAttachedProcessIDsComeAgain(t *testing.T) {
+	t.Parallel()
 	program := called(t, example("churn"), "reusedchurn")
 	const again = `echo $1 > /proc/sys/kernel/ns_last_pid; "$0" 100 4K; echo $1 > /proc/sys/kernel/ns_last_pid; "$0" 200 4K`
 	for id := 20000; id < 30000; id += 1000 { // others may take the one that was chosen
@@ -164,6 +168,7 @@ func TestAttachedProcessIDsComeAgain(t *testing.T) {
 
 // Children that are not followed have none of their creates in the recording.
 func TestAttachedWithoutChildren(t *testing.T) {
+	t.Parallel()
 	for _, follow := range []bool{false, true} {
 		in, out := io.Pipe()
 		p := start(t, command{args: []string{"sh", "-c", `read go; for i in 1 2 3; do "$0" ${i}00 4K & done; wait`, example("churn")}, stdin: in})
@@ -187,6 +192,7 @@ func TestAttachedWithoutChildren(t *testing.T) {
 
 // Two that run are named by their ids, in both of the ways to name several, and a third is not.
 func TestAttachedToSeveral(t *testing.T) {
+	t.Parallel()
 	program := called(t, fault("reader"), "onereader")
 	for _, list := range []bool{false, true} {
 		var ids []string
@@ -219,6 +225,7 @@ func TestAttachedToSeveral(t *testing.T) {
 
 // A control group is chosen with all that is in it and comes to it, and nothing else is.
 func TestAttachedToACgroup(t *testing.T) {
+	t.Parallel()
 	rightstest.Need(t)
 	group := newCgroup(t)
 	program := called(t, example("churn"), "groupchurn")

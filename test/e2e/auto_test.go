@@ -12,6 +12,7 @@ var cycling = []string{example("churn"), "30000", "64K", "1", "3", "50"}
 
 // TestAutoGoesOver: a program that its first policy does not suit gets another one, and goes on as it would have.
 func TestAutoGoesOver(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := dir + "/x.gmt"
 	args := append([]string{gpumemtop(), "record", "--policy", "auto", "--tags", "size", "--max-cached", "1200K", "-o", file, "--"}, cycling...)

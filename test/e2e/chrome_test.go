@@ -101,6 +101,7 @@ func awaitTrace(t *testing.T, file, site string) {
 
 // A trace that is written live opens wherever gpumemtop was killed.
 func TestLiveTraceSurvivesDeathOfGpumemtop(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for i, growth := range []int64{0, 10_000, 1_000_000} {
 		file := filepath.Join(dir, itoa(i)+".json")
@@ -147,6 +148,7 @@ func TestLiveTraceSurvivesDeathOfTheProgram(t *testing.T) {
 
 // When the disk is full the trace ends whole, the recording beside it and the program go on.
 func TestLiveTraceOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file, recording := filepath.Join(dir, "x.json"), filepath.Join(dir, "x.gmt")
 	p := start(t, command{args: []string{gpumemtop(), "record", "-o", recording, "--json", file, "--", example("stencil"), "1000000", "4K"}})

@@ -118,6 +118,7 @@ func TestDoctorTellsWhetherProgramsCanBeWatched(t *testing.T) {
 
 // doctor reports which rights a user lacks.
 func TestDoctorTellsAnOrdinaryUserWhatIsMissing(t *testing.T) {
+	t.Parallel()
 	refusal := rights.Examine().Refusal()
 	cmd := exec.Command(runnable(t), "doctor", "--format", "json")
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}

@@ -200,6 +200,7 @@ func TestSitesThroughALayer(t *testing.T) {
 
 // The same while all processes are watched: a probe at the return of the loader's functions would hide the caller.
 func TestSitesThroughALayerBesideAttach(t *testing.T) {
+	t.Parallel()
 	w := attach(t, "--all")
 	sitesThroughALayer(t)
 	w.leave()

@@ -13,6 +13,7 @@ import (
 // TestGhostsAreWhatAReplaySays: what a policy would have done is the same whether it is simulated beside the run or played
 // from the recording of it.
 func TestGhostsAreWhatAReplaySays(t *testing.T) {
+	t.Parallel()
 	for _, words := range [][]string{
 		{example("train"), "30"}, {example("frag"), "3", "16M"}, {example("multiqueue"), "60", "256K"}, {example("churn"), "20000", "4K", "2"},
 	} {

@@ -16,6 +16,7 @@ import (
 
 // A small recording of more call sites than any program has costs a report no more than 512 MiB.
 func TestReportOfManySites(t *testing.T) {
+	t.Parallel()
 	const sites, most = 110_000, 512 << 10 // KiB
 	path := manySites(t, sites)
 	c := exec.Command(gpumemtop(), "report", "-o", filepath.Join(t.TempDir(), "report.txt"), path)

@@ -36,6 +36,7 @@ func objectsOf(t *testing.T, report []byte) map[string]objectCount {
 
 // TestObjectLeaks has a loop that keeps its objects, live, recorded, with and without a pool.
 func TestObjectLeaks(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []string{"none", "futhark"} {
 		file := filepath.Join(t.TempDir(), "run.gmt")
 		r := run(t, command{args: []string{gpumemtop(), "record", "-o", file, "--policy", policy, fault("objects"), "leak", "300"}})
@@ -83,6 +84,7 @@ func TestObjectLeaks(t *testing.T) {
 
 // TestNoObjectLeaks has one that holds many for a while, and three kernels to its end, as programs do.
 func TestNoObjectLeaks(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "run.gmt")
 	r := run(t, command{args: []string{gpumemtop(), "record", "-o", file, "--policy", "none", fault("objects"), "tidy", "300"}})
 	if contains(r.stderr, "objects ") && contains(r.stderr, "never released") {
@@ -99,6 +101,7 @@ func TestNoObjectLeaks(t *testing.T) {
 
 // TestAttachedObjects: attach counts what the library counts, at the lines that the commands are on.
 func TestAttachedObjects(t *testing.T) {
+	t.Parallel()
 	for mode, live := range map[string]map[string]uint64{
 		"leak": {"event": 600, "kernel": 303, "program": 300, "sampler": 300, "context": 0, "queue": 0},
 		"tidy": {"event": 0, "kernel": 3, "program": 0, "sampler": 0, "context": 0, "queue": 0},

@@ -115,6 +115,7 @@ func checkKnown(t *testing.T, file string) {
 // TestPolicyChangesWhileTheProgramRuns goes through all policies and back to the first, while a program reads what it is
 // given: it prints what it prints without gpumemtop.
 func TestPolicyChangesWhileTheProgramRuns(t *testing.T) {
+	t.Parallel()
 	names := policyNames(t)
 	dir := t.TempDir()
 	term := openTerminal(t, 120, 36)
@@ -213,6 +214,7 @@ func changeUntilItEnds(t *testing.T, dir string, words []string) []string {
 
 // TestNoPolicyWithoutAPool: a program that was started without a pool reports that and continues unchanged.
 func TestNoPolicyWithoutAPool(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	term := openTerminal(t, 120, 36)
 	term.run(dir, gpumemtop(), "--policy", "none", "--", example("stencil"), "1000000", "1M")
@@ -232,6 +234,7 @@ func TestNoPolicyWithoutAPool(t *testing.T) {
 // TestTheLeaderIsAdopted simulates another policy beside a program that reads what it is given, whose own pools nothing of
 // that, and switches to it.
 func TestTheLeaderIsAdopted(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	term := openTerminal(t, 120, 36)
 	stop := feed(t, dir+"/pipe")

@@ -42,6 +42,7 @@ func readProbed(t *testing.T, text []byte) probed {
 
 // On PoCL a device is measured at all sizes that are asked for, and only the result is printed.
 func TestProbe(t *testing.T) {
+	t.Parallel()
 	out := filepath.Join(t.TempDir(), "probe.json")
 	result := run(t, command{args: []string{gpumemtop(), "probe", "--platform", "portable", "--budget", "1s", "--max", "1M", "--format", "json", "-o", out}})
 	if result.code != 0 || len(result.stdout)+len(result.stderr) > 0 {
@@ -122,6 +123,7 @@ func TestProbeOutlivesDrivers(t *testing.T) {
 
 // What probe writes is what replay takes for the driver's costs, breaks included, and names.
 func TestProbeForReplay(t *testing.T) {
+	t.Parallel()
 	probe, recording := filepath.Join(t.TempDir(), "probe.json"), filepath.Join(t.TempDir(), "x.gmt")
 	for _, args := range [][]string{
 		{"probe", "--platform", "portable", "--budget", "1s", "--max", "64M", "--format", "json", "-o", probe},

@@ -119,6 +119,7 @@ func TestProcessesOfAShell(t *testing.T) {
 
 // closer: what the program does with numbers that were our descriptors' is its own affair, and it stays watched.
 func TestDescriptorsAreTheProgramsOwn(t *testing.T) {
+	t.Parallel()
 	bare := runBare(t, fault("closer"))
 	for _, s := range []served{{policy: "none"}, {policy: "futhark", flags: []string{"--set", "max_age=0.01"}}} {
 		here, sum := s.run(t, command{args: []string{fault("closer")}})
@@ -134,6 +135,7 @@ func TestDescriptorsAreTheProgramsOwn(t *testing.T) {
 // forker: the child from before the first OpenCL call and the one that execs are processes like any other, the one
 // forked after it is on its own, and the parent does not notice: 1 + 20 + 20 buffers.
 func TestForkedProcesses(t *testing.T) {
+	t.Parallel()
 	args := []string{fault("forker"), "20", "64K"}
 	bare := runBare(t, args...)
 	for _, policy := range []string{"none", "futhark", "pow2"} {
@@ -169,6 +171,7 @@ func mpi(ranks int, args ...string) command {
 }
 
 func TestRanksOfAnMPIRun(t *testing.T) {
+	t.Parallel()
 	const ranks, steps = 4, 25
 	bare := run(t, mpi(ranks, itoa(steps), "64K"))
 	if bare.code != 0 || !contains(bare.stdout, "ranks: checksum ") {
@@ -312,6 +315,7 @@ func spawner(t *testing.T, policy string, threads int) (int, summary) {
 
 // A rank that is killed takes the run with it, as bare, and what the ranks did until then is there.
 func TestKilledRank(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file, figures := filepath.Join(dir, "x.gmt"), filepath.Join(dir, "summary.json")
 	c := mpi(3, "1000000", "2M")
@@ -342,6 +346,7 @@ func TestKilledRank(t *testing.T) {
 
 // More processes than a small terminal has rows: they can be looked at one by one and in a list.
 func TestManyProcessesInASmallTerminal(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	// The driver keeps the compiled kernels: they are not compiled 24 times below.
 	run(t, command{args: []string{fault("reader")}, stdin: bytes.NewReader(make([]byte, 64<<10))})

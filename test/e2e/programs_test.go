@@ -237,6 +237,7 @@ func TestPreloadWithoutSessionIsTransparent(t *testing.T) {
 // The multiqueue example releases buffers in flight: a pool without gating hands them out too early and the result is
 // wrong; ours waits, and counts how often.
 func TestGatingIsWhatKeepsMultiqueueRight(t *testing.T) {
+	t.Parallel()
 	args := []string{example("multiqueue"), "60", "256K"}
 	bare := runBare(t, args...)
 	gated, sum := runUnder(t, "futhark", command{args: args})

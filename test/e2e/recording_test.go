@@ -53,6 +53,7 @@ func TestRecordingSurvivesDeathOfTheProgram(t *testing.T) {
 
 // When gpumemtop is killed the recording holds what was written, and the program goes on to its end as if alone.
 func TestDeathOfGpumemtopHurtsNeitherRecordingNorProgram(t *testing.T) {
+	t.Parallel()
 	args := []string{example("stencil"), "6000", "1M"}
 	bare := runBare(t, args...)
 	dir := t.TempDir()
@@ -117,6 +118,7 @@ func TestRecordingOfEachProcess(t *testing.T) {
 
 // A recording cut at any place is read as far as it goes, with one line about that.
 func TestCutRecording(t *testing.T) {
+	t.Parallel()
 	whole, err := os.ReadFile(record(t, example("threads"), "2", "2000", "4K"))
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 // TestSecondTerminal: other terminals show the dashboard of a run without one, and tune it; attach names the session that
 // started a process.
 func TestSecondTerminal(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	program := called(t, example("train"), "screens") // other sessions may run on this machine
 	name := filepath.Base(program)
@@ -73,6 +74,7 @@ func TestSecondTerminal(t *testing.T) {
 // TestRecordDuringTheRun: r starts a recording of a run that goes on, another terminal's r ends it, and the part reports,
 // replays and has the uses that a recording of everything has.
 func TestRecordDuringTheRun(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	program := called(t, example("train"), "recorded")
 	a, b := openTerminal(t, 120, 36), openTerminal(t, 120, 36)
@@ -123,6 +125,7 @@ func TestRecordDuringTheRun(t *testing.T) {
 
 // TestDetachedProgramGoesOn: after the dashboard, the terminal says what still runs, and ctrl+c reaches it.
 func TestDetachedProgramGoesOn(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	term := openTerminal(t, 100, 30)
 	term.run(dir, gpumemtop(), example("train"), "1000000")
@@ -138,6 +141,7 @@ func TestDetachedProgramGoesOn(t *testing.T) {
 // TestTypingIntoTheProgram: i gives keys to the program, whose terminal echoes them; a program that takes the whole screen
 // gets the terminal while the recording goes on.
 func TestTypingIntoTheProgram(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	script := dir + "/ask"
 	text := "read x; echo \"got $x\"; " + example("train") + " 5; printf '\\033[?1049h\\033[Hwhole screen'; read y; printf '\\033[?1049l'; echo \"then $y\"; " + example("train") + " 5\n"

@@ -227,6 +227,7 @@ func TestSoakSaysWhatIsWrong(t *testing.T) {
 
 // Leaving operations out must leave a valid program; otherwise shrinking finds other faults than the one it was given.
 func TestSoakIsValidWithoutAnyOfItsOperations(t *testing.T) {
+	t.Parallel()
 	s := soakOf(5)
 	for _, step := range []uint64{2, 3, 7} {
 		var keep []uint64

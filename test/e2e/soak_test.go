@@ -346,6 +346,7 @@ func TestSoakKept(t *testing.T) {
 
 // Without gating, a pool hands out what is still in use. When none of these programs notices, they prove nothing.
 func TestSoakHasTeeth(t *testing.T) {
+	t.Parallel()
 	const first, last = 1, 24
 	for seed := uint64(first); seed <= last; seed++ {
 		s := soakOf(seed)

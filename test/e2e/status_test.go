@@ -11,6 +11,7 @@ import (
 
 // TestExitStatusIsTheTargets: gpumemtop ends as its program does, by exit and by signal.
 func TestExitStatusIsTheTargets(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name   string
 		args   []string

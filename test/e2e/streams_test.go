@@ -15,6 +15,7 @@ import (
 
 // What the program prints is kept, byte for byte, and what gpumemtop adds comes after it and on stderr alone.
 func TestNoisyStderrIsKept(t *testing.T) {
+	t.Parallel()
 	bare := runBare(t, fault("noisy"))
 	if len(bare.stderr) != 1<<20 {
 		t.Fatalf("noisy wrote %d bytes, the test is wrong", len(bare.stderr))
@@ -73,6 +74,7 @@ func openStdin(t *testing.T) (stdin *os.File, end func()) {
 }
 
 func TestSignalsReachTheProgram(t *testing.T) {
+	t.Parallel()
 	bare := runBare(t, fault("stubborn"), "20")
 	stdin, end := openStdin(t)
 	p := start(t, command{args: []string{gpumemtop(), "--headless", "--", fault("stubborn"), "20"}, stdin: stdin})
@@ -93,6 +95,7 @@ func TestSignalsReachTheProgram(t *testing.T) {
 }
 
 func TestInterruptEndsBothAndKeepsTheRecording(t *testing.T) {
+	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(signal.String(), func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "x.gmt")

@@ -215,6 +215,7 @@ func groupVersions(t *testing.T, controller string) []string {
 
 // Where the control group leaves few threads, or little memory, the core stays away.
 func TestGroupLeavesTooLittle(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		group []string
 		says  string
@@ -271,6 +272,7 @@ func TestTooFewThreads(t *testing.T) {
 
 // However a program installs a handler, it does not run on the core's small stacks.
 func TestHandlersHaveTheirStack(t *testing.T) {
+	t.Parallel()
 	for _, way := range []string{"ssignal", "sigset", "dlsym", "syscall"} {
 		args := []string{fault("handler"), way, "5000"}
 		bare := runBare(t, args...)
@@ -283,6 +285,7 @@ func TestHandlersHaveTheirStack(t *testing.T) {
 
 // A child that no handler of fork has prepared is left alone.
 func TestRawForks(t *testing.T) {
+	t.Parallel()
 	args := []string{fault("forker"), "20", "64K", "raw"}
 	bare := runBare(t, args...)
 	for _, policy := range []string{"none", "futhark", "slab"} {
@@ -313,6 +316,7 @@ func TestTimeNamespace(t *testing.T) {
 // A program that has the kernel kill it for system calls which only we make goes on: unwatched if it did so before its first
 // OpenCL call, else with what is there. The control group has so little room that creates ask for another look at its files.
 func TestFilteredPrograms(t *testing.T) {
+	t.Parallel()
 	for when, says := range map[string]string{"early": "no OpenCL call was seen", "late": "hit rate  "} {
 		bare := runBare(t, fault("filtered"), when, "64", "8M")
 		for _, policy := range []string{"futhark", "slab"} {

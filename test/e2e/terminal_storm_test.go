@@ -8,6 +8,7 @@ import (
 // TestResizeStorm: a window that changes its size faster than it is drawn, also to one that is too small, ends with a whole
 // screen and a program that runs.
 func TestResizeStorm(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	term := openTerminal(t, 120, 36)
 	term.run(dir, gpumemtop(), "--", example("pipeline"), "100000", "64K")
@@ -27,6 +28,7 @@ func TestResizeStorm(t *testing.T) {
 
 // TestSoonOver: programs of many call sites and of a moment stay on the screen as they ended, from their first row on.
 func TestSoonOver(t *testing.T) {
+	t.Parallel()
 	many := t.TempDir() + "/many" // without line numbers each of its creates is a row
 	if text, err := exec.Command("strip", "-o", many, fault("sites")).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)

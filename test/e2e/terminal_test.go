@@ -114,6 +114,7 @@ func (term *terminal) checkRestored(dir string) {
 }
 
 func TestDashboardInATerminal(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	term := openTerminal(t, 120, 36)
 	term.run(dir, gpumemtop(), "--policy", "futhark", "-o", dir+"/x.gmt", "--", example("pipeline"), "100000", "1M")
@@ -138,6 +139,7 @@ func TestDashboardInATerminal(t *testing.T) {
 
 // TestSuspend: ctrl+z stops the dashboard and the program, and the shell has the terminal until fg.
 func TestSuspend(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "pid")
 	term := openTerminal(t, 120, 36)
 	term.line(fmt.Sprintf("clear; sh -c 'echo $$ > %s; exec %s -- %s 1000000 1M'", file, gpumemtop(), example("pipeline")))
@@ -171,6 +173,7 @@ func TestSuspend(t *testing.T) {
 }
 
 func TestCtrlCInTheDashboard(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	term := openTerminal(t, 120, 36)
 	term.run(dir, gpumemtop(), "-o", dir+"/x.gmt", "--", example("stencil"), "1000000", "1M")
@@ -184,6 +187,7 @@ func TestCtrlCInTheDashboard(t *testing.T) {
 }
 
 func TestCrashUnderTheDashboardRestoresTheTerminal(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	term := openTerminal(t, 80, 40)
 	term.run(dir, gpumemtop(), "-o", dir+"/x.gmt", "--", fault("crash"), "2000")
@@ -198,6 +202,7 @@ func TestCrashUnderTheDashboardRestoresTheTerminal(t *testing.T) {
 
 // The dashboard draws on the terminal even when the program's output goes to a file, and that holds nothing else.
 func TestRedirectedOutputUnderTheDashboard(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	bare := runBare(t, example("stencil"), "200", "1M")
 	term := openTerminal(t, 120, 36)
@@ -213,6 +218,7 @@ func TestRedirectedOutputUnderTheDashboard(t *testing.T) {
 
 // A terminal that is closed takes the program with it, as it would without gpumemtop, and the recording is whole.
 func TestClosedTerminal(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	term := openTerminal(t, 120, 36)
 	term.run(dir, "echo $$ > "+dir+"/shell;", gpumemtop(), "-o", dir+"/x.gmt", "--", example("stencil"), "1000000", "1M")

@@ -89,6 +89,7 @@ func readJSON(t *testing.T, file string, to any) {
 
 // Each finding about transfers has a program that commits it, and one that nearly does.
 func TestTransfersThatCouldGo(t *testing.T) {
+	t.Parallel()
 	for mode, kind := range map[string]string{
 		"rewrite": "same bytes written again", "readback": "read back what was just written",
 		"unchanged": "read of what the device never changed", "unified": "copy on unified memory where a map would do",
@@ -117,6 +118,7 @@ func TestTransfersThatCouldGo(t *testing.T) {
 
 // Bytes, calls and sites are the program's, whatever writes them down; without a recording, too.
 func TestTransfersAreCounted(t *testing.T) {
+	t.Parallel()
 	const mode = "nearly-readback"
 	check := func(t *testing.T, f *transferFigures) {
 		t.Helper()
@@ -157,6 +159,7 @@ func TestProfiledTransfersAreTimed(t *testing.T) {
 
 // From outside bytes and calls are the same; times, pages and the calls' own sites are not known.
 func TestTransfersAreCountedFromOutside(t *testing.T) {
+	t.Parallel()
 	const mode = "nearly-readback"
 	_, outside := recordedOnce(t, &program{name: mode, args: []string{example("transfers"), strconv.Itoa(transferTurns), "4M", mode}})
 	var f transferFigures

@@ -156,6 +156,7 @@ func TestConformanceChecksPass(t *testing.T) {
 
 // The checks see a pool that hands out memory which is still used.
 func TestConformanceChecksSeeMissingGates(t *testing.T) {
+	t.Parallel()
 	result, sum := served{policy: "futhark", flags: []string{"--unsafe-no-gating"}}.run(t, command{args: []string{testProgram("conformance")}})
 	if result.code != 1 || !contains(result.stdout, "two_queues FAILED") || !contains(result.stdout, "user_events FAILED") {
 		t.Errorf("ended with %s without gating, after %d hits:\n%s", result, sum.Hits, result.stdout)

@@ -52,6 +52,7 @@ func tune(t *testing.T, flags []string, args ...string) tuned {
 // Without a pool every buffer of a loop is the driver's: a pool is found, predicted to save nearly all of that, and when
 // the program runs with it, it does. Then it is compared with the bare program.
 func TestTuneMeasuresWhatItFound(t *testing.T) {
+	t.Parallel()
 	out := tune(t, []string{"--policy", "none", "--budget", "5s"}, example("churn"), "20000", "4K", "2")
 	if out.Recommended.Policy == "none" || out.Present.Policy != "none" || out.Recommended.DriverNS > out.None.DriverNS/2 {
 		t.Fatalf("recommended: %+v, no pool: %+v", out.Recommended, out.None)
@@ -67,6 +68,7 @@ func TestTuneMeasuresWhatItFound(t *testing.T) {
 
 // What is best already is not run again.
 func TestTuneLeavesWhatIsBest(t *testing.T) {
+	t.Parallel()
 	out := tune(t, nil, example("churn"), "2000", "4K", "2")
 	if out.Recommended.Policy != "futhark" || out.Measured != nil {
 		t.Errorf("recommended: %+v, measured: %+v", out.Recommended, out.Measured)

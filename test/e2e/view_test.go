@@ -89,6 +89,7 @@ func reportedCreates(t *testing.T, file string) uint64 {
 }
 
 func TestViewShowsAnyTime(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := dir + "/x.gmt"
 	run(t, command{args: []string{gpumemtop(), "record", "-o", file, "--", example("train"), "30"}})
@@ -129,6 +130,7 @@ func TestViewShowsAnyTime(t *testing.T) {
 
 // At any time the figures are those of a report up to then.
 func TestViewAgreesWithReports(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := dir + "/x.gmt"
 	run(t, command{args: []string{gpumemtop(), "record", "-o", file, "--", example("train"), "30"}})
@@ -196,6 +198,7 @@ func lengthOf(t *testing.T, file string) uint64 {
 
 // At any time the figures are those of all events up to then, also between two instants that are kept.
 func TestViewIsExact(t *testing.T) {
+	t.Parallel()
 	file := syncs(t, 500_000) // a create each ms
 	dir := t.TempDir()
 	term := openTerminal(t, 120, 36)
@@ -241,6 +244,7 @@ func TestViewOfATornRecording(t *testing.T) {
 
 // An export that is interrupted leaves nothing of its file, and what was there before.
 func TestInterruptedExport(t *testing.T) {
+	t.Parallel()
 	file := syncs(t, 3_000_000)
 	dir := t.TempDir()
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
