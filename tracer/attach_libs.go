@@ -19,10 +19,10 @@ func (t *Tracer) attachLibraries(p *target.Process) int {
 	if linker, ok := t.catalog.Linker(p, mappings); ok {
 		t.probe(&linker, p.PID)
 	}
-	n, preloaded := 0, target.Preloaded(mappings)
+	n, inside := 0, p.InSession(mappings)
 	libraries := t.catalog.Libraries(p, mappings)
 	for i := range libraries {
-		if preloaded && t.options.All {
+		if inside && t.options.All {
 			n++
 			continue
 		}
@@ -31,7 +31,7 @@ func (t *Tracer) attachLibraries(p *target.Process) int {
 		}
 		t.queryDrivers(&libraries[i])
 	}
-	if n > 0 && preloaded {
+	if n > 0 && inside {
 		t.warn(fmt.Errorf("%s (pid %d) already runs under gpumemtop: attach sees almost nothing of it, since its calls bypass the ICD loader", displayName(p), p.PID))
 	}
 	return n

@@ -5,19 +5,43 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
 )
 
-// TestFlightLog: programs with the library and no gpumemtop beside them leave records, and reduce finds the odd one.
-func TestFlightLog(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
+// libraryIn writes the library that flight logs need into a folder and returns its path.
+func libraryIn(t *testing.T, folder string) string {
+	t.Helper()
 	library := filepath.Join(folder, "libgpumemtop.so")
 	if result := run(t, command{args: []string{gpumemtop(), "library", "-o", library}}); result.code != 0 {
 		t.Fatalf("%s\n%s", result, result.stderr)
 	}
+	return library
+}
+
+// Where all programs leave flight logs, as on a cluster, attach sees the calls of each as well.
+func TestAttachedBesideAFlightLog(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	program, library := called(t, example("pipeline"), "flown"), libraryIn(t, folder)
+	w := attach(t, "--comm", "flown")
+	result := run(t, command{args: []string{program, "5", "64K"}, env: []string{"LD_PRELOAD=" + library, "GPUMEMTOP_LOG=" + folder}})
+	w.leave()
+	if got := countsOf(t, w.file, "flown"); result.code != 0 || !slices.Equal(got, []uint64{50}) {
+		t.Errorf("%s, created %v, want 50", result, got)
+	}
+	if logs, err := filepath.Glob(filepath.Join(folder, "*.flight")); err != nil || len(logs) != 1 || contains(w.stderr.bytes(), "already runs") {
+		t.Errorf("logs %v, %v\n%s", logs, err, w.stderr.bytes())
+	}
+}
+
+// TestFlightLog: programs with the library and no gpumemtop beside them leave records, and reduce finds the odd one.
+func TestFlightLog(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	library := libraryIn(t, folder)
 	logs := filepath.Join(folder, "logs")
 	if err := os.Mkdir(logs, 0o700); err != nil {
 		t.Fatal(err)

@@ -6,14 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // Bounds on /proc/PID/maps: more mappings would be too slow to read again and again. The kernel's own default limit is
@@ -124,12 +120,6 @@ func parseMapping(line []byte) (m Mapping, path []byte, ok bool) {
 
 // deleted follows the path of a file without a name. A file name can end like that, too, so that is tried as well.
 const deleted = " (deleted)"
-
-// Preloaded reports whether a process has loaded gpumemtop's own library. Attach then sees only the calls from its pool to
-// the driver.
-func Preloaded(maps []Mapping) bool {
-	return slices.ContainsFunc(maps, func(m Mapping) bool { return m.Inode != 0 && filepath.Base(m.Path) == wire.ShimName })
-}
 
 // isFile reports whether a path is that of a file, not of memory that only has a name.
 func isFile(m *Mapping) bool { return m.Inode != 0 && strings.HasPrefix(m.Path, "/") }

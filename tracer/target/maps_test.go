@@ -2,6 +2,8 @@ package target
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -69,14 +71,27 @@ func TestManyMappings(t *testing.T) {
 	}
 }
 
-func TestPreloaded(t *testing.T) {
+func TestInSession(t *testing.T) {
+	p := &Process{PID: 7, fs: procfs(t.TempDir())}
+	start := func(environment string) {
+		if err := os.MkdirAll(filepath.Dir(p.fs.of(p.PID, "environ")), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p.fs.of(p.PID, "environ"), []byte(environment), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	list := []Mapping{{Path: "/usr/lib/libOpenCL.so.1", Inode: 1, Exec: true}}
-	if Preloaded(list) {
-		t.Error("preloaded without the library")
+	start("A=1\x00GPUMEMTOP_SESSION=/run/user/0/gpumemtop-x\x00")
+	if p.InSession(list) {
+		t.Error("in a session without the library")
 	}
 	list = append(list, Mapping{Path: "/run/user/0/gpumemtop-x/libgpumemtop.so", Inode: 2, Exec: true})
-	if !Preloaded(list) {
-		t.Error("not preloaded with the library")
+	if !p.InSession(list) {
+		t.Error("not in a session with the library")
+	}
+	if start("GPUMEMTOP_LOG=/log\x00NO_GPUMEMTOP_SESSION=1\x00"); p.InSession(list) {
+		t.Error("in a session with a flight log")
 	}
 	if files := code(list); len(files) != 1 || files[0].Inode != 1 {
 		t.Errorf("%v are looked at", files)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -239,7 +240,18 @@ func (p *Process) Replaced() bool {
 }
 
 // QueriesDrivers reports whether the process is one that QueryDrivers started.
-func (p *Process) QueriesDrivers() bool {
+func (p *Process) QueriesDrivers() bool { return p.startedWith(wire.ProbeEnv) }
+
+// InSession reports whether a process with these mappings runs under gpumemtop: it has loaded the library, and was started with a
+// session. Attach then sees only what the library asks of the driver. With a flight log, or static probes alone, the library passes
+// all calls on to the loader.
+func (p *Process) InSession(maps []Mapping) bool {
+	return slices.ContainsFunc(maps, func(m Mapping) bool { return m.Inode != 0 && filepath.Base(m.Path) == wire.ShimName }) &&
+		p.startedWith(wire.SessionEnv)
+}
+
+// startedWith reports whether an environment variable was set when the process was started.
+func (p *Process) startedWith(name string) bool {
 	text, err := os.ReadFile(p.fs.of(p.PID, "environ"))
-	return err == nil && bytes.Contains(append([]byte{0}, text...), []byte("\x00"+wire.ProbeEnv+"="))
+	return err == nil && bytes.Contains(append([]byte{0}, text...), []byte("\x00"+name+"="))
 }
