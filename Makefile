@@ -366,7 +366,7 @@ test-go:
 	$(GO) test -vet=off -count=1 $(TESTFLAGS) $(SERIAL:%=./%)
 	$(GO) test -vet=off -count=1 $(TESTFLAGS) -run '^($(LONG))$$' $(LONG_IN:%=./%)
 	cd $(TABLES) && $(GO) test -vet=off -count=1 $(TESTFLAGS) ./...
-	cd test/e2e && RIGHTSTEST_SKIPPED=$(SKIPPED) $(GO) test -vet=off -count=1 -timeout 30m -parallel $$(($(PROCESSORS) + 2)) $(TESTFLAGS)
+	cd test/e2e && RIGHTSTEST_SKIPPED=$(SKIPPED) $(GO) test -vet=off -count=1 -timeout 30m -parallel $$(($(PROCESSORS) + 1)) $(TESTFLAGS)
 	@if [ -e $(SKIPPED) ]; then \
 		echo "skipped without eBPF: $$(wc -l < $(SKIPPED)) tests ($$(cut -f 1 $(SKIPPED) | sort | paste -s -d ' '))"; \
 		cut -f 2 $(SKIPPED) | sort -u; \

@@ -16,6 +16,7 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	beamlog "github.com/apache/beam/sdks/v2/go/pkg/beam/log"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners"
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/x/beamx" // all runners and file systems
 
@@ -44,6 +45,9 @@ Plays recordings (*.gmt) of many runs, and puts together what they show of each 
 
 // inside is the runner that works in this process.
 const inside = "prism"
+
+// runnerNames are those of package beamx that can be of use here.
+var runnerNames = []string{inside, "direct", "universal", "flink", "spark", "dataflow"}
 
 func main() {
 	beamlog.LogLevel = "warn"
@@ -115,8 +119,15 @@ func (w *work) readFlags() (err error) {
 		return fmt.Errorf("bad value %d for --scouts: want 1 to 1000", w.Scouts)
 	case w.Workers < 0 || w.Workers > 4096:
 		return fmt.Errorf("bad value %d for --workers: want 0 to 4096", w.Workers)
+	case !slices.Contains(runnerNames, *runners.Runner):
+		return fmt.Errorf("unknown runner %q: want one of %s", *runners.Runner, strings.Join(runnerNames, ", "))
 	case *state == "" && *runners.Runner != inside:
 		return fmt.Errorf("--runner %s needs --state: a folder that all workers see", *runners.Runner)
+	}
+	if *jobopts.WorkerBinary == "" { // else the runner would compile our source, if it found that and Go
+		if *jobopts.WorkerBinary, err = os.Executable(); err != nil {
+			return fmt.Errorf("find what workers are to run: %w: name it by --worker_binary", err)
+		}
 	}
 	if *maxMemory != "" {
 		if w.MaxMemory, err = units.Parse(*maxMemory); err != nil {
@@ -155,8 +166,10 @@ func (w *work) run(ctx context.Context, out io.Writer, arguments []string) (stat
 	end := showProgress(os.Stderr, len(paths))
 	_, err = beam.Run(ctx, *runners.Runner, p)
 	end()
-	if err != nil {
-		return 0, fmt.Errorf("%w\nWhat is done is kept in --state, if that was given: the same command goes on from there", err)
+	if err != nil && *state != "" {
+		return 0, fmt.Errorf("--runner %s: %w. What is done is kept in --state: the same command goes on from there", *runners.Runner, err)
+	} else if err != nil {
+		return 0, fmt.Errorf("--runner %s: %w", *runners.Runner, err)
 	}
 	return w.write(ctx, out)
 }

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -36,10 +37,13 @@ func TestLivePointsHavePrograms(t *testing.T) {
 				j.nearly = []string{j.words[0], "nearly-" + j.words[1]}
 			}
 			for i, words := range [][]string{j.words, j.nearly} {
-				titles := j.points(t, words)
-				if found := strings.Contains(titles, j.title); found != (i == 0) {
-					t.Errorf("%v: found %v among\n%s", words[1:], found, titles)
-				}
+				retry(t, func() string {
+					titles := j.points(t, words)
+					if found := strings.Contains(titles, j.title); found != (i == 0) {
+						return fmt.Sprintf("%v: found %v among\n%s", words[1:], found, titles)
+					}
+					return ""
+				})
 			}
 		})
 	}

@@ -205,6 +205,18 @@ func (s served) carves() bool {
 // slabs reports whether the policy makes slabs for any program; arena makes one only for a loop that it has learned.
 func (s served) slabs() bool { return s.carves() && s.policy != "arena" }
 
+// retry looks up to three times for what a machine that has much else to do may delay or lose; problem returns what is wrong.
+func retry(t *testing.T, problem func() string) {
+	t.Helper()
+	wrong := ""
+	for range 3 {
+		if wrong = problem(); wrong == "" {
+			return
+		}
+	}
+	t.Error(wrong)
+}
+
 // withoutImages is the name of that build.
 func withoutImages(name string) string { return name + "-buffers" }
 

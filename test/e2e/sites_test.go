@@ -1,7 +1,7 @@
 package e2e
 
 import (
-	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,28 +20,26 @@ func TestBurstOfCallSites(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			summary := filepath.Join(dir, name+".json")
-			r := run(t, command{args: append(append([]string{gpumemtop()}, args...), "--summary", summary, fault("sites"))})
-			if r.code != 0 {
-				t.Fatalf("%s\n%s", r, r.stderr)
-			}
-			var got struct {
-				Lost   uint64 `json:"lost_events"`
-				PerTag []struct {
-					Tag     string `json:"tag"`
-					Creates uint64 `json:"creates"`
-				} `json:"per_tag"`
-			}
-			text, err := os.ReadFile(summary)
-			if err == nil {
-				err = json.Unmarshal(text, &got)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got.Lost != 0 || len(got.PerTag) != 1 || got.PerTag[0].Creates != 10_000 {
-				t.Errorf("%d events lost, %d rows, want all of 10000 creates in one", got.Lost, len(got.PerTag))
-			}
+			file := filepath.Join(dir, name+".json")
+			words := append(append([]string{gpumemtop()}, args...), "-f", "--summary", file, fault("sites"))
+			retry(t, func() string {
+				r := run(t, command{args: words})
+				if r.code != 0 {
+					t.Fatalf("%s\n%s", r, r.stderr)
+				}
+				var got struct {
+					Lost   uint64 `json:"lost_events"`
+					PerTag []struct {
+						Tag     string `json:"tag"`
+						Creates uint64 `json:"creates"`
+					} `json:"per_tag"`
+				}
+				readJSON(t, file, &got)
+				if got.Lost != 0 || len(got.PerTag) != 1 || got.PerTag[0].Creates != 10_000 {
+					return fmt.Sprintf("%d events lost, %d rows, want all of 10000 creates in one", got.Lost, len(got.PerTag))
+				}
+				return ""
+			})
 		})
 	}
 }
