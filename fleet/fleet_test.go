@@ -19,6 +19,8 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem"
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem/memfs"
 	beamlog "github.com/apache/beam/sdks/v2/go/pkg/beam/log"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
@@ -279,6 +281,34 @@ func TestArguments(t *testing.T) {
 		if _, err := w.run(context.Background(), os.Stdout, paths); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", paths, err, want)
 		}
+	}
+}
+
+// TestRunners: what can run nowhere is refused, and workers run this program, not one that is compiled from its source.
+func TestRunners(t *testing.T) {
+	runner, binary, kept := *runners.Runner, *jobopts.WorkerBinary, *state
+	defer func() { *runners.Runner, *jobopts.WorkerBinary, *state = runner, binary, kept }()
+	for name, want := range map[string]string{"nosuch": `unknown runner "nosuch"`, "dot": "unknown runner", "flink": "--runner flink needs --state"} {
+		*runners.Runner, *state = name, ""
+		if err := new(work).readFlags(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	*state, *jobopts.WorkerBinary = t.TempDir(), ""
+	for _, *runners.Runner = range []string{"flink", "spark", "universal", "dataflow"} {
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := new(work).readFlags(); err != nil || *jobopts.WorkerBinary != self {
+			t.Errorf("%s: workers run %q, %v", *runners.Runner, *jobopts.WorkerBinary, err)
+		}
+	}
+	folder := t.TempDir()
+	generate(t, folder, 1, 10)
+	*runners.Runner = "flink"
+	if _, err := (&work{Command: "report"}).run(context.Background(), os.Stdout, []string{folder}); err == nil || !strings.Contains(err.Error(), "--endpoint") {
+		t.Errorf("flink without an endpoint: %v", err)
 	}
 }
 
