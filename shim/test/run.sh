@@ -149,7 +149,9 @@ declare -A flags=(
 declare -A running
 names=(${ONLY:-plain asan tsan})
 for name in "${names[@]}"; do
-	[ "$name" != tsan ] || [ -z "${running[plain]:-}" ] || wait "${running[plain]}" || true
+	if [ "$name" = tsan ] && [ -n "${running[plain]:-}" ]; then
+		wait "${running[plain]}" || true # whether they passed is asked below
+	fi
 	run "$name" ${flags[$name]} > "$out/$name.out" 2>&1 &
 	running[$name]=$!
 done

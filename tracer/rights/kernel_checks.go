@@ -72,7 +72,7 @@ func (s *System) check(q Check) error {
 	return fmt.Errorf("unknown check %s", q)
 }
 
-// nothing loads a program that does nothing.
+// nothing loads a program that does nothing, as "nothing". types: the kernel's; nil for programs that need none.
 func nothing(spec ebpf.ProgramSpec, types *btf.Cache) (*ebpf.Collection, error) {
 	spec.License = "GPL"
 	spec.Instructions = asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}
