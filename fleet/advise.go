@@ -35,9 +35,6 @@ type piece struct {
 }
 
 type advisedRecording struct {
-	Index  int     `json:"index"`
-	Path   string  `json:"path"`
-	Job    string  `json:"job"`
 	Pieces []piece `json:"advice"`
 }
 
@@ -50,14 +47,13 @@ func (f *adviseFn) ProcessElement(ctx context.Context, app string, packed []byte
 	if err != nil {
 		return err
 	}
-	r, ok, err := once(ctx, &f.Work, e, "", func(reader *recording.Reader) (*advisedRecording, error) {
+	ok, err := once(ctx, &f.Work, e, "", func(reader *recording.Reader) (*advisedRecording, error) {
 		return adviseOne(e.Path, reader)
 	})
 	if err != nil || !ok {
 		return err
 	}
-	r.Index, r.Path, r.Job = e.Index, e.Path, e.Job
-	emit(app, pack(r))
+	emit(app, pack(e))
 	return nil
 }
 
@@ -89,7 +85,8 @@ type common struct {
 	Total      uint64 `json:"bytes_total"`
 	Path       string `json:"recording"` // where it does most
 
-	jobs map[string]bool
+	jobs   map[string]bool
+	latest string // recording that shows it: several programs of one may
 }
 
 type advised struct {
@@ -102,43 +99,46 @@ type advised struct {
 type advisedFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
-func (f *advisedFn) ProcessElement(ctx context.Context, app string, recordings func(*[]byte) bool) error {
-	list, err := each[*advisedRecording](recordings)
-	if err != nil {
-		return err
-	}
-	slices.SortFunc(list, func(a, b *advisedRecording) int { return cmp.Compare(a.Index, b.Index) })
-	return f.Work.found(ctx, app, foldAdvice(app, list))
-}
-
-func foldAdvice(app string, list []*advisedRecording) *advised {
-	out := &advised{Application: app, Recordings: len(list), Advice: []*common{}}
+func (f *advisedFn) ProcessElement(ctx context.Context, app string, values func(*[]byte) bool) error {
+	out := &advised{Application: app, Advice: []*common{}}
 	by := map[string]*common{}
-	for _, r := range list {
-		here := map[string]bool{} // several programs of a recording may show the same
+	err := fold(ctx, &f.Work, values, func(e *entry, r *advisedRecording) {
+		out.Recordings++
 		for _, p := range r.Pieces {
 			key := p.Topic + "\x00" + strings.Join(p.Sites, "\x00")
 			c := by[key]
 			if c == nil {
-				c = &common{piece: p, Least: p.Bytes, Path: r.Path, jobs: map[string]bool{}}
+				c = &common{piece: p, Least: p.Bytes, Path: e.Path, jobs: map[string]bool{}}
 				by[key] = c
 				out.Advice = append(out.Advice, c)
 			}
-			if !here[key] {
-				here[key] = true
-				c.Recordings++
-			}
-			c.jobs[cmp.Or(r.Job, "\x00"+r.Path)] = true
-			c.Jobs = len(c.jobs)
-			c.Total += p.Bytes
-			c.Least = min(c.Least, p.Bytes)
-			if p.Bytes > c.Bytes {
-				c.piece, c.Path = p, r.Path
-			}
+			c.add(e, p)
 		}
+	})
+	if err != nil {
+		return err
 	}
 	slices.SortStableFunc(out.Advice, func(a, b *common) int {
 		return cmp.Or(cmp.Compare(b.Recordings, a.Recordings), cmp.Compare(b.Bytes, a.Bytes))
 	})
-	return out
+	return f.Work.found(ctx, app, out)
+}
+
+// add counts that a recording shows a piece of advice.
+func (c *common) add(e *entry, p piece) {
+	if c.latest != e.Path {
+		c.latest = e.Path
+		c.Recordings++
+		if e.Job == "" || !c.jobs[e.Job] {
+			c.Jobs++
+		}
+		if e.Job != "" {
+			c.jobs[e.Job] = true
+		}
+	}
+	c.Total += p.Bytes
+	c.Least = min(c.Least, p.Bytes)
+	if p.Bytes > c.Bytes {
+		c.piece, c.Path = p, e.Path
+	}
 }

@@ -232,6 +232,9 @@ func TestManyRecordings(t *testing.T) {
 	if pack2, pack1 := string(pack(second)), string(pack(first)); pack1 != pack2 {
 		t.Errorf("another result the second time")
 	}
+	if left, err := filepath.Glob(kept + "/runs/*/*/*"); err != nil || len(left) > 0 {
+		t.Errorf("%d files of the runs alone are left: %v", len(left), err)
+	}
 }
 
 // highWater returns the most memory that this process had.
@@ -343,12 +346,15 @@ func TestScouts(t *testing.T) {
 // TestSharedNamesTheFirst: what recordings share names the first of them, and counts each once.
 func TestSharedNamesTheFirst(t *testing.T) {
 	leak := report.LeakSummary{Tag: "a.c:1 f", Buffers: 2, Bytes: 64}
-	list := []*figures{
-		{Path: "1.gmt"},
-		{Path: "2.gmt", Leaks: []report.LeakSummary{leak, leak}},
-		{Path: "3.gmt", Leaks: []report.LeakSummary{leak}},
+	r := newReported("app")
+	r.add(&entry{Path: "1.gmt"}, &figures{})
+	r.add(&entry{Path: "2.gmt", Job: "1"}, &figures{Leaks: []report.LeakSummary{leak, leak}})
+	r.add(&entry{Path: "3.gmt", Job: "1"}, &figures{Leaks: []report.LeakSummary{leak}})
+	r.end()
+	if r.Recordings != 3 || r.Jobs != 2 {
+		t.Errorf("%d recordings of %d jobs, want 3 of 2", r.Recordings, r.Jobs)
 	}
-	got := foldReports("app", list).Shared
+	got := r.Shared
 	if len(got) != 1 || got[0].Path != "2.gmt" || got[0].Recordings != 2 || got[0].Count != 6 || got[0].Bytes != 192 {
 		t.Errorf("%+v", got)
 	}

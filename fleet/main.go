@@ -171,7 +171,10 @@ func (w *work) run(ctx context.Context, out io.Writer, arguments []string) (stat
 	} else if err != nil {
 		return 0, fmt.Errorf("--runner %s: %w", *runners.Runner, err)
 	}
-	return w.write(ctx, out)
+	if status, err = w.write(ctx, out); err == nil {
+		err = w.State.clear(ctx, w.Run, "list", "skipped", "part", "jobs", "found")
+	}
+	return status, err
 }
 
 // write writes what was found, and names what was skipped.

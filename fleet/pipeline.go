@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
@@ -51,8 +53,8 @@ type listFn struct{ Work work }
 // ProcessElement implements beam.DoFn.
 func (f *listFn) ProcessElement(ctx context.Context, name string, emit func(int, string)) error {
 	var l list
-	if !f.Work.State.read(ctx, name, &l) {
-		return fmt.Errorf("%s cannot be read: --state must name a folder that all workers see", f.Work.State.path(name))
+	if err := f.Work.State.need(ctx, name, &l); err != nil {
+		return err
 	}
 	for i, path := range l.Paths {
 		emit(l.First+i, path)
@@ -73,7 +75,8 @@ func (f *lookFn) ProcessElement(ctx context.Context, index int, path string, emi
 	return nil
 }
 
-// pack and unpack write and read what travels between workers.
+// pack and unpack write and read what travels between workers: entries, because a runner may hold all that travels until it ends.
+// Results lie in the store.
 func pack(value any) []byte {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -82,23 +85,39 @@ func pack(value any) []byte {
 	return text
 }
 
-func unpack[T any](text []byte) (T, error) {
-	var value T
-	if err := json.Unmarshal(text, &value); err != nil {
-		return value, fmt.Errorf("what another worker sent: %w", err)
+func unpack[T any](text []byte) (value T, err error) {
+	if err = json.Unmarshal(text, &value); err != nil {
+		err = fmt.Errorf("what another worker sent: %w", err)
 	}
-	return value, nil
+	return value, err
 }
 
-// each unpacks all values of a key.
-func each[T any](values func(*[]byte) bool) (all []T, err error) {
+// entries unpacks all values of a key, by their indices.
+func entries(values func(*[]byte) bool) (all []*entry, err error) {
 	var text []byte
 	for values(&text) {
-		value, err := unpack[T](text)
+		e, err := unpack[*entry](text)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, value)
+		all = append(all, e)
 	}
+	slices.SortFunc(all, func(a, b *entry) int { return cmp.Compare(a.Index, b.Index) })
 	return all, nil
+}
+
+// fold takes the results of a key's entries, one at a time, by their indices.
+func fold[T any](ctx context.Context, w *work, values func(*[]byte) bool, take func(*entry, *T)) error {
+	list, err := entries(values)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		result := new(T)
+		if err := w.State.need(ctx, e.Result, result); err != nil {
+			return err
+		}
+		take(e, result)
+	}
+	return nil
 }

@@ -25,9 +25,6 @@ func buildReport(s beam.Scope, w work, looked beam.PCollection) {
 
 // figures are those of gpumemtop report --format json for one recording.
 type figures struct {
-	Index        int                     `json:"index"`
-	Path         string                  `json:"path"`
-	Job          string                  `json:"job"`
 	Hits         uint64                  `json:"hits"`
 	Misses       uint64                  `json:"misses"`
 	PeakInUse    uint64                  `json:"peak_in_use"`
@@ -48,12 +45,11 @@ func (f *reportFn) ProcessElement(ctx context.Context, app string, packed []byte
 	if err != nil {
 		return err
 	}
-	r, ok, err := once(ctx, &f.Work, e, "", reportOne)
+	ok, err := once(ctx, &f.Work, e, "", reportOne)
 	if err != nil || !ok {
 		return err
 	}
-	r.Index, r.Path, r.Job = e.Index, e.Path, e.Job
-	emit(app, pack(r))
+	emit(app, pack(e))
 	return nil
 }
 
@@ -103,59 +99,77 @@ type reported struct {
 	PeakInUse    spread    `json:"peak_in_use"`
 	PeakReserved spread    `json:"peak_reserved"`
 	Shared       []*shared `json:"findings"` // what most recordings show first, then the most bytes
+
+	jobs     map[string]bool
+	inUse    []peak
+	reserved []peak
+	by       map[[3]string]*shared
+}
+
+// peak is that of a recording.
+type peak struct {
+	bytes uint64
+	path  string
 }
 
 // reportedFn puts together what recordings of a program show.
 type reportedFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
-func (f *reportedFn) ProcessElement(ctx context.Context, app string, recordings func(*[]byte) bool) error {
-	list, err := each[*figures](recordings)
-	if err != nil {
+func (f *reportedFn) ProcessElement(ctx context.Context, app string, values func(*[]byte) bool) error {
+	out := newReported(app)
+	if err := fold(ctx, &f.Work, values, out.add); err != nil {
 		return err
 	}
-	slices.SortFunc(list, func(a, b *figures) int { return cmp.Compare(a.Index, b.Index) })
-	return f.Work.found(ctx, app, foldReports(app, list))
+	out.end()
+	return f.Work.found(ctx, app, out)
 }
 
-func foldReports(app string, list []*figures) *reported {
-	out := &reported{Application: app, Recordings: len(list), Shared: []*shared{}}
-	jobs := map[string]bool{}
-	for _, r := range list {
-		jobs[cmp.Or(r.Job, "\x00"+r.Path)] = true
-		out.Hits += r.Hits
-		out.Misses += r.Misses
-		out.SavedNS += r.SavedNS
-		out.WallSeconds += r.WallSeconds
+func newReported(app string) *reported {
+	return &reported{Application: app, Shared: []*shared{}, jobs: map[string]bool{}, by: map[[3]string]*shared{}}
+}
+
+// add counts a recording.
+func (r *reported) add(e *entry, f *figures) {
+	r.Recordings++
+	if e.Job == "" || !r.jobs[e.Job] {
+		r.Jobs++
 	}
-	out.Jobs = len(jobs)
-	if all := out.Hits + out.Misses; all > 0 {
-		out.HitRate = float64(out.Hits) / float64(all)
+	if e.Job != "" {
+		r.jobs[e.Job] = true
 	}
-	out.PeakInUse = spreadOf(list, func(f *figures) uint64 { return f.PeakInUse })
-	out.PeakReserved = spreadOf(list, func(f *figures) uint64 { return f.PeakReserved })
-	by := map[[3]string]*shared{}
-	for _, r := range list {
-		r.each(func(s shared) {
-			key := [3]string{s.Kind, s.What, s.Tag}
-			known := by[key]
-			if known == nil {
-				known = &shared{Kind: s.Kind, What: s.What, Tag: s.Tag, Path: r.Path}
-				by[key] = known
-				out.Shared = append(out.Shared, known)
-			}
-			if known.latest != r.Path { // a recording shows some more than once
-				known.Recordings++
-			}
-			known.latest = r.Path
-			known.Count += s.Count
-			known.Bytes += s.Bytes
-		})
+	r.Hits += f.Hits
+	r.Misses += f.Misses
+	r.SavedNS += f.SavedNS
+	r.WallSeconds += f.WallSeconds
+	r.inUse = append(r.inUse, peak{f.PeakInUse, e.Path})
+	r.reserved = append(r.reserved, peak{f.PeakReserved, e.Path})
+	f.each(func(s shared) {
+		key := [3]string{s.Kind, s.What, s.Tag}
+		known := r.by[key]
+		if known == nil {
+			known = &shared{Kind: s.Kind, What: s.What, Tag: s.Tag, Path: e.Path}
+			r.by[key] = known
+			r.Shared = append(r.Shared, known)
+		}
+		if known.latest != e.Path { // a recording shows some more than once
+			known.Recordings++
+		}
+		known.latest = e.Path
+		known.Count += s.Count
+		known.Bytes += s.Bytes
+	})
+}
+
+// end computes what needs all recordings.
+func (r *reported) end() {
+	if all := r.Hits + r.Misses; all > 0 {
+		r.HitRate = float64(r.Hits) / float64(all)
 	}
-	slices.SortStableFunc(out.Shared, func(a, b *shared) int {
+	r.PeakInUse, r.PeakReserved = spreadOf(r.inUse), spreadOf(r.reserved)
+	slices.SortStableFunc(r.Shared, func(a, b *shared) int {
 		return cmp.Or(cmp.Compare(b.Recordings, a.Recordings), cmp.Compare(b.Bytes, a.Bytes))
 	})
-	return out
 }
 
 func (f *figures) each(take func(shared)) {
@@ -173,9 +187,8 @@ func (f *figures) each(take func(shared)) {
 	}
 }
 
-func spreadOf(list []*figures, value func(*figures) uint64) spread {
-	sorted := slices.Clone(list)
-	slices.SortStableFunc(sorted, func(a, b *figures) int { return cmp.Compare(value(a), value(b)) })
-	last := sorted[len(sorted)-1]
-	return spread{value(sorted[0]), value(sorted[(len(sorted)-1)/2]), value(last), last.Path}
+func spreadOf(list []peak) spread {
+	slices.SortStableFunc(list, func(a, b peak) int { return cmp.Compare(a.bytes, b.bytes) })
+	last := list[len(list)-1]
+	return spread{list[0].bytes, list[(len(list)-1)/2].bytes, last.bytes, last.path}
 }

@@ -38,6 +38,14 @@ func (s store) read(ctx context.Context, name string, value any) bool {
 	return err == nil && json.Unmarshal(text, value) == nil
 }
 
+// need fills value from a file that a worker has written.
+func (s store) need(ctx context.Context, name string, value any) error {
+	if !s.read(ctx, name, value) {
+		return errors.New(s.path(name) + " cannot be read: --state must name a folder that all workers see")
+	}
+	return nil
+}
+
 // write writes a value as JSON, in place of what was there.
 func (s store) write(ctx context.Context, name string, value any) error {
 	text, err := json.Marshal(value)
@@ -48,6 +56,26 @@ func (s store) write(ctx context.Context, name string, value any) error {
 		return fmt.Errorf("write %s: %w", s.path(name), err)
 	}
 	return nil
+}
+
+// clear removes a folder with what was written into folders in it, unless it lies on a file system that cannot remove.
+func (s store) clear(ctx context.Context, folder string, within ...string) error {
+	if !remote(string(s)) {
+		return os.RemoveAll(s.path(folder))
+	}
+	system, err := filesystem.New(ctx, s.path(folder))
+	if err != nil {
+		return err
+	}
+	remover, ok := system.(filesystem.Remover)
+	for i := 0; ok && i < len(within) && err == nil; i++ {
+		var names []string
+		names, err = s.list(ctx, folder+"/"+within[i])
+		for _, name := range names {
+			err = errors.Join(err, remover.Remove(ctx, s.path(name)))
+		}
+	}
+	return errors.Join(err, system.Close())
 }
 
 func (s store) path(name string) string { return strings.TrimSuffix(string(s), "/") + "/" + name }

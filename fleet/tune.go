@@ -44,25 +44,20 @@ type plan struct {
 // column is what configurations did on a recording, or on those of a job.
 type column struct {
 	tune.Column
-	Path       string `json:"path"`  // of a scout's recording
-	Index      int    `json:"index"` // of the recording, the first of several
+	Path       string `json:"path"` // of a scout's recording
 	Events     int    `json:"events"`
 	Recordings int    `json:"recordings"`
-	App        string `json:"app"`
-	Group      string `json:"group"`
-	Plan       string `json:"plan"`
 }
 
 // planFn looks for configurations that suit a program, and yields its recordings with the name of the plan.
 type planFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
-func (f *planFn) ProcessElement(ctx context.Context, app string, entries func(*[]byte) bool, emit func(string, []byte)) error {
-	list, err := each[*entry](entries)
+func (f *planFn) ProcessElement(ctx context.Context, app string, values func(*[]byte) bool, emit func(string, []byte)) error {
+	list, err := entries(values)
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(list, func(a, b *entry) int { return cmp.Compare(a.Index, b.Index) })
 	o := f.Work.search(list)
 	scouts := pick(list, f.Work.Scouts)
 	name := "plans/" + digest(version, app, versions(scouts), len(list) == 1, o.Most, o.MaxMemory, o.Present) + ".json"
@@ -76,7 +71,7 @@ func (f *planFn) ProcessElement(ctx context.Context, app string, entries func(*[
 	}
 	groups, byJob := jobsOf(list)
 	for _, e := range list {
-		e.Plan, e.Group = name, groupOf(e, groups, byJob)
+		e.Plan, e.Group, e.Present = name, groupOf(e, groups, byJob), nil
 		emit(e.Path, pack(e))
 	}
 	return nil
@@ -173,7 +168,7 @@ func (w *work) plan(ctx context.Context, scouts []*entry, of int, o tune.Options
 	}
 	for i, c := range r.Columns() {
 		if whole[i] != nil {
-			p.Columns = append(p.Columns, column{Column: c, Path: whole[i].Path, Events: tapes[i].Events()})
+			p.Columns = append(p.Columns, column{Column: c, Path: whole[i].Path, Events: tapes[i].Events(), Recordings: 1})
 		}
 	}
 	return p, ctx.Err()
@@ -188,7 +183,7 @@ func load(path string) (tape *replay.Loaded, damage string, err error) {
 	return tape, reader.Damage(), errors.Join(err, reader.Close())
 }
 
-// playFn plays a recording through the plan of its program, and yields what that did, by job.
+// playFn plays a recording through the plan of its program, and yields it by job.
 type playFn struct {
 	Work work
 
@@ -203,12 +198,13 @@ func (f *playFn) ProcessElement(ctx context.Context, _ string, packed []byte, em
 		return err
 	}
 	if f.name != e.Plan {
-		if f.plan, err = f.Work.planOf(ctx, e.Plan); err != nil {
+		f.plan = new(plan)
+		if err = f.Work.State.need(ctx, e.Plan, f.plan); err != nil {
 			return err
 		}
 		f.name = e.Plan
 	}
-	c, ok, err := once(ctx, &f.Work, e, e.Plan, func(reader *recording.Reader) (*column, error) {
+	ok, err := once(ctx, &f.Work, e, e.Plan, func(reader *recording.Reader) (*column, error) {
 		for i := range f.plan.Columns {
 			if c := &f.plan.Columns[i]; c.Path == e.Path {
 				return c, nil
@@ -219,8 +215,7 @@ func (f *playFn) ProcessElement(ctx context.Context, _ string, packed []byte, em
 	if err != nil || !ok {
 		return err
 	}
-	c.Index, c.App, c.Group, c.Plan, c.Recordings = e.Index, e.App, e.Group, e.Plan, 1
-	emit(e.Group+"\x00"+e.App, pack(c))
+	emit(e.Group+"\x00"+e.App, pack(e))
 	return nil
 }
 
@@ -233,35 +228,34 @@ func (f *playFn) play(ctx context.Context, reader *recording.Reader) (*column, e
 	if err != nil {
 		return nil, err
 	}
-	return &column{Column: *c, Events: tape.Events()}, nil
-}
-
-func (w *work) planOf(ctx context.Context, name string) (*plan, error) {
-	p := new(plan)
-	if !w.State.read(ctx, name, p) {
-		return nil, errors.New(w.State.path(name) + " cannot be read: --state must name a folder that all workers see")
-	}
-	return p, nil
+	return &column{Column: *c, Events: tape.Events(), Recordings: 1}, nil
 }
 
 // sumFn puts the recordings of a job together, always in the same order, because sums of fractions depend on it.
 type sumFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
-func (f *sumFn) ProcessElement(_ context.Context, _ string, columns func(*[]byte) bool, emit func(string, []byte)) error {
-	list, err := each[*column](columns)
-	if err != nil {
-		return err
-	}
-	slices.SortFunc(list, func(a, b *column) int { return cmp.Compare(a.Index, b.Index) })
-	sum := list[0]
-	for _, c := range list[1:] {
+func (f *sumFn) ProcessElement(ctx context.Context, key string, values func(*[]byte) bool, emit func(string, []byte)) error {
+	var first *entry
+	var sum *column
+	err := fold(ctx, &f.Work, values, func(e *entry, c *column) {
+		if first == nil {
+			first, sum = e, c
+			return
+		}
 		sum.Add(&c.Column)
 		sum.Events += c.Events
 		sum.Recordings += c.Recordings
+	})
+	if err != nil {
+		return err
 	}
-	emit(sum.App, pack(sum))
-	return nil
+	if sum.Recordings > 1 {
+		first.Result = f.Work.Run + "/jobs/" + digest(key) + ".json"
+		err = f.Work.State.write(ctx, first.Result, sum)
+	}
+	emit(first.App, pack(first))
+	return err
 }
 
 // tuned is what was found for a program: what gpumemtop tune writes for its recordings, where each part of the
@@ -280,29 +274,30 @@ type tuned struct {
 type gatherFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
-func (f *gatherFn) ProcessElement(ctx context.Context, app string, columns func(*[]byte) bool) error {
-	list, err := each[*column](columns)
-	if err != nil {
-		return err
-	}
-	slices.SortFunc(list, func(a, b *column) int { return cmp.Compare(a.Index, b.Index) })
-	p, err := f.Work.planOf(ctx, list[0].Plan)
-	if err != nil {
-		return err
-	}
-	return f.Work.found(ctx, app, f.Work.gather(ctx, app, p, list))
-}
-
-func (w *work) gather(ctx context.Context, app string, p *plan, list []*column) *tuned {
-	out := &tuned{Application: app, Error: p.Error, OverFitting: []string{}}
+func (f *gatherFn) ProcessElement(ctx context.Context, app string, values func(*[]byte) bool) error {
+	out := &tuned{Application: app, OverFitting: []string{}}
 	var columns []tune.Column
-	for _, c := range list {
+	name := ""
+	err := fold(ctx, &f.Work, values, func(e *entry, c *column) {
+		name = e.Plan
 		columns = append(columns, c.Column)
-		out.Groups = append(out.Groups, c.Group)
+		out.Groups = append(out.Groups, e.Group)
 		out.Recordings += c.Recordings
 		out.Events += c.Events
+	})
+	if err != nil {
+		return err
 	}
-	if out.Error != "" {
+	p := new(plan)
+	if err := f.Work.State.need(ctx, name, p); err != nil {
+		return err
+	}
+	return f.Work.found(ctx, app, f.Work.gather(ctx, out, p, columns))
+}
+
+// gather recommends from what each part did. out names these.
+func (w *work) gather(ctx context.Context, out *tuned, p *plan, columns []tune.Column) *tuned {
+	if out.Error = p.Error; out.Error != "" {
 		return out
 	}
 	r, err := tune.Gather(p.Configurations, columns, p.Ending, tune.Options{MaxMemory: w.MaxMemory, Present: p.Present})
@@ -319,13 +314,13 @@ func (w *work) gather(ctx context.Context, app string, p *plan, list []*column) 
 	}
 	recordings, events := out.Recordings, out.Events
 	out.Document = r.Document(folds)
-	out.Of, out.Recordings, out.Events = app, recordings, events
+	out.Of, out.Recordings, out.Events = out.Application, recordings, events
 	out.Saving = r.None.DriverNS - r.Recommended.DriverNS
 	for i := range folds {
 		f := &folds[i]
 		out.Expected += f.None.DriverNS - f.Chosen.DriverNS
 		if f.OverFits() && len(columns) > 1 {
-			out.OverFitting = append(out.OverFitting, list[f.Held].Group)
+			out.OverFitting = append(out.OverFitting, out.Groups[f.Held])
 		}
 	}
 	return out

@@ -29,7 +29,7 @@ type work struct {
 	Scouts         int    // recordings that stand for a program, at most
 }
 
-// entry is a recording.
+// entry is a recording, or the first one of a job.
 type entry struct {
 	Index   int    `json:"index"` // among those of a run
 	Path    string `json:"path"`
@@ -41,6 +41,7 @@ type entry struct {
 	Present *replay.Configuration `json:"present"` // what it was recorded with
 	Plan    string                `json:"plan"`    // name of a plan in the store
 	Group   string                `json:"group"`   // the recordings of a program that count as one
+	Result  string                `json:"result"`  // name in the store of what came of it
 }
 
 // skip is a recording that does not count, or only in part.
@@ -107,15 +108,15 @@ func appOf(h *recording.Header) string {
 	return units.Clean(path.Base(h.Program))
 }
 
-// once returns what an earlier run made of a recording with the same options, or reads the recording and keeps what comes of it. ok is
-// false where the recording cannot be read, which is named then. The error ends the run: nothing can be written.
-func once[T any](ctx context.Context, w *work, e *entry, options string, read func(*recording.Reader) (*T, error)) (result *T, ok bool, err error) {
-	name := fmt.Sprintf("%s/%.2s/%s.json", w.Command, digest(e.Path), digest(version, e.Path, e.Version, options))
-	result = new(T)
-	if w.State.read(ctx, name, result) {
+// once names, in an entry, what an earlier run made of the recording with the same options, or reads the recording and keeps what
+// comes of it. ok is false where the recording cannot be read, which is said then. The error ends the run: nothing can be written.
+func once[T any](ctx context.Context, w *work, e *entry, options string, read func(*recording.Reader) (*T, error)) (ok bool, err error) {
+	e.Result = fmt.Sprintf("%s/%.2s/%s.json", w.Command, digest(e.Path), digest(version, e.Path, e.Version, options))
+	result := new(T)
+	if w.State.read(ctx, e.Result, result) {
 		kept.Inc(ctx, 1)
 		progress.kept.Add(1)
-		return result, true, nil
+		return true, nil
 	}
 	damage := ""
 	err = fetch(ctx, e.Path, func(local string) error {
@@ -129,20 +130,21 @@ func once[T any](ctx context.Context, w *work, e *entry, options string, read fu
 	})
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, false, ctx.Err()
+			return false, ctx.Err()
 		}
-		return nil, false, w.skip(ctx, e.Path, err)
+		return false, w.skip(ctx, e.Path, err)
 	}
 	worked.Inc(ctx, 1)
 	progress.done.Add(1)
 	if damage != "" { // named again by the next run, which reads it again
-		return result, true, w.damaged(ctx, e.Path, damage)
+		e.Result = w.Run + "/part/" + digest(e.Path) + ".json"
+		err = w.damaged(ctx, e.Path, damage)
 	}
-	return result, true, w.State.write(ctx, name, result)
+	return true, errors.Join(err, w.State.write(ctx, e.Result, result))
 }
 
 // version is part of the names of what is kept: what other versions kept does not count.
-const version = 1
+const version = 2
 
 // groupsMost bounds the parts of a program's cross-validation. Of more jobs, several count as one, by their names.
 const groupsMost = 1024
