@@ -51,18 +51,19 @@ func TestHeldWhenItGaveUp(t *testing.T) {
 func TestPostMortem(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		how, memory, verdict, site string
-		status                     int32
+		how, policy, memory, verdict string
+		status                       int32
 	}{
-		{"large", "16M", "larger_than_one_buffer_may_be", "shortage.c", -61},
-		{"full", "16M", "full", "shortage.c", -4},
-		{"room", "", "probably_not_memory", "shortage.c", -6},
-		{"nearly", "16M", "", "", 0},
+		{"large", "futhark", "16M", "larger_than_one_buffer_may_be", -61},
+		{"full", "futhark", "16M", "full", -4},
+		{"room", "futhark", "", "probably_not_memory", -6},
+		{"pieces", "slab", "512M", "fragmented", -4},
+		{"nearly", "futhark", "16M", "", 0},
 	} {
 		t.Run(test.how, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "run.gmt")
-			args := []string{gpumemtop(), "record", "-o", file}
+			args := []string{gpumemtop(), "record", "-o", file, "--policy", test.policy}
 			if test.memory != "" {
 				args = append(args, "--device-memory", test.memory)
 			}
@@ -98,7 +99,7 @@ func TestPostMortem(t *testing.T) {
 				t.Fatalf("there are %+v\n%s", figures.OutOfMemory, r.stderr)
 			}
 			got := figures.OutOfMemory[0]
-			if got.Verdict != test.verdict || got.Status != test.status || !strings.Contains(got.Tag, test.site) || !strings.Contains(page, got.Why) {
+			if got.Verdict != test.verdict || got.Status != test.status || !strings.Contains(got.Tag, "shortage.c") || !strings.Contains(page, got.Why) {
 				t.Errorf("got %+v, want %+v\n%s", got, test, r.stderr)
 			}
 		})

@@ -1,10 +1,11 @@
 /*
- * shortage: runs out of memory in a given way, and prints the error. All but room want a device of 16 MiB.
+ * shortage: runs out of memory in a given way, and prints the error. All but room and pieces want a device of 16 MiB.
  *
- *	shortage large|full|room|nearly|killed|aborted
+ *	shortage large|full|room|pieces|nearly|killed|aborted
  *
  * large asks for more than the device has; full creates until it is full; room asks for what the host refuses although
- * the device has it; nearly fills the device without failing; killed and aborted end while they hold memory.
+ * the device has it; pieces does so on a device of 512 MiB, where room is between small buffers; nearly fills the device
+ * without failing; killed and aborted end while they hold memory.
  */
 #include "work.h"
 
@@ -15,7 +16,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { MIB = 1 << 20, DEVICE = 16 };
+enum { MIB = 1 << 20, DEVICE = 16, PIECE = 64 << 10, PIECES = 256 };
 
 static cl_mem_flags flags = CL_MEM_READ_WRITE;
 
@@ -56,10 +57,10 @@ static rlim_t address_space(void)
 }
 
 /* The host refuses what the device would have. */
-static void limit_host(const struct gpu *gpu)
+static void limit_host(const struct gpu *gpu, size_t size)
 {
 	static cl_mem buffer;
-	flags |= CL_MEM_ALLOC_HOST_PTR;
+	flags |= CL_MEM_ALLOC_HOST_PTR; /* PoCL would wait for the first use */
 	struct rlimit before, now;
 	if (getrlimit(RLIMIT_AS, &before) != 0)
 		fail("shortage: getrlimit");
@@ -67,10 +68,27 @@ static void limit_host(const struct gpu *gpu)
 	now.rlim_cur = address_space() + 128 * MIB;
 	if (setrlimit(RLIMIT_AS, &now) != 0)
 		fail("shortage: setrlimit");
-	size_t count = fill_up(gpu, &buffer, 1, (size_t)512 * MIB);
+	size_t count = fill_up(gpu, &buffer, 1, size);
 	if (setrlimit(RLIMIT_AS, &before) != 0)
 		fail("shortage: setrlimit");
 	release_all(&buffer, count);
+}
+
+/* The same while the device would be full but for what lies between small buffers. */
+static void limit_among_pieces(const struct gpu *gpu)
+{
+	static cl_mem pieces[PIECES], kept[PIECES];
+	size_t left = 0;
+	fill_up(gpu, pieces, PIECES, PIECE);
+	for (size_t i = 0; i < PIECES; i++) {
+		if (i % 16 == 0)
+			kept[left++] = pieces[i];
+		else
+			release_all(pieces + i, 1);
+	}
+	left += fill_up(gpu, kept + left, 1, (size_t)204 * MIB);
+	limit_host(gpu, (size_t)300 * MIB);
+	release_all(kept, left);
 }
 
 static bool run_short(const struct gpu *gpu, const char *how)
@@ -83,7 +101,9 @@ static bool run_short(const struct gpu *gpu, const char *how)
 	else if (strcmp(how, "nearly") == 0)
 		release_all(buffers, fill_up(gpu, buffers, DEVICE, MIB));
 	else if (strcmp(how, "room") == 0)
-		limit_host(gpu);
+		limit_host(gpu, (size_t)512 * MIB);
+	else if (strcmp(how, "pieces") == 0)
+		limit_among_pieces(gpu);
 	else
 		return false;
 	return true;
@@ -92,7 +112,7 @@ static bool run_short(const struct gpu *gpu, const char *how)
 int main(int argc, char **argv)
 {
 	if (argc != 2)
-		fail("usage: shortage large|full|room|nearly|killed|aborted");
+		fail("usage: shortage large|full|room|pieces|nearly|killed|aborted");
 	struct gpu gpu = gpu_open(0);
 	if (!run_short(&gpu, argv[1])) {
 		create_worked(&gpu, 4 * MIB);
