@@ -406,7 +406,7 @@ fleet: | go-version
 RECORDINGS ?= 60
 .PHONY: test-fleet
 test-fleet: all $(GOLANGCI)
-	cd fleet && $(GO) vet ./... && $(GO) mod tidy -diff && $(CURDIR)/$(GOLANGCI) run ./...
+	cd fleet && $(GO) vet ./... && $(GO) mod tidy -diff && $(CURDIR)/$(GOLANGCI) run --allow-parallel-runners ./...
 	cd fleet && $(GO) test -count=1 -timeout 1h $(TESTFLAGS) . -fleet.recordings=$(RECORDINGS)
 
 # Tries this machine's device, and writes a report. DRIVER=FILE.icd chooses among several drivers, SIZE=1M the size of buffers.
@@ -465,10 +465,10 @@ check-format:
 check-go:
 	for module in . $(MODULES); do (cd $$module && $(GO) mod tidy -diff) || exit 1; done
 
-# go vet and staticcheck are among what it runs.
+# go vet and staticcheck are among what it runs. Another copy of it may run on the machine.
 .PHONY: check-lint
 check-lint: $(GOLANGCI) $(LIBRARIES)
-	for module in . $(MODULES); do (cd $$module && $(CURDIR)/$(GOLANGCI) run ./...) || exit 1; done
+	for module in . $(MODULES); do (cd $$module && $(CURDIR)/$(GOLANGCI) run --allow-parallel-runners ./...) || exit 1; done
 
 # Not in go.mod, where it would add two hundred modules.
 $(GOLANGCI):
