@@ -92,7 +92,7 @@ func (m *matrix) compare(t *testing.T, p driven, ways []served) {
 		return
 	}
 	c := command{args: p.args, env: m.environment(t)}
-	bare := run(t, c)
+	bare := again(func() outcome { return run(t, c) })
 	checks := bytes.Count(bare.stdout, []byte(" FAILED"))
 	if checks > 0 {
 		m.failing = append(m.failing, fmt.Sprintf("%d checks of %s", checks, p.name))
@@ -106,7 +106,10 @@ func (m *matrix) compare(t *testing.T, p driven, ways []served) {
 		if p.fits != nil && !p.fits(way) {
 			continue
 		}
-		here, _ := way.run(t, c)
+		here := again(func() (result outcome) {
+			result, _ = way.run(t, c)
+			return result
+		})
 		m.runs++
 		want, got := m.withoutFailed(bare.stdout, here.stdout)
 		difference := differingLines(want, got, 5)
