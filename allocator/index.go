@@ -26,7 +26,7 @@ type index struct {
 
 const (
 	stripMax = 64 // one bit each
-	stripMin = 8  // most tags have few sizes
+	stripMin = 2  // most tags have few sizes, and there may be 100,000 tags
 )
 
 // ladder is a section: strips[k] has all sizes from lows[k] to below lows[k+1]. lows[0] is 0.
