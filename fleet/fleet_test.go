@@ -289,8 +289,8 @@ func TestArguments(t *testing.T) {
 
 // TestRunners: what can run nowhere is refused, and workers run this program, not one that is compiled from its source.
 func TestRunners(t *testing.T) {
-	runner, binary, kept := *runners.Runner, *jobopts.WorkerBinary, *state
-	defer func() { *runners.Runner, *jobopts.WorkerBinary, *state = runner, binary, kept }()
+	runner, binary, kept, endpoint := *runners.Runner, *jobopts.WorkerBinary, *state, *jobopts.Endpoint
+	defer func() { *runners.Runner, *jobopts.WorkerBinary, *state, *jobopts.Endpoint = runner, binary, kept, endpoint }()
 	for name, want := range map[string]string{"nosuch": `unknown runner "nosuch"`, "dot": "unknown runner", "flink": "--runner flink needs --state"} {
 		*runners.Runner, *state = name, ""
 		if err := new(work).readFlags(); err == nil || !strings.Contains(err.Error(), want) {
@@ -309,7 +309,7 @@ func TestRunners(t *testing.T) {
 	}
 	folder := t.TempDir()
 	generate(t, folder, 1, 10)
-	*runners.Runner = "flink"
+	*runners.Runner, *jobopts.Endpoint = "flink", "" // Prism leaves its own
 	if _, err := (&work{Command: "report"}).run(context.Background(), os.Stdout, []string{folder}); err == nil || !strings.Contains(err.Error(), "--endpoint") {
 		t.Errorf("flink without an endpoint: %v", err)
 	}
