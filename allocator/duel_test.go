@@ -90,7 +90,7 @@ var values = map[string][]string{
 }
 
 func (d *duel) plan() {
-	req := Request{Size: sizes[d.next()%len(sizes)], Class: Class(1 + d.next()%3), Tag: Tag(d.next() % 3), Time: d.clock()}
+	req := Request{Size: sizes[d.next()%len(sizes)], Class: Class(1 + d.next()%3), Tag: someTags[d.next()%3], Time: d.clock()}
 	kind := d.next()
 	if kind%4 == 0 {
 		req.Max = max(req.Size, 1500)

@@ -20,14 +20,14 @@ type section struct {
 	all   int32           // section of freeList.all
 	place int             // in freeList.filled
 	tags  []*tagged       // by tag, as far as it is below tagsMax
-	rare  map[Tag]*tagged // of the others
+	rare  map[Tag]*tagged // of the others, those that have blocks: there may be 100,000
 	free  int             // blocks
 }
 
 // tagsMax bounds the tables by tag: callers count from 1.
 const tagsMax = 1 << 12
 
-// ofTag returns the blocks of a tag, nil when it never had any.
+// ofTag returns the blocks of a tag, nil when it has none.
 func (c *section) ofTag(tag Tag) *tagged {
 	if int(tag) < len(c.tags) {
 		return c.tags[tag]
@@ -46,7 +46,7 @@ func (c *section) enter(t *tagged) {
 	c.tags[t.tag] = t
 }
 
-// each visits the tags that the class has had blocks of.
+// each visits the tags that the class may have blocks of.
 func (c *section) each(visit func(*tagged)) {
 	for _, t := range c.tags {
 		if t != nil {
@@ -135,8 +135,20 @@ func (s *freeList) take(i int32, e *entry) {
 		s.byTag.remove(&s.tags[s.tagged.home(i)].ages, i)
 	}
 	if s.tagged != nil {
-		s.tagged.take(i)
+		if emptied := s.tagged.take(i); emptied != 0 {
+			s.forget(s.tags[emptied])
+		}
 	}
+}
+
+// forget forgets a rare tag, which has no block any more.
+func (s *freeList) forget(t *tagged) {
+	if t.tag < tagsMax {
+		return
+	}
+	delete(s.class(t.class).rare, t.tag)
+	s.tagged.drop(t.section)
+	s.tags[t.section] = nil
 }
 
 // leave takes a class that has become empty off the list of the others.

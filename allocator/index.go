@@ -74,7 +74,9 @@ func vacant[T any](list *[]T, unused *[]int32) int32 {
 // section returns a number for a new section.
 func (x *index) section() int32 {
 	i := vacant(&x.sections, &x.dropped)
-	x.sections[i] = ladder{lows: []uint64{0}, strips: []int32{x.newStrip(stripMin)}}
+	if s := &x.sections[i]; s.strips == nil { // else it was dropped
+		*s = ladder{lows: []uint64{0}, strips: []int32{x.newStrip(stripMin)}}
+	}
 	return i
 }
 
@@ -223,8 +225,8 @@ func (x *index) home(i int32) int32 {
 	return x.nodes[x.links[i].node].section
 }
 
-// take removes block i.
-func (x *index) take(i int32) {
+// take removes block i. It returns the section if that has no other, else 0.
+func (x *index) take(i int32) (emptied int32) {
 	l := x.links[i]
 	s := &x.nodes[l.node]
 	if l.newer != 0 {
@@ -239,10 +241,11 @@ func (x *index) take(i int32) {
 	}
 	if s.count--; s.count == 0 {
 		on, bit := x.bit(l.node)
-		if on.full &^= bit; on.full == 0 {
-			x.clear(s.section, s.size)
+		if on.full &^= bit; on.full == 0 && x.clear(s.section, s.size) {
+			return s.section
 		}
 	}
+	return 0
 }
 
 // first returns the latest of the smallest blocks with at least size bytes, 0 when there is none.
@@ -315,11 +318,8 @@ func (x *index) peers(section int32, size uint64) (count, oldest int32) {
 	return 0, 0
 }
 
-// drop forgets a section, which holds no block any more.
+// drop forgets a section, which holds no block any more. Its only strip waits for the next section.
 func (x *index) drop(section int32) {
-	for _, strip := range x.sections[section].strips {
-		x.forget(strip)
-	}
-	x.sections[section].lows, x.sections[section].strips = nil, nil
+	x.sweep(&x.strips[x.sections[section].strips[0]])
 	x.dropped = append(x.dropped, section)
 }

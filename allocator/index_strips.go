@@ -63,17 +63,18 @@ func (x *index) sweep(s *strip) {
 	s.full = 1<<kept - 1
 }
 
-// clear forgets the strip of a size, on which no block is left, unless it is the section's only one. The one below gets
-// its range: what comes back goes there, so that this costs no more than making strips does.
-func (x *index) clear(section int32, size uint64) {
+// clear forgets the strip of a size, on which no block is left, unless it is the section's only one, which it reports. The one
+// below gets its range: what comes back goes there, so that this costs no more than making strips does.
+func (x *index) clear(section int32, size uint64) (only bool) {
 	s := &x.sections[section]
 	if len(s.strips) == 1 {
-		return
+		return true
 	}
 	rank := s.rank(size)
 	x.forget(s.strips[rank])
 	s.lows, s.strips = slices.Delete(s.lows, rank, rank+1), slices.Delete(s.strips, rank, rank+1)
 	s.lows[0] = 0
+	return false
 }
 
 // forget makes a strip without blocks unused.

@@ -206,3 +206,24 @@ func TestSlots(t *testing.T) {
 		t.Errorf("%d levels were tried, want 3", len(s.taken))
 	}
 }
+
+// someTags are tags of random programs, of which lists of blocks are kept differently.
+var someTags = [...]Tag{0, 1, tagsMax}
+
+// TestRareTagsLeaveNothing: a hundred thousand tags, none of which has a block any more, take no memory.
+func TestRareTagsLeaveNothing(t *testing.T) {
+	s := newFreeList(true)
+	for tag := range Tag(100_000) {
+		e := &entry{tag: tag, size: 1 + uint64(tag%3)}
+		s.put(1, e)
+		s.put(2, e)
+		s.take(1, e)
+		if found := s.firstOfTag(0, tag, 1); found != 2 {
+			t.Fatalf("tag %d has block %d, want 2", tag, found)
+		}
+		s.take(2, e)
+	}
+	if c := s.class(0); len(c.rare) > 0 || len(s.tags) > tagsMax+2 || len(s.tagged.sections) > tagsMax+2 || len(s.tagged.nodes) > 3*tagsMax {
+		t.Errorf("%d rare tags, room for %d, %d sections, %d nodes", len(c.rare), len(s.tags), len(s.tagged.sections), len(s.tagged.nodes))
+	}
+}
