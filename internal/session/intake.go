@@ -1,7 +1,6 @@
 package session
 
 import (
-	"runtime/debug"
 	"syscall"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -58,7 +57,7 @@ type intake struct {
 
 	leaving map[uint32]Status // processes that ended, but some of their call sites may still be named
 	failure error             // of the recording
-	many    bool              // there were many call sites, and garbage goes earlier
+	garbage garbage
 	due     struct{ tick, flush, publish uint64 }
 }
 
@@ -173,12 +172,8 @@ func (in *intake) chores() {
 }
 
 // Rings fill while a snapshot is made, which takes a tenth of a second with 100,000 call sites. It gets this part of the
-// time, and the garbage of many gets less memory.
-const (
-	publishShare = 20
-	manySites    = 20_000
-	fewGarbage   = 30 // percent of what is in use
-)
+// time.
+const publishShare = 20
 
 // publish publishes a snapshot, unless the last one cost so much that it is too early.
 func (in *intake) publish(now uint64) {
@@ -186,10 +181,7 @@ func (in *intake) publish(now uint64) {
 		return
 	}
 	in.model.Tick(now)
-	if s := in.model.Publish(); len(s.Tags) >= manySites && !in.many {
-		in.many = true
-		debug.SetGCPercent(fewGarbage)
-	}
+	in.garbage.limit(in.model.CallSites(), in.model.Publish().Events, now)
 	cost := in.clock() - min(now, in.clock())
 	in.due.publish = now + min(publishShare*cost, rareNS)
 }

@@ -124,6 +124,9 @@ func (m *Model) tagsOf(p *process) []Tag {
 // Fragmentation returns the external fragmentation as it is now. It costs time in proportion to processes.
 func (m *Model) Fragmentation() float64 { return m.sample().Fragmentation }
 
+// CallSites returns how many there are, each counted once for each process and name.
+func (m *Model) CallSites() int { return m.parts }
+
 // Publish builds a snapshot and makes it the one that Published returns.
 func (m *Model) Publish() *Snapshot {
 	s := m.Snapshot()
