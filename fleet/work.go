@@ -109,7 +109,7 @@ func appOf(h *recording.Header) string {
 }
 
 // once names, in an entry, what an earlier run made of the recording with the same options, or reads the recording and keeps what
-// comes of it. ok is false where the recording cannot be read, which is said then. The error ends the run: nothing can be written.
+// comes of it. ok is false where the recording cannot be read: the report names it then. The error ends the run: nothing can be written.
 func once[T any](ctx context.Context, w *work, e *entry, options string, read func(*recording.Reader) (*T, error)) (ok bool, err error) {
 	e.Result = fmt.Sprintf("%s/%.2s/%s.json", w.Command, digest(e.Path), digest(version, e.Path, e.Version, options))
 	result := new(T)

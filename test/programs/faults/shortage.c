@@ -74,7 +74,7 @@ static void limit_host(const struct gpu *gpu, size_t size)
 	release_all(&buffer, count);
 }
 
-/* The same while the device would be full but for what lies between small buffers. */
+/* The same while what lies between small buffers is the only room that the device has left. */
 static void limit_among_pieces(const struct gpu *gpu)
 {
 	static cl_mem pieces[PIECES], kept[PIECES];
