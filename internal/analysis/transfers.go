@@ -99,7 +99,7 @@ func (x *run) transfers(a *Analysis) []TransferFinding {
 	}
 	var list []TransferFinding
 	for _, row := range rows {
-		if x.weigh(row, a) {
+		if x.weigh(row, warm[row], a) {
 			row.compare(warm[row])
 			list = append(list, *row)
 		}
@@ -120,8 +120,8 @@ func (f *TransferFinding) compare(warm *stats.Flow) {
 	}
 }
 
-// weigh sets the share of a finding, and reports whether it is worth a line.
-func (x *run) weigh(f *TransferFinding, a *Analysis) bool {
+// weigh sets the share of a finding, and reports whether it is worth a line. warm are reads into warm memory at its site.
+func (x *run) weigh(f *TransferFinding, warm *stats.Flow, a *Analysis) bool {
 	all := &x.snapshot.Transfers.Directions
 	inTime := share(f.NS, x.length())
 	switch f.Kind {
@@ -137,8 +137,8 @@ func (x *run) weigh(f *TransferFinding, a *Analysis) bool {
 	case Copied: // much of the time may be waiting for other commands: at most 1 ns per byte counts
 		f.Share = share(min(f.NS, f.Bytes), x.length())
 		return f.Count >= movesLeast && f.Share >= moveShare
-	case ColdRead: // likewise
-		f.Share = share(min(f.NS, f.Bytes), x.length())
+	case ColdRead: // likewise: at most what fresh pages take, half of that, and what is longer than into warm memory
+		f.Share = share(min(f.NS, f.Bytes/2, longer(f, warm)), x.length())
 		return f.Count >= movesLeast && (f.Share >= driverShare || f.NS == 0)
 	}
 	way := &all[stats.ToHost]
@@ -148,6 +148,15 @@ func (x *run) weigh(f *TransferFinding, a *Analysis) bool {
 	ofBytes := share(f.Bytes, way.Bytes)
 	f.Share = max(min(inTime, ofBytes), moveShare*ofBytes)
 	return f.Count >= movesLeast && f.Bytes >= bytesLeast && ofBytes >= moveShare
+}
+
+// longer returns by how many ns the calls are longer than reads of as many bytes at a known rate: all of it where that is unknown.
+func longer(f *TransferFinding, than *stats.Flow) uint64 {
+	rate := than.Rate()
+	if rate == 0 {
+		return f.NS
+	}
+	return f.NS - min(f.NS, uint64(float64(f.Bytes)/rate*1e9))
 }
 
 // transferRule returns the rule for one kind of finding about transfers: its largest site.

@@ -127,6 +127,7 @@ func TestTransfersThatCouldGo(t *testing.T) {
 			loop(8, func(s *tape, o, _ uint64) { s.kernel(o, false); s.read(o, 0, mib, 2) }),
 			loop(8, func(s *tape, o, i uint64) { s.kernel(o, false); s.read(o, 0, mib, uint32(16*(1-min(i, 1)))) }), // the first only
 			loop(8, func(s *tape, o, _ uint64) { s.kernel(o, false); s.read(o, 0, 4096, 16) }),                      // it only waits
+			loop(16, func(s *tape, o, i uint64) { s.kernel(o, false); s.read(o, 0, mib, uint32(16*(i%2))) }),        // into warm memory no less
 		}},
 		{kind: Small, found: loop(64, func(s *tape, o, i uint64) { s.write(o, i*4096, 4096, i) }), nearly: []func(*tape, uint64){
 			loop(64, func(s *tape, o, i uint64) { s.write(o, i*8192, 4096, i) }),
