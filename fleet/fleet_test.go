@@ -290,7 +290,9 @@ func TestArguments(t *testing.T) {
 // TestRunners: what can run nowhere is refused, and workers run this program, not one that is compiled from its source.
 func TestRunners(t *testing.T) {
 	runner, binary, kept, endpoint := *runners.Runner, *jobopts.WorkerBinary, *state, *jobopts.Endpoint
-	defer func() { *runners.Runner, *jobopts.WorkerBinary, *state, *jobopts.Endpoint = runner, binary, kept, endpoint }()
+	defer func() {
+		*runners.Runner, *jobopts.WorkerBinary, *state, *jobopts.Endpoint = runner, binary, kept, endpoint
+	}()
 	for name, want := range map[string]string{"nosuch": `unknown runner "nosuch"`, "dot": "unknown runner", "flink": "--runner flink needs --state"} {
 		*runners.Runner, *state = name, ""
 		if err := new(work).readFlags(); err == nil || !strings.Contains(err.Error(), want) {
