@@ -49,7 +49,7 @@ func (s *soak) recorded(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "x.gmt")
 	c := s.command(t)
-	c.args = append([]string{gpumemtop(), "record", "--policy", "none", "-o", file, "--"}, c.args...)
+	c.args = append([]string{gpumemtop(), "record", "-f", "--policy", "none", "-o", file, "--"}, c.args...)
 	if r := again(func() outcome { return run(t, c) }); r.code != 0 {
 		t.Fatalf("%s: %s\n%s", s.line("record"), r, r.stderr)
 	}
