@@ -85,7 +85,7 @@ type common struct {
 	Total      uint64 `json:"bytes_total"`
 	Path       string `json:"recording"` // where it does most
 
-	jobs   map[string]bool
+	jobs   jobs
 	latest string // recording that shows it: several programs of one may
 }
 
@@ -108,7 +108,7 @@ func (f *advisedFn) ProcessElement(ctx context.Context, app string, values func(
 			key := p.Topic + "\x00" + strings.Join(p.Sites, "\x00")
 			c := by[key]
 			if c == nil {
-				c = &common{piece: p, Least: p.Bytes, Path: e.Path, jobs: map[string]bool{}}
+				c = &common{piece: p, Least: p.Bytes, Path: e.Path, jobs: jobs{}}
 				by[key] = c
 				out.Advice = append(out.Advice, c)
 			}
@@ -129,12 +129,7 @@ func (c *common) add(e *entry, p piece) {
 	if c.latest != e.Path {
 		c.latest = e.Path
 		c.Recordings++
-		if e.Job == "" || !c.jobs[e.Job] {
-			c.Jobs++
-		}
-		if e.Job != "" {
-			c.jobs[e.Job] = true
-		}
+		c.Jobs += c.jobs.add(e)
 	}
 	c.Total += p.Bytes
 	c.Least = min(c.Least, p.Bytes)

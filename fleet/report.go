@@ -100,7 +100,7 @@ type reported struct {
 	PeakReserved spread    `json:"peak_reserved"`
 	Shared       []*shared `json:"findings"` // what most recordings show first, then the most bytes
 
-	jobs     map[string]bool
+	jobs     jobs
 	inUse    []peak
 	reserved []peak
 	by       map[[3]string]*shared
@@ -126,18 +126,13 @@ func (f *reportedFn) ProcessElement(ctx context.Context, app string, values func
 }
 
 func newReported(app string) *reported {
-	return &reported{Application: app, Shared: []*shared{}, jobs: map[string]bool{}, by: map[[3]string]*shared{}}
+	return &reported{Application: app, Shared: []*shared{}, jobs: jobs{}, by: map[[3]string]*shared{}}
 }
 
 // add counts a recording.
 func (r *reported) add(e *entry, f *figures) {
 	r.Recordings++
-	if e.Job == "" || !r.jobs[e.Job] {
-		r.Jobs++
-	}
-	if e.Job != "" {
-		r.jobs[e.Job] = true
-	}
+	r.Jobs += r.jobs.add(e)
 	r.Hits += f.Hits
 	r.Misses += f.Misses
 	r.SavedNS += f.SavedNS

@@ -44,6 +44,18 @@ type entry struct {
 	Result  string                `json:"result"`  // name in the store of what came of it
 }
 
+// jobs are those of recordings.
+type jobs map[string]bool
+
+// add returns how many jobs a recording adds: none if its job is known, one if it has none.
+func (j jobs) add(e *entry) int {
+	if e.Job != "" && j[e.Job] {
+		return 0
+	}
+	j[e.Job] = true
+	return 1
+}
+
 // skip is a recording that does not count, or only in part.
 type skip struct {
 	Path string `json:"path"`
