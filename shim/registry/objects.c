@@ -137,6 +137,7 @@ bool gmt_kernel_remove(struct gmt_kernel *kernel)
 
 void gmt_events_begin(void)
 {
+	events.unordered = true;
 	if (!gmt_follows_events())
 		events.entry = events.cleared = offsetof(struct gmt_event, of);
 }

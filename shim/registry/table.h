@@ -32,12 +32,14 @@ struct gmt_table {
 	size_t entry;
 	size_t cleared; /* bytes of a new entry that are set to 0 */
 	uint32_t most;  /* entries; 0: as many as come */
+	bool unordered; /* ids do not follow the order of creation, which saves an atomic operation */
 	_Atomic uint64_t ids;
 	struct gmt_stripe {
 		_Atomic uint32_t lock;
 		_Atomic uint32_t count; /* written under the lock */
 		struct gmt_object *free;
-		char pad[48];
+		uint64_t ids;
+		char pad[40];
 	} stripe[GMT_STRIPES];
 };
 
@@ -119,6 +121,13 @@ static inline struct gmt_object *gmt_table_take_entry(struct gmt_table *t, struc
 	return o;
 }
 
+static inline uint64_t gmt_table_next_id(struct gmt_table *t, struct gmt_stripe *stripe)
+{
+	if (t->unordered)
+		return stripe->ids++ * GMT_STRIPES + (uint64_t)(stripe - t->stripe) + 1;
+	return atomic_fetch_add_explicit(&t->ids, 1, memory_order_relaxed) + 1;
+}
+
 /* Unlinks o if it is in its chain. Under the stripe's lock. */
 static inline bool gmt_table_unlink(struct gmt_table *t, uint32_t bucket, struct gmt_object *o)
 {
@@ -155,8 +164,7 @@ static inline struct gmt_object *gmt_table_add(struct gmt_table *t, const void *
 			memset((char *)o + sizeof *o, 0, t->cleared - sizeof *o);
 		o->site = 0;
 		o->stripe = (uint32_t)(stripe - t->stripe);
-		uint64_t id = atomic_fetch_add_explicit(&t->ids, 1, memory_order_relaxed) + 1;
-		atomic_store_explicit(&o->id, id, memory_order_relaxed);
+		atomic_store_explicit(&o->id, gmt_table_next_id(t, stripe), memory_order_relaxed);
 		struct gmt_object *first = atomic_load_explicit(&t->buckets[bucket], memory_order_relaxed);
 		struct gmt_object *stale = first ? gmt_table_walk(t, bucket, handle, UINT32_MAX) : NULL;
 		if (stale && gmt_table_unlink(t, bucket, stale)) {
