@@ -288,7 +288,8 @@ func TestSameRequestsSamePlans(t *testing.T) {
 	}
 }
 
-// TestHitAllocatesNothing has several sizes and tags go round, and some of them cool.
+// TestHitAllocatesNothing has several sizes and tags go round, and some of them cool. An arena's pool takes five times 256
+// requests to allow for all of them.
 func TestHitAllocatesNothing(t *testing.T) {
 	everyKind(t, func(t *testing.T, d *driver) {
 		var out []Eviction
@@ -306,7 +307,7 @@ func TestHitAllocatesNothing(t *testing.T) {
 			out = d.policy.Free(plan.Block, i%3 == 0, int64(i), out[:0])
 			out = d.policy.Cooled(plan.Block, int64(i), out[:0])
 		}
-		for range 1000 {
+		for range 1500 {
 			cycle()
 		}
 		misses := d.policy.Stats().Misses

@@ -37,10 +37,10 @@ func (d *driver) retry(device, size, need uint64) (releases int) {
 }
 
 // TestSeed000sDevice has 1024 MiB, three free blocks of 256 MiB, and a request of 512 MiB. With one block less there
-// is room.
+// is room. An arena's pool does not come into that situation.
 func TestSeed000sDevice(t *testing.T) {
 	for _, name := range whole() {
-		if name == "none" {
+		if name == "none" || find(name).planned {
 			continue
 		}
 		for order, releases := range map[string]struct{ one, need int }{

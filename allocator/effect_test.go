@@ -13,7 +13,7 @@ import (
 var effects = map[string]struct{ value, base, part string }{
 	"max_cached_bytes":    {"200000", "", "0"},
 	"max_cached_fraction": {"0.0001", "", "0"},
-	"over_limit":          {"", "max_cached_bytes=10000000", "1048576"}, // the other choice
+	"over_limit":          {"", "max_cached_bytes=3000000", "1048576"}, // the other choice
 	"max_per_tag":         {"2", "", "0"},
 	"max_per_bucket":      {"2", "", "0"},
 	"max_waste_ratio":     {"1", "", "0"},

@@ -30,6 +30,11 @@ func (r *recentlyEvicted) remember(e *entry, reason wire.Evict) {
 	default:
 		return
 	}
+	r.put(e, blame)
+}
+
+// put notes what a miss that wants the block is to be blamed on.
+func (r *recentlyEvicted) put(e *entry, blame wire.Miss) {
 	r.next = r.next%evictedMax + 1
 	slot := &r.ring[r.next]
 	if slot.there {

@@ -113,6 +113,7 @@ func (d Departure) String() string { return d.route().String() }
 type planner struct {
 	present *plan // nil: none
 	next    *plan // replaces it when its first place is asked for
+	allowance
 }
 
 // plan is a layout in force.

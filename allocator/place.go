@@ -16,7 +16,7 @@ func (p *Pool) place(plan *Plan, req *Request, out []Eviction) ([]Eviction, bool
 	if next := p.planner.next; next != nil && next.begins(req) {
 		p.endPlan()
 		out = p.evictStale(out)
-		p.planner.present, p.planner.next = next, nil
+		*p.planner = planner{present: next, allowance: allowance{fiftieths: 1}}
 	}
 	present := p.planner.present
 	if present == nil {
@@ -42,6 +42,7 @@ func (p *Pool) place(plan *Plan, req *Request, out []Eviction) ([]Eviction, bool
 
 func (p *Pool) depart(why Departure, out []Eviction) ([]Eviction, bool) {
 	p.route = why.route()
+	p.planner.requests++
 	return out, false
 }
 

@@ -157,9 +157,9 @@ var catalogue = [...]kind{
 		Description: Description{
 			Name:   "arena",
 			Source: "gpumemtop's own",
-			Summary: "Like futhark until it has a plan of what the program allocates in each iteration. Then each buffer gets its planned place in " +
-				"one slab that is hardly larger than what the program needs at once. What departs from the plan is served as by futhark, and " +
-				"goes back to the driver when a few iterations have not needed it.",
+			Summary: "Holds hardly more memory than the program needs at once. Like futhark, but gives blocks back before it holds more, until it " +
+				"has a plan of what the program allocates in each iteration. Then each buffer gets its planned place in one slab. What departs " +
+				"from the plan is served as before, and goes back to the driver when a few iterations have not needed it.",
 		},
 		names:    with("max_per_tag", "max_waste_ratio", "min_block", "steal_other_tag"),
 		defaults: []Setting{{"drain_order", "slot"}},

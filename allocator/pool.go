@@ -47,7 +47,7 @@ func newPool(k *kind) *Pool {
 		p.slabs = newSlabs()
 	}
 	if k.planned {
-		p.planner = &planner{}
+		p.planner = &planner{allowance: allowance{fiftieths: 1}}
 	}
 	p.limits = k.limits()
 	return p
@@ -109,6 +109,9 @@ func (p *Pool) decide(plan *Plan, req *Request, out []Eviction) []Eviction {
 		out = p.evict(i, wire.EvictMisfit, out)
 	}
 	size := p.rule.grant(req, &p.limits)
+	if p.planner != nil {
+		out = p.makeRoom(size, out)
+	}
 	p.create(plan, req, size, reason)
 	return out
 }
@@ -140,8 +143,11 @@ func (p *Pool) reason(req *Request) wire.Miss {
 	if !p.coolingBlocks.empty(req.Class) && p.rule.find(&p.coolingBlocks, req.Class, req, &p.limits) != 0 {
 		return wire.MissCooling
 	}
-	if why, found := p.evicted.blame(p.rule, req, &p.limits); found {
+	switch why, found := p.evicted.blame(p.rule, req, &p.limits); {
+	case found && why != regretted:
 		return why
+	case found && p.planner != nil:
+		p.planner.regrets++
 	}
 	if p.free.first(req.Class, p.rule.grant(req, &p.limits)) != 0 {
 		return wire.MissTooWasteful

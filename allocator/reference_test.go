@@ -13,6 +13,8 @@ import (
 // question. It predicts each plan with its reason, and each eviction with its reason, in order.
 type reference struct {
 	policy string
+	plans  bool
+	room   allowance
 	limits map[string]string
 	blocks []*refBlock
 	slots  []*refBlock // as Futhark's array: the cached block of each slot, nil where it is empty
@@ -49,7 +51,7 @@ func newReference(p *Pool) *reference {
 		policy: p.Name(), limits: map[string]string{}, closed: map[Class]bool{},
 	}
 	if p.planned { // without a plan
-		r.policy = "futhark"
+		r.policy, r.plans, r.room.fiftieths = "futhark", true, 1
 	}
 	for _, l := range p.Limits() {
 		r.limits[l.Name] = l.Text
@@ -178,6 +180,7 @@ func (r *reference) plan(req Request) (Plan, *refBlock, []Eviction) {
 		r.heap = req.Heap
 		out = r.shrink(r.cap(), wire.EvictLimit, out)
 	}
+	r.room.requests++
 	if r.caches(req) {
 		req = r.tightened(req)
 		if b := r.pick(r.in(cached), req.Class, req); b != nil {
@@ -192,11 +195,38 @@ func (r *reference) plan(req Request) (Plan, *refBlock, []Eviction) {
 			out = r.evict(b, wire.EvictMisfit, out)
 		}
 	}
+	if r.plans {
+		out = r.makeRoom(req, out)
+	}
 	b := &refBlock{
 		size: r.grant(req), wanted: req.Size, class: req.Class, tag: req.Tag, state: planned, reason: reason,
 	}
 	r.blocks = append(r.blocks, b)
 	return Plan{Size: b.size, Reason: b.reason, Tag: req.Tag}, b, out
+}
+
+// makeRoom gives up what is cached, the oldest first, if a new block for a request makes the pool too large.
+func (r *reference) makeRoom(req Request, out []Eviction) []Eviction {
+	var wanted, reserved uint64
+	for _, b := range r.blocks {
+		switch b.state {
+		case inUse:
+			wanted += b.wanted
+			reserved += b.size
+		case cached, cooling:
+			reserved += b.size
+		}
+	}
+	r.room.judge()
+	size := r.grant(req)
+	most := max(uint64(r.peak), wanted+size)
+	most += most / 50 * r.room.fiftieths
+	for b := r.oldest(cached); b != nil && reserved+size > most; b = r.oldest(cached) {
+		reserved -= b.size
+		r.remember(b, regretted)
+		out = r.evict(b, wire.EvictPolicy, out)
+	}
+	return out
 }
 
 // tightened is a request with Round as far as the device can spare what the program does not ask for.
@@ -245,8 +275,12 @@ func (r *reference) reason(req Request) wire.Miss {
 		}
 	}
 	if b := r.pick(blamable, req.Class, req); b != nil {
-		defer func() { b.blame = wire.MissNone }()
-		return b.blame
+		blame := b.blame
+		b.blame = wire.MissNone
+		if blame != regretted {
+			return blame
+		}
+		r.room.regrets++
 	}
 	free := r.in(cached)
 	others := slices.DeleteFunc(slices.Clone(free), func(b *refBlock) bool { return b.class == req.Class })

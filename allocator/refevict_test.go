@@ -54,11 +54,15 @@ func (r *reference) evict(b *refBlock, reason wire.Evict, out []Eviction) []Evic
 		wire.EvictDrain: wire.MissDrained, wire.EvictTrim: wire.MissDrained,
 	}[reason]
 	if blame != wire.MissNone {
-		r.clock++
-		r.gone = append(r.gone, &refBlock{size: b.size, class: b.class, tag: b.tag, blame: blame, since: r.clock})
-		r.gone = r.gone[max(0, len(r.gone)-1024):]
+		r.remember(b, blame)
 	}
 	return append(out, Eviction{b.block, b.size, b.tag, reason})
+}
+
+func (r *reference) remember(b *refBlock, blame wire.Miss) {
+	r.clock++
+	r.gone = append(r.gone, &refBlock{size: b.size, class: b.class, tag: b.tag, blame: blame, since: r.clock})
+	r.gone = r.gone[max(0, len(r.gone)-1024):]
 }
 
 // oldest returns the block that has been in a state longest.

@@ -185,7 +185,7 @@ const (
 	EvictTrim    Evict = 6 // the user asked
 	EvictAge     Evict = 7 // max_age
 	EvictState   Evict = 8 // not recyclable: still mapped, destructor callback, command buffers
-	EvictPolicy  Evict = 9 // the policy does not cache, or another one made the block
+	EvictPolicy  Evict = 9 // it does not cache, another policy made the block, or an arena has no room
 )
 
 var namesEvict = [...]string{"none", "limit", "tag cap", "misfit", "drain", "context", "trim", "age", "state", "policy"}

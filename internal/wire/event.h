@@ -124,7 +124,7 @@ enum gmtevict {
 	GMT_EVICT_TRIM = 6,    /* the user asked */
 	GMT_EVICT_AGE = 7,     /* max_age */
 	GMT_EVICT_STATE = 8,   /* not recyclable: still mapped, destructor callback, command buffers */
-	GMT_EVICT_POLICY = 9,  /* the policy does not cache, or another one made the block */
+	GMT_EVICT_POLICY = 9,  /* it does not cache, another policy made the block, or an arena has no room */
 };
 
 /* Object life, for CONTEXT and QUEUE. */
