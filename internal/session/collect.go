@@ -16,6 +16,7 @@ const (
 	passMax  = 1 << 16 // events in one pass, so that commands and ticks get their turn
 	pollMin  = time.Millisecond
 	pollMax  = 10 * time.Millisecond
+	calm     = 2048          // events in one pass, an eighth of a ring
 	settleNS = 100_000       // a producer takes the time of an event a little before it writes it
 	sweepNS  = 1_000_000_000 // look at what rings have lost
 )
@@ -97,11 +98,11 @@ func (c *collector) run() {
 		}
 		n := c.pass()
 		c.chores()
-		switch {
+		switch { // a poll wakes Go's scheduler for a while, which costs more than a few events do
 		case n >= passMax:
 			continue
-		case n > 0:
-			pause = pollMin
+		case n > calm:
+			pause = max(pause*calm/time.Duration(n), pollMin)
 		default:
 			pause = min(pause*3/2, pollMax)
 		}
