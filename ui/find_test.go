@@ -116,7 +116,7 @@ func TestNamesAreCutInTheMiddle(t *testing.T) {
 
 func TestGroups(t *testing.T) {
 	s := sampleSnapshot()
-	s.Tags[1].Name, s.Tags[1].Trend = "blur.c:90 im2col", []uint64{1, 2}
+	s.Tags[1].Name, s.Tags[1].Trend = "blur.c:90 im2col", stats.TrendOf([]uint64{1, 2})
 	s.Buckets = []stats.Bucket{{Smallest: 4096, Largest: 8191, Share: stats.Share{Hits: 3, Misses: 1, Creates: 4, InUse: 8192}}}
 	s.Kinds = []stats.Kind{{Memory: wire.MemoryBuffer, Share: stats.Share{InUse: mib}}}
 	s.Threads = []stats.Named{{Name: "thread 4712", Share: stats.Share{InUse: mib}}}
@@ -129,8 +129,10 @@ func TestGroups(t *testing.T) {
 	shows(t, d, "tags by file 21", "▸ blur.c ", "≤1.15G")
 	golden.RequireEqual(t, screen(d))
 	group := d.tags.current(d.shown())
-	last := s.Tags[0].Trend
-	if n := len(group.Trend); group.Live != 20 || group.Trend[n-1] != last[len(last)-1]+2 || !slices.Equal(group.Stack, []string{"blur.c:88 make_tmp", "blur.c:90 im2col"}) {
+	var sum, last [1]uint64
+	group.Trend.Last(sum[:])
+	s.Tags[0].Trend.Last(last[:])
+	if group.Live != 20 || sum[0] != last[0]+2 || !slices.Equal(group.Stack, []string{"blur.c:88 make_tmp", "blur.c:90 im2col"}) {
 		t.Errorf("%+v", group)
 	}
 	press(d, "3")

@@ -123,19 +123,7 @@ func join(g, t *stats.Tag) {
 	}
 	g.Free = append(g.Free, t.Free...)
 	g.Stack = append(g.Stack, t.Name)
-	g.Trend = sumTrends(g.Trend, t.Trend)
-}
-
-// sumTrends adds trends, which end at the same second.
-func sumTrends(a, b []uint64) []uint64 {
-	if len(a) < len(b) {
-		a = append(make([]uint64, len(b)-len(a), len(b)), a...)
-	}
-	for i, v := range b {
-		at := len(a) - len(b) + i
-		a[at] = add(a[at], v)
-	}
-	return a
+	g.Trend = g.Trend.Plus(t.Trend)
 }
 
 func tagOfShare(name string, s *stats.Share) stats.Tag {

@@ -256,7 +256,7 @@ func (t *tagsPane) drawRow(r region, tag *stats.Tag, chosen, mark, lossy bool, s
 		case i == nameColumn:
 			r.nameIn(x, 0, widths[i]-1, tag.Name, t.d.side, nameStyle)
 		case c.title == trendTitle:
-			r.trend(x+2, 0, min(widths[i]-2, r.w-x-2), tag.Trend, trend)
+			r.trend(x+2, 0, min(widths[i]-2, r.w-x-2), tag.Trend.Points(), trend)
 		default:
 			st, text := t.cell(c, tag)
 			switch {

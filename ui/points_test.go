@@ -19,11 +19,13 @@ func pointsSnapshot(since time.Duration) *stats.Snapshot {
 		return s
 	}
 	for i := range s.Tags {
-		s.Tags[i].Trend = nil
+		s.Tags[i].Trend = stats.Trend{}
 	}
-	for i := range uint64(20) {
-		s.Tags[2].Trend = append(s.Tags[2].Trend, i*8*mib)
+	trend := make([]uint64, 20)
+	for i := range trend {
+		trend[i] = uint64(i) * 8 * mib
 	}
+	s.Tags[2].Trend = stats.TrendOf(trend)
 	t := &s.Tags[4]
 	t.Misses += 90
 	t.MissReasons[wire.MissLimit] += 90

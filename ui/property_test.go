@@ -34,6 +34,10 @@ func anyFloat() *rapid.Generator[float64] {
 
 // fill sets every field of a value, lists included, to something drawn.
 func fill(t *rapid.T, v reflect.Value) {
+	if trend, ok := v.Addr().Interface().(*stats.Trend); ok {
+		*trend = stats.TrendOf(rapid.SliceOfN(anyNumber(), 0, 60).Draw(t, "trend"))
+		return
+	}
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {

@@ -116,9 +116,11 @@ func sampleTags(now uint64) []stats.Tag {
 		if r.requestedPct == 100 {
 			t.Requested = r.inUse
 		}
-		for k := range 60 {
-			t.Trend = append(t.Trend, uint64(float64(r.inUse)*(0.6+0.4*math.Sin(float64(k*(i+2))/25))))
+		trend := make([]uint64, 60)
+		for k := range trend {
+			trend[k] = uint64(float64(r.inUse) * (0.6 + 0.4*math.Sin(float64(k*(i+2))/25)))
 		}
+		t.Trend = stats.TrendOf(trend)
 		tags = append(tags, t)
 	}
 	tags[4].MissReasons[wire.MissTooWasteful] = 2400
@@ -134,7 +136,7 @@ func sampleTags(now uint64) []stats.Tag {
 		tags = append(tags, stats.Tag{
 			ID: uint32(100 + i), Name: fmt.Sprintf("stage%02d.c:%d step", i, 40+i), Live: 1, InUse: uint64(13-i) * 8 * kib,
 			Requested: uint64(13-i) * 8 * kib, Hits: 30, Misses: 4, Creates: 34, PeakInUse: uint64(13-i) * 8 * kib,
-			Trend: []uint64{1, 2, 3, 4, 5, 6, 7, 8},
+			Trend: stats.TrendOf([]uint64{1, 2, 3, 4, 5, 6, 7, 8}),
 		})
 	}
 	return tags

@@ -47,10 +47,10 @@ type Live struct {
 
 	waste, pieces steady
 
-	before, next map[uint32]asked // by row, at the beginning of the time and of the next one
-	all          [2]asked         // the same of all rows
-	driver       [2]uint64        // ns in driver calls, likewise
-	since        [2]uint64        // when these were
+	before, next rows      // at the beginning of the time and of the next one
+	all          [2]asked  // the same of all rows
+	driver       [2]uint64 // ns in driver calls, likewise
+	since        [2]uint64 // when these were
 	latest       *stats.Snapshot
 	grows        bool
 }
@@ -59,6 +59,13 @@ type Live struct {
 type asked struct {
 	hits, misses uint64
 	reasons      [reasons]uint64
+}
+
+// rows are what call sites had asked for, by number. Of 100,000 most have asked for little: of these the reasons are left
+// out.
+type rows struct {
+	many map[uint32]asked
+	few  map[uint32]struct{ hits, misses uint8 }
 }
 
 func (r *asked) rate() float64 { return float64(r.hits) / float64(max(r.hits+r.misses, 1)) }
@@ -143,16 +150,24 @@ func (l *Live) follows(r *asked) bool { return l.grows && r.reason() == wire.Mis
 
 // of returns what a row asked for of late.
 func (l *Live) of(t *stats.Tag) asked {
-	return after(t.Hits, t.Misses, &t.MissReasons, l.before[t.ID])
+	before, many := l.before.many[t.ID]
+	if few := l.before.few[t.ID]; !many {
+		before.hits, before.misses = uint64(few.hits), uint64(few.misses)
+	}
+	return after(t.Hits, t.Misses, &t.MissReasons, before)
 }
 
-func countRows(s *stats.Snapshot) map[uint32]asked {
-	rows := make(map[uint32]asked, len(s.Tags))
+func countRows(s *stats.Snapshot) rows {
+	r := rows{map[uint32]asked{}, map[uint32]struct{ hits, misses uint8 }{}}
 	for i := range s.Tags {
-		t := &s.Tags[i]
-		rows[t.ID] = asked{t.Hits, t.Misses, t.MissReasons}
+		switch t := &s.Tags[i]; {
+		case t.Hits+t.Misses >= requestsLeast:
+			r.many[t.ID] = asked{t.Hits, t.Misses, t.MissReasons}
+		case t.Hits+t.Misses > 0:
+			r.few[t.ID] = struct{ hits, misses uint8 }{uint8(t.Hits), uint8(t.Misses)}
+		}
 	}
-	return rows
+	return r
 }
 
 func totals(s *stats.Snapshot) asked {
@@ -190,8 +205,7 @@ func grown(s *stats.Snapshot) (g growth, found bool) {
 	for i := range s.Tags {
 		t := &s.Tags[i]
 		var points [growSeconds]uint64
-		n := min(len(t.Trend), growSeconds)
-		copy(points[growSeconds-n:], t.Trend[len(t.Trend)-n:])
+		t.Trend.Last(points[:])
 		for k, v := range points {
 			sums[k] += v
 		}

@@ -105,11 +105,13 @@ func TestLiveNamesLimitsOfThePolicy(t *testing.T) {
 // growingBy returns a snapshot whose call site rises each second.
 func growingBy(bytes uint64) *stats.Snapshot {
 	s := lively(20)
-	for i := range uint64(20) {
-		s.Tags[0].Trend = append(s.Tags[0].Trend, i*bytes)
+	trend := make([]uint64, 20)
+	for i := range trend {
+		trend[i] = uint64(i) * bytes
 	}
+	s.Tags[0].Trend = stats.TrendOf(trend)
 	s.Totals.InUse, s.Totals.Requested = 19*bytes, 19*bytes
-	s.Tags = append(s.Tags, stats.Tag{ID: 2, Name: "b.c:2 g", Trend: []uint64{7, 7, 7}})
+	s.Tags = append(s.Tags, stats.Tag{ID: 2, Name: "b.c:2 g", Trend: stats.TrendOf([]uint64{7, 7, 7})})
 	return s
 }
 
@@ -132,9 +134,13 @@ func TestLiveGrowth(t *testing.T) {
 		t.Errorf("with lost events: %+v", l.Points)
 	}
 	for name, change := range map[string]func(*stats.Snapshot){
-		"a fall": func(s *stats.Snapshot) { s.Tags[0].Trend[15] = 0 },
+		"a fall": func(s *stats.Snapshot) {
+			points := s.Tags[0].Trend.Points()
+			points[15] = 0
+			s.Tags[0].Trend = stats.TrendOf(points)
+		},
 		"a plateau": func(s *stats.Snapshot) {
-			s.Tags[0].Trend = append(s.Tags[0].Trend, 300<<20, 300<<20, 300<<20, 300<<20, 300<<20)
+			s.Tags[0].Trend = stats.TrendOf(append(s.Tags[0].Trend.Points(), 300<<20, 300<<20, 300<<20, 300<<20, 300<<20))
 		},
 		"a young run":  func(s *stats.Snapshot) { s.Started = s.Time - 9*second },
 		"little of it": func(s *stats.Snapshot) { *s = *growingBy(1000) },

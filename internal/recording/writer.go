@@ -59,9 +59,10 @@ func (f *batch) clear() {
 	f.state = newState(Version)
 }
 
-// packer returns what packs the frames of all writers: it takes half a megabyte, and keeps nothing between frames.
+// packer returns what packs the frames of all writers. It keeps nothing between frames, so the window is one frame.
 var packer = sync.OnceValues(func() (*zstd.Encoder, error) {
-	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
+	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
+		zstd.WithWindowSize(cutRaw))
 })
 
 // Create makes a recording file, which only this user may read: it holds paths and arguments. An existing one is replaced

@@ -6,7 +6,7 @@ import "runtime/debug"
 // none once hardly anything has come for a while.
 const (
 	manySites  = 20_000
-	fewGarbage = 30 // percent of what is in use
+	fewGarbage = 20 // percent of what is in use
 	calmNS     = 2_000_000_000
 	calmEvents = 1000
 )

@@ -67,7 +67,7 @@ func checkSane(t *testing.T, s *Snapshot) {
 		if tag.Slabs {
 			continue
 		}
-		if blocks-cools != tag.CachedCount || cools > blocks || len(tag.Trend) > trendPoints {
+		if blocks-cools != tag.CachedCount || cools > blocks || tag.Trend.Len() > trendPoints {
 			t.Errorf("row %+v", tag)
 		}
 	}

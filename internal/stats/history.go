@@ -12,7 +12,6 @@ const (
 	slotNS      = 100_000_000
 	windowSlots = 10 // full slots in the window of one second
 	ringSlots   = windowSlots + 1
-	trendPoints = 60 // one per second
 )
 
 // ring keeps what was counted in the last second: ten full slots and the one that is being filled.
@@ -101,128 +100,6 @@ func (r *recent) turn(slot, value uint64) {
 func (r *recent) raise(value uint64) { *r.current() = max(*r.current(), value) }
 
 func (r *recent) most() uint64 { return slices.Max(r.slots[:]) }
-
-// trend keeps the most that a gauge had in each of the last trendPoints seconds: at the end of a second a program that
-// allocates in a loop may hold nothing.
-type trend struct {
-	kept   bool                 // false: only the last point is
-	steady uint8                // points since they last differed, at most trendPoints
-	points *[trendPoints]uint64 // nil: all points are last, as those of most call sites
-	listed []uint64             // as list returned them last, nil when that is out of date
-	last   uint64               // the point before second
-	born   uint64               // the first second it knows
-	second uint64               // being filled: the last point kept is the one before
-	most   uint64               // in that second so far
-}
-
-// advance ends seconds, in which the gauge has had value since the last call.
-func (t *trend) advance(second, value uint64) {
-	if second > t.second+trendPoints {
-		t.raise(value)
-		t.points, t.listed, t.second, t.last, t.most = nil, nil, second, value, value
-		return
-	}
-	t.raise(value)
-	for ; t.second < second; t.second++ {
-		t.listed = nil
-		if t.kept {
-			t.keep()
-		}
-		t.last, t.most = t.most, value
-	}
-}
-
-// keep adds the point of the present second.
-func (t *trend) keep() {
-	switch {
-	case t.count() == 0, t.most == t.last:
-		if t.steady = min(t.steady+1, trendPoints); t.steady == trendPoints {
-			t.points = nil
-		}
-	default:
-		t.spread()
-		t.steady = 1
-	}
-	if t.points != nil {
-		t.points[t.second%trendPoints] = t.most
-	}
-}
-
-// spread gives each point a place of its own.
-func (t *trend) spread() {
-	if t.points != nil {
-		return
-	}
-	t.points = new([trendPoints]uint64)
-	for n := range t.count() {
-		t.points[(t.second-1-n)%trendPoints] = t.last
-	}
-}
-
-// count is the number of points.
-func (t *trend) count() uint64 { return min(t.second-t.born, trendPoints) }
-
-// raise notes a value in the present second.
-func (t *trend) raise(value uint64) { t.most = max(t.most, value) }
-
-// held returns the most in the last full second and since.
-func (t *trend) held() uint64 {
-	if t.second == t.born {
-		return t.most
-	}
-	return max(t.most, t.last)
-}
-
-// list returns the points, oldest first. Those of trends whose points are equal share the lists in levels.
-func (t *trend) list(levels levels) []uint64 {
-	switch {
-	case !t.kept:
-		return nil
-	case t.listed != nil:
-	case t.points == nil:
-		t.listed = levels.list(t.last)[:t.count()]
-	default:
-		t.listed = make([]uint64, 0, t.count())
-		for s := t.second - t.count(); s < t.second; s++ {
-			t.listed = append(t.listed, t.points[s%trendPoints])
-		}
-	}
-	return t.listed
-}
-
-// merge adds another trend's points, second by second: the most of the sum is not known, and at most this.
-func (t *trend) merge(o *trend) {
-	if t.kept && o.kept && t.count()+o.count() > 0 {
-		t.spread()
-		o.spread()
-		for i, value := range o.points {
-			t.points[i] += value
-		}
-		t.steady = 0
-	}
-	t.listed = nil
-	t.last += o.last
-	t.born = min(t.born, o.born)
-	t.most += o.most
-}
-
-// levels are lists of trendPoints equal points, by their value. Nothing changes them.
-type levels map[uint64][]uint64
-
-// levelsMax bounds them; a program allocates few sizes.
-const levelsMax = 1024
-
-func (l levels) list(value uint64) []uint64 {
-	list := l[value]
-	if list == nil {
-		if len(l) >= levelsMax {
-			clear(l)
-		}
-		list = slices.Repeat([]uint64{value}, trendPoints)
-		l[value] = list
-	}
-	return list
-}
 
 // history keeps evenly spaced samples of a whole run: it starts with one sample per slot, and whenever the run
 // outgrows the most samples that it may have it merges pairs and doubles the spacing. A sample never changes where it

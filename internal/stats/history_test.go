@@ -50,7 +50,7 @@ func TestTrendPoints(t *testing.T) {
 	w := trend{kept: true, born: 5, second: 5}
 	w.advance(7, 10)
 	w.advance(8, 20)
-	if got := w.list(levels{}); !slices.Equal(got, []uint64{10, 10, 20}) {
+	if got := w.shown().Points(); !slices.Equal(got, []uint64{10, 10, 20}) {
 		t.Errorf("list() = %v, want [10 10 20]", got)
 	}
 	w.raise(50)
@@ -59,7 +59,7 @@ func TestTrendPoints(t *testing.T) {
 		t.Errorf("held() = %d, want 50", got)
 	}
 	w.advance(9, 5)
-	if got := w.list(levels{}); !slices.Equal(got, []uint64{10, 10, 20, 50}) || w.held() != 50 {
+	if got := w.shown().Points(); !slices.Equal(got, []uint64{10, 10, 20, 50}) || w.held() != 50 {
 		t.Errorf("list() = %v, want the most of each second; held() = %d", got, w.held())
 	}
 	w.advance(10, 5)
@@ -67,8 +67,17 @@ func TestTrendPoints(t *testing.T) {
 		t.Errorf("held() = %d after a second, want 5", got)
 	}
 	w.advance(1000, 30)
-	if got := w.list(levels{}); len(got) != trendPoints || slices.Min(got) != 30 {
+	if got := w.shown().Points(); len(got) != trendPoints || slices.Min(got) != 30 {
 		t.Errorf("after a long silence list() = %v, want 60 times 30", got)
+	}
+}
+
+// TestDamagedTrend: a viewer gets what a session of another version may have sent.
+func TestDamagedTrend(t *testing.T) {
+	for _, data := range []string{"", "\x80", "\x05\x07", "\x05\x07\x80", "\x05\x80\x01", "\x7f\x07\x3d", "\x7f\x07\x3c\x08\x01", "\x02\x07\x03"} {
+		if err := new(Trend).GobDecode([]byte(data)); err == nil {
+			t.Errorf("%q is taken", data)
+		}
 	}
 }
 
@@ -95,7 +104,6 @@ func (p *plainTrend) list() []uint64 {
 
 func TestTrendsAreExact(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	levels := levels{}
 	for range 2000 {
 		var trends [2]trend
 		var plain [2]plainTrend
@@ -108,16 +116,21 @@ func TestTrendsAreExact(t *testing.T) {
 				value := uint64(random.IntN(3))
 				trends[i].advance(second, value)
 				plain[i].advance(second, value)
-				if got, want := trends[i].list(levels), plain[i].list(); !slices.Equal(got, want) || trends[i].most != plain[i].trend.most {
+				if got, want := trends[i].shown().Points(), plain[i].list(); !slices.Equal(got, want) || trends[i].most != plain[i].trend.most {
 					t.Fatalf("%v, want %v", got, want)
 				}
 			}
 		}
 		trends[0].advance(second, 1)
 		trends[1].advance(second, 1)
-		a, b := trends[0].list(levels), trends[1].list(levels)
+		sent, _ := trends[0].shown().GobEncode()
+		var got Trend
+		if err := got.GobDecode(sent); err != nil || !got.Equal(trends[0].shown()) || got.end != second {
+			t.Fatalf("%v came as %v: %v", trends[0].shown(), got, err)
+		}
+		a, b := trends[0].shown().Points(), trends[1].shown().Points()
 		trends[0].merge(&trends[1])
-		for i, got := range slices.Backward(trends[0].list(levels)) {
+		for i, got := range slices.Backward(trends[0].shown().Points()) {
 			want := uint64(0)
 			for _, list := range [2][]uint64{a, b} {
 				if n := len(list) - (int(trends[0].count()) - i); n >= 0 {

@@ -74,7 +74,6 @@ type Model struct {
 	wholes   []*whole
 	parts    int // of all wholes
 	named    map[string]*whole
-	levels   levels
 	untagged *whole
 	journal  journal
 
@@ -109,7 +108,6 @@ func New(o Options) *Model {
 		options:  o,
 		seed:     rand.Uint64(),
 		named:    map[string]*whole{},
-		levels:   levels{},
 		limits:   newLimits(o.Limits),
 		policies: policies{first: o.Policy},
 	}

@@ -61,8 +61,8 @@ func TestUntaggedTrendOfAProcess(t *testing.T) {
 	s.Tick(streamStart + 3_500_000_000)
 	got := s.Snapshot()
 	all, own := tagNamed(t, got, "(untagged)"), tagNamed(t, &Snapshot{Tags: got.Processes[0].Tags}, "(untagged)")
-	if !slices.Equal(all.Trend, []uint64{0, 0, 64}) || !slices.Equal(own.Trend, []uint64{64}) {
-		t.Errorf("the trend is %v, that of the process %v", all.Trend, own.Trend)
+	if !slices.Equal(all.Trend.Points(), []uint64{0, 0, 64}) || !slices.Equal(own.Trend.Points(), []uint64{64}) {
+		t.Errorf("the trend is %v, that of the process %v", all.Trend.Points(), own.Trend.Points())
 	}
 }
 
@@ -135,7 +135,7 @@ func (all *plainRows) check(t *testing.T, s *Snapshot) {
 		}
 		for name, w := range all[n] {
 			tag := tagNamed(t, &Snapshot{Tags: tags}, name)
-			got := plainRow{tag.Live, tag.InUse, tag.Cached, tag.PeakInUse, w.most, tag.Creates, tag.MissReasons, tag.Trend}
+			got := plainRow{tag.Live, tag.InUse, tag.Cached, tag.PeakInUse, w.most, tag.Creates, tag.MissReasons, tag.Trend.Points()}
 			if diff := cmp.Diff(*w, got, cmp.AllowUnexported(plainRow{})); diff != "" {
 				t.Fatalf("process %d, %s (-plain +model):\n%s", n, name, diff)
 			}

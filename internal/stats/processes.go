@@ -331,14 +331,14 @@ func (m *Model) spend(p *process, cost uint32) {
 	m.history.pending.DriverNS += uint64(cost)
 }
 
-// keepRows copies what a process has of each tag, as it is to be shown when its memory is off the common gauges. Trends end.
+// keepRows copies what a process has of each tag, as it is to be shown when its memory is off the common gauges.
 func (m *Model) keepRows(p *process) []figures {
 	kept := make([]figures, len(p.rows))
 	for i, w := range p.rows {
 		m.split(w.whole) // which loses what the process holds
 		m.refresh(w.figures, p.rows[i:i+1])
 		kept[i] = *w.figures
-		kept[i].trend.points = nil
+		kept[i].trend.apart()
 	}
 	return kept
 }

@@ -147,14 +147,13 @@ func (m *Model) show(w *whole, f *figures, parts []*row) Tag {
 		Cached: heap.Amount(f.cached), Cooling: heap.Amount(f.cooling), CachedCount: heap.Amount(f.blocks),
 		Hits: f.hits, Misses: f.misses.all, MissReasons: f.misses.list(),
 		Creates: f.creates, Window: f.pace.last(m.window.slot), PeakInUse: f.peak, Held: f.trend.held(),
-		Trend: f.trend.list(m.levels), Free: f.free,
+		Trend: f.trend.shown(), Free: f.free,
 	}
 }
 
 // refresh brings the lists that figures show up to date.
 func (m *Model) refresh(f *figures, parts []*row) {
 	f.trend.advance(m.second, heap.Amount(f.inUse))
-	f.trend.list(m.levels) // which keeps it
 	if f.free == nil {
 		f.free = m.freeClasses(parts)
 	}

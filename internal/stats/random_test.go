@@ -126,7 +126,7 @@ func copyTags(tags []Tag) []Tag {
 	for i := range tags {
 		t := &tags[i]
 		t.Stack = append([]string(nil), t.Stack...)
-		t.Trend = append([]uint64{}, t.Trend...)
+		t.Trend = TrendOf(t.Trend.Points())
 		t.Free = append([]FreeClass{}, t.Free...)
 	}
 	return tags

@@ -149,7 +149,8 @@ func (m *Model) split(w *whole) {
 		return
 	}
 	own := w.figures
-	own.trend.points, own.misses.each = clone(own.trend.points), clone(own.misses.each)
+	own.trend.apart()
+	own.misses.each = clone(own.misses.each)
 	w.parts[0].figures = &own
 	if own.quiet {
 		m.carried.figures = append(m.carried.figures, &own)

@@ -117,15 +117,15 @@ func TestTagWindowAndTrend(t *testing.T) {
 	s.miss(1, 1, 64, 64, 1)
 	s.Tick(streamStart + 1_500_000_000)
 	tag := tagNamed(t, s.Snapshot(), "tag 1")
-	if tag.Window != 0 || !slices.Equal(tag.Trend, []uint64{64}) {
-		t.Errorf("after 1.5 s: window %d, trend %v", tag.Window, tag.Trend)
+	if tag.Window != 0 || !slices.Equal(tag.Trend.Points(), []uint64{64}) {
+		t.Errorf("after 1.5 s: window %d, trend %v", tag.Window, tag.Trend.Points())
 	}
 	s.time = streamStart + 1_600_000_000
 	s.miss(2, 2, 36, 36, 1)
 	s.Tick(streamStart + 2_100_000_000)
 	tag = tagNamed(t, s.Snapshot(), "tag 1")
-	if tag.Window != 1 || !slices.Equal(tag.Trend, []uint64{64, 100}) {
-		t.Errorf("after 2.1 s: window %d, trend %v", tag.Window, tag.Trend)
+	if tag.Window != 1 || !slices.Equal(tag.Trend.Points(), []uint64{64, 100}) {
+		t.Errorf("after 2.1 s: window %d, trend %v", tag.Window, tag.Trend.Points())
 	}
 }
 
@@ -138,7 +138,7 @@ func TestTrendOfAFoldedRow(t *testing.T) {
 	s.Tick(streamStart + 1_500_000_000)
 	s.Snapshot()
 	s.site(2, "f\ta.c\t1\tx")
-	if tag := tagNamed(t, s.Snapshot(), "a.c:1 f"); !slices.Equal(tag.Trend, []uint64{100}) {
-		t.Errorf("trend %v, want 100 bytes", tag.Trend)
+	if tag := tagNamed(t, s.Snapshot(), "a.c:1 f"); !slices.Equal(tag.Trend.Points(), []uint64{100}) {
+		t.Errorf("trend %v, want 100 bytes", tag.Trend.Points())
 	}
 }

@@ -108,7 +108,7 @@ func (m *Model) slabTag() (Tag, bool) {
 func newSlabTag(l *ledger, ranges uint64) Tag {
 	return Tag{
 		ID: slabsID, Name: callsite.Slabs, Slabs: true, Cached: heap.Amount(l.Room), CachedCount: ranges,
-		Trend: []uint64{}, Free: []FreeClass{},
+		Free: []FreeClass{},
 	}
 }
 

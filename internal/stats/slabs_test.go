@@ -46,7 +46,7 @@ func TestSlabsAndTheirParts(t *testing.T) {
 	checkGauges(t, s.Snapshot(), 0, 1000, 0)
 	got := s.Snapshot()
 	want := Tag{
-		ID: slabsID, Name: callsite.Slabs, Slabs: true, Cached: 1000, CachedCount: 1, Trend: []uint64{}, Free: []FreeClass{{Size: 1000, Blocks: 1}},
+		ID: slabsID, Name: callsite.Slabs, Slabs: true, Cached: 1000, CachedCount: 1, Free: []FreeClass{{Size: 1000, Blocks: 1}},
 	}
 	if diff := cmp.Diff(want, *tagNamed(t, got, callsite.Slabs)); diff != "" {
 		t.Errorf("row (-want +got):\n%s", diff)

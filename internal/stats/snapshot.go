@@ -340,8 +340,8 @@ type Tag struct {
 	Creates     uint64
 	Window      uint64 // creates in the last second
 	PeakInUse   uint64
-	Held        uint64   // the most in use in the last full second and since
-	Trend       []uint64 // the most in use in each second of the last minute, oldest first
+	Held        uint64 // the most in use in the last full second and since
+	Trend       Trend  // of what is in use
 	Free        []FreeClass
 	Slabs       bool // no site, but what is free in slabs: Free lists slabs, free or not, and CachedCount free ranges
 }
