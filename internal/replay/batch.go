@@ -97,6 +97,9 @@ func (c *Batch) Device() (d cost.Device, creates, releases uint64) {
 	return p.device(), p.blocks().Calls, p.releases.Calls
 }
 
+// Buffers returns how many there are now, as far as was read.
+func (c *Batch) Buffers() int { return int(c.resolver.script.slots) - len(c.resolver.free) }
+
 // Bytes returns what is kept of buffers and of records that are not played yet, nearly; what policies keep themselves
 // is not in it.
 func (c *Batch) Bytes() int {

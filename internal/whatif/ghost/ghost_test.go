@@ -182,6 +182,38 @@ func TestStopsOneByOne(t *testing.T) {
 	}
 }
 
+// TestManyBuffers stops ghosts while a program has more and more buffers, the present one last.
+func TestManyBuffers(t *testing.T) {
+	for buffers, going := range map[int]int{buffersMax / 4: 4, buffersMax/2 + 1: 1, buffersMax + batchSize: 0} {
+		p := labtest.Empty(1)
+		p.Device(1<<33, 1<<31, 128)
+		p.Context(labtest.Scope)
+		for n := range buffers {
+			p.Buffer(64, uint32(n%5))
+		}
+		g, err := New(Of(futhark(), usual), Options{Present: futhark()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if play(t, p, g, func(int) bool { return false }) != (going > 0) {
+			t.Errorf("with %d buffers it goes on: %v", buffers, going == 0)
+		}
+		board := g.Board()
+		left := 0
+		for i := range board.Rows {
+			row := &board.Rows[i]
+			if row.Stopped == "" {
+				left++
+			} else if !strings.HasSuffix(row.Stopped, " buffers at a time") {
+				t.Errorf("%+v", row)
+			}
+		}
+		if left != going || board.Present() == nil || (board.Present().Stopped == "") != (going > 0) || (board.Stopped == "") != (going > 0) {
+			t.Errorf("%d of %d ghosts are left with %d buffers, want %d: %q", left, len(board.Rows), buffers, going, board.Stopped)
+		}
+	}
+}
+
 // TestOnlyThePresentComesLate: a configuration that the program has left again is forgotten.
 func TestOnlyThePresentComesLate(t *testing.T) {
 	g, tap := follow(t, nil, Options{Present: futhark()})

@@ -15,6 +15,8 @@ const (
 	markEvery = time.Second // for figures of the last while
 	marksMax  = 10
 	patience  = 8 // parts that are played before another ghost is stopped for being behind
+
+	buffersMax = 1 << 18 // that all ghosts together have: each takes a third of a kilobyte
 )
 
 // mark is how much there was at a time.
@@ -90,6 +92,7 @@ func (g *Ghosts) Play(part *live.Part) bool {
 		g.goOver(changed(g.present, part.Change))
 	}
 	g.keepUp(part.Behind)
+	g.keepSmall()
 	g.busy += part.Looked + live.Spent() - start
 	return g.stopped == ""
 }
@@ -157,13 +160,29 @@ func (g *Ghosts) drop(gone *ghost) {
 // keepUp stops the ghost that takes most when too much waits, and gives the others a while before the next must go.
 func (g *Ghosts) keepUp(behind bool) {
 	g.since++
-	if !behind || g.since < patience {
-		return
+	if behind && g.since >= patience {
+		g.stopDearest(g.outpaced())
+		g.since = 0
 	}
-	why := g.outpaced()
+}
+
+// keepSmall stops ghosts until what they know of buffers takes little memory.
+func (g *Ghosts) keepSmall() {
+	going := 0
+	for _, one := range g.list {
+		if one.row.Stopped == "" {
+			going++
+		}
+	}
+	buffers := g.chorus.Buffers()
+	for ; going > 0 && going*buffers > buffersMax; going-- {
+		g.stopDearest(fmt.Sprintf("stopped: the program has %d buffers at a time", buffers))
+	}
+}
+
+func (g *Ghosts) stopDearest(why string) {
 	if one := g.dearest(); one != nil {
 		g.stop(one, why)
-		g.since = 0
 	}
 	if g.dearest() == nil {
 		g.stopped = why
