@@ -117,7 +117,11 @@ func (t *trend) keep() {
 	for past+1 < n && t.levels[past+1].from+trendPoints <= t.second+1 {
 		past++
 	}
-	t.levels = append(t.levels[past:], level{t.most, t.second})
+	kept := t.levels[past:]
+	if n := len(kept); n == cap(kept) {
+		kept = append(make([]level, 0, n+1+n/8), kept...) // most call sites have few levels, and keep them
+	}
+	t.levels = append(kept, level{t.most, t.second})
 }
 
 // count is the number of points.
