@@ -10,7 +10,7 @@ const (
 	grows        = 4       // times
 	passedMax    = 64      // blocks of a plan that a search for others passes
 
-	regretted = wire.MissPolicy // blames a miss on makeRoom; records have it under the reason that comes next
+	regretted = wire.MissPolicy // blames a miss on makeRoom; its record has the reason that it would have without that
 )
 
 // allowance bounds what a policy with plans caches besides them. A pool without a plan pays for its hits with memory; this

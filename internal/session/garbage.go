@@ -2,10 +2,10 @@ package session
 
 import "runtime/debug"
 
-// Snapshots with 100,000 call sites are large, as is what naming these takes once. With many of them garbage gets less memory, and
-// none once hardly anything has come for a while.
+// Snapshots with 100,000 call sites are large, as is what naming these takes once, and what is known of as many buffers. With many
+// of them garbage gets less memory, and none once hardly anything has come for a while.
 const (
-	manySites  = 20_000
+	many       = 20_000
 	fewGarbage = 20 // percent of what is in use
 	calmNS     = 2_000_000_000
 	calmEvents = 1000
@@ -18,9 +18,9 @@ type garbage struct {
 	since   uint64 // ns; 0: nothing has come since the last was given back
 }
 
-// limit is called now and then, with how many call sites there are and how many events came so far.
-func (g *garbage) limit(sites int, events, now uint64) {
-	if sites < manySites {
+// limit is called now and then, with how many call sites or live buffers there are and how many events came so far.
+func (g *garbage) limit(things, events, now uint64) {
+	if things < many && !g.limited {
 		return
 	}
 	if !g.limited {

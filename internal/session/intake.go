@@ -181,7 +181,8 @@ func (in *intake) publish(now uint64) {
 		return
 	}
 	in.model.Tick(now)
-	in.garbage.limit(in.model.CallSites(), in.model.Publish().Events, now)
+	s := in.model.Publish()
+	in.garbage.limit(max(uint64(in.model.CallSites()), s.Totals.LiveBuffers), s.Events, now)
 	cost := in.clock() - min(now, in.clock())
 	in.due.publish = now + min(publishShare*cost, rareNS)
 }
