@@ -15,6 +15,7 @@ import (
 const (
 	passMax  = 1 << 16 // events in one pass, so that commands and ticks get their turn
 	pollMin  = time.Millisecond
+	pollBusy = 5 * time.Millisecond // in which even a program that does nothing but allocate fills half a ring
 	pollMax  = 10 * time.Millisecond
 	calm     = 2048          // events in one pass, an eighth of a ring
 	settleNS = 100_000       // a producer takes the time of an event a little before it writes it
@@ -103,6 +104,8 @@ func (c *collector) run() {
 			continue
 		case n > calm:
 			pause = max(pause*calm/time.Duration(n), pollMin)
+		case n > 0:
+			pause = min(pause*3/2, pollBusy)
 		default:
 			pause = min(pause*3/2, pollMax)
 		}
