@@ -28,6 +28,7 @@ declare -A programs=(
 		-vf format=yuv420p,hwupload,avgblur_opencl=3,unsharp_opencl,hwdownload,format=yuv420p -f md5 -"
 	[xdot]="clblast_tuner_xdot -runs 1 -n 1000000"
 	[copy]="clblast_tuner_copy_pad -runs 1 -fraction 50"
+	[gemm]="clblast_tuner_routine_xgemm -runs 1"
 	[hashcat]="hashcat -m 0 -a 3 --potfile-disable --force -w 1 -D 1 --quiet --session g 23734cd52ad4a4fb877d8a1e26e5df5f ?l?l?l?d"
 	# It takes no device that says that it is a processor, so there is no row for PoCL.
 	[darktable]="env RUSTICL_DEVICE_TYPE=gpu darktable-cli $work/picture.png $work/developed.jpg --core --library :memory:
@@ -73,7 +74,7 @@ row() {
 g++ -O1 -w -DCL_TARGET_OPENCL_VERSION=120 "$root"/bench/gains/solver.cpp -o "$work/solver" -lOpenCL
 g++ -O1 -w -DCL_TARGET_OPENCL_VERSION=120 "$root"/bench/gains/sort.cpp -o "$work/sort" -lOpenCL
 ffmpeg -v error -nostdin -f lavfi -i testsrc2=size=2400x1600 -frames:v 1 "$work/picture.png"
-[ $# -gt 0 ] || set -- arrays arrays-large umat umat-large solver sort ffmpeg xdot copy hashcat darktable
+[ $# -gt 0 ] || set -- arrays arrays-large umat umat-large solver sort ffmpeg xdot copy gemm hashcat darktable
 echo "| program | driver | bare | futhark | slab | arena | auto | tune |"
 echo "|---|---|---|---|---|---|---|---|"
 for driver in ${DRIVERS:-pocl rusticl}; do
