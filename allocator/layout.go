@@ -116,6 +116,10 @@ type planner struct {
 	allowance
 }
 
+func newPlanner(present *plan) *planner {
+	return &planner{present: present, allowance: allowance{fiftieths: 1}}
+}
+
 // plan is a layout in force.
 type plan struct {
 	arenas   []arena

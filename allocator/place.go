@@ -16,7 +16,7 @@ func (p *Pool) place(plan *Plan, req *Request, out []Eviction) ([]Eviction, bool
 	if next := p.planner.next; next != nil && next.begins(req) {
 		p.endPlan()
 		out = p.evictStale(out)
-		*p.planner = planner{present: next, allowance: allowance{fiftieths: 1}}
+		p.planner = newPlanner(next)
 	}
 	present := p.planner.present
 	if present == nil {

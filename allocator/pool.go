@@ -47,7 +47,7 @@ func newPool(k *kind) *Pool {
 		p.slabs = newSlabs()
 	}
 	if k.planned {
-		p.planner = &planner{allowance: allowance{fiftieths: 1}}
+		p.planner = newPlanner(nil)
 	}
 	p.limits = k.limits()
 	return p

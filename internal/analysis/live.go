@@ -65,8 +65,10 @@ type asked struct {
 // out.
 type rows struct {
 	many map[uint32]asked
-	few  map[uint32]struct{ hits, misses uint8 }
+	few  map[uint32]few
 }
+
+type few struct{ hits, misses uint8 }
 
 func (r *asked) rate() float64 { return float64(r.hits) / float64(max(r.hits+r.misses, 1)) }
 
@@ -151,20 +153,21 @@ func (l *Live) follows(r *asked) bool { return l.grows && r.reason() == wire.Mis
 // of returns what a row asked for of late.
 func (l *Live) of(t *stats.Tag) asked {
 	before, many := l.before.many[t.ID]
-	if few := l.before.few[t.ID]; !many {
-		before.hits, before.misses = uint64(few.hits), uint64(few.misses)
+	if !many {
+		f := l.before.few[t.ID]
+		before.hits, before.misses = uint64(f.hits), uint64(f.misses)
 	}
 	return after(t.Hits, t.Misses, &t.MissReasons, before)
 }
 
 func countRows(s *stats.Snapshot) rows {
-	r := rows{map[uint32]asked{}, map[uint32]struct{ hits, misses uint8 }{}}
+	r := rows{map[uint32]asked{}, map[uint32]few{}}
 	for i := range s.Tags {
 		switch t := &s.Tags[i]; {
 		case t.Hits+t.Misses >= requestsLeast:
 			r.many[t.ID] = asked{t.Hits, t.Misses, t.MissReasons}
 		case t.Hits+t.Misses > 0:
-			r.few[t.ID] = struct{ hits, misses uint8 }{uint8(t.Hits), uint8(t.Misses)}
+			r.few[t.ID] = few{uint8(t.Hits), uint8(t.Misses)}
 		}
 	}
 	return r
