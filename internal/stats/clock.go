@@ -1,7 +1,5 @@
 package stats
 
-import "codeberg.org/gpumemtop/gpumemtop/internal/heap"
-
 // Tick moves time on without an event, so that windows and history go on while the program is silent. now is
 // CLOCK_MONOTONIC ns; an earlier time than the latest seen changes nothing.
 func (m *Model) Tick(now uint64) {
@@ -36,8 +34,7 @@ func (m *Model) turn(time uint64) {
 	gauges := m.sample()
 	m.history.advance(started, slot, gauges)
 	m.minute.advance(started, slot, gauges, m.window.current())
-	m.window.advance(slot)
-	m.ledger.held.turn(slot, heap.Amount(m.ledger.InUse))
+	m.books.turn(slot)
 	m.turnProcesses(slot)
 	m.turning = started + (slot+1)*slotNS
 	m.second = slot / windowSlots

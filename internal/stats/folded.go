@@ -21,7 +21,7 @@ func (m observer) Folded(list []*heap.Process) {
 		m.unified = m.unified || p.unified()
 		m.foldRows(p, wholes)
 		m.foldSpill(p)
-		p.folded, p.history, p.tags, p.rows, p.scopes = true, history{}, nil, nil, nil
+		p.folded, p.books, p.tags, p.rows, p.scopes = true, nil, nil, nil, nil
 	}
 	for w := range wholes {
 		m.foldParts(w)

@@ -108,11 +108,13 @@ type history struct {
 	most    uint64 // 0: HistoryMax
 	samples []Sample
 	spacing uint64 // slots per sample
+	born    uint64 // the slot that it begins with
 	pending Sample // counts and the most in use since the last sample
 }
 
 // advance closes the samples that end at or before slot. gauges are the values now.
 func (h *history) advance(started, slot uint64, gauges Sample) {
+	started, slot = started+h.born*slotNS, slot-h.born
 	if h.spacing == 0 {
 		h.spacing = 1
 		if h.most == 0 {
@@ -185,7 +187,7 @@ func (m *Model) ProcessInterval(number uint32) (recording.Summary, bool) {
 	if p == nil {
 		return recording.Summary{}, false
 	}
-	return p.since.next(&p.ledger, p.lost), true
+	return p.since.next(&p.own().ledger, p.lost), true
 }
 
 // next ends an interval and begins the next with the gauges as they are now: in use rises by creates alone, so the most

@@ -59,26 +59,26 @@ func (m observer) Allocated(hp *heap.Process, o *heap.Object, b *heap.Block) {
 	m.hold(o, n, 1)
 	m.raise(p)
 	if !o.CarriedOver {
-		m.history.pending.raise(&m.ledger)
 		m.minute.most.raise(&m.ledger)
-		p.history.pending.raise(&p.ledger)
+		for _, b := range p.books {
+			b.history.pending.raise(&b.ledger)
+		}
 	}
 	m.since.most.raise(&m.ledger)
-	p.since.most.raise(&p.ledger)
+	p.since.most.raise(&p.own().ledger)
 }
 
-// countCreate adds a create to ledgers, rows, windows and histories.
+// countCreate adds a create to books and rows.
 func (m *Model) countCreate(p *process, w *row, o *heap.Object) {
-	for _, l := range m.ledgers(p) {
-		l.create(o)
+	for _, b := range p.books {
+		b.ledger.create(o)
+		countCreate(b.window.current(), &b.history.pending, o)
 	}
 	p.created(o)
 	w.created(o, m.window.slot)
 	if o.Outcome == wire.OutcomeMiss {
 		m.misses.add(p, w, o)
 	}
-	countCreate(p.window.current(), &p.history.pending, o)
-	countCreate(m.window.current(), &m.history.pending, o)
 }
 
 func countCreate(now *Rates, sample *Sample, o *heap.Object) {
@@ -153,14 +153,12 @@ func (m observer) Released(hp *heap.Process, o *heap.Object, how heap.How) {
 	if how != heap.Released || m.quiet {
 		return
 	}
-	p := m.processes[hp.Place]
-	p.window.current().Releases++
-	m.window.current().Releases++
-	for _, l := range m.ledgers(p) {
-		l.counters.Releases++
-		l.costs.own += uint64(m.release.pool)
+	for _, b := range m.processes[hp.Place].books {
+		b.window.current().Releases++
+		b.ledger.counters.Releases++
+		b.ledger.costs.own += uint64(m.release.pool)
 		if m.release.hazard {
-			l.counters.HazardsAvoided++
+			b.ledger.counters.HazardsAvoided++
 		}
 	}
 }
@@ -171,14 +169,13 @@ func (m observer) Freed(hp *heap.Process, o *heap.Object, how heap.How) {
 	if how != heap.Released || !o.Owns || m.quiet || !m.release.driver {
 		return
 	}
-	p := m.processes[hp.Place]
-	for _, l := range m.ledgers(p) {
+	for _, b := range m.processes[hp.Place].books {
 		if o.Block != 0 {
-			l.costs.releases.add(o.Granted, m.release.cost)
+			b.ledger.costs.releases.add(o.Granted, m.release.cost)
 		}
-		l.driverRelease(m.release.cost)
+		b.ledger.driverRelease(m.release.cost)
+		b.spend(m.release.cost)
 	}
-	m.spend(p, m.release.cost)
 }
 
 // Pooled implements heap.Observer: a block goes into the free list of the call site that had it.
@@ -248,9 +245,11 @@ func (m *Model) count(p *process, b *heap.Block, sign int64) {
 
 // raise notes new peaks.
 func (m *Model) raise(p *process) {
-	if !m.quiet {
-		p.ledger.raise(m.heap.Now)
-		m.ledger.raise(m.heap.Now)
+	if m.quiet {
+		return
+	}
+	for _, b := range p.books {
+		b.ledger.raise(m.heap.Now)
 	}
 }
 
@@ -292,13 +291,13 @@ func (m *Model) carriedAll() {
 	}
 	m.quiet = false
 	m.journal.note(nil, 0)
-	m.ledger.raise(m.heap.Now)
-	m.history.pending.raise(&m.ledger)
 	m.minute.most.raise(&m.ledger)
 	for _, p := range m.carried.processes {
 		p.quiet = false
-		p.ledger.raise(m.heap.Now)
-		p.history.pending.raise(&p.ledger)
+		for _, b := range p.books {
+			b.ledger.raise(m.heap.Now)
+			b.history.pending.raise(&b.ledger)
+		}
 	}
 	for _, f := range m.carried.figures {
 		f.quiet = false

@@ -47,9 +47,9 @@ type Model struct {
 	turning uint64 // when the present slot ends
 	second  uint64 // since the start
 
-	ledger    ledger // of all processes
-	window    window
-	history   history
+	books              // of all processes
+	opened    bool     // some process has had books
+	sharer    *process // the one that has these
 	minute    minute
 	since     since
 	touches   touches
@@ -140,10 +140,8 @@ func (m *Model) Apply(r *wire.Record) {
 		m.advance(r.Time)
 	}
 	m.events++
-	if !carriedOver && r.Kind != wire.KindMachine {
-		m.window.current().Events++
-	}
 	if r.Kind == wire.KindLost {
+		m.window.current().Events++
 		m.lose(r.Process, r.AsLost())
 		return
 	}
@@ -160,13 +158,15 @@ func (m *Model) Apply(r *wire.Record) {
 	if carriedOver {
 		m.carryOver(p)
 	} else {
-		p.window.current().Events++
+		for _, b := range p.books {
+			b.window.current().Events++
+		}
 	}
 	switch r.Kind {
 	case wire.KindCreate:
 		if c := r.AsCreate(); c.Outcome() == wire.OutcomeFailed && !carriedOver {
-			for _, l := range m.ledgers(p) {
-				l.failed(int32(c.Status()), c.Duration())
+			for _, b := range p.books {
+				b.ledger.failed(int32(c.Status()), c.Duration())
 			}
 			m.createFailed(p, c)
 		}
@@ -179,12 +179,14 @@ func (m *Model) Apply(r *wire.Record) {
 		if !m.options.TransfersOnly {
 			m.touches.use(p.heap, r.AsUse())
 			m.useByKernel(p, r.AsUse())
-			p.ledger.counters.Uses++
-			m.ledger.counters.Uses++
+			for _, b := range p.books {
+				b.ledger.counters.Uses++
+			}
 		}
 	case wire.KindSync:
-		p.ledger.counters.Syncs++
-		m.ledger.counters.Syncs++
+		for _, b := range p.books {
+			b.ledger.counters.Syncs++
+		}
 	case wire.KindEvict:
 		p.drain(r.AsEvict())
 		m.countEviction(p, r.AsEvict())
@@ -215,10 +217,10 @@ func (m *Model) countEviction(p *process, e wire.EvictView) {
 	if b := p.heap.Block(e.Block()); e.SubAllocation() || b != nil && b.SubAllocation {
 		return
 	}
-	for _, l := range m.ledgers(p) {
-		l.evicted(e)
+	for _, b := range p.books {
+		b.ledger.evicted(e)
+		b.spend(e.Cost())
 	}
-	m.spend(p, e.Cost())
 }
 
 // rare handles the kinds that come a few times per run.
@@ -340,9 +342,6 @@ func (m *Model) PolicyWanted(name string, sequence uint64) {
 func (m *Model) SetRecording(path string, bytes uint64) {
 	m.recording = Recording{Path: path, Bytes: bytes}
 }
-
-// ledgers are the books that an event of a process goes into.
-func (m *Model) ledgers(p *process) [2]*ledger { return [2]*ledger{&p.ledger, &m.ledger} }
 
 func (u *Unpooled) note(kind wire.Diag, why []byte) {
 	if kind != wire.DiagTransparent && kind != wire.DiagPanic {

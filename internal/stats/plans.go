@@ -81,7 +81,7 @@ func (m *Model) readPlan(p *process, piece []byte) {
 	if err != nil || layout == nil || layout.Check() != nil {
 		return // not all of it was recorded
 	}
-	for _, l := range m.ledgers(p) {
-		l.install(layout)
+	for _, b := range p.books {
+		b.ledger.install(layout)
 	}
 }

@@ -226,7 +226,7 @@ func (m *Model) picture(p *process, pm *postMortem) {
 	pm.Others = all - min(pm.Reserved(), all)
 	pm.Spilling = m.spill.PeakResident > 0
 	pm.LargestCreated, pm.GivenBack, p.drained = p.largest, p.drained, Part{}
-	pm.UsesKnown = p.ledger.counters.Uses > 0
+	pm.UsesKnown = p.own().ledger.counters.Uses > 0
 	m.findHolders(p, pm)
 }
 

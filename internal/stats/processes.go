@@ -32,7 +32,7 @@ type process struct {
 
 	holds    [ObjectTypes]int64 // objects of each type
 	heap     *heap.Process
-	ledger   ledger
+	books    []*books        // that an event goes into, its own first: see books
 	draft    allocator.Draft // of a plan that comes in pieces
 	tags     map[uint32]*row
 	sizes    table.Sizes // of cached blocks
@@ -55,13 +55,10 @@ type process struct {
 
 	rows    []*row // parts of the wholes
 	second  uint64 // of the session, when they were shown last
-	window  window
-	history history
 	since   since
 	lost    uint64 // events
 	machine machine
 	spill   processSpill
-	born    uint64 // the slot that the history begins with
 }
 
 // placedScope is the context that a create was in last, with the place of its device in the shares.
@@ -99,9 +96,8 @@ func (m *Model) lookup(number uint32) *process {
 
 func (m *Model) newProcess(hp *heap.Process) {
 	p := &process{tags: map[uint32]*row{}, heap: hp}
-	p.ledger.Gauges, p.ledger.Population, p.ledger.workings = &hp.Gauges, &hp.Population, &workings{}
 	p.shown = Process{Number: hp.Number, Policy: m.policies.first, Status: -1, Started: m.heap.Now}
-	p.window.slot, p.born, p.history.most = m.window.slot, m.window.slot, processHistoryMax
+	m.openBooks(p)
 	p.sizes.Reset(m.seed)
 	p.slabs.Reset(m.seed)
 	m.processes = append(m.processes, p)
@@ -161,6 +157,7 @@ func (m *Model) finish(p *process, state State, status int, time uint64) {
 // Leaving implements heap.Observer: what the process is shown with stays.
 func (m observer) Leaving(hp *heap.Process) {
 	p := m.processes[hp.Place]
+	m.part(p)
 	p.kept.rows, p.kept.spread = m.keepRows(p), p.spread()
 	if t, ok := p.slabTag(); ok {
 		p.left = &t
@@ -177,14 +174,14 @@ func (m observer) Left(hp *heap.Process) {
 	p.sizes.Reset(m.seed)
 	p.slabs.Reset(m.seed)
 	p.kernels, p.placed = callsite.Kernels{}, placedKernels{}
-	p.shown.Totals = p.ledger.totals()
+	p.shown.Totals = p.own().ledger.totals()
 	p.kept.spread.addTo(&p.shown.Totals)
-	p.ledger.workings = &m.spent // what still comes shows nowhere
+	p.own().ledger.workings = &m.spent // what still comes shows nowhere
 	p.changed = true
 }
 
 func (p *process) totals() Totals {
-	t := p.ledger.totals()
+	t := p.own().ledger.totals()
 	s := p.spread()
 	s.addTo(&t)
 	return t
@@ -296,7 +293,7 @@ func (m *Model) view(p *process) Process {
 				p.shown.Tags = append(p.shown.Tags, t)
 			}
 		}
-		p.shown.Window, p.shown.History = p.window.last(), p.history.list()
+		p.shown.Window, p.shown.History = p.own().window.last(), p.own().history.list()
 	}
 	p.changed = false
 	return p.shown
@@ -305,12 +302,15 @@ func (m *Model) view(p *process) Process {
 // turnProcesses closes the slots that have ended, of processes that may still do something.
 func (m *Model) turnProcesses(slot uint64) {
 	for _, p := range m.processes {
-		p.window.advance(slot)
-		p.ledger.held.turn(slot, heap.Amount(p.ledger.InUse))
+		if p == m.sharer {
+			continue
+		}
+		b := p.own()
+		b.turn(slot)
 		if !p.heap.Left {
-			s := p.ledger.sample(p.spread())
+			s := b.ledger.sample(p.spread())
 			s.Machine = p.machine.reported()
-			p.history.advance(m.options.Started+p.born*slotNS, slot-p.born, s)
+			b.history.advance(m.options.Started, slot, s)
 		}
 	}
 }
@@ -321,14 +321,6 @@ func (l *ledger) sample(s spread) Sample {
 	return Sample{
 		InUse: heap.Amount(l.InUse), Cached: t.Cached, Cooling: heap.Amount(l.Cooling), Fragmentation: t.ExternalFragmentation(),
 	}
-}
-
-// spend adds ns in the driver to the windows.
-func (m *Model) spend(p *process, cost uint32) {
-	p.window.current().DriverNanos += uint64(cost)
-	m.window.current().DriverNanos += uint64(cost)
-	p.history.pending.DriverNS += uint64(cost)
-	m.history.pending.DriverNS += uint64(cost)
 }
 
 // keepRows copies what a process has of each tag, as it is to be shown when its memory is off the common gauges.

@@ -17,12 +17,11 @@ func (m *Model) countSlab(p *process, thread uint32, s wire.SlabView) {
 	if s.Status() != 0 || m.quiet {
 		return
 	}
-	for _, l := range m.ledgers(p) {
-		l.allocated(thread, s.Bytes(), s.Cost())
+	for _, b := range p.books {
+		b.ledger.allocated(thread, s.Bytes(), s.Cost())
+		b.window.current().DriverCreates++
+		b.spend(s.Cost())
 	}
-	p.window.current().DriverCreates++
-	m.window.current().DriverCreates++
-	m.spend(p, s.Cost())
 }
 
 // ranges are the free ranges in slabs as the policy reported them last.
@@ -51,7 +50,7 @@ type spread struct {
 // has said nothing yet all that is free counts as one range.
 func (p *process) spread() spread {
 	s := spread{largest: p.sizes.Largest(), squares: p.cached.Squares()}
-	free := heap.Amount(p.ledger.Room)
+	free := heap.Amount(p.own().ledger.Room)
 	if free == 0 || p.heap.Left { // a process that was removed keeps what it shows
 		return s
 	}
@@ -88,7 +87,7 @@ func (p *process) slabTag() (Tag, bool) {
 	if p.left != nil {
 		return *p.left, true
 	}
-	t := newSlabTag(&p.ledger, p.spread().ranges)
+	t := newSlabTag(&p.own().ledger, p.spread().ranges)
 	listSizes(&p.slabs, &t.Free)
 	sortClasses(t.Free)
 	return t, len(t.Free) > 0 || t.Cached > 0
