@@ -24,10 +24,9 @@ func checkBooks(t *testing.T, m *Model) {
 	if diff := cmp.Diff(all, m.heap.Gauges); diff != "" {
 		t.Fatalf("totals (-counted +kept):\n%s", diff)
 	}
-	checkShares(t, m, m.shares.sizes[:])
-	checkShares(t, m, m.shares.classes.shares[:])
-	checkShares(t, m, m.shares.threads.shares[:])
-	checkShares(t, m, m.shares.devices.shares[:])
+	for _, i := range m.shares.divided {
+		checkShares(t, m, m.shares.divisions[i].shares)
+	}
 }
 
 func countAll(p *heap.Process) (g heap.Gauges) {

@@ -1,6 +1,8 @@
 package stats
 
 import (
+	"math/bits"
+
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -45,11 +47,7 @@ func (m observer) Allocated(hp *heap.Process, o *heap.Object, b *heap.Block) {
 		m.countCreate(p, w, o)
 	}
 	if o.Owns {
-		s := &m.shares
-		n.in = places{s.classes.place(classKey(o)), s.threads.place(uint64(o.Thread)), m.deviceShare(p, o.Scope)}
-		if !o.CarriedOver {
-			s.create(n.in, o, m.window.slot)
-		}
+		m.share(p, o, &n.in)
 	}
 	m.countShared(p, o, false)
 	if b != nil {
@@ -66,6 +64,22 @@ func (m observer) Allocated(hp *heap.Process, o *heap.Object, b *heap.Block) {
 	}
 	m.since.most.raise(&m.ledger)
 	p.since.most.raise(&p.own().ledger)
+}
+
+// share finds the places of a new object, and counts it there.
+func (m *Model) share(p *process, o *heap.Object, at *places) {
+	s := &m.shares
+	*at = places{
+		bySize: uint8(bits.Len64(o.Granted)), byKind: kindOf(o.Memory), byClass: s.classes.place(classKey(o)),
+		byThread: s.threads.place(uint64(o.Thread)), byDevice: m.deviceShare(p, o.Scope),
+	}
+	s.divide(at)
+	if o.CarriedOver {
+		return
+	}
+	for _, i := range s.divided {
+		s.in(i, at).create(o.Outcome, m.window.slot)
+	}
 }
 
 // countCreate adds a create to books and rows.
@@ -111,8 +125,8 @@ func (m *Model) hold(o *heap.Object, n *objectNote, sign int64) {
 		return
 	}
 	granted, requested := sign*int64(o.Granted), sign*int64(o.Size)
-	for _, s := range m.shares.of(o.Granted, o.Memory, n.in) {
-		s.hold(int64(o.Granted), int64(o.Size), sign, m.second)
+	for _, i := range m.shares.divided {
+		m.shares.in(i, &n.in).hold(int64(o.Granted), int64(o.Size), sign, m.second)
 	}
 	if sign < 0 {
 		m.leaveKernels(n, int64(o.Granted), int64(o.Size))
@@ -211,7 +225,8 @@ func (m observer) Cooled(hp *heap.Process, b *heap.Block) {
 		f.cached += bytes
 		f.blocks++
 	}
-	for _, s := range m.shares.of(b.Size, b.Memory, n.in) {
+	for _, i := range m.shares.divided {
+		s := m.shares.in(i, &n.in)
 		s.cooling -= bytes
 	}
 	m.count(p, b, 1)
@@ -229,8 +244,9 @@ func (m observer) Gone(hp *heap.Process, b *heap.Block) {
 // count adds a free block to the shares and sizes, or takes it off.
 func (m *Model) count(p *process, b *heap.Block, sign int64) {
 	cools := b.State == heap.Cooling
-	for _, s := range m.shares.of(b.Size, b.Memory, m.blocks[b.Place].in) {
-		s.count(cools, sign*int64(b.Size), sign)
+	at := &m.blocks[b.Place].in
+	for _, i := range m.shares.divided {
+		m.shares.in(i, at).count(cools, sign*int64(b.Size), sign)
 	}
 	switch {
 	case cools:

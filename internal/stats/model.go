@@ -114,9 +114,7 @@ func New(o Options) *Model {
 	observers := append([]heap.Observer{observer{m}}, o.Observers...)
 	m.heap = heap.New(heap.Options{EndProcesses: true, ProcessesMax: processesMax, LeftMax: leftMax, EntriesMax: entriesMax}, observers...)
 	m.ledger.Gauges, m.ledger.Population, m.ledger.workings = &m.heap.Gauges, &m.heap.Population, &workings{}
-	for _, k := range [...]*keyed{&m.shares.classes, &m.shares.threads, &m.shares.devices} {
-		k.index.Seed = m.seed
-	}
+	m.shares = newShares(m.seed)
 	m.untagged = m.newWhole(0)
 	m.untagged.name = callsite.Untagged
 	m.named[m.untagged.name] = m.untagged

@@ -3,7 +3,6 @@ package stats
 import (
 	"cmp"
 	"fmt"
-	"math/bits"
 	"slices"
 	"strings"
 
@@ -118,31 +117,103 @@ func (s *share) show(now moment) Share {
 type moment struct{ second, slot uint64 }
 
 // kinds is how many kinds of memory there are.
-const kinds = int(wire.MemoryExternal) + 1
+const kinds = wire.MemoryExternal + 1
 
 // kindOf returns an index for a kind: one that this version does not know counts as external.
-func kindOf(m wire.Memory) int { return min(int(m), kinds-1) }
+func kindOf(m wire.Memory) uint8 { return uint8(min(m, kinds-1)) }
 
 // shares divide what happens by size, kind, class, thread and device, each in O(1).
 type shares struct {
-	sizes   [65]share    // by bits.Len64 of the size
-	kinds   [kinds]share // by wire.Memory
-	classes keyed
-	threads keyed
-	devices keyed // by place in names
-	names   []string
+	divisions [divisions]division
+	divided   []uint8 // which of them are, and undivided
+	classes   keys
+	threads   keys
+	devices   keys // places in names
+	names     []string
 }
 
-// keyed are the shares of what has a key.
-type keyed struct {
-	shares [ClassesMax + 1]share  // the first is that of all others
-	keys   [ClassesMax + 1]uint64 // of the rest
-	index  table.Table            // key to place
-	known  int32
+// The divisions.
+const (
+	undivided = iota // the whole, at place 0
+	bySize           // by bits.Len64 of the size
+	byKind           // by wire.Memory
+	byClass          // by place of the key
+	byThread         // likewise
+	byDevice         // likewise
+	divisions
+)
+
+// places are those of an object or a block in the divisions.
+type places [divisions]uint8
+
+// placesMax is the most places that a division has: there are 65 sizes.
+const placesMax = ClassesMax + 1
+
+// division is the whole by one property, as shares at places. As long as all that there was is at one place its share is
+// the whole, and counted there.
+type division struct {
+	shares []share // nil: as above
+	begun  bool
+	only   uint8 // the one place
+}
+
+func newShares(seed uint64) shares {
+	s := shares{divided: []uint8{undivided}}
+	s.divisions[undivided].shares = make([]share, 1)
+	for _, k := range [...]*keys{&s.classes, &s.threads, &s.devices} {
+		k.index.Seed = seed
+	}
+	return s
+}
+
+// divide notes that something comes to places.
+func (s *shares) divide(at *places) {
+	if len(s.divided) == divisions {
+		return
+	}
+	for i := range s.divisions {
+		d := &s.divisions[i]
+		switch {
+		case d.shares != nil:
+		case !d.begun:
+			d.begun, d.only = true, at[i]
+		case at[i] != d.only:
+			d.shares = make([]share, placesMax)
+			d.shares[d.only] = *s.whole()
+			s.divided = append(s.divided, uint8(i))
+		}
+	}
+}
+
+// whole returns the share of everything.
+func (s *shares) whole() *share { return &s.divisions[undivided].shares[0] }
+
+// in returns the share that something at places has of a division.
+func (s *shares) in(division uint8, at *places) *share {
+	return &s.divisions[division].shares[at[division]]
+}
+
+// show returns the share at a place of a division, false when nothing has been counted there.
+func (s *shares) show(by, place int, now moment) (Share, bool) {
+	d, x := &s.divisions[by], s.whole()
+	switch {
+	case d.shares != nil:
+		x = &d.shares[place]
+	case !d.begun || place != int(d.only):
+		return Share{}, false
+	}
+	return x.show(now), *x != share{}
+}
+
+// keys are the places of keys. Place 0 is that of all keys without one of their own.
+type keys struct {
+	keys  [placesMax]uint64 // by place
+	index table.Table       // key to place
+	known int32
 }
 
 // place returns where a key's share is, 0 when there are too many.
-func (k *keyed) place(key uint64) uint8 {
+func (k *keys) place(key uint64) uint8 {
 	if k.known > 0 && k.keys[k.known] == key {
 		return uint8(k.known)
 	}
@@ -158,37 +229,21 @@ func (k *keyed) place(key uint64) uint8 {
 	return uint8(k.known)
 }
 
-// show returns the shares with names made of their keys.
-func (k *keyed) show(now moment, name func(key uint64) string) []Named {
+// list returns the shares of a division by keys, with names made of these.
+func (s *shares) list(division int, k *keys, now moment, name func(key uint64) string) []Named {
 	list := make([]Named, 0, k.known+1)
-	for i := range k.known {
-		list = append(list, Named{name(k.keys[i+1]), k.shares[i+1].show(now)})
+	for i := 1; i <= int(k.known); i++ {
+		share, _ := s.show(division, i, now)
+		list = append(list, Named{name(k.keys[i]), share})
 	}
-	if k.shares[0] != (share{}) {
-		list = append(list, Named{others, k.shares[0].show(now)})
+	if share, any := s.show(division, 0, now); any {
+		list = append(list, Named{others, share})
 	}
 	return list
 }
 
-// places are those of an object or a block in the keyed shares.
-type places struct{ class, thread, device uint8 }
-
 func classKey(o *heap.Object) uint64 {
 	return uint64(o.Memory)<<32 | uint64(o.Scope)<<16 | uint64(o.Access)
-}
-
-// of returns the shares that something of a size and a kind counts in.
-func (s *shares) of(size uint64, kind wire.Memory, at places) [5]*share {
-	return [5]*share{
-		&s.sizes[bits.Len64(size)], &s.kinds[kindOf(kind)], &s.classes.shares[at.class], &s.threads.shares[at.thread],
-		&s.devices.shares[at.device],
-	}
-}
-
-func (s *shares) create(at places, o *heap.Object, slot uint64) {
-	for _, s := range s.of(o.Granted, o.Memory, at) {
-		s.create(o.Outcome, slot)
-	}
 }
 
 // create counts the create of an object.
@@ -207,11 +262,12 @@ func (s *share) create(outcome wire.Outcome, slot uint64) {
 // bySize returns the ranges that something happened in.
 func (s *shares) bySize(now moment) []Bucket {
 	buckets := []Bucket{}
-	for i := range s.sizes {
-		if s.sizes[i] == (share{}) {
+	for i := range placesMax {
+		share, any := s.show(bySize, i, now)
+		if !any {
 			continue
 		}
-		b := Bucket{Share: s.sizes[i].show(now)}
+		b := Bucket{Share: share}
 		if i > 0 {
 			b.Smallest, b.Largest = 1<<(i-1), 1<<(i-1)|(1<<(i-1)-1)
 		}
@@ -223,9 +279,9 @@ func (s *shares) bySize(now moment) []Bucket {
 // byKind returns the kinds of memory that there were.
 func (s *shares) byKind(now moment) []Kind {
 	list := []Kind{}
-	for i := range s.kinds {
-		if s.kinds[i] != (share{}) {
-			list = append(list, Kind{wire.Memory(i), s.kinds[i].show(now)})
+	for i := range int(kinds) {
+		if share, any := s.show(byKind, i, now); any {
+			list = append(list, Kind{wire.Memory(i), share})
 		}
 	}
 	return list
@@ -233,29 +289,31 @@ func (s *shares) byKind(now moment) []Kind {
 
 // byClass returns the classes.
 func (s *shares) byClass(now moment) []Class {
-	k := &s.classes
-	classes := make([]Class, 0, k.known+1)
-	for i := range k.known {
-		key := k.keys[i+1]
-		kind, context, flags := wire.Memory(key>>32), uint16(key>>16), uint16(key)
-		name := ""
-		if kind != wire.MemoryBuffer {
-			name = kind.String() + ", "
+	list := s.list(byClass, &s.classes, now, className)
+	classes := make([]Class, len(list))
+	for i, n := range list {
+		classes[i] = Class{Name: n.Name, Share: n.Share}
+		if i < int(s.classes.known) {
+			key := s.classes.keys[i+1]
+			classes[i].Context, classes[i].Flags = uint16(key>>16), uint16(key)
 		}
-		classes = append(classes, Class{
-			Name: fmt.Sprintf("context %d, %s%s", context, name, flagsText(flags)), Context: context, Flags: flags,
-			Share: k.shares[i+1].show(now),
-		})
-	}
-	if k.shares[0] != (share{}) {
-		classes = append(classes, Class{Name: others, Share: k.shares[0].show(now)})
 	}
 	return classes
 }
 
+// className returns the name of the class that has a key.
+func className(key uint64) string {
+	kind, context, flags := wire.Memory(key>>32), uint16(key>>16), uint16(key)
+	name := ""
+	if kind != wire.MemoryBuffer {
+		name = kind.String() + ", "
+	}
+	return fmt.Sprintf("context %d, %s%s", context, name, flagsText(flags))
+}
+
 // byThread returns the threads. A number may be that of several, one after the other or each in its own namespace.
 func (s *shares) byThread(now moment) []Named {
-	return s.threads.show(now, func(key uint64) string {
+	return s.list(byThread, &s.threads, now, func(key uint64) string {
 		if uint32(key) == 0 {
 			return "thread unknown"
 		}
@@ -265,7 +323,7 @@ func (s *shares) byThread(now moment) []Named {
 
 // byDevice returns the devices.
 func (s *shares) byDevice(now moment) []Named {
-	return s.devices.show(now, func(key uint64) string { return s.names[key] })
+	return s.list(byDevice, &s.devices, now, func(key uint64) string { return s.names[key] })
 }
 
 // deviceShare returns the place of the device of a context.
