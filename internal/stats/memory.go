@@ -40,14 +40,14 @@ func (m observer) Allocated(hp *heap.Process, o *heap.Object, b *heap.Block) {
 	p := m.processes[hp.Place]
 	w := m.row(p, o.Tag)
 	n := noteAt(&m.objects, o.Place)
-	n.row, n.in = w, places{}
+	n.row, n.in = w, 0
 	if o.CarriedOver {
 		m.carryCreate(w)
 	} else {
 		m.countCreate(p, w, o)
 	}
 	if o.Owns {
-		m.share(p, o, &n.in)
+		n.in = m.share(p, o)
 	}
 	m.countShared(p, o, false)
 	if b != nil {
@@ -66,20 +66,20 @@ func (m observer) Allocated(hp *heap.Process, o *heap.Object, b *heap.Block) {
 	p.since.most.raise(&p.own().ledger)
 }
 
-// share finds the places of a new object, and counts it there.
-func (m *Model) share(p *process, o *heap.Object, at *places) {
+// share returns the places of a new object, and counts it there.
+func (m *Model) share(p *process, o *heap.Object) places {
 	s := &m.shares
-	*at = places{
-		bySize: uint8(bits.Len64(o.Granted)), byKind: kindOf(o.Memory), byClass: s.classes.place(classKey(o)),
-		byThread: s.threads.place(uint64(o.Thread)), byDevice: m.deviceShare(p, o.Scope),
-	}
+	at := places(bits.Len64(o.Granted))<<(8*bySize) | places(kindOf(o.Memory))<<(8*byKind) |
+		places(s.classes.place(classKey(o)))<<(8*byClass) | places(s.threads.place(uint64(o.Thread)))<<(8*byThread) |
+		places(m.deviceShare(p, o.Scope))<<(8*byDevice)
 	s.divide(at)
 	if o.CarriedOver {
-		return
+		return at
 	}
 	for _, i := range s.divided {
 		s.in(i, at).create(o.Outcome, m.window.slot)
 	}
+	return at
 }
 
 // countCreate adds a create to books and rows.
@@ -126,7 +126,7 @@ func (m *Model) hold(o *heap.Object, n *objectNote, sign int64) {
 	}
 	granted, requested := sign*int64(o.Granted), sign*int64(o.Size)
 	for _, i := range m.shares.divided {
-		m.shares.in(i, &n.in).hold(int64(o.Granted), int64(o.Size), sign, m.second)
+		m.shares.in(i, n.in).hold(int64(o.Granted), int64(o.Size), sign, m.second)
 	}
 	if sign < 0 {
 		m.leaveKernels(n, int64(o.Granted), int64(o.Size))
@@ -226,7 +226,7 @@ func (m observer) Cooled(hp *heap.Process, b *heap.Block) {
 		f.blocks++
 	}
 	for _, i := range m.shares.divided {
-		s := m.shares.in(i, &n.in)
+		s := m.shares.in(i, n.in)
 		s.cooling -= bytes
 	}
 	m.count(p, b, 1)
@@ -244,7 +244,7 @@ func (m observer) Gone(hp *heap.Process, b *heap.Block) {
 // count adds a free block to the shares and sizes, or takes it off.
 func (m *Model) count(p *process, b *heap.Block, sign int64) {
 	cools := b.State == heap.Cooling
-	at := &m.blocks[b.Place].in
+	at := m.blocks[b.Place].in
 	for _, i := range m.shares.divided {
 		m.shares.in(i, at).count(cools, sign*int64(b.Size), sign)
 	}

@@ -143,8 +143,12 @@ const (
 	divisions
 )
 
-// places are those of an object or a block in the divisions.
-type places [divisions]uint8
+// places are those of an object or a block in the divisions, a byte for each from the lowest on: bytes by themselves would
+// be written one by one and read together soon after, which stalls.
+type places uint64
+
+// of returns the place in a division.
+func (p places) of(division uint8) uint8 { return uint8(p >> (8 * division)) }
 
 // placesMax is the most places that a division has: there are 65 sizes.
 const placesMax = ClassesMax + 1
@@ -167,7 +171,7 @@ func newShares(seed uint64) shares {
 }
 
 // divide notes that something comes to places.
-func (s *shares) divide(at *places) {
+func (s *shares) divide(at places) {
 	if len(s.divided) == divisions {
 		return
 	}
@@ -176,8 +180,8 @@ func (s *shares) divide(at *places) {
 		switch {
 		case d.shares != nil:
 		case !d.begun:
-			d.begun, d.only = true, at[i]
-		case at[i] != d.only:
+			d.begun, d.only = true, at.of(uint8(i))
+		case at.of(uint8(i)) != d.only:
 			d.shares = make([]share, placesMax)
 			d.shares[d.only] = *s.whole()
 			s.divided = append(s.divided, uint8(i))
@@ -189,8 +193,8 @@ func (s *shares) divide(at *places) {
 func (s *shares) whole() *share { return &s.divisions[undivided].shares[0] }
 
 // in returns the share that something at places has of a division.
-func (s *shares) in(division uint8, at *places) *share {
-	return &s.divisions[division].shares[at[division]]
+func (s *shares) in(division uint8, at places) *share {
+	return &s.divisions[division].shares[at.of(division)]
 }
 
 // show returns the share at a place of a division, false when nothing has been counted there.
