@@ -57,7 +57,7 @@ func (b *books) spend(cost uint32) {
 	b.history.pending.DriverNS += uint64(cost)
 }
 
-// apart makes a history independent of the one that it is a copy of, with at most so many samples.
+// apart makes a history independent of the one that it is a copy of, and bounds its samples.
 func (h *history) apart(most uint64) {
 	h.samples, h.most = slices.Clone(h.samples), most
 	for uint64(len(h.samples)) > most {

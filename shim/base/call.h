@@ -2,6 +2,7 @@
 #ifndef GMT_CALL_H
 #define GMT_CALL_H
 
+#include "clock.h"
 #include "opencl.h"
 
 struct gmt_call {
@@ -10,22 +11,25 @@ struct gmt_call {
 	uint64_t driver; /* ns inside the driver */
 };
 
-/* CLOCK_MONOTONIC, ns. */
-uint64_t gmt_now(void);
+static inline void gmt_call_read(struct gmt_call *call)
+{
+	uint64_t now = gmt_now();
+	call->last = now > call->start ? now : call->start;
+}
 
 /* What we did since the latest reading is not the driver's time. */
 static inline void gmt_call_timed(struct gmt_call *call)
 {
 	if (!call->last)
-		call->last = gmt_now();
+		gmt_call_read(call);
 }
 
 /* The driver has returned from a call that began right after the latest reading. */
 static inline void gmt_driver_returned(struct gmt_call *call)
 {
-	uint64_t now = gmt_now();
-	call->driver += now - call->last;
-	call->last = now;
+	uint64_t before = call->last;
+	gmt_call_read(call);
+	call->driver += gmt_elapsed(before, call->last);
 }
 
 /*

@@ -246,6 +246,7 @@ static void child_forked(void)
 	atomic_store(&gmt_session.pooling, 0);
 	gmt_session.region = NULL;
 	gmt_ring_forget();
+	gmt_clock_stop();
 	gmt_inside = 0;
 	gmt_link_close();
 }
@@ -274,6 +275,7 @@ static bool start(const char *dir)
 	int socket = connect_to(dir);
 	if (socket < 0)
 		return false;
+	gmt_clock_start();
 	int region = make_region();
 	bool sent = region >= 0 && send_hello(socket, region);
 	if (region >= 0)

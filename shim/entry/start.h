@@ -32,4 +32,15 @@ static inline bool gmt_enter(struct gmt_call *call)
 	return true;
 }
 
+/* The same for a call whose event has the time of its end. */
+static inline bool gmt_enter_until(struct gmt_call *call)
+{
+	if (!gmt_enter_untimed())
+		return false;
+	gmt_ring_prepare();
+	call->start = call->last = gmt_about_now();
+	call->driver = 0;
+	return true;
+}
+
 #endif

@@ -119,7 +119,7 @@ void gmt_command_done(struct gmt_command *c)
 {
 	if (!c->reports)
 		return;
-	c->took = gmt_clamp32(gmt_now() - c->time);
+	c->took = gmt_took(c->time, gmt_now());
 	if (c->moves && c->op == GMT_COMMAND_WRITE)
 		gmt_transfer_hash(&c->transfer);
 }
@@ -354,7 +354,7 @@ void gmt_command_write_sync(const struct gmt_call *call, enum gmtsync op, const 
 {
 	if (!gmt_uses())
 		return;
-	struct gmtevent event = GMT_EVENT_SYNC(.time = call->start, .duration = gmt_clamp32(gmt_now() - call->start), .sync = op,
+	struct gmtevent event = GMT_EVENT_SYNC(.time = call->start, .duration = gmt_took(call->start, gmt_now()), .sync = op,
 					       .scope = queue ? gmt_context_id(queue->context) : 0,
 					       .queue = queue ? queue->object.id : 0);
 	gmt_ring_write(&event);

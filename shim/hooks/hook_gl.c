@@ -36,7 +36,7 @@ static cl_mem created(struct gmt_call *call, const struct gmt_caller *caller, cl
 GMT_HOOK cl_mem clCreateFromGLBuffer(cl_context context, cl_mem_flags flags, cl_GLuint object, cl_int *errcode)
 {
 	struct gmt_call call;
-	if (!gmt_enter(&call))
+	if (!gmt_enter_until(&call))
 		return gmt_driver.clCreateFromGLBuffer(context, flags, object, errcode);
 	CREATE(gmt_driver.clCreateFromGLBuffer(context, flags, object, &error));
 }
@@ -44,7 +44,7 @@ GMT_HOOK cl_mem clCreateFromGLBuffer(cl_context context, cl_mem_flags flags, cl_
 GMT_HOOK cl_mem clCreateFromGLRenderbuffer(cl_context context, cl_mem_flags flags, cl_GLuint object, cl_int *errcode)
 {
 	struct gmt_call call;
-	if (!gmt_enter(&call))
+	if (!gmt_enter_until(&call))
 		return gmt_driver.clCreateFromGLRenderbuffer(context, flags, object, errcode);
 	CREATE(gmt_driver.clCreateFromGLRenderbuffer(context, flags, object, &error));
 }
@@ -53,7 +53,7 @@ GMT_HOOK cl_mem clCreateFromGLTexture(cl_context context, cl_mem_flags flags, cl
 				      cl_int *errcode)
 {
 	struct gmt_call call;
-	if (!gmt_enter(&call))
+	if (!gmt_enter_until(&call))
 		return gmt_driver.clCreateFromGLTexture(context, flags, target, level, texture, errcode);
 	CREATE(gmt_driver.clCreateFromGLTexture(context, flags, target, level, texture, &error));
 }
@@ -62,7 +62,7 @@ GMT_HOOK cl_mem clCreateFromGLTexture2D(cl_context context, cl_mem_flags flags, 
 					cl_int *errcode)
 {
 	struct gmt_call call;
-	if (!gmt_enter(&call))
+	if (!gmt_enter_until(&call))
 		return gmt_driver.clCreateFromGLTexture2D(context, flags, target, level, texture, errcode);
 	CREATE(gmt_driver.clCreateFromGLTexture2D(context, flags, target, level, texture, &error));
 }
@@ -71,7 +71,7 @@ GMT_HOOK cl_mem clCreateFromGLTexture3D(cl_context context, cl_mem_flags flags, 
 					cl_int *errcode)
 {
 	struct gmt_call call;
-	if (!gmt_enter(&call))
+	if (!gmt_enter_until(&call))
 		return gmt_driver.clCreateFromGLTexture3D(context, flags, target, level, texture, errcode);
 	CREATE(gmt_driver.clCreateFromGLTexture3D(context, flags, target, level, texture, &error));
 }

@@ -271,7 +271,7 @@ GMT_HOOK cl_mem clCreateImage(cl_context context, cl_mem_flags flags, const cl_i
 			      void *host, cl_int *errcode)
 {
 	struct gmt_call call;
-	if (!gmt_enter(&call))
+	if (!gmt_enter_until(&call))
 		return gmt_driver.clCreateImage(context, flags, format, desc, host, errcode);
 	bool refused = released(desc, __func__);
 	cl_image_desc moved;
@@ -283,7 +283,7 @@ GMT_HOOK cl_mem clCreateImageWithProperties(cl_context context, const cl_mem_pro
 					    const cl_image_format *format, const cl_image_desc *desc, void *host, cl_int *errcode)
 {
 	struct gmt_call call;
-	if (!gmt_enter(&call))
+	if (!gmt_enter_until(&call))
 		return gmt_driver.clCreateImageWithProperties(context, properties, flags, format, desc, host, errcode);
 	bool refused = released(desc, __func__);
 	cl_image_desc moved;
@@ -296,7 +296,7 @@ GMT_HOOK cl_mem clCreateImage2D(cl_context context, cl_mem_flags flags, const cl
 				size_t height, size_t pitch, void *host, cl_int *errcode)
 {
 	struct gmt_call call;
-	if (!gmt_enter(&call))
+	if (!gmt_enter_until(&call))
 		return gmt_driver.clCreateImage2D(context, flags, format, width, height, pitch, host, errcode);
 	const cl_image_desc desc = {
 		.image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = width, .image_height = height, .image_row_pitch = pitch,
@@ -309,7 +309,7 @@ GMT_HOOK cl_mem clCreateImage3D(cl_context context, cl_mem_flags flags, const cl
 				size_t height, size_t depth, size_t row, size_t slice, void *host, cl_int *errcode)
 {
 	struct gmt_call call;
-	if (!gmt_enter(&call))
+	if (!gmt_enter_until(&call))
 		return gmt_driver.clCreateImage3D(context, flags, format, width, height, depth, row, slice, host, errcode);
 	const cl_image_desc desc = {
 		.image_type = CL_MEM_OBJECT_IMAGE3D, .image_width = width, .image_height = height, .image_depth = depth,
@@ -323,7 +323,7 @@ GMT_HOOK cl_mem clCreatePipe(cl_context context, cl_mem_flags flags, cl_uint pac
 			     const cl_pipe_properties *properties, cl_int *errcode)
 {
 	struct gmt_call call;
-	if (!gmt_enter(&call))
+	if (!gmt_enter_until(&call))
 		return gmt_driver.clCreatePipe(context, flags, packet, packets, properties, errcode);
 	struct creation n = CREATION(GMT_MEMORY_PIPE, .host = NULL);
 	n.packet = packet;

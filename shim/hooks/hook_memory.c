@@ -108,7 +108,7 @@ static cl_mem create_buffer(struct gmt_call *call, const struct gmt_caller *call
 GMT_HOOK cl_mem clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size, void *host, cl_int *errcode)
 {
 	struct gmt_call call;
-	if (!gmt_enter(&call))
+	if (!gmt_enter_until(&call))
 		return gmt_driver.clCreateBuffer(context, flags, size, host, errcode);
 	struct buffer_call b = {context, NULL, flags, size, host, PLAIN};
 	return create_buffer(&call, &GMT_CALLER, &b, errcode);
@@ -118,7 +118,7 @@ GMT_HOOK cl_mem clCreateBufferWithProperties(cl_context context, const cl_mem_pr
 					     size_t size, void *host, cl_int *errcode)
 {
 	struct gmt_call call;
-	if (!gmt_enter(&call))
+	if (!gmt_enter_until(&call))
 		return gmt_driver.clCreateBufferWithProperties(context, properties, flags, size, host, errcode);
 	struct buffer_call b = {context, properties, flags, size, host, WITH_PROPERTIES};
 	return create_buffer(&call, &GMT_CALLER, &b, errcode);
@@ -128,7 +128,7 @@ cl_mem clCreateBufferWithPropertiesINTEL(cl_context context, const cl_mem_proper
 					 size_t size, void *host, cl_int *errcode)
 {
 	struct gmt_call call;
-	if (!gmt_enter(&call))
+	if (!gmt_enter_until(&call))
 		return atomic_load(&gmt_driver.clCreateBufferWithPropertiesINTEL)(context, properties, flags, size, host, errcode);
 	struct buffer_call b = {context, properties, flags, size, host, WITH_PROPERTIES_INTEL};
 	return create_buffer(&call, &GMT_CALLER, &b, errcode);
@@ -151,7 +151,7 @@ static cl_mem create_subbuffer(cl_mem buffer, const struct gmt_memory *parent, c
 GMT_HOOK cl_mem clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_create_type type, const void *info, cl_int *errcode)
 {
 	struct gmt_call call;
-	if (!gmt_enter(&call))
+	if (!gmt_enter_until(&call))
 		return gmt_driver.clCreateSubBuffer(buffer, flags, type, info, errcode);
 	cl_int error = CL_INVALID_MEM_OBJECT;
 	struct gmt_memory *parent = gmt_memory_find(buffer);
@@ -180,7 +180,7 @@ GMT_HOOK cl_mem clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_c
 /* The program holds a reference, so the entry stays. */
 static void write_retain(const struct gmt_call *call, const struct gmt_memory *memory, uint32_t references)
 {
-	struct gmtevent event = GMT_EVENT_RETAIN(.time = call->start, .duration = gmt_clamp32(gmt_now() - call->start),
+	struct gmtevent event = GMT_EVENT_RETAIN(.time = call->start, .duration = gmt_took(call->start, gmt_now()),
 						 .memory = (enum gmtmemory)memory->kind, .scope = memory->scope, .tag = memory->tag,
 						 .object = memory->object.id, .requested = memory->size, .references = references,
 						 .block = memory->block);

@@ -123,7 +123,7 @@ size_t gmt_pointer_bytes(const struct gmt_memory *memory, const void *pointer, s
 GMT_HOOK void *clSVMAlloc(cl_context context, cl_svm_mem_flags flags, size_t size, cl_uint alignment)
 {
 	struct gmt_call call;
-	if (!gmt_enter(&call))
+	if (!gmt_enter_until(&call))
 		return gmt_driver.clSVMAlloc(context, flags, size, alignment);
 	struct gmt_pointer_call p = {.kind = GMT_MEMORY_SVM, .context = context, .flags = flags, .alignment = alignment};
 	cl_int error;

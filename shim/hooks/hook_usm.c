@@ -24,7 +24,7 @@ void *clHostMemAllocINTEL(cl_context context, const cl_mem_properties_intel *pro
 			  cl_int *errcode)
 {
 	struct gmt_call call;
-	if (!gmt_enter(&call))
+	if (!gmt_enter_until(&call))
 		return DRIVER(clHostMemAllocINTEL)(context, properties, size, alignment, errcode);
 	struct gmt_pointer_call p = {
 		.kind = GMT_MEMORY_USM_HOST, .context = context, .properties = properties, .alignment = alignment,
@@ -36,7 +36,7 @@ void *clDeviceMemAllocINTEL(cl_context context, cl_device_id device, const cl_me
 			    cl_uint alignment, cl_int *errcode)
 {
 	struct gmt_call call;
-	if (!gmt_enter(&call))
+	if (!gmt_enter_until(&call))
 		return DRIVER(clDeviceMemAllocINTEL)(context, device, properties, size, alignment, errcode);
 	struct gmt_pointer_call p = {
 		.kind = GMT_MEMORY_USM_DEVICE, .context = context, .device = device, .properties = properties, .alignment = alignment,
@@ -48,7 +48,7 @@ void *clSharedMemAllocINTEL(cl_context context, cl_device_id device, const cl_me
 			    cl_uint alignment, cl_int *errcode)
 {
 	struct gmt_call call;
-	if (!gmt_enter(&call))
+	if (!gmt_enter_until(&call))
 		return DRIVER(clSharedMemAllocINTEL)(context, device, properties, size, alignment, errcode);
 	struct gmt_pointer_call p = {
 		.kind = GMT_MEMORY_USM_SHARED, .context = context, .device = device, .properties = properties, .alignment = alignment,

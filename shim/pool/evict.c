@@ -68,7 +68,7 @@ cl_int gmt_evict_block(const struct gmt_eviction *e, struct gmt_leaving leaving)
 {
 	uint64_t start = gmt_now();
 	cl_int err = gmt_driver_release(&leaving);
-	uint64_t cost = gmt_now() - start;
+	uint64_t cost = gmt_elapsed(start, gmt_now());
 	struct gmtevent event = GMT_EVENT_EVICT(.time = start, .duration = gmt_clamp32(cost), .cost = gmt_clamp32(cost),
 						.reason = (enum gmtevict)e->reason, .status = gmt_clamp16(err), .tag = e->tag,
 						.bytes = e->size, .block = e->block);

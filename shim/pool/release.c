@@ -44,7 +44,7 @@ struct gmtreleasefields gmt_release_fields(const struct gmt_call *call, const st
 void gmt_release_write(struct gmtreleasefields *release, cl_int status, uint64_t now)
 {
 	release->status = gmt_clamp16(status);
-	release->duration = gmt_clamp32(now - release->time);
+	release->duration = gmt_took(release->time, now);
 	struct gmtevent event = gmtrelease_event(*release);
 	gmt_ring_write(&event);
 	if (gmt_usdt_frees())
@@ -61,8 +61,8 @@ static cl_int to_driver(struct gmtreleasefields *release, struct gmt_memory *mem
 {
 	struct gmt_leaving leaving = gmt_memory_leave(memory);
 	cl_int err = gmt_driver_release(&leaving);
-	uint64_t now = gmt_now();
-	release->cost = gmt_clamp32(now - release->time);
+	uint64_t now = gmt_about_now();
+	release->cost = gmt_took(release->time, now);
 	write_release(release, GMT_OUTCOME_DRIVER, err, now);
 	return err;
 }
@@ -103,7 +103,7 @@ static cl_int to_pool(struct gmtreleasefields *release, struct gmt_memory *memor
 	bool refused = false;
 	for (uint32_t i = 0; i < evictions.count; i++)
 		refused |= evictions.list[i].block == release->block;
-	write_release(release, refused ? GMT_OUTCOME_REFUSED : busy ? GMT_OUTCOME_COOLING : GMT_OUTCOME_CACHED, CL_SUCCESS, gmt_now());
+	write_release(release, refused ? GMT_OUTCOME_REFUSED : busy ? GMT_OUTCOME_COOLING : GMT_OUTCOME_CACHED, CL_SUCCESS, gmt_about_now());
 	if (busy && !refused)
 		gmt_cooling_add(&what, uses, context);
 	gmt_evict_all(&evictions);
@@ -222,8 +222,8 @@ static uint64_t give_range(struct gmtreleasefields *release, const struct gmt_co
 	bool given = gmt_decision_known(GMT_CORE(free(what->block, fate.busy, (int64_t)release->time, &evictions)), release->time);
 	if (!given)
 		gmt_pool_fail();
-	uint64_t now = gmt_now();
-	release->cost = gmt_clamp32(now - release->time);
+	uint64_t now = release->time + gmt_elapsed(release->time, gmt_about_now());
+	release->cost = gmt_took(release->time, now);
 	write_release(release, fate.busy ? GMT_OUTCOME_COOLING : GMT_OUTCOME_CACHED, status, now);
 	if (given && (fate.deferred || (fate.busy && !fate.forever)))
 		gmt_cooling_add(what, uses, context);

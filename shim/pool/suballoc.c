@@ -140,7 +140,7 @@ bool gmt_suballoc_create(struct gmt_call *call, const struct gmt_request_for *r,
 {
 	bool may = gmt_trial(r->context);
 	if (gmt_unlikely(plan->slabsize))
-		call->last = gmt_now(); /* without the time that trials took */
+		gmt_call_read(call); /* without the time that trials took */
 	if (may && plan->slabsize)
 		served->slab = grow(call, r, plan);
 	else if (may)

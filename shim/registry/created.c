@@ -59,7 +59,7 @@ static void write_create(const struct gmt_call *call, const struct gmt_memory *m
 	bool subbuffer = memory->kind == GMT_MEMORY_SUBBUFFER, suballoc = served->slab && served->block;
 	struct gmtevent event = GMT_EVENT_CREATE(
 		.time = call->last,
-		.duration = gmt_clamp32(call->last - call->start),
+		.duration = gmt_took(call->start, call->last),
 		.cost = gmt_clamp32(call->driver),
 		.memory = (enum gmtmemory)memory->kind,
 		.outcome = served->outcome,

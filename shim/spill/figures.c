@@ -21,7 +21,7 @@ static void learn(struct gmt_spill_object *root)
 static void record(enum gmtspill what, uint64_t bytes, const struct gmt_spill_object *root, uint64_t start)
 {
 	uint64_t now = gmt_now();
-	struct gmtevent event = GMT_EVENT_SPILL(.time = now, .duration = gmt_clamp32(now - start), .spill = what, .tag = root ? root->tag : 0,
+	struct gmtevent event = GMT_EVENT_SPILL(.time = now, .duration = gmt_took(start, now), .spill = what, .tag = root ? root->tag : 0,
 						.object = root ? root->id : 0, .bytes = bytes,
 						.resident = atomic_load(&gmt_spill_figures.resident),
 						.spilled = atomic_load(&gmt_spill_figures.spilled));

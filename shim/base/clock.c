@@ -1,0 +1,266 @@
+/* clock.c: the processor's counter as CLOCK_MONOTONIC, on amd64. */
+#define _GNU_SOURCE
+#include "clock.h"
+
+#include "opencl.h"
+
+#include <stdatomic.h>
+#include <time.h>
+
+static uint64_t system_now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+#ifdef __x86_64__
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+#include <x86intrin.h>
+
+/* In counts, of which a processor makes 1 to 5 in a ns. */
+#define CALIBRATED (1u << 21) /* until the first line */
+#define LINE (1u << 23)       /* until the next one */
+#define STRETCHED (1u << 26)  /* how long a line serves if no next one can be had; after that its time is not known any more */
+#define EXACT 1000u           /* the most between two readings of the counter around one of the system's clock */
+#define REACHED (4ll * LINE)  /* where a line meets the clock: sooner, and it would follow what disturbs readings */
+#define BASELINE (1u << 28)   /* over which the rate is measured, and twice that */
+#define SLEWED 1000           /* ns that a line is off if the rate of the clock has changed */
+#define ASTRAY 1000000        /* ns that it is off if counter and clock have nothing to do with each other */
+
+/*
+ * A straight line from counter to clock. It serves for some milliseconds, so that what happens to either, as when a machine
+ * sleeps or the clock is slewed, does no harm for longer. The next one begins where it ends, and leads to where the clock will
+ * be: time does not go back.
+ */
+struct line {
+	uint64_t counter, ns, rate; /* rate: ns per count, times 2^32 */
+};
+
+/* Readers hold no lock: a line stays readable until LINES / 2 more have been made, which takes longer than reading it. */
+#define LINES 16
+static struct {
+	_Atomic uint64_t counter, ns, rate;
+} lines[LINES];
+static _Atomic uint32_t newest; /* number of a line, 0: there is none */
+
+static _Atomic bool off = true;
+static atomic_flag making = ATOMIC_FLAG_INIT; /* a thread makes a line */
+
+struct reading {
+	uint64_t counter, ns;
+};
+/* For the rate: where its base line begins, where the next one will, and the latest. Of the thread that makes a line. */
+static struct reading base, next_base, latest;
+
+static inline uint64_t counter(void)
+{
+	unsigned processor;
+	return __rdtscp(&processor);
+}
+
+/* The system's clock at a reading of the counter; false if something interrupted each try. */
+static bool read_both(struct reading *r)
+{
+	for (int i = 0; i < 4; i++) {
+		uint64_t before = counter(), ns = system_now(), between = counter() - before;
+		if (between < EXACT) {
+			*r = (struct reading){before + between / 2, ns};
+			return true;
+		}
+	}
+	return false;
+}
+
+/* False: it has been written over. */
+static inline bool line_read(uint32_t number, struct line *line)
+{
+	line->counter = atomic_load_explicit(&lines[number % LINES].counter, memory_order_acquire);
+	line->ns = atomic_load_explicit(&lines[number % LINES].ns, memory_order_acquire);
+	line->rate = atomic_load_explicit(&lines[number % LINES].rate, memory_order_acquire);
+	return atomic_load_explicit(&newest, memory_order_relaxed) - number < LINES / 2;
+}
+
+static void publish(uint64_t at, uint64_t ns, uint64_t rate)
+{
+	uint32_t number = atomic_load(&newest) + 1;
+	number += number == 0;
+	atomic_store(&lines[number % LINES].counter, at);
+	atomic_store(&lines[number % LINES].ns, ns);
+	atomic_store(&lines[number % LINES].rate, rate);
+	atomic_store(&newest, number);
+}
+
+static uint64_t along(const struct line *line, uint64_t at)
+{
+	return line->ns + ((at - line->counter) * line->rate >> 32);
+}
+
+/* Between readings that are less than two seconds apart. */
+static uint64_t rate_since(const struct reading *then, const struct reading *now)
+{
+	return ((now->ns - then->ns) << 32) / (now->counter - then->counter);
+}
+
+/* The rate over the base line, which moves on. Once the clock is slewed only the latest stretch shows its rate. */
+static uint64_t measure_rate(const struct reading *now, bool slewed)
+{
+	if (slewed)
+		base = next_base = latest;
+	uint64_t rate = rate_since(&base, now);
+	if (now->counter - next_base.counter > BASELINE) {
+		base = next_base;
+		next_base = *now;
+	}
+	return rate;
+}
+
+/* Makes the line that follows the newest one; false: counter and clock have nothing to do with each other. */
+static bool next_line(const struct line *line, const struct reading *now)
+{
+	if (now->counter - line->counter >= STRETCHED) { /* the clock has not been read for a while */
+		base = next_base = *now;
+		publish(now->counter, now->ns, line->rate);
+		return true;
+	}
+	int64_t ahead = (int64_t)(along(line, now->counter) - now->ns);
+	if (ahead > ASTRAY || ahead < -ASTRAY)
+		return false;
+	uint64_t rate = measure_rate(now, ahead > SLEWED || ahead < -SLEWED);
+	int64_t correction = ahead * (1ll << 32) / REACHED, most = (int64_t)(rate / 16);
+	correction = correction > most ? most : correction < -most ? -most : correction;
+	uint64_t at = counter(); /* others still take their time from the former line */
+	publish(at, along(line, at), rate - (uint64_t)correction);
+	return true;
+}
+
+static void make_line(void)
+{
+	uint32_t number = atomic_load(&newest);
+	struct line line;
+	struct reading now;
+	if (!read_both(&now))
+		return;
+	if (number) {
+		line_read(number, &line);
+		if (now.counter - line.counter < LINE) /* another thread has just made it */
+			return;
+		if (!next_line(&line, &now))
+			gmt_clock_stop();
+	} else if (now.counter - base.counter >= BASELINE) {
+		base = now;
+	} else if (now.counter - base.counter >= CALIBRATED) {
+		publish(now.counter, now.ns, rate_since(&base, &now));
+		next_base = now;
+	}
+	latest = now;
+}
+
+static void try_line(void)
+{
+	if (atomic_flag_test_and_set(&making))
+		return;
+	make_line();
+	atomic_flag_clear(&making);
+}
+
+/* There is no line yet, or will be none. */
+__attribute__((noinline, cold)) static uint64_t without_line(void)
+{
+	if (!atomic_load(&off))
+		try_line();
+	return atomic_load(&newest) ? gmt_now() : system_now();
+}
+
+/*
+ * The line has ended, or was made since the counter was read: it says nothing about times before it, as these were taken from
+ * others.
+ */
+__attribute__((noinline, cold)) static uint64_t beyond_line(void)
+{
+	struct line line;
+	uint32_t number = atomic_load(&newest);
+	if (number && line_read(number, &line) && counter() - line.counter >= LINE)
+		try_line();
+	number = atomic_load(&newest);
+	bool whole = number && line_read(number, &line);
+	uint64_t at = counter();
+	return whole && at - line.counter < STRETCHED ? along(&line, at) : system_now();
+}
+
+static inline uint64_t time_at(uint64_t at)
+{
+	struct line line;
+	bool whole = line_read(atomic_load_explicit(&newest, memory_order_acquire), &line);
+	uint64_t counts = at - line.counter;
+	if (gmt_likely(whole && counts < LINE))
+		return line.ns + (counts * line.rate >> 32);
+	return beyond_line();
+}
+
+uint64_t gmt_now(void)
+{
+	if (gmt_unlikely(!atomic_load_explicit(&newest, memory_order_relaxed)))
+		return without_line();
+	return time_at(counter());
+}
+
+uint64_t gmt_about_now(void)
+{
+	if (gmt_unlikely(!atomic_load_explicit(&newest, memory_order_relaxed)))
+		return without_line();
+	return time_at(__rdtsc());
+}
+
+/* Whether the kernel trusts the counter to be the same on all processors, and at all times, and the process may read it. */
+static bool trusted(void)
+{
+	int permitted = 0;
+	if (prctl(PR_GET_TSC, &permitted) != 0 || permitted != PR_TSC_ENABLE)
+		return false;
+	char name[8] = "";
+	int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	bool ours = read(fd, name, sizeof name - 1) == 4 && strcmp(name, "tsc\n") == 0;
+	close(fd);
+	return ours;
+}
+
+void gmt_clock_start(void)
+{
+	if (trusted() && read_both(&base))
+		atomic_store(&off, false);
+}
+
+void gmt_clock_stop(void)
+{
+	atomic_store(&off, true);
+	atomic_store(&newest, 0);
+}
+
+#else
+
+void gmt_clock_start(void)
+{
+}
+
+void gmt_clock_stop(void)
+{
+}
+
+uint64_t gmt_now(void)
+{
+	return system_now();
+}
+
+uint64_t gmt_about_now(void)
+{
+	return system_now();
+}
+
+#endif
