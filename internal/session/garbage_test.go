@@ -1,10 +1,15 @@
 package session
 
 import (
+	"os"
 	"runtime"
 	"runtime/debug"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestGarbageGoesWhenItIsCalm: with many call sites or buffers, memory that is not used goes back once no events have come for a while, but
@@ -39,4 +44,47 @@ func TestGarbageGoesWhenItIsCalm(t *testing.T) {
 	if g.limit(0, 2e6+calmEvents, 3*calmNS); g.since != 0 {
 		t.Error("it is given back again, though nothing came")
 	}
+}
+
+// TestCodeIsGivenBack: what is not needed goes, and what is comes again.
+func TestCodeIsGivenBack(t *testing.T) {
+	start, size := ownCode()
+	if size == 0 {
+		t.Fatal("the code of this program is nowhere")
+	}
+	if _, _, err := unix.Syscall(unix.SYS_MADVISE, start, size, unix.MADV_POPULATE_READ); err != 0 {
+		t.Fatal(err)
+	}
+	before := codeResident(t)
+	dropCode()
+	if after := codeResident(t); before < int(size>>10) || after >= before {
+		t.Errorf("of %d KB of code %d were in memory, and %d still are", size>>10, before, after)
+	}
+}
+
+// codeResident returns the KB of this program's code that are in memory.
+func codeResident(t *testing.T) (kb int) {
+	t.Helper()
+	maps, err := os.ReadFile("/proc/self/smaps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exe, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := false
+	for line := range strings.Lines(string(maps)) {
+		switch fields := strings.Fields(line); {
+		case strings.Contains(fields[0], "-"):
+			ours = strings.HasPrefix(fields[1], "r-x") && strings.HasSuffix(strings.TrimSpace(line), exe)
+		case ours && fields[0] == "Rss:":
+			n, err := strconv.Atoi(fields[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			kb += n
+		}
+	}
+	return kb
 }
