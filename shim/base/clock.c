@@ -26,7 +26,7 @@ static uint64_t system_now(void)
 #define CALIBRATED (1u << 21) /* until the first line */
 #define LINE (1u << 23)       /* until the next one */
 #define STRETCHED (1u << 26)  /* how long a line serves if no next one can be had; after that its time is not known any more */
-#define EXACT 1000u           /* the most between two readings of the counter around one of the system's clock */
+#define EXACT 1000u           /* the most for a reading of both */
 #define REACHED (4ll * LINE)  /* where a line meets the clock: sooner, and it would follow what disturbs readings */
 #define BASELINE (1u << 28)   /* over which the rate is measured, and twice that */
 #define SLEWED 1000           /* ns that a line is off if the rate of the clock has changed */
@@ -63,15 +63,17 @@ static inline uint64_t counter(void)
 	return __rdtscp(&processor);
 }
 
-/* The system's clock at a reading of the counter; false if something interrupted each try. */
+/*
+ * Reads the counter and then the system's clock, so that a line from there is not behind what others have just read; false if
+ * something came between in each try.
+ */
 static bool read_both(struct reading *r)
 {
 	for (int i = 0; i < 4; i++) {
-		uint64_t before = counter(), ns = system_now(), between = counter() - before;
-		if (between < EXACT) {
-			*r = (struct reading){before + between / 2, ns};
+		*r = (struct reading){.counter = counter()};
+		r->ns = system_now() + 2; /* it rounds down, and so does a line */
+		if (counter() - r->counter < EXACT)
 			return true;
-		}
 	}
 	return false;
 }
