@@ -23,7 +23,7 @@ static uint64_t system_now(void)
 #include <x86intrin.h>
 
 /* In counts, of which a processor makes 1 to 5 in a ns. */
-#define CALIBRATED (1u << 21) /* until the first line */
+#define CALIBRATED (1u << 22) /* until the first line */
 #define LINE (1u << 23)       /* until the next one */
 #define STRETCHED (1u << 26)  /* how long a line serves if no next one can be had; after that its time is not known any more */
 #define EXACT 1000u           /* the most for a reading of both */
@@ -54,7 +54,8 @@ static atomic_flag making = ATOMIC_FLAG_INIT; /* a thread makes a line */
 struct reading {
 	uint64_t counter, ns;
 };
-/* For the rate: where its base line begins, where the next one will, and the latest. Of the thread that makes a line. */
+/* Of the thread that makes a line: the rate, and over how many counts it was measured; from where on, and from where next. */
+static uint64_t rate, measured;
 static struct reading base, next_base, latest;
 
 static inline uint64_t counter(void)
@@ -87,14 +88,15 @@ static inline bool line_read(uint32_t number, struct line *line)
 	return atomic_load_explicit(&newest, memory_order_relaxed) - number < LINES / 2;
 }
 
-static void publish(uint64_t at, uint64_t ns, uint64_t rate)
+/* Readers see the line once newest has its number, which this returns. */
+static uint32_t line_write(const struct line *line)
 {
 	uint32_t number = atomic_load(&newest) + 1;
 	number += number == 0;
-	atomic_store(&lines[number % LINES].counter, at);
-	atomic_store(&lines[number % LINES].ns, ns);
-	atomic_store(&lines[number % LINES].rate, rate);
-	atomic_store(&newest, number);
+	atomic_store(&lines[number % LINES].counter, line->counter);
+	atomic_store(&lines[number % LINES].ns, line->ns);
+	atomic_store(&lines[number % LINES].rate, line->rate);
+	return number;
 }
 
 static uint64_t along(const struct line *line, uint64_t at)
@@ -102,23 +104,20 @@ static uint64_t along(const struct line *line, uint64_t at)
 	return line->ns + ((at - line->counter) * line->rate >> 32);
 }
 
-/* Between readings that are less than two seconds apart. */
-static uint64_t rate_since(const struct reading *then, const struct reading *now)
-{
-	return ((now->ns - then->ns) << 32) / (now->counter - then->counter);
-}
-
-/* The rate over the base line, which moves on. Once the clock is slewed only the latest stretch shows its rate. */
-static uint64_t measure_rate(const struct reading *now, bool slewed)
+/* Measures the rate over a base line, which moves on. Once the clock is slewed only the latest stretch shows it. */
+static void measure_rate(const struct reading *now, bool slewed)
 {
 	if (slewed)
 		base = next_base = latest;
-	uint64_t rate = rate_since(&base, now);
+	uint64_t counts = now->counter - base.counter;
+	if (slewed || counts >= measured) {
+		rate = ((now->ns - base.ns) << 32) / counts; /* less than a second */
+		measured = counts < BASELINE ? counts : BASELINE;
+	}
 	if (now->counter - next_base.counter > BASELINE) {
 		base = next_base;
 		next_base = *now;
 	}
-	return rate;
 }
 
 /* Makes the line that follows the newest one; false: counter and clock have nothing to do with each other. */
@@ -126,17 +125,23 @@ static bool next_line(const struct line *line, const struct reading *now)
 {
 	if (now->counter - line->counter >= STRETCHED) { /* the clock has not been read for a while */
 		base = next_base = *now;
-		publish(now->counter, now->ns, line->rate);
+		atomic_store(&newest, line_write(&(struct line){now->counter, now->ns, rate}));
 		return true;
 	}
 	int64_t ahead = (int64_t)(along(line, now->counter) - now->ns);
 	if (ahead > ASTRAY || ahead < -ASTRAY)
 		return false;
-	uint64_t rate = measure_rate(now, ahead > SLEWED || ahead < -SLEWED);
+	measure_rate(now, ahead > SLEWED || ahead < -SLEWED);
 	int64_t correction = ahead * (1ll << 32) / REACHED, most = (int64_t)(rate / 16);
 	correction = correction > most ? most : correction < -most ? -most : correction;
-	uint64_t at = counter(); /* others still take their time from the former line */
-	publish(at, along(line, at), rate - (uint64_t)correction);
+	struct line next = {.rate = rate - (uint64_t)correction};
+	uint32_t number;
+	do { /* others take their time from the former line until they see this one: it must not begin long before */
+		next.counter = counter();
+		next.ns = along(line, next.counter);
+		number = line_write(&next);
+	} while (counter() - next.counter > EXACT);
+	atomic_store(&newest, number);
 	return true;
 }
 
@@ -156,8 +161,10 @@ static void make_line(void)
 	} else if (now.counter - base.counter >= BASELINE) {
 		base = now;
 	} else if (now.counter - base.counter >= CALIBRATED) {
-		publish(now.counter, now.ns, rate_since(&base, &now));
 		next_base = now;
+		measured = 0;
+		measure_rate(&now, false);
+		atomic_store(&newest, line_write(&(struct line){now.counter, now.ns, rate}));
 	}
 	latest = now;
 }

@@ -14,7 +14,7 @@ void gmt_clock_stop(void);
 
 /*
  * CLOCK_MONOTONIC, ns, within a microsecond of what the system says. Any thread, any time. It is read after all that precedes
- * it: what a thread does once it has seen another one's effect has no earlier time than that one read before.
+ * it: a thread that has seen what another one did reads no earlier time, or one by less than 10 ns.
  */
 uint64_t gmt_now(void);
 

@@ -86,9 +86,9 @@ static void start_at(double counter_rate)
 /* Readings of the system's clock and the counter lie 12 ns apart. */
 TEST(a_line_keeps_to_the_clock)
 {
-	for (double rate = 1; rate < 5; rate += 0.7) {
+	for (double counts = 1; counts < 5; counts += 0.7) {
 		gmt_clock_stop();
-		start_at(rate);
+		start_at(counts);
 		run(3e9, 700, 100, 50);
 		CHECK(newest != 0);
 	}
