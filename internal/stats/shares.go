@@ -206,7 +206,10 @@ func (s *shares) show(by, place int, now moment) (Share, bool) {
 	case !d.begun || place != int(d.only):
 		return Share{}, false
 	}
-	return x.show(now), *x != share{}
+	if *x == (share{}) {
+		return Share{}, false
+	}
+	return x.show(now), true
 }
 
 // keys are the places of keys. Place 0 is that of all keys without one of their own.

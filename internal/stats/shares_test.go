@@ -36,6 +36,10 @@ func TestBucketsAndClasses(t *testing.T) {
 	if diff := cmp.Diff(buckets, got.Buckets, counts); diff != "" {
 		t.Errorf("buckets (-want +got):\n%s", diff)
 	}
+	s.Tick(s.time + 5_000_000_000)
+	if later := s.Snapshot(); len(later.Buckets) != 3 || len(later.Kinds) != 1 || len(later.Classes) != len(got.Classes) {
+		t.Errorf("some seconds later there are %d buckets, %d kinds, %d classes", len(later.Buckets), len(later.Kinds), len(later.Classes))
+	}
 	classes := []Class{
 		{"context 1, READ_WRITE", 1, 1, Share{Misses: 2, Creates: 2, InUse: 2047}},
 		{"context 2, READ_ONLY | ALLOC_HOST_PTR", 2, 20, Share{Misses: 1, Creates: 1, Cooling: 2048}},
