@@ -16,6 +16,7 @@ static uint64_t system_now(void)
 
 #ifdef __x86_64__
 
+#include <cpuid.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -225,12 +226,18 @@ uint64_t gmt_about_now(void)
 	return time_at(__rdtsc());
 }
 
-/* Whether the kernel trusts the counter to be the same on all processors, and at all times, and the process may read it. */
+/* The processor may be an emulator's, which reports what it lacks. */
+static bool readable(void)
+{
+	const unsigned extended = 0x80000001, rdtscp = 1u << 27;
+	unsigned a, b, c, d;
+	int permitted = 0;
+	return __get_cpuid(extended, &a, &b, &c, &d) && d & rdtscp && prctl(PR_GET_TSC, &permitted) == 0 && permitted == PR_TSC_ENABLE;
+}
+
+/* Whether the kernel trusts the counter to be the same on all processors, and at all times. */
 static bool trusted(void)
 {
-	int permitted = 0;
-	if (prctl(PR_GET_TSC, &permitted) != 0 || permitted != PR_TSC_ENABLE)
-		return false;
 	char name[8] = "";
 	int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -242,7 +249,7 @@ static bool trusted(void)
 
 void gmt_clock_start(void)
 {
-	if (trusted() && read_both(&base))
+	if (readable() && trusted() && read_both(&base))
 		atomic_store(&off, false);
 }
 

@@ -50,10 +50,11 @@ func tune(t *testing.T, flags []string, args ...string) tuned {
 }
 
 // Without a pool every buffer of a loop is the driver's: a pool is found, predicted to save nearly all of that, and when
-// the program runs with it, it does. Then it is compared with the bare program.
+// the program runs with it, it does. Then it is compared with the bare program. The loop is long, so that a call that is
+// interrupted does not decide.
 func TestTuneMeasuresWhatItFound(t *testing.T) {
 	t.Parallel()
-	out := tune(t, []string{"--policy", "none", "--budget", "5s"}, example("churn"), "20000", "4K", "2")
+	out := tune(t, []string{"--policy", "none", "--budget", "5s"}, example("churn"), "100000", "4K", "2")
 	if out.Recommended.Policy == "none" || out.Present.Policy != "none" || out.Recommended.DriverNS > out.None.DriverNS/2 {
 		t.Fatalf("recommended: %+v, no pool: %+v", out.Recommended, out.None)
 	}
