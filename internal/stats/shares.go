@@ -243,7 +243,7 @@ func (s *shares) list(division int, k *keys, now moment, name func(key uint64) s
 		share, _ := s.show(division, i, now)
 		list = append(list, Named{name(k.keys[i]), share})
 	}
-	if share, any := s.show(division, 0, now); any {
+	if share, some := s.show(division, 0, now); some {
 		list = append(list, Named{others, share})
 	}
 	return list
@@ -270,8 +270,8 @@ func (s *share) create(outcome wire.Outcome, slot uint64) {
 func (s *shares) bySize(now moment) []Bucket {
 	buckets := []Bucket{}
 	for i := range placesMax {
-		share, any := s.show(bySize, i, now)
-		if !any {
+		share, some := s.show(bySize, i, now)
+		if !some {
 			continue
 		}
 		b := Bucket{Share: share}
@@ -287,7 +287,7 @@ func (s *shares) bySize(now moment) []Bucket {
 func (s *shares) byKind(now moment) []Kind {
 	list := []Kind{}
 	for i := range int(kinds) {
-		if share, any := s.show(byKind, i, now); any {
+		if share, some := s.show(byKind, i, now); some {
 			list = append(list, Kind{wire.Memory(i), share})
 		}
 	}

@@ -11,6 +11,7 @@ struct gmt_call {
 	uint64_t driver; /* ns inside the driver */
 };
 
+/* Reads the clock: the end is never before the start, which a replay takes from end and duration. */
 static inline void gmt_call_read(struct gmt_call *call)
 {
 	uint64_t now = gmt_now();

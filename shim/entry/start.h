@@ -21,26 +21,26 @@ static inline bool gmt_enter_untimed(void)
 	return true;
 }
 
-/* The same, with a clock reading. */
-static inline bool gmt_enter(struct gmt_call *call)
+/* The same, with a reading of a clock. */
+static inline bool gmt_enter_timed(struct gmt_call *call, uint64_t (*clock)(void))
 {
 	if (!gmt_enter_untimed())
 		return false;
 	gmt_ring_prepare();
-	call->start = call->last = gmt_now();
+	call->start = call->last = clock();
 	call->driver = 0;
 	return true;
 }
 
-/* The same for a call whose event has the time of its end. */
+static inline bool gmt_enter(struct gmt_call *call)
+{
+	return gmt_enter_timed(call, gmt_now);
+}
+
+/* For a call whose event has the time of its end. */
 static inline bool gmt_enter_until(struct gmt_call *call)
 {
-	if (!gmt_enter_untimed())
-		return false;
-	gmt_ring_prepare();
-	call->start = call->last = gmt_about_now();
-	call->driver = 0;
-	return true;
+	return gmt_enter_timed(call, gmt_about_now);
 }
 
 #endif
