@@ -40,6 +40,9 @@ type entry struct {
 	offset     uint64
 }
 
+// leaves reports whether a block is not cached when it comes back.
+func (e *entry) leaves() bool { return e.passes || e.stale != wire.EvictNone }
+
 // chain links entries from the oldest to the newest. An entry is in one list at a time.
 type chain []struct{ older, newer int32 }
 

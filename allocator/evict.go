@@ -16,6 +16,26 @@ func (p *Pool) cap() uint64 {
 	return min(p.limits.maxCachedBytes, uint64(p.limits.maxCachedFraction*float64(p.heap)))
 }
 
+// Room returns how many bytes of blocks in use can be freed, while nothing uses them, before Free evicts anything.
+func (p *Pool) Room() uint64 {
+	l := &p.limits
+	most := p.cap()
+	if p.leaving > 0 || len(p.doomed) > 0 || len(p.dropped) > 0 || l.maxAge != 0 || l.maxPerTag != 0 || l.maxPerBucket != 0 || most < p.stats.BytesCached {
+		return 0
+	}
+	return most - p.stats.BytesCached
+}
+
+// mark says whether a block is cached when it comes back.
+func (p *Pool) mark(e *entry, passes bool, stale wire.Evict) {
+	if e.leaves() {
+		p.leaving--
+	}
+	if e.passes, e.stale = passes, stale; e.leaves() {
+		p.leaving++
+	}
+}
+
 // shelve makes a block cached, and evicts what is then too much. One that alone exceeds the cap would push out
 // everything else and then itself, so it goes at once.
 func (p *Pool) shelve(i int32, out []Eviction) []Eviction {
@@ -123,9 +143,9 @@ func (p *Pool) retire(was *limits, out []Eviction) []Eviction {
 		switch {
 		case e.state == unused || e.stale == wire.EvictPolicy:
 		case p.rule.stale(e.size, &p.limits) && (e.stale != wire.EvictNone || !p.rule.stale(e.size, was)):
-			e.stale = wire.EvictLimit
+			p.mark(e, e.passes, wire.EvictLimit)
 		default:
-			e.stale = wire.EvictNone
+			p.mark(e, e.passes, wire.EvictNone)
 		}
 	}
 	return p.evictStale(out)

@@ -263,7 +263,7 @@ func (p *Pool) affords(a *arena, req *Request) bool {
 func (p *Pool) clear(class Class, out []Eviction) []Eviction {
 	for i := range p.entries {
 		if e := &p.entries[i]; e.state != unused && e.class == class && e.slab == 0 {
-			e.stale = wire.EvictPolicy
+			p.mark(e, e.passes, wire.EvictPolicy)
 		}
 	}
 	return p.evictStale(out)
@@ -276,7 +276,7 @@ func (p *Pool) endPlan() {
 	}
 	for i := range p.entries {
 		if e := &p.entries[i]; e.state != unused && e.class >= ofPlans {
-			e.stale = wire.EvictPolicy
+			p.mark(e, e.passes, wire.EvictPolicy)
 		}
 	}
 	for i := range p.planner.present.arenas {
@@ -284,7 +284,7 @@ func (p *Pool) endPlan() {
 			p.slabs.former = append(p.slabs.former, a.carved)
 			for number := range p.slabs.list {
 				if s := &p.slabs.list[number]; s.home == a.carved {
-					p.entries[s.entry].stale = wire.EvictPolicy
+					p.mark(&p.entries[s.entry], false, wire.EvictPolicy)
 				}
 			}
 		}

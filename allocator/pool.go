@@ -31,6 +31,7 @@ type Pool struct {
 	evicted *recentlyEvicted
 	dropped map[Class]bool // classes that are not cached any more
 	doomed  []int32        // blocks in that state, for the next call that reports evictions
+	leaving int            // blocks that are not cached when they come back
 	slabs   *slabs         // nil: every block is one of its own, and always was
 	planner *planner       // nil: the policy takes no plan
 	route   wire.Route     // of the present request
@@ -130,6 +131,9 @@ func (p *Pool) create(plan *Plan, req *Request, size uint64, reason wire.Miss) {
 	e := &p.entries[i]
 	e.size, e.wanted, e.tag, e.class = size, req.Size, req.Tag, req.Class
 	e.state, e.was, e.reason, e.passes, e.route = planned, unused, reason, reason == wire.MissPolicy, p.route
+	if e.passes {
+		p.leaving++
+	}
 	plan.Block, plan.Size, plan.Reason = p.block(i), size, reason
 }
 
@@ -388,6 +392,9 @@ func (p *Pool) newEntry() int32 {
 // recycle gives an entry that is on no list back. Its next block has another generation.
 func (p *Pool) recycle(i int32) {
 	e := &p.entries[i]
+	if e.leaves() {
+		p.leaving--
+	}
 	*e = entry{generation: e.generation + 1}
 	if e.generation != 0 { // else the numbers of this entry are used up
 		p.spare = append(p.spare, i)

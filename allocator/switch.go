@@ -51,10 +51,11 @@ func (p *Pool) disown(next *Pool) {
 		if e.state == unused {
 			continue
 		}
-		e.passes, e.stale = false, wire.EvictPolicy
+		stale := wire.EvictPolicy
 		if !e.isSlab && next.makes(e.size) {
-			e.stale = wire.EvictNone
+			stale = wire.EvictNone
 		}
+		p.mark(e, false, stale)
 	}
 }
 

@@ -2,6 +2,8 @@ package main
 
 // #include "../shim/base/core.h"
 //
+// static void call_enter(struct gmt_callbacks c) { c.enter(); }
+// static void call_leave(struct gmt_callbacks c) { c.leave(); }
 // static void call_evicted(struct gmt_callbacks c, struct gmt_evictions *e) { c.evicted(e); }
 // static void call_expired(struct gmt_callbacks c, uint64_t time, int64_t number) { c.expired(time, number); }
 // static void call_limit(struct gmt_callbacks c, struct gmt_obeyed o) { c.limit(&o); }
@@ -48,9 +50,11 @@ func wait(futex *uint32, value uint32, most time.Duration) bool {
 func obey(message wire.Control, callbacks C.struct_gmt_callbacks) {
 	var evictions C.struct_gmt_evictions
 	var scratch [C.GMT_EVICTIONS_MAX]broker.Eviction
+	C.call_enter(callbacks)
 	at := now()
 	reply, n, out, err := core.Control(message.Text, int64(at), scratch[:0])
 	give(&evictions, out)
+	C.call_leave(callbacks)
 	result := C.int32_t(0)
 	if err != nil {
 		reply, result = err.Error(), -1
@@ -67,9 +71,11 @@ func obey(message wire.Control, callbacks C.struct_gmt_callbacks) {
 func expire(callbacks C.struct_gmt_callbacks) time.Duration {
 	var evictions C.struct_gmt_evictions
 	var scratch [C.GMT_EVICTIONS_MAX]broker.Eviction
+	C.call_enter(callbacks)
 	at := int64(now())
 	out, n, next, err := core.Expire(at, scratch[:0])
 	give(&evictions, out)
+	C.call_leave(callbacks)
 	if n != 0 {
 		C.call_expired(callbacks, C.uint64_t(at), C.int64_t(n))
 	}

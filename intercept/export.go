@@ -19,6 +19,9 @@ func main() {} // a C library has none, but -buildmode=c-shared wants one
 // core is the process's one broker. It is set by gmt_core_start, before the shim calls anything else.
 var core *broker.Broker
 
+// The ledger is the shim's.
+var _ [C.sizeof_struct_gmt_ledger]byte = [unsafe.Sizeof(broker.Ledger{})]byte{}
+
 // failed is what a call returns once the core has failed, instead of the number of its decision.
 const failed = C.int64_t(-1)
 
@@ -27,13 +30,15 @@ const failed = C.int64_t(-1)
 const few = 4
 
 //export gmt_core_start
-func gmt_core_start(config *C.struct_gmtconfig, callbacks *C.struct_gmt_callbacks, region *C.struct_gmtregion) (status C.int64_t) {
+func gmt_core_start(
+	config *C.struct_gmtconfig, callbacks *C.struct_gmt_callbacks, region *C.struct_gmtregion, ledger *C.struct_gmt_ledger,
+) (status C.int64_t) {
 	defer func() {
 		if recover() != nil {
 			status = failed
 		}
 	}()
-	b, err := broker.New(text(config.policy[:]), text(config.limits[:]))
+	b, err := broker.New(text(config.policy[:]), text(config.limits[:]), (*broker.Ledger)(unsafe.Pointer(ledger)))
 	if err != nil {
 		return failed
 	}

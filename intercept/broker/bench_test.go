@@ -20,7 +20,7 @@ var requestSizes = [heldBlocks]uint64{64, 128, 192, 256, 384, 512, 768, 1024}
 
 // client does for one thread of a program what the shim does.
 type client struct {
-	core *Broker
+	core *gate
 	tag  allocator.Tag
 	miss bool
 	held [heldBlocks]allocator.Block

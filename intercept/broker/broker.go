@@ -1,4 +1,4 @@
-// Package broker stands between the shim's calls and a policy: it serialises them, keeps the driver object of each
+// Package broker stands between the shim's calls and a policy: it numbers decisions, keeps the driver object of each
 // block, and turns a panic into an error, so that nothing of ours can bring the program down. It knows nothing of C.
 package broker
 
@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 )
@@ -34,26 +33,27 @@ type Plan struct {
 // had nothing to do. 1 is none either: so the first decision of each thread is not the one after its last, which is 0.
 type Number uint64
 
-// Broker serves one process. All methods may be called from any thread; none waits for more than another's.
+// Broker serves one process. The caller serialises all calls, which may come from any thread.
 type Broker struct {
-	mu     sync.Mutex
 	policy *allocator.Pool
 	held   []object // by Block.Index
 	failed error
-	latest Number
+	ledger *Ledger
 	draft  allocator.Draft // of a plan that the session sends
 
 	evicted []allocator.Eviction // scratch of one call
 	pending []Eviction           // left the pool, not yet fetched by More
 }
 
-// New returns a broker for the policy of that name with "name=value,..." limits.
-func New(policy, limits string) (*Broker, error) {
+// New returns a broker for the policy of that name with "name=value,..." limits. What is noted in the ledger, which is
+// empty, counts as freed before the next call.
+func New(policy, limits string, ledger *Ledger) (*Broker, error) {
 	p, err := newPolicy(policy, limits)
 	if err != nil {
 		return nil, err
 	}
-	return &Broker{policy: p, latest: 1}, nil
+	*ledger = Ledger{Latest: 1, Room: p.Room()}
+	return &Broker{policy: p, ledger: ledger}, nil
 }
 
 func newPolicy(name, limits string) (*allocator.Pool, error) {
@@ -66,24 +66,28 @@ func newPolicy(name, limits string) (*allocator.Pool, error) {
 
 // number returns that of a decision that is about to be made, or just was.
 func (b *Broker) number() Number {
-	b.latest++
-	return b.latest
+	b.ledger.Latest++
+	return b.ledger.Latest
 }
 
-// enter locks, and reports whether the broker still works. Every enter is followed by a deferred leave.
+// enter takes back what was noted, and reports whether the broker still works. A deferred leave stands before it.
 func (b *Broker) enter() error {
-	b.mu.Lock()
 	b.evicted = b.evicted[:0]
+	if b.ledger.Count > 0 {
+		b.settle()
+	}
 	return b.failed
 }
 
-// leave unlocks and turns a panic into *err and lasting failure.
+// leave turns a panic into *err and lasting failure.
 func (b *Broker) leave(err *error) {
 	if p := recover(); p != nil {
 		b.failed = fmt.Errorf("%w: %v", ErrFailed, p)
 		*err = b.failed
 	}
-	b.mu.Unlock()
+	if b.ledger.Room = 0; b.failed == nil {
+		b.ledger.Room = b.policy.Room()
+	}
 }
 
 // object is what a block is to the driver.
@@ -146,7 +150,7 @@ func (b *Broker) part(plan *Plan, req *allocator.Request, n Number, out []Evicti
 		return b.alone(plan, req, n, out)
 	}
 	plan.Handle = slab.handle
-	if b.latest == n { // no other thread decided meanwhile
+	if b.ledger.Latest == n { // no other thread decided meanwhile
 		b.policy.Commit(plan.Plan)
 		plan.Committed = b.number()
 	}
@@ -308,11 +312,7 @@ func (b *Broker) More(out []Eviction) (_ []Eviction, err error) {
 }
 
 // Pending reports whether evictions wait for More.
-func (b *Broker) Pending() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.pending) > 0
-}
+func (b *Broker) Pending() bool { return len(b.pending) > 0 }
 
 // take moves evictions to out as far as its capacity goes; the rest waits for More.
 func (b *Broker) take(out []Eviction) []Eviction {

@@ -11,22 +11,13 @@ import (
 )
 
 // ask returns the plan for a request.
-func ask(b *Broker, req allocator.Request, out []Eviction) (plan Plan, n Number, _ []Eviction, err error) {
+func ask(b *gate, req allocator.Request, out []Eviction) (plan Plan, n Number, _ []Eviction, err error) {
 	n, out, err = b.Plan(&plan, &req, out)
 	return plan, n, out, err
 }
 
-func newBroker(t testing.TB, policy, limits string) *Broker {
-	t.Helper()
-	b, err := New(policy, limits)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
 // serve does what the shim does: plan, create on a miss, commit.
-func serve(t testing.TB, b *Broker, handle uint64) Plan {
+func serve(t testing.TB, b *gate, handle uint64) Plan {
 	t.Helper()
 	plan, _, out, err := ask(b, allocator.Request{Size: 1 << 20, Class: 1, Tag: 1}, nil)
 	if err != nil || len(out) > 0 {
@@ -150,7 +141,7 @@ func TestPanicBecomesLastingFailure(t *testing.T) {
 
 func TestBadSettings(t *testing.T) {
 	for _, c := range [][2]string{{"nonsense", ""}, {"futhark", "nonsense=1"}, {"futhark", "max_cached_bytes"}} {
-		if _, err := New(c[0], c[1]); err == nil {
+		if _, err := New(c[0], c[1], new(Ledger)); err == nil {
 			t.Errorf("New(%q, %q) worked", c[0], c[1])
 		}
 	}

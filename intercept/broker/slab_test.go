@@ -10,7 +10,7 @@ import (
 // request is for a buffer that slabs can serve.
 var request = allocator.Request{Size: 4096, Align: 128, Class: 1, Max: 1 << 30, Heap: 1 << 32}
 
-func part(t *testing.T, b *Broker) Plan {
+func part(t *testing.T, b *gate) Plan {
 	t.Helper()
 	plan, _, out, err := ask(b, request, nil)
 	if err != nil || len(out) > 0 {
@@ -22,12 +22,12 @@ func part(t *testing.T, b *Broker) Plan {
 // waiting is a request that fits a slab which another thread creates.
 type waiting struct {
 	t      *testing.T
-	broker *Broker
+	broker *gate
 	plan   Plan
 	number Number
 }
 
-func wait(t *testing.T, b *Broker) (first Plan, w *waiting) {
+func wait(t *testing.T, b *gate) (first Plan, w *waiting) {
 	t.Helper()
 	first = part(t, b)
 	if first.SlabSize == 0 || first.Hit {

@@ -35,7 +35,7 @@ func (d *device) use(handle uint64, by, most int) {
 }
 
 // release carries evictions out, and those that did not fit.
-func (d *device) release(b *Broker, out []Eviction, err error) {
+func (d *device) release(b *gate, out []Eviction, err error) {
 	for ; err == nil && len(out) > 0; out, err = b.More(out[:0]) {
 		d.mu.Lock()
 		for _, e := range out {
@@ -52,7 +52,7 @@ func (d *device) release(b *Broker, out []Eviction, err error) {
 }
 
 // cycle creates a buffer and releases it, as the shim does.
-func (d *device) cycle(b *Broker, req allocator.Request, cools bool) {
+func (d *device) cycle(b *gate, req allocator.Request, cools bool) {
 	var room [4]Eviction
 	plan, n, out, err := ask(b, req, room[:0])
 	d.release(b, out, err)

@@ -4,7 +4,7 @@
  *
  * Every function returns the number of its decision, which tells replays in which order the policy decided (enum gmtorder
  * in event.h); 0 if it made none; -1 once the core has failed: the shim then stops pooling, and the program goes on with
- * the driver alone. Any thread may call them.
+ * the driver alone. Any thread may call them, one at a time (gate.h).
  */
 #ifndef GMT_CORE_H
 #define GMT_CORE_H
@@ -86,17 +86,34 @@ struct gmt_obeyed {
 	int32_t status; /* 0, -1: refused */
 };
 
+/*
+ * Blocks that the program has released and nothing uses are noted here instead of one call of gmt_core_free each, as far as
+ * there is room: the core takes them back before it does anything else. The decision for the one noted last has the number
+ * latest + count.
+ */
+#define GMT_LEDGER_SIZE 32
+struct gmt_ledger {
+	uint64_t latest; /* number of the core's latest decision */
+	uint64_t room;   /* bytes that may still be noted: so much comes back without an eviction */
+	uint64_t count;
+	struct gmt_freed {
+		uint64_t block;
+		int64_t time;
+	} freed[GMT_LEDGER_SIZE];
+};
+
 /* The core calls these in the shim, from a thread of its own. */
 struct gmt_callbacks {
+	void (*enter)(void); /* around each call of its own, which waits for those of others */
+	void (*leave)(void);
 	void (*evicted)(struct gmt_evictions *evictions);
 	void (*expired)(uint64_t time, int64_t number); /* number: of the decision; its evictions follow */
 	void (*limit)(const struct gmt_obeyed *obeyed);
-	void (*diag)(uint32_t code, const char *text, uint64_t length);
 };
 
 /* Starts the policy of config and obeys the messages in the region's mailbox. Called once. */
 typedef int64_t gmt_core_start_fn(const struct gmtconfig *config, const struct gmt_callbacks *callbacks,
-				  struct gmtregion *region);
+				  struct gmtregion *region, struct gmt_ledger *ledger);
 
 /*
  * A hit of a whole block is in use on return, and so is a sub-allocation with plan->committed, which the caller creates in

@@ -6,6 +6,7 @@
 #define LOOKS 200 /* take as long as a few calls of the core */
 
 struct gmt_gate gmt_gate;
+struct gmt_ledger gmt_ledger;
 
 static bool taken_soon(void)
 {

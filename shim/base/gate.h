@@ -1,10 +1,12 @@
 /*
  * gate.h: one thread at a time is in the core, whose decisions have an order (enum gmtorder in event.h). The others wait here: a
- * thread that waited in Go would cost the runtime a thread of its own (entry/room.h), and more time than the whole call.
+ * thread that waited in Go would cost the runtime a thread of its own (entry/room.h), and more time than the whole call. The
+ * core's own thread comes through here, too.
  */
 #ifndef GMT_GATE_H
 #define GMT_GATE_H
 
+#include "core.h"
 #include "opencl.h"
 
 enum { GMT_GATE_OPEN, GMT_GATE_TAKEN, GMT_GATE_AWAITED };
@@ -14,6 +16,7 @@ struct gmt_gate {
 };
 
 extern struct gmt_gate gmt_gate;
+extern struct gmt_ledger gmt_ledger; /* for who is through the gate */
 
 void gmt_gate_wait(void);
 void gmt_gate_wake(void);

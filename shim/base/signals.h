@@ -21,20 +21,23 @@ struct gmt_signals {
 void gmt_signals_block(sigset_t *before);
 void gmt_signals_unblock(const sigset_t *before);
 
-/* Calls the Go core, with all signals blocked if the program has such a handler. */
-#define GMT_CORE(call)                                                                                                 \
+/* What happens in the core's gate, with all signals blocked if the program has such a handler. */
+#define GMT_GATED(what)                                                                                                \
 	__extension__({                                                                                                \
 		struct gmt_signals gmt_signals;                                                                        \
 		gmt_signals.held = atomic_load_explicit(&gmt_handlers, memory_order_relaxed);                          \
 		if (gmt_unlikely(gmt_signals.held))                                                                    \
 			gmt_signals_block(&gmt_signals.mask);                                                          \
 		gmt_gate_enter();                                                                                      \
-		int64_t gmt_result = gmt_session.core.call;                                                            \
+		int64_t gmt_result = (what);                                                                           \
 		gmt_gate_leave();                                                                                      \
 		if (gmt_unlikely(gmt_signals.held))                                                                    \
 			gmt_signals_unblock(&gmt_signals.mask);                                                        \
 		gmt_result;                                                                                            \
 	})
+
+/* Calls the Go core. */
+#define GMT_CORE(call) GMT_GATED(gmt_session.core.call)
 
 /* Around the start of the core: undo what Go does to the handlers of the program. */
 struct gmt_dispositions {

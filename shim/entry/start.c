@@ -156,17 +156,13 @@ static void core_expired(uint64_t time, int64_t number)
 	gmt_decision_write((struct gmtorderfields){.order = GMT_ORDER_EXPIRE, .number = (uint64_t)number, .time = time});
 }
 
-static void core_diag(uint32_t code, const char *text, uint64_t length)
-{
-	struct gmtevent event = GMT_EVENT_DIAG(.time = gmt_now(), .diag = (enum gmtdiag)code);
-	gmt_ring_write_payload(&event, text, length);
-}
-
 /* Called from the core's own thread, at any time. Once quiet, remaining blocks are the driver's to free. */
 static void core_evicted(struct gmt_evictions *evictions)
 {
-	if (!gmt_session_is_quiet())
-		gmt_evict_all(evictions);
+	if (gmt_session_is_quiet())
+		return;
+	gmt_evict_begun(0, evictions);
+	gmt_evict_all(evictions);
 }
 
 static bool core_functions(void *library)
@@ -203,7 +199,7 @@ static void *open_core(const char *dir)
  */
 static void load_core(const char *dir)
 {
-	static const struct gmt_callbacks callbacks = {core_evicted, core_expired, core_limit, core_diag};
+	static const struct gmt_callbacks callbacks = {gmt_gate_enter, gmt_gate_leave, core_evicted, core_expired, core_limit};
 	sigset_t mask;
 	struct gmt_dispositions handlers;
 	gmt_signals_block(&mask);
@@ -217,7 +213,7 @@ static void load_core(const char *dir)
 	}
 	void *library = why ? NULL : open_core(dir);
 	bool ok = library && core_functions(library) &&
-		  gmt_session.core.start(&gmt_session.config, &callbacks, gmt_session.region) == 0;
+		  gmt_session.core.start(&gmt_session.config, &callbacks, gmt_session.region, &gmt_ledger) == 0;
 	void *inside = NULL;
 	memcpy(&inside, &gmt_session.core.start, sizeof inside);
 	gmt_signals_restore(&handlers, inside);

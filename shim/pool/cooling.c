@@ -226,12 +226,10 @@ static void give_to_core(const struct gmt_cooled *what)
 	struct gmtevent event = GMT_EVENT_COOLED(.time = now, .sub_allocation = what->suballoc, .tag = what->tag, .bytes = what->size,
 						 .block = what->block);
 	gmt_ring_write(&event);
-	gmt_evict_begin();
-	if (gmt_decision_known(GMT_CORE(cooled(what->block, (int64_t)now, &evictions)), now))
+	if (gmt_decision_known(GMT_CORE_EVICTS(cooled(what->block, (int64_t)now, &evictions), &evictions), now))
 		gmt_evict_all(&evictions);
 	else
 		gmt_pool_fail();
-	gmt_evict_end();
 }
 
 void gmt_cooling_collect(unsigned most, bool markers)

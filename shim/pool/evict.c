@@ -18,14 +18,28 @@ _Alignas(64) _Atomic uint64_t gmt_given_back;
 _Alignas(64) _Atomic uint32_t gmt_evict_running;
 _Alignas(64) _Atomic uint32_t gmt_evict_leaving;
 
-void gmt_evict_begin(void)
+/* Notes a block for the core's next call: 0, if there is no room. */
+static int64_t note(uint64_t block, uint64_t size, uint64_t time)
 {
-	atomic_fetch_add(&gmt_evict_running, 1);
+	struct gmt_ledger *l = &gmt_ledger;
+	if (gmt_unlikely(size > l->room || l->count == GMT_LEDGER_SIZE))
+		return 0;
+	l->room -= size;
+	l->freed[l->count++] = (struct gmt_freed){block, (int64_t)time};
+	return (int64_t)(l->latest + l->count);
 }
 
-void gmt_evict_end(void)
+static int64_t note_or_free(uint64_t block, uint64_t size, bool busy, uint64_t time, struct gmt_evictions *evictions)
 {
-	atomic_fetch_sub(&gmt_evict_running, 1);
+	int64_t number = busy ? 0 : note(block, size, time);
+	if (gmt_likely(number))
+		return number;
+	return gmt_evict_begun(gmt_session.core.free(block, busy, (int64_t)time, evictions), evictions);
+}
+
+int64_t gmt_pool_give(uint64_t block, uint64_t size, bool busy, uint64_t time, struct gmt_evictions *evictions)
+{
+	return GMT_GATED(note_or_free(block, size, busy, time, evictions));
 }
 
 struct gmt_leaving gmt_memory_leave(struct gmt_memory *memory)
@@ -190,7 +204,7 @@ static void evict(const struct gmt_eviction *e)
 	gmt_evict_block(e, gmt_memory_leave(memory));
 }
 
-/* The core's own thread comes here, too, so it sets the guard itself. */
+/* The core's own thread comes here, too, so this sets the guard itself. */
 void gmt_evict_all(struct gmt_evictions *evictions)
 {
 	if (gmt_likely(!evictions->count))
@@ -211,5 +225,6 @@ void gmt_evict_all(struct gmt_evictions *evictions)
 	}
 	atomic_fetch_add(&gmt_given_back, 1);
 	atomic_fetch_sub(&gmt_evict_leaving, 1);
+	atomic_fetch_sub(&gmt_evict_running, 1);
 	gmt_inside = inside;
 }

@@ -6,13 +6,29 @@
 #define GMT_EVICT_H
 
 #include "../base/session.h"
+#include "../base/signals.h"
 #include "../registry/memory.h"
 
-/* Around every call of the core that may take blocks out of the pool, until they have been released. */
-void gmt_evict_begin(void);
-void gmt_evict_end(void);
+/* For oom.c: calls of gmt_evict_all that have returned, and what is going on now. */
+extern _Atomic uint64_t gmt_given_back;
+extern _Atomic uint32_t gmt_evict_running; /* threads that the core gave blocks to release, until they have */
+extern _Atomic uint32_t gmt_evict_leaving; /* of these, those inside gmt_evict_all */
+
+/* In the gate, after a call that may have taken blocks out of the pool: others can wait until gmt_evict_all has released them. */
+static inline int64_t gmt_evict_begun(int64_t number, const struct gmt_evictions *evictions)
+{
+	if (gmt_unlikely(evictions->count))
+		atomic_fetch_add(&gmt_evict_running, 1);
+	return number;
+}
+#define GMT_CORE_EVICTS(call, evictions) GMT_GATED(gmt_evict_begun(gmt_session.core.call, evictions))
 /* Releases the blocks that a call of the core took out of the pool. */
 void gmt_evict_all(struct gmt_evictions *evictions);
+/*
+ * Returns a block to the policy, a busy one while commands still use it: gmt_evict_all follows. The result is the number of the
+ * decision, -1 if the core has failed.
+ */
+int64_t gmt_pool_give(uint64_t block, uint64_t size, bool busy, uint64_t time, struct gmt_evictions *evictions);
 /* What the driver needs to release memory whose entry has gone. */
 struct gmt_leaving {
 	void *handle;
@@ -43,10 +59,5 @@ void gmt_pooling_off(enum gmtdiag code, const char *why);
 void gmt_pool_fail(void);
 /* After a block became POOLED: releases it if pooling has ended meanwhile. */
 void gmt_pool_recheck(void);
-
-/* For oom.c: calls of gmt_evict_all that have returned, and what is going on now. */
-extern _Atomic uint64_t gmt_given_back;
-extern _Atomic uint32_t gmt_evict_running; /* between gmt_evict_begin and gmt_evict_end */
-extern _Atomic uint32_t gmt_evict_leaving; /* inside gmt_evict_all */
 
 #endif

@@ -60,8 +60,7 @@ static bool wait_for(struct gmt_shortage *s, _Atomic uint32_t *others, uint64_t 
 static bool give_back(struct gmt_shortage *s, uint64_t ask)
 {
 	struct gmt_evictions evictions = {0};
-	gmt_evict_begin();
-	int64_t number = GMT_CORE(drain(ask, &evictions));
+	int64_t number = GMT_CORE_EVICTS(drain(ask, &evictions), &evictions);
 	if (number < 0)
 		gmt_pool_fail();
 	if (number > 0)
@@ -75,7 +74,6 @@ static bool give_back(struct gmt_shortage *s, uint64_t ask)
 	bool some = number >= 0 && evictions.count > 0;
 	if (some)
 		gmt_evict_all(&evictions);
-	gmt_evict_end();
 	s->seen = atomic_load(&gmt_given_back);
 	return some;
 }

@@ -110,7 +110,7 @@ static int64_t wait_for_slab(const struct gmt_request *request, struct gmt_plan 
 		uint32_t seen = atomic_load(&settled);
 		uint64_t now = gmt_now();
 		plan->number = number;
-		number = GMT_CORE(resume(request, plan, now >= until, evictions));
+		number = GMT_CORE_EVICTS(resume(request, plan, now >= until, evictions), evictions);
 		if (number > 0 && plan->waits)
 			gmt_futex_wait(&settled, seen, until - now);
 	}
@@ -133,8 +133,7 @@ bool gmt_plan_for(const struct gmt_call *call, const struct gmt_request_for *r, 
 	};
 	struct gmt_evictions evictions;
 	evictions.count = evictions.more = 0;
-	gmt_evict_begin();
-	int64_t number = GMT_CORE(plan(&request, plan, &evictions));
+	int64_t number = GMT_CORE_EVICTS(plan(&request, plan, &evictions), &evictions);
 	if (gmt_unlikely(number > 0 && plan->waits))
 		number = wait_for_slab(&request, plan, number, &evictions);
 	bool ok = number >= 0;
@@ -151,7 +150,6 @@ bool gmt_plan_for(const struct gmt_call *call, const struct gmt_request_for *r, 
 		gmt_decision_known(plan->committed, call->start);
 		gmt_evict_all(&evictions);
 	}
-	gmt_evict_end();
 	return ok;
 }
 
@@ -159,8 +157,7 @@ void gmt_plan_return(const struct gmt_call *call, const struct gmt_request_for *
 {
 	struct gmt_evictions evictions;
 	evictions.count = evictions.more = 0;
-	gmt_evict_begin();
-	int64_t number = GMT_CORE(free(plan->block, 0, (int64_t)call->start, &evictions));
+	int64_t number = gmt_pool_give(plan->block, plan->size, false, call->start, &evictions);
 	if (number > 0)
 		gmt_decision_write((struct gmtorderfields){
 			.order = GMT_ORDER_RETURN, .number = (uint64_t)number, .time = call->start, .decision = (uint64_t)plan->number,
@@ -171,7 +168,6 @@ void gmt_plan_return(const struct gmt_call *call, const struct gmt_request_for *
 		gmt_pool_fail();
 	else
 		gmt_evict_all(&evictions);
-	gmt_evict_end();
 	gmt_pool_recheck();
 }
 

@@ -93,10 +93,8 @@ static cl_int to_pool(struct gmtreleasefields *release, struct gmt_memory *memor
 	struct gmt_evictions evictions;
 	evictions.count = evictions.more = 0;
 	gmt_memory_to_pool(memory); /* first: from here on it may have a new owner */
-	gmt_evict_begin();
-	if (!gmt_decision_known(GMT_CORE(free(release->block, busy, (int64_t)release->time, &evictions)), release->time)) {
+	if (!gmt_decision_known(gmt_pool_give(release->block, what.size, busy, release->time, &evictions), release->time)) {
 		gmt_pool_fail(); /* which releases the block */
-		gmt_evict_end();
 		write_release(release, GMT_OUTCOME_REFUSED, CL_SUCCESS, gmt_now());
 		return CL_SUCCESS;
 	}
@@ -107,7 +105,6 @@ static cl_int to_pool(struct gmtreleasefields *release, struct gmt_memory *memor
 	if (busy && !refused)
 		gmt_cooling_add(&what, uses, context);
 	gmt_evict_all(&evictions);
-	gmt_evict_end();
 	gmt_pool_recheck();
 	return CL_SUCCESS;
 }
@@ -218,8 +215,7 @@ static uint64_t give_range(struct gmtreleasefields *release, const struct gmt_co
 {
 	struct gmt_evictions evictions;
 	evictions.count = evictions.more = 0;
-	gmt_evict_begin();
-	bool given = gmt_decision_known(GMT_CORE(free(what->block, fate.busy, (int64_t)release->time, &evictions)), release->time);
+	bool given = gmt_decision_known(gmt_pool_give(what->block, what->size, fate.busy, release->time, &evictions), release->time);
 	if (!given)
 		gmt_pool_fail();
 	uint64_t now = release->time + gmt_elapsed(release->time, gmt_about_now());
@@ -228,7 +224,6 @@ static uint64_t give_range(struct gmtreleasefields *release, const struct gmt_co
 	if (given && (fate.deferred || (fate.busy && !fate.forever)))
 		gmt_cooling_add(what, uses, context);
 	gmt_evict_all(&evictions);
-	gmt_evict_end();
 	return now;
 }
 
@@ -299,7 +294,7 @@ static void drop_class(struct gmt_context *context, cl_mem_flags flags, const st
 		return;
 	struct gmt_evictions evictions;
 	evictions.count = evictions.more = 0;
-	int64_t number = GMT_CORE(drop_class(class->class, &evictions));
+	int64_t number = GMT_CORE_EVICTS(drop_class(class->class, &evictions), &evictions);
 	if (number < 0) {
 		gmt_pool_fail();
 		return;
@@ -329,11 +324,9 @@ void gmt_release_context(struct gmt_context *context)
 	for (uint32_t i = 0; i < count; i++)
 		classes[i] = atomic_load(&context->class[i]);
 	gmt_unlock(&context->lock);
-	gmt_evict_begin();
 	for (uint32_t i = 0; i < count; i++)
 		drop_class(context, classes[i] >> 32, &(struct gmt_shape_class){.class = (uint32_t)classes[i]});
 	gmt_shapes_drop(context, drop_class);
-	gmt_evict_end();
 	/*
 	 * A queue that wakes it meanwhile has to run behind those that were released before. Should it have fallen asleep again, its
 	 * pool may have got blocks after ours were dropped: the thread that let go of it last says when it has none.

@@ -6,6 +6,7 @@
  *   FAKE_CORE_START_FAILS=1  start fails
  *   FAKE_CORE_EVICT=1        freed blocks are not kept
  *   FAKE_CORE_HASTY=1        blocks in use by queued commands are handed out: what a correct pool must never do
+ *   FAKE_CORE_NO_ROOM=1      nothing may be noted in the ledger
  *   FAKE_CORE_STALE=1        parts are said to be of slabs that have gone
  *   FAKE_CORE_SLAB=BYTES     requests that parts may serve are parts of slabs of that size, first fit
  */
@@ -38,15 +39,58 @@ void wrong(const char *what)
 	abort();
 }
 
+static struct block *find(uint64_t number, enum state state, const char *complaint)
+{
+	struct block *b = &core.block[number % BLOCKS];
+	if (b->number != number || b->state != state)
+		wrong(complaint);
+	return b;
+}
+
+static void free_block(uint64_t block, bool busy, struct gmt_evictions *evictions)
+{
+	struct block *b = find(block, USED, "free of a block that is not in use");
+	if (b->slab) {
+		free_part(b, busy, core.evict, evictions);
+		return;
+	}
+	b->state = busy && !core.hasty ? COOLING : FREE;
+	b->since = ++core.clock;
+	if (core.evict || core.dropped[b->class % 65536])
+		put_out(evictions, b, core.evict ? GMT_EVICT_POLICY : GMT_EVICT_CONTEXT);
+}
+
+static void publish(void)
+{
+	core.ledger->latest = core.decisions + 1;
+	core.ledger->room = core.roomy && !core.evict && !core.drops ? UINT64_MAX : 0;
+}
+
+/* What was noted has been freed before. */
+static void settle(void)
+{
+	struct gmt_evictions none = {0};
+	for (uint64_t i = 0; i < core.ledger->count; i++) {
+		free_block(core.ledger->freed[i].block, false, &none);
+		core.decisions++;
+	}
+	core.noted += core.ledger->count;
+	core.ledger->count = 0;
+	if (none.count)
+		wrong("a block was noted that is evicted");
+}
+
 static int32_t enter(void)
 {
 	pthread_mutex_lock(&core.mutex);
 	core.calls++;
+	settle();
 	return core.fail_at && core.calls >= core.fail_at ? -1 : 0;
 }
 
 static int64_t leave(int64_t result)
 {
+	publish();
 	pthread_mutex_unlock(&core.mutex);
 	return result;
 }
@@ -74,30 +118,26 @@ struct block *new_block(uint64_t size, uint32_t class, uint32_t tag)
 	return b;
 }
 
-static struct block *find(uint64_t number, enum state state, const char *complaint)
-{
-	struct block *b = &core.block[number % BLOCKS];
-	if (b->number != number || b->state != state)
-		wrong(complaint);
-	return b;
-}
-
 static int number_from(const char *name)
 {
 	const char *text = getenv(name);
 	return text ? atoi(text) : 0;
 }
 
-int64_t gmt_core_start(const struct gmtconfig *config, const struct gmt_callbacks *callbacks, struct gmtregion *region)
+int64_t gmt_core_start(const struct gmtconfig *config, const struct gmt_callbacks *callbacks, struct gmtregion *region,
+		       struct gmt_ledger *ledger)
 {
-	if (!config || !callbacks || !region)
+	if (!config || !callbacks || !region || !ledger)
 		wrong("started without what it needs");
+	core.ledger = ledger;
 	core.fail_at = (unsigned long)number_from("FAKE_CORE_FAIL_AT");
 	core.evict = number_from("FAKE_CORE_EVICT");
 	core.hasty = number_from("FAKE_CORE_HASTY");
 	core.stale = number_from("FAKE_CORE_STALE");
 	core.slab = (uint64_t)number_from("FAKE_CORE_SLAB");
 	core.lowest = 1;
+	core.roomy = !number_from("FAKE_CORE_NO_ROOM");
+	publish();
 	return number_from("FAKE_CORE_START_FAILS") ? -1 : 0;
 }
 
@@ -207,15 +247,7 @@ int64_t gmt_core_free(uint64_t block, uint32_t busy, int64_t time, struct gmt_ev
 	(void)time;
 	if (enter() != 0)
 		return leave(-1);
-	struct block *b = find(block, USED, "free of a block that is not in use");
-	if (b->slab) {
-		free_part(b, busy != 0, core.evict, evictions);
-		return decided();
-	}
-	b->state = busy && !core.hasty ? COOLING : FREE;
-	b->since = ++core.clock;
-	if (core.evict || core.dropped[b->class % 65536])
-		put_out(evictions, b, core.evict ? GMT_EVICT_POLICY : GMT_EVICT_CONTEXT);
+	free_block(block, busy != 0, evictions);
 	return decided();
 }
 
@@ -285,6 +317,7 @@ int64_t gmt_core_drop_class(uint32_t class, struct gmt_evictions *evictions)
 	if (enter() != 0)
 		return leave(-1);
 	core.dropped[class % 65536] = 1;
+	core.drops = true;
 	for (uint64_t n = core.lowest; n <= core.numbers; n++) {
 		struct block *b = &core.block[n % BLOCKS];
 		if (b->class == class && !b->slab && (b->state == FREE || b->state == COOLING))

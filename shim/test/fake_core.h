@@ -25,11 +25,13 @@ struct block {
 extern struct fake_core {
 	pthread_mutex_t mutex;
 	struct block block[BLOCKS]; /* by number modulo BLOCKS */
-	uint64_t numbers, clock, calls, decisions;
+	uint64_t numbers, clock, calls, decisions, noted;
 	uint64_t lowest; /* no block below is anything but NOTHING */
 	uint8_t dropped[65536]; /* classes */
 	unsigned long fail_at;
 	int evict, hasty, stale;
+	bool roomy, drops; /* whether what was freed may be noted; whether a class was dropped */
+	struct gmt_ledger *ledger;
 	uint64_t slab;
 } core;
 

@@ -41,6 +41,7 @@ TEST(a_slab_goes_with_its_last_part)
 
 TEST(a_slab_whose_pool_has_ended_goes_with_its_last_part)
 {
+	setenv("FAKE_CORE_NO_ROOM", "1", 1);
 	setenv("FAKE_CORE_FAIL_AT", "6", 1); /* plan, grown, commit, gauge, plan, and then */
 	begin_carved((struct options){0});
 	cl_mem first = new_buffer(100), second = new_buffer(100);
@@ -76,6 +77,7 @@ TEST(a_part_that_the_core_has_not_learned_of_keeps_no_slab)
 /* Its create was none of the driver's, so its release is none either. */
 TEST(a_part_that_outlives_the_pool_is_released_as_one)
 {
+	setenv("FAKE_CORE_NO_ROOM", "1", 1);
 	setenv("FAKE_CORE_FAIL_AT", "6", 1); /* as above */
 	begin_carved((struct options){0});
 	cl_mem first = new_buffer(100), second = new_buffer(100);

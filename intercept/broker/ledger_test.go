@@ -1,0 +1,218 @@
+package broker
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"sync"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+)
+
+// gate is what the shim puts before a broker: one thread at a time calls it, and notes what it frees if there is room.
+type gate struct {
+	*Broker
+	mu    sync.Mutex
+	sizes []uint64 // by Block.Index
+	noted int
+}
+
+func newBroker(t testing.TB, policy, limits string) *gate {
+	t.Helper()
+	b, err := New(policy, limits, new(Ledger))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &gate{Broker: b}
+}
+
+// remember notes how large a block is, if there is one.
+func (g *gate) remember(plan *Plan) {
+	if plan.Block == 0 {
+		return
+	}
+	i := plan.Block.Index()
+	for len(g.sizes) <= i {
+		g.sizes = append(g.sizes, 0)
+	}
+	g.sizes[i] = plan.Size
+}
+
+// note is the shim's.
+func (g *gate) note(block allocator.Block, time int64) (n Number, ok bool) {
+	l := g.ledger
+	if l.Room == 0 || l.Count == LedgerSize || g.sizes[block.Index()] > l.Room {
+		return 0, false
+	}
+	l.Room -= g.sizes[block.Index()]
+	l.Freed[l.Count] = Freed{block, time}
+	l.Count++
+	g.noted++
+	return l.Latest + Number(l.Count), true
+}
+
+func (g *gate) Free(block allocator.Block, busy bool, time int64, out []Eviction) (_ []Eviction, n Number, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !busy {
+		if n, ok := g.note(block, time); ok {
+			return out, n, nil
+		}
+	}
+	return g.Broker.Free(block, busy, time, out)
+}
+
+func (g *gate) Plan(plan *Plan, req *allocator.Request, out []Eviction) (n Number, _ []Eviction, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n, out, err = g.Broker.Plan(plan, req, out)
+	g.remember(plan)
+	return n, out, err
+}
+
+func (g *gate) Resume(plan *Plan, req *allocator.Request, n Number, late bool, out []Eviction) (_ Number, _ []Eviction, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n, out, err = g.Broker.Resume(plan, req, n, late, out)
+	g.remember(plan)
+	return n, out, err
+}
+
+func (g *gate) Grown(plan allocator.Plan, handle uint64) (n Number, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.Broker.Grown(plan, handle)
+}
+
+func (g *gate) Commit(plan allocator.Plan, handle uint64) (n Number, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.Broker.Commit(plan, handle)
+}
+
+func (g *gate) Cooled(block allocator.Block, time int64, out []Eviction) (_ []Eviction, n Number, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.Broker.Cooled(block, time, out)
+}
+
+func (g *gate) More(out []Eviction) (_ []Eviction, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.Broker.More(out)
+}
+
+func (g *gate) Control(text string, time int64, out []Eviction) (reply string, n Number, _ []Eviction, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.Broker.Control(text, time, out)
+}
+
+// freer is a broker that learns at once what was freed, or through its ledger.
+type freer interface {
+	Plan(plan *Plan, req *allocator.Request, out []Eviction) (Number, []Eviction, error)
+	Grown(plan allocator.Plan, handle uint64) (Number, error)
+	Commit(plan allocator.Plan, handle uint64) (Number, error)
+	Abort(plan allocator.Plan) (Number, error)
+	Free(block allocator.Block, busy bool, time int64, out []Eviction) ([]Eviction, Number, error)
+	Cooled(block allocator.Block, time int64, out []Eviction) ([]Eviction, Number, error)
+	Drain(need uint64, out []Eviction) ([]Eviction, Number, error)
+	DropClass(class allocator.Class, out []Eviction) ([]Eviction, Number, error)
+	Expire(time int64, out []Eviction) ([]Eviction, Number, int64, error)
+	Control(text string, time int64, out []Eviction) (string, Number, []Eviction, error)
+	Stats() (allocator.Stats, error)
+}
+
+// play makes the same calls for the same seed, and returns what each answered.
+func play(b freer, seed uint64) (answers []any) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	room := make([]Eviction, 0, 1<<16)
+	var used, cooling []allocator.Block
+	say := func(results ...any) { answers = append(answers, fmt.Sprintf("%+v", results)) }
+	for now := range int64(2000) {
+		switch what := r.IntN(100); {
+		case what < 45:
+			var p Plan
+			req := allocator.Request{
+				Size: 1 << r.IntN(14) * uint64(1+r.IntN(3)), Class: allocator.Class(1 + r.IntN(2)), Tag: allocator.Tag(r.IntN(4)),
+				Time: now, Pinned: r.IntN(2) == 0, Align: uint64(r.IntN(2)) * 128, Heap: 1 << 30,
+			}
+			n, out, err := b.Plan(&p, &req, room)
+			say(n, out, err, p)
+			switch {
+			case p.SlabSize == 0 && (p.Hit && p.Slab == 0 || p.Committed != 0):
+			case r.IntN(20) == 0:
+				n, err := b.Abort(p.Plan)
+				say(n, err)
+				continue
+			default:
+				if p.SlabSize != 0 {
+					n, err := b.Grown(p.Plan, uint64(now+1))
+					say(n, err)
+				}
+				n, err := b.Commit(p.Plan, uint64(now+1))
+				say(n, err)
+			}
+			used = append(used, p.Block)
+		case what < 90 && len(used) > 0:
+			i := r.IntN(len(used))
+			busy := r.IntN(4) == 0
+			out, n, err := b.Free(used[i], busy, now, room)
+			say(out, n, err)
+			if busy {
+				cooling = append(cooling, used[i])
+			}
+			used[i] = used[len(used)-1]
+			used = used[:len(used)-1]
+		case what < 94 && len(cooling) > 0:
+			out, n, err := b.Cooled(cooling[0], now, room)
+			say(out, n, err)
+			cooling = cooling[1:]
+		case what < 96:
+			out, n, err := b.Drain(1<<10, room)
+			say(out, n, err)
+		case what < 97:
+			out, n, next, err := b.Expire(now, room)
+			say(out, n, next, err)
+		case what < 98 && now > 1500 && r.IntN(20) == 0:
+			out, n, err := b.DropClass(1, room)
+			say(out, n, err)
+		case what < 99:
+			limits := []string{"limit max_cached_bytes=100000", "limit max_cached_bytes=max", "trim 5000", "limit max_age=50ns", "limit max_age=0"}
+			reply, n, out, err := b.Control(limits[r.IntN(len(limits))], now, room)
+			say(reply, n, out, err)
+		case r.IntN(4) == 0:
+			names := allocator.Names()
+			reply, n, out, err := b.Control("policy "+names[r.IntN(len(names))], now, room)
+			say(reply, n, out, err)
+		}
+	}
+	s, err := b.Stats()
+	say(s, err)
+	return answers
+}
+
+// TestNoOneSeesTheLedger makes random calls of two brokers that differ only in how they learn what was freed.
+func TestNoOneSeesTheLedger(t *testing.T) {
+	noted := 0
+	for _, policy := range allocator.Names() {
+		for seed := range uint64(20) {
+			direct, err := New(policy, "", new(Ledger))
+			if err != nil {
+				t.Fatal(err)
+			}
+			gated := newBroker(t, policy, "")
+			want, got := play(direct, seed), play(gated, seed)
+			for i := range want {
+				if i >= len(got) || !reflect.DeepEqual(want[i], got[i]) {
+					t.Fatalf("%s, seed %d, call %d: %v\nwith the ledger: %v", policy, seed, i, want[i], got[i])
+				}
+			}
+			noted += gated.noted
+		}
+	}
+	if noted < 1000 {
+		t.Errorf("only %d blocks were noted", noted)
+	}
+}
