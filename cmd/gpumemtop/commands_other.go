@@ -77,7 +77,7 @@ func newDoctor() *cobra.Command {
 			}
 		}
 		return machine.Doctor(cmd.OutOrStdout(), format, machine.DoctorOptions{
-			Version: versionText(), Policies: allocator.Names(), Settings: variables,
+			Version: "gpumemtop " + versionText(), Policies: allocator.Names(), Settings: variables,
 			SettingsFile: presentUsersFile(os.LookupEnv), Check: checkEnvironment,
 		})
 	}))
@@ -102,7 +102,7 @@ func newVersion() *cobra.Command {
 		Args:        noArguments,
 	}, fields{"json:version": &asJSON}, interruptible(func(cmd *cobra.Command, _ []string) error {
 		if !asJSON {
-			return console.WriteText(cmd.OutOrStdout(), versionText())
+			return console.WriteText(cmd.OutOrStdout(), "gpumemtop version "+versionText()+"\n")
 		}
 		text, err := json.MarshalIndent(theVersion(), "", "  ")
 		if err != nil {
@@ -146,5 +146,5 @@ func theVersion() version {
 
 func versionText() string {
 	v := theVersion()
-	return fmt.Sprintf("gpumemtop %s, %s, recording format %d, event protocol %d\n", v.Version, v.Go, v.Recording, v.Protocol)
+	return fmt.Sprintf("%s, %s, recording format %d, event protocol %d", v.Version, v.Go, v.Recording, v.Protocol)
 }

@@ -16,8 +16,7 @@ import (
 // newRoot builds the whole command line.
 func newRoot() *cobra.Command {
 	root := newRun()
-	root.Version = versionText()
-	root.SetVersionTemplate("{{.Version}}")
+	root.Version = versionText() // Cobra writes "gpumemtop version" before it; a template would keep every method in the program
 	addGroup(root, "Commands that run or watch programs", newRecord(), newAttach(attach.StartTracer), newCompare(), newFit())
 	addGroup(root, "Commands that read recordings",
 		newView(), newReport(), newInfo(), newDiff(), newCheck(), newExport(), newImport(), newTrim(), newMerge(), newReduce())

@@ -12,7 +12,7 @@ import (
 
 // tool reports gpumemtop itself.
 func (r *Report) tool(o Options) {
-	r.say(areaTool, Fact, "", "%s", strings.TrimSpace(o.Version))
+	r.say(areaTool, Fact, "", "%s", o.Version)
 	r.say(areaTool, Fact, "", "policies: %s", strings.Join(o.Policies, ", "))
 	r.say(areaTool, Fact, "", "recordings go where -o says, by default to ./gpumemtop.PROGRAM.PID.gmt")
 }

@@ -2,50 +2,33 @@ package report
 
 import (
 	"crypto/sha256"
-	"embed"
+	_ "embed"
 	"encoding/base64"
-	"html/template"
 	"io"
 	"slices"
 	"strings"
-	"sync"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
-	"codeberg.org/gpumemtop/gpumemtop/internal/report/plot"
 )
-
-//go:embed html
-var htmlFiles embed.FS
 
 var (
-	// Made for who needs them: every run would wait for them.
-	htmlStyle    = sync.OnceValue(func() string { return htmlFile("html/style.css") })
-	htmlScript   = sync.OnceValue(func() string { return htmlFile("html/script.js") })
-	htmlTemplate = sync.OnceValue(func() *template.Template {
-		return template.Must(template.New("report.html").ParseFS(htmlFiles, "html/*.html"))
-	})
+	//go:embed html/style.css
+	htmlStyle string
+	//go:embed html/script.js
+	htmlScript string
 )
-
-func htmlFile(name string) string {
-	text, err := htmlFiles.ReadFile(name)
-	if err != nil {
-		panic(err) // it is embedded
-	}
-	return string(text)
-}
 
 // HTML writes a report as one file that needs no network, and no script to be read. It has at most 2 MiB, however large
 // the recording; tables say what they leave out. The error is the writer's.
 func HTML(w io.Writer, a *analysis.Analysis, o Options) error {
-	return htmlTemplate().ExecuteTemplate(w, "report.html", newView(a, o, true).html())
+	return newView(a, o, true).html().node().Render(w)
 }
 
-// htmlPage is the data of the template.
+// htmlPage is what is on a page.
 type htmlPage struct {
 	Title, Command string
-	Policy         template.HTML // content security policy: what the browser may load and run
-	Style          template.CSS
-	Script         template.JS
+	Policy         string // content security policy: what the browser may load and run
+	Style, Script  string // ours
 	Facts          []htmlFact
 	Warnings       []string
 	Diagnoses      []htmlDiagnosis
@@ -68,17 +51,12 @@ type htmlTile struct{ Name, Value, Note string }
 type htmlPlot struct {
 	Title  string
 	Note   string
-	SVG    template.HTML
+	SVG    string // markup
 	Legend []htmlLegend
 }
 
 // htmlLegend names a colour.
 type htmlLegend struct{ Class, Name string }
-
-// trusted is only for charts: package plot escapes what it is given.
-func trusted(c *plot.Chart) template.HTML {
-	return template.HTML(c.SVG()) //nolint:gosec // see above
-}
 
 // hashOf names an inline style or script for a content security policy.
 func hashOf(text string) string {
@@ -89,9 +67,9 @@ func hashOf(text string) string {
 func (v *view) html() *htmlPage {
 	p := &htmlPage{
 		Title: v.program(), Command: shown(strings.Join(v.commandLine(), " "), htmlCommandWidth),
-		Style: template.CSS(htmlStyle()), Script: template.JS(htmlScript()),
-		Policy: template.HTML("default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; style-src " +
-			hashOf(htmlStyle()) + "; script-src " + hashOf(htmlScript())),
+		Style: htmlStyle, Script: htmlScript,
+		Policy: "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; style-src " +
+			hashOf(htmlStyle) + "; script-src " + hashOf(htmlScript),
 		Facts: v.facts(), Warnings: v.warnings(), Diagnoses: v.cards(), Tiles: v.tiles(),
 	}
 	if left := len(v.a.Diagnoses) - len(p.Diagnoses); left > 0 {

@@ -23,7 +23,7 @@ func histogram(title string, bins []analysis.Bin, axis func(least, most uint64) 
 				rateText(float64(b.Count)/float64(max(all, 1)), all), bytesText(b.Bytes)),
 		})
 	}
-	return htmlPlot{Title: "buffers", SVG: trusted(&c)}
+	return htmlPlot{Title: "buffers", SVG: c.SVG()}
 }
 
 // binned bounds a histogram: it has at most 64 powers of two and 0.
@@ -115,5 +115,5 @@ func costPlot(of string, curve *analysis.CostCurve) htmlPlot {
 			Label: fmt.Sprintf("%s: %s ± %s, %s", bytesText(p.Size), nanosText(p.NS), nanosText(p.StdDev), things(p.Calls, "call")),
 		})
 	}
-	return htmlPlot{Title: "driver " + of, Note: formula(curve), SVG: trusted(&c)}
+	return htmlPlot{Title: "driver " + of, Note: formula(curve), SVG: c.SVG()}
 }

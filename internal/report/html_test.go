@@ -126,7 +126,7 @@ func TestHTMLIsBounded(t *testing.T) {
 // The policy names the style and the script that are there: a browser runs them, and nothing else.
 func TestHTMLPolicyNamesWhatIsThere(t *testing.T) {
 	page := html.UnescapeString(samplePage())
-	for kind, text := range map[string]string{"style": htmlStyle(), "script": htmlScript()} {
+	for kind, text := range map[string]string{"style": htmlStyle, "script": htmlScript} {
 		if !strings.Contains(page, "<"+kind+">"+text+"</"+kind+">") || !strings.Contains(page, kind+"-src "+hashOf(text)) {
 			t.Errorf("the %s is not there as it is, or not allowed", kind)
 		}

@@ -152,7 +152,7 @@ func (v *view) memory() section {
 	c.Y = plot.Bytes(uint64(highest))
 	c.Bands, c.Marks = v.bands(), v.marks()
 	s.Intro = "In use by call site" + pool + ". Each step shows its moment of highest use. " + v.bandsText()
-	s.Plots = []htmlPlot{{Title: "bytes", Note: note, SVG: trusted(&c), Legend: legend}}
+	s.Plots = []htmlPlot{{Title: "bytes", Note: note, SVG: c.SVG(), Legend: legend}}
 	if p, reported := v.machinePlot(); reported {
 		s.Plots = append(s.Plots, p)
 	}
@@ -186,7 +186,7 @@ func (v *view) machinePlot() (htmlPlot, bool) {
 		highest = max(highest, slices.Max(l.values))
 	}
 	c.Y, c.Data = plot.Bytes(uint64(highest)), data.text()
-	return htmlPlot{Title: "what the machine reports", SVG: trusted(&c), Legend: legend}, true
+	return htmlPlot{Title: "what the machine reports", SVG: c.SVG(), Legend: legend}, true
 }
 
 // limitRule draws the device's memory if it is near enough, and makes room for it; otherwise it returns a note.
@@ -303,7 +303,7 @@ func (v *view) hitRate() section {
 	c := plot.Chart{Title: "Hit rate over time", X: v.timeAxis(), Y: plot.Percent(), Bands: v.bands(), Marks: v.marks(),
 		Lines: []plot.Series{{Class: class, Values: values, Known: known}}, Data: data.text()}
 	s.Intro = "Poolable creates served without a driver create. There is no line where there was no request."
-	s.Plots = []htmlPlot{{Title: "hits of all requests", SVG: trusted(&c)}}
+	s.Plots = []htmlPlot{{Title: "hits of all requests", SVG: c.SVG()}}
 	return s
 }
 
@@ -332,7 +332,7 @@ func (v *view) freeList() section {
 	c := plot.Chart{Title: "Free memory in the pool by the call site that used it last, over time", X: v.timeAxis(),
 		Y: plot.Bytes(uint64(highest)), Areas: areas, Bands: v.bands(), Marks: v.marks(), Data: data.text()}
 	s.Intro = "Free memory in the pool, cached and cooling, by the call site that used it last."
-	s.Plots = []htmlPlot{{Title: "bytes", SVG: trusted(&c), Legend: legend}}
+	s.Plots = []htmlPlot{{Title: "bytes", SVG: c.SVG(), Legend: legend}}
 	return s
 }
 
@@ -355,6 +355,6 @@ func (v *view) fragmentation() section {
 	}
 	c.Data, c.Bands, c.Marks = data.text(), v.bands(), v.marks()
 	s.Intro = "External fragmentation: 1 − largest cached block / all cached bytes. Waste: granted but not requested, of what is in use."
-	s.Plots = []htmlPlot{{Title: "rate", SVG: trusted(&c), Legend: []htmlLegend{{"s0 stroke", "external fragmentation"}, {"s5 stroke", "waste"}}}}
+	s.Plots = []htmlPlot{{Title: "rate", SVG: c.SVG(), Legend: []htmlLegend{{"s0 stroke", "external fragmentation"}, {"s5 stroke", "waste"}}}}
 	return s
 }

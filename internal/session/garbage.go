@@ -16,6 +16,7 @@ const (
 	fewGarbage = 20 // percent of what is in use
 	calmNS     = 2_000_000_000
 	calmEvents = 1000
+	startNS    = 2_000_000_000 // from the first call on: what only the start needs has been used
 )
 
 // garbage limits the memory of what is not used any more.
@@ -23,10 +24,19 @@ type garbage struct {
 	limited bool
 	events  uint64 // at that time
 	since   uint64 // ns; 0: nothing has come since the last was given back
+	first   uint64 // ns, when limit was first called
+	started bool   // the pages of the start have been given back
 }
 
 // limit is called now and then, with how many call sites or live buffers there are and how many events came so far.
 func (g *garbage) limit(things, events, now uint64) {
+	if g.first == 0 {
+		g.first = now
+	}
+	if !g.started && now > g.first+startNS {
+		g.started = true
+		go dropFile()
+	}
 	if things < many && !g.limited {
 		return
 	}
@@ -41,34 +51,39 @@ func (g *garbage) limit(things, events, now uint64) {
 		g.since = 0
 		go func() { // it takes a tenth of a second
 			debug.FreeOSMemory()
-			dropCode()
+			dropFile()
 		}()
 	}
 }
 
-// dropCode gives back the pages of this program's code: Linux maps whole regions of the file around what is used at the
-// start. What is needed comes again. A debugger's breakpoints lie in such pages, so under one all stay.
-func dropCode() {
-	start, size := ownCode()
+// dropFile gives back what is mapped of this program's code and constants: Linux maps whole regions of the file around what
+// is used. What is needed comes again. A debugger's breakpoints lie in such pages, so under one all stay.
+func dropFile() {
 	status, _ := os.ReadFile("/proc/self/status")
-	if size > 0 && strings.Contains(string(status), "TracerPid:\t0\n") {
-		_, _, _ = unix.Syscall(unix.SYS_MADVISE, start, size, unix.MADV_DONTNEED)
+	if !strings.Contains(string(status), "TracerPid:\t0\n") {
+		return
+	}
+	for _, s := range ownSegments() {
+		_, _, _ = unix.Syscall(unix.SYS_MADVISE, s.start, s.size, unix.MADV_DONTNEED)
 	}
 }
 
-// ownCode returns where the code of this program lies, 0 when its file does not say so.
-func ownCode() (start, size uintptr) {
+// segment is a mapped part of this program's file that is only read.
+type segment struct{ start, size uintptr }
+
+// ownSegments returns none when the file does not say where they are.
+func ownSegments() (segments []segment) {
 	f, err := elf.Open("/proc/self/exe")
 	if err != nil {
-		return 0, 0
+		return nil
 	}
 	defer f.Close() //nolint:errcheck // it was only read
 	page := uint64(os.Getpagesize())
 	for _, p := range f.Progs {
-		if f.Type == elf.ET_EXEC && p.Type == elf.PT_LOAD && p.Flags == elf.PF_R|elf.PF_X {
+		if f.Type == elf.ET_EXEC && p.Type == elf.PT_LOAD && p.Flags&elf.PF_W == 0 {
 			from := p.Vaddr &^ (page - 1)
-			return uintptr(from), uintptr(p.Vaddr + p.Memsz - from)
+			segments = append(segments, segment{uintptr(from), uintptr(p.Vaddr + p.Memsz - from)})
 		}
 	}
-	return 0, 0
+	return segments
 }

@@ -47,7 +47,7 @@ func checkingGpumemtop(t *testing.T) string {
 	}
 	for _, words := range [][]string{
 		{"make", "-s", library},
-		{"go", "build", "-buildvcs=false", "-trimpath", "-tags=netgo", "-overlay", file, "-o", binary, "./cmd/gpumemtop"},
+		{"go", "build", "-buildvcs=false", "-trimpath", "-tags=netgo,grpcnotrace", "-overlay", file, "-o", binary, "./cmd/gpumemtop"},
 	} {
 		if end := run(t, command{args: words, dir: root}); end.code != 0 {
 			t.Fatalf("%v: %s", words, end.stderr)

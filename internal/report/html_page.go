@@ -1,0 +1,214 @@
+package report
+
+import (
+	"strconv"
+
+	"maragu.dev/gomponents"
+	"maragu.dev/gomponents/html"
+)
+
+// What follows writes a page as calls that escape text and attributes. A template engine would call methods by name, and so keep
+// every method of the whole program in it, which costs each start a fifth of its time.
+
+type node = gomponents.Node
+
+var (
+	text    = gomponents.Text
+	newline = gomponents.Raw("\n") // so that lines are short for who reads the source
+	nothing = gomponents.Group(nil)
+)
+
+// each makes a node of every element.
+func each[T any](list []T, make func(T) node) node { return gomponents.Map(list, make) }
+
+// given is what make returns for a text, nothing for an empty one.
+func given(s string, make func(s string) node) node {
+	if s == "" {
+		return nothing
+	}
+	return make(s)
+}
+
+func paragraph(class string) func(s string) node {
+	return func(s string) node { return html.P(html.Class(class), text(s)) }
+}
+
+func (p *htmlPage) node() node {
+	return html.Doctype(gomponents.El("html", html.Lang("en"), newline,
+		p.head(), newline,
+		gomponents.El("body", newline,
+			html.A(html.Class("skip"), html.Href("#main"), text("Skip to the figures")), newline,
+			p.header(), newline, p.nav(), newline, p.main(), newline,
+			html.Footer(html.P(text("Words and formulas: docs/METRICS.md of gpumemtop. This file loads nothing from anywhere."))), newline,
+			html.Script(gomponents.Raw(p.Script)), newline)))
+}
+
+func (p *htmlPage) head() node {
+	return gomponents.El("head", newline,
+		html.Meta(html.Charset("utf-8")), newline,
+		html.Meta(gomponents.Attr("http-equiv", "Content-Security-Policy"), html.Content(p.Policy)), newline,
+		html.Meta(html.Name("viewport"), html.Content("width=device-width, initial-scale=1")), newline,
+		html.Meta(html.Name("color-scheme"), html.Content("light dark")), newline,
+		html.Meta(html.Name("referrer"), html.Content("no-referrer")), newline,
+		html.TitleEl(text(p.Title+" – gpumemtop")), newline,
+		html.Link(html.Rel("icon"), html.Href("data:,")), newline,
+		html.StyleEl(gomponents.Raw(p.Style)), newline)
+}
+
+func (p *htmlPage) header() node {
+	return html.Header(newline,
+		paragraph("tool")("gpumemtop report"), newline,
+		html.H1(text(p.Title)),
+		given(p.Command, func(s string) node { return html.P(html.Class("command"), html.Code(text(s))) }), newline,
+		html.Dl(html.Class("facts"), each(p.Facts, htmlFact.node)),
+		list("warnings", p.Warnings), newline)
+}
+
+func (f htmlFact) node() node {
+	wide := nothing
+	if len(f.Words) > 0 {
+		wide = gomponents.Group{html.Class("wide")}
+	}
+	words := each(f.Words, func(word string) node { return gomponents.Group{html.Code(text(word)), text(" ")} })
+	return gomponents.Group{newline, html.Div(wide, html.Dt(text(f.Name)), html.Dd(text(f.Text), words))}
+}
+
+// list makes a list of lines, nothing of none.
+func list(class string, lines []string) node {
+	if len(lines) == 0 {
+		return nothing
+	}
+	return gomponents.Group{newline, html.Ul(html.Class(class), each(lines, item))}
+}
+
+func item(s string) node { return html.Li(text(s)) }
+
+func (p *htmlPage) nav() node {
+	link := func(id, title string) node {
+		return gomponents.Group{html.Li(html.A(html.Href("#"+id), text(title))), newline}
+	}
+	toSection := func(s section) node { return link(s.ID, s.Title) }
+	diagnoses := node(nothing)
+	if len(p.Diagnoses) > 0 {
+		diagnoses = link("diagnoses", "Diagnoses")
+	}
+	return html.Nav(html.Aria("label", "Sections"), html.Ul(each(p.First, toSection), diagnoses, each(p.Sections, toSection)))
+}
+
+func (p *htmlPage) main() node {
+	return html.Main(html.ID("main"), newline,
+		each(p.First, section.node),
+		html.Section(html.ID("diagnoses"), newline, html.H2(text("Diagnoses")), newline, p.diagnoses()), newline,
+		html.Section(html.ID("figures"), newline, html.H2(text("Key figures")), newline,
+			html.Dl(html.Class("tiles"), each(p.Tiles, htmlTile.node))), newline,
+		each(p.Sections, section.node))
+}
+
+func (p *htmlPage) diagnoses() node {
+	if len(p.Diagnoses) == 0 {
+		return paragraph("intro")("No problems found.")
+	}
+	return gomponents.Group{html.Div(html.Class("cards"), each(p.Diagnoses, htmlDiagnosis.node)), given(p.MoreDiagnoses, paragraph("left"))}
+}
+
+func (d htmlDiagnosis) node() node {
+	try := node(nothing)
+	if len(d.Command) > 0 {
+		try = html.P(html.Class("try"), code(d.Command))
+	}
+	return gomponents.Group{newline, html.Article(html.Class("card "+d.Severity), newline,
+		html.H3(html.Span(html.Class("severity"), text(d.Severity)), text(" "+d.Title)), newline,
+		html.P(text(d.Text)),
+		given(d.Tag, func(s string) node { return html.P(html.Class("at"), text("at "), named(s)) }),
+		given(d.Why, func(s string) node { return html.P(text(s)) }), try)}
+}
+
+func (t htmlTile) node() node {
+	return gomponents.Group{newline, html.Div(html.Dt(text(t.Name)), html.Dd(html.B(text(t.Value)), html.Span(text(t.Note))))}
+}
+
+func named(s string) node { return html.Span(html.Class("name"), text(s)) }
+
+// code is a command line; each word is one of its own, so that it can be copied as it was typed.
+func code(words []string) node {
+	var spans gomponents.Group
+	for i, word := range words {
+		if i > 0 {
+			spans = append(spans, text(" "))
+		}
+		spans = append(spans, html.Span(text(word)))
+	}
+	return html.Code(html.Class("copy"), spans)
+}
+
+func (s section) node() node {
+	plots := node(nothing)
+	if len(s.Plots) > 0 {
+		plots = html.Div(html.Class("plots"), each(s.Plots, htmlPlot.node))
+	}
+	return gomponents.Group{html.Section(html.ID(s.ID), newline, html.H2(text(s.Title)),
+		given(s.Intro, paragraph("intro")), plots, each(s.Tables, table.node), flames(s.Flames), newline), newline}
+}
+
+func (p htmlPlot) node() node {
+	legend := node(nothing)
+	if len(p.Legend) > 0 {
+		legend = html.Ul(html.Class("legend"), each(p.Legend, func(l htmlLegend) node {
+			return html.Li(html.I(html.Class("swatch "+l.Class)), named(l.Name))
+		}))
+	}
+	note := given(p.Note, func(s string) node { return gomponents.Group{text(" "), html.Span(text(s))} })
+	return gomponents.Group{newline, html.Figure(html.Class("chart"), newline,
+		html.FigCaption(html.B(text(p.Title)), note), newline, gomponents.Raw(p.SVG), legend)}
+}
+
+func (t table) node() node {
+	heads := each(t.Columns, func(c column) node {
+		if c.Number {
+			return html.Th(html.Scope("col"), html.Class("n"), text(c.Name))
+		}
+		return html.Th(html.Scope("col"), text(c.Name))
+	})
+	rows := each(t.Rows, func(cells []cell) node { return gomponents.Group{newline, html.Tr(each(cells, cell.node))} })
+	return gomponents.Group{newline, html.Div(html.Class("scroll"), html.TabIndex("0"), html.Role("region"), html.Aria("label", t.Title), newline,
+		html.Table(html.Class("sortable"), html.THead(html.Tr(heads)), html.TBody(rows))), given(t.Left, paragraph("left"))}
+}
+
+func (c cell) node() node {
+	class := c.Class
+	if c.Number {
+		class = "n " + class
+	}
+	bar := given(c.Bar, func(width string) node {
+		return html.SVG(html.Class("hbar"), html.Aria("hidden", "true"),
+			gomponents.El("rect", html.Width(width), html.Height("100%"), gomponents.Attr("rx", "2")))
+	})
+	command := node(nothing)
+	if len(c.Code) > 0 {
+		command = gomponents.Group{code(c.Code), text(" ")}
+	}
+	shown := text(c.Text)
+	if len(c.Stack) > 0 {
+		shown = html.Details(html.Summary(named(c.Text)), html.Ol(html.Class("stack"), each(c.Stack, item)))
+	}
+	return html.Td(html.Class(class), given(c.Sort, func(s string) node { return html.Data("v", s) }), bar, command, shown)
+}
+
+func flames(list []htmlFlame) node {
+	if len(list) == 0 {
+		return nothing
+	}
+	var picks, boxes gomponents.Group
+	for i, f := range list {
+		at := strconv.Itoa(i)
+		picks = append(picks, newline,
+			html.Input(html.Type("radio"), html.Name("flame"), html.Class("pick pick"+at), html.ID("pick-"+f.ID), gomponents.If(i == 0, html.Checked())),
+			html.Label(html.For("pick-"+f.ID), text(f.Name)))
+		boxes = append(boxes, newline,
+			html.Div(html.Class("flame-box box"+at), html.ID("flame-"+f.ID), gomponents.Raw(f.SVG), given(f.Note, paragraph("left"))))
+	}
+	search := html.P(html.Class("tools"), gomponents.Attr("hidden"),
+		html.Input(html.Type("search"), html.Placeholder("search, as a regular expression"), html.Aria("label", "Search the call tree")), text(" "),
+		html.Button(html.Type("button"), text("whole tree")), text(" "), gomponents.El("output", html.Aria("live", "polite")))
+	return gomponents.Group{newline, html.Div(html.Class("flames"), picks, newline, search, boxes)}
+}
