@@ -6,7 +6,10 @@ replace codeberg.org/gpumemtop/gpumemtop => ..
 
 require codeberg.org/gpumemtop/gpumemtop v0.0.0
 
-require pgregory.net/rapid v1.3.0 // indirect
+require (
+	maragu.dev/gomponents v1.2.0 // indirect
+	pgregory.net/rapid v1.3.0 // indirect
+)
 
 require (
 	cel.dev/expr v0.25.2 // indirect

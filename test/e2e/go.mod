@@ -32,4 +32,5 @@ require (
 	github.com/twpayne/go-geom v1.6.1 // indirect
 	golang.org/x/arch v0.32.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
+	maragu.dev/gomponents v1.2.0 // indirect
 )
