@@ -12,6 +12,7 @@
 #include "alias.h"
 #include "budget.h"
 #include "frag_stats.h"
+#include "park.h"
 
 /* On cache lines of their own: every create and release of the pool writes the others, every create and command reads this. */
 _Alignas(64) _Atomic uint64_t gmt_given_back;
@@ -115,6 +116,7 @@ void gmt_suballoc_gone(struct gmt_memory *slab)
 static void evict_slab(struct gmt_memory *slab, enum gmtevict reason)
 {
 	slab->reason = (uint8_t)reason;
+	gmt_park_clear(slab);
 	gmt_slab_unpin(slab);
 }
 
@@ -134,6 +136,7 @@ static void abandon_slab_or_suballoc(struct gmt_memory *memory)
 {
 	struct gmt_memory *slab = memory->slab;
 	if (slab) {
+		gmt_park_forget(memory);
 		gmt_suballoc_end(memory);
 		gmt_slab_unpin(slab);
 	} else {

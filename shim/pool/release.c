@@ -20,6 +20,7 @@
 #include "cooling.h"
 #include "evict.h"
 #include "frag_stats.h"
+#include "park.h"
 #include "shapes.h"
 #include "upload.h"
 
@@ -190,6 +191,7 @@ struct fate {
 	bool busy;     /* its range cools */
 	bool forever;  /* until its context ends: something that we do not follow may use it */
 	bool deferred; /* its release waits for its commands: drivers may call its destructors on release (PoCL 3.1: too early) */
+	bool parked;   /* its sub-buffer waits for the next request for its range */
 };
 
 static struct fate fate_of(const struct gmt_memory *memory, enum gmt_flight flight)
@@ -200,6 +202,7 @@ static struct fate fate_of(const struct gmt_memory *memory, enum gmt_flight flig
 	bool ordered = flight == GMT_FLIGHT_ORDERED && !gmt_session.config.scrub; /* our scrub is not ordered behind it */
 	bool pending = flight != GMT_FLIGHT_DONE && !ordered && !gmt_session.config.ungated;
 	return (struct fate){
+		.parked = !unfit && flight != GMT_FLIGHT_BUSY && !gmt_session.config.scrub && gmt_park_may(memory),
 		.busy = unfit || pending,
 		.forever = unfit,
 		.deferred = !failed && flight != GMT_FLIGHT_DONE && atomic_load(&memory->has_destructor),
@@ -219,7 +222,7 @@ static uint64_t give_range(struct gmtreleasefields *release, const struct gmt_co
 	if (!given)
 		gmt_pool_fail();
 	uint64_t now = release->time + gmt_elapsed(release->time, gmt_about_now());
-	release->cost = gmt_took(release->time, now);
+	release->cost = fate.parked ? 0 : gmt_took(release->time, now);
 	write_release(release, fate.busy ? GMT_OUTCOME_COOLING : GMT_OUTCOME_CACHED, status, now);
 	if (given && (fate.deferred || (fate.busy && !fate.forever)))
 		gmt_cooling_add(what, uses, context);
@@ -254,12 +257,14 @@ static cl_int release_suballoc(struct gmtreleasefields *release, struct gmt_memo
 	cl_int err = CL_SUCCESS;
 	if (fate.deferred)
 		gmt_memory_to_pool(memory);
+	else if (fate.parked)
+		gmt_park(memory);
 	else
 		err = gmt_suballoc_end(memory);
 	uint64_t now = give_range(release, &what, &uses, context, fate, err);
 	if (fate.deferred)
 		defer_release(&what, &uses);
-	else
+	else if (!fate.parked)
 		gmt_slab_unpin(slab);
 	gmt_frag_stats(now, false);
 	gmt_pool_recheck();

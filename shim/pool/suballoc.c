@@ -1,7 +1,7 @@
 /*
  * suballoc.c: slabs and sub-allocations. A slab is a large buffer that belongs to the pool. The program gets a sub-buffer of
- * it, which must look like a buffer of its own. The sub-buffer is released with the program's last reference; the pool keeps
- * the range.
+ * it, which must look like a buffer of its own. With the program's last reference the pool gets the range; the sub-buffer is
+ * parked for who gets that next (park.h), or released.
  */
 #define _GNU_SOURCE
 #include "suballoc.h"
@@ -11,6 +11,7 @@
 #include "../base/signals.h"
 #include "alias.h"
 #include "frag_stats.h"
+#include "park.h"
 #include "trial.h"
 #include "upload.h"
 
@@ -104,22 +105,46 @@ static struct gmt_memory *grow(struct gmt_call *call, const struct gmt_request_f
 	return NULL;
 }
 
+/* The one that waits for this, with its own pin of the slab. */
+static bool take_parked(const struct gmt_request_for *r, const struct gmt_plan *plan, struct gmt_served *served)
+{
+	struct gmt_memory *memory = gmt_park_take(served->slab, plan->offset, r->size, r->flags);
+	if (!memory)
+		return false;
+	gmt_slab_unpin(served->slab);
+	served->handle = gmt_memory_handle(memory);
+	served->again = true;
+	return true;
+}
+
 /* Exactly as large as requested: the driver itself refuses what lies beyond, up to the next sub-allocation. */
-static cl_mem carve(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, const struct gmt_memory *slab)
+static void create_subbuffer(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, struct gmt_served *served)
 {
 	cl_buffer_region region = {plan->offset, r->size};
 	cl_int error;
 	cl_mem_flags flags = r->flags & ~(cl_mem_flags)OWN_STORAGE;
-	cl_mem subbuffer = gmt_driver.clCreateSubBuffer(gmt_memory_handle(slab), flags, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
+	cl_mem slab = gmt_memory_handle(served->slab);
+	served->handle = gmt_driver.clCreateSubBuffer(slab, flags, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
 	gmt_driver_returned(call);
-	if (!subbuffer || plan->fresh || !gmt_session.config.scrub)
-		return subbuffer;
-	bool clean = gmt_scrub(r->context, subbuffer, r->size);
+	if (served->handle)
+		gmt_memory_count_child(served->slab, 1);
+}
+
+/* False: the driver refused, or did not scrub what is handed out again. */
+static bool carve(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, struct gmt_served *served)
+{
+	if (plan->fresh || gmt_session.config.scrub || !take_parked(r, plan, served))
+		create_subbuffer(call, r, plan, served);
+	if (!served->handle || plan->fresh || !gmt_session.config.scrub)
+		return served->handle != NULL;
+	bool clean = gmt_scrub(r->context, served->handle, r->size);
 	gmt_driver_returned(call);
 	if (clean)
-		return subbuffer;
-	gmt_driver.clReleaseMemObject(subbuffer);
-	return NULL;
+		return true;
+	gmt_driver.clReleaseMemObject(served->handle);
+	gmt_memory_count_child(served->slab, -1);
+	served->handle = NULL;
+	return false;
 }
 
 /* The plan came to nothing. */
@@ -145,9 +170,7 @@ bool gmt_suballoc_create(struct gmt_call *call, const struct gmt_request_for *r,
 		served->slab = grow(call, r, plan);
 	else if (may)
 		served->slab = gmt_memory_pin((const void *)(uintptr_t)plan->handle, plan->slab);
-	if (served->slab)
-		served->handle = carve(call, r, plan, served->slab);
-	if (!served->handle)
+	if (!served->slab || !carve(call, r, plan, served))
 		return give_up(call, r, plan, served);
 	served->granted = plan->size;
 	served->block = plan->block;
@@ -156,7 +179,6 @@ bool gmt_suballoc_create(struct gmt_call *call, const struct gmt_request_for *r,
 	served->reason = plan->reason;
 	served->route = plan->route;
 	served->written = plan->fresh;
-	gmt_memory_count_child(served->slab, 1);
 	if (gmt_unlikely(!plan->committed) && !gmt_decision_known(GMT_CORE(commit(plan, (uint64_t)(uintptr_t)served->handle)), call->last)) {
 		gmt_pool_fail();
 		served->block = 0;

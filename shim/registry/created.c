@@ -7,10 +7,10 @@
 #include "../base/usdt.h"
 #include "finding.h"
 
-/* A hit reuses the entry of its block. */
+/* A hit reuses the entry of its block, and one that was parked its own. */
 static struct gmt_memory *entry_of(const struct gmt_created *c)
 {
-	if (c->served.outcome != GMT_OUTCOME_HIT || c->served.slab)
+	if (!c->served.again && (c->served.outcome != GMT_OUTCOME_HIT || c->served.slab))
 		return gmt_memory_add(c->handle);
 	struct gmt_memory *memory = gmt_memory_find(c->handle);
 	if (memory)

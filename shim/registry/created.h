@@ -18,6 +18,7 @@ struct gmt_served {
 	bool hosted;  /* see struct gmt_memory */
 	bool virtual; /* its memory comes and goes behind it, and counts against the budget there */
 	bool alone;   /* no sub-allocation could have served the request */
+	bool again;   /* a sub-allocation that was parked, and has its entry */
 };
 
 struct gmt_created {

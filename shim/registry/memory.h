@@ -23,9 +23,8 @@
  *
  *  - The thread that takes the last pin ends the memory. The one that clears pooled (gmt_memory_claim) owns the block: it is handed
  *    out or released exactly once.
- *  - A sub-allocation (slab != NULL) becomes POOLED only if its release is deferred (has_destructor, and commands still use
- *    it): then the driver's object waits, and claim is always followed by unregister. Otherwise it goes at once, and
- *    only the core keeps its range.
+ *  - A sub-allocation (slab != NULL) becomes POOLED while its sub-buffer is parked (pool/park.h), or if its release is deferred
+ *    (has_destructor, and commands still use it): then claim is always followed by unregister. Its range is the core's.
  *  - A slab (is_slab) is created POOLED with no references and two pins, the pool's and that of its first
  *    sub-allocation. Eviction claims it and takes the pool's pin; it goes with the last pin.
  *  - unused and unwritten are set by gmt_memory_renew and gmt_created_enter, and cleared by the first command, on HELD or

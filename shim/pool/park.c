@@ -1,0 +1,102 @@
+/* park.c: see park.h. A table with one place for each range, by a hash. What is in it has not been unregistered. */
+#define _GNU_SOURCE
+#include "park.h"
+
+#include "../base/lock.h"
+#include "alias.h"
+#include "evict.h"
+
+#define PLACES 256u
+
+static struct place {
+	_Atomic uint32_t lock;
+	_Atomic(struct gmt_memory *) memory; /* changed under lock */
+} places[PLACES];
+
+static struct place *place_of(const struct gmt_memory *slab, uint64_t offset, uint64_t size)
+{
+	uint64_t key = slab->object.id * 0x9e3779b97f4a7c15u ^ offset * 0xc2b2ae3d27d4eb4fu ^ size;
+	return &places[key * 0x9e3779b97f4a7c15u >> 56];
+}
+
+/* Takes the sub-allocation off its place if it is a wanted one. */
+static inline struct gmt_memory *take_off(struct place *place, bool (*wanted)(const struct gmt_memory *, const void *), const void *by)
+{
+	if (!atomic_load_explicit(&place->memory, memory_order_relaxed))
+		return NULL;
+	gmt_lock(&place->lock);
+	struct gmt_memory *memory = atomic_load_explicit(&place->memory, memory_order_relaxed);
+	if (memory && wanted(memory, by))
+		atomic_store_explicit(&place->memory, NULL, memory_order_relaxed);
+	else
+		memory = NULL;
+	gmt_unlock(&place->lock);
+	return memory;
+}
+
+/* Another thread may have claimed it, as pooling has ended. */
+static void release(struct gmt_memory *memory)
+{
+	if (!memory || !gmt_memory_claim(memory))
+		return;
+	struct gmt_memory *slab = memory->slab;
+	gmt_suballoc_end(memory);
+	gmt_slab_unpin(slab);
+}
+
+bool gmt_park_may(const struct gmt_memory *memory)
+{
+	return !atomic_load_explicit(&memory->has_destructor, memory_order_relaxed) &&
+	       !atomic_load_explicit(&memory->no_reuse, memory_order_relaxed);
+}
+
+void gmt_park(struct gmt_memory *memory)
+{
+	struct place *place = place_of(memory->slab, memory->offset, memory->size);
+	gmt_alias_end(memory);
+	gmt_memory_to_pool(memory);
+	gmt_lock(&place->lock);
+	struct gmt_memory *before = atomic_load_explicit(&place->memory, memory_order_relaxed);
+	atomic_store_explicit(&place->memory, memory, memory_order_relaxed);
+	gmt_unlock(&place->lock);
+	release(before);
+}
+
+struct range {
+	const struct gmt_memory *slab;
+	uint64_t offset, size;
+	cl_mem_flags flags;
+};
+
+static bool has_range(const struct gmt_memory *memory, const void *range)
+{
+	const struct range *r = range;
+	return memory->slab == r->slab && memory->offset == r->offset && memory->size == r->size && memory->flags == r->flags;
+}
+
+struct gmt_memory *gmt_park_take(const struct gmt_memory *slab, uint64_t offset, uint64_t size, cl_mem_flags flags)
+{
+	struct gmt_memory *memory = take_off(place_of(slab, offset, size), has_range, &(struct range){slab, offset, size, flags});
+	return memory && gmt_memory_claim(memory) ? memory : NULL;
+}
+
+static bool of_slab(const struct gmt_memory *memory, const void *slab)
+{
+	return !slab || memory->slab == slab;
+}
+
+void gmt_park_clear(const struct gmt_memory *slab)
+{
+	for (struct place *place = places; place < places + PLACES; place++)
+		release(take_off(place, of_slab, slab));
+}
+
+static bool same(const struct gmt_memory *memory, const void *other)
+{
+	return memory == other;
+}
+
+void gmt_park_forget(const struct gmt_memory *memory)
+{
+	take_off(place_of(memory->slab, memory->offset, memory->size), same, memory);
+}
