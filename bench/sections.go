@@ -98,7 +98,7 @@ func (b *bench) callTable(modes []mode) error {
 		return err
 	}
 	b.compareCalls(modes, results, []string{
-		"create+release", "create_release_ns", "set argument", "set_argument_ns", "enqueue", "enqueue_ns", "enqueue with event", "enqueue_event_ns", "release event", "release_event_ns",
+		"create+release", "create_release_ns", "quickest", "create_release_quickest_ns", "set argument", "set_argument_ns", "enqueue", "enqueue_ns", "enqueue with event", "enqueue_event_ns", "release event", "release_event_ns",
 	})
 	b.compareCalls(modes, results, []string{
 		"write 4 KiB", "write_ns", "blocking", "write_wait_ns", "1 MiB, blocking", "write_large_ns", "read 4 KiB, blocking", "read_wait_ns",

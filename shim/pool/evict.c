@@ -112,14 +112,6 @@ void gmt_suballoc_gone(struct gmt_memory *slab)
 	gmt_slab_unpin(slab);
 }
 
-/* The pool gives up a slab that the caller has claimed. */
-static void evict_slab(struct gmt_memory *slab, enum gmtevict reason)
-{
-	slab->reason = (uint8_t)reason;
-	gmt_park_clear(slab);
-	gmt_slab_unpin(slab);
-}
-
 cl_int gmt_suballoc_end(struct gmt_memory *memory)
 {
 	struct gmt_memory *slab = memory->slab;
@@ -129,6 +121,26 @@ cl_int gmt_suballoc_end(struct gmt_memory *memory)
 	cl_int err = gmt_driver.clReleaseMemObject(handle);
 	gmt_memory_count_child(slab, -1);
 	return err;
+}
+
+/* Another thread may have claimed it, as pooling has ended. */
+void gmt_suballoc_release_parked(struct gmt_memory *memory)
+{
+	if (!memory || !gmt_memory_claim(memory))
+		return;
+	struct gmt_memory *slab = memory->slab;
+	gmt_suballoc_end(memory);
+	gmt_slab_unpin(slab);
+}
+
+/* The pool gives up a slab that the caller has claimed. */
+static void evict_slab(struct gmt_memory *slab, enum gmtevict reason)
+{
+	slab->reason = (uint8_t)reason;
+	uint32_t place = 0;
+	for (struct gmt_memory *parked; (parked = gmt_park_next(slab, &place));)
+		gmt_suballoc_release_parked(parked);
+	gmt_slab_unpin(slab);
 }
 
 /* Releases what the caller has claimed. */

@@ -50,6 +50,8 @@ void gmt_slab_unpin(struct gmt_memory *slab);
 void gmt_suballoc_gone(struct gmt_memory *slab);
 /* Takes a sub-allocation out of the registry and releases it in the driver. The slab stays pinned. */
 cl_int gmt_suballoc_end(struct gmt_memory *memory);
+/* Releases a sub-allocation that was parked; NULL: none. */
+void gmt_suballoc_release_parked(struct gmt_memory *memory);
 /* Releases a POOLED sub-allocation whose commands have completed, unless it has gone. */
 void gmt_suballoc_release_deferred(cl_mem handle, uint64_t block);
 

@@ -4,7 +4,6 @@
 
 #include "../base/lock.h"
 #include "alias.h"
-#include "evict.h"
 
 #define PLACES 256u
 
@@ -34,23 +33,13 @@ static inline struct gmt_memory *take_off(struct place *place, bool (*wanted)(co
 	return memory;
 }
 
-/* Another thread may have claimed it, as pooling has ended. */
-static void release(struct gmt_memory *memory)
-{
-	if (!memory || !gmt_memory_claim(memory))
-		return;
-	struct gmt_memory *slab = memory->slab;
-	gmt_suballoc_end(memory);
-	gmt_slab_unpin(slab);
-}
-
 bool gmt_park_may(const struct gmt_memory *memory)
 {
 	return !atomic_load_explicit(&memory->has_destructor, memory_order_relaxed) &&
 	       !atomic_load_explicit(&memory->no_reuse, memory_order_relaxed);
 }
 
-void gmt_park(struct gmt_memory *memory)
+struct gmt_memory *gmt_park(struct gmt_memory *memory)
 {
 	struct place *place = place_of(memory->slab, memory->offset, memory->size);
 	gmt_alias_end(memory);
@@ -59,7 +48,7 @@ void gmt_park(struct gmt_memory *memory)
 	struct gmt_memory *before = atomic_load_explicit(&place->memory, memory_order_relaxed);
 	atomic_store_explicit(&place->memory, memory, memory_order_relaxed);
 	gmt_unlock(&place->lock);
-	release(before);
+	return before;
 }
 
 struct range {
@@ -82,13 +71,15 @@ struct gmt_memory *gmt_park_take(const struct gmt_memory *slab, uint64_t offset,
 
 static bool of_slab(const struct gmt_memory *memory, const void *slab)
 {
-	return !slab || memory->slab == slab;
+	return memory->slab == slab;
 }
 
-void gmt_park_clear(const struct gmt_memory *slab)
+struct gmt_memory *gmt_park_next(const struct gmt_memory *slab, uint32_t *place)
 {
-	for (struct place *place = places; place < places + PLACES; place++)
-		release(take_off(place, of_slab, slab));
+	struct gmt_memory *found = NULL;
+	while (!found && *place < PLACES)
+		found = take_off(&places[(*place)++], of_slab, slab);
+	return found;
 }
 
 static bool same(const struct gmt_memory *memory, const void *other)

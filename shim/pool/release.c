@@ -258,7 +258,7 @@ static cl_int release_suballoc(struct gmtreleasefields *release, struct gmt_memo
 	if (fate.deferred)
 		gmt_memory_to_pool(memory);
 	else if (fate.parked)
-		gmt_park(memory);
+		gmt_suballoc_release_parked(gmt_park(memory));
 	else
 		err = gmt_suballoc_end(memory);
 	uint64_t now = give_range(release, &what, &uses, context, fate, err);
