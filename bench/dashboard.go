@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/creack/pty"
@@ -21,7 +22,7 @@ func (b *bench) shares() error {
 	const pairs = 3_000_000
 	ordinary := []string{b.example("train"), "2000"}
 	fast := []string{b.example("churn"), strconv.Itoa(pairs), "4K", "2"}
-	b.row("program", "way", "% of a core", "ns/event", "% at a million events/s", "KB/s to the terminal")
+	b.row("program", "way", "% of a core", "ns/event", "% at a million events/s", "KB/s to the terminal", "MiB resident")
 	for _, row := range []struct {
 		program string
 		way     string
@@ -49,10 +50,12 @@ func (b *bench) shares() error {
 			each, atMillion = fixed(ns, 0), fixed(ns/10, 0)
 		}
 		b.row(row.program, row.way, fixed(share, 1), each, atMillion,
-			fixed(median(runs, func(r *result) float64 { return float64(r.bytes) / 1e3 / r.wall.Seconds() }), 0))
+			fixed(median(runs, func(r *result) float64 { return float64(r.bytes) / 1e3 / r.wall.Seconds() }), 0),
+			fixed(median(runs, func(r *result) float64 { return float64(r.resident) / 1024 }), 1))
 	}
 	b.flush()
-	fmt.Println("\nProcessor time of gpumemtop alone, with its start and end.")
+	fmt.Println("\nProcessor time of gpumemtop alone, with its start and end. What is resident counts pages of its file, which Linux maps in\n" +
+		"pieces as large as it has them in its cache: 64 KiB to 2 MiB.")
 	return nil
 }
 
@@ -66,13 +69,33 @@ func (b *bench) inTerminal(args []string) (result, error) {
 	if err != nil {
 		return r, fmt.Errorf("start gpumemtop: %w", err)
 	}
-	defer terminal.Close()                     //nolint:errcheck // the other side of a pty
+	defer terminal.Close() //nolint:errcheck // the other side of a pty
+	over, looks := make(chan struct{}), sync.WaitGroup{}
+	looks.Go(func() { r.resident = lastResident(cmd.Process.Pid, over) })
 	r.bytes, _ = io.Copy(io.Discard, terminal) // until gpumemtop has closed it
+	close(over)
+	looks.Wait()
 	looked := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 	r.wall = time.Since(start)
 	own, err := processorTime(cmd.Process.Pid)
 	r.watcher = own
 	return r, errors.Join(looked, err, cmd.Wait())
+}
+
+// lastResident looks at the memory of a process five times a second, and returns the last KiB seen.
+func lastResident(pid int, over <-chan struct{}) (kib int64) {
+	for {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+		if fields := strings.Fields(string(text)); len(fields) > 1 && fields[1] != "0" {
+			pages, _ := strconv.ParseInt(fields[1], 10, 64)
+			kib = pages * int64(os.Getpagesize()) / 1024
+		}
+		select {
+		case <-over:
+			return kib
+		case <-time.After(time.Second / 5):
+		}
+	}
 }
 
 // processorTime returns what a process has taken, without its children. It may have ended, but must not have been waited for.

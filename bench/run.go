@@ -32,7 +32,8 @@ type result struct {
 	file   string
 	sum    summary
 
-	watcher time.Duration // that the processor spent on gpumemtop, without the program
+	watcher  time.Duration // that the processor spent on gpumemtop, without the program
+	resident int64         // KiB, what gpumemtop had resident when it was last looked at
 }
 
 // summary is the part of --summary that is shown.
