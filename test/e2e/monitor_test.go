@@ -30,7 +30,7 @@ func TestMonitoredRun(t *testing.T) {
 	go func() {
 		done <- run(t, command{
 			args: []string{gpumemtop(), "--headless", "--listen", "unix:" + socket, "--textfile", folder, "--otlp", collector.URL, "--label", "team=vision,tier=a", "--summary", filepath.Join(folder, "x.json"),
-				"-o", filepath.Join(folder, "x.gmt"), example("pipeline"), "200", "1M"},
+				"-o", filepath.Join(folder, "x.gmt"), example("pipeline"), "1500", "1M"},
 			env: []string{"SLURM_JOB_ID=17", "SLURM_PROCID=3"},
 		})
 	}()
