@@ -130,10 +130,8 @@ func (p *Pool) create(plan *Plan, req *Request, size uint64, reason wire.Miss) {
 	i := p.newEntry()
 	e := &p.entries[i]
 	e.size, e.wanted, e.tag, e.class = size, req.Size, req.Tag, req.Class
-	e.state, e.was, e.reason, e.passes, e.route = planned, unused, reason, reason == wire.MissPolicy, p.route
-	if e.passes {
-		p.leaving++
-	}
+	e.state, e.was, e.reason, e.route = planned, unused, reason, p.route
+	p.mark(e, reason == wire.MissPolicy, wire.EvictNone)
 	plan.Block, plan.Size, plan.Reason = p.block(i), size, reason
 }
 

@@ -71,6 +71,12 @@ func (b *bench) pool() error {
 
 func wallSeconds(r *result) float64 { return r.wall.Seconds() }
 
+// callFigures are columns of tables of calls, and what callcost calls them.
+var callFigures = []string{
+	"create+release", "create_release_ns", "quickest", "create_release_quickest_ns", "set argument", "set_argument_ns",
+	"enqueue", "enqueue_ns", "enqueue with event", "enqueue_event_ns", "release event", "release_event_ns",
+}
+
 // calls shows what single calls cost in every mode, and how much more than bare that is.
 func (b *bench) calls() error {
 	if err := b.callTable(append([]mode{bare, none, futhark, pow2}, stacks...)); err != nil {
@@ -97,9 +103,7 @@ func (b *bench) callTable(modes []mode) error {
 	if err != nil {
 		return err
 	}
-	b.compareCalls(modes, results, []string{
-		"create+release", "create_release_ns", "quickest", "create_release_quickest_ns", "set argument", "set_argument_ns", "enqueue", "enqueue_ns", "enqueue with event", "enqueue_event_ns", "release event", "release_event_ns",
-	})
+	b.compareCalls(modes, results, callFigures)
 	b.compareCalls(modes, results, []string{
 		"write 4 KiB", "write_ns", "blocking", "write_wait_ns", "1 MiB, blocking", "write_large_ns", "read 4 KiB, blocking", "read_wait_ns",
 		"1 MiB, blocking", "read_large_ns",

@@ -130,7 +130,8 @@ func play(b freer, seed uint64) (answers []any) {
 	room := make([]Eviction, 0, 1<<16)
 	var used, cooling []allocator.Block
 	say := func(results ...any) { answers = append(answers, fmt.Sprintf("%+v", results)) }
-	for now := range int64(2000) {
+	const calls = 2000 // each at a time of its own
+	for now := range int64(calls) {
 		switch what := r.IntN(100); {
 		case what < 45:
 			var p Plan
@@ -175,7 +176,7 @@ func play(b freer, seed uint64) (answers []any) {
 		case what < 97:
 			out, n, next, err := b.Expire(now, room)
 			say(out, n, next, err)
-		case what < 98 && now > 1500 && r.IntN(20) == 0:
+		case what < 98 && now > calls*3/4 && r.IntN(20) == 0:
 			out, n, err := b.DropClass(1, room)
 			say(out, n, err)
 		case what < 99:

@@ -15,7 +15,6 @@ type node = gomponents.Node
 var (
 	text    = gomponents.Text
 	newline = gomponents.Raw("\n") // so that lines are short for who reads the source
-	nothing = gomponents.Group(nil)
 )
 
 // each makes a node of every element.
@@ -24,7 +23,7 @@ func each[T any](list []T, make func(T) node) node { return gomponents.Map(list,
 // given is what make returns for a text, nothing for an empty one.
 func given(s string, make func(s string) node) node {
 	if s == "" {
-		return nothing
+		return nil
 	}
 	return make(s)
 }
@@ -65,10 +64,7 @@ func (p *htmlPage) header() node {
 }
 
 func (f htmlFact) node() node {
-	wide := nothing
-	if len(f.Words) > 0 {
-		wide = gomponents.Group{html.Class("wide")}
-	}
+	wide := gomponents.If(len(f.Words) > 0, html.Class("wide"))
 	words := each(f.Words, func(word string) node { return gomponents.Group{html.Code(text(word)), text(" ")} })
 	return gomponents.Group{newline, html.Div(wide, html.Dt(text(f.Name)), html.Dd(text(f.Text), words))}
 }
@@ -76,7 +72,7 @@ func (f htmlFact) node() node {
 // list makes a list of lines, nothing of none.
 func list(class string, lines []string) node {
 	if len(lines) == 0 {
-		return nothing
+		return nil
 	}
 	return gomponents.Group{newline, html.Ul(html.Class(class), each(lines, item))}
 }
@@ -88,10 +84,7 @@ func (p *htmlPage) nav() node {
 		return gomponents.Group{html.Li(html.A(html.Href("#"+id), text(title))), newline}
 	}
 	toSection := func(s section) node { return link(s.ID, s.Title) }
-	diagnoses := node(nothing)
-	if len(p.Diagnoses) > 0 {
-		diagnoses = link("diagnoses", "Diagnoses")
-	}
+	diagnoses := gomponents.If(len(p.Diagnoses) > 0, link("diagnoses", "Diagnoses"))
 	return html.Nav(html.Aria("label", "Sections"), html.Ul(each(p.First, toSection), diagnoses, each(p.Sections, toSection)))
 }
 
@@ -112,10 +105,7 @@ func (p *htmlPage) diagnoses() node {
 }
 
 func (d htmlDiagnosis) node() node {
-	try := node(nothing)
-	if len(d.Command) > 0 {
-		try = html.P(html.Class("try"), code(d.Command))
-	}
+	try := gomponents.If(len(d.Command) > 0, html.P(html.Class("try"), code(d.Command)))
 	return gomponents.Group{newline, html.Article(html.Class("card "+d.Severity), newline,
 		html.H3(html.Span(html.Class("severity"), text(d.Severity)), text(" "+d.Title)), newline,
 		html.P(text(d.Text)),
@@ -142,21 +132,15 @@ func code(words []string) node {
 }
 
 func (s section) node() node {
-	plots := node(nothing)
-	if len(s.Plots) > 0 {
-		plots = html.Div(html.Class("plots"), each(s.Plots, htmlPlot.node))
-	}
+	plots := gomponents.If(len(s.Plots) > 0, html.Div(html.Class("plots"), each(s.Plots, htmlPlot.node)))
 	return gomponents.Group{html.Section(html.ID(s.ID), newline, html.H2(text(s.Title)),
 		given(s.Intro, paragraph("intro")), plots, each(s.Tables, table.node), flames(s.Flames), newline), newline}
 }
 
 func (p htmlPlot) node() node {
-	legend := node(nothing)
-	if len(p.Legend) > 0 {
-		legend = html.Ul(html.Class("legend"), each(p.Legend, func(l htmlLegend) node {
-			return html.Li(html.I(html.Class("swatch "+l.Class)), named(l.Name))
-		}))
-	}
+	legend := gomponents.If(len(p.Legend) > 0, html.Ul(html.Class("legend"), each(p.Legend, func(l htmlLegend) node {
+		return html.Li(html.I(html.Class("swatch "+l.Class)), named(l.Name))
+	})))
 	note := given(p.Note, func(s string) node { return gomponents.Group{text(" "), html.Span(text(s))} })
 	return gomponents.Group{newline, html.Figure(html.Class("chart"), newline,
 		html.FigCaption(html.B(text(p.Title)), note), newline, gomponents.Raw(p.SVG), legend)}
@@ -183,10 +167,7 @@ func (c cell) node() node {
 		return html.SVG(html.Class("hbar"), html.Aria("hidden", "true"),
 			gomponents.El("rect", html.Width(width), html.Height("100%"), gomponents.Attr("rx", "2")))
 	})
-	command := node(nothing)
-	if len(c.Code) > 0 {
-		command = gomponents.Group{code(c.Code), text(" ")}
-	}
+	command := gomponents.If(len(c.Code) > 0, gomponents.Group{code(c.Code), text(" ")})
 	shown := text(c.Text)
 	if len(c.Stack) > 0 {
 		shown = html.Details(html.Summary(named(c.Text)), html.Ol(html.Class("stack"), each(c.Stack, item)))
@@ -196,7 +177,7 @@ func (c cell) node() node {
 
 func flames(list []htmlFlame) node {
 	if len(list) == 0 {
-		return nothing
+		return nil
 	}
 	var picks, boxes gomponents.Group
 	for i, f := range list {

@@ -106,7 +106,7 @@ TEST(a_parked_handle_is_refused)
 	EQUAL(clRetainMemObject(first), CL_INVALID_MEM_OBJECT);
 	EQUAL(clReleaseMemObject(first), CL_INVALID_MEM_OBJECT);
 	EQUAL(clEnqueueFillBuffer(world.queue, first, "x", 1, 0, 16, 0, NULL, NULL), CL_INVALID_MEM_OBJECT);
-	EQUAL(diags(GMT_DIAG_USE_AFTER_RELEASE) > 0, true);
+	CHECK(diags(GMT_DIAG_USE_AFTER_RELEASE) > 0);
 	CHECK(new_buffer(500) == first);
 	OK(clReleaseMemObject(first));
 	OK(clReleaseMemObject(kept));
@@ -140,8 +140,8 @@ TEST(more_are_parked_than_there_are_places)
 		buffer[i] = new_buffer(100);
 	for (int i = 0; i < MANY; i++)
 		EQUAL(release(buffer[i]), GMT_OUTCOME_CACHED);
-	EQUAL(fake.livememory <= 257 + 1, true); /* with the slab and what is kept */
-	EQUAL(fake.livememory > 100, true);
+	CHECK(fake.livememory <= 257 + 1); /* with the slab and what is kept */
+	CHECK(fake.livememory > 100);
 	for (int i = 0; i < MANY; i++)
 		buffer[i] = new_buffer(100);
 	EQUAL(outcomes(GMT_KIND_CREATE, GMT_OUTCOME_HIT), 2 * MANY);
