@@ -9,12 +9,18 @@ const evictedMax = 1024
 // one of them would have served.
 type recentlyEvicted struct {
 	blocks freeList
-	ring   [evictedMax + 1]struct {
-		block  entry
-		reason wire.Miss
-		there  bool
-	}
-	next int32 // the oldest, to be replaced
+	ring   []evictedBlock // grows up to evictedMax: most pools evict nothing; [0] is none
+	next   int32          // the oldest, to be replaced
+}
+
+type evictedBlock struct {
+	block  entry
+	reason wire.Miss
+	there  bool
+}
+
+func newRecentlyEvicted(byTag bool) *recentlyEvicted {
+	return &recentlyEvicted{blocks: newFreeList(byTag), ring: make([]evictedBlock, 1)}
 }
 
 // remember notes an eviction, if its reason is one that a miss can be blamed on.
@@ -35,7 +41,9 @@ func (r *recentlyEvicted) remember(e *entry, reason wire.Evict) {
 
 // put notes what a miss that wants the block is to be blamed on.
 func (r *recentlyEvicted) put(e *entry, blame wire.Miss) {
-	r.next = r.next%evictedMax + 1
+	if r.next = r.next%evictedMax + 1; int(r.next) == len(r.ring) {
+		r.ring = append(r.ring, evictedBlock{})
+	}
 	slot := &r.ring[r.next]
 	if slot.there {
 		r.blocks.take(r.next, &slot.block)

@@ -58,7 +58,7 @@ func newPool(k *kind) *Pool {
 func (p *Pool) resetFreeLists() {
 	tagged := p.rule != nil && p.rule.tagged()
 	p.free, p.coolingBlocks = newFreeList(tagged), newFreeList(tagged)
-	p.evicted = &recentlyEvicted{blocks: newFreeList(tagged)}
+	p.evicted = newRecentlyEvicted(tagged)
 }
 
 // Name is the name that --policy takes.
