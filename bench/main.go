@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 )
 
 // section is one question with its table.
@@ -148,6 +149,7 @@ func run(runs int, only string) error {
 		}
 	}
 	b := &bench{root: root, temp: temp, runs: runs, out: tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', tabwriter.AlignRight)}
+	fmt.Printf("%s: %s\n", time.Now().Format(time.DateOnly), b.version())
 	fmt.Printf("%s, %d cores, %s; median of %d runs in turns\n", processor(), runtime.NumCPU(), b.driver(), runs)
 	for _, s := range sections {
 		if !slices.Contains(wanted, s.name) || s.asked && only == "" {
@@ -172,6 +174,15 @@ func findRoot() (string, error) {
 		return "", fmt.Errorf("run make first: %w", err)
 	}
 	return root, nil
+}
+
+// version says what is measured, with its commit.
+func (b *bench) version() string {
+	text, err := exec.Command(b.gpumemtop(), "--version").Output()
+	if err != nil {
+		return "gpumemtop of unknown version"
+	}
+	return strings.TrimSpace(string(text))
 }
 
 func processor() string {
