@@ -58,7 +58,7 @@ BENCHSTAT_VERSION := v0.0.0-20260908200009-22c9c6c9d4da
 WARNINGS := -Wall -Wextra -Werror -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion -Wvla \
 	-Wformat=2
 PROGRAM_FLAGS := -std=c11 -O2 -g -Iexamples -Itest/programs $(WARNINGS)
-SHIM_FLAGS := -std=gnu11 -O2 -flto=auto -g -fPIC -fvisibility=hidden -pthread $(WARNINGS)
+SHIM_FLAGS := -std=gnu11 -O3 -flto=auto -g -fPIC -fvisibility=hidden -pthread $(WARNINGS)
 SHIM_LINK := -shared -Wl,--version-script=shim/shim.map -Wl,-z,now -Wl,-z,defs -Wl,-z,nodelete \
 	-Wl,-Bsymbolic-functions -Wl,-soname,libgpumemtop.so
 
