@@ -118,14 +118,11 @@ func (c *Cursor) Next(rec *Record, until uint64) bool {
 		if rec.Time > until {
 			return false
 		}
-		slots := uint64(rec.PayloadLen()+SizeofEvent-1) / SizeofEvent
-		if c.head-c.next < 1+slots {
-			c.broken = true
-			c.next = c.head
+		rec.Payload = nil
+		if n := rec.PayloadLen(); n > 0 && !c.readPayload(rec, n) {
 			return false
 		}
-		rec.Payload = c.copyPayload(rec.PayloadLen())
-		c.next += 1 + slots
+		c.next++
 		if rec.Kind == KindThread {
 			c.thread = uint32(rec.Object)
 			continue
@@ -159,14 +156,23 @@ func (c *Cursor) refill() bool {
 	return c.next != head
 }
 
-func (c *Cursor) copyPayload(n int) []byte {
+// readPayload copies the n bytes behind the event at next, false when they are not there.
+func (c *Cursor) readPayload(rec *Record, n int) bool {
+	slots := uint64(n+SizeofEvent-1) / SizeofEvent
+	if c.head-c.next < 1+slots {
+		c.broken = true
+		c.next = c.head
+		return false
+	}
 	out := c.payload[:0]
 	for at := c.next + 1; n > 0; at++ {
 		slot := (*[SizeofEvent]byte)(unsafe.Pointer(&c.events[at%ringEvents]))
 		out = append(out, slot[:min(n, SizeofEvent)]...)
 		n -= SizeofEvent
 	}
-	return out
+	rec.Payload = out
+	c.next += slots
+	return true
 }
 
 // Release gives the space of everything read so far back to the producer.
