@@ -28,6 +28,8 @@ const (
 	hasProcess
 	hasBackwards // time goes back: the difference is negative
 	hasAccess    // from version 2 on
+
+	hasAttributes = hasOp | hasOutcome | hasReason | hasFlags | hasScope | hasStatus
 )
 
 var errEvent = errors.New("an event is cut off or out of range")
@@ -64,9 +66,9 @@ func (s *codecState) slot(kind wire.Kind) *wire.Event {
 func (s *codecState) append(b []byte, r *wire.Record) []byte {
 	last := s.slot(r.Kind)
 	mask, delta := s.mask(r, last)
-	b = binary.AppendUvarint(b, uint64(r.Kind))
-	b = binary.AppendUvarint(b, mask)
-	b = binary.AppendUvarint(b, delta)
+	b = appendUvarint(b, uint64(r.Kind))
+	b = appendUvarint(b, mask)
+	b = appendUvarint(b, delta)
 	if mask&hasProcess != 0 {
 		b = binary.AppendUvarint(b, uint64(r.Process))
 	}
@@ -79,15 +81,8 @@ func (s *codecState) append(b []byte, r *wire.Record) []byte {
 	if mask&hasCost != 0 {
 		b = binary.AppendUvarint(b, uint64(r.Cost))
 	}
-	b = appendByte(b, mask&hasOp, r.Op)
-	b = appendByte(b, mask&hasOutcome, uint8(r.Outcome))
-	b = appendByte(b, mask&hasReason, r.Reason)
-	b = appendByte(b, mask&hasFlags, r.Flags)
-	if mask&hasScope != 0 {
-		b = binary.AppendUvarint(b, uint64(r.Scope))
-	}
-	if mask&hasStatus != 0 {
-		b = binary.AppendVarint(b, int64(r.Status))
+	if mask&hasAttributes != 0 {
+		b = appendAttributes(b, mask, r)
 	}
 	if mask&hasTag != 0 {
 		b = binary.AppendUvarint(b, uint64(r.Tag))
@@ -116,6 +111,28 @@ func (s *codecState) append(b []byte, r *wire.Record) []byte {
 	return b
 }
 
+func appendAttributes(b []byte, mask uint64, r *wire.Record) []byte {
+	b = appendByte(b, mask&hasOp, r.Op)
+	b = appendByte(b, mask&hasOutcome, uint8(r.Outcome))
+	b = appendByte(b, mask&hasReason, r.Reason)
+	b = appendByte(b, mask&hasFlags, r.Flags)
+	if mask&hasScope != 0 {
+		b = binary.AppendUvarint(b, uint64(r.Scope))
+	}
+	if mask&hasStatus != 0 {
+		b = binary.AppendVarint(b, int64(r.Status))
+	}
+	return b
+}
+
+// appendUvarint is binary.AppendUvarint, for numbers that mostly have one byte.
+func appendUvarint(b []byte, v uint64) []byte {
+	if v < 0x80 {
+		return append(b, byte(v))
+	}
+	return binary.AppendUvarint(b, v)
+}
+
 func appendByte(b []byte, present uint64, v uint8) []byte {
 	if present != 0 {
 		return append(b, v)
@@ -139,19 +156,28 @@ func (s *codecState) mask(r *wire.Record, last *wire.Event) (mask, delta uint64)
 	set(r.Thread != s.thread, hasThread)
 	set(r.Duration != 0, hasDuration)
 	set(r.Cost != 0, hasCost)
-	set(r.Op != last.Op, hasOp)
-	set(r.Outcome != last.Outcome, hasOutcome)
-	set(r.Reason != last.Reason, hasReason)
-	set(r.Flags != last.Flags, hasFlags)
-	set(r.Scope != last.Scope, hasScope)
-	set(r.Status != last.Status, hasStatus)
 	set(r.Tag != last.Tag, hasTag)
 	set(r.Object != expectedObject(r.Kind, s.object), hasObject)
 	set(r.Size != last.Size, hasSize)
 	set(r.Granted != expectedGranted(r.Kind, r.Size), hasGranted)
 	set(r.Link != last.Link, hasLink)
-	set(r.Access != last.Access, hasAccess)
+	if !alike(&r.Event, last) {
+		set(r.Op != last.Op, hasOp)
+		set(r.Outcome != last.Outcome, hasOutcome)
+		set(r.Reason != last.Reason, hasReason)
+		set(r.Flags != last.Flags, hasFlags)
+		set(r.Scope != last.Scope, hasScope)
+		set(r.Status != last.Status, hasStatus)
+		set(r.Access != last.Access, hasAccess)
+	}
 	return mask, delta
+}
+
+// alike reports whether two events have the same attributes. Those of one kind mostly do, and one branch for all of them
+// takes less time than one for each.
+func alike(a, b *wire.Event) bool {
+	return a.Op == b.Op && a.Outcome == b.Outcome && a.Reason == b.Reason && a.Flags == b.Flags && a.Scope == b.Scope &&
+		a.Status == b.Status && a.Access == b.Access
 }
 
 // expectedObject is what costs nothing to write: numbers of new objects count up, and what is used or released was
