@@ -102,7 +102,9 @@ func (in *intake) applySamples() {
 
 // put applies and records a record, in this order: the recording asks the model for a summary of what it has got.
 func (in *intake) put(r *wire.Record) {
-	in.sampleOf(r)
+	if r.Kind == wire.KindProcess || r.Kind == wire.KindExit {
+		in.sampleOf(r)
+	}
 	in.model.Apply(r)
 	if in.recorder != nil {
 		if err := in.recorder.Append(r); err != nil {

@@ -310,34 +310,46 @@ type outputFile struct {
 	err  error  // that ended it early
 }
 
+// fail notes an error, if it is one.
+func (o *outputFile) fail(err error) {
+	if err != nil {
+		o.err = err
+	}
+}
+
 // tee records into several files. One that fails does not end the others.
 type tee []*outputFile
 
 // Append implements session.Recorder. It fails when all files have failed.
 func (t tee) Append(r *wire.Record) error {
-	return t.each(func(o *outputFile) error { return o.Append(r) })
+	for _, o := range t {
+		if o.err == nil {
+			o.fail(o.Append(r))
+		}
+	}
+	return t.failure()
 }
 
 // Flush implements session.Recorder.
-func (t tee) Flush() error { return t.each((*outputFile).Flush) }
+func (t tee) Flush() error {
+	for _, o := range t {
+		if o.err == nil {
+			o.fail(o.Flush())
+		}
+	}
+	return t.failure()
+}
 
 // Bytes implements session.Recorder: those of the first file.
 func (t tee) Bytes() uint64 { return t[0].Bytes() }
 
-func (t tee) each(do func(*outputFile) error) error {
-	whole, last := 0, error(nil)
+// failure returns an error once all files have failed.
+func (t tee) failure() error {
+	var last error
 	for _, o := range t {
-		if o.err == nil {
-			o.err = do(o)
+		if last = o.err; last == nil {
+			return nil
 		}
-		if o.err == nil {
-			whole++
-		} else {
-			last = o.err
-		}
-	}
-	if whole > 0 {
-		return nil
 	}
 	return last
 }
