@@ -24,7 +24,7 @@ func (m *Model) openBooks(p *process) {
 	m.part(m.sharer)
 	own := &books{}
 	own.ledger.Gauges, own.ledger.Population, own.ledger.workings = &p.heap.Gauges, &p.heap.Population, &workings{}
-	own.window.slot = m.window.slot
+	own.window.advance(m.window.slot)
 	own.history.born, own.history.most = m.window.slot, processHistoryMax
 	p.books = []*books{own, &m.books}
 }

@@ -17,10 +17,14 @@ const (
 // ring keeps what was counted in the last second: ten full slots and the one that is being filled.
 type ring[T any] struct {
 	slots [ringSlots]T
+	at    uint32 // of the slot that is being filled: to divide for each event takes long
 	slot  uint64 // being filled
 }
 
 func (r *ring[T]) advance(slot uint64) {
+	if slot == r.slot {
+		return
+	}
 	if slot > r.slot+ringSlots {
 		r.slot = slot - ringSlots
 	}
@@ -28,9 +32,10 @@ func (r *ring[T]) advance(slot uint64) {
 		var zero T
 		r.slots[(r.slot+1)%ringSlots] = zero
 	}
+	r.at = uint32(r.slot % ringSlots)
 }
 
-func (r *ring[T]) current() *T { return &r.slots[r.slot%ringSlots] }
+func (r *ring[T]) current() *T { return &r.slots[r.at] }
 
 // window counts what happened in the last second.
 type window struct{ ring[Rates] }
@@ -61,7 +66,7 @@ type pace struct{ ring[uint32] }
 
 func (p *pace) add(slot uint64) {
 	p.advance(slot)
-	p.slots[slot%ringSlots]++
+	*p.current()++
 }
 
 func (p *pace) last(slot uint64) uint64 {

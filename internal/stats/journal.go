@@ -43,11 +43,17 @@ func (j *journal) await(w *whole, quiet bool) {
 
 // note adds a change, while a name is awaited.
 func (j *journal) note(w *row, bytes int64) {
+	if len(j.waiting) > 0 {
+		j.add(change{w, bytes})
+	}
+}
+
+func (j *journal) add(c change) {
 	if len(j.changes) == journalMax {
 		j.shorten()
 	}
 	if len(j.waiting) > 0 {
-		j.changes = append(j.changes, change{w, bytes})
+		j.changes = append(j.changes, c)
 	}
 }
 

@@ -48,13 +48,13 @@ func (m observer) Allocated(hp *heap.Process, o *heap.Object, b *heap.Block) {
 	}
 	if o.Owns {
 		n.in = m.share(p, o)
+		m.hold(w, int64(o.Granted), int64(o.Size))
 	}
 	m.countShared(p, o, false)
 	if b != nil {
 		held := noteAt(&m.blocks, b.Place)
 		held.row, held.in = w, n.in
 	}
-	m.hold(o, n, 1)
 	m.raise(p)
 	if !o.CarriedOver {
 		m.minute.most.raise(&m.ledger)
@@ -66,18 +66,19 @@ func (m observer) Allocated(hp *heap.Process, o *heap.Object, b *heap.Block) {
 	p.since.most.raise(&p.own().ledger)
 }
 
-// share returns the places of a new object, and counts it there.
+// share returns the places of a new object, and counts it and its memory there.
 func (m *Model) share(p *process, o *heap.Object) places {
 	s := &m.shares
 	at := places(bits.Len64(o.Granted))<<(8*bySize) | places(kindOf(o.Memory))<<(8*byKind) |
 		places(s.classes.place(classKey(o)))<<(8*byClass) | places(s.threads.place(uint64(o.Thread)))<<(8*byThread) |
 		places(m.deviceShare(p, o.Scope))<<(8*byDevice)
 	s.divide(at)
-	if o.CarriedOver {
-		return at
-	}
 	for _, i := range s.divided {
-		s.in(i, at).create(o.Outcome, m.window.slot)
+		x := s.in(i, at)
+		if !o.CarriedOver {
+			x.create(o.Outcome, m.window.slot)
+		}
+		x.hold(int64(o.Granted), int64(o.Size), 1, m.second)
 	}
 	return at
 }
@@ -119,21 +120,20 @@ func countCreate(now *Rates, sample *Sample, o *heap.Object) {
 	sample.DriverNS += uint64(o.Cost)
 }
 
-// hold adds the memory of an object to its shares and its row, or takes it off.
-func (m *Model) hold(o *heap.Object, n *objectNote, sign int64) {
-	if !o.Owns {
-		return
-	}
-	granted, requested := sign*int64(o.Granted), sign*int64(o.Size)
-	for _, i := range m.shares.divided {
-		m.shares.in(i, n.in).hold(int64(o.Granted), int64(o.Size), sign, m.second)
-	}
-	if sign < 0 {
-		m.leaveKernels(n, int64(o.Granted), int64(o.Size))
-	}
-	w := n.row.final()
+// hold adds the memory of an object to its row, or takes it off.
+func (m *Model) hold(w *row, granted, requested int64) {
 	w.held(granted, requested, m.second)
 	m.journal.note(w, granted)
+}
+
+// letGo takes the memory of an object off its shares and its row.
+func (m *Model) letGo(o *heap.Object) {
+	n := &m.objects[o.Place]
+	for _, i := range m.shares.divided {
+		m.shares.in(i, n.in).hold(int64(o.Granted), int64(o.Size), -1, m.second)
+	}
+	m.leaveKernels(n, int64(o.Granted), int64(o.Size))
+	m.hold(n.row.final(), -int64(o.Granted), -int64(o.Size))
 }
 
 // release is what the model needs of a RELEASE when the heap reports what it did.
@@ -179,8 +179,11 @@ func (m observer) Released(hp *heap.Process, o *heap.Object, how heap.How) {
 
 // Freed implements heap.Observer.
 func (m observer) Freed(hp *heap.Process, o *heap.Object, how heap.How) {
-	m.hold(o, &m.objects[o.Place], -1)
-	if how != heap.Released || !o.Owns || m.quiet || !m.release.driver {
+	if !o.Owns {
+		return
+	}
+	m.letGo(o)
+	if how != heap.Released || m.quiet || !m.release.driver {
 		return
 	}
 	for _, b := range m.processes[hp.Place].books {
