@@ -25,7 +25,7 @@ func checkBooks(t *testing.T, m *Model) {
 		t.Fatalf("totals (-counted +kept):\n%s", diff)
 	}
 	for _, i := range m.shares.divided {
-		checkShares(t, m, m.shares.divisions[i].shares)
+		checkShares(t, m, m.shares.divisions[i])
 	}
 }
 

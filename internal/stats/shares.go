@@ -124,12 +124,17 @@ func kindOf(m wire.Memory) uint8 { return uint8(min(m, kinds-1)) }
 
 // shares divide what happens by size, kind, class, thread and device, each in O(1).
 type shares struct {
-	divisions [divisions]division
-	divided   []uint8 // which of them are, and undivided
-	classes   keys
-	threads   keys
-	devices   keys // places in names
-	names     []string
+	divisions [divisions][]share // the whole by one property, by places
+	divided   []uint8            // which of them are, and undivided
+	begun     bool
+	// As long as all that there was is at one place of a division, its share is the whole and counted there: such divisions are
+	// nil above, and have their bits here.
+	open    places
+	only    places // where that is
+	classes keys
+	threads keys
+	devices keys // places in names
+	names   []string
 }
 
 // The divisions.
@@ -147,23 +152,18 @@ const (
 // be written one by one and read together soon after, which stalls.
 type places uint64
 
+// everywhere are the bits of all divisions but the whole, whose byte is 0 of everything.
+const everywhere places = 1<<(8*divisions) - 1<<(8*bySize)
+
 // of returns the place in a division.
 func (p places) of(division uint8) uint8 { return uint8(p >> (8 * division)) }
 
 // placesMax is the most places that a division has: there are 65 sizes.
 const placesMax = ClassesMax + 1
 
-// division is the whole by one property, as shares at places. As long as all that there was is at one place its share is
-// the whole, and counted there.
-type division struct {
-	shares []share // nil: as above
-	begun  bool
-	only   uint8 // the one place
-}
-
 func newShares(seed uint64) shares {
 	s := shares{divided: []uint8{undivided}}
-	s.divisions[undivided].shares = make([]share, 1)
+	s.divisions[undivided] = make([]share, 1)
 	for _, k := range [...]*keys{&s.classes, &s.threads, &s.devices} {
 		k.index.Seed = seed
 	}
@@ -172,38 +172,40 @@ func newShares(seed uint64) shares {
 
 // divide notes that something comes to places.
 func (s *shares) divide(at places) {
-	if len(s.divided) == divisions {
-		return
+	if !s.begun {
+		s.begun, s.only, s.open = true, at, everywhere
 	}
-	for i := range s.divisions {
-		d := &s.divisions[i]
-		switch {
-		case d.shares != nil:
-		case !d.begun:
-			d.begun, d.only = true, at.of(uint8(i))
-		case at.of(uint8(i)) != d.only:
-			d.shares = make([]share, placesMax)
-			d.shares[d.only] = *s.whole()
-			s.divided = append(s.divided, uint8(i))
+	if (at^s.only)&s.open != 0 {
+		s.split(at)
+	}
+}
+
+// split makes shares of the divisions in which something comes to a second place.
+func (s *shares) split(at places) {
+	for i := uint8(bySize); i < divisions; i++ {
+		if s.divisions[i] != nil || at.of(i) == s.only.of(i) {
+			continue
 		}
+		s.divisions[i] = make([]share, placesMax)
+		s.divisions[i][s.only.of(i)] = *s.whole()
+		s.divided = append(s.divided, i)
+		s.open &^= 0xff << (8 * i)
 	}
 }
 
 // whole returns the share of everything.
-func (s *shares) whole() *share { return &s.divisions[undivided].shares[0] }
+func (s *shares) whole() *share { return &s.divisions[undivided][0] }
 
 // in returns the share that something at places has of a division.
-func (s *shares) in(division uint8, at places) *share {
-	return &s.divisions[division].shares[at.of(division)]
-}
+func (s *shares) in(division uint8, at places) *share { return &s.divisions[division][at.of(division)] }
 
 // show returns the share at a place of a division, false when nothing has been counted there.
 func (s *shares) show(by, place int, now moment) (Share, bool) {
-	d, x := &s.divisions[by], s.whole()
+	x := s.whole()
 	switch {
-	case d.shares != nil:
-		x = &d.shares[place]
-	case !d.begun || place != int(d.only):
+	case s.divisions[by] != nil:
+		x = &s.divisions[by][place]
+	case !s.begun || place != int(s.only.of(uint8(by))):
 		return Share{}, false
 	}
 	if *x == (share{}) {

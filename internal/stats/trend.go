@@ -90,6 +90,12 @@ type trend struct {
 
 // advance ends seconds, in which the gauge has had value since the last call.
 func (t *trend) advance(second, value uint64) {
+	if t.raise(value); second != t.second {
+		t.turn(second, value)
+	}
+}
+
+func (t *trend) turn(second, value uint64) {
 	if second > t.second+trendPoints {
 		t.levels = nil
 		if t.kept {
@@ -98,7 +104,6 @@ func (t *trend) advance(second, value uint64) {
 		t.second, t.last, t.most = second, value, value
 		return
 	}
-	t.raise(value)
 	for ; t.second < second; t.second++ {
 		if t.kept {
 			t.keep()

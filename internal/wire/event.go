@@ -20,9 +20,12 @@ func (e *Event) End() uint64 {
 // CarriedOver reports whether the event only describes what was there before the recording began: it counts as
 // nothing that happened.
 func (e *Event) CarriedOver() bool {
+	if e.Flags&FlagCarried == 0 {
+		return false
+	}
 	switch e.Kind {
 	case KindCreate, KindRelease, KindSlab, KindObject:
-		return e.Flags&FlagCarried != 0
+		return true
 	}
 	return false
 }
