@@ -1,27 +1,27 @@
 package monitor
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/push"
 	"github.com/prometheus/common/expfmt"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// gatherer writes metrics.
-type gatherer struct{ registry *prometheus.Registry }
-
-func newGatherer(source func() *stats.Snapshot, inherited bool) *gatherer {
-	g := &gatherer{prometheus.NewRegistry()}
-	g.registry.MustRegister(&collector{source, newPlaces(inherited)})
-	return g
+func newCollector(source func() *stats.Snapshot, inherited bool) *collector {
+	return &collector{source, newPlaces(inherited)}
 }
 
 // negotiate returns the form that a client wants.
@@ -29,13 +29,9 @@ func negotiate(header http.Header) expfmt.Format {
 	return expfmt.NegotiateAccept(header, expfmt.DefaultOpenMetricsAcceptedFormats()...)
 }
 
-func (g *gatherer) write(w io.Writer, format expfmt.Format) error {
-	families, err := g.registry.Gather()
-	if err != nil {
-		return err
-	}
+func (c *collector) write(w io.Writer, format expfmt.Format) error {
 	encoder := expfmt.NewEncoder(w, format)
-	for _, f := range families {
+	for _, f := range c.collect() {
 		if err := encoder.Encode(f); err != nil {
 			return err
 		}
@@ -48,21 +44,58 @@ func (g *gatherer) write(w io.Writer, format expfmt.Format) error {
 
 // WriteTextfile writes the last figures into a folder for Prometheus' node_exporter, whole and under a name of its own.
 func WriteTextfile(folder, program string, pid int, last *stats.Snapshot, inherited bool) error {
-	g := newGatherer(func() *stats.Snapshot { return last }, inherited)
-	name := "gpumemtop." + filepath.Base(program) + "." + strconv.Itoa(pid) + ".prom"
-	return prometheus.WriteToTextfile(filepath.Join(folder, name), g.registry)
+	path := filepath.Join(folder, "gpumemtop."+filepath.Base(program)+"."+strconv.Itoa(pid)+".prom")
+	part, err := os.CreateTemp(folder, filepath.Base(path)) // node_exporter passes over other endings
+	if err != nil {
+		return err
+	}
+	defer os.Remove(part.Name()) // without effect once it has its name
+	c := newCollector(func() *stats.Snapshot { return last }, inherited)
+	err = c.write(part, expfmt.NewFormat(expfmt.TypeTextPlain))
+	if err = errors.Join(err, part.Close(), os.Chmod(part.Name(), 0o644)); err != nil {
+		return err
+	}
+	return os.Rename(part.Name(), path)
 }
 
 // pushTimeout bounds what the end of a run waits for.
 const pushTimeout = 5 * time.Second
 
 // Push sends the last figures to Prometheus' Pushgateway, in the group of a job of the program's name.
-func Push(url, program string, last *stats.Snapshot, inherited bool) error {
-	g := newGatherer(func() *stats.Snapshot { return last }, inherited)
-	client := &http.Client{Timeout: pushTimeout}
-	err := push.New(url, "gpumemtop").Grouping("run", filepath.Base(program)).Client(client).Gatherer(g.registry).Push()
-	if err != nil && len(err.Error()) > 300 {
-		err = errors.New(err.Error()[:300] + "…")
+func Push(gateway, program string, last *stats.Snapshot, inherited bool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), pushTimeout)
+	defer cancel()
+	format := expfmt.NewFormat(expfmt.TypeProtoDelim)
+	var body bytes.Buffer
+	if err := newCollector(func() *stats.Snapshot { return last }, inherited).write(&body, format); err != nil {
+		return err
 	}
-	return err
+	group := strings.TrimSuffix(gateway, "/") + "/metrics/job/gpumemtop/run/" + url.QueryEscape(filepath.Base(program))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPut, group, &body)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", string(format))
+	reply, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return brief(err)
+	}
+	defer reply.Body.Close()                                                          //nolint:errcheck // only read
+	if reply.StatusCode == http.StatusOK || reply.StatusCode == http.StatusAccepted { // gateways differ
+		return nil
+	}
+	why, _ := io.ReadAll(io.LimitReader(reply.Body, answerMax))
+	return brief(fmt.Errorf("%s answers %s: %s", group, reply.Status, why))
+}
+
+// answerMax is how much is shown of what a server says.
+const answerMax = 300 // bytes
+
+// brief makes one short line of an error: a server may say anything.
+func brief(err error) error {
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	if len(text) > answerMax {
+		text = text[:answerMax] + "…"
+	}
+	return errors.New(units.Clean(text))
 }

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
@@ -26,21 +26,20 @@ var labelNames = []string{"program", "pid", "device", "jobid", "step", "rank", "
 
 // figure is a metric of a process.
 type figure struct {
-	desc *prometheus.Desc
-	kind prometheus.ValueType
-	of   func(t *stats.Totals) float64
+	description
+	of func(t *stats.Totals) float64
 }
 
-func newDesc(name, help string, more ...string) *prometheus.Desc {
-	return prometheus.NewDesc("gpumemtop_"+name, help, append(slices.Clone(labelNames), more...), nil)
+func describe(name, help string, kind dto.MetricType, more ...string) description {
+	return description{"gpumemtop_" + name, help, kind, append(slices.Clone(labelNames), more...)}
 }
 
 func gauge(name, help string, of func(t *stats.Totals) uint64) figure {
-	return figure{newDesc(name, help), prometheus.GaugeValue, func(t *stats.Totals) float64 { return float64(of(t)) }}
+	return figure{describe(name, help, dto.MetricType_GAUGE), func(t *stats.Totals) float64 { return float64(of(t)) }}
 }
 
 func counter(name, help string, of func(t *stats.Totals) float64) figure {
-	return figure{newDesc(name, help), prometheus.CounterValue, of}
+	return figure{describe(name, help, dto.MetricType_COUNTER), of}
 }
 
 // figures are explained in docs/METRICS.md.
@@ -72,14 +71,14 @@ var outcomes = []struct {
 }
 
 var (
-	creates     = newDesc("creates_total", "Creates of memory, by outcome.", "outcome")
-	failures    = newDesc("create_failures_total", "Creates that failed, by status.", "status")
-	transferred = newDesc("transferred_bytes_total", "Bytes that commands moved, by direction.", "direction")
-	findings    = newDesc("findings_total", "Mistakes of the program, by kind.", "kind")
-	lost        = newDesc("lost_events_total", "Events that were lost: figures may be too high or too low.")
-	device      = newDesc("device_bytes", "Global memory of the first device.")
-	siteInUse   = newDesc("site_in_use_bytes", "Device memory in use, of the call sites with the most.", "site")
-	machine     = newDesc("machine_bytes", "What the machine reports of the processes' memory, by source.", "source")
+	creates     = describe("creates_total", "Creates of memory, by outcome.", dto.MetricType_COUNTER, "outcome")
+	failures    = describe("create_failures_total", "Creates that failed, by status.", dto.MetricType_COUNTER, "status")
+	transferred = describe("transferred_bytes_total", "Bytes that commands moved, by direction.", dto.MetricType_COUNTER, "direction")
+	findings    = describe("findings_total", "Mistakes of the program, by kind.", dto.MetricType_COUNTER, "kind")
+	lost        = describe("lost_events_total", "Events that were lost: figures may be too high or too low.", dto.MetricType_COUNTER)
+	device      = describe("device_bytes", "Global memory of the first device.", dto.MetricType_GAUGE)
+	siteInUse   = describe("site_in_use_bytes", "Device memory in use, of the call sites with the most.", dto.MetricType_GAUGE, "site")
+	machine     = describe("machine_bytes", "What the machine reports of the processes' memory, by source.", dto.MetricType_GAUGE, "source")
 )
 
 // collector makes metrics of the latest snapshot.
@@ -88,63 +87,60 @@ type collector struct {
 	places *places
 }
 
-// Describe implements prometheus.Collector: the user's labels are not known beforehand.
-func (c *collector) Describe(chan<- *prometheus.Desc) {}
-
-// Collect implements prometheus.Collector.
-func (c *collector) Collect(out chan<- prometheus.Metric) {
+// collect returns the metrics as Prometheus' formats have them.
+func (c *collector) collect() []*dto.MetricFamily {
 	s := c.source()
 	if s == nil {
-		return // nothing has happened yet
+		return nil // nothing has happened yet
 	}
-	for _, p := range s.Processes[max(0, len(s.Processes)-processesMax):] {
+	out := exposition{}
+	// The latest first: of two with the same number and program, it is the one that counts.
+	for _, p := range slices.Backward(s.Processes[max(0, len(s.Processes)-processesMax):]) {
 		labels := c.labels(s, p.Program, p.PID)
 		for i := range figures {
 			f := &figures[i]
-			out <- prometheus.MustNewConstMetric(f.desc, f.kind, f.of(&p.Totals), labels...)
+			out.add(&f.description, f.of(&p.Totals), labels)
 		}
 		for _, o := range outcomes {
-			out <- prometheus.MustNewConstMetric(creates, prometheus.CounterValue, float64(o.of(&p.Totals)), append(labels, o.name)...)
+			out.add(&creates, float64(o.of(&p.Totals)), labels, o.name)
 		}
 		for status, n := range failuresOf(&p.Totals) {
-			out <- prometheus.MustNewConstMetric(failures, prometheus.CounterValue, float64(n), append(labels, status)...)
+			out.add(&failures, float64(n), labels, status)
 		}
 	}
 	c.collectShared(s, out)
+	return out.sorted()
 }
 
 // collectShared makes the metrics of all processes together.
-func (c *collector) collectShared(s *stats.Snapshot, out chan<- prometheus.Metric) {
+func (c *collector) collectShared(s *stats.Snapshot, out exposition) {
 	pid := 0
 	if len(s.Processes) == 1 {
 		pid = s.Processes[0].PID
 	}
 	labels := c.labels(s, s.Program, pid)
-	send := func(desc *prometheus.Desc, kind prometheus.ValueType, value uint64, more ...string) {
-		out <- prometheus.MustNewConstMetric(desc, kind, float64(value), append(slices.Clone(labels), more...)...)
-	}
 	for i := range s.Transfers.Directions {
-		send(transferred, prometheus.CounterValue, s.Transfers.Directions[i].Bytes, stats.Direction(i).String())
+		out.add(&transferred, float64(s.Transfers.Directions[i].Bytes), labels, stats.Direction(i).String())
 	}
 	kinds := map[string]uint64{}
 	for i := range s.Findings {
 		kinds[s.Findings[i].Kind.String()] += s.Findings[i].Count
 	}
 	for kind, n := range kinds {
-		send(findings, prometheus.CounterValue, n, kind)
+		out.add(&findings, float64(n), labels, kind)
 	}
-	send(lost, prometheus.CounterValue, s.Lost)
-	send(device, prometheus.GaugeValue, s.Device.Global)
+	out.add(&lost, float64(s.Lost), labels)
+	out.add(&device, float64(s.Device.Global), labels)
 	sources := map[string]uint64{}
 	for i := range s.Machine {
 		sources[s.Machine[i].Source.String()] += s.Machine[i].Bytes
 	}
 	for source, bytes := range sources {
-		send(machine, prometheus.GaugeValue, bytes, source)
+		out.add(&machine, float64(bytes), labels, source)
 	}
-	out <- infoMetric(s, labels)
+	addInfo(s, labels, out)
 	for _, t := range largest(s.Tags) {
-		send(siteInUse, prometheus.GaugeValue, t.InUse, units.Clean(t.Name))
+		out.add(&siteInUse, float64(t.InUse), labels, units.Clean(t.Name))
 	}
 }
 
@@ -161,13 +157,14 @@ func failuresOf(t *stats.Totals) map[string]uint64 {
 	return counts
 }
 
-// infoMetric makes the metric whose labels say what is run: the policy, and what the user chose, named label_….
-func infoMetric(s *stats.Snapshot, labels []string) prometheus.Metric {
-	names, values := []string{"policy"}, append(slices.Clone(labels), s.Policy)
+// addInfo adds the metric whose labels say what is run: the policy, and what the user chose, named label_….
+func addInfo(s *stats.Snapshot, labels []string, out exposition) {
+	names, values := []string{"policy"}, []string{s.Policy}
 	for _, name := range slices.Sorted(maps.Keys(s.Labels)) {
 		names, values = append(names, "label_"+name), append(values, s.Labels[name])
 	}
-	return prometheus.MustNewConstMetric(newDesc("run_info", "1: what is run, and the user's labels.", names...), prometheus.GaugeValue, 1, values...)
+	info := describe("run_info", "1: what is run, and the user's labels.", dto.MetricType_GAUGE, names...)
+	out.add(&info, 1, labels, values...)
 }
 
 // labels returns the values of labelNames.

@@ -141,6 +141,17 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
+// TestSameNumberAgain: a process that runs its program anew has a number twice, and each series is there once, with the latest value.
+func TestSameNumberAgain(t *testing.T) {
+	s := snapshot(2, 0)
+	s.Processes[1].PID = s.Processes[0].PID
+	server, _ := serve(t, "0", s)
+	_, text := get(t, http.DefaultClient, server.Address()+"metrics")
+	if counts := families(t, text); counts["gpumemtop_in_use_bytes"] != 1 || !strings.Contains(text, "} 101\n") {
+		t.Errorf("%v in\n%s", counts, text)
+	}
+}
+
 // Very many scrapes cost two texts a second.
 func TestManyScrapesCostFewTexts(t *testing.T) {
 	server, err := Listen("0")
@@ -521,12 +532,8 @@ func BenchmarkScrape(b *testing.B) {
 func TestShippedFiles(t *testing.T) {
 	s := snapshot(1, 2)
 	s.Machine = []stats.MachineFigure{{Bytes: 1}}
-	families, err := newGatherer(func() *stats.Snapshot { return s }, false).registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
 	known := map[string]bool{}
-	for _, f := range families {
+	for _, f := range newCollector(func() *stats.Snapshot { return s }, false).collect() {
 		known[f.GetName()] = true
 	}
 	for _, name := range []string{"grafana.json", "alerts.yml", "alerts_test.yml"} {

@@ -3,7 +3,6 @@ package monitor
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"path"
@@ -22,7 +21,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
-	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
 // OTLPFromEnvironment is the address that leaves the endpoint to OpenTelemetry's own variables.
@@ -73,7 +71,7 @@ func StartOTLP(address, program string, source func() *stats.Snapshot, inherited
 		return nil, err
 	}
 	latest := func() *stats.Snapshot { return cmp.Or(o.last.Load(), source()) }
-	bridge := &bridge{newGatherer(latest, inherited), time.Now()}
+	bridge := &bridge{newCollector(latest, inherited), time.Now()}
 	o.provider = metric.NewMeterProvider(metric.WithResource(about), metric.WithReader(metric.NewPeriodicReader(exporter, metric.WithProducer(bridge))))
 	return o, nil
 }
@@ -87,25 +85,18 @@ func (o *OTLP) Finish(last *stats.Snapshot) error {
 	if err == nil {
 		return nil
 	}
-	text := strings.Join(strings.Fields(err.Error()), " ") // a collector may say anything
-	if len(text) > 300 {
-		text = text[:300] + "…"
-	}
-	return errors.New(units.Clean(text))
+	return brief(err)
 }
 
 // bridge gives Prometheus' metrics to OpenTelemetry.
 type bridge struct {
-	gatherer *gatherer
-	began    time.Time
+	metrics *collector
+	began   time.Time
 }
 
 // Produce implements metric.Producer.
 func (b *bridge) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
-	families, err := b.gatherer.registry.Gather()
-	if err != nil {
-		return nil, err
-	}
+	families := b.metrics.collect()
 	now := time.Now()
 	metrics := make([]metricdata.Metrics, 0, len(families))
 	for _, f := range families {

@@ -36,7 +36,7 @@ type Server struct {
 	http     http.Server
 	pace     pace
 	source   func() *stats.Snapshot
-	gatherer *gatherer
+	metrics  *collector
 	summary  func(*stats.Snapshot, io.Writer) error
 
 	mu      sync.Mutex // of what was written last
@@ -118,7 +118,7 @@ func (s *Server) Address() string {
 
 // Start begins to answer from snapshots. summary writes one as JSON. inherited says that the processes have our environment.
 func (s *Server) Start(source func() *stats.Snapshot, inherited bool, summary func(*stats.Snapshot, io.Writer) error) {
-	s.source, s.gatherer, s.summary = source, newGatherer(source, inherited), summary
+	s.source, s.metrics, s.summary = source, newCollector(source, inherited), summary
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", s.serveMetrics)
 	mux.HandleFunc("GET /summary.json", s.serveSummary)
@@ -163,7 +163,7 @@ func (s *Server) once(form string, write func(*stats.Snapshot, io.Writer) error)
 
 func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	format := negotiate(r.Header)
-	text, err := s.once(string(format), func(_ *stats.Snapshot, out io.Writer) error { return s.gatherer.write(out, format) })
+	text, err := s.once(string(format), func(_ *stats.Snapshot, out io.Writer) error { return s.metrics.write(out, format) })
 	reply(w, string(format), text, err)
 }
 
