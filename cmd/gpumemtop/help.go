@@ -85,6 +85,7 @@ func withoutVariable(flags *pflag.FlagSet) []string {
 const usageKey = "usage"
 
 func writeCommands(b *strings.Builder, cmd *cobra.Command) {
+	cmd = whole(cmd)
 	if !cmd.HasAvailableSubCommands() {
 		return
 	}

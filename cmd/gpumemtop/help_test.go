@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,6 +75,28 @@ func TestHelpHasEveryCommand(t *testing.T) {
 	for _, cmd := range root.Commands() {
 		if n := strings.Count(help, "\n  "+cmd.Name()+" "); n != 1 && cmd.IsAvailableCommand() {
 			t.Errorf("%s is there %d times in\n%s", cmd.Name(), n, help)
+		}
+	}
+}
+
+// TestOnlyNamedCommandsAreMade, and suggestions and help know all.
+func TestOnlyNamedCommandsAreMade(t *testing.T) {
+	all := newRoot()
+	for _, group := range commandGroups() {
+		for _, c := range group.commands {
+			root := newRoot("--headless", c.name, "-o", "x")
+			if names := root.Commands(); len(names) != 1 || names[0].Name() != c.name {
+				t.Errorf("%s: %v", c.name, names)
+			}
+		}
+	}
+	root := newRoot("--headless", "./blur", "reprot")
+	if n := len(root.Commands()); n != 0 || !slices.Equal(commandNames(root), commandNames(all)) || helpOf(t, root) != helpOf(t, all) {
+		t.Errorf("%d commands, suggests %q", n, commandNames(root))
+	}
+	for _, word := range []string{"help", "completion", "__complete", "__completeNoDesc"} {
+		if n := len(newRoot(word, "x").Commands()); n != len(all.Commands()) {
+			t.Errorf("%s: %d commands", word, n)
 		}
 	}
 }

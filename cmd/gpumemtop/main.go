@@ -17,7 +17,7 @@ import (
 func main() {
 	inherited.Keep()
 	machine.RunDriverChild()
-	root := newRoot()
+	root := newRoot(os.Args[1:]...)
 	root.SetArgs(os.Args[1:])
 	conclude(root.Execute(), os.Stderr).Exit()
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -13,18 +14,75 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 )
 
-// newRoot builds the whole command line.
-func newRoot() *cobra.Command {
+// newRoot makes the command line: all of it, or only the commands that words name. To make all takes longer than a short program
+// does.
+func newRoot(words ...string) *cobra.Command {
 	root := newRun()
 	root.Version = versionText() // Cobra writes "gpumemtop version" before it; a template would keep every method in the program
-	addGroup(root, "Commands that run or watch programs", newRecord(), newAttach(attach.StartTracer), newCompare(), newFit())
-	addGroup(root, "Commands that read recordings",
-		newView(), newReport(), newInfo(), newDiff(), newCheck(), newExport(), newImport(), newTrim(), newMerge(), newReduce())
-	addGroup(root, "Commands that find something better", newReplay(), newTune(), newAdvise(), newPlan())
-	const others = "Other commands"
-	addGroup(root, others, newPolicies(), newProbe(), newDoctor(), newConfig(), newLibrary(), newVersion())
-	root.SetCompletionCommandGroupID(others)
-	addCompletion(root)
+	all := len(words) == 0 || slices.ContainsFunc(words, listsCommands)
+	for _, group := range commandGroups() {
+		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
+		for _, c := range group.commands {
+			if all || slices.Contains(words, c.name) {
+				cmd := c.make()
+				cmd.GroupID = group.title
+				root.AddCommand(cmd)
+			}
+		}
+	}
+	root.CompletionOptions.DisableDefaultCmd = !all
+	if all {
+		root.SetCompletionCommandGroupID(otherCommands)
+		addCompletion(root)
+		addHelp(root)
+	}
+	return root
+}
+
+// commandGroup has commands that help lists together.
+type commandGroup struct {
+	title    string
+	commands []command
+}
+
+type command struct {
+	name string
+	make func() *cobra.Command
+}
+
+const otherCommands = "Other commands"
+
+func commandGroups() []commandGroup {
+	return []commandGroup{
+		{"Commands that run or watch programs", []command{
+			{"record", newRecord}, {"attach", func() *cobra.Command { return newAttach(attach.StartTracer) }}, {"compare", newCompare}, {"fit", newFit},
+		}},
+		{"Commands that read recordings", []command{
+			{"view", newView}, {"report", newReport}, {"info", newInfo}, {"diff", newDiff}, {"check", newCheck}, {"export", newExport},
+			{"import", newImport}, {"trim", newTrim}, {"merge", newMerge}, {"reduce", newReduce},
+		}},
+		{"Commands that find something better", []command{{"replay", newReplay}, {"tune", newTune}, {"advise", newAdvise}, {"plan", newPlan}}},
+		{otherCommands, []command{
+			{"policies", newPolicies}, {"probe", newProbe}, {"doctor", newDoctor}, {"config", newConfig}, {"library", newLibrary}, {"version", newVersion},
+		}},
+	}
+}
+
+// listsCommands reports whether a word may need commands that no word names: those of help and of completion.
+func listsCommands(word string) bool {
+	return word == "help" || word == "completion" || word == cobra.ShellCompRequestCmd || word == cobra.ShellCompNoDescRequestCmd
+}
+
+// whole returns a command with all commands below it, of which newRoot may have left some out.
+func whole(cmd *cobra.Command) *cobra.Command {
+	if cmd.HasParent() {
+		return cmd
+	}
+	return newRoot()
+}
+
+// addHelp adds the command that shows the help of others.
+func addHelp(root *cobra.Command) {
 	root.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true, RunE: func(_ *cobra.Command, words []string) error {
 		cmd, rest, err := root.Find(words) // the root if there is no such command
 		if err != nil {
@@ -35,16 +93,6 @@ func newRoot() *cobra.Command {
 		}
 		return cmd.Help()
 	}})
-	return root
-}
-
-// addGroup adds commands that help lists together.
-func addGroup(root *cobra.Command, title string, commands ...*cobra.Command) {
-	root.AddGroup(&cobra.Group{ID: title, Title: title})
-	for _, cmd := range commands {
-		cmd.GroupID = title
-	}
-	root.AddCommand(commands...)
 }
 
 // action is what a command does when its settings are complete.

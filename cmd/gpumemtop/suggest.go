@@ -19,7 +19,10 @@ import (
 
 // nearCommand adds to the error about a missing program the command that was meant.
 func nearCommand(root *cobra.Command, name string, err error) error {
-	if near := doctor.Nearest(name, commandNames(root)); near != "" && errors.Is(err, session.ErrNotFound) {
+	if !errors.Is(err, session.ErrNotFound) {
+		return err
+	}
+	if near := doctor.Nearest(name, commandNames(root)); near != "" {
 		return fmt.Errorf("%w: or did you mean gpumemtop %s?", err, near)
 	}
 	return err
@@ -27,7 +30,7 @@ func nearCommand(root *cobra.Command, name string, err error) error {
 
 func commandNames(cmd *cobra.Command) []string {
 	var names []string
-	for _, sub := range cmd.Commands() {
+	for _, sub := range whole(cmd).Commands() {
 		names = append(names, sub.Name())
 	}
 	return names
