@@ -34,11 +34,7 @@ func (l *Log) Append(r *wire.Record) {
 	if len(l.open.raw) < logRaw {
 		return
 	}
-	zip, err := packer()
-	if err != nil {
-		return // it stays as it is, uncompressed
-	}
-	f := frame{l.open.head.events, zip.EncodeAll(l.open.raw, nil)}
+	f := frame{l.open.head.events, packer().EncodeAll(l.open.raw, nil)}
 	l.frames, l.bytes = append(l.frames, f), l.bytes+len(f.packed)
 	l.open.clear()
 }

@@ -168,7 +168,7 @@ func TestLaterVersionIsToldFromNoRecording(t *testing.T) {
 		}
 		restart(t, w, path, 0)
 		w.write(fileMagic[:])
-		writeRaw(w, frameHead{kind: frameHeader}, w.zip.EncodeAll([]byte(header), nil), len(header))
+		writeRaw(w, frameHead{kind: frameHeader}, store([]byte(header), nil), len(header))
 		if err := w.Close(Footer{}); err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +20,6 @@ import (
 // returns that error; what is in the file then is a whole recording up to there.
 type Writer struct {
 	file   *disk.Writer
-	zip    *zstd.Encoder
 	err    error
 	offset int64
 
@@ -60,9 +60,13 @@ func (f *batch) clear() {
 }
 
 // packer returns what packs the frames of all writers. It keeps nothing between frames, so the window is one frame.
-var packer = sync.OnceValues(func() (*zstd.Encoder, error) {
-	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
+var packer = sync.OnceValue(func() *zstd.Encoder {
+	zip, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
 		zstd.WithWindowSize(cutRaw))
+	if err != nil {
+		panic(err) // the options contradict each other
+	}
+	return zip
 })
 
 // Create makes a recording file, which only this user may read: it holds paths and arguments. An existing one is replaced
@@ -85,11 +89,7 @@ func Create(path string, h Header, force bool) (*Writer, error) {
 	if err := claim(file); err != nil {
 		return nil, errors.Join(fmt.Errorf("create recording: %s: %w", path, err), file.Close())
 	}
-	zip, err := packer()
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("create recording: %w", err), file.Close())
-	}
-	w := &Writer{file: disk.NewWriter(file), zip: zip, events: newBatch(frameEvents), definitions: newBatch(frameDefinitions)}
+	w := &Writer{file: disk.NewWriter(file), events: newBatch(frameEvents), definitions: newBatch(frameDefinitions)}
 	h.Version = Version
 	w.write(fileMagic[:])
 	w.writeJSON(frameHeader, h)
@@ -206,11 +206,32 @@ func (w *Writer) pack(head *frameHead, summary *Summary, raw []byte) {
 	if summary != nil {
 		w.packed = summary.append(w.packed)
 	}
-	w.packed = w.zip.EncodeAll(raw, w.packed)
+	if (head.kind == frameHeader || head.kind == frameFooter) && len(raw) <= storedMax {
+		w.packed = store(raw, w.packed)
+	} else {
+		w.packed = packer().EncodeAll(raw, w.packed)
+	}
 	payload := w.packed[start+headSize:]
 	head.raw, head.packed = uint32(len(raw)), uint32(len(payload))
 	head.encode(&b, payload)
 	copy(w.packed[start:], b[:])
+}
+
+// storedMax is the longest header or footer that is stored: the packer has 256 KiB of tables, and a short run waits for the first use
+// of each page.
+const storedMax = 4 << 10
+
+// store adds a frame of zstd with one block, which is not compressed (RFC 8878 §3.1.1).
+func store(raw, to []byte) []byte {
+	const (
+		magic     = 0xfd2fb528
+		whole     = 0xa0 // one segment, whose length has four bytes
+		lastBlock = 1
+	)
+	to = append(binary.LittleEndian.AppendUint32(to, magic), whole)
+	to = binary.LittleEndian.AppendUint32(to, uint32(len(raw)))
+	block := uint32(len(raw))<<3 | lastBlock
+	return append(append(to, byte(block), byte(block>>8), byte(block>>16)), raw...)
 }
 
 // write writes in a single call, so that a crash cuts as little as it can. On failure what has reached the file is cut
