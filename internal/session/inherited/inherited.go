@@ -1,12 +1,14 @@
 // Package inherited knows which signals this process ignored and blocked when it was started. The Go runtime installs
 // handlers of its own before any Go code runs, and a program that is started gets defaults in their place. The package also
-// ends a process that may have too few threads, because the runtime would end it later, with the program running.
+// makes the threads that the runtime will want, and ends a process that may have too few: the runtime would end it later, with the
+// program running.
 package inherited
 
 /*
+#cgo LDFLAGS: -Wl,--wrap=pthread_create
 #define _GNU_SOURCE
-#include <limits.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,33 +16,55 @@ package inherited
 
 #define THREADS 10 // 9 were the most seen while a run was recorded
 
-static void *wait_for(void *gate)
+static struct thread {
+	pthread_t id;
+	sem_t wake;
+	void *(*run)(void *);
+	void *argument;
+} threads[THREADS];
+
+static _Atomic int given; // to the Go runtime
+
+static void *wait_for(void *of)
 {
-	pthread_mutex_lock(gate);
-	pthread_mutex_unlock(gate);
-	return NULL;
+	struct thread *t = of;
+	while (sem_wait(&t->wake))
+		;
+	return t->run(t->argument);
 }
 
+typedef int create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+create __real_pthread_create, __wrap_pthread_create;
+
+// They are as the Go runtime makes its own: with all signals blocked, and a stack of the usual size.
 static void need_threads(void)
 {
-	static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
-	pthread_t threads[THREADS];
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
 	int made = 0;
-	pthread_attr_t small; // every page of a stack and every change of protection costs microseconds
-	pthread_attr_init(&small);
-	pthread_attr_setstacksize(&small, PTHREAD_STACK_MIN);
-	pthread_attr_setguardsize(&small, 0);
-	pthread_mutex_lock(&gate);
-	while (made < THREADS && !pthread_create(&threads[made], &small, wait_for, &gate))
+	while (made < THREADS && !sem_init(&threads[made].wake, 0, 0) &&
+	       !__real_pthread_create(&threads[made].id, NULL, wait_for, &threads[made]))
 		made++;
-	pthread_mutex_unlock(&gate);
-	for (int i = 0; i < made; i++)
-		pthread_join(threads[i], NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (made < THREADS) {
 		fprintf(stderr, "gpumemtop: it needs %d threads and may have %d: raise ulimit -u or pids.max of the control group\n",
 			THREADS, made);
 		_exit(125);
 	}
+}
+
+// The linker puts this in place of pthread_create, which only the Go runtime calls.
+int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
+{
+	int i = given < THREADS ? given++ : THREADS;
+	if (i >= THREADS)
+		return __real_pthread_create(id, attributes, run, argument);
+	threads[i].run = run;
+	threads[i].argument = argument;
+	*id = threads[i].id;
+	sem_post(&threads[i].wake);
+	return 0;
 }
 
 static uint64_t ignored, blocked; // a bit for each signal, of number 1 the lowest
