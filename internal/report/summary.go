@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"sync"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -257,10 +258,12 @@ func (s *Summary) WriteJSON(w io.Writer) error {
 }
 
 // summaryHead is how WriteJSON begins.
-var summaryHead = regexp.MustCompile(`^\{\n  "policy": "[^"\n]*",\n  "(former_policies|limits)": `)
+var summaryHead = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\{\n  "policy": "[^"\n]*",\n  "(former_policies|limits)": `)
+})
 
 // IsSummary reports whether a file that begins like this has figures in JSON: a summary, or a report, which begins with one.
-func IsSummary(head []byte) bool { return summaryHead.Match(head) }
+func IsSummary(head []byte) bool { return summaryHead().Match(head) }
 
 // FindingSummary is one mistake of the program, counted.
 type FindingSummary struct {

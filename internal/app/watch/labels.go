@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/monitor"
@@ -21,10 +22,11 @@ const (
 	labelValueMax = 128 // bytes
 )
 
+var labelName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z_][a-z0-9_]*$`) })
+
 // ParseLabels reads NAME=VALUE, several with commas between, as --label and GPUMEMTOP_LABEL have it.
 func ParseLabels(texts []string) (map[string]string, error) {
 	labels := map[string]string{}
-	name := regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 	for _, text := range strings.Split(strings.Join(texts, ","), ",") {
 		if text == "" {
 			continue
@@ -33,7 +35,7 @@ func ParseLabels(texts []string) (map[string]string, error) {
 		switch _, twice := labels[key]; {
 		case !ok:
 			return nil, fmt.Errorf("bad value %q for --label: want NAME=VALUE, for example team=vision", text)
-		case !name.MatchString(key) || len(key) > labelNameMax:
+		case !labelName().MatchString(key) || len(key) > labelNameMax:
 			return nil, fmt.Errorf("bad name %q for --label: want small letters, digits and _, at most %d", key, labelNameMax)
 		case value == "" || len(value) > labelValueMax || !utf8.ValidString(value) || units.Clean(value) != value:
 			return nil, fmt.Errorf("bad value of --label %s: want 1 to %d bytes of text in UTF-8 without control characters", key, labelValueMax)
