@@ -202,11 +202,12 @@ $(BUILD)/carried.json: $(LIBRARIES)
 	@printf '{"Replace": {%s}}\n' "$$(printf '"$(CURDIR)/$(PAYLOAD)/%s": "$(CURDIR)/$(CARRIED)/%s"\n' $(foreach file,$(notdir $(LIBRARIES)),$(file) $(file)) | paste -s -d ,)" > $@
 
 # What was just written is cached in pieces of up to 2 MiB, which Linux maps whole: 10 MiB more than a running gpumemtop has
-# resident when its file was read from the disk. So it is to be read.
+# resident when its file was read from the disk. So it is to be read; where dd cannot ask for that, all works as well.
 $(BIN)/gpumemtop: FORCE $(LIBRARIES) $(if $(MACHINE),$(BUILD)/carried.json)
 	@mkdir -p $(@D)
 	$(GO) build $(if $(MACHINE),-overlay $(BUILD)/carried.json) -pgo=$(PROFILE) -buildvcs=$(STAMP) -ldflags '-extldflags "-no-pie -Wl,--wrap=__libc_start_main $(FLOOR_LINK)"' -o $@ ./cmd/gpumemtop
-	@sync $@ && dd if=$@ iflag=nocache count=0 status=none || true
+	@sync $@
+	@dd if=$@ iflag=nocache count=0 status=none || true
 
 # For 64-bit ARM: Debian's gcc-aarch64-linux-gnu makes it.
 .PHONY: arm64
