@@ -155,18 +155,11 @@ static void add_covers(struct gmt_covers *covers, const struct gmt_command *c, c
 	}
 }
 
-static struct gmt_memory *root_of(struct gmt_memory *memory)
-{
-	while (memory->parent)
-		memory = memory->parent;
-	return memory;
-}
-
 /* The pool needs the uses of its blocks; hidden_references.c those of other memory. */
 static void add_uses(const struct gmt_command *c, uint64_t position, const struct gmt_covers *covers)
 {
 	for (uint32_t i = 0; i < c->count; i++) {
-		struct gmt_memory *root = root_of(c->access[i].memory);
+		struct gmt_memory *root = gmt_memory_root(c->access[i].memory);
 		if (root->kind >= GMT_MEMORY_SVM && !root->block)
 			continue;
 		gmt_use_add(root, c->queue, position, covers);
@@ -185,7 +178,7 @@ static void add_uses(const struct gmt_command *c, uint64_t position, const struc
 static void untracked(const struct gmt_command *c)
 {
 	for (uint32_t i = 0; i < c->count; i++)
-		atomic_store(&root_of(c->access[i].memory)->no_reuse, 1);
+		atomic_store(&gmt_memory_root(c->access[i].memory)->no_reuse, 1);
 	if (c->uncounted || c->indirect)
 		gmt_pooling_off(GMT_DIAG_TRANSPARENT, "a command that cannot be followed, on a queue that was not seen made");
 }
@@ -267,7 +260,7 @@ static void succeeded(const struct gmt_command *c, const struct gmt_wait_list *w
 {
 	for (uint32_t i = 0; i < c->count; i++) {
 		const struct gmt_access *a = &c->access[i];
-		struct gmt_memory *root = root_of(a->memory);
+		struct gmt_memory *root = gmt_memory_root(a->memory);
 		if (gmt_unlikely(atomic_load_explicit(&root->unused, memory_order_relaxed)))
 			atomic_store_explicit(&root->unused, 0, memory_order_relaxed);
 		if (gmt_unlikely(atomic_load_explicit(&root->unwritten, memory_order_relaxed)))

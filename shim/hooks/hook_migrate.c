@@ -1,7 +1,9 @@
 /*
  * hook_migrate.c: moves memory between devices and the host. Migration is a hint. A sub-allocation cannot follow it without
  * its neighbours in the slab, and a driver may make this command wait for their commands (PoCL 3.1: forever if one has
- * failed). So sub-allocations stay where they are, and the command migrates a buffer of one byte instead, in the same order.
+ * failed). PoCL 3.1 also releases an event twice when a part of a buffer goes to the host while another thread uses another
+ * part. So sub-allocations, their sub-buffers and images stay where they are, and the command migrates a buffer of one byte
+ * instead, in the same order.
  */
 #define _GNU_SOURCE
 #include "../base/dispatch.h"
@@ -20,7 +22,7 @@ static struct stand_in stand_in_for_suballocs(const struct gmt_command *c, cl_ui
 	struct stand_in s = {.memories = memories};
 	const struct gmt_context *context = NULL;
 	for (uint32_t i = 0; i < c->count; i++)
-		if (c->access[i].memory->slab)
+		if (gmt_memory_root(c->access[i].memory)->slab)
 			context = c->access[i].memory->context;
 	cl_context handle = context ? (cl_context)atomic_load(&context->object.handle) : NULL;
 	if (gmt_likely(!handle))
@@ -29,8 +31,8 @@ static struct stand_in stand_in_for_suballocs(const struct gmt_command *c, cl_ui
 	s.byte = gmt_driver.clCreateBuffer(handle, 0, 1, NULL, &err);
 	s.copy = calloc(count, sizeof *s.copy);
 	for (cl_uint i = 0; s.byte && s.copy && i < count; i++) {
-		const struct gmt_memory *memory = gmt_memory_find(memories[i]);
-		s.copy[i] = memory && memory->slab ? s.byte : memories[i];
+		struct gmt_memory *memory = gmt_memory_find(memories[i]);
+		s.copy[i] = memory && gmt_memory_root(memory)->slab ? s.byte : memories[i];
 	}
 	if (s.byte && s.copy)
 		s.memories = s.copy;

@@ -119,6 +119,14 @@ static inline bool gmt_memory_is_shared(const struct gmt_memory *memory)
 	return memory->kind >= GMT_MEMORY_SVM && memory->kind <= GMT_MEMORY_USM_SHARED;
 }
 
+/* What a sub-buffer or image of a buffer lies in, in the end; other memory is its own. */
+static inline struct gmt_memory *gmt_memory_root(struct gmt_memory *memory)
+{
+	while (memory->parent)
+		memory = memory->parent;
+	return memory;
+}
+
 /* The sub-allocation that an image of its alias shows; NULL for all other memory. */
 static inline struct gmt_memory *gmt_memory_shown(const struct gmt_memory *image)
 {

@@ -295,6 +295,17 @@ TEST(parts_do_not_move)
 	EQUAL(fake.commands, commands + 1);
 	OK(clEnqueueMigrateMemObjects(world.queue, 1, &other, 0, 0, NULL, NULL));
 	EQUAL(fake.creates, creates + 1);
+	const cl_buffer_region region = {0, 100};
+	cl_mem inner = clCreateSubBuffer(part, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, NULL);
+	cl_image_format format = {CL_RGBA, CL_UNSIGNED_INT8};
+	cl_image_desc desc = {.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = 25, .mem_object = part};
+	cl_mem of_it[] = {inner, clCreateImage(world.context, 0, &format, &desc, NULL, NULL)};
+	creates = fake.creates;
+	for (int i = 0; i < 2; i++) { /* nor does what lies in them */
+		OK(clEnqueueMigrateMemObjects(world.queue, 1, &of_it[i], CL_MIGRATE_MEM_OBJECT_HOST, 0, NULL, NULL));
+		EQUAL(fake.creates, creates + 1 + (uint64_t)i);
+		OK(clReleaseMemObject(of_it[i]));
+	}
 	EQUAL(clEnqueueMigrateMemObjects(world.queue, 0, &part, 0, 0, NULL, NULL), CL_INVALID_VALUE);
 	EQUAL(release(part), GMT_OUTCOME_CACHED);
 	CHECK(last_event(GMT_KIND_RELEASE).flags & GMT_FLAG_ORDERED); /* it counts as used all the same */

@@ -94,6 +94,7 @@ const char *mem_copy_host_flags(struct bench *bench);
 const char *mem_use_host_flags(struct bench *bench);
 const char *mem_alloc_ref_flags(struct bench *bench);
 const char *buffer_migrate(struct bench *bench);
+const char *halves_of_threads_migrate(struct bench *bench);
 const char *mem_host_flags(struct bench *bench);
 const char *allocations(struct bench *bench);
 

@@ -1,6 +1,7 @@
 /* contents.c: what is in a buffer, its parts and its maps; which commands its flags allow. */
 #include "conformance.h"
 
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,6 +196,61 @@ const char *buffer_migrate(struct bench *bench)
 		OK(clReleaseMemObject(buffers[i]));
 	}
 	return NULL;
+}
+
+/* One thread's: a queue, and the half of a buffer that goes to the host and back. */
+struct mover {
+	struct bench *bench;
+	const char *why;
+	pthread_t thread;
+};
+
+static const char *move_half(const struct gpu *gpu, cl_uint value)
+{
+	cl_event moved;
+	cl_uint got[256];
+	cl_mem whole = new_buffer(gpu, CL_MEM_READ_WRITE, 2 * sizeof got, NULL);
+	cl_mem half = part_of(whole, 0, sizeof got);
+	HOLDS(half != NULL);
+	for (cl_uint i = 0; i < 300; i++) {
+		OK(set_all(gpu, half, 256, value + i));
+		OK(clEnqueueMigrateMemObjects(gpu->queue, 1, &half, CL_MIGRATE_MEM_OBJECT_HOST, 0, NULL, &moved));
+		OK(clEnqueueReadBuffer(gpu->queue, half, CL_TRUE, 0, sizeof got, got, 0, NULL, NULL));
+		HOLDS(got[255] == value + i);
+		OK(clWaitForEvents(1, &moved));
+		OK(clReleaseEvent(moved));
+	}
+	OK(clReleaseMemObject(half));
+	OK(clReleaseMemObject(whole));
+	return NULL;
+}
+
+static void *move(void *arg)
+{
+	struct mover *mover = arg;
+	struct gpu gpu = mover->bench->gpu;
+	cl_int code;
+	gpu.queue = clCreateCommandQueueWithProperties(gpu.context, gpu.device, NULL, &code);
+	mover->why = code == CL_SUCCESS ? move_half(&gpu, (cl_uint)(uintptr_t)mover) : "there is no queue";
+	if (code == CL_SUCCESS)
+		clReleaseCommandQueue(gpu.queue);
+	return NULL;
+}
+
+/* PoCL 3.1 crashes where these are parts of one buffer. */
+const char *halves_of_threads_migrate(struct bench *bench)
+{
+	struct mover movers[3];
+	const char *why = NULL;
+	for (int i = 0; i < 3; i++) {
+		movers[i] = (struct mover){.bench = bench};
+		HOLDS(pthread_create(&movers[i].thread, NULL, move, &movers[i]) == 0);
+	}
+	for (int i = 0; i < 3; i++) {
+		HOLDS(pthread_join(movers[i].thread, NULL) == 0);
+		why = why ? why : movers[i].why;
+	}
+	return why;
 }
 
 /* What the host may not do to such a buffer is refused, the rest works. */

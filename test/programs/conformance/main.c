@@ -62,6 +62,7 @@ static const struct {
 	CHECK_NAMED(release_in_event_callback),
 	CHECK_NAMED(multiple_contexts),
 	CHECK_NAMED(two_queues),
+	CHECK_NAMED(halves_of_threads_migrate),
 	CHECK_NAMED(images_of_two_queues),
 	CHECK_NAMED(svm_of_two_queues),
 	CHECK_NAMED(user_events),
