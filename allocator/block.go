@@ -34,6 +34,7 @@ type entry struct {
 	doom       wire.Evict // of a doomed block; none: limit
 	route      wire.Route
 	passes     bool // through: it is not cached
+	dropped    bool // its class was
 	isSlab     bool
 	stale      wire.Evict // not none: why it is not cached any more: by a limit that did away with its size, or by a switch
 	slab       int32      // number of the slab that it is, or lies in; 0: neither
@@ -41,7 +42,7 @@ type entry struct {
 }
 
 // leaves reports whether a block is not cached when it comes back.
-func (e *entry) leaves() bool { return e.passes || e.stale != wire.EvictNone }
+func (e *entry) leaves() bool { return e.passes || e.dropped || e.stale != wire.EvictNone }
 
 // chain links entries from the oldest to the newest. An entry is in one list at a time.
 type chain []struct{ older, newer int32 }

@@ -26,6 +26,23 @@ func TestAbortedHitThatNoLongerFitsIsEvictedByTheNextCall(t *testing.T) {
 	d.check()
 }
 
+// While a block of a dropped class is in use, its end evicts it; after that there is room again.
+func TestADroppedClassTakesTheRoomUntilItsLastBlockIsFreed(t *testing.T) {
+	for _, policy := range []string{"futhark", "slab", "ualloc"} {
+		d := newDriver(t, policy, "")
+		mine := d.alloc(1<<12, 1, 1)
+		d.release(d.policy.DropClass(1, nil))
+		if room := d.policy.Room(); room != 0 {
+			t.Errorf("%s: a block will be evicted, and there is room for %d bytes", policy, room)
+		}
+		d.free(mine.Block, false)
+		if d.policy.Room() == 0 {
+			t.Errorf("%s: no block will be evicted, and there is no room", policy)
+		}
+		d.check()
+	}
+}
+
 func TestAbortedHitOfADroppedClassIsNotCached(t *testing.T) {
 	d := newDriver(t, "futhark", "")
 	first := d.alloc(1<<20, 1, 1)

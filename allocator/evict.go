@@ -20,7 +20,7 @@ func (p *Pool) cap() uint64 {
 func (p *Pool) Room() uint64 {
 	l := &p.limits
 	most := p.cap()
-	if p.leaving > 0 || len(p.doomed) > 0 || len(p.dropped) > 0 || l.maxAge != 0 || l.maxPerTag != 0 || l.maxPerBucket != 0 || most < p.stats.BytesCached {
+	if p.leaving > 0 || len(p.doomed) > 0 || l.maxAge != 0 || l.maxPerTag != 0 || l.maxPerBucket != 0 || most < p.stats.BytesCached {
 		return 0
 	}
 	return most - p.stats.BytesCached
@@ -35,6 +35,17 @@ func (p *Pool) mark(e *entry, passes bool, stale wire.Evict) {
 		p.leaving++
 	}
 }
+
+// markDropped notes that a block's class was dropped.
+func (p *Pool) markDropped(e *entry) {
+	if !e.leaves() {
+		p.leaving++
+	}
+	e.dropped = true
+}
+
+// gone reports whether a block's class is not cached any more. Most programs have no such class.
+func (p *Pool) gone(class Class) bool { return len(p.dropped) > 0 && p.dropped[class&^ofPlans] }
 
 // shelve makes a block cached, and evicts what is then too much. One that alone exceeds the cap would push out
 // everything else and then itself, so it goes at once.
@@ -297,6 +308,11 @@ func (p *Pool) DropClass(c Class, out []Eviction) []Eviction {
 		p.free.drop(c)
 		p.coolingBlocks.drop(c)
 		p.evicted.drop(c)
+	}
+	for i := range p.entries {
+		if e := &p.entries[i]; e.state != unused && e.class&^ofPlans == c {
+			p.markDropped(e)
+		}
 	}
 	return out
 }

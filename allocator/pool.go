@@ -132,6 +132,9 @@ func (p *Pool) create(plan *Plan, req *Request, size uint64, reason wire.Miss) {
 	e.size, e.wanted, e.tag, e.class = size, req.Size, req.Tag, req.Class
 	e.state, e.was, e.reason, e.route = planned, unused, reason, p.route
 	p.mark(e, reason == wire.MissPolicy, wire.EvictNone)
+	if p.gone(e.class) {
+		p.markDropped(e)
+	}
 	plan.Block, plan.Size, plan.Reason = p.block(i), size, reason
 }
 
@@ -287,9 +290,6 @@ func (p *Pool) Free(b Block, busy bool, time int64, out []Eviction) []Eviction {
 	p.enterCooling(i)
 	return out
 }
-
-// gone reports whether a block's class is not cached any more. Most programs have no such class.
-func (p *Pool) gone(class Class) bool { return len(p.dropped) > 0 && p.dropped[class&^ofPlans] }
 
 // Cooled reports that the last command that used a cooling block has completed.
 func (p *Pool) Cooled(b Block, time int64, out []Eviction) []Eviction {

@@ -35,12 +35,19 @@ func (p *Pool) validateStats() error {
 	want, tally := p.stats, carve.Tally{}
 	want.BytesCached, want.BytesCooling, want.BytesInUse, want.BytesWanted = 0, 0, 0, 0
 	want.Blocks, want.Slabs, want.Parts = 0, 0, 0
+	leaving := 0
 	for i := 1; i < len(p.entries); i++ {
 		e := &p.entries[i]
 		if e.state == unused {
 			continue
 		}
 		p.recount(int32(i), &want)
+		if e.leaves() {
+			leaving++
+		}
+		if e.dropped != p.gone(e.class) {
+			return fmt.Errorf("block %d is of class %d: dropped is %t", i, e.class, e.dropped)
+		}
 		if e.state == cached && !e.isSlab {
 			tally.Add(e.size, 1)
 		}
@@ -50,6 +57,9 @@ func (p *Pool) validateStats() error {
 	}
 	if want != p.stats {
 		return fmt.Errorf("counters are %+v, the blocks say %+v", p.stats, want)
+	}
+	if leaving != p.leaving {
+		return fmt.Errorf("%d blocks are leaving, counted as %d", leaving, p.leaving)
 	}
 	if tally != p.tally {
 		return fmt.Errorf("cached blocks are counted as %+v, and are %+v", p.tally, tally)

@@ -130,13 +130,14 @@ func play(b freer, seed uint64) (answers []any) {
 	room := make([]Eviction, 0, 1<<16)
 	var used, cooling []allocator.Block
 	say := func(results ...any) { answers = append(answers, fmt.Sprintf("%+v", results)) }
-	const calls = 2000 // each at a time of its own
+	const calls = 2000                                           // each at a time of its own
+	classes, next := []allocator.Class{1, 2}, allocator.Class(3) // of two contexts, which come and go
 	for now := range int64(calls) {
 		switch what := r.IntN(100); {
 		case what < 45:
 			var p Plan
 			req := allocator.Request{
-				Size: 1 << r.IntN(14) * uint64(1+r.IntN(3)), Class: allocator.Class(1 + r.IntN(2)), Tag: allocator.Tag(r.IntN(4)),
+				Size: 1 << r.IntN(14) * uint64(1+r.IntN(3)), Class: classes[r.IntN(2)], Tag: allocator.Tag(r.IntN(4)),
 				Time: now, Pinned: r.IntN(2) == 0, Align: uint64(r.IntN(2)) * 128, Heap: 1 << 30,
 			}
 			n, out, err := b.Plan(&p, &req, room)
@@ -176,9 +177,12 @@ func play(b freer, seed uint64) (answers []any) {
 		case what < 97:
 			out, n, next, err := b.Expire(now, room)
 			say(out, n, next, err)
-		case what < 98 && now > calls*3/4 && r.IntN(20) == 0:
-			out, n, err := b.DropClass(1, room)
+		case what < 98 && r.IntN(5) == 0:
+			i := r.IntN(2)
+			out, n, err := b.DropClass(classes[i], room)
 			say(out, n, err)
+			classes[i] = next
+			next++
 		case what < 99:
 			limits := []string{"limit max_cached_bytes=100000", "limit max_cached_bytes=max", "trim 5000", "limit max_age=50ns", "limit max_age=0"}
 			reply, n, out, err := b.Control(limits[r.IntN(len(limits))], now, room)
