@@ -15,8 +15,8 @@ import (
 const (
 	passMax  = 1 << 16 // events in one pass, so that commands and ticks get their turn
 	pollMin  = time.Millisecond
-	pollBusy = 5 * time.Millisecond // in which even a program that does nothing but allocate fills half a ring
-	pollMax  = 10 * time.Millisecond
+	pollBusy = 20 * time.Millisecond // a ring that is half full before does not wait for it: see watch
+	pollMax  = 50 * time.Millisecond
 	calm     = 2048          // events in one pass, an eighth of a ring
 	settleNS = 100_000       // a producer takes the time of an event a little before it writes it
 	sweepNS  = 1_000_000_000 // look at what rings have lost

@@ -233,6 +233,25 @@ func TestCollectorKnowsWhoIsGone(t *testing.T) {
 	}
 }
 
+// TestNudgeWakes: what comes through the socket wakes the collector, before its end does.
+func TestNudgeWakes(t *testing.T) {
+	ours, theirs := socketPair(t)
+	p, woken := &peer{conn: ours}, make(chan bool)
+	go p.watch(func() { woken <- p.hungUp.Load() })
+	for range 2 {
+		if _, err := theirs.Write([]byte{0}); err != nil {
+			t.Fatal(err)
+		}
+		if <-woken {
+			t.Error("a nudge ended the process")
+		}
+	}
+	_ = theirs.Close()
+	if !<-woken {
+		t.Error("the end of the process was not noted")
+	}
+}
+
 func TestCollectorStatusOfTheProgram(t *testing.T) {
 	tp := &tape{}
 	c, _ := testCollector(tp)

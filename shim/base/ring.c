@@ -23,7 +23,9 @@
 struct writer {
 	struct gmtring *ring;
 	uint64_t head;
-	uint64_t tail; /* as last seen */
+	uint64_t tail;   /* as last seen */
+	uint64_t until;  /* how far head may go before tail is looked at again */
+	uint64_t nudged; /* 1 + what tail was when the session was nudged last */
 	bool shared;
 };
 static __thread struct writer writer __attribute__((tls_model("initial-exec")));
@@ -31,6 +33,7 @@ static __thread struct writer writer __attribute__((tls_model("initial-exec")));
 static _Atomic uint32_t next_ring;
 static _Atomic uint32_t shared_lock;
 static _Atomic uint32_t shared_thread;
+static uint64_t shared_nudged; /* under shared_lock */
 static _Atomic bool stalled;     /* a wait for the session timed out, and it has not read since */
 static _Atomic uint64_t began;   /* when the process wrote its first event, ns */
 static _Atomic uint64_t waited;  /* ns during which some thread waited for the session */
@@ -80,6 +83,21 @@ static bool room(struct writer *w, uint64_t slots)
 	return w->head - w->tail + slots <= GMT_RING_EVENTS;
 }
 
+/* Looks how far the session has read. It polls slow rings rarely, so one that is half full calls it, once until it reads. */
+static void look(struct writer *w)
+{
+	uint64_t tail = load(&w->ring->tail);
+	if (tail != w->tail)
+		atomic_store_explicit(&stalled, false, memory_order_relaxed);
+	w->tail = tail;
+	bool half = w->head - tail >= GMT_RING_EVENTS / 2;
+	w->until = tail + (half ? GMT_RING_EVENTS : GMT_RING_EVENTS / 2);
+	if (half && w->nudged != tail + 1) {
+		w->nudged = tail + 1;
+		gmt_link_nudge();
+	}
+}
+
 /* Adds the time between two readings of a thread that waits, unless another one has counted it. */
 static void count_wait(uint64_t from, uint64_t now)
 {
@@ -125,12 +143,9 @@ static bool reserve(struct writer *w, const struct gmtevent *event, uint64_t slo
 {
 	bool use = event->kind == GMT_KIND_USE || event->kind == GMT_KIND_TRANSFER;
 	uint64_t spare = use && gmt_session.config.waitms == 0 ? GMT_RING_EVENTS / 4 : 0;
-	if (gmt_likely(room(w, slots + spare)))
+	if (gmt_likely(w->head + slots + spare <= w->until))
 		return true;
-	uint64_t tail = load(&w->ring->tail);
-	if (tail != w->tail)
-		atomic_store_explicit(&stalled, false, memory_order_relaxed);
-	w->tail = tail;
+	look(w);
 	if (room(w, slots + spare) || (spare == 0 && wait_for_room(w, slots)))
 		return true;
 	uint64_t lost = event->kind == GMT_KIND_TRANSFER ? slots : 1;
@@ -181,12 +196,13 @@ static void claim(void)
 static void write_shared(const struct gmtevent *event, const void *payload, size_t length, uint64_t slots)
 {
 	gmt_lock(&shared_lock);
-	struct writer w = {.ring = writer.ring, .head = writer.ring->head, .tail = load(&writer.ring->tail)};
+	struct writer w = {.ring = writer.ring, .head = writer.ring->head, .tail = load(&writer.ring->tail), .nudged = shared_nudged};
 	uint32_t tid = (uint32_t)syscall(SYS_gettid);
 	if (atomic_exchange_explicit(&shared_thread, tid, memory_order_relaxed) != tid)
 		announce_thread(&w, tid);
 	if (reserve(&w, event, slots))
 		publish(&w, event, payload, length);
+	shared_nudged = w.nudged;
 	gmt_unlock(&shared_lock);
 }
 

@@ -58,6 +58,28 @@ TEST(a_full_ring_drops_and_counts)
 	end_clean();
 }
 
+static void fill_by(unsigned events)
+{
+	for (unsigned i = 0; i < events / 2; i++)
+		OK(clReleaseMemObject(new_buffer(100)));
+}
+
+TEST(a_ring_that_is_half_full_nudges_the_session_once_until_it_reads)
+{
+	cl_mem buffer = observed((struct options){.nouses = true});
+	for (int round = 0; round < 3; round++) {
+		session_read();
+		fill_by(GMT_RING_EVENTS / 2 - 16);
+		EQUAL(session_nudges(), 0);
+		fill_by(32);
+		EQUAL(session_nudges(), 1);
+		fill_by(GMT_RING_EVENTS); /* the last ones are dropped */
+		EQUAL(session_nudges(), 0);
+	}
+	OK(clReleaseMemObject(buffer));
+	end_clean();
+}
+
 TEST(a_producer_may_wait_for_the_session)
 {
 	cl_mem buffer = observed((struct options){.waitms = 10000});
