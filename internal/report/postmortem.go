@@ -38,9 +38,7 @@ func NewPostMortem(p *stats.PostMortem, started uint64) PostMortem {
 	if p.Tag != "" {
 		add("call site", "%s", p.Tag)
 	}
-	add("memory", "%s in use by %s, %s cached, %s cooling, %s free in slabs: %s reserved", units.FormatLong(p.InUse),
-		units.Count(p.Buffers, "buffer"), units.FormatLong(p.Cached), units.FormatLong(p.Cooling), units.FormatLong(p.SlabFree),
-		units.FormatLong(p.Reserved()))
+	add("memory", "%s", memoryLine(p))
 	page.holders(p, add)
 	if p.UsesKnown && p.Idle.Buffers > 0 {
 		add("idle", "%s: not used for %s or longer", heldText(p.Idle), units.Duration(p.IdleFor()))
@@ -61,6 +59,17 @@ func NewPostMortem(p *stats.PostMortem, started uint64) PostMortem {
 		add("again", "%s with about the same in use", units.Count(p.Repeats, "more failure"))
 	}
 	return page
+}
+
+// memoryLine says what the process has. Where buffers are spilled there is no pool.
+func memoryLine(p *stats.PostMortem) string {
+	size := units.FormatLong
+	text := fmt.Sprintf("%s in use by %s", size(p.InUse), units.Count(p.Buffers, "buffer"))
+	if p.Spilling {
+		return fmt.Sprintf("%s: %s on the device, %s spilled to the host", text, size(p.Resident), size(p.Spilled))
+	}
+	return fmt.Sprintf("%s, %s cached, %s cooling, %s free in slabs: %s reserved", text, size(p.Cached), size(p.Cooling), size(p.SlabFree),
+		size(p.Reserved()))
 }
 
 // holders adds the call sites that hold the most.
@@ -110,7 +119,6 @@ func failedText(p *stats.PostMortem) string {
 // verdictText is the verdict with its reason.
 func verdictText(p *stats.PostMortem) string {
 	size := units.FormatLong
-	held := p.Reserved() + p.Others
 	switch p.Verdict {
 	case stats.VerdictTooLarge:
 		if p.Device.Largest > 0 && p.Size > p.Device.Largest {
@@ -118,7 +126,7 @@ func verdictText(p *stats.PostMortem) string {
 		}
 		return p.Verdict.String() + ", the driver says"
 	case stats.VerdictFull:
-		text := fmt.Sprintf("%s: %s of %s are reserved", p.Verdict, size(held), size(p.Device.Global))
+		text := fmt.Sprintf("%s: %s", p.Verdict, reservedText(p))
 		if p.Need(p.Reserved()) <= p.Device.Global {
 			text += "; drivers and other programs need some, too"
 		}
@@ -130,12 +138,27 @@ func verdictText(p *stats.PostMortem) string {
 		return fmt.Sprintf("%s: the pool holds %s that it could not give back (%s cooling, %s in slabs)", p.Verdict, size(p.Free()),
 			size(p.Cooling), size(p.SlabFree))
 	case stats.VerdictNotMemory:
-		return fmt.Sprintf("%s: only %s of %s are reserved", p.Verdict, size(held), size(p.Device.Global))
+		return fmt.Sprintf("%s: only %s", p.Verdict, reservedText(p))
 	case stats.VerdictKilled:
 		return fmt.Sprintf("%s: %s", p.Verdict, killerText(p.OOMKillsNumber))
 	default:
 		return p.Verdict.String() + ": how much memory the device has is not known"
 	}
+}
+
+// reservedText says how much of the device is reserved. That may be more than it has: some drivers give out more, and with
+// --device-memory each process has a device of its own.
+func reservedText(p *stats.PostMortem) string {
+	size := units.FormatLong
+	held, device := p.OnDevice()+p.Others, p.Device.Global
+	text := fmt.Sprintf("%s of %s are reserved", size(held), size(device))
+	if held > device {
+		text = fmt.Sprintf("%s are reserved, the device has %s", size(held), size(device))
+	}
+	if p.Spilled > 0 {
+		text += fmt.Sprintf(", %s are spilled to the host", size(p.Spilled))
+	}
+	return text
 }
 
 // killerText says who may have sent SIGKILL.

@@ -37,6 +37,37 @@ func TestPostMortemText(t *testing.T) {
 	golden.RequireEqual(t, text)
 }
 
+// No page puts more memory "of" a device than it has: with --spill a program may hold more.
+func TestVerdictOfMoreThanTheDeviceHas(t *testing.T) {
+	const kib = 1 << 10
+	for name, test := range map[string]struct {
+		p             stats.PostMortem
+		verdict, says string // in the page
+	}{
+		"spilled": {
+			stats.PostMortem{InUse: 1000 * kib, Buffers: 16, Spilling: true, Resident: 64 * kib, Spilled: 900 * kib, Verdict: stats.VerdictFull},
+			"full: 64.0 KiB of 96.0 KiB are reserved, 900.0 KiB are spilled to the host",
+			"1000.0 KiB in use by 16 buffers: 64.0 KiB on the device, 900.0 KiB spilled to the host\n",
+		},
+		"nothing spilled": {
+			stats.PostMortem{InUse: 90 * kib, Buffers: 1, Spilling: true, Resident: 40 * kib, Others: 10 * kib, Verdict: stats.VerdictNotMemory},
+			"probably not memory: only 50.0 KiB of 96.0 KiB are reserved", "40.0 KiB on the device, 0 B spilled to the host\n",
+		},
+		"the driver gives more": {
+			stats.PostMortem{InUse: 90 * kib, Buffers: 1, Others: 7 * kib, Verdict: stats.VerdictFull},
+			"full: 97.0 KiB are reserved, the device has 96.0 KiB", ": 90.0 KiB reserved\n",
+		},
+	} {
+		test.p.Device.Global = 96 * kib
+		if got := verdictText(&test.p); got != test.verdict {
+			t.Errorf("%s: %q", name, got)
+		}
+		if got := NewPostMortem(&test.p, 0).String(); !strings.Contains(got, test.says) {
+			t.Errorf("%s:\n%s", name, got)
+		}
+	}
+}
+
 // Why a program was killed is the first thing that its page says, and what it held is no leak.
 func TestKilledInHTML(t *testing.T) {
 	run := []wire.Record{

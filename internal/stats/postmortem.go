@@ -36,6 +36,7 @@ type PostMortem struct {
 
 	InUse, Requested, Cached, Cooling, SlabFree uint64 // of the process
 	Buffers                                     uint64
+	Resident, Spilled                           uint64 // with Spilling: what of it has memory of the device, and what only the host has
 	Others                                      uint64 // reserved by the other processes
 	Holders                                     []Holder
 	MoreHolders                                 int    // that Holders leaves out
@@ -74,8 +75,16 @@ type Holder struct {
 	Newest uint64 `json:"newest_ns"`
 }
 
-// Reserved returns what the process had from the driver.
+// Reserved returns what the process had from the driver, with --spill wherever it lay.
 func (p *PostMortem) Reserved() uint64 { return p.InUse + p.Free() }
+
+// OnDevice returns what the process had of the device.
+func (p *PostMortem) OnDevice() uint64 {
+	if p.Spilling {
+		return p.Resident
+	}
+	return p.Reserved()
+}
 
 // Free returns what the pool held.
 func (p *PostMortem) Free() uint64 { return p.Cached + p.Cooling + p.SlabFree }
@@ -223,8 +232,11 @@ func (m *Model) picture(p *process, pm *postMortem) {
 	pm.Cached, pm.Cooling, pm.SlabFree = heap.Amount(g.Cached), heap.Amount(g.Cooling), heap.Amount(g.Room)
 	pm.Buffers = heap.Amount(p.heap.Live)
 	all := heap.Amount(m.heap.Reserved())
-	pm.Others = all - min(pm.Reserved(), all)
-	pm.Spilling = m.spill.PeakResident > 0
+	elsewhere := pm.Reserved() + m.spill.Spilled - p.spill.spilled // of this process, or on the host
+	pm.Others = all - min(elsewhere, all)
+	if pm.Spilling = m.spill.PeakResident > 0; pm.Spilling {
+		pm.Resident, pm.Spilled = p.spill.resident, p.spill.spilled
+	}
 	pm.LargestCreated, pm.GivenBack, p.drained = p.largest, p.drained, Part{}
 	pm.UsesKnown = p.own().ledger.counters.Uses > 0
 	m.findHolders(p, pm)
@@ -247,6 +259,9 @@ func (m *Model) findHolders(p *process, pm *postMortem) {
 		h := &pm.holders[at]
 		age := pm.Time - min(o.Started, pm.Time)
 		h.add(o.Granted)
+		if pm.Spilling && !spills(o) {
+			pm.Resident += o.Granted
+		}
 		h.Oldest, h.Newest = max(h.Oldest, age), min(h.Newest, age)
 		if age <= pm.Age/2 {
 			h.recent += o.Granted
@@ -264,6 +279,11 @@ func (m *Model) findHolders(p *process, pm *postMortem) {
 	slices.SortStableFunc(pm.holders, func(a, b holder) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	pm.MoreHolders = max(0, len(pm.holders)-holdersKept)
 	pm.holders = slices.Clone(pm.holders[:len(pm.holders)-pm.MoreHolders])
+}
+
+// spills reports whether --spill moves such an object: others stay on the device, and no SPILL counts them.
+func spills(o *heap.Object) bool {
+	return o.Memory == wire.MemoryBuffer && o.Access&wire.UseHostPtr == 0
 }
 
 // Need is what the request and the other processes need beside the bytes held; at most 2^64 - 1 bytes: sizes come from

@@ -64,3 +64,24 @@ func TestThrashing(t *testing.T) {
 		}
 	}
 }
+
+// TestPostMortemWhileSpilling: what the device has is what got memory there, and what cannot leave it.
+func TestPostMortemWhileSpilling(t *testing.T) {
+	s := newStream(Options{})
+	s.card()
+	for i := range uint64(4) { // the last is never used
+		s.miss(i+1, i+1, 400*kib, 400*kib, 1)
+	}
+	s.feed(wire.CreateFields{Outcome: wire.OutcomeDriver, Memory: wire.MemorySVM, Object: 5, Requested: 100 * kib, Granted: 100 * kib}.Event())
+	s.feed(wire.CreateFields{Outcome: wire.OutcomeDriver, Access: wire.UseHostPtr, Object: 6, Requested: 50 * kib, Granted: 50 * kib}.Event())
+	s.spill(wire.SpillOut, 1, 400*kib, 800*kib)
+	s.process = 2
+	s.miss(1, 1, 300*kib, 300*kib, 1)
+	s.spill(wire.SpillOut, 1, 0, 200*kib)
+	s.process = 1
+	s.commandFails(-4)
+	p := s.Snapshot().PostMortems[0]
+	if p.Resident != 550*kib || p.OnDevice() != p.Resident || p.Spilled != 800*kib || p.Others != 100*kib || p.Verdict != VerdictFull {
+		t.Errorf("%d KiB on the device, %d KiB spilled, others %d KiB, %v", p.OnDevice()/kib, p.Spilled/kib, p.Others/kib, p.Verdict)
+	}
+}
