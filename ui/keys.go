@@ -39,14 +39,17 @@ func (d *dashboard) pressKeys(msg tea.KeyMsg) tea.Cmd {
 	return tea.Batch(commands...)
 }
 
+// everywhere reports whether a key does the same in prompts and dialogs, as in a shell's line.
+func everywhere(msg tea.KeyMsg) bool { return msg.Type == tea.KeyCtrlC || msg.Type == tea.KeyCtrlZ }
+
 func (d *dashboard) press(msg tea.KeyMsg) tea.Cmd {
-	if d.prompt != nil && msg.Type != tea.KeyCtrlC {
+	if d.prompt != nil && !everywhere(msg) {
 		d.typeKey(msg)
 		command := d.palette.command
 		d.palette.command = nil
 		return command
 	}
-	if d.overlay == quitOverlay && msg.Type != tea.KeyCtrlC {
+	if d.overlay == quitOverlay && !everywhere(msg) {
 		return d.answerQuit(msg.String())
 	}
 	pressed := msg.String()
@@ -55,7 +58,7 @@ func (d *dashboard) press(msg tea.KeyMsg) tea.Cmd {
 		switch {
 		case !slices.Contains(c.keys, pressed):
 			continue
-		case d.overlay == helpOverlay && c.action != actInterrupt:
+		case d.overlay == helpOverlay && c.action != actInterrupt && c.action != actSuspend:
 			d.moveHelp(c.action)
 			return nil
 		}

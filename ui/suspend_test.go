@@ -27,6 +27,28 @@ func TestSuspend(t *testing.T) {
 	}
 }
 
+// TestSuspendWhileAsked: whatever is open is so again afterwards, with what was typed.
+func TestSuspendWhileAsked(t *testing.T) {
+	for open, want := range map[string]string{"/": "/create_", ":": ":create_", "=": " = create_", "?": "keys: move", "q": "[t]erminate"} {
+		var c calls
+		o := c.options()
+		o.JobControl = true
+		d := newTest(o, 120, 36, sampleSnapshot())
+		press(d, open)
+		if d.prompt != nil {
+			press(d, "c", "r", "e", "a", "t", "e")
+		}
+		shows(t, d, want)
+		before := d.View()
+		if cmd := press(d, "ctrl+z"); cmd == nil || !slices.Equal(c.signals, []os.Signal{syscall.SIGSTOP}) {
+			t.Errorf("%s: command %v, signals %v", open, cmd != nil, c.signals)
+		}
+		if d.Update(resumeMsg{}); d.View() != before {
+			t.Errorf("%s: the screen is another afterwards:\n%s", open, d.View())
+		}
+	}
+}
+
 // TestSuspendWithoutShell: nothing could continue us.
 func TestSuspendWithoutShell(t *testing.T) {
 	var c calls

@@ -137,7 +137,7 @@ func TestDashboardInATerminal(t *testing.T) {
 	checkReport(t, dir+"/x.gmt", "pipeline.c")
 }
 
-// TestSuspend: ctrl+z stops the dashboard and the program, and the shell has the terminal until fg.
+// TestSuspend: ctrl+z stops the dashboard and the program, and the shell has the terminal until fg. What was being typed stays.
 func TestSuspend(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "pid")
@@ -148,8 +148,12 @@ func TestSuspend(t *testing.T) {
 	stopped := func(of string) bool {
 		return strings.Contains(readFile(t, "/proc/"+of+"/status"), "State:\tT (stopped)")
 	}
-	for range 2 {
+	for _, typed := range [...]string{"", "/pipe"} {
 		program := childOf(t, pid)
+		if typed != "" {
+			term.keys(typed)
+			term.await(typed + "_")
+		}
 		term.keys("C-z")
 		term.await(`Stopped`)
 		defer func() {
@@ -164,7 +168,11 @@ func TestSuspend(t *testing.T) {
 		term.line("clear; fg")
 		term.await(`pipeline\.c:\d+`)
 		waitFor(t, "both to continue", func() bool { return !stopped(pid) && !stopped(program) })
+		term.await(typed)
 	}
+	term.keys("_")
+	term.await("/pipe__")
+	term.keys("Escape")
 	term.await(`none lost`)
 	term.keys("q")
 	term.await(`\[t\]erminate`)
