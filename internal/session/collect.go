@@ -155,6 +155,9 @@ func (c *collector) pass() int {
 			p.scan(&c.merge, until)
 		}
 		n = c.merge.run(until, passMax, c.deliver)
+		if n < passMax {
+			c.read = until
+		}
 		if all {
 			c.reportLosses(now)
 		}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"math"
 	"syscall"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -58,12 +59,14 @@ type intake struct {
 	leaving map[uint32]Status // processes that ended, but some of their call sites may still be named
 	failure error             // of the recording
 	garbage garbage
+	read    uint64 // until when everything has come in, as far as that is known
 	due     struct{ tick, flush, publish uint64 }
 }
 
 func newIntake(m *stats.Model, recorder Recorder, path string) intake {
 	return intake{
 		model: m, recorder: recorder, path: path, sites: newSites(nil), clock: Now, leaving: map[uint32]Status{},
+		read: math.MaxUint64,
 	}
 }
 
@@ -182,7 +185,7 @@ func (in *intake) publish(now uint64) {
 	if now < in.due.publish {
 		return
 	}
-	in.model.Tick(now)
+	in.model.Tick(min(now, in.read)) // beyond that events would come late, and count in a later slot than their own
 	s := in.model.Publish()
 	in.garbage.limit(max(uint64(in.model.CallSites()), s.Totals.LiveBuffers), s.Events, now)
 	cost := in.clock() - min(now, in.clock())
