@@ -208,7 +208,7 @@ func TestAttachedForker(t *testing.T) {
 func TestAttachedToRanks(t *testing.T) {
 	t.Parallel()
 	const ranks, steps = 4, 25
-	c := mpi(ranks, itoa(steps), "64K")
+	c := mpi(t, ranks, itoa(steps), "64K")
 	c.args[slices.Index(c.args, testProgram("ranks"))] = called(t, testProgram("ranks"), "e2eranks")
 	w := attach(t, "--comm", "e2eranks")
 	ends(t, start(t, c))

@@ -159,13 +159,15 @@ func TestForkedProcesses(t *testing.T) {
 }
 
 // mpi is an MPI run with a number of ranks. The tests may run as root, on fewer cores than ranks, and where processes may
-// not read each other's memory; the library that finds out about the machine must not make OpenCL calls of its own.
-func mpi(ranks int, args ...string) command {
+// not read each other's memory; the library that finds out about the machine must not make OpenCL calls of its own. Two that
+// start at once may both want to make the folder that they share, and one fails: so each has its own.
+func mpi(t *testing.T, ranks int, args ...string) command {
+	t.Helper()
 	return command{
 		args: append([]string{"mpirun", "--oversubscribe", "-n", itoa(ranks), testProgram("ranks")}, args...),
 		env: []string{
 			"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "HWLOC_COMPONENTS=-opencl",
-			"OMPI_MCA_btl_vader_single_copy_mechanism=none",
+			"OMPI_MCA_btl_vader_single_copy_mechanism=none", "OMPI_MCA_orte_tmpdir_base=" + t.TempDir(),
 		},
 	}
 }
@@ -173,12 +175,12 @@ func mpi(ranks int, args ...string) command {
 func TestRanksOfAnMPIRun(t *testing.T) {
 	t.Parallel()
 	const ranks, steps = 4, 25
-	bare := run(t, mpi(ranks, itoa(steps), "64K"))
+	bare := run(t, mpi(t, ranks, itoa(steps), "64K"))
 	if bare.code != 0 || !contains(bare.stdout, "ranks: checksum ") {
 		t.Fatalf("bare: %s, %q\n%s", bare, bare.stdout, bare.stderr)
 	}
 	for _, policy := range []string{"none", "futhark", "pow2"} {
-		_, sum := recorded(t, policy, bare, mpi(ranks, itoa(steps), "64K"))
+		_, sum := recorded(t, policy, bare, mpi(t, ranks, itoa(steps), "64K"))
 		processes := sum.figures(t)
 		if len(processes) != ranks {
 			t.Errorf("%s: %d processes, want %d: mpirun itself makes no OpenCL calls", policy, len(processes), ranks)
@@ -318,7 +320,7 @@ func TestKilledRank(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file, figures := filepath.Join(dir, "x.gmt"), filepath.Join(dir, "summary.json")
-	c := mpi(3, "1000000", "2M")
+	c := mpi(t, 3, "1000000", "2M")
 	c.args = append([]string{gpumemtop(), "record", "-o", file, "--summary", figures, "--"}, c.args...)
 	p := start(t, c)
 	rank := awaitDescendant(t, p.cmd.Process.Pid, "ranks")

@@ -48,9 +48,10 @@ func (p played) policies() []string {
 }
 
 // words returns the command line, and what it needs in its environment.
-func (p played) words() command {
+func (p played) words(t *testing.T) command {
+	t.Helper()
 	if p.ranks > 0 {
-		return mpi(p.ranks, strings.Fields(p.args)...)
+		return mpi(t, p.ranks, strings.Fields(p.args)...)
 	}
 	path := example(p.name)
 	if name, ok := strings.CutPrefix(p.name, "test/"); ok {
@@ -95,7 +96,7 @@ func TestEveryProgramIsPlayed(t *testing.T) {
 func checkPlayed(t *testing.T, p played, evictions bool, flags ...string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "x.gmt")
-	words := p.words()
+	words := p.words(t)
 	args := append([]string{gpumemtop(), "record", "-o", file}, flags...)
 	words.args = append(append(args, "--"), words.args...)
 	if result := run(t, words); result.code != 0 {
