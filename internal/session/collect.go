@@ -15,7 +15,7 @@ import (
 const (
 	passMax  = 1 << 16 // events in one pass, so that commands and ticks get their turn
 	pollMin  = time.Millisecond
-	pollBusy = 20 * time.Millisecond // a ring that is half full before does not wait for it: see watch
+	pollBusy = 20 * time.Millisecond // a ring that is half full before does not wait for it: see bell
 	pollMax  = 50 * time.Millisecond
 	calm     = 2048          // events in one pass, an eighth of a ring
 	settleNS = 100_000       // a producer takes the time of an event a little before it writes it

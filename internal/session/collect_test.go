@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
@@ -233,22 +235,40 @@ func TestCollectorKnowsWhoIsGone(t *testing.T) {
 	}
 }
 
-// TestNudgeWakes: what comes through the socket wakes the collector, before its end does.
-func TestNudgeWakes(t *testing.T) {
-	ours, theirs := socketPair(t)
-	p, woken := &peer{conn: ours}, make(chan bool)
-	go p.watch(func() { woken <- p.hungUp.Load() })
-	for range 2 {
-		if _, err := theirs.Write([]byte{0}); err != nil {
-			t.Fatal(err)
+// TestBell: each process that rings wakes the collector, and only until the end.
+func TestBell(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "settings")
+	if err := os.WriteFile(path, []byte("settings"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, err := openBell(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := openBell(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.close()
+	woken := make(chan bool, 1)
+	b.listen(func() {
+		select {
+		case woken <- true:
+		default:
 		}
-		if <-woken {
-			t.Error("a nudge ended the process")
+	})
+	for range 3 {
+		for heard := false; !heard; {
+			ring(other.futex()) // which goes unheard while the other side is not waiting yet
+			select {
+			case heard = <-woken:
+			case <-time.After(time.Millisecond):
+			}
 		}
 	}
-	_ = theirs.Close()
-	if !<-woken {
-		t.Error("the end of the process was not noted")
+	b.close()
+	if _, err := openBell(path + "x"); err == nil {
+		t.Error("a bell without settings")
 	}
 }
 

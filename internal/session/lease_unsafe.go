@@ -37,7 +37,7 @@ func (l lease) release() {
 	}
 }
 
-// ring wakes the process that waits for a futex in its region.
+// ring wakes who waits for a futex that processes share.
 func ring(bell *uint32) {
 	const futexWake, waiters = 1, 1
 	_, _, _ = unix.Syscall(unix.SYS_FUTEX, uintptr(unsafe.Pointer(bell)), futexWake, waiters)

@@ -95,7 +95,7 @@ func (p *peer) losses() (events, uses uint64) {
 	return events, uses
 }
 
-// watch waits for the socket's end. Until then each message means that a ring is half full, whatever it says.
+// watch waits for the socket's end. What the process sends besides is not part of the protocol and ignored.
 func (p *peer) watch(wake func()) {
 	var scrap [64]byte
 	for {
@@ -103,7 +103,6 @@ func (p *peer) watch(wake func()) {
 		if n == 0 || err != nil {
 			break
 		}
-		wake()
 	}
 	p.hungUp.Store(true)
 	wake()

@@ -65,6 +65,7 @@ type Session struct {
 	options   Options
 	folder    *folder
 	acceptor  *acceptor
+	bell      *bell
 	collector *collector
 	streams   *streams
 	cmd       *exec.Cmd
@@ -143,7 +144,11 @@ func (s *Session) prepare() error {
 	c := newCollector(s.options.Model, s.options.Recorder, s.options.Recording)
 	c.sites, c.tap, c.sampler = newSites(s.options.Resolve), s.options.Tap, newSampler()
 	c.child = s.PID
+	if s.bell, err = openBell(s.folder.join(wire.ConfigName)); err != nil {
+		return err
+	}
 	join := func(p *peer) {
+		s.bell.listen(c.nudge)
 		c.do(func() { c.add(p) })
 		go p.watch(c.nudge)
 	}
@@ -227,6 +232,9 @@ func (s *Session) abandon() error {
 	if s.options.Tap != nil {
 		s.options.Tap.Close()
 	}
+	if s.bell != nil {
+		s.bell.close()
+	}
 	if s.folder != nil {
 		_, err := s.folder.remove()
 		return err
@@ -252,6 +260,7 @@ func (s *Session) Wait() (Result, error) {
 		s.options.Warn("a process is not watched: " + why)
 	}
 	s.collector.finish(s.status)
+	s.bell.close()
 	stopCatching(s.signals)
 	err := s.Reveal(true)
 	kept, removed := s.folder.remove()

@@ -4,7 +4,6 @@
 
 #include "../../internal/wire/event.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stddef.h>
 #include <string.h>
@@ -56,14 +55,6 @@ bool gmt_link_lost(uint32_t nanoseconds)
 	struct timespec most = {.tv_nsec = (long)nanoseconds};
 	struct pollfd session = {.fd = ours() ? session_link.socket : -1};
 	return syscall(SYS_ppoll, &session, 1, &most, NULL, 0) == 1 && session.revents & POLLHUP;
-}
-
-void gmt_link_nudge(void)
-{
-	int saved = errno;
-	if (ours())
-		syscall(SYS_sendto, session_link.socket, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0);
-	errno = saved;
 }
 
 /* By its path, or by its name that no file has, which is there whatever files this process still sees (unix(7)). */

@@ -16,6 +16,7 @@ struct gmt_session {
 	_Atomic int quiet;   /* 1: the drivers may be gone */
 	_Atomic int begun;   /* 1: a thread of this process has begun to start */
 	struct gmtconfig config;
+	const void *bell; /* futex of the session, which waits for it to be woken; NULL: none */
 	struct gmtregion *region;
 	struct gmt_core {
 #define GMT_CORE_FUNCTION(name) gmt_core_##name##_fn *name;

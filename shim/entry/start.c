@@ -59,6 +59,8 @@ static bool read_config(const char *dir)
 	if (fd < 0)
 		return false;
 	ssize_t n = read(fd, config, sizeof *config);
+	void *bell = mmap(NULL, sizeof(uint32_t), PROT_READ, MAP_SHARED, fd, 0);
+	gmt_session.bell = bell == MAP_FAILED ? NULL : bell;
 	close(fd);
 	if (n != (ssize_t)sizeof *config || config->magic != GMT_MAGIC || config->version != GMT_VERSION)
 		return false;

@@ -202,15 +202,6 @@ bool session_read(void)
 	return there;
 }
 
-int session_nudges(void)
-{
-	char nudge;
-	int count = 0;
-	while (recv(session.connection, &nudge, sizeof nudge, MSG_DONTWAIT) == 1)
-		count++;
-	return count;
-}
-
 static void *reading(void *unused)
 {
 	(void)unused;

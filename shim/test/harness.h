@@ -54,8 +54,6 @@ struct options {
 void session_open(struct options options);
 /* Accepts when a target has connected, then takes what is in the rings. False: no target has connected. */
 bool session_read(void);
-/* How often the session was nudged since the last call. */
-int session_nudges(void);
 /* Asks for USE and SYNC events, or for none. */
 void session_ask_uses(uint32_t wanted);
 /* session_read from a thread, until session_stop. */

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define KILLED(call) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (call), 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
-#define TALKING KILLED(SYS_socket), KILLED(SYS_connect), KILLED(SYS_memfd_create), KILLED(SYS_sendmsg)
+#define TALKING KILLED(SYS_socket), KILLED(SYS_connect), KILLED(SYS_memfd_create), KILLED(SYS_sendmsg), KILLED(SYS_sendto)
 #define OPENING KILLED(SYS_open), KILLED(SYS_openat), KILLED(SYS_clone), KILLED(SYS_clone3), KILLED(SYS_execve)
 #define NUMBER BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))
 #define ALLOWED BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)

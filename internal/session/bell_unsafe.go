@@ -1,0 +1,74 @@
+package session
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// bell is where the target's processes say that a ring is half full: a futex at the start of their settings, which all of
+// them have mapped. Its value never changes, so that they need not write there.
+type bell struct {
+	mem   []byte
+	value uint32
+	start sync.Once
+	over  atomic.Bool
+	ended chan struct{}
+}
+
+// openBell maps the settings at a path.
+func openBell(path string) (*bell, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("map settings: %w", err)
+	}
+	defer file.Close() //nolint:errcheck // the mapping stays
+	mem, err := unix.Mmap(int(file.Fd()), 0, int(unsafe.Sizeof(uint32(0))), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("map settings: %w", err)
+	}
+	b := &bell{mem: mem, ended: make(chan struct{})}
+	b.value = *b.futex()
+	return b, nil
+}
+
+func (b *bell) futex() *uint32 { return (*uint32)(unsafe.Pointer(&b.mem[0])) }
+
+// listen calls wake whenever it rings, from now on until close.
+func (b *bell) listen(wake func()) {
+	b.start.Do(func() {
+		go func() {
+			defer close(b.ended)
+			for b.wait() && !b.over.Load() {
+				wake()
+			}
+		}()
+	})
+}
+
+// wait returns when it rings; false: that cannot be known any more.
+func (b *bell) wait() bool {
+	const futexWait = 0
+	_, _, err := unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(b.futex())), futexWait, uintptr(b.value), 0, 0, 0)
+	return err == 0 || err == unix.EINTR
+}
+
+// close ends what listens.
+func (b *bell) close() {
+	b.over.Store(true)
+	b.start.Do(func() { close(b.ended) })
+	for waiting := true; waiting; {
+		ring(b.futex()) // which goes unheard while nothing waits yet
+		select {
+		case <-b.ended:
+			waiting = false
+		case <-time.After(100 * time.Microsecond):
+		}
+	}
+	_ = unix.Munmap(b.mem)
+}
