@@ -84,7 +84,7 @@ static bool room(struct writer *w, uint64_t slots)
 	return w->head - w->tail + slots <= GMT_RING_EVENTS;
 }
 
-/* In all processes of a session: filters of system calls permit this one wherever there are threads. */
+/* Has the session read the rings now. Filters of system calls permit this one wherever there are threads. */
 static void ring_bell(void)
 {
 	int saved = errno;
