@@ -14,8 +14,10 @@ static void learn_of(const struct gmt_completion *of, cl_int status)
 {
 	if (status == CL_COMPLETE)
 		gmt_queue_learn(of);
-	else if (status < 0)
-		gmt_context_failed(of->context);
+	if (status >= 0 || !of->context)
+		return;
+	gmt_context_failed(of->context);
+	gmt_cooling_release_deferred(of->context);
 }
 
 /* The program holds the event, so its entry stays what it is. */
@@ -216,6 +218,8 @@ GMT_HOOK cl_int clSetUserEventStatus(cl_event handle, cl_int status)
 	bool same = event && atomic_load(&event->object.id) == number;
 	if (err == CL_SUCCESS && context && (!same || atomic_exchange(&event->open, 0)))
 		atomic_fetch_sub(&context->gates, 1);
+	if (status < 0 && context)
+		gmt_cooling_release_deferred(context);
 	gmt_leave();
 	return err;
 }

@@ -62,6 +62,30 @@ static void wait_for_all(struct cooling *entry)
 	entry->uses.count = 0;
 }
 
+/* Takes one deferred release out of a context's; false if there is none. */
+static bool take_deferred(const struct gmt_context *context, struct gmt_cooled *out)
+{
+	bool found = false;
+	gmt_lock(&cooling_lock);
+	size_t count = atomic_load(&cooling_count);
+	for (size_t i = 0; i < count && !found; i++) {
+		struct cooling *entry = cooling_at(i);
+		found = entry->what.deferred && entry->context == context;
+		if (found) {
+			*out = entry->what;
+			entry->what.deferred = NULL;
+		}
+	}
+	gmt_unlock(&cooling_lock);
+	return found;
+}
+
+void gmt_cooling_release_deferred(const struct gmt_context *context)
+{
+	for (struct gmt_cooled what; take_deferred(context, &what);)
+		gmt_suballoc_release_deferred(what.deferred, what.block);
+}
+
 static void append(struct cooling *entry)
 {
 	gmt_lock(&cooling_lock);
@@ -74,6 +98,9 @@ static void append(struct cooling *entry)
 	gmt_unlock(&cooling_lock);
 	if (!room) /* it cools forever, a deferred release included */
 		free(entry->more);
+	/* After that: who fails the context either finds the entry in the list, or is seen here. */
+	if (gmt_unlikely(entry->what.deferred && atomic_load(&entry->context->closed)))
+		gmt_cooling_release_deferred(entry->context);
 }
 
 static bool take_first(struct cooling *entry)
@@ -168,24 +195,6 @@ static unsigned take_cooled(struct gmt_cooled *out, unsigned room, unsigned most
 	return found;
 }
 
-/* Takes one deferred release out of a context's; false if there is none. */
-static bool take_deferred(const struct gmt_context *context, struct gmt_cooled *out)
-{
-	bool found = false;
-	gmt_lock(&cooling_lock);
-	size_t count = atomic_load(&cooling_count);
-	for (size_t i = 0; i < count && !found; i++) {
-		struct cooling *entry = cooling_at(i);
-		found = entry->what.deferred && entry->context == context;
-		if (found) {
-			*out = entry->what;
-			entry->what.deferred = NULL;
-		}
-	}
-	gmt_unlock(&cooling_lock);
-	return found;
-}
-
 /* Gives up all entries of a context. */
 static void drop_entries(struct gmt_context *context)
 {
@@ -247,7 +256,6 @@ void gmt_cooling_collect(unsigned most, bool markers)
 
 void gmt_cooling_drop(struct gmt_context *context)
 {
-	for (struct gmt_cooled what; take_deferred(context, &what);)
-		gmt_suballoc_release_deferred(what.deferred, what.block);
+	gmt_cooling_release_deferred(context);
 	drop_entries(context);
 }

@@ -19,6 +19,11 @@ void gmt_cooling_add(const struct gmt_cooled *what, const struct gmt_uses *uses,
  * markers behind commands whose end nothing else reports.
  */
 void gmt_cooling_collect(unsigned most, bool markers);
+/*
+ * Releases what is deferred in a context in which a command has failed: drivers may report nothing more there (PoCL 3.1 makes
+ * no callback when a command fails).
+ */
+void gmt_cooling_release_deferred(const struct gmt_context *context);
 /* A context's last reference goes: releases what is deferred, forgets the rest. */
 void gmt_cooling_drop(struct gmt_context *context);
 

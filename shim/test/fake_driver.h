@@ -24,6 +24,7 @@ struct fake {
 	_Atomic uint32_t failenqueues;     /* the same for commands on memory */
 	_Atomic int32_t enqueueerror;
 	_Atomic uint32_t failmarkers;      /* 1: markers cannot be enqueued */
+	_Atomic uint32_t quietfailures;    /* 1: nothing is called back when a command fails */
 	_Atomic uint32_t countobjects;     /* 1: objects count in the references of their context */
 	_Atomic uint32_t countcommands;    /* 1: queued commands count in the references of what they use */
 	_Atomic uint32_t anycontext;       /* 1: commands may use memory of any context */

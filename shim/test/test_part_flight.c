@@ -208,6 +208,41 @@ TEST(destructors_of_parts_do_not_wait_after_a_failure)
 	end_clean();
 }
 
+static cl_event part_in_flight(const cl_event *gate)
+{
+	cl_command_queue second = new_queue(world.context, 0);
+	fake.quietfailures = 1; /* PoCL 3.1 calls nothing back */
+	cl_mem buffer = with_destructors();
+	cl_event event = fill(second, buffer, gate != NULL, gate);
+	OK(clReleaseCommandQueue(second));
+	EQUAL(release(buffer), GMT_OUTCOME_COOLING);
+	EQUAL(ended, 0);
+	return event;
+}
+
+TEST(destructors_of_parts_do_not_wait_for_what_the_program_fails)
+{
+	begin_carved((struct options){0});
+	cl_event gate = clCreateUserEvent(world.context, NULL), event = part_in_flight(&gate);
+	OK(clSetUserEventStatus(gate, -5));
+	EQUAL(ended, 2); /* the program may ask for nothing more */
+	OK(clReleaseEvent(event));
+	OK(clReleaseEvent(gate));
+	end_clean();
+}
+
+TEST(destructors_of_parts_do_not_wait_for_what_fails_by_itself)
+{
+	begin_carved((struct options){0});
+	cl_event event = part_in_flight(NULL);
+	fake_fail_event(event, -77);
+	EQUAL(ended, 0);
+	EQUAL(clWaitForEvents(1, &event), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+	EQUAL(ended, 2);
+	OK(clReleaseEvent(event));
+	end_clean();
+}
+
 TEST(destructors_of_parts_wait_where_there_are_no_markers)
 {
 	begin_carved((struct options){0});
