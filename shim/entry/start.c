@@ -38,7 +38,11 @@
 
 #define REGION_SIZE (GMT_RINGS_OFFSET + (size_t)GMT_RINGS * sizeof(struct gmtring))
 #define CORE_WAIT 500	    /* ms for the core to be there, should the machine stand still; none once the session is gone */
-#define HIGH_DESCRIPTOR 200 /* out of the way of programs that expect low numbers */
+/*
+ * Out of the way of programs that expect low numbers. For one beyond 63 Linux makes a larger table, and in a process with
+ * threads waits for all processors first: 5 to 15 ms.
+ */
+#define HIGH_DESCRIPTOR 56
 
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic int begun; /* 1: a thread has begun to start, here or in the process that this one was forked from */

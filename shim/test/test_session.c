@@ -83,6 +83,19 @@ TEST(without_a_core_it_only_watches)
 	end_clean();
 }
 
+/* In a process with threads a larger table of descriptors costs milliseconds. */
+TEST(it_needs_no_larger_table_of_descriptors)
+{
+	bool before[256];
+	for (int fd = 64; fd < 256; fd++)
+		before[fd] = fcntl(fd, F_GETFD) >= 0;
+	begin((struct options){0});
+	OK(clReleaseMemObject(new_buffer(4096)));
+	for (int fd = 64; fd < 256; fd++)
+		EQUAL(fcntl(fd, F_GETFD) >= 0, before[fd]);
+	end_clean();
+}
+
 TEST(without_the_variable_it_is_transparent)
 {
 	session_open((struct options){0});
