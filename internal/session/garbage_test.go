@@ -16,7 +16,7 @@ import (
 // not before, and not again.
 func TestGarbageGoesWhenItIsCalm(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // nothing else frees
-	var g garbage
+	g := garbage{first: 1}
 	waste := func() { _ = make([]byte, 64<<20) }
 	released := func() uint64 {
 		var m runtime.MemStats
@@ -64,8 +64,12 @@ func TestProgramsFileIsGivenBack(t *testing.T) {
 
 // TestStartIsOverOnce: after two seconds, whatever comes.
 func TestStartIsOverOnce(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
 	var g garbage
 	g.limit(0, 0, 1)
+	if debug.SetGCPercent(someGarbage) != someGarbage {
+		t.Error("garbage may take as much as without limits")
+	}
 	if g.limit(0, 0, startNS); g.started {
 		t.Error("the start is over at once")
 	}
