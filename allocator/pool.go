@@ -232,7 +232,7 @@ func (p *Pool) Abort(plan Plan) {
 		p.abortSubAlloc(i)
 	case e.was != cached:
 		p.recycle(i)
-	case p.gone(e.class) || e.stale != wire.EvictNone || p.stats.BytesCached+e.size > p.cap():
+	case e.dropped || e.stale != wire.EvictNone || p.stats.BytesCached+e.size > p.cap():
 		e.doom = e.stale
 		p.doom(i)
 	case p.tooMany(e, 1):
@@ -255,7 +255,7 @@ func (p *Pool) doom(i int32) {
 func (p *Pool) flush(out []Eviction) []Eviction {
 	for _, i := range p.doomed {
 		reason := cmp.Or(p.entries[i].doom, wire.EvictLimit)
-		if p.gone(p.entries[i].class) {
+		if p.entries[i].dropped {
 			reason = wire.EvictContext
 		}
 		out = p.dismiss(i, reason, out)
@@ -280,9 +280,9 @@ func (p *Pool) Free(b Block, busy bool, time int64, out []Eviction) []Eviction {
 	switch {
 	case e.passes:
 		return p.dismiss(i, wire.EvictPolicy, out)
-	case p.isSubAlloc(i) && (!busy || p.gone(e.class)): // no request gets a range of a dropped class
+	case p.isSubAlloc(i) && (!busy || e.dropped): // no request gets a range of a dropped class
 		return p.freeSubAlloc(i, out)
-	case p.gone(e.class):
+	case e.dropped:
 		return p.dismiss(i, wire.EvictContext, out)
 	case !busy:
 		return p.shelve(i, out)

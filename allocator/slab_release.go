@@ -48,7 +48,7 @@ func (p *Pool) settle(s *slab) {
 	case s.used == e.size: // all of it is lost
 		e.doom = wire.EvictState
 		p.doom(s.entry)
-	case p.gone(e.class) || e.stale != wire.EvictNone || p.stats.BytesCached > p.cap():
+	case e.dropped || e.stale != wire.EvictNone || p.stats.BytesCached > p.cap():
 		e.doom = e.stale
 		p.doom(s.entry)
 	default:
@@ -81,7 +81,7 @@ func (p *Pool) freeSubAlloc(i int32, out []Eviction) []Eviction {
 	p.giveBack(i)
 	if s.idle() {
 		switch {
-		case p.gone(p.entries[s.entry].class):
+		case p.entries[s.entry].dropped:
 			return p.dismiss(s.entry, wire.EvictContext, out)
 		case p.entries[s.entry].stale != wire.EvictNone:
 			return p.dismiss(s.entry, p.entries[s.entry].stale, out)
