@@ -2,7 +2,7 @@ package ui
 
 import "strings"
 
-// A cell shows one grapheme cluster. The cells that a wide cluster covers after its first have an empty text.
+// cell shows one grapheme cluster. The cells that a wide cluster covers after its first have an empty text.
 type cell struct {
 	text  string
 	style style

@@ -93,7 +93,7 @@ func (p *pages) merged(page, order int) int {
 // rank returns the largest order that is free, plus one; 0 when all is taken.
 func (p *pages) rank() uint8 { return uint8(bits.Len32(p.orders)) }
 
-// order returns the smallest order whose blocks have size bytes.
+// orderOf returns the smallest order whose blocks have size bytes.
 func orderOf(size uint64, shift int) int { return bits.Len64((max(size, 1) - 1) >> shift) }
 
 // validate checks the tree and, against it, the counts, and adds the free blocks to a tally.

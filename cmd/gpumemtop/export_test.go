@@ -13,7 +13,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// recording writes a small recording.
+// recordingFile writes a small recording.
 func recordingFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "run.gmt")

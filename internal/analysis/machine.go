@@ -54,7 +54,7 @@ type point struct {
 // machineSeries are the series of all processes.
 type machineSeries struct{ list []*series }
 
-// seriesMax bounds the series: beyond, processes are not looked at.
+// machineSeriesMax bounds the number of series: the processes after that many get none.
 const machineSeriesMax = 256
 
 // add takes a MACHINE record of a process.

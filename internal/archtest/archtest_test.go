@@ -96,21 +96,21 @@ func TestCheckFinds(t *testing.T) {
 	for _, test := range []struct {
 		name, file, text, want string
 	}{
-		{"backward import", "internal/stats/a.go", `package model; import _ "` + Module + `/ui"`, "internal/stats may not import ui"},
+		{"backward import", "internal/stats/a.go", `package stats; import _ "` + Module + `/ui"`, "internal/stats may not import ui"},
 		{"subpackage of a forbidden place", "allocator/a.go", `package allocator; import _ "` + Module + `/internal/export/x"`, "allocator may not import internal/export"},
 		{"folder without a place", "stray/a.go", "package stray", "no place"},
 		{"import of a folder without a place", "ui/a.go", `package ui; import _ "` + Module + `/stray"`, "which has no place"},
-		{"cgo", "internal/recording/a.go", `package trace; import "C"`, "cgo belongs"},
+		{"cgo", "internal/recording/a.go", `package recording; import "C"`, "cgo belongs"},
 		{"cgo in a test", "ui/a_test.go", `package ui; import "C"`, "cgo belongs"},
-		{"unsafe", "internal/recording/a.go", `package trace; import _ "unsafe"`, "_unsafe.go"},
+		{"unsafe", "internal/recording/a.go", `package recording; import _ "unsafe"`, "_unsafe.go"},
 		{"unsafe in allocator", "allocator/a_unsafe.go", `package allocator; import _ "unsafe"`, "a policy sees no memory"},
 		{"lock in allocator", "allocator/a.go", `package allocator; import _ "sync"`, "serialises"},
 		{"lock in carve", "allocator/carve/a.go", `package carve; import _ "sync"`, "serialises"},
 		{"policy in carve", "allocator/carve/a.go", `package carve; import _ "` + Module + `/allocator"`, "imports run one way"},
 		{"clock in a semaphore", "allocator/concurrent/semaphore/a.go", `package semaphore; import "time"; var _ = time.Now()`, "semaphore/a.go: must not import time"},
 		{"files in the dashboard", "ui/a.go", `package ui; import "os"; var _, _ = os.Open("x")`, "os.Open: no I/O"},
-		{"files in model", "internal/stats/a.go", `package model; import _ "os"`, "no I/O"},
-		{"clock in model", "internal/stats/a.go", `package model; import "time"; var _ = time.Now()`, "time.Now: time is in the events"},
+		{"files in stats", "internal/stats/a.go", `package stats; import _ "os"`, "no I/O"},
+		{"clock in stats", "internal/stats/a.go", `package stats; import "time"; var _ = time.Now()`, "time.Now: time is in the events"},
 		{"command imported", "test/e2e/a_test.go", `package e2e; import _ "` + Module + `/cmd/gpumemtop"`, "no package imports"},
 		{"no doc", "ui/a.go", "package ui", "want one package doc comment, have 0"},
 	} {
@@ -129,10 +129,10 @@ func TestCheckFinds(t *testing.T) {
 
 func TestCheckAccepts(t *testing.T) {
 	for _, test := range []struct{ name, file, text string }{
-		{"forward import", "internal/stats/a.go", "// Package model\npackage model; import _ \"" + Module + "/internal/wire\""},
+		{"forward import", "internal/stats/a.go", "// Package stats\npackage stats; import _ \"" + Module + "/internal/wire\""},
 		{"within a place", "allocator/pow2/a.go", "// Package pow2\npackage pow2; import _ \"" + Module + "/allocator\""},
-		{"unsafe by name", "internal/recording/a_unsafe.go", "// Package trace\npackage trace; import _ \"unsafe\""},
-		{"durations", "internal/stats/a.go", "// Package model\npackage model; import \"time\"; var _ = time.Second"},
+		{"unsafe by name", "internal/recording/a_unsafe.go", "// Package recording\npackage recording; import _ \"unsafe\""},
+		{"durations", "internal/stats/a.go", "// Package stats\npackage stats; import \"time\"; var _ = time.Second"},
 		{"a file as a value", "ui/a.go", "// Package ui\npackage ui; import \"os\"; var _ *os.File"},
 		{"locks for many threads", "allocator/concurrent/semaphore/a.go", "// Package semaphore\npackage semaphore; import _ \"sync\""},
 		{"tests may lock", "allocator/a_test.go", "package allocator; import _ \"sync\""},

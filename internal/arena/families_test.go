@@ -21,7 +21,7 @@ func (l *lying) add(lower, upper int64, offset, size uint64) {
 	l.offsets = append(l.offsets, offset)
 }
 
-// solved is an instance that is carried here, with a placement.
+// solvedInstance returns an instance of testdata with a placement.
 func solvedInstance(t testing.TB, name string) *lying {
 	t.Helper()
 	l := &lying{buffers: instance(t, name+".1048576"), capacity: 1 << 20}

@@ -133,7 +133,7 @@ func (f *fake) poke(m memory) (float64, error) {
 	return f.takes(ns), nil
 }
 
-// measured is what a sampler found out about the fake.
+// measuredFake is what a sampler measured of the fake.
 type measuredFake struct {
 	Device
 	samples []*sample

@@ -20,7 +20,7 @@ const (
 	fitRounds  = 30
 	exact      = 0.01 // errors of less than this part count as none: it is what medians scatter by
 	segmentMin = 3    // points that a line on one side of a break has
-	// A break exists when one line misses a point by more than breakError of its cost, and two miss the
+	// There is a break when one line misses a point by more than breakError of its cost, and two miss the
 	// points by breakGain times less, in sum.
 	breakError = 0.5
 	breakGain  = 1.5

@@ -86,7 +86,7 @@ type Footer struct {
 	Index []IndexEntry `json:"index"`
 }
 
-// A file starts with this, then come frames.
+// fileMagic starts every file; then come frames.
 var fileMagic = [8]byte{'G', 'M', 'T', 'R', 'E', 'C', '\r', '\n'}
 
 // frameMagic starts every frame, so that reading can go on behind a damaged one.

@@ -8,7 +8,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// origin is one process of a recording.
+// recordedProcess is one process of a recording.
 type recordedProcess struct {
 	number   uint32 // its place
 	devices  map[uint64]device
@@ -56,7 +56,7 @@ func (r *resolver) from(number uint32) *recordedProcess {
 	return o
 }
 
-// gone ends a process. Its policies and what is known of it take memory, and there may be many, one after the other.
+// processGone ends a process. Its policies and what is known of it take memory, and there may be many, one after the other.
 func (r *resolver) processGone(record *wire.Record, o *recordedProcess, ops []op) []op {
 	time := moment(record.Time)
 	slots := slices.AppendSeq(slices.Collect(maps.Values(o.objects)), maps.Values(o.cooling))

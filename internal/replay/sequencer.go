@@ -51,7 +51,7 @@ type threadOrder struct {
 	attempts []attempt         // for the request that it records next
 }
 
-// trial is a plan that came to nothing.
+// attempt is a plan that was given up.
 type attempt struct {
 	plan, grown, end uint64 // numbers; grown: 0 when it had no slab made
 	returned         bool   // it was a block that could not be used; else the driver refused

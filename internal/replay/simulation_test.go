@@ -205,7 +205,7 @@ func TestPriceOfParts(t *testing.T) {
 	}
 }
 
-// TestReplayCanBeAskedAnyTime asks after every record: that changes nothing.
+// TestSimulationCanBeAskedAnyTime asks after every record: that changes nothing.
 func TestSimulationCanBeAskedAnyTime(t *testing.T) {
 	story := thousand()
 	story.Create(9, 512)

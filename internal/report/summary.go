@@ -62,8 +62,8 @@ type Summary struct {
 	PerBucket []ShareSummary   `json:"per_bucket"` // by size
 	PerClass  []ShareSummary   `json:"per_class"`
 	PerKind   []ShareSummary   `json:"per_kind"` // of memory: "buffer", "image" and so on
-	// Findings are the program's mistakes in the order of their first time, at most model.FindingsMax; OtherFindings
-	// came when that many were known.
+	// Findings are the program's mistakes in the order of their first time, at most stats.FindingsMax; OtherFindings
+	// counts those after that many.
 	Findings      []FindingSummary `json:"findings"`
 	OtherFindings uint64           `json:"other_findings"`
 	Leaks         []LeakSummary    `json:"leaks"` // what was never released, the most bytes first

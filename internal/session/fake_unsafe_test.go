@@ -107,7 +107,7 @@ func (f *fakeTarget) lose(ring int, lost, uses uint64) {
 	atomic.AddUint64(f.word(ring, 136), uses)
 }
 
-// hello is the first message of a process.
+// fakeHello returns the first message of a process.
 func fakeHello(pid int, text string) []byte {
 	b := make([]byte, wire.SizeofHello)
 	*(*uint64)(unsafe.Pointer(&b[0])) = fakeMagic

@@ -14,7 +14,7 @@ const (
 	flushNS = 250_000_000 // hand the recording to the kernel
 )
 
-// Recorder keeps every record. *trace.Writer is one.
+// Recorder keeps every record, as *recording.Writer does.
 type Recorder interface {
 	Append(*wire.Record) error
 	Flush() error
@@ -176,8 +176,8 @@ func (in *intake) chores() {
 	}
 }
 
-// Rings fill while a snapshot is made, which takes a tenth of a second with 100,000 call sites. It gets this part of the
-// time.
+// publishShare is the part of the time that goes into snapshots: rings fill while a snapshot is made, which takes a tenth
+// of a second with 100,000 call sites.
 const publishShare = 20
 
 // publish publishes a snapshot, unless the last one cost so much that it is too early.

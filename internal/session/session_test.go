@@ -23,7 +23,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// options for a session whose streams are files of the test.
+// testOptions are those of a session whose streams are files of the test.
 func testOptions(t *testing.T, command ...string) Options {
 	t.Helper()
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())

@@ -176,7 +176,7 @@ type transferKey[R comparable] struct {
 	command wire.Command
 }
 
-// use takes a USE before the heap does.
+// transfer takes a USE before the heap does.
 func (m *Model) transfer(p *process, r *wire.Record) {
 	u, t := r.AsUse(), &m.transfers
 	direction, moves := DirectionOf(u.Command())

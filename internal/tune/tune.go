@@ -1,5 +1,5 @@
-// Package tune looks for the policy and the limits that suit recordings, by playing these through one configuration
-// after the other, as exactly as package lab does. It reads no clock and does no I/O: contexts say when to end.
+// Package tune searches for the policy and the limits that suit recordings. It replays the recordings under one
+// configuration after the other, as exactly as package replay does. It reads no clock and does no I/O: contexts say when to end.
 package tune
 
 import (

@@ -77,7 +77,7 @@ struct gmtflight {
 	uint8_t labels[512];
 	struct gmtflightsite sites[GMT_FLIGHT_SITES]; /* by peak, the largest first; creates and failed 0: no more */
 	struct gmtflightmodule modules[GMT_FLIGHT_MODULES];
-	uint64_t sum; /* gmt_flight_sum of all before it */
+	uint64_t sum; /* of all before it: gmt_flight_sum_up */
 };
 
 _Static_assert(sizeof(struct gmtflight) <= 64 << 10, "a record has at most 64 KiB");

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The longest measurements say the same as shorter ones here.
+// tooLongTwice are the longest measurements: the shorter ones show the same here.
 var tooLongTwice = []string{"clpeak memory", "clblast", "handler, early"}
 
 // racing are the programs whose own threads race for the order of calls, and with it for the numbers of objects and for

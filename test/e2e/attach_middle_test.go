@@ -28,7 +28,7 @@ func TestAttachedInTheMiddle(t *testing.T) {
 	}
 }
 
-// The weights of the network, sizes of create_filled in train.c, are there from before the first step on.
+// weights are the sizes of the network's weights, which train.c creates in create_filled before the first step.
 var weights = []uint64{38024, 3920, 128428, 279364, 8440}
 
 func checkMiddle(t *testing.T, w *watcher) {

@@ -67,8 +67,8 @@ func sanitizedStencil(t *testing.T, sanitizer string) string {
 	return compiled(t, "stencil-"+sanitizer, source("stencil.c"), source("gpu.c"), source("common.c"), "-fsanitize="+sanitizer, "-g", "-lOpenCL")
 }
 
-// leak creates four times the buffers that it leaks, dynamic 20, one after the other. forker's child that
-// forks late is not seen.
+// entries returns the ways into a program. leak creates four times the buffers that it leaks, dynamic 20, one after the
+// other. forker's child that forks late is not seen.
 func entries(t *testing.T) []entry {
 	t.Helper()
 	leak, dynamic, twenty := example("leak"), testProgram("dynamic"), []uint64{20}

@@ -27,7 +27,7 @@ type program struct {
 	unseen   bool     // makes no OpenCL call
 }
 
-// abc1 in MD5: the word that hashcat is to find.
+// hashOfABC1 is the MD5 hash of abc1, the word that hashcat must find.
 const hashOfABC1 = "23734cd52ad4a4fb877d8a1e26e5df5f"
 
 // few are for what takes long, or has little to do with the policy.

@@ -111,7 +111,7 @@ func (t *Tracker) createBufferWithProperties(s *wire.Sample) {
 	})
 }
 
-// eligible reports whether a pool could serve a buffer. It is gmt_pool_eligible of shim/pool/pool.c without the limit of
+// eligible reports whether a pool could serve a buffer. It is gmt_plan_eligible of shim/pool/plan.c without the limit of
 // the device, which is unknown here.
 func eligible(flags, size, host uint64) bool {
 	const known = deviceAccess | hostAccess | memoryAllocHost | memoryCopyHost

@@ -8,7 +8,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// The kernel's side of a ring, in our memory.
+// fakeRing returns the kernel's side of a ring, in our memory.
 func fakeRing(size int) *ring {
 	return &ring{tail: new(uint64), head: new(uint64), data: make([]byte, 2*size), mask: uint64(size) - 1}
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Beginnings of functions as compilers write them, with # at the best place for the probe.
+// entryCases are beginnings of functions as compilers write them, with # at the best place for the probe.
 var entryCases = map[string]string{
 	"loader":       "mov 0x7d71(%rip),%rax; test %rax,%rax; # jne 1f; mov (%rdi),%rax; 1: jmp *0x130(%rax)",
 	"pushes":       "mov 0x7d71(%rip),%rax; # push %rbx; mov 0x10(%rsp),%r10d; ret",

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A loader with more than one page of code, so that no offset is right by accident.
+// fakeLoader is a loader with more than one page of code, so that no offset is right by accident.
 const fakeLoader = `
 #define VISIBLE __attribute__((visibility("default")))
 static volatile int calls;

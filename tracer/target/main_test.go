@@ -108,8 +108,8 @@ func copyOf(t *testing.T, from, name string) string {
 	return path
 }
 
-// holder loads the library of its first argument, calls the function of its second ("-" for none), reports the addresses
-// of the others, and runs until its input ends.
+// holderSource is a program that loads the library of its first argument, calls the function of its second ("-" for none),
+// reports the addresses of the others, and runs until its input ends.
 const holderSource = `
 #include <dlfcn.h>
 #include <stdio.h>

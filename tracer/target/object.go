@@ -185,7 +185,7 @@ func (t table) mentions() bool {
 	}
 }
 
-// addTable adds the functions of a table that may belong to OpenCL. The highest bit of a symbol's version says that it is
+// take adds the functions of a table that may belong to OpenCL. The highest bit of a symbol's version says that it is
 // not the default version.
 func take(f *elf.File, t table, versions []byte, into map[string]uint64) {
 	names := read(t.names)
@@ -219,7 +219,7 @@ func mayBeOpenCL(name []byte) bool {
 	return false
 }
 
-// add adds a function. Of several versions of a name the default one counts.
+// keep adds a function. Of several versions of a name the default one counts.
 func keep(into map[string]uint64, name string, offset uint64, hidden bool) {
 	if _, taken := into[name]; !taken || !hidden {
 		into[name] = offset

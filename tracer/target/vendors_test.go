@@ -35,7 +35,7 @@ func asker(t *testing.T, more ...string) func(context.Context, []string) ([]byte
 	}
 }
 
-// A program that fetches an extension function and reports its address.
+// askingSource is a program that fetches an extension function and reports its address.
 const askingSource = `
 #include <dlfcn.h>
 #include <stdio.h>

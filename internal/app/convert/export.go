@@ -46,7 +46,7 @@ type ExportOptions struct {
 	Flows         bool
 }
 
-// export is one export in progress, with checked options.
+// exportJob is one export in progress, with checked options.
 type exportJob struct {
 	*ExportOptions
 	in     *files.Input // nil while options are checked

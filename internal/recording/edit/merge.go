@@ -21,7 +21,7 @@ type renumbered struct {
 	part *Part
 }
 
-// Next implements trace.Source.
+// Next implements recording.Source.
 func (s *renumbered) Next(r *wire.Record) error {
 	if err := s.Source.Next(r); err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// recording is one in memory.
+// sample is a recording in memory.
 type sample struct {
 	randomrun.Tape
 	header recording.Header
@@ -34,10 +34,10 @@ func (r *sample) Footer() (recording.Footer, bool) {
 	return *r.footer, true
 }
 
-// sink keeps what it gets.
-// Cut reports whether the run goes on, as trace.Reader does.
+// Cut reports whether the run goes on, as recording.Reader does.
 func (r *sample) Cut() bool { return r.footer == nil || r.footer.Cut }
 
+// sink keeps the records that it gets.
 type sink []wire.Record
 
 func (s *sink) Append(r *wire.Record) error {

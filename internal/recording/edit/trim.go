@@ -14,12 +14,12 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Sink takes records. *trace.Writer is one.
+// Sink takes records, as *recording.Writer does.
 type Sink interface {
 	Append(*wire.Record) error
 }
 
-// Recording is one to be read. *trace.Reader is one.
+// Recording is a recording to read, such as a *recording.Reader.
 type Recording interface {
 	recording.Source
 	Header() recording.Header

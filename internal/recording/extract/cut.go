@@ -85,7 +85,7 @@ func (u unnamed) missing(r *wire.Record) bool {
 	return r.Kind == wire.KindSite && u[site{r.Process, r.DefinedTag()}]
 }
 
-// Rewind implements trace.Source.
+// Rewind implements recording.Source.
 func (p *part) Rewind() error {
 	p.reset()
 	return p.src.Rewind()
@@ -104,7 +104,7 @@ func (p *part) Damage() string { return recording.DamageOf(p.src) }
 // Cut reports, once Next has given io.EOF, whether the run goes on behind the part: what lives then is no leak.
 func (p *part) Cut() bool { return p.stage == behind || recording.GoesOn(p.src) }
 
-// Next implements trace.Source.
+// Next implements recording.Source.
 func (p *part) Next(r *wire.Record) error {
 	for {
 		given, err := p.step(r)
@@ -166,7 +166,7 @@ func (p *part) within(r *wire.Record) (bool, error) {
 	return p.wanted(r), nil
 }
 
-// behind gives the names that are still missing.
+// behind gives the records that name call sites which the part uses and did not name.
 func (p *part) behind(r *wire.Record) (bool, error) {
 	if len(p.unnamed) == 0 {
 		return false, io.EOF

@@ -33,7 +33,7 @@ type client struct {
 	measures bool // the driver says something of memory
 }
 
-// The keys of memory, the best last. "drm-memory-" is an older name of "drm-resident-"; what "drm-total-" counts need not
+// memoryKeys are the keys of memory, the best last. "drm-memory-" is an older name of "drm-resident-"; what "drm-total-" counts need not
 // be there yet. Keys that begin with "amd-" name parts of regions.
 var memoryKeys = []string{"drm-total-", "drm-memory-", "drm-resident-"}
 

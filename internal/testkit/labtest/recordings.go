@@ -94,10 +94,10 @@ func Rewound(tb testing.TB, src recording.Source) recording.Source {
 // Broken is a source of which nothing can be read.
 type Broken struct{ Err error }
 
-// Next implements trace.Source.
+// Next implements recording.Source.
 func (b Broken) Next(*wire.Record) error { return b.Err }
 
-// Rewind implements trace.Source.
+// Rewind implements recording.Source.
 func (Broken) Rewind() error { return nil }
 
 // Recorded opens the recording that the environment variable GPUMEMTOP_RECORDING names, for benchmarks of real

@@ -10,7 +10,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Tape is a trace.Source of records in memory. One goroutine may use it at a time.
+// Tape is a recording.Source of records in memory. One goroutine may use it at a time.
 type Tape struct {
 	Records []wire.Record
 	Err     error // behind the last one, instead of io.EOF
@@ -21,7 +21,7 @@ type Tape struct {
 // Cut says whether the run goes on.
 func (t *Tape) Cut() bool { return t.Part }
 
-// Next implements trace.Source.
+// Next implements recording.Source.
 func (t *Tape) Next(r *wire.Record) error {
 	if t.next == len(t.Records) {
 		return cmp.Or(t.Err, io.EOF)
@@ -31,7 +31,7 @@ func (t *Tape) Next(r *wire.Record) error {
 	return nil
 }
 
-// Rewind implements trace.Source.
+// Rewind implements recording.Source.
 func (t *Tape) Rewind() error {
 	t.next = 0
 	return nil
