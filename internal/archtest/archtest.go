@@ -30,6 +30,9 @@ type File struct {
 	Doc     bool     // it carries the package's doc comment
 	Imports []string // in order
 	Uses    []string // what it uses of packages time and os: "time.Now", "os.File"...
+
+	tree  *ast.File
+	lines *token.FileSet
 }
 
 // Folder returns the folder of the file, "." for the module's root.
@@ -37,7 +40,8 @@ func (f *File) Folder() string { return path.Dir(f.Path) }
 
 // Parse reads one file's text. The error says that it is no Go.
 func Parse(name string, text []byte) (File, error) {
-	tree, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ParseComments|parser.SkipObjectResolution)
+	lines := token.NewFileSet()
+	tree, err := parser.ParseFile(lines, name, text, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return File{}, fmt.Errorf("parse: %w", err)
 	}
@@ -47,6 +51,8 @@ func Parse(name string, text []byte) (File, error) {
 		Name:    tree.Name.Name,
 		Ignored: ignored(tree),
 		Doc:     tree.Doc != nil,
+		tree:    tree,
+		lines:   lines,
 	}
 	for _, spec := range tree.Imports {
 		target, err := strconv.Unquote(spec.Path.Value)
