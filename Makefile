@@ -344,13 +344,6 @@ test soak bench bench-peers: export OCL_ICD_VENDORS ?= /etc/OpenCL/vendors/pocl.
 # A line for each test that could not run because this kernel refuses eBPF (internal/testkit/rightstest).
 SKIPPED := $(CURDIR)/build/skipped.txt
 
-# The race detector makes these several times slower, and finds nothing: they start no goroutine of their own (internal/archtest checks).
-SERIAL := allocator allocator/carve allocator/treap internal/advise internal/advise/merging internal/advise/recorded internal/analysis internal/archtest internal/callsite internal/check internal/cost internal/diff internal/export internal/export/common internal/export/csv internal/export/lake internal/export/memviz internal/export/minimalloc internal/export/pprof internal/export/rmm internal/export/tables internal/heap internal/heap/table internal/learn internal/period internal/planfile internal/portable internal/recording internal/recording/edit internal/recording/extract internal/recording/importer internal/recording/ndjson internal/replay internal/report internal/report/plot internal/spill internal/stats internal/units internal/whatif/auto internal/wire tracer/calls
-
-# It makes these tests slow as well; the others of their packages run with it.
-LONG := TestPopulation|TestChallenging|TestSearchFindsTheFront|TestPointsAreNotBelowTheBound|TestSearchIsTheSameEachTime|TestShedsTheDearest|TestAbsurdTimesEnd|TestBoardIsForAnybody|TestBruteForce|TestPickers|TestFoldsOfTapes|TestFoldsOfHalves|TestGatheredIsSearched|TestLiveRests|TestSampled|TestLiveAfterRest|TestMemory|TestConserved
-LONG_IN := internal/arena internal/timeline internal/tune internal/whatif/ghost internal/whatif/curve
-
 # Modules of their own, so that go mod download fetches no database (140 MB) and no browser's protocol for a build.
 TABLES := internal/testkit/duckdb
 MODULES := $(TABLES) test/e2e
@@ -368,13 +361,17 @@ test: build/drivers.stamp
 
 PROCESSORS := $(shell nproc)
 
+# The race detector finds nothing in packages that start no goroutine, and makes them and some other tests several times slower:
+# those run without it.
 .PHONY: test-go
 test-go:
 	@rm -f $(SKIPPED)
-	RIGHTSTEST_SKIPPED=$(SKIPPED) GORACE=atexit_sleep_ms=10 $(GO) test -vet=off -race -count=1 -timeout 30m $(TESTFLAGS) -skip '^($(LONG))$$' \
-		$$($(GO) list ./... | grep -vxF "$$($(GO) list $(SERIAL:%=./%))")
-	$(GO) test -vet=off -count=1 $(TESTFLAGS) $(SERIAL:%=./%)
-	$(GO) test -vet=off -count=1 $(TESTFLAGS) -run '^($(LONG))$$' $(LONG_IN:%=./%)
+	serial=$$($(GO) run ./internal/archtest/race serial); \
+	RIGHTSTEST_SKIPPED=$(SKIPPED) GORACE=atexit_sleep_ms=10 $(GO) test -vet=off -race -count=1 -timeout 30m $(TESTFLAGS) \
+		$$($(GO) list ./... | grep -vxF "$$serial"); \
+	$(GO) test -vet=off -count=1 $(TESTFLAGS) $$serial
+	slow=$$($(GO) run ./internal/archtest/race slow); \
+	$(GO) test -vet=off -count=1 $(TESTFLAGS) $$slow
 	cd $(TABLES) && $(GO) test -vet=off -count=1 $(TESTFLAGS) ./...
 	cd test/e2e && RIGHTSTEST_SKIPPED=$(SKIPPED) $(GO) test -vet=off -count=1 -timeout 30m -parallel $$(($(PROCESSORS) + 1)) $(TESTFLAGS)
 	@if [ -e $(SKIPPED) ]; then \

@@ -1,9 +1,6 @@
 package archtest
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,50 +43,6 @@ func TestRulesRunOneWay(t *testing.T) {
 	for name := range Places {
 		visit(name, nil)
 	}
-}
-
-// What make tests without the race detector starts no goroutine, in its tests neither.
-func TestSerialPackagesStartNoGoroutine(t *testing.T) {
-	root := filepath.Join("..", "..")
-	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(makefile), "\nSERIAL := ")
-	line, _, _ := strings.Cut(rest, "\n")
-	if line == "" {
-		t.Fatal("the Makefile lists no packages as SERIAL")
-	}
-	for _, folder := range strings.Fields(line) {
-		names, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
-		if err != nil || len(names) == 0 {
-			t.Fatalf("%s: no files, %v", folder, err)
-		}
-		for _, name := range names {
-			if starts(t, name) {
-				t.Errorf("%s starts a goroutine: take %s out of SERIAL", name, folder)
-			}
-		}
-	}
-}
-
-// starts reports whether a file starts a goroutine, or a parallel test.
-func starts(t *testing.T, name string) (found bool) {
-	t.Helper()
-	tree, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ast.Inspect(tree, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.GoStmt:
-			found = true
-		case *ast.SelectorExpr:
-			found = found || n.Sel.Name == "Go" || n.Sel.Name == "Parallel"
-		}
-		return !found
-	})
-	return found
 }
 
 func TestCheckFinds(t *testing.T) {

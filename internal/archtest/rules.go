@@ -319,7 +319,7 @@ var Places = map[string]Place{
 
 	// No package imports these.
 	"internal/testkit":  {May: everything},
-	"internal/archtest": {},
+	"internal/archtest": {Timeless: true},
 	"bench": {May: []string{
 		"allocator", "internal/flight", "internal/recording", "internal/stats", "internal/wire", "tracer/calls", "tracer/kernel", "tracer/rights", "tracer/target",
 	}},

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/racetest"
 )
 
 // challenging are the instances of MiniMalloc that are carried here, all with capacity 1,048,576.
@@ -108,6 +110,7 @@ func TestReadme(t *testing.T) {
 
 // Every instance is solved within its capacity, whatever the seed, and with one worker always in the same way.
 func TestChallenging(t *testing.T) {
+	racetest.Slow(t)
 	for _, name := range challenging {
 		buffers := instance(t, name+".1048576")
 		o := Options{Capacity: 1 << 20, Workers: 1, Steps: 1 << 20}

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/racetest"
 )
 
 var (
@@ -30,6 +32,7 @@ func processorTime() time.Duration {
 //
 // Whatever was found, no bound is above the placement that is known.
 func TestPopulation(t *testing.T) {
+	racetest.Slow(t)
 	counts := map[string][4]int{}
 	over := map[string]float64{}
 	for _, m := range population(t, *turnsFlag) {

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/racetest"
 )
 
 // small makes a few buffers, with alignments and gaps where asked for.
@@ -54,6 +56,7 @@ func lowest(buffers []Buffer, below uint64) uint64 {
 
 // The search ends by itself on small problems, with the height that brute force finds.
 func TestBruteForce(t *testing.T) {
+	racetest.Slow(t)
 	random := rand.New(rand.NewPCG(7, 7))
 	for turn := range 300 {
 		buffers := small(random, 2+random.IntN(5), turn%2 == 1, false)
@@ -75,6 +78,7 @@ func TestBruteForce(t *testing.T) {
 
 // Wherever the search goes on, it finds what there is, and ends where there is nothing.
 func TestPickers(t *testing.T) {
+	racetest.Slow(t)
 	random := rand.New(rand.NewPCG(13, 13))
 	for turn := range 100 {
 		buffers := small(random, 2+random.IntN(5), turn%2 == 1, false)

@@ -19,6 +19,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording/extract"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/racetest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -278,6 +279,7 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 }
 
 func TestAbsurdTimesEnd(t *testing.T) {
+	racetest.Slow(t)
 	path := filepath.Join(t.TempDir(), "x.gmt")
 	list := lives(3, 1000)
 	list = append(list, wire.Record{Process: 1, Event: wire.Event{Time: math.MaxUint64, Kind: wire.KindSync}})

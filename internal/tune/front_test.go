@@ -7,6 +7,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/racetest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -125,6 +126,7 @@ func TestFolds(t *testing.T) {
 }
 
 func TestFoldsOfTapes(t *testing.T) {
+	racetest.Slow(t)
 	r := look(t, Options{}, stairs(t, 40), bursts(t, 20))
 	folds := r.Folds(context.Background())
 	if len(folds) != 2 {
@@ -142,6 +144,7 @@ func TestFoldsOfTapes(t *testing.T) {
 }
 
 func TestFoldsOfHalves(t *testing.T) {
+	racetest.Slow(t)
 	folds := look(t, Options{}, bursts(t, 20)).Folds(context.Background())
 	if len(folds) != 2 || folds[0].OverFits() || folds[1].OverFits() {
 		t.Errorf("a program that does the same again and again: %+v", folds)

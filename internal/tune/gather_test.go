@@ -10,11 +10,13 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/racetest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // TestGatheredIsSearched plays recordings one by one, and demands what a search over all of them finds, to the last bit.
 func TestGatheredIsSearched(t *testing.T) {
+	racetest.Slow(t)
 	tapes := []*replay.Loaded{bursts(t, 6), stairs(t, 12), random(t, 3, 300)}
 	for n := 1; n <= len(tapes); n++ {
 		for _, o := range []Options{{Most: 60}, {Most: 40, MaxMemory: 1 << 30, Present: &replay.Configuration{Policy: "pow2"}}} {

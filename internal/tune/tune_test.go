@@ -12,6 +12,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/racetest"
 )
 
 func look(t *testing.T, o Options, tapes ...*replay.Loaded) *Result {
@@ -66,6 +67,7 @@ func names(points []Point) string {
 }
 
 func TestSearchIsTheSameEachTime(t *testing.T) {
+	racetest.Slow(t)
 	tape := random(t, 1, 500)
 	want := look(t, Options{Workers: 1}, tape)
 	for _, workers := range []int{2, 7} {
@@ -84,6 +86,7 @@ func TestSearchIsTheSameEachTime(t *testing.T) {
 
 // TestSearchFindsTheFront compares with all values of each limit of each policy, and of all pairs of limits of one.
 func TestSearchFindsTheFront(t *testing.T) {
+	racetest.Slow(t)
 	tape := random(t, 2, 200)
 	r := look(t, Options{Most: 2000}, tape)
 	checkFront(t, r)
@@ -111,6 +114,7 @@ func TestSearchFindsTheFront(t *testing.T) {
 }
 
 func TestPointsAreNotBelowTheBound(t *testing.T) {
+	racetest.Slow(t)
 	for seed := range uint64(4) {
 		r := look(t, Options{Most: 150}, random(t, seed, 500), random(t, seed+100, 300))
 		checkFront(t, r)

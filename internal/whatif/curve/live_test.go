@@ -11,6 +11,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/racetest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/live"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -194,6 +195,7 @@ func TestMeasure(t *testing.T) {
 // TestLiveRests: where requests come fast nothing is played beside most of the time, and what is shown is as good as
 // where they come slowly.
 func TestLiveRests(t *testing.T) {
+	racetest.Slow(t)
 	for _, test := range []struct {
 		every       uint64 // ns
 		most, least float64
@@ -385,6 +387,7 @@ func BenchmarkLive(b *testing.B) {
 
 // TestLiveAfterRest: the curve stays until there is another one, and a stream that is fast soon has enough for a rest.
 func TestLiveAfterRest(t *testing.T) {
+	racetest.Slow(t)
 	rng := rand.New(rand.NewPCG(6, 1))
 	p := newProgram()
 	p.Step = 500

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/racetest"
 )
 
 // stream is an endless one of requests and releases: kinds as Zipf has them, buffers that live for a random time.
@@ -64,6 +66,7 @@ func farthest(a, b *Snapshot) float64 {
 // out because too many blocks come in a second, and for very many, of which kinds are because they take too much
 // memory.
 func TestSampled(t *testing.T) {
+	racetest.Slow(t)
 	for _, of := range []struct {
 		kinds   int
 		options Options
@@ -87,6 +90,7 @@ func TestSampled(t *testing.T) {
 
 // TestMemory: whatever comes, a curve takes no more than it may.
 func TestMemory(t *testing.T) {
+	racetest.Slow(t)
 	for name, next := range map[string]func(i uint64) pile{
 		"a new size each time": func(i uint64) pile { return pile{1, 1 + i} },
 		"one size":             func(uint64) pile { return pile{1, 4096} },
@@ -127,6 +131,7 @@ func heapBytes() int {
 
 // TestConserved: requests are hits or misses, and the curve ends at the share of hits.
 func TestConserved(t *testing.T) {
+	racetest.Slow(t)
 	for _, memory := range []int{MemoryMin, 0} {
 		c := New(Options{Memory: memory})
 		s := newStream(5, 3000, 8000)

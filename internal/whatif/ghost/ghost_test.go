@@ -14,6 +14,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/racetest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/records"
 	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/live"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -134,6 +135,7 @@ func TestGhostsAreReplays(t *testing.T) {
 
 // TestShedsTheDearest lets too much wait for a while: ghosts stop one by one, and what the others say is right.
 func TestShedsTheDearest(t *testing.T) {
+	racetest.Slow(t)
 	src := churn(40_000)
 	g, err := New(Of(futhark(), usual), Options{Present: futhark(), Device: device})
 	if err != nil {
@@ -293,6 +295,7 @@ func TestBeginsAnewAfterARest(t *testing.T) {
 
 // TestBoardIsForAnybody asks for the board all the while.
 func TestBoardIsForAnybody(t *testing.T) {
+	racetest.Slow(t)
 	g, tap := follow(t, Default(futhark()), Options{Present: futhark()})
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {

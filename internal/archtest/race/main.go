@@ -1,0 +1,38 @@
+// Race prints what make test runs without the race detector, as arguments of go test: "serial" for the packages in which the
+// detector finds nothing, "slow" for single tests of other packages.
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/archtest"
+)
+
+func main() {
+	if err := list(strings.Join(os.Args[1:], " ")); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func list(what string) error {
+	files, err := archtest.Load(".")
+	if err != nil {
+		return err
+	}
+	folders := archtest.Serial(files)
+	if what == "slow" {
+		tests, slow, err := archtest.Slow(files)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("-run ^(%s)$\n", strings.Join(tests, "|"))
+		folders = slow
+	}
+	for _, folder := range folders {
+		fmt.Println(archtest.Module + "/" + folder)
+	}
+	return nil
+}
