@@ -43,6 +43,7 @@ var rooms = []room{
 	{"internal/arena", "buffers with known lifetimes placed in one arena"},
 	{"internal/advise", "buffers that could share memory, copies that could go"},
 	{"internal/analysis", "what a recording shows: peak, leaks, phases, costs, findings"},
+	{"internal/figures", "the table of figures: their names in each output, meanings, and how they are read"},
 	{"internal/check", "rules for CI, against an analysis"},
 	{"internal/diff", "two analyses compared"},
 	{"internal/report", "summary and analysis as text, JSON, Markdown, HTML"},

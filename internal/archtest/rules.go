@@ -49,7 +49,7 @@ var (
 		"allocator", "internal/analysis", "internal/check", "internal/devicebench/cl", "internal/diff", "internal/recording/extract",
 		"internal/doctor", "internal/export", "internal/recording/importer", "internal/replay", "internal/cost",
 		"internal/whatif/auto", "internal/whatif/curve", "internal/whatif/ghost", "internal/whatif/live", "internal/arena", "internal/disk",
-		"internal/tune", "internal/heap", "internal/callsite", "internal/setting",
+		"internal/tune", "internal/figures", "internal/heap", "internal/callsite", "internal/setting",
 		"internal/devicebench", "internal/monitor", "internal/advise/merging", "internal/advise", "internal/stats",
 		"internal/recording/ndjson", "internal/session/payload", "internal/doctor/probe", "internal/report",
 		"internal/session", "internal/session/inherited", "internal/session/machine", "internal/units", "internal/recording/edit", "internal/symbol", "internal/recording",
@@ -182,10 +182,12 @@ var Places = map[string]Place{
 		},
 		Timeless: true, Never: noFiles,
 	},
-	"internal/check": {May: []string{"internal/callsite", "internal/analysis", "internal/stats", "internal/units"}, Timeless: true, Never: noFiles},
+	// The table of figures: what reads runs and shows figures of them imports it.
+	"internal/figures": {May: []string{"internal/analysis", "internal/stats"}, Timeless: true, Never: noFiles},
+	"internal/check":   {May: []string{"internal/analysis", "internal/figures", "internal/stats", "internal/units"}, Timeless: true, Never: noFiles},
 	"internal/diff": {
 		May: []string{
-			"internal/analysis", "internal/stats", "internal/units", "internal/recording",
+			"internal/analysis", "internal/figures", "internal/stats", "internal/units", "internal/recording",
 			"internal/wire",
 		},
 		Timeless: true, Never: noFiles,
@@ -193,7 +195,7 @@ var Places = map[string]Place{
 	"internal/report": {
 		May: []string{
 			"internal/callsite",
-			"internal/analysis", "internal/cost", "internal/replay", "internal/whatif/curve", "internal/stats", "internal/units",
+			"internal/analysis", "internal/figures", "internal/cost", "internal/replay", "internal/whatif/curve", "internal/stats", "internal/units",
 			"internal/recording", "internal/wire",
 		},
 		Timeless: true, Never: noFiles,
@@ -220,7 +222,7 @@ var Places = map[string]Place{
 	"internal/doctor/probe": {May: []string{"internal/session/payload", "internal/session", "internal/wire"}},
 	// It measures time, and runs drivers in processes of its own.
 	"internal/flight":      {May: []string{"internal/callsite", "internal/symbol", "internal/units", "internal/wire"}, Timeless: true},
-	"internal/monitor":     {May: []string{"internal/stats", "internal/units"}},
+	"internal/monitor":     {May: []string{"internal/figures", "internal/stats", "internal/units"}},
 	"internal/devicebench": {May: []string{"internal/devicebench/cl", "internal/cost", "internal/units"}},
 	"internal/doctor": {May: []string{
 		"internal/session/payload", "internal/doctor/probe", "internal/session", "internal/units", "internal/wire", "tracer/rights",

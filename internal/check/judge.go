@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
@@ -31,8 +32,9 @@ type Result struct {
 // recording that lost events: its figures are too low.
 func (s *Rules) Judge(a *analysis.Analysis) *Result {
 	result := &Result{Passed: true, Verdicts: s.complete(a)}
+	run := figures.Recorded(a)
 	for i := range s.list {
-		result.Verdicts = append(result.Verdicts, s.list[i].judge(a)...)
+		result.Verdicts = append(result.Verdicts, s.list[i].judge(run)...)
 	}
 	for i := range result.Verdicts {
 		result.Passed = result.Passed && result.Verdicts[i].Passed
@@ -46,7 +48,7 @@ func (s *Rules) complete(a *analysis.Analysis) []Verdict {
 	if a.Damage != "" {
 		verdicts = append(verdicts, Verdict{Rule: "recording", Why: a.Damage, text: "not whole: " + a.Damage})
 	}
-	asked := slices.ContainsFunc(s.list, func(r rule) bool { return r.metric.key == lostEvents })
+	asked := slices.ContainsFunc(s.list, func(r rule) bool { return r.figure == figures.LostEvents })
 	if lost := a.Snapshot.Lost; lost > 0 && !asked {
 		verdicts = append(verdicts, Verdict{
 			Rule: lostEvents, Value: new(float64(lost)), text: fmt.Sprintf("%d, want 0 unless %s allows more", lost, lostEvents),
@@ -55,44 +57,44 @@ func (s *Rules) complete(a *analysis.Analysis) []Verdict {
 	return verdicts
 }
 
-func (r *rule) judge(a *analysis.Analysis) []Verdict {
+func (r *rule) judge(run *figures.Subject) []Verdict {
 	if r.tag == nil {
-		value, known, why := r.metric.whole(a)
-		return []Verdict{r.verdict("", value, known, why)}
+		return []Verdict{r.verdict("", r.figure.Of(run))}
 	}
 	var verdicts []Verdict
-	for i := range a.Snapshot.Tags {
-		t := &a.Snapshot.Tags[i]
+	for i := range run.Snapshot.Tags {
+		t := &run.Snapshot.Tags[i]
 		if !t.Slabs && r.tag.MatchString(t.Name) {
-			value, known, why := r.metric.tag(a, t)
-			verdicts = append(verdicts, r.verdict(t.Name, value, known, why))
+			verdicts = append(verdicts, r.verdict(t.Name, r.figure.OfSite(run, t)))
 		}
 	}
 	if len(verdicts) == 0 {
-		return []Verdict{r.verdict(r.tag.String(), 0, false, "no call site matches")}
+		return []Verdict{r.verdict(r.tag.String(), figures.Value{Why: "no call site matches"})}
 	}
 	return verdicts
 }
 
-func (r *rule) verdict(tag string, value float64, known bool, why string) Verdict {
-	v := Verdict{Rule: r.metric.key, Tag: units.Clean(tag), Bound: r.bound}
-	sign, bound := "at most", r.metric.kind.format(r.bound)
+func (r *rule) verdict(tag string, value figures.Value) Verdict {
+	unit := r.figure.Unit
+	v := Verdict{Rule: r.figure.Rule, Tag: units.Clean(tag), Bound: r.bound}
+	sign, bound := "at most", format(unit, r.bound)
 	if r.least() {
 		sign = "at least"
 	}
-	if !known {
-		v.Why = why
-		v.text = fmt.Sprintf("%s, want %s %s", why, sign, bound)
+	if !value.Known() {
+		v.Why = value.Why
+		v.text = fmt.Sprintf("%s, want %s %s", value.Why, sign, bound)
 		return v
 	}
-	v.Value = &value
-	v.Passed = value <= r.bound
+	number := value.Number
+	v.Value = &number
+	v.Passed = number <= r.bound
 	if r.least() {
-		v.Passed = value >= r.bound
+		v.Passed = number >= r.bound
 	}
-	text := r.metric.kind.format(value)
-	if text == bound && value != r.bound { // what was rounded away is what matters
-		text, bound = r.metric.kind.exact(value), r.metric.kind.exact(r.bound)
+	text := format(unit, number)
+	if text == bound && number != r.bound { // what was rounded away is what matters
+		text, bound = exact(unit, number), exact(unit, r.bound)
 	}
 	v.text = fmt.Sprintf("%s, want %s %s", text, sign, bound)
 	return v

@@ -16,6 +16,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
@@ -26,13 +27,13 @@ type Rules struct {
 
 // rule bounds one figure.
 type rule struct {
-	metric *metric
+	figure *figures.Figure
 	bound  float64
 	tag    *regexp.Regexp // call sites, each of which must satisfy it; nil: the whole run
 }
 
 // least reports whether the figure must be at least the bound.
-func (r *rule) least() bool { return strings.HasPrefix(r.metric.key, "min_") }
+func (r *rule) least() bool { return r.figure.Better == figures.More }
 
 // Parse reads rules in TOML: keys of the table in Help with their bounds, and [[tag]] sections whose match is a regular
 // expression for call sites. Sizes are texts such as "512MiB", or bytes; rates 0 to 1; times texts such as "1.5s".
@@ -99,19 +100,19 @@ func (s *Rules) addSection(section map[string]any) error {
 // add adds the rules of one section.
 func (s *Rules) add(section map[string]any, tag *regexp.Regexp) error {
 	for _, key := range slices.Sorted(maps.Keys(section)) {
-		at := slices.IndexFunc(metrics, func(m metric) bool { return m.key == key })
+		at := slices.IndexFunc(metrics, func(f *figures.Figure) bool { return f.Rule == key })
 		if at < 0 {
 			return fmt.Errorf("unknown rule %q: %s", key, suggestion(key, tag != nil))
 		}
-		m := &metrics[at]
-		if tag != nil && m.tag == nil {
+		f := metrics[at]
+		if tag != nil && !f.ForSites() {
 			return fmt.Errorf("%s is for whole runs, not for call sites", key)
 		}
-		bound, err := m.kind.parse(section[key])
+		bound, err := parseBound(f.Unit, section[key])
 		if err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
-		s.list = append(s.list, rule{metric: m, bound: bound, tag: tag})
+		s.list = append(s.list, rule{figure: f, bound: bound, tag: tag})
 	}
 	slices.SortStableFunc(s.list, func(a, b rule) int { return cmp.Compare(a.order(), b.order()) })
 	return nil
@@ -119,7 +120,7 @@ func (s *Rules) add(section map[string]any, tag *regexp.Regexp) error {
 
 // order sorts rules as in the table, those for the whole run first.
 func (r *rule) order() int {
-	at := slices.IndexFunc(metrics, func(m metric) bool { return m.key == r.metric.key })
+	at := slices.Index(metrics, r.figure)
 	if r.tag != nil {
 		at += len(metrics)
 	}
@@ -129,9 +130,9 @@ func (r *rule) order() int {
 // suggestion names rules similar to an unknown one.
 func suggestion(key string, tag bool) string {
 	var known []string
-	for i := range metrics {
-		if !tag || metrics[i].tag != nil {
-			known = append(known, metrics[i].key)
+	for _, f := range metrics {
+		if !tag || f.ForSites() {
+			known = append(known, f.Rule)
 		}
 	}
 	for _, name := range known {
@@ -142,8 +143,8 @@ func suggestion(key string, tag bool) string {
 	return "there are " + strings.Join(known, ", ")
 }
 
-// parse reads a bound.
-func (k kind) parse(value any) (float64, error) {
+// parseBound reads a bound.
+func parseBound(unit figures.Unit, value any) (float64, error) {
 	number, isNumber := 0.0, false
 	switch v := value.(type) {
 	case int64:
@@ -155,55 +156,51 @@ func (k kind) parse(value any) (float64, error) {
 	switch {
 	case isNumber && (number < 0 || math.IsNaN(number) || math.IsInf(number, 0)):
 		return 0, fmt.Errorf("bad bound %v: want 0 or more", value)
-	case k == amount && isText:
+	case unit == figures.Bytes && isText:
 		n, err := units.Parse(text)
 		return float64(n), err
-	case k == nanos && isText:
+	case unit == figures.Nanos && isText:
 		d, err := time.ParseDuration(text)
 		if err != nil || d < 0 {
 			return 0, fmt.Errorf("bad time %q: want for example \"1.5s\" or \"200ms\"", text)
 		}
 		return float64(d), nil
-	case k == rate && isNumber && number <= 1, (k == amount || k == count) && isNumber && number == math.Trunc(number):
+	case unit == figures.Rate && isNumber && number <= 1, (unit == figures.Bytes || unit == figures.Count) && isNumber && number == math.Trunc(number):
 		return number, nil
 	}
-	return 0, fmt.Errorf("bad bound %v: want %s", value, k.want())
+	return 0, fmt.Errorf("bad bound %v: want %s", value, bounds[unit].want)
 }
 
-func (k kind) want() string {
-	return [...]string{
-		amount: "a size such as \"512MiB\", or bytes", count: "a whole number", rate: "a rate from 0 to 1",
-		nanos: "a time such as \"1.5s\"",
-	}[k]
+// bounds are the forms of bounds, by unit.
+var bounds = [...]struct{ placeholder, want string }{
+	figures.Bytes: {"SIZE", "a size such as \"512MiB\", or bytes"}, figures.Count: {"N", "a whole number"},
+	figures.Rate: {"RATE", "a rate from 0 to 1"}, figures.Nanos: {"TIME", "a time such as \"1.5s\""},
 }
 
 // format writes a figure for people.
-func (k kind) format(value float64) string {
-	switch k {
-	case amount:
+func format(unit figures.Unit, value float64) string {
+	switch unit {
+	case figures.Bytes:
 		if value < 0 {
 			return "-" + units.FormatLong(uint64(-value))
 		}
 		return units.FormatLong(uint64(value))
-	case rate:
+	case figures.Rate:
 		return fmt.Sprintf("%.2f %%", 100*value)
-	case nanos:
+	case figures.Nanos:
 		return time.Duration(value).String()
 	default:
 		return fmt.Sprintf("%.0f", value)
 	}
 }
 
-// placeholders stand for bounds in Help.
-var placeholders = [...]string{amount: "SIZE", count: "N", rate: "RATE", nanos: "TIME"}
-
 // exact writes a figure with all digits.
-func (k kind) exact(value float64) string {
+func exact(unit figures.Unit, value float64) string {
 	text := strconv.FormatFloat(value, 'f', -1, 64)
-	switch k {
-	case amount:
+	switch unit {
+	case figures.Bytes:
 		return text + " B"
-	case nanos:
+	case figures.Nanos:
 		return text + " ns"
 	default:
 		return text
@@ -213,17 +210,16 @@ func (k kind) exact(value float64) string {
 // Help lists the rules, one per line, and the forms of their bounds.
 func Help() string {
 	var b strings.Builder
-	for i := range metrics {
-		m := &metrics[i]
+	for _, f := range metrics {
 		where := ""
-		if m.tag != nil {
+		if f.ForSites() {
 			where = " *"
 		}
-		fmt.Fprintf(&b, "  %-26s = %-4s  %s%s\n", m.key, placeholders[m.kind], m.help, where)
+		fmt.Fprintf(&b, "  %-26s = %-4s  %s%s\n", f.Rule, bounds[f.Unit].placeholder, f.Meaning, where)
 	}
 	b.WriteString("\n")
-	for k, name := range placeholders {
-		fmt.Fprintf(&b, "  %-4s  %s\n", name, kind(k).want())
+	for _, form := range bounds {
+		fmt.Fprintf(&b, "  %-4s  %s\n", form.placeholder, form.want)
 	}
 	b.WriteString("  *     also in [[tag]]\n")
 	return b.String()

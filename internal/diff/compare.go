@@ -9,20 +9,9 @@ import (
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
-	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
-)
-
-// Unit is what a figure counts.
-type Unit string
-
-// The units of figures.
-const (
-	Bytes Unit = "bytes"
-	Count Unit = "count"
-	Rate  Unit = "rate" // 0 to 1
-	Nanos Unit = "ns"
 )
 
 // Test is how the significance of a change was determined.
@@ -47,8 +36,7 @@ const (
 
 // Change is one figure of both runs.
 type Change struct {
-	Figure      string
-	Unit        Unit
+	Figure      *figures.Figure
 	A, B        float64
 	Test        Test
 	P           float64 // probability of such a difference by chance; 1 if the test gives none
@@ -87,10 +75,10 @@ type Diff struct {
 
 // Runs compares run a with run b.
 func Runs(a, b *analysis.Analysis) *Diff {
-	d := &Diff{Overall: overall(a, b), Notes: notes(a, b)}
-	same := sameWork(a, b)
+	c := newComparison(a, b)
+	d := &Diff{Overall: c.overall(), Notes: notes(a, b)}
 	for _, pair := range match(a.Snapshot.Tags, b.Snapshot.Tags) {
-		d.Tags = append(d.Tags, pair.compare(a, b, same))
+		d.Tags = append(d.Tags, c.sites(pair))
 	}
 	var tested []*Change
 	for i := range d.Overall {
@@ -176,61 +164,57 @@ func limitNotes(a, b recording.Limits) []string {
 }
 
 // overall compares the figures of whole runs.
-func overall(a, b *analysis.Analysis) []Change {
-	s, t := &a.Snapshot.Totals, &b.Snapshot.Totals
-	same := sameWork(a, b)
-	list := []Change{
-		once("peak in use", float64(a.Peak.InUse), float64(b.Peak.InUse)),
-		once("peak reserved", float64(s.PeakReserved), float64(t.PeakReserved)),
-		once("leaked", leaked(a.Leaks, ""), leaked(b.Leaks, "")),
-	}
-	if pooled(a, b) {
-		list = append(list, proportion("hit rate", s.Hits, s.Hits+s.Misses, t.Hits, t.Hits+t.Misses))
-	}
-	list = append(list,
-		events("creates", s.Creates, t.Creates, same),
-		events("driver creates", s.DriverCreates, t.DriverCreates, same && unhurried(a, b)),
-		means("driver create", &a.CreateCost, &b.CreateCost),
-		means("driver create that copies", &a.CopyCost, &b.CopyCost),
-		means("driver release", &a.ReleaseCost, &b.ReleaseCost),
-		timed("time in the driver", s.DriverNS, t.DriverNS),
-		timed("wall time", span(a.Snapshot), span(b.Snapshot)))
-	if ga, gb, ok := growth(a.Phases, b.Phases); ok {
-		list = append(list, once("growth per iteration", float64(ga), float64(gb)))
+func (c *comparison) overall() (list []Change) {
+	for _, f := range c.figures() {
+		list = c.add(list, f, f.Of(c.a), f.Of(c.b))
 	}
 	return list
 }
 
-// pooled reports whether there was a pool in either run.
-func pooled(a, b *analysis.Analysis) bool {
-	return a.Snapshot.Policy != "none" || b.Snapshot.Policy != "none"
+// comparison is of two runs.
+type comparison struct {
+	a, b   *figures.Subject
+	same   bool // both made the same number of iterations, so that differences of counts are no chance
+	timed  bool // a request depended on when commands completed
+	pooled bool // there was a pool in either run
 }
 
-func span(s *stats.Snapshot) uint64 { return s.Time - min(s.Started, s.Time) }
-
-// growth returns the growth of the phases with the most iterations.
-func growth(a, b []analysis.Phase) (ga, gb int64, ok bool) {
-	longest := func(phases []analysis.Phase) (int64, bool) {
-		best := analysis.Phase{}
-		for _, p := range phases {
-			if p.Iterations > best.Iterations {
-				best = p
-			}
-		}
-		return best.Growth, best.Iterations > 0
+func newComparison(a, b *analysis.Analysis) *comparison {
+	return &comparison{
+		a: figures.Recorded(a), b: figures.Recorded(b), same: sameWork(a, b), timed: !unhurried(a, b),
+		pooled: a.Snapshot.Policy != "none" || b.Snapshot.Policy != "none",
 	}
-	ga, known := longest(a)
-	gb, also := longest(b)
-	return ga, gb, known && also
 }
 
-// leaked returns the bytes that a call site leaked; of all call sites for "".
-func leaked(leaks []analysis.Leak, name string) float64 {
-	var sum uint64
-	for i := range leaks {
-		if name == "" || leaks[i].Name == name {
-			sum += leaks[i].Bytes
+// figures returns what is compared.
+func (c *comparison) figures() (list []*figures.Figure) {
+	for _, f := range figures.All() {
+		if f.Diff != figures.NoTest && (c.pooled || !f.Pool) {
+			list = append(list, f)
 		}
 	}
-	return float64(sum)
+	return list
+}
+
+// add compares a figure of both sides, if it means something on both.
+func (c *comparison) add(list []Change, f *figures.Figure, a, b figures.Value) []Change {
+	switch f.Diff {
+	case figures.Amount:
+		if !a.Known() || !b.Known() {
+			return list
+		}
+		return append(list, once(f, a.Number, b.Number))
+	case figures.Duration:
+		return append(list, timed(f, a.Number, b.Number))
+	case figures.Proportion:
+		return append(list, proportion(f, a, b))
+	case figures.Events:
+		return append(list, events(f, a, b, c.same))
+	case figures.TimedEvents:
+		return append(list, events(f, a, b, c.same && !c.timed))
+	case figures.Mean:
+		return append(list, means(f, a, b))
+	default:
+		return list
+	}
 }

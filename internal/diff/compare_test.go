@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
@@ -42,7 +43,7 @@ func significant(d *Diff) []string {
 	var names []string
 	for i := range d.Overall {
 		if d.Overall[i].Significant {
-			names = append(names, d.Overall[i].Figure)
+			names = append(names, d.Overall[i].Figure.Name)
 		}
 	}
 	return names
@@ -92,7 +93,7 @@ func TestSizesHaveAThreshold(t *testing.T) {
 		{65536, 0, true},
 		{-65536, 65536, true},
 	} {
-		if got := once("x", c.a, c.b).Significant; got != c.want {
+		if got := once(figures.PeakInUse, c.a, c.b).Significant; got != c.want {
 			t.Errorf("%v and %v: %v", c.a, c.b, got)
 		}
 	}
@@ -166,25 +167,23 @@ func two() (a, b *analysis.Analysis) {
 	a = &analysis.Analysis{
 		Snapshot: &stats.Snapshot{
 			Program: "blur", Policy: "none",
-			Totals: stats.Totals{Misses: 1000, Creates: 1000, DriverCreates: 1000, PeakReserved: 8 << 20},
+			Totals: stats.Totals{Misses: 1000, Creates: 1000, DriverCreates: 1000, PeakInUse: 8 << 20, PeakReserved: 8 << 20},
 			Tags: []stats.Tag{
 				{Name: "blur.c:88 tmp", Creates: 1000, Misses: 1000, PeakInUse: 8 << 20},
 				{Name: "blur.c:9 lut", Creates: 1, PeakInUse: 4096},
 			},
 		},
-		Peak: analysis.Peak{InUse: 8 << 20},
 	}
 	b = &analysis.Analysis{
 		Snapshot: &stats.Snapshot{
 			Program: "blur", Policy: "futhark",
-			Totals: stats.Totals{Hits: 990, Misses: 10, Creates: 1000, DriverCreates: 10, PeakReserved: 8 << 20},
+			Totals: stats.Totals{Hits: 990, Misses: 10, Creates: 1000, DriverCreates: 10, PeakInUse: 9 << 20, PeakReserved: 8 << 20},
 			Tags: []stats.Tag{
 				{Name: "blur.c:91 tmp", Creates: 1000, Hits: 990, Misses: 10, PeakInUse: 8 << 20},
 				{Name: "blur.c:9 lut", Creates: 1, PeakInUse: 4096},
 				{Name: "log.c:3 keep", Creates: 5, PeakInUse: 1 << 20},
 			},
 		},
-		Peak:  analysis.Peak{InUse: 9 << 20},
 		Leaks: []analysis.Leak{{Name: "log.c:3 keep", Buffers: 5, Bytes: 1 << 20}},
 	}
 	return a, b
@@ -271,9 +270,9 @@ func TestTimingIsChance(t *testing.T) {
 	for avoided, want := range map[uint64]bool{0: true, 7: false} {
 		d := Runs(of(10, avoided), of(11, avoided))
 		for i := range d.Overall {
-			if c := &d.Overall[i]; c.Figure == "driver creates" && c.Significant != want {
+			if c := &d.Overall[i]; c.Figure.Name == "driver creates" && c.Significant != want {
 				t.Errorf("%d releases in use: %+v", avoided, c)
-			} else if c.Figure == "creates" && c.Test != Exact {
+			} else if c.Figure.Name == "creates" && c.Test != Exact {
 				t.Errorf("%+v", c)
 			}
 		}

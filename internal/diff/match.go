@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"sync"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
@@ -60,8 +60,8 @@ func match(a, b []stats.Tag) []pair {
 	return pairs
 }
 
-// compare compares the figures of one call site.
-func (p pair) compare(a, b *analysis.Analysis, same bool) Tag {
+// sites compares the figures of one call site.
+func (c *comparison) sites(p pair) Tag {
 	t := Tag{Fate: p.fate}
 	before, after := p.a, p.b
 	switch p.fate {
@@ -74,23 +74,18 @@ func (p pair) compare(a, b *analysis.Analysis, same bool) Tag {
 	case Kept:
 		t.Name = p.b.Name
 	}
-	t.Changes = []Change{
-		once("peak in use", float64(before.PeakInUse), float64(after.PeakInUse)),
-		once("leaked", leftBy(a, before), leftBy(b, after)),
-		events("creates", before.Creates, after.Creates, same),
-	}
-	if pooled(a, b) {
-		t.Changes = append(t.Changes,
-			events("misses", before.Misses, after.Misses, same && unhurried(a, b)),
-			proportion("hit rate", before.Hits, before.Hits+before.Misses, after.Hits, after.Hits+after.Misses))
+	for _, f := range c.figures() {
+		if f.ForSites() {
+			t.Changes = c.add(t.Changes, f, siteValue(f, c.a, before), siteValue(f, c.b, after))
+		}
 	}
 	return t
 }
 
-// leftBy returns the bytes that a call site leaked, 0 for a missing one.
-func leftBy(a *analysis.Analysis, t *stats.Tag) float64 {
+// siteValue returns the figure of a call site, 0 for a missing one.
+func siteValue(f *figures.Figure, run *figures.Subject, t *stats.Tag) figures.Value {
 	if t.Name == "" {
-		return 0
+		return figures.Value{}
 	}
-	return leaked(a.Leaks, t.Name)
+	return f.OfSite(run, t)
 }

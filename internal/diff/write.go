@@ -6,11 +6,12 @@ import (
 	"io"
 	"math"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
 // format writes a figure for people, with a sign where it is a difference.
-func (u Unit) format(value float64, signed bool) string {
+func format(u figures.Unit, value float64, signed bool) string {
 	sign := ""
 	if signed && value > 0 {
 		sign = "+"
@@ -19,15 +20,15 @@ func (u Unit) format(value float64, signed bool) string {
 		sign, value = "-", -value
 	}
 	switch u {
-	case Bytes:
+	case figures.Bytes:
 		return sign + units.FormatLong(uint64(value))
-	case Rate:
+	case figures.Rate:
 		unit := "%"
 		if signed {
 			unit = "points" // percentage points
 		}
 		return sign + fmt.Sprintf("%.2f %s", 100*value, unit)
-	case Nanos:
+	case figures.Nanos, figures.Seconds:
 		return sign + units.Duration(uint64(value))
 	default:
 		return sign + fmt.Sprintf("%.0f", value)
@@ -36,7 +37,7 @@ func (u Unit) format(value float64, signed bool) string {
 
 // percent returns the relative change from A to B.
 func (c *Change) percent() string {
-	if c.Unit == Rate || c.A == 0 || c.A == c.B {
+	if c.Figure.Unit == figures.Rate || c.A == 0 || c.A == c.B {
 		return ""
 	}
 	return fmt.Sprintf("%+.1f %%", 100*c.Delta()/c.A)
@@ -122,18 +123,18 @@ func changes(out *bytes.Buffer, list []Change, only bool) {
 		if only && c.A == c.B {
 			continue
 		}
-		delta := "="
+		unit, delta := c.Figure.Unit, "="
 		if c.A != c.B {
-			delta = c.Unit.format(c.Delta(), true)
+			delta = format(unit, c.Delta(), true)
 		}
-		table.Add(fmt.Sprintf("%20s", c.Figure), c.Unit.format(c.A, false), c.Unit.format(c.B, false), delta, c.percent(), c.mark())
+		table.Add(fmt.Sprintf("%20s", c.Figure.Name), format(unit, c.A, false), format(unit, c.B, false), delta, c.percent(), c.mark())
 	}
 	out.WriteString(table.String())
 }
 
 type changeJSON struct {
 	Figure      string   `json:"figure"`
-	Unit        Unit     `json:"unit"`
+	Unit        string   `json:"unit"`
 	A           float64  `json:"a"`
 	B           float64  `json:"b"`
 	Delta       float64  `json:"delta"`
@@ -153,7 +154,7 @@ func listJSON(list []Change) []changeJSON {
 	out := make([]changeJSON, 0, len(list))
 	for i := range list {
 		c := &list[i]
-		j := changeJSON{c.Figure, c.Unit, c.A, c.B, c.Delta(), c.Test, nil, c.Significant}
+		j := changeJSON{c.Figure.Name, c.Figure.Unit.String(), c.A, c.B, c.Delta(), c.Test, nil, c.Significant}
 		if c.Test != Exact && c.Test != Threshold && !math.IsNaN(c.P) {
 			j.P = &c.P
 		}

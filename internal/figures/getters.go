@@ -1,0 +1,195 @@
+package figures
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+)
+
+// pooled returns a rate of requests, which is known where there was a pool and a request that it could have served.
+func (s *Subject) pooled(rate float64, requests uint64) Value {
+	v := part(rate, requests)
+	switch {
+	case s.Snapshot != nil && s.Snapshot.Policy == "none":
+		v.Why = noPool
+	case requests == 0:
+		v.Why = noRequest
+	}
+	return v
+}
+
+func leakedBytes(l *analysis.Leak) uint64   { return l.Bytes }
+func leakedBuffers(l *analysis.Leak) uint64 { return l.Buffers }
+
+// leaked adds up leaks: those of a call site, or all for "".
+func (s *Subject) leaked(site string, of func(*analysis.Leak) uint64) Value {
+	if s.Analysis == nil {
+		return unknown(noRecording)
+	}
+	var sum uint64
+	for i := range s.Analysis.Leaks {
+		if l := &s.Analysis.Leaks[i]; site == "" || l.Name == site {
+			sum += of(l)
+		}
+	}
+	return whole(sum)
+}
+
+// leakedObjects counts objects of some types.
+func (s *Subject) leakedObjects(counts func(stats.ObjectType) bool) Value {
+	var sum uint64
+	for i := range s.Snapshot.Objects {
+		if c := &s.Snapshot.Objects[i]; counts(c.Type) {
+			sum += c.Leaked
+		}
+	}
+	return whole(sum)
+}
+
+// phases returns the phases in which something repeats.
+func (s *Subject) phases() (list []*analysis.Phase, why string) {
+	if s.Analysis == nil {
+		return nil, noRecording
+	}
+	for i := range s.Analysis.Phases {
+		if p := &s.Analysis.Phases[i]; p.Iterations > 0 {
+			list = append(list, p)
+		}
+	}
+	if len(list) == 0 {
+		return nil, noIteration
+	}
+	return list, ""
+}
+
+func objectGrowth(s *Subject) Value {
+	phases, why := s.phases()
+	if why != "" {
+		return unknown(why)
+	}
+	most := 0.0
+	for _, p := range phases {
+		sum := 0.0
+		for _, g := range p.Objects {
+			if !g.SharesMemory() {
+				sum += g.PerIteration
+			}
+		}
+		most = max(most, sum)
+	}
+	return Value{Number: most}
+}
+
+func growth(s *Subject) Value {
+	phases, why := s.phases()
+	if why != "" {
+		return unknown(why)
+	}
+	most := math.Inf(-1)
+	for _, p := range phases {
+		most = max(most, float64(p.Growth))
+	}
+	return Value{Number: most}
+}
+
+func peakWaste(s *Subject) Value {
+	if s.Analysis == nil {
+		return unknown(noRecording)
+	}
+	var granted, requested uint64
+	for i := range s.Analysis.Peak.Tags {
+		granted += s.Analysis.Peak.Tags[i].InUse
+		requested += s.Analysis.Peak.Tags[i].Requested
+	}
+	if granted <= requested { // nothing in use wastes nothing
+		return part(0, granted)
+	}
+	return part(float64(granted-requested)/float64(granted), granted)
+}
+
+func createCost(a *analysis.Analysis) *analysis.CostCurve  { return &a.CreateCost }
+func copyCost(a *analysis.Analysis) *analysis.CostCurve    { return &a.CopyCost }
+func releaseCost(a *analysis.Analysis) *analysis.CostCurve { return &a.ReleaseCost }
+
+// cost returns the mean duration of the driver's calls of one kind.
+func (s *Subject) cost(of func(*analysis.Analysis) *analysis.CostCurve) Value {
+	if s.Analysis == nil {
+		return unknown(noRecording)
+	}
+	var sum, squares, calls float64
+	for _, p := range of(s.Analysis).Points {
+		n := float64(p.Calls)
+		calls += n
+		sum += n * p.NS
+		squares += n * (p.StdDev*p.StdDev + p.NS*p.NS)
+	}
+	if calls == 0 {
+		return Value{}
+	}
+	mean := sum / calls
+	return Value{Number: mean, Of: uint64(calls), Variance: max(0, squares/calls-mean*mean)}
+}
+
+// mistakes counts the certain ones, and those beyond the list.
+func mistakes(s *Subject) Value {
+	certain := s.Snapshot.OtherFindings
+	for i := range s.Snapshot.Findings {
+		if s.Snapshot.Findings[i].Certain() {
+			certain++
+		}
+	}
+	return whole(certain)
+}
+
+// outcomes splits creates by how they were served.
+func outcomes(s *Subject, take func(string, uint64)) {
+	take("hit", s.Hits)
+	take("miss", s.Misses)
+	take("ineligible", s.Unpooled)
+	take("other", s.Creates-min(s.Creates, s.Hits+s.Misses+s.Unpooled))
+}
+
+// statuses splits failures by status. Those for lack of memory are always there, so that the first failure is an increase: mem object
+// allocation failure, out of resources, out of host memory, invalid buffer size.
+func statuses(s *Subject, take func(string, uint64)) {
+	counts := map[string]uint64{"-4": 0, "-5": 0, "-6": 0, "-61": 0, "other": s.Failures}
+	for _, f := range s.FailedWith {
+		if f.Count > 0 {
+			counts[strconv.Itoa(int(f.Status))] = f.Count
+			counts["other"] -= min(counts["other"], f.Count)
+		}
+	}
+	takeAll(counts, take)
+}
+
+func directions(s *Subject, take func(string, uint64)) {
+	for i := range s.Snapshot.Transfers.Directions {
+		take(stats.Direction(i).String(), s.Snapshot.Transfers.Directions[i].Bytes)
+	}
+}
+
+func kinds(s *Subject, take func(string, uint64)) {
+	counts := map[string]uint64{}
+	for i := range s.Snapshot.Findings {
+		counts[s.Snapshot.Findings[i].Kind.String()] += s.Snapshot.Findings[i].Count
+	}
+	takeAll(counts, take)
+}
+
+func sources(s *Subject, take func(string, uint64)) {
+	counts := map[string]uint64{}
+	for i := range s.Snapshot.Machine {
+		counts[s.Snapshot.Machine[i].Source.String()] += s.Snapshot.Machine[i].Bytes
+	}
+	takeAll(counts, take)
+}
+
+func takeAll(counts map[string]uint64, take func(string, uint64)) {
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		take(name, counts[name])
+	}
+}

@@ -1,0 +1,302 @@
+package figures
+
+import "codeberg.org/gpumemtop/gpumemtop/internal/stats"
+
+// Why figures are unknown.
+const (
+	noPool      = "there was no pool"
+	noRequest   = "no request was poolable"
+	noIteration = "no iterations were found, so growth is unknown"
+	noRecording = "only a recording shows it"
+)
+
+// The figures of memory.
+var (
+	InUse = row(Figure{
+		Name: "in use", Meaning: "device memory that the program holds, as granted", Unit: Bytes, Better: Less,
+		Key: "in_use", Scopes: InAll, Metric: "in_use_bytes", Lake: "in_use",
+		get:   func(s *Subject) Value { return whole(s.InUse) },
+		site:  func(_ *Subject, t *stats.Tag) Value { return whole(t.InUse) },
+		share: func(s *stats.Share) Value { return whole(s.InUse) },
+	})
+	Held = row(Figure{
+		Name: "held", Meaning: "the most in use in the last second", Unit: Bytes, Better: Less, Metric: "held_bytes",
+		get: func(s *Subject) Value { return whole(s.Held) },
+	})
+	Requested = row(Figure{
+		Name: "requested", Meaning: "bytes that the program asked for, of what it holds", Unit: Bytes, Better: Neither, Metric: "requested_bytes",
+		get: func(s *Subject) Value { return whole(s.Requested) },
+	})
+	Cached = row(Figure{
+		Name: "cached", Meaning: "free in the pool", Unit: Bytes, Better: Less,
+		Key: "bytes_cached", Scopes: InAll, Metric: "cached_bytes",
+		get:   func(s *Subject) Value { return whole(s.Cached) },
+		site:  func(_ *Subject, t *stats.Tag) Value { return whole(t.Cached) },
+		share: func(s *stats.Share) Value { return whole(s.Cached) },
+	})
+	LargestCached = row(Figure{
+		Name: "largest cached", Meaning: "the largest free block, or free range in a slab", Unit: Bytes, Better: More, Together: Most,
+		Key: "largest_cached", Scopes: InRun,
+		get: func(s *Subject) Value { return whole(s.LargestCached) },
+	})
+	BlocksCached = row(Figure{
+		Name: "blocks cached", Meaning: "free blocks in the pool", Unit: Count, Better: Neither,
+		Key: "blocks_cached", Scopes: InShare,
+		share: func(s *stats.Share) Value { return whole(s.Blocks) },
+	})
+	Cooling = row(Figure{
+		Name: "cooling", Meaning: "released, but queued commands still use it", Unit: Bytes, Better: Less,
+		Key: "bytes_cooling", Scopes: InRun | InProcess | InShare, Metric: "cooling_bytes",
+		get:   func(s *Subject) Value { return whole(s.Cooling) },
+		share: func(s *stats.Share) Value { return whole(s.Cooling) },
+	})
+	Reserved = row(Figure{
+		Name: "reserved", Meaning: "in use + cached + cooling: what the driver has given out", Unit: Bytes, Better: Less, Metric: "reserved_bytes",
+		get: func(s *Subject) Value { return whole(s.Totals.Reserved()) },
+	})
+	PeakInUse = row(Figure{
+		Name: "peak in use", Meaning: "the most in use at one time", Unit: Bytes, Better: Less, Together: Peak,
+		Key: "peak_in_use", Scopes: InRun | InProcess | InSite, Rule: "max_peak_in_use", Metric: "peak_in_use_bytes", Lake: "peak_in_use", Diff: Amount,
+		get:  func(s *Subject) Value { return whole(s.PeakInUse) },
+		site: func(_ *Subject, t *stats.Tag) Value { return whole(t.PeakInUse) },
+	})
+	PeakReserved = row(Figure{
+		Name: "peak reserved", Meaning: "the most reserved at one time", Unit: Bytes, Better: Less, Together: Peak,
+		Key: "peak_reserved", Scopes: InRun | InProcess, Rule: "max_peak_reserved", Metric: "peak_reserved_bytes", Lake: "peak_reserved", Diff: Amount,
+		get: func(s *Subject) Value { return whole(s.PeakReserved) },
+	})
+	PeakRequested = row(Figure{
+		Name: "peak requested", Meaning: "the most requested at one time, of what is in use", Unit: Bytes, Better: Less, Together: Peak,
+		Key: "peak_requested", Scopes: InRun,
+		get: func(s *Subject) Value { return whole(s.PeakRequested) },
+	})
+	PeakCached = row(Figure{
+		Name: "peak cached", Meaning: "the most cached at one time", Unit: Bytes, Better: Less, Together: Peak,
+		Key: "peak_cached", Scopes: InRun, Rule: "max_peak_cached",
+		get: func(s *Subject) Value { return whole(s.PeakCached) },
+	})
+	PeakCooling = row(Figure{
+		Name: "peak cooling", Meaning: "the most cooling at one time", Unit: Bytes, Better: Less, Together: Peak,
+		Key: "peak_cooling", Scopes: InRun,
+		get: func(s *Subject) Value { return whole(s.PeakCooling) },
+	})
+	PeakSlabs = row(Figure{
+		Name: "peak slabs", Meaning: "the most slabs at one time", Unit: Count, Better: Less, Together: Peak,
+		Key: "peak_slabs", Scopes: InRun,
+		get: func(s *Subject) Value { return whole(s.PeakSlabs) },
+	})
+	Slabs = row(Figure{
+		Name: "slabs", Meaning: "slabs that the pool has", Unit: Count, Better: Neither,
+		Key: "slabs", Scopes: InRun,
+		get: func(s *Subject) Value { return whole(s.Slabs) },
+	})
+	SlabBytes = row(Figure{
+		Name: "slab bytes", Meaning: "their sizes", Unit: Bytes, Better: Neither,
+		Key: "slab_bytes", Scopes: InRun,
+		get: func(s *Subject) Value { return whole(s.SlabBytes) },
+	})
+	LiveBuffers = row(Figure{
+		Name: "live buffers", Meaning: "memory objects that the program holds", Unit: Count, Better: Less,
+		Key: "live_buffers", Scopes: InProcess | InSite,
+		get:  func(s *Subject) Value { return whole(s.LiveBuffers) },
+		site: func(_ *Subject, t *stats.Tag) Value { return whole(t.Live) },
+	})
+	Leaked = row(Figure{
+		Name: "leaked", Meaning: "memory never released", Unit: Bytes, Better: Less, Unknown: noRecording,
+		Whole: true, Rule: "max_leaked_bytes", Lake: "leaked", Diff: Amount,
+		get: func(s *Subject) Value { return s.leaked("", leakedBytes) }, site: func(s *Subject, t *stats.Tag) Value { return s.leaked(t.Name, leakedBytes) },
+	})
+	LeakedBuffers = row(Figure{
+		Name: "leaked buffers", Meaning: "memory objects never released", Unit: Count, Better: Less, Unknown: noRecording,
+		Whole: true, Rule: "max_leaked_buffers",
+		get: func(s *Subject) Value { return s.leaked("", leakedBuffers) }, site: func(s *Subject, t *stats.Tag) Value { return s.leaked(t.Name, leakedBuffers) },
+	})
+	LeakedObjects = row(Figure{
+		Name: "leaked objects", Meaning: "events, kernels, queues and so on never released", Unit: Count, Better: Less,
+		Whole: true, Rule: "max_leaked_objects",
+		get: func(s *Subject) Value {
+			return s.leakedObjects(func(t stats.ObjectType) bool { return t < stats.SubBuffers })
+		},
+	})
+	LeakedEvents = row(Figure{
+		Name: "leaked events", Meaning: "events never released", Unit: Count, Better: Less,
+		Whole: true, Rule: "max_leaked_events",
+		get: func(s *Subject) Value {
+			return s.leakedObjects(func(t stats.ObjectType) bool { return t == stats.Events })
+		},
+	})
+	ObjectGrowth = row(Figure{
+		Name: "object growth", Meaning: "growth of events, kernels, queues and so on per iteration", Unit: Count, Better: Less, Together: Most, Unknown: noIteration,
+		Whole: true, Rule: "max_object_growth",
+		get: objectGrowth,
+	})
+)
+
+// The figures of requests and of the pool that serves them.
+var (
+	Hits = row(Figure{
+		Name: "hits", Meaning: "poolable requests that the pool served without a create of the driver", Unit: Count, Better: More,
+		Key: "hits", Scopes: InAll, Lake: "hits",
+		get:   func(s *Subject) Value { return whole(s.Hits) },
+		site:  func(_ *Subject, t *stats.Tag) Value { return whole(t.Hits) },
+		share: func(s *stats.Share) Value { return whole(s.Hits) },
+	})
+	HitRate = row(Figure{
+		Name: "hit rate", Meaning: "share of poolable requests that the pool served", Unit: Rate, Better: More, Together: Worked, Pool: true, Unknown: noRequest,
+		Key: "hit_rate", Scopes: InAll, Rule: "min_hit_rate", Diff: Proportion,
+		get:   func(s *Subject) Value { return s.pooled(s.HitRate(), s.Hits+s.Misses) },
+		site:  func(s *Subject, t *stats.Tag) Value { return s.pooled(t.HitRate(), t.Hits+t.Misses) },
+		share: func(s *stats.Share) Value { return part(s.HitRate(), s.Hits+s.Misses) },
+	})
+	SteadyHitRate = row(Figure{
+		Name: "steady hit rate", Meaning: "hit rate of the later half of the requests", Unit: Rate, Better: More, Together: Worked, Pool: true,
+		Unknown: noRequest, Key: "steady_hit_rate", Scopes: InRun, Rule: "min_steady_hit_rate",
+		get: func(s *Subject) Value { return s.pooled(s.SteadyHitRate(), s.SteadyRequests) },
+	})
+	Misses = row(Figure{
+		Name: "misses", Meaning: "poolable requests that reached the driver", Unit: Count, Better: Less,
+		Key: "misses", Scopes: InAll, Rule: "max_misses", Lake: "misses", Diff: TimedEvents, Pool: true,
+		get:   func(s *Subject) Value { return whole(s.Misses) },
+		site:  func(_ *Subject, t *stats.Tag) Value { return whole(t.Misses) },
+		share: func(s *stats.Share) Value { return whole(s.Misses) },
+	})
+	BytesRequested = row(Figure{
+		Name: "bytes requested", Meaning: "sum of all poolable requests", Unit: Bytes, Better: Neither,
+		Key: "bytes_requested", Scopes: InRun | InProcess,
+		get: func(s *Subject) Value { return whole(s.BytesRequested) },
+	})
+	BytesAllocated = row(Figure{
+		Name: "bytes allocated", Meaning: "sum of the blocks and slabs that the driver created", Unit: Bytes, Better: Less,
+		Key: "bytes_allocated", Scopes: InRun | InProcess,
+		get: func(s *Subject) Value { return whole(s.BytesAllocated) },
+	})
+	PeakWaste = row(Figure{
+		Name: "waste at the peak", Meaning: "(granted - requested) / granted at the peak", Unit: Rate, Better: Less, Together: Worked, Unknown: noRecording,
+		Whole: true, Rule: "max_waste",
+		get: peakWaste,
+	})
+	Waste = row(Figure{
+		Name: "waste", Meaning: "(granted - requested) / granted of what is in use", Unit: Rate, Better: Less, Together: Worked,
+		Key: "waste", Scopes: InRun | InSite,
+		get:  func(s *Subject) Value { return part(s.Waste(), s.InUse) },
+		site: func(_ *Subject, t *stats.Tag) Value { return part(t.Waste(), t.InUse) },
+	})
+	ExternalFragmentation = row(Figure{
+		Name: "external fragmentation", Meaning: "1 - largest free block or range / all that is cached", Unit: Rate, Better: Less, Together: Worked,
+		Key: "external_fragmentation", Scopes: InRun, Rule: "max_external_fragmentation",
+		get: func(s *Subject) Value { return part(s.ExternalFragmentation(), s.Cached) },
+	})
+	QuadraticFragmentation = row(Figure{
+		Name: "quadratic fragmentation", Meaning: "1 - Σf²/F², f the size of each free block and range and F their sum", Unit: Rate, Better: Less, Together: Worked,
+		Key: "external_fragmentation_quadratic", Scopes: InRun,
+		get: func(s *Subject) Value { return part(s.QuadraticFragmentation(), s.Cached) },
+	})
+	RootFragmentation = row(Figure{
+		Name: "root fragmentation", Meaning: "1 - √Σf²/F", Unit: Rate, Better: Less, Together: Worked,
+		Key: "external_fragmentation_root", Scopes: InRun,
+		get: func(s *Subject) Value { return part(s.RootFragmentation(), s.Cached) },
+	})
+	HazardsAvoided = row(Figure{
+		Name: "hazards avoided", Meaning: "releases of buffers that commands still used, whose blocks were held back", Unit: Count, Better: Neither,
+		Key: "hazards_avoided", Scopes: InRun,
+		get: func(s *Subject) Value { return whole(s.HazardsAvoided) },
+	})
+	Growth = row(Figure{
+		Name: "growth per iteration", Meaning: "growth of memory in use per iteration, the median", Unit: Bytes, Better: Less, Together: Most, Unknown: noIteration,
+		Whole: true, Rule: "max_growth", Diff: Amount,
+		get: growth,
+	})
+	Creates = row(Figure{
+		Name: "creates", Meaning: "successful creates of memory", Unit: Count, Better: Less,
+		Key: "creates", Scopes: InProcess | InSite | InShare, Rule: "max_creates", Metric: "creates_total", By: "outcome", Lake: "creates", Diff: Events,
+		get: func(s *Subject) Value { return whole(s.Creates) }, parts: outcomes,
+		site:  func(_ *Subject, t *stats.Tag) Value { return whole(t.Creates) },
+		share: func(s *stats.Share) Value { return whole(s.Creates) },
+	})
+	Failures = row(Figure{
+		Name: "failures", Meaning: "creates that failed", Unit: Count, Better: Less, Metric: "create_failures_total", By: "status", Lake: "failures",
+		get: func(s *Subject) Value { return whole(s.Failures) }, parts: statuses,
+	})
+	Releases = row(Figure{
+		Name: "releases", Meaning: "last releases by the program", Unit: Count, Better: Neither, Metric: "releases_total",
+		get: func(s *Subject) Value { return whole(s.Releases) },
+	})
+)
+
+// The figures of the driver and of time.
+var (
+	DriverCreates = row(Figure{
+		Name: "driver creates", Meaning: "creates that reached the driver", Unit: Count, Better: Less,
+		Key: "driver_creates", Scopes: InRun | InProcess, Rule: "max_driver_creates", Diff: TimedEvents,
+		get: func(s *Subject) Value { return whole(s.DriverCreates) },
+	})
+	DriverReleases = row(Figure{
+		Name: "driver releases", Meaning: "memory returned to the driver: evicted blocks and unpooled memory", Unit: Count, Better: Less,
+		Key: "driver_releases", Scopes: InRun,
+		get: func(s *Subject) Value { return whole(s.DriverReleases) },
+	})
+	DriverCreate = row(Figure{
+		Name: "driver create", Meaning: "duration of a create of the driver that copies nothing, the mean", Unit: Nanos, Better: Less, Together: Worked,
+		Unknown: noRecording, Whole: true, Diff: Mean,
+		get: func(s *Subject) Value { return s.cost(createCost) },
+	})
+	CopyingCreate = row(Figure{
+		Name: "driver create that copies", Meaning: "duration of a create of the driver that copies the program's bytes, the mean", Unit: Nanos, Better: Less,
+		Together: Worked, Unknown: noRecording, Whole: true, Diff: Mean,
+		get: func(s *Subject) Value { return s.cost(copyCost) },
+	})
+	DriverRelease = row(Figure{
+		Name: "driver release", Meaning: "duration of a release by the driver, the mean", Unit: Nanos, Better: Less, Together: Worked, Unknown: noRecording, Whole: true, Diff: Mean,
+		get: func(s *Subject) Value { return s.cost(releaseCost) },
+	})
+	DriverTime = row(Figure{
+		Name: "time in the driver", Meaning: "time in the driver's creates and releases, of all threads", Unit: Nanos, Better: Less,
+		Rule: "max_driver_time", Metric: "driver_seconds_total", Lake: "driver_ns", Diff: Duration,
+		get: func(s *Subject) Value { return whole(s.DriverNS) },
+	})
+	Saved = row(Figure{
+		Name: "time saved", Meaning: "time in the driver that hits saved", Unit: Nanos, Better: More, Estimate: true,
+		Unknown: "only slow first calls were timed", Metric: "saved_seconds_total", Lake: "saved_ns",
+		get: func(s *Subject) Value { return whole(s.SavedNS) },
+	})
+	WallTime = row(Figure{
+		Name: "wall time", Meaning: "time from the start to the end", Unit: Seconds, Better: Less, Together: Most,
+		Key: "wall_seconds", Scopes: InRun | InProcess, Diff: Duration,
+		get: func(s *Subject) Value { return whole(s.Ended - min(s.Began, s.Ended)) },
+	})
+)
+
+// The figures of the program's mistakes and of what was recorded.
+var (
+	Transferred = row(Figure{
+		Name: "transferred", Meaning: "bytes that commands moved", Unit: Bytes, Better: Less, Metric: "transferred_bytes_total", By: "direction",
+		Whole: true, parts: directions,
+	})
+	DeviceMemory = row(Figure{
+		Name: "device memory", Meaning: "global memory of the first device", Unit: Bytes, Better: Neither, Together: Most, Metric: "device_bytes", Whole: true,
+		get: func(s *Subject) Value { return whole(s.Snapshot.Device.Global) },
+	})
+	MachineMemory = row(Figure{
+		Name: "machine", Meaning: "what the machine reports of the processes' memory", Unit: Bytes, Better: Less, Metric: "machine_bytes", By: "source",
+		Whole: true, parts: sources,
+	})
+	Findings = row(Figure{
+		Name: "findings", Meaning: "mistakes of the program, certain or not", Unit: Count, Better: Less, Metric: "findings_total", By: "kind",
+		Whole: true, parts: kinds,
+	})
+	Mistakes = row(Figure{
+		Name: "mistakes", Meaning: "certain mistakes of the program", Unit: Count, Better: Less,
+		Whole: true, Rule: "max_mistakes",
+		get: mistakes,
+	})
+	SeenEvents = row(Figure{
+		Name: "events", Meaning: "events that gpumemtop got", Unit: Count, Better: Neither,
+		Key: "events", Scopes: InRun, Whole: true,
+		get: func(s *Subject) Value { return whole(s.Snapshot.Events) },
+	})
+	LostEvents = row(Figure{
+		Name: "lost events", Meaning: "events that were lost: figures may be too high or too low", Unit: Count, Better: Less,
+		Key: "lost_events", Scopes: InRun, Whole: true, Rule: "max_lost_events", Metric: "lost_events_total", Lake: "lost_events",
+		get: func(s *Subject) Value { return whole(s.Snapshot.Lost) },
+	})
+)
