@@ -9,11 +9,21 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// Figures are a report for scripts: those of a run's summary at the top level, and what an analysis adds. Sizes are
+// Data is a report for scripts: a run's summary at the top level, and what an analysis adds. Sizes are
 // bytes, rates 0…1; the name of a time says its unit, and times are after the start of the run. docs/METRICS.md explains
 // the words. Lists are never null, and are unbounded except where METRICS says otherwise.
-type Figures struct {
+type Data struct {
 	Summary
+	findings
+}
+
+// MarshalJSON implements json.Marshaler.
+func (d Data) MarshalJSON() ([]byte, error) {
+	return append(d.Summary.joined(), &d.findings).MarshalJSON()
+}
+
+// findings are what an analysis adds to a summary.
+type findings struct {
 	Part        Part                 `json:"part"`
 	Before      uint64               `json:"before_attach,omitempty"` // buffers whose sizes are known as far as used
 	Damage      string               `json:"damage"`                  // what of the recording could not be read
@@ -46,37 +56,37 @@ type Part struct {
 	Whole        bool    `json:"whole"`         // the recording ended in order
 }
 
-// JSON writes a report as one JSON object, for scripts: the Figures. The error is the writer's.
+// JSON writes a report as one JSON object, for scripts: its Data. The error is the writer's.
 func JSON(w io.Writer, a *analysis.Analysis, o Options) error {
-	figures := NewFigures(a)
-	figures.Limits = limitsJSON(o.Limits)
-	if figures.Plan != nil && len(o.Unplanned) > 0 {
-		figures.Plan.Unplanned = map[string]uint64{}
+	data := NewData(a)
+	data.Limits = limitsJSON(o.Limits)
+	if data.Plan != nil && len(o.Unplanned) > 0 {
+		data.Plan.Unplanned = map[string]uint64{}
 		for _, u := range o.Unplanned {
-			figures.Plan.Unplanned[u.Policy] = u.Reserved
+			data.Plan.Unplanned[u.Policy] = u.Reserved
 		}
 	}
-	if err := units.WriteJSON(w, &figures); err != nil {
+	if err := units.WriteJSON(w, &data); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	return nil
 }
 
-// NewFigures returns an analysis in the form that JSON writes.
-func NewFigures(a *analysis.Analysis) Figures {
+// NewData returns an analysis in the form that JSON writes.
+func NewData(a *analysis.Analysis) Data {
 	s := a.Snapshot
 	if s == nil {
 		s = &stats.Snapshot{}
 	}
-	f := Figures{
-		Summary: summaryOf(a, s), Before: a.Run.Before, Damage: a.Damage, Part: Part{
+	f := Data{summaryOf(a, s), findings{
+		Before: a.Run.Before, Damage: a.Damage, Part: Part{
 			SinceSeconds: a.Run.Since.Seconds(), UntilSeconds: a.Run.Until.Seconds(), Process: a.Run.Process, Tag: a.Run.Tag,
 			Events: a.Run.Events, Whole: a.Run.Whole,
 		},
 		Diagnoses: a.Diagnoses, Peak: a.Peak, Reasons: a.Misses, Leaks: a.Leaks, Temporaries: a.Temporaries, Phases: a.Phases, TransferFindings: a.Transfers,
 		CreateCost: a.CreateCost, CopyCost: a.CopyCost, ReleaseCost: a.ReleaseCost, Lag: a.Lag, Timeline: a.Timeline,
 		Sizes: a.Sizes, Lifetimes: a.Lifetimes, Flame: a.Flame,
-	}
+	}}
 	addGrowth(f.Machine, a.Growth)
 	addObjectGrowth(f.Objects, a.Phases)
 	if a.Run.Whole {

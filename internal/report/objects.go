@@ -78,11 +78,11 @@ func (s *Summary) objectLines() []string {
 	}
 	how := "held when " + s.snapshot.AbortedBy() + " ended the program"
 	switch {
-	case running && s.LostEvents > 0:
+	case running && s.snapshot.Lost > 0:
 		how = "perhaps live: events are lost"
 	case running:
 		how = "live"
-	case s.LostEvents > 0:
+	case s.snapshot.Lost > 0:
 		how = "perhaps not released: events are lost"
 	case leaked:
 		how = "never released"

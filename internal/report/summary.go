@@ -6,67 +6,51 @@ import (
 	"regexp"
 	"sync"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Summary is a run in a few figures: sizes in bytes, rates 0…1. Its JSON keys are what scripts rely on.
+// Summary is a run in a few figures: sizes in bytes, rates 0…1. Its JSON keys are what scripts rely on: those of setup, of the figures
+// (package figures), and of details.
 type Summary struct {
+	setup
+	details
+	left
+	snapshot *stats.Snapshot
+}
+
+// setup is how a run was set up.
+type setup struct {
 	Policy         string            `json:"policy"`                    // at the end
 	FormerPolicies []string          `json:"former_policies,omitempty"` // that the program had before, oldest first
 	Limits         recording.Limits  `json:"limits"`
 	Labels         map[string]string `json:"labels,omitempty"`       // that the user chose
 	WholeBlocks    string            `json:"whole_blocks,omitempty"` // why no policy can cut slabs into sub-allocations
 	Hosted         *stats.Part       `json:"hosted,omitempty"`       // creates that got the host's memory, as the device's was full
-	Hits           uint64            `json:"hits"`
-	Misses         uint64            `json:"misses"`
-	HitRate        float64           `json:"hit_rate"`
-	SteadyHitRate  float64           `json:"steady_hit_rate"` // of the later half of the requests
-	MissReasons    map[string]uint64 `json:"miss_reasons"`    // all of them, "too_small" and so on
-	DriverCreates  uint64            `json:"driver_creates"`
-	DriverReleases uint64            `json:"driver_releases"`
-	BytesRequested uint64            `json:"bytes_requested"`
-	BytesAllocated uint64            `json:"bytes_allocated"`
-	InUse          uint64            `json:"in_use"` // at the end, and so are the next three
-	BytesCached    uint64            `json:"bytes_cached"`
-	LargestCached  uint64            `json:"largest_cached"` // block, or free range in a slab
-	BytesCooling   uint64            `json:"bytes_cooling"`
-	PeakInUse      uint64            `json:"peak_in_use"`
-	PeakReserved   uint64            `json:"peak_reserved"`
-	PeakRequested  uint64            `json:"peak_requested"`
-	PeakCached     uint64            `json:"peak_cached"`
-	PeakCooling    uint64            `json:"peak_cooling"`
-	PeakSlabs      uint64            `json:"peak_slabs"` // most at one time
-	Slabs          uint64            `json:"slabs"`      // at the end
-	SlabBytes      uint64            `json:"slab_bytes"`
-	Waste          float64           `json:"waste"` // of what was in use at the end
-	// Three forms, of what was cached at the end.
-	ExternalFragmentation          float64 `json:"external_fragmentation"`
-	ExternalFragmentationQuadratic float64 `json:"external_fragmentation_quadratic"`
-	ExternalFragmentationRoot      float64 `json:"external_fragmentation_root"`
-	HazardsAvoided                 uint64  `json:"hazards_avoided"`
+}
+
+// details are what is more than a figure.
+type details struct {
+	MissReasons map[string]uint64 `json:"miss_reasons"` // all of them, "too_small" and so on
 	// Machine is what the machine reports of all processes together.
-	Machine     []MachineSummary `json:"machine,omitempty"`
-	Saved       Saved            `json:"saved"`
-	Transfers   TransfersSummary `json:"transfers"`
-	Spill       *stats.Spill     `json:"spill,omitempty"` // what --spill did, where it took memory from the device
-	Events      uint64           `json:"events"`
-	LostEvents  uint64           `json:"lost_events"`
-	WallSeconds float64          `json:"wall_seconds"`
+	Machine   []MachineSummary `json:"machine,omitempty"`
+	Saved     Saved            `json:"saved"`
+	Transfers TransfersSummary `json:"transfers"`
+	Spill     *stats.Spill     `json:"spill,omitempty"` // what --spill did, where it took memory from the device
 	// Exit is how the first process ended. A caller that started the program knows better and may set it.
-	Exit      Exit             `json:"exit"`
-	Processes []ProcessSummary `json:"processes"`  // that made OpenCL calls, in the order of their first
-	PerTag    []TagSummary     `json:"per_tag"`    // by falling peak
-	PerBucket []ShareSummary   `json:"per_bucket"` // by size
-	PerClass  []ShareSummary   `json:"per_class"`
-	PerKind   []ShareSummary   `json:"per_kind"` // of memory: "buffer", "image" and so on
+	Exit      Exit           `json:"exit"`
+	Processes []units.Joined `json:"processes"`  // that made OpenCL calls, in the order of their first
+	PerTag    []units.Joined `json:"per_tag"`    // by falling peak
+	PerBucket []units.Joined `json:"per_bucket"` // by size
+	PerClass  []units.Joined `json:"per_class"`
+	PerKind   []units.Joined `json:"per_kind"` // of memory: "buffer", "image" and so on
 	// Findings are the program's mistakes in the order of their first time, at most stats.FindingsMax; OtherFindings
-	// counts those after that many.
+	// came when that many were known.
 	Findings      []FindingSummary `json:"findings"`
 	OtherFindings uint64           `json:"other_findings"`
-	Leaks         []LeakSummary    `json:"leaks"` // what was never released, the most bytes first
 	// Objects are what programs create besides memory: events, kernels and so on, by type; see docs/METRICS.md.
 	Objects []ObjectSummary `json:"objects"`
 	// HeldAtExit says that the leaks are what processes held when a signal ended them.
@@ -84,8 +68,18 @@ type Summary struct {
 	// Ghosts are the policies that were simulated beside the run, the best first.
 	Ghosts []GhostSummary `json:"ghosts,omitempty"`
 	Plan   *PlanJSON      `json:"plan_measured,omitempty"` // what plans did, where the policy takes them
+}
 
-	snapshot *stats.Snapshot
+// left is what a report describes more closely.
+type left struct {
+	Leaks []LeakSummary `json:"leaks"` // what was never released, the most bytes first
+}
+
+// MarshalJSON implements json.Marshaler.
+func (s Summary) MarshalJSON() ([]byte, error) { return append(s.joined(), &s.left).MarshalJSON() }
+
+func (s *Summary) joined() units.Joined {
+	return units.Joined{&s.setup, figures.Run(s.snapshot).Members(), &s.details}
 }
 
 // Saved is an estimate of the time that hits saved, ns.
@@ -110,77 +104,31 @@ type Exit struct {
 	Signal int `json:"signal"` // 0 when it was none
 }
 
-// ProcessSummary is one process.
-type ProcessSummary struct {
-	PID            int              `json:"pid"`
-	Parent         int              `json:"parent"`
-	Folded         uint64           `json:"ended_processes,omitempty"` // how many ended processes this row is
-	Program        string           `json:"program"`
-	Arguments      []string         `json:"arguments"`
-	Exit           Exit             `json:"exit"`
-	WallSeconds    float64          `json:"wall_seconds"`
-	Creates        uint64           `json:"creates"`
-	Hits           uint64           `json:"hits"`
-	Misses         uint64           `json:"misses"`
-	HitRate        float64          `json:"hit_rate"`
-	DriverCreates  uint64           `json:"driver_creates"`
-	BytesRequested uint64           `json:"bytes_requested"`
-	BytesAllocated uint64           `json:"bytes_allocated"`
-	BytesCached    uint64           `json:"bytes_cached"`
-	BytesCooling   uint64           `json:"bytes_cooling"`
-	PeakInUse      uint64           `json:"peak_in_use"`
-	PeakReserved   uint64           `json:"peak_reserved"`
-	InUse          uint64           `json:"in_use"`
-	LiveBuffers    uint64           `json:"live_buffers"`
-	Machine        []MachineSummary `json:"machine,omitempty"`
-}
-
-// TagSummary is one call site.
-type TagSummary struct {
-	Tag         string            `json:"tag"`
-	Stack       []string          `json:"stack,omitempty"` // innermost first
-	Creates     uint64            `json:"creates"`
-	Hits        uint64            `json:"hits"`
-	Misses      uint64            `json:"misses"`
-	HitRate     float64           `json:"hit_rate"`
-	MissReasons map[string]uint64 `json:"miss_reasons"` // those that occurred
-	PeakInUse   uint64            `json:"peak_in_use"`
-	InUse       uint64            `json:"in_use"`
-	BytesCached uint64            `json:"bytes_cached"`
-	LiveBuffers uint64            `json:"live_buffers"`
-	Waste       float64           `json:"waste"`
-}
-
 // NewSummary takes the figures from the last snapshot of a run.
 func NewSummary(s *stats.Snapshot) Summary {
 	t := &s.Totals
 	summary := Summary{
-		Policy: s.Policy, FormerPolicies: s.Change.Former, Limits: recording.Limits{}, Labels: s.Labels, WholeBlocks: s.WholeBlocks,
-		Hits: t.Hits, Misses: t.Misses, HitRate: t.HitRate(), SteadyHitRate: t.SteadyHitRate(),
-		MissReasons: missReasons(t.MissReasons[:], true), DriverCreates: t.DriverCreates, DriverReleases: t.DriverReleases,
-		BytesRequested: t.BytesRequested, BytesAllocated: t.BytesAllocated, InUse: t.InUse,
-		BytesCached: t.Cached, LargestCached: t.LargestCached, BytesCooling: t.Cooling,
-		PeakInUse: t.PeakInUse, PeakReserved: t.PeakReserved, Waste: t.Waste(),
-		PeakRequested: t.PeakRequested, PeakCached: t.PeakCached, PeakCooling: t.PeakCooling,
-		PeakSlabs: t.PeakSlabs, Slabs: t.Slabs, SlabBytes: t.SlabBytes,
-		ExternalFragmentation: t.ExternalFragmentation(), ExternalFragmentationQuadratic: t.QuadraticFragmentation(),
-		ExternalFragmentationRoot: t.RootFragmentation(), HazardsAvoided: t.HazardsAvoided, Saved: savedOf(t), Transfers: transfersSummary(&s.Transfers), Events: s.Events, LostEvents: s.Lost,
-		Machine: machineSummaries(s.Machine, t), Spill: s.Spill,
-		WithoutPool: s.Unpooled.Times, WithoutPoolWhy: s.Unpooled.Why, LeftOut: s.Exceeded,
-		WallSeconds: units.Seconds(s.Started, s.Time), Exit: Exit{Status: -1},
-		Processes: []ProcessSummary{}, PerTag: []TagSummary{}, Ghosts: ghostSummaries(s.Ghosts), Objects: objectSummaries(s.Objects), Plan: planOf(&t.Plans), snapshot: s,
+		setup: setup{Policy: s.Policy, FormerPolicies: s.Change.Former, Limits: recording.Limits{}, Labels: s.Labels, WholeBlocks: s.WholeBlocks},
+		details: details{
+			MissReasons: missReasons(t.MissReasons[:], true), Machine: machineSummaries(s.Machine, t), Saved: savedOf(t),
+			Transfers: transfersSummary(&s.Transfers), Spill: s.Spill, Exit: Exit{Status: -1}, Processes: []units.Joined{}, PerTag: []units.Joined{},
+			Objects: objectSummaries(s.Objects), WithoutPool: s.Unpooled.Times, WithoutPoolWhy: s.Unpooled.Why, LeftOut: s.Exceeded,
+			Ghosts: ghostSummaries(s.Ghosts), Plan: planOf(&t.Plans),
+		},
+		snapshot: s,
 	}
 	for i := range s.Limits {
 		summary.Limits[s.Limits[i].Name] = s.Limits[i].Text
 	}
 	for i := range s.Processes {
-		summary.Processes = append(summary.Processes, processSummary(&s.Processes[i], s.Time))
+		summary.Processes = append(summary.Processes, processJSON(&s.Processes[i], s.Time))
 	}
 	if len(s.Processes) > 0 {
-		summary.Exit = summary.Processes[0].Exit
+		summary.Exit = exitOf(&s.Processes[0])
 	}
+	run := figures.Run(s)
 	for _, tag := range tagsByPeak(s.Tags) {
-		summary.PerTag = append(summary.PerTag, tagSummary(tag))
+		summary.PerTag = append(summary.PerTag, siteJSON(run, tag))
 	}
 	if s.Hosted.Buffers > 0 {
 		summary.Hosted = &s.Hosted
@@ -204,19 +152,22 @@ func NewWatchSummary(s *stats.Snapshot, running int) Summary {
 	return summary
 }
 
-func processSummary(p *stats.Process, now uint64) ProcessSummary {
-	t := &p.Totals
-	ended := p.Ended
-	if ended == 0 {
-		ended = now
+// processJSON has one process with its figures.
+func processJSON(p *stats.Process, now uint64) units.Joined {
+	type process struct {
+		PID       int      `json:"pid"`
+		Parent    int      `json:"parent"`
+		Folded    uint64   `json:"ended_processes,omitempty"` // how many ended processes this row is
+		Program   string   `json:"program"`
+		Arguments []string `json:"arguments"`
+		Exit      Exit     `json:"exit"`
 	}
-	return ProcessSummary{
-		PID: p.PID, Parent: p.Parent, Folded: p.Folded, Program: p.Program, Arguments: append([]string{}, p.Arguments...),
-		Exit: exitOf(p), WallSeconds: units.Seconds(p.Started, ended), Creates: t.Creates,
-		Hits: t.Hits, Misses: t.Misses, HitRate: t.HitRate(), DriverCreates: t.DriverCreates,
-		BytesRequested: t.BytesRequested, BytesAllocated: t.BytesAllocated, BytesCached: t.Cached,
-		BytesCooling: t.Cooling, PeakInUse: t.PeakInUse, PeakReserved: t.PeakReserved, InUse: t.InUse, LiveBuffers: t.LiveBuffers,
-		Machine: machineSummaries(p.Machine, t),
+	type machine struct {
+		Machine []MachineSummary `json:"machine,omitempty"`
+	}
+	return units.Joined{
+		process{p.PID, p.Parent, p.Folded, p.Program, append([]string{}, p.Arguments...), exitOf(p)},
+		figures.Process(p, now).Members(), machine{machineSummaries(p.Machine, &p.Totals)},
 	}
 }
 
@@ -241,12 +192,14 @@ func missReasons(counts []uint64, all bool) map[string]uint64 {
 	return reasons
 }
 
-func tagSummary(t *stats.Tag) TagSummary {
-	return TagSummary{
-		Tag: t.Name, Stack: t.Stack, Creates: t.Creates, Hits: t.Hits, Misses: t.Misses, HitRate: t.HitRate(),
-		MissReasons: missReasons(t.MissReasons[:], false), PeakInUse: t.PeakInUse, InUse: t.InUse, BytesCached: t.Cached, LiveBuffers: t.Live,
-		Waste: t.Waste(),
+// siteJSON has one call site with its figures.
+func siteJSON(run *figures.Subject, t *stats.Tag) units.Joined {
+	type site struct {
+		Tag         string            `json:"tag"`
+		Stack       []string          `json:"stack,omitempty"` // innermost first
+		MissReasons map[string]uint64 `json:"miss_reasons"`    // those that occurred
 	}
+	return units.Joined{site{t.Name, t.Stack, missReasons(t.MissReasons[:], false)}, run.SiteMembers(t)}
 }
 
 // WriteJSON writes the summary as one JSON object, for scripts.
@@ -305,47 +258,28 @@ func (s *Summary) mistakes(from *stats.Snapshot) {
 	}
 }
 
-// ShareSummary is what one range of sizes, one class or one kind of memory has of a run.
-type ShareSummary struct {
-	Class        string  `json:"class,omitempty"`    // of a class
-	Kind         string  `json:"kind,omitempty"`     // of a kind
-	Smallest     *uint64 `json:"smallest,omitempty"` // of a bucket: granted sizes from here
-	Largest      *uint64 `json:"largest,omitempty"`  // to here
-	Creates      uint64  `json:"creates"`
-	Hits         uint64  `json:"hits"`
-	Misses       uint64  `json:"misses"`
-	HitRate      float64 `json:"hit_rate"`
-	InUse        uint64  `json:"in_use"`
-	BytesCached  uint64  `json:"bytes_cached"`
-	BytesCooling uint64  `json:"bytes_cooling"`
-	BlocksCached uint64  `json:"blocks_cached"`
+// shareOf is what a share of the memory is a share of.
+type shareOf struct {
+	Class    string  `json:"class,omitempty"`    // of a class
+	Kind     string  `json:"kind,omitempty"`     // of a kind
+	Smallest *uint64 `json:"smallest,omitempty"` // of a bucket: granted sizes from here
+	Largest  *uint64 `json:"largest,omitempty"`  // to here
 }
 
 // shares fills in what is counted by size, class and kind.
 func (s *Summary) shares(from *stats.Snapshot) {
-	s.PerBucket, s.PerClass, s.PerKind = []ShareSummary{}, []ShareSummary{}, []ShareSummary{}
+	s.PerBucket, s.PerClass, s.PerKind = []units.Joined{}, []units.Joined{}, []units.Joined{}
 	for i := range from.Buckets {
 		b := &from.Buckets[i]
-		summary := shareSummary(&b.Share)
-		summary.Smallest, summary.Largest = &b.Smallest, &b.Largest
-		s.PerBucket = append(s.PerBucket, summary)
+		s.PerBucket = append(s.PerBucket, units.Joined{shareOf{Smallest: &b.Smallest, Largest: &b.Largest}, figures.ShareMembers(&b.Share)})
 	}
 	for i := range from.Classes {
-		summary := shareSummary(&from.Classes[i].Share)
-		summary.Class = from.Classes[i].Name
-		s.PerClass = append(s.PerClass, summary)
+		c := &from.Classes[i]
+		s.PerClass = append(s.PerClass, units.Joined{shareOf{Class: c.Name}, figures.ShareMembers(&c.Share)})
 	}
 	for i := range from.Kinds {
-		summary := shareSummary(&from.Kinds[i].Share)
-		summary.Kind = from.Kinds[i].Memory.String()
-		s.PerKind = append(s.PerKind, summary)
-	}
-}
-
-func shareSummary(s *stats.Share) ShareSummary {
-	return ShareSummary{
-		Creates: s.Creates, Hits: s.Hits, Misses: s.Misses, HitRate: s.HitRate(), InUse: s.InUse,
-		BytesCached: s.Cached, BytesCooling: s.Cooling, BlocksCached: s.Blocks,
+		k := &from.Kinds[i]
+		s.PerKind = append(s.PerKind, units.Joined{shareOf{Kind: k.Memory.String()}, figures.ShareMembers(&k.Share)})
 	}
 }
 

@@ -65,7 +65,7 @@ func (s *Summary) title() string {
 	default:
 		title += " ended"
 	}
-	title += fmt.Sprintf(" after %.2f s", s.WallSeconds)
+	title += fmt.Sprintf(" after %.2f s", s.seconds())
 	if n := s.snapshot.ProcessCount(); n > 1 {
 		title += fmt.Sprintf(" (%d processes)", n)
 	}
@@ -76,9 +76,9 @@ func (s *Summary) title() string {
 func (s *Summary) watched() string {
 	n := s.snapshot.ProcessCount()
 	if n == 0 && s.snapshot.Program == "" {
-		return fmt.Sprintf("gpumemtop: watched for %.2f s: no matching process called OpenCL", s.WallSeconds)
+		return fmt.Sprintf("gpumemtop: watched for %.2f s: no matching process called OpenCL", s.seconds())
 	}
-	title := fmt.Sprintf("gpumemtop: attached to %s for %.2f s", commandLine(s.snapshot), s.WallSeconds)
+	title := fmt.Sprintf("gpumemtop: attached to %s for %.2f s", commandLine(s.snapshot), s.seconds())
 	switch {
 	case n > 1 && s.Running == 0:
 		title += fmt.Sprintf(" (%d processes, which all ended)", n)
@@ -96,6 +96,9 @@ func (s *Summary) watched() string {
 	return title
 }
 
+// seconds is how long the run took.
+func (s *Summary) seconds() float64 { return units.Seconds(s.snapshot.Started, s.snapshot.Time) }
+
 // goOn says how many processes do.
 func goOn(n int) string {
 	if n == 1 {
@@ -107,7 +110,7 @@ func goOn(n int) string {
 // silent reports whether nothing was seen that could be counted.
 func (s *Summary) silent() bool {
 	t := &s.snapshot.Totals
-	return t.Creates+t.Failures+t.Releases+t.Uses+t.LiveBuffers+s.LostEvents == 0
+	return t.Creates+t.Failures+t.Releases+t.Uses+t.LiveBuffers+s.snapshot.Lost == 0
 }
 
 // watchedFigures are those of programs that were only watched: no pool serves them, so there is no rate of hits, and what
@@ -125,7 +128,7 @@ func (s *Summary) watchedFigures() []string {
 		lines = append(lines, fmt.Sprintf("  before     sizes from before attach are known only as far as used: %s, %s live",
 			units.FormatLong(before.InUse), units.Count(before.Live, "buffer")))
 	}
-	return s.concluding(append(lines, labelled("machine", machineTexts(s.snapshot))...), func(*TagSummary) string { return "" })
+	return s.concluding(append(lines, labelled("machine", machineTexts(s.snapshot))...), func(*stats.Tag) string { return "" })
 }
 
 // figures are the lines between the title and the last.
@@ -143,11 +146,11 @@ func (s *Summary) figures() []string {
 	}
 	lines = append(lines, "  at the end "+endText(s.snapshot))
 	lines = append(append(lines, transferLines(s.snapshot)...), labelled("spilled", spillTexts(s.snapshot.Spill))...)
-	return s.concluding(append(lines, labelled("machine", machineTexts(s.snapshot))...), func(tag *TagSummary) string {
+	return s.concluding(append(lines, labelled("machine", machineTexts(s.snapshot))...), func(tag *stats.Tag) string {
 		if tag.Hits+tag.Misses == 0 {
 			return ""
 		}
-		return ", hit rate " + units.Percent(tag.HitRate, tag.Hits+tag.Misses)
+		return ", hit rate " + units.Percent(tag.HitRate(), tag.Hits+tag.Misses)
 	})
 }
 
@@ -175,14 +178,13 @@ func kindLines(kinds []stats.Kind) []string {
 }
 
 // concluding adds what all summaries end with. Of a tag more may be said.
-func (s *Summary) concluding(lines []string, more func(*TagSummary) string) []string {
+func (s *Summary) concluding(lines []string, more func(*stats.Tag) string) []string {
 	label := "  top tags   "
-	for i := range s.PerTag[:min(topTags, len(s.PerTag))] {
-		tag := &s.PerTag[i]
-		if tag.Tag == callsite.Slabs {
+	for _, tag := range tagsByPeak(s.snapshot.Tags)[:min(topTags, len(s.snapshot.Tags))] {
+		if tag.Name == callsite.Slabs {
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("%s%s: peak %s, %s%s", label, units.Cut(tag.Tag, nameWidth),
+		lines = append(lines, fmt.Sprintf("%s%s: peak %s, %s%s", label, units.Cut(tag.Name, nameWidth),
 			sizeText(s.snapshot, tag.PeakInUse), units.Count(tag.Creates, "create"), more(tag)))
 		label = "             "
 	}
@@ -194,8 +196,8 @@ func (s *Summary) concluding(lines []string, more func(*TagSummary) string) []st
 	}
 	lines = append(lines, s.objectLines()...)
 	lines = append(lines, mistakeLines(s.snapshot)...)
-	if s.LostEvents > 0 {
-		lines = append(lines, "  lost       "+units.Count(s.LostEvents, "event")+": counts are too low, memory in use may be too high")
+	if s.snapshot.Lost > 0 {
+		lines = append(lines, "  lost       "+units.Count(s.snapshot.Lost, "event")+": counts are too low, memory in use may be too high")
 	}
 	return lines
 }
