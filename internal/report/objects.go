@@ -18,31 +18,16 @@ type ObjectSummary struct {
 	Created uint64 `json:"created"`
 	Leaked  uint64 `json:"leaked"` // live ones of processes that ended, without a signal
 	// Untracked were created while as many as are tracked were live that only their number is known: Live and Leaked are then lower bounds.
-	Untracked uint64              `json:"untracked,omitempty"`
-	Growth    float64             `json:"growth_per_iteration,omitempty"` // in the phase that leaves the most, where a report finds it
-	PerSite   []ObjectSiteSummary `json:"per_site"`
-}
-
-// ObjectSiteSummary is one call site's part of that.
-type ObjectSiteSummary struct {
-	Tag     string   `json:"tag"`
-	Stack   []string `json:"stack,omitempty"` // innermost first
-	Live    uint64   `json:"live"`
-	Created uint64   `json:"created"`
-	Leaked  uint64   `json:"leaked"`
+	Untracked uint64             `json:"untracked,omitempty"`
+	Growth    float64            `json:"growth_per_iteration,omitempty"` // in the phase that leaves the most, where a report finds it
+	PerSite   []stats.ObjectSite `json:"per_site"`
 }
 
 func objectSummaries(counts []stats.ObjectCount) []ObjectSummary {
 	list := []ObjectSummary{}
 	for i := range counts {
 		c := &counts[i]
-		summary := ObjectSummary{Type: c.Type.Key(), Live: c.Live, Peak: c.Peak, Created: c.Created, Leaked: c.Leaked, Untracked: c.Untracked, PerSite: []ObjectSiteSummary{}}
-		for j := range c.Sites {
-			s := &c.Sites[j]
-			summary.PerSite = append(summary.PerSite, ObjectSiteSummary{
-				Tag: s.Tag, Stack: s.Stack, Live: s.Live, Created: s.Created, Leaked: s.Leaked,
-			})
-		}
+		summary := ObjectSummary{Type: c.Type.Key(), Live: c.Live, Peak: c.Peak, Created: c.Created, Leaked: c.Leaked, Untracked: c.Untracked, PerSite: append([]stats.ObjectSite{}, c.Sites...)}
 		list = append(list, summary)
 	}
 	return list

@@ -10,54 +10,38 @@ import (
 
 // TransfersSummary are the commands that moved memory.
 type TransfersSummary struct {
-	Unified  bool                  `json:"unified"`   // the memory of a device is the host's
-	OwnSites bool                  `json:"own_sites"` // sites are those of the calls, not of the creates
-	ToDevice FlowSummary           `json:"to_device"`
-	ToHost   FlowSummary           `json:"to_host"`
-	Within   FlowSummary           `json:"within"` // device memory to device memory, fills, migrations
-	Mapped   FlowSummary           `json:"mapped"`
-	PerSite  []TransferSiteSummary `json:"per_site"` // the most time first, then the most bytes; at most stats.TransferSitesMax
-	Others   uint64                `json:"other_sites"`
+	Unified  bool           `json:"unified"`   // the memory of a device is the host's
+	OwnSites bool           `json:"own_sites"` // sites are those of the calls, not of the creates
+	ToDevice units.Joined   `json:"to_device"`
+	ToHost   units.Joined   `json:"to_host"`
+	Within   units.Joined   `json:"within"` // device memory to device memory, fills, migrations
+	Mapped   units.Joined   `json:"mapped"`
+	PerSite  []units.Joined `json:"per_site"` // the most time first, then the most bytes; at most stats.TransferSitesMax
+	Others   uint64         `json:"other_sites"`
 }
 
-// FlowSummary is what calls moved.
-type FlowSummary struct {
-	Calls         uint64  `json:"calls"`
-	Bytes         uint64  `json:"bytes"`
-	BlockingCalls uint64  `json:"blocking_calls"` // timed from call to return
-	BlockingBytes uint64  `json:"blocking_bytes"`
-	NS            uint64  `json:"blocking_ns"`
-	ProfiledCalls uint64  `json:"profiled_calls"` // timed by the device
-	ProfiledBytes uint64  `json:"profiled_bytes"`
-	ProfiledNS    uint64  `json:"profiled_ns"`
-	Rate          float64 `json:"bytes_per_second"` // of these, or else of the blocking ones; 0: unknown
-	Pinned        uint64  `json:"pinned_bytes"`
-	Pageable      uint64  `json:"pageable_bytes"`
-	Pages         uint64  `json:"pages_looked_at"` // of the host side, before reads
-	Cold          uint64  `json:"cold_pages"`
-}
-
-// TransferSiteSummary is one call site with one kind of command.
-type TransferSiteSummary struct {
-	Site    string   `json:"site"`
-	Stack   []string `json:"stack,omitempty"` // innermost first
-	Command string   `json:"command"`
-	FlowSummary
-}
-
-func flowSummary(f *stats.Flow) FlowSummary {
-	return FlowSummary{f.Calls, f.Bytes, f.Blocking, f.TimedBytes, f.NS, f.Profiled, f.ProfiledBytes, f.ProfiledNS, f.Rate(), f.Pinned, f.Pageable, f.Pages, f.Cold}
+// flowJSON has what was moved, and how fast.
+func flowJSON(f *stats.Flow, first ...any) units.Joined {
+	type speed struct {
+		Rate float64 `json:"bytes_per_second"` // of what the device measured, or else of the blocking calls; 0: unknown
+	}
+	return append(first, f, speed{f.Rate()})
 }
 
 func transfersSummary(t *stats.Transfers) TransfersSummary {
-	of := func(d stats.Direction) FlowSummary { return flowSummary(&t.Directions[d]) }
+	of := func(d stats.Direction) units.Joined { return flowJSON(&t.Directions[d]) }
 	s := TransfersSummary{
 		Unified: t.Unified, OwnSites: t.OwnSites, ToDevice: of(stats.ToDevice), ToHost: of(stats.ToHost), Within: of(stats.Within),
-		Mapped: of(stats.Mapped), PerSite: []TransferSiteSummary{}, Others: t.OtherSites,
+		Mapped: of(stats.Mapped), PerSite: []units.Joined{}, Others: t.OtherSites,
+	}
+	type site struct {
+		Site    string   `json:"site"`
+		Stack   []string `json:"stack,omitempty"` // innermost first
+		Command string   `json:"command"`
 	}
 	for i := range t.Sites {
 		x := &t.Sites[i]
-		s.PerSite = append(s.PerSite, TransferSiteSummary{x.Name, x.Stack, x.Command.String(), flowSummary(&x.Flow)})
+		s.PerSite = append(s.PerSite, flowJSON(&x.Flow, site{x.Name, x.Stack, x.Command.String()}))
 	}
 	return s
 }

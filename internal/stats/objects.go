@@ -60,10 +60,13 @@ type ObjectCount struct {
 
 // ObjectSite is one call site's part of an ObjectCount.
 type ObjectSite struct {
-	Tag                   string
-	Stack                 []string // innermost first
-	Live, Created, Leaked uint64
-	Grown, Recent         int64
+	Tag     string   `json:"tag"`
+	Stack   []string `json:"stack,omitempty"` // innermost first
+	Live    uint64   `json:"live"`
+	Created uint64   `json:"created"`
+	Leaked  uint64   `json:"leaked"`
+	Grown   int64    `json:"-"`
+	Recent  int64    `json:"-"`
 }
 
 // holding is what one call site of one process holds of one type.

@@ -42,18 +42,18 @@ func DirectionOf(c wire.Command) (Direction, bool) {
 // Flow is what commands moved. The calls of those that block have a time, and the others one on the device where a queue with
 // profiling measured it.
 type Flow struct {
-	Calls      uint64
-	Bytes      uint64
-	Blocking   uint64 // calls that were timed
-	TimedBytes uint64 // bytes that these moved
-	NS         uint64 // that these took
-	Profiled   uint64 // calls that a device measured
-	ProfiledBytes,
-	ProfiledNS uint64
-	Pinned   uint64 // bytes whose host side was memory of the driver
-	Pageable uint64 // bytes whose host side was not, as far as is known
-	Pages    uint64 // of the host side that were looked at
-	Cold     uint64 // of these, not in memory
+	Calls         uint64 `json:"calls"`
+	Bytes         uint64 `json:"bytes"`
+	Blocking      uint64 `json:"blocking_calls"` // calls that were timed
+	TimedBytes    uint64 `json:"blocking_bytes"` // bytes that these moved
+	NS            uint64 `json:"blocking_ns"`    // that these took
+	Profiled      uint64 `json:"profiled_calls"` // calls that a device measured
+	ProfiledBytes uint64 `json:"profiled_bytes"`
+	ProfiledNS    uint64 `json:"profiled_ns"`
+	Pinned        uint64 `json:"pinned_bytes"`    // bytes whose host side was memory of the driver
+	Pageable      uint64 `json:"pageable_bytes"`  // bytes whose host side was not, as far as is known
+	Pages         uint64 `json:"pages_looked_at"` // of the host side, before reads
+	Cold          uint64 `json:"cold_pages"`      // of these, not in memory
 }
 
 // Rate returns bytes per second of what the device measured, or else of what was timed, 0 when nothing was.
