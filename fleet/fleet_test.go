@@ -349,9 +349,9 @@ func TestScouts(t *testing.T) {
 func TestSharedNamesTheFirst(t *testing.T) {
 	leak := report.LeakSummary{Tag: "a.c:1 f", Buffers: 2, Bytes: 64}
 	r := newReported("app")
-	r.add(&entry{Path: "1.gmt"}, &figures{})
-	r.add(&entry{Path: "2.gmt", Job: "1"}, &figures{Leaks: []report.LeakSummary{leak, leak}})
-	r.add(&entry{Path: "3.gmt", Job: "1"}, &figures{Leaks: []report.LeakSummary{leak}})
+	r.add(&entry{Path: "1.gmt"}, &outcome{})
+	r.add(&entry{Path: "2.gmt", Job: "1"}, &outcome{Leaks: []report.LeakSummary{leak, leak}})
+	r.add(&entry{Path: "3.gmt", Job: "1"}, &outcome{Leaks: []report.LeakSummary{leak}})
 	r.end()
 	if r.Recordings != 3 || r.Jobs != 2 {
 		t.Errorf("%d recordings of %d jobs, want 3 of 2", r.Recordings, r.Jobs)

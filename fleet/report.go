@@ -9,6 +9,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 )
@@ -23,8 +24,8 @@ func buildReport(s beam.Scope, w work, looked beam.PCollection) {
 	beam.ParDo0(s, &reportedFn{w}, beam.GroupByKey(s, read))
 }
 
-// figures are those of gpumemtop report --format json for one recording.
-type figures struct {
+// outcome is what gpumemtop report --format json says of one recording.
+type outcome struct {
 	Hits         uint64                  `json:"hits"`
 	Misses       uint64                  `json:"misses"`
 	PeakInUse    uint64                  `json:"peak_in_use"`
@@ -53,16 +54,18 @@ func (f *reportFn) ProcessElement(ctx context.Context, app string, packed []byte
 	return nil
 }
 
-func reportOne(reader *recording.Reader) (*figures, error) {
+func reportOne(reader *recording.Reader) (*outcome, error) {
 	footer, whole := reader.Footer()
 	a, err := analysis.New(reader, analysis.Options{Header: reader.Header(), Footer: footer, Whole: whole})
 	if err != nil {
 		return nil, err
 	}
-	f := report.NewFigures(a)
-	return &figures{
-		Hits: f.Hits, Misses: f.Misses, PeakInUse: f.PeakInUse, PeakReserved: f.PeakReserved, SavedNS: f.Saved.Calls, WallSeconds: f.WallSeconds,
-		Leaks: f.Summary.Leaks, Findings: f.Findings, Diagnoses: f.Diagnoses,
+	run, data := figures.Recorded(a), report.NewData(a)
+	exact := func(f *figures.Figure) uint64 { return f.Of(run).Exact }
+	return &outcome{
+		Hits: exact(figures.Hits), Misses: exact(figures.Misses), PeakInUse: exact(figures.PeakInUse), PeakReserved: exact(figures.PeakReserved),
+		SavedNS: exact(figures.Saved), WallSeconds: figures.WallTime.Of(run).Number / 1e9,
+		Leaks: data.Summary.Leaks, Findings: data.Findings, Diagnoses: data.Diagnoses,
 	}, nil
 }
 
@@ -130,7 +133,7 @@ func newReported(app string) *reported {
 }
 
 // add counts a recording.
-func (r *reported) add(e *entry, f *figures) {
+func (r *reported) add(e *entry, f *outcome) {
 	r.Recordings++
 	r.Jobs += r.jobs.add(e)
 	r.Hits += f.Hits
@@ -167,7 +170,7 @@ func (r *reported) end() {
 	})
 }
 
-func (f *figures) each(take func(shared)) {
+func (f *outcome) each(take func(shared)) {
 	for i := range f.Findings {
 		s := &f.Findings[i]
 		take(shared{Kind: s.Kind, What: s.Function, Tag: s.Tag, Count: s.Count})

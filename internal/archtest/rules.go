@@ -315,7 +315,7 @@ var Places = map[string]Place{
 
 	// A module of its own.
 	"fleet": {May: []string{
-		"internal/advise", "internal/advise/merging", "internal/analysis", "internal/recording", "internal/replay", "internal/report",
+		"internal/advise", "internal/advise/merging", "internal/analysis", "internal/figures", "internal/recording", "internal/replay", "internal/report",
 		"internal/setting", "internal/tune", "internal/units",
 	}},
 

@@ -12,8 +12,6 @@ import (
 	"testing"
 
 	"github.com/google/pprof/profile"
-
-	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 )
 
 // recordUnder makes a recording of a program under a policy.
@@ -39,10 +37,10 @@ func exportAs(t *testing.T, file, format string, flags ...string) string {
 }
 
 // figures are what report says of a recording.
-func figures(t *testing.T, file string) report.Summary {
+func figures(t *testing.T, file string) summary {
 	t.Helper()
 	result := run(t, command{args: []string{gpumemtop(), "report", "--format", "json", file}})
-	var s report.Summary
+	var s summary
 	if err := json.Unmarshal(result.stdout, &s); err != nil || result.code != 0 {
 		t.Fatalf("report: %s, %v\n%s", result, err, result.stderr)
 	}
@@ -97,7 +95,7 @@ func TestExportsAgreeWithTheReport(t *testing.T) {
 }
 
 // checkProfile lets the real pprof read a profile.
-func checkProfile(t *testing.T, file string, want *report.Summary, site string) {
+func checkProfile(t *testing.T, file string, want *summary, site string) {
 	t.Helper()
 	peak, end := exportAs(t, file, "pprof"), exportAs(t, file, "pprof", "--at", "end")
 	top := func(args ...string) map[string]int64 {
@@ -150,7 +148,7 @@ func sum(values map[string]int64) (sum int64) {
 }
 
 // checkSnapshot lets the real Python read a snapshot.
-func checkSnapshot(t *testing.T, file string, want *report.Summary) {
+func checkSnapshot(t *testing.T, file string, want *summary) {
 	t.Helper()
 	script := filepath.Join(root, "internal", "export", "memviz", "testdata", "check.py")
 	result := run(t, command{args: []string{"python3", script, exportAs(t, file, "memviz")}})
@@ -161,7 +159,7 @@ func checkSnapshot(t *testing.T, file string, want *report.Summary) {
 	}
 }
 
-func checkLog(t *testing.T, file string, want *report.Summary) {
+func checkLog(t *testing.T, file string, want *summary) {
 	t.Helper()
 	live := map[string]int64{}
 	var now, peak int64
@@ -184,7 +182,7 @@ func checkLog(t *testing.T, file string, want *report.Summary) {
 	}
 }
 
-func checkInstance(t *testing.T, file string, want *report.Summary) {
+func checkInstance(t *testing.T, file string, want *summary) {
 	t.Helper()
 	changes := map[int64]int64{}
 	var last, now, peak int64

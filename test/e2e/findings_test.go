@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 )
 
 // deed is a mistake of test/programs/faults/mistakes and how it must be reported.
@@ -133,7 +131,7 @@ func TestFindingsAreRecorded(t *testing.T) {
 		}
 	}
 	result = run(t, command{args: []string{gpumemtop(), "report", "--format", "json", file}})
-	var sum report.Summary
+	var sum summary
 	if err := json.Unmarshal(result.stdout, &sum); err != nil {
 		t.Fatalf("report --format json: %v\n%s", err, result.stdout)
 	}

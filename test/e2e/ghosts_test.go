@@ -7,7 +7,6 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
-	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 )
 
 // TestGhostsAreWhatAReplaySays: what a policy would have done is the same whether it is simulated beside the run or played
@@ -26,14 +25,14 @@ func TestGhostsAreWhatAReplaySays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var summary report.Summary
-		if err := json.Unmarshal(text, &summary); err != nil {
+		var sum summary
+		if err := json.Unmarshal(text, &sum); err != nil {
 			t.Fatal(err)
 		}
-		if len(summary.Ghosts) < 7 {
-			t.Fatalf("%q: ghosts %+v", words, summary.Ghosts)
+		if len(sum.Ghosts) < 7 {
+			t.Fatalf("%q: ghosts %+v", words, sum.Ghosts)
 		}
-		for _, g := range summary.Ghosts {
+		for _, g := range sum.Ghosts {
 			want := replayOf(t, dir+"/x.gmt", g.Policy)
 			if g.Stopped != "" {
 				t.Logf("%q: %s %s", words, g.Configuration, g.Stopped) // this machine has too much to do

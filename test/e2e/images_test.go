@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
-	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 )
 
 // A program that makes images of its buffers gets sub-allocations in front of PoCL 3.1, which makes no images of sub-buffers.
@@ -40,7 +39,7 @@ func TestImagesComeFromThePool(t *testing.T) {
 	t.Parallel()
 	for _, policy := range allocator.Names() {
 		result, sum := runUnder(t, policy, command{args: []string{testProgram("tiles"), "40"}})
-		i := slices.IndexFunc(sum.PerKind, func(s report.ShareSummary) bool { return s.Kind == "image" })
+		i := slices.IndexFunc(sum.PerKind, func(s share) bool { return s.Kind == "image" })
 		if result.code != 0 || i < 0 {
 			t.Fatalf("under %s: %s\n%s%+v", policy, result, result.stderr, sum.PerKind)
 		}
@@ -70,7 +69,7 @@ func TestSharedMemoryComesFromThePool(t *testing.T) {
 	t.Parallel()
 	for _, policy := range allocator.Names() {
 		result, sum := runUnder(t, policy, command{args: []string{testProgram("pointers"), "40"}})
-		i := slices.IndexFunc(sum.PerKind, func(s report.ShareSummary) bool { return s.Kind == "svm" })
+		i := slices.IndexFunc(sum.PerKind, func(s share) bool { return s.Kind == "svm" })
 		if result.code != 0 || i < 0 {
 			t.Fatalf("under %s: %s\n%s%+v", policy, result, result.stderr, sum.PerKind)
 		}

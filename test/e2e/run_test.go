@@ -246,27 +246,46 @@ func differs(bare, here outcome) string {
 
 // summary is what --summary writes, as far as the tests look at it. All keys are checked for being there.
 type summary struct {
-	Policy         string                `json:"policy"`
-	Hits           uint64                `json:"hits"`
-	Misses         uint64                `json:"misses"`
-	HitRate        float64               `json:"hit_rate"`
-	SteadyHitRate  float64               `json:"steady_hit_rate"`
-	DriverCreates  uint64                `json:"driver_creates"`
-	DriverReleases uint64                `json:"driver_releases"`
-	PeakInUse      uint64                `json:"peak_in_use"`
-	PeakReserved   uint64                `json:"peak_reserved"`
-	PeakSlabs      uint64                `json:"peak_slabs"`
-	HazardsAvoided uint64                `json:"hazards_avoided"`
-	MissReasons    map[string]uint64     `json:"miss_reasons"`
-	LostEvents     uint64                `json:"lost_events"`
-	WallSeconds    float64               `json:"wall_seconds"`
-	Processes      []json.RawMessage     `json:"processes"`
-	PerTag         []json.RawMessage     `json:"per_tag"`
-	PerKind        []report.ShareSummary `json:"per_kind"`
+	Policy         string            `json:"policy"`
+	Hits           uint64            `json:"hits"`
+	Misses         uint64            `json:"misses"`
+	HitRate        float64           `json:"hit_rate"`
+	SteadyHitRate  float64           `json:"steady_hit_rate"`
+	DriverCreates  uint64            `json:"driver_creates"`
+	DriverReleases uint64            `json:"driver_releases"`
+	PeakInUse      uint64            `json:"peak_in_use"`
+	PeakReserved   uint64            `json:"peak_reserved"`
+	PeakSlabs      uint64            `json:"peak_slabs"`
+	HazardsAvoided uint64            `json:"hazards_avoided"`
+	MissReasons    map[string]uint64 `json:"miss_reasons"`
+	LostEvents     uint64            `json:"lost_events"`
+	WallSeconds    float64           `json:"wall_seconds"`
+	Processes      []json.RawMessage `json:"processes"`
+	PerTag         []json.RawMessage `json:"per_tag"`
+	PerKind        []share           `json:"per_kind"`
 
-	Findings      []report.FindingSummary `json:"findings"`
-	OtherFindings uint64                  `json:"other_findings"`
-	Leaks         []report.LeakSummary    `json:"leaks"`
+	InUse         uint64 `json:"in_use"`
+	BytesCached   uint64 `json:"bytes_cached"`
+	BytesCooling  uint64 `json:"bytes_cooling"`
+	PeakRequested uint64 `json:"peak_requested"`
+
+	Findings      []report.FindingSummary    `json:"findings"`
+	OtherFindings uint64                     `json:"other_findings"`
+	Leaks         []report.LeakSummary       `json:"leaks"`
+	Ghosts        []report.GhostSummary      `json:"ghosts"`
+	OutOfMemory   []report.PostMortemSummary `json:"out_of_memory"`
+}
+
+// share is what one kind of memory has of a run.
+type share struct {
+	Kind         string `json:"kind"`
+	Creates      uint64 `json:"creates"`
+	Hits         uint64 `json:"hits"`
+	Misses       uint64 `json:"misses"`
+	InUse        uint64 `json:"in_use"`
+	BytesCached  uint64 `json:"bytes_cached"`
+	BytesCooling uint64 `json:"bytes_cooling"`
+	BlocksCached uint64 `json:"blocks_cached"`
 }
 
 var summaryKeys = strings.Fields(`policy limits hits misses hit_rate steady_hit_rate miss_reasons driver_creates

@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 )
 
 // What a program held when a signal ended it is no leak: live, and in its recording.
@@ -75,7 +73,7 @@ func TestPostMortem(t *testing.T) {
 			if n := strings.Count(page, "\n"); n > 15 {
 				t.Errorf("the page has %d lines:\n%s", n, page)
 			}
-			var figures report.Figures
+			var figures summary
 			result := run(t, command{args: []string{gpumemtop(), "report", "--format", "json", file}})
 			if err := json.Unmarshal(result.stdout, &figures); err != nil {
 				t.Fatal(err)
