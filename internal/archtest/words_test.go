@@ -74,7 +74,10 @@ func TestDocsStayShort(t *testing.T) {
 	}
 }
 
-// countWords is the number of words in the files that match the pattern.
+// generatedTable is what a test writes from code: people look a row up.
+var generatedTable = regexp.MustCompile(`(?s)<!-- (\w+) -->\n.*?<!-- /\w+ -->`)
+
+// countWords is the number of words in the files that match the pattern, without generated tables.
 func countWords(t *testing.T, pattern string) (words int) {
 	files, err := filepath.Glob(pattern)
 	if err != nil {
@@ -85,7 +88,7 @@ func countWords(t *testing.T, pattern string) (words int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for field := range strings.FieldsSeq(string(text)) {
+		for field := range strings.FieldsSeq(generatedTable.ReplaceAllString(string(text), "")) {
 			if strings.ContainsFunc(field, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
 				words++ // the borders of tables are none
 			}

@@ -95,6 +95,11 @@ const (
 	Mean             // of the durations of many calls
 )
 
+// String names what is compared.
+func (t Test) String() string {
+	return [...]string{"", "amount", "duration", "rate", "count", "count", "mean"}[t]
+}
+
 // Scopes says whose figures a JSON object has.
 type Scopes uint8
 

@@ -91,7 +91,7 @@ var (
 		get: func(s *Subject) Value { return whole(s.Slabs) },
 	})
 	SlabBytes = row(Figure{
-		Name: "slab bytes", Meaning: "their sizes", Unit: Bytes, Better: Neither,
+		Name: "slab bytes", Meaning: "sum of the sizes of its slabs", Unit: Bytes, Better: Neither,
 		Key: "slab_bytes", Scopes: InRun,
 		get: func(s *Subject) Value { return whole(s.SlabBytes) },
 	})
