@@ -119,6 +119,7 @@ type Subject struct {
 
 	Snapshot *stats.Snapshot    // of a run; nil of a process
 	Analysis *analysis.Analysis // of a recorded run, nil else
+	Leaked   *uint64            // bytes that a process of a recording never released, nil: not counted
 }
 
 // Run returns a run that is known by a snapshot.

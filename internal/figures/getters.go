@@ -27,7 +27,10 @@ func leakedBuffers(l *analysis.Leak) uint64 { return l.Buffers }
 
 // leaked adds up leaks: those of a call site, or all for "".
 func (s *Subject) leaked(site string, of func(*analysis.Leak) uint64) Value {
-	if s.Analysis == nil {
+	switch {
+	case s.Leaked != nil && site == "":
+		return whole(*s.Leaked)
+	case s.Analysis == nil:
 		return unknown(noRecording)
 	}
 	var sum uint64

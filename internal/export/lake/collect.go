@@ -10,6 +10,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/tables"
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
@@ -72,6 +73,7 @@ type process struct {
 	sites     map[string]*Site
 	misses    map[[2]string]*Miss // by call site and reason
 	transfers map[[2]string]*Transfer
+	leaked    uint64 // bytes
 }
 
 func (c *collector) of(number uint32) *process {
@@ -96,7 +98,7 @@ func (c *collector) buffer(number uint32, b *tables.Buffer) error {
 	if b.Leaked {
 		s.Leaks++
 		s.Leaked += b.Granted
-		p.Run.Leaked += b.Granted
+		p.leaked += uint64(b.Granted)
 	}
 	p.hold(s, b)
 	if b.Carried {
@@ -185,14 +187,18 @@ func (c *collector) process(number uint32, r *tables.Process) error {
 	p, id := c.of(number), c.header.IdentityOf(number)
 	begun := time.Unix(0, r.Started).UTC()
 	p.App, p.Job, p.Date = path.Base(cmp.Or(r.Program, c.header.Program)), id.Job, begun.Format(time.DateOnly)
-	leaked := p.Run.Leaked
 	p.Run = Run{
 		Run: p.Run.Run, Schema: Schema, Recording: r.Recording, Number: r.Number, Host: r.Hostname, PID: r.PID,
 		User: units.Clean(id.User), Step: units.Clean(id.Step), Rank: units.Clean(id.Rank), Revision: units.Clean(id.Revision),
 		Program: r.Program, Arguments: r.Arguments, Policy: r.Policy, Limits: r.Limits, Labels: id.Labels,
 		Device: r.Device, Driver: r.Driver, DeviceBytes: r.DeviceBytes, Started: begun.UnixMicro(), Seconds: float64(r.LastNS-r.StartedNS) / 1e9,
-		Status: r.Status, Hits: r.Hits, Misses: r.Misses, PeakInUse: r.PeakInUse, InUse: r.InUse, Leaked: leaked, LostEvents: r.LostEvents,
+		Status: r.Status,
 	}
+	// What the model knows replaces it, unless it has folded the process into others.
+	p.setFigures(&figures.Subject{
+		Totals:   &stats.Totals{Hits: uint64(r.Hits), Misses: uint64(r.Misses), PeakInUse: uint64(r.PeakInUse), InUse: uint64(r.InUse)},
+		Snapshot: &stats.Snapshot{Lost: uint64(r.LostEvents)},
+	})
 	return nil
 }
 
@@ -201,12 +207,13 @@ func (c *collector) finish(names *callsite.Names) []*Rows {
 	s := c.model.Publish()
 	for i := range s.Processes {
 		m := &s.Processes[i]
-		p, t := c.rows[m.Number], &m.Totals
+		p := c.rows[m.Number]
 		if p == nil {
 			continue
 		}
-		p.Run.Creates, p.Run.Failures = int64(t.Creates), int64(t.Failures)
-		p.Run.DriverNS, p.Run.SavedNS, p.Run.PeakReserved = int64(t.DriverNS), int64(t.SavedNS), int64(t.PeakReserved)
+		of := figures.Process(m, s.Time)
+		of.Snapshot = s
+		p.setFigures(of)
 		p.Run.Build = names.Process(m.Number).BuildOf(path.Base(p.Run.Program))
 		tags := m.Tags
 		if len(s.Processes) == 1 {
@@ -234,6 +241,15 @@ func (c *collector) finish(names *callsite.Names) []*Rows {
 		}
 	}
 	return list
+}
+
+// setFigures sets the values of RunFigures.
+func (p *process) setFigures(of *figures.Subject) {
+	of.Leaked = &p.leaked
+	p.Run.Figures = make([]int64, len(RunFigures))
+	for i, f := range RunFigures {
+		p.Run.Figures[i] = int64(f.Of(of).Exact)
+	}
 }
 
 // sorted returns rows in one order, so that a recording always gives the same.

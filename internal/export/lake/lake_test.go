@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
@@ -48,7 +49,7 @@ func TestRowsAgreeWithTheModel(t *testing.T) {
 				sum.Hits += site.Hits
 				sum.Misses += site.Misses
 				sum.Leaked += site.Leaked
-				if site.Idle < 0 || site.Idle > site.Held || site.PeakInUse > run.PeakInUse || site.Requested > site.Granted {
+				if site.Idle < 0 || site.Idle > site.Held || site.PeakInUse > run.Figure(figures.PeakInUse) || site.Requested > site.Granted {
 					t.Errorf("%+v", site)
 				}
 			}
@@ -57,11 +58,11 @@ func TestRowsAgreeWithTheModel(t *testing.T) {
 				misses += miss.Count
 			}
 			want := []int64{int64(p.Totals.Hits), int64(p.Totals.Misses), int64(p.Totals.Misses), int64(p.Totals.PeakInUse), int64(p.Totals.PeakReserved), int64(p.Totals.Creates)}
-			if have := []int64{sum.Hits, sum.Misses, misses, run.PeakInUse, run.PeakReserved, run.Creates}; !reflect.DeepEqual(have, want) {
+			if have := []int64{sum.Hits, sum.Misses, misses, run.Figure(figures.PeakInUse), run.Figure(figures.PeakReserved), run.Figure(figures.Creates)}; !reflect.DeepEqual(have, want) {
 				t.Errorf("seed %d, process %d: %v, want %v", seed, i, have, want)
 			}
-			if run.Leaked != sum.Leaked || run.Leaked != run.InUse || len(r.Samples) > samplesMax+1 {
-				t.Errorf("leaked %d, %d of sites, in use %d; %d samples", run.Leaked, sum.Leaked, run.InUse, len(r.Samples))
+			if run.Figure(figures.Leaked) != sum.Leaked || run.Figure(figures.Leaked) != run.Figure(figures.InUse) || len(r.Samples) > samplesMax+1 {
+				t.Errorf("leaked %d, %d of sites, in use %d; %d samples", run.Figure(figures.Leaked), sum.Leaked, run.Figure(figures.InUse), len(r.Samples))
 			}
 			findings += len(r.Findings)
 		}

@@ -2,45 +2,47 @@
 // reads no clock.
 package lake
 
+import (
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
+)
+
 // Schema is the version of the tables. Columns may be added within a version.
 const Schema = 1
 
 // Run is one process of a recording. Sizes are bytes, and what is unknown is null or empty.
 type Run struct {
-	Run          string            `parquet:"run"` // of recording and number
-	Schema       int32             `parquet:"schema"`
-	Recording    string            `parquet:"recording"`
-	Number       int32             `parquet:"number"`
-	Host         string            `parquet:"host,dict"`
-	PID          int64             `parquet:"pid"`
-	User         string            `parquet:"user,dict"`
-	Step         string            `parquet:"step,dict"`
-	Rank         string            `parquet:"rank,dict"`
-	Revision     string            `parquet:"revision,dict"`
-	Build        string            `parquet:"build,dict"` // id of the program's file
-	Program      string            `parquet:"program,dict"`
-	Arguments    []string          `parquet:"arguments,list"`
-	Policy       string            `parquet:"policy,dict"`
-	Limits       map[string]string `parquet:"limits"`
-	Labels       map[string]string `parquet:"labels"`
-	Device       string            `parquet:"device,dict"`
-	Driver       string            `parquet:"driver,dict"`
-	DeviceBytes  int64             `parquet:"device_bytes"`
-	Started      int64             `parquet:"started,timestamp(microsecond:utc)"`
-	Seconds      float64           `parquet:"seconds"`
-	Status       *int64            `parquet:"exit_status,optional"`
-	Creates      int64             `parquet:"creates"`
-	Hits         int64             `parquet:"hits"`
-	Misses       int64             `parquet:"misses"`
-	Failures     int64             `parquet:"failures"`
-	DriverNS     int64             `parquet:"driver_ns"`
-	SavedNS      int64             `parquet:"saved_ns"`
-	PeakInUse    int64             `parquet:"peak_in_use"`
-	PeakReserved int64             `parquet:"peak_reserved"`
-	InUse        int64             `parquet:"in_use"` // at the end
-	Leaked       int64             `parquet:"leaked"`
-	LostEvents   int64             `parquet:"lost_events"` // of the whole recording
+	Run         string            `parquet:"run"` // of recording and number
+	Schema      int32             `parquet:"schema"`
+	Recording   string            `parquet:"recording"`
+	Number      int32             `parquet:"number"`
+	Host        string            `parquet:"host,dict"`
+	PID         int64             `parquet:"pid"`
+	User        string            `parquet:"user,dict"`
+	Step        string            `parquet:"step,dict"`
+	Rank        string            `parquet:"rank,dict"`
+	Revision    string            `parquet:"revision,dict"`
+	Build       string            `parquet:"build,dict"` // id of the program's file
+	Program     string            `parquet:"program,dict"`
+	Arguments   []string          `parquet:"arguments,list"`
+	Policy      string            `parquet:"policy,dict"`
+	Limits      map[string]string `parquet:"limits"`
+	Labels      map[string]string `parquet:"labels"`
+	Device      string            `parquet:"device,dict"`
+	Driver      string            `parquet:"driver,dict"`
+	DeviceBytes int64             `parquet:"device_bytes"`
+	Started     int64             `parquet:"started,timestamp(microsecond:utc)"`
+	Seconds     float64           `parquet:"seconds"`
+	Status      *int64            `parquet:"exit_status,optional"`
+	Figures     []int64           `parquet:"-"` // of RunFigures: each is a column
 }
+
+// RunFigures are the figures that runs have as columns, with the names that figures.Figure.Lake gives.
+var RunFigures = slices.DeleteFunc(slices.Clone(figures.All()), func(f *figures.Figure) bool { return f.Lake == "" })
+
+// Figure returns one of RunFigures.
+func (r *Run) Figure(f *figures.Figure) int64 { return r.Figures[slices.Index(RunFigures, f)] }
 
 // Site is what a call site created. Byte-seconds are sizes times how long they were held.
 type Site struct {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -40,7 +41,7 @@ type part struct {
 	app, job, date string
 	recordings     map[string]bool
 
-	runs      lakeTable[lake.Run]
+	runs      lakeTable[any]
 	sites     lakeTable[lake.Site]
 	samples   lakeTable[lake.Sample]
 	misses    lakeTable[lake.Miss]
@@ -97,6 +98,7 @@ func (l *Lake) part(r *lake.Rows) (*part, error) {
 		l.parts = slices.Delete(l.parts, 0, 1)
 	}
 	p := &part{app: r.App, job: r.Job, date: r.Date, recordings: map[string]bool{}}
+	p.runs.rows = parquet.SchemaOf(reflect.New(runType).Interface())
 	l.parts = append(l.parts, p)
 	for _, t := range p.tables() {
 		if err := t.start(l.folder); err != nil {
@@ -108,7 +110,7 @@ func (l *Lake) part(r *lake.Rows) (*part, error) {
 
 func (p *part) add(r *lake.Rows) error {
 	p.recordings[r.Run.Recording] = true
-	return errors.Join(p.runs.write([]lake.Run{r.Run}), p.sites.write(r.Sites), p.samples.write(r.Samples),
+	return errors.Join(p.runs.write([]any{runRow(&r.Run)}), p.sites.write(r.Sites), p.samples.write(r.Samples),
 		p.misses.write(r.Misses), p.findings.write(r.Findings), p.transfers.write(r.Transfers))
 }
 
@@ -174,17 +176,50 @@ type anyLakeTable interface {
 	abandon()
 }
 
+// runType has a field for each column of lake.Run: its own, and one for each of the figures.
+var runType = func() reflect.Type {
+	var fields []reflect.StructField
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[lake.Run]()) {
+		if f.Tag.Get("parquet") != "-" {
+			fields = append(fields, reflect.StructField{Name: f.Name, Type: f.Type, Tag: f.Tag})
+		}
+	}
+	for i, f := range lake.RunFigures {
+		fields = append(fields, reflect.StructField{
+			Name: fmt.Sprint("Figure", i), Type: reflect.TypeFor[int64](), Tag: reflect.StructTag(fmt.Sprintf("parquet:%q", f.Lake)),
+		})
+	}
+	return reflect.StructOf(fields)
+}()
+
+// runRow returns a run as a row of runType.
+func runRow(run *lake.Run) any {
+	row := reflect.New(runType).Elem()
+	for i := range row.NumField() - len(run.Figures) {
+		row.Field(i).Set(reflect.ValueOf(run).Elem().FieldByName(runType.Field(i).Name))
+	}
+	for i, value := range run.Figures {
+		row.Field(row.NumField() - len(run.Figures) + i).SetInt(value)
+	}
+	return row.Addr().Interface()
+}
+
 // lakeTable is one file.
 type lakeTable[T any] struct {
 	file *os.File
 	out  *parquet.GenericWriter[T]
-	move int // in the folder
+	move int             // in the folder
+	rows *parquet.Schema // of T, nil: its fields say it
 }
 
 func (t *lakeTable[T]) start(f *folder) (err error) {
 	t.move = len(f.moves)
 	if t.file, err = f.create(""); err == nil {
-		t.out = parquet.NewGenericWriter[T](t.file, writing...)
+		options := writing
+		if t.rows != nil {
+			options = append(slices.Clone(writing), t.rows)
+		}
+		t.out = parquet.NewGenericWriter[T](t.file, options...)
 	}
 	return err
 }

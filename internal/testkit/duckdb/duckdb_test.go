@@ -145,13 +145,13 @@ func TestFigures(t *testing.T) {
 		}
 		slices.Sort(processes)
 		slices.Sort(tags)
-		compare(t, figures, processes)
+		compare(t, perProcess, processes)
 		compare(t, byTag, tags)
 	}
 }
 
-// figures adds up all creates and releases in their order. No two of them have the same time here.
-const figures = `
+// perProcess adds up all creates and releases in their order. No two of them have the same time here.
+const perProcess = `
 WITH changes AS (
     SELECT host, process, created_ns AS moment, granted AS bytes FROM 'runs/buffers/**/*.parquet' WHERE owns
     UNION ALL SELECT host, process, released_ns, -granted FROM 'runs/buffers/**/*.parquet' WHERE owns AND released_ns IS NOT NULL

@@ -18,6 +18,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/lake"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/parquet"
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
 )
@@ -213,7 +214,7 @@ var answers = []func(all []*lake.Rows) []string{
 	func(all []*lake.Rows) []string { // 2: hit rates
 		return group(byWords, everything, func(add func(string, ...float64)) {
 			for _, r := range all {
-				add(line(r.App, r.Run.Policy), 1, float64(r.Run.Hits), float64(r.Run.Misses), float64(r.Run.SavedNS)/1e9)
+				add(line(r.App, r.Run.Policy), 1, float64(r.Run.Figure(figures.Hits)), float64(r.Run.Figure(figures.Misses)), float64(r.Run.Figure(figures.Saved))/1e9)
 			}
 		})
 	},
@@ -222,7 +223,7 @@ var answers = []func(all []*lake.Rows) []string{
 		apps := map[string][]float64{}
 		for _, r := range all {
 			a := append(apps[r.App], 0, 0, 0)[:3]
-			apps[r.App] = []float64{a[0] + 1, max(a[1], float64(r.Run.PeakReserved)), max(a[2], float64(r.Run.PeakInUse))}
+			apps[r.App] = []float64{a[0] + 1, max(a[1], float64(r.Run.Figure(figures.PeakReserved))), max(a[2], float64(r.Run.Figure(figures.PeakInUse)))}
 		}
 		return group(byWords, everything, func(add func(string, ...float64)) {
 			for app, a := range apps {
@@ -233,7 +234,7 @@ var answers = []func(all []*lake.Rows) []string{
 	func(all []*lake.Rows) []string { // 5: arenas
 		return group(falling(3), everything, func(add func(string, ...float64)) {
 			for _, r := range all {
-				if reserved, peak := float64(r.Run.PeakReserved), float64(r.Run.PeakInUse); r.Run.Policy != "none" {
+				if reserved, peak := float64(r.Run.Figure(figures.PeakReserved)), float64(r.Run.Figure(figures.PeakInUse)); r.Run.Policy != "none" {
 					add(r.Run.Policy, 1, reserved, peak, reserved-peak)
 				}
 			}
@@ -283,7 +284,7 @@ var answers = []func(all []*lake.Rows) []string{
 			for _, r := range all {
 				for _, s := range r.Samples {
 					near := 0.0
-					if float64(s.PeakInUse) > 0.9*float64(r.Run.PeakInUse) {
+					if float64(s.PeakInUse) > 0.9*float64(r.Run.Figure(figures.PeakInUse)) {
 						near = float64(s.StepNS) / 1e9
 					}
 					add(r.App, float64(s.StepNS)/1e9, near)
@@ -298,8 +299,8 @@ var answers = []func(all []*lake.Rows) []string{
 				if r.Run.Status != nil && *r.Run.Status != 0 {
 					failed = 1
 				}
-				if failed > 0 || r.Run.Failures > 0 {
-					add(line(r.App, r.Run.Policy, r.Run.Device), 1, float64(r.Run.Failures), failed)
+				if failed > 0 || r.Run.Figure(figures.Failures) > 0 {
+					add(line(r.App, r.Run.Policy, r.Run.Device), 1, float64(r.Run.Figure(figures.Failures)), failed)
 				}
 			}
 		})
@@ -314,7 +315,7 @@ func builds(all []*lake.Rows) []string {
 		if b.id == "" {
 			continue
 		}
-		peaks[b] = append(peaks[b], float64(r.Run.PeakInUse))
+		peaks[b] = append(peaks[b], float64(r.Run.Figure(figures.PeakInUse)))
 		if since[b] == 0 || r.Run.Started < since[b] {
 			since[b] = r.Run.Started
 		}
@@ -341,16 +342,16 @@ func ranks(all []*lake.Rows) []string {
 	peaks := map[[2]string][]float64{}
 	for _, r := range all {
 		job := [2]string{r.App, jobOf(r)}
-		peaks[job] = append(peaks[job], float64(r.Run.PeakInUse))
+		peaks[job] = append(peaks[job], float64(r.Run.Figure(figures.PeakInUse)))
 	}
 	list := slices.SortedFunc(slices.Values(all), func(a, b *lake.Rows) int {
-		return cmp.Or(cmp.Compare(b.Run.PeakInUse, a.Run.PeakInUse), cmp.Compare(a.App, b.App), cmp.Compare(jobOf(a), jobOf(b)),
+		return cmp.Or(cmp.Compare(b.Run.Figure(figures.PeakInUse), a.Run.Figure(figures.PeakInUse)), cmp.Compare(a.App, b.App), cmp.Compare(jobOf(a), jobOf(b)),
 			cmp.Compare(a.Run.Rank, b.Run.Rank), cmp.Compare(a.Run.Host, b.Run.Host), cmp.Compare(a.Run.PID, b.Run.PID))
 	})
 	var lines []string
 	for _, r := range list {
-		if m := median(peaks[[2]string{r.App, jobOf(r)}]); float64(r.Run.PeakInUse) > 1.25*m {
-			lines = append(lines, line(r.App, jobOf(r), r.Run.Rank, r.Run.Host, r.Run.PID, r.Run.PeakInUse, m))
+		if m := median(peaks[[2]string{r.App, jobOf(r)}]); float64(r.Run.Figure(figures.PeakInUse)) > 1.25*m {
+			lines = append(lines, line(r.App, jobOf(r), r.Run.Rank, r.Run.Host, r.Run.PID, r.Run.Figure(figures.PeakInUse), m))
 		}
 	}
 	return lines
