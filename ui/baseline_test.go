@@ -58,7 +58,7 @@ func TestSinceTheChange(t *testing.T) {
 	answered(d, 1, gib, time.Second, 0, 0)
 	shows(t, d, sinceTitle)
 	s := more(4, 1, 3)
-	s.Limits[0].Value, s.Limits[0].Asked = gib, 1
+	s.Limits[0].Value, s.Limits[0].Request = gib, stats.Request{Sequence: 1, AnsweredAt: s.Time}
 	d.Update(frameMsg{now: testStart.Add(4 * time.Second), snap: s})
 	shows(t, d, "99.1   25.0 ")
 	press(d, "t")

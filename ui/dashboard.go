@@ -31,8 +31,7 @@ type dashboard struct {
 
 	w, h       int
 	now        time.Time       // of the latest tick
-	received   *stats.Snapshot // the latest from Source
-	live       *stats.Snapshot // the same, with the changes of limits that it does not know of yet
+	live       *stats.Snapshot // the latest
 	frozen     *stats.Snapshot // shown instead while set
 	app        App
 	hasApp     bool
@@ -92,7 +91,7 @@ func newDashboard(o Options, t *theme) *dashboard {
 	}
 	d := &dashboard{o: o, mode: modeOf(&o), theme: t, focus: paneTags, dirty: true, cursor: timeCursor{at: o.At}}
 	base := basePane{d}
-	d.ledger.d, d.ledger.undoing, d.limits.before = d, map[string]*change{}, map[string]float64{}
+	d.ledger.d, d.ledger.undoing, d.limits.asked = d, map[string]*change{}, map[string]*limitRequest{}
 	d.tags.d, d.free.basePane, d.limits.basePane, d.output.basePane = d, base, base, base
 	d.processes.basePane, d.policies.basePane, d.curve.basePane, d.points.basePane = base, base, base, base
 	d.panes = [paneCount]pane{
@@ -196,9 +195,14 @@ func (d *dashboard) update(f frameMsg) tea.Cmd {
 		d.o.Detach()
 		return d.leave(Detached)
 	}
-	if f.snap != nil && f.snap != d.received {
-		d.received, d.dirty = f.snap, true
-		d.live = d.limits.update(d.live, f.snap)
+	fresh := f.snap != nil && f.snap != d.live
+	if fresh {
+		d.live, d.dirty = f.snap, true
+	}
+	if d.live != nil {
+		d.limits.update(d.live)
+	}
+	if fresh {
 		d.tags.update(d.shown())
 		d.points.update()
 		d.past.update(d.live)

@@ -35,13 +35,8 @@ func (d *dashboard) adoptLeader() {
 	case d.zoom != paneGhosts:
 		d.zoomOn(paneGhosts)
 		d.say(warnStyle, "press y again to switch to "+leader.Name+d.gainText())
-	default:
-		if err := d.o.Adopt(leader.Name); err != nil {
-			d.say(badStyle, "✗ "+err.Error())
-			return
-		}
+	case d.policies.request(d.o.Adopt, leader.Name, leader.Policy):
 		d.say(warnStyle, "switching to "+leader.Name+d.gainText())
-		d.policies.request(leader.Policy, leader.Name)
 	}
 }
 
@@ -71,8 +66,8 @@ func (d *dashboard) adoptable() (leader *stats.Ghost, why string) {
 		return nil, why
 	}
 	switch {
-	case d.policies.wanted != "":
-		return nil, "policy " + d.policies.wanted + " is pending"
+	case d.policies.pending() != "":
+		return nil, "policy " + d.policies.pending() + " is pending"
 	case d.o.Adopt == nil:
 		return nil, "the policy cannot be changed here"
 	}

@@ -32,11 +32,11 @@ func ghostSnapshot() *stats.Snapshot {
 func ghostTest(w, h int, s *stats.Snapshot, adopted *[]string, refusal error) *dashboard {
 	var asked []string
 	d := policyTest(w, h, s, &asked, nil)
-	d.o.Adopt = func(name string) error {
+	d.o.Adopt = func(name string) (uint64, error) {
 		if refusal == nil {
 			*adopted = append(*adopted, name)
 		}
-		return refusal
+		return uint64(len(*adopted)), refusal
 	}
 	return d
 }
@@ -90,7 +90,7 @@ func TestLeaderIsAdopted(t *testing.T) {
 		t.Errorf("adopted %q:\n%s", adopted, got)
 	}
 	s := ghostSnapshot()
-	s.Policy, s.Change.Done = "slab", 1
+	s.Policy, s.Change.Done, s.Change.Request = "slab", 1, answeredPolicy(1, "")
 	s.Ghosts.Rows[0].Present, s.Ghosts.Rows[1].Present = true, false
 	d.Update(frameMsg{now: testStart, snap: s})
 	shows(t, d, "✓ policy futhark → slab max_cached_bytes=64M acknowledged")
@@ -108,8 +108,8 @@ func TestLeaderOfTheSamePolicy(t *testing.T) {
 	d := ghostTest(120, 36, s, &adopted, nil)
 	press(d, "y", "y")
 	late := *s
-	late.Time += 2 * answerTime
-	late.Change.Done++
+	late.Time += 2 * stats.AnswerTime
+	late.Change.Done, late.Change.Request = late.Change.Done+1, answeredPolicy(1, "")
 	d.Update(frameMsg{now: testStart, snap: &late})
 	if got := screen(d); len(adopted) != 1 || !strings.Contains(got, "✓ policy slab → slab max_cached_bytes=64M acknowledged") {
 		t.Errorf("adopted %q:\n%s", adopted, got)
@@ -157,7 +157,7 @@ func TestAdoptedInTheLastMoment(t *testing.T) {
 	s := ghostSnapshot()
 	d := ghostTest(120, 36, s, &adopted, nil)
 	press(d, "y", "y")
-	s.Change.Wanted = "slab"
+	s.Change.Wanted, s.Change.Request = "slab", stats.Request{Sequence: 1, AskedAt: s.Time}
 	d.Update(frameMsg{now: testStart, snap: s, app: App{State: stats.Exited}, hasApp: true})
 	got := screen(d)
 	if len(adopted) != 1 || !strings.Contains(got, "✗ policy slab max_cached_bytes=64M: the program ended before it answered") || strings.Contains(got, "pending") {

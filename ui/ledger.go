@@ -184,15 +184,10 @@ func (l *ledger) undo() {
 		c.undone = true
 		l.undoing[c.limit] = c
 		d.limits.request(at, c.value)
-	default:
-		if err := d.o.SetPolicy(c.policy); err != nil {
-			d.say(badStyle, "✗ "+err.Error())
-			return
-		}
+	case d.policies.request(d.o.SetPolicy, c.policy, c.policy):
 		c.undone = true
 		l.undoing[""] = c
 		l.restore, l.policy = c.limits, c.policy
-		d.policies.request(c.policy, c.policy)
 	}
 }
 

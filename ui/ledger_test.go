@@ -26,7 +26,10 @@ func tuned(w, h int) (*dashboard, *calls, *[]string) {
 		}
 		return "", errors.New("limit " + name + ": bad value " + value)
 	}
-	o.SetPolicy = func(name string) error { policies = append(policies, name); return nil }
+	o.SetPolicy = func(name string) (uint64, error) {
+		policies = append(policies, name)
+		return uint64(len(policies)), nil
+	}
 	o.Policies = []Policy{{"futhark", "a"}, {"slab", "b"}}
 	return newTest(o, w, h, sampleSnapshot()), &c, &policies
 }
@@ -120,8 +123,8 @@ func TestRefusedUndo(t *testing.T) {
 		t.Errorf("asked for %v", c.values)
 	}
 	press(d, "u")
-	d.Update(frameMsg{now: testStart, snap: lateSnapshot(3, 2*gib, 4*time.Second)})
-	d.Update(frameMsg{now: testStart, snap: lateSnapshot(3, 2*gib, 20*time.Second)})
+	d.Update(frameMsg{now: testStart, snap: lateSnapshot(5, 2*gib, 4*time.Second)})
+	d.Update(frameMsg{now: testStart, snap: lateSnapshot(5, 2*gib, 20*time.Second)})
 	shows(t, d, "does not answer")
 	press(d, "u")
 	if got := len(c.values); got != 6 {
@@ -129,9 +132,9 @@ func TestRefusedUndo(t *testing.T) {
 	}
 }
 
-// lateSnapshot has the first limit as it is some time after the start.
+// lateSnapshot has a change of the first limit that is pending some time after the start.
 func lateSnapshot(asked uint64, value float64, after time.Duration) *stats.Snapshot {
-	s := limitSnapshot(asked, value, value, "")
+	s := limitSnapshot(asked, value, value/2, "")
 	s.Time += uint64(after)
 	return s
 }
@@ -145,10 +148,10 @@ func TestUndoKnowsItsOwn(t *testing.T) {
 	d.limits.chosen = "max_cached_bytes"
 	press(d, "u")
 	s := limitSnapshot(1, gib, gib, "")
-	s.Limits[1].Asked, s.Limits[1].Value, s.Limits[1].AnsweredAt, s.Time = 1, 2.5, s.Time, s.Time+2e9
+	s.Limits[1].Request, s.Limits[1].Value, s.Time = stats.Request{Sequence: 2, AnsweredAt: s.Time}, 2.5, s.Time+2e9
 	d.Update(frameMsg{now: testStart, snap: s})
 	s.Limits = slices.Clone(s.Limits)
-	s.Limits[0].Asked, s.Limits[0].Value = 2, 512*mib
+	s.Limits[0].Sequence, s.Limits[0].Value = 3, 512*mib
 	d.Update(frameMsg{now: testStart, snap: s})
 	press(d, "u")
 	if got := c.limits[len(c.limits)-1] + "=" + c.values[len(c.values)-1]; got != "max_waste_ratio=2" {
@@ -174,6 +177,7 @@ func TestPolicyIsUndone(t *testing.T) {
 	d, c, policies := tuned(120, 36)
 	press(d, "a", "j", "enter")
 	s := sampleSnapshot()
+	s.Change.Request = stats.Request{Sequence: 1, AnsweredAt: s.Time}
 	s.Policy, s.Change.Done, s.Limits = "slab", 1, []stats.Limit{{Name: "max_part", Kind: stats.LimitBytes, Max: gib}}
 	d.Update(frameMsg{now: testStart, snap: s})
 	press(d, "esc", "u")
@@ -181,13 +185,13 @@ func TestPolicyIsUndone(t *testing.T) {
 		t.Fatalf("asked for %v", *policies)
 	}
 	s = sampleSnapshot()
-	s.Change.Done, s.Limits[0].Value = 2, 4*gib
+	s.Change.Done, s.Change.Request, s.Limits[0].Value = 2, stats.Request{Sequence: 2, AnsweredAt: s.Time}, 4*gib
 	d.Update(frameMsg{now: testStart, snap: s})
 	if !slices.Equal(c.limits, []string{"max_cached_bytes"}) || !slices.Equal(c.values, []string{"536870912"}) {
 		t.Errorf("the policy is back with %v %v", c.limits, c.values)
 	}
 	s = limitSnapshot(1, 512*mib, 512*mib, "")
-	s.Change.Done = 2
+	s.Change.Done, s.Change.Request = 2, stats.Request{Sequence: 2, AnsweredAt: s.Time}
 	d.Update(frameMsg{now: testStart, snap: s})
 	press(d, "u")
 	shows(t, d, "nothing to undo")

@@ -9,12 +9,6 @@ import (
 // smallestBytes is the first step of a size above 0.
 const smallestBytes = 1 << 20
 
-// nextLimit returns the value of a limit after one step, false at the end of its range.
-func nextLimit(l *stats.Limit, a action, device uint64) (float64, bool) {
-	to := clampLimit(l, nextValue(l, wanted(l), a, device))
-	return to, to != wanted(l) && !math.IsNaN(to)
-}
-
 // nextValue returns the value one step from base.
 func nextValue(l *stats.Limit, base float64, a action, device uint64) float64 {
 	up := a == actMore || a == actDouble

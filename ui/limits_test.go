@@ -1,20 +1,22 @@
 package ui
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// limitSnapshot is the sample after a number of changes of max_cached_bytes.
+// limitSnapshot is the sample after a number of changes of max_cached_bytes, the last of them pending if another value is wanted.
 func limitSnapshot(asked uint64, value, wanted float64, refused string) *stats.Snapshot {
 	s := sampleSnapshot()
 	l := &s.Limits[0]
-	l.Value, l.Wanted, l.Pending, l.Refused, l.Asked, l.AskedAt = value, wanted, wanted != value, refused, asked, s.Time
-	if !l.Pending {
+	l.Value, l.Wanted, l.Request = value, wanted, stats.Request{Sequence: asked, AskedAt: s.Time, Refused: refused}
+	if wanted == value {
 		l.AnsweredAt = s.Time
 	}
 	return s
@@ -56,11 +58,46 @@ func TestLimitBeyondTheDevice(t *testing.T) {
 func TestLimitUnanswered(t *testing.T) {
 	d := newTest((&calls{}).options(), 120, 36, sampleSnapshot())
 	press(d, "]")
-	s := sampleSnapshot()
-	s.Time += 6e9
-	d.Update(frameMsg{now: testStart, snap: s})
-	shows(t, d, "does not answer")
-	hides(t, d, "1.00G …")
+	later := func(after time.Duration, wanted float64) {
+		s := limitSnapshot(1, 512*mib, wanted, "")
+		s.Time += uint64(after)
+		d.Update(frameMsg{now: testStart, snap: s})
+	}
+	later(5*time.Second, gib)
+	hides(t, d, "does not answer")
+	later(6*time.Second, gib)
+	shows(t, d, "✗ max_cached_bytes: the program does not answer", "1.00G …")
+	d.note = note{}
+	later(7*time.Second, gib)
+	hides(t, d, "does not answer")
+	d.Update(frameMsg{now: testStart, snap: limitSnapshot(1, gib, gib, "")}) // it does after all
+	shows(t, d, "✓ max_cached_bytes 512.0M → 1.00G acknowledged")
+	press(d, "]")
+	d.Update(frameMsg{now: testStart, app: App{State: stats.Exited}, hasApp: true})
+	shows(t, d, "✗ max_cached_bytes: the program ended before it answered")
+	hides(t, d, "…")
+}
+
+// TestLimitNotAsked: what the session does not take is not pending.
+func TestLimitNotAsked(t *testing.T) {
+	o := (&calls{}).options()
+	o.SetLimit = func(string, string) (uint64, error) { return 0, errors.New("the session has ended") }
+	d := newTest(o, 120, 36, sampleSnapshot())
+	press(d, "]")
+	shows(t, d, "✗ the session has ended")
+	hides(t, d, "…")
+}
+
+// TestOthersChange: a change that another terminal asks for is marked, but is not this one's to report or undo.
+func TestOthersChange(t *testing.T) {
+	d := newTest((&calls{}).options(), 120, 36, sampleSnapshot())
+	d.Update(frameMsg{now: testStart, snap: limitSnapshot(1, 512*mib, gib, "")})
+	shows(t, d, "1.00G …")
+	d.Update(frameMsg{now: testStart, snap: limitSnapshot(1, gib, gib, "")})
+	shows(t, d, "1.00G ✓")
+	hides(t, d, "acknowledged")
+	press(d, "u")
+	shows(t, d, "nothing to undo")
 }
 
 func TestLimitChoiceAndReadOnly(t *testing.T) {
@@ -89,7 +126,7 @@ func TestLimitWords(t *testing.T) {
 	}
 	shows(t, d, "bucket_sizes is 1024:4096: a list cannot be changed here")
 	s := sampleSnapshot()
-	s.Limits[5].Value, s.Limits[5].Wanted, s.Limits[5].Asked = 2, 2, 1
+	s.Limits[5].Value, s.Limits[5].Wanted, s.Limits[5].Request = 2, 2, stats.Request{Sequence: 1, AnsweredAt: s.Time}
 	d.Update(frameMsg{now: testStart, snap: s})
 	shows(t, d, "✓ drain_order largest-first → oldest-first acknowledged")
 }

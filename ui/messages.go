@@ -8,6 +8,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
+// markShown is how long an event has the message line, in ns of snapshot time.
+const markShown = 10e9
+
 // drawMessage draws the line for what was just done, what happened, or what could be better, in this order.
 func (d *dashboard) drawMessage(r region, s *stats.Snapshot) {
 	text, st := d.message(s)
@@ -30,7 +33,7 @@ func (d *dashboard) message(s *stats.Snapshot) (string, style) {
 	case s.Lost > 0:
 		return "! " + count(s.Lost) + " events lost (" + count(s.LostUses) + " of them uses): figures may be too high or too low", badStyle
 	}
-	if n := len(s.Marks); n > 0 && since(s.Marks[n-1].Time, s.Time) < 2*answerTime {
+	if n := len(s.Marks); n > 0 && since(s.Marks[n-1].Time, s.Time) < markShown {
 		m := &s.Marks[n-1]
 		if !isPoint(s, m.Time) && (m.Kind == wire.KindDiag || m.Kind == wire.KindLost) {
 			return "! " + m.Text, warnStyle

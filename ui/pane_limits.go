@@ -1,25 +1,31 @@
 package ui
 
 import (
+	"math"
 	"slices"
 	"strconv"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// limitsPane shows every limit with its range, and changes the chosen one. The changes that are pending, acknowledged
-// or refused are in the snapshot.
+// limitsPane shows every limit with its range, and changes the chosen one. Which changes are pending, acknowledged or
+// refused is in the snapshot.
 type limitsPane struct {
 	basePane
 	chosen string
-	before map[string]float64 // the values of the limits that are pending, from before the first request
+	asked  map[string]*limitRequest // by name: what this dashboard asked for and has not reported the answer to
+	policy string                   // that the limits are of
+	done   uint64                   // changes of the policy until then
 }
 
-// answerTime is how long a change may stay unanswered, and ackTime how long an answer is marked, in ns of snapshot time.
-const (
-	answerTime = 5e9
-	ackTime    = 8e9
-)
+// limitRequest is a value that this dashboard asked for.
+type limitRequest struct {
+	request
+	from, to float64
+}
+
+// ackTime is how long an answer is marked, in ns of snapshot time.
+const ackTime = 8e9
 
 func (p *limitsPane) title(*stats.Snapshot) (title, hint []span) {
 	title = []span{{"limits", titleStyle}}
@@ -59,11 +65,15 @@ func (p *limitsPane) adjust(a action) {
 	l := &d.live.Limits[at]
 	if l.Kind == stats.LimitSizes {
 		d.say(dim, l.Name+" is "+l.Text+": a list cannot be changed here")
-	} else if to, ok := nextLimit(l, a, d.live.Device.Global); ok {
-		p.request(at, to)
-	} else {
-		d.say(dim, l.Name+" is at the end of its range")
+		return
 	}
+	from, _ := p.wanted(l)
+	to := clampLimit(l, nextValue(l, from, a, d.live.Device.Global))
+	if to == from || math.IsNaN(to) {
+		d.say(dim, l.Name+" is at the end of its range")
+		return
+	}
+	p.request(at, to)
 }
 
 // obstacle says why limits cannot change now, empty if they can.
@@ -80,78 +90,74 @@ func (p *limitsPane) obstacle() string {
 	return ""
 }
 
-// request asks for a value, and marks it as pending in the dashboard's own copy of the snapshot.
+// request asks for a value.
 func (p *limitsPane) request(at int, to float64) {
-	s := *p.d.live
-	s.Limits = slices.Clone(s.Limits)
-	l := &s.Limits[at]
+	l := &p.d.live.Limits[at]
 	p.chosen = l.Name
-	if !l.Pending {
-		p.before[l.Name] = l.Value
+	sequence, err := p.d.o.SetLimit(l.Name, l.TextOf(to))
+	if err != nil {
+		p.d.ledger.failed(l.Name)
+		p.d.say(badStyle, "✗ "+err.Error())
+		return
 	}
-	l.Wanted, l.Pending, l.Refused, l.Asked, l.AskedAt, l.AnsweredAt = to, true, "", l.Asked+1, s.Time, 0
-	p.d.live = &s
-	p.d.o.SetLimit(l.Name, l.TextOf(to))
+	from := l.Value
+	if last := p.asked[l.Name]; last != nil {
+		from = last.from
+	}
+	p.asked[l.Name] = &limitRequest{request{sequence: sequence}, from, to}
 }
 
-// update returns the next snapshot with the pending changes that it does not know of yet, and reports the answers to the
-// others.
-func (p *limitsPane) update(last, next *stats.Snapshot) *stats.Snapshot {
-	if last == nil || last.Policy != next.Policy {
-		clear(p.before)
+// update reports the answers to what was asked for.
+func (p *limitsPane) update(s *stats.Snapshot) {
+	if p.policy != s.Policy || p.done != s.Change.Done {
+		p.policy, p.done = s.Policy, s.Change.Done
+		clear(p.asked) // the limits are other ones
 		p.d.ledger.forgetLimits()
-		return next
+		return
 	}
-	merged := *next
-	for i := range last.Limits {
-		old := &last.Limits[i]
-		at := slices.IndexFunc(merged.Limits, func(l stats.Limit) bool { return l.Name == old.Name })
-		if !old.Pending || at < 0 {
+	for i := range s.Limits {
+		l := &s.Limits[i]
+		q := p.asked[l.Name]
+		if q == nil {
 			continue
 		}
-		l := &merged.Limits[at]
-		late := since(old.AskedAt, next.Time) > answerTime
-		switch {
-		case l.Asked < old.Asked && !late:
-			merged.Limits = slices.Clone(merged.Limits)
-			l = &merged.Limits[at]
-			l.Wanted, l.Pending, l.Refused, l.Asked, l.AskedAt, l.AnsweredAt = old.Wanted, true, "", old.Asked, old.AskedAt, 0
-		case l.Asked < old.Asked, l.Pending && late && since(old.AskedAt, last.Time) <= answerTime:
-			p.d.ledger.failed(l.Name)
-			p.d.say(warnStyle, "✗ "+l.Name+": the program does not answer")
-		case l.Pending:
-		case l.Refused != "":
-			p.d.ledger.failed(l.Name)
-			p.d.say(badStyle, "✗ "+l.Name+": "+l.Refused)
+		switch text, st := q.answer(&l.Request, s.Time, p.d.ended()); {
+		case text == "":
+			continue
+		case st == goodStyle:
+			label := l.Name + " " + limitText(l, q.from) + " → " + limitText(l, l.Value)
+			p.d.say(st, "✓ "+label+" "+text)
+			p.d.ledger.add(s, change{label: label, limit: l.Name, value: q.from})
 		default:
-			from, known := p.before[l.Name]
-			if !known {
-				from = old.Value
-			}
-			label := l.Name + " " + limitText(l, from) + " → " + limitText(l, l.Value)
-			p.d.say(goodStyle, "✓ "+label+" acknowledged")
-			p.d.ledger.add(&merged, change{label: label, limit: l.Name, value: from})
+			p.d.ledger.failed(l.Name)
+			p.d.say(st, "✗ "+l.Name+": "+text)
+		}
+		if !q.late {
+			delete(p.asked, l.Name)
 		}
 	}
-	return &merged
 }
 
-// wanted returns the value that a limit has, or will have.
-func wanted(l *stats.Limit) float64 {
-	if l.Pending {
-		return l.Wanted
+// wanted returns the value that a limit has, or will have, and whether it is pending.
+func (p *limitsPane) wanted(l *stats.Limit) (value float64, pending bool) {
+	switch q := p.asked[l.Name]; {
+	case q != nil && !q.known(&l.Request):
+		return q.to, true
+	case l.Pending():
+		return l.Wanted, true
 	}
-	return l.Value
+	return l.Value, false
 }
 
-// limitMark is what follows a value: "…" pending, "✓" acknowledged, "✗" refused.
-func limitMark(l *stats.Limit, now uint64) span {
+// mark is what follows a value: "…" pending, "✓" acknowledged, "✗" refused.
+func (p *limitsPane) mark(l *stats.Limit) span {
+	_, pending := p.wanted(l)
 	switch {
-	case l.Pending:
+	case pending:
 		return span{"…", warnStyle}
 	case l.Refused != "":
 		return span{"✗", badStyle}
-	case l.AnsweredAt > 0 && since(l.AnsweredAt, now) <= ackTime:
+	case l.AnsweredAt > 0 && since(l.AnsweredAt, p.d.live.Time) <= ackTime:
 		return span{"✓", goodStyle}
 	}
 	return span{" ", plain}
@@ -202,27 +208,30 @@ func (p *limitsPane) drawLimit(r region, c limitColumns, l *stats.Limit, chosen 
 		r.put(0, 0, "▸", focusStyle)
 		nameStyle = strong
 	}
-	if l.Pending {
+	value, pending := p.wanted(l)
+	if pending {
 		valueStyle = warnStyle
 	}
-	text := limitText(l, withinDevice(l, wanted(l), p.d.live.Device.Global))
+	device := p.d.live.Device.Global
+	text := limitText(l, withinDevice(l, value, device))
 	right := c.name + c.value + 2
 	r.textIn(1, 0, min(c.name, right-width(text)-2), l.Name, nameStyle)
 	r.right(right, 0, text, valueStyle)
-	r.spans(right+1, 0, limitMark(l, p.d.live.Time))
+	r.spans(right+1, 0, p.mark(l))
 	switch {
 	case c.slider > 0 && l.Words():
-		drawChoices(r.sub(right+3, 0, c.slider, 1), l)
+		drawChoices(r.sub(right+3, 0, c.slider, 1), l, value)
 	case c.slider > 0 && l.Kind != stats.LimitSizes:
-		drawSlider(r.sub(right+3, 0, c.slider, 1), position(l, wanted(l), p.d.live.Device.Global), chosen)
+		drawSlider(r.sub(right+3, 0, c.slider, 1), position(l, value, device), chosen)
 	}
 }
 
-// drawChoices draws the other words that a limit takes, as far as there is room; how many there are, if there is none.
-func drawChoices(r region, l *stats.Limit) {
+// drawChoices draws the words that a limit takes beside its value, as far as there is room; how many there are, if there is
+// none.
+func drawChoices(r region, l *stats.Limit, value float64) {
 	var others []item
 	for i, word := range l.Choices {
-		if float64(i) != wanted(l) {
+		if float64(i) != value {
 			others = append(others, item{i, []span{{word, dim}}})
 		}
 	}

@@ -12,15 +12,16 @@ type policiesPane struct {
 	basePane
 	list
 
-	wanted string // the policy that was requested; empty: no change is pending
-	label  string // of the request: the policy with the limits that it gets
-	when   uint64 // snapshot time of the request
-	// The state before the request.
-	from           string
-	done, refusals uint64
-	limits         []stats.Limit
+	asked    *policyRequest // by this dashboard, the answer not reported yet; nil: none
+	reported uint64         // number of the latest automatic change that was reported
+}
 
-	reported uint64 // number of the latest automatic change that was reported
+// policyRequest is a policy that this dashboard asked for.
+type policyRequest struct {
+	request
+	policy, label string        // the label also names limits that it gets
+	from          string        // the policy before,
+	limits        []stats.Limit // and its limits
 }
 
 func (b *policiesPane) title(*stats.Snapshot) (title, hint []span) {
@@ -28,22 +29,23 @@ func (b *policiesPane) title(*stats.Snapshot) (title, hint []span) {
 	return title, []span{{" enter", keyStyle}, {" switch to it ", dim}, {"esc", keyStyle}, {" back ", dim}}
 }
 
-// request notes that a policy was requested. The label also names its limits.
-func (b *policiesPane) request(name, label string) {
+// request asks for a policy, or for a ghost's, with ask, and reports whether that could be asked.
+func (b *policiesPane) request(ask func(name string) (uint64, error), name, policy string) bool {
+	sequence, err := ask(name)
+	if err != nil {
+		b.d.say(badStyle, "✗ "+err.Error())
+		return false
+	}
 	s := b.d.live
-	b.wanted, b.label, b.when = name, label, s.Time
-	b.from, b.done, b.refusals, b.limits = s.Policy, s.Change.Done, s.Change.Refusals, s.Limits
+	b.asked = &policyRequest{request{sequence: sequence}, policy, name, s.Policy, s.Limits}
+	return true
 }
 
 // update reports the answer to the request, and what an automatic session has changed.
 func (b *policiesPane) update(s *stats.Snapshot) {
-	if text, st := b.answer(s); text != "" {
-		b.wanted, b.d.limits.chosen, b.d.curve.tried = "", "", 0 // the limits are other ones
-		b.d.say(st, text)
-		if st == goodStyle {
-			b.d.ledger.add(s, change{label: "policy " + b.from + " → " + b.label, policy: b.from, limits: b.limits})
-		} else {
-			b.d.ledger.failed("")
+	if q := b.asked; q != nil {
+		if text, st := q.answer(&s.Change.Request, s.Time, b.d.ended()); text != "" {
+			b.report(s, q, text, st)
 		}
 	}
 	if a := s.Auto; a != nil && a.Number != b.reported {
@@ -52,22 +54,34 @@ func (b *policiesPane) update(s *stats.Snapshot) {
 	}
 }
 
-// answer returns how the request ended, empty while it is pending.
-func (b *policiesPane) answer(s *stats.Snapshot) (text string, st style) {
-	ended := b.d.ended()
-	switch {
-	case b.wanted == "" || s.Change.Wanted != "" && !ended:
-		return "", plain
-	case s.Change.Refusals != b.refusals:
-		return "✗ policy " + b.label + ": " + s.Change.Refused, badStyle
-	case s.Policy == b.wanted && s.Change.Done != b.done:
-		return "✓ policy " + b.from + " → " + b.label + " acknowledged", goodStyle
-	case ended:
-		return "✗ policy " + b.label + ": the program ended before it answered", warnStyle
-	case since(b.when, s.Time) > answerTime:
-		return "✗ policy " + b.label + ": the program does not answer", warnStyle
+func (b *policiesPane) report(s *stats.Snapshot, q *policyRequest, text string, st style) {
+	if !q.late {
+		b.asked = nil
 	}
-	return "", plain
+	b.d.limits.chosen, b.d.curve.tried = "", 0 // the limits are other ones
+	if st != goodStyle {
+		b.d.ledger.failed("")
+		b.d.say(st, "✗ policy "+q.label+": "+text)
+		return
+	}
+	if s.Change.Sequence != q.sequence { // another terminal has asked for another one since
+		q.label = s.Policy
+	}
+	label := "policy " + q.from + " → " + q.label
+	b.d.say(st, "✓ "+label+" "+text)
+	b.d.ledger.add(s, change{label: label, policy: q.from, limits: q.limits})
+}
+
+// pending returns the policy that is on its way, empty if there is none or the program does not answer.
+func (b *policiesPane) pending() string {
+	c := &b.d.live.Change
+	switch {
+	case b.asked != nil && !b.asked.known(&c.Request):
+		return b.asked.policy
+	case c.Unanswered(b.d.live.Time):
+		return ""
+	}
+	return c.Wanted
 }
 
 // obstacle says why the policy cannot be changed, empty if it can.
@@ -107,15 +121,11 @@ func (b *policiesPane) enter() {
 	case why != "":
 		d.say(warnStyle, why)
 	case b.at >= len(d.o.Policies):
-	case d.o.Policies[b.at].Name == d.live.Policy && b.wanted == "":
+	case d.o.Policies[b.at].Name == d.live.Policy && b.pending() == "":
 		d.say(dim, "policy "+d.live.Policy+" is in force already")
 	default:
 		name := d.o.Policies[b.at].Name
-		if err := d.o.SetPolicy(name); err != nil {
-			d.say(badStyle, "✗ "+err.Error())
-			return
-		}
-		b.request(name, name)
+		b.request(d.o.SetPolicy, name, name)
 	}
 }
 
@@ -153,7 +163,7 @@ func (b *policiesPane) drawRow(r region, p *Policy, chosen bool, names int) {
 		nameStyle, textStyle = cursorStyle, cursorStyle
 	}
 	switch p.Name {
-	case b.wanted, b.d.live.Change.Wanted:
+	case b.pending(), b.d.live.Change.Wanted:
 		r.put(1, 0, "…", warnStyle)
 	case b.d.live.Policy:
 		r.put(1, 0, "●", goodStyle)

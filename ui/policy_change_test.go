@@ -14,11 +14,11 @@ import (
 // policyTest is a dashboard with policies to choose from, on a crowd of processes under futhark.
 func policyTest(w, h int, s *stats.Snapshot, asked *[]string, refusal error) *dashboard {
 	o := (&calls{}).options()
-	o.SetPolicy = func(name string) error {
+	o.SetPolicy = func(name string) (uint64, error) {
 		if refusal == nil {
 			*asked = append(*asked, name)
 		}
-		return refusal
+		return uint64(len(*asked)), refusal
 	}
 	o.Policies = []Policy{
 		{"none", "Observes only: every buffer comes from the driver and goes back to it."},
@@ -27,6 +27,11 @@ func policyTest(w, h int, s *stats.Snapshot, asked *[]string, refusal error) *da
 		{"slab", "Buffers are parts of large blocks: the smallest free range that is large enough serves, and neighbours that are free are joined."},
 	}
 	return newTest(o, w, h, s)
+}
+
+// answeredPolicy is how a snapshot has a request that was answered.
+func answeredPolicy(sequence uint64, refused string) stats.Request {
+	return stats.Request{Sequence: sequence, AskedAt: sampleSnapshot().Time, AnsweredAt: sampleSnapshot().Time, Refused: refused}
 }
 
 // obeying is a crowd of n processes, some of which have switched to a policy.
@@ -48,7 +53,7 @@ func TestPoliciesGolden(t *testing.T) {
 			var asked []string
 			d := policyTest(size[0], size[1], obeying(3, 0, "", stats.PolicyChange{}), &asked, nil)
 			press(d, "a", "j", "enter")
-			d.Update(frameMsg{now: testStart, snap: obeying(3, 1, "pow2", stats.PolicyChange{Former: []string{"futhark"}, Done: 1})})
+			d.Update(frameMsg{now: testStart, snap: obeying(3, 1, "pow2", stats.PolicyChange{Former: []string{"futhark"}, Done: 1, Request: answeredPolicy(1, "")})})
 			checkFrame(t, d.View(), size[0], size[1])
 			golden.RequireEqual(t, screen(d))
 		})
@@ -74,8 +79,8 @@ func TestPolicyIsChosen(t *testing.T) {
 	if got := screen(d); !slices.Equal(asked, []string{"pow2"}) || !strings.Contains(got, "…") || !strings.Contains(got, "processes under futhark: 2 of 2") {
 		t.Errorf("asked for %q:\n%s", asked, got)
 	}
-	d.Update(frameMsg{now: testStart, snap: obeying(2, 0, "", stats.PolicyChange{Wanted: "pow2"})})
-	d.Update(frameMsg{now: testStart, snap: obeying(2, 1, "pow2", stats.PolicyChange{Former: []string{"futhark"}, Done: 1})})
+	d.Update(frameMsg{now: testStart, snap: obeying(2, 0, "", stats.PolicyChange{Wanted: "pow2", Request: stats.Request{Sequence: 1, AskedAt: sampleSnapshot().Time}})})
+	d.Update(frameMsg{now: testStart, snap: obeying(2, 1, "pow2", stats.PolicyChange{Former: []string{"futhark"}, Done: 1, Request: answeredPolicy(1, "")})})
 	got := screen(d)
 	for _, want := range []string{"✓ policy futhark → pow2 acknowledged", "processes under pow2: 1 of 2", "4712 futhark  blur --rank 1", "●"} {
 		if !strings.Contains(got, want) {
@@ -83,10 +88,10 @@ func TestPolicyIsChosen(t *testing.T) {
 		}
 	}
 	press(d, "g", "enter")
-	d.Update(frameMsg{now: testStart, snap: obeying(2, 1, "pow2", stats.PolicyChange{Refused: "the allocator has failed", Refusals: 1})})
+	d.Update(frameMsg{now: testStart, snap: obeying(2, 1, "pow2", stats.PolicyChange{Request: answeredPolicy(2, "the allocator has failed")})})
 	shows(t, d, "✗ policy none: the allocator has failed")
 	press(d, "enter")
-	late := obeying(2, 1, "pow2", stats.PolicyChange{Refusals: 1})
+	late := obeying(2, 1, "pow2", stats.PolicyChange{Wanted: "none", Request: stats.Request{Sequence: 3, AskedAt: sampleSnapshot().Time}})
 	late.Time += 6e9
 	d.Update(frameMsg{now: testStart, snap: late})
 	shows(t, d, "✗ policy none: the program does not answer")

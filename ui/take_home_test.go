@@ -96,7 +96,7 @@ func TestPictureOfTheReadme(t *testing.T) {
 	}
 	texts := textsOf(t, string(b))
 	o := (&calls{}).options()
-	o.Write, o.SetPolicy = files{}.write, func(string) error { return nil }
+	o.Write, o.SetPolicy = files{}.write, func(string) (uint64, error) { return 1, nil }
 	d := newTest(o, 120, 36, sampleSnapshot())
 	l := d.arrange()
 	shown, _ := fitColumns(118, true, false)

@@ -43,8 +43,9 @@ type Options struct {
 	// terminals, and quitting detaches from them.
 	Attached bool
 
-	// SetLimit requests a limit, its value in the allocator's form. A later snapshot has the answer.
-	SetLimit func(name, value string)
+	// SetLimit requests a limit, its value in the allocator's form, and returns the sequence number under which a later
+	// snapshot has the answer. An error says why nothing was requested.
+	SetLimit func(name, value string) (sequence uint64, err error)
 	// ParseLimit turns a value as people write it, "96M", into the allocator's form. The error says what is wrong.
 	ParseLimit func(policy, name, value string) (string, error)
 	// Save writes policy and limits to a new file, which --config takes.
@@ -54,12 +55,11 @@ type Options struct {
 	Export func(path string, s *stats.Snapshot) error
 	// Record starts a recording, or stops the present one, and returns what to show; nil: that is not possible.
 	Record func() (string, error)
-	// SetPolicy requests one of Policies; nil: there is no choice. An error says why nothing was requested; otherwise a
-	// later snapshot has the answer.
-	SetPolicy func(name string) error
+	// SetPolicy requests one of Policies, like SetLimit; nil: there is no choice.
+	SetPolicy func(name string) (sequence uint64, err error)
 	Policies  []Policy
 	// Adopt requests the configuration of a ghost, by its name; nil: that is not possible. Otherwise like SetPolicy.
-	Adopt func(name string) error
+	Adopt func(name string) (sequence uint64, err error)
 	// Type gives the program keys; nil: it has no terminal here. An error says why it does not get them.
 	Type func(keys []byte) error
 	// Signal sends a signal to the program.

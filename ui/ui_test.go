@@ -31,9 +31,12 @@ type calls struct {
 
 func (c *calls) options() Options {
 	return Options{
-		SetLimit: func(name, v string) { c.limits, c.values = append(c.limits, name), append(c.values, v) },
-		Signal:   func(s os.Signal) { c.signals = append(c.signals, s) },
-		Detach:   func() { c.detached++ }, Terminate: func() { c.ended++ },
+		SetLimit: func(name, v string) (uint64, error) {
+			c.limits, c.values = append(c.limits, name), append(c.values, v)
+			return uint64(len(c.values)), nil
+		},
+		Signal: func(s os.Signal) { c.signals = append(c.signals, s) },
+		Detach: func() { c.detached++ }, Terminate: func() { c.ended++ },
 		Resize: func(w, h int) { c.sizes = append(c.sizes, [2]int{w, h}) },
 		PostMortem: func(p *stats.PostMortem, _ uint64) []PostMortemLine {
 			return []PostMortemLine{{"", p.Call + " failed"}, {"verdict", p.Verdict.String()}, {"try", "smaller buffers"}, {"held by", p.Tag}}

@@ -121,21 +121,24 @@ func (c *Client) Curve() *view.Curve {
 	return c.last.Curve
 }
 
-// Do asks for a change: "limit NAME VALUE", "policy NAME" or "adopt NAME".
-func (c *Client) Do(line string) error {
-	_, err := c.change(line)
-	return err
+// Do asks for a change: "limit NAME VALUE", "policy NAME" or "adopt NAME". It returns the request's sequence number.
+func (c *Client) Do(line string) (sequence uint64, err error) {
+	a, err := c.change(line)
+	return a.Sequence, err
 }
 
 // Record starts a recording of the session, or stops the present one, and returns what to show.
-func (c *Client) Record() (string, error) { return c.change("record") }
+func (c *Client) Record() (string, error) {
+	a, err := c.change("record")
+	return a.Text, err
+}
 
-func (c *Client) change(line string) (string, error) {
+func (c *Client) change(line string) (Answer, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a, err := c.ask(line)
 	if err == nil && a.Error != "" {
 		err = errors.New(a.Error)
 	}
-	return a.Text, err
+	return a, err
 }

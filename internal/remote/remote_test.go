@@ -48,13 +48,13 @@ func newSession(t *testing.T, about About) *session {
 		},
 		Curve:    func() *view.Curve { return &view.Curve{Requests: 5} },
 		Record:   func() (string, error) { return "recording", nil },
-		SetLimit: func(name, value string) error { s.changes <- name + "=" + value; return nil },
-		SetPolicy: func(name string) error {
+		SetLimit: func(name, value string) (uint64, error) { s.changes <- name + "=" + value; return 5, nil },
+		SetPolicy: func(name string) (uint64, error) {
 			if name == "none" {
-				return os.ErrPermission
+				return 0, os.ErrPermission
 			}
 			s.changes <- name
-			return nil
+			return 6, nil
 		},
 	}
 	var err error
@@ -104,11 +104,11 @@ func TestViewers(t *testing.T) {
 	if lines, next := b.Output(0); next != 1 || lines[0].Text != "line 0" {
 		t.Errorf("the other's output %v, next %d", lines, next)
 	}
-	if err := a.Do("limit max_age 30"); err != nil || <-s.changes != "max_age=30" {
-		t.Error(err)
+	if n, err := a.Do("limit max_age 30"); err != nil || <-s.changes != "max_age=30" || n != 5 {
+		t.Error(n, err)
 	}
-	if err := b.Do("policy slab"); err != nil || <-s.changes != "slab" {
-		t.Error(err)
+	if n, err := b.Do("policy slab"); err != nil || <-s.changes != "slab" || n != 6 {
+		t.Error(n, err)
 	}
 	if text, err := a.Record(); err != nil || text != "recording" {
 		t.Errorf("record: %q, %v", text, err)
@@ -116,7 +116,7 @@ func TestViewers(t *testing.T) {
 	for line, want := range map[string]string{
 		"policy none": "permission denied", "adopt slab": "no pool to change", "limit": "lacks a name", "look x": "bad request", "dance": "bad request",
 	} {
-		if err := a.Do(line); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := a.Do(line); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", line, err, want)
 		}
 	}
@@ -135,7 +135,7 @@ func TestViewers(t *testing.T) {
 	if b.Look(); b.State() != (State{PID: 7, State: stats.Exited, Status: -1}) {
 		t.Errorf("who did not look sees %+v", b.State())
 	}
-	if err := b.Do("policy slab"); err == nil {
+	if _, err := b.Do("policy slab"); err == nil {
 		t.Error("a change after the end")
 	}
 	if _, err := Dial(s.path); err == nil {
@@ -147,7 +147,7 @@ func TestViewers(t *testing.T) {
 func TestFixed(t *testing.T) {
 	s := newSession(t, About{Fixed: true})
 	defer s.server.Close()
-	if err := dial(t, s).Do("limit max_age 3"); err == nil || len(s.changes) > 0 {
+	if _, err := dial(t, s).Do("limit max_age 3"); err == nil || len(s.changes) > 0 {
 		t.Errorf("changed: %v", err)
 	}
 }

@@ -33,7 +33,7 @@ type About struct {
 }
 
 // version changes when a client of another one would not understand.
-const version = 2
+const version = 3
 
 // State of the program.
 type State struct {
@@ -46,6 +46,7 @@ type State struct {
 type Answer struct {
 	Error    string          // why nothing was done
 	Text     string          // what was done
+	Sequence uint64          // number of the change that was asked for
 	Snapshot *stats.Snapshot // the latest; nil: as before
 	State    State
 	Lines    []view.OutputLine
@@ -61,9 +62,9 @@ type Host struct {
 	State     func() State
 	Output    func(since uint64) ([]view.OutputLine, uint64)
 	Curve     func() *view.Curve
-	SetLimit  func(name, value string) error
-	SetPolicy func(name string) error
-	Adopt     func(name string) error
+	SetLimit  func(name, value string) (sequence uint64, err error)
+	SetPolicy func(name string) (sequence uint64, err error)
+	Adopt     func(name string) (sequence uint64, err error)
 	Record    func() (text string, err error)
 }
 
@@ -232,11 +233,11 @@ func (s *Server) answer(line string) (a Answer) {
 	case s.host.About.Fixed:
 		err = errors.New("the session does not let other terminals change anything")
 	case r.verb == "limit" && s.host.SetLimit != nil:
-		err = s.host.SetLimit(r.name, r.value)
+		a.Sequence, err = s.host.SetLimit(r.name, r.value)
 	case r.verb == "policy" && s.host.SetPolicy != nil:
-		err = s.host.SetPolicy(r.name)
+		a.Sequence, err = s.host.SetPolicy(r.name)
 	case r.verb == "adopt" && s.host.Adopt != nil:
-		err = s.host.Adopt(r.name)
+		a.Sequence, err = s.host.Adopt(r.name)
 	case r.verb == "record" && s.host.Record != nil:
 		a.Text, err = s.host.Record()
 	case r.verb == "record":

@@ -493,7 +493,7 @@ func TestCollectorLimits(t *testing.T) {
 			t.Errorf("got %d %q (%v), want %d %q", got.Sequence, got.Text, ok, want.sequence, want.text)
 		}
 	}
-	if l := c.model.Publish().Limits[0]; !l.Pending || l.Wanted != 1024 {
+	if l := c.model.Publish().Limits[0]; !l.Pending() || l.Sequence != 2 || l.Wanted != 1024 {
 		t.Errorf("limit %+v, want 1024 pending", l)
 	}
 }

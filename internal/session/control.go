@@ -17,18 +17,20 @@ import (
 const killAfter = 5 * time.Second
 
 // SetLimit asks every process of the target, present and future, for an allocator limit, whose value is written as the
-// allocator takes it. The answers come as LIMIT events into the model. The error says that name and value are too long
-// to be one.
-func (s *Session) SetLimit(name, value string) error {
-	return s.collector.setLimit(name, value, s.sequence.Add(1))
+// allocator takes it. It returns the sequence number of the request; the answers come as LIMIT events into the model. The
+// error says that name and value are too long to be one.
+func (s *Session) SetLimit(name, value string) (sequence uint64, err error) {
+	sequence = s.sequence.Add(1)
+	return sequence, s.collector.setLimit(name, value, sequence)
 }
 
 // SetPolicy asks every process of the target, present and future, to switch to another allocator policy, whose limits
-// have their defaults except settings, written as the allocator takes them. The answers come as LIMIT events into the
-// model. The error says that the target was started without a pool, or what is wrong with policy or settings.
-func (s *Session) SetPolicy(name string, settings []allocator.Setting) error {
+// have their defaults except settings, written as the allocator takes them. It returns the sequence number of the request;
+// the answers come as LIMIT events into the model. The error says that the target was started without a pool, or what is
+// wrong with policy or settings.
+func (s *Session) SetPolicy(name string, settings []allocator.Setting) (sequence uint64, err error) {
 	if !s.options.Config.Pooling {
-		return fmt.Errorf("policy %s stays: the program was started without the library that pools; start it with policy %s",
+		return 0, fmt.Errorf("policy %s stays: the program was started without the library that pools; start it with policy %s",
 			s.options.Config.Policy, name)
 	}
 	return s.collector.setPolicy(name, settings, func() uint64 { return s.sequence.Add(1) })

@@ -9,17 +9,17 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// setPolicy asks every process for a policy. next numbers the messages.
-func (c *collector) setPolicy(name string, settings []allocator.Setting, next func() uint64) error {
+// setPolicy asks every process for a policy. next numbers the messages; the first number is that of the request.
+func (c *collector) setPolicy(name string, settings []allocator.Setting, next func() uint64) (sequence uint64, err error) {
 	if _, err := allocator.New(name, settings); err != nil {
-		return fmt.Errorf("set policy: %w", err)
+		return 0, fmt.Errorf("set policy: %w", err)
 	}
 	var changes []change
 	for i, text := range policyTexts(name, settings) {
 		number := next()
 		message, err := wire.Control{Sequence: number, Text: text.message}.Encode()
 		if err != nil {
-			return fmt.Errorf("set policy: %w", err)
+			return 0, fmt.Errorf("set policy: %w", err)
 		}
 		changes = append(changes, change{message: message, number: number})
 		if i > 0 {
@@ -32,7 +32,7 @@ func (c *collector) setPolicy(name string, settings []allocator.Setting, next fu
 			c.tell(latest)
 		}
 	})
-	return nil
+	return changes[0].number, nil
 }
 
 // policyText is one message, and the limit that it is about, if that is all.

@@ -83,15 +83,16 @@ func TestCollectorPolicies(t *testing.T) {
 		}
 	}
 	must(c.setLimit("max_per_tag", "3", next()))
-	must(c.setPolicy("pow2", []allocator.Setting{{Name: "max_age", Value: "30"}}, next))
+	sequence, err := c.setPolicy("pow2", []allocator.Setting{{Name: "max_age", Value: "30"}}, next)
+	must(err)
 	must(c.setLimit("min_block", "64", next()))
 	must(c.setLimit("min_block", "128", next()))
 	for _, bad := range [][]allocator.Setting{{{Name: "max_per_tag", Value: "3"}}, {{Name: "max_age", Value: "soon"}}} {
-		if err := c.setPolicy("pow2", bad, next); err == nil {
+		if _, err := c.setPolicy("pow2", bad, next); err == nil {
 			t.Errorf("%v was accepted", bad)
 		}
 	}
-	if err := c.setPolicy("nonsense", nil, next); err == nil || !strings.Contains(err.Error(), "want one of") {
+	if _, err := c.setPolicy("nonsense", nil, next); err == nil || !strings.Contains(err.Error(), "want one of") {
 		t.Errorf("an unknown policy: %v", err)
 	}
 	todo, _ := c.orders()
@@ -113,14 +114,14 @@ func TestCollectorPolicies(t *testing.T) {
 			}
 		}
 	}
-	if s := c.model.Publish(); s.Change.Wanted != "pow2" {
+	if s := c.model.Publish(); s.Change.Wanted != "pow2" || s.Change.Sequence != sequence || sequence != 2 {
 		t.Errorf("%+v, want pow2 pending", s.Change)
 	}
 }
 
 func TestNoPolicyWithoutAPool(t *testing.T) {
 	s := &Session{options: Options{Config: wire.Config{Policy: "none"}}}
-	if err := s.SetPolicy("futhark", nil); err == nil || !strings.Contains(err.Error(), "policy none stays") {
+	if _, err := s.SetPolicy("futhark", nil); err == nil || !strings.Contains(err.Error(), "policy none stays") {
 		t.Errorf("%v", err)
 	}
 }

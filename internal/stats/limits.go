@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -34,13 +35,40 @@ type Limit struct {
 	Min, Max float64
 	Choices  []string // for Switch and Choice
 	Zero     string   // what 0 means, "no limit" or "auto"; empty: 0
-	// While a change is Pending, Wanted is its value; else it is Value.
-	Wanted  float64
-	Pending bool
-	Refused string // why the target refused the latest change; empty: it did not
-	// Asked counts the changes that were sent to the target under the present policy. AskedAt is the time of the latest
-	// one, AnsweredAt that of its answer, 0 before, both in ns.
-	Asked, AskedAt, AnsweredAt uint64
+	Request           // the latest under the present policy
+	Wanted   float64  // the value of a Request that is pending; else Value
+}
+
+// AnswerTime is how long the target may take to answer a request, in ns.
+const AnswerTime = 5_000_000_000
+
+// Request is the latest change of a limit, or of the policy, that was sent to the target, and the target's answer.
+type Request struct {
+	Sequence            uint64 // its number, under which the target answers; 0: none was sent
+	AskedAt, AnsweredAt uint64 // ns; 0: not yet
+	Refused             string // why the target refused; empty: it did not
+}
+
+// Pending reports whether the target has still to answer.
+func (r *Request) Pending() bool { return r.Sequence != 0 && r.AnsweredAt == 0 }
+
+// Unanswered reports whether the target has had AnswerTime to answer, and has not.
+func (r *Request) Unanswered(now uint64) bool { return r.Pending() && now > r.AskedAt+AnswerTime }
+
+// accept notes that the target obeyed a number: this request's, or that of a later one.
+func (r *Request) accept(sequence, time uint64) {
+	if r.Pending() && sequence >= r.Sequence {
+		r.AnsweredAt = time
+	}
+}
+
+// refuse notes the target's no, and reports whether it answers this request.
+func (r *Request) refuse(no *wire.Record) bool {
+	if !r.Pending() || no.AsLimit().Sequence() != r.Sequence {
+		return false
+	}
+	r.AnsweredAt, r.Refused = no.Time, cmp.Or(callsite.Clean(no.Payload), "refused")
+	return true
 }
 
 // LimitOf returns a limit of the allocator as snapshots show it.
@@ -111,13 +139,10 @@ func (l *Limit) Set(text string) bool {
 }
 
 // limits follows the limits of the running program and the changes on their way to it.
-type limits struct {
-	list []Limit
-	sent []uint64 // number of the latest change that was sent for each
-}
+type limits struct{ list []Limit }
 
 func newLimits(list []Limit) limits {
-	l := limits{list: slices.Clone(list), sent: make([]uint64, len(list))}
+	l := limits{list: slices.Clone(list)}
 	for i := range l.list {
 		l.list[i].Wanted = l.list[i].Value
 	}
@@ -136,14 +161,9 @@ func (l *limits) want(name, text string, sequence, now uint64) {
 	if i < 0 {
 		return
 	}
-	x := &l.list[i]
-	value, ok := x.Number(text)
-	if !ok {
-		return
+	if value, ok := l.list[i].Number(text); ok {
+		l.list[i].Wanted, l.list[i].Request = value, Request{Sequence: sequence, AskedAt: now}
 	}
-	x.Wanted, x.Pending, x.Refused = value, true, ""
-	x.Asked, x.AskedAt, x.AnsweredAt = x.Asked+1, now, 0
-	l.sent[i] = sequence
 }
 
 // answer applies the target's word: what it acknowledges holds, and the change is done unless a later one for the
@@ -159,20 +179,17 @@ func (l *limits) answer(r *wire.Record) {
 		return
 	}
 	x := &l.list[i]
-	if !x.Pending {
-		x.Refused, x.Wanted = "", x.Value
-	} else if r.AsLimit().Sequence() >= l.sent[i] {
-		x.Pending, x.Refused, x.Wanted, x.AnsweredAt = false, "", x.Value, r.Time
+	x.Refused = ""
+	x.accept(r.AsLimit().Sequence(), r.Time)
+	if !x.Pending() {
+		x.Wanted = x.Value
 	}
 }
 
 func (l *limits) refuse(r *wire.Record) {
 	for i := range l.list {
-		if x := &l.list[i]; x.Pending && l.sent[i] == r.AsLimit().Sequence() {
-			x.Pending, x.Wanted, x.AnsweredAt, x.Refused = false, x.Value, r.Time, callsite.Clean(r.Payload)
-			if x.Refused == "" {
-				x.Refused = "refused"
-			}
+		if x := &l.list[i]; x.Request.refuse(r) {
+			x.Wanted = x.Value
 		}
 	}
 }
@@ -207,18 +224,15 @@ const policyNameMax = 64
 // PolicyChange is what there is to say of changes of the policy.
 type PolicyChange struct {
 	Former []string // policies that the program had before the present one, oldest first, the last of them at most 16
-	Wanted string   // that was asked for and not answered yet; empty: none
-	// Refused is the target's word when it said no to the latest change, and Refusals how often it has said no.
-	Refused  string
-	Refusals uint64
-	Done     uint64 // how many changes took place, also those to other limits of the same policy
+	Done   uint64   // how many changes took place, also those to other limits of the same policy
+	Request
+	Wanted string // the policy of a Request that is pending; empty: none
 }
 
 // policies follows the policy of the running program and the changes on their way to it.
 type policies struct {
 	PolicyChange
 	first string // that every process starts with
-	sent  uint64 // number of the latest change, while it is pending
 	taken uint64 // number of the change that took place last
 }
 
@@ -228,19 +242,14 @@ func (p *policies) show() PolicyChange {
 	return c
 }
 
-func (p *policies) want(name string, sequence uint64) {
-	p.Wanted, p.Refused, p.sent = name, "", sequence
+func (p *policies) want(name string, sequence, now uint64) {
+	p.Wanted, p.Request = name, Request{Sequence: sequence, AskedAt: now}
 }
 
 // refuse applies the target's no.
 func (p *policies) refuse(r *wire.Record) {
-	if p.Wanted == "" || r.AsLimit().Sequence() != p.sent {
-		return
-	}
-	p.Wanted, p.Refused = "", callsite.Clean(r.Payload)
-	p.Refusals++
-	if p.Refused == "" {
-		p.Refused = "refused"
+	if p.Request.refuse(r) {
+		p.Wanted = ""
 	}
 }
 
@@ -252,7 +261,7 @@ func (m *Model) answer(p *process, r *wire.Record) {
 		m.policies.refuse(r)
 		m.limits.answer(r)
 	case string(name) == wire.PolicySetting:
-		m.goOver(p, r.AsLimit().Sequence(), string(value))
+		m.goOver(p, r, string(value))
 	case string(name) == wire.PlanSetting:
 		m.readPlan(p, value)
 	default:
@@ -262,16 +271,16 @@ func (m *Model) answer(p *process, r *wire.Record) {
 
 // goOver notes that a process obeys another policy, "name" or "name,limit=value,...". The first that does so decides what
 // is shown; its limits begin with what it says and their defaults.
-func (m *Model) goOver(p *process, number uint64, value string) {
+func (m *Model) goOver(p *process, r *wire.Record, value string) {
 	word, settings := wire.ParsePolicy(value)
 	name := callsite.Clean([]byte(word))
 	if name == "" || len(name) > policyNameMax {
 		return
 	}
 	p.shown.Policy = name
-	c := &m.policies
-	if c.Wanted != "" && number >= c.sent {
-		c.Wanted, c.Refused = "", ""
+	c, number := &m.policies, r.AsLimit().Sequence()
+	if c.accept(number, r.Time); !c.Pending() {
+		c.Wanted = ""
 	}
 	if name == m.options.Policy && number == c.taken {
 		return // another process has said so

@@ -333,7 +333,7 @@ func (m *Model) LimitWanted(name, value string, sequence uint64) {
 // PolicyWanted says that a change of the policy was sent to the target under a sequence number. It stays pending until a
 // LIMIT event answers that number or a later one.
 func (m *Model) PolicyWanted(name string, sequence uint64) {
-	m.policies.want(name, sequence)
+	m.policies.want(name, sequence, m.heap.Now)
 }
 
 // SetRecording says what is being written, and how many bytes so far.

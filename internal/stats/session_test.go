@@ -142,8 +142,11 @@ func TestLimits(t *testing.T) {
 	check := func(step string, want Limit) {
 		t.Helper()
 		got := s.Snapshot().Limits[0]
-		if (got.AskedAt > 0) != (got.Asked > 0) || got.AnsweredAt > 0 && got.AnsweredAt < got.AskedAt {
-			t.Errorf("%s: asked %d times at %d, answered at %d", step, got.Asked, got.AskedAt, got.AnsweredAt)
+		if (got.AskedAt > 0) != (got.Sequence > 0) || got.AnsweredAt > 0 && got.AnsweredAt < got.AskedAt {
+			t.Errorf("%s: number %d, asked at %d, answered at %d", step, got.Sequence, got.AskedAt, got.AnsweredAt)
+		}
+		if got.Pending() != (got.Wanted != got.Value) {
+			t.Errorf("%s: pending %v", step, got.Pending())
 		}
 		got.AskedAt, got.AnsweredAt = 0, 0
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -159,14 +162,20 @@ func TestLimits(t *testing.T) {
 	s.LimitWanted("max_cached_bytes", "300", 2)
 	s.LimitWanted("no_such_limit", "1", 3)
 	s.LimitWanted("max_cached_bytes", "plenty", 4)
-	limit.Wanted, limit.Pending, limit.Asked = 300, true, 2
+	limit.Wanted, limit.Sequence = 300, 2
 	check("two changes on their way", limit)
+	if r := s.Snapshot().Limits[0].Request; r.Unanswered(r.AskedAt+AnswerTime) || !r.Unanswered(r.AskedAt+AnswerTime+1) {
+		t.Errorf("%+v is unanswered too early, or never", r)
+	}
 	answer(1, 0, "max_cached_bytes=200")
 	limit.Value, limit.Text = 200, "200"
 	check("the first acknowledged", limit)
 	answer(2, -1, "max_cached_bytes: above\x1b 250")
-	limit.Wanted, limit.Pending, limit.Refused = 200, false, "max_cached_bytes: above  250"
+	limit.Wanted, limit.Refused = 200, "max_cached_bytes: above  250"
 	check("the second refused", limit)
+	if r := s.Snapshot().Limits[0].Request; r.Unanswered(math.MaxUint64) {
+		t.Errorf("%+v was answered", r)
+	}
 	for _, bad := range []string{"", "max_cached_bytes", "max_cached_bytes=", "max_cached_bytes=NaN", "other=5", "=5"} {
 		answer(9, 0, bad)
 	}
@@ -256,19 +265,19 @@ func TestLimitsOfWordsAndSizes(t *testing.T) {
 		{Name: "bucket_sizes", Kind: LimitSizes, Text: "1024:4096", Value: 2},
 	}})
 	s.LimitWanted("drain_order", "largest-first", 1)
-	if l := s.Snapshot().Limits[0]; !l.Pending || l.Wanted != 1 || l.TextOf(l.Wanted) != "largest-first" || l.Text != "all" {
+	if l := s.Snapshot().Limits[0]; !l.Pending() || l.Wanted != 1 || l.TextOf(l.Wanted) != "largest-first" || l.Text != "all" {
 		t.Errorf("on its way: %+v", l)
 	}
 	for _, text := range []string{"drain_order=upwards", "drain_order=", "drain_order=1", "bucket_sizes=1024:x", "bucket_sizes="} {
 		s.feed(wire.Event{Kind: wire.KindLimit, Object: 1}, []byte(text)...)
 	}
-	if l := s.Snapshot().Limits; !l[0].Pending || l[0].Value != 2 || l[1].Text != "1024:4096" {
+	if l := s.Snapshot().Limits; !l[0].Pending() || l[0].Value != 2 || l[1].Text != "1024:4096" {
 		t.Errorf("nonsense was taken: %+v", l)
 	}
 	s.feed(wire.Event{Kind: wire.KindLimit, Object: 1}, []byte("drain_order=largest-first\x00")...)
 	s.feed(wire.Event{Kind: wire.KindLimit, Object: 2}, []byte("bucket_sizes=1:2:3")...)
 	l := s.Snapshot().Limits
-	if l[0].Pending || l[0].Value != 1 || l[0].Text != "largest-first" || l[1].Text != "1:2:3" || l[1].Value != 3 || l[1].TextOf(5) != "1:2:3" {
+	if l[0].Pending() || l[0].Value != 1 || l[0].Text != "largest-first" || l[1].Text != "1:2:3" || l[1].Value != 3 || l[1].TextOf(5) != "1:2:3" {
 		t.Errorf("acknowledged: %+v", l)
 	}
 }

@@ -139,13 +139,13 @@ func viewerOptions(c *remote.Client, readOnly bool) ui.Options {
 		return o
 	}
 	o.ParseLimit, o.Save, o.Policies = limits.ParseValue, limits.Save, dashboard.Policies()
-	o.SetLimit = func(name, value string) { _ = c.Do("limit " + name + " " + value) } // the snapshots say what became of it
-	o.SetPolicy = func(name string) error { return c.Do("policy " + name) }
+	o.SetLimit = func(name, value string) (uint64, error) { return c.Do("limit " + name + " " + value) }
+	o.SetPolicy = func(name string) (uint64, error) { return c.Do("policy " + name) }
 	o.Record = func() (string, error) {
 		text, err := c.Record()
 		return text + " (the session's folder)", err
 	}
-	o.Adopt = func(name string) error { return c.Do("adopt " + name) }
+	o.Adopt = func(name string) (uint64, error) { return c.Do("adopt " + name) }
 	return o
 }
 

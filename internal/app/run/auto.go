@@ -78,7 +78,7 @@ func (c *controller) consider() {
 
 // switchTo changes the configuration and says why.
 func (c *controller) switchTo(choice *auto.Choice, books *ghost.Books) {
-	if err := c.session.SetPolicy(choice.Configuration.Policy, choice.Configuration.Settings); err != nil {
+	if _, err := c.session.SetPolicy(choice.Configuration.Policy, choice.Configuration.Settings); err != nil {
 		c.notes.Add(err.Error())
 		return
 	}

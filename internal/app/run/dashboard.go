@@ -27,7 +27,7 @@ func (r *runner) showDashboard() {
 		App:         r.app,
 		Output:      r.session.Output,
 		Curve:       r.simulations.Curve,
-		SetLimit:    r.setLimit,
+		SetLimit:    r.session.SetLimit,
 		ParseLimit:  limits.ParseValue,
 		Save:        limits.Save,
 		SetPolicy:   r.setPolicy,
@@ -92,14 +92,8 @@ func (r *runner) app() ui.App {
 	return app
 }
 
-func (r *runner) setLimit(name, value string) {
-	if err := r.session.SetLimit(name, value); err != nil {
-		r.notes.Add(err.Error())
-	}
-}
-
 // setPolicy switches to another policy, with the present limits as far as it has them.
-func (r *runner) setPolicy(name string) error {
+func (r *runner) setPolicy(name string) (sequence uint64, err error) {
 	var present []allocator.Setting
 	s := r.model.Published()
 	for i := range s.Limits {
@@ -110,10 +104,10 @@ func (r *runner) setPolicy(name string) error {
 }
 
 // adopt switches to the configuration of a ghost.
-func (r *runner) adopt(name string) error {
+func (r *runner) adopt(name string) (sequence uint64, err error) {
 	c, known := r.simulations.Ghosts.Configuration(name)
 	if !known {
-		return fmt.Errorf("no simulated configuration %q", name)
+		return 0, fmt.Errorf("no simulated configuration %q", name)
 	}
 	r.controller.stop()
 	return r.session.SetPolicy(c.Policy, c.Settings)
