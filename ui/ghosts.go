@@ -15,16 +15,6 @@ func (d *dashboard) ghosts() *stats.Ghosts {
 	return d.live.Ghosts
 }
 
-// openGhosts shows the list.
-func (d *dashboard) openGhosts() {
-	switch {
-	case d.ghosts() == nil:
-		d.say(warnStyle, d.mode.noGhosts)
-	default:
-		d.zoomOn(paneGhosts)
-	}
-}
-
 // adoptLeader switches to the configuration that leads. If the list is not on the screen, it is shown first, and the same
 // key again switches.
 func (d *dashboard) adoptLeader() {

@@ -3,6 +3,8 @@ package ui
 import (
 	"slices"
 	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
 )
 
 // helpPage collects the lines of the help.
@@ -106,6 +108,26 @@ func (d *dashboard) helpLines() [][]span {
 	}
 	p.head("? again: all keys, panes and words")
 	return p.lines
+}
+
+func (d *dashboard) openHelp() { d.overlay, d.helpTop, d.helpAll = helpOverlay, 0, false }
+
+// moreHelp goes from the help of a pane to that of everything, and then closes it.
+func (d *dashboard) moreHelp() {
+	if d.helpAll {
+		d.closeOverlay()
+		return
+	}
+	d.helpAll, d.helpTop = true, 0
+}
+
+func (d *dashboard) moveHelp(m motion) {
+	d.helpTop = max(0, min(d.helpTop+m.rows(max(1, d.h-4)), len(d.helpLines())-1))
+}
+
+// movesHelp makes what a key does that moves in the help.
+func movesHelp(m motion) func(*dashboard, string) tea.Cmd {
+	return does(func(d *dashboard) { d.moveHelp(m) })
 }
 
 func (d *dashboard) drawHelp(r region) {

@@ -1,84 +1,26 @@
 package ui
 
-// action is what a key does.
-type action uint8
+import (
+	tea "github.com/charmbracelet/bubbletea"
 
-const (
-	actQuit action = iota
-	actHelp
-	actFreeze
-	actNext
-	actPrevious
-	actZoom
-	actBack
-	actEnter
-	actUp
-	actDown
-	actTop
-	actBottom
-	actPageUp
-	actPageDown
-	actSort
-	actReverse
-	actLess
-	actMore
-	actHalve
-	actDouble
-	actOutput
-	actProcess
-	actProcesses
-	actPolicies
-	actGhosts
-	actAdopt
-	actCurve
-	actFailures
-	actTransfers
-	actObjects
-	actHeap
-	actPoints
-	actFilter
-	actPalette
-	actGroup
-	actLeft
-	actRight
-	actSpan
-	actMark
-	actNextEvent
-	actPreviousEvent
-	actValue
-	actUndo
-	actSave
-	actType
-	actBaseline
-	actScreen
-	actExport
-	actRecord
-	actCopy
-	actFit
-	actInterrupt
-	actRedraw
-	actSuspend
-	actBackward
-	actForward
-	actBackwardMore
-	actForwardMore
-	actBackwardMost
-	actForwardMost
-	actFirst
-	actLast
-	actTime
+	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 )
 
-// command is one line of the keymap, from which the dispatcher, the key line and the help are made.
+// command is one line of a keymap: keys and what they do. The dispatcher, the key line, the help and the palette are made
+// from these lines.
 type command struct {
 	modes   modes
-	action  action
+	keys    keys
 	section string // of the help
 	short   string // in the key line; empty: not there
 	shown   string // how the help writes the keys; empty: another line covers them, or they only say why they do nothing
 	help    string
-	keys    []string // as Bubble Tea names them
+	rules   rules
+	do      func(d *dashboard, pressed string) tea.Cmd
 }
+
+// keys are named as Bubble Tea names them.
+type keys []string
 
 // modes is a set of modes.
 type modes uint8
@@ -87,9 +29,105 @@ const (
 	inRun modes = 1 << iota
 	inAttach
 	inView
-	inLive = inRun | inAttach
-	inAll  = inLive | inView
+	inOther       // another terminal's dashboard of a run
+	inOtherQuiet  // the same, of a session that does not keep the program's output
+	inOtherAttach // another terminal's dashboard of programs that are only watched
+	inOthers      = inOther | inOtherQuiet | inOtherAttach
+	inPool        = inRun | inOther | inOtherQuiet
+	inWatch       = inAttach | inOtherAttach
+	inLive        = inPool | inWatch
+	inAll         = inLive | inView
 )
+
+// rules say when a command can be used.
+type rules struct {
+	panes    bool                    // it shows nothing where there is no room for panes
+	offered  func(*dashboard) bool   // in the key line and in the palette; nil: always
+	obstacle func(*dashboard) string // why it can do nothing now, empty if it can; nil: it always can
+	unlisted bool                    // the palette has no line for it
+	line     string                  // the keys in the key line; empty: those of the help
+}
+
+// The rules of the commands below.
+var (
+	always        = rules{}
+	withPanes     = rules{panes: true}
+	zoomRules     = rules{panes: true, unlisted: true}
+	paletteRules  = rules{unlisted: true}
+	withCurve     = rules{panes: true, offered: func(d *dashboard) bool { return d.o.Curve != nil }}
+	withProcesses = rules{offered: func(d *dashboard) bool { return d.live != nil && len(d.live.Processes) > 1 }}
+	withLimits    = rules{offered: canAdjust, obstacle: adjustObstacle}
+	limitRules    = rules{offered: canAdjust, obstacle: adjustObstacle, line: "[ ]"}
+	withValue     = rules{obstacle: func(d *dashboard) string { return d.limits.obstacle() }}
+	withGhosts    = rules{
+		panes: true, offered: func(d *dashboard) bool { return d.ghosts() != nil },
+		obstacle: func(d *dashboard) string { return textIf(d.ghosts() == nil, d.mode.noGhosts) },
+	}
+	withPolicies = rules{
+		panes: true, offered: func(d *dashboard) bool { return d.mode.fixedPolicy == "" },
+		obstacle: func(d *dashboard) string { return d.policies.obstacle() },
+	}
+	withTyping   = lacking(func(d *dashboard) bool { return d.o.Type == nil }, "nothing can be typed into the program here")
+	withExport   = lacking(func(d *dashboard) bool { return d.o.Export == nil }, "there is nothing to export here")
+	withRecord   = lacking(func(d *dashboard) bool { return d.o.Record == nil }, "a recording starts with the session here: -o names its file")
+	withWrite    = lacking(func(d *dashboard) bool { return d.o.Write == nil || d.canvas == nil }, "there is nowhere to save here")
+	withSettings = rules{obstacle: func(d *dashboard) string { return d.limits.unsaved() }}
+	withPool     = rules{obstacle: func(d *dashboard) string { return textIf(!d.mode.pool, d.mode.noBlocks) }}
+)
+
+// lacking are the rules of a command that says a text where something is missing.
+func lacking(missing func(*dashboard) bool, text string) rules {
+	return rules{obstacle: func(d *dashboard) string { return textIf(missing(d), text) }}
+}
+
+func textIf(condition bool, text string) string {
+	if condition {
+		return text
+	}
+	return ""
+}
+
+func canAdjust(d *dashboard) bool { return d.mode.fixedLimits == "" }
+
+// adjustObstacle says why no limit can be changed. The curve has one to try.
+func adjustObstacle(d *dashboard) string { return textIf(!d.triesLimits(), d.limits.obstacle()) }
+
+// does, runs and the functions below make what a command does.
+func does(f func(*dashboard)) func(*dashboard, string) tea.Cmd {
+	return func(d *dashboard, _ string) tea.Cmd {
+		f(d)
+		return nil
+	}
+}
+
+func runs(f func(*dashboard) tea.Cmd) func(*dashboard, string) tea.Cmd {
+	return func(d *dashboard, _ string) tea.Cmd { return f(d) }
+}
+
+func zooms(p paneID) func(*dashboard, string) tea.Cmd {
+	return does(func(d *dashboard) { d.zoomOn(p) })
+}
+
+func zoomNumber(d *dashboard, pressed string) tea.Cmd {
+	d.zoomOn(paneID(pressed[0] - '0'))
+	return nil
+}
+
+func moves(m motion) func(*dashboard, string) tea.Cmd {
+	return does(func(d *dashboard) { d.panes[d.focus].move(m) })
+}
+
+func scrolls(columns int) func(*dashboard, string) tea.Cmd {
+	return does(func(d *dashboard) { d.side = max(0, min(d.side+columns, sideMax)) })
+}
+
+func adjusts(s limitStep) func(*dashboard, string) tea.Cmd {
+	return does(func(d *dashboard) { d.adjust(s) })
+}
+
+func travels(instants int) func(*dashboard, string) tea.Cmd {
+	return does(func(d *dashboard) { d.travel(instants) })
+}
 
 // The sections of the help, in order.
 const (
@@ -107,117 +145,132 @@ const nextHelp = "show one process: the first, the next, and after the last all 
 
 // keymap has all keys, in the order of the key line.
 var keymap = []command{
-	{inRun, actQuit, sectionScreen, "quit", "q", "quit; asks what to do with a program that still runs", []string{"q"}},
-	{inAttach, actQuit, sectionScreen, "detach", "q", "detach and quit; the programs go on (also ctrl+c)", []string{"q", "ctrl+c"}},
-	{inView, actQuit, sectionScreen, "quit", "q", "quit (also ctrl+c)", []string{"q", "ctrl+c"}},
-	{inAll, actHelp, sectionScreen, "help", "?", "help for the pane, and again for everything", []string{"?"}},
-	{inLive, actBackward, sectionTime, "", "← →", "what was shown a moment before or after; esc returns to the present (shift: ten moments)", []string{"left"}},
-	{inLive, actForward, sectionTime, "", "", "", []string{"right"}},
-	{inLive, actBackwardMore, sectionTime, "", "", "", []string{"shift+left"}},
-	{inLive, actForwardMore, sectionTime, "", "", "", []string{"shift+right"}},
-	{inAll, actSpan, sectionTime, "", "z", "charts of all time, 10 s, 60 s or 10 min", []string{"z"}},
-	{inAll, actNextEvent, sectionTime, "", "< >", "the event before or after: ▲ a limit changed, ! a message, ■ an end, ● a mark", []string{">"}},
-	{inAll, actPreviousEvent, sectionTime, "", "", "", []string{"<"}},
-	{inAll, actMark, sectionTime, "", "M", "mark this time", []string{"M"}},
-	{inView, actBackward, sectionTime, "", "", "", []string{"left"}},
-	{inView, actForward, sectionTime, "time", "← →", "one kept instant back or forward", []string{"right"}},
-	{inView, actTime, sectionTime, "go to", "t", "go to a time, such as 12.5, 1m30s or 1:30", []string{"t"}},
-	{inAll, actPoints, sectionScreen, "findings", "!", "list of what stands out; enter goes to the call site, y does what is suggested", []string{"!"}},
-	{inAll, actFilter, sectionMove, "filter", "/", "show only rows or lines with a text; !text: without it; re: a regular expression; esc shows all", []string{"/"}},
-	{inAll, actSort, sectionMove, "sort", "s", "sort the tags by the next column", []string{"s"}},
-	{inAll, actNext, sectionScreen, "pane", "tab", "next pane", []string{"tab"}},
-	{inRun, actZoom, sectionScreen, "zoom", "1-7", "zoom a pane; the same key or esc goes back", []string{"1", "2", "3", "4", "5", "6", "7"}},
-	{inAttach | inView, actZoom, sectionScreen, "zoom", "1-6", "zoom a pane; the same key or esc goes back", []string{"1", "2", "3", "4", "5", "6"}},
-	{inLive, actFreeze, sectionScreen, "freeze", "f", "freeze the screen; recording goes on (also space)", []string{"f", " "}},
-	{inRun, actLess, sectionLimits, "", "[", "lower the chosen limit: half of a size, one step of a number, the previous word", []string{"["}},
-	{inRun, actMore, sectionLimits, "limit", "]", "raise the chosen limit: twice a size, one step of a number, the next word", []string{"]"}},
-	{inLive, actGhosts, sectionWhatIf, "what if", "w", "what other policies would have done so far, simulated beside the run (ghosts)", []string{"w"}},
-	{inView, actCurve, sectionWhatIf, "curve", "c", "hit rate at other limits of cached bytes, of the whole recording", []string{"c"}},
-	{inLive, actProcess, sectionApp, "process", "p", nextHelp, []string{"p"}},
-	{inView, actProcess, sectionScreen, "process", "p", nextHelp, []string{"p"}},
-	{inLive, actProcesses, sectionApp, "", "P", "list of the processes; enter shows one", []string{"P"}},
-	{inView, actProcesses, sectionScreen, "", "P", "list of the processes; enter shows one", []string{"P"}},
-	{inRun, actAdopt, sectionWhatIf, "", "y", "do what is suggested: change the limit, or switch to the ghost that leads; shows it first", []string{"y"}},
-	{inAttach | inView, actAdopt, sectionWhatIf, "", "", "", []string{"y"}},
-	{inLive, actCurve, sectionWhatIf, "curve", "c", "hit rate at other limits of cached bytes", []string{"c"}},
-	{inRun, actPolicies, sectionLimits, "policy", "a", "list of the allocator's policies; enter switches to one while the program runs", []string{"a"}},
-	{inRun, actOutput, sectionApp, "output", "o", "output of the program on the whole screen", []string{"o"}},
-	{inRun, actType, sectionApp, "", "i", "type into the program; ctrl+\\ ends", []string{"i"}},
-	{inRun, actInterrupt, sectionApp, "interrupt", "ctrl+c", "SIGINT to the program; again within 2 s SIGTERM, then SIGKILL", []string{"ctrl+c"}},
-	{inAll, actFailures, sectionScreen, "", "m", "post-mortem: why a call failed for lack of memory, and what to try", []string{"m"}},
-	{inAll, actTransfers, sectionScreen, "", "b", "transfers: bytes between host and device, by direction and call site", []string{"b"}},
-	{inAll, actObjects, sectionScreen, "", "n", "objects: how many contexts, queues, programs, kernels, events and so on are live, and who creates them", []string{"n"}},
-	{inRun | inView, actHeap, sectionScreen, "", "H", "heap map: what lies where in each slab, and the holes between", []string{"H"}},
-	{inView, actBackwardMore, sectionTime, "", "shift+←", "ten kept instants back", []string{"shift+left"}},
-	{inView, actForwardMore, sectionTime, "", "shift+→", "ten kept instants forward", []string{"shift+right"}},
-	{inView, actBackwardMost, sectionTime, "", "ctrl+←", "fifty kept instants back", []string{"ctrl+left"}},
-	{inView, actForwardMost, sectionTime, "", "ctrl+→", "fifty kept instants forward", []string{"ctrl+right"}},
-	{inView, actFirst, sectionTime, "", "home", "to the start", []string{"home"}},
-	{inView, actLast, sectionTime, "", "end", "to the end", []string{"end"}},
-	{inAll, actPalette, sectionScreen, "commands", ":", "all commands, searched by their letters", []string{":"}},
-	{inLive, actGroup, sectionMove, "group", "t", "group call sites by file, function, module, size, kind of memory, thread, device, kernel and process (also T)", []string{"t", "T"}},
-	{inView, actGroup, sectionMove, "group", "T", "group call sites by file, function, module, size, kind of memory, thread, device, kernel and process", []string{"T"}},
-	{inAll, actLeft, sectionMove, "", "h l", "names and lines to the left and right", []string{"h"}},
-	{inAll, actRight, sectionMove, "", "", "", []string{"l"}},
-	{inRun, actReverse, sectionMove, "", "S", "reverse the order; in the output: save it", []string{"S"}},
-	{inAttach | inView, actReverse, sectionMove, "", "S", "reverse the order", []string{"S"}},
-	{inAll, actUp, sectionMove, "", "k ↑", "up in the focused pane", []string{"k", "up"}},
-	{inAll, actDown, sectionMove, "", "j ↓", "down", []string{"j", "down"}},
-	{inLive, actTop, sectionMove, "", "g", "to the top", []string{"g", "home"}},
-	{inLive, actBottom, sectionMove, "", "G", "to the bottom", []string{"G", "end"}},
-	{inView, actTop, sectionMove, "", "g", "to the top", []string{"g"}},
-	{inView, actBottom, sectionMove, "", "G", "to the bottom", []string{"G"}},
-	{inAll, actPageUp, sectionMove, "", "pgup", "a page up", []string{"pgup", "ctrl+b"}},
-	{inAll, actPageDown, sectionMove, "", "pgdn", "a page down", []string{"pgdown", "ctrl+f"}},
-	{inRun | inView, actEnter, sectionMove, "", "enter", "free list and call stack of the chosen tag", []string{"enter"}},
-	{inAttach, actEnter, sectionMove, "", "enter", "call stack of the chosen tag", []string{"enter"}},
-	{inAll, actPrevious, sectionScreen, "", "shift+tab", "previous pane", []string{"shift+tab"}},
-	{inAll, actBack, sectionScreen, "", "esc", "back", []string{"esc"}},
-	{inAll, actRedraw, sectionScreen, "", "ctrl+l", "draw everything again", []string{"ctrl+l"}},
-	{inRun, actSuspend, sectionScreen, "", "ctrl+z", "stop this and the program; the shell's fg continues both", []string{"ctrl+z"}},
-	{inAttach, actSuspend, sectionScreen, "", "ctrl+z", "stop this: calls are lost meanwhile; the shell's fg continues it", []string{"ctrl+z"}},
-	{inView, actSuspend, sectionScreen, "", "ctrl+z", "stop this; the shell's fg continues it", []string{"ctrl+z"}},
-	{inRun, actHalve, sectionLimits, "", "{", "halve the chosen limit", []string{"{"}},
-	{inRun, actDouble, sectionLimits, "", "}", "double the chosen limit", []string{"}"}},
-	{inRun, actValue, sectionLimits, "", "=", "type a value of the chosen limit, such as 96M, 30s or on", []string{"="}},
-	{inRun, actUndo, sectionLimits, "", "u", "undo the latest change of a limit or of the policy", []string{"u"}},
-	{inRun, actSave, sectionLimits, "", "W", "save policy and limits as a file for --config", []string{"W"}},
-	{inRun | inView, actFit, sectionMove, "", "F", "would a size that you type fit now, and where", []string{"F"}},
-	{inLive, actBaseline, sectionTime, "", "B", "counts and hit rates from now on; again: from the start", []string{"B"}},
-	{inAll, actScreen, sectionScreen, "", "x", "save the screen as a picture (SVG) and as text", []string{"x"}},
-	{inAll, actExport, sectionScreen, "", "e", "export what is shown: a profile for go tool pprof, a summary (JSON) or the call sites (CSV)", []string{"e"}},
-	{inRun, actRecord, sectionScreen, "", "r", "record from now on into a new file in this folder; again: end it", []string{"r"}},
-	{inAttach, actRecord, sectionScreen, "", "", "", []string{"r"}},
-	{inAll, actCopy, sectionMove, "", "Y", "copy the chosen row, if the terminal allows it (OSC 52)", []string{"Y"}},
-	{inView, actPolicies, sectionLimits, "", "", "", []string{"a"}},
-	{inView, actGhosts, sectionWhatIf, "", "", "", []string{"w"}},
-	{inAttach | inView, actLess, sectionWhatIf, "", "[ ]", "on the curve: try half of the limit, or twice", []string{"[", "{"}},
-	{inAttach | inView, actMore, sectionWhatIf, "", "", "", []string{"]", "}"}},
+	{inRun, keys{"q"}, sectionScreen, "quit", "q", "quit; asks what to do with a program that still runs", always, runs((*dashboard).askQuit)},
+	{inOthers, keys{"q", "ctrl+c"}, sectionScreen, "leave", "q", "leave; the session goes on (also ctrl+c)", always, runs((*dashboard).askQuit)},
+	{inAttach, keys{"q", "ctrl+c"}, sectionScreen, "detach", "q", "detach and quit; the programs go on (also ctrl+c)", always, runs((*dashboard).askQuit)},
+	{inView, keys{"q", "ctrl+c"}, sectionScreen, "quit", "q", "quit (also ctrl+c)", always, runs((*dashboard).askQuit)},
+	{inAll, keys{"?"}, sectionScreen, "help", "?", "help for the pane, and again for everything", always, does((*dashboard).openHelp)},
+	{inLive, keys{"left"}, sectionTime, "", "← →", "what was shown a moment before or after; esc returns to the present (shift: ten moments)", always, travels(-smallStep)},
+	{inLive, keys{"right"}, sectionTime, "", "", "", always, travels(smallStep)},
+	{inLive, keys{"shift+left"}, sectionTime, "", "", "", always, travels(-mediumStep)},
+	{inLive, keys{"shift+right"}, sectionTime, "", "", "", always, travels(mediumStep)},
+	{inAll, keys{"z"}, sectionTime, "", "z", "charts of all time, 10 s, 60 s or 10 min", withPanes, does((*dashboard).nextSpan)},
+	{inAll, keys{">"}, sectionTime, "", "< >", "the event before or after: ▲ a limit changed, ! a message, ■ an end, ● a mark", always, does(func(d *dashboard) { d.nextEvent(true) })},
+	{inAll, keys{"<"}, sectionTime, "", "", "", always, does(func(d *dashboard) { d.nextEvent(false) })},
+	{inAll, keys{"M"}, sectionTime, "", "M", "mark this time", always, does((*dashboard).markNow)},
+	{inView, keys{"left"}, sectionTime, "", "", "", always, travels(-smallStep)},
+	{inView, keys{"right"}, sectionTime, "time", "← →", "one kept instant back or forward", always, travels(smallStep)},
+	{inView, keys{"t"}, sectionTime, "go to", "t", "go to a time, such as 12.5, 1m30s or 1:30", always, does((*dashboard).askTime)},
+	{inAll, keys{"!"}, sectionScreen, "findings", "!", "list of what stands out; enter goes to the call site, y does what is suggested", withPanes, zooms(panePoints)},
+	{inAll, keys{"/"}, sectionMove, "filter", "/", "show only rows or lines with a text; !text: without it; re: a regular expression; esc shows all", withPanes, does((*dashboard).askFilter)},
+	{inAll, keys{"s"}, sectionMove, "sort", "s", "sort the tags by the next column", withPanes, does(func(d *dashboard) { d.tags.nextSort() })},
+	{inAll, keys{"tab"}, sectionScreen, "pane", "tab", "next pane", withPanes, does(func(d *dashboard) { d.turnFocus(1) })},
+	{inRun | inOther, keys{"1", "2", "3", "4", "5", "6", "7"}, sectionScreen, "zoom", "1-7", "zoom a pane; the same key or esc goes back", zoomRules, zoomNumber},
+	{inOtherQuiet | inWatch | inView, keys{"1", "2", "3", "4", "5", "6"}, sectionScreen, "zoom", "1-6", "zoom a pane; the same key or esc goes back", zoomRules, zoomNumber},
+	{inLive, keys{"f", " "}, sectionScreen, "freeze", "f", "freeze the screen; recording goes on (also space)", always, does((*dashboard).freeze)},
+	{inPool, keys{"["}, sectionLimits, "", "[", "lower the chosen limit: half of a size, one step of a number, the previous word", withLimits, adjusts(stepLess)},
+	{inPool, keys{"]"}, sectionLimits, "limit", "]", "raise the chosen limit: twice a size, one step of a number, the next word", limitRules, adjusts(stepMore)},
+	{inLive, keys{"w"}, sectionWhatIf, "what if", "w", "what other policies would have done so far, simulated beside the run (ghosts)", withGhosts, zooms(paneGhosts)},
+	{inView, keys{"c"}, sectionWhatIf, "curve", "c", "hit rate at other limits of cached bytes, of the whole recording", withCurve, zooms(paneCurve)},
+	{inLive, keys{"p"}, sectionApp, "process", "p", nextHelp, withProcesses, does(func(d *dashboard) { d.processes.next() })},
+	{inView, keys{"p"}, sectionScreen, "process", "p", nextHelp, withProcesses, does(func(d *dashboard) { d.processes.next() })},
+	{inLive, keys{"P"}, sectionApp, "", "P", "list of the processes; enter shows one", withPanes, does(func(d *dashboard) { d.processes.open() })},
+	{inView, keys{"P"}, sectionScreen, "", "P", "list of the processes; enter shows one", withPanes, does(func(d *dashboard) { d.processes.open() })},
+	{inPool, keys{"y"}, sectionWhatIf, "", "y", "do what is suggested: change the limit, or switch to the ghost that leads; shows it first", always, does((*dashboard).doSuggestion)},
+	{inWatch | inView, keys{"y"}, sectionWhatIf, "", "", "", always, does((*dashboard).doSuggestion)},
+	{inLive, keys{"c"}, sectionWhatIf, "curve", "c", "hit rate at other limits of cached bytes", withCurve, zooms(paneCurve)},
+	{inPool, keys{"a"}, sectionLimits, "policy", "a", "list of the allocator's policies; enter switches to one while the program runs", withPolicies, does(func(d *dashboard) { d.policies.open() })},
+	{inRun | inOther, keys{"o"}, sectionApp, "output", "o", "output of the program on the whole screen", withPanes, zooms(paneOutput)},
+	{inRun, keys{"i"}, sectionApp, "", "i", "type into the program; ctrl+\\ ends", withTyping, does((*dashboard).beginTyping)},
+	{inRun, keys{"ctrl+c"}, sectionApp, "interrupt", "ctrl+c", "SIGINT to the program; again within 2 s SIGTERM, then SIGKILL", always, runs((*dashboard).interrupt)},
+	{inAll, keys{"m"}, sectionScreen, "", "m", "post-mortem: why a call failed for lack of memory, and what to try", withPanes, zooms(paneFailures)},
+	{inAll, keys{"b"}, sectionScreen, "", "b", "transfers: bytes between host and device, by direction and call site", withPanes, zooms(paneTransfers)},
+	{inAll, keys{"n"}, sectionScreen, "", "n", "objects: how many contexts, queues, programs, kernels, events and so on are live, and who creates them", withPanes, zooms(paneObjects)},
+	{inPool | inView, keys{"H"}, sectionScreen, "", "H", "heap map: what lies where in each slab, and the holes between", withPanes, zooms(paneHeap)},
+	{inView, keys{"shift+left"}, sectionTime, "", "shift+←", "ten kept instants back", always, travels(-mediumStep)},
+	{inView, keys{"shift+right"}, sectionTime, "", "shift+→", "ten kept instants forward", always, travels(mediumStep)},
+	{inView, keys{"ctrl+left"}, sectionTime, "", "ctrl+←", "fifty kept instants back", always, travels(-largeStep)},
+	{inView, keys{"ctrl+right"}, sectionTime, "", "ctrl+→", "fifty kept instants forward", always, travels(largeStep)},
+	{inView, keys{"home"}, sectionTime, "", "home", "to the start", always, does(func(d *dashboard) { d.goTo(d.cursor.moment.From) })},
+	{inView, keys{"end"}, sectionTime, "", "end", "to the end", always, does(func(d *dashboard) { d.goTo(view.LastMoment) })},
+	{inAll, keys{":"}, sectionScreen, "commands", ":", "all commands, searched by their letters", paletteRules, does((*dashboard).openPalette)},
+	{inLive, keys{"t", "T"}, sectionMove, "group", "t", "group call sites by file, function, module, size, kind of memory, thread, device, kernel and process (also T)", withPanes, does((*dashboard).nextGroup)},
+	{inView, keys{"T"}, sectionMove, "group", "T", "group call sites by file, function, module, size, kind of memory, thread, device, kernel and process", withPanes, does((*dashboard).nextGroup)},
+	{inAll, keys{"h"}, sectionMove, "", "h l", "names and lines to the left and right", withPanes, scrolls(-sideStep)},
+	{inAll, keys{"l"}, sectionMove, "", "", "", withPanes, scrolls(sideStep)},
+	{inPool, keys{"S"}, sectionMove, "", "S", "reverse the order; in the output: save it", withPanes, does((*dashboard).reverse)},
+	{inWatch | inView, keys{"S"}, sectionMove, "", "S", "reverse the order", withPanes, does((*dashboard).reverse)},
+	{inAll, keys{"k", "up"}, sectionMove, "", "k ↑", "up in the focused pane", withPanes, moves(moveUp)},
+	{inAll, keys{"j", "down"}, sectionMove, "", "j ↓", "down", withPanes, moves(moveDown)},
+	{inLive, keys{"g", "home"}, sectionMove, "", "g", "to the top", withPanes, moves(moveTop)},
+	{inLive, keys{"G", "end"}, sectionMove, "", "G", "to the bottom", withPanes, moves(moveBottom)},
+	{inView, keys{"g"}, sectionMove, "", "g", "to the top", withPanes, moves(moveTop)},
+	{inView, keys{"G"}, sectionMove, "", "G", "to the bottom", withPanes, moves(moveBottom)},
+	{inAll, keys{"pgup", "ctrl+b"}, sectionMove, "", "pgup", "a page up", withPanes, moves(movePageUp)},
+	{inAll, keys{"pgdown", "ctrl+f"}, sectionMove, "", "pgdn", "a page down", withPanes, moves(movePageDown)},
+	{inPool | inView, keys{"enter"}, sectionMove, "", "enter", "free list and call stack of the chosen tag", withPanes, does(func(d *dashboard) { d.panes[d.focus].enter() })},
+	{inWatch, keys{"enter"}, sectionMove, "", "enter", "call stack of the chosen tag", withPanes, does(func(d *dashboard) { d.panes[d.focus].enter() })},
+	{inAll, keys{"shift+tab"}, sectionScreen, "", "shift+tab", "previous pane", withPanes, does(func(d *dashboard) { d.turnFocus(-1) })},
+	{inAll, keys{"esc"}, sectionScreen, "", "esc", "back", always, does((*dashboard).back)},
+	{inAll, keys{"ctrl+l"}, sectionScreen, "", "ctrl+l", "draw everything again", always, runs(func(*dashboard) tea.Cmd { return tea.ClearScreen })},
+	{inRun, keys{"ctrl+z"}, sectionScreen, "", "ctrl+z", "stop this and the program; the shell's fg continues both", always, runs((*dashboard).suspend)},
+	{inAttach, keys{"ctrl+z"}, sectionScreen, "", "ctrl+z", "stop this: calls are lost meanwhile; the shell's fg continues it", always, runs((*dashboard).suspend)},
+	{inOthers | inView, keys{"ctrl+z"}, sectionScreen, "", "ctrl+z", "stop this; the shell's fg continues it", always, runs((*dashboard).suspend)},
+	{inPool, keys{"{"}, sectionLimits, "", "{", "halve the chosen limit", withLimits, adjusts(stepHalve)},
+	{inPool, keys{"}"}, sectionLimits, "", "}", "double the chosen limit", withLimits, adjusts(stepDouble)},
+	{inPool, keys{"="}, sectionLimits, "", "=", "type a value of the chosen limit, such as 96M, 30s or on", withValue, does(func(d *dashboard) { d.limits.askValue() })},
+	{inPool, keys{"u"}, sectionLimits, "", "u", "undo the latest change of a limit or of the policy", always, does(func(d *dashboard) { d.ledger.undo() })},
+	{inPool, keys{"W"}, sectionLimits, "", "W", "save policy and limits as a file for --config", withSettings, does(func(d *dashboard) { d.limits.askSave() })},
+	{inPool | inView, keys{"F"}, sectionMove, "", "F", "would a size that you type fit now, and where", withPool, does((*dashboard).askSize)},
+	{inLive, keys{"B"}, sectionTime, "", "B", "counts and hit rates from now on; again: from the start", always, does((*dashboard).toggleBaseline)},
+	{inAll, keys{"x"}, sectionScreen, "", "x", "save the screen as a picture (SVG) and as text", withWrite, does((*dashboard).saveScreen)},
+	{inAll, keys{"e"}, sectionScreen, "", "e", "export what is shown: a profile for go tool pprof, a summary (JSON) or the call sites (CSV)", withExport, does((*dashboard).askExport)},
+	{inPool, keys{"r"}, sectionScreen, "", "r", "record from now on into a new file in this folder; again: end it", withRecord, does((*dashboard).record)},
+	{inWatch, keys{"r"}, sectionScreen, "", "", "", withRecord, does((*dashboard).record)},
+	{inAll, keys{"Y"}, sectionMove, "", "Y", "copy the chosen row, if the terminal allows it (OSC 52)", always, runs((*dashboard).copyRow)},
+	{inView, keys{"a"}, sectionLimits, "", "", "", withPolicies, does(func(d *dashboard) { d.policies.open() })},
+	{inView, keys{"w"}, sectionWhatIf, "", "", "", withGhosts, zooms(paneGhosts)},
+	{inWatch | inView, keys{"[", "{"}, sectionWhatIf, "", "[ ]", "on the curve: try half of the limit, or twice", withLimits, adjusts(stepLess)},
+	{inWatch | inView, keys{"]", "}"}, sectionWhatIf, "", "", "", withLimits, adjusts(stepMore)},
 }
 
-// keymapFor returns the keys of a mode.
-func keymapFor(m modes) (keys []command) {
+// helpKeymap has the keys while the help is shown, promptKeymap those while something is typed, quitKeymap those of the
+// question before quitting.
+var (
+	helpKeymap = []command{
+		{modes: inAll, keys: keys{"?"}, do: does((*dashboard).moreHelp)},
+		{modes: inAll, keys: keys{"esc", "q"}, do: does((*dashboard).closeOverlay)},
+		{modes: inAll &^ inRun, keys: keys{"ctrl+c"}, do: does((*dashboard).closeOverlay)},
+		{modes: inAll, keys: keys{"k", "up"}, do: movesHelp(moveUp)},
+		{modes: inAll, keys: keys{"j", "down"}, do: movesHelp(moveDown)},
+		{modes: inAll, keys: keys{"pgup", "ctrl+b"}, do: movesHelp(movePageUp)},
+		{modes: inAll, keys: keys{"pgdown", "ctrl+f"}, do: movesHelp(movePageDown)},
+		{modes: inAll, keys: keys{"g", "home"}, do: movesHelp(moveTop)},
+		{modes: inAll, keys: keys{"G", "end"}, do: movesHelp(moveBottom)},
+	}
+	promptKeymap = []command{
+		{modes: inAll, keys: keys{"esc"}, do: does((*dashboard).leavePrompt)},
+		{modes: inAll, keys: keys{"enter"}, do: runs((*dashboard).enterPrompt)},
+		{modes: inAll, keys: keys{"backspace"}, do: does(func(d *dashboard) { d.prompt.shorten() })},
+		{modes: inAll, keys: keys{"ctrl+u"}, do: does(func(d *dashboard) { d.prompt.set("") })},
+		{modes: inAll, keys: keys{"up"}, do: movesPrompt(moveUp)},
+		{modes: inAll, keys: keys{"down"}, do: movesPrompt(moveDown)},
+		{modes: inAll, keys: keys{"pgup"}, do: movesPrompt(movePageUp)},
+		{modes: inAll, keys: keys{"pgdown"}, do: movesPrompt(movePageDown)},
+	}
+	quitKeymap = []command{
+		{modes: inAll, keys: keys{"d"}, do: runs((*dashboard).detach)},
+		{modes: inAll, keys: keys{"t"}, do: runs((*dashboard).terminate)},
+		{modes: inAll, keys: keys{"esc", "q"}, do: does((*dashboard).closeOverlay)},
+	}
+)
+
+// of returns the keys of a keymap in a mode.
+func (m modes) of(keymap []command) (list []command) {
 	for _, c := range keymap {
 		if c.modes&m != 0 {
-			keys = append(keys, c)
+			list = append(list, c)
 		}
 	}
-	return keys
+	return list
 }
-
-// adjusts reports whether a command changes a limit.
-func (a action) adjusts() bool { return a >= actLess && a <= actDouble }
-
-// needsPanes reports whether a command shows nothing where there is no room for panes.
-func (a action) needsPanes() bool {
-	switch a {
-	case actNext, actPrevious, actZoom, actEnter, actUp, actDown, actTop, actBottom, actPageUp, actPageDown, actSort, actReverse, actOutput,
-		actProcesses, actPolicies, actGhosts, actCurve, actFailures, actTransfers, actObjects, actHeap, actPoints, actFilter, actGroup, actLeft,
-		actRight, actSpan:
-		return true
-	}
-	return false
-}
-
-// travels reports whether a command moves the time cursor.
-func (a action) travels() bool { return a >= actBackward }

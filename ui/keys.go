@@ -21,7 +21,7 @@ func (d *dashboard) pressKeys(msg tea.KeyMsg) tea.Cmd {
 		d.typeInto(msg)
 		return nil
 	case msg.Paste && d.prompt != nil:
-		d.typeKey(msg)
+		d.prompt.add(msg.Runes)
 		return nil
 	case msg.Paste:
 		return nil
@@ -42,143 +42,65 @@ func (d *dashboard) pressKeys(msg tea.KeyMsg) tea.Cmd {
 // everywhere reports whether a key does the same in prompts and dialogs, as in a shell's line.
 func everywhere(msg tea.KeyMsg) bool { return msg.Type == tea.KeyCtrlC || msg.Type == tea.KeyCtrlZ }
 
+// keymap returns the keys of what is on the screen: a prompt, a dialog or the panes.
+func (d *dashboard) keymap() []command {
+	switch {
+	case d.prompt != nil:
+		return promptKeymap
+	case d.overlay == quitOverlay:
+		return quitKeymap
+	case d.overlay == helpOverlay:
+		return d.mode.help
+	}
+	return d.mode.keys
+}
+
 func (d *dashboard) press(msg tea.KeyMsg) tea.Cmd {
-	if d.prompt != nil && !everywhere(msg) {
-		d.typeKey(msg)
-		command := d.palette.command
-		d.palette.command = nil
-		return command
-	}
-	if d.overlay == quitOverlay && !everywhere(msg) {
-		return d.answerQuit(msg.String())
-	}
 	pressed := msg.String()
-	for i := range d.mode.keys {
-		c := &d.mode.keys[i]
-		switch {
-		case !slices.Contains(c.keys, pressed):
-			continue
-		case d.overlay == helpOverlay && c.action != actInterrupt && c.action != actSuspend:
-			d.moveHelp(c.action)
-			return nil
-		}
-		return d.do(c.action, pressed)
+	typed := d.prompt != nil && (msg.Type == tea.KeyRunes || msg.Type == tea.KeySpace)
+	c := find(d.keymap(), pressed)
+	if c == nil && everywhere(msg) {
+		c = find(d.mode.keys, pressed)
 	}
-	if d.overlay == noOverlay {
+	switch {
+	case typed:
+		d.prompt.add(msg.Runes)
+	case c != nil:
+		return c.run(d, pressed)
+	case d.prompt == nil && d.overlay == noOverlay:
 		d.say(dim, "no command has the key "+pressed+"; ? shows the keys")
 	}
 	return nil
 }
 
-func (d *dashboard) do(a action, pressed string) tea.Cmd {
-	switch {
-	case a.needsPanes() && sizeOf(d.w, d.h) < compact:
-		d.say(warnStyle, "the terminal is too small for that: it takes 60×12")
-		return nil
-	case a.adjusts():
-		d.adjust(a)
-		return nil
-	case a.travels():
-		d.travel(a)
-		return nil
-	}
-	switch a {
-	case actQuit:
-		return d.askQuit()
-	case actInterrupt:
-		return d.interrupt()
-	case actRedraw:
-		return tea.ClearScreen
-	case actSuspend:
-		return d.suspend()
-	case actHelp:
-		d.overlay, d.helpTop, d.helpAll = helpOverlay, 0, false
-	case actFreeze:
-		d.freeze()
-	case actNext:
-		d.turnFocus(1)
-	case actPrevious:
-		d.turnFocus(-1)
-	case actZoom:
-		d.zoomOn(paneID(pressed[0] - '0'))
-	case actOutput:
-		d.zoomOn(paneOutput)
-	case actProcess:
-		d.processes.next()
-	case actProcesses:
-		d.processes.open()
-	case actPolicies:
-		d.policies.open()
-	case actGhosts:
-		d.openGhosts()
-	case actAdopt:
-		d.doSuggestion()
-	case actCurve:
-		d.curve.open()
-	case actFailures:
-		d.zoomOn(paneFailures)
-	case actFilter:
-		d.askFilter()
-	case actPalette:
-		d.openPalette()
-	case actGroup:
-		d.tags.groupBy(d.tags.groups.after(d.processes.single(d.shown())))
-	case actLeft:
-		d.side = max(0, d.side-sideStep)
-	case actRight:
-		d.side = min(d.side+sideStep, sideMax)
-	case actSpan:
-		d.nextSpan()
-	case actMark:
-		d.markNow()
-	case actNextEvent:
-		d.nextEvent(true)
-	case actPreviousEvent:
-		d.nextEvent(false)
-	case actValue:
-		d.limits.askValue()
-	case actUndo:
-		d.ledger.undo()
-	case actScreen:
-		d.saveScreen()
-	case actExport:
-		d.askExport()
-	case actRecord:
-		d.record()
-	case actCopy:
-		return d.copyRow()
-	case actBaseline:
-		d.toggleBaseline()
-	case actType:
-		d.beginTyping()
-	case actFit:
-		d.askSize()
-	case actSave:
-		d.askSave()
-	case actPoints:
-		d.zoomOn(panePoints)
-	case actTransfers:
-		d.zoomOn(paneTransfers)
-	case actHeap:
-		d.zoomOn(paneHeap)
-	case actObjects:
-		d.zoomOn(paneObjects)
-	case actEnter:
-		d.panes[d.focus].enter()
-	case actBack:
-		d.back()
-	case actSort:
-		d.tags.nextSort()
-	case actReverse:
-		if d.focus == paneOutput {
-			d.output.askFile()
-		} else {
-			d.tags.reverseSort()
+// find returns the command of a key, nil if there is none.
+func find(keymap []command, key string) *command {
+	for i := range keymap {
+		if slices.Contains(keymap[i].keys, key) {
+			return &keymap[i]
 		}
-	default:
-		d.panes[d.focus].move(a)
 	}
 	return nil
+}
+
+// run does what the command does, or says why it cannot.
+func (c *command) run(d *dashboard, pressed string) tea.Cmd {
+	if c.rules.panes && sizeOf(d.w, d.h) < compact {
+		d.say(warnStyle, "the terminal is too small for that: it takes 60×12")
+		return nil
+	}
+	if c.rules.obstacle != nil {
+		if why := c.rules.obstacle(d); why != "" {
+			d.say(warnStyle, why)
+			return nil
+		}
+	}
+	return c.do(d, pressed)
+}
+
+// usable reports whether the key line and the palette offer the command now.
+func (c *command) usable(d *dashboard) bool {
+	return (!c.rules.panes || sizeOf(d.w, d.h) >= compact) && (c.rules.offered == nil || c.rules.offered(d))
 }
 
 // askQuit asks what to do with a running program, or quits if there is nothing to ask.
@@ -193,19 +115,24 @@ func (d *dashboard) askQuit() tea.Cmd {
 	return nil
 }
 
-func (d *dashboard) answerQuit(pressed string) tea.Cmd {
-	switch {
-	case pressed == "d" && d.o.Detach != nil:
-		d.o.Detach()
-		return d.leave(Detached)
-	case pressed == "t" && d.o.Terminate != nil:
-		d.o.Terminate()
-		return d.leave(Terminated)
-	case pressed == "esc" || pressed == "q":
-		d.overlay = noOverlay
+// detach and terminate answer that question.
+func (d *dashboard) detach() tea.Cmd {
+	if d.o.Detach == nil {
+		return nil
 	}
-	return nil
+	d.o.Detach()
+	return d.leave(Detached)
 }
+
+func (d *dashboard) terminate() tea.Cmd {
+	if d.o.Terminate == nil {
+		return nil
+	}
+	d.o.Terminate()
+	return d.leave(Terminated)
+}
+
+func (d *dashboard) closeOverlay() { d.overlay = noOverlay }
 
 // interrupt passes ctrl+c on as a signal, a stronger one each time that it follows quickly.
 func (d *dashboard) interrupt() tea.Cmd {
@@ -244,27 +171,29 @@ func (d *dashboard) back() {
 	}
 }
 
-func (d *dashboard) moveHelp(a action) {
-	switch a {
-	case actHelp, actBack, actQuit:
-		if a == actHelp && !d.helpAll {
-			d.helpAll, d.helpTop = true, 0
-			return
-		}
-		d.overlay = noOverlay
-	default:
-		d.helpTop = max(0, min(d.helpTop+step(a, max(1, d.h-4)), len(d.helpLines())-1))
-	}
-}
-
 // adjust changes the chosen limit. While the curve is shown that is the limit of cached bytes, or one to try.
-func (d *dashboard) adjust(a action) {
+func (d *dashboard) adjust(s limitStep) {
 	switch {
-	case d.zoom == paneCurve && d.curve.tries():
-		d.curve.adjust(a)
+	case d.triesLimits():
+		d.curve.adjust(s)
 		return
 	case d.zoom == paneCurve:
 		d.limits.chosen = stats.MaxCachedBytes
 	}
-	d.limits.adjust(a)
+	d.limits.adjust(s)
 }
+
+// triesLimits reports whether the keys for limits move a mark on the curve.
+func (d *dashboard) triesLimits() bool { return d.zoom == paneCurve && d.curve.tries() }
+
+// reverse reverses the order of the tags, or saves the output if that is in focus.
+func (d *dashboard) reverse() {
+	if d.focus == paneOutput {
+		d.output.askFile()
+	} else {
+		d.tags.reverseSort()
+	}
+}
+
+// nextGroup groups the tags by what comes next.
+func (d *dashboard) nextGroup() { d.tags.groupBy(d.tags.groups.after(d.processes.single(d.shown()))) }

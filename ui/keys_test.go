@@ -331,18 +331,6 @@ func TestLettersThatArriveTogether(t *testing.T) {
 	}
 }
 
-func TestKeysAreUnique(t *testing.T) {
-	seen := map[string]bool{}
-	for _, c := range keymapFor(inRun) {
-		for _, k := range c.keys {
-			if seen[k] {
-				t.Errorf("%q is bound twice", k)
-			}
-			seen[k] = true
-		}
-	}
-}
-
 func TestResizeTellsTheProgram(t *testing.T) {
 	var c calls
 	newTest(c.options(), 120, 36, nil)

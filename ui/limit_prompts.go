@@ -8,10 +8,6 @@ const defaultSettings = "gpumemtop.toml"
 // askValue asks for a value of the chosen limit.
 func (p *limitsPane) askValue() {
 	d := p.d
-	if why := p.obstacle(); why != "" {
-		d.say(warnStyle, why)
-		return
-	}
 	name := d.live.Limits[p.current(d.live.Limits)].Name
 	p.chosen = name
 	d.prompt = &prompt{
@@ -57,16 +53,20 @@ func (p *limitsPane) find(name string) int {
 	return -1
 }
 
-// askSave asks for the file that gets policy and limits.
-func (d *dashboard) askSave() {
-	switch {
+// unsaved says why policy and limits cannot be saved, empty if they can.
+func (p *limitsPane) unsaved() string {
+	switch d := p.d; {
 	case d.o.Save == nil:
-		d.say(warnStyle, "there are no settings to save here")
-		return
+		return "there are no settings to save here"
 	case d.live == nil || d.live.Policy == "":
-		d.say(warnStyle, "the program has not reported its policy yet")
-		return
+		return "the program has not reported its policy yet"
 	}
+	return ""
+}
+
+// askSave asks for the file that gets policy and limits.
+func (p *limitsPane) askSave() {
+	d := p.d
 	d.prompt = &prompt{
 		label: "save policy and limits as: ", text: defaultSettings, keys: []word{{"enter", "save"}, {"ctrl+u", "clear"}, {"esc", "back"}},
 		done: func(path string) {

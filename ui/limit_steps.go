@@ -9,12 +9,24 @@ import (
 // smallestBytes is the first step of a size above 0.
 const smallestBytes = 1 << 20
 
+// limitStep is how a key changes a limit.
+type limitStep uint8
+
+const (
+	stepLess limitStep = iota
+	stepMore
+	stepHalve
+	stepDouble
+)
+
+func (s limitStep) up() bool { return s == stepMore || s == stepDouble }
+
 // nextValue returns the value one step from base.
-func nextValue(l *stats.Limit, base float64, a action, device uint64) float64 {
-	up := a == actMore || a == actDouble
+func nextValue(l *stats.Limit, base float64, s limitStep, device uint64) float64 {
+	up := s.up()
 	switch {
 	case l.Zero == noLimit:
-		return nextOrNone(l, base, a)
+		return nextOrNone(l, base, s)
 	case l.Kind == stats.LimitSizes:
 		return base
 	case l.Words() && up:
@@ -26,17 +38,17 @@ func nextValue(l *stats.Limit, base float64, a action, device uint64) float64 {
 	case l.Kind == stats.LimitBytes:
 		return lessBytes(l, base, device)
 	}
-	return nextNumber(l, base, a)
+	return nextNumber(l, base, s)
 }
 
 // nextNumber returns the number one step from base.
-func nextNumber(l *stats.Limit, base float64, a action) float64 {
-	switch a {
-	case actDouble:
+func nextNumber(l *stats.Limit, base float64, s limitStep) float64 {
+	switch s {
+	case stepDouble:
 		return base * 2
-	case actHalve:
+	case stepHalve:
 		return roundTo(base/2, l)
-	case actMore:
+	case stepMore:
 		return roundTo(base+numberStep(l, base), l)
 	}
 	return roundTo(base-numberStep(l, base-numberStep(l, base)/2), l)
@@ -52,15 +64,15 @@ func practical(l *stats.Limit) float64 {
 }
 
 // nextOrNone is the step of a limit that 0 lifts: 0 comes after its largest value.
-func nextOrNone(l *stats.Limit, base float64, a action) float64 {
-	up := a == actMore || a == actDouble
+func nextOrNone(l *stats.Limit, base float64, s limitStep) float64 {
+	up := s.up()
 	switch {
 	case base == 0 && up:
 		return 0
 	case base == 0:
 		return practical(l)
 	}
-	next := nextNumber(l, base, a)
+	next := nextNumber(l, base, s)
 	switch {
 	case up && base >= practical(l):
 		return 0

@@ -181,22 +181,22 @@ func TestNextValue(t *testing.T) {
 	for _, test := range []struct {
 		limit *stats.Limit
 		base  float64
-		act   action
+		step  limitStep
 		want  float64
 	}{
-		{size, 0, actMore, mib}, {size, mib, actLess, 0}, {size, gib, actLess, gib / 2}, {size, gib, actDouble, 2 * gib},
-		{size, 16 * gib, actMore, 1 << 63}, {size, 1 << 63, actLess, 16 * gib}, {size, 0, actHalve, 0},
-		{size, 32 * gib, actHalve, 8 * gib},
-		{number, 0, actMore, 1}, {number, 1, actLess, 0}, {number, 7, actHalve, 3}, {number, 4000, actDouble, 4096},
-		{page, 4096, actMore, 8192}, {page, 4096, actHalve, 2048}, {page, 256, actLess, 256}, {page, 1 << 24, actDouble, 1 << 24},
-		{age, 0, actMore, 0}, {age, 30, actMore, 40}, {age, 1, actLess, 1}, {age, 30, actDouble, 60}, {age, 0, actLess, 3600}, {age, 3600, actMore, 0},
-		{perTag, 0, actLess, 1024}, {perTag, 1024, actMore, 0}, {perTag, 1024, actHalve, 512}, {perTag, 0, actDouble, 0}, {perTag, 1, actLess, 1},
-		{word, 0, actMore, 1}, {word, 2, actDouble, 2}, {word, 1, actLess, 0}, {word, 0, actHalve, 0},
-		{sizes, 10, actMore, 10}, {sizes, 10, actLess, 10}, {fraction, 1.7, actMore, 1.9},
-		{fraction, 2, actMore, 2.5}, {fraction, 1, actLess, 1}, {fraction, 2, actHalve, 1},
+		{size, 0, stepMore, mib}, {size, mib, stepLess, 0}, {size, gib, stepLess, gib / 2}, {size, gib, stepDouble, 2 * gib},
+		{size, 16 * gib, stepMore, 1 << 63}, {size, 1 << 63, stepLess, 16 * gib}, {size, 0, stepHalve, 0},
+		{size, 32 * gib, stepHalve, 8 * gib},
+		{number, 0, stepMore, 1}, {number, 1, stepLess, 0}, {number, 7, stepHalve, 3}, {number, 4000, stepDouble, 4096},
+		{page, 4096, stepMore, 8192}, {page, 4096, stepHalve, 2048}, {page, 256, stepLess, 256}, {page, 1 << 24, stepDouble, 1 << 24},
+		{age, 0, stepMore, 0}, {age, 30, stepMore, 40}, {age, 1, stepLess, 1}, {age, 30, stepDouble, 60}, {age, 0, stepLess, 3600}, {age, 3600, stepMore, 0},
+		{perTag, 0, stepLess, 1024}, {perTag, 1024, stepMore, 0}, {perTag, 1024, stepHalve, 512}, {perTag, 0, stepDouble, 0}, {perTag, 1, stepLess, 1},
+		{word, 0, stepMore, 1}, {word, 2, stepDouble, 2}, {word, 1, stepLess, 0}, {word, 0, stepHalve, 0},
+		{sizes, 10, stepMore, 10}, {sizes, 10, stepLess, 10}, {fraction, 1.7, stepMore, 1.9},
+		{fraction, 2, stepMore, 2.5}, {fraction, 1, stepLess, 1}, {fraction, 2, stepHalve, 1},
 	} {
-		if got := clampLimit(test.limit, nextValue(test.limit, test.base, test.act, 16*gib)); got != test.want {
-			t.Errorf("%s kind %d %v by %d: %v, want %v", test.limit.Name, test.limit.Kind, test.base, test.act, got, test.want)
+		if got := clampLimit(test.limit, nextValue(test.limit, test.base, test.step, 16*gib)); got != test.want {
+			t.Errorf("%s kind %d %v by %d: %v, want %v", test.limit.Name, test.limit.Kind, test.base, test.step, got, test.want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -90,35 +91,12 @@ func (d *dashboard) drawKeys(r region) {
 	var items []item
 	for i := range d.mode.keys {
 		c := &d.mode.keys[i]
-		if c.short == "" || !d.usable(c.action) {
+		if c.short == "" || !c.usable(d) {
 			continue
 		}
-		shown := c.shown
-		if c.action.adjusts() {
-			shown = "[ ]"
-		}
-		items = append(items, item{i, []span{{shown, keyStyle}, {" " + c.short, dim}}})
+		items = append(items, item{i, []span{{cmp.Or(c.rules.line, c.shown), keyStyle}, {" " + c.short, dim}}})
 	}
 	r.lineOf(1, 0, 2, fit(items, r.w-2, 2))
-}
-
-// usable reports whether a key does anything now.
-func (d *dashboard) usable(a action) bool {
-	switch {
-	case a.needsPanes() && sizeOf(d.w, d.h) < compact:
-		return false
-	case a.adjusts():
-		return d.mode.fixedLimits == ""
-	case a == actGhosts:
-		return d.ghosts() != nil
-	case a == actCurve:
-		return d.o.Curve != nil
-	case a == actPolicies:
-		return d.mode.fixedPolicy == ""
-	case a == actProcess:
-		return d.live != nil && len(d.live.Processes) > 1
-	}
-	return true
 }
 
 // drawOverlay draws help or the quit dialog over the panes.

@@ -10,9 +10,10 @@ type mode struct {
 	pool      bool // the programs may have a pool
 
 	keys     []command
-	panes    []word // what the help says about each pane
-	words    []word // the terms that the help explains
-	lastPane paneID // the last pane with a number
+	help     []command // the keys while the help is shown
+	panes    []word    // what the help says about each pane
+	words    []word    // the terms that the help explains
+	lastPane paneID    // the last pane with a number
 
 	// Why limits or the policy cannot change; empty: they can.
 	fixedLimits, fixedPolicy string
@@ -30,10 +31,10 @@ type mode struct {
 
 // modeOf returns the mode for the options.
 func modeOf(o *Options) *mode {
-	recording, attached := o.Moment != nil, o.Attached
+	recording, attached, which := o.Moment != nil, o.Attached, modesOf(o)
 	m := &mode{
 		recording: recording, watches: attached && !recording, pool: !attached, lastPane: paneOutput,
-		keys: keymapFor(inRun), words: slices.Concat(words, poolWords), limitName: "now", tagOpens: " free list ",
+		keys: which.of(keymap), help: which.of(helpKeymap), words: slices.Concat(words, poolWords), limitName: "now", tagOpens: " free list ",
 		noGhosts: "no policies are simulated beside this run (--ghosts usual)",
 		noLimits: "this policy has no limits", noBlocks: "nothing cached", noMisses: "no misses",
 		waiting: "waiting for the program", silent: "no OpenCL allocation seen yet",
@@ -46,18 +47,21 @@ func modeOf(o *Options) *mode {
 		m.fixedLimits, m.limitsHint = "limits cannot be changed here", " read only "
 	}
 	if attached {
-		m.lastPane, m.keys, m.words, m.tagOpens = paneLimits, keymapFor(inAttach), slices.Concat(words, attachWords), " call stack "
+		m.lastPane, m.words, m.tagOpens = paneLimits, slices.Concat(words, attachWords), " call stack "
 		m.prefix, m.prefixWidth = "attached to ", compactW
 		m.fixedLimits = "limits cannot be changed from outside (gpumemtop ./app gives a pool)"
 		m.noLimits, m.noBlocks, m.noMisses = m.fixedLimits, "no pool that could keep anything", "no pool: every allocation goes to the driver"
 		m.waiting, m.silent = "waiting for processes to watch", "no allocation seen since attach"
 		m.over = "nothing is left to watch: q quits, everything else still works"
 	}
-	if o.Viewer {
-		m.forViewer(o.Output != nil)
+	if o.Viewer { // of another terminal: no key reaches the program
+		m.prefix, m.prefixWidth = "session of ", compactW
+	}
+	if which == inOtherQuiet {
+		m.lastPane = paneLimits
 	}
 	if recording {
-		m.lastPane, m.keys, m.prefixWidth = paneLimits, keymapFor(inView), fullW // the time needs the room
+		m.lastPane, m.prefixWidth = paneLimits, fullW // the time needs the room
 		m.fixedLimits, m.fixedPolicy = "this is a recording: its limits cannot change", "this is a recording: its policy cannot change"
 		m.limitsHint, m.limitName, m.noLimits = " as recorded ", "set", "this policy has no limits"
 		m.noGhosts = "this is a recording: gpumemtop tune and gpumemtop replay show what other policies would have done"
@@ -67,34 +71,21 @@ func modeOf(o *Options) *mode {
 	return m
 }
 
-// forViewer makes it the mode of another terminal: no key reaches the program, and its output is there only if the session
-// keeps it.
-func (m *mode) forViewer(output bool) {
-	m.prefix, m.prefixWidth = "session of ", compactW
-	kept := m.keys[:0]
-	for _, c := range m.keys {
-		switch c.action {
-		case actInterrupt, actType:
-			continue
-		case actQuit:
-			c.short, c.help, c.keys = "leave", "leave; the session goes on (also ctrl+c)", []string{"q", "ctrl+c"}
-		case actSuspend:
-			c.help = "stop this; the shell's fg continues it"
-		case actOutput:
-			if !output {
-				continue
-			}
-		case actZoom:
-			if !output {
-				c.shown, c.keys = "1-6", c.keys[:len(c.keys)-1]
-			}
-		}
-		kept = append(kept, c)
+// modesOf returns which mode of the keymap the options make.
+func modesOf(o *Options) modes {
+	switch {
+	case o.Moment != nil:
+		return inView
+	case o.Viewer && o.Attached:
+		return inOtherAttach
+	case o.Viewer && o.Output == nil:
+		return inOtherQuiet
+	case o.Viewer:
+		return inOther
+	case o.Attached:
+		return inAttach
 	}
-	m.keys = kept
-	if !output {
-		m.lastPane = paneLimits
-	}
+	return inRun
 }
 
 // word is a term with its meaning. docs/METRICS.md has the formulas, with worked examples.

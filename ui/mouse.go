@@ -10,9 +10,9 @@ func (d *dashboard) useMouse(m tea.MouseMsg) {
 	if m.Action != tea.MouseActionPress || d.prompt != nil || d.typing {
 		return
 	}
-	wheel := map[tea.MouseButton]action{tea.MouseButtonWheelUp: actUp, tea.MouseButtonWheelDown: actDown}[m.Button]
+	wheel := map[tea.MouseButton]motion{tea.MouseButtonWheelUp: moveUp, tea.MouseButtonWheelDown: moveDown}[m.Button]
 	switch {
-	case d.overlay == helpOverlay && wheel != 0:
+	case d.overlay == helpOverlay && wheel != stay:
 		d.moveHelp(wheel)
 		return
 	case d.overlay != noOverlay:
@@ -27,7 +27,7 @@ func (d *dashboard) useMouse(m tea.MouseMsg) {
 		}
 		d.focus = p.pane
 		switch {
-		case wheel != 0:
+		case wheel != stay:
 			for range wheelStep {
 				d.panes[p.pane].move(wheel)
 			}
@@ -75,7 +75,7 @@ func (t *tagsPane) click(x, y, w int) {
 	if y > 0 {
 		if row := t.top + y - 1; row < len(t.rows) && y <= t.page {
 			t.at = row
-			t.move(actNext) // no step: it follows the row from now on
+			t.move(stay) // it follows the row from now on
 		}
 		return
 	}

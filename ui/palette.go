@@ -33,7 +33,7 @@ func (d *dashboard) openPalette() {
 		changed: func(text string) { p.entries, p.at = d.matching(text), 0 },
 		done:    func(string) { d.runEntry() },
 		leave:   func() { d.overlay = noOverlay },
-		moved:   func(a action) { p.move(a, len(p.entries)) },
+		moved:   func(m motion) { p.move(m, len(p.entries)) },
 	}
 }
 
@@ -77,10 +77,10 @@ func (d *dashboard) matching(text string) []entry {
 func (d *dashboard) allEntries() (entries []entry) {
 	for i := range d.mode.keys {
 		c := &d.mode.keys[i]
-		if c.help == "" || c.action == actZoom || c.action == actPalette || !d.usable(c.action) {
+		if c.help == "" || c.rules.unlisted || !c.usable(d) {
 			continue
 		}
-		entries = append(entries, entry{c.help, c.shown, func() tea.Cmd { return d.do(c.action, c.keys[0]) }})
+		entries = append(entries, entry{c.help, c.shown, func() tea.Cmd { return c.run(d, c.keys[0]) }})
 	}
 	for n := paneMemory; n <= d.mode.lastPane; n++ {
 		entries = append(entries, entry{"zoom pane " + paneNames[n], string(rune('0' + n)), func() tea.Cmd { d.zoomOn(n); return nil }})

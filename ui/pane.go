@@ -42,7 +42,7 @@ type pane interface {
 	// draw fills the inside. s is never nil.
 	draw(r region, s *stats.Snapshot)
 	// move handles a key that moves in the pane.
-	move(a action)
+	move(m motion)
 	// enter handles the enter key.
 	enter()
 }
@@ -50,7 +50,7 @@ type pane interface {
 // basePane is for panes without rows of their own: keys move in the tags, and enter opens the free list.
 type basePane struct{ d *dashboard }
 
-func (p basePane) move(a action) { p.d.tags.move(a) }
+func (p basePane) move(m motion) { p.d.tags.move(m) }
 
 func (p basePane) enter() { p.d.openSite() }
 
@@ -58,8 +58,8 @@ func (p basePane) enter() { p.d.openSite() }
 type list struct{ at, top, page int }
 
 // move moves the cursor by a key.
-func (l *list) move(a action, all int) {
-	l.at = max(0, min(l.at+step(a, max(1, l.page-1)), all-1))
+func (l *list) move(m motion, all int) {
+	l.at = max(0, min(l.at+m.rows(max(1, l.page-1)), all-1))
 }
 
 // scroll sets how many rows are drawn, and moves the first one so that the cursor is among them.
@@ -70,24 +70,23 @@ func (l *list) scroll(page, all int) {
 	l.top = max(0, min(l.top, all-l.page))
 }
 
+// motion is a way to move in a list.
+type motion uint8
+
+const (
+	stay motion = iota
+	moveUp
+	moveDown
+	movePageUp
+	movePageDown
+	moveTop
+	moveBottom
+)
+
 // far is further than any list is long.
 const far = 1 << 30
 
-// step returns how many rows a movement goes down.
-func step(a action, page int) int {
-	switch a {
-	case actUp:
-		return -1
-	case actDown:
-		return 1
-	case actPageUp:
-		return -page
-	case actPageDown:
-		return page
-	case actTop:
-		return -far
-	case actBottom:
-		return far
-	}
-	return 0
+// rows returns how many rows a motion goes down.
+func (m motion) rows(page int) int {
+	return [...]int{moveUp: -1, moveDown: 1, movePageUp: -page, movePageDown: page, moveTop: -far, moveBottom: far}[m]
 }

@@ -77,11 +77,6 @@ func (p *curvePane) draw(r region, _ *stats.Snapshot) {
 	x.drawAxis(r.sub(curveAxis, r.h-2, plot.w, 2), c)
 }
 
-// open shows the curve.
-func (p *curvePane) open() {
-	p.d.zoomOn(paneCurve)
-}
-
 // missing says why there is no curve to draw, empty if there is one.
 func (p *curvePane) missing() string {
 	c := p.curve

@@ -74,8 +74,8 @@ func (p *failuresPane) draw(r region, s *stats.Snapshot) {
 	}
 }
 
-func (p *failuresPane) move(a action) {
-	p.top = max(0, min(p.top+step(a, max(1, p.page-1)), p.all-p.page))
+func (p *failuresPane) move(m motion) {
+	p.top = max(0, min(p.top+m.rows(max(1, p.page-1)), p.all-p.page))
 }
 
 func (p *failuresPane) enter() {}

@@ -31,8 +31,8 @@ func (p *freePane) title(s *stats.Snapshot) (title, hint []span) {
 	return title, []span{{" esc", keyStyle}, {" back ", dim}}
 }
 
-func (p *freePane) move(a action) {
-	p.top = max(0, min(p.top, far)+step(a, max(1, p.d.tags.page-1))) // drawing bounds it
+func (p *freePane) move(m motion) {
+	p.top = max(0, min(p.top, far)+m.rows(max(1, p.d.tags.page-1))) // drawing bounds it
 }
 
 // openSite shows the free list of the chosen tag alone.

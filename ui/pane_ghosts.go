@@ -261,4 +261,4 @@ func (t *ghostTable) draw(r region, g *stats.Ghost, place int) {
 func (*ghostsPane) enter() {}
 
 // move scrolls; drawing bounds it.
-func (p *ghostsPane) move(a action) { p.top = max(0, min(p.top, far)+step(a, 4)) }
+func (p *ghostsPane) move(m motion) { p.top = max(0, min(p.top, far)+m.rows(4)) }

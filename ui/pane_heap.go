@@ -208,9 +208,9 @@ func fitsSlabs(h holes, size uint64) (string, style) {
 	return text + "does not fit: only " + bytesText(h.free) + " are free in slabs", badStyle
 }
 
-func (p *heapPane) move(a action) {
+func (p *heapPane) move(m motion) {
 	if s := p.d.shown(); s != nil {
-		p.list.move(a, len(p.slabs(s)))
+		p.list.move(m, len(p.slabs(s)))
 	}
 }
 

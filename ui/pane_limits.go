@@ -47,20 +47,16 @@ func (p *limitsPane) current(limits []stats.Limit) int {
 	return max(0, slices.IndexFunc(limits, func(l stats.Limit) bool { return l.Name == p.chosen }))
 }
 
-func (p *limitsPane) move(a action) {
+func (p *limitsPane) move(m motion) {
 	if s := p.d.live; s != nil && len(s.Limits) > 0 {
-		at := p.current(s.Limits) + step(a, max(1, p.d.tags.page-1))
+		at := p.current(s.Limits) + m.rows(max(1, p.d.tags.page-1))
 		p.chosen = s.Limits[max(0, min(at, len(s.Limits)-1))].Name
 	}
 }
 
 // adjust asks for a new value of the chosen limit.
-func (p *limitsPane) adjust(a action) {
+func (p *limitsPane) adjust(step limitStep) {
 	d := p.d
-	if why := p.obstacle(); why != "" {
-		d.say(warnStyle, why)
-		return
-	}
 	at := p.current(d.live.Limits)
 	l := &d.live.Limits[at]
 	if l.Kind == stats.LimitSizes {
@@ -68,7 +64,7 @@ func (p *limitsPane) adjust(a action) {
 		return
 	}
 	from, _ := p.wanted(l)
-	to := clampLimit(l, nextValue(l, from, a, d.live.Device.Global))
+	to := clampLimit(l, nextValue(l, from, step, d.live.Device.Global))
 	if to == from || math.IsNaN(to) {
 		d.say(dim, l.Name+" is at the end of its range")
 		return

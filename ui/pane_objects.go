@@ -99,9 +99,9 @@ func drawObjectNumbers(r region, y int, live uint64, more int64, created uint64,
 	r.right(objectsCreated, y, tableCount(created), st)
 }
 
-func (p *objectsPane) move(a action) {
+func (p *objectsPane) move(m motion) {
 	if s := p.d.shown(); s != nil {
-		p.list.move(a, len(p.sites(s)))
+		p.list.move(m, len(p.sites(s)))
 	}
 }
 

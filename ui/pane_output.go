@@ -85,8 +85,8 @@ func cleanLines(to, lines []view.OutputLine) []view.OutputLine {
 	return to
 }
 
-func (p *outputPane) move(a action) {
-	p.back = max(0, min(p.back-step(a, max(1, p.page-1)), len(p.shown())-p.page))
+func (p *outputPane) move(m motion) {
+	p.back = max(0, min(p.back-m.rows(max(1, p.page-1)), len(p.shown())-p.page))
 }
 
 func (p *outputPane) draw(r region, _ *stats.Snapshot) {

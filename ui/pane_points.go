@@ -98,7 +98,7 @@ func (p *pointsPane) title(*stats.Snapshot) (title, hint []span) {
 	return title, []span{{" enter", keyStyle}, {" go there ", dim}, {"y", keyStyle}, {" apply ", dim}, {"esc", keyStyle}, {" back ", dim}}
 }
 
-func (p *pointsPane) move(a action) { p.list.move(a, len(p.judge.Points)) }
+func (p *pointsPane) move(m motion) { p.list.move(m, len(p.judge.Points)) }
 
 // current returns the point at the cursor, nil if there is none.
 func (p *pointsPane) current() *analysis.Point {
@@ -116,7 +116,7 @@ func (p *pointsPane) enter() {
 	case point.About == analysis.AboutFailure:
 		d.zoomOn(paneFailures)
 	case point.About == analysis.AboutGhost:
-		d.openGhosts()
+		d.zoomOn(paneGhosts)
 	case point.Tag == "":
 		d.say(dim, "it concerns the whole run")
 	case d.tags.choose(point.Tag):

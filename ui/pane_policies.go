@@ -102,17 +102,13 @@ func (b *policiesPane) obstacle() string {
 
 // open shows the list, with the cursor at the policy in force.
 func (b *policiesPane) open() {
-	if why := b.obstacle(); why != "" {
-		b.d.say(warnStyle, why)
-		return
-	}
 	if b.d.zoom != panePolicies {
 		b.at = max(0, slices.IndexFunc(b.d.o.Policies, func(p Policy) bool { return p.Name == b.d.live.Policy }))
 	}
 	b.d.zoomOn(panePolicies)
 }
 
-func (b *policiesPane) move(a action) { b.list.move(a, len(b.d.o.Policies)) }
+func (b *policiesPane) move(m motion) { b.list.move(m, len(b.d.o.Policies)) }
 
 // enter requests the policy at the cursor. The list stays, to show which processes follow.
 func (b *policiesPane) enter() {

@@ -110,9 +110,9 @@ func (p *processesPane) open() {
 	p.d.zoomOn(paneProcesses)
 }
 
-func (p *processesPane) move(a action) {
+func (p *processesPane) move(m motion) {
 	if s := p.d.whole(); s != nil {
-		p.list.move(a, len(s.Processes)+1)
+		p.list.move(m, len(s.Processes)+1)
 	}
 }
 

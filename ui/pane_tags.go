@@ -94,9 +94,9 @@ func (t *tagsPane) order(s *stats.Snapshot) {
 	t.chosen = tags[t.rows[t.at]].ID
 }
 
-func (t *tagsPane) move(a action) {
+func (t *tagsPane) move(m motion) {
 	if s := t.d.shown(); s != nil && len(t.rows) > 0 {
-		t.list.move(a, len(t.rows))
+		t.list.move(m, len(t.rows))
 		t.chosen, t.any = t.groups.of(s)[t.rows[t.at]].ID, true
 	}
 }

@@ -104,9 +104,9 @@ func (p *transfersPane) drawDirections(r region, t *stats.Transfers) (rows int) 
 	return rows
 }
 
-func (p *transfersPane) move(a action) {
+func (p *transfersPane) move(m motion) {
 	if s := p.d.shown(); s != nil {
-		p.list.move(a, len(p.sites(s)))
+		p.list.move(m, len(p.sites(s)))
 	}
 }
 

@@ -98,10 +98,6 @@ func (p *freePane) drawSizes(r region, s *stats.Snapshot) {
 
 // askSize asks for a size, to say whether it fits.
 func (d *dashboard) askSize() {
-	if !d.mode.pool {
-		d.say(warnStyle, d.mode.noBlocks)
-		return
-	}
 	d.prompt = &prompt{
 		label: "would fit now: ", keys: []word{{"enter", "look"}, {"esc", "back"}},
 		done: func(text string) {

@@ -16,53 +16,60 @@ type prompt struct {
 	changed func(text string) // after each key; nil: nothing
 	done    func(text string) // enter
 	leave   func()            // esc; nil: nothing
-	moved   func(a action)    // up and down; nil: nothing
+	moved   func(m motion)    // up and down; nil: nothing
 }
 
 // typedMax bounds the length of what is typed, in bytes.
 const typedMax = 256
 
-// moveKeys move in a list under a prompt.
-var moveKeys = map[tea.KeyType]action{tea.KeyUp: actUp, tea.KeyDown: actDown, tea.KeyPgUp: actPageUp, tea.KeyPgDown: actPageDown}
-
-// typeKey handles a key while a prompt is open.
-func (d *dashboard) typeKey(msg tea.KeyMsg) {
+// leavePrompt gives up what is typed.
+func (d *dashboard) leavePrompt() {
 	p := d.prompt
-	switch msg.Type {
-	case tea.KeyEsc:
-		d.prompt = nil
-		if p.leave != nil {
-			p.leave()
-		}
-		return
-	case tea.KeyEnter:
-		d.prompt = nil
-		p.done(p.text)
-		return
-	case tea.KeyBackspace:
-		if r := []rune(p.text); len(r) > 0 {
-			p.text = string(r[:len(r)-1])
-		}
-	case tea.KeyCtrlU:
-		p.text = ""
-	case tea.KeyRunes, tea.KeySpace:
-		p.add(msg.Runes)
-	default:
-		if a, moves := moveKeys[msg.Type]; moves && p.moved != nil {
-			p.moved(a)
-		}
-		return
-	}
-	if p.changed != nil {
-		p.changed(p.text)
+	d.prompt = nil
+	if p.leave != nil {
+		p.leave()
 	}
 }
 
-func (p *prompt) add(runes []rune) {
-	for _, r := range runes {
-		if len(p.text) < typedMax && unicode.IsPrint(r) && (p.allowed == "" || strings.ContainsRune(p.allowed, r)) {
-			p.text += string(r)
+// enterPrompt ends typing. The palette has a command to run.
+func (d *dashboard) enterPrompt() tea.Cmd {
+	p := d.prompt
+	d.prompt = nil
+	p.done(p.text)
+	command := d.palette.command
+	d.palette.command = nil
+	return command
+}
+
+// movesPrompt makes what a key does that moves in a list under a prompt.
+func movesPrompt(m motion) func(*dashboard, string) tea.Cmd {
+	return does(func(d *dashboard) {
+		if d.prompt.moved != nil {
+			d.prompt.moved(m)
 		}
+	})
+}
+
+func (p *prompt) add(runes []rune) {
+	text := p.text
+	for _, r := range runes {
+		if len(text) < typedMax && unicode.IsPrint(r) && (p.allowed == "" || strings.ContainsRune(p.allowed, r)) {
+			text += string(r)
+		}
+	}
+	p.set(text)
+}
+
+func (p *prompt) shorten() {
+	if r := []rune(p.text); len(r) > 0 {
+		p.set(string(r[:len(r)-1]))
+	}
+}
+
+func (p *prompt) set(text string) {
+	p.text = text
+	if p.changed != nil {
+		p.changed(text)
 	}
 }
 

@@ -11,10 +11,6 @@ import (
 
 // saveScreen writes what is on the screen as a picture and as text.
 func (d *dashboard) saveScreen() {
-	if d.o.Write == nil || d.canvas == nil {
-		d.say(warnStyle, "there is nowhere to save here")
-		return
-	}
 	d.note = note{}
 	_ = d.draw() // without a former message
 	name := "gpumemtop-" + d.now.Format("20060102-150405")
@@ -31,10 +27,6 @@ func (d *dashboard) saveScreen() {
 
 // askExport asks for the file that gets the figures.
 func (d *dashboard) askExport() {
-	if d.o.Export == nil {
-		d.say(warnStyle, "there is nothing to export here")
-		return
-	}
 	d.prompt = &prompt{
 		label: "export what is shown as: ", text: "gpumemtop.pb.gz", keys: []word{
 			{"enter", "export"}, {"esc", "back"}, {".pb.gz", "for go tool pprof"}, {".json", "summary"}, {".csv", "call sites"},
@@ -55,10 +47,6 @@ func (d *dashboard) askExport() {
 
 // record starts or stops a recording.
 func (d *dashboard) record() {
-	if d.o.Record == nil {
-		d.say(warnStyle, "a recording starts with the session here: -o names its file")
-		return
-	}
 	text, err := d.o.Record()
 	if err != nil {
 		d.say(badStyle, "✗ "+err.Error())

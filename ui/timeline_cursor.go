@@ -40,38 +40,18 @@ const (
 	largeStep  = 50
 )
 
-// travel moves the time cursor.
-func (d *dashboard) travel(a action) {
-	if !d.mode.recording {
-		d.lookBack(map[action]int{actBackward: -smallStep, actForward: smallStep, actBackwardMore: -mediumStep, actForwardMore: mediumStep}[a])
-		return
-	}
-	d.event = 0
-	switch a {
-	case actBackward:
-		d.stepTime(-smallStep)
-	case actForward:
-		d.stepTime(smallStep)
-	case actBackwardMore:
-		d.stepTime(-mediumStep)
-	case actForwardMore:
-		d.stepTime(mediumStep)
-	case actBackwardMost:
-		d.stepTime(-largeStep)
-	case actForwardMost:
-		d.stepTime(largeStep)
-	case actFirst:
-		d.goTo(d.cursor.moment.From)
-	case actLast:
-		d.goTo(view.LastMoment)
-	case actTime:
-		d.askTime()
+// travel moves the time that is shown by some instants.
+func (d *dashboard) travel(instants int) {
+	if d.mode.recording {
+		d.stepTime(instants)
+	} else {
+		d.lookBack(instants)
 	}
 }
 
 // goTo moves to a time.
 func (d *dashboard) goTo(at uint64) {
-	d.cursor.at = at
+	d.cursor.at, d.event = at, 0
 	d.updateMoment()
 }
 

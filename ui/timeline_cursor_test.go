@@ -188,22 +188,10 @@ func TestViewSaysThatLimitsAreFixed(t *testing.T) {
 	}
 }
 
-func TestViewKeysAreUnique(t *testing.T) {
-	seen := map[string]bool{}
-	for _, c := range keymapFor(inView) {
-		for _, k := range c.keys {
-			if seen[k] {
-				t.Errorf("%q is bound twice", k)
-			}
-			seen[k] = true
-		}
-	}
-}
-
 // TestNothingEscapesTheView holds for every size, moment and row of keys.
 func TestNothingEscapesTheView(t *testing.T) {
 	var keys []string
-	for _, c := range keymapFor(inView) {
+	for _, c := range inView.of(keymap) {
 		keys = append(keys, c.keys...)
 	}
 	keys = append(keys, "1", "9", "m", ":", ".", "backspace", "enter", "esc", "[")

@@ -7,16 +7,13 @@ const typingText = "what you type goes to the program, ctrl+c too; ctrl+\\ ends"
 
 // beginTyping lets keys go to the program.
 func (d *dashboard) beginTyping() {
-	switch {
-	case d.o.Type == nil:
-		d.say(warnStyle, "nothing can be typed into the program here")
-	case d.ended():
+	if d.ended() {
 		d.say(dim, "the program has ended")
-	default:
-		d.typing = true
-		if d.zoom == noPane {
-			d.zoomOn(paneOutput)
-		}
+		return
+	}
+	d.typing = true
+	if d.zoom == noPane {
+		d.zoomOn(paneOutput)
 	}
 }
 

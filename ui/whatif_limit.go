@@ -55,7 +55,7 @@ const (
 )
 
 // adjust halves or doubles the limit to try.
-func (p *curvePane) adjust(a action) {
+func (p *curvePane) adjust(s limitStep) {
 	if p.missing() != "" {
 		return
 	}
@@ -63,10 +63,10 @@ func (p *curvePane) adjust(a action) {
 	if limit == 0 {
 		limit = p.enough()
 	}
-	if a == actLess || a == actHalve {
-		limit /= 2
-	} else {
+	if s.up() {
 		limit *= 2
+	} else {
+		limit /= 2
 	}
 	p.tried = max(triedMin, min(limit, triedMax))
 }
