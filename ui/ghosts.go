@@ -46,7 +46,7 @@ func (d *dashboard) adoptable() (leader *stats.Ghost, why string) {
 	case leader.Present:
 		return nil, leader.Name + " leads and is in force"
 	case lately(g.Present(), leader):
-		return nil, fmt.Sprintf("what is in force is not ranked, but does better of late: %s %% hits, %s %s %%", ratio(g.Present().RecentHits, g.Present().RecentRequests),
+		return nil, fmt.Sprintf("the present policy is too new to rank, but has had more hits recently: %s %% hits, %s %s %%", ratio(g.Present().RecentHits, g.Present().RecentRequests),
 			leader.Name, ratio(leader.RecentHits, leader.RecentRequests))
 	}
 	if why := d.onlyFromStart(); why != "" {

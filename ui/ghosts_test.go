@@ -66,7 +66,7 @@ func TestLateConfigurationIsNotReplacedByWorse(t *testing.T) {
 	if len(adopted) != 0 {
 		t.Fatalf("adopted %q", adopted)
 	}
-	shows(t, d, "what is in force is not ranked, but does better of late: 100.0 % hits, slab max_cached_bytes=64M 70.0 %")
+	shows(t, d, "the present policy is too new to rank, but has had more hits recently: 100.0 % hits, slab max_cached_bytes=64M 70.0 %")
 	s.Ghosts.Rows[0].RecentHits = 100
 	press(d, "y")
 	if len(adopted) != 1 {

@@ -174,7 +174,7 @@ var paneHelp = []struct{ term, run, attach, view string }{
 		"how much cache would have paid? the hit rate at limits of cached bytes, ◆, each simulated over the whole recording while this pane is open; ▲ the knee, beyond which memory gains less, │ the limit at the time shown, ┊ the one that [ ] choose",
 	},
 	{
-		"! stands out", "is all well? growth, leaks, mistakes, failures, hit rates, waste, better policies: of the last 10 to 20 s, as far as the present policy can do better",
+		"! stands out", "is all well? problems in the last 10 to 20 s, and better policies if there are any",
 		"", "is all well? mistakes, failures, leaks and growth up to this time",
 	},
 	{"b transfers", "what is copied? bytes each way, how fast, and from which call", "", ""},
