@@ -50,14 +50,14 @@ type dashboard struct {
 	output      outputPane
 	processes   processesPane
 	policies    policiesPane
+	ghosts      ghostsPane
 	curve       curvePane
 	points      pointsPane
 	ledger      ledger
 	focus, zoom paneID
 
 	overlay     overlay
-	helpTop     int
-	helpAll     bool // else only what concerns the pane in focus
+	help        help
 	palette     palette
 	filters     [paneCount]filter
 	side        int     // columns of names and lines that are scrolled out at the left
@@ -90,14 +90,15 @@ func newDashboard(o Options, t *theme) *dashboard {
 		o.Refresh = 100 * time.Millisecond
 	}
 	d := &dashboard{o: o, mode: modeOf(&o), theme: t, focus: paneTags, dirty: true, cursor: timeCursor{at: o.At}}
+	d.cursor.d, d.help.d, d.palette.d = d, d, d
 	base := basePane{d}
 	d.ledger.d, d.ledger.undoing, d.limits.asked = d, map[string]*change{}, map[string]*limitRequest{}
 	d.tags.d, d.free.basePane, d.limits.basePane, d.output.basePane = d, base, base, base
-	d.processes.basePane, d.policies.basePane, d.curve.basePane, d.points.basePane = base, base, base, base
+	d.processes.basePane, d.policies.basePane, d.curve.basePane, d.points.basePane, d.ghosts.basePane = base, base, base, base, base
 	d.panes = [paneCount]pane{
 		paneMemory: memoryPane{base}, paneRates: ratesPane{base}, paneTags: &d.tags, paneFree: &d.free,
 		paneMisses: missesPane{base}, paneLimits: &d.limits, paneOutput: &d.output, paneProcesses: &d.processes,
-		panePolicies: &d.policies, paneGhosts: &ghostsPane{basePane: base}, paneCurve: &d.curve, paneFailures: &failuresPane{basePane: base},
+		panePolicies: &d.policies, paneGhosts: &d.ghosts, paneCurve: &d.curve, paneFailures: &failuresPane{basePane: base},
 		paneTransfers: &transfersPane{basePane: base}, paneObjects: &objectsPane{basePane: base}, paneHeap: &heapPane{basePane: base},
 		panePoints: &d.points,
 	}
@@ -186,7 +187,7 @@ func (d *dashboard) poll(wait time.Duration) tea.Cmd {
 func (d *dashboard) update(f frameMsg) tea.Cmd {
 	d.now = f.now
 	if d.mode.recording {
-		d.updateMoment()
+		d.cursor.update()
 	}
 	if f.hasApp != d.hasApp || f.app != d.app {
 		d.app, d.hasApp, d.dirty = f.app, f.hasApp, true

@@ -7,32 +7,33 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// ghosts returns what other configurations would have done, nil if none are simulated.
-func (d *dashboard) ghosts() *stats.Ghosts {
-	if d.live == nil {
+// all returns what other configurations would have done, nil if none are simulated.
+func (p *ghostsPane) all() *stats.Ghosts {
+	if p.d.live == nil {
 		return nil
 	}
-	return d.live.Ghosts
+	return p.d.live.Ghosts
 }
 
-// adoptLeader switches to the configuration that leads. If the list is not on the screen, it is shown first, and the same
+// adopt switches to the configuration that leads. If the list is not on the screen, it is shown first, and the same
 // key again switches.
-func (d *dashboard) adoptLeader() {
-	leader, why := d.adoptable()
+func (p *ghostsPane) adopt() {
+	d := p.d
+	leader, why := p.adoptable()
 	switch {
 	case why != "":
 		d.say(warnStyle, why)
 	case d.zoom != paneGhosts:
 		d.zoomOn(paneGhosts)
-		d.say(warnStyle, "press y again to switch to "+leader.Name+d.gainText())
+		d.say(warnStyle, "press y again to switch to "+leader.Name+p.gain())
 	case d.policies.request(d.o.Adopt, leader.Name, leader.Policy):
-		d.say(warnStyle, "switching to "+leader.Name+d.gainText())
+		d.say(warnStyle, "switching to "+leader.Name+p.gain())
 	}
 }
 
 // adoptable returns the ghost that leads, or why the run cannot switch to it.
-func (d *dashboard) adoptable() (leader *stats.Ghost, why string) {
-	g := d.ghosts()
+func (p *ghostsPane) adoptable() (leader *stats.Ghost, why string) {
+	d, g := p.d, p.all()
 	leader = g.Leader()
 	switch {
 	case g == nil:
@@ -49,7 +50,7 @@ func (d *dashboard) adoptable() (leader *stats.Ghost, why string) {
 		return nil, fmt.Sprintf("the present policy is too new to rank, but has had more hits recently: %s %% hits, %s %s %%", ratio(g.Present().RecentHits, g.Present().RecentRequests),
 			leader.Name, ratio(leader.RecentHits, leader.RecentRequests))
 	}
-	if why := d.onlyFromStart(); why != "" {
+	if why := p.onlyFromStart(); why != "" {
 		return nil, why + "; to use the leader: gpumemtop " + leader.Flags() + " ./app"
 	}
 	if why := d.policies.obstacle(); why != "" {
@@ -71,8 +72,8 @@ func lately(present, leader *stats.Ghost) bool {
 }
 
 // onlyFromStart says why only another run could get another policy, empty if this one can.
-func (d *dashboard) onlyFromStart() string {
-	switch {
+func (p *ghostsPane) onlyFromStart() string {
+	switch d := p.d; {
 	case !d.mode.pool:
 		return "attach only watches"
 	case d.ended():
@@ -83,9 +84,9 @@ func (d *dashboard) onlyFromStart() string {
 	return ""
 }
 
-// gainText says what the leader would have saved, empty if that is not known.
-func (d *dashboard) gainText() string {
-	_, part, known := d.ghosts().Saving()
+// gain says what the leader would have saved, empty if that is not known.
+func (p *ghostsPane) gain() string {
+	_, part, known := p.all().Saving()
 	if !known {
 		return ""
 	}

@@ -56,7 +56,7 @@ func (d *dashboard) headerItems(s *stats.Snapshot) []item {
 		items = append(items, item{0, []span{{d.processes.placeText(), keyStyle}}})
 	}
 	if d.mode.recording {
-		items = append(items, d.momentItems(s)...)
+		items = append(items, d.cursor.items(s)...)
 		if !d.cursor.moment.Rough {
 			items = append(items, item{2, []span{d.stateSpan(s)}})
 		}

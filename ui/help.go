@@ -73,10 +73,18 @@ var topics = [paneCount]topic{
 	panePoints:    {"!", []string{sectionMove, sectionWhatIf}, []string{"mistakes", "lost"}},
 }
 
-// helpLines are the lines of the help: of the pane in focus, or of everything.
-func (d *dashboard) helpLines() [][]span {
+// help is the screen that explains keys, panes and words.
+type help struct {
+	d   *dashboard
+	top int  // first line
+	all bool // else only what concerns the pane in focus
+}
+
+// lines are those of the help: of the pane in focus, or of everything.
+func (h *help) lines() [][]span {
+	d := h.d
 	p := &helpPage{w: d.w}
-	if d.helpAll {
+	if h.all {
 		for _, section := range sections {
 			p.keys(d.mode.keys, section)
 		}
@@ -110,33 +118,33 @@ func (d *dashboard) helpLines() [][]span {
 	return p.lines
 }
 
-func (d *dashboard) openHelp() { d.overlay, d.helpTop, d.helpAll = helpOverlay, 0, false }
+func (h *help) open() { h.d.overlay, h.top, h.all = helpOverlay, 0, false }
 
-// moreHelp goes from the help of a pane to that of everything, and then closes it.
-func (d *dashboard) moreHelp() {
-	if d.helpAll {
-		d.closeOverlay()
+// more goes from the help of a pane to that of everything, and then closes it.
+func (h *help) more() {
+	if h.all {
+		h.d.closeOverlay()
 		return
 	}
-	d.helpAll, d.helpTop = true, 0
+	h.all, h.top = true, 0
 }
 
-func (d *dashboard) moveHelp(m motion) {
-	d.helpTop = max(0, min(d.helpTop+m.rows(max(1, d.h-4)), len(d.helpLines())-1))
+func (h *help) move(m motion) {
+	h.top = max(0, min(h.top+m.rows(max(1, h.d.h-4)), len(h.lines())-1))
 }
 
 // movesHelp makes what a key does that moves in the help.
 func movesHelp(m motion) func(*dashboard, string) tea.Cmd {
-	return does(func(d *dashboard) { d.moveHelp(m) })
+	return does(func(d *dashboard) { d.help.move(m) })
 }
 
-func (d *dashboard) drawHelp(r region) {
+func (h *help) draw(r region) {
 	r.wipe()
 	hint := []span{{" j k", keyStyle}, {" scroll ", dim}, {"?", keyStyle}, {" all ", dim}, {"esc", keyStyle}, {" back ", dim}}
 	inside := r.box([]span{{" help ", titleStyle}}, hint, focusStyle)
-	lines := d.helpLines()
-	d.helpTop = max(0, min(d.helpTop, len(lines)-inside.h))
-	for y := range min(inside.h, len(lines)-d.helpTop) {
-		inside.spans(1, y, lines[d.helpTop+y]...)
+	lines := h.lines()
+	h.top = max(0, min(h.top, len(lines)-inside.h))
+	for y := range min(inside.h, len(lines)-h.top) {
+		inside.spans(1, y, lines[h.top+y]...)
 	}
 }

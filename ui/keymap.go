@@ -60,8 +60,8 @@ var (
 	limitRules    = rules{offered: canAdjust, obstacle: adjustObstacle, line: "[ ]"}
 	withValue     = rules{obstacle: func(d *dashboard) string { return d.limits.obstacle() }}
 	withGhosts    = rules{
-		panes: true, offered: func(d *dashboard) bool { return d.ghosts() != nil },
-		obstacle: func(d *dashboard) string { return textIf(d.ghosts() == nil, d.mode.noGhosts) },
+		panes: true, offered: func(d *dashboard) bool { return d.ghosts.all() != nil },
+		obstacle: func(d *dashboard) string { return textIf(d.ghosts.all() == nil, d.mode.noGhosts) },
 	}
 	withPolicies = rules{
 		panes: true, offered: func(d *dashboard) bool { return d.mode.fixedPolicy == "" },
@@ -149,7 +149,7 @@ var keymap = []command{
 	{inOthers, keys{"q", "ctrl+c"}, sectionScreen, "leave", "q", "leave; the session goes on (also ctrl+c)", always, runs((*dashboard).askQuit)},
 	{inAttach, keys{"q", "ctrl+c"}, sectionScreen, "detach", "q", "detach and quit; the programs go on (also ctrl+c)", always, runs((*dashboard).askQuit)},
 	{inView, keys{"q", "ctrl+c"}, sectionScreen, "quit", "q", "quit (also ctrl+c)", always, runs((*dashboard).askQuit)},
-	{inAll, keys{"?"}, sectionScreen, "help", "?", "help for the pane, and again for everything", always, does((*dashboard).openHelp)},
+	{inAll, keys{"?"}, sectionScreen, "help", "?", "help for the pane, and again for everything", always, does(func(d *dashboard) { d.help.open() })},
 	{inLive, keys{"left"}, sectionTime, "", "← →", "what was shown a moment before or after; esc returns to the present (shift: ten moments)", always, travels(-smallStep)},
 	{inLive, keys{"right"}, sectionTime, "", "", "", always, travels(smallStep)},
 	{inLive, keys{"shift+left"}, sectionTime, "", "", "", always, travels(-mediumStep)},
@@ -160,7 +160,7 @@ var keymap = []command{
 	{inAll, keys{"M"}, sectionTime, "", "M", "mark this time", always, does((*dashboard).markNow)},
 	{inView, keys{"left"}, sectionTime, "", "", "", always, travels(-smallStep)},
 	{inView, keys{"right"}, sectionTime, "time", "← →", "one kept instant back or forward", always, travels(smallStep)},
-	{inView, keys{"t"}, sectionTime, "go to", "t", "go to a time, such as 12.5, 1m30s or 1:30", always, does((*dashboard).askTime)},
+	{inView, keys{"t"}, sectionTime, "go to", "t", "go to a time, such as 12.5, 1m30s or 1:30", always, does(func(d *dashboard) { d.cursor.ask() })},
 	{inAll, keys{"!"}, sectionScreen, "findings", "!", "list of what stands out; enter goes to the call site, y does what is suggested", withPanes, zooms(panePoints)},
 	{inAll, keys{"/"}, sectionMove, "filter", "/", "show only rows or lines with a text; !text: without it; re: a regular expression; esc shows all", withPanes, does((*dashboard).askFilter)},
 	{inAll, keys{"s"}, sectionMove, "sort", "s", "sort the tags by the next column", withPanes, does(func(d *dashboard) { d.tags.nextSort() })},
@@ -191,9 +191,9 @@ var keymap = []command{
 	{inView, keys{"shift+right"}, sectionTime, "", "shift+→", "ten kept instants forward", always, travels(mediumStep)},
 	{inView, keys{"ctrl+left"}, sectionTime, "", "ctrl+←", "fifty kept instants back", always, travels(-largeStep)},
 	{inView, keys{"ctrl+right"}, sectionTime, "", "ctrl+→", "fifty kept instants forward", always, travels(largeStep)},
-	{inView, keys{"home"}, sectionTime, "", "home", "to the start", always, does(func(d *dashboard) { d.goTo(d.cursor.moment.From) })},
-	{inView, keys{"end"}, sectionTime, "", "end", "to the end", always, does(func(d *dashboard) { d.goTo(view.LastMoment) })},
-	{inAll, keys{":"}, sectionScreen, "commands", ":", "all commands, searched by their letters", paletteRules, does((*dashboard).openPalette)},
+	{inView, keys{"home"}, sectionTime, "", "home", "to the start", always, does(func(d *dashboard) { d.cursor.goTo(d.cursor.moment.From) })},
+	{inView, keys{"end"}, sectionTime, "", "end", "to the end", always, does(func(d *dashboard) { d.cursor.goTo(view.LastMoment) })},
+	{inAll, keys{":"}, sectionScreen, "commands", ":", "all commands, searched by their letters", paletteRules, does(func(d *dashboard) { d.palette.open() })},
 	{inLive, keys{"t", "T"}, sectionMove, "group", "t", "group call sites by file, function, module, size, kind of memory, thread, device, kernel and process (also T)", withPanes, does((*dashboard).nextGroup)},
 	{inView, keys{"T"}, sectionMove, "group", "T", "group call sites by file, function, module, size, kind of memory, thread, device, kernel and process", withPanes, does((*dashboard).nextGroup)},
 	{inAll, keys{"h"}, sectionMove, "", "h l", "names and lines to the left and right", withPanes, scrolls(-sideStep)},
@@ -221,7 +221,7 @@ var keymap = []command{
 	{inPool, keys{"="}, sectionLimits, "", "=", "type a value of the chosen limit, such as 96M, 30s or on", withValue, does(func(d *dashboard) { d.limits.askValue() })},
 	{inPool, keys{"u"}, sectionLimits, "", "u", "undo the latest change of a limit or of the policy", always, does(func(d *dashboard) { d.ledger.undo() })},
 	{inPool, keys{"W"}, sectionLimits, "", "W", "save policy and limits as a file for --config", withSettings, does(func(d *dashboard) { d.limits.askSave() })},
-	{inPool | inView, keys{"F"}, sectionMove, "", "F", "would a size that you type fit now, and where", withPool, does((*dashboard).askSize)},
+	{inPool | inView, keys{"F"}, sectionMove, "", "F", "would a size that you type fit now, and where", withPool, does(func(d *dashboard) { d.free.askSize() })},
 	{inLive, keys{"B"}, sectionTime, "", "B", "counts and hit rates from now on; again: from the start", always, does((*dashboard).toggleBaseline)},
 	{inAll, keys{"x"}, sectionScreen, "", "x", "save the screen as a picture (SVG) and as text", withWrite, does((*dashboard).saveScreen)},
 	{inAll, keys{"e"}, sectionScreen, "", "e", "export what is shown: a profile for go tool pprof, a summary (JSON) or the call sites (CSV)", withExport, does((*dashboard).askExport)},
@@ -238,7 +238,7 @@ var keymap = []command{
 // question before quitting.
 var (
 	helpKeymap = []command{
-		{modes: inAll, keys: keys{"?"}, do: does((*dashboard).moreHelp)},
+		{modes: inAll, keys: keys{"?"}, do: does(func(d *dashboard) { d.help.more() })},
 		{modes: inAll, keys: keys{"esc", "q"}, do: does((*dashboard).closeOverlay)},
 		{modes: inAll &^ inRun, keys: keys{"ctrl+c"}, do: does((*dashboard).closeOverlay)},
 		{modes: inAll, keys: keys{"k", "up"}, do: movesHelp(moveUp)},

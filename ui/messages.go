@@ -25,7 +25,7 @@ func (d *dashboard) message(s *stats.Snapshot) (string, style) {
 	if d.typing {
 		return typingText, warnStyle
 	}
-	if text, st := d.momentText(); text != "" && d.note.text == "" {
+	if text, st := d.cursor.text(); text != "" && d.note.text == "" {
 		return text, st
 	}
 	switch {
@@ -103,12 +103,12 @@ func (d *dashboard) drawKeys(r region) {
 func (d *dashboard) drawOverlay(r region) {
 	switch d.overlay {
 	case helpOverlay:
-		d.drawHelp(r)
+		d.help.draw(r)
 	case quitOverlay:
 		d.drawQuit(r)
 	case paletteOverlay:
 		if d.prompt != nil {
-			d.drawPalette(r)
+			d.palette.draw(r)
 		}
 	}
 }

@@ -13,7 +13,7 @@ func (d *dashboard) useMouse(m tea.MouseMsg) {
 	wheel := map[tea.MouseButton]motion{tea.MouseButtonWheelUp: moveUp, tea.MouseButtonWheelDown: moveDown}[m.Button]
 	switch {
 	case d.overlay == helpOverlay && wheel != stay:
-		d.moveHelp(wheel)
+		d.help.move(wheel)
 		return
 	case d.overlay != noOverlay:
 		return
@@ -62,7 +62,7 @@ func (d *dashboard) click(p *placed, x, y int) {
 func (d *dashboard) showTime(at uint64) {
 	d.event = 0
 	if d.mode.recording {
-		d.goTo(at)
+		d.cursor.goTo(at)
 		return
 	}
 	if i := d.past.at(at); len(d.past.moments) > 0 {

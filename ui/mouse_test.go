@@ -47,8 +47,8 @@ func TestMouse(t *testing.T) {
 	}
 	press(d, "esc", "?")
 	clickAt(d, 5, 5, tea.MouseButtonWheelDown)
-	if d.helpTop != 1 {
-		t.Errorf("the help is at %d", d.helpTop)
+	if d.help.top != 1 {
+		t.Errorf("the help is at %d", d.help.top)
 	}
 	press(d, "esc", "/")
 	clickAt(d, tags.x+5, tags.y+4, tea.MouseButtonLeft)

@@ -17,32 +17,32 @@ type entry struct {
 // palette is the list of all commands, searched by what is typed. Those used last come first.
 type palette struct {
 	list
+	d       *dashboard
 	used    []string // names, the latest first
 	entries []entry  // those that match
 	command tea.Cmd  // of the entry that was chosen
 }
 
-// openPalette asks for a command.
-func (d *dashboard) openPalette() {
-	p := &d.palette
+// open asks for a command.
+func (p *palette) open() {
+	d := p.d
 	p.list = list{}
-	p.entries = d.matching("")
+	p.entries = p.matching("")
 	d.overlay = paletteOverlay
 	d.prompt = &prompt{
 		label: ":", keys: []word{{"enter", "do it"}, {"↑ ↓", "choose"}, {"esc", "back"}},
-		changed: func(text string) { p.entries, p.at = d.matching(text), 0 },
-		done:    func(string) { d.runEntry() },
+		changed: func(text string) { p.entries, p.at = p.matching(text), 0 },
+		done:    func(string) { p.run() },
 		leave:   func() { d.overlay = noOverlay },
 		moved:   func(m motion) { p.move(m, len(p.entries)) },
 	}
 }
 
-// runEntry does what was chosen.
-func (d *dashboard) runEntry() {
-	p := &d.palette
-	d.overlay = noOverlay
+// run does what was chosen.
+func (p *palette) run() {
+	p.d.overlay = noOverlay
 	if p.at >= len(p.entries) {
-		d.say(dim, "no such command; ? shows all keys")
+		p.d.say(dim, "no such command; ? shows all keys")
 		return
 	}
 	e := p.entries[p.at]
@@ -51,15 +51,15 @@ func (d *dashboard) runEntry() {
 }
 
 // matching returns the commands that a text finds, the best first.
-func (d *dashboard) matching(text string) []entry {
+func (p *palette) matching(text string) []entry {
 	type scored struct {
 		entry
 		score int
 	}
 	var found []scored
-	for _, e := range d.allEntries() {
+	for _, e := range p.all() {
 		if score, ok := fuzzy(text, e.name); ok {
-			if at := slices.Index(d.palette.used, e.name); at >= 0 && text == "" {
+			if at := slices.Index(p.used, e.name); at >= 0 && text == "" {
 				score += 1000 - at
 			}
 			found = append(found, scored{e, score})
@@ -73,8 +73,9 @@ func (d *dashboard) matching(text string) []entry {
 	return entries
 }
 
-// allEntries are the commands that have help, and the ways to sort and to group.
-func (d *dashboard) allEntries() (entries []entry) {
+// all are the commands that have help, and the ways to sort and to group.
+func (p *palette) all() (entries []entry) {
+	d := p.d
 	for i := range d.mode.keys {
 		c := &d.mode.keys[i]
 		if c.help == "" || c.rules.unlisted || !c.usable(d) {
@@ -124,15 +125,14 @@ func fuzzy(pattern, text string) (score int, ok bool) {
 	return score, at == len(letters)
 }
 
-// drawPalette draws the list over the panes.
-func (d *dashboard) drawPalette(r region) {
+// draw draws the list over the panes.
+func (p *palette) draw(r region) {
 	w, h := min(r.w, 90), min(r.h-2, 18)
 	r = r.sub((r.w-w)/2, max(0, (r.h-h)/3), w, h)
 	r.wipe()
 	inside := r.box([]span{{" commands ", titleStyle}}, nil, focusStyle)
-	inside.textIn(1, 0, inside.w-2, d.prompt.line(inside.w-2), strong)
+	inside.textIn(1, 0, inside.w-2, p.d.prompt.line(inside.w-2), strong)
 	body := inside.rows(1)
-	p := &d.palette
 	p.scroll(body.h, len(p.entries))
 	for y := range min(body.h, len(p.entries)-p.top) {
 		e := &p.entries[p.top+y]

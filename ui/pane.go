@@ -52,7 +52,7 @@ type basePane struct{ d *dashboard }
 
 func (p basePane) move(m motion) { p.d.tags.move(m) }
 
-func (p basePane) enter() { p.d.openSite() }
+func (p basePane) enter() { p.d.free.openSite() }
 
 // list is the cursor in a list that a pane draws.
 type list struct{ at, top, page int }

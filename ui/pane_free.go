@@ -36,14 +36,15 @@ func (p *freePane) move(m motion) {
 }
 
 // openSite shows the free list of the chosen tag alone.
-func (d *dashboard) openSite() {
-	if d.zoom != paneFree || d.free.site {
+func (p *freePane) openSite() {
+	d := p.d
+	if d.zoom != paneFree || p.site {
 		d.zoomOn(paneFree)
 	}
-	d.free.site = d.zoom == paneFree
+	p.site = d.zoom == paneFree
 }
 
-func (p *freePane) enter() { p.d.openSite() }
+func (p *freePane) enter() { p.openSite() }
 
 func (p *freePane) draw(r region, s *stats.Snapshot) {
 	if !p.site {
@@ -68,7 +69,7 @@ func (p *freePane) draw(r region, s *stats.Snapshot) {
 		r = r.sub(0, 0, r.w, r.h-6)
 	}
 	if r.h >= 16 && p.d.mode.pool {
-		p.d.drawLatestMisses(r.rows(r.h-8), s, t.Name)
+		missesPane{p.basePane}.drawLatest(r.rows(r.h-8), s, t.Name)
 		r = r.sub(0, 0, r.w, r.h-8)
 	}
 	if len(classes) == 0 {

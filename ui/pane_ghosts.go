@@ -17,12 +17,12 @@ type ghostsPane struct {
 
 func (p *ghostsPane) title(*stats.Snapshot) (title, hint []span) {
 	n := 0
-	if g := p.d.ghosts(); g != nil {
+	if g := p.all(); g != nil {
 		n = len(g.Rows)
 	}
 	title = []span{{"ghosts ", titleStyle}, {strconv.Itoa(n) + p.d.processes.scope(), dim}}
 	hint = []span{{" w", keyStyle}, {" back ", dim}}
-	if _, why := p.d.adoptable(); why == "" {
+	if _, why := p.adoptable(); why == "" {
 		hint = append([]span{{" y", keyStyle}, {" use the leader", dim}}, hint...)
 	}
 	return title, hint
@@ -31,7 +31,7 @@ func (p *ghostsPane) title(*stats.Snapshot) (title, hint []span) {
 // draw also draws notes under the list: what y does and what the ghosts cost. Like the limits it shows the latest state
 // even while the screen is frozen.
 func (p *ghostsPane) draw(r region, _ *stats.Snapshot) {
-	g := p.d.ghosts()
+	g := p.all()
 	if g == nil {
 		r.text(1, 0, p.d.mode.noGhosts, dim)
 		return
@@ -68,14 +68,14 @@ func (p *ghostsPane) notes(g *stats.Ghosts, t *ghostTable, w int) []span {
 		}
 	}
 	d := p.d
-	leader, why := d.adoptable()
+	leader, why := p.adoptable()
 	switch {
 	case why != "":
 		say(why, dim)
 	case d.live.Auto != nil && d.live.Auto.Steers:
-		say("y switches to "+leader.Name+d.gainText()+", and ends auto", goodStyle)
+		say("y switches to "+leader.Name+p.gain()+", and ends auto", goodStyle)
 	default:
-		say("y switches to "+leader.Name+d.gainText(), goodStyle)
+		say("y switches to "+leader.Name+p.gain(), goodStyle)
 	}
 	if changes := d.live.Change.Done; t.present != nil && t.present.Since == 0 && changes > 0 {
 		say("● is simulated from the start, like all ghosts; the run itself, with "+plural(changes, "change")+", hit "+

@@ -54,7 +54,7 @@ var heapColumns = []tableColumn[*stats.MappedSlab]{
 func (p *heapPane) draw(r region, s *stats.Snapshot) {
 	slabs := p.slabs(s)
 	if len(slabs) == 0 {
-		r.lines(1, 0, p.d.noHeap(s), dim)
+		r.lines(1, 0, p.missing(s), dim)
 		return
 	}
 	r = r.sub(1, 0, r.w-2, r.h)
@@ -133,7 +133,7 @@ func (p *heapPane) notes(s *stats.Snapshot, slabs []stats.MappedSlab, w int) (no
 	if m := s.Heap; m.Since != 0 || s.Lost > 0 || m.Ended != "" {
 		worth = warnStyle
 	}
-	text := []span{{sums, plain}, {p.d.heapWorth(s), worth}}
+	text := []span{{sums, plain}, {heapCaveat(s), worth}}
 	if asked := p.d.free.asked; asked > 0 {
 		fits, st := fitsSlabs(h, asked)
 		text = append(text, span{fits, st})
@@ -146,8 +146,8 @@ func (p *heapPane) notes(s *stats.Snapshot, slabs []stats.MappedSlab, w int) (no
 	return notes
 }
 
-// heapWorth says where the map is from, and what it lacks.
-func (d *dashboard) heapWorth(s *stats.Snapshot) string {
+// heapCaveat says where the map is from, and what it lacks.
+func heapCaveat(s *stats.Snapshot) string {
 	m := s.Heap
 	switch {
 	case m.Ended != "":
@@ -160,12 +160,12 @@ func (d *dashboard) heapWorth(s *stats.Snapshot) string {
 	return "places are those of the same decisions made again"
 }
 
-// noHeap says why there is no map.
-func (d *dashboard) noHeap(s *stats.Snapshot) string {
+// missing says why there is no map.
+func (p *heapPane) missing(s *stats.Snapshot) string {
 	why := s.CarvesNothing()
 	switch {
-	case !d.mode.pool:
-		return d.mode.noBlocks
+	case !p.d.mode.pool:
+		return p.d.mode.noBlocks
 	case !s.Carves():
 		return "policy " + s.Policy + " cuts no slabs: each block is an object of the driver, whose place nothing says"
 	case why != "":

@@ -68,12 +68,13 @@ func (p missesPane) draw(r region, s *stats.Snapshot) {
 		}
 	}
 	if rest := r.rows(len(ranked) + 2); rest.h > 1 {
-		p.d.drawLatestMisses(rest, s, "")
+		p.drawLatest(rest, s, "")
 	}
 }
 
-// drawLatestMisses lists the last misses, of a call site alone if it has a name.
-func (d *dashboard) drawLatestMisses(r region, s *stats.Snapshot, site string) {
+// drawLatest lists the last misses, of a call site alone if it has a name.
+func (p missesPane) drawLatest(r region, s *stats.Snapshot, site string) {
+	d := p.d
 	time, size, reason, tag := 8, 16, 18, 32 // right ends of numbers, then where words begin
 	if r.w < 56 {
 		time, size, reason, tag = 0, 7, 9, 23

@@ -201,7 +201,7 @@ func (p *pointsPane) suggestion() (at int, why string) {
 		if l, _ := knobOf(p.d.live, point); l != nil && p.d.mode.fixedLimits == "" && !p.d.ended() {
 			return i, ""
 		}
-		if _, why := p.d.adoptable(); point.About == analysis.AboutGhost && why == "" {
+		if _, why := p.d.ghosts.adoptable(); point.About == analysis.AboutGhost && why == "" {
 			return i, ""
 		}
 		if p.d.zoom == panePoints {
@@ -217,7 +217,7 @@ func (d *dashboard) doSuggestion() {
 	shown := d.zoom == panePoints
 	switch {
 	case d.zoom == paneGhosts, why != "" && !shown:
-		d.adoptLeader()
+		d.ghosts.adopt()
 		return
 	case why != "":
 		d.say(dim, why)
@@ -227,7 +227,7 @@ func (d *dashboard) doSuggestion() {
 	l, to := knobOf(d.live, point)
 	switch {
 	case point.About == analysis.AboutGhost:
-		d.adoptLeader()
+		d.ghosts.adopt()
 	case !shown:
 		d.points.at = at
 		d.zoomOn(panePoints)

@@ -101,7 +101,7 @@ func (t *tagsPane) move(m motion) {
 	}
 }
 
-func (t *tagsPane) enter() { t.d.openSite() }
+func (t *tagsPane) enter() { t.d.free.openSite() }
 
 // choose moves the cursor to a tag, false if there is none of that name.
 func (t *tagsPane) choose(name string) bool {

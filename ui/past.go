@@ -149,7 +149,7 @@ func (d *dashboard) nextEvent(forward bool) {
 		d.say(dim, "no event there")
 		return
 	case d.mode.recording:
-		d.goTo(times[i])
+		d.cursor.goTo(times[i])
 	case !d.showFirstAfter(times[i]):
 		d.say(dim, "that has just happened")
 		return

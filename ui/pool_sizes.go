@@ -97,19 +97,20 @@ func (p *freePane) drawSizes(r region, s *stats.Snapshot) {
 }
 
 // askSize asks for a size, to say whether it fits.
-func (d *dashboard) askSize() {
+func (p *freePane) askSize() {
+	d := p.d
 	d.prompt = &prompt{
 		label: "would fit now: ", keys: []word{{"enter", "look"}, {"esc", "back"}},
 		done: func(text string) {
 			size, err := units.Parse(text)
 			switch s := d.shown(); {
 			case text == "":
-				d.free.asked = 0
+				p.asked = 0
 			case err != nil:
 				d.say(badStyle, "✗ "+err.Error())
 			case size == 0 || s == nil:
 			default:
-				d.free.asked = size
+				p.asked = size
 				words, st := fits(s, size)
 				if d.zoom == paneHeap && len(heapSlabs(s)) > 0 {
 					words, st = fitsSlabs(sumHoles(heapSlabs(s)), size)

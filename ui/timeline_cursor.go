@@ -13,19 +13,21 @@ import (
 
 // timeCursor is the dashboard's place in a recording.
 type timeCursor struct {
+	d      *dashboard
 	at     uint64 // the time asked for
 	moment view.Moment
 }
 
-// updateMoment asks for the present place again: reading may have progressed.
-func (d *dashboard) updateMoment() {
-	m := d.o.Moment(d.cursor.at)
-	old := &d.cursor.moment
+// update asks for the present place again: reading may have progressed.
+func (c *timeCursor) update() {
+	d := c.d
+	m := d.o.Moment(c.at)
+	old := &c.moment
 	if m.Shown == old.Shown && m.Latest == old.Latest && m.Read == old.Read && m.Note == old.Note && m.Done == old.Done &&
 		m.Damage == old.Damage && m.Until == old.Until {
 		return
 	}
-	d.cursor.moment, d.dirty = m, true
+	c.moment, d.dirty = m, true
 	if m.Shown != d.live {
 		d.live = m.Shown
 		d.tags.update(d.shown())
@@ -43,38 +45,39 @@ const (
 // travel moves the time that is shown by some instants.
 func (d *dashboard) travel(instants int) {
 	if d.mode.recording {
-		d.stepTime(instants)
+		d.cursor.step(instants)
 	} else {
 		d.lookBack(instants)
 	}
 }
 
 // goTo moves to a time.
-func (d *dashboard) goTo(at uint64) {
-	d.cursor.at, d.event = at, 0
-	d.updateMoment()
+func (c *timeCursor) goTo(at uint64) {
+	c.at, c.d.event = at, 0
+	c.update()
 }
 
-// stepTime moves by n instants. From a time between two instants the first step goes to the next one in that direction.
-func (d *dashboard) stepTime(n int) {
-	m := &d.cursor.moment
-	at, step := min(max(d.cursor.at, m.From), m.Until), max(m.Step, 1)
+// step moves by n instants. From a time between two instants the first step goes to the next one in that direction.
+func (c *timeCursor) step(n int) {
+	m := &c.moment
+	at, step := min(max(c.at, m.From), m.Until), max(m.Step, 1)
 	place := (at - m.From) / step
 	if n < 0 {
 		if (at-m.From)%step != 0 {
 			n++
 		}
-		d.goTo(m.From + since(uint64(-n), place)*step)
+		c.goTo(m.From + since(uint64(-n), place)*step)
 		return
 	}
 	if at = add(m.From, (place+uint64(n))*step); at >= m.Until {
 		at = view.LastMoment
 	}
-	d.goTo(at)
+	c.goTo(at)
 }
 
-// askTime asks for a time to go to.
-func (d *dashboard) askTime() {
+// ask asks for a time to go to.
+func (c *timeCursor) ask() {
+	d := c.d
 	d.prompt = &prompt{
 		label: "go to (after the start): ", allowed: "0123456789.:hmnus", keys: []word{{"enter", "go there"}, {"esc", "back"}},
 		done: func(text string) {
@@ -84,7 +87,7 @@ func (d *dashboard) askTime() {
 				return
 			}
 			d.note = note{}
-			d.goTo(add(d.cursor.moment.From, after))
+			c.goTo(add(c.moment.From, after))
 		},
 	}
 }
@@ -109,11 +112,11 @@ func parseTime(text string) (ns uint64, ok bool) {
 	return uint64(v), true
 }
 
-// momentItems are the parts of the header that replace the clock in a recording.
-func (d *dashboard) momentItems(s *stats.Snapshot) []item {
-	m := &d.cursor.moment
+// items are the parts of the header that replace the clock in a recording.
+func (c *timeCursor) items(s *stats.Snapshot) []item {
+	m := &c.moment
 	at := []span{{" AT " + exactTime(since(m.From, s.Time)) + " ", bannerStyle}}
-	if d.w >= compactW {
+	if c.d.w >= compactW {
 		at = append(at, span{"of " + exactTime(since(m.From, m.Until)) + " ", bannerStyle})
 	}
 	items := []item{{0, at}}
@@ -136,9 +139,9 @@ func exactTime(ns uint64) string {
 	return units.Clock(ns) + "." + rest
 }
 
-// momentText is the message about a recording.
-func (d *dashboard) momentText() (string, style) {
-	m := &d.cursor.moment
+// text is the message about a recording.
+func (c *timeCursor) text() (string, style) {
+	m := &c.moment
 	switch {
 	case m.Note != "":
 		return m.Note, warnStyle

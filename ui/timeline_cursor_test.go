@@ -138,7 +138,7 @@ func TestParseTime(t *testing.T) {
 func TestViewOffersNothingLive(t *testing.T) {
 	d := newViewTest(sampleTape(), 120, 60, view.LastMoment)
 	var help strings.Builder
-	for _, line := range d.helpLines() {
+	for _, line := range d.help.lines() {
 		for _, s := range line {
 			help.WriteString(s.text)
 		}
