@@ -97,6 +97,15 @@ func TestPolicyIsChosen(t *testing.T) {
 	shows(t, d, "✗ policy none: the program does not answer")
 }
 
+// TestOvertakenPolicy: another terminal asked for another policy before the answer; what is in force is reported.
+func TestOvertakenPolicy(t *testing.T) {
+	var asked []string
+	d := policyTest(120, 36, obeying(2, 0, "", stats.PolicyChange{}), &asked, nil)
+	press(d, "a", "j", "enter")
+	d.Update(frameMsg{now: testStart, snap: obeying(2, 2, "slab", stats.PolicyChange{Done: 2, Request: answeredPolicy(2, "")})})
+	shows(t, d, "✓ policy futhark → slab acknowledged")
+}
+
 func TestPolicyIsNotOffered(t *testing.T) {
 	var asked []string
 	live := func() *dashboard { return policyTest(120, 36, obeying(2, 0, "", stats.PolicyChange{}), &asked, nil) }
