@@ -1,6 +1,10 @@
 package ui
 
-import "slices"
+import (
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
+)
 
 // mode is what the dashboard can do, and its words for that: for a program that it runs, for programs that it only
 // watches, and for recordings of both.
@@ -94,12 +98,15 @@ type word struct{ term, meaning string }
 var words = []word{
 	{"buffer", "a memory object of the program"},
 	{"tag", "the call site: the place in the program that allocates"},
-	{"requested", "bytes that the program asked for, of what it holds"},
-	{"in use", "bytes granted to the program: the most in the last second; now, if that is less"},
+	wordOf(figures.Requested, ""),
+	wordOf(figures.InUse, ": the most in the last second; now, if that is less"),
 	{"holds", "the most that a tag had in use in the last second; its trend shows the same of each second"},
 	{"mistakes", "of the program, such as releasing a buffer twice; each counts once here, the report lists them all"},
-	{"lost", "events that did not fit: figures may be too high or too low"},
+	{"lost", figures.LostEvents.Meaning},
 }
+
+// wordOf returns the name of a figure with its meaning, to which the dashboard may add.
+func wordOf(f *figures.Figure, more string) word { return word{f.Name, f.Meaning + more} }
 
 // poolWords are the terms that only make sense with a pool.
 var poolWords = []word{
@@ -107,12 +114,12 @@ var poolWords = []word{
 	{"slab", "a large block that is cut into sub-allocations; its free ranges are in the row (slabs)"},
 	{"class", "context, flags and alignment: blocks serve only requests of their class"},
 	{"hit, miss", "a request served without a driver allocation, or with one"},
-	{"steady", "hit rate of the later half of the requests, without the cold start"},
-	{"cached", "free in the pool"},
-	{"cooling", "released, but queued commands still use it"},
-	{"reserved", "in use + cached + cooling: what the driver has given out"},
-	{"waste", "(granted - requested) / granted"},
-	{"fragmentation", "1 - largest free block or range in a slab / all free bytes"},
+	{"steady", figures.SteadyHitRate.Meaning},
+	wordOf(figures.Cached, ""),
+	wordOf(figures.Cooling, ""),
+	wordOf(figures.Reserved, ""),
+	wordOf(figures.Waste, ""),
+	{"fragmentation", figures.ExternalFragmentation.Meaning},
 	{"avoided", "requests served without the driver; the time saved is an estimate: usual driver calls of that size, less the pool's own time, without first touches"},
 	{"cold", "miss: no block of this class was free before"},
 	{"too small", "miss: all free blocks are smaller"},

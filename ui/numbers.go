@@ -3,6 +3,7 @@ package ui
 import (
 	"slices"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
@@ -38,7 +39,7 @@ func (d *dashboard) numberItems(s *stats.Snapshot) []item {
 // peakSpans are the peak in use and its time.
 func peakSpans(s *stats.Snapshot) []span {
 	t := &s.Totals
-	peak := []span{{"peak ", dim}, {leastText(s) + bytesText(t.PeakInUse), plain}}
+	peak := []span{{figures.PeakInUse.Title() + " ", dim}, {leastText(s) + bytesText(t.PeakInUse), plain}}
 	if t.PeakInUseTime > s.Started {
 		peak = append(peak, span{" @" + units.Clock(since(s.Started, t.PeakInUseTime)), dim})
 	}
@@ -53,7 +54,7 @@ func (d *dashboard) inUseSpans(s *stats.Snapshot) []span {
 	if d.mode.recording {
 		most = t.InUse
 	}
-	spans := []span{{"in use ", dim}, {leastText(s) + bytesText(most), inUseStyle}}
+	spans := []span{{figures.InUse.Name + " ", dim}, {leastText(s) + bytesText(most), inUseStyle}}
 	if most > add(t.InUse, t.InUse/20) {
 		return append(spans, span{" now " + bytesText(t.InUse), dim})
 	}
@@ -64,32 +65,54 @@ func (d *dashboard) inUseSpans(s *stats.Snapshot) []span {
 func roughItems(s *stats.Snapshot) []item {
 	t := &s.Totals
 	return []item{
-		{0, []span{{"in use up to ", dim}, {bytesText(t.InUse), inUseStyle}}},
-		{1, []span{{"peak ", dim}, {bytesText(t.PeakInUse), plain}}},
-		{0, []span{{"hit ", dim}, {hitText(t.Hits, t.Misses), rateStyle(t.HitRate(), t.Hits+t.Misses)}}},
+		{0, []span{{figures.InUse.Name + " up to ", dim}, {bytesText(t.InUse), inUseStyle}}},
+		{1, figureSpans(s, figures.PeakInUse, plain)},
+		{0, hitSpans(s)},
 		{2, []span{{count(t.Creates), plain}, {" creates", dim}}},
 	}
 }
 
-func (d *dashboard) poolItems(s *stats.Snapshot) []item {
+// figureSpans are the name and the value of a figure.
+func figureSpans(s *stats.Snapshot, f *figures.Figure, st style) []span {
+	return []span{{f.Title() + " ", dim}, {figureText(f, f.Of(figures.Run(s))), st}}
+}
+
+// figureText writes a value with the few digits that fit.
+func figureText(f *figures.Figure, v figures.Value) string {
+	switch f.Unit {
+	case figures.Bytes:
+		return bytesText(v.Exact)
+	case figures.Rate:
+		return percent(v.Number) + "%"
+	case figures.Nanos, figures.Seconds:
+		return duration(v.Exact)
+	default:
+		return count(v.Exact)
+	}
+}
+
+func hitSpans(s *stats.Snapshot) []span {
 	t := &s.Totals
-	reserved := add(t.InUse, t.Cached, t.Cooling)
-	cached := []span{{"cached ", dim}, {bytesText(t.Cached), cachedStyle}}
+	return []span{{"hit ", dim}, {hitText(t.Hits, t.Misses), rateStyle(t.HitRate(), t.Hits+t.Misses)}}
+}
+
+func (d *dashboard) poolItems(s *stats.Snapshot) []item {
+	cached := figureSpans(s, figures.Cached, cachedStyle)
 	if most, known := s.CachedMost(); known && most < unlimitedBytes {
 		cached = append(cached, span{"/" + bytesText(most), dim})
 	}
-	waste := span{percent(t.Waste()) + "%", plain}
-	if t.Waste() >= 0.25 {
-		waste.style = warnStyle
+	wasteStyle := plain
+	if s.Totals.Waste() >= 0.25 {
+		wasteStyle = warnStyle
 	}
 	return []item{
 		{0, d.inUseSpans(s)},
 		{1, cached},
-		{5, []span{{"reserved ", dim}, {bytesText(reserved), plain}}},
+		{5, figureSpans(s, figures.Reserved, plain)},
 		{3, peakSpans(s)},
-		{0, []span{{"hit ", dim}, {hitText(t.Hits, t.Misses), rateStyle(t.HitRate(), t.Hits+t.Misses)}}},
-		{4, []span{{"waste ", dim}, waste}},
-		{6, []span{{"frag ", dim}, {percent(t.ExternalFragmentation()) + "%", plain}}},
+		{0, hitSpans(s)},
+		{4, figureSpans(s, figures.Waste, wasteStyle)},
+		{6, figureSpans(s, figures.ExternalFragmentation, plain)},
 		{2, []span{{perSecond(s.Window.Creates, s.Window.NS), plain}, {" alloc/s", dim}}},
 	}
 }
@@ -118,10 +141,9 @@ func leastText(s *stats.Snapshot) string {
 
 // poollessLegend counts calls instead of what a pool saved.
 func poollessLegend(s *stats.Snapshot) []item {
-	t := &s.Totals
 	items := []item{
 		{0, []span{{"█", inUseStyle}, {" in use", dim}}},
-		{1, []span{{"creates ", dim}, {count(t.Creates), plain}, {" releases ", dim}, {count(t.Releases), plain}}},
+		{1, append(figureSpans(s, figures.Creates, plain), append([]span{{" ", dim}}, figureSpans(s, figures.Releases, plain)...)...)},
 	}
 	if before := s.BeforeAttach(); before != nil {
 		items = append(items, item{2, []span{{"from before attach ", dim}, {count(before.Live), plain}, {" buffers", dim}}})
@@ -218,7 +240,7 @@ func poolLegend(s *stats.Snapshot) []item {
 		items = append(items, item{2, []span{{"·", freeStyle}, {" free ", dim}, {bytesText(free), plain}}})
 	}
 	items = append(items,
-		item{3, []span{{"driver creates ", dim}, {count(t.DriverCreates), plain}, {" avoided ", dim}, {count(t.Hits), goodStyle}}})
+		item{3, append(figureSpans(s, figures.DriverCreates, plain), span{" avoided ", dim}, span{count(t.Hits), goodStyle})})
 	switch {
 	case !t.SavedKnown:
 		return append(items, item{4, []span{{"saved ", dim}, {"unknown", plain}}})

@@ -3,6 +3,7 @@ package ui
 import (
 	"strings"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -49,7 +50,7 @@ func (p memoryPane) title(s *stats.Snapshot) (title, hint []span) {
 	case !d.mode.pool && sizeOf(d.w, d.h) == full, d.cursor.moment.Rough && sizeOf(d.w, d.h) == full:
 		return title, keys
 	case sizeOf(d.w, d.h) == full:
-		return title, append([]span{{" peak reserved ", dim}, {bytesText(s.Totals.PeakReserved) + " ", plain}}, keys...)
+		return title, append(append([]span{{" ", dim}}, figureSpans(s, figures.PeakReserved, plain)...), append([]span{{" ", dim}}, keys...)...)
 	case !d.mode.pool:
 		return title, []span{{" █", inUseStyle}, {" in use ", dim}}
 	}

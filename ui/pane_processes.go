@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
@@ -128,15 +129,15 @@ func (p *processesPane) enter() {
 
 var processColumns = []tableColumn[*stats.Process]{
 	{title: "PID", width: 8, cell: func(p *stats.Process) span { return span{pidOf(p), plain} }},
-	{title: "IN USE", width: 8, cell: func(p *stats.Process) span { return span{bytesText(p.Totals.InUse), inUseStyle} }},
+	{title: heading(figures.InUse), width: 8, cell: func(p *stats.Process) span { return span{bytesText(p.Totals.InUse), inUseStyle} }},
 	{title: "HIT%", width: 6, pool: true, cell: func(p *stats.Process) span {
 		return span{ratio(p.Totals.Hits, add(p.Totals.Hits, p.Totals.Misses)), rateStyle(p.Totals.HitRate(), add(p.Totals.Hits, p.Totals.Misses))}
 	}},
-	{title: "PEAK", width: 8, cell: func(p *stats.Process) span { return span{bytesText(p.Totals.PeakInUse), plain} }},
-	{title: "CREATES", width: 9, cell: func(p *stats.Process) span { return span{tableCount(p.Totals.Creates), plain} }},
-	{title: "CACHED", width: 8, pool: true, cell: func(p *stats.Process) span { return span{bytesText(p.Totals.Cached), cachedStyle} }},
-	{title: "LIVE", width: 7, cell: func(p *stats.Process) span { return span{tableCount(p.Totals.LiveBuffers), plain} }},
-	{title: "MISSES", width: 8, pool: true, cell: func(p *stats.Process) span { return span{tableCount(p.Totals.Misses), plain} }},
+	{title: heading(figures.PeakInUse), width: 8, cell: func(p *stats.Process) span { return span{bytesText(p.Totals.PeakInUse), plain} }},
+	{title: heading(figures.Creates), width: 9, cell: func(p *stats.Process) span { return span{tableCount(p.Totals.Creates), plain} }},
+	{title: heading(figures.Cached), width: 8, pool: true, cell: func(p *stats.Process) span { return span{bytesText(p.Totals.Cached), cachedStyle} }},
+	{title: heading(figures.LiveBuffers), width: 7, cell: func(p *stats.Process) span { return span{tableCount(p.Totals.LiveBuffers), plain} }},
+	{title: heading(figures.Misses), width: 8, pool: true, cell: func(p *stats.Process) span { return span{tableCount(p.Totals.Misses), plain} }},
 }
 
 // pidOf returns the id of a process, empty for the row of all.

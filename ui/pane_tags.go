@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
@@ -262,7 +263,7 @@ func (t *tagsPane) drawRow(r region, tag *stats.Tag, chosen, mark, lossy bool, s
 			switch {
 			case lossy && slices.Contains(gaugeColumns, c.title):
 				text = "≈" + text
-			case t.groups.sums() && (c.title == "HOLDS" || c.title == "PEAK"):
+			case t.groups.sums() && (c.title == "HOLDS" || c.title == heading(figures.PeakInUse)):
 				text = "≤" + text // its sites may have had their most at other times
 			}
 			if chosen {

@@ -3,6 +3,7 @@ package ui
 import (
 	"slices"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
@@ -18,8 +19,8 @@ type sizeRow struct {
 func (w *sizeRow) bytes() uint64 { return add(w.share.InUse, w.share.Cached, w.share.Cooling) }
 
 var sizeColumns = []tableColumn[sizeRow]{
-	{title: "IN USE", width: 8, rank: 1, cell: func(w sizeRow) span { return span{bytesText(w.share.InUse), inUseStyle} }},
-	{title: "CACHED", width: 8, pool: true, cell: func(w sizeRow) span { return span{bytesText(w.share.Cached), cachedStyle} }},
+	{title: heading(figures.InUse), width: 8, rank: 1, cell: func(w sizeRow) span { return span{bytesText(w.share.InUse), inUseStyle} }},
+	{title: heading(figures.Cached), width: 8, pool: true, cell: func(w sizeRow) span { return span{bytesText(w.share.Cached), cachedStyle} }},
 	{title: "COOL", width: 8, rank: 5, pool: true, cell: func(w sizeRow) span { return span{bytesText(w.share.Cooling), coolingStyle} }},
 	{title: "BLOCKS", width: 8, rank: 3, pool: true, cell: func(w sizeRow) span { return span{count(w.share.Blocks), plain} }},
 	{title: "REUSE", width: 7, rank: 2, pool: true, cell: func(w sizeRow) span {

@@ -1,6 +1,11 @@
 package ui
 
-import "slices"
+import (
+	"slices"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
+)
 
 // tableColumn is a right-aligned column of a table.
 type tableColumn[T any] struct {
@@ -10,6 +15,9 @@ type tableColumn[T any] struct {
 	pool  bool // only makes sense with a pool
 	cell  func(T) span
 }
+
+// heading is the title of a column with a figure.
+func heading(f *figures.Figure) string { return strings.ToUpper(f.Title()) }
 
 // columnsFor returns the columns that fit w, and their width.
 func columnsFor[T any](all []tableColumn[T], w int, pool bool) (columns []tableColumn[T], used int) {

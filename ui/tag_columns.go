@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -86,17 +87,17 @@ func lowerBound(c tagColumn) tagColumn {
 var tagColumns = []tagColumn{
 	{"TAG (call site)", 0, 0, nil, nil, func(a, b *stats.Tag) int { return cmp.Compare(a.Name, b.Name) }, false},
 	lowerBound(numberColumn("HOLDS", 8, 0, held, bytesText, inUseStyle)),
-	lowerBound(numberColumn("IN USE", 8, 10, func(t *stats.Tag) uint64 { return t.InUse }, bytesText, plain)),
-	numberColumn("LIVE", 6, 4, func(t *stats.Tag) uint64 { return t.Live }, tableCount, plain),
-	lowerBound(numberColumn("PEAK", 8, 9, func(t *stats.Tag) uint64 { return t.PeakInUse }, bytesText, plain)),
-	pooled(numberColumn("CACHED", 8, 2, func(t *stats.Tag) uint64 { return t.Cached }, bytesText, cachedStyle)),
+	lowerBound(numberColumn(heading(figures.InUse), 8, 10, func(t *stats.Tag) uint64 { return t.InUse }, bytesText, plain)),
+	numberColumn(heading(figures.LiveBuffers), 6, 4, func(t *stats.Tag) uint64 { return t.Live }, tableCount, plain),
+	lowerBound(numberColumn(heading(figures.PeakInUse), 8, 9, func(t *stats.Tag) uint64 { return t.PeakInUse }, bytesText, plain)),
+	pooled(numberColumn(heading(figures.Cached), 8, 2, func(t *stats.Tag) uint64 { return t.Cached }, bytesText, cachedStyle)),
 	pooled(numberColumn("FREE", 7, 7, func(t *stats.Tag) uint64 { return t.CachedCount }, tableCount, plain)),
 	{"HIT%", 6, 1, func(t *stats.Tag) string { return ratio(t.Hits, add(t.Hits, t.Misses)) }, hitStyle,
 		func(a, b *stats.Tag) int { return cmp.Compare(b.HitRate(), a.HitRate()) }, true},
 	{sinceTitle, 7, 7, nil, nil, nil, true},
-	pooled(numberColumn("MISSES", 8, 8, func(t *stats.Tag) uint64 { return t.Misses }, tableCount, plain)),
+	pooled(numberColumn(heading(figures.Misses), 8, 8, func(t *stats.Tag) uint64 { return t.Misses }, tableCount, plain)),
 	numberColumn("ALLOC/S", 9, 3, func(t *stats.Tag) uint64 { return t.Window }, tableCount, plain),
-	{"WASTE", 7, 5, func(t *stats.Tag) string { return percent(t.Waste()) + "%" }, wasteStyle,
+	{heading(figures.Waste), 7, 5, func(t *stats.Tag) string { return percent(t.Waste()) + "%" }, wasteStyle,
 		func(a, b *stats.Tag) int { return cmp.Compare(b.Waste(), a.Waste()) }, true},
 	{trendTitle, 12, 6, nil, nil, nil, false},
 }
@@ -105,7 +106,7 @@ var tagColumns = []tagColumn{
 const sinceTitle = "HIT%▲"
 
 // gaugeColumns are what lost events may have made too high or too low.
-var gaugeColumns = []string{"HOLDS", "IN USE", "LIVE", "PEAK", "CACHED", "FREE"}
+var gaugeColumns = []string{"HOLDS", heading(figures.InUse), heading(figures.LiveBuffers), heading(figures.PeakInUse), heading(figures.Cached), "FREE"}
 
 const sortHeld = 1
 

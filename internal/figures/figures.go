@@ -4,6 +4,7 @@
 package figures
 
 import (
+	"cmp"
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
@@ -13,6 +14,7 @@ import (
 // Figure is one row of the table. An output whose name is empty does not have the figure.
 type Figure struct {
 	Name     string // in tables and comparisons, and of what the dashboard shows: "peak reserved"
+	Column   string // in tables with little room; empty: Name
 	Meaning  string // one sentence, without its first capital and its full stop
 	Unit     Unit
 	Better   Direction
@@ -160,6 +162,9 @@ func whole(n uint64) Value { return Value{Number: float64(n), Exact: n} }
 func part(rate float64, of uint64) Value { return Value{Number: rate, Of: of} }
 
 func unknown(why string) Value { return Value{Why: why} }
+
+// Title returns the name for a table with little room.
+func (f *Figure) Title() string { return cmp.Or(f.Column, f.Name) }
 
 // Sentence returns the meaning as a sentence, which says where it is an estimate.
 func (f *Figure) Sentence() string {

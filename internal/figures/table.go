@@ -40,7 +40,7 @@ var (
 		get: func(s *Subject) Value { return whole(s.LargestCached) },
 	})
 	BlocksCached = row(Figure{
-		Name: "blocks cached", Meaning: "free blocks in the pool", Unit: Count, Better: Neither,
+		Name: "blocks cached", Column: "blocks", Meaning: "free blocks in the pool", Unit: Count, Better: Neither,
 		Key: "blocks_cached", Scopes: InShare,
 		share: func(s *stats.Share) Value { return whole(s.Blocks) },
 	})
@@ -55,7 +55,7 @@ var (
 		get: func(s *Subject) Value { return whole(s.Totals.Reserved()) },
 	})
 	PeakInUse = row(Figure{
-		Name: "peak in use", Meaning: "the most in use at one time", Unit: Bytes, Better: Less, Together: Peak,
+		Name: "peak in use", Column: "peak", Meaning: "the most in use at one time", Unit: Bytes, Better: Less, Together: Peak,
 		Key: "peak_in_use", Scopes: InRun | InProcess | InSite, Rule: "max_peak_in_use", Metric: "peak_in_use_bytes", Lake: "peak_in_use", Diff: Amount,
 		get:  func(s *Subject) Value { return whole(s.PeakInUse) },
 		site: func(_ *Subject, t *stats.Tag) Value { return whole(t.PeakInUse) },
@@ -96,7 +96,7 @@ var (
 		get: func(s *Subject) Value { return whole(s.SlabBytes) },
 	})
 	LiveBuffers = row(Figure{
-		Name: "live buffers", Meaning: "memory objects that the program holds", Unit: Count, Better: Less,
+		Name: "live buffers", Column: "live", Meaning: "memory objects that the program holds", Unit: Count, Better: Less,
 		Key: "live_buffers", Scopes: InProcess | InSite,
 		get:  func(s *Subject) Value { return whole(s.LiveBuffers) },
 		site: func(_ *Subject, t *stats.Tag) Value { return whole(t.Live) },
@@ -182,7 +182,7 @@ var (
 		site: func(_ *Subject, t *stats.Tag) Value { return part(t.Waste(), t.InUse) },
 	})
 	ExternalFragmentation = row(Figure{
-		Name: "external fragmentation", Meaning: "1 - largest free block or range / all that is cached", Unit: Rate, Better: Less, Together: Worked,
+		Name: "external fragmentation", Column: "frag", Meaning: "1 - largest free block or range / all that is cached", Unit: Rate, Better: Less, Together: Worked,
 		Key: "external_fragmentation", Scopes: InRun, Rule: "max_external_fragmentation",
 		get: func(s *Subject) Value { return part(s.ExternalFragmentation(), s.Cached) },
 	})
@@ -202,7 +202,7 @@ var (
 		get: func(s *Subject) Value { return whole(s.HazardsAvoided) },
 	})
 	Growth = row(Figure{
-		Name: "growth per iteration", Meaning: "growth of memory in use per iteration, the median", Unit: Bytes, Better: Less, Together: Most, Unknown: noIteration,
+		Name: "growth per iteration", Column: "growth", Meaning: "growth of memory in use per iteration, the median", Unit: Bytes, Better: Less, Together: Most, Unknown: noIteration,
 		Whole: true, Rule: "max_growth", Diff: Amount,
 		get: growth,
 	})
@@ -250,7 +250,7 @@ var (
 		get: func(s *Subject) Value { return s.cost(releaseCost) },
 	})
 	DriverTime = row(Figure{
-		Name: "time in the driver", Meaning: "time in the driver's creates and releases, of all threads", Unit: Nanos, Better: Less,
+		Name: "time in the driver", Column: "driver time", Meaning: "time in the driver's creates and releases, of all threads", Unit: Nanos, Better: Less,
 		Rule: "max_driver_time", Metric: "driver_seconds_total", Lake: "driver_ns", Diff: Duration,
 		get: func(s *Subject) Value { return whole(s.DriverNS) },
 	})
