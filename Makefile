@@ -83,7 +83,7 @@ BPF_SOURCES := $(wildcard tracer/kernel/bpf/*.c)
 CGO_SOURCES := $(wildcard intercept/*.c internal/*/*/*.c)
 SHIM_FLOORS := base registry order pool spill entry hooks
 SHIM_SOURCES := $(foreach floor,$(SHIM_FLOORS),$(wildcard shim/$(floor)/*.c))
-SHIM_HEADERS := $(foreach floor,$(SHIM_FLOORS),$(wildcard shim/$(floor)/*.h shim/$(floor)/*.def)) $(wildcard internal/wire/*.h)
+SHIM_HEADERS := $(foreach floor,$(SHIM_FLOORS),$(wildcard shim/$(floor)/*.h shim/$(floor)/*.def)) $(wildcard internal/wire/*.h internal/wire/*.def)
 EXAMPLE_BINS := $(patsubst examples/%.c,bin/examples/%,$(filter-out %/common.c %/gpu.c,$(wildcard examples/*.c)))
 
 # Test programs of more than one file have a folder each and are also built without images. Those in faults/ share work.c.

@@ -10,9 +10,18 @@ const (
 	InvalidBufferSize          = -61
 )
 
-// Bits of Event.Access that say where the bytes of a buffer are and come from (cl_mem_flags, OpenCL 3.0 §5.2.1).
+// Bits of Event.Access: how a program wants memory (cl_mem_flags and cl_svm_mem_flags, OpenCL 3.0 §5.2.1 and §5.6.1).
 const (
-	UseHostPtr   = 1 << 3 // the memory is the program's own
-	AllocHostPtr = 1 << 4
-	CopyHostPtr  = 1 << 5 // the create copies the program's bytes
+	ReadWrite          = 1 << 0
+	WriteOnly          = 1 << 1
+	ReadOnly           = 1 << 2
+	UseHostPtr         = 1 << 3 // the memory is the program's own
+	AllocHostPtr       = 1 << 4
+	CopyHostPtr        = 1 << 5 // the create copies the program's bytes
+	HostWriteOnly      = 1 << 7
+	HostReadOnly       = 1 << 8
+	HostNoAccess       = 1 << 9
+	SVMFineGrainBuffer = 1 << 10
+	SVMAtomics         = 1 << 11
+	KernelReadAndWrite = 1 << 12
 )

@@ -1,6 +1,7 @@
 // Package wire holds the one definition of what passes between a target process and gpumemtop: events, their
 // rings in shared memory, and the few messages on the session's socket. event.h is the source: types_linux.go, enums.go
-// and views.go are generated from it. The package reads no clock and does no I/O.
+// and views.go are generated from it. eligible.def is the source of another definition that both sides share: which memory a
+// pool may serve. The package reads no clock and does no I/O.
 //
 // The fields of an Event mean something else in each kind. Code elsewhere reads them through a view, such as
 // e.AsCreate().Requested(), writes them as fields, such as CreateFields{Requested: 64}.Event(), and leaves payloads to

@@ -61,7 +61,6 @@ static void serve_from_host(struct gmt_call *call, const struct buffer_call *b, 
 	c->served = (struct gmt_served){.granted = b->size, .outcome = GMT_OUTCOME_DRIVER, .written = true, .hosted = true};
 }
 
-/* Queries return the properties word for word, so only a create without any may come from the pool. */
 static cl_mem create_buffer(struct gmt_call *call, const struct gmt_caller *caller, const struct buffer_call *b, cl_int *errcode)
 {
 	cl_int error = CL_SUCCESS;
@@ -73,8 +72,10 @@ static cl_mem create_buffer(struct gmt_call *call, const struct gmt_caller *call
 		.tag = gmt_tag_untimed(call, caller, b->size),
 		.served = {.granted = b->size, .written = true},
 	};
-	struct gmt_request_for request = {.context = c.context, .flags = b->flags, .size = b->size, .host = b->host, .tag = c.tag};
-	bool pooled = !b->properties && gmt_plan_eligible(&request);
+	struct gmt_request_for request = {
+		.context = c.context, .flags = b->flags, .size = b->size, .host = b->host, .properties = b->properties, .tag = c.tag,
+	};
+	bool pooled = gmt_plan_eligible(&request);
 	if (gmt_unlikely(!pooled))
 		gmt_call_timed(call);
 	if (gmt_unlikely(b->flags & CL_MEM_USE_HOST_PTR) && !gmt_pointer_is_host(b->host, b->size)) {

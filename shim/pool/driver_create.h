@@ -38,6 +38,7 @@ struct gmt_request_for {
 	cl_mem_flags flags;
 	size_t size;
 	void *host; /* to copy from, or NULL */
+	const void *properties; /* of a buffer: a list, or NULL */
 	uint32_t tag;
 	const struct gmt_image_call *image;
 	const struct gmt_pointer_call *pointer;

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "plan.h"
 
+#include "../../internal/wire/eligible.h"
 #include "../base/lock.h"
 #include "../base/ring.h"
 #include "../base/signals.h"
@@ -9,37 +10,33 @@
 #include <limits.h>
 
 #define PATIENCE 100000000u /* ns */
-#define HOST_ACCESS (CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_NO_ACCESS)
-#define DEVICE_ACCESS (CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY)
 
-/* The modes of a group exclude each other. */
-static bool at_most_one(cl_mem_flags flags, cl_mem_flags group)
+/* What the create says, and the limits that hold for it. */
+static struct gmtpoolrequest pool_request(const struct gmt_request_for *r, enum gmtmemory memory, uint64_t largest)
 {
-	flags &= group;
-	return (flags & (flags - 1)) == 0;
-}
-
-/* Anything that the driver might refuse, or that we do not know, goes to the driver. */
-static bool allowed(const struct gmt_request_for *r, cl_mem_flags more)
-{
-	const cl_mem_flags known = DEVICE_ACCESS | HOST_ACCESS | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR | more;
-	bool copies = r->flags & CL_MEM_COPY_HOST_PTR;
-	if (copies && (r->size < gmt_session.config.copymin || r->flags & (CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS)))
-		return false; /* filling a block would cost more than it saves, or is not allowed */
-	return r->context && copies == (r->host != NULL) && r->size > 0 && !(r->flags & ~known) &&
-	       at_most_one(r->flags, DEVICE_ACCESS) && at_most_one(r->flags, HOST_ACCESS);
+	return (struct gmtpoolrequest){
+		.memory = memory,
+		.flags = r->flags,
+		.size = r->size,
+		.largest = largest,
+		.smallest = gmt_session.config.copymin,
+		.properties = r->properties != NULL,
+		.contents = r->host != NULL,
+	};
 }
 
 bool gmt_plan_eligible(const struct gmt_request_for *r)
 {
-	return allowed(r, 0) && (!r->context->largest || r->size <= r->context->largest);
+	return r->context && !gmt_ineligible(pool_request(r, GMT_MEMORY_BUFFER, r->context->largest));
 }
 
-/* We fill no arrays: drivers do not agree on their pitches. */
+/* The driver has made one of the same size. We fill no arrays: drivers do not agree on their pitches. */
 bool gmt_plan_image_eligible(const struct gmt_request_for *r)
 {
+	struct gmtpoolrequest request = pool_request(r, GMT_MEMORY_IMAGE, 0);
 	cl_mem_object_type type = r->image->desc->image_type;
-	return allowed(r, CL_MEM_KERNEL_READ_AND_WRITE) && (!r->host || type == CL_MEM_OBJECT_IMAGE2D || type == CL_MEM_OBJECT_IMAGE3D);
+	request.array = type != CL_MEM_OBJECT_IMAGE2D && type != CL_MEM_OBJECT_IMAGE3D;
+	return r->context && !gmt_ineligible(request);
 }
 
 _Atomic int gmt_pointers_elsewhere;
@@ -48,12 +45,14 @@ _Atomic int gmt_pointers_elsewhere;
 bool gmt_plan_pointer_eligible(const struct gmt_request_for *r)
 {
 	const struct gmt_pointer_call *p = r->pointer;
-	const cl_svm_mem_flags known = DEVICE_ACCESS | CL_MEM_SVM_FINE_GRAIN_BUFFER | CL_MEM_SVM_ATOMICS;
-	bool properties = p->properties && p->properties[0];
 	bool hidden = p->kind == GMT_MEMORY_USM_DEVICE && gmt_session.config.scrub;
-	return r->context && r->size > 0 && (!r->context->largest || r->size <= r->context->largest) && !properties && !hidden &&
-	       !(p->flags & ~known) && at_most_one(p->flags, DEVICE_ACCESS) && (p->alignment & (p->alignment - 1)) == 0 &&
-	       !atomic_load_explicit(&gmt_pointers_elsewhere, memory_order_relaxed);
+	if (!r->context || hidden || atomic_load_explicit(&gmt_pointers_elsewhere, memory_order_relaxed))
+		return false;
+	struct gmtpoolrequest request = pool_request(r, p->kind, r->context->largest);
+	request.flags = p->flags;
+	request.alignment = p->alignment;
+	request.properties = p->properties && p->properties[0];
+	return !gmt_ineligible(request);
 }
 
 static uint32_t class_among(const struct gmt_context *context, uint32_t count, cl_mem_flags flags)

@@ -4,7 +4,10 @@
 
 #include "driver_create.h"
 
-/* Whether the pool may serve the request. tracer/calls/create.go follows the same rules for buffers. */
+/*
+ * Whether the pool may serve the request: internal/wire/eligible.def lets it, and the shim knows the context. An image has
+ * no properties: hooks/hook_image.c leaves those with some to the driver.
+ */
 bool gmt_plan_eligible(const struct gmt_request_for *r);
 bool gmt_plan_image_eligible(const struct gmt_request_for *r);
 bool gmt_plan_pointer_eligible(const struct gmt_request_for *r);

@@ -35,7 +35,7 @@ enum gmt_parts {
 	GMT_PARTS_ALL,
 };
 
-#define GMT_CLASSES_MAX 48 /* all that gmt_plan_eligible lets pass: device, host access, ALLOC_HOST_PTR, COPY_HOST_PTR */
+#define GMT_CLASSES_MAX 48 /* all that eligible.def lets pass of buffers: device, host access, ALLOC_HOST_PTR, COPY_HOST_PTR */
 struct gmt_context {
 	struct gmt_object object;
 	_Atomic uint32_t references; /* the program's own */

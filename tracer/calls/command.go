@@ -296,14 +296,14 @@ func (t *Tracker) usesArguments(c *command, k *kernel) {
 
 // kernelAccess says whether memory was made for a device only to read or write. What the kernel declares is not visible.
 func (m *memory) kernelAccess() uint8 {
-	rights := m.access & (memoryReadOnly | memoryWriteOnly)
+	rights := m.access & (wire.ReadOnly | wire.WriteOnly)
 	if rights == 0 && m.parent != nil { // a sub-buffer without flags has those of its buffer
 		rights = m.parent.access
 	}
 	switch {
-	case rights&memoryReadOnly != 0:
+	case rights&wire.ReadOnly != 0:
 		return reads
-	case rights&memoryWriteOnly != 0:
+	case rights&wire.WriteOnly != 0:
 		return writes
 	default:
 		return 0

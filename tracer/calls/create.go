@@ -2,21 +2,6 @@ package calls
 
 import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
 
-// Flags of memory. (API specification, table of memory flags.)
-const (
-	memoryReadWrite     = 1 << 0 // CL_MEM_READ_WRITE
-	memoryWriteOnly     = 1 << 1
-	memoryReadOnly      = 1 << 2
-	memoryAllocHost     = 1 << 4 // CL_MEM_ALLOC_HOST_PTR
-	memoryCopyHost      = 1 << 5 // CL_MEM_COPY_HOST_PTR
-	memoryHostWriteOnly = 1 << 7
-	memoryHostReadOnly  = 1 << 8
-	memoryHostNoAccess  = 1 << 9
-
-	deviceAccess = memoryReadWrite | memoryWriteOnly | memoryReadOnly
-	hostAccess   = memoryHostWriteOnly | memoryHostReadOnly | memoryHostNoAccess
-)
-
 // OpenCL error codes.
 const (
 	allocationFailure = -4  // CL_MEM_OBJECT_ALLOCATION_FAILURE
@@ -96,34 +81,22 @@ func (t *Tracker) completeCreate(s *wire.Sample, c *creation, parent *memory, in
 }
 
 func (t *Tracker) createBuffer(s *wire.Sample) {
-	flags, size, host := s.Argument[1], s.Argument[2], s.Argument[3]
-	t.recordCreate(s, &creation{
-		context: s.Argument[0], flags: flags, size: size, status: s.Error, eligible: eligible(flags, size, host),
-	})
+	t.createBufferOf(s, &wire.PoolRequest{Flags: s.Argument[1], Size: s.Argument[2], Contents: s.Argument[3] != 0})
 }
 
-// createBufferWithProperties: queries return the properties verbatim, so the pool leaves such buffers to the driver.
 func (t *Tracker) createBufferWithProperties(s *wire.Sample) {
-	flags, size, host := s.Argument[2], s.Argument[3], s.Argument[4]
-	t.recordCreate(s, &creation{
-		context: s.Argument[0], flags: flags, size: size, status: s.Error,
-		eligible: s.Argument[1] == 0 && eligible(flags, size, host),
+	t.createBufferOf(s, &wire.PoolRequest{
+		Properties: s.Argument[1] != 0, Flags: s.Argument[2], Size: s.Argument[3], Contents: s.Argument[4] != 0,
 	})
 }
 
-// eligible reports whether a pool could serve a buffer. It is gmt_plan_eligible of shim/pool/plan.c without the limit of
-// the device, which is unknown here.
-func eligible(flags, size, host uint64) bool {
-	const known = deviceAccess | hostAccess | memoryAllocHost | memoryCopyHost
-	copied := flags&memoryCopyHost != 0
-	if copied && (size < wire.CopyMin || flags&(memoryHostReadOnly|memoryHostNoAccess) != 0) {
-		return false
-	}
-	return copied == (host != 0) && size > 0 && flags&^known == 0 && atMostOne(flags&deviceAccess) && atMostOne(flags&hostAccess)
+// createBufferOf notes whether a pool could have served the buffer. The limit of the device is unknown.
+func (t *Tracker) createBufferOf(s *wire.Sample, r *wire.PoolRequest) {
+	r.Memory, r.Smallest = wire.MemoryBuffer, wire.CopyMin
+	t.recordCreate(s, &creation{
+		context: s.Argument[0], flags: r.Flags, size: r.Size, status: s.Error, eligible: r.Ineligible() == wire.IneligibleNone,
+	})
 }
-
-// atMostOne reports whether at most one bit is set.
-func atMostOne(flags uint64) bool { return flags&(flags-1) == 0 }
 
 func (t *Tracker) createSubBuffer(s *wire.Sample) {
 	c := creation{kind: wire.MemorySubBuffer, flags: s.Argument[1], status: s.Error, share: s.Argument[0]}

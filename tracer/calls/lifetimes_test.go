@@ -258,7 +258,6 @@ const (
 	image1DBuffer = 0x10F6
 )
 
-// TestEligible checks the rules of gmt_plan_eligible of shim/pool/plan.c.
 func TestEligible(t *testing.T) {
 	const host = 0x5000
 	for _, test := range []struct {

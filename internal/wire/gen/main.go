@@ -1,6 +1,6 @@
 // Command gen writes what follows from event.h: layouts through cgo -godefs into types_linux.go, enumerations with
 // their names into enums.go, and, from the table of each kind of event, typed views into views.go and accessors for C
-// into event_access.h. It runs from go generate in internal/wire.
+// into event_access.h. From eligible.def follows eligible.go. It runs from go generate in internal/wire.
 package main
 
 import (
@@ -31,6 +31,7 @@ func main() {
 		log.Fatalf("event.h: %v", err)
 	}
 	write("views.go", views(kinds))
+	write("eligible.go", eligible())
 	if err := os.WriteFile("event_access.h", accessors(kinds), 0o644); err != nil {
 		log.Fatal(err)
 	}
