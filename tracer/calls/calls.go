@@ -36,8 +36,11 @@ type Function struct {
 	Extension bool // handed out by clGetExtensionFunctionAddress*, not exported by an ICD loader
 	Shape     wire.Shape
 
-	call func(*Tracker, *wire.Sample) // updates the tracker; nil: nothing to do
+	call handler // updates the tracker; nil: nothing to do
 }
+
+// handler is what a tracker does with a call.
+type handler func(*Tracker, *wire.Sample)
 
 // Tagger names call sites. Its methods may first write the records that define the tag that they return.
 type Tagger interface {

@@ -28,8 +28,15 @@ type access struct {
 	flags    uint8  // reads, writes; neither: unknown
 }
 
-// command is an enqueue that has returned. A tracker has one and reuses it.
+// command is the enqueue that returned last.
 type command struct {
+	*writer
+	memories *memories
+	contexts *contexts
+	queues   *queues
+	kernels  *kernels
+	samplers *samplers
+
 	sample  *wire.Sample
 	queue   *queue // nil: unknown
 	kernel  uint64
@@ -42,26 +49,24 @@ type command struct {
 	access  [accessesMax]access
 }
 
-// beginCommand handles an enqueue that returned a status. endCommand must follow.
-func (t *Tracker) beginCommand(s *wire.Sample, op wire.Command) *command {
-	return t.beginCommandWith(s, op, int32(s.Result) != 0, int32(s.Result))
+// begin handles an enqueue that returned a status. end must follow.
+func (c *command) begin(s *wire.Sample, op wire.Command) {
+	c.beginWith(s, op, int32(s.Result) != 0, int32(s.Result))
 }
 
 // beginMap handles an enqueue that returned a pointer. Its error is a later argument.
-func (t *Tracker) beginMap(s *wire.Sample) *command {
-	return t.beginCommandWith(s, wire.CommandMap, s.Result == 0, 0)
+func (c *command) beginMap(s *wire.Sample) {
+	c.beginWith(s, wire.CommandMap, s.Result == 0, 0)
 }
 
-func (t *Tracker) beginCommandWith(s *wire.Sample, op wire.Command, failed bool, err int32) *command {
-	c := &t.command
+func (c *command) beginWith(s *wire.Sample, op wire.Command, failed bool, err int32) {
 	c.sample, c.op, c.failed, c.status = s, op, failed, err
 	c.kernel, c.unknown, c.more, c.count = 0, false, false, 0
 	if failed {
-		c.queue = t.queues[s.Argument[0]]
+		c.queue = c.queues.byHandle[s.Argument[0]]
 	} else {
-		c.queue = t.queueOf(s, s.Argument[0])
+		c.queue = c.queues.of(s, s.Argument[0])
 	}
-	return c
 }
 
 // likely returns the context that a command's memory probably belongs to, nil if unknown.
@@ -83,23 +88,23 @@ func (c *command) add(a access) {
 
 // uses notes that a command names memory. If we do not know it, kind is what it must be; least is the size that the
 // command implies.
-func (t *Tracker) uses(c *command, handle uint64, kind wire.Memory, flags uint8, x extent, least uint64) {
-	m := t.memories[handle]
+func (c *command) uses(handle uint64, kind wire.Memory, flags uint8, x extent, least uint64) {
+	m := c.memories.byHandle[handle]
 	switch {
 	case m == nil:
-		if handle == 0 || t.checkFreed(c.sample, handle, wire.DiagUseAfterRelease) {
+		if handle == 0 || c.memories.checkFreed(c.sample, handle, wire.DiagUseAfterRelease) {
 			return
 		}
 		if c.failed {
-			c.unknown = c.unknown || t.freed(handle) == nil
+			c.unknown = c.unknown || c.memories.freed(handle) == nil
 			return
 		}
-		if m = t.carryOver(c.sample, handle, evidence{kind, c.likely(), least}); m == nil {
+		if m = c.memories.carryOver(c.sample, handle, evidence{kind, c.likely(), least}); m == nil {
 			return
 		}
 	case m.carried:
 		if !c.failed {
-			t.grow(c.sample, m, least)
+			c.memories.grow(c.sample, m, least)
 		}
 	case m.firstCall.time > c.sample.Entered: // the handle was another object's when the command was called
 		return
@@ -107,23 +112,23 @@ func (t *Tracker) uses(c *command, handle uint64, kind wire.Memory, flags uint8,
 	c.add(access{memory: m, extent: x, flags: flags})
 }
 
-func (t *Tracker) usesBuffer(c *command, handle uint64, flags uint8, x extent, least uint64) {
-	t.uses(c, handle, wire.MemoryBuffer, flags, x, least)
+func (c *command) usesBuffer(handle uint64, flags uint8, x extent, least uint64) {
+	c.uses(handle, wire.MemoryBuffer, flags, x, least)
 }
 
 // usesImage notes a command on a region of an image. The driver decides where its elements lie, unless they are all of
 // the image.
-func (t *Tracker) usesImage(c *command, handle uint64, flags uint8, region []byte, least uint64) {
-	x := unplaced(t.imageBytes(handle, region))
-	if m := t.memories[handle]; x.bytes > 0 && x.bytes == m.size {
+func (c *command) usesImage(handle uint64, flags uint8, region []byte, least uint64) {
+	x := unplaced(c.imageBytes(handle, region))
+	if m := c.memories.byHandle[handle]; x.bytes > 0 && x.bytes == m.size {
 		x = contiguous(0, x.bytes)
 	}
-	t.uses(c, handle, wire.MemoryImage, flags, x, least)
+	c.uses(handle, wire.MemoryImage, flags, x, least)
 }
 
 // imageBytes returns the bytes of a region of an image, 0 if its format is unknown.
-func (t *Tracker) imageBytes(handle uint64, region []byte) uint64 {
-	m := t.memories[handle]
+func (c *command) imageBytes(handle uint64, region []byte) uint64 {
+	m := c.memories.byHandle[handle]
 	if m == nil {
 		return 0
 	}
@@ -131,15 +136,15 @@ func (t *Tracker) imageBytes(handle uint64, region []byte) uint64 {
 }
 
 // usesAll notes a list of memory. Only a migration is known to concern all bytes of each.
-func (t *Tracker) usesAll(c *command, count uint64, kind wire.Memory) {
+func (c *command) usesAll(count uint64, kind wire.Memory) {
 	list := c.sample.Copy(0)
 	c.more = uint32(count) > uint32(handles(list, uint32(count))) // the rest was not copied
 	for i := range handles(list, uint32(count)) {
 		x := unplaced(0)
 		if c.op == wire.CommandMigrate {
-			x = allOf(t.memories[word(list, i)])
+			x = allOf(c.memories.byHandle[word(list, i)])
 		}
-		t.uses(c, word(list, i), kind, 0, x, 0)
+		c.uses(word(list, i), kind, 0, x, 0)
 	}
 }
 
@@ -152,16 +157,16 @@ func allOf(m *memory) extent {
 }
 
 // usesPointer notes shared memory that begins at an address. An unknown address may be any host memory.
-func (t *Tracker) usesPointer(c *command, address uint64, flags uint8, x extent) {
-	if m := t.memories[address]; m != nil && isPointerKind(m.kind) {
+func (c *command) usesPointer(address uint64, flags uint8, x extent) {
+	if m := c.memories.byHandle[address]; m != nil && isPointerKind(m.kind) {
 		c.add(access{memory: m, extent: x, flags: flags})
 	}
 }
 
-// endCommand writes the events of a command.
-func (t *Tracker) endCommand(c *command, blocking bool) {
+// end writes the events of a command.
+func (c *command) end(blocking bool) {
 	if c.failed {
-		t.reportRefusal(c)
+		c.reportRefusal()
 		return
 	}
 	if c.queue == nil {
@@ -172,25 +177,25 @@ func (t *Tracker) endCommand(c *command, blocking bool) {
 		c.queue.likely = c.access[0].memory.context
 	}
 	if blocking {
-		t.writeSync(s, wire.SyncBlocking, c.queue)
+		c.queues.writeSync(s, wire.SyncBlocking, c.queue)
 	}
 	for i := range c.count {
 		in := c.queue.context
 		if root := c.access[i].memory.root(); in != nil && root.context != nil && in != root.context {
-			t.finding(s, wire.DiagWrongContext, root, c.kernel, 0)
+			c.finding(s, wire.DiagWrongContext, root, c.kernel, 0)
 		}
 	}
-	t.writeUses(c)
+	c.writeUses()
 }
 
 // writeUses writes one USE for each memory, one directly after the other. Those of a copy have the tag of the call.
-func (t *Tracker) writeUses(c *command) {
+func (c *command) writeUses() {
 	var site uint32
 	if c.op == wire.CommandCopy && c.count > 0 {
-		site = t.tags.Tag(c.sample, c.access[0].extent.bytes)
+		site = c.tags.Tag(c.sample, c.access[0].extent.bytes)
 	}
 	if c.more {
-		defer t.writeUnknownUse(c.sample, c.op, c.queue.number)
+		defer c.writeUnknownUse(c.sample, c.op, c.queue.number)
 	}
 	for i := range c.count {
 		a := &c.access[i]
@@ -209,73 +214,53 @@ func (t *Tracker) writeUses(c *command) {
 		if c.op == wire.CommandCopy {
 			e.Tag = site
 		}
-		t.write(c.sample, e.Event())
+		c.write(c.sample, e.Event())
 	}
 }
 
 // writeUnknownUse writes that a command uses memory that we do not know.
-func (t *Tracker) writeUnknownUse(s *wire.Sample, op wire.Command, queue uint64) {
-	t.write(s, wire.UseFields{Command: op, Scattered: true, Queue: queue}.Event())
+func (c *command) writeUnknownUse(s *wire.Sample, op wire.Command, queue uint64) {
+	c.write(s, wire.UseFields{Command: op, Scattered: true, Queue: queue}.Event())
 }
 
 // replay is the replay of a command buffer. We know neither its commands nor its queue.
-func (t *Tracker) replay(s *wire.Sample) {
+func (c *command) replay(s *wire.Sample) {
 	if int32(s.Result) == 0 {
-		t.writeUnknownUse(s, wire.CommandOther, 0)
+		c.writeUnknownUse(s, wire.CommandOther, 0)
 	}
 }
 
 // reportRefusal writes a finding if it explains why a command failed.
-func (t *Tracker) reportRefusal(c *command) {
+func (c *command) reportRefusal() {
 	if c.unknown && c.status == invalidMemory {
-		t.writeRecord(c.sample, wire.DiagFields{
+		c.writeRecord(c.sample, wire.DiagFields{
 			Diag: wire.DiagUnknownMemory, Status: status(c.status),
-		}.Record([]byte(t.function)))
+		}.Record([]byte(c.function)))
 	}
 	if c.status != invalidContext && c.status != 0 || c.queue == nil || c.queue.context == nil {
 		return
 	}
 	for i := range c.count {
 		if m := c.access[i].memory; m.context != nil && m.context != c.queue.context {
-			t.finding(c.sample, wire.DiagWrongContext, m, 0, c.status)
+			c.finding(c.sample, wire.DiagWrongContext, m, 0, c.status)
 		}
 	}
 }
 
-func (t *Tracker) writeSync(s *wire.Sample, op wire.Sync, q *queue) {
-	e := wire.SyncFields{Sync: op, Duration: duration(s)}
-	if q != nil {
-		e.Scope, e.Queue = q.likely.scope(), q.number
-	}
-	t.write(s, e.Event())
-}
-
-func (t *Tracker) finish(s *wire.Sample) {
-	q := t.queues[s.Argument[0]]
-	if int32(s.Result) == 0 {
-		q = t.queueOf(s, s.Argument[0])
-	}
-	t.writeSync(s, wire.SyncFinish, q)
-}
-
-func (t *Tracker) flush(s *wire.Sample) { t.writeSync(s, wire.SyncFlush, t.queueOf(s, s.Argument[0])) }
-
-func (t *Tracker) wait(s *wire.Sample) { t.writeSync(s, wire.SyncWait, nil) }
-
 // runKernel handles clEnqueueNDRangeKernel and clEnqueueTask.
-func (t *Tracker) runKernel(s *wire.Sample) {
-	c := t.beginCommand(s, wire.CommandKernel)
+func (c *command) runKernel(s *wire.Sample) {
+	c.begin(s, wire.CommandKernel)
 	if c.failed {
-		t.usesArguments(c, t.kernels[s.Argument[1]])
+		c.usesArguments(c.kernels.byHandle[s.Argument[1]])
 	} else {
-		t.usesArguments(c, t.kernelOf(s, s.Argument[1]))
+		c.usesArguments(c.kernels.of(s, s.Argument[1]))
 	}
-	t.endCommand(c, false)
+	c.end(false)
 }
 
 // usesArguments notes the memory among a kernel's arguments. Others are no memory, and a kernel need not use one that was
 // released.
-func (t *Tracker) usesArguments(c *command, k *kernel) {
+func (c *command) usesArguments(k *kernel) {
 	if k == nil {
 		return
 	}
@@ -284,9 +269,9 @@ func (t *Tracker) usesArguments(c *command, k *kernel) {
 		if value == 0 {
 			continue
 		}
-		m := t.memories[unmarked(value)]
+		m := c.memories.byHandle[unmarked(value)]
 		if m == nil && !c.failed && value&isMarked == 0 {
-			m = t.carryOverArgument(c, value)
+			m = c.carryOverArgument(value)
 		}
 		if m != nil {
 			c.add(access{memory: m, argument: uint32(i) + 1, flags: m.kernelAccess()})
@@ -310,29 +295,35 @@ func (m *memory) kernelAccess() uint8 {
 	}
 }
 
-func (t *Tracker) carryOverArgument(c *command, handle uint64) *memory {
-	if g := t.freed(handle); g != nil && (!g.mayLive || !g.heldByKernel) || t.isOtherObject(handle) {
+func (c *command) carryOverArgument(handle uint64) *memory {
+	if g := c.memories.freed(handle); g != nil && (!g.mayLive || !g.heldByKernel) || c.isOtherObject(handle) {
 		return nil
 	}
-	return t.carryOver(c.sample, handle, evidence{kind: wire.MemoryBuffer, context: c.likely()})
+	return c.memories.carryOver(c.sample, handle, evidence{kind: wire.MemoryBuffer, context: c.likely()})
+}
+
+// isOtherObject reports whether a handle is certainly not memory.
+func (c *command) isOtherObject(handle uint64) bool {
+	return c.samplers.byHandle[handle] != nil || c.queues.byHandle[handle] != nil ||
+		c.kernels.byHandle[handle] != nil || c.contexts.byHandle[handle] != nil
 }
 
 // runNative handles host code in a queue.
-func (t *Tracker) runNative(s *wire.Sample) {
-	c := t.beginCommand(s, wire.CommandNative)
-	t.usesAll(c, s.Argument[4], wire.MemoryBuffer)
-	t.endCommand(c, false)
+func (c *command) runNative(s *wire.Sample) {
+	c.begin(s, wire.CommandNative)
+	c.usesAll(s.Argument[4], wire.MemoryBuffer)
+	c.end(false)
 }
 
-func (t *Tracker) migrate(s *wire.Sample) {
-	c := t.beginCommand(s, wire.CommandMigrate)
-	t.usesAll(c, s.Argument[1], wire.MemoryBuffer)
-	t.endCommand(c, false)
+func (c *command) migrate(s *wire.Sample) {
+	c.begin(s, wire.CommandMigrate)
+	c.usesAll(s.Argument[1], wire.MemoryBuffer)
+	c.end(false)
 }
 
 // shareGL handles commands that acquire memory from OpenGL or return it.
-func (t *Tracker) shareGL(s *wire.Sample) {
-	c := t.beginCommand(s, wire.CommandOther)
-	t.usesAll(c, s.Argument[1], wire.MemoryExternal)
-	t.endCommand(c, false)
+func (c *command) shareGL(s *wire.Sample) {
+	c.begin(s, wire.CommandOther)
+	c.usesAll(s.Argument[1], wire.MemoryExternal)
+	c.end(false)
 }

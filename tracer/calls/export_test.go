@@ -11,17 +11,17 @@ func ImageBytes(format, desc []byte) uint64 {
 // Check returns the first inconsistency of a tracker.
 func (t *Tracker) Check() error {
 	arguments := 0
-	for _, k := range t.kernels {
+	for _, k := range t.kernels.byHandle {
 		arguments += len(k.arguments)
 	}
-	if arguments != t.arguments || arguments > argumentsMax {
-		return fmt.Errorf("%d arguments, counted %d", arguments, t.arguments)
+	if arguments != t.kernels.arguments || arguments > argumentsMax {
+		return fmt.Errorf("%d arguments, counted %d", arguments, t.kernels.arguments)
 	}
-	if len(t.memories) > memoriesMax || max(len(t.contexts), len(t.queues), len(t.kernels), len(t.samplers)) > objectsMax {
-		return fmt.Errorf("%d memory objects and more than there is room for", len(t.memories))
+	if len(t.memories.byHandle) > memoriesMax || max(len(t.contexts.byHandle), len(t.queues.byHandle), len(t.kernels.byHandle), len(t.samplers.byHandle)) > objectsMax {
+		return fmt.Errorf("%d memory objects and more than there is room for", len(t.memories.byHandle))
 	}
 	children := map[*memory]uint32{}
-	for handle, m := range t.memories {
+	for handle, m := range t.memories.byHandle {
 		if m.handle != handle || m.gone || m.references == 0 && m.children == 0 {
 			return fmt.Errorf("memory %d is of handle %#x under %#x, %d references, %d children", m.number, m.handle, handle, m.references, m.children)
 		}
@@ -30,12 +30,12 @@ func (t *Tracker) Check() error {
 		}
 	}
 	for m, n := range children {
-		if m.children != n || !m.gone && t.memories[m.handle] != m {
+		if m.children != n || !m.gone && t.memories.byHandle[m.handle] != m {
 			return fmt.Errorf("memory %d has %d children, counted %d", m.number, n, m.children)
 		}
 	}
-	for m := t.free; m != nil; m = m.parent {
-		if t.memories[m.handle] == m || m.children != 0 {
+	for m := t.memories.free; m != nil; m = m.parent {
+		if t.memories.byHandle[m.handle] == m || m.children != 0 {
 			return fmt.Errorf("memory %d is free and in use", m.number)
 		}
 	}
@@ -44,5 +44,5 @@ func (t *Tracker) Check() error {
 
 // Sizes returns the number of objects of each kind.
 func (t *Tracker) Sizes() (contexts, queues, kernels, samplers, memories int) {
-	return len(t.contexts), len(t.queues), len(t.kernels), len(t.samplers), len(t.memories)
+	return len(t.contexts.byHandle), len(t.queues.byHandle), len(t.kernels.byHandle), len(t.samplers.byHandle), len(t.memories.byHandle)
 }

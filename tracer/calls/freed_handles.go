@@ -18,24 +18,24 @@ type freedHandle struct {
 
 func freedSlot(handle uint64) uint64 { return (handle * 0x9e3779b97f4a7c15) >> 54 }
 
-func (t *Tracker) rememberFreed(s *wire.Sample, m *memory) {
-	if t.freedHandles == nil {
-		t.freedHandles = new([freedMax]freedHandle)
+func (ms *memories) rememberFreed(s *wire.Sample, m *memory) {
+	if ms.freedHandles == nil {
+		ms.freedHandles = new([freedMax]freedHandle)
 	}
-	g := &t.freedHandles[freedSlot(m.handle)]
+	g := &ms.freedHandles[freedSlot(m.handle)]
 	*g = freedHandle{handle: m.handle, freedAt: s.Time, mayLive: true}
-	if t.referencesKnown(m) && s.Time < t.settledAt {
+	if ms.referencesKnown(m) && s.Time < ms.settledAt {
 		return // other memory may live under its handle
 	}
-	g.object, g.size, g.tag, g.kind, g.mayLive = m.number, m.size, m.tag, m.kind, !t.referencesKnown(m)
+	g.object, g.size, g.tag, g.kind, g.mayLive = m.number, m.size, m.tag, m.kind, !ms.referencesKnown(m)
 }
 
 // freed returns what we remember of a freed handle, nil if nothing.
-func (t *Tracker) freed(handle uint64) *freedHandle {
-	if t.freedHandles == nil || handle == 0 {
+func (ms *memories) freed(handle uint64) *freedHandle {
+	if ms.freedHandles == nil || handle == 0 {
 		return nil
 	}
-	if g := &t.freedHandles[freedSlot(handle)]; g.handle == handle {
+	if g := &ms.freedHandles[freedSlot(handle)]; g.handle == handle {
 		return g
 	}
 	return nil
@@ -43,20 +43,13 @@ func (t *Tracker) freed(handle uint64) *freedHandle {
 
 // checkFreed reports whether a handle's memory has certainly ended, and writes a finding since the program names it. If it
 // ended while the call ran there is no finding: the driver may have seen it alive.
-func (t *Tracker) checkFreed(s *wire.Sample, handle uint64, code wire.Diag) bool {
-	g := t.freed(handle)
+func (ms *memories) checkFreed(s *wire.Sample, handle uint64, code wire.Diag) bool {
+	g := ms.freed(handle)
 	if g == nil || g.mayLive && g.freedAt <= s.Entered {
 		return false
 	}
 	if g.freedAt <= s.Entered {
-		t.writeRecord(s, wire.DiagFields{Diag: code, Tag: g.tag, Object: g.object, Bytes: g.size}.Record([]byte(t.function)))
+		ms.writeRecord(s, wire.DiagFields{Diag: code, Tag: g.tag, Object: g.object, Bytes: g.size}.Record([]byte(ms.function)))
 	}
 	return true
-}
-
-// finding writes a mistake that concerns known memory.
-func (t *Tracker) finding(s *wire.Sample, code wire.Diag, m *memory, kernel uint64, err int32) {
-	t.writeRecord(s, wire.DiagFields{
-		Diag: code, Scope: m.scope, Tag: m.tag, Object: m.number, Bytes: m.size, Kernel: kernel, Status: status(err),
-	}.Record([]byte(t.function)))
 }

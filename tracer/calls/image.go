@@ -1,6 +1,10 @@
 package calls
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
 
 // Types of images. (API specification, table of memory object types.)
 const (
@@ -97,4 +101,40 @@ func channels(order uint32) uint64 {
 	default:
 		return 4
 	}
+}
+
+func (cr *creates) image(s *wire.Sample) { cr.imageOf(s, 1, s.Error) }
+
+// imageWithProperties: the error is the seventh argument.
+func (cr *creates) imageWithProperties(s *wire.Sample) { cr.imageOf(s, 2, 0) }
+
+func (cr *creates) imageOf(s *wire.Sample, flags int, err int32) {
+	c := creation{
+		kind: wire.MemoryImage, context: s.Argument[0], flags: s.Argument[flags], element: elementSize(s.Copy(0)), status: err,
+	}
+	desc := descOf(s.Copy(1))
+	c.share, c.least = desc.memory, desc.bytes(c.element)
+	if s.Result != 0 {
+		c.size = c.least
+	}
+	cr.add(s, &c)
+}
+
+func (cr *creates) image2D(s *wire.Sample) {
+	desc := description{kind: image2D, width: s.Argument[3], height: s.Argument[4], row: s.Argument[5]}
+	cr.oldImage(s, &desc)
+}
+
+// image3D: the pitches of the host memory are later arguments.
+func (cr *creates) image3D(s *wire.Sample) {
+	desc := description{kind: image3D, width: s.Argument[3], height: s.Argument[4], depth: s.Argument[5]}
+	cr.oldImage(s, &desc)
+}
+
+func (cr *creates) oldImage(s *wire.Sample, desc *description) {
+	c := creation{kind: wire.MemoryImage, context: s.Argument[0], flags: s.Argument[1], element: elementSize(s.Copy(0))}
+	if s.Result != 0 {
+		c.size = desc.bytes(c.element)
+	}
+	cr.add(s, &c)
 }

@@ -18,6 +18,19 @@ type kernel struct {
 	arguments []uint64 // by index: handles and addresses, marked; 0: neither
 }
 
+// kernels are those of a process, by handle.
+type kernels struct {
+	*writer
+	ledger   *ledger
+	memories *memories
+
+	byHandle  map[uint64]*kernel
+	last      uint64  // number of the latest
+	arguments int     // of all kernels
+	latest    *kernel // whose argument was set last, and its handle
+	handle    uint64
+}
+
 // Two upper bits mark what we know of an argument. They carry no information in an address: they are equal to those below.
 const (
 	isPointer = 1 << 63 // an address of shared memory
@@ -28,10 +41,10 @@ const (
 // unmarked returns an argument without its marks. Addresses of a device's own memory may be in the upper half.
 func unmarked(value uint64) uint64 { return uint64(int64(value<<2) >> 2) }
 
-func (t *Tracker) createKernel(s *wire.Sample) { t.newKernel(s, s.Result, string(textOf(s))) }
+func (ks *kernels) create(s *wire.Sample) { ks.add(s, s.Result, string(textOf(s))) }
 
-// createKernels handles clCreateKernelsInProgram, which does not say the names of the kernels.
-func (t *Tracker) createKernels(s *wire.Sample) {
+// createAll handles clCreateKernelsInProgram, which does not say the names of the kernels.
+func (ks *kernels) createAll(s *wire.Sample) {
 	list, made := s.Copy(0), uint32(s.Argument[1])
 	if int32(s.Result) != 0 {
 		return
@@ -40,86 +53,86 @@ func (t *Tracker) createKernels(s *wire.Sample) {
 		made = min(made, uint32(word(count, 0)))
 	}
 	for i := range handles(list, made) {
-		t.newKernel(s, word(list, i), unnamedKernel)
+		ks.add(s, word(list, i), unnamedKernel)
 	}
 }
 
-func (t *Tracker) cloneKernel(s *wire.Sample) {
+func (ks *kernels) clone(s *wire.Sample) {
 	if s.Result == 0 {
 		return
 	}
-	source := t.kernelOf(s, s.Argument[0])
+	source := ks.of(s, s.Argument[0])
 	if source == nil {
 		return
 	}
-	if k := t.newKernel(s, s.Result, source.name); k != nil && t.arguments+len(source.arguments) <= argumentsMax {
+	if k := ks.add(s, s.Result, source.name); k != nil && ks.arguments+len(source.arguments) <= argumentsMax {
 		k.arguments = slices.Clone(source.arguments)
-		t.arguments += len(k.arguments)
+		ks.arguments += len(k.arguments)
 	}
 }
 
-// newKernel adds a kernel. It returns nil if the kernel is known already or there is no room.
-func (t *Tracker) newKernel(s *wire.Sample, handle uint64, name string) *kernel {
-	old := t.kernels[handle]
-	if handle == 0 || old != nil && old.reportedWithin(s) || old == nil && len(t.kernels) >= objectsMax {
+// add adds a kernel. It returns nil if the kernel is known already or there is no room.
+func (ks *kernels) add(s *wire.Sample, handle uint64, name string) *kernel {
+	old := ks.byHandle[handle]
+	if handle == 0 || old != nil && old.reportedWithin(s) || old == nil && len(ks.byHandle) >= objectsMax {
 		return nil
 	}
-	t.endPrevious(s, handle)
-	t.removeKernel(handle)
-	t.numbers.kernel++
-	k := &kernel{object: newObject(s, t.numbers.kernel), name: name}
-	t.kernels[handle] = k
-	t.count(s, &k.object, wire.HeldKernel)
-	t.writeKernel(s, k)
+	ks.memories.endPrevious(s, handle)
+	ks.remove(handle)
+	ks.last++
+	k := &kernel{object: newObject(s, ks.last), name: name}
+	ks.byHandle[handle] = k
+	ks.ledger.count(s, &k.object, wire.HeldKernel)
+	ks.writeName(s, k)
 	return k
 }
 
-// kernelOf returns the kernel of a handle that the driver accepts, nil if the handle is 0 or there is no room.
-func (t *Tracker) kernelOf(s *wire.Sample, handle uint64) *kernel {
-	if t.latest != nil && t.handle == handle {
-		return t.latest
+// of returns the kernel of a handle that the driver accepts, nil if the handle is 0 or there is no room.
+func (ks *kernels) of(s *wire.Sample, handle uint64) *kernel {
+	if ks.latest != nil && ks.handle == handle {
+		return ks.latest
 	}
-	k := t.kernels[handle]
+	k := ks.byHandle[handle]
 	if k == nil {
-		if handle == 0 || len(t.kernels) >= objectsMax {
+		if handle == 0 || len(ks.byHandle) >= objectsMax {
 			return nil
 		}
-		t.numbers.kernel++
-		k = &kernel{object: carriedObject(s, t.numbers.kernel), name: unknownKernel}
-		t.kernels[handle] = k
-		t.writeKernel(s, k)
+		ks.last++
+		k = &kernel{object: carriedObject(s, ks.last), name: unknownKernel}
+		ks.byHandle[handle] = k
+		ks.writeName(s, k)
 	}
-	t.latest, t.handle = k, handle
+	ks.latest, ks.handle = k, handle
 	return k
 }
 
-func (t *Tracker) writeKernel(s *wire.Sample, k *kernel) {
-	t.writeRecord(s, wire.KernelFields{Kernel: k.number, CarriedOver: k.carried}.Record([]byte(k.name)))
+func (ks *kernels) writeName(s *wire.Sample, k *kernel) {
+	ks.writeRecord(s, wire.KernelFields{Kernel: k.number, CarriedOver: k.carried}.Record([]byte(k.name)))
 }
 
-func (t *Tracker) removeKernel(handle uint64) {
-	if k := t.kernels[handle]; k != nil {
-		t.arguments -= len(k.arguments)
-		t.uncount(&k.object)
-		delete(t.kernels, handle)
-		t.latest = nil
+func (ks *kernels) remove(handle uint64) {
+	if k := ks.byHandle[handle]; k != nil {
+		ks.arguments -= len(k.arguments)
+		ks.ledger.uncount(&k.object)
+		delete(ks.byHandle, handle)
+		ks.latest = nil
 	}
 }
 
-func (t *Tracker) retainKernel(s *wire.Sample) {
-	if k := t.kernelOf(s, s.Argument[0]); k != nil {
+func (ks *kernels) retain(s *wire.Sample) {
+	if k := ks.of(s, s.Argument[0]); k != nil {
 		k.references++
 	}
 }
 
-func (t *Tracker) releaseKernel(s *wire.Sample) {
-	if k := t.kernelOf(s, s.Argument[0]); k != nil && k.release() {
-		t.removeKernel(s.Argument[0])
+func (ks *kernels) release(s *wire.Sample) {
+	if k := ks.of(s, s.Argument[0]); k != nil && k.release() {
+		ks.remove(s.Argument[0])
 	}
 }
 
 // setArgument handles clSetKernelArg. Its value was copied only if it looks like an object of the driver.
-func (t *Tracker) setArgument(s *wire.Sample) {
+func (ks *kernels) setArgument(s *wire.Sample) {
 	var handle uint64
 	if value := s.Copy(0); value != nil {
 		handle = word(value, 0) &^ isMarked
@@ -129,18 +142,18 @@ func (t *Tracker) setArgument(s *wire.Sample) {
 	}
 	switch {
 	case handle == 0:
-	case t.memories[handle] != nil:
+	case ks.memories.byHandle[handle] != nil:
 		handle |= isSettled
 	default:
-		if g := t.freed(handle); g != nil {
+		if g := ks.memories.freed(handle); g != nil {
 			g.heldByKernel = g.freedAt <= s.Entered
 		}
 	}
-	t.set(s, handle)
+	ks.set(s, handle)
 }
 
 // setPointer handles clSetKernelArgSVMPointer and the equivalents of extensions.
-func (t *Tracker) setPointer(s *wire.Sample) {
+func (ks *kernels) setPointer(s *wire.Sample) {
 	if int32(s.Result) != 0 {
 		return
 	}
@@ -148,63 +161,20 @@ func (t *Tracker) setPointer(s *wire.Sample) {
 	if address != 0 {
 		address = address&^isMarked | isPointer
 	}
-	t.set(s, address)
+	ks.set(s, address)
 }
 
-func (t *Tracker) set(s *wire.Sample, value uint64) {
-	k, index := t.kernelOf(s, s.Argument[0]), int(uint32(s.Argument[1]))
+func (ks *kernels) set(s *wire.Sample, value uint64) {
+	k, index := ks.of(s, s.Argument[0]), int(uint32(s.Argument[1]))
 	if k == nil || index >= indicesMax {
 		return
 	}
 	if more := index + 1 - len(k.arguments); more > 0 {
-		if value == 0 || t.arguments+more > argumentsMax {
+		if value == 0 || ks.arguments+more > argumentsMax {
 			return
 		}
 		k.arguments = append(k.arguments, make([]uint64, more)...)
-		t.arguments += more
+		ks.arguments += more
 	}
 	k.arguments[index] = value
-}
-
-// createSampler follows samplers because they look like memory where they are kernel arguments.
-func (t *Tracker) createSampler(s *wire.Sample) {
-	if s.Result == 0 {
-		return
-	}
-	t.endPrevious(s, s.Result)
-	if old := t.samplers[s.Result]; old != nil {
-		t.uncount(old)
-		delete(t.samplers, s.Result)
-	}
-	if o := t.enterSampler(s.Result, newObject(s, 0)); o != nil {
-		t.count(s, o, wire.HeldSampler)
-	}
-}
-
-func (t *Tracker) enterSampler(handle uint64, o object) *object {
-	if handle == 0 || len(t.samplers) >= objectsMax {
-		return nil
-	}
-	t.samplers[handle] = &o
-	return &o
-}
-
-func (t *Tracker) samplerOf(s *wire.Sample) *object {
-	if o := t.samplers[s.Argument[0]]; o != nil {
-		return o
-	}
-	return t.enterSampler(s.Argument[0], carriedObject(s, 0))
-}
-
-func (t *Tracker) retainSampler(s *wire.Sample) {
-	if o := t.samplerOf(s); o != nil {
-		o.references++
-	}
-}
-
-func (t *Tracker) releaseSampler(s *wire.Sample) {
-	if o := t.samplerOf(s); o != nil && o.release() {
-		delete(t.samplers, s.Argument[0])
-		t.uncount(o)
-	}
 }

@@ -19,31 +19,18 @@ const (
 // Tracker follows the objects of one process. Calls must come in the order of their times; it is for one goroutine. Each
 // call takes constant time. Objects are numbered from 1, each kind for itself, and numbers are never reused.
 type Tracker struct {
-	tags   Tagger
-	put    func(*wire.Record)
-	record wire.Record // passed to put
-
-	function string // that the current call is of
+	writer   writer
+	ledger   ledger
+	memories memories
+	contexts contexts
+	queues   queues
+	events   events
+	programs programs
+	kernels  kernels
+	samplers samplers
+	creates  creates
 	command  command
-
-	contexts  map[uint64]*context
-	queues    map[uint64]*queue
-	kernels   map[uint64]*kernel
-	samplers  map[uint64]*object
-	programs  map[uint64]*object
-	sleeping  [sleepingMax]*context // the latest
-	sleeps    int
-	ledger    ledger
-	memories  map[uint64]*memory // by handle, shared memory by its address
-	arguments int                // of all kernels
-	latest    *kernel            // whose argument was set last, and its handle
-	handle    uint64
-	free      *memory // list of entries to reuse, linked by parent
-
-	numbers      struct{ context, queue, kernel, memory uint64 }
-	freedHandles *[freedMax]freedHandle // by slot; nil: none
-	losses       uint32                 // how often calls were lost
-	settledAt    uint64                 // no call that began unseen is still running after this time, ns; 0: unknown
+	pointers pointers
 }
 
 // callMax bounds how long a call lasts that was running when we attached, ns. Such a call may create memory unseen, under
@@ -53,11 +40,20 @@ const callMax = 10_000_000_000
 // NewTracker returns a tracker for a process of which no call was seen. It passes records to put with Process 0; a record
 // and its payload are valid during the call of put.
 func NewTracker(tags Tagger, put func(*wire.Record)) *Tracker {
-	return &Tracker{
-		tags: tags, put: put,
-		contexts: map[uint64]*context{}, queues: map[uint64]*queue{}, kernels: map[uint64]*kernel{},
-		samplers: map[uint64]*object{}, programs: map[uint64]*object{}, memories: map[uint64]*memory{},
-	}
+	t := &Tracker{writer: writer{tags: tags, put: put}}
+	w, l, ms, cs := &t.writer, &t.ledger, &t.memories, &t.contexts
+	t.ledger = ledger{writer: w, sites: map[countsKey]*counts{}}
+	t.memories = memories{writer: w, byHandle: map[uint64]*memory{}}
+	t.contexts = contexts{writer: w, ledger: l, memories: ms, byHandle: map[uint64]*context{}}
+	t.queues = queues{writer: w, ledger: l, memories: ms, contexts: cs, byHandle: map[uint64]*queue{}}
+	t.events = events{ledger: l, byHandle: map[uint64]event{}}
+	t.programs = programs{ledger: l, byHandle: map[uint64]*object{}}
+	t.kernels = kernels{writer: w, ledger: l, memories: ms, byHandle: map[uint64]*kernel{}}
+	t.samplers = samplers{ledger: l, memories: ms, byHandle: map[uint64]*object{}}
+	t.creates = creates{writer: w, memories: ms, contexts: cs}
+	t.command = command{writer: w, memories: ms, contexts: cs, queues: &t.queues, kernels: &t.kernels, samplers: &t.samplers}
+	t.pointers = pointers{memories: ms, contexts: cs, queues: &t.queues, creates: &t.creates, command: &t.command}
+	return t
 }
 
 // Call handles a sample of the process. It ignores what makes no sense. If the call was reported at its entry, Call sets
@@ -73,61 +69,37 @@ func (t *Tracker) Call(s *wire.Sample) {
 	if f.Shape.Flags&wire.ShapeReturn == 0 {
 		s.Entered = s.Time
 	}
-	if t.settledAt == 0 {
-		t.settledAt = s.Entered + callMax
+	if t.memories.settledAt == 0 {
+		t.memories.settledAt = s.Entered + callMax
 	}
-	t.function = f.Name
+	t.writer.function = f.Name
 	f.call(t, s)
 	if s.Event != 0 {
-		t.newEvent(s)
+		t.events.returned(s)
 	}
 	if s.Time >= t.ledger.due {
-		t.ledger.write(t, s)
+		t.ledger.writeChanged(s)
 	}
 }
 
 // SeenFromStart says that no call of the process was missed. It must come before Call. Otherwise memory that is freed in
 // the first ten seconds may live on, and its later use is not reported as a mistake.
 func (t *Tracker) SeenFromStart() {
-	if t.settledAt == 0 {
-		t.settledAt = 1
+	if t.memories.settledAt == 0 {
+		t.memories.settledAt = 1
 	}
 }
 
 // Lost says that calls of the process were lost. From then on the tracker reports no mistakes that rely on what it saw
 // earlier: references, mappings and freed handles.
 func (t *Tracker) Lost() {
-	t.losses++
-	t.freedHandles = nil
+	t.memories.losses++
+	t.memories.freedHandles = nil
 }
 
-// write passes on an event of a call.
-func (t *Tracker) write(s *wire.Sample, e wire.Event) { t.writeRecord(s, wire.Record{Event: e}) }
-
-// writeRecord passes on a record of a call.
-func (t *Tracker) writeRecord(s *wire.Sample, r wire.Record) {
-	t.record = r
-	t.record.Time, t.record.Thread = s.Time, s.Tid
-	t.put(&t.record)
-}
-
-// firstCall is the call by which we came to know an object.
-type firstCall struct {
-	entered, time uint64
-	thread        uint32
-	function      uint16
-}
-
-func firstCallOf(s *wire.Sample) firstCall { return firstCall{s.Entered, s.Time, s.Tid, s.Function} }
-
-// within reports whether a call inside s, of another function, has returned the object already.
-func (o firstCall) within(s *wire.Sample) bool {
-	return o.function != s.Function && o.during(s)
-}
-
-// during reports whether the thread of s saw the object first while s ran.
-func (o firstCall) during(s *wire.Sample) bool {
-	return o.thread == s.Tid && s.Entered <= o.entered && o.time <= s.Time
+// End writes what has not been written yet, at a time: the process ends.
+func (t *Tracker) End(time uint64) {
+	t.ledger.writeChanged(&wire.Sample{Call: wire.Call{Time: time}})
 }
 
 // duration is how long a call took, in ns.

@@ -42,67 +42,74 @@ func rectangle(origin, region []byte) extent {
 // bufferTransfer returns the handler of a command on bytes of a buffer, whose offset and size are the arguments from offset
 // on. blockingAt is the argument that says whether it blocks, 0 if it does not. A blocking write counts as one that does
 // not: before OpenCL 2.0 it may return as soon as the host's data is copied.
-func bufferTransfer(op wire.Command, flags uint8, offset, blockingAt int) func(*Tracker, *wire.Sample) {
-	return func(t *Tracker, s *wire.Sample) {
-		c, at, size := t.beginCommand(s, op), s.Argument[offset], s.Argument[offset+1]
-		t.usesBuffer(c, s.Argument[1], flags, contiguous(at, size), addSaturating(at, size))
-		t.endCommand(c, blockingAt > 0 && blocking(s, blockingAt))
+func bufferTransfer(op wire.Command, flags uint8, offset, blockingAt int) func(*command, *wire.Sample) {
+	return func(c *command, s *wire.Sample) {
+		c.begin(s, op)
+		at, size := s.Argument[offset], s.Argument[offset+1]
+		c.usesBuffer(s.Argument[1], flags, contiguous(at, size), addSaturating(at, size))
+		c.end(blockingAt > 0 && blocking(s, blockingAt))
 	}
 }
 
-func (t *Tracker) copyBuffer(s *wire.Sample) {
-	c, from, to, size := t.beginCommand(s, wire.CommandCopy), s.Argument[3], s.Argument[4], s.Argument[5]
-	t.usesBuffer(c, s.Argument[1], reads, contiguous(from, size), addSaturating(from, size))
-	t.usesBuffer(c, s.Argument[2], writes, contiguous(to, size), addSaturating(to, size))
-	t.endCommand(c, false)
+func (c *command) copyBuffer(s *wire.Sample) {
+	c.begin(s, wire.CommandCopy)
+	from, to, size := s.Argument[3], s.Argument[4], s.Argument[5]
+	c.usesBuffer(s.Argument[1], reads, contiguous(from, size), addSaturating(from, size))
+	c.usesBuffer(s.Argument[2], writes, contiguous(to, size), addSaturating(to, size))
+	c.end(false)
 }
 
 // In all functions below, the first copy is the region and the second, if any, the origin.
 
 // rectTransfer returns the handler of a command on a rectangle of a buffer. Reads may block.
-func rectTransfer(op wire.Command, flags uint8) func(*Tracker, *wire.Sample) {
-	return func(t *Tracker, s *wire.Sample) {
-		c, region := t.beginCommand(s, op), s.Copy(0)
-		t.usesBuffer(c, s.Argument[1], flags, rectangle(s.Copy(1), region), reach(s.Copy(1), region))
-		t.endCommand(c, op == wire.CommandRead && blocking(s, 2))
+func rectTransfer(op wire.Command, flags uint8) func(*command, *wire.Sample) {
+	return func(c *command, s *wire.Sample) {
+		c.begin(s, op)
+		region := s.Copy(0)
+		c.usesBuffer(s.Argument[1], flags, rectangle(s.Copy(1), region), reach(s.Copy(1), region))
+		c.end(op == wire.CommandRead && blocking(s, 2))
 	}
 }
 
 // imageTransfer returns the handler of a command on a region of an image. Reads may block.
-func imageTransfer(op wire.Command, flags uint8) func(*Tracker, *wire.Sample) {
-	return func(t *Tracker, s *wire.Sample) {
-		c := t.beginCommand(s, op)
-		t.usesImage(c, s.Argument[1], flags, s.Copy(0), reach(s.Copy(1), s.Copy(0)))
-		t.endCommand(c, op == wire.CommandRead && blocking(s, 2))
+func imageTransfer(op wire.Command, flags uint8) func(*command, *wire.Sample) {
+	return func(c *command, s *wire.Sample) {
+		c.begin(s, op)
+		c.usesImage(s.Argument[1], flags, s.Copy(0), reach(s.Copy(1), s.Copy(0)))
+		c.end(op == wire.CommandRead && blocking(s, 2))
 	}
 }
 
-func (t *Tracker) copyRect(s *wire.Sample) {
-	c, region := t.beginCommand(s, wire.CommandCopy), s.Copy(0)
-	t.usesBuffer(c, s.Argument[1], reads, rectangle(s.Copy(1), region), reach(s.Copy(1), region))
-	t.usesBuffer(c, s.Argument[2], writes, rectangle(nil, region), reach(nil, region))
-	t.endCommand(c, false)
+func (c *command) copyRect(s *wire.Sample) {
+	c.begin(s, wire.CommandCopy)
+	region := s.Copy(0)
+	c.usesBuffer(s.Argument[1], reads, rectangle(s.Copy(1), region), reach(s.Copy(1), region))
+	c.usesBuffer(s.Argument[2], writes, rectangle(nil, region), reach(nil, region))
+	c.end(false)
 }
 
-func (t *Tracker) copyImage(s *wire.Sample) {
-	c, region := t.beginCommand(s, wire.CommandCopy), s.Copy(0)
-	t.usesImage(c, s.Argument[1], reads, region, reach(nil, region))
-	t.usesImage(c, s.Argument[2], writes, region, reach(nil, region))
-	t.endCommand(c, false)
+func (c *command) copyImage(s *wire.Sample) {
+	c.begin(s, wire.CommandCopy)
+	region := s.Copy(0)
+	c.usesImage(s.Argument[1], reads, region, reach(nil, region))
+	c.usesImage(s.Argument[2], writes, region, reach(nil, region))
+	c.end(false)
 }
 
-func (t *Tracker) copyImageToBuffer(s *wire.Sample) {
-	c, region := t.beginCommand(s, wire.CommandCopy), s.Copy(0)
-	t.usesImage(c, s.Argument[1], reads, region, reach(s.Copy(1), region))
-	t.usesBuffer(c, s.Argument[2], writes, contiguous(s.Argument[5], t.imageBytes(s.Argument[1], region)), addSaturating(s.Argument[5], volume(region)))
-	t.endCommand(c, false)
+func (c *command) copyImageToBuffer(s *wire.Sample) {
+	c.begin(s, wire.CommandCopy)
+	region := s.Copy(0)
+	c.usesImage(s.Argument[1], reads, region, reach(s.Copy(1), region))
+	c.usesBuffer(s.Argument[2], writes, contiguous(s.Argument[5], c.imageBytes(s.Argument[1], region)), addSaturating(s.Argument[5], volume(region)))
+	c.end(false)
 }
 
-func (t *Tracker) copyBufferToImage(s *wire.Sample) {
-	c, region := t.beginCommand(s, wire.CommandCopy), s.Copy(0)
-	t.usesBuffer(c, s.Argument[1], reads, contiguous(s.Argument[3], t.imageBytes(s.Argument[2], region)), addSaturating(s.Argument[3], volume(region)))
-	t.usesImage(c, s.Argument[2], writes, region, reach(s.Copy(1), region))
-	t.endCommand(c, false)
+func (c *command) copyBufferToImage(s *wire.Sample) {
+	c.begin(s, wire.CommandCopy)
+	region := s.Copy(0)
+	c.usesBuffer(s.Argument[1], reads, contiguous(s.Argument[3], c.imageBytes(s.Argument[2], region)), addSaturating(s.Argument[3], volume(region)))
+	c.usesImage(s.Argument[2], writes, region, reach(s.Copy(1), region))
+	c.end(false)
 }
 
 // Flags of mappings. (API specification, table of map flags.)
@@ -121,83 +128,38 @@ func mapFlags(asked uint64) (flags uint8) {
 	return flags
 }
 
-func (t *Tracker) mapBuffer(s *wire.Sample) {
-	c, offset, size := t.beginMap(s), s.Argument[4], s.Argument[5]
-	t.usesBuffer(c, s.Argument[1], mapFlags(s.Argument[3]), contiguous(offset, size), addSaturating(offset, size))
-	t.mapped(c, 1)
-	t.endCommand(c, blocking(s, 2))
+func (c *command) mapBuffer(s *wire.Sample) {
+	c.beginMap(s)
+	offset, size := s.Argument[4], s.Argument[5]
+	c.usesBuffer(s.Argument[1], mapFlags(s.Argument[3]), contiguous(offset, size), addSaturating(offset, size))
+	c.mapped(1)
+	c.end(blocking(s, 2))
 }
 
-func (t *Tracker) mapImage(s *wire.Sample) {
-	c := t.beginMap(s)
-	t.usesImage(c, s.Argument[1], mapFlags(s.Argument[3]), s.Copy(0), reach(s.Copy(1), s.Copy(0)))
-	t.mapped(c, 1)
-	t.endCommand(c, blocking(s, 2))
+func (c *command) mapImage(s *wire.Sample) {
+	c.beginMap(s)
+	c.usesImage(s.Argument[1], mapFlags(s.Argument[3]), s.Copy(0), reach(s.Copy(1), s.Copy(0)))
+	c.mapped(1)
+	c.end(blocking(s, 2))
 }
 
-func (t *Tracker) unmap(s *wire.Sample) {
-	c := t.beginCommand(s, wire.CommandUnmap)
-	t.usesBuffer(c, s.Argument[1], 0, unplaced(0), 0)
-	t.mapped(c, -1)
-	t.endCommand(c, false)
+func (c *command) unmap(s *wire.Sample) {
+	c.begin(s, wire.CommandUnmap)
+	c.usesBuffer(s.Argument[1], 0, unplaced(0), 0)
+	c.mapped(-1)
+	c.end(false)
 }
 
 // mapped counts a mapping of a command's memory and its parents, or the end of one. That may have begun before we
 // attached.
-func (t *Tracker) mapped(c *command, change int64) {
+func (c *command) mapped(change int64) {
 	if c.failed || c.count == 0 {
 		return
 	}
 	for m := c.access[0].memory; m != nil; m = m.parent {
-		if m.mapLosses != t.losses {
-			m.maps, m.mapLosses = 0, t.losses
+		if m.mapLosses != c.memories.losses {
+			m.maps, m.mapLosses = 0, c.memories.losses
 		}
 		m.maps = uint32(max(int64(m.maps)+change, 0))
 	}
-}
-
-// Commands on shared memory. clEnqueueSVMMemcpy and clEnqueueMemcpyINTEL have the same first arguments, as do
-// clEnqueueSVMMemFill and clEnqueueMemFillINTEL.
-
-func (t *Tracker) copyPointers(s *wire.Sample) {
-	c, to, from, size := t.beginCommand(s, wire.CommandCopy), s.Argument[2], s.Argument[3], s.Argument[4]
-	t.usesPointer(c, from, reads, contiguous(0, size))
-	t.usesPointer(c, to, writes, contiguous(0, size))
-	t.endCommand(c, blocking(s, 1))
-}
-
-func (t *Tracker) fillPointer(s *wire.Sample) {
-	c := t.beginCommand(s, wire.CommandFill)
-	t.usesPointer(c, s.Argument[1], writes, contiguous(0, s.Argument[4]))
-	t.endCommand(c, false)
-}
-
-func (t *Tracker) mapPointer(s *wire.Sample) {
-	c := t.beginCommand(s, wire.CommandMap)
-	t.usesPointer(c, s.Argument[3], mapFlags(s.Argument[2]), contiguous(0, s.Argument[4]))
-	t.endCommand(c, blocking(s, 1))
-}
-
-func (t *Tracker) unmapPointer(s *wire.Sample) {
-	c := t.beginCommand(s, wire.CommandUnmap)
-	t.usesPointer(c, s.Argument[1], 0, unplaced(0))
-	t.endCommand(c, false)
-}
-
-func (t *Tracker) migratePointers(s *wire.Sample) {
-	c, list, sizes := t.beginCommand(s, wire.CommandMigrate), s.Copy(0), s.Copy(1)
-	for i := range handles(list, uint32(s.Argument[1])) {
-		x := allOf(t.memories[word(list, i)])
-		if i < handles(sizes, uint32(s.Argument[1])) && word(sizes, i) > 0 {
-			x = contiguous(0, word(sizes, i))
-		}
-		t.usesPointer(c, word(list, i), 0, x)
-	}
-	t.endCommand(c, false)
-}
-
-func (t *Tracker) migratePointer(s *wire.Sample) {
-	c := t.beginCommand(s, wire.CommandMigrate)
-	t.usesPointer(c, s.Argument[1], 0, contiguous(0, s.Argument[2]))
-	t.endCommand(c, false)
 }

@@ -11,23 +11,23 @@ type evidence struct {
 
 // carryOver adds memory that existed before we attached. Its context is the one that the call suggests, which is not
 // reliable enough for findings. It returns nil if there is no room.
-func (t *Tracker) carryOver(s *wire.Sample, handle uint64, seen evidence) *memory {
-	m := t.addMemory(s, handle)
+func (ms *memories) carryOver(s *wire.Sample, handle uint64, seen evidence) *memory {
+	m := ms.add(s, handle)
 	if m == nil {
 		return nil
 	}
 	m.kind, m.size, m.scope, m.carried = seen.kind, seen.size, seen.context.scope(), true
-	if g := t.freed(handle); g != nil && g.mayLive { // it lives after all
+	if g := ms.freed(handle); g != nil && g.mayLive { // it lives after all
 		m.kind, m.size = max(g.kind, m.kind), max(g.size, m.size) // MemoryBuffer is the weakest guess
 	}
-	m.tag = t.tags.Unknown()
-	t.writeCarried(s, m)
+	m.tag = ms.tags.Unknown()
+	ms.writeCarried(s, m)
 	return m
 }
 
 // writeCarried writes the CREATE of carried memory.
-func (t *Tracker) writeCarried(s *wire.Sample, m *memory) {
-	t.write(s, wire.CreateFields{
+func (ms *memories) writeCarried(s *wire.Sample, m *memory) {
+	ms.write(s, wire.CreateFields{
 		Memory: m.kind, Outcome: wire.OutcomeDriver, CarriedOver: true, Scope: m.scope, Tag: m.tag, Object: m.number,
 		Requested: m.size, Granted: m.size,
 	}.Event())
@@ -39,16 +39,11 @@ const growthParts = 16
 
 // grow notes that memory has at least size bytes. Carried memory is then carried over again with the new size, under the
 // same number, so that references to it stay valid.
-func (t *Tracker) grow(s *wire.Sample, m *memory, size uint64) {
+func (ms *memories) grow(s *wire.Sample, m *memory, size uint64) {
 	if !m.carried || size <= m.size || size-m.size < m.size/growthParts || m.references == 0 {
 		return
 	}
-	t.writeRelease(s, m, 0, wire.OutcomeDriver, true)
+	ms.writeRelease(s, m, 0, wire.OutcomeDriver, true)
 	m.size = size
-	t.writeCarried(s, m)
-}
-
-// isOtherObject reports whether a handle is certainly not memory.
-func (t *Tracker) isOtherObject(handle uint64) bool {
-	return t.samplers[handle] != nil || t.queues[handle] != nil || t.kernels[handle] != nil || t.contexts[handle] != nil
+	ms.writeCarried(s, m)
 }

@@ -1,0 +1,86 @@
+package calls
+
+import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
+
+// event is an event that the program holds.
+type event struct {
+	counts     *counts
+	references uint32
+	thread     uint32
+	time       uint64 // when its call returned
+}
+
+// eventsMax bounds the events that are followed. Of those beyond it only the number is known, as in the shim.
+const eventsMax = 1 << 18
+
+// events are those of a process, by handle. They are only counted.
+type events struct {
+	ledger   *ledger
+	byHandle map[uint64]event
+}
+
+// returned counts the event that a command returned, unless the command failed.
+func (es *events) returned(s *wire.Sample) {
+	name := Functions[s.Function].Name
+	if name == "clEnqueueMapBuffer" || name == "clEnqueueMapImage" { // return a pointer
+		if s.Result == 0 {
+			return
+		}
+	} else if int32(s.Result) != 0 {
+		return
+	}
+	es.add(s, s.Event)
+}
+
+func (es *events) add(s *wire.Sample, handle uint64) {
+	l := es.ledger
+	old, known := es.byHandle[handle]
+	switch {
+	case known && old.thread == s.Tid && old.time >= s.Entered: // by a call within this one
+		return
+	case known: // its release was missed
+		old.counts.released++
+		l.change(old.counts)
+	case len(es.byHandle) == eventsMax:
+		c := l.of(wire.HeldEvent, l.tags.Site(s))
+		c.untracked++
+		l.change(c)
+		return
+	}
+	c := l.of(wire.HeldEvent, l.tags.Site(s))
+	c.created++
+	l.change(c)
+	es.byHandle[handle] = event{counts: c, references: 1, thread: s.Tid, time: s.Time}
+}
+
+// none handles commands whose event alone matters.
+func (es *events) none(*wire.Sample) {}
+
+func (es *events) create(s *wire.Sample) {
+	if s.Result != 0 {
+		es.add(s, s.Result)
+	}
+}
+
+func (es *events) retain(s *wire.Sample) {
+	if e, known := es.byHandle[s.Argument[0]]; known {
+		e.references++
+		es.byHandle[s.Argument[0]] = e
+	}
+}
+
+func (es *events) release(s *wire.Sample) {
+	l := es.ledger
+	e, known := es.byHandle[s.Argument[0]]
+	if !known {
+		return
+	}
+	if e.references > 1 {
+		e.references--
+		es.byHandle[s.Argument[0]] = e
+		return
+	}
+	delete(es.byHandle, s.Argument[0])
+	e.counts.released++
+	l.change(e.counts)
+}

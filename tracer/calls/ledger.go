@@ -1,0 +1,85 @@
+package calls
+
+import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
+
+const (
+	countsMax = 1 << 12 // pairs of type and call site; the rest have tag 0
+	writeNS   = 10_000_000
+)
+
+// counts are the objects of one type that one call site created, as the shim counts them.
+type counts struct {
+	held                    wire.Held
+	tag                     uint32
+	changed                 bool
+	untracked               uint64 // that there was no room for
+	created, released, most uint64
+}
+
+type countsKey struct {
+	held wire.Held
+	tag  uint32
+}
+
+// ledger has the counts of all call sites, and which of them a record must follow for.
+type ledger struct {
+	*writer
+	sites   map[countsKey]*counts
+	changed []*counts
+	due     uint64
+}
+
+// of returns the counts of a call site.
+func (l *ledger) of(held wire.Held, tag uint32) *counts {
+	key := countsKey{held, tag}
+	c := l.sites[key]
+	if c != nil {
+		return c
+	}
+	if len(l.sites) >= countsMax && tag != 0 {
+		return l.of(held, 0)
+	}
+	c = &counts{held: held, tag: tag}
+	l.sites[key] = c
+	return c
+}
+
+func (l *ledger) change(c *counts) {
+	c.most = max(c.most, c.created-c.released)
+	if !c.changed {
+		c.changed = true
+		l.changed = append(l.changed, c)
+	}
+	if c.held != wire.HeldEvent {
+		l.due = 0
+	}
+}
+
+// count counts an object that a call created.
+func (l *ledger) count(s *wire.Sample, o *object, held wire.Held) {
+	o.counts = l.of(held, l.tags.Site(s))
+	o.counts.created++
+	l.change(o.counts)
+}
+
+// uncount counts the end of an object. Those from before us are not counted.
+func (l *ledger) uncount(o *object) {
+	if c := o.counts; c != nil {
+		c.released++
+		l.change(c)
+	}
+}
+
+// writeChanged writes the counts that have changed. Those of events follow a hundred times a second at most, the others at once.
+func (l *ledger) writeChanged(s *wire.Sample) {
+	for _, c := range l.changed {
+		l.write(s, wire.ObjectFields{
+			Held: c.held, Tag: c.tag, Created: c.created, Released: c.released, Most: c.most, Untracked: c.untracked,
+		}.Event())
+		c.changed, c.most = false, c.created-c.released
+	}
+	if len(l.changed) > 0 {
+		l.due = s.Time + writeNS
+	}
+	l.changed = l.changed[:0]
+}

@@ -1,0 +1,130 @@
+package calls
+
+import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
+
+// pointers handles calls on shared memory.
+type pointers struct {
+	memories *memories
+	contexts *contexts
+	queues   *queues
+	creates  *creates
+	command  *command
+}
+
+// allocateSVM handles clSVMAlloc, which fails without a status.
+func (p *pointers) allocateSVM(s *wire.Sample) {
+	c := creation{kind: wire.MemorySVM, context: s.Argument[0], flags: s.Argument[1], size: s.Argument[2], status: allocationFailure}
+	if alignment := uint32(s.Argument[3]); c.size == 0 || alignment&(alignment-1) != 0 {
+		c.status = invalidValue
+	}
+	p.creates.add(s, &c)
+}
+
+// allocateHost has a flag that buffers have for such memory, as in the shim.
+func (p *pointers) allocateHost(s *wire.Sample) {
+	p.creates.add(s, &creation{kind: wire.MemoryUSMHost, context: s.Argument[0], flags: wire.AllocHostPtr, size: s.Argument[2], status: s.Error})
+}
+
+func (p *pointers) allocateDevice(s *wire.Sample) {
+	p.allocateUSM(s, wire.MemoryUSMDevice, s.Argument[3])
+}
+
+func (p *pointers) allocateShared(s *wire.Sample) {
+	p.allocateUSM(s, wire.MemoryUSMShared, s.Argument[3])
+}
+
+func (p *pointers) allocateUSM(s *wire.Sample, kind wire.Memory, size uint64) {
+	p.creates.add(s, &creation{kind: kind, context: s.Argument[0], size: size, status: s.Error})
+}
+
+// free ends shared memory.
+func (p *pointers) free(s *wire.Sample, address uint64, in *context) {
+	m := p.memories.byHandle[address]
+	if m == nil {
+		if address == 0 || p.memories.freed(address) != nil {
+			return
+		}
+		if m = p.memories.carryOver(s, address, evidence{kind: wire.MemorySVM, context: in}); m == nil {
+			return
+		}
+	}
+	if isPointerKind(m.kind) {
+		m.references = 0
+		p.memories.writeRelease(s, m, 0, wire.OutcomeDriver, false)
+		p.memories.end(s, m)
+	}
+}
+
+func (p *pointers) freeOne(s *wire.Sample) {
+	p.free(s, s.Argument[1], p.contexts.byHandle[s.Argument[0]])
+}
+
+// freeAll handles clEnqueueSVMFree. Its list may be gone when it returns. With a callback the program itself frees the
+// memory.
+func (p *pointers) freeAll(s *wire.Sample) {
+	if s.Argument[3] != 0 {
+		return
+	}
+	var in *context
+	if q := p.queues.byHandle[s.Argument[0]]; q != nil {
+		in = q.likely
+	}
+	addresses := s.Copy(0)
+	for i := range handles(addresses, uint32(s.Argument[1])) {
+		p.free(s, word(addresses, i), in)
+	}
+}
+
+// Commands on shared memory. clEnqueueSVMMemcpy and clEnqueueMemcpyINTEL have the same first arguments, as do
+// clEnqueueSVMMemFill and clEnqueueMemFillINTEL.
+
+func (p *pointers) copy(s *wire.Sample) {
+	c := p.command
+	c.begin(s, wire.CommandCopy)
+	to, from, size := s.Argument[2], s.Argument[3], s.Argument[4]
+	c.usesPointer(from, reads, contiguous(0, size))
+	c.usesPointer(to, writes, contiguous(0, size))
+	c.end(blocking(s, 1))
+}
+
+func (p *pointers) fill(s *wire.Sample) {
+	c := p.command
+	c.begin(s, wire.CommandFill)
+	c.usesPointer(s.Argument[1], writes, contiguous(0, s.Argument[4]))
+	c.end(false)
+}
+
+func (p *pointers) mapRange(s *wire.Sample) {
+	c := p.command
+	c.begin(s, wire.CommandMap)
+	c.usesPointer(s.Argument[3], mapFlags(s.Argument[2]), contiguous(0, s.Argument[4]))
+	c.end(blocking(s, 1))
+}
+
+func (p *pointers) unmap(s *wire.Sample) {
+	c := p.command
+	c.begin(s, wire.CommandUnmap)
+	c.usesPointer(s.Argument[1], 0, unplaced(0))
+	c.end(false)
+}
+
+func (p *pointers) migrateAll(s *wire.Sample) {
+	c := p.command
+	c.begin(s, wire.CommandMigrate)
+	list, sizes := s.Copy(0), s.Copy(1)
+	for i := range handles(list, uint32(s.Argument[1])) {
+		x := allOf(p.memories.byHandle[word(list, i)])
+		if i < handles(sizes, uint32(s.Argument[1])) && word(sizes, i) > 0 {
+			x = contiguous(0, word(sizes, i))
+		}
+		c.usesPointer(word(list, i), 0, x)
+	}
+	c.end(false)
+}
+
+func (p *pointers) migrate(s *wire.Sample) {
+	c := p.command
+	c.begin(s, wire.CommandMigrate)
+	c.usesPointer(s.Argument[1], 0, contiguous(0, s.Argument[2]))
+	c.end(false)
+}

@@ -1,0 +1,129 @@
+package calls
+
+import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
+
+type queue struct {
+	object
+	context    *context // nil: uncertain
+	likely     *context // that of memory used with it
+	outOfOrder bool
+}
+
+// queues are those of a process, by handle.
+type queues struct {
+	*writer
+	ledger   *ledger
+	contexts *contexts
+	memories *memories
+
+	byHandle map[uint64]*queue
+	last     uint64 // number of the latest
+}
+
+// Properties of queues. (API specification, table of queue creation properties.)
+const (
+	queueProperties = 0x1093 // CL_QUEUE_PROPERTIES
+	queueOutOfOrder = 1 << 0 // CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE
+	queueOnDevice   = 1 << 2 // CL_QUEUE_ON_DEVICE, which is never in order
+)
+
+func (qs *queues) create(s *wire.Sample) { qs.add(s, s.Argument[2]) }
+
+func (qs *queues) createWithProperties(s *wire.Sample) {
+	list := s.Copy(0)
+	for i := 0; i+1 < min(len(list), propertiesBytes)/8 && word(list, i) != 0; i += 2 {
+		if word(list, i) == queueProperties {
+			qs.add(s, word(list, i+1))
+			return
+		}
+	}
+	qs.add(s, 0)
+}
+
+func (qs *queues) add(s *wire.Sample, properties uint64) {
+	old := qs.byHandle[s.Result]
+	if s.Result == 0 || old != nil && old.reportedWithin(s) || old == nil && len(qs.byHandle) >= objectsMax {
+		return
+	}
+	qs.memories.endPrevious(s, s.Result)
+	if old != nil {
+		qs.ledger.uncount(&old.object)
+	}
+	in := qs.contexts.of(s, s.Argument[0])
+	if in != nil {
+		qs.contexts.wake(s, in)
+		in.queues++
+	}
+	qs.last++
+	q := &queue{
+		object: newObject(s, qs.last), context: in, likely: in,
+		outOfOrder: properties&(queueOutOfOrder|queueOnDevice) != 0,
+	}
+	qs.byHandle[s.Result] = q
+	qs.ledger.count(s, &q.object, wire.HeldQueue)
+	qs.writeLife(s, q, wire.LifeCreate, false)
+}
+
+// of returns the queue of a handle that the driver accepts, nil if the handle is 0 or there is no room.
+func (qs *queues) of(s *wire.Sample, handle uint64) *queue {
+	q := qs.byHandle[handle]
+	if q != nil || handle == 0 || len(qs.byHandle) >= objectsMax {
+		return q
+	}
+	qs.last++
+	q = &queue{object: carriedObject(s, qs.last)}
+	qs.byHandle[handle] = q
+	qs.writeLife(s, q, wire.LifeCreate, true)
+	return q
+}
+
+func (qs *queues) writeLife(s *wire.Sample, q *queue, life wire.Life, carriedOver bool) {
+	qs.write(s, wire.QueueFields{
+		Life: life, OutOfOrder: q.outOfOrder, CarriedOver: carriedOver, Scope: q.likely.scope(), Queue: q.number,
+	}.Event())
+}
+
+func (qs *queues) retain(s *wire.Sample) {
+	if q := qs.of(s, s.Argument[0]); q != nil {
+		q.references++
+		qs.writeLife(s, q, wire.LifeRetain, false)
+	}
+}
+
+func (qs *queues) release(s *wire.Sample) {
+	q := qs.of(s, s.Argument[0])
+	if q == nil {
+		return
+	}
+	if !q.release() {
+		qs.writeLife(s, q, wire.LifeRelease, false)
+		return
+	}
+	delete(qs.byHandle, s.Argument[0])
+	qs.ledger.uncount(&q.object)
+	qs.writeLife(s, q, wire.LifeEnd, false)
+	if q.context != nil {
+		q.context.queues--
+		qs.contexts.sleep(s, q.context)
+	}
+}
+
+func (qs *queues) writeSync(s *wire.Sample, op wire.Sync, q *queue) {
+	e := wire.SyncFields{Sync: op, Duration: duration(s)}
+	if q != nil {
+		e.Scope, e.Queue = q.likely.scope(), q.number
+	}
+	qs.write(s, e.Event())
+}
+
+func (qs *queues) finish(s *wire.Sample) {
+	q := qs.byHandle[s.Argument[0]]
+	if int32(s.Result) == 0 {
+		q = qs.of(s, s.Argument[0])
+	}
+	qs.writeSync(s, wire.SyncFinish, q)
+}
+
+func (qs *queues) flush(s *wire.Sample) { qs.writeSync(s, wire.SyncFlush, qs.of(s, s.Argument[0])) }
+
+func (qs *queues) wait(s *wire.Sample) { qs.writeSync(s, wire.SyncWait, nil) }

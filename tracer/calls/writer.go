@@ -1,0 +1,28 @@
+package calls
+
+import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
+
+// writer writes the records of the current call. The other parts of a tracker share it.
+type writer struct {
+	tags     Tagger
+	put      func(*wire.Record)
+	record   wire.Record // passed to put
+	function string      // that the current call is of
+}
+
+// write passes on an event of a call.
+func (w *writer) write(s *wire.Sample, e wire.Event) { w.writeRecord(s, wire.Record{Event: e}) }
+
+// writeRecord passes on a record of a call.
+func (w *writer) writeRecord(s *wire.Sample, r wire.Record) {
+	w.record = r
+	w.record.Time, w.record.Thread = s.Time, s.Tid
+	w.put(&w.record)
+}
+
+// finding writes a mistake that concerns known memory.
+func (w *writer) finding(s *wire.Sample, code wire.Diag, m *memory, kernel uint64, err int32) {
+	w.writeRecord(s, wire.DiagFields{
+		Diag: code, Scope: m.scope, Tag: m.tag, Object: m.number, Bytes: m.size, Kernel: kernel, Status: status(err),
+	}.Record([]byte(w.function)))
+}
