@@ -24,10 +24,10 @@ void gmt_context_write(const struct gmt_context *context, enum gmtlife life)
 void gmt_context_hold(struct gmt_context *context)
 {
 	gmt_lock(&context->lock);
-	bool wakes = atomic_fetch_add(&context->holds, 1) == 0;
+	bool wakes = atomic_fetch_add(&context->life.holds, 1) == 0;
 	if (wakes) {
-		context->wakes++;
-		atomic_store(&context->asleep, false);
+		context->life.wakes++;
+		atomic_store(&context->life.asleep, false);
 	}
 	gmt_unlock(&context->lock);
 	if (wakes)
@@ -36,14 +36,14 @@ void gmt_context_hold(struct gmt_context *context)
 
 bool gmt_context_let_go(struct gmt_context *context)
 {
-	if (!gmt_last_reference(&context->holds))
+	if (!gmt_last_reference(&context->life.holds))
 		return false;
 	gmt_release_context(context);
 	gmt_context_write(context, GMT_LIFE_END);
 	uint32_t turn = atomic_fetch_add(&turns, 1);
-	atomic_store(&context->slept, turn);
+	atomic_store(&context->life.slept, turn);
 	struct gmt_context *oldest = atomic_exchange(&asleep[turn % ASLEEP], context);
-	if (oldest && atomic_load(&oldest->slept) == turn - ASLEEP && atomic_load(&oldest->holds) == 0)
+	if (oldest && atomic_load(&oldest->life.slept) == turn - ASLEEP && atomic_load(&oldest->life.holds) == 0)
 		gmt_context_remove(oldest);
 	return true;
 }

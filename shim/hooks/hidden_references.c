@@ -141,8 +141,8 @@ static bool counts_pointers(cl_context handle, cl_uint now)
 cl_uint gmt_hidden_context_references(cl_context handle, cl_uint count)
 {
 	const struct gmt_context *context = gmt_context_find(handle);
-	cl_uint idle = context ? atomic_load(&context->pooled) + (atomic_load(&context->upload) != NULL) : 0;
-	cl_uint pointers = context ? atomic_load(&context->pooled_pointers) : 0;
+	cl_uint idle = context ? atomic_load(&context->pool.blocks) + (atomic_load(&context->upload.queue) != NULL) : 0;
+	cl_uint pointers = context ? atomic_load(&context->pool.pointers) : 0;
 	if (pointers && !counts_pointers(handle, count))
 		pointers = 0;
 	if (!idle && !pointers)

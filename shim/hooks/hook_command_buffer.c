@@ -17,7 +17,7 @@ cl_command_buffer_khr clCreateCommandBufferKHR(cl_uint count, const cl_command_q
 	struct gmt_queue *queue = count && queues ? gmt_queue_find(queues[0]) : NULL;
 	struct gmt_context *context = queue ? queue->context : NULL;
 	if (context)
-		atomic_fetch_add(&context->command_buffers, 1);
+		atomic_fetch_add(&context->order.command_buffers, 1);
 	cl_command_buffer_khr handle = DRIVER(clCreateCommandBufferKHR)(count, queues, properties, errcode);
 	struct gmt_command_buffer *ours = handle ? gmt_command_buffer_add(handle) : NULL;
 	if (handle)
@@ -27,7 +27,7 @@ cl_command_buffer_khr clCreateCommandBufferKHR(cl_uint count, const cl_command_q
 		ours->queue = count && queues ? queues[0] : NULL;
 		ours->queues = count;
 	} else if (context && !handle) {
-		atomic_fetch_sub(&context->command_buffers, 1);
+		atomic_fetch_sub(&context->order.command_buffers, 1);
 	}
 	gmt_leave();
 	return handle;
@@ -56,7 +56,7 @@ cl_int clReleaseCommandBufferKHR(cl_command_buffer_khr handle)
 		gmt_command_buffer_remove(ours);
 	cl_int err = DRIVER(clReleaseCommandBufferKHR)(handle);
 	if (last && context)
-		atomic_fetch_sub(&context->command_buffers, 1);
+		atomic_fetch_sub(&context->order.command_buffers, 1);
 	gmt_leave();
 	return err;
 }
@@ -73,7 +73,7 @@ cl_int clEnqueueCommandBufferKHR(cl_uint count, cl_command_queue *queues, cl_com
 	command.uncounted = true;
 	bool several = count > 1 || !ours || (count == 0 && ours->queues > 1);
 	if (command.queue && command.queue->context && several) /* we never learn that it is over */
-		atomic_fetch_add(&command.queue->context->command_buffers, 1);
+		atomic_fetch_add(&command.queue->context->order.command_buffers, 1);
 	cl_int err;
 	GMT_TRY(err, command, DRIVER(clEnqueueCommandBufferKHR)(count, queues, buffer, waits, list, event));
 	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);

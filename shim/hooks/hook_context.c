@@ -24,9 +24,9 @@ static void write_device(const struct gmt_context *context, cl_device_id device)
 		text[name++] = 0;
 	if (gmt_driver.clGetDeviceInfo(device, CL_DRIVER_VERSION, sizeof text - name, text + name, &driver) != CL_SUCCESS)
 		driver = 0;
-	struct gmtevent event = GMT_EVENT_DEVICE(.time = gmt_now(), .device = context->object.id, .memory = context->heap,
-						 .largest_alloc = context->largest, .align = context->align,
-						 .constant = context->constant, .unified = !context->discrete);
+	struct gmtevent event = GMT_EVENT_DEVICE(.time = gmt_now(), .device = context->object.id, .memory = context->devices.heap,
+						 .largest_alloc = context->devices.largest, .align = context->devices.align,
+						 .constant = context->devices.constant, .unified = !context->devices.discrete);
 	gmt_ring_write_payload(&event, text, name + driver);
 }
 
@@ -51,7 +51,7 @@ static bool is_old(cl_device_id device)
 /* Whether one queue can be put behind another. */
 static bool can_order(const struct gmt_context *context)
 {
-	return context->old ? gmt_driver.clEnqueueMarker && gmt_driver.clEnqueueWaitForEvents
+	return context->devices.old ? gmt_driver.clEnqueueMarker && gmt_driver.clEnqueueWaitForEvents
 			    : gmt_driver.clEnqueueMarkerWithWaitList && gmt_driver.clEnqueueBarrierWithWaitList;
 }
 
@@ -70,19 +70,19 @@ static void learn_device(struct gmt_context *context, cl_device_id device)
 {
 	cl_ulong largest = 0, constant = 0, heap = 0;
 	gmt_driver.clGetDeviceInfo(device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof heap, &heap, NULL);
-	if (!context->heap || (heap && heap < context->heap))
-		context->heap = heap;
+	if (!context->devices.heap || (heap && heap < context->devices.heap))
+		context->devices.heap = heap;
 	gmt_driver.clGetDeviceInfo(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof largest, &largest, NULL);
 	gmt_driver.clGetDeviceInfo(device, CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE, sizeof constant, &constant, NULL);
-	if (largest > context->largest)
-		context->largest = largest;
-	if (!context->constant || (constant && constant < context->constant))
-		context->constant = constant;
+	if (largest > context->devices.largest)
+		context->devices.largest = largest;
+	if (!context->devices.constant || (constant && constant < context->devices.constant))
+		context->devices.constant = constant;
 	if (gmt_budget_is_discrete(device))
-		context->discrete = true;
+		context->devices.discrete = true;
 	else
 		gmt_budget_is_host();
-	context->old |= is_old(device);
+	context->devices.old |= is_old(device);
 }
 
 static void context_created(cl_context handle, const struct gmt_caller *caller)
@@ -98,17 +98,17 @@ static void context_created(cl_context handle, const struct gmt_caller *caller)
 	for (size_t i = 0; i < bytes / sizeof devices[0]; i++)
 		learn_device(context, devices[i]);
 	if (!can_order(context))
-		atomic_store(&context->unordered, 1);
-	context->largest = gmt_budget_cap(context->largest);
-	context->heap = gmt_budget_cap(context->heap);
+		atomic_store(&context->order.unordered, 1);
+	context->devices.largest = gmt_budget_cap(context->devices.largest);
+	context->devices.heap = gmt_budget_cap(context->devices.heap);
 	/* With several devices the driver would move a slab as a whole, with all its sub-allocations. */
 	if (bytes == sizeof devices[0] && gmt_driver.clCreateSubBuffer && !is_first(devices[0]))
-		context->align = alignment(devices[0]);
+		context->devices.align = alignment(devices[0]);
 	if (bytes >= sizeof devices[0]) {
-		context->device = devices[0];
+		context->devices.first = devices[0];
 		/* For replay, which asks what slabs could have served. */
-		if (context->align && gmt_session.config.uses && !gmt_trial(context))
-			context->align = 0;
+		if (context->devices.align && gmt_session.config.uses && !gmt_trial(context))
+			context->devices.align = 0;
 		write_device(context, devices[0]);
 	}
 	gmt_context_write(context, GMT_LIFE_CREATE);
@@ -219,7 +219,7 @@ cl_int clTerminateContextKHR(cl_context handle)
 	if (!gmt_enter_untimed())
 		return atomic_load_explicit(&gmt_driver.clTerminateContextKHR, memory_order_acquire)(handle);
 	struct gmt_context *context = gmt_context_find(handle);
-	if (context && !atomic_exchange(&context->closed, 1))
+	if (context && !atomic_exchange(&context->pool.closed, 1))
 		gmt_release_context(context);
 	cl_int err = atomic_load_explicit(&gmt_driver.clTerminateContextKHR, memory_order_acquire)(handle);
 	gmt_leave();

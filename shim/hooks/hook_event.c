@@ -199,7 +199,7 @@ GMT_HOOK cl_event clCreateUserEvent(cl_context context_handle, cl_int *errcode)
 		event->of.context = context;
 		atomic_store(&event->open, 1);
 	} else if (context && !handle) {
-		atomic_fetch_sub(&context->gates, 1);
+		atomic_fetch_sub(&context->order.gates, 1);
 	}
 	gmt_leave();
 	return handle;
@@ -217,7 +217,7 @@ GMT_HOOK cl_int clSetUserEventStatus(cl_event handle, cl_int status)
 	cl_int err = gmt_driver.clSetUserEventStatus(handle, status);
 	bool same = event && atomic_load(&event->object.id) == number;
 	if (err == CL_SUCCESS && context && (!same || atomic_exchange(&event->open, 0)))
-		atomic_fetch_sub(&context->gates, 1);
+		atomic_fetch_sub(&context->order.gates, 1);
 	if (status < 0 && context)
 		gmt_cooling_release_deferred(context);
 	gmt_leave();

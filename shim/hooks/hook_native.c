@@ -106,7 +106,7 @@ GMT_HOOK cl_int clEnqueueNativeKernel(cl_command_queue queue, void(CL_CALLBACK *
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_NATIVE, __func__))
 		return gmt_driver.clEnqueueNativeKernel(queue, function, arguments, bytes, count, memories, places, waits, list, event);
 	struct gmt_context *context = command.queue ? command.queue->context : NULL;
-	if (context && !atomic_exchange(&context->unordered, 1))
+	if (context && !atomic_exchange(&context->order.unordered, 1))
 		gmt_queue_gate(context); /* never closed */
 	gmt_command_uses_all(&command, count, memories);
 	struct native_call native = {function, arguments, bytes, count, memories, places};

@@ -26,7 +26,7 @@ static void queue_created(cl_command_queue handle, cl_context contexthandle, cl_
 	if (!queue) {
 		/* We cannot follow this queue, so we cannot rely on any order. */
 		if (context)
-			atomic_store(&context->unordered, 1);
+			atomic_store(&context->order.unordered, 1);
 		return;
 	}
 	queue->context = context;
@@ -34,7 +34,7 @@ static void queue_created(cl_command_queue handle, cl_context contexthandle, cl_
 	queue->inorder = !(properties & (CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_ON_DEVICE));
 	if (context) {
 		gmt_context_hold(context);
-		atomic_fetch_add(&context->queues, 1);
+		atomic_fetch_add(&context->order.queues, 1);
 		if (gmt_pooling() && !(properties & CL_QUEUE_ON_DEVICE))
 			gmt_queue_order_behind(queue);
 	}

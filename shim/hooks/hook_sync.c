@@ -20,9 +20,9 @@ static cl_event doubt(struct gmt_queue *queue, uint64_t enqueued)
 	struct gmt_context *context = queue ? queue->context : NULL;
 	if (!context || !atomic_load(&gmt_flushed) || !gmt_pooling() || atomic_load(&queue->done) >= enqueued)
 		return NULL;
-	if (!atomic_load(&context->hasty) && atomic_load(&context->finishes) >= TRIED)
+	if (!atomic_load(&context->tried.hasty) && atomic_load(&context->tried.finishes) >= TRIED)
 		return NULL;
-	atomic_fetch_add(&context->finishes, 1);
+	atomic_fetch_add(&context->tried.finishes, 1);
 	if (!gmt_lock_driver(&queue->lock))
 		return NULL;
 	cl_event marker = gmt_queue_marker_behind(queue, enqueued);
@@ -36,7 +36,7 @@ static bool settle(struct gmt_context *context, cl_event marker)
 	cl_int status = CL_COMPLETE;
 	cl_int err = gmt_driver.clGetEventInfo(marker, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
 	if (err == CL_SUCCESS && status > CL_COMPLETE) {
-		atomic_store(&context->hasty, true);
+		atomic_store(&context->tried.hasty, true);
 		err = gmt_driver.clWaitForEvents(1, &marker);
 		status = CL_COMPLETE;
 	}

@@ -36,17 +36,17 @@ static bool copies_beyond(cl_context context, cl_device_id device)
 /* Tries it once for a context, in one of its own. */
 static bool unchecked(struct gmt_context *context)
 {
-	if (!context || !context->device || context->old) /* before OpenCL 1.2 images are created otherwise */
+	if (!context || !context->devices.first || context->devices.old) /* before OpenCL 1.2 images are created otherwise */
 		return false;
-	if (atomic_load(&context->image_copies) == GMT_TRIAL_NONE) {
+	if (atomic_load(&context->tried.image_copies) == GMT_TRIAL_NONE) {
 		cl_int err = CL_SUCCESS;
-		cl_context own = gmt_driver.clCreateContext(NULL, 1, &context->device, NULL, NULL, &err);
-		bool beyond = own && copies_beyond(own, context->device);
+		cl_context own = gmt_driver.clCreateContext(NULL, 1, &context->devices.first, NULL, NULL, &err);
+		bool beyond = own && copies_beyond(own, context->devices.first);
 		if (own)
 			gmt_driver.clReleaseContext(own);
-		atomic_store(&context->image_copies, beyond ? GMT_TRIAL_FAILED : GMT_TRIAL_PASSED);
+		atomic_store(&context->tried.image_copies, beyond ? GMT_TRIAL_FAILED : GMT_TRIAL_PASSED);
 	}
-	return atomic_load(&context->image_copies) == GMT_TRIAL_FAILED;
+	return atomic_load(&context->tried.image_copies) == GMT_TRIAL_FAILED;
 }
 
 /* How much a copy of an image's region takes in a buffer. */

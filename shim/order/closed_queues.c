@@ -41,7 +41,7 @@ static struct gmt_queue *take_completed(const struct gmt_context *context)
 	for (struct gmt_queue **at = &closed; *at;) {
 		struct gmt_queue *queue = *at;
 		const struct gmt_context *its = queue->context;
-		bool gone = its && ((its == context && atomic_load(&its->closed)) || atomic_load(&its->asleep));
+		bool gone = its && ((its == context && atomic_load(&its->pool.closed)) || atomic_load(&its->life.asleep));
 		if (!gone && atomic_load(&queue->done) < atomic_load(&queue->enqueued)) {
 			at = &queue->next_closed;
 			continue;
@@ -94,7 +94,7 @@ bool gmt_queue_closing(struct gmt_queue *queue)
 		closed = queue;
 	}
 	if (queue->context)
-		atomic_fetch_sub(&queue->context->queues, 1);
+		atomic_fetch_sub(&queue->context->order.queues, 1);
 	gmt_queue_remove(queue);
 	if (listed)
 		gmt_unlock(&closed_lock);
@@ -161,7 +161,7 @@ void gmt_queue_drop(struct gmt_context *context)
 {
 	struct marked m = {.context = context};
 	/* One that falls asleep has no queues. Those of a thread that wakes it meanwhile keep their markers: new ones run behind them. */
-	bool more = atomic_load(&context->closed);
+	bool more = atomic_load(&context->pool.closed);
 	while (more) {
 		m.count = 0;
 		gmt_queue_each(add_marked, &m);

@@ -70,7 +70,7 @@ static void secure(struct gmt_context *context)
 
 void gmt_queue_gate(struct gmt_context *context)
 {
-	atomic_fetch_add(&context->gates, 1);
+	atomic_fetch_add(&context->order.gates, 1);
 	secure(context);
 }
 

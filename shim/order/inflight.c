@@ -71,14 +71,14 @@ void gmt_use_add(struct gmt_memory *memory, struct gmt_queue *queue, uint64_t po
 void gmt_use_hidden(struct gmt_context *context, struct gmt_queue *queue, uint64_t position)
 {
 	gmt_lock(&context->lock);
-	add(&context->hidden, (struct gmt_use){queue, queue->object.id, position, false}, NULL);
+	add(&context->order.hidden, (struct gmt_use){queue, queue->object.id, position, false}, NULL);
 	gmt_unlock(&context->lock);
 }
 
 void gmt_use_indirect(struct gmt_context *context, struct gmt_queue *queue, uint64_t position)
 {
 	gmt_lock(&context->lock);
-	add(&context->indirect, (struct gmt_use){queue, queue->object.id, position, false}, NULL);
+	add(&context->order.indirect, (struct gmt_use){queue, queue->object.id, position, false}, NULL);
 	gmt_unlock(&context->lock);
 }
 
@@ -96,12 +96,12 @@ struct gmt_uses gmt_uses_of(struct gmt_memory *memory)
 	struct gmt_uses uses = memory->uses;
 	gmt_unlock(&memory->lock);
 	bool shared = context && gmt_memory_is_shared(memory);
-	if (gmt_likely(!context || (!context->hidden.count && !context->hidden.many && !shared)))
+	if (gmt_likely(!context || (!context->order.hidden.count && !context->order.hidden.many && !shared)))
 		return uses;
 	gmt_lock(&context->lock);
-	add_all(&uses, &context->hidden);
+	add_all(&uses, &context->order.hidden);
 	if (shared)
-		add_all(&uses, &context->indirect);
+		add_all(&uses, &context->order.indirect);
 	gmt_unlock(&context->lock);
 	return uses;
 }
@@ -110,7 +110,7 @@ struct gmt_uses gmt_uses_of(struct gmt_memory *memory)
 static bool orders_all(const struct gmt_queue *queue, const struct gmt_context *context)
 {
 	return queue->inorder && queue->context == context && atomic_load(&queue->references) > 0 &&
-	       atomic_load(&context->queues) == 1 && !atomic_load(&context->unordered) && !gmt_gated(context);
+	       atomic_load(&context->order.queues) == 1 && !atomic_load(&context->order.unordered) && !gmt_gated(context);
 }
 
 enum gmt_flight gmt_uses_state(const struct gmt_uses *uses, struct gmt_context *context)

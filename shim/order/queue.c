@@ -18,7 +18,7 @@ _Atomic bool gmt_flushed;
 
 void gmt_context_failed(struct gmt_context *context)
 {
-	if (context && !atomic_exchange(&context->closed, 1))
+	if (context && !atomic_exchange(&context->pool.closed, 1))
 		gmt_diag(GMT_DIAG_TRANSPARENT, "a command has failed: memory of its context is not recycled any more");
 }
 
@@ -153,7 +153,7 @@ static bool can_mark(const struct gmt_queue *queue, uint64_t position)
 {
 	const struct gmt_context *context = queue->context;
 	/* A marker would keep alive a context that the program has given up, and prove nothing in one that has failed. */
-	bool wanted = context && !atomic_load(&context->closed) && atomic_load(&context->holds) > 0;
+	bool wanted = context && !atomic_load(&context->pool.closed) && atomic_load(&context->life.holds) > 0;
 	return wanted && !queue->closed && atomic_load(&queue->done) < position &&
 	       !(queue->markers && queue->marker[queue->markers - 1].position >= position);
 }

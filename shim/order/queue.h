@@ -37,7 +37,7 @@ extern _Atomic uint32_t gmt_gates_outside;
 /* Whether commands of context may wait for the program, so that a marker may not complete for long. */
 static inline bool gmt_gated(const struct gmt_context *context)
 {
-	return atomic_load(&context->gates) || atomic_load_explicit(&gmt_gates_outside, memory_order_relaxed);
+	return atomic_load(&context->order.gates) || atomic_load_explicit(&gmt_gates_outside, memory_order_relaxed);
 }
 
 #endif

@@ -36,7 +36,7 @@ static void CL_CALLBACK alias_ended(cl_mem handle, void *data)
 {
 	(void)handle;
 	struct gmt_store *store = data;
-	atomic_fetch_sub_explicit(&store->context->pooled, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&store->context->pool.blocks, 1, memory_order_relaxed);
 	drop(store);
 }
 
@@ -96,7 +96,7 @@ cl_mem gmt_alias_of(struct gmt_memory *memory)
 	if (!alias)
 		return NULL;
 	atomic_fetch_add(&store->users, 1);
-	atomic_fetch_add_explicit(&store->context->pooled, 1, memory_order_relaxed); /* the program must not see it */
+	atomic_fetch_add_explicit(&store->context->pool.blocks, 1, memory_order_relaxed); /* the program must not see it */
 	if (!report_end(alias, alias_ended, store)) {
 		alias_ended(alias, store);
 		return NULL;

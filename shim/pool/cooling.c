@@ -99,7 +99,7 @@ static void append(struct cooling *entry)
 	if (!room) /* it cools forever, a deferred release included */
 		free(entry->more);
 	/* After that: who fails the context either finds the entry in the list, or is seen here. */
-	if (gmt_unlikely(entry->what.deferred && atomic_load(&entry->context->closed)))
+	if (gmt_unlikely(entry->what.deferred && atomic_load(&entry->context->pool.closed)))
 		gmt_cooling_release_deferred(entry->context);
 }
 

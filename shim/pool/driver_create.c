@@ -37,8 +37,8 @@ static bool svm_can_be(const struct gmt_request_for *r)
 		wanted = CL_DEVICE_SVM_FINE_GRAIN_BUFFER;
 	if (p->flags & CL_MEM_SVM_ATOMICS)
 		wanted |= CL_DEVICE_SVM_ATOMICS;
-	return valid && r->context->device &&
-	       gmt_driver.clGetDeviceInfo(r->context->device, CL_DEVICE_SVM_CAPABILITIES, sizeof can, &can, NULL) == CL_SUCCESS &&
+	return valid && r->context->devices.first &&
+	       gmt_driver.clGetDeviceInfo(r->context->devices.first, CL_DEVICE_SVM_CAPABILITIES, sizeof can, &can, NULL) == CL_SUCCESS &&
 	       (can & wanted) == wanted;
 }
 
@@ -49,7 +49,7 @@ static bool svm_can_be(const struct gmt_request_for *r)
 static cl_int svm_error(const struct gmt_request_for *r)
 {
 	const struct gmt_pointer_call *p = r->pointer;
-	if (!r->context || !r->size || (r->context->largest && r->size > r->context->largest))
+	if (!r->context || !r->size || (r->context->devices.largest && r->size > r->context->devices.largest))
 		return CL_INVALID_VALUE;
 	bool can_be = p->class.size || svm_can_be(r);
 	void *least = can_be ? NULL : gmt_driver.clSVMAlloc(p->context, p->flags, 1, p->alignment);
@@ -128,5 +128,5 @@ bool gmt_host_may_serve(const struct gmt_context *context, cl_mem_flags flags, u
 	struct gmt_gauge gauge = {0};
 	if (!gmt_out_of_memory(error) || !context || flags & ~plain || !gmt_pooling() || GMT_CORE(gauge(&gauge)) < 0)
 		return false;
-	return gmt_budget_fits_without(gauge.excess, bytes, context->heap);
+	return gmt_budget_fits_without(gauge.excess, bytes, context->devices.heap);
 }

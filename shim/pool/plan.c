@@ -27,7 +27,7 @@ static struct gmtpoolrequest pool_request(const struct gmt_request_for *r, enum 
 
 bool gmt_plan_eligible(const struct gmt_request_for *r)
 {
-	return r->context && !gmt_ineligible(pool_request(r, GMT_MEMORY_BUFFER, r->context->largest));
+	return r->context && !gmt_ineligible(pool_request(r, GMT_MEMORY_BUFFER, r->context->devices.largest));
 }
 
 /* The driver has made one of the same size. We fill no arrays: drivers do not agree on their pitches. */
@@ -48,7 +48,7 @@ bool gmt_plan_pointer_eligible(const struct gmt_request_for *r)
 	bool hidden = p->kind == GMT_MEMORY_USM_DEVICE && gmt_session.config.scrub;
 	if (!r->context || hidden || atomic_load_explicit(&gmt_pointers_elsewhere, memory_order_relaxed))
 		return false;
-	struct gmtpoolrequest request = pool_request(r, p->kind, r->context->largest);
+	struct gmtpoolrequest request = pool_request(r, p->kind, r->context->devices.largest);
 	request.flags = p->flags;
 	request.alignment = p->alignment;
 	request.properties = p->properties && p->properties[0];
@@ -58,7 +58,7 @@ bool gmt_plan_pointer_eligible(const struct gmt_request_for *r)
 static uint32_t class_among(const struct gmt_context *context, uint32_t count, cl_mem_flags flags)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		uint64_t class = atomic_load_explicit(&context->class[i], memory_order_relaxed);
+		uint64_t class = atomic_load_explicit(&context->pool.class[i], memory_order_relaxed);
 		if (class >> 32 == flags)
 			return (uint32_t)class;
 	}
@@ -67,16 +67,16 @@ static uint32_t class_among(const struct gmt_context *context, uint32_t count, c
 
 uint32_t gmt_plan_class(struct gmt_context *context, cl_mem_flags flags)
 {
-	uint32_t class = class_among(context, atomic_load_explicit(&context->classes, memory_order_acquire), flags);
+	uint32_t class = class_among(context, atomic_load_explicit(&context->pool.classes, memory_order_acquire), flags);
 	if (gmt_likely(class))
 		return class;
 	gmt_lock(&context->lock);
-	uint32_t count = atomic_load(&context->classes);
+	uint32_t count = atomic_load(&context->pool.classes);
 	class = class_among(context, count, flags);
-	if (!class && count < GMT_CLASSES_MAX && atomic_load(&context->holds)) {
+	if (!class && count < GMT_CLASSES_MAX && atomic_load(&context->life.holds)) {
 		class = gmt_class_new();
-		atomic_store_explicit(&context->class[count], flags << 32 | class, memory_order_relaxed);
-		atomic_store_explicit(&context->classes, count + 1, memory_order_release);
+		atomic_store_explicit(&context->pool.class[count], flags << 32 | class, memory_order_relaxed);
+		atomic_store_explicit(&context->pool.classes, count + 1, memory_order_release);
 	}
 	gmt_unlock(&context->lock);
 	return class;
@@ -85,8 +85,8 @@ uint32_t gmt_plan_class(struct gmt_context *context, cl_mem_flags flags)
 /* The largest block that a request may be rounded up to. */
 static uint64_t most(const struct gmt_request_for *r)
 {
-	bool constant = r->context->constant && r->size <= r->context->constant && r->context->constant < r->context->largest;
-	return constant ? r->context->constant : r->context->largest;
+	uint64_t constant = r->context->devices.constant, largest = r->context->devices.largest;
+	return constant && r->size <= constant && constant < largest ? constant : largest;
 }
 
 /* Counts slabs that were created, or were not. */
@@ -120,9 +120,9 @@ bool gmt_plan_for(const struct gmt_call *call, const struct gmt_request_for *r, 
 {
 	struct gmt_request request = {
 		.size = r->size,
-		.max = r->context->largest,
+		.max = r->context->devices.largest,
 		.round = most(r),
-		.heap = r->context->heap,
+		.heap = r->context->devices.heap,
 		.time = (int64_t)call->start,
 		.class = class,
 		.tag = r->tag,

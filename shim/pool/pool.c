@@ -52,7 +52,7 @@ static bool prepare(struct gmt_call *call, const struct gmt_request_for *r, cons
 {
 	cl_mem handle = (cl_mem)(uintptr_t)plan->handle;
 	/* Rounding must not make a __constant argument too large for a kernel. */
-	if (r->context->constant && r->size <= r->context->constant && plan->size > r->context->constant)
+	if (r->context->devices.constant && r->size <= r->context->devices.constant && plan->size > r->context->devices.constant)
 		return false;
 	if (gmt_likely(!r->host && !gmt_session.config.scrub))
 		return true;
@@ -93,7 +93,7 @@ static bool hit(struct gmt_call *call, const struct gmt_request_for *r, const st
 
 void gmt_pool_create(struct gmt_call *call, const struct gmt_request_for *r, struct gmt_served *served, cl_int *error)
 {
-	bool open = gmt_pooling() && !atomic_load_explicit(&r->context->closed, memory_order_relaxed);
+	bool open = gmt_pooling() && !atomic_load_explicit(&r->context->pool.closed, memory_order_relaxed);
 	const struct gmt_shape_class *shape = gmt_request_shape(r);
 	uint32_t class = !open ? 0 : gmt_likely(!shape) ? gmt_plan_class(r->context, r->flags) : shape->class;
 	if (!class) {

@@ -197,8 +197,8 @@ struct fate {
 static struct fate fate_of(const struct gmt_memory *memory, enum gmt_flight flight)
 {
 	const struct gmt_context *context = memory->context;
-	bool failed = atomic_load(&context->closed); /* nothing reports any more when a command is over */
-	bool unfit = failed || atomic_load(&memory->no_reuse) || atomic_load(&context->command_buffers);
+	bool failed = atomic_load(&context->pool.closed); /* nothing reports any more when a command is over */
+	bool unfit = failed || atomic_load(&memory->no_reuse) || atomic_load(&context->order.command_buffers);
 	bool ordered = flight == GMT_FLIGHT_ORDERED && !gmt_session.config.scrub; /* our scrub is not ordered behind it */
 	bool pending = flight != GMT_FLIGHT_DONE && !ordered && !gmt_session.config.ungated;
 	return (struct fate){
@@ -282,7 +282,7 @@ cl_int gmt_release_memory(struct gmt_call *call, struct gmt_memory *memory)
 		gmt_finding(GMT_DIAG_STILL_MAPPED, "clReleaseMemObject", memory, CL_SUCCESS);
 	if (!memory->block || !gmt_pooling())
 		return to_driver(&release, memory);
-	if (mapped || atomic_load(&memory->no_reuse) || atomic_load(&context->command_buffers) || atomic_load(&context->closed))
+	if (mapped || atomic_load(&memory->no_reuse) || atomic_load(&context->order.command_buffers) || atomic_load(&context->pool.closed))
 		return discard(&release, memory);
 	struct gmt_uses uses = gmt_uses_of(memory);
 	/* The host may write to shared memory at any time: that its next owner's commands run behind others is not enough. */
@@ -319,15 +319,15 @@ static void drop_class(struct gmt_context *context, cl_mem_flags flags, const st
 void gmt_release_context(struct gmt_context *context)
 {
 	gmt_lock(&context->lock);
-	uint32_t wakes = context->wakes;
-	bool sleeps = atomic_load(&context->holds) == 0;
+	uint32_t wakes = context->life.wakes;
+	bool sleeps = atomic_load(&context->life.holds) == 0;
 	gmt_unlock(&context->lock);
 	gmt_cooling_drop(context);
 	uint64_t classes[GMT_CLASSES_MAX];
 	gmt_lock(&context->lock); /* requests of another thread add none to a context that sleeps, and new ones to one that wakes */
-	uint32_t count = atomic_exchange(&context->classes, 0);
+	uint32_t count = atomic_exchange(&context->pool.classes, 0);
 	for (uint32_t i = 0; i < count; i++)
-		classes[i] = atomic_load(&context->class[i]);
+		classes[i] = atomic_load(&context->pool.class[i]);
 	gmt_unlock(&context->lock);
 	for (uint32_t i = 0; i < count; i++)
 		drop_class(context, classes[i] >> 32, &(struct gmt_shape_class){.class = (uint32_t)classes[i]});
@@ -337,8 +337,8 @@ void gmt_release_context(struct gmt_context *context)
 	 * pool may have got blocks after ours were dropped: the thread that let go of it last says when it has none.
 	 */
 	gmt_lock(&context->lock);
-	if (sleeps && atomic_load(&context->holds) == 0 && context->wakes == wakes)
-		atomic_store(&context->asleep, true);
+	if (sleeps && atomic_load(&context->life.holds) == 0 && context->life.wakes == wakes)
+		atomic_store(&context->life.asleep, true);
 	gmt_unlock(&context->lock);
 	gmt_queue_drop(context);
 	gmt_upload_drop_queue(context);

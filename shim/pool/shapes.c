@@ -104,16 +104,16 @@ static struct known *find(struct gmt_shapes *s, uint64_t hash, const struct gmt_
 
 static struct gmt_shapes *shapes_of(struct gmt_context *context)
 {
-	if (!context->shapes && atomic_load(&context->holds))
-		context->shapes = calloc(1, sizeof *context->shapes);
-	return context->shapes;
+	if (!context->pool.shapes && atomic_load(&context->life.holds))
+		context->pool.shapes = calloc(1, sizeof *context->pool.shapes);
+	return context->pool.shapes;
 }
 
 bool gmt_shape_find(struct gmt_context *context, const struct gmt_shape *shape, struct gmt_shape_class *out)
 {
 	uint64_t hash = hash_of(shape);
 	gmt_lock(&context->lock);
-	struct gmt_shapes *s = context->shapes;
+	struct gmt_shapes *s = context->pool.shapes;
 	struct known *known = find(s, hash, shape);
 	if (!known && s)
 		known = add(s, hash, shape);
@@ -141,7 +141,7 @@ void gmt_shape_succeeded(struct gmt_context *context, const struct gmt_shape *sh
 {
 	uint64_t hash = hash_of(shape);
 	gmt_lock(&context->lock);
-	struct known *known = find(context->shapes, hash, shape);
+	struct known *known = find(context->pool.shapes, hash, shape);
 	if (known)
 		known->class.size = 1;
 	gmt_unlock(&context->lock);
@@ -168,8 +168,8 @@ void gmt_shapes_drop(struct gmt_context *context,
 		     void (*visit)(struct gmt_context *context, cl_mem_flags flags, const struct gmt_shape_class *class))
 {
 	gmt_lock(&context->lock);
-	struct gmt_shapes *s = context->shapes;
-	context->shapes = NULL;
+	struct gmt_shapes *s = context->pool.shapes;
+	context->pool.shapes = NULL;
 	gmt_unlock(&context->lock);
 	for (size_t i = 0; s && i < PLACES; i++) {
 		for (struct known *known; (known = s->known[i]);) {

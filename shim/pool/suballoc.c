@@ -25,8 +25,9 @@ uint32_t gmt_suballoc_align(const struct gmt_request_for *r)
 {
 	struct gmt_context *context = r->context;
 	/* A callback may run under a lock of the driver that another thread, which creates the slab to share, may need. */
-	bool can = context->align && !r->host && !r->image && !r->pointer && !gmt_in_callback && !atomic_load_explicit(&context->command_buffers, memory_order_relaxed);
-	return can && atomic_load_explicit(&context->parts, memory_order_relaxed) != GMT_PARTS_NONE ? context->align : 0;
+	bool can = context->devices.align && !r->host && !r->image && !r->pointer && !gmt_in_callback &&
+		   !atomic_load_explicit(&context->order.command_buffers, memory_order_relaxed);
+	return can && atomic_load_explicit(&context->tried.parts, memory_order_relaxed) != GMT_PARTS_NONE ? context->devices.align : 0;
 }
 
 static void write_slab(const struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, uint64_t cost,
@@ -64,7 +65,7 @@ static struct gmt_memory *enter_slab(const struct gmt_request_for *r, const stru
 /* whole: for all of the slab. */
 static cl_mem create_slab(struct gmt_call *call, const struct gmt_request_for *whole, struct gmt_store **store, cl_int *error)
 {
-	if (atomic_load_explicit(&whole->context->parts, memory_order_relaxed) != GMT_PARTS_ALIASED)
+	if (atomic_load_explicit(&whole->context->tried.parts, memory_order_relaxed) != GMT_PARTS_ALIASED)
 		return gmt_driver_create_once(call, whole, error);
 	struct gmt_request_for stored = *whole;
 	*error = CL_OUT_OF_HOST_MEMORY;

@@ -238,7 +238,8 @@ static enum gmt_parts try_images(struct sample *s)
 static enum gmt_parts try(const struct gmt_context *like, bool images)
 {
 	cl_int err = CL_SUCCESS;
-	struct sample s = {.device = like->device, .at = like->align < 4 * PIECE ? 4 * PIECE : like->align, .old = like->old};
+	uint32_t align = like->devices.align;
+	struct sample s = {.device = like->devices.first, .at = align < 4 * PIECE ? 4 * PIECE : align, .old = like->devices.old};
 	s.size = 2 * s.at + 3 * PIECE;
 	if (images)
 		s.context = gmt_driver.clCreateContext(NULL, 1, &s.device, NULL, NULL, &err);
@@ -277,11 +278,11 @@ static bool is_slow(cl_device_id device)
 static enum gmt_parts find_out(const struct gmt_context *context, bool images)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
-	if (is_slow(context->device)) {
+	if (is_slow(context->devices.first)) {
 		none_because("kernels take milliseconds for each sub-buffer on NVIDIA's driver", &said);
 		return GMT_PARTS_NONE;
 	}
-	enum gmt_parts outcome = try(context, images || is_processor(context->device));
+	enum gmt_parts outcome = try(context, images || is_processor(context->devices.first));
 	if (outcome == GMT_PARTS_NONE)
 		none_because("this driver's sub-buffers do not hold their own bytes", &said);
 	return outcome;
@@ -293,12 +294,12 @@ static uint8_t outcome_of(const struct gmt_context *context, bool images)
 	static _Atomic int known; /* of the first device: enum gmt_parts */
 	static _Atomic(cl_device_id) first;
 	int before = atomic_load(&known);
-	bool same = before && atomic_load(&first) == context->device;
+	bool same = before && atomic_load(&first) == context->devices.first;
 	if (same && !(images && before == GMT_PARTS_IMAGES_UNTRIED))
 		return (uint8_t)before;
 	enum gmt_parts outcome = find_out(context, images);
 	if (!before)
-		atomic_store(&first, context->device);
+		atomic_store(&first, context->devices.first);
 	if (!before || same)
 		atomic_store(&known, outcome);
 	return (uint8_t)outcome;
@@ -307,17 +308,17 @@ static uint8_t outcome_of(const struct gmt_context *context, bool images)
 bool gmt_trial(struct gmt_context *context)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
-	uint8_t parts = atomic_load_explicit(&context->parts, memory_order_relaxed);
+	uint8_t parts = atomic_load_explicit(&context->tried.parts, memory_order_relaxed);
 	if (gmt_likely(parts > GMT_PARTS_WITHOUT_IMAGES || parts == GMT_PARTS_NONE))
 		return parts != GMT_PARTS_NONE;
 	bool images = gmt_images_can_be_made();
 	if (parts == GMT_PARTS_UNTRIED || (images && parts == GMT_PARTS_IMAGES_UNTRIED)) {
 		parts = outcome_of(context, images);
-		atomic_store(&context->parts, parts);
+		atomic_store(&context->tried.parts, parts);
 	}
 	if (parts != GMT_PARTS_WITHOUT_IMAGES || !images)
 		return parts != GMT_PARTS_NONE; /* so far */
 	none_because("images of sub-buffers fail on this driver, and the program can create images", &said);
-	atomic_store(&context->parts, GMT_PARTS_NONE);
+	atomic_store(&context->tried.parts, GMT_PARTS_NONE);
 	return false;
 }

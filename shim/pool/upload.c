@@ -16,10 +16,10 @@
 static cl_command_queue use_queue(struct gmt_context *context, cl_command_queue more)
 {
 	gmt_lock(&context->lock);
-	cl_command_queue queue = atomic_load(&context->upload);
+	cl_command_queue queue = atomic_load(&context->upload.queue);
 	if (!queue && more)
-		atomic_store(&context->upload, queue = more);
-	context->uploads += queue != NULL;
+		atomic_store(&context->upload.queue, queue = more);
+	context->upload.uses += queue != NULL;
 	gmt_unlock(&context->lock);
 	return queue;
 }
@@ -28,10 +28,10 @@ static cl_command_queue queue_of(struct gmt_context *context)
 {
 	cl_command_queue queue = use_queue(context, NULL);
 	cl_context handle = (cl_context)atomic_load(&context->object.handle);
-	if (gmt_likely(queue != NULL) || !context->device || !handle)
+	if (gmt_likely(queue != NULL) || !context->devices.first || !handle)
 		return queue;
 	cl_int err = CL_SUCCESS;
-	cl_command_queue more = gmt_driver.clCreateCommandQueue(handle, context->device, 0, &err);
+	cl_command_queue more = gmt_driver.clCreateCommandQueue(handle, context->devices.first, 0, &err);
 	if (!more)
 		return NULL;
 	queue = use_queue(context, more);
@@ -44,9 +44,9 @@ static cl_command_queue queue_of(struct gmt_context *context)
 static void leave(struct gmt_context *context, uint32_t uses)
 {
 	gmt_lock(&context->lock);
-	context->uploads -= uses;
-	bool needed = context->uploads || (atomic_load(&context->holds) && !atomic_load(&context->closed));
-	cl_command_queue queue = needed ? NULL : atomic_exchange(&context->upload, NULL);
+	context->upload.uses -= uses;
+	bool needed = context->upload.uses || (atomic_load(&context->life.holds) && !atomic_load(&context->pool.closed));
+	cl_command_queue queue = needed ? NULL : atomic_exchange(&context->upload.queue, NULL);
 	gmt_unlock(&context->lock);
 	if (queue)
 		gmt_driver.clReleaseCommandQueue(queue);
@@ -105,7 +105,7 @@ static bool fill(struct gmt_context *context, cl_mem handle, char *pointer, size
 
 bool gmt_scrub(struct gmt_context *context, cl_mem handle, size_t size)
 {
-	return !context->old && fill(context, handle, NULL, size); /* the command came with OpenCL 1.2 */
+	return !context->devices.old && fill(context, handle, NULL, size); /* the command came with OpenCL 1.2 */
 }
 
 bool gmt_scrub_pointer(struct gmt_context *context, enum gmtmemory kind, void *pointer, size_t size)

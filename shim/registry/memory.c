@@ -100,7 +100,7 @@ struct gmt_memory *gmt_memory_next_pooled(uint32_t *bucket)
 
 void gmt_memory_to_pool(struct gmt_memory *memory)
 {
-	atomic_fetch_add_explicit(gmt_memory_is_shared(memory) ? &memory->context->pooled_pointers : &memory->context->pooled, 1,
+	atomic_fetch_add_explicit(gmt_memory_is_shared(memory) ? &memory->context->pool.pointers : &memory->context->pool.blocks, 1,
 				  memory_order_relaxed);
 	atomic_store(&memory->pooled, 1);
 }
@@ -109,7 +109,7 @@ bool gmt_memory_claim(struct gmt_memory *memory)
 {
 	if (!atomic_exchange(&memory->pooled, 0))
 		return false;
-	atomic_fetch_sub_explicit(gmt_memory_is_shared(memory) ? &memory->context->pooled_pointers : &memory->context->pooled, 1,
+	atomic_fetch_sub_explicit(gmt_memory_is_shared(memory) ? &memory->context->pool.pointers : &memory->context->pool.blocks, 1,
 				  memory_order_relaxed);
 	return true;
 }

@@ -26,7 +26,7 @@ struct gmt_context *gmt_context_add(cl_context handle)
 	struct gmt_context *context = (struct gmt_context *)gmt_table_add(&contexts, handle);
 	if (context) {
 		atomic_store(&context->references, 1);
-		atomic_store(&context->holds, 1);
+		atomic_store(&context->life.holds, 1);
 	}
 	return context;
 }

@@ -39,36 +39,54 @@ enum gmt_parts {
 struct gmt_context {
 	struct gmt_object object;
 	_Atomic uint32_t references; /* the program's own */
-	_Atomic uint32_t holds;      /* these and queues: it can use the context. 0: it sleeps, see hooks/context_holds.h */
-	_Atomic bool asleep;         /* and it has no block in the pool any more */
-	uint32_t wakes;              /* how often holds left 0; under lock */
-	_Atomic uint32_t slept;      /* when, in turns, see hooks/context_holds.c */
-	cl_device_id device;  /* its first */
-	uint64_t largest;     /* bytes of the largest allocation that any of its devices takes; 0 unknown */
-	uint64_t constant;    /* bytes of the largest __constant argument that all of its devices take; 0 unknown */
-	uint64_t heap;        /* bytes of memory of the device that has least; 0 unknown */
-	uint32_t align;       /* of sub-buffers, in bytes, a power of two; 0: no sub-allocations */
-	_Atomic uint8_t parts;        /* enum gmt_parts */
-	_Atomic uint8_t image_copies; /* enum gmt_trial: the driver checks them, see hooks/image_range.c */
-	bool old;             /* before OpenCL 1.2 */
-	_Atomic bool hasty;   /* its clFinish may return before all has completed, see hooks/hook_sync.c */
-	_Atomic uint32_t finishes; /* that were tried out */
-	bool discrete;        /* memory of one of its devices is not the host's */
-	_Atomic uint32_t queues;     /* alive */
-	_Atomic uint32_t unordered;  /* 1: order between commands cannot be known (native kernels, unknown queues) */
-	_Atomic uint32_t gates;      /* user events that the program has not set yet */
-	_Atomic uint32_t command_buffers; /* alive: any buffer may be in one */
-	_Atomic uint32_t closed;     /* 1: terminated, or a command failed: no more pooling */
-	_Atomic uint32_t pooled;     /* blocks of it that are in the pool, without shared memory */
-	_Atomic uint32_t pooled_pointers; /* these of shared memory */
-	_Atomic(cl_command_queue) upload; /* ours, for filling recycled blocks */
-	uint32_t uploads;            /* uses of it right now */
-	_Atomic uint32_t lock;       /* classes, shapes, hidden, indirect, upload */
-	_Atomic uint32_t classes;    /* used entries of class */
-	_Atomic uint64_t class[GMT_CLASSES_MAX]; /* flags << 32 | number: in one, as a context that wakes begins anew */
-	struct gmt_shapes *shapes; /* of images and shared memory that the pool may serve; NULL: none yet */
-	struct gmt_uses hidden; /* commands that may use any memory: replayed command buffers */
-	struct gmt_uses indirect; /* commands that may use any shared memory, through pointers in other memory */
+	_Atomic uint32_t lock;       /* for a few instructions; each group says what it guards */
+	/* How long the program can use the context: hooks/context_holds.h. Lock: wakes; holds leaves 0 and asleep changes under it. */
+	struct {
+		_Atomic uint32_t holds; /* its own references and queues; 0: the context sleeps */
+		uint32_t wakes;         /* how often holds left 0 */
+		_Atomic uint32_t slept; /* when, in turns, see hooks/context_holds.c */
+		_Atomic bool asleep;    /* and it has no block in the pool any more */
+	} life;
+	/* What the devices say: hooks/hook_context.c. No lock: constant once the program has the handle. */
+	struct {
+		cl_device_id first;
+		uint64_t largest;  /* bytes of the largest allocation that any of them takes; 0 unknown */
+		uint64_t constant; /* bytes of the largest __constant argument that all of them take; 0 unknown */
+		uint64_t heap;     /* bytes of memory of the one that has least; 0 unknown */
+		uint32_t align;    /* of sub-buffers, in bytes, a power of two; 0: no sub-allocations */
+		bool old;          /* before OpenCL 1.2 */
+		bool discrete;     /* memory of one of them is not the host's */
+	} devices;
+	/* What its driver may get wrong, found out by trying. No lock. */
+	struct {
+		_Atomic uint32_t finishes;    /* that were tried out, see hooks/hook_sync.c */
+		_Atomic bool hasty;           /* clFinish may return before all has completed */
+		_Atomic uint8_t parts;        /* enum gmt_parts, see pool/trial.h */
+		_Atomic uint8_t image_copies; /* enum gmt_trial: the driver checks them, see hooks/image_range.c */
+	} tried;
+	/* What is known of commands and their order: order/. Lock: hidden and indirect. */
+	struct {
+		_Atomic uint32_t queues;          /* alive */
+		_Atomic uint32_t unordered;       /* 1: order between commands cannot be known (native kernels, unknown queues) */
+		_Atomic uint32_t gates;           /* user events that the program has not set yet */
+		_Atomic uint32_t command_buffers; /* alive: any buffer may be in one */
+		struct gmt_uses hidden;   /* commands that may use any memory: replayed command buffers */
+		struct gmt_uses indirect; /* commands that may use any shared memory, through pointers in other memory */
+	} order;
+	/* Its part of the pool: pool/plan.c, pool/shapes.c. Lock: shapes; classes and class change under it. */
+	struct {
+		_Atomic uint32_t closed;   /* 1: terminated, or a command failed: no more pooling */
+		_Atomic uint32_t blocks;   /* that are in the pool, without shared memory */
+		_Atomic uint32_t pointers; /* these of shared memory */
+		_Atomic uint32_t classes;  /* used entries of class */
+		_Atomic uint64_t class[GMT_CLASSES_MAX]; /* flags << 32 | number: in one, as a context that wakes starts without any */
+		struct gmt_shapes *shapes; /* of images and shared memory that the pool may serve; NULL: none yet */
+	} pool;
+	/* For filling recycled blocks: pool/upload.c. Lock: uses; queue changes under it. */
+	struct {
+		_Atomic(cl_command_queue) queue; /* ours */
+		uint32_t uses;                   /* of it right now */
+	} upload;
 };
 
 #define GMT_MARKERS 16
@@ -166,7 +184,7 @@ bool gmt_context_remove(struct gmt_context *context);
 
 static inline bool gmt_is_old(const struct gmt_context *context)
 {
-	return context && context->old;
+	return context && context->devices.old;
 }
 static inline uint16_t gmt_context_id(const struct gmt_context *context)
 {

@@ -14,7 +14,7 @@
 
 struct gmt_session gmt_session;
 
-static struct gmt_context context = {.largest = LARGEST};
+static struct gmt_context context = {.devices.largest = LARGEST};
 static const uint64_t unknown[] = {0, 1ull << 13, 1ull << 31, 1ull << 32, 1ull << 63};
 static const uint64_t sizes[] = {0, 1, SMALLEST - 1, SMALLEST, LARGEST, LARGEST + 1};
 static const uint32_t alignments[] = {0, 64, 48};
