@@ -20,7 +20,7 @@ static bool taken_soon(void)
 	return false;
 }
 
-/* A thread that has come to sleep does not know whether others do: it leaves as if. */
+/* A thread that has slept does not know whether others sleep: it unlocks as if some did. */
 void gmt_gate_wait(void)
 {
 	if (taken_soon())

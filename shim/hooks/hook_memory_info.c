@@ -32,7 +32,7 @@ static cl_uint suballoc_maps(const struct gmt_memory *memory, cl_uint maps)
 }
 
 /* References and mappings that the driver would count on the sub-allocation, had it made images of it. */
-static cl_uint aside(const struct gmt_memory *memory, cl_mem_info what)
+static cl_uint alias_count(const struct gmt_memory *memory, cl_mem_info what)
 {
 	cl_mem alias = memory->slab->store ? atomic_load(&memory->alias) : NULL;
 	cl_uint count = 0;
@@ -84,10 +84,10 @@ static void correct_suballoc(const struct gmt_memory *memory, cl_mem_info what, 
 		*(size_t *)value = 0;
 		break;
 	case CL_MEM_REFERENCE_COUNT:
-		*(cl_uint *)value = suballoc_references(memory, *(cl_uint *)value) + aside(memory, what);
+		*(cl_uint *)value = suballoc_references(memory, *(cl_uint *)value) + alias_count(memory, what);
 		break;
 	case CL_MEM_MAP_COUNT:
-		*(cl_uint *)value = suballoc_maps(memory, *(cl_uint *)value) + aside(memory, what);
+		*(cl_uint *)value = suballoc_maps(memory, *(cl_uint *)value) + alias_count(memory, what);
 		break;
 	default:
 		break;

@@ -333,8 +333,9 @@ void gmt_release_context(struct gmt_context *context)
 		drop_class(context, classes[i] >> 32, &(struct gmt_shape_class){.class = (uint32_t)classes[i]});
 	gmt_shapes_drop(context, drop_class);
 	/*
-	 * A queue that wakes it meanwhile has to run behind those that were released before. Should it have fallen asleep again, its
-	 * pool may have got blocks after ours were dropped: the thread that let go of it last says when it has none.
+	 * Another thread may have woken the context with a new queue, whose commands have to run after those of the queues that were
+	 * released before: then the context must not count as asleep. That thread may also have let go of the context again, and the
+	 * pool may have got blocks after this thread dropped its own. Then that thread drops those, and marks the context as asleep.
 	 */
 	gmt_lock(&context->lock);
 	if (sleeps && atomic_load(&context->life.holds) == 0 && context->life.wakes == wakes)

@@ -27,7 +27,7 @@ struct gmt_spill_ending {
 	void *data;
 };
 
-/* What an image is made of its parent as. */
+/* Format and description with which an image was created on its parent. */
 struct gmt_spill_image {
 	cl_image_format format;
 	cl_image_desc desc;
