@@ -5,8 +5,8 @@
 //
 // # Life of a block
 //
-//	Plan ──► Commit ──► (in use) ──► Free ──► cached ──► Plan (hit) …
-//	   └───► Abort                     └────► cooling ──► Cooled ──► cached
+//	Decide ──► Commit ──► (in use) ──► Free ──► cached ──► Decide (hit) …
+//	   └─────► Abort                     └────► cooling ──► Cooled ──► cached
 //
 // Whatever leaves the pool is reported as an Eviction, exactly once, and its Block is never seen again.
 package allocator
@@ -59,14 +59,14 @@ func (r *Request) bounded(size uint64) uint64 {
 // takes reports whether a block of that size, which is large enough, is not larger than may serve the request.
 func (r *Request) takes(size uint64) bool { return !over(size, r.Round) || size <= r.Size }
 
-// Plan is the decision on one request. The caller carries it out and calls Commit or Abort exactly once; several plans
-// may be open at once.
+// Decision says how a pool serves one request. The caller carries it out and calls Commit or Abort exactly once; several
+// decisions may be open at once.
 //
 // Slab is not 0 if the block is a sub-allocation. If SlabSize is not 0 the caller first creates the slab and calls
-// Grown; it then creates the sub-buffer and calls Commit, or Abort where any step fails. A plan may name a slab that
-// another open plan has yet to create: the caller then waits for that plan's Grown or Abort, and after an Abort also
-// aborts this plan and calls Plan again.
-type Plan struct {
+// Grown; it then creates the sub-buffer and calls Commit, or Abort where any step fails. A decision may name a slab that
+// the caller has yet to create for another open decision: it then waits for that one's Grown or Abort. After an Abort it
+// aborts this decision, too, and calls Decide again.
+type Decision struct {
 	Hit      bool   // needs no new memory from the driver
 	Block    Block  // the block to hand out, or the id of the block or sub-allocation to create
 	Size     uint64 // bytes of that block, at least the request's

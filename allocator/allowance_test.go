@@ -16,9 +16,9 @@ func TestArenaGivesUpBeforeItGrows(t *testing.T) {
 	for _, b := range blocks {
 		d.free(b, false)
 	}
-	plan, evicted := d.policy.Plan(d.request(512*mib, 1, 99), nil)
+	decision, evicted := d.policy.Decide(d.request(512*mib, 1, 99), nil)
 	d.release(evicted)
-	d.commit(plan, 1)
+	d.commit(decision, 1)
 	if len(evicted) != 2 || evicted[0].Block != blocks[0] || evicted[1].Block != blocks[1] || evicted[0].Reason != wire.EvictPolicy {
 		t.Errorf("%v was given up, want the two oldest of %v", evicted, blocks)
 	}

@@ -60,12 +60,12 @@ func (s *stock) request(i int) Request {
 }
 
 func (s *stock) alloc(i int) Block {
-	plan, _ := s.Plan(s.request(i), nil)
-	if plan.SlabSize != 0 {
-		s.Grown(plan)
+	decision, _ := s.Decide(s.request(i), nil)
+	if decision.SlabSize != 0 {
+		s.Grown(decision)
 	}
-	s.Commit(plan)
-	return plan.Block
+	s.Commit(decision)
+	return decision.Block
 }
 
 var (
@@ -104,12 +104,12 @@ func BenchmarkHit(b *testing.B) {
 			if s.live {
 				out = s.Free(s.blocks[i], false, 0, out[:0])
 			}
-			plan, _ := s.Plan(s.request(i), out[:0])
-			s.Commit(plan)
+			decision, _ := s.Decide(s.request(i), out[:0])
+			s.Commit(decision)
 			if s.live {
-				s.blocks[i] = plan.Block
+				s.blocks[i] = decision.Block
 			} else {
-				out = s.Free(plan.Block, false, 0, out[:0])
+				out = s.Free(decision.Block, false, 0, out[:0])
 			}
 			i = (i + stride) % len(s.blocks)
 		}
@@ -146,9 +146,9 @@ func BenchmarkMiss(b *testing.B) {
 		b.Helper()
 		before := s.Stats().Hits
 		for b.Loop() {
-			plan, _ := s.Plan(Request{Size: 1 << 30, Class: 1, Pinned: true}, nil)
-			s.Commit(plan)
-			s.Forget(plan.Block)
+			decision, _ := s.Decide(Request{Size: 1 << 30, Class: 1, Pinned: true}, nil)
+			s.Commit(decision)
+			s.Forget(decision.Block)
 		}
 		if s.Stats().Hits != before {
 			b.Fatal("a request hit")

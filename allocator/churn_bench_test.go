@@ -9,12 +9,12 @@ import (
 func cycle(p *Pool, size uint64, blocks []Block, out []Eviction) []Eviction {
 	req := Request{Size: size, Class: 1, Tag: 1, Align: 128, Max: 1 << 32, Heap: 1 << 33}
 	for i := range blocks {
-		plan, _ := p.Plan(req, out[:0])
-		if plan.SlabSize != 0 {
-			p.Grown(plan)
+		decision, _ := p.Decide(req, out[:0])
+		if decision.SlabSize != 0 {
+			p.Grown(decision)
 		}
-		p.Commit(plan)
-		blocks[i] = plan.Block
+		p.Commit(decision)
+		blocks[i] = decision.Block
 	}
 	for _, b := range blocks {
 		out = p.Free(b, false, 0, out[:0])

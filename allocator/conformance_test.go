@@ -72,10 +72,10 @@ func TestAbort(t *testing.T) {
 func TestStrangersAreIgnored(t *testing.T) {
 	everyKind(t, func(t *testing.T, d *driver) {
 		other := d.alloc(mib, 1, 1)
-		plan := d.alloc(mib, 1, 2)
-		d.free(plan.Block, false)
+		decision := d.alloc(mib, 1, 2)
+		d.free(decision.Block, false)
 		before := d.policy.Stats()
-		for _, b := range []Block{plan.Block, 0, 1 << 60, other.Block + 1000, other.Block + 1<<32, 1<<64 - 1, other.Slab} {
+		for _, b := range []Block{decision.Block, 0, 1 << 60, other.Block + 1000, other.Block + 1<<32, 1<<64 - 1, other.Slab} {
 			if out := d.policy.Free(b, false, 9, nil); len(out) > 0 {
 				t.Errorf("freeing %d evicted %v", b, out)
 			}
@@ -83,11 +83,11 @@ func TestStrangersAreIgnored(t *testing.T) {
 				t.Errorf("cooling %d evicted %v", b, out)
 			}
 			d.policy.Forget(b)
-			d.policy.Commit(Plan{Block: b})
-			d.policy.Abort(Plan{Block: b})
-			d.policy.Grown(Plan{Block: b, Slab: b, SlabSize: mib})
+			d.policy.Commit(Decision{Block: b})
+			d.policy.Abort(Decision{Block: b})
+			d.policy.Grown(Decision{Block: b, Slab: b, SlabSize: mib})
 		}
-		d.policy.Commit(plan)
+		d.policy.Commit(decision)
 		d.policy.Abort(other)
 		d.policy.Cooled(other.Block, 9, nil) // in use, not cooling
 		if got := d.policy.Stats(); got != before {
@@ -259,9 +259,9 @@ func (d *driver) churn(steps int, classes [3]Class) (log string) {
 			log += fmt.Sprint(d.free(live[i], false))
 			live = append(live[:i], live[i+1:]...)
 		default:
-			plan := d.alloc(uint64(1+rng.IntN(16))<<16, classes[rng.IntN(3)], Tag(rng.IntN(5)))
-			log += fmt.Sprint(plan)
-			live = append(live, plan.Block)
+			decision := d.alloc(uint64(1+rng.IntN(16))<<16, classes[rng.IntN(3)], Tag(rng.IntN(5)))
+			log += fmt.Sprint(decision)
+			live = append(live, decision.Block)
 		}
 		d.check()
 	}
@@ -299,13 +299,13 @@ func TestHitAllocatesNothing(t *testing.T) {
 			req := Request{
 				Size: uint64(1+i%7) << 14, Class: Class(1 + i%2), Tag: Tag(i % 7), Align: d.align, Pinned: d.pinned, Time: int64(i),
 			}
-			plan, _ := d.policy.Plan(req, out[:0])
-			if plan.SlabSize != 0 {
-				d.policy.Grown(plan)
+			decision, _ := d.policy.Decide(req, out[:0])
+			if decision.SlabSize != 0 {
+				d.policy.Grown(decision)
 			}
-			d.policy.Commit(plan)
-			out = d.policy.Free(plan.Block, i%3 == 0, int64(i), out[:0])
-			out = d.policy.Cooled(plan.Block, int64(i), out[:0])
+			d.policy.Commit(decision)
+			out = d.policy.Free(decision.Block, i%3 == 0, int64(i), out[:0])
+			out = d.policy.Cooled(decision.Block, int64(i), out[:0])
 		}
 		for range 1500 {
 			cycle()
@@ -326,15 +326,15 @@ func TestMissAllocatesNothing(t *testing.T) {
 	everyKind(t, func(t *testing.T, d *driver) {
 		var out []Eviction
 		cycle := func() {
-			plan, _ := d.policy.Plan(Request{Size: mib, Class: 1, Align: d.align, Pinned: d.pinned}, out[:0])
-			if plan.SlabSize != 0 {
-				d.policy.Grown(plan)
+			decision, _ := d.policy.Decide(Request{Size: mib, Class: 1, Align: d.align, Pinned: d.pinned}, out[:0])
+			if decision.SlabSize != 0 {
+				d.policy.Grown(decision)
 			}
-			if plan.Block.Index() > 2 || plan.Slab.Index() > 2 {
-				t.Fatalf("%+v, and nothing else is there", plan)
+			if decision.Block.Index() > 2 || decision.Slab.Index() > 2 {
+				t.Fatalf("%+v, and nothing else is there", decision)
 			}
-			d.policy.Commit(plan)
-			out = d.policy.Free(plan.Block, false, 0, out[:0])
+			d.policy.Commit(decision)
+			out = d.policy.Free(decision.Block, false, 0, out[:0])
 			out = d.policy.Trim(0, out)
 		}
 		for range 2000 { // more than are remembered of those that went

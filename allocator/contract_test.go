@@ -64,9 +64,9 @@ func TestAbortedHitOfADroppedClassIsNotCached(t *testing.T) {
 
 func TestCommitWithAForeignReasonIsCountedSomewhere(t *testing.T) {
 	d := newDriver(t, "futhark", "")
-	plan := d.plan(1<<20, 1, 1)
-	plan.Reason = 200 // plans travel through the program's memory
-	d.commit(plan, 1)
+	decision := d.plan(1<<20, 1, 1)
+	decision.Reason = 200 // plans travel through the program's memory
+	d.commit(decision, 1)
 	d.check()
 }
 
@@ -101,8 +101,8 @@ func TestBlameIsBounded(t *testing.T) {
 		{10_000, wire.MissCold}, {9_999, wire.MissCold}, {9_998, wire.MissLimit}, {9_998, wire.MissCold},
 		{10_000 - evictedMax - 1, wire.MissLimit},
 	} {
-		if plan := d.plan(c.size, 1, 1<<20); plan.Reason != c.want {
-			t.Errorf("a request of %d: reason %v, want %v", c.size, plan.Reason, c.want)
+		if decision := d.plan(c.size, 1, 1<<20); decision.Reason != c.want {
+			t.Errorf("a request of %d: reason %v, want %v", c.size, decision.Reason, c.want)
 		}
 	}
 }
@@ -125,8 +125,8 @@ func TestPartsOfAnotherAlignment(t *testing.T) {
 func TestNobodyWaitsForASlabThatFailed(t *testing.T) {
 	for _, name := range carving() {
 		d := newPartDriver(t, name)
-		plan := func() Plan {
-			p, _ := d.policy.Plan(d.request(1000, 1, 1), nil)
+		plan := func() Decision {
+			p, _ := d.policy.Decide(d.request(1000, 1, 1), nil)
 			return p
 		}
 		grower, second, third := plan(), plan(), plan()
@@ -153,28 +153,28 @@ func TestSlabsShrinkWhereMemoryIsShort(t *testing.T) {
 	for _, name := range carving() {
 		p := newDriver(t, name, "").policy
 		req := Request{Size: 100_000, Align: 64, Class: 1, Max: 1 << 30, Heap: 1 << 33}
-		first, _ := p.Plan(req, nil)
+		first, _ := p.Decide(req, nil)
 		last := first.SlabSize
 		for p.Abort(first); last != 0; {
-			plan, _ := p.Plan(req, nil)
-			if plan.SlabSize > last/2 {
-				t.Fatalf("%s: a slab of %d after one of %d was refused", name, plan.SlabSize, last)
+			decision, _ := p.Decide(req, nil)
+			if decision.SlabSize > last/2 {
+				t.Fatalf("%s: a slab of %d after one of %d was refused", name, decision.SlabSize, last)
 			}
-			last = plan.SlabSize
-			p.Abort(plan)
+			last = decision.SlabSize
+			p.Abort(decision)
 		}
 		for i := 0; ; i++ {
-			plan, _ := p.Plan(req, nil)
-			if plan.SlabSize == first.SlabSize {
+			decision, _ := p.Decide(req, nil)
+			if decision.SlabSize == first.SlabSize {
 				break
 			}
 			if i == 100 {
 				t.Fatalf("%s: no slab of %d any more", name, first.SlabSize)
 			}
-			if plan.SlabSize != 0 {
-				p.Grown(plan)
+			if decision.SlabSize != 0 {
+				p.Grown(decision)
 			}
-			p.Commit(plan)
+			p.Commit(decision)
 		}
 	}
 }
@@ -190,17 +190,17 @@ func TestSlabsLeaveRoom(t *testing.T) {
 			req := d.request(300_000, 1, 1)
 			req.Heap = heap
 			before := d.policy.Stats()
-			plan, _ := d.policy.Plan(req, nil)
-			if plan.SlabSize > heap/16 || plan.SlabSize != 0 && before.Reserved()+plan.SlabSize > heap/4*3 {
-				t.Fatalf("%s: a slab of %d with %d reserved", name, plan.SlabSize, before.Reserved())
+			decision, _ := d.policy.Decide(req, nil)
+			if decision.SlabSize > heap/16 || decision.SlabSize != 0 && before.Reserved()+decision.SlabSize > heap/4*3 {
+				t.Fatalf("%s: a slab of %d with %d reserved", name, decision.SlabSize, before.Reserved())
 			}
-			if plan.Slab == 0 {
+			if decision.Slab == 0 {
 				whole++
 			}
-			if plan.SlabSize != 0 {
-				d.policy.Grown(plan)
+			if decision.SlabSize != 0 {
+				d.policy.Grown(decision)
 			}
-			d.policy.Commit(plan)
+			d.policy.Commit(decision)
 		}
 		if whole == 0 {
 			t.Errorf("%s: all of 60 MB in slabs of a card of 64 MiB", name)

@@ -10,9 +10,9 @@ import (
 // returns how many driver objects were released.
 func (d *driver) retry(device, size, need uint64) (releases int) {
 	d.t.Helper()
-	plan := d.plan(size, 1, 99)
+	decision := d.plan(size, 1, 99)
 	for {
-		sum := plan.Size
+		sum := decision.Size
 		for _, b := range d.blocks {
 			sum += b.size
 		}
@@ -31,7 +31,7 @@ func (d *driver) retry(device, size, need uint64) (releases int) {
 		d.release(evicted)
 		releases += len(evicted)
 	}
-	d.commit(plan, 1)
+	d.commit(decision, 1)
 	d.check()
 	return releases
 }

@@ -75,58 +75,58 @@ func (d *driver) request(size uint64, class Class, tag Tag) Request {
 	return Request{Size: size, Class: class, Tag: tag, Align: d.align, Pinned: d.pinned, Time: d.now}
 }
 
-func (d *driver) alloc(size uint64, class Class, tag Tag) Plan {
+func (d *driver) alloc(size uint64, class Class, tag Tag) Decision {
 	d.t.Helper()
-	plan := d.plan(size, class, tag)
-	d.commit(plan, class)
-	return plan
+	decision := d.plan(size, class, tag)
+	d.commit(decision, class)
+	return decision
 }
 
-func (d *driver) plan(size uint64, class Class, tag Tag) Plan {
+func (d *driver) plan(size uint64, class Class, tag Tag) Decision {
 	d.t.Helper()
-	plan, evicted := d.policy.Plan(d.request(size, class, tag), nil)
+	decision, evicted := d.policy.Decide(d.request(size, class, tag), nil)
 	d.release(evicted)
-	b, slab := d.blocks[plan.Block], d.blocks[plan.Slab]
+	b, slab := d.blocks[decision.Block], d.blocks[decision.Slab]
 	switch {
-	case plan.Size < size:
-		d.t.Fatalf("a request of %d is served by %d bytes", size, plan.Size)
-	case plan.Hit != (plan.Reason == wire.MissNone):
-		d.t.Fatalf("hit %v with reason %v", plan.Hit, plan.Reason)
-	case plan.Slab != 0 && (b != nil || plan.Offset%d.align != 0):
-		d.t.Fatalf("%+v is to be a part, and is %+v", plan, b)
-	case plan.Slab != 0 && plan.SlabSize == 0 && (slab == nil || slab.class != class || plan.Offset+plan.Size > slab.size):
-		d.t.Fatalf("%+v is to be a part of %+v", plan, slab)
-	case plan.Slab != 0 && plan.SlabSize != 0 && (slab != nil || plan.Offset+plan.Size > plan.SlabSize):
-		d.t.Fatalf("%+v is to be a part of a new slab, which is %+v", plan, slab)
-	case plan.Slab != 0:
-	case plan.Hit && (b == nil || b.busy || b.class != class || b.size != plan.Size):
-		d.t.Fatalf("hit on %d, which is %+v", plan.Block, b)
-	case !plan.Hit && b != nil:
-		d.t.Fatalf("block %d is to be created and exists", plan.Block)
+	case decision.Size < size:
+		d.t.Fatalf("a request of %d is served by %d bytes", size, decision.Size)
+	case decision.Hit != (decision.Reason == wire.MissNone):
+		d.t.Fatalf("hit %v with reason %v", decision.Hit, decision.Reason)
+	case decision.Slab != 0 && (b != nil || decision.Offset%d.align != 0):
+		d.t.Fatalf("%+v is to be a part, and is %+v", decision, b)
+	case decision.Slab != 0 && decision.SlabSize == 0 && (slab == nil || slab.class != class || decision.Offset+decision.Size > slab.size):
+		d.t.Fatalf("%+v is to be a part of %+v", decision, slab)
+	case decision.Slab != 0 && decision.SlabSize != 0 && (slab != nil || decision.Offset+decision.Size > decision.SlabSize):
+		d.t.Fatalf("%+v is to be a part of a new slab, which is %+v", decision, slab)
+	case decision.Slab != 0:
+	case decision.Hit && (b == nil || b.busy || b.class != class || b.size != decision.Size):
+		d.t.Fatalf("hit on %d, which is %+v", decision.Block, b)
+	case !decision.Hit && b != nil:
+		d.t.Fatalf("block %d is to be created and exists", decision.Block)
 	}
-	return plan
+	return decision
 }
 
-func (d *driver) commit(plan Plan, class Class) {
+func (d *driver) commit(decision Decision, class Class) {
 	d.t.Helper()
-	if plan.SlabSize != 0 {
-		d.policy.Grown(plan)
-		d.blocks[plan.Slab] = &held{size: plan.SlabSize, class: class}
+	if decision.SlabSize != 0 {
+		d.policy.Grown(decision)
+		d.blocks[decision.Slab] = &held{size: decision.SlabSize, class: class}
 	}
-	if slab := d.blocks[plan.Slab]; slab != nil {
+	if slab := d.blocks[decision.Slab]; slab != nil {
 		slab.parts++
 		slab.busy = true
 		for block, b := range d.blocks {
-			if b.slab == plan.Slab && plan.Offset < b.offset+b.size && b.offset < plan.Offset+plan.Size {
-				d.t.Fatalf("%+v overlaps block %d at %d", plan, block, b.offset)
+			if b.slab == decision.Slab && decision.Offset < b.offset+b.size && b.offset < decision.Offset+decision.Size {
+				d.t.Fatalf("%+v overlaps block %d at %d", decision, block, b.offset)
 			}
 		}
 	}
-	d.policy.Commit(plan)
-	if !plan.Hit || plan.Slab != 0 {
-		d.blocks[plan.Block] = &held{size: plan.Size, class: class, slab: plan.Slab, offset: plan.Offset}
+	d.policy.Commit(decision)
+	if !decision.Hit || decision.Slab != 0 {
+		d.blocks[decision.Block] = &held{size: decision.Size, class: class, slab: decision.Slab, offset: decision.Offset}
 	}
-	d.blocks[plan.Block].busy = true
+	d.blocks[decision.Block].busy = true
 }
 
 // drop notes that a block is no longer used; a sub-allocation is gone then.

@@ -44,7 +44,7 @@ type duel struct {
 	dice
 	p     *Pool
 	r     *reference
-	plans []Plan
+	plans []Decision
 	open  []*refBlock
 	seen  map[Block]bool // ever created
 }
@@ -108,7 +108,7 @@ func (d *duel) plan() {
 	}
 	req.Pinned = kind%8 != 2
 	want, b, evictions := d.r.plan(req)
-	got, evicted := d.p.Plan(req, nil)
+	got, evicted := d.p.Decide(req, nil)
 	d.same(fmt.Sprintf("request %+v", req), evicted, evictions)
 	if !got.Hit {
 		if got.Block == 0 || d.seen[got.Block] || slices.ContainsFunc(d.r.blocks, func(x *refBlock) bool {
@@ -132,13 +132,13 @@ func (d *duel) settle(commit bool) {
 		return
 	}
 	i := d.next() % len(d.plans)
-	plan, b := d.plans[i], d.open[i]
+	decision, b := d.plans[i], d.open[i]
 	d.plans, d.open = slices.Delete(d.plans, i, i+1), slices.Delete(d.open, i, i+1)
 	if commit {
-		d.p.Commit(plan)
-		d.r.commit(b, plan)
+		d.p.Commit(decision)
+		d.r.commit(b, decision)
 	} else {
-		d.p.Abort(plan)
+		d.p.Abort(decision)
 		d.r.abort(b)
 	}
 }
@@ -214,7 +214,7 @@ func (d *duel) agree() {
 		d.Fatal(err)
 	}
 	got, want := d.p.Stats(), d.r.stats()
-	got.Departures[NoPlan] = 0 // the reference knows of no plans
+	got.Departures[NoLayout] = 0 // the reference knows of no plans
 	if got != want {
 		d.Fatalf("stats are %+v,\na recount says %+v", got, want)
 	}

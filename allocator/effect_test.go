@@ -38,11 +38,11 @@ func (d *driver) story() string {
 	for i := range 400 {
 		req := d.request(1+rng.Uint64N(64)<<rng.IntN(16), 1, Tag(rng.IntN(7)))
 		req.Heap = 4096 * mib
-		plan, out := d.policy.Plan(req, nil)
+		decision, out := d.policy.Decide(req, nil)
 		d.release(out)
-		d.commit(plan, 1)
-		fmt.Fprint(&log, plan, out)
-		live = append(live, plan.Block)
+		d.commit(decision, 1)
+		fmt.Fprint(&log, decision, out)
+		live = append(live, decision.Block)
 		keep := 40
 		if i%50 == 49 {
 			keep = 0

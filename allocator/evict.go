@@ -258,7 +258,7 @@ func (p *Pool) Trim(keep uint64, out []Eviction) []Eviction {
 }
 
 // Expire gives up the blocks that have been cached for max_age. It returns when there may be something to do again,
-// 0 when there is no such limit. Plan, Free and Cooled do the same in passing.
+// 0 when there is no such limit. Decide, Free and Cooled do the same in passing.
 func (p *Pool) Expire(time int64, out []Eviction) (_ []Eviction, next int64) {
 	out = p.flush(out)
 	if p.limits.maxAge == 0 {

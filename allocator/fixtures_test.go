@@ -40,9 +40,9 @@ func TestFutharkAcceptance(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDriver(t, "futhark", c.limits)
 			d.free(d.alloc(c.block, 1, 1).Block, false)
-			plan := d.alloc(c.want, 1, c.requestTag)
-			if plan.Hit != c.hit || plan.Reason != c.reason {
-				t.Errorf("hit %v, reason %v", plan.Hit, plan.Reason)
+			decision := d.alloc(c.want, 1, c.requestTag)
+			if decision.Hit != c.hit || decision.Reason != c.reason {
+				t.Errorf("hit %v, reason %v", decision.Hit, decision.Reason)
 			}
 			d.check()
 		})
@@ -59,8 +59,8 @@ func TestFutharkTakesTheSmallestAcceptable(t *testing.T) {
 		d.free(b, false)
 	}
 	for _, want := range []int{3, 1, 4, 0} { // of equal ones the latest
-		if plan := d.alloc(mib, 1, 9); plan.Block != blocks[want] {
-			t.Errorf("block %x, want %x", plan.Block, blocks[want])
+		if decision := d.alloc(mib, 1, 9); decision.Block != blocks[want] {
+			t.Errorf("block %x, want %x", decision.Block, blocks[want])
 		}
 	}
 }
@@ -93,9 +93,9 @@ func TestFuthark2018Acceptance(t *testing.T) {
 			d := newDriver(t, "futhark-2018", c.limits)
 			block := d.alloc(c.block, 1, 1).Block
 			d.free(block, false)
-			plan, evicted := d.policy.Plan(d.request(c.want, 1, c.tag), nil)
-			if plan.Hit != c.hit || len(evicted) != c.evictions || !plan.Hit && plan.Size != max(c.want, 4) {
-				t.Errorf("%+v, evicted %v", plan, evicted)
+			decision, evicted := d.policy.Decide(d.request(c.want, 1, c.tag), nil)
+			if decision.Hit != c.hit || len(evicted) != c.evictions || !decision.Hit && decision.Size != max(c.want, 4) {
+				t.Errorf("%+v, evicted %v", decision, evicted)
 			}
 			for _, e := range evicted {
 				if e.Block != block || e.Reason != wire.EvictMisfit {
@@ -116,8 +116,8 @@ func TestFuthark2018KeepsOneBlockForEachLabel(t *testing.T) {
 	if len(evicted) != 1 || evicted[0].Block != first.Block || evicted[0].Reason != wire.EvictTagCap {
 		t.Errorf("evicted %v, want the block that the label had", evicted)
 	}
-	if plan := d.alloc(100, 1, 1); plan.Block != second.Block {
-		t.Errorf("%+v, want the block freed last", plan)
+	if decision := d.alloc(100, 1, 1); decision.Block != second.Block {
+		t.Errorf("%+v, want the block freed last", decision)
 	}
 	d.check()
 }
@@ -128,16 +128,16 @@ func TestFuthark2018StealsBeforeItCreates(t *testing.T) {
 	misfit, other := d.alloc(1000, 1, 1), d.alloc(100, 1, 2)
 	d.free(misfit.Block, false)
 	d.free(other.Block, false)
-	if plan := d.alloc(100, 1, 1); plan.Block != other.Block {
-		t.Errorf("%+v, want another label's block", plan)
+	if decision := d.alloc(100, 1, 1); decision.Block != other.Block {
+		t.Errorf("%+v, want another label's block", decision)
 	}
 	d.check()
 }
 
 func TestFutharkRaisesTinyRequests(t *testing.T) {
 	for _, name := range []string{"futhark", "futhark-2018"} {
-		if plan := newDriver(t, name, "").alloc(1, 1, 1); plan.Size != 4 {
-			t.Errorf("%s: a request of 1 got %d bytes, want sizeof(int)", name, plan.Size)
+		if decision := newDriver(t, name, "").alloc(1, 1, 1); decision.Size != 4 {
+			t.Errorf("%s: a request of 1 got %d bytes, want sizeof(int)", name, decision.Size)
 		}
 	}
 }
@@ -168,8 +168,8 @@ func TestRounding(t *testing.T) {
 		d := newDriver(t, c.policy, c.limits)
 		req := d.request(c.size, 1, 1)
 		req.Max = c.limit
-		if plan, _ := d.policy.Plan(req, nil); plan.Size != c.want {
-			t.Errorf("%s %s: %d (largest %d) rounds to %d, want %d", c.policy, c.limits, c.size, c.limit, plan.Size, c.want)
+		if decision, _ := d.policy.Decide(req, nil); decision.Size != c.want {
+			t.Errorf("%s %s: %d (largest %d) rounds to %d, want %d", c.policy, c.limits, c.size, c.limit, decision.Size, c.want)
 		}
 	}
 }
@@ -222,17 +222,17 @@ func TestPersistentPoolOf003(t *testing.T) {
 // another order.
 func stranded(d *driver, size uint64, tag Tag) float64 {
 	before := d.policy.Stats().BytesCached
-	var plans []Plan
+	var plans []Decision
 	for {
-		plan := d.plan(size, 1, tag)
-		plans = append(plans, plan)
-		if !plan.Hit {
+		decision := d.plan(size, 1, tag)
+		plans = append(plans, decision)
+		if !decision.Hit {
 			break
 		}
 	}
 	left := d.policy.Stats().BytesCached
-	for _, plan := range plans {
-		d.policy.Abort(plan)
+	for _, decision := range plans {
+		d.policy.Abort(decision)
 	}
 	return float64(left) / float64(before)
 }

@@ -92,7 +92,7 @@ type Departure uint8
 
 // The departures, from what is looked at first.
 const (
-	NoPlan       Departure = iota // none is there yet
+	NoLayout     Departure = iota // none is there yet
 	OtherSite                     // the plan has no place for the call site
 	OtherClass                    // it has, in another class
 	OtherSize                     // none of the site's next places has the size

@@ -156,11 +156,11 @@ func (s *script) on(t *testing.T, policy string, memory uint64) (failures, hoste
 			held -= ofHost[step.release]
 			continue
 		}
-		plan, ok := d.serve(step, memory, used)
+		decision, ok := d.serve(step, memory, used)
 		stats := d.policy.Stats()
 		switch {
 		case ok:
-			blocks[i+1] = plan.Block
+			blocks[i+1] = decision.Block
 		case stats.Excess() > held && used()-stats.Excess()+held+step.size <= memory:
 			ofHost[i+1] = step.size
 			held += step.size
@@ -174,33 +174,33 @@ func (s *script) on(t *testing.T, policy string, memory uint64) (failures, hoste
 
 // serve serves one request as the library does: a slab is tried once, then the buffer alone; while the device has no
 // room for that the pool gives blocks back.
-func (d *driver) serve(s step, memory uint64, used func() uint64) (Plan, bool) {
+func (d *driver) serve(s step, memory uint64, used func() uint64) (Decision, bool) {
 	for _, align := range []uint64{128, 0} {
 		d.align = align
 		req := d.request(s.size, 1, s.tag)
 		req.Heap = memory
-		plan, out := d.policy.Plan(req, nil)
+		decision, out := d.policy.Decide(req, nil)
 		d.release(out)
-		need := plan.Size
-		if plan.Slab != 0 {
-			need = plan.SlabSize
+		need := decision.Size
+		if decision.Slab != 0 {
+			need = decision.SlabSize
 		}
-		for !plan.Hit && plan.Slab == 0 && used()+need > memory {
+		for !decision.Hit && decision.Slab == 0 && used()+need > memory {
 			out := d.policy.Drain(1, nil)
 			if len(out) == 0 {
-				d.policy.Abort(plan)
-				return Plan{}, false
+				d.policy.Abort(decision)
+				return Decision{}, false
 			}
 			d.release(out)
 		}
-		if plan.Slab != 0 && used()+need > memory {
-			d.policy.Abort(plan)
+		if decision.Slab != 0 && used()+need > memory {
+			d.policy.Abort(decision)
 			continue
 		}
-		d.commit(plan, 1)
-		return plan, true
+		d.commit(decision, 1)
+		return decision, true
 	}
-	return Plan{}, false
+	return Decision{}, false
 }
 
 // TestNothingFailsThatFits runs programs on devices that have what they need, or more, under every policy. On small devices

@@ -12,7 +12,7 @@ const (
 )
 
 // place serves a request as the plan says. Otherwise p.route says why not.
-func (p *Pool) place(plan *Plan, req *Request, out []Eviction) ([]Eviction, bool) {
+func (p *Pool) place(decision *Decision, req *Request, out []Eviction) ([]Eviction, bool) {
 	if next := p.planner.next; next != nil && next.begins(req) {
 		p.endPlan()
 		out = p.evictStale(out)
@@ -20,7 +20,7 @@ func (p *Pool) place(plan *Plan, req *Request, out []Eviction) ([]Eviction, bool
 	}
 	present := p.planner.present
 	if present == nil {
-		return p.depart(NoPlan, out)
+		return p.depart(NoLayout, out)
 	}
 	here, why := p.siteOf(present, req)
 	at := -1
@@ -35,9 +35,9 @@ func (p *Pool) place(plan *Plan, req *Request, out []Eviction) ([]Eviction, bool
 		out = p.giveUp(present.begun(p.now), out)
 	}
 	if here.arena.whole {
-		return p.takeBlock(plan, here.arena, &here.arena.blocks[here.places[at].at], req, out)
+		return p.takeBlock(decision, here.arena, &here.arena.blocks[here.places[at].at], req, out)
 	}
-	return p.takeSpot(plan, here.arena, here.places[at], req, out)
+	return p.takeSpot(decision, here.arena, here.places[at], req, out)
 }
 
 func (p *Pool) depart(why Departure, out []Eviction) ([]Eviction, bool) {
@@ -199,7 +199,7 @@ func (p *Pool) giveUp(since int64, out []Eviction) []Eviction {
 }
 
 // takeSpot hands a free range out.
-func (p *Pool) takeSpot(plan *Plan, a *arena, at spot, req *Request, out []Eviction) ([]Eviction, bool) {
+func (p *Pool) takeSpot(decision *Decision, a *arena, at spot, req *Request, out []Eviction) ([]Eviction, bool) {
 	size, reason := uint64(0), wire.MissNone
 	if a.slabs == 0 {
 		if !p.affords(a, req) {
@@ -216,20 +216,20 @@ func (p *Pool) takeSpot(plan *Plan, a *arena, at spot, req *Request, out []Evict
 	}
 	p.route = wire.RoutePlanned
 	i := p.newEntry()
-	p.subAlloc(plan, i, req, a.placed.Take(at.at, at.size, i))
-	plan.Hit, plan.SlabSize, plan.Reason = size == 0, size, reason
+	p.subAlloc(decision, i, req, a.placed.Take(at.at, at.size, i))
+	decision.Hit, decision.SlabSize, decision.Reason = size == 0, size, reason
 	p.entries[i].reason = reason
 	return out, true
 }
 
 // takeBlock hands a block out that is free, or is to be created.
-func (p *Pool) takeBlock(plan *Plan, a *arena, b *planBlock, req *Request, out []Eviction) ([]Eviction, bool) {
+func (p *Pool) takeBlock(decision *Decision, a *arena, b *planBlock, req *Request, out []Eviction) ([]Eviction, bool) {
 	if b.size > req.Size && over(b.size, req.Most()) {
 		return p.depart(OtherClass, out)
 	}
 	if i := p.entryOf(b.is); i != 0 {
 		p.route = wire.RoutePlanned
-		p.reuse(plan, i, req)
+		p.reuse(decision, i, req)
 		return out, true
 	}
 	if waste := b.size - req.Size; req.Exact && waste != 0 || waste > p.slack(req, least(req.Heap, p.short)) {
@@ -241,9 +241,9 @@ func (p *Pool) takeBlock(plan *Plan, a *arena, b *planBlock, req *Request, out [
 	}
 	reason := p.reason(req)
 	p.route = wire.RoutePlanned
-	p.create(plan, req, b.size, reason)
-	p.entries[uint32(plan.Block)].class |= ofPlans
-	b.is = plan.Block
+	p.create(decision, req, b.size, reason)
+	p.entries[uint32(decision.Block)].class |= ofPlans
+	b.is = decision.Block
 	return out, true
 }
 

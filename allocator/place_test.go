@@ -41,7 +41,7 @@ func (d *driver) install(l Layout) {
 }
 
 // period makes the requests that newArenaDriver plans, and returns what served them.
-func (d *driver) period() (plans []Plan) {
+func (d *driver) period() (plans []Decision) {
 	d.t.Helper()
 	first, second := d.alloc(mib, 1, 1), d.alloc(2*mib, 1, 1)
 	d.free(first.Block, false)
@@ -51,7 +51,7 @@ func (d *driver) period() (plans []Plan) {
 	d.free(third.Block, false)
 	d.free(fourth.Block, false)
 	d.check()
-	return []Plan{first, second, third, fourth}
+	return []Decision{first, second, third, fourth}
 }
 
 // departed returns the departures that there were.
@@ -165,9 +165,9 @@ func TestNoBlockFits(t *testing.T) {
 		d.install(l)
 		req := d.request(mib/2, 1, 1)
 		change(&req)
-		plan, _ := d.policy.Plan(req, nil)
-		if d.policy.Commit(plan); plan.Size != mib/2 || d.policy.Stats().Departures[want] != 1 {
-			t.Errorf("%v: %+v, %+v", want, plan, d.policy.Stats())
+		decision, _ := d.policy.Decide(req, nil)
+		if d.policy.Commit(decision); decision.Size != mib/2 || d.policy.Stats().Departures[want] != 1 {
+			t.Errorf("%v: %+v, %+v", want, decision, d.policy.Stats())
 		}
 	}
 }
@@ -178,7 +178,7 @@ func TestDepartures(t *testing.T) {
 		ask  func(d *driver)
 		want []Departure
 	}{
-		{"before the first of the period", func(d *driver) { d.alloc(2*mib, 1, 1) }, []Departure{NoPlan}},
+		{"before the first of the period", func(d *driver) { d.alloc(2*mib, 1, 1) }, []Departure{NoLayout}},
 		{"another site", func(d *driver) { d.alloc(mib, 1, 1); d.alloc(mib, 1, 7) }, []Departure{OtherSite}},
 		{"another class", func(d *driver) { d.alloc(mib, 1, 1); d.alloc(mib, 2, 2) }, []Departure{OtherClass}},
 		{"another alignment", func(d *driver) { d.alloc(mib, 1, 1); d.align = 128; d.alloc(mib, 1, 2) }, []Departure{OtherClass}},
@@ -258,9 +258,9 @@ func TestTheNextPeriodIsAsPlanned(t *testing.T) {
 			spoil(d)
 			d.period() // the sites begin again in it
 			before := d.policy.Stats()
-			for i, plan := range d.period() {
-				if want := []uint64{0, mib, 0, mib}[i]; plan.Offset != want {
-					t.Errorf("request %d at %d, want %d", i, plan.Offset, want)
+			for i, decision := range d.period() {
+				if want := []uint64{0, mib, 0, mib}[i]; decision.Offset != want {
+					t.Errorf("request %d at %d, want %d", i, decision.Offset, want)
 				}
 			}
 			if s := d.policy.Stats(); s.Planned != before.Planned+4 {
@@ -283,9 +283,9 @@ func TestAnArenaReplacesWhatTheBasePolicyHad(t *testing.T) {
 	if d.blocks[used.Block] == nil || d.blocks[large.Block] == nil || d.blocks[other.Block] == nil || len(d.blocks) != 4 {
 		t.Errorf("%d blocks: want what is in use, what another class has, and the arena", len(d.blocks))
 	}
-	for _, plan := range []Plan{used, large} {
-		if out := d.free(plan.Block, false); len(out) != 1 || out[0].Reason != wire.EvictPolicy {
-			t.Errorf("%+v comes back, and %v went", plan, out)
+	for _, decision := range []Decision{used, large} {
+		if out := d.free(decision.Block, false); len(out) != 1 || out[0].Reason != wire.EvictPolicy {
+			t.Errorf("%+v comes back, and %v went", decision, out)
 		}
 	}
 	d.check()
@@ -300,11 +300,11 @@ func TestAPlanReplacesAnother(t *testing.T) {
 	first := d.alloc(mib, 1, 1)
 	second := Layout{Arenas: []Arena{{Size: 4 * mib, Align: 64}}, Places: []Place{{Tag: 2, Size: mib, Offset: 3 * mib}}}
 	d.install(second)
-	if plan := d.alloc(2*mib, 1, 1); plan.Slab != first.Slab {
-		t.Errorf("%+v, want the plan in force", plan)
+	if decision := d.alloc(2*mib, 1, 1); decision.Slab != first.Slab {
+		t.Errorf("%+v, want the plan in force", decision)
 	}
-	if plan := d.alloc(mib, 1, 2); plan.Slab == first.Slab || plan.Offset != 3*mib {
-		t.Errorf("%+v, want the new plan", plan)
+	if decision := d.alloc(mib, 1, 2); decision.Slab == first.Slab || decision.Offset != 3*mib {
+		t.Errorf("%+v, want the new plan", decision)
 	}
 	d.check()
 	d.free(first.Block, false)
@@ -321,8 +321,8 @@ func TestAPlanReplacesAnother(t *testing.T) {
 	d.check()
 	d.install(Layout{})
 	d.check()
-	if plan := d.alloc(mib, 1, 2); plan.Offset == 3*mib {
-		t.Errorf("%+v after the end of the plan", plan)
+	if decision := d.alloc(mib, 1, 2); decision.Offset == 3*mib {
+		t.Errorf("%+v after the end of the plan", decision)
 	}
 	d.check()
 }
@@ -331,11 +331,11 @@ func TestAPlanReplacesAnother(t *testing.T) {
 func TestARefusedArena(t *testing.T) {
 	d := newArenaDriver(t)
 	for _, want := range []int{leastPatience - 1, 2*leastPatience - 1} {
-		plan := d.plan(mib, 1, 1)
-		if plan.SlabSize != 3*mib {
-			t.Fatalf("%+v, want the arena", plan)
+		decision := d.plan(mib, 1, 1)
+		if decision.SlabSize != 3*mib {
+			t.Fatalf("%+v, want the arena", decision)
 		}
-		d.policy.Abort(plan)
+		d.policy.Abort(decision)
 		before := d.policy.Stats().Departures[NoArena]
 		for range want {
 			d.free(d.alloc(mib, 1, 2).Block, false)
@@ -362,11 +362,11 @@ func TestNoArenaFits(t *testing.T) {
 			}
 			req := d.request(mib, 1, 1)
 			change(&req)
-			plan, _ := d.policy.Plan(req, nil)
-			if plan.SlabSize >= 3*mib {
-				t.Errorf("%+v", plan)
+			decision, _ := d.policy.Decide(req, nil)
+			if decision.SlabSize >= 3*mib {
+				t.Errorf("%+v", decision)
 			}
-			d.policy.Commit(plan)
+			d.policy.Commit(decision)
 			if s := d.policy.Stats(); s.Departures[NoArena] != 1 {
 				t.Errorf("%+v", s)
 			}
@@ -501,12 +501,12 @@ var scratchBlocks [1 << 16]Block
 
 func playPeriod(p *Pool, places int) {
 	for i := range places {
-		plan, _ := p.Plan(Request{Size: 4000, Align: 64, Class: 1, Tag: Tag(1 + i)}, nil)
-		if plan.SlabSize != 0 {
-			p.Grown(plan)
+		decision, _ := p.Decide(Request{Size: 4000, Align: 64, Class: 1, Tag: Tag(1 + i)}, nil)
+		if decision.SlabSize != 0 {
+			p.Grown(decision)
 		}
-		p.Commit(plan)
-		scratchBlocks[i] = plan.Block
+		p.Commit(decision)
+		scratchBlocks[i] = decision.Block
 	}
 	for i := range places {
 		p.Free(scratchBlocks[i], false, 0, nil)

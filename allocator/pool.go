@@ -13,7 +13,7 @@ import (
 type Pool struct {
 	*kind
 	limits  limits
-	request Request // of the present Plan
+	request Request // of the present decision
 	now     int64   // the latest time seen
 	heap    uint64  // memory of the largest device that requests have named, in bytes
 	small   uint64  // bytes of memory below which nothing may be wasted
@@ -64,23 +64,23 @@ func (p *Pool) resetFreeLists() {
 // Name is the name that --policy takes.
 func (p *Pool) Name() string { return p.kind.Name }
 
-// Plan decides how to serve a request. The caller releases the evictions before any driver create (futhark-2018 evicts
-// a misfit first). The block of a hit leaves the free list at once, so that no second plan gets it.
-func (p *Pool) Plan(request Request, out []Eviction) (plan Plan, _ []Eviction) {
-	out = p.PlanInto(&plan, &request, out)
-	return plan, out
+// Decide says how to serve a request. The caller releases the evictions before any driver create (futhark-2018 evicts
+// a misfit first). The block of a hit leaves the free list at once, so that no second decision gets it.
+func (p *Pool) Decide(request Request, out []Eviction) (decision Decision, _ []Eviction) {
+	out = p.DecideInto(&decision, &request, out)
+	return decision, out
 }
 
-// PlanInto is Plan for frequent calls: plans are large, and copies of what was just written are slow.
-func (p *Pool) PlanInto(plan *Plan, request *Request, out []Eviction) []Eviction {
+// DecideInto is Decide for frequent calls: decisions are large, and copying one that was just written is slow.
+func (p *Pool) DecideInto(decision *Decision, request *Request, out []Eviction) []Eviction {
 	p.request = *request // here, because a pointer to it goes through interfaces
-	*plan = Plan{Tag: request.Tag}
-	out = p.decide(plan, &p.request, out)
-	plan.Route = p.route
+	*decision = Decision{Tag: request.Tag}
+	out = p.serve(decision, &p.request, out)
+	decision.Route = p.route
 	return out
 }
 
-func (p *Pool) decide(plan *Plan, req *Request, out []Eviction) []Eviction {
+func (p *Pool) serve(decision *Decision, req *Request, out []Eviction) []Eviction {
 	out = p.expire(req.Time, p.flush(out))
 	req.Size = max(req.Size, 1)
 	if req.Heap > p.heap {
@@ -88,21 +88,21 @@ func (p *Pool) decide(plan *Plan, req *Request, out []Eviction) []Eviction {
 		out = p.shrink(p.cap(), wire.EvictLimit, out) // there was no cap by a fraction before the first
 	}
 	if p.rule == nil || p.pinned && !req.Pinned {
-		p.create(plan, req, req.Size, wire.MissPolicy)
+		p.create(decision, req, req.Size, wire.MissPolicy)
 		return out
 	}
 	if p.planner != nil {
-		evicted, ok := p.place(plan, req, out)
+		evicted, ok := p.place(decision, req, out)
 		if out = evicted; ok {
 			return out
 		}
 	}
-	if p.carver != nil && p.carve(plan, req) {
+	if p.carver != nil && p.carve(decision, req) {
 		return out
 	}
 	p.tighten(req)
 	if i := p.rule.find(&p.free, req.Class, req, &p.limits); i != 0 {
-		p.reuse(plan, i, req)
+		p.reuse(decision, i, req)
 		return out
 	}
 	reason := p.reason(req)
@@ -113,20 +113,20 @@ func (p *Pool) decide(plan *Plan, req *Request, out []Eviction) []Eviction {
 	if p.planner != nil {
 		out = p.makeRoom(size, out)
 	}
-	p.create(plan, req, size, reason)
+	p.create(decision, req, size, reason)
 	return out
 }
 
 // reuse takes a cached block for a request.
-func (p *Pool) reuse(plan *Plan, i int32, req *Request) {
+func (p *Pool) reuse(decision *Decision, i int32, req *Request) {
 	p.unkeep(i)
 	e := &p.entries[i]
 	e.state, e.was, e.wanted, e.route = planned, cached, req.Size, p.route
-	plan.Hit, plan.Block, plan.Size = true, p.block(i), e.size
+	decision.Hit, decision.Block, decision.Size = true, p.block(i), e.size
 }
 
 // create plans a block that the driver is to make.
-func (p *Pool) create(plan *Plan, req *Request, size uint64, reason wire.Miss) {
+func (p *Pool) create(decision *Decision, req *Request, size uint64, reason wire.Miss) {
 	i := p.newEntry()
 	e := &p.entries[i]
 	e.size, e.wanted, e.tag, e.class = size, req.Size, req.Tag, req.Class
@@ -135,7 +135,7 @@ func (p *Pool) create(plan *Plan, req *Request, size uint64, reason wire.Miss) {
 	if p.gone(e.class) {
 		p.markDropped(e)
 	}
-	plan.Block, plan.Size, plan.Reason = p.block(i), size, reason
+	decision.Block, decision.Size, decision.Reason = p.block(i), size, reason
 }
 
 // othersMax is how many classes a miss looks into for a block that would have served: programs have few, and one that
@@ -184,8 +184,8 @@ func (p *Pool) peers(e *entry) ages {
 }
 
 // Commit reports that a plan was carried out: the block is in use.
-func (p *Pool) Commit(plan Plan) {
-	i := p.find(plan.Block, planned)
+func (p *Pool) Commit(decision Decision) {
+	i := p.find(decision.Block, planned)
 	if i == 0 {
 		return
 	}
@@ -210,7 +210,7 @@ func (p *Pool) Commit(plan Plan) {
 	case e.route == wire.RoutePlanned:
 		p.stats.Planned++
 	}
-	e.state, e.tag = inUse, plan.Tag
+	e.state, e.tag = inUse, decision.Tag
 	p.stats.BytesRequested += e.wanted
 	p.stats.BytesInUse += e.size
 	p.stats.BytesWanted += e.wanted
@@ -221,8 +221,8 @@ func (p *Pool) Commit(plan Plan) {
 }
 
 // Abort reports that the driver refused: the planned block is forgotten, and its slab too unless it was Grown.
-func (p *Pool) Abort(plan Plan) {
-	i := p.find(plan.Block, planned)
+func (p *Pool) Abort(decision Decision) {
+	i := p.find(decision.Block, planned)
 	if i == 0 {
 		return
 	}

@@ -174,7 +174,7 @@ func (r *reference) in(s state) (list []*refBlock) {
 }
 
 // plan predicts a plan; a miss has no block number yet.
-func (r *reference) plan(req Request) (Plan, *refBlock, []Eviction) {
+func (r *reference) plan(req Request) (Decision, *refBlock, []Eviction) {
 	out := r.pass(req.Time, r.owed())
 	if req.Heap > r.heap {
 		r.heap = req.Heap
@@ -186,7 +186,7 @@ func (r *reference) plan(req Request) (Plan, *refBlock, []Eviction) {
 		if b := r.pick(r.in(cached), req.Class, req); b != nil {
 			r.leaveSlot(b)
 			b.state, b.hit, b.wanted = planned, true, req.Size
-			return Plan{Hit: true, Block: b.block, Size: b.size, Tag: req.Tag}, b, out
+			return Decision{Hit: true, Block: b.block, Size: b.size, Tag: req.Tag}, b, out
 		}
 	}
 	reason := r.reason(req)
@@ -202,7 +202,7 @@ func (r *reference) plan(req Request) (Plan, *refBlock, []Eviction) {
 		size: r.grant(req), wanted: req.Size, class: req.Class, tag: req.Tag, state: planned, reason: reason,
 	}
 	r.blocks = append(r.blocks, b)
-	return Plan{Size: b.size, Reason: b.reason, Tag: req.Tag}, b, out
+	return Decision{Size: b.size, Reason: b.reason, Tag: req.Tag}, b, out
 }
 
 // makeRoom gives up what is cached, the oldest first, if a new block for a request makes the pool too large.
@@ -296,10 +296,10 @@ func (r *reference) reason(req Request) wire.Miss {
 	return wire.MissCold
 }
 
-func (r *reference) commit(b *refBlock, plan Plan) {
-	b.state, b.tag = inUse, plan.Tag
+func (r *reference) commit(b *refBlock, decision Decision) {
+	b.state, b.tag = inUse, decision.Tag
 	r.count.BytesRequested += b.wanted
-	if plan.Hit {
+	if decision.Hit {
 		r.count.Hits++
 	} else {
 		r.count.Misses++

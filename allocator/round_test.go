@@ -25,8 +25,8 @@ func TestRoundingStops(t *testing.T) {
 			d := newDriver(t, c.policy, c.limits)
 			req := d.request(c.size, 1, 1)
 			req.Round, req.Max = c.round, most
-			if plan, _ := d.policy.Plan(req, nil); plan.Size != c.want {
-				t.Errorf("%s %s: %d rounds to %d, want %d: no more than %d", c.policy, c.limits, c.size, plan.Size, c.want, c.round)
+			if decision, _ := d.policy.Decide(req, nil); decision.Size != c.want {
+				t.Errorf("%s %s: %d rounds to %d, want %d: no more than %d", c.policy, c.limits, c.size, decision.Size, c.want, c.round)
 			}
 		}
 	}
@@ -39,8 +39,8 @@ func TestTinyRoundingStopsAtMax(t *testing.T) {
 			d := newDriver(t, name, "")
 			req := d.request(1, 1, 1)
 			req.Max = most
-			if plan, _ := d.policy.Plan(req, nil); plan.Size != want {
-				t.Errorf("%s: 1 byte becomes %d where the driver creates %d at most", name, plan.Size, most)
+			if decision, _ := d.policy.Decide(req, nil); decision.Size != want {
+				t.Errorf("%s: 1 byte becomes %d where the driver creates %d at most", name, decision.Size, most)
 			}
 		}
 	}
@@ -67,10 +67,10 @@ func TestNoCachedBlockAboveRound(t *testing.T) {
 			d.free(d.alloc(c.block, 1, 1).Block, false)
 			req := d.request(c.size, 1, c.tag)
 			req.Round = c.round
-			plan, out := d.policy.Plan(req, nil)
+			decision, out := d.policy.Decide(req, nil)
 			d.release(out)
-			if plan.Hit != c.hit || !c.hit && plan.Reason != wire.MissTooWasteful {
-				t.Errorf("%s, %+v: %+v", policy, c, plan)
+			if decision.Hit != c.hit || !c.hit && decision.Reason != wire.MissTooWasteful {
+				t.Errorf("%s, %+v: %+v", policy, c, decision)
 			}
 		}
 		if find(policy).carver != nil {
@@ -80,8 +80,8 @@ func TestNoCachedBlockAboveRound(t *testing.T) {
 		d.free(d.alloc(1500, 1, 1).Block, false)
 		req := d.request(1000, 1, 1)
 		req.Round = 1499
-		if plan, _ := d.policy.Plan(req, nil); plan.Hit {
-			t.Errorf("%s without stealing: %+v", policy, plan)
+		if decision, _ := d.policy.Decide(req, nil); decision.Hit {
+			t.Errorf("%s without stealing: %+v", policy, decision)
 		}
 	}
 }
@@ -98,12 +98,12 @@ func TestNoPartAboveRound(t *testing.T) {
 			for round, want := range map[uint64]bool{0: true, part: true, part - 1: false, 1000: false} {
 				req := d.request(1000, 1, 1)
 				req.Round = round
-				plan, _ := d.policy.Plan(req, nil)
-				if got := plan.Slab != 0; got != want || got && plan.Size != part || !got && plan.Size != 1000 {
-					t.Errorf("%s, no more than %d: %+v, want a part: %v", name, round, plan, want)
+				decision, _ := d.policy.Decide(req, nil)
+				if got := decision.Slab != 0; got != want || got && decision.Size != part || !got && decision.Size != 1000 {
+					t.Errorf("%s, no more than %d: %+v, want a part: %v", name, round, decision, want)
 				}
-				d.commit(plan, 1)
-				d.free(plan.Block, false)
+				d.commit(decision, 1)
+				d.free(decision.Block, false)
 				d.release(d.policy.Trim(0, nil))
 			}
 		}
@@ -117,14 +117,14 @@ func TestExactRequests(t *testing.T) {
 		d := newDriver(t, name, "")
 		req := d.request(5000, 1, 1)
 		req.Exact, req.Pinned = true, true
-		first, _ := d.policy.Plan(req, nil)
+		first, _ := d.policy.Decide(req, nil)
 		if first.Size != 5000 || first.Hit {
 			t.Errorf("%s: %+v, want a new block of 5000 bytes", name, first)
 		}
 		d.commit(first, 1)
 		d.free(first.Block, false)
 		req.Size = 4000
-		second, evicted := d.policy.Plan(req, nil)
+		second, evicted := d.policy.Decide(req, nil)
 		d.release(evicted)
 		if takes := find(name).rule != nil && find(name).rule.tagged(); second.Hit != takes || !second.Hit && second.Size != 4000 {
 			t.Errorf("%s: %+v for 4000 bytes with 5000 free", name, second)

@@ -84,7 +84,7 @@ func (p *Pool) carverOf(class Class, align uint64) *carved {
 }
 
 // carve serves a request with a sub-allocation, an old one or one to be created; false: it gets a block of its own.
-func (p *Pool) carve(plan *Plan, req *Request) bool {
+func (p *Pool) carve(decision *Decision, req *Request) bool {
 	if req.Align == 0 || p.gone(req.Class) || over(req.Size, p.limits.mostSubAlloc()) {
 		return false
 	}
@@ -97,14 +97,14 @@ func (p *Pool) carve(plan *Plan, req *Request) bool {
 	}
 	c.largest = max(c.largest, req.Size)
 	if part, ok := c.carver.Carve(req.Size); ok {
-		p.subAlloc(plan, p.newEntry(), req, part)
-		plan.Hit = true
+		p.subAlloc(decision, p.newEntry(), req, part)
+		decision.Hit = true
 		return true
 	}
 	if i := p.free.first(req.Class, req.Size); i != 0 && within(p.free.sizeOf(i), req.Size, &p.limits) {
 		return false // a block of its own that is there already
 	}
-	return p.grow(plan, req, c)
+	return p.grow(decision, req, c)
 }
 
 // mostSubAlloc returns the largest request that a slab serves.
@@ -116,7 +116,7 @@ func (l *limits) mostSubAlloc() uint64 {
 }
 
 // grow plans a new slab with the request's sub-allocation in it.
-func (p *Pool) grow(plan *Plan, req *Request, c *carved) bool {
+func (p *Pool) grow(decision *Decision, req *Request, c *carved) bool {
 	slack := p.slack(req, req.Heap) // after a shortage carved.most holds slabs down
 	if slack < req.Size {
 		return false
@@ -141,9 +141,9 @@ func (p *Pool) grow(plan *Plan, req *Request, c *carved) bool {
 		p.forgetSlab(number)
 		return false
 	}
-	p.subAlloc(plan, p.newEntry(), req, part)
-	plan.SlabSize, plan.Reason = size, reason
-	p.entries[uint32(plan.Block)].reason = reason
+	p.subAlloc(decision, p.newEntry(), req, part)
+	decision.SlabSize, decision.Reason = size, reason
+	p.entries[uint32(decision.Block)].reason = reason
 	return true
 }
 
@@ -194,7 +194,7 @@ func (p *Pool) newSlab(req *Request, size uint64, home *carved) (number int32) {
 }
 
 // subAlloc fills entry i and the plan for a carved range, and counts it in the slab.
-func (p *Pool) subAlloc(plan *Plan, i int32, req *Request, part carve.Part) {
+func (p *Pool) subAlloc(decision *Decision, i int32, req *Request, part carve.Part) {
 	s := &p.slabs.list[part.Slab]
 	if p.entries[s.entry].state == cached {
 		p.unkeep(s.entry)
@@ -208,8 +208,8 @@ func (p *Pool) subAlloc(plan *Plan, i int32, req *Request, part carve.Part) {
 	e := &p.entries[i]
 	e.size, e.wanted, e.tag, e.class, e.state, e.route = part.Size, req.Size, req.Tag, req.Class, planned, p.route
 	e.slab, e.offset = part.Slab, part.Offset
-	plan.Block, plan.Size = p.block(i), part.Size
-	plan.Slab, plan.Offset, plan.Fresh = p.block(s.entry), part.Offset, part.Fresh
+	decision.Block, decision.Size = p.block(i), part.Size
+	decision.Slab, decision.Offset, decision.Fresh = p.block(s.entry), part.Offset, part.Fresh
 }
 
 // slabReason says why no slab has room.
@@ -233,9 +233,9 @@ func (p *Pool) slabReason(req *Request, c *carved) wire.Miss {
 }
 
 // Grown says that the slab of a plan was created.
-func (p *Pool) Grown(plan Plan) {
-	i := p.find(plan.Block, planned)
-	if i == 0 || !p.isSubAlloc(i) || p.slabOf(i).grown || p.block(p.slabOf(i).entry) != plan.Slab {
+func (p *Pool) Grown(decision Decision) {
+	i := p.find(decision.Block, planned)
+	if i == 0 || !p.isSubAlloc(i) || p.slabOf(i).grown || p.block(p.slabOf(i).entry) != decision.Slab {
 		return
 	}
 	s := p.slabOf(i)

@@ -12,7 +12,7 @@ func TestSlabsOverTheCap(t *testing.T) {
 		for over, want := range map[string]int{"evict-old": 0, "reject-new": 1} {
 			d := newPartDriver(t, name)
 			d.set("over_limit", over)
-			plans := []Plan{d.alloc(mib, 1, 1), d.alloc(mib, 1, 1)}
+			plans := []Decision{d.alloc(mib, 1, 1), d.alloc(mib, 1, 1)}
 			d.set("max_cached_bytes", number(float64(plans[0].SlabSize)))
 			if out := d.free(plans[0].Block, false); len(out) != 0 {
 				t.Fatalf("%s: evicted %v, one may wait", name, out)
@@ -70,8 +70,8 @@ func TestASlabIsBlamedOnce(t *testing.T) {
 			d.free(d.alloc(mib, 1, 1).Block, false)
 			d.release(c.give(d))
 			for _, want := range []wire.Miss{c.want, wire.MissCold} {
-				if plan := d.alloc(mib, 1, 1); plan.Reason != want {
-					t.Errorf("%s: reason %v, want %v", name, plan.Reason, want)
+				if decision := d.alloc(mib, 1, 1); decision.Reason != want {
+					t.Errorf("%s: reason %v, want %v", name, decision.Reason, want)
 				}
 			}
 			d.check()
@@ -84,19 +84,19 @@ func TestSlabSizes(t *testing.T) {
 	const heap = 8 << 30
 	d := newDriver(t, "slab", "max_part=67108864,heap_bytes=8589934592,slabs_per_heap=62")
 	d.align = 256
-	if plan := d.alloc(1000, 1, 1); plan.SlabSize != (heap/62+255)/256*256 {
-		t.Errorf("%+v, want a slab of 8 GiB / 62", plan)
+	if decision := d.alloc(1000, 1, 1); decision.SlabSize != (heap/62+255)/256*256 {
+		t.Errorf("%+v, want a slab of 8 GiB / 62", decision)
 	}
-	if plan := d.alloc(64*mib, 1, 1); plan.Slab == 0 {
-		t.Errorf("%+v, want a part", plan)
+	if decision := d.alloc(64*mib, 1, 1); decision.Slab == 0 {
+		t.Errorf("%+v, want a part", decision)
 	}
-	if plan := d.alloc(64*mib+1, 1, 1); plan.Slab != 0 {
-		t.Errorf("%+v, want a block of its own", plan)
+	if decision := d.alloc(64*mib+1, 1, 1); decision.Slab != 0 {
+		t.Errorf("%+v, want a block of its own", decision)
 	}
 	d = newDriver(t, "slab", "max_part=67108864,heap_bytes=134217728,slabs_per_heap=62")
 	d.align = 256
-	if plan := d.alloc(1000, 1, 1); plan.SlabSize != 64*mib {
-		t.Errorf("%+v, want a slab of M", plan)
+	if decision := d.alloc(1000, 1, 1); decision.SlabSize != 64*mib {
+		t.Errorf("%+v, want a slab of M", decision)
 	}
 }
 
@@ -151,11 +151,11 @@ func TestPagesOfTheNextSlab(t *testing.T) {
 	d := newPartDriver(t, "buddy")
 	part := func(class Class, want uint64) Block {
 		t.Helper()
-		plan := d.alloc(1, class, 1)
-		if plan.Slab == 0 || plan.Size != want {
-			t.Errorf("%+v of class %d, want a part of %d bytes", plan, class, want)
+		decision := d.alloc(1, class, 1)
+		if decision.Slab == 0 || decision.Size != want {
+			t.Errorf("%+v of class %d, want a part of %d bytes", decision, class, want)
 		}
-		return plan.Block
+		return decision.Block
 	}
 	first := part(1, 4096)
 	d.free(part(2, 4096), false)
@@ -182,20 +182,20 @@ func TestSlabsGrowWithTheProgram(t *testing.T) {
 	for memory, want := range map[uint64]uint64{0: 128 * mib, 1024 * mib: 128 * mib, 296 * mib: 20 * mib} {
 		d := newDriver(t, "slab", "slabs_per_heap=2,max_part=1048576")
 		d.align = 256
-		alloc := func(size uint64) Plan {
+		alloc := func(size uint64) Decision {
 			req := d.request(size, 1, 1)
 			req.Heap = memory
-			plan, out := d.policy.Plan(req, nil)
+			decision, out := d.policy.Decide(req, nil)
 			d.release(out)
-			d.commit(plan, 1)
-			return plan
+			d.commit(decision, 1)
+			return decision
 		}
 		for range 10 {
 			d.free(alloc(256*mib).Block, false) // a block of its own
 		}
 		d.release(d.policy.Trim(0, nil))
-		if plan := alloc(1000); plan.SlabSize != want {
-			t.Errorf("256 MiB in use of %d: %+v, want a slab of %d", memory, plan, want)
+		if decision := alloc(1000); decision.SlabSize != want {
+			t.Errorf("256 MiB in use of %d: %+v, want a slab of %d", memory, decision, want)
 		}
 		d.check()
 	}
@@ -207,8 +207,8 @@ func TestCoarseAlignments(t *testing.T) {
 		for align, want := range map[uint64]bool{1: true, 128: true, 2048: true, 4096: false, 1 << 20: false, 3: false} {
 			d := newDriver(t, name, "")
 			d.align = align
-			if plan := d.alloc(1000, 1, 1); (plan.Slab != 0) != want {
-				t.Errorf("%s: %+v for an alignment of %d", name, plan, align)
+			if decision := d.alloc(1000, 1, 1); (decision.Slab != 0) != want {
+				t.Errorf("%s: %+v for an alignment of %d", name, decision, align)
 			}
 			d.check()
 		}
@@ -224,8 +224,8 @@ func TestTheLargestGoesFirst(t *testing.T) {
 			small, large := d.alloc(mib, 1, 1), d.alloc(mib, 1, 1)
 			d.align = 0
 			whole := d.alloc(size, 1, 1)
-			for _, plan := range []Plan{small, whole, large} {
-				d.free(plan.Block, false)
+			for _, decision := range []Decision{small, whole, large} {
+				d.free(decision.Block, false)
 			}
 			want := large.Slab // the latest of equal ones
 			if size > small.SlabSize {

@@ -61,14 +61,14 @@ func TestSizesWhereRoundingStopped(t *testing.T) {
 	d := newDriver(t, "pow2", "")
 	req := d.request(900, 1, 1)
 	req.Max = 1000
-	plan, _ := d.policy.Plan(req, nil)
-	d.commit(plan, 1)
+	decision, _ := d.policy.Decide(req, nil)
+	d.commit(decision, 1)
 	d.set("min_block", "512")
-	d.free(plan.Block, false)
+	d.free(decision.Block, false)
 	if out := d.set("min_block", "256"); len(out) != 0 {
 		t.Errorf("evicted %v, want nothing", out)
 	}
-	if again, _ := d.policy.Plan(req, nil); plan.Size != 1000 || again.Block != plan.Block {
-		t.Errorf("%+v, then %+v", plan, again)
+	if again, _ := d.policy.Decide(req, nil); decision.Size != 1000 || again.Block != decision.Block {
+		t.Errorf("%+v, then %+v", decision, again)
 	}
 }

@@ -225,8 +225,8 @@ func TestPlansAcrossASwitch(t *testing.T) {
 	for _, to := range Names() {
 		t.Run(to, func(t *testing.T) {
 			d := newPartDriver(t, "slab")
-			refused, _ := d.policy.Plan(d.request(100_000, 2, 1), nil)
-			waits, _ := d.policy.Plan(d.request(1000, 2, 1), nil)
+			refused, _ := d.policy.Decide(d.request(100_000, 2, 1), nil)
+			waits, _ := d.policy.Decide(d.request(1000, 2, 1), nil)
 			grows := d.plan(1000, 1, 1)
 			if waits.Slab != refused.Slab || grows.SlabSize == 0 {
 				t.Fatalf("%+v, %+v, %+v", refused, waits, grows)

@@ -57,9 +57,9 @@ type yardSlab struct {
 
 // opening is a plan that is not carried out yet.
 type opening struct {
-	plan Plan
-	b    *yardBlock
-	dead bool // its slab was not created
+	decision Decision
+	b        *yardBlock
+	dead     bool // its slab was not created
 }
 
 const unit = 256

@@ -27,72 +27,72 @@ func (y *yard) plan() {
 	if kind := y.next(); kind < 16 {
 		req.Round = req.Size + uint64(kind)*100
 	}
-	plan, out := y.p.Plan(req, nil)
+	decision, out := y.p.Decide(req, nil)
 	y.pass(req.Time)
 	y.release(out, false, wire.EvictAge)
-	if req.Round != 0 && plan.Size > req.Round {
-		y.Fatalf("request %+v is rounded up to %+v", req, plan)
+	if req.Round != 0 && decision.Size > req.Round {
+		y.Fatalf("request %+v is rounded up to %+v", req, decision)
 	}
-	if plan.Size < req.Size || plan.Hit != (plan.Reason == wire.MissNone) {
-		y.Fatalf("request %+v: %+v", req, plan)
+	if decision.Size < req.Size || decision.Hit != (decision.Reason == wire.MissNone) {
+		y.Fatalf("request %+v: %+v", req, decision)
 	}
-	if plan.Slab == 0 {
-		y.planWhole(req, plan)
+	if decision.Slab == 0 {
+		y.planWhole(req, decision)
 	} else {
-		y.planPart(req, plan)
+		y.planPart(req, decision)
 	}
 }
 
-func (y *yard) planWhole(req Request, plan Plan) {
-	b := y.blocks[plan.Block]
-	if plan.Hit != (b != nil) || b != nil && (b.state != cached || b.class != req.Class || b.size != plan.Size) {
-		y.Fatalf("request %+v: %+v, which is %+v", req, plan, b)
+func (y *yard) planWhole(req Request, decision Decision) {
+	b := y.blocks[decision.Block]
+	if decision.Hit != (b != nil) || b != nil && (b.state != cached || b.class != req.Class || b.size != decision.Size) {
+		y.Fatalf("request %+v: %+v, which is %+v", req, decision, b)
 	}
 	if b == nil {
-		b = &yardBlock{block: plan.Block, size: plan.Size, class: req.Class, since: -1} // no block of the driver yet
-		y.blocks[plan.Block] = b
+		b = &yardBlock{block: decision.Block, size: decision.Size, class: req.Class, since: -1} // no block of the driver yet
+		y.blocks[decision.Block] = b
 	}
-	b.state, b.wanted, b.passes = planned, req.Size, plan.Reason == wire.MissPolicy
-	y.open = append(y.open, &opening{plan: plan, b: b})
+	b.state, b.wanted, b.passes = planned, req.Size, decision.Reason == wire.MissPolicy
+	y.open = append(y.open, &opening{decision: decision, b: b})
 }
 
-func (y *yard) planPart(req Request, plan Plan) {
+func (y *yard) planPart(req Request, decision Decision) {
 	rounded := (req.Size + req.Align - 1) / req.Align * req.Align
 	tightest, ok := y.fits(req.Class, rounded)
-	s := y.slabs[plan.Slab]
+	s := y.slabs[decision.Slab]
 	exact := y.p.Name() == "slab" && !y.switches
 	switch {
 	case req.Align == 0 || y.closed[req.Class] || s != nil && s.former:
 		y.Fatalf("request %+v cannot be a part", req)
-	case plan.Hit == (plan.SlabSize != 0) || plan.Hit != (s != nil) || plan.SlabSize > 0 && req.Max > 0 && plan.SlabSize > req.Max:
-		y.Fatalf("request %+v: %+v", req, plan)
-	case exact && (plan.Hit != ok || plan.Size != rounded):
-		y.Fatalf("request %+v: %+v, there is room: %v", req, plan, ok)
+	case decision.Hit == (decision.SlabSize != 0) || decision.Hit != (s != nil) || decision.SlabSize > 0 && req.Max > 0 && decision.SlabSize > req.Max:
+		y.Fatalf("request %+v: %+v", req, decision)
+	case exact && (decision.Hit != ok || decision.Size != rounded):
+		y.Fatalf("request %+v: %+v, there is room: %v", req, decision, ok)
 	}
 	if s == nil {
-		s = &yardSlab{block: plan.Slab, size: plan.SlabSize, class: req.Class, touched: make([]bool, plan.SlabSize/unit)}
-		y.slabs[plan.Slab] = s
+		s = &yardSlab{block: decision.Slab, size: decision.SlabSize, class: req.Class, touched: make([]bool, decision.SlabSize/unit)}
+		y.slabs[decision.Slab] = s
 	}
 	before := s.gaps()
 	b := &yardBlock{
-		block: plan.Block, slab: plan.Slab, offset: plan.Offset, size: plan.Size, wanted: req.Size, class: req.Class, state: planned,
+		block: decision.Block, slab: decision.Slab, offset: decision.Offset, size: decision.Size, wanted: req.Size, class: req.Class, state: planned,
 	}
-	y.place(s, b, req, plan)
-	if exact && plan.Hit && !slices.Contains(before, tightest) {
-		y.Fatalf("request %+v: %+v, a range of %d would have been tighter", req, plan, tightest)
+	y.place(s, b, req, decision)
+	if exact && decision.Hit && !slices.Contains(before, tightest) {
+		y.Fatalf("request %+v: %+v, a range of %d would have been tighter", req, decision, tightest)
 	}
 	s.parts = append(s.parts, b)
-	y.open = append(y.open, &opening{plan: plan, b: b})
+	y.open = append(y.open, &opening{decision: decision, b: b})
 }
 
 // place looks at where a sub-allocation is to be.
-func (y *yard) place(s *yardSlab, b *yardBlock, req Request, plan Plan) {
+func (y *yard) place(s *yardSlab, b *yardBlock, req Request, decision Decision) {
 	if s.class != req.Class || b.offset%req.Align != 0 || b.offset+b.size > s.size {
-		y.Fatalf("request %+v: %+v in a slab of class %d with %d bytes", req, plan, s.class, s.size)
+		y.Fatalf("request %+v: %+v in a slab of class %d with %d bytes", req, decision, s.class, s.size)
 	}
 	for _, x := range s.parts {
 		if b.offset < x.offset+x.size && x.offset < b.offset+b.size {
-			y.Fatalf("request %+v: %+v overlaps %+v", req, plan, x)
+			y.Fatalf("request %+v: %+v overlaps %+v", req, decision, x)
 		}
 	}
 	fresh := true
@@ -100,8 +100,8 @@ func (y *yard) place(s *yardSlab, b *yardBlock, req Request, plan Plan) {
 		fresh = fresh && !s.touched[i]
 		s.touched[i] = true
 	}
-	if plan.Fresh && !fresh || !plan.Fresh && fresh && !y.layouts {
-		y.Fatalf("request %+v: %+v, unused before: %v", req, plan, fresh)
+	if decision.Fresh && !fresh || !decision.Fresh && fresh && !y.layouts {
+		y.Fatalf("request %+v: %+v, unused before: %v", req, decision, fresh)
 	}
 }
 

@@ -56,9 +56,9 @@ func (y *yard) settle() {
 	}
 	i, how := y.next()%len(y.open), y.next()%8
 	o := y.open[i]
-	s := y.slabs[o.plan.Slab]
-	if o.plan.SlabSize != 0 && !o.dead && !s.grown && how > 0 {
-		y.p.Grown(o.plan)
+	s := y.slabs[o.decision.Slab]
+	if o.decision.SlabSize != 0 && !o.dead && !s.grown && how > 0 {
+		y.p.Grown(o.decision)
 		s.grown, y.late = true, true
 		y.agree()
 		if how < 3 {
@@ -66,10 +66,10 @@ func (y *yard) settle() {
 		}
 	}
 	if how > 1 && !o.dead && (s == nil || s.grown) {
-		y.p.Commit(o.plan)
+		y.p.Commit(o.decision)
 		o.b.state, o.b.since = inUse, 0
 	} else {
-		y.p.Abort(o.plan)
+		y.p.Abort(o.decision)
 		y.late = true
 		y.abort(o)
 	}
@@ -81,18 +81,18 @@ func (y *yard) settle() {
 
 // abort notes that a plan failed.
 func (y *yard) abort(o *opening) {
-	s := y.slabs[o.plan.Slab]
+	s := y.slabs[o.decision.Slab]
 	switch {
 	case o.dead:
-	case s != nil && !s.grown && o.plan.SlabSize != 0: // the slab is gone, for all who have a plan with it
+	case s != nil && !s.grown && o.decision.SlabSize != 0: // the slab is gone, for all who have a plan with it
 		for _, x := range y.open {
-			x.dead = x.dead || x.plan.Slab == s.block
+			x.dead = x.dead || x.decision.Slab == s.block
 		}
 		delete(y.slabs, s.block)
 	case s != nil:
 		s.remove(o.b)
 		y.settled(s)
-	case !o.plan.Hit:
+	case !o.decision.Hit:
 		delete(y.blocks, o.b.block)
 	case !y.switches && (y.closed[o.b.class] || y.recount().BytesCached+o.b.size > y.cap()):
 		o.b.state = doomed

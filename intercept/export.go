@@ -51,9 +51,9 @@ func gmt_core_start(
 //export gmt_core_plan
 func gmt_core_plan(request *C.struct_gmt_request, plan *C.struct_gmt_plan, evictions *C.struct_gmt_evictions) C.int64_t {
 	var scratch [few]broker.Eviction
-	var p broker.Plan
+	var p broker.Decision
 	req := requested(request)
-	n, out, err := core.Plan(&p, &req, scratch[:0])
+	n, out, err := core.Decide(&p, &req, scratch[:0])
 	if err != nil {
 		return failed
 	}
@@ -65,7 +65,7 @@ func gmt_core_plan(request *C.struct_gmt_request, plan *C.struct_gmt_plan, evict
 //export gmt_core_resume
 func gmt_core_resume(request *C.struct_gmt_request, plan *C.struct_gmt_plan, late C.uint32_t, evictions *C.struct_gmt_evictions) C.int64_t {
 	var scratch [few]broker.Eviction
-	p := broker.Plan{Plan: planned(plan)}
+	p := broker.Decision{Decision: planned(plan)}
 	req := requested(request)
 	n, out, err := core.Resume(&p, &req, broker.Number(plan.number), late != 0, scratch[:0])
 	if err != nil {
@@ -93,7 +93,7 @@ func requested(request *C.struct_gmt_request) allocator.Request {
 }
 
 // answer fills the shim's plan field by field: a composite would be built elsewhere, and copied.
-func answer(plan *C.struct_gmt_plan, p *broker.Plan) {
+func answer(plan *C.struct_gmt_plan, p *broker.Decision) {
 	plan.block, plan.size, plan.handle = C.uint64_t(p.Block), C.uint64_t(p.Size), C.uint64_t(p.Handle)
 	plan.slab, plan.offset, plan.slabsize = C.uint64_t(p.Slab), C.uint64_t(p.Offset), C.uint64_t(p.SlabSize)
 	plan.number, plan.committed, plan.waived = 0, C.int64_t(p.Committed), C.int64_t(p.Waived)
@@ -188,8 +188,8 @@ func number(n broker.Number, err error) C.int64_t {
 	return C.int64_t(n)
 }
 
-func planned(plan *C.struct_gmt_plan) allocator.Plan {
-	return allocator.Plan{
+func planned(plan *C.struct_gmt_plan) allocator.Decision {
+	return allocator.Decision{
 		Hit:    plan.hit != 0,
 		Block:  allocator.Block(plan.block),
 		Size:   uint64(plan.size),

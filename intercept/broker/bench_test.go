@@ -32,14 +32,14 @@ func (c *client) alloc(slot int) error {
 	if c.miss {
 		size = wholeSlab
 	}
-	plan, _, _, err := ask(c.core, allocator.Request{Size: size, Align: 256, Class: 1, Tag: c.tag, Pinned: true}, c.out[:0])
-	if err == nil && plan.SlabSize != 0 {
-		_, err = c.core.Grown(plan.Plan, 1)
+	decision, _, _, err := ask(c.core, allocator.Request{Size: size, Align: 256, Class: 1, Tag: c.tag, Pinned: true}, c.out[:0])
+	if err == nil && decision.SlabSize != 0 {
+		_, err = c.core.Grown(decision.Decision, 1)
 	}
-	if err == nil && (plan.Slab != 0 || !plan.Hit) {
-		_, err = c.core.Commit(plan.Plan, 1)
+	if err == nil && (decision.Slab != 0 || !decision.Hit) {
+		_, err = c.core.Commit(decision.Decision, 1)
 	}
-	c.held[slot] = plan.Block
+	c.held[slot] = decision.Block
 	return err
 }
 

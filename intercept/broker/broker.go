@@ -20,9 +20,9 @@ type Eviction struct {
 	Handle uint64
 }
 
-// Plan is how a request is served. A hit carries its driver object and is in use already.
-type Plan struct {
-	allocator.Plan
+// Decision says how a request is served. A hit carries its driver object and is in use already.
+type Decision struct {
+	allocator.Decision
 	Handle    uint64
 	Committed Number // of the decision by which a sub-allocation is in use already; 0: it is not, or is none
 	Waived    Number // of the decision before, which was for a slab that there is none of, and was given up one number before this one; 0: none
@@ -99,42 +99,43 @@ type object struct {
 // refused stands for the driver object of a slab that could not be created.
 const refused = ^uint64(0)
 
-// Plan fills an empty plan with how to serve a request. A hit of a whole block is in use, and so is what is Committed: Free takes it back.
-// Everything else is followed by Commit or Abort. Evictions are appended to out.
+// Decide fills an empty decision with how to serve a request. A hit of a whole block is in use, and so is a sub-allocation
+// that is Committed: Free takes them back. Every other decision is followed by Commit or Abort. Evictions are appended to
+// out.
 //
-// When the request fits a slab that another thread is creating, the plan Waits: there is memory on its way, and to ask the
+// When the request fits a slab that another thread is creating, the decision Waits: there is memory on its way, and to ask the
 // driver for more would be false starvation (seed 001 §3.1). What it has to release is left to the next caller, perhaps
 // the other thread, whose create needs it.
-func (b *Broker) Plan(plan *Plan, req *allocator.Request, out []Eviction) (n Number, _ []Eviction, err error) {
+func (b *Broker) Decide(decision *Decision, req *allocator.Request, out []Eviction) (n Number, _ []Eviction, err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {
 		return 0, out, err
 	}
 	n = b.number()
-	b.evicted = b.policy.PlanInto(&plan.Plan, req, b.evicted)
-	if plan.Slab == 0 || plan.SlabSize != 0 {
-		return n, b.serve(plan, out), nil
+	b.evicted = b.policy.DecideInto(&decision.Decision, req, b.evicted)
+	if decision.Slab == 0 || decision.SlabSize != 0 {
+		return n, b.serve(decision, out), nil
 	}
-	if plan.Waits = b.growing(plan.Slab); plan.Waits {
+	if decision.Waits = b.growing(decision.Slab); decision.Waits {
 		b.postpone()
 		return n, out, nil
 	}
-	return b.part(plan, req, n, out)
+	return b.part(decision, req, n, out)
 }
 
-// Resume goes on with a plan that waits, and with its number: once slabs were created, or were not. It may have to wait
+// Resume goes on with a decision that waits, and with its number: once slabs were created, or were not. It may have to wait
 // on. When that create failed, or it is too late to wait on, the request gets a block of its own.
-func (b *Broker) Resume(plan *Plan, req *allocator.Request, n Number, late bool, out []Eviction) (_ Number, _ []Eviction, err error) {
+func (b *Broker) Resume(decision *Decision, req *allocator.Request, n Number, late bool, out []Eviction) (_ Number, _ []Eviction, err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {
 		return 0, out, err
 	}
-	plan.Waits = b.growing(plan.Slab)
+	decision.Waits = b.growing(decision.Slab)
 	switch {
-	case !plan.Waits:
-		return b.part(plan, req, n, out)
+	case !decision.Waits:
+		return b.part(decision, req, n, out)
 	case late:
-		return b.alone(plan, req, n, out)
+		return b.alone(decision, req, n, out)
 	}
 	return n, out, nil
 }
@@ -144,40 +145,40 @@ func (b *Broker) growing(slab allocator.Block) bool { return b.held[slab.Index()
 
 // part serves a request from a slab. One that was refused is forgotten, and another block may have its index before the last
 // of those who wait for it comes back.
-func (b *Broker) part(plan *Plan, req *allocator.Request, n Number, out []Eviction) (Number, []Eviction, error) {
-	slab := b.held[plan.Slab.Index()]
-	if slab.block != plan.Slab || slab.handle == refused {
-		return b.alone(plan, req, n, out)
+func (b *Broker) part(decision *Decision, req *allocator.Request, n Number, out []Eviction) (Number, []Eviction, error) {
+	slab := b.held[decision.Slab.Index()]
+	if slab.block != decision.Slab || slab.handle == refused {
+		return b.alone(decision, req, n, out)
 	}
-	plan.Handle = slab.handle
+	decision.Handle = slab.handle
 	if b.ledger.Latest == n { // no other thread decided meanwhile
-		b.policy.Commit(plan.Plan)
-		plan.Committed = b.number()
+		b.policy.Commit(decision.Decision)
+		decision.Committed = b.number()
 	}
 	return n, b.take(out), nil
 }
 
 // alone gives up a sub-allocation, and serves its request with a block.
-func (b *Broker) alone(plan *Plan, req *allocator.Request, n Number, out []Eviction) (Number, []Eviction, error) {
+func (b *Broker) alone(decision *Decision, req *allocator.Request, n Number, out []Eviction) (Number, []Eviction, error) {
 	b.number()
-	b.policy.Abort(plan.Plan)
+	b.policy.Abort(decision.Decision)
 	whole := *req
 	whole.Align = 0
-	*plan = Plan{Waived: n}
+	*decision = Decision{Waived: n}
 	n = b.number()
-	b.evicted = b.policy.PlanInto(&plan.Plan, &whole, b.evicted)
-	return n, b.serve(plan, out), nil
+	b.evicted = b.policy.DecideInto(&decision.Decision, &whole, b.evicted)
+	return n, b.serve(decision, out), nil
 }
 
 // serve answers with a whole block, or with a slab to create.
-func (b *Broker) serve(plan *Plan, out []Eviction) []Eviction {
+func (b *Broker) serve(decision *Decision, out []Eviction) []Eviction {
 	out = b.take(out)
 	switch {
-	case plan.Slab != 0:
-		b.keep(plan.Slab, 0)
-	case plan.Hit:
-		b.policy.Commit(plan.Plan)
-		plan.Handle = b.handle(plan.Block)
+	case decision.Slab != 0:
+		b.keep(decision.Slab, 0)
+	case decision.Hit:
+		b.policy.Commit(decision.Decision)
+		decision.Handle = b.handle(decision.Block)
 	}
 	return out
 }
@@ -186,13 +187,13 @@ func (b *Broker) serve(plan *Plan, out []Eviction) []Eviction {
 func (b *Broker) handle(block allocator.Block) uint64 { return b.held[block.Index()].handle }
 
 // Grown says that the driver created the slab of a plan.
-func (b *Broker) Grown(plan allocator.Plan, handle uint64) (n Number, err error) {
+func (b *Broker) Grown(decision allocator.Decision, handle uint64) (n Number, err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {
 		return 0, err
 	}
-	b.keep(plan.Slab, handle)
-	b.policy.Grown(plan)
+	b.keep(decision.Slab, handle)
+	b.policy.Grown(decision)
 	return b.number(), nil
 }
 
@@ -215,26 +216,26 @@ func (b *Broker) Stats() (s allocator.Stats, err error) {
 }
 
 // Commit says that the driver created the block of a miss, or the sub-allocation.
-func (b *Broker) Commit(plan allocator.Plan, handle uint64) (n Number, err error) {
+func (b *Broker) Commit(decision allocator.Decision, handle uint64) (n Number, err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {
 		return 0, err
 	}
-	b.keep(plan.Block, handle)
-	b.policy.Commit(plan)
+	b.keep(decision.Block, handle)
+	b.policy.Commit(decision)
 	return b.number(), nil
 }
 
 // Abort says that the driver refused to create what a plan asks for.
-func (b *Broker) Abort(plan allocator.Plan) (n Number, err error) {
+func (b *Broker) Abort(decision allocator.Decision) (n Number, err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {
 		return 0, err
 	}
-	if plan.SlabSize != 0 && b.handle(plan.Slab) == 0 {
-		b.keep(plan.Slab, refused)
+	if decision.SlabSize != 0 && b.handle(decision.Slab) == 0 {
+		b.keep(decision.Slab, refused)
 	}
-	b.policy.Abort(plan)
+	b.policy.Abort(decision)
 	return b.number(), nil
 }
 

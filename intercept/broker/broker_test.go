@@ -11,25 +11,25 @@ import (
 )
 
 // ask returns the plan for a request.
-func ask(b *gate, req allocator.Request, out []Eviction) (plan Plan, n Number, _ []Eviction, err error) {
-	n, out, err = b.Plan(&plan, &req, out)
-	return plan, n, out, err
+func ask(b *gate, req allocator.Request, out []Eviction) (decision Decision, n Number, _ []Eviction, err error) {
+	n, out, err = b.Decide(&decision, &req, out)
+	return decision, n, out, err
 }
 
 // serve does what the shim does: plan, create on a miss, commit.
-func serve(t testing.TB, b *gate, handle uint64) Plan {
+func serve(t testing.TB, b *gate, handle uint64) Decision {
 	t.Helper()
-	plan, _, out, err := ask(b, allocator.Request{Size: 1 << 20, Class: 1, Tag: 1}, nil)
+	decision, _, out, err := ask(b, allocator.Request{Size: 1 << 20, Class: 1, Tag: 1}, nil)
 	if err != nil || len(out) > 0 {
 		t.Fatalf("plan: %v, evictions %v", err, out)
 	}
-	if !plan.Hit {
-		plan.Handle = handle
-		if _, err := b.Commit(plan.Plan, handle); err != nil {
+	if !decision.Hit {
+		decision.Handle = handle
+		if _, err := b.Commit(decision.Decision, handle); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return plan
+	return decision
 }
 
 func TestHitCarriesTheDriversObject(t *testing.T) {
@@ -156,18 +156,18 @@ func TestHammer(t *testing.T) {
 	for g := range 8 {
 		wg.Go(func() {
 			for i := range 2000 {
-				plan, _, _, err := ask(b, allocator.Request{Size: uint64(1+(g*i)%64) << 12, Class: 1, Tag: allocator.Tag(g)}, nil)
+				decision, _, _, err := ask(b, allocator.Request{Size: uint64(1+(g*i)%64) << 12, Class: 1, Tag: allocator.Tag(g)}, nil)
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				handle := plan.Handle
-				if !plan.Hit {
+				handle := decision.Handle
+				if !decision.Hit {
 					mu.Lock()
 					next++
 					handle = next
 					mu.Unlock()
-					if _, err := b.Commit(plan.Plan, handle); err != nil {
+					if _, err := b.Commit(decision.Decision, handle); err != nil {
 						t.Error(err)
 						return
 					}
@@ -177,7 +177,7 @@ func TestHammer(t *testing.T) {
 					return
 				}
 				live.Delete(handle)
-				if _, _, err := b.Free(plan.Block, false, int64(i), make([]Eviction, 0, 64)); err != nil {
+				if _, _, err := b.Free(decision.Block, false, int64(i), make([]Eviction, 0, 64)); err != nil {
 					t.Error(err)
 					return
 				}

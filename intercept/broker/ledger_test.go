@@ -28,15 +28,15 @@ func newBroker(t testing.TB, policy, limits string) *gate {
 }
 
 // remember notes how large a block is, if there is one.
-func (g *gate) remember(plan *Plan) {
-	if plan.Block == 0 {
+func (g *gate) remember(decision *Decision) {
+	if decision.Block == 0 {
 		return
 	}
-	i := plan.Block.Index()
+	i := decision.Block.Index()
 	for len(g.sizes) <= i {
 		g.sizes = append(g.sizes, 0)
 	}
-	g.sizes[i] = plan.Size
+	g.sizes[i] = decision.Size
 }
 
 // note is the shim's.
@@ -63,32 +63,32 @@ func (g *gate) Free(block allocator.Block, busy bool, time int64, out []Eviction
 	return g.Broker.Free(block, busy, time, out)
 }
 
-func (g *gate) Plan(plan *Plan, req *allocator.Request, out []Eviction) (n Number, _ []Eviction, err error) {
+func (g *gate) Decide(decision *Decision, req *allocator.Request, out []Eviction) (n Number, _ []Eviction, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	n, out, err = g.Broker.Plan(plan, req, out)
-	g.remember(plan)
+	n, out, err = g.Broker.Decide(decision, req, out)
+	g.remember(decision)
 	return n, out, err
 }
 
-func (g *gate) Resume(plan *Plan, req *allocator.Request, n Number, late bool, out []Eviction) (_ Number, _ []Eviction, err error) {
+func (g *gate) Resume(decision *Decision, req *allocator.Request, n Number, late bool, out []Eviction) (_ Number, _ []Eviction, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	n, out, err = g.Broker.Resume(plan, req, n, late, out)
-	g.remember(plan)
+	n, out, err = g.Broker.Resume(decision, req, n, late, out)
+	g.remember(decision)
 	return n, out, err
 }
 
-func (g *gate) Grown(plan allocator.Plan, handle uint64) (n Number, err error) {
+func (g *gate) Grown(decision allocator.Decision, handle uint64) (n Number, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.Broker.Grown(plan, handle)
+	return g.Broker.Grown(decision, handle)
 }
 
-func (g *gate) Commit(plan allocator.Plan, handle uint64) (n Number, err error) {
+func (g *gate) Commit(decision allocator.Decision, handle uint64) (n Number, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.Broker.Commit(plan, handle)
+	return g.Broker.Commit(decision, handle)
 }
 
 func (g *gate) Cooled(block allocator.Block, time int64, out []Eviction) (_ []Eviction, n Number, err error) {
@@ -111,10 +111,10 @@ func (g *gate) Control(text string, time int64, out []Eviction) (reply string, n
 
 // freer is a broker that learns at once what was freed, or through its ledger.
 type freer interface {
-	Plan(plan *Plan, req *allocator.Request, out []Eviction) (Number, []Eviction, error)
-	Grown(plan allocator.Plan, handle uint64) (Number, error)
-	Commit(plan allocator.Plan, handle uint64) (Number, error)
-	Abort(plan allocator.Plan) (Number, error)
+	Decide(decision *Decision, req *allocator.Request, out []Eviction) (Number, []Eviction, error)
+	Grown(decision allocator.Decision, handle uint64) (Number, error)
+	Commit(decision allocator.Decision, handle uint64) (Number, error)
+	Abort(decision allocator.Decision) (Number, error)
 	Free(block allocator.Block, busy bool, time int64, out []Eviction) ([]Eviction, Number, error)
 	Cooled(block allocator.Block, time int64, out []Eviction) ([]Eviction, Number, error)
 	Drain(need uint64, out []Eviction) ([]Eviction, Number, error)
@@ -135,25 +135,25 @@ func play(b freer, seed uint64) (answers []any) {
 	for now := range int64(calls) {
 		switch what := r.IntN(100); {
 		case what < 45:
-			var p Plan
+			var p Decision
 			req := allocator.Request{
 				Size: 1 << r.IntN(14) * uint64(1+r.IntN(3)), Class: classes[r.IntN(2)], Tag: allocator.Tag(r.IntN(4)),
 				Time: now, Pinned: r.IntN(2) == 0, Align: uint64(r.IntN(2)) * 128, Heap: 1 << 30,
 			}
-			n, out, err := b.Plan(&p, &req, room)
+			n, out, err := b.Decide(&p, &req, room)
 			say(n, out, err, p)
 			switch {
 			case p.SlabSize == 0 && (p.Hit && p.Slab == 0 || p.Committed != 0):
 			case r.IntN(20) == 0:
-				n, err := b.Abort(p.Plan)
+				n, err := b.Abort(p.Decision)
 				say(n, err)
 				continue
 			default:
 				if p.SlabSize != 0 {
-					n, err := b.Grown(p.Plan, uint64(now+1))
+					n, err := b.Grown(p.Decision, uint64(now+1))
 					say(n, err)
 				}
-				n, err := b.Commit(p.Plan, uint64(now+1))
+				n, err := b.Commit(p.Decision, uint64(now+1))
 				say(n, err)
 			}
 			used = append(used, p.Block)

@@ -18,17 +18,17 @@ func TestDecisionsAreNumbered(t *testing.T) {
 		}
 		numbers = append(numbers, n)
 	}
-	request := func(time int64) Plan {
-		plan, n, _, err := ask(b, allocator.Request{Size: 1 << 20, Class: 1, Time: time}, nil)
+	request := func(time int64) Decision {
+		decision, n, _, err := ask(b, allocator.Request{Size: 1 << 20, Class: 1, Time: time}, nil)
 		count(n, err)
-		return plan
+		return decision
 	}
 	room := make([]Eviction, 0, 4)
 	_, n, err := b.Drain(1, room) // there is nothing
 	count(n, err)
 	block := request(1)
-	count(b.Commit(block.Plan, 7))
-	count(b.Abort(request(1).Plan))
+	count(b.Commit(block.Decision, 7))
+	count(b.Abort(request(1).Decision))
 	_, n, err = b.Free(block.Block, true, 2, room)
 	count(n, err)
 	_, n, err = b.Cooled(block.Block, 3, room)
@@ -55,11 +55,11 @@ func TestDecisionsAreNumbered(t *testing.T) {
 func TestAPlanThatWaitedForNothingHasThreeNumbers(t *testing.T) {
 	b := newBroker(t, "slab", "")
 	first, other := wait(t, b) // 2 and 3
-	if n, err := b.Abort(first.Plan); n != 4 || err != nil {
+	if n, err := b.Abort(first.Decision); n != 4 || err != nil {
 		t.Errorf("the abort is number %d (%v), want 4", n, err)
 	}
-	n, _, err := b.Resume(&other.plan, &request, other.number, false, nil)
-	if other.plan.Waived != 3 || n != 6 || err != nil {
-		t.Errorf("number %d, waived %d (%v), want 6 and 3", n, other.plan.Waived, err)
+	n, _, err := b.Resume(&other.decision, &request, other.number, false, nil)
+	if other.decision.Waived != 3 || n != 6 || err != nil {
+		t.Errorf("number %d, waived %d (%v), want 6 and 3", n, other.decision.Waived, err)
 	}
 }

@@ -10,64 +10,64 @@ import (
 // request is for a buffer that slabs can serve.
 var request = allocator.Request{Size: 4096, Align: 128, Class: 1, Max: 1 << 30, Heap: 1 << 32}
 
-func part(t *testing.T, b *gate) Plan {
+func part(t *testing.T, b *gate) Decision {
 	t.Helper()
-	plan, _, out, err := ask(b, request, nil)
+	decision, _, out, err := ask(b, request, nil)
 	if err != nil || len(out) > 0 {
 		t.Errorf("plan: %v, evictions %v", err, out)
 	}
-	return plan
+	return decision
 }
 
 // waiting is a request that fits a slab which another thread creates.
 type waiting struct {
-	t      *testing.T
-	broker *gate
-	plan   Plan
-	number Number
+	t        *testing.T
+	broker   *gate
+	decision Decision
+	number   Number
 }
 
-func wait(t *testing.T, b *gate) (first Plan, w *waiting) {
+func wait(t *testing.T, b *gate) (first Decision, w *waiting) {
 	t.Helper()
 	first = part(t, b)
 	if first.SlabSize == 0 || first.Hit {
 		t.Fatalf("plan %+v, want one that creates a slab", first)
 	}
-	plan, n, _, err := ask(b, request, nil)
-	if err != nil || !plan.Waits || plan.Committed != 0 || plan.Slab != first.Slab {
-		t.Fatalf("plan %+v, %v does not wait for the slab", plan, err)
+	decision, n, _, err := ask(b, request, nil)
+	if err != nil || !decision.Waits || decision.Committed != 0 || decision.Slab != first.Slab {
+		t.Fatalf("plan %+v, %v does not wait for the slab", decision, err)
 	}
-	w = &waiting{t, b, plan, n}
-	if plan := w.resume(false); !plan.Waits {
-		t.Fatalf("plan %+v waits no longer", plan)
+	w = &waiting{t, b, decision, n}
+	if decision := w.resume(false); !decision.Waits {
+		t.Fatalf("plan %+v waits no longer", decision)
 	}
 	return first, w
 }
 
-func (w *waiting) resume(late bool) Plan {
+func (w *waiting) resume(late bool) Decision {
 	w.t.Helper()
-	n, out, err := w.broker.Resume(&w.plan, &request, w.number, late, nil)
+	n, out, err := w.broker.Resume(&w.decision, &request, w.number, late, nil)
 	if err != nil || len(out) > 0 {
 		w.t.Errorf("resumed: %v, evictions %v", err, out)
 	}
-	if alone := w.plan.Waived != 0; !w.plan.Waits && alone != (n != w.number) || alone && w.plan.Waived != w.number {
-		w.t.Errorf("decision %d of plan %+v, which had %d", n, w.plan, w.number)
+	if alone := w.decision.Waived != 0; !w.decision.Waits && alone != (n != w.number) || alone && w.decision.Waived != w.number {
+		w.t.Errorf("decision %d of plan %+v, which had %d", n, w.decision, w.number)
 	}
-	return w.plan
+	return w.decision
 }
 
 func TestAPlanWaitsForTheSlabThatAnotherThreadCreates(t *testing.T) {
 	b := newBroker(t, "slab", "")
 	first, other := wait(t, b)
-	if _, err := b.Grown(first.Plan, 77); err != nil {
+	if _, err := b.Grown(first.Decision, 77); err != nil {
 		t.Fatal(err)
 	}
-	plan := other.resume(false)
-	if plan.Slab != first.Slab || plan.SlabSize != 0 || plan.Handle != 77 || !plan.Hit || plan.Offset == first.Offset {
-		t.Errorf("plan %+v, want another part of the slab of %+v", plan, first)
+	decision := other.resume(false)
+	if decision.Slab != first.Slab || decision.SlabSize != 0 || decision.Handle != 77 || !decision.Hit || decision.Offset == first.Offset {
+		t.Errorf("plan %+v, want another part of the slab of %+v", decision, first)
 	}
-	for _, p := range []Plan{first, plan} {
-		if _, err := b.Commit(p.Plan, 5); err != nil {
+	for _, p := range []Decision{first, decision} {
+		if _, err := b.Commit(p.Decision, 5); err != nil {
 			t.Error(err)
 		}
 	}
@@ -79,14 +79,14 @@ func TestAPlanWaitsForTheSlabThatAnotherThreadCreates(t *testing.T) {
 func TestAPlanThatWaitedForNothingGetsABlockOfItsOwn(t *testing.T) {
 	b := newBroker(t, "slab", "")
 	first, other := wait(t, b)
-	if _, err := b.Abort(first.Plan); err != nil {
+	if _, err := b.Abort(first.Decision); err != nil {
 		t.Fatal(err)
 	}
-	plan := other.resume(false)
-	if plan.Slab != 0 || plan.Hit || plan.Size != 4096 {
-		t.Errorf("plan %+v, want a block of its own", plan)
+	decision := other.resume(false)
+	if decision.Slab != 0 || decision.Hit || decision.Size != 4096 {
+		t.Errorf("plan %+v, want a block of its own", decision)
 	}
-	if _, err := b.Commit(plan.Plan, 5); err != nil {
+	if _, err := b.Commit(decision.Decision, 5); err != nil {
 		t.Error(err)
 	}
 	if s, err := b.Stats(); err != nil || s.Slabs != 0 || s.Blocks != 1 || s.BytesCached != 0 {
@@ -102,7 +102,7 @@ func TestAPlanThatWaitedForNothingGetsABlockOfItsOwn(t *testing.T) {
 func TestAWaiterIsNotFooledByABlockWithTheIndexOfTheSlab(t *testing.T) {
 	b := newBroker(t, "slab", "")
 	first, other := wait(t, b)
-	if _, err := b.Abort(first.Plan); err != nil {
+	if _, err := b.Abort(first.Decision); err != nil {
 		t.Fatal(err)
 	}
 	for {
@@ -110,30 +110,30 @@ func TestAWaiterIsNotFooledByABlockWithTheIndexOfTheSlab(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.Commit(next.Plan, 66); err != nil {
+		if _, err := b.Commit(next.Decision, 66); err != nil {
 			t.Fatal(err)
 		}
 		if next.Block.Index() == first.Slab.Index() {
 			break
 		}
 	}
-	if plan := other.resume(false); plan.Slab != 0 || plan.Handle == 66 {
-		t.Errorf("plan %+v, want a block of its own", plan)
+	if decision := other.resume(false); decision.Slab != 0 || decision.Handle == 66 {
+		t.Errorf("plan %+v, want a block of its own", decision)
 	}
 }
 
 func TestAPlanDoesNotWaitForEver(t *testing.T) {
 	b := newBroker(t, "slab", "")
 	first, other := wait(t, b)
-	plan := other.resume(true) // the other thread stays in the driver
-	if plan.Slab != 0 || plan.Hit || plan.Waits {
-		t.Errorf("plan %+v, want a block of its own", plan)
+	decision := other.resume(true) // the other thread stays in the driver
+	if decision.Slab != 0 || decision.Hit || decision.Waits {
+		t.Errorf("plan %+v, want a block of its own", decision)
 	}
-	if _, err := b.Grown(first.Plan, 77); err != nil {
+	if _, err := b.Grown(first.Decision, 77); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []Plan{first, plan} {
-		if _, err := b.Commit(p.Plan, 5); err != nil {
+	for _, p := range []Decision{first, decision} {
+		if _, err := b.Commit(p.Decision, 5); err != nil {
 			t.Error(err)
 		}
 	}
@@ -149,7 +149,7 @@ func TestWhatAWaitingPlanEvictsIsThereForOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Commit(old.Plan, 9); err != nil {
+	if _, err := b.Commit(old.Decision, 9); err != nil {
 		t.Fatal(err)
 	}
 	if out, _, err := b.Free(old.Block, false, 1, make([]Eviction, 0, 4)); err != nil || len(out) > 0 {
@@ -158,8 +158,8 @@ func TestWhatAWaitingPlanEvictsIsThereForOthers(t *testing.T) {
 	part(t, b)
 	later := request
 	later.Time = 5e9
-	if plan, _, out, err := ask(b, later, make([]Eviction, 0, 4)); err != nil || !plan.Waits || len(out) > 0 {
-		t.Fatalf("plan %+v, evictions %v, %v, want one that waits", plan, out, err)
+	if decision, _, out, err := ask(b, later, make([]Eviction, 0, 4)); err != nil || !decision.Waits || len(out) > 0 {
+		t.Fatalf("plan %+v, evictions %v, %v, want one that waits", decision, out, err)
 	}
 	out, _, err := b.Drain(1<<30, make([]Eviction, 0, 4))
 	if err != nil || len(out) != 1 || out[0].Handle != 9 {
@@ -169,10 +169,10 @@ func TestWhatAWaitingPlanEvictsIsThereForOthers(t *testing.T) {
 
 func TestARefusedMessageLosesNoEvictions(t *testing.T) {
 	b := newBroker(t, "slab", "max_cached_bytes=0")
-	plan := part(t, b)
-	_, grown := b.Grown(plan.Plan, 7)
-	_, made := b.Commit(plan.Plan, 8)
-	_, forgotten := b.Forget(plan.Block)
+	decision := part(t, b)
+	_, grown := b.Grown(decision.Decision, 7)
+	_, made := b.Commit(decision.Decision, 8)
+	_, forgotten := b.Forget(decision.Block)
 	if err := errors.Join(grown, made, forgotten); err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestWaitersLearnThatTheBrokerHasFailed(t *testing.T) {
 	if _, err := b.Forget(1); err == nil {
 		t.Error("a panic was no failure")
 	}
-	if _, _, err := b.Resume(&other.plan, &request, other.number, false, nil); err == nil {
+	if _, _, err := b.Resume(&other.decision, &request, other.number, false, nil); err == nil {
 		t.Error("the waiting plan was served")
 	}
 }

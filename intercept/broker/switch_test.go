@@ -54,38 +54,38 @@ func (d *device) release(b *gate, out []Eviction, err error) {
 // cycle creates a buffer and releases it, as the shim does.
 func (d *device) cycle(b *gate, req allocator.Request, cools bool) {
 	var room [4]Eviction
-	plan, n, out, err := ask(b, req, room[:0])
+	decision, n, out, err := ask(b, req, room[:0])
 	d.release(b, out, err)
-	for tries := 0; plan.Waits && err == nil; tries++ { // for a slab that another goroutine creates
+	for tries := 0; decision.Waits && err == nil; tries++ { // for a slab that another goroutine creates
 		runtime.Gosched()
-		n, out, err = b.Resume(&plan, &req, n, tries == 10, room[:0])
+		n, out, err = b.Resume(&decision, &req, n, tries == 10, room[:0])
 		d.release(b, out, err)
 	}
-	handle, shared := plan.Handle, 1
-	if plan.SlabSize != 0 {
+	handle, shared := decision.Handle, 1
+	if decision.SlabSize != 0 {
 		handle = d.create()
-		if _, err := b.Grown(plan.Plan, handle); err != nil {
+		if _, err := b.Grown(decision.Decision, handle); err != nil {
 			d.Error(err)
 		}
 	}
 	switch {
-	case plan.Slab != 0:
+	case decision.Slab != 0:
 		shared = 1 << 20
-		if _, err := b.Commit(plan.Plan, 0); err != nil {
+		if _, err := b.Commit(decision.Decision, 0); err != nil {
 			d.Error(err)
 		}
-	case !plan.Hit:
+	case !decision.Hit:
 		handle = d.create()
-		if _, err := b.Commit(plan.Plan, handle); err != nil {
+		if _, err := b.Commit(decision.Decision, handle); err != nil {
 			d.Error(err)
 		}
 	}
 	d.use(handle, 1, shared)
 	d.use(handle, -1, shared)
-	out, _, err = b.Free(plan.Block, cools, req.Time, room[:0])
+	out, _, err = b.Free(decision.Block, cools, req.Time, room[:0])
 	d.release(b, out, err)
 	if cools {
-		out, _, err = b.Cooled(plan.Block, req.Time, room[:0])
+		out, _, err = b.Cooled(decision.Block, req.Time, room[:0])
 		d.release(b, out, err)
 	}
 }

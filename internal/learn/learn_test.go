@@ -59,7 +59,7 @@ func (p *program) run(times int, loop []item) {
 
 func (p *program) request(it item) {
 	req := allocator.Request{Size: it.size, Align: p.align, Class: 1, Tag: it.tag}
-	plan, _ := p.pool.Plan(req, nil)
+	plan, _ := p.pool.Decide(req, nil)
 	if plan.SlabSize != 0 {
 		p.pool.Grown(plan)
 	}

@@ -77,7 +77,7 @@ type unpooledBuffer struct {
 }
 
 // served compares how a request was served, unless that is not read yet.
-func (w *comparer) served(slot uint32, plan *allocator.Plan) {
+func (w *comparer) served(slot uint32, plan *allocator.Decision) {
 	d := decision{plan.Hit, plan.Reason, plan.Size, plan.Slab != 0, uint64(plan.Block)}
 	if want, known := w.wanted[slot]; known {
 		delete(w.wanted, slot)

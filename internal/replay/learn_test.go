@@ -29,7 +29,7 @@ func TestArenaLearns(t *testing.T) {
 	if len(heard) != 1 || a.Plans != 1 || a.Period != 10 || a.Outside != 0 || a.Size != a.Bound || a.Size != heard[0].Size {
 		t.Errorf("%+v, heard of %v", a, heard)
 	}
-	if a.Planned != r.Requests-a.Departures[allocator.NoPlan] || a.Planned < r.Requests*3/4 {
+	if a.Planned != r.Requests-a.Departures[allocator.NoLayout] || a.Planned < r.Requests*3/4 {
 		t.Errorf("%d of %d requests planned, departures %v", a.Planned, r.Requests, a.Departures)
 	}
 	if a.Reserved != a.Size || float64(a.Reserved) > 1.02*float64(a.Wanted) {

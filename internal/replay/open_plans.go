@@ -9,7 +9,7 @@ import (
 // open is a plan between whose decisions the policy makes others, for other threads.
 type open struct {
 	request allocator.Request
-	plan    allocator.Plan
+	plan    allocator.Decision
 	grown   bool
 	done    bool // a block that was there is in use at once
 }

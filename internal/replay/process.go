@@ -56,7 +56,7 @@ const (
 // the request gets a block of its own; where the driver has no more for that, what the policy gives up makes room, then
 // the request is met as it came.
 func (p *process) serve(req *allocator.Request, h *held, slot uint32) bool {
-	var plan allocator.Plan
+	var plan allocator.Decision
 	p.plan(req, &plan)
 	if plan.SlabSize != 0 && plan.Slab != 0 {
 		p.grow(req, &plan)
@@ -70,7 +70,7 @@ func (p *process) serve(req *allocator.Request, h *held, slot uint32) bool {
 }
 
 // commit gives a buffer what was planned for it.
-func (p *process) commit(req *allocator.Request, plan *allocator.Plan, h *held, slot uint32) {
+func (p *process) commit(req *allocator.Request, plan *allocator.Decision, h *held, slot uint32) {
 	p.policy.Commit(*plan)
 	p.count(req, plan, slot)
 	h.process, h.block, h.size, h.wanted = p, plan.Block, plan.Size, req.Size
@@ -107,7 +107,7 @@ func (p *process) release(h *held) {
 }
 
 // grow makes the slab of a plan, or plans anew without one.
-func (p *process) grow(req *allocator.Request, plan *allocator.Plan) {
+func (p *process) grow(req *allocator.Request, plan *allocator.Decision) {
 	if p.fits(plan.SlabSize) {
 		p.grown(plan)
 		return
@@ -118,7 +118,7 @@ func (p *process) grow(req *allocator.Request, plan *allocator.Plan) {
 }
 
 // grown makes the slab of a plan.
-func (p *process) grown(plan *allocator.Plan) {
+func (p *process) grown(plan *allocator.Decision) {
 	p.take(plan.SlabSize)
 	p.player.work.Creates.Add(plan.SlabSize)
 	p.slabSize = plan.SlabSize
@@ -126,7 +126,7 @@ func (p *process) grown(plan *allocator.Plan) {
 }
 
 // count notes how a request was served.
-func (p *process) count(req *allocator.Request, plan *allocator.Plan, slot uint32) {
+func (p *process) count(req *allocator.Request, plan *allocator.Decision, slot uint32) {
 	r := p.player
 	r.steady.Add(plan.Hit)
 	switch {
@@ -148,8 +148,8 @@ func (p *process) count(req *allocator.Request, plan *allocator.Plan, slot uint3
 }
 
 // plan asks the policy, and gives back what left the pool for that.
-func (p *process) plan(req *allocator.Request, plan *allocator.Plan) {
-	p.evictions = p.policy.PlanInto(plan, req, p.evictions[:0])
+func (p *process) plan(req *allocator.Request, plan *allocator.Decision) {
+	p.evictions = p.policy.DecideInto(plan, req, p.evictions[:0])
 	if len(p.evictions) > 0 {
 		p.give()
 	}
@@ -200,7 +200,7 @@ func (p *process) attempt(req *allocator.Request) {
 	if p.player.options.Capacity == 0 {
 		return // without a bound nothing fails, and nothing is given up
 	}
-	var plan allocator.Plan
+	var plan allocator.Decision
 	p.plan(req, &plan)
 	found := plan.Hit
 	if plan.SlabSize != 0 && plan.Slab != 0 {

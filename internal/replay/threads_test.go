@@ -31,8 +31,8 @@ type worker struct {
 	events  []wire.Event // not read yet
 	last    uint64       // number of its latest decision
 	buffers []uint64
-	blocks  []allocator.Block // of these
-	making  *allocator.Plan   // the driver makes its block
+	blocks  []allocator.Block   // of these
+	making  *allocator.Decision // the driver makes its block
 	request allocator.Request
 }
 
@@ -89,7 +89,7 @@ func (c *crew) read(thread int) {
 
 func (c *crew) ask(w *worker) {
 	w.request = allocator.Request{Size: 4096 * (1 + c.rng.Uint64N(3)), Class: 1, Max: 1 << 28, Heap: 1 << 30, Align: 128, Round: 1 << 28}
-	plan, evictions := c.policy.Plan(w.request, nil)
+	plan, evictions := c.policy.Decide(w.request, nil)
 	if len(evictions) > 0 {
 		c.t.Fatal("something is too old or too much")
 	}
@@ -110,7 +110,7 @@ func (c *crew) made(w *worker) {
 	w.making = nil
 }
 
-func (c *crew) serve(w *worker, plan allocator.Plan, outcome wire.Outcome) {
+func (c *crew) serve(w *worker, plan allocator.Decision, outcome wire.Outcome) {
 	c.object++
 	c.sizes[plan.Block] = plan.Size
 	w.buffers, w.blocks = append(w.buffers, c.object), append(w.blocks, plan.Block)

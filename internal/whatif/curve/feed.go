@@ -117,7 +117,7 @@ func (f *feed) size(d *replay.Demand) uint64 {
 	if m.got == 0 || m.wanted != wanted || m.class != d.Class {
 		request := d.Request
 		request.Align = 0 // a block of its own, no part of one
-		plan, _ := f.policy.Plan(request, nil)
+		plan, _ := f.policy.Decide(request, nil)
 		f.policy.Abort(plan)
 		*m = made{d.Class, wanted, max(plan.Size, 1)}
 	}
