@@ -3,24 +3,26 @@ package allocator
 import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
 
 const (
-	allowed      = 50      // at first an arena's pool holds at most a fiftieth more than the program ever had in use
+	allowed      = 50      // the first allowance is this part of the program's peak: a fiftieth
 	allowanceMax = 1 << 12 // fiftieths
 	judgedAfter  = 256     // requests
-	regretsMax   = 4       // a quarter of the requests
-	grows        = 4       // times
-	passedMax    = 64      // blocks of a plan that a search for others passes
+	regretsMax   = 4       // the allowance grows if more than this part of the requests were regrets: a quarter
+	grows        = 4       // factor by which the allowance grows
+	passedMax    = 64      // arena blocks and slabs that makeRoom skips in one search
 
-	regretted = wire.MissPolicy // blames a miss on makeRoom; its record has the reason that it would have without that
+	// regretted marks a block that makeRoom gave up. A request that the block would have served is a regret; its record has
+	// the reason for the miss that it would have without makeRoom.
+	regretted = wire.MissPolicy
 )
 
-// allowance bounds what a policy with plans caches besides them. A pool without a plan pays for its hits with memory; this
-// one pays only where much depends on it: the allowance grows when a quarter of the requests wanted what was given up.
+// allowance bounds the blocks that a policy with layouts caches outside of arenas. Cached blocks cost memory, so it starts
+// small. It grows when a quarter of the requests would have been served by blocks that were given up.
 type allowance struct {
 	fiftieths         uint64 // of the program's peak
-	requests, regrets uint64 // since it was judged
+	requests, regrets uint64 // since the last judgement
 }
 
-// judge has the allowance grow if there were too many regrets.
+// judge lets the allowance grow if there were too many regrets.
 func (a *allowance) judge() {
 	if a.requests < judgedAfter {
 		return
@@ -31,15 +33,15 @@ func (a *allowance) judge() {
 	a.requests, a.regrets = 0, 0
 }
 
-// makeRoom gives up what the base policy has cached, the oldest first, until a new block fits into the allowance.
+// makeRoom gives up the base policy's cached blocks, the oldest first, until a new block fits into the allowance.
 func (p *Pool) makeRoom(size uint64, out []Eviction) []Eviction {
-	p.planner.judge()
+	p.layouts.judge()
 	most := max(p.stats.PeakWanted, p.stats.BytesWanted+size)
-	most += most / allowed * p.planner.fiftieths
+	most += most / allowed * p.layouts.fiftieths
 	passed := 0
 	for i := p.cachedByAge.oldest; i != 0 && passed < passedMax && p.stats.Reserved()+size > most; {
 		next := p.chain[i].newer
-		if e := &p.entries[i]; e.isSlab || e.class >= ofPlans {
+		if e := &p.entries[i]; e.isSlab || e.class >= ofArena {
 			passed++
 		} else {
 			p.evicted.put(e, regretted)

@@ -2,7 +2,7 @@ package allocator
 
 import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
 
-// Index returns a small number that no other block known at the same time has, for tables of the caller's.
+// Index returns a small number for the caller's tables. No two blocks that the pool knows at one time share it.
 func (b Block) Index() int { return int(uint32(b)) - 1 }
 
 // state of an entry in the block table.
@@ -10,33 +10,33 @@ type state uint8
 
 const (
 	unused state = iota
-	planned
+	decided
 	inUse
 	cached
 	cooling
-	doomed // must go, but the call that decided so reports no evictions
+	doomed // must go, and waits for a call that reports evictions
 )
 
 // entry is one block. The Block of entry i is generation<<32 | i: the index finds it, the generation
 // distinguishes it from earlier blocks with that index.
 type entry struct {
 	size       uint64
-	wanted     uint64 // requested by its present user
+	wanted     uint64 // bytes of the request that it serves
 	since      int64  // when it became cached
-	turn       uint64 // how many blocks had become cached then
+	turn       uint64 // number of that event: 1 for the first block that became cached
 	generation uint32
 	tag        Tag
 	class      Class
 	slot       int32 // while cached, see slots
 	state      state
-	was        state      // of a planned block: cached for a hit
-	reason     wire.Miss  // of a planned block that is to be created
-	doom       wire.Evict // of a doomed block; none: limit
+	was        state      // of a decided block: cached for a hit
+	reason     wire.Miss  // of a decided block that is to be created
+	doom       wire.Evict // why a doomed block goes; none: a limit
 	route      wire.Route
-	passes     bool // through: it is not cached
-	dropped    bool // its class was
+	passes     bool // the policy does not cache this block
+	dropped    bool // its class was dropped
 	isSlab     bool
-	stale      wire.Evict // not none: why it is not cached any more: by a limit that did away with its size, or by a switch
+	stale      wire.Evict // why it is not cached again: no request gets its size now, or the policy changed; none: it is
 	slab       int32      // number of the slab that it is, or lies in; 0: neither
 	offset     uint64
 }
@@ -44,41 +44,88 @@ type entry struct {
 // leaves reports whether a block is not cached when it comes back.
 func (e *entry) leaves() bool { return e.passes || e.dropped || e.stale != wire.EvictNone }
 
-// chain links entries from the oldest to the newest. An entry is in one list at a time.
-type chain []struct{ older, newer int32 }
-
-// ages is one list of a chain.
-type ages struct {
-	oldest, newest int32
-	count          int
+// blockTable holds all blocks that the pool knows, by the index of their entry, and the classes that were dropped.
+//
+//   - A Block is found as long as its entry has its generation: until it is recycled.
+//   - leaving counts the blocks that are not cached when they come back; only mark, markDropped and recycle change that.
+//   - A block is marked as dropped if and only if its class was.
+type blockTable struct {
+	entries []entry        // [0] is none
+	spare   []int32        // unused entries
+	dropped map[Class]bool // classes whose context is gone
+	leaving int
 }
 
-func (c *chain) push(a *ages, i int32) {
-	for len(*c) <= int(i) {
-		*c = append(*c, struct{ older, newer int32 }{})
-	}
-	(*c)[i].older, (*c)[i].newer = a.newest, 0
-	if a.newest != 0 {
-		(*c)[a.newest].newer = i
-	} else {
-		a.oldest = i
-	}
-	a.newest = i
-	a.count++
+func newBlockTable() blockTable {
+	return blockTable{entries: make([]entry, 1), dropped: map[Class]bool{}}
 }
 
-func (c *chain) remove(a *ages, i int32) {
-	l := &(*c)[i]
-	if l.older != 0 {
-		(*c)[l.older].newer = l.newer
-	} else {
-		a.oldest = l.newer
-	}
-	if l.newer != 0 {
-		(*c)[l.newer].older = l.older
-	} else {
-		a.newest = l.older
-	}
-	l.older, l.newer = 0, 0
-	a.count--
+// block returns the number of an entry's block.
+func (t *blockTable) block(i int32) Block {
+	return Block(t.entries[i].generation)<<32 | Block(uint32(i))
 }
+
+// find returns the entry of a block in that state, 0 if there is none. It finds no slabs: the program never gets one whole.
+func (t *blockTable) find(b Block, s state) int32 {
+	i := t.entryOf(b)
+	if e := &t.entries[i]; i == 0 || e.state != s || e.isSlab {
+		return 0
+	}
+	return i
+}
+
+// entryOf returns the entry of a block, 0 if it is gone.
+func (t *blockTable) entryOf(b Block) int32 {
+	i := uint64(uint32(b))
+	if i >= uint64(len(t.entries)) || t.entries[i].generation != uint32(b>>32) {
+		return 0
+	}
+	return int32(i)
+}
+
+// newEntry returns an unused entry.
+func (t *blockTable) newEntry() int32 {
+	if n := len(t.spare); n > 0 {
+		i := t.spare[n-1]
+		t.spare = t.spare[:n-1]
+		return i
+	}
+	t.entries = append(t.entries, entry{})
+	return int32(len(t.entries) - 1)
+}
+
+// recycle makes an entry unused, which must be on no list. Its next block has another generation.
+func (t *blockTable) recycle(i int32) {
+	e := &t.entries[i]
+	if e.leaves() {
+		t.leaving--
+	}
+	*e = entry{generation: e.generation + 1}
+	if e.generation != 0 { // otherwise all generations of this entry are used up
+		t.spare = append(t.spare, i)
+	}
+}
+
+// mark notes whether a block is cached when it comes back.
+func (t *blockTable) mark(e *entry, passes bool, stale wire.Evict) {
+	if e.leaves() {
+		t.leaving--
+	}
+	if e.passes, e.stale = passes, stale; e.leaves() {
+		t.leaving++
+	}
+}
+
+// markDropped notes that a block's class was dropped.
+func (t *blockTable) markDropped(e *entry) {
+	if !e.leaves() {
+		t.leaving++
+	}
+	e.dropped = true
+}
+
+// gone reports whether a class was dropped. Most programs drop none.
+func (t *blockTable) gone(class Class) bool { return len(t.dropped) > 0 && t.dropped[class&^ofArena] }
+
+// isSubAlloc reports whether an entry is a sub-allocation.
+func (t *blockTable) isSubAlloc(i int32) bool { return t.entries[i].slab != 0 && !t.entries[i].isSlab }

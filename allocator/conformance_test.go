@@ -49,14 +49,14 @@ func TestSameSizeAgain(t *testing.T) {
 
 func TestAbort(t *testing.T) {
 	everyKind(t, func(t *testing.T, d *driver) {
-		d.policy.Abort(d.plan(mib, 1, 1))
+		d.policy.Abort(d.decide(mib, 1, 1))
 		if s := d.policy.Stats(); s != (Stats{}) {
 			t.Errorf("after an aborted miss: %+v", s)
 		}
 		kept := d.alloc(mib, 1, 1)
 		d.free(kept.Block, false)
 		before := d.policy.Stats()
-		again := d.plan(mib, 1, 1)
+		again := d.decide(mib, 1, 1)
 		d.policy.Abort(again)
 		if s := d.policy.Stats(); s != before || again.Hit != d.caches() {
 			t.Errorf("before an aborted hit: %+v\nafter it: %+v", before, s)

@@ -12,7 +12,7 @@ func TestAbortedHitThatNoLongerFitsIsEvictedByTheNextCall(t *testing.T) {
 	d := newDriver(t, "futhark", "max_cached_bytes=1048576")
 	first, second := d.alloc(1<<20, 1, 1), d.alloc(1<<20, 1, 1)
 	d.free(first.Block, false)
-	hit := d.plan(1<<20, 1, 1)
+	hit := d.decide(1<<20, 1, 1)
 	d.free(second.Block, false) // takes the room
 	d.policy.Abort(hit)
 	if err := d.policy.Validate(); err != nil {
@@ -47,7 +47,7 @@ func TestAbortedHitOfADroppedClassIsNotCached(t *testing.T) {
 	d := newDriver(t, "futhark", "")
 	first := d.alloc(1<<20, 1, 1)
 	d.free(first.Block, false)
-	hit := d.plan(1<<20, 1, 1)
+	hit := d.decide(1<<20, 1, 1)
 	d.release(d.policy.DropClass(1, nil))
 	d.policy.Abort(hit)
 	if err := d.policy.Validate(); err != nil {
@@ -64,8 +64,8 @@ func TestAbortedHitOfADroppedClassIsNotCached(t *testing.T) {
 
 func TestCommitWithAForeignReasonIsCountedSomewhere(t *testing.T) {
 	d := newDriver(t, "futhark", "")
-	decision := d.plan(1<<20, 1, 1)
-	decision.Reason = 200 // plans travel through the program's memory
+	decision := d.decide(1<<20, 1, 1)
+	decision.Reason = 200 // decisions travel through the program's memory
 	d.commit(decision, 1)
 	d.check()
 }
@@ -76,7 +76,7 @@ func TestAbortedHitBeyondACountIsEvictedByTheNextCall(t *testing.T) {
 		d := newDriver(t, policy, limits)
 		first, second := d.alloc(mib, 1, 1), d.alloc(mib, 1, 1)
 		d.free(first.Block, false)
-		hit := d.plan(mib, 1, 1)
+		hit := d.decide(mib, 1, 1)
 		d.free(second.Block, false)
 		d.policy.Abort(hit)
 		evicted := d.policy.Trim(1<<40, nil)
@@ -101,7 +101,7 @@ func TestBlameIsBounded(t *testing.T) {
 		{10_000, wire.MissCold}, {9_999, wire.MissCold}, {9_998, wire.MissLimit}, {9_998, wire.MissCold},
 		{10_000 - evictedMax - 1, wire.MissLimit},
 	} {
-		if decision := d.plan(c.size, 1, 1<<20); decision.Reason != c.want {
+		if decision := d.decide(c.size, 1, 1<<20); decision.Reason != c.want {
 			t.Errorf("a request of %d: reason %v, want %v", c.size, decision.Reason, c.want)
 		}
 	}
@@ -120,22 +120,22 @@ func TestPartsOfAnotherAlignment(t *testing.T) {
 	}
 }
 
-// TestNobodyWaitsForASlabThatFailed has three plans share a slab whose creation fails: no later plan gets a
+// TestNobodyWaitsForASlabThatFailed has three decisions share a slab whose creation fails: no later one gets a
 // sub-allocation of it, however long the others take to give up.
 func TestNobodyWaitsForASlabThatFailed(t *testing.T) {
 	for _, name := range carving() {
 		d := newPartDriver(t, name)
-		plan := func() Decision {
+		decide := func() Decision {
 			p, _ := d.policy.Decide(d.request(1000, 1, 1), nil)
 			return p
 		}
-		grower, second, third := plan(), plan(), plan()
+		grower, second, third := decide(), decide(), decide()
 		if grower.SlabSize == 0 || second.Slab != grower.Slab || third.Slab != grower.Slab || !second.Hit || second.SlabSize != 0 {
-			t.Fatalf("%s: plans %+v, %+v, %+v", name, grower, second, third)
+			t.Fatalf("%s: decisions %+v, %+v, %+v", name, grower, second, third)
 		}
 		d.policy.Abort(second)
 		d.policy.Abort(grower)
-		again := plan()
+		again := decide()
 		if again.Hit || again.Slab == grower.Slab || again.SlabSize > grower.SlabSize/2 {
 			t.Errorf("%s: %+v, want a smaller slab, or a block of its own", name, again)
 		}

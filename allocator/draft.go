@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Texts writes a layout in pieces of at most that many bytes, for a Draft to read: "new", the arenas, the places in their
-// order, and "end" with their number. Numbers are hexadecimal.
+// Texts writes a layout in pieces of at most that many bytes, which a Draft reads: "new", the arenas, the places in their
+// order, and "end" with the number of places. Numbers are hexadecimal.
 //
 //	arenas SIZE:ALIGN:BOUND,...
 //	places ARENA:TAG:SIZE:OFFSET,...
@@ -34,13 +34,13 @@ func (l *Layout) Texts(most int) []string {
 	return append(texts, "end "+strconv.FormatUint(uint64(len(l.Places)), 16))
 }
 
-// Draft is a layout of which not all may have come yet. The zero Draft waits for the beginning of one.
+// Draft is a layout that is still being received. The zero Draft waits for the first piece.
 type Draft struct {
 	layout Layout
 	begun  bool
 }
 
-// Read takes the next piece, and returns the layout with the last. After an error the draft waits for a new beginning.
+// Read takes the next piece. With the last piece it returns the layout. After an error the draft waits for a first piece.
 func (d *Draft) Read(text string) (l *Layout, err error) {
 	verb, rest, _ := strings.Cut(text, " ")
 	switch {
@@ -61,9 +61,9 @@ func (d *Draft) Read(text string) (l *Layout, err error) {
 			err = fmt.Errorf("plan: %d places came, and %.20q were sent", len(d.layout.Places), rest)
 			break
 		}
-		whole := d.layout
+		complete := d.layout
 		*d = Draft{}
-		return &whole, nil
+		return &complete, nil
 	default:
 		err = fmt.Errorf("plan: unknown piece %.20q", verb)
 	}
@@ -73,13 +73,13 @@ func (d *Draft) Read(text string) (l *Layout, err error) {
 	return nil, err
 }
 
-// What the numbers of an arena and of a place are at most.
+// The largest numbers that an arena and a place may have.
 var (
 	arenasEach = []uint64{arenaMax, coarsest, arenaMax}
 	placesEach = []uint64{ArenasMax, 1<<32 - 1, arenaMax, arenaMax}
 )
 
-// items reads hexadecimal numbers, some for each item.
+// items reads items of hexadecimal numbers, and adds each.
 func (d *Draft) items(text string, each int, most []uint64, add func([]uint64)) error {
 	for item := range strings.SplitSeq(text, ",") {
 		fields := strings.Split(item, ":")

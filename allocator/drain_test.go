@@ -10,7 +10,7 @@ import (
 // returns how many driver objects were released.
 func (d *driver) retry(device, size, need uint64) (releases int) {
 	d.t.Helper()
-	decision := d.plan(size, 1, 99)
+	decision := d.decide(size, 1, 99)
 	for {
 		sum := decision.Size
 		for _, b := range d.blocks {
@@ -40,7 +40,7 @@ func (d *driver) retry(device, size, need uint64) (releases int) {
 // is room. An arena's pool does not come into that situation.
 func TestSeed000sDevice(t *testing.T) {
 	for _, name := range whole() {
-		if name == "none" || find(name).planned {
+		if name == "none" || find(name).takesLayouts {
 			continue
 		}
 		for order, releases := range map[string]struct{ one, need int }{

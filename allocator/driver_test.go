@@ -77,12 +77,12 @@ func (d *driver) request(size uint64, class Class, tag Tag) Request {
 
 func (d *driver) alloc(size uint64, class Class, tag Tag) Decision {
 	d.t.Helper()
-	decision := d.plan(size, class, tag)
+	decision := d.decide(size, class, tag)
 	d.commit(decision, class)
 	return decision
 }
 
-func (d *driver) plan(size uint64, class Class, tag Tag) Decision {
+func (d *driver) decide(size uint64, class Class, tag Tag) Decision {
 	d.t.Helper()
 	decision, evicted := d.policy.Decide(d.request(size, class, tag), nil)
 	d.release(evicted)

@@ -42,11 +42,11 @@ func (d *dice) clock() int64 {
 type duel struct {
 	testing.TB
 	dice
-	p     *Pool
-	r     *reference
-	plans []Decision
-	open  []*refBlock
-	seen  map[Block]bool // ever created
+	p         *Pool
+	r         *reference
+	decisions []Decision
+	open      []*refBlock
+	seen      map[Block]bool // ever created
 }
 
 func (d *duel) same(what string, got, want []Eviction) {
@@ -89,7 +89,7 @@ var values = map[string][]string{
 	"page_bytes":          {"256", "1024", "4096"},
 }
 
-func (d *duel) plan() {
+func (d *duel) decide() {
 	req := Request{Size: sizes[d.next()%len(sizes)], Class: Class(1 + d.next()%3), Tag: someTags[d.next()%3], Time: d.clock()}
 	kind := d.next()
 	if kind%4 == 0 {
@@ -107,7 +107,7 @@ func (d *duel) plan() {
 		req.Round = 1000
 	}
 	req.Pinned = kind%8 != 2
-	want, b, evictions := d.r.plan(req)
+	want, b, evictions := d.r.decide(req)
 	got, evicted := d.p.Decide(req, nil)
 	d.same(fmt.Sprintf("request %+v", req), evicted, evictions)
 	if !got.Hit {
@@ -119,21 +119,21 @@ func (d *duel) plan() {
 		d.seen[got.Block] = true
 		want.Block, b.block = got.Block, got.Block
 	}
-	want.Route = got.Route // the reference knows of no plans
+	want.Route = got.Route // the reference knows no layouts
 	if got != want {
-		d.Fatalf("request %+v: plan %+v, want %+v", req, got, want)
+		d.Fatalf("request %+v: decision %+v, want %+v", req, got, want)
 	}
-	d.plans, d.open = append(d.plans, got), append(d.open, b)
+	d.decisions, d.open = append(d.decisions, got), append(d.open, b)
 }
 
-// settle commits or aborts one open plan, any of them.
+// settle commits or aborts one open decision, any of them.
 func (d *duel) settle(commit bool) {
-	if len(d.plans) == 0 {
+	if len(d.decisions) == 0 {
 		return
 	}
-	i := d.next() % len(d.plans)
-	decision, b := d.plans[i], d.open[i]
-	d.plans, d.open = slices.Delete(d.plans, i, i+1), slices.Delete(d.open, i, i+1)
+	i := d.next() % len(d.decisions)
+	decision, b := d.decisions[i], d.open[i]
+	d.decisions, d.open = slices.Delete(d.decisions, i, i+1), slices.Delete(d.open, i, i+1)
 	if commit {
 		d.p.Commit(decision)
 		d.r.commit(b, decision)
@@ -180,7 +180,7 @@ func (d *duel) dropClass() {
 func (d *duel) step() {
 	switch op := d.next() % 64; {
 	case op < 18:
-		d.plan()
+		d.decide()
 	case op < 33:
 		d.settle(op != 32)
 	case op < 49:
@@ -214,7 +214,7 @@ func (d *duel) agree() {
 		d.Fatal(err)
 	}
 	got, want := d.p.Stats(), d.r.stats()
-	got.Departures[NoLayout] = 0 // the reference knows of no plans
+	got.Departures[NoLayout] = 0 // the reference knows no layouts
 	if got != want {
 		d.Fatalf("stats are %+v,\na recount says %+v", got, want)
 	}

@@ -26,27 +26,6 @@ func (p *Pool) Room() uint64 {
 	return most - p.stats.BytesCached
 }
 
-// mark says whether a block is cached when it comes back.
-func (p *Pool) mark(e *entry, passes bool, stale wire.Evict) {
-	if e.leaves() {
-		p.leaving--
-	}
-	if e.passes, e.stale = passes, stale; e.leaves() {
-		p.leaving++
-	}
-}
-
-// markDropped notes that a block's class was dropped.
-func (p *Pool) markDropped(e *entry) {
-	if !e.leaves() {
-		p.leaving++
-	}
-	e.dropped = true
-}
-
-// gone reports whether a block's class is not cached any more. Most programs have no such class.
-func (p *Pool) gone(class Class) bool { return len(p.dropped) > 0 && p.dropped[class&^ofPlans] }
-
 // shelve makes a block cached, and evicts what is then too much. One that alone exceeds the cap would push out
 // everything else and then itself, so it goes at once.
 func (p *Pool) shelve(i int32, out []Eviction) []Eviction {
@@ -291,7 +270,7 @@ func (p *Pool) expire(time int64, out []Eviction) []Eviction {
 func (p *Pool) DropClass(c Class, out []Eviction) []Eviction {
 	out = p.flush(out)
 	p.dropped[c] = true
-	both := [...]Class{c, c | ofPlans}
+	both := [...]Class{c, c | ofArena}
 	for _, c := range both {
 		for i := p.free.first(c, 0); i != 0; i = p.free.first(c, 0) {
 			out = p.evict(i, wire.EvictContext, out)
@@ -310,7 +289,7 @@ func (p *Pool) DropClass(c Class, out []Eviction) []Eviction {
 		p.evicted.drop(c)
 	}
 	for i := range p.entries {
-		if e := &p.entries[i]; e.state != unused && e.class&^ofPlans == c {
+		if e := &p.entries[i]; e.state != unused && e.class&^ofArena == c {
 			p.markDropped(e)
 		}
 	}

@@ -222,16 +222,16 @@ func TestPersistentPoolOf003(t *testing.T) {
 // another order.
 func stranded(d *driver, size uint64, tag Tag) float64 {
 	before := d.policy.Stats().BytesCached
-	var plans []Decision
+	var decisions []Decision
 	for {
-		decision := d.plan(size, 1, tag)
-		plans = append(plans, decision)
+		decision := d.decide(size, 1, tag)
+		decisions = append(decisions, decision)
 		if !decision.Hit {
 			break
 		}
 	}
 	left := d.policy.Stats().BytesCached
-	for _, decision := range plans {
+	for _, decision := range decisions {
 		d.policy.Abort(decision)
 	}
 	return float64(left) / float64(before)

@@ -13,18 +13,18 @@ const MapCells = 128
 // SlabMap says what lies where in a slab. Sizes are bytes.
 type SlabMap struct {
 	Number  int32 // in its pool, from 1
-	Arena   bool  // places in it are a plan's
+	Arena   bool  // it is a layout's arena
 	Size    uint64
-	InUse   uint64 // by sub-allocations, planned ones too
-	Cooling uint64 // by those that commands still use, or may use as long as the slab lives
-	Holes   int    // ranges without either
-	Largest uint64 // of these
-	Serves  uint64 // the largest request that a slab of its class can serve now; 0: none, or only those of a plan
+	InUse   uint64 // by sub-allocations, decided ones included
+	Cooling uint64 // by sub-allocations that commands still use, or may use as long as the slab lives
+	Holes   int    // ranges without a sub-allocation
+	Largest uint64 // bytes of the largest hole
+	Serves  uint64 // the largest request that a slab of its class can serve now; 0: none, or the slab is an arena
 	Cells   string // MapCells bytes, see Cell
 }
 
-// Cell returns how much of a part is in use and cooling, 0…15; what takes anything counts as 1 at least. Nothing lies in
-// parts that there are not.
+// Cell returns how much of a cell is in use and cooling, 0…15; a cell with any byte in use or cooling has 1 at least.
+// Cells outside of the map are empty.
 func (m *SlabMap) Cell(i int) (inUse, cooling int) {
 	if i < 0 || i >= len(m.Cells) {
 		return 0, 0
@@ -38,7 +38,7 @@ func (m *SlabMap) Free() uint64 { return m.Size - m.InUse - m.Cooling }
 // Scattered returns the bytes in all holes but the largest.
 func (m *SlabMap) Scattered() uint64 { return m.Free() - m.Largest }
 
-// lying is a sub-allocation where it lies.
+// lying is a sub-allocation with its place in a slab.
 type lying struct {
 	slab    int32
 	cooling bool
@@ -46,8 +46,8 @@ type lying struct {
 	size    uint64
 }
 
-// MapSlabs returns maps of the slabs that the driver has made, at most n: those with most bytes free. It costs a look at each block
-// and the sorting of sub-allocations, and is for simulations.
+// MapSlabs returns maps of at most n slabs that the driver has made: the slabs with most bytes free. It visits each block
+// and sorts the sub-allocations, so it is for simulations.
 func (p *Pool) MapSlabs(n int) []SlabMap {
 	if p.slabs == nil {
 		return nil
@@ -98,7 +98,7 @@ func (s *slabs) fullestLast(entries []entry, n int) (numbers []int32) {
 	return numbers[:min(n, len(numbers))]
 }
 
-// fill enters the sub-allocations of a slab, by their offsets.
+// fill enters the sub-allocations of a slab, in the order of their offsets.
 func (m *SlabMap) fill(list []lying) {
 	var inUse, cools [MapCells]uint64
 	at := uint64(0)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestMapsOfSlabs draws random sub-allocations and compares maps with what the plans said.
+// TestMapsOfSlabs draws random sub-allocations and compares maps with what the decisions said.
 func TestMapsOfSlabs(t *testing.T) {
 	for _, name := range carving() {
 		d := newPartDriver(t, name)
@@ -102,7 +102,7 @@ func cellOf(list []lying, size, cell uint64) string {
 	return string([]byte{portion(inUse, until-from)<<4 | portion(cools, until-from)})
 }
 
-// TestMapOfAnArena: the places of a plan are in the map, too.
+// TestMapOfAnArena: the places of a layout are in the map, too.
 func TestMapOfAnArena(t *testing.T) {
 	d := newArenaDriver(t)
 	first, second := d.alloc(mib, 1, 1), d.alloc(2*mib, 1, 1)

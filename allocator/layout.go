@@ -7,18 +7,20 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Layout is a plan of what a program allocates in one period: each buffer has its place in an arena, a slab of its own.
-// It is a prediction, and is not trusted: buffers may be placed over each other, since their lives may differ.
+// Layout says where the buffers of one period of a program go: each has its place in an arena, which is a slab of the
+// layout's own. A layout is a prediction, and the policy does not trust it: places may overlap, and two buffers whose
+// lives should not meet may live at once.
 type Layout struct {
 	Arenas []Arena
 	Places []Place // in the order of the period
 }
 
-// Arena is the slab that serves one class, the first that makes a request of one of its places. Without an alignment it
-// serves requests that get no sub-allocations, with blocks: places at the same offset share one, as large as the largest.
+// Arena is a slab that serves one class: the class of the first request for one of its places. An arena without an
+// alignment consists of blocks instead, for requests that cannot get sub-allocations: places at the same offset share a
+// block, which is as large as the largest of them.
 type Arena struct {
 	Size, Align uint64 // bytes
-	Bound       uint64 // bytes: none is smaller, as far as is known; the policy does not look at it
+	Bound       uint64 // bytes: no arena for these buffers is known to be smaller; the policy does not look at it
 }
 
 // Place is where one request of the period goes: the nth place of its call site serves the nth request there.
@@ -32,7 +34,7 @@ type Place struct {
 // ArenasMax is how many arenas a layout has at most.
 const (
 	ArenasMax = 16
-	// SettledAfter is how many periods after the first of a plan nothing is left of what was there before.
+	// SettledAfter is how many periods after the first of a layout the pool holds no block from before it.
 	SettledAfter = unneeded + 2
 	placesMax    = 1 << 16
 	arenaMax     = 1 << 48 // bytes
@@ -64,7 +66,7 @@ func (l *Layout) Check() error {
 	return l.checkBlocks()
 }
 
-// checkBlocks says which arena its blocks are too large for.
+// checkBlocks says which arena is smaller than its blocks together.
 func (l *Layout) checkBlocks() error {
 	type start struct {
 		arena  int
@@ -72,11 +74,11 @@ func (l *Layout) checkBlocks() error {
 	}
 	blocks, sums := map[start]uint64{}, make([]uint64, len(l.Arenas))
 	for i := range l.Places {
-		at := &l.Places[i]
-		here := start{at.Arena, at.Offset}
-		if was := blocks[here]; l.Arenas[at.Arena].Align == 0 && at.Size > was {
-			blocks[here] = at.Size
-			sums[at.Arena] += at.Size - was
+		place := &l.Places[i]
+		block := start{place.Arena, place.Offset}
+		if was := blocks[block]; l.Arenas[place.Arena].Align == 0 && place.Size > was {
+			blocks[block] = place.Size
+			sums[place.Arena] += place.Size - was
 		}
 	}
 	for i, sum := range sums {
@@ -87,152 +89,154 @@ func (l *Layout) checkBlocks() error {
 	return nil
 }
 
-// Departure says why a plan did not serve a request.
+// Departure says why a layout did not serve a request.
 type Departure uint8
 
-// The departures, from what is looked at first.
+// The departures, in the order in which they are checked.
 const (
-	NoLayout     Departure = iota // none is there yet
-	OtherSite                     // the plan has no place for the call site
-	OtherClass                    // it has, in another class
+	NoLayout     Departure = iota // there is no layout yet
+	OtherSite                     // the layout has no place for the call site
+	OtherClass                    // it has places for the site, in another class
 	OtherSize                     // none of the site's next places has the size
-	OtherOrder                    // one that comes much later has
+	OtherOrder                    // only a much later place of the site has the size
 	RangeInUse                    // another buffer is there
-	RangeCooling                  // commands still use what was there
+	RangeCooling                  // commands still use the buffer that was there
 	NoArena                       // there is no memory for the arena
 	departures
 )
 
-// route returns the same as events have it.
+// route returns the departure as events have it.
 func (d Departure) route() wire.Route { return wire.RouteNoPlanYet + wire.Route(d) }
 
 // String returns the words for tables.
 func (d Departure) String() string { return d.route().String() }
 
-// planner is what a policy with an arena knows of plans.
-type planner struct {
-	present *plan // nil: none
-	next    *plan // replaces it when its first place is asked for
+// layouts are those of a policy that takes them.
+type layouts struct {
+	current *activeLayout // nil: none
+	next    *activeLayout // replaces current when its first place is requested
 	allowance
 }
 
-func newPlanner(present *plan) *planner {
-	return &planner{present: present, allowance: allowance{fiftieths: 1}}
+func newLayouts(current *activeLayout) *layouts {
+	return &layouts{current: current, allowance: allowance{fiftieths: 1}}
 }
 
-// plan is a layout in force.
-type plan struct {
-	arenas   []arena
+// activeLayout is a layout in force, or the next one. Its sites take requests in order, each on its own. Where a period
+// departed from the layout, all sites begin again with the next period.
+type activeLayout struct {
+	arenas   []activeArena
 	sites    map[Tag][]*site
-	first    *site           // of the first place
-	size     uint64          // that is asked for there
-	lap      uint32          // counts the periods after which sites begin again
-	departed bool            // in this period
+	first    *site           // the site of the first place
+	size     uint64          // the size that is requested there
+	restarts uint32          // how often all sites began again
+	departed bool            // a request of this period departed
 	periods  uint64          // that began
-	starts   [unneeded]int64 // of the latest, in ns
+	starts   [unneeded]int64 // when the latest periods began, in ns
 }
 
 // site is a call site with its places in one arena.
 type site struct {
-	arena  *arena
-	places []spot
-	next   int // the place of its next request
-	lap    uint32
+	arena    *activeArena
+	places   []sitePlace
+	next     int    // index of the place for the next request
+	restarts uint32 // the layout's when the site last began
 }
 
-type spot struct {
-	size uint64 // granted
-	at   int    // the start of its range, or the number of its block
+// sitePlace is a place of a site.
+type sitePlace struct {
+	size   uint64 // granted
+	number int    // of the offset in activeArena.placed, or of the block in activeArena.blocks
 }
 
-// arena is a slab, or the absence of one, with what lies there; or blocks.
-type arena struct {
+// activeArena is an arena of an active layout: a slab, which may not exist yet, or blocks.
+type activeArena struct {
 	*carved
 	placed   *carve.Placed
-	whole    bool           // blocks
-	blocks   []planBlock    // in the order of their first places
+	whole    bool           // it consists of blocks
+	blocks   []arenaBlock   // in the order of their first places
 	numbers  map[uint64]int // of blocks, by offset
 	size     uint64
-	class    Class // 0: no request has been served
-	alone    bool  // what the base policy had of the class went
-	wait     int   // requests until the driver is asked again, which refused
-	patience int
+	class    Class // 0: it has served no request
+	cleared  bool  // the base policy's blocks of the class were given up
+	wait     int   // requests since the driver refused the slab
+	patience int   // requests after which the driver is asked again
 }
 
-// planBlock is one that a plan keeps for some of its places.
-type planBlock struct {
-	size uint64
-	is   Block // 0, or gone: to be created
+// arenaBlock is a block that serves some of the places of an arena.
+type arenaBlock struct {
+	size  uint64
+	block Block // 0, or gone: to be created
 }
 
-// newPlan returns a layout that was checked, ready for use.
-func newPlan(l *Layout) *plan {
-	s := &plan{sites: map[Tag][]*site{}, size: l.Places[0].Size}
+// newActiveLayout prepares a checked layout for use.
+func newActiveLayout(l *Layout) *activeLayout {
+	active := &activeLayout{sites: map[Tag][]*site{}, size: l.Places[0].Size}
 	offsets := make([][]uint64, len(l.Arenas))
 	for _, place := range l.Places {
 		offsets[place.Arena] = append(offsets[place.Arena], place.Offset)
 	}
 	for i, a := range l.Arenas {
 		placed := carve.NewPlaced(max(a.Align, 1), offsets[i])
-		s.arenas = append(s.arenas, arena{
+		active.arenas = append(active.arenas, activeArena{
 			carved: &carved{carver: placed, align: a.Align}, placed: placed, whole: a.Align == 0, numbers: map[uint64]int{},
 			size: a.Size, patience: leastPatience,
 		})
 	}
 	for _, place := range l.Places {
-		here := s.site(&s.arenas[place.Arena], place.Tag)
-		at := spot{here.arena.placed.Round(place.Size), here.arena.placed.Start(place.Offset)}
-		if here.arena.whole {
-			at.at = here.arena.blockAt(&place)
+		s := active.siteIn(&active.arenas[place.Arena], place.Tag)
+		number := s.arena.placed.Start(place.Offset)
+		if s.arena.whole {
+			number = s.arena.blockAt(&place)
 		}
-		here.places = append(here.places, at)
-		if s.first == nil {
-			s.first = here
+		s.places = append(s.places, sitePlace{s.arena.placed.Round(place.Size), number})
+		if active.first == nil {
+			active.first = s
 		}
 	}
-	return s
+	return active
 }
 
-// blockAt returns the number of the block for a place.
-func (a *arena) blockAt(place *Place) int {
+// blockAt returns the number of the block for a place, and makes it large enough.
+func (a *activeArena) blockAt(place *Place) int {
 	number, known := a.numbers[place.Offset]
 	if !known {
 		number = len(a.blocks)
 		a.numbers[place.Offset] = number
-		a.blocks = append(a.blocks, planBlock{})
+		a.blocks = append(a.blocks, arenaBlock{})
 	}
 	a.blocks[number].size = max(a.blocks[number].size, place.Size)
 	return number
 }
 
-// site returns the places of a call site in an arena.
-func (s *plan) site(a *arena, tag Tag) *site {
-	for _, here := range s.sites[tag] {
-		if here.arena == a {
-			return here
+// siteIn returns a call site with its places in an arena.
+func (l *activeLayout) siteIn(a *activeArena, tag Tag) *site {
+	for _, s := range l.sites[tag] {
+		if s.arena == a {
+			return s
 		}
 	}
-	here := &site{arena: a}
-	s.sites[tag] = append(s.sites[tag], here)
-	return here
+	s := &site{arena: a}
+	l.sites[tag] = append(l.sites[tag], s)
+	return s
 }
 
-// Install gives the policy a plan, which replaces the present one when the program makes the first request of the
-// period. A layout without places ends the present one at once. The error says what is wrong with the layout, or that
+// Install gives the policy a layout. It replaces the current one when the program makes the first request of the
+// period; a layout without places ends the current one at once. The error says what is wrong with the layout, or that
 // the policy takes none; nothing changes then.
 func (p *Pool) Install(l Layout, out []Eviction) ([]Eviction, error) {
 	out = p.flush(out)
-	if p.planner == nil {
+	if p.layouts == nil {
 		return out, fmt.Errorf("policy %s takes no plan: want arena", p.Name())
 	}
 	if err := l.Check(); err != nil {
 		return out, err
 	}
-	p.planner.next = nil
+	p.layouts.next = nil
 	if len(l.Places) == 0 {
-		p.endPlan()
+		p.endLayout()
 		return p.evictStale(out), nil
 	}
-	p.planner.next = newPlan(&l)
+	p.layouts.next = newActiveLayout(&l)
 	return out, nil
 }

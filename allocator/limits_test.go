@@ -200,7 +200,7 @@ func TestLoweringTheCapEvictsInDrainOrder(t *testing.T) {
 			t.Errorf("%s: nothing was evicted", order)
 		}
 		d.check()
-		if decision := d.plan(evicted[0].Size, 1, 9); decision.Reason != wire.MissLimit {
+		if decision := d.decide(evicted[0].Size, 1, 9); decision.Reason != wire.MissLimit {
 			t.Errorf("%s: reason %v, want limit: a block of that size was evicted", order, decision.Reason)
 		}
 	}

@@ -8,186 +8,189 @@ const (
 	unneeded      = 4  // periods that a block of the base policy stays cached without serving
 	leastPatience = 64 // requests for which a driver that refused an arena is not asked again
 
-	ofPlans = Class(1) << 31 // the class of a plan's blocks, with that of their requests: the base policy has others
+	// ofArena marks the classes of arena blocks: such a block has this bit and the class of its requests. The base policy's
+	// blocks never have the bit.
+	ofArena = Class(1) << 31
 )
 
-// place serves a request as the plan says. Otherwise p.route says why not.
-func (p *Pool) place(decision *Decision, req *Request, out []Eviction) ([]Eviction, bool) {
-	if next := p.planner.next; next != nil && next.begins(req) {
-		p.endPlan()
+// serveFromLayout serves a request as the current layout says. Otherwise p.route says why not.
+func (p *Pool) serveFromLayout(decision *Decision, req *Request, out []Eviction) ([]Eviction, bool) {
+	if next := p.layouts.next; next != nil && next.begins(req) {
+		p.endLayout()
 		out = p.evictStale(out)
-		p.planner = newPlanner(next)
+		p.layouts = newLayouts(next)
 	}
-	present := p.planner.present
-	if present == nil {
+	layout := p.layouts.current
+	if layout == nil {
 		return p.depart(NoLayout, out)
 	}
-	here, why := p.siteOf(present, req)
-	at := -1
-	if here != nil {
-		at, why = p.spotFor(present, here, req)
+	s, why := layout.siteOf(&p.blockTable, req)
+	index := -1
+	if s != nil {
+		index, why = layout.placeFor(&p.blockTable, s, req)
 	}
-	if at < 0 {
-		present.departed = true
+	if index < 0 {
+		layout.departed = true
 		return p.depart(why, out)
 	}
-	if present.arrive(here, at) {
-		out = p.giveUp(present.begun(p.now), out)
+	if layout.advance(s, index) {
+		out = p.evictUnused(layout.beginPeriod(p.now), out)
 	}
-	if here.arena.whole {
-		return p.takeBlock(decision, here.arena, &here.arena.blocks[here.places[at].at], req, out)
+	if s.arena.whole {
+		return p.takeArenaBlock(decision, s.arena, &s.arena.blocks[s.places[index].number], req, out)
 	}
-	return p.takeSpot(decision, here.arena, here.places[at], req, out)
+	return p.takePlace(decision, s.arena, s.places[index], req, out)
 }
 
+// depart leaves a request to the base policy.
 func (p *Pool) depart(why Departure, out []Eviction) ([]Eviction, bool) {
 	p.route = why.route()
-	p.planner.requests++
+	p.layouts.requests++
 	return out, false
 }
 
-// begins reports whether a request is the first of a plan.
-func (s *plan) begins(req *Request) bool {
-	if req.Size != s.size || !s.first.arena.takes(req) {
+// begins reports whether a request is the first of a period.
+func (l *activeLayout) begins(req *Request) bool {
+	if req.Size != l.size || !l.first.arena.takes(req) {
 		return false
 	}
-	for _, here := range s.sites[req.Tag] {
-		if here == s.first {
+	for _, s := range l.sites[req.Tag] {
+		if s == l.first {
 			return true
 		}
 	}
 	return false
 }
 
-// takes reports whether parts of an arena are aligned as a request needs it, or it has blocks and the request needs one.
-func (a *arena) takes(req *Request) bool {
+// takes reports whether an arena has what a request needs: ranges with its alignment, or blocks.
+func (a *activeArena) takes(req *Request) bool {
 	if a.whole {
 		return req.Align == 0 && req.Class != 0
 	}
 	return req.Align != 0 && a.align%req.Align == 0 && req.Class != 0
 }
 
-// siteOf returns the places of a request's site in the arena of its class. A class without an arena gets the first that
-// has places for the site and no class.
-func (p *Pool) siteOf(s *plan, req *Request) (*site, Departure) {
-	list := s.sites[req.Tag]
+// siteOf returns a request's site in the arena of its class. A class without an arena gets the first that has places
+// for the site and no class.
+func (l *activeLayout) siteOf(t *blockTable, req *Request) (*site, Departure) {
+	list := l.sites[req.Tag]
 	if len(list) == 0 {
 		return nil, OtherSite
 	}
-	for _, here := range list {
-		if here.arena.class == req.Class && here.arena.takes(req) && !p.gone(req.Class) {
-			return here, 0
+	for _, s := range list {
+		if s.arena.class == req.Class && s.arena.takes(req) && !t.gone(req.Class) {
+			return s, 0
 		}
 	}
-	if p.gone(req.Class) || s.has(req) {
+	if t.gone(req.Class) || l.hasArena(req) {
 		return nil, OtherClass
 	}
-	for _, here := range list {
-		a := here.arena
-		if (a.class == 0 || p.gone(a.class)) && a.slabs == 0 && a.takes(req) {
-			a.class, a.alone = req.Class, false
-			return here, 0
+	for _, s := range list {
+		a := s.arena
+		if (a.class == 0 || t.gone(a.class)) && a.slabs == 0 && a.takes(req) {
+			a.class, a.cleared = req.Class, false
+			return s, 0
 		}
 	}
 	return nil, OtherClass
 }
 
-// has reports whether the class of a request has an arena of the kind that it needs.
-func (s *plan) has(req *Request) bool {
-	for i := range s.arenas {
-		if a := &s.arenas[i]; a.class == req.Class && a.whole == (req.Align == 0) {
+// hasArena reports whether the class of a request has an arena of the kind that the request needs.
+func (l *activeLayout) hasArena(req *Request) bool {
+	for i := range l.arenas {
+		if a := &l.arenas[i]; a.class == req.Class && a.whole == (req.Align == 0) {
 			return true
 		}
 	}
 	return false
 }
 
-// spotFor finds the place of a request: the next of its site, or one of those behind, if requests were left out. The
-// departure counts from the first place of the right size.
-func (p *Pool) spotFor(present *plan, s *site, req *Request) (at int, why Departure) {
+// placeFor returns the index of the place for a request: the site's next place, or a later one if the program left
+// requests out. The departure is that of the first place of the right size.
+func (l *activeLayout) placeFor(t *blockTable, s *site, req *Request) (index int, why Departure) {
 	a := s.arena
-	if s.lap != present.lap {
-		s.next, s.lap = 0, present.lap
+	if s.restarts != l.restarts {
+		s.next, s.restarts = 0, l.restarts
 	}
 	size := a.placed.Round(req.Size)
-	why, at = OtherSize, s.next
+	why, index = OtherSize, s.next
 	if over(size, req.Most()) {
 		return -1, OtherClass
 	}
 	for n := range min(len(s.places), orderAhead) {
-		spot := &s.places[at]
-		if spot.size == size && n >= placesAhead && why == OtherSize {
-			s.next = s.after(at)
+		place := &s.places[index]
+		if place.size == size && n >= placesAhead && why == OtherSize {
+			s.next = s.indexAfter(index)
 			return -1, OtherOrder
 		}
-		if spot.size == size && n < placesAhead {
-			owner := p.owner(a, spot)
+		if place.size == size && n < placesAhead {
+			owner := a.owner(t, place)
 			if owner == 0 {
-				present.departed = present.departed || n > 0
-				return at, 0
+				l.departed = l.departed || n > 0
+				return index, 0
 			}
 			if why == OtherSize {
-				why = p.occupied(owner)
+				why = t.whyTaken(owner)
 			}
 		}
-		at = s.after(at)
+		index = s.indexAfter(index)
 	}
-	s.next = s.after(s.next)
+	s.next = s.indexAfter(s.next)
 	return -1, why
 }
 
-// owner returns who has a place, 0 when it is free.
-func (p *Pool) owner(a *arena, at *spot) int32 {
+// owner returns the entry that takes up a place, 0 when the place is free.
+func (a *activeArena) owner(t *blockTable, place *sitePlace) int32 {
 	switch {
 	case a.whole:
-		if i := p.entryOf(a.blocks[at.at].is); i != 0 && p.entries[i].state != cached {
+		if i := t.entryOf(a.blocks[place.number].block); i != 0 && t.entries[i].state != cached {
 			return i
 		}
 		return 0
 	case a.slabs == 0:
 		return 0
 	}
-	return a.placed.Owner(at.at, at.size)
+	return a.placed.Owner(place.number, place.size)
 }
 
-// after returns the place of a site that comes after another, round and round.
-func (s *site) after(at int) int {
-	if at++; at == len(s.places) {
+// indexAfter returns the index of a site's next place; the first follows the last.
+func (s *site) indexAfter(index int) int {
+	if index++; index == len(s.places) {
 		return 0
 	}
-	return at
+	return index
 }
 
-// occupied says what a block is there for.
-func (p *Pool) occupied(owner int32) Departure {
-	if state := p.entries[owner].state; state == cooling || state == doomed {
+// whyTaken says why the entry in a place is still there.
+func (t *blockTable) whyTaken(owner int32) Departure {
+	if state := t.entries[owner].state; state == cooling || state == doomed {
 		return RangeCooling
 	}
 	return RangeInUse
 }
 
-// arrive notes that a place is asked for, and reports whether it is the first of the period. With that all sites begin
-// again, if the last period was not as planned: what threads do in their own time is not disturbed otherwise.
-func (s *plan) arrive(here *site, at int) bool {
-	begins := at == 0 && here == s.first
-	if begins && s.departed {
-		s.lap++
-		here.lap, s.departed = s.lap, false
+// advance notes that a place is requested, and reports whether it is the first of a period. All sites begin again then,
+// if the last period departed. Otherwise each site goes on as it was: threads need not begin a period together.
+func (l *activeLayout) advance(s *site, index int) bool {
+	begins := index == 0 && s == l.first
+	if begins && l.departed {
+		l.restarts++
+		s.restarts, l.departed = l.restarts, false
 	}
-	here.next = here.after(at)
+	s.next = s.indexAfter(index)
 	return begins
 }
 
-// begun notes that a period begins, and returns when the oldest one did that still counts.
-func (s *plan) begun(now int64) (since int64) {
-	at := &s.starts[s.periods%unneeded]
-	since, *at = *at, now
-	s.periods++
+// beginPeriod notes that a period begins, and returns when the one that is unneeded periods older began.
+func (l *activeLayout) beginPeriod(now int64) (since int64) {
+	start := &l.starts[l.periods%unneeded]
+	since, *start = *start, now
+	l.periods++
 	return since
 }
 
-// giveUp gives up the base policy's blocks that have been free since before a time.
-func (p *Pool) giveUp(since int64, out []Eviction) []Eviction {
+// evictUnused gives up the blocks that have been cached since before a time.
+func (p *Pool) evictUnused(since int64, out []Eviction) []Eviction {
 	for i := p.cachedByAge.oldest; i != 0 && p.entries[i].since < since; {
 		next := p.chain[i].newer
 		if !p.entries[i].isSlab {
@@ -198,16 +201,16 @@ func (p *Pool) giveUp(since int64, out []Eviction) []Eviction {
 	return out
 }
 
-// takeSpot hands a free range out.
-func (p *Pool) takeSpot(decision *Decision, a *arena, at spot, req *Request, out []Eviction) ([]Eviction, bool) {
+// takePlace serves a request with a free range of an arena, whose slab may be still to be created.
+func (p *Pool) takePlace(decision *Decision, a *activeArena, place sitePlace, req *Request, out []Eviction) ([]Eviction, bool) {
 	size, reason := uint64(0), wire.MissNone
 	if a.slabs == 0 {
 		if !p.affords(a, req) {
 			return p.depart(NoArena, out)
 		}
-		if !a.alone {
-			out = p.clear(req.Class, out)
-			a.alone = true
+		if !a.cleared {
+			out = p.clearClass(req.Class, out)
+			a.cleared = true
 		}
 		size, reason = a.size, p.slabReason(req, a.carved)
 		number := p.newSlab(req, size, a.carved)
@@ -216,18 +219,18 @@ func (p *Pool) takeSpot(decision *Decision, a *arena, at spot, req *Request, out
 	}
 	p.route = wire.RoutePlanned
 	i := p.newEntry()
-	p.subAlloc(decision, i, req, a.placed.Take(at.at, at.size, i))
+	p.subAlloc(decision, i, req, a.placed.Take(place.number, place.size, i))
 	decision.Hit, decision.SlabSize, decision.Reason = size == 0, size, reason
 	p.entries[i].reason = reason
 	return out, true
 }
 
-// takeBlock hands a block out that is free, or is to be created.
-func (p *Pool) takeBlock(decision *Decision, a *arena, b *planBlock, req *Request, out []Eviction) ([]Eviction, bool) {
+// takeArenaBlock serves a request with an arena's block, which is cached or to be created.
+func (p *Pool) takeArenaBlock(decision *Decision, a *activeArena, b *arenaBlock, req *Request, out []Eviction) ([]Eviction, bool) {
 	if b.size > req.Size && over(b.size, req.Most()) {
 		return p.depart(OtherClass, out)
 	}
-	if i := p.entryOf(b.is); i != 0 {
+	if i := p.entryOf(b.block); i != 0 {
 		p.route = wire.RoutePlanned
 		p.reuse(decision, i, req)
 		return out, true
@@ -235,21 +238,21 @@ func (p *Pool) takeBlock(decision *Decision, a *arena, b *planBlock, req *Reques
 	if waste := b.size - req.Size; req.Exact && waste != 0 || waste > p.slack(req, least(req.Heap, p.short)) {
 		return p.depart(NoArena, out)
 	}
-	if !a.alone {
-		out = p.clear(req.Class, out)
-		a.alone = true
+	if !a.cleared {
+		out = p.clearClass(req.Class, out)
+		a.cleared = true
 	}
 	reason := p.reason(req)
 	p.route = wire.RoutePlanned
 	p.create(decision, req, b.size, reason)
-	p.entries[uint32(decision.Block)].class |= ofPlans
-	b.is = decision.Block
+	p.entries[uint32(decision.Block)].class |= ofArena
+	b.block = decision.Block
 	return out, true
 }
 
-// affords reports whether an arena may be created.
-func (p *Pool) affords(a *arena, req *Request) bool {
-	if a.most != 0 { // refused
+// affords reports whether the slab of an arena may be created.
+func (p *Pool) affords(a *activeArena, req *Request) bool {
+	if a.most != 0 { // the driver refused it
 		if a.wait++; a.wait < a.patience {
 			return false
 		}
@@ -258,9 +261,9 @@ func (p *Pool) affords(a *arena, req *Request) bool {
 	return !over(a.size, req.Max) && a.size <= p.slack(req, req.Heap)
 }
 
-// clear gives up what the base policy has of a class that gets an arena: what is free at once, the rest when it comes
-// back.
-func (p *Pool) clear(class Class, out []Eviction) []Eviction {
+// clearClass gives up the base policy's blocks of a class that gets an arena: cached ones at once, the others when they
+// come back.
+func (p *Pool) clearClass(class Class, out []Eviction) []Eviction {
 	for i := range p.entries {
 		if e := &p.entries[i]; e.state != unused && e.class == class && e.slab == 0 {
 			p.mark(e, e.passes, wire.EvictPolicy)
@@ -269,18 +272,18 @@ func (p *Pool) clear(class Class, out []Eviction) []Eviction {
 	return p.evictStale(out)
 }
 
-// endPlan ends the present plan. Its arenas go with their last sub-allocations, and its blocks as they come back.
-func (p *Pool) endPlan() {
-	if p.planner == nil || p.planner.present == nil {
+// endLayout ends the current layout. Its slabs go with their last sub-allocations, its blocks when they come back.
+func (p *Pool) endLayout() {
+	if p.layouts == nil || p.layouts.current == nil {
 		return
 	}
 	for i := range p.entries {
-		if e := &p.entries[i]; e.state != unused && e.class >= ofPlans {
+		if e := &p.entries[i]; e.state != unused && e.class >= ofArena {
 			p.mark(e, e.passes, wire.EvictPolicy)
 		}
 	}
-	for i := range p.planner.present.arenas {
-		if a := &p.planner.present.arenas[i]; a.slabs > 0 {
+	for i := range p.layouts.current.arenas {
+		if a := &p.layouts.current.arenas[i]; a.slabs > 0 {
 			p.slabs.former = append(p.slabs.former, a.carved)
 			for number := range p.slabs.list {
 				if s := &p.slabs.list[number]; s.home == a.carved {
@@ -289,5 +292,5 @@ func (p *Pool) endPlan() {
 			}
 		}
 	}
-	p.planner.present = nil
+	p.layouts.current = nil
 }

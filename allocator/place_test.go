@@ -10,7 +10,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// newArenaDriver makes a policy with a plan of one period: two buffers that live together, a third in the place of the
+// newArenaDriver makes a policy with a layout of one period: two buffers that live together, a third in the place of the
 // first, and one of another site where the second was.
 func newArenaDriver(t testing.TB) *driver {
 	t.Helper()
@@ -40,8 +40,8 @@ func (d *driver) install(l Layout) {
 	d.release(out)
 }
 
-// period makes the requests that newArenaDriver plans, and returns what served them.
-func (d *driver) period() (plans []Decision) {
+// period makes the requests of newArenaDriver's layout, and returns the decisions.
+func (d *driver) period() (decisions []Decision) {
 	d.t.Helper()
 	first, second := d.alloc(mib, 1, 1), d.alloc(2*mib, 1, 1)
 	d.free(first.Block, false)
@@ -67,10 +67,10 @@ func (d *driver) departed() (list []Departure) {
 func TestAPlanServes(t *testing.T) {
 	d := newArenaDriver(t)
 	for range 3 {
-		plans := d.period()
+		decisions := d.period()
 		for i, want := range []uint64{0, mib, 0, mib} {
-			if plans[i].Slab == 0 || plans[i].Offset != want || plans[i].Slab != plans[0].Slab {
-				t.Errorf("request %d: %+v, want it at %d", i, plans[i], want)
+			if decisions[i].Slab == 0 || decisions[i].Offset != want || decisions[i].Slab != decisions[0].Slab {
+				t.Errorf("request %d: %+v, want it at %d", i, decisions[i], want)
 			}
 		}
 	}
@@ -106,8 +106,8 @@ func (d *driver) blockPeriod() {
 	d.check()
 }
 
-// TestAPlanOfBlocks: blocks serve what is planned for them, and nothing that departs; they go with the plan.
-func TestAPlanOfBlocks(t *testing.T) {
+// TestALayoutOfBlocks: blocks serve the places of their layout, and no request that departs; they go with the layout.
+func TestALayoutOfBlocks(t *testing.T) {
 	d := newDriver(t, "arena", "")
 	d.install(blockPlan())
 	for range 3 {
@@ -117,7 +117,7 @@ func TestAPlanOfBlocks(t *testing.T) {
 		t.Errorf("%+v, want two misses in 12 requests and 3 MiB", s)
 	}
 	if other := d.alloc(mib, 1, 9); other.Hit {
-		t.Errorf("a block of the plan serves another site: %+v", other)
+		t.Errorf("a block of the layout serves another site: %+v", other)
 	}
 	first := d.alloc(mib, 1, 1)
 	d.install(threePlaces())
@@ -139,7 +139,7 @@ func TestBlocksOfADroppedClass(t *testing.T) {
 	next, _ := New("futhark", nil)
 	d.release(d.policy.Switch(next, d.now, nil))
 	if !d.alloc(2*mib, 1, 9).Hit || d.policy.Validate() != nil {
-		t.Error("a block of the plan was not kept")
+		t.Error("a block of the layout was not kept")
 	}
 	d = newDriver(t, "arena", "")
 	d.install(blockPlan())
@@ -294,17 +294,17 @@ func TestAnArenaReplacesWhatTheBasePolicyHad(t *testing.T) {
 	}
 }
 
-// TestAPlanReplacesAnother at its first request. The old arena goes with its last part.
-func TestAPlanReplacesAnother(t *testing.T) {
+// TestALayoutReplacesAnother at its first request. The old arena goes with its last part.
+func TestALayoutReplacesAnother(t *testing.T) {
 	d := newArenaDriver(t)
 	first := d.alloc(mib, 1, 1)
 	second := Layout{Arenas: []Arena{{Size: 4 * mib, Align: 64}}, Places: []Place{{Tag: 2, Size: mib, Offset: 3 * mib}}}
 	d.install(second)
 	if decision := d.alloc(2*mib, 1, 1); decision.Slab != first.Slab {
-		t.Errorf("%+v, want the plan in force", decision)
+		t.Errorf("%+v, want the layout in force", decision)
 	}
 	if decision := d.alloc(mib, 1, 2); decision.Slab == first.Slab || decision.Offset != 3*mib {
-		t.Errorf("%+v, want the new plan", decision)
+		t.Errorf("%+v, want the new layout", decision)
 	}
 	d.check()
 	d.free(first.Block, false)
@@ -322,7 +322,7 @@ func TestAPlanReplacesAnother(t *testing.T) {
 	d.install(Layout{})
 	d.check()
 	if decision := d.alloc(mib, 1, 2); decision.Offset == 3*mib {
-		t.Errorf("%+v after the end of the plan", decision)
+		t.Errorf("%+v after the end of the layout", decision)
 	}
 	d.check()
 }
@@ -331,7 +331,7 @@ func TestAPlanReplacesAnother(t *testing.T) {
 func TestARefusedArena(t *testing.T) {
 	d := newArenaDriver(t)
 	for _, want := range []int{leastPatience - 1, 2*leastPatience - 1} {
-		decision := d.plan(mib, 1, 1)
+		decision := d.decide(mib, 1, 1)
 		if decision.SlabSize != 3*mib {
 			t.Fatalf("%+v, want the arena", decision)
 		}
@@ -397,11 +397,11 @@ func TestBadLayouts(t *testing.T) {
 		}
 	}
 	if _, err := newPolicy(t, "slab", "").Install(threePlaces(), nil); err == nil {
-		t.Error("slab took a plan")
+		t.Error("slab took a layout")
 	}
 }
 
-// install gives the policy a random plan, mostly one that requests of the yard match.
+// install gives the policy a random layout, mostly one that requests of the yard match.
 func (y *yard) install() {
 	l := Layout{}
 	for range 1 + y.next()%3 {
@@ -444,7 +444,7 @@ func newPlannedYard(tb testing.TB, ops []byte) *yard {
 var programsFlag = flag.Uint64("plans.programs", 40, "how many random programs TestRandomPlans plays")
 
 // TestRandomPlans, few of which fit what the program does: nothing is handed out twice, given up while it is used, or
-// lost, and each request is as planned or a departure.
+// lost, and each request is served from the layout or departs.
 func TestRandomPlans(t *testing.T) {
 	var all Stats
 	for seed := range *programsFlag {
@@ -476,14 +476,14 @@ func FuzzPlans(f *testing.F) {
 }
 
 func TestPlannedHitsAllocateNothing(t *testing.T) {
-	p := plannedPool(t, 64)
+	p := arenaPool(t, 64)
 	if n := testing.AllocsPerRun(100, func() { playPeriod(p, 64) }); n != 0 {
 		t.Errorf("%v allocations in a period", n)
 	}
 }
 
-// plannedPool returns a policy with a plan of that many places at as many sites.
-func plannedPool(tb testing.TB, places int) *Pool {
+// arenaPool returns a policy with a layout of that many places at as many sites.
+func arenaPool(tb testing.TB, places int) *Pool {
 	tb.Helper()
 	p := newPolicy(tb, "arena", "")
 	l := Layout{Arenas: []Arena{{Size: uint64(places) * 4096, Align: 64}}}
@@ -513,13 +513,13 @@ func playPeriod(p *Pool, places int) {
 	}
 }
 
-// BenchmarkPlanned serves the requests of a period: by the plan, by the base policy after a look at the plan, and by
+// BenchmarkPlanned serves the requests of a period: by the layout, by the base policy after a look at the layout, and by
 // slab.
 func BenchmarkPlanned(b *testing.B) {
 	for _, places := range []int{16, 256, 4096} {
 		for _, c := range []string{"planned", "departed", "slab"} {
 			b.Run(fmt.Sprintf("%s/places=%d", c, places), func(b *testing.B) {
-				p := plannedPool(b, places)
+				p := arenaPool(b, places)
 				switch c {
 				case "slab":
 					p = newPolicy(b, "slab", "")

@@ -18,16 +18,16 @@ type Description struct {
 // kind is one policy of the catalogue.
 type kind struct {
 	Description
-	names    []string                                   // of the limits that it obeys
-	defaults []Setting                                  // where they differ from the table's
-	rule     rule                                       // of whole blocks; nil caches nothing
-	pinned   bool                                       // caches only host memory that the device accesses directly
-	carver   func(align uint64, l *limits) carve.Carver // nil: no slabs
-	planned  bool                                       // takes a Layout
+	names        []string                                   // of the limits that it obeys
+	defaults     []Setting                                  // where they differ from the table's
+	rule         rule                                       // of whole blocks; nil caches nothing
+	pinned       bool                                       // caches only host memory that the device accesses directly
+	carver       func(align uint64, l *limits) carve.Carver // nil: no slabs
+	takesLayouts bool                                       // takes a Layout
 }
 
-// slabs reports whether a policy cuts any.
-func (k *kind) slabs() bool { return k.carver != nil || k.planned }
+// carves reports whether a policy cuts slabs into sub-allocations.
+func (k *kind) carves() bool { return k.carver != nil || k.takesLayouts }
 
 // every policy that caches obeys these.
 var every = []string{"max_cached_bytes", "max_cached_fraction", "over_limit", "max_age", "drain_order"}
@@ -161,10 +161,10 @@ var catalogue = [...]kind{
 				"has a plan of what the program allocates in each iteration. Then each buffer gets its planned place in one slab. What departs " +
 				"from the plan is served as before, and goes back to the driver when a few iterations have not needed it.",
 		},
-		names:    with("max_per_tag", "max_waste_ratio", "min_block", "steal_other_tag"),
-		defaults: []Setting{{"drain_order", "slot"}},
-		rule:     futhark{},
-		planned:  true,
+		names:        with("max_per_tag", "max_waste_ratio", "min_block", "steal_other_tag"),
+		defaults:     []Setting{{"drain_order", "slot"}},
+		rule:         futhark{},
+		takesLayouts: true,
 	},
 }
 
@@ -239,7 +239,7 @@ func Describe(name string) (Description, bool) {
 // Carves reports whether a policy cuts slabs into sub-allocations.
 func Carves(name string) bool {
 	k := find(name)
-	return k != nil && k.slabs()
+	return k != nil && k.carves()
 }
 
 // New returns a policy with its default limits changed by settings. An unknown policy, or a limit that it does not

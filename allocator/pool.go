@@ -12,6 +12,7 @@ import (
 // to out, which is returned, so that the steady state allocates nothing.
 type Pool struct {
 	*kind
+	blockTable
 	limits  limits
 	request Request // of the present decision
 	now     int64   // the latest time seen
@@ -20,8 +21,6 @@ type Pool struct {
 	short   uint64  // bytes with which the driver ran out of memory, 0: it never did
 	risen   uint64  // requests until the program's need last grew
 
-	entries       []entry  // [0] is none
-	spare         []int32  // unused entries
 	free          freeList // cached blocks, except slabs
 	coolingBlocks freeList // cooling blocks
 	chain         chain    // of entries
@@ -29,12 +28,10 @@ type Pool struct {
 	coolingByAge ages
 	slots   slots // of cached blocks
 	evicted *recentlyEvicted
-	dropped map[Class]bool // classes that are not cached any more
-	doomed  []int32        // blocks in that state, for the next call that reports evictions
-	leaving int            // blocks that are not cached when they come back
-	slabs   *slabs         // nil: every block is one of its own, and always was
-	planner *planner       // nil: the policy takes no plan
-	route   wire.Route     // of the present request
+	doomed  []int32    // blocks in that state, for the next call that reports evictions
+	slabs   *slabs     // nil: every block is one of its own, and always was
+	layouts *layouts   // nil: the policy takes none
+	route   wire.Route // of the present request
 
 	stats Stats
 	tally carve.Tally // of cached blocks of their own
@@ -42,13 +39,13 @@ type Pool struct {
 }
 
 func newPool(k *kind) *Pool {
-	p := &Pool{kind: k, small: smallDevice, entries: make([]entry, 1), dropped: map[Class]bool{}}
+	p := &Pool{kind: k, small: smallDevice, blockTable: newBlockTable()}
 	p.resetFreeLists()
-	if k.slabs() {
+	if k.carves() {
 		p.slabs = newSlabs()
 	}
-	if k.planned {
-		p.planner = newPlanner(nil)
+	if k.takesLayouts {
+		p.layouts = newLayouts(nil)
 	}
 	p.limits = k.limits()
 	return p
@@ -91,8 +88,8 @@ func (p *Pool) serve(decision *Decision, req *Request, out []Eviction) []Evictio
 		p.create(decision, req, req.Size, wire.MissPolicy)
 		return out
 	}
-	if p.planner != nil {
-		evicted, ok := p.place(decision, req, out)
+	if p.layouts != nil {
+		evicted, ok := p.serveFromLayout(decision, req, out)
 		if out = evicted; ok {
 			return out
 		}
@@ -110,7 +107,7 @@ func (p *Pool) serve(decision *Decision, req *Request, out []Eviction) []Evictio
 		out = p.evict(i, wire.EvictMisfit, out)
 	}
 	size := p.rule.grant(req, &p.limits)
-	if p.planner != nil {
+	if p.layouts != nil {
 		out = p.makeRoom(size, out)
 	}
 	p.create(decision, req, size, reason)
@@ -121,16 +118,16 @@ func (p *Pool) serve(decision *Decision, req *Request, out []Eviction) []Evictio
 func (p *Pool) reuse(decision *Decision, i int32, req *Request) {
 	p.unkeep(i)
 	e := &p.entries[i]
-	e.state, e.was, e.wanted, e.route = planned, cached, req.Size, p.route
+	e.state, e.was, e.wanted, e.route = decided, cached, req.Size, p.route
 	decision.Hit, decision.Block, decision.Size = true, p.block(i), e.size
 }
 
-// create plans a block that the driver is to make.
+// create decides on a block that the driver is to make.
 func (p *Pool) create(decision *Decision, req *Request, size uint64, reason wire.Miss) {
 	i := p.newEntry()
 	e := &p.entries[i]
 	e.size, e.wanted, e.tag, e.class = size, req.Size, req.Tag, req.Class
-	e.state, e.was, e.reason, e.route = planned, unused, reason, p.route
+	e.state, e.was, e.reason, e.route = decided, unused, reason, p.route
 	p.mark(e, reason == wire.MissPolicy, wire.EvictNone)
 	if p.gone(e.class) {
 		p.markDropped(e)
@@ -151,14 +148,14 @@ func (p *Pool) reason(req *Request) wire.Miss {
 	switch why, found := p.evicted.blame(p.rule, req, &p.limits); {
 	case found && why != regretted:
 		return why
-	case found && p.planner != nil:
-		p.planner.regrets++
+	case found && p.layouts != nil:
+		p.layouts.regrets++
 	}
 	if p.free.first(req.Class, p.rule.grant(req, &p.limits)) != 0 {
 		return wire.MissTooWasteful
 	}
 	for _, c := range p.free.filled[:min(len(p.free.filled), othersMax)] {
-		if c.class != req.Class && c.class < ofPlans && p.rule.find(&p.free, c.class, req, &p.limits) != 0 {
+		if c.class != req.Class && c.class < ofArena && p.rule.find(&p.free, c.class, req, &p.limits) != 0 {
 			return wire.MissOtherClass
 		}
 	}
@@ -183,9 +180,9 @@ func (p *Pool) peers(e *entry) ages {
 	return p.free.ofTag(e.class, e.tag)
 }
 
-// Commit reports that a plan was carried out: the block is in use.
+// Commit reports that a decision was carried out: the block is in use.
 func (p *Pool) Commit(decision Decision) {
-	i := p.find(decision.Block, planned)
+	i := p.find(decision.Block, decided)
 	if i == 0 {
 		return
 	}
@@ -220,9 +217,9 @@ func (p *Pool) Commit(decision Decision) {
 	p.stats.peaks()
 }
 
-// Abort reports that the driver refused: the planned block is forgotten, and its slab too unless it was Grown.
+// Abort reports that the driver refused: the decided block is forgotten, and its slab, too, unless it was Grown.
 func (p *Pool) Abort(decision Decision) {
-	i := p.find(decision.Block, planned)
+	i := p.find(decision.Block, decided)
 	if i == 0 {
 		return
 	}
@@ -353,48 +350,3 @@ func (p *Pool) SetLimit(name, text string, time int64, out []Eviction) ([]Evicti
 
 // Limits returns the limits that this policy obeys, with their present values, in a fixed order.
 func (p *Pool) Limits() []Limit { return p.limits.list(p.names) }
-
-// block returns the number of an entry's block.
-func (p *Pool) block(i int32) Block {
-	return Block(p.entries[i].generation)<<32 | Block(uint32(i))
-}
-
-// find returns the entry of a block in that state, 0 if there is none. A slab is never handed out itself.
-func (p *Pool) find(b Block, s state) int32 {
-	i := p.entryOf(b)
-	if e := &p.entries[i]; i == 0 || e.state != s || e.isSlab {
-		return 0
-	}
-	return i
-}
-
-// entryOf returns the entry of a block, 0 if it is gone.
-func (p *Pool) entryOf(b Block) int32 {
-	i := uint64(uint32(b))
-	if i >= uint64(len(p.entries)) || p.entries[i].generation != uint32(b>>32) {
-		return 0
-	}
-	return int32(i)
-}
-
-func (p *Pool) newEntry() int32 {
-	if n := len(p.spare); n > 0 {
-		i := p.spare[n-1]
-		p.spare = p.spare[:n-1]
-		return i
-	}
-	p.entries = append(p.entries, entry{})
-	return int32(len(p.entries) - 1)
-}
-
-// recycle gives an entry that is on no list back. Its next block has another generation.
-func (p *Pool) recycle(i int32) {
-	e := &p.entries[i]
-	if e.leaves() {
-		p.leaving--
-	}
-	*e = entry{generation: e.generation + 1}
-	if e.generation != 0 { // else the numbers of this entry are used up
-		p.spare = append(p.spare, i)
-	}
-}

@@ -8,7 +8,7 @@ func (r *reference) stats() Stats {
 	s.BytesInUse, s.BytesWanted, s.BytesCached, s.BytesCooling = 0, 0, 0, 0
 	s.Blocks, s.Largest, s.Ranges, s.Squares = 0, 0, 0, 0
 	for _, b := range r.blocks {
-		if b.state != planned || b.hit {
+		if b.state != decided || b.hit {
 			s.Blocks++
 		}
 		switch b.state {

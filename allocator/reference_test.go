@@ -10,24 +10,24 @@ import (
 )
 
 // reference is a policy of whole blocks written as plainly as the contract reads: one list of blocks, scanned for every
-// question. It predicts each plan with its reason, and each eviction with its reason, in order.
+// question. It predicts each decision with its reason, and each eviction with its reason, in order.
 type reference struct {
-	policy string
-	plans  bool
-	room   allowance
-	limits map[string]string
-	blocks []*refBlock
-	slots  []*refBlock // as Futhark's array: the cached block of each slot, nil where it is empty
-	gone   []*refBlock // evicted ones that a miss can be blamed on, the latest 1024
-	closed map[Class]bool
-	doomed []*refBlock // aborted hits without a place, to be reported by the next call
-	clock  int
-	now    int64
-	heap   uint64
-	peak   float64 // the most that was wanted
-	risen  uint64  // requests until then
-	short  float64 // what the driver had given out when it had no more
-	count  Stats   // counters and peaks; gauges are counted from the blocks
+	policy       string
+	takesLayouts bool
+	room         allowance
+	limits       map[string]string
+	blocks       []*refBlock
+	slots        []*refBlock // as Futhark's array: the cached block of each slot, nil where it is empty
+	gone         []*refBlock // evicted ones that a miss can be blamed on, the latest 1024
+	closed       map[Class]bool
+	doomed       []*refBlock // aborted hits without a place, to be reported by the next call
+	clock        int
+	now          int64
+	heap         uint64
+	peak         float64 // the most that was wanted
+	risen        uint64  // requests until then
+	short        float64 // what the driver had given out when it had no more
+	count        Stats   // counters and peaks; gauges are counted from the blocks
 }
 
 type refBlock struct {
@@ -37,11 +37,11 @@ type refBlock struct {
 	class  Class
 	tag    Tag
 	state  state
-	hit    bool       // planned: existed before
+	hit    bool       // decided: existed before
 	stale  bool       // its size was done away with
 	since  int        // when it came into its state
 	time   int64      // the same in the caller's time
-	reason wire.Miss  // of a planned one that is to be created
+	reason wire.Miss  // of a decided one that is to be created
 	doom   wire.Evict // of a doomed one
 	blame  wire.Miss  // of a gone one; none once blamed
 }
@@ -50,8 +50,8 @@ func newReference(p *Pool) *reference {
 	r := &reference{
 		policy: p.Name(), limits: map[string]string{}, closed: map[Class]bool{},
 	}
-	if p.planned { // without a plan
-		r.policy, r.plans, r.room.fiftieths = "futhark", true, 1
+	if p.takesLayouts { // without a layout
+		r.policy, r.takesLayouts, r.room.fiftieths = "futhark", true, 1
 	}
 	for _, l := range p.Limits() {
 		r.limits[l.Name] = l.Text
@@ -173,8 +173,8 @@ func (r *reference) in(s state) (list []*refBlock) {
 	return list
 }
 
-// plan predicts a plan; a miss has no block number yet.
-func (r *reference) plan(req Request) (Decision, *refBlock, []Eviction) {
+// decide predicts a decision; a miss has no block number yet.
+func (r *reference) decide(req Request) (Decision, *refBlock, []Eviction) {
 	out := r.pass(req.Time, r.owed())
 	if req.Heap > r.heap {
 		r.heap = req.Heap
@@ -185,7 +185,7 @@ func (r *reference) plan(req Request) (Decision, *refBlock, []Eviction) {
 		req = r.tightened(req)
 		if b := r.pick(r.in(cached), req.Class, req); b != nil {
 			r.leaveSlot(b)
-			b.state, b.hit, b.wanted = planned, true, req.Size
+			b.state, b.hit, b.wanted = decided, true, req.Size
 			return Decision{Hit: true, Block: b.block, Size: b.size, Tag: req.Tag}, b, out
 		}
 	}
@@ -195,11 +195,11 @@ func (r *reference) plan(req Request) (Decision, *refBlock, []Eviction) {
 			out = r.evict(b, wire.EvictMisfit, out)
 		}
 	}
-	if r.plans {
+	if r.takesLayouts {
 		out = r.makeRoom(req, out)
 	}
 	b := &refBlock{
-		size: r.grant(req), wanted: req.Size, class: req.Class, tag: req.Tag, state: planned, reason: reason,
+		size: r.grant(req), wanted: req.Size, class: req.Class, tag: req.Tag, state: decided, reason: reason,
 	}
 	r.blocks = append(r.blocks, b)
 	return Decision{Size: b.size, Reason: b.reason, Tag: req.Tag}, b, out

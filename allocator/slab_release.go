@@ -27,8 +27,8 @@ func (p *Pool) abortSubAlloc(i int32) {
 	p.stats.peaks()
 }
 
-// orphan takes the sub-allocations that other plans have in a slab that will never be created out of it, so that no
-// further plan gets one. Their numbers stay until their plans are aborted, too.
+// orphan takes the sub-allocations of other decisions out of a slab that will never be created, so that no further
+// decision gets one. Their entries stay until those decisions are aborted, too.
 func (p *Pool) orphan(number int32) {
 	s := &p.slabs.list[number]
 	for i := 0; s.parts > 0 && i < len(p.entries); i++ { // rarely more than none

@@ -33,13 +33,13 @@ type carved struct {
 	blame   wire.Miss // for these
 }
 
-// slab is one block that is handed out in sub-allocations. Its entry is planned until it is grown, then in use, and
+// slab is one block that is handed out in sub-allocations. Its entry is decided until it is grown, then in use, and
 // cached while it has no sub-allocations but lost ones.
 type slab struct {
 	entry   int32
 	home    *carved
 	grown   bool
-	parts   int32   // planned, in use, cooling or lost
+	parts   int32   // decided, in use, cooling or lost
 	cooling int32   // of these
 	lost    []int32 // entries of sub-allocations that never come back
 	used    uint64  // bytes of all sub-allocations
@@ -48,9 +48,6 @@ type slab struct {
 func newSlabs() *slabs {
 	return &slabs{classes: map[Class]*carved{}, list: make([]slab, 1)}
 }
-
-// isSubAlloc reports whether an entry is a sub-allocation.
-func (p *Pool) isSubAlloc(i int32) bool { return p.entries[i].slab != 0 && !p.entries[i].isSlab }
 
 // slabOf returns the slab that entry i is, or lies in.
 func (p *Pool) slabOf(i int32) *slab { return &p.slabs.list[p.entries[i].slab] }
@@ -115,7 +112,7 @@ func (l *limits) mostSubAlloc() uint64 {
 	return humongous
 }
 
-// grow plans a new slab with the request's sub-allocation in it.
+// grow decides on a new slab with the request's sub-allocation in it.
 func (p *Pool) grow(decision *Decision, req *Request, c *carved) bool {
 	slack := p.slack(req, req.Heap) // after a shortage carved.most holds slabs down
 	if slack < req.Size {
@@ -189,11 +186,11 @@ func (p *Pool) newSlab(req *Request, size uint64, home *carved) (number int32) {
 	i := p.newEntry()
 	s.list[number].entry, s.list[number].home = i, home
 	e := &p.entries[i]
-	e.size, e.tag, e.class, e.state, e.isSlab, e.slab = size, req.Tag, req.Class, planned, true, number
+	e.size, e.tag, e.class, e.state, e.isSlab, e.slab = size, req.Tag, req.Class, decided, true, number
 	return number
 }
 
-// subAlloc fills entry i and the plan for a carved range, and counts it in the slab.
+// subAlloc fills entry i and the decision for a carved range, and counts it in the slab.
 func (p *Pool) subAlloc(decision *Decision, i int32, req *Request, part carve.Part) {
 	s := &p.slabs.list[part.Slab]
 	if p.entries[s.entry].state == cached {
@@ -206,7 +203,7 @@ func (p *Pool) subAlloc(decision *Decision, i int32, req *Request, part carve.Pa
 		p.stats.BytesCached -= part.Size
 	}
 	e := &p.entries[i]
-	e.size, e.wanted, e.tag, e.class, e.state, e.route = part.Size, req.Size, req.Tag, req.Class, planned, p.route
+	e.size, e.wanted, e.tag, e.class, e.state, e.route = part.Size, req.Size, req.Tag, req.Class, decided, p.route
 	e.slab, e.offset = part.Slab, part.Offset
 	decision.Block, decision.Size = p.block(i), part.Size
 	decision.Slab, decision.Offset, decision.Fresh = p.block(s.entry), part.Offset, part.Fresh
@@ -232,9 +229,9 @@ func (p *Pool) slabReason(req *Request, c *carved) wire.Miss {
 	return wire.MissCold
 }
 
-// Grown says that the slab of a plan was created.
+// Grown says that the slab of a decision was created.
 func (p *Pool) Grown(decision Decision) {
-	i := p.find(decision.Block, planned)
+	i := p.find(decision.Block, decided)
 	if i == 0 || !p.isSubAlloc(i) || p.slabOf(i).grown || p.block(p.slabOf(i).entry) != decision.Slab {
 		return
 	}
@@ -275,9 +272,9 @@ func (p *Pool) inSlabs() Space {
 	for _, c := range p.slabs.former {
 		all.add(c.carver.Space())
 	}
-	if p.planner != nil && p.planner.present != nil {
-		for i := range p.planner.present.arenas {
-			all.add(p.planner.present.arenas[i].carver.Space())
+	if p.layouts != nil && p.layouts.current != nil {
+		for i := range p.layouts.current.arenas {
+			all.add(p.layouts.current.arenas[i].carver.Space())
 		}
 	}
 	all.Bytes = p.stats.BytesCached - p.tally.Bytes

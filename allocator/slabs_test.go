@@ -12,14 +12,14 @@ func TestSlabsOverTheCap(t *testing.T) {
 		for over, want := range map[string]int{"evict-old": 0, "reject-new": 1} {
 			d := newPartDriver(t, name)
 			d.set("over_limit", over)
-			plans := []Decision{d.alloc(mib, 1, 1), d.alloc(mib, 1, 1)}
-			d.set("max_cached_bytes", number(float64(plans[0].SlabSize)))
-			if out := d.free(plans[0].Block, false); len(out) != 0 {
+			decisions := []Decision{d.alloc(mib, 1, 1), d.alloc(mib, 1, 1)}
+			d.set("max_cached_bytes", number(float64(decisions[0].SlabSize)))
+			if out := d.free(decisions[0].Block, false); len(out) != 0 {
 				t.Fatalf("%s: evicted %v, one may wait", name, out)
 			}
-			out := d.free(plans[1].Block, false)
-			if len(out) != 1 || out[0].Block != plans[want].Slab || out[0].Reason != wire.EvictLimit {
-				t.Errorf("%s, %s: evicted %v, want slab %x", name, over, out, plans[want].Slab)
+			out := d.free(decisions[1].Block, false)
+			if len(out) != 1 || out[0].Block != decisions[want].Slab || out[0].Reason != wire.EvictLimit {
+				t.Errorf("%s, %s: evicted %v, want slab %x", name, over, out, decisions[want].Slab)
 			}
 			d.check()
 		}

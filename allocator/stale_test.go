@@ -19,7 +19,7 @@ func TestSizesThatEnd(t *testing.T) {
 		d.free(waits.Block, false)
 		d.free(cools.Block, true)
 		d.free(hit.Block, false)
-		open := d.plan(900, 1, 1)
+		open := d.decide(900, 1, 1)
 		if !open.Hit || open.Block != hit.Block {
 			t.Fatalf("%+v: %+v, want the block freed last", c, open)
 		}

@@ -25,7 +25,7 @@ type Stats struct {
 	Slabs          uint64 // of these
 	Parts          uint64 // of slabs, in use and cooling
 	Evictions      uint64
-	Planned        uint64             // requests that a plan served
+	Planned        uint64             // requests that a layout served
 	Departures     [departures]uint64 // that the base policy served instead
 	Largest        uint64             // bytes of the largest free block, or range in a slab
 	Ranges         uint64             // free blocks, and ranges in slabs

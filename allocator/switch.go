@@ -18,7 +18,7 @@ import (
 // keeps only blocks larger than its sub-allocations. A slab of a former policy goes with its last sub-allocation; until
 // then its free ranges count as cached although they serve no request.
 //
-// Ids of blocks stay unique, open plans may still be committed or aborted, dropped classes stay dropped, and counters and
+// Ids of blocks stay unique, open decisions may still be committed or aborted, dropped classes stay dropped, and counters and
 // peaks continue. Miss reasons start afresh.
 func (p *Pool) Switch(next *Pool, time int64, out []Eviction) []Eviction {
 	out = p.expire(time, p.flush(out))
@@ -71,10 +71,10 @@ func (p *Pool) makes(size uint64) bool {
 // slab cached.
 func (p *Pool) follow(next *Pool) {
 	for i := range p.entries {
-		p.entries[i].class &^= ofPlans // the free lists follow
+		p.entries[i].class &^= ofArena // the free lists follow
 	}
-	p.endPlan()
-	p.kind, p.limits, p.planner, p.route = next.kind, next.limits, next.planner, wire.RouteNone
+	p.endLayout()
+	p.kind, p.limits, p.layouts, p.route = next.kind, next.limits, next.layouts, wire.RouteNone
 	p.resetFreeLists()
 	for i := p.cachedByAge.oldest; i != 0; i = p.chain[i].newer {
 		p.free.put(i, &p.entries[i])
@@ -85,7 +85,7 @@ func (p *Pool) follow(next *Pool) {
 	switch {
 	case p.slabs != nil:
 		p.slabs.retire()
-	case p.kind.slabs():
+	case p.kind.carves():
 		p.slabs = newSlabs()
 	}
 }

@@ -192,7 +192,7 @@ func TestSlabsOfAFormerPolicy(t *testing.T) {
 			t.Run(from+" to "+to, func(t *testing.T) {
 				d := newPartDriver(t, from)
 				first, second := d.alloc(1000, 1, 1), d.alloc(2000, 1, 1)
-				cools, aborted := d.alloc(3000, 1, 1), d.plan(500, 1, 1)
+				cools, aborted := d.alloc(3000, 1, 1), d.decide(500, 1, 1)
 				d.free(cools.Block, true)
 				if out := d.change(to, ""); len(out) > 0 {
 					t.Fatalf("%v went with parts in use", out)
@@ -220,14 +220,14 @@ func TestSlabsOfAFormerPolicy(t *testing.T) {
 	}
 }
 
-// TestPlansAcrossASwitch: a thread that is in the driver while the policy changes carries out its plan.
-func TestPlansAcrossASwitch(t *testing.T) {
+// TestDecisionsAcrossASwitch: a thread that is in the driver while the policy changes carries out its decision.
+func TestDecisionsAcrossASwitch(t *testing.T) {
 	for _, to := range Names() {
 		t.Run(to, func(t *testing.T) {
 			d := newPartDriver(t, "slab")
 			refused, _ := d.policy.Decide(d.request(100_000, 2, 1), nil)
 			waits, _ := d.policy.Decide(d.request(1000, 2, 1), nil)
-			grows := d.plan(1000, 1, 1)
+			grows := d.decide(1000, 1, 1)
 			if waits.Slab != refused.Slab || grows.SlabSize == 0 {
 				t.Fatalf("%+v, %+v, %+v", refused, waits, grows)
 			}
@@ -248,7 +248,7 @@ func TestPlansAcrossASwitch(t *testing.T) {
 	d := newSwitchDriver(t, "futhark", "")
 	block := d.alloc(1000, 1, 1).Block
 	d.free(block, false)
-	hit := d.plan(1000, 1, 1)
+	hit := d.decide(1000, 1, 1)
 	d.change("pow2", "")
 	d.policy.Abort(hit)
 	if out := d.policy.Trim(1<<40, nil); len(out) != 1 || out[0].Block != block || out[0].Reason != wire.EvictPolicy {

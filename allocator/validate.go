@@ -87,7 +87,7 @@ func (p *Pool) recount(i int32, sum *Stats) {
 	switch {
 	case part && (e.state == inUse || e.state == cooling):
 		sum.Parts++
-	case !part && (e.state != planned || e.was == cached):
+	case !part && (e.state != decided || e.was == cached):
 		sum.Blocks++
 	}
 }
@@ -246,9 +246,9 @@ func (p *Pool) validateSlabs() error {
 			return fmt.Errorf("a former carver: %w", err)
 		}
 	}
-	if p.planner != nil && p.planner.present != nil {
-		for i := range p.planner.present.arenas {
-			if err := p.planner.present.arenas[i].carver.Validate(); err != nil {
+	if p.layouts != nil && p.layouts.current != nil {
+		for i := range p.layouts.current.arenas {
+			if err := p.layouts.current.arenas[i].carver.Validate(); err != nil {
 				return fmt.Errorf("arena %d: %w", i, err)
 			}
 		}

@@ -27,7 +27,7 @@ type yard struct {
 	late   bool // the last call could not report evictions
 
 	switches bool // other policies take the place of p
-	layouts  bool // plans are installed; p may also hold more for a moment then
+	layouts  bool // layouts are installed; p may also hold more for a moment then
 }
 
 // yardBlock is a block, or a sub-allocation.
@@ -52,10 +52,10 @@ type yardSlab struct {
 	doomed  bool // an abort left it without sub-allocations and without a place
 	since   int64
 	parts   []*yardBlock
-	touched []bool // by unit: was ever part of a plan
+	touched []bool // by unit: was ever part of a decision
 }
 
-// opening is a plan that is not carried out yet.
+// opening is a decision that is not carried out yet.
 type opening struct {
 	decision Decision
 	b        *yardBlock
@@ -125,7 +125,7 @@ func (s *yardSlab) has(states ...state) bool {
 }
 
 // idle reports whether a slab waits in the pool: it has no sub-allocation, nor will it.
-func (s *yardSlab) idle() bool { return s.grown && !s.has(planned, inUse, cooling) }
+func (s *yardSlab) idle() bool { return s.grown && !s.has(decided, inUse, cooling) }
 
 // gaps returns the free ranges of a slab.
 func (s *yardSlab) gaps() (list []uint64) {
@@ -170,7 +170,7 @@ func (y *yard) release(out []Eviction, mayCool bool, reasons ...wire.Evict) (sum
 			y.Fatalf("%+v for no such reason", e)
 		}
 		if b := y.blocks[e.Block]; b != nil {
-			if b.size != e.Size || b.state == planned || b.state == inUse && e.Reason != wire.EvictPolicy ||
+			if b.size != e.Size || b.state == decided || b.state == inUse && e.Reason != wire.EvictPolicy ||
 				b.state == cooling && !mayCool && !b.passes {
 				y.Fatalf("%+v is evicted: %+v", b, e)
 			}
@@ -178,7 +178,7 @@ func (y *yard) release(out []Eviction, mayCool bool, reasons ...wire.Evict) (sum
 			continue
 		}
 		s := y.slabs[e.Block]
-		if s == nil || s.size != e.Size || !s.grown || s.has(planned, inUse) || s.has(cooling) && !mayCool {
+		if s == nil || s.size != e.Size || !s.grown || s.has(decided, inUse) || s.has(cooling) && !mayCool {
 			y.Fatalf("%+v is evicted: %+v", s, e)
 		}
 		delete(y.slabs, e.Block)
@@ -242,7 +242,7 @@ func (y *yard) recount() Stats {
 		if b.state == doomed { // a whole one: in limbo until the next call
 			want.BytesCooling -= b.size
 		}
-		if b.state != planned || b.since >= 0 {
+		if b.state != decided || b.since >= 0 {
 			want.Blocks++
 		}
 		count(b)

@@ -10,7 +10,7 @@ import (
 
 var partSizes = [...]uint64{1, 255, 256, 257, 1000, 4096, 5000, 65536, 100_000, 262_144, 262_145, 400_000, 1 << 20, 17 << 20}
 
-func (y *yard) plan() {
+func (y *yard) decide() {
 	req := Request{
 		Size: partSizes[y.next()%len(partSizes)], Class: Class(1 + y.next()%3), Tag: Tag(y.next() % 3), Time: y.clock(),
 	}
@@ -37,13 +37,13 @@ func (y *yard) plan() {
 		y.Fatalf("request %+v: %+v", req, decision)
 	}
 	if decision.Slab == 0 {
-		y.planWhole(req, decision)
+		y.decideWhole(req, decision)
 	} else {
-		y.planPart(req, decision)
+		y.decidePart(req, decision)
 	}
 }
 
-func (y *yard) planWhole(req Request, decision Decision) {
+func (y *yard) decideWhole(req Request, decision Decision) {
 	b := y.blocks[decision.Block]
 	if decision.Hit != (b != nil) || b != nil && (b.state != cached || b.class != req.Class || b.size != decision.Size) {
 		y.Fatalf("request %+v: %+v, which is %+v", req, decision, b)
@@ -52,11 +52,11 @@ func (y *yard) planWhole(req Request, decision Decision) {
 		b = &yardBlock{block: decision.Block, size: decision.Size, class: req.Class, since: -1} // no block of the driver yet
 		y.blocks[decision.Block] = b
 	}
-	b.state, b.wanted, b.passes = planned, req.Size, decision.Reason == wire.MissPolicy
+	b.state, b.wanted, b.passes = decided, req.Size, decision.Reason == wire.MissPolicy
 	y.open = append(y.open, &opening{decision: decision, b: b})
 }
 
-func (y *yard) planPart(req Request, decision Decision) {
+func (y *yard) decidePart(req Request, decision Decision) {
 	rounded := (req.Size + req.Align - 1) / req.Align * req.Align
 	tightest, ok := y.fits(req.Class, rounded)
 	s := y.slabs[decision.Slab]
@@ -75,7 +75,7 @@ func (y *yard) planPart(req Request, decision Decision) {
 	}
 	before := s.gaps()
 	b := &yardBlock{
-		block: decision.Block, slab: decision.Slab, offset: decision.Offset, size: decision.Size, wanted: req.Size, class: req.Class, state: planned,
+		block: decision.Block, slab: decision.Slab, offset: decision.Offset, size: decision.Size, wanted: req.Size, class: req.Class, state: decided,
 	}
 	y.place(s, b, req, decision)
 	if exact && decision.Hit && !slices.Contains(before, tightest) {

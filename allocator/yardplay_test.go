@@ -49,7 +49,7 @@ func (y *yard) agree() {
 	}
 }
 
-// settle carries out one open plan, or a step of it, or fails to.
+// settle carries out one open decision, or a step of it, or fails to.
 func (y *yard) settle() {
 	if len(y.open) == 0 {
 		return
@@ -79,12 +79,12 @@ func (y *yard) settle() {
 	}
 }
 
-// abort notes that a plan failed.
+// abort notes that a decision failed.
 func (y *yard) abort(o *opening) {
 	s := y.slabs[o.decision.Slab]
 	switch {
 	case o.dead:
-	case s != nil && !s.grown && o.decision.SlabSize != 0: // the slab is gone, for all who have a plan with it
+	case s != nil && !s.grown && o.decision.SlabSize != 0: // the slab is gone, for all decisions with it
 		for _, x := range y.open {
 			x.dead = x.dead || x.decision.Slab == s.block
 		}
@@ -200,7 +200,7 @@ func (y *yard) drain(need uint64) {
 		y.Fatalf("%d were needed, %d given", need, sum)
 	}
 	for _, s := range y.slabs {
-		if !could && owed == 0 && s.has(cooling) && !s.has(planned, inUse) {
+		if !could && owed == 0 && s.has(cooling) && !s.has(decided, inUse) {
 			y.Fatalf("%+v only cools, and is kept", s)
 		}
 	}
@@ -213,7 +213,7 @@ func (y *yard) dropClass(c Class) {
 		if s.class != c {
 			continue
 		}
-		if !s.has(planned, inUse) {
+		if !s.has(decided, inUse) {
 			y.Fatalf("%+v has no user and stays", s)
 		}
 		for _, b := range slices.Clone(s.parts) {
@@ -263,7 +263,7 @@ func (y *yard) expire() {
 func (y *yard) step() {
 	switch op := y.next() % 64; {
 	case op < 18:
-		y.plan()
+		y.decide()
 	case op < 36:
 		y.settle()
 	case op < 48:

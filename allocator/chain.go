@@ -1,0 +1,42 @@
+package allocator
+
+// chain links entries from the oldest to the newest. An entry is in one list at a time.
+type chain []struct{ older, newer int32 }
+
+// ages is one list of a chain.
+type ages struct {
+	oldest, newest int32
+	count          int
+}
+
+// push makes an entry the newest of a list.
+func (c *chain) push(a *ages, i int32) {
+	for len(*c) <= int(i) {
+		*c = append(*c, struct{ older, newer int32 }{})
+	}
+	(*c)[i].older, (*c)[i].newer = a.newest, 0
+	if a.newest != 0 {
+		(*c)[a.newest].newer = i
+	} else {
+		a.oldest = i
+	}
+	a.newest = i
+	a.count++
+}
+
+// remove takes an entry out of its list.
+func (c *chain) remove(a *ages, i int32) {
+	l := &(*c)[i]
+	if l.older != 0 {
+		(*c)[l.older].newer = l.newer
+	} else {
+		a.oldest = l.newer
+	}
+	if l.newer != 0 {
+		(*c)[l.newer].older = l.older
+	} else {
+		a.newest = l.older
+	}
+	l.older, l.newer = 0, 0
+	a.count--
+}
