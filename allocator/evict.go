@@ -1,9 +1,7 @@
 package allocator
 
 import (
-	"cmp"
 	"math"
-	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -81,7 +79,7 @@ func (p *Pool) fit(out []Eviction) []Eviction {
 
 // fitCounts gives up blocks of tags and sizes that have too many.
 func (p *Pool) fitCounts(out []Eviction) []Eviction {
-	for _, i := range p.inDrainOrder() {
+	for _, i := range p.inDrainOrder(p.limits.drainOrder) {
 		if e := &p.entries[i]; !e.isSlab && p.tooMany(e, 0) {
 			out = p.evict(i, wire.EvictTagCap, out)
 		}
@@ -99,28 +97,6 @@ func (p *Pool) tooMany(e *entry, more int) bool {
 	}
 	sizes, _ := p.free.ofSize(e.class, e.size)
 	return over(uint64(int(sizes)+more), p.limits.maxPerBucket)
-}
-
-// inDrainOrder lists the cached blocks, slabs among them. Where all would go at once, the oldest come first.
-func (p *Pool) inDrainOrder() []int32 {
-	var list []int32
-	for i := p.cachedByAge.oldest; i != 0; i = p.chain[i].newer {
-		list = append(list, i)
-	}
-	switch p.limits.drainOrder {
-	case bySlot:
-		slices.SortFunc(list, func(i, j int32) int { return cmp.Compare(p.entries[i].slot, p.entries[j].slot) })
-	case largestFirst:
-		slices.SortFunc(list, p.bySize)
-	}
-	return list
-}
-
-// bySize orders cached blocks from the largest, equal ones from the latest. Numbers of classes decide nothing: a replay
-// may meet the classes in another order.
-func (p *Pool) bySize(i, j int32) int {
-	a, b := &p.entries[i], &p.entries[j]
-	return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(b.turn, a.turn))
 }
 
 func over(count, most uint64) bool { return most != 0 && count > most }
@@ -143,7 +119,7 @@ func (p *Pool) retire(was *limits, out []Eviction) []Eviction {
 
 // evictStale gives up the cached blocks that are not cached any more, in drain_order.
 func (p *Pool) evictStale(out []Eviction) []Eviction {
-	for _, i := range p.inDrainOrder() {
+	for _, i := range p.inDrainOrder(p.limits.drainOrder) {
 		if why := p.entries[i].stale; why != wire.EvictNone {
 			out = p.evict(i, why, out)
 		}
@@ -315,39 +291,6 @@ func (p *Pool) dismiss(i int32, reason wire.Evict, out []Eviction) []Eviction {
 	p.stats.Blocks--
 	p.recycle(i)
 	return out
-}
-
-// keep puts a block among the cached ones.
-func (p *Pool) keep(i int32) {
-	e := &p.entries[i]
-	p.turn++
-	e.state, e.since, e.turn, e.slot = cached, p.now, p.turn, p.slots.put(i)
-	p.chain.push(&p.cachedByAge, i)
-	if e.isSlab {
-		return // its bytes are counted as a carver's
-	}
-	p.free.put(i, e)
-	p.stats.BytesCached += e.size
-	p.tally.Add(e.size, 1)
-}
-
-// unkeep is the reverse.
-func (p *Pool) unkeep(i int32) {
-	e := &p.entries[i]
-	p.slots.take(e.slot)
-	p.chain.remove(&p.cachedByAge, i)
-	if e.isSlab {
-		return
-	}
-	p.free.take(i, e)
-	p.stats.BytesCached -= e.size
-	p.tally.Add(e.size, -1)
-}
-
-func (p *Pool) leaveUse(i int32) {
-	e := &p.entries[i]
-	p.stats.BytesInUse -= e.size
-	p.stats.BytesWanted -= e.wanted
 }
 
 func (p *Pool) enterCooling(i int32) {

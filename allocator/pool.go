@@ -3,7 +3,6 @@ package allocator
 import (
 	"cmp"
 
-	"codeberg.org/gpumemtop/gpumemtop/allocator/carve"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -12,35 +11,24 @@ import (
 // to out, which is returned, so that the steady state allocates nothing.
 type Pool struct {
 	*kind
-	blockTable
+	freeBlocks
 	limits  limits
 	request Request // of the present decision
-	now     int64   // the latest time seen
 	heap    uint64  // memory of the largest device that requests have named, in bytes
 	small   uint64  // bytes of memory below which nothing may be wasted
 	short   uint64  // bytes with which the driver ran out of memory, 0: it never did
 	risen   uint64  // requests until the program's need last grew
 
-	free          freeList // cached blocks, except slabs
-	coolingBlocks freeList // cooling blocks
-	chain         chain    // of entries
-	cachedByAge,
-	coolingByAge ages
-	slots   slots // of cached blocks
-	evicted *recentlyEvicted
 	doomed  []int32    // blocks in that state, for the next call that reports evictions
 	slabs   *slabs     // nil: every block is one of its own, and always was
 	layouts *layouts   // nil: the policy takes none
 	route   wire.Route // of the present request
-
-	stats Stats
-	tally carve.Tally // of cached blocks of their own
-	turn  uint64      // blocks that ever became cached
 }
 
 func newPool(k *kind) *Pool {
-	p := &Pool{kind: k, small: smallDevice, blockTable: newBlockTable()}
-	p.resetFreeLists()
+	p := &Pool{kind: k, small: smallDevice}
+	p.blockTable = newBlockTable()
+	p.sortFor(k.rule)
 	if k.carves() {
 		p.slabs = newSlabs()
 	}
@@ -49,13 +37,6 @@ func newPool(k *kind) *Pool {
 	}
 	p.limits = k.limits()
 	return p
-}
-
-// resetFreeLists makes the free lists empty and sorted as the rule needs.
-func (p *Pool) resetFreeLists() {
-	tagged := p.rule != nil && p.rule.tagged()
-	p.free, p.coolingBlocks = newFreeList(tagged), newFreeList(tagged)
-	p.evicted = newRecentlyEvicted(tagged)
 }
 
 // Name is the name that --policy takes.
@@ -163,21 +144,6 @@ func (p *Pool) reason(req *Request) wire.Miss {
 		return wire.MissTooSmall
 	}
 	return wire.MissCold
-}
-
-// peers returns the cached blocks of a block's tag. The lists exist from the first call on: only max_per_tag needs
-// them, and few programs set it.
-func (p *Pool) peers(e *entry) ages {
-	if !p.free.byAge {
-		var blocks []int32
-		for i := p.cachedByAge.oldest; i != 0; i = p.chain[i].newer {
-			if !p.entries[i].isSlab {
-				blocks = append(blocks, i)
-			}
-		}
-		p.free.age(blocks)
-	}
-	return p.free.ofTag(e.class, e.tag)
 }
 
 // Commit reports that a decision was carried out: the block is in use.

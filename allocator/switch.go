@@ -75,13 +75,7 @@ func (p *Pool) follow(next *Pool) {
 	}
 	p.endLayout()
 	p.kind, p.limits, p.layouts, p.route = next.kind, next.limits, next.layouts, wire.RouteNone
-	p.resetFreeLists()
-	for i := p.cachedByAge.oldest; i != 0; i = p.chain[i].newer {
-		p.free.put(i, &p.entries[i])
-	}
-	for i := p.coolingByAge.oldest; i != 0; i = p.chain[i].newer {
-		p.coolingBlocks.put(i, &p.entries[i])
-	}
+	p.sortFor(p.rule)
 	switch {
 	case p.slabs != nil:
 		p.slabs.retire()

@@ -94,14 +94,14 @@ func (p *Pool) recount(i int32, sum *Stats) {
 
 // validateFree checks that a freeList and a list of ages hold exactly the blocks in one state; slabs stand on no
 // freeList.
-func (p *Pool) validateFree(s *freeList, a *ages, want state) error {
+func (f *freeBlocks) validateFree(s *freeList, a *ages, want state) error {
 	count, free, last := 0, 0, int64(math.MinInt64)
-	for i := a.oldest; i != 0; i = p.chain[i].newer {
-		e := &p.entries[i]
+	for i := a.oldest; i != 0; i = f.chain[i].newer {
+		e := &f.entries[i]
 		if e.state != want {
 			return fmt.Errorf("block %d is listed by age in state %d", i, e.state)
 		}
-		if want == cached && p.slots.blocks[e.slot] != i {
+		if want == cached && f.slots.blocks[e.slot] != i {
 			return fmt.Errorf("block %d is not in its slot %d", i, e.slot)
 		}
 		if want == cached && e.since < last {
@@ -115,8 +115,8 @@ func (p *Pool) validateFree(s *freeList, a *ages, want state) error {
 			free++
 		}
 	}
-	for i := range p.entries {
-		if p.entries[i].state == want {
+	for i := range f.entries {
+		if f.entries[i].state == want {
 			count--
 		}
 	}
@@ -124,7 +124,7 @@ func (p *Pool) validateFree(s *freeList, a *ages, want state) error {
 		return fmt.Errorf("%d more blocks are listed by age than are in state %d", count, want)
 	}
 	for class, c := range s.classes {
-		if err := p.validateSection(s, class, c); err != nil {
+		if err := f.validateSection(s, class, c); err != nil {
 			return err
 		}
 		free -= c.free
@@ -136,8 +136,8 @@ func (p *Pool) validateFree(s *freeList, a *ages, want state) error {
 }
 
 // validateSection checks one class on a freeList.
-func (p *Pool) validateSection(s *freeList, class Class, c *section) error {
-	onShelf, err := p.validateIndex(&s.all, c.all, class)
+func (f *freeBlocks) validateSection(s *freeList, class Class, c *section) error {
+	onShelf, err := f.validateIndex(&s.all, c.all, class)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (p *Pool) validateSection(s *freeList, class Class, c *section) error {
 	if s.tagged != nil {
 		byTag = 0
 		c.each(func(t *tagged) {
-			n, found := p.validateIndex(s.tagged, t.section, class)
+			n, found := f.validateIndex(s.tagged, t.section, class)
 			if found == nil && s.byAge && n != t.ages.count {
 				found = fmt.Errorf("tag %d has %d blocks by size and %d by age", t.tag, n, t.ages.count)
 			}
@@ -166,7 +166,7 @@ func (p *Pool) validateSection(s *freeList, class Class, c *section) error {
 }
 
 // validateIndex checks the blocks of one section and returns how many there are.
-func (p *Pool) validateIndex(x *index, section int32, class Class) (count int, err error) {
+func (f *freeBlocks) validateIndex(x *index, section int32, class Class) (count int, err error) {
 	if err := x.validate(section); err != nil {
 		return 0, err
 	}
@@ -174,7 +174,7 @@ func (p *Pool) validateIndex(x *index, section int32, class Class) (count int, e
 		for _, n := range x.strips[strip].nodes {
 			at, size := int32(0), x.nodes[n].size
 			for i := x.nodes[n].newest; i != 0; i = x.links[i].older {
-				if e := &p.entries[i]; e.class != class || e.size != size {
+				if e := &f.entries[i]; e.class != class || e.size != size {
 					return 0, fmt.Errorf("block %d does not belong under size %d of class %d", i, size, class)
 				}
 				at++

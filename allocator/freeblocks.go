@@ -1,0 +1,114 @@
+package allocator
+
+import (
+	"cmp"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator/carve"
+)
+
+// freeBlocks orders the blocks that the program does not use, and counts all blocks.
+//
+//   - A cached block is listed by age and has a slot. Unless it is a slab, it stands on the free list, too.
+//   - A cooling block is listed by age and stands on the list of cooling blocks.
+//   - Ages are in the order in which blocks became cached; now never goes back.
+//   - The counters and gauges of stats agree with the block table; tally sums the cached blocks that are not slabs.
+type freeBlocks struct {
+	blockTable
+	stats Stats
+	tally carve.Tally
+	turn  uint64 // blocks that ever became cached
+	now   int64  // the latest time seen
+
+	free          freeList // cached blocks, except slabs
+	coolingBlocks freeList
+	chain         chain // of entries
+	cachedByAge,
+	coolingByAge ages
+	slots   slots // of cached blocks
+	evicted *recentlyEvicted
+}
+
+// sortFor makes free lists that are sorted as a rule needs, with the blocks on the former ones.
+func (f *freeBlocks) sortFor(r rule) {
+	tagged := r != nil && r.tagged()
+	f.free, f.coolingBlocks = newFreeList(tagged), newFreeList(tagged)
+	f.evicted = newRecentlyEvicted(tagged)
+	for i := f.cachedByAge.oldest; i != 0; i = f.chain[i].newer {
+		f.free.put(i, &f.entries[i])
+	}
+	for i := f.coolingByAge.oldest; i != 0; i = f.chain[i].newer {
+		f.coolingBlocks.put(i, &f.entries[i])
+	}
+}
+
+// keep puts a block among the cached ones.
+func (f *freeBlocks) keep(i int32) {
+	e := &f.entries[i]
+	f.turn++
+	e.state, e.since, e.turn, e.slot = cached, f.now, f.turn, f.slots.put(i)
+	f.chain.push(&f.cachedByAge, i)
+	if e.isSlab {
+		return // its bytes are counted as a carver's
+	}
+	f.free.put(i, e)
+	f.stats.BytesCached += e.size
+	f.tally.Add(e.size, 1)
+}
+
+// unkeep takes a block from the cached ones.
+func (f *freeBlocks) unkeep(i int32) {
+	e := &f.entries[i]
+	f.slots.take(e.slot)
+	f.chain.remove(&f.cachedByAge, i)
+	if e.isSlab {
+		return
+	}
+	f.free.take(i, e)
+	f.stats.BytesCached -= e.size
+	f.tally.Add(e.size, -1)
+}
+
+// leaveUse notes that the program does not use a block any longer.
+func (f *freeBlocks) leaveUse(i int32) {
+	e := &f.entries[i]
+	f.stats.BytesInUse -= e.size
+	f.stats.BytesWanted -= e.wanted
+}
+
+// peers returns the cached blocks of a block's tag by age. The first call makes the lists: only max_per_tag needs them,
+// and few programs set it.
+func (f *freeBlocks) peers(e *entry) ages {
+	if !f.free.byAge {
+		var blocks []int32
+		for i := f.cachedByAge.oldest; i != 0; i = f.chain[i].newer {
+			if !f.entries[i].isSlab {
+				blocks = append(blocks, i)
+			}
+		}
+		f.free.age(blocks)
+	}
+	return f.free.ofTag(e.class, e.tag)
+}
+
+// inDrainOrder lists the cached blocks, slabs included. Where all of them go at once, the oldest come first.
+func (f *freeBlocks) inDrainOrder(order order) []int32 {
+	var list []int32
+	for i := f.cachedByAge.oldest; i != 0; i = f.chain[i].newer {
+		list = append(list, i)
+	}
+	switch order {
+	case bySlot:
+		slices.SortFunc(list, func(i, j int32) int { return cmp.Compare(f.entries[i].slot, f.entries[j].slot) })
+	case largestFirst:
+		slices.SortFunc(list, f.bySize)
+	}
+	return list
+}
+
+// bySize orders cached blocks from the largest to the smallest, and equal ones from the latest to the oldest. It does not
+// look at the numbers of classes: a replay may meet the classes in another order.
+func (f *freeBlocks) bySize(i, j int32) int {
+	a, b := &f.entries[i], &f.entries[j]
+	return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(b.turn, a.turn))
+}
