@@ -129,3 +129,16 @@ func (t *blockTable) gone(class Class) bool { return len(t.dropped) > 0 && t.dro
 
 // isSubAlloc reports whether an entry is a sub-allocation.
 func (t *blockTable) isSubAlloc(i int32) bool { return t.entries[i].slab != 0 && !t.entries[i].isSlab }
+
+// create makes an entry for a block that the driver is to create, and completes the decision on it.
+func (t *blockTable) create(decision *Decision, req *Request, size uint64, reason wire.Miss) {
+	i := t.newEntry()
+	e := &t.entries[i]
+	e.size, e.wanted, e.tag, e.class = size, req.Size, req.Tag, req.Class
+	e.state, e.was, e.reason, e.route = decided, unused, reason, decision.Route
+	t.mark(e, reason == wire.MissPolicy, wire.EvictNone)
+	if t.gone(e.class) {
+		t.markDropped(e)
+	}
+	decision.Block, decision.Size, decision.Reason = t.block(i), size, reason
+}

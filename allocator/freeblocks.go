@@ -15,10 +15,8 @@ import (
 //   - The counters and gauges of stats agree with the block table; tally sums the cached blocks that are not slabs.
 type freeBlocks struct {
 	blockTable
-	stats Stats
-	tally carve.Tally
-	turn  uint64 // blocks that ever became cached
-	now   int64  // the latest time seen
+	now  int64  // the latest time that a call named, in ns
+	turn uint64 // blocks that ever became cached
 
 	free          freeList // cached blocks, except slabs
 	coolingBlocks freeList
@@ -27,6 +25,9 @@ type freeBlocks struct {
 	coolingByAge ages
 	slots   slots // of cached blocks
 	evicted *recentlyEvicted
+
+	stats Stats // after the lists: it is large, and hits would find them on further cache lines
+	tally carve.Tally
 }
 
 // sortFor makes free lists that are sorted as a rule needs, with the blocks on the former ones.
@@ -111,4 +112,12 @@ func (f *freeBlocks) inDrainOrder(order order) []int32 {
 func (f *freeBlocks) bySize(i, j int32) int {
 	a, b := &f.entries[i], &f.entries[j]
 	return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(b.turn, a.turn))
+}
+
+// reuse serves a request with a cached block.
+func (f *freeBlocks) reuse(decision *Decision, i int32, req *Request) {
+	f.unkeep(i)
+	e := &f.entries[i]
+	e.state, e.was, e.wanted, e.route = decided, cached, req.Size, decision.Route
+	decision.Hit, decision.Block, decision.Size = true, f.block(i), e.size
 }

@@ -49,10 +49,10 @@ type lying struct {
 // MapSlabs returns maps of at most n slabs that the driver has made: the slabs with most bytes free. It visits each block
 // and sorts the sub-allocations, so it is for simulations.
 func (p *Pool) MapSlabs(n int) []SlabMap {
-	if p.slabs == nil {
+	if !p.carving() {
 		return nil
 	}
-	numbers := p.slabs.fullestLast(p.entries, n)
+	numbers := p.fullestLast(n)
 	maps, places := make([]SlabMap, len(numbers)), map[int32]int{}
 	for i, number := range numbers {
 		s := &p.slabs.list[number]
@@ -86,14 +86,14 @@ func (p *Pool) MapSlabs(n int) []SlabMap {
 	return maps
 }
 
-// fullestLast returns the numbers of grown slabs, those with most bytes free first, at most n.
-func (s *slabs) fullestLast(entries []entry, n int) (numbers []int32) {
-	for number := range s.list {
-		if s.list[number].grown {
+// fullestLast returns the numbers of at most n grown slabs, in order from the most free bytes to the fewest.
+func (sl *slabs) fullestLast(n int) (numbers []int32) {
+	for number := range sl.list {
+		if sl.list[number].grown {
 			numbers = append(numbers, int32(number))
 		}
 	}
-	free := func(number int32) uint64 { return entries[s.list[number].entry].size - s.list[number].used }
+	free := func(number int32) uint64 { return sl.entries[sl.list[number].entry].size - sl.list[number].used }
 	slices.SortStableFunc(numbers, func(a, b int32) int { return cmp.Compare(free(b), free(a)) })
 	return numbers[:min(n, len(numbers))]
 }
@@ -101,19 +101,19 @@ func (s *slabs) fullestLast(entries []entry, n int) (numbers []int32) {
 // fill enters the sub-allocations of a slab, in the order of their offsets.
 func (m *SlabMap) fill(list []lying) {
 	var inUse, cools [MapCells]uint64
-	at := uint64(0)
+	end := uint64(0)
 	for _, l := range list {
-		m.hole(at, l.offset)
-		at = l.offset + l.size
+		m.hole(end, l.offset)
+		end = l.offset + l.size
 		if l.cooling {
 			m.Cooling += l.size
-			m.cover(&cools, l.offset, at)
+			m.cover(&cools, l.offset, end)
 			continue
 		}
 		m.InUse += l.size
-		m.cover(&inUse, l.offset, at)
+		m.cover(&inUse, l.offset, end)
 	}
-	m.hole(at, m.Size)
+	m.hole(end, m.Size)
 	var cells [MapCells]byte
 	for i := range cells {
 		size := m.border(i+1) - m.border(i)
@@ -122,6 +122,7 @@ func (m *SlabMap) fill(list []lying) {
 	m.Cells = string(cells[:])
 }
 
+// hole counts a range without a sub-allocation, unless it is empty.
 func (m *SlabMap) hole(from, until uint64) {
 	if from < until {
 		m.Holes++

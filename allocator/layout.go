@@ -122,6 +122,14 @@ func newLayouts(current *activeLayout) *layouts {
 	return &layouts{current: current, allowance: allowance{fiftieths: 1}}
 }
 
+// arenas returns those of the current layout.
+func (l *layouts) arenas() []activeArena {
+	if l == nil || l.current == nil {
+		return nil
+	}
+	return l.current.arenas
+}
+
 // activeLayout is a layout in force, or the next one. Its sites take requests in order, each on its own. Where a period
 // departed from the layout, all sites begin again with the next period.
 type activeLayout struct {

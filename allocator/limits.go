@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Kind is what a limit's value is.
+// Kind says what values a limit takes.
 type Kind uint8
 
 // The kinds of limits, and how their values are written.
@@ -26,8 +26,8 @@ type Limit struct {
 	Name     string
 	Kind     Kind
 	Text     string   // the value as SetLimit takes it
-	Value    float64  // the same as a number: the place among Choices, how many Sizes
-	Min, Max float64  // inclusive; of each size for Sizes
+	Value    float64  // the value as a number: the index among Choices, the number of Sizes
+	Min, Max float64  // inclusive; for Sizes of each size
 	Choices  []string // for Switch and Choice
 	Zero     string   // what 0 means, "no limit" or "auto"; empty: 0
 	Help     string   // one line
@@ -38,7 +38,7 @@ type Setting struct {
 	Name, Value string
 }
 
-// order is which cached blocks go first when memory is short.
+// order says which cached blocks go first when memory is short.
 type order uint8
 
 const (
@@ -62,8 +62,8 @@ type limits struct {
 	stealOtherTag     bool
 	mantissaBits      uint
 	bucketSizes       []uint64
-	maxPart           uint64 // M of seed 004; 0: from what the program asks for
-	heapBytes         uint64 // H; 0: what the program has had in use
+	maxPart           uint64 // M of seed 004; 0: derived from the program's requests
+	heapBytes         uint64 // H; 0: the most that the program had in use
 	slabsPerHeap      uint64 // K
 	pageBytes         uint64
 }
@@ -76,7 +76,7 @@ const (
 // netcl are the buckets of seed 003's PersistentBufferPool: 1 KiB to 256 MiB by factors of 4.
 const netcl = "1024:4096:16384:65536:262144:1048576:4194304:16777216:67108864:268435456"
 
-// limitTable defines every limit once. Text is the default for a policy that does not say otherwise.
+// limitTable defines every limit once. Text is the default of policies without a default of their own.
 var limitTable = [...]struct {
 	Limit
 	field func(*limits) any // *uint64, *float64, *int64 (seconds as ns), *uint, *bool, *order or *[]uint64
@@ -147,8 +147,7 @@ var limitTable = [...]struct {
 	},
 }
 
-// ParseSettings reads "name=value,name=value"; an empty text has no settings. It does not know which names exist, nor
-// what their values may be.
+// ParseSettings reads "name=value,name=value"; an empty text has no settings. It checks neither names nor values.
 func ParseSettings(text string) ([]Setting, error) {
 	if text == "" {
 		return nil, nil
@@ -164,7 +163,7 @@ func ParseSettings(text string) ([]Setting, error) {
 	return settings, nil
 }
 
-// lookup returns the place of a limit in the table, if a policy that obeys names has it.
+// lookup returns the index of a limit in the table. It is an error if the policy, which obeys names, does not have it.
 func lookup(policy string, names []string, name string) (int, error) {
 	for i := range limitTable {
 		switch {
@@ -197,13 +196,13 @@ func (l *limits) set(i int, policy, text string) error {
 			*field = max(*field, 1) // 0 would be for ever
 		}
 	case *bool:
-		var at int
-		at, ok = parseChoice(text, limit.Choices)
-		*field = at == 1
+		var index int
+		index, ok = parseChoice(text, limit.Choices)
+		*field = index == 1
 	case *order:
-		var at int
-		at, ok = parseChoice(text, limit.Choices)
-		*field = order(at)
+		var index int
+		index, ok = parseChoice(text, limit.Choices)
+		*field = order(index)
 	case *[]uint64:
 		*field, ok = parseSizes(text, &limit.Limit)
 	}
@@ -257,3 +256,6 @@ func (l *limits) contradiction(names []string) error {
 	}
 	return nil
 }
+
+// over reports whether a count exceeds a bound, where 0 means that there is none.
+func over(count, most uint64) bool { return most != 0 && count > most }

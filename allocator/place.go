@@ -13,7 +13,7 @@ const (
 	ofArena = Class(1) << 31
 )
 
-// serveFromLayout serves a request as the current layout says. Otherwise p.route says why not.
+// serveFromLayout serves a request as the current layout says. Otherwise the decision's route says why not.
 func (p *Pool) serveFromLayout(decision *Decision, req *Request, out []Eviction) ([]Eviction, bool) {
 	if next := p.layouts.next; next != nil && next.begins(req) {
 		p.endLayout()
@@ -22,7 +22,7 @@ func (p *Pool) serveFromLayout(decision *Decision, req *Request, out []Eviction)
 	}
 	layout := p.layouts.current
 	if layout == nil {
-		return p.depart(NoLayout, out)
+		return p.depart(decision, NoLayout, out)
 	}
 	s, why := layout.siteOf(&p.blockTable, req)
 	index := -1
@@ -31,7 +31,7 @@ func (p *Pool) serveFromLayout(decision *Decision, req *Request, out []Eviction)
 	}
 	if index < 0 {
 		layout.departed = true
-		return p.depart(why, out)
+		return p.depart(decision, why, out)
 	}
 	if layout.advance(s, index) {
 		out = p.evictUnused(layout.beginPeriod(p.now), out)
@@ -43,8 +43,8 @@ func (p *Pool) serveFromLayout(decision *Decision, req *Request, out []Eviction)
 }
 
 // depart leaves a request to the base policy.
-func (p *Pool) depart(why Departure, out []Eviction) ([]Eviction, bool) {
-	p.route = why.route()
+func (p *Pool) depart(decision *Decision, why Departure, out []Eviction) ([]Eviction, bool) {
+	decision.Route = why.route()
 	p.layouts.requests++
 	return out, false
 }
@@ -189,24 +189,12 @@ func (l *activeLayout) beginPeriod(now int64) (since int64) {
 	return since
 }
 
-// evictUnused gives up the blocks that have been cached since before a time.
-func (p *Pool) evictUnused(since int64, out []Eviction) []Eviction {
-	for i := p.cachedByAge.oldest; i != 0 && p.entries[i].since < since; {
-		next := p.chain[i].newer
-		if !p.entries[i].isSlab {
-			out = p.evict(i, wire.EvictPolicy, out)
-		}
-		i = next
-	}
-	return out
-}
-
 // takePlace serves a request with a free range of an arena, whose slab may be still to be created.
 func (p *Pool) takePlace(decision *Decision, a *activeArena, place sitePlace, req *Request, out []Eviction) ([]Eviction, bool) {
 	size, reason := uint64(0), wire.MissNone
 	if a.slabs == 0 {
 		if !p.affords(a, req) {
-			return p.depart(NoArena, out)
+			return p.depart(decision, NoArena, out)
 		}
 		if !a.cleared {
 			out = p.clearClass(req.Class, out)
@@ -217,7 +205,7 @@ func (p *Pool) takePlace(decision *Decision, a *activeArena, place sitePlace, re
 		a.placed.Add(number, size)
 		a.slabs++
 	}
-	p.route = wire.RoutePlanned
+	decision.Route = wire.RoutePlanned
 	i := p.newEntry()
 	p.subAlloc(decision, i, req, a.placed.Take(place.number, place.size, i))
 	decision.Hit, decision.SlabSize, decision.Reason = size == 0, size, reason
@@ -228,22 +216,22 @@ func (p *Pool) takePlace(decision *Decision, a *activeArena, place sitePlace, re
 // takeArenaBlock serves a request with an arena's block, which is cached or to be created.
 func (p *Pool) takeArenaBlock(decision *Decision, a *activeArena, b *arenaBlock, req *Request, out []Eviction) ([]Eviction, bool) {
 	if b.size > req.Size && over(b.size, req.Most()) {
-		return p.depart(OtherClass, out)
+		return p.depart(decision, OtherClass, out)
 	}
 	if i := p.entryOf(b.block); i != 0 {
-		p.route = wire.RoutePlanned
+		decision.Route = wire.RoutePlanned
 		p.reuse(decision, i, req)
 		return out, true
 	}
 	if waste := b.size - req.Size; req.Exact && waste != 0 || waste > p.slack(req, least(req.Heap, p.short)) {
-		return p.depart(NoArena, out)
+		return p.depart(decision, NoArena, out)
 	}
 	if !a.cleared {
 		out = p.clearClass(req.Class, out)
 		a.cleared = true
 	}
 	reason := p.reason(req)
-	p.route = wire.RoutePlanned
+	decision.Route = wire.RoutePlanned
 	p.create(decision, req, b.size, reason)
 	p.entries[uint32(decision.Block)].class |= ofArena
 	b.block = decision.Block
@@ -261,20 +249,10 @@ func (p *Pool) affords(a *activeArena, req *Request) bool {
 	return !over(a.size, req.Max) && a.size <= p.slack(req, req.Heap)
 }
 
-// clearClass gives up the base policy's blocks of a class that gets an arena: cached ones at once, the others when they
-// come back.
-func (p *Pool) clearClass(class Class, out []Eviction) []Eviction {
-	for i := range p.entries {
-		if e := &p.entries[i]; e.state != unused && e.class == class && e.slab == 0 {
-			p.mark(e, e.passes, wire.EvictPolicy)
-		}
-	}
-	return p.evictStale(out)
-}
-
 // endLayout ends the current layout. Its slabs go with their last sub-allocations, its blocks when they come back.
 func (p *Pool) endLayout() {
-	if p.layouts == nil || p.layouts.current == nil {
+	arenas := p.layouts.arenas()
+	if arenas == nil {
 		return
 	}
 	for i := range p.entries {
@@ -282,14 +260,9 @@ func (p *Pool) endLayout() {
 			p.mark(e, e.passes, wire.EvictPolicy)
 		}
 	}
-	for i := range p.layouts.current.arenas {
-		if a := &p.layouts.current.arenas[i]; a.slabs > 0 {
-			p.slabs.former = append(p.slabs.former, a.carved)
-			for number := range p.slabs.list {
-				if s := &p.slabs.list[number]; s.home == a.carved {
-					p.mark(&p.entries[s.entry], false, wire.EvictPolicy)
-				}
-			}
+	for i := range arenas {
+		if a := &arenas[i]; a.slabs > 0 {
+			p.abandon(a.carved)
 		}
 	}
 	p.layouts.current = nil

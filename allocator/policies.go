@@ -7,20 +7,20 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator/carve"
 )
 
-// Description says what a policy is.
+// Description describes a policy.
 type Description struct {
 	Name    string
-	Source  string  // where it comes from
+	Source  string  // of its idea: a program, article or seed
 	Summary string  // a paragraph
-	Limits  []Limit // that it obeys, with defaults
+	Limits  []Limit // those that it obeys, with defaults
 }
 
 // kind is one policy of the catalogue.
 type kind struct {
 	Description
-	names        []string                                   // of the limits that it obeys
-	defaults     []Setting                                  // where they differ from the table's
-	rule         rule                                       // of whole blocks; nil caches nothing
+	names        []string                                   // limits that it obeys
+	defaults     []Setting                                  // those that differ from the table's
+	rule         rule                                       // for whole blocks; nil: it caches nothing
 	pinned       bool                                       // caches only host memory that the device accesses directly
 	carver       func(align uint64, l *limits) carve.Carver // nil: no slabs
 	takesLayouts bool                                       // takes a Layout
@@ -29,13 +29,13 @@ type kind struct {
 // carves reports whether a policy cuts slabs into sub-allocations.
 func (k *kind) carves() bool { return k.carver != nil || k.takesLayouts }
 
-// every policy that caches obeys these.
+// every lists the limits that all policies obey that cache.
 var every = []string{"max_cached_bytes", "max_cached_fraction", "over_limit", "max_age", "drain_order"}
 
-// with returns the limits that every policy obeys and some more.
+// with returns some limits and those that every policy obeys.
 func with(names ...string) []string { return append(names, every...) }
 
-// catalogue lists the policies once.
+// catalogue defines each policy.
 var catalogue = [...]kind{
 	{
 		Description: Description{
@@ -193,8 +193,8 @@ func find(name string) *kind {
 	return nil
 }
 
-// limits returns a policy's defaults.
-func (k *kind) limits() (l limits) {
+// defaultLimits returns a policy's defaults.
+func (k *kind) defaultLimits() (l limits) {
 	for i := range limitTable {
 		text := limitTable[i].Text
 		for _, s := range k.defaults {
@@ -228,7 +228,7 @@ func Describe(name string) (Description, bool) {
 	if k == nil {
 		return Description{}, false
 	}
-	d, defaults := k.Description, k.limits()
+	d, defaults := k.Description, k.defaultLimits()
 	if name == Auto {
 		d = autoDescription
 	}
@@ -242,8 +242,8 @@ func Carves(name string) bool {
 	return k != nil && k.carves()
 }
 
-// New returns a policy with its default limits changed by settings. An unknown policy, or a limit that it does not
-// obey, that is out of range or contradicts another one, is an error that says what there is.
+// New returns a policy with its default limits changed by settings. It is an error if the policy is unknown, or if it does
+// not obey a limit, or if a value is out of range or contradicts another one. The error says what is possible.
 func New(name string, settings []Setting) (*Pool, error) {
 	k := find(name)
 	if k == nil {

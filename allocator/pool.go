@@ -1,28 +1,28 @@
 package allocator
 
 import (
-	"cmp"
-
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Pool is the caching allocator: the block table, free and cooling blocks, limits and counters that all policies share.
-// Policies differ in their rule, and in whether they carve slabs. The caller serialises all calls. Evictions are appended
-// to out, which is returned, so that the steady state allocates nothing.
+// Pool is the caching allocator. All policies share it; they differ in their rule, and in whether they carve slabs or take
+// layouts. The caller serialises all calls. Evictions are appended to out, which is returned, so that the steady state
+// allocates nothing.
+//
+// A pool has layers. Each embeds the one below it, so that a decision follows no pointers, and calls nothing above it:
+//
+//	Pool        decisions on requests, layouts, what a request may waste
+//	cache       limits: which blocks stay, and which go back to the driver
+//	slabs       sub-allocations of large blocks
+//	freeBlocks  cached and cooling blocks in order; counters and gauges
+//	blockTable  all blocks, by number
 type Pool struct {
 	*kind
-	freeBlocks
-	limits  limits
-	request Request // of the present decision
-	heap    uint64  // memory of the largest device that requests have named, in bytes
-	small   uint64  // bytes of memory below which nothing may be wasted
-	short   uint64  // bytes with which the driver ran out of memory, 0: it never did
-	risen   uint64  // requests until the program's need last grew
-
-	doomed  []int32    // blocks in that state, for the next call that reports evictions
-	slabs   *slabs     // nil: every block is one of its own, and always was
-	layouts *layouts   // nil: the policy takes none
-	route   wire.Route // of the present request
+	cache
+	request Request  // of the present decision
+	layouts *layouts // nil: the policy takes none
+	small   uint64   // bytes of memory below which nothing may be wasted
+	short   uint64   // bytes with which the driver ran out of memory, 0: it never did
+	risen   uint64   // requests until the program's need last grew
 }
 
 func newPool(k *kind) *Pool {
@@ -30,12 +30,12 @@ func newPool(k *kind) *Pool {
 	p.blockTable = newBlockTable()
 	p.sortFor(k.rule)
 	if k.carves() {
-		p.slabs = newSlabs()
+		p.startCarving()
 	}
 	if k.takesLayouts {
 		p.layouts = newLayouts(nil)
 	}
-	p.limits = k.limits()
+	p.limits = k.defaultLimits()
 	return p
 }
 
@@ -51,19 +51,18 @@ func (p *Pool) Decide(request Request, out []Eviction) (decision Decision, _ []E
 
 // DecideInto is Decide for frequent calls: decisions are large, and copying one that was just written is slow.
 func (p *Pool) DecideInto(decision *Decision, request *Request, out []Eviction) []Eviction {
-	p.request = *request // here, because a pointer to it goes through interfaces
+	p.request = *request // copied into the pool, because a pointer to it goes through interfaces
 	*decision = Decision{Tag: request.Tag}
-	out = p.serve(decision, &p.request, out)
-	decision.Route = p.route
-	return out
+	return p.serve(decision, &p.request, out)
 }
 
+// serve decides on a request: the current layout comes first, then slabs, then blocks.
 func (p *Pool) serve(decision *Decision, req *Request, out []Eviction) []Eviction {
 	out = p.expire(req.Time, p.flush(out))
 	req.Size = max(req.Size, 1)
 	if req.Heap > p.heap {
 		p.heap = req.Heap
-		out = p.shrink(p.cap(), wire.EvictLimit, out) // there was no cap by a fraction before the first
+		out = p.shrink(p.cap(), wire.EvictLimit, out) // max_cached_fraction may mean fewer bytes now, or any for the first time
 	}
 	if p.rule == nil || p.pinned && !req.Pinned {
 		p.create(decision, req, req.Size, wire.MissPolicy)
@@ -95,33 +94,12 @@ func (p *Pool) serve(decision *Decision, req *Request, out []Eviction) []Evictio
 	return out
 }
 
-// reuse takes a cached block for a request.
-func (p *Pool) reuse(decision *Decision, i int32, req *Request) {
-	p.unkeep(i)
-	e := &p.entries[i]
-	e.state, e.was, e.wanted, e.route = decided, cached, req.Size, p.route
-	decision.Hit, decision.Block, decision.Size = true, p.block(i), e.size
-}
-
-// create decides on a block that the driver is to make.
-func (p *Pool) create(decision *Decision, req *Request, size uint64, reason wire.Miss) {
-	i := p.newEntry()
-	e := &p.entries[i]
-	e.size, e.wanted, e.tag, e.class = size, req.Size, req.Tag, req.Class
-	e.state, e.was, e.reason, e.route = decided, unused, reason, p.route
-	p.mark(e, reason == wire.MissPolicy, wire.EvictNone)
-	if p.gone(e.class) {
-		p.markDropped(e)
-	}
-	decision.Block, decision.Size, decision.Reason = p.block(i), size, reason
-}
-
-// othersMax is how many classes a miss looks into for a block that would have served: programs have few, and one that
-// has many must not pay for it.
+// othersMax is how many classes a miss searches for a block that would have served. Programs have few classes as a rule;
+// the bound keeps misses cheap where they have many.
 const othersMax = 32
 
-// reason says why a request found no block. What stands first here could have been had: in flight before evicted,
-// evicted before too large, and so on.
+// reason says why a request found no block. The reasons are tried in order of how little was missing: a block in flight,
+// then an evicted one, then one that is too large, and so on.
 func (p *Pool) reason(req *Request) wire.Miss {
 	if !p.coolingBlocks.empty(req.Class) && p.rule.find(&p.coolingBlocks, req.Class, req, &p.limits) != 0 {
 		return wire.MissCooling
@@ -205,29 +183,6 @@ func (p *Pool) Abort(decision Decision) {
 		p.keep(i)
 		p.stats.peaks()
 	}
-}
-
-// doom notes that a block must go with the next call that reports evictions.
-func (p *Pool) doom(i int32) {
-	p.entries[i].state = doomed
-	p.doomed = append(p.doomed, i)
-}
-
-// flush reports the blocks that Abort could not put back, and what a new slab, or an aborted sub-allocation of one, is
-// too much.
-func (p *Pool) flush(out []Eviction) []Eviction {
-	for _, i := range p.doomed {
-		reason := cmp.Or(p.entries[i].doom, wire.EvictLimit)
-		if p.entries[i].dropped {
-			reason = wire.EvictContext
-		}
-		out = p.dismiss(i, reason, out)
-	}
-	p.doomed = p.doomed[:0]
-	if p.slabs != nil {
-		out = p.evictOld(out)
-	}
-	return out
 }
 
 // Free reports that the program released the block. If busy, queued commands still use it, and it cools until Cooled.

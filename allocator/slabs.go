@@ -5,32 +5,38 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// humongous is the size from which a request gets a block of its own while max_part is 0: a quarter of the largest
-// slab that a program's requests suggest (carve.Sizing).
+// humongous is the size of the largest request that a slab serves while max_part is 0: a quarter of the largest slab that
+// a program's requests suggest (carve.Sizing).
 const humongous = 16 << 20
 
-// slabs are the large blocks of a policy that carves, and who carves them.
+// slabs are the large blocks that are cut into sub-allocations, with their carvers.
+//
+//   - An entry that is a slab, and each sub-allocation in it, has the slab's number. The numbers are those of the carvers.
+//   - The counts of a slab agree with the entries that lie in it.
+//   - A slab without sub-allocations, apart from lost ones, is cached. The free bytes of other slabs count as cached, too.
+//   - Each slab belongs to one carved: that of its class, a former one, or an arena's.
 type slabs struct {
-	classes map[Class]*carved
-	last    *carved   // of latest
-	latest  Class     // asked for
-	former  []*carved // of other policies, as long as they have slabs: nothing more is carved out of these
-	list    []slab    // by number, [0] is none
-	spare   []int32   // unused numbers
-	bytes   uint64    // of all grown slabs
-	version int       // counts changes of the limits that carvers are made by
+	freeBlocks
+	classes map[Class]*carved // nil: there never were slabs
+	last    *carved           // of the class latest
+	latest  Class             // the class that was looked up last
+	former  []*carved         // no sub-allocation is carved from these; each goes with its last slab
+	list    []slab            // by number, [0] is none
+	vacant  []int32           // unused numbers
+	bytes   uint64            // of all grown slabs
+	version int               // number of changes of the limits with which carvers are made
 }
 
-// carved is what one class has in slabs.
+// carved is the slabs of one class, and the carver that cuts them.
 type carved struct {
 	carver  carve.Carver
-	version int    // of the limits that the carver was made by
+	version int    // slabs.version when the carver was made
 	align   uint64 // bytes
-	largest uint64 // request so far
+	largest uint64 // bytes of the largest request so far
 	slabs   int
 	most    uint64    // bytes of the largest slab to ask the driver for, 0: no limit; see refuse
-	gone    int       // slabs given up that no miss has been blamed on
-	blame   wire.Miss // for these
+	gone    int       // slabs that were given up, and that explain no miss yet
+	blame   wire.Miss // the reason for misses that they explain
 }
 
 // slab is one block that is handed out in sub-allocations. Its entry is decided until it is grown, then in use, and
@@ -40,20 +46,24 @@ type slab struct {
 	home    *carved
 	grown   bool
 	parts   int32   // decided, in use, cooling or lost
-	cooling int32   // of these
+	cooling int32   // parts that cool
 	lost    []int32 // entries of sub-allocations that never come back
 	used    uint64  // bytes of all sub-allocations
 }
 
-func newSlabs() *slabs {
-	return &slabs{classes: map[Class]*carved{}, list: make([]slab, 1)}
+// startCarving makes the pool ready for slabs. Until then every block is one of its own.
+func (sl *slabs) startCarving() {
+	sl.classes, sl.list = map[Class]*carved{}, make([]slab, 1)
 }
 
-// slabOf returns the slab that entry i is, or lies in.
-func (p *Pool) slabOf(i int32) *slab { return &p.slabs.list[p.entries[i].slab] }
+// carving reports whether there may be slabs.
+func (sl *slabs) carving() bool { return sl.classes != nil }
 
-// coarsest is the largest alignment that slabs are carved for: with it the chunks of ualloc, and so its slabs, have
-// 32 MiB. OpenCL devices want 128 or 512 bytes as a rule; the requests of one that wants more get blocks of their own.
+// slabOf returns the slab that entry i is, or where it lies.
+func (sl *slabs) slabOf(i int32) *slab { return &sl.list[sl.entries[i].slab] }
+
+// coarsest is the largest alignment for which slabs are carved: the chunks of ualloc, and so its slabs, have 32 MiB then.
+// OpenCL devices want 128 or 512 bytes as a rule. Requests for a larger alignment get blocks of their own.
 const coarsest = 2048
 
 // carverOf returns the carver of a class; nil if the class has slabs of another alignment, or the alignment cannot be
@@ -80,7 +90,8 @@ func (p *Pool) carverOf(class Class, align uint64) *carved {
 	return c
 }
 
-// carve serves a request with a sub-allocation, an old one or one to be created; false: it gets a block of its own.
+// carve serves a request with a sub-allocation of a slab, which may be still to be created; false: the request gets a block
+// of its own.
 func (p *Pool) carve(decision *Decision, req *Request) bool {
 	if req.Align == 0 || p.gone(req.Class) || over(req.Size, p.limits.mostSubAlloc()) {
 		return false
@@ -99,7 +110,7 @@ func (p *Pool) carve(decision *Decision, req *Request) bool {
 		return true
 	}
 	if i := p.free.first(req.Class, req.Size); i != 0 && within(p.free.sizeOf(i), req.Size, &p.limits) {
-		return false // a block of its own that is there already
+		return false // a cached block serves
 	}
 	return p.grow(decision, req, c)
 }
@@ -114,7 +125,7 @@ func (l *limits) mostSubAlloc() uint64 {
 
 // grow decides on a new slab with the request's sub-allocation in it.
 func (p *Pool) grow(decision *Decision, req *Request, c *carved) bool {
-	slack := p.slack(req, req.Heap) // after a shortage carved.most holds slabs down
+	slack := p.slack(req, req.Heap) // not p.short: after a shortage carved.most bounds slabs
 	if slack < req.Size {
 		return false
 	}
@@ -122,7 +133,7 @@ func (p *Pool) grow(decision *Decision, req *Request, c *carved) bool {
 		M: p.limits.maxPart, H: p.limits.heapBytes, K: p.limits.slabsPerHeap, Limit: least(p.mostSlab(req, c), slack), Memory: p.heap,
 	}
 	size, serves := sizing.Choose(c.carver, carve.Hints{Request: c.largest, InUse: p.stats.PeakWanted})
-	if req.Size > serves || len(p.slabs.spare) == 0 && len(p.slabs.list) == carve.MaxSlabs {
+	if req.Size > serves || len(p.slabs.vacant) == 0 && len(p.slabs.list) == carve.MaxSlabs {
 		c.regain()
 		return false
 	}
@@ -134,7 +145,7 @@ func (p *Pool) grow(decision *Decision, req *Request, c *carved) bool {
 	c.carver.Add(number, size)
 	c.slabs++
 	part, ok := c.carver.Carve(req.Size)
-	if !ok { // Choose promised room
+	if !ok { // never: Choose promised room
 		p.forgetSlab(number)
 		return false
 	}
@@ -147,7 +158,7 @@ func (p *Pool) grow(decision *Decision, req *Request, c *carved) bool {
 // share of the device's memory is the size limit of a slab whose size is not set.
 const share = 16
 
-// mostSlab returns the bytes of the largest slab to create, 0 when nothing is known.
+// mostSlab returns the bytes of the largest slab to create, 0 when no bound is known.
 func (p *Pool) mostSlab(req *Request, c *carved) uint64 {
 	most := req.Max
 	if p.limits.maxPart == 0 && p.heap != 0 {
@@ -156,7 +167,7 @@ func (p *Pool) mostSlab(req *Request, c *carved) uint64 {
 	return least(most, c.most)
 }
 
-// least returns the smaller of two numbers of which 0 means that there is none.
+// least returns the smaller of two bounds, where 0 means that there is none.
 func least(a, b uint64) uint64 {
 	if a == 0 || b == 0 {
 		return a + b
@@ -164,10 +175,11 @@ func least(a, b uint64) uint64 {
 	return min(a, b)
 }
 
-// refuse notes that the driver had no memory for a slab: the next is at most half as large. With regain it grows back,
-// a slab or a request that found none too large at a time.
+// refuse notes that the driver had no memory for a slab: the next slab is at most half as large. regain doubles that bound
+// with each slab that is created, and with each request that is too large for a slab.
 func (c *carved) refuse(size uint64) { c.most = max(size/2, 1) }
 
+// regain raises the bound that refuse set.
 func (c *carved) regain() {
 	if c.most *= 2; c.most > 1<<40 {
 		c.most = 0
@@ -175,50 +187,49 @@ func (c *carved) regain() {
 }
 
 // newSlab makes an entry for a slab to be created.
-func (p *Pool) newSlab(req *Request, size uint64, home *carved) (number int32) {
-	s := p.slabs
-	if n := len(s.spare); n > 0 {
-		number, s.spare = s.spare[n-1], s.spare[:n-1]
+func (sl *slabs) newSlab(req *Request, size uint64, home *carved) (number int32) {
+	if n := len(sl.vacant); n > 0 {
+		number, sl.vacant = sl.vacant[n-1], sl.vacant[:n-1]
 	} else {
-		number = int32(len(s.list))
-		s.list = append(s.list, slab{})
+		number = int32(len(sl.list))
+		sl.list = append(sl.list, slab{})
 	}
-	i := p.newEntry()
-	s.list[number].entry, s.list[number].home = i, home
-	e := &p.entries[i]
+	i := sl.newEntry()
+	sl.list[number].entry, sl.list[number].home = i, home
+	e := &sl.entries[i]
 	e.size, e.tag, e.class, e.state, e.isSlab, e.slab = size, req.Tag, req.Class, decided, true, number
 	return number
 }
 
 // subAlloc fills entry i and the decision for a carved range, and counts it in the slab.
-func (p *Pool) subAlloc(decision *Decision, i int32, req *Request, part carve.Part) {
-	s := &p.slabs.list[part.Slab]
-	if p.entries[s.entry].state == cached {
-		p.unkeep(s.entry)
-		p.entries[s.entry].state = inUse
+func (sl *slabs) subAlloc(decision *Decision, i int32, req *Request, part carve.Part) {
+	s := &sl.list[part.Slab]
+	if sl.entries[s.entry].state == cached {
+		sl.unkeep(s.entry)
+		sl.entries[s.entry].state = inUse
 	}
 	s.parts++
 	s.used += part.Size
 	if s.grown {
-		p.stats.BytesCached -= part.Size
+		sl.stats.BytesCached -= part.Size
 	}
-	e := &p.entries[i]
-	e.size, e.wanted, e.tag, e.class, e.state, e.route = part.Size, req.Size, req.Tag, req.Class, decided, p.route
+	e := &sl.entries[i]
+	e.size, e.wanted, e.tag, e.class, e.state, e.route = part.Size, req.Size, req.Tag, req.Class, decided, decision.Route
 	e.slab, e.offset = part.Slab, part.Offset
-	decision.Block, decision.Size = p.block(i), part.Size
-	decision.Slab, decision.Offset, decision.Fresh = p.block(s.entry), part.Offset, part.Fresh
+	decision.Block, decision.Size = sl.block(i), part.Size
+	decision.Slab, decision.Offset, decision.Fresh = sl.block(s.entry), part.Offset, part.Fresh
 }
 
 // slabReason says why no slab has room.
-func (p *Pool) slabReason(req *Request, c *carved) wire.Miss {
-	if p.coolingBlocks.first(req.Class, req.Size) != 0 {
+func (sl *slabs) slabReason(req *Request, c *carved) wire.Miss {
+	if sl.coolingBlocks.first(req.Class, req.Size) != 0 {
 		return wire.MissCooling
 	}
 	if c.gone > 0 {
 		c.gone--
 		return c.blame
 	}
-	for class, other := range p.slabs.classes {
+	for class, other := range sl.classes {
 		if class != req.Class && other.carver.Space().Largest >= req.Size {
 			return wire.MissOtherClass
 		}
@@ -247,37 +258,31 @@ func (p *Pool) Grown(decision Decision) {
 	p.stats.peaks()
 }
 
-// largest returns the largest cached block, of equal ones the latest, slabs without sub-allocations included; 0 when
-// there is none.
-func (p *Pool) largest() (found int32) {
-	found = p.free.largest(p.bySize)
-	if p.slabs == nil {
-		return found
-	}
-	for number := range p.slabs.list {
-		i := p.slabs.list[number].entry
-		if p.entries[i].state == cached && p.entries[i].isSlab && (found == 0 || p.bySize(i, found) < 0) {
+// largest returns the largest cached block, slabs included; of equal ones the latest; 0 when there is none.
+func (sl *slabs) largest() (found int32) {
+	found = sl.free.largest(sl.bySize)
+	for number := range sl.list {
+		i := sl.list[number].entry
+		if sl.entries[i].state == cached && sl.entries[i].isSlab && (found == 0 || sl.bySize(i, found) < 0) {
 			found = i
 		}
 	}
 	return found
 }
 
-// inSlabs sums the free ranges of slabs up. What a carver keeps for itself is free, and in no range.
-func (p *Pool) inSlabs() Space {
+// inSlabs sums the free ranges of slabs. The bytes that a carver keeps for itself are free, and in no range.
+func (sl *slabs) inSlabs(arenas []activeArena) Space {
 	var all Space
-	for _, c := range p.slabs.classes {
+	for _, c := range sl.classes {
 		all.add(c.carver.Space())
 	}
-	for _, c := range p.slabs.former {
+	for _, c := range sl.former {
 		all.add(c.carver.Space())
 	}
-	if p.layouts != nil && p.layouts.current != nil {
-		for i := range p.layouts.current.arenas {
-			all.add(p.layouts.current.arenas[i].carver.Space())
-		}
+	for i := range arenas {
+		all.add(arenas[i].carver.Space())
 	}
-	all.Bytes = p.stats.BytesCached - p.tally.Bytes
+	all.Bytes = sl.stats.BytesCached - sl.tally.Bytes
 	return all
 }
 
@@ -286,4 +291,59 @@ func (s *Space) add(free carve.Space) {
 	s.Largest = max(s.Largest, free.Largest)
 	s.Ranges += uint64(free.Ranges)
 	s.Squares += free.Squares
+}
+
+// enterCooling makes a released block or sub-allocation cool.
+func (sl *slabs) enterCooling(i int32) {
+	e := &sl.entries[i]
+	e.state = cooling
+	if sl.isSubAlloc(i) {
+		sl.slabOf(i).cooling++
+	}
+	sl.coolingBlocks.put(i, e)
+	sl.chain.push(&sl.coolingByAge, i)
+	sl.stats.BytesCooling += e.size
+	sl.stats.peaks()
+}
+
+// leaveCooling takes a block or sub-allocation from the cooling ones.
+func (sl *slabs) leaveCooling(i int32) {
+	e := &sl.entries[i]
+	if sl.isSubAlloc(i) {
+		sl.slabOf(i).cooling--
+	}
+	sl.coolingBlocks.take(i, e)
+	sl.chain.remove(&sl.coolingByAge, i)
+	sl.stats.BytesCooling -= e.size
+}
+
+// evict takes a cached block out of the pool.
+func (sl *slabs) evict(i int32, reason wire.Evict, out []Eviction) []Eviction {
+	sl.unkeep(i)
+	return sl.dismiss(i, reason, out)
+}
+
+// dismiss reports that a block, which is on no list, leaves the pool.
+func (sl *slabs) dismiss(i int32, reason wire.Evict, out []Eviction) []Eviction {
+	e := &sl.entries[i]
+	out = append(out, Eviction{Block: sl.block(i), Size: e.size, Tag: e.tag, Reason: reason})
+	if e.isSlab {
+		sl.removeSlab(i, reason)
+	} else {
+		sl.evicted.remember(e, reason)
+	}
+	sl.stats.Evictions++
+	sl.stats.Blocks--
+	sl.recycle(i)
+	return out
+}
+
+// gives returns the bytes that the driver gets back at once with a cached block. The bytes of a slab's lost
+// sub-allocations are not among them.
+func (sl *slabs) gives(i int32) uint64 {
+	e := &sl.entries[i]
+	if e.isSlab {
+		return e.size - sl.slabOf(i).used
+	}
+	return e.size
 }

@@ -6,31 +6,31 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Stats counts what a policy has done. Names follow seed 003's PoolStats; docs/METRICS.md defines each.
+// Stats has the counters and gauges of a policy. Names follow seed 003's PoolStats; docs/METRICS.md defines each.
 type Stats struct {
 	Hits, Misses   uint64
 	MissReasons    [wire.MissPolicy + 1]uint64
 	BytesRequested uint64 // sum of all requests
 	BytesAllocated uint64 // sum of all blocks created
 	BytesCached    uint64 // free now, in blocks and slabs
-	BytesCooling   uint64 // free, still used by queued commands
+	BytesCooling   uint64 // released, still used by queued commands
 	BytesInUse     uint64 // granted now
-	BytesWanted    uint64 // requested of what is granted now
+	BytesWanted    uint64 // requested by those whose grants are in use now
 	PeakInUse      uint64
 	PeakWanted     uint64
 	PeakCached     uint64
 	PeakCooling    uint64
 	PeakReserved   uint64 // of in use + cached + cooling
-	Blocks         uint64 // of the driver, known now, in whatever state; slabs are blocks
-	Slabs          uint64 // of these
-	Parts          uint64 // of slabs, in use and cooling
+	Blocks         uint64 // driver objects that the pool knows now, in any state; slabs included
+	Slabs          uint64 // slabs among the blocks
+	Parts          uint64 // sub-allocations in use and cooling
 	Evictions      uint64
 	Planned        uint64             // requests that a layout served
-	Departures     [departures]uint64 // that the base policy served instead
+	Departures     [departures]uint64 // requests that the base policy served instead, by reason
 	Largest        uint64             // bytes of the largest free block, or range in a slab
 	Ranges         uint64             // free blocks, and ranges in slabs
-	Squares        float64            // of their sizes, summed
-	InSlabs        Space              // what of the last three, and of BytesCached, lies in slabs
+	Squares        float64            // sum of the squares of their sizes
+	InSlabs        Space              // the part in slabs of the last three, and of BytesCached
 }
 
 // Space describes free ranges.
@@ -45,7 +45,7 @@ func (s *Stats) Reserved() uint64 { return s.BytesInUse + s.BytesCached + s.Byte
 // Excess returns the bytes held from the driver beyond what the program has asked for.
 func (s *Stats) Excess() uint64 { return s.Reserved() - s.BytesWanted }
 
-// peaks raises what has grown.
+// peaks raises the peaks that a gauge exceeds.
 func (s *Stats) peaks() {
 	s.PeakInUse = max(s.PeakInUse, s.BytesInUse)
 	s.PeakWanted = max(s.PeakWanted, s.BytesWanted)
@@ -60,7 +60,7 @@ func Quadratic(squares float64, free uint64) float64 {
 	return fragmentation(squares/f/f, free)
 }
 
-// Root returns 1 - √(Σf²)/F, 0 when nothing is free: how Pigweed puts it.
+// Root returns 1 - √(Σf²)/F, 0 when nothing is free: Pigweed's definition.
 func Root(squares float64, free uint64) float64 {
 	return fragmentation(math.Sqrt(squares)/float64(free), free)
 }
@@ -80,8 +80,8 @@ func (p *Pool) Stats() Stats {
 	if i := p.free.largest(p.bySize); i != 0 {
 		s.Largest = p.entries[i].size
 	}
-	if p.slabs != nil {
-		s.InSlabs = p.inSlabs()
+	if p.carving() {
+		s.InSlabs = p.inSlabs(p.layouts.arenas())
 		s.Largest = max(s.Largest, s.InSlabs.Largest)
 		s.Ranges += s.InSlabs.Ranges
 		s.Squares += s.InSlabs.Squares

@@ -9,12 +9,11 @@ import (
 // Switch replaces the policy by that of next, with its limits, at any time and as often as the caller likes. next comes
 // from New; Switch only copies its rule and limits.
 //
-// A block outside slabs stays if the new policy would have created a block of just that size: creating it again would
-// cost the program what the pool saves, and keeping others would fill the free lists with blocks that no request finds.
-// Every other block goes back to the driver, at once if it is cached, in the drain_order of the former policy,
-// otherwise when it comes back; the Eviction's Reason is wire.EvictPolicy.
+// A block outside slabs stays if the new policy would have created a block of just that size: to create it again would
+// cost time. Every other block goes back to the driver, because no request would find it: at once if it is cached, in the
+// drain_order of the former policy, otherwise when it comes back. The Eviction's Reason is wire.EvictPolicy.
 //
-// A pinned policy keeps none, because blocks do not record whether they are host memory. A policy that sub-allocates
+// A pinned policy keeps no blocks, because blocks do not record whether they are host memory. A policy that sub-allocates
 // keeps only blocks larger than its sub-allocations. A slab of a former policy goes with its last sub-allocation; until
 // then its free ranges count as cached although they serve no request.
 //
@@ -28,8 +27,8 @@ func (p *Pool) Switch(next *Pool, time int64, out []Eviction) []Eviction {
 	return p.fit(p.expire(time, out))
 }
 
-// Carried returns the settings of policy from that stay in force under policy to: those that differ from their
-// defaults, that to has as well, and that it accepts together with the ones before.
+// Carried returns the settings of policy from that stay in force under policy to. Such a setting differs from its default,
+// policy to has that limit, too, and accepts the value together with the settings before it.
 func Carried(from string, present []Setting, to string) (carried []Setting) {
 	was, _ := Describe(from)
 	for _, s := range present {
@@ -59,7 +58,7 @@ func (p *Pool) disown(next *Pool) {
 	}
 }
 
-// makes reports whether the policy creates and keeps blocks of a size for some request.
+// makes reports whether the policy creates blocks of a size for some request, and caches them.
 func (p *Pool) makes(size uint64) bool {
 	if p.rule == nil || p.pinned || p.carver != nil && !over(size, p.limits.mostSubAlloc()) {
 		return false
@@ -71,26 +70,26 @@ func (p *Pool) makes(size uint64) bool {
 // slab cached.
 func (p *Pool) follow(next *Pool) {
 	for i := range p.entries {
-		p.entries[i].class &^= ofArena // the free lists follow
+		p.entries[i].class &^= ofArena // sortFor sorts the free lists by these classes
 	}
 	p.endLayout()
-	p.kind, p.limits, p.layouts, p.route = next.kind, next.limits, next.layouts, wire.RouteNone
+	p.kind, p.limits, p.layouts = next.kind, next.limits, next.layouts
 	p.sortFor(p.rule)
 	switch {
-	case p.slabs != nil:
+	case p.carving():
 		p.slabs.retire()
 	case p.kind.carves():
-		p.slabs = newSlabs()
+		p.startCarving()
 	}
 }
 
-// retire ends sub-allocation from the present carvers and keeps them until their slabs are gone.
-func (s *slabs) retire() {
-	for _, c := range s.classes {
+// retire makes the present carvers former ones.
+func (sl *slabs) retire() {
+	for _, c := range sl.classes {
 		if c.slabs > 0 {
-			s.former = append(s.former, c)
+			sl.former = append(sl.former, c)
 		}
 	}
-	clear(s.classes)
-	s.last = nil
+	clear(sl.classes)
+	sl.last = nil
 }

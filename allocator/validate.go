@@ -24,28 +24,28 @@ func (p *Pool) Validate() error {
 	if err := p.validateFree(&p.coolingBlocks, &p.coolingByAge, cooling); err != nil {
 		return err
 	}
-	if p.slabs == nil {
+	if !p.carving() {
 		return nil
 	}
-	return p.validateSlabs()
+	return p.validateSlabs(p.layouts.arenas())
 }
 
-// validateStats counts the gauges again.
-func (p *Pool) validateStats() error {
-	want, tally := p.stats, carve.Tally{}
+// validateStats computes the gauges from the block table, and compares them.
+func (sl *slabs) validateStats() error {
+	want, tally := sl.stats, carve.Tally{}
 	want.BytesCached, want.BytesCooling, want.BytesInUse, want.BytesWanted = 0, 0, 0, 0
 	want.Blocks, want.Slabs, want.Parts = 0, 0, 0
 	leaving := 0
-	for i := 1; i < len(p.entries); i++ {
-		e := &p.entries[i]
+	for i := 1; i < len(sl.entries); i++ {
+		e := &sl.entries[i]
 		if e.state == unused {
 			continue
 		}
-		p.recount(int32(i), &want)
+		sl.recount(int32(i), &want)
 		if e.leaves() {
 			leaving++
 		}
-		if e.dropped != p.gone(e.class) {
+		if e.dropped != sl.gone(e.class) {
 			return fmt.Errorf("block %d is of class %d: dropped is %t", i, e.class, e.dropped)
 		}
 		if e.state == cached && !e.isSlab {
@@ -55,24 +55,24 @@ func (p *Pool) validateStats() error {
 			return fmt.Errorf("block %d has %d bytes and serves a request of %d", i, e.size, e.wanted)
 		}
 	}
-	if want != p.stats {
-		return fmt.Errorf("counters are %+v, the blocks say %+v", p.stats, want)
+	if want != sl.stats {
+		return fmt.Errorf("counters are %+v, the blocks say %+v", sl.stats, want)
 	}
-	if leaving != p.leaving {
-		return fmt.Errorf("%d blocks are leaving, counted as %d", leaving, p.leaving)
+	if leaving != sl.leaving {
+		return fmt.Errorf("%d blocks are leaving, counted as %d", leaving, sl.leaving)
 	}
-	if tally != p.tally {
-		return fmt.Errorf("cached blocks are counted as %+v, and are %+v", p.tally, tally)
+	if tally != sl.tally {
+		return fmt.Errorf("cached blocks are counted as %+v, and are %+v", sl.tally, tally)
 	}
 	return nil
 }
 
 // recount adds one block to gauges.
-func (p *Pool) recount(i int32, sum *Stats) {
-	e, part := &p.entries[i], p.isSubAlloc(i)
+func (sl *slabs) recount(i int32, sum *Stats) {
+	e, part := &sl.entries[i], sl.isSubAlloc(i)
 	switch {
 	case e.isSlab:
-		if s := p.slabOf(i); s.grown {
+		if s := sl.slabOf(i); s.grown {
 			sum.BytesCached += e.size - s.used
 			sum.Slabs++
 		}
@@ -105,7 +105,7 @@ func (f *freeBlocks) validateFree(s *freeList, a *ages, want state) error {
 			return fmt.Errorf("block %d is not in its slot %d", i, e.slot)
 		}
 		if want == cached && e.since < last {
-			return fmt.Errorf("block %d is listed behind a younger one", i)
+			return fmt.Errorf("block %d is listed after a younger one", i)
 		}
 		if want == cached {
 			last = e.since
@@ -172,23 +172,23 @@ func (f *freeBlocks) validateIndex(x *index, section int32, class Class) (count 
 	}
 	for _, strip := range x.sections[section].strips {
 		for _, n := range x.strips[strip].nodes {
-			at, size := int32(0), x.nodes[n].size
+			listed, size := int32(0), x.nodes[n].size
 			for i := x.nodes[n].newest; i != 0; i = x.links[i].older {
 				if e := &f.entries[i]; e.class != class || e.size != size {
 					return 0, fmt.Errorf("block %d does not belong under size %d of class %d", i, size, class)
 				}
-				at++
+				listed++
 			}
-			if at != x.nodes[n].count {
-				return 0, fmt.Errorf("%d blocks of size %d, counted as %d", at, size, x.nodes[n].count)
+			if listed != x.nodes[n].count {
+				return 0, fmt.Errorf("%d blocks of size %d, counted as %d", listed, size, x.nodes[n].count)
 			}
-			count += int(at)
+			count += int(listed)
 		}
 	}
 	return count, nil
 }
 
-// validate checks that the sizes of a section are in order, and found where they stand.
+// validate checks that the sizes of a section are in order, and that find finds them.
 func (x *index) validate(section int32) error {
 	s, last := &x.sections[section], uint64(0)
 	for rank, strip := range s.strips {
@@ -211,12 +211,12 @@ func (x *index) validate(section int32) error {
 	return nil
 }
 
-// validateSlabs checks what slabs and their sub-allocations say of each other.
-func (p *Pool) validateSlabs() error {
-	found := make([]slab, len(p.slabs.list))
-	for i := range p.entries {
-		e := &p.entries[i]
-		if !p.isSubAlloc(int32(i)) {
+// validateSlabs checks that slabs and their sub-allocations agree.
+func (sl *slabs) validateSlabs(arenas []activeArena) error {
+	found := make([]slab, len(sl.list))
+	for i := range sl.entries {
+		e := &sl.entries[i]
+		if !sl.isSubAlloc(int32(i)) {
 			continue
 		}
 		s := &found[e.slab]
@@ -230,30 +230,28 @@ func (p *Pool) validateSlabs() error {
 		}
 	}
 	for number := 1; number < len(found); number++ {
-		s, f := &p.slabs.list[number], &found[number]
+		s, f := &sl.list[number], &found[number]
 		slices.Sort(f.lost)
 		lost := slices.Sorted(slices.Values(s.lost))
 		if s.parts != f.parts || s.used != f.used || s.cooling != f.cooling || !slices.Equal(lost, f.lost) {
 			return fmt.Errorf("slab %d keeps %+v, its parts say %+v", number, *s, *f)
 		}
-		e := &p.entries[s.entry]
+		e := &sl.entries[s.entry]
 		if s.entry != 0 && (!e.isSlab || s.grown && s.idle() != (e.state == cached) && e.state != doomed) {
 			return fmt.Errorf("slab %d with %d parts is in state %d", number, s.parts, e.state)
 		}
 	}
-	for _, c := range p.slabs.former {
+	for _, c := range sl.former {
 		if err := c.carver.Validate(); err != nil {
 			return fmt.Errorf("a former carver: %w", err)
 		}
 	}
-	if p.layouts != nil && p.layouts.current != nil {
-		for i := range p.layouts.current.arenas {
-			if err := p.layouts.current.arenas[i].carver.Validate(); err != nil {
-				return fmt.Errorf("arena %d: %w", i, err)
-			}
+	for i := range arenas {
+		if err := arenas[i].carver.Validate(); err != nil {
+			return fmt.Errorf("arena %d: %w", i, err)
 		}
 	}
-	for class, c := range p.slabs.classes {
+	for class, c := range sl.classes {
 		if err := c.carver.Validate(); err != nil {
 			return fmt.Errorf("class %d: %w", class, err)
 		}

@@ -323,7 +323,7 @@ func (y *yard) end() {
 	for c := range Class(4) {
 		y.dropClass(c)
 	}
-	if s := y.p.slabs; s != nil && len(s.classes)+len(s.former) != 0 {
+	if s := &y.p.slabs; len(s.classes)+len(s.former) != 0 {
 		y.Fatalf("%d classes keep their carvers beyond their end, and %d did before", len(s.classes), len(s.former))
 	}
 	if s := y.p.Stats(); len(y.slabs) != 0 || len(y.blocks) != 0 || s.Reserved() != 0 || s.Ranges != 0 {

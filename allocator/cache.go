@@ -1,0 +1,215 @@
+package allocator
+
+import (
+	"cmp"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// cache keeps the blocks that the program released within the limits, and gives up the others. Each block that leaves is
+// reported once, as an Eviction; a doomed one with the next call that can report it.
+//
+//   - No more bytes are cached than cap allows, except in slabs that are in use, until the next call that reports evictions.
+//   - No tag and no size has more cached blocks than max_per_tag and max_per_bucket allow.
+type cache struct {
+	slabs
+	limits limits
+	heap   uint64  // memory of the largest device that requests have named, in bytes
+	doomed []int32 // blocks in that state
+}
+
+// cap returns the most bytes that may be cached.
+func (c *cache) cap() uint64 {
+	if c.heap == 0 || c.limits.maxCachedFraction == 1 {
+		return c.limits.maxCachedBytes
+	}
+	return min(c.limits.maxCachedBytes, uint64(c.limits.maxCachedFraction*float64(c.heap)))
+}
+
+// doom notes that a block must go with the next call that reports evictions.
+func (c *cache) doom(i int32) {
+	c.entries[i].state = doomed
+	c.doomed = append(c.doomed, i)
+}
+
+// flush evicts the doomed blocks. It also evicts blocks for bytes beyond the cap that a new slab or an aborted
+// sub-allocation brought.
+func (c *cache) flush(out []Eviction) []Eviction {
+	for _, i := range c.doomed {
+		reason := cmp.Or(c.entries[i].doom, wire.EvictLimit)
+		if c.entries[i].dropped {
+			reason = wire.EvictContext
+		}
+		out = c.dismiss(i, reason, out)
+	}
+	c.doomed = c.doomed[:0]
+	if c.carving() {
+		out = c.evictOld(out)
+	}
+	return out
+}
+
+// shelve makes a block cached, and evicts blocks that then exceed a limit. A block that alone exceeds the cap goes at once:
+// it would push out all others first.
+func (c *cache) shelve(i int32, out []Eviction) []Eviction {
+	e := &c.entries[i]
+	if e.stale != wire.EvictNone {
+		return c.dismiss(i, e.stale, out)
+	}
+	if e.size > c.cap() || c.limits.rejectNew && c.stats.BytesCached+e.size > c.cap() {
+		return c.dismiss(i, wire.EvictLimit, out)
+	}
+	for c.limits.maxPerTag != 0 {
+		peers := c.peers(e)
+		if uint64(peers.count) < c.limits.maxPerTag {
+			break
+		}
+		if c.limits.rejectNew {
+			return c.dismiss(i, wire.EvictTagCap, out)
+		}
+		out = c.evict(peers.oldest, wire.EvictTagCap, out)
+	}
+	for c.limits.maxPerBucket != 0 {
+		count, oldest := c.free.ofSize(e.class, e.size)
+		if uint64(count) < c.limits.maxPerBucket {
+			break
+		}
+		if c.limits.rejectNew {
+			return c.dismiss(i, wire.EvictTagCap, out)
+		}
+		out = c.evict(oldest, wire.EvictTagCap, out)
+	}
+	c.keep(i)
+	out = c.evictOld(out)
+	c.stats.peaks()
+	return out
+}
+
+// evictOld gives up the blocks that were freed first until the cap holds, or no cached block is left.
+func (c *cache) evictOld(out []Eviction) []Eviction {
+	for c.stats.BytesCached > c.cap() && c.cachedByAge.oldest != 0 {
+		out = c.evict(c.cachedByAge.oldest, wire.EvictLimit, out)
+	}
+	return out
+}
+
+// expire sets the time, and gives up the blocks that have reached max_age. Threads of a program may report an earlier time
+// than others did: the pool's time never goes back.
+func (c *cache) expire(time int64, out []Eviction) []Eviction {
+	c.now = max(c.now, time)
+	if c.limits.maxAge == 0 {
+		return out
+	}
+	for i := c.cachedByAge.oldest; i != 0 && c.now-c.entries[i].since >= c.limits.maxAge; i = c.cachedByAge.oldest {
+		out = c.evict(i, wire.EvictAge, out)
+	}
+	return out
+}
+
+// evictUnused gives up the blocks that became cached before a time.
+func (c *cache) evictUnused(since int64, out []Eviction) []Eviction {
+	for i := c.cachedByAge.oldest; i != 0 && c.entries[i].since < since; {
+		next := c.chain[i].newer
+		if !c.entries[i].isSlab {
+			out = c.evict(i, wire.EvictPolicy, out)
+		}
+		i = next
+	}
+	return out
+}
+
+// clearClass gives up the base policy's blocks of a class that gets an arena: cached ones at once, the others when they
+// come back.
+func (c *cache) clearClass(class Class, out []Eviction) []Eviction {
+	for i := range c.entries {
+		if e := &c.entries[i]; e.state != unused && e.class == class && e.slab == 0 {
+			c.mark(e, e.passes, wire.EvictPolicy)
+		}
+	}
+	return c.evictStale(out)
+}
+
+// evictStale gives up the cached blocks that were marked as stale, in drain_order.
+func (c *cache) evictStale(out []Eviction) []Eviction {
+	for _, i := range c.inDrainOrder(c.limits.drainOrder) {
+		if why := c.entries[i].stale; why != wire.EvictNone {
+			out = c.evict(i, why, out)
+		}
+	}
+	return out
+}
+
+// shrink gives up blocks in drain_order until at most keep bytes are cached.
+func (c *cache) shrink(keep uint64, reason wire.Evict, out []Eviction) []Eviction {
+	for c.stats.BytesCached > keep {
+		i := c.next()
+		if i == 0 {
+			break // the remaining cached bytes lie in slabs that are in use
+		}
+		out = c.evict(i, reason, out)
+		if c.limits.drainOrder == allAtOnce {
+			keep = 0
+		}
+	}
+	return out
+}
+
+// next returns the block that goes first in drain_order, 0 when no block is cached.
+func (c *cache) next() int32 {
+	switch c.limits.drainOrder {
+	case bySlot:
+		return c.slots.first()
+	case largestFirst:
+		return c.largest()
+	default:
+		return c.cachedByAge.oldest
+	}
+}
+
+// fit gives up blocks that exceed changed limits, in drain_order.
+func (c *cache) fit(out []Eviction) []Eviction {
+	out = c.shrink(c.cap(), wire.EvictLimit, out)
+	if c.limits.maxPerTag != 0 || c.limits.maxPerBucket != 0 {
+		out = c.fitCounts(out)
+	}
+	return out
+}
+
+// fitCounts gives up blocks whose tag or size has too many.
+func (c *cache) fitCounts(out []Eviction) []Eviction {
+	for _, i := range c.inDrainOrder(c.limits.drainOrder) {
+		if e := &c.entries[i]; !e.isSlab && c.tooMany(e, 0) {
+			out = c.evict(i, wire.EvictTagCap, out)
+		}
+	}
+	return out
+}
+
+// tooMany reports whether the cached blocks of a block's tag or size would exceed a limit if there were that many more.
+func (c *cache) tooMany(e *entry, more int) bool {
+	if c.limits.maxPerTag != 0 && over(uint64(c.peers(e).count+more), c.limits.maxPerTag) {
+		return true
+	}
+	if c.limits.maxPerBucket == 0 {
+		return false
+	}
+	sizes, _ := c.free.ofSize(e.class, e.size)
+	return over(uint64(int(sizes)+more), c.limits.maxPerBucket)
+}
+
+// drainCooling evicts cooling blocks. A sub-allocation goes only with its whole slab, because its range must not be
+// reused.
+func (c *cache) drainCooling(out []Eviction) []Eviction {
+	for i := c.coolingByAge.oldest; i != 0; {
+		next := c.chain[i].newer
+		if !c.isSubAlloc(i) {
+			c.leaveCooling(i)
+			out = c.dismiss(i, wire.EvictDrain, out)
+		}
+		i = next
+	}
+	if c.carving() {
+		out = c.drainSlabs(out)
+	}
+	return out
+}
