@@ -32,7 +32,7 @@ type Request struct {
 	Align  uint64 // bytes, a power of two: where a sub-allocation may begin; 0: no sub-allocation can serve this request
 	Class  Class
 	Tag    Tag
-	Exact  bool  // a created block must have exactly this size (the driver copies as much as it creates); a larger cached one may serve
+	Exact  bool  // a created block must have exactly this size, because the driver copies all of it; a larger cached block may serve
 	Pinned bool  // host memory that the device accesses directly (CL_MEM_ALLOC_HOST_PTR)
 	Time   int64 // ns, any epoch, the same for all calls, not negative
 }
@@ -45,7 +45,7 @@ func (r *Request) Most() uint64 {
 	return r.Max
 }
 
-// bounded returns a size that the request was rounded up to, or less where rounding stops before.
+// bounded returns a rounded-up size for the request, or a smaller one where rounding stops.
 func (r *Request) bounded(size uint64) uint64 {
 	switch {
 	case r.Exact:
@@ -56,7 +56,7 @@ func (r *Request) bounded(size uint64) uint64 {
 	return size
 }
 
-// takes reports whether a block of that size, which is large enough, is not larger than may serve the request.
+// takes reports whether a block that is large enough is not too large to serve the request.
 func (r *Request) takes(size uint64) bool { return !over(size, r.Round) || size <= r.Size }
 
 // Decision says how a pool serves one request. The caller carries it out and calls Commit or Abort exactly once; several

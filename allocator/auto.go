@@ -1,7 +1,7 @@
 package allocator
 
-// Auto names the policy that starts as AutoBase and switches to whichever would have done clearly better. The session
-// decides that (internal/whatif/auto); New takes it for AutoBase. It is not among Names, because it serves nothing
+// Auto names the policy that starts as AutoBase and switches to policies that would have done clearly better. The session
+// decides when (internal/whatif/auto); New returns AutoBase for it. It is not among Names, because it serves no requests
 // itself.
 const Auto = "auto"
 

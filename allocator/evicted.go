@@ -5,25 +5,25 @@ import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
 // evictedMax bounds how many evicted blocks are remembered.
 const evictedMax = 1024
 
-// recentlyEvicted remembers the latest blocks that a limit or a drain took from the pool, so that a miss can say that
-// one of them would have served.
+// recentlyEvicted remembers the latest blocks that a limit or a drain took from the pool, so that a miss can name the
+// reason why a block that would have served is gone.
 type recentlyEvicted struct {
 	blocks freeList
 	ring   []evictedBlock // grows up to evictedMax: most pools evict nothing; [0] is none
-	next   int32          // the oldest, to be replaced
+	next   int32          // index of the latest; the one after it is replaced next
 }
 
 type evictedBlock struct {
 	block  entry
 	reason wire.Miss
-	there  bool
+	there  bool // it is among the blocks
 }
 
 func newRecentlyEvicted(byTag bool) *recentlyEvicted {
 	return &recentlyEvicted{blocks: newFreeList(byTag), ring: make([]evictedBlock, 1)}
 }
 
-// remember notes an eviction, if its reason is one that a miss can be blamed on.
+// remember notes an eviction, if a miss can be blamed on its reason.
 func (r *recentlyEvicted) remember(e *entry, reason wire.Evict) {
 	var blame wire.Miss
 	switch reason {
@@ -39,7 +39,7 @@ func (r *recentlyEvicted) remember(e *entry, reason wire.Evict) {
 	r.put(e, blame)
 }
 
-// put notes what a miss that wants the block is to be blamed on.
+// put notes the reason for a miss that the block would have served.
 func (r *recentlyEvicted) put(e *entry, blame wire.Miss) {
 	if r.next = r.next%evictedMax + 1; int(r.next) == len(r.ring) {
 		r.ring = append(r.ring, evictedBlock{})
@@ -52,7 +52,7 @@ func (r *recentlyEvicted) put(e *entry, blame wire.Miss) {
 	r.blocks.put(r.next, e)
 }
 
-// blame returns why a block that would have served is gone, and forgets it: the next one may be blamed on another.
+// blame returns why a block that would have served is gone, and forgets that block, so that each explains one miss.
 func (r *recentlyEvicted) blame(rule rule, req *Request, l *limits) (wire.Miss, bool) {
 	i := rule.find(&r.blocks, req.Class, req, l)
 	if i == 0 {

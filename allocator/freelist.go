@@ -1,30 +1,30 @@
 package allocator
 
-// freeList orders free blocks of all classes by size: all of a class, and where tags matter those of each tag, too.
+// freeList orders free blocks by size: all blocks of a class and, where tags matter, also those of each tag in it.
 type freeList struct {
 	classes map[Class]*section
 	all     index
 	tagged  *index    // nil: tags do not matter
-	tags    []*tagged // by section of tagged
+	tags    []*tagged // by number of their section in the index tagged
 	byAge   bool      // blocks of each tag are listed by age
-	byTag   chain     // the lists
+	byTag   chain     // these lists
 
-	latest Class // of section
-	last   *section
-	filled []*section // those with blocks, in no order that means anything
+	latest Class      // the class that was looked up last
+	last   *section   // its section
+	filled []*section // sections with blocks, in no particular order
 }
 
 // section is one class on a freeList.
 type section struct {
 	class Class
-	all   int32           // section of freeList.all
-	place int             // in freeList.filled
-	tags  []*tagged       // by tag, as far as it is below tagsMax
-	rare  map[Tag]*tagged // of the others, those that have blocks: there may be 100,000
-	free  int             // blocks
+	all   int32           // number of its section in freeList.all
+	place int             // its index in freeList.filled
+	tags  []*tagged       // tags below tagsMax, by tag
+	rare  map[Tag]*tagged // other tags that have blocks: there may be 100,000
+	free  int             // number of blocks
 }
 
-// tagsMax bounds the tables by tag: callers count from 1.
+// tagsMax bounds the tables by tag. Callers number tags from 1.
 const tagsMax = 1 << 12
 
 // ofTag returns the blocks of a tag, nil when it has none.
@@ -35,6 +35,7 @@ func (c *section) ofTag(tag Tag) *tagged {
 	return c.rare[tag]
 }
 
+// enter adds a tag.
 func (c *section) enter(t *tagged) {
 	if t.tag >= tagsMax {
 		c.rare[t.tag] = t
@@ -62,7 +63,7 @@ func (c *section) each(visit func(*tagged)) {
 type tagged struct {
 	class   Class
 	tag     Tag
-	section int32 // of freeList.tagged
+	section int32 // number of its section in freeList.tagged
 	ages    ages
 }
 
@@ -83,7 +84,7 @@ func (s *freeList) class(class Class) *section {
 	return s.last
 }
 
-// ofBlock returns the tag's blocks that a block belongs to.
+// ofBlock returns the blocks of a block's tag and class.
 func (s *freeList) ofBlock(c *section, i int32, e *entry) *tagged {
 	if int(e.tag) >= len(c.tags) { // perhaps a rare one
 		if t := s.tags[s.tagged.home(i)]; t != nil && t.class == e.class && t.tag == e.tag {
@@ -102,6 +103,7 @@ func (s *freeList) ofBlock(c *section, i int32, e *entry) *tagged {
 	return t
 }
 
+// put adds a block.
 func (s *freeList) put(i int32, e *entry) {
 	c := s.class(e.class)
 	if c == nil {
@@ -123,6 +125,7 @@ func (s *freeList) put(i int32, e *entry) {
 	}
 }
 
+// take removes a block.
 func (s *freeList) take(i int32, e *entry) {
 	if c := s.class(e.class); c.free == 1 {
 		c.free = 0
@@ -141,7 +144,7 @@ func (s *freeList) take(i int32, e *entry) {
 	}
 }
 
-// forget forgets a rare tag, which has no block any more.
+// forget forgets a tag that has no block left, if it is a rare one.
 func (s *freeList) forget(t *tagged) {
 	if t.tag < tagsMax {
 		return
@@ -151,14 +154,14 @@ func (s *freeList) forget(t *tagged) {
 	s.tags[t.section] = nil
 }
 
-// leave takes a class that has become empty off the list of the others.
+// leave takes a class that has become empty off the list of classes with blocks.
 func (s *freeList) leave(c *section) {
 	last := s.filled[len(s.filled)-1]
 	s.filled[c.place], last.place = last, c.place
 	s.filled = s.filled[:len(s.filled)-1]
 }
 
-// age lists the blocks of each tag by age from here on, given those that are there in that order.
+// age starts to list the blocks of each tag by age. It gets the present blocks, the oldest first.
 func (s *freeList) age(blocks []int32) {
 	s.byAge = true
 	for _, i := range blocks {
@@ -176,7 +179,7 @@ func (s *freeList) ofTag(class Class, tag Tag) ages {
 	return ages{}
 }
 
-// ofSize returns how many blocks of one size there are in a class, and the one that came first.
+// ofSize returns how many blocks of a class have one size, and the oldest of them.
 func (s *freeList) ofSize(class Class, size uint64) (count, oldest int32) {
 	if c := s.class(class); c != nil {
 		return s.all.peers(c.all, size)
@@ -212,8 +215,8 @@ func (s *freeList) anyOfTag(class Class, tag Tag) int32 {
 	return 0
 }
 
-// largest returns the block that order puts first, which is one of the largest; 0 when there is none. It looks at every
-// class once.
+// largest returns the block that order puts first among the largest of each class, 0 when there is none. It visits every
+// class.
 func (s *freeList) largest(order func(i, j int32) int) (found int32) {
 	for _, c := range s.filled {
 		if i := s.all.last(c.all); found == 0 || order(i, found) < 0 {
@@ -223,6 +226,7 @@ func (s *freeList) largest(order func(i, j int32) int) (found int32) {
 	return found
 }
 
+// empty reports whether a class has no blocks.
 func (s *freeList) empty(class Class) bool {
 	c := s.class(class)
 	return c == nil || c.free == 0

@@ -5,27 +5,27 @@ import (
 	"slices"
 )
 
-// index orders blocks by size, in many sections: one per class, or one per class and tag. Blocks of equal size form a
-// list, of which the latest to come is the first to go.
+// index orders blocks by size, in many sections: one for each class, or for each class and tag. Blocks of equal size form
+// a list; the latest block on it is taken first.
 //
-// The sizes of a section stand in order on strips of at most stripMax, as in the leaves of a B+ tree (Bayer and
-// McCreight 1972) over which there is one list instead of a tree; a bit says which of them have blocks. A size whose
-// last block is taken stays where it is until its strip has no room left, because that block usually comes back: the
-// cycle of taking and giving back moves nothing, however many sizes there are. A search halves the list and the strip,
-// without a branch that depends on sizes: most sections have one strip.
+// The sizes of a section stand in order on strips of at most stripMax sizes. Strips are like the leaves of a B+ tree (Bayer
+// and McCreight 1972), with one list above them instead of a tree. A bit says whether a size has blocks. A size whose last
+// block is taken stays on its strip until the strip is full, because that block usually comes back: taking blocks and
+// giving them back moves nothing, however many sizes there are. A search halves the list and then the strip, without a
+// branch that depends on sizes. Most sections have one strip.
 type index struct {
 	sections []ladder
 	strips   []strip
 	nodes    []sized
-	recent   []int32 // nodes, by a hash of section and size: the latest that was asked for; it may be another one's by now
+	recent   []int32 // nodes by a hash of section and size: the latest that was looked up, which may be of another size
 	links    []link  // by block
 	spare    []int32 // unused nodes
-	unused   []int32 // strips
-	dropped  []int32 // sections
+	unused   []int32 // unused strips
+	dropped  []int32 // unused sections
 }
 
 const (
-	stripMax = 64 // one bit each
+	stripMax = 64 // sizes on a strip: one bit each
 	stripMin = 2  // most tags have few sizes, and there may be 100,000 tags
 )
 
@@ -35,21 +35,21 @@ type ladder struct {
 	strips []int32
 }
 
-// strip has neighbouring sizes of a section, ascending. All but a lone one have a block.
+// strip has neighbouring sizes of a section, ascending. Every strip has a block, unless it is the only one of its section.
 type strip struct {
 	full  uint64 // a bit for each size that has blocks
 	sizes []uint64
-	nodes []int32 // of the same
+	nodes []int32 // of these sizes
 }
 
-// sized is what has one size in one section.
+// sized is the list of blocks of one size in one section.
 type sized struct {
 	size           uint64
 	newest, oldest int32 // blocks
-	count          int32 // of them
+	count          int32 // of blocks
 	section        int32 // 0: the node is unused
 	strip          int32
-	place          int32 // on it
+	place          int32 // index on the strip
 }
 
 // link is a block's place in the list of its node.
@@ -59,7 +59,7 @@ func newIndex() index {
 	return index{sections: make([]ladder, 1), strips: make([]strip, 1), nodes: make([]sized, 1), recent: make([]int32, 16)}
 }
 
-// vacant returns an unused place of a list, which it extends if there is none.
+// vacant returns an unused index of a list, which it extends if there is none.
 func vacant[T any](list *[]T, unused *[]int32) int32 {
 	if last := len(*unused) - 1; last >= 0 {
 		i := (*unused)[last]
@@ -71,23 +71,24 @@ func vacant[T any](list *[]T, unused *[]int32) int32 {
 	return int32(len(*list) - 1)
 }
 
-// section returns a number for a new section.
+// section returns the number of a new section.
 func (x *index) section() int32 {
 	i := vacant(&x.sections, &x.dropped)
-	if s := &x.sections[i]; s.strips == nil { // else it was dropped
+	if s := &x.sections[i]; s.strips == nil { // a dropped section has a strip
 		*s = ladder{lows: []uint64{0}, strips: []int32{x.newStrip(stripMin)}}
 	}
 	return i
 }
 
+// newStrip returns the number of a new strip with room for some sizes.
 func (x *index) newStrip(room int) int32 {
 	i := vacant(&x.strips, &x.unused)
 	x.strips[i] = strip{sizes: make([]uint64, 0, room), nodes: make([]int32, 0, room)}
 	return i
 }
 
-// atLeast returns the place of the first of ascending sizes that is size or more, their number when there is none. Each
-// step adds nothing or half of what is left: a branch would be mispredicted every other time.
+// atLeast returns the index of the first of ascending sizes that is at least size, or their number when there is none.
+// Each step adds zero or half of the remaining length: a branch would be mispredicted every other time.
 func atLeast(sizes []uint64, size uint64) (place int) {
 	n := len(sizes)
 	for n > 1 {
@@ -103,24 +104,24 @@ func atLeast(sizes []uint64, size uint64) (place int) {
 	return place
 }
 
-// rank returns which strip a size belongs on.
+// rank returns the index of the strip where a size belongs.
 func (s *ladder) rank(size uint64) int {
 	if last := len(s.lows) - 1; size >= s.lows[last] {
 		return last
 	}
-	at := atLeast(s.lows, size)
-	if at == len(s.lows) || s.lows[at] != size {
-		at--
+	rank := atLeast(s.lows, size)
+	if rank == len(s.lows) || s.lows[rank] != size {
+		rank--
 	}
-	return at
+	return rank
 }
 
-// is reports whether a node, or 0, is that of a size in a section.
+// is reports whether node n is that of a size in a section; node 0 is none.
 func (x *index) is(n, section int32, size uint64) bool {
 	return x.nodes[n].size == size && x.nodes[n].section == section
 }
 
-// hash returns where in recent a node is kept.
+// hash returns the index in recent for a size in a section.
 func (x *index) hash(section int32, size uint64) uint64 {
 	h := (size + uint64(section)*0xc2b2ae3d27d4eb4f) * 0x9e3779b97f4a7c15
 	return (h ^ h>>32) & uint64(len(x.recent)-1)
@@ -128,14 +129,14 @@ func (x *index) hash(section int32, size uint64) uint64 {
 
 // find returns the node of a size in a section, 0 when there is none.
 func (x *index) find(section int32, size uint64) int32 {
-	at := x.hash(section, size)
-	if n := x.recent[at]; x.is(n, section, size) {
+	slot := x.hash(section, size)
+	if n := x.recent[slot]; x.is(n, section, size) {
 		return n
 	}
 	s := &x.sections[section]
 	on := &x.strips[s.strips[s.rank(size)]]
 	if place := atLeast(on.sizes, size); place < len(on.sizes) && on.sizes[place] == size {
-		x.recent[at] = on.nodes[place]
+		x.recent[slot] = on.nodes[place]
 		return on.nodes[place]
 	}
 	return 0
@@ -146,7 +147,7 @@ func (x *index) put(section, i int32, size uint64) {
 	for len(x.links) <= int(i) {
 		x.links = append(x.links, link{})
 	}
-	n := x.links[i].node // it usually comes back to where it was
+	n := x.links[i].node // a block usually comes back to its former node
 	if !x.is(n, section, size) {
 		n = x.node(section, size)
 	}
@@ -163,10 +164,10 @@ func (x *index) put(section, i int32, size uint64) {
 	s.count++
 }
 
-// node returns the node of a size in a section, which it makes if there is none.
+// node returns the node of a size in a section, and makes it if there is none.
 func (x *index) node(section int32, size uint64) int32 {
-	at := x.hash(section, size)
-	if n := x.recent[at]; x.is(n, section, size) {
+	slot := x.hash(section, size)
+	if n := x.recent[slot]; x.is(n, section, size) {
 		return n
 	}
 	s := &x.sections[section]
@@ -175,7 +176,7 @@ func (x *index) node(section int32, size uint64) int32 {
 	on := &x.strips[strip]
 	place := atLeast(on.sizes, size)
 	if place < len(on.sizes) && on.sizes[place] == size {
-		x.recent[at] = on.nodes[place]
+		x.recent[slot] = on.nodes[place]
 		return on.nodes[place]
 	}
 	if len(on.sizes) == cap(on.sizes) {
@@ -184,7 +185,7 @@ func (x *index) node(section int32, size uint64) int32 {
 	}
 	n := x.newNode()
 	x.nodes[n] = sized{size: size, section: section, strip: strip}
-	at = x.hash(section, size) // there may be more room now
+	slot = x.hash(section, size) // newNode may have made recent longer
 	on.sizes = slices.Insert(on.sizes, place, size)
 	on.nodes = slices.Insert(on.nodes, place, n)
 	below := uint64(1)<<(place&63) - 1
@@ -192,11 +193,11 @@ func (x *index) node(section int32, size uint64) int32 {
 	for ; place < len(on.nodes); place++ {
 		x.nodes[on.nodes[place]].place = int32(place)
 	}
-	x.recent[at] = n
+	x.recent[slot] = n
 	return n
 }
 
-// newNode returns an unused node. There are more places for recent ones than nodes, so that few want the same.
+// newNode returns an unused node. It keeps recent longer than the list of nodes, so that hashes seldom collide.
 func (x *index) newNode() int32 {
 	n := vacant(&x.nodes, &x.spare)
 	if 2*len(x.nodes) > len(x.recent) {
@@ -205,7 +206,7 @@ func (x *index) newNode() int32 {
 	return n
 }
 
-// bit returns the strip that a node stands on and its bit there.
+// bit returns the strip of a node, and the node's bit in strip.full.
 func (x *index) bit(n int32) (*strip, uint64) {
 	s := &x.nodes[n]
 	return &x.strips[s.strip], 1 << (s.place & 63)
@@ -217,7 +218,7 @@ func (x *index) release(n int32) {
 	x.spare = append(x.spare, n)
 }
 
-// home returns the section that block i is in, or was in last as far as that is known; 0: unknown.
+// home returns the section of block i, or its last section if that is still known; 0: unknown.
 func (x *index) home(i int32) int32 {
 	if int(i) >= len(x.links) {
 		return 0
@@ -225,7 +226,7 @@ func (x *index) home(i int32) int32 {
 	return x.nodes[x.links[i].node].section
 }
 
-// take removes block i. It returns the section if that has no other, else 0.
+// take removes block i. It returns the section if no block is left there, otherwise 0.
 func (x *index) take(i int32) (emptied int32) {
 	l := x.links[i]
 	s := &x.nodes[l.node]
@@ -252,7 +253,7 @@ func (x *index) take(i int32) (emptied int32) {
 func (x *index) first(section int32, size uint64) int32 {
 	s := &x.sections[section]
 	on := &x.strips[s.strips[0]]
-	if len(s.strips) == 1 { // as most sections have
+	if len(s.strips) == 1 { // the usual case
 		if on.full == 0 {
 			return 0
 		}
@@ -284,7 +285,7 @@ func (x *index) first(section int32, size uint64) int32 {
 	return x.nodes[on.nodes[bits.TrailingZeros64(full)]].newest
 }
 
-// above returns the strip behind the one that a size belongs on, nil when there is none.
+// above returns the strip after the one where a size belongs, nil when there is none.
 func (x *index) above(section int32, size uint64) *strip {
 	s := &x.sections[section]
 	if len(s.strips) == 1 {
@@ -310,7 +311,7 @@ func (x *index) last(section int32) int32 {
 // sizeOf returns the size of a block that is in the index.
 func (x *index) sizeOf(i int32) uint64 { return x.nodes[x.links[i].node].size }
 
-// peers returns how many blocks there are of a block's size in its section, and which came first.
+// peers returns how many blocks of a section have one size, and the oldest of them.
 func (x *index) peers(section int32, size uint64) (count, oldest int32) {
 	if n := x.find(section, size); n != 0 {
 		return x.nodes[n].count, x.nodes[n].oldest
@@ -318,7 +319,7 @@ func (x *index) peers(section int32, size uint64) (count, oldest int32) {
 	return 0, 0
 }
 
-// drop forgets a section, which holds no block any more. Its only strip waits for the next section.
+// drop forgets a section without blocks. Its only strip waits for the next section.
 func (x *index) drop(section int32) {
 	x.sweep(&x.strips[x.sections[section].strips[0]])
 	x.dropped = append(x.dropped, section)

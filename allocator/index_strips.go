@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// How the strips of an index (index.go) grow, part and go.
+// This file has the growth, division and removal of an index's strips (index.go).
 
-// makeRoom makes room on a full strip. If at most a quarter of its sizes have blocks the others go. Else the strip gets
-// twice the room, or gives what stands above half of those to a new one. So this costs little for each size that comes.
+// makeRoom makes room on a full strip. If at most a quarter of its sizes have blocks, it removes the other sizes.
+// Otherwise the strip gets twice the room, or its upper half moves to a new strip. The cost for each new size is small.
 func (x *index) makeRoom(s *ladder, rank int) {
 	strip := s.strips[rank]
 	on := &x.strips[strip]
@@ -20,16 +20,16 @@ func (x *index) makeRoom(s *ladder, rank int) {
 		on.sizes = append(make([]uint64, 0, 2*room), on.sizes...)
 		on.nodes = append(make([]int32, 0, 2*room), on.nodes...)
 	default:
-		at := middle(on.full)
+		place := middle(on.full)
 		upper := x.newStrip(stripMax)
-		on = &x.strips[strip] // that may have moved
-		s.lows = slices.Insert(s.lows, rank+1, on.sizes[at])
+		on = &x.strips[strip] // newStrip may have moved the strips
+		s.lows = slices.Insert(s.lows, rank+1, on.sizes[place])
 		s.strips = slices.Insert(s.strips, rank+1, upper)
-		x.part(on, at, upper)
+		x.part(on, place, upper)
 	}
 }
 
-// middle returns the place of the bit that has as many others below it as from it on, or one less.
+// middle returns the index of the bit that divides the set bits in two halves; the lower half may have one bit less.
 func middle(full uint64) int {
 	for range bits.OnesCount64(full) / 2 {
 		full &= full - 1
@@ -37,17 +37,17 @@ func middle(full uint64) int {
 	return bits.TrailingZeros64(full)
 }
 
-// part moves what stands on a strip from a place on to an empty strip.
-func (x *index) part(s *strip, at int, upper int32) {
+// part moves the sizes of a strip from an index on to an empty strip.
+func (x *index) part(s *strip, from int, upper int32) {
 	to := &x.strips[upper]
-	to.sizes, to.nodes, to.full = append(to.sizes, s.sizes[at:]...), append(to.nodes, s.nodes[at:]...), s.full>>at
-	s.sizes, s.nodes, s.full = s.sizes[:at], s.nodes[:at], s.full&(1<<at-1)
+	to.sizes, to.nodes, to.full = append(to.sizes, s.sizes[from:]...), append(to.nodes, s.nodes[from:]...), s.full>>from
+	s.sizes, s.nodes, s.full = s.sizes[:from], s.nodes[:from], s.full&(1<<from-1)
 	for place, n := range to.nodes {
 		x.nodes[n].strip, x.nodes[n].place = upper, int32(place)
 	}
 }
 
-// sweep takes the sizes without blocks off a strip.
+// sweep removes the sizes without blocks from a strip.
 func (x *index) sweep(s *strip) {
 	kept := 0
 	for place, n := range s.nodes {
@@ -63,8 +63,8 @@ func (x *index) sweep(s *strip) {
 	s.full = 1<<kept - 1
 }
 
-// clear forgets the strip of a size, on which no block is left, unless it is the section's only one, which it reports. The one
-// below gets its range: what comes back goes there, so that this costs no more than making strips does.
+// clear forgets the strip of a size when no block is left on it. The strip below gets its range. It keeps the only strip
+// of a section, and reports that. The cost is no more than that of making strips.
 func (x *index) clear(section int32, size uint64) (only bool) {
 	s := &x.sections[section]
 	if len(s.strips) == 1 {

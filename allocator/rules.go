@@ -13,10 +13,10 @@ type rule interface {
 	// find returns the block of a freeList that serves a request best, 0 when none is acceptable.
 	find(s *freeList, class Class, req *Request, l *limits) int32
 
-	// misfit returns a block to give up when none was acceptable, 0 for none.
+	// misfit returns a block to give up when find found none, 0 for none.
 	misfit(s *freeList, req *Request, l *limits) int32
 
-	// stale says whether no request gets a block of that size any more, but where rounding stops at it.
+	// stale says whether no request is rounded up to that size.
 	stale(size uint64, l *limits) bool
 
 	// tagged says whether find looks at tags.
@@ -27,7 +27,7 @@ type rule interface {
 // are small, or have the same tag, or are less than max_waste_ratio times the request.
 type futhark struct{}
 
-// smallest is what seed 000 never goes below: its alloc raises a request to sizeof(int).
+// smallest is the smallest block of seed 000: its alloc raises a request to sizeof(int).
 const smallest = 4
 
 func (futhark) grant(req *Request, _ *limits) uint64 { return req.bounded(max(req.Size, smallest)) }
@@ -57,8 +57,8 @@ func (futhark) tagged() bool { return true }
 
 // first2018 is the free list of seed 000: a block of the same tag serves when it is at least as large as the request
 // and at most max_waste_ratio times that; otherwise it is released before a new one is created. With
-// steal_other_tag, which the seed only thinks of, a block of another tag may serve before one is created; what the
-// request's own tag has then stays.
+// steal_other_tag, which the seed only considers, a block of another tag may serve before one is created. The blocks of
+// the request's own tag stay then.
 type first2018 struct{}
 
 func (first2018) grant(req *Request, l *limits) uint64 { return req.bounded(max(req.Size, l.minBlock)) }
@@ -77,6 +77,7 @@ func (r first2018) find(s *freeList, class Class, req *Request, l *limits) int32
 	return 0
 }
 
+// within reports whether a block is not too wasteful for a size.
 func within(size, want uint64, l *limits) bool { return float64(size) <= l.maxWasteRatio*float64(want) }
 
 func (first2018) misfit(s *freeList, req *Request, _ *limits) int32 {
@@ -87,8 +88,8 @@ func (first2018) stale(uint64, *limits) bool { return false }
 
 func (first2018) tagged() bool { return true }
 
-// bucketed is what the policies have in common that round sizes up to buckets: a block serves exactly the requests
-// that round up to its size.
+// bucketed is the rule of policies that round sizes up to buckets: a block serves exactly the requests that are rounded up
+// to its size.
 type bucketed struct {
 	round func(size uint64, l *limits) uint64
 }
@@ -132,8 +133,8 @@ var listed = bucketed{func(size uint64, l *limits) uint64 {
 	return octave(size)
 }}
 
-// mantissa is PyOpenCL's MemoryPool (src/mempool.hpp): a bin has the sizes with the same leading mantissa_bits behind
-// the highest bit, and its blocks the largest of these.
+// mantissa is PyOpenCL's MemoryPool (src/mempool.hpp): a bin has the sizes with the same mantissa_bits after the highest
+// bit, and its blocks have the largest of these sizes.
 var mantissa = bucketed{func(size uint64, l *limits) uint64 {
 	exponent := uint(bits.Len64(size)) - 1
 	if exponent <= l.mantissaBits {

@@ -6,7 +6,7 @@ import "math/bits"
 // the lowest slot up (seed 000; rts/c/free_list.h). Bitmaps over bitmaps find both in a step per factor of 64.
 type slots struct {
 	blocks []int32    // by slot, 0: empty
-	taken  [][]uint64 // [0] has a bit per slot, each further one a bit per word of the one before that is not 0
+	taken  [][]uint64 // levels: [0] has a bit for each taken slot, each next one for each word that is not 0 of the one before
 	room   [][]uint64 // the same for empty slots
 }
 
@@ -24,6 +24,7 @@ func (s *slots) put(i int32) (slot int32) {
 	return slot
 }
 
+// take empties a slot.
 func (s *slots) take(slot int32) {
 	s.blocks[slot] = 0
 	reset(s.taken, slot)
@@ -38,17 +39,17 @@ func (s *slots) first() int32 {
 	return 0
 }
 
-// widen makes room for a bit at a position that is at most one beyond what there is.
-func widen(levels [][]uint64, at int32) [][]uint64 {
+// widen makes room for a bit at a position that is at most one beyond the present ones.
+func widen(levels [][]uint64, bit int32) [][]uint64 {
 	for l := 0; ; l++ {
-		at >>= 6
+		bit >>= 6
 		if l == len(levels) {
 			levels = append(levels, []uint64{0})
 			if l > 0 && levels[l-1][0] != 0 {
 				levels[l][0] = 1
 			}
 		}
-		for int(at) >= len(levels[l]) {
+		for int(bit) >= len(levels[l]) {
 			levels[l] = append(levels[l], 0)
 		}
 		if len(levels[l]) == 1 {
@@ -57,34 +58,34 @@ func widen(levels [][]uint64, at int32) [][]uint64 {
 	}
 }
 
-func set(levels [][]uint64, at int32) {
+func set(levels [][]uint64, bit int32) {
 	for l := range levels {
-		levels[l][at>>6] |= 1 << (at & 63)
-		at >>= 6
+		levels[l][bit>>6] |= 1 << (bit & 63)
+		bit >>= 6
 	}
 }
 
-func reset(levels [][]uint64, at int32) {
+func reset(levels [][]uint64, bit int32) {
 	for l := range levels {
-		levels[l][at>>6] &^= 1 << (at & 63)
-		if levels[l][at>>6] != 0 {
+		levels[l][bit>>6] &^= 1 << (bit & 63)
+		if levels[l][bit>>6] != 0 {
 			return
 		}
-		at >>= 6
+		bit >>= 6
 	}
 }
 
 // lowest returns the position of the lowest bit, -1 when there is none.
-func lowest(levels [][]uint64) (at int32) {
+func lowest(levels [][]uint64) (bit int32) {
 	for l := len(levels) - 1; l >= 0; l-- {
-		word := levels[l][at]
+		word := levels[l][bit]
 		if word == 0 {
 			return -1
 		}
-		at = at<<6 | int32(bits.TrailingZeros64(word))
+		bit = bit<<6 | int32(bits.TrailingZeros64(word))
 	}
 	if len(levels) == 0 {
 		return -1
 	}
-	return at
+	return bit
 }

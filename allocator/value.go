@@ -33,8 +33,8 @@ func parseWhole[T uint | uint64](text string, l *Limit) (T, bool) {
 }
 
 func parseChoice(text string, choices []string) (int, bool) {
-	at := slices.Index(choices, text)
-	return at, at >= 0
+	index := slices.Index(choices, text)
+	return index, index >= 0
 }
 
 func parseSizes(text string, l *Limit) (sizes []uint64, ok bool) {
@@ -65,7 +65,7 @@ func isDecimal(s string) bool {
 
 func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// quoted shows a value in an error; what looks like one needs no quotes.
+// quoted returns a value as an error shows it: in quotes, unless it is one plain word.
 func quoted(text string) string {
 	if text != "" && strings.IndexFunc(text, func(r rune) bool { return r <= ' ' || r == '"' || r > '~' }) < 0 {
 		return text
