@@ -6,10 +6,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator/treap"
 )
 
-// bestFit takes the smallest free range that is large enough, over all slabs, and merges what comes back with the free
-// neighbours (seed 004). Of equal ranges it takes the one in the lowest slab, then at the lowest offset:
-// sub-allocations gather in the slabs that came first, and the later ones become empty. A sub-allocation takes the low
-// end of its range.
+// bestFit takes the smallest free range of all slabs that is large enough, and merges a range that comes back with its free
+// neighbours (seed 004). Of equal ranges it takes the one in the lowest slab, then at the lowest offset: sub-allocations
+// gather in the first slabs, and later slabs become empty. A sub-allocation takes the low end of its range.
 //
 // Each slab is a list of segments in order of offset, sub-allocations and free ranges; no two free ones are neighbours.
 // Carve and Free cost O(log n) of the number of free ranges.
@@ -18,8 +17,8 @@ type bestFit struct {
 	segments []segment // [0] is none
 	spare    []int32   // unused segments
 	order    treap.Forest
-	free     treap.Tree // segments that are free, by size and place
-	parts    table      // those that are not, by place
+	free     treap.Tree // free segments, by size and place
+	parts    table      // sub-allocations, by place
 	tally    Tally
 	slabs    numbers[bestSlab]
 }
@@ -39,8 +38,8 @@ type segment struct {
 	free          bool
 }
 
-// NewBestFit returns a best fit Carver. Offsets are multiples of align bytes and sizes are rounded up to such. It
-// panics unless align is a power of two, 1 MiB at most.
+// NewBestFit returns a best fit Carver. Offsets are multiples of align bytes, and sizes are rounded up to multiples of it.
+// It panics unless align is a power of two, 1 MiB at most.
 func NewBestFit(align uint64) Carver {
 	return &bestFit{shift: power("alignment", align), segments: make([]segment, 1)}
 }
@@ -145,7 +144,7 @@ func (b *bestFit) Free(p Part) (empty bool) {
 	return s.parts == 0
 }
 
-// absorb makes one segment of two neighbours.
+// absorb joins a segment and its neighbour after it.
 func (b *bestFit) absorb(i, after int32) {
 	gone := &b.segments[after]
 	b.segments[i].size += gone.size
@@ -166,6 +165,7 @@ func (b *bestFit) Space() Space {
 	return b.tally.space(largest)
 }
 
+// place returns a segment's place.
 func (b *bestFit) place(i int32) uint64 {
 	return place(b.segments[i].slab, b.segments[i].offset>>b.shift)
 }
@@ -178,6 +178,7 @@ func (b *bestFit) shelve(i int32) {
 	b.tally.Add(g.size, 1)
 }
 
+// unshelve makes a free range a sub-allocation.
 func (b *bestFit) unshelve(i int32) {
 	g := &b.segments[i]
 	g.free = false
@@ -185,6 +186,7 @@ func (b *bestFit) unshelve(i int32) {
 	b.tally.Add(g.size, -1)
 }
 
+// newSegment returns the index of a new segment.
 func (b *bestFit) newSegment(g segment) int32 {
 	if n := len(b.spare); n > 0 {
 		i := b.spare[n-1]
@@ -203,7 +205,7 @@ func (b *bestFit) Validate() error {
 	var want Tally
 	known, parts := 0, 0
 	for slab := range b.slabs.list {
-		if !b.slabs.there[slab] {
+		if !b.slabs.added[slab] {
 			continue
 		}
 		s := &b.slabs.list[slab]
@@ -252,8 +254,8 @@ func (b *bestFit) validateSlab(slab int32, s *bestSlab, want *Tally) (segments i
 	return segments, nil
 }
 
-// validateOrder checks that the tree holds free segments only, in order, with their keys; that it holds all of them
-// follows from the tally.
+// validateOrder checks that the tree holds only free segments, in order, with their keys. That it holds all of them follows
+// from the tally.
 func (b *bestFit) validateOrder() (err error) {
 	before, count := int32(0), 0
 	b.order.Each(&b.free, func(i int32) {

@@ -6,12 +6,12 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator/concurrent/ualloc"
 )
 
-// binned serves small requests from bins (seed 001 §4.2) and large ones by pages (§4.1). Who owns an offset its
-// alignment tells: no small sub-allocation begins at a multiple of a page, every large one does.
+// binned serves small requests from bins (seed 001 §4.2) and large ones by pages (§4.1). The alignment of an offset shows
+// its kind: every large sub-allocation begins at a multiple of a page, and no small one does.
 //
-// A small request goes to the lowest slab where a bin of its size has a free slot, else to the lowest with a bin that
-// has no size yet, else to the lowest with room for another chunk of bins; a large one as in the buddy system. Carve
-// and Free cost O(log n) of the pages of a slab, plus O(log n) of the slabs.
+// A small request goes to the lowest slab where a bin of its size has a free slot; otherwise to the lowest slab with a bin
+// that has no size yet; otherwise to the lowest slab with room for another chunk of bins. A large request is served as in
+// the buddy system. Carve and Free cost O(log n) of the pages of a slab, plus O(log n) of the slabs.
 type binned struct {
 	unit  uint64
 	fine  int // the unit is 1 << fine bytes
@@ -23,16 +23,16 @@ type binned struct {
 	small []firsts // by class: slabs with a free slot in a bin (1)
 }
 
-// What a slab has for small requests of any size.
+// Ranks of slabs by their room for small requests of any size.
 const (
 	noRoom uint8 = iota
 	roomForChunk
 	roomInChunk
 )
 
-// chunkBins is how many bins a chunk has. Seed 001 has 64 or 128 (it prints both), for units of 8 bytes; with a unit of
-// 512 bytes that is 16 or 32 MiB, which a program with a few small buffers would have to hold for them. A chunk of 32
-// has a quarter of 128 (2 MiB for 128 bytes, 8 MiB for 512), for 3 % of it: two of its bins are headers.
+// chunkBins is the number of bins of a chunk. Seed 001 has 64 or 128 (it prints both), for units of 8 bytes. With a unit of
+// 512 bytes such a chunk has 16 or 32 MiB, too much for a program with a few small buffers. A chunk of 32 bins has 2 MiB for
+// a unit of 128 bytes and 8 MiB for 512. The price is 3 % more headers, since two bins of each chunk are headers.
 const chunkBins = 32
 
 const pageShift = 9 // a page is 1 << pageShift units
@@ -40,9 +40,9 @@ const pageShift = 9 // a page is 1 << pageShift units
 // NewUAlloc returns a Carver that keeps small sub-allocations in bins. Offsets are multiples of unit bytes. It panics
 // unless unit is a power of two, 1 MiB at most.
 //
-// All else grows with the unit, as seed 001 has it for 8 bytes: a bin, which is a page, is 512 units; requests up to
-// 128 units are small, larger ones get a power of two of pages. A slab has room for one chunk of bins at least, since
-// without one it could not serve small requests; so a device that cannot allocate that much has no slabs.
+// All other sizes are seed 001's in units, where it has units of 8 bytes: a bin, which is a page, has 512 units. Requests up
+// to 128 units are small; larger ones get a power of two of pages. A slab has room for at least one chunk of bins, since
+// it could not serve small requests without one. So a device that cannot allocate a chunk has no slabs.
 func NewUAlloc(unit uint64) Carver {
 	fine := power("unit", unit)
 	u := &binned{unit: unit, fine: fine, shift: fine + pageShift}
@@ -60,7 +60,7 @@ func (u *binned) class(size uint64) int { return orderOf(size, u.fine) }
 // isSmall says whether a request is for bins.
 func (u *binned) isSmall(size uint64) bool { return size <= u.geometry(1).Largest() }
 
-// count returns the pages of a slab, 0 when it has no room for a chunk. There are no more than one arena can use.
+// count returns the pages of a slab, 0 when it has no room for a chunk. It returns no more pages than ualloc can use.
 func (u *binned) count(slabSize uint64) int {
 	chunk := u.geometry(1).ChunkPages()
 	pages := int(min(slabSize>>u.shift, uint64(chunk*u.geometry(1).MaxChunks())))
@@ -102,9 +102,9 @@ func (u *binned) Add(slab int32, size uint64) {
 	if count == 0 {
 		panic(fmt.Sprintf("carve: slab %d has no room for a chunk of %d bytes", slab, u.geometry(1).Chunk()))
 	}
-	at := u.slabs.add(slab)
-	*at = newBinSlab(u, count)
-	u.rank(slab, *at)
+	s := u.slabs.add(slab)
+	*s = newBinSlab(u, count)
+	u.rank(slab, *s)
 }
 
 // Remove implements Carver.
@@ -178,8 +178,8 @@ func (u *binned) rank(slab int32, s *binSlab) {
 	}
 }
 
-// Space implements Carver. Ranges are the free blocks of pages, the free slots of bins, and bins without a size; of
-// these all that they can be filled with counts, their tails included.
+// Space implements Carver. Ranges are the free blocks of pages, the free slots of bins, and bins without a size. Such a bin
+// counts with all the bytes that its smallest slots have.
 func (u *binned) Space() Space {
 	most := largest(&u.large, u.shift)
 	for class := len(u.small) - 1; most == 0 && class >= 0; class-- {
@@ -198,9 +198,9 @@ func (u *binned) Validate() error {
 			return err
 		}
 	}
-	// What is idle counts otherwise than what the tree and the allocator say.
+	// Idle chunks count as free pages here, but as taken in the tree and the allocator: wake makes them agree.
 	for i := range u.slabs.list {
-		if !u.slabs.there[i] {
+		if !u.slabs.added[i] {
 			continue
 		}
 		s := u.slabs.list[i]
@@ -217,9 +217,9 @@ func (u *binned) Validate() error {
 	return nil
 }
 
-// validateRanks checks where a slab stands.
+// validateRanks checks the ranks of a slab.
 func (u *binned) validateRanks(slab int32) error {
-	if !u.slabs.there[slab] {
+	if !u.slabs.added[slab] {
 		if u.large.of(slab) != 0 || u.rooms.of(slab) != noRoom {
 			return fmt.Errorf("slab %d is gone and has a rank", slab)
 		}

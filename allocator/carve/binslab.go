@@ -7,28 +7,28 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator/concurrent/ualloc"
 )
 
-// binSlab is one slab of a binned: pages, small sub-allocations on some of them, and the books that these two do not
-// keep. It is what its allocator of small blocks gets chunks from.
+// binSlab is one slab of a binned: pages, an allocator of small sub-allocations on some of them, and counts that neither
+// keeps. The allocator gets its chunks from the binSlab.
 type binSlab struct {
 	of       *binned
 	geometry ualloc.Geometry
 	pages    pages
 	small    *ualloc.Allocator
 	bins     []bin  // by page
-	chunks   []int  // sub-allocations by number of the chunk; noChunk
+	chunks   []int  // number of sub-allocations by chunk, or noChunk
 	idle     int    // page of the chunk without sub-allocations that the allocator keeps; -1: none
-	spare    int    // empty bins in other chunks
-	slots    []int  // free ones, by class
-	units    bitset // those that small sub-allocations had, by number in the slab
+	spare    int    // number of empty bins in other chunks
+	slots    []int  // number of free slots by class
+	units    bitset // units that a small sub-allocation ever had
 	parts    int
 }
 
-// noChunk says that pages are no chunk.
+// noChunk says that pages do not belong to a chunk.
 const noChunk = -1
 
-// bin is what a page in a chunk is used for.
+// bin is a page in a chunk.
 type bin struct {
-	class int8 // if it has sub-allocations
+	class int8 // of its sub-allocations, if it has any
 	parts int16
 }
 
@@ -73,15 +73,15 @@ func (s *binSlab) Free(page, order int) (ok bool) {
 	return s.pages.release(page, order)
 }
 
-// chunk adds the bins of a chunk to the spare ones (n = 1), or takes them away (-1). In chunks as small as these all
-// bins have tails, and are worth the same.
+// chunk adds the bins of a chunk to the spare ones (n = 1), or takes them away (-1). In chunks of chunkBins all bins have
+// tails, and so the same worth.
 func (s *binSlab) chunk(page, n int) {
 	header := s.geometry.HeaderPages()
 	s.keep(page+header, n*(chunkBins-header))
 }
 
-// sleep has a chunk without sub-allocations, which the allocator keeps for the next one, count as free pages. They are
-// free for every size: carveLarge takes them back. One such chunk is enough.
+// sleep counts a chunk without sub-allocations as free pages. The allocator keeps that chunk for the next small request,
+// but carveLarge may take its pages for any size. The allocator keeps one such chunk at most.
 func (s *binSlab) sleep(page int) {
 	if s.idle >= 0 {
 		s.small.Trim()
@@ -93,7 +93,7 @@ func (s *binSlab) sleep(page int) {
 	s.idle = page
 }
 
-// wake is the reverse; it does nothing when there is no such chunk.
+// wake counts the idle chunk as bins again, and returns its page; -1: there is no such chunk.
 func (s *binSlab) wake() (page int) {
 	page = s.idle
 	if page < 0 {
@@ -106,12 +106,13 @@ func (s *binSlab) wake() (page int) {
 	return page
 }
 
-// keep counts n more spare bins like the one at a page. What one is worth is what it can be filled with.
+// keep counts n more spare bins like the bin at a page.
 func (s *binSlab) keep(page, n int) {
 	s.spare += n
 	s.of.tally.Add(s.worth(page), n)
 }
 
+// worth returns the usable bytes of the empty bin at a page.
 func (s *binSlab) worth(page int) uint64 { return uint64(s.capacity(page, 0)) * s.geometry.Unit }
 
 // slot counts n more free slots.
@@ -135,7 +136,7 @@ func (s *binSlab) capacity(page, class int) int {
 // roomInBin is 1 if the slab has a free slot of a class.
 func (s *binSlab) roomInBin(class int) uint8 { return uint8(min(s.slots[class], 1)) }
 
-// room says what the slab has for a class without free slots.
+// room returns the slab's rank by room for a class without free slots.
 func (s *binSlab) room() uint8 {
 	switch {
 	case s.spare > 0:
@@ -194,8 +195,8 @@ func (s *binSlab) carveSmall(slab int32, size uint64) (Part, bool) {
 	return Part{Offset: offset, Size: granted, Fresh: s.hand(offset, granted)}, true
 }
 
-// freeSmall gives a small sub-allocation back. The books come first: the allocator may give a chunk back, with all its
-// bins.
+// freeSmall gives a small sub-allocation back. It changes the counts of the bin first, because the allocator may give the
+// whole chunk back.
 func (s *binSlab) freeSmall(p Part) bool {
 	page, ok := s.geometry.Bin(p.Offset)
 	if !ok || page >= len(s.bins) || s.bins[page].parts == 0 || p.Size != s.geometry.Unit<<s.bins[page].class {
@@ -219,8 +220,8 @@ func (s *binSlab) freeSmall(p Part) bool {
 	return true
 }
 
-// hand notes that a small sub-allocation is handed out, and says whether it is fresh: neither it nor the pages around
-// it were handed out as a whole, and no small sub-allocation had any of its units.
+// hand notes that a small sub-allocation is handed out, and says whether it is fresh: no block of pages around it was handed
+// out as a whole, and no small sub-allocation had any of its units.
 func (s *binSlab) hand(offset, size uint64) (fresh bool) {
 	page := offset >> s.of.shift
 	fresh = s.units.fill(offset/s.geometry.Unit, size/s.geometry.Unit) && !s.pages.history.within(page, 0)

@@ -15,7 +15,7 @@ const (
 	largestM  = 64 << 20
 )
 
-// Sizing says how large slabs are to be. Of all fields 0 means not given.
+// Sizing says how large slabs should be. A field of 0 is not given.
 type Sizing struct {
 	M      uint64 // bytes: the largest request that slabs serve
 	H      uint64 // bytes that the program will use at once
@@ -24,7 +24,7 @@ type Sizing struct {
 	Memory uint64 // bytes of the device
 }
 
-// Hints are what a program has shown of itself so far: seed 004 would have it tell up front.
+// Hints describe a program's requests so far. In seed 004 the program says such things in advance.
 type Hints struct {
 	Request uint64 // bytes: the largest request
 	InUse   uint64 // bytes: the most in use at once
@@ -37,8 +37,8 @@ type Hints struct {
 // and slabs serve requests up to a quarter of it: one slab has room for several. A given M is itself the largest
 // request. When not given, H is the most bytes in use so far, and never above the device's memory.
 //
-// The size is rounded up to what the carver manages. Where that is more than the device allocates, it is the largest
-// manageable size that the device does allocate. Both are 0 when there is none: every request is humongous then.
+// The size is rounded up to one that the carver manages. If the device does not allocate that much, it is the largest
+// manageable size that the device allocates. Both results are 0 when there is none: every request is humongous then.
 func (s Sizing) Choose(c Carver, hints Hints) (slab, serves uint64) {
 	m, serves := s.M, s.M
 	if m == 0 {
@@ -60,6 +60,7 @@ func (s Sizing) Choose(c Carver, hints Hints) (slab, serves uint64) {
 	return slab, min(serves, c.Usable(slab))
 }
 
+// automatic returns M for the largest request so far.
 func automatic(request uint64) uint64 {
 	if request > largestM/4 {
 		return largestM
@@ -67,7 +68,7 @@ func automatic(request uint64) uint64 {
 	return max(uint64(4)<<bits.Len64(max(request, 1)-1), smallestM)
 }
 
-// fit returns the bytes of a slab with room for a request of size bytes, or of the largest that the limit allows.
+// fit returns the bytes of a slab with room for a request of size bytes, or of the largest slab that the limit allows.
 func fit(c Carver, size, limit uint64) uint64 {
 	slab := c.SlabSize(size)
 	if slab != 0 && (limit == 0 || slab <= limit) {

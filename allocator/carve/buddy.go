@@ -22,9 +22,9 @@ type buddySlab struct {
 	parts int
 }
 
-// NewBuddy returns a Carver with a buddy system in each slab. A page is the least that a sub-allocation takes and what
-// offsets are multiples of, in bytes. It panics unless page is a power of two, 1 MiB at most. A slab has
-// tbuddy.MaxPages at most, and takes 9 to 17 bytes of host memory for each of its pages.
+// NewBuddy returns a Carver with a buddy system in each slab. A page, in bytes, is the smallest sub-allocation, and offsets
+// are multiples of it. NewBuddy panics unless page is a power of two, 1 MiB at most. A slab has at most tbuddy.MaxPages
+// pages, and needs 9 to 17 bytes of host memory for each.
 func NewBuddy(page uint64) Carver { return &buddy{shift: power("page", page)} }
 
 // Round implements Carver.
@@ -35,8 +35,8 @@ func (b *buddy) Round(size uint64) uint64 {
 	return 1 << (b.shift + orderOf(size, b.shift))
 }
 
-// SlabSize implements Carver: any number of pages will do, a sub-allocation has as many as the largest power of two in
-// it.
+// SlabSize implements Carver: a slab has any number of pages. Its largest sub-allocation has the largest power of two of
+// pages that fits.
 func (b *buddy) SlabSize(want uint64) uint64 {
 	if want > tbuddy.MaxPages<<b.shift {
 		return 0
@@ -53,6 +53,7 @@ func (b *buddy) count(slabSize uint64) int {
 	return int(min(slabSize>>b.shift, tbuddy.MaxPages))
 }
 
+// usable returns the bytes of the largest power of two of pages.
 func usable(pages, shift int) uint64 {
 	if pages == 0 {
 		return 0
@@ -130,7 +131,7 @@ func (b *buddy) Validate() error {
 	for i := range b.slabs.list {
 		slab := int32(i)
 		rank := uint8(0)
-		if b.slabs.there[slab] {
+		if b.slabs.added[slab] {
 			s := b.slabs.get(slab)
 			if err := s.pages.validate(&want); err != nil {
 				return fmt.Errorf("slab %d: %w", slab, err)

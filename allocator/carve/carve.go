@@ -1,7 +1,8 @@
 // Package carve hands out sub-allocations of large blocks of device memory, called slabs, so that many buffers share
 // one driver object (an OpenCL sub-buffer each) and the driver is called once per slab. It is pure: it knows offsets,
-// never memory. Three ways: best fit with merging (seed 004), a buddy system (seed 001 §4.1), and small sub-allocations
-// in bins on top of the buddy system (seed 001 §4.2). Placed leaves the choice to its caller, who has a plan.
+// never memory. Three carvers choose a range: best fit with merging (seed 004), a buddy system (seed 001 §4.1), and small
+// sub-allocations in bins on top of the buddy system (seed 001 §4.2). Placed leaves the choice to its caller, who has a
+// layout.
 //
 // A Carver serves the requests of one class. It creates no slabs: when Carve finds no room, the caller creates a slab
 // of SlabSize bytes, Adds it and asks again. Calls must be serialised by the caller; the same calls give the same
@@ -13,32 +14,32 @@ import (
 	"math/bits"
 )
 
-// Carver hands out sub-allocations. Slabs are created and numbered by the caller: from 1, below MaxSlabs, and a number
-// is used again after Remove; memory is kept for the largest number so far. Whatever only a bug in the caller can do
-// panics (a slab that is not there or there twice, a sub-allocation that is not handed out): going on would give two
-// buffers the same bytes.
+// Carver hands out sub-allocations. The caller creates slabs and numbers them: from 1, below MaxSlabs. It may use a number
+// again after Remove; a Carver needs memory in proportion to the largest number so far. Methods panic on calls that only a
+// bug in the caller makes, such as Add of a known slab, or Free of a range that was not handed out: otherwise two buffers
+// would get the same bytes.
 type Carver interface {
-	// Round returns the bytes that a sub-allocation for a request of size bytes takes; 0 counts as 1. It returns 0 when
-	// no sub-allocation can be that large, whatever the slab.
+	// Round returns the bytes that a sub-allocation for a request of size bytes takes; a size of 0 counts as 1. It returns
+	// 0 when no sub-allocation of any slab can be that large.
 	Round(size uint64) uint64
 
-	// SlabSize returns the bytes of a slab that has at least want bytes, rounded up to what can be managed; 0 when
-	// none can be that large. A slab of SlabSize(Round(size)) bytes serves a request of size bytes. It may be more than
-	// the device creates: then Usable says how much of a smaller slab can be used.
+	// SlabSize returns the bytes of a slab with at least want bytes, rounded up to a size that can be managed; 0 when no
+	// slab can be that large. A slab of SlabSize(Round(size)) bytes serves a request of size bytes. The device may not
+	// create a slab of that size: then Usable says how much of a smaller one can be used.
 	SlabSize(want uint64) uint64
 
-	// Usable returns the size of the largest request that an empty slab of slabSize bytes serves. 0: too small to be a
-	// slab.
+	// Usable returns the size of the largest request that an empty slab of slabSize bytes serves; 0 when that is too small
+	// for a slab.
 	Usable(slabSize uint64) uint64
 
-	// Add takes in an empty slab of size bytes, with unknown contents. Bytes beyond what can be managed stay
-	// unused. It panics where Usable(size) is 0.
+	// Add adds an empty slab of size bytes, with unknown contents. Bytes that cannot be managed stay unused. It panics
+	// where Usable(size) is 0.
 	Add(slab int32, size uint64)
 
 	// Remove forgets a slab that has no sub-allocations.
 	Remove(slab int32)
 
-	// Carve finds room for a request of size bytes; false: no slab has any.
+	// Carve finds room for a request of size bytes; false: no slab has room.
 	Carve(size uint64) (Part, bool)
 
 	// Free takes a sub-allocation back, and says whether its slab has no sub-allocations left. Of p it reads Slab,
@@ -63,16 +64,15 @@ type Part struct {
 	Fresh  bool   // none of its bytes were used since the slab was added
 }
 
-// Space describes the ranges that are free: those that Carve chooses from, not joined where they only happen to be
-// neighbours.
+// Space describes the free ranges from which Carve chooses. Neighbours count as two ranges unless the Carver joins them.
 type Space struct {
 	Bytes   uint64  // of all ranges
-	Largest uint64  // the largest request that Carve can serve now; 0 when none. NewUAlloc may refuse smaller ones
+	Largest uint64  // the largest request that Carve can serve now; 0: none. NewUAlloc's may refuse smaller requests
 	Squares float64 // sum of the squares of the ranges' bytes
 	Ranges  int
 }
 
-// Tally sums ranges up exactly: the sum of squares has 128 bits, so that what was added and taken away leaves nothing.
+// Tally sums ranges exactly: the sum of squares has 128 bits, so that it is 0 again when all ranges have been taken away.
 type Tally struct {
 	Bytes     uint64
 	Ranges    int
@@ -104,8 +104,8 @@ func (t *Tally) space(largest uint64) Space {
 	return Space{Bytes: t.Bytes, Largest: largest, Squares: t.Squares(), Ranges: t.Ranges}
 }
 
-// What bounds a slab. In units of the alignment, so that slab and offset fit one word; in bytes, so that no sum of
-// squares overflows.
+// Bounds of a slab. The bound in units of the alignment lets slab and offset fit one word. The bound in bytes keeps sums of
+// squares from overflowing.
 const (
 	maxUnits = 1 << 40
 	maxBytes = 1 << 48
@@ -116,7 +116,7 @@ const (
 // place is 0.
 func place(slab int32, unit uint64) uint64 { return uint64(slab)*maxUnits + unit }
 
-// power panics unless value is a power of two that can be an alignment, and returns which.
+// power returns the exponent of a power of two that can be an alignment, and panics if value is not one.
 func power(what string, value uint64) (shift int) {
 	if bits.OnesCount64(value) != 1 || value > maxAlign {
 		panic(fmt.Sprintf("carve: %s is %d, want a power of two up to %d", what, value, maxAlign))
@@ -124,37 +124,38 @@ func power(what string, value uint64) (shift int) {
 	return bits.TrailingZeros64(value)
 }
 
-// numbers keeps what is known of each slab, by its number.
+// numbers has an element for each slab, by its number.
 type numbers[T any] struct {
 	list  []T // [0] is none
-	there []bool
+	added []bool
 }
 
-// add makes room for a slab and returns it, zero.
+// add returns the zero element of a new slab.
 func (n *numbers[T]) add(slab int32) *T {
 	if slab < 1 || slab >= MaxSlabs {
 		panic(fmt.Sprintf("carve: slab %d: want a number from 1 to %d", slab, MaxSlabs-1))
 	}
 	for len(n.list) <= int(slab) {
 		var none T
-		n.list, n.there = append(n.list, none), append(n.there, false)
+		n.list, n.added = append(n.list, none), append(n.added, false)
 	}
-	if n.there[slab] {
+	if n.added[slab] {
 		panic(fmt.Sprintf("carve: slab %d is there already", slab))
 	}
-	n.there[slab] = true
+	n.added[slab] = true
 	return &n.list[slab]
 }
 
-// get returns a slab that must be there.
+// get returns the element of a slab, which was added.
 func (n *numbers[T]) get(slab int32) *T {
-	if slab < 1 || int(slab) >= len(n.list) || !n.there[slab] {
+	if slab < 1 || int(slab) >= len(n.list) || !n.added[slab] {
 		panic(fmt.Sprintf("carve: there is no slab %d", slab))
 	}
 	return &n.list[slab]
 }
 
+// remove forgets a slab.
 func (n *numbers[T]) remove(slab int32) {
 	var none T
-	n.list[slab], n.there[slab] = none, false
+	n.list[slab], n.added[slab] = none, false
 }

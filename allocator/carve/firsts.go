@@ -1,7 +1,7 @@
 package carve
 
-// firsts gives each slab a rank and finds the lowest slab of a rank or higher, in O(log n) of the number of slabs: a
-// binary tree of maxima. Slabs that were given none have rank 0.
+// firsts gives each slab a rank, and finds the lowest slab with at least some rank in O(log n) of the number of slabs: it is
+// a binary tree of maxima. A slab has rank 0 until it gets another.
 type firsts struct {
 	ranks []uint8 // [1] is the root, the children of i are 2i and 2i+1; the slabs are the second half
 }
@@ -22,6 +22,7 @@ func (f *firsts) set(slab int32, rank uint8) {
 	}
 }
 
+// grow doubles the number of slabs.
 func (f *firsts) grow() {
 	old := f.ranks
 	f.ranks = make([]uint8, max(16, 2*len(old)))

@@ -1,8 +1,8 @@
 package carve
 
-// history knows which blocks of a slab were never used: blocks of 2^order pages, at multiples of their size. They
-// are the nodes of a binary tree, and two bits of each tell it all: a block is fresh when neither it nor a block
-// around it was handed out as a whole, and nothing within it was.
+// history knows which blocks of a slab were never used. A block has 2^order pages and begins at a multiple of its size, so
+// blocks are the nodes of a binary tree. Two bits of each node are enough: a block is fresh if neither it nor a block around
+// it was handed out as a whole, and no block within it was handed out.
 type history struct {
 	height int    // the order of the root, which covers the slab
 	some   bitset // by node: some of its bytes were handed out
@@ -17,7 +17,7 @@ func newBitset(n uint64) bitset { return make(bitset, (n+63)/64) }
 func (b bitset) has(i uint64) bool { return b[i/64]>>(i%64)&1 != 0 }
 func (b bitset) set(i uint64)      { b[i/64] |= 1 << (i % 64) }
 
-// fill adds n numbers from one on, and says whether none of them was there.
+// fill adds n consecutive numbers, and says whether none of them was in the set.
 func (b bitset) fill(from, n uint64) (clean bool) {
 	clean = true
 	for n > 0 {
@@ -40,7 +40,7 @@ func (h *history) node(page uint64, order int) uint64 {
 	return 1<<(h.height-order) + page>>order
 }
 
-// within says whether a block that holds this one, or is it, was handed out as a whole.
+// within says whether the block, or a block around it, was handed out as a whole.
 func (h *history) within(page uint64, order int) bool {
 	for node := h.node(page, order); node != 0; node /= 2 {
 		if h.whole.has(node) {

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// marks is a set of numbers below a bound that finds the nearest one of a number, in as many steps as the bound has digits to
+// marks is a set of numbers below a bound. It finds the member next to a number in as many steps as the bound has digits to
 // the base 64. Each bit of a level says that a word of the level below is not 0.
 type marks [][]uint64
 
@@ -45,8 +45,8 @@ func (m marks) clear(i int) {
 	}
 }
 
-// behind returns the lowest number in the set above i, -1 when there is none.
-func (m marks) behind(i int) int {
+// after returns the lowest number in the set above i, -1 when there is none.
+func (m marks) after(i int) int {
 	for level, words := range m {
 		// Shifts of 64 give 0.
 		if word := words[i>>digit] >> (i & (1<<digit - 1)) >> 1; word != 0 {
@@ -81,9 +81,9 @@ func (m marks) all(yield func(int) bool) {
 	if len(m) == 0 {
 		return
 	}
-	for at, word := range m[0] {
+	for index, word := range m[0] {
 		for ; word != 0; word &= word - 1 {
-			if !yield(at<<digit | bits.TrailingZeros64(word)) {
+			if !yield(index<<digit | bits.TrailingZeros64(word)) {
 				return
 			}
 		}
@@ -99,8 +99,8 @@ func (m marks) count() (n int) {
 
 func (m marks) validate() error {
 	for level := 1; level < len(m); level++ {
-		for at, word := range m[level-1] {
-			if word != 0 != (m[level][at>>digit]>>(at&(1<<digit-1))&1 != 0) {
+		for index, word := range m[level-1] {
+			if word != 0 != (m[level][index>>digit]>>(index&(1<<digit-1))&1 != 0) {
 				return errors.New("a level of marks differs from the one below")
 			}
 		}

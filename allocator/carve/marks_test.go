@@ -24,8 +24,8 @@ func TestMarks(t *testing.T) {
 			} else if !there && len(rest) > 0 {
 				behind = rest[0]
 			}
-			if m.before(i) != before || m.behind(i) != behind {
-				t.Fatalf("of %d: %d and %d around %d, want %d and %d", bound, m.before(i), m.behind(i), i, before, behind)
+			if m.before(i) != before || m.after(i) != behind {
+				t.Fatalf("of %d: %d and %d around %d, want %d and %d", bound, m.before(i), m.after(i), i, before, behind)
 			}
 			if there && rng.IntN(3) > 0 {
 				m.clear(i)

@@ -7,19 +7,19 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator/concurrent/tbuddy"
 )
 
-// pages is one slab under the buddy system: its tree, and what the tree does not tell.
+// pages is one slab under the buddy system: its tree, the counts of free blocks, and the history.
 type pages struct {
 	tree    *tbuddy.Tree
 	shift   int                // a page is 1 << shift bytes
-	tally   *Tally             // of all slabs' free blocks
-	free    [maxHeight + 1]int // blocks by order
-	orders  uint32             // a bit per order that has some
+	tally   *Tally             // free blocks of all slabs
+	free    [maxHeight + 1]int // number of free blocks, by order
+	orders  uint32             // a bit for each order with free blocks
 	history history
 }
 
 const maxHeight = 24 // of tbuddy.MaxPages
 
-// newPages takes in a slab of count pages. Where that is no power of two the largest blocks come first.
+// newPages returns a slab of count pages. If that is not a power of two, the largest blocks come first.
 func newPages(count, shift int, t *Tally) pages {
 	p := pages{tree: tbuddy.New(count), shift: shift, tally: t}
 	p.history = newHistory(p.tree.Height())
@@ -29,7 +29,7 @@ func newPages(count, shift int, t *Tally) pages {
 	return p
 }
 
-// close takes the free blocks of a slab that goes out of the books.
+// close takes the free blocks of a slab, which goes, out of the tally.
 func (p *pages) close() {
 	for order, n := range p.free {
 		if n != 0 {
@@ -38,7 +38,7 @@ func (p *pages) close() {
 	}
 }
 
-// count notes that there are n free blocks more of an order.
+// count notes that an order has n more free blocks.
 func (p *pages) count(order, n int) {
 	p.free[order] += n
 	p.orders &^= 1 << order
@@ -48,7 +48,7 @@ func (p *pages) count(order, n int) {
 	p.tally.Add(1<<(p.shift+order), n)
 }
 
-// alloc takes a block of 2^order pages. The tree cuts it from a block of the lowest order that has one.
+// alloc takes a block of 2^order pages. The tree cuts it from a free block of the lowest order that is large enough.
 func (p *pages) alloc(order int) (page int, ok bool) {
 	page, ok = p.tree.Alloc(order, 0)
 	if !ok {
@@ -58,7 +58,7 @@ func (p *pages) alloc(order int) (page int, ok bool) {
 	return page, true
 }
 
-// release gives a block back; false: it is none.
+// release gives a block back; false: there is no such block.
 func (p *pages) release(page, order int) bool {
 	merged, ok := p.tree.Release(page, order)
 	if ok {
@@ -67,7 +67,7 @@ func (p *pages) release(page, order int) bool {
 	return ok
 }
 
-// taken notes that a block was cut from one of order from, with its buddies left over.
+// taken notes that a block of an order was cut from a block of order from; the buddies that were split off are free.
 func (p *pages) taken(order, from int) {
 	p.count(from, -1)
 	for ; order < from; order++ {
@@ -75,7 +75,7 @@ func (p *pages) taken(order, from int) {
 	}
 }
 
-// given notes the reverse.
+// given notes that a block of an order came back, and was merged with free buddies into a block of order merged.
 func (p *pages) given(order, merged int) {
 	for ; order < merged; order++ {
 		p.count(order, -1)
@@ -83,14 +83,14 @@ func (p *pages) given(order, merged int) {
 	p.count(merged, 1)
 }
 
-// merged returns the order of the block that a block which is taken would be a part of if it were free.
+// merged returns the order of the block into which a taken block would be merged if it were given back.
 func (p *pages) merged(page, order int) int {
 	for ; order < p.tree.Height() && p.tree.State(page&^(1<<order-1)^1<<order, order) == tbuddy.Available; order++ {
 	}
 	return order
 }
 
-// rank returns the largest order that is free, plus one; 0 when all is taken.
+// rank returns the largest order with a free block, plus one; 0 when all blocks are taken.
 func (p *pages) rank() uint8 { return uint8(bits.Len32(p.orders)) }
 
 // orderOf returns the smallest order whose blocks have size bytes.

@@ -6,13 +6,14 @@ import (
 	"slices"
 )
 
-// Placed hands out ranges of one slab that begin where its caller said before. It is a Carver that finds no room by itself:
-// Carve never succeeds. Owner, Take and Free take the same time however many sub-allocations there are; Space looks at each.
+// Placed hands out ranges of one slab that begin at offsets which its caller named in advance. It is a Carver that finds no
+// room by itself: Carve never succeeds. The time of Owner, Take and Free does not depend on the number of sub-allocations;
+// Space visits each.
 type Placed struct {
 	starts []uint64 // offsets, in order
-	index  table    // of starts, by place
-	taken  marks    // starts of sub-allocations
-	ranges []placed // of these, by start
+	index  table    // indices of starts, by place
+	taken  marks    // indices of starts that have sub-allocations
+	ranges []placed // sub-allocations by start
 	slab   int32    // 0: none
 	size   uint64
 	used   uint64 // no byte from this offset on was ever handed out
@@ -20,14 +21,14 @@ type Placed struct {
 	align  uint64
 }
 
-// placed is a sub-allocation; without an end there is none.
+// placed is a sub-allocation. An end of 0 means that there is none.
 type placed struct {
 	end   uint64
 	owner int32
 }
 
-// NewPlaced returns one for ranges that begin at some offsets, in any order. It rounds sizes up to multiples of align bytes,
-// and panics unless align is a power of two, 1 MiB at most, and the offsets are multiples.
+// NewPlaced returns a Placed for ranges that begin at some offsets, in any order. It rounds sizes up to multiples of align
+// bytes. It panics unless align is a power of two, 1 MiB at most, and the offsets are multiples of align.
 func NewPlaced(align uint64, offsets []uint64) *Placed {
 	power("alignment", align)
 	c := &Placed{align: align, starts: slices.Compact(slices.Sorted(slices.Values(offsets)))}
@@ -41,7 +42,7 @@ func NewPlaced(align uint64, offsets []uint64) *Placed {
 	return c
 }
 
-// Start returns the number by which Owner and Take know an offset, -1 when NewPlaced did not get it.
+// Start returns the number of an offset, which Owner and Take take; -1 when NewPlaced did not get the offset.
 func (c *Placed) Start(offset uint64) int {
 	return int(c.index.get(place(1, offset/c.align))) - 1
 }
@@ -80,32 +81,32 @@ func (c *Placed) Remove(slab int32) {
 // Carve implements Carver: it finds nothing.
 func (c *Placed) Carve(uint64) (Part, bool) { return Part{}, false }
 
-// Owner returns who has one of the size bytes from a start on, 0 when they are free.
-func (c *Placed) Owner(at int, size uint64) int32 {
-	if c.ranges[at].end != 0 {
-		return c.ranges[at].owner
+// Owner returns the owner of one of the size bytes from a start on, 0 when all are free.
+func (c *Placed) Owner(start int, size uint64) int32 {
+	if c.ranges[start].end != 0 {
+		return c.ranges[start].owner
 	}
-	if before := c.taken.before(at); before >= 0 && c.ranges[before].end > c.starts[at] {
+	if before := c.taken.before(start); before >= 0 && c.ranges[before].end > c.starts[start] {
 		return c.ranges[before].owner
 	}
-	if next := at + 1; next == len(c.starts) || c.starts[next] >= c.starts[at]+size {
+	if next := start + 1; next == len(c.starts) || c.starts[next] >= c.starts[start]+size {
 		return 0
 	}
-	if after := c.taken.behind(at); after >= 0 && c.starts[after] < c.starts[at]+size {
+	if after := c.taken.after(start); after >= 0 && c.starts[after] < c.starts[start]+size {
 		return c.ranges[after].owner
 	}
 	return 0
 }
 
-// Take hands out a range that is free, a multiple of the alignment within the slab. Of its bytes, Owner returns owner, which
-// is not 0.
-func (c *Placed) Take(at int, size uint64, owner int32) Part {
-	offset := c.starts[at]
-	if size == 0 || offset+size > c.size || size&(c.align-1) != 0 || c.Owner(at, size) != 0 {
+// Take hands out a free range of the slab; size is a multiple of the alignment. Owner returns owner, which is not 0, for
+// bytes of the range from then on.
+func (c *Placed) Take(start int, size uint64, owner int32) Part {
+	offset := c.starts[start]
+	if size == 0 || offset+size > c.size || size&(c.align-1) != 0 || c.Owner(start, size) != 0 {
 		panic(fmt.Sprintf("carve: %d bytes at %d are not free", size, offset))
 	}
-	c.taken.set(at)
-	c.ranges[at] = placed{offset + size, owner}
+	c.taken.set(start)
+	c.ranges[start] = placed{offset + size, owner}
 	c.parts++
 	part := Part{Slab: c.slab, Offset: offset, Size: size, Fresh: offset >= c.used}
 	c.used = max(c.used, offset+size)
@@ -114,17 +115,17 @@ func (c *Placed) Take(at int, size uint64, owner int32) Part {
 
 // Free implements Carver.
 func (c *Placed) Free(p Part) (empty bool) {
-	at := c.Start(p.Offset)
-	if p.Slab != c.slab || at < 0 || c.starts[at] != p.Offset || c.ranges[at].end != p.Offset+p.Size {
+	start := c.Start(p.Offset)
+	if p.Slab != c.slab || start < 0 || c.starts[start] != p.Offset || c.ranges[start].end != p.Offset+p.Size {
 		panic(fmt.Sprintf("carve: %+v comes back and is no part", p))
 	}
-	c.taken.clear(at)
-	c.ranges[at] = placed{}
+	c.taken.clear(start)
+	c.ranges[start] = placed{}
 	c.parts--
 	return c.parts == 0
 }
 
-// Space implements Carver, in O(n). Its ranges lie between sub-allocations, and serve what is placed there.
+// Space implements Carver, in O(n). The free ranges are the gaps between sub-allocations.
 func (c *Placed) Space() Space {
 	var tally Tally
 	largest, end := uint64(0), uint64(0)
@@ -134,9 +135,9 @@ func (c *Placed) Space() Space {
 			largest = max(largest, size)
 		}
 	}
-	for at := range c.taken.all {
-		gap(c.starts[at])
-		end = c.ranges[at].end
+	for start := range c.taken.all {
+		gap(c.starts[start])
+		end = c.ranges[start].end
 	}
 	gap(c.size)
 	return tally.space(largest)
@@ -148,15 +149,15 @@ func (c *Placed) Validate() error {
 		return errors.New("parts of no slab")
 	}
 	parts, end := 0, uint64(0)
-	for at := range c.taken.all {
-		r := &c.ranges[at]
-		if c.starts[at] < end || r.end <= c.starts[at] || r.end > c.size || r.end > c.used || r.owner == 0 {
-			return fmt.Errorf("a range from %d to %d of owner %d, after one that ends at %d", c.starts[at], r.end, r.owner, end)
+	for start := range c.taken.all {
+		r := &c.ranges[start]
+		if c.starts[start] < end || r.end <= c.starts[start] || r.end > c.size || r.end > c.used || r.owner == 0 {
+			return fmt.Errorf("a range from %d to %d of owner %d, after one that ends at %d", c.starts[start], r.end, r.owner, end)
 		}
 		parts, end = parts+1, r.end
 	}
-	for at := range c.ranges {
-		if c.ranges[at].end != 0 {
+	for start := range c.ranges {
+		if c.ranges[start].end != 0 {
 			parts--
 		}
 	}

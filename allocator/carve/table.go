@@ -2,8 +2,8 @@ package carve
 
 import "math/bits"
 
-// table finds numbers by place. It is a hash table with open addressing that leaves no trace of what was taken out, so
-// that a steady number of entries never makes it grow.
+// table finds numbers by place. It is a hash table with open addressing. take leaves no marker in the slot, so that the
+// table does not grow while the number of entries stays the same.
 type table struct {
 	slots []slot // a power of two of them, at most half in use; place 0 is none
 	count int
@@ -20,7 +20,7 @@ func (t *table) home(place uint64) int {
 	return int(place * 0x9e3779b97f4a7c15 >> (64 - bits.TrailingZeros(uint(len(t.slots)))))
 }
 
-// find returns the slot that holds a place, or the free one where it would go.
+// find returns the slot of a place, or the free slot for it.
 func (t *table) find(place uint64) int {
 	i := t.home(place)
 	for t.slots[i].place != 0 && t.slots[i].place != place {
@@ -37,7 +37,7 @@ func (t *table) get(place uint64) int32 {
 	return t.slots[t.find(place)].value
 }
 
-// put adds a place that is not there.
+// put adds a place that is not in the table.
 func (t *table) put(place uint64, value int32) {
 	if 2*t.count >= len(t.slots) {
 		old := t.slots
@@ -52,8 +52,8 @@ func (t *table) put(place uint64, value int32) {
 	t.count++
 }
 
-// take removes a place and returns its number, 0 when it is not there. Entries behind the gap that the search would
-// not reach any more move up.
+// take removes a place and returns its number, 0 when it is not in the table. Entries that a search would no longer reach
+// across the gap move into it.
 func (t *table) take(place uint64) int32 {
 	if len(t.slots) == 0 {
 		return 0
