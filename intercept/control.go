@@ -19,8 +19,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// listen obeys the session's messages, and gives up blocks that are too old. It sleeps in the kernel, so it costs the
-// program nothing, and it holds no descriptor, which the program could close.
+// listen obeys the session's messages, and gives up blocks that are too old. It sleeps in the kernel, which costs the program
+// nothing. It holds no file descriptor that the program could close.
 func listen(mailbox *wire.Mailbox, callbacks C.struct_gmt_callbacks) {
 	for {
 		for message, ok := mailbox.Next(); ok; message, ok = mailbox.Next() {
@@ -33,7 +33,8 @@ func listen(mailbox *wire.Mailbox, callbacks C.struct_gmt_callbacks) {
 	}
 }
 
-// wait sleeps until a futex of another process has another value, at most some time; 0: for ever. False: it cannot.
+// wait sleeps until another process changes a futex from a value, at most for some time; 0: for ever. It returns false if it
+// cannot sleep.
 func wait(futex *uint32, value uint32, most time.Duration) bool {
 	var limit *unix.Timespec
 	if most > 0 {
@@ -45,14 +46,14 @@ func wait(futex *uint32, value uint32, most time.Duration) bool {
 	return err == 0 || err == unix.EAGAIN || err == unix.EINTR || err == unix.ETIMEDOUT
 }
 
-// obey carries a message out, acknowledges it through the ring, and releases what it evicts: what happens comes behind
-// what it happens for.
+// obey carries a message out, acknowledges it through the ring, and then releases the evicted blocks: the ring has an effect
+// after its cause.
 func obey(message wire.Control, callbacks C.struct_gmt_callbacks) {
 	var evictions C.struct_gmt_evictions
 	var scratch [C.GMT_EVICTIONS_MAX]broker.Eviction
 	C.call_enter(callbacks)
-	at := now()
-	reply, n, out, err := core.Control(message.Text, int64(at), scratch[:0])
+	received := now()
+	reply, n, out, err := core.Control(message.Text, int64(received), scratch[:0])
 	give(&evictions, out)
 	C.call_leave(callbacks)
 	result := C.int32_t(0)
@@ -61,30 +62,30 @@ func obey(message wire.Control, callbacks C.struct_gmt_callbacks) {
 	}
 	data := []byte(reply + "\x00")
 	C.call_limit(callbacks, C.struct_gmt_obeyed{
-		sequence: C.uint64_t(message.Sequence), status: result, time: C.uint64_t(at), number: C.int64_t(n),
+		sequence: C.uint64_t(message.Sequence), status: result, time: C.uint64_t(received), number: C.int64_t(n),
 		text: (*C.char)(unsafe.Pointer(&data[0])), length: C.uint64_t(len(reply)),
 	})
 	C.call_evicted(callbacks, &evictions)
 }
 
-// expire gives up what is too old. It returns how long it is until more may be, 0 for never.
+// expire gives up blocks that are too old. It returns the time until the next block may be too old, 0 for never.
 func expire(callbacks C.struct_gmt_callbacks) time.Duration {
 	var evictions C.struct_gmt_evictions
 	var scratch [C.GMT_EVICTIONS_MAX]broker.Eviction
 	C.call_enter(callbacks)
-	at := int64(now())
-	out, n, next, err := core.Expire(at, scratch[:0])
+	started := int64(now())
+	out, n, next, err := core.Expire(started, scratch[:0])
 	give(&evictions, out)
 	C.call_leave(callbacks)
 	if n != 0 {
-		C.call_expired(callbacks, C.uint64_t(at), C.int64_t(n))
+		C.call_expired(callbacks, C.uint64_t(started), C.int64_t(n))
 	}
 	C.call_evicted(callbacks, &evictions)
 	if err != nil || next == 0 {
 		return 0
 	}
-	const least, most = 10 * time.Millisecond, time.Second // so that no setting keeps a processor busy or delays evictions for long
-	return max(least, min(time.Duration(next-at), most))
+	const least, most = 10 * time.Millisecond, time.Second // no setting keeps a processor busy, or delays evictions for long
+	return max(least, min(time.Duration(next-started), most))
 }
 
 // now reads the clock that the shim's events use.

@@ -1,5 +1,5 @@
-// Command intercept is the Go core of a target process: a C library that the shim loads for pooling policies. The
-// functions that it exports convert and call; what they do is in package broker.
+// Command intercept is the Go core of a target process: a C library that the shim loads for pooling policies. Its exported
+// functions convert their arguments and call package broker, which does the work.
 package main
 
 // #include "../shim/base/core.h"
@@ -14,19 +14,19 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-func main() {} // a C library has none, but -buildmode=c-shared wants one
+func main() {} // -buildmode=c-shared wants it; nothing calls it
 
-// core is the process's one broker. It is set by gmt_core_start, before the shim calls anything else.
+// core is the process's only broker. gmt_core_start sets it, before the shim calls any other function.
 var core *broker.Broker
 
-// The ledger is the shim's.
+// The Go and the C type of the ledger have the same size.
 var _ [C.sizeof_struct_gmt_ledger]byte = [unsafe.Sizeof(broker.Ledger{})]byte{}
 
 // failed is what a call returns once the core has failed, instead of the number of its decision.
 const failed = C.int64_t(-1)
 
-// few is how many evictions the frequent calls take at once: clearing room for more would cost them more than the
-// call itself. The shim asks for the rest.
+// few is the number of evictions that a frequent call returns at most. To clear an array for more would cost more than the
+// call itself. The shim fetches the others with gmt_core_more.
 const few = 4
 
 //export gmt_core_start
@@ -51,13 +51,13 @@ func gmt_core_start(
 //export gmt_core_plan
 func gmt_core_plan(request *C.struct_gmt_request, plan *C.struct_gmt_plan, evictions *C.struct_gmt_evictions) C.int64_t {
 	var scratch [few]broker.Eviction
-	var p broker.Decision
+	var decision broker.Decision
 	req := requested(request)
-	n, out, err := core.Decide(&p, &req, scratch[:0])
+	n, out, err := core.Decide(&decision, &req, scratch[:0])
 	if err != nil {
 		return failed
 	}
-	answer(plan, &p)
+	answer(plan, &decision)
 	give(evictions, out)
 	return C.int64_t(n)
 }
@@ -65,17 +65,18 @@ func gmt_core_plan(request *C.struct_gmt_request, plan *C.struct_gmt_plan, evict
 //export gmt_core_resume
 func gmt_core_resume(request *C.struct_gmt_request, plan *C.struct_gmt_plan, late C.uint32_t, evictions *C.struct_gmt_evictions) C.int64_t {
 	var scratch [few]broker.Eviction
-	p := broker.Decision{Decision: planned(plan)}
+	decision := broker.Decision{Decision: decided(plan)}
 	req := requested(request)
-	n, out, err := core.Resume(&p, &req, broker.Number(plan.number), late != 0, scratch[:0])
+	n, out, err := core.Resume(&decision, &req, broker.Number(plan.number), late != 0, scratch[:0])
 	if err != nil {
 		return failed
 	}
-	answer(plan, &p)
+	answer(plan, &decision)
 	give(evictions, out)
 	return C.int64_t(n)
 }
 
+// requested returns the shim's request.
 func requested(request *C.struct_gmt_request) allocator.Request {
 	return allocator.Request{
 		Size:  uint64(request.size),
@@ -92,13 +93,13 @@ func requested(request *C.struct_gmt_request) allocator.Request {
 	}
 }
 
-// answer fills the shim's plan field by field: a composite would be built elsewhere, and copied.
-func answer(plan *C.struct_gmt_plan, p *broker.Decision) {
-	plan.block, plan.size, plan.handle = C.uint64_t(p.Block), C.uint64_t(p.Size), C.uint64_t(p.Handle)
-	plan.slab, plan.offset, plan.slabsize = C.uint64_t(p.Slab), C.uint64_t(p.Offset), C.uint64_t(p.SlabSize)
-	plan.number, plan.committed, plan.waived = 0, C.int64_t(p.Committed), C.int64_t(p.Waived)
-	plan.tag, plan.reason, plan.route = C.uint32_t(p.Tag), C.uint8_t(p.Reason), C.uint8_t(p.Route)
-	plan.hit, plan.fresh, plan.waits = flag(p.Hit), flag(p.Fresh), flag(p.Waits)
+// answer fills the shim's plan field by field: the compiler would build a composite elsewhere, and copy it.
+func answer(plan *C.struct_gmt_plan, d *broker.Decision) {
+	plan.block, plan.size, plan.handle = C.uint64_t(d.Block), C.uint64_t(d.Size), C.uint64_t(d.Handle)
+	plan.slab, plan.offset, plan.slabsize = C.uint64_t(d.Slab), C.uint64_t(d.Offset), C.uint64_t(d.SlabSize)
+	plan.number, plan.committed, plan.waived = 0, C.int64_t(d.Committed), C.int64_t(d.Waived)
+	plan.tag, plan.reason, plan.route = C.uint32_t(d.Tag), C.uint8_t(d.Reason), C.uint8_t(d.Route)
+	plan.hit, plan.fresh, plan.waits = flag(d.Hit), flag(d.Fresh), flag(d.Waits)
 }
 
 func flag(set bool) C.uint8_t {
@@ -110,17 +111,17 @@ func flag(set bool) C.uint8_t {
 
 //export gmt_core_grown
 func gmt_core_grown(plan *C.struct_gmt_plan, handle C.uint64_t) C.int64_t {
-	return number(core.Grown(planned(plan), uint64(handle)))
+	return number(core.Grown(decided(plan), uint64(handle)))
 }
 
 //export gmt_core_commit
 func gmt_core_commit(plan *C.struct_gmt_plan, handle C.uint64_t) C.int64_t {
-	return number(core.Commit(planned(plan), uint64(handle)))
+	return number(core.Commit(decided(plan), uint64(handle)))
 }
 
 //export gmt_core_abort
 func gmt_core_abort(plan *C.struct_gmt_plan) C.int64_t {
-	return number(core.Abort(planned(plan)))
+	return number(core.Abort(decided(plan)))
 }
 
 //export gmt_core_free
@@ -188,7 +189,8 @@ func number(n broker.Number, err error) C.int64_t {
 	return C.int64_t(n)
 }
 
-func planned(plan *C.struct_gmt_plan) allocator.Decision {
+// decided returns the decision that answer wrote.
+func decided(plan *C.struct_gmt_plan) allocator.Decision {
 	return allocator.Decision{
 		Hit:    plan.hit != 0,
 		Block:  allocator.Block(plan.block),
@@ -204,7 +206,7 @@ func planned(plan *C.struct_gmt_plan) allocator.Decision {
 	}
 }
 
-// give fills the shim's list, which may not be all.
+// give fills the shim's list with evictions, and notes whether gmt_core_more has others.
 func give(to *C.struct_gmt_evictions, out []broker.Eviction) {
 	to.count, to.more = C.uint32_t(len(out)), 0
 	for i, e := range out {
@@ -221,7 +223,7 @@ func give(to *C.struct_gmt_evictions, out []broker.Eviction) {
 	}
 }
 
-// text returns what stands before the first NUL.
+// text returns the text before the first NUL.
 func text(b []C.uint8_t) string {
 	var out []byte
 	for _, c := range b {

@@ -1,6 +1,6 @@
 /*
- * threads.c: the linker puts this in place of pthread_create. Go wants its threads detached, with a stack of the usual size, as
- * those of the shim are.
+ * threads.c: the linker puts this in place of pthread_create. Go wants detached threads with a stack of the usual size; the
+ * shim's are like that.
  */
 #include "../shim/entry/room.h"
 

@@ -1,5 +1,5 @@
 // Package broker stands between the shim's calls and a policy: it numbers decisions, keeps the driver object of each
-// block, and turns a panic into an error, so that nothing of ours can bring the program down. It knows nothing of C.
+// block, and turns a panic into an error, so that a bug in the policy cannot end the program. It knows nothing of C.
 package broker
 
 import (
@@ -20,17 +20,17 @@ type Eviction struct {
 	Handle uint64
 }
 
-// Decision says how a request is served. A hit carries its driver object and is in use already.
+// Decision says how a request is served. A hit has its driver object, and is in use already.
 type Decision struct {
 	allocator.Decision
 	Handle    uint64
-	Committed Number // of the decision by which a sub-allocation is in use already; 0: it is not, or is none
-	Waived    Number // of the decision before, which was for a slab that there is none of, and was given up one number before this one; 0: none
-	Waits     bool   // for a slab that another thread creates, until Resume
+	Committed Number // of the commit by which a sub-allocation is in use already; 0: no sub-allocation is
+	Waived    Number // of an abandoned decision, whose slab could not be created; its abort has the number before this decision's; 0: none
+	Waits     bool   // another thread creates the slab: Resume goes on
 }
 
-// Number tells in which order the policy decided: they count from 2 on. 0 is none, where the policy was not asked, or
-// had nothing to do. 1 is none either: so the first decision of each thread is not the one after its last, which is 0.
+// Number orders the decisions of the policy, from 2 on. 0 means that the policy was not asked, or had nothing to do. There is
+// no decision 1, so that no thread's first decision seems to follow its last one, which is 0 then.
 type Number uint64
 
 // Broker serves one process. The caller serialises all calls, which may come from any thread.
@@ -39,14 +39,14 @@ type Broker struct {
 	held   []object // by Block.Index
 	failed error
 	ledger *Ledger
-	draft  allocator.Draft // of a plan that the session sends
+	draft  allocator.Draft // layout that the session is sending
 
 	evicted []allocator.Eviction // scratch of one call
-	pending []Eviction           // left the pool, not yet fetched by More
+	pending []Eviction           // evictions that the caller has not fetched yet
 }
 
-// New returns a broker for the policy of that name with "name=value,..." limits. What is noted in the ledger, which is
-// empty, counts as freed before the next call.
+// New returns a broker for the policy of that name with "name=value,..." limits. The ledger is empty. Blocks that the caller
+// notes there count as freed before its next call.
 func New(policy, limits string, ledger *Ledger) (*Broker, error) {
 	p, err := newPolicy(policy, limits)
 	if err != nil {
@@ -64,13 +64,13 @@ func newPolicy(name, limits string) (*allocator.Pool, error) {
 	return allocator.New(name, settings)
 }
 
-// number returns that of a decision that is about to be made, or just was.
+// number returns the number of a decision that the policy is about to make, or has just made.
 func (b *Broker) number() Number {
 	b.ledger.Latest++
 	return b.ledger.Latest
 }
 
-// enter takes back what was noted, and reports whether the broker still works. A deferred leave stands before it.
+// enter frees the blocks in the ledger, and returns the error of a broker that has failed. Callers defer leave first.
 func (b *Broker) enter() error {
 	b.evicted = b.evicted[:0]
 	if b.ledger.Count > 0 {
@@ -79,7 +79,7 @@ func (b *Broker) enter() error {
 	return b.failed
 }
 
-// leave turns a panic into *err and lasting failure.
+// leave turns a panic into an error, which every later call returns, too. It notes how many bytes the ledger may take.
 func (b *Broker) leave(err *error) {
 	if p := recover(); p != nil {
 		b.failed = fmt.Errorf("%w: %v", ErrFailed, p)
@@ -90,10 +90,10 @@ func (b *Broker) leave(err *error) {
 	}
 }
 
-// object is what a block is to the driver.
+// object is the driver object of a block.
 type object struct {
 	block  allocator.Block
-	handle uint64 // 0: it is still to be created; refused: it never will
+	handle uint64 // 0: it does not exist yet; refused: it never will
 }
 
 // refused stands for the driver object of a slab that could not be created.
@@ -103,9 +103,9 @@ const refused = ^uint64(0)
 // that is Committed: Free takes them back. Every other decision is followed by Commit or Abort. Evictions are appended to
 // out.
 //
-// When the request fits a slab that another thread is creating, the decision Waits: there is memory on its way, and to ask the
-// driver for more would be false starvation (seed 001 §3.1). What it has to release is left to the next caller, perhaps
-// the other thread, whose create needs it.
+// When the request fits a slab that another thread is creating, the decision Waits: memory is on its way, and to ask the
+// driver for more would be false starvation (seed 001 §3.1). The next caller gets the evictions then. It may be the other
+// thread, whose create needs that memory.
 func (b *Broker) Decide(decision *Decision, req *allocator.Request, out []Eviction) (n Number, _ []Eviction, err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {
@@ -123,8 +123,9 @@ func (b *Broker) Decide(decision *Decision, req *allocator.Request, out []Evicti
 	return b.part(decision, req, n, out)
 }
 
-// Resume goes on with a decision that waits, and with its number: once slabs were created, or were not. It may have to wait
-// on. When that create failed, or it is too late to wait on, the request gets a block of its own.
+// Resume goes on with a decision that waits, and has number n. The caller calls it when slabs were created, or could not be.
+// The decision may have to wait longer. If its slab could not be created, or it is too late to wait, the request gets a
+// block of its own.
 func (b *Broker) Resume(decision *Decision, req *allocator.Request, n Number, late bool, out []Eviction) (_ Number, _ []Eviction, err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {
@@ -140,25 +141,25 @@ func (b *Broker) Resume(decision *Decision, req *allocator.Request, n Number, la
 	return n, out, nil
 }
 
-// growing reports whether the driver has not answered yet whether there is a slab.
+// growing reports whether a slab is still being created.
 func (b *Broker) growing(slab allocator.Block) bool { return b.held[slab.Index()] == object{slab, 0} }
 
-// part serves a request from a slab. One that was refused is forgotten, and another block may have its index before the last
-// of those who wait for it comes back.
+// part serves a request from a slab. If the driver refused the slab, the policy has forgotten it, and another block may have
+// its index before the last waiting thread comes back.
 func (b *Broker) part(decision *Decision, req *allocator.Request, n Number, out []Eviction) (Number, []Eviction, error) {
 	slab := b.held[decision.Slab.Index()]
 	if slab.block != decision.Slab || slab.handle == refused {
 		return b.alone(decision, req, n, out)
 	}
 	decision.Handle = slab.handle
-	if b.ledger.Latest == n { // no other thread decided meanwhile
+	if b.ledger.Latest == n { // no other decision came between
 		b.policy.Commit(decision.Decision)
 		decision.Committed = b.number()
 	}
 	return n, b.take(out), nil
 }
 
-// alone gives up a sub-allocation, and serves its request with a block.
+// alone gives up a sub-allocation, and serves its request with a block of its own.
 func (b *Broker) alone(decision *Decision, req *allocator.Request, n Number, out []Eviction) (Number, []Eviction, error) {
 	b.number()
 	b.policy.Abort(decision.Decision)
@@ -186,7 +187,7 @@ func (b *Broker) serve(decision *Decision, out []Eviction) []Eviction {
 // handle returns the driver object of a block.
 func (b *Broker) handle(block allocator.Block) uint64 { return b.held[block.Index()].handle }
 
-// Grown says that the driver created the slab of a plan.
+// Grown says that the driver created the slab of a decision.
 func (b *Broker) Grown(decision allocator.Decision, handle uint64) (n Number, err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {
@@ -215,7 +216,7 @@ func (b *Broker) Stats() (s allocator.Stats, err error) {
 	return b.policy.Stats(), nil
 }
 
-// Commit says that the driver created the block of a miss, or the sub-allocation.
+// Commit says that the driver created the block of a miss, or a sub-allocation.
 func (b *Broker) Commit(decision allocator.Decision, handle uint64) (n Number, err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {
@@ -226,7 +227,7 @@ func (b *Broker) Commit(decision allocator.Decision, handle uint64) (n Number, e
 	return b.number(), nil
 }
 
-// Abort says that the driver refused to create what a plan asks for.
+// Abort says that the driver refused to create the block, slab or sub-allocation of a decision.
 func (b *Broker) Abort(decision allocator.Decision) (n Number, err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {
@@ -239,7 +240,7 @@ func (b *Broker) Abort(decision allocator.Decision) (n Number, err error) {
 	return b.number(), nil
 }
 
-// Free returns a block to the pool; busy while queued commands use it. Evictions may include the block itself.
+// Free returns a block to the pool. It is busy while queued commands use it. The evictions may include the block itself.
 func (b *Broker) Free(block allocator.Block, busy bool, time int64, out []Eviction) (_ []Eviction, n Number, err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {
@@ -249,7 +250,7 @@ func (b *Broker) Free(block allocator.Block, busy bool, time int64, out []Evicti
 	return b.take(out), b.number(), nil
 }
 
-// Cooled says that the last command using a block has completed.
+// Cooled says that the last command that used a block has completed.
 func (b *Broker) Cooled(block allocator.Block, time int64, out []Eviction) (_ []Eviction, n Number, err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {
@@ -281,7 +282,7 @@ func (b *Broker) Drain(need uint64, out []Eviction) (_ []Eviction, n Number, err
 	return b.take(out), n, nil
 }
 
-// DropClass gives up every free block of a class and caches none of it any more.
+// DropClass gives up every free block of a class, and caches no block of it from then on.
 func (b *Broker) DropClass(class allocator.Class, out []Eviction) (_ []Eviction, n Number, err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {
@@ -291,7 +292,7 @@ func (b *Broker) DropClass(class allocator.Class, out []Eviction) (_ []Eviction,
 	return b.take(out), b.number(), nil
 }
 
-// Expire gives up blocks that are too old, and returns when to call again; 0: there is no limit of that kind.
+// Expire gives up blocks that are too old, and returns when to call again; 0: never, because there is no max_age.
 func (b *Broker) Expire(time int64, out []Eviction) (_ []Eviction, n Number, next int64, err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {
@@ -303,7 +304,7 @@ func (b *Broker) Expire(time int64, out []Eviction) (_ []Eviction, n Number, nex
 	return b.take(out), n, next, nil
 }
 
-// More returns evictions that did not fit into an earlier out; see cap.
+// More returns evictions that exceeded the capacity of an earlier call's out.
 func (b *Broker) More(out []Eviction) (_ []Eviction, err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {
@@ -315,7 +316,7 @@ func (b *Broker) More(out []Eviction) (_ []Eviction, err error) {
 // Pending reports whether evictions wait for More.
 func (b *Broker) Pending() bool { return len(b.pending) > 0 }
 
-// take moves evictions to out as far as its capacity goes; the rest waits for More.
+// take appends evictions to out up to its capacity. The others wait for More.
 func (b *Broker) take(out []Eviction) []Eviction {
 	if len(b.pending) == 0 && len(out)+len(b.evicted) <= cap(out) {
 		for _, e := range b.evicted {
@@ -338,8 +339,9 @@ func (b *Broker) postpone() {
 	b.evicted = b.evicted[:0]
 }
 
-// Control obeys a message of the session: "limit NAME=VALUE", "trim BYTES", which keeps that many cached,
-// "policy NAME [LIMIT=VALUE,...]", or "plan" with a piece of an allocator.Layout. It returns what to acknowledge. A refused message changes nothing.
+// Control obeys a message of the session: "limit NAME=VALUE", "trim BYTES", which keeps that many bytes cached,
+// "policy NAME [LIMIT=VALUE,...]", or "plan" with a piece of an allocator.Layout. It returns the text that acknowledges the
+// message. A refused message changes nothing.
 func (b *Broker) Control(text string, time int64, out []Eviction) (reply string, n Number, _ []Eviction, err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {

@@ -10,18 +10,18 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// ask returns the plan for a request.
+// ask returns the decision on a request.
 func ask(b *gate, req allocator.Request, out []Eviction) (decision Decision, n Number, _ []Eviction, err error) {
 	n, out, err = b.Decide(&decision, &req, out)
 	return decision, n, out, err
 }
 
-// serve does what the shim does: plan, create on a miss, commit.
+// serve does what the shim does: decide, create on a miss, commit.
 func serve(t testing.TB, b *gate, handle uint64) Decision {
 	t.Helper()
 	decision, _, out, err := ask(b, allocator.Request{Size: 1 << 20, Class: 1, Tag: 1}, nil)
 	if err != nil || len(out) > 0 {
-		t.Fatalf("plan: %v, evictions %v", err, out)
+		t.Fatalf("decide: %v, evictions %v", err, out)
 	}
 	if !decision.Hit {
 		decision.Handle = handle

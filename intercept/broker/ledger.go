@@ -5,26 +5,26 @@ import "codeberg.org/gpumemtop/gpumemtop/allocator"
 // LedgerSize is how many blocks a ledger holds.
 const LedgerSize = 32
 
-// Ledger is where the caller notes blocks that the program has released and nothing uses, instead of a call of Free for each:
-// they cost a few ns, and the next call takes them back first. Nothing can see the difference: no other decision comes between,
-// and no block is evicted, because the caller notes no more bytes than there is room for. The decision for the block that was
-// noted last has the number Latest + Count.
+// Ledger is a list of blocks that the program has released and no command uses. To note a block there costs the caller a few
+// ns, instead of a call of Free. The next call of the broker frees the blocks in the list first. The decisions are the same:
+// no other decision comes between, and the policy evicts no block for them, because the caller notes at most Room bytes. The
+// decision on the block that was noted last has the number Latest + Count.
 //
-// It is struct gmt_ledger of shim/base/core.h, in memory of the shim.
+// The ledger is struct gmt_ledger of shim/base/core.h, in the shim's memory.
 type Ledger struct {
-	Latest Number // of the decisions so far
+	Latest Number // number of the latest decision
 	Room   uint64 // bytes that may still be noted
-	Count  uint64 // of Freed
+	Count  uint64 // number of blocks in Freed
 	Freed  [LedgerSize]Freed
 }
 
-// Freed is a block that was noted, and when.
+// Freed is a block in the ledger, with the time of its release.
 type Freed struct {
 	Block allocator.Block
 	Time  int64 // ns
 }
 
-// settle takes back what was noted. Should a block be evicted for all that, its driver object goes with this call's.
+// settle frees the blocks in the ledger. If the policy evicts one nevertheless, the caller gets it with this call's evictions.
 func (b *Broker) settle() {
 	noted := b.ledger.Freed[:min(b.ledger.Count, LedgerSize)]
 	b.ledger.Count = 0

@@ -14,7 +14,7 @@ func part(t *testing.T, b *gate) Decision {
 	t.Helper()
 	decision, _, out, err := ask(b, request, nil)
 	if err != nil || len(out) > 0 {
-		t.Errorf("plan: %v, evictions %v", err, out)
+		t.Errorf("decide: %v, evictions %v", err, out)
 	}
 	return decision
 }
@@ -31,15 +31,15 @@ func wait(t *testing.T, b *gate) (first Decision, w *waiting) {
 	t.Helper()
 	first = part(t, b)
 	if first.SlabSize == 0 || first.Hit {
-		t.Fatalf("plan %+v, want one that creates a slab", first)
+		t.Fatalf("decision %+v, want one that creates a slab", first)
 	}
 	decision, n, _, err := ask(b, request, nil)
 	if err != nil || !decision.Waits || decision.Committed != 0 || decision.Slab != first.Slab {
-		t.Fatalf("plan %+v, %v does not wait for the slab", decision, err)
+		t.Fatalf("decision %+v, %v does not wait for the slab", decision, err)
 	}
 	w = &waiting{t, b, decision, n}
 	if decision := w.resume(false); !decision.Waits {
-		t.Fatalf("plan %+v waits no longer", decision)
+		t.Fatalf("decision %+v waits no longer", decision)
 	}
 	return first, w
 }
@@ -51,7 +51,7 @@ func (w *waiting) resume(late bool) Decision {
 		w.t.Errorf("resumed: %v, evictions %v", err, out)
 	}
 	if alone := w.decision.Waived != 0; !w.decision.Waits && alone != (n != w.number) || alone && w.decision.Waived != w.number {
-		w.t.Errorf("decision %d of plan %+v, which had %d", n, w.decision, w.number)
+		w.t.Errorf("decision %d of %+v, which had %d", n, w.decision, w.number)
 	}
 	return w.decision
 }
@@ -64,7 +64,7 @@ func TestAPlanWaitsForTheSlabThatAnotherThreadCreates(t *testing.T) {
 	}
 	decision := other.resume(false)
 	if decision.Slab != first.Slab || decision.SlabSize != 0 || decision.Handle != 77 || !decision.Hit || decision.Offset == first.Offset {
-		t.Errorf("plan %+v, want another part of the slab of %+v", decision, first)
+		t.Errorf("decision %+v, want another part of the slab of %+v", decision, first)
 	}
 	for _, p := range []Decision{first, decision} {
 		if _, err := b.Commit(p.Decision, 5); err != nil {
@@ -84,7 +84,7 @@ func TestAPlanThatWaitedForNothingGetsABlockOfItsOwn(t *testing.T) {
 	}
 	decision := other.resume(false)
 	if decision.Slab != 0 || decision.Hit || decision.Size != 4096 {
-		t.Errorf("plan %+v, want a block of its own", decision)
+		t.Errorf("decision %+v, want a block of its own", decision)
 	}
 	if _, err := b.Commit(decision.Decision, 5); err != nil {
 		t.Error(err)
@@ -93,7 +93,7 @@ func TestAPlanThatWaitedForNothingGetsABlockOfItsOwn(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	if again := part(t, b); again.SlabSize == 0 {
-		t.Errorf("plan %+v, want one that tries to create a slab again", again)
+		t.Errorf("decision %+v, want one that tries to create a slab again", again)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestAWaiterIsNotFooledByABlockWithTheIndexOfTheSlab(t *testing.T) {
 		}
 	}
 	if decision := other.resume(false); decision.Slab != 0 || decision.Handle == 66 {
-		t.Errorf("plan %+v, want a block of its own", decision)
+		t.Errorf("decision %+v, want a block of its own", decision)
 	}
 }
 
@@ -127,7 +127,7 @@ func TestAPlanDoesNotWaitForEver(t *testing.T) {
 	first, other := wait(t, b)
 	decision := other.resume(true) // the other thread stays in the driver
 	if decision.Slab != 0 || decision.Hit || decision.Waits {
-		t.Errorf("plan %+v, want a block of its own", decision)
+		t.Errorf("decision %+v, want a block of its own", decision)
 	}
 	if _, err := b.Grown(first.Decision, 77); err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func TestAPlanDoesNotWaitForEver(t *testing.T) {
 	}
 }
 
-// What a plan has to release before it waits may be what the create that it waits for needs.
+// A decision that waits may have evicted the memory that the awaited create needs.
 func TestWhatAWaitingPlanEvictsIsThereForOthers(t *testing.T) {
 	b := newBroker(t, "slab", "max_age=1")
 	old, _, _, err := ask(b, allocator.Request{Size: 1 << 30, Class: 1, Time: 1}, nil)
@@ -159,11 +159,11 @@ func TestWhatAWaitingPlanEvictsIsThereForOthers(t *testing.T) {
 	later := request
 	later.Time = 5e9
 	if decision, _, out, err := ask(b, later, make([]Eviction, 0, 4)); err != nil || !decision.Waits || len(out) > 0 {
-		t.Fatalf("plan %+v, evictions %v, %v, want one that waits", decision, out, err)
+		t.Fatalf("decision %+v, evictions %v, %v, want one that waits", decision, out, err)
 	}
 	out, _, err := b.Drain(1<<30, make([]Eviction, 0, 4))
 	if err != nil || len(out) != 1 || out[0].Handle != 9 {
-		t.Errorf("drained %v, %v: want the block that the waiting plan gave up", out, err)
+		t.Errorf("drained %v, %v: want the block that the waiting decision gave up", out, err)
 	}
 }
 
@@ -190,6 +190,6 @@ func TestWaitersLearnThatTheBrokerHasFailed(t *testing.T) {
 		t.Error("a panic was no failure")
 	}
 	if _, _, err := b.Resume(&other.decision, &request, other.number, false, nil); err == nil {
-		t.Error("the waiting plan was served")
+		t.Error("the waiting decision was served")
 	}
 }

@@ -28,9 +28,9 @@ func TestAPlanComesInPieces(t *testing.T) {
 	}
 	decision, _, _, err := ask(core, allocator.Request{Size: 4096, Align: 256, Class: 1, Tag: 1}, out[:0])
 	if err != nil || decision.SlabSize != 8192 || decision.Offset != 4096 {
-		t.Errorf("%+v, %v: want the plan's place", decision, err)
+		t.Errorf("%+v, %v: want the layout's place", decision, err)
 	}
 	if _, _, _, err := newBroker(t, "slab", "").Control("plan end 0", 0, out[:0]); err == nil {
-		t.Error("slab took a plan")
+		t.Error("slab took a layout")
 	}
 }
