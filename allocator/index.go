@@ -116,7 +116,7 @@ func (s *ladder) rank(size uint64) int {
 	return rank
 }
 
-// is reports whether node n is that of a size in a section; node 0 is none.
+// is reports whether node n belongs to a size in a section. Node 0 belongs to none.
 func (x *index) is(n, section int32, size uint64) bool {
 	return x.nodes[n].size == size && x.nodes[n].section == section
 }

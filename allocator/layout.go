@@ -111,7 +111,7 @@ func (d Departure) route() wire.Route { return wire.RouteNoPlanYet + wire.Route(
 // String returns the words for tables.
 func (d Departure) String() string { return d.route().String() }
 
-// layouts are those of a policy that takes them.
+// layouts has the current layout of a policy that takes them, and the next one.
 type layouts struct {
 	current *activeLayout // nil: none
 	next    *activeLayout // replaces current when its first place is requested
@@ -122,7 +122,7 @@ func newLayouts(current *activeLayout) *layouts {
 	return &layouts{current: current, allowance: allowance{fiftieths: 1}}
 }
 
-// arenas returns those of the current layout.
+// arenas returns the arenas of the current layout.
 func (l *layouts) arenas() []activeArena {
 	if l == nil || l.current == nil {
 		return nil

@@ -181,7 +181,7 @@ func (l *activeLayout) advance(s *site, index int) bool {
 	return begins
 }
 
-// beginPeriod notes that a period begins, and returns when the one that is unneeded periods older began.
+// beginPeriod notes that a period begins. It returns when the period began that is older by unneeded periods.
 func (l *activeLayout) beginPeriod(now int64) (since int64) {
 	start := &l.starts[l.periods%unneeded]
 	since, *start = *start, now

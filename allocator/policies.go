@@ -12,14 +12,14 @@ type Description struct {
 	Name    string
 	Source  string  // of its idea: a program, article or seed
 	Summary string  // a paragraph
-	Limits  []Limit // those that it obeys, with defaults
+	Limits  []Limit // the limits that it obeys, with defaults
 }
 
 // kind is one policy of the catalogue.
 type kind struct {
 	Description
 	names        []string                                   // limits that it obeys
-	defaults     []Setting                                  // those that differ from the table's
+	defaults     []Setting                                  // where they differ from limitTable's
 	rule         rule                                       // for whole blocks; nil: it caches nothing
 	pinned       bool                                       // caches only host memory that the device accesses directly
 	carver       func(align uint64, l *limits) carve.Carver // nil: no slabs
@@ -222,7 +222,7 @@ func (l *limits) list(names []string) []Limit {
 	return obeyed
 }
 
-// Describe returns what the policy of that name is, and whether there is one.
+// Describe returns the description of a policy, and whether there is one of that name.
 func Describe(name string) (Description, bool) {
 	k := find(name)
 	if k == nil {

@@ -22,7 +22,7 @@ var core *broker.Broker
 // The Go and the C type of the ledger have the same size.
 var _ [C.sizeof_struct_gmt_ledger]byte = [unsafe.Sizeof(broker.Ledger{})]byte{}
 
-// failed is what a call returns once the core has failed, instead of the number of its decision.
+// failed is the result of every call once the core has failed, instead of the number of a decision.
 const failed = C.int64_t(-1)
 
 // few is the number of evictions that a frequent call returns at most. To clear an array for more would cost more than the

@@ -168,7 +168,7 @@ func (u *binned) Free(p Part) (empty bool) {
 	return s.parts == 0
 }
 
-// rank notes what a slab has room for now.
+// rank updates the ranks of a slab.
 func (u *binned) rank(slab int32, s *binSlab) {
 	if rank := s.pages.rank(); u.large.of(slab) != rank {
 		u.large.set(slab, rank)

@@ -46,7 +46,7 @@ type Carver interface {
 	// Offset and Size.
 	Free(p Part) (empty bool)
 
-	// Space returns what is free. It costs O(log n) at most; for Placed O(n).
+	// Space describes the free ranges. It costs O(log n) at most; for Placed O(n).
 	Space() Space
 
 	// Validate checks every invariant, for tests. It is slow.

@@ -1,7 +1,7 @@
-// Package treap is a treap keyed by size, and finds the smallest that is large enough. It is a treap
-// (Seidel and Aragon 1996) whose nodes live in a forest, by number, so that moving them in and out of trees allocates
-// nothing. Priorities come from the numbers: the same calls make the same trees. Calls must be serialised by the
-// caller. All of it costs O(log n) expected, Each O(n).
+// Package treap has treaps (Seidel and Aragon 1996) keyed by size, which find the smallest node that is large enough. The
+// nodes live in a forest, by number, so that moving them in and out of trees allocates nothing. Priorities come from the
+// numbers: the same calls make the same trees. The caller serialises all calls. Each costs O(n); all other operations have
+// an expected cost of O(log n).
 package treap
 
 // Tree orders nodes of one forest by size, and by a second key among equals. The zero Tree is empty.
@@ -10,8 +10,8 @@ type Tree struct {
 	Count int
 }
 
-// Forest holds the nodes of many trees. Node i belongs to whatever has that number at the caller's, and is in at most
-// one tree. The zero Forest has no nodes.
+// Forest holds the nodes of many trees. Nodes have the caller's numbers; each is in at most one tree. The zero Forest has
+// no nodes.
 type Forest struct{ nodes []node }
 
 type node struct {

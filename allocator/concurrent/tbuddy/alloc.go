@@ -54,9 +54,9 @@ func (t *Tree) take(order, from int, scatter uint64) int {
 	return t.page(first, order)
 }
 
-// find takes an Available node of that order out of the tree. The caller has claimed one, so that there is one; others
-// may take it before the caller comes there, but then another one is left. The mark is heldBit if all of it is to be
-// allocated, and 0 if it is to be split: then it is no block that could be freed.
+// find takes an Available node of that order out of the tree. The caller has reserved a node, so one exists. Other threads
+// may take a node before the caller reaches it, but then another is left. The mark is heldBit if the whole node is to be
+// allocated. It is 0 if the node is to be split: then no block can be freed there.
 func (t *Tree) find(order int, scatter uint64, mark uint32) int {
 	for tries := 1; ; tries++ {
 		i := t.descend(order, scatter)

@@ -12,9 +12,9 @@
 // without blocks goes back to its chunk, a chunk without bins to the coarse allocator.
 //
 // The seed gives bins back at once. A program that takes one block and frees it, again and again, would make a chunk
-// and a bin each time. So of each class of an arena one bin stays, the one that lost its last block last, and with it
-// its chunk: 8 bins for each arena, in as many chunks at most. They are free memory for all: an arena takes its
-// bins back before it asks for another chunk, an allocation that finds nothing takes back all of them, and Trim does.
+// and a bin each time. So each arena keeps one empty bin for each class, the most recently emptied, with its chunk: at
+// most 8 bins in 8 chunks for each arena. Kept bins are free memory: an arena gives its own back before it asks for
+// another chunk. Trim, and an allocation that finds no memory, give back all of them.
 //
 // The seed gives a chunk of 512 KiB, bins of 4 KiB, 64 bins and 62 tails. 512/4 is 128. The tails of two bins are 62
 // all the same, so here 62 of the 126 usable bins have one, and the others hold as much less. The share of a chunk
