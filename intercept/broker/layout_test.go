@@ -6,8 +6,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 )
 
-// TestAPlanComesInPieces, and serves the requests that it is for. A piece that is wrong is refused and changes nothing.
-func TestAPlanComesInPieces(t *testing.T) {
+// TestALayoutComesInPieces, and serves the requests of its places. A wrong piece is refused and changes nothing.
+func TestALayoutComesInPieces(t *testing.T) {
 	core := newBroker(t, "arena", "")
 	layout := allocator.Layout{
 		Arenas: []allocator.Arena{{Size: 8192, Align: 256}},
