@@ -81,7 +81,7 @@ func (x *run) endOf(o *heap.Object) uint64 {
 	if r := x.record; r != nil && r.Kind == wire.KindRelease && r.AsRelease().Object() == o.ID {
 		return r.Time
 	}
-	return x.heap.Now
+	return x.heap.Now()
 }
 
 // lags counts how long memory is held after its last use.

@@ -171,7 +171,7 @@ func (x *run) raiseChanged() {
 
 func (x *run) raise() {
 	t := x.total
-	x.peak.raise(x.heap.Now, t.InUse, t.InUse+t.Cached+t.Cooling+t.Room)
+	x.peak.raise(x.heap.Now(), t.InUse, t.InUse+t.Cached+t.Cooling+t.Room)
 	x.line.sample(t)
 }
 
@@ -200,7 +200,7 @@ func (x *run) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	w.creates++
 	x.sizes.add(o.Size, o.Size)
 	at := x.process(p.Number)
-	o.Note = x.stream(at, o.Thread).create(x.heap.Now, p.InUse, own, x.model.Holds(p.Number))
+	o.Note = x.stream(at, o.Thread).create(x.heap.Now(), p.InUse, own, x.model.Holds(p.Number))
 	switch {
 	case o.Outcome == wire.OutcomeMiss:
 		x.misses.add(at, o)

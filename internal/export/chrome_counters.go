@@ -35,9 +35,9 @@ func (x *chrome) countersAfter(p *running, carried bool) {
 	switch c := &p.counters; {
 	case !c.changed:
 	case carried:
-		c.started, c.due = true, max(c.due, x.seen.begin, x.heap.Now)
-	case x.heap.Now >= c.due:
-		x.writeCounters(p, x.heap.Now)
+		c.started, c.due = true, max(c.due, x.seen.begin, x.heap.Now())
+	case x.heap.Now() >= c.due:
+		x.writeCounters(p, x.heap.Now())
 	}
 }
 
@@ -98,7 +98,7 @@ func (x *chrome) machine(p *running, m wire.MachineView) {
 			all += bytes
 		}
 	}
-	x.out.event(`{"ph":"C","name":`, quote("machine "+key.source.String()), p.home, x.at(max(x.heap.Now, m.Time())))
+	x.out.event(`{"ph":"C","name":`, quote("machine "+key.source.String()), p.home, x.at(max(x.heap.Now(), m.Time())))
 	x.out.args()
 	x.out.number(`"resident":`, all)
 	if key.source == wire.MachineDRM || key.source == wire.MachineNVML {

@@ -186,7 +186,7 @@ func (x *chrome) profiled(p *running, r *wire.Record) {
 	}
 	p.timed++
 	x.report.Slices++
-	end, at, name := max(x.heap.Now, r.Time), x.lane(p, r.Thread).at, quote(v.Profiled().String()+" on the device")
+	end, at, name := max(x.heap.Now(), r.Time), x.lane(p, r.Thread).at, quote(v.Profiled().String()+" on the device")
 	x.out.event(`{"ph":"b","cat":"device","name":`, name, at, x.at(end-min(v.Took(), end)))
 	x.out.id(p.timed)
 	x.out.args()
@@ -233,7 +233,7 @@ func (x *chrome) hideObject(p *running, o *heap.Object, t *tag, how heap.How) {
 	if o.Owns {
 		head = `{"ph":"e","cat":"buf","name":`
 	}
-	x.out.event(head, t.quoted, x.lane(p, o.Thread).at, x.at(max(x.heap.Now, o.Started)))
+	x.out.event(head, t.quoted, x.lane(p, o.Thread).at, x.at(max(x.heap.Now(), o.Started)))
 	x.out.id(o.ID)
 	x.out.args()
 	x.out.raw(objectEnds[how])
@@ -260,7 +260,7 @@ func (x *chrome) showBlock(p *running, b *heap.Block, t *tag, group *pool) {
 
 // hideBlock ends a block's stay in the pool, or a slab.
 func (x *chrome) hideBlock(p *running, b *heap.Block, group *pool, how heap.How) {
-	x.out.event(group.end, group.quoted, x.lane(p, b.Thread).at, x.at(max(x.heap.Now, b.Freed)))
+	x.out.event(group.end, group.quoted, x.lane(p, b.Thread).at, x.at(max(x.heap.Now(), b.Freed)))
 	x.out.id(b.Serial)
 	x.out.args()
 	x.out.word(`"left":`, how.String())
@@ -273,7 +273,7 @@ func (x *chrome) mark(r *wire.Record) {
 	if r.Kind != wire.KindLost {
 		at = x.process(r.Process).home
 	}
-	x.out.event(`{"ph":"i","cat":"mark","name":`, quote(markText(r)), at, x.at(max(x.heap.Now, r.Time)))
+	x.out.event(`{"ph":"i","cat":"mark","name":`, quote(markText(r)), at, x.at(max(x.heap.Now(), r.Time)))
 	x.out.raw(`,"s":"g"`)
 	x.out.args()
 	x.out.word(`"kind":`, r.Kind.String())

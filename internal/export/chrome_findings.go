@@ -29,7 +29,7 @@ func (x *chrome) mistake(p *running, r *wire.Record) {
 		return
 	}
 	p.mistakes[key] = struct{}{}
-	x.out.event(`{"ph":"i","cat":"mistake","name":`, quote(f.Text(units.FormatLong)), x.lane(p, r.Thread).at, x.at(max(x.heap.Now, r.Time)))
+	x.out.event(`{"ph":"i","cat":"mistake","name":`, quote(f.Text(units.FormatLong)), x.lane(p, r.Thread).at, x.at(max(x.heap.Now(), r.Time)))
 	x.out.raw(`,"s":"p"`)
 	x.out.args()
 	x.out.word(`"kind":`, units.Key(f.Kind.String()))
@@ -49,7 +49,7 @@ func (x *chrome) killed(p *running, r *wire.Record) {
 		return
 	}
 	text := "killed while it held " + units.FormatLong(held)
-	x.out.event(`{"ph":"i","cat":"failure","name":`, quote(text), p.home, x.at(max(x.heap.Now, r.Time)))
+	x.out.event(`{"ph":"i","cat":"failure","name":`, quote(text), p.home, x.at(max(x.heap.Now(), r.Time)))
 	x.out.raw(`,"s":"p"`)
 	x.out.args()
 	x.out.number(`"in_use":`, held)
@@ -66,7 +66,7 @@ func (x *chrome) outOfMemory(p *running, r *wire.Record, t *tag) {
 	}
 	t.failed = true
 	text := wire.DiagOutOfMemory.String() + ": create of " + units.FormatLong(e.Requested()) + " at " + t.name
-	x.out.event(`{"ph":"i","cat":"failure","name":`, quote(text), x.lane(p, r.Thread).at, x.at(max(x.heap.Now, r.Time)))
+	x.out.event(`{"ph":"i","cat":"failure","name":`, quote(text), x.lane(p, r.Thread).at, x.at(max(x.heap.Now(), r.Time)))
 	x.out.raw(`,"s":"p"`)
 	x.out.args()
 	x.out.raw(`"tag":`)

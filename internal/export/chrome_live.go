@@ -205,7 +205,7 @@ func (l *Live) Flush() error {
 	l.drain(func(h *held) bool { return l.flushes-h.flush >= heldFlushes })
 	for _, p := range l.chrome.sortedProcesses() {
 		if p.counters.changed {
-			l.chrome.writeCounters(p, l.chrome.heap.Now)
+			l.chrome.writeCounters(p, l.chrome.heap.Now())
 		}
 	}
 	l.chrome.out.flush()

@@ -114,7 +114,7 @@ func (x *chrome) step(r *wire.Record) {
 	}
 	if !r.CarriedOver() {
 		// What holds until now was true when the counters were due.
-		x.countersBefore(p, max(x.heap.Now, r.Time))
+		x.countersBefore(p, max(x.heap.Now(), r.Time))
 		x.call(p, r)
 	}
 	before := p.life.Gauges
@@ -266,8 +266,7 @@ func (x *chrome) end() {
 		if !x.whole && !p.exited {
 			how = heap.Cut
 		}
-		x.heap.Now = p.last
 		x.writeCounters(p, p.last)
-		x.heap.End(p.life, how)
+		x.heap.EndAt(p.life, how, p.last)
 	}
 }

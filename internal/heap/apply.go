@@ -29,13 +29,13 @@ type Options struct {
 // Only the end of a process, or of the last slab of a class, costs time in proportion to what ends. Memory is bounded by
 // the processes and the largest number of objects and blocks at once.
 type Heap struct {
-	Now        uint64 // CLOCK_MONOTONIC ns of the latest record that is not Late, or Advance; never goes back
 	Gauges            // of all processes
 	Population        // of all processes
 	Unknown    uint64 // records about objects, blocks or processes that are not known
 	Beyond     uint64 // creates and slabs that Options.EntriesMax leaves out
 	Crowded    bool   // Options.ProcessesMax has left out a process
 
+	now       uint64
 	options   Options
 	observers []Observer
 	seed      uint64
@@ -72,11 +72,11 @@ func (h *Heap) Process(number uint32) *Process {
 	if p := h.latest; p != nil && p.Number == number {
 		return p
 	}
-	return h.process(number)
+	return h.switchTo(number)
 }
 
-// process is Process where the last record was of another one.
-func (h *Heap) process(number uint32) *Process {
+// switchTo is Process for a record of another process than the last.
+func (h *Heap) switchTo(number uint32) *Process {
 	p := h.numbers[number]
 	if p == nil {
 		if h.folded.has(number) {
@@ -104,10 +104,13 @@ func (h *Heap) Processes() []*Process {
 
 func byNumber(a, b *Process) int { return cmp.Compare(a.Number, b.Number) }
 
+// Now returns the time in CLOCK_MONOTONIC ns: that of the latest record that is not Late, or of Advance.
+func (h *Heap) Now() uint64 { return h.now }
+
 // Advance moves time on. An earlier time changes nothing.
 func (h *Heap) Advance(time uint64) {
-	if time > h.Now {
-		h.Now = time
+	if time > h.now {
+		h.now = time
 		if time >= h.due {
 			h.endProcesses()
 		}

@@ -112,7 +112,7 @@ func (h *Heap) forget(p *Process, b *Block, how How) {
 // pool begins a stay in the pool, or a slab. What was carried over began at its time, everything else now.
 func (h *Heap) pool(p *Process, b *Block, carriedOver bool, time uint64) {
 	h.serial++
-	b.Freed, b.Serial, b.Shown = h.Now, h.serial, false
+	b.Freed, b.Serial, b.Shown = h.now, h.serial, false
 	if carriedOver {
 		b.Freed = time
 	}

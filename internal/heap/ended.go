@@ -17,7 +17,7 @@ const never = math.MaxUint64
 func (h *Heap) exit(p *Process, gone bool) {
 	p.gone = p.gone || gone
 	if !p.Ended {
-		p.Ended, p.ended = true, h.Now
+		p.Ended, p.ended = true, h.now
 		h.ended++
 		h.leaving = append(h.leaving, p)
 	}
@@ -42,7 +42,7 @@ func (p *Process) leavesAt() uint64 {
 
 // endProcesses lets the processes leave that are due, if another one runs.
 func (h *Heap) endProcesses() {
-	if h.Now >= h.due && h.ended < len(h.processes) {
+	if h.now >= h.due && h.ended < len(h.processes) {
 		h.letLeave()
 	}
 }
@@ -55,7 +55,7 @@ func (h *Heap) letLeave() {
 	h.due = never
 	slices.SortFunc(h.leaving, byNumber)
 	h.leaving = slices.DeleteFunc(h.leaving, func(p *Process) bool {
-		if h.Now >= p.leavesAt() {
+		if h.now >= p.leavesAt() {
 			h.leave(p)
 			return true
 		}
@@ -79,8 +79,13 @@ func (h *Heap) leave(p *Process) {
 	}
 }
 
-// End ends what a process has, at Now: objects one way, blocks in the pool as Open.
-func (h *Heap) End(p *Process, how How) {
+// End ends what a process has: its objects as how says, its blocks in the pool as Open.
+func (h *Heap) End(p *Process, how How) { h.EndAt(p, how, h.now) }
+
+// EndAt is End as of a time, which is Now from then on, even if it is earlier: processes end one after the other, each at
+// the time of its last record.
+func (h *Heap) EndAt(p *Process, how How, time uint64) {
+	h.now = time
 	for _, o := range p.Objects() {
 		h.free(p, o, how)
 		h.released(p, o, how)

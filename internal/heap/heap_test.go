@@ -67,7 +67,7 @@ func TestEverythingEndsOnce(t *testing.T) {
 				inUse += p.InUse
 			}
 			if inUse != l.sum.InUse {
-				t.Fatalf("after %s at %d the watcher has %d in use, the h %d", r.Kind, r.Time, l.sum.InUse, inUse)
+				t.Fatalf("after %s at %d the observer counts %d in use, the heap %d", r.Kind, r.Time, l.sum.InUse, inUse)
 			}
 		}
 		for _, p := range h.Processes() {

@@ -18,7 +18,7 @@ func (m *Model) advance(time uint64) {
 	if !m.begun {
 		m.begin(time)
 	}
-	if time <= m.heap.Now {
+	if time <= m.heap.Now() {
 		return
 	}
 	if time >= m.turning {

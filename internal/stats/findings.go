@@ -74,12 +74,12 @@ type findingKey[R comparable] struct {
 // push everything else out.
 func (m *Model) find(p *process, r *wire.Record) {
 	f := finding{Finding: FindingOf(r, &p.kernels), row: m.row(p, r.AsDiag().Tag())}
-	f.Process, f.PID, f.First, f.Last = p.shown.Number, p.shown.PID, m.heap.Now, m.heap.Now
+	f.Process, f.PID, f.First, f.Last = p.shown.Number, p.shown.PID, m.heap.Now(), m.heap.Now()
 	key := findingKey[*row]{f.Kind, f.Function, f.Kernel, f.row, f.Process}
 	all := &m.findings
 	if at, known := all.places[key]; known {
 		all.list[at].Count++
-		all.list[at].Last = m.heap.Now
+		all.list[at].Last = m.heap.Now()
 		all.shown = nil
 		return
 	}
@@ -97,7 +97,7 @@ func (m *Model) find(p *process, r *wire.Record) {
 	if f.Kernel != "" {
 		text += " of " + f.Kernel
 	}
-	m.marks.add(m.heap.Now, wire.KindDiag, text)
+	m.marks.add(m.heap.Now(), wire.KindDiag, text)
 }
 
 // show returns the findings in the order of their first time. The list is shared between snapshots until something

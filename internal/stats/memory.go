@@ -268,7 +268,7 @@ func (m *Model) raise(p *process) {
 		return
 	}
 	for _, b := range p.books {
-		b.ledger.raise(m.heap.Now)
+		b.ledger.raise(m.heap.Now())
 	}
 }
 
@@ -314,7 +314,7 @@ func (m *Model) carriedAll() {
 	for _, p := range m.carried.processes {
 		p.quiet = false
 		for _, b := range p.books {
-			b.ledger.raise(m.heap.Now)
+			b.ledger.raise(m.heap.Now())
 			b.history.pending.raise(&b.ledger)
 		}
 	}

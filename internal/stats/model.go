@@ -239,7 +239,7 @@ func (m *Model) rare(p *process, r *wire.Record) {
 		if r.AsLimit().Status() == 0 && wire.PlanPiece(r.Payload) {
 			return
 		}
-		m.marks.add(m.heap.Now, r.Kind, callsite.Clean(r.Payload))
+		m.marks.add(m.heap.Now(), r.Kind, callsite.Clean(r.Payload))
 	case wire.KindKernel:
 		p.kernels.Add(r.AsKernel().Kernel(), r.Payload)
 	case wire.KindDiag:
@@ -260,7 +260,7 @@ func (m *Model) rare(p *process, r *wire.Record) {
 				return // the first gets a mark
 			}
 		}
-		m.marks.add(m.heap.Now, r.Kind, diagText(r))
+		m.marks.add(m.heap.Now(), r.Kind, diagText(r))
 		m.unpooled.note(r.AsDiag().Diag(), r.Payload)
 	case wire.KindExit:
 		m.exit(p, r)
@@ -272,7 +272,7 @@ func (m *Model) rare(p *process, r *wire.Record) {
 func (m *Model) lose(process uint32, l wire.LostView) {
 	m.lost += l.Events()
 	m.lostUses += l.Uses()
-	m.marks.lose(m.heap.Now, l.Events())
+	m.marks.lose(m.heap.Now(), l.Events())
 	if p := m.lookup(process); p != nil {
 		p.lost += l.Events()
 	}
@@ -312,14 +312,14 @@ func (m *Model) ProcessEnded(number uint32, end End, time uint64) {
 	}
 	known := p.ended
 	if end.Signal != 0 {
-		m.finish(p, Signaled, end.Signal, m.heap.Now)
+		m.finish(p, Signaled, end.Signal, m.heap.Now())
 	} else {
-		m.finish(p, Exited, end.Status, m.heap.Now)
+		m.finish(p, Exited, end.Status, m.heap.Now())
 	}
 	p.gone = true
 	m.killed(p, end.OOMKillsNumber)
 	if !known {
-		m.marks.add(m.heap.Now, wire.KindExit, exitText(&p.shown))
+		m.marks.add(m.heap.Now(), wire.KindExit, exitText(&p.shown))
 	}
 	m.heap.ProcessEnded(number)
 }
@@ -327,13 +327,13 @@ func (m *Model) ProcessEnded(number uint32, end End, time uint64) {
 // LimitWanted says that a change of a limit was sent to the target under a sequence number, with the value as the
 // target takes it. It stays pending until a LIMIT event answers that number or a later one.
 func (m *Model) LimitWanted(name, value string, sequence uint64) {
-	m.limits.want(name, value, sequence, m.heap.Now)
+	m.limits.want(name, value, sequence, m.heap.Now())
 }
 
 // PolicyWanted says that a change of the policy was sent to the target under a sequence number. It stays pending until a
 // LIMIT event answers that number or a later one.
 func (m *Model) PolicyWanted(name string, sequence uint64) {
-	m.policies.want(name, sequence, m.heap.Now)
+	m.policies.want(name, sequence, m.heap.Now())
 }
 
 // SetRecording says what is being written, and how many bytes so far.

@@ -193,7 +193,7 @@ func (m *Model) postMortem(p *process, d PostMortem, tag uint32) {
 	}
 	m.picture(p, pm)
 	pm.judge()
-	m.marks.add(m.heap.Now, wire.KindDiag, wire.DiagOutOfMemory.String()+": "+d.Call)
+	m.marks.add(m.heap.Now(), wire.KindDiag, wire.DiagOutOfMemory.String()+": "+d.Call)
 	m.postMortems = append(m.postMortems, pm)
 }
 
@@ -225,7 +225,7 @@ func (m *postMortem) shows(p *process, d *PostMortem) bool {
 
 // picture fills in what memory looks like now.
 func (m *Model) picture(p *process, pm *postMortem) {
-	pm.Time, pm.Process, pm.PID = m.heap.Now, p.shown.Number, p.shown.PID
+	pm.Time, pm.Process, pm.PID = m.heap.Now(), p.shown.Number, p.shown.PID
 	pm.Age = pm.Time - min(p.shown.Started, pm.Time)
 	g := p.heap.Gauges
 	pm.InUse, pm.Requested = heap.Amount(g.InUse), heap.Amount(g.Requested)

@@ -96,7 +96,7 @@ func (m *Model) lookup(number uint32) *process {
 
 func (m *Model) newProcess(hp *heap.Process) {
 	p := &process{tags: map[uint32]*row{}, heap: hp}
-	p.shown = Process{Number: hp.Number, Policy: m.policies.first, Status: -1, Started: m.heap.Now}
+	p.shown = Process{Number: hp.Number, Policy: m.policies.first, Status: -1, Started: m.heap.Now()}
 	m.openBooks(p)
 	p.sizes.Reset(m.seed)
 	p.slabs.Reset(m.seed)
@@ -107,7 +107,7 @@ func (m *Model) newProcess(hp *heap.Process) {
 func (m *Model) introduce(p *process, r *wire.Record) {
 	program, arguments := wire.ParseProcess(r.Payload)
 	p.shown.PID, p.shown.Parent = int(r.AsProcess().PID()), int(r.AsProcess().Parent())
-	p.shown.Started = m.heap.Now
+	p.shown.Started = m.heap.Now()
 	p.shown.Program, p.shown.Arguments = callsite.Clean(program), nil
 	for word := range arguments {
 		if len(p.shown.Arguments) == argumentsMax {
@@ -133,12 +133,12 @@ func (m *Model) exit(p *process, r *wire.Record) {
 		p.shown.Orderly = true
 	}
 	known := p.ended
-	m.finish(p, Exited, status, m.heap.Now)
+	m.finish(p, Exited, status, m.heap.Now())
 	if p.gone {
 		m.killed(p, r.AsExit().OOMKillsNumber())
 	}
 	if !known || status >= 0 { // the session may know no more than the process said itself
-		m.marks.add(m.heap.Now, wire.KindExit, exitText(&p.shown))
+		m.marks.add(m.heap.Now(), wire.KindExit, exitText(&p.shown))
 	}
 }
 

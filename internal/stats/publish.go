@@ -16,7 +16,7 @@ func (m *Model) Snapshot() *Snapshot {
 	m.dropFolded()
 	now := moment{m.second, m.window.slot}
 	s := &Snapshot{
-		Time:          m.heap.Now,
+		Time:          m.heap.Now(),
 		Started:       m.options.Started,
 		Program:       m.options.Program,
 		Labels:        m.options.Labels,

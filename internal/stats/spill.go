@@ -158,7 +158,7 @@ func (m *Model) shownSpill() *Spill {
 		return nil
 	}
 	s.WorkingSet = m.spill.distance.Percentile(0.9)
-	s.Thrashing = s.In.Times > 0 && s.Stalls.NS >= (m.heap.Now-min(m.heap.Now, m.spill.began))/thrashingShare
+	s.Thrashing = s.In.Times > 0 && s.Stalls.NS >= (m.heap.Now()-min(m.heap.Now(), m.spill.began))/thrashingShare
 	if m.spill.needed != nil {
 		s.NeededSite = m.spill.needed.final().shownName()
 	}

@@ -121,7 +121,7 @@ func (x *writer) add(at int, e event) {
 		return
 	}
 	l := x.traces[at]
-	e.time = x.heap.Now
+	e.time = x.heap.Now()
 	l.seen++
 	if uint64(len(l.events)) < x.options.MaxEvents {
 		l.events = append(l.events, e)
@@ -141,7 +141,7 @@ func (x *writer) step(r *wire.Record) {
 
 // fail writes a create that failed.
 func (x *writer) fail(process uint32, e wire.CreateView) {
-	x.heap.Now = max(x.heap.Now, e.Time())
+	x.heap.Advance(e.Time())
 	at := x.list(process, e.Scope())
 	l := x.traces[at]
 	var free uint64

@@ -103,7 +103,7 @@ func (p *out) trace(l *list) {
 			}
 		}
 		item()
-		p.event(l, &event{action: snapshot, time: p.x.heap.Now})
+		p.event(l, &event{action: snapshot, time: p.x.heap.Now()})
 	})
 }
 

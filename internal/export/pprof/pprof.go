@@ -176,7 +176,7 @@ func (c *collector) take() {
 	if c.taken {
 		return
 	}
-	c.taken, c.when = true, c.heap.Now
+	c.taken, c.when = true, c.heap.Now()
 	for _, p := range c.heap.Processes() {
 		for _, o := range p.Objects() {
 			if v := c.values(p, o.Tag, o.Scope, owned(o)); v != nil {

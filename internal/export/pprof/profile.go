@@ -78,7 +78,7 @@ func (c *collector) profile() *profile.Profile {
 func (c *collector) describe(p *profile.Profile) {
 	h := &c.options.Header
 	after := time.Duration(max(c.when, h.ClockNS) - h.ClockNS)
-	p.DurationNanos = int64(max(c.heap.Now, h.ClockNS) - h.ClockNS)
+	p.DurationNanos = int64(max(c.heap.Now(), h.ClockNS) - h.ClockNS)
 	if !h.Created.IsZero() {
 		p.TimeNanos = h.Created.Add(after).UnixNano()
 	}

@@ -73,12 +73,11 @@ func (x *writer) step(r *wire.Record) {
 		}
 	default:
 	}
+	x.heap.Advance(r.Time) // also by records that the session wrote late
 	e := r.AsCreate()
 	if r.Kind == wire.KindCreate && e.Outcome() == wire.OutcomeFailed && heap.HasMemory(e) && x.choice.Has(r.Process, e.Tag()) {
-		x.heap.Now = max(x.heap.Now, r.Time)
 		x.write("allocate failure", nil, e.Requested())
 	}
-	x.heap.Advance(r.Time) // also by records that the session wrote late
 	x.heap.Apply(r)
 }
 
@@ -159,7 +158,7 @@ func (x *writer) line(text string) {
 func (x *writer) write(action string, at *common.Range, size uint64) {
 	b := strconv.AppendUint(x.b[:0], uint64(x.thread), 10)
 	b = append(b, ',')
-	b = x.header.Created.Add(time.Duration(max(x.heap.Now, x.header.ClockNS)-x.header.ClockNS)).AppendFormat(b, "15:04:05.000000")
+	b = x.header.Created.Add(time.Duration(max(x.heap.Now(), x.header.ClockNS)-x.header.ClockNS)).AppendFormat(b, "15:04:05.000000")
 	b = append(b, ',')
 	b = append(b, action...)
 	if at == nil {

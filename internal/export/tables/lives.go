@@ -49,7 +49,7 @@ func (w *walk) notAnEnd(o *heap.Object) bool {
 }
 
 func (w *walk) released(row *Buffer, o *heap.Object) {
-	end := w.run.since(w.heap.Now)
+	end := w.run.since(w.heap.Now())
 	row.Released, row.ReleasedNS = optional(w.run.at(end)), optional(end)
 	row.Lifetime = optional(end - row.CreatedNS)
 	if e := w.record.AsRelease(); w.record.Kind == wire.KindRelease && e.Object() == o.ID {
@@ -75,7 +75,7 @@ func (w *walk) Unpooled(l *heap.Process, b *heap.Block, how heap.How) {
 		Owner: int64(b.Owner), Size: clamp(b.Size), Began: w.run.at(began), BeganNS: began, Ending: how.String(),
 	}
 	if how != heap.Open && how != heap.Unknown {
-		end := w.run.since(w.heap.Now)
+		end := w.run.since(w.heap.Now())
 		row.Ended, row.EndedNS, row.Stayed = optional(w.run.at(end)), optional(end), optional(end-began)
 	}
 	if e := w.record.AsEvict(); how == heap.Evicted && w.record.Kind == wire.KindEvict && e.Block() == b.ID {

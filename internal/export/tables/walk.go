@@ -95,7 +95,7 @@ func (w *walk) step() {
 		return
 	}
 	if r.Process != 0 {
-		w.catchUp(p, max(r.Time, w.heap.Now))
+		w.catchUp(p, max(r.Time, w.heap.Now()))
 	}
 	w.transfer(p, r)
 	if r.Kind == wire.KindObject && w.sink.Held != nil {
@@ -107,7 +107,7 @@ func (w *walk) step() {
 	if r.Kind == wire.KindUse && l.Object(r.Object) != nil {
 		u := p.uses[r.Object]
 		if u.count == 0 {
-			u.first = w.heap.Now
+			u.first = w.heap.Now()
 		}
 		u.count++
 		p.uses[r.Object] = u
