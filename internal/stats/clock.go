@@ -1,5 +1,23 @@
 package stats
 
+// clock is the time of the session in slots of 100 ms and in seconds, both from its start. All that is counted by time is
+// counted by these. heap.Heap has the time in ns.
+type clock struct {
+	begun        bool
+	started      uint64 // ns, CLOCK_MONOTONIC
+	turning      uint64 // when the present slot ends
+	slot, second uint64 // the present ones
+}
+
+func (c *clock) begin(time uint64) { c.begun, c.started, c.turning = true, time, time+slotNS }
+
+// turn begins the slot that has a time.
+func (c *clock) turn(time uint64) {
+	c.slot = (time - c.started) / slotNS
+	c.second = c.slot / windowSlots
+	c.turning = c.started + (c.slot+1)*slotNS
+}
+
 // Tick moves time on without an event, so that windows and history go on while the program is silent. now is
 // CLOCK_MONOTONIC ns; an earlier time than the latest seen changes nothing.
 func (m *Model) Tick(now uint64) {
@@ -7,43 +25,38 @@ func (m *Model) Tick(now uint64) {
 	m.advance(now)
 }
 
-func (m *Model) begin(time uint64) {
-	m.begun = true
-	m.heap.Advance(time)
-	m.options.Started, m.turning = time, time+slotNS
-}
-
 // advance moves time on. Gauges had their present values until now.
 func (m *Model) advance(time uint64) {
-	if !m.begun {
+	if !m.clock.begun {
 		m.begin(time)
 	}
 	if time <= m.heap.Now() {
 		return
 	}
-	if time >= m.turning {
+	if time >= m.clock.turning {
 		m.turn(time)
 	}
 	m.heap.Advance(time)
 }
 
+func (m *Model) begin(time uint64) {
+	m.clock.begin(time)
+	m.heap.Advance(time)
+}
+
 // turn closes the slots that end until a time.
 func (m *Model) turn(time uint64) {
-	started := m.options.Started
-	slot := (time - started) / slotNS
-	gauges := m.sample()
-	m.history.advance(started, slot, gauges)
-	m.minute.advance(started, slot, gauges, m.window.current())
-	m.books.turn(slot)
-	m.turnProcesses(slot)
-	m.turning = started + (slot+1)*slotNS
-	m.second = slot / windowSlots
-	m.holdings.advance(m.second)
+	m.clock.turn(time)
+	m.totals.turn(m.sample())
+	for _, p := range m.processes.list {
+		m.totals.turnProcess(p)
+	}
+	m.objects.advance(m.clock.second)
 }
 
 // sample reads the gauges.
 func (m *Model) sample() Sample {
-	s := m.ledger.sample(m.spread())
+	s := m.totals.run.sample(m.processes.spread())
 	s.Machine = m.machine.reported()
 	return s
 }

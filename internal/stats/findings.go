@@ -52,15 +52,15 @@ func FindingOf(r *wire.Record, kernels *callsite.Kernels) Finding {
 // findings collects the DIAG events that report mistakes.
 type findings struct {
 	list   []finding
-	places map[findingKey[*row]]int // in list
-	others uint64                   // events that found the list full
-	shown  []Finding                // as in the last snapshot, nil when that is out of date
+	places map[findingKey[*processSite]]int // in list
+	others uint64                           // events that found the list full
+	shown  []Finding                        // as in the last snapshot, nil when that is out of date
 }
 
 // finding is a Finding without its tag: that gets its name, and may be folded into another one, later.
 type finding struct {
 	Finding
-	row *row
+	site *processSite
 }
 
 type findingKey[R comparable] struct {
@@ -73,9 +73,9 @@ type findingKey[R comparable] struct {
 // find handles a DIAG that reports a mistake. Only the first of its kind gets a mark: a mistake in a loop must not
 // push everything else out.
 func (m *Model) find(p *process, r *wire.Record) {
-	f := finding{Finding: FindingOf(r, &p.kernels), row: m.row(p, r.AsDiag().Tag())}
+	f := finding{Finding: FindingOf(r, &p.kernels), site: m.sites.of(p, r.AsDiag().Tag())}
 	f.Process, f.PID, f.First, f.Last = p.shown.Number, p.shown.PID, m.heap.Now(), m.heap.Now()
-	key := findingKey[*row]{f.Kind, f.Function, f.Kernel, f.row, f.Process}
+	key := findingKey[*processSite]{f.Kind, f.Function, f.Kernel, f.site, f.Process}
 	all := &m.findings
 	if at, known := all.places[key]; known {
 		all.list[at].Count++
@@ -88,7 +88,7 @@ func (m *Model) find(p *process, r *wire.Record) {
 		return
 	}
 	if all.places == nil {
-		all.places = map[findingKey[*row]]int{}
+		all.places = map[findingKey[*processSite]]int{}
 	}
 	all.places[key] = len(all.list)
 	all.list = append(all.list, f)
@@ -102,23 +102,23 @@ func (m *Model) find(p *process, r *wire.Record) {
 
 // show returns the findings in the order of their first time. The list is shared between snapshots until something
 // changes. Tags that were folded since into one row make one finding here.
-func (a *findings) show(untagged *whole) []Finding {
+func (a *findings) show(untagged *site) []Finding {
 	if a.shown != nil || len(a.list) == 0 {
 		return a.shown
 	}
 	list := make([]Finding, 0, len(a.list))
-	places := make(map[findingKey[*whole]]int, len(a.list))
+	places := make(map[findingKey[*site]]int, len(a.list))
 	for i := range a.list {
 		f := a.list[i].Finding
-		w := a.list[i].row.final().whole
-		key := findingKey[*whole]{f.Kind, f.Function, f.Kernel, w, f.Process}
+		s := a.list[i].site.final().site
+		key := findingKey[*site]{f.Kind, f.Function, f.Kernel, s, f.Process}
 		if at, known := places[key]; known {
 			list[at].Count += f.Count
 			list[at].Last = max(list[at].Last, f.Last)
 			continue
 		}
-		if w != untagged {
-			f.Tag = w.title()
+		if s != untagged {
+			f.Tag = s.title()
 		}
 		places[key] = len(list)
 		list = append(list, f)

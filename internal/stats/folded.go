@@ -4,32 +4,22 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 )
 
 // FoldedNumber is the Number of the row for the processes that made room for others; no process has it.
 const FoldedNumber = math.MaxUint32
 
-// Folded implements heap.Observer: the figures of processes that make room go into one row.
-func (m observer) Folded(list []*heap.Process) {
-	wholes := map[*whole]struct{}{}
-	for _, hp := range list {
-		p := m.processes[hp.Place]
-		p.shown.Machine = nil
-		m.folded.fold(&p.shown)
-		m.unified = m.unified || p.unified()
-		m.foldRows(p, wholes)
-		m.foldSpill(p)
-		p.folded, p.books, p.tags, p.rows, p.scopes = true, nil, nil, nil, nil
-	}
-	for w := range wholes {
-		m.foldParts(w)
-	}
-	m.processes = slices.DeleteFunc(m.processes, func(p *process) bool { return p.folded })
-	m.dropFolded()
-	m.holdings.fold()
-	m.transfers.compact()
+// fold adds a process to the row of the folded ones.
+func (ps *processes) fold(p *process) {
+	p.shown.Machine = nil
+	ps.folded.fold(&p.shown)
+	ps.unified = ps.unified || p.devices.unified()
+	p.folded, p.accounts, p.devices = true, nil, devices{}
+}
+
+// dropFolded forgets the processes that were folded.
+func (ps *processes) dropFolded() {
+	ps.list = slices.DeleteFunc(ps.list, func(p *process) bool { return p.folded })
 }
 
 // fold adds a process to a row.
@@ -87,67 +77,32 @@ func (t *Totals) peaks() []*uint64 {
 	}
 }
 
-// foldRows gives up the parts of a process, and adds their wholes, which have its figures, to a set.
-func (m *Model) foldRows(p *process, wholes map[*whole]struct{}) {
-	m.parts -= len(p.tags)
-	for _, w := range p.rows {
-		if w.owner = nil; w.into == nil {
-			m.parts++
-			wholes[w.whole] = struct{}{}
-		}
-	}
-}
-
-// foldParts takes parts that were given up out of a whole. The last one stays: it counts for the whole.
-func (m *Model) foldParts(w *whole) {
-	first, before := w.parts[0], len(w.parts)
-	w.parts = slices.DeleteFunc(w.parts, func(part *row) bool { return part.owner == nil })
-	if len(w.parts) == 0 {
-		w.parts = append(w.parts, first)
-	}
-	m.parts -= before - len(w.parts)
-}
-
-// foldSpill keeps what moved at the call sites of a process.
-func (m *Model) foldSpill(p *process) {
-	for tag, moves := range p.spill.sites {
-		name := m.row(p, tag).shownName()
-		all := m.spill.folded[name]
-		all[0].plus(&moves[0])
-		all[1].plus(&moves[1])
-		if m.spill.folded == nil {
-			m.spill.folded = map[string][2]Moves{}
-		}
-		m.spill.folded[name] = all
-	}
-}
-
 // fold joins the entries of folded processes for the same call site and type.
 func (all *holdings) fold() {
-	type site struct {
-		whole *whole
-		kind  ObjectType
+	type key struct {
+		site *site
+		kind ObjectType
 	}
 	places := make([]int, len(all.list)) // where each goes
-	folded := map[site]int{}
+	folded := map[key]int{}
 	kept := all.list[:0]
 	for i := range all.list {
 		h := all.list[i]
 		places[i] = len(kept)
 		if h.owner == nil || h.owner.folded {
 			h.left, h.owner = h.leaked(), nil
-			s := site{h.row.final().whole, h.kind}
-			if at, known := folded[s]; known {
+			k := key{h.site.final().site, h.kind}
+			if at, known := folded[k]; known {
 				kept[at].join(&h)
 				continue
 			}
-			folded[s] = len(kept)
+			folded[k] = len(kept)
 		}
 		kept = append(kept, h)
 	}
-	for key, at := range all.places {
-		if all.places[key] = places[at]; kept[places[at]].owner == nil {
-			delete(all.places, key)
+	for k, at := range all.places {
+		if all.places[k] = places[at]; kept[places[at]].owner == nil {
+			delete(all.places, k)
 		}
 	}
 	clear(all.list[len(kept):])

@@ -23,12 +23,12 @@ func FuzzApply(f *testing.F) {
 			}
 			if data[1]&0x40 != 0 {
 				checkSane(t, m.Snapshot())
-				checkBooks(t, m)
+				checkSums(t, m)
 			}
 			data = data[9:]
 		}
 		checkSane(t, m.Snapshot())
-		checkBooks(t, m)
+		checkSums(t, m)
 	})
 }
 

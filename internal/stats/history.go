@@ -157,9 +157,9 @@ func (h *history) halve() {
 func (h *history) list() []Sample { return h.samples[:len(h.samples):len(h.samples)] }
 
 // raise takes the gauges when more is in use than ever since the last sample.
-func (s *Sample) raise(l *ledger) {
-	if heap.Amount(l.InUse) > s.InUse {
-		s.InUse, s.Cached, s.Cooling = heap.Amount(l.InUse), l.Free(), heap.Amount(l.Cooling)
+func (s *Sample) raise(a *account) {
+	if heap.Amount(a.InUse) > s.InUse {
+		s.InUse, s.Cached, s.Cooling = heap.Amount(a.InUse), a.Free(), heap.Amount(a.Cooling)
 	}
 }
 
@@ -182,24 +182,11 @@ type since struct {
 	before recording.Summary // the counts then
 }
 
-// Interval returns what happened in all processes since the last call, or since the first event. It costs O(1).
-func (m *Model) Interval() recording.Summary { return m.since.next(&m.ledger, m.lost) }
-
-// ProcessInterval returns what happened in one process since the last call for it, false when the model does not know
-// the process. It costs O(1).
-func (m *Model) ProcessInterval(number uint32) (recording.Summary, bool) {
-	p := m.lookup(number)
-	if p == nil {
-		return recording.Summary{}, false
-	}
-	return p.since.next(&p.own().ledger, p.lost), true
-}
-
 // next ends an interval and begins the next with the gauges as they are now: in use rises by creates alone, so the most
 // is at the beginning or behind one of them.
-func (s *since) next(l *ledger, lost uint64) recording.Summary {
-	s.most.raise(l) // what comes late or in the wrong order may raise it, too
-	c := &l.counters
+func (s *since) next(a *account, lost uint64) recording.Summary {
+	s.most.raise(a) // what comes late or in the wrong order may raise it, too
+	c := &a.counters
 	now := recording.Summary{
 		InUse: s.most.InUse, Cached: s.most.Cached, Cooling: s.most.Cooling,
 		Hits: c.Hits, Misses: c.Misses, Creates: c.Creates, Releases: c.Releases, Lost: lost,
@@ -210,6 +197,6 @@ func (s *since) next(l *ledger, lost uint64) recording.Summary {
 	i.Creates -= b.Creates
 	i.Releases -= b.Releases
 	i.Lost -= b.Lost
-	s.before, s.most = now, Sample{InUse: heap.Amount(l.InUse), Cached: l.Free(), Cooling: heap.Amount(l.Cooling)}
+	s.before, s.most = now, Sample{InUse: heap.Amount(a.InUse), Cached: a.Free(), Cooling: heap.Amount(a.Cooling)}
 	return i
 }

@@ -9,16 +9,16 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// TestInterval compares intervals of random lengths with what the ledgers say after every event.
+// TestInterval compares intervals of random lengths with what the totals say after every event.
 func TestInterval(t *testing.T) {
 	for seed := range uint64(20) {
 		records := simulate(seed, 1000)
 		m, rng := New(Options{}), rand.New(rand.NewPCG(seed, 3))
 		var most recording.Summary // its gauges; counts are those at the interval's beginning
 		look := func() recording.Summary {
-			c := &m.ledger.counters
+			c := &m.totals.run.counters
 			return recording.Summary{
-				InUse: heap.Amount(m.ledger.InUse), Cached: m.ledger.Free(), Cooling: heap.Amount(m.ledger.Cooling),
+				InUse: heap.Amount(m.totals.run.InUse), Cached: m.totals.run.Free(), Cooling: heap.Amount(m.totals.run.Cooling),
 				Hits: c.Hits, Misses: c.Misses, Creates: c.Creates, Releases: c.Releases, Lost: m.lost,
 			}
 		}
@@ -40,7 +40,7 @@ func TestInterval(t *testing.T) {
 				t.Fatalf("seed %d, event %d: %+v, want %+v", seed, i, got, want)
 			}
 			var sum recording.Summary
-			for _, p := range m.processes {
+			for _, p := range m.processes.list {
 				own, _ := m.ProcessInterval(p.shown.Number)
 				sum.Hits, sum.Misses = sum.Hits+own.Hits, sum.Misses+own.Misses
 				sum.Creates, sum.Releases = sum.Creates+own.Creates, sum.Releases+own.Releases

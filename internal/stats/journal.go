@@ -18,33 +18,33 @@ type journal struct {
 
 // waiting is a whole that waits for its name.
 type waiting struct {
-	whole *whole
-	born  uint64 // changes before it was defined
+	site *site
+	born uint64 // changes before it was defined
 }
 
 // change is what a part came to hold, or no longer does. Without a row it begins records that were carried over, or, with 0,
 // ends them: see carried.
 type change struct {
-	row   *row
+	site  *processSite
 	bytes int64
 }
 
 // await begins to wait for the name of a whole.
-func (j *journal) await(w *whole, quiet bool) {
-	if w.awaited || w.name != "" {
+func (j *journal) await(s *site, quiet bool) {
+	if s.awaited || s.name != "" {
 		return
 	}
 	if len(j.waiting) == 0 {
 		j.quiet = quiet
 	}
-	w.awaited = true
-	j.waiting = append(j.waiting, waiting{w, j.dropped + uint64(len(j.changes))})
+	s.awaited = true
+	j.waiting = append(j.waiting, waiting{s, j.dropped + uint64(len(j.changes))})
 }
 
 // note adds a change, while a name is awaited.
-func (j *journal) note(w *row, bytes int64) {
+func (j *journal) note(s *processSite, bytes int64) {
 	if len(j.waiting) > 0 {
-		j.add(change{w, bytes})
+		j.add(change{s, bytes})
 	}
 }
 
@@ -59,7 +59,7 @@ func (j *journal) add(c change) {
 
 // named says that a row got its name, or was folded into another one.
 func (j *journal) named() {
-	for len(j.waiting) > 0 && (j.waiting[0].whole.name != "" || j.waiting[0].whole.folded) {
+	for len(j.waiting) > 0 && (j.waiting[0].site.name != "" || j.waiting[0].site.folded) {
 		j.waiting = j.waiting[1:]
 	}
 	if len(j.waiting) == 0 {
@@ -87,7 +87,7 @@ func (j *journal) shorten() {
 		return
 	}
 	for _, c := range j.changes[:journalMax/2] {
-		if c.row == nil {
+		if c.site == nil {
 			j.quiet = c.bytes != 0
 		}
 	}
@@ -101,12 +101,12 @@ func (j *journal) settle() {
 		return
 	}
 	j.folded = false
-	var touched []*figures
+	var touched []*siteFigures
 	for _, c := range j.changes {
-		if c.row == nil {
+		if c.site == nil {
 			continue
 		}
-		for f := range c.row.final().each {
+		for f := range c.site.final().each {
 			if !f.touched {
 				f.touched, f.replayed = true, f.inUse
 				touched = append(touched, f)
@@ -121,13 +121,13 @@ func (j *journal) settle() {
 	}
 	quiet := j.quiet
 	for _, c := range j.changes {
-		if c.row == nil {
+		if c.site == nil {
 			if quiet = c.bytes != 0; !quiet {
 				raise()
 			}
 			continue
 		}
-		for f := range c.row.final().each {
+		for f := range c.site.final().each {
 			if f.replayed += c.bytes; !quiet {
 				f.peak = max(f.peak, heap.Amount(f.replayed))
 			}

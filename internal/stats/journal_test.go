@@ -115,8 +115,8 @@ func TestNamesThatNeverCome(t *testing.T) {
 		s.miss(3, 3, 64, 64, 3)
 		s.release(3, wire.OutcomeDriver)
 	}
-	if n := len(s.journal.changes); n > journalMax || len(s.journal.waiting) != 0 {
-		t.Fatalf("%d changes, %d rows waiting", n, len(s.journal.waiting))
+	if n := len(s.sites.journal.changes); n > journalMax || len(s.sites.journal.waiting) != 0 {
+		t.Fatalf("%d changes, %d rows waiting", n, len(s.sites.journal.waiting))
 	}
 	for tag := range uint32(3) {
 		s.site(tag+1, "f\ta.c\t1\tx+1")
@@ -124,7 +124,7 @@ func TestNamesThatNeverCome(t *testing.T) {
 	if got := tagNamed(t, s.Snapshot(), "a.c:1 f").PeakInUse; got < 128 {
 		t.Errorf("peak %d", got)
 	}
-	if s.miss(4, 4, 64, 64, 4); cap(s.journal.changes) > 16 {
-		t.Errorf("the journal keeps room for %d", cap(s.journal.changes))
+	if s.miss(4, 4, 64, 64, 4); cap(s.sites.journal.changes) > 16 {
+		t.Errorf("the journal keeps room for %d", cap(s.sites.journal.changes))
 	}
 }

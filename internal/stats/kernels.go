@@ -5,16 +5,19 @@ import (
 	"math/bits"
 	"slices"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // KernelsMax is the most kernels, by name, that are counted separately.
 const KernelsMax = 63
 
-// kernelShares divide memory by the kernels that have used it: what several have used counts for each.
+// kernelShares divide memory by the kernels that have used it. Memory that several kernels have used counts for each of them.
 type kernelShares struct {
-	shares [KernelsMax + 1]share // the first is that of all others
-	names  []string              // of the rest
+	clock   *clock
+	shares  [KernelsMax + 1]share // the first is that of all others
+	names   []string              // of the rest
+	objects []uint64              // sets of shares that have the object, by the places of objects in the heap
 }
 
 // placedKernels are the places of a process's kernels in the shares.
@@ -27,21 +30,21 @@ type placedKernels struct {
 // placedMax bounds them: a program may make a kernel for each launch.
 const placedMax = 1024
 
-// kernelPlace returns where a kernel's share is.
-func (m *Model) kernelPlace(p *process, kernel uint64) uint8 {
-	k := &p.placed
-	if k.latest == kernel && kernel != 0 {
-		return k.at
+// placeOf returns where the share of a process's kernel is.
+func (k *kernelShares) placeOf(p *process, kernel uint64) uint8 {
+	placed := &p.placed
+	if placed.latest == kernel && kernel != 0 {
+		return placed.at
 	}
-	at, known := k.places[kernel]
+	at, known := placed.places[kernel]
 	if !known {
-		at = m.kernels.place(cmp.Or(p.kernels.Name(kernel), "kernel unknown"))
-		if k.places == nil || len(k.places) == placedMax {
-			k.places = map[uint64]uint8{}
+		at = k.place(cmp.Or(p.kernels.Name(kernel), "kernel unknown"))
+		if placed.places == nil || len(placed.places) == placedMax {
+			placed.places = map[uint64]uint8{}
 		}
-		k.places[kernel] = at
+		placed.places[kernel] = at
 	}
-	k.latest, k.at = kernel, at
+	placed.latest, placed.at = kernel, at
 	return at
 }
 
@@ -56,8 +59,8 @@ func (k *kernelShares) place(name string) uint8 {
 	return uint8(at + 1)
 }
 
-// useByKernel counts memory for a kernel at the first command that lets it use that.
-func (m *Model) useByKernel(p *process, u wire.UseView) {
+// use counts memory for a kernel at the first command that lets the kernel use it.
+func (k *kernelShares) use(p *process, u wire.UseView) {
 	if u.Command() != wire.CommandKernel {
 		return
 	}
@@ -68,32 +71,34 @@ func (m *Model) useByKernel(p *process, u wire.UseView) {
 	if o == nil || !o.Owns {
 		return
 	}
-	at := m.kernelPlace(p, u.Kernel())
-	n := noteAt(&m.objects, o.Place)
-	if n.kernels&(1<<at) != 0 {
+	at, users := k.placeOf(p, u.Kernel()), noteAt(&k.objects, o.Place)
+	if *users&(1<<at) != 0 {
 		return
 	}
-	n.kernels |= 1 << at
-	s := &m.kernels.shares[at]
-	s.hold(int64(o.Granted), int64(o.Size), 1, m.second)
-	s.create(o.Outcome, m.window.slot)
+	*users |= 1 << at
+	s := &k.shares[at]
+	s.hold(int64(o.Granted), int64(o.Size), 1, k.clock.second)
+	s.create(o.Outcome, k.clock.slot)
 }
 
-// leaveKernels takes the memory of an object off.
-func (m *Model) leaveKernels(n *objectNote, granted, requested int64) {
-	for ; n.kernels != 0; n.kernels &= n.kernels - 1 {
-		m.kernels.shares[bits.TrailingZeros64(n.kernels)].hold(granted, requested, -1, m.second)
+// freed takes the memory of an object off.
+func (k *kernelShares) freed(o *heap.Object) {
+	if int(o.Place) >= len(k.objects) {
+		return
+	}
+	for users := &k.objects[o.Place]; *users != 0; *users &= *users - 1 {
+		k.shares[bits.TrailingZeros64(*users)].hold(int64(o.Granted), int64(o.Size), -1, k.clock.second)
 	}
 }
 
 // show returns the kernels in the order of their first use.
-func (k *kernelShares) show(now moment) []Named {
+func (k *kernelShares) show() []Named {
 	list := make([]Named, 0, len(k.names)+1)
 	for i, name := range k.names {
-		list = append(list, Named{name, k.shares[i+1].show(now)})
+		list = append(list, Named{name, k.shares[i+1].show(k.clock)})
 	}
 	if k.shares[0] != (share{}) {
-		list = append(list, Named{others, k.shares[0].show(now)})
+		list = append(list, Named{others, k.shares[0].show(k.clock)})
 	}
 	return list
 }

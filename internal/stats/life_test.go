@@ -229,7 +229,7 @@ func TestReleaseAfterItsBlockIsSomebodyElses(t *testing.T) {
 	checkGauges(t, s.Snapshot(), 64, 0, 0)
 	s.release(2, wire.OutcomeCached)
 	checkGauges(t, s.Snapshot(), 0, 64, 0)
-	checkBooks(t, s.Model)
+	checkSums(t, s.Model)
 }
 
 // TestFailuresByStatus counts the first statuses apart, and all of them together.

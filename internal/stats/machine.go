@@ -5,7 +5,6 @@ import (
 	"slices"
 	"syscall"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -98,11 +97,11 @@ func (f *MachineFigure) set(time, bytes uint64) {
 	f.Bytes, f.Peak, f.Latest, f.Unread = bytes, max(f.Peak, bytes), time, 0
 }
 
-// report handles MACHINE: a figure of a process changes that of all by as much.
-func (m *Model) report(p *process, v wire.MachineView) {
-	f := p.machine.figure(v.Source(), v.Device())
-	all := m.machine.figure(v.Source(), v.Device())
-	if f == nil || all == nil || p.gone || p.heap.Left {
+// report handles MACHINE: a figure of a process changes that of all, m, by as much.
+func (m *machine) report(own *machine, v wire.MachineView) {
+	f := own.figure(v.Source(), v.Device())
+	all := m.figure(v.Source(), v.Device())
+	if f == nil || all == nil {
 		return
 	}
 	if f.Unread = v.Unread(); f.Unread != 0 {
@@ -115,11 +114,10 @@ func (m *Model) report(p *process, v wire.MachineView) {
 }
 
 // leave takes what a process had off that of all.
-func (m *Model) leave(hp *heap.Process) {
-	p := m.processes[hp.Place]
-	for i := range p.machine.figures {
-		f := &p.machine.figures[i]
-		if all := m.machine.figure(f.Source, f.Device); all != nil {
+func (m *machine) leave(own *machine) {
+	for i := range own.figures {
+		f := &own.figures[i]
+		if all := m.figure(f.Source, f.Device); all != nil {
 			all.Bytes -= min(all.Bytes, f.Bytes)
 		}
 	}

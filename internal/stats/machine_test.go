@@ -59,8 +59,8 @@ func TestMachineIsNoEvent(t *testing.T) {
 	s.miss(1, 1, 64, 64, 0)
 	before := s.Snapshot()
 	s.Apply(&wire.Record{Process: s.process, Event: wire.MachineFields{Time: s.time + 5e9, Resident: 1}.Event()})
-	if after := s.Snapshot(); after.Time != before.Time || s.window.current().Events != 1 {
-		t.Errorf("the time is %d, was %d; %d events", after.Time, before.Time, s.window.current().Events)
+	if after := s.Snapshot(); after.Time != before.Time || s.totals.run.window.current().Events != 1 {
+		t.Errorf("the time is %d, was %d; %d events", after.Time, before.Time, s.totals.run.window.current().Events)
 	}
 }
 

@@ -20,14 +20,18 @@ type Miss struct {
 // misses are the latest ones, a ring.
 type misses struct {
 	list  [MissesMax]Miss // without Tag
-	rows  [MissesMax]*row
+	sites [MissesMax]*processSite
 	count uint64
 }
 
-func (m *misses) add(p *process, w *row, o *heap.Object) {
+// created notes a new object, if it is a miss.
+func (m *misses) created(p *process, s *processSite, o *heap.Object) {
+	if o.Outcome != wire.OutcomeMiss || o.CarriedOver {
+		return
+	}
 	at := m.count % MissesMax
 	m.list[at] = Miss{Time: o.Started, Size: o.Size, Reason: wire.Miss(reason(uint8(o.Reason))), Process: p.shown.Number}
-	m.rows[at] = w
+	m.sites[at] = s
 	m.count++
 }
 
@@ -38,7 +42,7 @@ func (m *misses) show() []Miss {
 	for i := range n {
 		at := (m.count - 1 - i) % MissesMax
 		miss := m.list[at]
-		miss.Tag = m.rows[at].final().whole.title()
+		miss.Tag = m.sites[at].final().site.title()
 		list = append(list, miss)
 	}
 	return list

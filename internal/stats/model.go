@@ -9,7 +9,6 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
-	"codeberg.org/gpumemtop/gpumemtop/internal/heap/table"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -24,7 +23,7 @@ type Options struct {
 	// LimitsOf returns the limits of a policy that the program switches to, with their defaults; nil: no limits are shown.
 	LimitsOf func(policy string) []Limit
 	Started  uint64 // ns, CLOCK_MONOTONIC; 0: the time of the first event
-	// TransfersOnly: of all uses, only those by commands that move memory come, so that it is not known what is in use.
+	// TransfersOnly: only transfers are recorded as uses, so it is not known which memory is idle.
 	TransfersOnly bool
 	// NoTrends: Tag.Trend stays empty, which saves up to 1 KB for each call site.
 	NoTrends bool
@@ -32,7 +31,8 @@ type Options struct {
 	Observers []heap.Observer
 }
 
-// Model counts what the records of a run say. One goroutine at a time may call its methods; any may call Published.
+// Model gives the records of a run to its observers and publishes snapshots of what these have counted. One goroutine at a time
+// may call its methods; any may call Published.
 //
 // Apply costs O(1) per event, or O(log n) in the number of distinct cached block sizes, and allocates nothing once the
 // model has held as many objects, blocks, sizes and tags as it ever will. Memory is bounded by the
@@ -41,83 +41,52 @@ type Model struct {
 	options   Options
 	published atomic.Pointer[Snapshot]
 
-	heap    *heap.Heap
-	release release // the present record, if it is one
-	begun   bool
-	turning uint64 // when the present slot ends
-	second  uint64 // since the start
+	heap  *heap.Heap
+	clock clock
 
-	books              // of all processes
-	opened    bool     // some process has had books
-	sharer    *process // the one that has these
-	minute    minute
-	since     since
-	touches   touches
-	transfers transfers
-
-	seed      uint64
-	processes []*process // by their places in the heap
-	folded    Process    // all those that made room
-	unified   bool       // one of these had a device whose memory is the host's
-
-	objects []objectNote // by their places in the heap
-	blocks  []blockNote  // by their places in the heap
-	classes table.Arena[class]
-
-	shares   shares
-	kernels  kernelShares
-	holdings holdings
-	quiet    bool // the present record was carried over: peaks wait
-	carried  carried
-
-	spent    workings // of processes that have left
-	wholes   []*whole
-	parts    int // of all wholes
-	named    map[string]*whole
-	untagged *whole
-	journal  journal
-
-	machine     machine
-	spill       spill
-	marks       marks
+	// Each of these counts one thing; its type says what, and what always holds. They are given the records that concern them,
+	// and through observer the changes in the heap.
+	processes   processes
+	totals      totals
+	sites       callSites
+	shares      shares
+	kernels     kernelShares
+	objects     holdings
+	transfers   transfers
 	misses      misses
+	machine     machine // of all processes together
+	spill       spill
 	findings    findings
-	postMortems []*postMortem
+	postMortems postMortems
+	marks       marks
 	limits      limits
 	policies    policies
-	recording   Recording
-	ghosts      func() *Ghosts  // nil: there are none
-	heapMap     func() *HeapMap // nil: there is none
-	auto        func() *Auto    // nil: see Options.Auto
-	chosen      choice
-	awaited     awaited
-	shownDevice Device
-	unpooled    Unpooled
+	notices     notices
+
+	recording Recording
+	ghosts    func() *Ghosts  // nil: there are none
+	heapMap   func() *HeapMap // nil: there is none
+	auto      func() *Auto    // nil: see Options.Auto
 
 	events, lost, lostUses uint64
-	exceeded               bool   // partsMax was
-	spillFailed            string // see Snapshot.SpillFailed
-	wholeBlocks            string // see Snapshot.WholeBlocks
-	hosted                 Part   // see Snapshot.Hosted
 }
 
 // New returns a model that has seen nothing yet.
 func New(o Options) *Model {
 	o.Arguments = slices.Clone(o.Arguments)
-	m := &Model{
-		options:  o,
-		seed:     rand.Uint64(),
-		named:    map[string]*whole{},
-		limits:   newLimits(o.Limits),
-		policies: policies{first: o.Policy},
-	}
+	m := &Model{options: o, limits: newLimits(o.Limits)}
 	observers := append([]heap.Observer{observer{m}}, o.Observers...)
 	m.heap = heap.New(heap.Options{EndProcesses: true, ProcessesMax: processesMax, LeftMax: leftMax, EntriesMax: entriesMax}, observers...)
-	m.ledger.Gauges, m.ledger.Population, m.ledger.workings = &m.heap.Gauges, &m.heap.Population, &workings{}
-	m.shares = newShares(m.seed)
-	m.untagged = m.newWhole(0)
-	m.untagged.name = callsite.Untagged
-	m.named[m.untagged.name] = m.untagged
+	seed := rand.Uint64()
+	m.processes = processes{heap: m.heap, totals: &m.totals, seed: seed, policy: o.Policy}
+	m.totals = newTotals(m.heap, &m.clock)
+	m.sites = newCallSites(m.heap, &m.clock, seed, o.NoTrends)
+	m.shares = newShares(&m.clock, seed)
+	m.kernels.clock = &m.clock
+	m.objects.sites = &m.sites
+	m.transfers.clock, m.transfers.sites = &m.clock, &m.sites
+	m.spill.sites = &m.sites
+	m.postMortems = postMortems{heap: m.heap, sites: &m.sites, spill: &m.spill, marks: &m.marks}
 	if o.Started != 0 {
 		m.begin(o.Started)
 	}
@@ -131,7 +100,7 @@ func (m *Model) Heap() *heap.Heap { return m.heap }
 // its payload may be reused afterwards.
 func (m *Model) Apply(r *wire.Record) {
 	carriedOver := r.CarriedOver()
-	if !carriedOver && m.quiet {
+	if !carriedOver && m.totals.quiet {
 		m.carriedAll()
 	}
 	if !r.Kind.Late() {
@@ -139,161 +108,148 @@ func (m *Model) Apply(r *wire.Record) {
 	}
 	m.events++
 	if r.Kind == wire.KindLost {
-		m.window.current().Events++
 		m.lose(r.Process, r.AsLost())
 		return
 	}
-	p := m.process(r.Process)
+	p := m.processes.process(r.Process)
 	if p == nil {
 		m.heap.Unknown++
 		return
 	}
 	p.changed = true
 	if r.Kind == wire.KindMachine {
-		m.report(p, r.AsMachine())
+		if !p.over() {
+			m.machine.report(&p.machine, r.AsMachine())
+		}
 		return
 	}
 	if carriedOver {
-		m.carryOver(p)
+		m.sites.carryOver()
+		m.totals.carryOver(p)
 	} else {
-		for _, b := range p.books {
-			b.window.current().Events++
-		}
+		m.totals.event(p)
 	}
+	if m.count(p, r) {
+		m.heap.Apply(r)
+	}
+}
+
+// count gives a record to the observers. It reports whether the heap takes the record, too.
+func (m *Model) count(p *process, r *wire.Record) bool {
 	switch r.Kind {
 	case wire.KindCreate:
-		if c := r.AsCreate(); c.Outcome() == wire.OutcomeFailed && !carriedOver {
-			for _, b := range p.books {
-				b.ledger.failed(int32(c.Status()), c.Duration())
-			}
-			m.createFailed(p, c)
+		if c := r.AsCreate(); c.Outcome() == wire.OutcomeFailed && !c.CarriedOver() {
+			m.totals.failed(p, c)
+			m.postMortems.createFailed(p, c)
 		}
 	case wire.KindTransfer:
 		m.transfers.sides.Note(r)
-		m.profiled(p, r.AsTransfer())
-		return
+		m.transfers.profiled(p, r.AsTransfer())
+		return false
 	case wire.KindUse:
-		m.transfer(p, r)
+		m.transfers.use(p, r)
 		if !m.options.TransfersOnly {
-			m.touches.use(p.heap, r.AsUse())
-			m.useByKernel(p, r.AsUse())
-			for _, b := range p.books {
-				b.ledger.counters.Uses++
-			}
+			m.totals.use(p, r.AsUse())
+			m.kernels.use(p, r.AsUse())
 		}
 	case wire.KindSync:
-		for _, b := range p.books {
-			b.ledger.counters.Syncs++
-		}
+		m.totals.sync(p)
 	case wire.KindEvict:
-		p.drain(r.AsEvict())
-		m.countEviction(p, r.AsEvict())
+		p.shortage.drain(r.AsEvict())
+		m.totals.evict(p, r.AsEvict())
 	case wire.KindSlab:
-		m.countSlab(p, r.Thread, r.AsSlab())
+		m.totals.slab(p, r.Thread, r.AsSlab())
 	case wire.KindGauge:
-		p.reported = rangesOf(r.AsGauge())
+		p.free.reported = rangesOf(r.AsGauge())
 	case wire.KindRelease:
-		m.release = releaseOf(r.AsRelease())
+		m.totals.release = releaseOf(r.AsRelease())
 		m.heap.Apply(r)
-		m.release = release{}
-		return
+		m.totals.release = release{}
+		return false
 	case wire.KindObject:
-		m.object(p, r.AsObject())
+		if !m.objects.count(p, r.AsObject()) {
+			m.heap.Unknown++
+		}
 	case wire.KindRetain, wire.KindCooled: // the heap knows what they mean
 	case wire.KindSpill:
-		m.spilled(p, r.AsSpill())
-		return
+		if !p.over() {
+			m.spill.moved(p, r.AsSpill())
+		}
+		return false
 	default:
 		m.rare(p, r)
 	}
-	m.heap.Apply(r)
+	return true
 }
 
-// countEviction counts a block that goes back to the driver. A sub-allocation goes back into its slab: the driver gets
-// nothing.
-func (m *Model) countEviction(p *process, e wire.EvictView) {
-	if b := p.heap.Block(e.Block()); e.SubAllocation() || b != nil && b.SubAllocation {
-		return
-	}
-	for _, b := range p.books {
-		b.ledger.evicted(e)
-		b.spend(e.Cost())
+// carriedAll ends a run of records that were carried over.
+func (m *Model) carriedAll() {
+	if m.totals.quiet {
+		m.sites.carriedAll()
+		m.totals.carriedAll()
 	}
 }
 
-// rare handles the kinds that come a few times per run.
+// rare is count for the kinds that come a few times per run.
 func (m *Model) rare(p *process, r *wire.Record) {
 	switch r.Kind {
 	case wire.KindProcess:
-		m.introduce(p, r)
+		p.introduce(r, m.heap.Now())
+		if m.options.Program == "" {
+			m.options.Program, m.options.Arguments = p.shown.Program, p.shown.Arguments
+		}
 	case wire.KindTag:
-		m.tag(p, r)
+		m.named(m.sites.tag(p, r))
 	case wire.KindSite:
-		m.site(p, r)
+		m.named(m.sites.name(p, r))
 	case wire.KindDevice:
-		m.device(p, r)
+		m.processes.device.describe(p, r)
 	case wire.KindContext:
-		m.context(p, r.AsContext())
+		m.processes.device.use(p, r.AsContext())
 	case wire.KindLimit:
 		m.answer(p, r)
-		if r.AsLimit().Status() == 0 && wire.PlanPiece(r.Payload) {
-			return
+		if r.AsLimit().Status() != 0 || !wire.PlanPiece(r.Payload) {
+			m.marks.add(m.heap.Now(), r.Kind, callsite.Clean(r.Payload))
 		}
-		m.marks.add(m.heap.Now(), r.Kind, callsite.Clean(r.Payload))
 	case wire.KindKernel:
 		p.kernels.Add(r.AsKernel().Kernel(), r.Payload)
 	case wire.KindDiag:
-		if r.AsDiag().Diag().Finding() {
-			m.find(p, r)
-			return
-		}
-		switch r.AsDiag().Diag() {
-		case wire.DiagWholeBlocks:
-			m.wholeBlocks = callsite.Clean(r.Payload)
-		case wire.DiagSpill:
-			m.spillFailed = cmp.Or(m.spillFailed, callsite.Clean(r.Payload))
-		case wire.DiagOutOfMemory:
-			m.commandFailed(p, r)
-			return // to the heap it means nothing
-		case wire.DiagHosted:
-			if m.hosted.add(r.AsDiag().Bytes()); m.hosted.Buffers > 1 {
-				return // the first gets a mark
-			}
-		}
-		m.marks.add(m.heap.Now(), r.Kind, diagText(r))
-		m.unpooled.note(r.AsDiag().Diag(), r.Payload)
+		m.diagnose(p, r)
 	case wire.KindExit:
 		m.exit(p, r)
 	default: // threads, modules and queues show nowhere
 	}
 }
 
+// named takes note that a call site got its name, if it did.
+func (m *Model) named(got bool) {
+	if got {
+		m.findings.renamed()
+	}
+}
+
+// diagnose handles DIAG.
+func (m *Model) diagnose(p *process, r *wire.Record) {
+	kind := r.AsDiag().Diag()
+	switch {
+	case kind.Finding():
+		m.find(p, r)
+	case kind == wire.DiagOutOfMemory:
+		m.postMortems.commandFailed(p, r)
+	case m.notices.take(r):
+		m.marks.add(m.heap.Now(), r.Kind, diagText(r))
+	}
+}
+
 // lose handles LOST.
 func (m *Model) lose(process uint32, l wire.LostView) {
+	m.totals.run.window.current().Events++
 	m.lost += l.Events()
 	m.lostUses += l.Uses()
 	m.marks.lose(m.heap.Now(), l.Events())
-	if p := m.lookup(process); p != nil {
+	if p := m.processes.lookup(process); p != nil {
 		p.lost += l.Events()
 	}
-}
-
-// tag handles TAG: sizes and threads have their name at once, call sites when SITE comes.
-func (m *Model) tag(p *process, r *wire.Record) {
-	if name := callsite.TagName(r); name != "" {
-		m.label(p, r.DefinedTag(), name, nil)
-		return
-	}
-	m.journal.await(m.row(p, r.DefinedTag()).whole, m.quiet)
-}
-
-// site handles SITE.
-func (m *Model) site(p *process, r *wire.Record) {
-	name := callsite.TagName(r)
-	if name == "" {
-		return
-	}
-	m.label(p, r.DefinedTag(), name, r.Payload)
 }
 
 // End is how a process ended.
@@ -306,18 +262,18 @@ type End struct {
 // ProcessEnded says that the session saw a process end at a time in ns. A process that made no OpenCL call is ignored.
 func (m *Model) ProcessEnded(number uint32, end End, time uint64) {
 	m.advance(time)
-	p := m.lookup(number)
+	p := m.processes.lookup(number)
 	if p == nil {
 		return
 	}
 	known := p.ended
 	if end.Signal != 0 {
-		m.finish(p, Signaled, end.Signal, m.heap.Now())
+		p.finish(Signaled, end.Signal, m.heap.Now())
 	} else {
-		m.finish(p, Exited, end.Status, m.heap.Now())
+		p.finish(Exited, end.Status, m.heap.Now())
 	}
 	p.gone = true
-	m.killed(p, end.OOMKillsNumber)
+	m.postMortems.killed(p, end.OOMKillsNumber)
 	if !known {
 		m.marks.add(m.heap.Now(), wire.KindExit, exitText(&p.shown))
 	}
@@ -336,18 +292,47 @@ func (m *Model) PolicyWanted(name string, sequence uint64) {
 	m.policies.want(name, sequence, m.heap.Now())
 }
 
+// MarkObjects notes how many objects there are: from then on snapshots say how many more there are. Two notes are kept.
+func (m *Model) MarkObjects() { m.objects.mark() }
+
+// Holds returns how many objects of each type a process has now; nil when it is not known.
+func (m *Model) Holds(process uint32) *[ObjectTypes]int64 {
+	if p := m.processes.lookup(process); p != nil {
+		return &p.holds
+	}
+	return nil
+}
+
 // SetRecording says what is being written, and how many bytes so far.
 func (m *Model) SetRecording(path string, bytes uint64) {
 	m.recording = Recording{Path: path, Bytes: bytes}
 }
 
-func (u *Unpooled) note(kind wire.Diag, why []byte) {
-	if kind != wire.DiagTransparent && kind != wire.DiagPanic {
-		return
+// notices keep what DIAG records say of the pool and of --spill. Of each kind the first counts, except for wholeBlocks.
+type notices struct {
+	spillFailed string // see Snapshot.SpillFailed
+	wholeBlocks string // see Snapshot.WholeBlocks
+	hosted      Part   // see Snapshot.Hosted
+	unpooled    Unpooled
+}
+
+// take takes a DIAG that is no finding. It reports whether that is worth a mark.
+func (n *notices) take(r *wire.Record) bool {
+	switch kind := r.AsDiag().Diag(); kind {
+	case wire.DiagWholeBlocks:
+		n.wholeBlocks = callsite.Clean(r.Payload)
+	case wire.DiagSpill:
+		n.spillFailed = cmp.Or(n.spillFailed, callsite.Clean(r.Payload))
+	case wire.DiagHosted:
+		n.hosted.add(r.AsDiag().Bytes())
+		return n.hosted.Buffers == 1
+	case wire.DiagTransparent, wire.DiagPanic:
+		if n.unpooled.Times++; n.unpooled.Times == 1 {
+			n.unpooled.Why = callsite.Clean(r.Payload)
+		}
+	default:
 	}
-	if u.Times++; u.Times == 1 {
-		u.Why = callsite.Clean(why)
-	}
+	return true
 }
 
 func diagText(r *wire.Record) string {

@@ -71,7 +71,7 @@ type ObjectSite struct {
 
 // holding is what one call site of one process holds of one type.
 type holding struct {
-	row               *row
+	site              *processSite
 	owner             *process // nil: of processes that were folded
 	kind              ObjectType
 	created, released uint64 // since the process started
@@ -89,43 +89,45 @@ type holdingKey struct {
 	kind         ObjectType
 }
 
-// holdings are the objects of all processes.
+// holdings count objects by type, call site and process. What is live of a type is the sum of its holdings.
 type holdings struct {
-	places map[holdingKey]int // in list
-	list   []holding
-	live   [ObjectTypes]int64
-	peaks  [ObjectTypes]uint64
-	half   uint64 // minutes times two, until now
+	sites *callSites
+
+	exceeded bool               // there were more than sitesMax
+	places   map[holdingKey]int // in list
+	list     []holding
+	live     [ObjectTypes]int64
+	peaks    [ObjectTypes]uint64
+	half     uint64 // minutes times two, until now
 }
 
-// holding returns the entry of a call site, nil when there are too many.
-func (m *Model) holding(p *process, tag uint32, kind ObjectType) *holding {
-	all := &m.holdings
+// of returns the entry of a call site, nil when there are too many.
+func (all *holdings) of(p *process, tag uint32, kind ObjectType) *holding {
 	key := holdingKey{p.shown.Number, tag, kind}
 	if at, known := all.places[key]; known {
 		return &all.list[at]
 	}
-	if len(all.list) == partsMax {
-		m.exceeded = true
+	if len(all.list) == sitesMax {
+		all.exceeded = true
 		return nil
 	}
 	if all.places == nil {
 		all.places = map[holdingKey]int{}
 	}
 	all.places[key] = len(all.list)
-	all.list = append(all.list, holding{row: m.row(p, tag), owner: p, kind: kind})
+	all.list = append(all.list, holding{site: all.sites.of(p, tag), owner: p, kind: kind})
 	return &all.list[len(all.list)-1]
 }
 
-// object takes an OBJECT. Its counts only grow; records of several threads may come in another order.
-func (m *Model) object(p *process, v wire.ObjectView) {
+// count takes an OBJECT. Its counts only grow; records of several threads may come in another order. It returns false for a
+// type that this version does not know.
+func (all *holdings) count(p *process, v wire.ObjectView) bool {
 	if int(v.Held()) >= int(SubBuffers) {
-		m.heap.Unknown++
-		return
+		return false
 	}
-	h := m.holding(p, v.Tag(), ObjectType(v.Held()))
+	h := all.of(p, v.Tag(), ObjectType(v.Held()))
 	if h == nil {
-		return
+		return true
 	}
 	before := h.live()
 	h.created = max(h.created, v.Created())
@@ -135,12 +137,12 @@ func (m *Model) object(p *process, v wire.ObjectView) {
 		h.before = h.created
 		h.ago = [2]int64{h.live(), h.live()}
 	}
-	m.holdMore(h, h.live()-before, max(h.live(), int64(min(v.Most(), h.created)))-h.live())
+	all.add(h, h.live()-before, max(h.live(), int64(min(v.Most(), h.created)))-h.live())
+	return true
 }
 
-// holdMore changes how many objects the owner of a holding has. above is how many more it had for a moment.
-func (m *Model) holdMore(h *holding, more, above int64) {
-	all := &m.holdings
+// add changes how many objects the owner of a holding has. above is how many more it had for a moment.
+func (all *holdings) add(h *holding, more, above int64) {
 	all.live[h.kind] += more
 	h.owner.holds[h.kind] += more
 	all.peaks[h.kind] = max(all.peaks[h.kind], heap.Amount(all.live[h.kind]+above))
@@ -158,30 +160,30 @@ func shared(o *heap.Object) (kind ObjectType, is bool) {
 }
 
 // countShared counts a sub-buffer or an image of a buffer, or its release.
-func (m *Model) countShared(p *process, o *heap.Object, released bool) {
+func (all *holdings) countShared(p *process, o *heap.Object, released bool) {
 	kind, is := shared(o)
 	if !is {
 		return
 	}
-	h := m.holding(p, o.Tag, kind)
+	h := all.of(p, o.Tag, kind)
 	switch {
 	case h == nil:
 	case released:
 		h.released++
-		m.holdMore(h, -1, 0)
+		all.add(h, -1, 0)
 	default:
 		h.created++
 		if o.CarriedOver {
 			h.before++
 		}
-		m.holdMore(h, 1, 0)
+		all.add(h, 1, 0)
 	}
 }
 
-// MarkObjects notes how many objects there are: from then on snapshots say how many more there are. Two notes are kept.
-func (m *Model) MarkObjects() {
-	for i := range m.holdings.list {
-		h := &m.holdings.list[i]
+// mark is Model.MarkObjects.
+func (all *holdings) mark() {
+	for i := range all.list {
+		h := &all.list[i]
 		h.marked = [2]int64{h.marked[1], h.live()}
 	}
 }
@@ -202,30 +204,22 @@ func (all *holdings) advance(second uint64) {
 	all.half = half
 }
 
-// Holds returns how many objects of each type a process has now; nil when it is not known.
-func (m *Model) Holds(process uint32) *[ObjectTypes]int64 {
-	if p := m.lookup(process); p != nil {
-		return &p.holds
-	}
-	return nil
-}
-
-// shownObjects returns the types that something was created of. It costs time in proportion to call sites.
-func (m *Model) shownObjects() []ObjectCount {
+// show returns the types that had objects. It costs time in proportion to call sites.
+func (all *holdings) show() []ObjectCount {
 	list := []ObjectCount{}
-	var places [ObjectTypes]map[*whole]int // in Sites
+	var places [ObjectTypes]map[*site]int // in Sites
 	for kind := range ObjectTypes {
-		places[kind] = map[*whole]int{}
-		list = append(list, ObjectCount{Type: ObjectType(kind), Live: heap.Amount(m.holdings.live[kind]), Peak: m.holdings.peaks[kind]})
+		places[kind] = map[*site]int{}
+		list = append(list, ObjectCount{Type: ObjectType(kind), Live: heap.Amount(all.live[kind]), Peak: all.peaks[kind]})
 	}
-	for i := range m.holdings.list {
-		h := &m.holdings.list[i]
-		c, w := &list[h.kind], h.row.final().whole
-		at, known := places[h.kind][w]
+	for i := range all.list {
+		h := &all.list[i]
+		c, s := &list[h.kind], h.site.final().site
+		at, known := places[h.kind][s]
 		if !known {
 			at = len(c.Sites)
-			places[h.kind][w] = at
-			c.Sites = append(c.Sites, ObjectSite{Tag: w.title(), Stack: w.stack})
+			places[h.kind][s] = at
+			c.Sites = append(c.Sites, ObjectSite{Tag: s.title(), Stack: s.stack})
 		}
 		c.Sites[at].add(h)
 		c.Created += h.created - h.before

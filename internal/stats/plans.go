@@ -38,40 +38,40 @@ func (p *Plans) Asked() (n uint64) {
 func (p *Plans) Share() float64 { return rate(p.Routes[wire.RoutePlanned], p.Asked()) }
 
 // install notes that a plan has come.
-func (l *ledger) install(layout *allocator.Layout) {
-	p := &l.counters.Plans
+func (a *account) install(layout *allocator.Layout) {
+	p := &a.counters.Plans
 	p.Installed++
 	p.Places, p.Arenas, p.Bound = uint64(len(layout.Places)), 0, 0
-	for _, a := range layout.Arenas {
-		p.Arenas += a.Size
-		p.Bound += a.Bound
+	for _, arena := range layout.Arenas {
+		p.Arenas += arena.Size
+		p.Bound += arena.Bound
 	}
-	l.planning.settling = allocator.SettledAfter * p.Places
+	a.planning.settling = allocator.SettledAfter * p.Places
 }
 
 // served counts a request by what served it.
-func (l *ledger) served(route wire.Route) {
-	p := &l.counters.Plans
+func (a *account) served(route wire.Route) {
+	p := &a.counters.Plans
 	if route == wire.RouteNone || int(route) >= len(p.Routes) {
 		return
 	}
-	l.planning.asked = true
+	a.planning.asked = true
 	p.Routes[route]++
-	if route == wire.RoutePlanned && l.planning.settling > 0 {
-		l.planning.settling--
+	if route == wire.RoutePlanned && a.planning.settling > 0 {
+		a.planning.settling--
 	}
 }
 
 // raisePlanned notes new peaks of a policy that takes plans.
-func (l *ledger) raisePlanned() {
-	p := &l.counters.Plans
+func (a *account) raisePlanned() {
+	p := &a.counters.Plans
 	switch {
-	case !l.planning.asked:
+	case !a.planning.asked:
 	case p.Routes[wire.RoutePlanned] == 0:
-		raise(&p.Learning, l.Reserved())
-	case p.Installed > 0 && l.planning.settling == 0:
-		raise(&p.Reserved, l.Reserved())
-		raise(&p.Requested, l.Requested)
+		raise(&p.Learning, a.Reserved())
+	case p.Installed > 0 && a.planning.settling == 0:
+		raise(&p.Reserved, a.Reserved())
+		raise(&p.Requested, a.Requested)
 	}
 }
 
@@ -81,7 +81,7 @@ func (m *Model) readPlan(p *process, piece []byte) {
 	if err != nil || layout == nil || layout.Check() != nil {
 		return // not all of it was recorded
 	}
-	for _, b := range p.books {
-		b.ledger.install(layout)
+	for _, a := range p.accounts {
+		a.install(layout)
 	}
 }

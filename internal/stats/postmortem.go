@@ -110,33 +110,49 @@ func (v Verdict) String() string { return verdicts[v] }
 // roomy is the share of a device up to which memory is certainly not short: drivers and displays need some, too.
 const roomy = 0.75
 
+// postMortems takes a picture of memory when a call fails for lack of it, or when SIGKILL ends a process that holds memory. A
+// failure that the last picture shows already is only counted there.
+type postMortems struct {
+	heap  *heap.Heap
+	sites *callSites
+	spill *spill
+	marks *marks
+	list  []*postMortem
+}
+
 type postMortem struct {
 	PostMortem
-	row     *row // of Tag, nil: none
+	site    *processSite // of Tag, nil: none
 	holders []holder
 }
 
 type holder struct {
 	Holder
-	row    *row
+	site   *processSite
 	recent uint64 // bytes created in the later half of the process's life
 }
 
+// shortage is what a post-mortem of a process says of what was before.
+type shortage struct {
+	largest uint64 // create that ever worked
+	drained Part   // that the pool gave back since the driver last created anything
+}
+
 // created notes a create that worked.
-func (p *process) created(o *heap.Object) {
-	if !o.Owns {
+func (s *shortage) created(o *heap.Object) {
+	if !o.Owns || o.CarriedOver {
 		return
 	}
-	p.largest = max(p.largest, o.Size)
+	s.largest = max(s.largest, o.Size)
 	if o.Outcome != wire.OutcomeHit {
-		p.drained = Part{}
+		s.drained = Part{}
 	}
 }
 
 // drain notes a block that went back to the driver because a call failed.
-func (p *process) drain(e wire.EvictView) {
+func (s *shortage) drain(e wire.EvictView) {
 	if e.Reason() == wire.EvictDrain {
-		p.drained.add(e.Bytes())
+		s.drained.add(e.Bytes())
 	}
 }
 
@@ -154,12 +170,12 @@ func OutOfMemory(c wire.CreateView, d Device) bool {
 }
 
 // createFailed notes a failed create, if memory was short.
-func (m *Model) createFailed(p *process, c wire.CreateView) {
-	d := m.deviceOf(p, c.Scope())
+func (pms *postMortems) createFailed(p *process, c wire.CreateView) {
+	d := p.devices.describedOf(c.Scope())
 	if !OutOfMemory(c, d) {
 		return
 	}
-	m.postMortem(p, PostMortem{Call: "create of " + article(c.Memory()), Status: int32(c.Status()), Size: c.Requested(), Device: d}, c.Tag())
+	pms.failed(p, PostMortem{Call: "create of " + article(c.Memory()), Status: int32(c.Status()), Size: c.Requested(), Device: d}, c.Tag())
 }
 
 func article(kind wire.Memory) string {
@@ -173,47 +189,48 @@ func article(kind wire.Memory) string {
 }
 
 // commandFailed notes a failed command.
-func (m *Model) commandFailed(p *process, r *wire.Record) {
+func (pms *postMortems) commandFailed(p *process, r *wire.Record) {
 	f := FindingOf(r, &p.kernels)
-	m.postMortem(p, PostMortem{Call: f.Function, Command: true, Kernel: f.Kernel, Status: f.Status, Device: m.deviceOf(p, r.AsDiag().Scope())}, r.AsDiag().Tag())
+	device := p.devices.describedOf(r.AsDiag().Scope())
+	pms.failed(p, PostMortem{Call: f.Function, Command: true, Kernel: f.Kernel, Status: f.Status, Device: device}, r.AsDiag().Tag())
 }
 
-// postMortem takes a picture, if the last one shows another.
-func (m *Model) postMortem(p *process, d PostMortem, tag uint32) {
+// failed takes a picture, if the last one shows another.
+func (pms *postMortems) failed(p *process, d PostMortem, tag uint32) {
 	p.shown.RanOut = true
-	if n := len(m.postMortems); n > 0 {
-		if last := m.postMortems[n-1]; n == PostMortemsMax || last.shows(p, &d) {
+	if n := len(pms.list); n > 0 {
+		if last := pms.list[n-1]; n == PostMortemsMax || last.shows(p, &d) {
 			last.Repeats++
 			return
 		}
 	}
 	pm := &postMortem{PostMortem: d}
 	if tag != 0 {
-		pm.row = m.row(p, tag)
+		pm.site = pms.sites.of(p, tag)
 	}
-	m.picture(p, pm)
+	pms.picture(p, pm)
 	pm.judge()
-	m.marks.add(m.heap.Now(), wire.KindDiag, wire.DiagOutOfMemory.String()+": "+d.Call)
-	m.postMortems = append(m.postMortems, pm)
+	pms.marks.add(pm.Time, wire.KindDiag, wire.DiagOutOfMemory.String()+": "+d.Call)
+	pms.list = append(pms.list, pm)
 }
 
 // killedStatus is how a recording has the end by SIGKILL, as shells do.
 const killedStatus = 128 + int(syscall.SIGKILL)
 
 // killed takes a picture of a process that SIGKILL has ended, as the kernel does where memory is short, if it held memory.
-func (m *Model) killed(p *process, kills uint64) {
+func (pms *postMortems) killed(p *process, kills uint64) {
 	seen := p.shown.State == Signaled && p.shown.Status == int(syscall.SIGKILL)
 	if p.shown.Orderly || !seen && p.shown.Status != killedStatus || p.heap.Live <= 0 {
 		return
 	}
 	pm := &postMortem{PostMortem: PostMortem{
-		Call: "SIGKILL", Command: true, Verdict: VerdictKilled, OOMKillsNumber: kills, Device: m.deviceOf(p, 0),
+		Call: "SIGKILL", Command: true, Verdict: VerdictKilled, OOMKillsNumber: kills, Device: p.devices.describedOf(0),
 	}}
-	m.picture(p, pm)
-	if len(m.postMortems) == PostMortemsMax {
-		m.postMortems = m.postMortems[:PostMortemsMax-1]
+	pms.picture(p, pm)
+	if len(pms.list) == PostMortemsMax {
+		pms.list = pms.list[:PostMortemsMax-1]
 	}
-	m.postMortems = append(m.postMortems, pm)
+	pms.list = append(pms.list, pm)
 }
 
 // shows reports whether a picture is still right: the same failure, with about the same in use.
@@ -224,37 +241,37 @@ func (m *postMortem) shows(p *process, d *PostMortem) bool {
 }
 
 // picture fills in what memory looks like now.
-func (m *Model) picture(p *process, pm *postMortem) {
-	pm.Time, pm.Process, pm.PID = m.heap.Now(), p.shown.Number, p.shown.PID
+func (pms *postMortems) picture(p *process, pm *postMortem) {
+	pm.Time, pm.Process, pm.PID = pms.heap.Now(), p.shown.Number, p.shown.PID
 	pm.Age = pm.Time - min(p.shown.Started, pm.Time)
 	g := p.heap.Gauges
 	pm.InUse, pm.Requested = heap.Amount(g.InUse), heap.Amount(g.Requested)
 	pm.Cached, pm.Cooling, pm.SlabFree = heap.Amount(g.Cached), heap.Amount(g.Cooling), heap.Amount(g.Room)
 	pm.Buffers = heap.Amount(p.heap.Live)
-	all := heap.Amount(m.heap.Reserved())
-	elsewhere := pm.Reserved() + m.spill.Spilled - p.spill.spilled // of this process, or on the host
+	all := heap.Amount(pms.heap.Reserved())
+	elsewhere := pm.Reserved() + pms.spill.Spilled - p.spill.spilled // of this process, or on the host
 	pm.Others = all - min(elsewhere, all)
-	if pm.Spilling = m.spill.PeakResident > 0; pm.Spilling {
+	if pm.Spilling = pms.spill.PeakResident > 0; pm.Spilling {
 		pm.Resident, pm.Spilled = p.spill.resident, p.spill.spilled
 	}
-	pm.LargestCreated, pm.GivenBack, p.drained = p.largest, p.drained, Part{}
-	pm.UsesKnown = p.own().ledger.counters.Uses > 0
-	m.findHolders(p, pm)
+	pm.LargestCreated, pm.GivenBack, p.shortage.drained = p.shortage.largest, p.shortage.drained, Part{}
+	pm.UsesKnown = p.own().counters.Uses > 0
+	pms.findHolders(p, pm)
 }
 
 // findHolders finds who holds what.
-func (m *Model) findHolders(p *process, pm *postMortem) {
-	places := map[*row]int{}
+func (pms *postMortems) findHolders(p *process, pm *postMortem) {
+	places := map[*processSite]int{}
 	for _, o := range p.heap.Objects() {
 		if !o.Owns {
 			continue
 		}
-		w := m.objects[o.Place].row.final()
-		at, known := places[w]
+		s := pms.sites.creator(o)
+		at, known := places[s]
 		if !known {
 			at = len(pm.holders)
-			places[w] = at
-			pm.holders = append(pm.holders, holder{row: w, Holder: Holder{Newest: pm.Age}})
+			places[s] = at
+			pm.holders = append(pm.holders, holder{site: s, Holder: Holder{Newest: pm.Age}})
 		}
 		h := &pm.holders[at]
 		age := pm.Time - min(o.Started, pm.Time)
@@ -323,30 +340,30 @@ func (p *PostMortem) tooLarge() bool {
 	return p.Status == wire.InvalidBufferSize || p.Status == wire.InvalidImageSize || most > 0 && p.Size > most
 }
 
-// shownPostMortems returns the post-mortems with the names that are known now.
-func (m *Model) shownPostMortems() []PostMortem {
+// show returns the post-mortems with the names that are known now.
+func (pms *postMortems) show() []PostMortem {
 	var list []PostMortem
-	for _, pm := range m.postMortems {
-		list = append(list, pm.show(m.untagged))
+	for _, pm := range pms.list {
+		list = append(list, pm.show(pms.sites.untagged))
 	}
 	return list
 }
 
-func (m *postMortem) show(untagged *whole) PostMortem {
+func (m *postMortem) show(untagged *site) PostMortem {
 	shown := m.PostMortem
-	if m.row != nil && m.row.final().whole != untagged {
-		shown.Tag = m.row.final().whole.title()
+	if m.site != nil && m.site.final().site != untagged {
+		shown.Tag = m.site.final().site.title()
 	}
-	shown.Named = m.row == nil || m.row.final().whole.name != ""
+	shown.Named = m.site == nil || m.site.final().site.name != ""
 	var merged []holder
-	places := map[*whole]int{}
+	places := map[*site]int{}
 	for _, h := range m.holders {
-		w := h.row.final().whole
-		shown.Named = shown.Named && w.name != ""
-		at, known := places[w]
+		s := h.site.final().site
+		shown.Named = shown.Named && s.name != ""
+		at, known := places[s]
 		if !known {
-			places[w] = len(merged)
-			h.Tag = w.title()
+			places[s] = len(merged)
+			h.Tag = s.title()
 			merged = append(merged, h)
 			continue
 		}

@@ -1,82 +1,82 @@
 package stats
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-
-	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 )
 
 // Snapshot builds an immutable picture of the present state. It costs time in proportion to tags, their free
 // lists as far as they changed, processes, and the length of the history, whatever the number of events.
 func (m *Model) Snapshot() *Snapshot {
 	m.carriedAll()
-	m.journal.settle()
-	m.dropFolded()
-	now := moment{m.second, m.window.slot}
+	m.sites.journal.settle()
+	m.sites.dropFolded()
+	free := m.processes.spread()
 	s := &Snapshot{
 		Time:          m.heap.Now(),
-		Started:       m.options.Started,
+		Started:       m.clock.started,
 		Program:       m.options.Program,
 		Labels:        m.options.Labels,
 		Arguments:     m.options.Arguments,
 		Policy:        m.options.Policy,
 		Change:        m.policies.show(),
+		Auto:          m.steered(),
 		Limits:        slices.Clone(m.limits.list),
-		Device:        m.shownDevice,
-		Processes:     make([]Process, 0, len(m.processes)+1),
-		Totals:        m.ledger.totals(),
-		Window:        m.window.last(),
-		History:       m.history.list(),
-		Minute:        m.minute.list(),
-		Tags:          m.tags(),
-		Buckets:       m.shares.bySize(now),
-		Kinds:         m.shares.byKind(now),
-		Classes:       m.shares.byClass(now),
-		Threads:       m.shares.byThread(now),
-		Devices:       m.shares.byDevice(now),
-		Kernels:       m.kernels.show(now),
-		Objects:       m.shownObjects(),
+		Device:        m.processes.device.Device,
+		Totals:        m.totals.show(free),
+		Window:        m.totals.run.window.last(),
+		History:       m.totals.run.history.list(),
+		Minute:        m.totals.minute.list(),
+		Tags:          m.sites.show(),
+		Buckets:       m.shares.bySize(),
+		Kinds:         m.shares.byKind(),
+		Classes:       m.shares.byClass(),
+		Threads:       m.shares.byThread(),
+		Devices:       m.shares.byDevice(),
+		Kernels:       m.kernels.show(),
+		Objects:       m.objects.show(),
 		Marks:         slices.Clone(m.marks.list),
 		Misses:        m.misses.show(),
-		Findings:      m.findings.show(m.untagged),
+		Findings:      m.findings.show(m.sites.untagged),
 		OtherFindings: m.findings.others,
-		PostMortems:   m.shownPostMortems(),
+		PostMortems:   m.postMortems.show(),
 		Recording:     m.recording,
 		Machine:       m.machine.list(),
-		Transfers:     m.shownTransfers(),
+		Transfers:     m.transfers.show(m.processes.onHost()),
 		Events:        m.events,
 		Lost:          m.lost,
 		LostUses:      m.lostUses,
-		SpillFailed:   m.spillFailed,
-		Spill:         m.shownSpill(),
-		WholeBlocks:   m.wholeBlocks,
-		Hosted:        m.hosted,
+		SpillFailed:   m.notices.spillFailed,
+		Spill:         m.spill.show(m.heap.Now(), m.processes.list),
+		WholeBlocks:   m.notices.wholeBlocks,
+		Hosted:        m.notices.hosted,
 		Unknown:       m.heap.Unknown,
-		Unpooled:      m.unpooled,
+		Unpooled:      m.notices.unpooled,
 		Exceeded:      m.bounds(),
 	}
-	s.Auto = m.steered()
 	if m.ghosts != nil {
 		s.Ghosts = m.ghosts()
 	}
 	if m.heapMap != nil {
 		s.Heap = m.heapMap()
 	}
-	spread := m.spread()
-	spread.addTo(&s.Totals)
-	s.Totals.SavedTouches = m.touches.saved(&m.ledger.costs.hits)
-	if t, ok := m.slabTag(); ok {
+	if t, ok := m.processes.slabTag(free); ok {
 		s.Tags = append(s.Tags, t)
 	}
-	for i, p := range m.processes {
-		if i == 1 && m.folded.Folded > 0 {
-			s.Processes = append(s.Processes, m.folded)
-		}
-		s.Processes = append(s.Processes, m.view(p))
-	}
+	s.Processes = m.showProcesses()
 	return s
+}
+
+// showProcesses returns the processes; those that were folded are one row after the first.
+func (m *Model) showProcesses() []Process {
+	list := make([]Process, 0, len(m.processes.list)+1)
+	for i, p := range m.processes.list {
+		if i == 1 && m.processes.folded.Folded > 0 {
+			list = append(list, m.processes.folded)
+		}
+		list = append(list, m.view(p))
+	}
+	return list
 }
 
 // bounds says which ones were reached.
@@ -87,45 +87,17 @@ func (m *Model) bounds() (texts []string) {
 	if m.heap.Crowded {
 		texts = append(texts, fmt.Sprintf("processes beyond %d at once are left out: figures are too low", processesMax))
 	}
-	if m.exceeded {
-		texts = append(texts, fmt.Sprintf("call sites beyond %d are shown as one", partsMax))
+	if m.sites.exceeded || m.objects.exceeded {
+		texts = append(texts, fmt.Sprintf("call sites beyond %d are shown as one", sitesMax))
 	}
 	return texts
-}
-
-// dropFolded forgets the rows that were folded into others.
-func (m *Model) dropFolded() {
-	m.wholes = slices.DeleteFunc(m.wholes, func(w *whole) bool { return w.folded })
-}
-
-// tags returns the rows of all processes as they are now.
-func (m *Model) tags() []Tag {
-	tags := make([]Tag, 0, len(m.wholes))
-	for _, w := range m.wholes {
-		if !w.unseen {
-			tags = append(tags, m.show(w, &w.figures, w.parts))
-		}
-	}
-	return tags
-}
-
-// tagsOf returns the rows of a process as they are now.
-func (m *Model) tagsOf(p *process) []Tag {
-	p.rows = slices.DeleteFunc(p.rows, func(w *row) bool { return w.into != nil })
-	tags := make([]Tag, 0, len(p.rows))
-	for i, w := range p.rows {
-		if !w.unseen {
-			tags = append(tags, m.show(w.whole, w.figures, p.rows[i:i+1]))
-		}
-	}
-	return tags
 }
 
 // Fragmentation returns the external fragmentation as it is now. It costs time in proportion to processes.
 func (m *Model) Fragmentation() float64 { return m.sample().Fragmentation }
 
 // CallSites returns how many there are, each counted once for each process and name.
-func (m *Model) CallSites() int { return m.parts }
+func (m *Model) CallSites() int { return m.sites.count }
 
 // Publish builds a snapshot and makes it the one that Published returns.
 func (m *Model) Publish() *Snapshot {
@@ -136,60 +108,3 @@ func (m *Model) Publish() *Snapshot {
 
 // Published returns the snapshot that was published last, nil before the first. Any goroutine may call it.
 func (m *Model) Published() *Snapshot { return m.published.Load() }
-
-// show returns what figures of a row are now: all of them, or those of one part. The lists in it are shared between
-// snapshots as long as they do not change.
-func (m *Model) show(w *whole, f *figures, parts []*row) Tag {
-	m.refresh(f, parts)
-	return Tag{
-		ID: w.id, Name: w.title(), Stack: w.stack, Module: w.module,
-		Live: heap.Amount(f.live), InUse: heap.Amount(f.inUse), Requested: heap.Amount(f.requested),
-		Cached: heap.Amount(f.cached), Cooling: heap.Amount(f.cooling), CachedCount: heap.Amount(f.blocks),
-		Hits: f.hits, Misses: f.misses.all, MissReasons: f.misses.list(),
-		Creates: f.creates, Window: f.pace.last(m.window.slot), PeakInUse: f.peak, Held: f.trend.held(),
-		Trend: f.trend.shown(), Free: f.free,
-	}
-}
-
-// refresh brings the lists that figures show up to date.
-func (m *Model) refresh(f *figures, parts []*row) {
-	f.trend.advance(m.second, heap.Amount(f.inUse))
-	if f.free == nil {
-		f.free = m.freeClasses(parts)
-	}
-}
-
-// freeClasses lists the free blocks of parts by size, smallest first.
-func (m *Model) freeClasses(parts []*row) []FreeClass {
-	list := []FreeClass{}
-	for _, part := range parts {
-		part.classes.All(func(size uint64, place int32) {
-			c := m.classes.At(place)
-			list = append(list, FreeClass{
-				Size: size, Blocks: c.count, Cooling: c.cooling, Oldest: m.heap.BlockAt(c.first).Freed,
-			})
-		})
-	}
-	sortClasses(list)
-	return joinClasses(list)
-}
-
-func sortClasses(list []FreeClass) {
-	slices.SortFunc(list, func(a, b FreeClass) int { return cmp.Compare(a.Size, b.Size) })
-}
-
-// joinClasses makes one class of neighbours of the same size: those of several processes.
-func joinClasses(list []FreeClass) []FreeClass {
-	joined := list[:0]
-	for _, c := range list {
-		last := len(joined) - 1
-		if last < 0 || joined[last].Size != c.Size {
-			joined = append(joined, c)
-			continue
-		}
-		joined[last].Blocks += c.Blocks
-		joined[last].Cooling += c.Cooling
-		joined[last].Oldest = min(joined[last].Oldest, c.Oldest)
-	}
-	return joined
-}

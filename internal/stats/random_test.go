@@ -36,7 +36,7 @@ func TestTotalsEqualNaiveRecomputation(t *testing.T) {
 					t.Fatalf("seed %d, event %d (-naive +model):\n%s", seed, i, diff)
 				}
 				checkConsistent(t, snapshot)
-				checkBooks(t, m)
+				checkSums(t, m)
 				checkOwn(t, snapshot)
 			}
 		}

@@ -107,11 +107,11 @@ func TestTooManyProcesses(t *testing.T) {
 
 func TestTooManyCallSites(t *testing.T) {
 	s := newStream(Options{})
-	for n := range uint32(partsMax + 10) {
+	for n := range uint32(sitesMax + 10) {
 		s.miss(uint64(n+1), uint64(n+1), 64, 64, n+1)
 	}
 	snapshot := s.Snapshot()
-	if len(snapshot.Tags) > partsMax+1 || snapshot.Totals.InUse != 64*(partsMax+10) || len(snapshot.Exceeded) != 1 {
+	if len(snapshot.Tags) > sitesMax+1 || snapshot.Totals.InUse != 64*(sitesMax+10) || len(snapshot.Exceeded) != 1 {
 		t.Errorf("%d rows, %d in use, %q", len(snapshot.Tags), snapshot.Totals.InUse, snapshot.Exceeded)
 	}
 }

@@ -124,7 +124,7 @@ func TestSlabEventsLateOrLost(t *testing.T) {
 		feed(s)
 		got := s.Snapshot()
 		checkGauges(t, got, 0, 0, 0)
-		checkBooks(t, s.Model)
+		checkSums(t, s.Model)
 		slabs := got.Totals.Evictions[wire.EvictTrim] + got.Totals.Evictions[wire.EvictContext]
 		if got.Totals.DriverReleases != slabs || slabs == 0 || got.Totals.Slabs != 0 {
 			t.Errorf("%s: totals %+v", name, got.Totals)
@@ -203,14 +203,14 @@ func TestBooksSurviveDisorder(t *testing.T) {
 			m.Apply(&records[i])
 			end = max(end, records[i].Time)
 			if i%11 == 0 {
-				checkBooks(t, m)
+				checkSums(t, m)
 			}
 		}
 		checkSane(t, m.Snapshot())
 		m.ProcessEnded(1, End{Status: 0, Signal: 0}, end)
 		m.Apply(&wire.Record{Event: wire.Event{Kind: wire.KindThread}, Process: 3})
 		m.Tick(end + 10*slotNS)
-		checkBooks(t, m)
+		checkSums(t, m)
 	}
 }
 

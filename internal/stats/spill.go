@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
-	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -51,13 +50,15 @@ const (
 	spillOutMax   = 1 << 20
 )
 
-// spill keeps the figures of all processes.
+// spill keeps the figures of all processes. Resident and spilled memory are the sums of what processes have that may still do
+// something.
 type spill struct {
 	Spill
+	sites    *callSites
 	began    uint64 // when memory was taken first
 	taken    uint64 // bytes that have left the device so far
 	distance Histogram
-	needed   *row                // of Needed
+	needed   *processSite        // of Needed
 	folded   map[string][2]Moves // of processes that were folded, by call site
 }
 
@@ -74,12 +75,9 @@ func (m *Moves) add(v wire.SpillView) {
 	m.NS += uint64(v.Duration())
 }
 
-// spilled handles SPILL.
-func (m *Model) spilled(p *process, v wire.SpillView) {
-	if p.gone || p.heap.Left {
-		return
-	}
-	s, own := &m.spill, &p.spill
+// moved handles SPILL.
+func (s *spill) moved(p *process, v wire.SpillView) {
+	own := &p.spill
 	s.Resident += v.Resident() - own.resident
 	s.Spilled += v.Spilled() - own.spilled
 	own.resident, own.spilled = v.Resident(), v.Spilled()
@@ -102,7 +100,7 @@ func (m *Model) spilled(p *process, v wire.SpillView) {
 		s.Stalls.Times++
 		s.Stalls.NS += uint64(v.Duration())
 		if v.Bytes() > s.Needed {
-			s.Needed, s.needed = v.Bytes(), m.row(p, v.Tag())
+			s.Needed, s.needed = v.Bytes(), s.sites.of(p, v.Tag())
 		}
 	default:
 	}
@@ -143,55 +141,71 @@ func (own *processSpill) site(tag uint32) *[2]Moves {
 	return own.sites[tag]
 }
 
-// endSpill takes what a process had off the figures of all.
-func (m *Model) endSpill(hp *heap.Process) {
-	own := &m.processes[hp.Place].spill
-	m.spill.Resident -= own.resident
-	m.spill.Spilled -= own.spilled
+// end takes what a process had off the figures of all.
+func (s *spill) end(own *processSpill) {
+	s.Resident -= own.resident
+	s.Spilled -= own.spilled
 	own.resident, own.spilled, own.out = 0, 0, nil
 }
 
-// shownSpill returns the figures for a snapshot; nil before anything was taken from the device.
-func (m *Model) shownSpill() *Spill {
-	s := m.spill.Spill
-	if m.spill.began == 0 {
+// fold keeps what moved at the call sites of a process that makes room.
+func (s *spill) fold(p *process) {
+	for tag, moves := range p.spill.sites {
+		if s.folded == nil {
+			s.folded = map[string][2]Moves{}
+		}
+		name := s.sites.of(p, tag).shownName()
+		all := s.folded[name]
+		all[0].plus(&moves[0])
+		all[1].plus(&moves[1])
+		s.folded[name] = all
+	}
+}
+
+// show returns the figures for a snapshot; nil before anything was taken from the device.
+func (s *spill) show(now uint64, processes []*process) *Spill {
+	if s.began == 0 {
 		return nil
 	}
-	s.WorkingSet = m.spill.distance.Percentile(0.9)
-	s.Thrashing = s.In.Times > 0 && s.Stalls.NS >= (m.heap.Now()-min(m.heap.Now(), m.spill.began))/thrashingShare
-	if m.spill.needed != nil {
-		s.NeededSite = m.spill.needed.final().shownName()
+	shown := s.Spill
+	shown.WorkingSet = s.distance.Percentile(0.9)
+	shown.Thrashing = s.In.Times > 0 && s.Stalls.NS >= (now-min(now, s.began))/thrashingShare
+	if s.needed != nil {
+		shown.NeededSite = s.needed.final().shownName()
 	}
+	shown.Sites = s.showSites(processes)
+	return &shown
+}
+
+func (s *spill) showSites(processes []*process) (list []SpillSite) {
 	places := map[string]int{}
 	add := func(name string, moves *[2]Moves) {
 		at, known := places[name]
 		if !known {
-			at = len(s.Sites)
+			at = len(list)
 			places[name] = at
-			s.Sites = append(s.Sites, SpillSite{Tag: name})
+			list = append(list, SpillSite{Tag: name})
 		}
-		s.Sites[at].Out.plus(&moves[0])
-		s.Sites[at].In.plus(&moves[1])
+		list[at].Out.plus(&moves[0])
+		list[at].In.plus(&moves[1])
 	}
-	for _, p := range m.processes {
+	for _, p := range processes {
 		for tag, moves := range p.spill.sites {
-			add(m.row(p, tag).shownName(), moves)
+			add(s.sites.of(p, tag).shownName(), moves)
 		}
 	}
-	for name, moves := range m.spill.folded {
+	for name, moves := range s.folded {
 		add(name, &moves)
 	}
-	slices.SortFunc(s.Sites, func(a, b SpillSite) int {
+	slices.SortFunc(list, func(a, b SpillSite) int {
 		return cmp.Or(cmp.Compare(b.Out.Bytes+b.In.Bytes, a.Out.Bytes+a.In.Bytes), cmp.Compare(a.Tag, b.Tag))
 	})
-	return &s
+	return list
 }
 
 func (m *Moves) plus(o *Moves) {
 	m.Times, m.Bytes, m.NS = m.Times+o.Times, m.Bytes+o.Bytes, m.NS+o.NS
 }
 
-// shownName is the name of a part's call site.
-func (w *row) shownName() string {
-	return cmp.Or(w.whole.name, callsite.Untagged)
-}
+// shownName is the name of the call site.
+func (s *processSite) shownName() string { return cmp.Or(s.site.name, callsite.Untagged) }

@@ -1,210 +1,273 @@
 package stats
 
 import (
+	"slices"
+
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// ledger keeps the totals of one process, or of all together. The gauges are those of the heap.
-type ledger struct {
-	counters Totals // gauges, percentiles and estimates in it stay 0 until totals fills them in
+// totals counts what happens in the whole run and in each process, with peaks. An event goes into the accounts of its process:
+// its own and that of the run. The first process shares the account of the run until something happens in only one of the
+// two: what happens in the only process is counted once.
+type totals struct {
+	heap  *heap.Heap
+	clock *clock
 
-	*heap.Gauges
-	*heap.Population
+	run     account
+	opened  bool     // some process has had an account
+	sharer  *process // the one that shares the account of the run, nil: none does
+	minute  minute
+	since   since
+	touches touches
+	release release  // the present record, if it is one
+	spent   workings // of processes that have left: what still comes is shown nowhere
 
-	*workings
-	planning planning
-	held     recent // bytes in use
+	// While records are carried over, peaks wait until the last of them: what they describe was there at once, and a free block
+	// comes as a create with its release.
+	quiet   bool
+	carried []*process // that these records have touched
 }
 
-// workings are what percentiles and estimates are made from: 4 KB, which a process that has left gives up.
-type workings struct {
-	calls, driver Histogram
-	costs         costs
-	steady        Steady
+func newTotals(h *heap.Heap, c *clock) totals {
+	t := totals{heap: h, clock: c}
+	t.run.Gauges, t.run.Population, t.run.workings = &h.Gauges, &h.Population, &workings{}
+	return t
 }
 
-// create counts a create that succeeded.
-func (l *ledger) create(o *heap.Object) {
-	c := &l.counters
-	c.Creates++
-	measured(&l.calls, o.Duration)
-	switch o.Outcome {
-	case wire.OutcomeHit:
-		c.Hits++
-		l.served(o.Route)
-		c.HitNS += uint64(o.Duration)
-		c.PoolNS += uint64(o.Duration)
-		c.BytesRequested += o.Size
-		l.costs.hit(o.Granted, o.Duration)
-		l.steady.Add(true)
-	case wire.OutcomeMiss:
-		c.Misses++
-		l.served(o.Route)
-		c.MissReasons[reason(uint8(o.Reason))]++
-		c.PoolNS += uint64(o.Duration)
-		c.BytesRequested += o.Size
-		l.steady.Add(false)
-		if !o.SubAllocation { // otherwise the SLAB before it was the driver's create
-			l.allocated(o.Thread, o.Granted, o.Cost)
+// open gives a new process its accounts.
+func (t *totals) open(p *process) {
+	if !t.opened {
+		t.opened, t.sharer = true, p
+		p.accounts = []*account{&t.run}
+		return
+	}
+	t.separate(t.sharer)
+	own := &account{Gauges: &p.heap.Gauges, Population: &p.heap.Population, workings: &workings{}}
+	own.window.advance(t.clock.slot)
+	own.history.born, own.history.most = t.clock.slot, processHistoryMax
+	p.accounts = []*account{own, &t.run}
+}
+
+// separate gives a process that shares the account of the run a copy, before something happens in only one of the two.
+func (t *totals) separate(p *process) {
+	if p == nil || p != t.sharer {
+		return
+	}
+	t.sharer = nil
+	own := t.run
+	own.Gauges, own.Population = &p.heap.Gauges, &p.heap.Population
+	own.workings = clone(own.workings)
+	own.history.separate(processHistoryMax)
+	p.accounts = []*account{&own, &t.run}
+}
+
+// event counts a record that was not carried over.
+func (t *totals) event(p *process) {
+	for _, a := range p.accounts {
+		a.window.current().Events++
+	}
+}
+
+// created counts an object that the heap has got.
+func (t *totals) created(p *process, o *heap.Object) {
+	if o.CarriedOver {
+		return
+	}
+	for _, a := range p.accounts {
+		a.create(o)
+	}
+}
+
+// held notes what there is now that the program holds a new object. In use rises here alone.
+func (t *totals) held(p *process, o *heap.Object) {
+	t.raise(p)
+	if !o.CarriedOver {
+		t.minute.most.raise(&t.run)
+		for _, a := range p.accounts {
+			a.history.pending.raise(a)
 		}
+	}
+	t.since.most.raise(&t.run)
+	p.since.most.raise(p.own())
+}
+
+// failed counts a create that failed.
+func (t *totals) failed(p *process, c wire.CreateView) {
+	for _, a := range p.accounts {
+		a.failed(int32(c.Status()), c.Duration())
+	}
+}
+
+// use counts a USE.
+func (t *totals) use(p *process, u wire.UseView) {
+	t.touches.use(p.heap, u)
+	for _, a := range p.accounts {
+		a.counters.Uses++
+	}
+}
+
+// sync counts a SYNC.
+func (t *totals) sync(p *process) {
+	for _, a := range p.accounts {
+		a.counters.Syncs++
+	}
+}
+
+// evict counts a block that goes back to the driver. A sub-allocation goes back into its slab: the driver gets nothing.
+func (t *totals) evict(p *process, e wire.EvictView) {
+	if b := p.heap.Block(e.Block()); e.SubAllocation() || b != nil && b.SubAllocation {
+		return
+	}
+	for _, a := range p.accounts {
+		a.evicted(e)
+	}
+}
+
+// slab counts a slab that the driver created for a thread.
+func (t *totals) slab(p *process, thread uint32, s wire.SlabView) {
+	if s.Status() != 0 || t.quiet {
+		return
+	}
+	for _, a := range p.accounts {
+		a.allocated(thread, s.Bytes(), s.Cost())
+		a.window.current().DriverCreates++
+		a.spend(s.Cost())
+	}
+}
+
+// release is what the totals need of a RELEASE when the heap reports what it did.
+type release struct {
+	hazard bool   // it was held back because the block could have been reused too early
+	driver bool   // the driver releases the memory, if the object has any
+	cost   uint32 // ns of that
+	pool   uint32 // ns of a release into the pool
+}
+
+func releaseOf(v wire.ReleaseView) release {
+	r := release{cost: v.Cost()}
+	switch v.Outcome() {
+	case wire.OutcomeCooling:
+		r.hazard, r.pool = v.WouldRace(), v.Duration()
+	case wire.OutcomeCached:
+		r.pool = v.Duration()
+	case wire.OutcomeRefused:
 	default:
-		if o.Owns {
-			c.Unpooled++
-			l.driverCreate(o.Cost)
+		r.driver = !v.SubAllocation()
+	}
+	return r
+}
+
+// released counts a release by the program.
+func (t *totals) released(p *process, how heap.How) {
+	if how != heap.Released || t.quiet {
+		return
+	}
+	for _, a := range p.accounts {
+		a.window.current().Releases++
+		a.counters.Releases++
+		a.costs.own += uint64(t.release.pool)
+		if t.release.hazard {
+			a.counters.HazardsAvoided++
 		}
 	}
 }
 
-// allocated counts a block that the driver created for a thread, in cost ns.
-func (l *ledger) allocated(thread uint32, bytes uint64, cost uint32) {
-	l.counters.BytesAllocated += bytes
-	l.costs.create(thread, bytes, cost)
-	l.driverCreate(cost)
-}
-
-func (l *ledger) driverCreate(cost uint32) {
-	l.counters.DriverCreates++
-	l.counters.DriverNS += uint64(cost)
-	measured(&l.driver, cost)
-}
-
-func (l *ledger) failed(status int32, duration uint32) {
-	l.counters.Failures++
-	l.counters.failedWith(status, 1)
-	measured(&l.calls, duration)
-}
-
-// failedWith counts failures by status, as far as there is a place.
-func (t *Totals) failedWith(status int32, n uint64) {
-	for i := range t.FailedWith {
-		if f := &t.FailedWith[i]; f.Count == 0 || f.Status == status {
-			f.Status = status
-			f.Count += n
-			return
-		}
+// freed counts a release in the driver, if the end of an object's memory is one.
+func (t *totals) freed(p *process, o *heap.Object, how heap.How) {
+	if how != heap.Released || t.quiet || !t.release.driver {
+		return
 	}
-}
-
-func (l *ledger) driverRelease(cost uint32) {
-	l.counters.DriverReleases++
-	l.counters.DriverNS += uint64(cost)
-	l.counters.PoolNS += uint64(cost)
-}
-
-func (l *ledger) evicted(e wire.EvictView) {
-	l.costs.releases.add(e.Bytes(), e.Cost())
-	l.driverRelease(e.Cost())
-	l.counters.Evictions[reason(uint8(e.Reason()))]++
-}
-
-// measured counts a duration in ns; 0 means that it was not measured.
-func measured(h *Histogram, ns uint32) {
-	if ns != 0 {
-		h.Add(uint64(ns))
+	for _, a := range p.accounts {
+		if o.Block != 0 {
+			a.costs.releases.add(o.Granted, t.release.cost)
+		}
+		a.driverRelease(t.release.cost)
 	}
 }
 
 // raise notes new peaks.
-func (l *ledger) raise(now uint64) {
-	c, g := &l.counters, l.Gauges
-	if raise(&c.PeakInUse, g.InUse) {
-		c.PeakInUseTime = now
+func (t *totals) raise(p *process) {
+	if t.quiet {
+		return
 	}
-	l.held.raise(heap.Amount(g.InUse))
-	raise(&c.PeakRequested, g.Requested)
-	if free := g.Free(); free > c.PeakCached {
-		c.PeakCached = free
-	}
-	raise(&c.PeakCooling, g.Cooling)
-	raise(&c.PeakSlabs, l.Slabs)
-	raise(&c.PeakReserved, g.Reserved())
-	l.raisePlanned()
-}
-
-// raise notes a gauge that is above its peak, and reports whether it is.
-func raise(peak *uint64, gauge int64) bool {
-	if gauge <= int64(*peak) {
-		return false
-	}
-	*peak = uint64(gauge)
-	return true
-}
-
-// totals returns the totals as they are shown, without what spread adds.
-func (l *ledger) totals() Totals {
-	t := l.counters
-	t.InUse, t.Requested = heap.Amount(l.InUse), heap.Amount(l.Requested)
-	t.Held = l.held.most()
-	t.Cached, t.Cooling = l.Free(), heap.Amount(l.Cooling)
-	t.Slabs, t.SlabBytes, t.SlabFree = heap.Amount(l.Slabs), heap.Amount(l.SlabBytes), heap.Amount(l.Room)
-	t.LiveBuffers, t.CachedBlocks = heap.Amount(l.Live), heap.Amount(l.CachedBlocks)
-	t.SteadyHits, t.SteadyRequests = l.steady.Later()
-	t.SavedNS, t.SavedKnown = l.costs.saved()
-	t.CreateP50NS, t.CreateP99NS = l.calls.Percentile(0.5), l.calls.Percentile(0.99)
-	t.DriverCreateP50, t.DriverCreateP99 = l.driver.Percentile(0.5), l.driver.Percentile(0.99)
-	return t
-}
-
-// reasons is how many reasons there are, for misses and for evictions alike.
-const reasons = uint8(wire.MissPolicy) + 1
-
-// This does not compile when the two differ.
-var _ [0]struct{} = [uint8(wire.EvictPolicy) + 1 - reasons]struct{}{}
-
-// reason returns an index for a reason: one that this version does not know counts as none.
-func reason(r uint8) uint8 {
-	if r < reasons {
-		return r
-	}
-	return 0
-}
-
-// Steady answers how many of the later half of all requests were hits without keeping the requests: it notes the
-// hits so far at every step-th request, and when the notes are full it drops every other one and doubles the step.
-// The half is exact up to steadyNotes requests and begins less than 1 % of all requests late after that. The zero Steady
-// is ready for use, by one goroutine.
-type Steady struct {
-	notes    [steadyNotes]uint64 // hits among the first i × step requests
-	step     uint64
-	next     uint64 // request before which the next note is due
-	requests uint64
-	hits     uint64
-}
-
-const steadyNotes = 256
-
-// Add takes the next request.
-func (s *Steady) Add(hit bool) {
-	if s.requests == s.next {
-		s.note()
-	}
-	s.requests++
-	if hit {
-		s.hits++
+	for _, a := range p.accounts {
+		a.raise(t.heap.Now())
 	}
 }
 
-// note records the hits before a request whose index is a multiple of step.
-func (s *Steady) note() {
-	s.step = max(s.step, 1)
-	i := s.requests / s.step
-	if i == steadyNotes {
-		for j := range steadyNotes / 2 {
-			s.notes[j] = s.notes[2*j]
+// carryOver begins to change a process without its peaks.
+func (t *totals) carryOver(p *process) {
+	t.quiet = true
+	if !p.quiet {
+		p.quiet = true
+		t.carried = append(t.carried, p)
+	}
+}
+
+// carriedAll ends a run of records that were carried over: peaks start from what is there now.
+func (t *totals) carriedAll() {
+	t.quiet = false
+	t.minute.most.raise(&t.run)
+	for _, p := range t.carried {
+		p.quiet = false
+		for _, a := range p.accounts {
+			a.raise(t.heap.Now())
+			a.history.pending.raise(a)
 		}
-		s.step *= 2
-		i /= 2
 	}
-	s.notes[i] = s.hits
-	s.next = (i + 1) * s.step
+	t.carried = t.carried[:0]
 }
 
-// Later returns hits and requests of the later half.
-func (s *Steady) Later() (hits, requests uint64) {
-	if s.requests == 0 {
-		return 0, 0
+// turn begins a slot. gauges are the values until now.
+func (t *totals) turn(gauges Sample) {
+	t.run.history.advance(t.clock.started, t.clock.slot, gauges)
+	t.minute.advance(t.clock.started, t.clock.slot, gauges, t.run.window.current())
+	t.run.turn(t.clock.slot)
+}
+
+// turnProcess is turn for a process that has an account of its own.
+func (t *totals) turnProcess(p *process) {
+	if p == t.sharer {
+		return
 	}
-	i := (s.requests/2 + s.step - 1) / s.step
-	return s.hits - s.notes[i], s.requests - i*s.step
+	a := p.own()
+	a.turn(t.clock.slot)
+	if !p.heap.Left { // otherwise it can do nothing any more
+		s := a.sample(p.free.spread())
+		s.Machine = p.machine.reported()
+		a.history.advance(t.clock.started, t.clock.slot, s)
+	}
+}
+
+// left notes that a process does nothing any more.
+func (t *totals) left(p *process) { p.own().workings = &t.spent }
+
+// show returns the totals of the run for a snapshot. free says how free memory is divided.
+func (t *totals) show(free spread) Totals {
+	shown := t.run.totals(free)
+	shown.SavedTouches = t.touches.saved(&t.run.costs.hits)
+	return shown
+}
+
+// separate makes a history independent of the one that it is a copy of, and bounds its samples.
+func (h *history) separate(most uint64) {
+	h.samples, h.most = slices.Clone(h.samples), most
+	for uint64(len(h.samples)) > most {
+		h.halve()
+	}
+}
+
+// Interval returns what happened in all processes since the last call, or since the first event. It costs O(1).
+func (m *Model) Interval() recording.Summary { return m.totals.since.next(&m.totals.run, m.lost) }
+
+// ProcessInterval returns what happened in one process since the last call for it, false when the model does not know
+// the process. It costs O(1).
+func (m *Model) ProcessInterval(number uint32) (recording.Summary, bool) {
+	p := m.processes.lookup(number)
+	if p == nil {
+		return recording.Summary{}, false
+	}
+	return p.since.next(p.own(), p.lost), true
 }

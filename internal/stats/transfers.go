@@ -157,28 +157,31 @@ func (s *Sides) Again(r *wire.Record) bool {
 	return again
 }
 
-// transfers counts them.
+// transfers counts commands that move memory, by direction and by call site with the kind of command. The call sites have the
+// same flows as the directions, except for the calls in left.
 type transfers struct {
-	sides Sides
-	flows [Mapped + 1]Flow
-	sites map[transferKey[*row]]*Flow
-	own   bool
-	dense bool   // joining sites made little room
-	left  uint64 // calls that found sites full
-	moved ring[[2]uint64]
-	each  [trendPoints][2]uint64
+	clock   *clock
+	sites   *callSites
+	sides   Sides
+	flows   [Mapped + 1]Flow
+	flowsAt map[transferKey[*processSite]]*Flow
+	own     bool
+	dense   bool   // joining sites made little room
+	left    uint64 // calls that found sites full
+	moved   ring[[2]uint64]
+	each    [trendPoints][2]uint64
 	second,
 	first uint64 // of each: being filled, and with the first transfer
 }
 
-type transferKey[R comparable] struct {
-	row     R
+type transferKey[S comparable] struct {
+	site    S
 	command wire.Command
 }
 
-// transfer takes a USE before the heap does.
-func (m *Model) transfer(p *process, r *wire.Record) {
-	u, t := r.AsUse(), &m.transfers
+// use takes a USE.
+func (t *transfers) use(p *process, r *wire.Record) {
+	u := r.AsUse()
 	direction, moves := DirectionOf(u.Command())
 	if !moves || t.sides.Again(r) {
 		return
@@ -201,62 +204,63 @@ func (m *Model) transfer(p *process, r *wire.Record) {
 		}
 	}
 	t.flows[direction].Add(&flow)
-	t.site(transferKey[*row]{m.row(p, tag), u.Command()}, &flow)
+	t.site(transferKey[*processSite]{t.sites.of(p, tag), u.Command()}, &flow)
 	if direction <= ToHost {
-		t.advance(m.window.slot, m.second)
+		t.advance()
 		t.moved.current()[direction] += u.Bytes()
 		t.each[t.second%trendPoints][direction] += u.Bytes()
 	}
 }
 
 // profiled takes a TRANSFER of a command that has completed.
-func (m *Model) profiled(p *process, v wire.TransferView) {
+func (t *transfers) profiled(p *process, v wire.TransferView) {
 	direction, moves := DirectionOf(v.Profiled())
 	if !moves {
 		return
 	}
 	flow := Flow{Profiled: 1, ProfiledBytes: v.Moved(), ProfiledNS: v.Took()}
-	m.transfers.flows[direction].Add(&flow)
-	m.transfers.site(transferKey[*row]{m.row(p, v.Site()), v.Profiled()}, &flow)
+	t.flows[direction].Add(&flow)
+	t.site(transferKey[*processSite]{t.sites.of(p, v.Site()), v.Profiled()}, &flow)
 }
 
-func (t *transfers) site(key transferKey[*row], flow *Flow) {
-	f := t.sites[key]
+func (t *transfers) site(key transferKey[*processSite], flow *Flow) {
+	f := t.flowsAt[key]
 	if f == nil {
-		if len(t.sites) == transfersMax && !t.dense {
+		if len(t.flowsAt) == transfersMax && !t.dense {
 			t.compact()
 		}
-		if len(t.sites) == transfersMax {
+		if len(t.flowsAt) == transfersMax {
 			t.left++
 			return
 		}
-		if t.sites == nil {
-			t.sites = map[transferKey[*row]]*Flow{}
+		if t.flowsAt == nil {
+			t.flowsAt = map[transferKey[*processSite]]*Flow{}
 		}
 		f = new(Flow)
-		t.sites[key] = f
+		t.flowsAt[key] = f
 	}
 	f.Add(flow)
 }
 
 // compact joins what processes have of the same call site and command: their names have come since.
 func (t *transfers) compact() {
-	first := map[transferKey[*whole]]*Flow{}
-	for key, flow := range t.sites {
-		w := transferKey[*whole]{key.row.final().whole, key.command}
-		if all := first[w]; all != nil {
+	first := map[transferKey[*site]]*Flow{}
+	for key, flow := range t.flowsAt {
+		s := transferKey[*site]{key.site.final().site, key.command}
+		if all := first[s]; all != nil {
 			all.Add(flow)
-			delete(t.sites, key)
+			delete(t.flowsAt, key)
 		} else {
-			first[w] = flow
+			first[s] = flow
 		}
 	}
-	t.dense = len(t.sites) > transfersMax/2
+	t.dense = len(t.flowsAt) > transfersMax/2
 }
 
 // advance moves time on.
-func (t *transfers) advance(slot, second uint64) {
-	t.moved.advance(slot)
+func (t *transfers) advance() {
+	second := t.clock.second
+	t.moved.advance(t.clock.slot)
 	if t.first == 0 {
 		t.first, t.second = second+1, second
 	}
@@ -269,18 +273,13 @@ func (t *transfers) advance(slot, second uint64) {
 	}
 }
 
-// shownTransfers returns the transfers as they are now. Tags that were folded since into one row make one site.
-func (m *Model) shownTransfers() Transfers {
-	t := &m.transfers
-	out := Transfers{Directions: t.flows, OwnSites: t.own, OtherSites: t.left}
-	out.Unified = m.unified
-	for _, p := range m.processes {
-		out.Unified = out.Unified || p.unified()
-	}
+// show returns the transfers as they are now. unified: the memory of a device is the host's.
+func (t *transfers) show(unified bool) Transfers {
+	out := Transfers{Directions: t.flows, OwnSites: t.own, OtherSites: t.left, Unified: unified}
 	if !out.Any() {
 		return out
 	}
-	t.advance(m.window.slot, m.second)
+	t.advance()
 	for slot, moved := range t.moved.slots {
 		if uint64(slot) != t.moved.slot%ringSlots {
 			out.Window[0] += moved[0]
@@ -300,16 +299,17 @@ func (m *Model) shownTransfers() Transfers {
 	return out
 }
 
+// shownSites returns the call sites. Tags that were folded since into one call site make one.
 func (t *transfers) shownSites() []TransferSite {
 	var list []TransferSite
-	places := map[transferKey[*whole]]int{}
-	for key, flow := range t.sites {
-		w := key.row.final().whole
-		at, known := places[transferKey[*whole]{w, key.command}]
+	places := map[transferKey[*site]]int{}
+	for key, flow := range t.flowsAt {
+		s := key.site.final().site
+		at, known := places[transferKey[*site]{s, key.command}]
 		if !known {
 			at = len(list)
-			places[transferKey[*whole]{w, key.command}] = at
-			list = append(list, TransferSite{Name: w.title(), Stack: w.stack, Command: key.command})
+			places[transferKey[*site]{s, key.command}] = at
+			list = append(list, TransferSite{Name: s.title(), Stack: s.stack, Command: key.command})
 		}
 		list[at].Add(flow)
 	}

@@ -11,22 +11,22 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// TestFiguresAreKeptOnce: a part has figures of its own only if the whole has others, too.
+// TestFiguresAreKeptOnce: a process has figures of its own for a call site only if another process has that site, too.
 func TestFiguresAreKeptOnce(t *testing.T) {
 	s := newStream(Options{})
 	check := func(when string, want int) {
 		t.Helper()
 		s.Snapshot()
-		own, parts := 0, 0
-		for _, w := range s.wholes {
-			for _, part := range w.parts {
-				if parts++; !part.shares() {
+		own, all := 0, 0
+		for _, site := range s.sites.list {
+			for _, p := range site.processes {
+				if all++; !p.sharesFigures() {
 					own++
 				}
 			}
 		}
-		if own != want || parts == 0 {
-			t.Errorf("%s: %d of %d parts have figures of their own, want %d", when, own, parts, want)
+		if own != want || all == 0 {
+			t.Errorf("%s: %d of %d have figures of their own, want %d", when, own, all, want)
 		}
 	}
 	for tag := range uint32(6) {

@@ -8,12 +8,12 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 )
 
-// checkBooks adds objects and blocks up and compares with every gauge that is kept besides: of the processes, of all
+// checkSums adds objects and blocks up and compares with every gauge that is kept: of the processes, of all
 // together, of the sizes and of the classes.
-func checkBooks(t *testing.T, m *Model) {
+func checkSums(t *testing.T, m *Model) {
 	t.Helper()
 	var all heap.Gauges
-	for _, p := range m.processes {
+	for _, p := range m.processes.list {
 		counted := countAll(p.heap)
 		if diff := cmp.Diff(counted, p.heap.Gauges); diff != "" && !p.heap.Left { // then it keeps what it shows
 			t.Fatalf("process %d (-counted +kept):\n%s", p.shown.Number, diff)
@@ -54,7 +54,7 @@ func countAll(p *heap.Process) (g heap.Gauges) {
 	return g
 }
 
-// checkShares checks that a division adds up to the whole.
+// checkShares checks that a division adds up to the totals.
 func checkShares(t *testing.T, m *Model, shares []share) {
 	t.Helper()
 	var sum share
@@ -63,12 +63,12 @@ func checkShares(t *testing.T, m *Model, shares []share) {
 		sum.hits, sum.misses = sum.hits+s.hits, sum.misses+s.misses
 		sum.inUse, sum.cached, sum.cooling, sum.blocks = sum.inUse+s.inUse, sum.cached+s.cached, sum.cooling+s.cooling, sum.blocks+s.blocks
 	}
-	l := &m.ledger
+	l := &m.totals.run
 	want := share{
 		hits: l.counters.Hits, misses: l.counters.Misses, creates: sum.creates,
 		inUse: l.InUse, cached: l.Cached, cooling: l.Cooling, blocks: l.CachedBlocks,
 	}
 	if sum != want {
-		t.Fatalf("shares add up to %+v, the whole is %+v", sum, want)
+		t.Fatalf("shares add up to %+v, the totals are %+v", sum, want)
 	}
 }

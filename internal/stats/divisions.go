@@ -1,0 +1,217 @@
+package stats
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap/table"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// kinds is how many kinds of memory there are.
+const kinds = wire.MemoryExternal + 1
+
+// kindOf returns an index for a kind: one that this version does not know counts as external.
+func kindOf(m wire.Memory) uint8 { return uint8(min(m, kinds-1)) }
+
+// shares divide what happens by size, kind, class, thread and device, each in O(1). In each division the shares add up to the
+// share of everything.
+type shares struct {
+	clock     *clock
+	divisions [divisions][]share // by the places of a division
+	divided   []uint8            // the divisions that are not nil
+	begun     bool
+	// As long as all that there was is at one place of a division, its share is that of everything and counted there: such
+	// divisions are nil, and have their bits in open.
+	open    places
+	only    places // where that is
+	classes keys
+	threads keys
+	devices keys // their keys are places in names
+	names   []string
+
+	objects []places // by the places of objects in the heap
+	blocks  []places // by the places of blocks in the heap
+}
+
+// The divisions.
+const (
+	undivided = iota // everything, at place 0
+	bySize           // by bits.Len64 of the size
+	byKind           // by wire.Memory
+	byClass          // by place of the key
+	byThread         // likewise
+	byDevice         // likewise
+	divisions
+)
+
+// places are those of an object or a block in the divisions, a byte for each from the lowest on. An array of bytes would be
+// written one by one and read as a whole soon after, which stalls.
+type places uint64
+
+// everywhere are the bits of all divisions except for the undivided one, whose place is always 0.
+const everywhere places = 1<<(8*divisions) - 1<<(8*bySize)
+
+// of returns the place in a division.
+func (p places) of(division uint8) uint8 { return uint8(p >> (8 * division)) }
+
+// placesMax is the most places that a division has: there are 65 sizes.
+const placesMax = ClassesMax + 1
+
+func newShares(c *clock, seed uint64) shares {
+	s := shares{clock: c, divided: []uint8{undivided}}
+	s.divisions[undivided] = make([]share, 1)
+	for _, k := range [...]*keys{&s.classes, &s.threads, &s.devices} {
+		k.index.Seed = seed
+	}
+	return s
+}
+
+// divide notes that something comes to places.
+func (s *shares) divide(at places) {
+	if !s.begun {
+		s.begun, s.only, s.open = true, at, everywhere
+	}
+	if (at^s.only)&s.open != 0 {
+		s.split(at)
+	}
+}
+
+// split makes the shares of divisions in which something comes to a second place.
+func (s *shares) split(at places) {
+	for i := uint8(bySize); i < divisions; i++ {
+		if s.divisions[i] != nil || at.of(i) == s.only.of(i) {
+			continue
+		}
+		s.divisions[i] = make([]share, placesMax)
+		s.divisions[i][s.only.of(i)] = *s.all()
+		s.divided = append(s.divided, i)
+		s.open &^= 0xff << (8 * i)
+	}
+}
+
+// all returns the share of everything.
+func (s *shares) all() *share { return &s.divisions[undivided][0] }
+
+// in returns the share that something at places has of a division.
+func (s *shares) in(division uint8, at places) *share { return &s.divisions[division][at.of(division)] }
+
+// show returns the share at a place of a division, false when nothing has been counted there.
+func (s *shares) show(by, place int) (Share, bool) {
+	x := s.all()
+	switch {
+	case s.divisions[by] != nil:
+		x = &s.divisions[by][place]
+	case !s.begun || place != int(s.only.of(uint8(by))):
+		return Share{}, false
+	}
+	if *x == (share{}) {
+		return Share{}, false
+	}
+	return x.show(s.clock), true
+}
+
+// created counts a new object, and its memory if that is its own. Its block has the same places.
+func (s *shares) created(p *process, o *heap.Object, b *heap.Block) {
+	var at places
+	if o.Owns {
+		at = s.placesOf(p, o)
+		s.divide(at)
+		for _, i := range s.divided {
+			x := s.in(i, at)
+			if !o.CarriedOver {
+				x.create(o.Outcome, s.clock.slot)
+			}
+			x.hold(int64(o.Granted), int64(o.Size), 1, s.clock.second)
+		}
+	}
+	*noteAt(&s.objects, o.Place) = at
+	if b != nil {
+		*noteAt(&s.blocks, b.Place) = at
+	}
+}
+
+func (s *shares) placesOf(p *process, o *heap.Object) places {
+	return places(bits.Len64(o.Granted))<<(8*bySize) | places(kindOf(o.Memory))<<(8*byKind) |
+		places(s.classes.place(classKey(o)))<<(8*byClass) | places(s.threads.place(uint64(o.Thread)))<<(8*byThread) |
+		places(s.deviceOf(p, o.Scope))<<(8*byDevice)
+}
+
+// freed takes the memory of an object off.
+func (s *shares) freed(o *heap.Object) {
+	for _, i := range s.divided {
+		s.in(i, s.objects[o.Place]).hold(int64(o.Granted), int64(o.Size), -1, s.clock.second)
+	}
+}
+
+// pooled adds a free block, or takes it off.
+func (s *shares) pooled(b *heap.Block, sign int64) {
+	for _, i := range s.divided {
+		s.in(i, s.blocks[b.Place]).count(b.State == heap.Cooling, sign*int64(b.Size), sign)
+	}
+}
+
+// cooled notes a free block that is cached from now on.
+func (s *shares) cooled(b *heap.Block) {
+	for _, i := range s.divided {
+		x := s.in(i, s.blocks[b.Place])
+		x.count(true, -int64(b.Size), 0)
+		x.count(false, int64(b.Size), 1)
+	}
+}
+
+// deviceOf returns the place of the device of a context.
+func (s *shares) deviceOf(p *process, scope uint16) uint8 {
+	if r := &p.devices.latest; r.known && r.scope == scope {
+		return r.place
+	}
+	name := cmp.Or(p.devices.title(scope), "device unknown")
+	at := slices.Index(s.names, name)
+	if at < 0 && len(s.names) < ClassesMax {
+		at, s.names = len(s.names), append(s.names, name)
+	}
+	var place uint8
+	if at >= 0 {
+		place = s.devices.place(uint64(at))
+	}
+	p.devices.latest = placedScope{known: true, scope: scope, place: place}
+	return place
+}
+
+// noteAt returns a place in a list, which grows as needed.
+func noteAt[T any](list *[]T, place int32) *T {
+	if int(place) >= len(*list) {
+		*list = append(*list, make([]T, int(place)+1-len(*list))...)
+	}
+	return &(*list)[place]
+}
+
+// keys are the places of keys. Place 0 is that of all keys without one of their own.
+type keys struct {
+	keys  [placesMax]uint64 // by place
+	index table.Table       // key to place
+	known int32
+}
+
+// place returns where a key's share is, 0 when there are too many.
+func (k *keys) place(key uint64) uint8 {
+	if k.known > 0 && k.keys[k.known] == key {
+		return uint8(k.known)
+	}
+	if place := k.index.Get(key); place >= 0 {
+		return uint8(place)
+	}
+	if k.known == ClassesMax {
+		return 0
+	}
+	k.known++
+	k.keys[k.known] = key
+	k.index.Put(key, k.known)
+	return uint8(k.known)
+}
+
+func classKey(o *heap.Object) uint64 {
+	return uint64(o.Memory)<<32 | uint64(o.Scope)<<16 | uint64(o.Access)
+}

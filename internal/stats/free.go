@@ -1,0 +1,154 @@
+package stats
+
+import (
+	"math"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator/carve"
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap/table"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// slabsID is the number of the row for what is free in slabs; no tag has it.
+const slabsID = math.MaxUint32
+
+// ranges are the free ranges in slabs as the policy reported them last.
+type ranges struct {
+	largest, ranges uint64
+	squares         float64
+}
+
+// rangesOf reads a GAUGE.
+func rangesOf(g wire.GaugeView) ranges {
+	t := ranges{largest: g.Largest(), ranges: g.Ranges(), squares: g.Squares()}
+	if !(t.squares >= 0) {
+		t.squares = 0
+	}
+	return t
+}
+
+// spread says how free memory is divided.
+type spread struct {
+	largest uint64 // block or range
+	ranges  uint64 // in slabs
+	squares float64
+}
+
+// freeMemory says how the free memory of a process is divided. It counts the sizes of cached blocks and of slabs; cooling blocks
+// are in neither.
+type freeMemory struct {
+	heap     *heap.Process
+	sizes    table.Sizes // of cached blocks
+	cached   carve.Tally // of the same: sizes that no memory has may wrap the sum of their squares
+	slabs    table.Sizes
+	reported ranges // of the free ranges in slabs
+	left     *Tag   // the row of the slabs when the process left, nil: it has not, or had none
+}
+
+func newFreeMemory(p *heap.Process, seed uint64) freeMemory {
+	f := freeMemory{heap: p}
+	f.reset(seed)
+	return f
+}
+
+func (f *freeMemory) reset(seed uint64) {
+	f.sizes.Reset(seed)
+	f.slabs.Reset(seed)
+}
+
+// add counts a cached block or a slab.
+func (f *freeMemory) add(b *heap.Block) {
+	switch b.State {
+	case heap.Slab:
+		f.slabs.Add(b.Size)
+	case heap.Cached:
+		f.sizes.Add(b.Size)
+		f.cached.Add(b.Size, 1)
+	default: // a cooling block serves no request yet
+	}
+}
+
+// remove is the reverse of add.
+func (f *freeMemory) remove(b *heap.Block) {
+	switch b.State {
+	case heap.Slab:
+		f.slabs.Remove(b.Size)
+	case heap.Cached:
+		f.sizes.Remove(b.Size)
+		f.cached.Add(b.Size, -1)
+	default:
+	}
+}
+
+// spread returns how free memory is divided. What the policy reported of its slabs may be a moment older than what is free
+// now. If it has reported nothing yet, all that is free counts as one range.
+func (f *freeMemory) spread() spread {
+	s := spread{largest: f.sizes.Largest(), squares: f.cached.Squares()}
+	free := heap.Amount(f.heap.Room)
+	if free == 0 || f.heap.Left { // a process that left keeps what it shows
+		return s
+	}
+	t := f.reported
+	if t.ranges == 0 || t.largest == 0 {
+		t = ranges{largest: free, ranges: 1, squares: float64(free) * float64(free)}
+	}
+	t.largest = min(t.largest, free)
+	s.largest = max(s.largest, t.largest)
+	s.ranges = t.ranges
+	s.squares += min(t.squares, float64(t.largest)*float64(free))
+	return s
+}
+
+// leaving keeps the row of the slabs before they go.
+func (f *freeMemory) leaving() {
+	if t, ok := f.slabTag(); ok {
+		f.left = &t
+	}
+}
+
+// slabTag returns the row of a process's slabs, false when it has none.
+func (f *freeMemory) slabTag() (Tag, bool) {
+	if f.left != nil {
+		return *f.left, true
+	}
+	t := newSlabTag(&f.heap.Gauges, f.spread().ranges)
+	listSizes(&f.slabs, &t.Free)
+	sortClasses(t.Free)
+	return t, len(t.Free) > 0 || t.Cached > 0
+}
+
+// spread returns how the free memory of all processes is divided: no free block serves another process.
+func (ps *processes) spread() spread {
+	var all spread
+	for _, p := range ps.list {
+		s := p.free.spread()
+		all.largest = max(all.largest, s.largest)
+		all.ranges += s.ranges
+		all.squares += s.squares
+	}
+	return all
+}
+
+// slabTag returns the row of all slabs, false when there are none. free says how free memory is divided.
+func (ps *processes) slabTag(free spread) (Tag, bool) {
+	t := newSlabTag(&ps.heap.Gauges, free.ranges)
+	for _, p := range ps.list {
+		listSizes(&p.free.slabs, &t.Free)
+	}
+	sortClasses(t.Free)
+	t.Free = joinClasses(t.Free)
+	return t, len(t.Free) > 0 || t.Cached > 0
+}
+
+func newSlabTag(g *heap.Gauges, ranges uint64) Tag {
+	return Tag{
+		ID: slabsID, Name: callsite.Slabs, Slabs: true, Cached: heap.Amount(g.Room), CachedCount: ranges,
+		Free: []FreeClass{},
+	}
+}
+
+// listSizes appends sizes with their counts.
+func listSizes(s *table.Sizes, to *[]FreeClass) {
+	s.All(func(size, count uint64) { *to = append(*to, FreeClass{Size: size, Blocks: count}) })
+}

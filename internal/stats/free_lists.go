@@ -1,0 +1,158 @@
+package stats
+
+import (
+	"cmp"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+)
+
+// freeBlock is a block's place in the free list of its call site.
+type freeBlock struct {
+	site           *processSite // that had the block last
+	class          int32        // of the list
+	previous, next int32        // blocks there
+}
+
+// class is the free blocks of one size of a call site, a list in the order in which they were freed.
+type class struct {
+	size           uint64
+	first, last    int32 // places of blocks in the heap, -1 at the ends
+	count, cooling uint64
+}
+
+// pooled appends a free block to the free list of the call site that had it.
+func (cs *callSites) pooled(b *heap.Block) { cs.append(b, cs.blocks[b.Place].site.final()) }
+
+func (cs *callSites) append(b *heap.Block, s *processSite) {
+	at := s.classes.Get(b.Size)
+	if at < 0 {
+		var c *class
+		at, c = cs.classes.Take()
+		*c = class{size: b.Size, first: -1, last: -1}
+		s.classes.Put(b.Size, at)
+	}
+	c, n := cs.classes.At(at), &cs.blocks[b.Place]
+	n.site, n.class, n.previous, n.next = s, at, c.last, -1
+	if c.last < 0 {
+		c.first = b.Place
+	} else {
+		cs.blocks[c.last].next = b.Place
+	}
+	c.last = b.Place
+	c.count++
+	s.stale()
+	weigh(b, s, c, 1)
+}
+
+// unpooled takes a block out of its free list.
+func (cs *callSites) unpooled(b *heap.Block) {
+	n := &cs.blocks[b.Place]
+	s, c := n.site.final(), cs.classes.At(n.class)
+	if n.previous < 0 {
+		c.first = n.next
+	} else {
+		cs.blocks[n.previous].next = n.next
+	}
+	if n.next < 0 {
+		c.last = n.previous
+	} else {
+		cs.blocks[n.next].previous = n.previous
+	}
+	c.count--
+	s.stale()
+	weigh(b, s, c, -1)
+	if c.count == 0 {
+		s.classes.Remove(c.size)
+		cs.classes.Give(n.class)
+	}
+}
+
+// weigh adds a free block to the gauges of its call site, or takes it off.
+func weigh(b *heap.Block, s *processSite, c *class, sign int64) {
+	bytes := sign * int64(b.Size)
+	cools := b.State == heap.Cooling
+	if cools {
+		c.cooling += uint64(sign)
+	}
+	for f := range s.each {
+		if cools {
+			f.cooling += bytes
+			continue
+		}
+		f.cached += bytes
+		f.blocks += sign
+	}
+}
+
+// cooled notes a free block that is cached from now on.
+func (cs *callSites) cooled(b *heap.Block) {
+	n := &cs.blocks[b.Place]
+	s, bytes := n.site.final(), int64(b.Size)
+	cs.classes.At(n.class).cooling--
+	for f := range s.each {
+		f.cooling -= bytes
+		f.cached += bytes
+		f.blocks++
+	}
+	s.stale()
+}
+
+// mergeFree moves the free blocks of two call sites of a process into one list, in the order in which they were freed.
+func (cs *callSites) mergeFree(from, to *processSite) {
+	var places []int32
+	for _, s := range [2]*processSite{from, to} {
+		s.classes.All(func(_ uint64, place int32) {
+			for b := cs.classes.At(place).first; b >= 0; b = cs.blocks[b].next {
+				places = append(places, b)
+			}
+		})
+	}
+	slices.SortFunc(places, func(a, b int32) int {
+		x, y := cs.heap.BlockAt(a), cs.heap.BlockAt(b)
+		return cmp.Or(cmp.Compare(x.Freed, y.Freed), cmp.Compare(x.ID, y.ID))
+	})
+	for _, place := range places {
+		b := cs.heap.BlockAt(place)
+		cs.unpooled(b)
+		cs.append(b, to)
+	}
+}
+
+// stale says that the free list has changed since it was shown.
+func (s *processSite) stale() { s.free, s.site.free = nil, nil }
+
+// freeClasses lists the free blocks of call sites by size, smallest first.
+func (cs *callSites) freeClasses(of []*processSite) []FreeClass {
+	list := []FreeClass{}
+	for _, s := range of {
+		s.classes.All(func(size uint64, place int32) {
+			c := cs.classes.At(place)
+			list = append(list, FreeClass{
+				Size: size, Blocks: c.count, Cooling: c.cooling, Oldest: cs.heap.BlockAt(c.first).Freed,
+			})
+		})
+	}
+	sortClasses(list)
+	return joinClasses(list)
+}
+
+func sortClasses(list []FreeClass) {
+	slices.SortFunc(list, func(a, b FreeClass) int { return cmp.Compare(a.Size, b.Size) })
+}
+
+// joinClasses makes one class of neighbours of the same size: those of several processes.
+func joinClasses(list []FreeClass) []FreeClass {
+	joined := list[:0]
+	for _, c := range list {
+		last := len(joined) - 1
+		if last < 0 || joined[last].Size != c.Size {
+			joined = append(joined, c)
+			continue
+		}
+		joined[last].Blocks += c.Blocks
+		joined[last].Cooling += c.Cooling
+		joined[last].Oldest = min(joined[last].Oldest, c.Oldest)
+	}
+	return joined
+}

@@ -1,0 +1,115 @@
+package stats
+
+import (
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+)
+
+// observer gives what happens in the heap to the observers of a model: calls of concrete types, as they come for each event.
+type observer struct{ *Model }
+
+// Allocated implements heap.Observer.
+func (m observer) Allocated(hp *heap.Process, o *heap.Object, b *heap.Block) {
+	p := m.processes.of(hp)
+	s := m.sites.created(p, o, b)
+	m.totals.created(p, o)
+	p.shortage.created(o)
+	m.misses.created(p, s, o)
+	m.shares.created(p, o, b)
+	m.objects.countShared(p, o, false)
+	m.totals.held(p, o)
+}
+
+// Released implements heap.Observer.
+func (m observer) Released(hp *heap.Process, o *heap.Object, how heap.How) {
+	p := m.processes.of(hp)
+	m.sites.released(o)
+	if how == heap.Released || how == heap.Unknown {
+		m.objects.countShared(p, o, true)
+	}
+	m.totals.released(p, how)
+}
+
+// Freed implements heap.Observer.
+func (m observer) Freed(hp *heap.Process, o *heap.Object, how heap.How) {
+	if !o.Owns {
+		return
+	}
+	m.shares.freed(o)
+	m.kernels.freed(o)
+	m.sites.freed(o)
+	m.totals.freed(m.processes.of(hp), o, how)
+}
+
+// Pooled implements heap.Observer.
+func (m observer) Pooled(hp *heap.Process, b *heap.Block) {
+	p := m.processes.of(hp)
+	if b.State != heap.Slab {
+		m.sites.pooled(b)
+		m.shares.pooled(b, 1)
+	}
+	p.free.add(b)
+	m.totals.raise(p)
+}
+
+// Unpooled implements heap.Observer.
+func (m observer) Unpooled(hp *heap.Process, b *heap.Block, _ heap.How) {
+	if b.State != heap.Slab {
+		m.sites.unpooled(b)
+		m.shares.pooled(b, -1)
+	}
+	m.processes.of(hp).free.remove(b)
+}
+
+// Cooled implements heap.Observer.
+func (m observer) Cooled(hp *heap.Process, b *heap.Block) {
+	p := m.processes.of(hp)
+	m.sites.cooled(b)
+	m.shares.cooled(b)
+	p.free.add(b)
+	m.totals.raise(p)
+}
+
+// Gone implements heap.Observer: the bytes of a sub-allocation are free in its slab.
+func (m observer) Gone(hp *heap.Process, b *heap.Block) {
+	if b.SubAllocation {
+		m.totals.raise(m.processes.of(hp))
+	}
+}
+
+// Leaving implements heap.Observer: what the process is shown with stays.
+func (m observer) Leaving(hp *heap.Process) {
+	p := m.processes.of(hp)
+	m.totals.separate(p)
+	p.kept.sites, p.kept.spread = m.sites.keep(p), p.free.spread()
+	p.free.leaving()
+}
+
+// Left implements heap.Observer.
+func (m observer) Left(hp *heap.Process) {
+	p := m.processes.of(hp)
+	m.machine.leave(&p.machine)
+	m.spill.end(&p.spill)
+	m.sites.restore(p, p.kept.sites)
+	p.kept.sites = nil
+	p.free.reset(m.processes.seed)
+	p.kernels, p.placed = callsite.Kernels{}, placedKernels{}
+	p.shown.Totals = p.own().totals(p.kept.spread)
+	m.totals.left(p)
+	p.changed = true
+}
+
+// Folded implements heap.Observer: the figures of processes that make room go into one row.
+func (m observer) Folded(list []*heap.Process) {
+	folded := make([]*process, len(list))
+	for i, hp := range list {
+		p := m.processes.of(hp)
+		folded[i] = p
+		m.spill.fold(p)
+		m.processes.fold(p)
+	}
+	m.sites.foldProcesses(folded)
+	m.processes.dropFolded()
+	m.objects.fold()
+	m.transfers.compact()
+}

@@ -1,0 +1,140 @@
+package stats
+
+import (
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// tag handles TAG: sizes and threads have their name at once, call sites when SITE comes. It reports whether a name came.
+func (cs *callSites) tag(p *process, r *wire.Record) bool {
+	if name := callsite.TagName(r); name != "" {
+		return cs.label(p, r.DefinedTag(), name, nil)
+	}
+	cs.journal.await(cs.of(p, r.DefinedTag()).site, cs.quiet)
+	return false
+}
+
+// name handles SITE. It reports whether a name came.
+func (cs *callSites) name(p *process, r *wire.Record) bool {
+	return cs.label(p, r.DefinedTag(), callsite.TagName(r), r.Payload)
+}
+
+// label gives a tag its name and its call stack, as SITE has it. If another site has that name, the tag is folded into that
+// one. A tag keeps its first name; label reports whether it got this one.
+func (cs *callSites) label(p *process, tag uint32, name string, stack []byte) bool {
+	if name == "" {
+		return false
+	}
+	s := cs.of(p, tag)
+	if s.site.name != "" {
+		return false
+	}
+	defer cs.journal.named()
+	known := cs.named[name]
+	if known == nil {
+		s.site.name, s.site.stack, s.site.module = name, callsite.Stack(stack), callsite.Module(stack)
+		cs.named[name] = s.site
+		return true
+	}
+	if known.unseen && !s.site.unseen {
+		known.stack, known.module = callsite.Stack(stack), callsite.Module(stack) // of a site that has memory, rather than one of other objects
+	}
+	cs.fold(s, known)
+	if s.into != nil {
+		p.tags[tag] = s.into
+	}
+	return true
+}
+
+// fold folds a site without a name, which only one process has, into another site.
+func (cs *callSites) fold(s *processSite, to *site) {
+	cs.journal.folded = true
+	same := to.in(s.process)
+	once := same != nil && same.sharesFigures() && s.sharesFigures()
+	if !once {
+		cs.separate(to)
+	}
+	cs.merge(&s.site.siteFigures, &to.siteFigures)
+	s.site.folded, s.site, to.free = true, to, nil
+	if same == nil {
+		to.processes = append(to.processes, s)
+		return
+	}
+	cs.mergeFree(s, same)
+	if s.into = same; !once {
+		cs.merge(s.siteFigures, same.siteFigures)
+	}
+}
+
+// in returns what a process has of a site, nil when it has nothing.
+func (s *site) in(p *process) *processSite {
+	if len(p.sites) < len(s.processes) {
+		return find(p.sites, func(own *processSite) bool { return own.site == s && own.into == nil })
+	}
+	return find(s.processes, func(own *processSite) bool { return own.process == p })
+}
+
+func find(list []*processSite, is func(*processSite) bool) *processSite {
+	if at := slices.IndexFunc(list, is); at >= 0 {
+		return list[at]
+	}
+	return nil
+}
+
+// merge adds figures to others, except for the free lists. The journal knows the peak of their sum.
+func (cs *callSites) merge(from, to *siteFigures) {
+	for _, f := range [2]*siteFigures{from, to} {
+		f.trend.advance(cs.clock.second, heap.Amount(f.inUse))
+	}
+	to.trend.merge(&from.trend)
+	to.pace.merge(&from.pace)
+	to.live += from.live
+	to.inUse += from.inUse
+	to.requested += from.requested
+	to.cached += from.cached
+	to.cooling += from.cooling
+	to.blocks += from.blocks
+	to.creates += from.creates
+	to.hits += from.hits
+	for i, n := range from.misses.list() {
+		to.misses.add(uint8(i), n)
+	}
+	to.peak = max(to.peak, from.peak)
+	if !cs.quiet {
+		to.raise()
+	}
+	to.unseen = to.unseen && from.unseen
+}
+
+// foldProcesses gives up what processes that make room have of their sites: the sites keep the figures. A site keeps one of
+// them if it has no other process.
+func (cs *callSites) foldProcesses(list []*process) {
+	touched := map[*site]struct{}{}
+	for _, p := range list {
+		cs.count -= len(p.tags)
+		for _, s := range p.sites {
+			if s.process = nil; s.into == nil {
+				cs.count++
+				touched[s.site] = struct{}{}
+			}
+		}
+		p.tags, p.sites = nil, nil
+	}
+	for s := range touched {
+		first, before := s.processes[0], len(s.processes)
+		s.processes = slices.DeleteFunc(s.processes, func(own *processSite) bool { return own.process == nil })
+		if len(s.processes) == 0 {
+			s.processes = append(s.processes, first)
+		}
+		cs.count -= before - len(s.processes)
+	}
+	cs.dropFolded()
+}
+
+// dropFolded forgets the sites that were folded into others.
+func (cs *callSites) dropFolded() {
+	cs.list = slices.DeleteFunc(cs.list, func(s *site) bool { return s.folded })
+}

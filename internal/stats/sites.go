@@ -1,0 +1,270 @@
+package stats
+
+import (
+	"fmt"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap/table"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// callSites counts memory by the call site that created it, in all processes (site) and in each (processSite), and keeps the
+// free list of each call site. A tag is a call site of its own until its name comes: tags with the same name are then folded
+// into one. The figures of a site are the sums of those of its processes.
+type callSites struct {
+	heap     *heap.Heap
+	clock    *clock
+	seed     uint64
+	noTrends bool
+
+	list     []*site
+	count    int // each site once for each of its processes
+	exceeded bool
+	named    map[string]*site
+	untagged *site
+	journal  journal
+
+	objects []*processSite // that created them, by the places of objects in the heap
+	blocks  []freeBlock    // by the places of blocks in the heap
+	classes table.Arena[class]
+
+	quiet   bool           // the present record was carried over: see totals.quiet
+	carried []*siteFigures // whose peaks wait until the last such record
+}
+
+// site is one row of the table of call sites, with the figures of all processes.
+type site struct {
+	siteFigures
+	processes []*processSite
+
+	id      uint32 // the first tag
+	awaited bool   // it was defined without a name
+	folded  bool   // into another site, which has the figures of both
+
+	name   string // empty until it is known
+	stack  []string
+	module string
+}
+
+// processSite is what one process has of a call site, with its free list.
+type processSite struct {
+	*siteFigures // those of the site as long as both are the same: see separate
+	site         *site
+	process      *process     // nil once that was folded
+	into         *processSite // that this one was folded into; it has the figures of both
+	classes      table.Table  // place in callSites.classes by block size, of sizes that have free blocks
+}
+
+// siteFigures are what a call site shows. Gauges are signed for the reason given at heap.Gauges.
+type siteFigures struct {
+	unseen  bool // only mentioned so far: it is shown once something happens in it
+	quiet   bool // the figures are in callSites.carried
+	touched bool // journal.settle has set replayed
+
+	live, inUse, requested, cached, cooling, blocks int64
+
+	creates, hits uint64
+	misses        reasonCounts
+	peak          uint64
+	replayed      int64 // inUse at the change that journal.settle looks at
+	pace          pace
+	trend         trend
+	free          []FreeClass // as last shown, nil when that is out of date
+}
+
+func newCallSites(h *heap.Heap, c *clock, seed uint64, noTrends bool) callSites {
+	s := callSites{heap: h, clock: c, seed: seed, noTrends: noTrends, named: map[string]*site{}}
+	s.untagged = s.add(0)
+	s.untagged.name = callsite.Untagged
+	s.named[s.untagged.name] = s.untagged
+	return s
+}
+
+// final returns the one that counts: this one, or the one that it was folded into.
+func (s *processSite) final() *processSite {
+	for s.into != nil {
+		if s.into.into != nil {
+			s.into = s.into.into
+		}
+		s = s.into
+	}
+	return s
+}
+
+// title returns the name of a site, or its number before the name is known.
+func (s *site) title() string {
+	if s.name == "" {
+		return fmt.Sprintf("tag %d", s.id)
+	}
+	return s.name
+}
+
+// sharesFigures reports whether the figures are those of the site: no other process has had the site.
+func (s *processSite) sharesFigures() bool { return s.siteFigures == &s.site.siteFigures }
+
+// each yields the figures that something in a process counts in. If they are shared, which may be so for 100,000 sites, they
+// are kept and counted once.
+func (s *processSite) each(yield func(*siteFigures) bool) {
+	if yield(&s.site.siteFigures) && !s.sharesFigures() {
+		yield(s.siteFigures)
+	}
+}
+
+// of returns what a process has of the site of a tag. It adds that on first mention. Tags beyond a bound share the site of
+// memory without a tag.
+func (cs *callSites) of(p *process, tag uint32) *processSite {
+	if s := p.tags[tag]; s != nil {
+		return s.final()
+	}
+	if tag != 0 && cs.count >= sitesMax {
+		cs.exceeded = true
+		return cs.of(p, 0)
+	}
+	cs.count++
+	all := cs.untagged
+	if tag != 0 {
+		all = cs.add(tag)
+	}
+	s := &processSite{siteFigures: &all.siteFigures, site: all, process: p, classes: table.Table{Seed: cs.seed}}
+	if len(all.processes) > 0 || all.trend.born != cs.clock.second { // untagged is older than its first process
+		cs.separate(all)
+		own := cs.newFigures()
+		s.siteFigures = &own
+	}
+	all.processes = append(all.processes, s)
+	p.sites = append(p.sites, s)
+	p.tags[tag] = s
+	return s
+}
+
+func (cs *callSites) add(id uint32) *site {
+	s := &site{id: id, siteFigures: cs.newFigures()}
+	cs.list = append(cs.list, s)
+	return s
+}
+
+func (cs *callSites) newFigures() siteFigures {
+	return siteFigures{unseen: true, trend: trend{kept: !cs.noTrends, born: cs.clock.second, second: cs.clock.second}}
+}
+
+// separate gives the process that shares the figures of a site a copy, before something happens in only one of the two.
+func (cs *callSites) separate(s *site) {
+	if len(s.processes) == 0 || !s.processes[0].sharesFigures() {
+		return
+	}
+	own := s.siteFigures
+	own.trend.apart()
+	own.misses.each = clone(own.misses.each)
+	s.processes[0].siteFigures = &own
+	if own.quiet {
+		cs.carried = append(cs.carried, &own)
+	}
+}
+
+func clone[T any](of *T) *T {
+	if of == nil {
+		return nil
+	}
+	c := *of
+	return &c
+}
+
+// created counts a new object at its call site.
+func (cs *callSites) created(p *process, o *heap.Object, b *heap.Block) *processSite {
+	s := cs.of(p, o.Tag)
+	*noteAt(&cs.objects, o.Place) = s
+	if b != nil {
+		noteAt(&cs.blocks, b.Place).site = s
+	}
+	for f := range s.each {
+		if o.CarriedOver {
+			cs.carry(f)
+		} else {
+			f.create(o, cs.clock.slot)
+		}
+	}
+	if o.Owns {
+		cs.hold(s, int64(o.Granted), int64(o.Size))
+	}
+	return s
+}
+
+// released counts an object that the program gave up.
+func (cs *callSites) released(o *heap.Object) {
+	for f := range cs.creator(o).each {
+		f.live--
+	}
+}
+
+// freed takes the memory of an object off its call site.
+func (cs *callSites) freed(o *heap.Object) { cs.hold(cs.creator(o), -int64(o.Granted), -int64(o.Size)) }
+
+// creator returns the call site of a live object.
+func (cs *callSites) creator(o *heap.Object) *processSite { return cs.objects[o.Place].final() }
+
+// hold adds the memory of an object to its call site, or takes it off.
+func (cs *callSites) hold(s *processSite, granted, requested int64) {
+	for f := range s.each {
+		f.hold(granted, requested, cs.clock.second)
+	}
+	cs.journal.note(s, granted)
+}
+
+// carryOver begins to change call sites without their peaks.
+func (cs *callSites) carryOver() {
+	if !cs.quiet {
+		cs.journal.note(nil, 1)
+	}
+	cs.quiet = true
+}
+
+// carry adds an object that was there before.
+func (cs *callSites) carry(f *siteFigures) {
+	if !f.quiet {
+		f.quiet = true
+		cs.carried = append(cs.carried, f)
+	}
+	f.unseen = false
+	f.live++
+}
+
+// carriedAll ends a run of records that were carried over.
+func (cs *callSites) carriedAll() {
+	cs.quiet = false
+	cs.journal.note(nil, 0)
+	for _, f := range cs.carried {
+		f.quiet = false
+		f.raise()
+	}
+	cs.carried = cs.carried[:0]
+}
+
+func (f *siteFigures) create(o *heap.Object, slot uint64) {
+	f.unseen = false
+	f.creates++
+	f.live++
+	f.pace.add(slot)
+	switch o.Outcome {
+	case wire.OutcomeHit:
+		f.hits++
+	case wire.OutcomeMiss:
+		f.misses.add(reason(uint8(o.Reason)), 1)
+	default: // never eligible for the pool
+	}
+}
+
+func (f *siteFigures) hold(granted, requested int64, second uint64) {
+	f.trend.advance(second, heap.Amount(f.inUse))
+	f.inUse += granted
+	f.requested += requested
+	f.raise()
+	f.trend.raise(heap.Amount(f.inUse))
+}
+
+// raise notes a new peak.
+func (f *siteFigures) raise() {
+	if !f.quiet {
+		f.peak = max(f.peak, heap.Amount(f.inUse))
+	}
+}

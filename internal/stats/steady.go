@@ -1,0 +1,50 @@
+package stats
+
+// Steady answers how many of the later half of all requests were hits without keeping the requests: it notes the
+// hits so far at every step-th request, and when the notes are full it drops every other one and doubles the step.
+// The half is exact up to steadyNotes requests and begins less than 1 % of all requests late after that. The zero Steady
+// is ready for use, by one goroutine.
+type Steady struct {
+	notes    [steadyNotes]uint64 // hits among the first i × step requests
+	step     uint64
+	next     uint64 // request before which the next note is due
+	requests uint64
+	hits     uint64
+}
+
+const steadyNotes = 256
+
+// Add takes the next request.
+func (s *Steady) Add(hit bool) {
+	if s.requests == s.next {
+		s.note()
+	}
+	s.requests++
+	if hit {
+		s.hits++
+	}
+}
+
+// note records the hits before a request whose index is a multiple of step.
+func (s *Steady) note() {
+	s.step = max(s.step, 1)
+	i := s.requests / s.step
+	if i == steadyNotes {
+		for j := range steadyNotes / 2 {
+			s.notes[j] = s.notes[2*j]
+		}
+		s.step *= 2
+		i /= 2
+	}
+	s.notes[i] = s.hits
+	s.next = (i + 1) * s.step
+}
+
+// Later returns hits and requests of the later half.
+func (s *Steady) Later() (hits, requests uint64) {
+	if s.requests == 0 {
+		return 0, 0
+	}
+	i := (s.requests/2 + s.step - 1) / s.step
+	return s.hits - s.notes[i], s.requests - i*s.step
+}
