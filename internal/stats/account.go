@@ -29,11 +29,7 @@ type workings struct {
 
 // create counts a create that succeeded.
 func (a *account) create(o *heap.Object) {
-	a.createInTotals(o)
 	countCreate(a.window.current(), &a.history.pending, o)
-}
-
-func (a *account) createInTotals(o *heap.Object) {
 	c := &a.counters
 	c.Creates++
 	measured(&a.calls, o.Duration)

@@ -117,15 +117,7 @@ func (s *shares) show(by, place int) (Share, bool) {
 func (s *shares) created(p *process, o *heap.Object, b *heap.Block) {
 	var at places
 	if o.Owns {
-		at = s.placesOf(p, o)
-		s.divide(at)
-		for _, i := range s.divided {
-			x := s.in(i, at)
-			if !o.CarriedOver {
-				x.create(o.Outcome, s.clock.slot)
-			}
-			x.hold(int64(o.Granted), int64(o.Size), 1, s.clock.second)
-		}
+		at = s.add(p, o)
 	}
 	*noteAt(&s.objects, o.Place) = at
 	if b != nil {
@@ -133,30 +125,43 @@ func (s *shares) created(p *process, o *heap.Object, b *heap.Block) {
 	}
 }
 
-func (s *shares) placesOf(p *process, o *heap.Object) places {
-	return places(bits.Len64(o.Granted))<<(8*bySize) | places(kindOf(o.Memory))<<(8*byKind) |
+// add counts an object with its memory, and returns its places.
+func (s *shares) add(p *process, o *heap.Object) places {
+	at := places(bits.Len64(o.Granted))<<(8*bySize) | places(kindOf(o.Memory))<<(8*byKind) |
 		places(s.classes.place(classKey(o)))<<(8*byClass) | places(s.threads.place(uint64(o.Thread)))<<(8*byThread) |
 		places(s.deviceOf(p, o.Scope))<<(8*byDevice)
+	s.divide(at)
+	for _, i := range s.divided {
+		x := s.in(i, at)
+		if !o.CarriedOver {
+			x.create(o.Outcome, s.clock.slot)
+		}
+		x.hold(int64(o.Granted), int64(o.Size), 1, s.clock.second)
+	}
+	return at
 }
 
 // freed takes the memory of an object off.
 func (s *shares) freed(o *heap.Object) {
+	at := s.objects[o.Place]
 	for _, i := range s.divided {
-		s.in(i, s.objects[o.Place]).hold(int64(o.Granted), int64(o.Size), -1, s.clock.second)
+		s.in(i, at).hold(int64(o.Granted), int64(o.Size), -1, s.clock.second)
 	}
 }
 
 // pooled adds a free block, or takes it off.
 func (s *shares) pooled(b *heap.Block, sign int64) {
+	at, cools := s.blocks[b.Place], b.State == heap.Cooling
 	for _, i := range s.divided {
-		s.in(i, s.blocks[b.Place]).count(b.State == heap.Cooling, sign*int64(b.Size), sign)
+		s.in(i, at).count(cools, sign*int64(b.Size), sign)
 	}
 }
 
 // cooled notes a free block that is cached from now on.
 func (s *shares) cooled(b *heap.Block) {
+	at := s.blocks[b.Place]
 	for _, i := range s.divided {
-		x := s.in(i, s.blocks[b.Place])
+		x := s.in(i, at)
 		x.count(true, -int64(b.Size), 0)
 		x.count(false, int64(b.Size), 1)
 	}

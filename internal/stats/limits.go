@@ -232,7 +232,6 @@ type PolicyChange struct {
 // policies follows the policy of the running program and the changes on their way to it.
 type policies struct {
 	PolicyChange
-	first string // that every process starts with
 	taken uint64 // number of the change that took place last
 }
 

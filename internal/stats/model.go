@@ -129,13 +129,11 @@ func (m *Model) Apply(r *wire.Record) {
 	} else {
 		m.totals.event(p)
 	}
-	if m.count(p, r) {
-		m.heap.Apply(r)
-	}
+	m.count(p, r)
 }
 
-// count gives a record to the observers. It reports whether the heap takes the record, too.
-func (m *Model) count(p *process, r *wire.Record) bool {
+// count gives a record to the observers that it concerns, and to the heap, whose changes they count as well.
+func (m *Model) count(p *process, r *wire.Record) {
 	switch r.Kind {
 	case wire.KindCreate:
 		if c := r.AsCreate(); c.Outcome() == wire.OutcomeFailed && !c.CarriedOver() {
@@ -145,7 +143,7 @@ func (m *Model) count(p *process, r *wire.Record) bool {
 	case wire.KindTransfer:
 		m.transfers.sides.Note(r)
 		m.transfers.profiled(p, r.AsTransfer())
-		return false
+		return
 	case wire.KindUse:
 		m.transfers.use(p, r)
 		if !m.options.TransfersOnly {
@@ -165,7 +163,7 @@ func (m *Model) count(p *process, r *wire.Record) bool {
 		m.totals.release = releaseOf(r.AsRelease())
 		m.heap.Apply(r)
 		m.totals.release = release{}
-		return false
+		return
 	case wire.KindObject:
 		if !m.objects.count(p, r.AsObject()) {
 			m.heap.Unknown++
@@ -175,11 +173,11 @@ func (m *Model) count(p *process, r *wire.Record) bool {
 		if !p.over() {
 			m.spill.moved(p, r.AsSpill())
 		}
-		return false
+		return
 	default:
 		m.rare(p, r)
 	}
-	return true
+	m.heap.Apply(r)
 }
 
 // carriedAll ends a run of records that were carried over.
