@@ -20,7 +20,7 @@ type account struct {
 	held     recent // bytes in use
 }
 
-// workings are what percentiles and estimates are made from: 4 KB, which a process that has left gives up.
+// workings are the measurements behind percentiles and estimates. They take 4 KB: a process that has left gives them up.
 type workings struct {
 	calls, driver Histogram
 	costs         costs
@@ -49,7 +49,7 @@ func (a *account) create(o *heap.Object) {
 		c.PoolNS += uint64(o.Duration)
 		c.BytesRequested += o.Size
 		a.steady.Add(false)
-		if !o.SubAllocation { // otherwise the SLAB before it was the driver's create
+		if !o.SubAllocation { // otherwise the driver created the slab
 			a.allocated(o.Thread, o.Granted, o.Cost)
 		}
 	default:
@@ -104,7 +104,7 @@ func (a *account) failed(status int32, duration uint32) {
 	measured(&a.calls, duration)
 }
 
-// failedWith counts failures by status, as far as there is a place.
+// failedWith counts failures by status. When all places are taken, further statuses are not counted.
 func (t *Totals) failedWith(status int32, n uint64) {
 	for i := range t.FailedWith {
 		if f := &t.FailedWith[i]; f.Count == 0 || f.Status == status {
@@ -152,7 +152,7 @@ func (a *account) raise(now uint64) {
 	a.raisePlanned()
 }
 
-// raise notes a gauge that is above its peak, and reports whether it is.
+// raise notes a gauge that is above its peak. It reports whether the gauge is.
 func raise(peak *uint64, gauge int64) bool {
 	if gauge <= int64(*peak) {
 		return false
@@ -183,7 +183,7 @@ const reasons = uint8(wire.MissPolicy) + 1
 // This does not compile when the two differ.
 var _ [0]struct{} = [uint8(wire.EvictPolicy) + 1 - reasons]struct{}{}
 
-// reason returns an index for a reason: one that this version does not know counts as none.
+// reason returns an index for a reason. A reason that this version does not know counts as none.
 func reason(r uint8) uint8 {
 	if r < reasons {
 		return r

@@ -1,17 +1,17 @@
 package stats
 
-// clock is the time of the session in slots of 100 ms and in seconds, both from its start. All that is counted by time is
-// counted by these. heap.Heap has the time in ns.
+// clock is the time of the session in slots of 100 ms and in seconds, both since its start. All observers count by these slots
+// and seconds. heap.Heap has the time in ns.
 type clock struct {
 	begun        bool
 	started      uint64 // ns, CLOCK_MONOTONIC
 	turning      uint64 // when the present slot ends
-	slot, second uint64 // the present ones
+	slot, second uint64 // present
 }
 
 func (c *clock) begin(time uint64) { c.begun, c.started, c.turning = true, time, time+slotNS }
 
-// turn begins the slot that has a time.
+// turn begins the slot that contains a time.
 func (c *clock) turn(time uint64) {
 	c.slot = (time - c.started) / slotNS
 	c.second = c.slot / windowSlots
@@ -25,7 +25,7 @@ func (m *Model) Tick(now uint64) {
 	m.advance(now)
 }
 
-// advance moves time on. Gauges had their present values until now.
+// advance moves time on. The gauges have not changed since the last call.
 func (m *Model) advance(time uint64) {
 	if !m.clock.begun {
 		m.begin(time)
@@ -44,7 +44,7 @@ func (m *Model) begin(time uint64) {
 	m.heap.Advance(time)
 }
 
-// turn closes the slots that end until a time.
+// turn closes the slots that end before a time.
 func (m *Model) turn(time uint64) {
 	m.clock.turn(time)
 	m.totals.turn(m.sample())

@@ -11,21 +11,21 @@ import (
 // devicesMax bounds the devices of a process.
 const devicesMax = 16
 
-// device is one that a process has described.
+// device is a device that a process has described.
 type device struct {
 	number  uint64
 	unified bool // its memory is the host's
 	Device
 }
 
-// devices are those of a process, and which of them each context uses.
+// devices are the devices of a process, and which of them each context uses.
 type devices struct {
 	list   []device
 	scopes map[uint16]uint64 // the number of the device of each context, by the context's number
 	latest placedScope
 }
 
-// placedScope is the context that a create was in last, with the place of its device in the shares.
+// placedScope is the context of the last create, with the place of its device in the shares.
 type placedScope struct {
 	known bool
 	scope uint16
@@ -40,7 +40,7 @@ func (ds *devices) describe(d device) {
 	}
 }
 
-// use notes that a context is one of a device.
+// use notes which device a context uses.
 func (ds *devices) use(c wire.ContextView) {
 	if ds.scopes == nil {
 		ds.scopes = map[uint16]uint64{}
@@ -49,7 +49,7 @@ func (ds *devices) use(c wire.ContextView) {
 	ds.latest = placedScope{}
 }
 
-// of returns the device of a context, or the first one where that is not known; nil: none is known.
+// of returns the device of a context. If that is not known, it returns the first device; nil: no device is known.
 func (ds *devices) of(scope uint16) *device {
 	if number, known := ds.scopes[scope]; known {
 		if d := ds.numbered(number); d != nil {
@@ -62,7 +62,7 @@ func (ds *devices) of(scope uint16) *device {
 	return nil
 }
 
-// numbered returns the device with a number, nil: it is not described.
+// numbered returns the device with a number; nil: the device is not described.
 func (ds *devices) numbered(number uint64) *device {
 	if i := slices.IndexFunc(ds.list, func(d device) bool { return d.number == number }); i >= 0 {
 		return &ds.list[i]
@@ -70,7 +70,7 @@ func (ds *devices) numbered(number uint64) *device {
 	return nil
 }
 
-// describedOf is of, as snapshots show it.
+// describedOf returns the device of a context as snapshots show it.
 func (ds *devices) describedOf(scope uint16) Device {
 	if d := ds.of(scope); d != nil {
 		return d.Device
@@ -83,7 +83,8 @@ func (ds *devices) unified() bool {
 	return slices.ContainsFunc(ds.list, func(d device) bool { return d.unified })
 }
 
-// title returns the name of a context's device, with a number where the process has several of that name; empty: unknown.
+// title returns the name of a context's device; empty: unknown. If a process has several devices of that name, title adds a
+// number.
 func (ds *devices) title(scope uint16) string {
 	d := ds.of(scope)
 	if d == nil {
@@ -103,7 +104,8 @@ func (ds *devices) title(scope uint16) string {
 	return fmt.Sprintf("%s #%d", d.Name, own)
 }
 
-// shownDevice is the device that snapshots show: that of the first context, and before one is made the first device described.
+// shownDevice is the device that snapshots show: the device of the first context. Before the first context, it is the first
+// device that was described.
 type shownDevice struct {
 	Device
 	choice  choice
@@ -118,8 +120,8 @@ type choice uint8
 
 const (
 	deviceUnknown choice = iota
-	deviceGuessed        // the first one that was described
-	deviceAwaited        // a context was made for one that is not described yet
+	deviceGuessed        // the first device that was described
+	deviceAwaited        // a context was made for a device that is not described yet
 	deviceChosen
 )
 

@@ -13,20 +13,20 @@ import (
 // kinds is how many kinds of memory there are.
 const kinds = wire.MemoryExternal + 1
 
-// kindOf returns an index for a kind: one that this version does not know counts as external.
+// kindOf returns an index for a kind. A kind that this version does not know counts as external.
 func kindOf(m wire.Memory) uint8 { return uint8(min(m, kinds-1)) }
 
-// shares divide what happens by size, kind, class, thread and device, each in O(1). In each division the shares add up to the
-// share of everything.
+// shares divide objects and free blocks by size, kind, class, thread and device, each in O(1). In each division the counters and
+// gauges of the shares add up to those of the share of everything.
 type shares struct {
 	clock     *clock
 	divisions [divisions][]share // by the places of a division
 	divided   []uint8            // the divisions that are not nil
 	begun     bool
-	// As long as all that there was is at one place of a division, its share is that of everything and counted there: such
-	// divisions are nil, and have their bits in open.
+	// As long as a division has had memory at one place only, the share at that place equals the share of everything. Such a
+	// division is nil, is not counted, and has its bits in open.
 	open    places
-	only    places // where that is
+	only    places // the places in open divisions
 	classes keys
 	threads keys
 	devices keys // their keys are places in names
@@ -47,7 +47,7 @@ const (
 	divisions
 )
 
-// places are those of an object or a block in the divisions, a byte for each from the lowest on. An array of bytes would be
+// places are the places of an object or a block in all divisions, one byte for each division from the lowest byte on. An array of bytes would be
 // written one by one and read as a whole soon after, which stalls.
 type places uint64
 
@@ -57,7 +57,7 @@ const everywhere places = 1<<(8*divisions) - 1<<(8*bySize)
 // of returns the place in a division.
 func (p places) of(division uint8) uint8 { return uint8(p >> (8 * division)) }
 
-// placesMax is the most places that a division has: there are 65 sizes.
+// placesMax is the number of places in a division: there are 65 sizes.
 const placesMax = ClassesMax + 1
 
 func newShares(c *clock, seed uint64) shares {
@@ -69,7 +69,7 @@ func newShares(c *clock, seed uint64) shares {
 	return s
 }
 
-// divide notes that something comes to places.
+// divide notes the places of a new object.
 func (s *shares) divide(at places) {
 	if !s.begun {
 		s.begun, s.only, s.open = true, at, everywhere
@@ -79,7 +79,7 @@ func (s *shares) divide(at places) {
 	}
 }
 
-// split makes the shares of divisions in which something comes to a second place.
+// split makes the shares of open divisions in which an object comes to a second place.
 func (s *shares) split(at places) {
 	for i := uint8(bySize); i < divisions; i++ {
 		if s.divisions[i] != nil || at.of(i) == s.only.of(i) {
@@ -95,10 +95,10 @@ func (s *shares) split(at places) {
 // all returns the share of everything.
 func (s *shares) all() *share { return &s.divisions[undivided][0] }
 
-// in returns the share that something at places has of a division.
+// in returns the share of a division at the place there.
 func (s *shares) in(division uint8, at places) *share { return &s.divisions[division][at.of(division)] }
 
-// show returns the share at a place of a division, false when nothing has been counted there.
+// show returns the share at a place of a division, false when that share is empty.
 func (s *shares) show(by, place int) (Share, bool) {
 	x := s.all()
 	switch {
@@ -113,7 +113,7 @@ func (s *shares) show(by, place int) (Share, bool) {
 	return x.show(s.clock), true
 }
 
-// created counts a new object, and its memory if that is its own. Its block has the same places.
+// created counts a new object that has memory of its own. The block of the object gets the same places.
 func (s *shares) created(p *process, o *heap.Object, b *heap.Block) {
 	var at places
 	if o.Owns {
@@ -141,7 +141,7 @@ func (s *shares) add(p *process, o *heap.Object) places {
 	return at
 }
 
-// freed takes the memory of an object off.
+// freed takes the memory of an object off its shares.
 func (s *shares) freed(o *heap.Object) {
 	at := s.objects[o.Place]
 	for _, i := range s.divided {
@@ -149,7 +149,7 @@ func (s *shares) freed(o *heap.Object) {
 	}
 }
 
-// pooled adds a free block, or takes it off.
+// pooled adds a free block to its shares, or takes it off.
 func (s *shares) pooled(b *heap.Block, sign int64) {
 	at, cools := s.blocks[b.Place], b.State == heap.Cooling
 	for _, i := range s.divided {
@@ -193,14 +193,14 @@ func noteAt[T any](list *[]T, place int32) *T {
 	return &(*list)[place]
 }
 
-// keys are the places of keys. Place 0 is that of all keys without one of their own.
+// keys gives each key a place. All keys beyond the first ClassesMax share place 0.
 type keys struct {
 	keys  [placesMax]uint64 // by place
 	index table.Table       // key to place
 	known int32
 }
 
-// place returns where a key's share is, 0 when there are too many.
+// place returns the place of a key, 0 when there are too many keys.
 func (k *keys) place(key uint64) uint8 {
 	if k.known > 0 && k.keys[k.known] == key {
 		return uint8(k.known)

@@ -7,7 +7,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// FindingsMax is how many distinct findings are kept; what comes beyond is only counted.
+// FindingsMax is how many distinct findings are kept. Further findings are only counted.
 const FindingsMax = 1000
 
 // Finding is a mistake of the program, counted: the same mistake in the same function, with memory from the same call
@@ -15,7 +15,7 @@ const FindingsMax = 1000
 type Finding struct {
 	Kind     wire.Diag
 	Function string // OpenCL function that was called
-	Tag      string // row of the call site that created the memory; empty when it is unknown
+	Tag      string // call site that created the memory; empty when it is unknown
 	Process  uint32 // number in the session
 	PID      int
 	Kernel   string // name; empty when no kernel is concerned or its name is unknown
@@ -26,8 +26,8 @@ type Finding struct {
 	Status   int32  // what the function returned the first time
 }
 
-// Certain reports whether the program is surely wrong. It is not when a kernel may have ignored what it was given, or
-// when the driver accepts memory whose create we did not see.
+// Certain reports whether the program is surely wrong. It may be right when a kernel may have ignored the memory, or when the
+// driver accepts memory whose create we did not see.
 func (f *Finding) Certain() bool {
 	switch f.Kind {
 	case wire.DiagStaleArgument:
@@ -39,8 +39,8 @@ func (f *Finding) Certain() bool {
 	}
 }
 
-// FindingOf reads a DIAG that reports a mistake. kernels are those of its process. Tag, Process and times are the
-// caller's to add.
+// FindingOf reads a DIAG that reports a mistake. kernels are the kernels of its process. The caller adds Tag, Process and the
+// times.
 func FindingOf(r *wire.Record, kernels *callsite.Kernels) Finding {
 	e := r.AsDiag()
 	return Finding{
@@ -54,10 +54,10 @@ type findings struct {
 	list   []finding
 	places map[findingKey[*processSite]]int // in list
 	others uint64                           // events that found the list full
-	shown  []Finding                        // as in the last snapshot, nil when that is out of date
+	shown  []Finding                        // in the last snapshot; nil: the findings have changed since
 }
 
-// finding is a Finding without its tag: that gets its name, and may be folded into another one, later.
+// finding is a Finding without its tag: the name of its call site may come later.
 type finding struct {
 	Finding
 	site *processSite
@@ -71,7 +71,7 @@ type findingKey[R comparable] struct {
 }
 
 // find handles a DIAG that reports a mistake. Only the first of its kind gets a mark: a mistake in a loop must not
-// push everything else out.
+// push all other marks out.
 func (m *Model) find(p *process, r *wire.Record) {
 	f := finding{Finding: FindingOf(r, &p.kernels), site: m.sites.of(p, r.AsDiag().Tag())}
 	f.Process, f.PID, f.First, f.Last = p.shown.Number, p.shown.PID, m.heap.Now(), m.heap.Now()
@@ -100,8 +100,8 @@ func (m *Model) find(p *process, r *wire.Record) {
 	m.marks.add(m.heap.Now(), wire.KindDiag, text)
 }
 
-// show returns the findings in the order of their first time. The list is shared between snapshots until something
-// changes. Tags that were folded since into one row make one finding here.
+// show returns the findings in the order of their first time. Snapshots share the list until it changes. Findings at tags that
+// were folded into one call site since then are one finding here.
 func (a *findings) show(untagged *site) []Finding {
 	if a.shown != nil || len(a.list) == 0 {
 		return a.shown
@@ -127,7 +127,7 @@ func (a *findings) show(untagged *site) []Finding {
 	return list
 }
 
-// renamed says that a row got its name, or another row.
+// renamed notes that a call site got its name.
 func (a *findings) renamed() { a.shown = nil }
 
 // Text says in one line what was wrong and how often. bytes writes a size.
@@ -177,7 +177,7 @@ func (f *Finding) sentence(bytes func(uint64) string) string {
 	}
 }
 
-// memory names the memory by what is known of it.
+// memory describes the memory by its size and call site, as far as these are known.
 func (f *Finding) memory(bytes func(uint64) string) string {
 	text := "a buffer"
 	if f.Size > 0 {
@@ -192,7 +192,7 @@ func (f *Finding) memory(bytes func(uint64) string) string {
 // marks keeps the last MarksMax things worth a line, oldest first.
 type marks struct {
 	list []Mark
-	lost uint64 // events of the last mark, while that is of kind Lost
+	lost uint64 // events that the last mark counts, if its kind is Lost
 }
 
 func (m *marks) add(time uint64, kind wire.Kind, text string) {
@@ -204,8 +204,8 @@ func (m *marks) add(time uint64, kind wire.Kind, text string) {
 	m.lost = 0
 }
 
-// lose marks lost events. Under overload they come many times a second: they extend the last mark if that was one,
-// so that they do not push everything else out.
+// lose marks lost events. Under overload they come many times a second: if the last mark is of lost events, they extend it,
+// so that they do not push all other marks out.
 func (m *marks) lose(time, events uint64) {
 	if events == 0 {
 		return

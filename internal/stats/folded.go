@@ -69,21 +69,21 @@ func (t *Totals) counts() []*uint64 {
 	return list
 }
 
-// peaks are the figures of which the row has the most of any process. Percentiles of several do not follow from theirs, and
-// a plan is that of one.
+// peaks are the figures of which the row has the largest of any process. Neither percentiles nor plans are folded: percentiles of
+// several processes do not follow from those of each, and a plan belongs to one process.
 func (t *Totals) peaks() []*uint64 {
 	return []*uint64{
 		&t.PeakInUse, &t.PeakReserved, &t.PeakRequested, &t.PeakCached, &t.PeakCooling, &t.PeakSlabs, &t.LargestCached,
 	}
 }
 
-// fold joins the entries of folded processes for the same call site and type.
+// fold joins the entries of folded processes that have the same call site and type.
 func (all *holdings) fold() {
 	type key struct {
 		site *site
 		kind ObjectType
 	}
-	places := make([]int, len(all.list)) // where each goes
+	places := make([]int, len(all.list)) // in the new list
 	folded := map[key]int{}
 	kept := all.list[:0]
 	for i := range all.list {

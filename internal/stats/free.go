@@ -10,7 +10,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// slabsID is the number of the row for what is free in slabs; no tag has it.
+// slabsID is the number of the row for free memory in slabs. No tag has it.
 const slabsID = math.MaxUint32
 
 // ranges are the free ranges in slabs as the policy reported them last.
@@ -40,10 +40,10 @@ type spread struct {
 type freeMemory struct {
 	heap     *heap.Process
 	sizes    table.Sizes // of cached blocks
-	cached   carve.Tally // of the same: sizes that no memory has may wrap the sum of their squares
+	cached   carve.Tally // of the same blocks, with the sum of their squares: sizes that no memory has may overflow it
 	slabs    table.Sizes
 	reported ranges // of the free ranges in slabs
-	left     *Tag   // the row of the slabs when the process left, nil: it has not, or had none
+	left     *Tag   // the row of the slabs when the process left; nil: it has not left, or had no slabs
 }
 
 func newFreeMemory(p *heap.Process, seed uint64) freeMemory {
@@ -69,7 +69,7 @@ func (f *freeMemory) add(b *heap.Block) {
 	}
 }
 
-// remove is the reverse of add.
+// remove takes a cached block or a slab off.
 func (f *freeMemory) remove(b *heap.Block) {
 	switch b.State {
 	case heap.Slab:

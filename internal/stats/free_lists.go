@@ -9,12 +9,12 @@ import (
 
 // freeBlock is a block's place in the free list of its call site.
 type freeBlock struct {
-	site           *processSite // that had the block last
-	class          int32        // of the list
-	previous, next int32        // blocks there
+	site           *processSite // the last that had the block
+	class          int32        // the list, in callSites.classes
+	previous, next int32        // blocks in that list
 }
 
-// class is the free blocks of one size of a call site, a list in the order in which they were freed.
+// class is a list of the free blocks of one size of a call site, in the order in which they were freed.
 type class struct {
 	size           uint64
 	first, last    int32 // places of blocks in the heap, -1 at the ends
@@ -119,7 +119,7 @@ func (cs *callSites) mergeFree(from, to *processSite) {
 	}
 }
 
-// stale says that the free list has changed since it was shown.
+// stale notes that the free list has changed since it was shown.
 func (s *processSite) stale() { s.free, s.site.free = nil, nil }
 
 // freeClasses lists the free blocks of call sites by size, smallest first.
@@ -141,7 +141,7 @@ func sortClasses(list []FreeClass) {
 	slices.SortFunc(list, func(a, b FreeClass) int { return cmp.Compare(a.Size, b.Size) })
 }
 
-// joinClasses makes one class of neighbours of the same size: those of several processes.
+// joinClasses makes one class of neighbours of the same size. These are the classes of several processes.
 func joinClasses(list []FreeClass) []FreeClass {
 	joined := list[:0]
 	for _, c := range list {

@@ -2,33 +2,33 @@ package stats
 
 import "strings"
 
-// Ghosts are what other policies and limits would have done with the run so far, each as pure bookkeeping on a simulated
-// driver (internal/whatif/ghost). They are immutable.
+// Ghosts say what other policies and limits would have done with the run so far. internal/whatif/ghost simulates each of them
+// on a simulated driver. Ghosts are immutable.
 type Ghosts struct {
 	Rows    []Ghost // best first: see docs/METRICS.md
-	Events  uint64  // that the policies have seen
-	Stopped string  // why none goes on; empty: they do
+	Events  uint64  // that the ghosts have simulated
+	Stopped string  // why all ghosts have stopped; empty: they go on
 
-	// What a create in the driver takes is A + B·size ns, and a release the same; Assumed: too few were timed so far, and
-	// these are round figures.
+	// A create in the driver takes A + B·size ns, and so does a release. Assumed: too few calls were timed so far, and these
+	// are round figures.
 	CreateA, CreateB, ReleaseA, ReleaseB float64
 	Assumed                              bool
 
-	Waiting int     // records that they are behind
-	Busy    float64 // what part of a core they took over the last seconds, 0…1
-	Bytes   uint64  // of memory, nearly
+	Waiting int     // records that they have still to simulate
+	Busy    float64 // the part of a core that they took in the last seconds, 0…1
+	Bytes   uint64  // of memory that they take, nearly
 }
 
 // Ghost is one policy with its limits.
 type Ghost struct {
-	Name    string // of the configuration: the policy and the limits that are not its defaults
+	Name    string // of the configuration: the policy, and the limits that are not at their defaults
 	Policy  string
 	Present bool   // the program runs under this one
-	Since   uint64 // CLOCK_MONOTONIC ns of its begin, when the program was running already; 0: it has seen all
-	Stopped string // why its figures end; empty: they do not
+	Since   uint64 // CLOCK_MONOTONIC ns when it began, if the program was running already; 0: it has simulated the whole run
+	Stopped string // why its figures end; empty: it goes on
 
 	Hits, Requests             uint64 // hits, and hits and misses
-	RecentHits, RecentRequests uint64 // the same of the last ten seconds or so
+	RecentHits, RecentRequests uint64 // the same in the last ten seconds or so
 	Failures                   uint64 // requests that found no memory
 	PeakReserved, Reserved     uint64 // bytes
 	DriverNS                   float64
@@ -37,10 +37,10 @@ type Ghost struct {
 // HitRate returns hits / requests, 0 before the first.
 func (g *Ghost) HitRate() float64 { return rate(g.Hits, g.Requests) }
 
-// RecentHitRate returns the same of the last ten seconds.
+// RecentHitRate returns the hit rate of the last ten seconds or so.
 func (g *Ghost) RecentHitRate() float64 { return rate(g.RecentHits, g.RecentRequests) }
 
-// Flags returns what gives gpumemtop this configuration from the start of a program, as in "--policy slab --set max_part=1M".
+// Flags returns the flags that start a program under this configuration, as in "--policy slab --set max_part=1M".
 func (g *Ghost) Flags() string {
 	policy, limits, _ := strings.Cut(g.Name, " ")
 	words := []string{"--policy", policy}
@@ -50,10 +50,10 @@ func (g *Ghost) Flags() string {
 	return strings.Join(words, " ")
 }
 
-// Whole reports whether the figures are of the whole run so far: only such ghosts compare.
+// Whole reports whether the figures cover the whole run so far. Only such ghosts compare.
 func (g *Ghost) Whole() bool { return g.Since == 0 && g.Stopped == "" }
 
-// Leader returns the ghost that does best, nil while there is none whose figures are of the whole run, or no request.
+// Leader returns the best ghost; nil: its figures do not cover the whole run, or there was no request.
 func (g *Ghosts) Leader() *Ghost {
 	if g == nil || len(g.Rows) == 0 || !g.Rows[0].Whole() || g.Rows[0].Requests == 0 {
 		return nil
@@ -61,7 +61,7 @@ func (g *Ghosts) Leader() *Ghost {
 	return &g.Rows[0]
 }
 
-// Present returns the ghost of the configuration that the program runs under, nil where there is none.
+// Present returns the ghost of the configuration that the program runs under; nil: there is none.
 func (g *Ghosts) Present() *Ghost {
 	if g == nil {
 		return nil
@@ -74,8 +74,8 @@ func (g *Ghosts) Present() *Ghost {
 	return nil
 }
 
-// Saving returns the ns in the driver that the leader would have saved of those that the present configuration takes, both
-// simulated, and what part that is, 0…1. known is false where the two do not compare.
+// Saving returns how many ns in the driver the leader would have saved against the present configuration, and which part of its
+// time that is, 0…1. Both times are simulated. known is false if the two do not compare.
 func (g *Ghosts) Saving() (ns, part float64, known bool) {
 	leader, present := g.Leader(), g.Present()
 	if leader == nil || present == nil || !present.Whole() || present.DriverNS <= 0 {
@@ -103,15 +103,15 @@ func (m *Model) SetGhosts(board func() *Ghosts) { m.ghosts = board }
 
 // Auto describes a session that switches policies by itself. It is immutable.
 type Auto struct {
-	Steers bool   // it still does: the user has not changed the policy
+	Steers bool   // it still switches: the user has not changed the policy
 	Said   string // the last switch: to what, when and why; empty: none yet
-	Number uint64 // of that
+	Number uint64 // of the last switch
 }
 
 // SetAuto sets the source of Snapshot.Auto. Call it before the first event.
 func (m *Model) SetAuto(auto func() *Auto) { m.auto = auto }
 
-// steered returns Snapshot.Auto. Of a recording, only that it switched is known.
+// steered returns Snapshot.Auto. A recording only says that the session switched.
 func (m *Model) steered() *Auto {
 	switch {
 	case m.auto != nil:

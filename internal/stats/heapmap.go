@@ -9,10 +9,10 @@ const MappedSlabsMax = 64
 // same code. It is immutable.
 type HeapMap struct {
 	Time  uint64       // of the latest record in it
-	Since uint64       // it lacks what was there at that time; 0: it has all
+	Since uint64       // it lacks memory that was there at that time; 0: it has all memory
 	Slabs []MappedSlab // the most scattered free memory first
 	Total uint64       // slabs, listed or not
-	Ended string       // why it is not renewed any more; empty: it is
+	Ended string       // why it is no longer renewed; empty: it is renewed
 }
 
 // MapCells is how many equal parts a slab has in its map.

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// Histogram counts values in buckets whose width grows with the value, 16 to each power of two: a percentile is off by
-// at most 1/32 of its value. It stores the buckets between the lowest and the highest that occurred.
+// Histogram counts values in buckets whose width grows with the value, with 16 buckets for each power of two: a percentile is
+// off by at most 1/32 of its value. It stores the buckets between the lowest and the highest that occurred.
 type Histogram struct {
 	counts []uint64
 	lowest int // bucket of counts[0]

@@ -17,8 +17,8 @@ const (
 // ring keeps what was counted in the last second: ten full slots and the one that is being filled.
 type ring[T any] struct {
 	slots [ringSlots]T
-	at    uint32 // of the slot that is being filled: to divide for each event takes long
-	slot  uint64 // being filled
+	at    uint32 // slot % ringSlots: a division for each event takes long
+	slot  uint64 // that is being filled
 }
 
 func (r *ring[T]) advance(slot uint64) {
@@ -40,7 +40,7 @@ func (r *ring[T]) current() *T { return &r.slots[r.at] }
 // window counts what happened in the last second.
 type window struct{ ring[Rates] }
 
-// last sums the full slots; NS is less than a second while the run is younger than that.
+// last sums the full slots. NS is less than a second in the first second of the run.
 func (w *window) last() Rates {
 	var sum Rates
 	for i := range uint64(ringSlots) {
@@ -93,7 +93,7 @@ func (p *pace) merge(o *pace) {
 // recent keeps the most that a gauge had in the last second.
 type recent struct{ ring[uint64] }
 
-// turn begins a slot; the gauge has had value since the last change.
+// turn begins a slot. The gauge has had value since the last change.
 func (r *recent) turn(slot, value uint64) {
 	first := max(r.slot+1, slot-min(slot, windowSlots))
 	r.advance(slot)
@@ -106,18 +106,17 @@ func (r *recent) raise(value uint64) { *r.current() = max(*r.current(), value) }
 
 func (r *recent) most() uint64 { return slices.Max(r.slots[:]) }
 
-// history keeps evenly spaced samples of a whole run: it starts with one sample per slot, and whenever the run
-// outgrows the most samples that it may have it merges pairs and doubles the spacing. A sample never changes where it
-// is, so snapshots share the list.
+// history keeps evenly spaced samples of a run. It starts with one sample per slot. Whenever it has too many samples, it
+// merges pairs and doubles the spacing. A sample in the list never changes, so snapshots share the list.
 type history struct {
-	most    uint64 // 0: HistoryMax
+	most    uint64 // samples; 0: HistoryMax
 	samples []Sample
 	spacing uint64 // slots per sample
-	born    uint64 // the slot that it begins with
+	born    uint64 // the first slot
 	pending Sample // counts and the most in use since the last sample
 }
 
-// advance closes the samples that end at or before slot. gauges are the values now.
+// advance closes the samples that end at or before slot. gauges are the present values.
 func (h *history) advance(started, slot uint64, gauges Sample) {
 	started, slot = started+h.born*slotNS, slot-h.born
 	if h.spacing == 0 {
@@ -156,7 +155,7 @@ func (h *history) halve() {
 // list returns the samples so far, which are immutable.
 func (h *history) list() []Sample { return h.samples[:len(h.samples):len(h.samples)] }
 
-// raise takes the gauges when more is in use than ever since the last sample.
+// raise takes the gauges if more is in use than ever since the last sample.
 func (s *Sample) raise(a *account) {
 	if heap.Amount(a.InUse) > s.InUse {
 		s.InUse, s.Cached, s.Cooling = heap.Amount(a.InUse), a.Free(), heap.Amount(a.Cooling)
@@ -176,16 +175,16 @@ func (s *Sample) add(o *Sample) {
 	}
 }
 
-// since is what an interval begins with.
+// since is the state at the beginning of an interval.
 type since struct {
-	most   Sample            // the most in use since then
+	most   Sample            // gauges when most was in use since then
 	before recording.Summary // the counts then
 }
 
-// next ends an interval and begins the next with the gauges as they are now: in use rises by creates alone, so the most
-// is at the beginning or behind one of them.
+// next ends an interval and begins the next with the present gauges. Only creates raise what is in use, so the most is in use
+// at the beginning or right after a create.
 func (s *since) next(a *account, lost uint64) recording.Summary {
-	s.most.raise(a) // what comes late or in the wrong order may raise it, too
+	s.most.raise(a) // records that come late or in the wrong order may raise it, too
 	c := &a.counters
 	now := recording.Summary{
 		InUse: s.most.InUse, Cached: s.most.Cached, Cooling: s.most.Cooling,

@@ -2,34 +2,34 @@ package stats
 
 import "codeberg.org/gpumemtop/gpumemtop/internal/heap"
 
-// journalMax bounds a journal, in changes of 16 bytes. It is not known what a row held more changes before its name came:
-// the peak of a sum is then at least that of each row.
+// journalMax bounds a journal, in changes of 16 bytes. If the name of a site comes more changes later, only the peak of each
+// site is known: the peak of their sum is then at least the largest of these.
 const journalMax = 1 << 18
 
-// journal is what rows came to hold since the oldest that waits for its name was defined. Names fold rows into one, and the
-// peak of that is the peak of their sum, which nothing but its course shows.
+// journal keeps the changes of memory at all call sites since the oldest site that waits for its name was defined. Names fold
+// sites into one, whose peak is the peak of the sum. That follows from the course of the sum only, not from the peaks of each.
 type journal struct {
 	changes []change
-	dropped uint64    // changes before these
-	waiting []waiting // in the order in which they were defined
+	dropped uint64    // number of changes before these
+	waiting []waiting // in the order in which the sites were defined
 	quiet   bool      // the first change was carried over
-	folded  bool      // some peaks are not yet those of sums
+	folded  bool      // some peaks are not yet the peaks of sums
 }
 
-// waiting is a whole that waits for its name.
+// waiting is a site that waits for its name.
 type waiting struct {
 	site *site
-	born uint64 // changes before it was defined
+	born uint64 // number of changes before it was defined
 }
 
-// change is what a part came to hold, or no longer does. Without a row it begins records that were carried over, or, with 0,
-// ends them: see carried.
+// change adds memory to a site, or takes it off. Without a site it begins records that were carried over or, with 0 bytes, ends
+// them: see totals.quiet.
 type change struct {
 	site  *processSite
 	bytes int64
 }
 
-// await begins to wait for the name of a whole.
+// await begins to wait for the name of a site.
 func (j *journal) await(s *site, quiet bool) {
 	if s.awaited || s.name != "" {
 		return
@@ -41,7 +41,7 @@ func (j *journal) await(s *site, quiet bool) {
 	j.waiting = append(j.waiting, waiting{s, j.dropped + uint64(len(j.changes))})
 }
 
-// note adds a change, while a name is awaited.
+// note adds a change, if a name is awaited.
 func (j *journal) note(s *processSite, bytes int64) {
 	if len(j.waiting) > 0 {
 		j.add(change{s, bytes})
@@ -57,7 +57,7 @@ func (j *journal) add(c change) {
 	}
 }
 
-// named says that a row got its name, or was folded into another one.
+// named notes that a site got its name, or was folded into another one.
 func (j *journal) named() {
 	for len(j.waiting) > 0 && (j.waiting[0].site.name != "" || j.waiting[0].site.folded) {
 		j.waiting = j.waiting[1:]
@@ -68,7 +68,7 @@ func (j *journal) named() {
 	}
 }
 
-// end forgets everything, as no name is awaited. A long journal gives its memory back.
+// end forgets all changes, as no name is awaited. A long journal gives its memory back.
 func (j *journal) end() {
 	j.dropped += uint64(len(j.changes))
 	if j.changes = j.changes[:0]; cap(j.changes) > journalMax/16 {
@@ -76,7 +76,7 @@ func (j *journal) end() {
 	}
 }
 
-// shorten makes room for half a journal: names that would need more are not awaited any longer.
+// shorten makes room for half a journal. It no longer waits for names that would need the older half.
 func (j *journal) shorten() {
 	j.settle()
 	for len(j.waiting) > 0 && j.waiting[0].born < j.dropped+journalMax/2 {
@@ -95,7 +95,7 @@ func (j *journal) shorten() {
 	j.dropped += journalMax / 2
 }
 
-// settle raises peaks to those of sums: it lets the rows that count hold once more what the folded ones did.
+// settle raises peaks to the peaks of sums: it replays the changes on the sites that the folded sites are part of now.
 func (j *journal) settle() {
 	if !j.folded {
 		return

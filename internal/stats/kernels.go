@@ -12,11 +12,12 @@ import (
 // KernelsMax is the most kernels, by name, that are counted separately.
 const KernelsMax = 63
 
-// kernelShares divide memory by the kernels that have used it. Memory that several kernels have used counts for each of them.
+// kernelShares divide memory by the kernels that have used it. Memory that several kernels have used counts for each of them,
+// so that the shares may add up to more than all memory.
 type kernelShares struct {
 	clock   *clock
-	shares  [KernelsMax + 1]share // the first is that of all others
-	names   []string              // of the rest
+	shares  [KernelsMax + 1]share // the first is the share of all further kernels
+	names   []string              // of the others
 	objects []uint64              // sets of shares that have the object, by the places of objects in the heap
 }
 
@@ -27,10 +28,10 @@ type placedKernels struct {
 	places map[uint64]uint8
 }
 
-// placedMax bounds them: a program may make a kernel for each launch.
+// placedMax bounds placedKernels: a program may make a kernel for each launch.
 const placedMax = 1024
 
-// placeOf returns where the share of a process's kernel is.
+// placeOf returns the place of a process's kernel in the shares.
 func (k *kernelShares) placeOf(p *process, kernel uint64) uint8 {
 	placed := &p.placed
 	if placed.latest == kernel && kernel != 0 {

@@ -8,16 +8,17 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// MachineFigure is what the machine reports of memory, from one source and of one device: of a process, or of all together.
+// MachineFigure is the memory of a process, or of all processes together, that the machine reports: from one source, on one
+// device.
 type MachineFigure struct {
 	Source wire.Machine
 	Device uint64 // PCI address as a MACHINE record has it; 0: unknown, or the host
-	Bytes  uint64 // at Latest; while Unread, when it could be read last
+	Bytes  uint64 // at Latest; if Unread, when the figure could be read last
 	Peak   uint64
 	First  uint64 // bytes at Since
-	Since  uint64 // when it was first known; 0: never
-	Latest uint64 // when it last changed
-	Unread int16  // the errno with which it could not be read; 0: it was
+	Since  uint64 // when the figure was first known; 0: never
+	Latest uint64 // when the figure last changed
+	Unread int16  // the errno of the last attempt to read it; 0: it was read
 }
 
 // DeviceName writes the PCI address of the device; empty: unknown, or the host.
@@ -28,7 +29,7 @@ func (f *MachineFigure) DeviceName() string {
 	return fmt.Sprintf("%04x:%02x:%02x.%x", f.Device>>16, f.Device>>8&0xff, f.Device>>3&0x1f, f.Device&7)
 }
 
-// Why says why the figure could not be read; empty: it was.
+// Why says why the figure could not be read; empty: it was read.
 func (f *MachineFigure) Why() string {
 	if f.Unread == 0 {
 		return ""
@@ -36,8 +37,8 @@ func (f *MachineFigure) Why() string {
 	return syscall.Errno(f.Unread).Error()
 }
 
-// OnDevice returns what processes have on devices as the kernel's driver says or, without that, NVIDIA's library; false
-// if neither was read.
+// OnDevice returns the memory of processes on devices that the kernel's driver reports or, without that, NVIDIA's library;
+// false if neither was read.
 func OnDevice(figures []MachineFigure) (bytes uint64, known bool) {
 	for _, source := range []wire.Machine{wire.MachineDRM, wire.MachineNVML} {
 		for i := range figures {
@@ -52,7 +53,7 @@ func OnDevice(figures []MachineFigure) (bytes uint64, known bool) {
 	return bytes, known
 }
 
-// reported returns what processes have on devices or, if the machine does not say, as RSS.
+// reported returns the memory of processes on devices. If the machine does not report that, it returns their RSS.
 func (m *machine) reported() uint64 {
 	bytes, known := OnDevice(m.figures)
 	for i := 0; !known && i < len(m.figures); i++ {
@@ -63,19 +64,20 @@ func (m *machine) reported() uint64 {
 	return bytes
 }
 
-// DriversOwn returns what processes have on devices beyond what is reserved; false if the machine does not say.
+// DriversOwn returns the memory of processes on devices beyond what is reserved; false if the machine does not report it.
 func DriversOwn(figures []MachineFigure, t *Totals) (uint64, bool) {
 	bytes, known := OnDevice(figures)
 	return bytes - min(bytes, t.Reserved()), known
 }
 
-// machineMax bounds the figures that are kept of a process: devices of four sources.
+// machineMax bounds the figures of a process: there is one for each source and device.
 const machineMax = 64
 
-// machine keeps figures.
+// machine keeps the figures that the machine reports of one process, or of all together. The bytes of all are the sums of those
+// of the processes that have not left.
 type machine struct{ figures []MachineFigure }
 
-// figure returns that of a source and device, which it adds if there is room; otherwise nil.
+// figure returns the figure of a source and device. If there is none, it adds one; nil: there is no room.
 func (m *machine) figure(source wire.Machine, device uint64) *MachineFigure {
 	for i := range m.figures {
 		if f := &m.figures[i]; f.Source == source && f.Device == device {
@@ -89,7 +91,7 @@ func (m *machine) figure(source wire.Machine, device uint64) *MachineFigure {
 	return &m.figures[len(m.figures)-1]
 }
 
-// set notes a figure of a time.
+// set notes the bytes at a time.
 func (f *MachineFigure) set(time, bytes uint64) {
 	if f.Since == 0 {
 		f.Since, f.First = time, bytes
@@ -97,7 +99,7 @@ func (f *MachineFigure) set(time, bytes uint64) {
 	f.Bytes, f.Peak, f.Latest, f.Unread = bytes, max(f.Peak, bytes), time, 0
 }
 
-// report handles MACHINE: a figure of a process changes that of all, m, by as much.
+// report handles MACHINE. If a figure of a process, own, changes, that of all, m, changes by as much.
 func (m *machine) report(own *machine, v wire.MachineView) {
 	f := own.figure(v.Source(), v.Device())
 	all := m.figure(v.Source(), v.Device())
@@ -113,7 +115,7 @@ func (m *machine) report(own *machine, v wire.MachineView) {
 	all.set(v.Time(), all.Bytes-min(before, all.Bytes)+f.Bytes)
 }
 
-// leave takes what a process had off that of all.
+// leave takes the figures of a process off the figures of all, m.
 func (m *machine) leave(own *machine) {
 	for i := range own.figures {
 		f := &own.figures[i]

@@ -1,14 +1,14 @@
 package stats
 
-// minute keeps the samples of the last minute, one for each slot. A sample never changes where it is, so snapshots share
-// the list.
+// minute keeps the samples of the last minute, one for each slot. A sample in the list never changes, so snapshots share the
+// list.
 type minute struct {
 	samples []Sample
-	most    Sample // gauges at the moment of the present slot when most was in use
-	slot    uint64 // the present one
+	most    Sample // gauges when most was in use in the present slot
+	slot    uint64 // present
 }
 
-// advance closes the slots before slot. gauges are the values now, counts those of the present slot.
+// advance closes the slots before slot. gauges are the present values, counts those of the slot that ends.
 func (m *minute) advance(started, slot uint64, gauges Sample, counts *Rates) {
 	if slot > m.slot+MinuteMax { // nothing happened for longer than a minute
 		m.slot, m.most, counts = slot-MinuteMax, Sample{}, &Rates{}

@@ -17,7 +17,7 @@ type Miss struct {
 	Process uint32 // number in the session
 }
 
-// misses are the latest ones, a ring.
+// misses keeps the latest MissesMax misses, in a ring.
 type misses struct {
 	list  [MissesMax]Miss // without Tag
 	sites [MissesMax]*processSite
@@ -48,10 +48,11 @@ func (m *misses) show() []Miss {
 	return list
 }
 
-// reasonCounts counts misses by reason. Most call sites have one reason, and there may be 100,000 sites.
+// reasonCounts counts misses by reason. Most call sites have one reason only, and there may be 100,000 sites: the list of all
+// reasons is made when a second reason comes.
 type reasonCounts struct {
 	all   uint64
-	first uint8 // the only reason as long as there is no list
+	first uint8 // the only reason, if there is no list
 	each  *[reasons]uint64
 }
 

@@ -20,7 +20,7 @@ type Options struct {
 	Policy    string            // name of the allocator policy
 	Auto      bool              // the session switched to others by itself; see SetAuto
 	Limits    []Limit           // with their values at the start; others are not followed
-	// LimitsOf returns the limits of a policy that the program switches to, with their defaults; nil: no limits are shown.
+	// LimitsOf returns the limits of a policy with their defaults, for a program that switches to it; nil: no limits are shown.
 	LimitsOf func(policy string) []Limit
 	Started  uint64 // ns, CLOCK_MONOTONIC; 0: the time of the first event
 	// TransfersOnly: only transfers are recorded as uses, so it is not known which memory is idle.
@@ -31,7 +31,7 @@ type Options struct {
 	Observers []heap.Observer
 }
 
-// Model gives the records of a run to its observers and publishes snapshots of what these have counted. One goroutine at a time
+// Model gives the records of a run to its observers and publishes snapshots of what the observers have counted. One goroutine at a time
 // may call its methods; any may call Published.
 //
 // Apply costs O(1) per event, or O(log n) in the number of distinct cached block sizes, and allocates nothing once the
@@ -44,8 +44,8 @@ type Model struct {
 	heap  *heap.Heap
 	clock clock
 
-	// Each of these counts one thing; its type says what, and what always holds. They are given the records that concern them,
-	// and through observer the changes in the heap.
+	// Each of these counts one thing; the comment of its type says what, and what always holds. count and rare give them the
+	// records that concern them, and observer gives them the changes in the heap.
 	processes   processes
 	totals      totals
 	sites       callSites
@@ -93,10 +93,10 @@ func New(o Options) *Model {
 	return m
 }
 
-// Heap returns what the records so far imply. Only the model may change it.
+// Heap returns the heap that the records so far imply. Only the model may change it.
 func (m *Model) Heap() *heap.Heap { return m.heap }
 
-// Apply takes one record. It takes anything: what makes no sense is counted in Snapshot.Unknown or ignored. The record and
+// Apply takes one record. It takes any record: records that make no sense are ignored or counted in Snapshot.Unknown. The record and
 // its payload may be reused afterwards.
 func (m *Model) Apply(r *wire.Record) {
 	carriedOver := r.CarriedOver()
@@ -132,7 +132,7 @@ func (m *Model) Apply(r *wire.Record) {
 	m.count(p, r)
 }
 
-// count gives a record to the observers that it concerns, and to the heap, whose changes they count as well.
+// count gives a record to the observers that it concerns, and to the heap, whose changes the observers count as well.
 func (m *Model) count(p *process, r *wire.Record) {
 	switch r.Kind {
 	case wire.KindCreate:
@@ -188,7 +188,7 @@ func (m *Model) carriedAll() {
 	}
 }
 
-// rare is count for the kinds that come a few times per run.
+// rare gives records of the kinds that come a few times per run to the observers.
 func (m *Model) rare(p *process, r *wire.Record) {
 	switch r.Kind {
 	case wire.KindProcess:
@@ -215,11 +215,11 @@ func (m *Model) rare(p *process, r *wire.Record) {
 		m.diagnose(p, r)
 	case wire.KindExit:
 		m.exit(p, r)
-	default: // threads, modules and queues show nowhere
+	default: // nothing shows threads, modules and queues
 	}
 }
 
-// named takes note that a call site got its name, if it did.
+// named notes whether a call site got its name.
 func (m *Model) named(got bool) {
 	if got {
 		m.findings.renamed()
@@ -254,10 +254,10 @@ func (m *Model) lose(process uint32, l wire.LostView) {
 type End struct {
 	Status         int    // exit status; -1: unknown
 	Signal         int    // that ended it; 0: none
-	OOMKillsNumber uint64 // 1 + the processes of its control group that the kernel ended for lack of memory meanwhile; 0: unknown
+	OOMKillsNumber uint64 // 1 + the number of processes of its control group that the kernel ended for lack of memory; 0: unknown
 }
 
-// ProcessEnded says that the session saw a process end at a time in ns. A process that made no OpenCL call is ignored.
+// ProcessEnded notes that the session saw a process end at a time in ns. A process that made no OpenCL call is ignored.
 func (m *Model) ProcessEnded(number uint32, end End, time uint64) {
 	m.advance(time)
 	p := m.processes.lookup(number)
@@ -278,19 +278,19 @@ func (m *Model) ProcessEnded(number uint32, end End, time uint64) {
 	m.heap.ProcessEnded(number)
 }
 
-// LimitWanted says that a change of a limit was sent to the target under a sequence number, with the value as the
-// target takes it. It stays pending until a LIMIT event answers that number or a later one.
+// LimitWanted notes that a change of a limit was sent to the target under a sequence number, with the value in the form that
+// the target takes. The change stays pending until a LIMIT event answers that number or a later one.
 func (m *Model) LimitWanted(name, value string, sequence uint64) {
 	m.limits.want(name, value, sequence, m.heap.Now())
 }
 
-// PolicyWanted says that a change of the policy was sent to the target under a sequence number. It stays pending until a
+// PolicyWanted notes that a change of the policy was sent to the target under a sequence number. The change stays pending until a
 // LIMIT event answers that number or a later one.
 func (m *Model) PolicyWanted(name string, sequence uint64) {
 	m.policies.want(name, sequence, m.heap.Now())
 }
 
-// MarkObjects notes how many objects there are: from then on snapshots say how many more there are. Two notes are kept.
+// MarkObjects notes how many objects there are. Snapshots then say how many more there are. The last two notes are kept.
 func (m *Model) MarkObjects() { m.objects.mark() }
 
 // Holds returns how many objects of each type a process has now; nil when it is not known.
@@ -301,12 +301,12 @@ func (m *Model) Holds(process uint32) *[ObjectTypes]int64 {
 	return nil
 }
 
-// SetRecording says what is being written, and how many bytes so far.
+// SetRecording notes which file is being written, and how many bytes so far.
 func (m *Model) SetRecording(path string, bytes uint64) {
 	m.recording = Recording{Path: path, Bytes: bytes}
 }
 
-// notices keep what DIAG records say of the pool and of --spill. Of each kind the first counts, except for wholeBlocks.
+// notices keeps what DIAG records say about the pool and --spill: the first text of each kind, of wholeBlocks the last.
 type notices struct {
 	spillFailed string // see Snapshot.SpillFailed
 	wholeBlocks string // see Snapshot.WholeBlocks
@@ -314,7 +314,7 @@ type notices struct {
 	unpooled    Unpooled
 }
 
-// take takes a DIAG that is no finding. It reports whether that is worth a mark.
+// take takes a DIAG that is no finding. It reports whether the DIAG is worth a mark.
 func (n *notices) take(r *wire.Record) bool {
 	switch kind := r.AsDiag().Diag(); kind {
 	case wire.DiagWholeBlocks:

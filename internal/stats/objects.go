@@ -12,7 +12,7 @@ import (
 // ObjectType is a type of objects that programs create and release: a wire.Held, or memory without bytes of its own.
 type ObjectType uint8
 
-// Events are the type of which there are most. The others here are no wire.Held.
+// Events are the most frequent type. The others here are no wire.Held.
 const (
 	Events          ObjectType = ObjectType(wire.HeldEvent)
 	SubBuffers      ObjectType = ObjectType(wire.HeldCommandBuffer) + 1
@@ -46,19 +46,18 @@ func (t ObjectType) Key() string { return strings.NewReplacer(" ", "_", "-", "_"
 type ObjectCount struct {
 	Type    ObjectType
 	Live    uint64
-	Peak    uint64 // the most live; of events, whose counts come a hundred times a second, to within what call sites did between
+	Peak    uint64 // the most live; of events, which are reported a hundred times a second only, an estimate
 	Created uint64
-	// Untracked is how many more were created while as many as are tracked were live that only their number is known. What is live is then a
-	// lower bound.
+	// Untracked is how many more were created that could not be tracked, because too many were live. Live is then a lower bound.
 	Untracked uint64
-	Leaked    uint64       // live ones of processes that ended, without a signal
-	Grown     int64        // live ones more than when Model.MarkObjects was called last but one
-	Lately    int64        // live ones more than when it was called last
-	Recent    int64        // live ones more than half a minute to a minute ago
-	Sites     []ObjectSite // the most live first
+	Leaked    uint64       // live objects of processes that ended without a signal
+	Grown     int64        // live objects more than at the last call but one of Model.MarkObjects
+	Lately    int64        // live objects more than at the last call
+	Recent    int64        // live objects more than half a minute to a minute ago
+	Sites     []ObjectSite // with the most live objects first
 }
 
-// ObjectSite is one call site's part of an ObjectCount.
+// ObjectSite is the part of one call site in an ObjectCount.
 type ObjectSite struct {
 	Tag     string   `json:"tag"`
 	Stack   []string `json:"stack,omitempty"` // innermost first
@@ -69,16 +68,16 @@ type ObjectSite struct {
 	Recent  int64    `json:"-"`
 }
 
-// holding is what one call site of one process holds of one type.
+// holding counts the objects of one type at one call site of one process.
 type holding struct {
 	site              *processSite
-	owner             *process // nil: of processes that were folded
+	owner             *process // nil: processes that were folded
 	kind              ObjectType
 	created, released uint64 // since the process started
 	before            uint64 // created before the first record
 	untracked         uint64
 	left              uint64   // leaked by processes that were folded
-	marked            [2]int64 // live then, see MarkObjects
+	marked            [2]int64 // live at the last two calls of MarkObjects
 	ago               [2]int64 // live when the last but one and the last half minute began
 }
 
@@ -89,11 +88,11 @@ type holdingKey struct {
 	kind         ObjectType
 }
 
-// holdings count objects by type, call site and process. What is live of a type is the sum of its holdings.
+// holdings counts objects by type, call site and process. The live objects of a type are the sum of its holdings.
 type holdings struct {
 	sites *callSites
 
-	exceeded bool               // there were more than sitesMax
+	exceeded bool               // there were more than sitesMax entries
 	places   map[holdingKey]int // in list
 	list     []holding
 	live     [ObjectTypes]int64
@@ -119,7 +118,7 @@ func (all *holdings) of(p *process, tag uint32, kind ObjectType) *holding {
 	return &all.list[len(all.list)-1]
 }
 
-// count takes an OBJECT. Its counts only grow; records of several threads may come in another order. It returns false for a
+// count takes an OBJECT. The counts in it only grow; records of several threads may come out of order. It returns false for a
 // type that this version does not know.
 func (all *holdings) count(p *process, v wire.ObjectView) bool {
 	if int(v.Held()) >= int(SubBuffers) {
@@ -141,7 +140,7 @@ func (all *holdings) count(p *process, v wire.ObjectView) bool {
 	return true
 }
 
-// add changes how many objects the owner of a holding has. above is how many more it had for a moment.
+// add changes how many objects the owner of a holding has. above is how many more the owner had for a moment.
 func (all *holdings) add(h *holding, more, above int64) {
 	all.live[h.kind] += more
 	h.owner.holds[h.kind] += more
@@ -180,7 +179,7 @@ func (all *holdings) countShared(p *process, o *heap.Object, released bool) {
 	}
 }
 
-// mark is Model.MarkObjects.
+// mark notes how many objects there are: see Model.MarkObjects.
 func (all *holdings) mark() {
 	for i := range all.list {
 		h := &all.list[i]
@@ -188,7 +187,7 @@ func (all *holdings) mark() {
 	}
 }
 
-// advance begins another half minute. It costs time in proportion to call sites.
+// advance begins another half minute. The cost is proportional to call sites.
 func (all *holdings) advance(second uint64) {
 	half := second / 30
 	if half == all.half {
@@ -204,7 +203,7 @@ func (all *holdings) advance(second uint64) {
 	all.half = half
 }
 
-// show returns the types that had objects. It costs time in proportion to call sites.
+// show returns the types that had objects. The cost is proportional to call sites.
 func (all *holdings) show() []ObjectCount {
 	list := []ObjectCount{}
 	var places [ObjectTypes]map[*site]int // in Sites
@@ -263,7 +262,7 @@ type TypedSite struct {
 	*ObjectSite
 }
 
-// ObjectSites returns call sites with that many live objects, the most first.
+// ObjectSites returns the call sites with at least that many live objects, those with the most first.
 func ObjectSites(counts []ObjectCount, least uint64) []TypedSite {
 	var list []TypedSite
 	for i := range counts {

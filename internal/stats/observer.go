@@ -5,7 +5,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 )
 
-// observer gives what happens in the heap to the observers of a model: calls of concrete types, as they come for each event.
+// observer gives the changes in the heap to the observers of a model. It calls them by their concrete types, as an interface call
+// for each of them and each event would take long.
 type observer struct{ *Model }
 
 // Allocated implements heap.Observer.

@@ -5,23 +5,23 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Plans say what plans of a program's memory did, under a policy that takes some. Sizes are bytes, and of all memory.
+// Plans say what plans of a program's memory did, under a policy that takes plans. Sizes are bytes of all memory.
 type Plans struct {
 	Installed uint64 // plans that the program got
-	Places    uint64 // requests that the latest one has a place for, in an iteration
-	Arenas    uint64 // bytes of its arenas
-	Bound     uint64 // bytes: no arenas are smaller
-	// Routes counts requests by what served them: the plan, or else the base policy, and why.
+	Places    uint64 // requests in an iteration that the latest plan has a place for
+	Arenas    uint64 // bytes of the arenas of the latest plan
+	Bound     uint64 // bytes that any arenas for it must have at least
+	// Routes counts requests by what served them: the plan, or the base policy for some reason.
 	Routes [wire.RouteNoArena + 1]uint64
 	// The most reserved before a plan served anything; and the most reserved and requested since one has served some
 	// iterations (allocator.SettledAfter).
 	Learning, Reserved, Requested uint64
 }
 
-// planning is how far a process is with its plan, or all are.
+// planning is how far a process, or the run, is with its plan.
 type planning struct {
 	asked    bool   // its policy takes plans
-	settling uint64 // requests as planned until peaks count as those of a plan
+	settling uint64 // requests that the plan must still serve before peaks count as peaks under the plan
 }
 
 // Asked returns the requests that a plan could have served.
@@ -34,7 +34,7 @@ func (p *Plans) Asked() (n uint64) {
 	return n
 }
 
-// Share returns the part of these that a plan did serve.
+// Share returns the part of Asked that a plan did serve.
 func (p *Plans) Share() float64 { return rate(p.Routes[wire.RoutePlanned], p.Asked()) }
 
 // install notes that a plan has come.

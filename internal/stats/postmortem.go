@@ -13,16 +13,16 @@ import (
 
 // Bounds of post-mortems.
 const (
-	PostMortemsMax = 4  // kept: the first, and later ones with another picture
-	HoldersMax     = 8  // call sites in one
-	holdersKept    = 64 // before their names are known, as several may turn out to be one
-	idleShare      = 4  // memory is idle when nothing has used it for this part of its process's life, and a second
+	PostMortemsMax = 4  // post-mortems are kept: the first, and later ones with another picture
+	HoldersMax     = 8  // call sites in a post-mortem
+	holdersKept    = 64 // call sites before their names are known: several may turn out to be one
+	idleShare      = 4  // memory is idle if no command has used it for 1/idleShare of the life of its process, and for a second
 )
 
-// PostMortem is what memory looked like when a call failed for lack of it. Sizes are bytes, times CLOCK_MONOTONIC ns.
+// PostMortem is a picture of memory when a call failed for lack of it. Sizes are bytes, times CLOCK_MONOTONIC ns.
 type PostMortem struct {
 	Time    uint64
-	Age     uint64 // of the process then
+	Age     uint64 // of the process at Time
 	Process uint32 // number in the session
 	PID     int
 	Call    string // the OpenCL function, or the kind of memory that it was to create
@@ -36,23 +36,23 @@ type PostMortem struct {
 
 	InUse, Requested, Cached, Cooling, SlabFree uint64 // of the process
 	Buffers                                     uint64
-	Resident, Spilled                           uint64 // with Spilling: what of it has memory of the device, and what only the host has
+	Resident, Spilled                           uint64 // with Spilling: the part of it on the device, and the part that only the host has
 	Others                                      uint64 // reserved by the other processes
 	Holders                                     []Holder
 	MoreHolders                                 int    // that Holders leaves out
 	Grew                                        string // the call site whose memory grew the most of late, empty: none did
 	GrewBytes                                   uint64
 
-	UsesKnown bool // else Idle and Untouched are unknown
+	UsesKnown bool // false: Idle and Untouched are unknown
 	Idle      Part // not used for IdleFor or longer
 	Untouched Part // that no command ever used
-	GivenBack Part // that the pool gave back in vain
+	GivenBack Part // blocks that the pool gave back in vain
 
 	LargestCreated uint64 // the largest buffer that ever worked
 	Device         Device
 	Verdict        Verdict
 	OOMKillsNumber uint64 // of VerdictKilled: see End
-	PoolToBlame    bool   // without its free memory and its waste there would have been room
+	PoolToBlame    bool   // without the free memory and the waste of the pool there would have been room
 	Spilling       bool   // idle buffers could go to the host already
 }
 
@@ -75,10 +75,10 @@ type Holder struct {
 	Newest uint64 `json:"newest_ns"`
 }
 
-// Reserved returns what the process had from the driver, with --spill wherever it lay.
+// Reserved returns what the process had from the driver; with --spill on the device or on the host.
 func (p *PostMortem) Reserved() uint64 { return p.InUse + p.Free() }
 
-// OnDevice returns what the process had of the device.
+// OnDevice returns the memory that the process had on the device.
 func (p *PostMortem) OnDevice() uint64 {
 	if p.Spilling {
 		return p.Resident
@@ -107,7 +107,7 @@ var verdicts = [...]string{"unknown", "larger than one buffer may be", "full", "
 // String returns the words of a verdict.
 func (v Verdict) String() string { return verdicts[v] }
 
-// roomy is the share of a device up to which memory is certainly not short: drivers and displays need some, too.
+// roomy is the part of a device up to which memory is certainly not short: drivers and displays need memory, too.
 const roomy = 0.75
 
 // postMortems takes a picture of memory when a call fails for lack of it, or when SIGKILL ends a process that holds memory. A
@@ -132,9 +132,9 @@ type holder struct {
 	recent uint64 // bytes created in the later half of the process's life
 }
 
-// shortage is what a post-mortem of a process says of what was before.
+// shortage keeps what a post-mortem of a process says about the creates and the evictions before it.
 type shortage struct {
-	largest uint64 // create that ever worked
+	largest uint64 // the largest create that ever worked
 	drained Part   // that the pool gave back since the driver last created anything
 }
 
@@ -195,7 +195,7 @@ func (pms *postMortems) commandFailed(p *process, r *wire.Record) {
 	pms.failed(p, PostMortem{Call: f.Function, Command: true, Kernel: f.Kernel, Status: f.Status, Device: device}, r.AsDiag().Tag())
 }
 
-// failed takes a picture, if the last one shows another.
+// failed takes a picture, unless the last one shows the same failure.
 func (pms *postMortems) failed(p *process, d PostMortem, tag uint32) {
 	p.shown.RanOut = true
 	if n := len(pms.list); n > 0 {
@@ -214,10 +214,10 @@ func (pms *postMortems) failed(p *process, d PostMortem, tag uint32) {
 	pms.list = append(pms.list, pm)
 }
 
-// killedStatus is how a recording has the end by SIGKILL, as shells do.
+// killedStatus is the exit status that a recording has for SIGKILL, as in shells.
 const killedStatus = 128 + int(syscall.SIGKILL)
 
-// killed takes a picture of a process that SIGKILL has ended, as the kernel does where memory is short, if it held memory.
+// killed takes a picture of a process that held memory when SIGKILL ended it: the kernel does so when memory is short.
 func (pms *postMortems) killed(p *process, kills uint64) {
 	seen := p.shown.State == Signaled && p.shown.Status == int(syscall.SIGKILL)
 	if p.shown.Orderly || !seen && p.shown.Status != killedStatus || p.heap.Live <= 0 {
@@ -240,7 +240,7 @@ func (m *postMortem) shows(p *process, d *PostMortem) bool {
 	return m.Process == p.shown.Number && m.Status == d.Status && m.Command == d.Command && most-least <= most/4
 }
 
-// picture fills in what memory looks like now.
+// picture fills in the present state of memory.
 func (pms *postMortems) picture(p *process, pm *postMortem) {
 	pm.Time, pm.Process, pm.PID = pms.heap.Now(), p.shown.Number, p.shown.PID
 	pm.Age = pm.Time - min(p.shown.Started, pm.Time)
@@ -259,7 +259,7 @@ func (pms *postMortems) picture(p *process, pm *postMortem) {
 	pms.findHolders(p, pm)
 }
 
-// findHolders finds who holds what.
+// findHolders finds which call sites hold the memory.
 func (pms *postMortems) findHolders(p *process, pm *postMortem) {
 	places := map[*processSite]int{}
 	for _, o := range p.heap.Objects() {
@@ -303,8 +303,8 @@ func spills(o *heap.Object) bool {
 	return o.Memory == wire.MemoryBuffer && o.Access&wire.UseHostPtr == 0
 }
 
-// Need is what the request and the other processes need beside the bytes held; at most 2^64 - 1 bytes: sizes come from
-// the program.
+// Need returns the sum of the bytes held, the request and the memory of other processes. It is at most 2^64 - 1: sizes come
+// from the program.
 func (p *PostMortem) Need(held uint64) uint64 {
 	need := held
 	for _, more := range []uint64{p.Others, p.Size} {
@@ -387,5 +387,5 @@ func (m *postMortem) show(untagged *site) PostMortem {
 	return shown
 }
 
-// IdleFor is from when on memory counts as idle, ns.
+// IdleFor returns for how many ns memory must be unused to count as idle.
 func (p *PostMortem) IdleFor() uint64 { return max(p.Age/idleShare, uint64(time.Second)) }

@@ -9,17 +9,17 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Bounds on what a target can make the model keep.
+// Bounds on the memory that a target can make the model take.
 const (
 	processesMax = 4096    // with rows of their own, see heap.Options
-	leftMax      = 1000    // of these that have left: 10 KB each, and Go's collector lets memory double
+	leftMax      = 1000    // of these that have left: they take 10 KB each, and Go's collector lets memory double
 	entriesMax   = 4 << 20 // buffers and blocks at once, of all processes: see Snapshot.Exceeded
 	sitesMax     = 100_000 // call sites of all processes; the shim has at most a third of that
 	argumentsMax = 1024    // per process
 )
 
-// processes are those that made calls, by their places in the heap. A process keeps what it shows once its memory has left the
-// heap. The oldest of those that have left may be folded into one row; it has their sums.
+// processes keeps the processes that made calls, by their places in the heap. A process keeps its figures once its memory has left
+// the heap. When there are too many, the oldest of these are folded into one row, which has their sums.
 type processes struct {
 	heap   *heap.Heap
 	totals *totals
@@ -27,17 +27,17 @@ type processes struct {
 	policy string // that every process starts with
 
 	list    []*process
-	folded  Process // all those that made room
-	unified bool    // one of these had a device whose memory is the host's
+	folded  Process // the row of those that made room
+	unified bool    // one of the folded processes had a device whose memory is the host's
 	device  shownDevice
 }
 
-// process is one target process, with what each observer keeps of it.
+// process is one target process, with the state that each observer keeps for it.
 type process struct {
-	shown   Process // what a snapshot shows; its totals are those at the last snapshot
+	shown   Process // the row in snapshots; its totals are as old as the last snapshot
 	changed bool    // since then
 	ended   bool    // its exit handlers ran, or it is gone
-	gone    bool    // it surely does nothing any more
+	gone    bool    // it has surely ended
 	folded  bool    // into processes.folded
 	lost    uint64  // events
 	heap    *heap.Process
@@ -60,13 +60,13 @@ type process struct {
 	machine  machine
 	spill    processSpill
 
-	kept struct { // what it is shown with once its memory has left the heap
+	kept struct { // the figures before its memory left the heap
 		sites  []siteFigures
 		spread spread
 	}
 }
 
-// over reports whether the process does nothing any more that counts.
+// over reports whether further reports about the process are ignored.
 func (p *process) over() bool { return p.gone || p.heap.Left }
 
 // own returns the account of the process alone.
@@ -138,12 +138,12 @@ func (m *Model) exit(p *process, r *wire.Record) {
 	if p.gone {
 		m.postMortems.killed(p, r.AsExit().OOMKillsNumber())
 	}
-	if !known || status >= 0 { // the session may know no more than the process said itself
+	if !known || status >= 0 { // the session may know no more than the process reported itself
 		m.marks.add(m.heap.Now(), wire.KindExit, exitText(&p.shown))
 	}
 }
 
-// finish notes how a process ended; the last word holds, but an unknown status changes nothing that is known.
+// finish notes how a process ended. A later report replaces an earlier one, unless its status is unknown.
 func (p *process) finish(state State, status int, time uint64) {
 	p.changed = true
 	if !p.ended {
@@ -155,11 +155,11 @@ func (p *process) finish(state State, status int, time uint64) {
 	}
 }
 
-// processHistoryMax is how many samples the history of one process has at most: there may be thousands.
+// processHistoryMax bounds the samples in the history of one process: there may be thousands of processes.
 const processHistoryMax = 150
 
-// view returns the process as it is shown now. Its tags are built anew when an event came, or when their trends went
-// on by a second.
+// view returns the row of a process. It lists the tags again if an event came, or if a second has passed, which changes their
+// trends.
 func (m *Model) view(p *process) Process {
 	p.shown.Machine = p.machine.list()
 	if p.changed && !p.heap.Left {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Snapshot builds an immutable picture of the present state. It costs time in proportion to tags, their free
-// lists as far as they changed, processes, and the length of the history, whatever the number of events.
+// Snapshot builds an immutable picture of the present state. The cost is proportional to the number of tags, the free lists that
+// have changed, the processes and the length of the history. It does not depend on the number of events.
 func (m *Model) Snapshot() *Snapshot {
 	m.carriedAll()
 	m.sites.journal.settle()
@@ -79,7 +79,7 @@ func (m *Model) showProcesses() []Process {
 	return list
 }
 
-// bounds says which ones were reached.
+// bounds says which bounds on the size of the model were reached.
 func (m *Model) bounds() (texts []string) {
 	if n := m.heap.Beyond; n > 0 {
 		texts = append(texts, fmt.Sprintf("%d creates beyond %d buffers and blocks at once are left out", n, entriesMax))
@@ -93,10 +93,10 @@ func (m *Model) bounds() (texts []string) {
 	return texts
 }
 
-// Fragmentation returns the external fragmentation as it is now. It costs time in proportion to processes.
+// Fragmentation returns the present external fragmentation. The cost is proportional to the number of processes.
 func (m *Model) Fragmentation() float64 { return m.sample().Fragmentation }
 
-// CallSites returns how many there are, each counted once for each process and name.
+// CallSites returns the number of call sites. A site counts once for each of its processes.
 func (m *Model) CallSites() int { return m.sites.count }
 
 // Publish builds a snapshot and makes it the one that Published returns.

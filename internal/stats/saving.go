@@ -5,32 +5,32 @@ import (
 	"slices"
 )
 
-// costs measures what the driver takes to create and release blocks, and counts what the pool spared it.
+// costs measures how long the driver takes to create and release blocks, and counts the calls that the pool saved it.
 type costs struct {
 	creates, releases timings
 	hits              [65]uint64 // by size class
-	own               uint64     // ns that the program spent in the pool instead: in hits, and in releases into it
+	own               uint64     // ns that the program spent in the pool instead: in hits, and in releases into the pool
 	threads           threads
 }
 
-// threads are those that have created blocks.
+// threads are the threads that have created blocks.
 type threads struct {
 	last, first uint32
 	others      map[uint32]struct{}
 }
 
-// threadsMax is how many are kept. Creates of others are not counted.
+// threadsMax bounds the threads. Creates of further threads are not counted.
 const threadsMax = 1024
 
-// create takes a create in ns, unless it may be slow because it is a further thread's first: its caches are cold, it has no
-// memory of the C library yet, and it may have waited for the first one.
+// create takes the ns of a create. It ignores the first create of each thread except for the first thread: such a create may be
+// slow, because the caches are cold, the thread has no memory of the C library yet, and it may have waited for the first thread.
 func (c *costs) create(thread uint32, size uint64, ns uint32) {
 	if c.threads.met(thread) {
 		c.creates.add(size, ns)
 	}
 }
 
-// met reports whether the thread has come before, or is the first.
+// met reports whether the thread has created blocks before, or is the first thread.
 func (t *threads) met(thread uint32) bool {
 	if t.first == 0 {
 		t.first = thread
@@ -56,9 +56,9 @@ func (c *costs) hit(size uint64, duration uint32) {
 	c.own += uint64(duration)
 }
 
-// saved returns the ns that hits saved in the driver's creates and releases, less the pool's own time: at least 0. It is
-// no more than hits × the largest timed create and release, and a single slow call never decides it: it is unknown where
-// only first calls were timed.
+// saved returns the ns that hits saved in the driver's creates and releases, less the pool's own time, and at least 0. It is at
+// most hits × the slowest timed create and release. A single slow call never decides: if only first calls were timed, the
+// saving is unknown.
 func (c *costs) saved() (ns uint64, known bool) {
 	if !c.creates.known() {
 		return 0, false
@@ -66,23 +66,23 @@ func (c *costs) saved() (ns uint64, known bool) {
 	create, release := c.creates.typical(), c.releases.typical()
 	var total float64
 	for class, hits := range c.hits {
-		// The last releases of a run may give back what the C library kept through all others: no usual one takes so long.
+		// The last releases of a run may return all that the C library kept until then: usual releases are faster.
 		total += float64(hits) * (float64(create[class]) + float64(min(create[class], release[class])))
 	}
 	return uint64(max(0, total-float64(c.own))), true
 }
 
-// timings are what one kind of driver call took, by size class (the power of two above the size). A class that no call had
-// yet has none: there may be thousands of processes, with a few sizes each.
+// timings are the times that one kind of driver call took, by size class (the power of two above the size). A class without calls
+// is nil: there may be thousands of processes, with a few sizes each.
 type timings [65]*timing
 
 // timing keeps the latest figures of one size class.
 type timing struct {
 	ns    [8]uint32
-	count uint64 // of all so far
+	count uint64 // of all calls so far
 }
 
-// enoughTimed is how many calls of a size class are needed to tell a usual one from a slow first one.
+// enoughTimed is how many calls of a size class are needed to know a usual call from a slow first one.
 const enoughTimed = 2
 
 // add takes a call in ns; 0 means that it was not measured.
@@ -104,7 +104,7 @@ func (t *timings) known() bool {
 	return slices.ContainsFunc(t[:], (*timing).enough)
 }
 
-// calls returns how many were timed of a class, which may be nil.
+// calls returns how many calls of a class were timed. The class may be nil.
 func (c *timing) calls() uint64 {
 	if c == nil {
 		return 0
@@ -114,8 +114,9 @@ func (c *timing) calls() uint64 {
 
 func (c *timing) enough() bool { return c.calls() >= enoughTimed }
 
-// typical returns the ns of a usual call by class: the lower median of the latest, and no more than that of any larger
-// class. A class that has not enough takes the nearest that has, the smaller of two equally near. Without any, all are 0.
+// typical returns the ns of a usual call by class: the lower median of the latest calls, but no more than that of any larger
+// class. A class with too few calls takes the figure of the nearest class with enough, the smaller of two equally near. If no
+// class has enough, all are 0.
 func (t *timings) typical() (ns [65]uint32) {
 	var own [65]uint32
 	least := ^uint32(0)
@@ -143,7 +144,7 @@ func nearest(known *[65]uint32, class int) uint32 {
 	return 0
 }
 
-// medians returns the lower and the upper median of the latest figures, of which there must be one.
+// medians returns the lower and the upper median of the latest figures. There must be at least one.
 func (c *timing) medians() (low, high uint32) {
 	latest := c.ns
 	n := min(c.count, uint64(len(latest)))

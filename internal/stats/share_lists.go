@@ -7,7 +7,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// bySize returns the ranges that something happened in.
+// bySize returns the size ranges that had objects.
 func (s *shares) bySize() []Bucket {
 	buckets := []Bucket{}
 	for i := range placesMax {
@@ -24,7 +24,7 @@ func (s *shares) bySize() []Bucket {
 	return buckets
 }
 
-// byKind returns the kinds of memory that there were.
+// byKind returns the kinds of memory that had objects.
 func (s *shares) byKind() []Kind {
 	list := []Kind{}
 	for i := range int(kinds) {
@@ -59,7 +59,7 @@ func className(key uint64) string {
 	return fmt.Sprintf("context %d, %s%s", context, name, flagsText(flags))
 }
 
-// byThread returns the threads. A number may be that of several, one after the other or each in its own namespace.
+// byThread returns the threads. Several threads may have the same number, one after the other or in different namespaces.
 func (s *shares) byThread() []Named {
 	return s.list(byThread, &s.threads, func(key uint64) string {
 		if uint32(key) == 0 {
@@ -74,7 +74,7 @@ func (s *shares) byDevice() []Named {
 	return s.list(byDevice, &s.devices, func(key uint64) string { return s.names[key] })
 }
 
-// list returns the shares of a division by keys, with names made of these.
+// list returns the shares of a division with keys. name makes names of the keys.
 func (s *shares) list(division int, k *keys, name func(key uint64) string) []Named {
 	list := make([]Named, 0, k.known+1)
 	for i := 1; i <= int(k.known); i++ {

@@ -5,13 +5,14 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// ClassesMax is the most classes that are counted separately, and the most threads and devices.
+// ClassesMax is the largest number of classes that are counted separately, and of threads and devices.
 const ClassesMax = 64
 
-// others is the name of what is beyond that, together.
+// others is the name of the share that all further ones have together.
 const others = "others"
 
-// Share is what one size range, kind, class, thread, device or kernel has of the counters and gauges. Free memory in slabs has neither.
+// Share is the part of the counters and gauges that one size range, kind, class, thread, device or kernel has. Free memory in
+// slabs is in no share.
 type Share struct {
 	Hits, Misses uint64
 	Creates      uint64 // of objects with memory of their own
@@ -29,7 +30,7 @@ type Share struct {
 // HitRate returns hits / (hits + misses).
 func (s *Share) HitRate() float64 { return rate(s.Hits, s.Hits+s.Misses) }
 
-// Bucket is a range of granted sizes: a power of two and those up to the next.
+// Bucket is a range of granted sizes: from a power of two up to the next.
 type Bucket struct {
 	Smallest, Largest uint64 // bytes
 	Share
@@ -41,7 +42,7 @@ type Kind struct {
 	Share
 }
 
-// Class is a context with a kind of memory and its flags, in all processes that number the context the same.
+// Class is a context with a kind of memory and its flags. Contexts of the same number in several processes are one class.
 type Class struct {
 	Name    string // "context 1, READ_WRITE", "context 1, image, READ_WRITE", or "others"
 	Context uint16
@@ -49,7 +50,8 @@ type Class struct {
 	Share
 }
 
-// Named is a thread that creates memory, a device that has it, or a kernel that has used it. Of free memory, a thread has what was its own before.
+// Named is a thread that creates memory, a device that has it, or a kernel that has used it. Free memory counts for the thread that
+// used it last.
 type Named struct {
 	Name string // "thread 4711", the device's name, or "others"
 	Share
@@ -62,8 +64,8 @@ type share struct {
 	inUse, cached, cooling, blocks int64
 	live, requested                int64
 	peak                           int64
-	most                           [2]int64 // in use in a second, and in the one before
-	second                         uint64   // which one
+	most                           [2]int64 // in use in second, and in the second before
+	second                         uint64
 }
 
 // hold adds the memory of an object, or takes it off.

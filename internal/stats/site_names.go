@@ -8,7 +8,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// tag handles TAG: sizes and threads have their name at once, call sites when SITE comes. It reports whether a name came.
+// tag handles TAG. A tag for a size or a thread has its name at once; the name of a call site comes with SITE. tag reports whether
+// the site got its name.
 func (cs *callSites) tag(p *process, r *wire.Record) bool {
 	if name := callsite.TagName(r); name != "" {
 		return cs.label(p, r.DefinedTag(), name, nil)
@@ -17,7 +18,7 @@ func (cs *callSites) tag(p *process, r *wire.Record) bool {
 	return false
 }
 
-// name handles SITE. It reports whether a name came.
+// name handles SITE. It reports whether the site got its name.
 func (cs *callSites) name(p *process, r *wire.Record) bool {
 	return cs.label(p, r.DefinedTag(), callsite.TagName(r), r.Payload)
 }
@@ -40,7 +41,7 @@ func (cs *callSites) label(p *process, tag uint32, name string, stack []byte) bo
 		return true
 	}
 	if known.unseen && !s.site.unseen {
-		known.stack, known.module = callsite.Stack(stack), callsite.Module(stack) // of a site that has memory, rather than one of other objects
+		known.stack, known.module = callsite.Stack(stack), callsite.Module(stack) // rather of a site with memory than of one with other objects
 	}
 	cs.fold(s, known)
 	if s.into != nil {
@@ -69,7 +70,7 @@ func (cs *callSites) fold(s *processSite, to *site) {
 	}
 }
 
-// in returns what a process has of a site, nil when it has nothing.
+// in returns what a process has of a site; nil: the process has nothing of it.
 func (s *site) in(p *process) *processSite {
 	if len(p.sites) < len(s.processes) {
 		return find(p.sites, func(own *processSite) bool { return own.site == s && own.into == nil })
@@ -109,8 +110,8 @@ func (cs *callSites) merge(from, to *siteFigures) {
 	to.unseen = to.unseen && from.unseen
 }
 
-// foldProcesses gives up what processes that make room have of their sites: the sites keep the figures. A site keeps one of
-// them if it has no other process.
+// foldProcesses gives up the processSites of processes that make room. The sites keep their figures. A site without another process
+// keeps one processSite.
 func (cs *callSites) foldProcesses(list []*process) {
 	touched := map[*site]struct{}{}
 	for _, p := range list {

@@ -58,7 +58,7 @@ func (cs *callSites) keep(p *process) []siteFigures {
 		cs.separate(s.site) // the site loses what the process holds
 		cs.refresh(s.siteFigures, p.sites[i:i+1])
 		kept[i] = *s.siteFigures
-		kept[i].trend.apart()
+		kept[i].trend.separate()
 	}
 	return kept
 }

@@ -11,7 +11,7 @@ import (
 
 // callSites counts memory by the call site that created it, in all processes (site) and in each (processSite), and keeps the
 // free list of each call site. A tag is a call site of its own until its name comes: tags with the same name are then folded
-// into one. The figures of a site are the sums of those of its processes.
+// into one. The counters and gauges of a site are the sums over its processes, with those that were folded.
 type callSites struct {
 	heap     *heap.Heap
 	clock    *clock
@@ -19,13 +19,13 @@ type callSites struct {
 	noTrends bool
 
 	list     []*site
-	count    int // each site once for each of its processes
+	count    int // sites; a site counts once for each of its processes
 	exceeded bool
 	named    map[string]*site
 	untagged *site
 	journal  journal
 
-	objects []*processSite // that created them, by the places of objects in the heap
+	objects []*processSite // the creators of objects, by the places of objects in the heap
 	blocks  []freeBlock    // by the places of blocks in the heap
 	classes table.Arena[class]
 
@@ -49,16 +49,16 @@ type site struct {
 
 // processSite is what one process has of a call site, with its free list.
 type processSite struct {
-	*siteFigures // those of the site as long as both are the same: see separate
+	*siteFigures // those of the site, as long as the two are equal: see separate
 	site         *site
-	process      *process     // nil once that was folded
-	into         *processSite // that this one was folded into; it has the figures of both
-	classes      table.Table  // place in callSites.classes by block size, of sizes that have free blocks
+	process      *process     // nil: the process was folded
+	into         *processSite // this one was folded into that one, which has the figures of both
+	classes      table.Table  // block sizes with free blocks, to places in callSites.classes
 }
 
 // siteFigures are what a call site shows. Gauges are signed for the reason given at heap.Gauges.
 type siteFigures struct {
-	unseen  bool // only mentioned so far: it is shown once something happens in it
+	unseen  bool // the site was only mentioned so far: it is shown once it creates memory
 	quiet   bool // the figures are in callSites.carried
 	touched bool // journal.settle has set replayed
 
@@ -70,7 +70,7 @@ type siteFigures struct {
 	replayed      int64 // inUse at the change that journal.settle looks at
 	pace          pace
 	trend         trend
-	free          []FreeClass // as last shown, nil when that is out of date
+	free          []FreeClass // in the last snapshot; nil: the free list has changed since
 }
 
 func newCallSites(h *heap.Heap, c *clock, seed uint64, noTrends bool) callSites {
@@ -103,15 +103,15 @@ func (s *site) title() string {
 // sharesFigures reports whether the figures are those of the site: no other process has had the site.
 func (s *processSite) sharesFigures() bool { return s.siteFigures == &s.site.siteFigures }
 
-// each yields the figures that something in a process counts in. If they are shared, which may be so for 100,000 sites, they
-// are kept and counted once.
+// each yields the figures that an event in a process counts in: those of the site and those of the process. Shared figures, of
+// which there may be 100,000, are counted once.
 func (s *processSite) each(yield func(*siteFigures) bool) {
 	if yield(&s.site.siteFigures) && !s.sharesFigures() {
 		yield(s.siteFigures)
 	}
 }
 
-// of returns what a process has of the site of a tag. It adds that on first mention. Tags beyond a bound share the site of
+// of returns what a process has of the site of a tag. The site is added on first mention. Tags beyond sitesMax share the site of
 // memory without a tag.
 func (cs *callSites) of(p *process, tag uint32) *processSite {
 	if s := p.tags[tag]; s != nil {
@@ -154,7 +154,7 @@ func (cs *callSites) separate(s *site) {
 		return
 	}
 	own := s.siteFigures
-	own.trend.apart()
+	own.trend.separate()
 	own.misses.each = clone(own.misses.each)
 	s.processes[0].siteFigures = &own
 	if own.quiet {
@@ -219,7 +219,7 @@ func (cs *callSites) carryOver() {
 	cs.quiet = true
 }
 
-// carry adds an object that was there before.
+// carry counts an object that was there before the first record.
 func (cs *callSites) carry(f *siteFigures) {
 	if !f.quiet {
 		f.quiet = true

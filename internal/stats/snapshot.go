@@ -13,7 +13,7 @@ import (
 // Snapshot is everything to show at one moment. A published snapshot and what it refers to are immutable.
 // Sizes are bytes, times CLOCK_MONOTONIC ns, rates 0…1. The words are those of docs/METRICS.md.
 type Snapshot struct {
-	// NoPlan says why the program got no plan, where its policy takes some; empty: that is unknown.
+	// NoPlan says why the program got no plan although its policy takes plans; empty: unknown.
 	NoPlan    string
 	Time      uint64 // of the latest event or tick
 	Started   uint64 // of the session
@@ -25,20 +25,20 @@ type Snapshot struct {
 	Auto      *Auto // nil: the policy is only changed by hand
 	Limits    []Limit
 	Device    Device
-	// Processes are in the order of their first call. Where there are thousands, those that ended longest ago are one row behind
-	// the first: its counters and what is left are their sums, its peaks those of any one, its percentiles are 0.
+	// Processes are in the order of their first call. If there are thousands, those that ended longest ago are one row after the
+	// first: its counters and gauges are sums, its peaks the largest of one process, its percentiles 0.
 	Processes     []Process
 	Totals        Totals
 	Window        Rates        // over the last second
 	Minute        []Sample     // the last minute, one for each 100 ms, oldest first
 	History       []Sample     // evenly spaced, oldest first, at most HistoryMax
 	Tags          []Tag        // unordered
-	Buckets       []Bucket     // of sizes that something happened in, the smallest first
-	Kinds         []Kind       // of memory that something happened in
+	Buckets       []Bucket     // size ranges that had objects, the smallest first
+	Kinds         []Kind       // kinds of memory that had objects
 	Classes       []Class      // in the order of their first create, at most ClassesMax; then the others together
 	Threads       []Named      // likewise
 	Devices       []Named      // likewise
-	Kernels       []Named      // by name, at most KernelsMax; then the others together. What several used counts for each; empty without uses
+	Kernels       []Named      // by name, at most KernelsMax, then the others together. Memory that several used counts for each; empty without uses
 	Marks         []Mark       // what happened, oldest first, at most MarksMax
 	Misses        []Miss       // the latest, the last one first, at most MissesMax
 	Findings      []Finding    // mistakes of the program, in the order of their first time, at most FindingsMax

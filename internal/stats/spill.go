@@ -16,25 +16,25 @@ type Spill struct {
 	PeakSpilled  uint64 `json:"peak_spilled"`
 	Out          Moves  `json:"out"`    // contents that went to the host
 	In           Moves  `json:"in"`     // contents that came back
-	Clean        Moves  `json:"clean"`  // memory that was taken without a move: the host had the contents, or there were none
+	Clean        Moves  `json:"clean"`  // memory that was taken without a move: the host had the contents, or the memory had none
 	Stalls       Moves  `json:"stalls"` // calls that waited for moves; no bytes
 	// WorkingSet is the least memory that would have kept nine tenths of the buffers that came back; 0: none did.
 	WorkingSet uint64 `json:"working_set"`
 	Needed     uint64 `json:"needed_at_once"` // the most that one command needed, of those that waited
-	NeededSite string `json:"needed_at"`      // call site of the largest buffer of that
-	// Thrashing says that since the first move calls waited for moves for a tenth of the time or more.
+	NeededSite string `json:"needed_at"`      // call site of the largest buffer of that command
+	// Thrashing says that calls have waited for moves for a tenth of the time since the first move, or more.
 	Thrashing bool        `json:"thrashing"`
 	Sites     []SpillSite `json:"sites"` // by bytes that moved, the most first
 }
 
-// Moves are what moved, with the time that it took.
+// Moves are the bytes that moved, with the time that this took.
 type Moves struct {
 	Times uint64 `json:"times"`
 	Bytes uint64 `json:"bytes"`
 	NS    uint64 `json:"ns"`
 }
 
-// SpillSite is what moved of the buffers of a call site.
+// SpillSite says how many bytes moved of the buffers of a call site.
 type SpillSite struct {
 	Tag string `json:"tag"`
 	Out Moves  `json:"out"`
@@ -44,25 +44,24 @@ type SpillSite struct {
 // thrashingShare: see Spill.Thrashing.
 const thrashingShare = 10
 
-// spillSitesMax bounds the call sites of a process, and spillOutMax the buffers whose way back is watched.
+// spillSitesMax bounds the call sites of a process, and spillOutMax the buffers on the host whose return is watched.
 const (
 	spillSitesMax = 1 << 13
 	spillOutMax   = 1 << 20
 )
 
-// spill keeps the figures of all processes. Resident and spilled memory are the sums of what processes have that may still do
-// something.
+// spill keeps the figures of all processes. Resident and spilled memory are sums over the processes that have not left.
 type spill struct {
 	Spill
 	sites    *callSites
-	began    uint64 // when memory was taken first
+	began    uint64 // when memory was first taken from the device
 	taken    uint64 // bytes that have left the device so far
 	distance Histogram
 	needed   *processSite        // of Needed
 	folded   map[string][2]Moves // of processes that were folded, by call site
 }
 
-// processSpill keeps what one process has.
+// processSpill keeps the figures of one process.
 type processSpill struct {
 	resident, spilled uint64
 	sites             map[uint32]*[2]Moves // out and in, by tag
@@ -120,7 +119,7 @@ func (s *spill) leave(own *processSpill, v wire.SpillView) {
 	}
 }
 
-// back notes a buffer that comes back: what left after it, with what is resident, would have had to fit as well.
+// back notes a buffer that comes back. To keep it, the device would have had to hold as well what is resident and what left later.
 func (s *spill) back(own *processSpill, v wire.SpillView) {
 	if left, known := own.out[v.Object()]; known {
 		s.distance.Add(min(s.Resident+s.taken-left, s.Resident+s.Spilled))
@@ -141,14 +140,14 @@ func (own *processSpill) site(tag uint32) *[2]Moves {
 	return own.sites[tag]
 }
 
-// end takes what a process had off the figures of all.
+// end takes the memory of a process that left off the figures of all.
 func (s *spill) end(own *processSpill) {
 	s.Resident -= own.resident
 	s.Spilled -= own.spilled
 	own.resident, own.spilled, own.out = 0, 0, nil
 }
 
-// fold keeps what moved at the call sites of a process that makes room.
+// fold keeps the moves at the call sites of a process that makes room.
 func (s *spill) fold(p *process) {
 	for tag, moves := range p.spill.sites {
 		if s.folded == nil {

@@ -1,9 +1,8 @@
 package stats
 
-// Steady answers how many of the later half of all requests were hits without keeping the requests: it notes the
-// hits so far at every step-th request, and when the notes are full it drops every other one and doubles the step.
-// The half is exact up to steadyNotes requests and begins less than 1 % of all requests late after that. The zero Steady
-// is ready for use, by one goroutine.
+// Steady counts the hits in the later half of all requests without keeping the requests. It notes the hits so far at every
+// step-th request. When the notes are full, it drops every other note and doubles the step. Up to steadyNotes requests the half
+// is exact; after that it begins up to 1 % of all requests late. The zero Steady is ready for use, by one goroutine.
 type Steady struct {
 	notes    [steadyNotes]uint64 // hits among the first i × step requests
 	step     uint64

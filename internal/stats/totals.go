@@ -9,25 +9,25 @@ import (
 )
 
 // totals counts what happens in the whole run and in each process, with peaks. An event goes into the accounts of its process:
-// its own and that of the run. The first process shares the account of the run until something happens in only one of the
-// two: what happens in the only process is counted once.
+// its own and that of the run. The first process shares the account of the run until the two differ: as long as there is only
+// one process, an event is counted once.
 type totals struct {
 	heap  *heap.Heap
 	clock *clock
 
 	run     account
 	opened  bool     // some process has had an account
-	sharer  *process // the one that shares the account of the run, nil: none does
+	sharer  *process // that shares the account of the run; nil: no process does
 	minute  minute
 	since   since
 	touches touches
 	release release  // the present record, if it is one
-	spent   workings // of processes that have left: what still comes is shown nowhere
+	spent   workings // of processes that have left: nothing shows them
 
-	// While records are carried over, peaks wait until the last of them: what they describe was there at once, and a free block
-	// comes as a create with its release.
-	quiet   bool
-	carried []*process // that these records have touched
+	// Records that were carried over describe memory that was there at once, but come one after the other, and a free block comes as a
+	// create with its release. So peaks wait until the last such record.
+	quiet   bool       // the present record was carried over
+	carried []*process // that such records have changed
 }
 
 func newTotals(h *heap.Heap, c *clock) totals {
@@ -50,7 +50,7 @@ func (t *totals) open(p *process) {
 	p.accounts = []*account{own, &t.run}
 }
 
-// separate gives a process that shares the account of the run a copy, before something happens in only one of the two.
+// separate gives a process that shares the account of the run a copy, before an event counts in only one of the two.
 func (t *totals) separate(p *process) {
 	if p == nil || p != t.sharer {
 		return
@@ -80,7 +80,7 @@ func (t *totals) created(p *process, o *heap.Object) {
 	}
 }
 
-// held notes what there is now that the program holds a new object. In use rises here alone.
+// held notes new peaks after a create. Nothing else raises what is in use.
 func (t *totals) held(p *process, o *heap.Object) {
 	t.raise(p)
 	if !o.CarriedOver {
@@ -137,11 +137,11 @@ func (t *totals) slab(p *process, thread uint32, s wire.SlabView) {
 	}
 }
 
-// release is what the totals need of a RELEASE when the heap reports what it did.
+// release keeps fields of the present RELEASE: the heap does not report them.
 type release struct {
-	hazard bool   // it was held back because the block could have been reused too early
+	hazard bool   // the block was held back because it could have been reused too early
 	driver bool   // the driver releases the memory, if the object has any
-	cost   uint32 // ns of that
+	cost   uint32 // ns of the release in the driver
 	pool   uint32 // ns of a release into the pool
 }
 
@@ -174,7 +174,7 @@ func (t *totals) released(p *process, how heap.How) {
 	}
 }
 
-// freed counts a release in the driver, if the end of an object's memory is one.
+// freed counts the release in the driver, if the memory of an object ends with one.
 func (t *totals) freed(p *process, o *heap.Object, how heap.How) {
 	if how != heap.Released || t.quiet || !t.release.driver {
 		return
@@ -206,7 +206,7 @@ func (t *totals) carryOver(p *process) {
 	}
 }
 
-// carriedAll ends a run of records that were carried over: peaks start from what is there now.
+// carriedAll ends a run of records that were carried over. Peaks begin with the present gauges.
 func (t *totals) carriedAll() {
 	t.quiet = false
 	t.minute.most.raise(&t.run)
@@ -220,28 +220,28 @@ func (t *totals) carriedAll() {
 	t.carried = t.carried[:0]
 }
 
-// turn begins a slot. gauges are the values until now.
+// turn begins a slot. gauges are the values at the end of the last slot.
 func (t *totals) turn(gauges Sample) {
 	t.run.history.advance(t.clock.started, t.clock.slot, gauges)
 	t.minute.advance(t.clock.started, t.clock.slot, gauges, t.run.window.current())
 	t.run.turn(t.clock.slot)
 }
 
-// turnProcess is turn for a process that has an account of its own.
+// turnProcess begins a slot for a process that has an account of its own.
 func (t *totals) turnProcess(p *process) {
 	if p == t.sharer {
 		return
 	}
 	a := p.own()
 	a.turn(t.clock.slot)
-	if !p.heap.Left { // otherwise it can do nothing any more
+	if !p.heap.Left { // otherwise its history has ended
 		s := a.sample(p.free.spread())
 		s.Machine = p.machine.reported()
 		a.history.advance(t.clock.started, t.clock.slot, s)
 	}
 }
 
-// left notes that a process does nothing any more.
+// left gives up the measurements of a process that has left.
 func (t *totals) left(p *process) { p.own().workings = &t.spent }
 
 // show returns the totals of the run for a snapshot. free says how free memory is divided.
@@ -251,7 +251,7 @@ func (t *totals) show(free spread) Totals {
 	return shown
 }
 
-// separate makes a history independent of the one that it is a copy of, and bounds its samples.
+// separate makes a copied history independent of its original, and bounds its samples.
 func (h *history) separate(most uint64) {
 	h.samples, h.most = slices.Clone(h.samples), most
 	for uint64(len(h.samples)) > most {

@@ -5,17 +5,17 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Touches are an estimate of what hits saved because their memory had been touched before.
+// Touches estimate the time that hits saved because their memory had been touched before.
 type Touches struct {
 	NS     uint64 `json:"ns"`
-	Hits   uint64 `json:"hits"`          // that it is of; 0: nothing is known
+	Hits   uint64 `json:"hits"`          // that the estimate covers; 0: nothing is known
 	Fresh  uint64 `json:"timed_new"`     // first writes to new blocks that were timed in this run
-	Reused uint64 `json:"timed_reused"`  // the same to reused ones
-	Device string `json:"probed_device"` // whose probe it is from; empty: from this run
+	Reused uint64 `json:"timed_reused"`  // the same to reused blocks
+	Device string `json:"probed_device"` // whose probe gave the estimate; empty: this run did
 }
 
-// touches times the first commands on blocks that are blocking writes of all of it. Other commands have no times of their
-// own.
+// touches times the first command on a block, if that is a blocking write of the whole block. Other commands have no time of
+// their own.
 type touches struct{ fresh, reused timings }
 
 // use takes a USE before the heap does.
@@ -32,12 +32,13 @@ func (t *touches) use(p *heap.Process, u wire.UseView) {
 		t.fresh.add(o.Granted, u.Duration())
 	case wire.OutcomeHit:
 		t.reused.add(o.Granted, u.Duration())
-	default: // no pool would have the block
+	default: // memory that no pool serves
 	}
 }
 
-// saved returns the estimate for hits by size class. Classes in which too few of either were timed are left out. Of the new
-// blocks the lower median counts and of the reused ones the upper, so that it is at most hits × the longest first write.
+// saved returns the estimate for hits by size class. It leaves out classes with too few timed writes to new or to reused blocks.
+// For new blocks it takes the lower median and for reused blocks the upper, so that the estimate is at most hits × the longest
+// first write.
 func (t *touches) saved(hits *[65]uint64) (out Touches) {
 	for class := range hits {
 		fresh, reused := t.fresh[class], t.reused[class]
@@ -53,8 +54,8 @@ func (t *touches) saved(hits *[65]uint64) (out Touches) {
 	return out
 }
 
-// ProbedTouches is the estimate for what a device takes to touch new memory of a size, as the probe of that device says.
-// Sizes count as the power of two below them.
+// ProbedTouches is the estimate with the times that the probe of a device measured: ns returns how long the device takes to
+// touch new memory of a size. Sizes count as the power of two below them.
 func (s *Snapshot) ProbedTouches(device string, ns func(size uint64) float64) Touches {
 	out := Touches{Device: device}
 	for i := range s.Buckets {

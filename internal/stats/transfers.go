@@ -23,7 +23,7 @@ var directions = [...]string{"to device", "to host", "within", "mapped"}
 // String returns the words that people read.
 func (d Direction) String() string { return directions[d] }
 
-// DirectionOf returns where a command moves bytes, false when it is none that does.
+// DirectionOf returns where a command moves bytes, false when it moves none.
 func DirectionOf(c wire.Command) (Direction, bool) {
 	switch c {
 	case wire.CommandWrite:
@@ -39,19 +39,19 @@ func DirectionOf(c wire.Command) (Direction, bool) {
 	}
 }
 
-// Flow is what commands moved. The calls of those that block have a time, and the others one on the device where a queue with
+// Flow is the bytes that commands moved. Calls that block have a time. Other commands have a time on the device if a queue with
 // profiling measured it.
 type Flow struct {
 	Calls         uint64 `json:"calls"`
 	Bytes         uint64 `json:"bytes"`
-	Blocking      uint64 `json:"blocking_calls"` // calls that were timed
-	TimedBytes    uint64 `json:"blocking_bytes"` // bytes that these moved
-	NS            uint64 `json:"blocking_ns"`    // that these took
+	Blocking      uint64 `json:"blocking_calls"` // blocking calls, which were timed
+	TimedBytes    uint64 `json:"blocking_bytes"` // bytes that blocking calls moved
+	NS            uint64 `json:"blocking_ns"`    // that blocking calls took
 	Profiled      uint64 `json:"profiled_calls"` // calls that a device measured
 	ProfiledBytes uint64 `json:"profiled_bytes"`
 	ProfiledNS    uint64 `json:"profiled_ns"`
 	Pinned        uint64 `json:"pinned_bytes"`    // bytes whose host side was memory of the driver
-	Pageable      uint64 `json:"pageable_bytes"`  // bytes whose host side was not, as far as is known
+	Pageable      uint64 `json:"pageable_bytes"`  // bytes whose host side was other memory, as far as is known
 	Pages         uint64 `json:"pages_looked_at"` // of the host side, before reads
 	Cold          uint64 `json:"cold_pages"`      // of these, not in memory
 }
@@ -87,8 +87,8 @@ func (f *Flow) Add(o *Flow) {
 type Transfers struct {
 	Directions [Mapped + 1]Flow
 	Sites      []TransferSite // the most time first, then the most bytes, at most TransferSitesMax
-	OtherSites uint64         // that are left out
-	OwnSites   bool           // sites are those of the calls; else of the creates of the memory
+	OtherSites uint64         // that Sites leaves out
+	OwnSites   bool           // sites are the call sites of the commands; otherwise of the creates of the memory
 	Unified    bool           // the memory of a device is the host's
 	Window     [2]uint64      // bytes to device and to host in the last second
 	Trend      [2][]uint64    // the same of each second of the last minute, oldest first
@@ -122,7 +122,7 @@ type Sides struct {
 
 func threadOf(r *wire.Record) uint64 { return uint64(r.Process)<<32 | uint64(r.Thread) }
 
-// Note takes a TRANSFER. One that comes after its command adds to no USE.
+// Note takes a TRANSFER. It ignores a TRANSFER that comes after its command has completed: that adds to no USE.
 func (s *Sides) Note(r *wire.Record) {
 	if r.AsTransfer().Profiled() != wire.CommandOther {
 		return
@@ -138,7 +138,7 @@ func (s *Sides) Note(r *wire.Record) {
 	s.latest[threadOf(r)] = &e
 }
 
-// Of returns what the TRANSFER of a USE adds, false when there is none.
+// Of returns the TRANSFER of a USE, false when there is none.
 func (s *Sides) Of(r *wire.Record) (wire.TransferView, bool) {
 	e := s.latest[threadOf(r)]
 	if e == nil || e.Time != r.Time {
@@ -147,7 +147,7 @@ func (s *Sides) Of(r *wire.Record) (wire.TransferView, bool) {
 	return e.AsTransfer(), true
 }
 
-// Again reports whether a USE is the second side of a copy whose first side was given before.
+// Again reports whether a USE is the second side of a copy. It must be given the first side before.
 func (s *Sides) Again(r *wire.Record) bool {
 	if r.AsUse().Command() != wire.CommandCopy {
 		return false
@@ -157,8 +157,8 @@ func (s *Sides) Again(r *wire.Record) bool {
 	return again
 }
 
-// transfers counts commands that move memory, by direction and by call site with the kind of command. The call sites have the
-// same flows as the directions, except for the calls in left.
+// transfers counts commands that move memory, by direction and by call site with the kind of command. The flows of all call sites
+// and those of all directions have the same sum, except for the calls in left.
 type transfers struct {
 	clock   *clock
 	sites   *callSites
@@ -166,12 +166,12 @@ type transfers struct {
 	flows   [Mapped + 1]Flow
 	flowsAt map[transferKey[*processSite]]*Flow
 	own     bool
-	dense   bool   // joining sites made little room
-	left    uint64 // calls that found sites full
+	dense   bool   // compact made little room: it is not tried again
+	left    uint64 // calls that found flowsAt full
 	moved   ring[[2]uint64]
 	each    [trendPoints][2]uint64
 	second,
-	first uint64 // of each: being filled, and with the first transfer
+	first uint64 // places in each: of the present second, and 1 + that of the first transfer
 }
 
 type transferKey[S comparable] struct {
@@ -179,7 +179,7 @@ type transferKey[S comparable] struct {
 	command wire.Command
 }
 
-// use takes a USE.
+// use counts a USE, if its command moves memory.
 func (t *transfers) use(p *process, r *wire.Record) {
 	u := r.AsUse()
 	direction, moves := DirectionOf(u.Command())
@@ -212,7 +212,7 @@ func (t *transfers) use(p *process, r *wire.Record) {
 	}
 }
 
-// profiled takes a TRANSFER of a command that has completed.
+// profiled counts the time on the device from a TRANSFER of a command that has completed.
 func (t *transfers) profiled(p *process, v wire.TransferView) {
 	direction, moves := DirectionOf(v.Profiled())
 	if !moves {
@@ -242,7 +242,7 @@ func (t *transfers) site(key transferKey[*processSite], flow *Flow) {
 	f.Add(flow)
 }
 
-// compact joins what processes have of the same call site and command: their names have come since.
+// compact joins the flows of processes that have the same call site and command: their names may have come since.
 func (t *transfers) compact() {
 	first := map[transferKey[*site]]*Flow{}
 	for key, flow := range t.flowsAt {
@@ -273,7 +273,7 @@ func (t *transfers) advance() {
 	}
 }
 
-// show returns the transfers as they are now. unified: the memory of a device is the host's.
+// show returns the transfers so far. unified: the memory of a device is the host's.
 func (t *transfers) show(unified bool) Transfers {
 	out := Transfers{Directions: t.flows, OwnSites: t.own, OtherSites: t.left, Unified: unified}
 	if !out.Any() {
@@ -299,7 +299,7 @@ func (t *transfers) show(unified bool) Transfers {
 	return out
 }
 
-// shownSites returns the call sites. Tags that were folded since into one call site make one.
+// shownSites returns the call sites. Tags that were folded into one call site since then are one row.
 func (t *transfers) shownSites() []TransferSite {
 	var list []TransferSite
 	places := map[transferKey[*site]]int{}

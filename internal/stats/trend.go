@@ -9,14 +9,14 @@ import (
 
 const trendPoints = 60 // one per second
 
-// Trend is the most that a gauge had in each of the seconds before the present one, a minute of them. It is kept as the
-// levels that the gauge went through: those of 100,000 call sites are few. Nothing changes it, so snapshots share it.
+// Trend is the most that a gauge had in each second of the last minute, without the present second. It is kept as levels: most
+// of 100,000 call sites have few. A Trend is immutable, so snapshots share it.
 type Trend struct {
 	levels     []level
-	first, end uint64 // seconds since the start of the session; end is the one after the last
+	first, end uint64 // seconds since the start of the session; end is one second after the last
 }
 
-// level is what a gauge has from a second on.
+// level is the value of a gauge from a second on.
 type level struct {
 	value uint64
 	from  uint64
@@ -45,7 +45,7 @@ func (t Trend) Points() []uint64 {
 	return points
 }
 
-// Last fills in the last points, as many as there is room for. Those before the first are 0.
+// Last fills points with the last points. Points before the first are 0.
 func (t Trend) Last(points []uint64) {
 	missing := max(0, len(points)-t.Len())
 	clear(points[:missing])
@@ -77,18 +77,18 @@ func (t Trend) Plus(o Trend) Trend {
 // Equal reports whether two trends have the same points.
 func (t Trend) Equal(o Trend) bool { return slices.Equal(t.Points(), o.Points()) }
 
-// trend keeps the most that a gauge had in each of the last trendPoints seconds: at the end of a second a program that
-// allocates in a loop may hold nothing.
+// trend keeps the most that a gauge had in each of the last trendPoints seconds. The value at the end of each second would not do:
+// a program that allocates in a loop may hold nothing then.
 type trend struct {
-	kept   bool    // false: only the last point is
-	levels []level // only ever appended to, as trends that were shown have them
+	kept   bool    // false: only the last point is kept
+	levels []level // only ever appended to, as trends in snapshots share them
 	last   uint64  // the point before second
-	born   uint64  // the first second it knows
-	second uint64  // being filled: the last point kept is the one before
+	born   uint64  // the first second
+	second uint64  // the present one: the last point is of the second before
 	most   uint64  // in that second so far
 }
 
-// advance ends seconds, in which the gauge has had value since the last call.
+// advance ends the seconds before second. The gauge has had value since the last call.
 func (t *trend) advance(second, value uint64) {
 	if t.raise(value); second != t.second {
 		t.turn(second, value)
@@ -124,7 +124,7 @@ func (t *trend) keep() {
 	}
 	kept := t.levels[past:]
 	if n := len(kept); n == cap(kept) {
-		kept = append(make([]level, 0, n+1+n/8), kept...) // most call sites have few levels, and keep them
+		kept = append(make([]level, 0, n+1+n/8), kept...) // little room: most call sites have few levels
 	}
 	t.levels = append(kept, level{t.most, t.second})
 }
@@ -151,10 +151,11 @@ func (t *trend) shown() Trend {
 	return Trend{levels: t.levels, first: t.second - t.count(), end: t.second}
 }
 
-// apart keeps a copy of a trend from appending where the original does.
-func (t *trend) apart() { t.levels = slices.Clip(t.levels) }
+// separate makes a copied trend append elsewhere than the original.
+func (t *trend) separate() { t.levels = slices.Clip(t.levels) }
 
-// merge adds another trend's points, second by second: the most of the sum is not known, and at most this.
+// merge adds the points of another trend, second by second. The sum of the two peaks of a second is an upper bound of the peak of
+// the sum, which is not known.
 func (t *trend) merge(o *trend) {
 	if t.kept && o.kept {
 		t.levels = t.shown().Plus(o.shown()).levels
@@ -164,8 +165,8 @@ func (t *trend) merge(o *trend) {
 	t.most += o.most
 }
 
-// GobEncode writes the second after the last point, and each stretch of equal points with its length: viewers in another
-// terminal get trends so.
+// GobEncode writes a trend for viewers in another terminal: the second after the last point, then each stretch of equal points
+// with its length.
 func (t Trend) GobEncode() ([]byte, error) {
 	data := binary.AppendUvarint(nil, t.end)
 	for i, level := range t.levels {
@@ -180,7 +181,7 @@ func (t Trend) GobEncode() ([]byte, error) {
 	return data, nil
 }
 
-// GobDecode is the reverse. It refuses more than a minute.
+// GobDecode reads a trend that GobEncode wrote. It refuses more than a minute.
 func (t *Trend) GobDecode(data []byte) error {
 	end, n := binary.Uvarint(data)
 	points := make([]uint64, 0, trendPoints)
