@@ -14,8 +14,8 @@ type Options struct {
 	// EndProcesses takes the memory of a process off once it has ended, as soon as another one runs: the last to end
 	// leave theirs. Otherwise it stays until End.
 	EndProcesses bool
-	// ProcessesMax bounds the processes, 0: not at all. The oldest of those that have left make room for others, but the
-	// first stays. Where too few have left, records of further ones are only counted, in Unknown.
+	// ProcessesMax bounds the processes, 0: not at all. The oldest processes that have left make room for others, except for the
+	// first process. If too few have left, records of further processes are only counted, in Unknown.
 	ProcessesMax int
 	// LeftMax bounds the processes that have left, 0: as ProcessesMax. The oldest make room, a share of all at a time.
 	LeftMax int
@@ -230,7 +230,7 @@ func (h *Heap) newBlock(p *Process, id uint64) *Block {
 	return b
 }
 
-// reset makes a block one that nothing is known of.
+// reset forgets all that is known of a block, except for its id and place.
 func (b *Block) reset(p *Process, id uint64, place int32) {
 	*b = Block{}
 	b.ID, b.Place, b.process = id, place, p.Number
@@ -283,7 +283,7 @@ func (h *Heap) release(p *Process, r wire.ReleaseView) {
 	h.drop(p, o)
 }
 
-// use notes when an object was used last. The record of a blocking command comes behind what happened meanwhile.
+// use notes when an object was used last. The record of a blocking command comes after the records of all that happened meanwhile.
 func (h *Heap) use(p *Process, u wire.UseView) {
 	if u.Object() == 0 {
 		return

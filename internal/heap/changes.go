@@ -90,7 +90,7 @@ func (h *Heap) await(p *Process, o *Object) {
 	note.process, note.id = p, o.ID
 }
 
-// vacate ends what a block was so far.
+// vacate ends the present use of a block.
 func (h *Heap) vacate(p *Process, b *Block, how How) {
 	h.disown(p, b)
 	h.unpool(p, b, how)
@@ -109,7 +109,7 @@ func (h *Heap) forget(p *Process, b *Block, how How) {
 	h.blocks.Give(b.Place)
 }
 
-// pool begins a stay in the pool, or a slab. What was carried over began at its time, everything else now.
+// pool begins a stay in the pool, or a slab. A stay that was carried over began at its time, any other stay begins now.
 func (h *Heap) pool(p *Process, b *Block, carriedOver bool, time uint64) {
 	h.serial++
 	b.Freed, b.Serial, b.Shown = h.now, h.serial, false

@@ -82,8 +82,8 @@ func (h *Heap) leave(p *Process) {
 // End ends what a process has: its objects as how says, its blocks in the pool as Open.
 func (h *Heap) End(p *Process, how How) { h.EndAt(p, how, h.now) }
 
-// EndAt is End as of a time, which is Now from then on, even if it is earlier: processes end one after the other, each at
-// the time of its last record.
+// EndAt ends what a process has at a time, which becomes Now even if it is earlier. With it processes end one after the other,
+// each at the time of its last record.
 func (h *Heap) EndAt(p *Process, how How, time uint64) {
 	h.now = time
 	for _, o := range p.Objects() {

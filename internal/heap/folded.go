@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// foldedShare is the part of all processes that make room at once, so that what it costs observers is shared.
+// foldedShare is the part of all processes that make room at once: observers pay for each time.
 const foldedShare = 16
 
 // manyLeft reports whether more processes have left than keep a place of their own.
@@ -43,7 +43,7 @@ func (h *Heap) makeRoom() bool {
 	return true
 }
 
-// spansMax bounds spans: numbers grow in a session, so that one is enough.
+// spansMax bounds spans: numbers grow in a session, so one span is enough.
 const spansMax = 1 << 16
 
 // spans is a set of numbers: ranges with gaps between them, ascending.

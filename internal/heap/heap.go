@@ -1,7 +1,6 @@
-// Package heap turns the records of a run into what happened to memory: objects allocated and released, blocks pooled,
-// cooling, reused and evicted, slabs made and gone, memory left behind by processes that ended. It does so once for
-// everything that is made from records: counting, history, exports, extracts and analysis are Observers. It reads no
-// clock.
+// Package heap turns the records of a run into changes of memory: objects are allocated and released, blocks are pooled, cool,
+// are reused and evicted, slabs come and go, processes end and leave memory. Counting, history, exports, extracts and analysis
+// are Observers of these changes. The package reads no clock.
 package heap
 
 import (
@@ -13,14 +12,14 @@ import (
 )
 
 // Observer sees each change. Its arguments are valid and up to date during the call only: the places of objects and
-// blocks are used again. Embed Base and implement what you need.
+// blocks are used again. Embed Base and implement the methods that you need.
 type Observer interface {
 	// Allocated reports an object that the program got, and the block that serves it, nil when it is not pooled.
 	Allocated(p *Process, o *Object, b *Block)
 	// Released reports that the program gave up its last reference (Released), or that it never will (all others). It
 	// comes once for each Allocated.
 	Released(p *Process, o *Object, how How)
-	// Freed reports that the memory of an object is no longer the program's. It comes once for each Allocated: behind
+	// Freed reports that the memory of an object is no longer the program's. It comes once for each Allocated: after
 	// Released when sub-objects kept the memory, before it when the block was reused while the release was on its way.
 	Freed(p *Process, o *Object, how How)
 	// Pooled reports a block that is free in the pool from now on, cached or cooling, or a new slab.
@@ -31,12 +30,12 @@ type Observer interface {
 	Unpooled(p *Process, b *Block, how How)
 	// Gone reports that a block is no more. Unpooled and Freed come before, where they are due.
 	Gone(p *Process, b *Block)
-	// Leaving reports that all memory of a process that ended leaves the heap now, and Left that it has. What is between
-	// them ends as Leaked. The process keeps the gauges that it had, see Process.
+	// Leaving reports that all memory of a process that ended leaves the heap now, and Left that it has left. Between the two,
+	// objects and blocks end as Leaked. The process keeps its gauges, see Process.
 	Leaving(p *Process)
 	Left(p *Process)
-	// Folded reports processes that have left and make room for others, see Options.ProcessesMax. Behind it the places of the
-	// others move up.
+	// Folded reports processes that have left and make room for others, see Options.ProcessesMax. After the call the
+	// places of the others move up.
 	Folded(list []*Process)
 }
 
@@ -81,7 +80,7 @@ const (
 	Released How = iota // by the program
 	Unknown             // the recording lacks its end
 	Leaked              // the records of its process end before it does
-	Cut                 // it goes on behind the last record that was asked for
+	Cut                 // it lives on after the last record that was asked for
 	Reused              // the block serves a request again
 	Evicted             // the block went back to the driver
 	Cooled              // a sub-allocation that cooled down is free space in its slab
@@ -139,7 +138,7 @@ type Object struct {
 	at            int32 // place of Block
 }
 
-// Block is what the allocator holds.
+// Block is a block of the allocator.
 type Block struct {
 	ID     uint64 // in its process
 	Size   uint64
