@@ -127,7 +127,7 @@ func (a *findings) show(untagged *site) []Finding {
 	return list
 }
 
-// renamed notes that a call site got its name.
+// renamed notes that a call site may have got its name.
 func (a *findings) renamed() { a.shown = nil }
 
 // Text says in one line what was wrong and how often. bytes writes a size.

@@ -197,9 +197,11 @@ func (m *Model) rare(p *process, r *wire.Record) {
 			m.options.Program, m.options.Arguments = p.shown.Program, p.shown.Arguments
 		}
 	case wire.KindTag:
-		m.named(m.sites.tag(p, r))
+		m.sites.tag(p, r)
+		m.findings.renamed()
 	case wire.KindSite:
-		m.named(m.sites.name(p, r))
+		m.sites.label(p, r.DefinedTag(), callsite.TagName(r), r.Payload)
+		m.findings.renamed()
 	case wire.KindDevice:
 		m.processes.device.describe(p, r)
 	case wire.KindContext:
@@ -216,13 +218,6 @@ func (m *Model) rare(p *process, r *wire.Record) {
 	case wire.KindExit:
 		m.exit(p, r)
 	default: // nothing shows threads, modules and queues
-	}
-}
-
-// named notes whether a call site got its name.
-func (m *Model) named(got bool) {
-	if got {
-		m.findings.renamed()
 	}
 }
 

@@ -96,7 +96,7 @@ func (m observer) Left(hp *heap.Process) {
 	p.free.reset(m.processes.seed)
 	p.kernels, p.placed = callsite.Kernels{}, placedKernels{}
 	p.shown.Totals = p.own().totals(p.kept.spread)
-	m.totals.left(p)
+	p.own().workings = &m.totals.spent
 	p.changed = true
 }
 

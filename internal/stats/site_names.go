@@ -8,37 +8,31 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// tag handles TAG. A tag for a size or a thread has its name at once; the name of a call site comes with SITE. tag reports whether
-// the site got its name.
-func (cs *callSites) tag(p *process, r *wire.Record) bool {
+// tag handles TAG. A tag for a size or a thread has its name at once; the name of a call site comes with SITE.
+func (cs *callSites) tag(p *process, r *wire.Record) {
 	if name := callsite.TagName(r); name != "" {
-		return cs.label(p, r.DefinedTag(), name, nil)
+		cs.label(p, r.DefinedTag(), name, nil)
+		return
 	}
 	cs.journal.await(cs.of(p, r.DefinedTag()).site, cs.quiet)
-	return false
-}
-
-// name handles SITE. It reports whether the site got its name.
-func (cs *callSites) name(p *process, r *wire.Record) bool {
-	return cs.label(p, r.DefinedTag(), callsite.TagName(r), r.Payload)
 }
 
 // label gives a tag its name and its call stack, as SITE has it. If another site has that name, the tag is folded into that
-// one. A tag keeps its first name; label reports whether it got this one.
-func (cs *callSites) label(p *process, tag uint32, name string, stack []byte) bool {
+// one. A tag keeps its first name.
+func (cs *callSites) label(p *process, tag uint32, name string, stack []byte) {
 	if name == "" {
-		return false
+		return
 	}
 	s := cs.of(p, tag)
 	if s.site.name != "" {
-		return false
+		return
 	}
 	defer cs.journal.named()
 	known := cs.named[name]
 	if known == nil {
 		s.site.name, s.site.stack, s.site.module = name, callsite.Stack(stack), callsite.Module(stack)
 		cs.named[name] = s.site
-		return true
+		return
 	}
 	if known.unseen && !s.site.unseen {
 		known.stack, known.module = callsite.Stack(stack), callsite.Module(stack) // rather of a site with memory than of one with other objects
@@ -47,7 +41,6 @@ func (cs *callSites) label(p *process, tag uint32, name string, stack []byte) bo
 	if s.into != nil {
 		p.tags[tag] = s.into
 	}
-	return true
 }
 
 // fold folds a site without a name, which only one process has, into another site.

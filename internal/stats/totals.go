@@ -241,9 +241,6 @@ func (t *totals) turnProcess(p *process) {
 	}
 }
 
-// left gives up the measurements of a process that has left.
-func (t *totals) left(p *process) { p.own().workings = &t.spent }
-
 // show returns the totals of the run for a snapshot. free says how free memory is divided.
 func (t *totals) show(free spread) Totals {
 	shown := t.run.totals(free)
