@@ -18,7 +18,7 @@ import (
 const onDemandName = "./gpumemtop.%n.%t.gmt"
 
 // OnDemand records parts of a run that the user starts and stops. It implements session.Switched; a file that cannot be
-// written ends the part, not the session's. The collector's goroutine alone uses it, and finish after that.
+// written ends the part, not the session's. The collector's goroutine alone uses it, and Close after that.
 type OnDemand struct {
 	outputs  *Outputs
 	follower *extract.Follower
@@ -32,7 +32,8 @@ type OnDemand struct {
 // RecordOnDemand lets the user start and stop recordings, where everything is not recorded anyway.
 func (o *Outputs) RecordOnDemand(model *stats.Model) {
 	if !o.Wanted() {
-		o.Recorder = &OnDemand{outputs: o, follower: extract.Follow(model.Heap())}
+		d := &OnDemand{outputs: o, follower: extract.Follow(model.Heap())}
+		o.Recorder, o.files = d, tee{{output: d}}
 	}
 }
 
@@ -135,13 +136,14 @@ func (d *OnDemand) close() {
 	d.outputs.Notes.Add("the recording is in " + d.path)
 }
 
-// finish completes a part that is still being recorded when the run ends.
-func (d *OnDemand) finish(footer recording.Footer) {
+// Close implements output: it completes a part that is still being recorded when the run ends. It says itself what is missing.
+func (d *OnDemand) Close(footer recording.Footer) error {
 	if !d.ended() {
 		footer.Lost = d.footer.Lost
 		d.footer = footer
 	}
 	d.close()
+	return nil
 }
 
 var _ session.Switched = (*OnDemand)(nil)

@@ -65,7 +65,9 @@ func TestRecordingOnDemandIsAPart(t *testing.T) {
 			t.Fatalf("%q, %v", text, err)
 		}
 		take(to, len(run))
-		d.finish(recording.Footer{Status: 7})
+		if err := d.Close(recording.Footer{Status: 7}); err != nil {
+		t.Error(err)
+	}
 		names, err := filepath.Glob("*.gmt")
 		if err != nil || len(names) != 1 {
 			t.Fatal(names, err)
@@ -108,7 +110,9 @@ func TestRecordingOnDemandUntilTheEnd(t *testing.T) {
 	}
 	path := d.Path()
 	take(50, len(run))
-	d.finish(recording.Footer{Status: 7, EndedNS: run[len(run)-1].Time})
+	if err := d.Close(recording.Footer{Status: 7, EndedNS: run[len(run)-1].Time}); err != nil {
+		t.Error(err)
+	}
 	reader, err := recording.Open(path)
 	if err != nil {
 		t.Fatal(err)

@@ -72,6 +72,7 @@ type Outputs struct {
 	recording files.Name // nil when there is no recording
 	trace     string     // path, empty when there is no Chrome trace
 	files     tee
+	processes *perProcess // among files; nil unless each process has a file
 }
 
 // NewOutputs checks the names, and that the files can be written.
@@ -165,9 +166,10 @@ func (o *Outputs) Create(model *stats.Model) error {
 			return err
 		}
 		writer.Summarize(model.Interval)
-		o.files = append(o.files, &outputFile{Recorder: writer, path: path, what: "recording"})
+		o.files = append(o.files, &outputFile{output: writer, path: path, what: "recording"})
 	default:
-		o.files = append(o.files, &outputFile{Recorder: newPerProcess(o.recording, header, model, o.options.Force, o.Notes.Add)})
+		o.processes = newPerProcess(o.recording, header, model, o.options.Force, o.Notes.Add)
+		o.files = append(o.files, &outputFile{output: o.processes})
 	}
 	if o.trace != "" {
 		live, err := export.CreateLive(o.trace, export.FactsOf(header), o.options.Force)
@@ -175,7 +177,7 @@ func (o *Outputs) Create(model *stats.Model) error {
 			o.Discard()
 			return err
 		}
-		o.files = append(o.files, &outputFile{Recorder: live, path: o.trace, what: "trace"})
+		o.files = append(o.files, &outputFile{output: chromeTrace{live}, path: o.trace, what: "trace"})
 	}
 	o.Recorder = o.files
 	return nil
@@ -229,30 +231,16 @@ func (o *Outputs) Complete(result *session.Result) []string {
 	return o.Close(recording.Footer{Lost: result.Snapshot.Lost, EndedNS: result.Snapshot.Time, Status: exit.Status, Signal: exit.Signal})
 }
 
-// Close completes the files. It returns messages about incomplete files, and about the files of processes.
+// Close completes the files. It returns messages about the files of processes, and about incomplete files.
 func (o *Outputs) Close(footer recording.Footer) []string {
-	var messages []string
-	if d, ok := o.Recorder.(*OnDemand); ok {
-		d.finish(footer)
-	}
+	var failures []string
 	for _, file := range o.files {
-		var err error
-		switch recorder := file.Recorder.(type) {
-		case *recording.Writer:
-			err = recorder.Close(footer)
-		case *export.Live:
-			err = recorder.Close()
-		case *perProcess:
-			recorder.close()
-			o.Partial = o.Partial || recorder.failed > 0
-			messages = append(messages, recorder.messages()...)
-		}
-		if err != nil {
+		if err := file.Close(footer); err != nil {
 			o.Partial = true
-			messages = append(messages, fmt.Sprintf("%v: the %s ends there, what is in %s is complete", err, file.what, file.path))
+			failures = append(failures, err.Error())
 		}
 	}
-	return messages
+	return append(o.processes.messages(), failures...)
 }
 
 // Summarize writes the final figures to stderr, and as JSON where that is wanted. about makes them from the last snapshot.
@@ -302,12 +290,34 @@ func Exit(status session.Status) report.Exit {
 	return report.Exit{Status: status.Code}
 }
 
-// outputFile is one file that is recorded into.
-type outputFile struct {
+// output is what a run is recorded into.
+type output interface {
 	session.Recorder
-	path string
-	what string // for messages
-	err  error  // that ended it early
+	// Close completes it. The error says what is missing.
+	Close(footer recording.Footer) error
+}
+
+// chromeTrace is the output of --json. It has no footer.
+type chromeTrace struct{ *export.Live }
+
+// Close implements output.
+func (t chromeTrace) Close(recording.Footer) error { return t.Live.Close() }
+
+// outputFile is an output and what messages call it.
+type outputFile struct {
+	output
+	path string // empty where it has no file, or several
+	what string
+	err  error // that ended it early
+}
+
+// Close implements output.
+func (o *outputFile) Close(footer recording.Footer) error {
+	err := o.output.Close(footer)
+	if err != nil && o.path != "" {
+		err = fmt.Errorf("%w: the %s ends there, what is in %s is complete", err, o.what, o.path)
+	}
+	return err
 }
 
 // fail notes an error, if it is one.
@@ -357,7 +367,7 @@ func (t tee) failure() error {
 // Ended implements session.Keeper.
 func (t tee) Ended(process uint32, status session.Status) {
 	for _, o := range t {
-		if keeper, ok := o.Recorder.(session.Keeper); ok {
+		if keeper, ok := o.output.(session.Keeper); ok {
 			keeper.Ended(process, status)
 		}
 	}

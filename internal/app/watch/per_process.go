@@ -178,30 +178,30 @@ func (s *perProcess) complete(process uint32, f *processFile, footer recording.F
 	}
 }
 
-// close completes the files of processes that are still running.
-func (s *perProcess) close() {
+// Close implements output: it completes the files of processes that are still running. The footer is that of the whole.
+func (s *perProcess) Close(recording.Footer) error {
 	for process, f := range s.open {
 		s.complete(process, f, recording.Footer{Status: -1, Cut: true})
 	}
+	switch {
+	case s.failed == 0:
+		return nil
+	case errors.Is(s.first, unix.EMFILE):
+		return fmt.Errorf("%d processes not recorded: too many files were open: ulimit -n allows more", s.failed)
+	}
+	return fmt.Errorf("%d processes not recorded completely: %w", s.failed, s.first)
 }
 
-// messages returns what to tell the user at the end.
+// messages returns what to tell the user at the end about files that were written.
 func (s *perProcess) messages() []string {
-	var lines []string
 	switch {
+	case s == nil:
 	case s.files > len(s.names):
-		lines = append(lines, fmt.Sprintf("recorded %d processes: %s, and more like these in %s", s.files, strings.Join(s.names, ", "), filepath.Dir(s.names[0])))
+		return []string{fmt.Sprintf("recorded %d processes: %s, and more like these in %s", s.files, strings.Join(s.names, ", "), filepath.Dir(s.names[0]))}
 	case s.files > 0:
-		lines = append(lines, "recorded: "+strings.Join(s.names, ", "))
+		return []string{"recorded: " + strings.Join(s.names, ", ")}
 	case s.failed == 0:
-		lines = append(lines, "nothing was recorded: no process called OpenCL")
+		return []string{"nothing was recorded: no process called OpenCL"}
 	}
-	if s.failed > 0 {
-		text := fmt.Sprintf("%d processes not recorded completely: %v", s.failed, s.first)
-		if errors.Is(s.first, unix.EMFILE) {
-			text = fmt.Sprintf("%d processes not recorded: too many files were open: ulimit -n allows more", s.failed)
-		}
-		lines = append(lines, text)
-	}
-	return lines
+	return nil
 }

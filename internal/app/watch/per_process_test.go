@@ -117,7 +117,9 @@ func TestPerProcess(t *testing.T) {
 	s.process(t, 3, 41, "exec") // the same process id
 	s.create(t, 3, 7)
 	s.create(t, 2, 8) // of one that is over
-	s.close()
+	if err := s.Close(recording.Footer{}); err != nil {
+		t.Error(err)
+	}
 	if files, _ := filepath.Glob(dir + "/*"); len(files) != 3 {
 		t.Errorf("files %q", files)
 	}
@@ -164,7 +166,9 @@ func TestPerProcessOverwritesNothing(t *testing.T) {
 	s := newFeeder(t, dir+"/%p.gmt", false)
 	s.process(t, 1, 40, "one")
 	s.process(t, 2, 40, "two")
-	s.close()
+	if err := s.Close(recording.Footer{}); err != nil {
+		t.Error(err)
+	}
 	if len(s.warnings) != 1 || !strings.Contains(s.warnings[0], "40.gmt exists: process 40 is recorded into "+dir+"/40.3.gmt") {
 		t.Errorf("said %q", s.warnings)
 	}
@@ -176,7 +180,9 @@ func TestPerProcessOverwritesNothing(t *testing.T) {
 	}
 	s = newFeeder(t, dir+"/%p.gmt", true)
 	s.process(t, 1, 40, "three")
-	s.close()
+	if err := s.Close(recording.Footer{}); err != nil {
+		t.Error(err)
+	}
 	if r, _ := contents(t, filepath.Join(dir, "40.gmt")); r.Header().Program != "three" {
 		t.Errorf("program %q", r.Header().Program)
 	}
@@ -198,11 +204,14 @@ func TestPerProcessOutlivesFiles(t *testing.T) {
 		s.create(t, 2+i, 5)
 	}
 	s.create(t, 1, 5)
-	s.close()
+	err := s.Close(recording.Footer{})
 	if _, records := contents(t, dir+"2/40.gmt"); len(records) != 2 {
 		t.Errorf("%d records", len(records))
 	}
-	if said := s.messages(); len(said) != 2 || !strings.Contains(said[1], "20 processes not recorded completely: create recording: open "+dir+"/41.gmt") {
+	if err == nil || !strings.HasPrefix(err.Error(), "20 processes not recorded completely: create recording: open "+dir+"/41.gmt") {
+		t.Error(err)
+	}
+	if said := s.messages(); len(said) != 1 {
 		t.Errorf("said %q", said)
 	}
 	if said := newFeeder(t, dir+"/%p", false).messages(); len(said) != 1 || !strings.Contains(said[0], "no process called OpenCL") {
