@@ -1,7 +1,7 @@
 package main
 
 import (
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/attach"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 	"errors"
 	"fmt"
 	"io"
@@ -22,7 +22,7 @@ func fakeAttach() {
 	conclude(cmd.Execute(), os.Stderr).Exit()
 }
 
-func startFake(o tracer.Options) (attach.Feed, error) {
+func startFake(o tracer.Options) (watch.Feed, error) {
 	f := &fakeFeed{mode: os.Getenv("FAKE_FEED"), wake: make(chan struct{}, 1), pids: o.PIDs}
 	f.emitted = f.mode == "nothing"
 	if f.mode == "denied" {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/run"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 )
 
 func newConfig() *cobra.Command {
@@ -38,8 +38,8 @@ func newConfig() *cobra.Command {
 }
 
 // runFlags are those of a run, with the options that they set, which are the defaults.
-func runFlags() (*pflag.FlagSet, *run.Options) {
-	o := &run.Options{Setup: defaultSetup(), Dashboard: defaultDashboard()}
+func runFlags() (*pflag.FlagSet, *watch.RunOptions) {
+	o := &watch.RunOptions{Options: watch.Options{Setup: defaultSetup(), Dashboard: defaultDashboard()}}
 	flags := pflag.NewFlagSet("gpumemtop", pflag.ContinueOnError)
 	bind(flags, dashboardRunFields(o))
 	return flags, o

@@ -7,7 +7,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/analyze"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/view"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 )
 
 func partFields(p *files.Part) fields {
@@ -15,7 +15,7 @@ func partFields(p *files.Part) fields {
 }
 
 func newView() *cobra.Command {
-	o := view.Options{Dashboard: defaultDashboard()}
+	o := watch.ViewOptions{Dashboard: defaultDashboard()}
 	return newCommand(&cobra.Command{
 		Use:   "view [flags] FILE",
 		Short: "Look at a recording in the dashboard, at any time in it",
@@ -25,7 +25,7 @@ func newView() *cobra.Command {
 		Example:     "  gpumemtop view --at 12.5s blur.gmt",
 		Args:        oneFile,
 	}, fields{"at:view": &o.At, "film": &o.Film.Path, "force": &o.Film.Force, "wrapper:read": new(string), "ascii": &o.Dashboard.ASCII, "theme": &o.Dashboard.Theme, "no-color": &o.Dashboard.NoColor},
-		func(cmd *cobra.Command, args []string) error { return view.View(cmd.OutOrStdout(), &o, args[0]) })
+		func(cmd *cobra.Command, args []string) error { return watch.View(cmd.OutOrStdout(), &o, args[0]) })
 }
 
 func newReport() *cobra.Command {

@@ -12,14 +12,12 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/analyze"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/attach"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/compare"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/dashboard"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/fit"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/run"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 )
 
@@ -54,7 +52,7 @@ func dashboardFields(d *dashboard.Options) fields {
 }
 
 // runFields are the settings that run and record share.
-func runFields(o *run.Options) fields {
+func runFields(o *watch.RunOptions) fields {
 	s := &o.Setup
 	return fields{
 		"policy": &s.Policy, "set": &s.Set, "max-cached": &s.MaxCached, "unsafe-no-gating": &s.Ungated, "scrub": &s.Scrub,
@@ -64,13 +62,13 @@ func runFields(o *run.Options) fields {
 }
 
 // dashboardRunFields are the settings of run.
-func dashboardRunFields(o *run.Options) fields {
+func dashboardRunFields(o *watch.RunOptions) fields {
 	return runFields(o).with(dashboardFields(&o.Dashboard)).
 		with(fields{"exit-with-app": &o.ExitWithApp, "no-replay": &o.NoReplay, "read-only": &o.ReadOnly})
 }
 
 func newRun() *cobra.Command {
-	o := run.Options{Setup: defaultSetup(), Dashboard: defaultDashboard()}
+	o := watch.RunOptions{Options: watch.Options{Setup: defaultSetup(), Dashboard: defaultDashboard()}}
 	return newCommand(&cobra.Command{
 		Use:   "gpumemtop [flags] [--] CMD [ARGS...]",
 		Short: "Run an OpenCL program with a caching allocator and watch its device memory",
@@ -94,12 +92,12 @@ func newRun() *cobra.Command {
 		if len(args) == 0 {
 			return errors.New("no program to run: gpumemtop CMD [ARGS...], or see gpumemtop --help")
 		}
-		return nearCommand(cmd, args[0], run.Run(&o, args))
+		return nearCommand(cmd, args[0], watch.Program(&o, args))
 	})
 }
 
 func newRecord() *cobra.Command {
-	o := run.Options{Setup: defaultSetup(), Dashboard: dashboard.Options{Headless: true, Refresh: dashboard.DefaultRefresh}}
+	o := watch.RunOptions{Options: watch.Options{Setup: defaultSetup(), Dashboard: dashboard.Options{Headless: true, Refresh: dashboard.DefaultRefresh}}}
 	return newCommand(&cobra.Command{
 		Use:         "record [flags] [--] CMD [ARGS...]",
 		Short:       "Run a program and record it, without a dashboard",
@@ -116,12 +114,12 @@ func newRecord() *cobra.Command {
 		if o.Outputs.Recording == "" && o.Outputs.Trace == "" {
 			o.Outputs.Recording = files.DefaultName
 		}
-		return run.Run(&o, args)
+		return watch.Program(&o, args)
 	})
 }
 
-func newAttach(start attach.StartFeed) *cobra.Command {
-	o := attach.Options{Setup: defaultSetup(), Dashboard: defaultDashboard()}
+func newAttach(start watch.StartFeed) *cobra.Command {
+	o := watch.AttachOptions{Options: watch.Options{Setup: defaultSetup(), Dashboard: defaultDashboard()}}
 	session, readOnly := "", false
 	cmd := newCommand(&cobra.Command{
 		Use:   "attach [flags]",
@@ -145,7 +143,7 @@ func newAttach(start attach.StartFeed) *cobra.Command {
 		with(dashboardFields(&o.Dashboard)),
 		func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("session") {
-				return attach.Attach(&o, start)
+				return watch.Attach(&o, start)
 			}
 			return showSession(cmd, append(args, session)[0], readOnly, &o.Dashboard)
 		})
@@ -163,7 +161,7 @@ func showSession(cmd *cobra.Command, name string, readOnly bool, o *dashboard.Op
 			return fmt.Errorf("--%s is for watching programs: leave it out with --session", flag)
 		}
 	}
-	return attach.ShowSession(strings.TrimSpace(name), readOnly, o)
+	return watch.Session(strings.TrimSpace(name), readOnly, o)
 }
 
 // noProgram is the Args of attach: it explains how to name a process, and how to start a program.

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/analyze"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/attach"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 )
 
 // newRoot makes the command line: all of it, or only the commands that words name. To make all takes longer than a short program
@@ -55,7 +55,7 @@ const otherCommands = "Other commands"
 func commandGroups() []commandGroup {
 	return []commandGroup{
 		{"Commands that run or watch programs", []command{
-			{"record", newRecord}, {"attach", func() *cobra.Command { return newAttach(attach.StartTracer) }}, {"compare", newCompare}, {"fit", newFit},
+			{"record", newRecord}, {"attach", func() *cobra.Command { return newAttach(watch.StartTracer) }}, {"compare", newCompare}, {"fit", newFit},
 		}},
 		{"Commands that read recordings", []command{
 			{"view", newView}, {"report", newReport}, {"info", newInfo}, {"diff", newDiff}, {"check", newCheck}, {"export", newExport},

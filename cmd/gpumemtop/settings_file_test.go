@@ -3,7 +3,7 @@ package main
 import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/run"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 	"errors"
 	"os"
 	"path/filepath"
@@ -17,15 +17,15 @@ import (
 )
 
 // settled returns the settings of a run from a command line and a settings file.
-func settled(t *testing.T, file string, args ...string) (*run.Options, *origins, error) {
+func settled(t *testing.T, file string, args ...string) (*watch.RunOptions, *origins, error) {
 	t.Helper()
 	o := defaultRun()
 	origins, err := settleFile(t, dashboardRunFields(o), file, args...)
 	return o, origins, err
 }
 
-func defaultRun() *run.Options {
-	return &run.Options{Setup: defaultSetup(), Dashboard: defaultDashboard()}
+func defaultRun() *watch.RunOptions {
+	return &watch.RunOptions{Options: watch.Options{Setup: defaultSetup(), Dashboard: defaultDashboard()}}
 }
 
 func settleFile(t *testing.T, fields fields, file string, args ...string) (*origins, error) {

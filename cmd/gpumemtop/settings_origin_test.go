@@ -2,7 +2,7 @@ package main
 
 import (
 	"bytes"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/run"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 	"io"
 	"os"
 	"path/filepath"
@@ -14,7 +14,7 @@ import (
 )
 
 // printed returns the settings of a run with some on the command line, and how --print-config writes them.
-func printed(t *testing.T, args ...string) (*run.Options, string, error) {
+func printed(t *testing.T, args ...string) (*watch.RunOptions, string, error) {
 	t.Helper()
 	o := defaultRun()
 	var out bytes.Buffer

@@ -244,21 +244,12 @@ var Places = map[string]Place{
 		"internal/recording/extract", "internal/stats", "internal/wire",
 	}},
 	"internal/app/watch": {May: []string{
-		"allocator", "internal/app/console", "internal/app/files", "internal/app/limits", "internal/disk", "internal/export",
-		"internal/learn", "internal/monitor", "internal/planfile", "internal/recording", "internal/recording/extract", "internal/replay", "internal/report", "internal/session",
-		"internal/stats", "internal/units",
-		"internal/view", "internal/whatif/curve", "internal/whatif/ghost", "internal/whatif/live", "internal/wire",
-	}},
-	"internal/app/run": {May: []string{
-		"allocator", "internal/app/console", "internal/app/dashboard", "internal/app/limits", "internal/app/watch",
-		"internal/callsite", "internal/learn", "internal/remote", "internal/report", "internal/session", "internal/session/payload", "internal/stats",
-		"internal/symbol", "internal/units",
-		"internal/whatif/auto", "internal/whatif/ghost", "ui",
-	}},
-	"internal/app/attach": {May: []string{
-		"internal/app/console", "internal/app/dashboard", "internal/app/limits", "internal/app/watch", "internal/callsite", "internal/doctor/probe",
-		"internal/recording", "internal/remote", "internal/report", "internal/session", "internal/stats", "internal/symbol", "tracer",
-		"tracer/target", "ui",
+		"allocator", "internal/app/console", "internal/app/dashboard", "internal/app/files", "internal/app/limits", "internal/callsite",
+		"internal/disk", "internal/doctor/probe", "internal/export", "internal/learn", "internal/monitor", "internal/planfile",
+		"internal/recording", "internal/recording/extract", "internal/remote", "internal/replay", "internal/report", "internal/session",
+		"internal/session/payload", "internal/setting", "internal/stats", "internal/symbol", "internal/timeline", "internal/units",
+		"internal/view", "internal/whatif/auto", "internal/whatif/curve", "internal/whatif/ghost", "internal/whatif/live",
+		"internal/wire", "tracer", "tracer/target", "ui",
 	}},
 	"internal/app/repeat": {May: []string{
 		"internal/app/console", "internal/app/limits", "internal/app/watch", "internal/session",
@@ -277,12 +268,6 @@ var Places = map[string]Place{
 		"internal/app/limits", "internal/app/watch", "internal/callsite", "internal/check", "internal/devicebench",
 		"internal/diff", "internal/planfile", "internal/recording", "internal/replay", "internal/report", "internal/session",
 		"internal/units", "internal/whatif/curve", "internal/wire",
-	}},
-	"internal/app/view": {May: []string{
-		"internal/setting",
-		"internal/app/analyze", "internal/app/console", "internal/app/dashboard", "internal/app/files", "internal/app/limits",
-		"internal/recording", "internal/replay", "internal/stats", "internal/timeline", "internal/view", "internal/whatif/curve",
-		"internal/wire", "ui",
 	}},
 	"internal/app/tune": {May: []string{
 		"internal/setting",
@@ -305,10 +290,10 @@ var Places = map[string]Place{
 	}},
 	// Flags, help and one call.
 	"cmd/gpumemtop": {May: []string{
-		"allocator", "internal/app/analyze", "internal/app/attach", "internal/app/compare",
+		"allocator", "internal/app/analyze", "internal/app/compare",
 		"internal/app/console", "internal/app/convert", "internal/app/dashboard", "internal/app/files", "internal/app/fit",
-		"internal/app/limits", "internal/app/machine", "internal/app/place", "internal/app/run", "internal/app/tune",
-		"internal/app/view", "internal/app/watch", "internal/doctor",
+		"internal/app/limits", "internal/app/machine", "internal/app/place", "internal/app/tune",
+		"internal/app/watch", "internal/doctor",
 		"internal/recording", "internal/session", "internal/session/inherited",
 		"internal/units", "internal/wire", "ui",
 	}},

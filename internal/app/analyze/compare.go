@@ -7,11 +7,8 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/check"
 	"codeberg.org/gpumemtop/gpumemtop/internal/diff"
-	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
-	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/curve"
 )
 
 // Diff compares two recordings. top bounds the rows of each table, 0 does not.
@@ -35,16 +32,6 @@ func Diff(w io.Writer, before, after, format string, top int) error {
 		return d.WriteJSON(w, before, after)
 	}
 	return d.WriteText(w, before, after, top)
-}
-
-// MeasureCurve computes the hit rate by cache limit of a recording. One without a pool has no present limit.
-func MeasureCurve(src recording.Source, h *recording.Header) (*curve.Measurement, error) {
-	policy, settings := limits.Pooled(h.Policy, limits.OfRecording(h))
-	m, err := curve.Measure(src, policy, settings)
-	if err == nil && policy != h.Policy {
-		m.Present = 0
-	}
-	return m, err
 }
 
 // rulesMax bounds a file of rules, bytes.

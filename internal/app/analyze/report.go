@@ -13,6 +13,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
@@ -84,7 +85,7 @@ func Report(stdout io.Writer, path string, o *ReportOptions, given func(flag str
 		options := report.Options{Top: o.Top}
 		if o.Curve {
 			h := in.Reader.Header()
-			if options.Limits, err = MeasureCurve(in.Source, &h); err != nil {
+			if options.Limits, err = watch.MeasureCurve(in.Source, &h); err != nil {
 				return err
 			}
 		}

@@ -111,7 +111,7 @@ func (p *Program) run(setup *watch.Setup, outputs *watch.Outputs) (*Outcome, err
 	if err != nil {
 		return nil, err
 	}
-	for _, text := range outputs.Complete(&result) {
+	for _, text := range outputs.Complete(result.Snapshot, watch.Exit(result.Status), false) {
 		console.Say("%s", text)
 	}
 	o.status, o.Called = result.Status, len(result.Snapshot.Processes) > 0

@@ -21,8 +21,11 @@ type Failures struct {
 	done  chan struct{}
 }
 
-// NewFailures watches what a model publishes.
+// NewFailures watches what a model publishes; nil without a model.
 func NewFailures(model *stats.Model, notes *console.Notes) *Failures {
+	if model == nil {
+		return nil
+	}
 	f := &Failures{notes: notes, stop: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(f.done)

@@ -56,8 +56,12 @@ func NewMonitor(o MonitorOptions, subject *Subject, notes *console.Notes) (*Moni
 	return m, nil
 }
 
-// Start begins to answer from the latest snapshot. about makes a summary of one.
-func (m *Monitor) Start(source func() *stats.Snapshot, about func(*stats.Snapshot) report.Summary) {
+// Start begins to answer from what a model publishes. A nil Monitor does not.
+func (m *Monitor) Start(model *stats.Model) {
+	if m == nil {
+		return
+	}
+	source := model.Published
 	if m.options.OTLP != "" {
 		var err error
 		if m.otlp, err = monitor.StartOTLP(m.options.OTLP, m.subject.Name, source, !m.subject.Attached); err != nil {
@@ -68,7 +72,10 @@ func (m *Monitor) Start(source func() *stats.Snapshot, about func(*stats.Snapsho
 		return
 	}
 	m.server.Start(source, !m.subject.Attached, func(s *stats.Snapshot, w io.Writer) error {
-		summary := about(s)
+		summary := report.NewSummary(s)
+		if m.subject.Attached {
+			summary = report.NewWatchSummary(s, 0)
+		}
 		return summary.WriteJSON(w)
 	})
 	m.notes.Add("figures are at " + m.server.Address())

@@ -66,8 +66,8 @@ func TestRecordingOnDemandIsAPart(t *testing.T) {
 		}
 		take(to, len(run))
 		if err := d.Close(recording.Footer{Status: 7}); err != nil {
-		t.Error(err)
-	}
+			t.Error(err)
+		}
 		names, err := filepath.Glob("*.gmt")
 		if err != nil || len(names) != 1 {
 			t.Fatal(names, err)

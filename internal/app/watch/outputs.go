@@ -9,7 +9,6 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
-	"codeberg.org/gpumemtop/gpumemtop/internal/disk"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
@@ -35,6 +34,7 @@ type Subject struct {
 	Attached bool     // to programs that are already running
 	Setup    *Setup
 	Labels   map[string]string // that the user chose; NewOutputs reads them
+	Greeting string            // what the user reads at the start without a dashboard; empty: nothing
 }
 
 func (s *Subject) program() string {
@@ -209,15 +209,9 @@ func (o *Outputs) header() recording.Header {
 	}
 }
 
-// Hurry makes signals end the wait for a disk that does not answer, once what is watched has ended. The function that it returns
-// restores the default.
-func (o *Outputs) Hurry(ended <-chan struct{}) (restore func()) {
-	return console.AfterThat(ended, disk.GiveUp)
-}
-
 // Discard removes the files of a program that did not start.
 func (o *Outputs) Discard() {
-	_ = o.Close(recording.Footer{Status: -1})
+	_ = o.close(recording.Footer{Status: -1})
 	for _, file := range o.files {
 		if file.path != "" {
 			_ = os.Remove(file.path)
@@ -225,14 +219,13 @@ func (o *Outputs) Discard() {
 	}
 }
 
-// Complete completes the files of a program that has ended. It returns messages as Close does.
-func (o *Outputs) Complete(result *session.Result) []string {
-	exit := Exit(result.Status)
-	return o.Close(recording.Footer{Lost: result.Snapshot.Lost, EndedNS: result.Snapshot.Time, Status: exit.Status, Signal: exit.Signal})
+// Complete completes the files. Programs that were watched go on where cut is set. It returns messages about the files of
+// processes, and about incomplete files.
+func (o *Outputs) Complete(last *stats.Snapshot, exit report.Exit, cut bool) []string {
+	return o.close(recording.Footer{Lost: last.Lost, EndedNS: last.Time, Status: exit.Status, Signal: exit.Signal, Cut: cut})
 }
 
-// Close completes the files. It returns messages about the files of processes, and about incomplete files.
-func (o *Outputs) Close(footer recording.Footer) []string {
+func (o *Outputs) close(footer recording.Footer) []string {
 	var failures []string
 	for _, file := range o.files {
 		if err := file.Close(footer); err != nil {
@@ -260,7 +253,7 @@ func (o *Outputs) Summarize(last *stats.Snapshot, about func(*stats.Snapshot) re
 	}
 }
 
-// Announce says where there was no pool, what the simulations found, where the trace is, and what Close returned.
+// Announce says where there was no pool, what the simulations found, where the trace is, and what Complete returned.
 func (o *Outputs) Announce(last *stats.Snapshot, messages []string) {
 	if u := last.Unpooled; u.Times > 0 {
 		o.Notes.Add(fmt.Sprintf("no pool in %s: %s", units.Plural(u.Times, "process", "processes"), u.Why))

@@ -1,5 +1,3 @@
-// Package watch is what the commands that watch programs share: how a program is set up, what is written about it, and what
-// is simulated beside it.
 package watch
 
 import (

@@ -148,7 +148,11 @@ func (t *planTap) Close() {
 }
 
 // LeaveDashboard ends the curve, which only the dashboard shows.
-func (s *Simulations) LeaveDashboard() { s.curve.Leave() }
+func (s *Simulations) LeaveDashboard() {
+	if s != nil {
+		s.curve.Leave()
+	}
+}
 
 // Curve returns the hit-rate curve for the dashboard.
 func (s *Simulations) Curve() *view.Curve { return s.curve.View() }

@@ -1,4 +1,4 @@
-package view
+package watch
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/analyze"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/curve"
@@ -71,7 +71,7 @@ func (m *background) measure() (c *curve.Measurement, err error) {
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
 	h := reader.Header()
-	return analyze.MeasureCurve(&playedFile{Reader: reader, of: m, seen: time.Now()}, &h)
+	return MeasureCurve(&playedFile{Reader: reader, of: m, seen: time.Now()}, &h)
 }
 
 // playedFile is the recording as it is read for the curve.
@@ -117,4 +117,14 @@ func (s *playedFile) pause() error {
 		}
 	}
 	return m.ctx.Err()
+}
+
+// MeasureCurve computes the hit rate by cache limit of a recording. One without a pool has no present limit.
+func MeasureCurve(src recording.Source, h *recording.Header) (*curve.Measurement, error) {
+	policy, settings := limits.Pooled(h.Policy, limits.OfRecording(h))
+	m, err := curve.Measure(src, policy, settings)
+	if err == nil && policy != h.Policy {
+		m.Present = 0
+	}
+	return m, err
 }

@@ -1,4 +1,4 @@
-package run
+package watch
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/ui"
 )
 
-// showDashboard shows the dashboard until the user leaves it, then lets the program's output through.
-func (r *runner) showDashboard() {
+// Show implements Source. When the user leaves the dashboard, it lets the program's output through.
+func (r *runner) Show() {
 	ctx, cancel := r.untilSignal()
 	defer cancel()
 	detached := false
@@ -113,25 +113,18 @@ func (r *runner) adopt(name string) (sequence uint64, err error) {
 	return r.session.SetPolicy(c.Policy, c.Settings)
 }
 
-// serveOthers shows the session on other terminals, from which it can be tuned like from here.
-func (r *runner) serveOthers() {
-	host := remote.Host{
-		About:    remote.About{Program: r.subject.Command[0], Child: r.session.PID(), Fixed: r.options.ReadOnly, Captures: r.screen != nil},
-		Snapshot: r.model.Published,
+// Host implements Source: the program can be tuned from other terminals like from here.
+func (r *runner) Host() (path string, host remote.Host, remove func()) {
+	host = remote.Host{
+		About: remote.About{Program: r.command[0], Child: r.session.PID(), Fixed: r.options.ReadOnly, Captures: r.screen != nil},
 		State: func() remote.State {
 			app := r.app()
 			return remote.State{PID: app.PID, State: app.State, Status: app.Status}
 		},
 		Output: r.session.Output, SetLimit: r.session.SetLimit, SetPolicy: r.setPolicy, Record: r.session.ToggleRecording,
 	}
-	if r.screen != nil {
-		host.Curve = r.simulations.Curve
-	}
 	if r.simulations.Ghosts != nil {
 		host.Adopt = r.adopt
 	}
-	var err error
-	if r.remote, err = remote.Serve(r.session.ViewPath(), host); err != nil {
-		r.notes.Add(err.Error())
-	}
+	return r.session.ViewPath(), host, func() {}
 }

@@ -1,16 +1,13 @@
-package attach
+package watch
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/dashboard"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
@@ -89,35 +86,38 @@ func choose(list []found, name string) (*found, error) {
 	return nil, fmt.Errorf("several sessions run: name one by its number, as in --session %d: %s", fit[0].client.About.PID, strings.Join(names, ", "))
 }
 
-// ShowSession shows the dashboard of a session that runs elsewhere, by the name of its program or a process id; "" is the
-// only one.
-func ShowSession(name string, readOnly bool, o *dashboard.Options) error {
-	if err := o.Check(); err != nil {
-		return err
-	}
-	list := findSessions()
-	defer func() {
-		for i := range list {
-			list[i].client.Close()
-		}
-	}()
-	chosen, err := choose(list, name)
-	if err != nil {
-		return err
-	}
-	screen := dashboard.Open(*o)
-	if screen == nil {
-		return errors.New("--session needs a terminal, in the foreground, without TERM=dumb, CI and --headless: --listen at the session's start gives figures without one")
-	}
-	defer screen.Close()
-	ctx, stop := console.UntilSignal(context.Background(), syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT)
-	defer stop()
-	err = screen.Show(ctx, viewerOptions(chosen.client, readOnly))
-	var sig console.Signaled
-	if errors.As(err, &sig) {
-		return console.ExitLike(sig.Status())
-	}
+// otherSession is a source: a session of another terminal.
+type otherSession struct {
+	onlyShown
+	name     string
+	readOnly bool
+	list     []found
+	chosen   *found
+}
+
+// Session shows the dashboard of a session that runs elsewhere, by the name of its program or a process id; "" is the only
+// one.
+func Session(name string, readOnly bool, o *dashboard.Options) error {
+	s := &otherSession{name: name, readOnly: readOnly}
+	s.noScreen = "--session needs a terminal, in the foreground, without TERM=dumb, CI and --headless: --listen at the session's start gives figures without one"
+	return Run(&Options{Dashboard: *o}, s)
+}
+
+// Check implements Source.
+func (s *otherSession) Check(w *Watch) (err error) {
+	s.Watch, s.list = w, findSessions()
+	s.chosen, err = choose(s.list, s.name)
 	return err
+}
+
+// Show implements Source.
+func (s *otherSession) Show() { s.showUntilSignal(viewerOptions(s.chosen.client, s.readOnly)) }
+
+// Close implements Source.
+func (s *otherSession) Close() {
+	for i := range s.list {
+		s.list[i].client.Close()
+	}
 }
 
 // viewerOptions connect the dashboard with a session.

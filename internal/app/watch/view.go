@@ -1,12 +1,9 @@
-// Package view shows a recording in the dashboard.
-package view
+package watch
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"syscall"
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
@@ -21,41 +18,66 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/ui"
 )
 
-// Options say how a recording is shown.
-type Options struct {
+// ViewOptions say how a recording is shown.
+type ViewOptions struct {
 	At        string // the time after the start to open at, such as "2.5s"; empty: the end
 	Dashboard dashboard.Options
 	Film      files.Output // a moving picture to write, from At or else the start on, in place of the dashboard; no path: none
 }
 
+// viewed is a source: a recording.
+type viewed struct {
+	onlyShown
+	path   string
+	at     string
+	after  time.Duration
+	viewer *timeline.Viewer
+}
+
 // View shows a recording until the user leaves the dashboard, or writes a film of it, to stdout if its path is "-". The error carries
 // a status if a signal ended it.
-func View(stdout io.Writer, o *Options, path string) error {
-	if err := o.Dashboard.Check(); err != nil {
-		return err
-	}
-	after, err := readTime(o.At)
-	if err != nil {
-		return err
-	}
+func View(stdout io.Writer, o *ViewOptions, path string) error {
 	if o.Film.Path != "" {
-		return writeFilm(stdout, o.Film, path, max(after, 0))
+		return o.film(stdout, path)
 	}
-	v, err := open(path)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
-	screen := dashboard.Open(o.Dashboard)
-	if screen == nil {
-		return fmt.Errorf("view needs a terminal, in the foreground, without TERM=dumb and CI: gpumemtop report %s shows the figures without one", path)
-	}
-	defer screen.Close()
-	err = show(screen, v, path, after)
-	if damage := v.Damage(); damage != "" {
-		console.Say("%s is not whole: %s", path, damage)
+	v := &viewed{path: path, at: o.At}
+	v.noScreen = fmt.Sprintf("view needs a terminal, in the foreground, without TERM=dumb and CI: gpumemtop report %s shows the figures without one", path)
+	return Run(&Options{Dashboard: o.Dashboard}, v)
+}
+
+// Check implements Source.
+func (v *viewed) Check(w *Watch) (err error) {
+	v.Watch = w
+	if v.after, err = readTime(v.at); err == nil {
+		v.viewer, err = openRecording(v.path)
 	}
 	return err
+}
+
+// Show implements Source.
+func (v *viewed) Show() {
+	at := uint64(view.LastMoment)
+	if v.after != atEnd {
+		at = v.viewer.Moment(0).From + uint64(v.after)
+	}
+	curve := newCurve(v.path)
+	defer curve.close()
+	v.showUntilSignal(ui.Options{Curve: curve.view, Moment: v.viewer.Moment, At: at, ReadOnly: true, Attached: v.viewer.Header().Attached})
+}
+
+// Wait implements Source.
+func (v *viewed) Wait() End {
+	if damage := v.viewer.Damage(); damage != "" {
+		console.Say("%s is not whole: %s", v.path, damage)
+	}
+	return v.onlyShown.Wait()
+}
+
+// Close implements Source.
+func (v *viewed) Close() {
+	if v.viewer != nil {
+		v.viewer.Close()
+	}
 }
 
 // atEnd stands for the end of the recording.
@@ -72,7 +94,7 @@ func readTime(text string) (time.Duration, error) {
 	return after, nil
 }
 
-func open(path string) (*timeline.Viewer, error) {
+func openRecording(path string) (*timeline.Viewer, error) {
 	reader, err := recording.Open(path)
 	if err != nil {
 		return nil, err
@@ -96,27 +118,6 @@ func summaries(reader *recording.Reader) ([]recording.Block, error) {
 		}
 	}
 	return list, nil
-}
-
-// show shows the dashboard until the user leaves it.
-func show(screen *dashboard.Screen, v *timeline.Viewer, path string, after time.Duration) error {
-	ctx, stop := console.UntilSignal(context.Background(), syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT)
-	defer stop()
-	at := uint64(view.LastMoment)
-	if after != atEnd {
-		at = v.Moment(0).From + uint64(after)
-	}
-	curve := newCurve(path)
-	defer curve.close()
-	err := screen.Show(ctx, ui.Options{
-		Curve:  curve.view,
-		Moment: v.Moment, At: at, ReadOnly: true, Attached: v.Header().Attached,
-	})
-	var sig console.Signaled
-	if errors.As(err, &sig) {
-		return console.ExitLike(sig.Status())
-	}
-	return err
 }
 
 // slabsOf follows the policy of a recording, for a map of its slabs; nil where its limits are none of this version.

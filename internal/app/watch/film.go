@@ -1,11 +1,10 @@
-package view
+package watch
 
 import (
 	"errors"
 	"io"
 	"time"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -20,12 +19,20 @@ const (
 	filmHeight = 36
 )
 
-func writeFilm(stdout io.Writer, to files.Output, path string, after time.Duration) error {
-	picture, err := film(path, after)
+// film writes a film of a recording.
+func (o *ViewOptions) film(stdout io.Writer, path string) error {
+	if err := o.Dashboard.Check(); err != nil {
+		return err
+	}
+	after, err := readTime(o.At)
 	if err != nil {
 		return err
 	}
-	return to.Write(stdout, func(w io.Writer) error {
+	picture, err := film(path, max(after, 0))
+	if err != nil {
+		return err
+	}
+	return o.Film.Write(stdout, func(w io.Writer) error {
 		_, err := io.WriteString(w, picture)
 		return err
 	})

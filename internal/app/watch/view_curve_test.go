@@ -1,4 +1,4 @@
-package view
+package watch
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/analyze"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
 
 	"github.com/google/go-cmp/cmp"
@@ -42,7 +41,7 @@ func TestCurveOfARecording(t *testing.T) {
 	}
 	defer reader.Close() //nolint:errcheck // only read
 	h := reader.Header()
-	want, err := analyze.MeasureCurve(reader, &h)
+	want, err := MeasureCurve(reader, &h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +79,7 @@ func TestCurveOfARecordingWithoutAPool(t *testing.T) {
 	}
 	defer reader.Close() //nolint:errcheck // only read
 	h := reader.Header()
-	if c, err := analyze.MeasureCurve(reader, &h); err != nil || c.Present != 0 {
+	if c, err := MeasureCurve(reader, &h); err != nil || c.Present != 0 {
 		t.Errorf("%+v, %v", c, err)
 	}
 }

@@ -1,4 +1,4 @@
-package view
+package watch
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ var recorded = filepath.Join("..", "..", "replay", "testdata", "train.futhark.gm
 // TestFilmOfARecording: it goes to the file or to standard output, and replaces a file with Force only.
 func TestFilmOfARecording(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "film.svg")
-	o := Options{Dashboard: dashboard.Options{Theme: "dark", Refresh: time.Second}, Film: files.Output{Path: out}}
+	o := ViewOptions{Dashboard: dashboard.Options{Theme: "dark", Refresh: time.Second}, Film: files.Output{Path: out}}
 	if err := View(nil, &o, recorded); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestFilmOfARecording(t *testing.T) {
 // TestFilmBehindTheEnd shows the end, without motion.
 func TestFilmBehindTheEnd(t *testing.T) {
 	var printed bytes.Buffer
-	o := Options{At: "1h", Dashboard: dashboard.Options{Theme: "dark", Refresh: time.Second}, Film: files.Output{Path: "-"}}
+	o := ViewOptions{At: "1h", Dashboard: dashboard.Options{Theme: "dark", Refresh: time.Second}, Film: files.Output{Path: "-"}}
 	if err := View(&printed, &o, recorded); err != nil || !strings.Contains(printed.String(), "futhark") || strings.Contains(printed.String(), "<animate") {
 		t.Errorf("%v: %s", err, printed.String())
 	}

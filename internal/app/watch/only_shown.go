@@ -1,0 +1,43 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"syscall"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/remote"
+	"codeberg.org/gpumemtop/gpumemtop/ui"
+)
+
+// onlyShown is what sources without a subject share: they need a terminal, and end when the user leaves the dashboard or a
+// signal comes.
+type onlyShown struct {
+	*Watch
+	noScreen string // the error without a terminal
+	err      error  // that the dashboard ended with
+}
+
+// Start implements Source.
+func (s *onlyShown) Start() (ended <-chan struct{}, err error) {
+	if s.screen == nil {
+		return nil, errors.New(s.noScreen)
+	}
+	return nil, nil //nolint:nilnil // a nil channel never closes
+}
+
+// Host implements Source: other terminals do not see it.
+func (s *onlyShown) Host() (path string, host remote.Host, remove func()) { return "", host, nil }
+
+func (s *onlyShown) showUntilSignal(o ui.Options) {
+	ctx, stop := console.UntilSignal(context.Background(), syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT)
+	defer stop()
+	s.err = s.screen.Show(ctx, o)
+	var sig console.Signaled
+	if errors.As(s.err, &sig) {
+		s.err = console.ExitLike(sig.Status())
+	}
+}
+
+// Wait implements Source.
+func (s *onlyShown) Wait() End { return End{Err: s.err} }

@@ -1,0 +1,178 @@
+// Package watch watches what uses device memory: a program that it starts, programs that run already, a session of another
+// terminal, or a recording.
+package watch
+
+import (
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/dashboard"
+	"codeberg.org/gpumemtop/gpumemtop/internal/disk"
+	"codeberg.org/gpumemtop/gpumemtop/internal/remote"
+	"codeberg.org/gpumemtop/gpumemtop/internal/report"
+	"codeberg.org/gpumemtop/gpumemtop/internal/session"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+)
+
+// Options say how something is watched, and what is written about it.
+type Options struct {
+	Setup     SetupOptions
+	Outputs   OutputOptions
+	Monitor   MonitorOptions
+	Ghosts    string // see NewSimulations
+	Dashboard dashboard.Options
+}
+
+// Source is what is watched, as far as the four kinds differ. A recording and a session of another terminal are only shown:
+// they have no subject, and so no files, model, monitor and report.
+type Source interface {
+	// Check finds what is wrong before anything is created or touched. It sets the subject.
+	Check(w *Watch) error
+	// Start starts it. The channel closes when nothing is left to watch.
+	Start() (ended <-chan struct{}, err error)
+	// Host says at which path other terminals find the session, and what these can do there. An empty path is none.
+	Host() (path string, host remote.Host, remove func())
+	// Show shows the dashboard, and what the user can do in it, until the user leaves it.
+	Show()
+	// Wait waits until nothing is left to watch.
+	Wait() End
+	// Close releases what Check and Start opened, as far as they did.
+	Close()
+}
+
+// End is how watching ended.
+type End struct {
+	Last    *stats.Snapshot // nil without a subject
+	Exit    report.Exit
+	Cut     bool                                 // programs that were watched go on
+	Summary func(*stats.Snapshot) report.Summary // of Last
+	Hint    string                               // for the user; empty: none
+	Err     error                                // carries the status to end with
+}
+
+// Watch is one watching of a source, from the check to the report.
+type Watch struct {
+	source      Source
+	options     *Options
+	subject     *Subject // nil: only shown
+	outputs     *Outputs
+	monitor     *Monitor
+	screen      *dashboard.Screen // nil without a dashboard
+	simulations *Simulations
+	model       *stats.Model
+	notes       console.Notes
+}
+
+// Run watches a source to its end and reports. The error carries the status to end with.
+func Run(o *Options, source Source) error {
+	w := &Watch{options: o, source: source}
+	defer source.Close()
+	if err := w.check(); err != nil {
+		return err
+	}
+	defer w.monitor.Close()
+	w.screen = dashboard.Open(o.Dashboard)
+	defer w.screen.Close()
+	if err := w.simulate(); err != nil {
+		return err
+	}
+	ended, err := source.Start()
+	if err != nil {
+		return err
+	}
+	w.monitor.Start(w.model)
+	stopServing := w.serveOthers()
+	failures := NewFailures(w.model, &w.notes)
+	w.show()
+	// Signals end the wait for a disk that does not answer.
+	defer console.AfterThat(ended, disk.GiveUp)()
+	end := source.Wait()
+	stopServing()
+	return w.report(&end, failures)
+}
+
+// check finds what is wrong before anything is created, and prepares the files and the monitor.
+func (w *Watch) check() error {
+	if err := w.options.Dashboard.Check(); err != nil {
+		return err
+	}
+	if err := w.source.Check(w); err != nil || w.subject == nil {
+		return err
+	}
+	var err error
+	if w.outputs, err = NewOutputs(w.options.Outputs, w.subject, &w.notes); err != nil {
+		return err
+	}
+	w.monitor, err = NewMonitor(w.options.Monitor, w.subject, &w.notes)
+	return err
+}
+
+// simulate chooses what is simulated beside the subject.
+func (w *Watch) simulate() (err error) {
+	if w.subject != nil {
+		w.simulations, err = NewSimulations(w.options.Ghosts, w.subject.Setup, w.screen != nil)
+	}
+	return err
+}
+
+// create makes the model, the files and the simulations when a source starts. The tap feeds the simulations.
+func (w *Watch) create(about stats.Options) (tap session.Tap, err error) {
+	w.model = stats.New(about)
+	if err := w.outputs.Create(w.model); err != nil {
+		return nil, err
+	}
+	if tap, err = w.simulations.Start(w.model); err != nil {
+		w.outputs.Discard()
+	}
+	return tap, err
+}
+
+// serveOthers shows the session on other terminals until the function that it returns is called.
+func (w *Watch) serveOthers() (stop func()) {
+	path, host, remove := w.source.Host()
+	if path == "" {
+		return func() {}
+	}
+	host.Snapshot = w.model.Published
+	if w.screen != nil {
+		host.Curve = w.simulations.Curve
+	}
+	server, err := remote.Serve(path, host)
+	if err != nil {
+		w.notes.Add(err.Error())
+	}
+	return func() {
+		server.Close()
+		remove()
+	}
+}
+
+// show shows the dashboard, if there is one. Messages wait until the user leaves it.
+func (w *Watch) show() {
+	switch {
+	case w.screen != nil:
+		w.notes.Hold()
+		w.source.Show()
+		w.simulations.LeaveDashboard()
+		w.notes.Release()
+	case w.subject.Greeting != "":
+		w.notes.Add(w.subject.Greeting)
+	}
+}
+
+// report completes the files and writes the figures. It returns the error that Run ends with.
+func (w *Watch) report(end *End, failures *Failures) error {
+	if w.subject == nil {
+		return end.Err
+	}
+	messages := w.outputs.Complete(end.Last, end.Exit, end.Cut)
+	failures.Finish(end.Last)
+	w.monitor.Finish(end.Last)
+	w.outputs.Summarize(end.Last, end.Summary)
+	if end.Hint != "" {
+		w.notes.Add(end.Hint)
+	}
+	w.outputs.Announce(end.Last, messages)
+	if end.Err == nil && w.outputs.Partial {
+		return console.Exit(console.StatusFailed, nil)
+	}
+	return end.Err
+}
