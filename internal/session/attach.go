@@ -40,8 +40,9 @@ type AttachOptions struct {
 	Recorder  Recorder // nil: nothing is recorded. The session does not close it
 	Recording string   // its path, to show
 	Tap       Tap      // nil: there is none. The session closes it
-	// Resolve is that of Options.
-	Resolve func(module string, offset uint64) []symbol.Frame
+	// Resolve and Published are those of Options.
+	Resolve   func(module string, offset uint64) []symbol.Frame
+	Published func(things, events, now uint64)
 	// Open returns the path by which this process can open a file that a watched process knows by another one, as in a
 	// container. It is called from one goroutine, also for processes that have ended. nil: by the same.
 	Open func(process uint32, path string) string
@@ -85,7 +86,7 @@ func newAttached(o AttachOptions) *Attached {
 		intake: newIntake(o.Model, o.Recorder, o.Recording), feed: o.Feed, running: map[uint32]bool{},
 		done: make(chan struct{}),
 	}
-	a.sites, a.tap = newSites(o.Resolve), o.Tap
+	a.sites, a.tap, a.published = newSites(o.Resolve), o.Tap, o.Published
 	if o.Open != nil {
 		a.sites.open = o.Open
 	}

@@ -48,18 +48,18 @@ type Tap interface {
 // intake is where the records of a session go, whatever source they come from: into model, recording and sites. One
 // goroutine uses it.
 type intake struct {
-	model    *stats.Model
-	recorder Recorder // nil: nothing is recorded, or it broke
-	path     string   // of the recording
-	tap      Tap      // nil: there is none
-	sites    *sites
-	sampler  *sampler // nil: there is none
-	clock    func() uint64
+	model     *stats.Model
+	recorder  Recorder // nil: nothing is recorded, or it broke
+	path      string   // of the recording
+	tap       Tap      // nil: there is none
+	sites     *sites
+	sampler   *sampler // nil: there is none
+	clock     func() uint64
+	published func(things, events, now uint64) // see Options; nil: not called
 
 	leaving map[uint32]Status // processes that ended, but some of their call sites may still be named
 	failure error             // of the recording
-	garbage garbage
-	read    uint64 // until when everything has come in, as far as that is known
+	read    uint64            // until when everything has come in, as far as that is known
 	due     struct{ tick, flush, publish uint64 }
 }
 
@@ -187,7 +187,9 @@ func (in *intake) publish(now uint64) {
 	}
 	in.model.Tick(min(now, in.read)) // beyond that events would come late, and count in a later slot than their own
 	s := in.model.Publish()
-	in.garbage.limit(max(uint64(in.model.CallSites()), s.Totals.LiveBuffers), s.Events, now)
+	if in.published != nil {
+		in.published(max(uint64(in.model.CallSites()), s.Totals.LiveBuffers), s.Events, now)
+	}
 	cost := in.clock() - min(now, in.clock())
 	in.due.publish = now + min(publishShare*cost, rareNS)
 }

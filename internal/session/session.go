@@ -44,6 +44,10 @@ type Options struct {
 	// tags keep their numbers.
 	Resolve func(module string, offset uint64) []symbol.Frame
 
+	// Published is called after each snapshot, with how many call sites or live buffers there are, how many events came so far
+	// and the time. nil: it is not called.
+	Published func(things, events, now uint64)
+
 	// Capture keeps what the program prints to a terminal, because a dashboard covers that. Cols and Rows are the
 	// size of the terminal that the program gets instead, in cells.
 	Capture    bool
@@ -136,7 +140,7 @@ func (s *Session) prepare() error {
 	}
 	c := newCollector(s.options.Model, s.options.Recorder, s.options.Recording)
 	c.sites, c.tap, c.sampler = newSites(s.options.Resolve), s.options.Tap, newSampler()
-	c.child = s.PID
+	c.child, c.published = s.PID, s.options.Published
 	if s.bell, err = openBell(s.folder.join(wire.ConfigName)); err != nil {
 		return err
 	}

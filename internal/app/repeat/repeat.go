@@ -137,6 +137,7 @@ func (p *Program) start(setup *watch.Setup, output *os.File, outputs *watch.Outp
 	}
 	options := session.Options{
 		Command: append([]string{p.path}, p.Command[1:]...), Name: p.Command[0], Shim: payload.Shim, Core: payload.Core, Warn: warn,
+		Published: new(console.Memory).Limit,
 		// Away from our terminal: its keys reach only us, and a run can be ended with all its children.
 		Capture: true, Stdin: input, Stdout: output, Stderr: output,
 	}

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/doctor/probe"
 	"codeberg.org/gpumemtop/gpumemtop/internal/remote"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
@@ -148,7 +149,8 @@ func (a *attacher) Start() (ended <-chan struct{}, err error) {
 	}
 	a.session = session.Attach(session.AttachOptions{
 		Feed: feed, Model: a.model, Resolve: symbol.New().Frames, Open: feed.Open, Tap: tap,
-		Recorder: a.outputs.Recorder, Recording: a.outputs.RecordingName(),
+		Published: new(console.Memory).Limit,
+		Recorder:  a.outputs.Recorder, Recording: a.outputs.RecordingName(),
 	})
 	a.ctx, a.detach = a.untilDetached()
 	return a.session.Ended(), nil

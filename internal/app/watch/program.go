@@ -106,7 +106,7 @@ func (r *runner) sessionOptions(tap session.Tap) session.Options {
 		Config: r.subject.Setup.WireConfig(r.outputs.Wanted(), r.screen != nil),
 		Shim:   payload.Shim, Core: payload.Core,
 		Model: r.model, Tap: tap, Resolve: symbol.New().Frames,
-		Warn:     r.notes.Add,
+		Warn: r.notes.Add, Published: new(console.Memory).Limit,
 		Recorder: r.outputs.Recorder, Recording: r.outputs.RecordingName(),
 	}
 	if r.screen != nil {

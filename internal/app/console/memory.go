@@ -1,4 +1,4 @@
-package session
+package console
 
 import (
 	"debug/elf"
@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Snapshots with 100,000 call sites are large, as is what naming these takes once, and what is known of as many buffers. With many
-// of them garbage gets less memory, and none once hardly anything has come for a while.
+// Snapshots with 100,000 call sites are large; so are the symbol tables, and the state of 100,000 buffers. With many of them garbage
+// gets less memory, and none once hardly any event has come for a while.
 const (
 	many        = 20_000
 	someGarbage = 50 // percent of what is in use; Go's own 100 would take 2 MiB more for every program
@@ -20,17 +20,17 @@ const (
 	startNS     = 2_000_000_000 // from the first call on: what only the start needs has been used
 )
 
-// garbage limits the memory of what is not used any more.
-type garbage struct {
+// Memory limits what gpumemtop takes while it watches: the garbage of the whole process, and the pages of its file.
+type Memory struct {
 	limited bool
 	events  uint64 // at that time
 	since   uint64 // ns; 0: nothing has come since the last was given back
-	first   uint64 // ns, when limit was first called
+	first   uint64 // ns, when Limit was first called
 	started bool   // the pages of the start have been given back
 }
 
-// limit is called now and then, with how many call sites or live buffers there are and how many events came so far.
-func (g *garbage) limit(things, events, now uint64) {
+// Limit is called now and then, with how many call sites or live buffers there are and how many events came so far.
+func (g *Memory) Limit(things, events, now uint64) {
 	if g.first == 0 {
 		g.first = now
 		debug.SetGCPercent(someGarbage)
@@ -59,7 +59,7 @@ func (g *garbage) limit(things, events, now uint64) {
 }
 
 // dropFile gives back what is mapped of this program's code and constants: Linux maps whole regions of the file around what
-// is used. What is needed comes again. A debugger's breakpoints lie in such pages, so under one all stay.
+// is used. What is needed comes again. Breakpoints are written into such pages, so under a debugger we keep them all.
 func dropFile() {
 	status, _ := os.ReadFile("/proc/self/status")
 	if !strings.Contains(string(status), "TracerPid:\t0\n") {

@@ -1,4 +1,4 @@
-package session
+package console
 
 import (
 	"os"
@@ -16,7 +16,7 @@ import (
 // not before, and not again.
 func TestGarbageGoesWhenItIsCalm(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // nothing else frees
-	g := garbage{first: 1}
+	g := Memory{first: 1}
 	waste := func() { _ = make([]byte, 64<<20) }
 	released := func() uint64 {
 		var m runtime.MemStats
@@ -26,22 +26,22 @@ func TestGarbageGoesWhenItIsCalm(t *testing.T) {
 	debug.FreeOSMemory()
 	waste()
 	before := released()
-	if g.limit(many-1, 1e6, 1); g.limited {
+	if g.Limit(many-1, 1e6, 1); g.limited {
 		t.Error("few are many")
 	}
 	g.limited = true
-	g.limit(many, 2e6, 1)
-	g.limit(many, 2e6+calmEvents, calmNS)
+	g.Limit(many, 2e6, 1)
+	g.Limit(many, 2e6+calmEvents, calmNS)
 	if g.since == 0 {
 		t.Fatal("it was given back while events came")
 	}
-	g.limit(0, 2e6+calmEvents, calmNS+2) // all were released
+	g.Limit(0, 2e6+calmEvents, calmNS+2) // all were released
 	for end := time.Now().Add(time.Minute); released() < before+60<<20; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%d MiB given back, want 64", (released()-before)>>20)
 		}
 	}
-	if g.limit(0, 2e6+calmEvents, 3*calmNS); g.since != 0 {
+	if g.Limit(0, 2e6+calmEvents, 3*calmNS); g.since != 0 {
 		t.Error("it is given back again, though nothing came")
 	}
 }
@@ -65,15 +65,15 @@ func TestProgramsFileIsGivenBack(t *testing.T) {
 // TestStartIsOverOnce: after two seconds, whatever comes.
 func TestStartIsOverOnce(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(100))
-	var g garbage
-	g.limit(0, 0, 1)
+	var g Memory
+	g.Limit(0, 0, 1)
 	if debug.SetGCPercent(someGarbage) != someGarbage {
 		t.Error("garbage may take as much as without limits")
 	}
-	if g.limit(0, 0, startNS); g.started {
+	if g.Limit(0, 0, startNS); g.started {
 		t.Error("the start is over at once")
 	}
-	if g.limit(0, 0, startNS+2); !g.started {
+	if g.Limit(0, 0, startNS+2); !g.started {
 		t.Error("the start is not over after its time")
 	}
 }
