@@ -76,7 +76,7 @@ func newRun() *cobra.Command {
 			"its device memory goes. Without a terminal, under CI, or with --headless it writes a summary instead.\n" +
 			"Options end at the first non-option argument. The exit status is the program's own; 125, 126 and 127 mean that\n" +
 			"gpumemtop failed, or that the program cannot be executed or was not found.",
-		Annotations: map[string]string{usageKey: "gpumemtop [flags] [--] CMD [ARGS...]\ngpumemtop COMMAND [flags] ..."},
+		Annotations: map[string]string{kindKey: runsPrograms, usageKey: "gpumemtop [flags] [--] CMD [ARGS...]\ngpumemtop COMMAND [flags] ..."},
 		Example: "  gpumemtop ./blur 4096                        dashboard around ./blur; ? explains it\n" +
 			"  gpumemtop --policy none ./blur               only watch, no pool\n" +
 			"  gpumemtop record -o blur.gmt -- ./blur 4096  record, no dashboard\n" +
@@ -101,7 +101,7 @@ func newRecord() *cobra.Command {
 	return newCommand(&cobra.Command{
 		Use:         "record [flags] [--] CMD [ARGS...]",
 		Short:       "Run a program and record it, without a dashboard",
-		Annotations: map[string]string{usageKey: "gpumemtop record [flags] [--] CMD [ARGS...]"},
+		Annotations: map[string]string{kindKey: runsPrograms, usageKey: "gpumemtop record [flags] [--] CMD [ARGS...]"},
 		Example: "  gpumemtop record ./blur 4096                 writes ./gpumemtop.blur.NUMBER.gmt\n" +
 			"  gpumemtop record -o %n-%p.gmt -- ./train     one file for each of its processes\n" +
 			"  gpumemtop record -o %h-%t.gmt -- ./blur      names the file after host and time\n" +
@@ -128,7 +128,7 @@ func newAttach(start watch.StartFeed) *cobra.Command {
 			"them, so there is no pool, and the size of older buffers is known only as far as they are used afterwards. Needs\n" +
 			"Linux 5.15, and root or the capabilities that 'gpumemtop doctor' names. It ends with q or Ctrl-C, after\n" +
 			"--duration, or when nothing is left to watch; the programs go on undisturbed.",
-		Annotations: map[string]string{usageKey: "gpumemtop attach (-p PID | --comm NAME | --cgroup PATH | --all)... [flags]\ngpumemtop attach --session [NAME|PID] [--read-only]"},
+		Annotations: map[string]string{kindKey: watchesPrograms, usageKey: "gpumemtop attach (-p PID | --comm NAME | --cgroup PATH | --all)... [flags]\ngpumemtop attach --session [NAME|PID] [--read-only]"},
 		Example: "  gpumemtop attach -p 4711                       dashboard over a running program\n" +
 			"  gpumemtop attach -p 4711 --duration 1m -o a.gmt --headless\n" +
 			"                                                 records a minute of it\n" +
@@ -210,7 +210,7 @@ func newFit() *cobra.Command {
 			"is 1 if one would not run. What neither the profile nor the recording tells is unknown.\n\n" +
 			"With --spill, fit runs nothing either: it says with how little memory a recorded program would run with run --spill,\n" +
 			"and estimates what would move, and how long that takes, with 90, 75 and 50 % of its peak.",
-		Annotations: map[string]string{usageKey: "gpumemtop fit [flags] [--] CMD [ARGS...]\ngpumemtop fit --on DEVICE|list [--format text|json] FILE...\ngpumemtop fit --spill [--bandwidth SIZE] [--format text|json] FILE..."},
+		Annotations: map[string]string{kindKey: runsPrograms, usageKey: "gpumemtop fit [flags] [--] CMD [ARGS...]\ngpumemtop fit --on DEVICE|list [--format text|json] FILE...\ngpumemtop fit --spill [--bandwidth SIZE] [--format text|json] FILE..."},
 		Example: "  gpumemtop fit ./blur 4096                          how little device memory is enough?\n" +
 			"  gpumemtop fit --timeout 30s --format json ./blur   it may hang when memory is short\n" +
 			"  gpumemtop fit --on adreno-740 blur.gmt             would it run there?",
@@ -276,7 +276,7 @@ func newCompare() *cobra.Command {
 			"what the program requested at its peak, and what the pool reserved. Other work on the machine affects the times. A\n" +
 			"first run that does not count warms up caches. The program's input is empty and its output is hidden; it must end\n" +
 			"with status 0.",
-		Annotations: map[string]string{usageKey: "gpumemtop compare [flags] [--] CMD [ARGS...]"},
+		Annotations: map[string]string{kindKey: runsPrograms, usageKey: "gpumemtop compare [flags] [--] CMD [ARGS...]"},
 		Example: "  gpumemtop compare ./blur 4096                      is the pool worth it?\n" +
 			"  gpumemtop compare --policy slab --runs 20 ./blur   … another policy, more precisely\n" +
 			"  gpumemtop compare --budget 1m --format json ./blur",

@@ -86,9 +86,9 @@ func complete(cmd *cobra.Command) {
 		cmd.ValidArgsFunction = cobra.FixedCompletions([]string{"gmt"}, cobra.ShellCompDirectiveFilterFileExt)
 	case cmd.Name() == "policies":
 		cmd.ValidArgsFunction = cobra.FixedCompletions(allocator.Names(), cobra.ShellCompDirectiveNoFileComp)
-	case flags.Lookup("pid") != nil: // attach, which takes no arguments
+	case commandKind(cmd) == watchesPrograms: // it takes no arguments
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
-	case watches(flags), cmd.Name() == "compare":
+	case commandKind(cmd) == runsPrograms:
 		cmd.ValidArgsFunction = completeProgram
 	}
 	for _, s := range settingsOf(flags) {

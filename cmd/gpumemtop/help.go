@@ -62,7 +62,7 @@ func showHelp(cmd *cobra.Command) {
 	}
 	writeCommands(&b, cmd)
 	writeSettings(&b, cmd.Flags())
-	if watches(cmd.Flags()) {
+	if commandKind(cmd) != "" {
 		b.WriteString("\n" + console.Wrap("Every setting except "+strings.Join(withoutVariable(cmd.Flags()), ", ")+" can also come from the environment, "+
 			"--stack-depth from GPUMEMTOP_STACK_DEPTH and so on, or from a file, see --config.", 0, helpRight) + "\n")
 	}

@@ -102,11 +102,11 @@ type action func(cmd *cobra.Command, args []string) error
 func newCommand(cmd *cobra.Command, fields fields, do action) *cobra.Command {
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	bind(cmd.Flags(), fields)
-	cmd.Flags().SetInterspersed(!watches(cmd.Flags()))
+	cmd.Flags().SetInterspersed(commandKind(cmd) == "")
 	cmd.SetFlagErrorFunc(flagError)
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { showHelp(cmd) })
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if watches(cmd.Flags()) {
+		if commandKind(cmd) != "" {
 			warnVariables(os.Environ())
 		}
 		origins, err := settle(cmd.Flags(), os.LookupEnv)
@@ -143,8 +143,14 @@ func interruptible(do action) action {
 	}
 }
 
-// watches reports whether a command runs or watches programs.
-func watches(flags *pflag.FlagSet) bool { return flags.Lookup("tags") != nil }
+// kindKey is the annotation of commands that run programs, or watch those that run. Others have none.
+const (
+	kindKey         = "kind"
+	runsPrograms    = "runs"
+	watchesPrograms = "watches"
+)
+
+func commandKind(cmd *cobra.Command) string { return cmd.Annotations[kindKey] }
 
 func printsConfig(flags *pflag.FlagSet) bool {
 	set, err := flags.GetBool("print-config")
@@ -163,7 +169,7 @@ func flagError(cmd *cobra.Command, err error) error {
 			name = "-" + unknown.GetSpecifiedName()
 		}
 		text := fmt.Sprintf("unknown flag %s: %ssee %s --help", name, nearFlag(cmd.Flags(), unknown.GetSpecifiedName()), cmd.CommandPath())
-		if flags := cmd.Flags(); watches(flags) && flags.Lookup("pid") == nil { // it runs programs
+		if commandKind(cmd) == runsPrograms {
 			text += "; flags of the program come after its name"
 		}
 		return errors.New(text)
