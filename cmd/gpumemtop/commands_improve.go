@@ -10,9 +10,9 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/analyze"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/place"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/tune"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 )
 
 func costFields(o *analyze.CostOptions) fields {
@@ -20,7 +20,7 @@ func costFields(o *analyze.CostOptions) fields {
 }
 
 func newReplay() *cobra.Command {
-	o := analyze.ReplayOptions{Choice: limits.Choice{Policy: allocator.Default}, Format: "text"}
+	o := analyze.ReplayOptions{PolicyChoice: watch.PolicyChoice{Policy: allocator.Default}, Format: "text"}
 	return newCommand(&cobra.Command{
 		Use:   "replay [flags] FILE",
 		Short: "Replay a recording through another policy",
@@ -34,7 +34,7 @@ func newReplay() *cobra.Command {
 			"  gpumemtop probe --format json -o card.json       on another machine; here, what the run would cost there:\n" +
 			"  gpumemtop replay --device-cost card.json run.gmt",
 		Args: oneFile,
-	}, fields{"capacity": &o.Capacity, "format": &o.Format, "plan": &o.Plan}.with(fixedPolicy(&o.Choice)).with(costFields(&o.Cost)),
+	}, fields{"capacity": &o.Capacity, "format": &o.Format, "plan": &o.Plan}.with(fixedPolicy(&o.PolicyChoice)).with(costFields(&o.Cost)),
 		interruptible(func(cmd *cobra.Command, args []string) error { return analyze.Replay(cmd.OutOrStdout(), args[0], &o) }))
 }
 
@@ -60,7 +60,7 @@ func newTune() *cobra.Command {
 	}, fields{
 		"budget:tune": &o.Budget, "configurations": &o.Configurations, "max-memory": &o.MaxMemory, "write": &o.Output.Path,
 		"force": &o.Output.Force, "format": &format,
-	}.with(fixedPolicy(&o.Setup.Choice)).with(costFields(&o.Cost)), func(cmd *cobra.Command, args []string) error {
+	}.with(fixedPolicy(&o.Setup.PolicyChoice)).with(costFields(&o.Cost)), func(cmd *cobra.Command, args []string) error {
 		o.PresentGiven = slices.ContainsFunc([]string{"policy", "set", "max-cached"}, cmd.Flags().Changed)
 		out := cmd.OutOrStdout()
 		if o.Output.Path == "-" { // the settings alone are on standard output

@@ -13,8 +13,8 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/machine"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -32,7 +32,7 @@ func newPolicies() *cobra.Command {
 				return err
 			}
 		}
-		text, err := limits.Describe(args, console.Columns(cmd.OutOrStdout()))
+		text, err := watch.DescribePolicies(args, console.Columns(cmd.OutOrStdout()))
 		if err != nil {
 			return err
 		}

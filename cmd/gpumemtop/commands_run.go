@@ -14,24 +14,22 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/analyze"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/compare"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/dashboard"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/fit"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 )
 
 // defaultSetup is how programs run by default.
 func defaultSetup() watch.SetupOptions {
-	return watch.SetupOptions{Choice: limits.Choice{Policy: allocator.Default}, Tags: "stack", Depth: 8, Scrub: "none"}
+	return watch.SetupOptions{PolicyChoice: watch.PolicyChoice{Policy: allocator.Default}, Tags: "stack", Depth: 8, Scrub: "none"}
 }
 
-func defaultDashboard() dashboard.Options {
-	return dashboard.Options{Refresh: dashboard.UsualRefresh(), Theme: dashboard.Themes[0], NoColor: os.Getenv("NO_COLOR") != ""}
+func defaultDashboard() watch.DashboardOptions {
+	return watch.DashboardOptions{Refresh: watch.UsualRefresh(), Theme: watch.Themes[0], NoColor: os.Getenv("NO_COLOR") != ""}
 }
 
 // fixedPolicy are the settings of commands whose policy does not change.
-func fixedPolicy(c *limits.Choice) fields {
+func fixedPolicy(c *watch.PolicyChoice) fields {
 	return fields{"policy:fixed": &c.Policy, "set": &c.Set, "max-cached": &c.MaxCached}
 }
 
@@ -47,7 +45,7 @@ func monitorFields(m *watch.MonitorOptions) fields {
 	return fields{"listen": &m.Listen, "textfile": &m.Textfile, "push": &m.Push, "otlp": &m.OTLP}
 }
 
-func dashboardFields(d *dashboard.Options) fields {
+func dashboardFields(d *watch.DashboardOptions) fields {
 	return fields{"headless": &d.Headless, "refresh": &d.Refresh, "ascii": &d.ASCII, "theme": &d.Theme, "mouse": &d.Mouse, "no-color": &d.NoColor}
 }
 
@@ -97,7 +95,7 @@ func newRun() *cobra.Command {
 }
 
 func newRecord() *cobra.Command {
-	o := watch.RunOptions{Options: watch.Options{Setup: defaultSetup(), Dashboard: dashboard.Options{Headless: true, Refresh: dashboard.DefaultRefresh}}}
+	o := watch.RunOptions{Options: watch.Options{Setup: defaultSetup(), Dashboard: watch.DashboardOptions{Headless: true, Refresh: watch.DefaultRefresh}}}
 	return newCommand(&cobra.Command{
 		Use:         "record [flags] [--] CMD [ARGS...]",
 		Short:       "Run a program and record it, without a dashboard",
@@ -155,7 +153,7 @@ func newAttach(start watch.StartFeed) *cobra.Command {
 const anySession = " "
 
 // showSession refuses what only concerns watching programs.
-func showSession(cmd *cobra.Command, name string, readOnly bool, o *dashboard.Options) error {
+func showSession(cmd *cobra.Command, name string, readOnly bool, o *watch.DashboardOptions) error {
 	for _, flag := range []string{"pid", "comm", "cgroup", "all", "follow", "duration", "output", "json", "summary", "label", "listen", "textfile", "push", "otlp", "ghosts"} {
 		if cmd.Flags().Changed(flag) {
 			return fmt.Errorf("--%s is for watching programs: leave it out with --session", flag)
@@ -216,7 +214,7 @@ func newFit() *cobra.Command {
 			"  gpumemtop fit --on adreno-740 blur.gmt             would it run there?",
 		Args: cobra.ArbitraryArgs,
 	}, fields{"on": &device, "spill:fit": &spill, "bandwidth": &bandwidth, "resolution": &o.Resolution, "timeout:fit": &o.Timeout, "format": &format}.
-		with(fixedPolicy(&o.Setup.Choice)).with(siteFields(&o.Setup)), func(cmd *cobra.Command, args []string) error {
+		with(fixedPolicy(&o.Setup.PolicyChoice)).with(siteFields(&o.Setup)), func(cmd *cobra.Command, args []string) error {
 		if cmd.Flags().Changed("on") {
 			return fitOn(cmd, device, format, args)
 		}
@@ -282,7 +280,7 @@ func newCompare() *cobra.Command {
 			"  gpumemtop compare --budget 1m --format json ./blur",
 		Args: cobra.ArbitraryArgs,
 	}, fields{"runs": &o.Runs, "budget:compare": &o.Budget, "format": &format}.
-		with(fixedPolicy(&o.Setup.Choice)).with(siteFields(&o.Setup)), func(cmd *cobra.Command, args []string) error {
+		with(fixedPolicy(&o.Setup.PolicyChoice)).with(siteFields(&o.Setup)), func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return errors.New("no program to compare: gpumemtop compare CMD [ARGS...]")
 		}

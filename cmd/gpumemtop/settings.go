@@ -10,7 +10,6 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/convert"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/dashboard"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 )
 
@@ -227,7 +226,7 @@ var settings = []setting{
 	{name: "ascii", group: groupDashboard, env: true,
 		help: "draw with ASCII characters only, as in locales without UTF-8"},
 	{name: "theme", value: "NAME", group: groupDashboard, env: true,
-		help: "colours: " + strings.Join(dashboard.Themes, ", ") + "; auto goes by COLORFGBG, else dark"},
+		help: "colours: " + strings.Join(watch.Themes, ", ") + "; auto goes by COLORFGBG, else dark"},
 	{name: "mouse", group: groupDashboard, env: true,
 		help: "the wheel moves, a click chooses a row, sorts by a column or shows a time; the terminal selects text with shift then"},
 	{name: "no-color", group: groupDashboard, env: true,

@@ -2,7 +2,6 @@ package main
 
 import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 	"errors"
 	"os"
@@ -66,7 +65,7 @@ max_age = 2.5
 	if want := []string{"max_part=1MiB", "max_age=2.5"}; !reflect.DeepEqual(c.Setup.Set, want) {
 		t.Errorf("limits %q", c.Setup.Set)
 	}
-	choice := limits.Choice{Policy: allocator.Default}
+	choice := watch.PolicyChoice{Policy: allocator.Default}
 	_, err = settleFile(t, fixedPolicy(&choice), "headless = true\nset = [\"max_age=1,min_block=4K\", \"max_waste_ratio=2\"]")
 	if err != nil || len(choice.Set) != 2 {
 		t.Errorf("%v; a replay got %+v", err, choice)

@@ -15,7 +15,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 	"codeberg.org/gpumemtop/gpumemtop/internal/doctor"
 )
 
@@ -111,7 +111,7 @@ func (o *origins) inFile(flag string) bool {
 }
 
 // choice returns the policy and limits.
-func (o *origins) choice() (choice limits.Choice) {
+func (o *origins) choice() (choice watch.PolicyChoice) {
 	choice.Policy, _ = o.flags.GetString("policy") // errors: the command has no such flag
 	choice.Set, _ = o.flags.GetStringArray("set")
 	choice.MaxCached, _ = o.flags.GetString("max-cached")
@@ -125,7 +125,7 @@ func (o *origins) checkPolicy() error {
 		return nil
 	}
 	if plan, _ := o.flags.GetString("plan"); plan != "" && !flag.Changed { // an error: the command has no such flag
-		if err := flag.Value.Set(limits.Planned); err != nil {
+		if err := flag.Value.Set(watch.PlannedPolicy); err != nil {
 			return err
 		}
 	}
@@ -142,7 +142,7 @@ func (o *origins) checkPolicy() error {
 	}
 	description, _ := allocator.Describe(choice.Policy)
 	set := o.file.entry("set")
-	together := limits.Choice{Policy: choice.Policy}
+	together := watch.PolicyChoice{Policy: choice.Policy}
 	for _, value := range set.values {
 		if err := o.checkLimit(&description, value.text); err != nil {
 			return fmt.Errorf("%s: %w", o.file.at(value.line), err)

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -43,8 +43,8 @@ func TestPlanMeansArena(t *testing.T) {
 		want string // the policy; empty: an error
 	}{
 		{nil, allocator.Default},
-		{[]string{"--plan", "x"}, limits.Planned},
-		{[]string{"--plan", "x", "--policy", limits.Planned}, limits.Planned},
+		{[]string{"--plan", "x"}, watch.PlannedPolicy},
+		{[]string{"--plan", "x", "--policy", watch.PlannedPolicy}, watch.PlannedPolicy},
 		{[]string{"--plan", "x", "--policy", allocator.Default}, ""},
 	} {
 		o := defaultRun()

@@ -230,21 +230,13 @@ var Places = map[string]Place{
 	"ui": {May: []string{"internal/analysis", "internal/figures", "internal/stats", "internal/units", "internal/view", "internal/wire"}, Idle: true, Never: noProcesses},
 	// What commands do: they come with options that are plain structs, and return results and errors.
 	"internal/app/console": {May: []string{"internal/session", "internal/tempfile", "internal/units"}},
-	"internal/app/limits": {May: []string{
-		"internal/setting",
-		"allocator", "internal/app/console", "internal/app/files", "internal/planfile", "internal/recording", "internal/replay",
-		"internal/stats", "internal/units",
-	}},
-	"internal/remote": {May: []string{"internal/stats", "internal/view"}},
-	"internal/app/dashboard": {May: []string{
-		"allocator", "internal/monitor", "internal/report", "internal/session", "internal/stats", "ui",
-	}},
+	"internal/remote":      {May: []string{"internal/stats", "internal/view"}},
 	"internal/app/files": {May: []string{
 		"internal/app/console", "internal/callsite", "internal/tempfile", "internal/export", "internal/recording", "internal/recording/edit",
 		"internal/recording/extract", "internal/stats", "internal/wire",
 	}},
 	"internal/app/watch": {May: []string{
-		"allocator", "internal/app/console", "internal/app/dashboard", "internal/app/files", "internal/app/limits", "internal/callsite",
+		"allocator", "internal/app/console", "internal/app/files", "internal/callsite",
 		"internal/disk", "internal/doctor/probe", "internal/export", "internal/learn", "internal/monitor", "internal/planfile",
 		"internal/recording", "internal/recording/extract", "internal/remote", "internal/replay", "internal/report", "internal/session",
 		"internal/session/payload", "internal/setting", "internal/stats", "internal/symbol", "internal/timeline", "internal/units",
@@ -252,26 +244,26 @@ var Places = map[string]Place{
 		"internal/wire", "tracer", "tracer/target", "ui",
 	}},
 	"internal/app/repeat": {May: []string{
-		"internal/app/console", "internal/app/limits", "internal/app/watch", "internal/session",
+		"internal/app/console", "internal/app/watch", "internal/session",
 		"internal/session/payload", "internal/stats",
 	}},
 	"internal/app/fit": {May: []string{
 		"internal/app/files", "internal/doctor", "internal/portable", "internal/spill",
-		"internal/app/console", "internal/app/limits", "internal/app/repeat", "internal/app/watch", "internal/units",
+		"internal/app/console", "internal/app/repeat", "internal/app/watch", "internal/units",
 	}},
 	"internal/app/compare": {May: []string{
 		"internal/setting",
-		"internal/app/console", "internal/app/limits", "internal/app/repeat", "internal/app/watch", "internal/units",
+		"internal/app/console", "internal/app/repeat", "internal/app/watch", "internal/units",
 	}},
 	"internal/app/analyze": {May: []string{
 		"internal/advise", "internal/advise/merging", "internal/analysis", "internal/app/console", "internal/app/files",
-		"internal/app/limits", "internal/app/watch", "internal/callsite", "internal/check", "internal/devicebench",
+		"internal/app/watch", "internal/callsite", "internal/check", "internal/devicebench",
 		"internal/diff", "internal/planfile", "internal/recording", "internal/replay", "internal/report", "internal/session",
 		"internal/units", "internal/whatif/curve", "internal/wire",
 	}},
 	"internal/app/tune": {May: []string{
 		"internal/setting",
-		"internal/app/analyze", "internal/app/compare", "internal/app/console", "internal/app/files", "internal/app/limits",
+		"internal/app/analyze", "internal/app/compare", "internal/app/console", "internal/app/files",
 		"internal/app/repeat", "internal/app/watch", "internal/export", "internal/recording", "internal/replay", "internal/tempfile", "internal/tune",
 		"internal/units",
 	}},
@@ -291,8 +283,8 @@ var Places = map[string]Place{
 	// Flags, help and one call.
 	"cmd/gpumemtop": {May: []string{
 		"allocator", "internal/app/analyze", "internal/app/compare",
-		"internal/app/console", "internal/app/convert", "internal/app/dashboard", "internal/app/files", "internal/app/fit",
-		"internal/app/limits", "internal/app/machine", "internal/app/place", "internal/app/tune",
+		"internal/app/console", "internal/app/convert", "internal/app/files", "internal/app/fit",
+		"internal/app/machine", "internal/app/place", "internal/app/tune",
 		"internal/app/watch", "internal/doctor",
 		"internal/recording", "internal/session", "internal/session/inherited",
 		"internal/units", "internal/wire", "ui",

@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 	"codeberg.org/gpumemtop/gpumemtop/internal/devicebench"
 	"codeberg.org/gpumemtop/gpumemtop/internal/planfile"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
@@ -17,7 +17,7 @@ import (
 
 // ReplayOptions say what a recording is replayed through.
 type ReplayOptions struct {
-	limits.Choice
+	watch.PolicyChoice
 	Cost     CostOptions
 	Capacity string // a size; empty: any
 	Format   string

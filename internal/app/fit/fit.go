@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/repeat"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
@@ -81,7 +80,7 @@ func newSearch(o *Options, command []string) (*search, error) {
 		}
 	}
 	bare := o.Setup
-	bare.Choice = limits.Choice{Policy: "none"}
+	bare.PolicyChoice = watch.PolicyChoice{Policy: "none"}
 	for _, options := range []*watch.SetupOptions{&bare, &o.Setup} {
 		setup, err := watch.NewSetup(options)
 		if err != nil {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session/payload"
@@ -146,7 +145,7 @@ func (p *Program) start(setup *watch.Setup, output *os.File, outputs *watch.Outp
 		subject := watch.Subject{Command: p.Command, Setup: setup}
 		about = subject.ModelOptions()
 		about.TransfersOnly = !outputs.Wanted()
-		about.Limits = limits.Live(setup.Policy)
+		about.Limits = watch.LiveLimits(setup.Policy)
 		options.Config = setup.WireConfig(outputs.Wanted(), false)
 	}
 	options.Model = stats.New(about)

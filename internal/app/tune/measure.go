@@ -8,7 +8,6 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/compare"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/repeat"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
@@ -80,7 +79,7 @@ func (s *search) learnCosts(program *repeat.Program, setup *watch.Setup, path st
 		return nil
 	}
 	o := s.options.Setup
-	o.Choice = limits.Choice{Policy: "none"}
+	o.PolicyChoice = watch.PolicyChoice{Policy: "none"}
 	bare, err := watch.NewSetup(&o)
 	if err != nil {
 		return err
@@ -117,7 +116,7 @@ func (s *search) again(program *repeat.Program, before *Trial, path string) erro
 // recommended returns how the program runs with the recommendation.
 func (s *search) recommended() (*watch.Setup, error) {
 	best, o := s.result.Recommended, s.options.Setup
-	o.Choice = limits.Choice{Policy: best.Configuration.Policy}
+	o.PolicyChoice = watch.PolicyChoice{Policy: best.Configuration.Policy}
 	for _, setting := range best.Configuration.Settings {
 		o.Set = append(o.Set, setting.Name+"="+setting.Value)
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 	"codeberg.org/gpumemtop/gpumemtop/internal/setting"
 	"codeberg.org/gpumemtop/gpumemtop/internal/tune"
@@ -58,7 +58,7 @@ func checkReadAgain(t *testing.T, want replay.Configuration) {
 	if err != nil || len(meta.Undecoded()) > 0 {
 		t.Fatalf("%s\n%v, %v", text.String(), err, meta.Undecoded())
 	}
-	c := limits.Choice{Policy: file.Policy}
+	c := watch.PolicyChoice{Policy: file.Policy}
 	for name, value := range file.Set {
 		c.Set = append(c.Set, name+"="+value)
 	}

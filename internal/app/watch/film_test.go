@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/dashboard"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
 )
 
@@ -17,7 +16,7 @@ var recorded = filepath.Join("..", "..", "replay", "testdata", "train.futhark.gm
 // TestFilmOfARecording: it goes to the file or to standard output, and replaces a file with Force only.
 func TestFilmOfARecording(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "film.svg")
-	o := ViewOptions{Dashboard: dashboard.Options{Theme: "dark", Refresh: time.Second}, Film: files.Output{Path: out}}
+	o := ViewOptions{Dashboard: DashboardOptions{Theme: "dark", Refresh: time.Second}, Film: files.Output{Path: out}}
 	if err := View(nil, &o, recorded); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +42,7 @@ func TestFilmOfARecording(t *testing.T) {
 // TestFilmBehindTheEnd shows the end, without motion.
 func TestFilmBehindTheEnd(t *testing.T) {
 	var printed bytes.Buffer
-	o := ViewOptions{At: "1h", Dashboard: dashboard.Options{Theme: "dark", Refresh: time.Second}, Film: files.Output{Path: "-"}}
+	o := ViewOptions{At: "1h", Dashboard: DashboardOptions{Theme: "dark", Refresh: time.Second}, Film: files.Output{Path: "-"}}
 	if err := View(&printed, &o, recorded); err != nil || !strings.Contains(printed.String(), "futhark") || strings.Contains(printed.String(), "<animate") {
 		t.Errorf("%v: %s", err, printed.String())
 	}

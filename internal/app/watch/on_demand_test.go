@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording/extract"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -22,7 +21,7 @@ import (
 func demand(t *testing.T, run []wire.Record) (*OnDemand, func(from, to int)) {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	setup, err := NewSetup(&SetupOptions{Choice: limits.Choice{Policy: "futhark"}, Tags: "stack", Depth: 8, Scrub: "none"})
+	setup, err := NewSetup(&SetupOptions{PolicyChoice: PolicyChoice{Policy: "futhark"}, Tags: "stack", Depth: 8, Scrub: "none"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/learn"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
@@ -79,7 +78,7 @@ func (r *runner) Start() (ended <-chan struct{}, err error) {
 	setup := r.subject.Setup
 	about := r.subject.ModelOptions()
 	about.TransfersOnly = !r.outputs.Wanted()
-	about.Limits, about.LimitsOf = limits.Live(setup.Policy), stats.DefaultLimits
+	about.Limits, about.LimitsOf = LiveLimits(setup.Policy), stats.DefaultLimits
 	r.simulations.SendPlan = r.sendPlan
 	tap, err := r.create(about)
 	if err != nil {

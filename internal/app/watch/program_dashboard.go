@@ -9,8 +9,6 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/dashboard"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/remote"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -28,11 +26,11 @@ func (r *runner) Show() {
 		Output:      r.session.Output,
 		Curve:       r.simulations.Curve,
 		SetLimit:    r.session.SetLimit,
-		ParseLimit:  limits.ParseValue,
-		Save:        limits.Save,
+		ParseLimit:  parseLimitValue,
+		Save:        saveLimits,
 		SetPolicy:   r.setPolicy,
 		Record:      r.session.ToggleRecording,
-		Policies:    dashboard.Policies(),
+		Policies:    policies(),
 		Adopt:       r.adopt,
 		Type:        r.session.Type,
 		Signal:      r.session.Signal,

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/dashboard"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/remote"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
@@ -97,7 +95,7 @@ type otherSession struct {
 
 // Session shows the dashboard of a session that runs elsewhere, by the name of its program or a process id; "" is the only
 // one.
-func Session(name string, readOnly bool, o *dashboard.Options) error {
+func Session(name string, readOnly bool, o *DashboardOptions) error {
 	s := &otherSession{name: name, readOnly: readOnly}
 	s.noScreen = "--session needs a terminal, in the foreground, without TERM=dumb, CI and --headless: --listen at the session's start gives figures without one"
 	return Run(&Options{Dashboard: *o}, s)
@@ -138,7 +136,7 @@ func viewerOptions(c *remote.Client, readOnly bool) ui.Options {
 	if o.Attached || o.ReadOnly {
 		return o
 	}
-	o.ParseLimit, o.Save, o.Policies = limits.ParseValue, limits.Save, dashboard.Policies()
+	o.ParseLimit, o.Save, o.Policies = parseLimitValue, saveLimits, policies()
 	o.SetLimit = func(name, value string) (uint64, error) { return c.Do("limit " + name + " " + value) }
 	o.SetPolicy = func(name string) (uint64, error) { return c.Do("policy " + name) }
 	o.Record = func() (string, error) {

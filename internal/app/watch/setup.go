@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/planfile"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
@@ -31,7 +30,7 @@ const memoryMin = 1 << 10
 
 // SetupOptions are the settings under which a program runs.
 type SetupOptions struct {
-	limits.Choice
+	PolicyChoice
 	Tags         string
 	Depth        int  // frames of a call stack
 	Ungated      bool // blocks are reused while commands still use them

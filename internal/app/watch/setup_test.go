@@ -4,14 +4,13 @@ import (
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 func TestSetupReadsLimits(t *testing.T) {
 	p, err := NewSetup(&SetupOptions{
-		Choice: limits.Choice{Policy: allocator.Default, Set: []string{"max_age=1m,max_waste_ratio=1.5", "min_block=64k"}, MaxCached: "512MiB"},
-		Tags:   "stack", Depth: 8, Scrub: "poison", DeviceMemory: "1.5 GiB",
+		PolicyChoice: PolicyChoice{Policy: allocator.Default, Set: []string{"max_age=1m,max_waste_ratio=1.5", "min_block=64k"}, MaxCached: "512MiB"},
+		Tags:         "stack", Depth: 8, Scrub: "poison", DeviceMemory: "1.5 GiB",
 	})
 	if err != nil {
 		t.Fatal(err)

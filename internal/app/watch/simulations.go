@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/learn"
 	"codeberg.org/gpumemtop/gpumemtop/internal/planfile"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
@@ -75,7 +74,7 @@ func (s *Simulations) Start(model *stats.Model) (session.Tap, error) {
 	var listeners []live.Listener
 	var err error
 	if s.dashboard {
-		policy, settings := limits.Pooled(s.setup.Policy.Name(), s.setup.Settings)
+		policy, settings := pooled(s.setup.Policy.Name(), s.setup.Settings)
 		if s.curve, err = curve.NewLive(policy, settings, curve.Options{}); err != nil {
 			return nil, err
 		}

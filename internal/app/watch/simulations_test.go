@@ -2,7 +2,6 @@ package watch
 
 import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"strings"
 	"testing"
 
@@ -11,16 +10,16 @@ import (
 )
 
 // setup returns the default settings of a program with a choice of policy.
-func setup(t *testing.T, choice limits.Choice) *Setup {
+func setup(t *testing.T, choice PolicyChoice) *Setup {
 	t.Helper()
-	s, err := NewSetup(&SetupOptions{Choice: choice, Tags: "stack", Depth: 8, Scrub: "none"})
+	s, err := NewSetup(&SetupOptions{PolicyChoice: choice, Tags: "stack", Depth: 8, Scrub: "none"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func simulations(t *testing.T, choice limits.Choice, ghosts string, dashboard bool) *Simulations {
+func simulations(t *testing.T, choice PolicyChoice, ghosts string, dashboard bool) *Simulations {
 	t.Helper()
 	s, err := NewSimulations(ghosts, setup(t, choice), dashboard)
 	if err != nil {
@@ -38,7 +37,7 @@ func TestWhichGhostsThereAre(t *testing.T) {
 		{"", false, ""}, {"", true, "…"}, {"usual", false, "…"}, {"off", true, ""},
 		{"slab,none", false, "slab max_cached_bytes=1048576,none"}, // as far as they have the limits
 	} {
-		j := simulations(t, limits.Choice{Policy: allocator.Default, MaxCached: "1MiB"}, test.text, test.dashboard)
+		j := simulations(t, PolicyChoice{Policy: allocator.Default, MaxCached: "1MiB"}, test.text, test.dashboard)
 		var names []string
 		for _, r := range j.rivals {
 			names = append(names, replay.Configuration.String(r))
@@ -106,7 +105,7 @@ func TestWhenGhostsMayRest(t *testing.T) {
 	}{
 		{"auto", "", false, true}, {"auto", "", true, false}, {"auto", "usual", false, false}, {"futhark", "", true, false},
 	} {
-		j := simulations(t, limits.Choice{Policy: test.policy}, test.text, test.dashboard)
+		j := simulations(t, PolicyChoice{Policy: test.policy}, test.text, test.dashboard)
 		tap, err := j.Start(stats.New(stats.Options{}))
 		if err != nil {
 			t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/dashboard"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
@@ -21,7 +20,7 @@ import (
 // ViewOptions say how a recording is shown.
 type ViewOptions struct {
 	At        string // the time after the start to open at, such as "2.5s"; empty: the end
-	Dashboard dashboard.Options
+	Dashboard DashboardOptions
 	Film      files.Output // a moving picture to write, from At or else the start on, in place of the dashboard; no path: none
 }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/curve"
@@ -121,7 +120,7 @@ func (s *playedFile) pause() error {
 
 // MeasureCurve computes the hit rate by cache limit of a recording. One without a pool has no present limit.
 func MeasureCurve(src recording.Source, h *recording.Header) (*curve.Measurement, error) {
-	policy, settings := limits.Pooled(h.Policy, limits.OfRecording(h))
+	policy, settings := pooled(h.Policy, limitsOfRecording(h))
 	m, err := curve.Measure(src, policy, settings)
 	if err == nil && policy != h.Policy {
 		m.Present = 0

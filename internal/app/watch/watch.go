@@ -4,7 +4,6 @@ package watch
 
 import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/dashboard"
 	"codeberg.org/gpumemtop/gpumemtop/internal/disk"
 	"codeberg.org/gpumemtop/gpumemtop/internal/remote"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
@@ -18,7 +17,7 @@ type Options struct {
 	Outputs   OutputOptions
 	Monitor   MonitorOptions
 	Ghosts    string // see NewSimulations
-	Dashboard dashboard.Options
+	Dashboard DashboardOptions
 }
 
 // Source is what is watched, as far as the four kinds differ. A recording and a session of another terminal are only shown:
@@ -55,7 +54,7 @@ type Watch struct {
 	subject     *Subject // nil: only shown
 	outputs     *Outputs
 	monitor     *Monitor
-	screen      *dashboard.Screen // nil without a dashboard
+	screen      *Screen // nil without a dashboard
 	simulations *Simulations
 	model       *stats.Model
 	notes       console.Notes
@@ -69,7 +68,7 @@ func Run(o *Options, source Source) error {
 		return err
 	}
 	defer w.monitor.Close()
-	w.screen = dashboard.Open(o.Dashboard)
+	w.screen = OpenScreen(o.Dashboard)
 	defer w.screen.Close()
 	if err := w.simulate(); err != nil {
 		return err

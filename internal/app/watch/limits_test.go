@@ -1,4 +1,4 @@
-package limits
+package watch
 
 import (
 	"strings"
@@ -57,7 +57,7 @@ func TestLimitGivenTwice(t *testing.T) {
 		{[]string{"no_such_limit=1", "no_such_limit=2"}, "", "no_such_limit"},
 		{[]string{"max_age=1,max_waste_ratio=2"}, "2M", ""},
 	} {
-		c := Choice{Policy: allocator.Default, Set: test.set, MaxCached: test.maxCached}
+		c := PolicyChoice{Policy: allocator.Default, Set: test.set, MaxCached: test.maxCached}
 		got, err := c.Parse()
 		if test.want == "" && (err != nil || len(got) != 3) || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 			t.Errorf("%v %s: %v, %v; want %q", test.set, test.maxCached, got, err, test.want)

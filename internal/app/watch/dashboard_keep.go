@@ -1,4 +1,4 @@
-package dashboard
+package watch
 
 import (
 	"encoding/csv"
@@ -17,13 +17,13 @@ import (
 
 // writeNew writes a new file that only its owner can read.
 func writeNew(path string, content []byte) error {
-	return create(path, func(w io.Writer) error {
+	return createNew(path, func(w io.Writer) error {
 		_, err := w.Write(content)
 		return err
 	})
 }
 
-func create(path string, write func(io.Writer) error) error {
+func createNew(path string, write func(io.Writer) error) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s exists: type another name", path)
@@ -37,13 +37,13 @@ func create(path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// export writes a snapshot to a new file, in the form that its name ends with.
-func export(path string, s *stats.Snapshot, attached bool) error {
+// exportSnapshot writes a snapshot to a new file, in the form that its name ends with.
+func exportSnapshot(path string, s *stats.Snapshot, attached bool) error {
 	switch {
 	case strings.HasSuffix(path, ".pb.gz"), strings.HasSuffix(path, ".pprof"):
-		return create(path, func(w io.Writer) error { return monitor.WriteProfile(w, s) })
+		return createNew(path, func(w io.Writer) error { return monitor.WriteProfile(w, s) })
 	case strings.HasSuffix(path, ".json"):
-		return create(path, func(w io.Writer) error {
+		return createNew(path, func(w io.Writer) error {
 			summary := report.NewSummary(s)
 			if attached {
 				summary = report.NewWatchSummary(s, 0)
@@ -51,7 +51,7 @@ func export(path string, s *stats.Snapshot, attached bool) error {
 			return summary.WriteJSON(w)
 		})
 	case strings.HasSuffix(path, ".csv"):
-		return create(path, func(w io.Writer) error { return writeSites(w, s) })
+		return createNew(path, func(w io.Writer) error { return writeSites(w, s) })
 	}
 	return fmt.Errorf("%s: want a name that ends in .pb.gz or .pprof (go tool pprof), .json (summary) or .csv (call sites)", path)
 }

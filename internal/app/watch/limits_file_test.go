@@ -1,4 +1,4 @@
-package limits
+package watch
 
 import (
 	"os"
@@ -13,7 +13,7 @@ import (
 func TestSave(t *testing.T) {
 	present := stats.PolicyLimits("futhark", map[string]string{"max_cached_bytes": "100663296", "steal_other_tag": "off"})
 	path := filepath.Join(t.TempDir(), "a.toml")
-	if err := Save(path, "futhark", present); err != nil {
+	if err := saveLimits(path, "futhark", present); err != nil {
 		t.Fatal(err)
 	}
 	const want = "# gpumemtop: settings of the dashboard\npolicy = \"futhark\"\n\n[set]\nmax_cached_bytes = \"96M\"\nsteal_other_tag = \"off\"\n"
@@ -24,22 +24,22 @@ func TestSave(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	if err := Save(path, "slab", nil); err == nil || err.Error() != path+" exists: type another name" {
+	if err := saveLimits(path, "slab", nil); err == nil || err.Error() != path+" exists: type another name" {
 		t.Errorf("over a file: %v", err)
 	}
 	if text, _ := os.ReadFile(path); string(text) != want {
 		t.Error("the file was overwritten")
 	}
-	if err := Save(filepath.Join(path, "b"), "slab", nil); err == nil || !strings.HasPrefix(err.Error(), "save settings: ") {
+	if err := saveLimits(filepath.Join(path, "b"), "slab", nil); err == nil || !strings.HasPrefix(err.Error(), "save settings: ") {
 		t.Errorf("below a file: %v", err)
 	}
 }
 
 func TestParseValue(t *testing.T) {
-	if got, err := ParseValue("futhark", "max_cached_bytes", " 96M "); got != "100663296" || err != nil {
+	if got, err := parseLimitValue("futhark", "max_cached_bytes", " 96M "); got != "100663296" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
-	if _, err := ParseValue("futhark", "max_age", "x"); err == nil || !strings.Contains(err.Error(), "want a time") {
+	if _, err := parseLimitValue("futhark", "max_age", "x"); err == nil || !strings.Contains(err.Error(), "want a time") {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,5 +1,4 @@
-// Package dashboard opens the terminal for the dashboard and shows it.
-package dashboard
+package watch
 
 import (
 	"bytes"
@@ -22,8 +21,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/ui"
 )
 
-// Options say whether there is a dashboard and how it looks.
-type Options struct {
+// DashboardOptions say whether there is a dashboard and how it looks.
+type DashboardOptions struct {
 	Headless bool
 	ASCII    bool
 	NoColor  bool
@@ -49,8 +48,8 @@ func UsualRefresh() time.Duration {
 // Themes are the values of --theme; auto is the first.
 var Themes = []string{"auto", "dark", "light", "high-contrast"}
 
-// Policies are those that a run may switch to.
-func Policies() []ui.Policy {
+// policies are those that a run may switch to.
+func policies() []ui.Policy {
 	var list []ui.Policy
 	for _, name := range allocator.Names() {
 		description, _ := allocator.Describe(name)
@@ -60,7 +59,7 @@ func Policies() []ui.Policy {
 }
 
 // Check checks the options.
-func (o *Options) Check() error {
+func (o *DashboardOptions) Check() error {
 	if o.Theme != "" && !slices.Contains(Themes, o.Theme) {
 		return fmt.Errorf("bad value %q for --theme: want %s", o.Theme, strings.Join(Themes, ", "))
 	}
@@ -74,13 +73,13 @@ func (o *Options) Check() error {
 type Screen struct {
 	Cols, Rows int
 
-	options Options
+	options DashboardOptions
 	tty     *os.File
 }
 
-// Open returns the controlling terminal, wherever the streams go. It returns nil where no dashboard is wanted or possible:
+// OpenScreen returns the controlling terminal, wherever the streams go. It returns nil where no dashboard is wanted or possible:
 // without a terminal, in the background, with TERM=dumb, or under CI.
-func Open(o Options) *Screen {
+func OpenScreen(o DashboardOptions) *Screen {
 	ci := os.Getenv("CI")
 	term := os.Getenv("TERM")
 	if o.Headless || term == "" || term == "dumb" || (ci != "" && ci != "false" && ci != "0") {
@@ -112,7 +111,7 @@ func (s *Screen) Show(ctx context.Context, o ui.Options) error {
 	o.PostMortem, o.JobControl = postMortem, jobControl()
 	o.Mouse = s.options.Mouse
 	o.FewColors = os.Getenv("NO_COLOR") == "" && fewColors(os.Getenv("TERM"))
-	o.Write, o.Export = writeNew, func(path string, s *stats.Snapshot) error { return export(path, s, o.Attached) }
+	o.Write, o.Export = writeNew, func(path string, s *stats.Snapshot) error { return exportSnapshot(path, s, o.Attached) }
 	o.Refresh, o.ASCII, o.Theme = s.options.Refresh, s.options.ASCII || asciiOnly(), s.options.theme()
 	_, err := ui.Run(ctx, o)
 	if !errors.Is(err, context.Canceled) {
@@ -125,7 +124,7 @@ func (s *Screen) Show(ctx context.Context, o ui.Options) error {
 }
 
 // theme returns the theme. Only variables say how light the background is: a terminal may never answer a query.
-func (o *Options) theme() ui.Theme {
+func (o *DashboardOptions) theme() ui.Theme {
 	// rxvt, Konsole and others set it: "foreground;background", colours of the ANSI palette.
 	colors := os.Getenv("COLORFGBG")
 	background, err := strconv.Atoi(colors[strings.LastIndexByte(colors, ';')+1:])

@@ -1,4 +1,4 @@
-package dashboard
+package watch
 
 import (
 	"encoding/csv"
@@ -22,10 +22,10 @@ func TestExport(t *testing.T) {
 	}
 	at := func(name string) string { return filepath.Join(folder, name) }
 	for _, name := range []string{"a.pb.gz", "a.json", "a.csv"} {
-		if err := export(at(name), s, false); err != nil {
+		if err := exportSnapshot(at(name), s, false); err != nil {
 			t.Fatal(err)
 		}
-		if err := export(at(name), s, false); err == nil || !strings.Contains(err.Error(), "exists") {
+		if err := exportSnapshot(at(name), s, false); err == nil || !strings.Contains(err.Error(), "exists") {
 			t.Errorf("%s is written twice: %v", name, err)
 		}
 		if info, err := os.Stat(at(name)); err != nil || info.Mode() != 0o600 {
@@ -47,10 +47,10 @@ func TestExport(t *testing.T) {
 	if err != nil || len(rows) != 2 || rows[1][0] != s.Tags[0].Name || rows[1][2] != "4096" || rows[1][10] != "f a.c:1 < main a.c:9" {
 		t.Errorf("%q: %v", rows, err)
 	}
-	if err := export(at("a.txt"), s, false); err == nil || !strings.Contains(err.Error(), ".csv") {
+	if err := exportSnapshot(at("a.txt"), s, false); err == nil || !strings.Contains(err.Error(), ".csv") {
 		t.Errorf("an unknown ending: %v", err)
 	}
-	if err := export(at("no/a.csv"), s, false); err == nil {
+	if err := exportSnapshot(at("no/a.csv"), s, false); err == nil {
 		t.Error("a folder that is not there")
 	}
 	if err := writeNew(at("a.csv"), nil); err == nil {

@@ -1,4 +1,4 @@
-package limits
+package watch
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/setting"
 )
 
-// Describe describes policies, all when names is empty, in text as wide as width: what each does, its source, and its limits
+// DescribePolicies describes policies, all when names is empty, in text as wide as width: what each does, its source, and its limits
 // with their defaults and the values that they take.
-func Describe(names []string, width int) (string, error) {
+func DescribePolicies(names []string, width int) (string, error) {
 	if len(names) == 0 {
 		names = append(allocator.Names(), allocator.Auto)
 	}
@@ -54,8 +54,8 @@ func policyText(d *allocator.Description, width int) string {
 	return b.String()
 }
 
-// OfRecording returns the limits of a recording that its policy still has.
-func OfRecording(h *recording.Header) (settings []allocator.Setting) {
+// limitsOfRecording returns the limits of a recording that its policy still has.
+func limitsOfRecording(h *recording.Header) (settings []allocator.Setting) {
 	d, _ := allocator.Describe(h.Policy)
 	for i := range d.Limits {
 		if value, ok := h.Limits[d.Limits[i].Name]; ok {
@@ -65,9 +65,9 @@ func OfRecording(h *recording.Header) (settings []allocator.Setting) {
 	return settings
 }
 
-// Pooled returns the configuration that a hit-rate curve is about: that of the program, or the default one for a program
+// pooled returns the configuration that a hit-rate curve is about: that of the program, or the default one for a program
 // without a pool.
-func Pooled(policy string, settings []allocator.Setting) (string, []allocator.Setting) {
+func pooled(policy string, settings []allocator.Setting) (string, []allocator.Setting) {
 	if policy == "none" {
 		return allocator.Default, nil
 	}

@@ -1,4 +1,4 @@
-package dashboard
+package watch
 
 import (
 	"testing"
@@ -19,7 +19,7 @@ func TestTheme(t *testing.T) {
 		{"light", "", true, ui.Mono},
 	} {
 		t.Setenv("COLORFGBG", test.colors)
-		o := Options{Theme: test.theme, NoColor: test.noColor, Refresh: DefaultRefresh}
+		o := DashboardOptions{Theme: test.theme, NoColor: test.noColor, Refresh: DefaultRefresh}
 		if err := o.Check(); err != nil {
 			t.Error(err)
 		}
@@ -27,7 +27,7 @@ func TestTheme(t *testing.T) {
 			t.Errorf("%+v: theme %d", test, got)
 		}
 	}
-	o := Options{Theme: "solarized", Refresh: DefaultRefresh}
+	o := DashboardOptions{Theme: "solarized", Refresh: DefaultRefresh}
 	if err := o.Check(); err == nil {
 		t.Error("any theme is taken")
 	}

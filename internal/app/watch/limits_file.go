@@ -1,4 +1,4 @@
-package limits
+package watch
 
 import (
 	"errors"
@@ -12,8 +12,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// Changed returns the limits that differ from the defaults of their policy.
-func Changed(policy string, present []stats.Limit) (settings []allocator.Setting) {
+// changedLimits returns the limits that differ from the defaults of their policy.
+func changedLimits(policy string, present []stats.Limit) (settings []allocator.Setting) {
 	defaults := map[string]string{}
 	for _, l := range stats.DefaultLimits(policy) {
 		defaults[l.Name] = l.Text
@@ -26,8 +26,8 @@ func Changed(policy string, present []stats.Limit) (settings []allocator.Setting
 	return settings
 }
 
-// Save writes a policy and its limits to a new file that only its owner can read.
-func Save(path, policy string, present []stats.Limit) error {
+// saveLimits writes a policy and its limits to a new file that only its owner can read.
+func saveLimits(path, policy string, present []stats.Limit) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s exists: type another name", path)
@@ -35,15 +35,15 @@ func Save(path, policy string, present []stats.Limit) error {
 	if err != nil {
 		return fmt.Errorf("save settings: %w", err)
 	}
-	_, err = file.WriteString("# gpumemtop: settings of the dashboard\n" + setting.File(policy, Changed(policy, present)))
+	_, err = file.WriteString("# gpumemtop: settings of the dashboard\n" + setting.File(policy, changedLimits(policy, present)))
 	if err = errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("save settings: %w", err)
 	}
 	return nil
 }
 
-// ParseValue turns a value of a limit as --set takes it into the allocator's form.
-func ParseValue(policy, name, value string) (string, error) {
+// parseLimitValue turns a value of a limit as --set takes it into the allocator's form.
+func parseLimitValue(policy, name, value string) (string, error) {
 	setting, err := parseLimit(policy, name, strings.TrimSpace(value))
 	return setting.Value, err
 }

@@ -1,5 +1,4 @@
-// Package limits reads and writes policies and their limits as people do: "--set max_cached_bytes=512MiB".
-package limits
+package watch
 
 import (
 	"fmt"
@@ -18,24 +17,24 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// Choice is a policy and its limits as flags name them.
-type Choice struct {
+// PolicyChoice is a policy and its limits as flags name them.
+type PolicyChoice struct {
 	Policy    string
 	Set       []string // "LIMIT=VALUE", several with commas between
 	MaxCached string   // max_cached_bytes
 	Plan      string   // path of a file with a plan, which policy arena takes; empty: none
 }
 
-// Planned is the policy that takes plans: the one that --plan means.
-const Planned = replay.Learns
+// PlannedPolicy is the policy that takes plans: the one that --plan means.
+const PlannedPolicy = replay.Learns
 
 // ReadPlan reads the plan, nil without one.
-func (c *Choice) ReadPlan() (*planfile.Plan, error) {
+func (c *PolicyChoice) ReadPlan() (*planfile.Plan, error) {
 	switch {
 	case c.Plan == "":
 		return nil, nil
-	case c.Policy != Planned:
-		return nil, fmt.Errorf("--plan is for policy %s, and not for %s: leave out one of --plan and --policy", Planned, c.Policy)
+	case c.Policy != PlannedPolicy:
+		return nil, fmt.Errorf("--plan is for policy %s, and not for %s: leave out one of --plan and --policy", PlannedPolicy, c.Policy)
 	}
 	text, err := files.ReadBounded(c.Plan, planfile.TextMax)
 	if err != nil {
@@ -49,7 +48,7 @@ func (c *Choice) ReadPlan() (*planfile.Plan, error) {
 }
 
 // Parse reads the limits. The allocator checks them against the policy.
-func (c *Choice) Parse() ([]allocator.Setting, error) {
+func (c *PolicyChoice) Parse() ([]allocator.Setting, error) {
 	settings, err := c.parseSet()
 	if err != nil {
 		return nil, err
@@ -75,7 +74,7 @@ func (c *Choice) Parse() ([]allocator.Setting, error) {
 }
 
 // New reads the limits and makes the policy.
-func (c *Choice) New() (*allocator.Pool, []allocator.Setting, error) {
+func (c *PolicyChoice) New() (*allocator.Pool, []allocator.Setting, error) {
 	if _, known := allocator.Describe(c.Policy); !known {
 		_, err := allocator.New(c.Policy, nil)
 		return nil, nil, err
@@ -89,12 +88,12 @@ func (c *Choice) New() (*allocator.Pool, []allocator.Setting, error) {
 }
 
 // ParseOne reads one value of Set.
-func (c *Choice) ParseOne(text string) ([]allocator.Setting, error) {
-	one := Choice{Policy: c.Policy, Set: []string{text}}
+func (c *PolicyChoice) ParseOne(text string) ([]allocator.Setting, error) {
+	one := PolicyChoice{Policy: c.Policy, Set: []string{text}}
 	return one.parseSet()
 }
 
-func (c *Choice) parseSet() ([]allocator.Setting, error) {
+func (c *PolicyChoice) parseSet() ([]allocator.Setting, error) {
 	var settings []allocator.Setting
 	for _, text := range c.Set {
 		for assignment := range strings.SplitSeq(text, ",") {
@@ -247,8 +246,8 @@ func example(l *allocator.Limit) string {
 	return l.Text
 }
 
-// Live returns a policy's limits as a model follows them.
-func Live(policy *allocator.Pool) []stats.Limit {
+// LiveLimits returns a policy's limits as a model follows them.
+func LiveLimits(policy *allocator.Pool) []stats.Limit {
 	var list []stats.Limit
 	for _, l := range policy.Limits() {
 		list = append(list, stats.LimitOf(&l))
