@@ -9,18 +9,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/analyze"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/place"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/tune"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/read"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/study"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 )
 
-func costFields(o *analyze.CostOptions) fields {
+func costFields(o *read.CostOptions) fields {
 	return fields{"device-cost": &o.File, "device:cost": &o.Device}
 }
 
 func newReplay() *cobra.Command {
-	o := analyze.ReplayOptions{PolicyChoice: watch.PolicyChoice{Policy: allocator.Default}, Format: "text"}
+	o := study.ReplayOptions{PolicyChoice: watch.PolicyChoice{Policy: allocator.Default}, Format: "text"}
 	return newCommand(&cobra.Command{
 		Use:   "replay [flags] FILE",
 		Short: "Replay a recording through another policy",
@@ -35,11 +34,11 @@ func newReplay() *cobra.Command {
 			"  gpumemtop replay --device-cost card.json run.gmt",
 		Args: oneFile,
 	}, fields{"capacity": &o.Capacity, "format": &o.Format, "plan": &o.Plan}.with(fixedPolicy(&o.PolicyChoice)).with(costFields(&o.Cost)),
-		interruptible(func(cmd *cobra.Command, args []string) error { return analyze.Replay(cmd.OutOrStdout(), args[0], &o) }))
+		interruptible(func(cmd *cobra.Command, args []string) error { return study.Replay(cmd.OutOrStdout(), args[0], &o) }))
 }
 
 func newTune() *cobra.Command {
-	o, format := tune.Options{Setup: defaultSetup(), Budget: 30 * time.Second, Configurations: tune.DefaultConfigurations}, "text"
+	o, format := study.TuneOptions{Setup: defaultSetup(), Budget: 30 * time.Second, Configurations: study.DefaultConfigurations}, "text"
 	return newCommand(&cobra.Command{
 		Use:   "tune [flags] FILE... | tune [flags] -- CMD [ARGS...]",
 		Short: "Find the policy and limits that suit a program",
@@ -66,23 +65,23 @@ func newTune() *cobra.Command {
 		if o.Output.Path == "-" { // the settings alone are on standard output
 			out = cmd.ErrOrStderr()
 		}
-		return writeResult(out, format, func() (*tune.Result, error) {
+		return writeResult(out, format, func() (*study.TuneResult, error) {
 			switch at := cmd.ArgsLenAtDash(); {
 			case len(args) == 0:
 				return nil, errors.New("nothing to tune: gpumemtop tune FILE..., or gpumemtop tune -- CMD [ARGS...]")
 			case at > 0:
 				return nil, fmt.Errorf("%q stands before --: tune either recordings or a program", args[0])
 			case at == 0:
-				return tune.Program(&o, args)
+				return study.TuneProgram(&o, args)
 			default:
-				return tune.Recordings(&o, args)
+				return study.TuneRecordings(&o, args)
 			}
 		})
 	})
 }
 
 func newAdvise() *cobra.Command {
-	o := analyze.DefaultAdvice()
+	o := study.DefaultAdvice()
 	return newCommand(&cobra.Command{
 		Use:   "advise [flags] FILE...",
 		Short: "Find buffers that could share memory, and copies that could go",
@@ -100,11 +99,11 @@ func newAdvise() *cobra.Command {
 		Args: takes(1, 0, "one recording or more"),
 	}, fields{"wrapper:read": new(string), "form": &o.Form, "sizes": &o.Sizes, "steps": &o.Steps, "max:advise": &o.Most, "format": &o.Format,
 		"write:plan": &o.Plan.Path, "force": &o.Plan.Force},
-		interruptible(func(cmd *cobra.Command, args []string) error { return analyze.Advise(cmd.OutOrStdout(), args, &o) }))
+		interruptible(func(cmd *cobra.Command, args []string) error { return study.Advise(cmd.OutOrStdout(), args, &o) }))
 }
 
 func newPlan() *cobra.Command {
-	o := place.Options{Timeout: 30 * time.Second}
+	o := study.PlaceOptions{Timeout: 30 * time.Second}
 	return newCommand(&cobra.Command{
 		Use:   "plan [flags] FILE",
 		Short: "Pack buffers with known lifetimes into one arena",
@@ -119,6 +118,6 @@ func newPlan() *cobra.Command {
 	}, fields{
 		"capacity:plan": &o.Capacity, "alignment": &o.Alignment, "timeout:plan": &o.Timeout, "output:plan": &o.Output.Path, "force": &o.Output.Force,
 	}, func(cmd *cobra.Command, args []string) error {
-		return place.Place(cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], &o)
+		return study.Place(cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], &o)
 	})
 }

@@ -13,7 +13,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/machine"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/study"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -41,7 +41,7 @@ func newPolicies() *cobra.Command {
 }
 
 func newProbe() *cobra.Command {
-	o := machine.ProbeOptions{Budget: 10 * time.Second, Format: "text"}
+	o := study.ProbeOptions{Budget: 10 * time.Second, Format: "text"}
 	return newCommand(&cobra.Command{
 		Use:   "probe [flags]",
 		Short: "Measure what buffers cost on this machine's devices",
@@ -56,7 +56,7 @@ func newProbe() *cobra.Command {
 	}, fields{
 		"device:probe": &o.Device, "platform": &o.Platform, "max:probe": &o.Max, "budget:probe": &o.Budget, "format": &o.Format,
 		"output:text": &o.Output.Path, "force": &o.Output.Force, "write:probe": &o.Profile,
-	}, func(cmd *cobra.Command, _ []string) error { return machine.Probe(cmd.OutOrStdout(), &o) })
+	}, func(cmd *cobra.Command, _ []string) error { return study.Probe(cmd.OutOrStdout(), &o) })
 }
 
 func newDoctor() *cobra.Command {
@@ -76,7 +76,7 @@ func newDoctor() *cobra.Command {
 				variables[name] = settings[i].name
 			}
 		}
-		return machine.Doctor(cmd.OutOrStdout(), format, machine.DoctorOptions{
+		return study.Doctor(cmd.OutOrStdout(), format, study.DoctorOptions{
 			Version: "gpumemtop " + versionText(), Policies: allocator.Names(), Settings: variables,
 			SettingsFile: presentUsersFile(os.LookupEnv), Check: checkEnvironment,
 		})

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/analyze"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/read"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 )
 
@@ -29,11 +29,11 @@ func newView() *cobra.Command {
 }
 
 func newReport() *cobra.Command {
-	o := analyze.ReportOptions{Format: analyze.ReportFormats[0], Top: 20}
+	o := read.ReportOptions{Format: read.ReportFormats[0], Top: 20}
 	return newCommand(&cobra.Command{
 		Use:         "report [flags] FILE",
 		Short:       "Show the figures of a recording",
-		Annotations: map[string]string{usageKey: "gpumemtop report [--format " + strings.Join(analyze.ReportFormats, "|") + "] [-o OUT] FILE"},
+		Annotations: map[string]string{usageKey: "gpumemtop report [--format " + strings.Join(read.ReportFormats, "|") + "] [-o OUT] FILE"},
 		Example: "  gpumemtop report blur.gmt\n  gpumemtop report --format json blur.gmt | jq .hit_rate\n" +
 			"  gpumemtop report --format md -o blur.md blur.gmt\n  gpumemtop report --format html -o blur.html blur.gmt\n  gpumemtop report --since 2s --tag blur.c blur.gmt",
 		Args: oneFile,
@@ -41,7 +41,7 @@ func newReport() *cobra.Command {
 		"tag": &o.Tag, "curve": &o.Curve, "top": &o.Top, "output:text": &o.Output.Path, "force": &o.Output.Force, "format:report": &o.Format,
 		"wrapper:read": new(string), "device-cost:touch": &o.Cost.File, "device:cost": &o.Cost.Device,
 	}.with(partFields(&o.Part)), interruptible(func(cmd *cobra.Command, args []string) error {
-		return analyze.Report(cmd.OutOrStdout(), args[0], &o, cmd.Flags().Changed)
+		return read.Report(cmd.OutOrStdout(), args[0], &o, cmd.Flags().Changed)
 	}))
 }
 
@@ -55,7 +55,7 @@ func newInfo() *cobra.Command {
 		Annotations: map[string]string{usageKey: "gpumemtop info [--format text|json] FILE"},
 		Args:        oneFile,
 	}, fields{"format": &format}, interruptible(func(cmd *cobra.Command, args []string) error {
-		return analyze.Info(cmd.OutOrStdout(), args[0], format)
+		return read.Info(cmd.OutOrStdout(), args[0], format)
 	}))
 }
 
@@ -70,7 +70,7 @@ func newDiff() *cobra.Command {
 		Example:     "  gpumemtop diff before.gmt after.gmt",
 		Args:        takes(2, 2, "two recordings"),
 	}, fields{"wrapper:read": new(string), "top": &top, "format": &format}, interruptible(func(cmd *cobra.Command, args []string) error {
-		return analyze.Diff(cmd.OutOrStdout(), args[0], args[1], format, top)
+		return read.Diff(cmd.OutOrStdout(), args[0], args[1], format, top)
 	}))
 }
 
@@ -84,11 +84,11 @@ func newCheck() *cobra.Command {
 			"site whose name matches a regular expression:\n\n" +
 			"  max_peak_in_use = \"512MiB\"\n  max_leaked_bytes = 0\n  min_hit_rate = 0.95\n\n" +
 			"  [[tag]]\n  match = \"^blur\\\\.c:\"\n  max_peak_in_use = \"64MiB\"\n\n" +
-			"A rule with no data to judge fails, and so does an incomplete recording.\n\nRules:\n" + analyze.RulesHelp(),
+			"A rule with no data to judge fails, and so does an incomplete recording.\n\nRules:\n" + read.RulesHelp(),
 		Annotations: map[string]string{usageKey: "gpumemtop check FILE --rules RULES.toml"},
 		Example:     "  gpumemtop record -o ci.gmt -- ./blur && gpumemtop check ci.gmt --rules memory.toml",
 		Args:        oneFile,
 	}, fields{"wrapper:read": new(string), "rules": &rules, "format": &format}, interruptible(func(cmd *cobra.Command, args []string) error {
-		return analyze.Check(cmd.OutOrStdout(), args[0], rules, format)
+		return read.Check(cmd.OutOrStdout(), args[0], rules, format)
 	}))
 }

@@ -11,11 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/analyze"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/compare"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/fit"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/read"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/study"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 )
 
@@ -181,7 +180,7 @@ func noProgram(cmd *cobra.Command, args []string) error {
 
 // writeResult writes what find returns, as text or JSON.
 func writeResult[R interface{ WriteText(w io.Writer) error }](w io.Writer, format string, find func() (R, error)) error {
-	if err := analyze.CheckFormat(format, analyze.TextFormats); err != nil {
+	if err := read.CheckFormat(format, read.TextFormats); err != nil {
 		return err
 	}
 	result, err := find()
@@ -195,7 +194,7 @@ func writeResult[R interface{ WriteText(w io.Writer) error }](w io.Writer, forma
 }
 
 func newFit() *cobra.Command {
-	o, format, device, bandwidth, spill := fit.Options{Setup: defaultSetup()}, "text", "", "", false
+	o, format, device, bandwidth, spill := study.FitOptions{Setup: defaultSetup()}, "text", "", "", false
 	return newCommand(&cobra.Command{
 		Use:   "fit [flags] [--] CMD [ARGS...] | fit --on DEVICE FILE... | fit --spill FILE...",
 		Short: "Find the least device memory that a program needs",
@@ -227,7 +226,7 @@ func newFit() *cobra.Command {
 		if len(args) == 0 {
 			return errors.New("no program to fit: gpumemtop fit CMD [ARGS...]")
 		}
-		return writeResult(cmd.OutOrStdout(), format, func() (*fit.Result, error) { return fit.Find(&o, args) })
+		return writeResult(cmd.OutOrStdout(), format, func() (*study.FitResult, error) { return study.Fit(&o, args) })
 	})
 }
 
@@ -237,7 +236,7 @@ func fitOn(cmd *cobra.Command, device, format string, args []string) error {
 		return err
 	}
 	defer console.Interruptible()()
-	return fit.On(cmd.OutOrStdout(), device, format, args)
+	return study.FitOn(cmd.OutOrStdout(), device, format, args)
 }
 
 // fitSpill does, too.
@@ -246,7 +245,7 @@ func fitSpill(cmd *cobra.Command, bandwidth, format string, args []string) error
 		return err
 	}
 	defer console.Interruptible()()
-	return fit.Spill(cmd.OutOrStdout(), bandwidth, format, args)
+	return study.FitSpill(cmd.OutOrStdout(), bandwidth, format, args)
 }
 
 // runsNothing refuses flags that do not go with one that holds recordings against something.
@@ -265,7 +264,7 @@ func runsNothing(cmd *cobra.Command, with string, others ...string) error {
 }
 
 func newCompare() *cobra.Command {
-	o, format := compare.Options{Setup: defaultSetup(), Runs: compare.DefaultRuns}, "text"
+	o, format := study.CompareOptions{Setup: defaultSetup(), Runs: study.DefaultRuns}, "text"
 	return newCommand(&cobra.Command{
 		Use:   "compare [flags] [--] CMD [ARGS...]",
 		Short: "Measure how much faster a program is with the pool",
@@ -284,6 +283,6 @@ func newCompare() *cobra.Command {
 		if len(args) == 0 {
 			return errors.New("no program to compare: gpumemtop compare CMD [ARGS...]")
 		}
-		return writeResult(cmd.OutOrStdout(), format, func() (*compare.Result, error) { return compare.Program(&o, args) })
+		return writeResult(cmd.OutOrStdout(), format, func() (*study.Comparison, error) { return study.Compare(&o, args) })
 	})
 }

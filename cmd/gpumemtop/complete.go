@@ -12,8 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/analyze"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/convert"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/read"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/study"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 )
 
@@ -21,8 +22,8 @@ import (
 var completions = map[string][]string{
 	"policy": append(allocator.Names(), allocator.Auto), "policy:fixed": allocator.Names(),
 	"tags": watch.TagNames(), "scrub": watch.ScrubNames(), "ghosts": append([]string{watch.GhostsUsual, watch.GhostsOff}, allocator.Names()...),
-	"format": analyze.TextFormats, "format:report": analyze.ReportFormats, "format:export": convert.ExportFormats(),
-	"format:import": convert.ImportFormats(), "table": convert.Tables, "form": analyze.Forms(), "sizes": analyze.SizeRules,
+	"format": read.TextFormats, "format:report": read.ReportFormats, "format:export": convert.ExportFormats(),
+	"format:import": convert.ImportFormats(), "table": convert.Tables, "form": study.Forms(), "sizes": study.SizeRules,
 }
 
 // recordingReaders are the commands whose arguments are recordings, and nothing else.

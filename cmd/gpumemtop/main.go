@@ -9,14 +9,14 @@ import (
 	"os"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/machine"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/study"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session/inherited"
 )
 
 func main() {
 	inherited.Keep()
-	machine.RunDriverChild()
+	study.RunDriverChild()
 	root := newRoot(os.Args[1:]...)
 	root.SetArgs(os.Args[1:])
 	conclude(root.Execute(), os.Stderr).Exit()

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/analyze"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/read"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 )
 
@@ -117,7 +117,7 @@ func newCommand(cmd *cobra.Command, fields fields, do action) *cobra.Command {
 			err = printConfig(cmd.OutOrStdout(), cmd.CommandPath(), origins)
 		default:
 			wrapper, _ := cmd.Flags().GetString("wrapper") // not all commands name call sites
-			if err = analyze.SetWrapper(wrapper); err == nil {
+			if err = read.SetWrapper(wrapper); err == nil {
 				err = do(cmd, args)
 			}
 		}

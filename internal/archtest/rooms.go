@@ -66,7 +66,7 @@ var rooms = []room{
 	{"internal/devicebench", "what buffers cost on this machine's devices"},
 	{"internal/doctor", "whether this machine can run gpumemtop"},
 	{"ui", "the dashboard over snapshots"},
-	{"internal/app", "what each command does, behind plain options"},
+	{"internal/app", "what each command does, behind plain options: `watch` (run, attach, view), `read`, `study`, `convert`"},
 	{"cmd/gpumemtop", "flags, help, exit status"},
 	{"fleet", "`gpumemtop-fleet`: many recordings, on Apache Beam"},
 	{"internal/testkit", "what tests share"},

@@ -236,57 +236,33 @@ var Places = map[string]Place{
 		"internal/recording/extract", "internal/stats", "internal/wire",
 	}},
 	"internal/app/watch": {May: []string{
-		"allocator", "internal/app/console", "internal/app/files", "internal/callsite",
-		"internal/disk", "internal/doctor/probe", "internal/export", "internal/learn", "internal/monitor", "internal/planfile",
-		"internal/recording", "internal/recording/extract", "internal/remote", "internal/replay", "internal/report", "internal/session",
-		"internal/session/payload", "internal/setting", "internal/stats", "internal/symbol", "internal/timeline", "internal/units",
-		"internal/view", "internal/whatif/auto", "internal/whatif/curve", "internal/whatif/ghost", "internal/whatif/live",
-		"internal/wire", "tracer", "tracer/target", "ui",
+		"allocator", "internal/app/console", "internal/app/files", "internal/callsite", "internal/disk", "internal/doctor/probe",
+		"internal/export", "internal/learn", "internal/monitor", "internal/planfile", "internal/recording", "internal/recording/extract",
+		"internal/remote", "internal/replay", "internal/report", "internal/session", "internal/session/payload", "internal/setting",
+		"internal/stats", "internal/symbol", "internal/timeline", "internal/units", "internal/view", "internal/whatif/auto",
+		"internal/whatif/curve", "internal/whatif/ghost", "internal/whatif/live", "internal/wire", "tracer", "tracer/target", "ui",
 	}},
-	"internal/app/repeat": {May: []string{
-		"internal/app/console", "internal/app/watch", "internal/session",
-		"internal/session/payload", "internal/stats",
+	"internal/app/read": {May: []string{
+		"internal/analysis", "internal/app/console", "internal/app/files", "internal/app/watch", "internal/callsite", "internal/check",
+		"internal/devicebench", "internal/diff", "internal/recording", "internal/replay", "internal/report", "internal/session",
+		"internal/units", "internal/wire",
 	}},
-	"internal/app/fit": {May: []string{
-		"internal/app/files", "internal/doctor", "internal/portable", "internal/spill",
-		"internal/app/console", "internal/app/repeat", "internal/app/watch", "internal/units",
-	}},
-	"internal/app/compare": {May: []string{
-		"internal/setting",
-		"internal/app/console", "internal/app/repeat", "internal/app/watch", "internal/units",
-	}},
-	"internal/app/analyze": {May: []string{
-		"internal/advise", "internal/advise/merging", "internal/analysis", "internal/app/console", "internal/app/files",
-		"internal/app/watch", "internal/callsite", "internal/check", "internal/devicebench",
-		"internal/diff", "internal/planfile", "internal/recording", "internal/replay", "internal/report", "internal/session",
-		"internal/units", "internal/whatif/curve", "internal/wire",
-	}},
-	"internal/app/tune": {May: []string{
-		"internal/setting",
-		"internal/app/analyze", "internal/app/compare", "internal/app/console", "internal/app/files",
-		"internal/app/repeat", "internal/app/watch", "internal/export", "internal/recording", "internal/replay", "internal/tempfile", "internal/tune",
+	"internal/app/study": {May: []string{
+		"internal/advise", "internal/advise/merging", "internal/app/console", "internal/app/files", "internal/app/read",
+		"internal/app/watch", "internal/arena", "internal/devicebench", "internal/doctor", "internal/doctor/probe", "internal/export",
+		"internal/planfile", "internal/portable", "internal/recording", "internal/replay", "internal/report", "internal/session",
+		"internal/session/payload", "internal/setting", "internal/spill", "internal/stats", "internal/tempfile", "internal/tune",
 		"internal/units",
 	}},
 	"internal/app/convert": {May: []string{
-		"internal/app/analyze", "internal/app/console", "internal/app/files", "internal/export", "internal/recording",
-		"internal/flight", "internal/recording/edit", "internal/recording/importer", "internal/recording/ndjson",
-		"internal/session/payload", "internal/tempfile", "internal/units", "internal/wire",
-	}},
-	"internal/app/place": {May: []string{
-		"internal/app/console", "internal/app/files", "internal/arena", "internal/export", "internal/recording",
-		"internal/units",
-	}},
-	"internal/app/machine": {May: []string{
-		"internal/app/analyze", "internal/app/console", "internal/app/files", "internal/devicebench", "internal/doctor",
-		"internal/doctor/probe", "internal/portable", "internal/units",
+		"internal/app/console", "internal/app/files", "internal/app/read", "internal/export", "internal/flight", "internal/recording",
+		"internal/recording/edit", "internal/recording/importer", "internal/recording/ndjson", "internal/session/payload",
+		"internal/tempfile", "internal/units", "internal/wire",
 	}},
 	// Flags, help and one call.
 	"cmd/gpumemtop": {May: []string{
-		"allocator", "internal/app/analyze", "internal/app/compare",
-		"internal/app/console", "internal/app/convert", "internal/app/files", "internal/app/fit",
-		"internal/app/machine", "internal/app/place", "internal/app/tune",
-		"internal/app/watch", "internal/doctor",
-		"internal/recording", "internal/session", "internal/session/inherited",
+		"allocator", "internal/app/console", "internal/app/convert", "internal/app/files", "internal/app/read", "internal/app/study",
+		"internal/app/watch", "internal/doctor", "internal/recording", "internal/session", "internal/session/inherited",
 		"internal/units", "internal/wire", "ui",
 	}},
 

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/analyze"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/read"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/csv"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/memviz"
@@ -126,7 +126,7 @@ func Export(stdout io.Writer, path string, o *ExportOptions, given func(flag str
 	}
 	at := slices.IndexFunc(formats, func(f format) bool { return f.name == o.Format })
 	if at < 0 {
-		return analyze.CheckFormat(o.Format, ExportFormats())
+		return read.CheckFormat(o.Format, ExportFormats())
 	}
 	f, j := &formats[at], &exportJob{ExportOptions: o}
 	if err := j.check(f, path, given); err != nil {
@@ -137,7 +137,7 @@ func Export(stdout io.Writer, path string, o *ExportOptions, given func(flag str
 	}
 	return files.ReadPart(path, o.Part, func(in *files.Input) error {
 		j.in = in
-		if err := analyze.WarnNoSite(in, j.tag); err != nil {
+		if err := read.WarnNoSite(in, j.tag); err != nil {
 			return err
 		}
 		if f.fill != nil {
@@ -169,7 +169,7 @@ func (j *exportJob) check(f *format, path string, given func(flag string) bool) 
 		}
 	}
 	var err error
-	if j.tag, err = analyze.Pattern("tag", j.Tag); err != nil || f.check == nil {
+	if j.tag, err = read.Pattern("tag", j.Tag); err != nil || f.check == nil {
 		return err
 	}
 	return f.check(j)

@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/analyze"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/read"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording/edit"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording/importer"
@@ -33,7 +33,7 @@ func ImportHelp() string {
 // Import makes a recording from another tool's file. An empty format is detected.
 func Import(path, format string, output files.Output) (err error) {
 	if format != "" {
-		if err := analyze.CheckFormat(format, importer.Names()); err != nil {
+		if err := read.CheckFormat(format, importer.Names()); err != nil {
 			return err
 		}
 	}

@@ -1,11 +1,10 @@
-// Package machine examines this machine: whether it can run programs, and what its devices cost.
-package machine
+package study
 
 import (
 	"io"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/analyze"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/read"
 	"codeberg.org/gpumemtop/gpumemtop/internal/doctor"
 )
 
@@ -14,7 +13,7 @@ type DoctorOptions = doctor.Options
 
 // Doctor writes what helps and what hinders running programs here. The error carries console.StatusUnmet if they cannot run.
 func Doctor(w io.Writer, format string, options doctor.Options) error {
-	if err := analyze.CheckFormat(format, analyze.TextFormats); err != nil {
+	if err := read.CheckFormat(format, read.TextFormats); err != nil {
 		return err
 	}
 	report := doctor.Examine(doctor.Here(), options)

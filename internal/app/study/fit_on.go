@@ -1,4 +1,4 @@
-package fit
+package study
 
 import (
 	"errors"
@@ -29,14 +29,14 @@ type OnDevice struct {
 	*portable.Result
 }
 
-// On holds recordings against a device that need not be here, and writes what it finds. The error carries
+// FitOn holds recordings against a device that need not be here, and writes what it finds. The error carries
 // console.StatusUnmet if one of them would not run there.
-func On(w io.Writer, device, format string, paths []string) error {
+func FitOn(w io.Writer, device, format string, paths []string) error {
 	if format != "text" && format != "json" {
 		return fmt.Errorf("unknown format %q: want text or json", format)
 	}
 	if device == ListDevices {
-		return list(w, format, paths)
+		return writeDevices(w, format, paths)
 	}
 	profile, err := findDevice(device)
 	if err != nil {
@@ -80,8 +80,8 @@ func (h *Held) write(w io.Writer, format string) error {
 	return console.WriteText(w, b.String())
 }
 
-// list lists the devices that are built in.
-func list(w io.Writer, format string, paths []string) error {
+// writeDevices lists the devices that are built in.
+func writeDevices(w io.Writer, format string, paths []string) error {
 	if len(paths) > 0 {
 		return fmt.Errorf("--on %s only lists devices: leave out %q", ListDevices, paths[0])
 	}

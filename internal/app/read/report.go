@@ -1,5 +1,5 @@
-// Package analyze reads recordings and writes what it finds: reports, differences, rule checks, facts, replays and advice.
-package analyze
+// Package read reads recordings and writes what it finds: reports, facts, differences and broken rules.
+package read
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package compare
+package study
 
 import (
 	"math"
@@ -56,7 +56,7 @@ func TestText(t *testing.T) {
 		"1.00 times as fast as bare, which is no difference that these runs can": {0.5, 1, 2},
 		"4.00 times as fast as bare, by a single pair of runs":                   {4},
 	} {
-		r := Result{Configuration: "slab", Pairs: len(speeds), speeds: speeds, Bare: []uint64{1}, Pooled: []uint64{1}}
+		r := Comparison{Configuration: "slab", Pairs: len(speeds), speeds: speeds, Bare: []uint64{1}, Pooled: []uint64{1}}
 		r.finish()
 		if got := r.Text(); !strings.Contains(got, want) {
 			t.Errorf("%q, want %q", got, want)

@@ -1,5 +1,4 @@
-// Package tune searches for the policy and limits that suit a program, from recordings or by running it.
-package tune
+package study
 
 import (
 	"context"
@@ -8,10 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/analyze"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/compare"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/read"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 	"codeberg.org/gpumemtop/gpumemtop/internal/setting"
@@ -19,11 +17,11 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// Options say how to search.
-type Options struct {
+// TuneOptions say how to search.
+type TuneOptions struct {
 	Setup          watch.SetupOptions // of the program, or what is in use now
 	PresentGiven   bool               // the user gave a policy or limits, which count as in use now
-	Cost           analyze.CostOptions
+	Cost           read.CostOptions
 	Budget         time.Duration
 	Configurations int    // at most
 	MaxMemory      string // a size; empty: any
@@ -33,9 +31,9 @@ type Options struct {
 // DefaultConfigurations is how many configurations are usually tried.
 const DefaultConfigurations = tune.Usual
 
-// search is one search, and what comes before and after it.
-type search struct {
-	options    *Options
+// tuneSearch is one search, and what comes before and after it.
+type tuneSearch struct {
+	options    *TuneOptions
 	tuning     tune.Options
 	device     string // whose costs count; empty: those of the recordings
 	learned    bool   // the costs are those of a run without a pool
@@ -45,13 +43,13 @@ type search struct {
 	result     *tune.Result
 	folds      []tune.Fold
 	measured   *Measured // nil without a program that was run again
-	compared   *compare.Result
+	compared   *Comparison
 	stopped    bool // by a signal
 }
 
-// Recordings tunes on recordings. The error carries console.StatusUnmet if nothing keeps to MaxMemory.
-func Recordings(o *Options, paths []string) (*Result, error) {
-	s, err := newSearch(o)
+// TuneRecordings tunes on recordings. The error carries console.StatusUnmet if nothing keeps to MaxMemory.
+func TuneRecordings(o *TuneOptions, paths []string) (*TuneResult, error) {
+	s, err := newTuneSearch(o)
 	if err != nil {
 		return nil, err
 	}
@@ -74,9 +72,9 @@ func Recordings(o *Options, paths []string) (*Result, error) {
 	return s.finish()
 }
 
-// newSearch checks the options.
-func newSearch(o *Options) (*search, error) {
-	s := &search{options: o, tuning: tune.Options{Most: o.Configurations}}
+// newTuneSearch checks the options.
+func newTuneSearch(o *TuneOptions) (*tuneSearch, error) {
+	s := &tuneSearch{options: o, tuning: tune.Options{Most: o.Configurations}}
 	if o.Budget < 100*time.Millisecond || o.Budget > 24*time.Hour {
 		return nil, fmt.Errorf("bad value %v for --budget: want 100ms to 24h", o.Budget)
 	}
@@ -108,7 +106,7 @@ func newSearch(o *Options) (*search, error) {
 }
 
 // read loads recordings. Unless the user says what is in use now, it is what they were recorded with, if all agree.
-func (s *search) read(paths []string) error {
+func (s *tuneSearch) read(paths []string) error {
 	given := s.tuning.Present != nil
 	for i, path := range paths {
 		err := files.Read(path, func(t *files.Tracked) error {
@@ -137,7 +135,7 @@ func (s *search) read(paths []string) error {
 }
 
 // run searches until there are enough configurations, the time is up, or a signal comes.
-func (s *search) run() error {
+func (s *tuneSearch) run() error {
 	ctx, stop := console.UntilSignal(context.Background())
 	defer stop()
 	timed, cancel := context.WithTimeout(ctx, s.options.Budget)
@@ -163,7 +161,7 @@ func (s *search) run() error {
 }
 
 // explain turns the end of a search into an error with a hint, nil if there is a recommendation.
-func (s *search) explain(ctx context.Context, err error) error {
+func (s *tuneSearch) explain(ctx context.Context, err error) error {
 	var sig console.Signaled
 	switch {
 	case errors.Is(err, tune.ErrNoCost):

@@ -1,4 +1,4 @@
-package tune
+package study
 
 import (
 	"errors"
@@ -6,9 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/compare"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/repeat"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
@@ -16,10 +14,10 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/tempfile"
 )
 
-// Program records a program, tunes on that, and runs the program again with the recommendation, to measure what it
+// TuneProgram records a program, tunes on that, and runs the program again with the recommendation, to measure what it
 // changes. The error carries console.StatusUnmet if nothing keeps to MaxMemory.
-func Program(o *Options, command []string) (*Result, error) {
-	s, err := newSearch(o)
+func TuneProgram(o *TuneOptions, command []string) (*TuneResult, error) {
+	s, err := newTuneSearch(o)
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +25,7 @@ func Program(o *Options, command []string) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	program, err := repeat.Find(command)
+	program, err := FindProgram(command)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +72,7 @@ func Program(o *Options, command []string) (*Result, error) {
 
 // learnCosts runs the program without a pool first, unless the costs are given or that is how it runs anyway. Then the
 // driver serves every allocation. With a pool it serves few, and those are the first ones, which take longest.
-func (s *search) learnCosts(program *repeat.Program, setup *watch.Setup, path string) error {
+func (s *tuneSearch) learnCosts(program *Program, setup *watch.Setup, path string) error {
 	if !s.tuning.Fit || setup.Policy.Name() == "none" {
 		return nil
 	}
@@ -96,7 +94,7 @@ func (s *search) learnCosts(program *repeat.Program, setup *watch.Setup, path st
 }
 
 // again runs the program with the recommendation, unless that is in use now.
-func (s *search) again(program *repeat.Program, before *Trial, path string) error {
+func (s *tuneSearch) again(program *Program, before *Trial, path string) error {
 	present, best := s.result.Present, s.result.Recommended
 	if present == nil || present.Configuration.String() == best.Configuration.String() {
 		return nil
@@ -114,7 +112,7 @@ func (s *search) again(program *repeat.Program, before *Trial, path string) erro
 }
 
 // recommended returns how the program runs with the recommendation.
-func (s *search) recommended() (*watch.Setup, error) {
+func (s *tuneSearch) recommended() (*watch.Setup, error) {
 	best, o := s.result.Recommended, s.options.Setup
 	o.PolicyChoice = watch.PolicyChoice{Policy: best.Configuration.Policy}
 	for _, setting := range best.Configuration.Settings {
@@ -125,7 +123,7 @@ func (s *search) recommended() (*watch.Setup, error) {
 
 // compare measures the program bare against the recommendation, unless that is no pool. A signal ends it without a
 // result.
-func (s *search) compare(program *repeat.Program) error {
+func (s *tuneSearch) compare(program *Program) error {
 	if s.result.Recommended.Configuration.Policy == "none" || program.Stopped() {
 		return nil
 	}
@@ -133,7 +131,7 @@ func (s *search) compare(program *repeat.Program) error {
 	if err != nil {
 		return err
 	}
-	s.compared, err = compare.Pairs(program, setup, compare.DefaultRuns, s.options.Budget)
+	s.compared, err = comparePairs(program, setup, DefaultRuns, s.options.Budget)
 	if program.Stopped() {
 		return nil
 	}
@@ -141,7 +139,7 @@ func (s *search) compare(program *repeat.Program) error {
 }
 
 // trial runs the program once and records it.
-func (s *search) trial(program *repeat.Program, setup *watch.Setup, path string) (*Trial, error) {
+func (s *tuneSearch) trial(program *Program, setup *watch.Setup, path string) (*Trial, error) {
 	configuration := setup.Configuration()
 	console.Say("run %d: with %s", program.Runs+1, setting.Configuration(&configuration))
 	o, err := program.Run(setup, path)

@@ -1,4 +1,4 @@
-package repeat
+package study
 
 import (
 	"strings"

@@ -1,14 +1,14 @@
-package analyze
+// Package study finds out what suits a program: it replays recordings, searches, runs programs again and again, and examines
+// this machine.
+package study
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"io"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/read"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
-	"codeberg.org/gpumemtop/gpumemtop/internal/devicebench"
 	"codeberg.org/gpumemtop/gpumemtop/internal/planfile"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
@@ -18,7 +18,7 @@ import (
 // ReplayOptions say what a recording is replayed through.
 type ReplayOptions struct {
 	watch.PolicyChoice
-	Cost     CostOptions
+	Cost     read.CostOptions
 	Capacity string // a size; empty: any
 	Format   string
 }
@@ -26,7 +26,7 @@ type ReplayOptions struct {
 // Replay replays a recording through a policy and writes the figures.
 func Replay(w io.Writer, path string, o *ReplayOptions) error {
 	options := replay.Options{Policy: o.Policy, HoldSettings: true}
-	if err := CheckFormat(o.Format, TextFormats); err != nil {
+	if err := read.CheckFormat(o.Format, read.TextFormats); err != nil {
 		return err
 	}
 	var err error
@@ -64,38 +64,4 @@ func Replay(w io.Writer, path string, o *ReplayOptions) error {
 		}
 		return report.ReplayText(w, result, t.Header().Policy, device)
 	})
-}
-
-// CostOptions say what the driver takes.
-type CostOptions struct {
-	File   string // as gpumemtop probe --format json writes it; empty: what it took in the recording
-	Device string // of several devices in the file
-}
-
-// probeMax bounds a file of a probe, bytes.
-const probeMax = 16 << 20
-
-// Read sets the costs, and returns the name of the device that they are from: empty if they are from the recording.
-func (o *CostOptions) Read(options *replay.Options) (device string, err error) {
-	if o.File == "" {
-		options.Fit = true
-		if o.Device != "" {
-			return "", errors.New("--device chooses among the devices of --device-cost: name that file, too")
-		}
-		return "", nil
-	}
-	text, err := files.ReadBounded(o.File, probeMax)
-	if err != nil {
-		return "", fmt.Errorf("--device-cost: %w", err)
-	}
-	probe, err := devicebench.Parse(text)
-	if err != nil {
-		return "", fmt.Errorf("--device-cost: %s: %w", o.File, err)
-	}
-	d, err := probe.Device(o.Device)
-	if err != nil {
-		return "", fmt.Errorf("--device-cost: %s: %w", o.File, err)
-	}
-	options.Device = d.Costs()
-	return cmp.Or(d.Device, o.File), nil
 }

@@ -1,4 +1,4 @@
-package tune
+package study
 
 import (
 	"fmt"
@@ -7,20 +7,19 @@ import (
 	"slices"
 	"strings"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/compare"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/setting"
 	"codeberg.org/gpumemtop/gpumemtop/internal/tune"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// Result is what a search found. Scripts rely on its JSON keys.
-type Result struct {
+// TuneResult is what a search found. Scripts rely on its JSON keys.
+type TuneResult struct {
 	tune.Document
-	Measured *Measured       `json:"measured"`
-	Compared *compare.Result `json:"compared"` // bare against the recommendation; null: not run
+	Measured *Measured   `json:"measured"`
+	Compared *Comparison `json:"compared"` // bare against the recommendation; null: not run
 
-	search *search // what the text shows besides
+	search *tuneSearch // what the text shows besides
 }
 
 // Measured is what running the program with the recommendation changed, by one run before and one after.
@@ -56,19 +55,19 @@ func newMeasured(before, after Trial, predictedBefore, predictedAfter float64) *
 }
 
 // finish writes the recommendation into a file, if that is wanted, and returns the result.
-func (s *search) finish() (*Result, error) {
+func (s *tuneSearch) finish() (*TuneResult, error) {
 	if s.options.Output.Path != "" {
 		if err := s.options.Output.Write(os.Stdout, s.writeConfiguration); err != nil {
 			return nil, err
 		}
 	}
-	out := &Result{Document: s.result.Document(s.folds), Measured: s.measured, Compared: s.compared, search: s}
+	out := &TuneResult{Document: s.result.Document(s.folds), Measured: s.measured, Compared: s.compared, search: s}
 	out.Of, out.Recordings, out.Events, out.Device = s.what, len(s.recordings), s.events, s.device
 	return out, nil
 }
 
 // writeConfiguration writes the recommendation as a settings file: the policy, and its limits that differ from the defaults.
-func (s *search) writeConfiguration(w io.Writer) error {
+func (s *tuneSearch) writeConfiguration(w io.Writer) error {
 	best := s.result.Recommended
 	var b strings.Builder
 	fmt.Fprintf(&b, "# gpumemtop tune, of %s: %s in the driver by replay, %s without a pool\n", units.Clean(s.what),
@@ -78,7 +77,7 @@ func (s *search) writeConfiguration(w io.Writer) error {
 }
 
 // WriteText writes the result for people, as wide as the terminal.
-func (r *Result) WriteText(w io.Writer) error {
+func (r *TuneResult) WriteText(w io.Writer) error {
 	text := &prose{width: console.Columns(w)}
 	s := r.search
 	s.writeTable(text)
@@ -105,7 +104,7 @@ func (p *prose) paragraph(format string, a ...any) {
 }
 
 // writeTable writes the front, the fastest first, and what it is compared with.
-func (s *search) writeTable(b *prose) {
+func (s *tuneSearch) writeTable(b *prose) {
 	r := s.result
 	var table units.Table
 	table.Add("", "DRIVER", "PEAK RESERVED", "HIT RATE", "REGRET", "CONFIGURATION")
@@ -140,7 +139,7 @@ func (s *search) writeTable(b *prose) {
 }
 
 // noteOf marks the present configuration and that without a pool.
-func (s *search) noteOf(p *tune.Point) string {
+func (s *tuneSearch) noteOf(p *tune.Point) string {
 	switch {
 	case s.result.Present != nil && p.Configuration.String() == s.result.Present.Configuration.String():
 		return ", in use now"
@@ -151,7 +150,7 @@ func (s *search) noteOf(p *tune.Point) string {
 }
 
 // source says where the times come from.
-func (s *search) source() string {
+func (s *tuneSearch) source() string {
 	text := "Times are simulated, by what the driver took in the recording"
 	switch p := s.result.Present; {
 	case s.device != "":
@@ -167,7 +166,7 @@ func (s *search) source() string {
 	return text + "."
 }
 
-func (s *search) writeRecommended(b *prose) {
+func (s *tuneSearch) writeRecommended(b *prose) {
 	r := s.result
 	best := r.Recommended
 	fmt.Fprintf(b, "\nrecommended: %s\n", setting.Flags(&best.Configuration))
@@ -198,14 +197,14 @@ func (s *search) writeRecommended(b *prose) {
 }
 
 // within names the bound on memory.
-func (s *search) within() string {
+func (s *tuneSearch) within() string {
 	if s.tuning.MaxMemory == 0 {
 		return ""
 	}
 	return " within --max-memory"
 }
 
-func (s *search) writeBound(b *prose) {
+func (s *tuneSearch) writeBound(b *prose) {
 	r := s.result
 	c := &r.Recommended.Configuration
 	which := "first"
@@ -221,7 +220,7 @@ func (s *search) writeBound(b *prose) {
 		units.FormatLong(r.Bound.Peak), setting.Configuration(c), more)
 }
 
-func (s *search) writeFolds(b *prose) {
+func (s *tuneSearch) writeFolds(b *prose) {
 	if len(s.folds) == 0 {
 		why := "too little was recorded"
 		if s.stopped {
@@ -254,14 +253,14 @@ func (s *search) writeFolds(b *prose) {
 }
 
 // part names what a choice did not see.
-func (s *search) part(held int) string {
+func (s *tuneSearch) part(held int) string {
 	if len(s.recordings) == 1 {
 		return [...]string{"the first half", "the second half"}[held]
 	}
 	return fmt.Sprintf("recording %d", held+1)
 }
 
-func (s *search) writeMeasured(b *prose) {
+func (s *tuneSearch) writeMeasured(b *prose) {
 	m := s.measured
 	if m == nil {
 		return

@@ -1,4 +1,4 @@
-package compare
+package study
 
 import (
 	"fmt"
@@ -8,12 +8,11 @@ import (
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/repeat"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// Result is what the runs took. Scripts rely on its JSON keys; times are ns, sizes bytes.
-type Result struct {
+// Comparison is what the runs took. Scripts rely on its JSON keys; times are ns, sizes bytes.
+type Comparison struct {
 	Command       []string  `json:"command"`
 	Configuration string    `json:"configuration"` // of the pool
 	Pairs         int       `json:"pairs"`
@@ -36,8 +35,8 @@ type Interval struct {
 	Confidence float64 `json:"confidence"` // that the median of all possible pairs is within; 0 for a single pair
 }
 
-// wanted is the confidence of an interval, if there are pairs enough.
-const wanted = 0.95
+// wantedConfidence is the confidence of an interval, if there are pairs enough.
+const wantedConfidence = 0.95
 
 // newInterval takes values, at least one, and sorts them. The interval is the narrowest with the wanted confidence, else
 // from the least value to the largest.
@@ -49,7 +48,7 @@ func newInterval(values []float64) Interval {
 	term := math.Pow(0.5, float64(n))
 	for k := range (n + 1) / 2 {
 		outside += 2 * term
-		if k > 0 && 1-outside < wanted {
+		if k > 0 && 1-outside < wantedConfidence {
 			break
 		}
 		in.Low, in.High, in.Confidence = values[k], values[n-1-k], max(0, 1-outside)
@@ -59,14 +58,14 @@ func newInterval(values []float64) Interval {
 }
 
 // add takes one pair.
-func (r *Result) add(bare, pooled *repeat.Outcome) {
+func (r *Comparison) add(bare, pooled *Outcome) {
 	r.Pairs++
 	r.Bare, r.Pooled = append(r.Bare, uint64(bare.Wall)), append(r.Pooled, uint64(pooled.Wall))
 	r.speeds = append(r.speeds, float64(bare.Wall)/float64(max(pooled.Wall, 1)))
 	r.Requested, r.Reserved = max(r.Requested, pooled.Asked), max(r.Reserved, pooled.Peak)
 }
 
-func (r *Result) finish() {
+func (r *Comparison) finish() {
 	r.BareMedian, r.PooledMedian = median(r.Bare), median(r.Pooled)
 	r.Speed = newInterval(r.speeds)
 }
@@ -79,7 +78,7 @@ func median(values []uint64) uint64 {
 }
 
 // WriteText writes the result for people.
-func (r *Result) WriteText(w io.Writer) error {
+func (r *Comparison) WriteText(w io.Writer) error {
 	var b strings.Builder
 	var table units.Table
 	table.Add("", "BARE", "WITH THE POOL")
@@ -91,7 +90,7 @@ func (r *Result) WriteText(w io.Writer) error {
 }
 
 // Text says in a paragraph how much faster the program is with the pool.
-func (r *Result) Text() string {
+func (r *Comparison) Text() string {
 	text := fmt.Sprintf("With %s the program is %.2f times as fast as bare", r.Configuration, r.Speed.Median)
 	switch {
 	case r.Pairs == 1:

@@ -1,4 +1,4 @@
-package fit
+package study
 
 import (
 	"errors"
@@ -23,8 +23,8 @@ type SpilledOne struct {
 	*spill.Result
 }
 
-// Spill writes what --spill would do for recordings. bandwidth is a size per second, or empty.
-func Spill(w io.Writer, bandwidth, format string, paths []string) error {
+// FitSpill writes what --spill would do for recordings. bandwidth is a size per second, or empty.
+func FitSpill(w io.Writer, bandwidth, format string, paths []string) error {
 	if format != "text" && format != "json" {
 		return fmt.Errorf("unknown format %q: want text or json", format)
 	}

@@ -1,4 +1,4 @@
-package analyze
+package study
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/advise"
 	"codeberg.org/gpumemtop/gpumemtop/internal/advise/merging"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/read"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 )
 
@@ -66,7 +67,7 @@ func Advise(w io.Writer, paths []string, o *AdviseOptions) error {
 
 func (o *AdviseOptions) check() (advise.Options, error) {
 	options := advise.Options{Steps: o.Steps}
-	if err := CheckFormat(o.Format, TextFormats); err != nil {
+	if err := read.CheckFormat(o.Format, read.TextFormats); err != nil {
 		return options, err
 	}
 	form, err := watch.OneOf("form", o.Form, Forms())

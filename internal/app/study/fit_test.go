@@ -1,4 +1,4 @@
-package fit
+package study
 
 import (
 	"bytes"
@@ -96,7 +96,7 @@ func TestBisectEndsAtAnError(t *testing.T) {
 
 func TestFitResultText(t *testing.T) {
 	least := uint64(96 << 20)
-	result := Result{
+	result := FitResult{
 		Command: []string{"./blur"}, Peak: 100 << 20, Resolution: 1 << 20,
 		Results: []Least{{Policy: "none", Bytes: &least, Runs: 8}, {Policy: "futhark", Runs: 4}},
 	}

@@ -1,5 +1,4 @@
-// Package compare measures what a pool changes, by running a program without gpumemtop and with a pool in turn.
-package compare
+package study
 
 import (
 	"errors"
@@ -7,13 +6,12 @@ import (
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/repeat"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 	"codeberg.org/gpumemtop/gpumemtop/internal/setting"
 )
 
-// Options say what to compare.
-type Options struct {
+// CompareOptions say what to compare.
+type CompareOptions struct {
 	Setup  watch.SetupOptions // with the pool
 	Runs   int                // pairs
 	Budget time.Duration      // no pair begins after this; 0: no limit
@@ -22,8 +20,8 @@ type Options struct {
 // DefaultRuns is how many pairs there usually are: the fewest that give an interval of 95 %.
 const DefaultRuns = 6
 
-// Program compares a program with and without a pool. The error carries a status if a signal ended it.
-func Program(o *Options, command []string) (*Result, error) {
+// Compare compares a program with and without a pool. The error carries a status if a signal ended it.
+func Compare(o *CompareOptions, command []string) (*Comparison, error) {
 	if o.Runs < 1 || o.Runs > 1000 {
 		return nil, fmt.Errorf("bad value %d for --runs: want 1 to 1000", o.Runs)
 	}
@@ -37,7 +35,7 @@ func Program(o *Options, command []string) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	program, err := repeat.Find(command)
+	program, err := FindProgram(command)
 	if err != nil {
 		return nil, err
 	}
@@ -45,16 +43,16 @@ func Program(o *Options, command []string) (*Result, error) {
 	if _, err := attempt(program, nil, "bare, to warm up"); err != nil {
 		return nil, err
 	}
-	return Pairs(program, setup, o.Runs, o.Budget)
+	return comparePairs(program, setup, o.Runs, o.Budget)
 }
 
-// Pairs runs a program in pairs: bare and with the pool, in alternating order.
-func Pairs(program *repeat.Program, setup *watch.Setup, runs int, budget time.Duration) (*Result, error) {
+// comparePairs runs a program in pairs: bare and with the pool, in alternating order.
+func comparePairs(program *Program, setup *watch.Setup, runs int, budget time.Duration) (*Comparison, error) {
 	configuration := setup.Configuration()
-	r := &Result{Command: program.Command, Configuration: setting.Configuration(&configuration)}
+	r := &Comparison{Command: program.Command, Configuration: setting.Configuration(&configuration)}
 	begun := time.Now()
 	for r.Pairs < runs && (r.Pairs == 0 || budget == 0 || time.Since(begun) < budget) {
-		var pair [2]*repeat.Outcome
+		var pair [2]*Outcome
 		for i := range pair {
 			pooled := (i + r.Pairs) % 2
 			var err error
@@ -72,7 +70,7 @@ func Pairs(program *repeat.Program, setup *watch.Setup, runs int, budget time.Du
 }
 
 // attempt runs the program once, with a pool unless setup is nil. A run that fails is an error.
-func attempt(program *repeat.Program, setup *watch.Setup, how string) (*repeat.Outcome, error) {
+func attempt(program *Program, setup *watch.Setup, how string) (*Outcome, error) {
 	o, err := program.Time(setup)
 	switch {
 	case err != nil:

@@ -1,4 +1,4 @@
-package tune
+package study
 
 import (
 	"bytes"
@@ -45,7 +45,7 @@ func TestConfigurationIsReadAgain(t *testing.T) {
 func checkReadAgain(t *testing.T, want replay.Configuration) {
 	t.Helper()
 	point := tune.Point{Configuration: want}
-	search := search{what: "a\nb \"c\".gmt", result: &tune.Result{Recommended: &point}}
+	search := tuneSearch{what: "a\nb \"c\".gmt", result: &tune.Result{Recommended: &point}}
 	var text bytes.Buffer
 	if err := search.writeConfiguration(&text); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package machine
+package study
 
 import (
 	"context"
@@ -8,9 +8,9 @@ import (
 	"os"
 	"time"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/analyze"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/read"
 	"codeberg.org/gpumemtop/gpumemtop/internal/devicebench"
 	"codeberg.org/gpumemtop/gpumemtop/internal/doctor/probe"
 	"codeberg.org/gpumemtop/gpumemtop/internal/portable"
@@ -77,7 +77,7 @@ func (o *ProbeOptions) check() (*devicebench.Options, error) {
 		Device: o.Device, Platform: o.Platform, Budget: o.Budget, Environment: probe.Inherited(os.Environ()),
 		Progress: func(what string, share float64) { console.Meter().SetShare(what, share) },
 	}
-	if err := analyze.CheckFormat(o.Format, analyze.TextFormats); err != nil {
+	if err := read.CheckFormat(o.Format, read.TextFormats); err != nil {
 		return nil, err
 	}
 	if o.Budget < 100*time.Millisecond || o.Budget > time.Hour {

@@ -1,5 +1,4 @@
-// Package fit finds the least device memory that a program needs, by running it with less and less.
-package fit
+package study
 
 import (
 	"errors"
@@ -10,13 +9,12 @@ import (
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/repeat"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// Options say how to search.
-type Options struct {
+// FitOptions say how to search.
+type FitOptions struct {
 	Setup      watch.SetupOptions // with the pool that is compared with none
 	Resolution string             // a size; empty: 1 % of the peak, at least 64 KiB
 	Timeout    time.Duration      // a run that takes longer does not survive; 0: no limit
@@ -25,22 +23,22 @@ type Options struct {
 // resolutionMin is the finest resolution without --resolution.
 const resolutionMin = 64 << 10
 
-// search looks for the least memory that a program survives with.
-type search struct {
-	program    *repeat.Program
+// fitSearch looks for the least memory that a program survives with.
+type fitSearch struct {
+	program    *Program
 	setups     []*watch.Setup // without the pool and with it
 	resolution uint64         // bytes, 0: from the peak
 }
 
-// Find runs a program until the least memory is known, without the pool and with it. The error carries a status if a signal
+// Fit runs a program until the least memory is known, without the pool and with it. The error carries a status if a signal
 // ended the search.
-func Find(o *Options, command []string) (*Result, error) {
-	s, err := newSearch(o, command)
+func Fit(o *FitOptions, command []string) (*FitResult, error) {
+	s, err := newFitSearch(o, command)
 	if err != nil {
 		return nil, err
 	}
 	defer s.program.Catch()()
-	result := &Result{Command: command}
+	result := &FitResult{Command: command}
 	if err := s.measure(result); err != nil {
 		return nil, err
 	}
@@ -61,9 +59,9 @@ func Find(o *Options, command []string) (*Result, error) {
 	return result, nil
 }
 
-// newSearch checks the options.
-func newSearch(o *Options, command []string) (*search, error) {
-	s := &search{}
+// newFitSearch checks the options.
+func newFitSearch(o *FitOptions, command []string) (*fitSearch, error) {
+	s := &fitSearch{}
 	if o.Timeout < 0 {
 		return nil, fmt.Errorf("bad value %v for --timeout: want a time, or 0s for no limit", o.Timeout)
 	}
@@ -88,7 +86,7 @@ func newSearch(o *Options, command []string) (*search, error) {
 		}
 		s.setups = append(s.setups, setup)
 	}
-	if s.program, err = repeat.Find(command); err != nil {
+	if s.program, err = FindProgram(command); err != nil {
 		return nil, err
 	}
 	s.program.Timeout = o.Timeout
@@ -96,7 +94,7 @@ func newSearch(o *Options, command []string) (*search, error) {
 }
 
 // measure runs the program without a limit, to learn its peak and whether it works at all.
-func (s *search) measure(result *Result) error {
+func (s *fitSearch) measure(result *FitResult) error {
 	o, err := s.program.Run(s.setups[0], "")
 	if err != nil {
 		return err
@@ -120,7 +118,7 @@ func (s *search) measure(result *Result) error {
 }
 
 // survives runs the program with some device memory.
-func (s *search) survives(setup *watch.Setup, bytes uint64) (bool, error) {
+func (s *fitSearch) survives(setup *watch.Setup, bytes uint64) (bool, error) {
 	limited := *setup
 	limited.Memory = bytes
 	o, err := s.program.Run(&limited, "")
@@ -139,7 +137,7 @@ func (s *search) survives(setup *watch.Setup, bytes uint64) (bool, error) {
 	return o.Survived(), nil
 }
 
-func (s *search) progress(text string) { console.Say("run %d: %s", s.program.Runs, text) }
+func (s *fitSearch) progress(text string) { console.Say("run %d: %s", s.program.Runs, text) }
 
 // doublings bounds how far beyond the peak the search looks for a first size that works.
 const doublings = 3
@@ -178,8 +176,8 @@ func bisect(peak, step uint64, survives func(bytes uint64) (bool, error)) (least
 	return high, true, nil
 }
 
-// Result is what fit found. Scripts rely on its JSON keys.
-type Result struct {
+// FitResult is what fit found. Scripts rely on its JSON keys.
+type FitResult struct {
 	Command    []string `json:"command"`
 	Peak       uint64   `json:"peak"`       // bytes that the program takes without a limit
 	Resolution uint64   `json:"resolution"` // bytes
@@ -194,7 +192,7 @@ type Least struct {
 }
 
 // WriteText writes the result for people.
-func (r *Result) WriteText(w io.Writer) error {
+func (r *FitResult) WriteText(w io.Writer) error {
 	var b strings.Builder
 	var table units.Table
 	table.Add("POLICY", "LEAST DEVICE MEMORY", "OF THE PEAK", "RUNS")

@@ -1,5 +1,4 @@
-// Package repeat runs a program several times, without input and with its output kept away from the terminal.
-package repeat
+package study
 
 import (
 	"errors"
@@ -27,8 +26,8 @@ type Program struct {
 	stopped syscall.Signal // the signal that ended all runs, 0: none
 }
 
-// Find finds the program.
-func Find(command []string) (*Program, error) {
+// FindProgram finds the program.
+func FindProgram(command []string) (*Program, error) {
 	path, err := session.Find(command[0])
 	return &Program{Command: command, path: path}, err
 }

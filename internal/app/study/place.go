@@ -1,5 +1,4 @@
-// Package place computes placements: an offset in one arena for each buffer of a recording.
-package place
+package study
 
 import (
 	"bytes"
@@ -20,8 +19,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// Options say which placement is wanted.
-type Options struct {
+// PlaceOptions say which placement is wanted.
+type PlaceOptions struct {
 	Capacity  string // a size: the first placement that fits will do; empty: the smallest arena
 	Alignment string // a size, for buffers without one; empty: any offset
 	Timeout   time.Duration
@@ -39,7 +38,7 @@ type placement struct {
 
 // Place computes a placement for the lifetimes in a recording or a CSV file, and writes it and its figures. The error
 // carries console.StatusUnmet if none fits.
-func Place(stdout, stderr io.Writer, path string, o *Options) error {
+func Place(stdout, stderr io.Writer, path string, o *PlaceOptions) error {
 	p, err := newPlacement(path, o)
 	if err != nil {
 		return err
@@ -66,7 +65,7 @@ func Place(stdout, stderr io.Writer, path string, o *Options) error {
 }
 
 // newPlacement checks the options and reads the lifetimes.
-func newPlacement(path string, o *Options) (*placement, error) {
+func newPlacement(path string, o *PlaceOptions) (*placement, error) {
 	p := &placement{timeout: o.Timeout}
 	if o.Timeout < 0 {
 		return nil, fmt.Errorf("bad value %v for --timeout: want a time, or 0s for no limit", o.Timeout)
