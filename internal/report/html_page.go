@@ -149,9 +149,9 @@ func (p htmlPlot) node() node {
 func (t table) node() node {
 	heads := each(t.Columns, func(c column) node {
 		if c.Number {
-			return html.Th(html.Scope("col"), html.Class("n"), text(c.Name))
+			return html.Th(html.Scope("col"), html.Class("n"), text(c.Title))
 		}
-		return html.Th(html.Scope("col"), text(c.Name))
+		return html.Th(html.Scope("col"), text(c.Title))
 	})
 	rows := each(t.Rows, func(cells []cell) node { return gomponents.Group{newline, html.Tr(each(cells, cell.node))} })
 	return gomponents.Group{newline, html.Div(html.Class("scroll"), html.TabIndex("0"), html.Role("region"), html.Aria("label", t.Title), newline,

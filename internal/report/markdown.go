@@ -67,7 +67,7 @@ func (t *table) markdown(b *bytes.Buffer, align string) {
 	}
 	b.WriteString("\n")
 	for _, c := range t.Columns {
-		fmt.Fprintf(b, "| %s ", escape(c.Name))
+		fmt.Fprintf(b, "| %s ", escape(c.Title))
 	}
 	fmt.Fprintln(b, "|\n"+strings.Repeat("| "+align+" ", len(t.Columns)-1)+"| :-- |")
 	for _, row := range t.Rows {

@@ -91,13 +91,14 @@ func (v *view) objects() section {
 		return s
 	}
 	s.Intro = "What programs created besides memory, and memory without bytes of its own. What is live at the end was never released, or a signal ended the program."
-	t := v.table("Objects by type", len(counts), "#live", "#peak", "#created", "#in later half", "^type")
+	t := v.table("Objects by type", len(counts), number("live"), number("peak"), number("created"), number("in later half"), words("type").front())
 	for i := range counts[:v.rows(len(counts))] {
 		c := &counts[i]
 		t.add(v.countCell(c.Live), v.countCell(c.Peak), v.countCell(c.Created), changeCell(c.Grown), wordCell(typeText(c)))
 	}
 	sites := stats.ObjectSites(counts, 1)
-	by := v.table("Live objects by call site", len(sites), "#live", "#created", "#in later half", "type", "^call site")
+	by := v.table("Live objects by call site", len(sites), number("live"), number("created"), number("in later half"),
+		words("type"), words("call site").front())
 	by.heading = "live, by call site"
 	for i := range sites[:v.rows(len(sites))] {
 		r := &sites[i]

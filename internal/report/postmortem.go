@@ -262,7 +262,7 @@ func (v *view) failures() section {
 			s.Facts = append(s.Facts, facts...)
 			continue
 		}
-		t := v.table(page.Title, len(facts), "", "what")
+		t := v.table(page.Title, len(facts), words(""), words("what"))
 		for _, fact := range facts {
 			t.add(wordCell(fact[0]), v.nameCell(fact[1], postMortemWidth))
 		}

@@ -253,7 +253,7 @@ func TestBeyondTheEnd(t *testing.T) {
 func TestWideCharacters(t *testing.T) {
 	var b bytes.Buffer
 	wrap(&b, "label ", strings.Repeat("日本語", 40)+" 9 % "+strings.Repeat("語 ", 60))
-	table := newView(&analysis.Analysis{}, Options{}, false).table("", 2, "size", "name", "tag")
+	table := newView(&analysis.Analysis{}, Options{}, false).table("", 2, words("size"), words("name"), words("tag"))
 	table.add(cell{Text: "1"}, cell{Text: "日本"}, cell{Text: strings.Repeat("語", 80)})
 	table.add(cell{Text: "22"}, cell{Text: "b"}, cell{Text: "c"})
 	table.text(&b)

@@ -188,7 +188,8 @@ func (v *view) totals() section {
 
 func (v *view) tags() section {
 	list := tagsByPeak(v.s.Tags)
-	t := v.table("", len(list), "#peak", "#in use", "#live", "?#cached", "#creates", "?#hits", "?#hit rate", "?#waste", "call site")
+	t := v.table("", len(list), number("peak"), number("in use"), number("live"), number("cached").pooled(), number("creates"),
+		number("hits").pooled(), number("hit rate").pooled(), number("waste").pooled(), words("call site"))
 	for _, r := range list[:v.rows(len(list))] {
 		t.add(v.bytesCell(r.PeakInUse), v.bytesCell(r.InUse), v.countCell(r.Live), v.bytesCell(r.Cached+r.Cooling), v.countCell(r.Creates),
 			v.countCell(r.Hits), v.rateCell(r.HitRate(), r.Hits+r.Misses), v.rateCell(r.Waste(), r.InUse), v.siteCell(r.Name, nil))

@@ -27,7 +27,7 @@ func (v *view) costs() section {
 		}
 		s.fact(c.name, fmt.Sprintf("%s; R² %.2f; %d measured, p50 %s, p99 %s", costLine(c.curve),
 			c.curve.R2, c.curve.Calls, units.Duration(c.curve.P50), units.Duration(c.curve.P99)))
-		t := v.table("", 0, "#mean size", "#calls", "#mean", "#deviation", "")
+		t := v.table("", 0, number("mean size"), number("calls"), number("mean"), number("deviation"), words(""))
 		t.heading = c.title
 		for i := range c.curve.Points {
 			p := &c.curve.Points[i]
@@ -121,7 +121,7 @@ func (v *view) sizes() section {
 		if len(h.bins) == 0 {
 			continue
 		}
-		t := v.table("", 0, "#from", "#buffers", "#bytes", "")
+		t := v.table("", 0, number("from"), number("buffers"), number("bytes"), words(""))
 		t.heading = h.title
 		var most uint64
 		for i := range h.bins {
@@ -144,7 +144,8 @@ func (v *view) classes() section {
 		if n < least {
 			return
 		}
-		t := v.table("", n, "#in use", "?#cached", "?#blocks", "#creates", "?#hits", "?#misses", "?#hit rate", last)
+		t := v.table("", n, number("in use"), number("cached").pooled(), number("blocks").pooled(), number("creates"),
+			number("hits").pooled(), number("misses").pooled(), number("hit rate").pooled(), words(last))
 		t.heading = heading
 		for i := range v.rows(n) {
 			r, what := share(i)

@@ -22,7 +22,8 @@ func (v *view) peak() section {
 	}
 	s.fact("at", text)
 	s.Intro = "At " + text + "."
-	t := v.table("Memory in use at the peak by call site", len(p.Tags), "#in use", "#share", "=", "#buffers", "+#requested", "-?#waste", "^call site")
+	t := v.table("Memory in use at the peak by call site", len(p.Tags), number("in use"), number("share"), barColumn, number("buffers"),
+		number("requested").onPage(), number("waste").inText().pooled(), words("call site").front())
 	for i := range p.Tags[:v.rows(len(p.Tags))] {
 		r := &p.Tags[i]
 		stack := r.Stack
@@ -52,7 +53,8 @@ func (v *view) misses() section {
 	for i := range all {
 		most = max(most, all[i].LostNS)
 	}
-	t := v.table("Misses by reason", len(all), "#misses", "-#share", "#bytes", "#driver time", "=", "^reason", "+limit to try")
+	t := v.table("Misses by reason", len(all), number("misses"), number("share").inText(), number("bytes"), number("driver time"), barColumn,
+		words("reason").front(), words("limit to try").onPage())
 	for i := range all[:v.rows(len(all))] {
 		m := &all[i]
 		knob := cell{Class: "knob"}
@@ -90,7 +92,7 @@ func (v *view) leaks() section {
 	if v.s.Lost > 0 {
 		s.Intro += " Some may have been released: events are lost."
 	}
-	t := v.table("Leaks by call site", len(list), "#buffers", "#bytes", "=", "#oldest", "^call site")
+	t := v.table("Leaks by call site", len(list), number("buffers"), number("bytes"), barColumn, number("oldest"), words("call site").front())
 	for i := range list[:v.rows(len(list))] {
 		l := &list[i]
 		t.add(v.countCell(l.Buffers), v.bytesCell(l.Bytes), barCell(float64(l.Bytes), float64(list[0].Bytes)), v.clockCell(l.Oldest),
@@ -107,7 +109,8 @@ func (v *view) temporaries() section {
 		return s
 	}
 	s.Intro = "Buffers that lived within one iteration or, where no iterations were found, for less than a hundredth of the run: candidates for creating once and keeping."
-	t := v.table("Temporary buffers by call site", len(list), "#temporary", "#creates", "#bytes", "#lifetime p50", "#driver time", "^call site")
+	t := v.table("Temporary buffers by call site", len(list), number("temporary"), number("creates"), number("bytes"),
+		number("lifetime p50"), number("driver time"), words("call site").front())
 	for i := range list[:v.rows(len(list))] {
 		r := &list[i]
 		t.add(v.countCell(r.Buffers), v.countCell(r.Creates), v.bytesCell(r.Bytes), v.durationCell(r.LifeP50), v.durationCell(r.DriverNS),
@@ -124,7 +127,8 @@ func (v *view) phases() section {
 		return s
 	}
 	s.Intro = "Times in which a thread repeats a sequence of creates, and the times between them. Growth is how much more the process has in use after an iteration than before it."
-	t := v.table("Phases", len(list), "+#phase", "#from", "#to", "#iterations", "#period", "#creates", "#growth", "#peak", "process, thread")
+	t := v.table("Phases", len(list), number("phase").onPage(), number("from"), number("to"), number("iterations"),
+		number("period"), number("creates"), number("growth"), number("peak"), words("process, thread"))
 	for i := range list[:v.rows(len(list))] {
 		p := &list[i]
 		period, creates, growth := v.noneCell(), v.noneCell(), v.noneCell()
@@ -169,7 +173,8 @@ func (v *view) lag() section {
 	if len(l.Tags) == 0 {
 		return s
 	}
-	t := v.table("Held after the last use, by call site", len(l.Tags), "#bytes × s", "=", "#buffers", "#p50", "#p99", "^call site")
+	t := v.table("Held after the last use, by call site", len(l.Tags), number("bytes × s"), barColumn,
+		number("buffers"), number("p50"), number("p99"), words("call site").front())
 	for i := range l.Tags[:v.rows(len(l.Tags))] {
 		r := &l.Tags[i]
 		t.add(numberCell(v.byteSeconds(r.ByteSeconds), r.ByteSeconds), barCell(r.ByteSeconds, l.Tags[0].ByteSeconds), v.countCell(r.Known),
@@ -192,9 +197,10 @@ func (v *view) processes() section {
 	}
 	h := &v.a.Run.Header
 	s := section{ID: "processes", Title: "Processes", Intro: countText(uint64(v.s.ProcessCount())) + " processes made OpenCL calls."}
-	columns := []string{"#pid", "#creates", "?-#hits", "?#hit rate", "#peak", "#in use", "+#start", "ended", "program"}
+	columns := []column{number("pid"), number("creates"), number("hits").inText().pooled(), number("hit rate").pooled(), number("peak"),
+		number("in use"), number("start").onPage(), words("ended"), words("program")}
 	if v.page && len(h.Merged) > 0 {
-		columns = append(columns, "+host")
+		columns = append(columns, words("host").onPage())
 	}
 	t := v.table("Processes by peak", len(all), columns...)
 	for _, p := range all[:v.rows(len(all))] {
@@ -229,7 +235,7 @@ func (v *view) mistakes() section {
 		s.Intro += " " + more + "."
 		s.Notes = append(s.Notes, "and "+more)
 	}
-	t := v.table("Mistakes", len(all), "#first at", "#times", "kind", "certain", "mistake")
+	t := v.table("Mistakes", len(all), number("first at"), number("times"), words("kind"), words("certain"), words("mistake"))
 	for i := range all[:v.rows(len(all))] {
 		f := &all[i]
 		if !v.page {
@@ -269,7 +275,7 @@ func (v *view) happened() section {
 	if v.page {
 		n = v.rows(n)
 	}
-	t := v.table("What happened", n, "#time", "kind", "what")
+	t := v.table("What happened", n, number("time"), words("kind"), words("what"))
 	if left := len(all) - n; left > 0 {
 		t.Left = "and " + v.things(uint64(left), "more row")
 	}

@@ -39,7 +39,8 @@ func (v *view) spill() section {
 		s.fact([...]string{"moved", "memory", "warning"}[i], text)
 	}
 	s.fact("at once", fmt.Sprintf("a command that waited needed %s at most, the largest buffer of it from %s", units.FormatLong(p.Needed), units.Clean(p.NeededSite)))
-	t := v.table("Moves of buffers, by call site", len(p.Sites), "#out", "#moves", "#took", "#back", "#moves back", "#took", "^call site")
+	t := v.table("Moves of buffers, by call site", len(p.Sites), number("out"), number("moves"), number("took"),
+		number("back"), number("moves back"), number("took"), words("call site").front())
 	for i := range p.Sites[:v.rows(len(p.Sites))] {
 		x := &p.Sites[i]
 		t.add(v.bytesCell(x.Out.Bytes), v.countCell(x.Out.Times), v.durationCell(x.Out.NS),

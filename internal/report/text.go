@@ -61,7 +61,7 @@ func (t *table) text(b *bytes.Buffer) {
 	lines := units.Table{Align: strings.Repeat("r", last) + "l", Indent: "  ", Width: textWidth}
 	head := make([]string, last+1)
 	for i, c := range t.Columns {
-		head[i] = c.Name
+		head[i] = c.Title
 	}
 	lines.Add(head...)
 	for _, row := range t.Rows {

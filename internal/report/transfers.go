@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
@@ -93,7 +94,9 @@ func (v *view) transfers() section {
 	return s
 }
 
-var flowColumns = []string{"#calls", "#bytes", "#blocking", "#in these", "#profiled", "#speed", "#pinned", "#cold"}
+var flowColumns = []column{
+	number("calls"), number("bytes"), number("blocking"), number("in these"), number("profiled"), number("speed"), number("pinned"), number("cold"),
+}
 
 func (v *view) flowCells(f *stats.Flow) []cell {
 	at := v.noneCell()
@@ -108,7 +111,7 @@ func (v *view) flowCells(f *stats.Flow) []cell {
 }
 
 func (v *view) directions(t *stats.Transfers) table {
-	table := v.table("Transfers, by direction", 0, append(append([]string{}, flowColumns...), "^direction")...)
+	table := v.table("Transfers, by direction", 0, append(slices.Clip(flowColumns), words("direction").front())...)
 	table.heading = "by direction"
 	for d := stats.ToDevice; d <= stats.Mapped; d++ {
 		if f := &t.Directions[d]; f.Calls > 0 {
@@ -120,7 +123,8 @@ func (v *view) directions(t *stats.Transfers) table {
 
 func (v *view) transferSites(t *stats.Transfers) table {
 	n := len(t.Sites)
-	table := v.table("Transfers, by call site", n+int(min(t.OtherSites, 1<<20)), append(append([]string{}, flowColumns...), "command", "^call site")...)
+	table := v.table("Transfers, by call site", n+int(min(t.OtherSites, 1<<20)), append(slices.Clip(flowColumns), words("command"),
+		words("call site").front())...)
 	table.heading = "by call site"
 	for i := range t.Sites[:min(v.rows(n), n)] {
 		x, stack := &t.Sites[i], []string(nil)
@@ -133,7 +137,8 @@ func (v *view) transferSites(t *stats.Transfers) table {
 }
 
 func (v *view) transferFindings(list []analysis.TransferFinding) table {
-	table := v.table("Transfers that could go or be faster", len(list), "#calls", "#bytes", "#time", "#share", "+what to do", "call site", "^finding")
+	table := v.table("Transfers that could go or be faster", len(list), number("calls"), number("bytes"), number("time"), number("share"),
+		words("what to do").onPage(), words("call site"), words("finding").front())
 	table.heading = "that could go or be faster"
 	for i := range list[:v.rows(len(list))] {
 		f := &list[i]

@@ -1,0 +1,192 @@
+package report
+
+import (
+	"strconv"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/report/plot"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// table is a table. In a text all columns but the last are aligned to the right.
+type table struct {
+	Title   string // for readers of a page who do not see it
+	Columns []column
+	Rows    [][]cell
+	Left    string // how many rows are left out, empty: none
+
+	heading string // in a text, where a section has several tables
+	shown   []bool // which of the columns given to view.table are shown
+	first   int    // the one of the shown columns that a page has first
+}
+
+// column is a column, which is shown everywhere unless it says otherwise.
+type column struct {
+	Title    string
+	Number   bool // a page aligns it to the right
+	First    bool // on a page
+	PageOnly bool
+	TextOnly bool
+	PoolOnly bool // if there was no pool, it is left out
+}
+
+func number(title string) column { return column{Title: title, Number: true} }
+
+func words(title string) column { return column{Title: title} }
+
+// barColumn has bars that compare the figures of the column before.
+var barColumn = column{PageOnly: true}
+
+func (c column) front() column {
+	c.First = true
+	return c
+}
+
+func (c column) onPage() column {
+	c.PageOnly = true
+	return c
+}
+
+func (c column) inText() column {
+	c.TextOnly = true
+	return c
+}
+
+func (c column) pooled() column {
+	c.PoolOnly = true
+	return c
+}
+
+// cell is a cell. A page shows a bar, words of a command line, and a stack on demand.
+type cell struct {
+	Text   string
+	Sort   string // number to sort by; empty: by Text
+	Bar    string // part of the column's largest, in percent
+	Code   []string
+	Stack  []string // innermost first; a text shows it below the row
+	Number bool
+	Class  string
+}
+
+// table makes a table for n rows, of which view.rows are to be added.
+func (v *view) table(title string, n int, columns ...column) table {
+	t := table{Title: title}
+	for _, c := range columns {
+		hidden := c.PageOnly && !v.page || c.TextOnly && v.page || c.PoolOnly && v.attached()
+		t.shown = append(t.shown, !hidden)
+		if c.First && v.page {
+			t.first = len(t.Columns)
+		}
+		if !hidden {
+			t.Columns = append(t.Columns, c)
+		}
+	}
+	t.Columns = toFront(t.Columns, t.first)
+	if left := n - v.rows(n); left > 0 {
+		t.Left = "and " + v.things(uint64(left), "more row")
+	}
+	return t
+}
+
+// add appends a row with a cell for each column given to view.table.
+func (t *table) add(cells ...cell) {
+	var row []cell
+	for i, c := range cells {
+		if t.shown[i] {
+			row = append(row, c)
+		}
+	}
+	t.Rows = append(t.Rows, toFront(row, t.first))
+}
+
+// toFront moves an element to the front.
+func toFront[T any](list []T, at int) []T {
+	moved := list[at]
+	copy(list[1:], list[:at])
+	list[0] = moved
+	return list
+}
+
+func numberCell(text string, value float64) cell {
+	return cell{Text: text, Sort: strconv.FormatFloat(value, 'g', 12, 64), Number: true}
+}
+
+// wordCell is for a word or two.
+func wordCell(text string) cell { return cell{Text: text, Class: "word"} }
+
+func (v *view) bytesCell(n uint64) cell {
+	if v.page {
+		return numberCell(bytesText(n), float64(n))
+	}
+	return numberCell(units.Format(n), float64(n))
+}
+
+func (v *view) countCell(n uint64) cell {
+	if v.page {
+		return numberCell(countText(n), float64(n))
+	}
+	return numberCell(strconv.FormatUint(n, 10), float64(n))
+}
+
+func (v *view) durationCell(ns uint64) cell { return numberCell(v.duration(ns), float64(ns)) }
+
+func (v *view) clockCell(ns uint64) cell { return numberCell(v.clock(ns), float64(ns)) }
+
+// noneCell stands for a number that there is not.
+func (v *view) noneCell() cell {
+	if v.page {
+		return numberCell("–", -1)
+	}
+	return numberCell("-", -1)
+}
+
+// rateCell is for part of whole.
+func (v *view) rateCell(rate float64, of uint64) cell {
+	if of == 0 {
+		return v.noneCell()
+	}
+	return numberCell(v.spaced(units.Percent(rate, of)), rate)
+}
+
+// barCell draws how much a value is of the largest one.
+func barCell(value, largest float64) cell {
+	part := 0.0
+	if largest > 0 {
+		part = 100 * value / largest
+	}
+	return cell{
+		Bar: strconv.FormatFloat(max(0, min(part, 100)), 'f', 1, 64) + "%", Sort: strconv.FormatFloat(max(0, value), 'f', 0, 64), Class: "bars",
+	}
+}
+
+// nameCell is for text from the recording.
+func (v *view) nameCell(text string, width int) cell {
+	if v.page {
+		return cell{Text: shown(text, width), Class: "site"}
+	}
+	return cell{Text: units.Clean(text)}
+}
+
+// siteCell names a call site, with its stack as long as the page has room for it. A text shows the stack below unless
+// that is only the name again.
+func (v *view) siteCell(site string, stack []string) cell {
+	if !v.page {
+		c := cell{Text: units.Clean(site)}
+		for _, frame := range stack {
+			if frame == site {
+				break
+			}
+			c.Stack = append(c.Stack, units.Clean(frame))
+		}
+		return c
+	}
+	c := cell{Text: name(site), Class: "site"}
+	for i, frame := range stack {
+		text := shown(frame, htmlFrameWidth)
+		if v.stacks -= len(plot.Escape(text)) + len("<li></li>"); v.stacks < 0 || i == 64 {
+			c.Stack = append(c.Stack, "and "+things(uint64(len(stack)-i), "more frame"))
+			return c
+		}
+		c.Stack = append(c.Stack, text)
+	}
+	return c
+}
