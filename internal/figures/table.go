@@ -40,7 +40,7 @@ var (
 		get: func(s *Subject) Value { return whole(s.LargestCached) },
 	})
 	BlocksCached = row(Figure{
-		Name: "blocks cached", Column: "blocks", Meaning: "free blocks in the pool", Unit: Count, Better: Neither,
+		Name: "blocks cached", Column: "blocks", Meaning: "free blocks in the pool", Unit: Count, Better: Neither, Pool: true,
 		Key: "blocks_cached", Scopes: InShare,
 		share: func(s *stats.Share) Value { return whole(s.Blocks) },
 	})
@@ -135,7 +135,7 @@ var (
 // The figures of requests and of the pool that serves them.
 var (
 	Hits = row(Figure{
-		Name: "hits", Meaning: "poolable requests that the pool served without a create of the driver", Unit: Count, Better: More,
+		Name: "hits", Meaning: "poolable requests that the pool served without a create of the driver", Unit: Count, Better: More, Pool: true,
 		Key: "hits", Scopes: InAll, Lake: "hits",
 		get:   func(s *Subject) Value { return whole(s.Hits) },
 		site:  func(_ *Subject, t *stats.Tag) Value { return whole(t.Hits) },
@@ -176,7 +176,7 @@ var (
 		get: peakWaste,
 	})
 	Waste = row(Figure{
-		Name: "waste", Meaning: "(granted - requested) / granted of what is in use", Unit: Rate, Better: Less, Together: Worked,
+		Name: "waste", Meaning: "(granted - requested) / granted of what is in use", Unit: Rate, Better: Less, Together: Worked, Pool: true,
 		Key: "waste", Scopes: InRun | InSite,
 		get:  func(s *Subject) Value { return part(s.Waste(), s.InUse) },
 		site: func(_ *Subject, t *stats.Tag) Value { return part(t.Waste(), t.InUse) },
