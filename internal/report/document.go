@@ -5,9 +5,8 @@ import (
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
-	"codeberg.org/gpumemtop/gpumemtop/internal/report/plot"
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
-	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
 // section is a part of a report under a heading. A page shows its intro, plots, tables and flames; a text and Markdown
@@ -34,20 +33,21 @@ func (s *section) silent() bool {
 
 // view makes the sections of a report of an analysis, for a text or for a page.
 type view struct {
+	style
 	a      *analysis.Analysis
 	s      *stats.Snapshot
-	t      *stats.Totals
+	run    *figures.Subject
 	o      Options
-	page   bool
 	stacks int // bytes of stacks that the page still has room for
 }
 
 func newView(a *analysis.Analysis, o Options, page bool) *view {
-	v := &view{a: a, s: a.Snapshot, o: o, page: page, stacks: htmlStackBytes}
+	v := &view{style: style{page}, a: a, s: a.Snapshot, o: o, stacks: htmlStackBytes}
 	if v.s == nil {
 		v.s = &stats.Snapshot{}
 	}
-	v.t = &v.s.Totals
+	v.run = figures.Run(v.s)
+	v.run.Analysis = a
 	return v
 }
 
@@ -87,30 +87,6 @@ func (v *view) rows(n int) int {
 // since returns a time of a snapshot relative to the start.
 func (v *view) since(time uint64) uint64 { return time - min(time, v.a.Run.Started) }
 
-// size writes a size for a sentence, and so on.
-func (v *view) size(n uint64) string { return v.spaced(units.FormatLong(n)) }
-
-func (v *view) spaced(figure string) string {
-	if v.page {
-		return plot.Narrow(figure)
-	}
-	return figure
-}
-
-func (v *view) things(n uint64, thing string) string {
-	if v.page {
-		return things(n, thing)
-	}
-	return units.Count(n, thing)
-}
-
-func (v *view) duration(ns uint64) string {
-	if v.page {
-		return durationText(ns)
-	}
-	return units.Duration(ns)
-}
-
 // shortRun is a run whose times are in milliseconds, ns.
 const shortRun = 100_000_000
 
@@ -127,3 +103,8 @@ func (v *view) clock(ns uint64) string {
 
 // clockOf writes a CLOCK_MONOTONIC time as one after the start.
 func (v *view) clockOf(ns uint64) string { return v.clock(v.since(ns)) }
+
+func (v *view) clockCell(ns uint64) cell { return numberCell(v.clock(ns), float64(ns)) }
+
+// said writes a figure of the run for a sentence.
+func (v *view) said(f *figures.Figure) string { return v.figure(f, f.Of(v.run)) }

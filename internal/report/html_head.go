@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
@@ -222,9 +223,9 @@ func (v *view) watchedTiles(peak uint64) []htmlTile {
 		at += "; at least: sizes from before attach are known only as far as used"
 	}
 	return []htmlTile{
-		{"peak in use", v.sizeText(peak), at},
-		{"creates", fmt.Sprint(t.Creates), things(t.Releases, "release")},
-		{"time in creates", durationText(t.DriverNS), "includes the time of the probes, some µs each"},
+		{figures.PeakInUse.Name, v.sizeText(peak), at},
+		{figures.Creates.Name, fmt.Sprint(t.Creates), things(t.Releases, "release")},
+		{"time in creates", v.said(figures.DriverTime), "includes the time of the probes, some µs each"},
 	}
 }
 
@@ -236,22 +237,29 @@ func (v *view) sizeText(bytes uint64) string {
 	return bytesText(bytes)
 }
 
+// amount writes a figure of the run's memory.
+func (v *view) amount(f *figures.Figure) string { return v.sizeText(f.Of(v.run).Exact) }
+
+// tile is one figure of the run.
+func (v *view) tile(f *figures.Figure, note string) htmlTile {
+	return htmlTile{f.Title(), v.said(f), note}
+}
+
 func (v *view) tiles() []htmlTile {
-	t := &v.s.Totals
+	t := v.run
 	peak := max(v.a.Peak.InUse, t.PeakInUse)
 	saved, basis := "unknown", ""
 	switch {
 	case t.SavedKnown && t.SavedNS == 0:
 		saved, basis = "nothing", "an estimate: "
 	case t.SavedKnown:
-		saved, basis = "≈\u202f"+durationText(t.SavedNS), "an estimate: "
+		saved, basis = "≈\u202f"+v.said(figures.Saved), "an estimate: "
 	}
 	tiles := []htmlTile{
-		{"peak in use", v.sizeText(peak), "at " + durationText(v.a.Peak.Time) + "; " + v.sizeText(t.PeakReserved) + " reserved at most"},
-		{"hit rate", rateText(t.HitRate(), t.Hits+t.Misses), "steady " + rateText(t.SteadyHitRate(), t.SteadyRequests) +
-			"; " + things(t.Hits+t.Misses, "request")},
-		{"driver time", durationText(t.DriverNS), things(t.DriverCreates, "create") + ", " + things(t.DriverReleases, "release")},
-		{"time saved", saved, basis + things(t.Hits, "driver create") + " avoided"},
+		{figures.PeakInUse.Name, v.sizeText(peak), "at " + durationText(v.a.Peak.Time) + "; " + v.amount(figures.PeakReserved) + " reserved at most"},
+		v.tile(figures.HitRate, "steady "+v.said(figures.SteadyHitRate)+"; "+things(t.Hits+t.Misses, "request")),
+		v.tile(figures.DriverTime, things(t.DriverCreates, "create")+", "+things(t.DriverReleases, "release")),
+		{figures.Saved.Name, saved, basis + things(t.Hits, "driver create") + " avoided"},
 	}
 	if p := &t.Plans; p.Installed > 0 {
 		note := plansText(v.s)
@@ -263,17 +271,13 @@ func (v *view) tiles() []htmlTile {
 	if v.a.Run.Header.Attached {
 		tiles = v.watchedTiles(peak)
 	}
-	var buffers, bytes uint64
-	for i := range v.a.Leaks {
-		buffers += v.a.Leaks[i].Buffers
-		bytes += v.a.Leaks[i].Bytes
-	}
-	leaked := htmlTile{"leaked", "none", "every buffer was released"}
+	buffers := figures.LeakedBuffers.Of(v.run).Exact
+	leaked := htmlTile{figures.Leaked.Name, "none", "every buffer was released"}
 	switch {
 	case v.continues() && t.InUse > 0 && (buffers == 0 || v.unsure()):
-		leaked = htmlTile{"in use at the end", v.sizeText(t.InUse), "the program continues and may release all of it"}
+		leaked = htmlTile{"in use at the end", v.amount(figures.InUse), "the program continues and may release all of it"}
 	case buffers > 0:
-		leaked = htmlTile{"leaked", v.sizeText(bytes), things(buffers, "buffer") + " at " + things(uint64(len(v.a.Leaks)), "call site")}
+		leaked = htmlTile{figures.Leaked.Name, v.amount(figures.Leaked), things(buffers, "buffer") + " at " + things(uint64(len(v.a.Leaks)), "call site")}
 		if v.s.HeldAtExit() {
 			leaked.Name = "held at exit"
 		} else if v.s.Lost > 0 {

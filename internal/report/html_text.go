@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -57,7 +56,7 @@ func rateText(rate float64, of uint64) string {
 	if of == 0 {
 		return "–"
 	}
-	return fmt.Sprintf("%.1f\u202f%%", 100*rate)
+	return plot.Narrow(units.Percent(rate, of))
 }
 
 // things writes a number of things.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report/plot"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -137,7 +138,7 @@ func (v *view) memory() section {
 	}
 	t := &v.a.Timeline
 	layers := v.layersOf(t.Tags, t.InUse)
-	for _, l := range []layer{{"cached", "cached", v.floats(t.Cached)}, {"cooling", "cooling", v.floats(t.Cooling)}} {
+	for _, l := range []layer{{figures.Cached.Name, "cached", v.floats(t.Cached)}, {figures.Cooling.Name, "cooling", v.floats(t.Cooling)}} {
 		if anything(l.values) {
 			layers = append(layers, l)
 		}
@@ -165,7 +166,7 @@ func (v *view) machinePlot() (htmlPlot, bool) {
 	if len(t.Machine) == 0 {
 		return htmlPlot{}, false
 	}
-	reserved := layer{"reserved", "s5", v.floats(t.InUse)}
+	reserved := layer{figures.Reserved.Name, "s5", v.floats(t.InUse)}
 	for _, more := range [][]uint64{t.Cached, t.Cooling} {
 		for i, value := range v.floats(more) {
 			reserved.values[i] += value
@@ -296,7 +297,7 @@ func (v *view) hitRate() section {
 		return s
 	}
 	data, class := plotData{Start: t.Start, Step: t.Step, Unit: "rate"}, "s0"
-	data.add("hit rate", class, values, known)
+	data.add(figures.HitRate.Name, class, values, known)
 	if sparse(known) {
 		class += " sparse"
 	}
@@ -348,13 +349,15 @@ func (v *view) fragmentation() section {
 		return s
 	}
 	data := plotData{Start: t.Start, Step: t.Step, Unit: "rate"}
+	var legend []htmlLegend
 	c := plot.Chart{Title: "External fragmentation and waste over time", X: v.timeAxis(), Y: plot.Percent()}
-	for _, l := range []layer{{"external fragmentation", "s0", t.Fragmentation[:n]}, {"waste", "s5", t.Waste[:n]}} {
+	for _, l := range []layer{{figures.ExternalFragmentation.Name, "s0", t.Fragmentation[:n]}, {figures.Waste.Name, "s5", t.Waste[:n]}} {
 		c.Lines = append(c.Lines, plot.Series{Class: l.class, Values: l.values})
 		data.add(l.name, l.class, l.values, nil)
+		legend = append(legend, htmlLegend{l.class + " stroke", l.name})
 	}
 	c.Data, c.Bands, c.Marks = data.text(), v.bands(), v.marks()
 	s.Intro = "External fragmentation: 1 − largest cached block / all cached bytes. Waste: granted but not requested, of what is in use."
-	s.Plots = []htmlPlot{{Title: "rate", SVG: c.SVG(), Legend: []htmlLegend{{"s0 stroke", "external fragmentation"}, {"s5 stroke", "waste"}}}}
+	s.Plots = []htmlPlot{{Title: "rate", SVG: c.SVG(), Legend: legend}}
 	return s
 }

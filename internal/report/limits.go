@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/curve"
 )
@@ -56,7 +57,7 @@ func (v *view) limits() section {
 	s.fact("limit", "max_cached_bytes in each process, with "+m.Policy+", of the whole recording"+poolless(m, v.a))
 	s.fact("knee", limitPoint(m, m.Knee)+"; beyond it memory gains less than on average")
 	s.fact("enough", limitPoint(m, m.Enough)+", 99 % of the best or more")
-	t := v.table("", 0, number("limit"), number("hit rate"), number("peak reserved"), words(""))
+	t := v.table("", 0, number("limit"), number(figures.HitRate.Name), figure(figures.PeakReserved), words(""))
 	for i, e := range m.Exact {
 		if name := limitName(m, e); name != "" || !level(m.Exact, i) {
 			t.add(cell{Text: limitText(e)}, v.rateCell(e.HitRate, m.Requests), v.bytesCell(e.PeakReserved), cell{Text: name})

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -76,5 +77,5 @@ func machineTexts(s *stats.Snapshot) []string {
 func onDeviceText(s *stats.Snapshot) string {
 	bytes, _ := stats.OnDevice(s.Machine)
 	own, _ := stats.DriversOwn(s.Machine, &s.Totals)
-	return units.FormatLong(bytes) + " on the device at the end, " + units.FormatLong(s.Totals.Reserved()) + " of it reserved: driver's own " + units.FormatLong(own)
+	return units.FormatLong(bytes) + " on the device at the end, " + said(figures.Reserved, figures.Run(s)) + " of it reserved: driver's own " + units.FormatLong(own)
 }

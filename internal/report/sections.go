@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
@@ -129,12 +130,12 @@ func (v *view) diagnoses() section {
 
 // watched are the totals of programs that were only watched.
 func (v *view) watched() section {
-	t := v.t
-	memory, end := watchedText(v.s)
+	t := v.run
+	memory, end := watchedText(t)
 	s := section{Title: "Totals", Facts: [][2]string{
-		{"creates", fmt.Sprintf("%d (%d failed), %s requested in poolable ones", t.Creates, t.Failures, units.FormatLong(t.BytesRequested))},
-		{"releases", fmt.Sprintf("%d, not timed", t.Releases)},
-		{"in creates", fmt.Sprintf("%s, including the time of the probes, some µs each; p50 %s, p99 %s", units.Duration(t.DriverNS),
+		{figures.Creates.Name, fmt.Sprintf("%d (%d failed), %s requested in poolable ones", t.Creates, t.Failures, v.said(figures.BytesRequested))},
+		{figures.Releases.Name, fmt.Sprintf("%d, not timed", t.Releases)},
+		{"in creates", fmt.Sprintf("%s, including the time of the probes, some µs each; p50 %s, p99 %s", v.said(figures.DriverTime),
 			units.Duration(t.CreateP50NS), units.Duration(t.CreateP99NS))},
 		{"memory", fmt.Sprintf("%s, at %s", memory, v.clockOf(t.PeakInUseTime))},
 		{"at the end", end},
@@ -158,22 +159,22 @@ func (v *view) totals() section {
 	if v.attached() {
 		return v.watched()
 	}
-	t := v.t
+	t := v.run
 	s := section{Title: "Totals", Facts: [][2]string{
-		{"hit rate", hitsText(t)},
+		{figures.HitRate.Name, hitsText(t)},
 		{"driver", driverText(t)},
-		{"in driver", fmt.Sprintf("%s in %d creates and %d releases; create p50 %s, p99 %s", units.Duration(t.DriverNS),
+		{"in driver", fmt.Sprintf("%s in %d creates and %d releases; create p50 %s, p99 %s", v.said(figures.DriverTime),
 			t.DriverCreates, t.DriverReleases, units.Duration(t.DriverCreateP50), units.Duration(t.DriverCreateP99))},
 		{"calls", fmt.Sprintf("%d creates (%d failed, %d never eligible), %d releases; create p50 %s, p99 %s",
 			t.Creates, t.Failures, t.Unpooled, t.Releases, units.Duration(t.CreateP50NS), units.Duration(t.CreateP99NS))},
-		{"bytes", fmt.Sprintf("%s requested in poolable creates, %s created by the driver", units.FormatLong(t.BytesRequested),
-			units.FormatLong(t.BytesAllocated))},
-		{"memory", fmt.Sprintf("%s, at %s", memoryText(v.s), v.clockOf(t.PeakInUseTime))},
-		{"at the end", endText(v.s)},
+		{"bytes", fmt.Sprintf("%s requested in poolable creates, %s created by the driver", v.said(figures.BytesRequested),
+			v.said(figures.BytesAllocated))},
+		{"memory", fmt.Sprintf("%s, at %s", memoryText(t), v.clockOf(t.PeakInUseTime))},
+		{"at the end", endText(t)},
 	}}
 	v.machineFacts(&s)
 	if t.Slabs > 0 {
-		s.fact("slabs", fmt.Sprintf("%d of %s, %s of them free", t.Slabs, units.FormatLong(t.SlabBytes),
+		s.fact(figures.Slabs.Name, fmt.Sprintf("%d of %s, %s of them free", t.Slabs, v.said(figures.SlabBytes),
 			units.FormatLong(t.SlabFree)))
 	}
 	if text := plansText(v.s); text != "" {
@@ -188,11 +189,11 @@ func (v *view) totals() section {
 
 func (v *view) tags() section {
 	list := tagsByPeak(v.s.Tags)
-	t := v.table("", len(list), number("peak"), number("in use"), number("live"), number("cached").pooled(), number("creates"),
-		number("hits").pooled(), number("hit rate").pooled(), number("waste").pooled(), words("call site"))
+	t := v.table("", len(list), figure(figures.PeakInUse), figure(figures.InUse), figure(figures.LiveBuffers), number("cached").pooled(),
+		figure(figures.Creates), figure(figures.Hits), figure(figures.HitRate), figure(figures.Waste), words("call site"))
 	for _, r := range list[:v.rows(len(list))] {
-		t.add(v.bytesCell(r.PeakInUse), v.bytesCell(r.InUse), v.countCell(r.Live), v.bytesCell(r.Cached+r.Cooling), v.countCell(r.Creates),
-			v.countCell(r.Hits), v.rateCell(r.HitRate(), r.Hits+r.Misses), v.rateCell(r.Waste(), r.InUse), v.siteCell(r.Name, nil))
+		of := func(f *figures.Figure) figures.Value { return f.OfSite(v.run, r) }
+		v.addFigures(&t, of, v.bytesCell(r.Cached+r.Cooling), v.siteCell(r.Name, nil))
 	}
 	return section{Title: "Call sites by peak", Tables: []table{t}}
 }

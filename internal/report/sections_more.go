@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -66,9 +67,9 @@ func (v *view) overTime() section {
 	}
 	bytes := func(v float64) string { return units.FormatLong(uint64(v)) }
 	rate := func(v float64) string { return units.Percent(v, 1) }
-	chart := []string{line("in use", inUse, bytes)}
+	chart := []string{line(figures.InUse.Name, inUse, bytes)}
 	if !v.attached() {
-		chart = append(chart, line("free", free, bytes), line("fragmentation", l.Fragmentation, rate), line("waste", l.Waste, rate))
+		chart = append(chart, line("free", free, bytes), line("fragmentation", l.Fragmentation, rate), line(figures.Waste.Name, l.Waste, rate))
 	}
 	for _, m := range l.Machine {
 		chart = append(chart, line(strings.ToUpper(m.Source), floatsOf(m.Values), bytes))
@@ -144,13 +145,12 @@ func (v *view) classes() section {
 		if n < least {
 			return
 		}
-		t := v.table("", n, number("in use"), number("cached").pooled(), number("blocks").pooled(), number("creates"),
-			number("hits").pooled(), number("misses").pooled(), number("hit rate").pooled(), words(last))
+		t := v.table("", n, figure(figures.InUse), number("cached").pooled(), figure(figures.BlocksCached), figure(figures.Creates),
+			figure(figures.Hits), figure(figures.Misses), figure(figures.HitRate), words(last))
 		t.heading = heading
 		for i := range v.rows(n) {
 			r, what := share(i)
-			t.add(v.bytesCell(r.InUse), v.bytesCell(r.Cached+r.Cooling), v.countCell(r.Blocks), v.countCell(r.Creates), v.countCell(r.Hits),
-				v.countCell(r.Misses), v.rateCell(r.HitRate(), r.Hits+r.Misses), cell{Text: what})
+			v.addFigures(&t, func(f *figures.Figure) figures.Value { return f.OfShare(r) }, v.bytesCell(r.Cached+r.Cooling), cell{Text: what})
 		}
 		s.Tables = append(s.Tables, t)
 	}

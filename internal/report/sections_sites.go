@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -22,8 +23,8 @@ func (v *view) peak() section {
 	}
 	s.fact("at", text)
 	s.Intro = "At " + text + "."
-	t := v.table("Memory in use at the peak by call site", len(p.Tags), number("in use"), number("share"), barColumn, number("buffers"),
-		number("requested").onPage(), number("waste").inText().pooled(), words("call site").front())
+	t := v.table("Memory in use at the peak by call site", len(p.Tags), figure(figures.InUse), number("share"), barColumn, number("buffers"),
+		figure(figures.Requested).onPage(), figure(figures.Waste).inText(), words("call site").front())
 	for i := range p.Tags[:v.rows(len(p.Tags))] {
 		r := &p.Tags[i]
 		stack := r.Stack
@@ -53,7 +54,7 @@ func (v *view) misses() section {
 	for i := range all {
 		most = max(most, all[i].LostNS)
 	}
-	t := v.table("Misses by reason", len(all), number("misses"), number("share").inText(), number("bytes"), number("driver time"), barColumn,
+	t := v.table("Misses by reason", len(all), figure(figures.Misses), number("share").inText(), number("bytes"), figure(figures.DriverTime), barColumn,
 		words("reason").front(), words("limit to try").onPage())
 	for i := range all[:v.rows(len(all))] {
 		m := &all[i]
@@ -63,7 +64,7 @@ func (v *view) misses() section {
 			knob.Code, knob.Text = []string{"--set", quoteWord(name(m.Knob.Limit + "=" + m.Knob.Value))}, shown(m.Knob.Why, htmlTextWidth)
 			text += "; try " + knobValue(&m.Knob)
 		}
-		t.add(v.countCell(m.Count), v.rateCell(part(m.Count, v.t.Misses), v.t.Misses), v.bytesCell(m.Bytes), v.durationCell(m.LostNS),
+		t.add(v.countCell(m.Count), v.rateCell(part(m.Count, v.run.Misses), v.run.Misses), v.bytesCell(m.Bytes), v.durationCell(m.LostNS),
 			barCell(float64(m.LostNS), float64(most)), wordCell(v.nameCell(string(m.Reason), htmlNameWidth).Text), knob)
 		s.Items = append(s.Items, text)
 	}
@@ -75,7 +76,7 @@ func (v *view) leaks() section {
 	s := section{ID: "leaks", Title: "Leaks", Intro: "Every buffer was released."}
 	list := v.a.Leaks
 	if len(list) == 0 {
-		if v.continues() && v.t.InUse > 0 {
+		if v.continues() && v.run.InUse > 0 {
 			s.Intro = "The program continues after the end of this part and may release what is still in use."
 		}
 		s.Notes = []string{s.Intro}
@@ -109,8 +110,8 @@ func (v *view) temporaries() section {
 		return s
 	}
 	s.Intro = "Buffers that lived within one iteration or, where no iterations were found, for less than a hundredth of the run: candidates for creating once and keeping."
-	t := v.table("Temporary buffers by call site", len(list), number("temporary"), number("creates"), number("bytes"),
-		number("lifetime p50"), number("driver time"), words("call site").front())
+	t := v.table("Temporary buffers by call site", len(list), number("temporary"), figure(figures.Creates), number("bytes"),
+		number("lifetime p50"), figure(figures.DriverTime), words("call site").front())
 	for i := range list[:v.rows(len(list))] {
 		r := &list[i]
 		t.add(v.countCell(r.Buffers), v.countCell(r.Creates), v.bytesCell(r.Bytes), v.durationCell(r.LifeP50), v.durationCell(r.DriverNS),
@@ -128,7 +129,7 @@ func (v *view) phases() section {
 	}
 	s.Intro = "Times in which a thread repeats a sequence of creates, and the times between them. Growth is how much more the process has in use after an iteration than before it."
 	t := v.table("Phases", len(list), number("phase").onPage(), number("from"), number("to"), number("iterations"),
-		number("period"), number("creates"), number("growth"), number("peak"), words("process, thread"))
+		number("period"), number("creates"), figure(figures.Growth), figure(figures.PeakInUse), words("process, thread"))
 	for i := range list[:v.rows(len(list))] {
 		p := &list[i]
 		period, creates, growth := v.noneCell(), v.noneCell(), v.noneCell()
@@ -161,7 +162,7 @@ func (v *view) lag() section {
 	l := &v.a.Lag
 	s := section{ID: "lag", Title: "Held after the last use", Intro: "No use of a released buffer was recorded, so it is unknown how long memory was held after its last use."}
 	if l.Known+l.Unused == 0 {
-		if v.t.Uses == 0 && v.t.Releases > 0 {
+		if v.run.Uses == 0 && v.run.Releases > 0 {
 			s.Notes = []string{"unknown: uses were not recorded"}
 		}
 		return s
@@ -197,26 +198,20 @@ func (v *view) processes() section {
 	}
 	h := &v.a.Run.Header
 	s := section{ID: "processes", Title: "Processes", Intro: countText(uint64(v.s.ProcessCount())) + " processes made OpenCL calls."}
-	columns := []column{number("pid"), number("creates"), number("hits").inText().pooled(), number("hit rate").pooled(), number("peak"),
-		number("in use"), number("start").onPage(), words("ended"), words("program")}
+	columns := []column{number("pid"), figure(figures.Creates), figure(figures.Hits).inText(), figure(figures.HitRate), figure(figures.PeakInUse),
+		figure(figures.InUse), number("start").onPage(), words("ended"), words("program")}
 	if v.page && len(h.Merged) > 0 {
 		columns = append(columns, words("host").onPage())
 	}
 	t := v.table("Processes by peak", len(all), columns...)
 	for _, p := range all[:v.rows(len(all))] {
-		r := &p.Totals
 		program := v.nameCell(p.Program, htmlNameWidth)
 		if !v.page {
 			program.Text = units.ProgramName(p.Program)
 		}
-		row := []cell{
-			numberCell(pidText(p), float64(p.PID)), v.countCell(r.Creates), v.countCell(r.Hits), v.rateCell(r.HitRate(), r.Hits+r.Misses),
-			v.bytesCell(r.PeakInUse), v.bytesCell(r.InUse), v.clockCell(v.since(p.Started)), wordCell(endedText(p)), program,
-		}
-		if len(columns) > len(row) {
-			row = append(row, wordCell(name(h.HostOf(p.Number))))
-		}
-		t.add(row...)
+		r := figures.Process(p, v.s.Time)
+		v.addFigures(&t, func(f *figures.Figure) figures.Value { return f.Of(r) }, numberCell(pidText(p), float64(p.PID)),
+			v.clockCell(v.since(p.Started)), wordCell(endedText(p)), program, wordCell(name(h.HostOf(p.Number))))
 	}
 	s.Tables = []table{t}
 	return s

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -116,10 +117,10 @@ func (s *Summary) silent() bool {
 // watchedFigures are those of programs that were only watched: no pool serves them, so there is no rate of hits, and what
 // they had before is known in part.
 func (s *Summary) watchedFigures() []string {
-	t := &s.snapshot.Totals
-	memory, end := watchedText(s.snapshot)
+	t := figures.Run(s.snapshot)
+	memory, end := watchedText(t)
 	lines := []string{
-		fmt.Sprintf("  creates    %d (%d failed), %s", t.Creates, t.Failures, units.Count(t.Releases, "release")),
+		fmt.Sprintf("  %-10s %d (%d failed), %s", figures.Creates.Name, t.Creates, t.Failures, units.Count(t.Releases, "release")),
 		"  memory     " + memory,
 		"  at the end " + end,
 	}
@@ -133,24 +134,24 @@ func (s *Summary) watchedFigures() []string {
 
 // figures are the lines between the title and the last.
 func (s *Summary) figures() []string {
-	t := &s.snapshot.Totals
+	run := figures.Run(s.snapshot)
 	lines := []string{
 		"  policy     " + policyText(s.snapshot),
-		"  hit rate   " + hitsText(t),
+		fmt.Sprintf("  %-10s %s", figures.HitRate.Name, hitsText(run)),
 	}
 	lines = append(append(lines, kindLines(s.snapshot.Kinds)...),
-		"  driver     "+driverText(t),
-		"  memory     "+memoryText(s.snapshot))
+		"  driver     "+driverText(run),
+		"  memory     "+memoryText(run))
 	if text := plansText(s.snapshot); text != "" {
 		lines = append(lines, "  plan       "+text)
 	}
-	lines = append(lines, "  at the end "+endText(s.snapshot))
+	lines = append(lines, "  at the end "+endText(run))
 	lines = append(append(lines, transferLines(s.snapshot)...), labelled("spilled", spillTexts(s.snapshot.Spill))...)
 	return s.concluding(append(lines, labelled("machine", machineTexts(s.snapshot))...), func(tag *stats.Tag) string {
 		if tag.Hits+tag.Misses == 0 {
 			return ""
 		}
-		return ", hit rate " + units.Percent(tag.HitRate(), tag.Hits+tag.Misses)
+		return ", " + figures.HitRate.Name + " " + plain.figure(figures.HitRate, figures.HitRate.OfSite(run, tag))
 	})
 }
 
@@ -169,9 +170,10 @@ func kindLines(kinds []stats.Kind) []string {
 	var lines []string
 	for i := range kinds {
 		k := &kinds[i]
-		if requests := k.Hits + k.Misses; k.Memory != wire.MemoryBuffer && requests > 0 {
-			lines = append(lines, fmt.Sprintf("  %-10s %s, hit rate %s, %s cached", k.Memory, units.Count(k.Creates, "create"),
-				units.Percent(k.HitRate(), requests), units.FormatLong(k.Cached)))
+		said := func(f *figures.Figure) string { return plain.figure(f, f.OfShare(&k.Share)) }
+		if k.Memory != wire.MemoryBuffer && k.Hits+k.Misses > 0 {
+			lines = append(lines, fmt.Sprintf("  %-10s %s, %s %s, %s %s", k.Memory, units.Count(k.Creates, "create"),
+				figures.HitRate.Name, said(figures.HitRate), said(figures.Cached), figures.Cached.Name))
 		}
 	}
 	return lines
@@ -285,11 +287,12 @@ func processLines(s *stats.Snapshot, pool bool) []string {
 		}
 		table.Add(cells...)
 	}
-	row("pid", "creates", "hit rate", "peak", "ended", "program")
+	row("pid", figures.Creates.Title(), figures.HitRate.Title(), figures.PeakInUse.Title(), "ended", "program")
 	for _, p := range processes {
-		t := &p.Totals
-		row(pidText(p), fmt.Sprint(t.Creates), units.Percent(t.HitRate(), t.Hits+t.Misses), units.Format(t.PeakInUse),
-			endedText(p), units.Cut(units.ProgramName(p.Program), programWidth))
+		process := figures.Process(p, s.Time)
+		text := func(f *figures.Figure) string { return plain.figureCell(f, f.Of(process)).Text }
+		row(pidText(p), text(figures.Creates), text(figures.HitRate), text(figures.PeakInUse), endedText(p),
+			units.Cut(units.ProgramName(p.Program), programWidth))
 	}
 	lines := []string{"  processes  the largest first"}
 	if left == 0 {

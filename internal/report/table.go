@@ -3,6 +3,7 @@ package report
 import (
 	"strconv"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report/plot"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
@@ -15,7 +16,8 @@ type table struct {
 	Left    string // how many rows are left out, empty: none
 
 	heading string // in a text, where a section has several tables
-	shown   []bool // which of the columns given to view.table are shown
+	given   []column
+	shown   []bool // which of the given columns are shown
 	first   int    // the one of the shown columns that a page has first
 }
 
@@ -27,6 +29,12 @@ type column struct {
 	PageOnly bool
 	TextOnly bool
 	PoolOnly bool // if there was no pool, it is left out
+	Figure   *figures.Figure
+}
+
+// figure makes the column of a figure.
+func figure(f *figures.Figure) column {
+	return column{Title: f.Title(), Number: true, PoolOnly: f.Pool, Figure: f}
 }
 
 func number(title string) column { return column{Title: title, Number: true} }
@@ -69,7 +77,7 @@ type cell struct {
 
 // table makes a table for n rows, of which view.rows are to be added.
 func (v *view) table(title string, n int, columns ...column) table {
-	t := table{Title: title}
+	t := table{Title: title, given: columns}
 	for _, c := range columns {
 		hidden := c.PageOnly && !v.page || c.TextOnly && v.page || c.PoolOnly && v.attached()
 		t.shown = append(t.shown, !hidden)
@@ -98,6 +106,19 @@ func (t *table) add(cells ...cell) {
 	t.Rows = append(t.Rows, toFront(row, t.first))
 }
 
+// addFigures appends a row: of gives the values of figures, and cells are for the other columns. Cells beyond these are left out.
+func (v *view) addFigures(t *table, of func(*figures.Figure) figures.Value, cells ...cell) {
+	row := make([]cell, 0, len(t.given))
+	for _, c := range t.given {
+		if c.Figure != nil {
+			row = append(row, v.figureCell(c.Figure, of(c.Figure)))
+			continue
+		}
+		row, cells = append(row, cells[0]), cells[1:]
+	}
+	t.add(row...)
+}
+
 // toFront moves an element to the front.
 func toFront[T any](list []T, at int) []T {
 	moved := list[at]
@@ -106,46 +127,8 @@ func toFront[T any](list []T, at int) []T {
 	return list
 }
 
-func numberCell(text string, value float64) cell {
-	return cell{Text: text, Sort: strconv.FormatFloat(value, 'g', 12, 64), Number: true}
-}
-
 // wordCell is for a word or two.
 func wordCell(text string) cell { return cell{Text: text, Class: "word"} }
-
-func (v *view) bytesCell(n uint64) cell {
-	if v.page {
-		return numberCell(bytesText(n), float64(n))
-	}
-	return numberCell(units.Format(n), float64(n))
-}
-
-func (v *view) countCell(n uint64) cell {
-	if v.page {
-		return numberCell(countText(n), float64(n))
-	}
-	return numberCell(strconv.FormatUint(n, 10), float64(n))
-}
-
-func (v *view) durationCell(ns uint64) cell { return numberCell(v.duration(ns), float64(ns)) }
-
-func (v *view) clockCell(ns uint64) cell { return numberCell(v.clock(ns), float64(ns)) }
-
-// noneCell stands for a number that there is not.
-func (v *view) noneCell() cell {
-	if v.page {
-		return numberCell("–", -1)
-	}
-	return numberCell("-", -1)
-}
-
-// rateCell is for part of whole.
-func (v *view) rateCell(rate float64, of uint64) cell {
-	if of == 0 {
-		return v.noneCell()
-	}
-	return numberCell(v.spaced(units.Percent(rate, of)), rate)
-}
 
 // barCell draws how much a value is of the largest one.
 func barCell(value, largest float64) cell {

@@ -105,8 +105,8 @@ func (v *view) flowCells(f *stats.Flow) []cell {
 	}
 	return []cell{
 		v.countCell(f.Calls), v.bytesCell(f.Bytes), v.countCell(f.Blocking), v.durationCell(f.NS), v.durationCell(f.ProfiledNS), at,
-		v.rateCell(float64(f.Pinned)/float64(max(f.Pinned+f.Pageable, 1)), f.Pinned+f.Pageable),
-		v.rateCell(float64(f.Cold)/float64(max(f.Pages, 1)), f.Pages),
+		v.rateCell(part(f.Pinned, f.Pinned+f.Pageable), f.Pinned+f.Pageable),
+		v.rateCell(part(f.Cold, f.Pages), f.Pages),
 	}
 }
 

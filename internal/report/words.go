@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -38,34 +39,37 @@ func policyText(s *stats.Snapshot) string {
 	return text
 }
 
+// said writes a figure of a run in a text.
+func said(f *figures.Figure, run *figures.Subject) string { return plain.figure(f, f.Of(run)) }
+
 // hitsText says how many requests the pool served.
-func hitsText(t *stats.Totals) string {
-	requests := t.Hits + t.Misses
+func hitsText(run *figures.Subject) string {
+	requests := run.Hits + run.Misses
 	if requests == 0 {
 		return "nothing was requested that a pool could serve"
 	}
-	text := units.Percent(t.HitRate(), requests) + " of " + units.Count(requests, "request")
-	if t.SteadyRequests > 0 {
-		text += ", " + units.Percent(t.SteadyHitRate(), t.SteadyRequests) + " of the later half"
+	text := said(figures.HitRate, run) + " of " + units.Count(requests, "request")
+	if run.SteadyRequests > 0 {
+		text += ", " + said(figures.SteadyHitRate, run) + " of the later half"
 	}
-	text += "; " + units.Plural(t.Misses, "miss", "misses")
-	if n := t.MissReasons[wire.MissCold]; n > 0 {
+	text += "; " + units.Plural(run.Misses, "miss", "misses")
+	if n := run.MissReasons[wire.MissCold]; n > 0 {
 		text += fmt.Sprintf(", %d with nothing to reuse yet", n)
 	}
 	return text
 }
 
 // driverText says how many creates reached the driver, how many did not have to, and what that saved.
-func driverText(t *stats.Totals) string {
-	text := fmt.Sprintf("%s, %d avoided", units.Count(t.DriverCreates, "create"), t.Hits)
-	if t.Hits == 0 {
+func driverText(run *figures.Subject) string {
+	text := fmt.Sprintf("%s, %d avoided", units.Count(run.DriverCreates, "create"), run.Hits)
+	if run.Hits == 0 {
 		return text
 	}
-	text += ": " + savedText(t)
+	text += ": " + savedText(run)
 	switch {
-	case t.SavedTouches.Hits > 0:
-		return text + ", " + touchesText(t)
-	case !t.SavedKnown:
+	case run.SavedTouches.Hits > 0:
+		return text + ", " + touchesText(run.Totals)
+	case !run.SavedKnown:
 		return text + " (gpumemtop compare measures it)"
 	}
 	return text + " (estimated; gpumemtop compare measures the whole gain)"
@@ -86,23 +90,28 @@ func touchesText(t *stats.Totals) string {
 }
 
 // savedText says what hits saved in driver calls.
-func savedText(t *stats.Totals) string {
+func savedText(run *figures.Subject) string {
 	switch {
-	case !t.SavedKnown:
-		return "time saved unknown, as only slow first calls were timed"
-	case t.SavedNS == 0:
+	case !run.SavedKnown:
+		return figures.Saved.Name + " unknown, as " + figures.Saved.Unknown
+	case run.SavedNS == 0:
 		return "no time saved in driver calls"
 	}
-	return fmt.Sprintf("about %s saved in driver calls", units.Duration(t.SavedNS))
+	return fmt.Sprintf("about %s saved in driver calls", said(figures.Saved, run))
 }
 
 // memoryText says how much was in use at most. What --spill took from the device was not reserved all the time.
-func memoryText(s *stats.Snapshot) string {
-	text := fmt.Sprintf("peak %s in use", sizeText(s, s.Totals.PeakInUse))
-	if s.Spill != nil {
+func memoryText(run *figures.Subject) string {
+	text := fmt.Sprintf("peak %s in use", amount(figures.PeakInUse, run))
+	if run.Snapshot.Spill != nil {
 		return text + ", on device and host"
 	}
-	return text + fmt.Sprintf(", %s reserved", sizeText(s, s.Totals.PeakReserved))
+	return text + fmt.Sprintf(", %s reserved", amount(figures.PeakReserved, run))
+}
+
+// amount writes a figure of a run's memory.
+func amount(f *figures.Figure, run *figures.Subject) string {
+	return sizeText(run.Snapshot, f.Of(run).Exact)
 }
 
 // sizeText is an amount of memory that follows from creates and releases: some may be among lost events.
@@ -114,32 +123,31 @@ func sizeText(s *stats.Snapshot, bytes uint64) string {
 }
 
 // endText says what is held at the end.
-func endText(s *stats.Snapshot) string {
-	t := &s.Totals
-	free := t.Cached + t.Cooling
-	if t.InUse+free == 0 {
+func endText(run *figures.Subject) string {
+	free := run.Cached + run.Cooling
+	if run.InUse+free == 0 {
 		return "nothing in use, nothing in the pool"
 	}
-	text := sizeText(s, t.InUse) + " in use"
-	if t.InUse > 0 {
-		text += " (waste " + units.Percent(t.Waste(), t.InUse) + ")"
+	text := amount(figures.InUse, run) + " in use"
+	if run.InUse > 0 {
+		text += " (waste " + said(figures.Waste, run) + ")"
 	}
-	text += ", " + sizeText(s, free) + " free in the pool"
-	if t.Cached > 0 {
-		text += " (fragmentation " + units.Percent(t.ExternalFragmentation(), t.Cached) + ")"
+	text += ", " + sizeText(run.Snapshot, free) + " free in the pool"
+	if run.Cached > 0 {
+		text += " (fragmentation " + said(figures.ExternalFragmentation, run) + ")"
 	}
 	return text
 }
 
 // watchedText are Memory and End where programs were only watched. Nothing is in a pool then, and of what was there before
 // only that counts which its use has shown.
-func watchedText(s *stats.Snapshot) (memory, end string) {
+func watchedText(run *figures.Subject) (memory, end string) {
 	least := ""
-	if s.BeforeAttach() != nil && s.Lost == 0 { // else it may also be less
+	if s := run.Snapshot; s.BeforeAttach() != nil && s.Lost == 0 { // else it may also be less
 		least = "at least "
 	}
-	return fmt.Sprintf("peak %s%s in use", least, sizeText(s, s.Totals.PeakInUse)),
-		fmt.Sprintf("%s%s in use by %s", least, sizeText(s, s.Totals.InUse), units.Count(s.Totals.LiveBuffers, "buffer"))
+	return fmt.Sprintf("peak %s%s in use", least, amount(figures.PeakInUse, run)),
+		fmt.Sprintf("%s%s in use by %s", least, amount(figures.InUse, run), units.Count(run.LiveBuffers, "buffer"))
 }
 
 // endedText says how a process ended, as far as that is known: only a program's parent learns its exit status.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
@@ -82,7 +83,7 @@ func TestSavedText(t *testing.T) {
 			Hits: 9, SavedNS: 1e6, SavedKnown: true, SavedTouches: stats.Touches{NS: 2e6, Hits: 9, Device: "a card"},
 		},
 	} {
-		if got := driverText(&totals); got != want {
+		if got := driverText(figures.Run(&stats.Snapshot{Totals: totals})); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -95,7 +96,7 @@ func TestEndText(t *testing.T) {
 		"0 B in use, 2.00 KiB free in the pool (fragmentation 50.0 %)": {Cached: 2048, LargestCached: 1024},
 		"0 B in use, 2.00 KiB free in the pool":                        {Cooling: 2048},
 	} {
-		if got := endText(&stats.Snapshot{Totals: totals}); got != want {
+		if got := endText(figures.Run(&stats.Snapshot{Totals: totals})); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -1,0 +1,105 @@
+package report
+
+import (
+	"strconv"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
+	"codeberg.org/gpumemtop/gpumemtop/internal/report/plot"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// style is how figures are written: in a text, or on a page, where no line breaks before a unit.
+type style struct{ page bool }
+
+// plain is the style of a text.
+var plain style
+
+func (y style) spaced(figure string) string {
+	if y.page {
+		return plot.Narrow(figure)
+	}
+	return figure
+}
+
+// size writes a size for a sentence, and so on.
+func (y style) size(n uint64) string { return y.spaced(units.FormatLong(n)) }
+
+func (y style) count(n uint64) string {
+	if y.page {
+		return countText(n)
+	}
+	return strconv.FormatUint(n, 10)
+}
+
+func (y style) things(n uint64, thing string) string {
+	if y.page {
+		return things(n, thing)
+	}
+	return units.Count(n, thing)
+}
+
+func (y style) duration(ns uint64) string {
+	if y.page {
+		return durationText(ns)
+	}
+	return units.Duration(ns)
+}
+
+func (y style) rate(rate float64, of uint64) string {
+	if y.page {
+		return rateText(rate, of)
+	}
+	return units.Percent(rate, of)
+}
+
+// figure writes a figure for a sentence.
+func (y style) figure(f *figures.Figure, v figures.Value) string {
+	switch f.Unit {
+	case figures.Bytes:
+		return y.size(v.Exact)
+	case figures.Rate:
+		return y.rate(v.Number, v.Of)
+	case figures.Nanos, figures.Seconds:
+		return y.duration(v.Exact)
+	default:
+		return y.count(v.Exact)
+	}
+}
+
+func numberCell(text string, value float64) cell {
+	return cell{Text: text, Sort: strconv.FormatFloat(value, 'g', 12, 64), Number: true}
+}
+
+// figureCell is for a figure: in a text a table has its size in fewer columns than a sentence.
+func (y style) figureCell(f *figures.Figure, v figures.Value) cell {
+	switch f.Unit {
+	case figures.Bytes:
+		return y.bytesCell(v.Exact)
+	case figures.Rate:
+		return y.rateCell(v.Number, v.Of)
+	default:
+		return numberCell(y.figure(f, v), float64(v.Exact))
+	}
+}
+
+func (y style) bytesCell(n uint64) cell {
+	if y.page {
+		return numberCell(bytesText(n), float64(n))
+	}
+	return numberCell(units.Format(n), float64(n))
+}
+
+func (y style) countCell(n uint64) cell { return numberCell(y.count(n), float64(n)) }
+
+func (y style) durationCell(ns uint64) cell { return numberCell(y.duration(ns), float64(ns)) }
+
+// noneCell stands for a number that there is not.
+func (y style) noneCell() cell { return numberCell(y.rate(0, 0), -1) }
+
+// rateCell is for part of whole.
+func (y style) rateCell(rate float64, of uint64) cell {
+	if of == 0 {
+		return y.noneCell()
+	}
+	return numberCell(y.rate(rate, of), rate)
+}
