@@ -273,43 +273,23 @@ func (v *view) failures() section {
 
 // PostMortemSummary is a post-mortem for scripts: what memory looked like when a call failed for lack of it.
 type PostMortemSummary struct {
-	Seconds        float64        `json:"seconds"` // after the start
-	Process        int            `json:"process"` // pid, 0 when unknown
-	Call           string         `json:"call"`
-	Kernel         string         `json:"kernel"` // empty when none is concerned
-	Status         int32          `json:"status"`
-	Tag            string         `json:"tag"` // call site of the create, or of the memory; empty when unknown
-	Size           uint64         `json:"size"`
-	Verdict        string         `json:"verdict"` // "full", "fragmented" and so on
-	Why            string         `json:"why"`
-	Try            string         `json:"try"`
-	PoolToBlame    bool           `json:"pool_to_blame"`
-	InUse          uint64         `json:"in_use"`
-	BytesCached    uint64         `json:"bytes_cached"`
-	BytesCooling   uint64         `json:"bytes_cooling"`
-	SlabFree       uint64         `json:"slab_free"`
-	Buffers        uint64         `json:"buffers"`
-	Others         uint64         `json:"reserved_by_others"`
-	Holders        []stats.Holder `json:"held_by"`
-	Grew           string         `json:"grew"` // call site that grew the most of late; empty: none did
-	Idle           *stats.Part    `json:"idle"` // null when unknown, as the next
-	Untouched      *stats.Part    `json:"untouched"`
-	GivenBack      stats.Part     `json:"given_back_in_vain"`
-	LargestCreated uint64         `json:"largest_created"`
-	DeviceMemory   uint64         `json:"device_memory"` // 0 when unknown, as the next
-	DeviceLargest  uint64         `json:"device_largest_buffer"`
-	Repeats        uint64         `json:"repeats"`
+	Seconds float64 `json:"seconds"` // after the start
+	*stats.PostMortem
+	Verdict       string      `json:"verdict"` // "full", "fragmented" and so on
+	Why           string      `json:"why"`
+	Try           string      `json:"try"`
+	Idle          *stats.Part `json:"idle"` // null when unknown, as the next
+	Untouched     *stats.Part `json:"untouched"`
+	DeviceMemory  uint64      `json:"device_memory"` // 0 when unknown, as the next
+	DeviceLargest uint64      `json:"device_largest_buffer"`
 	// OOMKills is how many processes of its control group the kernel ended meanwhile; null: unknown, or a call failed.
 	OOMKills *uint64 `json:"oom_kills"`
 }
 
 func postMortemSummary(p *stats.PostMortem, started uint64) PostMortemSummary {
 	s := PostMortemSummary{
-		Seconds: units.Seconds(started, p.Time), Process: p.PID, Call: p.Call, Kernel: p.Kernel, Status: p.Status, Tag: p.Tag, Size: p.Size,
-		Verdict: units.Key(p.Verdict.String()), Why: verdictText(p), Try: adviceText(p), PoolToBlame: p.PoolToBlame,
-		InUse: p.InUse, BytesCached: p.Cached, BytesCooling: p.Cooling, SlabFree: p.SlabFree, Buffers: p.Buffers, Others: p.Others,
-		Holders: p.Holders, Grew: p.Grew, GivenBack: p.GivenBack, LargestCreated: p.LargestCreated,
-		DeviceMemory: p.Device.Global, DeviceLargest: p.Device.Largest, Repeats: p.Repeats,
+		Seconds: units.Seconds(started, p.Time), PostMortem: p, Verdict: units.Key(p.Verdict.String()), Why: verdictText(p), Try: adviceText(p),
+		DeviceMemory: p.Device.Global, DeviceLargest: p.Device.Largest,
 	}
 	if p.UsesKnown {
 		s.Idle, s.Untouched = &p.Idle, &p.Untouched

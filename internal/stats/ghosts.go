@@ -19,19 +19,21 @@ type Ghosts struct {
 	Bytes   uint64  // of memory that they take, nearly
 }
 
-// Ghost is one policy with its limits.
+// Ghost is one policy with its limits. Its keys in JSON mean what they mean in what a replay writes.
 type Ghost struct {
-	Name    string // of the configuration: the policy, and the limits that are not at their defaults
-	Policy  string
-	Present bool   // the program runs under this one
-	Since   uint64 // CLOCK_MONOTONIC ns when it began, if the program was running already; 0: it has simulated the whole run
-	Stopped string // why its figures end; empty: it goes on
+	Name    string `json:"configuration"` // the policy, and the limits that are not at their defaults
+	Policy  string `json:"policy"`
+	Present bool   `json:"present"`           // the program runs under this one
+	Since   uint64 `json:"-"`                 // CLOCK_MONOTONIC ns when it began, if the program was running already; 0: it has simulated the whole run
+	Stopped string `json:"stopped,omitempty"` // why its figures end; empty: it goes on
 
-	Hits, Requests             uint64 // hits, and hits and misses
-	RecentHits, RecentRequests uint64 // the same in the last ten seconds or so
-	Failures                   uint64 // requests that found no memory
-	PeakReserved, Reserved     uint64 // bytes
-	DriverNS                   float64
+	Requests                   uint64  `json:"requests"` // hits and misses
+	Hits                       uint64  `json:"hits"`
+	RecentHits, RecentRequests uint64  `json:"-"`                      // the same in the last ten seconds or so
+	Failures                   uint64  `json:"failures"`               // requests that found no memory
+	PeakReserved               uint64  `json:"peak_reserved_poolable"` // bytes
+	Reserved                   uint64  `json:"-"`
+	DriverNS                   float64 `json:"driver_ns_simulated"`
 }
 
 // HitRate returns hits / requests, 0 before the first.

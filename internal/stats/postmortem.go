@@ -21,39 +21,43 @@ const (
 
 // PostMortem is a picture of memory when a call failed for lack of it. Sizes are bytes, times CLOCK_MONOTONIC ns.
 type PostMortem struct {
-	Time    uint64
-	Age     uint64 // of the process at Time
-	Process uint32 // number in the session
-	PID     int
-	Call    string // the OpenCL function, or the kind of memory that it was to create
-	Command bool   // a command failed; else a create
-	Kernel  string // of the command, empty: none, or unknown
-	Status  int32
-	Tag     string // call site of the create, or of the memory that the command was given; empty: unknown
-	Size    uint64 // of a create
-	Repeats uint64 // later failures with the same picture
-	Named   bool   // all call sites in it have their names
+	Time    uint64 `json:"-"`
+	Age     uint64 `json:"-"`       // of the process at Time
+	Process uint32 `json:"-"`       // number in the session
+	PID     int    `json:"process"` // 0: unknown
+	Call    string `json:"call"`    // the OpenCL function, or the kind of memory that it was to create
+	Command bool   `json:"-"`       // a command failed; else a create
+	Kernel  string `json:"kernel"`  // of the command, empty: none, or unknown
+	Status  int32  `json:"status"`
+	Tag     string `json:"tag"`     // call site of the create, or of the memory that the command was given; empty: unknown
+	Size    uint64 `json:"size"`    // of a create
+	Repeats uint64 `json:"repeats"` // later failures with the same picture
+	Named   bool   `json:"-"`       // all call sites in it have their names
 
-	InUse, Requested, Cached, Cooling, SlabFree uint64 // of the process
-	Buffers                                     uint64
-	Resident, Spilled                           uint64 // with Spilling: the part of it on the device, and the part that only the host has
-	Others                                      uint64 // reserved by the other processes
-	Holders                                     []Holder
-	MoreHolders                                 int    // that Holders leaves out
-	Grew                                        string // the call site whose memory grew the most of late, empty: none did
-	GrewBytes                                   uint64
+	InUse             uint64   `json:"in_use"` // of the process, and so are the next
+	Requested         uint64   `json:"-"`
+	Cached            uint64   `json:"bytes_cached"`
+	Cooling           uint64   `json:"bytes_cooling"`
+	SlabFree          uint64   `json:"slab_free"`
+	Buffers           uint64   `json:"buffers"`
+	Resident, Spilled uint64   `json:"-"`                  // with Spilling: the part of it on the device, and the part that only the host has
+	Others            uint64   `json:"reserved_by_others"` // by the other processes
+	Holders           []Holder `json:"held_by"`
+	MoreHolders       int      `json:"-"`    // that Holders leaves out
+	Grew              string   `json:"grew"` // the call site whose memory grew the most of late, empty: none did
+	GrewBytes         uint64   `json:"-"`
 
-	UsesKnown bool // false: Idle and Untouched are unknown
-	Idle      Part // not used for IdleFor or longer
-	Untouched Part // that no command ever used
-	GivenBack Part // blocks that the pool gave back in vain
+	UsesKnown bool `json:"-"`                  // false: Idle and Untouched are unknown
+	Idle      Part `json:"-"`                  // not used for IdleFor or longer
+	Untouched Part `json:"-"`                  // that no command ever used
+	GivenBack Part `json:"given_back_in_vain"` // blocks that the pool gave back in vain
 
-	LargestCreated uint64 // the largest buffer that ever worked
-	Device         Device
-	Verdict        Verdict
-	OOMKillsNumber uint64 // of VerdictKilled: see End
-	PoolToBlame    bool   // without the free memory and the waste of the pool there would have been room
-	Spilling       bool   // idle buffers could go to the host already
+	LargestCreated uint64  `json:"largest_created"` // the largest buffer that ever worked
+	Device         Device  `json:"-"`
+	Verdict        Verdict `json:"-"`
+	OOMKillsNumber uint64  `json:"-"`             // of VerdictKilled: see End
+	PoolToBlame    bool    `json:"pool_to_blame"` // without the free memory and the waste of the pool there would have been room
+	Spilling       bool    `json:"-"`             // idle buffers could go to the host already
 }
 
 // Part is a part of the memory in use.

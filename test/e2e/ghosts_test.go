@@ -35,10 +35,10 @@ func TestGhostsAreWhatAReplaySays(t *testing.T) {
 		for _, g := range sum.Ghosts {
 			want := replayOf(t, dir+"/x.gmt", g.Policy)
 			if g.Stopped != "" {
-				t.Logf("%q: %s %s", words, g.Configuration, g.Stopped) // this machine has too much to do
+				t.Logf("%q: %s %s", words, g.Name, g.Stopped) // this machine has too much to do
 				continue
 			}
-			if g.Configuration != g.Policy || g.Present != (g.Policy == "futhark") || g.Late {
+			if g.Name != g.Policy || g.Present != (g.Policy == "futhark") || g.Late {
 				t.Errorf("%q: %+v", words, g)
 			}
 			if g.Requests == 0 || g.Hits != want.Hits || g.Requests != want.Hits+want.Misses || g.PeakReserved != want.PeakReserved {
