@@ -9,50 +9,57 @@ import (
 // Result is what a policy did with a recording: sums over its processes, each of which has a policy of its own.
 // Sizes are bytes. The words are those of docs/METRICS.md.
 type Result struct {
-	Policy    string
-	Limits    []allocator.Limit
-	Capacity  uint64 // for each process; 0: any
-	Processes int
+	Policy    string            `json:"policy"`
+	Limits    []allocator.Limit `json:"-"`
+	Capacity  uint64            `json:"capacity"` // for each process; 0: any
+	Processes int               `json:"process_count"`
 
-	Requests         uint64 // poolable, in the recording
-	Whole            uint64 // of these, that no part of a slab could serve
-	Unpooled         uint64 // creates of the recording that were not, and are left out
-	Before           uint64 // buffers from before the recording of which no more is known; they are left out, too
-	Failures         uint64 // requests that found no memory
-	Direct           uint64 // requests that were met as they came when there was no memory for a larger block
-	Hits, Misses     uint64
-	MissReasons      [wire.MissPolicy + 1]uint64
-	SteadyHits       uint64 // of the later half of the requests that were hits or misses
-	SteadyRequests   uint64
-	DriverCreates    uint64 // blocks and slabs; what is left out is not in it
-	Evictions        uint64
-	Rescued          uint64 // requests that failed in the recording and would have found memory; nothing else is known of them
-	Switches         uint64 // times that a recorded process changed its policy, and that are left out
-	Changes, LeftOut uint64 // changes of limits and trims in the recording, and those of them that were not made here
+	Requests    uint64                      `json:"requests"`         // poolable, in the recording: hits, misses, direct and failures
+	Whole       uint64                      `json:"need_blocks"`      // of these, that no part of a slab could serve
+	Unpooled    uint64                      `json:"unpooled"`         // creates of the recording that were not, and are left out
+	Before      uint64                      `json:"before,omitempty"` // buffers from before the recording of which no more is known; they are left out, too
+	Failures    uint64                      `json:"failures"`         // requests that found no memory
+	Direct      uint64                      `json:"direct"`           // requests that were met as they came when there was no memory for a larger block
+	Hits        uint64                      `json:"hits"`
+	Misses      uint64                      `json:"misses"`
+	MissReasons [wire.MissPolicy + 1]uint64 `json:"-"`
+
+	SteadyHits, SteadyRequests uint64 `json:"-"`                       // of the later half of the requests that were hits or misses
+	DriverCreates              uint64 `json:"driver_creates_poolable"` // blocks and slabs; what is left out is not in it
+	Evictions                  uint64 `json:"evictions"`
+	Rescued                    uint64 `json:"rescued"`                  // requests that failed in the recording and would have found memory; nothing else is known of them
+	Switches                   uint64 `json:"policy_changes,omitempty"` // times that a recorded process changed its policy, and that are left out
+	Changes                    uint64 `json:"limit_changes"`            // changes of limits and trims in the recording
+	LeftOut                    uint64 `json:"limit_changes_left_out"`   // those of them that were not made here
 
 	// What the simulated device takes, in ns of all threads together: for creates of blocks and slabs, for the first
 	// use of what was asked for of each, for their releases, and for making and releasing parts of slabs.
-	Device                                         cost.Device
-	DriverNS, CreateNS, TouchNS, ReleaseNS, PartNS float64
-	SavedNS                                        float64 // by hits: creates of their blocks
+	Device                                         cost.Device `json:"device_cost"`
+	DriverNS, CreateNS, TouchNS, ReleaseNS, PartNS float64     `json:"-"`
+	SavedNS                                        float64     `json:"-"` // by hits: creates of their blocks
 
-	BytesRequested, BytesAllocated uint64
-	PeakInUse, PeakReserved        uint64 // of all processes together
-	WantedAtPeak                   uint64 // requested when most was in use
+	BytesRequested uint64 `json:"bytes_requested"`
+	BytesAllocated uint64 `json:"bytes_allocated"`
+	PeakInUse      uint64 `json:"peak_in_use_poolable"` // of all processes together
+	PeakReserved   uint64 `json:"peak_reserved_poolable"`
+	WantedAtPeak   uint64 `json:"-"` // requested when most was in use
 
 	// At the end.
-	InUse, Wanted, Cached, Cooling uint64
+	InUse   uint64 `json:"in_use_poolable"`
+	Wanted  uint64 `json:"-"`
+	Cached  uint64 `json:"bytes_cached"`
+	Cooling uint64 `json:"bytes_cooling"`
 
 	// Before the contexts ended, which takes everything back to the driver, or at the end where none did.
-	Free    uint64  // bytes cached
-	Largest uint64  // block, or range in a slab
-	Squares float64 // of all of them, summed
-	Slabs   uint64
+	Free    uint64  `json:"bytes_cached_before_end"`
+	Largest uint64  `json:"-"` // block, or range in a slab
+	Squares float64 `json:"-"` // of all of them, summed
+	Slabs   uint64  `json:"slabs_before_end"`
 
-	Arena Arena // what plans did
+	Arena Arena `json:"-"` // what plans did
 
-	Recorded struct{ Hits, Misses uint64 } // by the policy that was recorded
-	Lost     uint64                        // events that the recording misses
+	Recorded struct{ Hits, Misses uint64 } `json:"-"`           // by the policy that was recorded
+	Lost     uint64                        `json:"lost_events"` // events that the recording misses
 }
 
 // Carves reports whether the policy cuts slabs into sub-allocations.

@@ -17,44 +17,18 @@ import (
 // has, too, mean the same. Figures that in a run's summary count what no policy sees, too, are here of what is poolable,
 // and those of what was free are from before the contexts ended (docs/METRICS.md): their names say so.
 type ReplaySummary struct {
-	Policy                         string            `json:"policy"`
+	*replay.Result
 	Limits                         recording.Limits  `json:"limits"`
-	Capacity                       uint64            `json:"capacity"` // of each process; 0: any
-	Processes                      int               `json:"process_count"`
-	Requests                       uint64            `json:"requests"`                 // poolable: hits, misses, direct and failures
-	NeedBlocks                     uint64            `json:"need_blocks"`              // of these, that no part of a slab could serve
-	Unpooled                       uint64            `json:"unpooled"`                 // creates that no policy sees, left out
-	Before                         uint64            `json:"before,omitempty"`         // buffers from before the recording, left out
-	Failures                       uint64            `json:"failures"`                 // requests that found no memory
-	Direct                         uint64            `json:"direct"`                   // requests met as they came when there was no memory for a larger block
-	Switches                       uint64            `json:"policy_changes,omitempty"` // recorded, and left out
-	Hits                           uint64            `json:"hits"`
-	Misses                         uint64            `json:"misses"`
 	HitRate                        float64           `json:"hit_rate"`
 	SteadyHitRate                  float64           `json:"steady_hit_rate"`
 	MissReasons                    map[string]uint64 `json:"miss_reasons"`
-	DriverCreates                  uint64            `json:"driver_creates_poolable"` // of blocks and slabs
 	DriverCreatesAvoided           uint64            `json:"driver_creates_avoided"`
-	Evictions                      uint64            `json:"evictions"`
-	BytesRequested                 uint64            `json:"bytes_requested"`
-	BytesAllocated                 uint64            `json:"bytes_allocated"`
-	PeakInUse                      uint64            `json:"peak_in_use_poolable"`
-	PeakReserved                   uint64            `json:"peak_reserved_poolable"`
 	WasteAtPeak                    float64           `json:"waste_at_peak"`
-	Waste                          float64           `json:"waste_poolable"`  // at the end
-	InUse                          uint64            `json:"in_use_poolable"` // at the end, and so are the next two
-	BytesCached                    uint64            `json:"bytes_cached"`
-	BytesCooling                   uint64            `json:"bytes_cooling"`
-	BytesFree                      uint64            `json:"bytes_cached_before_end"`
-	Slabs                          uint64            `json:"slabs_before_end"`
+	Waste                          float64           `json:"waste_poolable"` // at the end
 	ExternalFragmentation          float64           `json:"external_fragmentation_before_end"`
 	ExternalFragmentationQuadratic float64           `json:"external_fragmentation_quadratic_before_end"`
 	ExternalFragmentationRoot      float64           `json:"external_fragmentation_root_before_end"`
-	Rescued                        uint64            `json:"rescued"`       // requests that failed in the recording and would not have
-	LimitChanges                   uint64            `json:"limit_changes"` // in the recording, and trims
-	LimitChangesLeftOut            uint64            `json:"limit_changes_left_out"`
-	Device                         string            `json:"device"` // whose costs these are; empty: those of the recording
-	DeviceCost                     cost.Device       `json:"device_cost"`
+	DeviceName                     string            `json:"device"`              // whose costs these are; empty: those of the recording
 	DriverNS                       uint64            `json:"driver_ns_simulated"` // the sum of the next four
 	CreateNS                       uint64            `json:"create_ns_simulated"`
 	TouchNS                        uint64            `json:"touch_ns_simulated"`
@@ -63,7 +37,6 @@ type ReplaySummary struct {
 	SavedNS                        uint64            `json:"saved_ns_simulated"` // creates that hits avoided
 	RecordedHits                   uint64            `json:"recorded_hits"`
 	RecordedMisses                 uint64            `json:"recorded_misses"`
-	LostEvents                     uint64            `json:"lost_events"`
 	Plan                           *PlanJSON         `json:"plan,omitempty"` // of a policy that takes plans
 }
 
@@ -71,15 +44,10 @@ type ReplaySummary struct {
 // that were recorded.
 func ReplayJSON(w io.Writer, r *replay.Result, device string) error {
 	s := ReplaySummary{
-		Policy: r.Policy, Limits: recording.Limits{}, Capacity: r.Capacity, Processes: r.Processes, Requests: r.Requests, NeedBlocks: r.Whole,
-		Unpooled: r.Unpooled, Before: r.Before, Failures: r.Failures, Direct: r.Direct, Switches: r.Switches, Hits: r.Hits, Misses: r.Misses, HitRate: r.HitRate(), SteadyHitRate: r.SteadyHitRate(),
-		MissReasons: missReasons(r.MissReasons[:], true), DriverCreates: r.DriverCreates, DriverCreatesAvoided: r.Hits, Evictions: r.Evictions,
-		BytesRequested: r.BytesRequested, BytesAllocated: r.BytesAllocated, PeakInUse: r.PeakInUse, PeakReserved: r.PeakReserved,
-		WasteAtPeak: r.WasteAtPeak(), Waste: r.Waste(), InUse: r.InUse, BytesCached: r.Cached, BytesCooling: r.Cooling, BytesFree: r.Free, Slabs: r.Slabs,
+		Result: r, Limits: recording.Limits{}, HitRate: r.HitRate(), SteadyHitRate: r.SteadyHitRate(), MissReasons: missReasons(r.MissReasons[:], true),
+		DriverCreatesAvoided: r.Hits, WasteAtPeak: r.WasteAtPeak(), Waste: r.Waste(),
 		ExternalFragmentation: r.ExternalFragmentation(), ExternalFragmentationQuadratic: r.QuadraticFragmentation(),
-		ExternalFragmentationRoot: r.RootFragmentation(), RecordedHits: r.Recorded.Hits, RecordedMisses: r.Recorded.Misses,
-		LostEvents: r.Lost, Rescued: r.Rescued, LimitChanges: r.Changes, LimitChangesLeftOut: r.LeftOut,
-		Device: device, DeviceCost: r.Device,
+		ExternalFragmentationRoot: r.RootFragmentation(), RecordedHits: r.Recorded.Hits, RecordedMisses: r.Recorded.Misses, DeviceName: device,
 		DriverNS: whole(r.DriverNS), CreateNS: whole(r.CreateNS), TouchNS: whole(r.TouchNS), ReleaseNS: whole(r.ReleaseNS),
 		PartNS: whole(r.PartNS), SavedNS: whole(r.SavedNS), Plan: newPlanJSON(r),
 	}
