@@ -133,8 +133,9 @@ func memoryGrows(x *run, a *Analysis) (Diagnosis, bool) {
 	}
 	p := &a.Phases[at]
 	text := fmt.Sprintf("each of %s leaves %s more in use", units.Count(p.Iterations, "iteration"), units.FormatLong(uint64(p.Growth)))
-	if device := x.deviceMemory(); device > a.Peak.InUse {
-		left := (device - a.Peak.InUse) / uint64(p.Growth)
+	at = slices.IndexFunc(x.snapshot.Processes, func(q stats.Process) bool { return q.Number == p.Process })
+	if q := &x.snapshot.Processes[max(at, 0)]; at >= 0 && q.DeviceMemory > q.Totals.PeakInUse {
+		left := (q.DeviceMemory - q.Totals.PeakInUse) / uint64(p.Growth)
 		text += fmt.Sprintf("; after %s the device is full", units.Count(left, "more iteration"))
 	}
 	d := Diagnosis{
@@ -209,27 +210,15 @@ func lostEvents(x *run, _ *Analysis) (Diagnosis, bool) {
 	}, true
 }
 
-// deviceMemory returns how much each process has, 0 if unknown.
-func (x *run) deviceMemory() uint64 {
-	if x.options.Header.DeviceMemory > 0 {
-		return x.options.Header.DeviceMemory
-	}
-	return x.snapshot.Device.Global
-}
-
 func deviceFull(x *run, _ *Analysis) (Diagnosis, bool) {
 	if p := x.snapshot.Spill; p != nil { // the device is meant to be full
 		return thrashes(p, x.length())
 	}
-	device, most, inUse := x.deviceMemory(), uint64(0), uint64(0)
-	for i := range x.snapshot.Processes {
-		if t := &x.snapshot.Processes[i].Totals; t.PeakReserved > most {
-			most, inUse = t.PeakReserved, t.PeakInUse
-		}
-	}
-	if device == 0 || float64(most) < deviceShare*float64(device) {
+	p := fullest(x.snapshot, func(t *stats.Totals) uint64 { return t.PeakReserved })
+	if p == nil || float64(p.Totals.PeakReserved) < deviceShare*float64(p.DeviceMemory) {
 		return Diagnosis{}, false
 	}
+	device, most, inUse := p.DeviceMemory, p.Totals.PeakReserved, p.Totals.PeakInUse
 	d := Diagnosis{
 		Severity: Advice, Title: "device memory is nearly full",
 		Text: fmt.Sprintf("at most %s of %s were reserved, and %s in use", units.FormatLong(most), units.FormatLong(device),
@@ -241,6 +230,18 @@ func deviceFull(x *run, _ *Analysis) (Diagnosis, bool) {
 		d.Knob = Knob{Limit: l.Name, Value: strconv.FormatUint(room, 10), Why: "this is what remains beside the memory in use"}
 	}
 	return d, true
+}
+
+// fullest returns the process that has reserved the largest part of its device memory, nil where none is known to have any.
+func fullest(s *stats.Snapshot, reserved func(*stats.Totals) uint64) (fullest *stats.Process) {
+	most := 0.0
+	for i := range s.Processes {
+		p := &s.Processes[i]
+		if part := float64(reserved(&p.Totals)) / float64(p.DeviceMemory); p.DeviceMemory > 0 && part > most {
+			fullest, most = p, part
+		}
+	}
+	return fullest
 }
 
 // thrashes judges what --spill moved while a run, or as much of it, took ns.

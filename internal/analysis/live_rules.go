@@ -135,13 +135,14 @@ func (x *moment) growing() (Diagnosis, bool) {
 }
 
 func (x *moment) nearlyFull() (Diagnosis, bool) {
-	t, device := &x.s.Totals, x.s.Device.Global
 	if x.s.Spill != nil {
 		return thrashes(x.s.Spill, x.s.Time-min(x.s.Time, x.s.Started))
 	}
-	if device == 0 || float64(t.Reserved()) < deviceShare*float64(device) {
+	p := fullest(x.s, (*stats.Totals).Reserved)
+	if p == nil || float64(p.Totals.Reserved()) < deviceShare*float64(p.DeviceMemory) {
 		return Diagnosis{}, false
 	}
+	t, device := &p.Totals, p.DeviceMemory
 	return Diagnosis{
 		Severity: Advice, Title: "device memory is nearly full", Share: share(t.Reserved(), device), Text: fmt.Sprintf(
 			"%s of %s are reserved, and %s in use", units.FormatLong(t.Reserved()), units.FormatLong(device), units.FormatLong(t.InUse)),

@@ -15,7 +15,7 @@ func lively(seconds uint64) *stats.Snapshot {
 	return &stats.Snapshot{
 		Started: 5 * second, Time: (5 + seconds) * second, Policy: "futhark", Device: stats.Device{Global: 1 << 30},
 		Limits:    []stats.Limit{{Name: "max_waste_ratio", Value: 2, Min: 1, Max: 16}},
-		Processes: []stats.Process{{Number: 1}},
+		Processes: []stats.Process{{Number: 1, DeviceMemory: 1 << 30}},
 		Tags:      []stats.Tag{{ID: 1, Name: "a.c:1 f"}},
 	}
 }
@@ -232,6 +232,7 @@ func TestLiveMomentsMustLast(t *testing.T) {
 func TestLiveMemory(t *testing.T) {
 	s := lively(5)
 	s.Totals.InUse, s.Totals.Requested = 950<<20, 500<<20
+	s.Processes[0].Totals = s.Totals
 	l := Live{Still: true}
 	l.Update(s, 0)
 	if titled(&l, "device memory is nearly full") == nil || titled(&l, "blocks are much larger than requested") == nil {
@@ -265,5 +266,41 @@ func TestLiveMemory(t *testing.T) {
 	l.Update(s, 5*second)
 	if p := titled(&l, "slab would do better"); p == nil || p.About != AboutGhost || p.Text != "99.9 % less time in the driver, simulated beside the run" {
 		t.Errorf("%+v", l.Points)
+	}
+}
+
+// TestEachProcessHasItsDevice: several processes together may reserve more than a card has, each on its own.
+func TestEachProcessHasItsDevice(t *testing.T) {
+	for name, test := range map[string]struct {
+		asked uint64 // --device-memory
+		fill  uint64 // of the last process
+		full  bool
+	}{
+		"cards of their own": {fill: 30}, "one is full": {fill: 95, full: true},
+		"--device-memory": {asked: 50 * mib, fill: 30}, "one fills --device-memory": {asked: 50 * mib, fill: 46, full: true},
+	} {
+		s := newTape()
+		for rank := range uint32(4) {
+			fill := uint64(30)
+			if s.process = rank + 1; rank == 3 {
+				fill = test.fill
+			}
+			s.device(100 * mib)
+			s.driver(1, fill*mib)
+		}
+		const title = "device memory is nearly full"
+		m := stats.New(stats.Options{Started: origin, DeviceMemory: test.asked})
+		for i := range s.Records {
+			m.Apply(&s.Records[i])
+		}
+		var l Live
+		l.Update(m.Snapshot(), 0)
+		if point := titled(&l, title); (point != nil) != test.full {
+			t.Errorf("%s: live %+v", name, l.Points)
+		}
+		a := s.analyse(t, func(o *Options) { o.Header.DeviceMemory = test.asked })
+		if d := diagnosis(a, title); (d != nil) != test.full {
+			t.Errorf("%s: recorded %+v", name, a.Diagnoses)
+		}
 	}
 }

@@ -22,6 +22,7 @@ type device struct {
 type devices struct {
 	list   []device
 	scopes map[uint16]uint64 // the number of the device of each context, by the context's number
+	first  uint64            // the number of the device of the first context, once there is a context
 	latest placedScope
 }
 
@@ -43,7 +44,7 @@ func (ds *devices) describe(d device) {
 // use notes which device a context uses.
 func (ds *devices) use(c wire.ContextView) {
 	if ds.scopes == nil {
-		ds.scopes = map[uint16]uint64{}
+		ds.scopes, ds.first = map[uint16]uint64{}, c.Device()
 	}
 	ds.scopes[c.Scope()] = c.Device()
 	ds.latest = placedScope{}
@@ -60,6 +61,15 @@ func (ds *devices) of(scope uint16) *device {
 		return &ds.list[0]
 	}
 	return nil
+}
+
+// chosen returns the device of the first context, or else the first device; nil: no device is known.
+func (ds *devices) chosen() *device {
+	d := ds.numbered(ds.first)
+	if d == nil && len(ds.list) > 0 {
+		return &ds.list[0]
+	}
+	return d
 }
 
 // numbered returns the device with a number; nil: the device is not described.

@@ -34,8 +34,11 @@ func (r *Process) fold(p *Process) {
 	for i, n := range add.peaks() {
 		if *n > *t.peaks()[i] {
 			*t.peaks()[i] = *n
-			if n == &add.PeakInUse {
+			switch n {
+			case &add.PeakInUse:
 				t.PeakInUseTime = add.PeakInUseTime
+			case &add.PeakReserved:
+				r.DeviceMemory = p.DeviceMemory
 			}
 		}
 	}

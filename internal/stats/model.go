@@ -23,6 +23,8 @@ type Options struct {
 	// LimitsOf returns the limits of a policy with their defaults, for a program that switches to it; nil: no limits are shown.
 	LimitsOf func(policy string) []Limit
 	Started  uint64 // ns, CLOCK_MONOTONIC; 0: the time of the first event
+	// DeviceMemory is how many bytes of device memory each process was made to have; 0: what its device has.
+	DeviceMemory uint64
 	// TransfersOnly: only transfers are recorded as uses, so it is not known which memory is idle.
 	TransfersOnly bool
 	// NoTrends: Tag.Trend stays empty, which saves up to 1 KB for each call site.
@@ -78,7 +80,7 @@ func New(o Options) *Model {
 	observers := append([]heap.Observer{observer{m}}, o.Observers...)
 	m.heap = heap.New(heap.Options{EndProcesses: true, ProcessesMax: processesMax, LeftMax: leftMax, EntriesMax: entriesMax}, observers...)
 	seed := rand.Uint64()
-	m.processes = processes{heap: m.heap, totals: &m.totals, seed: seed, policy: o.Policy}
+	m.processes = processes{heap: m.heap, totals: &m.totals, seed: seed, policy: o.Policy, deviceMemory: o.DeviceMemory}
 	m.totals = newTotals(m.heap, &m.clock)
 	m.sites = newCallSites(m.heap, &m.clock, seed, o.NoTrends)
 	m.shares = newShares(&m.clock, seed)

@@ -95,6 +95,7 @@ func (m observer) Left(hp *heap.Process) {
 	p.kept.sites = nil
 	p.free.reset(m.processes.seed)
 	p.kernels, p.placed = callsite.Kernels{}, placedKernels{}
+	p.shown.DeviceMemory = m.processes.memoryOf(p)
 	p.shown.Totals = p.own().totals(p.kept.spread)
 	p.own().workings = &m.totals.spent
 	p.changed = true

@@ -26,6 +26,8 @@ type processes struct {
 	seed   uint64
 	policy string // that every process starts with
 
+	deviceMemory uint64 // bytes that each process was made to have; 0: those of its device
+
 	list    []*process
 	folded  Process // the row of those that made room
 	unified bool    // one of the folded processes had a device whose memory is the host's
@@ -107,6 +109,17 @@ func (ps *processes) onHost() bool {
 	return ps.unified || slices.ContainsFunc(ps.list, func(p *process) bool { return p.devices.unified() })
 }
 
+// memoryOf returns Process.DeviceMemory. A process that described no device has the one that is shown.
+func (ps *processes) memoryOf(p *process) uint64 {
+	switch d := p.devices.chosen(); {
+	case ps.deviceMemory > 0:
+		return ps.deviceMemory
+	case d != nil:
+		return d.Global
+	}
+	return ps.device.Global
+}
+
 // introduce handles PROCESS.
 func (p *process) introduce(r *wire.Record, now uint64) {
 	program, arguments := wire.ParseProcess(r.Payload)
@@ -161,7 +174,7 @@ const processHistoryMax = 150
 // view returns the row of a process. It lists the tags again if an event came, or if a second has passed, which changes their
 // trends.
 func (m *Model) view(p *process) Process {
-	p.shown.Machine = p.machine.list()
+	p.shown.Machine, p.shown.DeviceMemory = p.machine.list(), m.processes.memoryOf(p)
 	if p.changed && !p.heap.Left {
 		p.shown.Totals = p.own().totals(p.free.spread())
 	}

@@ -179,3 +179,31 @@ func BenchmarkSnapshotOfProcesses(b *testing.B) {
 		})
 	}
 }
+
+// TestDeviceMemoryOfEachProcess: it is that of the device that a process uses first, unless it was made to have another amount.
+func TestDeviceMemoryOfEachProcess(t *testing.T) {
+	for asked, want := range map[uint64][2]uint64{0: {2 << 30, 3 << 30}, 1 << 20: {1 << 20, 1 << 20}} {
+		m := New(Options{Started: 1, DeviceMemory: asked})
+		put := func(process uint32, e wire.Event) {
+			e.Time = 10
+			r := wire.Record{Event: e, Process: process, Thread: 1}
+			if e.Kind == wire.KindDevice {
+				r.Payload = []byte("card\x00v1\x00")
+			}
+			m.Apply(&r)
+		}
+		put(1, wire.Event{Kind: wire.KindDevice, Object: 1, Granted: 1 << 30})
+		put(1, wire.Event{Kind: wire.KindDevice, Object: 2, Granted: 2 << 30})
+		put(1, wire.Event{Kind: wire.KindContext, Object: 1, Link: 2, Scope: 1})
+		put(1, wire.Event{Kind: wire.KindContext, Object: 2, Link: 1, Scope: 2})
+		put(2, wire.Event{Kind: wire.KindDevice, Object: 1, Granted: 3 << 30})
+		put(3, wire.Event{Kind: wire.KindCreate, Object: 5, Size: 1, Granted: 1})
+		s := m.Snapshot()
+		if got := [2]uint64{s.Processes[0].DeviceMemory, s.Processes[1].DeviceMemory}; got != want {
+			t.Errorf("asked for %d: %d, want %d", asked, got, want)
+		}
+		if asked == 0 && s.Processes[2].DeviceMemory != s.Device.Global {
+			t.Errorf("a process without a device has %d, want %d", s.Processes[2].DeviceMemory, s.Device.Global)
+		}
+	}
+}
