@@ -39,7 +39,7 @@ func (p *pointsPane) update() {
 		return
 	}
 	p.judge.Still = p.d.mode.recording
-	p.judge.Update(s, p.d.wall(s))
+	p.judge.Update(s)
 }
 
 // restart judges only what happens from now on.
@@ -101,7 +101,7 @@ func (p *pointsPane) title(*stats.Snapshot) (title, hint []span) {
 func (p *pointsPane) move(m motion) { p.list.move(m, len(p.judge.Points)) }
 
 // current returns the point at the cursor, nil if there is none.
-func (p *pointsPane) current() *analysis.Point {
+func (p *pointsPane) current() *analysis.Diagnosis {
 	if p.at >= len(p.judge.Points) {
 		return nil
 	}
@@ -139,7 +139,7 @@ func (p *pointsPane) draw(r region, s *stats.Snapshot) {
 	p.drawDetails(r.rows(p.page+1), s)
 }
 
-func (p *pointsPane) drawRow(r region, point *analysis.Point, chosen bool) {
+func (p *pointsPane) drawRow(r region, point *analysis.Diagnosis, chosen bool) {
 	st, rest := severityStyle(point.Severity), dim
 	if chosen {
 		r.repeat(0, 0, r.w, " ", cursorStyle)
@@ -175,7 +175,7 @@ func (p *pointsPane) drawDetails(r region, s *stats.Snapshot) {
 }
 
 // knobOf returns the limit that a point wants to change, and its new value; nil: none.
-func knobOf(s *stats.Snapshot, point *analysis.Point) (l *stats.Limit, to float64) {
+func knobOf(s *stats.Snapshot, point *analysis.Diagnosis) (l *stats.Limit, to float64) {
 	if s == nil {
 		return nil, 0
 	}

@@ -33,7 +33,7 @@ func sampleSnapshot() *stats.Snapshot {
 			{Name: "bucket_sizes", Text: "1024:4096", Value: 2, Kind: stats.LimitSizes},
 		},
 		Device:    stats.Device{Name: "pocl-cpu Ryzen 7", Driver: "3.1", Global: 16 * gib},
-		Processes: []stats.Process{{Number: 1, PID: 4711, Program: "./blur", Started: started, Status: -1}},
+		Processes: []stats.Process{{Number: 1, PID: 4711, Program: "./blur", Started: started, Status: -1, DeviceMemory: 16 * gib}},
 		Totals: stats.Totals{
 			Hits: 98213, Misses: 6604, SteadyHits: 51800, SteadyRequests: 52408, Creates: 105003, Releases: 104890,
 			DriverCreates: 6790, InUse: 1464 * mib, Requested: 1404 * mib, Cached: 384 * mib, Cooling: 48 * mib,

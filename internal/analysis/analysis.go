@@ -227,7 +227,18 @@ type Diagnosis struct {
 	Tag      string   `json:"tag"`  // call site that it is about, empty: the whole run
 	Knob     Knob     `json:"knob"`
 	Share    float64  `json:"share"` // of the run's time, or of the memory in question, that it is about; 0: unknown
+	About    About    `json:"-"`
 }
+
+// About says what a diagnosis concerns, which is where a screen can lead to.
+type About uint8
+
+// What diagnoses concern.
+const (
+	AboutRun     About = iota // the run, or its Tag
+	AboutFailure              // a call that failed for lack of memory
+	AboutGhost                // another policy
+)
 
 // Frame is a node of the call tree: bytes and buffers of everything created below it. The root has no name.
 type Frame struct {

@@ -212,7 +212,8 @@ func (x *run) grown(phases []Phase) (list []Growth) {
 }
 
 // machineGrows finds memory that grows beside the buffers.
-func machineGrows(x *run, a *Analysis) (Diagnosis, bool) {
+func machineGrows(e *Evidence) (Diagnosis, bool) {
+	a := e.Whole
 	if len(a.Growth) == 0 {
 		return Diagnosis{}, false
 	}
@@ -236,18 +237,18 @@ func machineGrows(x *run, a *Analysis) (Diagnosis, bool) {
 		Severity: Advice, Title: title, Share: share(g.Bytes, g.All),
 		Text: fmt.Sprintf("%s grew by %s %s, %s: %s", what, units.FormatLong(g.Bytes), each, buffers, who),
 	}
-	if len(x.snapshot.Processes) > 1 {
-		d.Text += "; process " + x.named(g.Process)
+	if len(e.Run.Processes) > 1 {
+		d.Text += "; process " + e.named(g.Process)
 	}
-	x.doubt(&d, "creates", "memory may grow beside the buffers")
+	e.doubt(&d, "creates", "memory may grow beside the buffers")
 	return d, true
 }
 
 // named returns how a process is shown.
-func (x *run) named(number uint32) string {
-	at := slices.IndexFunc(x.snapshot.Processes, func(p stats.Process) bool { return p.Number == number })
-	if at < 0 || x.snapshot.Processes[at].PID == 0 {
+func (e *Evidence) named(number uint32) string {
+	at := slices.IndexFunc(e.Run.Processes, func(p stats.Process) bool { return p.Number == number })
+	if at < 0 || e.Run.Processes[at].PID == 0 {
 		return fmt.Sprint(number)
 	}
-	return fmt.Sprint(x.snapshot.Processes[at].PID)
+	return fmt.Sprint(e.Run.Processes[at].PID)
 }

@@ -69,8 +69,8 @@ func (l *laps) objectGrowth(iterations uint64) []ObjectGrowth {
 }
 
 // objectsGrow finds objects that programs keep creating and do not release.
-func objectsGrow(x *run, a *Analysis) (Diagnosis, bool) {
-	counts := slices.DeleteFunc(slices.Clone(x.snapshot.Objects), func(c stats.ObjectCount) bool { return !keepsGrowing(&c, a.Phases) })
+func objectsGrow(e *Evidence) (Diagnosis, bool) {
+	counts := slices.DeleteFunc(slices.Clone(e.Run.Objects), func(c stats.ObjectCount) bool { return !keepsGrowing(&c, e.Whole.Phases) })
 	if len(counts) == 0 {
 		return Diagnosis{}, false
 	}
@@ -85,7 +85,7 @@ func objectsGrow(x *run, a *Analysis) (Diagnosis, bool) {
 		Severity: severity, Title: many + " " + how, Tag: top.Tag, Share: share(c.Live, c.Created),
 		Text: fmt.Sprintf("%d of %d are live at the end, %d of them since half of the run; %d from %s", c.Live, c.Created, c.Grown, top.Live, top.Tag),
 	}
-	if each, all := MostObjectGrowth(a.Phases, c.Type.Key()); all >= float64(c.Live)/2 {
+	if each, all := MostObjectGrowth(e.Whole.Phases, c.Type.Key()); all >= float64(c.Live)/2 {
 		d.Title = many + " grow in number with every iteration"
 		d.Text += fmt.Sprintf("; each iteration leaves %.1f more", each)
 	}
@@ -97,7 +97,7 @@ func objectsGrow(x *run, a *Analysis) (Diagnosis, bool) {
 			d.Text += fmt.Sprintf("; so do %s, of which %s live", other.Type.Many(), units.Plural(other.Live, "is", "are"))
 		}
 	}
-	x.doubt(&d, "releases", many+" may grow in number")
+	e.doubt(&d, "releases", many+" may grow in number")
 	return d, true
 }
 

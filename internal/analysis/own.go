@@ -58,8 +58,8 @@ func (o *own) create(r *wire.Record, middle uint64) {
 }
 
 // hasOwnPool finds programs in which a pool has little to do.
-func hasOwnPool(x *run, _ *Analysis) (Diagnosis, bool) {
-	o := &x.own
+func hasOwnPool(e *Evidence) (Diagnosis, bool) {
+	o := &e.Whole.own
 	if parents := uint64(len(o.parents)); o.parts >= partsLeast && o.parts >= partsEach*parents && parents < parentsMax {
 		return Diagnosis{
 			Severity: Note, Title: "the program has a pool of its own",
@@ -75,56 +75,4 @@ func hasOwnPool(x *run, _ *Analysis) (Diagnosis, bool) {
 		Text: fmt.Sprintf("in the later half of the run it creates %s and uses what it has %s: a pool has little to serve",
 			units.Count(o.creates, "buffer"), units.Count(o.uses, "time")),
 	}, true
-}
-
-// keeping returns the index of the phase whose iterations keep the most memory that the program releases only when it
-// uses none of its memory any more; -1 if none does. A phase that fills something is followed by uses, or is short and
-// releases nothing meanwhile.
-func (x *run) keeping(a *Analysis) int {
-	kept, at := uint64(0), -1
-	lastUse := x.survey.lastUse - min(x.started, x.survey.lastUse)
-	for i := range a.Phases {
-		p := &a.Phases[i]
-		if p.Growth <= 0 || p.Iterations < growthIterations || lastUse == 0 || lastUse > p.End+keptPatience*p.Period {
-			continue
-		}
-		if !p.Recycles && p.Iterations < keptMany {
-			continue
-		}
-		if all := uint64(p.Growth) * p.Iterations; all > kept && all >= a.Peak.InUse/2 {
-			kept, at = all, i
-		}
-	}
-	return at
-}
-
-// memoryIsKept finds iterations that keep memory that nothing uses later, in a program that releases it at its end.
-func memoryIsKept(x *run, a *Analysis) (Diagnosis, bool) {
-	at := x.keeping(a)
-	if at < 0 || x.growing(a) >= 0 {
-		return Diagnosis{}, false
-	}
-	p := &a.Phases[at]
-	d := Diagnosis{
-		Severity: Advice, Title: "every iteration keeps memory",
-		Text: fmt.Sprintf("each of %s leaves %s more in use, which is released when nothing is used any more",
-			units.Count(p.Iterations, "iteration"), units.FormatLong(uint64(p.Growth))),
-		Share: share(uint64(p.Growth)*p.Iterations, a.Peak.InUse),
-	}
-	if len(a.Peak.Tags) > 0 {
-		d.Tag = a.Peak.Tags[0].Name
-		d.Text += fmt.Sprintf("; most at the peak comes from %s", d.Tag)
-	}
-	x.doubt(&d, "releases", "every iteration may keep memory")
-	return d, true
-}
-
-// hosted finds memory that is slow because of the pool.
-func hosted(x *run, a *Analysis) (Diagnosis, bool) {
-	h := x.snapshot.Hosted
-	return Diagnosis{
-		Severity: Advice, Title: "buffers are in the host's memory", Share: share(h.Bytes, a.Peak.InUse),
-		Text: fmt.Sprintf("%s (%s) got it, as the device lacked what the pool wasted; it is slower: choose a policy that wastes less (--policy futhark)",
-			units.Count(h.Buffers, "create"), units.FormatLong(h.Bytes)),
-	}, h.Buffers > 0
 }

@@ -66,7 +66,7 @@ func newRun(o *Options, s *survey) *run {
 		Program: o.Header.Program, Arguments: o.Header.Arguments, Policy: o.Header.Policy, Labels: o.Header.Labels,
 		Limits: stats.PolicyLimits(o.Header.Policy, o.Header.Limits), LimitsOf: stats.DefaultLimits, Auto: o.Header.Auto, Started: x.started, NoTrends: true,
 		DeviceMemory: o.Header.DeviceMemory,
-		Observers: []heap.Observer{x},
+		Observers:    []heap.Observer{x},
 	})
 	x.heap = x.model.Heap()
 	x.total = &x.heap.Gauges
@@ -320,7 +320,9 @@ func (x *run) finish() *Analysis {
 	a.Misses, a.Timeline, a.Flame = x.misses.list(x), x.line.Timeline, x.flame()
 	a.Growth, a.Timeline.Machine = x.grown(a.Phases), x.machine.over(&a.Timeline, x.started)
 	a.Transfers = x.transfers(a)
-	a.Diagnoses = x.diagnose(a)
+	a.Diagnoses = x.evidence(a).judge(func(_ int, d Diagnosis, found bool) (Diagnosis, bool) {
+		return d, found && (d.Tag == "" || x.options.wanted(d.Tag))
+	})
 	a.Snapshot = x.narrowed()
 	return a
 }

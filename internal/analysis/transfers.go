@@ -160,16 +160,16 @@ func longer(f *TransferFinding, than *stats.Flow) uint64 {
 }
 
 // transferRule returns the rule for one kind of finding about transfers: its largest site.
-func transferRule(kind TransferKind) func(*run, *Analysis) (Diagnosis, bool) {
-	return func(x *run, a *Analysis) (Diagnosis, bool) {
-		at := slices.IndexFunc(a.Transfers, func(f TransferFinding) bool { return f.Kind == kind })
+func transferRule(kind TransferKind) func(*Evidence) (Diagnosis, bool) {
+	return func(e *Evidence) (Diagnosis, bool) {
+		at := slices.IndexFunc(e.Whole.Transfers, func(f TransferFinding) bool { return f.Kind == kind })
 		if at < 0 {
 			return Diagnosis{}, false
 		}
-		f := &a.Transfers[at]
+		f := &e.Whole.Transfers[at]
 		d := Diagnosis{Severity: Advice, Title: string(kind), Tag: f.Name, Share: f.Share, Text: f.text()}
 		if kind != Copied && kind != SecondOne && kind != ColdRead {
-			x.doubt(&d, "commands in between", string(kind)+", perhaps")
+			e.doubt(&d, "commands in between", string(kind)+", perhaps")
 		}
 		return d, true
 	}

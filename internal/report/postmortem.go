@@ -101,16 +101,11 @@ func (page PostMortem) String() string {
 
 // failedText says which call failed, and how.
 func failedText(p *stats.PostMortem) string {
-	text := p.Call
+	text, name := p.Failed(units.FormatLong), statusNames[p.Status]
 	switch {
 	case p.Verdict == stats.VerdictKilled:
-		return fmt.Sprintf("SIGKILL ended process %d", p.PID)
-	case p.Kernel != "":
-		text += " of " + p.Kernel
-	case !p.Command:
-		text += " of " + units.FormatLong(p.Size)
-	}
-	if name := statusNames[p.Status]; name != "" {
+		return text
+	case name != "":
 		return fmt.Sprintf("%s failed with %s (%d)", text, name, p.Status)
 	}
 	return fmt.Sprintf("%s failed with %d", text, p.Status)

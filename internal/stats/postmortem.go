@@ -2,6 +2,7 @@ package stats
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"syscall"
@@ -58,6 +59,19 @@ type PostMortem struct {
 	OOMKillsNumber uint64  `json:"-"`             // of VerdictKilled: see End
 	PoolToBlame    bool    `json:"pool_to_blame"` // without the free memory and the waste of the pool there would have been room
 	Spilling       bool    `json:"-"`             // idle buffers could go to the host already
+}
+
+// Failed says which call failed, without how, or that the process was killed. bytes writes a size.
+func (p *PostMortem) Failed(bytes func(uint64) string) string {
+	switch {
+	case p.Verdict == VerdictKilled:
+		return fmt.Sprintf("SIGKILL ended process %d", p.PID)
+	case p.Kernel != "":
+		return p.Call + " of " + p.Kernel
+	case !p.Command:
+		return p.Call + " of " + bytes(p.Size)
+	}
+	return p.Call
 }
 
 // Part is a part of the memory in use.

@@ -62,7 +62,7 @@ func (j *judged) points(t *testing.T, words []string) string {
 	titles := map[string]bool{}
 	live := analysis.Live{}
 	slowed(t, reader, func(s *stats.Snapshot) {
-		live.Update(s, s.Time-s.Started)
+		live.Update(s)
 		for i := range live.Points {
 			titles[live.Points[i].Title] = true
 		}

@@ -437,7 +437,9 @@ func TestLagOfLittleIsNone(t *testing.T) {
 // TestFragmentedSlabs: who has sub-allocations already is not sent to them.
 func TestFragmentedSlabs(t *testing.T) {
 	for policy, want := range map[string]string{"futhark": "--policy slab", "slab": "--policy futhark"} {
-		d, found := fragmented(mib, 9*mib, 0.8, &stats.Snapshot{Policy: policy}, now)
+		d, found := poolIsFragmented(&Evidence{
+			Run: &stats.Snapshot{Policy: policy}, Memory: &Memory{When: now, InUse: mib, Reserved: 9 * mib, Fragmentation: 0.8},
+		})
 		if !found || !strings.Contains(d.Text, want) {
 			t.Errorf("%s: %+v", policy, d)
 		}

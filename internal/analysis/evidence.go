@@ -1,0 +1,139 @@
+package analysis
+
+import (
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Evidence is what is known of a run: the figures that rules judge. Two sources give evidence: the snapshots of a run, one after the
+// other (Live), and a recording (New). A part that the source does not know is nil, and rules that need that part say nothing.
+type Evidence struct {
+	Run       *stats.Snapshot // counters, gauges, peaks, processes with their device memory, mistakes and failures
+	State     State
+	Length    uint64 // of what was watched, ns
+	PeakInUse uint64
+	Attached  bool // where events are lost, calls of the program are missing
+
+	Memory *Memory // now, or at the peak; nil after the end of a run whose peak was not looked at
+	Rise   *Rise   // nil: memory does not grow steadily
+	Late   *Late   // what happened of late; nil in a recording, and after the end
+	Leaks  []Leak  // what processes that ended left behind, the most bytes first
+	Whole  *Whole  // what only a recording shows; nil: the source is a snapshot
+}
+
+// State says how much of a run the evidence covers.
+type State uint8
+
+// The states of a run.
+const (
+	GoesOn    State = iota // what is in use may be released later
+	Over                   // nothing is released any more
+	BrokenOff              // the recording ends before the run does
+)
+
+// Memory is the memory of a run at one moment.
+type Memory struct {
+	When                       string // for sentences: now, or "at the peak"
+	InUse, Requested, Reserved uint64
+	Fragmentation              float64 // external
+}
+
+// now is when rules judge a run that goes on.
+const now = "now"
+
+// Rise is steady growth of the memory in use.
+type Rise struct {
+	Bytes      float64 // in each iteration, or in each second
+	Iterations uint64  // that grew so far; 0: the program has none, or they are not known
+	Site       string  // that has most of it; empty: unknown
+	Part       float64 // what Site has of it; 0: unknown
+	Room       float64 // how many more iterations or seconds fill a device; negative: unknown
+	Share      float64 // as in Diagnosis
+}
+
+// Late is what happened in the last 10 to 20 s.
+type Late struct {
+	Length   uint64 // ns
+	DriverNS uint64 // in calls of the driver
+	Requests
+	Filling bool     // the run is so young that the pool may still fill
+	Site    string   // with a low hit rate, the one that missed most; empty: there is none
+	AtSite  Requests // of Site
+}
+
+// Requests counts what was requested of the pool.
+type Requests struct {
+	Hits, Misses uint64
+	Reasons      [reasons]uint64 // of the misses
+}
+
+func (r *Requests) rate() float64 { return float64(r.Hits) / float64(max(r.Hits+r.Misses, 1)) }
+
+// low reports whether the hit rate is, of enough requests.
+func (r *Requests) low() bool { return r.Hits+r.Misses >= requestsLeast && r.rate() < hitRateLow }
+
+// reason returns the most frequent reason for misses.
+func (r *Requests) reason() wire.Miss {
+	return wire.Miss(slices.Index(r.Reasons[:], slices.Max(r.Reasons[:])))
+}
+
+// Whole is what only a recording shows: it has all events, and is read twice.
+type Whole struct {
+	*Analysis
+	Keeps    *Phase // whose iterations keep the most memory until the end; nil: none does
+	CopiesNS uint64 // that the driver took for creates that copy and that no pool serves
+	Idle     Idle
+	Hidden   Hidden
+
+	own     own
+	origins origins
+	origin  string // call site of the least aligned sub-buffer
+}
+
+// Idle is memory that was held after its last use, while others could have had it.
+type Idle struct {
+	Site         string  // that held the most so; empty: none
+	Median       uint64  // of its buffers, ns
+	Bytes, InUse float64 // on average over the run
+	Share        float64 // of all byte seconds in use
+}
+
+// Hidden is the function that creates the most memory for several callers.
+type Hidden struct {
+	Site, Function string // empty: there is none
+	Callers        int
+	Share          float64 // of all creates, or of the peak
+}
+
+// doubt makes a problem a note with another title if events are lost: what would refute it may be among them.
+func (e *Evidence) doubt(d *Diagnosis, what, title string) {
+	if e.Run.Lost > 0 {
+		d.Severity, d.Title = Note, title
+		d.Text += "; some of the lost events may be " + what
+	}
+}
+
+// fullest returns the process that reserves the largest part of its device memory, with what it has reserved and in use:
+// now, or at most. It returns nil where no process is known to have device memory.
+func (e *Evidence) fullest() (fullest *stats.Process, reserved, inUse uint64) {
+	most := 0.0
+	for i := range e.Run.Processes {
+		p := &e.Run.Processes[i]
+		r, u := p.Totals.PeakReserved, p.Totals.PeakInUse
+		if e.State == GoesOn {
+			r, u = p.Totals.Reserved(), p.Totals.InUse
+		}
+		if p.DeviceMemory == 0 || e.State == GoesOn && p.State != stats.Running {
+			continue
+		}
+		if part := float64(r) / float64(p.DeviceMemory); part > most {
+			fullest, reserved, inUse, most = p, r, u, part
+		}
+	}
+	return fullest, reserved, inUse
+}
+
+// share returns a part of a whole, at most 1.
+func share(part, whole uint64) float64 { return min(float64(part)/float64(max(whole, 1)), 1) }

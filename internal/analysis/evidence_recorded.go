@@ -1,0 +1,153 @@
+package analysis
+
+import (
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// length is the time of the part that was analysed, ns.
+func (x *run) length() uint64 { return x.survey.last - x.survey.first }
+
+// evidence is what the recording shows of the run.
+func (x *run) evidence(a *Analysis) *Evidence {
+	e := &Evidence{
+		Run: x.snapshot, State: Over, Length: x.length(), PeakInUse: a.Peak.InUse, Attached: x.options.Header.Attached,
+		Memory: &Memory{
+			When: "at the peak", InUse: a.Peak.InUse, Requested: a.Peak.Requested, Reserved: a.Peak.Reserved, Fragmentation: a.fragmentationAtPeak(),
+		},
+		Rise: x.rise(a), Leaks: a.Leaks,
+		Whole: &Whole{Analysis: a, Keeps: x.keeping(a), CopiesNS: x.copyNS, Idle: x.idle(), Hidden: x.hidden(a), own: x.own, origins: x.survey.parts},
+	}
+	if !x.options.Whole && !x.anyEnded() { // what is in use may be released later
+		e.State = BrokenOff
+	}
+	if o := &x.survey.parts; o.count > 0 {
+		e.Whole.origin = x.survey.names.Process(o.process).Site(o.tag).Name
+	}
+	return e
+}
+
+func (x *run) anyEnded() bool {
+	for _, p := range x.processes {
+		if p.ended {
+			return true
+		}
+	}
+	return false
+}
+
+// fragmentationAtPeak is that of the step of the timeline in which the peak was.
+func (a *Analysis) fragmentationAtPeak() float64 {
+	l := &a.Timeline
+	if len(l.Fragmentation) == 0 {
+		return 0
+	}
+	return l.Fragmentation[min((a.Peak.Time-min(l.Start, a.Peak.Time))/l.Step, uint64(len(l.Fragmentation)-1))]
+}
+
+// rise is the growth of the phase that grows the most.
+func (x *run) rise(a *Analysis) *Rise {
+	p := x.growing(a)
+	if p == nil {
+		return nil
+	}
+	r := &Rise{
+		Bytes: float64(p.Growth), Iterations: p.Iterations, Room: -1, Share: share(uint64(p.Growth)*p.Iterations, a.Peak.InUse),
+	}
+	if len(a.Leaks) > 0 {
+		r.Site = a.Leaks[0].Name
+	}
+	for i := range x.snapshot.Processes {
+		if q := &x.snapshot.Processes[i]; q.Number == p.Process && q.DeviceMemory > q.Totals.PeakInUse {
+			r.Room = float64((q.DeviceMemory - q.Totals.PeakInUse) / uint64(p.Growth))
+		}
+	}
+	return r
+}
+
+// growing returns the phase that grows the most in all, nil if none grows. A phase whose memory is released later does not grow: it
+// fills something.
+func (x *run) growing(a *Analysis) (most *Phase) {
+	grown := uint64(0)
+	for i := range a.Phases {
+		p := &a.Phases[i]
+		if p.Growth <= 0 || p.Iterations < growthIterations || x.fills(p) {
+			continue
+		}
+		if all := uint64(p.Growth) * p.Iterations; all > grown && x.snapshot.Totals.InUse >= all/2 {
+			grown, most = all, p
+		}
+	}
+	return most
+}
+
+// fills reports whether a phase is more likely the start of a program than a loop that forgets: it creates and releases nothing,
+// and is followed by uses of memory, or by the failure of the program.
+func (x *run) fills(p *Phase) bool {
+	if p.Releases {
+		return false
+	}
+	for i := range x.snapshot.Processes {
+		q := &x.snapshot.Processes[i]
+		if q.Number == p.Process && (q.State == stats.Signaled || q.State == stats.Exited && q.Status > 0) {
+			return true
+		}
+	}
+	return x.since(x.survey.lastUse) > p.End+keptPatience*p.Period
+}
+
+// keeping returns the phase whose iterations keep the most memory that the program releases only when it uses none of its
+// memory any more; nil if none does. A phase that fills something is followed by uses, or is short and releases nothing meanwhile.
+func (x *run) keeping(a *Analysis) (most *Phase) {
+	kept, lastUse := uint64(0), x.since(x.survey.lastUse)
+	for i := range a.Phases {
+		p := &a.Phases[i]
+		if p.Growth <= 0 || p.Iterations < growthIterations || lastUse == 0 || lastUse > p.End+keptPatience*p.Period {
+			continue
+		}
+		if !p.Recycles && p.Iterations < keptMany {
+			continue
+		}
+		if all := uint64(p.Growth) * p.Iterations; all > kept && all >= a.Peak.InUse/2 {
+			kept, most = all, p
+		}
+	}
+	return most
+}
+
+// idle is the memory that others could have had. At the end of a run none is wanted.
+func (x *run) idle() Idle {
+	var top *row
+	for _, w := range x.sortedRows() {
+		if w.lagTaken > 0 && (top == nil || w.lagTaken > top.lagTaken) {
+			top = w
+		}
+	}
+	if top == nil {
+		return Idle{}
+	}
+	seconds := units.Seconds(0, max(x.length(), 1))
+	return Idle{
+		Site: top.name, Median: top.lag.Percentile(0.5), Bytes: x.lag.taken / seconds, InUse: x.byteSeconds / seconds,
+		Share: min(x.lag.taken/max(x.byteSeconds, 1), 1),
+	}
+}
+
+// hidden finds the function that creates the most for several callers: of all creates, or of the peak.
+func (x *run) hidden(a *Analysis) (top Hidden) {
+	for _, w := range x.survey.names.Wrappers() {
+		var part float64
+		if row := x.rows[w.Name]; row != nil {
+			part = share(row.creates, x.snapshot.Totals.Creates)
+		}
+		if at := slices.IndexFunc(a.Peak.Tags, func(t PeakTag) bool { return t.Name == w.Name }); at >= 0 {
+			part = max(part, share(a.Peak.Tags[at].InUse, a.Peak.InUse))
+		}
+		if part > top.Share {
+			top = Hidden{Site: w.Name, Function: w.Function, Callers: w.Callers, Share: part}
+		}
+	}
+	return top
+}

@@ -1,0 +1,200 @@
+package analysis
+
+import (
+	"fmt"
+	"strconv"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// memoryGrows finds iterations, or seconds, that leave more in use than before.
+func memoryGrows(e *Evidence) (Diagnosis, bool) {
+	r := e.Rise
+	if r == nil {
+		return Diagnosis{}, false
+	}
+	bytes := units.FormatLong(uint64(r.Bytes))
+	d := Diagnosis{
+		Severity: Problem, Title: "memory grows " + bytes + "/s", Text: r.perSecond(), Tag: r.Site, Share: r.Share,
+	}
+	doubted := "memory may grow"
+	if r.Iterations > 0 {
+		d.Title, d.Text, doubted = "memory grows with every iteration", r.perIteration(bytes), "memory may grow with every iteration"
+	}
+	e.doubt(&d, "releases", doubted)
+	return d, true
+}
+
+func (r *Rise) perSecond() string {
+	text := fmt.Sprintf("%s of it at %s", units.Percent(r.Part, 1), r.Site)
+	if r.Part >= wholeShare {
+		text = "all of it at " + r.Site
+	}
+	if r.Room >= 0 && r.Room < soonSeconds {
+		text += "; the device is full in " + units.DurationLong(1e9*r.Room)
+	}
+	return text
+}
+
+func (r *Rise) perIteration(bytes string) string {
+	text := fmt.Sprintf("each of %s leaves %s more in use", units.Count(r.Iterations, "iteration"), bytes)
+	if r.Room >= 0 {
+		text += fmt.Sprintf("; after %s the device is full", units.Count(uint64(r.Room), "more iteration"))
+	}
+	if r.Site != "" {
+		text += "; most of what is left comes from " + r.Site
+	}
+	return text
+}
+
+// memoryIsKept finds iterations that keep memory that nothing uses later, in a program that releases it at its end.
+func memoryIsKept(e *Evidence) (Diagnosis, bool) {
+	p := e.Whole.Keeps
+	if p == nil || e.Rise != nil {
+		return Diagnosis{}, false
+	}
+	d := Diagnosis{
+		Severity: Advice, Title: "every iteration keeps memory",
+		Text: fmt.Sprintf("each of %s leaves %s more in use, which is released when nothing is used any more",
+			units.Count(p.Iterations, "iteration"), units.FormatLong(uint64(p.Growth))),
+		Share: share(uint64(p.Growth)*p.Iterations, e.PeakInUse),
+	}
+	if tags := e.Whole.Peak.Tags; len(tags) > 0 {
+		d.Tag = tags[0].Name
+		d.Text += fmt.Sprintf("; most at the peak comes from %s", d.Tag)
+	}
+	e.doubt(&d, "releases", "every iteration may keep memory")
+	return d, true
+}
+
+func neverReleased(e *Evidence) (Diagnosis, bool) {
+	var buffers, bytes uint64
+	for i := range e.Leaks {
+		buffers += e.Leaks[i].Buffers
+		bytes += e.Leaks[i].Bytes
+	}
+	if buffers == 0 {
+		return Diagnosis{}, false
+	}
+	top := &e.Leaks[0]
+	severity, how := Problem, "never released"
+	if e.State == BrokenOff {
+		severity, how = Note, "in use where the recording ends"
+	}
+	if e.Run.HeldAtExit() {
+		severity, how = Note, "held when "+e.Run.AbortedBy()+" ended the program"
+	}
+	d := Diagnosis{
+		Severity: severity, Tag: top.Name, Title: fmt.Sprintf("%s %s", units.Count(buffers, "buffer"), how),
+		Text:  fmt.Sprintf("%s in all; %s of it from %s", units.FormatLong(bytes), units.FormatLong(top.Bytes), top.Name),
+		Share: share(bytes, e.PeakInUse),
+	}
+	if e.Whole != nil {
+		d.Text += fmt.Sprintf(", the oldest created %s after the start", units.Duration(top.Oldest))
+	}
+	e.doubt(&d, "releases", fmt.Sprintf("%s perhaps %s", units.Count(buffers, "buffer"), how))
+	return d, true
+}
+
+// deviceFull judges each process by its own device memory.
+func deviceFull(e *Evidence) (Diagnosis, bool) {
+	if p := e.Run.Spill; p != nil { // the device is meant to be full
+		return thrashes(p, e.Length)
+	}
+	p, reserved, inUse := e.fullest()
+	if p == nil || float64(reserved) < deviceShare*float64(p.DeviceMemory) {
+		return Diagnosis{}, false
+	}
+	text := "at most %s of %s were reserved, and %s in use"
+	if e.State == GoesOn {
+		text = "%s of %s are reserved, and %s in use"
+	}
+	d := Diagnosis{
+		Severity: Advice, Title: "device memory is nearly full", Share: share(reserved, p.DeviceMemory),
+		Text: fmt.Sprintf(text, units.FormatLong(reserved), units.FormatLong(p.DeviceMemory), units.FormatLong(inUse)),
+	}
+	room := relative(inUse, uint64(deviceShare*float64(p.DeviceMemory)))
+	if l := limit(e.Run, stats.MaxCachedBytes); l != nil && room > 0 && float64(room) < l.Value {
+		d.Knob = Knob{Limit: l.Name, Value: strconv.FormatUint(room, 10), Why: "this is what remains beside the memory in use"}
+	}
+	return d, true
+}
+
+// thrashes judges what --spill moved while a run, or as much of it, took ns.
+func thrashes(p *stats.Spill, ns uint64) (Diagnosis, bool) {
+	if !p.Thrashing {
+		return Diagnosis{}, false
+	}
+	d := Diagnosis{
+		Severity: Advice, Title: "the device holds less than the program needs at once", Share: share(p.Stalls.NS, ns),
+		Text: fmt.Sprintf("it needs %s, and the device held %s: calls waited %s for buffers to move", units.FormatLong(p.WorkingSet),
+			units.FormatLong(p.PeakResident), units.Duration(p.Stalls.NS)),
+	}
+	if len(p.Sites) > 0 {
+		d.Tag = p.Sites[0].Tag
+		d.Text += ", most of them from " + d.Tag
+	}
+	return d, true
+}
+
+func wasteIsHigh(e *Evidence) (Diagnosis, bool) {
+	m := e.Memory
+	wasted := relative(m.Requested, m.InUse)
+	rate := wasteOf(int64(m.InUse), int64(m.Requested))
+	if rate < wasteHigh || wasted < bytesLeast {
+		return Diagnosis{}, false
+	}
+	d := Diagnosis{
+		Severity: Advice, Title: "blocks are much larger than requested", Share: rate,
+		Text: fmt.Sprintf("%s of the %s in use %s are waste, %s", units.FormatLong(wasted), units.FormatLong(m.InUse), m.When,
+			units.Percent(rate, 1)),
+	}
+	if l := limit(e.Run, "mantissa_bits"); l != nil && l.Value < l.Max {
+		d.Knob = Knob{Limit: l.Name, Value: strconv.Itoa(int(l.Value) + 1), Why: "more bits waste less"}
+	} else if l := limit(e.Run, "max_waste_ratio"); l != nil && l.Value > wasteRatio && e.Run.Policy == "futhark-2018" {
+		// With futhark the limit concerns only blocks of other call sites.
+		d.Knob = Knob{Limit: l.Name, Value: strconv.FormatFloat(wasteRatio, 'f', -1, 64), Why: "larger blocks then serve no such request"}
+	}
+	return d, true
+}
+
+// poolIsFragmented judges free memory. In a run that goes on it counts only once pieces were too small: while a pool fills, some
+// always are.
+func poolIsFragmented(e *Evidence) (Diagnosis, bool) {
+	if e.Run.WholeBlocks != "" {
+		return Diagnosis{}, false // slabs cannot help
+	}
+	if l := e.Late; l != nil && (l.Filling || l.Reasons[wire.MissTooSmall] == 0) {
+		return Diagnosis{}, false
+	}
+	m := e.Memory
+	free := relative(m.InUse, m.Reserved)
+	if m.Fragmentation < fragmentationHigh || free < bytesLeast || float64(free) < idleShare*float64(m.Reserved) {
+		return Diagnosis{}, false
+	}
+	text := units.FormatLong(free) + " is free"
+	if m.When != now {
+		text = m.When + " " + units.FormatLong(free) + " was free"
+	}
+	other := "slab whether sub-allocations fit better"
+	if e.Run.Carves() {
+		other = "futhark whether whole blocks fit better"
+	}
+	return Diagnosis{
+		Severity: Advice, Title: "free memory is fragmented " + m.When, Share: share(free, m.Reserved),
+		Text: fmt.Sprintf("%s beside %s in use, no piece larger than %s of it: check with gpumemtop replay --policy %s",
+			text, units.FormatLong(m.InUse), units.Percent(1-m.Fragmentation, free), other),
+	}, true
+}
+
+// hosted finds memory that is slow because of the pool.
+func hosted(e *Evidence) (Diagnosis, bool) {
+	h := e.Run.Hosted
+	return Diagnosis{
+		Severity: Advice, Title: "buffers are in the host's memory", Share: share(h.Bytes, e.PeakInUse),
+		Text: fmt.Sprintf("%s (%s) got it, as the device lacked what the pool wasted; it is slower: choose a policy that wastes less (--policy futhark)",
+			units.Count(h.Buffers, "create"), units.FormatLong(h.Bytes)),
+	}, h.Buffers > 0
+}

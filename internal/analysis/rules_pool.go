@@ -1,0 +1,154 @@
+package analysis
+
+import (
+	"fmt"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// lostTime is what the driver took for misses.
+func lostTime(e *Evidence) (lost uint64) {
+	for i := range e.Whole.Misses {
+		lost += e.Whole.Misses[i].LostNS
+	}
+	return lost
+}
+
+// hitRateIsLow judges the later half of the requests, if the driver took time for what the pool could have served.
+func hitRateIsLow(e *Evidence) (Diagnosis, bool) {
+	t, all := &e.Run.Totals, e.Whole.Misses
+	if e.Run.Policy == "none" || t.Hits+t.Misses < requestsLeast || t.SteadyHitRate() >= hitRateLow || len(all) == 0 {
+		return Diagnosis{}, false
+	}
+	main := &all[0]
+	for i := range all {
+		if all[i].Count > main.Count {
+			main = &all[i]
+		}
+	}
+	if main.Reason == Reason(wire.MissCold.String()) && (e.Rise != nil || e.Whole.Keeps != nil) {
+		return Diagnosis{}, false // a buffer that is never released cannot serve again: memoryGrows reports it
+	}
+	lost := lostTime(e)
+	if float64(lost) < driverShare*float64(e.Length) {
+		return Diagnosis{}, false // nothing to gain
+	}
+	return Diagnosis{
+		Severity: Advice, Title: "the pool serves few requests", Share: share(lost, e.Length),
+		Text: fmt.Sprintf("hit rate %s in the later half; %d of %s are %s: %s", units.Percent(t.SteadyHitRate(), t.SteadyRequests),
+			main.Count, units.Plural(t.Misses, "miss", "misses"), main.Reason, main.Knob.Why),
+		Knob: main.Knob,
+	}, true
+}
+
+// policyNone finds a loop that calls the driver each time, in a run without a pool.
+func policyNone(e *Evidence) (Diagnosis, bool) {
+	t := &e.Run.Totals
+	iterations := uint64(0)
+	for i := range e.Whole.Phases {
+		iterations = max(iterations, e.Whole.Phases[i].Iterations)
+	}
+	if e.Run.Policy != "none" || iterations == 0 || t.MissReasons[wire.MissPolicy] < requestsLeast {
+		return Diagnosis{}, false
+	}
+	lost := lostTime(e)
+	if float64(lost) < driverShare*float64(e.Length) {
+		return Diagnosis{}, false
+	}
+	probes := ""
+	if e.Attached {
+		probes = ", including the time of the probes"
+	}
+	return Diagnosis{
+		Severity: Advice, Title: "every iteration goes to the driver", Share: share(lost, e.Length),
+		Text: fmt.Sprintf("%s of poolable buffers took %s%s; a pool (--policy futhark) would serve most: check with gpumemtop replay",
+			units.Count(t.MissReasons[wire.MissPolicy], "create"), units.Duration(lost), probes),
+	}, true
+}
+
+// callSiteMisses finds the call site that missed most of late, if the driver took time.
+func callSiteMisses(e *Evidence) (Diagnosis, bool) {
+	l := e.Late
+	reason := l.AtSite.reason()
+	if l.Site == "" || float64(l.DriverNS) < driverShare*float64(l.Length) || e.Run.Policy == "none" || e.followsGrowth(reason) {
+		return Diagnosis{}, false
+	}
+	knob := knobNow(reason, e.Run)
+	return Diagnosis{
+		Severity: Advice, Title: l.Site + " hits " + units.Percent(l.AtSite.rate(), 1), Tag: l.Site, Knob: knob,
+		Text:  fmt.Sprintf("%s of late, mostly %s: %s", units.Plural(l.AtSite.Misses, "miss", "misses"), reason, knob.Why),
+		Share: share(l.DriverNS, l.Length),
+	}, true
+}
+
+// limitBites finds a limit that evicted what was needed soon after, unless callSiteMisses names it.
+func limitBites(e *Evidence) (Diagnosis, bool) {
+	l := e.Late
+	site, _ := callSiteMisses(e)
+	for _, reason := range []wire.Miss{wire.MissLimit, wire.MissTagCap} {
+		knob := knobNow(reason, e.Run)
+		if n := l.Reasons[reason]; n >= requestsLeast && knob.Limit != "" {
+			return Diagnosis{
+				Severity: Advice, Title: knob.Limit + " bites", Knob: knob, Share: share(n, l.Hits+l.Misses),
+				Text: fmt.Sprintf("of late %s for blocks that it had evicted", units.Plural(n, "miss", "misses")),
+			}, knob.Limit != site.Knob.Limit
+		}
+	}
+	return Diagnosis{}, false
+}
+
+// followsGrowth reports whether misses follow from growth: a buffer that is never released cannot serve again.
+func (e *Evidence) followsGrowth(reason wire.Miss) bool {
+	return e.Rise != nil && reason == wire.MissCold
+}
+
+// nothingCarved finds a policy that cannot do its work.
+func nothingCarved(e *Evidence) (Diagnosis, bool) {
+	why := e.Run.CarvesNothing()
+	if why == "" {
+		return Diagnosis{}, false
+	}
+	return Diagnosis{
+		Severity: Advice, Title: e.Run.Policy + " makes no sub-allocations", Text: why + ": choose a policy of whole blocks (--policy futhark)",
+	}, true
+}
+
+// ghostLeads finds a policy that could still be chosen.
+func ghostLeads(e *Evidence) (Diagnosis, bool) {
+	g := e.Run.Ghosts
+	if e.State != GoesOn || !g.Worth(e.Length) {
+		return Diagnosis{}, false
+	}
+	_, part, _ := g.Saving()
+	return Diagnosis{
+		Severity: Advice, Title: g.Leader().Name + " would do better", Share: part, Text: units.Percent(part, 1) +
+			" less time in the driver, simulated beside the run", About: AboutGhost,
+	}, true
+}
+
+// knobNow returns the limit of the present policy that may help against a reason for misses, or why none does.
+func knobNow(reason wire.Miss, s *stats.Snapshot) Knob {
+	now := misses{}
+	if l := limit(s, "max_waste_ratio"); l != nil {
+		now.ratios = []float64{l.Value + 0.4}
+	}
+	for _, name := range []string{"max_per_tag", "max_per_bucket"} {
+		if l := limit(s, name); l != nil && now.capMost == 0 {
+			now.capMost = uint64(l.Value) // twice as many
+		}
+	}
+	if l := limit(s, stats.MaxCachedBytes); l != nil {
+		now.cachedMost = uint64(min(2*l.Value, 1<<62))
+	}
+	knob := now.knob(reason, s)
+	if l := limit(s, knob.Limit); l != nil {
+		value := knob.Value
+		if bytes, ok := l.Number(value); ok && l.Kind == stats.LimitBytes {
+			value = units.FormatLong(uint64(bytes))
+		}
+		knob.Why = knob.Limit + "=" + value + " may help"
+	}
+	return knob
+}

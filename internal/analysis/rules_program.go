@@ -1,0 +1,156 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// failures are the calls that failed for lack of memory.
+func failures(e *Evidence) (list []Diagnosis) {
+	for i := range e.Run.PostMortems {
+		p := &e.Run.PostMortems[i]
+		title := p.Failed(units.FormatLong)
+		if p.Verdict != stats.VerdictKilled {
+			if p.Tag != "" {
+				title += " at " + p.Tag
+			}
+			title += fmt.Sprintf(" failed (%d)", p.Status)
+		}
+		list = append(list, Diagnosis{
+			Severity: Problem, Title: title, Text: p.Verdict.String() + ", " + units.FormatLong(p.InUse) + " in use", Tag: p.Tag,
+			Share: 2, About: AboutFailure, // before mistakes: it may end the program
+		})
+	}
+	return list
+}
+
+const notCertain = " (not certain)"
+
+// mistakes are those of the program.
+func mistakes(e *Evidence) (list []Diagnosis) {
+	for i := range e.Run.Findings {
+		f := &e.Run.Findings[i]
+		d := Diagnosis{ // results may be wrong
+			Severity: Problem, Title: f.Kind.String(), Text: f.Sentence(units.FormatLong), Tag: f.Tag, Share: 1,
+		}
+		if !f.Certain() {
+			d.Severity, d.Title = Advice, d.Title+notCertain
+		}
+		if e.Attached { // the library sees mistakes itself; here calls that are lost make others look wrong
+			e.doubt(&d, "calls that make it correct", f.Kind.String()+notCertain)
+		}
+		list = append(list, d)
+	}
+	if n := e.Run.OtherFindings; n > 0 {
+		list = append(list, Diagnosis{Severity: Problem, Title: "more mistakes", Text: fmt.Sprintf(
+			"%s beyond the %d that are listed", units.Plural(n, "mistake", "mistakes"), len(e.Run.Findings))})
+	}
+	return list
+}
+
+// mistakesFound counts the mistakes and describes the first, if possible one that is certain.
+func mistakesFound(e *Evidence) (Diagnosis, bool) {
+	findings := e.Run.Findings
+	if len(findings) == 0 {
+		return Diagnosis{}, false
+	}
+	at := max(0, slices.IndexFunc(findings, func(f stats.Finding) bool { return f.Certain() }))
+	total := e.Run.OtherFindings
+	for i := range findings {
+		total += findings[i].Count
+	}
+	d, kind := mistakes(e)[at], findings[at].Kind.String()
+	d.Text = kind + ": " + d.Text
+	d.Title = units.Count(total, "mistake") + " of the program" + strings.TrimPrefix(d.Title, kind)
+	return d, true
+}
+
+func lostEvents(e *Evidence) (Diagnosis, bool) {
+	s := e.Run
+	if s.Lost == 0 {
+		return Diagnosis{}, false
+	}
+	title := units.Count(s.Lost, "event") + " lost"
+	if s.LostUses > 0 {
+		title += fmt.Sprintf(" (%d of them uses)", s.LostUses)
+	}
+	return Diagnosis{
+		Severity: Note, Title: title,
+		Text: "figures may be too high or too low, and memory listed as leaked may have been released",
+	}, true
+}
+
+// createsCopy finds runs that spend their time in creates that no pool serves.
+func createsCopy(e *Evidence) (Diagnosis, bool) {
+	copies, all := e.Whole.CopiesNS, e.Run.Totals.DriverNS
+	if copies == 0 || e.Attached || float64(copies) < copyShare*float64(all) || float64(copies) < driverShare*float64(e.Length) {
+		return Diagnosis{}, false
+	}
+	return Diagnosis{
+		Severity: Advice, Title: "creates that copy take the time, and no pool serves them", Share: share(copies, e.Length),
+		Text: fmt.Sprintf("%s with CL_MEM_COPY_HOST_PTR took %s of the %s in driver calls: create once and write instead",
+			units.Count(e.Whole.CopyCost.Calls, "create"), units.Duration(copies), units.Duration(all)),
+	}, true
+}
+
+// couldBeHoisted finds the temporary buffers whose driver calls take the most time.
+func couldBeHoisted(e *Evidence) (Diagnosis, bool) {
+	repeats := slices.ContainsFunc(e.Whole.Phases, func(p Phase) bool { return p.Iterations > 0 })
+	if len(e.Whole.Temporaries) == 0 || !repeats {
+		return Diagnosis{}, false
+	}
+	top := slices.MaxFunc(e.Whole.Temporaries, func(a, b Temporary) int { return cmp.Compare(a.DriverNS, b.DriverNS) })
+	if float64(top.DriverNS) < driverShare*float64(e.Length) || top.Buffers < growthIterations {
+		return Diagnosis{}, false
+	}
+	return Diagnosis{
+		Severity: Advice, Title: "buffers could be created once, before the loop", Tag: top.Name, Share: share(top.DriverNS, e.Length),
+		Text: fmt.Sprintf("%s of %s live within one iteration and took the driver %s, %s of the run", units.Count(top.Buffers, "buffer"),
+			top.Name, units.Duration(top.DriverNS), units.Percent(float64(top.DriverNS)/float64(e.Length), e.Length)),
+	}, true
+}
+
+// heldTooLong finds memory that others could have had.
+func heldTooLong(e *Evidence) (Diagnosis, bool) {
+	idle := &e.Whole.Idle
+	if idle.Site == "" || idle.Bytes < max(lagShare*idle.InUse, lagBytes) || idle.Median < lagLeast {
+		return Diagnosis{}, false
+	}
+	return Diagnosis{
+		Severity: Advice, Title: "memory is released long after its last use", Tag: idle.Site, Share: idle.Share,
+		Text: fmt.Sprintf("half of the buffers of %s were held %s or longer after their last use; in all, %s of the %s in use were idle so, on average",
+			idle.Site, units.Duration(idle.Median), units.FormatLong(uint64(idle.Bytes)), units.FormatLong(uint64(idle.InUse))),
+	}, true
+}
+
+// callersHidden finds a function that creates much of the memory for several callers.
+func callersHidden(e *Evidence) (Diagnosis, bool) {
+	h := &e.Whole.Hidden
+	if h.Site == "" || h.Share < hiddenShare {
+		return Diagnosis{}, false
+	}
+	return Diagnosis{
+		Severity: Note, Title: "one function creates memory for several callers", Tag: h.Site, Share: h.Share,
+		Text: fmt.Sprintf("%s call %s: --wrapper '^%s$' names call sites after them", units.Count(uint64(h.Callers), "place"),
+			h.Site, regexp.QuoteMeta(h.Function)),
+	}, true
+}
+
+// originsAreFine finds sub-buffers that are right here and refused by devices with a coarser alignment.
+func originsAreFine(e *Evidence) (Diagnosis, bool) {
+	o := &e.Whole.origins
+	if o.count == 0 {
+		return Diagnosis{}, false
+	}
+	return Diagnosis{
+		Severity: Note, Title: "sub-buffers may be refused on other devices", Tag: e.Whole.origin,
+		Text: fmt.Sprintf("%s at multiples of only %s; devices want multiples of 128 B to 4.00 KiB: round up to CL_DEVICE_MEM_BASE_ADDR_ALIGN "+
+			"/ 8; gpumemtop fit --on checks one device", units.Plural(o.count, "begins", "begin"), units.FormatLong(o.coarsest)),
+	}, true
+}
