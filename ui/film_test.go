@@ -15,6 +15,7 @@ import (
 
 	"github.com/muesli/termenv"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
@@ -102,8 +103,8 @@ func TestFilmShowsWhatTheDashboardShows(t *testing.T) {
 		s.Tags = s.Tags[:len(s.Tags)-i%2]
 		snapshots = append(snapshots, &s)
 	}
-	picture := Film(snapshots, 500*time.Millisecond, 120, 36)
-	d := newDashboard(Options{ReadOnly: true}, newThemeWith(termenv.TrueColor, Dark, false))
+	picture := Film(snapshots, &analysis.Live{}, 500*time.Millisecond, 120, 36)
+	d := newDashboard(Options{ReadOnly: true, Judge: &analysis.Live{}}, newThemeWith(termenv.TrueColor, Dark, false))
 	d.resize(120, 36)
 	for i, s := range snapshots {
 		d.update(frameMsg{now: time.Unix(0, 0).Add(time.Duration(i) * 500 * time.Millisecond), snap: s})
@@ -124,7 +125,7 @@ func TestFilmOfTheReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	picture, today := string(b), Film([]*stats.Snapshot{sampleSnapshot()}, time.Second, 120, 36)
+	picture, today := string(b), Film([]*stats.Snapshot{sampleSnapshot()}, &analysis.Live{}, time.Second, 120, 36)
 	if end := strings.Index(today, "</style>"); !strings.HasPrefix(picture, today[:end]) {
 		t.Error("docs/dashboard.svg has other colours: run make screenshot")
 	}

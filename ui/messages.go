@@ -40,7 +40,7 @@ func (d *dashboard) message(s *stats.Snapshot) (string, style) {
 			return "! " + m.Text, warnStyle
 		}
 	}
-	if l := d.arrange(); !l.verdict && len(d.points.judge.Points) > 0 {
+	if l := d.arrange(); !l.verdict && len(d.points.found) > 0 {
 		return d.points.text(1)
 	}
 	if text := d.ledger.latest(s); text != "" {

@@ -13,15 +13,15 @@ import (
 type pointsPane struct {
 	basePane
 	list
-	judge  analysis.Live
-	due    time.Time // of the next judgement
-	events [3]int    // mistakes, failures and ended processes at the latest
+	found  []analysis.Diagnosis // of the last judgement
+	due    time.Time            // of the next judgement
+	events [3]int               // mistakes, failures and ended processes at the latest
 }
 
-// update judges the latest snapshot, at most once a second unless something happened. A frozen screen keeps its points.
+// update has the latest snapshot judged, at most once a second unless something happened. A frozen screen keeps its points.
 func (p *pointsPane) update() {
 	s := p.d.live
-	if s == nil || p.d.frozen != nil {
+	if s == nil || p.d.frozen != nil || p.d.o.Judge == nil {
 		return
 	}
 	events := [3]int{len(s.Findings), len(s.PostMortems)}
@@ -35,17 +35,24 @@ func (p *pointsPane) update() {
 	}
 	p.due, p.events = p.d.now.Add(time.Second), events
 	if p.d.cursor.moment.Rough {
-		p.judge = analysis.Live{}
+		p.d.o.Judge.Restart(nil)
+		p.found = nil
 		return
 	}
-	p.judge.Still = p.d.mode.recording
-	p.judge.Update(s)
+	p.found = p.d.o.Judge.Update(s)
 }
 
-// restart judges only what happens from now on.
+// restart makes the judge forget what happened before a snapshot.
 func (p *pointsPane) restart(s *stats.Snapshot) {
-	p.judge.Restart(s)
+	if p.d.o.Judge != nil {
+		p.d.o.Judge.Restart(s)
+	}
 	p.due = time.Time{}
+}
+
+// suspicious reports whether a row stands out.
+func (p *pointsPane) suspicious(t *stats.Tag) bool {
+	return p.d.o.Judge != nil && p.d.o.Judge.Suspicious(t)
 }
 
 func severityStyle(s analysis.Severity) style {
@@ -60,7 +67,7 @@ func severityStyle(s analysis.Severity) style {
 
 // text writes the first points in one line: the first with its reason, of the others the titles.
 func (p *pointsPane) text(n int) (string, style) {
-	points := p.judge.Points
+	points := p.found
 	text := "! "
 	if len(points) > 1 {
 		text += strconv.Itoa(len(points)) + " things: "
@@ -74,8 +81,10 @@ func (p *pointsPane) text(n int) (string, style) {
 
 // drawLine draws the verdict.
 func (p *pointsPane) drawLine(r region, s *stats.Snapshot) {
-	points := p.judge.Points
+	points := p.found
 	switch {
+	case p.d.o.Judge == nil:
+		return
 	case p.d.cursor.moment.Rough, len(points) == 0 && s.Totals.Creates == 0:
 		r.text(1, 0, "no allocation to judge", dim)
 		return
@@ -94,18 +103,18 @@ func (p *pointsPane) drawLine(r region, s *stats.Snapshot) {
 }
 
 func (p *pointsPane) title(*stats.Snapshot) (title, hint []span) {
-	title = []span{{"what stands out ", titleStyle}, {strconv.Itoa(len(p.judge.Points)), dim}}
+	title = []span{{"what stands out ", titleStyle}, {strconv.Itoa(len(p.found)), dim}}
 	return title, []span{{" enter", keyStyle}, {" go there ", dim}, {"y", keyStyle}, {" apply ", dim}, {"esc", keyStyle}, {" back ", dim}}
 }
 
-func (p *pointsPane) move(m motion) { p.list.move(m, len(p.judge.Points)) }
+func (p *pointsPane) move(m motion) { p.list.move(m, len(p.found)) }
 
 // current returns the point at the cursor, nil if there is none.
 func (p *pointsPane) current() *analysis.Diagnosis {
-	if p.at >= len(p.judge.Points) {
+	if p.at >= len(p.found) {
 		return nil
 	}
-	return &p.judge.Points[p.at]
+	return &p.found[p.at]
 }
 
 // enter shows what the point is about.
@@ -127,7 +136,7 @@ func (p *pointsPane) enter() {
 }
 
 func (p *pointsPane) draw(r region, s *stats.Snapshot) {
-	points := p.judge.Points
+	points := p.found
 	if len(points) == 0 {
 		p.drawLine(r, s)
 		return
@@ -196,8 +205,8 @@ func (p *pointsPane) suggestion() (at int, why string) {
 	if p.d.zoom == panePoints {
 		first = p.at
 	}
-	for i := first; i < len(p.judge.Points); i++ {
-		point := &p.judge.Points[i]
+	for i := first; i < len(p.found); i++ {
+		point := &p.found[i]
 		if l, _ := knobOf(p.d.live, point); l != nil && p.d.mode.fixedLimits == "" && !p.d.ended() {
 			return i, ""
 		}
@@ -223,7 +232,7 @@ func (d *dashboard) doSuggestion() {
 		d.say(dim, why)
 		return
 	}
-	point := &d.points.judge.Points[at]
+	point := &d.points.found[at]
 	l, to := knobOf(d.live, point)
 	switch {
 	case point.About == analysis.AboutGhost:

@@ -206,7 +206,7 @@ func (t *tagsPane) draw(r region, s *stats.Snapshot) {
 	tags := t.groups.of(s)
 	for y := range min(body.h, len(t.rows)-t.top) {
 		tag := &tags[t.rows[t.top+y]]
-		mark := t.d.mode.pool && t.groups.by == bySite && t.d.points.judge.Suspicious(tag)
+		mark := t.d.mode.pool && t.groups.by == bySite && t.d.points.suspicious(tag)
 		t.drawRow(body.sub(0, y, body.w, 1), tag, t.top+y == t.at, mark, s.Lost > 0, shown, widths)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/muesli/termenv"
 	"pgregory.net/rapid"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 )
@@ -43,7 +44,7 @@ func sampleTape() *tape {
 }
 
 func newViewTest(r *tape, w, h int, at uint64) *dashboard {
-	o := Options{Moment: r.at, At: at, ReadOnly: true}
+	o := Options{Moment: r.at, At: at, ReadOnly: true, Judge: &analysis.Live{Still: true}}
 	d := newDashboard(o, newThemeWith(termenv.TrueColor, Dark, false))
 	d.Update(tea.WindowSizeMsg{Width: w, Height: h})
 	d.Update(frameMsg{now: testStart})
@@ -210,7 +211,7 @@ func TestNothingEscapesTheView(t *testing.T) {
 			}
 			return m
 		}
-		o := Options{Moment: anyMoment, At: anyNumber().Draw(t, "at"), ASCII: rapid.Bool().Draw(t, "ascii")}
+		o := Options{Moment: anyMoment, At: anyNumber().Draw(t, "at"), ASCII: rapid.Bool().Draw(t, "ascii"), Judge: &analysis.Live{Still: true}}
 		d := newDashboard(o, newThemeWith(termenv.TrueColor, Dark, o.ASCII))
 		d.Update(tea.WindowSizeMsg{Width: w, Height: h})
 		d.Update(frameMsg{now: testStart})

@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 )
@@ -37,6 +38,8 @@ type Options struct {
 	// PostMortem writes a post-mortem; times begin at started, CLOCK_MONOTONIC ns. The first lines are what failed, the
 	// verdict and what to try. Called between two frames; nil: none are written.
 	PostMortem func(p *stats.PostMortem, started uint64) []PostMortemLine
+	// Judge says what stands out; nil: nothing is judged.
+	Judge Judge
 	// Viewer means that this is another terminal than the session's: leaving it changes nothing.
 	Viewer bool
 	// Attached means that the programs were not started here. Nothing here changes them, they print on their own
@@ -83,6 +86,17 @@ type Options struct {
 	Mouse       bool // the wheel and clicks act
 	ReadOnly    bool // show limits and policy without changing them
 	ExitWithApp bool // close when the program ends
+}
+
+// Judge says what stands out in a run, from one snapshot after the other. The dashboard shows what it says.
+type Judge interface {
+	// Update judges a snapshot and returns what stands out, the most important first. It is called once a second, and when a
+	// mistake, a failure or the end of a process comes.
+	Update(s *stats.Snapshot) []analysis.Diagnosis
+	// Restart forgets what happened before a snapshot, as when a change has cured or caused it; nil: it forgets all.
+	Restart(s *stats.Snapshot)
+	// Suspicious reports whether a row stood out at the last update.
+	Suspicious(t *stats.Tag) bool
 }
 
 // Theme is how the dashboard is coloured.

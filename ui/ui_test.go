@@ -14,6 +14,7 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 	"github.com/muesli/termenv"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
@@ -52,6 +53,9 @@ func newThemeWith(p termenv.Profile, name Theme, ascii bool) *theme {
 }
 
 func newTest(o Options, w, h int, s *stats.Snapshot) *dashboard {
+	if o.Judge == nil {
+		o.Judge = &analysis.Live{Still: o.Moment != nil}
+	}
 	d := newDashboard(o, newThemeWith(termenv.TrueColor, o.Theme, o.ASCII))
 	d.Update(tea.WindowSizeMsg{Width: w, Height: h})
 	d.Update(frameMsg{now: testStart, snap: s, lines: sampleOutput(), next: 4})

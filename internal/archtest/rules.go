@@ -236,7 +236,7 @@ var Places = map[string]Place{
 		"internal/recording/extract", "internal/stats", "internal/wire",
 	}},
 	"internal/app/watch": {May: []string{
-		"allocator", "internal/app/console", "internal/app/files", "internal/callsite", "internal/disk", "internal/doctor/probe",
+		"allocator", "internal/analysis", "internal/app/console", "internal/app/files", "internal/callsite", "internal/disk", "internal/doctor/probe",
 		"internal/export", "internal/learn", "internal/monitor", "internal/planfile", "internal/recording", "internal/recording/extract",
 		"internal/remote", "internal/replay", "internal/report", "internal/session", "internal/session/payload", "internal/setting",
 		"internal/stats", "internal/symbol", "internal/timeline", "internal/units", "internal/view", "internal/whatif/auto",

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -109,6 +110,7 @@ func (s *Screen) Close() {
 func (s *Screen) Show(ctx context.Context, o ui.Options) error {
 	o.Input, o.Terminal = s.tty, s.tty
 	o.PostMortem, o.JobControl = postMortem, jobControl()
+	o.Judge = &analysis.Live{Still: o.Moment != nil, Attached: o.Attached}
 	o.Mouse = s.options.Mouse
 	o.FewColors = os.Getenv("NO_COLOR") == "" && fewColors(os.Getenv("TERM"))
 	o.Write, o.Export = writeNew, func(path string, s *stats.Snapshot) error { return exportSnapshot(path, s, o.Attached) }

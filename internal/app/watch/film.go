@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -50,7 +51,7 @@ func film(path string, after time.Duration) (picture string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return ui.Film(snapshots, filmEvery, filmWidth, filmHeight), nil
+	return ui.Film(snapshots, &analysis.Live{Attached: header.Attached}, filmEvery, filmWidth, filmHeight), nil
 }
 
 // moments returns the snapshots of a film that begins at a time, which CLOCK_MONOTONIC gives: fewer where the recording ends before.
