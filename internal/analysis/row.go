@@ -156,10 +156,14 @@ func (x *run) leaks() []Leak {
 			list = append(list, Leak{Name: w.name, Stack: w.stack, Buffers: l.buffers, Bytes: l.bytes, Oldest: x.since(l.oldest)})
 		}
 	}
+	sortLeaks(list)
+	return list
+}
+
+func sortLeaks(list []Leak) {
 	slices.SortStableFunc(list, func(a, b Leak) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Buffers, a.Buffers))
 	})
-	return list
 }
 
 // left counts a buffer that its process left behind. If the program gave up its last reference, only its memory counts:

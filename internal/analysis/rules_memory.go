@@ -88,8 +88,10 @@ func neverReleased(e *Evidence) (Diagnosis, bool) {
 	}
 	d := Diagnosis{
 		Severity: severity, Tag: top.Name, Title: fmt.Sprintf("%s %s", units.Count(buffers, "buffer"), how),
-		Text:  fmt.Sprintf("%s in all; %s of it from %s", units.FormatLong(bytes), units.FormatLong(top.Bytes), top.Name),
-		Share: share(bytes, e.PeakInUse),
+		Text: units.FormatLong(bytes) + " in all", Share: share(bytes, e.PeakInUse),
+	}
+	if top.Name != "" {
+		d.Text += fmt.Sprintf("; %s of it from %s", units.FormatLong(top.Bytes), top.Name)
 	}
 	if e.Whole != nil {
 		d.Text += fmt.Sprintf(", the oldest created %s after the start", units.Duration(top.Oldest))
