@@ -12,6 +12,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
 func init() {
@@ -26,15 +27,15 @@ func buildReport(s beam.Scope, w work, looked beam.PCollection) {
 
 // outcome is what gpumemtop report --format json says of one recording.
 type outcome struct {
-	Hits         uint64                  `json:"hits"`
-	Misses       uint64                  `json:"misses"`
-	PeakInUse    uint64                  `json:"peak_in_use"`
-	PeakReserved uint64                  `json:"peak_reserved"`
-	SavedNS      uint64                  `json:"driver_calls_saved_ns"`
-	WallSeconds  float64                 `json:"wall_seconds"`
-	Leaks        []report.LeakSummary    `json:"leaks"`
-	Findings     []report.FindingSummary `json:"findings"`
-	Diagnoses    []analysis.Diagnosis    `json:"diagnoses"`
+	Hits         uint64               `json:"hits"`
+	Misses       uint64               `json:"misses"`
+	PeakInUse    uint64               `json:"peak_in_use"`
+	PeakReserved uint64               `json:"peak_reserved"`
+	SavedNS      uint64               `json:"driver_calls_saved_ns"`
+	WallSeconds  float64              `json:"wall_seconds"`
+	Leaks        []report.LeakSummary `json:"leaks"`
+	Findings     []stats.Finding      `json:"findings"`
+	Diagnoses    []analysis.Diagnosis `json:"diagnoses"`
 }
 
 // reportFn analyses one recording.
@@ -173,7 +174,7 @@ func (r *reported) end() {
 func (f *outcome) each(take func(shared)) {
 	for i := range f.Findings {
 		s := &f.Findings[i]
-		take(shared{Kind: s.Kind, What: s.Function, Tag: s.Tag, Count: s.Count})
+		take(shared{Kind: s.Kind.Key(), What: s.Function, Tag: s.Tag, Count: s.Count})
 	}
 	for i := range f.Leaks {
 		l := &f.Leaks[i]

@@ -269,7 +269,7 @@ var Places = map[string]Place{
 	// A module of its own.
 	"fleet": {May: []string{
 		"internal/advise", "internal/advise/merging", "internal/analysis", "internal/figures", "internal/recording", "internal/replay", "internal/report",
-		"internal/setting", "internal/tune", "internal/units",
+		"internal/setting", "internal/stats", "internal/tune", "internal/units",
 	}},
 
 	// No package imports these.

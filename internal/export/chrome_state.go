@@ -8,6 +8,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -37,7 +38,7 @@ type running struct {
 	lanes    map[uint32]*lane
 	lane     *lane // of the last call
 	kernels  callsite.Kernels
-	mistakes map[mistakeKey]struct{}
+	mistakes map[stats.FindingKey[*tag]]struct{}
 	flows    map[uint64]struct{} // objects with an arrow that has begun; only with flows
 	early    map[uint64]*tag     // of objects that were shown under a name that is not their tag's any more
 	last     uint64              // time of its last record
@@ -87,7 +88,7 @@ func (x *chrome) process(number uint32) *running {
 		}
 		p = &running{
 			surveyed: seen, life: x.heap.Process(number), home: placeOf(seen.pid, seen.pid),
-			lanes: map[uint32]*lane{}, mistakes: map[mistakeKey]struct{}{},
+			lanes: map[uint32]*lane{}, mistakes: map[stats.FindingKey[*tag]]struct{}{},
 			flows: map[uint64]struct{}{}, early: map[uint64]*tag{},
 		}
 		x.processes[number] = p

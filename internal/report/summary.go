@@ -49,8 +49,8 @@ type details struct {
 	PerKind   []units.Joined `json:"per_kind"` // of memory: "buffer", "image" and so on
 	// Findings are the program's mistakes in the order of their first time, at most stats.FindingsMax; OtherFindings
 	// came when that many were known.
-	Findings      []FindingSummary `json:"findings"`
-	OtherFindings uint64           `json:"other_findings"`
+	Findings      []stats.Finding `json:"findings"`
+	OtherFindings uint64          `json:"other_findings"`
 	// Objects are what programs create besides memory: events, kernels and so on, by type; see docs/METRICS.md.
 	Objects []ObjectSummary `json:"objects"`
 	// HeldAtExit says that the leaks are what processes held when a signal ended them.
@@ -218,19 +218,6 @@ var summaryHead = sync.OnceValue(func() *regexp.Regexp {
 // IsSummary reports whether a file that begins like this has figures in JSON: a summary, or a report, which begins with one.
 func IsSummary(head []byte) bool { return summaryHead().Match(head) }
 
-// FindingSummary is one mistake of the program, counted.
-type FindingSummary struct {
-	Kind     string `json:"kind"` // "double_release" and so on
-	Function string `json:"function"`
-	Tag      string `json:"tag"` // call site that created the memory, empty when unknown
-	Count    uint64 `json:"count"`
-	Size     uint64 `json:"size"`    // bytes, of the first; 0 when unknown
-	Kernel   string `json:"kernel"`  // empty when none is concerned
-	Process  int    `json:"process"` // pid, 0 when unknown
-	Status   int32  `json:"status"`  // that the function returned, the first time
-	Certain  bool   `json:"certain"`
-}
-
 // LeakSummary is what one call site left behind.
 type LeakSummary struct {
 	Tag     string   `json:"tag"`
@@ -241,17 +228,10 @@ type LeakSummary struct {
 
 // mistakes takes findings and leaks over.
 func (s *Summary) mistakes(from *stats.Snapshot) {
-	s.Findings, s.Leaks, s.OtherFindings = []FindingSummary{}, []LeakSummary{}, from.OtherFindings
+	s.Findings, s.Leaks, s.OtherFindings = append([]stats.Finding{}, from.Findings...), []LeakSummary{}, from.OtherFindings
 	s.HeldAtExit, s.OutOfMemory = from.HeldAtExit(), []PostMortemSummary{}
 	for i := range from.PostMortems {
 		s.OutOfMemory = append(s.OutOfMemory, postMortemSummary(&from.PostMortems[i], from.Started))
-	}
-	for i := range from.Findings {
-		f := &from.Findings[i]
-		s.Findings = append(s.Findings, FindingSummary{
-			Kind: units.Key(f.Kind.String()), Function: f.Function, Tag: f.Tag, Count: f.Count, Size: f.Size, Kernel: f.Kernel,
-			Process: f.PID, Status: f.Status, Certain: f.Certain(),
-		})
 	}
 	for _, t := range leaks(from.Tags) {
 		s.Leaks = append(s.Leaks, LeakSummary{Tag: t.Name, Stack: t.Stack, Buffers: t.Live, Bytes: t.InUse})

@@ -283,8 +283,8 @@ func TestMistakesJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got struct {
-		Findings []FindingSummary `json:"findings"`
-		Leaks    []LeakSummary    `json:"leaks"`
+		Findings []stats.Finding `json:"findings"`
+		Leaks    []LeakSummary   `json:"leaks"`
 	}
 	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
 		t.Fatal(err)
@@ -292,11 +292,11 @@ func TestMistakesJSON(t *testing.T) {
 	if len(got.Findings) != 7 {
 		t.Fatalf("%d findings in\n%s", len(got.Findings), b.String())
 	}
-	want := []FindingSummary{
-		{Kind: "double_release", Function: "clReleaseMemObject", Tag: `canny.c:88 blur<"x">`, Count: 3, Size: 4 * exportrun.MiB, Process: 4242, Status: -38, Certain: true},
-		{Kind: "stale_argument", Function: "clEnqueueNDRangeKernel", Tag: "size 2.0M", Count: 1, Size: 4 * exportrun.MiB, Kernel: "step", Process: 4242},
-		{Kind: "stale_read", Function: "clEnqueueReadBuffer", Tag: "size 2.0M", Count: 1, Size: 4 * exportrun.MiB, Process: 4242, Certain: true},
-		{Kind: "unknown_memory", Function: "clRetainMemObject", Count: 1, Process: 4242, Status: -38, Certain: true},
+	want := []stats.Finding{
+		{Kind: wire.DiagDoubleRelease, Function: "clReleaseMemObject", Tag: `canny.c:88 blur<"x">`, Count: 3, Size: 4 * exportrun.MiB, PID: 4242, Status: -38},
+		{Kind: wire.DiagStaleArgument, Function: "clEnqueueNDRangeKernel", Tag: "size 2.0M", Count: 1, Size: 4 * exportrun.MiB, Kernel: "step", PID: 4242},
+		{Kind: wire.DiagStaleRead, Function: "clEnqueueReadBuffer", Tag: "size 2.0M", Count: 1, Size: 4 * exportrun.MiB, PID: 4242},
+		{Kind: wire.DiagUnknownMemory, Function: "clRetainMemObject", Count: 1, PID: 4242, Status: -38},
 	}
 	if diff := cmp.Diff(want, got.Findings[:4]); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)

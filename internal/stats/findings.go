@@ -1,6 +1,8 @@
 package stats
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
@@ -13,17 +15,30 @@ const FindingsMax = 1000
 // Finding is a mistake of the program, counted: the same mistake in the same function, with memory from the same call
 // site and with the same kernel, in one process, is one finding.
 type Finding struct {
-	Kind     wire.Diag
-	Function string // OpenCL function that was called
-	Tag      string // call site that created the memory; empty when it is unknown
-	Process  uint32 // number in the session
-	PID      int
-	Kernel   string // name; empty when no kernel is concerned or its name is unknown
-	Count    uint64 // how often
-	First    uint64 // time
-	Last     uint64
-	Size     uint64 // bytes of the memory, the first time; 0 when unknown
-	Status   int32  // what the function returned the first time
+	Kind     wire.Diag `json:"kind"`
+	Function string    `json:"function"` // OpenCL function that was called
+	Tag      string    `json:"tag"`      // call site that created the memory; empty when it is unknown
+	Count    uint64    `json:"count"`    // how often
+	Size     uint64    `json:"size"`     // bytes of the memory, the first time; 0 when unknown
+	Kernel   string    `json:"kernel"`   // name; empty when no kernel is concerned or its name is unknown
+	PID      int       `json:"process"`  // 0 when unknown
+	Status   int32     `json:"status"`   // what the function returned the first time
+	Process  uint32    `json:"-"`        // number in the session
+	First    uint64    `json:"-"`        // time
+	Last     uint64    `json:"-"`
+}
+
+// MarshalJSON adds whether the finding is certain.
+func (f Finding) MarshalJSON() ([]byte, error) {
+	type fields Finding
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false) // a caller that wants < of C++ names escaped does it
+	err := encoder.Encode(struct {
+		fields
+		Certain bool `json:"certain"`
+	}{fields(f), f.Certain()})
+	return b.Bytes(), err
 }
 
 // Certain reports whether the program is surely wrong. It may be right when a kernel may have ignored the memory, or when the
@@ -52,7 +67,7 @@ func FindingOf(r *wire.Record, kernels *callsite.Kernels) Finding {
 // findings collects the DIAG events that report mistakes.
 type findings struct {
 	list   []finding
-	places map[findingKey[*processSite]]int // in list
+	places map[FindingKey[*processSite]]int // in list
 	others uint64                           // events that found the list full
 	shown  []Finding                        // in the last snapshot; nil: the findings have changed since
 }
@@ -63,11 +78,17 @@ type finding struct {
 	site *processSite
 }
 
-type findingKey[R comparable] struct {
+// FindingKey distinguishes findings, with a call site for the tag, whose name may change.
+type FindingKey[R comparable] struct {
 	kind             wire.Diag
 	function, kernel string
-	row              R
+	site             R
 	process          uint32
+}
+
+// KeyOf returns the key of a finding about memory of a call site.
+func KeyOf[R comparable](f *Finding, site R) FindingKey[R] {
+	return FindingKey[R]{f.Kind, f.Function, f.Kernel, site, f.Process}
 }
 
 // find handles a DIAG that reports a mistake. Only the first of its kind gets a mark: a mistake in a loop must not
@@ -75,7 +96,7 @@ type findingKey[R comparable] struct {
 func (m *Model) find(p *process, r *wire.Record) {
 	f := finding{Finding: FindingOf(r, &p.kernels), site: m.sites.of(p, r.AsDiag().Tag())}
 	f.Process, f.PID, f.First, f.Last = p.shown.Number, p.shown.PID, m.heap.Now(), m.heap.Now()
-	key := findingKey[*processSite]{f.Kind, f.Function, f.Kernel, f.site, f.Process}
+	key := KeyOf(&f.Finding, f.site)
 	all := &m.findings
 	if at, known := all.places[key]; known {
 		all.list[at].Count++
@@ -88,7 +109,7 @@ func (m *Model) find(p *process, r *wire.Record) {
 		return
 	}
 	if all.places == nil {
-		all.places = map[findingKey[*processSite]]int{}
+		all.places = map[FindingKey[*processSite]]int{}
 	}
 	all.places[key] = len(all.list)
 	all.list = append(all.list, f)
@@ -107,11 +128,11 @@ func (a *findings) show(untagged *site) []Finding {
 		return a.shown
 	}
 	list := make([]Finding, 0, len(a.list))
-	places := make(map[findingKey[*site]]int, len(a.list))
+	places := make(map[FindingKey[*site]]int, len(a.list))
 	for i := range a.list {
 		f := a.list[i].Finding
 		s := a.list[i].site.final().site
-		key := findingKey[*site]{f.Kind, f.Function, f.Kernel, s, f.Process}
+		key := KeyOf(&f, s)
 		if at, known := places[key]; known {
 			list[at].Count += f.Count
 			list[at].Last = max(list[at].Last, f.Last)

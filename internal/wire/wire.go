@@ -8,7 +8,12 @@
 // the parser and the writer here that each kind has.
 package wire
 
-import "bytes"
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strings"
+)
 
 //go:generate go run ./gen
 
@@ -35,6 +40,23 @@ func (k Kind) HasPayload() bool {
 // Late reports whether records of this kind are made by gpumemtop when it has found something out, so that records of
 // what happened before their time follow them.
 func (k Kind) Late() bool { return k == KindModule || k == KindSite || k == KindMachine }
+
+// Key returns the word for a diagnostic as a key in JSON: "double_release".
+func (v Diag) Key() string { return strings.ReplaceAll(v.String(), " ", "_") }
+
+// MarshalText writes Key.
+func (v Diag) MarshalText() ([]byte, error) { return []byte(v.Key()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (v *Diag) UnmarshalText(text []byte) error {
+	for code := range Diag(math.MaxUint8) {
+		if code.Key() == string(text) {
+			*v = code
+			return nil
+		}
+	}
+	return fmt.Errorf("no diagnostic is %q", text)
+}
 
 // Finding reports whether a diagnostic is a mistake of the program.
 func (v Diag) Finding() bool { return v >= DiagUnknownMemory && v <= DiagStaleArgument }

@@ -269,7 +269,7 @@ type summary struct {
 	BytesCooling  uint64 `json:"bytes_cooling"`
 	PeakRequested uint64 `json:"peak_requested"`
 
-	Findings      []report.FindingSummary    `json:"findings"`
+	Findings      []mistake                  `json:"findings"`
 	OtherFindings uint64                     `json:"other_findings"`
 	Leaks         []report.LeakSummary       `json:"leaks"`
 	Ghosts        []report.GhostSummary      `json:"ghosts"`
@@ -286,6 +286,15 @@ type share struct {
 	BytesCached  uint64 `json:"bytes_cached"`
 	BytesCooling uint64 `json:"bytes_cooling"`
 	BlocksCached uint64 `json:"blocks_cached"`
+}
+
+// mistake is one of the findings.
+type mistake struct {
+	Kind, Function, Tag, Kernel string
+	Count, Size                 uint64
+	Process                     int
+	Status                      int32
+	Certain                     bool
 }
 
 var summaryKeys = strings.Fields(`policy limits hits misses hit_rate steady_hit_rate miss_reasons driver_creates

@@ -83,7 +83,7 @@ type Miss struct {
 	DriverNS int64  `parquet:"driver_ns"`
 }
 
-// Finding is a mistake of the program.
+// Finding is the columns of a stats.Finding.
 type Finding struct {
 	Run      string `parquet:"run,dict"`
 	Kind     string `parquet:"kind,dict"`
