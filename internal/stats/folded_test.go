@@ -127,8 +127,13 @@ func TestFoldedTotals(t *testing.T) {
 	row, a, b := Process{}, Process{}, Process{}
 	a.Totals.FailedWith = [StatusesMax]StatusCount{{-4, 3}, {-61, 1}}
 	b.Totals.FailedWith = [StatusesMax]StatusCount{{-61, 2}, {-5, 1}}
+	a.DeviceMemory, a.Totals.PeakReserved = 9, 5
+	b.DeviceMemory, b.Totals.PeakReserved = 7, 4
 	row.fold(&a)
 	row.fold(&b)
+	if row.DeviceMemory != 9 {
+		t.Errorf("device memory %d, want that of the process with the peak", row.DeviceMemory)
+	}
 	if want := [StatusesMax]StatusCount{{-4, 3}, {-61, 3}, {-5, 1}}; row.Totals.FailedWith != want {
 		t.Errorf("failures by status: %v, want %v", row.Totals.FailedWith, want)
 	}
