@@ -28,7 +28,7 @@ func (r *runner) startController() {
 		return
 	}
 	r.controller = &controller{
-		runner: r, decide: auto.New(r.simulations.Ghosts.First(), r.simulations.Resting), started: time.Now(), done: make(chan struct{}),
+		runner: r, decide: auto.New(r.simulations.Ghosts.InitialName(), r.simulations.Resting), started: time.Now(), done: make(chan struct{}),
 	}
 	go r.controller.run()
 }
@@ -64,20 +64,20 @@ func (c *controller) run() {
 
 // consider switches to another configuration if that is worth it.
 func (c *controller) consider() {
-	books := c.simulations.Ghosts.Books()
+	results := c.simulations.Ghosts.Results()
 	s := c.model.Published()
 	t := &s.Totals
 	choice, ok := c.decide.Look(auto.Look{
-		Time: s.Time, Requests: t.Hits + t.Misses, Misses: t.Misses, RealNS: t.PoolNS, DriverNS: t.PoolNS - t.HitNS, Books: books,
+		Time: s.Time, Requests: t.Hits + t.Misses, Misses: t.Misses, RealNS: t.PoolNS, DriverNS: t.PoolNS - t.HitNS, Books: results,
 	})
-	c.simulations.Tap.Rest(c.decide.Resting())
+	c.simulations.Tap.SetResting(c.decide.Resting())
 	if ok && !c.stopped.Load() {
-		c.switchTo(&choice, books)
+		c.switchTo(&choice, results)
 	}
 }
 
 // switchTo changes the configuration and says why.
-func (c *controller) switchTo(choice *auto.Choice, books *ghost.Books) {
+func (c *controller) switchTo(choice *auto.Choice, results *ghost.Results) {
 	if _, err := c.session.SetPolicy(choice.Configuration.Policy, choice.Configuration.Settings); err != nil {
 		c.notes.Add(err.Error())
 		return
@@ -87,9 +87,9 @@ func (c *controller) switchTo(choice *auto.Choice, books *ghost.Books) {
 		why = "the program took longer than it would under that with"
 	}
 	before := ""
-	for i := range books.Rows {
-		if books.Rows[i].Present {
-			before = books.Rows[i].Name
+	for i := range results.Rows {
+		if results.Rows[i].Present {
+			before = results.Rows[i].Name
 		}
 	}
 	text := fmt.Sprintf("auto: %s after %v: %s %s", choice.Name, time.Since(c.started).Round(100*time.Millisecond), why, before)

@@ -42,7 +42,7 @@ type Simulations struct {
 // NewSimulations reads --ghosts. Without it there are ghosts where a dashboard or auto uses them.
 func NewSimulations(text string, setup *Setup, dashboard bool) (*Simulations, error) {
 	s := &Simulations{setup: setup, dashboard: dashboard}
-	present := setup.Configuration()
+	current := setup.Configuration()
 	if text == "" && (dashboard || setup.Auto) {
 		text = GhostsUsual
 		s.Resting = !dashboard
@@ -53,9 +53,9 @@ func NewSimulations(text string, setup *Setup, dashboard bool) (*Simulations, er
 		return nil, fmt.Errorf("--ghosts off: policy %s decides by what the ghosts would do; take another policy, or leave --ghosts out", allocator.Auto)
 	case text == GhostsOff:
 	case text == GhostsUsual && setup.Auto:
-		s.rivals = ghost.Successors(present)
+		s.rivals = ghost.Successors(current)
 	case text == GhostsUsual:
-		s.rivals = ghost.Default(present)
+		s.rivals = ghost.Default(current)
 	default:
 		names := strings.Split(text, ",")
 		for _, name := range names {
@@ -64,7 +64,7 @@ func NewSimulations(text string, setup *Setup, dashboard bool) (*Simulations, er
 					name, GhostsUsual, GhostsOff, strings.Join(allocator.Names(), ", "))
 			}
 		}
-		s.rivals = ghost.Of(present, names)
+		s.rivals = ghost.Configurations(current, names)
 	}
 	return s, nil
 }
@@ -86,15 +86,15 @@ func (s *Simulations) Start(model *stats.Model) (session.Tap, error) {
 		listeners = append(listeners, mapper)
 	}
 	if s.rivals != nil {
-		s.Ghosts, err = ghost.New(s.rivals, ghost.Options{Present: s.setup.Configuration(), Capacity: s.setup.Memory, Late: s.Resting})
+		s.Ghosts, err = ghost.New(s.rivals, ghost.Options{Current: s.setup.Configuration(), Capacity: s.setup.Memory, MidRun: s.Resting})
 		if err != nil {
 			return nil, err
 		}
-		model.SetGhosts(s.Ghosts.Board)
+		model.SetGhosts(s.Ghosts.Leaderboard)
 		listeners = append(listeners, s.Ghosts)
 	}
-	if present := s.setup.Configuration(); s.SendPlan != nil && s.setup.Plan == nil && (len(listeners) > 0 || present.Policy == replay.Learns) {
-		listeners = append(listeners, live.NewPlanner(present, s.SendPlan))
+	if current := s.setup.Configuration(); s.SendPlan != nil && s.setup.Plan == nil && (len(listeners) > 0 || current.Policy == replay.Learns) {
+		listeners = append(listeners, live.NewPlanner(current, s.SendPlan))
 	}
 	switch {
 	case len(listeners) == 0:

@@ -110,7 +110,7 @@ func TestWhenGhostsMayRest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if board := j.Ghosts.Board(); j.Resting != test.want || (board == nil) != test.want {
+		if board := j.Ghosts.Leaderboard(); j.Resting != test.want || (board == nil) != test.want {
 			t.Errorf("%+v: rest %v, board %v", test, j.Resting, board)
 		}
 		tap.Close()

@@ -29,7 +29,7 @@ type Look struct {
 	Misses   uint64 // of these
 	RealNS   uint64 // that it really spent in these requests, and in releases by the driver
 	DriverNS uint64 // of that, in what a policy could have avoided: not in hits
-	Books    *ghost.Books
+	Books    *ghost.Results
 }
 
 // Choice is a configuration to switch to.
@@ -136,7 +136,7 @@ type window struct {
 }
 
 type row struct {
-	book   *ghost.Book
+	book   *ghost.Result
 	ns     float64
 	misses float64 // of a request
 }
@@ -158,7 +158,7 @@ func newWindow(c *Controller, l *Look) (w window, whole bool) {
 	since := c.begun(l.Books)
 	for i := range l.Books.Rows {
 		book := &l.Books.Rows[i]
-		before := slices.IndexFunc(c.last.Books.Rows, func(b ghost.Book) bool { return b.Name == book.Name })
+		before := slices.IndexFunc(c.last.Books.Rows, func(b ghost.Result) bool { return b.Name == book.Name })
 		if before < 0 || book.Stopped != "" || book.Since != since {
 			continue
 		}

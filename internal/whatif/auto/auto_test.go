@@ -24,9 +24,9 @@ func newCourse() *course { return newCourseThat(false) }
 
 func newCourseThat(mayRest bool) *course {
 	c := &course{Controller: New("futhark", mayRest), under: "futhark"}
-	books := &ghost.Books{Device: cost.Device{Create: cost.Line{B: 1}}}
+	books := &ghost.Results{Device: cost.Device{Create: cost.Line{B: 1}}}
 	for _, name := range []string{"futhark", "slab", "buddy"} {
-		books.Rows = append(books.Rows, ghost.Book{
+		books.Rows = append(books.Rows, ghost.Result{
 			Ghost: stats.Ghost{Name: name, PeakReserved: 100}, Configuration: replay.Configuration{Policy: name},
 		})
 	}
@@ -36,7 +36,7 @@ func newCourseThat(mayRest bool) *course {
 }
 
 // change changes the books, of which the controller may keep the earlier state.
-func (c *course) change(row int, by func(*ghost.Book)) {
+func (c *course) change(row int, by func(*ghost.Result)) {
 	books := *c.look.Books
 	books.Rows = slices.Clone(books.Rows)
 	by(&books.Rows[row])
@@ -50,7 +50,7 @@ func (c *course) advance(ns, requests uint64, real float64, rows ...float64) {
 	c.look.RealNS += uint64(real)
 	c.look.DriverNS += uint64(real)
 	for i, ns := range rows {
-		c.change(i, func(b *ghost.Book) {
+		c.change(i, func(b *ghost.Result) {
 			b.Requests += requests
 			b.Hits += requests
 			b.Work.Creates.Add(uint64(ns))
@@ -146,21 +146,21 @@ func TestAssumedCostsDecideNothing(t *testing.T) {
 
 func TestHoldsLittleMoreMemoryThanTheBase(t *testing.T) {
 	c := newCourse()
-	c.change(2, func(b *ghost.Book) { b.PeakReserved = 126 })
+	c.change(2, func(b *ghost.Result) { b.PeakReserved = 126 })
 	c.pass(100, 50e6, 50e6, 30e6, 20e6)
 	c.expect(t, "slab")
 }
 
 func TestALeaderThatFellBehindIsNone(t *testing.T) {
 	c := newCourse()
-	c.change(2, func(b *ghost.Book) { b.Stopped = "too slow" })
+	c.change(2, func(b *ghost.Result) { b.Stopped = "too slow" })
 	c.pass(100, 50e6, 50e6, 30e6, 20e6)
 	c.expect(t, "slab")
 }
 
 func TestWithoutTheBaseNothingIsDecided(t *testing.T) {
 	c := newCourse()
-	c.change(0, func(b *ghost.Book) { b.Stopped = "too slow" })
+	c.change(0, func(b *ghost.Result) { b.Stopped = "too slow" })
 	c.pass(100, 50e6, 50e6, 30e6, 20e6)
 	c.expect(t)
 }

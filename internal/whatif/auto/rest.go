@@ -103,7 +103,7 @@ func (c *Controller) tire(w *window, l *Look) {
 }
 
 // begun returns when the base's ghost began, 0: with the program. Only what began with it compares.
-func (c *Controller) begun(b *ghost.Books) uint64 {
+func (c *Controller) begun(b *ghost.Results) uint64 {
 	for i := range b.Rows {
 		if b.Rows[i].Name == c.base {
 			return b.Rows[i].Since

@@ -9,8 +9,8 @@ import (
 // beginAnew is what becomes of the ghosts when they rest no longer.
 func (c *course) beginAnew() {
 	for i := range c.look.Books.Rows {
-		c.change(i, func(b *ghost.Book) {
-			*b = ghost.Book{Ghost: b.Ghost, Configuration: b.Configuration}
+		c.change(i, func(b *ghost.Result) {
+			*b = ghost.Result{Ghost: b.Ghost, Configuration: b.Configuration}
 			b.Since, b.Hits, b.Requests = c.look.Time, 0, 0
 		})
 	}
@@ -93,7 +93,7 @@ func TestComparesOnlyWhatIsWarm(t *testing.T) {
 		if c.Resting() {
 			break
 		}
-		c.change(0, func(b *ghost.Book) { b.Hits -= leastRequests / 50 })
+		c.change(0, func(b *ghost.Result) { b.Hits -= leastRequests / 50 })
 		c.pass(1, 50e6, 50e6, 30e6, 20e6)
 	}
 	if !c.Resting() {

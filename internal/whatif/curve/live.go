@@ -85,7 +85,7 @@ func (l *Live) Begin(c *replay.Batch, missed uint64) {
 }
 
 // Sated implements live.Listener.
-func (l *Live) Sated() bool { return l.feed == nil || !l.ghosts.cold && l.records >= satedBy }
+func (l *Live) CanSkip() bool { return l.feed == nil || !l.ghosts.cold && l.records >= satedBy }
 
 // Play implements live.Listener.
 func (l *Live) Play(part *live.Part) bool {
@@ -103,7 +103,7 @@ func (l *Live) Play(part *live.Part) bool {
 
 // Publish implements live.Listener.
 func (l *Live) Publish(load *live.Load) {
-	if l.asked.Swap(false) || load.Ends {
+	if l.asked.Swap(false) || load.Final {
 		l.view.Store(l.look())
 	}
 }

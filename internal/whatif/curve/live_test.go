@@ -397,22 +397,22 @@ func TestLiveAfterRest(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Begin(replay.NewBatch(), 0)
-	if l.Sated() {
-		t.Error("sated without a request")
+	if l.CanSkip() {
+		t.Error("canSkip without a request")
 	}
 	give(l, p.Records)
 	before := l.look()
-	if !l.Sated() || !before.Known() {
-		t.Fatalf("sated %v, %d requests, exact points %v", l.Sated(), before.Requests, before.Known())
+	if !l.CanSkip() || !before.Known() {
+		t.Fatalf("canSkip %v, %d requests, exact points %v", l.CanSkip(), before.Requests, before.Known())
 	}
 	l.Begin(l.chorus.Restart(), 0)
-	if v := l.look(); l.Sated() || v.Requests != before.Requests || len(v.Points) != len(before.Points) {
+	if v := l.look(); l.CanSkip() || v.Requests != before.Requests || len(v.Points) != len(before.Points) {
 		t.Errorf("after the rest: %d requests, %d before", v.Requests, before.Requests)
 	}
 	give(l, p.Records)
 	v := l.look()
 	sound(t, v)
-	if !l.Sated() || !v.Known() {
-		t.Errorf("with more: sated %v, exact points %v", l.Sated(), v.Known())
+	if !l.CanSkip() || !v.Known() {
+		t.Errorf("with more: canSkip %v, exact points %v", l.CanSkip(), v.Known())
 	}
 }

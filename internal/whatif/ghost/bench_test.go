@@ -38,16 +38,16 @@ func heard(b *testing.B) []wire.Record {
 func takeAll(b *testing.B, records []wire.Record) (spent time.Duration) {
 	b.Helper()
 	for part := range slices.Chunk(records, queueRecords) {
-		g, err := New(nil, Options{Present: futhark()})
+		g, err := New(nil, Options{Current: futhark()})
 		if err != nil {
 			b.Fatal(err)
 		}
 		tap := live.Start(g)
-		start := live.Spent()
+		start := live.ThreadTime()
 		for i := range part {
 			tap.Take(&part[i])
 		}
-		spent += live.Spent() - start
+		spent += live.ThreadTime() - start
 		tap.Close()
 	}
 	return spent
@@ -63,10 +63,10 @@ func playThrough(b *testing.B, records []wire.Record) []time.Duration {
 		}
 	}
 	spent := make([]time.Duration, 1+len(ghosts))
-	now := live.Spent()
+	now := live.ThreadTime()
 	lap := func(at int) {
 		then := now
-		now = live.Spent()
+		now = live.ThreadTime()
 		spent[at] += now - then
 	}
 	for part := range slices.Chunk(records, batchRecords) {
@@ -94,7 +94,7 @@ func playWithCurve(b *testing.B, records []wire.Record) time.Duration {
 		records[i].Time = uint64(i) * uint64(time.Microsecond)
 	}
 	eighth := replay.Configuration{Policy: "futhark", Settings: []allocator.Setting{{Name: "max_cached_bytes", Value: "67108864"}}}
-	g, err := New(append(Default(futhark()), eighth), Options{Present: futhark()})
+	g, err := New(append(Default(futhark()), eighth), Options{Current: futhark()})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -109,14 +109,14 @@ func playWithCurve(b *testing.B, records []wire.Record) time.Duration {
 		for i := range part {
 			tap.Take(&part[i])
 		}
-		before := g.Board()
-		for tap.Flush(); g.Board() == before; {
+		before := g.Leaderboard()
+		for tap.Flush(); g.Leaderboard() == before; {
 			time.Sleep(50 * time.Microsecond)
 		}
 	}
 	tap.Close()
 	spent := processTime() - start
-	if rows := g.Board().Rows; len(rows) != 8 || g.Board().Leader() == nil || !c.View().Known() {
+	if rows := g.Leaderboard().Rows; len(rows) != 8 || g.Leaderboard().Leader() == nil || !c.View().Known() {
 		b.Fatalf("%d ghosts, exact points %v: not all took part", len(rows), c.View().Known())
 	}
 	return spent

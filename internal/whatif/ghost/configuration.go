@@ -9,42 +9,44 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 )
 
-// usual are the policies that suit most programs: not those that serve only pinned buffers, or none.
-var usual = []string{"futhark", "futhark-2018", "pow2", "buckets", "mantissa", "slab", "buddy", "arena"}
+// usualPolicies are the policies that suit most programs. Policies that serve only pinned buffers, or none, are not
+// among them.
+var usualPolicies = []string{"futhark", "futhark-2018", "pow2", "buckets", "mantissa", "slab", "buddy", "arena"}
 
-// Default returns the configurations that are worth a look beside a present one: the usual policies, with the limits
-// that are set as far as they have them, and the present one with half and twice its cache limit, if that is set. The
-// present one itself is not among them.
-func Default(present replay.Configuration) []replay.Configuration {
-	list := Of(present, usual)
-	for i, s := range present.Settings {
+// Default returns the configurations that are worth comparing with the current one: the usual policies, with those of
+// the current limits that each policy has, and the current policy with half and with twice its cache limit, if that
+// limit is set. The current configuration itself is not in the list.
+func Default(current replay.Configuration) []replay.Configuration {
+	list := Configurations(current, usualPolicies)
+	for i, s := range current.Settings {
 		if s.Name != "max_cached_bytes" {
 			continue
 		}
 		for _, scale := range []func(float64) float64{half, twice} {
-			if value, ok := scaled(present, s.Name, scale); ok {
-				settings := slices.Clone(present.Settings)
+			if value, ok := scaledLimit(current, s.Name, scale); ok {
+				settings := slices.Clone(current.Settings)
 				settings[i].Value = value
-				list = append(list, replay.Configuration{Policy: present.Policy, Settings: settings})
+				list = append(list, replay.Configuration{Policy: current.Policy, Settings: settings})
 			}
 		}
 	}
 	return list
 }
 
-// variations are what else a policy may do within the limits of what it keeps, which are the user's to set.
+// variations are settings that change how a policy behaves without letting it cache more. How much a policy may cache
+// is the user's choice.
 var variations = []allocator.Setting{{Name: "over_limit", Value: "reject-new"}, {Name: "max_waste_ratio", Value: "8"}}
 
-// Successors returns the configurations that auto may switch to: the usual policies with the limits that are set, as
-// far as they have them, and the present one with another limit where that is not set. None caches more than was
-// allowed.
-func Successors(present replay.Configuration) []replay.Configuration {
-	list := Of(present, usual)
-	for _, v := range variations {
-		isSet := func(s allocator.Setting) bool { return s.Name == v.Name }
-		to := replay.Configuration{Policy: present.Policy, Settings: append(slices.Clone(present.Settings), v)}
-		if _, err := allocator.New(to.Policy, to.Settings); err == nil && !slices.ContainsFunc(present.Settings, isSet) {
-			list = append(list, to)
+// Successors returns the configurations that auto may switch to: the usual policies, with those of the current limits
+// that each policy has, and the current policy with each variation whose limit the user has not set. No successor
+// caches more than the user allowed.
+func Successors(current replay.Configuration) []replay.Configuration {
+	list := Configurations(current, usualPolicies)
+	for _, variation := range variations {
+		isSet := func(s allocator.Setting) bool { return s.Name == variation.Name }
+		varied := replay.Configuration{Policy: current.Policy, Settings: append(slices.Clone(current.Settings), variation)}
+		if _, err := allocator.New(varied.Policy, varied.Settings); err == nil && !slices.ContainsFunc(current.Settings, isSet) {
+			list = append(list, varied)
 		}
 	}
 	return list
@@ -53,8 +55,8 @@ func Successors(present replay.Configuration) []replay.Configuration {
 func half(bytes float64) float64  { return math.Floor(bytes / 2) }
 func twice(bytes float64) float64 { return bytes * 2 }
 
-// scaled returns another value of a limit, and whether the policy takes it.
-func scaled(c replay.Configuration, name string, scale func(float64) float64) (value string, ok bool) {
+// scaledLimit returns the scaled value of a limit. ok is false if the policy has no such limit or refuses the value.
+func scaledLimit(c replay.Configuration, name string, scale func(float64) float64) (value string, ok bool) {
 	policy, err := allocator.New(c.Policy, c.Settings)
 	if err != nil {
 		return "", false
@@ -69,18 +71,20 @@ func scaled(c replay.Configuration, name string, scale func(float64) float64) (v
 	return "", false
 }
 
-// Of returns policies with those limits of a present configuration that they have, too.
-func Of(present replay.Configuration, policies []string) []replay.Configuration {
+// Configurations returns one configuration for each policy, with those limits of the current configuration that the
+// policy has as well.
+func Configurations(current replay.Configuration, policies []string) []replay.Configuration {
 	var list []replay.Configuration
 	for _, name := range policies {
-		list = append(list, replay.Configuration{Policy: name, Settings: allocator.Carried(present.Policy, present.Settings, name)})
+		list = append(list, replay.Configuration{Policy: name, Settings: allocator.Carried(current.Policy, current.Settings, name)})
 	}
 	return list
 }
 
-// normal returns a configuration with only those settings that differ from the policy's defaults, in the order and the
-// form in which the policy shows them: so the same has the same name. An error says what is wrong with it.
-func normal(c replay.Configuration) (replay.Configuration, error) {
+// normalized returns a configuration that lists only the settings that differ from the policy's defaults, in the order
+// and the form in which the policy shows them, so that equal configurations have equal names. The error reports an
+// invalid policy or setting.
+func normalized(c replay.Configuration) (replay.Configuration, error) {
 	description, known := allocator.Describe(c.Policy)
 	out := replay.Configuration{Policy: c.Policy}
 	if known && len(c.Settings) == 0 {
@@ -98,23 +102,23 @@ func normal(c replay.Configuration) (replay.Configuration, error) {
 	return out, nil
 }
 
-// nameOf returns the name of a configuration that is normal: its policy and its limits, of which sizes are short where
-// that says all.
-func nameOf(c replay.Configuration) string {
+// configurationName returns the name of a normalized configuration: policy and limits, with sizes abbreviated where
+// that is exact.
+func configurationName(c replay.Configuration) string {
 	description, _ := allocator.Describe(c.Policy)
 	shown := replay.Configuration{Policy: c.Policy, Settings: slices.Clone(c.Settings)}
 	for i := range shown.Settings {
 		s := &shown.Settings[i]
 		isBytes := slices.ContainsFunc(description.Limits, func(l allocator.Limit) bool { return l.Name == s.Name && l.Kind == allocator.Bytes })
 		if isBytes {
-			s.Value = short(s.Value)
+			s.Value = shortBytes(s.Value)
 		}
 	}
 	return shown.String()
 }
 
-// short writes a whole number of bytes with a unit if it is a multiple of that.
-func short(text string) string {
+// shortBytes writes a whole number of bytes with the largest unit that divides it.
+func shortBytes(text string) string {
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || n == 0 {
 		return text
@@ -127,8 +131,8 @@ func short(text string) string {
 	return strconv.FormatUint(n, 10) + units[i]
 }
 
-// whole returns all limits of a configuration that is normal, so that none of them follows the program's.
-func whole(c replay.Configuration) []allocator.Setting {
+// allSettings returns every limit of a normalized configuration, so that no limit follows the program's.
+func allSettings(c replay.Configuration) []allocator.Setting {
 	description, _ := allocator.Describe(c.Policy)
 	all := make([]allocator.Setting, 0, len(description.Limits))
 	for _, l := range description.Limits {
@@ -143,14 +147,15 @@ func whole(c replay.Configuration) []allocator.Setting {
 	return all
 }
 
-// changed returns what a configuration becomes by what a LIMIT record says; the same where it says nothing of that.
-func changed(c replay.Configuration, payload []byte) replay.Configuration {
-	to, ok := c.After(payload)
+// afterChange returns the configuration after the change that a LIMIT record describes. If the record describes no
+// valid change, the configuration stays as it is.
+func afterChange(c replay.Configuration, payload []byte) replay.Configuration {
+	after, ok := c.After(payload)
 	if !ok {
 		return c
 	}
-	if to, err := normal(to); err == nil {
-		return to
+	if after, err := normalized(after); err == nil {
+		return after
 	}
 	return c
 }

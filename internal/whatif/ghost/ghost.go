@@ -1,5 +1,6 @@
-// Package ghost plays a run through other policies and limits while it goes on, beside the real one: what each of them
-// would have done, as pure bookkeeping. All of it runs here, nothing in the program that is watched.
+// Package ghost simulates other policies and limits beside a running program: it feeds each simulation the program's
+// requests and counts what its policy would have done. The simulations run in this process; the watched program does
+// not notice them.
 package ghost
 
 import (
@@ -12,87 +13,88 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// Options say what ghosts are compared with.
+// Options say what the ghosts are compared with.
 type Options struct {
-	Present  replay.Configuration // that the program begins under; it is a ghost, too, so that like is compared with like
-	Capacity uint64               // bytes that each process may have from the driver; 0: any
-	// Device is what the driver takes. The zero Device: what it takes in the run, as soon as enough calls were timed.
+	Current  replay.Configuration // the configuration in force when the program starts; a ghost simulates it too, so that rows compare simulations with simulations
+	Capacity uint64               // bytes that each process may have from the driver; 0: any number
+	// Device is what driver calls cost. The zero Device: the costs are learned in the run, as soon as enough calls were
+	// timed.
 	Device cost.Device
-	Late   bool // the stream begins in the middle of the run
+	MidRun bool // the stream begins in the middle of the run
 }
 
-// Books are what ghosts have done so far. They are immutable.
-type Books struct {
-	Rows    []Book
-	Device  cost.Device // what the driver takes
-	Assumed bool        // too little was timed so far for that
+// Results are the figures of all ghosts at one moment. They are immutable.
+type Results struct {
+	Rows    []Result
+	Device  cost.Device // what driver calls cost
+	Assumed bool        // too few calls were timed, so Device is assumed
 }
 
-// Book is what one ghost has done.
-type Book struct {
+// Result is the figures of one ghost.
+type Result struct {
 	stats.Ghost
 	Configuration replay.Configuration
 	Work          cost.Work
 }
 
-// Ghosts are several configurations on the stream of one run. New, Board and Configuration are for any goroutine; the
-// rest is for live, whose listener they are.
+// Ghosts simulates several configurations on the stream of one run. New, Leaderboard, Results, InitialName and
+// Configuration are for any goroutine; the other methods are for package live, whose listener Ghosts is.
 type Ghosts struct {
-	names map[string]replay.Configuration
-	first string // the present one's name at the beginning
-	board atomic.Pointer[stats.Ghosts]
-	books atomic.Pointer[Books]
+	configurations map[string]replay.Configuration
+	initialName    string // the name of the configuration that was in force at the start
+	leaderboard    atomic.Pointer[stats.Ghosts]
+	results        atomic.Pointer[Results]
 
 	options Options
-	chorus  *replay.Batch
-	list    []*ghost
-	present replay.Configuration
-	late    *ghost // of the present configuration, if the program switched to one that was not simulated
+	batch   *replay.Batch
+	ghosts  []*ghost
+	current replay.Configuration
+	added   *ghost // the ghost that switchTo added for the current configuration; nil: none
 
 	events, records uint64
 	time            uint64 // of the latest record
-	since           int    // parts since a ghost was stopped
-	stopped         string // why all were
-	fresh           bool   // they begin with the next record
+	partsSinceStop  int    // parts played since a ghost was stopped
+	stopReason      string // why all ghosts were stopped; empty: some are active
+	startPending    bool   // the ghosts start with the next record
 
-	published, marked time.Time
-	busy              time.Duration // of the processor
-	marks             []mark        // oldest first, at most marksMax
+	published, lastCheckpoint time.Time
+	busy                      time.Duration // processor time
+	checkpoints               []checkpoint  // the oldest first, at most checkpointsMax
 }
 
-// New makes ghosts of configurations, and of the present one if that is not among them; of one that is there twice one
-// is made. An error says what is wrong with a policy or a setting.
+// New makes a ghost for each configuration, and one for the current configuration if the list lacks it. Duplicates are
+// ignored. The error reports an invalid policy or setting.
 func New(configurations []replay.Configuration, o Options) (*Ghosts, error) {
 	now := time.Now()
-	g := &Ghosts{names: map[string]replay.Configuration{}, options: o, marked: now, marks: []mark{{at: now}}}
-	for i, c := range append([]replay.Configuration{o.Present}, configurations...) {
-		c, err := normal(c)
+	g := &Ghosts{configurations: map[string]replay.Configuration{}, options: o, lastCheckpoint: now, checkpoints: []checkpoint{{at: now}}}
+	for i, c := range append([]replay.Configuration{o.Current}, configurations...) {
+		c, err := normalized(c)
 		if err != nil {
 			return nil, fmt.Errorf("ghost %s: %w", c, err)
 		}
 		if i == 0 {
-			g.present, g.first = c, nameOf(c)
+			g.current, g.initialName = c, configurationName(c)
 		}
-		if _, there := g.names[nameOf(c)]; there {
+		if _, known := g.configurations[configurationName(c)]; known {
 			continue
 		}
-		g.names[nameOf(c)] = c
-		g.list = append(g.list, newGhost(c, 0))
+		g.configurations[configurationName(c)] = c
+		g.ghosts = append(g.ghosts, newGhost(c, 0))
 	}
 	return g, nil
 }
 
-// Board returns what the ghosts have found; it is renewed when the stream is flushed.
-func (g *Ghosts) Board() *stats.Ghosts { return g.board.Load() }
+// Leaderboard returns the ranked ghosts. It is renewed when the stream is flushed.
+func (g *Ghosts) Leaderboard() *stats.Ghosts { return g.leaderboard.Load() }
 
-// Books returns what the board is made from, as it was when that was renewed; nil before the first time.
-func (g *Ghosts) Books() *Books { return g.books.Load() }
+// Results returns the figures that the leaderboard was made from; nil before the first leaderboard.
+func (g *Ghosts) Results() *Results { return g.results.Load() }
 
-// First returns the name of the present configuration's ghost as it was at the beginning.
-func (g *Ghosts) First() string { return g.first }
+// InitialName returns the name of the ghost whose configuration was in force at the start.
+func (g *Ghosts) InitialName() string { return g.initialName }
 
-// Configuration returns the one of a row that New was asked for, by its name.
+// Configuration returns the configuration of a ghost that New made, by the ghost's name.
 func (g *Ghosts) Configuration(name string) (c replay.Configuration, known bool) {
-	c, known = g.names[name]
+	c, known = g.configurations[name]
 	return c, known
 }

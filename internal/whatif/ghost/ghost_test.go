@@ -20,7 +20,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// churn is a program of that many buffers, of which 16 live at a time, in sizes that come again and again.
+// churn is a program with the given number of buffers: 16 live at a time, and their sizes repeat.
 func churn(buffers int) *labtest.Program {
 	p := labtest.Empty(1)
 	p.Device(1<<33, 1<<31, 128)
@@ -38,12 +38,12 @@ func churn(buffers int) *labtest.Program {
 	return p
 }
 
-// device is what the ghosts of tests reckon with.
+// device is the device that the ghosts of tests calculate with.
 var device = cost.Device{Create: cost.Line{A: 1000, B: 0.5}, Release: cost.Line{A: 100}, Part: cost.Line{A: 10}}
 
 func futhark() replay.Configuration { return replay.Configuration{Policy: "futhark"} }
 
-// replayed returns what a replay says of a configuration.
+// replayed returns the result of a replay of a configuration.
 func replayed(t *testing.T, src recording.Source, c replay.Configuration, d cost.Device) *replay.Result {
 	t.Helper()
 	r, err := replay.Replay(labtest.Rewound(t, src), replay.Options{Policy: c.Policy, Settings: c.Settings, HoldSettings: true, Device: d})
@@ -53,7 +53,7 @@ func replayed(t *testing.T, src recording.Source, c replay.Configuration, d cost
 	return r
 }
 
-// checkRow demands that a row is what a replay says.
+// checkRow fails unless a row equals the result of a replay.
 func checkRow(t *testing.T, row *stats.Ghost, want *replay.Result) {
 	t.Helper()
 	if row.Requests != want.Hits+want.Misses || row.Hits != want.Hits || row.PeakReserved != want.PeakReserved ||
@@ -62,8 +62,8 @@ func checkRow(t *testing.T, row *stats.Ghost, want *replay.Result) {
 	}
 }
 
-// play gives the records of a source to ghosts, without a thread of their own, in batches, and reports whether they go
-// on. They are behind while behind reports true for a batch.
+// play gives the records of a source to ghosts in parts, without a thread of their own, and reports whether the ghosts
+// continue. They are behind in those parts for which behind returns true.
 func play(t *testing.T, src recording.Source, g *Ghosts, behind func(batch int) bool) bool {
 	t.Helper()
 	c := replay.NewBatch()
@@ -102,7 +102,7 @@ func follow(t *testing.T, all []replay.Configuration, o Options) (*Ghosts, *live
 	return g, live.Start(g)
 }
 
-// TestGhostsAreReplays: a ghost has what a replay of the recording says, on every recording and under every policy.
+// TestGhostsAreReplays: a ghost has the figures of a replay, for every recording and every policy.
 func TestGhostsAreReplays(t *testing.T) {
 	for file, reader := range labtest.Recordings(t, "../../replay/testdata") {
 		var all []replay.Configuration
@@ -110,7 +110,7 @@ func TestGhostsAreReplays(t *testing.T) {
 			all = append(all, replay.Configuration{Policy: name})
 		}
 		all = append(all, replay.Configuration{Policy: "pow2", Settings: []allocator.Setting{{Name: "max_cached_bytes", Value: "65536"}}})
-		g, tap := follow(t, all, Options{Present: replay.Configuration{Policy: reader.Header().Policy}, Device: device})
+		g, tap := follow(t, all, Options{Current: replay.Configuration{Policy: reader.Header().Policy}, Device: device})
 		labtest.Each(t, reader, func(r *wire.Record) {
 			tap.Take(r)
 			if r.Kind == wire.KindSync {
@@ -118,7 +118,7 @@ func TestGhostsAreReplays(t *testing.T) {
 			}
 		})
 		tap.Close()
-		board := g.Board()
+		board := g.Leaderboard()
 		if len(board.Rows) != len(all) || board.Stopped != "" || board.Assumed || board.Events == 0 || board.Waiting != 0 || board.Bytes == 0 {
 			t.Errorf("%s: %+v", file, board)
 		}
@@ -133,20 +133,21 @@ func TestGhostsAreReplays(t *testing.T) {
 	}
 }
 
-// TestShedsTheDearest lets too much wait for a while: ghosts stop one by one, and what the others say is right.
-func TestShedsTheDearest(t *testing.T) {
+// TestStopsTheSlowest lets too many records wait for a while: ghosts stop one by one, and the figures of the others are
+// right.
+func TestStopsTheSlowest(t *testing.T) {
 	racetest.Slow(t)
 	src := churn(40_000)
-	g, err := New(Of(futhark(), usual), Options{Present: futhark(), Device: device})
+	g, err := New(Configurations(futhark(), usualPolicies), Options{Current: futhark(), Device: device})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !play(t, src, g, func(batch int) bool { return batch >= 100 && batch < 100+3*patience }) {
+	if !play(t, src, g, func(batch int) bool { return batch >= 100 && batch < 100+3*partsBetweenStops }) {
 		t.Error("none goes on")
 	}
 	stopped := 0
-	for i := range g.Board().Rows {
-		row := &g.Board().Rows[i]
+	for i := range g.Leaderboard().Rows {
+		row := &g.Leaderboard().Rows[i]
 		c, _ := g.Configuration(row.Name)
 		want := replayed(t, src, c, device)
 		if row.Stopped == "" {
@@ -158,21 +159,22 @@ func TestShedsTheDearest(t *testing.T) {
 			t.Errorf("%+v", row)
 		}
 	}
-	if stopped != 3 || g.Board().Stopped != "" {
-		t.Errorf("%d of %d stopped: %q", stopped, len(usual), g.Board().Stopped)
+	if stopped != 3 || g.Leaderboard().Stopped != "" {
+		t.Errorf("%d of %d stopped: %q", stopped, len(usualPolicies), g.Leaderboard().Stopped)
 	}
 }
 
-// TestStopsOneByOne lets there be so much that not even one ghost keeps up: the present one is the last.
+// TestStopsOneByOne lets records come so fast that even a single ghost cannot keep up. The ghost of the current
+// configuration stops last.
 func TestStopsOneByOne(t *testing.T) {
-	g, err := New(Of(futhark(), []string{"pow2"}), Options{Present: futhark()})
+	g, err := New(Configurations(futhark(), []string{"pow2"}), Options{Current: futhark()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if play(t, churn(40_000), g, func(int) bool { return true }) {
 		t.Error("it goes on")
 	}
-	board := g.Board()
+	board := g.Leaderboard()
 	present := board.Present()
 	if board.Stopped == "" || board.Leader() != nil || present == nil || present.Stopped == "" || len(board.Rows) != 2 {
 		t.Fatalf("%+v", board)
@@ -184,7 +186,8 @@ func TestStopsOneByOne(t *testing.T) {
 	}
 }
 
-// TestManyBuffers stops ghosts while a program has more and more buffers, the present one last.
+// TestManyBuffers stops ghosts while a program has more and more buffers; the ghost of the current configuration stops
+// last.
 func TestManyBuffers(t *testing.T) {
 	for buffers, going := range map[int]int{buffersMax / 4: 4, buffersMax/2 + 1: 1, buffersMax + batchSize: 0} {
 		p := labtest.Empty(1)
@@ -193,14 +196,14 @@ func TestManyBuffers(t *testing.T) {
 		for n := range buffers {
 			p.Buffer(64, uint32(n%5))
 		}
-		g, err := New(Of(futhark(), usual), Options{Present: futhark()})
+		g, err := New(Configurations(futhark(), usualPolicies), Options{Current: futhark()})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if play(t, p, g, func(int) bool { return false }) != (going > 0) {
 			t.Errorf("with %d buffers it goes on: %v", buffers, going == 0)
 		}
-		board := g.Board()
+		board := g.Leaderboard()
 		left := 0
 		for i := range board.Rows {
 			row := &board.Rows[i]
@@ -216,14 +219,14 @@ func TestManyBuffers(t *testing.T) {
 	}
 }
 
-// TestOnlyThePresentComesLate: a configuration that the program has left again is forgotten.
+// TestOnlyThePresentComesLate: the ghost of a configuration that the program has left again is removed.
 func TestOnlyThePresentComesLate(t *testing.T) {
-	g, tap := follow(t, nil, Options{Present: futhark()})
+	g, tap := follow(t, nil, Options{Current: futhark()})
 	for _, payload := range []string{"max_cached_bytes=1000", "max_cached_bytes=2000", "policy=pow2", "policy=futhark"} {
 		tap.Take(labtest.New().Limit(payload, 0))
 	}
 	tap.Close()
-	if rows := g.Board().Rows; len(rows) != 1 || !rows[0].Present || rows[0].Name != "futhark" || !rows[0].Whole() {
+	if rows := g.Leaderboard().Rows; len(rows) != 1 || !rows[0].Present || rows[0].Name != "futhark" || !rows[0].Whole() {
 		t.Errorf("%+v", rows)
 	}
 }
@@ -231,7 +234,7 @@ func TestOnlyThePresentComesLate(t *testing.T) {
 // TestStopsWhenRecordsAreMissing: all stop with the figures so far, and report it.
 func TestStopsWhenRecordsAreMissing(t *testing.T) {
 	src := churn(20_000)
-	g, err := New(Of(futhark(), []string{"pow2"}), Options{Present: futhark(), Device: device})
+	g, err := New(Configurations(futhark(), []string{"pow2"}), Options{Current: futhark(), Device: device})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +245,7 @@ func TestStopsWhenRecordsAreMissing(t *testing.T) {
 		t.Error("it goes on")
 	}
 	g.Publish(&live.Load{})
-	board := g.Board()
+	board := g.Leaderboard()
 	if board.Stopped == "" || board.Leader() != nil || len(board.Rows) != 2 {
 		t.Fatalf("%+v", board)
 	}
@@ -256,13 +259,13 @@ func TestStopsWhenRecordsAreMissing(t *testing.T) {
 	}
 }
 
-// TestBeginsAnewAfterARest: what ghosts say after a rest is what a replay of the rest of the stream says, and does not
-// pass for more.
+// TestBeginsAnewAfterARest: the figures of ghosts after a pause equal those of a replay of the remaining stream, and
+// their row shows when they started.
 func TestBeginsAnewAfterARest(t *testing.T) {
 	for name, late := range map[string]bool{"rests later": false, "rests at first": true} {
 		src := churn(6000)
 		context, n := src.Records[:2], len(src.Records)
-		g, err := New(Of(futhark(), []string{"pow2", "slab"}), Options{Present: futhark(), Device: device, Late: late})
+		g, err := New(Configurations(futhark(), []string{"pow2", "slab"}), Options{Current: futhark(), Device: device, MidRun: late})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -273,13 +276,13 @@ func TestBeginsAnewAfterARest(t *testing.T) {
 		tap := start(g)
 		take := func(list []wire.Record) { labtest.Each(t, &records.Tape{Records: list}, tap.Take) }
 		take(src.Records[:n/3])
-		tap.Rest(true)
+		tap.SetResting(true)
 		take(src.Records[n/3 : 2*n/3])
-		tap.Rest(false)
+		tap.SetResting(false)
 		take(src.Records[2*n/3:])
 		tap.Close()
 		tail := &records.Tape{Records: slices.Concat(context, src.Records[2*n/3:])}
-		b := g.Board()
+		b := g.Leaderboard()
 		for i := range b.Rows {
 			row := &b.Rows[i]
 			checkRow(t, row, replayed(t, tail, replay.Configuration{Policy: row.Policy}, device))
@@ -287,16 +290,16 @@ func TestBeginsAnewAfterARest(t *testing.T) {
 				t.Errorf("%s: since %d", row.Name, row.Since)
 			}
 		}
-		if len(b.Rows) != 3 || b.Leader() != nil || b.Present() == nil || g.First() != "futhark" {
+		if len(b.Rows) != 3 || b.Leader() != nil || b.Present() == nil || g.InitialName() != "futhark" {
 			t.Errorf("%s: %+v", name, b)
 		}
 	}
 }
 
-// TestBoardIsForAnybody asks for the board all the while.
-func TestBoardIsForAnybody(t *testing.T) {
+// TestLeaderboardIsForAnyGoroutine reads the leaderboard all the time from another goroutine.
+func TestLeaderboardIsForAnyGoroutine(t *testing.T) {
 	racetest.Slow(t)
-	g, tap := follow(t, Default(futhark()), Options{Present: futhark()})
+	g, tap := follow(t, Default(futhark()), Options{Current: futhark()})
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -306,8 +309,8 @@ func TestBoardIsForAnybody(t *testing.T) {
 				return
 			default:
 			}
-			board := g.Board()
-			if board.Events < events || len(board.Rows) != len(usual) || board.Present() == nil {
+			board := g.Leaderboard()
+			if board.Events < events || len(board.Rows) != len(usualPolicies) || board.Present() == nil {
 				t.Errorf("%+v", board)
 				return
 			}
@@ -325,7 +328,8 @@ func TestBoardIsForAnybody(t *testing.T) {
 	<-done
 }
 
-// TestFollowsThePresent changes policy and limits: the present row moves to the ghost that has them, or to a new one.
+// TestFollowsThePresent changes policy and limits: the mark of the current configuration moves to the ghost that
+// simulates it, or to a new one.
 func TestFollowsThePresent(t *testing.T) {
 	for _, test := range []struct {
 		payload string
@@ -343,10 +347,10 @@ func TestFollowsThePresent(t *testing.T) {
 	} {
 		src := churn(1000)
 		src.Records = slices.Insert(src.Records, len(src.Records)/2, *labtest.Empty(1).Limit(test.payload, test.status))
-		g, tap := follow(t, Of(futhark(), []string{"pow2"}), Options{Present: futhark(), Device: device})
+		g, tap := follow(t, Configurations(futhark(), []string{"pow2"}), Options{Current: futhark(), Device: device})
 		labtest.Each(t, src, tap.Take)
 		tap.Close()
-		present := g.Board().Present()
+		present := g.Leaderboard().Present()
 		if present == nil || present.Name != test.want || present.Since != 0 != test.late || present.Requests == 0 {
 			t.Errorf("%q: %+v", test.payload, present)
 			continue
@@ -354,29 +358,29 @@ func TestFollowsThePresent(t *testing.T) {
 		rows := 2
 		if test.late {
 			rows = 3
-			if _, _, known := g.Board().Saving(); known || g.Board().Rows[2].Name != test.want {
-				t.Errorf("%q: what came late is compared: %+v", test.payload, g.Board().Rows)
+			if _, _, known := g.Leaderboard().Saving(); known || g.Leaderboard().Rows[2].Name != test.want {
+				t.Errorf("%q: what came late is compared: %+v", test.payload, g.Leaderboard().Rows)
 			}
 		}
-		if len(g.Board().Rows) != rows {
-			t.Errorf("%q: %d rows", test.payload, len(g.Board().Rows))
+		if len(g.Leaderboard().Rows) != rows {
+			t.Errorf("%q: %d rows", test.payload, len(g.Leaderboard().Rows))
 		}
 	}
 }
 
 func TestCostsComeFromTheRun(t *testing.T) {
-	g, tap := follow(t, nil, Options{Present: futhark()})
-	if b := g.Board(); !b.Assumed || b.CreateA != assumed.Create.A {
+	g, tap := follow(t, nil, Options{Current: futhark()})
+	if b := g.Leaderboard(); !b.Assumed || b.CreateA != assumedDevice.Create.A {
 		t.Errorf("%+v", b)
 	}
 	src := churn(100)
 	src.Last().Kind = wire.KindEvict
-	for range enough {
+	for range timedCallsMin {
 		src.Evict(1<<40, 100, wire.EvictNone).Cost = 700
 	}
 	labtest.Each(t, src, tap.Take)
 	tap.Close()
-	if b := g.Board(); b.Assumed || math.Abs(b.CreateA-5000) > 1 || math.Abs(b.CreateB-1) > 1e-3 || b.ReleaseA == assumed.Release.A {
+	if b := g.Leaderboard(); b.Assumed || math.Abs(b.CreateA-5000) > 1 || math.Abs(b.CreateB-1) > 1e-3 || b.ReleaseA == assumedDevice.Release.A {
 		t.Errorf("%+v", b)
 	}
 }
@@ -385,15 +389,15 @@ func TestDefault(t *testing.T) {
 	names := func(list []replay.Configuration) string {
 		var all []string
 		for _, c := range list {
-			c, err := normal(c)
+			c, err := normalized(c)
 			if err != nil {
 				t.Fatal(err)
 			}
-			all = append(all, nameOf(c))
+			all = append(all, configurationName(c))
 		}
 		return strings.Join(all, ", ")
 	}
-	if got := names(Default(futhark())); got != strings.Join(usual, ", ") {
+	if got := names(Default(futhark())); got != strings.Join(usualPolicies, ", ") {
 		t.Error(got)
 	}
 	present := replay.Configuration{Policy: "slab", Settings: []allocator.Setting{{Name: "max_cached_bytes", Value: "67108864"}}}
@@ -403,7 +407,7 @@ func TestDefault(t *testing.T) {
 			t.Errorf("no %q in %q", want, got)
 		}
 	}
-	if _, err := New(Of(futhark(), []string{"futrak"}), Options{Present: futhark()}); err == nil || !strings.Contains(err.Error(), "futrak") {
+	if _, err := New(Configurations(futhark(), []string{"futrak"}), Options{Current: futhark()}); err == nil || !strings.Contains(err.Error(), "futrak") {
 		t.Errorf("%v", err)
 	}
 }
@@ -433,7 +437,7 @@ func TestRank(t *testing.T) {
 	}
 }
 
-// TestRankAsDocumented holds the example of docs/METRICS.md against what rank makes of it.
+// TestRankAsDocumented compares the example in docs/METRICS.md with what rank returns.
 func TestRankAsDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/METRICS.md")
 	if err != nil {

@@ -12,66 +12,66 @@ import (
 )
 
 const (
-	markEvery = time.Second // for figures of the last while
-	marksMax  = 10
-	patience  = 8 // parts that are played before another ghost is stopped for being behind
+	checkpointInterval = time.Second // the recent figures reach back ten intervals
+	checkpointsMax     = 10
+	partsBetweenStops  = 8 // after a ghost was stopped, the others get this many parts to catch up before the next is stopped
 
-	buffersMax = 1 << 18 // that all ghosts together have: each takes a third of a kilobyte
+	buffersMax = 1 << 18 // of all ghosts together; each buffer takes a third of a kilobyte
 )
 
-// mark is how much there was at a time.
-type mark struct {
+// checkpoint is the work done up to a time.
+type checkpoint struct {
 	at      time.Time
 	busy    time.Duration
 	records uint64
 }
 
-// ghost is one configuration.
+// ghost is one simulated configuration.
 type ghost struct {
 	configuration replay.Configuration
 	name          string
-	voice         int
-	row           stats.Ghost   // as it was shown last; when it has stopped, for good
+	member        int
+	row           stats.Ghost   // the latest published figures; final after a stop
 	work          cost.Work     // the same
-	spent         time.Duration // on playing, lately
-	marks         []count       // at the marks of all
+	recentTime    time.Duration // time spent on playing; older parts count less
+	counts        []hitCount    // at the checkpoints of Ghosts
 }
 
-// count is how many requests there were, and hits of these.
-type count struct{ hits, requests uint64 }
+// hitCount is the number of requests, and of hits among them.
+type hitCount struct{ hits, requests uint64 }
 
 func newGhost(c replay.Configuration, since uint64) *ghost {
-	name := nameOf(c)
-	return &ghost{configuration: c, name: name, row: stats.Ghost{Name: name, Policy: c.Policy, Since: since}, marks: make([]count, 1, marksMax)}
+	name := configurationName(c)
+	return &ghost{configuration: c, name: name, row: stats.Ghost{Name: name, Policy: c.Policy, Since: since}, counts: make([]hitCount, 1, checkpointsMax)}
 }
 
-// join lets a ghost take part from here on.
-func (g *Ghosts) join(one *ghost) error {
+// addToBatch adds a ghost to the batch. The ghost plays the records that follow.
+func (g *Ghosts) addToBatch(ghost *ghost) error {
 	var err error
-	o := replay.Configuration{Policy: one.configuration.Policy, Settings: whole(one.configuration)}.Held()
+	o := replay.Configuration{Policy: ghost.configuration.Policy, Settings: allSettings(ghost.configuration)}.Held()
 	o.Capacity, o.Device = g.options.Capacity, g.options.Device
-	one.voice, err = g.chorus.Add(o)
+	ghost.member, err = g.batch.Add(o)
 	return err
 }
 
-// Begin implements live.Listener. When records are missing all ghosts stop: what follows would be wrong. After a rest
-// those that go on have nothing, and count from there on.
-func (g *Ghosts) Begin(c *replay.Batch, missed uint64) {
+// Begin implements live.Listener. When records are missing all ghosts stop, because their figures would be wrong from
+// there on. After a pause the ghosts start again with empty pools and new figures.
+func (g *Ghosts) Begin(batch *replay.Batch, missed uint64) {
 	if missed > 0 {
-		g.stopAll(g.outpaced())
+		g.stopAll(g.lagReason())
 		return
 	}
-	g.fresh = g.options.Late || g.chorus != nil
-	g.chorus = c
-	for _, one := range g.list {
-		if one.row.Stopped != "" {
+	g.startPending = g.options.MidRun || g.batch != nil
+	g.batch = batch
+	for _, ghost := range g.ghosts {
+		if ghost.row.Stopped != "" {
 			continue
 		}
-		if g.fresh {
-			*one = *newGhost(one.configuration, max(g.time, 1))
+		if g.startPending {
+			*ghost = *newGhost(ghost.configuration, max(g.time, 1))
 		}
-		if err := g.join(one); err != nil {
-			one.row.Stopped = "stopped: " + err.Error()
+		if err := g.addToBatch(ghost); err != nil {
+			ghost.row.Stopped = "stopped: " + err.Error()
 		}
 	}
 	g.Publish(&live.Load{})
@@ -79,229 +79,232 @@ func (g *Ghosts) Begin(c *replay.Batch, missed uint64) {
 
 // Play implements live.Listener.
 func (g *Ghosts) Play(part *live.Part) bool {
-	if g.stopped != "" {
+	if g.stopReason != "" {
 		return false
 	}
-	start := live.Spent()
-	g.perform(start)
-	g.events += uint64(g.chorus.Events())
+	start := live.ThreadTime()
+	g.playAll(start)
+	g.events += uint64(g.batch.Events())
 	g.records += uint64(part.Records)
 	g.time = max(g.time, part.Time)
-	g.start()
+	g.noteStart()
 	if part.Change != nil {
-		g.goOver(changed(g.present, part.Change))
+		g.switchTo(afterChange(g.current, part.Change))
 	}
-	g.keepUp(part.Behind)
-	g.keepSmall()
-	g.busy += part.Looked + live.Spent() - start
-	return g.stopped == ""
+	g.limitLag(part.Behind)
+	g.limitMemory()
+	g.busy += part.ReadTime + live.ThreadTime() - start
+	return g.stopReason == ""
 }
 
-// Sated implements live.Listener: ghosts are compared over all of the run.
-func (g *Ghosts) Sated() bool { return false }
+// CanSkip implements live.Listener. Ghosts are compared over the whole run, so they skip nothing.
+func (g *Ghosts) CanSkip() bool { return false }
 
-// start notes when the ghosts began that did so in the middle of the run.
-func (g *Ghosts) start() {
-	if !g.fresh || g.time == 0 {
+// noteStart notes the start time of ghosts that start in the middle of the run.
+func (g *Ghosts) noteStart() {
+	if !g.startPending || g.time == 0 {
 		return
 	}
-	g.fresh = false
-	for _, one := range g.list {
-		if one.row.Stopped == "" {
-			one.row.Since = g.time
+	g.startPending = false
+	for _, ghost := range g.ghosts {
+		if ghost.row.Stopped == "" {
+			ghost.row.Since = g.time
 		}
 	}
 }
 
-// perform plays what was read through all ghosts.
-func (g *Ghosts) perform(now time.Duration) {
-	for _, one := range g.list {
-		if one.row.Stopped != "" {
+// playAll lets every active ghost play the part.
+func (g *Ghosts) playAll(now time.Duration) {
+	for _, ghost := range g.ghosts {
+		if ghost.row.Stopped != "" {
 			continue
 		}
-		err := g.chorus.Play(one.voice)
-		then := now
-		now = live.Spent()
-		one.spent = one.spent*7/8 + now - then
+		err := g.batch.Play(ghost.member)
+		before := now
+		now = live.ThreadTime()
+		ghost.recentTime = ghost.recentTime*7/8 + now - before
 		if err != nil {
-			g.stop(one, "stopped: "+err.Error())
+			g.stop(ghost, "stopped: "+err.Error())
 		}
 	}
 }
 
-// goOver follows the program to another configuration. One that no ghost has gets one, which begins with nothing.
-func (g *Ghosts) goOver(to replay.Configuration) {
-	name := nameOf(to)
-	if name == nameOf(g.present) {
+// switchTo follows the program to another configuration. If no ghost simulates that configuration, it starts one with
+// an empty pool.
+func (g *Ghosts) switchTo(to replay.Configuration) {
+	name := configurationName(to)
+	if name == configurationName(g.current) {
 		return
 	}
-	g.present = to
-	if g.late != nil {
-		g.drop(g.late)
-		g.late = nil
+	g.current = to
+	if g.added != nil {
+		g.remove(g.added)
+		g.added = nil
 	}
-	if slices.ContainsFunc(g.list, func(one *ghost) bool { return one.name == name }) {
+	if slices.ContainsFunc(g.ghosts, func(ghost *ghost) bool { return ghost.name == name }) {
 		return
 	}
-	one := newGhost(to, g.time)
-	if g.join(one) == nil { // else normal would have said so
-		g.list, g.late = append(g.list, one), one
+	ghost := newGhost(to, g.time)
+	if g.addToBatch(ghost) == nil { // a normalized configuration is always accepted
+		g.ghosts, g.added = append(g.ghosts, ghost), ghost
 	}
 }
 
-// drop forgets a ghost.
-func (g *Ghosts) drop(gone *ghost) {
-	if gone.row.Stopped == "" {
-		g.chorus.Remove(gone.voice)
+// remove removes a ghost and its row.
+func (g *Ghosts) remove(removed *ghost) {
+	if removed.row.Stopped == "" {
+		g.batch.Remove(removed.member)
 	}
-	g.list = slices.DeleteFunc(g.list, func(one *ghost) bool { return one == gone })
+	g.ghosts = slices.DeleteFunc(g.ghosts, func(ghost *ghost) bool { return ghost == removed })
 }
 
-// keepUp stops the ghost that takes most when too much waits, and gives the others a while before the next must go.
-func (g *Ghosts) keepUp(behind bool) {
-	g.since++
-	if behind && g.since >= patience {
-		g.stopDearest(g.outpaced())
-		g.since = 0
+// limitLag stops the slowest ghost when too many records wait, and gives the others time to catch up before it stops
+// the next.
+func (g *Ghosts) limitLag(behind bool) {
+	g.partsSinceStop++
+	if behind && g.partsSinceStop >= partsBetweenStops {
+		g.stopSlowest(g.lagReason())
+		g.partsSinceStop = 0
 	}
 }
 
-// keepSmall stops ghosts until what they know of buffers takes little memory.
-func (g *Ghosts) keepSmall() {
-	going := 0
-	for _, one := range g.list {
-		if one.row.Stopped == "" {
-			going++
+// limitMemory stops ghosts until the tables of buffers are small enough.
+func (g *Ghosts) limitMemory() {
+	active := 0
+	for _, ghost := range g.ghosts {
+		if ghost.row.Stopped == "" {
+			active++
 		}
 	}
-	buffers := g.chorus.Buffers()
-	for ; going > 0 && going*buffers > buffersMax; going-- {
-		g.stopDearest(fmt.Sprintf("stopped: the program has %d buffers at a time", buffers))
+	buffers := g.batch.Buffers()
+	for ; active > 0 && active*buffers > buffersMax; active-- {
+		g.stopSlowest(fmt.Sprintf("stopped: the program has %d buffers at a time", buffers))
 	}
 }
 
-func (g *Ghosts) stopDearest(why string) {
-	if one := g.dearest(); one != nil {
-		g.stop(one, why)
+// stopSlowest stops the slowest ghost. If no ghost is left, all have stopped for this reason.
+func (g *Ghosts) stopSlowest(reason string) {
+	if ghost := g.slowest(); ghost != nil {
+		g.stop(ghost, reason)
 	}
-	if g.dearest() == nil {
-		g.stopped = why
+	if g.slowest() == nil {
+		g.stopReason = reason
 	}
 }
 
-// outpaced says why a ghost stops that could not keep up.
-func (g *Ghosts) outpaced() string {
-	first := g.marks[0]
+// lagReason returns the text for a ghost that could not keep up.
+func (g *Ghosts) lagReason() string {
+	first := g.checkpoints[0]
 	seconds := max(time.Since(first.at).Seconds(), 1e-3)
 	return fmt.Sprintf("stopped: could not keep up at %.2g million events/s", float64(g.records-first.records)/seconds/1e6)
 }
 
-// dearest returns the ghost that lately took most time, nil where none goes on. The present one is the last to go:
-// without it there is nothing to compare with.
-func (g *Ghosts) dearest() *ghost {
-	var most, present *ghost
-	name := nameOf(g.present)
-	for _, one := range g.list {
+// slowest returns the active ghost that recently took the most time, nil if none is active. The ghost of the current
+// configuration is the last to be chosen: without it the others cannot be compared.
+func (g *Ghosts) slowest() *ghost {
+	var slowest, current *ghost
+	name := configurationName(g.current)
+	for _, ghost := range g.ghosts {
 		switch {
-		case one.row.Stopped != "":
-		case one.name == name:
-			present = one
-		case most == nil || one.spent > most.spent:
-			most = one
+		case ghost.row.Stopped != "":
+		case ghost.name == name:
+			current = ghost
+		case slowest == nil || ghost.recentTime > slowest.recentTime:
+			slowest = ghost
 		}
 	}
-	if most == nil {
-		return present
+	if slowest == nil {
+		return current
 	}
-	return most
+	return slowest
 }
 
-// stop ends a ghost, whose figures stay.
-func (g *Ghosts) stop(one *ghost, why string) {
-	g.count(one, g.device())
-	one.row.Stopped = why
-	g.chorus.Remove(one.voice)
+// stop stops a ghost. Its figures stay in the leaderboard.
+func (g *Ghosts) stop(ghost *ghost, reason string) {
+	g.updateRow(ghost, g.device())
+	ghost.row.Stopped = reason
+	g.batch.Remove(ghost.member)
 }
 
-func (g *Ghosts) stopAll(why string) {
-	if g.stopped != "" {
+func (g *Ghosts) stopAll(reason string) {
+	if g.stopReason != "" {
 		return
 	}
-	g.stopped = why
-	for _, one := range g.list {
-		if one.row.Stopped == "" {
-			g.stop(one, why)
+	g.stopReason = reason
+	for _, ghost := range g.ghosts {
+		if ghost.row.Stopped == "" {
+			g.stop(ghost, reason)
 		}
 	}
 }
 
-// enough is how many calls must have been timed before their costs count.
-const enough = 16
+// timedCallsMin is how many calls must have been timed before their measured costs are used.
+const timedCallsMin = 16
 
-// assumed is what the driver takes as long as too little was timed, in round figures: 10 µs for a create, 5 µs for a
-// release.
-var assumed = cost.Device{Create: cost.Line{A: 10_000}, Release: cost.Line{A: 5_000}}
+// assumedDevice is what driver calls are assumed to cost before enough were timed, in round figures: 10 µs for a
+// create, 5 µs for a release.
+var assumedDevice = cost.Device{Create: cost.Line{A: 10_000}, Release: cost.Line{A: 5_000}}
 
-// device returns what the driver takes, as far as the run has shown.
+// device returns what driver calls cost, as far as the run has shown.
 func (g *Ghosts) device() cost.Device {
 	if g.options.Device != (cost.Device{}) {
 		return g.options.Device
 	}
-	d, creates, releases := g.chorus.Device()
-	if creates < enough {
-		d.Create = assumed.Create
+	d, creates, releases := g.batch.Device()
+	if creates < timedCallsMin {
+		d.Create = assumedDevice.Create
 	}
-	if releases < enough {
-		d.Release = assumed.Release
+	if releases < timedCallsMin {
+		d.Release = assumedDevice.Release
 	}
 	d.AssumePart()
 	return d
 }
 
-// assumes reports whether costs are round figures still.
-func (g *Ghosts) assumes() bool {
-	_, creates, releases := g.chorus.Device()
-	return g.options.Device == (cost.Device{}) && (creates < enough || releases < enough)
+// assumesDevice reports whether some costs are still assumed.
+func (g *Ghosts) assumesDevice() bool {
+	_, creates, releases := g.batch.Device()
+	return g.options.Device == (cost.Device{}) && (creates < timedCallsMin || releases < timedCallsMin)
 }
 
-// count brings a ghost's row up to date.
-func (g *Ghosts) count(one *ghost, device cost.Device) {
-	r := g.chorus.Result(one.voice, device)
-	row := &one.row
+// updateRow brings a ghost's row up to date.
+func (g *Ghosts) updateRow(ghost *ghost, device cost.Device) {
+	r := g.batch.Result(ghost.member, device)
+	row := &ghost.row
 	row.Hits, row.Requests, row.Failures = r.Hits, r.Hits+r.Misses, r.Failures
-	row.RecentHits, row.RecentRequests = row.Hits-one.marks[0].hits, row.Requests-one.marks[0].requests
-	row.PeakReserved, row.Reserved, row.DriverNS = r.PeakReserved, g.chorus.Reserved(one.voice), r.DriverNS
-	one.work = g.chorus.Work(one.voice)
+	row.RecentHits, row.RecentRequests = row.Hits-ghost.counts[0].hits, row.Requests-ghost.counts[0].requests
+	row.PeakReserved, row.Reserved, row.DriverNS = r.PeakReserved, g.batch.Reserved(ghost.member), r.DriverNS
+	ghost.work = g.batch.Work(ghost.member)
 }
 
-// Publish implements live.Listener: it renews the board.
+// Publish implements live.Listener: it renews the leaderboard.
 func (g *Ghosts) Publish(load *live.Load) {
 	g.published = time.Now()
 	device := g.device()
-	board := &stats.Ghosts{
-		Events: g.events, Stopped: g.stopped, Waiting: load.Waiting, Busy: g.share(), Bytes: load.Bytes,
+	leaderboard := &stats.Ghosts{
+		Events: g.events, Stopped: g.stopReason, Waiting: load.Waiting, Busy: g.processorShare(), Bytes: load.Bytes,
 		CreateA: device.Create.A, CreateB: device.Create.B, ReleaseA: device.Release.A, ReleaseB: device.Release.B,
-		Assumed: g.assumes(),
+		Assumed: g.assumesDevice(),
 	}
-	books := &Books{Device: device, Assumed: board.Assumed}
-	name := nameOf(g.present)
-	for _, one := range g.list {
-		if one.row.Stopped == "" {
-			g.count(one, device)
+	results := &Results{Device: device, Assumed: leaderboard.Assumed}
+	name := configurationName(g.current)
+	for _, ghost := range g.ghosts {
+		if ghost.row.Stopped == "" {
+			g.updateRow(ghost, device)
 		}
-		one.row.Present = one.name == name
-		board.Rows = append(board.Rows, one.row)
-		books.Rows = append(books.Rows, Book{Ghost: one.row, Configuration: one.configuration, Work: one.work})
+		ghost.row.Present = ghost.name == name
+		leaderboard.Rows = append(leaderboard.Rows, ghost.row)
+		results.Rows = append(results.Rows, Result{Ghost: ghost.row, Configuration: ghost.configuration, Work: ghost.work})
 	}
-	g.books.Store(books)
-	rank(board.Rows)
-	g.board.Store(board)
-	g.mark()
+	g.results.Store(results)
+	rank(leaderboard.Rows)
+	g.leaderboard.Store(leaderboard)
+	g.addCheckpoint()
 }
 
-// share returns what part of a core the player has taken since the oldest mark.
-func (g *Ghosts) share() float64 {
-	first := g.marks[0]
+// processorShare returns the share of one processor core that the ghosts have used since the oldest checkpoint.
+func (g *Ghosts) processorShare() float64 {
+	first := g.checkpoints[0]
 	all := g.published.Sub(first.at)
 	if all <= 0 {
 		return 0
@@ -309,21 +312,21 @@ func (g *Ghosts) share() float64 {
 	return min(1, float64(g.busy-first.busy)/float64(all))
 }
 
-// mark notes how much there is, once a second.
-func (g *Ghosts) mark() {
-	if g.published.Sub(g.marked) < markEvery {
+// addCheckpoint adds a checkpoint once per interval.
+func (g *Ghosts) addCheckpoint() {
+	if g.published.Sub(g.lastCheckpoint) < checkpointInterval {
 		return
 	}
-	g.marked = g.published
-	g.marks = push(g.marks, mark{g.published, g.busy, g.records})
-	for _, one := range g.list {
-		one.marks = push(one.marks, count{one.row.Hits, one.row.Requests})
+	g.lastCheckpoint = g.published
+	g.checkpoints = appendLatest(g.checkpoints, checkpoint{g.published, g.busy, g.records})
+	for _, ghost := range g.ghosts {
+		ghost.counts = appendLatest(ghost.counts, hitCount{ghost.row.Hits, ghost.row.Requests})
 	}
 }
 
-// push appends to a list of which only the latest are kept.
-func push[T any](list []T, latest T) []T {
-	if len(list) == marksMax {
+// appendLatest appends to a list that keeps the latest checkpointsMax elements.
+func appendLatest[T any](list []T, latest T) []T {
+	if len(list) == checkpointsMax {
 		list = append(list[:0], list[1:]...)
 	}
 	return append(list, latest)

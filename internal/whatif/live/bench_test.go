@@ -35,7 +35,7 @@ func BenchmarkPlanner(b *testing.B) {
 	for b.Loop() {
 		planner := NewPlanner(replay.Configuration{Policy: replay.Learns}, func(uint32, *learn.Plan) { plans++ })
 		batch := replay.NewBatch()
-		start := Spent()
+		start := ThreadTime()
 		planner.Begin(batch, 0)
 		for part := range slices.Chunk(records, 1024) {
 			for i := range part {
@@ -46,7 +46,7 @@ func BenchmarkPlanner(b *testing.B) {
 			}
 			batch.Clear()
 		}
-		spent += Spent() - start
+		spent += ThreadTime() - start
 	}
 	ran := records[len(records)-1].Time - records[0].Time
 	b.ReportMetric(float64(spent)/float64(b.N*len(records)), "ns/record")

@@ -19,7 +19,7 @@ type witness struct {
 	shown    int
 	leavesAt uint64 // time of the record after which it does not go on; 0: it does
 	played   int
-	sated    bool
+	canSkip  bool
 }
 
 func (w *witness) Begin(_ *replay.Batch, missed uint64) {
@@ -36,15 +36,15 @@ func (w *witness) Play(p *Part) bool {
 	if p.Behind {
 		w.behind++
 	}
-	w.ends = p.Ends
+	w.ends = p.Final
 	return w.leavesAt == 0 || w.last < w.leavesAt
 }
 
-func (w *witness) Sated() bool { return w.sated }
+func (w *witness) CanSkip() bool { return w.canSkip }
 
 func (w *witness) Publish(l *Load) {
 	w.shown++
-	w.ends = w.ends && l.Ends
+	w.ends = w.ends && l.Final
 }
 
 func (w *witness) sum() int {
@@ -59,8 +59,9 @@ func create(time uint64) *wire.Record {
 	return &wire.Record{Process: 1, Event: wire.Event{Time: time, Kind: wire.KindCreate, Outcome: wire.OutcomeMiss, Object: time, Size: 1}}
 }
 
-// TestAllHearAll, except what does not concern a policy; a change ends a part, and its payload is the tap's own.
-func TestAllHearAll(t *testing.T) {
+// TestAllGetAll: each listener gets every record that concerns a policy. A change ends a part, and the tap keeps a
+// copy of its payload.
+func TestAllGetAll(t *testing.T) {
 	one, other := &witness{}, &witness{leavesAt: 3000}
 	tap := Start(one, other)
 	for i := range uint64(5000) {
@@ -78,18 +79,18 @@ func TestAllHearAll(t *testing.T) {
 		t.Errorf("%d records: %+v", one.sum(), one)
 	}
 	if other.sum() >= 5002 || other.last < 3000 {
-		t.Errorf("the one that left got %d: %+v", other.sum(), other)
+		t.Errorf("the listener that left got %d: %+v", other.sum(), other)
 	}
 }
 
-// begun makes a tap and its player, which does not run yet.
-func begun(depth int, w *witness) (*Tap, *player) {
+// begun makes a tap and a dispatcher that has begun and does not run.
+func begun(depth int, w *witness) (*Tap, *dispatcher) {
 	tap, p := assemble(depth, []Listener{w})
 	p.begin()
 	return tap, p
 }
 
-// TestFlushPublishes what was taken, however little.
+// TestFlushPublishes: Flush hands over the records, however few, and publishes.
 func TestFlushPublishes(t *testing.T) {
 	w := &witness{}
 	tap, p := begun(4, w)
@@ -103,7 +104,8 @@ func TestFlushPublishes(t *testing.T) {
 	}
 }
 
-// TestLeavesOut what there is no room for, until all that waits is played; what lasts is delivered all the same.
+// TestLeavesOut: records that find no room are dropped until the queue is empty; records that later ones depend on are
+// kept.
 func TestLeavesOut(t *testing.T) {
 	w := &witness{}
 	const depth, more = 4, 100
@@ -121,7 +123,7 @@ func TestLeavesOut(t *testing.T) {
 		t.Fatalf("%d wait, %d missed, %d to deliver", len(tap.queue), tap.missed, len(tap.batch))
 	}
 	for range depth { // as the player does, but nothing more comes in between
-		p.take((<-tap.queue).records)
+		p.playBatch((<-tap.queue).records)
 	}
 	if w.sum() != depth*batchSize || w.behind == 0 {
 		t.Errorf("%d records, behind in %d parts", w.sum(), w.behind)
@@ -134,7 +136,8 @@ func TestLeavesOut(t *testing.T) {
 	}
 }
 
-// TestRests: who rests hears of what lasts alone, and begins anew after that.
+// TestRests: a resting listener gets only records that later ones depend on, and begins with a new batch after the
+// pause.
 func TestRests(t *testing.T) {
 	w := &witness{}
 	tap := StartResting(w)
@@ -151,11 +154,11 @@ func TestRests(t *testing.T) {
 		t.Fatalf("%d batches wait, %d records", len(tap.queue), len(tap.batch))
 	}
 	for range 2 {
-		tap.Rest(false)
+		tap.SetResting(false)
 		take(1000, batchSize)
 		tap.Flush()
 		take(5000, 10)
-		tap.Rest(true)
+		tap.SetResting(true)
 		take(10_000, 3*batchSize)
 		tap.Flush()
 		tap.Take(context)
@@ -173,9 +176,9 @@ func TestRests(t *testing.T) {
 	}
 }
 
-// TestSatedRest: listeners that have enough of a fast stream rest for most of the time, if all of them have.
-func TestSatedRest(t *testing.T) {
-	one, other := &witness{sated: true}, &witness{}
+// TestAllCanSkip: listeners that can all skip the records of a fast stream rest for most of the time.
+func TestAllCanSkip(t *testing.T) {
+	one, other := &witness{canSkip: true}, &witness{}
 	tap, p := assemble(64, []Listener{one, other})
 	p.begin()
 	take := func() {
@@ -184,21 +187,21 @@ func TestSatedRest(t *testing.T) {
 		}
 		for len(tap.queue) > 0 {
 			if m := <-tap.queue; m.gap {
-				p.beginAnew()
+				p.restart()
 			} else {
-				p.take(m.records)
+				p.playBatch(m.records)
 			}
-			p.rest()
+			p.restIfBusy()
 		}
 	}
 	runtime.LockOSThread() // whose time it is
 	defer runtime.UnlockOSThread()
 	if take(); tap.resting() {
-		t.Fatal("one rests that is not sated")
+		t.Fatal("one rests that is not canSkip")
 	}
-	other.sated = true
+	other.canSkip = true
 	if take(); !tap.resting() {
-		t.Fatal("none rests though all are sated")
+		t.Fatal("none rests though all are canSkip")
 	}
 	played := one.played
 	if take(); one.played != played || len(one.begun) != 1 {
@@ -208,15 +211,15 @@ func TestSatedRest(t *testing.T) {
 	if !tap.resting() {
 		t.Error("the rest ends at once")
 	}
-	tap.until.Store(1)
+	tap.restUntil.Store(1)
 	tap.Flush()
 	if take(); one.played == played || len(one.begun) != 2 || len(other.begun) != 2 {
 		t.Errorf("%d parts after the rest, begun %v and %v", one.played-played, one.begun, other.begun)
 	}
 }
 
-// TestDeaf: without listeners nothing is copied any more.
-func TestDeaf(t *testing.T) {
+// TestAllStopped: without active listeners nothing is copied.
+func TestAllStopped(t *testing.T) {
 	w := &witness{leavesAt: 1}
 	tap, p := begun(8, w)
 	take := func() {
@@ -226,7 +229,7 @@ func TestDeaf(t *testing.T) {
 	}
 	take()
 	for range 2 {
-		p.take((<-tap.queue).records)
+		p.playBatch((<-tap.queue).records)
 	}
 	if take(); len(tap.queue) != 0 || w.played != 1 {
 		t.Errorf("%d batches wait, played %d times", len(tap.queue), w.played)
@@ -247,7 +250,8 @@ func BenchmarkTake(b *testing.B) {
 	}
 }
 
-// TestManyLossesBeginAnew: what was lost may have been releases, so that the listeners' pools would grow for ever.
+// TestManyLossesBeginAnew: lost events may have been releases, so that the simulated pools would grow forever. A new
+// batch ends that.
 func TestManyLossesBeginAnew(t *testing.T) {
 	w := &witness{}
 	tap := Start(w)
@@ -257,9 +261,9 @@ func TestManyLossesBeginAnew(t *testing.T) {
 		tap.Take(create(time))
 	}
 	lose(1, 1000)
-	lose(2, lostMax-1001)
+	lose(2, lostEventsMax-1001)
 	lose(3, 1) // enough
-	lose(4, lostMax-1)
+	lose(4, lostEventsMax-1)
 	tap.Close()
 	if len(w.begun) != 2 || w.begun[1] != 0 || w.sum() != 4 { // the create that follows the third loss, and the fourth
 		t.Errorf("begun %v, then %d records", w.begun, w.sum())

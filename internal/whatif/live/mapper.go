@@ -8,69 +8,71 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// Mapper follows the program's policy for a map of its slabs. It is a Listener.
+// Mapper simulates the program's own policy to map its slabs. It is a Listener.
 type Mapper struct {
-	slabs     *replay.Slabs
-	published atomic.Pointer[stats.HeapMap]
-	next      time.Time // of the next map
-	begun     bool
-	behind    int // parts in a row
-	ended     bool
+	slabs       *replay.Slabs
+	published   atomic.Pointer[stats.HeapMap]
+	nextMap     time.Time // when the next map is due
+	hasBegun    bool
+	partsBehind int // parts in a row during which the queue was more than half full
+	stopped     bool
 }
 
-// NewMapper returns one for a program that begins under a configuration, with so much memory on its device, 0: any.
-func NewMapper(present replay.Configuration, capacity uint64) *Mapper {
-	return &Mapper{slabs: replay.NewSlabs(present, capacity)}
+// NewMapper returns a mapper for a program that starts under a configuration. capacity is the memory of its device; 0:
+// unlimited.
+func NewMapper(current replay.Configuration, capacity uint64) *Mapper {
+	return &Mapper{slabs: replay.NewSlabs(current, capacity)}
 }
 
 // Map returns the latest map, nil while the policy does not carve. Any goroutine may call it.
 func (m *Mapper) Map() *stats.HeapMap { return m.published.Load() }
 
-// Begin implements Listener. After records that are missing it knows nothing of what was there.
-func (m *Mapper) Begin(c *replay.Batch, _ uint64) {
-	m.slabs.Join(c, m.begun)
-	m.begun = true
+// Begin implements Listener. After missing records the mapper does not know the earlier buffers.
+func (m *Mapper) Begin(batch *replay.Batch, _ uint64) {
+	m.slabs.Join(batch, m.hasBegun)
+	m.hasBegun = true
 }
 
-// lastBehind is for how many parts in a row the map stays where too much waits: ghosts go first, which take more.
-const lastBehind = 128
+// partsBehindMax is after how many parts in a row behind the mapper stops. Ghosts, which cost more, stop earlier.
+const partsBehindMax = 128
 
 // Play implements Listener.
 func (m *Mapper) Play(part *Part) bool {
-	m.behind++
+	m.partsBehind++
 	if !part.Behind {
-		m.behind = 0
+		m.partsBehind = 0
 	}
 	switch err := m.slabs.Play(part.Time, part.Change); {
 	case err != nil:
-		m.end(err.Error())
-	case m.behind > lastBehind:
-		m.end("could not keep up")
+		m.stop(err.Error())
+	case m.partsBehind > partsBehindMax:
+		m.stop("could not keep up")
 	}
-	return !m.ended
+	return !m.stopped
 }
 
-// Sated implements Listener: without slabs there is no map.
-func (m *Mapper) Sated() bool { return m.slabs.Idle() }
+// CanSkip implements Listener: a policy without slabs needs no map.
+func (m *Mapper) CanSkip() bool { return m.slabs.Idle() }
 
-// end leaves the last map as it is.
-func (m *Mapper) end(why string) {
+// stop stops the mapper and keeps its last map.
+func (m *Mapper) stop(reason string) {
 	last := stats.HeapMap{}
 	if m.Map() != nil {
 		last = *m.Map()
 	}
-	last.Ended = why
+	last.Ended = reason
 	m.published.Store(&last)
 	m.slabs.Leave()
-	m.ended = true
+	m.stopped = true
 }
 
-// Publish implements Listener: it renews the map once a second, or seldom enough to take a hundredth of the time.
+// Publish implements Listener: it renews the map once a second, or less often if drawing the map would take more than a
+// hundredth of the time.
 func (m *Mapper) Publish(load *Load) {
 	now := time.Now()
-	if m.ended || !load.Ends && now.Before(m.next) {
+	if m.stopped || !load.Final && now.Before(m.nextMap) {
 		return
 	}
 	m.published.Store(m.slabs.Map())
-	m.next = now.Add(max(time.Second, 100*time.Since(now)))
+	m.nextMap = now.Add(max(time.Second, 100*time.Since(now)))
 }

@@ -9,7 +9,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// TestMapper gives what follows a recording record by record.
+// TestMapper: the map equals that of a replay, record by record.
 func TestMapper(t *testing.T) {
 	mapped := 0
 	for file, reader := range labtest.Recordings(t, "../../replay/testdata") {
@@ -38,7 +38,8 @@ func TestMapper(t *testing.T) {
 	}
 }
 
-// TestMapperGoesWhenItIsBehind keeps the last map and says why. After a new beginning it says what it lacks.
+// TestMapperGoesWhenItIsBehind: the mapper keeps its last map and gives the reason. After a new batch the map says
+// since when it is complete.
 func TestMapperGoesWhenItIsBehind(t *testing.T) {
 	m := NewMapper(replay.Configuration{Policy: "slab"}, 0)
 	m.Begin(replay.NewBatch(), 0)
@@ -48,12 +49,12 @@ func TestMapperGoesWhenItIsBehind(t *testing.T) {
 	}
 	m.Play(&Part{Time: 7})
 	m.Begin(replay.NewBatch(), 100)
-	m.Publish(&Load{Ends: true})
+	m.Publish(&Load{Final: true})
 	if m.Map().Since != 7 {
 		t.Errorf("%+v, want that it lacks what was there at 7", m.Map())
 	}
-	for i := range lastBehind + 1 {
-		if goes := m.Play(&Part{Behind: true}); goes != (i < lastBehind) {
+	for i := range partsBehindMax + 1 {
+		if goes := m.Play(&Part{Behind: true}); goes != (i < partsBehindMax) {
 			t.Fatalf("part %d: %v", i, goes)
 		}
 	}

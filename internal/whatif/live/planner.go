@@ -5,62 +5,62 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 )
 
-// Planner makes plans for the program's processes while its policy takes any. It is a Listener.
+// Planner learns layouts for the program's processes while the program's policy takes layouts. It is a Listener.
 type Planner struct {
-	present replay.Configuration
+	current replay.Configuration
 	send    func(process uint32, plan *learn.Plan)
-	chorus  *replay.Batch
-	voice   int // -1: none
+	batch   *replay.Batch
+	member  int // its index in the batch; -1: not in the batch
 }
 
-// NewPlanner returns one for a program that begins under a configuration. send gets each plan, on the goroutine that
-// plays.
-func NewPlanner(present replay.Configuration, send func(process uint32, plan *learn.Plan)) *Planner {
-	return &Planner{present: present, send: send, voice: -1}
+// NewPlanner returns a planner for a program that starts under a configuration. send gets each layout, on the
+// dispatcher's goroutine.
+func NewPlanner(current replay.Configuration, send func(process uint32, plan *learn.Plan)) *Planner {
+	return &Planner{current: current, send: send, member: -1}
 }
 
-// Begin implements Listener. After records that are missing it learns anew.
-func (p *Planner) Begin(c *replay.Batch, _ uint64) {
-	p.chorus, p.voice = c, -1
-	p.follow()
+// Begin implements Listener. After missing records the planner learns from the beginning.
+func (p *Planner) Begin(batch *replay.Batch, _ uint64) {
+	p.batch, p.member = batch, -1
+	p.joinOrLeave()
 }
 
 // Play implements Listener.
 func (p *Planner) Play(part *Part) bool {
-	if p.voice >= 0 {
-		if err := p.chorus.Play(p.voice); err != nil {
+	if p.member >= 0 {
+		if err := p.batch.Play(p.member); err != nil {
 			return false
 		}
 	}
 	if part.Change != nil {
-		p.present, _ = p.present.After(part.Change)
-		p.follow()
+		p.current, _ = p.current.After(part.Change)
+		p.joinOrLeave()
 	}
 	return true
 }
 
-// Sated implements Listener: only a policy that takes plans needs all of the stream.
-func (p *Planner) Sated() bool { return p.voice < 0 }
+// CanSkip implements Listener: a policy that takes layouts needs the whole stream.
+func (p *Planner) CanSkip() bool { return p.member < 0 }
 
-// Publish implements Listener: a plan does not wait for it.
+// Publish implements Listener. Layouts are sent as soon as they are learned, so nothing is left to publish.
 func (p *Planner) Publish(*Load) {}
 
-// follow starts or ends to learn, as the present policy is.
-func (p *Planner) follow() {
-	learns := p.present.Policy == replay.Learns
-	if learns == (p.voice >= 0) {
+// joinOrLeave joins the batch if the current policy takes layouts, and leaves it if not.
+func (p *Planner) joinOrLeave() {
+	wanted := p.current.Policy == replay.Learns
+	if wanted == (p.member >= 0) {
 		return
 	}
-	if !learns {
-		p.chorus.Remove(p.voice)
-		p.voice = -1
+	if !wanted {
+		p.batch.Remove(p.member)
+		p.member = -1
 		return
 	}
-	options := p.present.Held()
+	options := p.current.Held()
 	options.Learned = p.send
-	voice, err := p.chorus.Add(options)
-	if err != nil { // settings that the target has refused as well
+	member, err := p.batch.Add(options)
+	if err != nil { // the target has refused these settings, too
 		return
 	}
-	p.voice = voice
+	p.member = member
 }

@@ -9,7 +9,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// TestPlanner makes a plan of a training loop while the policy is arena, also when that begins late, and none otherwise.
+// TestPlanner learns the layout of a training loop while the policy is arena, also when that begins late, and none
+// under other policies.
 func TestPlanner(t *testing.T) {
 	for _, c := range []struct {
 		present, change string

@@ -1,6 +1,6 @@
-// Package live plays the stream of a run while it goes on, for all who want to know what other pools would have done
-// with it: records are copied once, looked up once, and each listener plays what they say through policies of its own.
-// All of it runs in a thread beside the one that collects the run, which never waits for it.
+// Package live simulates other policies on the stream of a running program. The collector copies each record once into
+// a Tap; the dispatcher, in a thread of its own, reads the records into a batch; each listener plays the batch through
+// its simulations. The collector never waits for them.
 package live
 
 import (
@@ -14,31 +14,31 @@ import (
 
 const (
 	batchSize  = 1024 // records that are handed over together
-	queueDepth = 512  // batches that may wait: half a second at a million events a second, and 60 MB when it is full
-	spareDepth = 32   // batches that are kept to be filled again
+	queueDepth = 512  // batches that may wait: half a second at a million events a second, and 60 MB when the queue is full
+	spareDepth = 32   // empty batches that are kept
 )
 
-// Tap is where a run's records are handed over. Take, Flush and Close are for the goroutine that collects them, and
-// never wait for the listeners except Close. Rest is for any goroutine.
+// Tap is where the collector hands over a run's records. Take, Flush and Close are for the goroutine that collects
+// them; only Close waits for the listeners. SetResting is for any goroutine.
 type Tap struct {
-	queue  chan message
-	spare  chan []wire.Record // played, to be filled again
-	batch  []wire.Record
-	missed uint64       // records that are not in batch, because there was no room
-	gap    bool         // others are not, because the listeners rest
-	made   atomic.Int64 // batches
-	deaf   atomic.Bool  // no listener goes on
-	rests  atomic.Bool
-	until  atomic.Int64 // Unix time in ns until which sated listeners rest; 0: they do not
-	done   chan struct{}
+	queue         chan message
+	spare         chan []wire.Record // played batches, to be filled again
+	batch         []wire.Record
+	missed        uint64       // records before those in batch that found no room
+	gap           bool         // records before those in batch were skipped, because the listeners rest
+	batchesMade   atomic.Int64 // batches allocated
+	allStopped    atomic.Bool  // no listener continues
+	restRequested atomic.Bool  // SetResting was called with true
+	restUntil     atomic.Int64 // Unix time in ns until which listeners that can skip rest; 0: they do not rest
+	done          chan struct{}
 }
 
-// message is what the player gets.
+// message is what the dispatcher receives.
 type message struct {
 	records []wire.Record
-	missed  uint64 // before these
-	gap     bool   // before these, which no listener wanted
-	publish bool
+	missed  uint64 // records missing before these
+	gap     bool   // records were skipped before these, because the listeners rested
+	publish bool   // the listeners publish after these
 }
 
 // Start lets listeners follow a stream. Close ends it.
@@ -49,88 +49,89 @@ func Start(listeners ...Listener) *Tap {
 	return t
 }
 
-// StartResting is Start for listeners that rest: they begin when Rest says that they no longer do.
+// StartResting is Start for listeners that rest at first: they begin after SetResting(false).
 func StartResting(listeners ...Listener) *Tap {
 	t, p := assemble(queueDepth, listeners)
-	t.rests.Store(true)
+	t.restRequested.Store(true)
 	t.gap = true
 	go p.run()
 	return t
 }
 
-// assemble makes a tap and its player, which neither begins nor runs yet.
-func assemble(depth int, listeners []Listener) (*Tap, *player) {
+// assemble makes a tap and its dispatcher. The dispatcher has not begun and does not run.
+func assemble(depth int, listeners []Listener) (*Tap, *dispatcher) {
 	t := &Tap{queue: make(chan message, depth), spare: make(chan []wire.Record, spareDepth), done: make(chan struct{})}
-	return t, newPlayer(t, listeners)
+	return t, newDispatcher(t, listeners)
 }
 
-// Rest says whether the listeners rest: then records cost nothing but a look at their kind, and are left out except for
-// what later ones build on. When they rest no longer all begin anew.
-func (t *Tap) Rest(rests bool) { t.rests.Store(rests) }
+// SetResting pauses the listeners or lets them continue. During a pause a record costs a look at its kind; only records
+// that later records depend on are kept. After a pause all listeners begin with a new batch.
+func (t *Tap) SetResting(resting bool) { t.restRequested.Store(resting) }
 
-// Take notes a record, of which it keeps nothing that may change. It costs the copy of a record where that says
-// anything to a policy, and never waits: when there is no room, records are left out until all that waits is played,
-// which the listeners get. What later records build on is never left out.
+// Take copies a record. It costs a copy if the record concerns a policy, and never waits. When the queue is full,
+// records are dropped until the queue is empty; the listeners learn how many. Records that later records depend on are
+// never dropped.
 func (t *Tap) Take(r *wire.Record) {
-	if !replay.Matters(&r.Event) || t.deaf.Load() {
+	if !replay.Matters(&r.Event) || t.allStopped.Load() {
 		return
 	}
-	if t.resting() && !lasts(r.Kind) {
-		t.leave()
+	if t.resting() && !mustKeep(r.Kind) {
+		t.skip()
 		return
 	}
-	if t.missed > 0 && len(t.queue) > 0 && (!lasts(r.Kind) || len(t.batch) == batchSize-1) {
+	if t.missed > 0 && len(t.queue) > 0 && (!mustKeep(r.Kind) || len(t.batch) == batchSize-1) {
 		t.missed++
 		return
 	}
 	if t.batch == nil {
-		t.batch = t.empty()
+		t.batch = t.emptyBatch()
 	}
 	t.batch = append(t.batch, *r)
 	last := &t.batch[len(t.batch)-1]
 	last.Payload = nil
-	if r.Kind == wire.KindLimit { // of the others nothing is looked at but the event
+	if r.Kind == wire.KindLimit { // no other record's payload is read
 		last.Payload = bytes.Clone(r.Payload)
 	}
-	if len(t.batch) == batchSize && !t.hand(false) {
-		t.leaveOut()
+	if len(t.batch) == batchSize && !t.handOver(false) {
+		t.dropBatch()
 	}
 }
 
-// resting reports whether the listeners rest, because they are to or for a while.
-func (t *Tap) resting() bool { return t.rests.Load() || t.until.Load() != 0 }
+// resting reports whether the listeners rest, on request or for a while.
+func (t *Tap) resting() bool { return t.restRequested.Load() || t.restUntil.Load() != 0 }
 
-// leave leaves a record out because the listeners rest. They get what was before.
-func (t *Tap) leave() {
+// skip skips a record because the listeners rest. They still get the records before it.
+func (t *Tap) skip() {
 	if t.gap {
 		return
 	}
-	if len(t.batch) > 0 && !t.hand(false) {
-		t.leaveOut()
+	if len(t.batch) > 0 && !t.handOver(false) {
+		t.dropBatch()
 	}
 	t.gap = true
 }
 
-// lasts reports whether records of a kind say what holds for those that follow. There are few of them.
-func lasts(k wire.Kind) bool {
+// mustKeep reports whether later records depend on records of this kind. There are few of them.
+func mustKeep(k wire.Kind) bool {
 	return k == wire.KindDevice || k == wire.KindContext || k == wire.KindLimit
 }
 
-// Flush hands over what was taken, and lets the listeners publish what they have. It is to be called now and then.
+// Flush hands over the copied records and lets the listeners publish their figures. The collector calls it from time to
+// time.
 func (t *Tap) Flush() {
-	if until := t.until.Load(); until != 0 && time.Now().UnixNano() >= until {
-		t.until.CompareAndSwap(until, 0)
+	if until := t.restUntil.Load(); until != 0 && time.Now().UnixNano() >= until {
+		t.restUntil.CompareAndSwap(until, 0)
 	}
 	if t.gap && t.resting() {
-		return // to begin anew is work
+		return // a new batch would cost time
 	}
 	if t.missed == 0 || len(t.queue) == 0 {
-		t.hand(true)
+		t.handOver(true)
 	}
 }
 
-// hand hands over what was taken, and reports whether there was room.
-func (t *Tap) hand(publish bool) bool {
+// handOver hands over the copied records, and reports whether the queue had room.
+func (t *Tap) handOver(publish bool) bool {
 	select {
 	case t.queue <- message{t.batch, t.missed, t.gap, publish}:
 		t.batch, t.missed, t.gap = nil, 0, false
@@ -140,11 +141,11 @@ func (t *Tap) hand(publish bool) bool {
 	}
 }
 
-// leaveOut leaves a batch out except for what lasts.
-func (t *Tap) leaveOut() {
+// dropBatch drops a batch, except for the records that later records depend on.
+func (t *Tap) dropBatch() {
 	kept := t.batch[:0]
 	for i := range t.batch {
-		if lasts(t.batch[i].Kind) && len(kept) < batchSize-1 {
+		if mustKeep(t.batch[i].Kind) && len(kept) < batchSize-1 {
 			kept = append(kept, t.batch[i])
 		}
 	}
@@ -152,19 +153,19 @@ func (t *Tap) leaveOut() {
 	t.batch = kept
 }
 
-// empty returns a batch to fill.
-func (t *Tap) empty() []wire.Record {
+// emptyBatch returns a batch to fill.
+func (t *Tap) emptyBatch() []wire.Record {
 	select {
 	case batch := <-t.spare:
 		return batch[:0]
 	default:
-		t.made.Add(1)
+		t.batchesMade.Add(1)
 		return make([]wire.Record, 0, batchSize)
 	}
 }
 
-// Close waits until what was taken is played, which a full queue bounds to part of a second, and ends the listeners'
-// work. What they have published stays. It is called once.
+// Close waits until the copied records are played, which takes at most part of a second for a full queue, and stops the
+// listeners. Their published figures stay. It is called once.
 func (t *Tap) Close() {
 	if !t.gap || !t.resting() {
 		t.queue <- message{t.batch, t.missed, t.gap, false}
