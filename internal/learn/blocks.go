@@ -8,40 +8,40 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 )
 
-// packing is an assignment of buffers to blocks, in the order in which they were placed.
+// packing assigns buffers to blocks.
 type packing struct {
-	order  []int    // of members
-	at     []int    // the block of each member
-	sizes  []uint64 // of the blocks, in bytes
-	height uint64   // their sum
+	order   []int    // indices of items, in the order of placement
+	blockOf []int    // the block of each item
+	sizes   []uint64 // of the blocks, in bytes
+	height  uint64   // their sum
 }
 
-// placeBlocks places buffers that get no parts of slabs: the largest first, each in the first block that is free all the
-// time that it needs. Then it moves single ones forward in the order as long as there are steps left, and keeps what is
-// no worse. The offsets are the numbers of blocks until lineUp.
-func (plan *Plan) placeBlocks(number int, members []member, place []allocator.Place) {
-	slices.SortStableFunc(members, func(a, b member) int { return cmp.Compare(b.size, a.size) })
-	spans := make([][]span, len(members))
-	order := make([]int, len(members))
-	for i := range members {
-		spans[i], order[i] = members[i].spans(len(place)), i
+// placeBlocks places buffers that cannot be sub-allocations: the largest first, each in the first block that is free
+// whenever the buffer needs it. Then it moves single buffers forward in the order while steps are left, and keeps an
+// order that is not worse. Until assignOffsets an offset is the number of a block.
+func (l *Layout) placeBlocks(number int, items []arenaBuffer, place []allocator.Place) {
+	slices.SortStableFunc(items, func(a, b arenaBuffer) int { return cmp.Compare(b.size, a.size) })
+	spans := make([][]span, len(items))
+	order := make([]int, len(items))
+	for i := range items {
+		spans[i], order[i] = items[i].spans(len(place)), i
 	}
-	bound := blocksBound(members, spans, len(place))
-	best := pack(members, spans, order)
-	rng := rand.New(rand.NewPCG(1, uint64(len(members))))
-	for left := stepsMax; best.height > bound && left > 0; left -= len(members) {
+	bound := blocksBound(items, spans, len(place))
+	best := pack(items, spans, order)
+	rng := rand.New(rand.NewPCG(1, uint64(len(items))))
+	for left := stepsMax; best.height > bound && left > 0; left -= len(items) {
 		order = slices.Clone(best.order)
 		from := 1 + rng.IntN(len(order)-1)
 		moved, to := order[from], rng.IntN(from)
 		order = slices.Insert(slices.Delete(order, from, from+1), to, moved)
-		if other := pack(members, spans, order); other.height <= best.height {
+		if other := pack(items, spans, order); other.height <= best.height {
 			best = other
 		}
 	}
-	sizes := plan.blocks[number]
-	for i := range members {
-		m := &members[i]
-		place[m.at] = allocator.Place{Arena: number, Tag: m.Tag, Size: m.Size, Offset: uint64(best.rank(best.at[i]))}
+	sizes := l.blocks[number]
+	for i := range items {
+		m := &items[i]
+		place[m.index] = allocator.Place{Arena: number, Tag: m.Tag, Size: m.Size, Offset: uint64(best.blockRank(best.blockOf[i]))}
 	}
 	slices.SortFunc(best.sizes, func(a, b uint64) int { return cmp.Compare(b, a) })
 	for i, size := range best.sizes {
@@ -50,31 +50,32 @@ func (plan *Plan) placeBlocks(number int, members []member, place []allocator.Pl
 		}
 		sizes[i] = max(sizes[i], size)
 	}
-	plan.blocks[number] = sizes
-	plan.Arenas[number].Bound = max(plan.Arenas[number].Bound, bound)
+	l.blocks[number] = sizes
+	l.Arenas[number].Bound = max(l.Arenas[number].Bound, bound)
 }
 
-// pack places members in an order, each in the first block that is free when it is needed, and of a size that may serve it.
-func pack(members []member, spans [][]span, order []int) packing {
-	p := packing{order: order, at: make([]int, len(members))}
+// pack places items in an order, each in the first block that is free when the item needs it and whose size may serve
+// it.
+func pack(items []arenaBuffer, spans [][]span, order []int) packing {
+	p := packing{order: order, blockOf: make([]int, len(items))}
 	var taken [][]span
 	for _, i := range order {
-		m := &members[i]
-		at := 0
-		for at < len(taken) && (p.sizes[at] < m.size || !m.fits(p.sizes[at]) || overlap(taken[at], spans[i])) {
-			at++
+		m := &items[i]
+		block := 0
+		for block < len(taken) && (p.sizes[block] < m.size || !m.fitsBlock(p.sizes[block]) || overlap(taken[block], spans[i])) {
+			block++
 		}
-		if at == len(taken) {
+		if block == len(taken) {
 			taken, p.sizes, p.height = append(taken, nil), append(p.sizes, m.size), p.height+m.size
 		}
-		taken[at] = append(taken[at], spans[i]...)
-		p.at[i] = at
+		taken[block] = append(taken[block], spans[i]...)
+		p.blockOf[i] = block
 	}
 	return p
 }
 
-// rank returns how many blocks are larger, or as large and before.
-func (p *packing) rank(block int) (larger int) {
+// blockRank returns how many blocks come before a block: those that are larger, or equally large and earlier.
+func (p *packing) blockRank(block int) (larger int) {
 	for i, size := range p.sizes {
 		if size > p.sizes[block] || size == p.sizes[block] && i < block {
 			larger++
@@ -83,8 +84,10 @@ func (p *packing) rank(block int) (larger int) {
 	return larger
 }
 
-// fits reports whether a block of a size may serve a buffer that is no larger.
-func (b *Buffer) fits(size uint64) bool { return b.Most == 0 || size <= max(b.Most, b.Size) }
+// fitsBlock reports whether a block of a size may serve the buffer. The block is at least as large as the buffer.
+func (b *Buffer) fitsBlock(size uint64) bool {
+	return b.BlockMax == 0 || size <= max(b.BlockMax, b.Size)
+}
 
 // overlap reports whether two lists of spans have a time in common.
 func overlap(some, others []span) bool {
@@ -98,17 +101,17 @@ func overlap(some, others []span) bool {
 	return false
 }
 
-// blocksBound returns what blocks for buffers, the largest first, have at least: as many of each size or larger as
-// buffers of that size or larger are needed at once.
-func blocksBound(members []member, spans [][]span, length int) (bound uint64) {
-	live, most := make([]int, length), 0
-	for i := range members {
+// blocksBound returns a lower bound for the sum of the blocks of items, which are sorted from large to small: for each
+// size, as many blocks of that size or more are necessary as buffers of that size or more live at one time.
+func blocksBound(items []arenaBuffer, spans [][]span, length int) (bound uint64) {
+	live, peak := make([]int, length), 0
+	for i := range items {
 		for _, s := range spans[i] {
 			for at := s.lower; at < s.upper; at++ {
 				live[at]++
-				if live[at] > most {
-					most = live[at]
-					bound += members[i].size
+				if live[at] > peak {
+					peak = live[at]
+					bound += items[i].size
 				}
 			}
 		}
@@ -116,18 +119,18 @@ func blocksBound(members []member, spans [][]span, length int) (bound uint64) {
 	return bound
 }
 
-// lineUp gives the blocks of all phases their sizes and offsets.
-func (plan *Plan) lineUp() {
-	starts := make([][]uint64, len(plan.blocks))
-	for number, sizes := range plan.blocks {
+// assignOffsets gives the blocks of all phases their sizes and offsets.
+func (l *Layout) assignOffsets() {
+	starts := make([][]uint64, len(l.blocks))
+	for number, sizes := range l.blocks {
 		for _, size := range sizes {
-			starts[number] = append(starts[number], plan.Arenas[number].Size)
-			plan.Arenas[number].Size += size
+			starts[number] = append(starts[number], l.Arenas[number].Size)
+			l.Arenas[number].Size += size
 		}
 	}
-	for i := range plan.Places {
-		if at := &plan.Places[i]; plan.Arenas[at.Arena].Align == 0 {
-			at.Offset = starts[at.Arena][at.Offset]
+	for i := range l.Places {
+		if place := &l.Places[i]; l.Arenas[place.Arena].Align == 0 {
+			place.Offset = starts[place.Arena][place.Offset]
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package learn turns the requests of a program into a plan of its memory: it finds the iteration in which they repeat, and
-// places the buffers of one iteration in arenas. It reads no clock.
+// Package learn learns a layout of a program's memory from its requests: it finds the period in which they repeat, and
+// places the buffers of one period in arenas. It reads no clock.
 package learn
 
 import (
@@ -10,40 +10,40 @@ import (
 )
 
 const (
-	window      = 8192 // requests that are remembered
-	leastSteps  = 32   // requests that must have repeated before a plan is made, twice as many after every few plans
-	fewPlans    = 4    // that are these
-	plansMax    = 64   // that one process gets: a program that needs more has no steady iteration
-	repeatMost  = 4    // iterations in a row that are placed as one
-	repeatedMax = 256  // requests in these
-	retryFirst  = 4    // iterations after a plan until lives are looked at again, then twice as many each time
+	window              = 8192 // requests that are remembered
+	repeatsMin          = 32   // requests that must have repeated before a layout is made; twice as many after every layoutsPerStep layouts
+	layoutsPerStep      = 4    // layouts after which repeatsMin doubles
+	layoutsMax          = 64   // layouts for one process: a program that needs more has no steady period
+	repeatsMax          = 4    // periods in a row that are placed as one
+	repeatedRequestsMax = 256  // requests in these periods
+	recheckFirst        = 4    // periods after a layout until lives are compared again; the number doubles each time
 )
 
-// Learner follows the requests of one process, in the order of its policy's decisions. Each takes O(1); now and then
-// Plan takes long.
+// Learner follows the requests of one process, in the order of its policy's decisions. A request takes O(1). Layout
+// sometimes takes long.
 type Learner struct {
 	finder   period.Finder
 	requests []request // the latest, at their number modulo the window
 	count    uint64
-	present  []*planned // what the last plan was made for: the latest phase, and the one before if both have room in it
-	tries    uint64     // count from which on a plan may be made
-	plans    int
+	laidOut  []*knownPeriod // the periods of the latest layout: the latest phase, and the phase before it if both fit
+	nextTry  uint64         // count from which on a layout may be made
+	layouts  int
 }
 
-// request is one that was served.
+// request is a request that was served.
 type request struct {
 	number uint64
 	key    uint64
 	size   uint64
-	align  uint64 // bytes; 0: no part of a slab can serve it
+	align  uint64 // bytes; 0: no sub-allocation can serve it
 	most   uint64 // bytes of the largest block that may serve it, 0: any
-	ended  uint64 // requests that had been made when nothing used the memory any more; 0: it is used
+	freed  uint64 // number of requests when its memory was free again; 0: it is not free
 	class  allocator.Class
 	tag    allocator.Tag
 }
 
-// Request notes a request, and returns its number for Ended.
-func (l *Learner) Request(r *allocator.Request) (number uint64) {
+// AddRequest notes a request, and returns its number for Freed.
+func (l *Learner) AddRequest(r *allocator.Request) (number uint64) {
 	if l.requests == nil {
 		l.requests = make([]request, window)
 	}
@@ -57,69 +57,69 @@ func (l *Learner) Request(r *allocator.Request) (number uint64) {
 	return number
 }
 
-// Ended notes that nothing uses the memory of a request any more: the program has released it, and its commands are
-// done.
-func (l *Learner) Ended(number uint64) {
+// Freed notes that the memory of a request is free again: the program has released it, and its commands have completed.
+func (l *Learner) Freed(number uint64) {
 	if r := &l.requests[number%window]; r.number == number {
-		r.ended = l.count
+		r.freed = l.count
 	}
 }
 
-// at returns a request that is remembered.
-func (l *Learner) at(number uint64) *request { return &l.requests[number%window] }
+// request returns a remembered request.
+func (l *Learner) request(number uint64) *request { return &l.requests[number%window] }
 
-// Plan returns a plan when there is a new one: the last three iterations were the same, and not what the present plan is
-// made for. The first request of the iteration is the one that comes next, or comes soon.
-func (l *Learner) Plan() (*Plan, bool) {
-	if l.count < l.tries || l.plans == plansMax {
+// Layout returns a layout when there is a new one: when the latest three periods are equal and the present layout was
+// not made for them. The first request of the period comes next, or comes soon.
+func (l *Learner) Layout() (*Layout, bool) {
+	if l.count < l.nextTry || l.layouts == layoutsMax {
 		return nil, false
 	}
-	length := l.finder.Steady(leastSteps << (l.plans / fewPlans))
+	length := l.finder.Steady(repeatsMin << (l.layouts / layoutsPerStep))
 	if length == 0 || 4*length > window {
 		return nil, false
 	}
-	l.tries = l.count + length
-	buffers, alternates := l.iteration(length)
+	l.nextTry = l.count + length
+	buffers, alternates := l.latestPeriod(length)
 	if alternates && 6*length <= window {
-		buffers, _ = l.iteration(2 * length)
+		buffers, _ = l.latestPeriod(2 * length)
 	}
 	if buffers == nil {
 		return nil, false
 	}
-	for _, old := range l.present {
-		if old.covers(buffers) {
-			l.tries = l.count + length*old.wait
-			old.wait *= 2
+	for _, known := range l.laidOut {
+		if known.covers(buffers) {
+			l.nextTry = l.count + length*known.wait
+			known.wait *= 2
 			return nil, false
 		}
 	}
-	l.plans++
-	return l.solve(buffers)
+	l.layouts++
+	return l.solvePhases(buffers)
 }
 
-// solve makes a plan for an iteration, and for the one before it if that can be: where two phases take turns, both stay.
-func (l *Learner) solve(buffers []Buffer) (*Plan, bool) {
-	before := l.present
-	plan := solveRepeated(buffers)
-	l.present = []*planned{{buffers: buffers, laid: buffers, wait: retryFirst}}
-	if plan == nil {
+// solvePhases makes a layout for a period, and for the previous phase as well if both fit. So both stay in place when
+// two phases alternate.
+func (l *Learner) solvePhases(buffers []Buffer) (*Layout, bool) {
+	earlier := l.laidOut
+	layout := solveRepeated(buffers)
+	l.laidOut = []*knownPeriod{{buffers: buffers, repeated: buffers, wait: recheckFirst}}
+	if layout == nil {
 		return nil, false
 	}
-	l.present[0].laid = plan.Phases[0]
-	if len(before) > 0 {
-		if both := Solve([][]Buffer{plan.Phases[0], before[0].laid}); both != nil {
-			l.present = append(l.present, before[0])
+	l.laidOut[0].repeated = layout.Phases[0]
+	if len(earlier) > 0 {
+		if both := Solve([][]Buffer{layout.Phases[0], earlier[0].repeated}); both != nil {
+			l.laidOut = append(l.laidOut, earlier[0])
 			return both, true
 		}
 	}
-	return plan, true
+	return layout, true
 }
 
-// solveRepeated makes a plan for an iteration, or for some in a row if that takes less memory: what lives on into the next
-// one has other places there, and more of them fit into each other's ranges.
-func solveRepeated(buffers []Buffer) *Plan {
+// solveRepeated makes a layout for a period, or for several in a row if that takes less memory: buffers that outlive a
+// period get different offsets in the next, and more of them fit into each other's ranges.
+func solveRepeated(buffers []Buffer) *Layout {
 	best := Solve([][]Buffer{buffers})
-	for times := 2; best != nil && times <= repeatMost && times*len(buffers) <= repeatedMax && best.Size > best.Bound; times++ {
+	for times := 2; best != nil && times <= repeatsMax && times*len(buffers) <= repeatedRequestsMax && best.Size > best.Bound; times++ {
 		row := slices.Repeat(buffers, times)
 		if other := Solve([][]Buffer{row}); other != nil && other.Size < best.Size {
 			best = other
@@ -128,24 +128,25 @@ func solveRepeated(buffers []Buffer) *Plan {
 	return best
 }
 
-// planned is an iteration that there is a plan for, or can be none.
-type planned struct {
-	buffers []Buffer
-	laid    []Buffer // the same, once or some times in a row, as it has places
-	wait    uint64   // iterations until lives are looked at again
+// knownPeriod is a period that has a layout, or for which there is none.
+type knownPeriod struct {
+	buffers  []Buffer
+	repeated []Buffer // buffers, once or several times in a row, as they have places
+	wait     uint64   // periods until lives are compared again
 }
 
-// covers reports whether a plan is for the same requests and for lives at least as long, wherever the iteration begins.
-func (old *planned) covers(buffers []Buffer) bool {
+// covers reports whether the known period has the same requests, with lives at least as long, wherever the period
+// begins.
+func (k *knownPeriod) covers(buffers []Buffer) bool {
 	n := len(buffers)
-	if len(old.buffers) != n {
+	if len(k.buffers) != n {
 		return false
 	}
 	for shift := range n {
 		same := true
 		for i := 0; i < n && same; i++ {
-			was, is := &old.buffers[(i+shift)%n], &buffers[i]
-			same = was.Tag == is.Tag && was.Class == is.Class && was.Size == is.Size && was.outlives(is)
+			known, buffer := &k.buffers[(i+shift)%n], &buffers[i]
+			same = known.Tag == buffer.Tag && known.Class == buffer.Class && known.Size == buffer.Size && known.outlives(buffer)
 		}
 		if same {
 			return true

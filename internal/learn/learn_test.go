@@ -23,7 +23,7 @@ type program struct {
 	made     int
 	reserved uint64
 	align    uint64
-	plans    []*Plan
+	plans    []*Layout
 }
 
 type live struct {
@@ -46,7 +46,7 @@ func (p *program) run(times int, loop []item) {
 		for _, it := range loop {
 			for _, l := range p.ends[p.made] {
 				p.pool.Free(l.block, false, 0, nil)
-				p.Ended(l.number)
+				p.Freed(l.number)
 			}
 			delete(p.ends, p.made)
 			p.request(it)
@@ -67,8 +67,8 @@ func (p *program) request(it item) {
 	s := p.pool.Stats()
 	p.reserved = max(p.reserved, s.Reserved())
 	p.made++
-	p.ends[p.made-1+it.life] = append(p.ends[p.made-1+it.life], live{plan.Block, p.Request(&req)})
-	if learned, ok := p.Plan(); ok {
+	p.ends[p.made-1+it.life] = append(p.ends[p.made-1+it.life], live{plan.Block, p.AddRequest(&req)})
+	if learned, ok := p.Layout(); ok {
 		if _, err := p.pool.Install(learned.Layout, nil); err != nil {
 			p.Fatal(err)
 		}
@@ -180,16 +180,16 @@ func TestTwoPhases(t *testing.T) {
 // TestBoundedPlans: a program of ever new loops does not get a plan for each, and for each plan it needs longer ones.
 func TestBoundedPlans(t *testing.T) {
 	p := newProgram(t)
-	for i := range uint64(2 * plansMax) {
+	for i := range uint64(2 * layoutsMax) {
 		p.run(64, []item{{1, 1000 * (i + 1), 1}})
 	}
-	if n := len(p.plans); n < fewPlans || n > 2*fewPlans {
+	if n := len(p.plans); n < layoutsPerStep || n > 2*layoutsPerStep {
 		t.Errorf("%d plans", n)
 	}
-	for i := range uint64(fewPlans) {
+	for i := range uint64(layoutsPerStep) {
 		p.run(400, []item{{1, 1_000_000 + i, 1}})
 	}
-	if n := len(p.plans); n < 2*fewPlans {
+	if n := len(p.plans); n < 2*layoutsPerStep {
 		t.Errorf("%d plans, and no more for longer loops", n)
 	}
 }
@@ -200,8 +200,8 @@ func BenchmarkRequest(b *testing.B) {
 	b.ReportAllocs()
 	for i := range b.N {
 		req.Tag = allocator.Tag(1 + i%50)
-		l.Ended(l.Request(&req))
-		l.Plan()
+		l.Freed(l.AddRequest(&req))
+		l.Layout()
 	}
 }
 

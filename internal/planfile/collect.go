@@ -45,9 +45,9 @@ func (c *Collection) Add(src Source, tags string) error {
 	if err != nil {
 		return err
 	}
-	plans := map[uint32]*learn.Plan{}
+	plans := map[uint32]*learn.Layout{}
 	_, err = replay.Replay(src, replay.Options{
-		Policy: replay.Learns, Learned: func(process uint32, plan *learn.Plan) { plans[process] = plan },
+		Policy: replay.LayoutPolicy, OnLayout: func(process uint32, plan *learn.Layout) { plans[process] = plan },
 	})
 	if err != nil {
 		return err

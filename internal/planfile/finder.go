@@ -35,7 +35,7 @@ func NewFinder(p *Plan) *Finder {
 
 // Add takes a record of a run. It returns a plan for the process of the record when it is time for one: all call sites are
 // known, or no more of them came up in an iteration. Otherwise it returns nil.
-func (f *Finder) Add(r *wire.Record) *learn.Plan {
+func (f *Finder) Add(r *wire.Record) *learn.Layout {
 	switch r.Kind {
 	case wire.KindSite, wire.KindTag:
 		f.site(r)
@@ -73,7 +73,7 @@ func (f *Finder) site(r *wire.Record) {
 }
 
 // Plan returns the plan for the call sites that a process has shown so far, nil when it has shown none.
-func (f *Finder) Plan(process uint32) *learn.Plan {
+func (f *Finder) Plan(process uint32) *learn.Layout {
 	p := f.processes[process]
 	if p == nil {
 		return nil

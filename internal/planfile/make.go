@@ -10,7 +10,7 @@ import (
 
 // Run is what a recorded run of a program has shown.
 type Run struct {
-	Plan  *learn.Plan
+	Plan  *learn.Layout
 	Sites map[allocator.Tag]Site // by the run's tags
 }
 
@@ -185,7 +185,7 @@ func join(b, other *learn.Buffer) {
 }
 
 // plan says in a file's words what was solved.
-func (m *maker) plan(solved *learn.Plan) *Plan {
+func (m *maker) plan(solved *learn.Layout) *Plan {
 	p := &Plan{}
 	for _, a := range solved.Arenas {
 		p.Arenas = append(p.Arenas, Arena{a.Size, a.Align, a.Bound})
@@ -196,7 +196,7 @@ func (m *maker) plan(solved *learn.Plan) *Plan {
 		for i := range buffers {
 			b := &buffers[i]
 			known[b.Tag-1] = true
-			if !solved.Placed(b) {
+			if !solved.HasPlace(b) {
 				p.Outside = append(p.Outside, Outside{m.sites[b.Tag-1].Name, i + 1, phase + 1, b.Size, why(b)})
 				continue
 			}

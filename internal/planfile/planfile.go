@@ -67,8 +67,8 @@ func (p *Plan) layout() allocator.Layout {
 
 // Learned returns the plan for a run in which call sites have other tags; a site without a tag has no places. It is nil
 // when none has any.
-func (p *Plan) Learned(tags map[string]allocator.Tag) *learn.Plan {
-	plan := &learn.Plan{}
+func (p *Plan) Learned(tags map[string]allocator.Tag) *learn.Layout {
+	plan := &learn.Layout{}
 	for _, a := range p.Arenas {
 		plan.Arenas = append(plan.Arenas, allocator.Arena{Size: a.Size, Align: a.Align, Bound: a.Bound})
 		plan.Size, plan.Bound = plan.Size+a.Size, plan.Bound+a.Bound

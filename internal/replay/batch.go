@@ -7,49 +7,47 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Batch plays one stream of records through several policies while it comes. What records mean is looked up once,
-// whatever the number of voices, and each voice plays a batch at a time, so that its books stay in the processor's
-// cache. One goroutine uses it.
+// Batch plays one stream of records through several simulations, its members, while the stream comes. It looks each
+// record up once, however many members there are, and each member plays many records at a time, so that its tables stay
+// in the processor's cache. One goroutine uses a Batch.
 type Batch struct {
 	resolver *resolver
-	players  []*player // nil: was removed
-	ops      []op      // read, and not played yet by all
+	members  []*simulation // nil: the member was removed
+	ops      []op          // read since Clear
 }
 
-// NewBatch returns one without voices.
+// NewBatch returns a batch without members.
 func NewBatch() *Batch { return &Batch{resolver: newResolver()} }
 
-// Restart returns one without voices for what follows records that are missing: it knows the devices and contexts of
-// this one, and what the driver took, but none of the buffers.
-func (c *Batch) Restart() *Batch {
+// Restart returns a batch without members for the records after missing ones. It knows the devices, contexts and driver
+// costs of the old batch, but no buffer.
+func (b *Batch) Restart() *Batch {
 	fresh := newResolver()
-	old := c.resolver
-	fresh.prices = old.prices
-	for number, o := range old.processes {
-		to := fresh.from(number)
-		to.devices, to.first, to.contexts = o.devices, o.first, o.contexts
-		to.order.unnumbered = true
+	old := b.resolver
+	fresh.costs = old.costs
+	for number, before := range old.processes {
+		p := fresh.processOf(number)
+		p.devices, p.first, p.contexts = before.devices, before.first, before.contexts
+		p.order.unnumbered = true
 	}
 	return &Batch{resolver: fresh}
 }
 
-// Add lets another policy take part, from the next record that is read on. Its voice is the number of those that were
-// added before. One that comes late has none of the buffers that are there by then; what was read since Clear is not
-// for it. An error says what is wrong with the policy or a setting.
-func (c *Batch) Add(o Options) (voice int, err error) {
-	p, err := newPlayer(o, &c.resolver.script)
+// Add adds a simulation, which plays the records read from then on, and returns its index. A member added later does
+// not know the buffers created before. The error reports an invalid policy or setting.
+func (b *Batch) Add(o Options) (member int, err error) {
+	s, err := newSimulation(o, &b.resolver.script)
 	if err != nil {
 		return 0, err
 	}
-	c.players = append(c.players, p)
-	return len(c.players) - 1, nil
+	b.members = append(b.members, s)
+	return len(b.members) - 1, nil
 }
 
-// Remove ends a voice and gives back what it took. Nothing may be asked of it any more.
-func (c *Batch) Remove(voice int) { c.players[voice] = nil }
+// Remove removes a member and frees its memory. Its index is not used again.
+func (b *Batch) Remove(member int) { b.members[member] = nil }
 
-// Matters reports whether records of a kind say anything to a policy, or of what a driver takes. Others need not be
-// read.
+// Matters reports whether records of this kind concern a policy or show a driver cost. Other records need not be read.
 func Matters(e *wire.Event) bool {
 	switch e.Kind {
 	case wire.KindLost, wire.KindDevice, wire.KindContext, wire.KindCreate, wire.KindRelease, wire.KindCooled, wire.KindEvict,
@@ -61,59 +59,60 @@ func Matters(e *wire.Event) bool {
 	return false
 }
 
-// Read looks a record up, of which it keeps nothing. Records come in the order of a recording.
-func (c *Batch) Read(record *wire.Record) { c.ops = c.resolver.take(record, c.ops) }
+// Read looks a record up. It keeps no reference to the record. Records come in the order of a recording.
+func (b *Batch) Read(record *wire.Record) { b.ops = b.resolver.resolve(record, b.ops) }
 
-// Finish reads that nothing more will come, on which some of what was read may still wait.
-func (c *Batch) Finish() { c.ops = c.resolver.finish(c.ops) }
+// Finish ends the stream: records that waited for later ones are looked up now.
+func (b *Batch) Finish() { b.ops = b.resolver.finish(b.ops) }
 
-// Play plays what was read since Clear through a voice; each voice that was there must do so once before the next
-// Clear. An error says that its policy cannot be made any more.
-func (c *Batch) Play(voice int) error { return c.players[voice].play(c.ops) }
+// Play lets a member play what was read since Clear. Each member plays exactly once between two calls of Clear. The
+// error reports that the policy could not be made.
+func (b *Batch) Play(member int) error { return b.members[member].play(b.ops) }
 
 // Events returns how many events that concern a policy were read since Clear.
-func (c *Batch) Events() int { return len(c.ops) }
+func (b *Batch) Events() int { return len(b.ops) }
 
-// Clear ends a batch, which all voices have played.
-func (c *Batch) Clear() { c.ops = c.ops[:0] }
+// Clear forgets what was read, after all members have played it.
+func (b *Batch) Clear() { b.ops = b.ops[:0] }
 
-// Result returns what a voice has done so far, on a device that takes so much. Its lines have the breaks of the device
-// that the voice was added with, or none. It costs a step for each process.
-func (c *Batch) Result(voice int, device cost.Device) Result {
-	p := c.players[voice]
-	p.options.Device = device
-	return p.sum()
+// Result returns a member's result so far, with driver times for the given device. The breaks of the device's cost
+// lines must be those that the member was added with, or the lines have none. Result costs a step for each process.
+func (b *Batch) Result(member int, device cost.Device) Result {
+	s := b.members[member]
+	s.options.Device = device
+	return s.resultSoFar()
 }
 
-// Work returns what a voice has asked of its driver so far.
-func (c *Batch) Work(voice int) cost.Work { return c.players[voice].work }
+// Work returns the driver calls that a member has made so far.
+func (b *Batch) Work(member int) cost.Work { return b.members[member].work }
 
-// Reserved returns the bytes that a voice has from its device now, in all processes.
-func (c *Batch) Reserved(voice int) uint64 { return c.players[voice].reserved }
+// Reserved returns the bytes that a member has reserved now, in all processes.
+func (b *Batch) Reserved(member int) uint64 { return b.members[member].reserved }
 
-// Device returns what the driver took in what was read so far, and how many creates and releases that was learned from.
-func (c *Batch) Device() (d cost.Device, creates, releases uint64) {
-	p := &c.resolver.prices
-	return p.device(), p.blocks().Calls, p.releases.Calls
+// Device returns the driver costs learned from the records so far, and how many creates and releases they were learned
+// from.
+func (b *Batch) Device() (d cost.Device, creates, releases uint64) {
+	p := &b.resolver.costs
+	return p.device(), p.createFit().Calls, p.releases.Calls
 }
 
-// Buffers returns how many there are now, as far as was read.
-func (c *Batch) Buffers() int { return int(c.resolver.script.slots) - len(c.resolver.free) }
+// Buffers returns how many buffers live now.
+func (b *Batch) Buffers() int { return int(b.resolver.script.slots) - len(b.resolver.free) }
 
-// Bytes returns what is kept of buffers and of records that are not played yet, nearly; what policies keep themselves
-// is not in it.
-func (c *Batch) Bytes() int {
-	n := cap(c.ops)*int(reflect.TypeFor[op]().Size()) + cap(c.resolver.free)*4
-	for _, o := range c.resolver.processes {
-		n += len(o.objects) * objectBytes
+// Bytes returns the approximate memory of the tables of buffers and of the steps that were read. The memory of the
+// policies is not included.
+func (b *Batch) Bytes() int {
+	n := cap(b.ops)*int(reflect.TypeFor[op]().Size()) + cap(b.resolver.free)*4
+	for _, p := range b.resolver.processes {
+		n += len(p.objects) * objectBytes
 	}
-	for _, p := range c.players {
-		if p != nil {
-			n += cap(p.slots) * int(reflect.TypeFor[held]().Size())
+	for _, member := range b.members {
+		if member != nil {
+			n += cap(member.buffers) * int(reflect.TypeFor[simulatedBuffer]().Size())
 		}
 	}
 	return n
 }
 
-// objectBytes is what a buffer takes in the map of a process: number and slot, and about as much room again.
+// objectBytes is what a buffer takes in a process's map: number and slot, and about as much unused space.
 const objectBytes = 24

@@ -12,8 +12,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// sing plays a source through a chorus of all policies, in batches of a size, leaving out what it need not hear.
-func sing(t *testing.T, src recording.Source, batch int, o Options) *Batch {
+// playAll plays a source through a batch with one member for each policy, a number of records at a time, without the
+// records that do not concern a policy.
+func playAll(t *testing.T, src recording.Source, batch int, o Options) *Batch {
 	t.Helper()
 	c := NewBatch()
 	for _, name := range allocator.Names() {
@@ -23,8 +24,8 @@ func sing(t *testing.T, src recording.Source, batch int, o Options) *Batch {
 		}
 	}
 	play := func() {
-		for voice := range allocator.Names() {
-			if err := c.Play(voice); err != nil {
+		for member := range allocator.Names() {
+			if err := c.Play(member); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -43,20 +44,20 @@ func sing(t *testing.T, src recording.Source, batch int, o Options) *Batch {
 	return c
 }
 
-// TestChorusGivesWhatReplayGives compares every voice with a replay of its own.
-func TestChorusGivesWhatReplayGives(t *testing.T) {
+// TestBatchGivesWhatReplayGives compares every member with a replay of its own.
+func TestBatchGivesWhatReplayGives(t *testing.T) {
 	device := cost.Device{Create: cost.Line{A: 100, B: 1}, Release: cost.Line{A: 7}, Part: cost.Line{A: 3}}
 	for file, reader := range labtest.Recordings(t, "testdata") {
 		for _, o := range []Options{{}, {Capacity: 2 << 20}} {
 			for _, batch := range []int{1, 64, 1 << 30} {
-				c := sing(t, reader, batch, o)
-				for voice, name := range allocator.Names() {
+				c := playAll(t, reader, batch, o)
+				for member, name := range allocator.Names() {
 					o.Policy, o.Device = name, device
 					want, err := Replay(labtest.Rewound(t, reader), o)
 					if err != nil {
 						t.Fatal(err)
 					}
-					if diff := cmp.Diff(*want, c.Result(voice, device)); diff != "" {
+					if diff := cmp.Diff(*want, c.Result(member, device)); diff != "" {
 						t.Errorf("%s, %s, batches of %d: %s", file, name, batch, diff)
 					}
 				}
@@ -65,8 +66,8 @@ func TestChorusGivesWhatReplayGives(t *testing.T) {
 	}
 }
 
-// TestVoicesComeAndGo adds one late, which has none of the buffers that are there, and removes another.
-func TestVoicesComeAndGo(t *testing.T) {
+// TestMembersComeAndGo adds a member late, which does not know the earlier buffers, and removes another.
+func TestMembersComeAndGo(t *testing.T) {
 	story := labtest.New()
 	c := NewBatch()
 	first, err := c.Add(Options{Policy: "futhark"})

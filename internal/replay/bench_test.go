@@ -7,8 +7,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
 )
 
-// BenchmarkRun plays a tape through every policy. GPUMEMTOP_RECORDING names a recording to play instead of the
-// synthetic one.
+// BenchmarkRun plays a loaded recording through every policy. GPUMEMTOP_RECORDING names a recording to play instead of
+// the synthetic one.
 func BenchmarkRun(b *testing.B) {
 	loaded, err := Load(labtest.Recorded(b, labtest.Sites(1_000_000, 40, 64)))
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// devices are what bounds are checked with: every kind of call is dear on one of them.
+// devices are the devices that bounds are checked with. On each of them another kind of call is expensive.
 var devices = []cost.Device{
 	{ // with breaks, behind which more bytes take less
 		Create:  cost.Line{A: 500, B: 0.01, Below: cost.Below{Bytes: 4096, A: 100, B: 2}},
@@ -36,7 +36,7 @@ func load(t *testing.T, src recording.Source) *Loaded {
 	return loaded
 }
 
-// checkBound demands that no policy is below the bounds of a tape.
+// checkBound fails if a policy is below the bounds of a recording.
 func checkBound(t *testing.T, loaded *Loaded, settings func(policy string) []allocator.Setting) {
 	t.Helper()
 	for _, device := range devices {
@@ -95,7 +95,7 @@ func TestNoPolicyIsBelowTheBound(t *testing.T) {
 	}
 }
 
-// TestNoPolicyIsBelowTheBoundOfNonsense plays what no program does, with ends of contexts in between.
+// TestNoPolicyIsBelowTheBoundOfNonsense plays random records, with ends of contexts between them.
 func TestNoPolicyIsBelowTheBoundOfNonsense(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 11))
@@ -114,7 +114,7 @@ func TestNoPolicyIsBelowTheBoundOfNonsense(t *testing.T) {
 	}
 }
 
-// TestBoundIsMet has programs for which a policy is as good as can be.
+// TestBoundIsMet plays programs for which a policy reaches the bound.
 func TestBoundIsMet(t *testing.T) {
 	src := labtest.New()
 	for n := range uint64(20) { // two at a time, of 8192 and 4096 bytes
@@ -139,7 +139,7 @@ func TestBoundIsMet(t *testing.T) {
 	}
 }
 
-// TestBoundOfWhatStays has a buffer that is never given back, one that is unfit, and no end of the context.
+// TestBoundOfWhatStays plays a buffer that is never released and one that is unfit for reuse; the context does not end.
 func TestBoundOfWhatStays(t *testing.T) {
 	src := labtest.New()
 	src.Create(1, 1000)
@@ -158,8 +158,8 @@ func TestBoundOfWhatStays(t *testing.T) {
 	}
 }
 
-// TestHighs compares with counters that are counted one by one.
-func TestHighs(t *testing.T) {
+// TestMaxTree compares the tree with a row of plain counters.
+func TestMaxTree(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		n := 1 + rng.IntN(20)
@@ -172,14 +172,14 @@ func TestHighs(t *testing.T) {
 				want[i] = max(want[i], now[i])
 			}
 		}
-		if got := h.most()[:n]; !slices.Equal(got, want) {
+		if got := h.peaks()[:n]; !slices.Equal(got, want) {
 			t.Fatalf("seed %d: %v, want %v", seed, got, want)
 		}
 	}
 }
 
-// TestHalves demands that a policy ends in the same state by the second half as by all of the tape, where it has
-// nothing to remember.
+// TestHalves fails unless a policy without memory of the past ends in the same state after the second half as after the
+// whole recording.
 func TestHalves(t *testing.T) {
 	src := labtest.New()
 	for n := range uint64(9) {
@@ -239,10 +239,10 @@ func TestMeasured(t *testing.T) {
 	alone := src.Create(2, 8)
 	alone.Outcome, alone.Cost = wire.OutcomeDriver, 50000 // nothing for a policy
 	src.Release(2, wire.OutcomeDriver).Cost = 50000
-	if got, err := Measured(src); got != 64321 || err != nil {
+	if got, err := MeasuredDriverNS(src); got != 64321 || err != nil {
 		t.Errorf("%d ns, %v; want 64321", got, err)
 	}
-	if _, err := Measured(labtest.Broken{Err: errors.New("bad block")}); err == nil {
+	if _, err := MeasuredDriverNS(labtest.Broken{Err: errors.New("bad block")}); err == nil {
 		t.Error("a source that fails is no error")
 	}
 }

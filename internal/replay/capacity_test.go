@@ -8,7 +8,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// thousand is a card of 1024 bytes, filled by four buffers of which three are released; then comes one of 512.
+// thousand fills a device of 1024 bytes with four buffers, releases three, and requests 512 bytes.
 func thousand() *labtest.Program {
 	t := labtest.New()
 	for object := range uint64(4) {
@@ -44,7 +44,7 @@ func TestCapacity(t *testing.T) {
 	}
 }
 
-// TestRounding lets rounding not turn down what the card has room for.
+// TestRounding: rounding does not refuse a request that fits the device.
 func TestRounding(t *testing.T) {
 	tape := labtest.New()
 	tape.Create(1, 600) // 1024 do not fit
@@ -70,7 +70,7 @@ func TestSlabsWithinACapacity(t *testing.T) {
 	}
 }
 
-// TestTooLarge asks for what no card of that size can have: the pool keeps what it has.
+// TestTooLarge requests more than the device has: the pool keeps its blocks.
 func TestTooLarge(t *testing.T) {
 	tape := labtest.New()
 	tape.Create(1, 4096)
@@ -84,7 +84,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestSlabGivesWayToTheRequest has room for the request but not for a slab beside what is cached, which stays.
+// TestSlabGivesWayToTheRequest: beside the cached blocks the request fits, but a slab does not. The cached blocks stay.
 func TestSlabGivesWayToTheRequest(t *testing.T) {
 	tape := labtest.New()
 	tape.Create(1, 1<<20).Access |= wire.CopyHostPtr // a block of its own
@@ -100,7 +100,7 @@ func TestSlabGivesWayToTheRequest(t *testing.T) {
 	}
 }
 
-// TestGivesBackWhatLacks drains no more than makes room.
+// TestGivesBackWhatLacks evicts no more than necessary.
 func TestGivesBackWhatLacks(t *testing.T) {
 	tape := labtest.New()
 	for object := range uint64(4) {

@@ -8,22 +8,22 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Comparison says how far a replay decides as the recorded policy did: whether a request was a hit, why not, how large
-// its block is and whether that is a part of a slab; and which blocks left the pool in which order, how large and why.
-// Where the recording numbers decisions, the block itself is the same, too, and the order is that of each thread:
-// threads note what the policy gave up when they have released it.
+// Comparison counts how often a replay decides as the recorded policy did. For a request it compares whether it was a
+// hit, the reason of a miss, the size of the block and whether that is a sub-allocation; for evictions their order,
+// size and reason. Where the recording numbers decisions it compares the block itself as well, and the order of
+// evictions by thread, because a thread records an eviction after it has released the block.
 type Comparison struct {
 	Requests, Same           uint64
-	Evictions, SameEvictions uint64 // Evictions: the more of those recorded and those replayed
-	Unreleased               uint64 // the last that a process gave up, which ended before it could release them: in neither
-	First                    string // the first difference, in words; empty: there is none
+	Evictions, SameEvictions uint64 // the larger number of recorded and replayed ones
+	Unreleased               uint64 // evictions of a process that ended before it could release the blocks; counted in neither
+	First                    string // the first difference, in words; empty: none
 }
 
-// Exact reports whether all is the same.
+// Exact reports whether all decisions are equal.
 func (c *Comparison) Exact() bool { return c.Requests == c.Same && c.Evictions == c.SameEvictions }
 
-// Compare plays a recording under the policy, the limits and the capacity that were recorded, which the options name,
-// and compares each decision with the one that was recorded. Errors are those of Replay.
+// Compare plays a recording under the recorded policy, limits and capacity, which the options name, and compares each
+// decision with the recorded one. Errors are those of Replay.
 func Compare(src recording.Source, o Options) (*Comparison, error) {
 	o.AsRecorded = true
 	s, err := newSingle(o)
@@ -31,10 +31,10 @@ func Compare(src recording.Source, o Options) (*Comparison, error) {
 		return nil, err
 	}
 	w := &comparer{
-		single: s, decided: map[uint32]decision{}, wanted: map[uint32]wanted{}, evictions: map[uint32]*evictions{}, unpooled: map[unpooledBuffer]uint64{},
+		single: s, decided: map[uint32]decision{}, recorded: map[uint32]recordedDecision{}, evictions: map[uint32]*evictions{}, unpooled: map[unpooledBuffer]uint64{},
 	}
-	s.player().comparer = w
-	if err := each(src, w.take); err != nil {
+	s.simulation().comparer = w
+	if err := eachRecord(src, w.compareRecord); err != nil {
 		return nil, err
 	}
 	if err := s.finish(); err != nil {
@@ -44,82 +44,82 @@ func Compare(src recording.Source, o Options) (*Comparison, error) {
 	return &w.Comparison, nil
 }
 
-// comparer sees what a policy decides, and what was recorded.
+// comparer compares simulated decisions with recorded ones.
 type comparer struct {
 	Comparison
 	single    single
-	decided   map[uint32]decision // by slot, until the recorded decision is read
-	wanted    map[uint32]wanted   // the other way round
+	decided   map[uint32]decision         // by slot, until the recorded decision is read
+	recorded  map[uint32]recordedDecision // by slot, until the simulation decides
 	evictions map[uint32]*evictions
-	unpooled  map[unpooledBuffer]uint64 // bytes of buffers that no pool has
+	unpooled  map[unpooledBuffer]uint64 // bytes of buffers that are in no pool
 }
 
 // decision is how a request was served.
 type decision struct {
-	hit    bool
-	reason wire.Miss
-	size   uint64
-	part   bool
-	block  uint64 // its id; 0: unknown
+	hit           bool
+	reason        wire.Miss
+	size          uint64
+	subAllocation bool
+	block         uint64 // its id; 0: unknown
 }
 
-// wanted is what was recorded of a request.
-type wanted struct {
+// recordedDecision is the recorded decision on a request.
+type recordedDecision struct {
 	decision
 	process      uint32
 	object, time uint64
 }
 
-// unpooledBuffer names a buffer.
+// unpooledBuffer identifies a buffer.
 type unpooledBuffer struct {
 	process uint32
 	object  uint64
 }
 
-// served compares how a request was served, unless that is not read yet.
-func (w *comparer) served(slot uint32, plan *allocator.Decision) {
+// served compares a simulated decision with the recorded one, once that is read.
+func (c *comparer) served(slot uint32, plan *allocator.Decision) {
 	d := decision{plan.Hit, plan.Reason, plan.Size, plan.Slab != 0, uint64(plan.Block)}
-	if want, known := w.wanted[slot]; known {
-		delete(w.wanted, slot)
-		w.compare(&want, d)
+	if want, known := c.recorded[slot]; known {
+		delete(c.recorded, slot)
+		c.compare(&want, d)
 		return
 	}
-	w.decided[slot] = d
+	c.decided[slot] = d
 }
 
-func (w *comparer) evicted(p *process, block allocator.Block, size uint64, reason wire.Evict) {
-	e := w.of(p.number)
+func (c *comparer) evicted(p *process, block allocator.Block, size uint64, reason wire.Evict) {
+	e := c.evictionsOf(p.number)
 	if !e.numbered {
 		block = 0
 	}
 	e.replayed = append(e.replayed, eviction{uint64(block), size, reason})
 }
 
-func (w *comparer) of(process uint32) *evictions {
-	e := w.evictions[process]
+func (c *comparer) evictionsOf(process uint32) *evictions {
+	e := c.evictions[process]
 	if e == nil {
 		e = &evictions{process: process}
-		w.evictions[process] = e
+		c.evictions[process] = e
 	}
 	return e
 }
 
-// take compares what was recorded with what is decided.
-func (w *comparer) take(record *wire.Record) error {
-	o := w.single.resolver.from(record.Process) // before it may be gone
-	if err := w.single.take(record); err != nil {
+// compareRecord plays a record and compares it with the simulated decisions.
+func (c *comparer) compareRecord(record *wire.Record) error {
+	p := c.single.resolver.processOf(record.Process) // a record may end the process
+	if err := c.single.playRecord(record); err != nil {
 		return err
 	}
-	e := w.of(o.number)
-	e.numbered = o.order.next != 0 && !o.order.unnumbered
+	e := c.evictionsOf(p.number)
+	e.numbered = p.order.next != 0 && !p.order.unnumbered
 	switch record.Kind {
 	case wire.KindCreate:
-		w.create(o, record)
-	case wire.KindRelease: // of what a policy sees that does not pool
+		c.create(p, record)
+	case wire.KindRelease: // an eviction, if the policy does not pool
 		release := record.AsRelease()
-		key := unpooledBuffer{o.number, release.Object()}
-		if size, there := w.unpooled[key]; there && release.References() == 0 && release.Outcome() == wire.OutcomeDriver {
-			delete(w.unpooled, key)
+		key := unpooledBuffer{p.number, release.Object()}
+		if size, there := c.unpooled[key]; there && release.References() == 0 && release.Outcome() == wire.OutcomeDriver {
+			delete(c.unpooled, key)
 			e.recorded = append(e.recorded, recordedEviction{eviction{0, size, wire.EvictPolicy}, record.Thread, record.Time})
 		}
 	case wire.KindExit:
@@ -135,74 +135,74 @@ func (w *comparer) take(record *wire.Record) error {
 	return nil
 }
 
-// create compares how a request was served, unless that is still to come.
-func (w *comparer) create(o *recordedProcess, record *wire.Record) {
+// create compares the recorded decision of a CREATE with the simulated one, once that is made.
+func (c *comparer) create(p *recordedProcess, record *wire.Record) {
 	e := record.AsCreate()
 	if !e.Pooled() {
 		return
 	}
 	if e.Outcome() == wire.OutcomeMiss && e.Block() == 0 {
-		w.unpooled[unpooledBuffer{o.number, e.Object()}] = e.Granted()
+		c.unpooled[unpooledBuffer{p.number, e.Object()}] = e.Granted()
 	}
-	w.Requests++
-	want := wanted{process: o.number, object: e.Object(), time: e.Time(), decision: decision{
+	c.Requests++
+	want := recordedDecision{process: p.number, object: e.Object(), time: e.Time(), decision: decision{
 		e.Outcome() == wire.OutcomeHit, e.Reason(), e.Granted(), e.SubAllocation(), e.Block(),
 	}}
-	if o.order.next == 0 || o.order.unnumbered {
+	if p.order.next == 0 || p.order.unnumbered {
 		want.block = 0
 	}
-	slot := o.objects[e.Object()]
-	if old, there := w.wanted[slot]; there {
-		w.unserved(&old)
+	slot := p.objects[e.Object()]
+	if earlier, there := c.recorded[slot]; there {
+		c.unserved(&earlier)
 	}
-	w.wanted[slot] = want
-	if d, known := w.decided[slot]; known {
-		delete(w.decided, slot)
-		delete(w.wanted, slot)
-		w.compare(&want, d)
+	c.recorded[slot] = want
+	if d, known := c.decided[slot]; known {
+		delete(c.decided, slot)
+		delete(c.recorded, slot)
+		c.compare(&want, d)
 	}
 }
 
-func (w *comparer) compare(want *wanted, d decision) {
+func (c *comparer) compare(want *recordedDecision, d decision) {
 	if want.block == 0 {
 		d.block = 0
 	}
 	if d == want.decision {
-		w.Same++
+		c.Same++
 		return
 	}
-	w.differs(want.process, want.time, fmt.Sprintf("the request %d was %s; here it is %s", want.object, want.decision, d))
+	c.noteDifference(want.process, want.time, fmt.Sprintf("the request %d was %s; here it is %s", want.object, want.decision, d))
 }
 
-// unserved counts a request that no decision came for.
-func (w *comparer) unserved(want *wanted) {
-	w.differs(want.process, want.time, fmt.Sprintf("the request %d was %s; here it found no memory but its own", want.object, want.decision))
+// unserved counts a request that the simulation did not serve.
+func (c *comparer) unserved(want *recordedDecision) {
+	c.noteDifference(want.process, want.time, fmt.Sprintf("the request %d was %s; here it found no memory but its own", want.object, want.decision))
 }
 
-// finish counts the requests that were not served, and compares evictions.
-func (w *comparer) finish() {
-	for slot := range w.single.resolver.script.slots {
-		if want, there := w.wanted[slot]; there {
-			w.unserved(&want)
+// finish counts the requests that the simulation did not serve, and compares evictions.
+func (c *comparer) finish() {
+	for slot := range c.single.resolver.script.slots {
+		if want, there := c.recorded[slot]; there {
+			c.unserved(&want)
 		}
 	}
-	for number := range w.single.resolver.script.facts.processes {
-		if e := w.evictions[number]; e != nil {
-			e.compare(w)
+	for number := range c.single.resolver.script.facts.processes {
+		if e := c.evictions[number]; e != nil {
+			e.compare(c)
 		}
 	}
 }
 
-func (w *comparer) differs(process uint32, time uint64, text string) {
-	if w.First == "" {
-		w.First = fmt.Sprintf("process %d, at %d ns: %s", process+1, time, text)
+func (c *comparer) noteDifference(process uint32, time uint64, text string) {
+	if c.First == "" {
+		c.First = fmt.Sprintf("process %d, at %d ns: %s", process+1, time, text)
 	}
 }
 
-// String says how a request was served.
+// String describes how a request was served.
 func (d decision) String() string {
 	what := "a block"
-	if d.part {
+	if d.subAllocation {
 		what = "a part"
 	}
 	if d.block != 0 {

@@ -14,7 +14,7 @@ type Configuration struct {
 	Settings []allocator.Setting
 }
 
-// String returns the policy's name and its limits, as in "slab max_part=1MiB".
+// String returns the policy's name and its limits, for example "slab max_part=1MiB".
 func (c Configuration) String() string {
 	words := []string{c.Policy}
 	for _, s := range c.Settings {
@@ -23,10 +23,10 @@ func (c Configuration) String() string {
 	return strings.Join(words, " ")
 }
 
-// After returns what a configuration becomes by what a LIMIT record says: one of its limits has another value, or there
-// is another policy, with the limits that differ from its defaults. ok is false for what says neither, such as a trim.
-// The values are unchecked.
-func (c Configuration) After(payload []byte) (to Configuration, ok bool) {
+// AfterChange returns the configuration after the change that a LIMIT record's payload describes: one limit has another
+// value, or there is another policy with the limits that differ from its defaults. ok is false if the payload describes
+// something else, such as a trim. The values are not checked.
+func (c Configuration) AfterChange(payload []byte) (changed Configuration, ok bool) {
 	name, value := wire.ParseLimit(payload)
 	if value == nil || string(name) == wire.PlanSetting {
 		return c, false
@@ -39,13 +39,14 @@ func (c Configuration) After(payload []byte) (to Configuration, ok bool) {
 	return c.With(string(name), string(value)), true
 }
 
-// With returns the configuration with a limit at another value, which is unchecked.
+// With returns the configuration with a limit at another value, which is not checked.
 func (c Configuration) With(name, value string) Configuration {
 	settings := slices.DeleteFunc(slices.Clone(c.Settings), func(s allocator.Setting) bool { return s.Name == name })
 	return Configuration{Policy: c.Policy, Settings: append(settings, allocator.Setting{Name: name, Value: value})}
 }
 
-// Held returns the options that play a configuration and keep its limits, whatever the recording does to them.
-func (c Configuration) Held() Options {
+// HeldOptions returns options that simulate the configuration and keep its limits, even where the recording changes
+// them.
+func (c Configuration) HeldOptions() Options {
 	return Options{Policy: c.Policy, Settings: c.Settings, HoldSettings: true}
 }

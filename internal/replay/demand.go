@@ -2,38 +2,38 @@ package replay
 
 import "codeberg.org/gpumemtop/gpumemtop/allocator"
 
-// Demand is one thing that a program wants of a pool, whatever the policy.
+// Demand is one thing that a program asks of a pool. It is the same for every policy.
 type Demand struct {
 	Kind    DemandKind
-	Process uint32            // of Requested and Dropped: its place among the processes, from 0
-	Class   uint32            // of the same: what blocks have in common that may serve each other's requests
-	Buffer  uint32            // of the others and Requested: a small number that no other buffer has at the time
-	Request allocator.Request // of Requested
+	Process uint32            // for Requested and Dropped: the index of the process, from 0
+	Class   uint32            // for Requested and Dropped: blocks of one class can serve each other's requests
+	Buffer  uint32            // for the other kinds and Requested: a small number that no other live buffer has
+	Request allocator.Request // for Requested
 	Time    int64             // ns, on the records' clock
 }
 
-// DemandKind says what a demand is.
+// DemandKind is the kind of a demand.
 type DemandKind uint8
 
 // The kinds of demands.
 const (
-	Requested DemandKind = iota // the program asks for a buffer
-	Freed                       // nothing uses a buffer any more, which may be one from before the first demand
-	Spoiled                     // the same, but its memory cannot be reused
-	Dropped                     // no more requests of a class: its cached memory goes
+	Requested DemandKind = iota // the program requests a buffer
+	Freed                       // the buffer's memory is free again; the buffer may be older than the first demand
+	Spoiled                     // the buffer is gone, and its memory cannot be reused
+	Dropped                     // no more requests of a class come: its cached memory is released
 )
 
-// Demands calls yield for each demand of the batch that was read since Clear, in order. Yield keeps nothing of it.
-func (c *Batch) Demands(yield func(*Demand)) {
-	classes := c.resolver.script.classes
+// Demands calls yield for each demand that was read since Clear, in order. Yield must not keep the pointer.
+func (b *Batch) Demands(yield func(*Demand)) {
+	classes := b.resolver.script.classes
 	var d Demand
-	for i := range c.ops {
-		step := &c.ops[i]
+	for i := range b.ops {
+		step := &b.ops[i]
 		switch step.code {
 		case opCreate, opPlan:
-			of := &classes[step.class]
+			class := &classes[step.class]
 			d = Demand{
-				Kind: Requested, Process: of.process, Class: step.class, Buffer: step.slot, Request: of.request, Time: step.time,
+				Kind: Requested, Process: class.process, Class: step.class, Buffer: step.slot, Request: class.request, Time: step.time,
 			}
 			d.Request.Size, d.Request.Tag, d.Request.Time = step.size, step.tag, step.time
 		case opFree, opFreeEarly, opCooled, opLose:

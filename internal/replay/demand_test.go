@@ -8,7 +8,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// TestDemands: what a program wants comes in its order, whatever its fate in the recording.
+// TestDemands: demands come in the program's order, however they were served in the recording.
 func TestDemands(t *testing.T) {
 	p := labtest.New()
 	p.Create(1, 1000)

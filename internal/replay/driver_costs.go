@@ -5,24 +5,24 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// prices are learned from the calls of the driver that were timed.
-type prices struct {
-	creates  cost.Fit // of blocks and slabs
-	copies   cost.Fit // of blocks into which the program's bytes were copied
+// driverCosts are learned from timed driver calls.
+type driverCosts struct {
+	creates  cost.Fit // creates of blocks and slabs
+	copies   cost.Fit // creates that copied the program's bytes
 	releases cost.Fit
-	parts    cost.Fit // creates alone
+	parts    cost.Fit // creates of sub-allocations
 }
 
-// measured lays a line through the calls that were timed; one of 0 ns was not.
-func measured(fit *cost.Fit, size uint64, ns uint32) {
+// addTimed adds a timed call to a fit. A call of 0 ns was not timed.
+func addTimed(fit *cost.Fit, size uint64, ns uint32) {
 	if ns > 0 {
 		fit.Add(float64(size), float64(ns))
 	}
 }
 
-// create notes what a driver's create of a buffer took: not of what has no memory of its own. A part that is a hit took
-// the create of a sub-buffer; one that is a miss may have taken that of a slab, too.
-func (p *prices) create(e wire.CreateView) {
+// addCreate adds the create of a buffer that has memory of its own. A sub-allocation that was a hit took the create of
+// a sub-buffer; a miss may include the create of a slab.
+func (p *driverCosts) addCreate(e wire.CreateView) {
 	if e.Outcome() == wire.OutcomeHit && e.SubAllocation() && e.Cost() > 0 {
 		p.parts.Add(0, float64(e.Cost()))
 	}
@@ -35,31 +35,31 @@ func (p *prices) create(e wire.CreateView) {
 	if e.Access()&wire.CopyHostPtr != 0 {
 		fit = &p.copies
 	}
-	measured(fit, e.Granted(), e.Cost())
+	addTimed(fit, e.Granted(), e.Cost())
 }
 
-// release notes what a release took that gave a buffer back to the driver.
-func (p *prices) release(e wire.ReleaseView) {
+// addRelease adds a release that returned a buffer to the driver.
+func (p *driverCosts) addRelease(e wire.ReleaseView) {
 	last := e.References() == 0 && !e.CarriedOver()
 	if last && e.Outcome() == wire.OutcomeDriver && e.Memory() == wire.MemoryBuffer && !e.SubAllocation() {
-		measured(&p.releases, e.Requested(), e.Cost())
+		addTimed(&p.releases, e.Requested(), e.Cost())
 	}
 }
 
-// blocks returns what is known of creates: copying often takes many times what the block does, so that creates that
-// copy count only where there are no others.
-func (p *prices) blocks() *cost.Fit {
+// createFit returns the fit of creates. Copying often takes many times as long as creating, so creates that copy count
+// only if there are no others.
+func (p *driverCosts) createFit() *cost.Fit {
 	if p.creates.Calls == 0 {
 		return &p.copies
 	}
 	return &p.creates
 }
 
-// device returns what the driver took in the recording. Slabs are priced as blocks; first touches do not show in a
-// recording. Of parts only the create is: their release is timed with what the pool does. It takes about as long
-// (gpumemtop probe).
-func (p *prices) device() cost.Device {
-	d := cost.Device{Create: p.blocks().Line(), Release: p.releases.Line(), Part: cost.Line{A: 2 * p.parts.Line().A}}
+// device returns the driver costs in the recording. Slabs cost what blocks cost; first touches cannot be seen in a
+// recording. The release of a sub-allocation is timed together with the pool's own work, so it is assumed to take as
+// long as the create, as gpumemtop probe measures.
+func (p *driverCosts) device() cost.Device {
+	d := cost.Device{Create: p.createFit().Line(), Release: p.releases.Line(), Part: cost.Line{A: 2 * p.parts.Line().A}}
 	d.AssumePart()
 	return d
 }

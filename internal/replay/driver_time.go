@@ -5,17 +5,17 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Measured returns the ns that the driver took in a recording for what a policy was asked: creates and releases of
-// blocks, slabs and parts, of all threads together. It is what Result.DriverNS estimates, except first touches, which
-// no recording tells. A create that made a slab has the slab's time in its own. The release of a part counts as much as
-// its create, as it does in Tape.Device. An error is that of the source.
-func Measured(src recording.Source) (ns uint64, err error) {
+// MeasuredDriverNS returns the driver time in ns of a recording for what a policy was asked: creates and releases of
+// blocks, slabs and sub-allocations, of all threads together. Result.DriverNS estimates the same, plus first touches,
+// which a recording does not show. A create that made a slab includes the slab's time. The release of a sub-allocation
+// counts as much as its create, as in Loaded.Device. The error is that of the source.
+func MeasuredDriverNS(src recording.Source) (ns uint64, err error) {
 	type buffer struct {
 		process uint32
 		object  uint64
 	}
 	poolable := map[buffer]bool{}
-	err = each(src, func(r *wire.Record) error {
+	err = eachRecord(src, func(r *wire.Record) error {
 		switch r.Kind {
 		case wire.KindCreate:
 			e := r.AsCreate()

@@ -20,8 +20,9 @@ type recordedEviction struct {
 	time   uint64
 }
 
-// evictions of a process. Where blocks are known, each is looked for by its number, and those that one thread records
-// must come in the order of the replay. Else all of the process must.
+// evictions are the evictions of a process. Where blocks have ids, recorded and replayed evictions are matched by id,
+// and those that one thread records must come in the order of the replay. Otherwise all evictions of the process must
+// come in that order.
 type evictions struct {
 	process  uint32
 	numbered bool
@@ -30,58 +31,58 @@ type evictions struct {
 	replayed []eviction
 }
 
-// compare compares both lists, and counts what only one of them has.
-func (e *evictions) compare(w *comparer) {
-	places := map[uint64][]int{} // of replayed evictions that no recorded one is yet, by block
-	for at, is := range e.replayed {
-		places[is.block] = append(places[is.block], at)
+// compare matches both lists, and counts the evictions that only one of them has.
+func (e *evictions) compare(c *comparer) {
+	unmatched := map[uint64][]int{} // by block: indices of replayed evictions
+	for index, replayed := range e.replayed {
+		unmatched[replayed.block] = append(unmatched[replayed.block], index)
 	}
-	last, latest := -1, map[uint32]int{} // place of the last that both sides have, of all and by thread
-	var missing, more []eviction
+	lastMatch, lastOfThread := -1, map[uint32]int{} // index of the last match, overall and by thread
+	var missing, extra []eviction
 	for i := range e.recorded {
-		was := &e.recorded[i]
-		open := places[was.block]
-		if len(open) == 0 {
-			missing = append(missing, was.eviction)
+		recorded := &e.recorded[i]
+		candidates := unmatched[recorded.block]
+		if len(candidates) == 0 {
+			missing = append(missing, recorded.eviction)
 			continue
 		}
-		at := open[0]
-		places[was.block] = open[1:]
-		e.match(w, was, at, at < latest[was.thread])
-		last, latest[was.thread] = max(last, at), max(latest[was.thread], at)
+		index := candidates[0]
+		unmatched[recorded.block] = candidates[1:]
+		e.match(c, recorded, index, index < lastOfThread[recorded.thread])
+		lastMatch, lastOfThread[recorded.thread] = max(lastMatch, index), max(lastOfThread[recorded.thread], index)
 	}
-	for at, is := range e.replayed {
-		switch open := places[is.block]; {
-		case len(open) == 0 || at < open[0]:
-		case is.block != 0 && e.exited && at > last:
-			w.Unreleased++
+	for index, replayed := range e.replayed {
+		switch candidates := unmatched[replayed.block]; {
+		case len(candidates) == 0 || index < candidates[0]:
+		case replayed.block != 0 && e.exited && index > lastMatch:
+			c.Unreleased++
 		default:
-			more = append(more, is)
+			extra = append(extra, replayed)
 		}
 	}
-	w.Evictions += uint64(len(missing) + len(more))
+	c.Evictions += uint64(len(missing) + len(extra))
 	if len(missing) > 0 {
-		w.differs(e.process, 0, fmt.Sprintf("evictions that were recorded and are none here: %d, of which the first was %s", len(missing), missing[0]))
+		c.noteDifference(e.process, 0, fmt.Sprintf("evictions that were recorded and are none here: %d, of which the first was %s", len(missing), missing[0]))
 	}
-	if len(more) > 0 {
-		w.differs(e.process, 0, fmt.Sprintf("evictions here that were none: %d, of which the first is %s", len(more), more[0]))
+	if len(extra) > 0 {
+		c.noteDifference(e.process, 0, fmt.Sprintf("evictions here that were none: %d, of which the first is %s", len(extra), extra[0]))
 	}
 }
 
-// match compares a recorded eviction with the replayed one of its block.
-func (e *evictions) match(w *comparer, was *recordedEviction, at int, late bool) {
-	w.Evictions++
-	switch is := e.replayed[at]; {
-	case was.eviction != is:
-		w.differs(e.process, was.time, fmt.Sprintf("the next eviction was %s; here it is %s", was.eviction, is))
+// match compares a recorded eviction with the replayed one of the same block.
+func (e *evictions) match(c *comparer, recorded *recordedEviction, index int, late bool) {
+	c.Evictions++
+	switch replayed := e.replayed[index]; {
+	case recorded.eviction != replayed:
+		c.noteDifference(e.process, recorded.time, fmt.Sprintf("the next eviction was %s; here it is %s", recorded.eviction, replayed))
 	case late:
-		w.differs(e.process, was.time, fmt.Sprintf("the eviction %s came after one that it comes before here", was.eviction))
+		c.noteDifference(e.process, recorded.time, fmt.Sprintf("the eviction %s came after one that it comes before here", recorded.eviction))
 	default:
-		w.SameEvictions++
+		c.SameEvictions++
 	}
 }
 
-// String says what left the pool and why.
+// String describes which block left the pool and why.
 func (e eviction) String() string {
 	if e.block == 0 {
 		return fmt.Sprintf("of %d bytes (%s)", e.size, e.reason)

@@ -8,8 +8,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// brief is a process that leaves a buffer to the driver, has one in its pool, and one cooling there, when it is gone.
-// Its own EXIT comes before the release of the second.
+// brief is a process that ends while it has a buffer of the driver, one in its pool, and one that cools. Its own EXIT
+// comes before the release of the second.
 func brief(number uint32) *labtest.Program {
 	s := labtest.Empty(number)
 	s.Device(1<<30, 1<<28, 128)
@@ -24,7 +24,7 @@ func brief(number uint32) *labtest.Program {
 	return s
 }
 
-// TestProcessesThatAreGone take no memory any more, here and of the device, and what they did still counts.
+// TestProcessesThatAreGone take no memory, of the simulation or the device, and their figures still count.
 func TestProcessesThatAreGone(t *testing.T) {
 	const processes = 50
 	c := NewBatch()
@@ -40,8 +40,8 @@ func TestProcessesThatAreGone(t *testing.T) {
 		for i := range s.Records {
 			c.Read(&s.Records[i])
 		}
-		for voice := range c.players {
-			if err := c.Play(voice); err != nil {
+		for member := range c.members {
+			if err := c.Play(member); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -50,21 +50,21 @@ func TestProcessesThatAreGone(t *testing.T) {
 	if n := len(c.resolver.processes); n != 0 || c.resolver.script.slots != 3 {
 		t.Errorf("%d processes are known, %d slots taken", n, c.resolver.script.slots)
 	}
-	for voice, policy := range []string{"futhark", "slab"} {
-		p := c.players[voice]
+	for member, policy := range []string{"futhark", "slab"} {
+		p := c.members[member]
 		for _, one := range p.processes {
 			if one != nil {
 				t.Fatalf("%s keeps a process", policy)
 			}
 		}
 		one := replay(t, brief(1), policy, 0)
-		r := c.Result(voice, cost.Device{})
+		r := c.Result(member, cost.Device{})
 		if r.Processes != processes || r.Requests != 3*processes || r.Misses+r.Hits != 3*processes || r.PeakInUse != one.PeakInUse ||
 			r.PeakReserved != one.PeakReserved || r.InUse != processes*one.InUse || r.Cached != processes*one.Cached || one.InUse != 4096 {
 			t.Errorf("%s: %+v\none process: %+v", policy, r, one)
 		}
-		if c.Reserved(voice) != one.PeakReserved {
-			t.Errorf("%s: %d are reserved, the last left %d", policy, c.Reserved(voice), one.PeakReserved)
+		if c.Reserved(member) != one.PeakReserved {
+			t.Errorf("%s: %d are reserved, the last left %d", policy, c.Reserved(member), one.PeakReserved)
 		}
 		if again := replay(t, all, policy, 0); again.PeakReserved != r.PeakReserved || again.InUse != r.InUse {
 			t.Errorf("%s: a replay says %+v", policy, retried)

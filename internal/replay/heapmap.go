@@ -9,17 +9,17 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// HeapMap returns where a voice's sub-allocations lie now. Of each process it has at most stats.MappedSlabsMax slabs, and
-// no more in all.
-func (c *Batch) HeapMap(voice int) *stats.HeapMap {
+// HeapMap returns the offsets of a member's sub-allocations now. It has at most stats.MappedSlabsMax slabs of each
+// process, and no more in all.
+func (b *Batch) HeapMap(member int) *stats.HeapMap {
 	m := &stats.HeapMap{}
-	for _, p := range c.players[voice].processes {
+	for _, p := range b.members[member].processes {
 		if p == nil {
 			continue
 		}
 		m.Total += p.policy.Stats().Slabs
 		for _, s := range p.policy.MapSlabs(stats.MappedSlabsMax) {
-			m.Slabs = append(m.Slabs, stats.MappedSlab{Process: c.resolver.script.origin(p.number), SlabMap: s})
+			m.Slabs = append(m.Slabs, stats.MappedSlab{Process: b.resolver.script.processNumber(p.number), SlabMap: s})
 		}
 	}
 	slices.SortStableFunc(m.Slabs, func(a, b stats.MappedSlab) int {
@@ -29,79 +29,79 @@ func (c *Batch) HeapMap(voice int) *stats.HeapMap {
 	return m
 }
 
-// Slabs follows the recorded policy, as it decides, for a map of its slabs: the same requests in the same order give the
-// same offsets. It takes part in a batch while that policy carves.
-type Slabs struct {
-	present  Configuration
+// SlabMapper simulates the recorded policy to map its slabs: the same requests in the same order give the same offsets.
+// It is a member of its batch while that policy carves.
+type SlabMapper struct {
+	current  Configuration
 	capacity uint64
 	batch    *Batch
-	voice    int    // -1: none
+	member   int    // -1: not in the batch
 	time     uint64 // of the latest record
-	since    uint64 // what was there before is not known; 0: nothing was
+	since    uint64 // allocations before this time are unknown; 0: none are
 }
 
-// NewSlabs returns one for a program that begins under a configuration, with so much memory on its device, 0: any. It
-// has a batch of its own until Join gives it another one.
-func NewSlabs(present Configuration, capacity uint64) *Slabs {
-	s := &Slabs{present: present, capacity: capacity}
+// NewSlabMapper returns a mapper for a program that starts under a configuration. capacity is the memory of its device;
+// 0: unlimited. The mapper has a batch of its own until Join gives it another.
+func NewSlabMapper(current Configuration, capacity uint64) *SlabMapper {
+	s := &SlabMapper{current: current, capacity: capacity}
 	s.Join(NewBatch(), false)
 	return s
 }
 
-// Join lets it take part in another batch. Late: records are missing before that.
-func (s *Slabs) Join(b *Batch, late bool) {
-	s.batch, s.voice = b, -1
-	s.follow(late)
+// Join moves the mapper to another batch. late: records before that batch are missing.
+func (s *SlabMapper) Join(b *Batch, late bool) {
+	s.batch, s.member = b, -1
+	s.joinOrLeave(late)
 }
 
-// follow begins or ends to take part, as the present policy is.
-func (s *Slabs) follow(late bool) {
-	if carves := allocator.Carves(s.present.Policy); carves == (s.voice >= 0) {
+// joinOrLeave joins the batch if the current policy carves, and leaves it if not.
+func (s *SlabMapper) joinOrLeave(late bool) {
+	if carves := allocator.Carves(s.current.Policy); carves == (s.member >= 0) {
 		return
 	} else if !carves {
 		s.Leave()
 		return
 	}
-	voice, err := s.batch.Add(Options{Policy: s.present.Policy, Settings: s.present.Settings, Capacity: s.capacity, AsRecorded: true})
-	if err != nil { // settings that the target has refused as well
+	member, err := s.batch.Add(Options{Policy: s.current.Policy, Settings: s.current.Settings, Capacity: s.capacity, AsRecorded: true})
+	if err != nil { // the target has refused these settings, too
 		return
 	}
-	s.voice, s.since = voice, 0
+	s.member, s.since = member, 0
 	if late {
 		s.since = max(s.time, 1)
 	}
 }
 
-// Leave ends its part in the batch.
-func (s *Slabs) Leave() {
-	if s.voice >= 0 {
-		s.batch.Remove(s.voice)
-		s.voice = -1
+// Leave leaves the batch.
+func (s *SlabMapper) Leave() {
+	if s.member >= 0 {
+		s.batch.Remove(s.member)
+		s.member = -1
 	}
 }
 
-// Idle reports that the policy does not carve: there is nothing to follow.
-func (s *Slabs) Idle() bool { return s.voice < 0 }
+// Idle reports that the policy does not carve, so that there is nothing to map.
+func (s *SlabMapper) Idle() bool { return s.member < 0 }
 
-// Play plays what the batch has read, up to a time. Change is what its last record says if that is of a limit or the
-// policy, else nil. An error says that there will be no map any more.
-func (s *Slabs) Play(time uint64, change []byte) error {
+// Play plays what the batch has read up to a time. change is the payload of the last record if that changes a limit or
+// the policy, else nil. After an error there is no map.
+func (s *SlabMapper) Play(time uint64, change []byte) error {
 	s.time = max(s.time, time)
-	if s.voice >= 0 {
-		if err := s.batch.Play(s.voice); err != nil {
+	if s.member >= 0 {
+		if err := s.batch.Play(s.member); err != nil {
 			return err
 		}
 	}
 	if change != nil {
-		s.present, _ = s.present.After(change)
-		s.follow(true)
+		s.current, _ = s.current.AfterChange(change)
+		s.joinOrLeave(true)
 	}
 	return nil
 }
 
-// Take reads and plays one record, in a batch of its own.
-func (s *Slabs) Take(r *wire.Record) {
-	if s.voice < 0 && r.Kind != wire.KindDevice && r.Kind != wire.KindContext && r.Kind != wire.KindLimit {
+// PlayRecord reads and plays one record, in a batch of the mapper's own.
+func (s *SlabMapper) PlayRecord(r *wire.Record) {
+	if s.member < 0 && r.Kind != wire.KindDevice && r.Kind != wire.KindContext && r.Kind != wire.KindLimit {
 		return
 	}
 	if r.CarriedOver() && s.since == 0 {
@@ -119,11 +119,11 @@ func (s *Slabs) Take(r *wire.Record) {
 }
 
 // Map returns the map of this moment, nil while the policy does not carve.
-func (s *Slabs) Map() *stats.HeapMap {
-	if s.voice < 0 {
+func (s *SlabMapper) Map() *stats.HeapMap {
+	if s.member < 0 {
 		return nil
 	}
-	m := s.batch.HeapMap(s.voice)
+	m := s.batch.HeapMap(s.member)
 	m.Time, m.Since = s.time, s.since
 	return m
 }

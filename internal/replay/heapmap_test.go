@@ -8,8 +8,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// TestMapIsTheRecordedOne: the program reported how many free ranges its slabs had, and how large the largest was. The map
-// agrees when the call is over that made it report.
+// TestMapIsTheRecordedOne: the program reported the number of free ranges of its slabs, and the largest. The map agrees
+// after the call that made the program report.
 func TestMapIsTheRecordedOne(t *testing.T) {
 	reports := 0
 	for file, reader := range labtest.Recordings(t, "testdata") {
@@ -17,12 +17,12 @@ func TestMapIsTheRecordedOne(t *testing.T) {
 		if o.Policy != "slab" {
 			continue
 		}
-		s := NewSlabs(Configuration{o.Policy, o.Settings}, o.Capacity)
+		s := NewSlabMapper(Configuration{o.Policy, o.Settings}, o.Capacity)
 		var want wire.GaugeFields
 		const patience = 2
 		waits := 0 // records, 0: the map agreed
 		labtest.Each(t, reader, func(r *wire.Record) {
-			s.Take(r)
+			s.PlayRecord(r)
 			if r.Kind == wire.KindGauge {
 				want, waits = r.AsGauge().Fields(), 1
 				reports++
@@ -53,9 +53,9 @@ func TestMapIsTheRecordedOne(t *testing.T) {
 	}
 }
 
-// TestMapFollowsThePolicy: there is a map while the policy carves, and it says since when.
+// TestMapFollowsThePolicy: there is a map while the policy carves, and it shows since when it is complete.
 func TestMapFollowsThePolicy(t *testing.T) {
-	s := NewSlabs(Configuration{Policy: "futhark"}, 0)
+	s := NewSlabMapper(Configuration{Policy: "futhark"}, 0)
 	p := labtest.New()
 	p.Served(1, 1, wire.OutcomeMiss, wire.MissCold)
 	steps := []struct {
@@ -67,7 +67,7 @@ func TestMapFollowsThePolicy(t *testing.T) {
 			p.Records = append(p.Records, wire.Record{Process: 1, Event: wire.Event{Kind: wire.KindLimit, Time: uint64(1000 * (i + 10))}, Payload: []byte(step.policy)})
 		}
 		for j := range p.Records {
-			s.Take(&p.Records[j])
+			s.PlayRecord(&p.Records[j])
 		}
 		p.Records = nil
 		if m := s.Map(); (m != nil) != step.there || m != nil && m.Since != uint64(1000*(i+10)) {
@@ -76,13 +76,13 @@ func TestMapFollowsThePolicy(t *testing.T) {
 	}
 }
 
-// TestTheMapIsBounded: the worst slabs come first.
+// TestTheMapIsBounded: the map keeps the most scattered slabs.
 func TestTheMapIsBounded(t *testing.T) {
 	for file, reader := range labtest.Recordings(t, "testdata") {
 		o := recorded(reader.Header())
-		s := NewSlabs(Configuration{o.Policy, o.Settings}, o.Capacity)
+		s := NewSlabMapper(Configuration{o.Policy, o.Settings}, o.Capacity)
 		labtest.Each(t, reader, func(r *wire.Record) {
-			s.Take(r)
+			s.PlayRecord(r)
 			m := s.Map()
 			if m == nil {
 				return

@@ -8,15 +8,15 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 )
 
-// TestArenaLearns what a recorded training loop does: after the requests that it learned from, all are as planned, and
-// no more is reserved than the program needs at once.
+// TestArenaLearns learns a recorded training loop: after the requests that it learned from, all requests are in their
+// places, and no more is reserved than the program needs at once.
 func TestArenaLearns(t *testing.T) {
 	file, err := recording.Open("testdata/train.slab.gmt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var heard []*learn.Plan
-	r, err := Replay(file, Options{Policy: "arena", Learned: func(process uint32, plan *learn.Plan) {
+	var heard []*learn.Layout
+	r, err := Replay(file, Options{Policy: "arena", OnLayout: func(process uint32, plan *learn.Layout) {
 		if process != 1 {
 			t.Errorf("a plan for process %d", process)
 		}
@@ -26,7 +26,7 @@ func TestArenaLearns(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := &r.Arena
-	if len(heard) != 1 || a.Plans != 1 || a.Period != 10 || a.Outside != 0 || a.Size != a.Bound || a.Size != heard[0].Size {
+	if len(heard) != 1 || a.Layouts != 1 || a.Period != 10 || a.Outside != 0 || a.Size != a.Bound || a.Size != heard[0].Size {
 		t.Errorf("%+v, heard of %v", a, heard)
 	}
 	if a.Planned != r.Requests-a.Departures[allocator.NoLayout] || a.Planned < r.Requests*3/4 {
@@ -37,7 +37,7 @@ func TestArenaLearns(t *testing.T) {
 	}
 }
 
-// TestARecordedPlanIsPlayed: pieces of a plan that a recording has go to the policy, but not to another simulation.
+// TestARecordedPlanIsPlayed: the pieces of a recorded layout go to the recorded policy, but not to another simulation.
 func TestARecordedPlanIsPlayed(t *testing.T) {
 	for _, asRecorded := range []bool{true, false} {
 		file, err := recording.Open("testdata/train.arena.gmt")
@@ -49,7 +49,7 @@ func TestARecordedPlanIsPlayed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if learned := r.Arena.Plans > 0; learned == asRecorded || r.Arena.Planned < r.Requests/2 || r.Changes != 0 {
+		if learned := r.Arena.Layouts > 0; learned == asRecorded || r.Arena.Planned < r.Requests/2 || r.Changes != 0 {
 			t.Errorf("as recorded: %v: %d changes, %+v", asRecorded, r.Changes, r.Arena)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Loaded is a recording in a compact form, to be played many times. It is immutable: any number of goroutines may run
-// it at the same time.
+// Loaded is a recording in a compact form that can be played many times. It is immutable: any number of goroutines may
+// play it at the same time.
 type Loaded struct {
 	script script
 	chunks [][]op
@@ -17,61 +17,60 @@ type Loaded struct {
 	device cost.Device
 }
 
-// chunkOps is how many ops are allocated at a time.
+// chunkOps is how many steps are allocated at a time.
 const chunkOps = 1 << 14
 
-// Load reads a source from its start to its end. An error is that of the source.
+// Load reads a source from its start to its end. The error is that of the source.
 func Load(src recording.Source) (*Loaded, error) {
-	t := &Loaded{}
+	l := &Loaded{}
 	r := newResolver()
 	var ops []op
-	err := each(src, func(record *wire.Record) error {
-		ops = r.take(record, ops[:0])
-		t.add(ops)
+	err := eachRecord(src, func(record *wire.Record) error {
+		ops = r.resolve(record, ops[:0])
+		l.appendOps(ops)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	t.add(r.finish(nil))
-	t.script, t.device = r.script, r.prices.device()
-	return t, nil
+	l.appendOps(r.finish(nil))
+	l.script, l.device = r.script, r.costs.device()
+	return l, nil
 }
 
-func (t *Loaded) add(ops []op) {
+func (l *Loaded) appendOps(ops []op) {
 	for i := range ops {
-		last := len(t.chunks) - 1
-		if last < 0 || len(t.chunks[last]) == chunkOps {
-			t.chunks = append(t.chunks, make([]op, 0, chunkOps))
+		last := len(l.chunks) - 1
+		if last < 0 || len(l.chunks[last]) == chunkOps {
+			l.chunks = append(l.chunks, make([]op, 0, chunkOps))
 			last++
 		}
-		t.chunks[last] = append(t.chunks[last], ops[i])
+		l.chunks[last] = append(l.chunks[last], ops[i])
 	}
-	t.events += len(ops)
+	l.events += len(ops)
 }
 
-// Events returns how many events concern a policy. Uses, retains and the like do not.
-func (t *Loaded) Events() int { return t.events }
+// Events returns how many events concern a policy. Uses and retains, for example, do not.
+func (l *Loaded) Events() int { return l.events }
 
-// Device returns what the driver took in the recording, as far as it tells: a line through its creates and one through
-// its releases.
-func (t *Loaded) Device() cost.Device { return t.device }
+// Device returns the driver costs that the recording shows: a line through its creates and one through its releases.
+func (l *Loaded) Device() cost.Device { return l.device }
 
 // Run returns what Replay returns for the recording.
-func (t *Loaded) Run(o Options) (*Result, error) {
-	return t.RunContext(context.Background(), o)
+func (l *Loaded) Run(o Options) (*Result, error) {
+	return l.RunContext(context.Background(), o)
 }
 
-// RunContext is Run until the context ends, whose error it returns then.
-func (t *Loaded) RunContext(ctx context.Context, o Options) (*Result, error) {
+// RunContext is Run until the context ends; then it returns the context's error.
+func (l *Loaded) RunContext(ctx context.Context, o Options) (*Result, error) {
 	if o.Fit {
-		o.Device = t.device
+		o.Device = l.device
 	}
-	p, err := newPlayer(o, &t.script)
+	p, err := newSimulation(o, &l.script)
 	if err != nil {
 		return nil, err
 	}
-	for _, ops := range t.chunks {
+	for _, ops := range l.chunks {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -79,6 +78,6 @@ func (t *Loaded) RunContext(ctx context.Context, o Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	result := p.sum()
+	result := p.resultSoFar()
 	return &result, nil
 }

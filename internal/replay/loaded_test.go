@@ -16,7 +16,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// checkRuns demands that a tape gives what the recording gives, and gives it again.
+// checkRuns fails unless a loaded recording gives the result of the recording, and gives it again.
 func checkRuns(t *testing.T, src recording.Source, loaded *Loaded, o Options) {
 	t.Helper()
 	want, err := Replay(labtest.Rewound(t, src), o)
@@ -34,7 +34,7 @@ func checkRuns(t *testing.T, src recording.Source, loaded *Loaded, o Options) {
 	}
 }
 
-func TestTapeGivesWhatTheRecordingGives(t *testing.T) {
+func TestLoadedGivesWhatTheRecordingGives(t *testing.T) {
 	for file, reader := range labtest.Recordings(t, "testdata") {
 		loaded := load(t, reader)
 		if loaded.Events() == 0 {
@@ -47,8 +47,8 @@ func TestTapeGivesWhatTheRecordingGives(t *testing.T) {
 	}
 }
 
-// TestTapeOfNonsense has more records than a chunkOps has room for.
-func TestTapeOfNonsense(t *testing.T) {
+// TestLoadedNonsense loads more records than a chunk has room for.
+func TestLoadedNonsense(t *testing.T) {
 	for seed := range uint64(2) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		src := labtest.New()
@@ -62,7 +62,7 @@ func TestTapeOfNonsense(t *testing.T) {
 	}
 }
 
-func TestTapeErrors(t *testing.T) {
+func TestLoadErrors(t *testing.T) {
 	if _, err := Load(labtest.Broken{Err: errors.New("bad block")}); err == nil || !strings.Contains(err.Error(), "bad block") {
 		t.Errorf("a source that fails: %v", err)
 	}
@@ -77,7 +77,7 @@ func TestOpIsCompact(t *testing.T) {
 	}
 }
 
-// TestSlotsAreUsedAgain loads many buffers of which few live at a time.
+// TestSlotsAreUsedAgain loads many buffers, few of which live at one time.
 func TestSlotsAreUsedAgain(t *testing.T) {
 	src := labtest.New()
 	for object := range uint64(1000) {

@@ -1,12 +1,12 @@
 package replay
 
-// maxTree are counters in a row, of which a beginning is raised or lowered together, and the highest that each ever
-// was. Each step costs O(log n): a tree over the counters, in which a node keeps what is still to be added to its whole
-// range.
+// maxTree is a row of counters. add raises or lowers the counters from the first to any other together; peaks returns
+// the largest value of each. A call costs O(log n): the tree's nodes hold what is still to be added to all counters
+// below them.
 type maxTree struct {
 	leaves int
-	sum    []int // by node: what is still to be added to all below
-	high   []int // the highest that sum was since it was passed on; not below 0
+	sum    []int // by node: still to be added to all counters below
+	high   []int // by node: the largest value of sum since it was pushed down; at least 0
 }
 
 func newMaxTree(n int) maxTree {
@@ -17,41 +17,41 @@ func newMaxTree(n int) maxTree {
 	return maxTree{leaves, make([]int, 2*leaves), make([]int, 2*leaves)}
 }
 
-// add adds to the counters 0 … last.
-func (h *maxTree) add(last, n int) {
-	node, low, width := 1, 0, h.leaves
+// add adds n to the counters 0 … last.
+func (t *maxTree) add(last, n int) {
+	node, low, width := 1, 0, t.leaves
 	for low+width-1 > last {
-		h.pass(node)
+		t.pushDown(node)
 		width /= 2
 		node *= 2
-		if low+width <= last { // all of the left half, and some of the right one
-			h.push(node, n, max(n, 0))
+		if low+width <= last { // the whole left half, and some of the right half
+			t.addToNode(node, n, max(n, 0))
 			node, low = node+1, low+width
 		}
 	}
-	h.push(node, n, max(n, 0))
+	t.addToNode(node, n, max(n, 0))
 }
 
-// push adds to all counters below a node, which reached high on the way there.
-func (h *maxTree) push(node, sum, high int) {
-	h.high[node] = max(h.high[node], h.sum[node]+high)
-	h.sum[node] += sum
+// addToNode adds sum to all counters below a node. On the way the sum reached high.
+func (t *maxTree) addToNode(node, sum, high int) {
+	t.high[node] = max(t.high[node], t.sum[node]+high)
+	t.sum[node] += sum
 }
 
-// pass tells the two halves of a node what is to be added to it.
-func (h *maxTree) pass(node int) {
-	if h.sum[node] == 0 && h.high[node] == 0 {
+// pushDown adds a node's sum to its two halves.
+func (t *maxTree) pushDown(node int) {
+	if t.sum[node] == 0 && t.high[node] == 0 {
 		return
 	}
-	h.push(2*node, h.sum[node], h.high[node])
-	h.push(2*node+1, h.sum[node], h.high[node])
-	h.sum[node], h.high[node] = 0, 0
+	t.addToNode(2*node, t.sum[node], t.high[node])
+	t.addToNode(2*node+1, t.sum[node], t.high[node])
+	t.sum[node], t.high[node] = 0, 0
 }
 
-// most returns the highest that each counter ever was, with some surplus ones at the end.
-func (h *maxTree) most() []int {
-	for node := 1; node < h.leaves; node++ {
-		h.pass(node)
+// peaks returns the largest value of each counter, followed by unused counters.
+func (t *maxTree) peaks() []int {
+	for node := 1; node < t.leaves; node++ {
+		t.pushDown(node)
 	}
-	return h.high[h.leaves:]
+	return t.high[t.leaves:]
 }

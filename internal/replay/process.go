@@ -5,183 +5,183 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// process is one process of a recording with a policy of its own.
+// process is one simulated process with a policy of its own.
 type process struct {
-	player   *player
-	number   uint32
-	policy   *allocator.Pool
-	reserved uint64           // bytes that it has from the driver
-	inUse    uint64           // bytes of the application's blocks
-	wanted   uint64           // bytes that were asked for of these
-	slabSize uint64           // bytes of the newest slab
-	raced    []racing         // cooling until the next wait or finish
-	follows  bool             // the recording has all that its policy was asked: nothing else is done, whatever the capacity
-	open     map[uint32]*open // plans that are carried out bit by bit, by slot
+	simulation       *simulation
+	number           uint32
+	policy           *allocator.Pool
+	reserved         uint64                   // bytes reserved from the driver
+	inUse            uint64                   // bytes granted to the application
+	requested        uint64                   // bytes of these that the application requested
+	slabSize         uint64                   // bytes of the newest slab
+	racing           []racingBlock            // blocks that cool until the next wait or finish
+	followsRecording bool                     // the recording has all calls on its policy: they are repeated, whatever the capacity
+	openDecisions    map[uint32]*openDecision // by slot
 
-	learning *learning       // nil: the policy takes no plans, or those that were recorded
-	draft    allocator.Draft // of a recorded one
+	learning *layoutLearning // nil: the policy takes no layouts, or takes the recorded ones
+	draft    allocator.Draft // a recorded layout that is still being read
 
-	fullest   allocator.Stats // when most was free, of the moments before contexts ended
+	fullest   allocator.Stats // the figures when the most was free, at the moments before contexts ended
 	evictions []allocator.Eviction
 }
 
-// racing is a block that was released while commands used it.
-type racing struct {
+// racingBlock is a block that was released while commands used it.
+type racingBlock struct {
 	block  allocator.Block
 	number uint64 // of its request
 }
 
-// held is what a buffer of the application has in the replay; without size nothing.
-type held struct {
-	process *process
-	block   allocator.Block
-	size    uint64 // of the block
-	wanted  uint64
-	number  uint64 // of the request, for the learning
-	state   state
-	slab    bool // a part of one
+// simulatedBuffer is what a buffer of the application has in the simulation.
+type simulatedBuffer struct {
+	process   *process
+	block     allocator.Block
+	granted   uint64 // bytes of the block
+	requested uint64
+	number    uint64 // of the request, for learning
+	state     bufferState
+	slab      bool // the buffer is a sub-allocation
 }
 
-// state of a buffer's memory.
-type state uint8
+// bufferState is the state of a buffer's memory.
+type bufferState uint8
 
 const (
-	empty  state = iota
-	inUse        // by the application
-	direct       // the same, of the driver's own: the policy knows nothing of it
-	cools
+	empty  bufferState = iota
+	inUse              // by the application
+	direct             // in use, but allocated without the policy
+	cooling
 )
 
-// serve asks the policy and does what it says, as the shim does: for a slab that does not fit nothing is given up, but
-// the request gets a block of its own; where the driver has no more for that, what the policy gives up makes room, then
-// the request is met as it came.
-func (p *process) serve(req *allocator.Request, h *held, slot uint32) bool {
+// serve asks the policy and does as the shim does. If a slab does not fit, nothing is evicted for it, and the request
+// gets a block of its own. If the driver has no memory for a block, evictions make room. If that is not enough, the
+// request is served without rounding and without the policy.
+func (p *process) serve(req *allocator.Request, buffer *simulatedBuffer, slot uint32) bool {
 	var plan allocator.Decision
-	p.plan(req, &plan)
+	p.decide(req, &plan)
 	if plan.SlabSize != 0 && plan.Slab != 0 {
-		p.grow(req, &plan)
+		p.growIfItFits(req, &plan)
 	}
 	if !plan.Hit && plan.Slab == 0 && !p.allocate(plan.Size) {
 		p.policy.Abort(plan)
-		return plan.Size != req.Size && p.direct(req, h)
+		return plan.Size != req.Size && p.serveDirectly(req, buffer)
 	}
-	p.commit(req, &plan, h, slot)
+	p.commit(req, &plan, buffer, slot)
 	return true
 }
 
-// commit gives a buffer what was planned for it.
-func (p *process) commit(req *allocator.Request, plan *allocator.Decision, h *held, slot uint32) {
+// commit gives a buffer the block that was decided.
+func (p *process) commit(req *allocator.Request, plan *allocator.Decision, buffer *simulatedBuffer, slot uint32) {
 	p.policy.Commit(*plan)
-	p.count(req, plan, slot)
-	h.process, h.block, h.size, h.wanted = p, plan.Block, plan.Size, req.Size
-	h.state, h.slab = inUse, plan.Slab != 0
+	p.countServed(req, plan, slot)
+	buffer.process, buffer.block, buffer.granted, buffer.requested = p, plan.Block, plan.Size, req.Size
+	buffer.state, buffer.slab = inUse, plan.Slab != 0
 	if p.learning != nil {
-		p.learn(req, h)
+		p.learnRequest(req, buffer)
 	}
 }
 
-// direct meets a request as it came, without the policy.
-func (p *process) direct(req *allocator.Request, h *held) bool {
+// serveDirectly allocates exactly the requested bytes, without the policy.
+func (p *process) serveDirectly(req *allocator.Request, buffer *simulatedBuffer) bool {
 	if !p.allocate(req.Size) {
 		return false
 	}
-	r := p.player
-	r.result.Direct++
-	r.work.Creates.Add(req.Size)
-	r.work.Touches.Add(req.Size)
-	*h = held{process: p, state: direct, size: req.Size, wanted: req.Size}
+	s := p.simulation
+	s.result.Direct++
+	s.work.Creates.Add(req.Size)
+	s.work.Touches.Add(req.Size)
+	*buffer = simulatedBuffer{process: p, state: direct, granted: req.Size, requested: req.Size}
 	return true
 }
 
-// release gives a buffer back to the driver that the policy does not hear of.
-func (p *process) release(h *held) {
-	r := p.player
-	r.leave(h)
-	h.state = empty
-	if h.slab {
+// release returns a buffer to the driver that the policy does not know.
+func (p *process) release(buffer *simulatedBuffer) {
+	s := p.simulation
+	s.subtractInUse(buffer)
+	buffer.state = empty
+	if buffer.slab {
 		return
 	}
-	p.reserved -= h.size
-	r.reserved -= h.size
-	r.work.Releases.Add(h.size)
+	p.reserved -= buffer.granted
+	s.reserved -= buffer.granted
+	s.work.Releases.Add(buffer.granted)
 }
 
-// grow makes the slab of a plan, or plans anew without one.
-func (p *process) grow(req *allocator.Request, plan *allocator.Decision) {
+// growIfItFits creates the slab of a decision, or decides again without a slab.
+func (p *process) growIfItFits(req *allocator.Request, plan *allocator.Decision) {
 	if p.fits(plan.SlabSize) {
-		p.grown(plan)
+		p.grow(plan)
 		return
 	}
 	p.policy.Abort(*plan)
 	req.Align = 0
-	p.plan(req, plan)
+	p.decide(req, plan)
 }
 
-// grown makes the slab of a plan.
-func (p *process) grown(plan *allocator.Decision) {
-	p.take(plan.SlabSize)
-	p.player.work.Creates.Add(plan.SlabSize)
+// grow creates the slab of a decision.
+func (p *process) grow(plan *allocator.Decision) {
+	p.reserve(plan.SlabSize)
+	p.simulation.work.Creates.Add(plan.SlabSize)
 	p.slabSize = plan.SlabSize
 	p.policy.Grown(*plan)
 }
 
-// count notes how a request was served.
-func (p *process) count(req *allocator.Request, plan *allocator.Decision, slot uint32) {
-	r := p.player
-	r.steady.Add(plan.Hit)
+// countServed counts a served request and its driver calls.
+func (p *process) countServed(req *allocator.Request, plan *allocator.Decision, slot uint32) {
+	s := p.simulation
+	s.steady.Add(plan.Hit)
 	switch {
 	case plan.Slab != 0:
-		r.work.Parts.Add(req.Size)
-		if plan.Fresh { // hardly ever in another slab than the newest
-			r.work.Touches.AddIn(p.slabSize, req.Size)
+		s.work.Parts.Add(req.Size)
+		if plan.Fresh { // nearly always in the newest slab
+			s.work.Touches.AddIn(p.slabSize, req.Size)
 		}
 	case !plan.Hit:
-		r.work.Creates.Add(plan.Size)
-		r.work.Touches.AddIn(plan.Size, req.Size)
+		s.work.Creates.Add(plan.Size)
+		s.work.Touches.AddIn(plan.Size, req.Size)
 	}
 	if plan.Hit {
-		r.saved.Add(plan.Size)
+		s.saved.Add(plan.Size)
 	}
-	if r.comparer != nil {
-		r.comparer.served(slot, plan)
+	if s.comparer != nil {
+		s.comparer.served(slot, plan)
 	}
 }
 
-// plan asks the policy, and gives back what left the pool for that.
-func (p *process) plan(req *allocator.Request, plan *allocator.Decision) {
+// decide asks the policy, and returns the blocks that it evicts to the driver.
+func (p *process) decide(req *allocator.Request, plan *allocator.Decision) {
 	p.evictions = p.policy.DecideInto(plan, req, p.evictions[:0])
 	if len(p.evictions) > 0 {
-		p.give()
+		p.returnEvictions()
 	}
 }
 
-// fits reports whether the driver has so much.
+// fits reports whether the driver has that much memory.
 func (p *process) fits(size uint64) bool {
-	capacity := p.player.options.Capacity
-	return capacity == 0 || p.follows || size <= capacity && p.reserved <= capacity-size
+	capacity := p.simulation.options.Capacity
+	return capacity == 0 || p.followsRecording || size <= capacity && p.reserved <= capacity-size
 }
 
-// take takes memory from the driver, which has it.
-func (p *process) take(size uint64) {
+// reserve takes memory from the driver, which has it.
+func (p *process) reserve(size uint64) {
 	p.reserved += size
-	p.player.reserved += size
-	p.player.result.DriverCreates++
+	p.simulation.reserved += size
+	p.simulation.result.DriverCreates++
 }
 
-// allocate takes memory from the driver, if there is any.
+// allocate takes memory from the driver, after evictions if necessary, and reports whether that succeeded.
 func (p *process) allocate(size uint64) bool {
 	if !p.makeRoom(size) {
 		return false
 	}
-	p.take(size)
+	p.reserve(size)
 	return true
 }
 
-// makeRoom lets the policy give memory back, for as long as it has some, until the driver has so much. For what can
-// never fit nothing is given back.
+// makeRoom lets the policy evict blocks until the driver has that much memory. It evicts nothing for a size that can
+// never fit.
 func (p *process) makeRoom(size uint64) bool {
 	for !p.fits(size) {
-		capacity := p.player.options.Capacity
+		capacity := p.simulation.options.Capacity
 		if size > capacity {
 			return false
 		}
@@ -189,132 +189,132 @@ func (p *process) makeRoom(size uint64) bool {
 		if len(p.evictions) == 0 {
 			return false
 		}
-		p.give()
+		p.returnEvictions()
 	}
 	return true
 }
 
-// attempt makes a request that found no memory in the recording: what the policy gives up for it is gone. What it finds
-// here goes back at once, because the recording does not show what the program would have done with it.
-func (p *process) attempt(req *allocator.Request) {
-	if p.player.options.Capacity == 0 {
-		return // without a bound nothing fails, and nothing is given up
+// retryFailed repeats a request that failed in the recording: the evictions that the policy makes for it take place. A
+// block that it finds here is freed at once, because the recording does not show what the program would have done with
+// it.
+func (p *process) retryFailed(req *allocator.Request) {
+	if p.simulation.options.Capacity == 0 {
+		return // without a capacity nothing fails, and nothing is evicted
 	}
 	var plan allocator.Decision
-	p.plan(req, &plan)
+	p.decide(req, &plan)
 	found := plan.Hit
 	if plan.SlabSize != 0 && plan.Slab != 0 {
 		if found = p.fits(plan.SlabSize); !found {
 			p.policy.Abort(plan)
 			req.Align = 0
-			p.plan(req, &plan)
+			p.decide(req, &plan)
 			found = plan.Hit
 		}
 	}
 	found = found || p.makeRoom(plan.Size)
 	p.policy.Abort(plan)
 	if found || plan.Size != req.Size && p.makeRoom(req.Size) {
-		p.player.result.Rescued++
+		p.simulation.result.Rescued++
 	}
 }
 
-// give returns to the driver what left the pool.
-func (p *process) give() {
+// returnEvictions returns evicted blocks to the driver.
+func (p *process) returnEvictions() {
 	if len(p.evictions) == 0 {
 		return
 	}
-	r := p.player
+	s := p.simulation
 	for i := range p.evictions {
 		e := &p.evictions[i]
 		p.reserved -= e.Size
-		r.reserved -= e.Size
-		r.result.Evictions++
-		r.work.Releases.Add(e.Size)
-		if r.comparer != nil {
-			r.comparer.evicted(p, e.Block, e.Size, e.Reason)
+		s.reserved -= e.Size
+		s.result.Evictions++
+		s.work.Releases.Add(e.Size)
+		if s.comparer != nil {
+			s.comparer.evicted(p, e.Block, e.Size, e.Reason)
 		}
 	}
 	p.evictions = p.evictions[:0]
 }
 
-// free gives a buffer's block back to the policy.
-func (p *process) free(h *held, busy bool, time int64) {
-	p.player.leave(h)
-	p.evictions = p.policy.Free(h.block, busy, time, p.evictions[:0])
-	p.give()
+// free frees a buffer's block.
+func (p *process) free(buffer *simulatedBuffer, busy bool, time int64) {
+	p.simulation.subtractInUse(buffer)
+	p.evictions = p.policy.Free(buffer.block, busy, time, p.evictions[:0])
+	p.returnEvictions()
 	if p.learning != nil && !busy {
-		p.learning.Ended(h.number)
+		p.learning.Freed(buffer.number)
 	}
 }
 
 func (p *process) cool(block allocator.Block, number uint64, time int64) {
 	p.evictions = p.policy.Cooled(block, time, p.evictions[:0])
-	p.give()
+	p.returnEvictions()
 	if p.learning != nil {
-		p.learning.Ended(number)
+		p.learning.Freed(number)
 	}
 }
 
-// coolAll ends the cooling of blocks for which no record will.
+// coolAll ends the cooling of the blocks whose end is not recorded.
 func (p *process) coolAll(time int64) {
-	for _, r := range p.raced {
-		p.cool(r.block, r.number, time)
+	for _, block := range p.racing {
+		p.cool(block.block, block.number, time)
 	}
-	p.raced = p.raced[:0]
+	p.racing = p.racing[:0]
 }
 
-// forget takes a block out of the policy's books. A part stays where it is: its slab is the policy's.
-func (p *process) forget(h *held) {
-	r := p.player
-	r.leave(h)
-	p.policy.Forget(h.block)
-	if h.slab {
+// forget takes a block out of the pool. A sub-allocation keeps its range: the slab belongs to the policy.
+func (p *process) forget(buffer *simulatedBuffer) {
+	s := p.simulation
+	s.subtractInUse(buffer)
+	p.policy.Forget(buffer.block)
+	if buffer.slab {
 		return
 	}
-	p.reserved -= h.size
-	r.reserved -= h.size
-	r.work.Releases.Add(h.size)
-	if r.comparer != nil {
-		r.comparer.evicted(p, h.block, h.size, wire.EvictState)
+	p.reserved -= buffer.granted
+	s.reserved -= buffer.granted
+	s.work.Releases.Add(buffer.granted)
+	if s.comparer != nil {
+		s.comparer.evicted(p, buffer.block, buffer.granted, wire.EvictState)
 	}
 }
 
-// drop ends a class.
-func (p *process) drop(class allocator.Class) {
+// dropClass ends a class.
+func (p *process) dropClass(class allocator.Class) {
 	p.evictions = p.policy.DropClass(class, p.evictions[:0])
-	p.give()
+	p.returnEvictions()
 }
 
-// change does what was done to the limits, the pool or the policy of the program that was recorded.
-func (p *process) change(c *change, time int64) {
-	r := p.player
+// applyChange applies a recorded change of a limit, the pool or the policy.
+func (p *process) applyChange(c *change, time int64) {
+	s := p.simulation
 	if c.name == wire.PolicySetting {
 		p.switchPolicy(c.value, time)
 		return
 	}
 	if c.name == wire.PlanSetting {
-		p.readPlan(c.value)
+		p.readLayoutPiece(c.value)
 		return
 	}
-	r.result.Changes++
+	s.result.Changes++
 	var err error
 	if c.name == "" {
 		p.evictions = p.policy.Trim(c.keep, p.evictions[:0])
-	} else if r.holds(c.name) {
-		r.result.LeftOut++
+	} else if s.isHeld(c.name) {
+		s.result.LeftOut++
 		return
 	} else {
 		p.evictions, err = p.policy.SetLimit(c.name, c.value, time, p.evictions[:0])
 	}
-	p.give()
-	if err != nil { // this policy has no such limit, or others that contradict
-		r.result.LeftOut++
+	p.returnEvictions()
+	if err != nil { // this policy has no such limit, or its other limits contradict it
+		s.result.LeftOut++
 	}
 }
 
-// note returns what the policy says now, when nothing is about to be freed any more, or what it said when more was
-// free.
-func (p *process) note() allocator.Stats {
+// fullestStats returns the policy's figures of the present moment, or earlier ones if more was free then.
+func (p *process) fullestStats() allocator.Stats {
 	if s := p.policy.Stats(); s.BytesCached >= p.fullest.BytesCached {
 		return s
 	}

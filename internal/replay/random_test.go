@@ -9,8 +9,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// TestReplayRandom plays nonsense through every policy: their invariants hold, and what is counted here agrees with
-// what they count.
+// TestReplayRandom plays random records through every policy: the policies' invariants hold, and the simulation's
+// counters agree with theirs.
 func TestReplayRandom(t *testing.T) {
 	for i, policy := range allocator.Names() {
 		for seed := range uint64(15) {
@@ -25,18 +25,18 @@ func TestReplayRandom(t *testing.T) {
 				if seed%2 == 0 && record.Kind == wire.KindLost { // numbers would be of no use any more
 					continue
 				}
-				if err := r.take(&record); err != nil {
+				if err := r.playRecord(&record); err != nil {
 					t.Fatal(err)
 				}
 				if n%20 == 0 && !o.AsRecorded { // there plans are open
-					checkProcesses(t, r.player())
+					checkProcesses(t, r.simulation())
 				}
 			}
 			if err := r.finish(); err != nil {
 				t.Fatal(err)
 			}
 			if !o.AsRecorded {
-				checkProcesses(t, r.player())
+				checkProcesses(t, r.simulation())
 			}
 			result := r.result()
 			if rate := result.WasteAtPeak(); math.IsNaN(rate) || rate < 0 || rate > 1 {
@@ -63,17 +63,17 @@ func randomRecord(rng *rand.Rand, n uint64) wire.Record {
 	}}
 }
 
-func checkProcesses(t *testing.T, r *player) {
+func checkProcesses(t *testing.T, r *simulation) {
 	t.Helper()
 	var reserved uint64
 	held, alone := map[*process]uint64{}, map[*process]uint64{} // bytes in use, and of these those that no policy knows
-	for i := range r.slots {
-		switch h := &r.slots[i]; h.state {
+	for i := range r.buffers {
+		switch h := &r.buffers[i]; h.state {
 		case direct:
-			alone[h.process] += h.size
-			held[h.process] += h.size
+			alone[h.process] += h.granted
+			held[h.process] += h.granted
 		case inUse:
-			held[h.process] += h.size
+			held[h.process] += h.granted
 		}
 	}
 	var inUse uint64
@@ -93,7 +93,7 @@ func checkProcesses(t *testing.T, r *player) {
 		}
 		inUse, reserved = inUse+held[p], reserved+p.reserved
 	}
-	if r.inUse != inUse || r.reserved != reserved+r.left {
-		t.Errorf("%d in use and %d reserved, of which %d are left, the processes have %d and %d", r.inUse, r.reserved, r.left, inUse, reserved)
+	if r.inUse != inUse || r.reserved != reserved+r.leftBehind {
+		t.Errorf("%d in use and %d reserved, of which %d are left, the processes have %d and %d", r.inUse, r.reserved, r.leftBehind, inUse, reserved)
 	}
 }

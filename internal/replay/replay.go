@@ -1,5 +1,5 @@
-// Package replay asks what would have been: it plays recordings through policies. It reads no clock and does no I/O;
-// time is in the events.
+// Package replay simulates configurations on recordings and running programs. It reads no clock and does no I/O; time
+// is in the events.
 package replay
 
 import (
@@ -10,51 +10,50 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Options say what a recording is played through.
+// Options describe a simulation.
 type Options struct {
 	Policy   string
 	Settings []allocator.Setting
-	Capacity uint64 // bytes that each process may have from the driver; 0: any
+	Capacity uint64 // bytes that each process may have from the driver; 0: any number
 
-	// HoldSettings keeps the limits in Settings as they are. Without it a limit that was changed during the recording
-	// changes here, too. Limits that Settings do not name, and trims, follow the recording anyway.
+	// HoldSettings keeps the limits in Settings as they are. Otherwise a limit that was changed during the recording
+	// changes in the simulation, too. Limits that Settings does not name, and trims, always follow the recording.
 	HoldSettings bool
 
-	// AsRecorded says that the policy, its limits and the capacity are those of the recording. Then changes of the
-	// policy are made here, too, and where the recording numbers decisions, all calls on the policy are repeated: what
-	// it was asked in vain, and to make room when the driver had none, whatever Capacity says.
+	// AsRecorded says that policy, limits and capacity are those of the recording. Then changes of the policy are
+	// followed, too. Where the recording numbers decisions, all calls on the policy are repeated, including failed
+	// requests and requests to make room, whatever Capacity says.
 	AsRecorded bool
 
-	// Learned is called with each plan that a policy which takes plans has got for a process of the recording; nil: never.
-	Learned func(process uint32, plan *learn.Plan)
+	// OnLayout is called with each layout that a policy which takes layouts gets for a process of the recording; nil:
+	// never.
+	OnLayout func(process uint32, plan *learn.Layout)
 
-	// Given returns the plan that a policy which takes plans has for a process of the recording from the start, nil: none.
-	// With it nothing is learned.
-	Given func(process uint32) *learn.Plan
+	// GivenLayout returns the layout that a policy which takes layouts has for a process from the start, nil: none. If
+	// GivenLayout is set, nothing is learned.
+	GivenLayout func(process uint32) *learn.Layout
 
-	Device cost.Device // what the driver takes; zero: costs nothing
-	Fit    bool        // the driver takes what it took in the recording; Device does not count
+	Device cost.Device // driver costs; zero: calls cost nothing
+	Fit    bool        // use the driver costs in the recording instead of Device
 }
 
 // Replay feeds the poolable requests, releases and coolings of each recorded process to a policy of its own and returns
-// what that did with them. Memory grows with live buffers, not with records. To play a recording many times, load a
-// Tape.
+// the result. Its memory grows with live buffers, not with records. To play a recording many times, use Load.
 //
-// Time does not change: buffers come, go and cool when they did in the recording, however long a create would have
-// taken. Where the recording does not show when a buffer had cooled, as under a policy that does not pool, what
-// commands still used cools at the process's next wait or finish. What was not poolable in the recording is left out,
-// and so are changes of the policy during it, unless AsRecorded. The policy hears all in the order in which the
-// recorded one did, where the recording tells. A class is a context with its flags; what the device can do comes from
-// the context's first device. A request that failed for lack of memory is made again where there is a capacity, and
-// gets nothing, as it did.
+// Time does not change: buffers are created, released and cooled at the recorded times, however long a create would
+// have taken. If the recording does not show when a buffer had cooled, as under a policy that does not pool, the buffer
+// cools at the process's next wait or finish. Unpoolable creates are left out, and so are changes of the policy, unless
+// AsRecorded is set. Where the recording numbers decisions, the simulated policy is called in the same order. A class
+// is a context with its flags; the limits of the device are those of the context's first device. A request that failed
+// for lack of memory is repeated if there is a capacity, and its memory is freed at once.
 //
-// An error is that of the source, or says what is wrong with the policy or a setting.
+// The error is that of the source, or reports an invalid policy or setting.
 func Replay(src recording.Source, o Options) (*Result, error) {
 	s, err := newSingle(o)
 	if err != nil {
 		return nil, err
 	}
-	if err := each(src, s.take); err != nil {
+	if err := eachRecord(src, s.playRecord); err != nil {
 		return nil, err
 	}
 	if err := s.finish(); err != nil {
@@ -64,7 +63,7 @@ func Replay(src recording.Source, o Options) (*Result, error) {
 	return &result, nil
 }
 
-// single is a batch of one voice, which plays each record at once.
+// single is a batch of one member, which plays each record at once.
 type single struct{ *Batch }
 
 func newSingle(o Options) (single, error) {
@@ -73,14 +72,14 @@ func newSingle(o Options) (single, error) {
 	return single{b}, err
 }
 
-func (s single) player() *player { return s.players[0] }
+func (s single) simulation() *simulation { return s.members[0] }
 
-func (s single) take(record *wire.Record) error {
+func (s single) playRecord(record *wire.Record) error {
 	s.Read(record)
 	return s.play()
 }
 
-// finish plays what waits for records that do not come any more.
+// finish plays what waited for records that do not come.
 func (s single) finish() error {
 	s.Finish()
 	return s.play()
@@ -91,22 +90,22 @@ func (s single) play() error {
 	return s.Play(0)
 }
 
-// result returns what the policy has done so far.
+// result returns the policy's result so far.
 func (s single) result() Result {
-	device := s.player().options.Device
-	if s.player().options.Fit {
+	device := s.simulation().options.Device
+	if s.simulation().options.Fit {
 		device, _, _ = s.Device()
 	}
 	return s.Result(0, device)
 }
 
-// each calls take for each record of a source, from the start.
-func each(src recording.Source, take func(*wire.Record) error) error {
+// eachRecord calls handle for each record of a source, from the start.
+func eachRecord(src recording.Source, handle func(*wire.Record) error) error {
 	for record, err := range recording.Records(src) {
 		if err != nil {
 			return err
 		}
-		if err := take(record); err != nil {
+		if err := handle(record); err != nil {
 			return err
 		}
 	}

@@ -28,8 +28,7 @@ func replay(t *testing.T, src recording.Source, policy string, capacity uint64, 
 	return r
 }
 
-// TestSamePolicy plays recordings of programs with one thread through the policy that was recorded: it must do retried
-// what it did.
+// TestSamePolicy plays recordings of programs with one thread through the recorded policy: it must decide as recorded.
 func TestSamePolicy(t *testing.T) {
 	for file, reader := range labtest.Recordings(t, "testdata") {
 		r, err := Replay(reader, recorded(reader.Header()))
@@ -55,7 +54,7 @@ func TestSamePolicy(t *testing.T) {
 	}
 }
 
-// poolable leaves out the creates that no policy saw: what peaks are without them.
+// poolable leaves out the creates that no policy was asked for.
 type poolable struct{ recording.Source }
 
 func (p poolable) Next(r *wire.Record) error {
@@ -67,7 +66,7 @@ func (p poolable) Next(r *wire.Record) error {
 	}
 }
 
-// TestOtherPolicy plays what was recorded without a pool through a policy, and looks at what that did when it ran.
+// TestOtherPolicy plays recordings made without a pool through a policy, and compares with a run under that policy.
 func TestOtherPolicy(t *testing.T) {
 	open := func(path string) *recording.Reader {
 		reader, err := recording.Open(path)
@@ -109,7 +108,7 @@ func TestCoolingAsRecorded(t *testing.T) {
 	}
 }
 
-// TestCoolingUntold plays what a policy that does not pool recorded.
+// TestCoolingUntold plays recordings of a policy that does not pool, which do not show when blocks cool.
 func TestCoolingUntold(t *testing.T) {
 	tape := labtest.New()
 	tape.Create(1, 4096)
@@ -140,7 +139,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestEvictedWhileCooling cools at the next finish what the recorded policy gave up.
+// TestEvictedWhileCooling: a block that the recorded policy evicted while it cooled has cooled at the next finish.
 func TestEvictedWhileCooling(t *testing.T) {
 	tape := labtest.New()
 	tape.Create(1, 4096)

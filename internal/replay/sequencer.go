@@ -8,15 +8,15 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// sequencer restores the order in which a process's policy decided, like a reorder buffer. Threads record a decision
+// sequencer restores the order in which a process's policy decided, like a reorder buffer. A thread records a decision
 // some time after it was made, and records are sorted by time: where two threads asked at nearly the same time, only
 // the numbers of the decisions give the order (enum gmtorder of event.h).
 //
-//	records ──► emit(number, steps) ──► number == next ──► ops ──► players
+//	records ──► emit(number, steps) ──► number == next ──► ops ──► simulations
 //	                  └──► pending[number] ──► when its turn comes, or flush
 type sequencer struct {
-	next    uint64 // number of the decision that comes next; 0: none was recorded yet
-	highest uint64 // of those that wait
+	next    uint64 // number of the next decision; 0: none was recorded yet
+	highest uint64 // the highest pending number
 	pending map[uint64][]op
 	threads map[uint32]*threadOrder
 
@@ -25,17 +25,17 @@ type sequencer struct {
 	unnumbered bool
 }
 
-// firstNumber is that of a process's first decision.
+// firstNumber is the number of a process's first decision.
 const firstNumber = 2
 
-// mostWaiting bounds how many decisions may wait for an earlier one. A thread may spend long in the driver between the
-// decision on its request and its record; a thread that never reports must not block the others forever. Its records
-// are then left out, or come late.
+// mostWaiting bounds how many decisions may be pending. A thread may spend a long time in the driver between its
+// decision and the record, but a thread that never records must not block the others forever. Its records are then left
+// out, or come late.
 const mostWaiting = 1 << 20
 
-// A thread that recorded COOLED records the decision's number at once, or with its next event. For a thread that stays
-// silent for overdueAfter ns the number is the one after its last; this is checked whenever overdueEvery more decisions
-// are pending.
+// A thread that recorded COOLED records the decision's number at once, or with its next event. If the thread stays
+// silent for overdueAfter ns, the number is taken to be the one after its last; this is checked whenever overdueEvery
+// more decisions are pending.
 const (
 	overdueAfter = 1e9
 	overdueEvery = 64
@@ -44,22 +44,22 @@ const (
 // threadOrder numbers the decisions of one thread.
 type threadOrder struct {
 	last     uint64            // number of its latest recorded decision
-	after    map[uint64]uint64 // the number that follows another one, where others have those between
-	separate map[uint64]bool   // numbers recorded by an ORDER of their own
-	deferred []op              // blocks that cooled: of these it tells before the policy decides
-	grown    bool              // its next decision but one was that a slab is there
-	attempts []attempt         // for the request that it records next
+	jumps    map[uint64]uint64 // the number that follows another, where other threads decided in between
+	separate map[uint64]bool   // numbers that have an ORDER record of their own
+	deferred []op              // coolings, which a thread records before the policy decides
+	slabNext bool              // its next decision but one is a created slab
+	attempts []attempt         // given up, for the request that the thread records next
 }
 
-// attempt is a plan that was given up.
+// attempt is a decision that was given up.
 type attempt struct {
-	plan, grown, end uint64 // numbers; grown: 0 when it had no slab made
-	returned         bool   // it was a block that could not be used; else the driver refused
-	class            wire.Class
+	plan, slab, end uint64 // numbers; slab: 0 if no slab was created
+	returned        bool   // the block could not be used; otherwise the driver refused
+	class           wire.Class
 }
 
-// of returns a thread, nil where numbers are of no use.
-func (s *sequencer) of(thread uint32) *threadOrder {
+// thread returns a thread, nil if numbers cannot be used.
+func (s *sequencer) thread(thread uint32) *threadOrder {
 	if s.unnumbered {
 		return nil
 	}
@@ -68,25 +68,26 @@ func (s *sequencer) of(thread uint32) *threadOrder {
 	return t
 }
 
-// newcomer returns the thread that recorded COOLED, which may be its first decision, with the ORDER behind it.
-func (s *sequencer) newcomer(thread uint32) *threadOrder {
+// threadOrNew returns a thread that recorded COOLED. COOLED may be the record of its first decision; its ORDER record
+// then comes later.
+func (s *sequencer) threadOrNew(thread uint32) *threadOrder {
 	if s.next != 0 && !s.unnumbered && s.threads[thread] == nil {
 		s.threads[thread] = newThreadOrder()
 	}
-	return s.of(thread)
+	return s.thread(thread)
 }
 
 func newThreadOrder() *threadOrder {
-	return &threadOrder{after: map[uint64]uint64{}, separate: map[uint64]bool{}}
+	return &threadOrder{jumps: map[uint64]uint64{}, separate: map[uint64]bool{}}
 }
 
 // next returns the number of the thread's next decision that an ordinary event records.
 func (t *threadOrder) next() uint64 {
 	for {
 		number := t.last + 1
-		if len(t.after) > 0 {
-			if jump, there := t.after[t.last]; there {
-				delete(t.after, t.last)
+		if len(t.jumps) > 0 {
+			if jump, there := t.jumps[t.last]; there {
+				delete(t.jumps, t.last)
 				number = jump
 			}
 		}
@@ -99,7 +100,7 @@ func (t *threadOrder) next() uint64 {
 }
 
 // emit appends the steps of the decision with that number to ops, or keeps them until its turn. Steps without a number
-// are queued behind everything pending.
+// are queued after everything pending.
 func (r *resolver) emit(s *sequencer, number uint64, ops []op, steps ...op) []op {
 	switch {
 	case s.unnumbered:
@@ -142,7 +143,7 @@ func (r *resolver) appendOps(ops, steps []op) []op {
 	return append(ops, steps...)
 }
 
-// flush appends all that waits, as far as it is known in order.
+// flush appends all pending steps, in the order of their numbers.
 func (r *resolver) flush(s *sequencer, ops []op) []op {
 	if len(s.pending) == 0 {
 		return ops
@@ -155,64 +156,64 @@ func (r *resolver) flush(s *sequencer, ops []op) []op {
 	return ops
 }
 
-// finish appends what waits, of all processes: nothing more comes.
+// finish appends the pending steps of all processes, because no more records come.
 func (r *resolver) finish(ops []op) []op {
 	for _, number := range slices.Sorted(maps.Keys(r.processes)) {
-		ops = r.end(r.processes[number], ops)
+		ops = r.finishProcess(r.processes[number], ops)
 	}
 	return ops
 }
 
-// end appends what waits of a process.
-func (r *resolver) end(o *recordedProcess, ops []op) []op {
-	for _, thread := range slices.Sorted(maps.Keys(o.order.threads)) {
-		ops = r.emitDeferred(o, o.order.threads[thread], ops)
+// finishProcess appends the pending steps of a process.
+func (r *resolver) finishProcess(p *recordedProcess, ops []op) []op {
+	for _, thread := range slices.Sorted(maps.Keys(p.order.threads)) {
+		ops = r.emitDeferred(p, p.order.threads[thread], ops)
 	}
-	return r.flush(&o.order, ops)
+	return r.flush(&p.order, ops)
 }
 
-// emitDeferred emits the coolings that a thread recorded before their decisions had numbers, now that it goes on.
-func (r *resolver) emitDeferred(o *recordedProcess, t *threadOrder, ops []op) []op {
+// emitDeferred emits the coolings that a thread recorded before their decisions had numbers.
+func (r *resolver) emitDeferred(p *recordedProcess, t *threadOrder, ops []op) []op {
 	for _, step := range t.deferred {
-		ops = r.emit(&o.order, t.next(), ops, step)
+		ops = r.emit(&p.order, t.next(), ops, step)
 	}
 	t.deferred = t.deferred[:0]
 	return ops
 }
 
-// emitOverdue emits the deferred coolings of threads that have been silent since, while others wait.
-func (r *resolver) emitOverdue(o *recordedProcess, now int64, ops []op) []op {
-	for _, thread := range slices.Sorted(maps.Keys(o.order.threads)) {
-		t := o.order.threads[thread]
+// emitOverdue emits the deferred coolings of threads that stay silent while others wait.
+func (r *resolver) emitOverdue(p *recordedProcess, now int64, ops []op) []op {
+	for _, thread := range slices.Sorted(maps.Keys(p.order.threads)) {
+		t := p.order.threads[thread]
 		if t.last != 0 && len(t.deferred) > 0 && now-t.deferred[len(t.deferred)-1].time > overdueAfter {
-			ops = r.emitDeferred(o, t, ops)
+			ops = r.emitDeferred(p, t, ops)
 		}
 	}
 	return ops
 }
 
-// eventsLost abandons the numbers, because events are missing.
+// eventsLost ends the use of numbers, because events are missing.
 func (r *resolver) eventsLost(ops []op) []op {
 	ops = r.finish(ops)
-	for _, o := range r.processes {
-		o.order.unnumbered = true
+	for _, p := range r.processes {
+		p.order.unnumbered = true
 	}
 	return ops
 }
 
 // order handles ORDER.
-func (r *resolver) order(o *recordedProcess, record *wire.Record, ops []op) []op {
-	s, e := &o.order, record.AsOrder()
+func (r *resolver) order(p *recordedProcess, record *wire.Record, ops []op) []op {
+	s, e := &p.order, record.AsOrder()
 	if s.unnumbered {
 		return ops
 	}
 	t := s.threads[record.Thread]
-	if e.Previous() == 0 { // a thread's first
+	if e.Previous() == 0 { // the thread's first decision
 		if s.threads == nil {
 			s.threads, s.pending, s.next = map[uint32]*threadOrder{}, map[uint64][]op{}, firstNumber
 		}
-		if t != nil && t.last != 0 { // of a thread that has ended, whose number another has now
-			ops = r.emitDeferred(o, t, ops)
+		if t != nil && t.last != 0 { // the old thread has ended, and a new thread has its number
+			ops = r.emitDeferred(p, t, ops)
 			t = nil
 		}
 		if t == nil {
@@ -225,14 +226,14 @@ func (r *resolver) order(o *recordedProcess, record *wire.Record, ops []op) []op
 	}
 	number := e.Number()
 	if number != e.Previous()+1 {
-		t.after[e.Previous()] = number
+		t.jumps[e.Previous()] = number
 	}
-	ops = r.emitDeferred(o, t, ops)
+	ops = r.emitDeferred(p, t, ops)
 	if e.Order() == wire.OrderNext {
 		return ops
 	}
 	t.separate[number] = true
-	step := op{time: moment(e.Time()), slot: o.number, mark: numbered}
+	step := op{time: policyTime(e.Time()), slot: p.number, mark: numbered}
 	switch e.Order() {
 	case wire.OrderAbort, wire.OrderReturn:
 		t.noteAttempt(e)
@@ -242,7 +243,7 @@ func (r *resolver) order(o *recordedProcess, record *wire.Record, ops []op) []op
 	case wire.OrderExpire:
 		step.code = opExpire
 	case wire.OrderDrop:
-		class, known := o.classes[e.Class()]
+		class, known := p.classes[e.Class()]
 		if !known {
 			return r.emit(s, number, ops)
 		}
@@ -254,61 +255,61 @@ func (r *resolver) order(o *recordedProcess, record *wire.Record, ops []op) []op
 	return r.emit(s, number, ops, step)
 }
 
-// noteAttempt notes a plan that was given up.
+// noteAttempt notes a decision that was given up.
 func (t *threadOrder) noteAttempt(e wire.OrderView) {
 	t.separate[e.Decision()] = true
 	if e.Slab() != 0 {
 		t.separate[e.Slab()] = true
 	}
-	t.grown = false
+	t.slabNext = false
 	t.attempts = append(t.attempts, attempt{e.Decision(), e.Slab(), e.Number(), e.Order() == wire.OrderReturn, e.Class()})
 }
 
-// emitAttempts emits the plans for a request that were given up before it was served otherwise, and returns the mark of
-// what follows.
-func (r *resolver) emitAttempts(o *recordedProcess, t *threadOrder, e wire.CreateView, ops []op) ([]op, mark) {
+// emitAttempts emits the decisions on a request that were given up before it was served, and returns the mark of the
+// final decision.
+func (r *resolver) emitAttempts(p *recordedProcess, t *threadOrder, e wire.CreateView, ops []op) ([]op, mark) {
 	if t == nil || len(t.attempts) == 0 {
-		return ops, wholes(e)
+		return ops, blockMark(e)
 	}
 	step := op{
-		time: moment(e.Start()), size: max(e.Requested(), 1), tag: allocator.Tag(e.Tag()), mark: numbered | wholes(e),
+		time: policyTime(e.Start()), size: max(e.Requested(), 1), tag: allocator.Tag(e.Tag()), mark: numbered | blockMark(e),
 	}
-	for _, try := range t.attempts {
-		if try.class.Shape() == 0 {
-			try.class = e.Class() // older recordings lack it
+	for _, attempt := range t.attempts {
+		if attempt.class.Shape() == 0 {
+			attempt.class = e.Class() // older recordings lack the class
 		}
-		step.class = r.classOf(o, try.class)
+		step.class = r.classOf(p, attempt.class)
 		step.slot, step.code = r.slot(), opTry
-		ops = r.emit(&o.order, try.plan, ops, step)
+		ops = r.emit(&p.order, attempt.plan, ops, step)
 		step.code = opGrown
-		if try.grown != 0 {
-			ops = r.emit(&o.order, try.grown, ops, step)
+		if attempt.slab != 0 {
+			ops = r.emit(&p.order, attempt.slab, ops, step)
 		}
 		step.code = opAbort
-		if try.returned {
+		if attempt.returned {
 			step.code = opReturn
 		}
-		ops = r.emit(&o.order, try.end, ops, step)
+		ops = r.emit(&p.order, attempt.end, ops, step)
 		step.mark |= retried
 	}
 	t.attempts = t.attempts[:0]
 	return ops, step.mark
 }
 
-// request emits a request that was served: one decision, and one or two more by which the slab and the block existed.
-func (r *resolver) request(o *recordedProcess, t *threadOrder, e wire.CreateView, ops []op, step op) []op {
+// request emits a served request: one decision, and one or two more when the slab and the block were created.
+func (r *resolver) request(p *recordedProcess, t *threadOrder, e wire.CreateView, ops []op, step op) []op {
 	if t == nil {
-		return r.emit(&o.order, 0, ops, step)
+		return r.emit(&p.order, 0, ops, step)
 	}
 	step.mark |= numbered
-	s := &o.order
+	s := &p.order
 	plan := t.next()
 	if e.Outcome() == wire.OutcomeHit && !e.SubAllocation() {
 		return r.emit(s, plan, ops, step)
 	}
 	grown := uint64(0)
-	if t.grown {
-		grown, t.grown = t.next(), false
+	if t.slabNext {
+		grown, t.slabNext = t.next(), false
 	}
 	commit := t.next()
 	if grown == 0 && commit == plan+1 || grown == plan+1 && commit == plan+2 { // no other thread decided in between
@@ -328,10 +329,10 @@ func (r *resolver) request(o *recordedProcess, t *threadOrder, e wire.CreateView
 	return r.emit(s, commit, ops, step)
 }
 
-// wholes returns the mark of a request that no part of a slab could have served.
-func wholes(e wire.CreateView) mark {
+// blockMark returns the mark of a request that no sub-allocation could have served.
+func blockMark(e wire.CreateView) mark {
 	if e.NeedsBlock() {
-		return whole
+		return needsBlock
 	}
 	return 0
 }

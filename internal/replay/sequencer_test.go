@@ -43,7 +43,7 @@ func compared(t *testing.T, s *labtest.Program) *Comparison {
 	return c
 }
 
-// TestNumbersTellTheOrder in which the policy was asked, where times do not.
+// TestNumbersTellTheOrder: the numbers of decisions give the order in which the policy was asked, where times do not.
 func TestNumbersTellTheOrder(t *testing.T) {
 	if c := compared(t, twoThreads(true)); !c.Exact() || c.Requests != 3 || c.First != "" {
 		t.Errorf("%+v", c)
@@ -53,7 +53,7 @@ func TestNumbersTellTheOrder(t *testing.T) {
 	}
 }
 
-// TestLostEventsEndTheOrder, but nothing waits for ever.
+// TestLostEventsEndTheOrder: after lost events numbers are not used, and no decision waits forever.
 func TestLostEventsEndTheOrder(t *testing.T) {
 	s := labtest.New()
 	s.By(1).Order(wire.OrderNext, 0, 2)
@@ -68,7 +68,7 @@ func TestLostEventsEndTheOrder(t *testing.T) {
 	}
 }
 
-// TestAPartOfARunHasNoOrder: its threads' first decisions are not in it.
+// TestAPartOfARunHasNoOrder: a time range lacks the first decisions of its threads, so numbers are not used.
 func TestAPartOfARunHasNoOrder(t *testing.T) {
 	s := labtest.New()
 	s.By(1).Order(wire.OrderNext, 70, 99)
@@ -89,8 +89,8 @@ func oneCools() *labtest.Program {
 	return s
 }
 
-// TestWhatCooledIsPaid: the number of a COOLED may come behind it.
-func TestWhatCooledIsPaid(t *testing.T) {
+// TestCooledBeforeItsNumber: the number of a COOLED record's decision may come later.
+func TestCooledBeforeItsNumber(t *testing.T) {
 	s := oneCools()
 	s.By(1).Cooled(block1, 4096) // 7
 	s.By(2).Order(wire.OrderNext, 0, 5)
@@ -102,9 +102,9 @@ func TestWhatCooledIsPaid(t *testing.T) {
 	}
 }
 
-// TestSilenceHoldsNobodyUp: a thread that says nothing after a block has cooled, or whose number another thread has
-// later, does not keep others waiting for ever.
-func TestSilenceHoldsNobodyUp(t *testing.T) {
+// TestSilentThreadBlocksNoOther: a thread that stays silent after its block has cooled, or whose number another thread
+// gets later, does not block others forever.
+func TestSilentThreadBlocksNoOther(t *testing.T) {
 	start := func() *labtest.Program {
 		s := oneCools()
 		s.By(1).Cooled(block1, 4096) // 5
@@ -131,8 +131,8 @@ func TestSilenceHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// TestWhatNeverComesIsLeftOut, and what follows it is in order again.
-func TestWhatNeverComesIsLeftOut(t *testing.T) {
+// TestMissingDecisionIsLeftOut: a decision that is never recorded is left out, and later ones are in order again.
+func TestMissingDecisionIsLeftOut(t *testing.T) {
 	r := newResolver()
 	s := &sequencer{next: firstNumber, pending: map[uint64][]op{}}
 	for i := range uint64(mostWaiting) {
@@ -151,8 +151,8 @@ func TestWhatNeverComesIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestAThreadMayBeginWithWhatCooled: its first ORDER stands behind it.
-func TestAThreadMayBeginWithWhatCooled(t *testing.T) {
+// TestThreadBeginsWithCooled: a thread's first record may be a COOLED record, before its first ORDER record.
+func TestThreadBeginsWithCooled(t *testing.T) {
 	s := oneCools()
 	s.By(2).Cooled(block1, 4096) // 5
 	s.By(2).Order(wire.OrderNext, 0, 5)
@@ -164,12 +164,12 @@ func TestAThreadMayBeginWithWhatCooled(t *testing.T) {
 	}
 }
 
-// resolved returns how many ops records come to by the time when the last was read.
+// resolved returns how many steps the records have become when the last one was read.
 func resolved(s *labtest.Program) int {
 	r := newResolver()
 	n := 0
 	for i := range s.Records {
-		for _, step := range r.take(&s.Records[i], nil) {
+		for _, step := range r.resolve(&s.Records[i], nil) {
 			if step.code != opNone {
 				n++
 			}
@@ -178,8 +178,8 @@ func resolved(s *labtest.Program) int {
 	return n
 }
 
-// TestWhatWasAskedInVain is asked again: the card had no memory for the first, and the policy gave a block up for it.
-func TestWhatWasAskedInVain(t *testing.T) {
+// TestFailedDecisionIsRepeated: the driver had no memory for the first decision, and the policy evicted a block for it.
+func TestFailedDecisionIsRepeated(t *testing.T) {
 	s := labtest.New()
 	s.By(1).Order(wire.OrderNext, 0, 2)
 	s.By(1).Served(1, block1, wire.OutcomeMiss, wire.MissCold) // 2 and 3
@@ -199,8 +199,8 @@ func TestWhatWasAskedInVain(t *testing.T) {
 	}
 }
 
-// TestARangeThatWentBack was in use for a while: it counted in what the next slab is sized by, and its place is free again.
-func TestARangeThatWentBack(t *testing.T) {
+// TestReturnedRange: a returned range counts for the size of the next slab, and its bytes are free again.
+func TestReturnedRange(t *testing.T) {
 	const slab = 1
 	s := labtest.New()
 	part := func(object, block uint64, outcome wire.Outcome, reason wire.Miss) {
@@ -222,7 +222,7 @@ func TestARangeThatWentBack(t *testing.T) {
 	}
 }
 
-// TestChangesOfThePolicyAreFollowed where the replay is as recorded, and counted where not.
+// TestChangesOfThePolicyAreFollowed where the replay is as recorded; elsewhere they are counted.
 func TestChangesOfThePolicyAreFollowed(t *testing.T) {
 	s := labtest.New()
 	s.Create(1, 3000)
@@ -241,7 +241,7 @@ func TestChangesOfThePolicyAreFollowed(t *testing.T) {
 	}
 }
 
-// TestRoundingStopsAtConstant, and what no part could have served gets none.
+// TestRoundingStopsAtConstant, and requests that no sub-allocation could have served get none.
 func TestRoundingStopsAtConstant(t *testing.T) {
 	s := labtest.New()
 	s.Records[0].Cost = 5000
@@ -256,9 +256,9 @@ func TestRoundingStopsAtConstant(t *testing.T) {
 	}
 }
 
-// TestARefusalIsWhenTheProgramAskedForIt: not when the driver had taken back what the policy refused, which is what
-// tells why.
-func TestARefusalIsWhenTheProgramAskedForIt(t *testing.T) {
+// TestRefusalAtTheTimeOfTheRelease: a refused block is freed when the program released it, not when the eviction was
+// recorded, which gives the reason.
+func TestRefusalAtTheTimeOfTheRelease(t *testing.T) {
 	s := labtest.New()
 	s.By(1).Order(wire.OrderNext, 0, 2)
 	s.By(1).Served(1, block1, wire.OutcomeMiss, wire.MissCold)
@@ -267,10 +267,10 @@ func TestARefusalIsWhenTheProgramAskedForIt(t *testing.T) {
 	r := newResolver()
 	var ops []op
 	for i := range s.Records {
-		ops = r.take(&s.Records[i], ops)
+		ops = r.resolve(&s.Records[i], ops)
 	}
 	ops = r.finish(ops)
-	if last := ops[len(ops)-1]; last.code != opFree || last.time != moment(asked) {
+	if last := ops[len(ops)-1]; last.code != opFree || last.time != policyTime(asked) {
 		t.Errorf("%+v, want a free at %d", ops, asked)
 	}
 }

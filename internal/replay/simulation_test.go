@@ -57,7 +57,7 @@ func TestChangesOfLimits(t *testing.T) {
 	}
 }
 
-// TestRequestsThatFailed makes them again where there is a capacity.
+// TestRequestsThatFailed repeats failed requests where there is a capacity.
 func TestRequestsThatFailed(t *testing.T) {
 	failed := func(status int16, access uint16) *labtest.Program {
 		s := labtest.New()
@@ -145,7 +145,7 @@ func TestCostsWithBreaks(t *testing.T) {
 	}
 }
 
-// TestFittedDevice takes the lines from what calls took in the recording.
+// TestFittedDevice learns the cost lines from timed calls in the recording.
 func TestFittedDevice(t *testing.T) {
 	story := labtest.New()
 	for n := range uint64(10) {
@@ -165,7 +165,7 @@ func TestFittedDevice(t *testing.T) {
 	}
 }
 
-// TestPriceOfCopies leaves out the creates that copy, where there are others.
+// TestPriceOfCopies leaves out creates that copy, where there are others.
 func TestPriceOfCopies(t *testing.T) {
 	story := labtest.New()
 	timed := func(outcome wire.Outcome, access uint16, ns uint32) {
@@ -185,7 +185,7 @@ func TestPriceOfCopies(t *testing.T) {
 	}
 }
 
-// TestPriceOfParts takes that of a sub-buffer's create twice where it was timed, and assumes it else.
+// TestPriceOfParts takes the price of a sub-buffer's create twice where it was timed, and assumes it elsewhere.
 func TestPriceOfParts(t *testing.T) {
 	story := labtest.New()
 	part := func(object uint64, outcome wire.Outcome, ns uint32) {
@@ -220,7 +220,7 @@ func TestSimulationCanBeAskedAnyTime(t *testing.T) {
 	}
 	requests := uint64(0)
 	for i := range story.Records {
-		if err := s.take(&story.Records[i]); err != nil {
+		if err := s.playRecord(&story.Records[i]); err != nil {
 			t.Fatal(err)
 		}
 		r := s.result()
@@ -234,7 +234,7 @@ func TestSimulationCanBeAskedAnyTime(t *testing.T) {
 	}
 }
 
-// TestContextNumbersComeAgain has a context with the number of one that has ended: what it frees is cached.
+// TestContextNumbersComeAgain: a context has the number of an ended one, and its freed blocks are cached.
 func TestContextNumbersComeAgain(t *testing.T) {
 	story := labtest.New()
 	story.Create(1, 4096)

@@ -1,36 +1,36 @@
 package replay
 
-// Split cuts a tape into two of as many events each. The second begins with what the program has then: whatever plays
-// it is asked for that first. What a recording tells besides of all of it, such as hits and lost events, neither has.
-func (t *Loaded) Split() (first, second *Loaded) {
-	first, second = t.withoutEvents(), t.withoutEvents()
+// Split cuts a recording into two halves of equally many events. The second half begins with creates of the buffers
+// that live then. Neither half has figures about the whole recording, such as hits and lost events.
+func (l *Loaded) Split() (first, second *Loaded) {
+	first, second = l.withoutEvents(), l.withoutEvents()
 	var before []op
-	left := t.events / 2
-	for _, ops := range t.chunks {
+	left := l.events / 2
+	for _, ops := range l.chunks {
 		n := min(left, len(ops))
 		left -= n
 		before = append(before, ops[:n]...)
 		if n < len(ops) && second.events == 0 {
-			second.add(stillLive(before, t.script.slots))
+			second.appendOps(stillLive(before, l.script.slots))
 		}
-		second.add(ops[n:])
+		second.appendOps(ops[n:])
 	}
-	first.add(before)
-	first.count()
-	second.count()
+	first.appendOps(before)
+	first.countRequests()
+	second.countRequests()
 	return first, second
 }
 
-// withoutEvents returns a tape of the same classes and devices without events.
-func (t *Loaded) withoutEvents() *Loaded {
-	s := t.script
+// withoutEvents returns a recording with the same classes and devices and no events.
+func (l *Loaded) withoutEvents() *Loaded {
+	s := l.script
 	s.facts = facts{processes: s.facts.processes}
-	return &Loaded{script: s, device: t.device}
+	return &Loaded{script: s, device: l.device}
 }
 
-// stillLive returns the creates of what was not released.
+// stillLive returns the creates of buffers that were not released.
 func stillLive(ops []op, slots uint32) []op {
-	created := make([]int, slots) // place behind the create of what a slot has; 0: nothing
+	created := make([]int, slots) // 1 + index of the create of a slot's buffer; 0: no buffer
 	for i := range ops {
 		switch ops[i].code {
 		case opCreate, opPlan:
@@ -49,12 +49,12 @@ func stillLive(ops []op, slots uint32) []op {
 	return still
 }
 
-// count counts the requests.
-func (t *Loaded) count() {
-	for _, ops := range t.chunks {
+// countRequests counts the requests.
+func (l *Loaded) countRequests() {
+	for _, ops := range l.chunks {
 		for i := range ops {
 			if ops[i].code.creates() {
-				t.script.facts.requests++
+				l.script.facts.requests++
 			}
 		}
 	}

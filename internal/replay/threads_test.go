@@ -12,8 +12,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// crew is a program of several threads under a policy. What each tells comes in its own order, but later than it was
-// decided, while others go on.
+// crew is a program of several threads under a policy. Each thread records its decisions in order, but some time after
+// they were made, while other threads decide.
 type crew struct {
 	t       *testing.T
 	rng     *rand.Rand
@@ -157,8 +157,8 @@ func (c *crew) readAll() {
 	}
 }
 
-// TestThreadsReplayExactly: whatever order several threads tell in, a replay decides as the policy did, and listeners
-// that leave out what says nothing to a policy come to the same as replays of all.
+// TestThreadsReplayExactly: in whatever order threads record, a replay decides as the policy did, and a batch that
+// leaves out records of no concern gives the same results.
 func TestThreadsReplayExactly(t *testing.T) {
 	for seed := range uint64(12) {
 		c := newCrew(t, seed, 2+int(seed%6))
@@ -179,14 +179,14 @@ func TestThreadsReplayExactly(t *testing.T) {
 			t.Fatalf("seed %d: %+v", seed, compared)
 		}
 		for _, batch := range []int{1, 64} {
-			chorus := sing(t, c.tape, batch, Options{})
-			chorus.Finish()
-			for voice, name := range allocator.Names() {
-				if err := chorus.Play(voice); err != nil {
+			simulations := playAll(t, c.tape, batch, Options{})
+			simulations.Finish()
+			for member, name := range allocator.Names() {
+				if err := simulations.Play(member); err != nil {
 					t.Fatal(err)
 				}
 				want := replay(t, c.tape, name, 0)
-				if diff := cmp.Diff(*want, chorus.Result(voice, cost.Device{})); diff != "" {
+				if diff := cmp.Diff(*want, simulations.Result(member, cost.Device{})); diff != "" {
 					t.Fatalf("seed %d, %s, batches of %d: %s", seed, name, batch, diff)
 				}
 			}

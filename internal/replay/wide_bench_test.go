@@ -9,8 +9,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// waves is a program that creates many buffers and releases them all, repeatedly, in no order: of 10 000 call sites,
-// and hardly any two of the same size.
+// waves is a program that repeatedly creates many buffers and releases them all in random order: from 10 000 call
+// sites, and hardly any two of the same size.
 func waves(times, buffers int) *labtest.Program {
 	rng := rand.New(rand.NewPCG(3, 4))
 	p := labtest.New()

@@ -29,12 +29,12 @@ type PlanJSON struct {
 
 // newPlanJSON returns nil where the policy takes no plans.
 func newPlanJSON(r *replay.Result) *PlanJSON {
-	if r.Policy != replay.Learns {
+	if r.Policy != replay.LayoutPolicy {
 		return nil
 	}
 	a := &r.Arena
 	j := &PlanJSON{
-		Plans: uint64(a.Plans), Period: a.Period, Outside: a.Outside, Size: a.Size, Bound: a.Bound, Planned: a.Planned,
+		Plans: uint64(a.Layouts), Period: a.Period, Outside: a.Outside, Size: a.Size, Bound: a.Bound, Planned: a.Planned,
 		Departures: map[string]uint64{}, Reserved: a.Reserved, Requested: a.Wanted,
 	}
 	for why, n := range a.Departures {
@@ -60,13 +60,13 @@ func planOf(p *stats.Plans) *PlanJSON {
 
 // PlanText says what plans did in a replay; empty where the policy takes none.
 func PlanText(policy string, a *replay.Arena) string {
-	if policy != replay.Learns {
+	if policy != replay.LayoutPolicy {
 		return ""
 	}
-	if a.Plans == 0 && a.Given {
+	if a.Layouts == 0 && a.Given {
 		return "none: the recording has none of the plan's call sites"
 	}
-	if a.Plans == 0 {
+	if a.Layouts == 0 {
 		return "none: no period of requests was found"
 	}
 	parts := []string{fmt.Sprintf("%s of each period in %s (%s)", units.Count(uint64(a.Period-a.Outside), "request"),

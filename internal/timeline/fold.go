@@ -48,21 +48,21 @@ func (v *Viewer) model() (*stats.Model, slabs) {
 	m := stats.New(v.options.Model(v.header))
 	var s slabs
 	if v.options.Slabs != nil {
-		s.Slabs = v.options.Slabs(v.header)
+		s.SlabMapper = v.options.Slabs(v.header)
 	}
-	if s.Slabs != nil {
+	if s.SlabMapper != nil {
 		m.SetHeapMap(s.Map)
 	}
 	return m, s
 }
 
 // slabs may be none.
-type slabs struct{ *replay.Slabs }
+type slabs struct{ *replay.SlabMapper }
 
 // Take takes a record.
 func (s slabs) Take(r *wire.Record) {
-	if s.Slabs != nil {
-		s.Slabs.Take(r)
+	if s.SlabMapper != nil {
+		s.SlabMapper.PlayRecord(r)
 	}
 }
 

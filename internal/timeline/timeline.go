@@ -22,7 +22,7 @@ type Options struct {
 	Model func(recording.Header) stats.Options
 	// Slabs returns what follows the policy of the recording, for a map of its slabs. It is called once per fold, from any
 	// goroutine; nil: there is no map.
-	Slabs func(recording.Header) *replay.Slabs
+	Slabs func(recording.Header) *replay.SlabMapper
 	// Blocks summarise the recording in the order of their times; nil where it has no summaries.
 	Blocks []recording.Block
 	// Now tells the time; nil: time.Now.

@@ -46,7 +46,7 @@ func (f *field) try(ctx context.Context, list []replay.Configuration, done func(
 func (f *field) play(ctx context.Context, c replay.Configuration) *Point {
 	p := &Point{Configuration: c}
 	for i, tape := range f.tapes {
-		o := c.Held()
+		o := c.HeldOptions()
 		o.Device = f.devices[i]
 		r, err := tape.RunContext(ctx, o)
 		if err != nil {

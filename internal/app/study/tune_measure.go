@@ -153,7 +153,7 @@ func (s *tuneSearch) trial(program *Program, setup *watch.Setup, path string) (*
 	case !o.Called:
 		return nil, errors.New("no OpenCL call was seen: there is nothing to tune")
 	}
-	driver, err := readRecording(path, func(r *recording.Reader) (uint64, error) { return replay.Measured(r) })
+	driver, err := readRecording(path, func(r *recording.Reader) (uint64, error) { return replay.MeasuredDriverNS(r) })
 	if err != nil {
 		return nil, err
 	}

@@ -67,8 +67,8 @@ func (c *controller) consider() {
 	results := c.simulations.Ghosts.Results()
 	s := c.model.Published()
 	t := &s.Totals
-	choice, ok := c.decide.Look(auto.Look{
-		Time: s.Time, Requests: t.Hits + t.Misses, Misses: t.Misses, RealNS: t.PoolNS, DriverNS: t.PoolNS - t.HitNS, Books: results,
+	choice, ok := c.decide.Decide(auto.Observation{
+		Time: s.Time, Requests: t.Hits + t.Misses, Misses: t.Misses, PoolNS: t.PoolNS, AvoidableNS: t.PoolNS - t.HitNS, Results: results,
 	})
 	c.simulations.Tap.SetResting(c.decide.Resting())
 	if ok && !c.stopped.Load() {
@@ -82,8 +82,8 @@ func (c *controller) switchTo(choice *auto.Choice, results *ghost.Results) {
 		c.notes.Add(err.Error())
 		return
 	}
-	why := fmt.Sprintf("%.3g %% less time in the driver than", 100*choice.Saves)
-	if choice.Back {
+	why := fmt.Sprintf("%.3g %% less time in the driver than", 100*choice.Saving)
+	if choice.ToBase {
 		why = "the program took longer than it would under that with"
 	}
 	before := ""

@@ -26,7 +26,7 @@ type PolicyChoice struct {
 }
 
 // PlannedPolicy is the policy that takes plans: the one that --plan means.
-const PlannedPolicy = replay.Learns
+const PlannedPolicy = replay.LayoutPolicy
 
 // ReadPlan reads the plan, nil without one.
 func (c *PolicyChoice) ReadPlan() (*planfile.Plan, error) {

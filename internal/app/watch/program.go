@@ -115,7 +115,7 @@ func (r *runner) sessionOptions(tap session.Tap) session.Options {
 }
 
 // sendPlan gives a process of the program a plan.
-func (r *runner) sendPlan(process uint32, plan *learn.Plan) {
+func (r *runner) sendPlan(process uint32, plan *learn.Layout) {
 	if <-r.started; r.session == nil {
 		return
 	}

@@ -31,7 +31,7 @@ type Simulations struct {
 	Resting bool
 	Tap     *live.Tap // feeds events to the simulations
 	// SendPlan gives a process of the program a plan; nil: no policy takes any. It is set before Start.
-	SendPlan func(process uint32, plan *learn.Plan)
+	SendPlan func(process uint32, plan *learn.Layout)
 
 	setup     *Setup
 	dashboard bool
@@ -93,7 +93,7 @@ func (s *Simulations) Start(model *stats.Model) (session.Tap, error) {
 		model.SetGhosts(s.Ghosts.Leaderboard)
 		listeners = append(listeners, s.Ghosts)
 	}
-	if current := s.setup.Configuration(); s.SendPlan != nil && s.setup.Plan == nil && (len(listeners) > 0 || current.Policy == replay.Learns) {
+	if current := s.setup.Configuration(); s.SendPlan != nil && s.setup.Plan == nil && (len(listeners) > 0 || current.Policy == replay.LayoutPolicy) {
 		listeners = append(listeners, live.NewPlanner(current, s.SendPlan))
 	}
 	switch {
@@ -119,7 +119,7 @@ func (s *Simulations) planned(next session.Tap) session.Tap {
 type planTap struct {
 	next   session.Tap // nil: none
 	finder *planfile.Finder
-	send   func(process uint32, plan *learn.Plan)
+	send   func(process uint32, plan *learn.Layout)
 }
 
 // Take implements session.Tap.

@@ -120,12 +120,12 @@ func summaries(reader *recording.Reader) ([]recording.Block, error) {
 }
 
 // slabsOf follows the policy of a recording, for a map of its slabs; nil where its limits are none of this version.
-func slabsOf(header recording.Header) *replay.Slabs {
+func slabsOf(header recording.Header) *replay.SlabMapper {
 	c := setting.OfRecording(&header)
 	if c == nil {
 		return nil
 	}
-	return replay.NewSlabs(*c, header.DeviceMemory)
+	return replay.NewSlabMapper(*c, header.DeviceMemory)
 }
 
 // modelOptions returns what a model of a recording knows before the first event.

@@ -1,5 +1,5 @@
-// Package auto decides which configuration a program should be under, from what ghosts would have done with the same
-// requests. It only decides: who asks it applies what it says. It reads no clock and does no I/O.
+// Package auto decides which configuration a program should have, from what ghosts would have done with the same
+// requests. It only decides; its caller applies the decisions. It reads no clock and does no I/O.
 package auto
 
 import (
@@ -10,247 +10,249 @@ import (
 )
 
 const (
-	leastRequests = 1024        // that make a window: below that a single large miss decides
-	leastNS       = 500_000_000 // of a window: ghosts publish ten times a second
-	better        = 0.9         // of the present one's time in the driver: what a successor may take at most
-	worthWhile    = 1e-3        // of the time that passes: what a successor must save
-	worse         = 1.02        // of the time that the base would take: from here on the base comes back
-	moreMemory    = 1.25        // of the base's peak: what a successor may hold at most
-	patience      = 3           // windows in a row that must say the same at first; each change doubles it
-	mostPatience  = 96
-	settling      = 1  // windows after a change that say nothing: blocks of two policies are about
-	banned        = 32 // windows for which one that was worse than the base does not come back at first
+	windowRequestsMin = 1024        // requests of a window: in a shorter window a single large miss decides
+	windowNSMin       = 500_000_000 // of a window: ghosts publish ten times a second
+	successorTimeMax  = 0.9         // of the current driver time: what a successor may take
+	savingMin         = 1e-3        // of the elapsed time: what a successor must save
+	baseTimeFactorMax = 1.02        // times the base's expected time: from there on the base returns
+	peakFactorMax     = 1.25        // times the base's peak: what a successor may reserve
+	streakFirst       = 3           // windows in a row that must have the same leader at first; each change doubles the number
+	streakMax         = 96
+	settlingWindows   = 1  // windows after a change that do not count, because blocks of the old policy are still there
+	banFirst          = 32 // windows for which a configuration that was worse than the base is banned the first time
 )
 
-// Look is how things stand at a time in ns. The numbers are the program's own, since it started.
-type Look struct {
-	Time     uint64
-	Requests uint64 // that a policy was asked
-	Misses   uint64 // of these
-	RealNS   uint64 // that it really spent in these requests, and in releases by the driver
-	DriverNS uint64 // of that, in what a policy could have avoided: not in hits
-	Books    *ghost.Results
+// Observation is the state of the program at a time in ns. The numbers count from its start.
+type Observation struct {
+	Time        uint64
+	Requests    uint64 // that a policy was asked for
+	Misses      uint64 // misses among the requests
+	PoolNS      uint64 // measured time of these requests, and of releases by the driver
+	AvoidableNS uint64 // the part of PoolNS outside hits, which another policy could avoid
+	Results     *ghost.Results
 }
 
 // Choice is a configuration to switch to.
 type Choice struct {
 	Configuration replay.Configuration
-	Name          string  // of it, as ghosts have it
-	Back          bool    // to the base, since the present one turned out to be worse
-	Saves         float64 // of the time in the driver, 0 to 1, as the last window has it
+	Name          string  // name of its ghost
+	ToBase        bool    // back to the base, because the current configuration was worse
+	Saving        float64 // of the driver time in the last window, 0 to 1
 }
 
 // Controller watches one program. One goroutine uses it.
 type Controller struct {
-	base    string
-	last    *Look // the end of the window before
-	present string
-	leader  string
-	streak  int // windows in a row that leader has won
-	bad     int // windows in a row in which the present one was worse than the base
-	settle  int // windows that say nothing yet
+	baseName    string
+	last        *Observation // the end of the previous window
+	current     string       // name of the configuration in force
+	leader      string       // name of the configuration that won the last window
+	streak      int          // windows in a row that the leader has won
+	worseStreak int          // windows in a row in which the current configuration was worse than the base
+	settling    int          // windows that do not count yet
 
-	patience  int
+	streakMin int   // windows in a row that a leader must win
 	reference rates // under the base, when it was left
 	bans      map[string]*ban
 	rest      rest
 }
 
-// rates are ns for each request: what the program really took, and what the base's ghost took in the same windows.
+// rates are ns per request: measured, and of the base's ghost in the same windows.
 type rates struct{ real, base float64 }
 
 // ban keeps a configuration away for a number of windows, and for twice as many the next time.
 type ban struct{ left, next int }
 
-// New starts a controller for a program that begins under the base, which no other configuration is to be worse than.
-// base is the name of its ghost. Without another reader the ghosts may rest, and do so at first.
-func New(base string, mayRest bool) *Controller {
-	return &Controller{base: base, present: base, patience: patience, bans: map[string]*ban{}, rest: rest{may: mayRest, on: mayRest}}
+// New returns a controller for a program that starts under the base configuration. No other configuration may be worse
+// than the base. baseName is the name of the base's ghost. If nothing else reads the ghosts' figures, the ghosts may
+// rest, and rest at first.
+func New(baseName string, mayRest bool) *Controller {
+	return &Controller{baseName: baseName, current: baseName, streakMin: streakFirst, bans: map[string]*ban{}, rest: rest{allowed: mayRest, active: mayRest}}
 }
 
-// Look reads the present figures, as often as called, and returns what to switch to, if anything: a configuration that
-// would have saved a tenth of the time in the driver, and time that counts, in several windows one after the other, and
-// that holds little more memory than the base. The choice counts as made.
-func (c *Controller) Look(l Look) (Choice, bool) {
-	if c.rest.on {
-		if c.rest.wakes(&l) {
+// Decide takes an observation and returns the configuration to switch to, if any. A successor would have saved a tenth
+// of the driver time, and a relevant share of the elapsed time, in several windows in a row, and reserves little more
+// memory than the base. The controller assumes that the caller applies the choice. Decide may be called at any rate.
+func (c *Controller) Decide(o Observation) (Choice, bool) {
+	if c.rest.active {
+		if c.rest.ends(&o) {
 			c.last = nil
 		}
 		return Choice{}, false
 	}
-	if l.Books == nil {
+	if o.Results == nil {
 		return Choice{}, false
 	}
-	if c.last == nil || c.begun(c.last.Books) != c.begun(l.Books) {
-		c.last = &l
+	if c.last == nil || c.baseSince(c.last.Results) != c.baseSince(o.Results) {
+		c.last = &o
 		return Choice{}, false
 	}
-	if l.Time < c.last.Time+leastNS && c.rest.cold == 0 || l.Requests < c.last.Requests+leastRequests {
+	if o.Time < c.last.Time+windowNSMin && c.rest.warmupLeft == 0 || o.Requests < c.last.Requests+windowRequestsMin {
 		return Choice{}, false
 	}
-	w, whole := newWindow(c, &l)
+	w, whole := newWindow(c, &o)
 	if !whole {
-		return Choice{}, false // the ghosts are behind
+		return Choice{}, false // some ghost has not seen enough requests yet
 	}
-	c.last = &l
-	if !c.warm(&w, &l) || c.bide() {
+	c.last = &o
+	if !c.isWarm(&w, &o) || c.passWindow() {
 		return Choice{}, false
 	}
-	choice, ok := c.decide(&w, &l)
+	choice, ok := c.choose(&w, &o)
 	if !ok {
-		c.tire(&w, &l)
+		c.restIfIdle(&w, &o)
 	}
 	return choice, ok
 }
 
-// decide returns what to switch to after a window.
-func (c *Controller) decide(w *window, l *Look) (Choice, bool) {
-	if l.Books.Assumed {
+// choose returns the configuration to switch to after a window, if any.
+func (c *Controller) choose(w *window, o *Observation) (Choice, bool) {
+	if o.Results.Assumed {
 		return Choice{}, false
 	}
-	if c.present == c.base {
-		c.reference = rates{w.real, w.base()}
+	if c.current == c.baseName {
+		c.reference = rates{w.real, w.baseNS()}
 	}
-	if choice, ok := c.back(w); ok {
+	if choice, ok := c.returnToBase(w); ok {
 		return choice, true
 	}
-	return c.forth(w)
+	return c.leaderAfterStreak(w)
 }
 
-// bide lets a window pass for all that waits, and reports whether it says nothing.
-func (c *Controller) bide() bool {
+// passWindow counts a window for bans and settling, and reports whether the window does not count.
+func (c *Controller) passWindow() bool {
 	for _, b := range c.bans {
 		b.left = max(0, b.left-1)
 	}
-	c.settle--
-	return c.settle >= 0
+	c.settling--
+	return c.settling >= 0
 }
 
-// window is what was done between two looks, in ns for each request.
+// window compares two observations, in ns per request.
 type window struct {
-	elapsed, real float64
-	driver        float64 // what part of the time the driver really took
-	misses        float64 // of a request, really
-	rows          []row
-	baseAt, at    int // of base and present one; -1: not there, or not kept up
+	elapsed, real       float64
+	driver              float64 // share of the elapsed time that the driver really took
+	misses              float64 // per request, measured
+	rows                []row
+	baseRow, currentRow int // indices in rows of the base and the current configuration; -1: not there, or lagging
 }
 
+// row is the work of one ghost in a window.
 type row struct {
-	book   *ghost.Result
+	result *ghost.Result
 	ns     float64
-	misses float64 // of a request
+	misses float64 // per request
 }
 
-func (w *window) base() float64 {
-	if w.baseAt < 0 {
+func (w *window) baseNS() float64 {
+	if w.baseRow < 0 {
 		return 0
 	}
-	return w.rows[w.baseAt].ns
+	return w.rows[w.baseRow].ns
 }
 
-// newWindow compares a look with the last one. It is not whole while a ghost has not heard of enough requests.
-func newWindow(c *Controller, l *Look) (w window, whole bool) {
-	requests := float64(l.Requests - c.last.Requests)
+// newWindow compares an observation with the last one. whole is false while a ghost has not seen enough requests.
+func newWindow(c *Controller, o *Observation) (w window, whole bool) {
+	requests := float64(o.Requests - c.last.Requests)
 	w = window{
-		elapsed: float64(l.Time-c.last.Time) / requests, real: float64(l.RealNS-c.last.RealNS) / requests, baseAt: -1, at: -1,
-		driver: share(c.last, l), misses: float64(l.Misses-c.last.Misses) / requests,
+		elapsed: float64(o.Time-c.last.Time) / requests, real: float64(o.PoolNS-c.last.PoolNS) / requests, baseRow: -1, currentRow: -1,
+		driver: driverShare(c.last, o), misses: float64(o.Misses-c.last.Misses) / requests,
 	}
-	since := c.begun(l.Books)
-	for i := range l.Books.Rows {
-		book := &l.Books.Rows[i]
-		before := slices.IndexFunc(c.last.Books.Rows, func(b ghost.Result) bool { return b.Name == book.Name })
-		if before < 0 || book.Stopped != "" || book.Since != since {
+	since := c.baseSince(o.Results)
+	for i := range o.Results.Rows {
+		result := &o.Results.Rows[i]
+		index := slices.IndexFunc(c.last.Results.Rows, func(b ghost.Result) bool { return b.Name == result.Name })
+		if index < 0 || result.Stopped != "" || result.Since != since {
 			continue
 		}
-		earlier := &c.last.Books.Rows[before]
-		heard := book.Requests - earlier.Requests
-		if heard < leastRequests/2 {
+		earlier := &c.last.Results.Rows[index]
+		requestsSeen := result.Requests - earlier.Requests
+		if requestsSeen < windowRequestsMin/2 {
 			return w, false
 		}
-		switch book.Name {
-		case c.base:
-			w.baseAt = len(w.rows)
-		case c.present:
-			w.at = len(w.rows)
+		switch result.Name {
+		case c.baseName:
+			w.baseRow = len(w.rows)
+		case c.current:
+			w.currentRow = len(w.rows)
 		}
-		work := book.Work.Since(&earlier.Work)
-		missed := float64(heard - (book.Hits - earlier.Hits))
-		w.rows = append(w.rows, row{book, work.NS(&l.Books.Device) / float64(heard), missed / float64(heard)})
+		work := result.Work.Since(&earlier.Work)
+		missed := float64(requestsSeen - (result.Hits - earlier.Hits))
+		w.rows = append(w.rows, row{result, work.NS(&o.Results.Device) / float64(requestsSeen), missed / float64(requestsSeen)})
 	}
-	if c.present == c.base {
-		w.at = w.baseAt
+	if c.current == c.baseName {
+		w.currentRow = w.baseRow
 	}
 	return w, true
 }
 
-// back says to return to the base when the program really takes longer than it would under that: what it took under the
-// base then, and what the base's ghost takes more now, or less.
-func (c *Controller) back(w *window) (Choice, bool) {
-	if c.present == c.base || w.baseAt < 0 {
+// returnToBase returns the base if the program really takes longer than it would under the base. The expected time is
+// what the program took under the base then, plus the change of the base ghost's time since.
+func (c *Controller) returnToBase(w *window) (Choice, bool) {
+	if c.current == c.baseName || w.baseRow < 0 {
 		return Choice{}, false
 	}
-	expected := max(0, c.reference.real+w.base()-c.reference.base)
-	if w.real <= worse*expected || w.real-expected < worthWhile*w.elapsed {
-		c.bad = 0
+	expected := max(0, c.reference.real+w.baseNS()-c.reference.base)
+	if w.real <= baseTimeFactorMax*expected || w.real-expected < savingMin*w.elapsed {
+		c.worseStreak = 0
 		return Choice{}, false
 	}
-	if c.bad++; c.bad < patience {
+	if c.worseStreak++; c.worseStreak < streakFirst {
 		return Choice{}, false
 	}
-	c.ban(c.present)
-	c.went(c.base)
-	return Choice{Configuration: w.rows[w.baseAt].book.Configuration, Name: c.base, Back: true, Saves: 1 - expected/w.real}, true
+	c.banConfiguration(c.current)
+	c.switched(c.baseName)
+	return Choice{Configuration: w.rows[w.baseRow].result.Configuration, Name: c.baseName, ToBase: true, Saving: 1 - expected/w.real}, true
 }
 
-// forth returns the ghost that took least time, once it has done so for long enough.
-func (c *Controller) forth(w *window) (Choice, bool) {
-	best := c.best(w)
+// leaderAfterStreak returns the ghost that takes the least time, once it has led for enough windows.
+func (c *Controller) leaderAfterStreak(w *window) (Choice, bool) {
+	best := c.bestRow(w)
 	if best < 0 {
 		c.leader, c.streak = "", 0
 		return Choice{}, false
 	}
 	leader := w.rows[best]
-	if leader.book.Name != c.leader {
-		c.leader, c.streak = leader.book.Name, 0
+	if leader.result.Name != c.leader {
+		c.leader, c.streak = leader.result.Name, 0
 	}
-	if c.streak++; c.streak < c.patience {
+	if c.streak++; c.streak < c.streakMin {
 		return Choice{}, false
 	}
-	c.went(c.leader)
-	return Choice{Configuration: leader.book.Configuration, Name: leader.book.Name, Saves: 1 - leader.ns/w.rows[w.at].ns}, true
+	c.switched(c.leader)
+	return Choice{Configuration: leader.result.Configuration, Name: leader.result.Name, Saving: 1 - leader.ns/w.rows[w.currentRow].ns}, true
 }
 
-// best returns the index of the one that took least time and is worth switching to, -1 if none is.
-func (c *Controller) best(w *window) int {
-	if w.at < 0 || w.baseAt < 0 {
+// bestRow returns the index of the ghost that takes the least time and is worth a switch, -1 if none is.
+func (c *Controller) bestRow(w *window) int {
+	if w.currentRow < 0 || w.baseRow < 0 {
 		return -1
 	}
-	best, now := -1, w.rows[w.at].ns
-	most := moreMemory * float64(w.rows[w.baseAt].book.PeakReserved)
+	best, current := -1, w.rows[w.currentRow].ns
+	peakMax := peakFactorMax * float64(w.rows[w.baseRow].result.PeakReserved)
 	for i, r := range w.rows {
-		if c.bans[r.book.Name].holds() || float64(r.book.PeakReserved) > most {
+		if c.bans[r.result.Name].active() || float64(r.result.PeakReserved) > peakMax {
 			continue
 		}
-		if r.ns <= better*now && now-r.ns >= worthWhile*w.elapsed && (best < 0 || r.ns < w.rows[best].ns) {
+		if r.ns <= successorTimeMax*current && current-r.ns >= savingMin*w.elapsed && (best < 0 || r.ns < w.rows[best].ns) {
 			best = i
 		}
 	}
 	return best
 }
 
-func (c *Controller) went(to string) {
-	c.present, c.leader, c.streak, c.bad, c.settle = to, "", 0, 0, settling
-	c.patience = min(2*c.patience, mostPatience)
-	c.rest.length, c.rest.dull, c.rest.quiet = 0, 0, 0
+func (c *Controller) switched(to string) {
+	c.current, c.leader, c.streak, c.worseStreak, c.settling = to, "", 0, 0, settlingWindows
+	c.streakMin = min(2*c.streakMin, streakMax)
+	c.rest.length, c.rest.leaderless, c.rest.goodStreak = 0, 0, 0
 }
 
-func (c *Controller) ban(name string) {
+func (c *Controller) banConfiguration(name string) {
 	b := c.bans[name]
 	if b == nil {
-		b = &ban{next: banned}
+		b = &ban{next: banFirst}
 		c.bans[name] = b
 	}
 	b.left, b.next = b.next, 2*b.next
 }
 
-func (b *ban) holds() bool { return b != nil && b.left > 0 }
+func (b *ban) active() bool { return b != nil && b.left > 0 }

@@ -15,7 +15,7 @@ const second = 1_000_000_000
 // course is a program whose windows of a second each take a given time under each policy.
 type course struct {
 	*Controller
-	look  Look
+	look  Observation
 	under string
 	went  []string
 }
@@ -30,25 +30,25 @@ func newCourseThat(mayRest bool) *course {
 			Ghost: stats.Ghost{Name: name, PeakReserved: 100}, Configuration: replay.Configuration{Policy: name},
 		})
 	}
-	c.look.Books = books
-	c.Look(c.look)
+	c.look.Results = books
+	c.Decide(c.look)
 	return c
 }
 
 // change changes the books, of which the controller may keep the earlier state.
 func (c *course) change(row int, by func(*ghost.Result)) {
-	books := *c.look.Books
+	books := *c.look.Results
 	books.Rows = slices.Clone(books.Rows)
 	by(&books.Rows[row])
-	c.look.Books = &books
+	c.look.Results = &books
 }
 
 // advance lets ns pass with a number of requests; the program and the rows take the given ns in the driver.
 func (c *course) advance(ns, requests uint64, real float64, rows ...float64) {
 	c.look.Time += ns
 	c.look.Requests += requests
-	c.look.RealNS += uint64(real)
-	c.look.DriverNS += uint64(real)
+	c.look.PoolNS += uint64(real)
+	c.look.AvoidableNS += uint64(real)
 	for i, ns := range rows {
 		c.change(i, func(b *ghost.Result) {
 			b.Requests += requests
@@ -56,10 +56,10 @@ func (c *course) advance(ns, requests uint64, real float64, rows ...float64) {
 			b.Work.Creates.Add(uint64(ns))
 		})
 	}
-	if choice, ok := c.Look(c.look); ok {
+	if choice, ok := c.Decide(c.look); ok {
 		c.under = choice.Configuration.String()
 		word := c.under
-		if choice.Back {
+		if choice.ToBase {
 			word += " (back)"
 		}
 		c.went = append(c.went, word)
@@ -69,7 +69,7 @@ func (c *course) advance(ns, requests uint64, real float64, rows ...float64) {
 // pass lets n windows pass.
 func (c *course) pass(n int, real float64, rows ...float64) {
 	for range n {
-		c.advance(second, leastRequests, real, rows...)
+		c.advance(second, windowRequestsMin, real, rows...)
 	}
 }
 
@@ -87,7 +87,7 @@ func (c *course) expect(t *testing.T, went ...string) {
 
 func TestGoesToTheLeaderAfterSomeWindows(t *testing.T) {
 	c := newCourse()
-	c.pass(patience-1, 50e6, 50e6, 30e6, 20e6)
+	c.pass(streakFirst-1, 50e6, 50e6, 30e6, 20e6)
 	c.expect(t)
 	c.pass(1, 50e6, 50e6, 30e6, 20e6)
 	c.expect(t, "buddy")
@@ -112,26 +112,26 @@ func TestStaysWhereLittleIsToBeHad(t *testing.T) {
 // TestWaitsForEnough: a window has enough requests, enough time, and ghosts that have heard of it.
 func TestWaitsForEnough(t *testing.T) {
 	c := newCourse()
-	for range 2*patience - 1 {
-		c.advance(second, leastRequests/2, 25e6, 25e6, 15e6, 10e6)
+	for range 2*streakFirst - 1 {
+		c.advance(second, windowRequestsMin/2, 25e6, 25e6, 15e6, 10e6)
 	}
 	c.expect(t)
-	c.advance(second, leastRequests/2, 25e6, 25e6, 15e6, 10e6)
+	c.advance(second, windowRequestsMin/2, 25e6, 25e6, 15e6, 10e6)
 	c.expect(t, "buddy")
 
 	c = newCourse()
-	for range 5*patience - 1 {
-		c.advance(leastNS/5, leastRequests, 5e6, 5e6, 3e6, 2e6)
+	for range 5*streakFirst - 1 {
+		c.advance(windowNSMin/5, windowRequestsMin, 5e6, 5e6, 3e6, 2e6)
 	}
 	c.expect(t)
-	c.advance(leastNS/5, leastRequests, 5e6, 5e6, 3e6, 2e6)
+	c.advance(windowNSMin/5, windowRequestsMin, 5e6, 5e6, 3e6, 2e6)
 	c.expect(t, "buddy")
 
 	c = newCourse()
-	for range 10 * patience {
+	for range 10 * streakFirst {
 		c.look.Time += second
-		c.look.Requests += leastRequests
-		if choice, ok := c.Look(c.look); ok {
+		c.look.Requests += windowRequestsMin
+		if choice, ok := c.Decide(c.look); ok {
 			t.Fatalf("it goes to %v by ghosts that have heard nothing", choice)
 		}
 	}
@@ -139,7 +139,7 @@ func TestWaitsForEnough(t *testing.T) {
 
 func TestAssumedCostsDecideNothing(t *testing.T) {
 	c := newCourse()
-	c.look.Books.Assumed = true
+	c.look.Results.Assumed = true
 	c.pass(100, 50e6, 50e6, 30e6, 20e6)
 	c.expect(t)
 }
@@ -191,23 +191,23 @@ func TestALeaderThatChangesIsNone(t *testing.T) {
 
 func TestGoesBackFromWhatIsWorse(t *testing.T) {
 	c := newCourse()
-	c.pass(patience, 50e6, 50e6, 60e6, 20e6)
+	c.pass(streakFirst, 50e6, 50e6, 60e6, 20e6)
 	c.expect(t, "buddy")
-	c.pass(settling+patience, 60e6, 50e6, 60e6, 20e6)
+	c.pass(settlingWindows+streakFirst, 60e6, 50e6, 60e6, 20e6)
 	c.expect(t, "buddy", "futhark (back)")
-	c.pass(banned-1, 50e6, 50e6, 60e6, 20e6)
+	c.pass(banFirst-1, 50e6, 50e6, 60e6, 20e6)
 	c.expect(t, "buddy", "futhark (back)")
-	c.pass(10*patience, 50e6, 50e6, 60e6, 20e6)
+	c.pass(10*streakFirst, 50e6, 50e6, 60e6, 20e6)
 	c.expect(t, "buddy", "futhark (back)", "buddy")
 }
 
 // TestAskedForMoreIsNotWorse: the program asks for more than before, which would cost the base as much more.
 func TestAskedForMoreIsNotWorse(t *testing.T) {
 	c := newCourse()
-	c.pass(patience, 60e6, 50e6, 60e6, 20e6)
+	c.pass(streakFirst, 60e6, 50e6, 60e6, 20e6)
 	c.expect(t, "buddy")
 	c.pass(100, 100e6, 100e6, 120e6, 90.5e6)
 	c.expect(t, "buddy")
-	c.pass(patience, 115e6, 100e6, 120e6, 90.5e6)
+	c.pass(streakFirst, 115e6, 100e6, 120e6, 90.5e6)
 	c.expect(t, "buddy", "futhark (back)")
 }

@@ -3,109 +3,111 @@ package auto
 import "codeberg.org/gpumemtop/gpumemtop/internal/whatif/ghost"
 
 const (
-	idle      = 5e-3 // of the time that passes: what the driver takes at most where there is nothing to be gained
-	louder    = 1.5  // times what it took when the ghosts went to rest, from which on they are asked again
-	loudMost  = 2    // looks in a row that say so
-	dullMost  = 4    // windows in a row without a leader, after which the ghosts rest though the driver takes time
-	restFirst = 5_000_000_000
-	restMost  = 64_000_000_000 // ns that they rest at a time: twice as long each time, if nothing came of it
-	coldMost  = 8              // windows after a rest in which they may come to hold what the program's pool holds
-	astray    = 0.01           // of the requests: how many more than the program the present one's ghost may miss
+	idleShare        = 5e-3 // of the elapsed time: below this the driver takes so little that nothing can be gained
+	wakeFactor       = 1.5  // times the driver's share when the ghosts began to rest: above this they wake
+	wakeObservations = 2    // observations in a row above that share
+	leaderlessMax    = 4    // windows in a row without a leader, after which the ghosts rest although the driver takes time
+	restFirst        = 5_000_000_000
+	restMost         = 64_000_000_000 // ns that the ghosts rest at most; each rest without effect doubles the time
+	warmupWindows    = 8              // windows after a rest in which the ghosts' pools may fill
+	missRateError    = 0.01           // of the requests: how many more than the program the current configuration's ghost may miss
 )
 
 // rest decides when the ghosts have nothing to find and need no records.
 type rest struct {
-	may, on bool
-	last    Look    // while it is on: the look before
-	until   uint64  // when it ends, though nothing has changed; 0: it does not
-	level   float64 // what part of the time the driver took when it began
-	loud    int     // looks in a row that found more
-	length  uint64  // of the next
-	dull    int     // windows in a row without a leader
-	quiet   int     // windows in a row in which all that is in force was found good
-	cold    int     // windows that may pass until the ghosts are warm; 0: they are
+	allowed, active bool
+	last            Observation // during a rest: the previous observation
+	until           uint64      // when the rest ends, even if nothing changes; 0: never
+	shareAtStart    float64     // the driver's share of the time when the rest began
+	wakeStreak      int         // observations in a row above the share that wakes
+	length          uint64      // of the next rest
+	leaderless      int         // windows in a row without a leader
+	goodStreak      int         // windows in a row in which the current configuration was not worse than the base
+	warmupLeft      int         // windows in which the ghosts' pools may still fill; 0: they are warm
 }
 
-// Resting reports whether the ghosts need not hear of the program. When they hear of it again, they begin with nothing.
-func (c *Controller) Resting() bool { return c.rest.on }
+// Resting reports whether the ghosts need no records. After a rest they start with empty pools.
+func (c *Controller) Resting() bool { return c.rest.active }
 
-// share returns what part of the time the driver took between two looks.
-func share(from, to *Look) float64 {
+// driverShare returns the driver's share of the time between two observations.
+func driverShare(from, to *Observation) float64 {
 	if to.Time <= from.Time {
 		return 0
 	}
-	return float64(to.DriverNS-from.DriverNS) / float64(to.Time-from.Time)
+	return float64(to.AvoidableNS-from.AvoidableNS) / float64(to.Time-from.Time)
 }
 
-// wakes reports whether a rest ends: the driver takes much more of the time than when it began, or it was long enough.
-func (r *rest) wakes(l *Look) bool {
+// ends reports whether a rest ends: the driver takes a much larger share of the time than when it began, or the rest
+// was long enough.
+func (r *rest) ends(o *Observation) bool {
 	if r.last.Time == 0 {
-		r.last = *l
+		r.last = *o
 	}
-	part := share(&r.last, l)
-	r.last = *l
-	if r.loud++; part < max(idle, louder*r.level) {
-		r.loud = 0
+	driverShare := driverShare(&r.last, o)
+	r.last = *o
+	if r.wakeStreak++; driverShare < max(idleShare, wakeFactor*r.shareAtStart) {
+		r.wakeStreak = 0
 	}
-	if r.loud < loudMost && (r.until == 0 || l.Time < r.until) {
+	if r.wakeStreak < wakeObservations && (r.until == 0 || o.Time < r.until) {
 		return false
 	}
-	r.on, r.loud, r.dull, r.quiet, r.cold = false, 0, 0, 0, coldMost
+	r.active, r.wakeStreak, r.leaderless, r.goodStreak, r.warmupLeft = false, 0, 0, 0, warmupWindows
 	return true
 }
 
-// begin lets the ghosts rest, for a while or until the driver takes more of the time.
-func (r *rest) begin(l *Look, part float64, forAWhile bool) {
-	r.on, r.last, r.level, r.until, r.loud = true, *l, part, 0, 0
+// start lets the ghosts rest, for a while or until the driver takes a larger share of the time.
+func (r *rest) start(o *Observation, part float64, forAWhile bool) {
+	r.active, r.last, r.shareAtStart, r.until, r.wakeStreak = true, *o, part, 0, 0
 	if forAWhile {
 		r.length = min(max(restFirst, 2*r.length), restMost)
-		r.until = l.Time + r.length
+		r.until = o.Time + r.length
 	}
 }
 
-// warm reports whether the ghosts may be believed after a rest: the present one's misses as little as the program does.
-// If that does not come, they rest again.
-func (c *Controller) warm(w *window, l *Look) bool {
+// isWarm reports whether the ghosts' figures count after a rest: the ghost of the current configuration must miss about
+// as little as the program. If it does not within the warm-up, the ghosts rest again.
+func (c *Controller) isWarm(w *window, o *Observation) bool {
 	r := &c.rest
-	if r.cold == 0 {
+	if r.warmupLeft == 0 {
 		return true
 	}
-	if w.at >= 0 && w.rows[w.at].misses <= w.misses+astray {
-		r.cold = 0
-		return false // this window was the last that was not
+	if w.currentRow >= 0 && w.rows[w.currentRow].misses <= w.misses+missRateError {
+		r.warmupLeft = 0
+		return false // the next window is the first warm one
 	}
-	if r.cold--; r.cold == 0 {
-		r.begin(l, w.driver, true)
+	if r.warmupLeft--; r.warmupLeft == 0 {
+		r.start(o, w.driver, true)
 	}
 	return false
 }
 
-// tire lets the ghosts rest after a window that led to nothing: the driver takes hardly any time, or none of them has
-// been better for a while. What is not the base must have proved good before.
-func (c *Controller) tire(w *window, l *Look) {
+// restIfIdle lets the ghosts rest after a window without a choice, if the driver takes hardly any time, or if no ghost
+// was better for a while. A configuration other than the base must have proved good before.
+func (c *Controller) restIfIdle(w *window, o *Observation) {
 	r := &c.rest
-	r.quiet++
-	r.dull++
-	if c.bad > 0 {
-		r.quiet = 0
+	r.goodStreak++
+	r.leaderless++
+	if c.worseStreak > 0 {
+		r.goodStreak = 0
 	}
 	if c.leader != "" {
-		r.dull = 0
+		r.leaderless = 0
 	}
-	away := c.present != c.base
+	away := c.current != c.baseName
 	switch {
-	case !r.may || away && r.quiet < patience:
-	case w.driver < idle:
-		r.begin(l, w.driver, away)
-	case r.dull >= dullMost:
-		r.begin(l, w.driver, true)
+	case !r.allowed || away && r.goodStreak < streakFirst:
+	case w.driver < idleShare:
+		r.start(o, w.driver, away)
+	case r.leaderless >= leaderlessMax:
+		r.start(o, w.driver, true)
 	}
 }
 
-// begun returns when the base's ghost began, 0: with the program. Only what began with it compares.
-func (c *Controller) begun(b *ghost.Results) uint64 {
+// baseSince returns when the base's ghost started, 0: with the program. Only ghosts that started at the same time are
+// compared.
+func (c *Controller) baseSince(b *ghost.Results) uint64 {
 	for i := range b.Rows {
-		if b.Rows[i].Name == c.base {
+		if b.Rows[i].Name == c.baseName {
 			return b.Rows[i].Since
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 // beginAnew is what becomes of the ghosts when they rest no longer.
 func (c *course) beginAnew() {
-	for i := range c.look.Books.Rows {
+	for i := range c.look.Results.Rows {
 		c.change(i, func(b *ghost.Result) {
 			*b = ghost.Result{Ghost: b.Ghost, Configuration: b.Configuration}
 			b.Since, b.Hits, b.Requests = c.look.Time, 0, 0
@@ -31,7 +31,7 @@ func (c *course) until(t *testing.T, rests bool, real float64, rows ...float64) 
 
 func TestRestsWhileTheDriverTakesNoTime(t *testing.T) {
 	c := newCourseThat(true)
-	c.pass(100, idle*second*0.9)
+	c.pass(100, idleShare*second*0.9)
 	if !c.Resting() {
 		t.Error("it asks ghosts though there is nothing to gain")
 	}
@@ -42,7 +42,7 @@ func TestRestsWhileTheDriverTakesNoTime(t *testing.T) {
 	if !c.Resting() {
 		t.Error("it asks ghosts because of a moment")
 	}
-	c.pass(loudMost, idle*second*1.1)
+	c.pass(wakeObservations, idleShare*second*1.1)
 	if c.Resting() {
 		t.Error("it does not ask the ghosts")
 	}
@@ -66,18 +66,18 @@ func TestGoesOverAfterARest(t *testing.T) {
 	c.beginAnew()
 	c.pass(1, 50e6)                   // they are behind still
 	c.pass(1, 50e6, 50e6, 30e6, 20e6) // warm now
-	c.pass(patience-1, 50e6, 50e6, 30e6, 20e6)
+	c.pass(streakFirst-1, 50e6, 50e6, 30e6, 20e6)
 	c.expect(t)
 	c.pass(1, 50e6, 50e6, 30e6, 20e6)
 	c.expect(t, "buddy")
-	if n := c.until(t, true, 1e6, 50e6, 30e6, 1e6); n < settling+patience {
+	if n := c.until(t, true, 1e6, 50e6, 30e6, 1e6); n < settlingWindows+streakFirst {
 		t.Errorf("it asks no ghost any more after %d windows", n)
 	}
 	if n := c.until(t, false, 1e6); n < restFirst/second {
 		t.Errorf("it asks again after %d seconds", n)
 	}
 	c.beginAnew()
-	if n := c.until(t, true, 1e6, 50e6, 30e6, 1e6); n < patience {
+	if n := c.until(t, true, 1e6, 50e6, 30e6, 1e6); n < streakFirst {
 		t.Errorf("it asks no ghost any more after %d windows", n)
 	}
 	c.expect(t, "buddy")
@@ -89,11 +89,11 @@ func TestComparesOnlyWhatIsWarm(t *testing.T) {
 	c := newCourseThat(true)
 	c.until(t, false, 50e6)
 	c.beginAnew()
-	for range 10 * coldMost {
+	for range 10 * warmupWindows {
 		if c.Resting() {
 			break
 		}
-		c.change(0, func(b *ghost.Result) { b.Hits -= leastRequests / 50 })
+		c.change(0, func(b *ghost.Result) { b.Hits -= windowRequestsMin / 50 })
 		c.pass(1, 50e6, 50e6, 30e6, 20e6)
 	}
 	if !c.Resting() {
@@ -108,7 +108,7 @@ func TestRestsLongerAndLonger(t *testing.T) {
 	c.until(t, false, 50e6)
 	for _, most := range []int{5, 10, 20, 40, 64, 64} {
 		c.beginAnew()
-		if n := c.until(t, true, 50e6, 50e6, 50e6, 50e6); n < dullMost || n > dullMost+3 {
+		if n := c.until(t, true, 50e6, 50e6, 50e6, 50e6); n < leaderlessMax || n > leaderlessMax+3 {
 			t.Errorf("it asks no ghost any more after %d windows", n)
 		}
 		if n := c.until(t, false, 50e6); n != most {
@@ -117,7 +117,7 @@ func TestRestsLongerAndLonger(t *testing.T) {
 	}
 	c.beginAnew()
 	c.until(t, true, 50e6, 50e6, 50e6, 50e6)
-	if n := c.until(t, false, louder*50e6+1); n != loudMost {
+	if n := c.until(t, false, wakeFactor*50e6+1); n != wakeObservations {
 		t.Errorf("it asks after %d seconds with more work for the driver", n)
 	}
 	c.expect(t)

@@ -1,17 +1,18 @@
-// Package curve tells the hit rate at every limit of a pool's cached bytes at once, from one pass over requests and
-// releases. It is Mattson's stack distance (Mattson et al. 1970) for a cache of blocks that are taken out when they
-// serve: what decides is the greatest depth that a block has had, in bytes, since it was freed.
+// Package curve computes the hit rate at every limit of a pool's cached bytes in one pass over requests and releases.
+// It uses Mattson's stack distance (Mattson et al. 1970) for a cache whose blocks leave it when they serve a request: a
+// block is hit at a limit if, since it was freed, it has never lain deeper in the stack than the limit, in bytes.
 //
-// For policies that serve from blocks of just one size (pow2, mantissa, buckets) and evict what was freed longest ago,
-// the curve is exact to the 3 % to which it tells limits apart, if there are at most 16 sizes; with more it is a little
-// too low between sizes that were joined, for limits below the largest block. Others take the best fit of what is
-// there, which no single order of blocks shows. So Live plays the policy itself at a few limits beside it: the curve
-// goes through these points, and how far it would be off at each without it is its error. Exactly plays a recording at
-// enough limits that there is nothing to estimate.
+// For policies that serve requests from blocks of a single size (pow2, mantissa, buckets) and evict the block that was
+// freed first, the curve is exact within the 3 % that separate two limits, if there are at most 16 sizes. With more
+// sizes, neighbouring sizes are joined, and the curve is slightly too low between them for limits below the largest
+// block. Other policies take the best fit among cached blocks, which no single order of blocks describes. So Live
+// simulates the policy at a few limits, the anchors: the curve goes through these exact points, and its error is how
+// far it would miss each of them without that point. Measure plays a recording at enough limits that nothing is
+// estimated.
 //
-// Long streams are sampled by a hash, as SHARDS does (Waldspurger et al. 2015), with a rate that adapts to the memory
-// that is allowed. It is not requests that are chosen, but places: in a class and size, the latest freed block serves
-// first, so blocks lie in a pile, and the place in the pile is the same when a block is put there and when it is taken.
+// Long streams are sampled by a hash, as in SHARDS (Waldspurger et al. 2015), at a rate that adapts to the allowed
+// memory. The sample consists not of requests, but of positions: in a class and size the block freed last serves first,
+// so these blocks form a pile, and a block is taken from the height at which it was put.
 package curve
 
 import (
@@ -20,12 +21,12 @@ import (
 	"slices"
 )
 
-// Options say what a curve is of, and what it may cost.
+// Options say what a curve may cost.
 type Options struct {
-	// Memory is how many bytes it may take, at least MemoryMin; 0: MemoryDefault. Beyond that it samples.
+	// Memory is how many bytes the curve may take, at least MemoryMin; 0: MemoryDefault. Beyond that it samples.
 	Memory int
-	// Rate is how many blocks are measured in a second of the events' time at most, about; 0: any. Beyond that it
-	// samples.
+	// Rate is approximately how many blocks may be measured per second of the events' time; 0: any number. Beyond that
+	// it samples.
 	Rate int
 }
 
@@ -36,53 +37,53 @@ const (
 )
 
 const (
-	// searched bounds how many sizes are looked through for a block that serves.
-	searched = 32
-	// nearMost is how many piles are found without a look into the map.
-	nearMost = 1 << 6
-	// agesMost is of how many blocks of a pile it is known when they were freed.
-	agesMost = 4
+	// sizesSearchedMax bounds how many sizes are searched for a block that can serve.
+	sizesSearchedMax = 32
+	// recentPiles is how many piles are found without a look into the map.
+	recentPiles = 1 << 6
+	// agesMax is for how many blocks of a pile the time of release is known.
+	agesMax = 4
 )
 
-// Curve follows one process. Calls must be serialised by the caller. A call costs O(log n), except the few times when
-// the sample is halved: then up to 0.1 s.
+// Curve follows one process. Calls must be serialised by the caller. A call costs O(log n), except the few calls that
+// halve the sample: up to 0.1 s.
 type Curve struct {
-	options Options
-	piles   map[pile]*heap
-	near    [nearMost]*heap    // of piles, those that were looked up last, by hash
-	classes map[uint32][]*heap // ascending by size
-	frees   uint64
-	whole   stack
-	next    uint64 // place in the order of caching
-	marks   int    // blocks that are measured
-	spaced  uint   // of the places in piles, one in 2^spaced is measured
-	skipped uint   // of the piles, one in 2^skipped is followed
-	puts    int    // since the memory was looked at
-	rate    rate
-	tally   tally
+	options          Options
+	piles            map[pileKey]*pile
+	recent           [recentPiles]*pile // the piles that were used last, by hash
+	classes          map[uint32][]*pile // ascending by size
+	frees            uint64
+	stack            stack
+	lastOrder        uint64 // of the block that was cached last
+	measured         int    // blocks in the sample
+	heightShift      uint   // one in 2^heightShift positions of a pile is measured
+	pileShift        uint   // one in 2^pileShift piles is followed
+	cachedSinceCheck int    // blocks cached since the memory was checked
+	rate             rate
+	tally            tally
 }
 
-// pile is what the blocks have in common that serve the same requests.
-type pile struct {
+// pileKey is what blocks have in common that serve the same requests.
+type pileKey struct {
 	class uint32
 	size  uint64
 }
 
-// heap is what lies on a pile.
-type heap struct {
-	pile
+// pile is the free blocks of one class and size; the block freed last is on top.
+type pile struct {
+	pileKey
 	height int64
-	marks  []mark   // of blocks that are measured, from below
-	ages   []uint64 // of the uppermost blocks, from below: how many were freed before
+	marks  []mark   // the measured blocks, from below
+	ages   []uint64 // of the uppermost blocks, from below: how many blocks were freed before
 }
 
-// mark is a block that is measured.
+// mark is a measured block.
 type mark struct {
-	order uint64
-	at    uint64 // height in the pile
+	order  uint64 // position in the order of caching
+	height uint64 // height in the pile
 }
 
-// New returns a curve of nothing.
+// New returns an empty curve.
 func New(o Options) *Curve {
 	if o.Memory == 0 {
 		o.Memory = MemoryDefault
@@ -92,29 +93,29 @@ func New(o Options) *Curve {
 	for 2*slots*slotShare <= o.Memory {
 		slots *= 2
 	}
-	return &Curve{options: o, piles: map[pile]*heap{}, classes: map[uint32][]*heap{}, whole: stack{slots: slots}}
+	return &Curve{options: o, piles: map[pileKey]*pile{}, classes: map[uint32][]*pile{}, stack: stack{slots: slots}}
 }
 
-// Restart counts requests and hits from here on. What is free stays.
+// Restart counts requests and hits from here on. Free blocks stay.
 func (c *Curve) Restart() {
 	c.tally = tally{}
 }
 
-// Request notes a request for a block of at least size bytes and less than most, or of just the size where most is not
-// above it. The latest freed one of the class serves, if there is one: its size is returned, otherwise 0.
+// Request notes a request for a block of at least size bytes and less than most, or of exactly size bytes if most is
+// not above size. The block of the class that was freed last serves it: its size is returned, 0 if there is no block.
 func (c *Curve) Request(class uint32, size, most uint64) uint64 {
-	p := pile{class, max(size, 1)}
+	p := pileKey{class, max(size, 1)}
 	hash := p.hash()
-	if !c.follows(hash) {
+	if !c.samplesPile(hash) {
 		return 0
 	}
-	from, h := c.latest(p, hash, most)
-	c.tally.request(math.Ldexp(1, int(c.skipped)), h != nil)
+	from, h := c.latestPile(p, hash, most)
+	c.tally.addRequest(math.Ldexp(1, int(c.pileShift)), h != nil)
 	if h == nil {
 		return 0
 	}
-	if n := len(h.marks); n > 0 && h.marks[n-1].at == uint64(h.height) {
-		c.take(h.marks[n-1].order, from.size, &c.tally)
+	if n := len(h.marks); n > 0 && h.marks[n-1].height == uint64(h.height) {
+		c.uncache(h.marks[n-1].order, from.size, &c.tally)
 		h.marks = h.marks[:n-1]
 	}
 	h.height--
@@ -122,9 +123,9 @@ func (c *Curve) Request(class uint32, size, most uint64) uint64 {
 	return from.size
 }
 
-// latest returns the pile with the latest freed block that serves, and what lies on it; nil: there is none.
-func (c *Curve) latest(p pile, hash, most uint64) (from pile, found *heap) {
-	if h := c.on(p, hash); h != nil && h.height > 0 {
+// latestPile returns the key and the pile whose top block was freed last among those that can serve; nil: none can.
+func (c *Curve) latestPile(p pileKey, hash, most uint64) (from pileKey, found *pile) {
+	if h := c.pileOf(p, hash); h != nil && h.height > 0 {
 		from, found = p, h
 	}
 	if most <= p.size {
@@ -132,11 +133,11 @@ func (c *Curve) latest(p pile, hash, most uint64) (from pile, found *heap) {
 	}
 	heaps := c.classes[p.class]
 	i, _ := slices.BinarySearchFunc(heaps, p.size+1, bySize)
-	for _, h := range heaps[i:min(i+searched, len(heaps))] {
+	for _, h := range heaps[i:min(i+sizesSearchedMax, len(heaps))] {
 		if h.size >= most {
 			break
 		}
-		if h.height > 0 && (found == nil || h.age() > found.age()) {
+		if h.height > 0 && (found == nil || h.topAge() > found.topAge()) {
 			from.size, found = h.size, h
 		}
 	}
@@ -144,19 +145,19 @@ func (c *Curve) latest(p pile, hash, most uint64) (from pile, found *heap) {
 	return from, found
 }
 
-// on returns what lies on a pile, nil where there is none.
-func (c *Curve) on(p pile, hash uint64) *heap {
-	near := &c.near[hash>>58] // the low bits say whether a pile is followed
-	if *near == nil || (*near).pile != p {
+// pileOf returns a pile, nil if there is none.
+func (c *Curve) pileOf(p pileKey, hash uint64) *pile {
+	near := &c.recent[hash>>58] // the low bits decide whether a pile is followed
+	if *near == nil || (*near).pileKey != p {
 		*near = c.piles[p]
 	}
 	return *near
 }
 
-func bySize(h *heap, size uint64) int { return cmp.Compare(h.size, size) }
+func bySize(h *pile, size uint64) int { return cmp.Compare(h.size, size) }
 
-// age says when the block on top was freed: the number of the call, or one before, where that is forgotten.
-func (h *heap) age() uint64 {
+// topAge returns how many blocks were freed before the top block, or 0 if that is forgotten.
+func (h *pile) topAge() uint64 {
 	if len(h.ages) == 0 {
 		return 0
 	}
@@ -165,14 +166,14 @@ func (h *heap) age() uint64 {
 
 // Free notes at a time (ns, any epoch) that a block of a class and size is free and can serve again.
 func (c *Curve) Free(class uint32, size uint64, time int64) {
-	p := pile{class, max(size, 1)}
+	p := pileKey{class, max(size, 1)}
 	hash := p.hash()
-	if !c.follows(hash) {
+	if !c.samplesPile(hash) {
 		return
 	}
-	h := c.on(p, hash)
+	h := c.pileOf(p, hash)
 	if h == nil {
-		h = &heap{pile: p}
+		h = &pile{pileKey: p}
 		c.piles[p] = h
 		heaps := c.classes[class]
 		i, _ := slices.BinarySearchFunc(heaps, p.size, bySize)
@@ -180,34 +181,34 @@ func (c *Curve) Free(class uint32, size uint64, time int64) {
 	}
 	h.height++
 	c.frees++
-	if len(h.ages) == agesMost {
+	if len(h.ages) == agesMax {
 		h.ages = slices.Delete(h.ages, 0, 1)
 	}
 	h.ages = append(h.ages, c.frees)
-	if c.measures(hash, h.height) {
-		h.marks = append(h.marks, mark{c.put(p.size), uint64(h.height)})
+	if c.samplesHeight(hash, h.height) {
+		h.marks = append(h.marks, mark{c.cache(p.size), uint64(h.height)})
 	}
-	c.look(time)
+	c.limitCost(time)
 }
 
-// Drop takes out all blocks of a class. It costs a step for each of its piles.
+// Drop removes all blocks of a class. It costs a step for each of the class's piles.
 func (c *Curve) Drop(class uint32) {
 	for _, h := range c.classes[class] {
 		for _, m := range h.marks {
-			c.take(m.order, h.size, nil)
+			c.uncache(m.order, h.size, nil)
 		}
-		delete(c.piles, h.pile)
+		delete(c.piles, h.pileKey)
 	}
 	delete(c.classes, class)
-	clear(c.near[:])
+	clear(c.recent[:])
 }
 
-// mixed makes bits that look random from a number (the finaliser of SplitMix64, Steele et al. 2014).
-func mixed(x uint64) uint64 {
+// mix turns a number into bits that look random (the finaliser of SplitMix64, Steele et al. 2014).
+func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
 }
 
-func (p pile) hash() uint64 { return mixed(p.size ^ mixed(uint64(p.class))) }
+func (p pileKey) hash() uint64 { return mix(p.size ^ mix(uint64(p.class))) }

@@ -13,12 +13,12 @@ import (
 // longest ago goes first, and what is larger than the limit is never kept.
 type cache struct {
 	limit uint64
-	kept  []pile // from the oldest on
+	kept  []pileKey // from the oldest on
 	bytes uint64
 	hits  uint64
 }
 
-func (c *cache) request(p pile) bool {
+func (c *cache) request(p pileKey) bool {
 	for i := len(c.kept) - 1; i >= 0; i-- {
 		if c.kept[i] == p {
 			c.kept = append(c.kept[:i], c.kept[i+1:]...)
@@ -30,7 +30,7 @@ func (c *cache) request(p pile) bool {
 	return false
 }
 
-func (c *cache) free(p pile) {
+func (c *cache) free(p pileKey) {
 	if p.size > c.limit {
 		return
 	}
@@ -43,8 +43,8 @@ func (c *cache) free(p pile) {
 }
 
 // play feeds a stream of requests and releases to a curve and to caches.
-func play(rng *rand.Rand, events int, sizeOf func() pile, c *Curve, caches []*cache) (requests uint64) {
-	var live []pile
+func play(rng *rand.Rand, events int, sizeOf func() pileKey, c *Curve, caches []*cache) (requests uint64) {
+	var live []pileKey
 	for step := range events {
 		full := 1 + 100*(step/500%3)
 		if len(live) > 0 && rng.IntN(2*full) < len(live) {
@@ -75,11 +75,11 @@ func TestAgainstCaches(t *testing.T) {
 	for seed := range uint64(12) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		var caches []*cache
-		for limit := uint64(1); limit < 1<<20; limit = limitOf(placeOf(float64(limit + 1 + limit/7))) {
+		for limit := uint64(1); limit < 1<<20; limit = limitOf(bucketOf(float64(limit + 1 + limit/7))) {
 			caches = append(caches, &cache{limit: limit})
 		}
 		c := New(Options{})
-		requests := play(rng, 6000, func() pile { return pile{rng.Uint32N(2), 1 << (4 + rng.UintN(10))} }, c, caches)
+		requests := play(rng, 6000, func() pileKey { return pileKey{rng.Uint32N(2), 1 << (4 + rng.UintN(10))} }, c, caches)
 		s := c.Snapshot()
 		for _, k := range caches {
 			p := s.At(k.limit)
@@ -97,15 +97,15 @@ func TestAgainstCaches(t *testing.T) {
 func TestAnySize(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	var caches []*cache
-	for limit := uint64(64); limit < 1<<20; limit = limitOf(placeOf(float64(limit + 1 + limit/7))) {
+	for limit := uint64(64); limit < 1<<20; limit = limitOf(bucketOf(float64(limit + 1 + limit/7))) {
 		caches = append(caches, &cache{limit: limit})
 	}
-	kinds := make([]pile, 30)
+	kinds := make([]pileKey, 30)
 	for i := range kinds {
-		kinds[i] = pile{1, 1 + rng.Uint64N(1<<(5+rng.UintN(10)))}
+		kinds[i] = pileKey{1, 1 + rng.Uint64N(1<<(5+rng.UintN(10)))}
 	}
 	c := New(Options{})
-	requests := play(rng, 20000, func() pile { return kinds[rng.IntN(len(kinds))] }, c, caches)
+	requests := play(rng, 20000, func() pileKey { return kinds[rng.IntN(len(kinds))] }, c, caches)
 	worst := 0.0
 	for _, k := range caches {
 		off := float64(k.hits)/float64(requests) - c.Snapshot().At(k.limit).HitRate

@@ -5,30 +5,31 @@ import (
 	"slices"
 )
 
-// depths keeps, for blocks in the order in which they were cached, the bytes that were cached after each and are still
-// there, with its own: its depth, and the greatest depth it has had. It is a binary tree; what a whole subtree is to be
-// given waits at its root. Calls cost O(log n), except the rare ones that make room.
+// depths keeps blocks in the order in which they were cached. The depth of a block is the sum of the bytes of all
+// blocks cached after it that are still there, plus its own. depths maintains the present and the greatest depth of
+// each block. It is a binary tree; what is to be added to a whole subtree waits at the subtree's root. Calls cost O(log
+// n), except the rare ones that make room.
 //
-// The greatest depth, not the last one, decides: a limit that a block once lay deeper than took it out of the cache,
-// and it does not come back when blocks above it are taken.
+// The greatest depth decides, not the present one: a limit smaller than the greatest depth evicted the block at that
+// time, and the block does not come back to the cache when blocks above it are removed.
 //
-// Memory is bounded: when there are too many blocks, neighbours share a slot, the more the deeper they lie.
+// Memory is bounded: if there are too many blocks, neighbours share a slot, and deeper slots hold more blocks.
 type depths struct {
-	nodes []node // of an implicit tree: the children of i are 2i and 2i+1, leaves are the second half; 0 is unused
-	slots []slot // those used, the oldest first; slot i has leaf i
+	nodes []node // of an implicit tree: the children of i are 2i and 2i+1; the second half are leaves; 0 is unused
+	slots []slot // the oldest first; slot i has leaf i
 }
 
-// slot is a stretch of the order.
+// slot is a group of neighbouring blocks in the order of caching.
 type slot struct {
-	first  uint64 // place in the order of its oldest block
-	blocks int    // that are still there
-	bytes  float64
+	firstOrder uint64 // order of its oldest block
+	blocks     int    // that are still there
+	bytes      float64
 }
 
-// node has what its subtree is still to be given: a sum, and the greatest value that the sum has had on the way. In a
-// leaf these are the depth and the greatest depth of its slot's blocks, the mean where there are several. Floats hold
+// node holds what is still to be added to its subtree: a sum, and the largest value that the sum has reached. In a leaf
+// these are the depth and the greatest depth of the slot's blocks, or their means if there are several. Floats hold
 // sums of bytes exactly up to 2⁵³ and never overflow.
-type node struct{ sum, most float64 }
+type node struct{ sum, peak float64 }
 
 const (
 	leavesMin = 64
@@ -36,32 +37,32 @@ const (
 	slotBytes = 24
 )
 
-// give adds to a subtree first a value that peaks at most, then what is in n.
-func (n *node) give(sum, most float64) {
-	n.most = max(n.most, n.sum+most)
+// add adds to a subtree a value, which reached peak on the way to sum.
+func (n *node) add(sum, most float64) {
+	n.peak = max(n.peak, n.sum+most)
 	n.sum += sum
 }
 
 func (d *depths) leaves() int { return len(d.nodes) / 2 }
 
-// push caches a block on top of all others, at a place in the order beyond theirs. They lie deeper by weight then; the
-// block itself begins at own. No more than most slots are used, a power of two.
+// push caches a block on top of all others; its order is above theirs. The other blocks are then deeper by weight; the
+// depth of the new block is own. At most most slots are used, a power of two.
 func (d *depths) push(order uint64, own, weight float64, most int) {
 	if len(d.slots) == d.leaves() {
 		d.makeRoom(most)
 	}
-	d.nodes[1].give(weight, weight)
+	d.nodes[1].add(weight, weight)
 	at := d.leaves() + len(d.slots)
-	d.descend(at, 0)
+	d.pushDown(at, 0)
 	d.nodes[at] = node{own, own}
 	d.slots = append(d.slots, slot{order, 1, weight})
 }
 
-// slotOf returns the slot of a place in the order that was pushed.
+// slotOf returns the slot of a cached block.
 func (d *depths) slotOf(order uint64) int {
 	low, high := 0, len(d.slots)
 	for high-low > 1 {
-		if middle := (low + high) / 2; d.slots[middle].first <= order {
+		if middle := (low + high) / 2; d.slots[middle].firstOrder <= order {
 			low = middle
 		} else {
 			high = middle
@@ -70,49 +71,50 @@ func (d *depths) slotOf(order uint64) int {
 	return low
 }
 
-// pop takes a block out, and returns the greatest depth it has had. Those below it are higher up by weight then; of
-// those in its slot that is one half.
+// pop removes a block, and returns its greatest depth. Blocks that were cached before it are then less deep by weight.
+// On average half of the blocks in its own slot are among them.
 func (d *depths) pop(order uint64, weight float64) float64 {
 	i := d.slotOf(order)
 	at := d.leaves() + i
-	d.descend(at, -weight)
+	d.pushDown(at, -weight)
 	s := &d.slots[i]
 	s.blocks--
 	s.bytes -= weight
 	d.nodes[at].sum -= weight / 2
-	return d.nodes[at].most
+	return d.nodes[at].peak
 }
 
-// descend brings up to date what lies on the way from the root to a node, and adds a value to all leaves before it.
-func (d *depths) descend(to int, before float64) {
+// pushDown adds what waits on the way from the root to a node to the nodes below, and adds a value to all leaves before
+// the node.
+func (d *depths) pushDown(to int, before float64) {
 	for depth := bits.Len(uint(to)) - 1; depth > 0; depth-- {
 		at := to >> depth
 		n, left, right := &d.nodes[at], &d.nodes[2*at], &d.nodes[2*at+1]
-		if n.sum != 0 || n.most != 0 {
-			left.give(n.sum, n.most)
-			right.give(n.sum, n.most)
+		if n.sum != 0 || n.peak != 0 {
+			left.add(n.sum, n.peak)
+			right.add(n.sum, n.peak)
 			*n = node{}
 		}
 		if to>>(depth-1)&1 == 1 && before != 0 {
-			left.give(before, 0)
+			left.add(before, 0)
 		}
 	}
 }
 
-// settle brings every leaf up to date.
-func (d *depths) settle() {
+// pushAllDown adds everything that waits to the leaves.
+func (d *depths) pushAllDown() {
 	for at := 1; at < d.leaves(); at++ {
 		n := d.nodes[at]
-		d.nodes[2*at].give(n.sum, n.most)
-		d.nodes[2*at+1].give(n.sum, n.most)
+		d.nodes[2*at].add(n.sum, n.peak)
+		d.nodes[2*at+1].add(n.sum, n.peak)
 		d.nodes[at] = node{}
 	}
 }
 
-// makeRoom leaves at least one half of the slots unused: it drops those without blocks, takes more as far as there may
-// be more, and joins neighbours.
+// makeRoom leaves at least half of the slots unused: it removes slots without blocks, adds slots up to the allowed
+// number, and joins neighbours.
 func (d *depths) makeRoom(most int) {
-	d.settle()
+	d.pushAllDown()
 	var slots []slot
 	var values []node
 	for i, s := range d.slots {
@@ -125,15 +127,16 @@ func (d *depths) makeRoom(most int) {
 		leaves *= 2
 	}
 	for share := 1.0 / 1024; 2*len(slots) > leaves; share *= 2 {
-		slots, values = join(slots, values, share)
+		slots, values = joinNeighbours(slots, values, share)
 	}
 	d.nodes, d.slots = make([]node, 2*leaves), append(make([]slot, 0, leaves), slots...)
 	copy(d.nodes[leaves:], values)
 }
 
-// join makes one slot of neighbours that have no more than a share of the depth of the uppermost of them.
-func join(slots []slot, values []node, share float64) ([]slot, []node) {
-	at := len(slots) - 1 // where the present group is kept, in place
+// joinNeighbours joins neighbouring slots whose bytes together are at most a share of the depth of the uppermost of
+// them.
+func joinNeighbours(slots []slot, values []node, share float64) ([]slot, []node) {
+	at := len(slots) - 1 // index of the present group, in place
 	for i := at - 1; i >= 0; i-- {
 		s, group := slots[i], &slots[at]
 		if group.bytes+s.bytes > share*values[at].sum {
@@ -143,34 +146,34 @@ func join(slots []slot, values []node, share float64) ([]slot, []node) {
 		}
 		mine, theirs := float64(s.blocks), float64(group.blocks)
 		values[at].sum = (mine*values[i].sum + theirs*values[at].sum) / (mine + theirs)
-		values[at].most = (mine*values[i].most + theirs*values[at].most) / (mine + theirs)
-		*group = slot{s.first, s.blocks + group.blocks, s.bytes + group.bytes}
+		values[at].peak = (mine*values[i].peak + theirs*values[at].peak) / (mine + theirs)
+		*group = slot{s.firstOrder, s.blocks + group.blocks, s.bytes + group.bytes}
 	}
 	return slots[at:], values[at:]
 }
 
-// clone returns a copy that shares nothing.
+// clone returns an independent copy.
 func (d *depths) clone() depths {
 	return depths{slices.Clone(d.nodes), slices.Clone(d.slots)}
 }
 
-// clear forgets all blocks, but not where they were, nor their greatest depths.
-func (d *depths) clear() {
-	d.settle()
+// clearBlocks removes all blocks. It keeps the slots with their positions and greatest depths.
+func (d *depths) clearBlocks() {
+	d.pushAllDown()
 	for i := range d.slots {
 		d.slots[i].blocks, d.slots[i].bytes = 0, 0
 	}
 }
 
-// recall puts a block back to where it was.
-func (d *depths) recall(order uint64, weight float64) {
+// restore adds a block to its slot again.
+func (d *depths) restore(order uint64, weight float64) {
 	s := &d.slots[d.slotOf(order)]
 	s.blocks++
 	s.bytes += weight
 }
 
-// recount works out the depths anew after blocks have been recalled, each of which stands for several.
-func (d *depths) recount(stands float64) {
+// recomputeDepths computes the depths after blocks were restored. After sampling, each block represents stands blocks.
+func (d *depths) recomputeDepths(stands float64) {
 	above := 0.0
 	for i := len(d.slots) - 1; i >= 0; i-- {
 		s := &d.slots[i]

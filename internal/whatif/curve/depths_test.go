@@ -85,11 +85,11 @@ func TestRecount(t *testing.T) {
 		d.push(i, 10, 10, 64)
 	}
 	d.pop(5, 10) // the others have been deeper by it
-	d.clear()
+	d.clearBlocks()
 	for i := range uint64(3) {
-		d.recall(2*i, 20)
+		d.restore(2*i, 20)
 	}
-	d.recount(2)
+	d.recomputeDepths(2)
 	if got := d.pop(4, 20); got != 20 { // it once had block 5 above it
 		t.Errorf("the newest: %g", got)
 	}
@@ -107,21 +107,21 @@ func TestRecount(t *testing.T) {
 func TestPlaces(t *testing.T) {
 	last := -1
 	for limit := uint64(1); limit < 1<<limitBits; limit += 1 + limit/100 {
-		place := placeOf(float64(limit))
-		if at := limitOf(place); at < limit || float64(at) > float64(limit)*(1+1.0/fine) || place < last {
+		place := bucketOf(float64(limit))
+		if at := limitOf(place); at < limit || float64(at) > float64(limit)*(1+1.0/bucketsPerDoubling) || place < last {
 			t.Fatalf("limit %d has place %d, whose limit is %d", limit, place, at)
 		}
-		if back := placeOf(float64(limitOf(place))); back != place {
+		if back := bucketOf(float64(limitOf(place))); back != place {
 			t.Fatalf("place %d of limit %d is place %d", place, limitOf(place), back)
 		}
 		last = place
 	}
 	for shift := range limitBits + 1 {
-		if limit := uint64(1) << shift; limitOf(placeOf(float64(limit))) != limit {
+		if limit := uint64(1) << shift; limitOf(bucketOf(float64(limit))) != limit {
 			t.Errorf("limit %d is not exact", limit)
 		}
 	}
-	if placeOf(1<<limitBits+1) != beyond || placeOf(1<<limitBits) >= beyond || placeOf(0.5) != 1 {
-		t.Errorf("the ends: %d, %d, %d", placeOf(1<<limitBits+1), placeOf(1<<limitBits), placeOf(0.5))
+	if bucketOf(1<<limitBits+1) != bucketBeyond || bucketOf(1<<limitBits) >= bucketBeyond || bucketOf(0.5) != 1 {
+		t.Errorf("the ends: %d, %d, %d", bucketOf(1<<limitBits+1), bucketOf(1<<limitBits), bucketOf(0.5))
 	}
 }

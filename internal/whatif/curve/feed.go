@@ -7,65 +7,66 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 )
 
-// feed tells curves what programs demand, as a policy would meet it: what it rounds sizes up to, which blocks it takes,
-// and whose.
+// feed passes a program's demands to the curves of its processes as the policy would serve them: it rounds sizes as the
+// policy does, and knows which blocks the policy takes for a request.
 type feed struct {
-	options Options
-	policy  *allocator.Pool // which has nothing
-	fit     fit
-	made    [256]made
-	buffers []buffer
-	curves  []*Curve // by process; nil: of one that is left out
-	left    bool     // some are
+	options   Options
+	emptyPool *allocator.Pool // a pool without blocks, which shows how the policy rounds sizes
+	rule      servingRule
+	sizeCache [256]cachedSize
+	buffers   []buffer
+	curves    []*Curve // by process; nil: the process is left out
+	leftOut   bool     // some processes are left out
 }
 
-// fit is which blocks serve a request, besides those of its size.
-type fit struct {
-	ratio float64 // less than this many times the request; 0: no others
-	small uint64  // or less than this many bytes
-	own   bool    // only those of the same call site
+// servingRule says which blocks serve a request, besides those of its size.
+type servingRule struct {
+	ratio    float64 // blocks smaller than this many times the request; 0: no others
+	minBlock uint64  // or blocks smaller than this
+	sameSite bool    // only blocks of the request's call site
 }
 
-// made is what is remembered of a request: which size a block has that is made for it.
-type made struct {
-	class       uint32
-	wanted, got uint64
+// cachedSize is the size of the block that the policy would create for a request.
+type cachedSize struct {
+	class            uint32
+	requested, block uint64
 }
 
-// buffer is what the program has, or a place for that.
+// buffer is a buffer of the program, or an empty entry.
 type buffer struct {
-	curve *Curve // nil: nothing is there
+	curve *Curve // nil: the entry is empty
 	class uint32
 	size  uint64 // of the block
 }
 
-// newFeed returns one for a policy. An error says what is wrong with it or a setting. Memory is that of all curves.
+// newFeed returns a feed for a policy. Memory in the options is for all curves together. The error reports an invalid
+// policy or setting.
 func newFeed(policy string, settings []allocator.Setting, o Options) (*feed, error) {
 	p, err := allocator.New(policy, settings)
 	if err != nil {
 		return nil, err
 	}
-	f := &feed{options: o, policy: p}
+	f := &feed{options: o, emptyPool: p}
 	for _, l := range p.Limits() {
 		switch l.Name {
 		case "max_waste_ratio":
-			f.fit.ratio = l.Value
+			f.rule.ratio = l.Value
 		case "min_block":
-			f.fit.small = uint64(l.Value)
+			f.rule.minBlock = uint64(l.Value)
 		case "steal_other_tag":
-			f.fit.own = l.Value == 0
+			f.rule.sameSite = l.Value == 0
 		}
 	}
 	return f, nil
 }
 
-// take tells the curves of a demand.
-func (f *feed) take(d *replay.Demand) {
+// apply passes a demand to the curves.
+func (f *feed) apply(d *replay.Demand) {
 	switch d.Kind {
 	case replay.Requested:
 		f.request(d)
 	case replay.Dropped:
-		if c := f.curve(d.Process); c != nil {
+		if c := f.curveOf(d.Process); c != nil {
 			c.Drop(d.Class)
 		}
 	default:
@@ -85,48 +86,48 @@ func (f *feed) request(d *replay.Demand) {
 	if int(d.Buffer) >= len(f.buffers) {
 		f.buffers = append(f.buffers, make([]buffer, int(d.Buffer)+1-len(f.buffers))...)
 	}
-	c := f.curve(d.Process)
+	c := f.curveOf(d.Process)
 	if c == nil {
 		f.buffers[d.Buffer] = buffer{}
 		return
 	}
 	class := d.Class
-	if f.fit.own {
-		class = uint32(mixed(uint64(class)<<32 | uint64(d.Request.Tag)))
+	if f.rule.sameSite {
+		class = uint32(mix(uint64(class)<<32 | uint64(d.Request.Tag)))
 	}
-	size := f.size(d)
+	size := f.blockSize(d)
 	got := size
-	if served := c.Request(class, size, f.fit.most(size)); served > 0 {
+	if served := c.Request(class, size, f.rule.sizeBelow(size)); served > 0 {
 		got = served
 	}
 	f.buffers[d.Buffer] = buffer{c, class, got}
 }
 
-// most returns below which size other blocks serve.
-func (f *fit) most(size uint64) uint64 {
+// sizeBelow returns the size below which larger blocks serve a request.
+func (f *servingRule) sizeBelow(size uint64) uint64 {
 	if f.ratio == 0 {
 		return 0
 	}
-	return max(uint64(min(f.ratio*float64(size), 1<<limitBits)), f.small)
+	return max(uint64(min(f.ratio*float64(size), 1<<limitBits)), f.minBlock)
 }
 
-// size returns the bytes of a block that is made for a request.
-func (f *feed) size(d *replay.Demand) uint64 {
+// blockSize returns the size of the block that the policy would create for a request.
+func (f *feed) blockSize(d *replay.Demand) uint64 {
 	wanted := d.Request.Size
-	m := &f.made[(wanted^wanted>>8^wanted>>16^uint64(d.Class))%uint64(len(f.made))]
-	if m.got == 0 || m.wanted != wanted || m.class != d.Class {
+	m := &f.sizeCache[(wanted^wanted>>8^wanted>>16^uint64(d.Class))%uint64(len(f.sizeCache))]
+	if m.block == 0 || m.requested != wanted || m.class != d.Class {
 		request := d.Request
-		request.Align = 0 // a block of its own, no part of one
-		plan, _ := f.policy.Decide(request, nil)
-		f.policy.Abort(plan)
-		*m = made{d.Class, wanted, max(plan.Size, 1)}
+		request.Align = 0 // a block, not a sub-allocation
+		plan, _ := f.emptyPool.Decide(request, nil)
+		f.emptyPool.Abort(plan)
+		*m = cachedSize{d.Class, wanted, max(plan.Size, 1)}
 	}
-	return m.got
+	return m.block
 }
 
-// curve returns that of a process. The first has one half of the memory; of the other half each of the next has as much
-// as a curve takes at least, as long as there is some.
-func (f *feed) curve(process uint32) *Curve {
+// curveOf returns the curve of a process, nil if the process is left out. The first curve has one half of the memory.
+// Each later curve takes MemoryMin from the other half while some is left.
+func (f *feed) curveOf(process uint32) *Curve {
 	if int(process) < len(f.curves) && f.curves[process] != nil {
 		return f.curves[process]
 	}
@@ -137,7 +138,7 @@ func (f *feed) curve(process uint32) *Curve {
 	o.Memory /= 2
 	switch {
 	case int(process) > o.Memory/MemoryMin:
-		f.left = true
+		f.leftOut = true
 		return nil
 	case process > 0:
 		o.Memory = MemoryMin
@@ -151,7 +152,7 @@ func (f *feed) curve(process uint32) *Curve {
 
 // snapshot returns the curve of all processes.
 func (f *feed) snapshot() *Snapshot {
-	return together(slices.DeleteFunc(slices.Clone(f.curves), func(c *Curve) bool { return c == nil })...)
+	return combined(slices.DeleteFunc(slices.Clone(f.curves), func(c *Curve) bool { return c == nil })...)
 }
 
 // restart counts from here on.
@@ -163,7 +164,7 @@ func (f *feed) restart() {
 	}
 }
 
-// requests returns how many there were since then, as far as curves are of them.
+// requests returns how many requests the curves have counted since restart.
 func (f *feed) requests() float64 {
 	sum := 0.0
 	for _, c := range f.curves {

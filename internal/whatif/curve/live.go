@@ -10,108 +10,105 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/live"
 )
 
-// Exact points: after how many requests the limits for them are chosen for the first time, after how many times as many
-// they are chosen again, and of how many requests a curve is at least before it is shown in the place of the one
-// before. Where requests come fast: how many the ghosts count at most before they rest, and how many times as many have
-// come when they are placed again. After satedBy records a curve can do without more for a while.
+// Numbers of requests, except the last, which counts records. They say when limits are chosen for the anchors, when the
+// anchors rest, and when a new curve replaces the previous one.
 const (
-	placedFirst = 64
-	placedAgain = 16
-	placedLast  = 1 << 24
-	restsLast   = 1 << 16
-	restsFor    = 16
-	ghostsMost  = 4
-	shownLeast  = 32
-	shownMost   = 4096
-	stepLeast   = 16
-	satedBy     = 1 << 18
+	choiceFirst  = 64      // after these the limits of the anchors are chosen for the first time
+	choiceFactor = 16      // after this many times as many they are chosen again
+	choiceLast   = 1 << 24 // but no later than after these
+	enoughMax    = 1 << 16 // where requests come fast, anchors rest after these at the latest
+	restFactor   = 16      // and are chosen again after this many times as many
+	anchorsMax   = 4       // anchors, not requests
+	shownMin     = 32      // a new curve replaces the previous one after these
+	shownMax     = 4096    // and no later than after these
+	skipAfter    = 1 << 18 // after these records a curve can skip others
 )
 
-// liveRate is how many blocks are measured in a second by default, and how many requests come when the
-// ghosts begin to rest.
+// liveRate is how many blocks are measured per second by default, and at how many requests per second the anchors begin
+// to rest.
 const liveRate = 50_000
 
-// Live is the curve of programs that run, which takes Options.Memory for all of them. NewLive, View and Leave are for
-// any goroutine; the rest is for live, whose listener it is. Its memory is bounded except for what the programs hold at
-// a time: about 200 bytes for each of their buffers.
+// Live is the curve of running programs. All of them share Options.Memory. NewLive, View and Leave are for any
+// goroutine; the other methods are for package live, whose listener Live is. Its memory is bounded except for the
+// programs' live buffers: about 200 bytes for each.
 type Live struct {
 	asked, left atomic.Bool
 	view        atomic.Pointer[view.Curve]
 
 	options  Options
 	policy   string
-	settings []allocator.Setting // and the limits that were changed since
+	settings []allocator.Setting // including limits that were changed since
 	missed   uint64
-	records  int // since it began
+	records  int // since the batch began
 
-	chorus *replay.Batch
-	feed   *feed // nil: the policy has no curve
-	ghosts ghosts
-	last   *view.Curve // the curve before this one; nil: none
+	batch    *replay.Batch
+	feed     *feed // nil: the policy has no curve
+	anchors  anchors
+	lastView *view.Curve // the view of the previous curve, until the new curve has enough requests; nil: none
 }
 
-// NewLive returns one with the policy that a session begins with. An error says what is wrong with it or a setting.
+// NewLive returns a curve for the policy that a session begins with. The error reports an invalid policy or setting.
 func NewLive(policy string, settings []allocator.Setting, o Options) (*Live, error) {
 	if o.Rate == 0 {
 		o.Rate = liveRate
 	}
 	l := &Live{options: o, policy: policy, settings: slices.Clone(settings)}
-	if err := l.follow(); err != nil {
+	if err := l.followPolicy(); err != nil {
 		return nil, err
 	}
-	l.view.Store(l.look())
+	l.view.Store(l.currentView())
 	return l, nil
 }
 
-// View returns the curve as it was when it was asked for last, and asks for the present one.
+// View returns the view that was made for the previous call, and requests a new one.
 func (l *Live) View() *view.Curve {
 	l.asked.Store(true)
 	return l.view.Load()
 }
 
-// Leave ends the curve: no one will ask for it again.
+// Leave ends the curve: no one will view it again.
 func (l *Live) Leave() { l.left.Store(true) }
 
-// Begin implements live.Listener. What comes after records that are missing may make no sense to a curve: releases of
-// nothing, creates without an end. So it begins anew.
-func (l *Live) Begin(c *replay.Batch, missed uint64) {
+// Begin implements live.Listener. A curve cannot interpret records after missing ones, for example releases of unknown
+// buffers. So a new curve begins.
+func (l *Live) Begin(batch *replay.Batch, missed uint64) {
 	var last *view.Curve
-	if l.chorus != nil && missed == l.missed && l.feed != nil { // after a rest: the curve is what it was
-		last = l.look()
+	if l.batch != nil && missed == l.missed && l.feed != nil { // after a pause the previous curve is still shown
+		last = l.currentView()
 	}
-	l.chorus, l.missed, l.ghosts = c, missed, newGhosts()
-	l.followAny()
-	l.last, l.records = last, 0
+	l.batch, l.missed, l.anchors = batch, missed, newAnchors()
+	l.followPolicyOrDefaults()
+	l.lastView, l.records = last, 0
 }
 
-// Sated implements live.Listener.
-func (l *Live) CanSkip() bool { return l.feed == nil || !l.ghosts.cold && l.records >= satedBy }
+// CanSkip implements live.Listener.
+func (l *Live) CanSkip() bool { return l.feed == nil || !l.anchors.cold && l.records >= skipAfter }
 
 // Play implements live.Listener.
 func (l *Live) Play(part *live.Part) bool {
 	if l.feed != nil {
-		l.chorus.Demands(l.feed.take)
+		l.batch.Demands(l.feed.apply)
 	}
-	l.ghosts.play(l.chorus)
+	l.anchors.play(l.batch)
 	l.records += part.Records
-	if part.Change != nil && l.change(part.Change) {
-		l.followAny()
+	if part.Change != nil && l.applyChange(part.Change) {
+		l.followPolicyOrDefaults()
 	}
-	l.place(part.Time)
+	l.updateAnchors(part.Time)
 	return !l.left.Load()
 }
 
 // Publish implements live.Listener.
 func (l *Live) Publish(load *live.Load) {
 	if l.asked.Swap(false) || load.Final {
-		l.view.Store(l.look())
+		l.view.Store(l.currentView())
 	}
 }
 
-// follow follows the policy as it is now, with no block that is there.
-func (l *Live) follow() error {
-	l.ghosts.leave(l.chorus)
-	l.feed, l.last = nil, nil
+// followPolicy starts a new curve for the present policy, without blocks.
+func (l *Live) followPolicy() error {
+	l.anchors.reset(l.batch)
+	l.feed, l.lastView = nil, nil
 	if !Limited(l.policy) {
 		_, err := allocator.New(l.policy, l.settings)
 		return err
@@ -123,65 +120,65 @@ func (l *Live) follow() error {
 	return err
 }
 
-// followAny is follow where limits may contradict each other: then those that the program has do not, and the defaults
-// are followed.
-func (l *Live) followAny() {
-	if l.follow() != nil {
+// followPolicyOrDefaults is followPolicy, with the policy's defaults if the settings contradict each other. The
+// program's own settings do not, so the curve's settings are outdated then.
+func (l *Live) followPolicyOrDefaults() {
+	if l.followPolicy() != nil {
 		l.settings = nil
-		_ = l.follow()
+		_ = l.followPolicy()
 	}
 }
 
-// change notes a limit that was changed, or the policy, and reports whether the curve is another one by that.
-func (l *Live) change(payload []byte) bool {
+// applyChange applies a change of a limit or the policy, and reports whether it requires a new curve.
+func (l *Live) applyChange(payload []byte) bool {
 	before := replay.Configuration{Policy: l.policy, Settings: l.settings}
-	after, ok := before.After(payload)
+	after, ok := before.AfterChange(payload)
 	if !ok {
 		return false
 	}
 	l.policy, l.settings = after.Policy, after.Settings
-	return after.Policy != before.Policy || !slices.Equal(others(before.Settings), others(after.Settings))
+	return after.Policy != before.Policy || !slices.Equal(otherSettings(before.Settings), otherSettings(after.Settings))
 }
 
-// place chooses limits for the ghosts when it is time, begins to count when they are no longer cold, and lets them rest
-// when they have counted enough.
-func (l *Live) place(time uint64) {
+// updateAnchors chooses the limits of the anchors when it is time, starts their counting when they are warm, and lets
+// them rest when they have counted enough.
+func (l *Live) updateAnchors(time uint64) {
 	if l.feed == nil {
 		return
 	}
 	switch requests := l.feed.requests(); {
-	case l.ghosts.cold && requests >= l.ghosts.warm:
-		l.ghosts.count(l.chorus, time)
+	case l.anchors.cold && requests >= l.anchors.warm:
+		l.anchors.startCounting(l.batch, time)
 		l.feed.restart()
-	case !l.ghosts.cold && requests >= l.ghosts.next:
+	case !l.anchors.cold && requests >= l.anchors.next:
 		s := l.feed.snapshot()
-		if !l.ghosts.resting {
-			l.last = l.show(s)
+		if !l.anchors.resting {
+			l.lastView = l.viewOf(s)
 		}
-		l.ghosts.place(l.chorus, s, l.policy, l.settings, requests)
-	case l.ghosts.tired(requests, time, l.options.Rate):
-		l.last = l.show(l.feed.snapshot())
-		l.ghosts.rest(l.chorus, requests)
+		l.anchors.choose(l.batch, s, l.policy, l.settings, requests)
+	case l.anchors.canRest(requests, time, l.options.Rate):
+		l.lastView = l.viewOf(l.feed.snapshot())
+		l.anchors.rest(l.batch, requests)
 	}
 }
 
-// look returns what there is to show.
-func (l *Live) look() *view.Curve {
+// currentView returns what the dashboard shows.
+func (l *Live) currentView() *view.Curve {
 	if l.feed == nil {
 		return &view.Curve{Policy: l.policy, Missed: l.missed}
 	}
-	if l.last != nil && (l.ghosts.cold || l.ghosts.resting || l.feed.requests() < max(shownLeast, min(float64(l.last.Requests)/4, shownMost))) {
-		return l.last
+	if l.lastView != nil && (l.anchors.cold || l.anchors.resting || l.feed.requests() < max(shownMin, min(float64(l.lastView.Requests)/4, shownMax))) {
+		return l.lastView
 	}
-	return l.show(l.feed.snapshot())
+	return l.viewOf(l.feed.snapshot())
 }
 
-// show returns a curve with its exact points.
-func (l *Live) show(s *Snapshot) *view.Curve {
-	v := &view.Curve{Policy: l.policy, Limits: true, Requests: uint64(s.Requests), Missed: l.missed, LeftOut: l.feed.left}
-	v.Exact = l.ghosts.points(l.chorus)
-	v.Points = s.anchored(v.Exact)
-	v.Error = max(s.missed(v.Exact), s.off(v.Exact))
+// viewOf returns the view of a curve with its exact points.
+func (l *Live) viewOf(s *Snapshot) *view.Curve {
+	v := &view.Curve{Policy: l.policy, Limits: true, Requests: uint64(s.Requests), Missed: l.missed, LeftOut: l.feed.leftOut}
+	v.Exact = l.anchors.points(l.batch)
+	v.Points = s.through(v.Exact)
+	v.Error = max(s.leaveOneOutError(v.Exact), s.meanError(v.Exact))
 	through := &Snapshot{Points: v.Points}
 	v.Knee, v.Enough = through.Knee(), through.Enough()
 	return v

@@ -90,7 +90,7 @@ func sound(t *testing.T, v *view.Curve) {
 		}
 		last = int64(p.Limit)
 	}
-	if !(v.Error >= 0 && v.Error <= 1) || len(v.Exact) > ghostsMost {
+	if !(v.Error >= 0 && v.Error <= 1) || len(v.Exact) > anchorsMax {
 		t.Errorf("error %g, %d exact points", v.Error, len(v.Exact))
 	}
 	through := Snapshot{Points: v.Points}
@@ -104,7 +104,7 @@ func sound(t *testing.T, v *view.Curve) {
 // offBy returns the mean distance of a curve from points that were simulated, 0…1.
 func offBy(v *view.Curve, points []Point) float64 {
 	through := &Snapshot{Points: v.Points}
-	return through.off(points)
+	return through.meanError(points)
 }
 
 // TestLive: where blocks of one size serve, the curve is that of replays at any limit, not just at the exact points.
@@ -169,7 +169,7 @@ func TestMeasure(t *testing.T) {
 		t.Fatalf("%+v", m)
 	}
 	for _, e := range m.Exact {
-		r, err := replay.Replay(labtest.Rewound(t, p), at("futhark", nil, e.Limit))
+		r, err := replay.Replay(labtest.Rewound(t, p), optionsAt("futhark", nil, e.Limit))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,9 +216,9 @@ func TestLiveRests(t *testing.T) {
 		for part := range slices.Chunk(p.Records, 256) {
 			give(l, part)
 			parts++
-			played += min(1, len(l.ghosts.all))
+			played += min(1, len(l.anchors.all))
 		}
-		v := l.look()
+		v := l.currentView()
 		sound(t, v)
 		m, err := Measure(p, "pow2", nil)
 		if err != nil {
@@ -267,17 +267,17 @@ func TestLiveMissed(t *testing.T) {
 	}
 	l.Begin(replay.NewBatch(), 0)
 	give(l, p.Records)
-	if before := l.look(); !before.Known() || before.Missed != 0 {
+	if before := l.currentView(); !before.Known() || before.Missed != 0 {
 		t.Errorf("before: %+v", before)
 	}
-	l.Begin(l.chorus.Restart(), 7)
-	if v := l.look(); v.Missed != 7 || v.Requests != 0 || v.Known() {
+	l.Begin(l.batch.Restart(), 7)
+	if v := l.currentView(); v.Missed != 7 || v.Requests != 0 || v.Known() {
 		t.Errorf("%d missed, %d requests", v.Missed, v.Requests)
 	}
 	p.Records = p.Records[:0]
 	p.run(rng, 20_000, 40, octaves(rng))
 	give(l, p.Records)
-	v := l.look()
+	v := l.currentView()
 	sound(t, v)
 	if !v.Known() || v.Error > 0.03 || v.Missed != 7 {
 		t.Errorf("after: %+v", v)
@@ -292,10 +292,10 @@ func TestLiveMissed(t *testing.T) {
 func give(l *Live, records []wire.Record) {
 	for part := range slices.Chunk(records, 1024) {
 		for i := range part {
-			l.chorus.Read(&part[i])
+			l.batch.Read(&part[i])
 		}
 		l.Play(&live.Part{Records: len(part), Time: part[len(part)-1].Time})
-		l.chorus.Clear()
+		l.batch.Clear()
 	}
 }
 
@@ -367,7 +367,7 @@ func BenchmarkLive(b *testing.B) {
 				}
 				l.Begin(replay.NewBatch(), 0)
 				give(l, records)
-				if v = l.look(); v.Requests == 0 {
+				if v = l.currentView(); v.Requests == 0 {
 					b.Fatal("no curve")
 				}
 			}
@@ -401,16 +401,16 @@ func TestLiveAfterRest(t *testing.T) {
 		t.Error("canSkip without a request")
 	}
 	give(l, p.Records)
-	before := l.look()
+	before := l.currentView()
 	if !l.CanSkip() || !before.Known() {
 		t.Fatalf("canSkip %v, %d requests, exact points %v", l.CanSkip(), before.Requests, before.Known())
 	}
-	l.Begin(l.chorus.Restart(), 0)
-	if v := l.look(); l.CanSkip() || v.Requests != before.Requests || len(v.Points) != len(before.Points) {
+	l.Begin(l.batch.Restart(), 0)
+	if v := l.currentView(); l.CanSkip() || v.Requests != before.Requests || len(v.Points) != len(before.Points) {
 		t.Errorf("after the rest: %d requests, %d before", v.Requests, before.Requests)
 	}
 	give(l, p.Records)
-	v := l.look()
+	v := l.currentView()
 	sound(t, v)
 	if !l.CanSkip() || !v.Known() {
 		t.Errorf("with more: canSkip %v, exact points %v", l.CanSkip(), v.Known())

@@ -16,26 +16,26 @@ import (
 // Measurement is the hit rate of a recording by limit of cached bytes.
 type Measurement struct {
 	Policy   string
-	Requests uint64            // poolable, of all processes
+	Requests uint64            // poolable requests of all processes
 	Present  uint64            // the limit at the start, bytes in each process
-	Exact    []view.CurvePoint // ascending by limit, the last without one; none where nothing was asked, or the policy has no such limit
+	Exact    []view.CurvePoint // ascending by limit, the last without a limit; empty if there were no requests, or the policy has no such limit
 	Knee     view.CurvePoint
 	Enough   view.CurvePoint // the smallest limit with at least 99 % of the best hit rate
 }
 
 const (
-	// batch is how many records are looked up before the policies play them.
-	batch = 1024
+	// recordsAtOnce is how many records are looked up before the policies play them.
+	recordsAtOnce = 1024
 	// Passes is how often Measure reads a recording.
 	Passes = 3
-	// voices is how many limits are played at once.
-	voices = 8
+	// limitsAtOnce is how many limits are played in one pass.
+	limitsAtOnce = 8
 )
 
-// Measure plays a recording through a policy at limits that it looks for: each half of the one before, from what the
-// policy has without one, and more where the hit rate changes most. That takes three passes and memory that does not
-// grow with events. The settings' own limit of cached bytes is the present one. An error is that of the source, or of
-// the settings.
+// Measure plays a recording through a policy at limits that it chooses: first halves, quarters and so on of what the
+// policy caches without a limit, then more limits where the hit rate changes most. That takes three passes, and memory
+// that does not grow with events. The present limit is that of the settings. The error is that of the source, or
+// reports invalid settings.
 func Measure(src recording.Source, policy string, settings []allocator.Setting) (*Measurement, error) {
 	p, err := allocator.New(policy, settings)
 	if err != nil {
@@ -47,31 +47,31 @@ func Measure(src recording.Source, policy string, settings []allocator.Setting) 
 	}
 	limits := []uint64{min(m.Present, unlimited), unlimited}
 	for pass := range Passes {
-		if err := m.play(src, settings, limits); err != nil || m.Requests == 0 {
+		if err := m.playAt(src, settings, limits); err != nil || m.Requests == 0 {
 			return m, err
 		}
-		if pass == 0 { // what is there without a limit is known now
-			limits = halves(m.Exact[len(m.Exact)-1].PeakReserved, voices)
+		if pass == 0 { // the peak without a limit is now known
+			limits = halves(m.Exact[len(m.Exact)-1].PeakReserved, limitsAtOnce)
 			continue
 		}
-		if limits = m.between(voices); len(limits) == 0 {
-			break // the same everywhere
+		if limits = m.between(limitsAtOnce); len(limits) == 0 {
+			break // the hit rate is the same everywhere
 		}
 	}
-	m.Knee, m.Enough = m.at(m.snapshot().Knee()), m.at(m.snapshot().Enough())
+	m.Knee, m.Enough = m.pointAt(m.snapshot().Knee()), m.pointAt(m.snapshot().Enough())
 	return m, nil
 }
 
-// unlimited is a limit above all others that make a difference.
+// unlimited is a limit that no policy reaches.
 const unlimited = view.Unlimited
 
-// Names of the limits that a curve is of.
+// Names of the limits of cached bytes.
 const (
 	limitName    = "max_cached_bytes"
 	fractionName = "max_cached_fraction"
 )
 
-// Limited reports whether a policy limits what it caches: others have no curve.
+// Limited reports whether a policy limits what it caches. Other policies have no curve.
 func Limited(policy string) bool {
 	d, _ := allocator.Describe(policy)
 	return slices.ContainsFunc(d.Limits, func(l allocator.Limit) bool { return l.Name == limitName })
@@ -87,31 +87,31 @@ func limitIn(limits []allocator.Limit) uint64 {
 	return 0
 }
 
-// at returns what to play to see a limit.
-func at(policy string, settings []allocator.Setting, limit uint64) replay.Options {
-	return replay.Configuration{Policy: policy, Settings: settings}.With(limitName, fmt.Sprint(limit)).With(fractionName, "1").Held()
+// optionsAt returns the simulation of a policy at a limit.
+func optionsAt(policy string, settings []allocator.Setting, limit uint64) replay.Options {
+	return replay.Configuration{Policy: policy, Settings: settings}.With(limitName, fmt.Sprint(limit)).With(fractionName, "1").HeldOptions()
 }
 
-// others returns those of a policy's settings that leave open how many bytes it may keep.
-func others(settings []allocator.Setting) []allocator.Setting {
+// otherSettings returns the settings that do not limit cached bytes.
+func otherSettings(settings []allocator.Setting) []allocator.Setting {
 	return slices.DeleteFunc(slices.Clone(settings), func(s allocator.Setting) bool {
 		return s.Name == limitName || s.Name == fractionName
 	})
 }
 
-// play plays a recording at several limits at once.
-func (m *Measurement) play(src recording.Source, settings []allocator.Setting, limits []uint64) error {
+// playAt plays a recording at several limits at once.
+func (m *Measurement) playAt(src recording.Source, settings []allocator.Setting, limits []uint64) error {
 	limits = slices.Compact(limits)
-	chorus := replay.NewBatch()
+	simulations := replay.NewBatch()
 	for _, limit := range limits {
-		if _, err := chorus.Add(at(m.Policy, settings, limit)); err != nil {
+		if _, err := simulations.Add(optionsAt(m.Policy, settings, limit)); err != nil {
 			return err
 		}
 	}
 	playRead := func() error {
-		defer chorus.Clear()
+		defer simulations.Clear()
 		for i := range limits {
-			if err := chorus.Play(i); err != nil {
+			if err := simulations.Play(i); err != nil {
 				return err
 			}
 		}
@@ -122,23 +122,23 @@ func (m *Measurement) play(src recording.Source, settings []allocator.Setting, l
 		if err != nil {
 			return err
 		}
-		chorus.Read(record)
-		if read++; read%batch == 0 {
+		simulations.Read(record)
+		if read++; read%recordsAtOnce == 0 {
 			if err := playRead(); err != nil {
 				return err
 			}
 		}
 	}
-	chorus.Finish()
+	simulations.Finish()
 	if err := playRead(); err != nil {
 		return err
 	}
-	m.Requests = chorus.Result(0, cost.Device{}).Requests
+	m.Requests = simulations.Result(0, cost.Device{}).Requests
 	if m.Requests == 0 {
 		return nil
 	}
 	for i, limit := range limits {
-		r := chorus.Result(i, cost.Device{})
+		r := simulations.Result(i, cost.Device{})
 		m.Exact = append(m.Exact, Point{Limit: limit, HitRate: r.HitRate(), PeakReserved: r.PeakReserved})
 	}
 	slices.SortFunc(m.Exact, byLimit)
@@ -148,7 +148,7 @@ func (m *Measurement) play(src recording.Source, settings []allocator.Setting, l
 
 func byLimit(a, b Point) int { return cmp.Compare(a.Limit, b.Limit) }
 
-// halves returns n limits, ascending, the last of which is enough for most bytes.
+// halves returns n ascending limits: most, and its halves.
 func halves(most uint64, n int) []uint64 {
 	limits := make([]uint64, n)
 	for i := range limits {
@@ -157,7 +157,7 @@ func halves(most uint64, n int) []uint64 {
 	return limits
 }
 
-// between returns up to n limits more, where the hit rate changes most from one to the next, ascending.
+// between returns up to n further limits, ascending, where the hit rate changes most from one exact point to the next.
 func (m *Measurement) between(n int) []uint64 {
 	type gap struct{ low, high, change float64 }
 	var gaps []gap
@@ -184,8 +184,8 @@ func (m *Measurement) between(n int) []uint64 {
 	return limits
 }
 
-// Curve returns the measurement for display. Points beyond which nothing changes are left out: they would take the room
-// of what does.
+// Curve returns the measurement for display. It leaves out points above which the hit rate stays equal, because they
+// would take space from the others.
 func (m *Measurement) Curve() *view.Curve {
 	last := len(m.Exact)
 	for last > 1 && m.Exact[last-1].HitRate == m.Exact[last-2].HitRate {
@@ -197,13 +197,13 @@ func (m *Measurement) Curve() *view.Curve {
 	}
 }
 
-// snapshot is a curve of the points.
+// snapshot returns the curve of the exact points.
 func (m *Measurement) snapshot() *Snapshot {
 	return &Snapshot{Points: append([]Point{{}}, m.Exact...)}
 }
 
-// at returns the point at which a curve of them has one.
-func (m *Measurement) at(p Point) Point {
+// pointAt returns the first exact point at or above the limit of a point.
+func (m *Measurement) pointAt(p Point) Point {
 	for _, e := range m.Exact {
 		if e.Limit >= p.Limit {
 			return e

@@ -7,105 +7,106 @@ import (
 )
 
 const (
-	// Bytes of a pile, and of a block that is measured, with what maps and lists leave empty.
+	// Bytes of a pile and of a measured block, including the unused space of maps and lists.
 	pileBytes, markBytes = 192, 32
-	// slotShare is the part of the memory that lets the stack have one more slot: its slots take an eighth of it.
+	// slotShare is the memory per slot of the stack, in bytes: the slots take an eighth of the memory.
 	slotShare = 8 * levelsMax * (2*nodeBytes + slotBytes)
-	// looked is how many blocks are cached from one look at the memory to the next.
-	looked = 256
-	// sparsest bounds how little is measured: one in 2^sparsest.
-	sparsest = 40
+	// checkEvery is how many blocks are cached between two checks of the memory.
+	checkEvery = 256
+	// shiftMax bounds the sampling: at least one in 2^shiftMax is measured.
+	shiftMax = 40
 )
 
-// rate counts blocks that are measured.
+// rate counts measured blocks.
 type rate struct {
 	since int64 // ns
 	count int
 }
 
-// follows reports whether a pile is in the sample.
-func (c *Curve) follows(pile uint64) bool { return pile&(1<<c.skipped-1) == 0 }
+// samplesPile reports whether a pile is in the sample.
+func (c *Curve) samplesPile(pile uint64) bool { return pile&(1<<c.pileShift-1) == 0 }
 
-// measures reports whether the place at a height of a pile is in the sample.
-func (c *Curve) measures(pile uint64, height int64) bool {
-	return mixed(pile+uint64(height))&(1<<c.spaced-1) == 0
+// samplesHeight reports whether a height of a pile is in the sample.
+func (c *Curve) samplesHeight(pile uint64, height int64) bool {
+	return mix(pile+uint64(height))&(1<<c.heightShift-1) == 0
 }
 
-// put caches a block that is measured, and returns its place in the order.
-func (c *Curve) put(size uint64) (order uint64) {
-	c.next++
-	c.marks++
+// cache caches a measured block, and returns its order.
+func (c *Curve) cache(size uint64) (order uint64) {
+	c.lastOrder++
+	c.measured++
 	c.rate.count++
-	c.whole.push(c.next, size)
-	return c.next
+	c.stack.push(c.lastOrder, size)
+	return c.lastOrder
 }
 
-// take takes a block out. If it serves, t counts at which limits it was still cached; else t is nil.
-func (c *Curve) take(order, size uint64, t *tally) {
-	c.marks--
-	c.whole.pop(order, size, t)
+// uncache removes a block. If the block serves a request, t counts the limits at which it was still cached; else t is
+// nil.
+func (c *Curve) uncache(order, size uint64, t *tally) {
+	c.measured--
+	c.stack.pop(order, size, t)
 }
 
-// bytes returns how much memory the curve takes at most until it looks again, with all slots that it may come to have.
-func (c *Curve) bytes() int {
-	const others = tallyBytes + looked*(pileBytes+markBytes)
-	stack := levelsMax * c.whole.slots * (2*nodeBytes + slotBytes)
-	return others + stack + markBytes*c.marks + pileBytes*len(c.piles)
+// memory returns how many bytes the curve takes at most until the next check, including all slots that it may use.
+func (c *Curve) memory() int {
+	const others = tallyBytes + checkEvery*(pileBytes+markBytes)
+	stack := levelsMax * c.stack.slots * (2*nodeBytes + slotBytes)
+	return others + stack + markBytes*c.measured + pileBytes*len(c.piles)
 }
 
-// look measures less where there is too little memory, or too much is to be measured in a second.
-func (c *Curve) look(time int64) {
+// limitCost reduces the sample if the memory is too small, or too many blocks are measured per second.
+func (c *Curve) limitCost(time int64) {
 	if c.options.Rate > 0 {
 		if time-c.rate.since >= 1e9 {
 			c.rate = rate{since: time}
 		}
-		if c.rate.count > c.options.Rate && c.spaced+c.skipped < sparsest {
+		if c.rate.count > c.options.Rate && c.heightShift+c.pileShift < shiftMax {
 			c.rate.count = 0
-			c.spaced++
+			c.heightShift++
 			c.thin()
 		}
 	}
-	c.puts++
-	if c.puts < looked {
+	c.cachedSinceCheck++
+	if c.cachedSinceCheck < checkEvery {
 		return
 	}
-	c.puts = 0
-	if c.bytes() > c.options.Memory {
-		c.sweep()
+	c.cachedSinceCheck = 0
+	if c.memory() > c.options.Memory {
+		c.dropEmptyPiles()
 	}
-	for c.bytes() > c.options.Memory && c.spaced+c.skipped < sparsest {
+	for c.memory() > c.options.Memory && c.heightShift+c.pileShift < shiftMax {
 		if pileBytes*len(c.piles) > c.options.Memory/4 {
-			c.skipped++
+			c.pileShift++
 		} else {
-			c.spaced++
+			c.heightShift++
 		}
 		c.thin()
 	}
 }
 
-// sweep forgets piles on which nothing lies.
-func (c *Curve) sweep() {
-	piles := make(map[pile]*heap, len(c.piles)/2)
+// dropEmptyPiles forgets piles without blocks.
+func (c *Curve) dropEmptyPiles() {
+	piles := make(map[pileKey]*pile, len(c.piles)/2)
 	for p, h := range c.piles {
 		if h.height > 0 {
 			piles[p] = h
 		}
 	}
 	c.piles = piles
-	clear(c.near[:])
-	c.classes = map[uint32][]*heap{}
+	clear(c.recent[:])
+	c.classes = map[uint32][]*pile{}
 	for p, h := range piles {
 		c.classes[p.class] = append(c.classes[p.class], h)
 	}
 	for _, heaps := range c.classes {
-		slices.SortFunc(heaps, func(a, b *heap) int { return cmp.Compare(a.size, b.size) })
+		slices.SortFunc(heaps, func(a, b *pile) int { return cmp.Compare(a.size, b.size) })
 	}
 }
 
-// thin leaves out what is not in the sample any more.
+// thin removes what is no longer in the sample.
 func (c *Curve) thin() {
-	c.keep()
-	c.whole.thin(c.spaced+c.skipped, func(yield func(order, size uint64)) {
+	c.keepSample()
+	c.stack.thin(c.heightShift+c.pileShift, func(yield func(order, size uint64)) {
 		for p, h := range c.piles {
 			for _, m := range h.marks {
 				yield(m.order, p.size)
@@ -114,14 +115,14 @@ func (c *Curve) thin() {
 	})
 }
 
-// keep drops the piles and marks that are not in the sample.
-func (c *Curve) keep() {
-	maps.DeleteFunc(c.piles, func(p pile, _ *heap) bool { return !c.follows(p.hash()) })
-	c.sweep()
-	c.marks = 0
+// keepSample removes the piles and marks that are not in the sample.
+func (c *Curve) keepSample() {
+	maps.DeleteFunc(c.piles, func(p pileKey, _ *pile) bool { return !c.samplesPile(p.hash()) })
+	c.dropEmptyPiles()
+	c.measured = 0
 	for p, h := range c.piles {
 		hash := p.hash()
-		h.marks = slices.Clone(slices.DeleteFunc(h.marks, func(m mark) bool { return !c.measures(hash, int64(m.at)) }))
-		c.marks += len(h.marks)
+		h.marks = slices.Clone(slices.DeleteFunc(h.marks, func(m mark) bool { return !c.samplesHeight(hash, int64(m.height)) }))
+		c.measured += len(h.marks)
 	}
 }

@@ -13,17 +13,17 @@ import (
 type stream struct {
 	rng   *rand.Rand
 	zipf  *rand.Zipf
-	kinds []pile
-	live  []pile
+	kinds []pileKey
+	live  []pileKey
 	full  int
 	time  int64
 }
 
 func newStream(seed uint64, kinds, full int) *stream {
-	s := &stream{rng: rand.New(rand.NewPCG(seed, 4)), kinds: make([]pile, kinds), full: full}
+	s := &stream{rng: rand.New(rand.NewPCG(seed, 4)), kinds: make([]pileKey, kinds), full: full}
 	s.zipf = rand.NewZipf(s.rng, 1.2, 4, uint64(kinds-1))
 	for i := range s.kinds {
-		s.kinds[i] = pile{uint32(1 + i%3), uint64(math.Exp2(8+10*s.rng.Float64())) + 8*uint64(i)}
+		s.kinds[i] = pileKey{uint32(1 + i%3), uint64(math.Exp2(8+10*s.rng.Float64())) + 8*uint64(i)}
 	}
 	return s
 }
@@ -80,10 +80,10 @@ func TestSampled(t *testing.T) {
 			newStream(seed, of.kinds, 10_000).play(120_000, all, some)
 			a, s := all.Snapshot(), some.Snapshot()
 			off := farthest(a, s)
-			if all.spaced+all.skipped > 0 || some.spaced+some.skipped == 0 || off > of.most {
+			if all.heightShift+all.pileShift > 0 || some.heightShift+some.pileShift == 0 || off > of.most {
 				t.Errorf("%d kinds, seed %d: %.4f off", of.kinds, seed, off)
 			}
-			t.Logf("%d kinds, seed %d: %.4f off; one in 2^%d places and 2^%d piles", of.kinds, seed, off, some.spaced, some.skipped)
+			t.Logf("%d kinds, seed %d: %.4f off; one in 2^%d places and 2^%d piles", of.kinds, seed, off, some.heightShift, some.pileShift)
 		}
 	}
 }
@@ -91,12 +91,12 @@ func TestSampled(t *testing.T) {
 // TestMemory: whatever comes, a curve takes no more than it may.
 func TestMemory(t *testing.T) {
 	racetest.Slow(t)
-	for name, next := range map[string]func(i uint64) pile{
-		"a new size each time": func(i uint64) pile { return pile{1, 1 + i} },
-		"one size":             func(uint64) pile { return pile{1, 4096} },
-		"each octave":          func(i uint64) pile { return pile{1, 1 << (i % 40)} },
-		"ever larger":          func(i uint64) pile { return pile{1, 1 << (i / 6000)} },
-		"enormous":             func(i uint64) pile { return pile{uint32(i), math.MaxUint64 - i} },
+	for name, next := range map[string]func(i uint64) pileKey{
+		"a new size each time": func(i uint64) pileKey { return pileKey{1, 1 + i} },
+		"one size":             func(uint64) pileKey { return pileKey{1, 4096} },
+		"each octave":          func(i uint64) pileKey { return pileKey{1, 1 << (i % 40)} },
+		"ever larger":          func(i uint64) pileKey { return pileKey{1, 1 << (i / 6000)} },
+		"enormous":             func(i uint64) pileKey { return pileKey{uint32(i), math.MaxUint64 - i} },
 	} {
 		c := New(Options{Memory: MemoryMin})
 		memory := heapBytes()
@@ -117,7 +117,7 @@ func TestMemory(t *testing.T) {
 				t.Errorf("%s: %+v", name, p)
 			}
 		}
-		t.Logf("%s: %d blocks, one in 2^%d places and 2^%d piles", name, c.marks, c.spaced, c.skipped)
+		t.Logf("%s: %d blocks, one in 2^%d places and 2^%d piles", name, c.measured, c.heightShift, c.pileShift)
 	}
 }
 
@@ -198,8 +198,8 @@ func BenchmarkEvents(b *testing.B) {
 			s.play(100_000, c)
 			b.ResetTimer()
 			s.play(b.N, c)
-			b.ReportMetric(float64(c.spaced+c.skipped), "halvings")
-			b.ReportMetric(float64(c.bytes())/(1<<20), "MiB")
+			b.ReportMetric(float64(c.heightShift+c.pileShift), "halvings")
+			b.ReportMetric(float64(c.memory())/(1<<20), "MiB")
 		})
 		b.Run(of.name+"/rate", func(b *testing.B) {
 			s := newStream(1, of.kinds, of.full)
@@ -207,7 +207,7 @@ func BenchmarkEvents(b *testing.B) {
 			s.play(2_000_000, c)
 			b.ResetTimer()
 			s.play(b.N, c)
-			b.ReportMetric(float64(c.spaced+c.skipped), "halvings")
+			b.ReportMetric(float64(c.heightShift+c.pileShift), "halvings")
 		})
 		b.Run(of.name+"/nothing", func(b *testing.B) {
 			s := newStream(1, of.kinds, of.full)

@@ -7,24 +7,24 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 )
 
-// Point is the outcome at one limit.
+// Point is the hit rate at one limit.
 type Point = view.CurvePoint
 
-// Snapshot is a curve at a moment. It is immutable.
+// Snapshot is a curve at one moment. It is immutable.
 type Snapshot struct {
-	// Points are ascending, from limit 0; between two of them the lower one holds. Where a larger limit hits less, it
-	// is because large blocks, which it keeps, push small ones out.
+	// Points ascend from limit 0; between two points the hit rate is that of the lower one. Where a larger limit has
+	// fewer hits, it keeps large blocks, which displace small ones.
 	Points []Point
-	// Requests and Hits, with no limit at all, are numbers of requests; estimates where piles are left out. What is no
-	// hit then is one at no limit: nothing of its kind was free.
+	// Requests is the number of requests, Hits the number of hits without a limit; both are estimates if piles are left
+	// out. A request that misses without a limit misses at every limit, because no suitable block was free.
 	Requests, Hits float64
 }
 
-// Snapshot returns the curve since the start, or Restart. It costs some 10 µs.
+// Snapshot returns the curve since the start, or since Restart. It costs about 10 µs.
 func (c *Curve) Snapshot() *Snapshot { return c.tally.snapshot() }
 
-// together returns the curve of several processes, each of which has a cache of the same limit.
-func together(curves ...*Curve) *Snapshot {
+// combined returns the curve of several processes, each with a cache of the same limit.
+func combined(curves ...*Curve) *Snapshot {
 	var sum tally
 	for _, c := range curves {
 		sum.add(&c.tally)
@@ -32,25 +32,25 @@ func together(curves ...*Curve) *Snapshot {
 	return sum.snapshot()
 }
 
-// snapshot makes points of where something changes. Of sampled hits there are as many as of all.
+// snapshot makes a point wherever the hit rate changes. Sampled hits are scaled to the number of all hits.
 func (t *tally) snapshot() *Snapshot {
 	s := &Snapshot{Points: []Point{{}}, Requests: t.requests, Hits: t.hits}
-	if t.weighted == 0 || t.requests == 0 {
+	if t.measuredHits == 0 || t.requests == 0 {
 		return s
 	}
-	hits, scale := 0.0, t.hits/t.weighted
-	for i, more := range t.changes[:beyond] {
+	hits, scale := 0.0, t.hits/t.measuredHits
+	for i, more := range t.changes[:bucketBeyond] {
 		if more != 0 {
 			hits += more
-			s.Points = append(s.Points, Point{Limit: limitOf(i), HitRate: bound(hits * scale / t.requests)})
+			s.Points = append(s.Points, Point{Limit: limitOf(i), HitRate: clamp(hits * scale / t.requests)})
 		}
 	}
 	return s
 }
 
-func bound(rate float64) float64 { return max(0, min(rate, 1)) }
+func clamp(rate float64) float64 { return max(0, min(rate, 1)) }
 
-// At returns what a limit gives.
+// At returns the point at a limit.
 func (s *Snapshot) At(limit uint64) Point {
 	i := sort.Search(len(s.Points), func(i int) bool { return s.Points[i].Limit > limit })
 	p := s.Points[i-1]
@@ -58,11 +58,11 @@ func (s *Snapshot) At(limit uint64) Point {
 	return p
 }
 
-// Best returns the point with the highest hit rate, of equal ones the smallest limit.
-func (s *Snapshot) Best() Point { return s.Points[s.first(1)] }
+// Best returns the point with the highest hit rate; of equal points the one with the smallest limit.
+func (s *Snapshot) Best() Point { return s.Points[s.firstWithShare(1)] }
 
-// first returns the first point that has a share of the highest hit rate.
-func (s *Snapshot) first(share float64) int {
+// firstWithShare returns the index of the first point with a share of the highest hit rate.
+func (s *Snapshot) firstWithShare(share float64) int {
 	best := 0.0
 	for _, p := range s.Points {
 		best = max(best, p.HitRate)
@@ -71,11 +71,11 @@ func (s *Snapshot) first(share float64) int {
 }
 
 // Enough returns the first point with at least 99 % of the highest hit rate.
-func (s *Snapshot) Enough() Point { return s.Points[s.first(0.99)] }
+func (s *Snapshot) Enough() Point { return s.Points[s.firstWithShare(0.99)] }
 
-// Knee returns the point that lies farthest above the straight line from nothing to Best (Satopää et al. 2011, with
-// linear axes). Up to there memory gains more hits per byte than the curve does on average, beyond it less. Logarithmic
-// axes would make it depend on where they begin.
+// Knee returns the point that is farthest above the straight line from limit 0 to Best (Satopää et al. 2011, with
+// linear axes). Below it a byte gains more hits than on average, above it fewer. With logarithmic axes the knee would
+// depend on the smallest limit shown.
 func (s *Snapshot) Knee() Point {
 	best := s.Best()
 	knee, most := s.Points[0], 0.0
@@ -87,7 +87,7 @@ func (s *Snapshot) Knee() Point {
 			knee, most = p, above
 		}
 	}
-	if most == 0 { // one step
+	if most == 0 { // the curve is a single step
 		return best
 	}
 	return knee

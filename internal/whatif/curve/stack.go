@@ -6,22 +6,22 @@ import (
 	"slices"
 )
 
-// stack holds cached blocks, or a sample of them, and knows at which limits each would still be cached.
+// stack holds cached blocks, or a sample of them, and knows the limits at which each would still be cached.
 //
-// A block that is larger than the limit goes to the driver at once and evicts nothing. So small limits see another
-// cache than large ones: there is a level of depths for each size that occurs, without the blocks that are larger.
-// Where there are too many, sizes next to each other share one.
+// A block that is larger than the limit is released to the driver at once and evicts nothing. So small limits have a
+// different cache than large ones: there is a level of depths for each size, without the blocks that are larger. If
+// there are too many sizes, neighbouring sizes share a level.
 type stack struct {
 	levels []level // ascending
-	slots  int     // in each at most
-	shift  uint    // a block stands for 2^shift blocks
+	slots  int     // in each level, at most
+	shift  uint    // a block represents 2^shift blocks
 }
 
-// levelsMax bounds what a block costs.
+// levelsMax bounds the cost of a block.
 const levelsMax = 16
 
-// level is what limits from low on see, up to the next level: blocks of at most high bytes. For limits between the two
-// it counts blocks that are too large, too.
+// level is the cache of limits from low on, up to the next level: blocks of at most high bytes. For limits between low
+// and high it also counts blocks that are too large.
 type level struct {
 	low, high uint64
 	depths
@@ -29,22 +29,22 @@ type level struct {
 
 func (s *stack) weight(size uint64) float64 { return math.Ldexp(float64(size), int(s.shift)) }
 
-// push caches a block of at least 1 byte on top, at a place in the order beyond all others.
+// push caches a block of at least 1 byte on top; its order is above all others.
 func (s *stack) push(order, size uint64) {
-	for i := s.levelFor(size); i < len(s.levels); i++ {
+	for i := s.levelOrNew(size); i < len(s.levels); i++ {
 		s.levels[i].push(order, float64(size), s.weight(size), s.slots)
 	}
 }
 
-// levelOf returns the place of the lowest level that has blocks of a size.
+// levelOf returns the index of the lowest level that has blocks of a size.
 func (s *stack) levelOf(size uint64) int {
 	i, _ := slices.BinarySearchFunc(s.levels, size, func(l level, size uint64) int { return cmp.Compare(l.high, size) })
 	return i
 }
 
-// levelFor is levelOf for a size that may be new. A new level begins with the blocks of the one below: those are all
-// that it would have.
-func (s *stack) levelFor(size uint64) int {
+// levelOrNew is levelOf for a size that may be new. A new level begins with the blocks of the level below it, which are
+// all that it would have.
+func (s *stack) levelOrNew(size uint64) int {
 	i := s.levelOf(size)
 	if i < len(s.levels) && s.levels[i].low <= size {
 		return i
@@ -55,14 +55,14 @@ func (s *stack) levelFor(size uint64) int {
 	}
 	s.levels = slices.Insert(s.levels, i, l)
 	if len(s.levels) > levelsMax {
-		s.join()
+		s.joinLevels()
 		i = s.levelOf(size)
 	}
 	return i
 }
 
-// join makes one level of the two that are most alike.
-func (s *stack) join() {
+// joinLevels joins the two neighbouring levels whose sizes are most alike.
+func (s *stack) joinLevels() {
 	found, least := 1, math.Inf(1)
 	for i := 1; i < len(s.levels); i++ {
 		if ratio := float64(s.levels[i].high) / float64(s.levels[i-1].low); ratio < least {
@@ -73,36 +73,38 @@ func (s *stack) join() {
 	s.levels = slices.Delete(s.levels, found-1, found)
 }
 
-// pop takes a block out. If it serves a request, t notes at which limits it would have; else t is nil.
+// pop removes a block. If the block serves a request, t notes the limits at which it would have been cached; else t is
+// nil.
 func (s *stack) pop(order, size uint64, t *tally) {
 	weight, stands := s.weight(size), math.Ldexp(1, int(s.shift))
 	for i := s.levelOf(size); i < len(s.levels); i++ {
-		from, to := float64(s.levels[i].low), beyond
+		from, to := float64(s.levels[i].low), bucketBeyond
 		if i+1 < len(s.levels) {
-			to = placeOf(float64(s.levels[i+1].low))
+			to = bucketOf(float64(s.levels[i+1].low))
 		}
 		deepest := s.levels[i].pop(order, weight)
 		if t != nil {
-			t.between(placeOf(max(deepest, from, float64(size))), to, stands)
+			t.addHits(bucketOf(max(deepest, from, float64(size))), to, stands)
 		}
 	}
 	if t != nil {
-		t.weighted += stands
+		t.measuredHits += stands
 	}
 }
 
-// thin forgets blocks: each yields those that remain, which stand for 2^shift each.
+// thin keeps a sample of the blocks: each yields the blocks that are kept, and each kept block represents 2^shift
+// blocks.
 func (s *stack) thin(shift uint, each func(yield func(order, size uint64))) {
 	s.shift = shift
 	for i := range s.levels {
-		s.levels[i].clear()
+		s.levels[i].clearBlocks()
 	}
 	each(func(order, size uint64) {
 		for i := s.levelOf(size); i < len(s.levels); i++ {
-			s.levels[i].recall(order, s.weight(size))
+			s.levels[i].restore(order, s.weight(size))
 		}
 	})
 	for i := range s.levels {
-		s.levels[i].recount(math.Ldexp(1, int(shift)))
+		s.levels[i].recomputeDepths(math.Ldexp(1, int(shift)))
 	}
 }

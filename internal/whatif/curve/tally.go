@@ -3,60 +3,62 @@ package curve
 import "math/bits"
 
 const (
-	// fine is how many limits a tally distinguishes between a power of two and the next: a limit is known to 3 %.
-	fine     = 32
-	fineBits = 5
-	// limitBits bounds limits: no policy takes one above 2⁵⁰ bytes.
-	limitBits = 50
-	beyond    = (limitBits-fineBits+1)*fine + 1 // the place of what no limit is enough for
+	// bucketsPerDoubling is how many limits a tally distinguishes between a power of two and the next: a limit is known
+	// to 3 %.
+	bucketsPerDoubling = 32
+	bucketBits         = 5
+	// limitBits bounds limits: no policy accepts one above 2⁵⁰ bytes.
+	limitBits    = 50
+	bucketBeyond = (limitBits-bucketBits+1)*bucketsPerDoubling + 1 // the bucket for depths above every limit
 )
 
-// placeOf returns the first place of a tally whose limit is at least that. What is beyond all limits has the last.
-func placeOf(limit float64) int {
+// bucketOf returns the first bucket whose limit is at least the given one. A limit above all others has the last
+// bucket.
+func bucketOf(limit float64) int {
 	if limit > 1<<limitBits {
-		return beyond
+		return bucketBeyond
 	}
 	v := uint64(limit)
 	if float64(v) < limit {
 		v++
 	}
-	if v <= fine {
+	if v <= bucketsPerDoubling {
 		return int(v)
 	}
-	shift := bits.Len64(v) - 1 - fineBits
+	shift := bits.Len64(v) - 1 - bucketBits
 	steps := (v + 1<<shift - 1) >> shift // fine…2·fine
-	return shift*fine + int(steps)
+	return shift*bucketsPerDoubling + int(steps)
 }
 
-// limitOf returns the limit of a place, in bytes.
+// limitOf returns the limit of a bucket, in bytes.
 func limitOf(place int) uint64 {
-	if place <= 2*fine {
+	if place <= 2*bucketsPerDoubling {
 		return uint64(place)
 	}
-	shift := (place - fine - 1) / fine
-	return uint64(place-shift*fine) << shift
+	shift := (place - bucketsPerDoubling - 1) / bucketsPerDoubling
+	return uint64(place-shift*bucketsPerDoubling) << shift
 }
 
-// tally counts requests, and at which limits they hit.
+// tally counts requests, and the limits at which they hit.
 type tally struct {
-	requests float64
-	hits     float64             // with no limit
-	changes  [beyond + 1]float64 // by limit: how many hits more there are than at the one before it
-	weighted float64             // hits that those which were measured stand for
+	requests     float64
+	hits         float64                   // without a limit
+	changes      [bucketBeyond + 1]float64 // by limit: how many hits more than at the previous limit
+	measuredHits float64                   // hits that the measured ones represent
 }
 
-// tallyBytes is how much memory a tally takes.
-const tallyBytes = 8 * (beyond + 4)
+// tallyBytes is the memory of a tally.
+const tallyBytes = 8 * (bucketBeyond + 4)
 
-func (t *tally) request(stands float64, hit bool) {
+func (t *tally) addRequest(stands float64, hit bool) {
 	t.requests += stands
 	if hit {
 		t.hits += stands
 	}
 }
 
-// between notes a hit at the limits from one place on and before another.
-func (t *tally) between(from, to int, weight float64) {
+// addHits adds a hit at the limits from one bucket on and before another.
+func (t *tally) addHits(from, to int, weight float64) {
 	if from < to {
 		t.changes[from] += weight
 		t.changes[to] -= weight
@@ -66,7 +68,7 @@ func (t *tally) between(from, to int, weight float64) {
 func (t *tally) add(other *tally) {
 	t.requests += other.requests
 	t.hits += other.hits
-	t.weighted += other.weighted
+	t.measuredHits += other.measuredHits
 	for i, more := range other.changes {
 		t.changes[i] += more
 	}

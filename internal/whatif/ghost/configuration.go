@@ -150,7 +150,7 @@ func allSettings(c replay.Configuration) []allocator.Setting {
 // afterChange returns the configuration after the change that a LIMIT record describes. If the record describes no
 // valid change, the configuration stays as it is.
 func afterChange(c replay.Configuration, payload []byte) replay.Configuration {
-	after, ok := c.After(payload)
+	after, ok := c.AfterChange(payload)
 	if !ok {
 		return c
 	}

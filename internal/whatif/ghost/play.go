@@ -48,7 +48,7 @@ func newGhost(c replay.Configuration, since uint64) *ghost {
 // addToBatch adds a ghost to the batch. The ghost plays the records that follow.
 func (g *Ghosts) addToBatch(ghost *ghost) error {
 	var err error
-	o := replay.Configuration{Policy: ghost.configuration.Policy, Settings: allSettings(ghost.configuration)}.Held()
+	o := replay.Configuration{Policy: ghost.configuration.Policy, Settings: allSettings(ghost.configuration)}.HeldOptions()
 	o.Capacity, o.Device = g.options.Capacity, g.options.Device
 	ghost.member, err = g.batch.Add(o)
 	return err

@@ -33,7 +33,7 @@ func BenchmarkPlanner(b *testing.B) {
 	defer runtime.UnlockOSThread()
 	spent, plans := time.Duration(0), 0
 	for b.Loop() {
-		planner := NewPlanner(replay.Configuration{Policy: replay.Learns}, func(uint32, *learn.Plan) { plans++ })
+		planner := NewPlanner(replay.Configuration{Policy: replay.LayoutPolicy}, func(uint32, *learn.Layout) { plans++ })
 		batch := replay.NewBatch()
 		start := ThreadTime()
 		planner.Begin(batch, 0)

@@ -10,7 +10,7 @@ import (
 
 // Mapper simulates the program's own policy to map its slabs. It is a Listener.
 type Mapper struct {
-	slabs       *replay.Slabs
+	slabs       *replay.SlabMapper
 	published   atomic.Pointer[stats.HeapMap]
 	nextMap     time.Time // when the next map is due
 	hasBegun    bool
@@ -21,7 +21,7 @@ type Mapper struct {
 // NewMapper returns a mapper for a program that starts under a configuration. capacity is the memory of its device; 0:
 // unlimited.
 func NewMapper(current replay.Configuration, capacity uint64) *Mapper {
-	return &Mapper{slabs: replay.NewSlabs(current, capacity)}
+	return &Mapper{slabs: replay.NewSlabMapper(current, capacity)}
 }
 
 // Map returns the latest map, nil while the policy does not carve. Any goroutine may call it.

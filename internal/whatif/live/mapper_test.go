@@ -14,11 +14,11 @@ func TestMapper(t *testing.T) {
 	mapped := 0
 	for file, reader := range labtest.Recordings(t, "../../replay/testdata") {
 		c := replay.Configuration{Policy: reader.Header().Policy}
-		m, want := NewMapper(c, 0), replay.NewSlabs(c, 0)
+		m, want := NewMapper(c, 0), replay.NewSlabMapper(c, 0)
 		tap := Start(m)
 		labtest.Each(t, reader, func(r *wire.Record) {
 			tap.Take(r)
-			want.Take(r)
+			want.PlayRecord(r)
 		})
 		tap.Close()
 		got, w := m.Map(), want.Map()

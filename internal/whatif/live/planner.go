@@ -8,14 +8,14 @@ import (
 // Planner learns layouts for the program's processes while the program's policy takes layouts. It is a Listener.
 type Planner struct {
 	current replay.Configuration
-	send    func(process uint32, plan *learn.Plan)
+	send    func(process uint32, plan *learn.Layout)
 	batch   *replay.Batch
 	member  int // its index in the batch; -1: not in the batch
 }
 
 // NewPlanner returns a planner for a program that starts under a configuration. send gets each layout, on the
 // dispatcher's goroutine.
-func NewPlanner(current replay.Configuration, send func(process uint32, plan *learn.Plan)) *Planner {
+func NewPlanner(current replay.Configuration, send func(process uint32, plan *learn.Layout)) *Planner {
 	return &Planner{current: current, send: send, member: -1}
 }
 
@@ -33,7 +33,7 @@ func (p *Planner) Play(part *Part) bool {
 		}
 	}
 	if part.Change != nil {
-		p.current, _ = p.current.After(part.Change)
+		p.current, _ = p.current.AfterChange(part.Change)
 		p.joinOrLeave()
 	}
 	return true
@@ -47,7 +47,7 @@ func (p *Planner) Publish(*Load) {}
 
 // joinOrLeave joins the batch if the current policy takes layouts, and leaves it if not.
 func (p *Planner) joinOrLeave() {
-	wanted := p.current.Policy == replay.Learns
+	wanted := p.current.Policy == replay.LayoutPolicy
 	if wanted == (p.member >= 0) {
 		return
 	}
@@ -56,8 +56,8 @@ func (p *Planner) joinOrLeave() {
 		p.member = -1
 		return
 	}
-	options := p.current.Held()
-	options.Learned = p.send
+	options := p.current.HeldOptions()
+	options.OnLayout = p.send
 	member, err := p.batch.Add(options)
 	if err != nil { // the target has refused these settings, too
 		return

@@ -22,7 +22,7 @@ func TestPlanner(t *testing.T) {
 		{"arena", "policy=slab", 0},
 	} {
 		plans := 0
-		planner := NewPlanner(replay.Configuration{Policy: c.present}, func(process uint32, plan *learn.Plan) {
+		planner := NewPlanner(replay.Configuration{Policy: c.present}, func(process uint32, plan *learn.Layout) {
 			if plans++; process != 1 || plan.Period != 10 {
 				t.Errorf("%+v of process %d", plan, process)
 			}

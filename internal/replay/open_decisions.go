@@ -1,0 +1,107 @@
+package replay
+
+import (
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+)
+
+// openDecision is a decision that takes several steps, between which the policy decides for other threads.
+type openDecision struct {
+	request   allocator.Request
+	decision  allocator.Decision
+	hasSlab   bool
+	committed bool // the block existed, so the decision was committed at once
+}
+
+// beginDecision decides on a request. Slab and buffer exist from the moments that the recording gives.
+func (p *process) beginDecision(req *allocator.Request, step *op) {
+	if p.openDecisions == nil {
+		p.openDecisions = map[uint32]*openDecision{}
+	}
+	o := &openDecision{request: *req}
+	p.decide(req, &o.decision)
+	if o.committed = step.code == opTry && o.decision.Hit && o.decision.Slab == 0; o.committed {
+		p.policy.Commit(o.decision)
+	}
+	p.openDecisions[step.slot] = o
+}
+
+// continueDecision takes the next step of an open decision.
+func (s *simulation) continueDecision(step *op) {
+	p := s.find(s.script.classes[step.class].process)
+	if p == nil || p.openDecisions[step.slot] == nil {
+		return // the simulated policy is not the recorded one
+	}
+	o := p.openDecisions[step.slot]
+	switch {
+	case step.code == opGrown && o.decision.Slab != 0 && o.decision.SlabSize == 0: // the range was in use until it was returned
+		p.policy.Commit(o.decision)
+		o.committed = true
+		return
+	case step.code == opGrown:
+		o.grow(p)
+		return
+	case step.code == opCommit:
+		o.commit(p, step.slot)
+	case step.code == opAbort && !o.committed:
+		p.policy.Abort(o.decision)
+	case o.committed:
+		p.evictions = p.policy.Free(o.decision.Block, false, step.time, p.evictions[:0])
+		p.returnEvictions()
+	}
+	delete(p.openDecisions, step.slot)
+}
+
+// grow creates the decision's slab, unless it exists.
+func (o *openDecision) grow(p *process) {
+	if o.decision.SlabSize != 0 && !o.hasSlab {
+		p.grow(&o.decision)
+		o.hasSlab = true
+	}
+}
+
+// commit gives the buffer its block. The driver always has memory for that, because the recorded driver had.
+func (o *openDecision) commit(p *process, slot uint32) {
+	s := p.simulation
+	o.grow(p)
+	if !o.decision.Hit && o.decision.Slab == 0 {
+		p.reserve(o.decision.Size)
+	}
+	for len(s.buffers) <= int(slot) {
+		s.buffers = append(s.buffers, simulatedBuffer{})
+	}
+	p.commit(&o.request, &o.decision, &s.buffers[slot], slot)
+	s.addInUse(&s.buffers[slot])
+}
+
+// expireOrDrain evicts blocks that are too old, or makes room where the recorded policy was asked to.
+func (p *process) expireOrDrain(step *op) {
+	switch {
+	case step.code == opExpire:
+		p.evictions, _ = p.policy.Expire(step.time, p.evictions[:0])
+	case p.followsRecording:
+		p.evictions = p.policy.Drain(step.size, p.evictions[:0])
+	}
+	p.returnEvictions()
+}
+
+// switchPolicy changes the policy, if the replay is as recorded. text is a name followed by limits, for example
+// "slab,max_part=1MiB".
+func (p *process) switchPolicy(text string, time int64) {
+	if !p.simulation.options.AsRecorded {
+		return
+	}
+	name, limits, _ := strings.Cut(text, ",")
+	settings, err := allocator.ParseSettings(limits)
+	var next *allocator.Pool
+	if err == nil {
+		next, err = allocator.New(name, settings)
+	}
+	if err != nil { // the recording's version had other policies or limits
+		p.simulation.result.Switches++
+		return
+	}
+	p.evictions = p.policy.Switch(next, time, p.evictions[:0])
+	p.returnEvictions()
+}

@@ -1,0 +1,311 @@
+package replay
+
+import (
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/cost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+)
+
+// simulation plays a script through one configuration, with a policy for each process.
+type simulation struct {
+	options   Options
+	script    *script
+	processes []*process
+	buffers   []simulatedBuffer
+	result    Result // as far as it is counted here
+	steady    stats.Steady
+	comparer  *comparer // nil: no comparison
+
+	inUse, requested, reserved uint64 // bytes of all processes, now
+	running                    int    // processes that have a policy
+	leftBehind                 uint64 // bytes reserved by processes that ended last, until another one runs
+	work                       cost.Work
+	saved                      cost.Tally
+}
+
+// newSimulation checks the options. The error reports an invalid policy or setting.
+func newSimulation(o Options, script *script) (*simulation, error) {
+	policy, err := allocator.New(o.Policy, o.Settings)
+	if err != nil {
+		return nil, err
+	}
+	s := &simulation{options: o, script: script, buffers: make([]simulatedBuffer, script.slots), processes: make([]*process, script.facts.processes)}
+	s.result.Policy, s.result.Limits, s.result.Capacity = o.Policy, policy.Limits(), o.Capacity
+	s.work = cost.For(&o.Device)
+	s.saved = s.work.Creates
+	return s, nil
+}
+
+// play plays steps in order.
+func (s *simulation) play(ops []op) error {
+	for i := range ops {
+		step := &ops[i]
+		switch step.code {
+		case opCreate, opFail, opPlan, opTry:
+			if err := s.create(step); err != nil {
+				return err
+			}
+		case opWait:
+			if p := s.find(step.slot); p != nil && len(p.racing) > 0 {
+				p.coolAll(step.time)
+			}
+		case opEnd:
+			if p := s.find(step.slot); p != nil {
+				p.fullest = p.fullestStats()
+			}
+		case opDrop:
+			c := &s.script.classes[step.class]
+			if p := s.find(c.process); p != nil {
+				p.dropClass(c.request.Class)
+			}
+		case opChange:
+			p, err := s.findOrStart(step.slot)
+			if err != nil {
+				return err
+			}
+			p.applyChange(&s.script.changes[step.class], step.time)
+		case opGone:
+			s.forgetBuffer(step.slot)
+		case opExit:
+			s.endProcess(step.slot)
+		case opExpire, opDrain:
+			if p := s.find(step.slot); p != nil {
+				p.expireOrDrain(step)
+			}
+		case opNone:
+		case opGrown, opCommit, opAbort, opReturn:
+			s.continueDecision(step)
+		default:
+			s.release(step)
+		}
+	}
+	return nil
+}
+
+// find returns a process, nil if no policy was asked for it yet.
+func (s *simulation) find(number uint32) *process {
+	if int(number) < len(s.processes) {
+		return s.processes[number]
+	}
+	return nil
+}
+
+// findOrStart returns a process. A new process gets a policy of its own.
+func (s *simulation) findOrStart(number uint32) (*process, error) {
+	if p := s.find(number); p != nil {
+		return p, nil
+	}
+	policy, err := allocator.New(s.options.Policy, s.options.Settings)
+	if err != nil {
+		return nil, err
+	}
+	for len(s.processes) <= int(number) {
+		s.processes = append(s.processes, nil)
+	}
+	p := &process{simulation: s, number: number, policy: policy}
+	if s.options.Policy == LayoutPolicy && !s.options.AsRecorded {
+		p.learning = &layoutLearning{}
+		p.installGiven()
+	}
+	s.processes[number] = p
+	s.running++
+	s.dropLeftBehind()
+	return p, nil
+}
+
+// forgetBuffer forgets a buffer whose process has ended.
+func (s *simulation) forgetBuffer(slot uint32) {
+	if int(slot) < len(s.buffers) {
+		s.buffers[slot] = simulatedBuffer{}
+	}
+}
+
+// endProcess ends a process. Its figures still count.
+func (s *simulation) endProcess(number uint32) {
+	p := s.find(number)
+	if p == nil {
+		return
+	}
+	s.result.addProcess(p)
+	s.processes[number] = nil
+	s.running--
+	s.inUse -= p.inUse
+	s.requested -= p.requested
+	s.leftBehind += p.reserved
+	s.dropLeftBehind()
+}
+
+// dropLeftBehind subtracts the memory of ended processes as soon as another one runs. So the memory that the last
+// processes left is still shown at the end.
+func (s *simulation) dropLeftBehind() {
+	if s.running > 0 {
+		s.reserved, s.leftBehind = s.reserved-s.leftBehind, 0
+	}
+}
+
+// create serves a request.
+func (s *simulation) create(step *op) error {
+	c := &s.script.classes[step.class]
+	p, err := s.findOrStart(c.process)
+	if err != nil {
+		return err
+	}
+	req := c.request
+	req.Size, req.Tag, req.Time, req.Round = step.size, step.tag, step.time, c.roundingLimit(step.size)
+	p.followsRecording = s.options.AsRecorded && step.mark&numbered != 0
+	if step.mark&needsBlock != 0 || p.followsRecording && step.mark&retried != 0 {
+		req.Align = 0
+	}
+	switch {
+	case step.code == opCreate, step.code == opPlan && !p.followsRecording:
+		s.serve(p, &req, step.slot)
+	case step.code == opFail && !p.followsRecording:
+		p.retryFailed(&req)
+	case step.code == opPlan || step.code == opTry && p.followsRecording:
+		p.beginDecision(&req, step)
+	}
+	return nil
+}
+
+// serve serves a request, and stores its buffer in the slot.
+func (s *simulation) serve(p *process, req *allocator.Request, slot uint32) {
+	for len(s.buffers) <= int(slot) {
+		s.buffers = append(s.buffers, simulatedBuffer{})
+	}
+	buffer := &s.buffers[slot]
+	if !p.serve(req, buffer, slot) {
+		*buffer = simulatedBuffer{}
+		s.result.Failures++
+		return
+	}
+	s.addInUse(buffer)
+}
+
+// addInUse adds a buffer to the bytes in use.
+func (s *simulation) addInUse(buffer *simulatedBuffer) {
+	s.inUse += buffer.granted
+	s.requested += buffer.requested
+	buffer.process.inUse += buffer.granted
+	buffer.process.requested += buffer.requested
+	if s.inUse > s.result.PeakInUse {
+		s.result.PeakInUse, s.result.WantedAtPeak = s.inUse, s.requested
+	}
+	s.result.PeakReserved = max(s.result.PeakReserved, s.reserved)
+}
+
+// release frees a buffer, or begins its cooling.
+func (s *simulation) release(step *op) {
+	if int(step.slot) >= len(s.buffers) { // the recording contradicts itself
+		return
+	}
+	buffer := &s.buffers[step.slot]
+	p := buffer.process
+	switch buffer.state {
+	case inUse:
+	case direct:
+		p.release(buffer)
+		return
+	case cooling:
+		p.endCooling(step, buffer)
+		return
+	default:
+		return
+	}
+	if step.mark&unseen != 0 && s.options.AsRecorded {
+		p.release(buffer)
+		return
+	}
+	switch step.code {
+	case opFree:
+		p.free(buffer, false, step.time)
+	case opFreeEarly:
+		p.free(buffer, true, step.time)
+		p.racing = append(p.racing, racingBlock{buffer.block, buffer.number})
+	case opCool:
+		p.free(buffer, true, step.time)
+		buffer.state = cooling
+		return
+	case opForget:
+		p.forget(buffer)
+	default: // opRefuse: a later step frees the buffer
+		return
+	}
+	buffer.state = empty
+}
+
+// endCooling ends the cooling of a block, or lets it cool until the next wait.
+func (p *process) endCooling(step *op, buffer *simulatedBuffer) {
+	if step.code == opCooled {
+		p.cool(buffer.block, buffer.number, step.time)
+	} else {
+		p.racing = append(p.racing, racingBlock{buffer.block, buffer.number})
+	}
+	buffer.state = empty
+}
+
+// subtractInUse subtracts a buffer from the bytes in use.
+func (s *simulation) subtractInUse(buffer *simulatedBuffer) {
+	s.inUse -= buffer.granted
+	s.requested -= buffer.requested
+	buffer.process.inUse -= buffer.granted
+	buffer.process.requested -= buffer.requested
+}
+
+// isHeld reports whether a limit stays as the options set it.
+func (s *simulation) isHeld(name string) bool {
+	if !s.options.HoldSettings {
+		return false
+	}
+	for _, s := range s.options.Settings {
+		if s.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// resultSoFar returns the result so far.
+func (s *simulation) resultSoFar() Result {
+	out := s.result
+	f := &s.script.facts
+	out.Processes, out.Requests, out.Whole, out.Unpooled, out.Before, out.Lost = int(f.processes), f.requests, f.needsBlock, f.unpooled, f.carriedOver, f.lost
+	if !s.options.AsRecorded {
+		out.Switches = f.switches
+	}
+	out.Recorded.Hits, out.Recorded.Misses = f.hits, f.misses
+	for _, p := range s.processes {
+		if p != nil {
+			out.addProcess(p)
+		}
+	}
+	out.SteadyHits, out.SteadyRequests = s.steady.Later()
+	d := &s.options.Device
+	out.Device = *d
+	out.CreateNS, out.TouchNS = s.work.Creates.NS(&d.Create), s.work.Touches.NS(&d.Touch)
+	out.ReleaseNS, out.PartNS = s.work.Releases.NS(&d.Release), s.work.Parts.NS(&d.Part)
+	out.DriverNS = out.CreateNS + out.TouchNS + out.ReleaseNS + out.PartNS
+	out.SavedNS = s.saved.NS(&d.Create)
+	return out
+}
+
+// addProcess adds the figures of one process.
+func (out *Result) addProcess(p *process) {
+	s := p.policy.Stats()
+	out.Arena.addProcess(p, &s)
+	out.Hits += s.Hits
+	out.Misses += s.Misses
+	for i, n := range s.MissReasons {
+		out.MissReasons[i] += n
+	}
+	out.BytesRequested += s.BytesRequested
+	out.BytesAllocated += s.BytesAllocated
+	out.InUse += s.BytesInUse
+	out.Wanted += s.BytesWanted
+	out.Cached += s.BytesCached
+	out.Cooling += s.BytesCooling
+	fullest := p.fullestStats()
+	out.Free += fullest.BytesCached
+	out.Largest = max(out.Largest, fullest.Largest)
+	out.Squares += fullest.Squares
+	out.Slabs += fullest.Slabs
+}
