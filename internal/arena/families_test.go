@@ -44,18 +44,18 @@ func (l *lying) times() []int64 {
 }
 
 // room gives the ranges that are free from a time to another.
-func (l *lying) room(lower, upper int64) []laid {
-	var taken, free []laid
+func (l *lying) room(lower, upper int64) []placedRange {
+	var taken, free []placedRange
 	for i := range l.buffers {
 		if b := &l.buffers[i]; b.Lower < upper && b.Upper > lower {
-			taken = append(taken, laid{int32(i), int64(l.offsets[i]), int64(l.offsets[i] + b.Size)})
+			taken = append(taken, placedRange{int32(i), int64(l.offsets[i]), int64(l.offsets[i] + b.Size)})
 		}
 	}
-	slices.SortFunc(taken, func(a, b laid) int { return cmp.Compare(a.lo, b.lo) })
+	slices.SortFunc(taken, func(a, b placedRange) int { return cmp.Compare(a.lo, b.lo) })
 	at := int64(0)
-	for _, r := range append(taken, laid{-1, int64(l.capacity), int64(l.capacity)}) {
+	for _, r := range append(taken, placedRange{-1, int64(l.capacity), int64(l.capacity)}) {
 		if r.lo > at {
-			free = append(free, laid{-1, at, r.lo})
+			free = append(free, placedRange{-1, at, r.lo})
 		}
 		at = max(at, r.hi)
 	}
@@ -71,7 +71,7 @@ func (l *lying) fill(least int64) {
 				continue
 			}
 			end := i + 1
-			for end+1 < len(times) && slices.ContainsFunc(l.room(times[end], times[end+1]), func(f laid) bool { return f.lo <= r.lo && f.hi >= r.hi }) {
+			for end+1 < len(times) && slices.ContainsFunc(l.room(times[end], times[end+1]), func(f placedRange) bool { return f.lo <= r.lo && f.hi >= r.hi }) {
 				end++
 			}
 			l.add(times[i], times[end], uint64(r.lo), uint64(r.hi-r.lo))
@@ -85,7 +85,7 @@ func (l *lying) grow(random *rand.Rand) {
 	for _, i := range random.Perm(len(l.buffers)) {
 		b := &l.buffers[i]
 		fits := func(lower, upper int64) bool {
-			return slices.ContainsFunc(l.room(lower, upper), func(f laid) bool {
+			return slices.ContainsFunc(l.room(lower, upper), func(f placedRange) bool {
 				return f.lo <= int64(l.offsets[i]) && f.hi >= int64(l.offsets[i]+b.Size)
 			})
 		}
@@ -234,7 +234,7 @@ func network(random *rand.Rand, n int) *lying {
 			if random.IntN(8) == 0 {
 				life *= 12
 			}
-			var fitting []laid
+			var fitting []placedRange
 			for _, r := range l.room(now, now+life) {
 				if r.hi-r.lo >= int64(size) {
 					fitting = append(fitting, r)

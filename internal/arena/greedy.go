@@ -6,9 +6,10 @@ import (
 	"slices"
 )
 
-// asItComes places buffers when they begin, each in the lowest gap between those that live. It needs little memory and
-// takes any number of buffers; gaps in lives stay unused. When the context ends, it places the rest above those that live.
-func asItComes(ctx context.Context, buffers []Buffer) []int64 {
+// placeByTime places buffers when they begin, each in the lowest gap between those that live. It needs little memory
+// and takes any number of buffers. It does not use gaps in lives. When the context ends, it places the remaining
+// buffers above those that live.
+func placeByTime(ctx context.Context, buffers []Buffer) []int64 {
 	whole := make([]Buffer, len(buffers))
 	copy(whole, buffers)
 	for i := range whole {
@@ -17,72 +18,72 @@ func asItComes(ctx context.Context, buffers []Buffer) []int64 {
 	all, offsets := pieces(whole), make([]int64, len(buffers))
 	var live []int32 // by offset
 	find := func(offset int64) int {
-		at, _ := slices.BinarySearchFunc(live, offset, func(b int32, o int64) int { return cmp.Compare(offsets[b], o) })
-		return at
+		index, _ := slices.BinarySearchFunc(live, offset, func(b int32, o int64) int { return cmp.Compare(offsets[b], o) })
+		return index
 	}
 	for _, e := range events(all) {
 		b := all[e.piece].buffer
 		if !e.begin {
-			at := find(offsets[b])
-			live = slices.Delete(live, at, at+1)
+			index := find(offsets[b])
+			live = slices.Delete(live, index, index+1)
 			continue
 		}
-		offset, at, align := int64(0), 0, int64(max(buffers[b].Align, 1))
+		offset, index, align := int64(0), 0, int64(max(buffers[b].Align, 1))
 		if len(live) > 0 && ctx.Err() != nil {
-			at = len(live) - 1
-			offset = offsets[live[at]]
+			index = len(live) - 1
+			offset = offsets[live[index]]
 		}
-		for ; at < len(live) && offsets[live[at]] < offset+int64(buffers[b].Size); at++ {
-			offset = roundUp(offsets[live[at]]+int64(buffers[live[at]].Size), align)
+		for ; index < len(live) && offsets[live[index]] < offset+int64(buffers[b].Size); index++ {
+			offset = roundUp(offsets[live[index]]+int64(buffers[live[index]].Size), align)
 		}
 		offsets[b] = offset
-		live = slices.Insert(live, at, b)
+		live = slices.Insert(live, index, b)
 	}
 	return offsets
 }
 
-// laid is a range of the arena that is taken in a section.
-type laid struct {
+// placedRange is a range of the arena that is occupied in a section.
+type placedRange struct {
 	buffer int32
 	lo, hi int64
 }
 
-// span is a range of offsets: from from+1 to to-1.
+// span is a range of offsets, from from+1 to to-1.
 type span struct{ from, to int64 }
 
 // greedy places buffers one after the other.
 type greedy struct {
 	p       *problem
 	offsets []int64
-	laid    [][]laid // by section
+	placed  [][]placedRange // by section
 	barred  []span
-	seen    []int32 // by buffer: for whom it was barred last
+	seen    []int32 // by buffer: the turn in which it was barred last
 }
 
-// fit places all items in their order, each as low as it can lie, or in the gap that is the least too large for it. It
-// returns false when it was interrupted.
-func (p *problem) fit(ctx context.Context, items []int32, best bool) ([]int64, bool) {
-	g := greedy{p: p, offsets: make([]int64, len(p.size)), laid: make([][]laid, len(p.sections)), seen: make([]int32, len(p.size))}
+// greedyFit places all items in their order, each at the lowest offset, or with best in the smallest gap that is large
+// enough. It returns false if the context ended.
+func (p *problem) greedyFit(ctx context.Context, items []int32, best bool) ([]int64, bool) {
+	g := greedy{p: p, offsets: make([]int64, len(p.size)), placed: make([][]placedRange, len(p.sections)), seen: make([]int32, len(p.size))}
 	for n, b := range items {
 		if ctx.Err() != nil {
 			return nil, false
 		}
-		g.bar(b, int32(n+1))
-		offset := g.lowest(p.align[b], best)
+		g.findBarred(b, int32(n+1))
+		offset := g.chooseOffset(p.align[b], best)
 		g.offsets[b] = offset
 		for _, c := range p.cells[b] {
-			g.laid[c.section] = append(g.laid[c.section], laid{b, offset + c.lo, offset + c.hi})
+			g.placed[c.section] = append(g.placed[c.section], placedRange{b, offset + c.lo, offset + c.hi})
 		}
 	}
 	return g.offsets, true
 }
 
-// bar finds the offsets at which a buffer would overlap others.
-func (g *greedy) bar(b, turn int32) {
+// findBarred finds the offsets at which a buffer would overlap others.
+func (g *greedy) findBarred(b, turn int32) {
 	g.barred = g.barred[:0]
 	for _, c := range g.p.cells[b] {
-		for _, l := range g.laid[c.section] {
-			if g.p.plain && g.seen[l.buffer] == turn { // in every section the same
+		for _, l := range g.placed[c.section] {
+			if g.p.plain && g.seen[l.buffer] == turn { // its range is the same in every section
 				continue
 			}
 			g.seen[l.buffer] = turn
@@ -92,8 +93,8 @@ func (g *greedy) bar(b, turn int32) {
 	slices.SortFunc(g.barred, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 }
 
-// lowest returns the offset to take: the lowest, or the lowest in the smallest range that is not barred.
-func (g *greedy) lowest(align int64, best bool) int64 {
+// chooseOffset returns the lowest offset, or with best the lowest offset in the smallest range that is not barred.
+func (g *greedy) chooseOffset(align int64, best bool) int64 {
 	offset, found, least := int64(0), int64(-1), int64(1<<62)
 	for _, s := range g.barred {
 		if room := s.from - offset; room >= 0 {

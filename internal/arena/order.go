@@ -7,25 +7,26 @@ import (
 	"slices"
 )
 
-// measure is something about buffers that an order goes by.
+// measure is a property of buffers by which an order sorts.
 type measure uint8
 
 const (
-	byWidth measure = iota // how long it lives
+	byWidth measure = iota // how long the buffer lives
 	bySize
 	byArea // size times width
-	byLoad // the most that is needed at a time of its life
-	byTime // when it begins
+	byLoad // the most bytes that are needed at a time of its life
+	byTime // when the buffer begins
 	measures
 )
 
-// order is a list of measures, the most important first. What has more of the first comes first.
+// order is a list of measures, the most important first. Larger measures come first.
 type order struct {
 	name string
 	by   []measure
 }
 
-// orders are those that are tried. Moffitt's are WAT, TAW and TWA, by their initials (total is our load).
+// orders are the orders of the heuristics and the searches. Moffitt's are WAT, TAW and TWA, by their initials (his
+// total is our load). Size is the usual order of first fit, and time that of an allocator.
 var orders = []order{
 	{"load, area, width", []measure{byLoad, byArea, byWidth}},
 	{"width, area, load", []measure{byWidth, byArea, byLoad}},
@@ -62,8 +63,8 @@ func newScales(p *problem, buffers []Buffer) *scales {
 	return &s
 }
 
-// sorted returns the items in an order. The first measure of each is changed by up to the share noise, by chance, and
-// then chance decides between equals, too.
+// sorted returns the items in an order. The first measure of each is changed at random by up to the share noise; then
+// equal items are ordered at random, too.
 func (s *scales) sorted(items []int32, by []measure, noise float64, random *rand.Rand) []int32 {
 	first := slices.Clone(s[by[0]])
 	luck := make([]float64, len(first))
@@ -84,16 +85,16 @@ func (s *scales) sorted(items []int32, by []measure, noise float64, random *rand
 	return sorted
 }
 
-// mixed returns the items by a mean of the logarithms of size and width, which chance weights, and changes by up to the
-// share noise; where loads is set only those with the same load.
-func (s *scales) mixed(items []int32, loads bool, noise float64, random *rand.Rand) []int32 {
+// mixture returns the items sorted by a mean of the logarithms of size and width, with a random weight. The mean is
+// changed at random by up to the share noise. With loadFirst only items with the same load are sorted by it.
+func (s *scales) mixture(items []int32, loadFirst bool, noise float64, random *rand.Rand) []int32 {
 	mean, weight := make([]float64, len(s[bySize])), random.Float64()
 	for i := range mean {
 		mean[i] = math.Pow(s[bySize][i], weight) * math.Pow(s[byWidth][i], 1-weight) * (1 + noise*(random.Float64()-0.5))
 	}
 	sorted := slices.Clone(items)
 	slices.SortStableFunc(sorted, func(a, b int32) int {
-		if loads && s[byLoad][a] != s[byLoad][b] {
+		if loadFirst && s[byLoad][a] != s[byLoad][b] {
 			return cmp.Compare(s[byLoad][b], s[byLoad][a])
 		}
 		return cmp.Compare(mean[b], mean[a])
@@ -101,19 +102,19 @@ func (s *scales) mixed(items []int32, loads bool, noise float64, random *rand.Ra
 	return sorted
 }
 
-// picker says which section to go on with.
+// picker says at which section the search continues.
 type picker uint8
 
 const (
-	pickFewest  picker = iota // where the fewest can begin
-	pickTight                 // with the least to waste
+	pickFewest  picker = iota // where the fewest buffers can begin
+	pickTight                 // where the least room may be wasted
 	pickProduct               // where both are small
-	pickLowest                // at the lowest floor, and there where the first in the order can begin
+	pickLowest                // at the lowest floor, and there where the first buffer in the order can begin
 )
 
-// choose returns a section from low to high where no floor beside it is lower: one of those buffers that can begin
-// there, or nothing, is at its floor, and no buffer can be placed below.
-func (k picker) choose(x *search, low, high int32) int32 {
+// chooseSection returns a section from low to high whose neighbours have no lower floor. One of the buffers that can
+// begin there, or an unused range, is at its floor, and no buffer can be placed below.
+func (k picker) chooseSection(x *search, low, high int32) int32 {
 	best, least, s := low, int64(1<<62), x.state
 	for t := low; t <= high; {
 		if s.left[t] == 0 {
@@ -126,7 +127,7 @@ func (k picker) choose(x *search, low, high int32) int32 {
 		}
 		valley := (t == low || s.left[t-1] == 0 || s.floor[t-1] > floor) && (end > high || s.left[end] == 0 || s.floor[end] > floor)
 		for ; valley && t < end; t++ {
-			if score := k.score(x, t); score < least || score == least && k == pickLowest && x.earliest(t) < x.earliest(best) {
+			if score := k.score(x, t); score < least || score == least && k == pickLowest && x.firstRank(t) < x.firstRank(best) {
 				best, least = t, score
 			}
 		}
@@ -135,7 +136,8 @@ func (k picker) choose(x *search, low, high int32) int32 {
 	return best
 }
 
-// score is the lower the better a section is to go on with.
+// score is the lower, the better a section is to continue with. It packs the number of choices and the room that may be
+// wasted into one number; pickFewest compares the choices first, pickTight the room.
 func (k picker) score(x *search, t int32) int64 {
 	s := x.state
 	slack := s.capacity - s.floor[t] - s.rest[t]
@@ -156,8 +158,8 @@ func (k picker) score(x *search, t int32) int64 {
 	}
 }
 
-// earliest is the place in the order of the first buffer that can begin at the floor of a section.
-func (x *search) earliest(t int32) int32 {
+// firstRank returns the rank of the first buffer that can begin at the floor of a section.
+func (x *search) firstRank(t int32) int32 {
 	first := int32(math.MaxInt32)
 	for _, e := range x.live[t][:x.left[t]] {
 		if x.offset[e.buffer]+e.lo == x.floor[t] {

@@ -3,8 +3,7 @@
 // ASPLOS 2023).
 //
 // Quick heuristics give a first placement. Then an exact search looks for a better one, many times over with different
-// orders, mostly with few steps and now and then with more than ever, until a placement is as small as a lower bound, or
-// time is up.
+// orders, mostly with few steps and sometimes with many, until a placement is as small as a lower bound, or time is up.
 package arena
 
 import (
@@ -14,28 +13,28 @@ import (
 	"slices"
 )
 
-// Buffer is something to place.
+// Buffer is a buffer to place.
 type Buffer struct {
 	ID string
-	// Lower and Upper bound its life, in any unit: it is there from Lower on and no more at Upper.
+	// Lower and Upper bound its life, in any unit: it lives from Lower until before Upper.
 	Lower, Upper int64
 	Size         uint64 // bytes
-	Align        uint64 // its offset is a multiple of this; 0 and 1: any
-	// Gaps are times within its life at which it needs less or nothing, in their order. They do not overlap.
+	Align        uint64 // its offset is a multiple of this; 0 and 1: any offset
+	// Gaps are times within its life at which it needs fewer bytes or none, in order. They do not overlap.
 	Gaps []Gap
 }
 
 // Gap is a time within a life at which only a part of a buffer is needed.
 type Gap struct {
-	Lower, Upper int64 // half open, as a life is
-	// From and To bound the bytes of the buffer that are needed in that time: none when they are equal.
+	Lower, Upper int64 // a half-open interval, as a life is
+	// From and To bound the bytes of the buffer that are needed in that time: none if they are equal.
 	From, To uint64
 }
 
-// sumMax bounds what all buffers together need, so that no sum overflows.
+// sumMax bounds the bytes of all buffers together, so that no sum overflows.
 const sumMax = math.MaxInt64 / 4
 
-// check says what is wrong with a buffer.
+// check reports invalid values of a buffer.
 func (b *Buffer) check() error {
 	switch {
 	case b.Upper < b.Lower:
@@ -58,7 +57,7 @@ func (b *Buffer) check() error {
 	return nil
 }
 
-// checkAll says what is wrong with a set of buffers.
+// checkAll reports invalid values of buffers.
 func checkAll(buffers []Buffer) error {
 	sum := uint64(0)
 	for i := range buffers {
@@ -73,8 +72,9 @@ func checkAll(buffers []Buffer) error {
 	return nil
 }
 
-// Validate checks a placement: every offset is aligned, and no two buffers that live at a time overlap. It returns the
-// height of the arena in bytes. It goes through time once and compares each buffer with its neighbours in the arena.
+// Validate checks a placement: every offset is aligned, and no two buffers that live at the same time overlap. It
+// returns the height of the arena in bytes. It goes through time once and compares each buffer with its neighbours in
+// the arena.
 func Validate(buffers []Buffer, offsets []uint64) (height uint64, err error) {
 	if len(offsets) != len(buffers) {
 		return 0, fmt.Errorf("%d offsets for %d buffers", len(offsets), len(buffers))
@@ -99,20 +99,20 @@ func Validate(buffers []Buffer, offsets []uint64) (height uint64, err error) {
 		offset := int64(offsets[all[i].buffer])
 		all[i].lo, all[i].hi = all[i].lo+offset, all[i].hi+offset
 	}
-	return height, sweep(buffers, all)
+	return height, checkOverlaps(buffers, all)
 }
 
-// sweep checks pieces at their places in the arena.
-func sweep(buffers []Buffer, all []piece) error {
-	var live []int32 // by place
+// checkOverlaps reports two pieces that overlap in the arena.
+func checkOverlaps(buffers []Buffer, all []piece) error {
+	var live []int32 // pieces by offset
 	for _, e := range events(all) {
 		p := &all[e.piece]
-		at, _ := slices.BinarySearchFunc(live, p.lo, func(i int32, lo int64) int { return cmp.Compare(all[i].lo, lo) })
+		index, _ := slices.BinarySearchFunc(live, p.lo, func(i int32, lo int64) int { return cmp.Compare(all[i].lo, lo) })
 		if !e.begin {
-			live = slices.Delete(live, at, at+1)
+			live = slices.Delete(live, index, index+1)
 			continue
 		}
-		for _, n := range []int{at - 1, at} {
+		for _, n := range []int{index - 1, index} {
 			if n < 0 || n >= len(live) {
 				continue
 			}
@@ -120,7 +120,7 @@ func sweep(buffers []Buffer, all []piece) error {
 				return fmt.Errorf("buffers %.40q and %.40q overlap at %d", buffers[q.buffer].ID, buffers[p.buffer].ID, e.time)
 			}
 		}
-		live = slices.Insert(live, at, e.piece)
+		live = slices.Insert(live, index, e.piece)
 	}
 	return nil
 }

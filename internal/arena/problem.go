@@ -11,40 +11,41 @@ type cell struct {
 	lo, hi  int64
 }
 
-// entry is the same, seen from the section.
+// entry is a cell as the section sees it.
 type entry struct {
 	buffer   int32
-	cell     int32 // which of the buffer's
+	cell     int32 // index of the cell in the buffer's cells
 	lo, size int64
 }
 
-// problem is a set of buffers cut into sections of time. Of all moments between two changes only those are sections at
-// which the most buffers live: what lives at any other moment lives together in one of these, too.
+// problem is a set of buffers cut into sections of time. Of all moments between two changes, only those at which the
+// number of living buffers is greatest are sections: buffers that live together at another moment also live together in
+// one of these.
 type problem struct {
-	raw      []int64   // by buffer
-	size     []int64   // by buffer; rounded up where nothing could use the rest
-	align    []int64   // by buffer
-	cells    [][]cell  // by buffer, in the order of time; none where a buffer needs no memory
-	sections [][]entry // by section
-	total    int       // cells
-	order    []int32   // the buffers that have cells, by the first of them
-	plain    bool      // no buffer has gaps
-	unit     int64     // heights of placements without needless room are multiples of this, with rounded sizes
-	step     int64     // the same, with sizes as they are
-	common   int64     // what all alignments have in common
-	pad      int64     // the most that a size was rounded up by
-	load     int64     // the most that is needed at a time
-	bound    int64     // no arena is smaller: load, less what the highest buffer was rounded up by
+	exactSize []int64   // by buffer
+	size      []int64   // by buffer; rounded up where no other buffer could use the rest
+	align     []int64   // by buffer
+	cells     [][]cell  // by buffer, in the order of time; none if a buffer needs no memory
+	sections  [][]entry // by section
+	total     int       // number of cells
+	order     []int32   // buffers that have cells, by their first cell
+	plain     bool      // no buffer has gaps
+	unit      int64     // heights of placements without needless room are multiples of this, with rounded sizes
+	step      int64     // the same with exact sizes
+	common    int64     // greatest common divisor of all alignments
+	pad       int64     // the most that a size was rounded up by
+	load      int64     // the most bytes that are needed at a time
+	bound     int64     // no arena is smaller: load, less the padding of the highest buffer
 }
 
-// cellsMax bounds the problem that is searched: beyond, buffers are placed as they come. A cell takes 48 bytes, and 30 more
-// for each worker; as many workers search as do not need more than workMax cells together, so that a search fits 512 MiB.
+// cellsMax bounds the problem that is searched; larger ones are only placed by time. A cell takes 48 bytes, and 30 more
+// for each worker. The workers together have at most workMax cells, so that a search fits 512 MiB.
 const (
 	cellsMax = 5 << 20
 	workMax  = 2 * cellsMax
 )
 
-// newProblem cuts buffers that were checked into sections. It returns false when there are too many cells.
+// newProblem cuts checked buffers into sections. It returns false if there are too many cells.
 func newProblem(buffers []Buffer) (*problem, bool) {
 	p := &problem{plain: true, cells: make([][]cell, len(buffers))}
 	for i := range buffers {
@@ -60,10 +61,10 @@ func newProblem(buffers []Buffer) (*problem, bool) {
 	all := pieces(buffers)
 	for i := range buffers {
 		size := int64(buffers[i].Size)
-		if p.plain { // every offset is a multiple of common: what lies behind begins at one
+		if p.plain { // every offset is a multiple of common, also that of the buffer above
 			size = roundUp(size, common)
 		}
-		p.raw, p.size = append(p.raw, int64(buffers[i].Size)), append(p.size, size)
+		p.exactSize, p.size = append(p.exactSize, int64(buffers[i].Size)), append(p.size, size)
 		p.unit = gcd(gcd(p.unit, size), p.align[i])
 		p.pad = max(p.pad, size-int64(buffers[i].Size))
 	}
@@ -75,12 +76,12 @@ func newProblem(buffers []Buffer) (*problem, bool) {
 		p.step = 1
 	}
 	changes := events(all)
-	p.weigh(buffers, all, changes)
-	return p, p.cut(all, changes)
+	p.findLoad(buffers, all, changes)
+	return p, p.cutSections(all, changes)
 }
 
-// weigh gives the pieces the sizes of their buffers, and finds the load and the bound.
-func (p *problem) weigh(buffers []Buffer, all []piece, changes []event) {
+// findLoad gives the pieces the sizes of their buffers, and finds the load and the bound.
+func (p *problem) findLoad(buffers []Buffer, all []piece, changes []event) {
 	load, exact := int64(0), p.pad == 0
 	for _, e := range changes {
 		q := &all[e.piece]
@@ -106,8 +107,8 @@ func (p *problem) weigh(buffers []Buffer, all []piece, changes []event) {
 	}
 }
 
-// cut finds the sections, and the cells of each piece.
-func (p *problem) cut(all []piece, changes []event) bool {
+// cutSections finds the sections, and the cells of each piece.
+func (p *problem) cutSections(all []piece, changes []event) bool {
 	first := make([]int32, len(all))
 	section, open := int32(-1), false
 	for _, e := range changes {
@@ -141,18 +142,18 @@ func (p *problem) cut(all []piece, changes []event) bool {
 	return true
 }
 
-// first and last are the sections in which a buffer begins and ends.
+// first and last return the sections in which a buffer begins and ends.
 func (p *problem) first(b int32) int32 { return p.cells[b][0].section }
 func (p *problem) last(b int32) int32  { return p.cells[b][len(p.cells[b])-1].section }
 
-// piece is a rectangle of a buffer: a time and the bytes that are needed in it.
+// piece is a rectangle of a buffer: a time, and the bytes that are needed in it.
 type piece struct {
 	buffer       int32
 	lower, upper int64
 	lo, hi       int64
 }
 
-// pieces cuts buffers at their gaps. Nothing is left of one without a size or a time.
+// pieces cuts buffers at their gaps. A buffer without a size or a life has none.
 func pieces(buffers []Buffer) []piece {
 	var all []piece
 	for i := range buffers {
@@ -173,15 +174,15 @@ func pieces(buffers []Buffer) []piece {
 	return all
 }
 
-// event is the beginning or the end of a piece.
+// event is the begin or the end of a piece.
 type event struct {
 	time  int64
 	begin bool
 	piece int32
 }
 
-// events gives the beginnings and ends in the order of time, ends before beginnings. Of many that end at once, the last goes
-// first: a list of them by place then shrinks at its end.
+// events returns the begins and ends in the order of time, ends before begins. Of pieces that end together, the last
+// one comes first: a list of them by offset then shrinks at its end.
 func events(all []piece) []event {
 	list := make([]event, 0, 2*len(all))
 	for i := range all {

@@ -71,7 +71,7 @@ func (l *lying) pin(random *rand.Rand, moments int) {
 		at := random.IntN(len(times) - 1)
 		for _, r := range l.room(times[at], times[at+1]) {
 			fits := func(i int) bool {
-				return slices.ContainsFunc(l.room(times[i], times[i+1]), func(f laid) bool { return f.lo <= r.lo && f.hi >= r.hi })
+				return slices.ContainsFunc(l.room(times[i], times[i+1]), func(f placedRange) bool { return f.lo <= r.lo && f.hi >= r.hi })
 			}
 			from, to := at, at+1
 			for most := random.IntN(1 + len(times)/4); most > 0 && from > 0 && fits(from-1); most-- {
@@ -92,7 +92,7 @@ func (l *lying) stretch(random *rand.Rand, n int) {
 		i := random.IntN(len(l.buffers))
 		b := &l.buffers[i]
 		fits := func(lower, upper int64) bool {
-			return slices.ContainsFunc(l.room(lower, upper), func(f laid) bool {
+			return slices.ContainsFunc(l.room(lower, upper), func(f placedRange) bool {
 				return f.lo <= int64(l.offsets[i]) && f.hi >= int64(l.offsets[i]+b.Size)
 			})
 		}
@@ -222,7 +222,7 @@ func model(random *rand.Rand, operators int) *lying {
 	p, _ := newProblem(l.buffers)
 	sc := newScales(p, l.buffers)
 	for _, o := range orders {
-		offsets, _ := p.fit(context.Background(), sc.sorted(p.order, o.by, 0, nil), true)
+		offsets, _ := p.greedyFit(context.Background(), sc.sorted(p.order, o.by, 0, nil), true)
 		lay := make([]uint64, len(offsets))
 		for i := range offsets {
 			lay[i] = uint64(offsets[i])

@@ -7,42 +7,42 @@ type outcome uint8
 
 const (
 	failed  outcome = iota // there is no placement
-	solved                 // there is one
-	stopped                // it is not known
+	solved                 // a placement was found
+	stopped                // it is unknown whether there is one
 )
 
 // search looks for a placement of all buffers below a capacity.
 //
-// Every step picks a section in which the lowest buffer can be one of few, and tries these one after the other at the
-// floor; at last it lets no buffer begin there, if the section has room to waste. No section beside it is lower as far
-// as these buffers reach, so none of the others can come to lie below them. What remains is cut where no buffer spans
-// two sections, and the parts are solved by themselves. The ideas of floors, of sections that are inferred to be too
-// full, and of parts are Moffitt's, as is that a failure elsewhere is no reason to try another buffer here. States that
-// had no solution are remembered, whatever way led to them.
+// Every step picks a section in which few buffers can be the lowest, and tries these one after the other at the floor;
+// finally it lets no buffer begin there, if the section has room to waste. No neighbouring section is lower as far as
+// these buffers reach, so no other buffer can be placed below them. The remaining buffers are split where no buffer
+// spans two sections, and the parts are solved separately. Floors, the inference that a section is too full, the parts,
+// and the rule that a failure elsewhere is no reason to try another buffer here are Moffitt's ideas. States without a
+// solution are remembered, in whatever order they were reached.
 type search struct {
 	*state
-	rank  []int32 // by buffer: the lower, the earlier it is tried
+	rank  []int32 // by buffer: lower ranks are tried earlier
 	pick  picker
-	steps int64 // that are left
+	steps int64 // steps that are left
 	stop  func() bool
 
-	table  []uint64 // of states without a solution
-	done   []step
-	places []int32 // a stack of candidates
-	items  []int32 // a stack of what is left
-	// The sections that the last failure was about.
+	table      []uint64 // hashes of states without a solution
+	taken      []step
+	candidates []int32 // a stack of buffers to try
+	items      []int32 // a stack of unplaced buffers
+	// The sections that caused the last failure.
 	failedLow, failedHigh int32
 }
 
-// step is a buffer that was placed, or a floor that was raised.
+// step is a placed buffer, or a raised floor.
 type step struct {
 	buffer int32 // -1: a floor
-	mark   int32 // how long the trail was before
+	mark   int32 // length of the trail before the step
 }
 
 const (
-	tableBits = 20
-	stopEvery = 1024    // steps between two looks at the time
+	tableBits = 20      // the table has 2^tableBits entries
+	stopEvery = 1024    // steps between two checks of the time
 	nowhere   = 1 << 61 // an offset beyond every capacity
 )
 
@@ -50,38 +50,38 @@ func newSearch(p *problem) *search {
 	return &search{state: newState(p), table: make([]uint64, 1<<tableBits)}
 }
 
-// run searches with at most that many steps. A placement is in offset until reset.
+// run searches with at most that many steps. The placement is in offset until reset.
 func (x *search) run(capacity, steps int64) outcome {
 	x.steps = steps
-	if !x.begin(capacity) {
+	if !x.start(capacity) {
 		return failed
 	}
 	return x.solve(x.p.order)
 }
 
-// reset takes back all that was done.
+// reset undoes all steps.
 func (x *search) reset() {
-	x.rewind(0)
-	x.back(0)
+	x.undoStepsTo(0)
+	x.undoTo(0)
 }
 
-func (x *search) rewind(to int) {
-	for len(x.done) > to {
-		last := x.done[len(x.done)-1]
-		x.back(int(last.mark))
+func (x *search) undoStepsTo(to int) {
+	for len(x.taken) > to {
+		last := x.taken[len(x.taken)-1]
+		x.undoTo(int(last.mark))
 		if last.buffer >= 0 {
-			x.take(last.buffer)
+			x.unplace(last.buffer)
 		}
-		x.done = x.done[:len(x.done)-1]
+		x.taken = x.taken[:len(x.taken)-1]
 	}
 }
 
-// part is a range of a list of buffers that no other shares a section with.
-type part struct{ from, to int32 }
+// itemRange is a range of a list of buffers that shares no section with the other buffers.
+type itemRange struct{ from, to int32 }
 
-// solve places those of the items that do not lie yet. They are in the order of their first sections.
+// solve places the items that are not yet placed. They are in the order of their first sections.
 func (x *search) solve(items []int32) outcome {
-	base, depth := len(x.items), len(x.done)
+	base, depth := len(x.items), len(x.taken)
 	defer func() { x.items = x.items[:base] }()
 	for _, b := range items {
 		if !x.placed[b] {
@@ -89,35 +89,35 @@ func (x *search) solve(items []int32) outcome {
 		}
 	}
 	rest := x.items[base:len(x.items):len(x.items)]
-	var few [8]part
-	parts := x.divide(few[:0], rest)
+	var few [8]itemRange
+	parts := x.splitParts(few[:0], rest)
 	for _, c := range parts {
-		if r := x.branch(rest[c.from:c.to]); r != solved {
-			x.rewind(depth)
+		if r := x.placePart(rest[c.from:c.to]); r != solved {
+			x.undoStepsTo(depth)
 			return r
 		}
 	}
 	return solved
 }
 
-// divide finds the parts, small ones first: if they fail that is known soon.
-func (x *search) divide(parts []part, items []int32) []part {
+// splitParts splits the items into parts, the smallest first, because a failure of a small part shows soon.
+func (x *search) splitParts(parts []itemRange, items []int32) []itemRange {
 	for i := 0; i < len(items); {
 		end, j := x.p.last(items[i]), i+1
 		for ; j < len(items) && x.p.first(items[j]) <= end; j++ {
 			end = max(end, x.p.last(items[j]))
 		}
-		parts = append(parts, part{int32(i), int32(j)})
+		parts = append(parts, itemRange{int32(i), int32(j)})
 		i = j
 	}
 	if len(parts) > 1 {
-		slices.SortStableFunc(parts, func(a, b part) int { return int(a.to - a.from - b.to + b.from) })
+		slices.SortStableFunc(parts, func(a, b itemRange) int { return int(a.to - a.from - b.to + b.from) })
 	}
 	return parts
 }
 
-// branch places one part.
-func (x *search) branch(items []int32) outcome {
+// placePart places one part.
+func (x *search) placePart(items []int32) outcome {
 	low, high := x.p.first(items[0]), int32(0)
 	for _, b := range items {
 		high = max(high, x.p.last(b))
@@ -126,13 +126,13 @@ func (x *search) branch(items []int32) outcome {
 	if x.steps < 0 || x.steps%stopEvery == 0 && x.stop() {
 		return stopped
 	}
-	key := x.key(items)
+	key := x.stateKey(items)
 	slot := &x.table[key>>(64-tableBits)]
 	if *slot == key {
 		x.failedLow, x.failedHigh = low, high
 		return failed
 	}
-	r, elsewhere := x.tryAll(x.pick.choose(x, low, high), items)
+	r, elsewhere := x.tryChoices(x.pick.chooseSection(x, low, high), items)
 	if r == failed {
 		*slot = key
 		if !elsewhere {
@@ -142,41 +142,42 @@ func (x *search) branch(items []int32) outcome {
 	return r
 }
 
-// tryAll tries all ways to go on at the floor of a section. elsewhere says that a failure has nothing to do with them.
-func (x *search) tryAll(t int32, items []int32) (r outcome, elsewhere bool) {
-	base := len(x.places)
-	defer func() { x.places = x.places[:base] }()
+// tryChoices tries all choices at the floor of a section. elsewhere says that a failure was not caused by these
+// choices.
+func (x *search) tryChoices(t int32, items []int32) (r outcome, elsewhere bool) {
+	base := len(x.candidates)
+	defer func() { x.candidates = x.candidates[:base] }()
 	above := int64(nowhere)
 	for _, e := range x.live[t][:x.left[t]] {
 		if from := x.offset[e.buffer] + e.lo; from == x.floor[t] {
-			x.places = append(x.places, e.buffer)
+			x.candidates = append(x.candidates, e.buffer)
 		} else {
 			above = min(above, from)
 		}
 	}
-	places := x.places[base:]
+	places := x.candidates[base:]
 	slices.SortFunc(places, func(a, b int32) int { return int(x.rank[a] - x.rank[b]) })
-	next := x.next(t, places, above)
+	next := x.nextFloor(t, places, above)
 	for i, b := range places {
 		if x.hasTwin(places[:i], b) {
 			continue
 		}
-		if r, elsewhere = x.try(b, t, 0, items); r != failed || elsewhere {
+		if r, elsewhere = x.tryChoice(b, t, 0, items); r != failed || elsewhere {
 			return r, elsewhere
 		}
 	}
 	if next+x.rest[t] > x.capacity {
 		return failed, false
 	}
-	return x.try(-1, t, next, items)
+	return x.tryChoice(-1, t, next, items)
 }
 
-// try places a buffer, or raises the floor of a section when it is -1, and goes on with what is left.
-func (x *search) try(b, t int32, floor int64, items []int32) (r outcome, elsewhere bool) {
-	depth := len(x.done)
-	x.done = append(x.done, step{b, int32(len(x.trail))})
+// tryChoice places a buffer, or raises the floor of a section if b is -1, and continues with the remaining items.
+func (x *search) tryChoice(b, t int32, floor int64, items []int32) (r outcome, elsewhere bool) {
+	depth := len(x.taken)
+	x.taken = append(x.taken, step{b, int32(len(x.trail))})
 	x.low, x.high = int32(len(x.floor)), -1
-	possible := b >= 0 && x.put(b) || b < 0 && x.lift(t, floor)
+	possible := b >= 0 && x.place(b) || b < 0 && x.raiseFloor(t, floor)
 	low, high := x.low, x.high
 	if possible {
 		if r = x.solve(items); r == solved {
@@ -184,21 +185,22 @@ func (x *search) try(b, t int32, floor int64, items []int32) (r outcome, elsewhe
 		}
 		elsewhere = r == failed && (x.failedHigh < low || x.failedLow > high)
 	}
-	x.rewind(depth)
+	x.undoStepsTo(depth)
 	return r, elsewhere
 }
 
-// hasTwin reports whether a buffer is as good as one that was tried.
+// hasTwin reports whether an equal buffer was tried.
 func (x *search) hasTwin(tried []int32, b int32) bool {
 	p := x.p
 	return p.plain && slices.ContainsFunc(tried, func(c int32) bool {
-		return p.raw[c] == p.raw[b] && p.align[c] == p.align[b] && p.first(c) == p.first(b) && p.last(c) == p.last(b)
+		return p.exactSize[c] == p.exactSize[b] && p.align[c] == p.align[b] && p.first(c) == p.first(b) && p.last(c) == p.last(b)
 	})
 }
 
-// next is where the lowest buffer of a section begins at least when none of those that could begins at the floor. It
-// then rests on another that begins no lower, and that is not in the section.
-func (x *search) next(t int32, places []int32, above int64) int64 {
+// nextFloor returns the lowest offset at which a buffer of the section can begin if none of the candidates begins at
+// the floor. That buffer then lies on another buffer that does not begin below the floor either, and that does not live
+// in this section.
+func (x *search) nextFloor(t int32, places []int32, above int64) int64 {
 	floor := x.floor[t]
 	if floor+x.rest[t] == x.capacity {
 		return nowhere
@@ -215,8 +217,9 @@ func (x *search) next(t int32, places []int32, above int64) int64 {
 	return above
 }
 
-// key names a state of a part: what is left of it, and how low each may begin. All floors follow from that.
-func (x *search) key(items []int32) uint64 {
+// stateKey identifies the state of a part: its unplaced buffers, and the lowest offset of each. All floors follow from
+// these.
+func (x *search) stateKey(items []int32) uint64 {
 	key := mix(uint64(x.exact))
 	for _, b := range items {
 		key += mix(uint64(x.offset[b])*0x9e3779b97f4a7c15 + uint64(b) + 1)

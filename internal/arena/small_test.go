@@ -91,7 +91,7 @@ func TestPickers(t *testing.T) {
 				}
 				x := newSearch(p)
 				x.stop = func() bool { return false }
-				x.prepare(newScales(p, buffers).mixed(p.order, turn%3 == 0, 0.1, random), pick)
+				x.prepare(newScales(p, buffers).mixture(p.order, turn%3 == 0, 0.1, random), pick)
 				if got := x.run(int64(capacity), 1<<18); got != want {
 					t.Fatalf("%+v: picker %d within %d: outcome %d, want %d", buffers, pick, capacity, got, want)
 				}

@@ -11,40 +11,40 @@ import (
 
 // Options say what is wanted. The zero value asks for the smallest arena.
 type Options struct {
-	Capacity uint64 // bytes: the first placement within it will do; 0: as small as can be
-	Workers  int    // goroutines that search; 0: as many as run at a time. With one the same seed gives the same placement
-	Seed     uint64 // of the orders that are tried by chance
-	Steps    int64  // that each search may take in all; 0: any number, until the context ends
-	// Progress is called when a better placement or bound was found, by one goroutine at a time.
+	Capacity uint64 // bytes: stop at the first placement within it; 0: the smallest arena
+	Workers  int    // goroutines that search; 0: one for each core. With one worker the same seed gives the same placement
+	Seed     uint64 // of the random orders
+	Steps    int64  // steps of each worker in all; 0: any number, until the context ends
+	// Progress is called when a better placement or bound is found, by one goroutine at a time.
 	Progress func(Progress)
 }
 
-// Progress is how far the search has come, in bytes.
+// Progress is the best height and bound so far, in bytes.
 type Progress struct{ Height, Bound uint64 }
 
 // Solution is a placement.
 type Solution struct {
 	Offsets []uint64 // by buffer
 	Height  uint64   // bytes of the arena
-	// Bound is what no arena is smaller than: the most that is needed at a time, where all sizes but that of the highest
-	// buffer are rounded up to what all alignments have in common, or more where an exhaustive search has shown it.
+	// Bound is a lower bound for the arena: the most bytes that are needed at a time, with all sizes except the highest
+	// buffer's rounded up to the common divisor of the alignments; or more if an exhaustive search has shown it.
 	Bound   uint64
 	Optimal bool   // Height is Bound
-	Method  string // that found it
+	Method  string // how it was found
 	Steps   int64  // of all searches
 }
 
-// Solve places buffers. It goes on until the context ends, unless it has found what is wanted or has shown that there is
-// nothing better, and returns the best placement so far, at once: a goroutine then ends its step on its own. The first
-// placement is always finished. The error is about the buffers.
+// Solve places buffers. It continues until the context ends, or until it has found what is wanted or has shown that
+// nothing better exists. When the context ends it returns the best placement at once; a worker then ends its present
+// step in the background. The first placement is always completed. The error reports invalid buffers.
 func Solve(ctx context.Context, buffers []Buffer, o Options) (*Solution, error) {
 	if err := checkAll(buffers); err != nil {
 		return nil, err
 	}
 	p, searchable := newProblem(buffers)
 	s := &solver{buffers: buffers, p: p, options: o, bound: p.bound, target: p.bound}
-	s.offer(asItComes(ctx, buffers), "as it comes, first fit")
-	if searchable && !s.over() {
+	s.offerPlacement(placeByTime(ctx, buffers), "as it comes, first fit")
+	if searchable && !s.finished() {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -65,7 +65,7 @@ func (s *solver) improve(ctx context.Context) {
 	s.search(ctx)
 }
 
-// solution is the best so far. Afterwards nothing changes it.
+// solution returns the best placement. Later results of workers are ignored.
 func (s *solver) solution() (*Solution, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,13 +79,13 @@ func (s *solver) solution() (*Solution, error) {
 	}, nil
 }
 
-// solver is what the searches share.
+// solver is the state that all workers share.
 type solver struct {
-	buffers []Buffer
-	p       *problem
-	scales  *scales
-	options Options
-	low     atomic.Int64 // height, for those who search
+	buffers    []Buffer
+	p          *problem
+	scales     *scales
+	options    Options
+	bestHeight atomic.Int64 // height, for the workers
 
 	mu      sync.Mutex
 	offsets []uint64
@@ -94,15 +94,15 @@ type solver struct {
 	bound   int64
 	target  int64 // no search will find less
 	steps   int64
-	// Attempts of each kind, and the steps that thorough ones may have taken.
+	// Number of attempts of each kind, and the steps that the thorough ones were allowed.
 	quick, thorough int
 	thoroughSteps   int64
 	err             error
-	ended           bool // the solution was given
+	ended           bool // the solution was returned
 }
 
-// offer takes a placement that is better than the others.
-func (s *solver) offer(offsets []int64, method string) {
+// offerPlacement takes a placement if it is better than the others.
+func (s *solver) offerPlacement(offsets []int64, method string) {
 	place := make([]uint64, len(offsets))
 	for i, offset := range offsets {
 		place[i] = uint64(offset)
@@ -116,38 +116,38 @@ func (s *solver) offer(offsets []int64, method string) {
 		s.err = errors.Join(s.err, errors.New(method+" placed buffers wrongly: "+err.Error()))
 	case s.offsets == nil || int64(height) < s.height:
 		s.offsets, s.height, s.method = place, int64(height), method
-		s.low.Store(s.height)
-		s.tell()
+		s.bestHeight.Store(s.height)
+		s.reportProgress()
 	}
 }
 
-func (s *solver) tell() {
+func (s *solver) reportProgress() {
 	if s.options.Progress != nil {
 		s.options.Progress(Progress{uint64(s.height), uint64(s.bound)})
 	}
 }
 
-// over reports whether there is nothing left to look for.
-func (s *solver) over() bool {
+// finished reports whether nothing is left to search for.
+func (s *solver) finished() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.isOver()
+	return s.finishedLocked()
 }
 
-func (s *solver) isOver() bool {
+func (s *solver) finishedLocked() bool {
 	capacity := int64(min(s.options.Capacity, sumMax))
 	return s.ended || s.err != nil || s.height <= s.bound || s.height <= s.target ||
 		capacity > 0 && (s.height <= capacity || s.bound > capacity || s.target > capacity)
 }
 
-// heuristics places the buffers in every order in both ways.
+// heuristics places the buffers in every order, with first fit and best fit.
 func (s *solver) heuristics(ctx context.Context) {
 	for _, o := range orders {
 		for _, best := range []bool{false, true} {
-			if s.over() {
+			if s.finished() {
 				return
 			}
-			offsets, ok := s.p.fit(ctx, s.scales.sorted(s.p.order, o.by, 0, nil), best)
+			offsets, ok := s.p.greedyFit(ctx, s.scales.sorted(s.p.order, o.by, 0, nil), best)
 			if !ok {
 				return
 			}
@@ -155,12 +155,12 @@ func (s *solver) heuristics(ctx context.Context) {
 			if best {
 				method = ", best fit"
 			}
-			s.offer(offsets, o.name+method)
+			s.offerPlacement(offsets, o.name+method)
 		}
 	}
 }
 
-// search lets all workers search.
+// search runs the workers.
 func (s *solver) search(ctx context.Context) {
 	workers := s.options.Workers
 	if workers <= 0 {
@@ -168,7 +168,7 @@ func (s *solver) search(ctx context.Context) {
 	}
 	var group sync.WaitGroup
 	for range min(workers, workMax/max(s.p.total, 1)) {
-		if s.over() {
+		if s.finished() {
 			break
 		}
 		group.Go(func() { s.work(ctx) })
@@ -190,19 +190,19 @@ func (s *solver) work(ctx context.Context) {
 		}
 		random := rand.New(rand.NewPCG(s.options.Seed, uint64(a.number)))
 		x.prepare(a.sorted(s.scales, s.p.order, random), a.pick)
-		x.stop = func() bool { return ctx.Err() != nil || s.low.Load() <= a.capacity }
+		x.stop = func() bool { return ctx.Err() != nil || s.bestHeight.Load() <= a.capacity }
 		r := x.run(a.capacity, a.steps)
 		used := max(a.steps-max(x.steps, 0), 1)
 		left -= used
-		s.report(x, a, r, used)
+		s.recordAttempt(x, a, r, used)
 		x.reset()
 	}
 }
 
-// report takes what an attempt has found.
-func (s *solver) report(x *search, a attempt, r outcome, used int64) {
+// recordAttempt records the result of an attempt.
+func (s *solver) recordAttempt(x *search, a attempt, r outcome, used int64) {
 	if r == solved {
-		s.offer(x.offset, a.String())
+		s.offerPlacement(x.offset, a.String())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,6 +213,6 @@ func (s *solver) report(x *search, a attempt, r outcome, used int64) {
 	s.target = max(s.target, a.capacity+s.p.step)
 	if s.p.plain && s.target > s.bound {
 		s.bound = s.target
-		s.tell()
+		s.reportProgress()
 	}
 }

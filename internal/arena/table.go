@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Table is a CSV of MiniMalloc with all its columns, also those that mean nothing here.
+// Table is a CSV file of MiniMalloc with all its columns, including those without a meaning here.
 type Table struct {
 	Buffers []Buffer
 	columns Columns
@@ -18,11 +18,11 @@ type Table struct {
 	rows    [][]string
 }
 
-// Read reads a CSV: a line with the names of columns, and one for each buffer. Empty lines count for nothing. The error
-// names the line.
+// Read reads a CSV file: a line with the names of columns, and a line for each buffer. Empty lines are ignored. The
+// error names the line.
 func Read(r io.Reader) (*Table, error) {
 	reader := csv.NewReader(r)
-	reader.FieldsPerRecord = 0 // as many in all lines
+	reader.FieldsPerRecord = 0 // all lines have equally many
 	header, err := reader.Read()
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New("nothing is there: want id,lower,upper,size")
@@ -30,7 +30,7 @@ func Read(r io.Reader) (*Table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read lifetimes: %w", err)
 	}
-	header[0] = strings.TrimPrefix(header[0], "\ufeff") // what some spreadsheets begin with
+	header[0] = strings.TrimPrefix(header[0], "\ufeff") // some spreadsheets write a byte order mark
 	t := &Table{header: header}
 	if t.columns, err = ReadColumns(header); err != nil {
 		return nil, fmt.Errorf("line 1: %w", err)
@@ -55,7 +55,7 @@ func Read(r io.Reader) (*Table, error) {
 	}
 }
 
-// Align sets the alignment, in bytes, of all buffers that have none yet; 0 leaves them as they are.
+// Align sets the alignment, in bytes, of all buffers that have none; 0 changes nothing.
 func (t *Table) Align(align uint64) {
 	for i := range t.Buffers {
 		if t.Buffers[i].Align == 0 {
@@ -64,18 +64,18 @@ func (t *Table) Align(align uint64) {
 	}
 }
 
-// Write writes the table with a column offset, which takes the place of one that was there.
+// Write writes the table with a column offset, which replaces an existing one.
 func (t *Table) Write(w io.Writer, offsets []uint64) error {
 	writer := csv.NewWriter(w)
-	at := t.columns.offset
+	column := t.columns.offset
 	line := func(fields []string, offset string) {
-		if at < 0 {
+		if column < 0 {
 			fields = append(slices.Clone(fields), offset)
 		} else {
 			fields = slices.Clone(fields)
-			fields[at] = offset
+			fields[column] = offset
 		}
-		_ = writer.Write(fields) // Error tells
+		_ = writer.Write(fields) // checked by Error below
 	}
 	line(t.header, "offset")
 	for i, row := range t.rows {
@@ -88,15 +88,16 @@ func (t *Table) Write(w io.Writer, offsets []uint64) error {
 	return nil
 }
 
-// Columns are where a CSV of MiniMalloc has what (google/minimalloc, converter.cc). Names are known in any case.
+// Columns are the indices of the columns of a MiniMalloc CSV file (google/minimalloc, converter.cc). Case is ignored in
+// names.
 type Columns struct {
 	id, lower, upper, size  int
-	alignment, gaps, offset int   // -1: there is none
-	inclusive               int64 // 1 when ends name the last moment of a life: upper is one more
-	most                    int   // the last of them
+	alignment, gaps, offset int   // -1: no such column
+	inclusive               int64 // 1 if ends are the last moment of a life: upper is one more
+	last                    int   // the largest index
 }
 
-// ReadColumns finds the columns in the first line. The error names one that is missing, or that is there twice.
+// ReadColumns finds the columns in the first line. The error names a missing or duplicate column.
 func ReadColumns(header []string) (Columns, error) {
 	c := Columns{alignment: -1, gaps: -1, offset: -1}
 	end := -1
@@ -118,7 +119,7 @@ func ReadColumns(header []string) (Columns, error) {
 		case *w.at >= 0 && slices.ContainsFunc(header[*w.at+1:], is):
 			return c, fmt.Errorf("two columns are called %s", strings.Join(w.names, " or "))
 		}
-		c.most = max(c.most, *w.at)
+		c.last = max(c.last, *w.at)
 	}
 	if end >= 0 {
 		c.inclusive = 1
@@ -126,16 +127,16 @@ func ReadColumns(header []string) (Columns, error) {
 	return c, nil
 }
 
-// Buffer reads a line. Whether the buffer is one that can be placed is not looked at.
+// Buffer reads a line. It does not check whether the buffer can be placed.
 func (c *Columns) Buffer(fields []string) (b Buffer, err error) {
-	if c.most >= len(fields) {
-		return b, fmt.Errorf("%d columns: want %d", len(fields), c.most+1)
+	if c.last >= len(fields) {
+		return b, fmt.Errorf("%d columns: want %d", len(fields), c.last+1)
 	}
 	b.ID = fields[c.id]
-	if b.Lower, err = whole("lower", fields[c.lower], 0); err != nil {
+	if b.Lower, err = parseTime("lower", fields[c.lower], 0); err != nil {
 		return b, err
 	}
-	if b.Upper, err = whole("upper", fields[c.upper], c.inclusive); err != nil {
+	if b.Upper, err = parseTime("upper", fields[c.upper], c.inclusive); err != nil {
 		return b, err
 	}
 	if b.Size, err = strconv.ParseUint(strings.TrimSpace(fields[c.size]), 10, 64); err != nil {
@@ -158,17 +159,17 @@ func (c *Columns) Buffer(fields []string) (b Buffer, err error) {
 	return b, nil
 }
 
-// gap reads "3-7", in which nothing is needed, or "3-7@0:64", in which only these bytes are.
+// gap reads "3-7", a time in which nothing is needed, or "3-7@0:64", in which only these bytes are.
 func (c *Columns) gap(text string) (g Gap, err error) {
 	times, window, part := strings.Cut(text, "@")
 	lower, upper, ok := strings.Cut(times, "-")
 	if !ok {
 		return g, fmt.Errorf("gap %.40q: want first-last or first-last@from:to", text)
 	}
-	if g.Lower, err = whole("gap", lower, 0); err != nil {
+	if g.Lower, err = parseTime("gap", lower, 0); err != nil {
 		return g, err
 	}
-	if g.Upper, err = whole("gap", upper, c.inclusive); err != nil || !part {
+	if g.Upper, err = parseTime("gap", upper, c.inclusive); err != nil || !part {
 		return g, err
 	}
 	from, to, _ := strings.Cut(window, ":")
@@ -185,7 +186,7 @@ func (c *Columns) gap(text string) (g Gap, err error) {
 // timeMax bounds times, so that no difference overflows.
 const timeMax = 1 << 61
 
-func whole(what, text string, more int64) (int64, error) {
+func parseTime(what, text string, more int64) (int64, error) {
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	switch {
 	case err != nil:
