@@ -13,13 +13,13 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Collection are the runs that recordings show, by program. The zero Collection is empty.
-type Collection struct{ programs map[string]*program }
+// Collection holds the runs of recordings, by program. The zero Collection is empty.
+type Collection struct{ programs map[string]*programRuns }
 
-type program struct {
+type programRuns struct {
 	build, tags string
 	runs        []Run
-	size        uint64 // bytes, of all plans
+	size        uint64 // bytes, of all layouts
 }
 
 // Source is a recording to learn from; *recording.Reader is one.
@@ -28,12 +28,12 @@ type Source interface {
 	definer
 }
 
-// Add learns a plan of each process of a recording: the last that a replay makes. tags says what its call sites are made
-// of. An error is that of the source.
+// Add learns a layout of each process of a recording: the last that a replay learns. tags says how the recording
+// identifies call sites. The error is that of the source.
 func (c *Collection) Add(src Source, tags string) error {
 	sites := map[uint32]map[allocator.Tag]Site{}
 	names := callsite.NewNames()
-	err := define(src, func(r *wire.Record) {
+	err := readDefinitions(src, func(r *wire.Record) {
 		names.Add(r)
 		if site, tag, ok := SiteOf(r); ok {
 			if sites[r.Process] == nil {
@@ -45,36 +45,36 @@ func (c *Collection) Add(src Source, tags string) error {
 	if err != nil {
 		return err
 	}
-	plans := map[uint32]*learn.Layout{}
+	layouts := map[uint32]*learn.Layout{}
 	_, err = replay.Replay(src, replay.Options{
-		Policy: replay.LayoutPolicy, OnLayout: func(process uint32, plan *learn.Layout) { plans[process] = plan },
+		Policy: replay.LayoutPolicy, OnLayout: func(process uint32, layout *learn.Layout) { layouts[process] = layout },
 	})
 	if err != nil {
 		return err
 	}
-	for _, process := range slices.Sorted(maps.Keys(plans)) {
+	for _, process := range slices.Sorted(maps.Keys(layouts)) {
 		p := names.Process(process)
-		of := c.program(callsite.Base(p.Program), tags)
-		of.build = cmp.Or(of.build, p.BuildOf(callsite.Base(p.Program)))
-		of.runs = append(of.runs, Run{Plan: plans[process], Sites: sites[process]})
-		of.size += plans[process].Size
+		runs := c.programRuns(callsite.Base(p.Program), tags)
+		runs.build = cmp.Or(runs.build, p.BuildOf(callsite.Base(p.Program)))
+		runs.runs = append(runs.runs, Run{Layout: layouts[process], Sites: sites[process]})
+		runs.size += layouts[process].Size
 	}
 	return nil
 }
 
-func (c *Collection) program(name, tags string) *program {
+func (c *Collection) programRuns(name, tags string) *programRuns {
 	p := c.programs[name]
 	if p == nil {
 		if c.programs == nil {
-			c.programs = map[string]*program{}
+			c.programs = map[string]*programRuns{}
 		}
-		p = &program{tags: tags}
+		p = &programRuns{tags: tags}
 		c.programs[name] = p
 	}
 	return p
 }
 
-// Make makes a plan of the program with the most runs, and returns how many other programs there are.
+// Make makes a plan for the program with the most runs, and returns how many other programs there are.
 func (c *Collection) Make() (p *Plan, others int, err error) {
 	if len(c.programs) == 0 {
 		return nil, 0, ErrNothing
@@ -83,9 +83,9 @@ func (c *Collection) Make() (p *Plan, others int, err error) {
 		a1, b1 := c.programs[a], c.programs[b]
 		return cmp.Or(cmp.Compare(len(a1.runs), len(b1.runs)), cmp.Compare(a1.size, b1.size))
 	})
-	of := c.programs[name]
-	if p, err = Make(of.runs); err == nil {
-		p.Program, p.Build, p.Tags = name, of.build, of.tags
+	runs := c.programs[name]
+	if p, err = Make(runs.runs); err == nil {
+		p.Program, p.Build, p.Tags = name, runs.build, runs.tags
 	}
 	return p, len(c.programs) - 1, err
 }

@@ -11,37 +11,37 @@ import (
 // Finder finds the call sites of a plan in the processes of another run. One goroutine uses it.
 type Finder struct {
 	plan      *Plan
-	wanted    map[string]bool // keys of sites
-	length    int             // requests of an iteration
-	processes map[uint32]*found
+	wanted    map[string]bool // keys of the plan's sites
+	requests  int             // of a period
+	processes map[uint32]*processSites
 }
 
-// found are the call sites of a plan that a process has shown.
-type found struct {
-	tags  map[string]allocator.Tag
-	quiet int  // creates since the last of them
-	fresh bool // they are more than the latest plan has
+// processSites are the plan's call sites that a process has shown.
+type processSites struct {
+	tags            map[string]allocator.Tag
+	createsSinceNew int  // creates since the newest of them
+	hasNew          bool // the latest layout lacks some of them
 }
 
-// NewFinder returns one that has seen nothing.
+// NewFinder returns a finder that has read nothing.
 func NewFinder(p *Plan) *Finder {
-	f := &Finder{plan: p, wanted: map[string]bool{}, processes: map[uint32]*found{}}
+	f := &Finder{plan: p, wanted: map[string]bool{}, processes: map[uint32]*processSites{}}
 	for i := range p.Sites {
 		f.wanted[p.Sites[i].key()] = true
-		f.length += len(p.Sites[i].Places)
+		f.requests += len(p.Sites[i].Places)
 	}
 	return f
 }
 
-// Add takes a record of a run. It returns a plan for the process of the record when it is time for one: all call sites are
-// known, or no more of them came up in an iteration. Otherwise it returns nil.
+// Add takes a record of a run. It returns a layout for the record's process when it is time for one: all call sites are
+// known, or no new one came up for the length of a period. Otherwise it returns nil.
 func (f *Finder) Add(r *wire.Record) *learn.Layout {
 	switch r.Kind {
 	case wire.KindSite, wire.KindTag:
-		f.site(r)
+		f.noteSite(r)
 	case wire.KindCreate:
 		if p := f.processes[r.Process]; p != nil {
-			p.quiet++
+			p.createsSinceNew++
 		}
 	case wire.KindExit:
 		delete(f.processes, r.Process)
@@ -49,46 +49,46 @@ func (f *Finder) Add(r *wire.Record) *learn.Layout {
 		return nil
 	}
 	p := f.processes[r.Process]
-	if p == nil || !p.fresh || len(p.tags) < len(f.wanted) && p.quiet < f.length {
+	if p == nil || !p.hasNew || len(p.tags) < len(f.wanted) && p.createsSinceNew < f.requests {
 		return nil
 	}
-	p.fresh = false
-	return f.plan.Learned(p.tags)
+	p.hasNew = false
+	return f.plan.LayoutFor(p.tags)
 }
 
-// site notes a call site of the plan. Of two that look alike the first counts.
-func (f *Finder) site(r *wire.Record) {
+// noteSite notes a call site of the plan. Of two sites with the same frames the first counts.
+func (f *Finder) noteSite(r *wire.Record) {
 	site, tag, ok := SiteOf(r)
 	if !ok || !f.wanted[site.key()] {
 		return
 	}
 	p := f.processes[r.Process]
 	if p == nil {
-		p = &found{tags: map[string]allocator.Tag{}}
+		p = &processSites{tags: map[string]allocator.Tag{}}
 		f.processes[r.Process] = p
 	}
 	if _, known := p.tags[site.key()]; !known {
-		p.tags[site.key()], p.quiet, p.fresh = tag, 0, true
+		p.tags[site.key()], p.createsSinceNew, p.hasNew = tag, 0, true
 	}
 }
 
-// Plan returns the plan for the call sites that a process has shown so far, nil when it has shown none.
-func (f *Finder) Plan(process uint32) *learn.Layout {
+// LayoutFor returns the layout for the call sites that a process has shown so far, nil if it has shown none.
+func (f *Finder) LayoutFor(process uint32) *learn.Layout {
 	p := f.processes[process]
 	if p == nil {
 		return nil
 	}
-	return f.plan.Learned(p.tags)
+	return f.plan.LayoutFor(p.tags)
 }
 
-// definer is a source that can return the records that define names without all others.
+// definer is a source that can return the records that define names without reading the others.
 type definer interface {
 	Definitions(func(*wire.Record) error) error
 	Rewind() error
 }
 
-// define calls add with the records of a source that define names, and leaves it rewound.
-func define(src definer, add func(*wire.Record)) error {
+// readDefinitions calls add for each record of a source that defines names, and rewinds the source.
+func readDefinitions(src definer, add func(*wire.Record)) error {
 	err := src.Definitions(func(r *wire.Record) error {
 		add(r)
 		return nil
@@ -96,5 +96,5 @@ func define(src definer, add func(*wire.Record)) error {
 	return errors.Join(err, src.Rewind())
 }
 
-// Read notes the call sites of a recording, and leaves it rewound.
-func (f *Finder) Read(src definer) error { return define(src, f.site) }
+// Read notes the call sites of a recording, and rewinds it.
+func (f *Finder) Read(src definer) error { return readDefinitions(src, f.noteSite) }

@@ -8,13 +8,13 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/learn"
 )
 
-// Run is what a recorded run of a program has shown.
+// Run is a recorded run of a program.
 type Run struct {
-	Plan  *learn.Layout
-	Sites map[allocator.Tag]Site // by the run's tags
+	Layout *learn.Layout
+	Sites  map[allocator.Tag]Site // by the run's tags
 }
 
-// Why a request has no place.
+// Reasons why a request has no place; plan files contain them.
 const (
 	livesOn  = "is needed for longer than an iteration"
 	noArena  = "there are too many classes of buffers"
@@ -24,17 +24,17 @@ const (
 // ErrNothing says that no plan can be made.
 var ErrNothing = errors.New("nothing repeats in the same way in each recording: no plan can be made; record longer runs, or runs with the same sizes")
 
-// Make makes a plan that holds in each run: what holds in some only is left out.
+// Make makes a plan that is valid for every run. Requests that differ between runs are left out.
 func Make(runs []Run) (*Plan, error) {
 	m := &maker{tags: map[string]allocator.Tag{}}
 	var phases [][]learn.Buffer
 	for i := range runs {
-		own := m.common(&runs[i])
+		common := m.commonPhases(&runs[i])
 		if i == 0 {
-			phases = own
+			phases = common
 			continue
 		}
-		phases = inBoth(phases, own)
+		phases = commonToBoth(phases, common)
 	}
 	if len(phases) == 0 {
 		return nil, ErrNothing
@@ -43,12 +43,12 @@ func Make(runs []Run) (*Plan, error) {
 	if solved == nil {
 		return nil, ErrNothing
 	}
-	p := m.plan(solved)
+	p := m.planOf(solved)
 	p.Version, p.Recordings = version, len(runs)
 	return p, nil
 }
 
-// maker gives the call sites of several runs tags that they have in common.
+// maker gives the call sites of several runs common tags.
 type maker struct {
 	tags  map[string]allocator.Tag // by key; they count from 1
 	sites []Site                   // by tag - 1
@@ -64,11 +64,11 @@ func (m *maker) tag(s Site) allocator.Tag {
 	return tag
 }
 
-// common returns a run's phases with common tags. Sites that another run could not have are left out.
-func (m *maker) common(r *Run) (phases [][]learn.Buffer) {
-	for _, buffers := range r.Plan.Phases {
-		lacks := func(b *learn.Buffer) bool { return len(r.Sites[b.Tag].Frames) == 0 }
-		kept := without(buffers, lacks)
+// commonPhases returns a run's phases with common tags. It leaves out call sites that cannot be found in another run.
+func (m *maker) commonPhases(r *Run) (phases [][]learn.Buffer) {
+	for _, buffers := range r.Layout.Phases {
+		hasNoFrames := func(b *learn.Buffer) bool { return len(r.Sites[b.Tag].Frames) == 0 }
+		kept := without(buffers, hasNoFrames)
 		for i := range kept {
 			kept[i].Tag = m.tag(r.Sites[kept[i].Tag])
 		}
@@ -79,35 +79,35 @@ func (m *maker) common(r *Run) (phases [][]learn.Buffer) {
 	return phases
 }
 
-// without leaves requests out of an iteration. The lives of others count those that stay.
-func without(buffers []learn.Buffer, left func(*learn.Buffer) bool) (kept []learn.Buffer) {
+// without leaves requests out of a period. The lives of the others count only the requests that stay.
+func without(buffers []learn.Buffer, leftOut func(*learn.Buffer) bool) (kept []learn.Buffer) {
 	n := len(buffers)
-	before := make([]uint64, 2*n+1) // how many stay before a request of two iterations
+	stayBefore := make([]uint64, 2*n+1) // how many stay before a request of two periods
 	for i := range 2 * n {
-		before[i+1] = before[i]
-		if !left(&buffers[i%n]) {
-			before[i+1]++
+		stayBefore[i+1] = stayBefore[i]
+		if !leftOut(&buffers[i%n]) {
+			stayBefore[i+1]++
 		}
 	}
 	for i := range buffers {
 		b := buffers[i]
-		if left(&b) {
+		if leftOut(&b) {
 			continue
 		}
 		if b.Life > 0 {
-			b.Life = before[min(i+int(b.Life), 2*n)] - before[i]
+			b.Life = stayBefore[min(i+int(b.Life), 2*n)] - stayBefore[i]
 		}
 		kept = append(kept, b)
 	}
 	return kept
 }
 
-// inBoth returns what two runs have in common of their phases.
-func inBoth(some, others [][]learn.Buffer) (common [][]learn.Buffer) {
-	for _, one := range some {
+// commonToBoth returns what the phases of two runs have in common.
+func commonToBoth(phases, others [][]learn.Buffer) (common [][]learn.Buffer) {
+	for _, phase := range phases {
 		var best []learn.Buffer
 		for _, other := range others {
-			if both := agreed(one, other); len(both) > len(best) {
+			if both := commonRequests(phase, other); len(both) > len(best) {
 				best = both
 			}
 		}
@@ -118,36 +118,36 @@ func inBoth(some, others [][]learn.Buffer) (common [][]learn.Buffer) {
 	return common
 }
 
-// agreed returns the requests of the call sites that make the same ones in two iterations, in the same order, with the
-// longer of both lives.
-func agreed(one, other []learn.Buffer) []learn.Buffer {
-	gone := map[allocator.Tag]bool{}
-	left := func(b *learn.Buffer) bool { return gone[b.Tag] }
+// commonRequests returns the requests of the call sites that make the same requests in two periods, in the same order.
+// Each request has the longer of its two lives.
+func commonRequests(one, other []learn.Buffer) []learn.Buffer {
+	excluded := map[allocator.Tag]bool{}
+	isExcluded := func(b *learn.Buffer) bool { return excluded[b.Tag] }
 	sizes := bySite(one)
 	for tag, list := range bySite(other) {
-		gone[tag] = !slices.Equal(sizes[tag], list)
+		excluded[tag] = !slices.Equal(sizes[tag], list)
 		delete(sizes, tag)
 	}
 	for tag := range sizes {
-		gone[tag] = true
+		excluded[tag] = true
 	}
 	for {
-		a, b := without(one, left), without(other, left)
+		a, b := without(one, isExcluded), without(other, isExcluded)
 		if len(a) == 0 {
 			return nil
 		}
-		shift, same := aligned(a, b)
+		shift, same := bestRotation(a, b)
 		if same == len(a) {
 			for i := range a {
-				join(&a[i], &b[(i+shift)%len(b)])
+				joinRequests(&a[i], &b[(i+shift)%len(b)])
 			}
 			return a
 		}
-		gone[a[same].Tag] = true // and try again: few programs need that
+		excluded[a[same].Tag] = true // then try again; few programs need that
 	}
 }
 
-// bySite returns the sizes that each call site asks for, in ascending order.
+// bySite returns the sizes that each call site requests, ascending.
 func bySite(buffers []learn.Buffer) map[allocator.Tag][]uint64 {
 	sizes := map[allocator.Tag][]uint64{}
 	for i := range buffers {
@@ -159,8 +159,9 @@ func bySite(buffers []learn.Buffer) map[allocator.Tag][]uint64 {
 	return sizes
 }
 
-// aligned returns how far to turn b so that most of its first requests are those of a, and how many these are.
-func aligned(a, b []learn.Buffer) (shift, same int) {
+// bestRotation returns by how much to rotate b so that as many of its first requests as possible equal those of a, and
+// how many do.
+func bestRotation(a, b []learn.Buffer) (shift, same int) {
 	for by := range b {
 		n := 0
 		for n < len(a) && a[n].Tag == b[(n+by)%len(b)].Tag && a[n].Size == b[(n+by)%len(b)].Size {
@@ -173,8 +174,8 @@ func aligned(a, b []learn.Buffer) (shift, same int) {
 	return shift, same
 }
 
-// join makes a request what it is in one of two runs or the other.
-func join(b, other *learn.Buffer) {
+// joinRequests gives a request the stricter requirements of two runs.
+func joinRequests(b, other *learn.Buffer) {
 	larger := func(a, b uint64) uint64 {
 		if a == 0 || b == 0 {
 			return 0
@@ -184,8 +185,8 @@ func join(b, other *learn.Buffer) {
 	b.Life, b.Align = larger(b.Life, other.Life), larger(b.Align, other.Align)
 }
 
-// plan says in a file's words what was solved.
-func (m *maker) plan(solved *learn.Layout) *Plan {
+// planOf converts a layout to a plan.
+func (m *maker) planOf(solved *learn.Layout) *Plan {
 	p := &Plan{}
 	for _, a := range solved.Arenas {
 		p.Arenas = append(p.Arenas, Arena{a.Size, a.Align, a.Bound})
@@ -200,9 +201,9 @@ func (m *maker) plan(solved *learn.Layout) *Plan {
 				p.Outside = append(p.Outside, Outside{m.sites[b.Tag-1].Name, i + 1, phase + 1, b.Size, why(b)})
 				continue
 			}
-			at := solved.Places[next]
+			place := solved.Places[next]
 			next++
-			placed[b.Tag-1] = append(placed[b.Tag-1], Place{phase + 1, i + 1, at.Arena + 1, at.Size, at.Offset, b.Life})
+			placed[b.Tag-1] = append(placed[b.Tag-1], Place{phase + 1, i + 1, place.Arena + 1, place.Size, place.Offset, b.Life})
 		}
 	}
 	for i, site := range m.sites {
@@ -216,7 +217,7 @@ func (m *maker) plan(solved *learn.Layout) *Plan {
 	return p
 }
 
-// why says why a request has no place.
+// why returns the reason why a request has no place.
 func why(b *learn.Buffer) string {
 	if b.Life == 0 {
 		return livesOn

@@ -36,7 +36,7 @@ func newRun(t *testing.T, first allocator.Tag, phases ...[]request) Run {
 		}
 		all = append(all, buffers)
 	}
-	if r.Plan = learn.Solve(all); r.Plan == nil {
+	if r.Layout = learn.Solve(all); r.Layout == nil {
 		t.Fatal("no plan")
 	}
 	return r
@@ -89,7 +89,7 @@ func TestMakePhases(t *testing.T) {
 		t.Errorf("%v: %+v", err, p)
 	}
 	again := reread(t, p)
-	if plan := again.Learned(tagsOf(again)); plan.Places[0].Size != 4096 || plan.Places[2].Size != 65536 || plan.Period != 2 {
+	if plan := again.LayoutFor(tagsOf(again)); plan.Places[0].Size != 4096 || plan.Places[2].Size != 65536 || plan.Period != 2 {
 		t.Errorf("%+v", plan)
 	}
 }
@@ -134,9 +134,9 @@ func TestWrites(t *testing.T) {
 		if !reflect.DeepEqual(p, again) {
 			t.Fatalf("wrote %+v\nread  %+v", p, again)
 		}
-		plan := again.Learned(tagsOf(again))
-		if plan.Size != r.Plan.Size || plan.Bound != r.Plan.Bound || plan.Outside != r.Plan.Outside || len(plan.Places) != len(r.Plan.Places) {
-			t.Fatalf("%+v, want %+v", plan, r.Plan)
+		plan := again.LayoutFor(tagsOf(again))
+		if plan.Size != r.Layout.Size || plan.Bound != r.Layout.Bound || plan.Outside != r.Layout.Outside || len(plan.Places) != len(r.Layout.Places) {
+			t.Fatalf("%+v, want %+v", plan, r.Layout)
 		}
 	}
 }
@@ -206,14 +206,14 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		again := reread(t, p)
-		if !reflect.DeepEqual(p.layout(), again.layout()) {
+		if !reflect.DeepEqual(p.layoutBySiteNumber(), again.layoutBySiteNumber()) {
 			t.Errorf("%+v is read again as %+v", p, again)
 		}
 		policy, err := allocator.New("arena", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := policy.Install(p.layout(), nil); err != nil {
+		if _, err := policy.Install(p.layoutBySiteNumber(), nil); err != nil {
 			t.Error(err)
 		}
 	})
@@ -259,7 +259,7 @@ places = [ { request = 3, size = 100, offset = 0 } ]
 			plans++
 		}
 	}
-	if plans != 1 || f.Plan(2) != nil || len(f.Plan(3).Places) != 1 {
+	if plans != 1 || f.LayoutFor(2) != nil || len(f.LayoutFor(3).Places) != 1 {
 		t.Errorf("%d plans with one site of two", plans)
 	}
 }

@@ -9,17 +9,17 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Site is a call site in a form that is the same in each run of a program.
+// Site identifies a call site in a form that is the same in each run of a program.
 type Site struct {
 	Name   string   `toml:"name"`   // for people
-	Frames []string `toml:"frames"` // innermost first: "module+0x12", in scripts "file:12"; or "size 4096" where sizes are the call sites
+	Frames []string `toml:"frames"` // innermost first: "module+0x12", in scripts "file:12"; or "size 4096" where sizes identify call sites
 }
 
-// key tells sites apart.
+// key identifies a site.
 func (s *Site) key() string { return strings.Join(s.Frames, "\n") }
 
-// SiteOf returns the call site that a SITE or a TAG record names, and its tag; false for what names none that another run
-// could have.
+// SiteOf returns the call site that a SITE or TAG record names, and its tag. ok is false if another run could not have
+// that site.
 func SiteOf(r *wire.Record) (s Site, tag allocator.Tag, ok bool) {
 	switch {
 	case r.Kind == wire.KindSite:
@@ -31,10 +31,10 @@ func SiteOf(r *wire.Record) (s Site, tag allocator.Tag, ok bool) {
 	return s, allocator.Tag(r.DefinedTag()), len(s.Frames) > 0
 }
 
-// framesMax is how many frames tell call sites apart.
+// framesMax is how many frames identify a call site.
 const framesMax = 64
 
-// frames returns the places of a SITE, each once: functions that were inlined have the place of their caller.
+// frames returns the addresses of a SITE record, each once: inlined functions have the address of their caller.
 func frames(payload []byte) (list []string) {
 	for f := range wire.ParseSite(payload) {
 		place := callsite.Base(f.Module) + "+0x" + strconv.FormatUint(f.Offset, 16)

@@ -16,10 +16,10 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// TextMax bounds the text of a plan, bytes.
+// TextMax bounds the text of a plan, in bytes.
 const TextMax = 16 << 20
 
-// version of the form of files.
+// version is the version of the file format.
 const version = 1
 
 const head = `# Where this program's buffers go: gpumemtop --plan FILE PROGRAM
@@ -44,9 +44,9 @@ func (p *Plan) Write(w io.Writer) error {
 			frames[k] = quote(s.Frames[k])
 		}
 		fmt.Fprintf(&b, "\n[[site]]\nname = %s\nframes = [%s]\nplaces = [\n", quote(s.Name), strings.Join(frames, ", "))
-		for _, at := range s.Places {
+		for _, place := range s.Places {
 			fmt.Fprintf(&b, "  { %srequest = %d, arena = %d, size = %d, offset = %d, lifetime = %d },\n",
-				phaseText(at.Phase), at.Request, at.Arena, at.Size, at.Offset, at.Life)
+				phaseText(place.Phase), place.Request, place.Arena, place.Size, place.Offset, place.Life)
 		}
 		b.WriteString("]\n")
 	}
@@ -75,7 +75,7 @@ func phaseText(phase int) string {
 	return fmt.Sprintf("phase = %d, ", phase)
 }
 
-// quote writes a text as TOML has it. What strconv escapes otherwise was cleaned before.
+// quote writes a TOML string. units.Clean replaces the characters that TOML and strconv escape differently.
 func quote(text string) string { return strconv.Quote(units.Clean(text)) }
 
 // Parse reads a plan. Errors are one line.
@@ -89,7 +89,7 @@ func Parse(text string) (*Plan, error) {
 	p := &Plan{}
 	meta, err := toml.Decode(text, p)
 	if err != nil {
-		return nil, oneLine(err)
+		return nil, parseError(err)
 	}
 	if p.Version != version {
 		return nil, fmt.Errorf("version %d: want %d, as 'gpumemtop advise --write' of this version writes it", p.Version, version)
@@ -97,16 +97,16 @@ func Parse(text string) (*Plan, error) {
 	if unknown := meta.Undecoded(); len(unknown) > 0 {
 		return nil, fmt.Errorf("unknown key %s", units.Clean(strconv.Quote(unknown[0].String())))
 	}
-	p.fill()
+	p.setDefaults()
 	return p, p.check()
 }
 
-// fill says what a file leaves out: there is one phase, and one arena.
-func (p *Plan) fill() {
+// setDefaults fills in what a file may leave out: phase 1, and arena 1.
+func (p *Plan) setDefaults() {
 	for i := range p.Sites {
 		for k := range p.Sites[i].Places {
-			at := &p.Sites[i].Places[k]
-			at.Phase, at.Arena = cmp.Or(at.Phase, 1), cmp.Or(at.Arena, 1)
+			place := &p.Sites[i].Places[k]
+			place.Phase, place.Arena = cmp.Or(place.Phase, 1), cmp.Or(place.Arena, 1)
 		}
 	}
 	for i := range p.Outside {
@@ -114,8 +114,8 @@ func (p *Plan) fill() {
 	}
 }
 
-// oneLine says where a text is not TOML, or not a plan.
-func oneLine(err error) error {
+// parseError says in one line where a text is not TOML, or not a plan.
+func parseError(err error) error {
 	const want = ": want a plan, as 'gpumemtop advise --write' writes it"
 	var bad toml.ParseError
 	if errors.As(err, &bad) {
@@ -124,7 +124,7 @@ func oneLine(err error) error {
 	return errors.New(units.Clean(strings.TrimPrefix(err.Error(), "toml: ")) + want)
 }
 
-// check says what is wrong with what a file says.
+// check reports invalid values.
 func (p *Plan) check() error {
 	seen := map[string]bool{}
 	for i := range p.Sites {
@@ -136,20 +136,20 @@ func (p *Plan) check() error {
 			return fmt.Errorf("site %d has the frames of another: want each once", i+1)
 		}
 		seen[s.key()] = true
-		last := place{}
-		for k, at := range s.Places {
-			if at.Phase < 1 || at.Request < 1 || at.Arena < 1 || at.Arena > len(p.Arenas) {
+		last := sitePlace{}
+		for k, place := range s.Places {
+			if place.Phase < 1 || place.Request < 1 || place.Arena < 1 || place.Arena > len(p.Arenas) {
 				return fmt.Errorf("site %d, place %d: phase %d, request %d, arena %d: want numbers from 1, and an arena that there is",
-					i+1, k+1, at.Phase, at.Request, at.Arena)
+					i+1, k+1, place.Phase, place.Request, place.Arena)
 			}
-			if err := notNegative(at.Size, at.Offset, at.Life); err != nil {
+			if err := notNegative(place.Size, place.Offset, place.Life); err != nil {
 				return fmt.Errorf("site %d, place %d: %w", i+1, k+1, err)
 			}
-			now := place{at, i}
-			if k > 0 && compare(last, now) >= 0 {
-				return fmt.Errorf("site %d, place %d: request %d comes behind request %d: want them in order", i+1, k+1, at.Request, last.Request)
+			current := sitePlace{place, i}
+			if k > 0 && compare(last, current) >= 0 {
+				return fmt.Errorf("site %d, place %d: request %d comes behind request %d: want them in order", i+1, k+1, place.Request, last.Request)
 			}
-			last = now
+			last = current
 		}
 	}
 	for i, a := range p.Arenas {
@@ -160,7 +160,7 @@ func (p *Plan) check() error {
 			return fmt.Errorf("arena %d: lower_bound %d is above its size %d", i+1, a.Bound, a.Size)
 		}
 	}
-	whole := p.layout()
+	whole := p.layoutBySiteNumber()
 	if len(whole.Places) == 0 {
 		return errors.New("no place: want a [[site]] with places")
 	}
@@ -177,21 +177,21 @@ func notNegative(numbers ...uint64) error {
 	return nil
 }
 
-// place is one with its site.
-type place struct {
+// sitePlace is a place with the index of its site.
+type sitePlace struct {
 	Place
 	site int
 }
 
-func compare(a, b place) int {
+func compare(a, b sitePlace) int {
 	return cmp.Or(cmp.Compare(a.Phase, b.Phase), cmp.Compare(a.Request, b.Request))
 }
 
-// inOrder returns the places as the program asks for them.
-func (p *Plan) inOrder() (list []place) {
+// placesInOrder returns the places in the order of their requests.
+func (p *Plan) placesInOrder() (list []sitePlace) {
 	for i := range p.Sites {
-		for _, at := range p.Sites[i].Places {
-			list = append(list, place{at, i})
+		for _, place := range p.Sites[i].Places {
+			list = append(list, sitePlace{place, i})
 		}
 	}
 	slices.SortStableFunc(list, compare)

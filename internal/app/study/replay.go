@@ -53,7 +53,7 @@ func Replay(w io.Writer, path string, o *ReplayOptions) error {
 			if err := sites.Read(t); err != nil {
 				return err
 			}
-			options.GivenLayout = sites.Plan
+			options.GivenLayout = sites.LayoutFor
 		}
 		result, err := replay.Replay(t, options)
 		switch {
