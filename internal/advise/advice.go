@@ -1,5 +1,5 @@
-// Package advise reads recordings, asks internal/advise/merging which memory blocks in them could be one, and writes what it
-// finds as text or JSON.
+// Package advise reads recordings, asks internal/advise/merging which of their memory blocks could be one, and writes
+// the result as text or JSON.
 package advise
 
 import (
@@ -16,25 +16,25 @@ import (
 // MostSteps is how many steps of a recording are read by default.
 const MostSteps = recorded.MostSteps
 
-// Recording is one to be looked at.
+// Recording is a recording to read.
 type Recording struct {
 	Name   string // as people know it
 	Source recording.Source
-	// Header tells copies and parts of one recording from recordings of their own. One without a time is of its own.
+	// Header shows which recordings are copies or parts of the same one. Without a time a recording is on its own.
 	Header recording.Header
 }
 
-// Options say what is asked for.
+// Options select what is advised.
 type Options struct {
 	merging.Options
-	Steps int // to look at in each recording; 0: MostSteps
+	Steps int // steps to read of each recording; 0: MostSteps
 }
 
-// Result is what was found in recordings: for each program that was run in them, by its name.
+// Result is the advice for the programs of some recordings.
 type Result struct {
 	Options  Options
 	Programs []Program
-	Empty    []string // recordings in which no memory was created, or none that can be read
+	Empty    []string // recordings without creates of memory, or unreadable ones
 }
 
 // Program is all runs of one program.
@@ -51,52 +51,52 @@ type Run struct {
 	Found merging.Run
 }
 
-// Reader takes recordings one after the other: each is read when it is given, and need not be open any more then. One
-// goroutine uses it.
+// Reader reads one recording after the other. A recording may be closed after it was added. One goroutine uses a
+// Reader.
 type Reader struct {
 	options  Options
-	number   int                // of recordings so far
-	sessions map[string]session // of these
+	number   int                // sessions so far
+	sessions map[string]session // by key of a run
 	programs []Program
 	empty    []string
 }
 
-// New returns a reader that has nothing yet.
+// New returns a reader without recordings.
 func New(o Options) *Reader { return &Reader{options: o, sessions: map[string]session{}} }
 
-// Add reads a recording from its front. Processes of one program are looked at together. An error is that of the
+// Add reads a recording from its start. Runs of the same program are analysed together. The error is that of the
 // source.
-func (r *Reader) Add(from Recording) error {
-	runs, err := recorded.Read(from.Source, recorded.Options{Steps: r.options.Steps})
+func (r *Reader) Add(recording Recording) error {
+	runs, err := recorded.Read(recording.Source, recorded.Options{Steps: r.options.Steps})
 	if err != nil {
-		return fmt.Errorf("%s: %w", from.Name, err)
+		return fmt.Errorf("%s: %w", recording.Name, err)
 	}
 	if len(runs) == 0 {
-		r.empty = append(r.empty, from.Name)
+		r.empty = append(r.empty, recording.Name)
 	}
-	of, again := r.sessionOf(&from, runs)
+	session, again := r.sessionOf(&recording, runs)
 	for _, run := range runs {
-		run.Program.Recording = of.number
+		run.Program.Recording = session.number
 		name := units.ProgramName(run.Name)
-		at := slices.IndexFunc(r.programs, func(p Program) bool { return p.Name == name })
-		if at < 0 {
-			at = len(r.programs)
+		index := slices.IndexFunc(r.programs, func(p Program) bool { return p.Name == name })
+		if index < 0 {
+			index = len(r.programs)
 			r.programs = append(r.programs, Program{Name: name})
 		}
-		p := &r.programs[at]
+		p := &r.programs[index]
 		if again {
-			run.Lacks = append(run.Lacks, "it was recorded together with what is in "+of.name+": both count as one recording")
+			run.Lacks = append(run.Lacks, "it was recorded together with what is in "+session.name+": both count as one recording")
 		}
-		p.Runs = append(p.Runs, Run{Recording: from.Name, Run: run})
+		p.Runs = append(p.Runs, Run{Recording: recording.Name, Run: run})
 	}
 	return nil
 }
 
-// Advise looks at all that was read. An error says that a run contradicts itself.
+// Advise analyses all runs that were read. The error reports a run that contradicts itself.
 func (r *Reader) Advise() (*Result, error) {
 	for i := range r.programs {
 		p := &r.programs[i]
-		tellApart(p.Runs)
+		nameByCaller(p.Runs)
 		var programs []*merging.Program
 		for j := range p.Runs {
 			programs = append(programs, p.Runs[j].Program)
@@ -113,35 +113,36 @@ func (r *Reader) Advise() (*Result, error) {
 	return &Result{Options: r.options, Programs: r.programs, Empty: r.empty}, nil
 }
 
-// mostCallers is how far up a stack is looked for what tells call sites apart.
-const mostCallers = 8
+// callersMax is how far up the stack callers are searched for differences.
+const callersMax = 8
 
-// tellApart names call sites that are one place in the program, but reached in several ways, by that place and the first
-// caller that differs: a function that makes all buffers of a program would be one site otherwise. All runs of a program
-// are looked at together, so that names are the same in each.
-func tellApart(runs []Run) {
-	for depth := range mostCallers {
+// nameByCaller adds the first caller that differs to the name of a call site that is reached in several ways. Otherwise
+// a function that creates all buffers of a program would be a single site. All runs of a program are named together, so
+// that names are the same in each.
+func nameByCaller(runs []Run) {
+	for depth := range callersMax {
 		callers := map[string]string{}
-		differ := map[string]bool{}
-		each(runs, depth, func(_ *Run, _ uint32, name, caller string) {
+		differs := map[string]bool{}
+		eachSite(runs, depth, func(_ *Run, _ uint32, name, caller string) {
 			if other, seen := callers[name]; seen && other != caller {
-				differ[name] = true
+				differs[name] = true
 			}
 			callers[name] = caller
 		})
-		each(runs, depth, func(r *Run, site uint32, name, caller string) {
-			if differ[name] {
+		eachSite(runs, depth, func(r *Run, site uint32, name, caller string) {
+			if differs[name] {
 				if caller != "" {
 					r.Program.Names[site] = name + " via " + caller
 				}
-				delete(r.Callers, site) // once is enough
+				delete(r.Callers, site) // one caller is enough
 			}
 		})
 	}
 }
 
-// each calls visit for the call sites of all runs whose callers are known, and their callers at a depth, empty beyond the last.
-func each(runs []Run, depth int, visit func(r *Run, site uint32, name, caller string)) {
+// eachSite calls visit for the call sites of all runs whose callers are known, with their caller at a depth; the caller
+// is empty beyond the last.
+func eachSite(runs []Run, depth int, visit func(r *Run, site uint32, name, caller string)) {
 	for i := range runs {
 		for site, callers := range runs[i].Callers {
 			caller := ""
@@ -153,38 +154,38 @@ func each(runs []Run, depth int, visit func(r *Run, site uint32, name, caller st
 	}
 }
 
-// session is what recorded: all that was cut out of its recording, or copied from it, shows the same runs.
+// session is the source of a recording: parts and copies of one recording show the same runs.
 type session struct {
 	number int    // from 1
-	name   string // of the first recording of it
+	name   string // of the session's first recording
 }
 
-// sessionOf returns the session of a recording, and whether another recording of it was there before.
-func (r *Reader) sessionOf(from *Recording, runs []recorded.Run) (of session, again bool) {
+// sessionOf returns the session of a recording, and whether an earlier recording has the same session.
+func (r *Reader) sessionOf(recording *Recording, runs []recorded.Run) (found session, again bool) {
 	var keys []string
 	for i := range runs {
-		keys = append(keys, from.keys(&runs[i])...)
+		keys = append(keys, recording.keys(&runs[i])...)
 	}
 	i := slices.IndexFunc(keys, func(key string) bool { return r.sessions[key].number > 0 })
 	if again = i >= 0; again {
-		of = r.sessions[keys[i]]
+		found = r.sessions[keys[i]]
 	} else {
 		r.number++
-		of = session{r.number, from.Name}
+		found = session{r.number, recording.Name}
 	}
 	for _, key := range keys {
 		if r.sessions[key].number == 0 {
-			r.sessions[key] = of
+			r.sessions[key] = found
 		}
 	}
-	return of, again
+	return found, again
 }
 
-// keys returns what tells a run of a recording from others: its process, on which host, and when the recording began, which a
-// merged one has of each that it was made of. That of a part is later, but the two clocks are as far from each other as they
-// were, to the nanosecond.
-func (from *Recording) keys(run *recorded.Run) []string {
-	h := &from.Header
+// keys identify a run of a recording: by its process, its host, and when the recording began; a merged recording has
+// these for each of its sources. A part begins later than the whole, but the difference between its two clocks is the
+// same, to the nanosecond.
+func (r *Recording) keys(run *recorded.Run) []string {
+	h := &r.Header
 	if h.Created.IsZero() {
 		return nil
 	}

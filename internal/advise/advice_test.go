@@ -179,11 +179,11 @@ func TestNothingAndLittle(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	path := "testdata/mosaic.gmt"
-	many := of(t, usual(), slices.Repeat([]string{path}, mostRuns+2)...)
-	if got := string(text(t, many, 1)); strings.Count(got, "RUN ") != mostRuns || !strings.Contains(got, "2 runs more: --max 0 shows all") {
+	many := of(t, usual(), slices.Repeat([]string{path}, runsMax+2)...)
+	if got := string(text(t, many, 1)); strings.Count(got, "RUN ") != runsMax || !strings.Contains(got, "2 runs more: --max 0 shows all") {
 		t.Errorf("%s", got)
 	}
-	if got := string(text(t, many, -1)); strings.Count(got, "RUN ") != mostRuns+2 {
+	if got := string(text(t, many, -1)); strings.Count(got, "RUN ") != runsMax+2 {
 		t.Errorf("%s", got)
 	}
 	few := usual()

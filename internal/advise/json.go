@@ -11,9 +11,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// document is the JSON of a result. Its keys are what scripts rely on, see docs/METRICS.md.
+// document is the JSON of a result. Scripts rely on its keys, see docs/METRICS.md.
 type document struct {
-	Form     string            `json:"form"`  // that was asked for
+	Form     string            `json:"form"`  // as requested
 	Sizes    string            `json:"sizes"` // "equal" or "any"
 	Programs []programDocument `json:"programs"`
 	Empty    []string          `json:"empty"` // recordings without records of memory
@@ -43,15 +43,15 @@ type metricsDocument struct {
 }
 
 type reuseDocument struct {
-	Form    string          `json:"form"` // that counted
-	Before  merging.Demand  `json:"before"`
-	After   merging.Demand  `json:"after"`
-	Bound   merging.Demand  `json:"bound"`
-	Linear  *merging.Demand `json:"linear"` // null when there are too many buffers for it
-	Best    merging.Demand  `json:"best"`
-	Method  string          `json:"method"`
-	Optimal bool            `json:"optimal"`
-	Groups  []Group         `json:"groups"`
+	Form    string             `json:"form"` // the form that was used
+	Before  merging.Footprint  `json:"before"`
+	After   merging.Footprint  `json:"after"`
+	Bound   merging.Footprint  `json:"bound"`
+	Linear  *merging.Footprint `json:"linear"` // null if there are too many buffers for it
+	Best    merging.Footprint  `json:"best"`
+	Method  string             `json:"method"`
+	Optimal bool               `json:"optimal"`
+	Groups  []Group            `json:"groups"`
 }
 
 type adviceDocument struct {
@@ -60,17 +60,17 @@ type adviceDocument struct {
 	Sentence string        `json:"sentence"`
 }
 
-// missDocument is what is in the way of a near miss.
+// missDocument is the condition that a near miss fails.
 type missDocument struct {
 	Condition   string `json:"condition"`
 	Producer    bool   `json:"producer"`
-	Run         int    `json:"run"`  // its place in runs
-	Step        *int   `json:"step"` // null when it was none
+	Run         int    `json:"run"`  // index in runs
+	Step        *int   `json:"step"` // null if it failed at no step
 	HoistCreate bool   `json:"hoist_create"`
 	HoistFill   bool   `json:"hoist_fill"`
 }
 
-// JSON writes what was found as one JSON object. The error is the writer's.
+// JSON writes the result as one JSON object. The error is the writer's.
 func (r *Result) JSON(w io.Writer) error {
 	d := document{Form: r.Options.Form.String(), Sizes: "equal", Programs: []programDocument{}, Empty: append([]string{}, r.Empty...)}
 	if r.Options.Max {
@@ -99,7 +99,7 @@ func (p *Program) document() programDocument {
 func (r *Run) document() runDocument {
 	f := &r.Found
 	d := runDocument{
-		Recording: r.Recording, Process: r.Process, PID: r.PID, Now: metricsDocument{f.Now, f.Copies}, Merged: metricsDocument{f.Merged, r.left()},
+		Recording: r.Recording, Process: r.Process, PID: r.PID, Now: metricsDocument{f.Now, f.Copies}, Merged: metricsDocument{f.Merged, r.copiesLeft()},
 		NoOps: f.NoOps, NearMisses: f.NearMisses, Lacks: append([]string{}, r.Lacks...),
 	}
 	u := f.Reuse
@@ -128,18 +128,19 @@ func adviceOf(a *merging.Advice) adviceDocument {
 	return d
 }
 
-// Group is blocks that serve buffers of the same call sites.
+// Group is a set of blocks that serve buffers of the same call sites.
 type Group struct {
-	Sites   []string `json:"sites"`   // by the order of their buffers in the first of the blocks
+	Sites   []string `json:"sites"`   // in the order of their buffers in the first of the blocks
 	Blocks  int      `json:"blocks"`  // each serves two buffers or more, one after the other
-	Buffers int      `json:"buffers"` // that these serve
+	Buffers int      `json:"buffers"` // that the blocks serve
 	Bytes   uint64   `json:"bytes"`   // of the blocks
 }
 
-// Groups returns the blocks of a run's plan by the call sites whose buffers they serve, those that serve most buffers first.
+// Groups returns the shared blocks of a run, grouped by the call sites whose buffers they serve, those with the most
+// buffers first.
 func (r *Run) Groups() []Group {
 	var groups []Group
-	at := map[string]int{}
+	index := map[string]int{}
 	for _, members := range r.Found.Reuse.Groups {
 		var sites []string
 		var most uint64
@@ -151,10 +152,10 @@ func (r *Run) Groups() []Group {
 			}
 		}
 		key := strings.Join(slices.Sorted(slices.Values(sites)), "\x00")
-		i, seen := at[key]
+		i, seen := index[key]
 		if !seen {
 			i = len(groups)
-			at[key] = i
+			index[key] = i
 			groups = append(groups, Group{Sites: sites})
 		}
 		g := &groups[i]
@@ -168,7 +169,7 @@ func (r *Run) Groups() []Group {
 	return groups
 }
 
-// left returns how many copies between buffers remain.
-func (r *Run) left() int {
+// copiesLeft returns how many copies between buffers remain.
+func (r *Run) copiesLeft() int {
 	return r.Found.Copies - r.Found.NoOps - r.Found.Merged.Coalescings
 }

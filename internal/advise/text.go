@@ -12,16 +12,16 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// textWidth is how many columns the text has at most, mostRuns how many runs of a program it shows, mostGroups how many
+// textWidth is how many columns the text has at most, runsMax how many runs of a program it shows, and groupsMax how many
 // groups of a run.
 const (
-	textWidth  = 100
-	mostRuns   = 8
-	mostGroups = 8
+	textWidth = 100
+	runsMax   = 8
+	groupsMax = 8
 )
 
-// Text writes what was found for people, at most 100 columns wide, with at most n pieces of advice for each program,
-// and few of its runs; a negative number shows all. The error is the writer's.
+// Text writes the result for people, at most 100 columns wide, with at most the given number of pieces of advice for
+// each program, and few of its runs; a negative number shows all. The error is the writer's.
 func (r *Result) Text(w io.Writer, most int) error {
 	var b bytes.Buffer
 	for _, name := range r.Empty {
@@ -31,7 +31,7 @@ func (r *Result) Text(w io.Writer, most int) error {
 		if b.Len() > 0 {
 			fmt.Fprintln(&b)
 		}
-		r.Programs[i].text(&b, most)
+		r.Programs[i].writeText(&b, most)
 	}
 	if _, err := w.Write(b.Bytes()); err != nil {
 		return fmt.Errorf("write advice: %w", err)
@@ -39,23 +39,23 @@ func (r *Result) Text(w io.Writer, most int) error {
 	return nil
 }
 
-func (p *Program) text(b *bytes.Buffer, most int) {
+func (p *Program) writeText(b *bytes.Buffer, most int) {
 	fmt.Fprintf(b, "%s, %s\n", p.Name, units.Count(uint64(len(p.Runs)), "run"))
 	runs := p.Runs
 	if most >= 0 {
-		runs = runs[:min(len(runs), mostRuns)]
+		runs = runs[:min(len(runs), runsMax)]
 	}
 	for i := range runs {
-		runs[i].text(b)
+		runs[i].writeText(b)
 	}
 	if left := len(p.Runs) - len(runs); left > 0 {
 		fmt.Fprintf(b, "\n%s more: --max 0 shows all\n", units.Count(uint64(left), "run"))
 	}
 	fmt.Fprint(b, "\nADVICE\n")
 	if len(p.Advice) == 0 {
-		units.Wrap(b, textWidth, "", p.none())
+		units.Wrap(b, textWidth, "", p.noAdviceText())
 	}
-	shown, _ := units.Top(p.worthwhile(most), most)
+	shown, _ := units.Top(p.adviceWorthShowing(most), most)
 	left := len(p.Advice) - len(shown)
 	if len(shown) == 0 && left > 0 {
 		fmt.Fprintln(b, "none that matters: what is held too early or too late is below 1 % of the peak")
@@ -69,11 +69,11 @@ func (p *Program) text(b *bytes.Buffer, most int) {
 	}
 }
 
-// worthShare is the part of the peak that advice about held memory alone must concern to be worth a line.
+// worthShare is the share of the peak that advice about held memory must concern to be shown.
 const worthShare = 0.01
 
-// worthwhile returns the advice that is worth a line, or all of it where all is wanted.
-func (p *Program) worthwhile(most int) []merging.Advice {
+// adviceWorthShowing returns the advice to show, all of it for a negative number.
+func (p *Program) adviceWorthShowing(most int) []merging.Advice {
 	var peak uint64
 	for i := range p.Runs {
 		peak = max(peak, p.Runs[i].Found.Now.Peak)
@@ -84,15 +84,15 @@ func (p *Program) worthwhile(most int) []merging.Advice {
 	})
 }
 
-// none says why there is no advice. One function that makes all buffers of a program is one call site.
-func (p *Program) none() string {
+// noAdviceText says why there is no advice. If one function creates all buffers of a program, it is a single call site.
+func (p *Program) noAdviceText() string {
 	if slices.ContainsFunc(p.Runs, func(r Run) bool { return len(r.Found.Reuse.Groups) > 0 }) {
 		return "none: some buffers could share a block, but not all of any call site. Record with --tags stack to separate buffers that one function creates for many callers."
 	}
 	return "none: no copy could be spared, and no block shared"
 }
 
-func (r *Run) text(b *bytes.Buffer) {
+func (r *Run) writeText(b *bytes.Buffer) {
 	who := r.Recording
 	if r.PID != 0 {
 		who += fmt.Sprintf(", process %d", r.PID)
@@ -111,19 +111,19 @@ func (r *Run) text(b *bytes.Buffer) {
 		sizes("freed", now.Freed, then.Freed),
 		{"coalescings", "0", strconv.Itoa(then.Coalescings)},
 		{"reuses", "0", strconv.Itoa(then.Reuses)},
-		{"copies", strconv.Itoa(r.Found.Copies), strconv.Itoa(r.left())},
+		{"copies", strconv.Itoa(r.Found.Copies), strconv.Itoa(r.copiesLeft())},
 	})
-	r.blocks(b)
-	r.groups(b)
+	r.writeBlocks(b)
+	r.writeGroups(b)
 	for _, lack := range r.Lacks {
 		units.Wrap(b, textWidth, "! ", lack)
 	}
 }
 
-// blocks writes how few blocks would do.
-func (r *Run) blocks(b *bytes.Buffer) {
+// writeBlocks writes how few blocks would suffice.
+func (r *Run) writeBlocks(b *bytes.Buffer) {
 	u := r.Found.Reuse
-	row := func(name string, d merging.Demand) []string {
+	row := func(name string, d merging.Footprint) []string {
 		return []string{name, strconv.Itoa(d.Blocks), units.FormatLong(d.Peak)}
 	}
 	best := "best: " + u.Method
@@ -136,8 +136,8 @@ func (r *Run) blocks(b *bytes.Buffer) {
 	if u.Optimal {
 		best += ", optimal"
 	}
-	plan := func(name string, d merging.Demand) []string {
-		return row(name, merging.Demand{Blocks: d.Blocks + u.Fixed.Blocks, Peak: d.Peak + u.Fixed.Peak})
+	plan := func(name string, d merging.Footprint) []string {
+		return row(name, merging.Footprint{Blocks: d.Blocks + u.Fixed.Blocks, Peak: d.Peak + u.Fixed.Peak})
 	}
 	rows := [][]string{{"", "blocks", "bytes"}, row("now", u.Before), row("as advised", u.After), plan("lower bound", u.Bound)}
 	if u.Linear.Blocks > 0 {
@@ -166,14 +166,14 @@ func sizeRule(grow bool) string {
 	return "equal sizes"
 }
 
-// groups writes which call sites' buffers share blocks.
-func (r *Run) groups(b *bytes.Buffer) {
+// writeGroups writes which call sites' buffers share blocks.
+func (r *Run) writeGroups(b *bytes.Buffer) {
 	groups := r.Groups()
 	if len(groups) == 0 {
 		return
 	}
 	fmt.Fprint(b, "\nSHARED\n")
-	shown, left := units.Top(groups, mostGroups)
+	shown, left := units.Top(groups, groupsMax)
 	for i := range shown {
 		g := &shown[i]
 		units.Wrap(b, textWidth, "- ", fmt.Sprintf("%s of %s for %s of %s", units.Count(uint64(g.Blocks), "block"),
@@ -184,7 +184,7 @@ func (r *Run) groups(b *bytes.Buffer) {
 	}
 }
 
-// table writes rows whose first column is aligned to the left and whose others are aligned to the right.
+// table writes rows whose first column is aligned to the left and whose other columns are aligned to the right.
 func table(b *bytes.Buffer, rows [][]string) {
 	t := units.Table{Align: "lr", Indent: "  "}
 	for _, row := range rows {

@@ -15,10 +15,10 @@ func TestWorthwhile(t *testing.T) {
 		{Topic: merging.HeldEarly, Bytes: 10}, {Topic: merging.HeldEarly, Bytes: 9}, {Topic: merging.HeldLate, Bytes: 1},
 		{Topic: merging.ShareBlock, Bytes: 1, Count: 5}, {Topic: merging.NoOpCopy, Bytes: 1},
 	}}
-	if got := p.worthwhile(5); len(got) != 3 || got[0].Bytes != 10 {
+	if got := p.adviceWorthShowing(5); len(got) != 3 || got[0].Bytes != 10 {
 		t.Errorf("worth a line: %+v", got)
 	}
-	if got := p.worthwhile(-1); len(got) != len(p.Advice) {
+	if got := p.adviceWorthShowing(-1); len(got) != len(p.Advice) {
 		t.Errorf("all are wanted: %+v", got)
 	}
 }
@@ -26,17 +26,17 @@ func TestWorthwhile(t *testing.T) {
 // A plan is called the best only where it beats the program, with all the blocks that it leaves alone.
 func TestBestPlan(t *testing.T) {
 	for name, c := range map[string]struct {
-		best, fixed merging.Demand
+		best, fixed merging.Footprint
 		want        string
 	}{
-		"fewer blocks and bytes": {merging.Demand{Blocks: 2, Peak: 500}, merging.Demand{Blocks: 1, Peak: 100}, "best: plan 3 600 B"},
-		"nothing to move":        {merging.Demand{Blocks: 1, Peak: 10}, merging.Demand{Blocks: 5, Peak: 990}, "no better: plan 6 1000 B"},
-		"fewer, and larger":      {merging.Demand{Blocks: 2, Peak: 900}, merging.Demand{Blocks: 1, Peak: 101}, "fewest blocks: plan 3 1001 B"},
-		"as many, and smaller":   {merging.Demand{Blocks: 6, Peak: 900}, merging.Demand{}, "best: plan 6 900 B"},
+		"fewer blocks and bytes": {merging.Footprint{Blocks: 2, Peak: 500}, merging.Footprint{Blocks: 1, Peak: 100}, "best: plan 3 600 B"},
+		"nothing to move":        {merging.Footprint{Blocks: 1, Peak: 10}, merging.Footprint{Blocks: 5, Peak: 990}, "no better: plan 6 1000 B"},
+		"fewer, and larger":      {merging.Footprint{Blocks: 2, Peak: 900}, merging.Footprint{Blocks: 1, Peak: 101}, "fewest blocks: plan 3 1001 B"},
+		"as many, and smaller":   {merging.Footprint{Blocks: 6, Peak: 900}, merging.Footprint{}, "best: plan 6 900 B"},
 	} {
-		run := Run{Found: merging.Run{Reuse: &merging.Reuse{Before: merging.Demand{Blocks: 6, Peak: 1000}, Best: c.best, Fixed: c.fixed, Method: "plan"}}}
+		run := Run{Found: merging.Run{Reuse: &merging.Reuse{Before: merging.Footprint{Blocks: 6, Peak: 1000}, Best: c.best, Fixed: c.fixed, Method: "plan"}}}
 		var b bytes.Buffer
-		if run.blocks(&b); !strings.Contains(strings.Join(strings.Fields(b.String()), " "), c.want) {
+		if run.writeBlocks(&b); !strings.Contains(strings.Join(strings.Fields(b.String()), " "), c.want) {
 			t.Errorf("%s: no %q in\n%s", name, c.want, b.String())
 		}
 	}
@@ -46,7 +46,7 @@ func TestBestPlan(t *testing.T) {
 func TestNothingThatMatters(t *testing.T) {
 	p := Program{Runs: []Run{{Found: merging.Run{Now: merging.Metrics{Peak: 1000}, Reuse: &merging.Reuse{}}}}, Advice: []merging.Advice{{Topic: merging.HeldEarly, Bytes: 1}}}
 	var b bytes.Buffer
-	if p.text(&b, 5); !strings.Contains(b.String(), "ADVICE\nnone that matters: ") || !strings.HasSuffix(b.String(), "1 more: --max 0 shows all\n") {
+	if p.writeText(&b, 5); !strings.Contains(b.String(), "ADVICE\nnone that matters: ") || !strings.HasSuffix(b.String(), "1 more: --max 0 shows all\n") {
 		t.Error(b.String())
 	}
 }

@@ -2,20 +2,20 @@ package merging
 
 import "slices"
 
-// Topic is what advice is about.
+// Topic is the kind of a piece of advice.
 type Topic uint8
 
 // The topics.
 const (
-	Coalesce    Topic = iota // make a copy's source where the copy puts it
+	Coalesce    Topic = iota // create a copy's source in place at the destination
 	Concat                   // the same for copies that fill one destination together
-	NoOpCopy                 // a copy from a place to itself
-	ShareBlock               // sites whose buffers could be one
-	CreateOnce               // a site that could keep its buffer
-	KeepSeveral              // a site that could keep a few buffers and use them in turn
+	NoOpCopy                 // remove a copy from a place to itself
+	ShareBlock               // call sites whose buffers could share one
+	CreateOnce               // a call site that could keep its buffer
+	KeepSeveral              // a call site that could keep a few buffers and use them in turn
 	InPlace                  // a kernel that could write where it reads
-	HeldEarly                // memory that nothing had used yet at the peak
-	HeldLate                 // memory that nothing used any more at the peak
+	HeldEarly                // memory that was not yet used at the peak
+	HeldLate                 // memory that was no longer used at the peak
 )
 
 var topics = [...]string{
@@ -25,19 +25,19 @@ var topics = [...]string{
 // String returns the topic's name.
 func (t Topic) String() string { return topics[min(int(t), len(topics)-1)] }
 
-// MarshalText returns the same.
+// MarshalText returns the topic's name.
 func (t Topic) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// Verdict is how far advice can be trusted. A run shows one path through a program: nothing here is a proof.
+// Verdict is how far advice can be trusted. A run shows one path through a program, so no verdict is a proof.
 type Verdict uint8
 
-// The verdicts, from the least to the most.
+// The verdicts, from the least to the most certain.
 const (
-	Unsure    Verdict = iota // a run lacks something that may speak against it
-	Hinted                   // only who knows the kernels can tell
+	Unsure    Verdict = iota // the run lacks something that may contradict the advice
+	Hinted                   // only someone who knows the kernels can tell
 	NearMiss                 // one condition is not met
-	HoldsHere                // it holds each time in the one run that shows it, or needs what a run cannot show
-	Safe                     // it holds each time in runs from two recordings or more
+	HoldsHere                // it holds each time in the only run that shows it, or it depends on facts that a run cannot show
+	Safe                     // it holds each time in runs from two or more recordings
 )
 
 var verdicts = [...]string{"unsure", "hint", "near miss", "holds in this run", "safe"}
@@ -45,32 +45,34 @@ var verdicts = [...]string{"unsure", "hint", "near miss", "holds in this run", "
 // String returns the verdict in words.
 func (v Verdict) String() string { return verdicts[min(int(v), len(verdicts)-1)] }
 
-// MarshalText returns the same.
+// MarshalText returns the verdict in words.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// Advice is one thing to change in a program. No two pieces are about the same copies, but buffers that could share a
-// block may also be held late, or be written in place: what can be had at once is in the metrics. Package advise adds the near miss and the sentence to its JSON.
+// Advice is one thing to change in a program. No two pieces of advice concern the same copies, but buffers that could share a
+// block may also be held late, or be written in place. The metrics show what can be gained at once. Package advise adds
+// the near miss and the sentence to the JSON.
 type Advice struct {
 	Topic   Topic   `json:"topic"`
 	Verdict Verdict `json:"verdict"`
-	// Sites are names. Of a copy: its own, its source's, its destination's; of Concat: the destination's, then those of
-	// the first 64 sources, which are at Offsets; without Offsets, because the places are not always the same, each
-	// source once. Else those of the buffers.
+	// Sites are names. For a copy: its own site, its source's, its destination's. For Concat: the destination's, then
+	// those of the first 64 sources, whose offsets are in Offsets; if the offsets differ between times, Offsets is
+	// empty and each source is named once. Otherwise the sites of the buffers.
 	Sites  []string `json:"sites"`
 	Copies []string `json:"copies,omitempty"` // Concat: where the copies were enqueued
 	Count  int      `json:"count"`            // copies, creates or kernels, in all runs
-	// Bytes that are not copied, in all runs. ShareBlock and CreateOnce: by which the peak falls, of the run where it
-	// does most; such advice adds up. HeldEarly and HeldLate: held at the peak, of the run where that is most.
+	// Bytes that need not be copied, in all runs. ShareBlock and CreateOnce: by how much the peak falls in the run
+	// where it falls most; these figures add up. HeldEarly and HeldLate: bytes held at the peak, in the run where they
+	// are most.
 	Bytes   uint64   `json:"bytes"`
-	Nanos   uint64   `json:"copies_ns,omitempty"` // that the copies took, 0 when not known
-	Runs    int      `json:"runs"`                // that show it
+	Nanos   uint64   `json:"copies_ns,omitempty"` // time of the copies, 0 if unknown
+	Runs    int      `json:"runs"`                // number of runs that show it
 	Offsets []uint64 `json:"offsets,omitempty"`
-	Blocks  int      `json:"blocks,omitempty"` // KeepSeveral: how many
+	Blocks  int      `json:"blocks,omitempty"` // KeepSeveral: number of buffers to keep
 	Grows   bool     `json:"-"`                // CreateOnce, ShareBlock: buffers of one site differ in size
-	Unused  bool     `json:"unused,omitempty"` // HeldEarly: nothing used any of them later either
+	Unused  bool     `json:"unused,omitempty"` // HeldEarly: none of them was used later either
 
-	// Of a near miss: the condition, whether it is only in the way in the kernel that makes the source, the run and the
-	// step that broke it first (None when it was no step), and what would help.
+	// For a near miss: the condition that fails; whether it fails only in the kernel that produces the source; the run
+	// and the step where it failed first (None: not at a step); and what would help.
 	Failed   Condition `json:"-"`
 	Producer bool      `json:"-"`
 	Run      int       `json:"-"`
@@ -78,7 +80,7 @@ type Advice struct {
 	Hoist    Hoist     `json:"-"`
 	// OtherFlags says that source and destination differ in context or flags.
 	OtherFlags bool `json:"other_flags,omitempty"`
-	// Nested says that what is to become a sub-buffer has sub-buffers.
+	// Nested says that a buffer that would become a sub-buffer has sub-buffers.
 	Nested bool `json:"nested,omitempty"`
 	// Refilled says that a source is wholly overwritten between its copies, or after them.
 	Refilled bool `json:"refilled,omitempty"`
@@ -86,25 +88,25 @@ type Advice struct {
 	Sentence string `json:"-"`
 }
 
-// Options say what is asked for.
+// Options select what is planned for.
 type Options struct {
-	// Form is Completion where advice is to be followed. A run that has all its commands on one queue is then looked at
-	// by Uses: what comes later on a queue waits for what came before. One without any command that uses a buffer by
-	// API.
+	// Form is Completion for advice that will be followed. A run with all its commands on one queue is then analysed by
+	// Uses, because later commands on a queue wait for earlier ones. A run without commands that use buffers is
+	// analysed by API.
 	Form Form
-	Max  bool // blocks of different sizes may share the largest
+	Max  bool // blocks of different sizes may share a block as large as the largest
 }
 
-// Run is what one run shows.
+// Run is the result for one run.
 type Run struct {
 	Now, Merged Metrics
-	Copies      int // between buffers
+	Copies      int // copies between buffers
 	NoOps       int
-	NearMisses  int // copies that fail one condition only
+	NearMisses  int // copies for which exactly one condition fails
 	Reuse       *Reuse
 }
 
-// Report is what to change, the most bytes of the best verdict first.
+// Report is the advice: the best verdict first, then the most bytes.
 type Report struct {
 	Advice []Advice
 	Runs   []Run
@@ -118,18 +120,18 @@ type evidence struct {
 	reuse  *Reuse
 }
 
-// Advise looks for what to change, in runs of one program: sites are the same where their names are. An error says
-// which run contradicts itself.
+// Advise finds what to change, in several runs of one program. Call sites are the same if their names are. The error
+// names a run that contradicts itself.
 func Advise(programs []*Program, o Options) (*Report, error) {
 	r := &Report{}
 	var all []*evidence
 	for _, p := range programs {
-		e, err := gather(p, o)
+		e, err := analyseRun(p, o)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, e)
-		r.Runs = append(r.Runs, e.run())
+		r.Runs = append(r.Runs, e.summary())
 	}
 	r.Advice = append(r.Advice, adviseCopies(all)...)
 	shared, err := adviseShares(all, o)
@@ -139,12 +141,12 @@ func Advise(programs []*Program, o Options) (*Report, error) {
 	r.Advice = append(r.Advice, shared...)
 	r.Advice = append(r.Advice, adviseInPlace(all)...)
 	r.Advice = append(r.Advice, adviseHeld(all)...)
-	r.conclude(all)
+	r.finish(all)
 	return r, nil
 }
 
-// conclude puts advice into words, and trusts none where a run lacks something.
-func (r *Report) conclude(all []*evidence) {
+// finish adds the sentences, and makes all advice Unsure if a run lacks something.
+func (r *Report) finish(all []*evidence) {
 	partial := slices.ContainsFunc(all, func(e *evidence) bool { return e.Program.Partial })
 	for i := range r.Advice {
 		a := &r.Advice[i]
@@ -156,8 +158,8 @@ func (r *Report) conclude(all []*evidence) {
 	r.sort()
 }
 
-// recordings counts those that runs come from.
-func recordings(all []*evidence, runs map[int]bool) int {
+// countRecordings returns from how many recordings the given runs come.
+func countRecordings(all []*evidence, runs map[int]bool) int {
 	seen := map[int]bool{}
 	for run := range runs {
 		seen[all[run].Program.Recording] = true
@@ -165,8 +167,8 @@ func recordings(all []*evidence, runs map[int]bool) int {
 	return len(seen)
 }
 
-// every returns all runs.
-func every(all []*evidence) map[int]bool {
+// allRuns returns the set of all runs.
+func allRuns(all []*evidence) map[int]bool {
 	runs := map[int]bool{}
 	for i := range all {
 		runs[i] = true
@@ -174,29 +176,29 @@ func every(all []*evidence) map[int]bool {
 	return runs
 }
 
-func gather(p *Program, o Options) (*evidence, error) {
+func analyseRun(p *Program, o Options) (*evidence, error) {
 	a, err := Analyse(p)
 	if err != nil {
 		return nil, err
 	}
 	e := &evidence{Analysis: a, copies: a.Copies(), form: o.Form}
 	switch {
-	case !p.used():
+	case !p.usesBuffers():
 		e.form = API
-	case o.Form == Completion && p.oneQueue():
+	case o.Form == Completion && p.onOneQueue():
 		e.form = Uses
 	}
 	e.reuse, err = a.Reuse(e.form, o.Max, e.copies)
 	return e, err
 }
 
-// used reports whether any command uses a buffer. Where none does, commands were not recorded, or the program has none.
-func (p *Program) used() bool {
+// usesBuffers reports whether any command uses a buffer. If not, commands were not recorded, or the program has none.
+func (p *Program) usesBuffers() bool {
 	return slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Kind != KindCreate && len(s.Uses) > 0 })
 }
 
-// oneQueue reports whether all commands that use buffers are on one queue.
-func (p *Program) oneQueue() bool {
+// onOneQueue reports whether all commands that use buffers are on one queue.
+func (p *Program) onOneQueue() bool {
 	queue := int64(noUser)
 	for i := range p.Steps {
 		s := &p.Steps[i]
@@ -212,8 +214,8 @@ func (p *Program) oneQueue() bool {
 	return true
 }
 
-func (e *evidence) run() Run {
-	r := Run{Now: e.Metrics(), Merged: e.merged(e.copies, e.reuse), Copies: len(e.copies), Reuse: e.reuse}
+func (e *evidence) summary() Run {
+	r := Run{Now: e.Metrics(), Merged: e.mergedMetrics(e.copies, e.reuse), Copies: len(e.copies), Reuse: e.reuse}
 	for i := range e.copies {
 		switch c := &e.copies[i]; {
 		case c.NoOp:
@@ -225,17 +227,17 @@ func (e *evidence) run() Run {
 	return r
 }
 
-// Metrics are the six that the thesis collects of a run.
+// Metrics are the six figures that the thesis collects for a run.
 type Metrics struct {
-	Peak        uint64 `json:"peak"`            // most bytes held at once
-	NS          uint64 `json:"time_ns"`         // from the first step to the last; 0 when the steps have no times
-	Allocated   uint64 `json:"bytes_allocated"` // bytes, of all creates
-	Freed       uint64 `json:"bytes_freed"`     // bytes, of what was released before the end
+	Peak        uint64 `json:"peak"`            // the most bytes held at one time
+	NS          uint64 `json:"time_ns"`         // from the first step to the last; 0 if the steps have no times
+	Allocated   uint64 `json:"bytes_allocated"` // bytes of all creates
+	Freed       uint64 `json:"bytes_freed"`     // bytes released before the end
 	Coalescings int    `json:"coalescings"`
 	Reuses      int    `json:"reuses"`
 }
 
-// Metrics returns those of the run as it was: nothing coalesced, nothing reused.
+// Metrics returns the metrics of the run as it was.
 func (a *Analysis) Metrics() Metrics {
 	var m Metrics
 	steps := a.Program.Steps
@@ -244,7 +246,7 @@ func (a *Analysis) Metrics() Metrics {
 		m.NS = steps[n-1].Time - min(steps[0].Time, steps[n-1].Time)
 	}
 	for i := range a.Program.Buffers {
-		if !a.root(i) {
+		if !a.isRoot(i) {
 			continue
 		}
 		b := &a.Program.Buffers[i]
@@ -256,12 +258,12 @@ func (a *Analysis) Metrics() Metrics {
 	return m
 }
 
-// merged returns the metrics as they would be with copies and a plan applied. The time is that of the run without the
-// copies that are gone, as far as their time is known.
-func (a *Analysis) merged(copies []Copy, r *Reuse) Metrics {
+// mergedMetrics returns the metrics of the run with the taken copies coalesced and the groups of a reuse applied. Its
+// time is that of the run without the coalesced copies, as far as their times are known.
+func (a *Analysis) mergedMetrics(copies []Copy, r *Reuse) Metrics {
 	m := a.Metrics()
 	m.Peak, m.Reuses = r.After.Peak, r.Reuses
-	_, gone := a.coalesced(API, copies)
+	_, gone := a.lifetimesAfter(API, copies)
 	drop := func(root int, bytes uint64) {
 		m.Allocated -= bytes
 		if a.Program.Buffers[root].Released != None {

@@ -5,30 +5,30 @@ import (
 	"sort"
 )
 
-// Analysis holds the facts about one program. One goroutine makes it; then any may read it.
+// Analysis holds the facts about one program. One goroutine makes it; afterwards any may read it.
 type Analysis struct {
 	Program *Program
-	// Lives has one entry for each buffer; those of parts are empty: their uses are their root's.
+	// Lives has one entry per buffer. The entries of sub-buffers are empty: their uses count for their roots.
 	Lives []Life
 
-	roots   []place // of each buffer
-	parts   []bool  // roots that have parts
-	starts  []int32 // of each buffer's touches; one more at the end
-	hits    []touch // by root, in the order of the steps
-	queues  []int64 // of each root: the one queue of all commands that use it; noUser or many else
-	threads []int64 // the same of the threads that called
-	late    []int32 // the latest completion of the root's touches up to this one
-	order   order   // of steps on different queues
-	reads   []int32 // the last step before this one by which the host learned something; None when there is none
+	roots         []position // position of each buffer in its root
+	hasParts      []bool     // by buffer: it is a root with sub-buffers
+	touchStarts   []int32    // by buffer: index of its first touch; one more at the end
+	allTouches    []touch    // by root, in the order of the steps
+	queues        []int64    // by root: the one queue of all commands that use it; noUser or severalUsers otherwise
+	threads       []int64    // by root: the one thread that uses it; noUser or severalUsers otherwise
+	latestDone    []int32    // by touch: the latest completion of the root's touches up to this one
+	events        eventOrder // order of steps on different queues
+	lastHostReads []int32    // by step: the last step before it that informed the host; None if there is none
 }
 
-// place is where a buffer's first byte lies.
-type place struct {
+// position is where a buffer's first byte lies in its root: the buffer that owns the memory.
+type position struct {
 	root   int32
 	offset uint64
 }
 
-// touch is one use of a root's bytes [lo, hi). What is mapped is touched until it is unmapped.
+// touch is one use of a root's bytes [lo, hi). Mapped bytes are touched until they are unmapped.
 type touch struct {
 	lo, hi      uint64
 	step, until int32
@@ -37,20 +37,20 @@ type touch struct {
 	certain     bool // exactly these bytes, by a command that does nothing else
 }
 
-// Analyse follows the buffers of a program. An error says what contradicts itself in it. It takes O(n) memory and
+// Analyse follows the buffers of a program. The error reports a contradiction in the program. It takes O(n) memory and
 // O(n log n) time in steps and uses.
 func Analyse(p *Program) (*Analysis, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
 	a := &Analysis{Program: p}
-	a.order = orderOf(p)
+	a.events = newEventOrder(p)
 	a.findRoots()
 	a.findTouches()
-	if !p.used() {
-		a.creators()
+	if !p.usesBuffers() {
+		a.noteCreators()
 	}
-	a.unmap()
+	a.extendMaps()
 	a.findReads()
 	a.findLives()
 	return a, nil
@@ -58,34 +58,34 @@ func Analyse(p *Program) (*Analysis, error) {
 
 func (a *Analysis) findRoots() {
 	p := a.Program
-	a.roots = make([]place, len(p.Buffers))
-	a.parts = make([]bool, len(p.Buffers))
+	a.roots = make([]position, len(p.Buffers))
+	a.hasParts = make([]bool, len(p.Buffers))
 	for i := range p.Buffers {
 		b := &p.Buffers[i]
-		a.roots[i] = place{root: int32(i)}
-		if b.Parent != None { // comes before its parts
+		a.roots[i] = position{root: int32(i)}
+		if b.Parent != None { // parents come before their sub-buffers
 			up := a.roots[b.Parent]
-			a.roots[i] = place{root: up.root, offset: up.offset + b.Offset}
-			a.parts[up.root] = true
+			a.roots[i] = position{root: up.root, offset: up.offset + b.Offset}
+			a.hasParts[up.root] = true
 		}
 	}
 }
 
-// findTouches sorts the uses by root: counted first, then laid down in order.
+// findTouches sorts the uses by root: it counts them first, then fills them in order.
 func (a *Analysis) findTouches() {
 	p := a.Program
-	a.starts = make([]int32, len(p.Buffers)+1)
+	a.touchStarts = make([]int32, len(p.Buffers)+1)
 	for i := range p.Steps {
 		for _, u := range p.Steps[i].Uses {
-			a.starts[a.roots[u.Buffer].root+1]++
+			a.touchStarts[a.roots[u.Buffer].root+1]++
 		}
 	}
 	for i := range p.Buffers {
-		a.starts[i+1] += a.starts[i]
+		a.touchStarts[i+1] += a.touchStarts[i]
 	}
-	next := slices.Clone(a.starts)
-	a.hits = make([]touch, a.starts[len(p.Buffers)])
-	a.late = make([]int32, len(a.hits))
+	next := slices.Clone(a.touchStarts)
+	a.allTouches = make([]touch, a.touchStarts[len(p.Buffers)])
+	a.latestDone = make([]int32, len(a.allTouches))
 	a.queues = slices.Repeat([]int64{noUser}, len(p.Buffers))
 	a.threads = slices.Clone(a.queues)
 	for i := range p.Steps {
@@ -93,67 +93,68 @@ func (a *Analysis) findTouches() {
 			root := a.roots[u.Buffer].root
 			at := next[root]
 			next[root]++
-			a.hits[at] = a.touch(i, u)
-			a.late[at] = int32(a.done(i))
-			if at > a.starts[root] {
-				a.late[at] = max(a.late[at], a.late[at-1])
+			a.allTouches[at] = a.touch(i, u)
+			a.latestDone[at] = int32(a.doneAt(i))
+			if at > a.touchStarts[root] {
+				a.latestDone[at] = max(a.latestDone[at], a.latestDone[at-1])
 			}
-			a.note(int(root), i)
+			a.noteUser(int(root), i)
 		}
 	}
 }
 
-// Instead of the number of a queue or thread.
+// Values in the place of a queue's or thread's number.
 const (
-	noUser = -1
-	many   = -2
+	noUser       = -1
+	severalUsers = -2
 )
 
-// mix joins two users: the one that is not none, or both if equal; many if they differ.
-func mix(x, y int64) int64 {
+// combineUsers returns the common user of two: the one that is not noUser, or both if equal; severalUsers if they
+// differ.
+func combineUsers(x, y int64) int64 {
 	switch {
 	case x == y || y == noUser:
 		return x
 	case x == noUser:
 		return y
 	default:
-		return many
+		return severalUsers
 	}
 }
 
-// note notes on which queue a command uses a root, and who called.
-func (a *Analysis) note(root, step int) {
+// noteUser notes the queue and the thread of a command that uses a root.
+func (a *Analysis) noteUser(root, step int) {
 	s := &a.Program.Steps[step]
 	if s.Kind == KindCreate {
 		return
 	}
-	a.queues[root] = mix(a.queues[root], int64(s.Queue))
-	a.threads[root] = mix(a.threads[root], s.thread())
+	a.queues[root] = combineUsers(a.queues[root], int64(s.Queue))
+	a.threads[root] = combineUsers(a.threads[root], s.caller())
 }
 
-// thread returns who called.
-func (s *Step) thread() int64 {
+// caller returns the thread that made the call.
+func (s *Step) caller() int64 {
 	if s.Thread == 0 {
 		return noUser
 	}
 	return int64(s.Thread)
 }
 
-// crossed reports whether several threads use roots. In which order they did, only the run tells, not the program:
-// whatever makes one wait for another is not in it.
-func (a *Analysis) crossed(roots ...int) bool {
+// usedBySeveralThreads reports whether several threads use the given roots. The run shows in which order they did, but
+// not what makes one thread wait for another, so the order may be chance.
+func (a *Analysis) usedBySeveralThreads(roots ...int) bool {
 	all := int64(noUser)
 	for _, root := range roots {
-		all = mix(all, a.threads[root])
+		all = combineUsers(all, a.threads[root])
 	}
-	return all == many
+	return all == severalUsers
 }
 
-// creators says who uses memory where that is not recorded: who made it.
-func (a *Analysis) creators() {
+// noteCreators notes the creating thread of each buffer as its user, because the uses were not recorded.
+func (a *Analysis) noteCreators() {
 	for i := range a.Program.Buffers {
 		if made := a.Program.Buffers[i].Created; made < len(a.Program.Steps) {
-			a.threads[i] = a.Program.Steps[made].thread()
+			a.threads[i] = a.Program.Steps[made].caller()
 		}
 	}
 }
@@ -176,9 +177,9 @@ func (a *Analysis) touch(step int, u Use) touch {
 	return t
 }
 
-// unmap makes maps last until the unmap that follows, of any part: which one it belongs to is not known, so that all
-// open maps of a root last until the last of as many unmaps. A map that is never undone lasts for ever.
-func (a *Analysis) unmap() {
+// extendMaps makes maps last until they are unmapped. It is unknown which map an unmap ends, so all open maps of a root
+// last until there were as many unmaps. A map without an unmap lasts forever.
+func (a *Analysis) extendMaps() {
 	p := a.Program
 	for b := range p.Buffers {
 		touches := a.touches(b)
@@ -210,19 +211,19 @@ func (a *Analysis) unmap() {
 
 func (a *Analysis) findReads() {
 	p := a.Program
-	a.reads = make([]int32, len(p.Steps)+1)
+	a.lastHostReads = make([]int32, len(p.Steps)+1)
 	last := int32(None)
 	for i := range p.Steps {
-		a.reads[i] = last
-		if p.Steps[i].tells() {
+		a.lastHostReads[i] = last
+		if p.Steps[i].informsHost() {
 			last = int32(i)
 		}
 	}
-	a.reads[len(p.Steps)] = last
+	a.lastHostReads[len(p.Steps)] = last
 }
 
-// tells reports whether the host learns by a step what a command computed.
-func (s *Step) tells() bool {
+// informsHost reports whether the host learns from a step what a command computed.
+func (s *Step) informsHost() bool {
 	switch s.Kind {
 	case KindRead, KindHostRead, KindNative:
 		return true
@@ -233,62 +234,65 @@ func (s *Step) tells() bool {
 	}
 }
 
-// hostRead returns the last step in [from, to) by which the host learned something; None when there is none.
-func (a *Analysis) hostRead(from, to int) int {
-	if r := int(a.reads[to]); r >= from {
+// lastHostRead returns the last step in [from, to) that informed the host, None if there is none.
+func (a *Analysis) lastHostRead(from, to int) int {
+	if r := int(a.lastHostReads[to]); r >= from {
 		return r
 	}
 	return None
 }
 
-// touches returns what touches a root, in the order of the steps; nothing for parts.
-func (a *Analysis) touches(root int) []touch { return a.hits[a.starts[root]:a.starts[root+1]] }
+// touches returns the touches of a root, in the order of the steps. Sub-buffers have none.
+func (a *Analysis) touches(root int) []touch {
+	return a.allTouches[a.touchStarts[root]:a.touchStarts[root+1]]
+}
 
-// since returns the index of the first touch of a root at a step or later.
-func (a *Analysis) since(root, step int) int {
+// firstTouchFrom returns the index of the first touch of a root at a step or later.
+func (a *Analysis) firstTouchFrom(root, step int) int {
 	touches := a.touches(root)
 	return sort.Search(len(touches), func(i int) bool { return int(touches[i].step) >= step })
 }
 
-// done returns the step at which a step is known to have completed, the end of the run when that is not known.
-func (a *Analysis) done(step int) int {
+// doneAt returns the step at which a step is known to have completed, the end of the run if that is unknown.
+func (a *Analysis) doneAt(step int) int {
 	if d := a.Program.Steps[step].Done; d != None {
 		return d
 	}
 	return len(a.Program.Steps)
 }
 
-// before reports whether a step has surely ended when a later one begins. A create is on no queue.
-func (a *Analysis) before(first, then int) bool {
+// endsBefore reports whether a step has certainly ended when a later one begins. A create is on no queue.
+func (a *Analysis) endsBefore(first, then int) bool {
 	x, y := &a.Program.Steps[first], &a.Program.Steps[then]
-	return x.Queue == y.Queue && x.Kind != KindCreate && y.Kind != KindCreate || a.done(first) <= then ||
-		a.order.before(a.Program, first, then)
+	return x.Queue == y.Queue && x.Kind != KindCreate && y.Kind != KindCreate || a.doneAt(first) <= then ||
+		a.events.endsBefore(a.Program, first, then)
 }
 
-// root reports whether a buffer has memory of its own.
-func (a *Analysis) root(buffer int) bool { return a.Program.Buffers[buffer].Parent == None }
+// isRoot reports whether a buffer has memory of its own.
+func (a *Analysis) isRoot(buffer int) bool { return a.Program.Buffers[buffer].Parent == None }
 
-// mark is how far a queue is known to have come: to a step, and all before it on the same queue.
-type mark struct {
+// progress says that a queue has completed a step, and all steps before it on the same queue.
+type progress struct {
 	queue uint32
 	step  int32
 }
 
-// mostMarks is how many queues are known of at a step. To forget some means to know less.
-const mostMarks = 16
+// progressMax bounds the number of queues whose progress is known at a step. Forgetting some only makes the analysis
+// more cautious.
+const progressMax = 16
 
-// order says how far other queues have surely come when a step begins, by the events that it and those before it on its queue
-// wait for. Without events it is empty.
-type order struct {
-	at    []int32  // by step: its marks
-	marks [][]mark // that many steps share; the first are none
+// eventOrder knows for each step how far the other queues have certainly come when the step begins, from the events
+// that the step and earlier steps on its queue wait for. It is empty if no step waits for events.
+type eventOrder struct {
+	progressOf []int32      // by step: index in lists
+	lists      [][]progress // shared by many steps; the first is empty
 }
 
-func orderOf(p *Program) order {
+func newEventOrder(p *Program) eventOrder {
 	if !slices.ContainsFunc(p.Steps, func(s Step) bool { return len(s.After) > 0 }) {
-		return order{}
+		return eventOrder{}
 	}
-	o := order{at: make([]int32, len(p.Steps)), marks: [][]mark{nil}}
+	o := eventOrder{progressOf: make([]int32, len(p.Steps)), lists: [][]progress{nil}}
 	last := map[uint32]int32{}
 	for i := range p.Steps {
 		s := &p.Steps[i]
@@ -296,23 +300,24 @@ func orderOf(p *Program) order {
 			continue
 		}
 		if len(s.After) > 0 {
-			marks := slices.Clone(o.marks[last[s.Queue]])
+			marks := slices.Clone(o.lists[last[s.Queue]])
 			for _, x := range s.After {
-				for _, m := range o.marks[o.at[x]] {
-					marks = further(marks, m)
+				for _, m := range o.lists[o.progressOf[x]] {
+					marks = advance(marks, m)
 				}
-				marks = further(marks, mark{p.Steps[x].Queue, int32(x)})
+				marks = advance(marks, progress{p.Steps[x].Queue, int32(x)})
 			}
-			o.marks = append(o.marks, marks)
-			last[s.Queue] = int32(len(o.marks) - 1)
+			o.lists = append(o.lists, marks)
+			last[s.Queue] = int32(len(o.lists) - 1)
 		}
-		o.at[i] = last[s.Queue]
+		o.progressOf[i] = last[s.Queue]
 	}
 	return o
 }
 
-// further adds a mark, in the place of one of the same queue, or of the one that is furthest back where there are many.
-func further(marks []mark, m mark) []mark {
+// advance adds a queue's progress to a list. It replaces the progress of the same queue, or the oldest one if the list
+// is full.
+func advance(marks []progress, m progress) []progress {
 	oldest := 0
 	for i := range marks {
 		if marks[i].queue == m.queue {
@@ -323,7 +328,7 @@ func further(marks []mark, m mark) []mark {
 			oldest = i
 		}
 	}
-	if len(marks) < mostMarks {
+	if len(marks) < progressMax {
 		return append(marks, m)
 	}
 	if marks[oldest].step < m.step {
@@ -332,12 +337,12 @@ func further(marks []mark, m mark) []mark {
 	return marks
 }
 
-// before reports whether a step on one queue has surely ended when one on another begins.
-func (o *order) before(p *Program, first, then int) bool {
-	if o.at == nil {
+// endsBefore reports whether a step on one queue has certainly ended when a step on another begins.
+func (o *eventOrder) endsBefore(p *Program, first, then int) bool {
+	if o.progressOf == nil {
 		return false
 	}
-	return slices.ContainsFunc(o.marks[o.at[then]], func(m mark) bool {
+	return slices.ContainsFunc(o.lists[o.progressOf[then]], func(m progress) bool {
 		return m.queue == p.Steps[first].Queue && int(m.step) >= first && p.Steps[first].Kind != KindCreate
 	})
 }

@@ -24,7 +24,7 @@ func newMachine(a *Analysis, copies []Copy) *machine {
 		c := &copies[i]
 		m.copies[c.Step] = c
 		if c.Taken {
-			m.moved[[2]int{c.Source, c.content}] = c
+			m.moved[[2]int{c.Source, c.sourceContent}] = c
 		}
 	}
 	for i := range a.Program.Buffers {
@@ -200,7 +200,7 @@ func schedule(a *Analysis, rng *rand.Rand) []int {
 	after := make([][]int, n)
 	for t := range n {
 		for s := range t {
-			if a.before(s, t) || a.conflict(s, t) {
+			if a.endsBefore(s, t) || a.conflict(s, t) {
 				after[s] = append(after[s], t)
 				pending[t]++
 			}

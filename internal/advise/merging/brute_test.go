@@ -40,7 +40,7 @@ func (a *Analysis) naive(form Form, buffer int) []bool {
 	live := make([]bool, len(a.Program.Steps)+1)
 	life := &a.Lives[buffer]
 	for s := range live {
-		if !a.root(buffer) {
+		if !a.isRoot(buffer) {
 			continue
 		}
 		if form == API {
@@ -133,7 +133,7 @@ func TestPlansAreValidAndTheBestIsExhaustive(t *testing.T) {
 		p := randomProblem(rng, 2+rng.IntN(6))
 		linear, _ := p.Linear()
 		colour, _ := p.Colour()
-		plans := []*Plan{linear, colour}
+		plans := []*Grouping{linear, colour}
 		if p.Edges == nil {
 			plans = append(plans, p.BestFit())
 		}
@@ -159,13 +159,13 @@ func TestPlansAreValidAndTheBestIsExhaustive(t *testing.T) {
 	}
 }
 
-func exhaustive(p *Problem, byCount bool) *Plan {
-	var best *Plan
+func exhaustive(p *Problem, byCount bool) *Grouping {
+	var best *Grouping
 	var groups [][]int
 	var place func(x int)
 	place = func(x int) {
 		if x == len(p.Blocks) {
-			plan := &Plan{Groups: groups}
+			plan := &Grouping{Groups: groups}
 			for _, g := range groups {
 				var most uint64
 				for _, m := range g {
@@ -199,7 +199,7 @@ func TestCheckFindsWhatANaiveLookFinds(t *testing.T) {
 	for seed := range uint64(3000) {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		p := randomProblem(rng, 2+rng.IntN(8))
-		plan := &Plan{Groups: make([][]int, 3)}
+		plan := &Grouping{Groups: make([][]int, 3)}
 		wrong := false
 		for x := range p.Blocks {
 			g := rng.IntN(3)
@@ -236,13 +236,13 @@ func TestChoiceIsTheBestOfAll(t *testing.T) {
 			if c := &copies[i]; c.Holds() {
 				able = append(able, c)
 				if c.Taken {
-					got += k.worth(c)
+					got += k.savedBytes(c)
 				}
 			}
 		}
 		for _, c := range able {
 			for _, next := range able {
-				if next.Source == c.Destination && next.content == c.host && next.Step > c.Step {
+				if next.Source == c.Destination && next.sourceContent == c.destinationContent && next.Step > c.Step {
 					up[c] = next
 					chains++
 				}
@@ -265,7 +265,7 @@ func bestChoice(k *checker, able []*Copy, up map[*Copy]*Copy) uint64 {
 		for i, c := range able {
 			if set>>i&1 == 1 {
 				taken[c] = true
-				sum += k.worth(c)
+				sum += k.savedBytes(c)
 			}
 		}
 		ok := true

@@ -7,34 +7,34 @@ import (
 	"strings"
 )
 
-// concat is advice about copies that fill one buffer together, each its own part: those of some pairs of sites.
-type concat struct {
+// concatAdvice is advice about copies that fill disjoint parts of one buffer: the copies of some pairs of sites.
+type concatAdvice struct {
 	Advice
-	pairs map[pair]int // copies of each
+	pairs map[sitePair]int // number of copies of each
 	runs  map[int]bool
 	safe  bool
 }
 
-// adviseConcats finds buffers that two or more taken copies fill. It leaves out what does not say all about its pairs of
-// sites: copies of them that stand alone, or could not go.
-func adviseConcats(all []*evidence, tallies map[pair]*tally) []*concat {
-	found := map[string]*concat{}
-	var order []*concat
+// adviseConcats finds buffers that two or more taken copies fill. It leaves out pairs of sites with other copies, which
+// stand alone or were not taken, because the advice would not cover all copies of the pair.
+func adviseConcats(all []*evidence, tallies map[sitePair]*pairTally) []*concatAdvice {
+	found := map[string]*concatAdvice{}
+	var order []*concatAdvice
 	for run, e := range all {
-		for _, group := range e.concats() {
-			next := e.concat(group)
+		for _, group := range e.concatGroups() {
+			next := e.newConcat(group)
 			key := next.key()
 			c := found[key]
 			if c == nil {
 				c = next
 				found[key], order = c, append(order, c)
 			} else {
-				c.add(next)
+				c.merge(next)
 			}
 			c.runs[run] = true
 		}
 	}
-	order = onlyWhole(order, tallies)
+	order = withAllCopies(order, tallies)
 	for _, c := range order {
 		c.Runs = len(c.runs)
 		for key := range c.pairs {
@@ -43,22 +43,22 @@ func adviseConcats(all []*evidence, tallies map[pair]*tally) []*concat {
 			c.Refilled = c.Refilled || tallies[key].refilled
 			c.safe = c.safe && tallies[key].caveats == 0
 		}
-		if c.safe && recordings(all, c.runs) > 1 {
+		if c.safe && countRecordings(all, c.runs) > 1 {
 			c.Verdict = Safe
 		}
 	}
 	return order
 }
 
-// onlyWhole returns the concats all of whose pairs are in such concats with all of their copies.
-func onlyWhole(concats []*concat, tallies map[pair]*tally) []*concat {
-	in := map[pair]int{}
+// withAllCopies returns the advice whose pairs have all their copies in such advice.
+func withAllCopies(concats []*concatAdvice, tallies map[sitePair]*pairTally) []*concatAdvice {
+	in := map[sitePair]int{}
 	for _, c := range concats {
 		for key, n := range c.pairs {
 			in[key] += n
 		}
 	}
-	loose := func(c *concat) bool {
+	loose := func(c *concatAdvice) bool {
 		for key := range c.pairs {
 			if in[key] < tallies[key].count {
 				return true
@@ -72,14 +72,14 @@ func onlyWhole(concats []*concat, tallies map[pair]*tally) []*concat {
 			return concats
 		}
 		for key := range concats[i].pairs {
-			in[key] = -1 // so that all that share a pair with it go
+			in[key] = -1 // so that all advice that shares a pair with it is removed, too
 		}
 		concats = slices.Delete(concats, i, i+1)
 	}
 }
 
-// key is the same for concats of the same pairs, however many parts they have.
-func (c *concat) key() string {
+// key is equal for advice about the same pairs, however many parts the buffers have.
+func (c *concatAdvice) key() string {
 	var names []string
 	for p := range c.pairs {
 		names = append(names, p.copy+"\x00"+p.source+"\x00"+p.destination)
@@ -88,28 +88,28 @@ func (c *concat) key() string {
 	return strings.Join(names, "\x00")
 }
 
-// add takes in another time that the program comes there. Where the places were others then, none are named.
-func (c *concat) add(next *concat) {
-	c.Count += next.Count
-	c.Bytes += next.Bytes
-	c.Nanos += next.Nanos
-	for p, n := range next.pairs {
+// merge adds the same advice from another time. If the offsets differ, the advice names none.
+func (c *concatAdvice) merge(other *concatAdvice) {
+	c.Count += other.Count
+	c.Bytes += other.Bytes
+	c.Nanos += other.Nanos
+	for p, n := range other.pairs {
 		c.pairs[p] += n
 	}
-	if !slices.Equal(c.Offsets, next.Offsets) || !slices.Equal(c.Sites, next.Sites) {
+	if !slices.Equal(c.Offsets, other.Offsets) || !slices.Equal(c.Sites, other.Sites) {
 		c.Offsets = nil
-		sources := slices.Concat(c.Sites[1:], next.Sites[1:])
+		sources := slices.Concat(c.Sites[1:], other.Sites[1:])
 		slices.Sort(sources)
 		c.Sites = append(c.Sites[:1], slices.Compact(sources)...)
 	}
 }
 
-// concats returns the taken copies into each content that is made of two or more, by their places in it.
-func (e *evidence) concats() [][]*Copy {
+// concatGroups returns the taken copies into each content that consists of two or more, sorted by their offsets.
+func (e *evidence) concatGroups() [][]*Copy {
 	groups := map[[2]int][]*Copy{}
 	for i := range e.copies {
 		if c := &e.copies[i]; c.Taken {
-			key := [2]int{c.Destination, c.host}
+			key := [2]int{c.Destination, c.destinationContent}
 			groups[key] = append(groups[key], c)
 		}
 	}
@@ -119,7 +119,7 @@ func (e *evidence) concats() [][]*Copy {
 	return out
 }
 
-// disjoint sorts copies by their places and reports whether there are two or more, none over another.
+// disjoint sorts copies by their offsets, and reports whether there are two or more that do not overlap.
 func disjoint(group []*Copy) bool {
 	slices.SortFunc(group, func(x, y *Copy) int { return cmp.Or(cmp.Compare(x.To, y.To), cmp.Compare(x.Step, y.Step)) })
 	for i := 1; i < len(group); i++ {
@@ -130,18 +130,18 @@ func disjoint(group []*Copy) bool {
 	return len(group) > 1
 }
 
-// mostParts is how many parts of a destination are listed; Count counts all.
-const mostParts = 64
+// partsShownMax is how many parts of a destination are listed. Count counts all parts.
+const partsShownMax = 64
 
-func (e *evidence) concat(group []*Copy) *concat {
+func (e *evidence) newConcat(group []*Copy) *concatAdvice {
 	p := e.Program
-	c := &concat{safe: true, pairs: map[pair]int{}, runs: map[int]bool{}, Advice: Advice{
+	c := &concatAdvice{safe: true, pairs: map[sitePair]int{}, runs: map[int]bool{}, Advice: Advice{
 		Topic: Concat, Verdict: HoldsHere, Sites: []string{p.Name(p.Buffers[group[0].Destination].Site)}, Count: len(group),
 		Run: None, Step: None,
 	}}
 	for _, part := range group {
-		key := e.pair(part)
-		if len(c.Offsets) < mostParts {
+		key := e.sitePairOf(part)
+		if len(c.Offsets) < partsShownMax {
 			c.Sites = append(c.Sites, key.source)
 			c.Offsets = append(c.Offsets, part.To)
 		}

@@ -40,7 +40,7 @@ func canny() *Problem {
 	return p
 }
 
-func groups(p *Plan) string { return fmt.Sprint(p.Groups) }
+func groups(p *Grouping) string { return fmt.Sprint(p.Groups) }
 
 func TestCannyLinearScanGivesThePrintedReuses(t *testing.T) {
 	p := canny()
@@ -70,7 +70,7 @@ func TestCannyBestHasFourBlocksWithTheLastApart(t *testing.T) {
 }
 
 func TestCannyPrintedHandPlanIsRejected(t *testing.T) {
-	hand := &Plan{Groups: [][]int{{0, 3}, {1, 4, 6}, {2, 5, 7, 8}, {9}}} // figure 10.9
+	hand := &Grouping{Groups: [][]int{{0, 3}, {1, 4, 6}, {2, 5, 7, 8}, {9}}} // figure 10.9
 	var pairs []string
 	for _, c := range canny().Check(hand) {
 		pairs = append(pairs, c.String())
@@ -120,7 +120,7 @@ func TestFigure96NeedsThreeBlocksAsPrinted(t *testing.T) {
 	if b := l.Bound(); b.Blocks != 3 || b.Bytes != 192 {
 		t.Errorf("bound %+v, want 3 blocks of 192 bytes", b)
 	}
-	p, _ := a.problem(l, false, nil)
+	p, _ := a.problemFor(l, false, nil)
 	linear, _ := p.Linear()
 	best := p.Solve(l.Bound(), true)
 	if len(linear.Groups) != 3 || len(best.Groups) != 3 || !best.Optimal {

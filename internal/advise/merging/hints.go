@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// adviseShares plans the sites of all runs together, after the copies that are gone.
+// adviseShares plans the call sites of all runs together, without the buffers that coalescing removes.
 func adviseShares(all []*evidence, o Options) ([]Advice, error) {
 	var runs []map[string]*siteRun
 	var loads []*load
 	for _, e := range all {
-		l, gone := e.coalesced(e.form, e.copies)
+		l, gone := e.lifetimesAfter(e.form, e.copies)
 		runs = append(runs, e.sites(gone, l))
-		holds := e.holds()
-		load := newLoad(compact(holds))
+		holds := e.heldBlocks()
+		load := newLoad(nonEmpty(holds))
 		for root := range gone {
 			load.add(holds[root], -1)
 		}
@@ -29,22 +29,22 @@ func adviseShares(all []*evidence, o Options) ([]Advice, error) {
 		if len(s.sites) == 1 {
 			advice.Topic = CreateOnce
 		}
-		if s.runs == len(all) && !s.crossed && recordings(all, every(all)) > 1 {
+		if s.runs == len(all) && !s.severalThreads && countRecordings(all, allRuns(all)) > 1 {
 			advice.Verdict = Safe
 		}
 		out = append(out, advice)
 	}
-	return append(out, adviseTurns(all, rotations(runs, loads))...), err
+	return append(out, adviseRotations(all, rotations(runs, loads))...), err
 }
 
-func adviseTurns(all []*evidence, found []rotation) []Advice {
+func adviseRotations(all []*evidence, found []rotation) []Advice {
 	var out []Advice
 	for _, r := range found {
 		advice := Advice{
 			Topic: KeepSeveral, Verdict: HoldsHere, Sites: []string{r.site}, Blocks: r.blocks, Count: r.saved, Runs: r.runs,
 			Run: None, Step: None,
 		}
-		if r.same && !r.crossed && r.runs == len(all) && recordings(all, every(all)) > 1 {
+		if r.same && !r.severalThreads && r.runs == len(all) && countRecordings(all, allRuns(all)) > 1 {
 			advice.Verdict = Safe
 		}
 		out = append(out, advice)
@@ -52,18 +52,18 @@ func adviseTurns(all []*evidence, found []rotation) []Advice {
 	return out
 }
 
-// bySites adds up hints about the same sites.
+// bySites sums up hints about the same call sites.
 type bySites struct {
 	found map[[2]string]*Advice
 	order [][2]string
-	last  map[[2]string]int // run
+	last  map[[2]string]int // the latest run that was counted
 }
 
 func newBySites() *bySites {
 	return &bySites{found: map[[2]string]*Advice{}, last: map[[2]string]int{}}
 }
 
-func (b *bySites) at(topic Topic, run int, x, y string) *Advice {
+func (b *bySites) adviceFor(topic Topic, run int, x, y string) *Advice {
 	key := [2]string{x, y}
 	advice := b.found[key]
 	if advice == nil {
@@ -90,21 +90,21 @@ func (b *bySites) advice() []Advice {
 	return out
 }
 
-// adviseInPlace finds kernels that read a buffer for the last time and write another of the same size and class for the
-// first. Whether each thread reads before others write, only the kernel's source tells.
+// adviseInPlace finds kernels that use one buffer last, reading it, and another of the same size and class first,
+// writing it. Only the kernel's source shows whether each thread reads before others write.
 func adviseInPlace(all []*evidence) []Advice {
 	hints := newBySites()
 	for run, e := range all {
 		p := e.Program
-		ends := e.ends()
-		for step, end := range ends {
+		byStep := e.usesByStep()
+		for step, uses := range byStep {
 			if p.Steps[step].Kind != KindKernel {
 				continue
 			}
-			for _, y := range end.born {
+			for _, y := range uses.first {
 				for _, x := range e.readers(step, y) {
-					advice := hints.at(InPlace, run, p.Name(p.Buffers[x].Site), p.Name(p.Buffers[y].Site))
-					if !slices.Contains(end.dies, x) { // not each time
+					advice := hints.adviceFor(InPlace, run, p.Name(p.Buffers[x].Site), p.Name(p.Buffers[y].Site))
+					if !slices.Contains(uses.last, x) { // x is used later this time
 						advice.Failed = Agreement
 					}
 					advice.Count++
@@ -118,7 +118,7 @@ func adviseInPlace(all []*evidence) []Advice {
 	return out
 }
 
-// readers returns what a step reads that could be written in the place of another buffer.
+// readers returns the buffers that a step reads and in whose place another buffer could be written.
 func (e *evidence) readers(step, other int) []int {
 	var out []int
 	y := &e.Program.Buffers[other]
@@ -133,16 +133,16 @@ func (e *evidence) readers(step, other int) []int {
 	return out
 }
 
-// end is what a step uses for the last time, or for the first.
-type end struct{ dies, born []int }
+// firstAndLastUses are the buffers that a step uses last, or first.
+type firstAndLastUses struct{ last, first []int }
 
-func (e *evidence) ends() map[int]*end {
-	ends := map[int]*end{}
-	at := func(step int) *end {
-		if ends[step] == nil {
-			ends[step] = &end{}
+func (e *evidence) usesByStep() map[int]*firstAndLastUses {
+	byStep := map[int]*firstAndLastUses{}
+	usesAt := func(step int) *firstAndLastUses {
+		if byStep[step] == nil {
+			byStep[step] = &firstAndLastUses{}
 		}
-		return ends[step]
+		return byStep[step]
 	}
 	for i := range e.Lives {
 		if !e.movable(i) {
@@ -151,18 +151,18 @@ func (e *evidence) ends() map[int]*end {
 		for _, c := range e.Lives[i].Contents {
 			touches := e.touches(i)
 			if last := &touches[c.end-1]; last.reads && c.end-c.begin > 1 {
-				at(int(last.step)).dies = append(at(int(last.step)).dies, i)
+				usesAt(int(last.step)).last = append(usesAt(int(last.step)).last, i)
 			}
 			if first := &touches[c.begin]; first.writes {
-				at(int(first.step)).born = append(at(int(first.step)).born, i)
+				usesAt(int(first.step)).first = append(usesAt(int(first.step)).first, i)
 			}
 		}
 	}
-	return ends
+	return byStep
 }
 
-// adviseHeld finds what was held at the peak for nothing. Where as much is in use at once later, it would not help to
-// hold less at that time, and there is no advice.
+// adviseHeld finds memory that was held at the peak but not in use. If as much is in use at one time later, holding
+// less would not lower the peak, and there is no advice.
 func adviseHeld(all []*evidence) []Advice {
 	early, late := newBySites(), newBySites()
 	for run, e := range all {
@@ -175,17 +175,17 @@ func adviseHeld(all []*evidence) []Advice {
 		for i := range e.Program.Buffers {
 			l := &e.Lives[i]
 			b := &e.Program.Buffers[i]
-			if !e.root(i) || peak < l.Created || peak >= l.End || b.Pinned == Earlier { // commands of unknown start may use it
+			if !e.isRoot(i) || peak < l.Created || peak >= l.End || b.Pinned == Earlier { // commands from before the recording may use it
 				continue
 			}
 			name := e.Program.Name(b.Site)
 			var advice *Advice
 			switch {
 			case l.First == None || released < l.First:
-				advice = early.at(HeldEarly, run, name, "")
+				advice = early.adviceFor(HeldEarly, run, name, "")
 				advice.Unused = (advice.Unused || advice.Count == 0) && l.First == None
 			case l.First <= peak && peak >= l.Done:
-				advice = late.at(HeldLate, run, name, "")
+				advice = late.adviceFor(HeldLate, run, name, "")
 			default:
 				continue
 			}
@@ -193,7 +193,7 @@ func adviseHeld(all []*evidence) []Advice {
 			advice.Bytes = max(advice.Bytes, held[advice])
 			advice.Count++
 			advice.Verdict = HoldsHere
-			if advice.Runs == len(all) && recordings(all, every(all)) > 1 {
+			if advice.Runs == len(all) && countRecordings(all, allRuns(all)) > 1 {
 				advice.Verdict = Safe
 			}
 		}
@@ -201,19 +201,19 @@ func adviseHeld(all []*evidence) []Advice {
 	return append(early.advice(), late.advice()...)
 }
 
-// releasedAfter returns the first step behind another at which memory goes. What is first used before that is there at
-// the peak however late it is created.
+// releasedAfter returns the first step after another at which memory is released. A buffer that is first used before
+// then would be there at the peak however late it is created.
 func (e *evidence) releasedAfter(step int) int {
 	first := len(e.Program.Steps)
 	for i := range e.Program.Buffers {
-		if l := &e.Lives[i]; e.root(i) && l.End > step && l.Created <= step {
+		if l := &e.Lives[i]; e.isRoot(i) && l.End > step && l.Created <= step {
 			first = min(first, l.End)
 		}
 	}
 	return first
 }
 
-// sort puts the best verdict first, then the most bytes.
+// sort sorts by verdict, best first, then by bytes.
 func (r *Report) sort() {
 	slices.SortStableFunc(r.Advice, func(x, y Advice) int {
 		return cmp.Or(cmp.Compare(y.Verdict, x.Verdict), cmp.Compare(y.Bytes, x.Bytes))

@@ -5,14 +5,13 @@ import (
 	"slices"
 )
 
-// Life is when a buffer with memory of its own was there, and when anything was in it. Steps are numbers in the
-// program; First, Last and Done are None for a buffer that nothing used.
+// Life is when a root was there, and when it had contents. Steps are numbers in the program; First, Last and Done are
+// None for a buffer that was never used.
 type Life struct {
-	Created, End int // [Created, End): until it and all its parts are released, or the run ends
-	First, Last  int // uses, of it or its parts
+	Created, End int // [Created, End): until the buffer and all its sub-buffers are released, or the run ends
+	First, Last  int // uses of the buffer or its sub-buffers
 	Done         int // when all its uses are known to have completed
-	// Contents are one after the other: each begins where everything before is wholly overwritten by commands that are
-	// sure to do so.
+	// Contents follow one another: each begins where commands certainly overwrite the whole buffer.
 	Contents []Content
 }
 
@@ -20,7 +19,7 @@ type Life struct {
 type Content struct {
 	First, Last int // uses
 	Done        int
-	begin, end  int // of the root's touches
+	begin, end  int // indices of the root's touches
 }
 
 func (a *Analysis) findLives() {
@@ -37,7 +36,7 @@ func (a *Analysis) findLives() {
 		root.End = max(root.End, end)
 	}
 	for i := range p.Buffers {
-		if a.root(i) {
+		if a.isRoot(i) {
 			a.findLife(i)
 		}
 	}
@@ -55,18 +54,18 @@ func (a *Analysis) findLife(root int) {
 		l.Last = max(l.Last, c.Last)
 		l.Done = max(l.Done, c.Done)
 	}
-	l.End = max(l.End, l.Last+1) // the release of something used later is only the application's
+	l.End = max(l.End, l.Last+1) // a use after the release keeps the memory alive
 }
 
-// contents splits a root's touches. Writes in a row that together cover the whole buffer count as one: what was there
-// before is dead from the first of them on.
+// contents splits a root's touches into contents. Writes in a row that together cover the whole buffer count as one
+// overwrite: the old content is dead from the first of them on.
 func (a *Analysis) contents(root int) []Content {
 	touches := a.touches(root)
 	size := a.Program.Buffers[root].Size
 	var found []Content
 	begin := 0
 	var run cover
-	open := int32(None) // until when a map lasts
+	open := int32(None) // last step of an open map
 	for i := range touches {
 		t := &touches[i]
 		if t.certain && t.writes && !t.reads && t.step > open {
@@ -74,7 +73,7 @@ func (a *Analysis) contents(root int) []Content {
 		} else {
 			run = cover{}
 		}
-		if run.is(size) && run.first > begin {
+		if run.covers(size) && run.first > begin {
 			found = append(found, a.content(root, begin, run.first))
 			begin = run.first
 		}
@@ -89,36 +88,36 @@ func (a *Analysis) content(root, begin, end int) Content {
 	for i := range touches {
 		last := int(touches[i].until)
 		c.Last = max(c.Last, min(last, len(a.Program.Steps)-1))
-		c.Done = max(c.Done, a.done(int(touches[i].step)), min(last+1, len(a.Program.Steps)))
+		c.Done = max(c.Done, a.doneAt(int(touches[i].step)), min(last+1, len(a.Program.Steps)))
 	}
 	return c
 }
 
-// cover is the bytes that writes in a row have covered without a gap.
+// cover is the range that writes in a row have covered without a gap.
 type cover struct {
-	some   bool
-	first  int
-	lo, hi uint64
+	started bool
+	first   int
+	lo, hi  uint64
 }
 
-// add takes one more write; one that leaves a gap begins anew.
+// add adds a write. A write that leaves a gap starts a new range.
 func (c *cover) add(i int, t *touch) {
-	if !c.some || t.lo > c.hi || t.hi < c.lo {
-		*c = cover{some: true, first: i, lo: t.lo, hi: t.hi}
+	if !c.started || t.lo > c.hi || t.hi < c.lo {
+		*c = cover{started: true, first: i, lo: t.lo, hi: t.hi}
 	}
 	c.lo, c.hi = min(c.lo, t.lo), max(c.hi, t.hi)
 }
 
-func (c *cover) is(size uint64) bool { return c.some && c.lo == 0 && c.hi == size }
+func (c *cover) covers(size uint64) bool { return c.started && c.lo == 0 && c.hi == size }
 
-// Form says when two buffers are in each other's way.
+// Form says when two buffers interfere.
 type Form uint8
 
 // The forms, from what the program did to what it had to do.
 const (
 	API        Form = iota // both were created and not released
 	Completion             // from the first use until the last is known to have completed
-	Uses                   // from the first use to the last, in the order of the calls: for one in-order queue
+	Uses                   // from the first use to the last, in the order of the calls; for a single in-order queue
 )
 
 var forms = [...]string{"api", "completion", "uses"}
@@ -129,9 +128,8 @@ func (f Form) String() string { return forms[min(int(f), len(forms)-1)] }
 // Span is the steps [From, To).
 type Span struct{ From, To int }
 
-// Lifetimes are the spans of buffers with memory of their own, in one form: sorted, disjoint, with gaps between them. A
-// sub-buffer has none, nor, except for API, a buffer that was never used. Two interfere when spans of theirs overlap,
-// so that no graph needs to be held.
+// Lifetimes are the spans of roots, in one form: sorted, disjoint, with gaps between them. Sub-buffers have none;
+// unused buffers have one only for API. Two buffers interfere if spans of theirs overlap, so no graph is necessary.
 type Lifetimes struct {
 	Form  Form
 	Spans [][]Span // by buffer
@@ -139,15 +137,15 @@ type Lifetimes struct {
 	class []uint32
 }
 
-// Lifetimes returns all lifetimes in one form. Those by use have one span for each content.
+// Lifetimes returns all lifetimes in one form. For Uses and Completion a buffer has one span per content.
 func (a *Analysis) Lifetimes(form Form) *Lifetimes {
 	buffers := a.Program.Buffers
 	l := &Lifetimes{Form: form, Spans: make([][]Span, len(buffers))}
-	var room []Span // of many buffers
+	var room []Span // shared by all buffers
 	for i := range buffers {
 		l.sizes = append(l.sizes, buffers[i].Size)
 		l.class = append(l.class, buffers[i].Class)
-		if !a.root(i) {
+		if !a.isRoot(i) {
 			continue
 		}
 		start := len(room)
@@ -175,7 +173,7 @@ func (a *Analysis) appendSpans(room []Span, life *Life, form Form) []Span {
 	return room
 }
 
-// appendSpan appends a span to those from a start on, or makes the last of them longer when they meet.
+// appendSpan appends a span, or extends the last one if both meet. Spans before start belong to other buffers.
 func appendSpan(room []Span, start int, s Span) []Span {
 	if n := len(room); n > start && room[n-1].To >= s.From {
 		room[n-1].To = max(room[n-1].To, s.To)
@@ -199,14 +197,14 @@ func overlap(x, y []Span) bool {
 	return false
 }
 
-// edge is where a span begins or ends.
+// edge is the begin or the end of a span.
 type edge struct {
 	step   int
 	buffer int32
 	begins bool
 }
 
-// edges returns all begins and ends; at one step the ends come first.
+// edges returns all begins and ends. At one step the ends come first.
 func (l *Lifetimes) edges() []edge {
 	var edges []edge
 	for i, spans := range l.Spans {
@@ -226,7 +224,7 @@ func (l *Lifetimes) edges() []edge {
 	return edges
 }
 
-// Bound is what no plan can go below: what was live at once, added up over classes, which share nothing.
+// Bound is a lower bound for all groupings: what was live at one time, summed over classes, which share nothing.
 type Bound struct {
 	Bytes  uint64
 	Blocks int
@@ -262,7 +260,7 @@ func (l *Lifetimes) Bound() Bound {
 	return b
 }
 
-// Peak returns the most bytes live at once, of all classes, and the step at which that was first so.
+// Peak returns the most bytes that were live at one time, of all classes, and the first step at which they were.
 func (l *Lifetimes) Peak() (bytes uint64, step int) {
 	var now uint64
 	for _, e := range l.edges() {

@@ -7,38 +7,39 @@ import (
 	"sort"
 )
 
-// Problem asks which blocks can be one. Either blocks have spans, or Edges say which of them interfere.
+// Problem asks which blocks can share one. Blocks have spans, or Edges say which of them interfere.
 type Problem struct {
 	Blocks []Block // in the order of their first use
-	// Edges are symmetric: Edges[x] has y when Edges[y] has x. Nil: spans decide.
+	// Edges are symmetric: Edges[x] contains y if Edges[y] contains x. Nil: spans decide.
 	Edges []map[int]bool
 	// Max allows different sizes in one block, which is then as large as the largest: the thesis' max trick.
 	Max bool
 }
 
-// Block is what asks for memory.
+// Block is a request for memory.
 type Block struct {
 	Size  uint64
 	Class uint32
-	// Fixed memory is the caller's: others may come into it, but it comes into no other block, and its size stays.
+	// Fixed says that the memory comes from the caller. Others may use it later, but it cannot be in another block, and
+	// its size stays.
 	Fixed bool
-	// Created is when it is allocated, Known when its size is: a block can be made larger for another one only if that
-	// one's size is known when the block is allocated.
+	// Created is when the block is allocated, Known when its size is known: a block can be made larger for another one
+	// only if the other's size is known when the block is allocated.
 	Created, Known int
 	Spans          []Span // sorted and disjoint
 }
 
-// Plan is a solution: groups of blocks that share one.
-type Plan struct {
+// Grouping is a solution: groups of blocks, each of which shares one block.
+type Grouping struct {
 	Method string
-	Groups [][]int  // each in the order of creation, and in that of their first blocks
+	Groups [][]int  // each in the order of creation, sorted by their first blocks
 	Sizes  []uint64 // of the groups' blocks
 	Bytes  uint64   // of all blocks
-	// Optimal is set when no plan for the same problem has fewer bytes, or fewer blocks where that was asked for.
+	// Optimal says that no grouping has fewer bytes, or fewer blocks if that was asked for.
 	Optimal bool
 }
 
-// interfere reports whether two blocks do.
+// interfere reports whether two blocks interfere.
 func (p *Problem) interfere(x, y int) bool {
 	if p.Edges != nil {
 		return p.Edges[x][y]
@@ -46,12 +47,12 @@ func (p *Problem) interfere(x, y int) bool {
 	return overlap(p.Blocks[x].Spans, p.Blocks[y].Spans)
 }
 
-// group is blocks that share one, as far as a plan has got.
+// group is a group of blocks while a grouping is made.
 type group struct {
 	members []int
-	head    int // created first: its create makes the block
+	head    int // the block that is created first
 	size    uint64
-	spans   []Span // of all members, sorted; empty when edges decide
+	spans   []Span // of all members, sorted; empty if edges decide
 }
 
 func (p *Problem) newGroup(x int) *group {
@@ -59,8 +60,8 @@ func (p *Problem) newGroup(x int) *group {
 	return &group{members: []int{x}, head: x, size: b.Size, spans: slices.Clone(b.Spans)}
 }
 
-// free reports whether a block interferes with none of a group.
-func (p *Problem) free(g *group, x int) bool {
+// hasNoConflict reports whether a block interferes with no block of a group.
+func (p *Problem) hasNoConflict(g *group, x int) bool {
 	if p.Edges != nil {
 		return !slices.ContainsFunc(g.members, func(m int) bool { return p.Edges[x][m] })
 	}
@@ -80,33 +81,33 @@ func (p *Problem) fits(g *group, x int) bool {
 		return false
 	}
 	if p.older(x, g.head) {
-		return p.suits(append([]int{x}, g.members...))
+		return p.canShare(append([]int{x}, g.members...))
 	}
-	return !b.Fixed && (b.Size == g.size && b.Size == head.Size || p.Max && p.room(head, b))
+	return !b.Fixed && (b.Size == g.size && b.Size == head.Size || p.Max && p.canHold(head, b))
 }
 
-// room reports whether a block can hold another one, made larger where needed.
-func (p *Problem) room(head, b *Block) bool {
+// canHold reports whether a block can hold another one, after it was made larger if necessary.
+func (p *Problem) canHold(head, b *Block) bool {
 	return b.Size <= head.Size || !head.Fixed && b.Known <= head.Created
 }
 
-// older reports whether x is created before y.
-func (p *Problem) older(x, y int) bool { return p.order(x, y) < 0 }
+// older reports whether block x is created before y.
+func (p *Problem) older(x, y int) bool { return p.compareCreated(x, y) < 0 }
 
-// suits reports whether sizes and classes allow blocks to be one, the first of which is created first.
-func (p *Problem) suits(members []int) bool {
+// canShare reports whether sizes and classes allow blocks to share one. The first of them is created first.
+func (p *Problem) canShare(members []int) bool {
 	head := &p.Blocks[members[0]]
 	for _, m := range members[1:] {
 		b := &p.Blocks[m]
-		if b.Class != head.Class || b.Fixed || b.Size != head.Size && (!p.Max || !p.room(head, b)) {
+		if b.Class != head.Class || b.Fixed || b.Size != head.Size && (!p.Max || !p.canHold(head, b)) {
 			return false
 		}
 	}
 	return true
 }
 
-// put adds a block to a group.
-func (p *Problem) put(g *group, x int) {
+// addToGroup adds a block to a group.
+func (p *Problem) addToGroup(g *group, x int) {
 	g.members = append(g.members, x)
 	g.size = max(g.size, p.Blocks[x].Size)
 	if p.older(x, g.head) {
@@ -120,13 +121,13 @@ func (p *Problem) put(g *group, x int) {
 	}
 }
 
-// plan makes a plan of groups.
-func (p *Problem) plan(method string, groups []*group) *Plan {
-	plan := &Plan{Method: method}
+// grouping makes a grouping of groups.
+func (p *Problem) grouping(method string, groups []*group) *Grouping {
+	plan := &Grouping{Method: method}
 	for _, g := range groups {
-		slices.SortFunc(g.members, p.order)
+		slices.SortFunc(g.members, p.compareCreated)
 	}
-	slices.SortFunc(groups, func(a, b *group) int { return p.order(a.members[0], b.members[0]) })
+	slices.SortFunc(groups, func(a, b *group) int { return p.compareCreated(a.members[0], b.members[0]) })
 	for _, g := range groups {
 		plan.Groups = append(plan.Groups, g.members)
 		plan.Sizes = append(plan.Sizes, g.size)
@@ -135,11 +136,12 @@ func (p *Problem) plan(method string, groups []*group) *Plan {
 	return plan
 }
 
-func (p *Problem) order(x, y int) int {
+// compareCreated orders blocks by creation.
+func (p *Problem) compareCreated(x, y int) int {
 	return cmp.Or(cmp.Compare(p.Blocks[x].Created, p.Blocks[y].Created), cmp.Compare(x, y))
 }
 
-// Conflict is two blocks that a plan must not put into one.
+// Conflict is two blocks that a grouping must not put together.
 type Conflict struct {
 	X, Y int
 	Why  string
@@ -147,9 +149,9 @@ type Conflict struct {
 
 func (c Conflict) String() string { return fmt.Sprintf("%d and %d: %s", c.X, c.Y, c.Why) }
 
-// Check returns what is wrong with a plan: pairs that interfere, sizes that do not fit, blocks that are missing or come
+// Check returns the errors of a grouping: pairs that interfere, sizes that do not fit, blocks that are missing or occur
 // twice (as a pair with itself).
-func (p *Problem) Check(plan *Plan) []Conflict {
+func (p *Problem) Check(plan *Grouping) []Conflict {
 	var found []Conflict
 	seen := make([]int, len(p.Blocks))
 	for i, members := range plan.Groups {
@@ -176,9 +178,9 @@ func (p *Problem) Check(plan *Plan) []Conflict {
 
 func (p *Problem) checkGroup(members []int) []Conflict {
 	var found []Conflict
-	members = slices.SortedFunc(slices.Values(members), p.order)
+	members = slices.SortedFunc(slices.Values(members), p.compareCreated)
 	for _, m := range members[min(1, len(members)):] {
-		if !p.suits([]int{members[0], m}) {
+		if !p.canShare([]int{members[0], m}) {
 			found = append(found, Conflict{members[0], m, "sizes or classes differ"})
 		}
 	}
@@ -195,7 +197,8 @@ func (p *Problem) checkGroup(members []int) []Conflict {
 	return found
 }
 
-// checkSpans finds members whose spans overlap: sorted by their begins, it is enough to look at the one that ends last.
+// checkSpans finds members whose spans overlap. The spans are sorted by their begins, so it suffices to compare each
+// with the one that ends last.
 func (p *Problem) checkSpans(members []int) []Conflict {
 	type owned struct {
 		Span

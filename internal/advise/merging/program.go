@@ -1,7 +1,8 @@
-// Package merging finds memory blocks of an OpenCL program that could be one block, from what a run of it did. After
-// Memory Block Merging in Futhark (master's thesis, University of Copenhagen): liveness, interference, reuse (blocks
-// one after the other in the same memory) and coalescing (the source of a copy made where the copy puts it). What a
-// compiler proves, a run only shows: advice says how far it was confirmed. It reads no clock and does no I/O.
+// Package merging finds memory blocks of an OpenCL program that could be one block, from what a run of the program did.
+// It follows Memory Block Merging in Futhark (master's thesis, University of Copenhagen): liveness, interference, reuse
+// (blocks that use the same memory one after the other) and coalescing (the source of a copy is created in place at its
+// destination). A compiler proves its results; a run only shows them, so advice says how far it was confirmed. The
+// package reads no clock and does no I/O.
 package merging
 
 import (
@@ -10,56 +11,58 @@ import (
 	"math"
 )
 
-// None is the number of no buffer and no step.
+// None is the number that stands for no buffer and no step.
 const None = -1
 
-// Program is what one run did with memory, in the order of its calls. Nothing here changes it.
+// Program is what one run did with memory, in the order of its calls. The package does not change it.
 type Program struct {
 	Buffers []Buffer
 	Steps   []Step
-	// Align is what the origin of a sub-buffer must be a multiple of, in bytes (CL_DEVICE_MEM_BASE_ADDR_ALIGN / 8); 0
-	// when it is not known.
+	// Align is the alignment of a sub-buffer's origin, in bytes (CL_DEVICE_MEM_BASE_ADDR_ALIGN / 8); 0 if unknown.
 	Align uint64
-	// Names are those of sites. A site without one is written as a number.
+	// Names are the names of call sites. A site without a name is written as a number.
 	Names map[uint32]string
-	// Recording numbers what the run comes from: programs of one recording count as one run when it is asked whether
-	// advice is safe.
+	// Recording is the number of the recording that the run comes from. Programs of one recording count as one run when
+	// a verdict is chosen.
 	Recording int
-	// Partial says that something is missing in the middle of the run: all advice is Unsure then.
+	// Partial says that something is missing in the middle of the run: then all advice is Unsure.
 	Partial bool
 }
 
-// Buffer is one memory object. Creates and releases are steps of their own, so that no two things happen at once.
+// Buffer is one memory object. Creates and releases are steps of their own, so that no two things happen at the same
+// time.
 type Buffer struct {
-	Size  uint64 // bytes asked for
-	Site  uint32 // tag, or where it was created
+	Size  uint64 // requested bytes
+	Site  uint32 // the tag of the call site
 	Class uint32 // context and flags: only buffers of one class can share a block
-	// Parent is the buffer that this one is a part of, from its byte Offset on; None for memory of its own.
+	// Parent is the buffer that this one is a sub-buffer of, from byte Offset on; None for a buffer with memory of its
+	// own.
 	Parent int
 	Offset uint64
-	// Created and Released are steps: it is there in [Created, Released). Released is None when the run ended first.
+	// Created and Released are steps: the buffer is there in [Created, Released). Released is None if the run ended
+	// first.
 	Created, Released int
 	Pinned            Pin
 }
 
-// Pin says why a buffer's memory cannot be taken from another block.
+// Pin is the reason why a buffer's memory cannot be part of another block.
 type Pin uint8
 
 // The reasons.
 const (
-	Free     Pin = iota // it can
-	HostPtr             // CL_MEM_USE_HOST_PTR: the memory is the program's
-	Imported            // from OpenGL, Direct3D, a file descriptor
-	SVM                 // pointers into it are anywhere
-	Image               // its layout is the driver's
-	Earlier             // from before the recording: its contents and users are unknown
+	Free     Pin = iota // it can be
+	HostPtr             // CL_MEM_USE_HOST_PTR: the memory belongs to the program
+	Imported            // from OpenGL, Direct3D or a file descriptor
+	SVM                 // pointers into it may be anywhere
+	Image               // the driver chooses its layout
+	Earlier             // created before the recording: its contents and users are unknown
 	Other
 )
 
-// Kind of a step.
+// Kind is the kind of a step.
 type Kind uint8
 
-// The kinds. Create has a use when it brings data (CL_MEM_COPY_HOST_PTR).
+// The kinds. A create has a use if it brings data (CL_MEM_COPY_HOST_PTR).
 const (
 	KindCreate Kind = iota
 	KindRelease
@@ -67,12 +70,12 @@ const (
 	KindNative
 	KindRead
 	KindWrite
-	KindCopy // reads its first use, writes its second; buffers, rectangles and images
+	KindCopy // reads its first use, writes its second; of buffers, rectangles and images
 	KindFill
 	KindMap
 	KindUnmap
 	KindSync     // a finish or wait
-	KindHostRead // anything else by which the host learns what a command computed
+	KindHostRead // any other step by which the host learns what a command computed
 	KindOther
 )
 
@@ -87,34 +90,34 @@ func (k Kind) String() string { return kinds[min(int(k), len(kinds)-1)] }
 // Step is one call.
 type Step struct {
 	Kind Kind
-	// Queue numbers what runs in the order of its calls. Commands of an out-of-order queue each get a number of their
-	// own, for their order is not known.
+	// Queue is the number of an in-order queue. Each command of an out-of-order queue gets a number of its own, because
+	// its order is unknown.
 	Queue  uint32
-	Thread uint32 // that called, from 1; 0 if unknown
-	Site   uint32 // where a copy was enqueued; 0 when not known
-	// Done is the step at which it is known to have completed: the next finish or wait of its queue, or itself when it
-	// blocks. None when the run does not tell.
+	Thread uint32 // the calling thread, from 1; 0 if unknown
+	Site   uint32 // call site of a copy; 0 if unknown
+	// Done is the step at which this step is known to have completed: the next finish or wait of its queue, or the step
+	// itself if it blocks. None if the run does not show it.
 	Done int
-	// After are earlier steps that have surely ended when this one begins, and so have those before them on their
-	// queues: the events that it waits for.
+	// After are earlier steps that have certainly ended when this step begins, together with the steps before them on
+	// their queues. They are the events that the step waits for.
 	After []int
-	Time  uint64 // ns; 0 when not known
-	Nanos uint64 // ns that it took on the device; 0 when not known
+	Time  uint64 // ns; 0 if unknown
+	Nanos uint64 // ns on the device; 0 if unknown
 	Uses  []Use
 }
 
-// Extent says which bytes of [Offset, Offset+Bytes) a use means.
+// Extent says which bytes of [Offset, Offset+Bytes) a use may touch.
 type Extent uint8
 
 // The extents.
 const (
-	Whole     Extent = iota // any bytes of the buffer, as kernels do; Offset and Bytes do not count
-	Range                   // all of these
-	Scattered               // Bytes of them, from Offset on, with gaps: rectangles
-	Unknown                 // any bytes of the buffer: the recording lacks the offset
+	Whole     Extent = iota // any bytes of the buffer, as kernels do; Offset and Bytes have no meaning
+	Range                   // all of these bytes
+	Scattered               // Bytes in all, from Offset on, with gaps: rectangles
+	Unknown                 // any bytes of the buffer, because the recording lacks the offset
 )
 
-// Use is one buffer of a step. Neither Reads nor Writes means that it is not known: it may do both.
+// Use is a step's use of one buffer. If neither Reads nor Writes is set, the step may do both.
 type Use struct {
 	Buffer        int
 	Offset, Bytes uint64
@@ -130,7 +133,7 @@ func (p *Program) Name(site uint32) string {
 	return fmt.Sprintf("site %d", site)
 }
 
-// check returns what is wrong with a program.
+// check reports contradictions in a program.
 func (p *Program) check() error {
 	if len(p.Steps) >= math.MaxInt32 || len(p.Buffers) >= math.MaxInt32 {
 		return errors.New("too many steps or buffers: at most 2^31-1 of each")
@@ -188,5 +191,5 @@ func (p *Program) checkStep(i int) error {
 	return nil
 }
 
-// within reports whether size bytes from an offset on lie in a whole.
+// within reports whether size bytes from an offset on lie within a whole.
 func within(offset, size, whole uint64) bool { return offset <= whole && size <= whole-offset }

@@ -7,54 +7,55 @@ import (
 	"slices"
 )
 
-// Reuse is how few blocks one run could do with.
+// Reuse is how few blocks one run needs.
 type Reuse struct {
 	Form   Form
-	Max    bool // with the max trick
-	Before Demand
-	// Bound is what no plan for this form can go below, Linear what the thesis' linear scan needs (zero when there are
-	// too many buffers for it), Best what the best plan needs. Their Peak is not that of a run but all blocks at once.
-	Bound, Linear, Best Demand
-	// Fixed are blocks that plans leave alone, and the bytes of all of them: what is pinned or never used.
-	Fixed   Demand
+	Max    bool // blocks of different sizes may share
+	Before Footprint
+	// Bound is a lower bound for this form, Linear is the thesis' linear scan (zero if there are too many buffers for
+	// it), Best is the best grouping. Their Peak is the sum of all blocks, not the peak of a run.
+	Bound, Linear, Best Footprint
+	// Fixed are the blocks that groupings leave alone, and the bytes of all of them: pinned and unused buffers.
+	Fixed   Footprint
 	Optimal bool
 	Method  string
-	// After is the best plan made so that it never holds more memory at once than the program did: a block is there
-	// from the first create of its buffers to their last release, and groups for which that is too long are split.
-	After  Demand
-	Groups [][]int // of two buffers or more, by creation; those of After
+	// After is the best grouping, changed so that it never holds more memory at one time than the program did: a block
+	// is there from the first create of its buffers to their last release, and groups for which that is too long are
+	// split.
+	After  Footprint
+	Groups [][]int // groups of After with two or more buffers, in the order of creation
 	Reuses int     // buffers that need no block of their own in After
 }
 
-// Demand is blocks and the bytes that they need.
-type Demand struct {
+// Footprint is a number of blocks, and the bytes that they need.
+type Footprint struct {
 	Blocks int    `json:"blocks"`
 	Peak   uint64 `json:"bytes"`
 }
 
-// Reuse plans one run's buffers in one form, after those of copies that are taken have gone where these put them; copies
-// may be nil. Pinned and unused buffers count in Before and After only. An error would be a mistake here: no plan goes
-// out unchecked.
+// Reuse groups one run's buffers in one form, with the sources of taken copies in the places where the copies put them.
+// copies may be nil. Pinned and unused buffers count in Before and After only. An error reports a defect of this
+// package: every grouping is checked.
 func (a *Analysis) Reuse(form Form, grow bool, copies []Copy) (*Reuse, error) {
-	l, gone := a.coalesced(form, copies)
-	p, buffers := a.problem(l, grow, gone)
+	l, gone := a.lifetimesAfter(form, copies)
+	p, buffers := a.problemFor(l, grow, gone)
 	bound := a.bound(l, buffers)
-	r := &Reuse{Form: form, Max: grow, Bound: Demand{bound.Blocks, bound.Bytes}}
+	r := &Reuse{Form: form, Max: grow, Bound: Footprint{bound.Blocks, bound.Bytes}}
 	linear, ok := p.Linear()
 	if ok {
 		if err := p.verify(linear); err != nil {
 			return nil, err
 		}
-		r.Linear = Demand{len(linear.Groups), linear.Bytes}
+		r.Linear = Footprint{len(linear.Groups), linear.Bytes}
 	}
 	best := p.solve(linear, bound, false)
 	if err := p.verify(best); err != nil {
 		return nil, err
 	}
-	r.Best, r.Optimal, r.Method = Demand{len(best.Groups), best.Bytes}, best.Optimal, best.Method
-	a.settle(r, best, buffers, gone)
+	r.Best, r.Optimal, r.Method = Footprint{len(best.Groups), best.Bytes}, best.Optimal, best.Method
+	a.applyGroups(r, best, buffers, gone)
 	for i := range a.Program.Buffers {
-		if a.root(i) && !a.movable(i) && !gone[i] {
+		if a.isRoot(i) && !a.movable(i) && !gone[i] {
 			r.Fixed.Blocks++
 			r.Fixed.Peak += a.Program.Buffers[i].Size
 		}
@@ -62,10 +63,10 @@ func (a *Analysis) Reuse(form Form, grow bool, copies []Copy) (*Reuse, error) {
 	return r, nil
 }
 
-// coalesced returns the lifetimes once copies are gone, and which buffers are so with them.
-func (a *Analysis) coalesced(form Form, copies []Copy) (*Lifetimes, map[int]bool) {
+// lifetimesAfter returns the lifetimes after coalescing, and the buffers that coalescing removes.
+func (a *Analysis) lifetimesAfter(form Form, copies []Copy) (*Lifetimes, map[int]bool) {
 	l := a.Lifetimes(form)
-	moved := map[int]int{} // contents of a root that are elsewhere
+	moved := map[int]int{} // by root: number of contents that are moved
 	gone := map[int]bool{}
 	for i := range copies {
 		if c := &copies[i]; c.Taken {
@@ -74,7 +75,7 @@ func (a *Analysis) coalesced(form Form, copies []Copy) (*Lifetimes, map[int]bool
 		}
 	}
 	if form != API {
-		a.move(l, copies)
+		a.moveContents(l, copies)
 	}
 	maps.DeleteFunc(gone, func(_ int, all bool) bool { return !all })
 	for root := range gone {
@@ -83,15 +84,16 @@ func (a *Analysis) coalesced(form Form, copies []Copy) (*Lifetimes, map[int]bool
 	return l, gone
 }
 
-// move gives the spans of contents to the buffers that these are in. What stays in a buffer keeps all its spans.
-func (a *Analysis) move(l *Lifetimes, copies []Copy) {
+// moveContents gives the spans of moved contents to the buffers that they are moved into. A buffer that keeps some
+// content keeps all its spans.
+func (a *Analysis) moveContents(l *Lifetimes, copies []Copy) {
 	more := map[int][]Span{}
 	for i := range copies {
 		c := &copies[i]
 		if !c.Taken {
 			continue
 		}
-		life := Life{Contents: a.Lives[c.Source].Contents[c.content : c.content+1]}
+		life := Life{Contents: a.Lives[c.Source].Contents[c.sourceContent : c.sourceContent+1]}
 		more[c.Into] = a.appendSpans(more[c.Into], &life, l.Form)
 	}
 	for root, spans := range more {
@@ -99,7 +101,7 @@ func (a *Analysis) move(l *Lifetimes, copies []Copy) {
 	}
 }
 
-// union sorts spans and makes one of those that meet.
+// union sorts spans and joins those that meet.
 func union(spans []Span) []Span {
 	slices.SortFunc(spans, func(x, y Span) int { return cmp.Compare(x.From, y.From) })
 	var out []Span
@@ -109,8 +111,9 @@ func union(spans []Span) []Span {
 	return out
 }
 
-// problem asks for one run's buffers in one form, in the order of their first use, and says which they are.
-func (a *Analysis) problem(l *Lifetimes, grow bool, gone map[int]bool) (*Problem, []int) {
+// problemFor returns the problem for one run's buffers in one form, in the order of their first use, and the numbers of
+// these buffers.
+func (a *Analysis) problemFor(l *Lifetimes, grow bool, gone map[int]bool) (*Problem, []int) {
 	var buffers []int
 	for i := range a.Program.Buffers {
 		if a.movable(i) && !gone[i] {
@@ -123,7 +126,7 @@ func (a *Analysis) problem(l *Lifetimes, grow bool, gone map[int]bool) (*Problem
 		b := &a.Program.Buffers[buffer]
 		p.Blocks[i] = Block{
 			Size: b.Size, Class: b.Class, Fixed: a.filled(buffer), Created: b.Created,
-			Known: a.hostRead(0, b.Created) + 1, Spans: l.Spans[buffer],
+			Known: a.lastHostRead(0, b.Created) + 1, Spans: l.Spans[buffer],
 		}
 	}
 	return p, buffers
@@ -131,17 +134,17 @@ func (a *Analysis) problem(l *Lifetimes, grow bool, gone map[int]bool) (*Problem
 
 // movable reports whether a buffer's contents could be in another block.
 func (a *Analysis) movable(buffer int) bool {
-	return a.root(buffer) && a.Program.Buffers[buffer].Pinned == Free && a.Lives[buffer].First != None
+	return a.isRoot(buffer) && a.Program.Buffers[buffer].Pinned == Free && a.Lives[buffer].First != None
 }
 
-// filled reports whether a buffer's create brings its data. That happens at once, not after commands that use another
-// block, and takes as many bytes from the host as the block has.
+// filled reports whether a buffer's create brings its data. The data come at once, not after commands that use another
+// block, and as many bytes are read from the host as the block has.
 func (a *Analysis) filled(buffer int) bool {
 	first := a.Lives[buffer].First
 	return first != None && a.Program.Steps[first].Kind == KindCreate
 }
 
-// bound is that of some buffers only.
+// bound returns the lower bound for some buffers only.
 func (a *Analysis) bound(l *Lifetimes, buffers []int) Bound {
 	some := &Lifetimes{Form: l.Form, Spans: make([][]Span, len(l.Spans)), sizes: l.sizes, class: l.class}
 	for _, b := range buffers {
@@ -150,103 +153,103 @@ func (a *Analysis) bound(l *Lifetimes, buffers []int) Bound {
 	return some.Bound()
 }
 
-// settle makes the groups of a plan real, as far as they hold no more memory at once than before.
-func (a *Analysis) settle(r *Reuse, plan *Plan, buffers []int, gone map[int]bool) {
-	holds := a.holds()
-	load := newLoad(compact(holds))
-	r.Before = Demand{a.blocks(), load.peak()}
+// applyGroups applies the groups of a grouping, as far as they hold no more memory at one time than before.
+func (a *Analysis) applyGroups(r *Reuse, grouping *Grouping, buffers []int, gone map[int]bool) {
+	holds := a.heldBlocks()
+	load := newLoad(nonEmpty(holds))
+	r.Before = Footprint{a.countRoots(), load.peak()}
 	for root := range gone {
 		load.add(holds[root], -1)
 	}
 	limit := load.peak()
-	for _, members := range plan.Groups {
+	for _, members := range grouping.Groups {
 		var group []int
-		var block hold
+		var block heldBlock
 		for _, m := range members {
 			next := holds[buffers[m]]
 			if len(group) > 0 && load.replace(block, next, limit) {
-				group, block = append(group, buffers[m]), join(block, next)
+				group, block = append(group, buffers[m]), joinHeld(block, next)
 				continue
 			}
-			r.keep(group)
+			r.addGroup(group)
 			group, block = []int{buffers[m]}, next
 		}
-		r.keep(group)
+		r.addGroup(group)
 	}
-	r.After = Demand{r.Before.Blocks - len(gone) - r.Reuses, load.peak()}
+	r.After = Footprint{r.Before.Blocks - len(gone) - r.Reuses, load.peak()}
 }
 
-func (r *Reuse) keep(group []int) {
+func (r *Reuse) addGroup(group []int) {
 	if len(group) > 1 {
 		r.Groups = append(r.Groups, group)
 		r.Reuses += len(group) - 1
 	}
 }
 
-// replace puts one block in the place of two, unless that takes the peak above a limit.
-func (l *load) replace(x, y hold, limit uint64) bool {
-	both := join(x, y)
+// replace puts one block in the place of two, unless the peak would exceed a limit.
+func (l *load) replace(x, y heldBlock, limit uint64) bool {
+	joined := joinHeld(x, y)
 	l.add(x, -1)
 	l.add(y, -1)
-	l.add(both, 1)
+	l.add(joined, 1)
 	if l.peak() <= limit {
 		return true
 	}
-	l.add(both, -1)
+	l.add(joined, -1)
 	l.add(y, 1)
 	l.add(x, 1)
 	return false
 }
 
-// holds returns what the program held of each buffer; parts hold nothing.
-func (a *Analysis) holds() []hold {
+// heldBlocks returns what the program held for each buffer. Sub-buffers hold nothing.
+func (a *Analysis) heldBlocks() []heldBlock {
 	api := a.Lifetimes(API)
-	holds := make([]hold, len(api.Spans))
+	holds := make([]heldBlock, len(api.Spans))
 	for i, spans := range api.Spans {
-		holds[i] = hold{size: a.Program.Buffers[i].Size, spans: spans}
+		holds[i] = heldBlock{size: a.Program.Buffers[i].Size, spans: spans}
 	}
 	return holds
 }
 
-func compact(holds []hold) []hold {
-	return slices.DeleteFunc(slices.Clone(holds), func(h hold) bool { return len(h.spans) == 0 })
+func nonEmpty(holds []heldBlock) []heldBlock {
+	return slices.DeleteFunc(slices.Clone(holds), func(h heldBlock) bool { return len(h.spans) == 0 })
 }
 
-// blocks counts the buffers with memory of their own.
-func (a *Analysis) blocks() int {
+// countRoots returns the number of buffers with memory of their own.
+func (a *Analysis) countRoots() int {
 	n := 0
 	for i := range a.Program.Buffers {
-		if a.root(i) {
+		if a.isRoot(i) {
 			n++
 		}
 	}
 	return n
 }
 
-// verify returns an error when a plan is wrong, which would be a mistake here: no result goes out unchecked.
-func (p *Problem) verify(plan *Plan) error {
+// verify returns an error if a grouping is wrong, which would be a defect of this package.
+func (p *Problem) verify(plan *Grouping) error {
 	if found := p.Check(plan); len(found) > 0 {
 		return fmt.Errorf("the plan by %s is wrong in %d places, the first: blocks %s; please report this", plan.Method, len(found), found[0])
 	}
 	return nil
 }
 
-// load is how many bytes are held at each step. Adding to a span and asking for the peak take O(log n).
+// load is how many bytes are held at each step. Adding a span and reading the peak take O(log n).
 type load struct {
-	steps []int // where something begins or ends, sorted
-	tree  []loaded
+	steps []int // where a span begins or ends, sorted
+	tree  []loadNode
 }
 
-// loaded is a node: what was added to all below it, and their peak with that.
-type loaded struct{ add, peak int64 }
+// loadNode is a node of the tree: what was added to all steps below it, and their peak including that.
+type loadNode struct{ add, peak int64 }
 
-// hold is a block: its bytes for all steps of its spans.
-type hold struct {
+// heldBlock is a block that is held for all steps of its spans.
+type heldBlock struct {
 	size  uint64
 	spans []Span
 }
 
-func newLoad(holds []hold) *load {
+func newLoad(holds []heldBlock) *load {
 	l := &load{}
 	for _, h := range holds {
 		for _, s := range h.spans {
@@ -255,25 +258,25 @@ func newLoad(holds []hold) *load {
 	}
 	slices.Sort(l.steps)
 	l.steps = slices.Compact(l.steps)
-	l.tree = make([]loaded, 4*len(l.steps)+4)
+	l.tree = make([]loadNode, 4*len(l.steps)+4)
 	for _, h := range holds {
 		l.add(h, 1)
 	}
 	return l
 }
 
-// add adds a block, whose spans end where one of the first did; with sign -1 it takes it away.
-func (l *load) add(h hold, sign int64) {
+// add adds a block; with sign -1 it removes the block. Its spans begin and end at steps of the load.
+func (l *load) add(h heldBlock, sign int64) {
 	for _, s := range h.spans {
 		from, _ := slices.BinarySearch(l.steps, s.From)
 		to, _ := slices.BinarySearch(l.steps, s.To)
 		if from < to {
-			l.change(1, 0, len(l.steps), from, to, sign*int64(h.size))
+			l.addRange(1, 0, len(l.steps), from, to, sign*int64(h.size))
 		}
 	}
 }
 
-func (l *load) change(node, lo, hi, from, to int, by int64) {
+func (l *load) addRange(node, lo, hi, from, to int, by int64) {
 	if from <= lo && hi <= to {
 		l.tree[node].add += by
 		l.tree[node].peak += by
@@ -281,20 +284,20 @@ func (l *load) change(node, lo, hi, from, to int, by int64) {
 	}
 	mid := (lo + hi) / 2
 	if from < mid {
-		l.change(2*node, lo, mid, from, to, by)
+		l.addRange(2*node, lo, mid, from, to, by)
 	}
 	if to > mid {
-		l.change(2*node+1, mid, hi, from, to, by)
+		l.addRange(2*node+1, mid, hi, from, to, by)
 	}
 	l.tree[node].peak = l.tree[node].add + max(l.tree[2*node].peak, l.tree[2*node+1].peak)
 }
 
 func (l *load) peak() uint64 { return uint64(l.tree[1].peak) }
 
-// join returns the block that serves two: as large as the larger one, there from the first begin to the last end.
-func join(x, y hold) hold {
+// joinHeld returns the block that serves two: as large as the larger one, from the first begin to the last end.
+func joinHeld(x, y heldBlock) heldBlock {
 	hull := Span{
 		min(x.spans[0].From, y.spans[0].From), max(x.spans[len(x.spans)-1].To, y.spans[len(y.spans)-1].To),
 	}
-	return hold{size: max(x.size, y.size), spans: []Span{hull}}
+	return heldBlock{size: max(x.size, y.size), spans: []Span{hull}}
 }

@@ -13,23 +13,23 @@ import (
 func (a *Advice) sentence() string {
 	switch a.Topic {
 	case Coalesce:
-		return a.coalesce()
+		return a.coalesceSentence()
 	case Concat:
-		return a.concat()
+		return a.concatSentence()
 	case NoOpCopy:
-		return fmt.Sprintf("Remove the copy at %s (%s): it puts bytes where they are.", a.Sites[0], times(a.Count, a.Bytes))
+		return fmt.Sprintf("Remove the copy at %s (%s): it puts bytes where they are.", a.Sites[0], countAndBytes(a.Count, a.Bytes))
 	case ShareBlock:
 		return fmt.Sprintf("Create one buffer%s for %s: their buffers are never in use at once. It saves %s%s.",
-			a.largest(), list(a.Sites), a.lower(), creates(a.Count))
+			a.sizeHint(), list(a.Sites), a.peakHint(), createsText(a.Count))
 	case CreateOnce:
 		return fmt.Sprintf("Keep the buffer of %s%s and use it again: it is never needed twice at once. It saves %s%s.",
-			a.Sites[0], a.largest(), a.lower(), creates(a.Count))
+			a.Sites[0], a.sizeHint(), a.peakHint(), createsText(a.Count))
 	case KeepSeveral:
 		return fmt.Sprintf("Keep %d buffers of %s and use them in turn: never more of them are in use at once. It saves %s.",
-			a.Blocks, a.Sites[0], creates(a.Count))
+			a.Blocks, a.Sites[0], createsText(a.Count))
 	case InPlace:
 		return fmt.Sprintf("The kernel that makes %s reads %s for the last time, and they are of one size (%s): if each "+
-			"thread reads only what it writes itself, it could write in place.", a.Sites[1], a.Sites[0], times(a.Count, a.Bytes))
+			"thread reads only what it writes itself, it could write in place.", a.Sites[1], a.Sites[0], countAndBytes(a.Count, a.Bytes))
 	case HeldEarly:
 		if a.Unused {
 			return fmt.Sprintf("Do without the buffers of %s that nothing uses: they held %s at the peak.", a.Sites[0],
@@ -43,36 +43,36 @@ func (a *Advice) sentence() string {
 	}
 }
 
-// largest says how large a block for buffers of several sizes must be.
-func (a *Advice) largest() string {
+// sizeHint says how large a block for buffers of several sizes must be.
+func (a *Advice) sizeHint() string {
 	if !a.Grows {
 		return ""
 	}
 	return ", as large as the largest,"
 }
 
-// lower says by how much the peak falls.
-func (a *Advice) lower() string {
+// peakHint says by how much the peak falls.
+func (a *Advice) peakHint() string {
 	if a.Bytes == 0 {
 		return ""
 	}
 	return units.FormatLong(a.Bytes) + " at the peak and "
 }
 
-func (a *Advice) coalesce() string {
+func (a *Advice) coalesceSentence() string {
 	site, src, dst := a.Sites[0], a.Sites[1], a.Sites[2]
-	what := fmt.Sprintf("the copy at %s from %s to %s (%s)", site, src, dst, times(a.Count, a.Bytes))
+	what := fmt.Sprintf("the copy at %s from %s to %s (%s)", site, src, dst, countAndBytes(a.Count, a.Bytes))
 	if a.Verdict == Hinted {
 		return fmt.Sprintf("It would do without %s, but another choice saves more.", what)
 	}
 	if a.Verdict != NearMiss {
-		return fmt.Sprintf("Make %s in a sub-buffer of %s and drop %s.%s%s%s", src, dst, what, a.flags(), a.nesting(), a.refilling())
+		return fmt.Sprintf("Make %s in a sub-buffer of %s and drop %s.%s%s%s", src, dst, what, a.flagsHint(), a.nestingHint(), a.refillHint())
 	}
 	return fmt.Sprintf("It would do without %s, if not for %s: %s.%s", what, a.Failed, a.obstacle(), a.remedy())
 }
 
-// flags says what must change besides.
-func (a *Advice) flags() string {
+// flagsHint says what else must change if contexts or flags differ.
+func (a *Advice) flagsHint() string {
 	if !a.OtherFlags {
 		return ""
 	}
@@ -83,23 +83,23 @@ func (a *Advice) flags() string {
 	return fmt.Sprintf(" They differ in their context or flags: %s must then allow what is done to %s.", dst, src)
 }
 
-// nesting says where sub-buffers of what becomes one go.
-func (a *Advice) nesting() string {
+// nestingHint explains what to do with sub-buffers of a merged buffer.
+func (a *Advice) nestingHint() string {
 	if !a.Nested {
 		return ""
 	}
 	return " OpenCL has no sub-buffers of sub-buffers: make those within it of the outermost buffer, too."
 }
 
-// refilling says what becomes of what a source holds at other times.
-func (a *Advice) refilling() string {
+// refillHint explains how to handle other contents of the source.
+func (a *Advice) refillHint() string {
 	if !a.Refilled {
 		return ""
 	}
 	return " The source holds several contents, one after the other: each needs memory of its own, a sub-buffer where it is copied."
 }
 
-// obstacle says which condition is in the way.
+// obstacle describes the condition that fails.
 func (a *Advice) obstacle() string {
 	switch a.Failed {
 	case LastUse:
@@ -138,52 +138,52 @@ func (a *Advice) remedy() string {
 	return ""
 }
 
-func (a *Advice) concat() string {
+func (a *Advice) concatSentence() string {
 	return fmt.Sprintf("Make the parts of %s where they belong, in sub-buffers of it (%s), and drop the copies at %s (%s).%s%s%s",
-		a.Sites[0], a.places(), list(a.Copies), times(a.Count, a.Bytes), a.flags(), a.nesting(), a.refilling())
+		a.Sites[0], a.placesText(), list(a.Copies), countAndBytes(a.Count, a.Bytes), a.flagsHint(), a.nestingHint(), a.refillHint())
 }
 
-// places says where the parts of a buffer belong.
-func (a *Advice) places() string {
+// placesText lists the offsets of the parts of a buffer.
+func (a *Advice) placesText() string {
 	if len(a.Offsets) == 0 {
 		return list(a.Sites[1:]) + ", not always at the same bytes"
 	}
 	var sources, places []string
 	bytes := map[string][]string{}
-	for i, at := range a.Offsets {
+	for i, offset := range a.Offsets {
 		source := a.Sites[i+1]
 		if bytes[source] == nil {
 			sources = append(sources, source)
 		}
-		bytes[source] = append(bytes[source], strconv.FormatUint(at, 10))
+		bytes[source] = append(bytes[source], strconv.FormatUint(offset, 10))
 	}
 	for _, source := range sources {
 		word := "bytes"
 		if len(bytes[source]) == 1 {
 			word = "byte"
 		}
-		places = append(places, source+" at "+word+" "+list(some(bytes[source])))
+		places = append(places, source+" at "+word+" "+list(firstFew(bytes[source])))
 	}
-	return strings.Join(some(places), "; ")
+	return strings.Join(firstFew(places), "; ")
 }
 
-// some returns the first words of many, with how many more there are.
-func some(words []string) []string {
+// firstFew returns the first of many words, and how many more there are.
+func firstFew(words []string) []string {
 	if len(words) <= 4 {
 		return words
 	}
 	return append(slices.Clone(words[:3]), fmt.Sprintf("%d more", len(words)-3))
 }
 
-// times writes bytes with how often they come.
-func times(n int, bytes uint64) string {
+// countAndBytes writes how often something happened, and how many bytes that were.
+func countAndBytes(n int, bytes uint64) string {
 	if n == 1 {
 		return units.FormatLong(bytes)
 	}
 	return fmt.Sprintf("%d times, %s", n, units.FormatLong(bytes))
 }
 
-func creates(n int) string {
+func createsText(n int) string {
 	if n == 1 {
 		return "one create"
 	}

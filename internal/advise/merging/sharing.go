@@ -7,29 +7,30 @@ import (
 	"slices"
 )
 
-// siteRun is what one run did at one site.
+// siteRun is what one run did at one call site.
 type siteRun struct {
-	buffers []int
-	spans   []Span // of all its buffers in the form asked for
-	holds   []hold // what the program held for each
-	size    uint64 // the largest
-	class   uint32
-	equal   bool   // all have one size
-	filled  bool   // its one buffer comes with data
-	plain   bool   // all have memory of their own, of one class, and come without data
-	turns   []turn // those that are used
-	thread  int64  // the one that uses them; noUser or many else
-	alone   bool   // no two of its buffers interfere, and all are plain, of one class and, if several, without data
-	created int
-	known   int // when the size of its first was
+	buffers    []int
+	spans      []Span      // of all its buffers, in the form asked for
+	held       []heldBlock // what the program held for each buffer
+	size       uint64      // the largest
+	class      uint32
+	equal      bool        // all buffers have one size
+	filled     bool        // a create brings data
+	plain      bool        // all buffers have memory of their own, are of one class, and are created without data
+	uses       []bufferUse // of the buffers that are used
+	thread     int64       // the one thread that uses them; noUser or severalUsers otherwise
+	oneAtATime bool        // no two of its buffers interfere, and they could be one buffer
+	created    int
+	known      int // the step at which the size of its first buffer was known
 }
 
-// sites returns what one run did at each site, by name, with the lifetimes of what is not gone.
+// sites returns what one run did at each call site, by name, with the given lifetimes and without the buffers that
+// coalescing removes.
 func (a *Analysis) sites(gone map[int]bool, l *Lifetimes) map[string]*siteRun {
 	api := a.Lifetimes(API)
 	out := map[string]*siteRun{}
 	for i := range a.Program.Buffers {
-		if !a.root(i) || gone[i] {
+		if !a.isRoot(i) || gone[i] {
 			continue
 		}
 		b := &a.Program.Buffers[i]
@@ -37,8 +38,8 @@ func (a *Analysis) sites(gone map[int]bool, l *Lifetimes) map[string]*siteRun {
 		s := out[name]
 		if s == nil {
 			s = &siteRun{
-				class: b.Class, equal: true, alone: true, plain: true, created: b.Created, size: b.Size,
-				known: a.hostRead(0, b.Created) + 1, thread: noUser,
+				class: b.Class, equal: true, oneAtATime: true, plain: true, created: b.Created, size: b.Size,
+				known: a.lastHostRead(0, b.Created) + 1, thread: noUser,
 			}
 			out[name] = s
 		}
@@ -46,28 +47,29 @@ func (a *Analysis) sites(gone map[int]bool, l *Lifetimes) map[string]*siteRun {
 		s.size = max(s.size, b.Size)
 		s.plain = s.plain && b.Pinned == Free && b.Class == s.class
 		s.filled = s.filled || a.filled(i)
-		s.thread = mix(s.thread, a.threads[i])
+		s.thread = combineUsers(s.thread, a.threads[i])
 		s.buffers = append(s.buffers, i)
 		s.spans = append(s.spans, l.Spans[i]...)
 		if len(api.Spans[i]) > 0 {
-			s.holds = append(s.holds, hold{b.Size, api.Spans[i]})
+			s.held = append(s.held, heldBlock{b.Size, api.Spans[i]})
 			if n := len(l.Spans[i]); n > 0 {
-				s.turns = append(s.turns, turn{Span{l.Spans[i][0].From, l.Spans[i][n-1].To}, hold{b.Size, api.Spans[i]}})
+				s.uses = append(s.uses, bufferUse{Span{l.Spans[i][0].From, l.Spans[i][n-1].To}, heldBlock{b.Size, api.Spans[i]}})
 			}
 		}
 	}
 	for _, s := range out {
-		s.alone = s.plain && (!s.filled || len(s.buffers) == 1)
+		s.oneAtATime = s.plain && (!s.filled || len(s.buffers) == 1)
 		s.plain = s.plain && !s.filled
 		slices.SortFunc(s.spans, func(x, y Span) int { return cmp.Compare(x.From, y.From) })
 		for i := 1; i < len(s.spans); i++ {
-			s.alone = s.alone && s.spans[i-1].To <= s.spans[i].From
+			s.oneAtATime = s.oneAtATime && s.spans[i-1].To <= s.spans[i].From
 		}
 	}
 	return out
 }
 
-// shares finds sites whose buffers never interfere in any run. Nothing is taken that makes the peak of a run larger.
+// shares finds call sites whose buffers never interfere in any run. Nothing is shared that would raise the peak of a
+// run.
 func shares(runs []map[string]*siteRun, loads []*load, grow bool) ([]share, error) {
 	names := candidates(runs)
 	p := siteProblem(runs, names, grow)
@@ -81,12 +83,12 @@ func shares(runs []map[string]*siteRun, loads []*load, grow bool) ([]share, erro
 		for _, x := range group {
 			sites = append(sites, names[x])
 		}
-		out = append(out, accept(runs, loads, sites)...)
+		out = append(out, splitShares(runs, loads, sites)...)
 	}
 	return out, nil
 }
 
-// mostSites is how many sites are planned together: those with the largest buffers.
+// mostSites bounds how many sites are planned together: those with the largest buffers.
 const mostSites = 1024
 
 // candidates returns the sites that have one buffer at a time in all runs, in the order of their first creates.
@@ -95,7 +97,7 @@ func candidates(runs []map[string]*siteRun) []string {
 	for _, run := range runs {
 		for name, s := range run {
 			size[name] = max(size[name], s.size)
-			if at, seen := first[name]; !s.alone || seen && at < 0 {
+			if at, seen := first[name]; !s.oneAtATime || seen && at < 0 {
 				first[name] = -1
 			} else if !seen {
 				first[name] = s.created
@@ -113,7 +115,7 @@ func candidates(runs []map[string]*siteRun) []string {
 	return names
 }
 
-// siteProblem has sites for blocks. An edge stands for all that keeps two of them apart in any run.
+// siteProblem returns a problem with sites as blocks. An edge joins two sites that any run keeps from sharing.
 func siteProblem(runs []map[string]*siteRun, names []string, grow bool) *Problem {
 	p := &Problem{Max: grow, Blocks: make([]Block, len(names)), Edges: make([]map[int]bool, len(names))}
 	for x, name := range names {
@@ -127,14 +129,14 @@ func siteProblem(runs []map[string]*siteRun, names []string, grow bool) *Problem
 			b := &p.Blocks[x]
 			b.Fixed = b.Fixed || s.filled
 			b.Size, b.Created, b.Known = max(b.Size, s.size), min(b.Created, s.created), max(b.Known, s.known)
-			if !s.equal { // the size of the next one is unknown
+			if !s.equal { // the size of the next buffer is unknown
 				b.Known = math.MaxInt
 			}
 		}
 	}
 	for x := range names {
 		for y := range x {
-			if slices.ContainsFunc(runs, func(run map[string]*siteRun) bool { return apart(run[names[x]], run[names[y]], grow) }) {
+			if slices.ContainsFunc(runs, func(run map[string]*siteRun) bool { return mustDiffer(run[names[x]], run[names[y]], grow) }) {
 				p.Edges[x][y], p.Edges[y][x] = true, true
 			}
 		}
@@ -142,8 +144,8 @@ func siteProblem(runs []map[string]*siteRun, names []string, grow bool) *Problem
 	return p
 }
 
-// apart reports whether a run keeps two sites apart. A run that lacks one of them does not.
-func apart(x, y *siteRun, grow bool) bool {
+// mustDiffer reports whether a run keeps two sites from sharing. A run that lacks one of them does not.
+func mustDiffer(x, y *siteRun, grow bool) bool {
 	if x == nil || y == nil {
 		return false
 	}
@@ -151,40 +153,40 @@ func apart(x, y *siteRun, grow bool) bool {
 	return sizes || x.class != y.class || overlap(x.spans, y.spans)
 }
 
-// share is sites that could have one block for all their buffers, in all runs.
+// share is a set of sites that could have one block for all their buffers, in all runs.
 type share struct {
-	sites   []string
-	saved   uint64 // bytes that the peak of a run falls by
-	count   int    // buffers that need no create of their own
-	runs    int    // that have all of the sites
-	grows   bool   // sizes of a site differ: the first may not be the largest
-	crossed bool   // several threads use them in a run
+	sites          []string
+	saved          uint64 // bytes by which the peak of a run falls
+	count          int    // buffers that need no create of their own
+	runs           int    // runs that have all of the sites
+	grows          bool   // the sizes of a site differ: the first buffer may not be the largest
+	severalThreads bool   // several threads use them in a run
 }
 
-// sharing is sites that are being given one block, in all runs.
+// sharing is a set of sites that is being given one block, in all runs.
 type sharing struct {
 	runs   []map[string]*siteRun
 	loads  []*load
-	limits []uint64 // of each run: its peak before
-	blocks []hold   // of each run: what the sites share; no spans when it has none of them
+	limits []uint64    // by run: its peak before
+	blocks []heldBlock // by run: the shared block; without spans if the run has none of the sites
 	sites  []string
 }
 
 func beginSharing(runs []map[string]*siteRun, loads []*load) *sharing {
-	g := &sharing{runs: runs, loads: loads, blocks: make([]hold, len(runs))}
+	g := &sharing{runs: runs, loads: loads, blocks: make([]heldBlock, len(runs))}
 	for _, l := range loads {
 		g.limits = append(g.limits, l.peak())
 	}
 	return g
 }
 
-// take gives sites the block, too, unless that takes the peak of a run above what it was before any had it. It takes
-// time for what the program held for these sites, not for that of those before.
-func (g *sharing) take(sites ...string) bool {
+// tryShare gives sites the block, too, unless that raises the peak of a run above what it was at first. It takes time
+// for these sites, not for those added before.
+func (g *sharing) tryShare(sites ...string) bool {
 	before := slices.Clone(g.blocks)
 	fits := true
 	for i := range g.runs {
-		g.join(i, sites)
+		g.joinSites(i, sites)
 		fits = fits && g.loads[i].peak() <= g.limits[i]
 	}
 	if fits {
@@ -192,71 +194,71 @@ func (g *sharing) take(sites ...string) bool {
 		return true
 	}
 	for i := range g.runs {
-		g.leave(i, sites, before[i])
+		g.undoJoin(i, sites, before[i])
 	}
 	return false
 }
 
-// join puts the block in the place of what a run held for sites.
-func (g *sharing) join(run int, sites []string) {
+// joinSites puts the shared block in the place of what a run held for sites.
+func (g *sharing) joinSites(run int, sites []string) {
 	block := g.blocks[run]
-	for _, part := range g.parts(run, sites) {
+	for _, part := range g.heldFor(run, sites) {
 		if block.spans == nil {
 			block = part
 		} else {
-			block = join(block, part)
+			block = joinHeld(block, part)
 		}
 		g.loads[run].add(part, -1)
 	}
-	g.exchange(run, block)
+	g.setBlock(run, block)
 }
 
-// leave undoes a join.
-func (g *sharing) leave(run int, sites []string, before hold) {
-	for _, part := range g.parts(run, sites) {
+// undoJoin undoes joinSites.
+func (g *sharing) undoJoin(run int, sites []string, before heldBlock) {
+	for _, part := range g.heldFor(run, sites) {
 		g.loads[run].add(part, 1)
 	}
-	g.exchange(run, before)
+	g.setBlock(run, before)
 }
 
-// parts returns what a run held for sites.
-func (g *sharing) parts(run int, sites []string) []hold {
-	var parts []hold
+// heldFor returns what a run held for sites.
+func (g *sharing) heldFor(run int, sites []string) []heldBlock {
+	var parts []heldBlock
 	for _, name := range sites {
 		if s := g.runs[run][name]; s != nil {
-			parts = append(parts, s.holds...)
+			parts = append(parts, s.held...)
 		}
 	}
 	return parts
 }
 
-func (g *sharing) exchange(run int, block hold) {
+func (g *sharing) setBlock(run int, block heldBlock) {
 	g.loads[run].add(g.blocks[run], -1)
 	g.loads[run].add(block, 1)
 	g.blocks[run] = block
 }
 
-// accept splits a group of sites where one block for them would be held for so long that a run's peak rises. A site
-// alone is a group when it creates more than once: it could keep its buffer.
-func accept(runs []map[string]*siteRun, loads []*load, sites []string) []share {
+// splitShares splits a group of sites where one block for them would be held for so long that a run's peak rises. A
+// single site is a group if it creates more than once, because it could keep its buffer.
+func splitShares(runs []map[string]*siteRun, loads []*load, sites []string) []share {
 	var out []share
 	g := beginSharing(runs, loads)
-	if g.take(sites...) { // all at once: one for fewer may be one more
-		return g.end(out)
+	if g.tryShare(sites...) { // all at once: a block for fewer sites may be one more
+		return g.finish(out)
 	}
 	for _, site := range sites {
-		if g.take(site) {
+		if g.tryShare(site) {
 			continue
 		}
-		out = g.end(out)
+		out = g.finish(out)
 		g = beginSharing(runs, loads)
-		g.take(site)
+		g.tryShare(site)
 	}
-	return g.end(out)
+	return g.finish(out)
 }
 
-// end keeps what the sites save.
-func (g *sharing) end(out []share) []share {
+// finish appends what the sites save.
+func (g *sharing) finish(out []share) []share {
 	sh := share{sites: g.sites}
 	for i, run := range g.runs {
 		sh.saved = max(sh.saved, g.limits[i]-g.loads[i].peak())
@@ -265,11 +267,11 @@ func (g *sharing) end(out []share) []share {
 			if s := run[name]; s != nil {
 				n += len(s.buffers)
 				sh.grows = sh.grows || !s.equal
-				thread = mix(thread, s.thread)
+				thread = combineUsers(thread, s.thread)
 				have++
 			}
 		}
-		sh.crossed = sh.crossed || thread == many
+		sh.severalThreads = sh.severalThreads || thread == severalUsers
 		sh.count += max(n-1, 0)
 		if have == len(g.sites) {
 			sh.runs++
@@ -281,24 +283,24 @@ func (g *sharing) end(out []share) []share {
 	return append(out, sh)
 }
 
-// turn is one buffer of a site that is used.
-type turn struct {
-	span Span // from its first use to its last
-	hold hold // what the program holds for it
+// bufferUse is one buffer of a site that is used.
+type bufferUse struct {
+	span Span      // from its first use to its last
+	held heldBlock // what the program holds for it
 }
 
 // rotation is a site that could keep a few buffers and use them in turn.
 type rotation struct {
-	site    string
-	blocks  int  // the most that any run needs
-	same    bool // all runs need as many
-	saved   int  // creates, in all runs
-	crossed bool // several threads use them in a run
-	runs    int
+	site           string
+	blocks         int  // the most that any run needs
+	same           bool // all runs need equally many
+	saved          int  // creates, in all runs
+	severalThreads bool // several threads use them in a run
+	runs           int
 }
 
-// rotations finds sites with several buffers in use at a time that create more than these, where keeping so few makes no
-// run's peak larger. What is found is made so in the loads.
+// rotations finds sites that have several buffers in use at one time and create more than these, if keeping that few
+// does not raise the peak of any run. It applies what it finds to the loads.
 func rotations(runs []map[string]*siteRun, loads []*load) []rotation {
 	names := map[string]bool{}
 	for _, run := range runs {
@@ -310,14 +312,14 @@ func rotations(runs []map[string]*siteRun, loads []*load) []rotation {
 	maps.DeleteFunc(names, func(_ string, keep bool) bool { return !keep })
 	var out []rotation
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if r, ok := rotate(runs, loads, name); ok {
+		if r, ok := tryRotation(runs, loads, name); ok {
 			out = append(out, r)
 		}
 	}
 	return out
 }
 
-func rotate(runs []map[string]*siteRun, loads []*load, name string) (r rotation, ok bool) {
+func tryRotation(runs []map[string]*siteRun, loads []*load, name string) (r rotation, ok bool) {
 	r = rotation{site: name, same: true}
 	var undo []func()
 	for i, run := range runs {
@@ -325,61 +327,62 @@ func rotate(runs []map[string]*siteRun, loads []*load, name string) (r rotation,
 		if s == nil {
 			continue
 		}
-		groups := takeTurns(s.turns)
+		groups := groupSequential(s.uses)
 		r.same = r.same && (r.blocks == 0 || r.blocks == len(groups))
 		r.blocks, r.runs = max(r.blocks, len(groups)), r.runs+1
-		r.saved += len(s.turns) - len(groups)
-		r.crossed = r.crossed || s.thread == many
+		r.saved += len(s.uses) - len(groups)
+		r.severalThreads = r.severalThreads || s.thread == severalUsers
 		before := loads[i].peak()
-		undo = append(undo, loads[i].keep(groups))
+		undo = append(undo, loads[i].replaceGroups(groups))
 		if loads[i].peak() > before {
 			r.saved = 0
 			break
 		}
 	}
 	if ok = r.blocks > 1 && r.saved > 0; !ok {
-		for _, back := range undo {
-			back()
+		for _, restore := range undo {
+			restore()
 		}
 	}
 	return r, ok
 }
 
-// takeTurns divides buffers into as few groups as can be, in each of which they are used one after the other.
-func takeTurns(turns []turn) [][]turn {
-	turns = slices.SortedStableFunc(slices.Values(turns), func(x, y turn) int { return cmp.Compare(x.span.From, y.span.From) })
-	ending := make([]int, len(turns))
+// groupSequential divides buffers into as few groups as possible; the buffers of a group are used one after the other.
+func groupSequential(uses []bufferUse) [][]bufferUse {
+	uses = slices.SortedStableFunc(slices.Values(uses), func(x, y bufferUse) int { return cmp.Compare(x.span.From, y.span.From) })
+	ending := make([]int, len(uses))
 	for i := range ending {
 		ending[i] = i
 	}
-	slices.SortStableFunc(ending, func(x, y int) int { return cmp.Compare(turns[x].span.To, turns[y].span.To) })
-	var groups [][]turn
+	slices.SortStableFunc(ending, func(x, y int) int { return cmp.Compare(uses[x].span.To, uses[y].span.To) })
+	var groups [][]bufferUse
 	var free []int
-	in := make([]int, len(turns)) // which group
-	for i, t := range turns {
-		for turns[ending[0]].span.To <= t.span.From { // it began before: t itself has not ended
-			free = append(free, in[ending[0]])
+	groupOf := make([]int, len(uses)) // which group
+	for i, use := range uses {
+		for uses[ending[0]].span.To <= use.span.From { // ending is not empty: use itself has not ended
+			free = append(free, groupOf[ending[0]])
 			ending = ending[1:]
 		}
 		if n := len(free); n > 0 {
-			in[i], free = free[n-1], free[:n-1]
-			groups[in[i]] = append(groups[in[i]], t)
+			groupOf[i], free = free[n-1], free[:n-1]
+			groups[groupOf[i]] = append(groups[groupOf[i]], use)
 			continue
 		}
-		in[i] = len(groups)
-		groups = append(groups, []turn{t})
+		groupOf[i] = len(groups)
+		groups = append(groups, []bufferUse{use})
 	}
 	return groups
 }
 
-// keep puts one block in the place of all that was held for each group, and returns what undoes it.
-func (l *load) keep(groups [][]turn) (undo func()) {
+// replaceGroups puts one block in the place of all that was held for each group, and returns a function that undoes
+// that.
+func (l *load) replaceGroups(groups [][]bufferUse) (undo func()) {
 	change := func(sign int64) {
 		for _, g := range groups {
-			both := g[0].hold
-			for _, t := range g { // all are of one size
-				l.add(t.hold, -sign)
-				both = join(both, t.hold)
+			both := g[0].held
+			for _, use := range g { // all are of one size
+				l.add(use.held, -sign)
+				both = joinHeld(both, use.held)
 			}
 			l.add(both, sign)
 		}

@@ -8,32 +8,33 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// awaits are commands that one command of a thread, or the thread itself, waits for.
+// awaits are the commands that one command of a thread, or the thread itself, waits for.
 type awaits struct {
-	time, link uint64 // of what waits: its queue, 0 for the thread
-	some       bool   // any were recorded
-	steps      []int  // those that are not known to have completed; all before them on queues with an order count, too
+	time, queue uint64 // of the waiting command or thread: its time, and its queue, 0 for the thread
+	any         bool   // some were recorded
+	steps       []int  // those that are not known to have completed; earlier ones on in-order queues count, too
 }
 
-// mostAfter is how many commands of those that one waits for are kept.
-const mostAfter = 64
+// awaitedMax is how many of the commands that one waits for are kept.
+const awaitedMax = 64
 
-// await takes one command that a command or thread waits for, whose own records follow.
-func (p *process) await(r *wire.Record) {
+// addAwait adds a command that a command or thread waits for. The records of the waiting command follow.
+func (p *process) addAwait(r *wire.Record) {
 	t, e := p.thread(r.Thread), r.AsAwait()
-	if t.awaits.time != e.Time() || t.awaits.link != e.Queue() {
-		p.pass(t)
-		t.awaits = awaits{time: e.Time(), link: e.Queue()}
+	if t.awaits.time != e.Time() || t.awaits.queue != e.Queue() {
+		p.passAwaits(t)
+		t.awaits = awaits{time: e.Time(), queue: e.Queue()}
 	}
-	t.awaits.some = true
-	t.awaits.steps = few(append(t.awaits.steps, p.awaited(e)...))
+	t.awaits.any = true
+	t.awaits.steps = latest(append(t.awaits.steps, p.awaitedSteps(e)...))
 }
 
-// few keeps the latest of many steps.
-func few(steps []int) []int { return steps[max(0, len(steps)-mostAfter):] }
+// latest returns the latest of many steps.
+func latest(steps []int) []int { return steps[max(0, len(steps)-awaitedMax):] }
 
-// awaited returns the steps that have completed when what a record names has: the last is enough where there is an order.
-func (p *process) awaited(e wire.AwaitView) []int {
+// awaitedSteps returns the steps that have completed when the command of an AWAIT record has. On an in-order queue the
+// last one is enough.
+func (p *process) awaitedSteps(e wire.AwaitView) []int {
 	q := p.queues[e.AwaitedQueue()]
 	if q == nil {
 		return nil
@@ -47,25 +48,25 @@ func (p *process) awaited(e wire.AwaitView) []int {
 	case q.inOrder || !all:
 		return q.running[n-1 : n]
 	}
-	return few(q.running[:n])
+	return latest(q.running[:n])
 }
 
-// pass hands what a marker waited for to the next command on its queue, where there is an order.
-func (p *process) pass(t *thread) {
-	if q := p.queues[t.awaits.link]; q != nil && q.inOrder {
-		q.after = few(append(q.after, t.awaits.steps...))
+// passAwaits passes what a marker waited for on to the next command on its queue, if the queue is in order.
+func (p *process) passAwaits(t *thread) {
+	if q := p.queues[t.awaits.queue]; q != nil && q.inOrder {
+		q.after = latest(append(q.after, t.awaits.steps...))
 	}
 	t.awaits = awaits{}
 }
 
-// behind returns the steps that have ended when a new command begins.
-func (p *process) behind(r *wire.Record, q *queue) []int {
+// precedingSteps returns the steps that have ended when a new command begins.
+func (p *process) precedingSteps(r *wire.Record, q *queue) []int {
 	t := p.thread(r.Thread)
 	var after []int
-	if t.awaits.time == r.Time && t.awaits.link == r.AsUse().Queue() {
+	if t.awaits.time == r.Time && t.awaits.queue == r.AsUse().Queue() {
 		after, t.awaits = t.awaits.steps, awaits{}
 	}
-	p.pass(t)
+	p.passAwaits(t)
 	if q != nil && q.inOrder {
 		after = append(after, q.after...)
 		q.after = nil
@@ -73,8 +74,9 @@ func (p *process) behind(r *wire.Record, q *queue) []int {
 	return slices.Clip(after)
 }
 
-// ended says that steps have completed, and with them what they waited for and all before them on queues with an order.
-func (p *process) ended(steps []int, done int) {
+// markCompleted marks steps as completed, and with them the steps that they waited for and all earlier steps on
+// in-order queues.
+func (p *process) markCompleted(steps []int, done int) {
 	for len(steps) > 0 {
 		last := len(steps) - 1
 		step := steps[last]
@@ -91,7 +93,7 @@ func (p *process) ended(steps []int, done int) {
 		n := sort.SearchInts(q.running, step+1)
 		before := q.running[:n]
 		q.running = q.running[n:]
-		q.unread = q.unread && len(q.running) > 0
+		q.unreadResults = q.unreadResults && len(q.running) > 0
 		steps = append(steps, before...)
 	}
 }

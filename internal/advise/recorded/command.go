@@ -12,8 +12,8 @@ var commands = [...]merging.Kind{
 	wire.CommandNative: merging.KindNative,
 }
 
-// use takes one use of a command: uses of one thread at one time are those of one command.
-func (p *process) use(r *wire.Record) {
+// addUse adds one use of a command. Uses of one thread at the same time belong to the same command.
+func (p *process) addUse(r *wire.Record) {
 	e := r.AsUse()
 	if e.Object() == 0 { // a command uses unknown memory
 		p.unknownCommands++
@@ -25,27 +25,27 @@ func (p *process) use(r *wire.Record) {
 		return
 	}
 	t := p.thread(r.Thread)
-	now := command{step: t.last.step, time: r.Time, queue: e.Queue(), op: e.Command(), argument: e.ArgumentNumber(), kernel: e.Kernel()}
-	if !t.last.continues(&now) || p.program.Buffers[o.buffer].Created > now.step {
-		now.step = p.command(r)
+	current := command{step: t.last.step, time: r.Time, queue: e.Queue(), op: e.Command(), argument: e.ArgumentNumber(), kernel: e.Kernel()}
+	if !t.last.isContinuedBy(&current) || p.program.Buffers[o.buffer].Created > current.step {
+		current.step = p.addCommand(r)
 	}
-	t.last = now
-	if now.step == merging.None {
+	t.last = current
+	if current.step == merging.None {
 		return
 	}
 	if t.wait != nil && t.wait.record.Time == r.Time && t.wait.record.AsSync().Queue() == e.Queue() {
-		t.wait.mine = now.step
+		t.wait.command = current.step
 	}
-	s := &p.program.Steps[now.step]
-	s.Uses = append(s.Uses, p.translate(e, o))
+	s := &p.program.Steps[current.step]
+	s.Uses = append(s.Uses, p.useOf(e, o))
 	if t.wait == nil && (s.Kind == merging.KindRead || s.Kind == merging.KindMap && e.Reads()) {
-		p.expect(e.Queue())
+		p.noteRead(e.Queue())
 	}
 }
 
-// continues reports whether a use is one more of the same command. A kernel's come by their arguments, where those are
-// recorded: in format 4.
-func (c *command) continues(next *command) bool {
+// isContinuedBy reports whether a use belongs to the same command. The uses of a kernel come in the order of its
+// arguments, where these are recorded (format 4).
+func (c *command) isContinuedBy(next *command) bool {
 	if c.step == merging.None || c.time != next.time || c.queue != next.queue || c.op != next.op {
 		return false
 	}
@@ -55,8 +55,8 @@ func (c *command) continues(next *command) bool {
 	return next.kernel == c.kernel && (next.argument == 0 || next.argument > c.argument)
 }
 
-// command begins a step.
-func (p *process) command(r *wire.Record) int {
+// addCommand adds a step for a command.
+func (p *process) addCommand(r *wire.Record) int {
 	t, e := p.thread(r.Thread), r.AsUse()
 	if !t.commands {
 		t.commands = true
@@ -69,23 +69,23 @@ func (p *process) command(r *wire.Record) int {
 	q := p.queues[e.Queue()]
 	if q != nil && q.inOrder {
 		s.Queue = q.number
-	} else { // its place among others is not known
+	} else { // its order among other commands is unknown
 		p.numbers++
 		s.Queue = p.numbers
 	}
 	if q == nil {
 		p.queueless++
 	}
-	s.After = p.behind(r, q)
-	step := p.add(&s)
+	s.After = p.precedingSteps(r, q)
+	step := p.addStep(&s)
 	if q != nil && step != merging.None {
 		q.running = append(q.running, step)
 	}
 	return step
 }
 
-// translate makes a use of a record.
-func (p *process) translate(e wire.UseView, o *object) merging.Use {
+// useOf translates a USE record.
+func (p *process) useOf(e wire.UseView, o *object) merging.Use {
 	u := merging.Use{
 		Buffer: o.buffer, Extent: merging.Whole, Reads: e.Reads(), Writes: e.Writes(),
 	}
@@ -97,9 +97,9 @@ func (p *process) translate(e wire.UseView, o *object) merging.Use {
 		}
 	case wire.CommandNative:
 	case wire.CommandUnmap:
-		o.unmap(&u)
+		o.setUnmapUse(&u)
 	case wire.CommandMigrate:
-		u.Reads = true // what is in it stays
+		u.Reads = true // the contents stay
 	default:
 		u.Offset, u.Bytes, u.Extent = e.Offset(), e.Bytes(), merging.Range
 		p.places++
@@ -113,20 +113,20 @@ func (p *process) translate(e wire.UseView, o *object) merging.Use {
 			u.Offset, u.Extent = 0, merging.Unknown
 		}
 		if e.Command() == wire.CommandMap {
-			o.open++
-			o.reads, o.writes = o.reads || u.Reads || !u.Writes, o.writes || u.Writes || !u.Reads
+			o.openMaps++
+			o.mapsRead, o.mapsWrite = o.mapsRead || u.Reads || !u.Writes, o.mapsWrite || u.Writes || !u.Reads
 		}
 	}
 	return u
 }
 
-// unmap says what an unmap does: what the maps that are open were for.
-func (o *object) unmap(u *merging.Use) {
-	if o.open == 0 {
-		return // of a map that was not seen: it may do anything
+// setUnmapUse sets what an unmap does: what the open maps were for.
+func (o *object) setUnmapUse(u *merging.Use) {
+	if o.openMaps == 0 {
+		return // the map was not recorded: the unmap may do anything
 	}
-	u.Reads, u.Writes = o.reads, o.writes
-	if o.open--; o.open == 0 {
-		o.reads, o.writes = false, false
+	u.Reads, u.Writes = o.mapsRead, o.mapsWrite
+	if o.openMaps--; o.openMaps == 0 {
+		o.mapsRead, o.mapsWrite = false, false
 	}
 }

@@ -6,22 +6,22 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/advise/merging"
 )
 
-// gaps count what the records of a process did not tell.
+// gaps count what the records of a process do not show.
 type gaps struct {
-	dropped              int  // records behind the most steps
+	dropped              int  // records after the last step that is kept
 	endless              bool // the recording ends before the process
-	parts                int  // whose place in their parents is not known
+	parts                int  // sub-buffers whose offset in their parent is unknown
 	callers              int  // threads that enqueued commands
 	unknownCommands      int  // commands that use unknown memory
 	unknownUses          int  // uses of memory whose create was not seen, or by unknown commands
-	queueless            int  // commands on queues that were not seen made
-	waits                int  // for events
-	arguments, qualified int  // of kernels; those known to be read or written
-	places, placeless    int  // uses by commands that touch certain bytes; those of unknown place
-	unread               bool // a read on an unknown queue
+	queueless            int  // commands on unknown queues
+	waits                int  // waits for unknown events
+	arguments, qualified int  // arguments of kernels; qualified: those known to be read or written
+	places, placeless    int  // uses by commands that touch certain bytes; placeless: those of unknown offset
+	unreadUnknownQueue   bool // a read on an unknown queue may have results that the host has not got yet
 }
 
-// lacks says what a recording does not tell.
+// lacks describes what a recording does not show, one sentence each.
 func (p *process) lacks(lost uint64, most int) []string {
 	var out []string
 	say := func(when bool, format string, words ...any) {
@@ -29,7 +29,7 @@ func (p *process) lacks(lost uint64, most int) []string {
 			out = append(out, fmt.Sprintf(format, words...))
 		}
 	}
-	unnamed, earlier, uses, copies := p.census()
+	unnamed, earlier, uses, copies := p.countUnknown()
 	say(lost > 0, "%d events were lost, so none of the advice is safe: what is missing may speak against it", lost)
 	say(p.dropped > 0, "only the first %d steps were looked at, of all processes; what lived then counts as used later", most)
 	say(p.endless, "the recording ends before the program: what lived then counts as used later")
@@ -43,13 +43,13 @@ func (p *process) lacks(lost uint64, most int) []string {
 	say(p.placeless > 0 && p.placeless == p.places, "the recording lacks which bytes commands touch: each counts as touching any")
 	say(p.parts > 0, "the recording lacks where %d sub-buffers and images begin in their buffers: they count as anywhere", p.parts)
 	say(p.queueless > 0, "%d commands are on queues that were not seen made: they count as unordered", p.queueless)
-	say(p.waits > 0 && !p.alone(), "%d waits do not tell for which events: what they wait for counts as at work until a finish or blocking command of its queue", p.waits)
+	say(p.waits > 0 && !p.onOneQueue(), "%d waits do not tell for which events: what they wait for counts as at work until a finish or blocking command of its queue", p.waits)
 	say(copies > 0 && p.program.Align == 0, "the alignment of sub-buffers is not known: see CL_DEVICE_MEM_BASE_ADDR_ALIGN")
 	return out
 }
 
-// census counts memory whose call site is not known, memory from before the recording, uses, and copies.
-func (p *process) census() (unnamed, earlier, uses, copies int) {
+// countUnknown counts buffers without a call site, buffers from before the recording, uses, and copies.
+func (p *process) countUnknown() (unnamed, earlier, uses, copies int) {
 	for i := range p.program.Buffers {
 		if p.program.Buffers[i].Site == 0 {
 			unnamed++
@@ -70,5 +70,5 @@ func (p *process) census() (unnamed, earlier, uses, copies int) {
 	return unnamed, earlier, uses, copies
 }
 
-// alone reports whether all commands are on one queue, whose order is that of the calls.
-func (p *process) alone() bool { return p.onlyQueue() <= p.numbers }
+// onOneQueue reports whether all commands are on one queue, whose order is that of the calls.
+func (p *process) onOneQueue() bool { return p.onlyQueue() <= p.numbers }

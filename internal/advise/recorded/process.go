@@ -13,72 +13,72 @@ const (
 	memReadOnly  = 1 << 2
 )
 
-// process makes the program of one process.
+// process builds the program of one process.
 type process struct {
-	all     *builder
+	builder *builder
 	program merging.Program
 	objects map[uint64]*object
 	queues  map[uint64]*queue
 	threads map[uint32]*thread
-	ordered map[uint32]*queue // those with an order, by their numbers
+	ordered map[uint32]*queue // in-order queues, by their numbers
 	waiting []*thread         // in the order in which their waits began
-	numbers uint32            // of queues, given out so far
+	numbers uint32            // queue numbers given out so far
 	exited  bool
 	gaps
 }
 
 // object is a memory object that may still be used.
 type object struct {
-	buffer        int
-	exact         bool // offsets in it are known
-	open          int  // maps that were not undone
-	reads, writes bool // what those do
+	buffer              int
+	exact               bool // offsets in it are known
+	openMaps            int  // maps that were not unmapped
+	mapsRead, mapsWrite bool // what the open maps do
 }
 
-// queue is one whose create was seen.
+// queue is a queue whose create was recorded.
 type queue struct {
-	number  uint32
-	inOrder bool
-	running []int // steps that are not known to have completed, in their order
-	unread  bool  // the host may learn something when they have
-	after   []int // what the next command comes behind, because a marker before it waited for that
+	number        uint32
+	inOrder       bool
+	running       []int // steps that are not known to have completed, in order
+	unreadResults bool  // the host may learn something when they have completed
+	after         []int // steps that precede the next command, because a marker waited for them
 }
 
-// thread is what a thread does.
+// thread is the state of a thread.
 type thread struct {
 	number   uint32 // from 1
-	commands bool   // it enqueued any
+	commands bool   // it enqueued some
 	last     command
 	wait     *wait
 	awaits   awaits
 }
 
-// command is the last one that a thread enqueued: more uses of it may follow.
+// command is the last command that a thread enqueued. More uses of it may follow.
 type command struct {
-	step     int // None when there is none
+	step     int // None: no command
 	time     uint64
 	queue    uint64
 	op       wire.Command
-	argument uint32 // 1 + its index; 0 when it is not recorded
+	argument uint32 // 1 + index of the argument; 0 if it is not recorded
 	kernel   uint64
 }
 
-// wait is one that a thread is in.
+// wait is a wait that a thread is in.
 type wait struct {
-	record wire.Record
-	end    uint64
-	mine   int    // the command that it is for, None when there is none
-	awaits awaits // what it is for, where that is recorded
+	record  wire.Record
+	end     uint64
+	command int    // the command that it waits for, None if there is none
+	awaits  awaits // what it waits for, if that is recorded
 }
 
 func newProcess(b *builder) *process {
 	return &process{
-		all: b, objects: map[uint64]*object{}, queues: map[uint64]*queue{}, threads: map[uint32]*thread{},
+		builder: b, objects: map[uint64]*object{}, queues: map[uint64]*queue{}, threads: map[uint32]*thread{},
 		ordered: map[uint32]*queue{},
 	}
 }
 
-// thread returns a thread, which it makes on first mention.
+// thread returns a thread, which may be new.
 func (p *process) thread(number uint32) *thread {
 	t := p.threads[number]
 	if t == nil {
@@ -88,21 +88,21 @@ func (p *process) thread(number uint32) *thread {
 	return t
 }
 
-// add adds a step, None where no more are kept.
-func (p *process) add(s *merging.Step) int {
-	if p.all.left == 0 {
+// addStep adds a step, and returns None if no more are kept.
+func (p *process) addStep(s *merging.Step) int {
+	if p.builder.stepsLeft == 0 {
 		p.dropped++
 		return merging.None
 	}
-	p.all.left--
+	p.builder.stepsLeft--
 	p.program.Steps = append(p.program.Steps, *s)
 	return len(p.program.Steps) - 1
 }
 
-// full reports whether steps were dropped: what comes behind them is dropped too.
-func (p *process) full() bool { return p.all.left == 0 || p.dropped > 0 }
+// isFull reports whether steps were dropped. All later ones are dropped, too.
+func (p *process) isFull() bool { return p.builder.stepsLeft == 0 || p.dropped > 0 }
 
-func (p *process) queue(r *wire.Record) {
+func (p *process) addQueue(r *wire.Record) {
 	e := r.AsQueue()
 	if e.Life() != wire.LifeCreate {
 		return
@@ -115,39 +115,39 @@ func (p *process) queue(r *wire.Record) {
 	}
 }
 
-func (p *process) create(r *wire.Record) {
+func (p *process) addCreate(r *wire.Record) {
 	e := r.AsCreate()
 	if e.Outcome() == wire.OutcomeFailed {
 		return
 	}
-	if p.full() {
+	if p.isFull() {
 		p.dropped++
 		return
 	}
 	b := merging.Buffer{
-		Size: e.Requested(), Site: e.Tag(), Class: class(e), Parent: merging.None, Released: merging.None,
-		Pinned: pin(e),
+		Size: e.Requested(), Site: e.Tag(), Class: classOf(e), Parent: merging.None, Released: merging.None,
+		Pinned: pinOf(e),
 	}
 	o := &object{buffer: len(p.program.Buffers), exact: true}
 	step := merging.Step{Kind: merging.KindCreate, Time: r.Time, Thread: p.thread(r.Thread).number}
 	if !heap.HasMemory(e) {
-		p.part(e, &b, o)
+		p.addPart(e, &b, o)
 	} else if e.Access()&(wire.CopyHostPtr|wire.UseHostPtr) != 0 || b.Pinned == merging.Earlier {
 		step.Uses = []merging.Use{{Buffer: o.buffer, Bytes: b.Size, Extent: merging.Range, Writes: true}}
 	}
 	b.Created = len(p.program.Steps)
 	step.Done = b.Created
-	p.add(&step)
+	p.addStep(&step)
 	p.program.Buffers = append(p.program.Buffers, b)
 	p.objects[e.Object()] = o
 }
 
-// part fills in a buffer that has no memory of its own. Where it is not known where it begins in its parent, which
-// earlier versions did not record, any of the parent's bytes may be its, unless it is as large.
-func (p *process) part(e wire.CreateView, b *merging.Buffer, o *object) {
+// addPart completes a buffer that has no memory of its own. If its offset in the parent is unknown, because earlier
+// versions did not record it, it may have any bytes of the parent, unless it is equally large.
+func (p *process) addPart(e wire.CreateView, b *merging.Buffer, o *object) {
 	parent := p.objects[e.Parent()]
 	if parent == nil {
-		b.Size, b.Pinned, o.exact = 0, merging.Imported, false // memory of another API, which counts nowhere
+		b.Size, b.Pinned, o.exact = 0, merging.Imported, false // memory of another API, which does not count
 		return
 	}
 	b.Parent = parent.buffer
@@ -163,17 +163,16 @@ func (p *process) part(e wire.CreateView, b *merging.Buffer, o *object) {
 	}
 }
 
-// class says which buffers can share a block: those of one context with the same flags, apart from how they get their
-// first contents.
-func class(e wire.CreateView) uint32 {
+// classOf returns the class of a buffer: its context and its flags, except how it gets its first contents.
+func classOf(e wire.CreateView) uint32 {
 	access := e.Access() &^ wire.CopyHostPtr
 	if access&(memReadWrite|memWriteOnly|memReadOnly) == 0 {
-		access |= memReadWrite // what no flag means
+		access |= memReadWrite // the default
 	}
 	return uint32(e.Scope())<<16 | uint32(access)
 }
 
-func pin(e wire.CreateView) merging.Pin {
+func pinOf(e wire.CreateView) merging.Pin {
 	switch kind := e.Memory(); {
 	case e.CarriedOver():
 		return merging.Earlier
@@ -191,8 +190,9 @@ func pin(e wire.CreateView) merging.Pin {
 	return merging.Free
 }
 
-// release takes the application's last reference. A second one means that what kept the memory alive has gone, too.
-func (p *process) release(r *wire.Record) {
+// addRelease handles the application's last release. A second one means that the last sub-object has been released,
+// too.
+func (p *process) addRelease(r *wire.Record) {
 	e := r.AsRelease()
 	o := p.objects[e.Object()]
 	if o == nil || e.References() > 0 {
@@ -205,20 +205,21 @@ func (p *process) release(r *wire.Record) {
 		return
 	}
 	step := len(p.program.Steps)
-	if p.full() {
+	if p.isFull() {
 		p.dropped++
 		return
 	}
-	p.add(&merging.Step{Kind: merging.KindRelease, Time: r.Time, Done: step})
+	p.addStep(&merging.Step{Kind: merging.KindRelease, Time: r.Time, Done: step})
 	p.program.Buffers[o.buffer].Released = step
 }
 
-// finish ends a program. What lives on where the recording does not may be used at any time: a last step uses it.
-func (p *process) finish(goesOn bool) {
+// finish ends a program. If the recording ends before the process, or steps were dropped, a last step uses all buffers
+// that still live.
+func (p *process) finish(continues bool) {
 	for _, t := range p.waiting {
 		p.endWait(t)
 	}
-	p.endless = p.dropped == 0 && goesOn && !p.exited
+	p.endless = p.dropped == 0 && continues && !p.exited
 	if !p.endless && p.dropped == 0 {
 		return
 	}
@@ -236,17 +237,17 @@ func (p *process) finish(goesOn bool) {
 	}
 }
 
-// onlyQueue returns the number of the queue that all commands are on, or one that no command has.
+// onlyQueue returns the number of the queue that all commands are on, or a number that no queue has.
 func (p *process) onlyQueue() uint32 {
-	only := uint32(0)
+	single := uint32(0)
 	for i := range p.program.Steps {
 		switch q := p.program.Steps[i].Queue; {
-		case q == 0 || q == only:
-		case only == 0:
-			only = q
+		case q == 0 || q == single:
+		case single == 0:
+			single = q
 		default:
 			return p.numbers + 1
 		}
 	}
-	return only
+	return single
 }

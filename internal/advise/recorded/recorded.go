@@ -1,6 +1,6 @@
-// Package recorded makes the programs that internal/advise/merging looks at from recordings: one for each process, its
-// creates, releases, commands and waits as steps. What a recording does not tell is taken for the worst and said. It
-// reads no clock.
+// Package recorded builds the programs that internal/advise/merging analyses from recordings: one for each process,
+// with its creates, releases, commands and waits as steps. Where a recording does not show something, the package
+// assumes the worst and says so. It reads no clock.
 package recorded
 
 import (
@@ -13,46 +13,45 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// MostSteps is how many steps are kept of all processes of a recording by default. A step takes
-// some 250 bytes until the advice is there.
+// MostSteps is how many steps are kept by default, of all processes of a recording. A step takes some 250 bytes while
+// the advice is made.
 const MostSteps = 4 << 20
 
 // Options say how a recording is read.
 type Options struct {
-	Steps int // to keep, of all processes together; 0: MostSteps
+	Steps int // steps to keep, of all processes together; 0: MostSteps
 }
 
 // Run is what one process did.
 type Run struct {
 	Program *merging.Program
 	Process uint32 // its number in the recording
-	PID     int    // 0 when unknown
-	Name    string // of the program, as it was started; empty when unknown
-	// Callers are, for each call site, where the function of it was called, where that was called, and so on, as far as
-	// known.
+	PID     int    // 0 if unknown
+	Name    string // of the program, as it was started; empty if unknown
+	// Callers are, by call site, the callers of its function, the innermost first, as far as known.
 	Callers map[uint32][]string
-	// Lacks says what the recording does not tell, or what was left out, a sentence each.
+	// Lacks describes what the recording does not show, and what was left out, one sentence each.
 	Lacks []string
 }
 
-// Read reads a recording from its front and returns the processes in which memory was created, by their numbers. What
-// is in a program's steps is in the order of the records, except for ends of waits, which come when they were: a wait
-// that another thread's calls overlap proves nothing to these. An error is that of the source.
+// Read reads a recording from its start and returns the processes that created memory, by their numbers. The steps of a
+// program are in the order of the records, except that waits come when they ended: a wait proves nothing to calls of
+// other threads that overlap it. The error is that of the source.
 func Read(src recording.Source, o Options) ([]Run, error) {
 	names, err := callsite.ReadNames(src)
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{left: o.Steps, processes: map[uint32]*process{}}
-	if b.left <= 0 {
-		b.left = MostSteps
+	b := &builder{stepsLeft: o.Steps, processes: map[uint32]*process{}}
+	if b.stepsLeft <= 0 {
+		b.stepsLeft = MostSteps
 	}
-	most := b.left
+	most := b.stepsLeft
 	for r, err := range recording.Records(src) {
 		if err != nil {
 			return nil, err
 		}
-		b.take(r)
+		b.addRecord(r)
 	}
 	return b.runs(names, src, most), nil
 }
@@ -70,7 +69,7 @@ func (b *builder) runs(names *callsite.Names, src recording.Source, most int) []
 		p.program.Partial = b.lost > 0 || damage != "" || p.unknownCommands > 0
 		run := Run{
 			Program: &p.program, Process: number, PID: names.Process(number).PID, Name: names.Process(number).Program,
-			Callers: p.name(names.Process(number)), Lacks: p.lacks(b.lost, most),
+			Callers: p.nameSites(names.Process(number)), Lacks: p.lacks(b.lost, most),
 		}
 		if damage != "" {
 			run.Lacks = append([]string{"what is damaged may speak against all advice, so none is safe: " + damage}, run.Lacks...)
@@ -80,15 +79,15 @@ func (b *builder) runs(names *callsite.Names, src recording.Source, most int) []
 	return runs
 }
 
-// builder makes the programs of a recording.
+// builder builds the programs of a recording.
 type builder struct {
 	processes map[uint32]*process
-	left      int    // steps that may still be kept
+	stepsLeft int    // steps that may still be kept
 	lost      uint64 // events
 }
 
-// take takes a record. It takes anything: what makes no sense is ignored.
-func (b *builder) take(r *wire.Record) {
+// addRecord adds a record. Records that make no sense are ignored.
+func (b *builder) addRecord(r *wire.Record) {
 	if r.Kind == wire.KindLost {
 		b.lost += r.AsLost().Events()
 		return
@@ -98,30 +97,30 @@ func (b *builder) take(r *wire.Record) {
 		p = newProcess(b)
 		b.processes[r.Process] = p
 	}
-	p.settle(r)
+	p.endWaitsBefore(r)
 	switch r.Kind {
 	case wire.KindDevice:
 		p.program.Align = max(p.program.Align, uint64(r.AsDevice().Align()))
 	case wire.KindQueue:
-		p.queue(r)
+		p.addQueue(r)
 	case wire.KindCreate:
-		p.create(r)
+		p.addCreate(r)
 	case wire.KindRelease:
-		p.release(r)
+		p.addRelease(r)
 	case wire.KindUse:
-		p.use(r)
+		p.addUse(r)
 	case wire.KindAwait:
-		p.await(r)
+		p.addAwait(r)
 	case wire.KindSync:
-		p.sync(r)
+		p.beginWait(r)
 	case wire.KindExit:
 		p.exited = true
-	default: // concerns no memory
+	default: // the record does not concern memory
 	}
 }
 
-// name takes over what call sites are called, and returns their callers.
-func (p *process) name(names *callsite.ProcessNames) map[uint32][]string {
+// nameSites sets the names of call sites, and returns their callers.
+func (p *process) nameSites(names *callsite.ProcessNames) map[uint32][]string {
 	p.program.Names = map[uint32]string{}
 	callers := map[uint32][]string{}
 	add := func(site uint32) {

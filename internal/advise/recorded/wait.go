@@ -5,32 +5,32 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// expect notes that the host may learn something once a queue's commands have completed.
-func (p *process) expect(number uint64) {
+// noteRead notes that the host may learn something when a queue's commands have completed.
+func (p *process) noteRead(number uint64) {
 	if q := p.queues[number]; q != nil {
-		q.unread = true
+		q.unreadResults = true
 	} else {
-		p.unread = true
+		p.unreadUnknownQueue = true
 	}
 }
 
-// sync begins a wait: it ends when the call returns, before which other threads go on.
-func (p *process) sync(r *wire.Record) {
+// beginWait begins a wait. It ends when the call returns; other threads may continue before.
+func (p *process) beginWait(r *wire.Record) {
 	e := r.AsSync()
 	if e.Sync() == wire.SyncFlush {
 		return
 	}
 	t := p.thread(r.Thread)
-	t.wait = &wait{record: *r, end: r.Time + uint64(e.Duration()), mine: merging.None}
-	if t.awaits.time == r.Time && t.awaits.link == 0 {
+	t.wait = &wait{record: *r, end: r.Time + uint64(e.Duration()), command: merging.None}
+	if t.awaits.time == r.Time && t.awaits.queue == 0 {
 		t.wait.awaits, t.awaits = t.awaits, awaits{}
 	}
 	p.waiting = append(p.waiting, t)
 }
 
-// settle ends the waits that a record shows to be over: those that ended before it, and its own thread's, except the
-// blocking command that the wait is a part of.
-func (p *process) settle(r *wire.Record) {
+// endWaitsBefore ends the waits that are over when a record comes: those that ended before it, and that of its own
+// thread, unless the wait belongs to the record's blocking command.
+func (p *process) endWaitsBefore(r *wire.Record) {
 	if len(p.waiting) == 0 {
 		return
 	}
@@ -49,47 +49,47 @@ func (p *process) settle(r *wire.Record) {
 	p.waiting = still
 }
 
-// endWait adds the step at which a wait ends, and says what has completed by then. For which commands a program waited
-// with clWaitForEvents earlier versions did not record, and tracers do not.
+// endWait adds the step at which a wait ends, and marks what has completed by then. Earlier versions and tracers do not
+// record for which commands a program waits with clWaitForEvents.
 func (p *process) endWait(t *thread) {
 	w := t.wait
 	t.wait = nil
 	s := merging.Step{Kind: merging.KindSync, Time: w.end, Done: len(p.program.Steps)}
-	if p.learns() {
+	if p.mayHaveRead() {
 		s.Kind = merging.KindHostRead
 	}
-	if p.full() {
+	if p.isFull() {
 		p.dropped++
 		return
 	}
-	done := p.add(&s)
+	done := p.addStep(&s)
 	if w.record.AsSync().Sync() == wire.SyncWait {
-		if !w.awaits.some {
+		if !w.awaits.any {
 			p.waits++
 		}
-		p.ended(w.awaits.steps, done)
+		p.markCompleted(w.awaits.steps, done)
 		return
 	}
 	q := p.queues[w.record.AsSync().Queue()]
 	if w.record.AsSync().Sync() == wire.SyncFinish && q != nil || q != nil && q.inOrder {
-		p.complete(q, w.record.Time, done)
-	} else if w.mine != merging.None {
-		p.ended([]int{w.mine}, done)
+		p.completeUntil(q, w.record.Time, done)
+	} else if w.command != merging.None {
+		p.markCompleted([]int{w.command}, done)
 	}
 }
 
-// learns reports whether the host may have got the results of reads that it did not wait for then.
-func (p *process) learns() bool {
+// mayHaveRead reports whether the host may have got results of reads that it had not waited for.
+func (p *process) mayHaveRead() bool {
 	for _, q := range p.queues {
-		if q.unread {
+		if q.unreadResults {
 			return true
 		}
 	}
-	return p.unread
+	return p.unreadUnknownQueue
 }
 
-// complete says that all commands that were enqueued before a time have completed.
-func (p *process) complete(q *queue, before uint64, done int) {
+// completeUntil marks all commands that were enqueued before a time as completed.
+func (p *process) completeUntil(q *queue, before uint64, done int) {
 	var ended []int
 	left := q.running[:0]
 	for _, step := range q.running {
@@ -100,6 +100,6 @@ func (p *process) complete(q *queue, before uint64, done int) {
 		}
 	}
 	q.running = left
-	q.unread = q.unread && len(left) > 0
-	p.ended(ended, done)
+	q.unreadResults = q.unreadResults && len(left) > 0
+	p.markCompleted(ended, done)
 }
