@@ -2,14 +2,14 @@ package tune
 
 import "codeberg.org/gpumemtop/gpumemtop/internal/setting"
 
-// Document is what a search found, for scripts, which rely on its JSON keys. Times are ns, sizes bytes.
+// Document is the result of a search for scripts, which rely on its JSON keys. Times are ns, sizes bytes.
 type Document struct {
 	Of          string          `json:"of"`
 	Recordings  int             `json:"recordings"`
 	Events      int             `json:"events"`
 	Tried       int             `json:"configurations"`
 	Ending      string          `json:"ending"` // enough, exhausted, cut
-	Device      string          `json:"device"` // whose costs these are; empty: those of the recordings
+	Device      string          `json:"device"` // the device whose costs were used; empty: those of the recordings
 	PartNS      float64         `json:"part_ns_assumed"`
 	Recommended PointDocument   `json:"recommended"`
 	Reason      string          `json:"reason"` // close, knee, fits, vain
@@ -18,7 +18,7 @@ type Document struct {
 	Front       []PointDocument `json:"front"`
 	BoundPeak   uint64          `json:"bound_peak_reserved"`
 	BoundNS     float64         `json:"bound_driver_ns"`       // of any policy
-	BoundWhole  float64         `json:"bound_driver_ns_whole"` // of policies that give each buffer its own block
+	BoundWhole  float64         `json:"bound_driver_ns_whole"` // of policies that give each buffer a block of its own
 	Folds       []FoldDocument  `json:"cross_validation"`
 	OverFits    bool            `json:"over_fits"`
 }
@@ -26,14 +26,14 @@ type Document struct {
 // ScoreDocument is a configuration and its figures.
 type ScoreDocument struct {
 	Policy   string            `json:"policy"`
-	Set      map[string]string `json:"set"` // limits that differ from the policy's defaults, as --set takes them
+	Set      map[string]string `json:"set"` // limits that differ from the policy's defaults, as --set accepts them
 	DriverNS float64           `json:"driver_ns_simulated"`
 	Peak     uint64            `json:"peak_reserved_poolable"`
 	HitRate  float64           `json:"hit_rate"`
 	Creates  uint64            `json:"driver_creates_poolable"`
 }
 
-// PointDocument is a configuration and how far it is from the bound.
+// PointDocument is a configuration and its distance from the bound.
 type PointDocument struct {
 	ScoreDocument
 	RegretNS float64 `json:"regret_ns"`
@@ -42,7 +42,7 @@ type PointDocument struct {
 
 // FoldDocument is one step of the cross-validation.
 type FoldDocument struct {
-	Held     int           `json:"held_out"` // from 0: the recording, or the half of the only one
+	Held     int           `json:"held_out"` // from 0: the recording, or the half of the only recording
 	Chosen   ScoreDocument `json:"chosen"`
 	Best     ScoreDocument `json:"best"`
 	Slower   bool          `json:"slower"`
@@ -55,7 +55,8 @@ var (
 	reasons = map[Reason]string{Close: "close", Knee: "knee", Fits: "fits", Vain: "vain"}
 )
 
-// Document returns a result, which has a recommendation, with its cross-validation. The caller adds of, recordings, events and device.
+// Document returns a result, which has a recommendation, with its cross-validation. The caller adds of, recordings,
+// events and device.
 func (r *Result) Document(folds []Fold) Document {
 	d := Document{
 		Tried: len(r.Points), PartNS: r.PartNS, Ending: endings[r.Ending], Reason: reasons[r.Reason],

@@ -9,33 +9,33 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 )
 
-// Reason says why a configuration is recommended.
+// Reason is why a configuration is recommended.
 type Reason uint8
 
 // The reasons.
 const (
-	Close    Reason = iota // it saves nearly what can be saved, with nearly the memory that the program takes without a pool
-	Knee                   // the saving takes more memory than that: less of it would cost much time, more of it gain little
-	Fits                   // it saves nearly what can be saved in the memory that there may be
-	Vain                   // nothing in that memory saves time
-	NoneFits               // nothing fits that
+	Close    Reason = iota // it saves nearly as much as possible with nearly the memory that the program takes without a pool
+	Knee                   // saving takes more memory than that: less memory would cost much time, more would gain little
+	Fits                   // it saves nearly as much as possible within the allowed memory
+	Vain                   // nothing within the allowed memory saves time
+	NoneFits               // no configuration keeps to the allowed memory
 )
 
 const (
-	closeBy = 1.25 // how much of the memory without a pool is nearly that
-	nearly  = 0.9  // what part of the best saving is nearly that
-	spared  = 0.01 // what part of it is given up for less memory
+	closeMemory   = 1.25 // times the memory without a pool: what counts as nearly that
+	closeSaving   = 0.9  // of the best saving: what counts as nearly that
+	savingGivenUp = 0.01 // of the best saving: what is given up for less memory
 )
 
-// peel returns the points of which none is better in time and in memory, the fastest first, and all others. Of points
-// that are equal in both the simplest counts.
+// peel returns the front, the fastest first, and all other points. A point is in the front if no other point is better
+// in both time and memory. Of points that are equal in both only the simplest is returned.
 func peel(points []Point, present *replay.Configuration) (front, rest []Point) {
 	sorted := slices.Clone(points)
 	slices.SortStableFunc(sorted, func(a, b Point) int {
 		if c := cmp.Or(cmp.Compare(a.DriverNS, b.DriverNS), cmp.Compare(a.PeakReserved, b.PeakReserved)); c != 0 {
 			return c
 		}
-		return simpler(&a, &b, present)
+		return compareSimplicity(&a, &b, present)
 	})
 	least := uint64(math.MaxUint64)
 	for i := range sorted {
@@ -49,16 +49,16 @@ func peel(points []Point, present *replay.Configuration) (front, rest []Point) {
 	return front, rest
 }
 
-// simpler compares configurations that do the same: what is in use now comes first, then what sets less, then no pool,
-// then the default policy, then the order of the others.
-func simpler(a, b *Point, present *replay.Configuration) int {
+// compareSimplicity orders configurations with equal results: the present one first, then those with fewer limits set,
+// then no pool, then the default policy, then the others in their order.
+func compareSimplicity(a, b *Point, present *replay.Configuration) int {
 	order := func(p *Point) int {
 		if present != nil && p.Configuration.String() == present.String() {
 			return -1
 		}
 		return len(p.Configuration.Settings)
 	}
-	names := append([]string{bare.Policy, allocator.Default}, allocator.Names()...)
+	names := append([]string{noPool.Policy, allocator.Default}, allocator.Names()...)
 	return cmp.Or(
 		cmp.Compare(order(a), order(b)),
 		cmp.Compare(slices.Index(names, a.Configuration.Policy), slices.Index(names, b.Configuration.Policy)),
@@ -66,14 +66,14 @@ func simpler(a, b *Point, present *replay.Configuration) int {
 	)
 }
 
-// recommend chooses from a front. none is no pool, most the bytes that may be reserved, 0 for any. It returns nil where
-// nothing fits these.
+// recommend chooses from a front. none is the point without a pool; most is the number of bytes that may be reserved, 0
+// for any. It returns nil if no point keeps to most.
 func recommend(front []Point, none *Point, most uint64) (*Point, Reason) {
 	if len(front) == 0 {
 		return nil, NoneFits
 	}
 	if most > 0 {
-		p := frugal(front, none, most)
+		p := leastMemory(front, none, most)
 		switch {
 		case p == nil:
 			return nil, NoneFits
@@ -85,16 +85,16 @@ func recommend(front []Point, none *Point, most uint64) (*Point, Reason) {
 	if front[0].DriverNS >= none.DriverNS {
 		return &front[0], Vain
 	}
-	p := frugal(front, none, uint64(closeBy*float64(none.PeakReserved)))
-	if p != nil && none.DriverNS-p.DriverNS >= nearly*(none.DriverNS-front[0].DriverNS) {
+	p := leastMemory(front, none, uint64(closeMemory*float64(none.PeakReserved)))
+	if p != nil && none.DriverNS-p.DriverNS >= closeSaving*(none.DriverNS-front[0].DriverNS) {
 		return p, Close
 	}
 	return knee(front), Knee
 }
 
-// frugal returns the point with the least memory of those that save nearly as much as any within so much memory, nil
-// where nothing is within it.
-func frugal(front []Point, none *Point, most uint64) *Point {
+// leastMemory returns the point with the least memory among those that save nearly as much as the best within that much
+// memory, nil if no point is within it.
+func leastMemory(front []Point, none *Point, most uint64) *Point {
 	var best *Point
 	enough := 0.0          // ns
 	for i := range front { // the fastest first; memory falls
@@ -103,7 +103,7 @@ func frugal(front []Point, none *Point, most uint64) *Point {
 		case p.PeakReserved > most:
 		case best == nil:
 			best = p
-			enough = p.DriverNS + spared*max(0, none.DriverNS-p.DriverNS)
+			enough = p.DriverNS + savingGivenUp*max(0, none.DriverNS-p.DriverNS)
 		case p.DriverNS <= enough:
 			best = p
 		}
@@ -111,28 +111,28 @@ func frugal(front []Point, none *Point, most uint64) *Point {
 	return best
 }
 
-// knee returns the point of a front that lies farthest below the line between its ends, time and memory each on a
-// logarithmic axis on which the ends are 1 apart.
+// knee returns the point of a front that is farthest below the line between its ends, with logarithmic axes that are
+// scaled so that the ends are 1 apart on each.
 func knee(front []Point) *Point {
 	first, last := &front[0], &front[len(front)-1]
-	at := func(p *Point) float64 {
-		return along(first.DriverNS, last.DriverNS, p.DriverNS) +
-			along(float64(last.PeakReserved), float64(first.PeakReserved), float64(p.PeakReserved))
+	distance := func(p *Point) float64 {
+		return logPosition(first.DriverNS, last.DriverNS, p.DriverNS) +
+			logPosition(float64(last.PeakReserved), float64(first.PeakReserved), float64(p.PeakReserved))
 	}
 	best := first
 	for i := range front {
-		if at(&front[i]) < at(best) {
+		if distance(&front[i]) < distance(best) {
 			best = &front[i]
 		}
 	}
 	return best
 }
 
-// along returns where a figure lies on the way from one to another, 0 to 1, by its logarithm.
-func along(from, to, v float64) float64 {
-	way := math.Log(max(to, 1)) - math.Log(max(from, 1))
-	if way == 0 {
+// logPosition returns the position of a figure between two others, 0 to 1, on a logarithmic axis.
+func logPosition(from, to, v float64) float64 {
+	length := math.Log(max(to, 1)) - math.Log(max(from, 1))
+	if length == 0 {
 		return 0
 	}
-	return (math.Log(max(v, 1)) - math.Log(max(from, 1))) / way
+	return (math.Log(max(v, 1)) - math.Log(max(from, 1))) / length
 }

@@ -101,7 +101,7 @@ func TestFolds(t *testing.T) {
 	}
 	result := func(most uint64, list ...Point) *Result {
 		r := &Result{Points: append([]Point{scores("none", 100, 10, 100, 10)}, list...), options: Options{MaxMemory: most}}
-		r.field.tapes = make([]*replay.Loaded, 2)
+		r.testbed.tapes = make([]*replay.Loaded, 2)
 		return r
 	}
 	check := func(name string, r *Result, want ...[2]bool) {

@@ -10,28 +10,28 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 )
 
-// Column is what configurations did on one recording, or on several that count as one: points i of several columns are of
-// the same configuration.
+// Column holds the scores of configurations on one recording, or on several that count as one. Scores with the same
+// index in several columns belong to the same configuration.
 type Column struct {
 	Scores []Score
-	Cannot []int // places in Scores whose configuration contradicts what the recording changed: they are none
+	Cannot []int // indices in Scores of invalid configurations, whose limits contradict changes in the recording
 	Bound  replay.Bound
 	PartNS float64 // as Result.PartNS
 	Priced bool    // a create was timed
 }
 
-// Play plays one recording through configurations, with the costs that were recorded. The error is that of the context.
+// Play plays one recording through configurations, with the costs in the recording. The error is that of the context.
 func Play(ctx context.Context, tape *replay.Loaded, list []replay.Configuration, workers int) (*Column, error) {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	s := search{field: field{tapes: []*replay.Loaded{tape}, workers: workers}, options: Options{Fit: true}}
+	s := search{testbed: testbed{tapes: []*replay.Loaded{tape}, workers: workers}, options: Options{Fit: true}}
 	c := &Column{Scores: make([]Score, len(list))}
-	if err := s.price(); err != nil && !errors.Is(err, ErrNoCost) && !errors.Is(err, ErrNoRequest) {
+	if err := s.findCosts(); err != nil && !errors.Is(err, ErrNoCost) && !errors.Is(err, ErrNoRequest) {
 		return nil, err
 	}
 	c.Bound, c.PartNS, c.Priced = s.bound, s.partNS, s.devices[0].Create != cost.Line{}
-	for i, p := range s.field.try(ctx, list, func() {}) {
+	for i, p := range s.testbed.playAll(ctx, list, func() {}) {
 		if p == nil {
 			c.Cannot = append(c.Cannot, i)
 		} else {
@@ -41,21 +41,21 @@ func Play(ctx context.Context, tape *replay.Loaded, list []replay.Configuration,
 	return c, ctx.Err()
 }
 
-// Columns returns what a search found on each recording: what Play returns for the configurations of Points.
+// Columns returns the scores of a search by recording: the result of Play for the configurations of Points.
 func (r *Result) Columns() []Column {
-	columns := make([]Column, len(r.field.tapes))
-	for at := range columns {
-		s := search{field: field{tapes: r.field.tapes[at : at+1]}, options: r.options}
-		err := s.price()
-		columns[at] = Column{Bound: s.bound, PartNS: s.partNS, Priced: !errors.Is(err, ErrNoCost) && s.devices[0].Create != cost.Line{}}
+	columns := make([]Column, len(r.testbed.tapes))
+	for index := range columns {
+		s := search{testbed: testbed{tapes: r.testbed.tapes[index : index+1]}, options: r.options}
+		err := s.findCosts()
+		columns[index] = Column{Bound: s.bound, PartNS: s.partNS, Priced: !errors.Is(err, ErrNoCost) && s.devices[0].Create != cost.Line{}}
 		for i := range r.Points {
-			columns[at].Scores = append(columns[at].Scores, r.Points[i].On[at])
+			columns[index].Scores = append(columns[index].Scores, r.Points[i].On[index])
 		}
 	}
 	return columns
 }
 
-// Add puts another recording's column into one.
+// Add adds another recording's column.
 func (c *Column) Add(other *Column) {
 	for i := range c.Scores {
 		c.Scores[i] = total([]Score{c.Scores[i], other.Scores[i]})
@@ -67,16 +67,17 @@ func (c *Column) Add(other *Column) {
 	c.PartNS, c.Priced = max(c.PartNS, other.PartNS), c.Priced || other.Priced
 }
 
-// Gather makes a result of what configurations did on recordings, the first of which is no pool: what Search returns had it
-// tried these on all of them. ending is why no more are there. Errors are those of Search.
+// Gather makes a result from the scores of configurations on recordings: the result that Search would have returned for
+// these configurations. The first configuration is no pool. ending is why no more were tried. Errors are those of
+// Search.
 func Gather(list []replay.Configuration, columns []Column, ending Ending, o Options) (*Result, error) {
 	s := search{options: o, seen: map[string]int{}, ending: ending}
 	priced := false
 	cannot := map[int]bool{}
 	for i := range columns {
 		c := &columns[i]
-		for _, at := range c.Cannot {
-			cannot[at] = true
+		for _, index := range c.Cannot {
+			cannot[index] = true
 		}
 		s.bound.Whole += c.Bound.Whole
 		s.bound.Carved += c.Bound.Carved
@@ -89,13 +90,13 @@ func Gather(list []replay.Configuration, columns []Column, ending Ending, o Opti
 	case !priced:
 		return nil, ErrNoCost
 	}
-	for at, c := range list {
-		if cannot[at] {
+	for index, c := range list {
+		if cannot[index] {
 			continue
 		}
 		p := Point{Configuration: c}
 		for i := range columns {
-			p.On = append(p.On, columns[i].Scores[at])
+			p.On = append(p.On, columns[i].Scores[index])
 		}
 		p.Score = total(p.On)
 		s.points = append(s.points, p)
@@ -108,7 +109,7 @@ func Gather(list []replay.Configuration, columns []Column, ending Ending, o Opti
 	return s.result(context.Background())
 }
 
-// Configurations returns what was tried, in order.
+// Configurations returns the configurations that were tried, in order.
 func (r *Result) Configurations() (list []replay.Configuration) {
 	for i := range r.Points {
 		list = append(list, r.Points[i].Configuration)

@@ -49,7 +49,7 @@ func TestGatheredIsSearched(t *testing.T) {
 }
 
 func TestGatherOfColumns(t *testing.T) {
-	list := []replay.Configuration{bare, {Policy: "futhark"}, {Policy: "slab"}}
+	list := []replay.Configuration{noPool, {Policy: "futhark"}, {Policy: "slab"}}
 	column := func(ns ...float64) Column {
 		c := Column{Priced: true, Bound: replay.Bound{Whole: 1, Carved: 1, Peak: 5}}
 		for _, v := range ns {
@@ -77,7 +77,7 @@ func TestGatherOfColumns(t *testing.T) {
 
 // TestManyFolds scores each of many recordings on a choice that it had no part in.
 func TestManyFolds(t *testing.T) {
-	list := []replay.Configuration{bare, {Policy: "futhark"}, {Policy: "slab"}}
+	list := []replay.Configuration{noPool, {Policy: "futhark"}, {Policy: "slab"}}
 	var columns []Column
 	for i := range 100 {
 		c := Column{Priced: true, Bound: replay.Bound{Peak: 1}, Scores: []Score{{DriverNS: 9e7}, {DriverNS: 2e6}, {DriverNS: 8e7}}}
@@ -106,7 +106,7 @@ func TestManyFolds(t *testing.T) {
 func TestNoCostOfOne(t *testing.T) {
 	p := labtest.New()
 	p.Release(p.Buffer(1<<20, 1), wire.OutcomeCached)
-	c, err := Play(context.Background(), taped(t, p), []replay.Configuration{bare}, 0)
+	c, err := Play(context.Background(), taped(t, p), []replay.Configuration{noPool}, 0)
 	if err != nil || c.Priced || c.Scores[0].Requests != 1 {
 		t.Errorf("%+v, %v", c, err)
 	}

@@ -8,27 +8,27 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 )
 
-// batch is how many configurations are tried before looking where to go on. It does not depend on the number of cores,
-// so that the result does not.
+// batch is how many configurations are tried before the search decides where to continue. It does not depend on the
+// number of cores, so that the result does not either.
 const batch = 32
 
-// bare is no pool: what all others are compared with.
-var bare = replay.Configuration{Policy: "none"}
+// noPool is the configuration that all others are compared with.
+var noPool = replay.Configuration{Policy: "none"}
 
-// search is a search under way. One goroutine uses it.
+// search is a search in progress. One goroutine uses it.
 type search struct {
-	field
-	options Options
-	bound   replay.Bound
-	partNS  float64 // Result.PartNS
-	points  []Point
-	seen    map[string]int                    // configurations: place in points + 1, 0 for those that cannot be
-	left    map[string][]replay.Configuration // neighbours that were not tried, as far as known
-	ending  Ending
+	testbed
+	options           Options
+	bound             replay.Bound
+	partNS            float64 // Result.PartNS
+	points            []Point
+	seen              map[string]int                    // by configuration: 1 + index in points, 0 for an invalid one
+	untriedNeighbours map[string][]replay.Configuration // by configuration, as far as known
+	ending            Ending
 }
 
-// try tries those of a list that were not tried, as many as there may still be. It reports whether the search goes on.
-func (s *search) try(ctx context.Context, list []replay.Configuration) bool {
+// tryNew tries the new configurations of a list, up to the allowed number. It reports whether the search continues.
+func (s *search) tryNew(ctx context.Context, list []replay.Configuration) bool {
 	var fresh []replay.Configuration
 	for _, c := range list {
 		if _, seen := s.seen[c.String()]; !seen && len(s.points)+len(fresh) < s.options.Most {
@@ -37,7 +37,7 @@ func (s *search) try(ctx context.Context, list []replay.Configuration) bool {
 		}
 	}
 	done := len(s.points)
-	for _, p := range s.field.try(ctx, fresh, func() {
+	for _, p := range s.testbed.playAll(ctx, fresh, func() {
 		if done++; s.options.Progress != nil {
 			s.options.Progress(done, s.options.Most)
 		}
@@ -50,54 +50,55 @@ func (s *search) try(ctx context.Context, list []replay.Configuration) bool {
 	return ctx.Err() == nil && len(s.points) < s.options.Most
 }
 
-// defaults tries what a search always reports: no pool, the present configuration, every policy as it is.
-func (s *search) defaults(ctx context.Context) {
-	list := []replay.Configuration{bare}
+// tryDefaults tries the configurations that a search always reports: no pool, the present one, and every policy with
+// its defaults.
+func (s *search) tryDefaults(ctx context.Context) {
+	list := []replay.Configuration{noPool}
 	if s.options.Present != nil {
 		list = append(list, *s.options.Present)
 	}
 	for _, name := range allocator.Names() {
 		list = append(list, replay.Configuration{Policy: name})
 	}
-	list = turns([][]replay.Configuration{list}, len(list)) // each once
+	list = alternate([][]replay.Configuration{list}, len(list)) // each once
 	s.options.Most = max(s.options.Most, len(list))
-	s.try(ctx, list)
+	s.tryNew(ctx, list)
 }
 
-// amounts tries every policy with different amounts of memory: what matters most.
-func (s *search) amounts(ctx context.Context) {
+// tryAmounts tries every policy with different amounts of memory, which matter most.
+func (s *search) tryAmounts(ctx context.Context) {
 	var list []replay.Configuration
 	for _, name := range allocator.Names() {
 		for _, a := range axes(name, s.bound.Peak) {
-			if !amount(&a.limit) {
+			if !isAmount(&a.limit) {
 				continue
 			}
 			for _, value := range a.values {
-				if c, ok := with(replay.Configuration{Policy: name}, a.limit.Name, value); ok {
+				if c, ok := withLimit(replay.Configuration{Policy: name}, a.limit.Name, value); ok {
 					list = append(list, c)
 				}
 			}
 		}
 	}
-	s.try(ctx, list)
+	s.tryNew(ctx, list)
 }
 
-// refine tries neighbours of the front, then of what would be the front without it, and so on, a batch at a time: each
-// batch may change where the front is. It leaves that many of the configurations that may be tried.
+// refine tries neighbours of the front, then neighbours of the front without those points, and so on, one batch at a
+// time, because each batch may change the front. It leaves the given number of configurations for later.
 func (s *search) refine(ctx context.Context, left int) {
-	for s.try(ctx, nil) && len(s.points) < s.options.Most-left {
-		fresh := s.next(min(batch, s.options.Most-left-len(s.points)))
+	for s.tryNew(ctx, nil) && len(s.points) < s.options.Most-left {
+		fresh := s.nextBatch(min(batch, s.options.Most-left-len(s.points)))
 		if len(fresh) == 0 {
 			s.ending = Exhausted
 			return
 		}
-		s.try(ctx, fresh)
+		s.tryNew(ctx, fresh)
 	}
 }
 
-// next returns a batch of at most that many to try, taking turns among the points of the outermost front that has
-// neighbours left.
-func (s *search) next(most int) []replay.Configuration {
+// nextBatch returns up to most configurations to try: neighbours of the points of the outermost front that has untried
+// ones, alternating among the points.
+func (s *search) nextBatch(most int) []replay.Configuration {
 	rest := s.points
 	for len(rest) > 0 {
 		var layer []Point
@@ -106,7 +107,7 @@ func (s *search) next(most int) []replay.Configuration {
 		for i := range layer {
 			lists = append(lists, s.untried(layer[i].Configuration))
 		}
-		if fresh := turns(lists, most); len(fresh) > 0 {
+		if fresh := alternate(lists, most); len(fresh) > 0 {
 			return fresh
 		}
 	}
@@ -116,7 +117,7 @@ func (s *search) next(most int) []replay.Configuration {
 // untried returns the neighbours of a configuration that were not tried.
 func (s *search) untried(c replay.Configuration) []replay.Configuration {
 	name := c.String()
-	list, known := s.left[name]
+	list, known := s.untriedNeighbours[name]
 	if !known {
 		list = neighbours(c, s.bound.Peak)
 	}
@@ -124,51 +125,51 @@ func (s *search) untried(c replay.Configuration) []replay.Configuration {
 		_, seen := s.seen[c.String()]
 		return seen
 	})
-	s.left[name] = list
+	s.untriedNeighbours[name] = list
 	return list
 }
 
-// turns takes one of each list in turn, each configuration once, at most n.
-func turns(lists [][]replay.Configuration, most int) (taken []replay.Configuration) {
+// alternate takes one configuration from each list in turn, each configuration once, at most most.
+func alternate(lists [][]replay.Configuration, most int) (taken []replay.Configuration) {
 	seen := map[string]bool{}
-	for at, left := 0, true; left; at++ {
-		left = false
+	for index, more := 0, true; more; index++ {
+		more = false
 		for _, list := range lists {
-			if at >= len(list) {
+			if index >= len(list) {
 				continue
 			}
-			left = true
-			if name := list[at].String(); !seen[name] && len(taken) < most {
+			more = true
+			if name := list[index].String(); !seen[name] && len(taken) < most {
 				seen[name] = true
-				taken = append(taken, list[at])
+				taken = append(taken, list[index])
 			}
 		}
 	}
 	return taken
 }
 
-// simplify looks whether the points of the front are as good with one limit less, for as long as some are: what does
-// not matter shall not be set.
+// simplify tries the points of the front with one limit less, while that finds new configurations, so that a limit
+// without effect is not recommended.
 func (s *search) simplify(ctx context.Context) {
 	for more := true; more; {
 		front, _ := s.peel(s.points)
 		var lists [][]replay.Configuration
 		for i := range front {
-			lists = append(lists, s.less(&front[i].Configuration))
+			lists = append(lists, s.withoutOneLimit(&front[i].Configuration))
 		}
-		list := turns(lists, batch)
-		more = s.try(ctx, list) && len(list) > 0
+		list := alternate(lists, batch)
+		more = s.tryNew(ctx, list) && len(list) > 0
 	}
 }
 
-// less returns the configurations with one limit less than one has that were not tried.
-func (s *search) less(c *replay.Configuration) (list []replay.Configuration) {
+// withoutOneLimit returns the untried configurations that have one limit less.
+func (s *search) withoutOneLimit(c *replay.Configuration) (list []replay.Configuration) {
 	for i := range c.Settings {
 		next := replay.Configuration{Policy: c.Policy, Settings: slices.Delete(slices.Clone(c.Settings), i, i+1)}
 		if _, seen := s.seen[next.String()]; seen {
 			continue
 		}
-		if _, err := allocator.New(next.Policy, next.Settings); err == nil { // else another limit needs this one
+		if _, err := allocator.New(next.Policy, next.Settings); err == nil { // no other limit needs this one
 			list = append(list, next)
 		}
 	}
@@ -177,8 +178,8 @@ func (s *search) less(c *replay.Configuration) (list []replay.Configuration) {
 
 func (s *search) peel(points []Point) (front, rest []Point) { return peel(points, s.options.Present) }
 
-// tried returns a configuration that was tried, nil where it was not.
-func (s *search) tried(c *replay.Configuration) *Point {
+// pointOf returns the point of a configuration, nil if it was not tried.
+func (s *search) pointOf(c *replay.Configuration) *Point {
 	if c == nil || s.seen[c.String()] == 0 {
 		return nil
 	}
@@ -186,13 +187,13 @@ func (s *search) tried(c *replay.Configuration) *Point {
 }
 
 func (s *search) result(ctx context.Context) (*Result, error) {
-	none := s.tried(&bare)
+	none := s.pointOf(&noPool)
 	if none == nil {
 		return nil, ErrNothing
 	}
 	r := &Result{
-		Points: s.points, Bound: s.bound, Ending: s.ending, PartNS: s.partNS, None: *none, Present: s.tried(s.options.Present),
-		field: s.field, options: s.options,
+		Points: s.points, Bound: s.bound, Ending: s.ending, PartNS: s.partNS, None: *none, Present: s.pointOf(s.options.Present),
+		testbed: s.testbed, options: s.options,
 	}
 	if ctx.Err() != nil {
 		r.Ending = Cut

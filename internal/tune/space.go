@@ -10,8 +10,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 )
 
-// page is what amounts of memory are rounded to, bytes.
-const page = 4096
+// pageBytes is the multiple that amounts of memory are rounded to.
+const pageBytes = 4096
 
 // axis is one limit of a policy with the values that are tried first, ascending.
 type axis struct {
@@ -19,25 +19,25 @@ type axis struct {
 	values []string
 }
 
-// amount reports whether a limit is an amount of memory: what suits depends on how much the program has.
-func amount(l *allocator.Limit) bool { return l.Kind == allocator.Bytes && l.Max > 1<<40 }
+// isAmount reports whether a limit is an amount of memory, whose good values depend on how much memory the program has.
+func isAmount(l *allocator.Limit) bool { return l.Kind == allocator.Bytes && l.Max > 1<<40 }
 
-// axes returns what can be varied of a policy. peak is how much a program has at a time, bytes.
+// axes returns the limits of a policy that can be varied. peak is how many bytes the program has at one time.
 func axes(policy string, peak uint64) []axis {
 	d, _ := allocator.Describe(policy)
 	var list []axis
 	for i := range d.Limits {
 		l := d.Limits[i]
-		if values := ladder(&l, peak); len(values) > 0 {
+		if values := triedValues(&l, peak); len(values) > 0 {
 			list = append(list, axis{l, values})
 		}
 	}
 	return list
 }
 
-// ladder returns values of a limit that lie as far apart as makes a difference: of sizes by the factor of 2 or 4, of
-// numbers from the least on.
-func ladder(l *allocator.Limit, peak uint64) (values []string) {
+// triedValues returns values of a limit that are so far apart that they make a difference: sizes by a factor of 2 or 4,
+// other numbers from the smallest on.
+func triedValues(l *allocator.Limit, peak uint64) (values []string) {
 	numbers := func(list ...float64) {
 		for _, v := range list {
 			if v >= l.Min && v <= l.Max {
@@ -46,17 +46,17 @@ func ladder(l *allocator.Limit, peak uint64) (values []string) {
 		}
 	}
 	switch {
-	case amount(l):
+	case isAmount(l):
 		for _, part := range []float64{1. / 8, 1. / 4, 1. / 2, 1, 2, 4} {
-			numbers(rounded(part * float64(peak)))
+			numbers(toPages(part * float64(peak)))
 		}
 	case l.Kind == allocator.Bytes:
-		for v := 256.; v <= min(l.Max, float64(max(peak, page))); v *= 4 {
+		for v := 256.; v <= min(l.Max, float64(max(peak, pageBytes))); v *= 4 {
 			numbers(v)
 		}
 	case l.Kind == allocator.Count:
 		numbers(0, 1, 2, 3, 4, 6, 8, 16, 32, 128)
-	case l.Kind == allocator.Number && l.Max > 1: // a share of the device's memory is an amount by another name
+	case l.Kind == allocator.Number && l.Max > 1: // limits up to 1 are shares of the device's memory, which amounts cover
 		for _, factor := range []float64{1, 1.25, 1.5, 2, 3, 4, 8, 16} {
 			numbers(factor * l.Min)
 		}
@@ -64,7 +64,7 @@ func ladder(l *allocator.Limit, peak uint64) (values []string) {
 		numbers(0.01, 0.1, 1, 10)
 	case l.Kind == allocator.Sizes:
 		for _, factor := range []uint64{2, 4, 16} {
-			values = append(values, powers(factor))
+			values = append(values, powersOfFactor(factor))
 		}
 	default:
 		return l.Choices
@@ -72,11 +72,11 @@ func ladder(l *allocator.Limit, peak uint64) (values []string) {
 	return slices.Compact(values)
 }
 
-// rounded rounds an amount of memory up to pages.
-func rounded(bytes float64) float64 { return max(1, math.Ceil(bytes/page)) * page }
+// toPages rounds an amount of memory up to pages.
+func toPages(bytes float64) float64 { return max(1, math.Ceil(bytes/pageBytes)) * pageBytes }
 
-// powers returns sizes from 1 KiB to 256 MiB.
-func powers(factor uint64) string {
+// powersOfFactor returns sizes from 1 KiB to 256 MiB.
+func powersOfFactor(factor uint64) string {
 	var sizes []string
 	for v := uint64(1 << 10); v <= 1<<28; v *= factor {
 		sizes = append(sizes, strconv.FormatUint(v, 10))
@@ -84,8 +84,8 @@ func powers(factor uint64) string {
 	return strings.Join(sizes, ":")
 }
 
-// with returns a configuration with a limit at a value, false where that cannot be.
-func with(c replay.Configuration, name, value string) (replay.Configuration, bool) {
+// withLimit returns a configuration with a limit at a value, false if that is invalid.
+func withLimit(c replay.Configuration, name, value string) (replay.Configuration, bool) {
 	next := c.With(name, value)
 	if _, err := allocator.New(next.Policy, next.Settings); err != nil {
 		return replay.Configuration{}, false
@@ -93,8 +93,8 @@ func with(c replay.Configuration, name, value string) (replay.Configuration, boo
 	return canonical(next), true
 }
 
-// canonical returns a configuration as it is always written: limits in the order of the policy, without those that have
-// their defaults.
+// canonical returns a configuration in its normal form: limits in the order of the policy, without those at their
+// defaults.
 func canonical(c replay.Configuration) replay.Configuration {
 	d, _ := allocator.Describe(c.Policy)
 	next := replay.Configuration{Policy: c.Policy}
@@ -109,17 +109,17 @@ func canonical(c replay.Configuration) replay.Configuration {
 	return next
 }
 
-// neighbours returns the configurations that differ from one in one limit, which has another value of its axis, its
-// default, or, an amount of memory, one close to what it has.
+// neighbours returns the configurations that differ in one limit: it has another value of its axis, its default, or, if
+// it is an amount of memory, a value close to the present one.
 func neighbours(c replay.Configuration, peak uint64) []replay.Configuration {
 	var list []replay.Configuration
 	for _, a := range axes(c.Policy, peak) {
 		values := append([]string{a.limit.Text}, a.values...)
-		if amount(&a.limit) {
+		if isAmount(&a.limit) {
 			values = append(values, around(c, a.limit.Name)...)
 		}
 		for _, value := range values {
-			if next, ok := with(c, a.limit.Name, value); ok && next.String() != c.String() {
+			if next, ok := withLimit(c, a.limit.Name, value); ok && next.String() != c.String() {
 				list = append(list, next)
 			}
 		}
@@ -127,8 +127,8 @@ func neighbours(c replay.Configuration, peak uint64) []replay.Configuration {
 	return list
 }
 
-// around returns amounts close to the one that a configuration sets, none where it sets none: some 20 % and 40 % less
-// and more.
+// around returns amounts close to the one that a configuration sets: about 20 % and 40 % less and more. It returns none
+// if the configuration does not set the limit.
 func around(c replay.Configuration, name string) (values []string) {
 	for _, s := range c.Settings {
 		bytes, err := strconv.ParseFloat(s.Value, 64)
@@ -136,7 +136,7 @@ func around(c replay.Configuration, name string) (values []string) {
 			continue
 		}
 		for _, power := range []float64{-0.5, -0.25, 0.25, 0.5} {
-			values = append(values, strconv.FormatFloat(rounded(bytes*math.Exp2(power)), 'f', -1, 64))
+			values = append(values, strconv.FormatFloat(toPages(bytes*math.Exp2(power)), 'f', -1, 64))
 		}
 	}
 	return values

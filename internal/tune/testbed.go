@@ -9,41 +9,41 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 )
 
-// field is what configurations are tried on.
-type field struct {
-	tapes   []*replay.Loaded
-	devices []cost.Device // of each tape
+// testbed is the recordings and devices on which configurations are tried.
+type testbed struct {
+	tapes   []*replay.Loaded // the recordings
+	devices []cost.Device    // by recording
 	workers int
 }
 
-// try plays every tape through each configuration and returns how they did, in order: nil for those that the context
-// left no time for, and those that cannot be. done is called after each, one at a time.
-func (f *field) try(ctx context.Context, list []replay.Configuration, done func()) []*Point {
+// playAll plays every recording through each configuration and returns the points, in order. A point is nil if the
+// context ended first, or if the configuration is invalid. done is called after each, by one goroutine at a time.
+func (f *testbed) playAll(ctx context.Context, list []replay.Configuration, done func()) []*Point {
 	points := make([]*Point, len(list))
 	var next atomic.Int64
-	var one sync.Mutex
-	var all sync.WaitGroup
+	var doneMutex sync.Mutex
+	var group sync.WaitGroup
 	for range min(f.workers, len(list)) {
-		all.Go(func() {
+		group.Go(func() {
 			for ctx.Err() == nil {
 				i := int(next.Add(1)) - 1
 				if i >= len(list) {
 					return
 				}
 				points[i] = f.play(ctx, list[i])
-				one.Lock()
+				doneMutex.Lock()
 				done()
-				one.Unlock()
+				doneMutex.Unlock()
 			}
 		})
 	}
-	all.Wait()
+	group.Wait()
 	return points
 }
 
-// play plays every tape through one configuration. Its error is one of the context, or of limits that contradict each
-// other once the recording has changed some: such a configuration is none.
-func (f *field) play(ctx context.Context, c replay.Configuration) *Point {
+// play plays every recording through one configuration. It returns nil if the context ended, or if limits contradict
+// each other after the recording has changed some: such a configuration is invalid.
+func (f *testbed) play(ctx context.Context, c replay.Configuration) *Point {
 	p := &Point{Configuration: c}
 	for i, tape := range f.tapes {
 		o := c.HeldOptions()
@@ -60,7 +60,7 @@ func (f *field) play(ctx context.Context, c replay.Configuration) *Point {
 	return p
 }
 
-// total puts scores together.
+// total sums up scores.
 func total(scores []Score) (sum Score) {
 	for i := range scores {
 		s := &scores[i]

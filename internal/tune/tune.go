@@ -1,5 +1,5 @@
-// Package tune searches for the policy and the limits that suit recordings. It replays the recordings under one
-// configuration after the other, as exactly as package replay does. It reads no clock and does no I/O: contexts say when to end.
+// Package tune searches for the policy and the limits that suit recordings, by playing these through one configuration
+// after the other, as package replay does. It reads no clock and does no I/O; contexts say when to end.
 package tune
 
 import (
@@ -16,20 +16,20 @@ import (
 // Usual is how many configurations are tried by default.
 const Usual = 200
 
-// Options say what to look for.
+// Options say what to search for.
 type Options struct {
-	Device    cost.Device           // what the driver takes
-	Fit       bool                  // it takes what it took in each recording; Device does not count
+	Device    cost.Device           // driver costs
+	Fit       bool                  // use the driver costs in each recording instead of Device
 	Most      int                   // configurations to try; 0: Usual
-	MaxMemory uint64                // bytes that may be reserved at a time; 0: any
-	Present   *replay.Configuration // what is in use now, which should not change for nothing; nil: unknown
+	MaxMemory uint64                // bytes that may be reserved at one time; 0: any number
+	Present   *replay.Configuration // the configuration in use, which is kept if no other is better; nil: unknown
 	Workers   int                   // goroutines; 0: one for each core
 	Progress  func(done, all int)   // called with how many configurations were tried, by any goroutine, one at a time; may be nil
 }
 
-// Score is what a configuration did. For several recordings: sums, and the highest peak.
+// Score is the result of a configuration. For several recordings it has sums, and the highest peak.
 type Score struct {
-	DriverNS      float64 // that the driver took
+	DriverNS      float64 // time of driver calls
 	PeakReserved  uint64  // bytes
 	Hits          uint64
 	Requests      uint64 // hits and misses
@@ -48,56 +48,56 @@ func (s *Score) HitRate() float64 {
 type Point struct {
 	Configuration replay.Configuration
 	Score
-	On []Score // each recording
+	On []Score // by recording
 }
 
-// Ending says why a search ended.
+// Ending is why a search ended.
 type Ending uint8
 
 // The endings.
 const (
-	Enough    Ending = iota // as many configurations were tried as were asked for
-	Exhausted               // there is nothing left that could be tried
+	Enough    Ending = iota // the requested number of configurations was tried
+	Exhausted               // no configuration is left to try
 	Cut                     // the context ended
 )
 
-// Result is what a search found.
+// Result is the result of a search.
 type Result struct {
-	Points      []Point // all that was tried, in order
-	Front       []Point // of which none is better in time and in memory; the fastest first
-	Recommended *Point  // nil where nothing keeps to MaxMemory
-	Reason      Reason  // why that one
+	Points      []Point // all configurations that were tried, in order
+	Front       []Point // the points that no other point beats in both time and memory; the fastest first
+	Recommended *Point  // nil if no point keeps to MaxMemory
+	Reason      Reason  // of the recommendation
 	None        Point   // no pool
 	Present     *Point  // Options.Present
 	Bound       replay.Bound
 	Ending      Ending
-	PartNS      float64 // what a part of a slab is assumed to take, the most in any recording; 0 where it is known
+	PartNS      float64 // assumed cost of a sub-allocation, the most in any recording; 0 if it is known
 
-	field   field
+	testbed testbed
 	options Options
 }
 
-// ErrNoCost says that neither a recording nor an option gives the cost of driver calls.
+// ErrNoCost says that neither a recording nor an option gives the costs of driver calls.
 var ErrNoCost = errors.New("no create was timed in the recording: what the driver takes is not known")
 
-// ErrNoRequest says that no recording has a request that a pool could serve.
+// ErrNoRequest says that no recording has a poolable request.
 var ErrNoRequest = errors.New("nothing was asked for that a pool could serve")
 
-// ErrNothing says that a search ended before anything was tried.
+// ErrNothing says that the search ended before any configuration was tried.
 var ErrNothing = errors.New("the time was over before one configuration was tried")
 
-// Search tries configurations until there are enough of them, nothing is left, or the context ends: then the result is
-// of what was tried by then. The same tapes give the same result, unless the context ends. The limits of a
-// configuration hold from the beginning to the end; others change as they were changed in the recordings.
+// Search tries configurations until there are enough, none is left, or the context ends; then the result has those that
+// were tried. The same recordings give the same result, unless the context ends. The limits of a configuration hold
+// from the beginning to the end; other limits change as they were changed in the recordings.
 //
-// Errors are ErrNoRequest, ErrNoCost, ErrNothing, and one that says what is wrong with Options.Present.
+// Errors are ErrNoRequest, ErrNoCost, ErrNothing, and one that reports an invalid Options.Present.
 func Search(ctx context.Context, tapes []*replay.Loaded, o Options) (*Result, error) {
 	s, err := newSearch(tapes, o)
 	if err != nil {
 		return nil, err
 	}
-	s.defaults(ctx)
-	s.amounts(ctx)
+	s.tryDefaults(ctx)
+	s.tryAmounts(ctx)
 	s.refine(ctx, s.options.Most/8)
 	s.simplify(ctx)
 	s.refine(ctx, 0)
@@ -111,7 +111,7 @@ func newSearch(tapes []*replay.Loaded, o Options) (*search, error) {
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
-	s := &search{field: field{tapes: tapes, workers: o.Workers}, options: o, seen: map[string]int{}, left: map[string][]replay.Configuration{}}
+	s := &search{testbed: testbed{tapes: tapes, workers: o.Workers}, options: o, seen: map[string]int{}, untriedNeighbours: map[string][]replay.Configuration{}}
 	if o.Present != nil {
 		if _, err := allocator.New(o.Present.Policy, o.Present.Settings); err != nil {
 			return nil, fmt.Errorf("the present configuration: %w", err)
@@ -119,11 +119,11 @@ func newSearch(tapes []*replay.Loaded, o Options) (*search, error) {
 		present := canonical(*o.Present)
 		s.options.Present = &present
 	}
-	return s, s.price()
+	return s, s.findCosts()
 }
 
-// price finds what the driver of each recording takes.
-func (s *search) price() error {
+// findCosts finds the driver costs of each recording.
+func (s *search) findCosts() error {
 	known := false
 	for _, tape := range s.tapes {
 		d := s.options.Device
@@ -149,8 +149,8 @@ func (s *search) price() error {
 	return nil
 }
 
-// BoundOf returns the ns that no policy can be below of which each is like that of a configuration: one that carves
-// buffers out of slabs, or one by which each has a block of its own.
+// BoundOf returns the lower bound, in ns, for policies like that of a configuration: for policies that carve slabs, or
+// for those that give each buffer a block of its own.
 func (r *Result) BoundOf(c *replay.Configuration) float64 {
 	if allocator.Carves(c.Policy) {
 		return r.Bound.Carved
@@ -158,8 +158,8 @@ func (r *Result) BoundOf(c *replay.Configuration) float64 {
 	return r.Bound.Whole
 }
 
-// Regret returns what a configuration takes longer than the bound, in ns, and as a share of what could be saved at
-// most: 0 where it is as good as can be, 1 where it saves nothing.
+// Regret returns how much longer than the bound a configuration takes, in ns, and as a share of the largest possible
+// saving: 0 if it reaches the bound, 1 if it saves nothing.
 func (r *Result) Regret(p *Point) (ns, share float64) {
 	ns = max(0, p.DriverNS-r.BoundOf(&p.Configuration))
 	if most := r.None.DriverNS - r.BoundOf(&p.Configuration); most > 0 {

@@ -101,7 +101,7 @@ func TestSearchFindsTheFront(t *testing.T) {
 			}
 		}
 	}
-	for _, p := range r.field.try(context.Background(), all, func() {}) {
+	for _, p := range r.testbed.playAll(context.Background(), all, func() {}) {
 		if p == nil {
 			t.Fatal("a neighbour cannot be played")
 		}
@@ -205,7 +205,7 @@ func TestMaxMemory(t *testing.T) {
 		t.Fatalf("recommended: %+v, reason %d", r.Recommended, r.Reason)
 	}
 	for i := range r.Points {
-		if p := &r.Points[i]; p.PeakReserved <= 40<<20 && p.DriverNS < r.Recommended.DriverNS-spared*r.None.DriverNS {
+		if p := &r.Points[i]; p.PeakReserved <= 40<<20 && p.DriverNS < r.Recommended.DriverNS-savingGivenUp*r.None.DriverNS {
 			t.Errorf("%s saves more within the memory than %s", p.Configuration, r.Recommended.Configuration)
 		}
 	}
@@ -220,7 +220,7 @@ func TestPartsCost(t *testing.T) {
 	if r.PartNS != device.Create.A+device.Release.A {
 		t.Errorf("a part is taken to cost %g", r.PartNS)
 	}
-	slab := find(r.Points, &Point{Configuration: replay.Configuration{Policy: "slab"}})
+	slab := pointFor(r.Points, &Point{Configuration: replay.Configuration{Policy: "slab"}})
 	if slab.DriverNS < 400*r.PartNS {
 		t.Errorf("slabs take %g ns for 500 parts", slab.DriverNS)
 	}
@@ -230,7 +230,7 @@ func TestPartsCost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cheap := find(r.Points, slab); r.PartNS != 0 || cheap.DriverNS >= slab.DriverNS {
+	if cheap := pointFor(r.Points, slab); r.PartNS != 0 || cheap.DriverNS >= slab.DriverNS {
 		t.Errorf("with a cost that is known: %g", r.PartNS)
 	}
 }

@@ -7,91 +7,91 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 )
 
-// A choice over-fits that is worse by more than this, where it was not made, than the choice that would have been made
-// there: by that factor, and by that many ns or bytes.
+// A choice over-fits if, on a recording that it was not made by, it is worse than the choice that would have been made
+// by that recording: by more than this factor and by more than this many ns or bytes.
 const (
-	worse        = 1.1
-	worseByNS    = 1e6
-	worseByBytes = 1 << 20
+	slowerFactor  = 1.1
+	slowerByNS    = 1e6
+	largerByBytes = 1 << 20
 )
 
-// halvesMost is how many configurations the halves of a recording are played through.
-const halvesMost = 24
+// halvesMax is how many configurations the halves of a recording are played through.
+const halvesMax = 24
 
-// Fold scores a configuration on data that it was not chosen by.
+// Fold is the score of a configuration on data that it was not chosen by.
 type Fold struct {
-	Held   int   // the recording, or half, that it is scored on and was not chosen by
+	Held   int   // the recording, or half, that the configuration is scored on
 	Chosen Point // its Score is that on Held
-	Best   Point // what would have been chosen by Held alone
-	None   Score // no pool
-	Slower bool  // than Best by more than chance: it over-fits
-	Larger bool  // it needs more memory than Best without being faster, or than there may be: it over-fits, too
+	Best   Point // the choice by Held alone
+	None   Score // the score without a pool
+	Slower bool  // slower than Best by more than chance: it over-fits
+	Larger bool  // it needs more memory than Best without being faster, or more than allowed: it over-fits, too
 }
 
-// OverFits reports whether the choice does not hold there.
+// OverFits reports whether the choice is not good on Held.
 func (f *Fold) OverFits() bool { return f.Slower || f.Larger }
 
-// foldsMost is how many choices are made at most: with more recordings, each leaves several of them out.
-const foldsMost = 32
+// foldsMax is how many choices are made at most. With more recordings, each choice leaves several out.
+const foldsMax = 32
 
-// Folds chooses by all recordings but one, for each of them, and scores that on the one that was left out. Choices are
-// among the configurations that were tried on all. Of more than foldsMost, others are left out with each: that many
-// choices are made, and each recording is scored on one that it was not chosen by.
+// Folds makes, for each recording, a choice by all other recordings, and scores it on that one. Choices are among the
+// configurations that were tried on all recordings. With more than foldsMax recordings, each choice leaves a group of
+// them out: foldsMax choices are made, and each recording is scored on one that it was not part of.
 //
-// Of one recording it takes the halves, and the choices are among the front and the policies as they are. It returns
-// nil where a half asks for nothing, the context ends first, or the recording is not there (Gather).
+// For a single recording it uses the two halves, and the choices are among the front and the policies with their
+// defaults. It returns nil if a half has no requests, the context ends first, or the recording is not loaded (Gather).
 func (r *Result) Folds(ctx context.Context) []Fold {
 	points, columns := r.Points, len(r.Points[0].On)
 	if columns == 1 {
-		points, columns = r.halves(ctx), 2
+		points, columns = r.playHalves(ctx), 2
 	}
 	if points == nil {
 		return nil
 	}
-	groups := min(columns, foldsMost)
+	groups := min(columns, foldsMax)
 	var choices []*Point
-	for out := range groups {
+	for group := range groups {
 		var others []int
 		for i := range columns {
-			if i%groups != out {
+			if i%groups != group {
 				others = append(others, i)
 			}
 		}
-		choices = append(choices, r.chooseBy(part(points, others)))
+		choices = append(choices, r.chooseBy(onRecordings(points, others)))
 	}
 	var folds []Fold
 	for held := range columns {
-		here := part(points, []int{held})
-		chosen, best := choices[held%groups], r.chooseBy(here)
-		if chosen == nil || best == nil { // nothing keeps to the memory
+		points := onRecordings(points, []int{held})
+		chosen, best := choices[held%groups], r.chooseBy(points)
+		if chosen == nil || best == nil { // no configuration keeps to the memory
 			continue
 		}
-		folds = append(folds, r.fold(held, find(here, chosen), best, find(here, &Point{Configuration: bare})))
+		folds = append(folds, r.fold(held, pointFor(points, chosen), best, pointFor(points, &Point{Configuration: noPool})))
 	}
 	return folds
 }
 
 func (r *Result) fold(held int, chosen, best, none *Point) Fold {
 	f := Fold{Held: held, Chosen: *chosen, Best: *best, None: none.Score}
-	f.Slower = exceeds(chosen.DriverNS, best.DriverNS, worseByNS)
-	f.Larger = exceeds(float64(chosen.PeakReserved), float64(best.PeakReserved), worseByBytes) && !exceeds(best.DriverNS, chosen.DriverNS, worseByNS)
+	f.Slower = exceeds(chosen.DriverNS, best.DriverNS, slowerByNS)
+	f.Larger = exceeds(float64(chosen.PeakReserved), float64(best.PeakReserved), largerByBytes) && !exceeds(best.DriverNS, chosen.DriverNS, slowerByNS)
 	if r.options.MaxMemory > 0 && chosen.PeakReserved > r.options.MaxMemory {
 		f.Larger = true
 	}
 	return f
 }
 
-func exceeds(a, b, by float64) bool { return a > worse*b && a > b+by }
+func exceeds(a, b, by float64) bool { return a > slowerFactor*b && a > b+by }
 
-// chooseBy returns what would be recommended of points.
+// chooseBy returns the recommendation by some points.
 func (r *Result) chooseBy(points []Point) *Point {
 	front, _ := peel(points, r.options.Present)
-	best, _ := recommend(front, find(points, &Point{Configuration: bare}), r.options.MaxMemory)
+	best, _ := recommend(front, pointFor(points, &Point{Configuration: noPool}), r.options.MaxMemory)
 	return best
 }
 
-// part returns points as they are on some of the recordings alone.
-func part(points []Point, columns []int) []Point {
+// onRecordings returns points with their scores on some of the recordings only.
+func onRecordings(points []Point, columns []int) []Point {
 	parts := make([]Point, len(points))
 	for i := range points {
 		parts[i].Configuration = points[i].Configuration
@@ -103,8 +103,8 @@ func part(points []Point, columns []int) []Point {
 	return parts
 }
 
-// find returns the point of a configuration, which is there.
-func find(points []Point, like *Point) *Point {
+// pointFor returns the point of a configuration, which is in the list.
+func pointFor(points []Point, like *Point) *Point {
 	name := like.Configuration.String()
 	for i := range points {
 		if points[i].Configuration.String() == name {
@@ -114,20 +114,20 @@ func find(points []Point, like *Point) *Point {
 	return nil
 }
 
-// halves plays both halves of the only recording through the front and the policies as they are.
-func (r *Result) halves(ctx context.Context) []Point {
-	if ctx.Err() != nil || len(r.field.tapes) == 0 {
+// playHalves plays both halves of the only recording through the front and the policies with their defaults.
+func (r *Result) playHalves(ctx context.Context) []Point {
+	if ctx.Err() != nil || len(r.testbed.tapes) == 0 {
 		return nil
 	}
-	first, second := r.field.tapes[0].Split()
-	device := r.field.devices[0]
+	first, second := r.testbed.tapes[0].Split()
+	device := r.testbed.devices[0]
 	if first.Events() == 0 || first.Bound(device).Peak == 0 || second.Bound(device).Peak == 0 {
 		return nil
 	}
-	list := []replay.Configuration{bare}
-	seen := map[string]bool{bare.String(): true}
+	list := []replay.Configuration{noPool}
+	seen := map[string]bool{noPool.String(): true}
 	add := func(c *replay.Configuration) {
-		if !seen[c.String()] && len(list) < halvesMost {
+		if !seen[c.String()] && len(list) < halvesMax {
 			seen[c.String()] = true
 			list = append(list, *c)
 		}
@@ -143,9 +143,9 @@ func (r *Result) halves(ctx context.Context) []Point {
 	for i := range r.Front {
 		add(&r.Front[i].Configuration)
 	}
-	field := field{tapes: []*replay.Loaded{first, second}, devices: []cost.Device{device, device}, workers: r.field.workers}
+	field := testbed{tapes: []*replay.Loaded{first, second}, devices: []cost.Device{device, device}, workers: r.testbed.workers}
 	var points []Point
-	for _, p := range field.try(ctx, list, func() {}) {
+	for _, p := range field.playAll(ctx, list, func() {}) {
 		if p == nil {
 			return nil
 		}
