@@ -38,7 +38,7 @@ func TestFit(t *testing.T) {
 		t.Errorf("standard deviation %g, want 50", f.StdDev())
 	}
 	falling := fit(0, 300, 100, 100)
-	if a, b, r2 := falling.Free(); a != 300 || b != -2 || r2 != 1 {
+	if a, b, r2 := falling.Unconstrained(); a != 300 || b != -2 || r2 != 1 {
 		t.Errorf("free line %g + %g size, R² %g", a, b, r2)
 	}
 }
@@ -76,7 +76,7 @@ func TestAssumePart(t *testing.T) {
 			Device{Create: Line{A: 90000, Below: Below{Bytes: 4096, A: 300}}},
 			Device{Create: Line{A: 90000, Below: Below{Bytes: 4096, A: 300}}, Part: Line{A: 300}, PartAssumed: true},
 		},
-		"nothing takes no time": {Device{Create: Line{B: 1}}, Device{Create: Line{B: 1}, Part: Line{A: leastPart}, PartAssumed: true}},
+		"nothing takes no time": {Device{Create: Line{B: 1}}, Device{Create: Line{B: 1}, Part: Line{A: partMin}, PartAssumed: true}},
 		"assumed before": {
 			Device{Create: Line{A: 1000}, Part: Line{A: 5}, PartAssumed: true},
 			Device{Create: Line{A: 1000}, Part: Line{A: 1000}, PartAssumed: true},

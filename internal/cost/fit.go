@@ -2,8 +2,8 @@ package cost
 
 import "math"
 
-// Fit lays a line through measured calls by least squares. Sums of squares are kept around the means (Welford 1962), so
-// that nothing cancels out, however many calls there are. The zero Fit is ready for use, by one goroutine.
+// Fit fits a line to measured calls by least squares. It keeps the sums of squares around the means (Welford 1962), so
+// that no precision is lost, however many calls there are. The zero Fit is ready for use, by one goroutine.
 type Fit struct {
 	Calls    uint64
 	Size, NS float64 // means: bytes, ns
@@ -11,7 +11,7 @@ type Fit struct {
 	sizes, both, times float64 // Σ (size − mean)², Σ (size − mean)(ns − mean), Σ (ns − mean)²
 }
 
-// Add takes one call.
+// Add adds a call.
 func (f *Fit) Add(size, ns float64) {
 	f.Calls++
 	dSize, dNS := size-f.Size, ns-f.NS
@@ -30,9 +30,9 @@ func (f *Fit) StdDev() float64 {
 	return math.Sqrt(f.times / float64(f.Calls))
 }
 
-// Free returns the line of least squares, whose ends may be negative, and what part of the differences it explains.
-// With fewer than two sizes b and r2 are 0. Of calls that all took the same r2 is 1: nothing is left to explain.
-func (f *Fit) Free() (a, b, r2 float64) {
+// Unconstrained returns the line of least squares, which may be negative somewhere, and the share of the variance that
+// it explains. With fewer than two sizes b and r2 are 0. If all calls took equally long, r2 is 1.
+func (f *Fit) Unconstrained() (a, b, r2 float64) {
 	if f.sizes <= 0 {
 		return f.NS, 0, 0
 	}
@@ -43,10 +43,10 @@ func (f *Fit) Free() (a, b, r2 float64) {
 	return f.NS - b*f.Size, b, r2
 }
 
-// Line returns the line of least squares among those that are nowhere negative: no call takes less than nothing,
-// however far its size lies from those that were measured. Without calls it is zero.
+// Line returns the line of least squares among those that are nowhere negative, because no call takes less than no
+// time, even if its size is far from the measured ones. Without calls it is zero.
 func (f *Fit) Line() Line {
-	a, b, _ := f.Free()
+	a, b, _ := f.Unconstrained()
 	switch {
 	case b < 0:
 		return Line{A: f.NS}

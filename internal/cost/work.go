@@ -1,22 +1,22 @@
 package cost
 
-// Work is what a policy has asked of a driver, to be priced for any device whose lines have the same breaks.
+// Work is the calls of a policy on a driver. It can be priced for any device whose lines have the same breaks.
 type Work struct{ Creates, Touches, Releases, Parts Tally }
 
-// For returns no work, to be counted for a device.
-func For(d *Device) Work {
+// NewWork returns a Work without calls for a device.
+func NewWork(d *Device) Work {
 	return Work{
 		Creates: Tally{from: d.Create.Below.Bytes}, Touches: Tally{from: d.Touch.Below.Bytes},
 		Releases: Tally{from: d.Release.Below.Bytes}, Parts: Tally{from: d.Part.Below.Bytes},
 	}
 }
 
-// NS returns what a device takes for all of it.
+// NS returns the time of all calls on a device.
 func (w *Work) NS(d *Device) float64 {
 	return w.Creates.NS(&d.Create) + w.Touches.NS(&d.Touch) + w.Releases.NS(&d.Release) + w.Parts.NS(&d.Part)
 }
 
-// Since returns what was asked after an earlier state of the same.
+// Since returns the calls after an earlier state of the same Work.
 func (w *Work) Since(before *Work) Work {
 	return Work{
 		Creates: w.Creates.since(&before.Creates), Touches: w.Touches.since(&before.Touches),
@@ -24,9 +24,9 @@ func (w *Work) Since(before *Work) Work {
 	}
 }
 
-// Tally counts calls of one kind, for a Line: those of sizes below its break, and the others.
+// Tally counts calls of one kind, separately for sizes below the break of a Line and for others.
 type Tally struct {
-	from         uint64 // bytes from which the line itself holds
+	from         uint64 // the break, bytes
 	small, large calls
 }
 
@@ -36,7 +36,7 @@ type calls struct{ n, bytes uint64 }
 // Add counts a call.
 func (t *Tally) Add(size uint64) { t.AddIn(size, size) }
 
-// AddIn counts a call for some of the bytes of a block, whose size decides how they are served.
+// AddIn counts a call for some of the bytes of a block. The size of the block decides how they are served.
 func (t *Tally) AddIn(block, bytes uint64) {
 	c := &t.large
 	if block < t.from {
@@ -46,7 +46,7 @@ func (t *Tally) AddIn(block, bytes uint64) {
 	c.bytes += bytes
 }
 
-// NS returns what all calls take. The line has its break where the tally has it.
+// NS returns the time of all calls. The line must have its break where the tally has it.
 func (t *Tally) NS(l *Line) float64 {
 	return l.A*float64(t.large.n) + l.B*float64(t.large.bytes) + l.Below.A*float64(t.small.n) + l.Below.B*float64(t.small.bytes)
 }

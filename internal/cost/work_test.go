@@ -6,7 +6,7 @@ func TestWork(t *testing.T) {
 	d := Device{
 		Create: Line{A: 100, B: 1, Below: Below{Bytes: 10, A: 5, B: 2}}, Touch: Line{A: 3}, Release: Line{A: 7, B: 0.5}, Part: Line{A: 1000},
 	}
-	w := For(&d)
+	w := NewWork(&d)
 	w.Creates.Add(9)         // 5 + 18
 	w.Creates.Add(10)        // 100 + 10
 	w.Creates.AddIn(9, 1)    // 5 + 2

@@ -1,4 +1,4 @@
-// Package period finds the iterations of a sequence of creates while it comes.
+// Package period finds the iterations of a sequence of creates while the creates come.
 package period
 
 import (
@@ -15,16 +15,16 @@ import (
 // Limits of the method: an iteration has at most windowMax creates; sizes that differ from iteration to iteration do not
 // repeat; work that threads take from a queue in no fixed order does not repeat either.
 const (
-	windowMax     = 8192 // keys of a thread that are remembered
+	windowMax     = 8192 // remembered keys of a thread
 	windowMin     = 64
 	candidatesMax = 6  // periods followed at a time
-	stretchesMax  = 16 // kept of each thread
-	createsLeast  = 6  // of a stretch: fewer may repeat by chance
-	shareLeast    = 16 // a stretch has at least the 16th part of its thread's creates
+	stretchesMax  = 16 // kept for each thread
+	createsLeast  = 6  // creates of a stretch: fewer may repeat by chance
+	shareLeast    = 16 // a stretch has at least one 16th of its thread's creates
 	missWeight    = 8  // creates that one create out of step outweighs
 )
 
-// gramLengths are how many keys must have occurred before for a period to be proposed.
+// gramLengths are how many keys must have occurred before so that a period is proposed.
 var gramLengths = [...]uint64{1, 4, 16}
 
 // Stretch is a part of a thread's creates that repeats.
@@ -39,8 +39,8 @@ func (s *Stretch) score() int64 { return int64(s.End-s.First) - missWeight*int64
 // candidate is a period that may be the right one.
 type candidate struct {
 	Stretch
-	run       uint64 // creates that matched one after the other, up to now
-	pending   uint64 // creates that did not match since end
+	run       uint64 // creates in a row that matched, up to now
+	pending   uint64 // creates that did not match since End
 	confirmed bool
 }
 
@@ -55,7 +55,7 @@ type Finder struct {
 
 // gram finds where the last few keys occurred before.
 type gram struct {
-	hash, power uint64   // of the last keys; the factor of the one that leaves
+	hash, power uint64   // of the last keys; power: the factor of the key that leaves the hash
 	latest      []uint64 // count at the last occurrence, by hash
 }
 
@@ -116,7 +116,7 @@ func (f *Finder) follow(key uint64) {
 	kept := f.candidates[:0]
 	for i := range f.candidates {
 		c := f.candidates[i]
-		if c.step(f.count, key == f.key(f.count-1-c.Period)) {
+		if c.advance(f.count, key == f.key(f.count-1-c.Period)) {
 			kept = append(kept, c)
 		} else if c.confirmed {
 			f.store(c.Stretch)
@@ -125,8 +125,9 @@ func (f *Finder) follow(key uint64) {
 	f.candidates = kept
 }
 
-// step advances a candidate: matches says whether the latest create matches. It returns false if the candidate is out.
-func (c *candidate) step(count uint64, matches bool) bool {
+// advance advances a candidate: matches says whether the latest create matches. It returns false if the candidate is to
+// be removed.
+func (c *candidate) advance(count uint64, matches bool) bool {
 	if !matches {
 		c.run = 0
 		c.pending++
@@ -145,8 +146,9 @@ func (c *candidate) step(count uint64, matches bool) bool {
 	return true
 }
 
-// Steady returns the period in which the latest creates have repeated without a difference, for two periods and at least
-// some creates; 0 if there is none. Of several the longest run wins: an inner loop ends, and the outer one goes on.
+// Steady returns the period in which the latest creates have repeated without a difference, for two periods and at
+// least the given number of creates; 0 if there is none. Of several periods the one with the longest run wins, because
+// an inner loop ends while the outer one continues.
 func (f *Finder) Steady(least uint64) uint64 {
 	best := candidate{}
 	for _, c := range f.candidates {
@@ -157,7 +159,7 @@ func (f *Finder) Steady(least uint64) uint64 {
 	return best.Period
 }
 
-// propose adds a candidate, with the creates that match already.
+// propose adds a candidate. The creates that match already count.
 func (f *Finder) propose(period uint64) {
 	if period == 0 || period >= uint64(len(f.keys)) || period >= f.count {
 		return
@@ -177,7 +179,7 @@ func (f *Finder) propose(period uint64) {
 		return
 	}
 	c.run--
-	c.step(f.count, true)
+	c.advance(f.count, true)
 	if len(f.candidates) < candidatesMax {
 		f.candidates = append(f.candidates, c)
 		return
@@ -190,7 +192,7 @@ func (f *Finder) propose(period uint64) {
 	}
 }
 
-// store adds a Stretch that has ended; of too many the lowest score goes.
+// store keeps a stretch that has ended. If there are too many, it drops the one with the lowest score.
 func (f *Finder) store(s Stretch) {
 	if len(f.found) < stretchesMax {
 		f.found = append(f.found, s)

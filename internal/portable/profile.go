@@ -1,5 +1,5 @@
-// Package portable says whether what a recording shows would run on a device that is not here: one of which only the
-// limits are known. It reads no clock.
+// Package portable says whether a recorded program would run on a device that is not in this machine, from the device's
+// limits. It reads no clock.
 package portable
 
 import (
@@ -17,7 +17,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// Profile are the limits of a device. A number that is 0, and Images where it is nil, is unknown.
+// Profile is the limits of a device. A number that is 0 is unknown, and so is Images if it is nil.
 type Profile struct {
 	Name     string `json:"name"`
 	Source   string `json:"source"`                        // where the figures are from
@@ -33,15 +33,15 @@ type Profile struct {
 // ProfileMax bounds the text of a profile, bytes.
 const ProfileMax = 64 << 10
 
-// alignMost bounds an alignment, bits: no device comes near.
-const alignMost = 1 << 30
+// alignMax bounds an alignment, in bits: no device comes near.
+const alignMax = 1 << 30
 
 // field is a key of the file.
 type field struct {
 	key    string
 	text   func(*Profile) *string
 	number func(*Profile) *uint64
-	size   bool // a text such as "4GiB" will do, too
+	size   bool // a text such as "4GiB" is accepted, too
 }
 
 var fields = []field{
@@ -64,7 +64,7 @@ func Keys() (keys []string) {
 	return keys
 }
 
-// UnknownKey is an error: a profile has a key that means nothing.
+// UnknownKey is the error for a key of a profile that has no meaning.
 type UnknownKey struct{ Key string }
 
 // Error implements error.
@@ -100,7 +100,7 @@ func Parse(text string) (*Profile, error) {
 	return p, p.check()
 }
 
-// set takes over a value.
+// set sets a value.
 func (f *field) set(p *Profile, value any) error {
 	text, isText := value.(string)
 	number, isNumber := value.(int64)
@@ -139,7 +139,7 @@ func (p *Profile) check() error {
 	switch {
 	case p.Name == "":
 		return errors.New("no name: want name = \"what the device is called\"")
-	case p.Align > alignMost || p.Align&(p.Align-1) != 0 || p.Align > 0 && p.Align < 8:
+	case p.Align > alignMax || p.Align&(p.Align-1) != 0 || p.Align > 0 && p.Align < 8:
 		return fmt.Errorf("base_alignment_bits: bad value %d: want a power of two of at least 8, as clinfo shows it", p.Align)
 	case p.Memory > 0 && p.Largest > p.Memory:
 		return fmt.Errorf("largest_buffer is above global_memory: %d of %d bytes", p.Largest, p.Memory)
@@ -173,7 +173,7 @@ func quote(text string) string {
 //go:embed devices/*.toml
 var devices embed.FS
 
-// Names are the devices whose profiles are built in, sorted.
+// Names returns the devices whose profiles are built in, sorted.
 func Names() (names []string) {
 	entries, _ := devices.ReadDir("devices") // it is there: go:embed
 	for _, entry := range entries {
@@ -182,7 +182,7 @@ func Names() (names []string) {
 	return names
 }
 
-// Known returns a profile that is built in; ok is false if there is none of that name.
+// Known returns a built-in profile; ok is false if there is none with that name.
 func Known(name string) (p *Profile, ok bool) {
 	if !slices.Contains(Names(), name) {
 		return nil, false

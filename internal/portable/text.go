@@ -10,7 +10,7 @@ import (
 // Text writes the result for people.
 func (r *Result) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s", r.Device.Name, words[r.Verdict])
+	fmt.Fprintf(&b, "%s: %s", r.Device.Name, verdictTexts[r.Verdict])
 	if r.First != "" {
 		fmt.Fprintf(&b, "; what fails first: %s", r.First)
 	}
@@ -30,11 +30,11 @@ func (r *Result) Text() string {
 	return b.String()
 }
 
-var words = map[Verdict]string{
+var verdictTexts = map[Verdict]string{
 	Fits: "it would run", Fails: "it would not run", Unknown: "nothing speaks against it, but not all is known",
 }
 
-// List is a table of the devices that are built in.
+// List returns a table of the built-in devices.
 func List() string {
 	var table units.Table
 	table.Add("DEVICE", "MEMORY", "LARGEST BUFFER", "ALIGNMENT", "WHAT IT IS")
@@ -44,13 +44,13 @@ func List() string {
 		if p.Align > 0 {
 			align = units.FormatLong(p.Align / 8)
 		}
-		table.Add(name, size(p.Memory), size(p.Largest), align, p.Name)
+		table.Add(name, sizeText(p.Memory), sizeText(p.Largest), align, p.Name)
 	}
 	return table.String()
 }
 
-// size writes a size, or that it is unknown.
-func size(bytes uint64) string {
+// sizeText writes a size, or that it is unknown.
+func sizeText(bytes uint64) string {
 	if bytes == 0 {
 		return "?"
 	}

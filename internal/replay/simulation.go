@@ -31,7 +31,7 @@ func newSimulation(o Options, script *script) (*simulation, error) {
 	}
 	s := &simulation{options: o, script: script, buffers: make([]simulatedBuffer, script.slots), processes: make([]*process, script.facts.processes)}
 	s.result.Policy, s.result.Limits, s.result.Capacity = o.Policy, policy.Limits(), o.Capacity
-	s.work = cost.For(&o.Device)
+	s.work = cost.NewWork(&o.Device)
 	s.saved = s.work.Creates
 	return s, nil
 }

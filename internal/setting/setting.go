@@ -1,4 +1,5 @@
-// Package setting writes policies and their limits as people do, so that flags and settings files read the same again.
+// Package setting writes policies and limits as people write them, so that flags and settings files accept the same
+// text.
 package setting
 
 import (
@@ -11,7 +12,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 )
 
-// Text writes a setting so that --set and a settings file read it again: "max_part", "1M".
+// Text writes a setting so that --set and a settings file accept it: "max_part", "1M".
 func Text(policy string, s allocator.Setting) (name, value string) {
 	changed, err := allocator.New(policy, []allocator.Setting{s})
 	if err == nil {
@@ -53,8 +54,8 @@ func File(policy string, settings []allocator.Setting) string {
 	return b.String()
 }
 
-// OfRecording returns what a recording was made with, nil if that is no configuration of this version. Limits at
-// their defaults are left out.
+// OfRecording returns the configuration that a recording was made with, nil if this version has no such configuration.
+// Limits at their defaults are left out.
 func OfRecording(h *recording.Header) *replay.Configuration {
 	c := &replay.Configuration{Policy: h.Policy}
 	d, _ := allocator.Describe(h.Policy)
@@ -91,7 +92,7 @@ func Value(l *allocator.Limit) string {
 	return l.Text
 }
 
-// Size writes a size so that --set reads the same size: whole units, or bytes.
+// Size writes a size so that --set reads the same size: in whole units, or in bytes.
 func Size(v float64) string {
 	bytes, unit := uint64(v), 0
 	for unit < 5 && bytes > 0 && bytes%1024 == 0 {

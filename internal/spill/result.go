@@ -10,13 +10,13 @@ import (
 
 // Result says what --spill would do for a recording. Scripts rely on its JSON keys.
 type Result struct {
-	Peak      uint64     `json:"peak"`        // most bytes of one process in use
-	Least     uint64     `json:"least"`       // the most that one command needs, beside what cannot go
-	Site      string     `json:"least_at"`    // call site of its largest object
+	Peak      uint64     `json:"peak"`        // the most bytes of one process in use
+	Least     uint64     `json:"least"`       // the most that one command needs, including memory that cannot be spilled
+	Site      string     `json:"least_at"`    // call site of that command's largest object
 	Duration  uint64     `json:"duration_ns"` // of the recording
 	ToDevice  float64    `json:"to_device"`
 	ToHost    float64    `json:"to_host"`  // bytes per second, 0: unknown
-	Measured  bool       `json:"measured"` // they are the best that the recording shows; false: stated
+	Measured  bool       `json:"measured"` // the rates are the best in the recording; false: they are stated
 	Estimates []Estimate `json:"estimates"`
 }
 
@@ -25,8 +25,8 @@ type Estimate struct {
 	Percent uint64  `json:"percent"` // of the peak
 	Memory  uint64  `json:"memory"`
 	Fits    bool    `json:"fits"`
-	Moves           // with the object that leaves first as --spill chooses it without a period: least recently used
-	Best    Moves   `json:"best"` // with the one whose next use is farthest
+	Moves           // if the least recently used object is spilled first, as --spill does without a period
+	Best    Moves   `json:"best"` // if the object whose next use is farthest is spilled first
 	MovesNS uint64  `json:"moves_ns"`
 	Slower  float64 `json:"slower"` // moves as a share of the recording; 0: unknown
 }
@@ -34,8 +34,8 @@ type Estimate struct {
 // shares are the percentages of the peak that are simulated.
 var shares = [...]uint64{90, 75, 50}
 
-// Run simulates a recording. bandwidth, bytes per second each way, replaces what the recording shows; 0: it does not.
-// Errors are those of the source.
+// Run simulates a recording. bandwidth, in bytes per second each way, replaces the rates in the recording; 0 uses the
+// recording's. Errors are those of the source.
 func Run(src recording.Source, bandwidth uint64) (*Result, error) {
 	f, err := read(src)
 	if err != nil {
@@ -48,8 +48,8 @@ func Run(src recording.Source, bandwidth uint64) (*Result, error) {
 	}
 	for _, t := range f.processes {
 		r.Peak = max(r.Peak, t.peak)
-		if least, at := t.least(); least > r.Least {
-			r.Least, r.Site = least, t.names.Site(t.objects[at].tag).Name
+		if least, object := t.leastMemory(); least > r.Least {
+			r.Least, r.Site = least, t.names.Site(t.objects[object].tag).Name
 		}
 	}
 	for _, percent := range shares {
@@ -62,7 +62,7 @@ func Run(src recording.Source, bandwidth uint64) (*Result, error) {
 func (f *fold) estimate(r *Result, percent uint64) Estimate {
 	e := Estimate{Percent: percent, Memory: r.Peak * percent / 100, Fits: true}
 	for _, t := range f.processes {
-		moves, best, fits := t.moves(e.Memory)
+		moves, best, fits := t.simulateBoth(e.Memory)
 		e.Fits = e.Fits && fits
 		e.Out, e.In = e.Out+moves.Out, e.In+moves.In
 		e.Best.Out, e.Best.In = e.Best.Out+best.Out, e.Best.In+best.In
@@ -79,8 +79,8 @@ func (f *fold) estimate(r *Result, percent uint64) Estimate {
 	return e
 }
 
-func (t *trace) moves(capacity uint64) (moves, best Moves, fits bool) {
-	next := t.nexts()
+func (t *trace) simulateBoth(capacity uint64) (moves, best Moves, fits bool) {
+	next := t.nextUses()
 	best, _ = t.simulate(capacity, Farthest, next)
 	moves, fits = t.simulate(capacity, Oldest, next)
 	return moves, best, fits

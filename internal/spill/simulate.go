@@ -5,44 +5,44 @@ import (
 	"math"
 )
 
-// Order says which object leaves first.
+// Order says which object is spilled first.
 type Order bool
 
 // Orders.
 const (
-	Oldest   Order = false // the one whose last use is longest ago
-	Farthest Order = true  // the one whose next use is farthest, which needs to know the future
+	Oldest   Order = false // the object whose last use is longest ago
+	Farthest Order = true  // the object whose next use is farthest, which requires knowing the future
 )
 
-// Moves are bytes that --spill would move.
+// Moves are the bytes that --spill would move.
 type Moves struct {
 	Out uint64 `json:"out"` // to the host
 	In  uint64 `json:"in"`  // back
 }
 
-// state is where an object is.
-type state struct {
-	resident, contents, clean, taken bool
-	pins                             int
-	command                          int // the last that used it
-	key                              uint64
+// objectState is the state of an object.
+type objectState struct {
+	resident, contents, clean, evicted bool
+	pins                               int
+	command                            int // the last command that used it
+	key                                uint64
 }
 
-// device runs a trace with little memory.
-type device struct {
+// simulatedDevice plays a trace with little memory.
+type simulatedDevice struct {
 	trace    *trace
-	next     []int32 // for each use, the step of the next of the same object
+	next     []int32 // by step: the next use of the same object
 	capacity uint64
 	used     uint64
 	order    Order
-	states   []state
+	states   []objectState
 	command  int
 	leaving  queue
-	aside    []entry // of the queue, in use now
+	setAside []entry // entries of the queue that are in use now
 	moves    Moves
 }
 
-// entry says when an object that is resident should leave: it is stale if the object's key is another now.
+// entry says when a resident object should be spilled. It is stale if the object has another key by then.
 type entry struct {
 	object int32
 	key    uint64 // the smallest leaves first
@@ -60,14 +60,14 @@ func (q *queue) Pop() any {
 	return last
 }
 
-// nexts finds for each use the next of the same object.
-func (t *trace) nexts() []int32 {
+// nextUses returns, for each use, the next use of the same object.
+func (t *trace) nextUses() []int32 {
 	next, seen := make([]int32, len(t.steps)), make([]int32, len(t.objects))
 	for i := range seen {
 		seen[i] = math.MaxInt32
 	}
 	for i := len(t.steps) - 1; i >= 0; i-- {
-		if s := &t.steps[i]; s.kind == use {
+		if s := &t.steps[i]; s.kind == stepUse {
 			next[i] = seen[s.object]
 			seen[s.object] = int32(i)
 		}
@@ -75,9 +75,9 @@ func (t *trace) nexts() []int32 {
 	return next
 }
 
-// simulate runs a trace in a device with that capacity; false: some command found no room.
+// simulate plays a trace on a device with that capacity. It returns false if a command found no room.
 func (t *trace) simulate(capacity uint64, order Order, next []int32) (Moves, bool) {
-	d := &device{trace: t, capacity: capacity, order: order, next: next, states: make([]state, len(t.objects)), command: 1}
+	d := &simulatedDevice{trace: t, capacity: capacity, order: order, next: next, states: make([]objectState, len(t.objects)), command: 1}
 	for i := range t.objects {
 		d.states[i].contents = t.objects[i].copied
 		d.states[i].clean = t.objects[i].copied
@@ -90,76 +90,76 @@ func (t *trace) simulate(capacity uint64, order Order, next []int32) (Moves, boo
 	return d.moves, true
 }
 
-func (d *device) step(i int, s *step) bool {
-	o, now := &d.trace.objects[s.object], &d.states[s.object]
+func (d *simulatedDevice) step(i int, s *step) bool {
+	o, state := &d.trace.objects[s.object], &d.states[s.object]
 	switch s.kind {
-	case use:
-		now.command = d.command
-		if !o.fixed && !now.resident && !d.load(s.object) {
+	case stepUse:
+		state.command = d.command
+		if !o.fixed && !state.resident && !d.load(s.object) {
 			return false
 		}
 		if s.writes {
-			now.contents, now.clean = true, false
+			state.contents, state.clean = true, false
 		}
-		d.push(i, s.object)
-	case run:
+		d.enqueue(i, s.object)
+	case stepRun:
 		d.command++
-		for _, e := range d.aside {
+		for _, e := range d.setAside {
 			heap.Push(&d.leaving, e)
 		}
-		d.aside = d.aside[:0]
-	case born:
-		return d.room(o.size)
-	case gone:
-		if o.fixed || now.resident {
+		d.setAside = d.setAside[:0]
+	case stepCreate:
+		return d.makeRoom(o.size)
+	case stepFree:
+		if o.fixed || state.resident {
 			d.used -= o.size
 		}
-		now.resident = false
-	case pinned:
-		now.pins++
-	case loose:
-		now.pins = max(0, now.pins-1)
+		state.resident = false
+	case stepMap:
+		state.pins++
+	case stepUnmap:
+		state.pins = max(0, state.pins-1)
 	}
 	return true
 }
 
-// push notes when the object should leave.
-func (d *device) push(i int, at int32) {
-	now := &d.states[at]
-	if now.key = uint64(i); d.order == Farthest {
-		now.key = math.MaxUint32 - uint64(d.next[i])
+// enqueue notes when an object should be spilled.
+func (d *simulatedDevice) enqueue(i int, object int32) {
+	state := &d.states[object]
+	if state.key = uint64(i); d.order == Farthest {
+		state.key = math.MaxUint32 - uint64(d.next[i])
 	}
-	if now.resident {
-		heap.Push(&d.leaving, entry{at, now.key})
+	if state.resident {
+		heap.Push(&d.leaving, entry{object, state.key})
 	}
 }
 
-// load gives an object memory.
-func (d *device) load(at int32) bool {
-	o, now := &d.trace.objects[at], &d.states[at]
-	if !d.room(o.size) {
+// load gives an object device memory.
+func (d *simulatedDevice) load(object int32) bool {
+	o, state := &d.trace.objects[object], &d.states[object]
+	if !d.makeRoom(o.size) {
 		return false
 	}
-	now.resident = true
-	if now.taken && now.contents {
+	state.resident = true
+	if state.evicted && state.contents {
 		d.moves.In += o.size
 	}
 	return true
 }
 
-// room takes bytes, for which others leave.
-func (d *device) room(bytes uint64) bool {
+// makeRoom reserves bytes, and spills other objects for them.
+func (d *simulatedDevice) makeRoom(bytes uint64) bool {
 	for bytes > d.capacity || d.used > d.capacity-bytes {
 		if bytes > d.capacity || len(d.leaving) == 0 {
 			return false
 		}
 		e := heap.Pop(&d.leaving).(entry)
-		now := &d.states[e.object]
-		if !now.resident || now.key != e.key {
+		state := &d.states[e.object]
+		if !state.resident || state.key != e.key {
 			continue
 		}
-		if now.command == d.command || now.pins > 0 {
-			d.aside = append(d.aside, e)
+		if state.command == d.command || state.pins > 0 {
+			d.setAside = append(d.setAside, e)
 			continue
 		}
 		d.evict(e.object)
@@ -168,57 +168,58 @@ func (d *device) room(bytes uint64) bool {
 	return true
 }
 
-func (d *device) evict(at int32) {
-	o, now := &d.trace.objects[at], &d.states[at]
-	if now.contents && !now.clean {
+func (d *simulatedDevice) evict(object int32) {
+	o, state := &d.trace.objects[object], &d.states[object]
+	if state.contents && !state.clean {
 		d.moves.Out += o.size
 	}
-	now.resident, now.clean, now.taken = false, true, true
+	state.resident, state.clean, state.evicted = false, true, true
 	d.used -= o.size
 }
 
-// least is the most that one command needs beside what cannot go, and the largest object of that command.
-func (t *trace) least() (bytes uint64, largest int32) {
-	states := make([]state, len(t.objects))
+// leastMemory returns the most that one command needs, including memory that cannot be spilled, and the largest object
+// of that command.
+func (t *trace) leastMemory() (bytes uint64, largest int32) {
+	states := make([]objectState, len(t.objects))
 	var fixed, needs uint64
 	command, at := 1, int32(0)
-	see := func(total uint64) {
+	consider := func(total uint64) {
 		if total > bytes {
 			bytes, largest = total, at
 		}
 	}
 	for _, s := range t.steps {
-		o, now := &t.objects[s.object], &states[s.object]
+		o, state := &t.objects[s.object], &states[s.object]
 		switch s.kind {
-		case use:
-			if now.command == command || o.fixed || now.pins > 0 {
+		case stepUse:
+			if state.command == command || o.fixed || state.pins > 0 {
 				continue
 			}
-			if now.command = command; needs == 0 || o.size > t.objects[at].size {
+			if state.command = command; needs == 0 || o.size > t.objects[at].size {
 				at = s.object
 			}
 			needs += o.size
-		case run:
-			see(fixed + needs)
+		case stepRun:
+			consider(fixed + needs)
 			command, needs = command+1, 0
-		case born:
+		case stepCreate:
 			fixed += o.size
 			if needs == 0 {
 				at = s.object
 			}
-			see(fixed)
-		case gone:
-			if o.fixed || now.pins > 0 {
+			consider(fixed)
+		case stepFree:
+			if o.fixed || state.pins > 0 {
 				fixed -= o.size
 			}
-			now.pins = 0
-		case pinned:
-			if now.pins++; now.pins == 1 && !o.fixed {
+			state.pins = 0
+		case stepMap:
+			if state.pins++; state.pins == 1 && !o.fixed {
 				fixed += o.size
 			}
-		case loose:
-			if now.pins > 0 {
-				if now.pins--; now.pins == 0 && !o.fixed {
+		case stepUnmap:
+			if state.pins > 0 {
+				if state.pins--; state.pins == 0 && !o.fixed {
 					fixed -= o.size
 				}
 			}

@@ -16,7 +16,7 @@ func cycle(objects, visits int) *trace {
 		t.objects = append(t.objects, object{size: 100})
 	}
 	for i := range visits {
-		t.steps = append(t.steps, step{object: int32(i % objects), kind: use, writes: true}, step{kind: run})
+		t.steps = append(t.steps, step{object: int32(i % objects), kind: stepUse, writes: true}, step{kind: stepRun})
 	}
 	return t
 }
@@ -24,7 +24,7 @@ func cycle(objects, visits int) *trace {
 // What is visited in turn never is there with the oldest leaving first; the best keeps most of it.
 func TestCycle(t *testing.T) {
 	tr := cycle(4, 40)
-	moves, best, fits := tr.moves(300)
+	moves, best, fits := tr.simulateBoth(300)
 	if !fits || moves != (Moves{Out: 100 * 37, In: 100 * 36}) {
 		t.Errorf("oldest first: %+v, fits %v", moves, fits)
 	}
@@ -32,10 +32,10 @@ func TestCycle(t *testing.T) {
 	if best.In != 1200 || best.Out != 1300 {
 		t.Errorf("best: %+v", best)
 	}
-	if moves, _, fits = tr.moves(400); !fits || moves != (Moves{}) {
+	if moves, _, fits = tr.simulateBoth(400); !fits || moves != (Moves{}) {
 		t.Errorf("with room for all: %+v", moves)
 	}
-	if _, _, fits = tr.moves(99); fits {
+	if _, _, fits = tr.simulateBoth(99); fits {
 		t.Error("fits into 99 bytes")
 	}
 }
@@ -49,20 +49,20 @@ func TestBestIsBest(t *testing.T) {
 			first := random.IntN(len(tr.objects))
 			for i := range 1 + random.IntN(2) {
 				at := int32((first + i) % len(tr.objects))
-				tr.steps = append(tr.steps, step{object: at, kind: use, writes: true})
+				tr.steps = append(tr.steps, step{object: at, kind: stepUse, writes: true})
 			}
-			tr.end()
+			tr.endCommand()
 		}
-		least, _ := tr.least()
+		least, _ := tr.leastMemory()
 		var last Moves
 		for memory := least; memory <= 1000; memory += 100 {
-			moves, best, fits := tr.moves(memory)
+			moves, best, fits := tr.simulateBoth(memory)
 			if !fits || best.In > moves.In || memory > least && moves.In > last.In {
 				t.Fatalf("%d bytes: %+v, best %+v, with less %+v, fits %v", memory, moves, best, last, fits)
 			}
 			last = moves
 		}
-		if _, _, fits := tr.moves(least - 1); fits {
+		if _, _, fits := tr.simulateBoth(least - 1); fits {
 			t.Fatalf("less than the least, %d, is enough", least)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package spill says what --spill would move for a program that was recorded, and how little memory is enough with it. It
-// simulates one device for each process, as --device-memory has them.
+// Package spill says what --spill would move for a recorded program, and how little memory suffices with it. It
+// simulates one device for each process, as --device-memory does.
 package spill
 
 import (
@@ -9,16 +9,16 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// kind is what happens in a trace.
+// kind is the kind of a step.
 type kind uint8
 
 const (
-	use    kind = iota // a command uses an object
-	run                // it has named all of them
-	born               // an object that cannot go gets memory
-	gone               // an object's memory goes
-	pinned             // it is mapped from here on
-	loose              // and no more
+	stepUse    kind = iota // a command uses an object
+	stepRun                // the uses of the command are complete
+	stepCreate             // an object that cannot be spilled gets memory
+	stepFree               // an object's memory is freed
+	stepMap                // the object is mapped
+	stepUnmap              // the object is unmapped
 )
 
 type step struct {
@@ -27,13 +27,13 @@ type step struct {
 	writes bool
 }
 
-// object is memory of its own; sub-buffers and images of a buffer are it, too.
+// object is memory of its own. Sub-buffers, and images on a buffer, count as that object.
 type object struct {
 	size   uint64
 	tag    uint32
 	reads  bool // the device may only read it
-	fixed  bool // images, SVM and memory of the host stay
-	copied bool // the host had its contents first
+	fixed  bool // it cannot be spilled: images, SVM and memory of the host
+	copied bool // its first contents came from the host
 }
 
 // trace is what one process did.
@@ -46,7 +46,7 @@ type trace struct {
 	last        command
 }
 
-// command is what tells the uses of one command from those of the next.
+// command identifies a command.
 type command struct {
 	thread   uint32
 	op       wire.Command
@@ -56,15 +56,16 @@ type command struct {
 	kernel   uint64
 }
 
-// continues reports whether a use is one more of the same command: a kernel's come by their arguments.
-func (c *command) continues(next *command) bool {
+// isContinuedBy reports whether a use belongs to the same command. The uses of a kernel come in the order of its
+// arguments.
+func (c *command) isContinuedBy(next *command) bool {
 	if c.thread != next.thread || c.time != next.time || c.queue != next.queue || c.op != next.op || c.kernel != next.kernel {
 		return false
 	}
 	return c.op != wire.CommandKernel || next.argument == 0 || next.argument > c.argument
 }
 
-// fold makes traces of a recording.
+// fold makes the traces of a recording.
 type fold struct {
 	heap.Base
 	names        *callsite.Names
@@ -73,22 +74,22 @@ type fold struct {
 	rates        [2]rate // to the device and back
 }
 
-// rate is the best of what calls have moved.
+// rate is the best rate of transfers.
 type rate struct {
 	bytes   uint64
 	perByte float64 // ns
 }
 
-// rateLeast is the size from which a call says something about a link.
-const rateLeast = 64 << 10
+// rateBytesMin is the size from which a transfer shows the rate of the link.
+const rateBytesMin = 64 << 10
 
 func (r *rate) add(bytes uint64, ns uint32) {
 	if bytes == 0 || ns == 0 {
 		return
 	}
 	perByte := float64(ns) / float64(bytes)
-	small := bytes < rateLeast && bytes < r.bytes
-	if r.bytes == 0 || r.bytes < rateLeast && bytes > r.bytes || !small && perByte < r.perByte {
+	small := bytes < rateBytesMin && bytes < r.bytes
+	if r.bytes == 0 || r.bytes < rateBytesMin && bytes > r.bytes || !small && perByte < r.perByte {
 		r.bytes, r.perByte = bytes, perByte
 	}
 }
@@ -107,12 +108,12 @@ func read(src recording.Source) (*fold, error) {
 		f.final = max(f.final, r.Time)
 		f.names.Add(r)
 		if r.Kind == wire.KindUse {
-			f.use(r)
+			f.addUse(r)
 		}
 		h.Apply(r)
 	}
 	for _, t := range f.processes {
-		t.end()
+		t.endCommand()
 	}
 	return f, nil
 }
@@ -126,20 +127,20 @@ func (f *fold) process(number uint32) *trace {
 	return t
 }
 
-// end closes the last command.
-func (t *trace) end() {
-	if n := len(t.steps); n > 0 && t.steps[n-1].kind == use {
-		t.steps = append(t.steps, step{kind: run})
+// endCommand ends the last command.
+func (t *trace) endCommand() {
+	if n := len(t.steps); n > 0 && t.steps[n-1].kind == stepUse {
+		t.steps = append(t.steps, step{kind: stepRun})
 	}
 }
 
-func (t *trace) add(s step) {
-	t.end()
+func (t *trace) addStep(s step) {
+	t.endCommand()
 	t.steps = append(t.steps, s)
 }
 
-// use takes one use of a command.
-func (f *fold) use(r *wire.Record) {
+// addUse adds one use of a command.
+func (f *fold) addUse(r *wire.Record) {
 	u, t := r.AsUse(), f.process(r.Process)
 	switch u.Command() {
 	case wire.CommandWrite:
@@ -148,25 +149,25 @@ func (f *fold) use(r *wire.Record) {
 		f.rates[1].add(u.Bytes(), u.Duration())
 	default:
 	}
-	at, known := t.live[u.Object()]
+	object, known := t.live[u.Object()]
 	if !known {
 		return
 	}
-	now := command{thread: r.Thread, op: u.Command(), argument: u.ArgumentNumber(), time: r.Time, queue: u.Queue(), kernel: u.Kernel()}
-	if !t.last.continues(&now) {
-		t.end()
+	current := command{thread: r.Thread, op: u.Command(), argument: u.ArgumentNumber(), time: r.Time, queue: u.Queue(), kernel: u.Kernel()}
+	if !t.last.isContinuedBy(&current) {
+		t.endCommand()
 	}
-	t.last = now
+	t.last = current
 	writes := u.Writes() || !u.Reads()
-	if u.Command() == wire.CommandKernel { // it may cast a const away
-		writes = !t.objects[at].reads
+	if u.Command() == wire.CommandKernel { // the kernel may cast a const away
+		writes = !t.objects[object].reads
 	}
-	t.steps = append(t.steps, step{object: at, kind: use, writes: writes})
+	t.steps = append(t.steps, step{object: object, kind: stepUse, writes: writes})
 	switch u.Command() {
 	case wire.CommandMap:
-		t.add(step{object: at, kind: pinned})
+		t.addStep(step{object: object, kind: stepMap})
 	case wire.CommandUnmap:
-		t.add(step{object: at, kind: loose})
+		t.addStep(step{object: object, kind: stepUnmap})
 	default:
 	}
 }
@@ -181,14 +182,14 @@ func (f *fold) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	if !o.Owns {
 		return
 	}
-	at := int32(len(t.objects))
-	t.live[o.ID] = at
+	index := int32(len(t.objects))
+	t.live[o.ID] = index
 	fixed := o.Memory != wire.MemoryBuffer || o.Access&wire.UseHostPtr != 0
 	t.objects = append(t.objects, object{
 		size: o.Size, tag: o.Tag, fixed: fixed, copied: o.Access&wire.CopyHostPtr != 0, reads: o.Access&readOnly != 0,
 	})
 	if fixed {
-		t.add(step{object: at, kind: born})
+		t.addStep(step{object: index, kind: stepCreate})
 	}
 	t.inUse += o.Size
 	t.peak = max(t.peak, t.inUse)
@@ -200,10 +201,10 @@ const readOnly = 1 << 2
 // Freed implements heap.Observer.
 func (f *fold) Freed(p *heap.Process, o *heap.Object, _ heap.How) {
 	t := f.process(p.Number)
-	at, known := t.live[o.ID]
+	object, known := t.live[o.ID]
 	delete(t.live, o.ID)
 	if known && o.Owns && o.Parent == 0 {
-		t.add(step{object: at, kind: gone})
+		t.addStep(step{object: object, kind: stepFree})
 		t.inUse -= o.Size
 	}
 }
