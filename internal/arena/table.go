@@ -111,12 +111,12 @@ func ReadColumns(header []string) (Columns, error) {
 		{[]string{"gaps"}, &c.gaps, false}, {[]string{"offset"}, &c.offset, false}, {[]string{"end"}, &end, false},
 	}
 	for _, w := range wanted {
-		is := func(field string) bool { return slices.Contains(w.names, strings.ToLower(strings.TrimSpace(field))) }
-		*w.at = slices.IndexFunc(header, is)
+		matches := func(field string) bool { return slices.Contains(w.names, strings.ToLower(strings.TrimSpace(field))) }
+		*w.at = slices.IndexFunc(header, matches)
 		switch {
 		case *w.at < 0 && w.must:
 			return c, fmt.Errorf("no column %s: want id,lower,upper,size", w.names[0])
-		case *w.at >= 0 && slices.ContainsFunc(header[*w.at+1:], is):
+		case *w.at >= 0 && slices.ContainsFunc(header[*w.at+1:], matches):
 			return c, fmt.Errorf("two columns are called %s", strings.Join(w.names, " or "))
 		}
 		c.last = max(c.last, *w.at)

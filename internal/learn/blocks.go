@@ -107,10 +107,10 @@ func blocksBound(items []arenaBuffer, spans [][]span, length int) (bound uint64)
 	live, peak := make([]int, length), 0
 	for i := range items {
 		for _, s := range spans[i] {
-			for at := s.lower; at < s.upper; at++ {
-				live[at]++
-				if live[at] > peak {
-					peak = live[at]
+			for time := s.lower; time < s.upper; time++ {
+				live[time]++
+				if live[time] > peak {
+					peak = live[time]
 					bound += items[i].size
 				}
 			}

@@ -69,7 +69,7 @@ func sitesInSeveralPhases(phases [][]Buffer) bool {
 	phase := map[allocator.Tag]int{}
 	for i, buffers := range phases {
 		for k := range buffers {
-			if was, known := phase[buffers[k].Tag]; known && was != i {
+			if earlier, known := phase[buffers[k].Tag]; known && earlier != i {
 				return true
 			}
 			phase[buffers[k].Tag] = i

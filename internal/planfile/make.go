@@ -120,11 +120,11 @@ func commonToBoth(phases, others [][]learn.Buffer) (common [][]learn.Buffer) {
 
 // commonRequests returns the requests of the call sites that make the same requests in two periods, in the same order.
 // Each request has the longer of its two lives.
-func commonRequests(one, other []learn.Buffer) []learn.Buffer {
+func commonRequests(first, second []learn.Buffer) []learn.Buffer {
 	excluded := map[allocator.Tag]bool{}
 	isExcluded := func(b *learn.Buffer) bool { return excluded[b.Tag] }
-	sizes := bySite(one)
-	for tag, list := range bySite(other) {
+	sizes := bySite(first)
+	for tag, list := range bySite(second) {
 		excluded[tag] = !slices.Equal(sizes[tag], list)
 		delete(sizes, tag)
 	}
@@ -132,7 +132,7 @@ func commonRequests(one, other []learn.Buffer) []learn.Buffer {
 		excluded[tag] = true
 	}
 	for {
-		a, b := without(one, isExcluded), without(other, isExcluded)
+		a, b := without(first, isExcluded), without(second, isExcluded)
 		if len(a) == 0 {
 			return nil
 		}

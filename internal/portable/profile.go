@@ -89,11 +89,11 @@ func Parse(text string) (*Profile, error) {
 	}
 	p := &Profile{}
 	for _, key := range slices.Sorted(maps.Keys(all)) {
-		at := slices.IndexFunc(fields, func(f field) bool { return f.key == key })
-		if at < 0 {
+		index := slices.IndexFunc(fields, func(f field) bool { return f.key == key })
+		if index < 0 {
 			return nil, &UnknownKey{key}
 		}
-		if err := fields[at].set(p, all[key]); err != nil {
+		if err := fields[index].set(p, all[key]); err != nil {
 			return nil, fmt.Errorf("%s: %w", key, err)
 		}
 	}

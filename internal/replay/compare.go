@@ -87,7 +87,7 @@ func (c *comparer) served(slot uint32, plan *allocator.Decision) {
 	c.decided[slot] = d
 }
 
-func (c *comparer) evicted(p *process, block allocator.Block, size uint64, reason wire.Evict) {
+func (c *comparer) evicted(p *simulatedProcess, block allocator.Block, size uint64, reason wire.Evict) {
 	e := c.evictionsOf(p.number)
 	if !e.numbered {
 		block = 0

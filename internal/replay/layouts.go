@@ -29,7 +29,7 @@ type Arena struct {
 func DepartureName(why int) string { return allocator.Departure(why).String() }
 
 // addProcess adds the figures of one process.
-func (a *Arena) addProcess(p *process, s *allocator.Stats) {
+func (a *Arena) addProcess(p *simulatedProcess, s *allocator.Stats) {
 	a.Planned += s.Planned
 	for why, n := range s.Departures {
 		a.Departures[why] += n
@@ -57,7 +57,7 @@ type layoutLearning struct {
 }
 
 // learnRequest notes a request that was served, and gives the policy a layout when there is a new one.
-func (p *process) learnRequest(req *allocator.Request, buffer *simulatedBuffer) {
+func (p *simulatedProcess) learnRequest(req *allocator.Request, buffer *simulatedBuffer) {
 	l := p.learning
 	buffer.number = l.AddRequest(req)
 	if l.settling > 0 {
@@ -74,7 +74,7 @@ func (p *process) learnRequest(req *allocator.Request, buffer *simulatedBuffer) 
 }
 
 // installGiven gives the policy the layout that it has from the start, if there is one.
-func (p *process) installGiven() {
+func (p *simulatedProcess) installGiven() {
 	if given := p.simulation.options.GivenLayout; given != nil {
 		if layout := given(p.simulation.script.processNumber(p.number)); layout != nil {
 			p.installLayout(layout)
@@ -83,7 +83,7 @@ func (p *process) installGiven() {
 }
 
 // installLayout gives the policy a layout.
-func (p *process) installLayout(layout *learn.Layout) {
+func (p *simulatedProcess) installLayout(layout *learn.Layout) {
 	l := p.learning
 	var err error
 	if p.evictions, err = p.policy.Install(layout.Layout, p.evictions[:0]); err != nil {
@@ -98,7 +98,7 @@ func (p *process) installLayout(layout *learn.Layout) {
 }
 
 // readLayoutPiece reads a piece of a layout that the recorded policy got.
-func (p *process) readLayoutPiece(piece string) {
+func (p *simulatedProcess) readLayoutPiece(piece string) {
 	if !p.simulation.options.AsRecorded {
 		return
 	}

@@ -15,7 +15,7 @@ type openDecision struct {
 }
 
 // beginDecision decides on a request. Slab and buffer exist from the moments that the recording gives.
-func (p *process) beginDecision(req *allocator.Request, step *op) {
+func (p *simulatedProcess) beginDecision(req *allocator.Request, step *op) {
 	if p.openDecisions == nil {
 		p.openDecisions = map[uint32]*openDecision{}
 	}
@@ -54,7 +54,7 @@ func (s *simulation) continueDecision(step *op) {
 }
 
 // grow creates the decision's slab, unless it exists.
-func (o *openDecision) grow(p *process) {
+func (o *openDecision) grow(p *simulatedProcess) {
 	if o.decision.SlabSize != 0 && !o.hasSlab {
 		p.grow(&o.decision)
 		o.hasSlab = true
@@ -62,7 +62,7 @@ func (o *openDecision) grow(p *process) {
 }
 
 // commit gives the buffer its block. The driver always has memory for that, because the recorded driver had.
-func (o *openDecision) commit(p *process, slot uint32) {
+func (o *openDecision) commit(p *simulatedProcess, slot uint32) {
 	s := p.simulation
 	o.grow(p)
 	if !o.decision.Hit && o.decision.Slab == 0 {
@@ -76,7 +76,7 @@ func (o *openDecision) commit(p *process, slot uint32) {
 }
 
 // expireOrDrain evicts blocks that are too old, or makes room where the recorded policy was asked to.
-func (p *process) expireOrDrain(step *op) {
+func (p *simulatedProcess) expireOrDrain(step *op) {
 	switch {
 	case step.code == opExpire:
 		p.evictions, _ = p.policy.Expire(step.time, p.evictions[:0])
@@ -88,7 +88,7 @@ func (p *process) expireOrDrain(step *op) {
 
 // switchPolicy changes the policy, if the replay is as recorded. text is a name followed by limits, for example
 // "slab,max_part=1MiB".
-func (p *process) switchPolicy(text string, time int64) {
+func (p *simulatedProcess) switchPolicy(text string, time int64) {
 	if !p.simulation.options.AsRecorded {
 		return
 	}

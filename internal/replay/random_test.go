@@ -66,7 +66,7 @@ func randomRecord(rng *rand.Rand, n uint64) wire.Record {
 func checkProcesses(t *testing.T, r *simulation) {
 	t.Helper()
 	var reserved uint64
-	held, alone := map[*process]uint64{}, map[*process]uint64{} // bytes in use, and of these those that no policy knows
+	held, alone := map[*simulatedProcess]uint64{}, map[*simulatedProcess]uint64{} // bytes in use, and of these those that no policy knows
 	for i := range r.buffers {
 		switch h := &r.buffers[i]; h.state {
 		case direct:

@@ -84,10 +84,10 @@ func (p *recordedProcess) addDevice(e wire.DeviceView) {
 // forgetContext forgets the classes of an ended context whose number a new context has.
 func (p *recordedProcess) forgetContext(scope uint16) {
 	p.keys = slices.DeleteFunc(p.keys, func(key wire.Class) bool {
-		gone := key.Scope() == scope
-		if gone {
+		ended := key.Scope() == scope
+		if ended {
 			delete(p.classes, key)
 		}
-		return gone
+		return ended
 	})
 }

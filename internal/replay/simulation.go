@@ -10,7 +10,7 @@ import (
 type simulation struct {
 	options   Options
 	script    *script
-	processes []*process
+	processes []*simulatedProcess
 	buffers   []simulatedBuffer
 	result    Result // as far as it is counted here
 	steady    stats.Steady
@@ -29,7 +29,7 @@ func newSimulation(o Options, script *script) (*simulation, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &simulation{options: o, script: script, buffers: make([]simulatedBuffer, script.slots), processes: make([]*process, script.facts.processes)}
+	s := &simulation{options: o, script: script, buffers: make([]simulatedBuffer, script.slots), processes: make([]*simulatedProcess, script.facts.processes)}
 	s.result.Policy, s.result.Limits, s.result.Capacity = o.Policy, policy.Limits(), o.Capacity
 	s.work = cost.NewWork(&o.Device)
 	s.saved = s.work.Creates
@@ -83,7 +83,7 @@ func (s *simulation) play(ops []op) error {
 }
 
 // find returns a process, nil if no policy was asked for it yet.
-func (s *simulation) find(number uint32) *process {
+func (s *simulation) find(number uint32) *simulatedProcess {
 	if int(number) < len(s.processes) {
 		return s.processes[number]
 	}
@@ -91,7 +91,7 @@ func (s *simulation) find(number uint32) *process {
 }
 
 // findOrStart returns a process. A new process gets a policy of its own.
-func (s *simulation) findOrStart(number uint32) (*process, error) {
+func (s *simulation) findOrStart(number uint32) (*simulatedProcess, error) {
 	if p := s.find(number); p != nil {
 		return p, nil
 	}
@@ -102,7 +102,7 @@ func (s *simulation) findOrStart(number uint32) (*process, error) {
 	for len(s.processes) <= int(number) {
 		s.processes = append(s.processes, nil)
 	}
-	p := &process{simulation: s, number: number, policy: policy}
+	p := &simulatedProcess{simulation: s, number: number, policy: policy}
 	if s.options.Policy == LayoutPolicy && !s.options.AsRecorded {
 		p.learning = &layoutLearning{}
 		p.installGiven()
@@ -168,7 +168,7 @@ func (s *simulation) create(step *op) error {
 }
 
 // serve serves a request, and stores its buffer in the slot.
-func (s *simulation) serve(p *process, req *allocator.Request, slot uint32) {
+func (s *simulation) serve(p *simulatedProcess, req *allocator.Request, slot uint32) {
 	for len(s.buffers) <= int(slot) {
 		s.buffers = append(s.buffers, simulatedBuffer{})
 	}
@@ -234,7 +234,7 @@ func (s *simulation) release(step *op) {
 }
 
 // endCooling ends the cooling of a block, or lets it cool until the next wait.
-func (p *process) endCooling(step *op, buffer *simulatedBuffer) {
+func (p *simulatedProcess) endCooling(step *op, buffer *simulatedBuffer) {
 	if step.code == opCooled {
 		p.cool(buffer.block, buffer.number, step.time)
 	} else {
@@ -289,7 +289,7 @@ func (s *simulation) resultSoFar() Result {
 }
 
 // addProcess adds the figures of one process.
-func (out *Result) addProcess(p *process) {
+func (out *Result) addProcess(p *simulatedProcess) {
 	s := p.policy.Stats()
 	out.Arena.addProcess(p, &s)
 	out.Hits += s.Hits

@@ -182,10 +182,10 @@ func (d *simulatedDevice) evict(object int32) {
 func (t *trace) leastMemory() (bytes uint64, largest int32) {
 	states := make([]objectState, len(t.objects))
 	var fixed, needs uint64
-	command, at := 1, int32(0)
+	command, largestUsed := 1, int32(0)
 	consider := func(total uint64) {
 		if total > bytes {
-			bytes, largest = total, at
+			bytes, largest = total, largestUsed
 		}
 	}
 	for _, s := range t.steps {
@@ -195,8 +195,8 @@ func (t *trace) leastMemory() (bytes uint64, largest int32) {
 			if state.command == command || o.fixed || state.pins > 0 {
 				continue
 			}
-			if state.command = command; needs == 0 || o.size > t.objects[at].size {
-				at = s.object
+			if state.command = command; needs == 0 || o.size > t.objects[largestUsed].size {
+				largestUsed = s.object
 			}
 			needs += o.size
 		case stepRun:
@@ -205,7 +205,7 @@ func (t *trace) leastMemory() (bytes uint64, largest int32) {
 		case stepCreate:
 			fixed += o.size
 			if needs == 0 {
-				at = s.object
+				largestUsed = s.object
 			}
 			consider(fixed)
 		case stepFree:

@@ -118,7 +118,7 @@ func read(src recording.Source) (*fold, error) {
 	return f, nil
 }
 
-func (f *fold) process(number uint32) *trace {
+func (f *fold) traceOf(number uint32) *trace {
 	t := f.processes[number]
 	if t == nil {
 		t = &trace{names: f.names.Process(number), live: map[uint64]int32{}}
@@ -141,7 +141,7 @@ func (t *trace) addStep(s step) {
 
 // addUse adds one use of a command.
 func (f *fold) addUse(r *wire.Record) {
-	u, t := r.AsUse(), f.process(r.Process)
+	u, t := r.AsUse(), f.traceOf(r.Process)
 	switch u.Command() {
 	case wire.CommandWrite:
 		f.rates[0].add(u.Bytes(), u.Duration())
@@ -174,7 +174,7 @@ func (f *fold) addUse(r *wire.Record) {
 
 // Allocated implements heap.Observer.
 func (f *fold) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
-	t := f.process(p.Number)
+	t := f.traceOf(p.Number)
 	if parent, known := t.live[o.Parent]; known && o.Parent != 0 {
 		t.live[o.ID] = parent
 		return
@@ -200,7 +200,7 @@ const readOnly = 1 << 2
 
 // Freed implements heap.Observer.
 func (f *fold) Freed(p *heap.Process, o *heap.Object, _ heap.How) {
-	t := f.process(p.Number)
+	t := f.traceOf(p.Number)
 	object, known := t.live[o.ID]
 	delete(t.live, o.ID)
 	if known && o.Owns && o.Parent == 0 {

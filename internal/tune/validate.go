@@ -95,8 +95,8 @@ func onRecordings(points []Point, columns []int) []Point {
 	parts := make([]Point, len(points))
 	for i := range points {
 		parts[i].Configuration = points[i].Configuration
-		for _, at := range columns {
-			parts[i].On = append(parts[i].On, points[i].On[at])
+		for _, index := range columns {
+			parts[i].On = append(parts[i].On, points[i].On[index])
 		}
 		parts[i].Score = total(parts[i].On)
 	}

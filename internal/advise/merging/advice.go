@@ -263,14 +263,14 @@ func (a *Analysis) Metrics() Metrics {
 func (a *Analysis) mergedMetrics(copies []Copy, r *Reuse) Metrics {
 	m := a.Metrics()
 	m.Peak, m.Reuses = r.After.Peak, r.Reuses
-	_, gone := a.lifetimesAfter(API, copies)
+	_, removed := a.lifetimesAfter(API, copies)
 	drop := func(root int, bytes uint64) {
 		m.Allocated -= bytes
 		if a.Program.Buffers[root].Released != None {
 			m.Freed -= bytes
 		}
 	}
-	for root := range gone {
+	for root := range removed {
 		drop(root, a.Program.Buffers[root].Size)
 	}
 	for _, group := range r.Groups {

@@ -91,12 +91,12 @@ func (a *Analysis) findTouches() {
 	for i := range p.Steps {
 		for _, u := range p.Steps[i].Uses {
 			root := a.roots[u.Buffer].root
-			at := next[root]
+			index := next[root]
 			next[root]++
-			a.allTouches[at] = a.touch(i, u)
-			a.latestDone[at] = int32(a.doneAt(i))
-			if at > a.touchStarts[root] {
-				a.latestDone[at] = max(a.latestDone[at], a.latestDone[at-1])
+			a.allTouches[index] = a.touch(i, u)
+			a.latestDone[index] = int32(a.doneAt(i))
+			if index > a.touchStarts[root] {
+				a.latestDone[index] = max(a.latestDone[index], a.latestDone[index-1])
 			}
 			a.noteUser(int(root), i)
 		}

@@ -10,11 +10,11 @@ func adviseShares(all []*evidence, o Options) ([]Advice, error) {
 	var runs []map[string]*siteRun
 	var loads []*load
 	for _, e := range all {
-		l, gone := e.lifetimesAfter(e.form, e.copies)
-		runs = append(runs, e.sites(gone, l))
+		l, removed := e.lifetimesAfter(e.form, e.copies)
+		runs = append(runs, e.sites(removed, l))
 		holds := e.heldBlocks()
 		load := newLoad(nonEmpty(holds))
-		for root := range gone {
+		for root := range removed {
 			load.add(holds[root], -1)
 		}
 		loads = append(loads, load)

@@ -225,8 +225,8 @@ func (f *fitter) takeGroup(x int) *group {
 	if s == nil {
 		return nil
 	}
-	at := sort.Search(len(s.sizes), func(i int) bool { return s.sizes[i] >= b.Size })
-	for i := at; i < len(s.sizes); i++ {
+	index := sort.Search(len(s.sizes), func(i int) bool { return s.sizes[i] >= b.Size })
+	for i := index; i < len(s.sizes); i++ {
 		if g := f.takeOfSize(s, i, x); g != nil {
 			return g
 		}
@@ -234,7 +234,7 @@ func (f *fitter) takeGroup(x int) *group {
 			return nil
 		}
 	}
-	for i := at - 1; i >= 0 && f.problem.Max; i-- {
+	for i := index - 1; i >= 0 && f.problem.Max; i-- {
 		if g := f.takeOfSize(s, i, x); g != nil {
 			return g
 		}

@@ -37,8 +37,8 @@ type Footprint struct {
 // copies may be nil. Pinned and unused buffers count in Before and After only. An error reports a defect of this
 // package: every grouping is checked.
 func (a *Analysis) Reuse(form Form, grow bool, copies []Copy) (*Reuse, error) {
-	l, gone := a.lifetimesAfter(form, copies)
-	p, buffers := a.problemFor(l, grow, gone)
+	l, removed := a.lifetimesAfter(form, copies)
+	p, buffers := a.problemFor(l, grow, removed)
 	bound := a.bound(l, buffers)
 	r := &Reuse{Form: form, Max: grow, Bound: Footprint{bound.Blocks, bound.Bytes}}
 	linear, ok := p.Linear()
@@ -53,9 +53,9 @@ func (a *Analysis) Reuse(form Form, grow bool, copies []Copy) (*Reuse, error) {
 		return nil, err
 	}
 	r.Best, r.Optimal, r.Method = Footprint{len(best.Groups), best.Bytes}, best.Optimal, best.Method
-	a.applyGroups(r, best, buffers, gone)
+	a.applyGroups(r, best, buffers, removed)
 	for i := range a.Program.Buffers {
-		if a.isRoot(i) && !a.movable(i) && !gone[i] {
+		if a.isRoot(i) && !a.movable(i) && !removed[i] {
 			r.Fixed.Blocks++
 			r.Fixed.Peak += a.Program.Buffers[i].Size
 		}
@@ -67,21 +67,21 @@ func (a *Analysis) Reuse(form Form, grow bool, copies []Copy) (*Reuse, error) {
 func (a *Analysis) lifetimesAfter(form Form, copies []Copy) (*Lifetimes, map[int]bool) {
 	l := a.Lifetimes(form)
 	moved := map[int]int{} // by root: number of contents that are moved
-	gone := map[int]bool{}
+	removed := map[int]bool{}
 	for i := range copies {
 		if c := &copies[i]; c.Taken {
 			moved[c.Source]++
-			gone[c.Source] = moved[c.Source] == len(a.Lives[c.Source].Contents)
+			removed[c.Source] = moved[c.Source] == len(a.Lives[c.Source].Contents)
 		}
 	}
 	if form != API {
 		a.moveContents(l, copies)
 	}
-	maps.DeleteFunc(gone, func(_ int, all bool) bool { return !all })
-	for root := range gone {
+	maps.DeleteFunc(removed, func(_ int, all bool) bool { return !all })
+	for root := range removed {
 		l.Spans[root] = nil
 	}
-	return l, gone
+	return l, removed
 }
 
 // moveContents gives the spans of moved contents to the buffers that they are moved into. A buffer that keeps some
@@ -113,10 +113,10 @@ func union(spans []Span) []Span {
 
 // problemFor returns the problem for one run's buffers in one form, in the order of their first use, and the numbers of
 // these buffers.
-func (a *Analysis) problemFor(l *Lifetimes, grow bool, gone map[int]bool) (*Problem, []int) {
+func (a *Analysis) problemFor(l *Lifetimes, grow bool, removed map[int]bool) (*Problem, []int) {
 	var buffers []int
 	for i := range a.Program.Buffers {
-		if a.movable(i) && !gone[i] {
+		if a.movable(i) && !removed[i] {
 			buffers = append(buffers, i)
 		}
 	}
@@ -154,11 +154,11 @@ func (a *Analysis) bound(l *Lifetimes, buffers []int) Bound {
 }
 
 // applyGroups applies the groups of a grouping, as far as they hold no more memory at one time than before.
-func (a *Analysis) applyGroups(r *Reuse, grouping *Grouping, buffers []int, gone map[int]bool) {
+func (a *Analysis) applyGroups(r *Reuse, grouping *Grouping, buffers []int, removed map[int]bool) {
 	holds := a.heldBlocks()
 	load := newLoad(nonEmpty(holds))
 	r.Before = Footprint{a.countRoots(), load.peak()}
-	for root := range gone {
+	for root := range removed {
 		load.add(holds[root], -1)
 	}
 	limit := load.peak()
@@ -176,7 +176,7 @@ func (a *Analysis) applyGroups(r *Reuse, grouping *Grouping, buffers []int, gone
 		}
 		r.addGroup(group)
 	}
-	r.After = Footprint{r.Before.Blocks - len(gone) - r.Reuses, load.peak()}
+	r.After = Footprint{r.Before.Blocks - len(removed) - r.Reuses, load.peak()}
 }
 
 func (r *Reuse) addGroup(group []int) {

@@ -26,11 +26,11 @@ type siteRun struct {
 
 // sites returns what one run did at each call site, by name, with the given lifetimes and without the buffers that
 // coalescing removes.
-func (a *Analysis) sites(gone map[int]bool, l *Lifetimes) map[string]*siteRun {
+func (a *Analysis) sites(removed map[int]bool, l *Lifetimes) map[string]*siteRun {
 	api := a.Lifetimes(API)
 	out := map[string]*siteRun{}
 	for i := range a.Program.Buffers {
-		if !a.isRoot(i) || gone[i] {
+		if !a.isRoot(i) || removed[i] {
 			continue
 		}
 		b := &a.Program.Buffers[i]
@@ -97,14 +97,14 @@ func candidates(runs []map[string]*siteRun) []string {
 	for _, run := range runs {
 		for name, s := range run {
 			size[name] = max(size[name], s.size)
-			if at, seen := first[name]; !s.oneAtATime || seen && at < 0 {
+			if created, seen := first[name]; !s.oneAtATime || seen && created < 0 {
 				first[name] = -1
 			} else if !seen {
 				first[name] = s.created
 			}
 		}
 	}
-	maps.DeleteFunc(first, func(_ string, at int) bool { return at < 0 })
+	maps.DeleteFunc(first, func(_ string, created int) bool { return created < 0 })
 	names := slices.SortedFunc(maps.Keys(first), func(x, y string) int {
 		return cmp.Or(cmp.Compare(size[y], size[x]), cmp.Compare(x, y))
 	})

@@ -36,10 +36,10 @@ func (p *process) endWaitsBefore(r *wire.Record) {
 	}
 	still := p.waiting[:0]
 	for _, t := range p.waiting {
-		w, mine := t.wait, t.wait.record.Thread == r.Thread
-		blocking := w.record.AsSync().Sync() == wire.SyncBlocking && r.Kind == wire.KindUse && mine &&
+		w, ownWait := t.wait, t.wait.record.Thread == r.Thread
+		blocking := w.record.AsSync().Sync() == wire.SyncBlocking && r.Kind == wire.KindUse && ownWait &&
 			r.Time == w.record.Time && r.AsUse().Queue() == w.record.AsSync().Queue()
-		over := r.Time >= w.end && !r.Kind.Late() || mine
+		over := r.Time >= w.end && !r.Kind.Late() || ownWait
 		if over && !blocking {
 			p.endWait(t)
 		} else {

@@ -38,8 +38,8 @@ func (a *anchors) reset(batch *replay.Batch) {
 
 // removeAll removes all anchors from the batch.
 func (a *anchors) removeAll(batch *replay.Batch) {
-	for _, member := range a.all {
-		batch.Remove(member.member)
+	for _, anchor := range a.all {
+		batch.Remove(anchor.member)
 	}
 	a.all = nil
 }
@@ -61,7 +61,7 @@ func (a *anchors) canRest(requests float64, time uint64, rate int) bool {
 func (a *anchors) choose(batch *replay.Batch, s *Snapshot, policy string, settings []allocator.Setting, requests float64) {
 	var stay []anchor
 	for _, limit := range s.anchorLimits() {
-		if i := slices.IndexFunc(a.all, func(member anchor) bool { return member.limit == limit }); i >= 0 {
+		if i := slices.IndexFunc(a.all, func(anchor anchor) bool { return anchor.limit == limit }); i >= 0 {
 			stay = append(stay, a.all[i])
 			a.all = slices.Delete(a.all, i, i+1)
 			continue
@@ -79,10 +79,10 @@ func (a *anchors) choose(batch *replay.Batch, s *Snapshot, policy string, settin
 
 // play lets the anchors play what the batch has read.
 func (a *anchors) play(batch *replay.Batch) {
-	a.all = slices.DeleteFunc(a.all, func(member anchor) bool {
-		err := batch.Play(member.member)
+	a.all = slices.DeleteFunc(a.all, func(anchor anchor) bool {
+		err := batch.Play(anchor.member)
 		if err != nil { // a limit changed later contradicts the anchor's
-			batch.Remove(member.member)
+			batch.Remove(anchor.member)
 		}
 		return err != nil
 	})
@@ -103,11 +103,11 @@ func (a *anchors) points(batch *replay.Batch) []Point {
 	if a.cold {
 		return nil
 	}
-	for _, member := range a.all {
-		r := batch.Result(member.member, cost.Device{})
-		if requests := r.Hits + r.Misses - member.requests; requests > 0 {
+	for _, anchor := range a.all {
+		r := batch.Result(anchor.member, cost.Device{})
+		if requests := r.Hits + r.Misses - anchor.requests; requests > 0 {
 			points = append(points, Point{
-				Limit: member.limit, HitRate: float64(r.Hits-member.hits) / float64(requests), PeakReserved: r.PeakReserved,
+				Limit: anchor.limit, HitRate: float64(r.Hits-anchor.hits) / float64(requests), PeakReserved: r.PeakReserved,
 			})
 		}
 	}

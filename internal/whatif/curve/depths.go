@@ -52,9 +52,9 @@ func (d *depths) push(order uint64, own, weight float64, most int) {
 		d.makeRoom(most)
 	}
 	d.nodes[1].add(weight, weight)
-	at := d.leaves() + len(d.slots)
-	d.pushDown(at, 0)
-	d.nodes[at] = node{own, own}
+	leaf := d.leaves() + len(d.slots)
+	d.pushDown(leaf, 0)
+	d.nodes[leaf] = node{own, own}
 	d.slots = append(d.slots, slot{order, 1, weight})
 }
 
@@ -75,21 +75,21 @@ func (d *depths) slotOf(order uint64) int {
 // On average half of the blocks in its own slot are among them.
 func (d *depths) pop(order uint64, weight float64) float64 {
 	i := d.slotOf(order)
-	at := d.leaves() + i
-	d.pushDown(at, -weight)
+	leaf := d.leaves() + i
+	d.pushDown(leaf, -weight)
 	s := &d.slots[i]
 	s.blocks--
 	s.bytes -= weight
-	d.nodes[at].sum -= weight / 2
-	return d.nodes[at].peak
+	d.nodes[leaf].sum -= weight / 2
+	return d.nodes[leaf].peak
 }
 
 // pushDown adds what waits on the way from the root to a node to the nodes below, and adds a value to all leaves before
 // the node.
 func (d *depths) pushDown(to int, before float64) {
 	for depth := bits.Len(uint(to)) - 1; depth > 0; depth-- {
-		at := to >> depth
-		n, left, right := &d.nodes[at], &d.nodes[2*at], &d.nodes[2*at+1]
+		index := to >> depth
+		n, left, right := &d.nodes[index], &d.nodes[2*index], &d.nodes[2*index+1]
 		if n.sum != 0 || n.peak != 0 {
 			left.add(n.sum, n.peak)
 			right.add(n.sum, n.peak)
@@ -103,11 +103,11 @@ func (d *depths) pushDown(to int, before float64) {
 
 // pushAllDown adds everything that waits to the leaves.
 func (d *depths) pushAllDown() {
-	for at := 1; at < d.leaves(); at++ {
-		n := d.nodes[at]
-		d.nodes[2*at].add(n.sum, n.peak)
-		d.nodes[2*at+1].add(n.sum, n.peak)
-		d.nodes[at] = node{}
+	for index := 1; index < d.leaves(); index++ {
+		n := d.nodes[index]
+		d.nodes[2*index].add(n.sum, n.peak)
+		d.nodes[2*index+1].add(n.sum, n.peak)
+		d.nodes[index] = node{}
 	}
 }
 
@@ -136,20 +136,20 @@ func (d *depths) makeRoom(most int) {
 // joinNeighbours joins neighbouring slots whose bytes together are at most a share of the depth of the uppermost of
 // them.
 func joinNeighbours(slots []slot, values []node, share float64) ([]slot, []node) {
-	at := len(slots) - 1 // index of the present group, in place
-	for i := at - 1; i >= 0; i-- {
-		s, group := slots[i], &slots[at]
-		if group.bytes+s.bytes > share*values[at].sum {
-			at--
-			slots[at], values[at] = s, values[i]
+	kept := len(slots) - 1 // index of the present group, in place
+	for i := kept - 1; i >= 0; i-- {
+		s, group := slots[i], &slots[kept]
+		if group.bytes+s.bytes > share*values[kept].sum {
+			kept--
+			slots[kept], values[kept] = s, values[i]
 			continue
 		}
-		mine, theirs := float64(s.blocks), float64(group.blocks)
-		values[at].sum = (mine*values[i].sum + theirs*values[at].sum) / (mine + theirs)
-		values[at].peak = (mine*values[i].peak + theirs*values[at].peak) / (mine + theirs)
+		older, newer := float64(s.blocks), float64(group.blocks)
+		values[kept].sum = (older*values[i].sum + newer*values[kept].sum) / (older + newer)
+		values[kept].peak = (older*values[i].peak + newer*values[kept].peak) / (older + newer)
 		*group = slot{s.firstOrder, s.blocks + group.blocks, s.bytes + group.bytes}
 	}
-	return slots[at:], values[at:]
+	return slots[kept:], values[kept:]
 }
 
 // clone returns an independent copy.

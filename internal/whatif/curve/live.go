@@ -32,8 +32,8 @@ const liveRate = 50_000
 // goroutine; the other methods are for package live, whose listener Live is. Its memory is bounded except for the
 // programs' live buffers: about 200 bytes for each.
 type Live struct {
-	asked, left atomic.Bool
-	view        atomic.Pointer[view.Curve]
+	viewRequested, hasLeft atomic.Bool
+	view                   atomic.Pointer[view.Curve]
 
 	options  Options
 	policy   string
@@ -62,12 +62,12 @@ func NewLive(policy string, settings []allocator.Setting, o Options) (*Live, err
 
 // View returns the view that was made for the previous call, and requests a new one.
 func (l *Live) View() *view.Curve {
-	l.asked.Store(true)
+	l.viewRequested.Store(true)
 	return l.view.Load()
 }
 
 // Leave ends the curve: no one will view it again.
-func (l *Live) Leave() { l.left.Store(true) }
+func (l *Live) Leave() { l.hasLeft.Store(true) }
 
 // Begin implements live.Listener. A curve cannot interpret records after missing ones, for example releases of unknown
 // buffers. So a new curve begins.
@@ -95,12 +95,12 @@ func (l *Live) Play(part *live.Part) bool {
 		l.followPolicyOrDefaults()
 	}
 	l.updateAnchors(part.Time)
-	return !l.left.Load()
+	return !l.hasLeft.Load()
 }
 
 // Publish implements live.Listener.
 func (l *Live) Publish(load *live.Load) {
-	if l.asked.Swap(false) || load.Final {
+	if l.viewRequested.Swap(false) || load.Final {
 		l.view.Store(l.currentView())
 	}
 }

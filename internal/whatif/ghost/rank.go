@@ -16,12 +16,12 @@ const (
 // than twice the current peak, or that fail requests which the current configuration serves. Last come the ghosts that
 // did not see the whole run.
 func rank(rows []stats.Ghost) {
-	present := slices.IndexFunc(rows, func(g stats.Ghost) bool { return g.Present && g.Whole() })
+	current := slices.IndexFunc(rows, func(g stats.Ghost) bool { return g.Present && g.Whole() })
 	group := func(g *stats.Ghost) int {
 		switch {
 		case !g.Whole():
 			return 2
-		case present >= 0 && (float64(g.PeakReserved) > peakFactorMax*float64(rows[present].PeakReserved) || g.Failures > rows[present].Failures):
+		case current >= 0 && (float64(g.PeakReserved) > peakFactorMax*float64(rows[current].PeakReserved) || g.Failures > rows[current].Failures):
 			return 1
 		}
 		return 0

@@ -5,8 +5,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// process is one simulated process with a policy of its own.
-type process struct {
+// simulatedProcess is one simulated process with a policy of its own.
+type simulatedProcess struct {
 	simulation       *simulation
 	number           uint32
 	policy           *allocator.Pool
@@ -33,7 +33,7 @@ type racingBlock struct {
 
 // simulatedBuffer is what a buffer of the application has in the simulation.
 type simulatedBuffer struct {
-	process   *process
+	process   *simulatedProcess
 	block     allocator.Block
 	granted   uint64 // bytes of the block
 	requested uint64
@@ -55,7 +55,7 @@ const (
 // serve asks the policy and does as the shim does. If a slab does not fit, nothing is evicted for it, and the request
 // gets a block of its own. If the driver has no memory for a block, evictions make room. If that is not enough, the
 // request is served without rounding and without the policy.
-func (p *process) serve(req *allocator.Request, buffer *simulatedBuffer, slot uint32) bool {
+func (p *simulatedProcess) serve(req *allocator.Request, buffer *simulatedBuffer, slot uint32) bool {
 	var plan allocator.Decision
 	p.decide(req, &plan)
 	if plan.SlabSize != 0 && plan.Slab != 0 {
@@ -70,7 +70,7 @@ func (p *process) serve(req *allocator.Request, buffer *simulatedBuffer, slot ui
 }
 
 // commit gives a buffer the block that was decided.
-func (p *process) commit(req *allocator.Request, plan *allocator.Decision, buffer *simulatedBuffer, slot uint32) {
+func (p *simulatedProcess) commit(req *allocator.Request, plan *allocator.Decision, buffer *simulatedBuffer, slot uint32) {
 	p.policy.Commit(*plan)
 	p.countServed(req, plan, slot)
 	buffer.process, buffer.block, buffer.granted, buffer.requested = p, plan.Block, plan.Size, req.Size
@@ -81,7 +81,7 @@ func (p *process) commit(req *allocator.Request, plan *allocator.Decision, buffe
 }
 
 // serveDirectly allocates exactly the requested bytes, without the policy.
-func (p *process) serveDirectly(req *allocator.Request, buffer *simulatedBuffer) bool {
+func (p *simulatedProcess) serveDirectly(req *allocator.Request, buffer *simulatedBuffer) bool {
 	if !p.allocate(req.Size) {
 		return false
 	}
@@ -94,7 +94,7 @@ func (p *process) serveDirectly(req *allocator.Request, buffer *simulatedBuffer)
 }
 
 // release returns a buffer to the driver that the policy does not know.
-func (p *process) release(buffer *simulatedBuffer) {
+func (p *simulatedProcess) release(buffer *simulatedBuffer) {
 	s := p.simulation
 	s.subtractInUse(buffer)
 	buffer.state = empty
@@ -107,7 +107,7 @@ func (p *process) release(buffer *simulatedBuffer) {
 }
 
 // growIfItFits creates the slab of a decision, or decides again without a slab.
-func (p *process) growIfItFits(req *allocator.Request, plan *allocator.Decision) {
+func (p *simulatedProcess) growIfItFits(req *allocator.Request, plan *allocator.Decision) {
 	if p.fits(plan.SlabSize) {
 		p.grow(plan)
 		return
@@ -118,7 +118,7 @@ func (p *process) growIfItFits(req *allocator.Request, plan *allocator.Decision)
 }
 
 // grow creates the slab of a decision.
-func (p *process) grow(plan *allocator.Decision) {
+func (p *simulatedProcess) grow(plan *allocator.Decision) {
 	p.reserve(plan.SlabSize)
 	p.simulation.work.Creates.Add(plan.SlabSize)
 	p.slabSize = plan.SlabSize
@@ -126,7 +126,7 @@ func (p *process) grow(plan *allocator.Decision) {
 }
 
 // countServed counts a served request and its driver calls.
-func (p *process) countServed(req *allocator.Request, plan *allocator.Decision, slot uint32) {
+func (p *simulatedProcess) countServed(req *allocator.Request, plan *allocator.Decision, slot uint32) {
 	s := p.simulation
 	s.steady.Add(plan.Hit)
 	switch {
@@ -148,7 +148,7 @@ func (p *process) countServed(req *allocator.Request, plan *allocator.Decision, 
 }
 
 // decide asks the policy, and returns the blocks that it evicts to the driver.
-func (p *process) decide(req *allocator.Request, plan *allocator.Decision) {
+func (p *simulatedProcess) decide(req *allocator.Request, plan *allocator.Decision) {
 	p.evictions = p.policy.DecideInto(plan, req, p.evictions[:0])
 	if len(p.evictions) > 0 {
 		p.returnEvictions()
@@ -156,20 +156,20 @@ func (p *process) decide(req *allocator.Request, plan *allocator.Decision) {
 }
 
 // fits reports whether the driver has that much memory.
-func (p *process) fits(size uint64) bool {
+func (p *simulatedProcess) fits(size uint64) bool {
 	capacity := p.simulation.options.Capacity
 	return capacity == 0 || p.followsRecording || size <= capacity && p.reserved <= capacity-size
 }
 
 // reserve takes memory from the driver, which has it.
-func (p *process) reserve(size uint64) {
+func (p *simulatedProcess) reserve(size uint64) {
 	p.reserved += size
 	p.simulation.reserved += size
 	p.simulation.result.DriverCreates++
 }
 
 // allocate takes memory from the driver, after evictions if necessary, and reports whether that succeeded.
-func (p *process) allocate(size uint64) bool {
+func (p *simulatedProcess) allocate(size uint64) bool {
 	if !p.makeRoom(size) {
 		return false
 	}
@@ -179,7 +179,7 @@ func (p *process) allocate(size uint64) bool {
 
 // makeRoom lets the policy evict blocks until the driver has that much memory. It evicts nothing for a size that can
 // never fit.
-func (p *process) makeRoom(size uint64) bool {
+func (p *simulatedProcess) makeRoom(size uint64) bool {
 	for !p.fits(size) {
 		capacity := p.simulation.options.Capacity
 		if size > capacity {
@@ -197,7 +197,7 @@ func (p *process) makeRoom(size uint64) bool {
 // retryFailed repeats a request that failed in the recording: the evictions that the policy makes for it take place. A
 // block that it finds here is freed at once, because the recording does not show what the program would have done with
 // it.
-func (p *process) retryFailed(req *allocator.Request) {
+func (p *simulatedProcess) retryFailed(req *allocator.Request) {
 	if p.simulation.options.Capacity == 0 {
 		return // without a capacity nothing fails, and nothing is evicted
 	}
@@ -220,7 +220,7 @@ func (p *process) retryFailed(req *allocator.Request) {
 }
 
 // returnEvictions returns evicted blocks to the driver.
-func (p *process) returnEvictions() {
+func (p *simulatedProcess) returnEvictions() {
 	if len(p.evictions) == 0 {
 		return
 	}
@@ -239,7 +239,7 @@ func (p *process) returnEvictions() {
 }
 
 // free frees a buffer's block.
-func (p *process) free(buffer *simulatedBuffer, busy bool, time int64) {
+func (p *simulatedProcess) free(buffer *simulatedBuffer, busy bool, time int64) {
 	p.simulation.subtractInUse(buffer)
 	p.evictions = p.policy.Free(buffer.block, busy, time, p.evictions[:0])
 	p.returnEvictions()
@@ -248,7 +248,7 @@ func (p *process) free(buffer *simulatedBuffer, busy bool, time int64) {
 	}
 }
 
-func (p *process) cool(block allocator.Block, number uint64, time int64) {
+func (p *simulatedProcess) cool(block allocator.Block, number uint64, time int64) {
 	p.evictions = p.policy.Cooled(block, time, p.evictions[:0])
 	p.returnEvictions()
 	if p.learning != nil {
@@ -257,7 +257,7 @@ func (p *process) cool(block allocator.Block, number uint64, time int64) {
 }
 
 // coolAll ends the cooling of the blocks whose end is not recorded.
-func (p *process) coolAll(time int64) {
+func (p *simulatedProcess) coolAll(time int64) {
 	for _, block := range p.racing {
 		p.cool(block.block, block.number, time)
 	}
@@ -265,7 +265,7 @@ func (p *process) coolAll(time int64) {
 }
 
 // forget takes a block out of the pool. A sub-allocation keeps its range: the slab belongs to the policy.
-func (p *process) forget(buffer *simulatedBuffer) {
+func (p *simulatedProcess) forget(buffer *simulatedBuffer) {
 	s := p.simulation
 	s.subtractInUse(buffer)
 	p.policy.Forget(buffer.block)
@@ -281,13 +281,13 @@ func (p *process) forget(buffer *simulatedBuffer) {
 }
 
 // dropClass ends a class.
-func (p *process) dropClass(class allocator.Class) {
+func (p *simulatedProcess) dropClass(class allocator.Class) {
 	p.evictions = p.policy.DropClass(class, p.evictions[:0])
 	p.returnEvictions()
 }
 
 // applyChange applies a recorded change of a limit, the pool or the policy.
-func (p *process) applyChange(c *change, time int64) {
+func (p *simulatedProcess) applyChange(c *change, time int64) {
 	s := p.simulation
 	if c.name == wire.PolicySetting {
 		p.switchPolicy(c.value, time)
@@ -314,7 +314,7 @@ func (p *process) applyChange(c *change, time int64) {
 }
 
 // fullestStats returns the policy's figures of the present moment, or earlier ones if more was free then.
-func (p *process) fullestStats() allocator.Stats {
+func (p *simulatedProcess) fullestStats() allocator.Stats {
 	if s := p.policy.Stats(); s.BytesCached >= p.fullest.BytesCached {
 		return s
 	}
