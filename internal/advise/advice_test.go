@@ -19,7 +19,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// of advises about recordings.
+// of returns the advice for recordings.
 func of(t *testing.T, o Options, paths ...string) *Result {
 	t.Helper()
 	r := New(o)
@@ -61,8 +61,8 @@ func text(t *testing.T, r *Result, most int) []byte {
 	return b.Bytes()
 }
 
-// TestGolden compares advice with what is committed: go test -update writes it anew. mosaic copies what could be made
-// in place; the others are of earlier versions of the format.
+// TestGolden compares advice with golden files; go test -update rewrites them. mosaic copies what could be created in
+// place; the other recordings are of earlier versions of the format.
 func TestGolden(t *testing.T) {
 	for _, path := range []string{
 		"testdata/mosaic.gmt", "../report/testdata/pipeline.gmt", "../report/testdata/train.gmt",
@@ -127,7 +127,8 @@ func TestSafeInTwoRecordings(t *testing.T) {
 	}
 }
 
-// TestCopiesOfARecordingAreOne, and parts of it, and what was merged of it: they show no more runs than it does.
+// TestCopiesOfARecordingAreOne: copies and parts of a recording, and recordings merged from it, show no more runs than
+// it does.
 func TestCopiesOfARecordingAreOne(t *testing.T) {
 	at := func(host string, s int64) recording.Header {
 		return recording.Header{Host: host, Created: time.Unix(s, 0)}

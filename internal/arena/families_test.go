@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// lying is a set of buffers with a placement that is known: what is made of it by moves that keep the placement right
-// has a solution within the capacity.
+// lying is a set of buffers with a known placement. Changes that keep the placement valid keep it solvable within the
+// capacity.
 type lying struct {
 	buffers  []Buffer
 	offsets  []uint64
@@ -33,7 +33,7 @@ func solvedInstance(t testing.TB, name string) *lying {
 	return l
 }
 
-// times are all moments at which something changes.
+// times returns all moments at which something changes.
 func (l *lying) times() []int64 {
 	var all []int64
 	for i := range l.buffers {
@@ -43,7 +43,7 @@ func (l *lying) times() []int64 {
 	return slices.Compact(all)
 }
 
-// room gives the ranges that are free from a time to another.
+// room returns the ranges that are free from one time to another.
 func (l *lying) room(lower, upper int64) []placedRange {
 	var taken, free []placedRange
 	for i := range l.buffers {
@@ -62,7 +62,7 @@ func (l *lying) room(lower, upper int64) []placedRange {
 	return free
 }
 
-// fill puts a buffer into every free range, for as long as it is free: the load is the capacity at all times.
+// fill puts a buffer into every free range, for as long as it is free, so that the load is the capacity at all times.
 func (l *lying) fill(least int64) {
 	times := l.times()
 	for i := range len(times) - 1 {
@@ -79,7 +79,7 @@ func (l *lying) fill(least int64) {
 	}
 }
 
-// grow lets buffers live longer, up to the next that is in the way.
+// grow lets buffers live longer, up to the next buffer in the same range.
 func (l *lying) grow(random *rand.Rand) {
 	times := l.times()
 	for _, i := range random.Perm(len(l.buffers)) {
@@ -98,7 +98,7 @@ func (l *lying) grow(random *rand.Rand) {
 	}
 }
 
-// remove takes buffers out by chance.
+// remove removes random buffers.
 func (l *lying) remove(random *rand.Rand, n int) {
 	for range n {
 		i := random.IntN(len(l.buffers))
@@ -124,7 +124,7 @@ func (l *lying) split(random *rand.Rand, n int, inTime bool) {
 	}
 }
 
-// warp stretches the arena here and there: sizes have nothing in common any more.
+// warp stretches random ranges of the arena, so that sizes have no common divisor.
 func (l *lying) warp(random *rand.Rand) {
 	edges := []uint64{0, l.capacity}
 	for i := range l.buffers {
@@ -148,7 +148,7 @@ func (l *lying) warp(random *rand.Rand) {
 	l.capacity = at(l.capacity)
 }
 
-// reverse lets time run backwards.
+// reverse reverses time.
 func (l *lying) reverse() {
 	for i := range l.buffers {
 		b := &l.buffers[i]
@@ -156,7 +156,7 @@ func (l *lying) reverse() {
 	}
 }
 
-// stack lays another set above.
+// stack places another set above.
 func (l *lying) stack(other *lying) {
 	for i, b := range other.buffers {
 		l.add(b.Lower, b.Upper, other.offsets[i]+l.capacity, b.Size)
@@ -164,7 +164,7 @@ func (l *lying) stack(other *lying) {
 	l.capacity += other.capacity
 }
 
-// chain lets another set of the same capacity follow. Some buffers live through both, above all others.
+// chain appends another set of the same capacity in time. Some buffers live through both, above all others.
 func (l *lying) chain(other *lying, through int) {
 	times, next := l.times(), other.times()
 	shift := times[len(times)-1] - next[0]
@@ -182,8 +182,8 @@ func guillotine(random *rand.Rand, n int, unit int64) *lying {
 	return pinwheels(random, n, unit, 0)
 }
 
-// pinwheels cuts rectangles in two, or a share of them in five around a middle, which no cut from edge to edge does.
-// The larger ones are cut more often.
+// pinwheels cuts rectangles in two, or a share of them in five around a middle, which cuts from edge to edge cannot
+// make. Larger rectangles are cut more often.
 func pinwheels(random *rand.Rand, n int, unit int64, share float64) *lying {
 	type rectangle struct{ l, u, a, b int64 }
 	const side = 1 << 12
@@ -221,7 +221,7 @@ func pinwheels(random *rand.Rand, n int, unit int64, share float64) *lying {
 }
 
 // network is what an allocator may meet in a neural network: few sizes, many short lives, some weights that stay, some
-// skip connections. Each comes where there is room, and what does not fit never was.
+// skip connections. A buffer that does not fit is left out.
 func network(random *rand.Rand, n int) *lying {
 	l := &lying{capacity: 1 << 20}
 	sizes := make([]uint64, 12)
@@ -294,7 +294,7 @@ func population(t testing.TB, turns int) []member {
 	return all
 }
 
-// family makes instances from nothing, or from a placement of one of the challenging ones, or of several.
+// family makes instances from nothing, or from placements of challenging instances.
 type family struct {
 	name string
 	make func(random *rand.Rand, l *lying, other func() *lying) *lying

@@ -14,7 +14,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/racetest"
 )
 
-// challenging are the instances of MiniMalloc that are carried here, all with capacity 1,048,576.
+// challenging are the instances of MiniMalloc in testdata, all with capacity 1,048,576.
 var challenging = []string{"A", "C", "D", "F", "J"}
 
 func instance(t testing.TB, name string) []Buffer {
@@ -30,7 +30,7 @@ func instance(t testing.TB, name string) []Buffer {
 	return table.Buffers
 }
 
-// place solves and checks what comes out by the naive rule.
+// place solves buffers and checks the placement by the naive rule.
 func place(t testing.TB, buffers []Buffer, o Options) *Solution {
 	t.Helper()
 	s, err := Solve(t.Context(), buffers, o)
@@ -44,7 +44,7 @@ func place(t testing.TB, buffers []Buffer, o Options) *Solution {
 	return s
 }
 
-// naive looks at every pair and every moment.
+// naive compares every pair at every moment.
 func naive(buffers []Buffer, offsets []uint64) (height uint64, problem string) {
 	for i := range buffers {
 		b := &buffers[i]
@@ -81,7 +81,7 @@ func overlap(a, b *Buffer, atA, atB uint64) bool {
 	return false
 }
 
-// needed are the bytes of a buffer that are needed at a time.
+// needed returns the bytes of a buffer that are needed at a time.
 func needed(b *Buffer, t int64) (lo, hi uint64) {
 	if t < b.Lower || t >= b.Upper {
 		return 0, 0
@@ -206,8 +206,8 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestTheFirstPlacementIsKept ends the context as soon as there is a placement: that one is the result, whatever the step
-// that went on then finds, and Progress is not called again.
+// TestTheFirstPlacementIsKept ends the context at the first placement: that one is the result, even if the running step
+// finds another, and Progress is not called again.
 func TestTheFirstPlacementIsKept(t *testing.T) {
 	var buffers []Buffer
 	for i := range 20_000 {

@@ -19,7 +19,7 @@ var (
 	familyFlag   = flag.String("family", "", "only families whose names have this")
 )
 
-// processorTime is what this process has taken so far: the machine may have other work.
+// processorTime returns the processor time of this process, because the machine may do other work.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// realistic are families that stay close to what compilers of models hand on: the placements of the challenging
-// instances with small changes, and made-up models. In most of them some moments need all of the capacity, as in the
-// hardest of what is known, and others leave room.
+// realistic are families that resemble what compilers of models produce: the placements of the challenging instances
+// with small changes, and synthetic models. In most of them some moments need all of the capacity, as in the hardest
+// known instances, and others leave room.
 var realistic = []family{
 	{"pinned", func(random *rand.Rand, l *lying, _ func() *lying) *lying {
 		l.pin(random, 1+random.IntN(6))
@@ -64,7 +64,7 @@ var realistic = []family{
 	}},
 }
 
-// pin fills the arena at some moments. What fills it lives about that moment for as long as chance and room will have it.
+// pin fills the arena at some moments. The new buffers live around that moment as long as chance and room allow.
 func (l *lying) pin(random *rand.Rand, moments int) {
 	times := l.times()
 	for range moments {
@@ -104,8 +104,8 @@ func (l *lying) stretch(random *rand.Rand, n int) {
 	}
 }
 
-// nudge moves edges by a little: that of a buffer in the arena or in time, together with the edges of others that touch
-// it there. What would overlap then stays as it was.
+// nudge moves edges slightly: the edge of a buffer in the arena or in time, together with the edges that touch it. A
+// move that would make buffers overlap is undone.
 func (l *lying) nudge(random *rand.Rand, n int) {
 	for range n {
 		before, lay := slices.Clone(l.buffers), slices.Clone(l.offsets)
@@ -140,7 +140,7 @@ func (l *lying) moveTop(i int, by int64) {
 	}
 }
 
-// moveEnd moves the end of a life, and all that begin or end then and touch it.
+// moveEnd moves the end of a life, and all lives that begin or end then and touch it.
 func (l *lying) moveEnd(i int, by int64) {
 	edge := l.buffers[i].Upper
 	for _, j := range l.touching(i, func(j int) bool { return l.buffers[j].Upper == edge || l.buffers[j].Lower == edge }, func(a, b int) bool {
@@ -154,7 +154,7 @@ func (l *lying) moveEnd(i int, by int64) {
 	}
 }
 
-// touching gives the buffers at an edge that hang together with one of them.
+// touching returns the buffers at an edge that are connected with one of them.
 func (l *lying) touching(i int, at func(int) bool, touch func(a, b int) bool) []int {
 	found := []int{i}
 	for k := 0; k < len(found); k++ {
@@ -182,9 +182,9 @@ func (l *lying) window(random *rand.Rand, share float64) {
 	*l = kept
 }
 
-// model makes the tensors of a made-up model: stages of operators with few sizes, which halve at the end of a stage and
-// double again in a decoder; residual and skip connections, scratch memory, and weights that stay. The placement is what
-// a quick heuristic finds.
+// model makes the tensors of a synthetic model: stages of operators with few sizes, which halve at the end of a stage
+// and double again in a decoder; residual and skip connections, scratch memory, and weights that stay. A quick
+// heuristic gives the placement.
 func model(random *rand.Rand, operators int) *lying {
 	l := &lying{}
 	size := uint64(1024 * (32 + random.IntN(128)))

@@ -9,7 +9,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/racetest"
 )
 
-// small makes a few buffers, with alignments and gaps where asked for.
+// small makes a few buffers, with alignments and gaps if asked for.
 func small(random *rand.Rand, n int, aligned, gaps bool) []Buffer {
 	buffers := make([]Buffer, n)
 	for i := range buffers {

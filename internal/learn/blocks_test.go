@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestLearnsBlocks plays loops of which no request can be served by parts of slabs: once there is a plan every request is
-// served by it, and no more is reserved than it says.
+// TestLearnsBlocks plays loops in which no request can be a sub-allocation: after a layout was learned it serves every
+// request, and no more is reserved than its size.
 func TestLearnsBlocks(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 7))
@@ -25,8 +25,8 @@ func TestLearnsBlocks(t *testing.T) {
 	}
 }
 
-// TestBlocksAreShared: buffers that are never needed at once have one block, also of different sizes; a run of iterations
-// in a row needs less where buffers live on into the next one.
+// TestBlocksAreShared: buffers that are never needed at the same time share a block, also if their sizes differ.
+// Several periods in a row need less memory where buffers outlive a period.
 func TestBlocksAreShared(t *testing.T) {
 	for _, c := range []struct {
 		loop []item
@@ -45,7 +45,7 @@ func TestBlocksAreShared(t *testing.T) {
 	}
 }
 
-// TestBlocksOfALimitedSize: a buffer that no larger block may serve has none of these.
+// TestBlocksOfALimitedSize: a buffer that no larger block may serve does not share with larger buffers.
 func TestBlocksOfALimitedSize(t *testing.T) {
 	plan := Solve([][]Buffer{{{Tag: 1, Class: 1, Size: 4096, Life: 1}, {Tag: 2, Class: 1, Size: 512, BlockMax: 1024, Life: 1}}})
 	if plan == nil || plan.Size != 4096+512 || plan.Places[0].Offset == plan.Places[1].Offset {

@@ -7,14 +7,14 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 )
 
-// item is a request of a loop, and how many requests later its memory is free.
+// item is a request of a loop, and the number of requests until its memory is free.
 type item struct {
 	tag  allocator.Tag
 	size uint64
 	life int
 }
 
-// program plays requests through a policy that gets what is learned from them.
+// program plays requests through a policy that gets the learned layouts.
 type program struct {
 	testing.TB
 	Learner
@@ -76,7 +76,7 @@ func (p *program) request(it item) {
 	}
 }
 
-// departed returns how many requests of a number of further runs of a loop the plan does not serve, and what is reserved then.
+// departed returns how many requests of further periods the layout does not serve, and the bytes reserved then.
 func (p *program) departed(times int, loop []item) (requests, reserved uint64) {
 	p.Helper()
 	before := p.pool.Stats().Planned
@@ -93,8 +93,8 @@ func randomLoop(rng *rand.Rand, most int) []item {
 	return loop
 }
 
-// TestLearns plays loops of random requests, many of which live on into the next period: once there is a plan every
-// request is served by it, and no more is reserved than it says.
+// TestLearns plays loops of random requests, many of which outlive a period: after a layout was learned it serves every
+// request, and no more is reserved than its size.
 func TestLearns(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 3))
@@ -113,8 +113,8 @@ func TestLearns(t *testing.T) {
 	}
 }
 
-// TestTakesTurns: a buffer that lives until its successor is there has two places.
-func TestTakesTurns(t *testing.T) {
+// TestAlternates: a buffer that lives until its successor is created has two places.
+func TestAlternates(t *testing.T) {
 	loop := []item{{1, 4096, 3}, {2, 8192, 1}}
 	p := newProgram(t)
 	p.run(40, loop)
@@ -123,7 +123,7 @@ func TestTakesTurns(t *testing.T) {
 	}
 }
 
-// TestStaysOutside: what lives on has no place, and the rest has.
+// TestStaysOutside: a buffer that lives longer than a period has no place, the others have.
 func TestStaysOutside(t *testing.T) {
 	loop := []item{{1, 4096, 1}, {2, 8192, 1 << 20}, {3, 512, 2}}
 	p := newProgram(t)
@@ -144,8 +144,8 @@ func TestNoPlan(t *testing.T) {
 	}
 }
 
-// TestPlansAgain when sizes change, and when lives become longer; and not when nothing does.
-func TestPlansAgain(t *testing.T) {
+// TestLearnsAgain: sizes change, or lives become longer: there is a new layout. Otherwise there is none.
+func TestLearnsAgain(t *testing.T) {
 	first, second := []item{{1, 4096, 2}, {2, 8192, 1}}, []item{{1, 4096, 2}, {2, 9000, 1}}
 	longer := []item{{1, 4096, 2}, {2, 9000, 2}}
 	p := newProgram(t)
@@ -157,7 +157,7 @@ func TestPlansAgain(t *testing.T) {
 	}
 }
 
-// TestTwoPhases that alternate keep their places, in an arena that is large enough for each.
+// TestTwoPhases: two phases that alternate keep their places, in an arena that is large enough for each.
 func TestTwoPhases(t *testing.T) {
 	first, second := []item{{1, 4096, 2}, {2, 8192, 1}}, []item{{3, 65536, 1}, {4, 512, 3}, {5, 1024, 2}}
 	p := newProgram(t)
@@ -177,8 +177,9 @@ func TestTwoPhases(t *testing.T) {
 	}
 }
 
-// TestBoundedPlans: a program of ever new loops does not get a plan for each, and for each plan it needs longer ones.
-func TestBoundedPlans(t *testing.T) {
+// TestBoundedLayouts: a program whose loops keep changing does not get a layout for each, and needs longer loops for
+// each further one.
+func TestBoundedLayouts(t *testing.T) {
 	p := newProgram(t)
 	for i := range uint64(2 * layoutsMax) {
 		p.run(64, []item{{1, 1000 * (i + 1), 1}})
@@ -205,7 +206,7 @@ func BenchmarkRequest(b *testing.B) {
 	}
 }
 
-// TestOneRange: a site whose buffers are never needed at once has one range for all of them, whatever their sizes.
+// TestOneRange: the buffers of a site that are never needed at the same time share one range, whatever their sizes.
 func TestOneRange(t *testing.T) {
 	loop := []item{{1, 8192, 1}, {2, 4096, 2}, {1, 1000, 1}, {3, 512, 3}, {1, 6000, 1}}
 	p := newProgram(t)
@@ -225,8 +226,8 @@ func TestOneRange(t *testing.T) {
 	}
 }
 
-// TestNoOneRangeWhereItCosts: two ranges for a site where one would make the arena larger.
-func TestNoOneRangeWhereItCosts(t *testing.T) {
+// TestTwoRangesWhereOneCosts: a site gets two ranges where one would make the arena larger.
+func TestTwoRangesWhereOneCosts(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 11))
 		buffers := make([]Buffer, 1+rng.IntN(12))
@@ -243,7 +244,7 @@ func TestNoOneRangeWhereItCosts(t *testing.T) {
 	}
 }
 
-// TestOddIterations: one that differs now and then does not bring another plan.
+// TestOddIterations: an iteration that differs now and then brings no new layout.
 func TestOddIterations(t *testing.T) {
 	loop, odd := []item{{1, 4096, 2}, {2, 8192, 1}}, []item{{1, 5000, 2}, {2, 8192, 1}, {3, 700, 1}}
 	p := newProgram(t)

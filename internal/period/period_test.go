@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// find returns what the Finder makes of a sequence.
+// find returns the stretches that a Finder finds in a sequence.
 func find(keys []uint64) []Stretch {
 	var f Finder
 	for _, key := range keys {
@@ -50,7 +50,7 @@ func TestFindsPeriods(t *testing.T) {
 	}
 }
 
-// TestFindsAnyPeriod repeats a random sequence that is no repetition itself, behind a random beginning.
+// TestFindsAnyPeriod repeats a random sequence that does not repeat itself, after a random beginning.
 func TestFindsAnyPeriod(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		period := rapid.IntRange(1, 200).Draw(t, "period")

@@ -12,14 +12,14 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// request is one of an iteration: of a site, named by a letter.
+// request is a request of a period: its call site is named by a letter.
 type request struct {
 	site string
 	size uint64
 	life uint64
 }
 
-// newRun returns a run of an iteration. Tags count from first.
+// newRun returns a run of a period. Tags count from first.
 func newRun(t *testing.T, first allocator.Tag, phases ...[]request) Run {
 	t.Helper()
 	r := Run{Sites: map[allocator.Tag]Site{}}
@@ -42,7 +42,8 @@ func newRun(t *testing.T, first allocator.Tag, phases ...[]request) Run {
 	return r
 }
 
-// TestMake: what holds in each run is in the plan, with the longest lives, wherever the iteration begins.
+// TestMake: requests that are the same in each run are in the plan, with their longest lives, wherever the period
+// begins.
 func TestMake(t *testing.T) {
 	one := newRun(t, 1, []request{{"a", 4096, 2}, {"x", 100, 1}, {"b", 8192, 2}, {"c", 512, 0}, {"d", 300, 1}})
 	other := newRun(t, 70, []request{{"b", 8192, 1}, {"c", 512, 1}, {"d", 400, 1}, {"a", 4096, 1}, {"y", 7, 2}})
@@ -115,7 +116,7 @@ func tagsOf(p *Plan) map[string]allocator.Tag {
 	return tags
 }
 
-// TestWrites random plans, and reads them as they were: a run that has all call sites gets the plan of the first.
+// TestWrites writes random plans and reads them: a run that has all call sites gets the layout of the first run.
 func TestWrites(t *testing.T) {
 	for seed := range uint64(100) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -193,7 +194,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// FuzzParse: what is read can be written and read again, and the policy takes it.
+// FuzzParse: a plan that can be read can be written and read again, and the policy accepts it.
 func FuzzParse(f *testing.F) {
 	f.Add(small)
 	f.Add("version = 1\n[[site]]\nplaces = [{phase = 1000000000}]")
@@ -227,7 +228,7 @@ func site(process, tag uint32, frame string) *wire.Record {
 	return &r
 }
 
-// TestFinder gives each process the plan as soon as its call sites are known, or no more of them come.
+// TestFinder gives each process its layout as soon as all call sites are known, or no new ones come up.
 func TestFinder(t *testing.T) {
 	p, err := Parse(strings.Replace(small, "[[site]]", `[[site]]
 name = "other"

@@ -11,7 +11,7 @@ import (
 
 const mib = 1 << 20
 
-// TestBuiltIn: each profile can be read, has a limit, says where it is from, and comes back as it was written.
+// TestBuiltIn: each profile can be read, has a limit, names its source, and is read again as it was written.
 func TestBuiltIn(t *testing.T) {
 	if len(Names()) < 12 {
 		t.Errorf("only %d profiles", len(Names()))
@@ -86,7 +86,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// story makes buffers of 1, 3 and 2 MiB at a time, an image, and a sub-buffer at 4224.
+// story creates buffers of 1, 3 and 2 MiB that live together, an image, and a sub-buffer at 4224.
 func story() *records.Tape {
 	tape := &records.Tape{}
 	now := uint64(1000)
@@ -107,7 +107,7 @@ func story() *records.Tape {
 	return tape
 }
 
-// TestChecks: each limit at which the story just fits, and the same one less.
+// TestChecks: each limit that the program just meets, and the same limit reduced by one.
 func TestChecks(t *testing.T) {
 	yes, no := true, false
 	for _, c := range []struct {
@@ -152,7 +152,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TestFirst: what fails first is named, not what fails worst.
+// TestFirst: the limit that is exceeded first is named, not the one that is exceeded most.
 func TestFirst(t *testing.T) {
 	r, err := Run(story(), 0, &Profile{Name: "card", Largest: 2 * mib, Memory: 5 * mib, Align: 8192})
 	if err != nil {

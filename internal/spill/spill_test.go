@@ -9,7 +9,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// cycle visits objects of 100 bytes over and over, one at each command, and writes them.
+// cycle uses objects of 100 bytes one after the other, repeatedly, one in each command, and writes them.
 func cycle(objects, visits int) *trace {
 	t := &trace{}
 	for range objects {

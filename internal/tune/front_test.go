@@ -11,7 +11,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// points makes points of pairs of ms and MiB, whose policies are a, b, c …
+// points makes points from pairs of ms and MiB; their policies are a, b, c …
 func points(pairs ...float64) (list []Point) {
 	for i := 0; i < len(pairs); i += 2 {
 		s := Score{DriverNS: pairs[i] * 1e6, PeakReserved: uint64(pairs[i+1] * (1 << 20))}
@@ -69,7 +69,7 @@ func TestPeel(t *testing.T) {
 	}
 }
 
-// TestEqualPolicies demands that of policies that do the same the one is named that is there without being named.
+// TestEqualPolicies: of policies with equal results, the one that needs no flag is named.
 func TestEqualPolicies(t *testing.T) {
 	all := points(1, 1, 1, 1, 1, 1)
 	for i, name := range []string{"futhark-2018", "pow2", "futhark"} {

@@ -14,7 +14,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// TestGatheredIsSearched plays recordings one by one, and demands what a search over all of them finds, to the last bit.
+// TestGatheredIsSearched plays recordings one by one, and expects the result of a search over all of them, to the last
+// bit.
 func TestGatheredIsSearched(t *testing.T) {
 	racetest.Slow(t)
 	tapes := []*replay.Loaded{bursts(t, 6), stairs(t, 12), random(t, 3, 300)}
@@ -75,7 +76,7 @@ func TestGatherOfColumns(t *testing.T) {
 	}
 }
 
-// TestManyFolds scores each of many recordings on a choice that it had no part in.
+// TestManyFolds scores each of many recordings on a choice that it was not part of.
 func TestManyFolds(t *testing.T) {
 	list := []replay.Configuration{noPool, {Policy: "futhark"}, {Policy: "slab"}}
 	var columns []Column
@@ -102,7 +103,7 @@ func TestManyFolds(t *testing.T) {
 	}
 }
 
-// TestNoCostOfOne takes the costs of others where a recording has none of its own, as a search does.
+// TestNoCostOfOne: a recording without costs of its own gets those of the others, as in a search.
 func TestNoCostOfOne(t *testing.T) {
 	p := labtest.New()
 	p.Release(p.Buffer(1<<20, 1), wire.OutcomeCached)

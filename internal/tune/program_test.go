@@ -10,7 +10,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// device is what the drivers of these tests take.
+// device is the device of these tests.
 var device = cost.Device{Create: cost.Line{A: 1e5, B: 0.1}, Release: cost.Line{A: 2e4}}
 
 // taped loads a program.
@@ -23,14 +23,14 @@ func taped(t testing.TB, p *labtest.Program) *replay.Loaded {
 	return loaded
 }
 
-// create asks for a buffer at a call site, which takes the driver 1 µs.
+// create requests a buffer at a call site; the driver takes 1 µs for it.
 func create(p *labtest.Program, size uint64, site uint32) uint64 {
 	number := p.Buffer(size, site)
 	p.Last().Cost = 1000
 	return number
 }
 
-// random is a program of 12 call sites whose sizes vary, in no order.
+// random is a program of 12 call sites with random sizes.
 func random(t testing.TB, seed uint64, requests int) *replay.Loaded {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 5))
@@ -47,8 +47,7 @@ func random(t testing.TB, seed uint64, requests int) *replay.Loaded {
 	return taped(t, p)
 }
 
-// stairs is a program whose every iteration asks for buffers of other sizes than those before, and for some that are
-// always the same.
+// stairs is a program whose iterations each request buffers of new sizes, and some of constant sizes.
 func stairs(t testing.TB, iterations int) *replay.Loaded {
 	t.Helper()
 	p := labtest.New()
@@ -61,7 +60,7 @@ func stairs(t testing.TB, iterations int) *replay.Loaded {
 	return taped(t, p)
 }
 
-// bursts is a program that has many equal buffers at a time, again and again.
+// bursts is a program that repeatedly has many equal buffers at one time.
 func bursts(t testing.TB, iterations int) *replay.Loaded {
 	t.Helper()
 	p := labtest.New()

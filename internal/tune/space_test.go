@@ -7,7 +7,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 )
 
-// TestAxesOfAnyPeak: values are few, whatever a recording says that its program had.
+// TestAxesOfAnyPeak: there are few values, whatever the peak of a recording.
 func TestAxesOfAnyPeak(t *testing.T) {
 	for bit := range 64 {
 		for _, peak := range []uint64{1<<bit - 1, 1 << bit, 1<<bit + 1, math.MaxUint64 - 1<<bit} {

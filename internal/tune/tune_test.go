@@ -32,7 +32,7 @@ func better(a, b *Point) bool {
 	return a.DriverNS <= b.DriverNS && a.PeakReserved <= b.PeakReserved && (a.DriverNS < b.DriverNS || a.PeakReserved < b.PeakReserved)
 }
 
-// checkFront demands that a front has all points that none is better than, one of each that are equal, and no others.
+// checkFront fails unless a front has all points that no other point beats, one of each that are equal, and no others.
 func checkFront(t *testing.T, r *Result) {
 	t.Helper()
 	type place struct {
@@ -84,7 +84,8 @@ func TestSearchIsTheSameEachTime(t *testing.T) {
 	}
 }
 
-// TestSearchFindsTheFront compares with all values of each limit of each policy, and of all pairs of limits of one.
+// TestSearchFindsTheFront compares with all values of each limit of each policy, and of all pairs of limits of one
+// policy.
 func TestSearchFindsTheFront(t *testing.T) {
 	racetest.Slow(t)
 	tape := random(t, 2, 200)
@@ -185,7 +186,7 @@ func TestSearchErrors(t *testing.T) {
 	}
 }
 
-// TestPresentStays demands that what is in use now is recommended when nothing is better.
+// TestPresentStays: the present configuration is recommended if no other is better.
 func TestPresentStays(t *testing.T) {
 	present := replay.Configuration{Policy: "buckets", Settings: []allocator.Setting{{Name: "max_per_bucket", Value: "100"}, {Name: "min_block", Value: "1"}}}
 	r := look(t, Options{Present: &present, Most: 60}, bursts(t, 5))
@@ -214,7 +215,7 @@ func TestMaxMemory(t *testing.T) {
 	}
 }
 
-// TestPartsCost demands that slabs are not taken for free where the cost of sub-allocations is unknown.
+// TestPartsCost: sub-allocations of unknown cost are not taken to be free.
 func TestPartsCost(t *testing.T) {
 	r := look(t, Options{Most: 1}, random(t, 1, 500))
 	if r.PartNS != device.Create.A+device.Release.A {

@@ -2,8 +2,9 @@ package merging
 
 import "testing"
 
-// TestARefilledSourceIsSaid: to make it in the destination is right for one of its contents, and wrong for the buffer.
-func TestARefilledSourceIsSaid(t *testing.T) {
+// TestARefilledSourceIsReported: creating the source in the destination is right for one of its contents, and wrong for
+// the buffer.
+func TestARefilledSourceIsReported(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		s := newScript()
 		out, part := s.create(128, 2), s.create(128, 3)
@@ -20,9 +21,9 @@ func TestARefilledSourceIsSaid(t *testing.T) {
 	}
 }
 
-// TestThreadsTakeTurnsOnce: that two threads did not use memory at once may be otherwise the next time, however often it was
-// so.
-func TestThreadsTakeTurnsOnce(t *testing.T) {
+// TestThreadsTakeTurnsByChance: two threads did not use memory at the same time, but may do so the next time, however
+// often they did not.
+func TestThreadsTakeTurnsByChance(t *testing.T) {
 	run := func(recording int, threads ...uint32) *Program {
 		s := newScript()
 		s.Recording = recording
@@ -61,7 +62,8 @@ func TestThreadsTakeTurnsOnce(t *testing.T) {
 	}
 }
 
-// TestSharingSavesWhatThePeakFallsBy: buffers that are released before the next is created were never there at once.
+// TestSharingSavesWhatThePeakFallsBy: buffers that are released before the next is created were never there at the same
+// time.
 func TestSharingSavesWhatThePeakFallsBy(t *testing.T) {
 	for early, want := range map[bool]uint64{true: 0, false: 64} {
 		s := newScript()
@@ -82,8 +84,8 @@ func TestSharingSavesWhatThePeakFallsBy(t *testing.T) {
 	}
 }
 
-// TestWhatWasThereBeforeIsNotCalledHeld: an argument that was set before may use it in any kernel.
-func TestWhatWasThereBeforeIsNotCalledHeld(t *testing.T) {
+// TestEarlierBuffersAreNotCalledHeld: any kernel may use an earlier buffer through an argument that was set before.
+func TestEarlierBuffersAreNotCalledHeld(t *testing.T) {
 	for pinned, want := range map[Pin]uint64{Free: 100, Earlier: 0} {
 		s := newScript()
 		old := s.create(100, 1)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// machine runs a program and the same program with its coalescings applied, side by side, on bytes that are symbols: 0
-// is undefined. What the program reads must be the same in both wherever it is defined.
+// machine runs a program, and the same program with its coalescings applied, side by side on symbolic bytes; 0 is
+// undefined. Both must read the same wherever it is defined.
 type machine struct {
 	a             *Analysis
 	copies        map[int]*Copy    // by step
@@ -53,7 +53,7 @@ func (m *machine) share(groups [][]int) {
 	}
 }
 
-// at returns where a byte of a root is at a step once coalescings are applied, and reuses after them.
+// at returns where a byte of a root is at a step after coalescings and reuses are applied.
 func (m *machine) at(step, root int, b uint64) (int, uint64) {
 	root, b = m.coalesced(step, root, b)
 	if block, ok := m.blocks[root]; ok {
@@ -91,7 +91,7 @@ func hash(parts ...uint64) uint64 {
 	return h | 1
 }
 
-// load compares bytes and returns what they were.
+// load compares bytes and returns them.
 func (m *machine) load(t *touch, root int) []uint64 {
 	var got []uint64
 	for b := t.lo; b < t.hi; b++ {
@@ -171,7 +171,7 @@ func (m *machine) copy(i int) {
 	}
 }
 
-// clash finds two buffers of a step that were apart and are not any more: threads of a kernel know no order.
+// clash finds two buffers of a step that were separate and now overlap: the threads of a kernel have no order.
 func (m *machine) clash(i int) {
 	s := &m.a.Program.Steps[i]
 	if c := m.copies[i]; c != nil && c.Taken {
@@ -192,8 +192,8 @@ func (m *machine) clash(i int) {
 	}
 }
 
-// schedule returns an order in which a device may run the steps: that of each queue, after what is known to be done,
-// and never two conflicting commands of the program the other way round, for it is right as it is.
+// schedule returns an order in which a device may run the steps: each queue in order, after completed steps, and
+// conflicting commands of the original program never swapped, because the program is correct.
 func schedule(a *Analysis, rng *rand.Rand) []int {
 	n := len(a.Program.Steps)
 	pending := make([]int, n)
@@ -359,7 +359,7 @@ func (p *Program) randomCopy(rng *rand.Rand) []Use {
 	return nil
 }
 
-// TestCoalescingsAppliedChangeNothing is what the conditions are for.
+// TestCoalescingsAppliedChangeNothing tests what the conditions are for.
 func TestCoalescingsAppliedChangeNothing(t *testing.T) {
 	taken, chained, partial, refused := 0, 0, 0, map[Condition]int{}
 	for seed := range uint64(8000) {
@@ -406,7 +406,7 @@ func TestCoalescingsAppliedChangeNothing(t *testing.T) {
 	}
 }
 
-// TestReusesAppliedChangeNothing does the same with the blocks of a plan, after the coalescings.
+// TestReusesAppliedChangeNothing does the same with the blocks of a grouping, after the coalescings.
 func TestReusesAppliedChangeNothing(t *testing.T) {
 	reuses, grown := 0, 0
 	for seed := range uint64(6000) {

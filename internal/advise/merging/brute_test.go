@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestInterferenceIsWhatALookAtEachStepSays counts each step on its own.
-func TestInterferenceIsWhatALookAtEachStepSays(t *testing.T) {
+// TestInterferenceStepByStep compares interference with a count at each step.
+func TestInterferenceStepByStep(t *testing.T) {
 	for seed := range uint64(2000) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		p := randomProgram(rng, 2)
@@ -35,7 +35,7 @@ func TestInterferenceIsWhatALookAtEachStepSays(t *testing.T) {
 	}
 }
 
-// naive says for each step whether a buffer is live: by the definition, from the contents.
+// naive returns for each step whether a buffer is live: by the definition, from the contents.
 func (a *Analysis) naive(form Form, buffer int) []bool {
 	live := make([]bool, len(a.Program.Steps)+1)
 	life := &a.Lives[buffer]
@@ -54,8 +54,8 @@ func (a *Analysis) naive(form Form, buffer int) []bool {
 	return live
 }
 
-// TestContentsAreWhatReadsNeed goes back from each step: a byte is needed when something reads it before it is
-// overwritten, and then its buffer is live.
+// TestContentsAreWhatReadsNeed goes back from each step: a byte is needed if it is read before it is overwritten, and
+// then its buffer is live.
 func TestContentsAreWhatReadsNeed(t *testing.T) {
 	gaps := 0
 	for seed := range uint64(2000) {
@@ -90,7 +90,7 @@ func TestContentsAreWhatReadsNeed(t *testing.T) {
 	}
 }
 
-// defined reports whether something before a touch wrote a byte.
+// defined reports whether a byte was written before a touch.
 func (a *Analysis) defined(root, b, before int) bool {
 	for _, t := range a.touches(root)[:before] {
 		if t.writes && t.lo <= uint64(b) && uint64(b) < t.hi {
@@ -125,8 +125,8 @@ func randomProblem(rng *rand.Rand, n int) *Problem {
 	return p
 }
 
-// TestPlansAreValidAndTheBestIsExhaustive tries all partitions, which it judges by the checker alone.
-func TestPlansAreValidAndTheBestIsExhaustive(t *testing.T) {
+// TestGroupingsAreValidAndTheBestIsExhaustive tries all partitions, which only the checker judges.
+func TestGroupingsAreValidAndTheBestIsExhaustive(t *testing.T) {
 	beaten := 0
 	for seed := range uint64(600) {
 		rng := rand.New(rand.NewPCG(seed, 4))
@@ -194,8 +194,8 @@ func exhaustive(p *Problem, byCount bool) *Grouping {
 	return best
 }
 
-// TestCheckFindsWhatANaiveLookFinds compares on plans made at random, most of them wrong.
-func TestCheckFindsWhatANaiveLookFinds(t *testing.T) {
+// TestCheckAgainstNaiveCheck compares both on random groupings, most of them wrong.
+func TestCheckAgainstNaiveCheck(t *testing.T) {
 	for seed := range uint64(3000) {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		p := randomProblem(rng, 2+rng.IntN(8))
@@ -218,7 +218,7 @@ func TestCheckFindsWhatANaiveLookFinds(t *testing.T) {
 	}
 }
 
-// TestChoiceIsTheBestOfAll tries all sets of copies that hold, each no further up its chain than it can go.
+// TestChoiceIsTheBestOfAll tries all sets of copies that hold, each no further up its chain than possible.
 func TestChoiceIsTheBestOfAll(t *testing.T) {
 	chains := 0
 	for seed := range uint64(5000) {

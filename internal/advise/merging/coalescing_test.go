@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// joined is a program that makes buffers and copies each behind the other into one.
+// joined is a program that creates buffers and copies them into one, side by side.
 func joined(sizes ...uint64) *Program {
 	s := newScript()
 	var sum uint64
@@ -28,7 +28,7 @@ func joined(sizes ...uint64) *Program {
 	return &s.Program
 }
 
-// copiesIn adds up the copies that coalescings are about.
+// copiesIn sums up the copies of coalescing advice.
 func copiesIn(r *Report) (copies int) {
 	for _, a := range r.Advice {
 		if a.Topic == Coalesce || a.Topic == Concat {
@@ -105,7 +105,7 @@ func TestChainsKeepTheirLastBlockFromReuse(t *testing.T) {
 	}
 }
 
-// TestSourcesThatAreFilledAgainStay has a source of which one content is made elsewhere.
+// TestSourcesThatAreFilledAgainStay has a source with one content that is created elsewhere.
 func TestSourcesThatAreFilledAgainStay(t *testing.T) {
 	s := newScript()
 	dst, src := s.create(512, 2), s.create(128, 1)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestConditions has one program for each way in which a copy fails, and for those that it must not be refused for.
+// TestConditions has one program for each way in which a copy fails, and programs that must not be refused.
 func TestConditions(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -20,8 +20,8 @@ func graph(n int, table map[int][]int) []map[int]bool {
 	return edges
 }
 
-// canny is figure 10.7. The thesis omits the sizes; these are what its text says of them: those of m0 to m6 are equal,
-// m7 and m8 are larger and known from the parameters, m9 is larger and known at the end. m0 is the caller's.
+// canny is figure 10.7. The thesis omits the sizes; these follow its text: m0 to m6 are equal, m7 and m8 are larger and
+// known from the parameters, m9 is larger and known at the end. m0 is the caller's.
 func canny() *Problem {
 	p := &Problem{Max: true, Edges: graph(10, map[int][]int{
 		0: {1}, 1: {0, 2}, 2: {1, 3}, 3: {2, 4, 5}, 4: {3, 5, 6}, 5: {3, 4, 6}, 6: {4, 5, 7, 8}, 7: {6, 8, 9},

@@ -31,7 +31,7 @@ func (s *script) release(b int) { s.Buffers[b].Released = s.step(KindRelease) }
 func reads(b int) Use  { return Use{Buffer: b, Reads: true} }
 func writes(b int) Use { return Use{Buffer: b, Writes: true} }
 
-// all is a use of all bytes of a buffer by a command that is sure to do that.
+// all is a use of all bytes of a buffer by a command that certainly uses them.
 func (s *script) all(u Use) Use {
 	u.Extent, u.Bytes = Range, s.Buffers[u.Buffer].Size
 	return u
@@ -66,7 +66,7 @@ func about(r *Report, topic Topic) *Advice {
 	return &r.Advice[i]
 }
 
-// series is figure 10.4: two arrays are made and concatenated.
+// series is figure 10.4: two arrays are created and concatenated.
 func series() *Program {
 	s := newScript()
 	out, first, rest := s.create(1024, 2), s.create(128, 1), s.create(896, 3)
@@ -124,7 +124,7 @@ func TestTwoRunsThatAgreeAreSafe(t *testing.T) {
 	}
 }
 
-// TestLUDIsANearMissInTheProducer is the thesis' benchmark: a small copy in a loop whose source is made by a kernel that
+// TestLUDIsANearMissInTheProducer is the thesis' benchmark: a small copy in a loop; the kernel that produces its source
 // uses the destination, too.
 func TestLUDIsANearMissInTheProducer(t *testing.T) {
 	s := newScript()
@@ -150,7 +150,8 @@ func TestLUDIsANearMissInTheProducer(t *testing.T) {
 	}
 }
 
-// figure7 is figures 7.1 and 7.3: the destination is created, and in the latter filled, after the source is made.
+// figure7 is figures 7.1 and 7.3: the destination is created, and in the latter also filled, after the source is
+// produced.
 func figure7(fill, read bool) *Program {
 	s := newScript()
 	src := s.create(128, 1)
@@ -184,8 +185,8 @@ func TestHoistingIsAdvisedWhereItIsLegal(t *testing.T) {
 	}
 }
 
-// TestChoiceSavesMost is figure 5.26: t0 goes into t1 or t1 into t2, and t0 cannot go with it, for the size of t2 is
-// read after t0 is made. t0 is the larger one here, of which only a part is used.
+// TestChoiceSavesMost is figure 5.26: t0 goes into t1 or t1 into t2. t0 cannot go into t2, because the size of t2 is
+// read after t0 is produced. Here t0 is the larger one, and only a part of it is used.
 func TestChoiceSavesMost(t *testing.T) {
 	s := newScript()
 	t1, t0 := s.create(128, 1), s.create(256, 3)
@@ -241,7 +242,7 @@ func TestNothingRaisesThePeak(t *testing.T) {
 	}
 }
 
-// pingPong is a stencil: each round makes the next buffer from the last one, which it then releases.
+// pingPong is a stencil: each round computes the next buffer from the last one, which it then releases.
 func pingPong(rounds int) *Program {
 	s := newScript()
 	now := s.create(64, 1)

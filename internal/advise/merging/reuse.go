@@ -234,7 +234,7 @@ func (p *Problem) verify(plan *Grouping) error {
 	return nil
 }
 
-// load is how many bytes are held at each step. Adding a span and reading the peak take O(log n).
+// load compares bytes and returns them.
 type load struct {
 	steps []int // where a span begins or ends, sorted
 	tree  []loadNode

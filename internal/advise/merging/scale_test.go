@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// large makes a program of many rounds: each creates four buffers, runs kernels and copies one of them into a buffer
-// that lasts, and into one of the round.
+// large makes a program of many rounds: each creates four buffers, runs kernels, and copies one of the buffers into a
+// lasting buffer and into a buffer of the round.
 func large(rounds int) *Program {
 	s := newScript()
 	keep := s.create(uint64(rounds)*256, 2)
@@ -35,8 +35,8 @@ func large(rounds int) *Program {
 	return &s.Program
 }
 
-// TestLargeProgramsAreBounded has 2,000 rounds for the 25,000 of the benchmark. All sources can be made in place, and
-// three of the rounds' buffers remain for reuse.
+// TestLargeProgramsAreBounded has 2,000 rounds instead of the 25,000 of the benchmark. All sources can be created in
+// place, and three of the rounds' buffers remain for reuse.
 func TestLargeProgramsAreBounded(t *testing.T) {
 	r := advise(t, large(2000))
 	run := r.Runs[0]
@@ -64,8 +64,8 @@ func BenchmarkAdvise(b *testing.B) {
 	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/float64(b.N)/(1<<20), "MiB/op")
 }
 
-// manySites makes a program of many sites that take turns, which could share one block except for the last: until then
-// much else is held.
+// manySites makes a program of many sites that are used one after the other and could share one block except for the
+// last: until then much other memory is held.
 func manySites(sites, rounds int) *Program {
 	s := newScript()
 	alone := func(size uint64, site uint32) {

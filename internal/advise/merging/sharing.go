@@ -153,7 +153,7 @@ func mustDiffer(x, y *siteRun, grow bool) bool {
 	return sizes || x.class != y.class || overlap(x.spans, y.spans)
 }
 
-// share is a set of sites that could have one block for all their buffers, in all runs.
+// share puts groups of buffers into the block of their first.
 type share struct {
 	sites          []string
 	saved          uint64 // bytes by which the peak of a run falls

@@ -12,7 +12,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// tape writes records; each has a time of its own unless it says otherwise.
+// tape writes records; each has a time of its own unless it is given one.
 type tape struct{ records.Tape }
 
 func (t *tape) add(e wire.Event) *tape {
@@ -322,7 +322,7 @@ func TestUsesWithoutAPlace(t *testing.T) {
 	}
 }
 
-// FuzzRead takes any records: what comes out never contradicts itself.
+// FuzzRead reads random records: the programs never contradict themselves.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte("\x08\x01\x00\x0a\x02\x01\x0d\x03\x02\x0e\x01\x03\x0c\x02\x01"))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -360,8 +360,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestWhatCannotBeTold: a replay of a command buffer may use anything.
-func TestWhatCannotBeTold(t *testing.T) {
+// TestUnknownUses: a replay of a command buffer may use any memory.
+func TestUnknownUses(t *testing.T) {
 	run := func(object uint64) Run {
 		src := new(tape).queue(9, 0).create(1, 1).read(1, 9, 64)
 		src.add(wire.Event{Kind: wire.KindUse, Op: uint8(wire.CommandOther), Object: object, Link: 9, Flags: wire.FlagScattered})
@@ -375,8 +375,8 @@ func TestWhatCannotBeTold(t *testing.T) {
 	}
 }
 
-// TestThreadsAreTold of each command, and of all together when there are several.
-func TestThreadsAreTold(t *testing.T) {
+// TestThreadsAreNoted for each command, and for all commands together if there are several threads.
+func TestThreadsAreNoted(t *testing.T) {
 	run := func(thread uint8) Run {
 		src := new(tape).queue(9, 0).create(1, 1).read(1, 9, 64)
 		src.add(wire.Event{Kind: wire.KindUse, Op: uint8(wire.CommandRead), Object: 1, Link: 9, Size: 64, Flags: wire.FlagReads, Reason: thread})

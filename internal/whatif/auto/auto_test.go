@@ -12,7 +12,7 @@ import (
 
 const second = 1_000_000_000
 
-// course is a program whose windows of a second each take a given time under each policy.
+// course is a program whose windows of one second take a given time under each policy.
 type course struct {
 	*Controller
 	look  Observation
@@ -43,7 +43,7 @@ func (c *course) change(row int, by func(*ghost.Result)) {
 	c.look.Results = &books
 }
 
-// advance lets ns pass with a number of requests; the program and the rows take the given ns in the driver.
+// advance lets ns pass with a number of requests; the program and the rows spend the given ns in the driver.
 func (c *course) advance(ns, requests uint64, real float64, rows ...float64) {
 	c.look.Time += ns
 	c.look.Requests += requests
@@ -109,7 +109,7 @@ func TestStaysWhereLittleIsToBeHad(t *testing.T) {
 	}
 }
 
-// TestWaitsForEnough: a window has enough requests, enough time, and ghosts that have heard of it.
+// TestWaitsForEnough: a window needs enough requests, enough time, and ghosts that have seen enough requests.
 func TestWaitsForEnough(t *testing.T) {
 	c := newCourse()
 	for range 2*streakFirst - 1 {
@@ -165,7 +165,7 @@ func TestWithoutTheBaseNothingIsDecided(t *testing.T) {
 	c.expect(t)
 }
 
-// TestChangesLessAndLess: a program that is always about to prefer another one is left alone more and more.
+// TestChangesLessAndLess: a program whose best configuration keeps changing is changed less and less often.
 func TestChangesLessAndLess(t *testing.T) {
 	c := newCourse()
 	for range 1000 {
@@ -201,7 +201,7 @@ func TestGoesBackFromWhatIsWorse(t *testing.T) {
 	c.expect(t, "buddy", "futhark (back)", "buddy")
 }
 
-// TestAskedForMoreIsNotWorse: the program asks for more than before, which would cost the base as much more.
+// TestAskedForMoreIsNotWorse: the program requests more than before, which would cost the base as much more.
 func TestAskedForMoreIsNotWorse(t *testing.T) {
 	c := newCourse()
 	c.pass(streakFirst, 60e6, 50e6, 60e6, 20e6)

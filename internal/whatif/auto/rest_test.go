@@ -58,8 +58,8 @@ func TestNeverRestsWhereSomebodyLooks(t *testing.T) {
 	}
 }
 
-// TestGoesOverAfterARest: a program that has changed, or was not suited from the beginning, gets what suits it.
-func TestGoesOverAfterARest(t *testing.T) {
+// TestSwitchesAfterARest: a program that has changed, or that the base never suited, gets a better configuration.
+func TestSwitchesAfterARest(t *testing.T) {
 	c := newCourseThat(true)
 	c.pass(10, 0)
 	c.until(t, false, 50e6)
@@ -83,9 +83,9 @@ func TestGoesOverAfterARest(t *testing.T) {
 	c.expect(t, "buddy")
 }
 
-// TestComparesOnlyWhatIsWarm: as long as the base's ghost misses what the program does not, no ghost is believed; when
-// that lasts they rest.
-func TestComparesOnlyWhatIsWarm(t *testing.T) {
+// TestComparesOnlyWarmGhosts: while the base's ghost misses more than the program, no ghost counts; if that lasts, the
+// ghosts rest.
+func TestComparesOnlyWarmGhosts(t *testing.T) {
 	c := newCourseThat(true)
 	c.until(t, false, 50e6)
 	c.beginAnew()
@@ -102,7 +102,7 @@ func TestComparesOnlyWhatIsWarm(t *testing.T) {
 	c.expect(t)
 }
 
-// TestRestsLongerAndLonger where the driver takes time, but no less with any ghost.
+// TestRestsLongerAndLonger: the driver takes time, but no ghost takes less.
 func TestRestsLongerAndLonger(t *testing.T) {
 	c := newCourseThat(true)
 	c.until(t, false, 50e6)

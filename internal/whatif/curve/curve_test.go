@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// cache is a pool with a limit, as slow as it is plain: what was freed latest of the right kind serves, what was freed
-// longest ago goes first, and what is larger than the limit is never kept.
+// cache is a pool with a limit, slow and plain: the block of the right kind that was freed last serves, the block that
+// was freed first is evicted first, and a block larger than the limit is never cached.
 type cache struct {
 	limit uint64
 	kept  []pileKey // from the oldest on
@@ -42,7 +42,7 @@ func (c *cache) free(p pileKey) {
 	}
 }
 
-// play feeds a stream of requests and releases to a curve and to caches.
+// play feeds n events to curves. The number of live buffers changes slowly up and down.
 func play(rng *rand.Rand, events int, sizeOf func() pileKey, c *Curve, caches []*cache) (requests uint64) {
 	var live []pileKey
 	for step := range events {
@@ -69,8 +69,8 @@ func play(rng *rand.Rand, events int, sizeOf func() pileKey, c *Curve, caches []
 	return requests
 }
 
-// TestAgainstCaches compares the curve with caches of each limit: blocks that are powers of two, at all limits that the
-// curve distinguishes.
+// TestAgainstCaches compares the curve with caches of each limit that the curve distinguishes; blocks are powers of
+// two.
 func TestAgainstCaches(t *testing.T) {
 	for seed := range uint64(12) {
 		rng := rand.New(rand.NewPCG(seed, 2))
@@ -123,7 +123,7 @@ func TestAnySize(t *testing.T) {
 	t.Logf("at most %.4f off", worst)
 }
 
-// TestMetricsExample: the example of docs/METRICS.md is right.
+// TestMetricsExample: the example in docs/METRICS.md is correct.
 func TestMetricsExample(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/METRICS.md")
 	if err != nil {
@@ -143,7 +143,7 @@ func TestMetricsExample(t *testing.T) {
 	}
 }
 
-// TestLatestServes: of blocks that are large enough and not too large the one that was freed last serves.
+// TestLatestServes: of the blocks that are large enough and not too large, the one that was freed last serves.
 func TestLatestServes(t *testing.T) {
 	c := New(Options{})
 	for _, size := range []uint64{1000, 1900, 1500, 2500} {

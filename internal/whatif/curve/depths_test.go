@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// list is what depths is a fast form of: blocks from the oldest on, with the greatest depth that each has had.
+// list is a plain form of depths: blocks from the oldest on, with their greatest depths.
 type list []listed
 
 type listed struct {
@@ -32,7 +32,7 @@ func (l *list) pop(i int) listed {
 	return b
 }
 
-// TestDepths compares depths with a list, through growing and shrinking.
+// TestDepths compares depths with a list that grows and shrinks.
 func TestDepths(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -78,8 +78,8 @@ func TestDepthsJoined(t *testing.T) {
 	}
 }
 
-// TestRecount leaves out every other block: depths are counted anew, greatest depths stay.
-func TestRecount(t *testing.T) {
+// TestRecomputeDepths leaves out every other block: depths are computed again, greatest depths stay.
+func TestRecomputeDepths(t *testing.T) {
 	var d depths
 	for i := range uint64(6) {
 		d.push(i, 10, 10, 64)

@@ -17,7 +17,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// program is one of buffers that are created and released, an event each 100 µs.
+// program is a recording of buffers that are created and released, with an event every 100 µs.
 type program struct {
 	*labtest.Program
 	live []uint64
@@ -48,7 +48,7 @@ func octaves(rng *rand.Rand) func() uint64 {
 	return func() uint64 { return 1 << (10 + rng.UintN(10)) }
 }
 
-// followed plays records through a Live, with a reader, and returns what it shows at the end.
+// followed plays records through a Live that is viewed, and returns the last view.
 func followed(t *testing.T, policy string, records []wire.Record) *view.Curve {
 	t.Helper()
 	l, err := NewLive(policy, nil, Options{})
@@ -80,7 +80,7 @@ func followed(t *testing.T, policy string, records []wire.Record) *view.Curve {
 	return l.View()
 }
 
-// sound checks what every view keeps to.
+// sound checks what must hold for every view.
 func sound(t *testing.T, v *view.Curve) {
 	t.Helper()
 	last := int64(-1)
@@ -101,13 +101,13 @@ func sound(t *testing.T, v *view.Curve) {
 	}
 }
 
-// offBy returns the mean distance of a curve from points that were simulated, 0…1.
+// offBy returns the mean distance of a curve from simulated points, 0…1.
 func offBy(v *view.Curve, points []Point) float64 {
 	through := &Snapshot{Points: v.Points}
 	return through.meanError(points)
 }
 
-// TestLive: where blocks of one size serve, the curve is that of replays at any limit, not just at the exact points.
+// TestLive: where only blocks of one size serve, the curve equals replays at any limit, not only at the exact points.
 func TestLive(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	p := newProgram()
@@ -127,7 +127,7 @@ func TestLive(t *testing.T) {
 	t.Logf("%.3f off, said are %.3f; knee %d, replayed %d", off, v.Error, v.Knee.Limit, m.Knee.Limit)
 }
 
-// TestLiveExamples: recordings of the examples give a curve. Those of several sizes need the exact points.
+// TestLiveExamples: recordings of the examples give a curve. Those with several sizes need the exact points.
 func TestLiveExamples(t *testing.T) {
 	for file, reader := range labtest.Recordings(t, "../../replay/testdata") {
 		var records []wire.Record
@@ -156,7 +156,7 @@ func TestLiveExamples(t *testing.T) {
 	}
 }
 
-// TestMeasure: every point is that of a replay with that limit.
+// TestMeasure: every point equals a replay with that limit.
 func TestMeasure(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 1))
 	p := newProgram()
@@ -192,8 +192,8 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// TestLiveRests: where requests come fast nothing is played beside most of the time, and what is shown is as good as
-// where they come slowly.
+// TestLiveRests: where requests come fast, the anchors rest most of the time, and the curve is as good as where they
+// come slowly.
 func TestLiveRests(t *testing.T) {
 	racetest.Slow(t)
 	for _, test := range []struct {
@@ -231,7 +231,8 @@ func TestLiveRests(t *testing.T) {
 	}
 }
 
-// TestLiveChanges: with another policy the curve is that of the other one; with a limit that it lacks it goes on.
+// TestLiveChanges: after a change of the policy the curve is that of the new policy; after a change of a limit that the
+// curve does not depend on it continues.
 func TestLiveChanges(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	p := newProgram()
@@ -256,7 +257,7 @@ func TestLiveChanges(t *testing.T) {
 	}
 }
 
-// TestLiveMissed: the curve begins anew after records that are missing, and reports that.
+// TestLiveMissed: after missing records a new curve begins, and the view says so.
 func TestLiveMissed(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 1))
 	p := newProgram()
@@ -299,14 +300,14 @@ func give(l *Live, records []wire.Record) {
 	}
 }
 
-// TestLiveUnknown: a policy that there is not is an error.
+// TestLiveUnknown: an unknown policy is an error.
 func TestLiveUnknown(t *testing.T) {
 	if _, err := NewLive("best", nil, Options{}); err == nil {
 		t.Error("no error")
 	}
 }
 
-// FuzzLive feeds random records: nothing breaks, whatever comes.
+// FuzzLive plays random records: no panic, and every view is sound.
 func FuzzLive(f *testing.F) {
 	f.Add([]byte{1, 20, 3, 2, 20, 3, 5, 0, 0})
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -343,8 +344,8 @@ func FuzzLive(f *testing.F) {
 	})
 }
 
-// BenchmarkLive measures the time for one record that matters to a policy, with up to four limits played beside. For a
-// recording of a real program, it also reports by how many points of hit rate the curve expects to be off, and is off.
+// BenchmarkLive measures the time for one record that concerns a policy, with up to four anchors. For a recording of a
+// real program it also reports the expected and the real error of the curve, in points of hit rate.
 func BenchmarkLive(b *testing.B) {
 	p := labtest.Sites(1_000_000, 40, 64)
 	for i := range p.Records { // a million in a second
@@ -385,7 +386,7 @@ func BenchmarkLive(b *testing.B) {
 	}
 }
 
-// TestLiveAfterRest: the curve stays until there is another one, and a stream that is fast soon has enough for a rest.
+// TestLiveAfterRest: the previous curve is shown until there is a new one, and a fast stream soon allows a pause.
 func TestLiveAfterRest(t *testing.T) {
 	racetest.Slow(t)
 	rng := rand.New(rand.NewPCG(6, 1))

@@ -9,7 +9,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/racetest"
 )
 
-// stream is an endless one of requests and releases: kinds as Zipf has them, buffers that live for a random time.
+// stream is an endless stream of requests and releases: kinds follow a Zipf distribution, and buffers live for a random
+// time.
 type stream struct {
 	rng   *rand.Rand
 	zipf  *rand.Zipf
@@ -62,9 +63,8 @@ func farthest(a, b *Snapshot) float64 {
 	return most
 }
 
-// TestSampled compares curves that measure a part with one that measures all: for few kinds, of which places are left
-// out because too many blocks come in a second, and for very many, of which kinds are because they take too much
-// memory.
+// TestSampled compares sampled curves with a complete one: for few kinds, where heights are left out because too many
+// blocks come per second, and for very many kinds, where piles are left out because they take too much memory.
 func TestSampled(t *testing.T) {
 	racetest.Slow(t)
 	for _, of := range []struct {
@@ -88,7 +88,7 @@ func TestSampled(t *testing.T) {
 	}
 }
 
-// TestMemory: whatever comes, a curve takes no more than it may.
+// TestMemory: a curve never takes more memory than allowed.
 func TestMemory(t *testing.T) {
 	racetest.Slow(t)
 	for name, next := range map[string]func(i uint64) pileKey{
@@ -129,7 +129,7 @@ func heapBytes() int {
 	return int(m.HeapAlloc)
 }
 
-// TestConserved: requests are hits or misses, and the curve ends at the share of hits.
+// TestConserved: every request is a hit or a miss, and the curve ends at the hit rate.
 func TestConserved(t *testing.T) {
 	racetest.Slow(t)
 	for _, memory := range []int{MemoryMin, 0} {
@@ -163,7 +163,7 @@ func TestConserved(t *testing.T) {
 	}
 }
 
-// TestKnee reads off a curve.
+// TestKnee finds the knee of simple curves.
 func TestKnee(t *testing.T) {
 	s := &Snapshot{Points: []Point{
 		{}, {Limit: 10, HitRate: 0.5}, {Limit: 20, HitRate: 0.6}, {Limit: 50, HitRate: 0.62}, {Limit: 90, HitRate: 0.8}, {Limit: 95, HitRate: 0.795}, {Limit: 100, HitRate: 0.8},
