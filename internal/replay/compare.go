@@ -76,8 +76,8 @@ type unpooledBuffer struct {
 	object  uint64
 }
 
-// served compares a simulated decision with the recorded one, once that is read.
-func (c *comparer) served(slot uint32, plan *allocator.Decision) {
+// compareServed compares a simulated decision with the recorded one, once that is read.
+func (c *comparer) compareServed(slot uint32, plan *allocator.Decision) {
 	d := decision{plan.Hit, plan.Reason, plan.Size, plan.Slab != 0, uint64(plan.Block)}
 	if want, known := c.recorded[slot]; known {
 		delete(c.recorded, slot)
@@ -87,7 +87,7 @@ func (c *comparer) served(slot uint32, plan *allocator.Decision) {
 	c.decided[slot] = d
 }
 
-func (c *comparer) evicted(p *simulatedProcess, block allocator.Block, size uint64, reason wire.Evict) {
+func (c *comparer) noteEvicted(p *simulatedProcess, block allocator.Block, size uint64, reason wire.Evict) {
 	e := c.evictionsOf(p.number)
 	if !e.numbered {
 		block = 0
@@ -114,7 +114,7 @@ func (c *comparer) compareRecord(record *wire.Record) error {
 	e.numbered = p.order.next != 0 && !p.order.unnumbered
 	switch record.Kind {
 	case wire.KindCreate:
-		c.create(p, record)
+		c.compareCreate(p, record)
 	case wire.KindRelease: // an eviction, if the policy does not pool
 		release := record.AsRelease()
 		key := unpooledBuffer{p.number, release.Object()}
@@ -135,8 +135,8 @@ func (c *comparer) compareRecord(record *wire.Record) error {
 	return nil
 }
 
-// create compares the recorded decision of a CREATE with the simulated one, once that is made.
-func (c *comparer) create(p *recordedProcess, record *wire.Record) {
+// compareCreate compares the recorded decision of a CREATE with the simulated one, once that is made.
+func (c *comparer) compareCreate(p *recordedProcess, record *wire.Record) {
 	e := record.AsCreate()
 	if !e.Pooled() {
 		return
@@ -153,7 +153,7 @@ func (c *comparer) create(p *recordedProcess, record *wire.Record) {
 	}
 	slot := p.objects[e.Object()]
 	if earlier, there := c.recorded[slot]; there {
-		c.unserved(&earlier)
+		c.noteUnserved(&earlier)
 	}
 	c.recorded[slot] = want
 	if d, known := c.decided[slot]; known {
@@ -174,8 +174,8 @@ func (c *comparer) compare(want *recordedDecision, d decision) {
 	c.noteDifference(want.process, want.time, fmt.Sprintf("the request %d was %s; here it is %s", want.object, want.decision, d))
 }
 
-// unserved counts a request that the simulation did not serve.
-func (c *comparer) unserved(want *recordedDecision) {
+// noteUnserved counts a request that the simulation did not serve.
+func (c *comparer) noteUnserved(want *recordedDecision) {
 	c.noteDifference(want.process, want.time, fmt.Sprintf("the request %d was %s; here it found no memory but its own", want.object, want.decision))
 }
 
@@ -183,7 +183,7 @@ func (c *comparer) unserved(want *recordedDecision) {
 func (c *comparer) finish() {
 	for slot := range c.single.resolver.script.slots {
 		if want, there := c.recorded[slot]; there {
-			c.unserved(&want)
+			c.noteUnserved(&want)
 		}
 	}
 	for number := range c.single.resolver.script.facts.processes {

@@ -42,21 +42,21 @@ func (r *resolver) resolve(record *wire.Record, ops []op) []op {
 	case wire.KindDevice:
 		p.addDevice(e.AsDevice())
 	case wire.KindContext:
-		return r.context(p, e.AsContext(), ops)
+		return r.resolveContext(p, e.AsContext(), ops)
 	case wire.KindCreate:
-		return r.create(p, record, ops)
+		return r.resolveCreate(p, record, ops)
 	case wire.KindRelease:
-		return r.release(p, record, ops)
+		return r.resolveRelease(p, record, ops)
 	case wire.KindCooled:
-		return r.cooled(p, record, ops)
+		return r.resolveCooled(p, record, ops)
 	case wire.KindEvict:
-		return r.evicted(p, e.AsEvict(), ops)
+		return r.resolveEvict(p, e.AsEvict(), ops)
 	case wire.KindLimit:
-		return r.limit(p, record, ops)
+		return r.resolveLimit(p, record, ops)
 	case wire.KindSlab:
-		r.slab(p, record)
+		r.resolveSlab(p, record)
 	case wire.KindOrder:
-		return r.order(p, record, ops)
+		return r.resolveOrder(p, record, ops)
 	case wire.KindExit:
 		ops = r.finishProcess(p, ops)
 		if record.Thread == 0 { // with a thread, the record says only that exit handlers run
@@ -72,9 +72,9 @@ func (r *resolver) resolve(record *wire.Record, ops []op) []op {
 // policyTime converts a time to the type that policies use.
 func policyTime(time uint64) int64 { return int64(min(time, math.MaxInt64)) }
 
-// context handles CONTEXT: when the application's last reference or queue is gone, the context's classes end. They stay
-// known for buffers that still live, until another context has the same number.
-func (r *resolver) context(p *recordedProcess, e wire.ContextView, ops []op) []op {
+// resolveContext handles CONTEXT: when the application's last reference or queue is gone, the context's classes end.
+// They stay known for buffers that still live, until another context has the same number.
+func (r *resolver) resolveContext(p *recordedProcess, e wire.ContextView, ops []op) []op {
 	scope := uint16(e.Context())
 	p.lastKey = 0
 	switch e.Life() {
@@ -129,8 +129,8 @@ func (r *resolver) classOf(p *recordedProcess, key wire.Class) uint32 {
 	return i
 }
 
-// create handles CREATE.
-func (r *resolver) create(p *recordedProcess, record *wire.Record, ops []op) []op {
+// resolveCreate handles CREATE.
+func (r *resolver) resolveCreate(p *recordedProcess, record *wire.Record, ops []op) []op {
 	f, e := &r.script.facts, record.AsCreate()
 	r.costs.addCreate(e)
 	t := p.order.threads[record.Thread]
@@ -163,19 +163,19 @@ func (r *resolver) create(p *recordedProcess, record *wire.Record, ops []op) []o
 		return ops
 	}
 	f.requests++
-	slot := r.slot()
+	slot := r.newSlot()
 	p.objects[e.Object()] = slot
 	class := r.classOf(p, e.Class())
 	if marks&needsBlock != 0 || r.script.classes[class].request.Align == 0 {
 		f.needsBlock++
 	}
-	return r.request(p, t, e, ops, op{
+	return r.emitRequest(p, t, e, ops, op{
 		code: opCreate, time: policyTime(e.Start()), size: max(e.Requested(), 1), slot: slot, class: class, tag: allocator.Tag(e.Tag()), mark: marks,
 	})
 }
 
-// slab handles SLAB.
-func (r *resolver) slab(p *recordedProcess, record *wire.Record) {
+// resolveSlab handles SLAB.
+func (r *resolver) resolveSlab(p *recordedProcess, record *wire.Record) {
 	e := record.AsSlab()
 	if e.Status() != 0 || e.CarriedOver() {
 		return
@@ -194,8 +194,8 @@ func lacksMemory(e wire.CreateView) bool {
 	return short && e.Memory() == wire.MemoryBuffer && e.Access()&(wire.UseHostPtr|wire.CopyHostPtr) == 0 && e.Requested() > 0
 }
 
-// slot returns an unused slot.
-func (r *resolver) slot() uint32 {
+// newSlot returns an unused slot.
+func (r *resolver) newSlot() uint32 {
 	if last := len(r.free) - 1; last >= 0 {
 		slot := r.free[last]
 		r.free = r.free[:last]
@@ -205,8 +205,8 @@ func (r *resolver) slot() uint32 {
 	return r.script.slots - 1
 }
 
-// release handles RELEASE of the last reference.
-func (r *resolver) release(p *recordedProcess, record *wire.Record, ops []op) []op {
+// resolveRelease handles RELEASE of the last reference.
+func (r *resolver) resolveRelease(p *recordedProcess, record *wire.Record, ops []op) []op {
 	e := record.AsRelease()
 	r.costs.addRelease(e)
 	number, outcome := uint64(0), e.Outcome()
@@ -243,8 +243,8 @@ func (r *resolver) release(p *recordedProcess, record *wire.Record, ops []op) []
 	return r.emit(&p.order, number, ops, step)
 }
 
-// cooled handles COOLED of a recorded block.
-func (r *resolver) cooled(p *recordedProcess, record *wire.Record, ops []op) []op {
+// resolveCooled handles COOLED of a recorded block.
+func (r *resolver) resolveCooled(p *recordedProcess, record *wire.Record, ops []op) []op {
 	e := record.AsCooled()
 	step := op{code: opNone, time: policyTime(e.Time())} // unless the block is known
 	if slot, known := p.cooling[e.Block()]; known {
@@ -261,9 +261,9 @@ func (r *resolver) cooled(p *recordedProcess, record *wire.Record, ops []op) []o
 	return r.emit(&p.order, 0, ops, step)
 }
 
-// evicted handles EVICT, which says why a release was refused. A block that the program left unfit for reuse is unfit
-// in the simulation, too. A block that the recorded policy did not want is offered to the simulated policy.
-func (r *resolver) evicted(p *recordedProcess, e wire.EvictView, ops []op) []op {
+// resolveEvict handles EVICT, which says why a release was refused. A block that the program left unfit for reuse is
+// unfit in the simulation, too. A block that the recorded policy did not want is offered to the simulated policy.
+func (r *resolver) resolveEvict(p *recordedProcess, e wire.EvictView, ops []op) []op {
 	addTimed(&r.costs.releases, e.Bytes(), e.Cost())
 	if slot, known := p.cooling[e.Block()]; known {
 		delete(p.cooling, e.Block())
@@ -284,8 +284,8 @@ func (r *resolver) evicted(p *recordedProcess, e wire.EvictView, ops []op) []op 
 	return r.emit(&p.order, d.number, ops, step)
 }
 
-// limit handles LIMIT: a changed limit, as NAME=VALUE, or the bytes that the pool was trimmed to.
-func (r *resolver) limit(p *recordedProcess, record *wire.Record, ops []op) []op {
+// resolveLimit handles LIMIT: a changed limit, as NAME=VALUE, or the bytes that the pool was trimmed to.
+func (r *resolver) resolveLimit(p *recordedProcess, record *wire.Record, ops []op) []op {
 	if record.AsLimit().Status() != 0 {
 		return ops // the change failed
 	}

@@ -201,8 +201,8 @@ func (r *resolver) eventsLost(ops []op) []op {
 	return ops
 }
 
-// order handles ORDER.
-func (r *resolver) order(p *recordedProcess, record *wire.Record, ops []op) []op {
+// resolveOrder handles ORDER.
+func (r *resolver) resolveOrder(p *recordedProcess, record *wire.Record, ops []op) []op {
 	s, e := &p.order, record.AsOrder()
 	if s.unnumbered {
 		return ops
@@ -279,7 +279,7 @@ func (r *resolver) emitAttempts(p *recordedProcess, t *threadOrder, e wire.Creat
 			attempt.class = e.Class() // older recordings lack the class
 		}
 		step.class = r.classOf(p, attempt.class)
-		step.slot, step.code = r.slot(), opTry
+		step.slot, step.code = r.newSlot(), opTry
 		ops = r.emit(&p.order, attempt.plan, ops, step)
 		step.code = opGrown
 		if attempt.slab != 0 {
@@ -296,8 +296,8 @@ func (r *resolver) emitAttempts(p *recordedProcess, t *threadOrder, e wire.Creat
 	return ops, step.mark
 }
 
-// request emits a served request: one decision, and one or two more when the slab and the block were created.
-func (r *resolver) request(p *recordedProcess, t *threadOrder, e wire.CreateView, ops []op, step op) []op {
+// emitRequest emits a served request: one decision, and one or two more when the slab and the block were created.
+func (r *resolver) emitRequest(p *recordedProcess, t *threadOrder, e wire.CreateView, ops []op, step op) []op {
 	if t == nil {
 		return r.emit(&p.order, 0, ops, step)
 	}

@@ -143,7 +143,7 @@ func (p *simulatedProcess) countServed(req *allocator.Request, plan *allocator.D
 		s.saved.Add(plan.Size)
 	}
 	if s.comparer != nil {
-		s.comparer.served(slot, plan)
+		s.comparer.compareServed(slot, plan)
 	}
 }
 
@@ -232,7 +232,7 @@ func (p *simulatedProcess) returnEvictions() {
 		s.result.Evictions++
 		s.work.Releases.Add(e.Size)
 		if s.comparer != nil {
-			s.comparer.evicted(p, e.Block, e.Size, e.Reason)
+			s.comparer.noteEvicted(p, e.Block, e.Size, e.Reason)
 		}
 	}
 	p.evictions = p.evictions[:0]
@@ -276,7 +276,7 @@ func (p *simulatedProcess) forget(buffer *simulatedBuffer) {
 	s.reserved -= buffer.granted
 	s.work.Releases.Add(buffer.granted)
 	if s.comparer != nil {
-		s.comparer.evicted(p, buffer.block, buffer.granted, wire.EvictState)
+		s.comparer.noteEvicted(p, buffer.block, buffer.granted, wire.EvictState)
 	}
 }
 

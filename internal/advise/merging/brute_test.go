@@ -141,7 +141,7 @@ func TestGroupingsAreValidAndTheBestIsExhaustive(t *testing.T) {
 			best := p.Solve(Bound{}, byCount)
 			plans = append(plans, best)
 			want := exhaustive(p, byCount)
-			if better(want, best, byCount) || better(best, want, byCount) || !best.Optimal {
+			if isBetter(want, best, byCount) || isBetter(best, want, byCount) || !best.Optimal {
 				t.Fatalf("seed %d, by count %v: %+v, want %+v\n%+v", seed, byCount, best, want, p)
 			}
 			if byCount && len(best.Groups) < len(linear.Groups) {
@@ -173,7 +173,7 @@ func exhaustive(p *Problem, byCount bool) *Grouping {
 				}
 				plan.Bytes += most
 			}
-			if len(p.Check(plan)) == 0 && (best == nil || better(plan, best, byCount)) {
+			if len(p.Check(plan)) == 0 && (best == nil || isBetter(plan, best, byCount)) {
 				kept := *plan
 				kept.Groups = append([][]int(nil), groups...)
 				best = &kept

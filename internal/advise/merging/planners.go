@@ -128,7 +128,7 @@ func (p *Problem) Solve(bound Bound, byCount bool) *Grouping {
 func (p *Problem) solve(linear *Grouping, bound Bound, byCount bool) *Grouping {
 	var best *Grouping
 	consider := func(plan *Grouping) {
-		if plan != nil && (best == nil || better(plan, best, byCount)) {
+		if plan != nil && (best == nil || isBetter(plan, best, byCount)) {
 			best = plan
 		}
 	}
@@ -153,12 +153,12 @@ func (p *Problem) solve(linear *Grouping, bound Bound, byCount bool) *Grouping {
 	return best
 }
 
-// better compares groupings by the figure that was asked for, then by the other.
-func better(x, y *Grouping, byCount bool) bool {
-	return fewer(cmp.Compare(x.Bytes, y.Bytes), cmp.Compare(len(x.Groups), len(y.Groups)), byCount)
+// isBetter compares groupings by the figure that was asked for, then by the other.
+func isBetter(x, y *Grouping, byCount bool) bool {
+	return isFewer(cmp.Compare(x.Bytes, y.Bytes), cmp.Compare(len(x.Groups), len(y.Groups)), byCount)
 }
 
-func fewer(bytes, blocks int, byCount bool) bool {
+func isFewer(bytes, blocks int, byCount bool) bool {
 	if byCount {
 		return cmp.Or(blocks, bytes) < 0
 	}
@@ -341,7 +341,7 @@ func (s *search) placeFrom(index int, bytes uint64) {
 
 // promising reports whether the groups so far can still become a better grouping: neither figure ever falls.
 func (s *search) promising(bytes uint64) bool {
-	return fewer(cmp.Compare(bytes, s.bytes), cmp.Compare(len(s.groups), s.blocks), s.byCount)
+	return isFewer(cmp.Compare(bytes, s.bytes), cmp.Compare(len(s.groups), s.blocks), s.byCount)
 }
 
 func (s *search) keepBest() {

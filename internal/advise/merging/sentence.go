@@ -20,7 +20,7 @@ func (a *Advice) sentence() string {
 		return fmt.Sprintf("Remove the copy at %s (%s): it puts bytes where they are.", a.Sites[0], countAndBytes(a.Count, a.Bytes))
 	case ShareBlock:
 		return fmt.Sprintf("Create one buffer%s for %s: their buffers are never in use at once. It saves %s%s.",
-			a.sizeHint(), list(a.Sites), a.peakHint(), createsText(a.Count))
+			a.sizeHint(), joinWords(a.Sites), a.peakHint(), createsText(a.Count))
 	case CreateOnce:
 		return fmt.Sprintf("Keep the buffer of %s%s and use it again: it is never needed twice at once. It saves %s%s.",
 			a.Sites[0], a.sizeHint(), a.peakHint(), createsText(a.Count))
@@ -140,13 +140,13 @@ func (a *Advice) remedy() string {
 
 func (a *Advice) concatSentence() string {
 	return fmt.Sprintf("Make the parts of %s where they belong, in sub-buffers of it (%s), and drop the copies at %s (%s).%s%s%s",
-		a.Sites[0], a.placesText(), list(a.Copies), countAndBytes(a.Count, a.Bytes), a.flagsHint(), a.nestingHint(), a.refillHint())
+		a.Sites[0], a.placesText(), joinWords(a.Copies), countAndBytes(a.Count, a.Bytes), a.flagsHint(), a.nestingHint(), a.refillHint())
 }
 
 // placesText lists the offsets of the parts of a buffer.
 func (a *Advice) placesText() string {
 	if len(a.Offsets) == 0 {
-		return list(a.Sites[1:]) + ", not always at the same bytes"
+		return joinWords(a.Sites[1:]) + ", not always at the same bytes"
 	}
 	var sources, places []string
 	bytes := map[string][]string{}
@@ -162,7 +162,7 @@ func (a *Advice) placesText() string {
 		if len(bytes[source]) == 1 {
 			word = "byte"
 		}
-		places = append(places, source+" at "+word+" "+list(firstFew(bytes[source])))
+		places = append(places, source+" at "+word+" "+joinWords(firstFew(bytes[source])))
 	}
 	return strings.Join(firstFew(places), "; ")
 }
@@ -190,8 +190,8 @@ func createsText(n int) string {
 	return fmt.Sprintf("%d creates", n)
 }
 
-// list writes "a, b and c".
-func list(words []string) string {
+// joinWords writes "a, b and c".
+func joinWords(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
 	}

@@ -200,7 +200,7 @@ func (c *Controller) returnToBase(w *window) (Choice, bool) {
 		return Choice{}, false
 	}
 	c.banConfiguration(c.current)
-	c.switched(c.baseName)
+	c.noteSwitch(c.baseName)
 	return Choice{Configuration: w.rows[w.baseRow].result.Configuration, Name: c.baseName, ToBase: true, Saving: 1 - expected/w.real}, true
 }
 
@@ -218,7 +218,7 @@ func (c *Controller) leaderAfterStreak(w *window) (Choice, bool) {
 	if c.streak++; c.streak < c.streakMin {
 		return Choice{}, false
 	}
-	c.switched(c.leader)
+	c.noteSwitch(c.leader)
 	return Choice{Configuration: leader.result.Configuration, Name: leader.result.Name, Saving: 1 - leader.ns/w.rows[w.currentRow].ns}, true
 }
 
@@ -240,7 +240,7 @@ func (c *Controller) bestRow(w *window) int {
 	return best
 }
 
-func (c *Controller) switched(to string) {
+func (c *Controller) noteSwitch(to string) {
 	c.current, c.leader, c.streak, c.worseStreak, c.settling = to, "", 0, 0, settlingWindows
 	c.streakMin = min(2*c.streakMin, streakMax)
 	c.rest.length, c.rest.leaderless, c.rest.goodStreak = 0, 0, 0
