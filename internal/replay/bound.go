@@ -166,7 +166,7 @@ func (l *Loaded) playGroups() (groups []*group, peak uint64) {
 		for i := range ops {
 			step := &ops[i]
 			switch step.code {
-			case opCreate, opPlan:
+			case opCreate, opDecide:
 				walk.create(step, byClass[step.class], l.script.classes[step.class].process)
 			case opWait:
 				for _, d := range walk.racing[step.slot] {

@@ -77,8 +77,8 @@ type unpooledBuffer struct {
 }
 
 // compareServed compares a simulated decision with the recorded one, once that is read.
-func (c *comparer) compareServed(slot uint32, plan *allocator.Decision) {
-	d := decision{plan.Hit, plan.Reason, plan.Size, plan.Slab != 0, uint64(plan.Block)}
+func (c *comparer) compareServed(slot uint32, decided *allocator.Decision) {
+	d := decision{decided.Hit, decided.Reason, decided.Size, decided.Slab != 0, uint64(decided.Block)}
 	if want, known := c.recorded[slot]; known {
 		delete(c.recorded, slot)
 		c.compare(&want, d)

@@ -30,7 +30,7 @@ func (b *Batch) Demands(yield func(*Demand)) {
 	for i := range b.ops {
 		step := &b.ops[i]
 		switch step.code {
-		case opCreate, opPlan:
+		case opCreate, opDecide:
 			class := &classes[step.class]
 			d = Demand{
 				Kind: Requested, Process: class.process, Class: step.class, Buffer: step.slot, Request: class.request, Time: step.time,

@@ -27,7 +27,7 @@ type Options struct {
 
 	// OnLayout is called with each layout that a policy which takes layouts gets for a process of the recording; nil:
 	// never.
-	OnLayout func(process uint32, plan *learn.Layout)
+	OnLayout func(process uint32, layout *learn.Layout)
 
 	// GivenLayout returns the layout that a policy which takes layouts has for a process from the start, nil: none. If
 	// GivenLayout is set, nothing is learned.

@@ -60,7 +60,7 @@ const (
 
 	// These are the steps of an opCreate between which other decisions came. A policy that is not the recorded one
 	// serves the whole request at the first step.
-	opPlan
+	opDecide
 	opGrown  // the decision's slab exists; for a sub-allocation of an older slab: its range is in use
 	opCommit // the buffer exists
 
@@ -71,7 +71,7 @@ const (
 )
 
 // creates reports whether a step gives a slot a buffer, for policies other than the recorded one.
-func (c code) creates() bool { return c == opCreate || c == opPlan }
+func (c code) creates() bool { return c == opCreate || c == opDecide }
 
 // ends reports whether a step empties a slot.
 func (c code) ends() bool {

@@ -53,9 +53,9 @@ type threadOrder struct {
 
 // attempt is a decision that was given up.
 type attempt struct {
-	plan, slab, end uint64 // numbers; slab: 0 if no slab was created
-	returned        bool   // the block could not be used; otherwise the driver refused
-	class           wire.Class
+	decision, slab, end uint64 // numbers; slab: 0 if no slab was created
+	returned            bool   // the block could not be used; otherwise the driver refused
+	class               wire.Class
 }
 
 // thread returns a thread, nil if numbers cannot be used.
@@ -280,7 +280,7 @@ func (r *resolver) emitAttempts(p *recordedProcess, t *threadOrder, e wire.Creat
 		}
 		step.class = r.classOf(p, attempt.class)
 		step.slot, step.code = r.newSlot(), opTry
-		ops = r.emit(&p.order, attempt.plan, ops, step)
+		ops = r.emit(&p.order, attempt.decision, ops, step)
 		step.code = opGrown
 		if attempt.slab != 0 {
 			ops = r.emit(&p.order, attempt.slab, ops, step)
@@ -303,24 +303,24 @@ func (r *resolver) emitRequest(p *recordedProcess, t *threadOrder, e wire.Create
 	}
 	step.mark |= numbered
 	s := &p.order
-	plan := t.next()
+	decision := t.next()
 	if e.Outcome() == wire.OutcomeHit && !e.SubAllocation() {
-		return r.emit(s, plan, ops, step)
+		return r.emit(s, decision, ops, step)
 	}
 	grown := uint64(0)
 	if t.slabNext {
 		grown, t.slabNext = t.next(), false
 	}
 	commit := t.next()
-	if grown == 0 && commit == plan+1 || grown == plan+1 && commit == plan+2 { // no other thread decided in between
-		ops = r.emit(s, plan, ops, step)
+	if grown == 0 && commit == decision+1 || grown == decision+1 && commit == decision+2 { // no other thread decided in between
+		ops = r.emit(s, decision, ops, step)
 		if grown != 0 {
 			ops = r.emit(s, grown, ops)
 		}
 		return r.emit(s, commit, ops)
 	}
-	step.code = opPlan
-	ops = r.emit(s, plan, ops, step)
+	step.code = opDecide
+	ops = r.emit(s, decision, ops, step)
 	if grown != 0 {
 		step.code = opGrown
 		ops = r.emit(s, grown, ops, step)

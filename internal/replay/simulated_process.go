@@ -56,25 +56,25 @@ const (
 // gets a block of its own. If the driver has no memory for a block, evictions make room. If that is not enough, the
 // request is served without rounding and without the policy.
 func (p *simulatedProcess) serve(req *allocator.Request, buffer *simulatedBuffer, slot uint32) bool {
-	var plan allocator.Decision
-	p.decide(req, &plan)
-	if plan.SlabSize != 0 && plan.Slab != 0 {
-		p.growIfItFits(req, &plan)
+	var decision allocator.Decision
+	p.decide(req, &decision)
+	if decision.SlabSize != 0 && decision.Slab != 0 {
+		p.growIfItFits(req, &decision)
 	}
-	if !plan.Hit && plan.Slab == 0 && !p.allocate(plan.Size) {
-		p.policy.Abort(plan)
-		return plan.Size != req.Size && p.serveDirectly(req, buffer)
+	if !decision.Hit && decision.Slab == 0 && !p.allocate(decision.Size) {
+		p.policy.Abort(decision)
+		return decision.Size != req.Size && p.serveDirectly(req, buffer)
 	}
-	p.commit(req, &plan, buffer, slot)
+	p.commit(req, &decision, buffer, slot)
 	return true
 }
 
 // commit gives a buffer the block that was decided.
-func (p *simulatedProcess) commit(req *allocator.Request, plan *allocator.Decision, buffer *simulatedBuffer, slot uint32) {
-	p.policy.Commit(*plan)
-	p.countServed(req, plan, slot)
-	buffer.process, buffer.block, buffer.granted, buffer.requested = p, plan.Block, plan.Size, req.Size
-	buffer.state, buffer.slab = inUse, plan.Slab != 0
+func (p *simulatedProcess) commit(req *allocator.Request, decision *allocator.Decision, buffer *simulatedBuffer, slot uint32) {
+	p.policy.Commit(*decision)
+	p.countServed(req, decision, slot)
+	buffer.process, buffer.block, buffer.granted, buffer.requested = p, decision.Block, decision.Size, req.Size
+	buffer.state, buffer.slab = inUse, decision.Slab != 0
 	if p.learning != nil {
 		p.learnRequest(req, buffer)
 	}
@@ -107,49 +107,49 @@ func (p *simulatedProcess) release(buffer *simulatedBuffer) {
 }
 
 // growIfItFits creates the slab of a decision, or decides again without a slab.
-func (p *simulatedProcess) growIfItFits(req *allocator.Request, plan *allocator.Decision) {
-	if p.fits(plan.SlabSize) {
-		p.grow(plan)
+func (p *simulatedProcess) growIfItFits(req *allocator.Request, decision *allocator.Decision) {
+	if p.fits(decision.SlabSize) {
+		p.grow(decision)
 		return
 	}
-	p.policy.Abort(*plan)
+	p.policy.Abort(*decision)
 	req.Align = 0
-	p.decide(req, plan)
+	p.decide(req, decision)
 }
 
 // grow creates the slab of a decision.
-func (p *simulatedProcess) grow(plan *allocator.Decision) {
-	p.reserve(plan.SlabSize)
-	p.simulation.work.Creates.Add(plan.SlabSize)
-	p.slabSize = plan.SlabSize
-	p.policy.Grown(*plan)
+func (p *simulatedProcess) grow(decision *allocator.Decision) {
+	p.reserve(decision.SlabSize)
+	p.simulation.work.Creates.Add(decision.SlabSize)
+	p.slabSize = decision.SlabSize
+	p.policy.Grown(*decision)
 }
 
 // countServed counts a served request and its driver calls.
-func (p *simulatedProcess) countServed(req *allocator.Request, plan *allocator.Decision, slot uint32) {
+func (p *simulatedProcess) countServed(req *allocator.Request, decision *allocator.Decision, slot uint32) {
 	s := p.simulation
-	s.steady.Add(plan.Hit)
+	s.steady.Add(decision.Hit)
 	switch {
-	case plan.Slab != 0:
+	case decision.Slab != 0:
 		s.work.Parts.Add(req.Size)
-		if plan.Fresh { // nearly always in the newest slab
+		if decision.Fresh { // nearly always in the newest slab
 			s.work.Touches.AddIn(p.slabSize, req.Size)
 		}
-	case !plan.Hit:
-		s.work.Creates.Add(plan.Size)
-		s.work.Touches.AddIn(plan.Size, req.Size)
+	case !decision.Hit:
+		s.work.Creates.Add(decision.Size)
+		s.work.Touches.AddIn(decision.Size, req.Size)
 	}
-	if plan.Hit {
-		s.saved.Add(plan.Size)
+	if decision.Hit {
+		s.saved.Add(decision.Size)
 	}
 	if s.comparer != nil {
-		s.comparer.compareServed(slot, plan)
+		s.comparer.compareServed(slot, decision)
 	}
 }
 
 // decide asks the policy, and returns the blocks that it evicts to the driver.
-func (p *simulatedProcess) decide(req *allocator.Request, plan *allocator.Decision) {
-	p.evictions = p.policy.DecideInto(plan, req, p.evictions[:0])
+func (p *simulatedProcess) decide(req *allocator.Request, decision *allocator.Decision) {
+	p.evictions = p.policy.DecideInto(decision, req, p.evictions[:0])
 	if len(p.evictions) > 0 {
 		p.returnEvictions()
 	}
@@ -201,20 +201,20 @@ func (p *simulatedProcess) retryFailed(req *allocator.Request) {
 	if p.simulation.options.Capacity == 0 {
 		return // without a capacity nothing fails, and nothing is evicted
 	}
-	var plan allocator.Decision
-	p.decide(req, &plan)
-	found := plan.Hit
-	if plan.SlabSize != 0 && plan.Slab != 0 {
-		if found = p.fits(plan.SlabSize); !found {
-			p.policy.Abort(plan)
+	var decision allocator.Decision
+	p.decide(req, &decision)
+	found := decision.Hit
+	if decision.SlabSize != 0 && decision.Slab != 0 {
+		if found = p.fits(decision.SlabSize); !found {
+			p.policy.Abort(decision)
 			req.Align = 0
-			p.decide(req, &plan)
-			found = plan.Hit
+			p.decide(req, &decision)
+			found = decision.Hit
 		}
 	}
-	found = found || p.makeRoom(plan.Size)
-	p.policy.Abort(plan)
-	if found || plan.Size != req.Size && p.makeRoom(req.Size) {
+	found = found || p.makeRoom(decision.Size)
+	p.policy.Abort(decision)
+	if found || decision.Size != req.Size && p.makeRoom(req.Size) {
 		p.simulation.result.Rescued++
 	}
 }

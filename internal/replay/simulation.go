@@ -41,7 +41,7 @@ func (s *simulation) play(ops []op) error {
 	for i := range ops {
 		step := &ops[i]
 		switch step.code {
-		case opCreate, opFail, opPlan, opTry:
+		case opCreate, opFail, opDecide, opTry:
 			if err := s.create(step); err != nil {
 				return err
 			}
@@ -157,11 +157,11 @@ func (s *simulation) create(step *op) error {
 		req.Align = 0
 	}
 	switch {
-	case step.code == opCreate, step.code == opPlan && !p.followsRecording:
+	case step.code == opCreate, step.code == opDecide && !p.followsRecording:
 		s.serve(p, &req, step.slot)
 	case step.code == opFail && !p.followsRecording:
 		p.retryFailed(&req)
-	case step.code == opPlan || step.code == opTry && p.followsRecording:
+	case step.code == opDecide || step.code == opTry && p.followsRecording:
 		p.beginDecision(&req, step)
 	}
 	return nil

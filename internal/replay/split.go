@@ -33,7 +33,7 @@ func stillLive(ops []op, slots uint32) []op {
 	created := make([]int, slots) // 1 + index of the create of a slot's buffer; 0: no buffer
 	for i := range ops {
 		switch ops[i].code {
-		case opCreate, opPlan:
+		case opCreate, opDecide:
 			created[ops[i].slot] = i + 1
 		case opFree, opFreeEarly, opCool, opForget, opGone:
 			created[ops[i].slot] = 0

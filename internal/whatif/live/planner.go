@@ -8,14 +8,14 @@ import (
 // Planner learns layouts for the program's processes while the program's policy takes layouts. It is a Listener.
 type Planner struct {
 	current replay.Configuration
-	send    func(process uint32, plan *learn.Layout)
+	send    func(process uint32, layout *learn.Layout)
 	batch   *replay.Batch
 	member  int // its index in the batch; -1: not in the batch
 }
 
 // NewPlanner returns a planner for a program that starts under a configuration. send gets each layout, on the
 // dispatcher's goroutine.
-func NewPlanner(current replay.Configuration, send func(process uint32, plan *learn.Layout)) *Planner {
+func NewPlanner(current replay.Configuration, send func(process uint32, layout *learn.Layout)) *Planner {
 	return &Planner{current: current, send: send, member: -1}
 }
 
