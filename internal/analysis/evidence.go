@@ -7,20 +7,42 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Evidence is what is known of a run: the figures that rules judge. Two sources give evidence: the snapshots of a run, one after the
-// other (Live), and a recording (New). A part that the source does not know is nil, and rules that need that part say nothing.
+// Evidence is what is known of a run: what rules judge, and what package figures reads. Two sources give evidence: the snapshots of a
+// run, one after the other (Live), and a recording (New). A part that the source does not know is nil, and rules that need that part
+// say nothing.
 type Evidence struct {
-	Run       *stats.Snapshot // counters, gauges, peaks, processes with their device memory, mistakes and failures
-	State     State
-	Length    uint64 // of what was watched, ns
-	PeakInUse uint64
-	Attached  bool // where events are lost, calls of the program are missing
+	Run      *stats.Snapshot // counters, gauges, peaks, processes with their device memory, mistakes and failures
+	State    State
+	Length   uint64 // of what was watched, ns
+	Attached bool   // where events are lost, calls of the program are missing
 
 	Memory *Memory // now, or at the peak; nil after the end of a run whose peak was not looked at
 	Rise   *Rise   // nil: memory does not grow steadily
 	Late   *Late   // what happened of late; nil in a recording, and after the end
 	Leaks  []Leak  // what processes that ended left behind, the most bytes first
 	Whole  *Whole  // what only a recording shows; nil: the source is a snapshot
+}
+
+// Seen returns what one snapshot shows of a run by itself.
+func Seen(s *stats.Snapshot) *Evidence {
+	e := &Evidence{Run: s, Length: relative(s.Started, s.Time)}
+	if over(s) {
+		e.State, e.Leaks = Over, leaked(s)
+		return e
+	}
+	t := &s.Totals
+	e.Memory = &Memory{When: now, InUse: t.InUse, Requested: t.Requested, Reserved: t.Reserved(), Fragmentation: t.ExternalFragmentation()}
+	return e
+}
+
+// Evidence returns what the analysis shows of the run.
+func (a *Analysis) Evidence() *Evidence {
+	return &Evidence{
+		Run: a.Snapshot, State: Over, Attached: a.Run.Header.Attached, Leaks: a.Leaks, Whole: &Whole{Analysis: a},
+		Memory: &Memory{
+			When: "at the peak", InUse: a.Peak.InUse, Requested: a.Peak.Requested, Reserved: a.Peak.Reserved, Fragmentation: a.fragmentationAtPeak(),
+		},
+	}
 }
 
 // State says how much of a run the evidence covers.

@@ -12,14 +12,10 @@ func (x *run) length() uint64 { return x.survey.last - x.survey.first }
 
 // evidence is what the recording shows of the run.
 func (x *run) evidence(a *Analysis) *Evidence {
-	e := &Evidence{
-		Run: x.snapshot, State: Over, Length: x.length(), PeakInUse: a.Peak.InUse, Attached: x.options.Header.Attached,
-		Memory: &Memory{
-			When: "at the peak", InUse: a.Peak.InUse, Requested: a.Peak.Requested, Reserved: a.Peak.Reserved, Fragmentation: a.fragmentationAtPeak(),
-		},
-		Rise: x.rise(a), Leaks: a.Leaks,
-		Whole: &Whole{Analysis: a, Keeps: x.keeping(a), CopiesNS: x.copyNS, Idle: x.idle(), Hidden: x.hidden(a), own: x.own, origins: x.survey.parts},
-	}
+	e := a.Evidence()
+	e.Run, e.Length, e.Rise = x.snapshot, x.length(), x.rise(a)
+	e.Whole.Keeps, e.Whole.CopiesNS, e.Whole.Idle, e.Whole.Hidden = x.keeping(a), x.copyNS, x.idle(), x.hidden(a)
+	e.Whole.own, e.Whole.origins = x.own, x.survey.parts
 	if !x.options.Whole && !x.anyEnded() { // what is in use may be released later
 		e.State = BrokenOff
 	}

@@ -67,14 +67,11 @@ func (l *Live) Update(s *stats.Snapshot) []Diagnosis {
 
 // evidence is what the snapshot and those before it show of the run.
 func (l *Live) evidence(s *stats.Snapshot) *Evidence {
-	e := &Evidence{Run: s, Length: relative(s.Started, s.Time), PeakInUse: s.Totals.PeakInUse, Attached: l.Attached}
-	if over(s) {
-		e.State, e.Leaks = Over, leaked(s)
-		return e
+	e := Seen(s)
+	e.Attached = l.Attached
+	if e.State == GoesOn {
+		e.Rise, e.Late = rising(s), l.late(s)
 	}
-	t := &s.Totals
-	e.Memory = &Memory{When: now, InUse: t.InUse, Requested: t.Requested, Reserved: t.Reserved(), Fragmentation: t.ExternalFragmentation()}
-	e.Rise, e.Late = rising(s), l.late(s)
 	return e
 }
 

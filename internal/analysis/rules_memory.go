@@ -59,7 +59,7 @@ func memoryIsKept(e *Evidence) (Diagnosis, bool) {
 		Severity: Advice, Title: "every iteration keeps memory",
 		Text: fmt.Sprintf("each of %s leaves %s more in use, which is released when nothing is used any more",
 			units.Count(p.Iterations, "iteration"), units.FormatLong(uint64(p.Growth))),
-		Share: share(uint64(p.Growth)*p.Iterations, e.PeakInUse),
+		Share: share(uint64(p.Growth)*p.Iterations, e.Run.Totals.PeakInUse),
 	}
 	if tags := e.Whole.Peak.Tags; len(tags) > 0 {
 		d.Tag = tags[0].Name
@@ -88,7 +88,7 @@ func neverReleased(e *Evidence) (Diagnosis, bool) {
 	}
 	d := Diagnosis{
 		Severity: severity, Tag: top.Name, Title: fmt.Sprintf("%s %s", units.Count(buffers, "buffer"), how),
-		Text: units.FormatLong(bytes) + " in all", Share: share(bytes, e.PeakInUse),
+		Text: units.FormatLong(bytes) + " in all", Share: share(bytes, e.Run.Totals.PeakInUse),
 	}
 	if top.Name != "" {
 		d.Text += fmt.Sprintf("; %s of it from %s", units.FormatLong(top.Bytes), top.Name)
@@ -195,7 +195,7 @@ func poolIsFragmented(e *Evidence) (Diagnosis, bool) {
 func hosted(e *Evidence) (Diagnosis, bool) {
 	h := e.Run.Hosted
 	return Diagnosis{
-		Severity: Advice, Title: "buffers are in the host's memory", Share: share(h.Bytes, e.PeakInUse),
+		Severity: Advice, Title: "buffers are in the host's memory", Share: share(h.Bytes, e.Run.Totals.PeakInUse),
 		Text: fmt.Sprintf("%s (%s) got it, as the device lacked what the pool wasted; it is slower: choose a policy that wastes less (--policy futhark)",
 			units.Count(h.Buffers, "create"), units.FormatLong(h.Bytes)),
 	}, h.Buffers > 0

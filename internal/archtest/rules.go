@@ -202,7 +202,7 @@ var Places = map[string]Place{
 	},
 	"internal/export": {
 		May: []string{
-			"internal/callsite", "internal/disk", "internal/figures",
+			"internal/analysis", "internal/callsite", "internal/disk", "internal/figures",
 			"internal/heap", "internal/stats", "internal/units",
 			"internal/symbol", "internal/recording", "internal/tempfile", "internal/wire",
 		},

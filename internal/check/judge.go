@@ -62,8 +62,8 @@ func (r *rule) judge(run *figures.Subject) []Verdict {
 		return []Verdict{r.verdict("", r.figure.Of(run))}
 	}
 	var verdicts []Verdict
-	for i := range run.Snapshot.Tags {
-		t := &run.Snapshot.Tags[i]
+	for i := range run.Run.Tags {
+		t := &run.Run.Tags[i]
 		if !t.Slabs && r.tag.MatchString(t.Name) {
 			verdicts = append(verdicts, r.verdict(t.Name, r.figure.OfSite(run, t)))
 		}

@@ -119,21 +119,17 @@ type Subject struct {
 	*stats.Totals
 	Began, Ended uint64 // ns; Ended is now while it goes on
 
-	Snapshot *stats.Snapshot    // of a run; nil of a process
-	Analysis *analysis.Analysis // of a recorded run, nil else
-	Leaked   *uint64            // bytes that a process of a recording never released, nil: not counted
+	*analysis.Evidence // of a run; nil of a process
 }
 
 // Run returns a run that is known by a snapshot.
-func Run(s *stats.Snapshot) *Subject {
-	return &Subject{Totals: &s.Totals, Began: s.Started, Ended: s.Time, Snapshot: s}
-}
+func Run(s *stats.Snapshot) *Subject { return known(analysis.Seen(s)) }
 
 // Recorded returns a run that is known by its recording.
-func Recorded(a *analysis.Analysis) *Subject {
-	s := Run(a.Snapshot)
-	s.Analysis = a
-	return s
+func Recorded(a *analysis.Analysis) *Subject { return known(a.Evidence()) }
+
+func known(e *analysis.Evidence) *Subject {
+	return &Subject{Totals: &e.Run.Totals, Began: e.Run.Started, Ended: e.Run.Time, Evidence: e}
 }
 
 // Process returns a process of a snapshot that was made at a time.

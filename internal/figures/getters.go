@@ -14,7 +14,7 @@ import (
 func (s *Subject) pooled(rate float64, requests uint64) Value {
 	v := part(rate, requests)
 	switch {
-	case s.Snapshot != nil && s.Snapshot.Policy == "none":
+	case s.Evidence != nil && s.Run.Policy == "none":
 		v.Why = noPool
 	case requests == 0:
 		v.Why = noRequest
@@ -27,15 +27,12 @@ func leakedBuffers(l *analysis.Leak) uint64 { return l.Buffers }
 
 // leaked adds up leaks: those of a call site, or all for "".
 func (s *Subject) leaked(site string, of func(*analysis.Leak) uint64) Value {
-	switch {
-	case s.Leaked != nil && site == "":
-		return whole(*s.Leaked)
-	case s.Analysis == nil:
-		return unknown(noRecording)
+	if s.State == analysis.GoesOn {
+		return unknown(goesOn)
 	}
 	var sum uint64
-	for i := range s.Analysis.Leaks {
-		if l := &s.Analysis.Leaks[i]; site == "" || l.Name == site {
+	for i := range s.Leaks {
+		if l := &s.Leaks[i]; site == "" || l.Name == site {
 			sum += of(l)
 		}
 	}
@@ -45,8 +42,8 @@ func (s *Subject) leaked(site string, of func(*analysis.Leak) uint64) Value {
 // leakedObjects counts objects of some types.
 func (s *Subject) leakedObjects(counts func(stats.ObjectType) bool) Value {
 	var sum uint64
-	for i := range s.Snapshot.Objects {
-		if c := &s.Snapshot.Objects[i]; counts(c.Type) {
+	for i := range s.Run.Objects {
+		if c := &s.Run.Objects[i]; counts(c.Type) {
 			sum += c.Leaked
 		}
 	}
@@ -55,11 +52,11 @@ func (s *Subject) leakedObjects(counts func(stats.ObjectType) bool) Value {
 
 // phases returns the phases in which something repeats.
 func (s *Subject) phases() (list []*analysis.Phase, why string) {
-	if s.Analysis == nil {
+	if s.Whole == nil {
 		return nil, noRecording
 	}
-	for i := range s.Analysis.Phases {
-		if p := &s.Analysis.Phases[i]; p.Iterations > 0 {
+	for i := range s.Whole.Phases {
+		if p := &s.Whole.Phases[i]; p.Iterations > 0 {
 			list = append(list, p)
 		}
 	}
@@ -100,13 +97,13 @@ func growth(s *Subject) Value {
 }
 
 func peakWaste(s *Subject) Value {
-	if s.Analysis == nil {
+	if s.Whole == nil {
 		return unknown(noRecording)
 	}
 	var granted, requested uint64
-	for i := range s.Analysis.Peak.Tags {
-		granted += s.Analysis.Peak.Tags[i].InUse
-		requested += s.Analysis.Peak.Tags[i].Requested
+	for i := range s.Whole.Peak.Tags {
+		granted += s.Whole.Peak.Tags[i].InUse
+		requested += s.Whole.Peak.Tags[i].Requested
 	}
 	if granted <= requested { // nothing in use wastes nothing
 		return part(0, granted)
@@ -120,11 +117,11 @@ func releaseCost(a *analysis.Analysis) *analysis.CostCurve { return &a.ReleaseCo
 
 // cost returns the mean duration of the driver's calls of one kind.
 func (s *Subject) cost(of func(*analysis.Analysis) *analysis.CostCurve) Value {
-	if s.Analysis == nil {
+	if s.Whole == nil {
 		return unknown(noRecording)
 	}
 	var sum, squares, calls float64
-	for _, p := range of(s.Analysis).Points {
+	for _, p := range of(s.Whole.Analysis).Points {
 		n := float64(p.Calls)
 		calls += n
 		sum += n * p.NS
@@ -139,9 +136,9 @@ func (s *Subject) cost(of func(*analysis.Analysis) *analysis.CostCurve) Value {
 
 // mistakes counts the certain ones, and those beyond the list.
 func mistakes(s *Subject) Value {
-	certain := s.Snapshot.OtherFindings
-	for i := range s.Snapshot.Findings {
-		if s.Snapshot.Findings[i].Certain() {
+	certain := s.Run.OtherFindings
+	for i := range s.Run.Findings {
+		if s.Run.Findings[i].Certain() {
 			certain++
 		}
 	}
@@ -170,23 +167,23 @@ func statuses(s *Subject, take func(string, uint64)) {
 }
 
 func directions(s *Subject, take func(string, uint64)) {
-	for i := range s.Snapshot.Transfers.Directions {
-		take(stats.Direction(i).String(), s.Snapshot.Transfers.Directions[i].Bytes)
+	for i := range s.Run.Transfers.Directions {
+		take(stats.Direction(i).String(), s.Run.Transfers.Directions[i].Bytes)
 	}
 }
 
 func kinds(s *Subject, take func(string, uint64)) {
 	counts := map[string]uint64{}
-	for i := range s.Snapshot.Findings {
-		counts[s.Snapshot.Findings[i].Kind.String()] += s.Snapshot.Findings[i].Count
+	for i := range s.Run.Findings {
+		counts[s.Run.Findings[i].Kind.String()] += s.Run.Findings[i].Count
 	}
 	takeAll(counts, take)
 }
 
 func sources(s *Subject, take func(string, uint64)) {
 	counts := map[string]uint64{}
-	for i := range s.Snapshot.Machine {
-		counts[s.Snapshot.Machine[i].Source.String()] += s.Snapshot.Machine[i].Bytes
+	for i := range s.Run.Machine {
+		counts[s.Run.Machine[i].Source.String()] += s.Run.Machine[i].Bytes
 	}
 	takeAll(counts, take)
 }

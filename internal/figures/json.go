@@ -16,7 +16,7 @@ type Members struct {
 
 // Members returns those of a run or of a process.
 func (s *Subject) Members() Members {
-	if s.Snapshot == nil {
+	if s.Evidence == nil {
 		return Members{InProcess, func(f *Figure) Value { return f.get(s) }}
 	}
 	return Members{InRun, func(f *Figure) Value { return f.get(s) }}

@@ -8,6 +8,7 @@ const (
 	noRequest   = "no request was poolable"
 	noIteration = "no iterations were found, so growth is unknown"
 	noRecording = "only a recording shows it"
+	goesOn      = "the program goes on"
 )
 
 // The figures of memory.
@@ -102,12 +103,12 @@ var (
 		site: func(_ *Subject, t *stats.Tag) Value { return whole(t.Live) },
 	})
 	Leaked = row(Figure{
-		Name: "leaked", Meaning: "memory never released", Unit: Bytes, Better: Less, Unknown: noRecording,
+		Name: "leaked", Meaning: "memory never released", Unit: Bytes, Better: Less, Unknown: goesOn,
 		Whole: true, Rule: "max_leaked_bytes", Lake: "leaked", Diff: Amount,
 		get: func(s *Subject) Value { return s.leaked("", leakedBytes) }, site: func(s *Subject, t *stats.Tag) Value { return s.leaked(t.Name, leakedBytes) },
 	})
 	LeakedBuffers = row(Figure{
-		Name: "leaked buffers", Meaning: "memory objects never released", Unit: Count, Better: Less, Unknown: noRecording,
+		Name: "leaked buffers", Meaning: "memory objects never released", Unit: Count, Better: Less, Unknown: goesOn,
 		Whole: true, Rule: "max_leaked_buffers",
 		get: func(s *Subject) Value { return s.leaked("", leakedBuffers) }, site: func(s *Subject, t *stats.Tag) Value { return s.leaked(t.Name, leakedBuffers) },
 	})
@@ -274,7 +275,7 @@ var (
 	})
 	DeviceMemory = row(Figure{
 		Name: "device memory", Meaning: "global memory of the first device", Unit: Bytes, Better: Neither, Together: Most, Metric: "device_bytes", Whole: true,
-		get: func(s *Subject) Value { return whole(s.Snapshot.Device.Global) },
+		get: func(s *Subject) Value { return whole(s.Run.Device.Global) },
 	})
 	MachineMemory = row(Figure{
 		Name: "machine", Meaning: "what the machine reports of the processes' memory", Unit: Bytes, Better: Less, Metric: "machine_bytes", By: "source",
@@ -292,11 +293,11 @@ var (
 	SeenEvents = row(Figure{
 		Name: "events", Meaning: "events that gpumemtop got", Unit: Count, Better: Neither,
 		Key: "events", Scopes: InRun, Whole: true,
-		get: func(s *Subject) Value { return whole(s.Snapshot.Events) },
+		get: func(s *Subject) Value { return whole(s.Run.Events) },
 	})
 	LostEvents = row(Figure{
 		Name: "lost events", Meaning: "events that were lost: figures may be too high or too low", Unit: Count, Better: Less,
 		Key: "lost_events", Scopes: InRun, Whole: true, Rule: "max_lost_events", Metric: "lost_events_total", Lake: "lost_events",
-		get: func(s *Subject) Value { return whole(s.Snapshot.Lost) },
+		get: func(s *Subject) Value { return whole(s.Run.Lost) },
 	})
 )

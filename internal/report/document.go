@@ -42,13 +42,12 @@ type view struct {
 }
 
 func newView(a *analysis.Analysis, o Options, page bool) *view {
-	v := &view{style: style{page}, a: a, s: a.Snapshot, o: o, stacks: htmlStackBytes}
-	if v.s == nil {
-		v.s = &stats.Snapshot{}
+	if a.Snapshot == nil {
+		empty := *a
+		empty.Snapshot = &stats.Snapshot{}
+		a = &empty
 	}
-	v.run = figures.Run(v.s)
-	v.run.Analysis = a
-	return v
+	return &view{style: style{page}, a: a, s: a.Snapshot, run: figures.Recorded(a), o: o, stacks: htmlStackBytes}
 }
 
 // sections returns the sections of a text.

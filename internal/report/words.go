@@ -103,7 +103,7 @@ func savedText(run *figures.Subject) string {
 // memoryText says how much was in use at most. What --spill took from the device was not reserved all the time.
 func memoryText(run *figures.Subject) string {
 	text := fmt.Sprintf("peak %s in use", amount(figures.PeakInUse, run))
-	if run.Snapshot.Spill != nil {
+	if run.Evidence.Run.Spill != nil {
 		return text + ", on device and host"
 	}
 	return text + fmt.Sprintf(", %s reserved", amount(figures.PeakReserved, run))
@@ -111,7 +111,7 @@ func memoryText(run *figures.Subject) string {
 
 // amount writes a figure of a run's memory.
 func amount(f *figures.Figure, run *figures.Subject) string {
-	return sizeText(run.Snapshot, f.Of(run).Exact)
+	return sizeText(run.Evidence.Run, f.Of(run).Exact)
 }
 
 // sizeText is an amount of memory that follows from creates and releases: some may be among lost events.
@@ -132,7 +132,7 @@ func endText(run *figures.Subject) string {
 	if run.InUse > 0 {
 		text += " (waste " + said(figures.Waste, run) + ")"
 	}
-	text += ", " + sizeText(run.Snapshot, free) + " free in the pool"
+	text += ", " + sizeText(run.Evidence.Run, free) + " free in the pool"
 	if run.Cached > 0 {
 		text += " (fragmentation " + said(figures.ExternalFragmentation, run) + ")"
 	}
@@ -143,7 +143,7 @@ func endText(run *figures.Subject) string {
 // only that counts which its use has shown.
 func watchedText(run *figures.Subject) (memory, end string) {
 	least := ""
-	if s := run.Snapshot; s.BeforeAttach() != nil && s.Lost == 0 { // else it may also be less
+	if s := run.Evidence.Run; s.BeforeAttach() != nil && s.Lost == 0 { // else it may also be less
 		least = "at least "
 	}
 	return fmt.Sprintf("peak %s%s in use", least, amount(figures.PeakInUse, run)),

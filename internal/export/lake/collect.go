@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/tables"
 	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
@@ -196,9 +197,8 @@ func (c *collector) process(number uint32, r *tables.Process) error {
 	}
 	// What the model knows replaces it, unless it has folded the process into others.
 	p.setFigures(&figures.Subject{
-		Totals:   &stats.Totals{Hits: uint64(r.Hits), Misses: uint64(r.Misses), PeakInUse: uint64(r.PeakInUse), InUse: uint64(r.InUse)},
-		Snapshot: &stats.Snapshot{Lost: uint64(r.LostEvents)},
-	})
+		Totals: &stats.Totals{Hits: uint64(r.Hits), Misses: uint64(r.Misses), PeakInUse: uint64(r.PeakInUse), InUse: uint64(r.InUse)},
+	}, &stats.Snapshot{Lost: uint64(r.LostEvents)})
 	return nil
 }
 
@@ -211,9 +211,7 @@ func (c *collector) finish(names *callsite.Names) []*Rows {
 		if p == nil {
 			continue
 		}
-		of := figures.Process(m, s.Time)
-		of.Snapshot = s
-		p.setFigures(of)
+		p.setFigures(figures.Process(m, s.Time), s)
 		p.Run.Build = names.Process(m.Number).BuildOf(path.Base(p.Run.Program))
 		tags := m.Tags
 		if len(s.Processes) == 1 {
@@ -244,8 +242,8 @@ func (c *collector) finish(names *callsite.Names) []*Rows {
 }
 
 // setFigures sets the values of RunFigures.
-func (p *process) setFigures(of *figures.Subject) {
-	of.Leaked = &p.leaked
+func (p *process) setFigures(of *figures.Subject, run *stats.Snapshot) {
+	of.Evidence = &analysis.Evidence{Run: run, State: analysis.Over, Leaks: []analysis.Leak{{Bytes: p.leaked}}}
 	p.Run.Figures = make([]int64, len(RunFigures))
 	for i, f := range RunFigures {
 		p.Run.Figures[i] = int64(f.Of(of).Exact)
