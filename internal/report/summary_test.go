@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -50,7 +48,8 @@ func TestIsSummary(t *testing.T) {
 	}
 }
 
-func TestSummaryKeys(t *testing.T) {
+// TestSummaryValues: TestKeys compares the keys.
+func TestSummaryValues(t *testing.T) {
 	summary := NewSummary(fullSnapshot())
 	summary.Exit = Exit{Status: 3}
 	var b bytes.Buffer
@@ -60,13 +59,6 @@ func TestSummaryKeys(t *testing.T) {
 	var got map[string]json.RawMessage
 	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
 		t.Fatal(err)
-	}
-	want := strings.Fields(`bytes_allocated bytes_cached bytes_cooling bytes_requested driver_creates driver_releases events exit
-		external_fragmentation external_fragmentation_quadratic external_fragmentation_root findings hazards_avoided held_at_exit hit_rate hits in_use largest_cached leaks limits lost_events miss_reasons misses
-		objects other_findings out_of_memory peak_cached peak_cooling peak_in_use peak_requested peak_reserved peak_slabs per_bucket per_class per_kind per_tag policy
-		processes saved slab_bytes slabs steady_hit_rate transfers wall_seconds waste`)
-	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(got))); diff != "" {
-		t.Error(diff)
 	}
 	for key, want := range map[string]string{
 		"exit": `{"status":3,"signal":0}`, "hits": "1", "misses": "3", "hit_rate": "0.25", "lost_events": "12",
