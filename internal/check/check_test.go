@@ -18,7 +18,7 @@ func run() *analysis.Analysis {
 	s := &stats.Snapshot{
 		Totals: stats.Totals{
 			Hits: 90, Misses: 10, SteadyHits: 49, SteadyRequests: 50, PeakInUse: 3 << 20, PeakReserved: 5 << 20, PeakCached: 2 << 20,
-			Creates: 101, DriverCreates: 11, DriverNS: 1_500_000_000, Cached: 100, LargestCached: 25,
+			Creates: 101, DriverCreates: 11, DriverNS: 1_500_000_000, DriverCreateP99: 2000, Cached: 100, LargestCached: 25,
 		},
 		Tags: []stats.Tag{
 			{Name: "blur.c:88 make_tmp", Hits: 90, Misses: 10, Creates: 100, PeakInUse: 2 << 20},
@@ -71,6 +71,7 @@ func TestBounds(t *testing.T) {
 		{"max_growth", `"1KiB"`, "1023"},
 		{"max_creates", "101", "100"},
 		{"max_driver_creates", "11", "10"},
+		{"max_driver_create_p99", `"2us"`, `"1999ns"`},
 		{"max_driver_time", `"1.5s"`, `"1499ms"`},
 		{"max_mistakes", "1", "0"},
 		{"max_lost_events", "7", "6"},

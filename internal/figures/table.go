@@ -236,6 +236,11 @@ var (
 		Key: "driver_releases", Scopes: InRun,
 		get: func(s *Subject) Value { return whole(s.DriverReleases) },
 	})
+	DriverCreateP99 = row(Figure{
+		Name: "driver create p99", Meaning: "duration that 99 of 100 creates of the driver do not exceed", Unit: Nanos, Better: Less, Together: Worked,
+		Key: "driver_create_p99_ns", Scopes: InRun | InProcess, Rule: "max_driver_create_p99", Metric: "driver_create_p99_seconds", Lake: "driver_create_p99_ns",
+		get: func(s *Subject) Value { return whole(s.DriverCreateP99) },
+	})
 	DriverCreate = row(Figure{
 		Name: "driver create", Meaning: "duration of a create of the driver that copies nothing, the mean", Unit: Nanos, Better: Less, Together: Worked,
 		Unknown: noRecording, Whole: true, Diff: Mean,
