@@ -22,6 +22,7 @@ static struct cooling {
 } *cooling;
 static size_t cooling_capacity /* a power of two */, cooling_first;
 static _Atomic size_t cooling_count;
+static size_t deferred; /* entries with a deferred release */
 static _Atomic uint32_t cooling_lock;
 
 static struct cooling *cooling_at(size_t i)
@@ -62,28 +63,35 @@ static void wait_for_all(struct cooling *entry)
 	entry->uses.count = 0;
 }
 
-/* Takes one deferred release out of a context's; false if there is none. */
-static bool take_deferred(const struct gmt_context *context, struct gmt_cooled *out)
+/* Takes the next deferred release of a context, from entry *from on; false if there is none. */
+static bool take_deferred(const struct gmt_context *context, size_t *from, struct gmt_cooled *out)
 {
 	bool found = false;
 	gmt_lock(&cooling_lock);
-	size_t count = atomic_load(&cooling_count);
-	for (size_t i = 0; i < count && !found; i++) {
-		struct cooling *entry = cooling_at(i);
+	size_t count = deferred ? atomic_load(&cooling_count) : 0;
+	for (; *from < count && !found; (*from)++) {
+		struct cooling *entry = cooling_at(*from);
 		found = entry->what.deferred && entry->context == context;
 		if (found) {
 			*out = entry->what;
 			entry->what.deferred = NULL;
+			deferred--;
 		}
 	}
 	gmt_unlock(&cooling_lock);
 	return found;
 }
 
+/* Each release runs callbacks of the program, and entries move meanwhile: the last look finds none. */
 void gmt_cooling_release_deferred(const struct gmt_context *context)
 {
-	for (struct gmt_cooled what; take_deferred(context, &what);)
-		gmt_suballoc_release_deferred(what.deferred, what.block);
+	struct gmt_cooled what;
+	bool any;
+	do {
+		any = false;
+		for (size_t from = 0; take_deferred(context, &from, &what); any = true)
+			gmt_suballoc_release_deferred(what.deferred, what.block);
+	} while (any);
 }
 
 static void append(struct cooling *entry)
@@ -94,6 +102,7 @@ static void append(struct cooling *entry)
 	if (room) {
 		*cooling_at(count) = *entry;
 		atomic_store(&cooling_count, count + 1);
+		deferred += entry->what.deferred != NULL;
 	}
 	gmt_unlock(&cooling_lock);
 	if (!room) /* it cools forever, a deferred release included */
@@ -111,6 +120,7 @@ static bool take_first(struct cooling *entry)
 		*entry = *cooling_at(0);
 		cooling_first = (cooling_first + 1) & (cooling_capacity - 1);
 		atomic_store(&cooling_count, count - 1);
+		deferred -= entry->what.deferred != NULL;
 	}
 	gmt_unlock(&cooling_lock);
 	return count > 0;
@@ -202,10 +212,12 @@ static void drop_entries(struct gmt_context *context)
 	size_t count = atomic_load(&cooling_count), kept = 0;
 	for (size_t i = 0; i < count; i++) {
 		struct cooling entry = *cooling_at(i);
-		if (entry.context == context)
-			free(entry.more);
-		else
+		if (entry.context != context) {
 			*cooling_at(kept++) = entry;
+			continue;
+		}
+		deferred -= entry.what.deferred != NULL;
+		free(entry.more);
 	}
 	atomic_store(&cooling_count, kept);
 	gmt_unlock(&cooling_lock);

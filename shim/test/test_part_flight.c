@@ -415,3 +415,38 @@ TEST(released_parts_are_told_of)
 	OK(clReleaseMemObject(keep));
 	end_clean();
 }
+
+static unsigned gone;
+
+static void CL_CALLBACK count_end(cl_mem buffer, void *data)
+{
+	(void)buffer, (void)data;
+	gone++;
+}
+
+TEST(many_destructors_of_parts_are_called_after_a_failure)
+{
+	enum { MANY = 2000 };
+	begin_carved((struct options){0});
+	EXTENSION(clCreateCommandBufferKHR);
+	EXTENSION(clReleaseCommandBufferKHR);
+	EXTENSION(clEnqueueCommandBufferKHR);
+	fake.quietfailures = 1;
+	cl_event event = NULL;
+	cl_command_buffer_khr recording = clCreateCommandBufferKHR(1, &world.queue, NULL, NULL);
+	OK(clEnqueueCommandBufferKHR(0, NULL, recording, 0, NULL, &event)); /* it may use all of them */
+	OK(clReleaseCommandBufferKHR(recording));
+	for (int i = 0; i < MANY; i++) {
+		cl_mem buffer = new_buffer(100);
+		OK(clSetMemObjectDestructorCallback(buffer, count_end, NULL));
+		OK(clReleaseMemObject(buffer));
+		if (i % 1000 == 0)
+			session_read(); /* so that the ring does not fill */
+	}
+	EQUAL(gone, 0);
+	fake_fail_event(event, -77);
+	EQUAL(clWaitForEvents(1, &event), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+	EQUAL(gone, MANY);
+	OK(clReleaseEvent(event));
+	end_clean();
+}
