@@ -386,13 +386,6 @@ cl_int gmt_command_end(struct gmt_command *c, cl_int err, bool blocking, const s
 	return err;
 }
 
-static void raise_fence(struct gmt_queue *queue, uint64_t position)
-{
-	uint64_t fence = atomic_load(&queue->fence);
-	while (fence < position && !atomic_compare_exchange_weak(&queue->fence, &fence, position))
-		;
-}
-
 cl_int gmt_command_end_fence(struct gmt_command *c, cl_int err, bool barrier, const struct gmt_wait_list *waits)
 {
 	if (err == CL_SUCCESS && !c->queue && waits->event) {
@@ -401,7 +394,7 @@ cl_int gmt_command_end_fence(struct gmt_command *c, cl_int err, bool barrier, co
 		bool all = !waits->waits || c->queue->inorder;
 		uint64_t position = atomic_fetch_add_explicit(&c->queue->enqueued, 1, memory_order_acq_rel) + 1;
 		if (barrier && all)
-			raise_fence(c->queue, c->before);
+			gmt_raise(&c->queue->fence, c->before);
 		note_waits(c, all ? c->before : c->fence, position, waits);
 		if (c->uses)
 			gmt_command_awaits(c->time, c->queue, waits->waits, waits->list);

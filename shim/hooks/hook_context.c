@@ -3,6 +3,7 @@
 #include "../base/dispatch.h"
 #include "../entry/sites.h"
 #include "../entry/start.h"
+#include "../order/queue.h"
 #include "../pool/budget.h"
 #include "../pool/release.h"
 #include "../pool/trial.h"
@@ -12,7 +13,6 @@
 #include "hidden_references.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define DEVICES_MAX 64
 
@@ -28,24 +28,6 @@ static void write_device(const struct gmt_context *context, cl_device_id device)
 						 .largest_alloc = context->devices.largest, .align = context->devices.align,
 						 .constant = context->devices.constant, .unified = !context->devices.discrete);
 	gmt_ring_write_payload(&event, text, name + driver);
-}
-
-static bool version_begins(cl_device_id device, const char *prefix)
-{
-	char version[256] = "";
-	return gmt_driver.clGetDeviceInfo(device, CL_DEVICE_VERSION, sizeof version, version, NULL) == CL_SUCCESS &&
-	       strncmp(version, prefix, strlen(prefix)) == 0;
-}
-
-/* OpenCL 1.0 has no sub-buffers. */
-static bool is_first(cl_device_id device)
-{
-	return version_begins(device, "OpenCL 1.0");
-}
-
-static bool is_old(cl_device_id device)
-{
-	return is_first(device) || version_begins(device, "OpenCL 1.1");
 }
 
 /* Whether one queue can be put behind another. */
@@ -82,7 +64,7 @@ static void learn_device(struct gmt_context *context, cl_device_id device)
 		context->devices.discrete = true;
 	else
 		gmt_budget_is_host();
-	context->devices.old |= is_old(device);
+	context->devices.old |= gmt_device_is_before(device, '2');
 }
 
 static void context_created(cl_context handle, const struct gmt_caller *caller)
@@ -102,7 +84,7 @@ static void context_created(cl_context handle, const struct gmt_caller *caller)
 	context->devices.largest = gmt_budget_cap(context->devices.largest);
 	context->devices.heap = gmt_budget_cap(context->devices.heap);
 	/* With several devices the driver would move a slab as a whole, with all its sub-allocations. */
-	if (bytes == sizeof devices[0] && gmt_driver.clCreateSubBuffer && !is_first(devices[0]))
+	if (bytes == sizeof devices[0] && gmt_driver.clCreateSubBuffer && !gmt_device_is_before(devices[0], '1')) /* 1.0 has none */
 		context->devices.align = alignment(devices[0]);
 	if (bytes >= sizeof devices[0]) {
 		context->devices.first = devices[0];

@@ -10,9 +10,7 @@
 
 void gmt_queue_hand_out(struct gmt_queue *queue, uint64_t position)
 {
-	uint64_t handed = atomic_load(&queue->handed);
-	while (handed < position && !atomic_compare_exchange_weak(&queue->handed, &handed, position))
-		;
+	gmt_raise(&queue->handed, position);
 }
 
 static bool handed_pending(struct gmt_queue *queue, const struct gmt_context *context)

@@ -1,5 +1,5 @@
 /*
- * queue.c: which commands of a queue have completed.
+ * queue.c: see queue.h.
  *
  * Commands are counted after their enqueue has returned, and the count is read before a clFinish. So what we know is a
  * lower bound at any interleaving. We learn from what the program learns: clFinish, blocking calls, and events that it
@@ -12,6 +12,8 @@
 #include "../base/lock.h"
 #include "../base/ring.h"
 #include "../base/session.h"
+
+#include <string.h>
 
 _Atomic uint32_t gmt_gates_outside;
 _Atomic bool gmt_flushed;
@@ -137,16 +139,25 @@ void gmt_queue_poll(struct gmt_queue *queue)
 	gmt_unlock_driver(&queue->lock);
 }
 
-/* What OpenCL 1.2 has for this, drivers of OpenCL 1.1 have not: there a loader would call a null pointer. */
-static bool enqueue_marker(const struct gmt_queue *queue, cl_event *event)
+bool gmt_device_is_before(cl_device_id device, char minor)
 {
-	cl_command_queue handle = (cl_command_queue)atomic_load(&queue->object.handle);
-	if (!handle)
-		return false;
-	if (gmt_is_old(queue->context))
-		return gmt_driver.clEnqueueMarker && gmt_driver.clEnqueueMarker(handle, event) == CL_SUCCESS;
-	return gmt_driver.clEnqueueMarkerWithWaitList &&
-	       gmt_driver.clEnqueueMarkerWithWaitList(handle, 0, NULL, event) == CL_SUCCESS;
+	static const char first[] = "OpenCL 1.";
+	const size_t at = sizeof first - 1;
+	char version[256] = "";
+	return gmt_driver.clGetDeviceInfo(device, CL_DEVICE_VERSION, sizeof version, version, NULL) == CL_SUCCESS &&
+	       strncmp(version, first, at) == 0 && version[at] < minor;
+}
+
+/* What OpenCL 1.2 has for this, drivers of OpenCL 1.1 have not: there a loader would call a null pointer. */
+cl_event gmt_enqueue_marker(cl_command_queue handle, bool old)
+{
+	cl_event event = NULL;
+	cl_int err = CL_INVALID_OPERATION;
+	if (old && gmt_driver.clEnqueueMarker)
+		err = gmt_driver.clEnqueueMarker(handle, &event);
+	else if (!old && gmt_driver.clEnqueueMarkerWithWaitList)
+		err = gmt_driver.clEnqueueMarkerWithWaitList(handle, 0, NULL, &event);
+	return err == CL_SUCCESS ? event : NULL;
 }
 
 static bool can_mark(const struct gmt_queue *queue, uint64_t position)
@@ -160,11 +171,14 @@ static bool can_mark(const struct gmt_queue *queue, uint64_t position)
 
 void gmt_queue_add_marker(struct gmt_queue *queue, bool gated)
 {
+	cl_command_queue handle = (cl_command_queue)atomic_load(&queue->object.handle);
 	uint64_t position = atomic_load(&queue->enqueued);
 	bool full = queue->markers == GMT_MARKERS;
-	cl_event event;
 	/* In a full list the new marker replaces the newest, unless that one must stay because the new one is gated. */
-	if (!can_mark(queue, position) || (full && gated) || !enqueue_marker(queue, &event))
+	if (!handle || !can_mark(queue, position) || (full && gated))
+		return;
+	cl_event event = gmt_enqueue_marker(handle, gmt_is_old(queue->context));
+	if (!event)
 		return;
 	if (full)
 		gmt_driver.clReleaseEvent(queue->marker[--queue->markers].event);
@@ -200,7 +214,9 @@ cl_event gmt_queue_marker_behind(struct gmt_queue *queue, uint64_t position)
 			event = queue->marker[i].event;
 	if (!handle || queue->closed) /* flushed by its release */
 		return event;
-	if (!event && !enqueue_marker(queue, &event))
+	if (!event)
+		event = gmt_enqueue_marker(handle, gmt_is_old(queue->context));
+	if (!event)
 		return NULL;
 	atomic_store_explicit(&gmt_flushed, true, memory_order_relaxed);
 	gmt_driver.clFlush(handle);

@@ -1,11 +1,19 @@
 /*
- * queue.h: which commands of a queue have completed. A queue counts the commands whose enqueue has returned; a position
- * is such a count. Nothing here waits; only gmt_queue_marker_behind flushes.
+ * queue.h: what the pool may take for completed in a queue of the program. The queue counts all commands whose enqueue has
+ * returned; a position is such a count. Nothing here waits; only gmt_queue_marker_behind flushes. --spill has spill/queue.h.
  */
 #ifndef GMT_QUEUE_H
 #define GMT_QUEUE_H
 
 #include "../registry/objects.h"
+
+/* Moves a position forward, never back. */
+static inline void gmt_raise(_Atomic uint64_t *position, uint64_t to)
+{
+	uint64_t now = atomic_load(position);
+	while (now < to && !atomic_compare_exchange_weak(position, &now, to))
+		;
+}
 
 bool gmt_queue_reached(const struct gmt_queue *queue, uint64_t position);
 /* Everything up to position has completed. */
@@ -15,6 +23,10 @@ void gmt_queue_learn(const struct gmt_completion *of);
 /* A command has failed: drivers then give up others early, so order is unknown from here on. context: or NULL. */
 void gmt_context_failed(struct gmt_context *context);
 
+/* Whether a device is of before OpenCL 1.minor; minor: '1' or '2'. */
+bool gmt_device_is_before(cl_device_id device, char minor);
+/* The event of a marker behind everything enqueued, or NULL. old: the driver is of before OpenCL 1.2. */
+cl_event gmt_enqueue_marker(cl_command_queue handle, bool old);
 /* Asks the markers of queue which of them have completed. */
 void gmt_queue_poll(struct gmt_queue *queue);
 /* Puts a marker behind everything enqueued, unless one is there or everything is done. */

@@ -20,6 +20,7 @@ struct gmt_spill_context {
 	size_t align;    /* bytes, of sub-buffers on all of its devices, a power of two */
 	cl_device_id device;
 	bool discrete; /* all its devices have memory of their own */
+	bool old;      /* one of them is of before OpenCL 1.2 */
 	_Atomic uint32_t lock;
 	cl_command_queue queue; /* ours, while anything is live */
 	_Atomic(cl_mem) dummy;  /* stands for buffers without a real object in arguments of kernels */

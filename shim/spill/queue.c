@@ -8,6 +8,7 @@
 #include "queue.h"
 
 #include "../base/lock.h"
+#include "../order/queue.h"
 #include "../registry/table.h"
 #include "context.h"
 #include "short.h"
@@ -17,25 +18,20 @@ GMT_TABLE(spill_queues, gmt_spill_queue, 256, offsetof(struct gmt_spill_queue, l
 
 static _Atomic uint64_t closing; /* released queues with commands that are not known to have completed */
 
-static void added(cl_command_queue handle, cl_command_queue_properties properties)
+static void added(cl_command_queue handle, cl_context context, cl_command_queue_properties properties)
 {
 	struct gmt_spill_queue *queue = (struct gmt_spill_queue *)gmt_table_add(&spill_queues, handle);
 	if (!queue)
 		return;
 	queue->ordered = !(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+	const struct gmt_spill_context *its = gmt_spill_context_find(context);
+	queue->old = its && its->old;
 	atomic_store(&queue->references, 1);
 }
 
 struct gmt_spill_queue *gmt_spill_queue_find(cl_command_queue handle)
 {
 	return (struct gmt_spill_queue *)gmt_table_find(&spill_queues, handle);
-}
-
-static void raise_to(_Atomic uint64_t *value, uint64_t to)
-{
-	uint64_t now = atomic_load(value);
-	while (now < to && !atomic_compare_exchange_weak(value, &now, to))
-		;
 }
 
 /* Whether a command in it may wait for a user event. */
@@ -48,16 +44,16 @@ uint64_t gmt_spill_queue_count(struct gmt_spill_queue *queue, bool native)
 {
 	uint64_t position = atomic_fetch_add(&queue->enqueued, 1) + 1;
 	if (gmt_unlikely(native))
-		raise_to(&queue->native, position);
+		gmt_raise(&queue->native, position);
 	if (holds(queue))
-		raise_to(&queue->held, position);
+		gmt_raise(&queue->held, position);
 	return position;
 }
 
 void gmt_spill_queue_native(struct gmt_spill_queue *queue)
 {
 	if (queue)
-		raise_to(&queue->native, atomic_load(&queue->enqueued) + 1);
+		gmt_raise(&queue->native, atomic_load(&queue->enqueued) + 1);
 }
 
 bool gmt_spill_queue_over(const struct gmt_spill_queue *queue, uint64_t id, uint64_t position)
@@ -77,15 +73,12 @@ bool gmt_spill_queue_may_go_on(const struct gmt_spill_queue *queue)
 	return atomic_load(&queue->failed) <= atomic_load(&queue->done);
 }
 
-static cl_event put_marker(cl_command_queue handle)
+/* CL_QUEUED where the driver does not say. */
+static cl_int status_of(cl_event event)
 {
-	cl_event marker = NULL;
-	cl_int err = CL_INVALID_OPERATION;
-	if (gmt_bare.clEnqueueMarkerWithWaitList)
-		err = gmt_bare.clEnqueueMarkerWithWaitList(handle, 0, NULL, &marker);
-	else if (gmt_bare.clEnqueueMarker)
-		err = gmt_bare.clEnqueueMarker(handle, &marker);
-	return err == CL_SUCCESS ? marker : NULL;
+	cl_int status = CL_QUEUED;
+	cl_int err = gmt_bare.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
+	return err == CL_SUCCESS ? status : CL_QUEUED;
 }
 
 /* Whether a marker that is put now reports the end of all before it. */
@@ -104,18 +97,17 @@ static void drop_marker(struct gmt_spill_queue *queue)
 
 static void ask(struct gmt_spill_queue *queue)
 {
-	cl_int status = CL_QUEUED;
-	if (!queue->marker ||
-	    gmt_bare.clGetEventInfo(queue->marker, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) != CL_SUCCESS ||
-	    status > CL_COMPLETE)
+	cl_int status = queue->marker ? status_of(queue->marker) : CL_QUEUED;
+	if (status > CL_COMPLETE)
 		return;
-	raise_to(status == CL_COMPLETE ? &queue->done : &queue->failed, queue->position);
+	gmt_raise(status == CL_COMPLETE ? &queue->done : &queue->failed, queue->position);
 	drop_marker(queue);
 }
 
 static void mark(struct gmt_spill_queue *queue, cl_command_queue handle, uint64_t enqueued)
 {
-	queue->marker = put_marker(handle);
+	drop_marker(queue);
+	queue->marker = gmt_enqueue_marker(handle, queue->old);
 	queue->position = enqueued;
 }
 
@@ -123,10 +115,8 @@ static void mark(struct gmt_spill_queue *queue, cl_command_queue handle, uint64_
 static void hold(struct gmt_spill_queue *queue, cl_command_queue handle, uint64_t enqueued)
 {
 	ask(queue);
-	if (enqueued > atomic_load(&queue->done) && can_mark(queue) && !(queue->marker && queue->position == enqueued)) {
-		drop_marker(queue);
+	if (enqueued > atomic_load(&queue->done) && can_mark(queue) && !(queue->marker && queue->position == enqueued))
 		mark(queue, handle, enqueued);
-	}
 	bool seen = queue->marker && queue->position == enqueued;
 	atomic_store(&queue->held_from, (seen ? enqueued : atomic_load(&queue->done)) + 1);
 }
@@ -134,10 +124,8 @@ static void hold(struct gmt_spill_queue *queue, cl_command_queue handle, uint64_
 /* Whether it may end only after the program has set a user event. */
 static bool is_held(cl_event event)
 {
-	cl_int status = CL_QUEUED;
 	cl_command_queue handle = NULL;
-	if (gmt_bare.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) == CL_SUCCESS &&
-	    status <= CL_COMPLETE)
+	if (status_of(event) <= CL_COMPLETE)
 		return false;
 	gmt_bare.clGetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof handle, &handle, NULL); /* NULL of a user event */
 	const struct gmt_spill_queue *queue = handle ? gmt_spill_queue_find(handle) : NULL;
@@ -159,7 +147,7 @@ void gmt_spill_queue_gate(cl_command_queue handle, cl_uint waits, const cl_event
 	if (!holds(queue) && !queue->closed)
 		hold(queue, handle, enqueued);
 	atomic_store(&queue->epoch, gmt_spill_gate_epoch());
-	raise_to(&queue->held, enqueued + 1);
+	gmt_raise(&queue->held, enqueued + 1);
 	gmt_unlock(&queue->lock);
 }
 
@@ -195,11 +183,9 @@ static void may_fail(struct gmt_object *object)
 	ask(queue);
 	uint64_t enqueued = atomic_load(&queue->enqueued);
 	if (handle && enqueued > atomic_load(&queue->done)) {
-		if (queue->ordered && can_mark(queue) && !(queue->marker && queue->position == enqueued)) {
-			drop_marker(queue);
+		if (queue->ordered && can_mark(queue) && !(queue->marker && queue->position == enqueued))
 			mark(queue, handle, enqueued);
-		}
-		raise_to(&queue->failed, enqueued);
+		gmt_raise(&queue->failed, enqueued);
 	}
 	gmt_unlock(&queue->lock);
 }
@@ -242,7 +228,7 @@ static cl_command_queue create(cl_context context, cl_device_id device, cl_comma
 {
 	cl_command_queue handle = gmt_bare.clCreateCommandQueue(context, device, properties, errcode);
 	if (handle)
-		added(handle, properties);
+		added(handle, context, properties);
 	return handle;
 }
 
@@ -252,7 +238,7 @@ static cl_command_queue create_with(cl_context context, cl_device_id device, con
 	while (properties && properties[0] && properties[0] != CL_QUEUE_PROPERTIES)
 		properties += 2;
 	if (handle)
-		added(handle, properties && properties[0] ? properties[1] : 0);
+		added(handle, context, properties && properties[0] ? properties[1] : 0);
 	return handle;
 }
 
@@ -290,7 +276,7 @@ static void close_queue(struct gmt_spill_queue *queue, cl_command_queue handle)
 	if (open)
 		atomic_fetch_add(&closing, 1);
 	gmt_table_remove(&spill_queues, &queue->object, !open);
-	cl_event marker = open && can_mark(queue) ? put_marker(handle) : NULL;
+	cl_event marker = open && can_mark(queue) ? gmt_enqueue_marker(handle, queue->old) : NULL;
 	if (marker && (!gmt_bare.clSetEventCallback ||
 		       gmt_bare.clSetEventCallback(marker, CL_COMPLETE, all_over, queue) != CL_SUCCESS))
 		gmt_bare.clReleaseEvent(marker);
@@ -327,10 +313,8 @@ static void before_finish(struct gmt_spill_queue *queue, cl_command_queue handle
 {
 	gmt_lock(&queue->lock);
 	ask(queue);
-	if (gmt_spill_is_short() && can_mark(queue) && !holds(queue) && atomic_load(&queue->done) < enqueued) {
-		drop_marker(queue);
+	if (gmt_spill_is_short() && can_mark(queue) && !holds(queue) && atomic_load(&queue->done) < enqueued)
 		mark(queue, handle, enqueued);
-	}
 	gmt_unlock(&queue->lock);
 }
 
@@ -339,7 +323,7 @@ static void after_finish(struct gmt_spill_queue *queue, uint64_t enqueued)
 	gmt_lock(&queue->lock);
 	ask(queue);
 	if (!can_mark(queue) || (gmt_spill_is_short() && !queue->marker))
-		raise_to(&queue->done, enqueued);
+		gmt_raise(&queue->done, enqueued);
 	gmt_unlock(&queue->lock);
 }
 

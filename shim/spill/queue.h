@@ -1,6 +1,7 @@
 /*
- * queue.h: which commands of a queue have completed, as far as --spill must know. A position counts the commands on virtual
- * objects. Nothing is asked before memory is short.
+ * queue.h: whether a call that needs room may take what a command used, wait for it, or neither, as what holds it back may be
+ * the program. A position counts the commands on virtual objects of a queue. Nothing is asked before memory is short. The
+ * pool's order/queue.h cannot tell: see docs/RATIONALE.md.
  */
 #ifndef GMT_SPILL_QUEUE_H
 #define GMT_SPILL_QUEUE_H
@@ -17,6 +18,7 @@ struct gmt_spill_queue {
 	_Atomic uint64_t native; /* up to here they may wait for the program in a native kernel */
 	_Atomic uint64_t failed; /* up to here they may have failed, see queue.c */
 	bool ordered;      /* commands run in order, as far as is known */
+	bool old;          /* its driver is of before OpenCL 1.2 */
 	cl_event marker;
 	uint64_t position; /* all up to here have completed when the marker has */
 	bool closed;

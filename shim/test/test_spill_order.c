@@ -362,3 +362,22 @@ TEST(spill_waits_for_what_another_call_uses)
 	OK(clReleaseMemObject(b));
 	end_clean();
 }
+
+/* There a marker with a list of waits would be a null pointer, see check_version in fake_sync.c. */
+TEST(spill_asks_drivers_before_opencl_1_2)
+{
+	fake.version = "OpenCL 1.1 fake";
+	begin_spill();
+	cl_mem a = make(CL_MEM_READ_WRITE, NULL), b = make(CL_MEM_READ_WRITE, NULL), c = make(CL_MEM_READ_WRITE, NULL);
+	char bytes[BYTES];
+	memset(bytes, 'a', sizeof bytes);
+	OK(clEnqueueWriteBuffer(world.queue, a, CL_FALSE, 0, BYTES, bytes, 0, NULL, NULL));
+	OK(clEnqueueWriteBuffer(world.queue, b, CL_FALSE, 0, BYTES, bytes, 0, NULL, NULL));
+	write_all(world.queue, c, 'c');
+	CHECK(fake.markers > 0);
+	check_all(world.queue, a, 'a');
+	OK(clReleaseMemObject(a));
+	OK(clReleaseMemObject(b));
+	OK(clReleaseMemObject(c));
+	end_clean();
+}
