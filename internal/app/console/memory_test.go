@@ -57,7 +57,8 @@ func TestProgramsFileIsGivenBack(t *testing.T) {
 	}
 	before := fileResident(t)
 	dropFile()
-	if after := fileResident(t); before < size>>10 || after >= before {
+	// The kernel may have taken a few pages back already.
+	if after := fileResident(t); before < size>>10*9/10 || after >= before {
 		t.Errorf("of %d KB of the file %d were in memory, and %d still are", size>>10, before, after)
 	}
 }
