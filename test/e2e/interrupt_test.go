@@ -44,23 +44,31 @@ func TestInterruptsEndLongWork(t *testing.T) {
 	} {
 		t.Run(strings.Fields(work)[0], func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			line := strings.NewReplacer("FILE", file, "OUT", filepath.Join(dir, "out"), "CMD", example("churn")+" 1000000000").Replace(work)
-			p := start(t, command{args: append([]string{gpumemtop()}, strings.Fields(line)...), dir: dir})
-			pid := p.cmd.Process.Pid
-			if strings.HasSuffix(work, "CMD") {
-				pid = awaitDescendant(t, pid, "churn")
-			}
-			awaitWork(t, pid)
-			signalTo(t, p.cmd.Process.Pid, syscall.SIGINT)
-			interrupted := time.Now()
-			result := p.wait()
-			if took := time.Since(interrupted); took > deaf {
-				t.Errorf("%s: took %v to end", work, took)
-			}
-			kept := result.code == 0 && contains(result.stderr, "interrupted: this is the best so far")
-			if result.signal != syscall.SIGINT && result.code != 130 && !kept {
-				t.Errorf("%s: %s", result, result.stderr)
+			dir, pid := "", 0
+			var p *process
+			for attempt := 0; ; attempt++ {
+				dir = t.TempDir()
+				line := strings.NewReplacer("FILE", file, "OUT", filepath.Join(dir, "out"), "CMD", example("churn")+" 1000000000").Replace(work)
+				p = start(t, command{args: append([]string{gpumemtop()}, strings.Fields(line)...), dir: dir})
+				pid = p.cmd.Process.Pid
+				if strings.HasSuffix(work, "CMD") {
+					pid = awaitDescendant(t, pid, "churn")
+				}
+				awaitWork(t, pid)
+				signalTo(t, p.cmd.Process.Pid, syscall.SIGINT)
+				interrupted := time.Now()
+				result := p.wait()
+				if took := time.Since(interrupted); took > deaf {
+					t.Errorf("%s: took %v to end", work, took)
+				}
+				kept := contains(result.stderr, "interrupted: this is the best so far")
+				if result.code == 0 && !kept && attempt < 3 {
+					continue // it was done before the signal came: the machine is busy
+				}
+				if result.signal != syscall.SIGINT && result.code != 130 && !(result.code == 0 && kept) {
+					t.Errorf("%s: %s", result, result.stderr)
+				}
+				break
 			}
 			if left, _ := os.ReadDir(dir); len(left) > 0 && !strings.HasPrefix(work, "record") {
 				t.Errorf("left: %v", left)
