@@ -175,19 +175,10 @@ func stateOf(s *stats.Snapshot) App {
 
 // wall returns how long the program has run, in ns.
 func (d *dashboard) wall(s *stats.Snapshot) uint64 {
-	end := s.Time
-	if last := lastEnd(s); (d.ended() || d.processes.single(s)) && last > 0 {
-		end = last
+	if d.ended() || d.processes.single(s) {
+		return s.Wall()
 	}
-	return since(s.Started, end)
-}
-
-// lastEnd returns when the last process ended, 0 when none did.
-func lastEnd(s *stats.Snapshot) (last uint64) {
-	for i := range s.Processes {
-		last = max(last, s.Processes[i].Ended)
-	}
-	return last
+	return since(s.Started, s.Time)
 }
 
 func (d *dashboard) pidText(s *stats.Snapshot) string {

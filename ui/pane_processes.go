@@ -53,7 +53,7 @@ func (p *processesPane) find(s *stats.Snapshot) int {
 func snapshotOf(s *stats.Snapshot, i int) *stats.Snapshot {
 	p := &s.Processes[i]
 	one := *s
-	one.Started, one.Program, one.Arguments = p.Started, p.Program, p.Arguments
+	one.Started, one.Finished, one.Program, one.Arguments = p.Started, 0, p.Program, p.Arguments
 	one.Processes = s.Processes[i : i+1 : i+1]
 	one.Totals, one.Window, one.History, one.Tags = p.Totals, p.Window, p.History, p.Tags
 	return &one

@@ -59,7 +59,7 @@ func TestSuspendWithoutShell(t *testing.T) {
 	shows(t, d, "no shell waits here")
 }
 
-// TestTimeStopsWithTheProgram: charts end where it ended.
+// TestTimeStopsWithTheProgram: charts and the header's time end where it ended.
 func TestTimeStopsWithTheProgram(t *testing.T) {
 	s := sampleSnapshot()
 	last := s.History[len(s.History)-1].Time
@@ -74,4 +74,11 @@ func TestTimeStopsWithTheProgram(t *testing.T) {
 	}
 	shows(t, d, "end│")
 	hides(t, d, "now│")
+	if got, want := d.wall(s), last-30e9-s.Started; got != want {
+		t.Errorf("the header says %d, want %d", got, want)
+	}
+	s.Processes, s.Finished = nil, last-40e9 // it never called OpenCL
+	if got, want := d.wall(s), last-40e9-s.Started; got != want {
+		t.Errorf("without OpenCL the header says %d, want %d", got, want)
+	}
 }

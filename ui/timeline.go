@@ -63,8 +63,9 @@ func (d *dashboard) liveRun(s *stats.Snapshot) timeline {
 	if d.span > 0 && d.span <= minuteNS && len(s.Minute) > 0 && !d.processes.single(s) {
 		t.samples = s.Minute
 	}
-	if last := lastEnd(s); d.ended() && last > 0 {
+	if d.ended() {
 		t.over = true
+		last := s.Ended()
 		at := sort.Search(len(t.samples), func(i int) bool { return t.samples[i].Time > last })
 		t.samples = t.samples[:min(at+1, len(t.samples))] // the sample with the end in it
 	}

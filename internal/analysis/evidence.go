@@ -25,7 +25,7 @@ type Evidence struct {
 
 // Seen returns what one snapshot shows of a run by itself.
 func Seen(s *stats.Snapshot) *Evidence {
-	e := &Evidence{Run: s, Length: relative(s.Started, s.Time)}
+	e := &Evidence{Run: s, Length: s.Wall()}
 	if over(s) {
 		e.State, e.Leaks = Over, leaked(s)
 		return e

@@ -334,6 +334,7 @@ func (x *run) advanceToEnd() {
 	}
 	if x.options.Whole && x.options.Until == 0 && x.options.Process == "" {
 		x.model.Tick(x.options.Footer.EndedNS)
+		x.model.Finish(x.options.Footer.EndedNS)
 	}
 	if x.line.Step > 0 {
 		x.line.close(x.total, x.model.Fragmentation())

@@ -129,7 +129,7 @@ func Run(s *stats.Snapshot) *Subject { return known(analysis.Seen(s)) }
 func Recorded(a *analysis.Analysis) *Subject { return known(a.Evidence()) }
 
 func known(e *analysis.Evidence) *Subject {
-	return &Subject{Totals: &e.Run.Totals, Began: e.Run.Started, Ended: e.Run.Time, Evidence: e}
+	return &Subject{Totals: &e.Run.Totals, Began: e.Run.Started, Ended: e.Run.Ended(), Evidence: e}
 }
 
 // Process returns a process of a snapshot that was made at a time.

@@ -266,7 +266,7 @@ var (
 		get: func(s *Subject) Value { return whole(s.SavedNS) },
 	})
 	WallTime = row(Figure{
-		Name: "wall time", Meaning: "time from the start to the end", Unit: Seconds, Better: Less, Together: Most,
+		Name: "wall time", Meaning: "time from the start to the end of the program and of its processes", Unit: Seconds, Better: Less, Together: Most,
 		Key: "wall_seconds", Scopes: InRun | InProcess, Diff: Duration,
 		get: func(s *Subject) Value { return whole(s.Ended - min(s.Began, s.Ended)) },
 	})

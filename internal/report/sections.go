@@ -40,7 +40,7 @@ func (v *view) head() section {
 	if d := v.s.Device; d.Name != "" {
 		add("device", "%s (%s), %s", d.Name, d.Driver, units.FormatLong(d.Global))
 	}
-	add("time", "%s, %d events", v.clockOf(v.s.Time), v.s.Events)
+	add("time", "%s, %d events", v.clockOf(v.s.Ended()), v.s.Events)
 	if n := v.a.Run.Before; n > 0 {
 		add("before", "%s from before attach, whose sizes are known only as far as used", units.Count(n, "buffer"))
 	}

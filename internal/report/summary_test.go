@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -88,6 +89,19 @@ func TestSummaryEmpty(t *testing.T) {
 	}
 	if want := "gpumemtop: ls was ended by signal 11 after 0.00 s\n  no OpenCL call was seen\n"; b.String() != want {
 		t.Errorf("have %q, want %q", b.String(), want)
+	}
+}
+
+// A run ends with its processes, not when the dashboard is left.
+func TestSummaryTime(t *testing.T) {
+	ended := stats.Process{State: stats.Exited, Started: 1e9, Ended: 102e7}
+	summary := NewSummary(&stats.Snapshot{Program: "tiny", Started: 1e9, Time: 31e9, Processes: []stats.Process{ended}})
+	var text, figures bytes.Buffer
+	if err := errors.Join(summary.WriteText(&text), summary.WriteJSON(&figures)); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(text.String(), "after 0.02 s") || strings.Count(figures.String(), `"wall_seconds": 0.02`) != 2 {
+		t.Errorf("%s%s", text.String(), figures.String())
 	}
 }
 

@@ -98,7 +98,7 @@ func (s *Summary) watched() string {
 }
 
 // seconds is how long the run took.
-func (s *Summary) seconds() float64 { return units.Seconds(s.snapshot.Started, s.snapshot.Time) }
+func (s *Summary) seconds() float64 { return units.Seconds(s.snapshot.Started, s.snapshot.Ended()) }
 
 // goOn says how many processes do.
 func goOn(n int) string {

@@ -129,6 +129,9 @@ func (a *Attached) run() {
 		}
 	}
 	a.letGo()
+	now := a.clock()
+	a.clock = func() uint64 { return now } // names are still to come, and nothing is watched any more
+	a.model.Finish(now)
 	a.end()
 }
 

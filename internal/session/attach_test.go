@@ -189,6 +189,9 @@ func TestAttachedStops(t *testing.T) {
 	if got.Running != 1 || got.Err != nil {
 		t.Errorf("%d run on, error %v", got.Running, got.Err)
 	}
+	if s := got.Snapshot; s.Finished < s.Started || s.Ended() != s.Finished {
+		t.Errorf("detached at %d, and the run ended at %d", s.Finished, s.Ended())
+	}
 }
 
 func TestAttachedFails(t *testing.T) {

@@ -295,31 +295,35 @@ func TestCollectorStatusOfTheProgram(t *testing.T) {
 	}
 }
 
-// A program that a signal ends is shown as ended at once, not when its session ends.
+// A program that a signal ends is shown as ended at once, not when its session ends, which takes none of its time.
 func TestCollectorTellsTheExit(t *testing.T) {
 	for _, before := range []bool{true, false} {
 		tp := &tape{}
-		c, _ := testCollector(tp)
+		c, now := testCollector(tp)
 		c.child = func() int { return 7 }
 		program := newFakeTarget(t)
 		c.add(program.peer(7))
 		program.put(0, wire.Event{Time: 5, Kind: wire.KindCreate, Object: 1, Size: 1 << 20, Granted: 1 << 20}, "")
 		if before {
-			c.ended(Status{Signal: 9})
+			c.ended(Status{Signal: 9}, 7)
 		}
 		_ = program.conn.Close()
 		for c.sweep = 0; len(c.peers) > 0; c.sweep = 0 {
 			c.pass()
 		}
 		if !before {
-			c.ended(Status{Signal: 9})
+			c.ended(Status{Signal: 9}, 7)
 		}
 		c.model.Tick(c.clock())
 		s := c.model.Publish()
 		if p := s.Processes[0]; p.State != stats.Signaled || p.Status != 9 || len(s.PostMortems) != 1 {
 			t.Errorf("status known first: %v: %+v, %d failures", before, p, len(s.PostMortems))
 		}
+		*now += 30e9 // the dashboard is left
 		c.complete(Status{Signal: 9})
+		if last := c.model.Published(); last.Wall() != s.Wall() || last.Time-s.Time < 30e9 {
+			t.Errorf("status known first: %v: %d ns, at the end of the session %d", before, s.Wall(), last.Wall())
+		}
 		exits := slices.DeleteFunc(tp.records, func(r wire.Record) bool { return r.Kind != wire.KindExit })
 		if len(exits) != 1 || exits[0].Status != 137 {
 			t.Errorf("status known first: %v: %+v", before, exits)

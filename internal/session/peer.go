@@ -183,9 +183,10 @@ func (c *collector) remove(p *peer) {
 	c.recordExit()
 }
 
-// ended takes how the program itself ended, which may be before its last events are read.
-func (c *collector) ended(status Status) {
+// ended takes how and when the program itself ended, which may be before its last events are read.
+func (c *collector) ended(status Status, time uint64) {
 	c.status = &status
+	c.model.Finish(time)
 	c.recordExit()
 }
 
@@ -215,6 +216,6 @@ func (c *collector) complete(status Status) {
 		drained = c.pass() == 0
 	}
 	c.clock = func() uint64 { return now } // what is still to be written takes none of the program's time
-	c.ended(status)
+	c.ended(status, now)
 	c.end()
 }

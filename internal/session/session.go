@@ -242,8 +242,9 @@ func (s *Session) abandon() error {
 // reap waits for the program.
 func (s *Session) reap() {
 	_ = s.cmd.Wait() // what it says is in ProcessState
+	time := Now()
 	s.status = newStatus(s.cmd.ProcessState)
-	s.collector.do(func() { s.collector.ended(s.status) })
+	s.collector.do(func() { s.collector.ended(s.status, time) })
 	s.streams.drain()
 	close(s.ended)
 }

@@ -71,6 +71,7 @@ type Model struct {
 	auto      func() *Auto    // nil: see Options.Auto
 
 	events, lost, lostUses uint64
+	finished               uint64 // see Snapshot.Finished
 }
 
 // New returns a model that has seen nothing yet.
@@ -274,6 +275,9 @@ func (m *Model) ProcessEnded(number uint32, end End, time uint64) {
 	}
 	m.heap.ProcessEnded(number)
 }
+
+// Finish notes when the program ended, or watching, in ns. The first call counts.
+func (m *Model) Finish(time uint64) { m.finished = cmp.Or(m.finished, time) }
 
 // LimitWanted notes that a change of a limit was sent to the target under a sequence number, with the value in the form that
 // the target takes. The change stays pending until a LIMIT event answers that number or a later one.

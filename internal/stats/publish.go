@@ -15,6 +15,7 @@ func (m *Model) Snapshot() *Snapshot {
 	s := &Snapshot{
 		Time:          m.heap.Now(),
 		Started:       m.clock.started,
+		Finished:      m.finished,
 		Program:       m.options.Program,
 		Labels:        m.options.Labels,
 		Arguments:     m.options.Arguments,

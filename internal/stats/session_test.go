@@ -281,3 +281,37 @@ func TestLimitsOfWordsAndSizes(t *testing.T) {
 		t.Errorf("acknowledged: %+v", l)
 	}
 }
+
+// TestEnded: a run ends with the program or its last process, also where processes were folded, and goes on while one runs.
+func TestEnded(t *testing.T) {
+	running, first, second := Process{State: Running}, Process{State: Exited, Ended: 30}, Process{State: Signaled, Ended: 40}
+	folded := Process{State: Exited, Ended: 50, Folded: 9}
+	for _, test := range []struct {
+		finished  uint64
+		processes []Process
+		want      uint64
+	}{
+		{0, nil, 100},
+		{20, nil, 20},
+		{0, []Process{first, second}, 40},
+		{20, []Process{second, first}, 40},
+		{60, []Process{first, second}, 60}, // a shell ended later than what it started
+		{0, []Process{first, folded, second}, 50},
+		{20, []Process{first, running}, 100},
+	} {
+		s := Snapshot{Started: 10, Time: 100, Finished: test.finished, Processes: test.processes}
+		if s.Ended() != test.want || s.Wall() != test.want-10 {
+			t.Errorf("%+v: ended at %d after %d", test, s.Ended(), s.Wall())
+		}
+	}
+	if early := (&Snapshot{Started: 10, Time: 5}).Wall(); early != 0 {
+		t.Errorf("a run that ends before its start takes %d", early)
+	}
+	m := New(Options{Started: 1})
+	m.Finish(7)
+	m.Finish(9)
+	m.Tick(1000)
+	if got := m.Snapshot().Ended(); got != 7 {
+		t.Errorf("finished at 7, ended at %d", got)
+	}
+}

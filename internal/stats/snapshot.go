@@ -17,6 +17,7 @@ type Snapshot struct {
 	NoPlan    string
 	Time      uint64 // of the latest event or tick
 	Started   uint64 // of the session
+	Finished  uint64 // when the program ended, or watching; 0: it goes on, or that is not known. See Ended
 	Program   string
 	Arguments []string
 	Labels    map[string]string // that the user chose
@@ -89,6 +90,27 @@ func (s *Snapshot) ProcessCount() int {
 		}
 	}
 	return n
+}
+
+// Ended returns when the run ended: with the program or its last process, whichever came later; now while a process runs.
+func (s *Snapshot) Ended() uint64 {
+	last := s.Finished
+	for i := range s.Processes {
+		if s.Processes[i].State == Running {
+			return s.Time
+		}
+		last = max(last, s.Processes[i].Ended)
+	}
+	if last == 0 {
+		return s.Time
+	}
+	return last
+}
+
+// Wall returns how long the run took, or takes so far, in ns.
+func (s *Snapshot) Wall() uint64 {
+	end := s.Ended()
+	return end - min(s.Started, end)
 }
 
 // HeldAtExit reports whether all that is in use was held by processes that were killed, aborted, or gave up when memory was

@@ -96,6 +96,7 @@ func (v *Viewer) finish(ctx context.Context, m *stats.Model, reader *recording.R
 	if v.whole {
 		v.keepUntil(ctx, m, v.footer.EndedNS)
 		m.Tick(v.footer.EndedNS)
+		m.Finish(v.footer.EndedNS)
 	}
 	s := m.Snapshot()
 	v.mu.Lock()

@@ -98,9 +98,7 @@ func (d *OnDemand) Toggle(until uint64) (text string, err error) {
 	if err != nil {
 		return "", err
 	}
-	header := d.outputs.header()
-	header.Created, header.ClockNS = header.Created.Add(-time.Duration(header.ClockNS-now)), now
-	if d.writer, err = recording.Create(name.String(), header, false); err != nil {
+	if d.writer, err = recording.Create(name.String(), d.outputs.header(now), false); err != nil {
 		d.writer = nil
 		return "", err
 	}

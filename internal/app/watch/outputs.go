@@ -156,7 +156,7 @@ func (o *Outputs) Create(model *stats.Model) error {
 	if !o.Wanted() {
 		return nil
 	}
-	header := o.header()
+	header := o.header(model.Snapshot().Started) // so that a recording takes as long as its summary says
 	switch {
 	case o.recording == nil:
 	case o.recording.Single():
@@ -183,7 +183,8 @@ func (o *Outputs) Create(model *stats.Model) error {
 	return nil
 }
 
-func (o *Outputs) header() recording.Header {
+// header returns the header of a recording that begins at a time in ns.
+func (o *Outputs) header(begins uint64) recording.Header {
 	host, err := os.Hostname()
 	if err != nil {
 		host = ""
@@ -202,7 +203,7 @@ func (o *Outputs) header() recording.Header {
 		scrub = setup.Scrub.String()
 	}
 	return recording.Header{
-		Created: time.Now(), ClockNS: session.Now(), Host: host, Program: o.subject.program(), Arguments: o.subject.arguments(),
+		Created: time.Now().Add(-time.Duration(session.Now() - begins)), ClockNS: begins, Host: host, Program: o.subject.program(), Arguments: o.subject.arguments(),
 		Policy: setup.Policy.Name(), Limits: values, Auto: setup.Auto, Tags: setup.Tags.String(),
 		Scrub: scrub, DeviceMemory: setup.Memory, Environment: environment, Attached: o.subject.Attached,
 		Identity: o.subject.identity(),
@@ -222,7 +223,7 @@ func (o *Outputs) Discard() {
 // Complete completes the files. Programs that were watched go on where cut is set. It returns messages about the files of
 // processes, and about incomplete files.
 func (o *Outputs) Complete(last *stats.Snapshot, exit report.Exit, cut bool) []string {
-	return o.close(recording.Footer{Lost: last.Lost, EndedNS: last.Time, Status: exit.Status, Signal: exit.Signal, Cut: cut})
+	return o.close(recording.Footer{Lost: last.Lost, EndedNS: last.Ended(), Status: exit.Status, Signal: exit.Signal, Cut: cut})
 }
 
 func (o *Outputs) close(footer recording.Footer) []string {
@@ -264,7 +265,7 @@ func (o *Outputs) Announce(last *stats.Snapshot, messages []string) {
 	for _, text := range last.Exceeded {
 		o.Notes.Add(text)
 	}
-	if text := ghostNote(last.Ghosts, last.Time-min(last.Started, last.Time)); text != "" {
+	if text := ghostNote(last.Ghosts, last.Wall()); text != "" {
 		o.Notes.Add(text)
 	}
 	if o.trace != "" {
