@@ -128,7 +128,7 @@ var Places = map[string]Place{
 		Timeless: true, Never: noFiles,
 	},
 	"internal/symbol":         {May: []string{"internal/wire"}, Timeless: true},
-	"internal/devicebench/cl": {Cgo: true, Unsafe: true},
+	"internal/devicebench/cl": {May: []string{"internal/wire"}, Cgo: true, Unsafe: true},
 	"intercept":               {May: []string{"allocator", "internal/wire"}, Cgo: true, Unsafe: true},
 
 	// From the kernel up: what the eBPF program reports, which processes and files it is about, what the calls mean, and

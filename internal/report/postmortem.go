@@ -14,13 +14,6 @@ const (
 	postMortemSites = 3
 )
 
-// statusNames are the statuses of calls that fail for lack of memory.
-var statusNames = map[int32]string{
-	wire.MemObjectAllocationFailure: "CL_MEM_OBJECT_ALLOCATION_FAILURE", wire.OutOfResources: "CL_OUT_OF_RESOURCES",
-	wire.OutOfHostMemory: "CL_OUT_OF_HOST_MEMORY", wire.InvalidBufferSize: "CL_INVALID_BUFFER_SIZE",
-	wire.InvalidImageSize: "CL_INVALID_IMAGE_SIZE",
-}
-
 // PostMortem is a post-mortem as text: a title and at most 14 lines, each a label with what it says.
 type PostMortem struct {
 	Title string
@@ -101,14 +94,11 @@ func (page PostMortem) String() string {
 
 // failedText says which call failed, and how.
 func failedText(p *stats.PostMortem) string {
-	text, name := p.Failed(units.FormatLong), statusNames[p.Status]
-	switch {
-	case p.Verdict == stats.VerdictKilled:
+	text := p.Failed(units.FormatLong)
+	if p.Verdict == stats.VerdictKilled {
 		return text
-	case name != "":
-		return fmt.Sprintf("%s failed with %s (%d)", text, name, p.Status)
 	}
-	return fmt.Sprintf("%s failed with %d", text, p.Status)
+	return text + " failed with " + statusText(p.Status)
 }
 
 // verdictText is the verdict with its reason.

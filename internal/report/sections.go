@@ -133,19 +133,27 @@ func (v *view) watched() section {
 	t := v.run
 	memory, end := watchedText(t)
 	s := section{Title: "Totals", Facts: [][2]string{
-		{figures.Creates.Name, fmt.Sprintf("%d (%d failed), %s requested in poolable ones", t.Creates, t.Failures, v.said(figures.BytesRequested))},
+		{figures.Creates.Name, fmt.Sprintf("%d (%s), %s requested in poolable ones", t.Creates+t.Failures, refusedText(t.Totals), v.said(figures.BytesRequested))},
 		{figures.Releases.Name, fmt.Sprintf("%d, not timed", t.Releases)},
 		{"in creates", fmt.Sprintf("%s, including the time of the probes, some µs each; p50 %s, p99 %s", v.said(figures.DriverTime),
 			units.Duration(t.CreateP50NS), units.Duration(t.CreateP99NS))},
 		{"memory", fmt.Sprintf("%s, at %s", memory, v.clockOf(t.PeakInUseTime))},
 		{"at the end", end},
 	}}
+	v.statusFact(&s)
 	v.machineFacts(&s)
 	if before := v.s.BeforeAttach(); before != nil {
 		s.fact("unknown", fmt.Sprintf("%s from before attach live at the end, known to have %s",
 			units.Count(before.Live, "buffer"), units.FormatLong(before.InUse)))
 	}
 	return s
+}
+
+// statusFact says with what creates failed.
+func (v *view) statusFact(s *section) {
+	if v.run.Failures > 0 {
+		s.fact("failed with", statusesText(v.run.Totals))
+	}
 }
 
 // machineFacts say what the machine reports.
@@ -165,13 +173,14 @@ func (v *view) totals() section {
 		{"driver", driverText(t)},
 		{"in driver", fmt.Sprintf("%s in %d creates and %d releases; create p50 %s, p99 %s", v.said(figures.DriverTime),
 			t.DriverCreates, t.DriverReleases, units.Duration(t.DriverCreateP50), units.Duration(t.DriverCreateP99))},
-		{"calls", fmt.Sprintf("%d creates (%d failed, %d never eligible), %d releases; create p50 %s, p99 %s",
-			t.Creates, t.Failures, t.Unpooled, t.Releases, units.Duration(t.CreateP50NS), units.Duration(t.CreateP99NS))},
+		{"calls", fmt.Sprintf("%s (%s, %d never eligible), %s; create p50 %s, p99 %s", units.Count(t.Creates+t.Failures, "create"),
+			refusedText(t.Totals), t.Unpooled, units.Count(t.Releases, "release"), units.Duration(t.CreateP50NS), units.Duration(t.CreateP99NS))},
 		{"bytes", fmt.Sprintf("%s requested in poolable creates, %s created by the driver", v.said(figures.BytesRequested),
 			v.said(figures.BytesAllocated))},
 		{"memory", fmt.Sprintf("%s, at %s", memoryText(t), v.clockOf(t.PeakInUseTime))},
 		{"at the end", endText(t)},
 	}}
+	v.statusFact(&s)
 	v.machineFacts(&s)
 	if t.Slabs > 0 {
 		s.fact(figures.Slabs.Name, fmt.Sprintf("%d of %s, %s of them free", t.Slabs, v.said(figures.SlabBytes),

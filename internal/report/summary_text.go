@@ -27,7 +27,7 @@ const (
 	programWidth = 15 // of a program's name there
 )
 
-// WriteText writes the summary for people: at most 13 lines of plain text; where memory ran out three more, and what the machine reports; where there are several processes one for
+// WriteText writes the summary for people: at most 14 lines of plain text; where memory ran out three more, and what the machine reports; where there are several processes one for
 // each of the largest 20 and at most two more; and as many lines about what was never released and about mistakes of
 // the program as these need, at most 19.
 func (s *Summary) WriteText(w io.Writer) error {
@@ -120,11 +120,12 @@ func (s *Summary) watchedFigures() []string {
 	t := figures.Run(s.snapshot)
 	memory, end := watchedText(t)
 	lines := []string{
-		fmt.Sprintf("  %-10s %d (%d failed), %s", figures.Creates.Name, t.Creates, t.Failures, units.Count(t.Releases, "release")),
-		"  memory     " + memory,
-		"  at the end " + end,
+		fmt.Sprintf("  %-10s %d (%s), %s", figures.Creates.Name, t.Creates+t.Failures, refusedText(t.Totals), units.Count(t.Releases, "release")),
 	}
-	lines = append(lines, transferLines(s.snapshot)...)
+	if t.Failures > 0 {
+		lines = append(lines, "             "+statusesText(t.Totals))
+	}
+	lines = append(append(lines, "  memory     "+memory, "  at the end "+end), transferLines(s.snapshot)...)
 	if before := s.snapshot.BeforeAttach(); before != nil {
 		lines = append(lines, fmt.Sprintf("  before     sizes from before attach are known only as far as used: %s, %s live",
 			units.FormatLong(before.InUse), units.Count(before.Live, "buffer")))
@@ -138,6 +139,9 @@ func (s *Summary) figures() []string {
 	lines := []string{
 		"  policy     " + policyText(s.snapshot),
 		fmt.Sprintf("  %-10s %s", figures.HitRate.Name, hitsText(run)),
+	}
+	if run.Failures > 0 {
+		lines = append(lines, fmt.Sprintf("  %-10s %d, %s: %s", figures.Creates.Name, run.Creates+run.Failures, refusedText(run.Totals), statusesText(run.Totals)))
 	}
 	lines = append(append(lines, kindLines(s.snapshot.Kinds)...),
 		"  driver     "+driverText(run),

@@ -1,15 +1,5 @@
 package wire
 
-// Statuses of calls that fail for lack of memory.
-const (
-	MemObjectAllocationFailure = -4
-	OutOfResources             = -5
-	OutOfHostMemory            = -6
-	InvalidValue               = -30 // of SVM and USM: larger than one allocation may be
-	InvalidImageSize           = -40
-	InvalidBufferSize          = -61
-)
-
 // Bits of Event.Access: how a program wants memory (cl_mem_flags and cl_svm_mem_flags, OpenCL 3.0 §5.2.1 and §5.6.1).
 const (
 	ReadWrite          = 1 << 0

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"time"
 	"unsafe"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // library is the name under which every ICD loader can be found.
@@ -34,15 +36,9 @@ const (
 	PlatformNotFound           Status = -1001 // CL_PLATFORM_NOT_FOUND_KHR
 )
 
-var statusNames = map[Status]string{
-	DeviceNotFound: "CL_DEVICE_NOT_FOUND", MemObjectAllocationFailure: "CL_MEM_OBJECT_ALLOCATION_FAILURE",
-	OutOfResources: "CL_OUT_OF_RESOURCES", OutOfHostMemory: "CL_OUT_OF_HOST_MEMORY",
-	InvalidBufferSize: "CL_INVALID_BUFFER_SIZE", PlatformNotFound: "CL_PLATFORM_NOT_FOUND_KHR",
-}
-
 // Error implements error.
 func (s Status) Error() string {
-	if name, known := statusNames[s]; known {
+	if name := wire.StatusName(int32(s)); name != "" {
 		return name
 	}
 	return fmt.Sprintf("OpenCL error %d", int32(s))

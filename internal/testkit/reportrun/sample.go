@@ -72,6 +72,7 @@ func snapshot() *stats.Snapshot {
 		Totals: stats.Totals{
 			Hits: 27_004, Misses: 492, SteadyHits: 13_702, SteadyRequests: 13_748, Creates: 27_520, Releases: 27_507, DriverCreates: 516, DriverReleases: 480,
 			DriverNS: 2_140_000_000, SavedNS: 14_300_000_000, SavedKnown: true, PeakInUse: 612 * mib, PeakReserved: 803 * mib, InUse: 48*mib + 64<<10, LiveBuffers: 13,
+			Failures: 2, FailedWith: [stats.StatusesMax]stats.StatusCount{{Status: wire.InvalidBufferSize, Count: 2}},
 		},
 		Findings: []stats.Finding{
 			{Kind: wire.DiagDoubleRelease, Function: "clReleaseMemObject", Tag: "optimizer.c:203 moments", Process: 1, Count: 3, First: started + 9*second, Last: started + 20*second, Size: 8 * mib, Status: -38},

@@ -1,0 +1,66 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+)
+
+// refusals is a run with creates that worked and failures by status; those with status 0 are not counted apart.
+func refusals(creates uint64, failures ...stats.StatusCount) *stats.Snapshot {
+	s := &stats.Snapshot{Policy: "futhark", Processes: []stats.Process{{State: stats.Exited}}, Totals: stats.Totals{Creates: creates}}
+	for i, f := range failures {
+		s.Totals.Failures += f.Count
+		if f.Status != 0 {
+			s.Totals.FailedWith[i] = f
+		}
+	}
+	return s
+}
+
+// Creates and those of them that failed add up, and the codes have names, in all texts.
+func TestFailuresText(t *testing.T) {
+	status := func(status int32, count uint64) stats.StatusCount {
+		return stats.StatusCount{Status: status, Count: count}
+	}
+	for _, test := range []struct {
+		snapshot             *stats.Snapshot
+		count, how, statuses string
+	}{
+		{refusals(0, status(-61, 1)), "1 create", "it failed", "1 with CL_INVALID_BUFFER_SIZE (-61)"},
+		{refusals(0, status(-37, 2)), "2 creates", "all of them failed", "2 with CL_INVALID_HOST_PTR (-37)"},
+		{refusals(9, status(-4, 1)), "10 creates", "1 of them failed", "1 with CL_MEM_OBJECT_ALLOCATION_FAILURE (-4)"},
+		{
+			refusals(1, status(-13, 1), status(-61, 2), status(-1234, 3), status(-30, 1), status(0, 2)), "10 creates", "9 of them failed",
+			"3 with -1234, 2 with CL_INVALID_BUFFER_SIZE (-61), 1 with CL_MISALIGNED_SUB_BUFFER_OFFSET (-13), 3 with others",
+		},
+	} {
+		number, _, _ := strings.Cut(test.count, " ")
+		report := textOf(t, Text, &analysis.Analysis{Snapshot: test.snapshot}, Options{})
+		for want, text := range map[string]string{
+			"\n  creates    " + number + ", " + test.how + ": " + test.statuses + "\n":                           writtenText(t, NewSummary(test.snapshot)),
+			"\n  creates    " + number + " (" + test.how + "), 0 releases\n             " + test.statuses + "\n": writtenText(t, NewWatchSummary(test.snapshot, 0)),
+			test.count + " (" + test.how + ", 0 never eligible), 0 releases;":                                    report,
+			"\nfailed with  ": report,
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("no %q in\n%s", want, text)
+			}
+		}
+	}
+	if text := writtenText(t, NewSummary(refusals(1))); strings.Contains(text, "failed") {
+		t.Errorf("nothing failed in\n%s", text)
+	}
+}
+
+func writtenText(t *testing.T, summary Summary) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := summary.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
