@@ -2,10 +2,14 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 )
 
 // What a program held when a signal ended it is no leak: live, and in its recording.
@@ -101,5 +105,39 @@ func TestPostMortem(t *testing.T) {
 				t.Errorf("got %+v, want %+v\n%s", got, test, r.stderr)
 			}
 		})
+	}
+}
+
+// Creates that failed add up with those that worked, in the summary and in the report of its recording, which also agree about how
+// long the run took: until the shell ended that started the program.
+func TestFailedCreates(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	file, figures := filepath.Join(folder, "run.gmt"), filepath.Join(folder, "run.json")
+	r := run(t, command{args: []string{
+		gpumemtop(), "record", "-o", file, "--summary", figures, "--device-memory", "16M",
+		"/bin/sh", "-c", fault("shortage") + " full && sleep 1",
+	}})
+	if r.code != 0 || !contains(r.stderr, "  creates    17, 1 of them failed: 1 with CL_MEM_OBJECT_ALLOCATION_FAILURE (-4)\n") {
+		t.Fatalf("ended with %s\n%s", r, r.stderr)
+	}
+	text := run(t, command{args: []string{gpumemtop(), "report", file}})
+	if !contains(text.stdout, "17 creates (1 of them failed, 0 never eligible), 16 releases;") {
+		t.Errorf("%s", text.stdout)
+	}
+	var live, recorded struct {
+		WallSeconds float64             `json:"wall_seconds"`
+		FailedWith  []report.FailedWith `json:"failed_with"`
+	}
+	written, err := os.ReadFile(figures)
+	result := run(t, command{args: []string{gpumemtop(), "report", "--format", "json", file}})
+	if err := errors.Join(err, json.Unmarshal(written, &live), json.Unmarshal(result.stdout, &recorded)); err != nil {
+		t.Fatal(err)
+	}
+	if want := []report.FailedWith{{Status: -4, Name: "CL_MEM_OBJECT_ALLOCATION_FAILURE", Count: 1}}; !slices.Equal(live.FailedWith, want) || !slices.Equal(recorded.FailedWith, want) {
+		t.Errorf("live %+v, recorded %+v", live.FailedWith, recorded.FailedWith)
+	}
+	if live.WallSeconds != recorded.WallSeconds || live.WallSeconds < 1 {
+		t.Errorf("live %v s, recorded %v s", live.WallSeconds, recorded.WallSeconds)
 	}
 }
