@@ -182,6 +182,8 @@ type CostCurve struct {
 	P50    uint64      `json:"p50_ns"`
 	P99    uint64      `json:"p99_ns"`
 	Points []CostPoint `json:"points"`
+
+	Times stats.Histogram `json:"-"` // ns of all calls
 }
 
 // CostPoint is the mean of the calls of one power of two.

@@ -20,7 +20,7 @@ type Test string
 // The tests. All but the last two give a probability.
 const (
 	Proportions Test = "two proportions" // z-test with pooled variance, of hits in requests
-	Means       Test = "means"           // Welch's test, of durations; normal approximation
+	Ranks       Test = "ranks"           // Mann and Whitney's test, of durations; normal approximation
 	Events      Test = "events"          // conditional test of two Poisson counts; normal approximation
 	Exact       Test = "exact"           // both runs did the same work: any difference counts
 	Threshold   Test = "threshold"       // one value on each side: a difference beyond thresholdRate and thresholdBytes
@@ -32,12 +32,14 @@ const (
 	thresholdRate  = 0.01
 	thresholdBytes = 64 << 10
 	thresholdTime  = 0.1 // of durations that were measured once
+	callsLeast     = 5   // the median of fewer calls is not judged
 )
 
 // Change is one figure of both runs.
 type Change struct {
 	Figure      *figures.Figure
 	A, B        float64
+	OfA, OfB    uint64 // how many calls medians are of
 	Test        Test
 	P           float64 // probability of such a difference by chance; 1 if the test gives none
 	Significant bool
@@ -212,8 +214,8 @@ func (c *comparison) add(list []Change, f *figures.Figure, a, b figures.Value) [
 		return append(list, events(f, a, b, c.same))
 	case figures.TimedEvents:
 		return append(list, events(f, a, b, c.same && !c.timed))
-	case figures.Mean:
-		return append(list, means(f, a, b))
+	case figures.Median:
+		return append(list, medians(f, a, b))
 	default:
 		return list
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,16 +28,73 @@ func sampled(rng *rand.Rand, hitRate, creates, driver float64) *analysis.Analysi
 	}
 	t.Creates = uint64(math.Round(creates + math.Sqrt(creates)*rng.NormFloat64()))
 	t.DriverCreates = t.Creates / 2
-	var sum, squares float64
-	const calls = 500
-	for range calls {
-		ns := driver * (1 + 0.3*rng.NormFloat64())
-		sum += ns
-		squares += ns * ns
+	took := make([]uint64, 500)
+	for i := range took {
+		took[i] = uint64(driver * (1 + 0.3*max(-3, rng.NormFloat64())))
 	}
-	mean := sum / calls
-	a.CreateCost.Points = []analysis.CostPoint{{Calls: calls, NS: mean, StdDev: math.Sqrt(squares/calls - mean*mean)}}
+	a.CreateCost = costs(took...)
 	return a
+}
+
+// costs is driver calls that took so long.
+func costs(took ...uint64) analysis.CostCurve {
+	var c analysis.CostCurve
+	for _, ns := range took {
+		c.Times.Add(ns)
+	}
+	c.Calls, c.P50 = c.Times.Total, c.Times.Percentile(0.5)
+	return c
+}
+
+// TestSlowCall: one slow call, such as the first, does not decide, and few calls decide nothing.
+func TestSlowCall(t *testing.T) {
+	usual := []uint64{500, 500, 500, 500, 500, 500}
+	const ms = 1_000_000
+	for name, c := range map[string]struct {
+		a, b []uint64
+		line string // A, B, difference and mark
+		p    bool   // the test gives a probability
+	}{
+		"one slow first call": {usual, []uint64{9 * ms, 500, 500, 500, 500, 500}, "504ns of 6 504ns of 6 =", false},
+		"few":                 {usual, []uint64{9 * ms, 9 * ms, 9 * ms, 9 * ms}, "504ns of 6 9.18ms of 4 +9.17ms +1820344.4 %", false},
+		"none":                {usual, nil, "504ns of 6 no call", false},
+		"all":                 {slices.Repeat(usual, 9), slices.Repeat([]uint64{4000}, 54), "504ns of 54 4.03µs of 54 +3.53µs +700.0 % ▲", true},
+		"ranks and medians disagree": {
+			slices.Concat(slices.Repeat([]uint64{100}, 49), slices.Repeat([]uint64{1000}, 51)),
+			slices.Concat(slices.Repeat([]uint64{900}, 55), slices.Repeat([]uint64{2000}, 45)), "1.01µs of 100 912ns of 100 -96ns -9.5 %", false,
+		},
+	} {
+		run := func(took []uint64) *analysis.Analysis {
+			return &analysis.Analysis{Snapshot: &stats.Snapshot{}, CreateCost: costs(took...)}
+		}
+		d := Runs(run(c.a), run(c.b))
+		var text bytes.Buffer
+		if err := d.WriteText(&text, "a", "b", 0); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(text.String()) {
+			if got, ok := strings.CutPrefix(strings.Join(strings.Fields(line), " "), "driver create "); ok && !strings.HasPrefix(got, "that") && got != c.line {
+				t.Errorf("%s: %s, want %s", name, got, c.line)
+			}
+		}
+		for i := range d.Overall {
+			if got := &d.Overall[i]; got.Figure.Name == "driver create" && (got.P < 1) != c.p {
+				t.Errorf("%s: %+v", name, got)
+			}
+		}
+	}
+}
+
+// TestMannWhitney checks the statistic against one that was computed by hand: of 25 pairs b is longer in 20 and ties in 2.
+func TestMannWhitney(t *testing.T) {
+	a, b := costs(1, 2, 3, 4, 9), costs(4, 5, 6, 9, 10)
+	want := (20 + 2/2. - 12.5) / math.Sqrt(25./12*(11-(6+6)/90.))
+	if got := mannWhitney(&a.Times, &b.Times); math.Abs(got-want) > 1e-12 || mannWhitney(&b.Times, &a.Times) != -got {
+		t.Errorf("%g, want %g", got, want)
+	}
+	if same := costs(7, 7, 7, 7, 7); mannWhitney(&same.Times, &same.Times) != 0 {
+		t.Error("of equal calls")
+	}
 }
 
 func significant(d *Diff) []string {
@@ -70,7 +128,7 @@ func TestDifferencesAreFound(t *testing.T) {
 	for want, b := range map[string]*analysis.Analysis{
 		"hit rate":      sampled(rng, 0.84, 10000, 5000),
 		"creates":       sampled(rng, 0.9, 11000, 5000),
-		"driver create": sampled(rng, 0.9, 10000, 5500),
+		"driver create": sampled(rng, 0.9, 10000, 5700),
 	} {
 		got := strings.Join(significant(Runs(sampled(rng, 0.9, 10000, 5000), b)), ",")
 		if !strings.Contains(got, want) {

@@ -2,10 +2,12 @@ package diff
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
 // once compares two amounts of memory with one value each.
@@ -50,16 +52,44 @@ func events(f *figures.Figure, a, b figures.Value, same bool) Change {
 	return c
 }
 
-// means compares the mean durations of driver calls.
-func means(f *figures.Figure, a, b figures.Value) Change {
-	c := Change{Figure: f, A: a.Number, B: b.Number, Test: Means, P: 1}
-	if a.Of < 2 || b.Of < 2 {
+// medians compares the median durations of driver calls. The test is of ranks, which one slow call hardly changes. It gives
+// no probability where the ranks do not say what the medians say.
+func medians(f *figures.Figure, a, b figures.Value) Change {
+	c := Change{Figure: f, A: a.Number, B: b.Number, OfA: a.Of, OfB: b.Of, Test: Ranks, P: 1}
+	if min(a.Of, b.Of) < callsLeast {
 		return c
 	}
-	if spread := math.Sqrt(a.Variance/float64(a.Of) + b.Variance/float64(b.Of)); spread > 0 {
-		c.P = twoSided((a.Number - b.Number) / spread)
+	if z := mannWhitney(a.Times, b.Times); z*c.Delta() > 0 {
+		c.P = twoSided(z)
 	}
 	return c
+}
+
+// mannWhitney returns how far, in standard deviations, the calls of b rank above those of a (Mann and Whitney 1947). Calls of
+// one bucket are tied, for which the variance is corrected.
+func mannWhitney(a, b *stats.Histogram) float64 {
+	counts := map[uint64][2]float64{} // by duration: calls of a and of b
+	for i, h := range []*stats.Histogram{a, b} {
+		for ns, n := range h.Buckets() {
+			both := counts[ns]
+			both[i] = float64(n)
+			counts[ns] = both
+		}
+	}
+	var na, above, ties float64
+	for _, ns := range slices.Sorted(maps.Keys(counts)) {
+		inA, inB := counts[ns][0], counts[ns][1]
+		above += inB * (na + inA/2)
+		na += inA
+		ties += math.Pow(inA+inB, 3) - (inA + inB)
+	}
+	nb := float64(b.Total)
+	all := na + nb
+	variance := na * nb / 12 * (all + 1 - ties/(all*(all-1)))
+	if variance <= 0 { // all calls are in one bucket
+		return 0
+	}
+	return (above - na*nb/2) / math.Sqrt(variance)
 }
 
 // twoSided returns the probability that a standard normal value is at least as far from 0 as z.

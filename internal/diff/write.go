@@ -35,12 +35,38 @@ func format(u figures.Unit, value float64, signed bool) string {
 	}
 }
 
+// lacksCalls reports whether it compares with calls that one run does not have.
+func (c *Change) lacksCalls() bool { return c.Test == Ranks && min(c.OfA, c.OfB) == 0 }
+
+// delta returns the change from A to B.
+func (c *Change) delta() string {
+	switch {
+	case c.A == c.B:
+		return "="
+	case c.lacksCalls():
+		return ""
+	}
+	return format(c.Figure.Unit, c.Delta(), true)
+}
+
 // percent returns the relative change from A to B.
 func (c *Change) percent() string {
-	if c.Figure.Unit == figures.Rate || c.A == 0 || c.A == c.B {
+	if c.Figure.Unit == figures.Rate || c.A == 0 || c.A == c.B || c.lacksCalls() {
 		return ""
 	}
 	return fmt.Sprintf("%+.1f %%", 100*c.Delta()/c.A)
+}
+
+// side returns the value of one run, and how many calls a median is of.
+func (c *Change) side(value float64, of uint64) string {
+	text := format(c.Figure.Unit, value, false)
+	switch {
+	case c.Test != Ranks:
+		return text
+	case of == 0:
+		return "no call"
+	}
+	return fmt.Sprintf("%s of %d", text, of)
 }
 
 func (c *Change) mark() string {
@@ -63,7 +89,7 @@ func (d *Diff) WriteText(w io.Writer, a, b string, top int) error {
 	fmt.Fprintln(&out, "\nOVERALL")
 	changes(&out, d.Overall, false)
 	d.tags(&out, top)
-	fmt.Fprintf(&out, "\n▲ ▼ significant: counts and rates differ by more than chance (%g %% over all rows), sizes by more than %g %%\n"+
+	fmt.Fprintf(&out, "\n▲ ▼ significant: counts, rates and medians (of N calls) differ by more than chance (%g %% over all rows), sizes by more than %g %%\n"+
 		"and %s, times measured once by more than %g %%\n", 100*level, 100*thresholdRate,
 		units.FormatLong(thresholdBytes), 100*thresholdTime)
 	if _, err := w.Write(out.Bytes()); err != nil {
@@ -123,11 +149,7 @@ func changes(out *bytes.Buffer, list []Change, only bool) {
 		if only && c.A == c.B {
 			continue
 		}
-		unit, delta := c.Figure.Unit, "="
-		if c.A != c.B {
-			delta = format(unit, c.Delta(), true)
-		}
-		table.Add(fmt.Sprintf("%20s", c.Figure.Name), format(unit, c.A, false), format(unit, c.B, false), delta, c.percent(), c.mark())
+		table.Add(fmt.Sprintf("%20s", c.Figure.Name), c.side(c.A, c.OfA), c.side(c.B, c.OfB), c.delta(), c.percent(), c.mark())
 	}
 	out.WriteString(table.String())
 }

@@ -94,12 +94,12 @@ const (
 	Proportion       // a rate of requests
 	Events           // a count: exact where both runs did the same work
 	TimedEvents      // a count that also depends on when commands complete
-	Mean             // of the durations of many calls
+	Median           // of the durations of many calls
 )
 
 // String names what is compared.
 func (t Test) String() string {
-	return [...]string{"", "amount", "duration", "rate", "count", "count", "mean"}[t]
+	return [...]string{"", "amount", "duration", "rate", "count", "count", "median"}[t]
 }
 
 // Scopes says whose figures a JSON object has.
@@ -143,11 +143,11 @@ func Process(p *stats.Process, now uint64) *Subject {
 
 // Value is what a figure is for a subject.
 type Value struct {
-	Number   float64 // in the figure's unit
-	Exact    uint64  // the same for bytes, counts and times that are no means
-	Of       uint64  // how many a rate or mean is of
-	Variance float64 // of a mean
-	Why      string  // it is unknown, if there is a reason
+	Number float64          // in the figure's unit
+	Exact  uint64           // the same for bytes, counts and times that are no medians
+	Of     uint64           // how many a rate or median is of
+	Times  *stats.Histogram // those that a median is of
+	Why    string           // it is unknown, if there is a reason
 }
 
 // Known reports whether there is a value.

@@ -115,23 +115,13 @@ func createCost(a *analysis.Analysis) *analysis.CostCurve  { return &a.CreateCos
 func copyCost(a *analysis.Analysis) *analysis.CostCurve    { return &a.CopyCost }
 func releaseCost(a *analysis.Analysis) *analysis.CostCurve { return &a.ReleaseCost }
 
-// cost returns the mean duration of the driver's calls of one kind.
+// cost returns the median duration of the driver's calls of one kind.
 func (s *Subject) cost(of func(*analysis.Analysis) *analysis.CostCurve) Value {
 	if s.Whole == nil {
 		return unknown(noRecording)
 	}
-	var sum, squares, calls float64
-	for _, p := range of(s.Whole.Analysis).Points {
-		n := float64(p.Calls)
-		calls += n
-		sum += n * p.NS
-		squares += n * (p.StdDev*p.StdDev + p.NS*p.NS)
-	}
-	if calls == 0 {
-		return Value{}
-	}
-	mean := sum / calls
-	return Value{Number: mean, Of: uint64(calls), Variance: max(0, squares/calls-mean*mean)}
+	c := of(s.Whole.Analysis)
+	return Value{Number: float64(c.P50), Of: c.Calls, Times: &c.Times}
 }
 
 // mistakes counts the certain ones, and those beyond the list.

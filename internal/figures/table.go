@@ -242,17 +242,17 @@ var (
 		get: func(s *Subject) Value { return whole(s.DriverCreateP99) },
 	})
 	DriverCreate = row(Figure{
-		Name: "driver create", Meaning: "duration of a create of the driver that copies nothing, the mean", Unit: Nanos, Better: Less, Together: Worked,
-		Unknown: noRecording, Whole: true, Diff: Mean,
+		Name: "driver create", Meaning: "duration of a create of the driver that copies nothing, the median", Unit: Nanos, Better: Less, Together: Worked,
+		Unknown: noRecording, Whole: true, Diff: Median,
 		get: func(s *Subject) Value { return s.cost(createCost) },
 	})
 	CopyingCreate = row(Figure{
-		Name: "driver create that copies", Meaning: "duration of a create of the driver that copies the program's bytes, the mean", Unit: Nanos, Better: Less,
-		Together: Worked, Unknown: noRecording, Whole: true, Diff: Mean,
+		Name: "driver create that copies", Meaning: "duration of a create of the driver that copies the program's bytes, the median", Unit: Nanos, Better: Less,
+		Together: Worked, Unknown: noRecording, Whole: true, Diff: Median,
 		get: func(s *Subject) Value { return s.cost(copyCost) },
 	})
 	DriverRelease = row(Figure{
-		Name: "driver release", Meaning: "duration of a release by the driver, the mean", Unit: Nanos, Better: Less, Together: Worked, Unknown: noRecording, Whole: true, Diff: Mean,
+		Name: "driver release", Meaning: "duration of a release by the driver, the median", Unit: Nanos, Better: Less, Together: Worked, Unknown: noRecording, Whole: true, Diff: Median,
 		get: func(s *Subject) Value { return s.cost(releaseCost) },
 	})
 	DriverTime = row(Figure{

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"iter"
 	"math"
 	"math/bits"
 )
@@ -43,6 +44,17 @@ func (h *Histogram) Percentile(p float64) uint64 {
 		}
 	}
 	return 0
+}
+
+// Buckets yields the middle and the count of each bucket that has values, ascending.
+func (h *Histogram) Buckets() iter.Seq2[uint64, uint64] {
+	return func(yield func(uint64, uint64) bool) {
+		for i, count := range h.counts {
+			if count > 0 && !yield(bucketMiddle(h.lowest+i), count) {
+				return
+			}
+		}
+	}
 }
 
 func bucket(v uint64) int {
