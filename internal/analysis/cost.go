@@ -24,6 +24,15 @@ func (c *costs) add(size uint64, ns uint32) {
 	c.all.Add(uint64(ns))
 }
 
+// explained is the share of the variance from which on a line describes calls.
+const explained = 0.5
+
+// Fits reports whether the line describes the calls.
+func (c *CostCurve) Fits() bool { return c.R2 >= explained }
+
+// OneSize reports whether all calls were of one size, so that what the size does is unknown.
+func (c *CostCurve) OneSize() bool { return c.B == 0 && c.R2 == 0 }
+
 // curve returns the fitted line and its points. R² of calls that all took the same time is 1.
 func (c *costs) curve() CostCurve {
 	curve := CostCurve{Calls: c.line.Calls, P50: c.all.Percentile(0.5), P99: c.all.Percentile(0.99), Times: c.all}

@@ -63,15 +63,18 @@ func (v *view) costCharts() section {
 			s.Plots = append(s.Plots, costPlot(of.name, of.curve))
 		}
 	}
-	s.Intro = "Each dot is the mean of the calls of one power of two, with the standard deviation; the line is the least-squares fit a + b·size of all calls."
+	s.Intro = "Each dot is the mean of the calls of one power of two, with the standard deviation; the line is the least-squares fit a + b·size of all calls, where it explains half of their variance."
 	if len(s.Plots) == 0 {
 		s.Intro = "No driver call was measured."
 	}
 	return s
 }
 
-// formula writes the fitted line.
+// formula writes the fitted line, or the median where no line fits.
 func formula(c *analysis.CostCurve) string {
+	if !c.Fits() {
+		return fmt.Sprintf("%s; %s, p99 %s", medianCost(c), things(c.Calls, "call"), durationText(c.P99))
+	}
 	sign := "+"
 	if c.B < 0 {
 		sign = "−"
@@ -101,14 +104,9 @@ func costPlot(of string, curve *analysis.CostCurve) htmlPlot {
 		Title: "Duration of driver " + of + " by size: " + formula(curve), Height: 220,
 		X: plot.LogBytes(first/2+1, last*2-last/2), Y: plot.LogTimes(uint64(max(least/1.5, 1)), uint64(max(most*1.5, 10))),
 	}
-	fitted := plot.Curve{Class: "fit"}
-	for i := range curvePoints + 1 {
-		x := c.X.Low * math.Pow(c.X.High/c.X.Low, float64(i)/curvePoints)
-		if y := curve.A + curve.B*x; y >= c.Y.Low && y <= c.Y.High {
-			fitted.X, fitted.Y = append(fitted.X, x), append(fitted.Y, y)
-		}
+	if curve.Fits() {
+		c.Curves = []plot.Curve{fittedLine(&c, curve)}
 	}
-	c.Curves = []plot.Curve{fitted}
 	for _, p := range points {
 		c.Points = append(c.Points, plot.Point{
 			X: float64(p.Size), Y: p.NS, Low: max(p.NS-p.StdDev, c.Y.Low), High: p.NS + p.StdDev, Class: "s0",
@@ -116,4 +114,16 @@ func costPlot(of string, curve *analysis.CostCurve) htmlPlot {
 		})
 	}
 	return htmlPlot{Title: "driver " + of, Note: formula(curve), SVG: c.SVG()}
+}
+
+// fittedLine is the line of a cost curve within a chart.
+func fittedLine(c *plot.Chart, curve *analysis.CostCurve) plot.Curve {
+	fitted := plot.Curve{Class: "fit"}
+	for i := range curvePoints + 1 {
+		x := c.X.Low * math.Pow(c.X.High/c.X.Low, float64(i)/curvePoints)
+		if y := curve.A + curve.B*x; y >= c.Y.Low && y <= c.Y.High {
+			fitted.X, fitted.Y = append(fitted.X, x), append(fitted.Y, y)
+		}
+	}
+	return fitted
 }

@@ -26,8 +26,7 @@ func (v *view) costs() section {
 		if c.curve.Calls == 0 {
 			continue
 		}
-		s.fact(c.name, fmt.Sprintf("%s; R² %.2f; %d measured, p50 %s, p99 %s", costLine(c.curve),
-			c.curve.R2, c.curve.Calls, units.Duration(c.curve.P50), units.Duration(c.curve.P99)))
+		s.fact(c.name, costLine(c.curve))
 		t := v.table("", 0, number("mean size"), number("calls"), number("mean"), number("deviation"), words(""))
 		t.heading = c.title
 		for i := range c.curve.Points {
@@ -39,13 +38,26 @@ func (v *view) costs() section {
 	return s
 }
 
-// costLine writes a + b·size, b per MiB.
+// costLine says what calls take: a + b·size, b per MiB, where that describes them, else the median.
 func costLine(c *analysis.CostCurve) string {
-	perMiB := c.B * (1 << 20)
-	if perMiB < 0 {
-		return fmt.Sprintf("%s - %s per MiB", units.DurationOf(c.A), units.DurationOf(-perMiB))
+	if !c.Fits() {
+		return fmt.Sprintf("%s (%s), p99 %s", medianCost(c), units.Plural(c.Calls, "call", "calls"), units.Duration(c.P99))
 	}
-	return fmt.Sprintf("%s + %s per MiB", units.DurationOf(c.A), units.DurationOf(perMiB))
+	perMiB, sign := c.B*(1<<20), "+"
+	if perMiB < 0 {
+		perMiB, sign = -perMiB, "-"
+	}
+	return fmt.Sprintf("%s %s %s per MiB; R² %.2f; %d measured, p50 %s, p99 %s", units.DurationOf(c.A), sign, units.DurationOf(perMiB),
+		c.R2, c.Calls, units.Duration(c.P50), units.Duration(c.P99))
+}
+
+// medianCost describes calls that no line describes.
+func medianCost(c *analysis.CostCurve) string {
+	median := "median " + units.Duration(c.P50)
+	if c.OneSize() {
+		return median
+	}
+	return "size does not matter: " + median
 }
 
 // chartWidth is how many columns of a text show the run.

@@ -1,0 +1,32 @@
+package report
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+)
+
+// TestCostsThatNoLineDescribes: where a line explains less than half of the variance, the report has the median and no line.
+func TestCostsThatNoLineDescribes(t *testing.T) {
+	for r2, want := range map[float64]string{
+		0.5:        "300µs - 24µs per MiB; R² 0.50; 7 measured, p50 9µs, p99 2ms",
+		0.49:       "size does not matter: median 9µs (7 calls), p99 2ms",
+		math.NaN(): "size does not matter: median 9µs (7 calls), p99 2ms",
+	} {
+		c := analysis.CostCurve{Calls: 7, A: 300_000, B: -24_000. / (1 << 20), R2: r2, P50: 9000, P99: 2_000_000, Points: []analysis.CostPoint{
+			{Size: 1 << 10, NS: 300_000, Calls: 4}, {Size: 1 << 20, NS: 276_000, Calls: 3},
+		}}
+		if got := costLine(&c); got != want {
+			t.Errorf("R² %g: %s, want %s", r2, got, want)
+		}
+		if svg := string(costPlot("creates", &c).SVG); strings.Contains(svg, `class="line fit"`) != (r2 >= 0.5) {
+			t.Errorf("R² %g: the chart is\n%s", r2, svg)
+		}
+	}
+	one := analysis.CostCurve{Calls: 1, A: 9000, P50: 9000, P99: 9000}
+	if got := costLine(&one); got != "median 9µs (1 call), p99 9µs" {
+		t.Errorf("of one size: %s", got)
+	}
+}
