@@ -50,6 +50,11 @@ func TestCurveNotes(t *testing.T) {
 	dips.Exact[2].HitRate = dips.Exact[1].HitRate - 0.1
 	few := sampleCurve()
 	few.Requests = 3
+	loose := sampleCurve()
+	loose.Error, loose.Points[6].HitRate = 0.179, 0.998
+	loose.Knee = loose.Points[6]
+	beyond := sampleCurve() // estimates above the last exact point
+	beyond.Points = append(beyond.Points, view.CurvePoint{Limit: 450 << 20, HitRate: beyond.Points[12].HitRate})
 	rough := sampleCurve()
 	rough.Exact, rough.Missed, rough.LeftOut = nil, 12, true
 	for _, test := range []struct {
@@ -57,6 +62,8 @@ func TestCurveNotes(t *testing.T) {
 		want  []string
 	}{
 		{sampleCurve(), []string{"▲ knee 6.25M ≈82.2 %", "│ now 512.0M 92.5 %", "◆ exact, else ±2.3 points", "◆"}},
+		{loose, []string{"▲ knee 6.25M 82 to 100 %", "99 % of the best 400.0M 92.5 %"}},
+		{beyond, []string{"│ now 512.0M ≈92.5 %"}},
 		{rough, []string{"nothing exact yet", "restarted after missing 12 events", "without some processes"}},
 		{dips, []string{"a larger limit can hit less here"}},
 		{few, []string{"too few requests so far: 3"}},

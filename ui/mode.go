@@ -176,9 +176,9 @@ var paneHelp = []struct{ term, run, attach, view string }{
 		"what would a pool have done? pools are simulated; ● is the present state: none", absent,
 	},
 	{
-		"c curve", "how much cache pays? the hit rate at every limit of cached bytes: ◆ exact, elsewhere estimated (≈); ▲ the knee, beyond which memory gains less, │ the limit now, ┊ one to try",
-		"which hit rate would a pool have? at every limit of cached bytes, simulated with the named policy: ◆ exact, elsewhere estimated; ▲ the knee, beyond which memory gains less, ┊ the limit that [ ] choose",
-		"how much cache would have paid? the hit rate at limits of cached bytes, ◆, each simulated over the whole recording while this pane is open; ▲ the knee, beyond which memory gains less, │ the limit at the time shown, ┊ the one that [ ] choose",
+		"c curve", "how much cache pays? the hit rate at every limit of cached bytes: ◆ exact, elsewhere estimated (≈); ▲ the knee, the least within 2 points of the best, │ the limit now, ┊ one to try",
+		"which hit rate would a pool have? at every limit of cached bytes, simulated with the named policy: ◆ exact, elsewhere estimated; ▲ the knee, the least within 2 points of the best, ┊ the limit that [ ] choose",
+		"how much cache would have paid? the hit rate at limits of cached bytes, ◆, each simulated over the whole recording while this pane is open; ▲ the knee, the least within 2 points of the best, │ the limit at the time shown, ┊ the one that [ ] choose",
 	},
 	{
 		"! stands out", "is all well? problems in the last 10 to 20 s, and better policies if there are any",

@@ -105,11 +105,7 @@ type plotted struct{ *view.Curve }
 // facts are the points worth naming.
 func (c plotted) facts(marks []curveMark) []item {
 	at := func(name string, p view.CurvePoint) []span {
-		rate := " " + percent(p.HitRate) + " %"
-		if !c.isExact(p.Limit) {
-			rate = " ≈" + rate[1:]
-		}
-		return []span{{name + " ", dim}, {bytesText(p.Limit), strong}, {rate, plain}}
+		return []span{{name + " ", dim}, {bytesText(p.Limit), strong}, {" " + c.rate(p), plain}}
 	}
 	items := []item{{0, at("▲ knee", c.Knee)}, {2, at("99 % of the best", c.Enough)}}
 	for _, m := range marks {
@@ -118,10 +114,22 @@ func (c plotted) facts(marks []curveMark) []item {
 	return items
 }
 
-// isExact reports whether the hit rate at a limit is exact: at an exact point, or above all of them with the same rate.
+// rate writes the hit rate at a point. Where an estimate may be off by more than it is below 100 %, it is a range.
+func (c plotted) rate(p view.CurvePoint) string {
+	switch {
+	case c.isExact(p.Limit):
+		return percent(p.HitRate) + " %"
+	case c.Known() && p.HitRate+c.Error > 1:
+		return fmt.Sprintf("%.0f to 100 %%", 100*max(0, p.HitRate-c.Error))
+	}
+	return "≈" + percent(p.HitRate) + " %"
+}
+
+// isExact reports whether the hit rate at a limit is exact: at an exact point, or above all of them where the curve has
+// no step any more.
 func (c plotted) isExact(limit uint64) bool {
 	n := len(c.Exact)
-	return n > 0 && limit >= c.Exact[n-1].Limit && c.at(float64(limit)) == c.Exact[n-1].HitRate ||
+	return n > 0 && limit >= c.Exact[n-1].Limit && c.step(float64(limit)).Limit <= c.Exact[n-1].Limit ||
 		slices.ContainsFunc(c.Exact, func(p view.CurvePoint) bool { return p.Limit == limit })
 }
 
@@ -168,12 +176,15 @@ func (c plotted) trusted() []item {
 }
 
 // at returns the hit rate at a limit.
-func (c plotted) at(limit float64) float64 {
+func (c plotted) at(limit float64) float64 { return c.step(limit).HitRate }
+
+// step returns the point of the curve whose hit rate holds at a limit.
+func (c plotted) step(limit float64) view.CurvePoint {
 	i := sort.Search(len(c.Points), func(i int) bool { return float64(c.Points[i].Limit) > limit })
 	if i == 0 {
-		return 0
+		return view.CurvePoint{}
 	}
-	return c.Points[i-1].HitRate
+	return c.Points[i-1]
 }
 
 // scale is a logarithmic axis of limits over w columns.

@@ -331,7 +331,7 @@ func TestHTMLLimits(t *testing.T) {
 	a := analysed(t, name)
 	page := textOf(t, HTML, a, Options{Top: 20, Limits: limitsOf(t, name)})
 	for _, want := range []string{
-		`id="limits"`, "Hit rate by limit of cached bytes", `class="line s0"`, "knee: 12.0", "present limit: 4.00", "reserved",
+		`id="limits"`, "Hit rate by limit of cached bytes", `class="line s0"`, "knee: 384.6", "present limit: 4.00", "reserved",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q", want)

@@ -55,7 +55,7 @@ func (v *view) limits() section {
 		return s
 	}
 	s.fact("limit", "max_cached_bytes in each process, with "+m.Policy+", of the whole recording"+poolless(m, v.a))
-	s.fact("knee", limitPoint(m, m.Knee)+"; beyond it memory gains less than on average")
+	s.fact("knee", limitPoint(m, m.Knee)+"; the least within 2 points of the best")
 	s.fact("enough", limitPoint(m, m.Enough)+", 99 % of the best or more")
 	t := v.table("", 0, number("limit"), number(figures.HitRate.Name), figure(figures.PeakReserved), words(""))
 	for i, e := range m.Exact {

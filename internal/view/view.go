@@ -43,7 +43,7 @@ type Curve struct {
 	Points   []CurvePoint // ascending, from limit 0, through all of Exact; between two points the lower one holds
 	Exact    []CurvePoint // ascending; simulated at that limit, not estimated
 	Error    float64      // mean error of the estimated points, 0…1; meaningless while Exact is empty
-	Knee     CurvePoint   // up to here memory gains more than on average
+	Knee     CurvePoint   // the least limit within two points of the highest hit rate
 	Enough   CurvePoint   // the first point with 99 % of the highest hit rate
 	Requests uint64       // the latest requests, which the curve covers; an estimate where they are sampled
 	Missed   uint64       // records that came too fast; the curve began anew after the last of them

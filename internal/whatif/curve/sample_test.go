@@ -168,7 +168,7 @@ func TestKnee(t *testing.T) {
 	s := &Snapshot{Points: []Point{
 		{}, {Limit: 10, HitRate: 0.5}, {Limit: 20, HitRate: 0.6}, {Limit: 50, HitRate: 0.62}, {Limit: 90, HitRate: 0.8}, {Limit: 95, HitRate: 0.795}, {Limit: 100, HitRate: 0.8},
 	}}
-	if p := s.Knee(); p.Limit != 20 {
+	if p := s.Knee(); p.Limit != 90 {
 		t.Errorf("knee %+v", p)
 	}
 	if p := s.Best(); p.Limit != 90 {
@@ -176,6 +176,10 @@ func TestKnee(t *testing.T) {
 	}
 	if p := s.Enough(); p.Limit != 90 {
 		t.Errorf("enough %+v", p)
+	}
+	near := &Snapshot{Points: []Point{{}, {Limit: 10, HitRate: 0.5}, {Limit: 20, HitRate: 0.779}, {Limit: 50, HitRate: 0.781}, {Limit: 90, HitRate: 0.8}}}
+	if p := near.Knee(); p.Limit != 50 {
+		t.Errorf("within two points: %+v", p)
 	}
 	step := &Snapshot{Points: []Point{{}, {Limit: 64, HitRate: 1}}}
 	if p := step.Knee(); p.Limit != 64 {

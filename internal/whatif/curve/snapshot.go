@@ -73,22 +73,11 @@ func (s *Snapshot) firstWithShare(share float64) int {
 // Enough returns the first point with at least 99 % of the highest hit rate.
 func (s *Snapshot) Enough() Point { return s.Points[s.firstWithShare(0.99)] }
 
-// Knee returns the point that is farthest above the straight line from limit 0 to Best (Satopää et al. 2011, with
-// linear axes). Below it a byte gains more hits than on average, above it fewer. With logarithmic axes the knee would
-// depend on the smallest limit shown.
+// kneeShort is how far the knee is below the highest hit rate at most.
+const kneeShort = 0.02
+
+// Knee returns the first point within two points of hit rate of Best: more memory gains hardly more hits.
 func (s *Snapshot) Knee() Point {
-	best := s.Best()
-	knee, most := s.Points[0], 0.0
-	for _, p := range s.Points {
-		if p.Limit > best.Limit || best.Limit == 0 {
-			break
-		}
-		if above := p.HitRate/best.HitRate - float64(p.Limit)/float64(best.Limit); above > most {
-			knee, most = p, above
-		}
-	}
-	if most == 0 { // the curve is a single step
-		return best
-	}
-	return knee
+	least := s.Best().HitRate - kneeShort
+	return s.Points[slices.IndexFunc(s.Points, func(p Point) bool { return p.HitRate >= least })]
 }

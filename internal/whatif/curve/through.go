@@ -8,7 +8,8 @@ import (
 
 // through returns the curve corrected so that it goes through exact points, which ascend by limit. Between two exact
 // points the correction is interpolated over the logarithm of the limit. Above the last it is constant; below the first
-// the hit rate is scaled by the first point's ratio.
+// the hit rate is scaled by the first point's ratio. Only exact points show that a larger limit hits less: an estimate
+// is never outside its exact neighbours, and goes from one to the other without turning back.
 func (s *Snapshot) through(exact []Point) []Point {
 	points := slices.Clone(s.Points)
 	for _, e := range exact {
@@ -16,16 +17,34 @@ func (s *Snapshot) through(exact []Point) []Point {
 	}
 	slices.SortFunc(points, func(a, b Point) int { return cmp.Compare(a.Limit, b.Limit) })
 	points = slices.CompactFunc(points, func(a, b Point) bool { return a.Limit == b.Limit })
+	before := 0.0
 	for i := range points {
-		points[i].HitRate = s.correctedRate(points[i].Limit, exact)
+		rate := s.correctedRate(points[i].Limit, exact)
+		if falls(points[i].Limit, exact) {
+			rate = min(rate, before)
+		} else {
+			rate = max(rate, before)
+		}
+		points[i].HitRate, before = rate, rate
 	}
 	return points
+}
+
+// exactFrom returns the index of the first exact point at or above a limit.
+func exactFrom(limit uint64, exact []Point) (index int, there bool) {
+	return slices.BinarySearchFunc(exact, limit, func(e Point, limit uint64) int { return cmp.Compare(e.Limit, limit) })
+}
+
+// falls reports whether the hit rate falls between the exact points around a limit.
+func falls(limit uint64, exact []Point) bool {
+	above, _ := exactFrom(limit, exact)
+	return above > 0 && above < len(exact) && exact[above].HitRate < exact[above-1].HitRate
 }
 
 // correctedRate returns the hit rate at a limit of the curve through exact points.
 func (s *Snapshot) correctedRate(limit uint64, exact []Point) float64 {
 	rate := s.At(limit).HitRate
-	above, there := slices.BinarySearchFunc(exact, limit, func(e Point, limit uint64) int { return cmp.Compare(e.Limit, limit) })
+	above, there := exactFrom(limit, exact)
 	off := func(i int) float64 { return exact[i].HitRate - s.At(exact[i].Limit).HitRate }
 	switch {
 	case len(exact) == 0:
@@ -33,18 +52,20 @@ func (s *Snapshot) correctedRate(limit uint64, exact []Point) float64 {
 	case there:
 		return exact[above].HitRate
 	case above == len(exact):
-		return clamp(rate + off(above-1))
+		return between(rate+off(above-1), exact[above-1].HitRate, 1)
 	case above == 0:
-		first := s.At(exact[0].Limit).HitRate
-		if first == 0 {
-			return rate
+		if first := s.At(exact[0].Limit).HitRate; first > 0 {
+			rate *= exact[0].HitRate / first
 		}
-		return clamp(rate * exact[0].HitRate / first)
+		return between(rate, 0, exact[0].HitRate)
 	}
-	low, high := exact[above-1].Limit, exact[above].Limit
-	share := math.Log2(float64(limit)/float64(low)) / math.Log2(float64(high)/float64(low))
-	return clamp(rate + (1-share)*off(above-1) + share*off(above))
+	low, high := &exact[above-1], &exact[above]
+	share := math.Log2(float64(limit)/float64(low.Limit)) / math.Log2(float64(high.Limit)/float64(low.Limit))
+	return between(rate+(1-share)*off(above-1)+share*off(above), low.HitRate, high.HitRate)
 }
+
+// between returns the nearest rate that is not outside two others.
+func between(rate, a, b float64) float64 { return max(min(a, b), min(rate, max(a, b))) }
 
 // leaveOneOutError returns how far on average, 0…1, each exact point is from the curve through the other points. That
 // is the error to expect between the points. A single point is compared with the uncorrected curve.

@@ -2,6 +2,7 @@ package curve
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -22,11 +23,54 @@ func TestAnchored(t *testing.T) {
 	if got := s.meanError(exact); math.Abs(got-0.1) > 1e-9 { // 0.2, 0 and 0.1
 		t.Errorf("%g off", got)
 	}
-	// Without the first: 0.4, in the ratio of 0.4/0.4; without the second half of 0.2 and -0.1; without the third 0.8.
-	if got := s.leaveOneOutError(exact); math.Abs(got-(0.2+0.05+0.1)/3) > 1e-9 {
+	// Without the first: 0.4, in the ratio of 0.4/0.4; without the second 0.45, which is raised to its neighbour's 0.6;
+	// without the third 0.8.
+	if got := s.leaveOneOutError(exact); math.Abs(got-(0.2+0.2+0.1)/3) > 1e-9 {
 		t.Errorf("%g missed", got)
 	}
 	if s.meanError(nil) != 0 || s.leaveOneOutError(nil) != 0 || len(s.through(nil)) != len(s.Points) {
 		t.Error("of no points")
+	}
+}
+
+// TestEstimatesAreMonotone: between two exact points of 9 % each there are no 27 %, whatever the curve alone says; from one
+// exact point to the next the estimates rise or fall only; and exact points stay, also where a larger limit hits less.
+func TestEstimatesAreMonotone(t *testing.T) {
+	s := &Snapshot{Points: []Point{{}, {Limit: 4, HitRate: 0.1}, {Limit: 8, HitRate: 0.9}, {Limit: 16, HitRate: 0.5}}}
+	flat := []Point{{Limit: 4, HitRate: 0.09}, {Limit: 16, HitRate: 0.09}}
+	if got := (&Snapshot{Points: s.through(flat)}).At(8).HitRate; got != 0.09 {
+		t.Errorf("%g between 0.09 and 0.09", got)
+	}
+	rng := rand.New(rand.NewPCG(8, 1))
+	for range 2000 {
+		s := &Snapshot{Points: []Point{{}}}
+		for limit := 1 + rng.Uint64N(9); len(s.Points) < 20; limit += 1 + rng.Uint64N(99) {
+			s.Points = append(s.Points, Point{Limit: limit, HitRate: rng.Float64()})
+		}
+		var exact []Point
+		for limit := 1 + rng.Uint64N(100); limit < 2000 && len(exact) < anchorsMax; limit += 1 + rng.Uint64N(500) {
+			exact = append(exact, Point{Limit: limit, HitRate: rng.Float64()})
+		}
+		checkMonotone(t, s.through(exact), exact)
+	}
+}
+
+func checkMonotone(t *testing.T, points, exact []Point) {
+	t.Helper()
+	low, before := Point{}, 0.0 // the exact point below
+	for _, p := range points {
+		above, there := exactFrom(p.Limit, exact)
+		high := Point{HitRate: 1}
+		if above < len(exact) {
+			high = exact[above]
+		}
+		rises := high.HitRate >= low.HitRate
+		if p.HitRate < min(low.HitRate, high.HitRate) || p.HitRate > max(low.HitRate, high.HitRate) ||
+			rises && p.HitRate < before || !rises && p.HitRate > before || there && p.HitRate != high.HitRate {
+			t.Fatalf("%g after %g, between %+v and %+v", p.HitRate, before, low, high)
+		}
+		if before = p.HitRate; there {
+			low = high
+		}
 	}
 }
