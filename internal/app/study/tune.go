@@ -11,6 +11,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/read"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 	"codeberg.org/gpumemtop/gpumemtop/internal/setting"
 	"codeberg.org/gpumemtop/gpumemtop/internal/tune"
@@ -37,6 +38,7 @@ type tuneSearch struct {
 	tuning     tune.Options
 	device     string // whose costs count; empty: those of the recordings
 	learned    bool   // the costs are those of a run without a pool
+	bareNS     uint64 // that the driver took without a pool, as measured; 0: there was a pool, or other costs count
 	what       string // that is tuned
 	recordings []*replay.Loaded
 	events     int
@@ -108,6 +110,7 @@ func newTuneSearch(o *TuneOptions) (*tuneSearch, error) {
 // read loads recordings. Unless the user says what is in use now, it is what they were recorded with, if all agree.
 func (s *tuneSearch) read(paths []string) error {
 	given := s.tuning.Present != nil
+	bare := bareTime{known: s.tuning.Fit}
 	for i, path := range paths {
 		err := files.Read(path, func(t *files.Tracked) error {
 			tape, err := replay.Load(t)
@@ -117,6 +120,9 @@ func (s *tuneSearch) read(paths []string) error {
 			s.recordings = append(s.recordings, tape)
 			s.events += tape.Events()
 			header := t.Header()
+			if err := bare.add(t, &header); err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
 			present := setting.OfRecording(&header)
 			switch {
 			case given:
@@ -131,7 +137,26 @@ func (s *tuneSearch) read(paths []string) error {
 			return err
 		}
 	}
+	if bare.known {
+		s.bareNS = bare.ns
+	}
 	return nil
+}
+
+// bareTime is what the driver took without a pool.
+type bareTime struct {
+	known bool // no recording lacks it
+	ns    uint64
+}
+
+// add adds a recording. It lacks the time if there was a pool, or if probes took the time, which miss releases.
+func (b *bareTime) add(src recording.Source, h *recording.Header) error {
+	if b.known = b.known && h.Policy == "none" && !h.Attached; !b.known {
+		return nil
+	}
+	ns, err := replay.MeasuredDriverNS(src)
+	b.ns += ns
+	return err
 }
 
 // run searches until there are enough configurations, the time is up, or a signal comes.

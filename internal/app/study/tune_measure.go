@@ -82,14 +82,15 @@ func (s *tuneSearch) learnCosts(program *Program, setup *watch.Setup, path strin
 	if err != nil {
 		return err
 	}
-	if _, err := s.trial(program, bare, path); err != nil {
+	trial, err := s.trial(program, bare, path)
+	if err != nil {
 		return err
 	}
 	tape, err := readRecording(path, func(r *recording.Reader) (*replay.Loaded, error) { return replay.Load(r) })
 	if err != nil {
 		return err
 	}
-	s.tuning.Device, s.tuning.Fit, s.learned = tape.Device(), false, true
+	s.tuning.Device, s.tuning.Fit, s.learned, s.bareNS = tape.Device(), false, true, trial.DriverNS
 	return nil
 }
 

@@ -71,7 +71,7 @@ func (s *tuneSearch) writeConfiguration(w io.Writer) error {
 	best := s.result.Recommended
 	var b strings.Builder
 	fmt.Fprintf(&b, "# gpumemtop tune, of %s: %s in the driver by replay, %s without a pool\n", units.Clean(s.what),
-		units.DurationOf(best.DriverNS), units.DurationOf(s.result.None.DriverNS))
+		units.DurationOf(best.DriverNS), s.timeOf(&s.result.None))
 	b.WriteString(setting.File(best.Configuration.Policy, best.Configuration.Settings))
 	return console.WriteText(w, b.String())
 }
@@ -109,7 +109,11 @@ func (s *tuneSearch) writeTable(b *prose) {
 	var table units.Table
 	table.Add("", "DRIVER", "PEAK RESERVED", "HIT RATE", "REGRET", "CONFIGURATION")
 	row := func(mark string, p *tune.Point, note string) {
+		p = s.shown(p)
 		ns, share := r.Regret(p)
+		if s.isMeasured(p) && ns > 0 { // no pool saves nothing, whatever the simulated calls take
+			share = 1
+		}
 		table.Add(mark, units.DurationOf(p.DriverNS), units.FormatLong(p.PeakReserved), units.Percent(p.HitRate(), p.Requests),
 			fmt.Sprintf("%s (%.1f %%)", units.DurationOf(ns), 100*share), setting.Configuration(&p.Configuration)+note)
 	}
@@ -138,15 +142,42 @@ func (s *tuneSearch) writeTable(b *prose) {
 	b.paragraph("Of %d configurations, %s, these are the Pareto front: no other is better both in time and in memory. %s", len(r.Points), how, s.source())
 }
 
+// shown returns a point as it is shown: without a pool with the time that was measured, if it was.
+func (s *tuneSearch) shown(p *tune.Point) *tune.Point {
+	if !s.isMeasured(p) {
+		return p
+	}
+	measured := *p
+	measured.DriverNS = float64(s.bareNS)
+	return &measured
+}
+
+func (s *tuneSearch) isMeasured(p *tune.Point) bool {
+	return p.Configuration.Policy == "none" && s.bareNS > 0
+}
+
 // noteOf marks the present configuration and that without a pool.
 func (s *tuneSearch) noteOf(p *tune.Point) string {
+	note := ""
 	switch {
 	case s.result.Present != nil && p.Configuration.String() == s.result.Present.Configuration.String():
-		return ", in use now"
+		note = ", in use now"
 	case p.Configuration.Policy == "none":
-		return ", no pool"
+		note = ", no pool"
 	}
-	return ""
+	if s.isMeasured(p) {
+		note += ", measured"
+	}
+	return note
+}
+
+// timeOf writes the driver time of a point, and says if it was measured.
+func (s *tuneSearch) timeOf(p *tune.Point) string {
+	text := units.DurationOf(s.shown(p).DriverNS)
+	if s.isMeasured(p) {
+		text += " (measured)"
+	}
+	return text
 }
 
 // source says where the times come from.
@@ -156,7 +187,9 @@ func (s *tuneSearch) source() string {
 	case s.device != "":
 		text = "Times are simulated, by the costs of " + units.Clean(s.device)
 	case s.learned:
-		text = "Times are simulated, by what the driver took without a pool"
+		text = "Times but the measured are simulated, by what the driver took without a pool"
+	case s.bareNS > 0:
+		text = "Times but the measured are simulated, by what the driver took in the recording"
 	case p != nil && p.Configuration.Policy != "none":
 		text += " (with a pool few driver calls are timed; --policy none or --device-cost give better figures)"
 	}
@@ -177,17 +210,17 @@ func (s *tuneSearch) writeRecommended(b *prose) {
 		tune.Fits:  "It saves nearly as much time as any within --max-memory",
 	}[r.Reason]
 	if r.Reason == tune.Vain {
-		b.paragraph("No tried configuration%s takes less time than no pool, %s.", s.within(), units.DurationOf(r.None.DriverNS))
+		b.paragraph("No tried configuration%s takes less time than no pool, %s.", s.within(), s.timeOf(&r.None))
 	} else {
 		b.paragraph("%s: %s in the driver instead of %s without a pool, with %.2f times its memory.", why,
-			units.DurationOf(best.DriverNS), units.DurationOf(r.None.DriverNS), float64(best.PeakReserved)/float64(max(r.None.PeakReserved, 1)))
+			units.DurationOf(best.DriverNS), s.timeOf(&r.None), float64(best.PeakReserved)/float64(max(r.None.PeakReserved, 1)))
 	}
 	if p := r.Present; p != nil {
 		if p.Configuration.String() == best.Configuration.String() {
 			b.WriteString("  It is in use now.\n")
 		} else {
 			b.WriteString("  ")
-			b.paragraph("What is in use now, %s, takes %s and %s.", setting.Configuration(&p.Configuration), units.DurationOf(p.DriverNS),
+			b.paragraph("What is in use now, %s, takes %s and %s.", setting.Configuration(&p.Configuration), s.timeOf(p),
 				units.FormatLong(p.PeakReserved))
 		}
 	}

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 	"codeberg.org/gpumemtop/gpumemtop/internal/setting"
 	"codeberg.org/gpumemtop/gpumemtop/internal/tune"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 
 	"github.com/BurntSushi/toml"
 	"github.com/google/go-cmp/cmp"
@@ -91,6 +94,46 @@ func TestMeasuredDiffers(t *testing.T) {
 		m := newMeasured(Trial{DriverNS: c.before}, Trial{DriverNS: c.after}, c.predicted[0], c.predicted[1])
 		if m.Differs != c.want {
 			t.Errorf("%s: %t", name, !c.want)
+		}
+	}
+}
+
+// TestTuneShowsWhatWasMeasured: what the driver took without a pool is what was measured, where the recording is without a pool.
+func TestTuneShowsWhatWasMeasured(t *testing.T) {
+	const folder = "../../replay/testdata/"
+	for name, c := range map[string]struct {
+		files    []string
+		measured bool
+	}{
+		"without a pool": {[]string{folder + "frag.none.gmt"}, true},
+		"with a pool":    {[]string{folder + "train.futhark.gmt"}, false},
+		"both":           {[]string{folder + "frag.none.gmt", folder + "frag.mantissa.gmt"}, false},
+	} {
+		o := &TuneOptions{Budget: time.Minute, Configurations: 20}
+		o.Setup.Policy = allocator.Default
+		result, err := TuneRecordings(o, c.files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text bytes.Buffer
+		if err := result.WriteText(&text); err != nil {
+			t.Fatal(err)
+		}
+		if !c.measured {
+			if strings.Contains(text.String(), "measured") {
+				t.Errorf("%s:\n%s", name, text.String())
+			}
+			continue
+		}
+		ns, err := readRecording(c.files[0], func(r *recording.Reader) (uint64, error) { return replay.MeasuredDriverNS(r) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		words := strings.Join(strings.Fields(text.String()), " ")
+		for _, want := range []string{" " + units.Duration(ns) + " (measured)", "(100.0 %) none, in use now, measured", "Times but the measured are simulated"} {
+			if !strings.Contains(words, want) {
+				t.Errorf("%s: no %q in\n%s", name, want, text.String())
+			}
 		}
 	}
 }
