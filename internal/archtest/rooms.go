@@ -20,6 +20,7 @@ var rooms = []room{
 	{"allocator/treap", "a treap keyed by size"},
 	{"allocator/concurrent", "seed 001: bulk semaphores, TBuddy, UAlloc, RCU, collective mutex. `carve` uses TBuddy and UAlloc from one thread"},
 	{"intercept", "the Go core in the target: converts calls; `broker` numbers what a pool decides"},
+	{"internal/recording/foreign", "what a file is that is no recording"},
 	{"internal/recording", "the recording file"},
 	{"internal/recording/extract", "a time range of a recording, with what is carried over"},
 	{"internal/recording/edit", "trim and merge"},

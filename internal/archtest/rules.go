@@ -94,11 +94,12 @@ var Places = map[string]Place{
 	"allocator": {May: []string{"allocator/carve", "internal/wire"}, Timeless: true, Never: pure},
 
 	// It waits for disks, with a clock.
-	"internal/disk":      {},
-	"internal/recording": {May: []string{"internal/disk", "internal/wire"}, Timeless: true},
-	"internal/callsite":  {May: []string{"internal/recording", "internal/units", "internal/wire"}, Timeless: true, Never: noFiles},
-	"internal/heap":      {May: []string{"internal/wire"}, Timeless: true, Never: noFiles},
-	"internal/stats":     {May: []string{"allocator", "allocator/carve", "internal/callsite", "internal/heap", "internal/recording", "internal/wire"}, Timeless: true, Never: noFiles},
+	"internal/disk":              {},
+	"internal/recording/foreign": {Timeless: true, Never: noFiles},
+	"internal/recording":         {May: []string{"internal/disk", "internal/recording/foreign", "internal/wire"}, Timeless: true},
+	"internal/callsite":          {May: []string{"internal/recording", "internal/units", "internal/wire"}, Timeless: true, Never: noFiles},
+	"internal/heap":              {May: []string{"internal/wire"}, Timeless: true, Never: noFiles},
+	"internal/stats":             {May: []string{"allocator", "allocator/carve", "internal/callsite", "internal/heap", "internal/recording", "internal/wire"}, Timeless: true, Never: noFiles},
 	// The types that the dashboard displays and other packages produce.
 	"internal/view":              {May: []string{"internal/stats"}, Timeless: true, Never: noFiles},
 	"internal/recording/extract": {May: []string{"internal/heap", "internal/recording", "internal/wire"}, Timeless: true, Never: noFiles},
@@ -124,7 +125,7 @@ var Places = map[string]Place{
 	},
 	"internal/learn": {May: []string{"allocator", "internal/arena", "internal/period"}, Timeless: true, Never: noFiles},
 	"internal/recording/importer": {
-		May:      []string{"internal/arena", "internal/recording/ndjson", "internal/recording", "internal/wire"},
+		May:      []string{"internal/arena", "internal/recording/foreign", "internal/recording/ndjson", "internal/recording", "internal/wire"},
 		Timeless: true, Never: noFiles,
 	},
 	"internal/symbol":         {May: []string{"internal/wire"}, Timeless: true},

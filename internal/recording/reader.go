@@ -8,9 +8,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/klauspost/compress/zstd"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording/foreign"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -64,7 +66,7 @@ func open(file *os.File, path string) (*Reader, error) {
 	case err != nil:
 		return nil, openError(path, err)
 	case info.IsDir():
-		return nil, fmt.Errorf("%s %w: it is a folder", path, ErrNotRecording)
+		return nil, fmt.Errorf("%s %w: it is %s", path, ErrNotRecording, folder(path))
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s %w: that is a file that can be sought, which a pipe or a device cannot", path, ErrNotRecording)
 	}
@@ -81,6 +83,16 @@ func open(file *os.File, path string) (*Reader, error) {
 	return r, nil
 }
 
+// folder says what a folder is.
+func folder(path string) string {
+	for table, part := range map[string]string{"runs": "app=*", "buffers": "host=*", "events": "host=*"} {
+		if found, err := fs.Glob(os.DirFS(filepath.Join(path, table)), part); err == nil && len(found) > 0 {
+			return foreign.Tables
+		}
+	}
+	return "a folder"
+}
+
 // openError says what could not be opened, and that once.
 func openError(path string, err error) error {
 	var of *fs.PathError
@@ -93,6 +105,9 @@ func openError(path string, err error) error {
 func (r *Reader) readHeader() error {
 	var magic [len(fileMagic)]byte
 	if _, err := io.ReadFull(r.file, magic[:]); err != nil || magic != fileMagic {
+		if kind := foreign.Of(io.NewSectionReader(r.file, 0, r.size)).String(); kind != "" {
+			return fmt.Errorf("%s %w: it is %s", r.path, ErrNotRecording, kind)
+		}
 		return fmt.Errorf("%s %w", r.path, ErrNotRecording)
 	}
 	r.offset = int64(len(magic))

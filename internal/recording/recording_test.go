@@ -520,7 +520,15 @@ func TestNoRecording(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = keep.Close() }()
-	for path, want := range map[string]string{dir: "it is a folder", pipe: "can be sought", "/dev/null": "can be sought"} {
+	lake, trace := filepath.Join(dir, "lake"), filepath.Join(dir, "trace.json")
+	err = errors.Join(os.MkdirAll(filepath.Join(lake, "runs", "app=blur"), 0o700), os.WriteFile(trace, []byte(`[{"ph":"X"}]`), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		filepath.Join(dir, "empty"): "it is empty", trace: "it is a Chrome trace: ", lake: "it is a folder of Parquet tables: ",
+		dir: "it is a folder", pipe: "can be sought", "/dev/null": "can be sought",
+	} {
 		if _, err := Open(path); !errors.Is(err, ErrNotRecording) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}
