@@ -125,7 +125,9 @@ var Places = map[string]Place{
 	},
 	"internal/learn": {May: []string{"allocator", "internal/arena", "internal/period"}, Timeless: true, Never: noFiles},
 	"internal/recording/importer": {
-		May:      []string{"internal/arena", "internal/recording/foreign", "internal/recording/ndjson", "internal/recording", "internal/wire"},
+		May: []string{
+			"internal/arena", "internal/recording", "internal/recording/foreign", "internal/recording/ndjson", "internal/units", "internal/wire",
+		},
 		Timeless: true, Never: noFiles,
 	},
 	"internal/symbol":         {May: []string{"internal/wire"}, Timeless: true},

@@ -56,7 +56,7 @@ func Import(path, format string, output files.Output) (err error) {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return output.WriteRecording(source.Header(), func(w edit.Sink) (recording.Footer, error) {
+	err = output.WriteRecording(source.Header(), func(w edit.Sink) (recording.Footer, error) {
 		var r wire.Record
 		for {
 			err := source.Next(&r)
@@ -71,6 +71,10 @@ func Import(path, format string, output files.Output) (err error) {
 			}
 		}
 	})
+	if remarks := source.Remarks(); err == nil && len(remarks) > 0 {
+		console.Say("%s: %s", path, strings.Join(remarks, "; "))
+	}
+	return err
 }
 
 // trackedFile shows in the progress line how far a file has been read. Its end removes the line.

@@ -5,6 +5,7 @@ package importer
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording/foreign"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording/ndjson"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -25,27 +27,30 @@ type Source interface {
 	Next(*wire.Record) error
 	// Footer is complete once Next has returned EOF.
 	Footer() recording.Footer
+	// Remarks say what of the file was skipped or mended. They are complete once Next has returned EOF.
+	Remarks() []string
 }
 
 // Facts are what a file does not say of itself.
 type Facts struct {
 	Name     string    // of the file: the program's, where the format names none
 	Modified time.Time // when it was written last
+
+	chosen bool   // the user named the format
+	looks  string // what the file seems to be if that is something else
 }
 
 // Format is one that can be read.
 type Format struct {
 	Name, Help string
-	// looks reports whether a file that begins with a line is of the format.
-	looks func(line string) bool
-	open  func(io.Reader, Facts) (Source, error)
+	open       func(io.Reader, Facts) (Source, error)
 }
 
 // Formats are all that can be read.
 var Formats = []Format{
-	{"ndjson", "lines of JSON, as export writes them", looksNDJSON, openNDJSON},
-	{"rmm", "the CSV log of the RAPIDS Memory Manager", looksRMM, openRMM},
-	{"minimalloc", "CSV of MiniMalloc, a step of time taken for 1 ms", looksMiniMalloc, openMiniMalloc},
+	{"ndjson", "lines of JSON, as export writes them", openNDJSON},
+	{"rmm", "the CSV log of the RAPIDS Memory Manager", openRMM},
+	{"minimalloc", "CSV of MiniMalloc, a step of time taken for 1 ms", openMiniMalloc},
 }
 
 // Names returns the names of the formats.
@@ -81,20 +86,26 @@ func Open(format string, r io.Reader, facts Facts) (Source, error) {
 	if bytes.HasPrefix(head, []byte("GMTREC\r\n")) {
 		return nil, errors.New("this is a recording already")
 	}
-	text := strings.TrimLeft(string(head), "\ufeff \t\r\n")
-	if text == "" && err != nil && format == "" {
+	if len(bytes.Trim(head, "\ufeff \t\r\n")) == 0 && err != nil && format == "" {
 		return nil, errors.New("nothing is there: the file has no text")
 	}
-	line, _, _ := strings.Cut(text, "\n")
+	kind := foreign.Of(bytes.NewReader(head))
+	facts.chosen = format != ""
+	format = cmp.Or(format, kind.Format())
+	if format == "" || format != kind.Format() {
+		facts.looks = kind.String()
+	}
 	for _, f := range Formats {
-		if f.Name == format || format == "" && f.looks(line) {
+		if f.Name == format {
 			return f.open(in, facts)
 		}
 	}
-	return nil, fmt.Errorf("this looks like none of %s: say what it is with --format", strings.Join(Names(), ", "))
+	what := "this looks like none of " + strings.Join(Names(), ", ")
+	if facts.looks != "" {
+		return nil, fmt.Errorf("%s: it is %s", what, facts.looks)
+	}
+	return nil, errors.New(what + ": say what it is with --format")
 }
-
-func looksNDJSON(line string) bool { return strings.HasPrefix(line, "{") }
 
 func openNDJSON(r io.Reader, _ Facts) (Source, error) {
 	in, err := ndjson.NewReader(r)
@@ -149,60 +160,4 @@ const readWrite = 1
 func release(time, object, size uint64, tag, thread uint32) wire.Record {
 	e := wire.ReleaseFields{Time: time, Tag: tag, Object: object, Requested: size}.Event()
 	return by(thread, wire.Record{Event: e})
-}
-
-// table reads the lines of a CSV file.
-type table struct {
-	lines  *bufio.Scanner
-	number int
-	fields []string
-}
-
-func newTable(r io.Reader) *table {
-	t := &table{lines: bufio.NewScanner(r)}
-	t.lines.Buffer(nil, lineMax)
-	return t
-}
-
-// next reads a line that is not blank, io.EOF after the last. Fields have no commas in these formats.
-func (t *table) next() ([]string, error) {
-	for t.lines.Scan() {
-		t.number++
-		line := strings.TrimSpace(strings.TrimPrefix(t.lines.Text(), "\ufeff"))
-		if line == "" {
-			continue
-		}
-		var ok bool
-		if t.fields, ok = split(t.fields[:0], line); !ok {
-			return nil, t.wrong("a comma or a quote within quotes: want plain fields")
-		}
-		return t.fields, nil
-	}
-	switch err := t.lines.Err(); {
-	case errors.Is(err, bufio.ErrTooLong):
-		t.number++
-		return nil, t.wrong("a line of more than %d bytes", lineMax)
-	case err != nil:
-		return nil, fmt.Errorf("read: %w", err)
-	}
-	return nil, io.EOF
-}
-
-// split appends the fields of a line, false when one is not as quotes would have it: fields have no commas in these
-// formats.
-func split(fields []string, line string) ([]string, bool) {
-	ok := true
-	for field := range strings.SplitSeq(line, ",") {
-		field = strings.TrimSpace(field)
-		if len(field) >= 2 && strings.HasPrefix(field, `"`) && strings.HasSuffix(field, `"`) {
-			field = field[1 : len(field)-1]
-		}
-		ok = ok && !strings.Contains(field, `"`)
-		fields = append(fields, field)
-	}
-	return fields, ok
-}
-
-func (t *table) wrong(format string, args ...any) error {
-	return fmt.Errorf("line %d: %w", t.number, fmt.Errorf(format, args...))
 }

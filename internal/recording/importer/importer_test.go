@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -199,6 +200,10 @@ func TestBadFiles(t *testing.T) {
 	for _, test := range []struct{ format, text, want string }{
 		{"", " \n", "nothing is there: the file has no text"},
 		{"", "hello\n", "say what it is with --format"},
+		{"", `[{"ph":"X"}]`, "none of ndjson, rmm, minimalloc: it is a Chrome trace: "},
+		{"rmm", `[{"ph":"X"}]`, `line 1: a comma or a quote within quotes: want plain fields: it is a Chrome trace: `},
+		{"minimalloc", rmm, `line 1: no column id`},
+		{"", rmm + "1,0.0,allocate,0x1,8,0x0\nx\ny\n", `line 3: action "": want allocate, allocate failure or free: 2 of 3 lines are not of RMM's log`},
 		{"", "GMTREC\r\nxxxx", "a recording already"},
 		{"", "\x1f\x8bxxxxxxxxxxxxxxxxx", "unpack"},
 		{"ndjson", "", "nothing is there"},
@@ -241,6 +246,73 @@ func TestQuotedFields(t *testing.T) {
 	}
 }
 
+// TestMixedLogs: what is cut off, or of others, is skipped, counted and reported.
+func TestMixedLogs(t *testing.T) {
+	const rmm, mini = "Thread,Time,Action,Pointer,Size,Stream\n", "id,lower,upper,size\n"
+	const line, next = "1,10:00:00.5,allocate,0x1,8,0x0\n", "1,10:00:00.6,allocate,0x2,16,0x0\n"
+	action := `action "": want allocate, allocate failure or free`
+	for _, test := range []struct {
+		format, text, want string
+		peak               uint64
+		cut                bool
+	}{
+		{"", rmm + line + next, "", 24, false},
+		{"", rmm + line + strings.TrimSuffix(next, "\n"), "", 24, false},
+		{"", rmm + line + "1,10:00:00.6,allocate,0x2,1", "cut off in line 3", 8, true},
+		{"", rmm + line + "1,10:0", "cut off in line 3", 8, true},
+		{"", rmm + line + "24/01/02 10:00:00 INFO Executor: \"a\", b, c\n" + next, "1 line skipped: not of RMM's log, first line 3: a comma or a quote within quotes: want plain fields", 24, false},
+		{"", "INFO started\nWARN \"x\"\n" + rmm + "INFO\n" + line + next + next + "\n1,10", "3 lines skipped: not of RMM's log, first line 1: " + action + "; 1 free added: allocated again before, first in line 7; cut off in line 9", 24, true},
+		{"", line + rmm + "1,10:00:00.6,free,0x7,16,0x0\n", "1 free of what the log does not allocate, first in line 3", 8, false},
+		{"", line + strings.Repeat("x", 200_000) + "\n" + next, "1 line skipped: not of RMM's log, first line 2: a line of more than 65536 bytes", 24, false},
+		{"rmm", "a\nb\nc\n" + line, "3 lines skipped: not of RMM's log, first line 1: " + action, 8, false},
+		{"", mini + "a,0,9,8\nINFO done\nb,0,9,4", "1 line skipped: not of MiniMalloc, first line 3: 1 columns: want 4", 12, false},
+		{"", mini + "a,0,9,8\nb,0,", "cut off in line 3", 8, true},
+	} {
+		src, list, err := read(test.format, strings.NewReader(test.text))
+		if err != nil {
+			t.Errorf("%.80q: %v", test.text, err)
+			continue
+		}
+		remarks := slices.Clone(src.Remarks())
+		slices.Sort(remarks)
+		if got := strings.Join(remarks, "; "); got != sorted(test.want) {
+			t.Errorf("%.80q: %q, want %q", test.text, got, sorted(test.want))
+		}
+		if got := fold(list).Totals.PeakInUse; got != test.peak || src.Footer().Cut != test.cut {
+			t.Errorf("%.80q: peak %d, cut %v, want %d, %v", test.text, got, src.Footer().Cut, test.peak, test.cut)
+		}
+	}
+}
+
+func sorted(remarks string) string {
+	list := strings.Split(remarks, "; ")
+	slices.Sort(list)
+	return strings.Join(list, "; ")
+}
+
+// TestCutPacked: what is there of a packed file is imported.
+func TestCutPacked(t *testing.T) {
+	for format, text := range map[string]string{
+		"rmm":    strings.Repeat("1,10:00:00.5,allocate,0x1,8,0x0\n1,10:00:00.6,free,0x1,8,0x0\n", 5_000),
+		"ndjson": `{"schema":1,"header":{}}` + "\n" + strings.Repeat(`{"kind":"sync","time":5}`+"\n", 10_000),
+	} {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		_, err := io.WriteString(w, text)
+		if err = errors.Join(err, w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		src, list, err := read("", bytes.NewReader(b.Bytes()[:b.Len()/2]))
+		if err != nil || len(list) < 1000 {
+			t.Errorf("%s: %d records, %v", format, len(list), err)
+			continue
+		}
+		if got := strings.Join(src.Remarks(), "; "); !strings.HasPrefix(got, "cut off in line ") || !src.Footer().Cut {
+			t.Errorf("%s: %q, cut %v", format, got, src.Footer().Cut)
+		}
+	}
+}
+
 func fuzz(f *testing.F, format string, seeds ...string) {
 	f.Helper()
 	for _, seed := range seeds {
@@ -264,7 +336,7 @@ func fuzz(f *testing.F, format string, seeds ...string) {
 }
 
 func FuzzRMM(f *testing.F) {
-	fuzz(f, "rmm", "Thread,Time,Action,Pointer,Size,Stream\n1,23:59:59:9,allocate,0x1,8,0x0\n1,00:00:00.1,free,0x1,8,0x0\n", "1,5.5,allocate failure,(nil),8,\n")
+	fuzz(f, "rmm", "Thread,Time,Action,Pointer,Size,Stream\n1,23:59:59:9,allocate,0x1,8,0x0\n1,00:00:00.1,free,0x1,8,0x0\n", "INFO x\n1,0.0,free,0x1,8,0x0\n1,0", "1,5.5,allocate failure,(nil),8,\n")
 }
 
 func FuzzMiniMalloc(f *testing.F) {

@@ -17,12 +17,6 @@ const stepNS = 1_000_000
 // stepsMax bounds how far apart steps may be.
 const stepsMax = 1 << 43
 
-func looksMiniMalloc(line string) bool {
-	fields, _ := split(nil, line)
-	_, err := arena.ReadColumns(fields)
-	return err == nil
-}
-
 // miniEvent is the beginning or the end of a buffer.
 type miniEvent struct {
 	time   int64
@@ -40,6 +34,7 @@ const (
 // solver put a buffer, its alignment and its gaps are not asked for.
 type mini struct {
 	facts   Facts
+	table   *table
 	buffers []arena.Buffer
 	events  []miniEvent
 	origin  int64
@@ -48,37 +43,38 @@ type mini struct {
 }
 
 func openMiniMalloc(r io.Reader, facts Facts) (Source, error) {
-	t := newTable(r)
-	fields, err := t.next()
-	if err == io.EOF { //nolint:errorlint // the table returns it as it is
-		return nil, fmt.Errorf("nothing is there: want id,lower,upper,size")
-	}
+	s := &mini{facts: facts, table: newTable(r, "MiniMalloc", "want id,lower,upper,size", facts), queue: []wire.Record{introduce(facts)}}
+	fields, err := s.table.next()
 	if err != nil {
 		return nil, err
 	}
+	width := len(fields)
 	columns, err := arena.ReadColumns(fields)
 	if err != nil {
-		return nil, t.wrong("%w", err)
+		return nil, s.table.wrong("%w", err)
 	}
-	s := &mini{facts: facts, queue: []wire.Record{introduce(facts)}}
+	s.table.taken = 0
 	for {
-		fields, err := t.next()
+		fields, err := s.table.next()
 		if err == io.EOF { //nolint:errorlint // the table returns it as it is
-			break
+			return s, s.order()
 		}
 		if err != nil {
 			return nil, err
 		}
 		b, err := columns.Buffer(fields)
 		switch {
-		case err != nil:
-			return nil, t.wrong("%w", err)
-		case b.Upper < b.Lower:
-			return nil, t.wrong("upper %d is before lower %d", b.Upper, b.Lower)
+		case err == nil && s.table.open && len(fields) < width:
+			err = fmt.Errorf("%d columns: want %d", len(fields), width)
+		case err == nil && b.Upper < b.Lower:
+			err = fmt.Errorf("upper %d is before lower %d", b.Upper, b.Lower)
+		}
+		if err != nil {
+			s.table.refuse(err)
+			continue
 		}
 		s.add(b)
 	}
-	return s, s.order()
 }
 
 func (s *mini) add(b arena.Buffer) {
@@ -113,12 +109,15 @@ func (s *mini) Header() recording.Header { return header(s.facts) }
 
 // Footer implements Source.
 func (s *mini) Footer() recording.Footer {
-	footer := recording.Footer{EndedNS: start, Message: "imported from a problem of MiniMalloc"}
+	footer := recording.Footer{EndedNS: start, Message: "imported from a problem of MiniMalloc", Cut: s.table.cut}
 	if n := len(s.events); n > 0 {
 		footer.EndedNS = s.time(s.events[n-1].time)
 	}
 	return footer
 }
+
+// Remarks implements Source.
+func (s *mini) Remarks() []string { return s.table.remarks() }
 
 // Next implements Source.
 func (s *mini) Next(r *wire.Record) error {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -18,15 +19,6 @@ var rmmColumns = []string{"thread", "time", "action", "pointer", "size", "stream
 
 // rmmWants says what a line has to look like.
 const rmmWants = "want Thread,Time,Action,Pointer,Size,Stream"
-
-func looksRMM(line string) bool {
-	line = strings.ToLower(line)
-	if strings.Contains(line, "action") && strings.Contains(line, "pointer") {
-		return true
-	}
-	fields, _ := split(nil, line)
-	return len(fields) == len(rmmColumns) && rmmActions[fields[2]] != 0
-}
 
 type rmmAction uint8
 
@@ -45,7 +37,7 @@ type rmm struct {
 	table   *table
 	facts   Facts
 	columns []int // of rmmColumns, where they are in a line
-	line    []string
+	width   int   // columns of a line that is whole
 	clock   rmmClock
 	last    uint64
 	object  uint64
@@ -53,6 +45,8 @@ type rmm struct {
 	threads map[string]uint32
 	streams map[string]uint32
 	queue   []wire.Record // to be given
+	lost    tally         // frees that the log lacks
+	unknown tally         // frees of what was allocated before
 }
 
 type rmmBuffer struct {
@@ -61,32 +55,24 @@ type rmmBuffer struct {
 }
 
 func openRMM(r io.Reader, facts Facts) (Source, error) {
-	s := &rmm{
-		table: newTable(r), facts: facts, last: start, live: map[uint64]rmmBuffer{}, threads: map[string]uint32{},
-		streams: map[string]uint32{}, queue: []wire.Record{introduce(facts)},
-	}
-	fields, err := s.table.next()
-	if err == io.EOF { //nolint:errorlint // the table returns it as it is
-		return nil, fmt.Errorf("nothing is there: %s", rmmWants)
-	}
-	if err != nil {
-		return nil, err
-	}
-	for i := range rmmColumns {
-		s.columns = append(s.columns, i)
-	}
-	if rmmActions[strings.ToLower(fields[min(2, len(fields)-1)])] != 0 {
-		s.line = slices.Clone(fields) // there is no header
-		return s, nil
-	}
+	return &rmm{
+		table: newTable(r, "RMM's log", rmmWants, facts), facts: facts, columns: []int{0, 1, 2, 3, 4, 5}, width: len(rmmColumns), last: start,
+		live: map[uint64]rmmBuffer{}, threads: map[string]uint32{}, streams: map[string]uint32{}, queue: []wire.Record{introduce(facts)},
+	}, nil
+}
+
+// header takes the names of the columns.
+func (s *rmm) header(fields []string) error {
+	columns := make([]int, len(rmmColumns))
 	for i, name := range rmmColumns {
-		at := slices.IndexFunc(fields, func(f string) bool { return strings.EqualFold(f, name) })
-		if at < 0 && name != "stream" && name != "thread" {
-			return nil, s.table.wrong("no column %s: %s", name, rmmWants)
+		columns[i] = slices.IndexFunc(fields, func(f string) bool { return strings.EqualFold(f, name) })
+		if columns[i] < 0 && name != "stream" && name != "thread" {
+			return fmt.Errorf("no column %s: %s", name, rmmWants)
 		}
-		s.columns[i] = at
 	}
-	return s, nil
+	s.columns, s.width = columns, len(fields)
+	s.table.taken-- // it has no memory
+	return nil
 }
 
 // Header implements Source.
@@ -94,21 +80,30 @@ func (s *rmm) Header() recording.Header { return header(s.facts) }
 
 // Footer implements Source.
 func (s *rmm) Footer() recording.Footer {
-	return recording.Footer{EndedNS: s.last, Message: "imported from RMM's log"}
+	return recording.Footer{EndedNS: s.last, Message: "imported from RMM's log", Cut: s.table.cut}
+}
+
+// Remarks implements Source.
+func (s *rmm) Remarks() []string {
+	list := s.table.remarks()
+	if t := s.lost; t.count > 0 {
+		list = append(list, fmt.Sprintf("%s added: allocated again before, first in line %d", units.Count(t.count, "free"), t.first))
+	}
+	if t := s.unknown; t.count > 0 {
+		list = append(list, fmt.Sprintf("%s of what the log does not allocate, first in line %d", units.Count(t.count, "free"), t.first))
+	}
+	return list
 }
 
 // Next implements Source.
 func (s *rmm) Next(r *wire.Record) error {
 	for len(s.queue) == 0 {
-		fields := s.line
-		if s.line = nil; fields == nil {
-			var err error
-			if fields, err = s.table.next(); err != nil {
-				return err
-			}
+		fields, err := s.table.next()
+		if err != nil {
+			return err
 		}
 		if err := s.take(fields); err != nil {
-			return err
+			s.table.refuse(err)
 		}
 	}
 	*r, s.queue = s.queue[0], s.queue[1:]
@@ -123,22 +118,29 @@ func (s *rmm) field(fields []string, column int) string {
 	return ""
 }
 
+// take takes a line. With an error it has changed nothing.
 func (s *rmm) take(fields []string) error {
+	if slices.ContainsFunc(fields, func(f string) bool { return strings.EqualFold(f, "action") }) {
+		return s.header(fields)
+	}
 	action := rmmActions[strings.ToLower(s.field(fields, 2))]
 	if action == 0 {
-		return s.table.wrong("action %.40q: want allocate, allocate failure or free", s.field(fields, 2))
-	}
-	since, ok := s.clock.read(s.field(fields, 1))
-	if !ok {
-		return s.table.wrong("time %.40q: want HH:MM:SS.microseconds, or seconds", s.field(fields, 1))
+		return fmt.Errorf("action %.40q: want allocate, allocate failure or free", s.field(fields, 2))
 	}
 	size, err := strconv.ParseUint(s.field(fields, 4), 0, 64)
 	if err != nil {
-		return s.table.wrong("size %.40q: want bytes", s.field(fields, 4))
+		return fmt.Errorf("size %.40q: want bytes", s.field(fields, 4))
 	}
 	pointer, err := parsePointer(s.field(fields, 3))
 	if err != nil {
-		return s.table.wrong("pointer %.40q: want a hexadecimal number", s.field(fields, 3))
+		return fmt.Errorf("pointer %.40q: want a hexadecimal number", s.field(fields, 3))
+	}
+	if s.table.open && len(fields) < s.width {
+		return fmt.Errorf("%d columns: want %d", len(fields), s.width) // its size may be cut off, too
+	}
+	since, ok := s.clock.read(s.field(fields, 1))
+	if !ok {
+		return fmt.Errorf("time %.40q: want HH:MM:SS.microseconds, or seconds", s.field(fields, 1))
 	}
 	at := uint64(max(start+since, 0))
 	s.last = max(s.last, at)
@@ -149,6 +151,9 @@ func (s *rmm) take(fields []string) error {
 func (s *rmm) act(action rmmAction, at, pointer, size uint64, thread, tag uint32) {
 	was, known := s.live[pointer]
 	if action != rmmFailure && known { // without its free, that is lost
+		if action == rmmAllocate {
+			s.lost.add(s.table.number)
+		}
 		s.queue = append(s.queue, release(at, was.object, was.size, was.tag, thread))
 		delete(s.live, pointer)
 	}
@@ -164,6 +169,7 @@ func (s *rmm) act(action rmmAction, at, pointer, size uint64, thread, tag uint32
 		s.live[pointer] = rmmBuffer{s.object, size, tag}
 		s.queue = append(s.queue, create(at, s.object, size, tag, thread))
 	case !known: // allocated before the log began: the model counts it as unknown
+		s.unknown.add(s.table.number)
 		s.queue = append(s.queue, release(at, 0, size, tag, thread))
 	}
 }

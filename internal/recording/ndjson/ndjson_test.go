@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -194,6 +195,19 @@ func TestBadLines(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: %v, want %q", text, err, want)
 		}
+	}
+}
+
+// TestCut: the last line may be cut off, no other may.
+func TestCut(t *testing.T) {
+	const text = `{"schema":1,"header":{}}` + "\n" + `{"kind":"sync","time":5}` + "\n" + `{"kind":"diag","text":"x`
+	in, list, err := read(strings.NewReader(text))
+	if err != nil || len(list) != 1 || !slices.Equal(in.Remarks(), []string{"cut off in line 3"}) || !in.Footer().Cut {
+		t.Errorf("%d records, %v, %v", len(list), in.Remarks(), err)
+	}
+	_, _, err = read(strings.NewReader(text + "\n" + `{"kind":"sync"}`))
+	if err == nil || !strings.Contains(err.Error(), "line 3: no JSON object") {
+		t.Errorf("cut off within: %v", err)
 	}
 }
 

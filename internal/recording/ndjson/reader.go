@@ -23,6 +23,7 @@ type Reader struct {
 	header recording.Header
 	footer *recording.Footer
 	last   uint64 // latest time
+	cut    bool   // the last line is not whole
 }
 
 // NewReader reads the first line.
@@ -64,6 +65,14 @@ func (n *Reader) Footer() recording.Footer {
 	return *n.footer
 }
 
+// Remarks says what is missing. It is complete once Next has returned EOF.
+func (n *Reader) Remarks() []string {
+	if n.cut {
+		return []string{fmt.Sprintf("cut off in line %d", n.number)}
+	}
+	return nil
+}
+
 // next returns the next line that is not blank.
 func (n *Reader) next() ([]byte, error) {
 	for n.lines.Scan() {
@@ -72,15 +81,22 @@ func (n *Reader) next() ([]byte, error) {
 			return text, nil
 		}
 	}
+	return nil, n.end()
+}
+
+// end returns io.EOF, or why the file cannot be read to its end. What is there of a packed one is read.
+func (n *Reader) end() error {
 	err := n.lines.Err()
 	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		n.cut = true
 	case errors.Is(err, bufio.ErrTooLong):
 		n.number++
-		return nil, n.wrong(fmt.Sprintf("more than %d bytes: want a record per line", LineMax))
+		return n.wrong(fmt.Sprintf("more than %d bytes: want a record per line", LineMax))
 	case err != nil:
-		return nil, fmt.Errorf("read lines: %w", err)
+		return fmt.Errorf("read lines: %w", err)
 	}
-	return nil, io.EOF
+	return io.EOF
 }
 
 func (n *Reader) wrong(what string) error { return fmt.Errorf("line %d: %s", n.number, what) }
@@ -131,6 +147,11 @@ func (n *Reader) Next(r *wire.Record) error {
 	}
 	var l record
 	if err := json.Unmarshal(text, &l); err != nil {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) && syntax.Offset == int64(len(text)) && text[0] == '{' && !n.lines.Scan() {
+			n.cut = true
+			return n.end()
+		}
 		return n.wrong(explain(err))
 	}
 	if l.Footer != nil {

@@ -1,0 +1,155 @@
+package importer
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// table reads the lines of a CSV file. Logs of programs that failed are cut off, and have lines of others between theirs: it
+// skips and counts these.
+type table struct {
+	in     *bufio.Reader
+	of     string // what the file is of
+	want   string // how its lines look
+	facts  Facts
+	number int
+	fields []string
+
+	open    bool // the last line has no end
+	cut     bool // that line is not whole
+	taken   uint64
+	skipped tally
+	why     error // what is wrong with the first line that is skipped
+}
+
+func newTable(r io.Reader, of, want string, facts Facts) *table {
+	return &table{in: bufio.NewReaderSize(r, lineMax), of: of, want: want, facts: facts}
+}
+
+// next reads a line that is not blank. After the last it returns io.EOF, or why the file cannot be imported.
+func (t *table) next() ([]string, error) {
+	for !t.open {
+		text, err := t.line()
+		switch {
+		case errors.Is(err, errLong):
+			t.skip(err)
+			continue
+		case err != nil:
+			return nil, err
+		}
+		line := strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
+		if line == "" {
+			continue
+		}
+		var ok bool
+		if t.fields, ok = split(t.fields[:0], line); ok {
+			t.taken++
+			return t.fields, nil
+		}
+		t.skip(errors.New("a comma or a quote within quotes: want plain fields"))
+	}
+	return nil, t.end()
+}
+
+var errLong = fmt.Errorf("a line of more than %d bytes", lineMax)
+
+// line reads a line. At the end of the file, or of what is there of a packed one, open is set.
+func (t *table) line() (string, error) {
+	line, err := t.in.ReadSlice('\n')
+	text, long := string(line), false
+	for errors.Is(err, bufio.ErrBufferFull) {
+		long = true
+		_, err = t.in.ReadSlice('\n')
+	}
+	t.open = err != nil
+	t.cut = errors.Is(err, io.ErrUnexpectedEOF)
+	if err != nil && !t.cut && !errors.Is(err, io.EOF) {
+		return "", fmt.Errorf("read: %w", err)
+	}
+	t.number++
+	if long {
+		return "", errLong
+	}
+	return text, nil
+}
+
+// refuse takes back the latest line, with what is wrong with it.
+func (t *table) refuse(why error) {
+	t.taken--
+	t.skip(why)
+}
+
+func (t *table) skip(why error) {
+	if t.why == nil {
+		t.why = t.wrong("%w", why)
+	}
+	if t.open {
+		t.cut = true
+		return
+	}
+	t.skipped.add(t.number)
+}
+
+// end returns io.EOF, unless the file has nothing, or too little, of what it should be of.
+func (t *table) end() error {
+	switch {
+	case t.fields == nil && t.why == nil:
+		return fmt.Errorf("nothing is there: %s", t.want)
+	case t.why == nil || t.taken > 0 && (t.facts.chosen || t.skipped.count <= t.taken):
+		return io.EOF
+	case t.facts.looks != "":
+		return fmt.Errorf("%w: it is %s", t.why, t.facts.looks)
+	case t.taken == 0:
+		return t.why
+	}
+	return fmt.Errorf("%w: %d of %d lines are not of %s: --format imports the others", t.why, t.skipped.count, t.skipped.count+t.taken, t.of)
+}
+
+func (t *table) wrong(format string, args ...any) error {
+	return fmt.Errorf("line %d: %w", t.number, fmt.Errorf(format, args...))
+}
+
+// remarks say what was skipped.
+func (t *table) remarks() []string {
+	var list []string
+	if t.skipped.count > 0 {
+		list = append(list, fmt.Sprintf("%s skipped: not of %s, first %v", units.Count(t.skipped.count, "line"), t.of, t.why))
+	}
+	if t.cut {
+		list = append(list, fmt.Sprintf("cut off in line %d", t.number))
+	}
+	return list
+}
+
+// tally counts lines of a kind.
+type tally struct {
+	count uint64
+	first int
+}
+
+func (t *tally) add(line int) {
+	if t.count == 0 {
+		t.first = line
+	}
+	t.count++
+}
+
+// split appends the fields of a line, false when one is not as quotes would have it: fields have no commas in these
+// formats.
+func split(fields []string, line string) ([]string, bool) {
+	ok := true
+	for field := range strings.SplitSeq(line, ",") {
+		field = strings.TrimSpace(field)
+		if len(field) >= 2 && strings.HasPrefix(field, `"`) && strings.HasSuffix(field, `"`) {
+			field = field[1 : len(field)-1]
+		}
+		ok = ok && !strings.Contains(field, `"`)
+		fields = append(fields, field)
+	}
+	return fields, ok
+}
