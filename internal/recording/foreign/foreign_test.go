@@ -53,9 +53,9 @@ var heads = []struct{ text, want, format string }{
 	{"Running\n<<<< [99259883] zeMemAllocDevice [65185 ns] ptr = 0x1 -> ZE_RESULT_SUCCESS (0)\n", "a log of onetrace or unitrace: ", ""},
 	{
 		"-=-=-=-=-=-=-\nCLIntercept (64-bit) is loading...\nCLIntercept file location: libOpenCL.so\n",
-		"a log of the Intercept Layer for OpenCL Applications: ", "",
+		"a log of the Intercept Layer for OpenCL Applications: ", "clintercept",
 	},
-	{">>>> clCreateBuffer: flags = CL_MEM_READ_WRITE (1), size = 8192\n", "a log of the Intercept Layer for OpenCL Applications: ", ""},
+	{">>>> clCreateBuffer: flags = CL_MEM_READ_WRITE (1), size = 8192\n", "a log of the Intercept Layer for OpenCL Applications: ", "clintercept"},
 	{"\ufeff\nThread,Time,Action,Pointer,Size,Stream\r\n", "a log of RMM: gpumemtop import", "rmm"},
 	{"INFO started, \"ready\"\n1,10:00:00.5,allocate,0x1,8,0x0\n", "a log of RMM: gpumemtop import", "rmm"},
 }

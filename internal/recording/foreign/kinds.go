@@ -50,7 +50,10 @@ var kinds = []Kind{
 	{name: "a problem of MiniMalloc", advice: canImport + ", gpumemtop plan solves it", format: "minimalloc", is: isMiniMalloc},
 	{name: "a file of heaptrack", advice: "heaptrack_print and heaptrack_gui read it", is: matches(heaptrackStart)},
 	{name: "a log of onetrace or unitrace", advice: recordsCalls, is: matches(onetraceLine)},
-	{name: "a log of the Intercept Layer for OpenCL Applications", advice: recordsCalls, is: matches(interceptLine)},
+	{
+		name: "a log of the Intercept Layer for OpenCL Applications", advice: canImport + " if it has calls", format: "clintercept",
+		is: matches(interceptLine),
+	},
 	{name: "a log of RMM", advice: canImport, format: "rmm", is: isRMM},
 	{name: "a script", advice: "to watch it, put gpumemtop before its command line", is: begins("#!")},
 }

@@ -50,6 +50,7 @@ type Format struct {
 var Formats = []Format{
 	{"ndjson", "lines of JSON, as export writes them", openNDJSON},
 	{"rmm", "the CSV log of the RAPIDS Memory Manager", openRMM},
+	{"clintercept", "the call log of the Intercept Layer for OpenCL Applications: its buffers", openIntercept},
 	{"minimalloc", "CSV of MiniMalloc, a step of time taken for 1 ms", openMiniMalloc},
 }
 
@@ -152,6 +153,17 @@ func create(time, object, size uint64, tag, thread uint32) wire.Record {
 	}.Event()
 	return by(thread, wire.Record{Event: e})
 }
+
+// failed returns a create that failed with a code.
+func failed(time, size uint64, tag, thread uint32, code int16) wire.Record {
+	e := wire.CreateFields{
+		Time: time, Outcome: wire.OutcomeFailed, Access: readWrite, Status: code, Tag: tag, Requested: size,
+	}.Event()
+	return by(thread, wire.Record{Event: e})
+}
+
+// allocationFailure is CL_MEM_OBJECT_ALLOCATION_FAILURE.
+const allocationFailure = -4
 
 // readWrite is CL_MEM_READ_WRITE (OpenCL 3.0 §5.2.1).
 const readWrite = 1

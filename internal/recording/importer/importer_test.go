@@ -126,6 +126,73 @@ tag 2 is stream 0x7f8a38001020
 	}
 }
 
+// TestIntercept: buffers last from their create to the last release; images have no size in the log.
+func TestIntercept(t *testing.T) {
+	const text = `-=-=-=-=-=-=-=-=-
+CLIntercept (64-bit) is loading...
+Time: 100 TID = 7 >>>> clCreateBuffer: context = 0x5, flags = CL_MEM_READ_WRITE (1), size = 8192, host_ptr = (nil)
+Time: 150 TID = 8 >>>> clCreateBufferWithProperties: context = 0x5, properties = [ ], flags = CL_MEM_READ_ONLY (4), size = 16, host_ptr = (nil)
+Time: 200 TID = 8 <<<< clCreateBufferWithProperties: returned 0x80 -> CL_SUCCESS
+Time: 210 TID = 7 <<<< clCreateBuffer: returned 0x70 -> CL_SUCCESS
+Time: 220 TID = 7 >>>> clSetKernelArg( blur ): kernel = 0x9, index = 0, size = 8
+Time: 221 TID = 7 <<<< clSetKernelArg -> CL_SUCCESS
+Time: 230 TID = 7 >>>> clRetainMemObject: [ ref count = 1 ] mem = 0x70
+Time: 231 TID = 7 <<<< clRetainMemObject: [ ref count = 2 ] -> CL_SUCCESS
+Time: 240 TID = 7 >>>> clReleaseMemObject: [ ref count = 2 ] mem = 0x70, EnqueueCounter: 4
+Time: 241 TID = 7 <<<< clReleaseMemObject: [ ref count = 1 ] -> CL_SUCCESS
+Time: 250 TID = 7 >>>> clCreateBuffer: context = 0x5, flags = CL_MEM_READ_WRITE (1), size = 999, host_ptr = (nil)
+ERROR! clCreateBuffer returned CL_MEM_OBJECT_ALLOCATION_FAILURE (-4)
+Time: 260 TID = 7 <<<< clCreateBuffer: returned (nil) -> CL_MEM_OBJECT_ALLOCATION_FAILURE
+Time: 270 TID = 7 >>>> clCreateImage: context = 0x5, flags = CL_MEM_READ_WRITE (1)
+Time: 271 TID = 7 <<<< clCreateImage: returned 0x90 -> CL_SUCCESS
+Time: 280 TID = 7 >>>> clReleaseMemObject: [ ref count = 1 ] mem = 0x90
+Time: 281 TID = 7 <<<< clReleaseMemObject: [ ref count = 0 ] -> CL_SUCCESS
+Time: 300 TID = 8 >>>> clReleaseMemObject: [ ref count = 1 ] mem = 0x70
+Time: 310 TID = 8 <<<< clReleaseMemObject: [ ref count = 0 ] -> CL_SUCCESS
+Time: 320 TID = 8 <<<< clCreate`
+	src, list, err := read("", strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `200000 create 1 size 16 miss tag 0 thread 2
+210000 create 2 size 8192 miss tag 0 thread 1
+260000 create 0 size 999 failed tag 0 thread 1
+310000 release 2 size 8192 driver tag 0 thread 2
+`
+	if got := short(list); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	const remarks = `3 lines skipped: not of the Intercept Layer's calls, first line 1: "-=-=-=-=-=-=-=-=-": want calls, as CallLogging writes them; ` +
+		`cut off in line 22; 1 create without a size left out, first in line 17`
+	if got := strings.Join(src.Remarks(), "; "); got != remarks {
+		t.Errorf("got\n%s\nwant\n%s", got, remarks)
+	}
+	if f := src.Footer(); f.EndedNS != 1_000_310_000 || !f.Cut {
+		t.Errorf("footer %+v", f)
+	}
+}
+
+// TestInterceptBare: without times and threads calls may be within others, and the log as it was before it named the context.
+func TestInterceptBare(t *testing.T) {
+	const text = `>>>> clCreateBuffer: flags = CL_MEM_READ_WRITE (1), size = 8, host_ptr = 0000000000000000, EnqueueCounter: 1
+>>>> clCreateBuffer: flags = CL_MEM_READ_WRITE (1), size = 16, host_ptr = 0000000000000000, EnqueueCounter: 1
+<<<< clCreateBuffer: returned 0000029F58C24880
+<<<< clCreateBuffer: created 0000029F58C24990 -> CL_SUCCESS
+>>>> clReleaseMemObject: mem = 0000029F58C24880
+<<<< clReleaseMemObject -> CL_SUCCESS
+`
+	src, list, err := read("", strings.NewReader(text))
+	got := fold(list).Totals
+	if err != nil || got.PeakInUse != 24 || got.InUse != 16 || got.Creates != 2 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	const remarks = "no times, a line is taken for 1 µs: CLI_CallLoggingElapsedTime=1 logs them; " +
+		"1 call within others, first in line 2, may have the sizes of others: CLI_CallLoggingThreadId=1 logs threads"
+	if got := strings.Join(src.Remarks(), "; "); got != remarks {
+		t.Errorf("got\n%s\nwant\n%s", got, remarks)
+	}
+}
+
 func TestMiniMalloc(t *testing.T) {
 	src, list, err := read("", strings.NewReader("size,buffer_id,upper,start,offset,gaps\n8,b,5,2,0,3-4\n4,a,2,-1,8,\n1,z,2,2,,\n"))
 	if err != nil {
@@ -200,7 +267,7 @@ func TestBadFiles(t *testing.T) {
 	for _, test := range []struct{ format, text, want string }{
 		{"", " \n", "nothing is there: the file has no text"},
 		{"", "hello\n", "say what it is with --format"},
-		{"", `[{"ph":"X"}]`, "none of ndjson, rmm, minimalloc: it is a Chrome trace: "},
+		{"", `[{"ph":"X"}]`, "none of ndjson, rmm, clintercept, minimalloc: it is a Chrome trace: "},
 		{"rmm", `[{"ph":"X"}]`, `line 1: a comma or a quote within quotes: want plain fields: it is a Chrome trace: `},
 		{"minimalloc", rmm, `line 1: no column id`},
 		{"", rmm + "1,0.0,allocate,0x1,8,0x0\nx\ny\n", `line 3: action "": want allocate, allocate failure or free: 2 of 3 lines are not of RMM's log`},
@@ -337,6 +404,12 @@ func fuzz(f *testing.F, format string, seeds ...string) {
 
 func FuzzRMM(f *testing.F) {
 	fuzz(f, "rmm", "Thread,Time,Action,Pointer,Size,Stream\n1,23:59:59:9,allocate,0x1,8,0x0\n1,00:00:00.1,free,0x1,8,0x0\n", "INFO x\n1,0.0,free,0x1,8,0x0\n1,0", "1,5.5,allocate failure,(nil),8,\n")
+}
+
+func FuzzIntercept(f *testing.F) {
+	const head, tail = "Time: 9 TID = 7 >>>> clCreateBuffer: context = 0x5, flags = A (1), size = 8, host_ptr = (nil)\n", "<<<< clCreateBuffer: returned 0x7"
+	fuzz(f, "clintercept", head+"Time: 9 TID = 7 "+tail+" -> CL_SUCCESS\n", strings.ReplaceAll(head, "Time: 9 TID = 7 ", "")+tail+"\n>>>> clReleaseMemObject: mem = 0x7\n"+
+		"<<<< clReleaseMemObject -> CL_SUCCESS\n", head+"Time: 9 TID = 7 <<<< clCreateBuffer: returned (nil) -> CL_OUT_OF_RESOURCES\n")
 }
 
 func FuzzMiniMalloc(f *testing.F) {

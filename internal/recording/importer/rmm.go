@@ -159,10 +159,7 @@ func (s *rmm) act(action rmmAction, at, pointer, size uint64, thread, tag uint32
 	}
 	switch {
 	case action == rmmFailure:
-		e := wire.CreateFields{
-			Time: at, Outcome: wire.OutcomeFailed, Access: readWrite, Status: allocationFailure, Tag: tag, Requested: size,
-		}.Event()
-		s.queue = append(s.queue, by(thread, wire.Record{Event: e}))
+		s.queue = append(s.queue, failed(at, size, tag, thread, allocationFailure))
 	case pointer == 0: // of 0 bytes
 	case action == rmmAllocate:
 		s.object++
@@ -173,9 +170,6 @@ func (s *rmm) act(action rmmAction, at, pointer, size uint64, thread, tag uint32
 		s.queue = append(s.queue, release(at, 0, size, tag, thread))
 	}
 }
-
-// allocationFailure is CL_MEM_OBJECT_ALLOCATION_FAILURE.
-const allocationFailure = -4
 
 // thread numbers the threads from 1: what the log has may be wider than a thread's number here.
 func (s *rmm) thread(word string) uint32 {

@@ -20,6 +20,7 @@ type table struct {
 	number int
 	fields []string
 
+	some    bool // there is a line
 	open    bool // the last line has no end
 	cut     bool // that line is not whole
 	taken   uint64
@@ -31,20 +32,12 @@ func newTable(r io.Reader, of, want string, facts Facts) *table {
 	return &table{in: bufio.NewReaderSize(r, lineMax), of: of, want: want, facts: facts}
 }
 
-// next reads a line that is not blank. After the last it returns io.EOF, or why the file cannot be imported.
+// next reads the fields of a line that is not blank. After the last it returns io.EOF, or why the file cannot be imported.
 func (t *table) next() ([]string, error) {
-	for !t.open {
-		text, err := t.line()
-		switch {
-		case errors.Is(err, errLong):
-			t.skip(err)
-			continue
-		case err != nil:
+	for {
+		line, err := t.text()
+		if err != nil {
 			return nil, err
-		}
-		line := strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
-		if line == "" {
-			continue
 		}
 		var ok bool
 		if t.fields, ok = split(t.fields[:0], line); ok {
@@ -53,7 +46,25 @@ func (t *table) next() ([]string, error) {
 		}
 		t.skip(errors.New("a comma or a quote within quotes: want plain fields"))
 	}
-	return nil, t.end()
+}
+
+// text reads a line that is not blank, as next does.
+func (t *table) text() (string, error) {
+	for !t.open {
+		text, err := t.line()
+		switch {
+		case errors.Is(err, errLong):
+			t.skip(err)
+			continue
+		case err != nil:
+			return "", err
+		}
+		if line := strings.TrimSpace(strings.TrimPrefix(text, "\ufeff")); line != "" {
+			t.some = true
+			return line, nil
+		}
+	}
+	return "", t.end()
 }
 
 var errLong = fmt.Errorf("a line of more than %d bytes", lineMax)
@@ -98,7 +109,7 @@ func (t *table) skip(why error) {
 // end returns io.EOF, unless the file has nothing, or too little, of what it should be of.
 func (t *table) end() error {
 	switch {
-	case t.fields == nil && t.why == nil:
+	case !t.some && t.why == nil:
 		return fmt.Errorf("nothing is there: %s", t.want)
 	case t.why == nil || t.taken > 0 && (t.facts.chosen || t.skipped.count <= t.taken):
 		return io.EOF
