@@ -265,7 +265,7 @@ enum gmtscrub {
 	GMT_SCRUB_ZERO = 1,
 	GMT_SCRUB_POISON = 2, /* bytes of GMT_POISON */
 };
-#define GMT_POISON 0xa5u
+#define GMT_POISON 0xffu /* half, float and double read NaN, integers -1: arithmetic notices both */
 
 #define GMT_FLAG_OUT_OF_ORDER 1u
 #define GMT_FLAG_WHOLE 1u

@@ -163,6 +163,24 @@ func TestScrubbedBlocksAreStillStale(t *testing.T) {
 	}
 }
 
+// Arithmetic notices poison: a program that adds up numbers that it never wrote gets no number, or a wrong sum.
+func TestArithmeticNoticesPoison(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []struct{ name, stale, poisoned string }{
+		{"floats", "512", "NaN"}, {"integers", "1024", "-1024"}, {"shared", "512", "NaN"}, {"image", "512", "NaN"}, {"normalized", "512", "1024"},
+	} {
+		for _, policy := range []string{"futhark", "slab"} {
+			for scrub, printed := range map[string]string{"none": kind.stale, "zero": "0", "poison": kind.poisoned} {
+				way := served{policy: policy, flags: []string{"--scrub", scrub}}
+				result, _ := way.run(t, command{args: []string{fault("stale"), kind.name}})
+				if result.code != 0 || string(result.stdout) != printed+"\n" {
+					t.Errorf("%s, %s: %s, prints %q, want %q\n%s", way, kind.name, result, result.stdout, printed, result.stderr)
+				}
+			}
+		}
+	}
+}
+
 // While gpumemtop stands still its ring fills up and events are lost: memory whose release may be among them has not leaked
 // for certain.
 func TestNoLeakIsCertainAfterLosses(t *testing.T) {
