@@ -192,7 +192,9 @@ func (v *view) totals() section {
 	if text := unplannedText(v.o.Unplanned); text != "" {
 		s.fact("unplanned", text+" reserved at most, simulated, of poolable memory")
 	}
-	s.fact("hazards", fmt.Sprintf("%d releases of buffers that commands still used", t.HazardsAvoided))
+	if t.HazardsAvoided > 0 || v.a.Run.Header.Policy != "none" {
+		s.fact("hazards", units.Count(t.HazardsAvoided, "release")+" of buffers that commands still used, whose blocks were held back")
+	}
 	return s
 }
 

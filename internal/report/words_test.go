@@ -40,6 +40,24 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
+// Hazards are releases whose blocks a pool held back: without a pool there is nothing to count.
+func TestHazards(t *testing.T) {
+	a := analysed(t, "testdata/churn.gmt")
+	for want, count := range map[string]uint64{
+		"hazards      0 releases of buffers that commands still used, whose blocks were held back\n": 0,
+		"hazards      1 release of buffers that commands still used, whose blocks were held back\n":  1,
+	} {
+		a.Snapshot.Totals.HazardsAvoided = count
+		if text := textOf(t, Text, a, Options{}); !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	a.Run.Header.Policy, a.Snapshot.Totals.HazardsAvoided = "none", 0
+	if text := textOf(t, Text, a, Options{}); strings.Contains(text, "hazards") {
+		t.Errorf("hazards without a pool:\n%s", text)
+	}
+}
+
 func TestHosted(t *testing.T) {
 	s := NewSummary(&stats.Snapshot{Hosted: stats.Part{Buffers: 2, Bytes: 3 << 20}})
 	want := "  hosted     2 creates (3.00 MiB) got the host's memory, which is slower: the device lacked what the pool wasted"
