@@ -123,15 +123,15 @@ func (v *view) temporaries() section {
 
 func (v *view) phases() section {
 	s := section{ID: "phases", Title: "Phases", Intro: "No phases were found."}
-	list := v.a.Phases
+	list := v.phasesShown()
 	if len(list) == 0 {
 		return s
 	}
-	s.Intro = "Times in which a thread repeats a sequence of creates, and the times between them. Growth is how much more the process has in use after an iteration than before it."
+	s.Intro = "Times in which a thread repeats a sequence of creates, and other times in which more was in use than in those. Growth is how much more the process has in use after an iteration than before it."
 	t := v.table("Phases", len(list), number("phase").onPage(), number("from"), number("to"), number("iterations"),
 		number("period"), number("creates"), figure(figures.Growth), figure(figures.PeakInUse), words("process, thread"))
-	for i := range list[:v.rows(len(list))] {
-		p := &list[i]
+	for _, i := range list[:v.rows(len(list))] {
+		p := &v.a.Phases[i]
 		period, creates, growth := v.noneCell(), v.noneCell(), v.noneCell()
 		if p.Iterations > 0 {
 			period, creates, growth = v.durationCell(p.Period), v.countCell(p.Creates), v.growthCell(p.Growth)
@@ -141,6 +141,23 @@ func (v *view) phases() section {
 	}
 	s.Tables = []table{t}
 	return s
+}
+
+// phasesShown returns the places of phases that say something: those that repeat, and others in which more was in use than in those.
+func (v *view) phasesShown() []int {
+	var repeated uint64
+	for i := range v.a.Phases {
+		if p := &v.a.Phases[i]; p.Iterations > 0 {
+			repeated = max(repeated, p.PeakInUse)
+		}
+	}
+	var places []int
+	for i := range v.a.Phases {
+		if p := &v.a.Phases[i]; p.Iterations > 0 || p.PeakInUse > repeated {
+			places = append(places, i)
+		}
+	}
+	return places
 }
 
 // growthCell is for how much more is in use after an iteration than before it.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
@@ -55,6 +56,20 @@ func TestHazards(t *testing.T) {
 	a.Run.Header.Policy, a.Snapshot.Totals.HazardsAvoided = "none", 0
 	if text := textOf(t, Text, a, Options{}); strings.Contains(text, "hazards") {
 		t.Errorf("hazards without a pool:\n%s", text)
+	}
+}
+
+// Of the phases in which nothing repeats, the report has only those in which more was in use than in all that repeat.
+func TestPhases(t *testing.T) {
+	a := analysed(t, "testdata/churn.gmt")
+	a.Phases = []analysis.Phase{
+		{End: 1, PeakInUse: 300 << 20}, {Start: 1, End: 2, Iterations: 7, PeakInUse: 200 << 20}, {Start: 2, End: 3, PeakInUse: 100 << 20},
+	}
+	text := textOf(t, Text, a, Options{})
+	_, text, _ = strings.Cut(text, "\nPHASES\n")
+	text, _, _ = strings.Cut(text, "\n\n")
+	if strings.Count(text, "\n") != 2 || !strings.Contains(text, "300.0M") || !strings.Contains(text, "200.0M") {
+		t.Errorf("%s\nwant the heading and the first two", text)
 	}
 }
 
