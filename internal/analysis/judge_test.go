@@ -111,6 +111,10 @@ var diagnoses = []struct {
 		s.device(10 * mib)
 		s.release(s.driver(1, 8*mib), wire.OutcomeDriver)
 	}, "futhark", "9.50 MiB of 10.0 MiB", ""},
+	{"device memory", func(s *tape) {
+		s.device(10 * mib)
+		s.release(s.driver(1, 10*mib-4096), wire.OutcomeDriver)
+	}, func(s *tape) { s.device(10 * mib) }, "futhark", "9.996 MiB of 10.000 MiB", ""},
 	{"few requests", func(s *tape) { requests(s, 50, 50) }, func(s *tape) { requests(s, 95, 5) }, "futhark", "too small", ""},
 	{"few requests", func(s *tape) { requests(s, 50, 50) }, func(s *tape) { cheapRequests(s, 50, 50) }, "futhark", "too small", ""},
 	{"goes to the driver", func(s *tape) { loop(s, 30, wire.OutcomeMiss, ms/2) },

@@ -113,9 +113,10 @@ func deviceFull(e *Evidence) (Diagnosis, bool) {
 	if e.State == GoesOn {
 		text = "%s of %s are reserved, and %s in use"
 	}
+	held, device := units.Apart(reserved, p.DeviceMemory)
+	_, used := units.Apart(reserved, inUse)
 	d := Diagnosis{
-		Severity: Advice, Title: "device memory is nearly full", Share: share(reserved, p.DeviceMemory),
-		Text: fmt.Sprintf(text, units.FormatLong(reserved), units.FormatLong(p.DeviceMemory), units.FormatLong(inUse)),
+		Severity: Advice, Title: "device memory is nearly full", Share: share(reserved, p.DeviceMemory), Text: fmt.Sprintf(text, held, device, used),
 	}
 	room := relative(inUse, uint64(deviceShare*float64(p.DeviceMemory)))
 	if l := limit(e.Run, stats.MaxCachedBytes); l != nil && room > 0 && float64(room) < l.Value {
@@ -129,10 +130,10 @@ func thrashes(p *stats.Spill, ns uint64) (Diagnosis, bool) {
 	if !p.Thrashing {
 		return Diagnosis{}, false
 	}
+	needed, held := units.Apart(p.WorkingSet, p.PeakResident)
 	d := Diagnosis{
 		Severity: Advice, Title: "the device holds less than the program needs at once", Share: share(p.Stalls.NS, ns),
-		Text: fmt.Sprintf("it needs %s, and the device held %s: calls waited %s for buffers to move", units.FormatLong(p.WorkingSet),
-			units.FormatLong(p.PeakResident), units.Duration(p.Stalls.NS)),
+		Text: fmt.Sprintf("it needs %s, and the device held %s: calls waited %s for buffers to move", needed, held, units.Duration(p.Stalls.NS)),
 	}
 	if len(p.Sites) > 0 {
 		d.Tag = p.Sites[0].Tag

@@ -122,10 +122,11 @@ func heldTooLong(e *Evidence) (Diagnosis, bool) {
 	if idle.Site == "" || idle.Bytes < max(lagShare*idle.InUse, lagBytes) || idle.Median < lagLeast {
 		return Diagnosis{}, false
 	}
+	unused, inUse := units.Apart(uint64(idle.Bytes), uint64(idle.InUse))
 	return Diagnosis{
 		Severity: Advice, Title: "memory is released long after its last use", Tag: idle.Site, Share: idle.Share,
 		Text: fmt.Sprintf("half of the buffers of %s were held %s or longer after their last use; in all, %s of the %s in use were idle so, on average",
-			idle.Site, units.Duration(idle.Median), units.FormatLong(uint64(idle.Bytes)), units.FormatLong(uint64(idle.InUse))),
+			idle.Site, units.Duration(idle.Median), unused, inUse),
 	}, true
 }
 

@@ -107,7 +107,8 @@ func verdictText(p *stats.PostMortem) string {
 	switch p.Verdict {
 	case stats.VerdictTooLarge:
 		if p.Device.Largest > 0 && p.Size > p.Device.Largest {
-			return fmt.Sprintf("%s: the device allows %s at once", p.Verdict, size(p.Device.Largest))
+			_, largest := units.Apart(p.Size, p.Device.Largest)
+			return fmt.Sprintf("%s: the device allows %s at once", p.Verdict, largest)
 		}
 		return p.Verdict.String() + ", the driver says"
 	case stats.VerdictFull:
@@ -134,14 +135,14 @@ func verdictText(p *stats.PostMortem) string {
 // reservedText says how much of the device is reserved. That may be more than it has: some drivers give out more, and with
 // --device-memory each process has a device of its own.
 func reservedText(p *stats.PostMortem) string {
-	size := units.FormatLong
-	held, device := p.OnDevice()+p.Others, p.Device.Global
-	text := fmt.Sprintf("%s of %s are reserved", size(held), size(device))
-	if held > device {
-		text = fmt.Sprintf("%s are reserved, the device has %s", size(held), size(device))
+	all := p.OnDevice() + p.Others
+	held, device := units.Apart(all, p.Device.Global)
+	text := fmt.Sprintf("%s of %s are reserved", held, device)
+	if all > p.Device.Global {
+		text = fmt.Sprintf("%s are reserved, the device has %s", held, device)
 	}
 	if p.Spilled > 0 {
-		text += fmt.Sprintf(", %s are spilled to the host", size(p.Spilled))
+		text += fmt.Sprintf(", %s are spilled to the host", units.FormatLong(p.Spilled))
 	}
 	return text
 }

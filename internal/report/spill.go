@@ -23,7 +23,8 @@ func spillTexts(s *stats.Spill) []string {
 		if len(s.Sites) > 0 {
 			site = " at " + units.Clean(s.Sites[0].Tag)
 		}
-		texts = append(texts, fmt.Sprintf("thrashing: needs %s at once%s; the device held %s", units.FormatLong(s.WorkingSet), site, units.FormatLong(s.PeakResident)))
+		needed, held := units.Apart(s.WorkingSet, s.PeakResident)
+		texts = append(texts, fmt.Sprintf("thrashing: needs %s at once%s; the device held %s", needed, site, held))
 	}
 	return texts
 }

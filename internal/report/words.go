@@ -102,11 +102,14 @@ func savedText(run *figures.Subject) string {
 
 // memoryText says how much was in use at most. What --spill took from the device was not reserved all the time.
 func memoryText(run *figures.Subject) string {
-	text := fmt.Sprintf("peak %s in use", amount(figures.PeakInUse, run))
 	if run.Evidence.Run.Spill != nil {
-		return text + ", on device and host"
+		return fmt.Sprintf("peak %s in use, on device and host", amount(figures.PeakInUse, run))
 	}
-	return text + fmt.Sprintf(", %s reserved", amount(figures.PeakReserved, run))
+	inUse, reserved := units.Apart(figures.PeakInUse.Of(run).Exact, figures.PeakReserved.Of(run).Exact)
+	if run.Evidence.Run.Lost > 0 {
+		inUse, reserved = "~"+inUse, "~"+reserved
+	}
+	return fmt.Sprintf("peak %s in use, %s reserved", inUse, reserved)
 }
 
 // amount writes a figure of a run's memory.

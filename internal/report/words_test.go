@@ -73,6 +73,19 @@ func TestPhases(t *testing.T) {
 	}
 }
 
+// Sizes that differ look different.
+func TestMemoryText(t *testing.T) {
+	a := analysed(t, "testdata/churn.gmt")
+	a.Snapshot.Totals.PeakInUse, a.Snapshot.Totals.PeakReserved, a.Snapshot.Lost = 20<<20-16<<10, 20<<20, 1
+	if got, want := memoryText(figures.Recorded(a)), "peak ~19.98 MiB in use, ~20.00 MiB reserved"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	p := &stats.PostMortem{InUse: 20<<20 - 16<<10, Device: stats.Device{Global: 20 << 20}}
+	if got, want := reservedText(p), "19.98 MiB of 20.00 MiB are reserved"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestHosted(t *testing.T) {
 	s := NewSummary(&stats.Snapshot{Hosted: stats.Part{Buffers: 2, Bytes: 3 << 20}})
 	want := "  hosted     2 creates (3.00 MiB) got the host's memory, which is slower: the device lacked what the pool wasted"

@@ -58,6 +58,17 @@ func FormatLong(n uint64) string {
 	return number(value) + " " + unit + "iB"
 }
 
+// Apart writes two sizes as FormatLong does, and with more decimals where different sizes would look equal.
+func Apart(a, b uint64) (first, second string) {
+	first, second = FormatLong(a), FormatLong(b)
+	x, unit := scale(a)
+	y, _ := scale(b)
+	for digits := 2; x != y && first == second; digits++ {
+		first, second = strconv.FormatFloat(x, 'f', digits, 64)+" "+unit+"iB", strconv.FormatFloat(y, 'f', digits, 64)+" "+unit+"iB"
+	}
+	return first, second
+}
+
 // scale returns n in the largest unit that leaves at least 1. What would round up to 1024 takes the next unit.
 func scale(n uint64) (float64, string) {
 	value, power := float64(n), 0

@@ -31,6 +31,20 @@ func TestFormat(t *testing.T) {
 	}
 }
 
+func TestApart(t *testing.T) {
+	for in, want := range map[[2]uint64][2]string{
+		{20 << 20, 20 << 20}: {"20.0 MiB", "20.0 MiB"}, {19 << 20, 20 << 20}: {"19.0 MiB", "20.0 MiB"}, {1 << 20, 1 << 30}: {"1.00 MiB", "1.00 GiB"},
+		{20<<20 - 16<<10, 20 << 20}: {"19.98 MiB", "20.00 MiB"}, {5<<20 + 4<<10, 5 << 20}: {"5.004 MiB", "5.000 MiB"},
+		{20<<30 - 1, 20 << 30}: {"19.999999999 GiB", "20.000000000 GiB"}, {1023, 1022}: {"1023 B", "1022 B"},
+		{1<<64 - 1, 1<<64 - 2}: {"16.0 EiB", "16.0 EiB"},
+	} {
+		first, second := Apart(in[0], in[1])
+		if got := [2]string{first, second}; got != want {
+			t.Errorf("%d: got %q, want %q", in, got, want)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"512MiB", "1.5g", "12Q", "", "é", "1e400"} {
 		f.Add(s)
