@@ -1,6 +1,6 @@
 package ui
 
-import "strings"
+import "codeberg.org/gpumemtop/gpumemtop/internal/units"
 
 // item is a piece of a line that may be left out: the highest rank goes first.
 type item struct {
@@ -70,12 +70,7 @@ func (r region) nameIn(x, y, n int, s string, side int, st style) {
 	case side > 0:
 		r.textIn(x, y, n, "…"+s[len(cut(s, min(side, w-n)+1)):], st)
 	default:
-		head := cut(s, (n-1)*2/5)
-		if at := strings.IndexByte(s, ' '); at > 0 && width(s[:at+1]) <= (n-1)*3/5 { // "file.c:88 function": all of the place
-			head = s[:at+1]
-		}
-		tail := s[len(cut(s, w-(n-1-width(head)))):]
-		r.textIn(x, y, n, head+"…"+tail, st)
+		r.textIn(x, y, n, units.CutName(s, n), st)
 	}
 }
 

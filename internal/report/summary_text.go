@@ -186,11 +186,17 @@ func kindLines(kinds []stats.Kind) []string {
 // concluding adds what all summaries end with. Of a tag more may be said.
 func (s *Summary) concluding(lines []string, more func(*stats.Tag) string) []string {
 	label := "  top tags   "
-	for _, tag := range tagsByPeak(s.snapshot.Tags)[:min(topTags, len(s.snapshot.Tags))] {
+	tags := tagsByPeak(s.snapshot.Tags)[:min(topTags, len(s.snapshot.Tags))]
+	names := make([]string, len(tags))
+	for i, tag := range tags {
+		names[i] = tag.Name
+	}
+	names = units.CutNames(names, nameWidth)
+	for i, tag := range tags {
 		if tag.Name == callsite.Slabs {
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("%s%s: peak %s, %s%s", label, units.Cut(tag.Name, nameWidth),
+		lines = append(lines, fmt.Sprintf("%s%s: peak %s, %s%s", label, names[i],
 			sizeText(s.snapshot, tag.PeakInUse), units.Count(tag.Creates, "create"), more(tag)))
 		label = "             "
 	}
@@ -253,7 +259,7 @@ func leakLines(s *stats.Snapshot) []string {
 	lines := []string{fmt.Sprintf("  %-10s %s (%s) %s", label, units.Count(s.Totals.LiveBuffers, "buffer"), sizeText(s, s.Totals.InUse), how)}
 	tags := leaks(s.Tags)
 	for _, tag := range tags[:min(topTags, len(tags))] {
-		lines = append(lines, fmt.Sprintf("             %d (%s) at %s", tag.Live, units.FormatLong(tag.InUse), units.Cut(tag.Name, nameWidth)))
+		lines = append(lines, fmt.Sprintf("             %d (%s) at %s", tag.Live, units.FormatLong(tag.InUse), units.CutName(tag.Name, nameWidth)))
 		for _, frame := range tag.Stack[:min(stackLines, len(tag.Stack))] {
 			lines = append(lines, "               "+units.Cut(frame, mistakeWidth))
 		}

@@ -86,6 +86,22 @@ func TestMemoryText(t *testing.T) {
 	}
 }
 
+// Names of call sites keep beginning and end in a summary, and those that look the same are numbered.
+func TestNamesInSummaries(t *testing.T) {
+	long := "error.c:12 create_the_error_of_this_layer_before_the_last"
+	tags := []stats.Tag{{Name: "a.c:9 f", PeakInUse: 3 << 20, Creates: 1}, {Name: long, PeakInUse: 2 << 20, Creates: 1}, {Name: "a.c:9 f", PeakInUse: 1 << 20, Creates: 1}}
+	s := NewSummary(&stats.Snapshot{Tags: tags})
+	lines := s.concluding(nil, func(*stats.Tag) string { return "" })
+	want := []string{
+		"  top tags   a.c:9 f #1: peak 3.00 MiB, 1 create",
+		"             error.c:12 …or_of_this_layer_before_the_last: peak 2.00 MiB, 1 create",
+		"             a.c:9 f #2: peak 1.00 MiB, 1 create",
+	}
+	if !slices.Equal(lines, want) {
+		t.Errorf("%q, want %q", lines, want)
+	}
+}
+
 func TestHosted(t *testing.T) {
 	s := NewSummary(&stats.Snapshot{Hosted: stats.Part{Buffers: 2, Bytes: 3 << 20}})
 	want := "  hosted     2 creates (3.00 MiB) got the host's memory, which is slower: the device lacked what the pool wasted"

@@ -21,7 +21,7 @@ type Table struct {
 	Align string
 	// Indent begins each line.
 	Indent string
-	// Width bounds the lines, in columns of a terminal: the last column is cut, but not below 20. 0: no bound.
+	// Width bounds the lines, in columns of a terminal: CutName cuts the last column, but not below 20. 0: no bound.
 	Width int
 
 	rows [][]string
@@ -40,7 +40,7 @@ func (t *Table) String() string {
 		at := Width(t.Indent)
 		for i, cell := range row {
 			if i == len(widths)-1 && t.Width > 0 {
-				cell = Cut(cell, max(t.Width-at, 20))
+				cell = CutName(cell, max(t.Width-at, 20))
 			}
 			line.WriteString(t.pad(i, cell, widths[i]) + "  ")
 			at += widths[i] + 2

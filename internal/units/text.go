@@ -28,6 +28,43 @@ func Width(text string) int { return ansi.StringWidth(text) }
 // Cut cleans text and keeps at most the first columns of it.
 func Cut(text string, most int) string { return ansi.Truncate(Clean(text), most, "…") }
 
+// CutName cleans the name of a call site, and takes out of the middle what exceeds a number of columns: names often differ at
+// the end. A short place stays whole: "file.c:88 " at the beginning, or "+0x1234" at the end.
+func CutName(name string, most int) string {
+	name = Clean(name)
+	if Width(name) <= most || most < 8 {
+		return Cut(name, most)
+	}
+	room := most - 1 // beside the "…"
+	head := ansi.Truncate(name, room*2/5, "")
+	indent := len(name) - len(strings.TrimLeft(name, " "))
+	if at := strings.IndexByte(name[indent:], ' '); at > 0 && Width(name[:indent+at+1]) <= room*2/3 {
+		head = name[:indent+at+1]
+	} else if at := strings.LastIndex(name, "+0x"); at > 0 && Width(name[at:]) <= room/2 {
+		head = ansi.Truncate(name, room-Width(name[at:]), "")
+	}
+	tail := name[len(ansi.Truncate(name, Width(name)-(room-Width(head)), "")):]
+	if Width(tail) > room-Width(head) { // a character of two columns
+		_, tail = Split(tail, 1)
+	}
+	return head + "…" + tail
+}
+
+// CutNames cuts names as CutName does, and numbers those that then look the same.
+func CutNames(names []string, most int) []string {
+	cut, times, number := make([]string, len(names)), map[string]int{}, map[string]int{}
+	for i, name := range names {
+		cut[i] = CutName(name, most)
+		times[cut[i]]++
+	}
+	for i, name := range cut {
+		if number[name]++; times[name] > 1 {
+			cut[i] = fmt.Sprintf("%s #%d", name, number[name])
+		}
+	}
+	return cut
+}
+
 // Split cuts clean text after a number of columns, at least after its first character.
 func Split(text string, columns int) (first, rest string) {
 	first = ansi.Truncate(text, columns, "")

@@ -3,6 +3,7 @@ package units
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"testing"
 )
 
@@ -24,6 +25,25 @@ func TestWords(t *testing.T) {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+func TestCutName(t *testing.T) {
+	for want, name := range map[string]string{
+		"short.c:7 f": "short.c:7 f", "pipeline.c:60 …e_blurred": "pipeline.c:60 create_blurred",
+		"libopencv_cor…+0x1234abc": "libopencv_core.so.4.6.0+0x1234abc", "detail::c…fer_of_scratch": "detail::create_a_buffer_of_scratch",
+		"日本語日…本語日本語日本": "日本語日本語日本語日本語日本", "  a.c:9 …_of_two_of_them": "  a.c:9 create_a_buffer_of_two_of_them",
+	} {
+		if got := CutName(name, 24); got != want || Width(got) > 24 {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := CutName("too long", 5); got != "too …" {
+		t.Errorf("%q", got)
+	}
+	names := CutNames([]string{"a.c:9 f", "b.c:9 g", "a.c:9 f"}, 24)
+	if want := []string{"a.c:9 f #1", "b.c:9 g", "a.c:9 f #2"}; !slices.Equal(names, want) {
+		t.Errorf("%q, want %q", names, want)
 	}
 }
 
@@ -60,7 +80,7 @@ func TestTable(t *testing.T) {
 	table.Add("a", "bb", "")
 	table.Add("100", "b", "a last cell that is too long")
 	table.Add("", "", "日本語")
-	if got, want := table.String(), "    a  bb\n  100  b   a last cell that is…\n           日本語\n"; got != want {
+	if got, want := table.String(), "    a  bb\n  100  b   a … that is too long\n           日本語\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -163,7 +163,7 @@ func (r *reduced) text(top int) string {
 			continue
 		}
 		table.Add(units.Format(uint64(s.Peak.Min)), units.Format(uint64(s.Peak.Median)), units.Format(uint64(s.Peak.Max)),
-			fmt.Sprint(s.Processes), units.Cut(s.Site, 60), outliersText(s.Outliers))
+			fmt.Sprint(s.Processes), units.CutName(s.Site, 60), outliersText(s.Outliers))
 	}
 	flush()
 	for _, bad := range r.Skipped {
