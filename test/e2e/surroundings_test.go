@@ -250,7 +250,7 @@ func TestGroupLeavesLittleMemory(t *testing.T) {
 		if difference := differs(bare, here); difference != "" {
 			t.Errorf("version %s: %s", version, difference)
 		}
-		if m := regexp.MustCompile(`in use, ([0-9]+)\.[0-9] MiB reserved`).FindSubmatch(here.stderr); m == nil || string(m[1]) > "163" {
+		if m := regexp.MustCompile(`in use, ([0-9]+)\.[0-9]+ MiB reserved`).FindSubmatch(here.stderr); m == nil || string(m[1]) > "163" {
 			t.Errorf("version %s: too much is reserved\n%s", version, here.stderr)
 		}
 	}
