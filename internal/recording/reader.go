@@ -276,9 +276,9 @@ func (r *Reader) Next(rec *wire.Record) error {
 // bounds what a reader keeps of it: without that, a file of 9 KB could take gigabytes.
 const (
 	freeCreates     = 1 << 16
-	bytesPerCreate  = 2 // a program that only creates makes 2.6, one that releases, too, 4.6
+	createsPerByte  = 8 // a loop of creates and releases, alone on a processor, makes 2.7
 	freeEvents      = 1 << 22
-	eventsPerByte   = 2 // programs make at most 0.7
+	eventsPerByte   = 16 // the same loop makes 5.4
 	freeProcesses   = 1 << 14
 	bytesPerProcess = 32 // the least program makes 900
 )
@@ -297,7 +297,7 @@ func (r *Reader) count(rec *wire.Record) error {
 
 // tooDense refuses a file that holds more than its size lets expect.
 func (r *Reader) tooDense() error {
-	creates, events, processes := freeCreates+r.size/bytesPerCreate, freeEvents+r.size*eventsPerByte, freeProcesses+r.size/bytesPerProcess
+	creates, events, processes := freeCreates+r.size*createsPerByte, freeEvents+r.size*eventsPerByte, freeProcesses+r.size/bytesPerProcess
 	if r.asked > creates || int64(r.events) > events || int64(len(r.processes)) > processes {
 		return fmt.Errorf("read recording %s: its %d bytes hold more than %d creates, %d events or %d processes: no program makes such a recording",
 			r.path, r.size, creates, events, processes)

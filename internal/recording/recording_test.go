@@ -366,6 +366,43 @@ func TestDenseRecording(t *testing.T) {
 	}
 }
 
+// TestEvenLoop: a loop of creates and releases on a quiet machine compresses well, and is no attack.
+func TestEvenLoop(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.gmt")
+	w, err := Create(path, Header{}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const pairs = 500_000
+	jitter := rand.New(rand.NewPCG(1, 2))
+	for i := range uint64(pairs) {
+		at, late := 1e12+250*i, uint64(0)
+		if jitter.Uint64N(8) == 0 {
+			late = jitter.Uint64N(4)
+		}
+		create := wire.CreateFields{Outcome: wire.OutcomeMiss, Object: i + 1, Requested: 4096, Granted: 4096, Duration: 100 + uint32(late), Cost: 80}
+		for k, e := range []wire.Event{create.Event(), {Kind: wire.KindRelease, Object: i + 1, Link: i + 1}} {
+			e.Time = at + 120*uint64(k) + late
+			if err := w.Append(&wire.Record{Event: e, Process: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.Close(Footer{}); err != nil {
+		t.Fatal(err)
+	}
+	r, n := opened(t, path), 0
+	for _, err := range Records(r) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if n != 2*pairs || r.Size() > pairs {
+		t.Errorf("%d records of %d in %d bytes", n, 2*pairs, r.Size())
+	}
+}
+
 // TestUnknownEventCostsNoOther: what a target wrote wrong must not take the events of others with it.
 func TestUnknownEventCostsNoOther(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.gmt")
