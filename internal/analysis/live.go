@@ -154,7 +154,7 @@ func (l *Live) Suspicious(t *stats.Tag) bool {
 		return true
 	}
 	r := l.of(t)
-	return r.low() && !(l.rise != nil && r.reason() == wire.MissCold)
+	return r.low() && (l.rise == nil || r.reason() != wire.MissCold)
 }
 
 // of returns what a row asked for of late.

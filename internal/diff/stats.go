@@ -81,7 +81,8 @@ func mannWhitney(a, b *stats.Histogram) float64 {
 		inA, inB := counts[ns][0], counts[ns][1]
 		above += inB * (na + inA/2)
 		na += inA
-		ties += math.Pow(inA+inB, 3) - (inA + inB)
+		both := inA + inB
+		ties += both*both*both - both
 	}
 	nb := float64(b.Total)
 	all := na + nb

@@ -21,7 +21,7 @@ func TestCostsThatNoLineDescribes(t *testing.T) {
 		if got := costLine(&c); got != want {
 			t.Errorf("R² %g: %s, want %s", r2, got, want)
 		}
-		if svg := string(costPlot("creates", &c).SVG); strings.Contains(svg, `class="line fit"`) != (r2 >= 0.5) {
+		if svg := costPlot("creates", &c).SVG; strings.Contains(svg, `class="line fit"`) != (r2 >= 0.5) {
 			t.Errorf("R² %g: the chart is\n%s", r2, svg)
 		}
 	}
