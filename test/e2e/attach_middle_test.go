@@ -15,7 +15,7 @@ func TestAttachedInTheMiddle(t *testing.T) {
 	bare := runBare(t, program, "60")
 	for range 2 { // each time at another moment
 		target := start(t, command{args: []string{program, "60"}})
-		awaitWork(t, target.cmd.Process.Pid)
+		awaitWork(t, target.cmd.Process.Pid, 25)
 		signalTo(t, target.cmd.Process.Pid, syscall.SIGSTOP) // on a busy machine it could end before the probes are there
 		w := attach(t, "-p", itoa(target.cmd.Process.Pid))
 		signalTo(t, target.cmd.Process.Pid, syscall.SIGCONT)

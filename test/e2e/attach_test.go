@@ -113,11 +113,10 @@ func called(t *testing.T, path, name string) string {
 	return renamed
 }
 
-// awaitWork waits until a program has used a processor for longer than it takes to begin: its buffers are there and it
+// awaitWork waits until a program has used a processor for some ticks of 10 ms, longer than it takes to begin: its buffers are there and it
 // is at work on them.
-func awaitWork(t *testing.T, pid int) {
+func awaitWork(t *testing.T, pid, ticks int) {
 	t.Helper()
-	const ticks = 25 // of 10 ms
 	waitFor(t, "the program to be at work", func() bool {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {

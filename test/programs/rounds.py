@@ -18,4 +18,4 @@ def copied(size, value):
     return int(numbers.sum())
 
 
-print(sum(copied(size, turn) for turn in range(150) for size in (64 << 20, 16 << 20, 48 << 20, 32 << 20)))
+print(sum(copied(size, turn) for turn in range(1500) for size in (64 << 20, 16 << 20, 48 << 20, 32 << 20)))
