@@ -68,7 +68,7 @@ row() {
 		cells+=" | $(least "$work/$mode.time") s, $(peak "$work/$mode.json" peak_reserved)"
 	done
 	echo "| $2 | $1 | $cells | $("$gpumemtop" tune --budget 5s "$work/run.gmt" | sed -n 's/^recommended: //p; s/^nothing.*/none/p' | head -1) |"
-	"$gpumemtop" report "$work/run.gmt" | sed -n '/^WHAT STANDS OUT/,/^$/p' | sed '1d; s/^/<!-- /; s/$/ -->/' | head -4 >&2
+	"$gpumemtop" report "$work/run.gmt" | sed -n '/^FINDINGS/,/^$/p' | sed '1d; s/^/<!-- /; s/$/ -->/' | head -4 >&2
 }
 
 g++ -O1 -w -DCL_TARGET_OPENCL_VERSION=120 "$root"/bench/gains/solver.cpp -o "$work/solver" -lOpenCL

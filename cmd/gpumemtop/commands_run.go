@@ -78,7 +78,7 @@ func newRun() *cobra.Command {
 			"  gpumemtop --policy none ./blur               only watch, no pool\n" +
 			"  gpumemtop record -o blur.gmt -- ./blur 4096  record, no dashboard\n" +
 			"  gpumemtop attach -p 4711                     watch a running program\n" +
-			"  gpumemtop report blur.gmt                    what stands out in the recording\n" +
+			"  gpumemtop report blur.gmt                    findings, key figures and call sites\n" +
 			"  gpumemtop view blur.gmt                      the dashboard over the recording\n" +
 			"  gpumemtop export blur.gmt -o blur.json       the recording for https://ui.perfetto.dev\n" +
 			"  gpumemtop tune -- ./blur 4096                which policy and limits suit it?\n" +

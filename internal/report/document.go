@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
@@ -21,6 +22,7 @@ type section struct {
 	Items     []string // a list
 	Chart     []string // lines whose columns must stay
 	Notes     []string // after everything else
+	More      string   // after the last section: what is left out; empty: nothing
 }
 
 func (s *section) fact(name, text string) { s.Facts = append(s.Facts, [2]string{name, text}) }
@@ -50,18 +52,35 @@ func newView(a *analysis.Analysis, o Options, page bool) *view {
 	return &view{style: style{page}, a: a, s: a.Snapshot, run: figures.Recorded(a), o: o, stacks: htmlStackBytes}
 }
 
-// sections returns the sections of a text.
+// sections returns the sections of a text: first what most people look for, then what they ask for, settings last.
 func (v *view) sections() []section {
-	list := []section{v.head()}
-	parts := []func() section{
-		v.failures, v.diagnoses, v.totals, v.peak, v.tags, v.misses, v.limits, v.leaks, v.temporaries, v.phases, v.transfers, v.spill, v.costs, v.lag, v.overTime,
-		v.sizes, v.classes, v.objects, v.processes, v.mistakes,
+	head := v.head()
+	first := []func() section{v.failures, v.diagnoses, v.keyFigures, v.tags, v.limits}
+	rest := []func() section{
+		v.moreFigures, v.peak, v.misses, v.leaks, v.temporaries, v.phases, v.transfers, v.spill, v.costs, v.lag, v.overTime,
+		v.sizes, v.classes, v.objects, v.processes, v.mistakes, v.happened, v.settings,
 	}
 	if len(v.s.Processes) == 0 {
-		list[0].Notes = append(list[0].Notes, "no OpenCL call was seen")
-		parts = nil
+		head.Notes = append(head.Notes, "no OpenCL call was seen")
+		first, rest = nil, []func() section{v.happened, v.settings}
 	}
-	for _, part := range append(parts, v.happened) {
+	list := append([]section{head}, spoken(first)...)
+	more := spoken(rest)
+	if v.o.All {
+		return append(list, more...)
+	}
+	var left []string
+	for i := range more {
+		left = append(left, strings.ToLower(more[i].Title))
+	}
+	last := &list[len(list)-1]
+	last.More = "--all adds: " + strings.Join(left, ", ")
+	return list
+}
+
+// spoken makes the sections that a text has something to say in.
+func spoken(parts []func() section) (list []section) {
+	for _, part := range parts {
 		if s := part(); !s.silent() {
 			list = append(list, s)
 		}

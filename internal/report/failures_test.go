@@ -43,7 +43,7 @@ func TestFailuresText(t *testing.T) {
 		for want, text := range map[string]string{
 			"\n  creates    " + number + ", " + test.how + ": " + test.statuses + "\n":                           writtenText(t, NewSummary(test.snapshot)),
 			"\n  creates    " + number + " (" + test.how + "), 0 releases\n             " + test.statuses + "\n": writtenText(t, NewWatchSummary(test.snapshot, 0)),
-			test.count + " (" + test.how + ", 0 never eligible), 0 releases;":                                    report,
+			"creates      " + number + " (" + test.how + ", 0 never eligible), 0 releases\n":                     report,
 			"\nfailed with  ": report,
 		} {
 			if !strings.Contains(text, want) {

@@ -30,6 +30,7 @@ type htmlPage struct {
 	Policy         string // content security policy: what the browser may load and run
 	Style, Script  string // ours
 	Facts          []htmlFact
+	Settings       []htmlFact
 	Warnings       []string
 	Diagnoses      []htmlDiagnosis
 	MoreDiagnoses  string // how many were left out, empty: none
@@ -70,7 +71,7 @@ func (v *view) html() *htmlPage {
 		Style: htmlStyle, Script: htmlScript,
 		Policy: "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; style-src " +
 			hashOf(htmlStyle) + "; script-src " + hashOf(htmlScript),
-		Facts: v.facts(), Warnings: v.warnings(), Diagnoses: v.cards(), Tiles: v.tiles(),
+		Facts: v.facts(), Settings: v.settingFacts(), Warnings: v.warnings(), Diagnoses: v.cards(), Tiles: v.tiles(),
 	}
 	if left := len(v.a.Diagnoses) - len(p.Diagnoses); left > 0 {
 		p.MoreDiagnoses = "and " + countText(uint64(left)) + " more"

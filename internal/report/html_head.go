@@ -33,7 +33,24 @@ func (v *view) length() uint64 {
 	return length - min(length, uint64(max(r.Since, 0)))
 }
 
+// facts say which run this is.
 func (v *view) facts() []htmlFact {
+	facts := []htmlFact{{Name: "duration", Text: durationText(v.length()) + v.ended()}}
+	if v.attached() {
+		text := "attached to a running program"
+		if n := v.a.Run.Before; n > 0 {
+			text += "; " + things(n, "buffer") + " from before attach, whose sizes are known only as far as used"
+		}
+		facts = append(facts, htmlFact{Name: "recorded", Text: text})
+	}
+	for _, text := range machineTexts(v.s) {
+		facts = append(facts, htmlFact{Name: "machine", Text: text})
+	}
+	return append(facts, v.pageParts()...)
+}
+
+// settingFacts say with what the programs ran.
+func (v *view) settingFacts() []htmlFact {
 	h := &v.a.Run.Header
 	policy := name(h.Policy)
 	if former := v.s.Change.Former; len(former) > 0 {
@@ -62,18 +79,6 @@ func (v *view) facts() []htmlFact {
 	if !h.Created.IsZero() {
 		facts = append(facts, htmlFact{Name: "date", Text: h.Created.Format("2006-01-02 15:04:05 -07:00")})
 	}
-	if h.Attached {
-		text := "attached to a running program"
-		if n := v.a.Run.Before; n > 0 {
-			text += "; " + things(n, "buffer") + " from before attach, whose sizes are known only as far as used"
-		}
-		facts = append(facts, htmlFact{Name: "recorded", Text: text})
-	}
-	for _, text := range machineTexts(v.s) {
-		facts = append(facts, htmlFact{Name: "machine", Text: text})
-	}
-	facts = append(facts, htmlFact{Name: "duration", Text: durationText(v.length()) + v.ended()})
-	facts = append(facts, v.pageParts()...)
 	if limits := v.limitWords(); len(limits) > 0 {
 		facts = append(facts, htmlFact{Name: "limits", Words: limits})
 	}

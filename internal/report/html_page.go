@@ -37,7 +37,7 @@ func (p *htmlPage) node() node {
 		p.head(), newline,
 		gomponents.El("body", newline,
 			html.A(html.Class("skip"), html.Href("#main"), text("Skip to the figures")), newline,
-			p.header(), newline, p.nav(), newline, p.main(), newline,
+			p.header(), newline, p.main(), newline,
 			html.Footer(html.P(text("Words and formulas: docs/METRICS.md of gpumemtop. This file loads nothing from anywhere."))), newline,
 			html.Script(gomponents.Raw(p.Script)), newline)))
 }
@@ -59,9 +59,11 @@ func (p *htmlPage) header() node {
 		paragraph("tool")("gpumemtop report"), newline,
 		html.H1(text(p.Title)),
 		given(p.Command, func(s string) node { return html.P(html.Class("command"), html.Code(text(s))) }), newline,
-		html.Dl(html.Class("facts"), each(p.Facts, htmlFact.node)),
+		facts(p.Facts),
 		list("warnings", p.Warnings), newline)
 }
+
+func facts(list []htmlFact) node { return html.Dl(html.Class("facts"), each(list, htmlFact.node)) }
 
 func (f htmlFact) node() node {
 	wide := gomponents.If(len(f.Words) > 0, html.Class("wide"))
@@ -84,17 +86,18 @@ func (p *htmlPage) nav() node {
 		return gomponents.Group{html.Li(html.A(html.Href("#"+id), text(title))), newline}
 	}
 	toSection := func(s section) node { return link(s.ID, s.Title) }
-	diagnoses := gomponents.If(len(p.Diagnoses) > 0, link("diagnoses", "Diagnoses"))
-	return html.Nav(html.Aria("label", "Sections"), html.Ul(each(p.First, toSection), diagnoses, each(p.Sections, toSection)))
+	return html.Nav(html.Aria("label", "Sections"), html.Ul(each(p.Sections, toSection), link("settings", "Settings")))
 }
 
 func (p *htmlPage) main() node {
 	return html.Main(html.ID("main"), newline,
 		each(p.First, section.node),
-		html.Section(html.ID("diagnoses"), newline, html.H2(text("Diagnoses")), newline, p.diagnoses()), newline,
+		html.Section(html.ID("findings"), newline, html.H2(text("Findings")), newline, p.diagnoses()), newline,
 		html.Section(html.ID("figures"), newline, html.H2(text("Key figures")), newline,
 			html.Dl(html.Class("tiles"), each(p.Tiles, htmlTile.node))), newline,
-		each(p.Sections, section.node))
+		p.nav(), newline,
+		each(p.Sections, section.node),
+		html.Section(html.ID("settings"), newline, html.H2(text("Settings")), newline, facts(p.Settings)), newline)
 }
 
 func (p *htmlPage) diagnoses() node {

@@ -61,8 +61,8 @@ func TestMachineInReports(t *testing.T) {
 	summary := NewSummary(s)
 	for name, write := range map[string]func(*bytes.Buffer) error{
 		"summary":  func(b *bytes.Buffer) error { return summary.WriteText(b) },
-		"text":     func(b *bytes.Buffer) error { return Text(b, a, Options{}) },
-		"Markdown": func(b *bytes.Buffer) error { return Markdown(b, a, Options{}) },
+		"text":     func(b *bytes.Buffer) error { return Text(b, a, Options{All: true}) },
+		"Markdown": func(b *bytes.Buffer) error { return Markdown(b, a, Options{All: true}) },
 		"HTML":     func(b *bytes.Buffer) error { return HTML(b, a, Options{}) },
 	} {
 		var b bytes.Buffer
@@ -76,7 +76,7 @@ func TestMachineInReports(t *testing.T) {
 		}
 	}
 	var page, text bytes.Buffer
-	if err := errors.Join(HTML(&page, a, Options{}), Text(&text, a, Options{})); err != nil {
+	if err := errors.Join(HTML(&page, a, Options{}), Text(&text, a, Options{All: true})); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(page.String(), "What the machine reports, and what is reserved, over time") || !strings.Contains(text.String(), "\nRSS  ") {

@@ -59,6 +59,9 @@ func (s *section) markdown(b *bytes.Buffer) {
 	for _, note := range s.Notes {
 		fmt.Fprintf(b, "\n%s\n", escape(note))
 	}
+	if s.More != "" {
+		fmt.Fprintf(b, "\n%s\n", escape(s.More))
+	}
 }
 
 func (t *table) markdown(b *bytes.Buffer, align string) {

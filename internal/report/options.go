@@ -6,6 +6,7 @@ import "codeberg.org/gpumemtop/gpumemtop/internal/whatif/curve"
 // Options choose how much is written, and add what was measured separately.
 type Options struct {
 	Top    int                // rows in each table; 0: all
+	All    bool               // each section of a text, not only findings, key figures and call sites; a page has all
 	Limits *curve.Measurement // the hit rate by limit; nil: not shown
 	// Unplanned is what other policies would have reserved, for a run under one that takes plans.
 	Unplanned []Unplanned

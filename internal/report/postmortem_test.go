@@ -85,8 +85,8 @@ func TestKilledInHTML(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := html.String()
-	if at, next := strings.Index(page, `<section id="failures">`), strings.Index(page, `<section id="diagnoses">`); at < 0 || next < at {
-		t.Errorf("the failure is at %d, the diagnoses at %d", at, next)
+	if at, next := strings.Index(page, `<section id="failures">`), strings.Index(page, `<section id="findings">`); at < 0 || next < at {
+		t.Errorf("the failure is at %d, the findings at %d", at, next)
 	}
 	if strings.Contains(page, "<dt>leaked") || !strings.Contains(page, "<dt>held at exit</dt>") {
 		t.Errorf("what it held is a leak:\n%s", page[strings.Index(page, "Key figures"):][:800])

@@ -75,8 +75,10 @@ func TestGolden(t *testing.T) {
 		base := strings.TrimSuffix(filepath.Base(name), ".gmt")
 		a := analysed(t, name)
 		limits := limitsOf(t, name)
-		t.Run(base+".txt", func(t *testing.T) { golden.RequireEqual(t, textOf(t, Text, a, Options{Top: 20, Limits: limits})) })
-		t.Run(base+".md", func(t *testing.T) { golden.RequireEqual(t, textOf(t, Markdown, a, Options{Top: 20, Limits: limits})) })
+		t.Run(base+".txt", func(t *testing.T) {
+			golden.RequireEqual(t, textOf(t, Text, a, Options{Top: 20, All: true, Limits: limits}))
+		})
+		t.Run(base+".md", func(t *testing.T) { golden.RequireEqual(t, textOf(t, Markdown, a, Options{Top: 20, All: true, Limits: limits})) })
 		short := *a
 		l, none := a.Timeline, []uint64{}
 		short.Timeline = analysis.Timeline{
@@ -204,6 +206,31 @@ func TestJSONKeys(t *testing.T) {
 	}
 }
 
+// TestFirst: without --all a text has findings, key figures and call sites, and names the sections that it leaves out.
+func TestFirst(t *testing.T) {
+	a := analysed(t, "testdata/leak.gmt")
+	text, all := textOf(t, Text, a, Options{Top: 20}), textOf(t, Text, a, Options{Top: 20, All: true})
+	_, left, found := strings.Cut(text, "--all adds: ")
+	var headings []string
+	for line := range strings.Lines(all) {
+		if line = strings.TrimSuffix(line, "\n"); line != "" && line == strings.ToUpper(line) && !strings.HasPrefix(line, " ") {
+			headings = append(headings, line)
+		}
+	}
+	if want := []string{"FINDINGS", "KEY FIGURES", "CALL SITES BY PEAK"}; !found || len(headings) < 10 || !slices.Equal(headings[:3], want) {
+		t.Fatalf("headings %q, in\n%s", headings, text)
+	}
+	left = strings.Join(strings.Fields(left), " ")
+	if want := strings.ToLower(strings.Join(headings[3:], ", ")); left != want || headings[len(headings)-1] != "SETTINGS" {
+		t.Errorf("left out: %q, want %q", left, want)
+	}
+	for _, heading := range headings[3:] {
+		if strings.Contains(text, "\n"+heading+"\n") {
+			t.Errorf("%s in\n%s", heading, text)
+		}
+	}
+}
+
 func TestTopBoundsTables(t *testing.T) {
 	s := &stats.Snapshot{Processes: make([]stats.Process, 300)}
 	for i := range s.Processes {
@@ -211,7 +238,7 @@ func TestTopBoundsTables(t *testing.T) {
 		s.Processes[i].Totals.PeakInUse = uint64(i)
 	}
 	a := &analysis.Analysis{Snapshot: s}
-	some, all := textOf(t, Text, a, Options{Top: 20}), textOf(t, Text, a, Options{})
+	some, all := textOf(t, Text, a, Options{Top: 20, All: true}), textOf(t, Text, a, Options{All: true})
 	if strings.Count(some, "worker") != 20 || !strings.Contains(some, "and 280 more rows\n") || !strings.Contains(some, "worker299\n") {
 		t.Errorf("20 of 300:\n%s", some)
 	}
@@ -224,7 +251,7 @@ func TestTopBoundsTables(t *testing.T) {
 func TestEmpty(t *testing.T) {
 	s := &stats.Snapshot{Program: "ls", Marks: []stats.Mark{{Text: "transparent: no core"}}}
 	for name, write := range map[string]func(io.Writer, *analysis.Analysis, Options) error{"text": Text, "markdown": Markdown} {
-		text := textOf(t, write, &analysis.Analysis{Snapshot: s, Damage: "the end is cut off"}, Options{})
+		text := textOf(t, write, &analysis.Analysis{Snapshot: s, Damage: "the end is cut off"}, Options{All: true})
 		for _, part := range []string{"no OpenCL call was seen", "transparent: no core", "the end is cut off"} {
 			if !strings.Contains(text, part) {
 				t.Errorf("%s lacks %q:\n%s", name, part, text)

@@ -30,16 +30,8 @@ func (v *view) command() string {
 }
 
 func (v *view) head() section {
-	s := section{Facts: [][2]string{{"program", v.command()}, {"policy", policyText(v.s)}}}
-	add := func(name, format string, args ...any) {
-		s.fact(name, units.Clean(fmt.Sprintf(format, args...)))
-	}
-	for i := range v.s.Limits {
-		add("limit", "%s = %s", v.s.Limits[i].Name, v.limitValue(&v.s.Limits[i]))
-	}
-	if d := v.s.Device; d.Name != "" {
-		add("device", "%s (%s), %s", d.Name, d.Driver, units.FormatLong(d.Global))
-	}
+	s := section{Facts: [][2]string{{"program", v.command()}}}
+	add := s.adder()
 	add("time", "%s, %d events", v.clockOf(v.s.Ended()), v.s.Events)
 	if n := v.a.Run.Before; n > 0 {
 		add("before", "%s from before attach, whose sizes are known only as far as used", units.Count(n, "buffer"))
@@ -56,6 +48,24 @@ func (v *view) head() section {
 	}
 	if v.a.Damage != "" {
 		add("damage", "%s", v.a.Damage)
+	}
+	return s
+}
+
+// adder returns a function that adds facts without what a terminal would act on.
+func (s *section) adder() func(name, format string, args ...any) {
+	return func(name, format string, args ...any) { s.fact(name, units.Clean(fmt.Sprintf(format, args...))) }
+}
+
+// settings say with what the programs ran.
+func (v *view) settings() section {
+	s := section{Title: "Settings", Facts: [][2]string{{"policy", policyText(v.s)}}}
+	add := s.adder()
+	for i := range v.s.Limits {
+		add("limit", "%s = %s", v.s.Limits[i].Name, v.limitValue(&v.s.Limits[i]))
+	}
+	if d := v.s.Device; d.Name != "" {
+		add("device", "%s (%s), %s", d.Name, d.Driver, units.FormatLong(d.Global))
 	}
 	return s
 }
@@ -92,8 +102,8 @@ func (v *view) limitValue(l *stats.Limit) string {
 		return units.FormatLong(device) + " (all of the device)"
 	case l.Kind == stats.LimitBytes:
 		return units.FormatLong(uint64(max(l.Value, 0)))
-	case l.Kind == stats.LimitSeconds && l.Value == 0 && l.Min == 0:
-		return "off"
+	case l.Value == 0 && l.Zero != "":
+		return l.Zero
 	case l.Kind == stats.LimitSeconds:
 		return l.Text + " s"
 	}
@@ -109,7 +119,7 @@ func knobValue(k *analysis.Knob) string {
 }
 
 func (v *view) diagnoses() section {
-	s := section{Title: "What stands out"}
+	s := section{Title: "Findings"}
 	shown, left := units.Top(v.a.Diagnoses, diagnosesMax)
 	for i := range shown {
 		d := &shown[i]
@@ -132,7 +142,7 @@ func (v *view) diagnoses() section {
 func (v *view) watched() section {
 	t := v.run
 	memory, end := watchedText(t)
-	s := section{Title: "Totals", Facts: [][2]string{
+	s := section{Title: "Key figures", Facts: [][2]string{
 		{figures.Creates.Name, fmt.Sprintf("%d (%s), %s requested in poolable ones", t.Creates+t.Failures, refusedText(t.Totals), v.said(figures.BytesRequested))},
 		{figures.Releases.Name, fmt.Sprintf("%d, not timed", t.Releases)},
 		{"in creates", fmt.Sprintf("%s, including the time of the probes, some µs each; p50 %s, p99 %s", v.said(figures.DriverTime),
@@ -141,7 +151,6 @@ func (v *view) watched() section {
 		{"at the end", end},
 	}}
 	v.statusFact(&s)
-	v.machineFacts(&s)
 	if before := v.s.BeforeAttach(); before != nil {
 		s.fact("unknown", fmt.Sprintf("%s from before attach live at the end, known to have %s",
 			units.Count(before.Live, "buffer"), units.FormatLong(before.InUse)))
@@ -163,25 +172,39 @@ func (v *view) machineFacts(s *section) {
 	}
 }
 
-func (v *view) totals() section {
+// keyFigures are what most people look for.
+func (v *view) keyFigures() section {
 	if v.attached() {
 		return v.watched()
 	}
 	t := v.run
-	s := section{Title: "Totals", Facts: [][2]string{
-		{figures.HitRate.Name, hitsText(t)},
-		{"driver", driverText(t)},
-		{"in driver", fmt.Sprintf("%s in %d creates and %d releases; create p50 %s, p99 %s", v.said(figures.DriverTime),
-			t.DriverCreates, t.DriverReleases, units.Duration(t.DriverCreateP50), units.Duration(t.DriverCreateP99))},
-		{"calls", fmt.Sprintf("%s (%s, %d never eligible), %s; create p50 %s, p99 %s", units.Count(t.Creates+t.Failures, "create"),
-			refusedText(t.Totals), t.Unpooled, units.Count(t.Releases, "release"), units.Duration(t.CreateP50NS), units.Duration(t.CreateP99NS))},
-		{"bytes", fmt.Sprintf("%s requested in poolable creates, %s created by the driver", v.said(figures.BytesRequested),
-			v.said(figures.BytesAllocated))},
+	s := section{Title: "Key figures", Facts: [][2]string{
 		{"memory", fmt.Sprintf("%s, at %s", memoryText(t), v.clockOf(t.PeakInUseTime))},
 		{"at the end", endText(t)},
+		{"creates", fmt.Sprintf("%d (%s, %d never eligible), %s", t.Creates+t.Failures, refusedText(t.Totals), t.Unpooled,
+			units.Count(t.Releases, "release"))},
+		{figures.HitRate.Name, hitsText(t)},
+		{"driver", driverText(t)},
 	}}
 	v.statusFact(&s)
+	return s
+}
+
+// moreFigures are the other figures of the run.
+func (v *view) moreFigures() section {
+	t := v.run
+	s := section{Title: "More figures"}
 	v.machineFacts(&s)
+	if v.attached() {
+		return s
+	}
+	s.Facts = append([][2]string{
+		{"in driver", fmt.Sprintf("%s in %d creates and %d releases; create p50 %s, p99 %s", v.said(figures.DriverTime),
+			t.DriverCreates, t.DriverReleases, units.Duration(t.DriverCreateP50), units.Duration(t.DriverCreateP99))},
+		{"calls", fmt.Sprintf("create p50 %s, p99 %s", units.Duration(t.CreateP50NS), units.Duration(t.CreateP99NS))},
+		{"bytes", fmt.Sprintf("%s requested in poolable creates, %s created by the driver", v.said(figures.BytesRequested),
+			v.said(figures.BytesAllocated))},
+	}, s.Facts...)
 	if t.Slabs > 0 {
 		s.fact(figures.Slabs.Name, fmt.Sprintf("%d of %s, %s of them free", t.Slabs, v.said(figures.SlabBytes),
 			units.FormatLong(t.SlabFree)))

@@ -50,6 +50,10 @@ func (s *section) text(b *bytes.Buffer) {
 		}
 		wrap(b, "", note)
 	}
+	if s.More != "" {
+		fmt.Fprintln(b)
+		wrap(b, "", s.More)
+	}
 }
 
 // text cuts the last column where the line would be too long.

@@ -49,12 +49,12 @@ func TestHazards(t *testing.T) {
 		"hazards      1 release of buffers that commands still used, whose blocks were held back\n":  1,
 	} {
 		a.Snapshot.Totals.HazardsAvoided = count
-		if text := textOf(t, Text, a, Options{}); !strings.Contains(text, want) {
+		if text := textOf(t, Text, a, Options{All: true}); !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
 	a.Run.Header.Policy, a.Snapshot.Totals.HazardsAvoided = "none", 0
-	if text := textOf(t, Text, a, Options{}); strings.Contains(text, "hazards") {
+	if text := textOf(t, Text, a, Options{All: true}); strings.Contains(text, "hazards") {
 		t.Errorf("hazards without a pool:\n%s", text)
 	}
 }
@@ -65,7 +65,7 @@ func TestPhases(t *testing.T) {
 	a.Phases = []analysis.Phase{
 		{End: 1, PeakInUse: 300 << 20}, {Start: 1, End: 2, Iterations: 7, PeakInUse: 200 << 20}, {Start: 2, End: 3, PeakInUse: 100 << 20},
 	}
-	text := textOf(t, Text, a, Options{})
+	text := textOf(t, Text, a, Options{All: true})
 	_, text, _ = strings.Cut(text, "\nPHASES\n")
 	text, _, _ = strings.Cut(text, "\n\n")
 	if strings.Count(text, "\n") != 2 || !strings.Contains(text, "300.0M") || !strings.Contains(text, "200.0M") {

@@ -121,7 +121,7 @@ func TestNothingIsFoundInGoodPrograms(t *testing.T) {
 func TestFindingsAreRecorded(t *testing.T) {
 	t.Parallel()
 	file := record(t, fault("mistakes"), "stale-argument", "2")
-	result := run(t, command{args: []string{gpumemtop(), "report", file}})
+	result := run(t, command{args: []string{gpumemtop(), "report", "--all", file}})
 	text := []byte(strings.Join(strings.Fields(string(result.stdout)), " ")) // lines are broken anywhere
 	for _, part := range []string{
 		"MISTAKES OF THE PROGRAM", "given to kernel keep, which cannot write it", "(2 times)", "may write an argument counts as having written it",

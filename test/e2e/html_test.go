@@ -35,8 +35,8 @@ func writePage(t *testing.T, a *analysis.Analysis) string {
 
 // sections are the parts of a report of a run that has everything, in their order.
 var sections = []string{
-	"diagnoses", "figures", "memory", "hit-rate", "free-list", "peak", "misses", "fragmentation", "sizes", "lifetimes", "driver", "lag",
-	"temporaries", "phases", "leaks", "flame", "objects", "processes", "mistakes", "happened",
+	"findings", "figures", "memory", "hit-rate", "free-list", "peak", "misses", "fragmentation", "sizes", "lifetimes", "driver", "lag",
+	"temporaries", "phases", "leaks", "flame", "objects", "processes", "mistakes", "happened", "settings",
 }
 
 const (

@@ -90,7 +90,7 @@ func TestMachineOfAttached(t *testing.T) {
 	if peak < 64<<20 || each < 192<<10 || each > 320<<10 || !strings.Contains(text, "RSS grew by") {
 		t.Errorf("RSS up to %d bytes, growth of %d in an iteration: %q", peak, each, text)
 	}
-	result := run(t, command{args: []string{gpumemtop(), "report", w.file}})
+	result := run(t, command{args: []string{gpumemtop(), "report", "--all", w.file}})
 	if !strings.Contains(string(result.stdout), "the process grows beside its buffers") {
 		t.Errorf("report:\n%s", result.stdout)
 	}

@@ -57,7 +57,7 @@ func TestObjectLeaks(t *testing.T) {
 				t.Errorf("%s: an iteration leaves %v events, want 2", policy, each)
 			}
 		}
-		text := run(t, command{args: []string{gpumemtop(), "report", file}}).stdout
+		text := run(t, command{args: []string{gpumemtop(), "report", "--all", file}}).stdout
 		words := strings.Join(strings.Fields(string(text)), " ")
 		for _, want := range []string{"problem: events grow in number with every iteration: 600 of 600 are live at the end", "OBJECTS live peak created"} {
 			if !strings.Contains(words, want) {
@@ -94,7 +94,7 @@ func TestNoObjectLeaks(t *testing.T) {
 	if e, k := objects["event"], objects["kernel"]; e.Live != 0 || e.Created != 600 || e.Peak != 200 || k.Live != 3 || k.Leaked != 3 || k.Created != 303 {
 		t.Errorf("events %+v, kernels %+v", e, k)
 	}
-	if text := run(t, command{args: []string{gpumemtop(), "report", file}}).stdout; contains(text, "in number") {
+	if text := run(t, command{args: []string{gpumemtop(), "report", "--all", file}}).stdout; contains(text, "in number") {
 		t.Errorf("a finding about objects:\n%s", text)
 	}
 }

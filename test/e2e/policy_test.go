@@ -106,7 +106,7 @@ var unknownEvents = regexp.MustCompile(`unknown +\d+ events about unknown object
 // checkKnown demands that the events of a recording are about what the recording knows.
 func checkKnown(t *testing.T, file string) {
 	t.Helper()
-	result := run(t, command{args: []string{gpumemtop(), "report", file}})
+	result := run(t, command{args: []string{gpumemtop(), "report", "--all", file}})
 	if result.code != 0 || unknownEvents.Match(result.stdout) {
 		t.Errorf("events about nothing known: report: %s\n%s", result, result.stdout)
 	}

@@ -220,7 +220,7 @@ func TestRecordingTellsProcessesApart(t *testing.T) {
 	if got := again.figures(t); fmt.Sprint(got) != fmt.Sprint(live) {
 		t.Errorf("the recording says\n%+v, the summary of the run\n%+v", got, live)
 	}
-	text := string(run(t, command{args: []string{gpumemtop(), "report", file}}).stdout)
+	text := string(run(t, command{args: []string{gpumemtop(), "report", "--all", file}}).stdout)
 	_, table, _ := strings.Cut(text, "\nPROCESSES")
 	table, _, _ = strings.Cut(table, "\n\n")
 	for _, p := range live {

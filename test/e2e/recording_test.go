@@ -31,7 +31,7 @@ func awaitGrowth(t *testing.T, file string) {
 // checkReport demands that a recording can be read and names what it is about.
 func checkReport(t *testing.T, file string, want string) {
 	t.Helper()
-	result := run(t, command{args: []string{gpumemtop(), "report", file}})
+	result := run(t, command{args: []string{gpumemtop(), "report", "--all", file}})
 	if result.code != 0 || !contains(result.stdout, want) {
 		t.Errorf("report: %s, without %q:\n%s\n%s", result, want, result.stdout, result.stderr)
 	}
@@ -63,7 +63,7 @@ func TestDeathOfGpumemtopHurtsNeitherRecordingNorProgram(t *testing.T) {
 	target := awaitDescendant(t, p.cmd.Process.Pid, "stencil")
 	awaitGrowth(t, file)
 	waitFor(t, "the name of the call site in the growing recording", func() bool {
-		return contains(run(t, command{args: []string{gpumemtop(), "report", file}}).stdout, "stencil.c")
+		return contains(run(t, command{args: []string{gpumemtop(), "report", "--all", file}}).stdout, "stencil.c")
 	})
 	if err := syscall.Kill(p.cmd.Process.Pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestRecordingOfEachProcess(t *testing.T) {
 		}
 		source := []string{"tiny.c", "leak.c"}
 		checkReport(t, filepath.Join(dir, name), source[i])
-		report := run(t, command{args: []string{gpumemtop(), "report", filepath.Join(dir, name)}})
+		report := run(t, command{args: []string{gpumemtop(), "report", "--all", filepath.Join(dir, name)}})
 		if contains(report.stdout, source[1-i]) || len(report.stderr) > 0 {
 			t.Errorf("%s: it has the other program's call sites, or %q", name, report.stderr)
 		}
@@ -128,7 +128,7 @@ func TestCutRecording(t *testing.T) {
 		if err := os.WriteFile(file, whole[:len(whole)*share/100], 0o644); err != nil {
 			t.Fatal(err)
 		}
-		result := run(t, command{args: []string{gpumemtop(), "report", file}})
+		result := run(t, command{args: []string{gpumemtop(), "report", "--all", file}})
 		if result.signal != 0 || (result.code != 0 && result.code != 125) {
 			t.Errorf("cut at %d %%: %s", share, result)
 		}
@@ -141,7 +141,7 @@ func TestCutRecording(t *testing.T) {
 
 func TestReportOfAWholeRecordingIsSilentOnStderr(t *testing.T) {
 	t.Parallel()
-	result := run(t, command{args: []string{gpumemtop(), "report", record(t, example("leak"), "3", "1M")}})
+	result := run(t, command{args: []string{gpumemtop(), "report", "--all", record(t, example("leak"), "3", "1M")}})
 	if result.code != 0 || len(result.stderr) != 0 {
 		t.Errorf("%s, stderr %q", result, result.stderr)
 	}

@@ -29,7 +29,7 @@ func TestHeldAtExit(t *testing.T) {
 		if !contains(r.stderr, "held       1 buffer (4.00 MiB) in use when a signal ended the program") || contains(r.stderr, "leaked") {
 			t.Errorf("%s:\n%s", how, r.stderr)
 		}
-		result := run(t, command{args: []string{gpumemtop(), "report", file}})
+		result := run(t, command{args: []string{gpumemtop(), "report", "--all", file}})
 		if contains(result.stdout, "KILLED WHILE IT HELD MEMORY") != (how == "killed") {
 			t.Errorf("%s:\n%s", how, result.stdout)
 		}
@@ -121,7 +121,7 @@ func TestFailedCreates(t *testing.T) {
 	if r.code != 0 || !contains(r.stderr, "  creates    17, 1 of them failed: 1 with CL_MEM_OBJECT_ALLOCATION_FAILURE (-4)\n") {
 		t.Fatalf("ended with %s\n%s", r, r.stderr)
 	}
-	text := run(t, command{args: []string{gpumemtop(), "report", file}})
+	text := run(t, command{args: []string{gpumemtop(), "report", "--all", file}})
 	if !contains(text.stdout, "17 creates (1 of them failed, 0 never eligible), 16 releases;") {
 		t.Errorf("%s", text.stdout)
 	}

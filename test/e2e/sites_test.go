@@ -66,7 +66,7 @@ func TestSitesInPython(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("creates (-want +got):\n%s", diff)
 	}
-	r = run(t, command{args: []string{gpumemtop(), "report", "--wrapper", `^Solver\.step$`, file}})
+	r = run(t, command{args: []string{gpumemtop(), "report", "--all", "--wrapper", `^Solver\.step$`, file}})
 	if !contains(r.stdout, "sites.py:36 <module>") || contains(r.stdout, "sites.py:15") {
 		t.Errorf("--wrapper does not name the caller:\n%s", r.stdout)
 	}

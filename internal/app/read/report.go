@@ -39,6 +39,7 @@ type ReportOptions struct {
 	Part   files.Part
 	Tag    string      // a regular expression for names of call sites; empty: all
 	Top    int         // rows in each table, 0: all
+	All    bool        // all sections of a text
 	Curve  bool        // the hit rate by cache limit, too
 	Cost   CostOptions // of first touches, where the recording does not tell them
 }
@@ -82,7 +83,7 @@ func Report(stdout io.Writer, path string, o *ReportOptions, given func(flag str
 		if t := &a.Snapshot.Totals.SavedTouches; device != "" && t.Hits == 0 {
 			*t = a.Snapshot.ProbedTouches(device, costs.Device.Touch.NS)
 		}
-		options := report.Options{Top: o.Top}
+		options := report.Options{Top: o.Top, All: o.All}
 		if o.Curve {
 			h := in.Reader.Header()
 			if options.Limits, err = watch.MeasureCurve(in.Source, &h); err != nil {
