@@ -53,7 +53,7 @@ func runFields(o *watch.RunOptions) fields {
 	s := &o.Setup
 	return fields{
 		"policy": &s.Policy, "set": &s.Set, "max-cached": &s.MaxCached, "unsafe-no-gating": &s.Ungated, "scrub": &s.Scrub,
-		"device-memory": &s.DeviceMemory, "spill": &s.Spill, "answer-free-memory": &s.AnswerFree, "hash-writes": &s.HashWrites, "ghosts": &o.Ghosts,
+		"device-memory": &s.DeviceMemory, "spill": &s.Spill, "eager": &s.Eager, "answer-free-memory": &s.AnswerFree, "hash-writes": &s.HashWrites, "ghosts": &o.Ghosts,
 		"plan": &s.Plan,
 	}.with(siteFields(s)).with(recordingFields(&o.Outputs)).with(monitorFields(&o.Monitor))
 }

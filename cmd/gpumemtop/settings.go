@@ -70,6 +70,9 @@ var settings = []setting{
 	{name: "spill", group: groupAllocator, env: true,
 		help: "let the program hold more memory than the device has: buffers that no command uses go to host memory and come back; " +
 			"without a pool"},
+	{name: "eager", group: groupAllocator, env: true,
+		help: "let the driver give buffers and images their room when they are created, by a migration, so that a lack of memory shows in the " +
+			"create and not in a later command; creates take longer"},
 	{name: "answer-free-memory", group: groupAllocator, env: true,
 		help: "answer the query for free memory (CL_DEVICE_GLOBAL_FREE_MEMORY_AMD) where the driver does not know it: a change " +
 			"that the program can see"},

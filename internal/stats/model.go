@@ -311,6 +311,7 @@ func (m *Model) SetRecording(path string, bytes uint64) {
 type notices struct {
 	spillFailed string // see Snapshot.SpillFailed
 	wholeBlocks string // see Snapshot.WholeBlocks
+	eager       string // see Snapshot.Eager
 	hosted      Part   // see Snapshot.Hosted
 	unpooled    Unpooled
 }
@@ -320,6 +321,8 @@ func (n *notices) take(r *wire.Record) bool {
 	switch kind := r.AsDiag().Diag(); kind {
 	case wire.DiagWholeBlocks:
 		n.wholeBlocks = callsite.Clean(r.Payload)
+	case wire.DiagEager:
+		n.eager = cmp.Or(n.eager, callsite.Clean(r.Payload))
 	case wire.DiagSpill:
 		n.spillFailed = cmp.Or(n.spillFailed, callsite.Clean(r.Payload))
 	case wire.DiagHosted:

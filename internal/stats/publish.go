@@ -48,6 +48,7 @@ func (m *Model) Snapshot() *Snapshot {
 		Lost:          m.lost,
 		LostUses:      m.lostUses,
 		SpillFailed:   m.notices.spillFailed,
+		Eager:         m.notices.eager,
 		Spill:         m.spill.show(m.heap.Now(), m.processes.list),
 		WholeBlocks:   m.notices.wholeBlocks,
 		Hosted:        m.notices.hosted,

@@ -243,6 +243,7 @@ enum gmtdiag {
 	GMT_DIAG_OUT_OF_MEMORY = 13,    /* a command failed for lack of memory; it has what a mistake has */
 	GMT_DIAG_HOSTED = 14,           /* memory is the host's, as the device's lacked what the pool wastes; it has what a mistake has */
 	GMT_DIAG_SPILL = 15,            /* what --spill could not do; the text says why */
+	GMT_DIAG_EAGER = 16,            /* what --eager does on this driver; the text says it */
 };
 
 /* When USE and SYNC events are written. */
@@ -697,6 +698,7 @@ struct gmtconfig {
 	uint32_t ungated;    /* 1: hand blocks out while commands still use them; corrupts, for demonstration */
 	uint32_t scrub;      /* enum gmtscrub */
 	uint32_t spill;      /* 1: memory objects are virtual, and idle ones go to host memory when the device has no room */
+	uint64_t eager;      /* 1: memory gets its room on the devices when it is created */
 	uint64_t devicememory; /* bytes of device memory that each process is made to have; 0: what the device has */
 	uint64_t answerfree;   /* 1: answer the query for free memory where the driver does not know it */
 	uint64_t copymin;    /* bytes from which buffers with CL_MEM_COPY_HOST_PTR come from the pool */

@@ -34,6 +34,7 @@ type Config struct {
 	AnswerFree bool          // answer the query for free memory where the driver does not know it
 	Ungated    bool          // hand blocks out while commands still use them: corrupts data, for demonstration
 	Spill      bool          // memory objects are virtual: idle ones go to host memory when the device has no room
+	Eager      bool          // memory gets its room on the devices when it is created, not when it is used first
 	Scrub      Scrub         // what is done to recycled blocks before the program gets them
 	CopyMin    uint64        // bytes from which buffers with CL_MEM_COPY_HOST_PTR come from the pool
 	// DeviceMemory is how many bytes of device memory each process is made to have; 0: what the device has.
@@ -47,7 +48,7 @@ func (c Config) Encode() ([]byte, error) {
 	raw := rawConfig{
 		Magic: magic, Version: Version, Tagmode: uint32(c.Tags), Stackdepth: uint32(min(max(c.StackDepth, 1), StackMax)),
 		Waitms: uint32(c.Wait.Milliseconds()), Uses: uint32(c.Uses), Transfers: uint32(c.Transfers), Pooling: flag(c.Pooling),
-		Ungated: flag(c.Ungated), Scrub: uint32(c.Scrub), Spill: flag(c.Spill), Devicememory: c.DeviceMemory, Answerfree: uint64(flag(c.AnswerFree)), Copymin: c.CopyMin,
+		Ungated: flag(c.Ungated), Scrub: uint32(c.Scrub), Spill: flag(c.Spill), Eager: uint64(flag(c.Eager)), Devicememory: c.DeviceMemory, Answerfree: uint64(flag(c.AnswerFree)), Copymin: c.CopyMin,
 	}
 	if err := putText(raw.Policy[:], c.Policy); err != nil {
 		return nil, fmt.Errorf("policy: %w", err)

@@ -35,7 +35,7 @@ const (
 	sizeofRegion  = 0x1038
 	SizeofHello   = 0x818
 	SizeofControl = 0x80
-	SizeofConfig  = 0x488
+	SizeofConfig  = 0x490
 
 	CallArguments = 0x6
 	commSize      = 0x10
@@ -251,6 +251,7 @@ type (
 		Ungated      uint32
 		Scrub        uint32
 		Spill        uint32
+		Eager        uint64
 		Devicememory uint64
 		Answerfree   uint64
 		Copymin      uint64

@@ -5,6 +5,7 @@
 #include "../entry/tags.h"
 #include "../pool/alias.h"
 #include "../pool/budget.h"
+#include "../pool/eager.h"
 #include "../pool/images.h"
 #include "../pool/oom.h"
 #include "../pool/plan.h"
@@ -109,6 +110,15 @@ static cl_mem base_of(const struct creation *n)
 	return n->image.desc ? n->image.desc->mem_object : NULL;
 }
 
+/* See gmt_eager. What does not fit does not count in the budget. */
+static bool is_real(const struct creation *n, const struct gmt_created *c, cl_int *error)
+{
+	bool real = n->kind == GMT_MEMORY_PIPE || gmt_eager(c->context, c->handle, error);
+	if (!real)
+		gmt_budget_give(c->size);
+	return real;
+}
+
 /* Made by the driver, whose image it stays. */
 static void make(struct gmt_call *call, const struct creation *n, struct gmt_created *c, cl_int *error)
 {
@@ -117,7 +127,7 @@ static void make(struct gmt_call *call, const struct creation *n, struct gmt_cre
 		c->handle = ask_driver(n, error);
 		gmt_driver_returned(call);
 		c->size = c->handle ? size_of(c->handle) : 0;
-		if (c->handle && !c->parent && !fits(c->handle, c->size, error))
+		if (c->handle && !c->parent && !(fits(c->handle, c->size, error) && is_real(n, c, error)))
 			c->handle = NULL;
 	} while (!c->handle && gmt_oom_drain(&shortage, *error, c->size));
 	c->served.outcome = c->handle ? GMT_OUTCOME_DRIVER : GMT_OUTCOME_FAILED;

@@ -4,6 +4,7 @@
 #include "../entry/start.h"
 #include "../entry/tags.h"
 #include "../pool/budget.h"
+#include "../pool/eager.h"
 #include "../pool/driver_create.h"
 #include "../pool/evict.h"
 #include "../pool/plan.h"
@@ -45,6 +46,12 @@ static cl_mem ask_driver(const struct buffer_call *b, cl_int *error)
 	default:
 		return gmt_driver.clCreateBuffer(b->context, b->flags, b->size, b->host, error);
 	}
+}
+
+static cl_mem made(const struct buffer_call *b, struct gmt_context *context, cl_int *error)
+{
+	cl_mem handle = ask_driver(b, error);
+	return handle && gmt_eager(context, handle, error) ? handle : NULL;
 }
 
 /* See gmt_host_may_serve. */
@@ -89,7 +96,7 @@ static cl_mem create_buffer(struct gmt_call *call, const struct gmt_caller *call
 		c.served.outcome = GMT_OUTCOME_FAILED;
 	} else {
 		uint64_t bytes = gmt_budget_is_virtual(b->flags, b->properties) ? 0 : b->size;
-		GMT_DRIVER_CREATE(call, c.handle, error, bytes, ask_driver(b, &error));
+		GMT_DRIVER_CREATE(call, c.handle, error, bytes, made(b, c.context, &error));
 		c.served.outcome = c.handle ? GMT_OUTCOME_DRIVER : GMT_OUTCOME_FAILED;
 	}
 	if (gmt_unlikely(!c.handle) && !b->properties && gmt_host_may_serve(c.context, b->flags, b->size, error))

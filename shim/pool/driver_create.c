@@ -4,6 +4,7 @@
 
 #include "../base/dispatch.h"
 #include "../base/signals.h"
+#include "eager.h"
 
 cl_mem gmt_image_call(const struct gmt_image_call *i, cl_int *error)
 {
@@ -99,6 +100,8 @@ static cl_mem within_budget(const struct gmt_request_for *r, cl_int *error)
 		return NULL;
 	}
 	cl_mem handle = ask_driver(r, error);
+	if (handle && !r->pointer && gmt_unlikely(!gmt_eager(r->context, handle, error)))
+		handle = NULL;
 	if (!handle)
 		gmt_budget_give(bytes);
 	return handle;

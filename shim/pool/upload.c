@@ -24,7 +24,7 @@ static cl_command_queue use_queue(struct gmt_context *context, cl_command_queue 
 	return queue;
 }
 
-static cl_command_queue queue_of(struct gmt_context *context)
+cl_command_queue gmt_upload_queue(struct gmt_context *context)
 {
 	cl_command_queue queue = use_queue(context, NULL);
 	cl_context handle = (cl_context)atomic_load(&context->object.handle);
@@ -52,6 +52,11 @@ static void leave(struct gmt_context *context, uint32_t uses)
 		gmt_driver.clReleaseCommandQueue(queue);
 }
 
+void gmt_upload_leave(struct gmt_context *context)
+{
+	leave(context, 1);
+}
+
 /* Waits for a command on the queue if it could be enqueued, and ends this use of the queue. */
 static bool finished(struct gmt_context *context, cl_int enqueued, cl_event done)
 {
@@ -64,7 +69,7 @@ static bool finished(struct gmt_context *context, cl_int enqueued, cl_event done
 
 bool gmt_upload(struct gmt_context *context, cl_mem handle, size_t size, const void *host)
 {
-	cl_command_queue queue = queue_of(context);
+	cl_command_queue queue = gmt_upload_queue(context);
 	cl_event done = NULL;
 	if (!queue)
 		return false;
@@ -87,7 +92,7 @@ static unsigned char filler(void)
 static bool fill(struct gmt_context *context, cl_mem handle, char *pointer, size_t size)
 {
 	const unsigned char byte = filler();
-	cl_command_queue queue = queue_of(context);
+	cl_command_queue queue = gmt_upload_queue(context);
 	cl_event done = NULL;
 	cl_int err = CL_SUCCESS;
 	if (!queue)
@@ -139,7 +144,7 @@ static struct region region_of(const cl_image_desc *desc)
 static bool write_image(struct gmt_context *context, cl_mem handle, const struct region *region, size_t row, size_t slice,
 			const void *host)
 {
-	cl_command_queue queue = queue_of(context);
+	cl_command_queue queue = gmt_upload_queue(context);
 	const size_t origin[3] = {0, 0, 0};
 	cl_event done = NULL;
 	if (!queue)

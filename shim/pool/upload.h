@@ -13,6 +13,9 @@ bool gmt_upload_image(struct gmt_context *context, cl_mem handle, const cl_image
 /* Shared memory of a kind that the host can write, or shared virtual memory. */
 bool gmt_scrub_pointer(struct gmt_context *context, enum gmtmemory kind, void *pointer, size_t size);
 bool gmt_scrub_image(struct gmt_context *context, cl_mem handle, const cl_image_desc *desc);
+/* Our queue of a context on its first device, NULL if there can be none. Who gets it calls gmt_upload_leave. */
+cl_command_queue gmt_upload_queue(struct gmt_context *context);
+void gmt_upload_leave(struct gmt_context *context);
 /* Releases our queue of a context that sleeps or was terminated, unless another thread uses it, which then does. */
 void gmt_upload_drop_queue(struct gmt_context *context);
 

@@ -62,6 +62,7 @@ struct gmt_context {
 		_Atomic uint32_t finishes;    /* that were tried out, see hooks/hook_sync.c */
 		_Atomic bool hasty;           /* clFinish may return before all has completed */
 		_Atomic uint8_t parts;        /* enum gmt_parts, see pool/trial.h */
+		_Atomic uint8_t eager;        /* what a migration does, see pool/eager.c */
 		_Atomic uint8_t image_copies; /* enum gmt_trial: the driver checks them, see hooks/image_range.c */
 	} tried;
 	/* What is known of commands and their order: order/. Lock: hidden and indirect. */

@@ -68,6 +68,7 @@ static void write_config(struct options options)
 		.spill = options.spill,
 		.ungated = options.ungated,
 		.scrub = options.scrub,
+		.eager = options.eager,
 		.devicememory = options.devicememory,
 		.answerfree = options.answerfree,
 		.transfers = options.transfers,

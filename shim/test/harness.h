@@ -43,6 +43,7 @@ struct options {
 	bool ungated;      /* blocks are handed out while in use */
 	uint32_t tagmode;
 	uint32_t waitms;
+	bool eager;            /* --eager */
 	uint32_t scrub;        /* enum gmtscrub */
 	uint64_t devicememory; /* bytes */
 	bool spill;            /* virtual objects; no pooling */

@@ -316,3 +316,61 @@ TEST(core_does_not_start)
 	EQUAL(outcomes(GMT_KIND_CREATE, GMT_OUTCOME_HIT), 0);
 	end_clean();
 }
+
+/* With --eager the create fails that the driver has no room for; without, the first command that uses it. */
+static void lacks_room(bool eager)
+{
+	begin((struct options){.eager = eager});
+	cl_mem first = new_buffer(4096);
+	fake.lazycap = 8192;
+	cl_int err = 1;
+	lazy = clCreateBuffer(world.context, 0, 8192, NULL, &err);
+	EQUAL(err, eager ? CL_OUT_OF_RESOURCES : CL_SUCCESS);
+	EQUAL(last_event(GMT_KIND_CREATE).outcome, eager ? GMT_OUTCOME_FAILED : GMT_OUTCOME_MISS);
+	EQUAL(fake.livebytes, eager ? 4096 : 4096 + 8192);
+	if (!eager) {
+		EQUAL(do_fill(), CL_OUT_OF_RESOURCES);
+		OK(clReleaseMemObject(lazy));
+	}
+	OK(clReleaseMemObject(first));
+	EQUAL(diags(GMT_DIAG_EAGER), eager);
+	end_clean();
+}
+
+TEST(a_create_that_is_eager_fails_in_the_command_s_place)
+{
+	lacks_room(true);
+}
+
+TEST(a_create_that_is_not_eager_succeeds_without_room)
+{
+	lacks_room(false);
+}
+
+TEST(a_create_that_is_eager_gets_blocks_back)
+{
+	begin((struct options){.eager = true});
+	cl_mem old = new_buffer(4096);
+	OK(clReleaseMemObject(old));
+	fake.lazycap = 8192;
+	cl_mem large = new_buffer(8192);
+	EQUAL(events(GMT_KIND_EVICT), 1);
+	EQUAL(fake.livebytes, 8192);
+	OK(clReleaseMemObject(large));
+	end_clean();
+}
+
+TEST(an_eager_create_without_a_pool)
+{
+	begin((struct options){.eager = true, .observe = true});
+	fake.lazycap = 4096;
+	cl_int err = 1;
+	CHECK(!clCreateBuffer(world.context, CL_MEM_COPY_HOST_PTR, 8192, (unsigned char[8192]){1}, &err));
+	EQUAL(err, CL_OUT_OF_RESOURCES);
+	cl_mem small = clCreateBuffer(world.context, CL_MEM_COPY_HOST_PTR, 4096, (unsigned char[4096]){7}, &err);
+	OK(err);
+	EQUAL(*fake_contents(small), 7);
+	OK(clReleaseMemObject(small));
+	EQUAL(fake.livebytes, 0);
+	end_clean();
+}

@@ -259,6 +259,9 @@ func (o *Outputs) Announce(last *stats.Snapshot, messages []string) {
 	if u := last.Unpooled; u.Times > 0 {
 		o.Notes.Add(fmt.Sprintf("no pool in %s: %s", units.Plural(u.Times, "process", "processes"), u.Why))
 	}
+	if last.Eager != "" {
+		o.Notes.Add("--eager: " + last.Eager)
+	}
 	if last.SpillFailed != "" {
 		o.Notes.Add("--spill: " + last.SpillFailed)
 	}

@@ -37,6 +37,7 @@ type SetupOptions struct {
 	Scrub        string
 	DeviceMemory string // a size; empty: what the device has
 	Spill        bool   // let the program have more memory than the device: idle objects go to host memory
+	Eager        bool   // memory gets its room on the devices when it is created
 	AnswerFree   bool   // answer the query for free memory where the driver does not know it
 	HashWrites   bool   // hash all bytes that the program writes, not samples
 }
@@ -53,13 +54,14 @@ type Setup struct {
 	Memory   uint64         // bytes of device memory for each process, 0: what the device has
 	Plan     *planfile.Plan // of the program's memory; nil: none is given
 	Spill    bool           // idle objects go to host memory when the device has no room
+	Eager    bool           // memory gets its room on the devices when it is created
 	Free     bool           // answer the query for free memory where the driver does not know it
 	Hash     bool           // hash all bytes that the program writes, not samples
 }
 
 // NewSetup checks settings.
 func NewSetup(o *SetupOptions) (*Setup, error) {
-	s := &Setup{Depth: o.Depth, Ungated: o.Ungated, Spill: o.Spill, Free: o.AnswerFree, Hash: o.HashWrites, Auto: o.Policy == allocator.Auto}
+	s := &Setup{Depth: o.Depth, Ungated: o.Ungated, Spill: o.Spill, Eager: o.Eager, Free: o.AnswerFree, Hash: o.HashWrites, Auto: o.Policy == allocator.Auto}
 	mode, err := OneOf("tags", o.Tags, TagNames())
 	if err != nil {
 		return nil, err
@@ -90,6 +92,9 @@ func (o *SetupOptions) chooseSpill() error {
 	}
 	if o.Plan != "" || (o.Policy != allocator.Default && o.Policy != "none") {
 		return errors.New("--spill works without a pool: leave out --policy and --plan, or give --policy none")
+	}
+	if o.Eager {
+		return errors.New("--spill decides itself when memory gets its room: leave out --eager")
 	}
 	o.Policy = "none"
 	return nil
@@ -143,7 +148,7 @@ func (s *Setup) WireConfig(recorded, onDemand bool) wire.Config {
 	return wire.Config{
 		Tags: s.Tags, StackDepth: s.Depth, Pooling: s.Policy.Name() != "none",
 		Policy: s.Policy.Name(), Limits: strings.Join(texts, ","),
-		Wait: patience, Ungated: s.Ungated, Spill: s.Spill, CopyMin: copyMin, Scrub: s.Scrub, DeviceMemory: s.Memory, AnswerFree: s.Free,
+		Wait: patience, Ungated: s.Ungated, Spill: s.Spill, Eager: s.Eager, CopyMin: copyMin, Scrub: s.Scrub, DeviceMemory: s.Memory, AnswerFree: s.Free,
 		// Most events are uses, and the dashboard needs few of them.
 		Uses: uses, Transfers: transfers,
 	}
