@@ -61,7 +61,7 @@ func runFields(o *watch.RunOptions) fields {
 // dashboardRunFields are the settings of run.
 func dashboardRunFields(o *watch.RunOptions) fields {
 	return runFields(o).with(dashboardFields(&o.Dashboard)).
-		with(fields{"exit-with-app": &o.ExitWithApp, "no-replay": &o.NoReplay, "read-only": &o.ReadOnly})
+		with(fields{"dashboard": &o.Dashboard.Piped, "exit-with-app": &o.ExitWithApp, "no-replay": &o.NoReplay, "read-only": &o.ReadOnly})
 }
 
 func newRun() *cobra.Command {
@@ -70,9 +70,9 @@ func newRun() *cobra.Command {
 		Use:   "gpumemtop [flags] [--] CMD [ARGS...]",
 		Short: "Run an OpenCL program with a caching allocator and watch its device memory",
 		Long: "gpumemtop runs an unmodified OpenCL program, serves its buffers from a caching allocator, and shows live where\n" +
-			"its device memory goes. Without a terminal, under CI, or with --headless it writes a summary instead.\n" +
-			"Options end at the first non-option argument. The exit status is the program's own; 125, 126 and 127 mean that\n" +
-			"gpumemtop failed, or that the program cannot be executed or was not found.",
+			"its device memory goes. Without a terminal, in a pipeline, under CI, or with --headless it writes\n" +
+			"a summary instead. Options end at the first non-option argument. The exit status is the program's own; 125, 126\n" +
+			"and 127 mean that gpumemtop failed, or that the program cannot be executed or was not found.",
 		Annotations: map[string]string{kindKey: runsPrograms, usageKey: "gpumemtop [flags] [--] CMD [ARGS...]\ngpumemtop COMMAND [flags] ..."},
 		Example: "  gpumemtop ./blur 4096                        dashboard around ./blur; ? explains it\n" +
 			"  gpumemtop --policy none ./blur               only watch, no pool\n" +
@@ -135,7 +135,7 @@ func newAttach(start watch.StartFeed) *cobra.Command {
 		Args: noProgram,
 	}, fields{
 		"pid": &o.PIDs, "comm": &o.Comms, "cgroup": &o.Cgroups, "all": &o.All, "follow": &o.Follow, "duration": &o.Duration, "ghosts": &o.Ghosts,
-		"session": &session, "read-only": &readOnly,
+		"session": &session, "read-only": &readOnly, "dashboard": &o.Dashboard.Piped,
 	}.with(siteFields(&o.Setup)).with(recordingFields(&o.Outputs)).with(monitorFields(&o.Monitor)).
 		with(dashboardFields(&o.Dashboard)),
 		func(cmd *cobra.Command, args []string) error {

@@ -224,6 +224,38 @@ func TestRedirectedOutputUnderTheDashboard(t *testing.T) {
 	}
 }
 
+// In a pipeline the other end may write to the terminal: all that it prints is seen, unless the user wants a dashboard.
+func TestNoDashboardInAPipeline(t *testing.T) {
+	t.Parallel()
+	const line = "standard output is a pipe: no dashboard"
+	program := strings.Join([]string{gpumemtop(), "--", "sh", "-c", "'echo begun; exec " + example("tiny") + "'"}, " ")
+	for _, reader := range []string{"cat", "grep -v xyz", "tee /dev/null"} {
+		dir := t.TempDir()
+		term := openTerminal(t, 120, 36)
+		term.run(dir, program, "|", reader)
+		term.await(`(?m)^done`)
+		term.checkRestored(dir)
+		if screen := term.screen(); !strings.Contains(screen, "\nbegun\n") || strings.Count(screen, line) != 1 || !strings.Contains(screen, "hit rate") {
+			t.Errorf("| %s shows:\n%s", reader, screen)
+		}
+	}
+	dir := t.TempDir()
+	term := openTerminal(t, 120, 36)
+	term.run(dir, strings.Replace(program, "--", "--dashboard --", 1), "|", "cat", ">", dir+"/out")
+	term.leave()
+	term.await(`(?m)^done`)
+	term.checkRestored(dir)
+	if out := readFile(t, dir+"/out"); !strings.HasPrefix(out, "begun\n") || strings.Contains(term.screen(), line) {
+		t.Errorf("with --dashboard the reader has %q:\n%s", out, term.screen())
+	}
+	term = openTerminal(t, 120, 36)
+	term.run(dir, gpumemtop(), "record", "-o", dir+"/x.gmt", example("tiny"), "|", "cat")
+	term.await(`(?m)^done`)
+	if strings.Contains(term.screen(), line) {
+		t.Errorf("record, which has no dashboard, misses it:\n%s", term.screen())
+	}
+}
+
 // A terminal that is closed takes the program with it, as it would without gpumemtop, and the recording is whole.
 func TestClosedTerminal(t *testing.T) {
 	t.Parallel()

@@ -25,6 +25,7 @@ import (
 // DashboardOptions say whether there is a dashboard and how it looks.
 type DashboardOptions struct {
 	Headless bool
+	Piped    bool // a dashboard though standard output is a pipe
 	ASCII    bool
 	NoColor  bool
 	Mouse    bool

@@ -3,6 +3,9 @@
 package watch
 
 import (
+	"io/fs"
+	"os"
+
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/disk"
 	"codeberg.org/gpumemtop/gpumemtop/internal/remote"
@@ -68,7 +71,7 @@ func Run(o *Options, source Source) error {
 		return err
 	}
 	defer w.monitor.Close()
-	w.screen = OpenScreen(o.Dashboard)
+	w.openScreen()
 	defer w.screen.Close()
 	if err := w.simulate(); err != nil {
 		return err
@@ -86,6 +89,23 @@ func Run(o *Options, source Source) error {
 	end := source.Wait()
 	stopServing()
 	return w.report(&end, failures)
+}
+
+// openScreen opens the terminal, but not where a program and its reader in a pipeline write to it: what the reader prints would
+// lie under the dashboard, and go with it.
+func (w *Watch) openScreen() {
+	w.screen = OpenScreen(w.options.Dashboard)
+	if w.screen != nil && w.subject != nil && !w.options.Dashboard.Piped && isPipe(os.Stdout) {
+		w.screen.Close()
+		w.screen = nil
+		w.notes.Add("standard output is a pipe: no dashboard; --dashboard shows it")
+	}
+}
+
+// isPipe reports whether another process reads what is written: some shells make socket pairs of their pipes.
+func isPipe(file *os.File) bool {
+	info, err := file.Stat()
+	return err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0
 }
 
 // check finds what is wrong before anything is created, and prepares the files and the monitor.
