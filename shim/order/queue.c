@@ -9,6 +9,7 @@
 #include "queue.h"
 
 #include "../base/dispatch.h"
+#include "../base/leak_check.h"
 #include "../base/lock.h"
 #include "../base/ring.h"
 #include "../base/session.h"
@@ -153,10 +154,12 @@ cl_event gmt_enqueue_marker(cl_command_queue handle, bool old)
 {
 	cl_event event = NULL;
 	cl_int err = CL_INVALID_OPERATION;
+	gmt_leak_check_off();
 	if (old && gmt_driver.clEnqueueMarker)
 		err = gmt_driver.clEnqueueMarker(handle, &event);
 	else if (!old && gmt_driver.clEnqueueMarkerWithWaitList)
 		err = gmt_driver.clEnqueueMarkerWithWaitList(handle, 0, NULL, &event);
+	gmt_leak_check_on();
 	return err == CL_SUCCESS ? event : NULL;
 }
 

@@ -1,0 +1,25 @@
+/*
+ * leak_check.h: what drivers leak in calls of our own is no leak of the program. LeakSanitizer, alone or in AddressSanitizer, ignores
+ * what a thread allocates between these two. They take a load and a branch where the program has neither.
+ */
+#ifndef GMT_LEAK_CHECK_H
+#define GMT_LEAK_CHECK_H
+
+#include "call.h"
+
+extern void __lsan_disable(void) __attribute__((weak));
+extern void __lsan_enable(void) __attribute__((weak));
+
+static inline void gmt_leak_check_off(void)
+{
+	if (gmt_unlikely(__lsan_disable != NULL))
+		__lsan_disable();
+}
+
+static inline void gmt_leak_check_on(void)
+{
+	if (gmt_unlikely(__lsan_enable != NULL))
+		__lsan_enable();
+}
+
+#endif
