@@ -45,8 +45,11 @@ func newMachine() *machine {
 			}
 			return list, err
 		},
-		Folders:   func() []session.Place { return []session.Place{{Path: "/run/user/1"}, {Path: "/tmp"}} },
-		Probe:     m.probe,
+		Folders: func() []session.Place { return []session.Place{{Path: "/run/user/1"}, {Path: "/tmp"}} },
+		Probe:   m.probe,
+		Preloaded: func(library string) session.PreloadKind {
+			return map[string]session.PreloadKind{"/wraps.so": session.PreloadWrapper, "/loads.so": session.PreloadLoader}[library]
+		},
 		Memfd:     func() error { return nil },
 		OpenFiles: func() uint64 { return 1024 },
 		Release:   func() string { return "6.12" },
@@ -147,7 +150,9 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		{"typo", func(m *machine) { m.Environ = append(m.Environ, "GPUMEMTOP_POLICI=pow2") }, Warning, "GPUMEMTOP_POLICI sets nothing"},
 		{"in a session", func(m *machine) { m.Environ = append(m.Environ, "GPUMEMTOP_SESSION=/x") }, Warning, "this runs under gpumemtop"},
 		{"in a probe", func(m *machine) { m.Environ = append(m.Environ, "GPUMEMTOP_PROBE=opencl") }, Warning, "would be probed"},
-		{"preloaded before", func(m *machine) { m.Environ = append(m.Environ, "LD_PRELOAD=/a.so") }, Warning, "LD_PRELOAD is set already"},
+		{"preloaded before", func(m *machine) { m.Environ = append(m.Environ, "LD_PRELOAD=/a.so") }, Warning, "LD_PRELOAD is set already, and is kept behind gpumemtop's library: /a.so"},
+		{"wrapper before", func(m *machine) { m.Environ = append(m.Environ, "LD_PRELOAD=/a.so:/wraps.so") }, Warning, "kept in front of gpumemtop's library, because it wraps OpenCL: /wraps.so"},
+		{"loader before", func(m *machine) { m.Environ = append(m.Environ, "LD_PRELOAD=/loads.so") }, Warning, "may get none of the program's calls under gpumemtop: /loads.so"},
 		{"system preload", func(m *machine) { m.put("/etc/ld.so.preload", "/a.so\n/b.so\n") }, Warning, "into every program: /a.so /b.so"},
 		{"no folder", func(m *machine) {
 			m.Folders = func() []session.Place {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session/payload"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
@@ -16,9 +17,7 @@ const harmless = "libc.so.6"
 
 // preloading looks whether the preload library gets into a program, and reports that.
 func (r *Report) preloading(s *System) bool {
-	if other := s.variable("LD_PRELOAD"); other != "" {
-		r.say(areaPreload, Warning, "unset LD_PRELOAD if programs behave oddly", "LD_PRELOAD is set already, and is kept behind gpumemtop's library: %s", other)
-	}
+	r.alreadyPreloaded(s)
 	if system := s.text("/etc/ld.so.preload"); system != "" {
 		r.say(areaPreload, Warning, "", "/etc/ld.so.preload loads libraries into every program: %s", strings.Join(strings.Fields(system), " "))
 	}
@@ -35,6 +34,30 @@ func (r *Report) preloading(s *System) bool {
 	}
 	r.say(areaPreload, Problem, "look for a security module or a libc other than glibc", "the library does not get into programs by LD_PRELOAD: %v", err)
 	return false
+}
+
+// alreadyPreloaded says what becomes of the libraries that the user preloads.
+func (r *Report) alreadyPreloaded(s *System) {
+	places := [...]struct {
+		kind session.PreloadKind
+		text string
+	}{
+		{session.PreloadWrapper, "is set already, and is kept in front of gpumemtop's library, because it wraps OpenCL"},
+		{session.PreloadLoader, "has what looks like an OpenCL loader, and may get none of the program's calls under gpumemtop"},
+		{session.PreloadOther, "is set already, and is kept behind gpumemtop's library"},
+	}
+	libraries := strings.FieldsFunc(s.variable("LD_PRELOAD"), func(c rune) bool { return c == ' ' || c == ':' })
+	for _, place := range places {
+		var list []string
+		for _, library := range libraries {
+			if s.Preloaded(library) == place.kind {
+				list = append(list, library)
+			}
+		}
+		if len(list) > 0 {
+			r.say(areaPreload, Warning, "unset LD_PRELOAD if programs behave oddly", "LD_PRELOAD %s: %s", place.text, strings.Join(list, ":"))
+		}
+	}
 }
 
 // vendors looks at the files that tell ICD loaders of drivers.

@@ -37,6 +37,8 @@ type System struct {
 	Stat     func(path string) (fs.FileInfo, error)
 	// Folders are the places for a runtime folder, best first.
 	Folders func() []session.Place
+	// Preloaded is what a library in LD_PRELOAD has to do with OpenCL.
+	Preloaded func(library string) session.PreloadKind
 	// Probe runs the preload library's probe (shim/entry/probe.c) in a process of its own and returns what it wrote, also
 	// with an error: that the process was killed, crashed or hung.
 	Probe func(what string) (string, error)
@@ -76,7 +78,7 @@ func Here() *System {
 	kernel := rights.Here()
 	return &System{
 		Environ: os.Environ(), ReadFile: os.ReadFile, Glob: filepath.Glob, Stat: os.Stat,
-		Folders: session.Places, Probe: askProbe, Memfd: memfd, OpenFiles: kernel.OpenFiles, Release: kernel.Release,
+		Folders: session.Places, Preloaded: session.PreloadKindOf, Probe: askProbe, Memfd: memfd, OpenFiles: kernel.OpenFiles, Release: kernel.Release,
 		Rights: kernel.Examine, Root: os.Geteuid() == 0, Terminal: terminal,
 	}
 }

@@ -202,6 +202,17 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+// A library with functions of OpenCL that goes on to others is no wrapper if it is a loader.
+func TestPreloadKindOf(t *testing.T) {
+	for library, want := range map[string]PreloadKind{
+		"libOpenCL.so.1": PreloadLoader, "libc.so.6": PreloadOther, "/nonexistent/libx.so": PreloadOther, "libnonexistent.so": PreloadOther,
+	} {
+		if got := PreloadKindOf(library); got != want {
+			t.Errorf("%s: %d, want %d", library, got, want)
+		}
+	}
+}
+
 func TestSanitized(t *testing.T) {
 	for _, c := range []struct{ base, want []string }{
 		{[]string{"A=1"}, []string{"A=1", "ASAN_OPTIONS=verify_asan_link_order=0"}},

@@ -194,6 +194,7 @@ func (s *Session) start() error {
 	path := s.options.Command[0]
 	env := os.Environ()
 	if !s.options.Bare && !refuses(path) {
+		s.warnOfLoaders()
 		env = environment(env, s.folder.path)
 		if needs(path, "libasan.so") {
 			env = sanitized(env)

@@ -230,8 +230,8 @@ func machineName(h *elf.FileHeader) string {
 // layersEnv lists the layers that ICD loaders load, the outermost last.
 const layersEnv = "OPENCL_LAYERS"
 
-// environment returns the target's environment: ours, with the shim in front of what is preloaded already, behind the
-// loader layers that are wanted already, and without the shim of a session around this one. Preloaded and as a layer
+// environment returns the target's environment: ours, with the shim in front of what is preloaded already except what wraps OpenCL,
+// behind the loader layers that are wanted already, and without the shim of a session around this one. Preloaded and as a layer
 // it must have the same path, so that a loader finds the library that is there.
 func environment(base []string, dir string) []string {
 	shim := filepath.Join(dir, wire.ShimName)
@@ -241,7 +241,15 @@ func environment(base []string, dir string) []string {
 		name, value, _ := strings.Cut(entry, "=")
 		switch name {
 		case "LD_PRELOAD":
-			preload = append(preload, others(value, " :")...)
+			var wrappers, rest []string
+			for _, library := range others(value, " :") {
+				if PreloadKindOf(library) == PreloadWrapper {
+					wrappers = append(wrappers, library)
+				} else {
+					rest = append(rest, library)
+				}
+			}
+			preload = slices.Concat(wrappers, preload, rest)
 		case layersEnv:
 			layers = append(layers, others(value, ":")...)
 		case wire.SessionEnv:

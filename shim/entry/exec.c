@@ -28,14 +28,29 @@
 #define VARIABLE "LD_PRELOAD="
 #define VARIABLES_MAX 8192 /* of an environment: a pointer each on the stack; larger ones stay as they are */
 
-/* Whether the linker, for this program, will find that it cannot load what the list begins with, and that is ours. */
+/* Our library in a list: the user's may be in front of it. NULL: it is not there. */
+static const char *ours_in(const char *list)
+{
+	static const char name[] = "/" GMT_SHIM_NAME;
+	for (const char *at = list; (at = strstr(at, name)); at++) {
+		size_t from = (size_t)(at - list), end = from + strlen(name);
+		while (from > 0 && !strchr(": ", list[from - 1]))
+			from--;
+		if (!list[end] || strchr(": ", list[end]))
+			return list + from;
+	}
+	return NULL;
+}
+
+/* Whether the linker, for this program, will find that it cannot load our library, which the list has. */
 static bool is_in_vain(const char *list, const char *program)
 {
 	char path[PATH_MAX], report[GMT_OUTSIDER_MAX] = {GMT_OUTSIDER_FOREIGN};
-	size_t length = strcspn(list, ": "), name = strlen("/" GMT_SHIM_NAME);
-	if (length < name || length >= sizeof path || strncmp(list + length - name, "/" GMT_SHIM_NAME, name) != 0)
+	const char *ours = ours_in(list);
+	size_t length = ours ? strcspn(ours, ": ") : sizeof path, name = strlen("/" GMT_SHIM_NAME);
+	if (length >= sizeof path)
 		return false;
-	memcpy(path, list, length);
+	memcpy(path, ours, length);
 	path[length] = '\0';
 	int fd = open(path, O_RDONLY | O_CLOEXEC), why = errno;
 	if (fd >= 0)
@@ -66,6 +81,16 @@ static size_t room_without_us(char *const *environment, const char *program)
 	return room;
 }
 
+static void copy_without_us(char *to, const char *list)
+{
+	const char *ours = ours_in(list), *rest = ours + strcspn(ours, ": ");
+	size_t before = (size_t)(ours - list);
+	if (!*rest && before)
+		before--; /* what separates us from those in front */
+	memcpy(to, list, before);
+	strcpy(to + before, rest + (*rest != 0));
+}
+
 static char *const *without_us(char *const *environment, void *room)
 {
 	char **copy = room;
@@ -74,16 +99,13 @@ static char *const *without_us(char *const *environment, void *room)
 		count++;
 	char *variable = (char *)(copy + count + 1);
 	for (size_t i = 0; i < count; i++) {
-		const char *rest = environment[i] + strlen(VARIABLE);
 		if (strncmp(environment[i], VARIABLE, strlen(VARIABLE)) != 0 || variable == NULL) {
 			copy[kept++] = environment[i];
 			continue;
 		}
-		rest += strcspn(rest, ": ");
-		if (*rest) {
-			strcpy(stpcpy(variable, VARIABLE), rest + 1);
+		copy_without_us(stpcpy(variable, VARIABLE), environment[i] + strlen(VARIABLE));
+		if (variable[strlen(VARIABLE)])
 			copy[kept++] = variable;
-		}
 		variable = NULL;
 	}
 	copy[kept] = NULL;
@@ -235,8 +257,9 @@ static void leave_environment(void)
 	ready();
 	const char *list = getenv("LD_PRELOAD");
 	if (list && is_in_vain(list, "sh")) {
-		list += strcspn(list, ": ");
-		setenv("LD_PRELOAD", *list ? list + 1 : "", 1);
+		char *rest = alloca(strlen(list) + 1);
+		copy_without_us(rest, list);
+		setenv("LD_PRELOAD", rest, 1);
 	}
 	errno = before;
 }

@@ -384,7 +384,8 @@ static void start_another(void)
 	char *program[] = {SHELL};
 	pid_t child = 0;
 	int status = 0, ended = 0;
-	setenv("LD_PRELOAD", "/nonexistent/" GMT_SHIM_NAME ":libm.so.6", 1);
+	static const char *const lists[] = {"/nonexistent/" GMT_SHIM_NAME ":libm.so.6", "libm.so.6:/nonexistent/" GMT_SHIM_NAME};
+	setenv("LD_PRELOAD", lists[strlen(way) % 2], 1);
 	setenv("KEPT", "1", 1);
 	if (strcmp(way, "execv") == 0)
 		execv(program[0], program + 1);

@@ -86,6 +86,33 @@ func TestLeakCheckers(t *testing.T) {
 	}
 }
 
+// What a user preloads and wraps OpenCL gets the program's calls as often as without us, whatever the policy, and however it finds
+// the next functions: its own, which it calls by name, too. We see all calls, and call sites are the program's.
+func TestPreloadedWrapper(t *testing.T) {
+	t.Parallel()
+	source := filepath.Join(root, "test/programs/preloaded/wraps.c")
+	for name, flags := range map[string][]string{"next": nil, "by handle": {"-DBY_HANDLE"}, "linked": {"-lOpenCL"}} {
+		library := "LD_PRELOAD=" + compiled(t, "libwraps.so", source, append([]string{"-shared", "-fPIC", "-g"}, flags...)...)
+		for _, program := range [][]string{
+			{example("leak"), "5"}, {"env", "-u", "OPENCL_LAYERS", example("leak"), "5"}, {testProgram("dynamic"), "libOpenCL.so.1"},
+		} {
+			bare := run(t, command{args: program, env: []string{library}})
+			for _, policy := range []string{"none", "futhark", "slab"} {
+				file := filepath.Join(t.TempDir(), "x.json")
+				args := append([]string{gpumemtop(), "--headless", "--policy", policy, "--summary", file, "--"}, program...)
+				here := run(t, command{args: args, env: []string{library}})
+				difference, got := differs(bare, here), readSummary(t, file)
+				if difference != "" || got.Hits+got.Misses != 20 || !contains(bare.stdout, "wraps: ") {
+					t.Errorf("%s, %s, %s: %d requests: %s", name, program, policy, got.Hits+got.Misses, difference)
+				}
+				if leaks := program[0] != testProgram("dynamic"); leaks != contains(here.stderr, "at leak.c:") {
+					t.Errorf("%s, %s: %s", name, program, here.stderr)
+				}
+			}
+		}
+	}
+}
+
 // entries returns the ways into a program. leak creates four times the buffers that it leaks, dynamic 20, one after the
 // other. forker's child that forks late is not seen.
 func entries(t *testing.T) []entry {
