@@ -142,7 +142,7 @@ var settings = []setting{
 	{name: "no-lifetimes", group: groupChrome, help: "no lifetimes: only calls and counters"},
 	{name: "flows", group: groupChrome, help: "arrows from each allocation to its lifetime and its release"},
 	{name: "tags", value: "KIND", group: groupSites, env: true, help: "how to group allocations: by stack, caller, size, thread or none"},
-	{name: "stack-depth", value: "N", group: groupSites, env: true, help: "frames of a call stack to keep, 1 to 32"},
+	{name: "stack-depth", value: "N", group: groupSites, env: true, help: "frames of a call stack to keep, 1 to 32; more where all are of libraries, and as many lines of Python"},
 	{name: "wrapper", value: "REGEXP", group: groupSites, env: true, help: wrapperHelp},
 	{name: "wrapper", variant: "read", value: "REGEXP", group: groupSites, help: wrapperHelp},
 	{name: "json", value: "FILE", group: groupOutput, env: true, help: "write a Chrome trace while the program runs, alone or beside -o; % as for -o"},

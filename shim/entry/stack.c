@@ -33,25 +33,10 @@ static bool ours(uintptr_t address)
 	return address >= (uintptr_t)__ehdr_start && address < (uintptr_t)_end;
 }
 
-/* Takes a frame, from the innermost on. False: no more. */
-static inline bool take(struct gmt_stack *stack, uintptr_t address)
-{
-	if (gmt_unlikely(!address || (stack->python && gmt_python_holds(address))))
-		return false;
-	if (!ours(address) && (stack->depth || !gmt_layer_holds((const void *)address)))
-		stack->frames[stack->depth++] = address;
-	return stack->depth < stack->limit;
-}
-
-static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *stack)
-{
-	return take(stack, (uintptr_t)_Unwind_GetIP(context)) ? _URC_NO_REASON : _URC_END_OF_STACK;
-}
-
 /*
  * Rules, two for each value of SET_BITS bits of a scrambled address, of which the other bits are stored:
  *
- *   the other 36 bits | can be unloaded | kind: 3 | saved: 4 | offset / 8: 20
+ *   the other 36 bits | can be unloaded | kind: 3 | saved: 4 | in a library: 1 | offset / 8: 19
  *
  * Scrambling is multiplication by an odd number, so no two addresses of 47 bits have the same.
  */
@@ -62,7 +47,8 @@ static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *stack)
 #define UNLOADABLE (1u << 27)
 #define KIND_SHIFT 24
 #define SAVED_SHIFT 20
-#define OFFSET_BITS 20
+#define IN_LIBRARY (1u << 19)
+#define OFFSET_BITS 19
 
 static _Atomic uint64_t rules[1u << SET_BITS][2];
 static _Atomic uint64_t unloaded;                         /* the count that the rules are from */
@@ -90,6 +76,7 @@ struct place {
 	uintptr_t address;
 	bool begun, passed;   /* what can be unloaded has begun */
 	bool listed, lasting; /* in the program or a library; in one that cannot be unloaded */
+	bool shared;          /* in a library that belongs to no single program */
 	uint64_t unloaded;
 };
 
@@ -103,6 +90,18 @@ static bool lies_in(const struct dl_phdr_info *file, uintptr_t address)
 	return false;
 }
 
+/* Libraries as internal/callsite knows them: of the system, and of Python and node. The program itself has no path here. */
+static bool is_library(const char *path)
+{
+	static const char *const tops[] = {"/lib/", "/lib32/", "/lib64/"}, *const folders[] = {"/site-packages/", "/dist-packages/", "/node_modules/"};
+	const char *top = strncmp(path, "/usr/", 5) == 0 ? path + 4 : path;
+	top = top != path && strncmp(top, "/local/", 7) == 0 ? top + 6 : top;
+	for (size_t i = 0; i < 3; i++)
+		if (strncmp(top, tops[i], strlen(tops[i])) == 0 || strstr(path, folders[i]))
+			return true;
+	return false;
+}
+
 /* The list begins with the program, and has libraries in the order of loading: what comes before libc cannot be unloaded. */
 static int look(struct dl_phdr_info *file, size_t size, void *arg)
 {
@@ -113,6 +112,7 @@ static int look(struct dl_phdr_info *file, size_t size, void *arg)
 	place->begun = true;
 	place->listed = lies_in(file, place->address);
 	place->lasting = place->listed && !place->passed;
+	place->shared = place->listed && is_library(file->dlpi_name);
 	place->passed |= lies_in(file, (uintptr_t)dl_iterate_phdr);
 	return place->listed;
 }
@@ -170,7 +170,7 @@ static uint32_t learn(uintptr_t address, bool guess, uintptr_t near)
 	if (words >> OFFSET_BITS || address >> ADDRESS_BITS)
 		rule.kind = GMT_RULE_UNKNOWN;
 	uint32_t packed = (place.lasting ? 0 : UNLOADABLE) | (uint32_t)rule.kind << KIND_SHIFT | rule.saved << SAVED_SHIFT |
-			  (uint32_t)(words & ((1u << OFFSET_BITS) - 1));
+			  (place.shared ? IN_LIBRARY : 0) | (uint32_t)(words & ((1u << OFFSET_BITS) - 1));
 	if ((place.listed || generated) && !(address >> ADDRESS_BITS))
 		store(address, packed, place.unloaded);
 	return packed;
@@ -180,6 +180,32 @@ static inline uint32_t rule_at(uintptr_t address, bool guess, uintptr_t near)
 {
 	uint32_t rule = recall(address);
 	return gmt_likely(rule) ? rule : learn(address, guess, near);
+}
+
+/* Whether a stack that has reached its limit goes on: OpenCV alone fills eight frames, and leaves none for whom it works for. */
+static bool goes_on(const struct gmt_stack *stack)
+{
+	unsigned i = stack->depth > stack->limit ? stack->depth - 1 : 0; /* from there on the frames are new */
+	if (!stack->deeper || stack->depth >= GMT_STACK_MAX)
+		return false;
+	while (i < stack->depth && rule_at(stack->frames[i], false, 0) & IN_LIBRARY)
+		i++;
+	return i == stack->depth;
+}
+
+/* Takes a frame, from the innermost on. False: no more. */
+static inline bool take(struct gmt_stack *stack, uintptr_t address)
+{
+	if (gmt_unlikely(!address || (stack->python && gmt_python_holds(address))))
+		return false;
+	if (!ours(address) && (stack->depth || !gmt_layer_holds((const void *)address)))
+		stack->frames[stack->depth++] = address;
+	return stack->depth < stack->limit || goes_on(stack);
+}
+
+static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *stack)
+{
+	return take(stack, (uintptr_t)_Unwind_GetIP(context)) ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
 static enum gmt_rule_kind kind_of(uint32_t rule)
@@ -296,7 +322,7 @@ static bool walk(struct gmt_stack *stack, struct gmt_caller at)
 #include <stdlib.h>
 static void compare_with_unwinder(const struct gmt_stack *walked)
 {
-	struct gmt_stack stack = {.limit = walked->limit, .python = walked->python};
+	struct gmt_stack stack = {.limit = walked->limit, .deeper = walked->deeper, .python = walked->python};
 	_Unwind_Backtrace(step, &stack);
 	unsigned certain = walked->certain ? walked->certain : walked->depth;
 	if (stack.depth == certain && memcmp(stack.frames, walked->frames, stack.depth * sizeof stack.frames[0]) == 0)
@@ -307,11 +333,13 @@ static void compare_with_unwinder(const struct gmt_stack *walked)
 }
 #endif
 
-void gmt_stack_collect(struct gmt_stack *stack, const struct gmt_caller *caller, unsigned limit, bool lines)
+void gmt_stack_collect(struct gmt_stack *stack, const struct gmt_caller *caller, unsigned limit, bool toname)
 {
+	unsigned room;
 	stack->depth = stack->lines = stack->certain = 0;
 	stack->limit = limit;
-	stack->python = lines ? gmt_python_runs() : GMT_PYTHON_NONE;
+	stack->python = toname ? gmt_python_runs() : GMT_PYTHON_NONE;
+	stack->deeper = toname && !stack->python;
 	if (!walk(stack, *caller)) {
 		stack->depth = stack->certain = 0;
 		_Unwind_Backtrace(step, stack);
@@ -319,6 +347,7 @@ void gmt_stack_collect(struct gmt_stack *stack, const struct gmt_caller *caller,
 #ifdef GMT_TEST_STACKS
 	compare_with_unwinder(stack);
 #endif
+	room = GMT_STACK_MAX - stack->depth;
 	if (stack->python)
-		stack->lines = gmt_python_lines(stack->python, stack->line, limit - stack->depth);
+		stack->lines = gmt_python_lines(stack->python, stack->line, limit < room ? limit : room);
 }

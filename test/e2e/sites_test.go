@@ -102,3 +102,63 @@ func TestSitesInGeneratedCode(t *testing.T) {
 		t.Errorf("creates (-want +got):\n%s", diff)
 	}
 }
+
+// deepLibrary creates a buffer under a dozen functions of its own.
+const deepLibrary = `
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+#define PASS(name, next) __attribute__((noinline, visibility("hidden"))) cl_mem name(cl_context c) { cl_mem m = next(c); __asm__ volatile(""); return m; }
+static cl_mem last(cl_context c) { cl_mem m = clCreateBuffer(c, 0, 4096, NULL, NULL); __asm__ volatile(""); return m; }
+PASS(f1, last) PASS(f2, f1) PASS(f3, f2) PASS(f4, f3) PASS(f5, f4) PASS(f6, f5)
+PASS(f7, f6) PASS(f8, f7) PASS(f9, f8) PASS(f10, f9) PASS(f11, f10)
+cl_mem deep_create(cl_context c) { cl_mem m = f11(c); __asm__ volatile(""); return m; }
+`
+
+// deepProgram uses it at two places.
+const deepProgram = `
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+cl_mem deep_create(cl_context);
+static __attribute__((noinline)) void one(cl_context c) { clReleaseMemObject(deep_create(c)); }
+static __attribute__((noinline)) void other(cl_context c) { clReleaseMemObject(deep_create(c)); }
+int main(void)
+{
+	cl_platform_id p;
+	cl_device_id d;
+	if (clGetPlatformIDs(1, &p, NULL) || clGetDeviceIDs(p, CL_DEVICE_TYPE_ALL, 1, &d, NULL))
+		return 1;
+	cl_context c = clCreateContext(NULL, 1, &d, NULL, NULL, NULL);
+	one(c);
+	other(c);
+	return clReleaseContext(c);
+}
+`
+
+// A library of many levels, as OpenCV, does not take all frames of a stack: call sites are the program's lines.
+func TestSitesBelowADeepLibrary(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "site-packages") // as a library of the system
+	library := filepath.Join(folder, "libdeep.so")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	source := filepath.Join(t.TempDir(), "deep.c")
+	if err := os.WriteFile(source, []byte(deepLibrary), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r := runBare(t, "gcc", "-s", "-O1", "-shared", "-fPIC", "-o", library, source); r.code != 0 {
+		t.Fatalf("gcc: %s", r.stderr)
+	}
+	program := built(t, "deepuser", deepProgram, library, "-Wl,-rpath,"+folder)
+	for _, policy := range []string{"none", "futhark"} {
+		file := filepath.Join(t.TempDir(), "x.gmt")
+		if r := run(t, command{args: []string{gpumemtop(), "record", "--policy", policy, "-o", file, "--", program}}); r.code != 0 {
+			t.Fatalf("%s\n%s", r, r.stderr)
+		}
+		for _, row := range figuresIn(t, file, true).Tags {
+			if !strings.Contains(row.Tag, " one via libdeep") && !strings.Contains(row.Tag, " other via libdeep") || row.Creates != 1 {
+				t.Errorf("%s: %d creates at %s", policy, row.Creates, row.Tag)
+			}
+		}
+	}
+}
