@@ -17,7 +17,7 @@ func attachedSnapshot(n int) *stats.Snapshot {
 	s.Program, s.Arguments, s.Policy, s.Limits, s.Marks = "/opt/blur", []string{"--rank", "0"}, "none", nil, nil
 	s.Recording = stats.Recording{}
 	t := &s.Totals
-	t.Misses, t.Hits, t.Cached, t.Cooling, t.LargestCached, t.CachedBlocks, t.SavedNS = t.Hits+t.Misses, 0, 0, 0, 0, 0, 0
+	t.Misses, t.Hits, t.Cached, t.Cooling, t.LargestCached, t.CachedBlocks, t.Saved.NS = t.Hits+t.Misses, 0, 0, 0, 0, 0, 0
 	t.SteadyHits, t.DriverCreates, t.MissReasons = 0, t.Creates, [wire.MissPolicy + 1]uint64{wire.MissPolicy: t.Misses}
 	s.Window.Misses, s.Window.Hits = s.Window.Creates, 0
 	for i := range s.History {

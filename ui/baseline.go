@@ -62,7 +62,7 @@ func totalsSince(was, is *stats.Totals) stats.Totals {
 	for _, c := range []struct{ to, from *uint64 }{
 		{&t.Hits, &was.Hits}, {&t.Misses, &was.Misses}, {&t.Creates, &was.Creates}, {&t.Releases, &was.Releases}, {&t.Failures, &was.Failures},
 		{&t.Unpooled, &was.Unpooled}, {&t.DriverCreates, &was.DriverCreates}, {&t.DriverReleases, &was.DriverReleases},
-		{&t.DriverNS, &was.DriverNS}, {&t.SavedNS, &was.SavedNS}, {&t.Uses, &was.Uses}, {&t.Syncs, &was.Syncs},
+		{&t.DriverNS, &was.DriverNS}, {&t.Saved.NS, &was.Saved.NS}, {&t.Uses, &was.Uses}, {&t.Syncs, &was.Syncs},
 	} {
 		*c.to = since(*c.from, *c.to)
 	}

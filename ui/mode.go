@@ -120,7 +120,7 @@ var poolWords = []word{
 	wordOf(figures.Reserved, ""),
 	wordOf(figures.Waste, ""),
 	{"fragmentation", figures.ExternalFragmentation.Meaning},
-	{"avoided", "requests served without the driver; the time saved is an estimate: usual driver calls of that size, less the pool's own time, without first touches"},
+	{"avoided", "requests served without the driver; the time saved is an estimate where it is clear: usual driver calls of that size, less the pool's own time, without first touches"},
 	{"cold", "miss: no block of this class was free before"},
 	{"too small", "miss: all free blocks are smaller"},
 	{"too wasteful", "miss: a free block is large enough, but the policy refuses it: over max_waste_ratio, or of another tag or bucket"},

@@ -227,7 +227,7 @@ func (d *dashboard) legendItems(s *stats.Snapshot) []item {
 	}
 }
 
-// poolLegend also says what the pool has saved.
+// poolLegend also says what the pool has saved, if that is known.
 func poolLegend(s *stats.Snapshot) []item {
 	t := &s.Totals
 	items := []item{
@@ -241,13 +241,14 @@ func poolLegend(s *stats.Snapshot) []item {
 	}
 	items = append(items,
 		item{3, append(figureSpans(s, figures.DriverCreates, plain), span{" avoided ", dim}, span{count(t.Hits), goodStyle})})
-	switch {
-	case !t.SavedKnown:
-		return append(items, item{4, []span{{"saved ", dim}, {"unknown", plain}}})
-	case t.SavedNS == 0:
-		return append(items, item{4, []span{{"no driver time saved", dim}}}, item{5, []span{{"(estimate)", dim}}})
+	if t.Saved.NS == 0 {
+		return items
 	}
-	return append(items, item{4, []span{{"saved ≈ ", dim}, {duration(t.SavedNS), plain}}}, item{5, []span{{"(estimate)", dim}}})
+	of := "(estimate)"
+	if !t.Saved.Releases {
+		of = "of creates (estimate)"
+	}
+	return append(items, item{4, []span{{"saved ≈ ", dim}, {duration(t.Saved.NS), plain}}}, item{5, []span{{of, dim}}})
 }
 
 // drawNumbersOnly draws the numbers line by line, in a terminal too small for panes.

@@ -38,7 +38,7 @@ func sampleSnapshot() *stats.Snapshot {
 			Hits: 98213, Misses: 6604, SteadyHits: 51800, SteadyRequests: 52408, Creates: 105003, Releases: 104890,
 			DriverCreates: 6790, InUse: 1464 * mib, Requested: 1404 * mib, Cached: 384 * mib, Cooling: 48 * mib,
 			PeakInUse: 2160 * mib, PeakInUseTime: started + 41e9, PeakReserved: 2410 * mib, LargestCached: 320 * mib,
-			LiveBuffers: 113, CachedBlocks: 92, SavedNS: 6e9, SavedKnown: true, CreateP50NS: 420, CreateP99NS: 9100,
+			LiveBuffers: 113, CachedBlocks: 92, Saved: stats.SavedCalls{NS: 6e9, Releases: true}, CreateP50NS: 420, CreateP99NS: 9100,
 			DriverCreateP50: 61e3, DriverCreateP99: 410e3,
 		},
 		Window:    stats.Rates{NS: 1e9, Hits: 1165, Misses: 35, Creates: 1207, Releases: 1199, Events: 9e3, DriverCreates: 38, DriverNanos: 41e6},

@@ -86,7 +86,7 @@ var settings = []setting{
 	{name: "device-cost", value: "FILE", group: groupAllocator,
 		help: "the driver's costs, as 'gpumemtop probe --format json' measured them; by default those of the recording"},
 	{name: "device-cost", variant: "touch", value: "FILE", group: groupAllocator,
-		help: "what first touches take, as 'gpumemtop probe --format json' measured it, where the recording has no times of its own"},
+		help: "what creates, releases and first touches take on its device, by 'gpumemtop probe --format json', where the recording does not show it"},
 	{name: "device", variant: "cost", value: "DEVICE", group: groupAllocator,
 		help: "which device in that file, by number or by part of its name in any case"},
 	{name: "capacity", variant: "plan", value: "SIZE", group: groupPlacement,

@@ -253,12 +253,12 @@ func (v *view) tile(f *figures.Figure, note string) htmlTile {
 func (v *view) tiles() []htmlTile {
 	t := v.run
 	peak := max(v.a.Peak.InUse, t.PeakInUse)
-	saved, basis := "unknown", ""
+	saved, basis := "not known", "gpumemtop compare measures it; "
 	switch {
-	case t.SavedKnown && t.SavedNS == 0:
-		saved, basis = "nothing", "an estimate: "
-	case t.SavedKnown:
-		saved, basis = "≈\u202f"+v.said(figures.Saved), "an estimate: "
+	case t.Saved.NS > 0 && t.Saved.Releases:
+		saved, basis = "≈\u202f"+v.said(figures.Saved), "an estimate, without first touches; "
+	case t.Saved.NS > 0:
+		saved, basis = "≈\u202f"+v.said(figures.Saved), "an estimate of creates only; "
 	}
 	tiles := []htmlTile{
 		{figures.PeakInUse.Name, v.sizeText(peak), "at " + durationText(v.a.Peak.Time) + "; " + v.amount(figures.PeakReserved) + " reserved at most"},

@@ -148,7 +148,7 @@ func TestHTMLSays(t *testing.T) {
 		"/home/ada/net/train --epochs 3 --data 'cifar 10/train.bin'", "policy futhark", "Radeon Instinct MI100, 1.00 GiB, driver 3452.0", "host node17",
 		"date 2026-03-14 15:09:26", "duration 42.0 s, exit status 0", "max_waste_ratio = 0.5", "3 events lost",
 		"problem loader.c:114 leaks", "gpumemtop --policy futhark --set max_cached_bytes=536870912 -- /home/ada/net/train",
-		"peak in use ≈ 612.0 MiB", "hit rate 98.2 %", "driver time 2.14 s", "time saved ≈ 14.3 s an estimate: 27 004 driver creates avoided",
+		"peak in use ≈ 612.0 MiB", "hit rate 98.2 %", "driver time 2.14 s", "time saved ≈ 14.3 s an estimate, without first touches; 27 004 driver creates avoided",
 		"leaked ≈ 48.1 MiB 13 buffers at 2 call sites", "device memory 1.00 GiB", "phase 2: 3 100 iterations of 7.05 ms",
 		"libc.so.6+0x2724a", "--set max_cached_bytes=536870912", "31.0 µs + 12.4 µs per MiB · size, R² 0.982", "p50 420 µs, p99 31.0 ms of 26 000 buffers",
 		"clReleaseMemObject of a 8.00 MiB buffer created at optimizer.c:203 moments", "25.0 s limit max_cached_bytes=268435456",

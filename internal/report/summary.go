@@ -87,12 +87,16 @@ func (s *Summary) joined() units.Joined {
 type Saved struct {
 	Calls uint64 `json:"driver_calls_ns"` // less the pool's own time
 	Basis string `json:"basis"`           // of that: unknown, estimated
+	// Releases says that these are counted, otherwise only creates.
+	Releases bool   `json:"releases_counted"`
+	Device   string `json:"probed_device,omitempty"` // whose probe gave the driver's times
 	// Touches are first touches: left out where nothing is known of them.
 	Touches *stats.Touches `json:"first_touches,omitempty"`
 }
 
 func savedOf(t *stats.Totals) Saved {
-	s := Saved{Calls: t.SavedNS, Basis: map[bool]string{false: "unknown", true: "estimated"}[t.SavedKnown]}
+	basis := map[bool]string{false: "unknown", true: "estimated"}[t.Saved.NS > 0]
+	s := Saved{Calls: t.Saved.NS, Basis: basis, Releases: t.Saved.Releases, Device: t.Saved.Device}
 	if t.SavedTouches.Hits > 0 {
 		s.Touches = &t.SavedTouches
 	}

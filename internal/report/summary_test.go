@@ -27,7 +27,7 @@ func fullSnapshot() *stats.Snapshot {
 		{Name: "drain_order", Text: "oldest-first", Kind: stats.LimitChoice}, {Name: "max_age", Value: 30, Text: "30", Kind: stats.LimitSeconds},
 	}
 	s.Device = stats.Device{Name: "device", Driver: "1.0", Global: 8 << 30}
-	s.Totals.SavedNS = 123_456_789
+	s.Totals.Saved.NS = 123_456_789
 	s.Recording.Path = "run.gmt"
 	s.Arguments = []string{"a\nb", strings.Repeat("long ", 100), "\x1b[31m"}
 	return s

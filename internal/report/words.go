@@ -65,20 +65,28 @@ func driverText(run *figures.Subject) string {
 	if run.Hits == 0 {
 		return text
 	}
-	text += ": " + savedText(run)
-	switch {
-	case run.SavedTouches.Hits > 0:
-		return text + ", " + touchesText(run.Totals)
-	case !run.SavedKnown:
-		return text + " (gpumemtop compare measures it)"
+	var saved []string
+	if run.Saved.NS > 0 {
+		saved = append(saved, savedText(run))
 	}
-	return text + " (estimated; gpumemtop compare measures the whole gain)"
+	if run.SavedTouches.Hits > 0 {
+		saved = append(saved, touchesText(run.Totals))
+	}
+	switch {
+	case saved == nil:
+		return text + " (gpumemtop compare measures what that gains)"
+	case run.SavedTouches.Hits > 0:
+		return text + ": " + strings.Join(saved, ", ")
+	case !run.Saved.Releases:
+		return text + ": " + saved[0] + " (estimated; releases and first touches not counted: gpumemtop compare measures the whole gain)"
+	}
+	return text + ": " + saved[0] + " (estimated; first touches not counted: gpumemtop compare measures the whole gain)"
 }
 
 // touchesText says what hits saved in first touches.
 func touchesText(t *stats.Totals) string {
 	s := &t.SavedTouches
-	text := fmt.Sprintf("about %s in first writes to new memory ", units.Duration(s.NS))
+	text := fmt.Sprintf("about %s saved in first writes to new memory ", units.Duration(s.NS))
 	if s.Device != "" {
 		return text + "(by the probe of " + units.Clean(s.Device) + ")"
 	}
@@ -91,13 +99,16 @@ func touchesText(t *stats.Totals) string {
 
 // savedText says what hits saved in driver calls.
 func savedText(run *figures.Subject) string {
-	switch {
-	case !run.SavedKnown:
-		return figures.Saved.Name + " unknown, as " + figures.Saved.Unknown
-	case run.SavedNS == 0:
-		return "no time saved in driver calls"
+	text := fmt.Sprintf("about %s saved in ", said(figures.Saved, run))
+	if run.Saved.Releases {
+		text += "driver calls"
+	} else {
+		text += "creates"
 	}
-	return fmt.Sprintf("about %s saved in driver calls", said(figures.Saved, run))
+	if run.Saved.Device != "" {
+		text += " (by the probe of " + units.Clean(run.Saved.Device) + ")"
+	}
+	return text
 }
 
 // memoryText says how much was in use at most. What --spill took from the device was not reserved all the time.

@@ -171,7 +171,7 @@ func (a *account) totals(free spread) Totals {
 	t.LiveBuffers, t.CachedBlocks = heap.Amount(a.Live), heap.Amount(a.CachedBlocks)+free.ranges
 	t.LargestCached, t.Squares = free.largest, free.squares
 	t.SteadyHits, t.SteadyRequests = a.steady.Later()
-	t.SavedNS, t.SavedKnown = a.costs.saved()
+	t.Saved = a.costs.saved()
 	t.CreateP50NS, t.CreateP99NS = a.calls.Percentile(0.5), a.calls.Percentile(0.99)
 	t.DriverCreateP50, t.DriverCreateP99 = a.driver.Percentile(0.5), a.driver.Percentile(0.99)
 	return t

@@ -52,7 +52,7 @@ func TestCarried(t *testing.T) {
 		t.Errorf("in the last second %+v", w)
 	}
 	s.hit(6, 1, 700, 700, 4)
-	if now := s.Snapshot().Totals; now.Hits != 1 || now.Creates != 1 || now.PeakInUse != 1010 || now.SavedNS != 0 {
+	if now := s.Snapshot().Totals; now.Hits != 1 || now.Creates != 1 || now.PeakInUse != 1010 || now.Saved.NS != 0 {
 		t.Errorf("after a hit %+v", now)
 	}
 }

@@ -48,7 +48,7 @@ func (r *Process) fold(p *Process) {
 		}
 	}
 	t.Squares += add.Squares
-	t.SavedKnown = t.SavedKnown || add.SavedKnown
+	t.Saved.Releases = t.Saved.Releases || add.Saved.Releases
 	r.Totals = t
 	r.Folded++
 	r.Program = fmt.Sprintf("%d ended processes", r.Folded)
@@ -60,7 +60,7 @@ func (r *Process) fold(p *Process) {
 func (t *Totals) counts() []*uint64 {
 	list := append(make([]*uint64, 0, 96),
 		&t.Hits, &t.Misses, &t.SteadyHits, &t.SteadyRequests, &t.Creates, &t.Releases, &t.Failures, &t.Unpooled, &t.DriverCreates,
-		&t.DriverReleases, &t.DriverNS, &t.HitNS, &t.PoolNS, &t.SavedNS, &t.BytesRequested, &t.BytesAllocated, &t.Requested, &t.InUse,
+		&t.DriverReleases, &t.DriverNS, &t.HitNS, &t.PoolNS, &t.Saved.NS, &t.Saved.Pool, &t.BytesRequested, &t.BytesAllocated, &t.Requested, &t.InUse,
 		&t.Cached, &t.Cooling, &t.LiveBuffers, &t.CachedBlocks, &t.Slabs, &t.SlabBytes, &t.SlabFree, &t.HazardsAvoided, &t.Uses,
 		&t.Syncs, &t.Plans.Installed,
 	)

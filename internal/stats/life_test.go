@@ -33,7 +33,7 @@ func TestBlockLife(t *testing.T) {
 	got := snapshot.Totals
 	if got.Hits != 1 || got.Misses != 1 || got.MissReasons[wire.MissCold] != 1 || got.Creates != 2 || got.Releases != 2 ||
 		got.DriverCreates != 1 || got.DriverReleases != 1 || got.Evictions[wire.EvictTrim] != 1 ||
-		got.DriverNS != 850 || got.HitNS != 100 || got.SavedNS != 0 || got.SavedKnown || got.BytesRequested != 220 ||
+		got.DriverNS != 850 || got.HitNS != 100 || got.Saved.NS != 0 || got.BytesRequested != 220 ||
 		got.BytesAllocated != 128 || got.PeakInUse != 128 || got.PeakReserved != 128 || snapshot.Unknown != 0 {
 		t.Errorf("totals are %+v", got)
 	}

@@ -116,7 +116,7 @@ var metricsExamples = []func(*stream) string{
 		}
 		t := s.Snapshot().Totals
 		return fmt.Sprintf("misses of 1 M that took the driver 900, 40 and 60 µs, then %d hits of 1 M that took 0.1 µs each → "+
-			"time saved %d × (60 − 0.1) µs = %d µs", t.Hits, t.Hits, t.SavedNS/1000)
+			"time saved %d × (60 − 0.1) µs = %d µs", t.Hits, t.Hits, t.Saved.NS/1000)
 	},
 	func(s *stream) string {
 		for n := range uint64(100) {

@@ -28,7 +28,7 @@ func (m observer) Released(hp *heap.Process, o *heap.Object, how heap.How) {
 	if how == heap.Released || how == heap.Unknown {
 		m.objects.countShared(p, o, true)
 	}
-	m.totals.released(p, how)
+	m.totals.released(p, o, how)
 }
 
 // Freed implements heap.Observer.

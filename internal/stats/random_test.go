@@ -45,7 +45,7 @@ func TestTotalsEqualNaiveRecomputation(t *testing.T) {
 
 // forgetEstimates clears what has tests of its own.
 func forgetEstimates(t *Totals) {
-	t.SavedNS, t.SavedKnown, t.SteadyHits, t.SteadyRequests, t.Held = 0, false, 0, 0, 0
+	t.Saved, t.SteadyHits, t.SteadyRequests, t.Held = SavedCalls{}, 0, 0, 0
 	t.CreateP50NS, t.CreateP99NS, t.DriverCreateP50, t.DriverCreateP99 = 0, 0, 0, 0
 }
 

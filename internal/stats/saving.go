@@ -5,11 +5,19 @@ import (
 	"slices"
 )
 
-// costs measures how long the driver takes to create and release blocks, and counts the calls that the pool saved it.
+// SavedCalls estimate the time that hits saved in driver calls, ns.
+type SavedCalls struct {
+	NS       uint64 // less what the same calls took in the pool; 0: not known
+	Pool     uint64 // what hits and their releases took in the pool
+	Releases bool   // releases are counted, as enough of them reached the driver; otherwise NS is of creates only
+	Device   string // whose probe gave the driver's times; empty: this run did
+}
+
+// costs measures how long driver and pool take for what hits spare the driver.
 type costs struct {
-	creates, releases timings
+	creates, releases timings    // by the driver
+	served, parked    timings    // by the pool: hits, and releases into the pool
 	hits              [65]uint64 // by size class
-	own               uint64     // ns that the program spent in the pool instead: in hits, and in releases into the pool
 	threads           threads
 }
 
@@ -53,23 +61,46 @@ func (t *threads) met(thread uint32) bool {
 
 func (c *costs) hit(size uint64, duration uint32) {
 	c.hits[bits.Len64(size)]++
-	c.own += uint64(duration)
+	c.served.add(size, duration)
 }
 
-// saved returns the ns that hits saved in the driver's creates and releases, less the pool's own time, and at least 0. It is at
-// most hits × the slowest timed create and release. A single slow call never decides: if only first calls were timed, the
-// saving is unknown.
-func (c *costs) saved() (ns uint64, known bool) {
-	if !c.creates.known() {
-		return 0, false
+// saved returns the estimate: by medians, so that a single slow call never decides. It is known only if the saving stays when
+// each driver call takes the lower quartile, and the pool the upper.
+func (c *costs) saved() (out SavedCalls) {
+	if c.hits == [65]uint64{} {
+		return out
 	}
-	create, release := c.creates.typical(), c.releases.typical()
-	var total float64
+	_, out.Pool = c.times(median, true)
+	releases := c.releases.known()
+	if driver, pool := c.times(quartile, releases); !c.creates.known() || driver <= pool {
+		return out
+	}
+	driver, pool := c.times(median, releases)
+	out.NS, out.Releases = driver-min(driver, pool), releases
+	return out
+}
+
+// times returns what the driver would have taken for the hits and what the pool took, with releases if they are counted: part
+// from below of what was timed in each class, and from above. A release by the driver counts as a create at most: one that returns
+// memory that the C library kept is slower than usual ones.
+func (c *costs) times(part uint64, releases bool) (driver, pool uint64) {
+	create, _ := c.creates.typical(part)
+	release, _ := c.releases.typical(part)
+	_, serve := c.served.typical(part)
+	_, park := c.parked.typical(part)
 	for class, hits := range c.hits {
-		// The last releases of a run may return all that the C library kept until then: usual releases are faster.
-		total += float64(hits) * (float64(create[class]) + float64(min(create[class], release[class])))
+		if hits == 0 {
+			continue
+		}
+		most := nearest(&create, class)
+		driver += hits * uint64(most)
+		pool += hits * uint64(nearest(&serve, class))
+		if releases {
+			driver += hits * uint64(min(most, nearest(&release, class)))
+			pool += hits * uint64(nearest(&park, class))
+		}
 	}
-	return uint64(max(0, total-float64(c.own))), true
+	return driver, pool
 }
 
 // timings are the times that one kind of driver call took, by size class (the power of two above the size). A class without calls
@@ -78,9 +109,12 @@ type timings [65]*timing
 
 // timing keeps the latest figures of one size class.
 type timing struct {
-	ns    [8]uint32
+	ns    [latest]uint32
 	count uint64 // of all calls so far
 }
+
+// latest is how many figures a size class keeps.
+const latest = 8
 
 // enoughTimed is how many calls of a size class are needed to know a usual call from a slow first one.
 const enoughTimed = 2
@@ -95,7 +129,7 @@ func (t *timings) add(size uint64, ns uint32) {
 		c = &timing{}
 		t[bits.Len64(size)] = c
 	}
-	c.ns[c.count%uint64(len(c.ns))] = ns
+	c.ns[c.count%latest] = ns
 	c.count++
 }
 
@@ -114,25 +148,21 @@ func (c *timing) calls() uint64 {
 
 func (c *timing) enough() bool { return c.calls() >= enoughTimed }
 
-// typical returns the ns of a usual call by class: the lower median of the latest calls, but no more than that of any larger
-// class. A class with too few calls takes the figure of the nearest class with enough, the smaller of two equally near. If no
-// class has enough, all are 0.
-func (t *timings) typical() (ns [65]uint32) {
-	var own [65]uint32
+// typical returns the ns of a usual call by class, from below and from above: see timing.within. Below is no more than that of any
+// larger class. Classes with too few calls have 0.
+func (t *timings) typical(part uint64) (low, high [65]uint32) {
 	least := ^uint32(0)
 	for class := len(t) - 1; class >= 0; class-- {
 		if t[class].enough() {
-			low, _ := t[class].medians()
-			least = min(least, low)
-			own[class] = least
+			low[class], high[class] = t[class].within(part)
+			least = min(least, low[class])
+			low[class] = least
 		}
 	}
-	for class := range ns {
-		ns[class] = nearest(&own, class)
-	}
-	return ns
+	return low, high
 }
 
+// nearest returns the figure of the nearest class that has one, the smaller of two equally near; 0: none has.
 func nearest(known *[65]uint32, class int) uint32 {
 	for distance := range len(known) {
 		for _, near := range [2]int{class - distance, class + distance} {
@@ -144,10 +174,17 @@ func nearest(known *[65]uint32, class int) uint32 {
 	return 0
 }
 
-// medians returns the lower and the upper median of the latest figures. There must be at least one.
-func (c *timing) medians() (low, high uint32) {
-	latest := c.ns
-	n := min(c.count, uint64(len(latest)))
-	slices.Sort(latest[:n])
-	return latest[(n-1)/2], latest[n/2]
+// The parts of the latest figures that within leaves out on each side.
+const (
+	median   = 2
+	quartile = 4
+)
+
+// within returns the figures that a part of the latest ones, half or a quarter, lies below and above. There must be at least one.
+func (c *timing) within(part uint64) (low, high uint32) {
+	sorted := c.ns
+	n := min(c.count, latest)
+	slices.Sort(sorted[:n])
+	outside := (n - 1) / part
+	return sorted[outside], sorted[n-1-outside]
 }

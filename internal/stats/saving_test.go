@@ -8,31 +8,34 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// TestSaved takes runs with given driver calls, hits and times of the pool.
+// TestSaved takes runs with given driver calls, hits and releases into the pool.
 func TestSaved(t *testing.T) {
 	type call struct {
 		size uint64
 		ns   uint32
 	}
+	twice := func(size uint64, ns uint32) []call { return []call{{size, ns}, {size, ns}} }
 	for name, c := range map[string]struct {
-		creates, releases, hits []call
-		pool                    uint64 // ns of releases into the pool
-		want                    uint64
-		known                   bool
+		creates, releases, hits, parked []call
+		want                            SavedCalls
 	}{
 		"nothing was timed":               {hits: []call{{1 << 20, 0}}},
-		"a time of 0 is none":             {creates: []call{{64, 0}, {64, 0}}, hits: []call{{64, 0}}},
-		"only a cold create":              {creates: []call{{64, 8000}}, hits: []call{{64, 10}, {64, 10}}, want: 0},
-		"one cold create":                 {creates: []call{{64, 98_000}, {64, 200}, {64, 300}}, hits: []call{{64, 0}}, want: 300, known: true},
-		"of two the lower":                {creates: []call{{64, 98_000}, {64, 200}}, hits: []call{{64, 0}}, want: 200, known: true},
-		"the pool's own time":             {creates: []call{{64, 200}, {64, 200}}, hits: []call{{64, 50}, {64, 30}}, pool: 20, want: 300, known: true},
-		"the pool takes longer":           {creates: []call{{64, 200}, {64, 200}}, hits: []call{{64, 190}}, pool: 20, want: 0, known: true},
-		"releases, too":                   {creates: []call{{64, 200}, {64, 200}}, releases: []call{{64, 70}, {64, 90}}, hits: []call{{64, 0}}, want: 270, known: true},
-		"a single release may be a cold":  {creates: []call{{64, 200}, {64, 200}}, releases: []call{{64, 9000}}, hits: []call{{64, 0}}, want: 200, known: true},
-		"a release counts as a create":    {creates: []call{{64, 200}, {64, 200}}, releases: []call{{64, 9000}, {64, 9000}}, hits: []call{{64, 0}}, want: 400, known: true},
-		"the nearest class":               {creates: []call{{1 << 10, 5}, {1 << 10, 5}, {1 << 26, 9}, {1 << 26, 9}}, hits: []call{{1 << 20, 0}}, want: 9, known: true},
-		"of two equally near the smaller": {creates: []call{{1 << 14, 5}, {1 << 14, 5}, {1 << 26, 9}, {1 << 26, 9}}, hits: []call{{1 << 20, 0}}, want: 5, known: true},
-		"no dearer than larger sizes":     {creates: []call{{64, 900}, {64, 900}, {1 << 26, 9}, {1 << 26, 9}}, hits: []call{{64, 0}}, want: 9, known: true},
+		"a time of 0 is none":             {creates: twice(64, 0), hits: []call{{64, 0}}},
+		"only a cold create":              {creates: []call{{64, 8000}}, hits: twice(64, 10), want: SavedCalls{Pool: 20}},
+		"one cold create":                 {creates: []call{{64, 98_000}, {64, 200}, {64, 300}}, hits: []call{{64, 0}}, want: SavedCalls{NS: 300}},
+		"of two the lower":                {creates: []call{{64, 98_000}, {64, 200}}, hits: []call{{64, 0}}, want: SavedCalls{NS: 200}},
+		"the pool's own time":             {creates: twice(64, 200), hits: twice(64, 50), want: SavedCalls{NS: 300, Pool: 100}},
+		"one slow hit of five":            {creates: twice(64, 200), hits: []call{{64, 50}, {64, 50}, {64, 9000}, {64, 50}, {64, 50}}, want: SavedCalls{NS: 750, Pool: 250}},
+		"the pool takes longer":           {creates: twice(64, 200), hits: twice(64, 210), want: SavedCalls{Pool: 420}},
+		"releases into the pool are free": {creates: twice(64, 200), hits: twice(64, 50), parked: twice(64, 900), want: SavedCalls{NS: 300, Pool: 1900}},
+		"unless the driver's count":       {creates: twice(64, 200), releases: twice(64, 180), hits: twice(64, 50), parked: twice(64, 90), want: SavedCalls{NS: 480, Pool: 280, Releases: true}},
+		"lost in the scatter":             {creates: []call{{64, 90}, {64, 90}, {64, 200}, {64, 200}, {64, 200}}, hits: twice(64, 95), want: SavedCalls{Pool: 190}},
+		"releases, too":                   {creates: twice(64, 200), releases: []call{{64, 70}, {64, 90}}, hits: []call{{64, 0}}, want: SavedCalls{NS: 270, Releases: true}},
+		"a single release may be a cold":  {creates: twice(64, 200), releases: []call{{64, 9000}}, hits: []call{{64, 0}}, want: SavedCalls{NS: 200}},
+		"a release counts as a create":    {creates: twice(64, 200), releases: twice(64, 9000), hits: []call{{64, 0}}, want: SavedCalls{NS: 400, Releases: true}},
+		"the nearest class":               {creates: append(twice(1<<10, 5), twice(1<<26, 9)...), hits: []call{{1 << 20, 0}}, want: SavedCalls{NS: 9}},
+		"of two equally near the smaller": {creates: append(twice(1<<14, 5), twice(1<<26, 9)...), hits: []call{{1 << 20, 0}}, want: SavedCalls{NS: 5}},
+		"no dearer than larger sizes":     {creates: append(twice(64, 900), twice(1<<26, 9)...), hits: []call{{64, 0}}, want: SavedCalls{NS: 9}},
 	} {
 		var costs costs
 		for _, x := range c.creates {
@@ -44,9 +47,11 @@ func TestSaved(t *testing.T) {
 		for _, x := range c.hits {
 			costs.hit(x.size, x.ns)
 		}
-		costs.own += c.pool
-		if got, known := costs.saved(); got != c.want || known != c.known {
-			t.Errorf("%s: %d, %v; want %d, %v", name, got, known, c.want, c.known)
+		for _, x := range c.parked {
+			costs.parked.add(x.size, x.ns)
+		}
+		if got := costs.saved(); got != c.want {
+			t.Errorf("%s: %+v; want %+v", name, got, c.want)
 		}
 	}
 }
@@ -73,8 +78,8 @@ func TestSavedIsBounded(t *testing.T) {
 			hits++
 			c.hit(r.Uint64(), r.Uint32N(100))
 		}
-		if got, known := c.saved(); got > hits*uint64(largest[0]+min(largest[0], largest[1])) || !known {
-			t.Fatalf("%d hits saved %d ns, %v; the slowest usual calls took %v ns", hits, got, known, largest)
+		if got := c.saved(); got.NS > hits*uint64(largest[0]+min(largest[0], largest[1])) {
+			t.Fatalf("%d hits saved %+v; the slowest usual calls took %v ns", hits, got, largest)
 		}
 	}
 }
@@ -94,8 +99,8 @@ func TestSavedByARun(t *testing.T) {
 		s.feed(wire.Event{Kind: wire.KindRelease, Object: id, Outcome: wire.OutcomeCached, Link: 10, Duration: 50})
 		s.hit(id+1, 10, 4096, 4096, 0)
 	}
-	if got := s.Snapshot().Totals; got.SavedNS != 100*(400+200-100-50) || !got.SavedKnown {
-		t.Errorf("saved %d ns, %v, by %d hits", got.SavedNS, got.SavedKnown, got.Hits)
+	if got := s.Snapshot().Totals; got.Saved.NS != 100*(400+200-100-50) || !got.Saved.Releases {
+		t.Errorf("saved %+v by %d hits", got.Saved, got.Hits)
 	}
 }
 
@@ -120,8 +125,8 @@ func TestSavedByThreads(t *testing.T) {
 		for range 100 {
 			costs.hit(4096, 0)
 		}
-		if got, known := costs.saved(); got != c.want || known != (c.want > 0) {
-			t.Errorf("%d threads with %d creates each: saved %d ns, %v", c.threads, c.each, got, known)
+		if got := costs.saved(); got.NS != c.want {
+			t.Errorf("%d threads with %d creates each: saved %+v", c.threads, c.each, got)
 		}
 		if len(costs.threads.others) > threadsMax {
 			t.Errorf("%d threads are kept", len(costs.threads.others))

@@ -232,11 +232,10 @@ type Totals struct {
 	Unpooled        uint64                   // creates of memory that are never eligible (SVM, USE_HOST_PTR...)
 	DriverCreates   uint64                   // that reached the driver and allocated: misses, unpooled memory
 	DriverReleases  uint64
-	DriverNS        uint64  // spent in those, by all threads together
-	HitNS           uint64  // spent in creates served from the pool, the whole call
-	PoolNS          uint64  // spent in creates that a policy was asked, the whole call, and in the driver's releases
-	SavedNS         uint64  // in the driver's creates and releases, less the pool's own time: an estimate
-	SavedKnown      bool    // enough of those were timed
+	DriverNS        uint64 // spent in those, by all threads together
+	HitNS           uint64 // spent in creates served from the pool, the whole call
+	PoolNS          uint64 // spent in creates that a policy was asked, the whole call, and in the driver's releases
+	Saved           SavedCalls
 	SavedTouches    Touches // of all processes together
 	Plans           Plans
 	BytesRequested  uint64 // sum of poolable requests

@@ -160,14 +160,14 @@ func releaseOf(v wire.ReleaseView) release {
 }
 
 // released counts a release by the program.
-func (t *totals) released(p *process, how heap.How) {
+func (t *totals) released(p *process, o *heap.Object, how heap.How) {
 	if how != heap.Released || t.quiet {
 		return
 	}
 	for _, a := range p.accounts {
 		a.window.current().Releases++
 		a.counters.Releases++
-		a.costs.own += uint64(t.release.pool)
+		a.costs.parked.add(o.Granted, t.release.pool)
 		if t.release.hazard {
 			a.counters.HazardsAvoided++
 		}

@@ -46,8 +46,8 @@ func (t *touches) saved(hits *[65]uint64) (out Touches) {
 		if hits[class] == 0 || !fresh.enough() || !reused.enough() {
 			continue
 		}
-		low, _ := fresh.medians()
-		_, high := reused.medians()
+		low, _ := fresh.within(median)
+		_, high := reused.within(median)
 		out.NS += hits[class] * uint64(low-min(low, high))
 		out.Hits += hits[class]
 	}
@@ -63,5 +63,17 @@ func (s *Snapshot) ProbedTouches(device string, ns func(size uint64) float64) To
 		out.NS += uint64(float64(b.Hits) * ns(b.Smallest))
 		out.Hits += b.Hits
 	}
+	return out
+}
+
+// ProbedCalls is the same for driver calls: ns returns how long the device takes to create and release a block of a size. What the pool
+// took is of this run.
+func (s *Snapshot) ProbedCalls(device string, ns func(size uint64) float64) SavedCalls {
+	out := SavedCalls{Pool: s.Totals.Saved.Pool, Releases: true, Device: device}
+	var driver uint64
+	for i := range s.Buckets {
+		driver += uint64(float64(s.Buckets[i].Hits) * ns(s.Buckets[i].Smallest))
+	}
+	out.NS = driver - min(driver, out.Pool)
 	return out
 }

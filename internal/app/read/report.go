@@ -18,6 +18,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
 // TextFormats are the formats of results for people and for scripts.
@@ -80,8 +81,8 @@ func Report(stdout io.Writer, path string, o *ReportOptions, given func(flag str
 		if err != nil {
 			return err
 		}
-		if t := &a.Snapshot.Totals.SavedTouches; device != "" && t.Hits == 0 {
-			*t = a.Snapshot.ProbedTouches(device, costs.Device.Touch.NS)
+		if device != "" {
+			useProbe(a, device, &costs)
 		}
 		options := report.Options{Top: o.Top, All: o.All}
 		if o.Curve {
@@ -97,6 +98,22 @@ func Report(stdout io.Writer, path string, o *ReportOptions, given func(flag str
 		}
 		return o.Output.Write(stdout, func(w io.Writer) error { return reporters[format](w, a, options) })
 	})
+}
+
+// useProbe says what hits saved by what a probe measured, as far as the run does not show it. The probe must be of the run's device.
+func useProbe(a *analysis.Analysis, device string, costs *replay.Options) {
+	s, c := a.Snapshot, &costs.Device
+	if of := s.Device.Name; of != "" && of != device {
+		console.Say("--device-cost is of %s, and the recording of %s: what was saved does not follow from it", units.Clean(device), units.Clean(of))
+		return
+	}
+	t := &s.Totals
+	if t.SavedTouches.Hits == 0 {
+		t.SavedTouches = s.ProbedTouches(device, c.Touch.NS)
+	}
+	if t.Saved.NS == 0 || !t.Saved.Releases {
+		t.Saved = s.ProbedCalls(device, func(size uint64) float64 { return c.Create.NS(size) + c.Release.NS(size) })
+	}
 }
 
 // unplanned returns what policies without a plan would have reserved.

@@ -67,7 +67,7 @@ func hostileRun(long string) analysis.Run {
 func hostileSnapshot(long string) *stats.Snapshot {
 	s := &stats.Snapshot{
 		Program: long, Arguments: []string{long}, Device: stats.Device{Name: long, Driver: long, Global: 1}, Lost: math.MaxUint64, LostUses: 1, Unknown: 1,
-		Totals: stats.Totals{Hits: math.MaxUint64, Misses: math.MaxUint64, PeakInUse: math.MaxUint64, DriverNS: math.MaxUint64, SavedNS: math.MaxUint64, SavedKnown: true},
+		Totals: stats.Totals{Hits: math.MaxUint64, Misses: math.MaxUint64, PeakInUse: math.MaxUint64, DriverNS: math.MaxUint64, Saved: stats.SavedCalls{NS: math.MaxUint64}},
 	}
 	for i := range 300 {
 		s.Processes = append(s.Processes, stats.Process{PID: -1, Number: uint32(i), Program: long})

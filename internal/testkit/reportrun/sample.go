@@ -71,7 +71,7 @@ func snapshot() *stats.Snapshot {
 		Device: stats.Device{Name: "Radeon Instinct MI100", Driver: "3452.0 (HSA1.1,LC)", Global: 1024 * mib},
 		Totals: stats.Totals{
 			Hits: 27_004, Misses: 492, SteadyHits: 13_702, SteadyRequests: 13_748, Creates: 27_520, Releases: 27_507, DriverCreates: 516, DriverReleases: 480,
-			DriverNS: 2_140_000_000, SavedNS: 14_300_000_000, SavedKnown: true, PeakInUse: 612 * mib, PeakReserved: 803 * mib, InUse: 48*mib + 64<<10, LiveBuffers: 13,
+			DriverNS: 2_140_000_000, Saved: stats.SavedCalls{NS: 14_300_000_000, Releases: true}, PeakInUse: 612 * mib, PeakReserved: 803 * mib, InUse: 48*mib + 64<<10, LiveBuffers: 13,
 			Failures: 2, FailedWith: [stats.StatusesMax]stats.StatusCount{{Status: wire.InvalidBufferSize, Count: 2}},
 		},
 		Findings: []stats.Finding{
