@@ -19,21 +19,6 @@ func TestFit(t *testing.T) {
 		}
 		return f
 	}
-	for name, c := range map[string]struct {
-		fit  Fit
-		want Line
-	}{
-		"no call":           {fit(), Line{}},
-		"one size":          {fit(64, 100, 64, 200), Line{A: 150}},
-		"a line":            {fit(0, 100, 100, 300, 50, 200), Line{A: 100, B: 2}},
-		"falls":             {fit(0, 300, 100, 100), Line{A: 200}},
-		"starts below zero": {fit(1, 0, 2, 2), Line{B: 4. / 5}},
-	} {
-		got := c.fit.Line()
-		if math.Abs(got.A-c.want.A) > 1e-9 || math.Abs(got.B-c.want.B) > 1e-9 {
-			t.Errorf("%s: %+v, want %+v", name, got, c.want)
-		}
-	}
 	if f := fit(64, 100, 64, 200); f.StdDev() != 50 {
 		t.Errorf("standard deviation %g, want 50", f.StdDev())
 	}

@@ -42,17 +42,3 @@ func (f *Fit) Unconstrained() (a, b, r2 float64) {
 	}
 	return f.NS - b*f.Size, b, r2
 }
-
-// Line returns the line of least squares among those that are nowhere negative, because no call takes less than no
-// time, even if its size is far from the measured ones. Without calls it is zero.
-func (f *Fit) Line() Line {
-	a, b, _ := f.Unconstrained()
-	switch {
-	case b < 0:
-		return Line{A: f.NS}
-	case a < 0: // through the origin: Σ size·ns / Σ size²
-		n := float64(f.Calls)
-		return Line{B: (f.both + n*f.Size*f.NS) / (f.sizes + n*f.Size*f.Size)}
-	}
-	return Line{A: a, B: b}
-}

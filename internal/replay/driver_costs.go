@@ -7,16 +7,16 @@ import (
 
 // driverCosts are learned from timed driver calls.
 type driverCosts struct {
-	creates  cost.Fit // creates of blocks and slabs
-	copies   cost.Fit // creates that copied the program's bytes
-	releases cost.Fit
-	parts    cost.Fit // creates of sub-allocations
+	creates  cost.Usual // creates of blocks and slabs
+	copies   cost.Usual // creates that copied the program's bytes
+	releases cost.Usual
+	parts    cost.Usual // creates of sub-allocations
 }
 
 // addTimed adds a timed call to a fit. A call of 0 ns was not timed.
-func addTimed(fit *cost.Fit, size uint64, ns uint32) {
+func addTimed(fit *cost.Usual, size uint64, ns uint32) {
 	if ns > 0 {
-		fit.Add(float64(size), float64(ns))
+		fit.Add(size, float64(ns))
 	}
 }
 
@@ -48,7 +48,7 @@ func (p *driverCosts) addRelease(e wire.ReleaseView) {
 
 // createFit returns the fit of creates. Copying often takes many times as long as creating, so creates that copy count
 // only if there are no others.
-func (p *driverCosts) createFit() *cost.Fit {
+func (p *driverCosts) createFit() *cost.Usual {
 	if p.creates.Calls == 0 {
 		return &p.copies
 	}

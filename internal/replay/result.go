@@ -36,7 +36,7 @@ type Result struct {
 	// touches of requested bytes, releases of blocks and slabs, creates and releases of sub-allocations.
 	Device                                         cost.Device `json:"device_cost"`
 	DriverNS, CreateNS, TouchNS, ReleaseNS, PartNS float64     `json:"-"`
-	SavedNS                                        float64     `json:"-"` // driver time that hits avoided: creates of their blocks
+	SavedNS                                        float64     `json:"-"` // creates and releases of blocks that hits avoided, less sub-allocations
 
 	BytesRequested uint64 `json:"bytes_requested"`
 	BytesAllocated uint64 `json:"bytes_allocated"`
@@ -58,8 +58,14 @@ type Result struct {
 
 	Arena Arena `json:"-"` // what layouts achieved
 
-	Recorded struct{ Hits, Misses uint64 } `json:"-"`           // figures of the recorded policy
-	Lost     uint64                        `json:"lost_events"` // events that the recording lacks
+	Recorded Recorded `json:"-"`
+	Lost     uint64   `json:"lost_events"` // events that the recording lacks
+}
+
+// Recorded is figures of the recorded policy.
+type Recorded struct {
+	Hits, Misses uint64
+	DriverNS     uint64 // as MeasuredDriverNS has it, if the caller sets it; 0: unknown
 }
 
 // Carves reports whether the policy cuts slabs into sub-allocations.

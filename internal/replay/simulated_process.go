@@ -140,7 +140,8 @@ func (p *simulatedProcess) countServed(req *allocator.Request, decision *allocat
 		s.work.Touches.AddIn(decision.Size, req.Size)
 	}
 	if decision.Hit {
-		s.saved.Add(decision.Size)
+		s.saved.Creates.Add(decision.Size)
+		s.saved.Releases.Add(decision.Size)
 	}
 	if s.comparer != nil {
 		s.comparer.compareServed(slot, decision)

@@ -20,7 +20,7 @@ type simulation struct {
 	running                    int    // processes that have a policy
 	leftBehind                 uint64 // bytes reserved by processes that ended last, until another one runs
 	work                       cost.Work
-	saved                      cost.Tally
+	saved                      cost.Work // creates of the blocks of hits, and their releases
 }
 
 // newSimulation checks the options. The error reports an invalid policy or setting.
@@ -32,7 +32,7 @@ func newSimulation(o Options, script *script) (*simulation, error) {
 	s := &simulation{options: o, script: script, buffers: make([]simulatedBuffer, script.slots), processes: make([]*simulatedProcess, script.facts.processes)}
 	s.result.Policy, s.result.Limits, s.result.Capacity = o.Policy, policy.Limits(), o.Capacity
 	s.work = cost.NewWork(&o.Device)
-	s.saved = s.work.Creates
+	s.saved = cost.NewWork(&o.Device)
 	return s, nil
 }
 
@@ -284,7 +284,7 @@ func (s *simulation) resultSoFar() Result {
 	out.CreateNS, out.TouchNS = s.work.Creates.NS(&d.Create), s.work.Touches.NS(&d.Touch)
 	out.ReleaseNS, out.PartNS = s.work.Releases.NS(&d.Release), s.work.Parts.NS(&d.Part)
 	out.DriverNS = out.CreateNS + out.TouchNS + out.ReleaseNS + out.PartNS
-	out.SavedNS = s.saved.NS(&d.Create)
+	out.SavedNS = max(0, s.saved.NS(d)-out.PartNS)
 	return out
 }
 

@@ -34,10 +34,11 @@ type ReplaySummary struct {
 	TouchNS                        uint64            `json:"touch_ns_simulated"`
 	ReleaseNS                      uint64            `json:"release_ns_simulated"`
 	PartNS                         uint64            `json:"part_ns_simulated"`
-	SavedNS                        uint64            `json:"saved_ns_simulated"` // creates that hits avoided
+	SavedNS                        uint64            `json:"saved_ns_simulated"` // creates and releases that hits avoided, less sub-allocations
 	RecordedHits                   uint64            `json:"recorded_hits"`
 	RecordedMisses                 uint64            `json:"recorded_misses"`
-	Plan                           *PlanJSON         `json:"plan,omitempty"` // of a policy that takes plans
+	RecordedDriverNS               uint64            `json:"recorded_driver_ns,omitempty"` // measured; left out if unknown
+	Plan                           *PlanJSON         `json:"plan,omitempty"`               // of a policy that takes plans
 }
 
 // ReplayJSON writes what a policy did with a recording as one JSON object. device names whose costs count; empty: those
@@ -47,7 +48,7 @@ func ReplayJSON(w io.Writer, r *replay.Result, device string) error {
 		Result: r, Limits: recording.Limits{}, HitRate: r.HitRate(), SteadyHitRate: r.SteadyHitRate(), MissReasons: missReasons(r.MissReasons[:], true),
 		DriverCreatesAvoided: r.Hits, WasteAtPeak: r.WasteAtPeak(), Waste: r.Waste(),
 		ExternalFragmentation: r.ExternalFragmentation(), ExternalFragmentationQuadratic: r.QuadraticFragmentation(),
-		ExternalFragmentationRoot: r.RootFragmentation(), RecordedHits: r.Recorded.Hits, RecordedMisses: r.Recorded.Misses, DeviceName: device,
+		ExternalFragmentationRoot: r.RootFragmentation(), RecordedHits: r.Recorded.Hits, RecordedMisses: r.Recorded.Misses, RecordedDriverNS: r.Recorded.DriverNS, DeviceName: device,
 		DriverNS: whole(r.DriverNS), CreateNS: whole(r.CreateNS), TouchNS: whole(r.TouchNS), ReleaseNS: whole(r.ReleaseNS),
 		PartNS: whole(r.PartNS), SavedNS: whole(r.SavedNS), Plan: newPlanJSON(r),
 	}
@@ -72,7 +73,7 @@ func ReplayText(w io.Writer, r *replay.Result, recorded, device string) error {
 			units.Count(r.Hits+r.Misses, "request"), units.Percent(r.SteadyHitRate(), r.SteadyRequests), units.Clean(recorded), units.Percent(r.RecordedHitRate(), r.Recorded.Hits+r.Recorded.Misses))},
 		{"misses", missText(r)},
 		{"driver", fmt.Sprintf("%s, %d avoided; %d given back by the policy", units.Count(r.DriverCreates, "create"), r.Hits, r.Evictions)},
-		{"time", timeText(r, device)},
+		{"time", timeText(r, recorded, device)},
 		{"memory", fmt.Sprintf("peak %s in use (waste %s), %s reserved", units.FormatLong(r.PeakInUse),
 			units.Percent(r.WasteAtPeak(), r.PeakInUse), units.FormatLong(r.PeakReserved))},
 		{"free", fmt.Sprintf("%s before the contexts ended; external fragmentation %s, quadratic %s, root %s", units.FormatLong(r.Free),
@@ -111,7 +112,7 @@ func missText(r *replay.Result) string {
 }
 
 // timeText says what the driver would take, by whose costs.
-func timeText(r *replay.Result, device string) string {
+func timeText(r *replay.Result, recorded, device string) string {
 	if r.Device == (cost.Device{}) {
 		return "" // nothing in the recording was timed
 	}
@@ -127,12 +128,26 @@ func timeText(r *replay.Result, device string) string {
 		}
 		parts = append(parts, "parts "+units.Duration(whole(r.PartNS))+assumed)
 	}
-	whose := "what calls took in the recording"
+	whose := "what calls usually took in the recording"
 	if device != "" {
 		whose = units.Clean(device)
 	}
-	return fmt.Sprintf("~%s in the driver (%s), ~%s of creates saved: simulated, by %s", units.Duration(whole(r.DriverNS)),
-		strings.Join(parts, ", "), units.Duration(whole(r.SavedNS)), whose)
+	text := fmt.Sprintf("~%s in the driver (%s)%s: simulated, by %s", units.Duration(whole(r.DriverNS)), strings.Join(parts, ", "), savedByHits(r), whose)
+	if ns := r.Recorded.DriverNS; ns > 0 {
+		text += fmt.Sprintf("; as recorded with %s %s, measured", units.Clean(recorded), units.Duration(ns))
+	}
+	return text
+}
+
+// savedByHits says what hits saved, if they did.
+func savedByHits(r *replay.Result) string {
+	switch {
+	case whole(r.SavedNS) == 0:
+		return ""
+	case r.Device.Release == (cost.Line{}):
+		return fmt.Sprintf(", ~%s of creates saved", units.Duration(whole(r.SavedNS)))
+	}
+	return fmt.Sprintf(", ~%s of creates and releases saved", units.Duration(whole(r.SavedNS)))
 }
 
 func failureText(r *replay.Result) string {

@@ -159,6 +159,27 @@ func asJSON(t *testing.T, reader *recording.Reader, rp bool) map[string]json.Raw
 	return got
 }
 
+// TestReplayTimes: creates and releases that hits spare are named, and so is what the driver took in the recording.
+func TestReplayTimes(t *testing.T) {
+	slow := replay.Result{
+		Device: cost.Device{Create: cost.Line{A: 9000}, Release: cost.Line{A: 1000}}, CreateNS: 9000, DriverNS: 9000, SavedNS: 50e6,
+		Recorded: replay.Recorded{DriverNS: 51e6},
+	}
+	creates := slow
+	creates.Device.Release, creates.Recorded.DriverNS = cost.Line{}, 0
+	vain := creates
+	vain.SavedNS = 0
+	for want, r := range map[string]*replay.Result{
+		"~9µs in the driver (creates 9µs, releases 0s), ~50ms of creates and releases saved: simulated, by what calls usually took in the recording; as recorded with none 51ms, measured": &slow,
+		"~9µs in the driver (creates 9µs, releases 0s), ~50ms of creates saved: simulated, by what calls usually took in the recording":                                                    &creates,
+		"~9µs in the driver (creates 9µs, releases 0s): simulated, by what calls usually took in the recording":                                                                            &vain,
+	} {
+		if got := timeText(r, "none", ""); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // TestReplayTextCountsWhatItRates has a request that fails and one that is met directly: neither is a hit or a miss.
 func TestReplayTextCountsWhatItRates(t *testing.T) {
 	r := &replay.Result{Policy: "pow2", Capacity: exportrun.MiB, Requests: 6, Hits: 3, Misses: 1, Failures: 1, Direct: 1, Switches: 2}

@@ -56,6 +56,9 @@ func Replay(w io.Writer, path string, o *ReplayOptions) error {
 			options.GivenLayout = sites.LayoutFor
 		}
 		result, err := replay.Replay(t, options)
+		if err == nil && device == "" {
+			result.Recorded.DriverNS, err = measured(t)
+		}
 		switch {
 		case err != nil:
 			return err
@@ -64,4 +67,12 @@ func Replay(w io.Writer, path string, o *ReplayOptions) error {
 		}
 		return report.ReplayText(w, result, t.Header().Policy, device)
 	})
+}
+
+// measured returns what the driver took in the recording; 0: that is not known without the time of probes.
+func measured(t *files.Tracked) (ns uint64, err error) {
+	if t.Header().Attached {
+		return 0, nil
+	}
+	return replay.MeasuredDriverNS(t)
 }
