@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -40,6 +41,8 @@ func (p *ghostsPane) adoptable() (leader *stats.Ghost, why string) {
 		return nil, d.mode.noGhosts
 	case leader == nil && g.Stopped != "":
 		return nil, "no ghost leads: all " + g.Stopped
+	case leader == nil && slices.ContainsFunc(g.Rows, func(row stats.Ghost) bool { return row.Assumed && row.Requests > 0 }):
+		return nil, "no ghost leads: too few driver calls were measured so far"
 	case leader == nil:
 		return nil, "no ghost leads: none has seen the whole run, or there was no request yet"
 	case g.Present() != nil && g.Present().Policy != d.live.Policy:
@@ -64,6 +67,9 @@ func (p *ghostsPane) adoptable() (leader *stats.Ghost, why string) {
 	}
 	return leader, ""
 }
+
+// elapsed is how long the run took so far, ns.
+func (p *ghostsPane) elapsed() uint64 { return since(p.d.live.Started, p.d.live.Time) }
 
 // lately reports whether the present configuration, which began too late to be ranked, has had more hits of late than the leader.
 func lately(present, leader *stats.Ghost) bool {

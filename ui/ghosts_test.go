@@ -53,6 +53,39 @@ func TestGhostsGolden(t *testing.T) {
 	}
 }
 
+// TestAssumedGhosts: a row at assumed costs has no number and no comparison, and where all are so, none leads.
+func TestAssumedGhosts(t *testing.T) {
+	var adopted []string
+	s := ghostSnapshot()
+	s.Ghosts.Rows[2].Assumed = true
+	d := ghostTest(120, 36, s, &adopted, nil)
+	press(d, "w")
+	text := string(screen(d))
+	if !strings.Contains(text, "assumed │") || strings.Contains(text, " 3   pow2") || !strings.Contains(text, "what sub-allocations take is assumed") {
+		t.Errorf("%s", text)
+	}
+	for i := range s.Ghosts.Rows {
+		s.Ghosts.Rows[i].Assumed = true
+	}
+	d = ghostTest(120, 36, s, &adopted, nil)
+	press(d, "w")
+	if text := string(screen(d)); !strings.Contains(text, "no ghost leads: too few driver calls") || strings.Contains(text, "y switches") {
+		t.Errorf("%s", text)
+	}
+}
+
+// TestLittleToGain: a leader that would hardly have changed the run is not advised.
+func TestLittleToGain(t *testing.T) {
+	var adopted []string
+	s := ghostSnapshot()
+	s.Ghosts.Rows[0].DriverNS, s.Ghosts.Rows[1].DriverNS = 50e3, 60e3
+	d := ghostTest(120, 36, s, &adopted, nil)
+	press(d, "w")
+	if text := string(screen(d)); strings.Contains(text, "y switches to") || !strings.Contains(text, "leads: −17 % time in the driver, which is little to gain (y switches)") {
+		t.Errorf("%s", text)
+	}
+}
+
 // TestLateConfigurationIsNotReplacedByWorse: what was set while the program ran is not ranked, and may be better than the leader.
 func TestLateConfigurationIsNotReplacedByWorse(t *testing.T) {
 	var adopted []string

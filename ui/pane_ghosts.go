@@ -72,8 +72,10 @@ func (p *ghostsPane) notes(g *stats.Ghosts, t *ghostTable, w int) []span {
 	switch {
 	case why != "":
 		say(why, dim)
-	case d.live.Auto != nil && d.live.Auto.Steers:
+	case d.live.Auto != nil && d.live.Auto.Steers && g.Worth(p.elapsed()):
 		say("y switches to "+leader.Name+p.gain()+", and ends auto", goodStyle)
+	case !g.Worth(p.elapsed()):
+		say(leader.Name+" leads"+p.gain()+", which is little to gain (y switches)", dim)
 	default:
 		say("y switches to "+leader.Name+p.gain(), goodStyle)
 	}
@@ -99,8 +101,11 @@ func (p *ghostsPane) notes(g *stats.Ghosts, t *ghostTable, w int) []span {
 	}
 	const mib = 1 << 20
 	costs := "simulated: a 1 MiB allocation takes " + duration(uint64(g.CreateA+mib*g.CreateB)) + ", a release " + duration(uint64(g.ReleaseA+mib*g.ReleaseB))
-	if g.Assumed {
+	switch {
+	case g.Assumed:
 		costs += " (assumed: too few calls measured so far)"
+	case slices.ContainsFunc(g.Rows, func(row stats.Ghost) bool { return row.Assumed }):
+		costs += "; what sub-allocations take is assumed: such rows are not ranked"
 	}
 	say(costs, dim)
 	say("ghosts use "+percent(g.Busy)+" % of a core and "+bytesText(g.Bytes)+", "+count(uint64(g.Waiting))+" records behind", dim)
@@ -135,9 +140,17 @@ var ghostColumns = []tableColumn[ghostRow]{
 	}},
 	{title: "PEAK", width: 8, rank: 2, cell: func(g ghostRow) span { return span{bytesText(g.PeakReserved), plain} }},
 	{title: "HELD", width: 8, rank: 5, cell: func(g ghostRow) span { return span{bytesText(g.Reserved), dim} }},
-	{title: "DRIVER", width: 9, rank: 1, cell: func(g ghostRow) span { return span{duration(uint64(g.DriverNS)), plain} }},
+	{title: "DRIVER", width: 9, rank: 1, cell: func(g ghostRow) span {
+		if g.Assumed {
+			return span{duration(uint64(g.DriverNS)), dim}
+		}
+		return span{duration(uint64(g.DriverNS)), plain}
+	}},
 	{title: "TO NOW", width: 8, rank: 3, cell: func(g ghostRow) span {
-		if g.present == nil || !g.present.Whole() || !g.Whole() || g.Present || g.present.DriverNS <= 0 {
+		if g.Assumed {
+			return span{"assumed", dim}
+		}
+		if g.present == nil || !g.present.Compares() || !g.Whole() || g.Present || g.present.DriverNS <= 0 {
 			return span{none, dim}
 		}
 		part := g.DriverNS/g.present.DriverNS - 1
@@ -205,7 +218,7 @@ var ghostLegend = []string{
 	"HIT%: requests served without the driver, 10 s: those of the last ten seconds; PEAK and HELD: driver memory, the peak " +
 		"and now; DRIVER: the time that driver calls would have taken; TO NOW: that time relative to the present policy.",
 	"The best comes first: the least time in the driver and, within 1 %, the lowest peak. Ghosts with more than twice the " +
-		"present policy's peak come last.",
+		"present policy's peak come later, then those at assumed costs.",
 }
 
 // drawGhostLegend draws the legend if all of it fits.
@@ -243,7 +256,7 @@ func (t *ghostTable) draw(r region, g *stats.Ghost, place int) {
 	case g.Since != 0:
 		r.put(3, 0, "+", dim)
 	}
-	if g.Whole() {
+	if g.Compares() {
 		r.right(2, 0, strconv.Itoa(place+1), dim)
 		if place == 0 {
 			nameStyle = strong
@@ -251,7 +264,7 @@ func (t *ghostTable) draw(r region, g *stats.Ghost, place int) {
 	}
 	r.textIn(ghostNameAt, 0, t.at-ghostNameAt, t.name(g), nameStyle)
 	st := plain
-	if !g.Whole() {
+	if !g.Compares() {
 		st = dim
 	}
 	drawCells(r, t.at, t.columns, ghostRow{g, t.present}, st)

@@ -34,6 +34,7 @@ type Ghost struct {
 	PeakReserved               uint64  `json:"peak_reserved_poolable"` // bytes
 	Reserved                   uint64  `json:"-"`
 	DriverNS                   float64 `json:"driver_ns_simulated"`
+	Assumed                    bool    `json:"assumed,omitempty"` // part of DriverNS follows from costs that were not measured
 }
 
 // HitRate returns hits / requests, 0 before the first.
@@ -52,12 +53,15 @@ func (g *Ghost) Flags() string {
 	return strings.Join(words, " ")
 }
 
-// Whole reports whether the figures cover the whole run so far. Only such ghosts compare.
+// Whole reports whether the figures cover the whole run so far.
 func (g *Ghost) Whole() bool { return g.Since == 0 && g.Stopped == "" }
 
-// Leader returns the best ghost; nil: its figures do not cover the whole run, or there was no request.
+// Compares reports whether the driver time is of the whole run so far, and follows from measured costs.
+func (g *Ghost) Compares() bool { return g.Whole() && !g.Assumed }
+
+// Leader returns the best ghost; nil: it does not compare, or there was no request.
 func (g *Ghosts) Leader() *Ghost {
-	if g == nil || len(g.Rows) == 0 || !g.Rows[0].Whole() || g.Rows[0].Requests == 0 {
+	if g == nil || len(g.Rows) == 0 || !g.Rows[0].Compares() || g.Rows[0].Requests == 0 {
 		return nil
 	}
 	return &g.Rows[0]
@@ -80,7 +84,7 @@ func (g *Ghosts) Present() *Ghost {
 // time that is, 0…1. Both times are simulated. known is false if the two do not compare.
 func (g *Ghosts) Saving() (ns, part float64, known bool) {
 	leader, present := g.Leader(), g.Present()
-	if leader == nil || present == nil || !present.Whole() || present.DriverNS <= 0 {
+	if leader == nil || present == nil || !present.Compares() || present.DriverNS <= 0 {
 		return 0, 0, false
 	}
 	ns = present.DriverNS - leader.DriverNS

@@ -168,9 +168,6 @@ func ghostNote(g *stats.Ghosts, run uint64) string {
 	ns, part, _ := g.Saving()
 	leader := g.Leader()
 	about := "of " + time.Duration(g.Present().DriverNS).Round(time.Microsecond).String()
-	if g.Assumed {
-		about += ", at assumed costs"
-	}
 	return fmt.Sprintf("%s would have taken %.3g %% less time in the driver (%v %s, simulated): %s",
 		leader.Name, 100*part, time.Duration(ns).Round(time.Microsecond), about, leader.Flags())
 }

@@ -230,7 +230,7 @@ func (c *Controller) bestRow(w *window) int {
 	best, current := -1, w.rows[w.currentRow].ns
 	peakMax := peakFactorMax * float64(w.rows[w.baseRow].result.PeakReserved)
 	for i, r := range w.rows {
-		if c.bans[r.result.Name].active() || float64(r.result.PeakReserved) > peakMax {
+		if c.bans[r.result.Name].active() || r.result.Assumed || float64(r.result.PeakReserved) > peakMax {
 			continue
 		}
 		if r.ns <= successorTimeMax*current && current-r.ns >= savingMin*w.elapsed && (best < 0 || r.ns < w.rows[best].ns) {

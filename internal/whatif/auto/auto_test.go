@@ -144,6 +144,13 @@ func TestAssumedCostsDecideNothing(t *testing.T) {
 	c.expect(t)
 }
 
+func TestAssumedRowIsNotChosen(t *testing.T) {
+	c := newCourse()
+	c.change(2, func(b *ghost.Result) { b.Assumed = true })
+	c.pass(100, 50e6, 50e6, 30e6, 20e6)
+	c.expect(t, "slab")
+}
+
 func TestHoldsLittleMoreMemoryThanTheBase(t *testing.T) {
 	c := newCourse()
 	c.change(2, func(b *ghost.Result) { b.PeakReserved = 126 })

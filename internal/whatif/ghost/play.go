@@ -221,7 +221,8 @@ func (g *Ghosts) slowest() *ghost {
 
 // stop stops a ghost. Its figures stay in the leaderboard.
 func (g *Ghosts) stop(ghost *ghost, reason string) {
-	g.updateRow(ghost, g.device())
+	device, assumed := g.device()
+	g.updateRow(ghost, device, assumed)
 	ghost.row.Stopped = reason
 	g.batch.Remove(ghost.member)
 }
@@ -245,52 +246,70 @@ const timedCallsMin = 16
 // create, 5 µs for a release.
 var assumedDevice = cost.Device{Create: cost.Line{A: 10_000}, Release: cost.Line{A: 5_000}}
 
-// device returns what driver calls cost, as far as the run has shown.
-func (g *Ghosts) device() cost.Device {
-	if g.options.Device != (cost.Device{}) {
-		return g.options.Device
+// device returns what driver calls cost, as far as the run has shown, and which costs are assumed.
+func (g *Ghosts) device() (cost.Device, assumption) {
+	if d := g.options.Device; d != (cost.Device{}) {
+		return d, assumption{parts: d.PartAssumed}
 	}
 	d, creates, releases := g.batch.Device()
-	if creates < timedCallsMin {
+	assumed := assumption{creates: creates < timedCallsMin, releases: releases < timedCallsMin}
+	if assumed.creates {
 		d.Create = assumedDevice.Create
 	}
-	if releases < timedCallsMin {
+	if assumed.releases {
 		d.Release = assumedDevice.Release
 	}
 	d.AssumePart()
-	return d
+	assumed.parts = d.PartAssumed
+	return d, assumed
 }
 
-// assumesDevice reports whether some costs are still assumed.
-func (g *Ghosts) assumesDevice() bool {
-	_, creates, releases := g.batch.Device()
-	return g.options.Device == (cost.Device{}) && (creates < timedCallsMin || releases < timedCallsMin)
+// assumption is which costs of a device are assumed.
+type assumption struct{ creates, releases, parts bool }
+
+// assumedShare is the least share of a driver time for which assumed costs count.
+const assumedShare = 0.01
+
+// decides reports whether assumed costs matter to a driver time.
+func (a assumption) decides(r *replay.Result) bool {
+	var ns float64
+	if a.creates {
+		ns += r.CreateNS
+	}
+	if a.releases {
+		ns += r.ReleaseNS
+	}
+	if a.parts {
+		ns += r.PartNS
+	}
+	return ns > assumedShare*r.DriverNS
 }
 
 // updateRow brings a ghost's row up to date.
-func (g *Ghosts) updateRow(ghost *ghost, device cost.Device) {
+func (g *Ghosts) updateRow(ghost *ghost, device cost.Device, assumed assumption) {
 	r := g.batch.Result(ghost.member, device)
 	row := &ghost.row
 	row.Hits, row.Requests, row.Failures = r.Hits, r.Hits+r.Misses, r.Failures
 	row.RecentHits, row.RecentRequests = row.Hits-ghost.counts[0].hits, row.Requests-ghost.counts[0].requests
 	row.PeakReserved, row.Reserved, row.DriverNS = r.PeakReserved, g.batch.Reserved(ghost.member), r.DriverNS
+	row.Assumed = assumed.decides(&r)
 	ghost.work = g.batch.Work(ghost.member)
 }
 
 // Publish implements live.Listener: it renews the leaderboard.
 func (g *Ghosts) Publish(load *live.Load) {
 	g.published = time.Now()
-	device := g.device()
+	device, assumed := g.device()
 	leaderboard := &stats.Ghosts{
 		Events: g.events, Stopped: g.stopReason, Waiting: load.Waiting, Busy: g.processorShare(), Bytes: load.Bytes,
 		CreateA: device.Create.A, CreateB: device.Create.B, ReleaseA: device.Release.A, ReleaseB: device.Release.B,
-		Assumed: g.assumesDevice(),
+		Assumed: assumed.creates || assumed.releases,
 	}
 	results := &Results{Device: device, Assumed: leaderboard.Assumed}
 	name := configurationName(g.current)
 	for _, ghost := range g.ghosts {
 		if ghost.row.Stopped == "" {
-			g.updateRow(ghost, device)
+			g.updateRow(ghost, device, assumed)
 		}
 		ghost.row.Present = ghost.name == name
 		leaderboard.Rows = append(leaderboard.Rows, ghost.row)

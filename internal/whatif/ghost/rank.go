@@ -13,20 +13,22 @@ const (
 
 // rank sorts the best ghost first: the one with the least driver time; among ghosts within one percent of that, the one
 // with the lowest peak; among peaks within one percent, the current configuration. Then come the ghosts that need more
-// than twice the current peak, or that fail requests which the current configuration serves. Last come the ghosts that
-// did not see the whole run.
+// than twice the current peak, or that fail requests which the current configuration serves; then those whose times
+// follow from assumed costs. Last come the ghosts that did not see the whole run.
 func rank(rows []stats.Ghost) {
 	current := slices.IndexFunc(rows, func(g stats.Ghost) bool { return g.Present && g.Whole() })
 	group := func(g *stats.Ghost) int {
 		switch {
 		case !g.Whole():
+			return 3
+		case g.Assumed:
 			return 2
 		case current >= 0 && (float64(g.PeakReserved) > peakFactorMax*float64(rows[current].PeakReserved) || g.Failures > rows[current].Failures):
 			return 1
 		}
 		return 0
 	}
-	var groups [3][]stats.Ghost
+	var groups [4][]stats.Ghost
 	for i := range rows {
 		number := group(&rows[i])
 		groups[number] = append(groups[number], rows[i])
