@@ -15,6 +15,8 @@ type Loaded struct {
 	chunks [][]op
 	events int
 	device cost.Device
+	first  uint64 // time of the first record
+	last   uint64
 }
 
 // chunkOps is how many steps are allocated at a time.
@@ -26,6 +28,10 @@ func Load(src recording.Source) (*Loaded, error) {
 	r := newResolver()
 	var ops []op
 	err := eachRecord(src, func(record *wire.Record) error {
+		if l.last == 0 {
+			l.first = record.Time
+		}
+		l.last = max(l.last, record.Time)
 		ops = r.resolve(record, ops[:0])
 		l.appendOps(ops)
 		return nil
@@ -52,6 +58,9 @@ func (l *Loaded) appendOps(ops []op) {
 
 // Events returns how many events concern a policy. Uses and retains, for example, do not.
 func (l *Loaded) Events() int { return l.events }
+
+// Span returns the ns from the first record to the last.
+func (l *Loaded) Span() uint64 { return l.last - min(l.first, l.last) }
 
 // Device returns the driver costs that the recording shows: a line through its creates and one through its releases.
 func (l *Loaded) Device() cost.Device { return l.device }

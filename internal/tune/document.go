@@ -16,6 +16,7 @@ type Document struct {
 	None        PointDocument   `json:"none"`
 	Present     *PointDocument  `json:"present"`
 	Front       []PointDocument `json:"front"`
+	Assumed     []PointDocument `json:"front_assumed"` // would be in the front at assumed costs; never recommended
 	BoundPeak   uint64          `json:"bound_peak_reserved"`
 	BoundNS     float64         `json:"bound_driver_ns"`       // of any policy
 	BoundWhole  float64         `json:"bound_driver_ns_whole"` // of policies that give each buffer a block of its own
@@ -61,7 +62,7 @@ func (r *Result) Document(folds []Fold) Document {
 	d := Document{
 		Tried: len(r.Points), PartNS: r.PartNS, Ending: endings[r.Ending], Reason: reasons[r.Reason],
 		Recommended: r.document(r.Recommended), None: r.document(&r.None),
-		BoundPeak: r.Bound.Peak, BoundNS: r.Bound.Carved, BoundWhole: r.Bound.Whole, Front: []PointDocument{}, Folds: []FoldDocument{},
+		BoundPeak: r.Bound.Peak, BoundNS: r.Bound.Carved, BoundWhole: r.Bound.Whole, Front: []PointDocument{}, Assumed: []PointDocument{}, Folds: []FoldDocument{},
 	}
 	if r.Present != nil {
 		p := r.document(r.Present)
@@ -69,6 +70,9 @@ func (r *Result) Document(folds []Fold) Document {
 	}
 	for i := range r.Front {
 		d.Front = append(d.Front, r.document(&r.Front[i]))
+	}
+	for i := range r.Assumed {
+		d.Assumed = append(d.Assumed, r.document(&r.Assumed[i]))
 	}
 	for i := range folds {
 		f := &folds[i]

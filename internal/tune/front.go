@@ -49,6 +49,18 @@ func peel(points []Point, present *replay.Configuration) (front, rest []Point) {
 	return front, rest
 }
 
+// ranked returns the points that are not assumed, and the assumed ones.
+func ranked(points []Point) (known, assumed []Point) {
+	for i := range points {
+		if points[i].Assumed() {
+			assumed = append(assumed, points[i])
+		} else {
+			known = append(known, points[i])
+		}
+	}
+	return known, assumed
+}
+
 // compareSimplicity orders configurations with equal results: the present one first, then those with fewer limits set,
 // then no pool, then the default policy, then the others in their order.
 func compareSimplicity(a, b *Point, present *replay.Configuration) int {

@@ -97,18 +97,20 @@ func (s *search) refine(ctx context.Context, left int) {
 }
 
 // nextBatch returns up to most configurations to try: neighbours of the points of the outermost front that has untried
-// ones, alternating among the points.
+// ones, alternating among the points. Assumed points come last.
 func (s *search) nextBatch(most int) []replay.Configuration {
-	rest := s.points
-	for len(rest) > 0 {
-		var layer []Point
-		layer, rest = s.peel(rest)
-		var lists [][]replay.Configuration
-		for i := range layer {
-			lists = append(lists, s.untried(layer[i].Configuration))
-		}
-		if fresh := alternate(lists, most); len(fresh) > 0 {
-			return fresh
+	known, assumed := ranked(s.points)
+	for _, rest := range [][]Point{known, assumed} {
+		for len(rest) > 0 {
+			var layer []Point
+			layer, rest = s.peel(rest)
+			var lists [][]replay.Configuration
+			for i := range layer {
+				lists = append(lists, s.untried(layer[i].Configuration))
+			}
+			if fresh := alternate(lists, most); len(fresh) > 0 {
+				return fresh
+			}
 		}
 	}
 	return nil
@@ -152,7 +154,8 @@ func alternate(lists [][]replay.Configuration, most int) (taken []replay.Configu
 // without effect is not recommended.
 func (s *search) simplify(ctx context.Context) {
 	for more := true; more; {
-		front, _ := s.peel(s.points)
+		known, _ := ranked(s.points)
+		front, _ := s.peel(known)
 		var lists [][]replay.Configuration
 		for i := range front {
 			lists = append(lists, s.withoutOneLimit(&front[i].Configuration))
@@ -198,7 +201,10 @@ func (s *search) result(ctx context.Context) (*Result, error) {
 	if ctx.Err() != nil {
 		r.Ending = Cut
 	}
-	r.Front, _ = s.peel(s.points)
+	known, _ := ranked(s.points)
+	r.Front, _ = s.peel(known)
+	all, _ := s.peel(s.points)
+	_, r.Assumed = ranked(all)
 	r.Recommended, r.Reason = recommend(r.Front, none, s.options.MaxMemory)
 	return r, nil
 }

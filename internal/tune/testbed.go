@@ -52,9 +52,13 @@ func (f *testbed) play(ctx context.Context, c replay.Configuration) *Point {
 		if err != nil {
 			return nil
 		}
-		p.On = append(p.On, Score{
+		score := Score{
 			DriverNS: r.DriverNS, PeakReserved: r.PeakReserved, Hits: r.Hits, Requests: r.Hits + r.Misses, DriverCreates: r.DriverCreates,
-		})
+		}
+		if o.Device.PartAssumed {
+			score.AssumedNS = r.PartNS
+		}
+		p.On = append(p.On, score)
 	}
 	p.Score = total(p.On)
 	return p
@@ -65,6 +69,7 @@ func total(scores []Score) (sum Score) {
 	for i := range scores {
 		s := &scores[i]
 		sum.DriverNS += s.DriverNS
+		sum.AssumedNS += s.AssumedNS
 		sum.PeakReserved = max(sum.PeakReserved, s.PeakReserved)
 		sum.Hits += s.Hits
 		sum.Requests += s.Requests

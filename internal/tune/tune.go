@@ -30,6 +30,7 @@ type Options struct {
 // Score is the result of a configuration. For several recordings it has sums, and the highest peak.
 type Score struct {
 	DriverNS      float64 // time of driver calls
+	AssumedNS     float64 // the part of it that follows from an assumed cost
 	PeakReserved  uint64  // bytes
 	Hits          uint64
 	Requests      uint64 // hits and misses
@@ -43,6 +44,9 @@ func (s *Score) HitRate() float64 {
 	}
 	return float64(s.Hits) / float64(s.Requests)
 }
+
+// Assumed reports whether the driver time follows from an assumed cost. Such a score is shown, but neither ranked nor recommended.
+func (s *Score) Assumed() bool { return s.AssumedNS > 0 }
 
 // Point is a configuration that was tried.
 type Point struct {
@@ -64,7 +68,8 @@ const (
 // Result is the result of a search.
 type Result struct {
 	Points      []Point // all configurations that were tried, in order
-	Front       []Point // the points that no other point beats in both time and memory; the fastest first
+	Front       []Point // the points that no other point beats in both time and memory; the fastest first; without assumed ones
+	Assumed     []Point // assumed points that would be in the front
 	Recommended *Point  // nil if no point keeps to MaxMemory
 	Reason      Reason  // of the recommendation
 	None        Point   // no pool

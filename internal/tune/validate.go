@@ -85,7 +85,8 @@ func exceeds(a, b, by float64) bool { return a > slowerFactor*b && a > b+by }
 
 // chooseBy returns the recommendation by some points.
 func (r *Result) chooseBy(points []Point) *Point {
-	front, _ := peel(points, r.options.Present)
+	known, _ := ranked(points)
+	front, _ := peel(known, r.options.Present)
 	best, _ := recommend(front, pointFor(points, &Point{Configuration: noPool}), r.options.MaxMemory)
 	return best
 }

@@ -114,8 +114,12 @@ func (s *tuneSearch) writeTable(b *prose) {
 		if s.isMeasured(p) && ns > 0 { // no pool saves nothing, whatever the simulated calls take
 			share = 1
 		}
+		regret := fmt.Sprintf("%s (%.1f %%)", units.DurationOf(ns), 100*share)
+		if p.Assumed() {
+			regret, note = "-", note+", assumed"
+		}
 		table.Add(mark, units.DurationOf(p.DriverNS), units.FormatLong(p.PeakReserved), units.Percent(p.HitRate(), p.Requests),
-			fmt.Sprintf("%s (%.1f %%)", units.DurationOf(ns), 100*share), setting.Configuration(&p.Configuration)+note)
+			regret, setting.Configuration(&p.Configuration)+note)
 	}
 	for i := range r.Front {
 		mark := ""
@@ -124,12 +128,15 @@ func (s *tuneSearch) writeTable(b *prose) {
 		}
 		row(mark, &r.Front[i], s.noteOf(&r.Front[i]))
 	}
+	for i := range r.Assumed {
+		row("", &r.Assumed[i], s.noteOf(&r.Assumed[i]))
+	}
 	others := []*tune.Point{&r.None}
 	if r.Present != nil && r.Present.Configuration.String() != r.None.Configuration.String() {
 		others = []*tune.Point{r.Present, &r.None}
 	}
 	for _, p := range others {
-		if !slices.ContainsFunc(r.Front, func(q tune.Point) bool { return q.Configuration.String() == p.Configuration.String() }) {
+		if !slices.ContainsFunc(slices.Concat(r.Front, r.Assumed), func(q tune.Point) bool { return q.Configuration.String() == p.Configuration.String() }) {
 			row("", p, s.noteOf(p))
 		}
 	}
@@ -194,7 +201,7 @@ func (s *tuneSearch) source() string {
 		text += " (with a pool few driver calls are timed; --policy none or --device-cost give better figures)"
 	}
 	if ns := s.result.PartNS; ns > 0 {
-		text += fmt.Sprintf("; the cost of a sub-allocation is unknown there, and assumed to be %s", units.DurationOf(ns))
+		text += fmt.Sprintf("; the cost of a sub-allocation is unknown there, and assumed to be %s: what makes them is not recommended", units.DurationOf(ns))
 	}
 	return text + "."
 }
@@ -215,6 +222,10 @@ func (s *tuneSearch) writeRecommended(b *prose) {
 		b.paragraph("%s: %s in the driver instead of %s without a pool, with %.2f times its memory.", why,
 			units.DurationOf(best.DriverNS), s.timeOf(&r.None), float64(best.PeakReserved)/float64(max(r.None.PeakReserved, 1)))
 	}
+	if text := s.littleToGain(); text != "" {
+		b.WriteString("  ")
+		b.paragraph("%s", text)
+	}
 	if p := r.Present; p != nil {
 		if p.Configuration.String() == best.Configuration.String() {
 			b.WriteString("  It is in use now.\n")
@@ -227,6 +238,26 @@ func (s *tuneSearch) writeRecommended(b *prose) {
 	if path := s.options.Output.Path; path != "" && path != "-" {
 		fmt.Fprintf(b, "  It is written to %s.\n", units.Clean(path))
 	}
+}
+
+// littleShare is the share of a run below which less time in the driver is not worth a change.
+const littleShare = 0.01
+
+// littleToGain says so if the recommendation hardly changes the run: beside what is in use now, or else no pool.
+func (s *tuneSearch) littleToGain() string {
+	now := s.result.Present
+	if now == nil {
+		now = &s.result.None
+	}
+	var run uint64
+	for _, r := range s.recordings {
+		run += r.Span()
+	}
+	gain := s.shown(now).DriverNS - s.result.Recommended.DriverNS
+	if now.Assumed() || s.result.Reason == tune.Vain || gain <= 0 || gain >= littleShare*float64(run) {
+		return ""
+	}
+	return fmt.Sprintf("That saves less than 1 %% of the %s that were recorded: too little to matter.", units.Duration(run))
 }
 
 // within names the bound on memory.

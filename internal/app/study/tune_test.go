@@ -11,6 +11,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 	"codeberg.org/gpumemtop/gpumemtop/internal/setting"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/tune"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 
@@ -134,6 +135,40 @@ func TestTuneShowsWhatWasMeasured(t *testing.T) {
 			if !strings.Contains(words, want) {
 				t.Errorf("%s: no %q in\n%s", name, want, text.String())
 			}
+		}
+	}
+}
+
+// TestLittleToGain: a recommendation that saves less than a hundredth of what was recorded says so.
+func TestLittleToGain(t *testing.T) {
+	story := labtest.New()
+	story.Create(1, 4096)
+	story.Last().Time = 1e9
+	story.Create(2, 4096)
+	story.Last().Time = 2e9
+	tape, err := replay.Load(story)
+	if err != nil {
+		t.Fatal(err)
+	}
+	point := func(policy string, ns, assumed float64) tune.Point {
+		return tune.Point{Configuration: replay.Configuration{Policy: policy}, Score: tune.Score{DriverNS: ns, AssumedNS: assumed}}
+	}
+	best := point("futhark", 1e6, 0)
+	for _, c := range []struct {
+		none, present tune.Point
+		bare          uint64
+		want          bool
+	}{
+		{point("none", 10e6, 0), point("none", 10e6, 0), 0, true},
+		{point("none", 22e6, 0), point("none", 22e6, 0), 0, false},
+		{point("none", 5e6, 0), point("none", 5e6, 0), 50e6, false}, // measured
+		{point("none", 50e6, 0), point("pow2", 2e6, 0), 0, true},
+		{point("none", 50e6, 0), point("slab", 2e6, 1e6), 0, false},
+		{point("none", 50e6, 0), best, 0, false},
+	} {
+		s := tuneSearch{recordings: []*replay.Loaded{tape}, bareNS: c.bare, result: &tune.Result{Recommended: &best, None: c.none, Present: &c.present}}
+		if got := s.littleToGain(); (got == "That saves less than 1 % of the 2s that were recorded: too little to matter.") != c.want {
+			t.Errorf("%+v: %q", c, got)
 		}
 	}
 }
