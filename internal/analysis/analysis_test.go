@@ -102,11 +102,22 @@ func TestLag(t *testing.T) {
 	s.release(a, wire.OutcomeDriver)
 	s.release(b, wire.OutcomeDriver)
 	l := s.analyse(t).Lag
-	if l.Known != 1 || l.Unused != 1 || len(l.Tags) != 1 || math.Abs(l.ByteSeconds-100) > 1e-9 {
+	if l.Known != 1 || l.Unused != 1 || len(l.Tags) != 1 || math.Abs(l.ByteSeconds-100) > 1e-5 {
 		t.Errorf("lag %+v, want 100 byte seconds of one buffer", l)
 	}
 	if l.P50 < 96*ms || l.P50 > 104*ms {
 		t.Errorf("p50 %d, want 100 ms", l.P50)
+	}
+	s = newTape()
+	a, b = s.driver(1, 1000), s.driver(2, 50)
+	s.put(wire.Event{Kind: wire.KindUse, Object: a, Link: 1}, "")
+	s.put(wire.Event{Kind: wire.KindUse, Object: b, Link: 2}, "")
+	s.put(wire.Event{Kind: wire.KindSync, Op: uint8(wire.SyncFinish), Link: 1, Duration: 99 * ms}, "") // the device works so long
+	s.now += 99 * ms
+	s.release(a, wire.OutcomeDriver)
+	s.release(b, wire.OutcomeDriver)
+	if l := s.analyse(t).Lag; l.Known != 1 || l.Unsure != 1 || l.ByteSeconds > 1 {
+		t.Errorf("%+v of a buffer on which the device works, and of another that nothing waited for", l)
 	}
 	s = newTape()
 	s.release(s.driver(1, 1000), wire.OutcomeDriver)
@@ -308,9 +319,9 @@ func TestTimesOutOfOrder(t *testing.T) {
 	at := func(e wire.Event, after uint64) { e.Time = origin + after*ms; s.put(e, "") }
 	at(wire.Event{Kind: wire.KindModule, Object: 1}, 90)
 	at(wire.Event{Kind: wire.KindCreate, Outcome: wire.OutcomeDriver, Object: 1, Size: 1000, Granted: 1000}, 10)
-	at(wire.Event{Kind: wire.KindUse, Object: 1}, 11)
+	at(wire.Event{Kind: wire.KindUse, Object: 1, Cost: 1}, 11)
 	at(wire.Event{Kind: wire.KindCooled, Link: 9}, 16)
-	at(wire.Event{Kind: wire.KindUse, Object: 1}, 12) // a blocking one, that began before
+	at(wire.Event{Kind: wire.KindUse, Object: 1, Cost: 1}, 12) // a blocking one, that began before
 	at(wire.Event{Kind: wire.KindSite, Tag: 1}, 80)
 	at(wire.Event{Kind: wire.KindRelease, Object: 1, Outcome: wire.OutcomeDriver}, 14)
 	a := s.analyse(t)
@@ -320,7 +331,7 @@ func TestTimesOutOfOrder(t *testing.T) {
 	if want := []Bin{{From: 1 << 21, To: 1<<22 - 1, Count: 1, Bytes: 1000}}; !slices.Equal(a.Lifetimes, want) {
 		t.Errorf("lifetimes %v, want %v: 4 ms", a.Lifetimes, want)
 	}
-	if want := 1000 * 0.002; math.Abs(a.Lag.ByteSeconds-want) > 1e-9 {
+	if want := 1000 * 0.002; math.Abs(a.Lag.ByteSeconds-want) > 1e-5 {
 		t.Errorf("lag %v byte seconds, want %v", a.Lag.ByteSeconds, want)
 	}
 	if got := a.Snapshot.Totals.PeakInUseTime; got != origin+10*ms {

@@ -114,10 +114,11 @@ type Whole struct {
 	origin  string // call site of the least aligned sub-buffer
 }
 
-// Idle is memory that was held after its last use, while others could have had it.
+// Idle is memory that was surely held after its last use had ended, while others could have had it.
 type Idle struct {
 	Site         string  // that held the most so; empty: none
-	Median       uint64  // of its buffers, ns
+	Buffers      uint64  // of it, when whose last use ended is known
+	Median       uint64  // of these, ns
 	Bytes, InUse float64 // on average over the run
 	Share        float64 // of all byte seconds in use
 }

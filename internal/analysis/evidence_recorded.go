@@ -97,7 +97,7 @@ func (x *run) fills(p *Phase) bool {
 // keeping returns the phase whose iterations keep the most memory that the program releases only when it uses none of its
 // memory any more; nil if none does. A phase that fills something is followed by uses, or is short and releases nothing meanwhile.
 func (x *run) keeping(a *Analysis) (most *Phase) {
-	kept, lastUse := uint64(0), x.since(x.survey.lastUse)
+	kept, lastUse := uint64(0), x.since(max(x.survey.lastUse, x.survey.lastEnd))
 	for i := range a.Phases {
 		p := &a.Phases[i]
 		if p.Growth <= 0 || p.Iterations < growthIterations || lastUse == 0 || lastUse > p.End+keptPatience*p.Period {
@@ -126,7 +126,7 @@ func (x *run) idle() Idle {
 	}
 	seconds := units.Seconds(0, max(x.length(), 1))
 	return Idle{
-		Site: top.name, Median: top.lag.Percentile(0.5), Bytes: x.lag.taken / seconds, InUse: x.byteSeconds / seconds,
+		Site: top.name, Buffers: top.lag.Total, Median: top.lag.Percentile(0.5), Bytes: x.lag.taken / seconds, InUse: x.byteSeconds / seconds,
 		Share: min(x.lag.taken/max(x.byteSeconds, 1), 1),
 	}
 }

@@ -61,7 +61,7 @@ func (x *run) released(p *process, s *site, o *heap.Object) {
 		x.lifetimes.add(lived, o.Size)
 	}
 	if o.Owns {
-		x.lag.release(w, o, now, x.survey.lastCreate)
+		x.lag.release(w, p.life, o, now, x.survey.lastCreate)
 	}
 	if !o.CarriedOver {
 		x.stream(p, o.Thread).released(o.Note)
@@ -88,26 +88,32 @@ func (x *run) endOf(o *heap.Object) uint64 {
 type lags struct {
 	seen          bool // a use was recorded
 	known, unused uint64
+	unsure        uint64 // used, but when the last command ended is unknown
 	all           stats.Histogram
 	bytes, taken  float64
 }
 
-func (l *lags) release(w *row, o *heap.Object, now, lastCreate uint64) {
-	if o.Used == 0 {
-		if !o.CarriedOver { // else it may have been used before the part
-			l.unused++
+func (l *lags) release(w *row, p *heap.Process, o *heap.Object, now, lastCreate uint64) {
+	ended, known := p.IdleSince(o)
+	switch {
+	case p.Untouched(o): // one that was carried over may have been used before the part
+		l.unused++
+		return
+	case !known:
+		if o.Used != 0 {
+			l.unsure++
 		}
 		return
 	}
-	lag := now - min(o.Used, now)
+	lag := now - min(ended, now)
 	seconds := float64(o.Granted) * float64(lag) / 1e9
 	l.known++
 	l.all.Add(lag)
 	l.bytes += seconds
 	w.lag.Add(lag)
 	w.lagBytes += seconds
-	if wanted := min(now, lastCreate); wanted > o.Used {
-		taken := float64(o.Granted) * float64(wanted-o.Used) / 1e9
+	if wanted := min(now, lastCreate); wanted > ended {
+		taken := float64(o.Granted) * float64(wanted-ended) / 1e9
 		l.taken += taken
 		w.lagTaken += taken
 	}
@@ -120,7 +126,7 @@ func (x *run) lagOf() Lag {
 		return Lag{}
 	}
 	lag := Lag{
-		Known: l.known, Unused: l.unused, P50: l.all.Percentile(0.5), P99: l.all.Percentile(0.99), ByteSeconds: l.bytes,
+		Known: l.known, Unused: l.unused, Unsure: l.unsure, P50: l.all.Percentile(0.5), P99: l.all.Percentile(0.99), ByteSeconds: l.bytes,
 	}
 	for _, w := range x.sortedRows() {
 		if w.lag.Total > 0 {

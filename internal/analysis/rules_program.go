@@ -125,8 +125,8 @@ func heldTooLong(e *Evidence) (Diagnosis, bool) {
 	unused, inUse := units.Apart(uint64(idle.Bytes), uint64(idle.InUse))
 	return Diagnosis{
 		Severity: Advice, Title: "memory is released long after its last use", Tag: idle.Site, Share: idle.Share,
-		Text: fmt.Sprintf("half of the buffers of %s were held %s or longer after their last use; in all, %s of the %s in use were idle so, on average",
-			idle.Site, units.Duration(idle.Median), unused, inUse),
+		Text: fmt.Sprintf("half of %s of %s were held %s or longer after their last use had ended; in all, at least %s of the %s in use were idle so, on average",
+			units.Count(idle.Buffers, "buffer"), idle.Site, units.Duration(idle.Median), unused, inUse),
 	}, true
 }
 

@@ -25,6 +25,7 @@ type survey struct {
 	slabs       bool // there were slabs
 	parts       origins
 	lastUse     uint64 // when a command used memory; 0: never, or uses were not recorded
+	lastEnd     uint64 // when such a command was known to have ended; 0: never
 	lastCreate  uint64
 	finders     map[uint64]*period.Finder // by stream
 	finder      *period.Finder            // of the last create's thread's thread
@@ -99,6 +100,7 @@ func (s *survey) finish() *survey {
 	for stream, f := range s.finders {
 		s.stretches[stream] = f.Finish()
 	}
+	s.lastEnd = s.heap.LastEnd()
 	s.finders, s.finder, s.heap = nil, nil, nil
 	return s
 }

@@ -72,7 +72,8 @@ func (t *tape) release(object uint64, outcome wire.Outcome) *wire.Record {
 	return t.put(wire.Event{Kind: wire.KindRelease, Object: object, Outcome: outcome}, "")
 }
 
-func (t *tape) use(object uint64) { t.put(wire.Event{Kind: wire.KindUse, Object: object}, "") }
+// use adds a command that blocks for a nanosecond.
+func (t *tape) use(object uint64) { t.put(wire.Event{Kind: wire.KindUse, Object: object, Cost: 1}, "") }
 
 func (t *tape) exit() { t.put(wire.Event{Kind: wire.KindExit}, "") }
 

@@ -45,6 +45,8 @@ type Heap struct {
 	serial    uint64     // of the last stay in the pool
 	objects   table.Arena[Object]
 	blocks    table.Arena[Block]
+	lastEnd   uint64   // see LastEnd
+	blind     uint64   // when uses were lost last: what was there then may be in use by any command
 	folded    spans    // numbers of processes that made room
 	cooling   []uint64 // scratch of evict
 	overtaken overtaken
@@ -124,6 +126,9 @@ func (h *Heap) Apply(r *wire.Record) *Process {
 		h.Advance(r.Time)
 	}
 	if r.Kind == wire.KindLost {
+		if r.AsLost().Uses() > 0 {
+			h.blind = h.now
+		}
 		return nil
 	}
 	p := h.Process(r.Process)
@@ -134,6 +139,9 @@ func (h *Heap) Apply(r *wire.Record) *Process {
 	if (r.Kind == wire.KindCreate || r.Kind == wire.KindSlab) && h.full() {
 		h.Beyond++
 		return p
+	}
+	if p.work.long.thread != 0 && p.work.long.thread == r.Thread {
+		p.endLongWait(r)
 	}
 	switch r.Kind {
 	case wire.KindCreate:
@@ -146,6 +154,12 @@ func (h *Heap) Apply(r *wire.Record) *Process {
 		h.release(p, r.AsRelease())
 	case wire.KindUse:
 		h.use(p, r.AsUse())
+	case wire.KindQueue:
+		p.queueChanged(r.AsQueue())
+	case wire.KindAwait:
+		p.await(r.Thread, r.AsAwait())
+	case wire.KindSync:
+		p.sync(r)
 	case wire.KindCooled:
 		h.cooled(p, r.AsCooled())
 	case wire.KindEvict:
@@ -281,18 +295,6 @@ func (h *Heap) release(p *Process, r wire.ReleaseView) {
 		}
 	}
 	h.drop(p, o)
-}
-
-// use notes when an object was used last. The record of a blocking command comes after the records of all that happened meanwhile.
-func (h *Heap) use(p *Process, u wire.UseView) {
-	if u.Object() == 0 {
-		return
-	}
-	if o := p.Object(u.Object()); o != nil {
-		o.Used = max(o.Used, u.Time())
-	} else {
-		h.Unknown++
-	}
 }
 
 func (h *Heap) cooled(p *Process, c wire.CooledView) {

@@ -74,6 +74,7 @@ func (h *Heap) leave(p *Process) {
 	p.objects.Shrink()
 	p.blocks.Shrink()
 	p.Gauges, p.Population, p.Left = gauges, population, true
+	p.work = work{}
 	for _, x := range h.observers {
 		x.Left(p)
 	}

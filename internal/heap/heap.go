@@ -113,7 +113,8 @@ type Object struct {
 	Size     uint64 // requested
 	Granted  uint64
 	Started  uint64 // when the create took effect
-	Used     uint64 // when the last command that uses it was enqueued; 0: none was, or uses were not recorded
+	Used     uint64 // when the last command that uses it or a part of it was enqueued; 0: none was, or uses were not recorded
+	First    uint64 // when the first was; 0: as above
 	Note     uint64 // for one observer
 	Tag      uint32
 	Thread   uint32 // that created it
@@ -136,6 +137,10 @@ type Object struct {
 	Shown         bool  // for one observer
 	freed         bool  // Freed was reported
 	at            int32 // place of Block
+
+	ended   uint64 // when the last of the commands that are known to have ended was known to have
+	running int32  // commands that may not have ended
+	maps    int32  // mappings of the host that are open
 }
 
 // Block is a block of the allocator.
@@ -206,6 +211,7 @@ type Process struct {
 	objects table.Table
 	blocks  table.Table
 	slabs   map[uint32]int // by class
+	work    work
 }
 
 // BlockAt returns the block at a place.

@@ -178,16 +178,22 @@ func (v *view) growthCell(bytes int64) cell {
 func (v *view) lag() section {
 	l := &v.a.Lag
 	s := section{ID: "lag", Title: "Held after the last use", Intro: "No use of a released buffer was recorded, so it is unknown how long memory was held after its last use."}
-	if l.Known+l.Unused == 0 {
+	if l.Known+l.Unused+l.Unsure == 0 {
 		if v.run.Uses == 0 && v.run.Releases > 0 {
 			s.Notes = []string{"unknown: uses were not recorded"}
 		}
 		return s
 	}
-	p50, p99, buffers := v.duration(l.P50), v.duration(l.P99), v.things(l.Known, "buffer")
-	s.Intro = fmt.Sprintf("From the last use to the release: p50 %s, p99 %s of %s, %s in all. %s had no use at all.", p50, p99, buffers,
-		v.byteSeconds(l.ByteSeconds), v.things(l.Unused, "released buffer"))
-	s.fact("all", fmt.Sprintf("%s, p50 %s, p99 %s, %s held after the last use; %d never used", buffers, p50, p99, v.byteSeconds(l.ByteSeconds), l.Unused))
+	if l.Known+l.Unused > 0 {
+		held := fmt.Sprintf("p50 %s, p99 %s of %s, at least %s in all", v.duration(l.P50), v.duration(l.P99), v.things(l.Known, "buffer"),
+			v.byteSeconds(l.ByteSeconds))
+		s.Intro = fmt.Sprintf("From the end of the last use, as the program's waits show it, to the release: %s. %s had no use at all.", held,
+			v.things(l.Unused, "released buffer"))
+		s.fact("all", fmt.Sprintf("%s; %d never used", held, l.Unused))
+	}
+	if l.Unsure > 0 {
+		s.fact("unknown", v.things(l.Unsure, "more buffer")+": when their last use ended is unknown")
+	}
 	if len(l.Tags) == 0 {
 		return s
 	}

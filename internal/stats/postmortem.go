@@ -17,7 +17,7 @@ const (
 	PostMortemsMax = 4  // post-mortems are kept: the first, and later ones with another picture
 	HoldersMax     = 8  // call sites in a post-mortem
 	holdersKept    = 64 // call sites before their names are known: several may turn out to be one
-	idleShare      = 4  // memory is idle if no command has used it for 1/idleShare of the life of its process, and for a second
+	idleShare      = 4  // memory is idle if surely no command has used it for 1/idleShare of the life of its process, and for a second
 )
 
 // PostMortem is a picture of memory when a call failed for lack of it. Sizes are bytes, times CLOCK_MONOTONIC ns.
@@ -301,10 +301,9 @@ func (pms *postMortems) findHolders(p *process, pm *postMortem) {
 		if age <= pm.Age/2 {
 			h.recent += o.Granted
 		}
-		switch {
-		case o.Used == 0 && !o.CarriedOver:
+		if p.heap.Untouched(o) {
 			pm.Untouched.add(o.Granted)
-		case o.Used != 0 && pm.Time-min(o.Used, pm.Time) >= pm.IdleFor():
+		} else if since, known := p.heap.IdleSince(o); known && pm.Time-min(since, pm.Time) >= pm.IdleFor() {
 			pm.Idle.add(o.Granted)
 		}
 	}

@@ -91,7 +91,7 @@ func TestPostMortem(t *testing.T) {
 	s.card()
 	s.site(1, "old\ta.c\t1\tx")
 	s.miss(1, 1, 100*kib, 100*kib, 1)
-	s.feed(wire.Event{Kind: wire.KindUse, Object: 1})
+	s.feed(wire.Event{Kind: wire.KindUse, Object: 1, Cost: 1}) // it blocks
 	s.time += 4 * uint64(time.Second)
 	s.site(2, "grows\ta.c\t2\tx")
 	s.site(3, "grows\ta.c\t2\tx")

@@ -1,6 +1,8 @@
 package recorded
 
 import (
+	"math"
+
 	"codeberg.org/gpumemtop/gpumemtop/internal/advise/merging"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -22,6 +24,9 @@ func (p *process) beginWait(r *wire.Record) {
 	}
 	t := p.thread(r.Thread)
 	t.wait = &wait{record: *r, end: r.Time + uint64(e.Duration()), command: merging.None}
+	if e.Duration() == math.MaxUint32 { // or longer: the thread's next record shows that it is over
+		t.wait.end = math.MaxUint64
+	}
 	if t.awaits.time == r.Time && t.awaits.queue == 0 {
 		t.wait.awaits, t.awaits = t.awaits, awaits{}
 	}
@@ -39,6 +44,9 @@ func (p *process) endWaitsBefore(r *wire.Record) {
 		w, ownWait := t.wait, t.wait.record.Thread == r.Thread
 		blocking := w.record.AsSync().Sync() == wire.SyncBlocking && r.Kind == wire.KindUse && ownWait &&
 			r.Time == w.record.Time && r.AsUse().Queue() == w.record.AsSync().Queue()
+		if ownWait && w.end == math.MaxUint64 {
+			w.end = r.Time
+		}
 		over := r.Time >= w.end && !r.Kind.Late() || ownWait
 		if over && !blocking {
 			p.endWait(t)

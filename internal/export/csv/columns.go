@@ -41,6 +41,7 @@ func bufferColumns() []column[tables.Buffer] {
 		{"lifetime_ns", func(r row) string { return maybe(r.Lifetime, number) }},
 		{"first_use_ns", func(r row) string { return maybe(r.FirstUse, number) }},
 		{"last_use_ns", func(r row) string { return maybe(r.LastUse, number) }},
+		{"idle_since_ns", func(r row) string { return maybe(r.IdleSince, number) }},
 		{"uses", func(r row) string { return number(r.Uses) }},
 		{"duration_ns", func(r row) string { return number(r.Duration) }},
 		{"cost_ns", func(r row) string { return number(r.Cost) }},

@@ -145,13 +145,15 @@ func (p *process) hold(s *Site, b *tables.Buffer) {
 	} else if n := len(p.Samples); n > 0 {
 		end = max(end, p.Samples[n-1].TimeNS)
 	}
-	idle := end - b.CreatedNS
-	held := float64(b.Granted) * float64(idle) / 1e9
-	if b.FirstUse != nil && b.LastUse != nil {
-		idle -= max(0, *b.LastUse-*b.FirstUse)
+	s.Held += float64(b.Granted) * float64(end-b.CreatedNS) / 1e9
+	if b.IdleSince == nil {
+		return
 	}
-	s.Held += held
-	s.Idle += float64(b.Granted) * float64(max(idle, 0)) / 1e9
+	idle := max(0, end-*b.IdleSince)
+	if b.FirstUse != nil {
+		idle += *b.FirstUse - b.CreatedNS
+	}
+	s.Idle += float64(b.Granted) * float64(idle) / 1e9
 }
 
 func (c *collector) sample(number uint32, s *tables.Sample) error {

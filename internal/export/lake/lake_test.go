@@ -76,7 +76,7 @@ func TestRowsAgreeWithTheModel(t *testing.T) {
 	}
 }
 
-// TestIdleTime is that before the first use and after the last.
+// TestIdleTime is that before the first use and after the end of the last.
 func TestIdleTime(t *testing.T) {
 	at := func(ms uint64, e wire.Event) wire.Record {
 		e.Time = randomrun.Start + ms*1e6
@@ -88,15 +88,16 @@ func TestIdleTime(t *testing.T) {
 	rows, err := Collect(&randomrun.Tape{Records: []wire.Record{
 		program, module,
 		at(0, wire.CreateFields{Outcome: wire.OutcomeMiss, Object: 1, Requested: 100, Granted: 100}.Event()),
-		at(200, wire.Event{Kind: wire.KindUse, Op: uint8(wire.CommandKernel), Object: 1}),
-		at(700, wire.Event{Kind: wire.KindUse, Op: uint8(wire.CommandKernel), Object: 1}),
+		at(200, wire.Event{Kind: wire.KindUse, Op: uint8(wire.CommandKernel), Object: 1, Link: 3}),
+		at(700, wire.Event{Kind: wire.KindUse, Op: uint8(wire.CommandKernel), Object: 1, Link: 3}),
+		at(710, wire.Event{Kind: wire.KindSync, Op: uint8(wire.SyncFinish), Link: 3, Duration: 90e6}),
 		at(1000, wire.Event{Kind: wire.KindRelease, Object: 1, Outcome: wire.OutcomeDriver}),
 	}}, header())
 	if err != nil || len(rows) != 1 || len(rows[0].Sites) != 1 {
 		t.Fatalf("%v, %+v", err, rows)
 	}
-	if s := rows[0].Sites[0]; s.Held != 100 || s.Idle != 50 {
-		t.Errorf("held %v, idle %v, want 100 and 50 byte-seconds", s.Held, s.Idle)
+	if s := rows[0].Sites[0]; s.Held != 100 || s.Idle != 40 {
+		t.Errorf("held %v, idle %v, want 100 and 40 byte-seconds", s.Held, s.Idle)
 	}
 	if r := rows[0]; r.App != "blur" || r.Date != "2026-03-01" || r.Run.Build != "c0ffee" || r.Run.PID != 7 || r.Run.Seconds != 1 {
 		t.Errorf("%+v", r)

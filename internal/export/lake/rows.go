@@ -59,7 +59,7 @@ type Site struct {
 	Leaked    int64    `parquet:"leaked"`
 	DriverNS  int64    `parquet:"driver_ns"`
 	Held      float64  `parquet:"held_byte_seconds"`
-	Idle      float64  `parquet:"idle_byte_seconds"` // before the first use and after the last
+	Idle      float64  `parquet:"idle_byte_seconds"` // before the first use and after the end of the last, as far as that is known
 }
 
 // Sample is what a process held at the end of a step, at most samplesMax of them.

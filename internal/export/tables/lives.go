@@ -27,14 +27,19 @@ func (w *walk) Freed(l *heap.Process, o *heap.Object, how heap.How) {
 		Owns: o.Owns, Tag: int64(o.Tag), Site: site.Name, Stack: site.Stack, Thread: int64(o.Thread),
 		Context: int32(o.Scope), Access: int32(o.Access), Flags: flagWords()[flagsOf(o)], Carried: o.CarriedOver,
 		Size: clamp(o.Size), Granted: clamp(o.Granted), Block: int64(o.Block), Parent: int64(o.Parent),
-		Outcome: o.Outcome.String(), Created: w.run.at(created), CreatedNS: created, Uses: used.count,
+		Outcome: o.Outcome.String(), Created: w.run.at(created), CreatedNS: created, Uses: used,
 		Duration: int64(o.Duration), Cost: int64(o.Cost), Ending: how.String(), Leaked: how == heap.Leaked,
 	}
 	if o.Outcome == wire.OutcomeMiss {
 		row.Reason = o.Reason.String()
 	}
-	if used.count > 0 {
-		row.FirstUse, row.LastUse = optional(w.run.since(used.first)), optional(w.run.since(o.Used))
+	if used > 0 {
+		row.FirstUse, row.LastUse = optional(max(created, w.run.since(o.First))), optional(w.run.since(o.Used))
+	}
+	if time, known := l.IdleSince(o); known {
+		row.IdleSince = optional(w.run.since(time))
+	} else if l.Untouched(o) {
+		row.IdleSince = optional(created)
 	}
 	if how == heap.Released {
 		w.released(row, o)

@@ -61,15 +61,9 @@ type walk struct {
 // process is a process whose rows are being made.
 type process struct {
 	*Facts
-	uses  map[uint64]uses // of live objects
+	uses  map[uint64]int64 // of live objects
 	times sampler
 	peak  int64
-}
-
-// uses are what the life of an object does not tell.
-type uses struct {
-	first uint64
-	count int64
 }
 
 func (w *walk) process(number uint32) *process {
@@ -78,7 +72,7 @@ func (w *walk) process(number uint32) *process {
 	}
 	p := w.processes[number]
 	if p == nil {
-		p = &process{Facts: w.run.processes[number], uses: map[uint64]uses{}}
+		p = &process{Facts: w.run.processes[number], uses: map[uint64]int64{}}
 		w.processes[number] = p
 	}
 	w.latest = p
@@ -105,12 +99,7 @@ func (w *walk) step() {
 	p.times.note(l, r.Flags&wire.FlagCarried != 0)
 	p.peak = max(p.peak, p.times.peak)
 	if r.Kind == wire.KindUse && l.Object(r.Object) != nil {
-		u := p.uses[r.Object]
-		if u.count == 0 {
-			u.first = w.heap.Now()
-		}
-		u.count++
-		p.uses[r.Object] = u
+		p.uses[r.Object]++
 	}
 }
 

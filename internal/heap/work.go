@@ -1,0 +1,315 @@
+package heap
+
+import (
+	"math"
+	"sort"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Bounds of what is kept of commands. Beyond them it stays unknown when a command ended.
+const (
+	queuesMax  = 1024
+	runningMax = 1 << 16 // commands' uses of a queue
+	awaitsMax  = 64      // of a queue's commands for others, or of one command or wait
+	parentsMax = 4       // an image of a sub-buffer of a buffer has two
+)
+
+// work is what is known of the commands of a process: which have surely ended. The driver does not say when a command ends. A wait of the
+// program shows it, so a command is known to have ended when the wait that covers it has.
+type work struct {
+	queues map[uint64]*queue
+	latest *queue // the last command's
+	number uint64 // its number
+	blind  uint64 // when a command used memory that we cannot know
+	awaits awaits
+	long   longWait
+}
+
+// queue is a command queue.
+type queue struct {
+	inOrder bool
+	before  uint64 // commands enqueued up to then
+	ended   uint64 // were known to have ended then
+	running []running
+	begin   int // of running: those before have ended
+	after   []waiting
+}
+
+// running is the use of an object by a command that may not have ended.
+type running struct {
+	object uint64 // 0: it has ended
+	time   uint64 // when it was enqueued
+}
+
+// waiting says that a command of a queue, enqueued at a time, begins after another has ended.
+type waiting struct {
+	time uint64
+	awaited
+}
+
+type awaited struct {
+	queue uint64
+	time  uint64
+	all   bool // what was enqueued before it has ended as well
+}
+
+// awaits are what one command waits for, or a thread.
+type awaits struct {
+	time   uint64
+	thread uint32
+	list   []awaited
+}
+
+// longWait is a wait that took longer than records can say. It was over when its thread did something else.
+type longWait struct {
+	thread uint32
+	wire.Record
+}
+
+// IdleSince returns when all commands that used an object were known to have ended: they may have ended earlier. False: no command used it,
+// or one may still run, or the host may use the memory without a call.
+func (p *Process) IdleSince(o *Object) (time uint64, known bool) {
+	if o.Used == 0 || o.running > 0 || o.maps > 0 || !p.seesUses(o) {
+		return 0, false
+	}
+	return o.ended, true
+}
+
+// LastEnd returns when a command was known to have ended, the latest of all processes; 0: none was.
+func (h *Heap) LastEnd() uint64 { return h.lastEnd }
+
+// Untouched reports whether no command has used an object, nor the host without a call.
+func (p *Process) Untouched(o *Object) bool { return o.Used == 0 && !o.CarriedOver && p.seesUses(o) }
+
+// seesUses reports whether all uses of an object are recorded.
+func (p *Process) seesUses(o *Object) bool {
+	switch o.Memory {
+	case wire.MemorySVM:
+		if o.Access&wire.SVMFineGrainBuffer != 0 {
+			return false
+		}
+	case wire.MemoryUSMHost, wire.MemoryUSMDevice, wire.MemoryUSMShared: // a kernel may follow pointers to it
+		return false
+	default:
+	}
+	blind := max(p.work.blind, p.heap.blind)
+	return blind == 0 || o.Started > blind
+}
+
+// use notes that a command uses an object. The record of a blocking command comes after the records of all that happened meanwhile.
+func (h *Heap) use(p *Process, u wire.UseView) {
+	if u.Object() == 0 {
+		p.work.blind = max(p.work.blind, u.Time())
+		return
+	}
+	o := p.Object(u.Object())
+	if o == nil {
+		h.Unknown++
+		return
+	}
+	q := p.queue(u.Queue())
+	p.touch(o, q, u)
+	for range parentsMax {
+		if o.Parent == 0 {
+			return
+		}
+		if o = p.Object(o.Parent); o == nil {
+			return
+		}
+		p.touch(o, q, u)
+	}
+}
+
+// touch notes a command that uses an object, or a part of it.
+func (p *Process) touch(o *Object, q *queue, u wire.UseView) {
+	time := u.Time()
+	o.Used = max(o.Used, time)
+	if o.First == 0 {
+		o.First = time
+	}
+	switch u.Command() {
+	case wire.CommandMap:
+		o.maps++
+	case wire.CommandUnmap:
+		o.maps = max(0, o.maps-1)
+	default:
+	}
+	took := u.Duration() // of a blocking command
+	switch {
+	case took > 0 && took < math.MaxUint32:
+		p.noteEnd(o, time+uint64(took))
+	case q != nil && time <= q.before:
+		p.noteEnd(o, q.ended)
+	case q == nil || len(q.running)-q.begin == runningMax:
+		o.running++ // for ever
+	default:
+		o.running++
+		q.running = append(q.running, running{o.ID, time})
+	}
+}
+
+// queue returns a queue by its number, nil if it is unknown or there are too many.
+func (p *Process) queue(number uint64) *queue {
+	w := &p.work
+	if number == 0 {
+		return nil
+	}
+	if w.latest != nil && w.number == number {
+		return w.latest
+	}
+	q := w.queues[number]
+	if q == nil {
+		if len(w.queues) == queuesMax {
+			return nil
+		}
+		if w.queues == nil {
+			w.queues = map[uint64]*queue{}
+		}
+		q = &queue{}
+		w.queues[number] = q
+	}
+	w.latest, w.number = q, number
+	return q
+}
+
+func (p *Process) queueChanged(v wire.QueueView) {
+	switch v.Life() {
+	case wire.LifeCreate:
+		if q := p.queue(v.Queue()); q != nil {
+			q.inOrder = !v.OutOfOrder()
+		}
+	case wire.LifeEnd: // its commands go on, and nothing shows their end
+		delete(p.work.queues, v.Queue())
+		p.work.latest = nil
+	default:
+	}
+}
+
+// await notes what a command or a thread waits for. The record of that command or thread follows.
+func (p *Process) await(thread uint32, v wire.AwaitView) {
+	other := awaited{v.AwaitedQueue(), v.AwaitedTime(), v.Await() == wire.AwaitAll}
+	if v.Queue() != 0 {
+		if q := p.queue(v.Queue()); q != nil && len(q.after) < awaitsMax {
+			q.after = append(q.after, waiting{v.Time(), other})
+		}
+		return
+	}
+	a := &p.work.awaits
+	if a.time != v.Time() || a.thread != thread {
+		a.time, a.thread, a.list = v.Time(), thread, a.list[:0]
+	}
+	if len(a.list) < awaitsMax {
+		a.list = append(a.list, other)
+	}
+}
+
+// sync notes which commands have ended with a wait.
+func (p *Process) sync(r *wire.Record) {
+	switch took := r.AsSync().Duration(); took {
+	case 0: // not measured
+	case math.MaxUint32:
+		p.work.long = longWait{r.Thread, *r}
+	default:
+		p.waited(r, r.Time+uint64(took))
+	}
+}
+
+// endLongWait ends a wait of a thread whose next record has come. The command that blocked belongs to the wait.
+func (p *Process) endLongWait(next *wire.Record) {
+	if next.Time == p.work.long.Time || next.Kind.Late() {
+		return
+	}
+	p.work.long.thread = 0
+	p.waited(&p.work.long.Record, next.Time)
+}
+
+// waited notes what has ended with a wait that was over at a time.
+func (p *Process) waited(r *wire.Record, over uint64) {
+	v := r.AsSync()
+	switch v.Sync() {
+	case wire.SyncFinish:
+		p.complete(p.work.queues[v.Queue()], r.Time, over)
+	case wire.SyncBlocking:
+		if q := p.work.queues[v.Queue()]; q != nil && q.inOrder {
+			p.complete(q, r.Time, over)
+		}
+	case wire.SyncWait:
+		if a := &p.work.awaits; a.time == r.Time && a.thread == r.Thread {
+			for _, other := range a.list {
+				p.completeAwaited(other, over)
+			}
+		}
+	default: // a flush waits for nothing
+	}
+}
+
+// complete notes that all commands of a queue that were enqueued until before have ended.
+func (p *Process) complete(q *queue, before, over uint64) {
+	if q == nil {
+		return
+	}
+	if before > q.before {
+		q.before, q.ended = before, over
+	}
+	for q.begin < len(q.running) && q.running[q.begin].time <= before {
+		p.endUse(&q.running[q.begin], over)
+		q.begin++
+	}
+	if q.begin == len(q.running) || q.begin > runningMax {
+		q.running, q.begin = q.running[:copy(q.running, q.running[q.begin:])], 0
+	}
+	q.passOn(p, before, over)
+}
+
+// passOn notes that what a queue's commands up to a time had waited for has ended, too.
+func (q *queue) passOn(p *Process, before, over uint64) {
+	n := 0
+	for n < len(q.after) && q.after[n].time <= before {
+		n++
+	}
+	if n == 0 {
+		return
+	}
+	list := q.after[:n:n]
+	q.after = q.after[n:]
+	for _, w := range list {
+		p.completeAwaited(w.awaited, over)
+	}
+	if len(q.after) == 0 {
+		q.after = list[:0]
+	}
+}
+
+// completeAwaited notes that a command for which another or a thread waited has ended.
+func (p *Process) completeAwaited(a awaited, over uint64) {
+	q := p.work.queues[a.queue]
+	if q == nil {
+		return
+	}
+	if a.all || q.inOrder {
+		p.complete(q, a.time, over)
+		return
+	}
+	left := q.running[q.begin:]
+	for i := sort.Search(len(left), func(i int) bool { return left[i].time >= a.time }); i < len(left) && left[i].time == a.time; i++ {
+		p.endUse(&left[i], over)
+		left[i].object = 0
+	}
+}
+
+func (p *Process) noteEnd(o *Object, over uint64) {
+	o.ended = max(o.ended, over)
+	p.heap.lastEnd = max(p.heap.lastEnd, over)
+}
+
+// endUse notes that a command that used an object has ended.
+func (p *Process) endUse(r *running, over uint64) {
+	if r.object == 0 {
+		return
+	}
+	if o := p.Object(r.object); o != nil && o.running > 0 {
+		o.running--
+		p.noteEnd(o, over)
+	}
+}

@@ -1,0 +1,154 @@
+package heap_test
+
+import (
+	"math"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// commands are the records of a program whose buffers commands use.
+type commands struct{ *heap.Heap }
+
+func (c commands) at(time uint64, thread uint32, e wire.Event) {
+	e.Time = time
+	c.Apply(&wire.Record{Event: e, Process: 1, Thread: thread})
+}
+
+func (c commands) queue(number uint64, flags uint8) {
+	c.at(1, 1, wire.Event{Kind: wire.KindQueue, Op: uint8(wire.LifeCreate), Object: number, Flags: flags})
+}
+
+func (c commands) create(object, parent uint64) {
+	memory := wire.MemoryBuffer
+	if parent != 0 {
+		memory = wire.MemorySubBuffer
+	}
+	c.at(2, 1, wire.Event{Kind: wire.KindCreate, Op: uint8(memory), Object: object, Size: 100, Granted: 100, Link: parent})
+}
+
+func (c commands) use(time, object, queue uint64) {
+	c.at(time, 1, wire.Event{Kind: wire.KindUse, Object: object, Link: queue, Op: uint8(wire.CommandKernel)})
+}
+
+func (c commands) sync(time uint64, op wire.Sync, queue uint64, took uint32) {
+	c.at(time, 1, wire.Event{Kind: wire.KindSync, Op: uint8(op), Link: queue, Duration: took})
+}
+
+func (c commands) await(time, queue, other, since uint64, what wire.Await) {
+	c.at(time, 1, wire.Event{Kind: wire.KindAwait, Op: uint8(what), Object: other, Size: since, Link: queue})
+}
+
+const (
+	inOrder    = 0
+	outOfOrder = wire.FlagOutOfOrder
+)
+
+// TestIdleSince: what a command uses is idle from the end of a wait that covers the command.
+func TestIdleSince(t *testing.T) {
+	for name, test := range map[string]struct {
+		run  func(c commands)
+		want uint64 // 0: unknown
+	}{
+		"nothing waits": {func(c commands) { c.use(10, 1, 1) }, 0},
+		"finish":        {func(c commands) { c.use(10, 1, 1); c.sync(20, wire.SyncFinish, 1, 500) }, 520},
+		"flush":         {func(c commands) { c.use(10, 1, 1); c.sync(20, wire.SyncFlush, 1, 500) }, 0},
+		"of another queue": {func(c commands) {
+			c.use(10, 1, 1)
+			c.sync(20, wire.SyncFinish, 2, 500)
+		}, 0},
+		"the wait was not measured": {func(c commands) { c.use(10, 1, 1); c.sync(20, wire.SyncFinish, 1, 0) }, 0},
+		"used again":                {func(c commands) { c.use(10, 1, 1); c.sync(20, wire.SyncFinish, 1, 5); c.use(30, 1, 1) }, 0},
+		"used again and finished": {func(c commands) {
+			c.use(10, 1, 1)
+			c.sync(20, wire.SyncFinish, 1, 5)
+			c.use(30, 1, 1)
+			c.sync(40, wire.SyncFinish, 1, 5)
+		}, 45},
+		"the record of the use comes late": {func(c commands) { c.sync(20, wire.SyncFinish, 1, 5); c.use(10, 1, 1) }, 25},
+		"a blocking command of the queue":  {func(c commands) { c.use(10, 1, 1); c.sync(20, wire.SyncBlocking, 1, 5); c.use(20, 2, 1) }, 25},
+		"a blocking command, out of order": {func(c commands) { c.use(10, 1, 3); c.sync(20, wire.SyncBlocking, 3, 5) }, 0},
+		"finish, out of order":             {func(c commands) { c.use(10, 1, 3); c.sync(20, wire.SyncFinish, 3, 5) }, 25},
+		"an event": {func(c commands) {
+			c.use(10, 1, 1)
+			c.await(20, 0, 1, 10, wire.AwaitOne)
+			c.sync(20, wire.SyncWait, 0, 5)
+		}, 25},
+		"an earlier event": {func(c commands) {
+			c.use(10, 1, 1)
+			c.await(20, 0, 1, 9, wire.AwaitAll)
+			c.sync(20, wire.SyncWait, 0, 5)
+		}, 0},
+		"another event, out of order": {func(c commands) {
+			c.use(10, 1, 3)
+			c.use(11, 2, 3)
+			c.await(20, 0, 3, 11, wire.AwaitOne)
+			c.sync(20, wire.SyncWait, 0, 5)
+		}, 0},
+		"its event, out of order": {func(c commands) {
+			c.use(10, 1, 3)
+			c.use(11, 2, 3)
+			c.await(20, 0, 3, 10, wire.AwaitOne)
+			c.sync(20, wire.SyncWait, 0, 5)
+		}, 25},
+		"two queues, one finished": {func(c commands) {
+			c.use(10, 1, 1)
+			c.use(11, 1, 2)
+			c.sync(20, wire.SyncFinish, 2, 5)
+		}, 0},
+		"two queues, one waits for the other": {func(c commands) {
+			c.use(10, 1, 1)
+			c.await(11, 2, 1, 10, wire.AwaitAll)
+			c.use(11, 1, 2)
+			c.sync(20, wire.SyncFinish, 2, 5)
+		}, 25},
+		"a sub-buffer": {func(c commands) {
+			c.use(10, 1, 1)
+			c.sync(20, wire.SyncFinish, 1, 5)
+			c.use(30, 9, 1)
+		}, 0},
+		"mapped":   {func(c commands) { c.mapped(true); c.sync(20, wire.SyncFinish, 1, 5) }, 0},
+		"unmapped": {func(c commands) { c.mapped(true); c.mapped(false); c.sync(20, wire.SyncFinish, 1, 5) }, 25},
+		"a command uses what we cannot know": {func(c commands) {
+			c.use(10, 1, 1)
+			c.use(11, 0, 1)
+			c.sync(20, wire.SyncFinish, 1, 5)
+		}, 0},
+		"uses were lost": {func(c commands) {
+			c.use(10, 1, 1)
+			c.at(11, 1, wire.Event{Kind: wire.KindLost, Size: 1, Granted: 1})
+			c.sync(20, wire.SyncFinish, 1, 5)
+		}, 0},
+		"longer than can be said": {func(c commands) {
+			c.use(10, 1, 1)
+			c.sync(20, wire.SyncFinish, 1, math.MaxUint32)
+		}, 0},
+		"longer than can be said, then more": {func(c commands) {
+			c.use(10, 1, 1)
+			c.sync(20, wire.SyncFinish, 1, math.MaxUint32)
+			c.at(9_000_000_000, 1, wire.Event{Kind: wire.KindRelease, Object: 2})
+		}, 9_000_000_000},
+	} {
+		c := commands{heap.New(heap.Options{})}
+		c.queue(1, inOrder)
+		c.queue(2, inOrder)
+		c.queue(3, outOfOrder)
+		c.create(1, 0)
+		c.create(2, 0)
+		c.create(9, 1)
+		test.run(c)
+		p := c.Process(1)
+		if got, known := p.IdleSince(p.Object(1)); known != (test.want != 0) || known && got != test.want {
+			t.Errorf("%s: idle since %d, %v, want %d", name, got, known, test.want)
+		}
+	}
+}
+
+func (c commands) mapped(begins bool) {
+	op := wire.CommandUnmap
+	if begins {
+		op = wire.CommandMap
+	}
+	c.at(10, 1, wire.Event{Kind: wire.KindUse, Object: 1, Link: 1, Op: uint8(op)})
+}
