@@ -58,6 +58,8 @@ type Peak struct {
 	Reserved  uint64    `json:"reserved"` // at that moment
 	Buffers   uint64    `json:"buffers"`
 	Tags      []PeakTag `json:"per_tag"` // who held it, the most bytes first
+
+	Lately stats.Lately `json:"lately"`
 }
 
 // PeakTag is what one call site held at the peak.

@@ -110,6 +110,7 @@ type Whole struct {
 	Hidden   Hidden
 
 	own     own
+	spent   spent
 	origins origins
 	origin  string // call site of the least aligned sub-buffer
 }

@@ -60,6 +60,7 @@ var rules = []rule{
 	{ofWhole, createsCopy},
 	{ofWhole, couldBeHoisted},
 	{ofWhole, heldTooLong},
+	{ofWhole, keepsWhatItUsed},
 	{ofWhole, transferRule(Rewritten)},
 	{ofWhole, transferRule(ReadBack)},
 	{ofWhole, transferRule(Unchanged)},

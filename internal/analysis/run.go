@@ -30,6 +30,8 @@ type run struct {
 
 	sizes, lifetimes bins
 	lag              lags
+	recent           recent
+	spent            spent
 	misses           misses
 	own              own
 	machine          machineSeries
@@ -111,6 +113,7 @@ func (x *run) step(r *wire.Record) {
 	p.last = max(p.last, r.Time)
 	x.own.see(r, x.survey.first+x.length()/2)
 	x.raiseChanged()
+	x.recent.look(x)
 	switch r.Kind {
 	case wire.KindUse:
 		x.lag.seen = true
@@ -244,6 +247,7 @@ func (x *run) Freed(p *heap.Process, o *heap.Object, how heap.How) {
 		s.requested -= int64(o.Size)
 		x.hold(w, -int64(o.Granted))
 	}
+	x.spent.end(x, p, o)
 	switch {
 	case how == heap.Leaked:
 		w.left(s, o)
@@ -320,6 +324,7 @@ func (x *run) finish() *Analysis {
 	a.Misses, a.Timeline, a.Flame = x.misses.list(x), x.line.Timeline, x.flame()
 	a.Growth, a.Timeline.Machine = x.grown(a.Phases), x.machine.over(&a.Timeline, x.started)
 	a.Transfers = x.transfers(a)
+	x.lately(a)
 	a.Diagnoses = x.evidence(a).judge(func(_ int, d Diagnosis, found bool) (Diagnosis, bool) {
 		return d, found && (d.Tag == "" || x.options.wanted(d.Tag))
 	})

@@ -25,6 +25,8 @@ type survey struct {
 	slabs       bool // there were slabs
 	parts       origins
 	lastUse     uint64 // when a command used memory; 0: never, or uses were not recorded
+	sizes       sizes
+	highest     highest
 	lastEnd     uint64 // when such a command was known to have ended; 0: never
 	lastCreate  uint64
 	finders     map[uint64]*period.Finder // by stream
@@ -60,11 +62,12 @@ func (s *survey) step(r *wire.Record) {
 		s.first, s.last = min(s.first, r.Time), max(s.last, r.Time)
 	}
 	s.names.Add(r)
-	s.heap.Apply(r)
+	s.highest.step(s, r)
 	if r.Kind == wire.KindUse {
 		s.lastUse = max(s.lastUse, r.Time)
 	}
 	if r.Kind == wire.KindCreate {
+		s.sizes.add(r.AsCreate())
 		s.lastCreate = max(s.lastCreate, r.Time)
 		s.parts.add(r.Process, r.AsCreate())
 	}

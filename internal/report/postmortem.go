@@ -14,7 +14,7 @@ const (
 	postMortemSites = 3
 )
 
-// PostMortem is a post-mortem as text: a title and at most 14 lines, each a label with what it says.
+// PostMortem is a post-mortem as text: a title and at most 15 lines, each a label with what it says.
 type PostMortem struct {
 	Title string
 	Lines [][2]string
@@ -36,6 +36,9 @@ func NewPostMortem(p *stats.PostMortem, started uint64) PostMortem {
 	if p.UsesKnown && p.Idle.Buffers > 0 {
 		add("idle", "%s: not used for %s or longer", heldText(p.Idle), units.Duration(p.IdleFor()))
 	}
+	if text := latelyText(&p.Lately, p.InUse, units.FormatLong); text != "" {
+		add("lately", "%s", text)
+	}
 	if p.UsesKnown && p.Untouched.Buffers > 0 {
 		add("untouched", "%s: no command has used them, and a driver may take their memory only then (--eager: when they are created)", heldText(p.Untouched))
 	}
@@ -52,6 +55,17 @@ func NewPostMortem(p *stats.PostMortem, started uint64) PostMortem {
 		add("again", "%s with about the same in use", units.Count(p.Repeats, "more failure"))
 	}
 	return page
+}
+
+// latelyText says what was used lately of the memory in use; empty: that is unknown, or it may be all.
+func latelyText(l *stats.Lately, inUse uint64, bytes func(uint64) string) string {
+	switch {
+	case l.NS == 0 || l.Bytes == inUse:
+		return ""
+	case l.Iteration:
+		return fmt.Sprintf("at most %s of it was used in the last iteration (%s)", bytes(l.Bytes), units.Duration(l.NS))
+	}
+	return fmt.Sprintf("at most %s of it was used in the last %s", bytes(l.Bytes), units.Duration(l.NS))
 }
 
 // memoryLine says what the process has. Where buffers are spilled there is no pool.

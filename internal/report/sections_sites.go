@@ -23,6 +23,10 @@ func (v *view) peak() section {
 	}
 	s.fact("at", text)
 	s.Intro = "At " + text + "."
+	if lately := latelyText(&p.Lately, p.InUse, v.size); lately != "" {
+		s.fact("lately", lately)
+		s.Intro += " Lately: " + lately + "."
+	}
 	t := v.table("Memory in use at the peak by call site", len(p.Tags), figure(figures.InUse), number("share"), barColumn, number("buffers"),
 		figure(figures.Requested).onPage(), figure(figures.Waste).inText(), words("call site").front())
 	for i := range p.Tags[:v.rows(len(p.Tags))] {

@@ -17,7 +17,7 @@ const (
 	PostMortemsMax = 4  // post-mortems are kept: the first, and later ones with another picture
 	HoldersMax     = 8  // call sites in a post-mortem
 	holdersKept    = 64 // call sites before their names are known: several may turn out to be one
-	idleShare      = 4  // memory is idle if surely no command has used it for 1/idleShare of the life of its process, and for a second
+	idleShare      = 4  // memory is idle if surely no command has used it for 1/idleShare of the life of its process, and for 10 ms
 )
 
 // PostMortem is a picture of memory when a call failed for lack of it. Sizes are bytes, times CLOCK_MONOTONIC ns.
@@ -48,10 +48,12 @@ type PostMortem struct {
 	Grew              string   `json:"grew"` // the call site whose memory grew the most of late, empty: none did
 	GrewBytes         uint64   `json:"-"`
 
-	UsesKnown bool `json:"-"`                  // false: Idle and Untouched are unknown
-	Idle      Part `json:"-"`                  // not used for IdleFor or longer
-	Untouched Part `json:"-"`                  // that no command ever used
-	GivenBack Part `json:"given_back_in_vain"` // blocks that the pool gave back in vain
+	UsesKnown bool    `json:"-"` // false: Idle and Untouched are unknown
+	Idle      Part    `json:"-"` // not used for IdleFor or longer
+	Untouched Part    `json:"-"` // that no command ever used
+	Recency   Recency `json:"-"`
+	Lately    Lately  `json:"lately"`
+	GivenBack Part    `json:"given_back_in_vain"` // blocks that the pool gave back in vain
 
 	LargestCreated uint64  `json:"largest_created"` // the largest buffer that ever worked
 	Device         Device  `json:"-"`
@@ -307,7 +309,10 @@ func (pms *postMortems) findHolders(p *process, pm *postMortem) {
 			pm.Idle.add(o.Granted)
 		}
 	}
-	if !pm.UsesKnown {
+	if pm.UsesKnown {
+		pm.Recency.Add(p.heap, pm.Time)
+		pm.Lately = pm.Recency.Lately(LatelyNS(pm.Age), pm.InUse, false)
+	} else {
 		pm.Untouched, pm.Idle = Part{}, Part{}
 	}
 	slices.SortStableFunc(pm.holders, func(a, b holder) int { return cmp.Compare(b.Bytes, a.Bytes) })
@@ -405,4 +410,4 @@ func (m *postMortem) show(untagged *site) PostMortem {
 }
 
 // IdleFor returns for how many ns memory must be unused to count as idle.
-func (p *PostMortem) IdleFor() uint64 { return max(p.Age/idleShare, uint64(time.Second)) }
+func (p *PostMortem) IdleFor() uint64 { return max(p.Age/idleShare, uint64(10*time.Millisecond)) }

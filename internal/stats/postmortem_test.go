@@ -104,6 +104,10 @@ func TestPostMortem(t *testing.T) {
 	s.refuse(400*kib, -4, wire.MemoryBuffer)
 	s.refuse(400*kib, -4, wire.MemoryBuffer)
 	got := s.Snapshot().PostMortems
+	if unused := got[0].Recency.Unused(5500); unused != 400*kib {
+		t.Errorf("%d bytes were not used for 5.5 µs", unused)
+	}
+	got[0].Recency = nil
 	age := 4*uint64(time.Second) + 12*1000
 	want := []PostMortem{{
 		Time: got[0].Time, Age: age, Process: 1, Call: "create of a buffer", Status: -4, Tag: "tag 9", Size: 400 * kib, Repeats: 1,
@@ -112,7 +116,8 @@ func TestPostMortem(t *testing.T) {
 			{Tag: "a.c:2 grows", Part: Part{2, 600 * kib}, Oldest: 6000, Newest: 5000},
 			{Tag: "a.c:1 old", Part: Part{1, 100 * kib}, Oldest: age - 2000, Newest: age - 2000},
 		},
-		Grew: "a.c:2 grows", GrewBytes: 600 * kib, Idle: Part{1, 100 * kib}, Untouched: Part{2, 600 * kib},
+		Grew: "a.c:2 grows", GrewBytes: 600 * kib, Idle: Part{1, 100 * kib}, Lately: Lately{NS: 1e9, Bytes: 600 * kib},
+		Untouched: Part{2, 600 * kib},
 		GivenBack: Part{1, 200 * kib}, LargestCreated: 300 * kib,
 		Device: Device{Name: "card", Driver: "1.0", Global: 1000 * kib, Largest: 500 * kib}, Verdict: VerdictFull,
 	}}

@@ -9,13 +9,14 @@
  *	sizes      asks for another size each time              for the same
  *	loop       creates temporary buffers in a loop          before the loop
  *	copies     creates buffers as copies of host memory     writes into them
- *	late       waits before it releases                     waits before it uses
+ *	late       waits before it releases                     waits before it uses, and the device works till then
  *	waste      asks for a little more than a power of two   for a power of two
  *	pieces     leaves small blocks beside a large buffer    one large block
  *	parts      makes many sub-buffers of two buffers        few of many
  *	kept       uses what it has 3,000 times                   creates in between
  *	origins    begins sub-buffers at 128 bytes              at 4 KiB
  *	hidden     creates through one function for all         for one caller
+ *	hoard      keeps buffers of ever new sizes for reuse    rounds the sizes up
  *	fill       has 15 of 16 MiB in use                      8 MiB
  */
 #include "work.h"
@@ -30,10 +31,15 @@ SITE(create_result)
 
 static cl_mem kept[MANY];
 
-static void fill(const struct gpu *gpu, cl_mem buffer, size_t size)
+static void begin_fill(const struct gpu *gpu, cl_mem buffer, size_t size)
 {
 	const cl_uint pattern = 0x5a5a5a5a;
 	CHECK(clEnqueueFillBuffer(gpu->queue, buffer, &pattern, sizeof pattern, 0, size, 0, NULL, NULL));
+}
+
+static void fill(const struct gpu *gpu, cl_mem buffer, size_t size)
+{
+	begin_fill(gpu, buffer, size);
 	CHECK(clFinish(gpu->queue));
 }
 
@@ -125,6 +131,8 @@ static void late(const struct gpu *gpu, bool nearly)
 		if (!nearly)
 			fill(gpu, buffer, MIB);
 		pause_us(4000);
+		for (size_t k = 0; nearly && k < 64; k++)
+			begin_fill(gpu, buffer, MIB);
 		if (nearly)
 			fill(gpu, buffer, MIB);
 		release(buffer);
@@ -212,6 +220,30 @@ static void hidden(const struct gpu *gpu, bool nearly)
 	release_kept(8);
 }
 
+/* Gets a buffer from a pool of its own, which looks for the exact size. The sizes in it are those of the buffers. */
+static size_t hoarded(const struct gpu *gpu, size_t *sizes, size_t *count, size_t size)
+{
+	size_t at = 0;
+	while (at < *count && sizes[at] != size)
+		at++;
+	if (at == *count) {
+		kept[at] = create_result(gpu, size);
+		sizes[(*count)++] = size;
+	}
+	return at;
+}
+
+static void hoard(const struct gpu *gpu, bool nearly)
+{
+	size_t sizes[MANY], count = 0;
+	for (size_t i = 0; i < MANY; i++) {
+		size_t size = (nearly ? 64 : 32 + i % 32) * 4 * KIB + (nearly ? 0 : i / 32 * 64);
+		fill(gpu, kept[hoarded(gpu, sizes, &count, size)], size);
+		pause_us(5000);
+	}
+	release_kept(count);
+}
+
 static void full(const struct gpu *gpu, bool nearly)
 {
 	size_t count = nearly ? 8 : 15;
@@ -225,7 +257,7 @@ static const struct {
 	void (*commit)(const struct gpu *gpu, bool nearly);
 } deeds[] = {
 	{"grow", grow}, {"keep", keep}, {"sizes", sizes}, {"loop", loop}, {"copies", copies}, {"late", late}, {"waste", waste},
-	{"pieces", pieces}, {"parts", parts}, {"kept", uses}, {"origins", origins}, {"hidden", hidden}, {"fill", full},
+	{"pieces", pieces}, {"parts", parts}, {"kept", uses}, {"origins", origins}, {"hidden", hidden}, {"hoard", hoard}, {"fill", full},
 };
 
 int main(int argc, char **argv)

@@ -1,0 +1,161 @@
+package analysis
+
+import (
+	"fmt"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Thresholds of memory that a program keeps without using it again.
+const (
+	spentTimes = 10         // it was unused ten times as long as it had been used, or longer,
+	spentLeast = 10_000_000 // and for at least this, ns
+	spentMany  = 32         // buffers
+	spentShare = 0.75       // of what is in use at the peak
+	onceShare  = 0.5        // of these buffers have a size that no other create asks for
+	sizesMax   = 1 << 16    // different sizes are counted
+	latelyLate = 2          // iterations after a phase that still count: what failed ended it
+)
+
+// highest finds, in the first pass, the record after which the most is in use. It counts as run.raise does.
+type highest struct {
+	record uint64 // number of the record
+	time   uint64
+	seen   uint64 // records
+	most   int64
+	quiet  bool // the last record was carried over
+}
+
+// step applies a record.
+func (t *highest) step(s *survey, r *wire.Record) {
+	happened := s.happened(r)
+	if happened && t.quiet {
+		t.quiet = false
+		t.raise(s)
+	}
+	t.quiet = t.quiet || !happened && r.CarriedOver()
+	s.heap.Apply(r)
+	t.seen++
+	if !t.quiet {
+		t.raise(s)
+	}
+}
+
+func (t *highest) raise(s *survey) {
+	if s.heap.InUse > t.most {
+		t.most, t.record, t.time = s.heap.InUse, t.seen, s.heap.Now()
+	}
+}
+
+// recent is how recently the memory at the peak had been used.
+type recent struct {
+	seen    uint64
+	inUse   int64
+	process uint32 // that has the most of it
+	all     stats.Recency
+}
+
+// look takes a picture at the peak.
+func (c *recent) look(x *run) {
+	if c.seen++; c.seen != x.survey.highest.record || !x.lag.seen {
+		return
+	}
+	c.inUse = x.total.InUse
+	most := int64(0)
+	for _, p := range x.heap.Processes() {
+		c.all.Add(p, x.heap.Now())
+		if p.InUse > most {
+			most, c.process = p.InUse, p.Number
+		}
+	}
+}
+
+// lately says how much of the memory at the peak, and where calls failed, had been used in the iteration before.
+func (x *run) lately(a *Analysis) {
+	if c := &x.recent; x.lag.seen && count(c.inUse) == a.Peak.InUse {
+		ns, iteration := x.latelyAt(a.Phases, c.process, a.Peak.Time)
+		a.Peak.Lately = c.all.Lately(ns, a.Peak.InUse, iteration)
+	}
+	for i := range x.snapshot.PostMortems {
+		p := &x.snapshot.PostMortems[i]
+		if ns, iteration := x.latelyAt(a.Phases, p.Process, x.since(p.Time)); iteration && p.UsesKnown {
+			p.Lately = p.Recency.Lately(ns, p.InUse, true)
+		}
+	}
+}
+
+// latelyAt returns the length of an iteration of a process at a time, or, where it has none, of what counts as lately.
+func (x *run) latelyAt(phases []Phase, process uint32, time uint64) (ns uint64, iteration bool) {
+	for i := range phases {
+		p := &phases[i]
+		if p.Process == process && p.Iterations > 0 && p.Period > 0 && time >= p.Start+p.Period && time <= p.End+latelyLate*p.Period {
+			return p.Period, true
+		}
+	}
+	at := slices.IndexFunc(x.snapshot.Processes, func(p stats.Process) bool { return p.Number == process })
+	if at < 0 {
+		return 0, false
+	}
+	return stats.LatelyNS(relative(x.since(x.snapshot.Processes[at].Started), time)), false
+}
+
+// sizes counts the creates of each size.
+type sizes map[uint64]uint64
+
+func (s *sizes) add(c wire.CreateView) {
+	if c.CarriedOver() || c.Outcome() == wire.OutcomeFailed || !heap.HasMemory(c) {
+		return
+	}
+	if *s == nil {
+		*s = sizes{}
+	}
+	if _, known := (*s)[c.Requested()]; known || len(*s) < sizesMax {
+		(*s)[c.Requested()]++
+	}
+}
+
+// spent is memory at the peak that the program had used for a short time, and did not use again.
+type spent struct {
+	stats.Part
+	once uint64 // of the buffers, whose size no other create asked for
+}
+
+// end looks at an object whose memory ends.
+func (s *spent) end(x *run, p *heap.Process, o *heap.Object) {
+	peak := x.survey.highest.time
+	since, known := p.IdleSince(o)
+	if !known || !o.Owns || o.CarriedOver || since > peak || x.endOf(o) < peak {
+		return
+	}
+	if idle := peak - since; idle < spentLeast || idle < spentTimes*(since-min(o.Started, since)) {
+		return
+	}
+	s.Buffers++
+	s.Bytes += o.Granted
+	if x.survey.sizes[o.Size] == 1 {
+		s.once++
+	}
+}
+
+// keepsWhatItUsed finds programs whose own pool hardly ever finds a buffer again.
+func keepsWhatItUsed(e *Evidence) (Diagnosis, bool) {
+	s, peak := &e.Whole.spent, &e.Whole.Peak
+	if s.Buffers < spentMany || float64(s.Bytes) < max(spentShare*float64(peak.InUse), bytesLeast) || float64(s.once) < onceShare*float64(s.Buffers) {
+		return Diagnosis{}, false
+	}
+	part, all := units.Apart(s.Bytes, peak.InUse)
+	d := Diagnosis{
+		Severity: Advice, Title: "buffers are kept that are not used again", Share: share(s.Bytes, peak.InUse),
+		Text: fmt.Sprintf("%s of the %s in use at the peak are %s that were used for a short time before, and never after it; %d of them have a size "+
+			"that no other create asks for: a pool in the program that looks for exact sizes does not find them again; round sizes up, or release",
+			part, all, units.Count(s.Buffers, "buffer"), s.once),
+	}
+	if len(peak.Tags) > 0 {
+		d.Tag = peak.Tags[0].Name
+	}
+	return d, true
+}
