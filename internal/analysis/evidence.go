@@ -109,10 +109,11 @@ type Whole struct {
 	Idle     Idle
 	Hidden   Hidden
 
-	own     own
-	spent   spent
-	origins origins
-	origin  string // call site of the least aligned sub-buffer
+	own      own
+	overhead overhead
+	spent    spent
+	origins  origins
+	origin   string // call site of the least aligned sub-buffer
 }
 
 // Idle is memory that was surely held after its last use had ended, while others could have had it.

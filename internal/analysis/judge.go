@@ -48,6 +48,7 @@ var rules = []rule{
 	{ofWhole, mistakesFound},
 	{anyRun, memoryGrows},
 	{ofWhole, machineGrows},
+	{ofWhole, smallOnes},
 	{ofWhole, memoryIsKept},
 	{anyRun, neverReleased},
 	{ofWhole, objectsGrow},

@@ -49,6 +49,8 @@ type point struct {
 	time     uint64 // after the start
 	bytes    uint64
 	reserved int64 // the most since the point before
+
+	live, requested int64 // buffers, and what they were asked for
 }
 
 // machineSeries are the series of all processes.
@@ -76,6 +78,7 @@ func (m *machineSeries) add(p *process, v wire.MachineView, time uint64) {
 func (s *series) add(v wire.MachineView, time uint64) {
 	s.devices[v.Device()] = v.Resident()
 	now := point{time: time, reserved: max(s.process.reserved, s.process.life.Reserved())}
+	now.live, now.requested = s.process.life.Live, s.process.life.Requested
 	for _, bytes := range s.devices {
 		now.bytes += bytes
 	}

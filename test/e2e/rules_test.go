@@ -40,6 +40,7 @@ func judgements() []judged {
 		deed("createsCopy", "creates that copy take the time", "futhark", "copies"),
 		deed("heldTooLong", "memory is released long after its last use", "futhark", "late"),
 		deed("keepsWhatItUsed", "buffers are kept that are not used again", "futhark", "hoard"),
+		deed("smallOnes", "many small buffers need more memory than they hold", "futhark", "small"),
 		deed("wasteIsHigh", "blocks are much larger than requested", "pow2", "waste"),
 		deed("poolIsFragmented", "free memory is fragmented at the peak", "futhark", "pieces"),
 		deed("hasOwnPool", "the program has a pool of its own", "futhark", "parts"),

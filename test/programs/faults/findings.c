@@ -17,6 +17,7 @@
  *	origins    begins sub-buffers at 128 bytes              at 4 KiB
  *	hidden     creates through one function for all         for one caller
  *	hoard      keeps buffers of ever new sizes for reuse    rounds the sizes up
+ *	small      has 50,000 buffers of 64 bytes at once       one after the other
  *	fill       has 15 of 16 MiB in use                      8 MiB
  */
 #include "work.h"
@@ -244,6 +245,22 @@ static void hoard(const struct gpu *gpu, bool nearly)
 	release_kept(count);
 }
 
+static void small(const struct gpu *gpu, bool nearly)
+{
+	enum { COUNT = 50000 };
+	cl_mem *all = allocate(COUNT * sizeof *all);
+	pause_us(1000000); /* what the process has at first is looked at */
+	for (size_t i = 0; i < COUNT; i++) {
+		all[i] = create_result(gpu, 64);
+		if (nearly)
+			release(all[i]);
+	}
+	pause_us(1000000);
+	for (size_t i = 0; !nearly && i < COUNT; i++)
+		release(all[i]);
+	free(all);
+}
+
 static void full(const struct gpu *gpu, bool nearly)
 {
 	size_t count = nearly ? 8 : 15;
@@ -257,7 +274,8 @@ static const struct {
 	void (*commit)(const struct gpu *gpu, bool nearly);
 } deeds[] = {
 	{"grow", grow}, {"keep", keep}, {"sizes", sizes}, {"loop", loop}, {"copies", copies}, {"late", late}, {"waste", waste},
-	{"pieces", pieces}, {"parts", parts}, {"kept", uses}, {"origins", origins}, {"hidden", hidden}, {"hoard", hoard}, {"fill", full},
+	{"pieces", pieces}, {"parts", parts}, {"kept", uses}, {"origins", origins}, {"hidden", hidden}, {"hoard", hoard}, {"small", small},
+	{"fill", full},
 };
 
 int main(int argc, char **argv)
