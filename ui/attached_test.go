@@ -64,7 +64,7 @@ func TestMachine(t *testing.T) {
 		{Source: wire.MachineRSS, Bytes: 812 * mib, Since: 1},
 		{Source: wire.MachineDRM, Device: 0x300, Bytes: s.Totals.Reserved() + 41*mib, Since: 1},
 	}
-	for _, want := range []string{"machine ", "driver's own 41.0M", " · RSS 812.0M"} {
+	for _, want := range []string{"machine ", "driver's own 41.0M", " · anonymous 812.0M"} {
 		if text := screen(attachedTest(120, 36, s, App{Status: -1})); !strings.Contains(text, want) || strings.Contains(plain, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

@@ -22,9 +22,9 @@ var (
 	}}
 )
 
-// machineLane is a curve of what the machine reports of processes: on devices or, if it does not say, as RSS.
+// machineLane is a curve of what the machine reports of processes: on devices or, if it does not say, as anonymous memory.
 func machineLane(s *stats.Snapshot) *lane {
-	l := &lane{name: "RSS", style: trendStyle, value: func(s *stats.Sample, _ uint64) float64 { return float64(s.Machine) }}
+	l := &lane{name: "anon", style: trendStyle, value: func(s *stats.Sample, _ uint64) float64 { return float64(s.Machine) }}
 	if _, known := stats.OnDevice(s.Machine); known {
 		l.name = "mach"
 	}

@@ -54,7 +54,7 @@ func TestMissesByReason(t *testing.T) {
 	}
 	s.History[0].Machine = 1 // its line does not take the room of these
 	d = newTest((&calls{}).options(), 200, 60, s)
-	if lineWith(d, "RSS") == "" || lineWith(d, "cold") == "" {
+	if lineWith(d, "anon") == "" || lineWith(d, "cold") == "" {
 		t.Errorf("in\n%s", screen(d))
 	}
 }

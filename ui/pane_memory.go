@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -74,9 +73,9 @@ func machineSpans(s *stats.Snapshot) []span {
 	for i := range s.Machine {
 		switch f := &s.Machine[i]; {
 		case f.Unread != 0:
-			say(strings.ToUpper(f.Source.String())+" not readable:", f.Why())
-		case f.Source == wire.MachineRSS:
-			say("RSS", bytesText(f.Bytes))
+			say(f.Word()+" not readable:", f.Why())
+		case f.Source == wire.MachineRSS || f.Source == wire.MachineResident:
+			say(f.Word(), bytesText(f.Bytes))
 		case f.Source == wire.MachineDMEM:
 			say("control group", bytesText(f.Bytes))
 		}

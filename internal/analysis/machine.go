@@ -61,7 +61,7 @@ const machineSeriesMax = 256
 
 // add takes a MACHINE record of a process.
 func (m *machineSeries) add(p *process, v wire.MachineView, time uint64) {
-	if v.Unread() != 0 || v.Source() == wire.MachineDMEM || p.life == nil { // others may be in the control group
+	if v.Unread() != 0 || v.Source() > wire.MachineNVML || p.life == nil { // others may be in the control group; files have code in them
 		return
 	}
 	at := slices.IndexFunc(m.list, func(s *series) bool { return s.process == p && s.source == v.Source() })
@@ -230,7 +230,7 @@ func machineGrows(e *Evidence) (Diagnosis, bool) {
 	}
 	title, what, who := "the driver's own memory grows", "what the process has on the device", "it is the driver's own"
 	if g.Source == wire.MachineRSS {
-		title, what, who = "the process grows beside its buffers", "RSS", "the driver, a library or the program itself keeps it"
+		title, what, who = "the process grows beside its buffers", "anonymous memory", "the driver, a library or the program itself keeps it"
 	}
 	each := fmt.Sprintf("in %s", units.Duration(g.Length))
 	if g.Iterations > 0 {

@@ -66,7 +66,7 @@ var metricsExamples = []func(*testing.T, *tape) string{
 	func(t *testing.T, s *tape) string {
 		c := course{seconds: 8, resident: func(_ float64, i int) float64 { return 150 + 64*min(float64(i), 1) + float64(i)/4 }}
 		g := c.tape().analyse(t).Growth[0]
-		return fmt.Sprintf("800 iterations of 10 ms, in which 64 M of buffers are flat and RSS, 150 M at first, rises by these and by 256 K each → %d iterations, %d K each",
+		return fmt.Sprintf("800 iterations of 10 ms, in which 64 M of buffers are flat and anonymous memory, 150 M at first, rises by these and by 256 K each → %d iterations, %d K each",
 			g.Iterations, (g.Each+1<<9)>>10)
 	},
 	func(t *testing.T, s *tape) string {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
@@ -174,7 +173,7 @@ func (v *view) machinePlot() (htmlPlot, bool) {
 	}
 	lines := []layer{reserved}
 	for i, m := range t.Machine {
-		lines = append(lines, layer{strings.ToUpper(name(m.Source)), fmt.Sprintf("s%d", i), v.floats(m.Values)})
+		lines = append(lines, layer{stats.MachineWord(name(m.Source)), fmt.Sprintf("s%d", i), v.floats(m.Values)})
 	}
 	data := plotData{Start: t.Start, Step: t.Step, Unit: "bytes"}
 	c := plot.Chart{Title: "What the machine reports, and what is reserved, over time", X: v.timeAxis()}

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"strings"
-
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -12,7 +10,7 @@ import (
 
 // MachineSummary is what the machine reports of memory, from one source and of one device.
 type MachineSummary struct {
-	Source      string  `json:"source"` // rss, drm, nvml or dmem
+	Source      string  `json:"source"` // rss (anonymous memory), drm, nvml, dmem or resident (RSS)
 	Device      string  `json:"device,omitempty"`
 	Bytes       uint64  `json:"bytes"` // at the end, or when it could be read last
 	Peak        uint64  `json:"peak"`
@@ -50,7 +48,7 @@ func addGrowth(list []MachineSummary, growth []analysis.Growth) {
 	}
 }
 
-// rssLeast is how long RSS must have changed, ns, to be worth a line: a shorter course shows nothing.
+// rssLeast is how long a figure of the process must have changed, ns, to be worth a line: a shorter course shows nothing.
 const rssLeast = 1_000_000_000
 
 // machineTexts say what the machine reports: empty where there is nothing to see.
@@ -61,12 +59,11 @@ func machineTexts(s *stats.Snapshot) []string {
 	}
 	for i := range s.Machine {
 		f := &s.Machine[i]
-		what := strings.ToUpper(f.Source.String())
 		switch {
 		case f.Unread != 0:
-			unread = append(unread, what+" not readable: "+f.Why())
-		case f.Source == wire.MachineRSS && f.Latest >= f.Since+rssLeast:
-			texts = append(texts, "RSS "+units.FormatLong(f.Bytes)+", peak "+units.FormatLong(f.Peak)+", "+units.FormatLong(f.First)+" at first")
+			unread = append(unread, f.Word()+" not readable: "+f.Why())
+		case (f.Source == wire.MachineRSS || f.Source == wire.MachineResident) && f.Latest >= f.Since+rssLeast:
+			texts = append(texts, f.Word()+" "+units.FormatLong(f.Bytes)+", peak "+units.FormatLong(f.Peak)+", "+units.FormatLong(f.First)+" at first")
 		case f.Source == wire.MachineDMEM:
 			texts = append(texts, "control group "+units.FormatLong(f.Bytes)+", peak "+units.FormatLong(f.Peak))
 		}

@@ -28,7 +28,7 @@ func TestMachineTexts(t *testing.T) {
 	}{
 		"nothing":     {nil, nil},
 		"short RSS":   {[]stats.MachineFigure{{Source: wire.MachineRSS, Bytes: mib, Since: 5, Latest: 6}}, nil},
-		"RSS":         {[]stats.MachineFigure{{Source: wire.MachineRSS, Bytes: 2 * mib, Peak: 3 * mib, First: mib, Since: 5, Latest: 5 + rssLeast}}, []string{"RSS 2.00 MiB, peak 3.00 MiB, 1.00 MiB at first"}},
+		"RSS":         {[]stats.MachineFigure{{Source: wire.MachineRSS, Bytes: 2 * mib, Peak: 3 * mib, First: mib, Since: 5, Latest: 5 + rssLeast}}, []string{"anonymous 2.00 MiB, peak 3.00 MiB, 1.00 MiB at first"}},
 		"device":      {[]stats.MachineFigure{{Source: wire.MachineNVML, Bytes: reserved + mib, Since: 5}}, []string{"of it reserved: driver's own 1.00 MiB"}},
 		"group":       {[]stats.MachineFigure{{Source: wire.MachineDMEM, Bytes: mib, Peak: mib, Since: 5}}, []string{"control group 1.00 MiB, peak 1.00 MiB"}},
 		"not allowed": {[]stats.MachineFigure{{Source: wire.MachineDRM, Unread: 13}}, []string{"DRM not readable: permission denied"}},
@@ -69,7 +69,7 @@ func TestMachineInReports(t *testing.T) {
 		if err := write(&b); err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"RSS 90.0 MiB", "own", "DMEM not readable"} {
+		for _, want := range []string{"anonymous 90.0 MiB", "own", "DMEM not readable"} {
 			if !strings.Contains(b.String(), want) {
 				t.Errorf("%s: no %q", name, want)
 			}
@@ -79,7 +79,7 @@ func TestMachineInReports(t *testing.T) {
 	if err := errors.Join(HTML(&page, a, Options{}), Text(&text, a, Options{All: true})); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(page.String(), "What the machine reports, and what is reserved, over time") || !strings.Contains(text.String(), "\nRSS  ") {
+	if !strings.Contains(page.String(), "What the machine reports, and what is reserved, over time") || !strings.Contains(text.String(), "\nanonymous  ") {
 		t.Errorf("over time:\n%s", text.String())
 	}
 	var b bytes.Buffer

@@ -84,7 +84,7 @@ func (v *view) overTime() section {
 		chart = append(chart, line("free", free, bytes), line("fragmentation", l.Fragmentation, rate), line(figures.Waste.Name, l.Waste, rate))
 	}
 	for _, m := range l.Machine {
-		chart = append(chart, line(strings.ToUpper(m.Source), floatsOf(m.Values), bytes))
+		chart = append(chart, line(stats.MachineWord(m.Source), floatsOf(m.Values), bytes))
 	}
 	return section{Title: "Over time", Chart: append(chart,
 		fmt.Sprintf("%-14s %-30s%30s", "", v.clock(l.Start), v.clock(min(l.Start+l.Step*uint64(len(l.InUse)), max(l.Start, v.since(v.s.Time))))),

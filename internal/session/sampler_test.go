@@ -80,15 +80,17 @@ func TestSamplerRests(t *testing.T) {
 	if _, changed := s.round(open); !changed {
 		t.Error("the first round brought nothing")
 	}
-	recorded := p.last[figureKey{wire.MachineRSS, 0}]
+	both := func() [2]machine.Figure {
+		return [2]machine.Figure{p.last[figureKey{wire.MachineRSS, 0}], p.last[figureKey{wire.MachineResident, 0}]}
+	}
+	recorded := both()
 	for range 3 {
 		pause, _ := s.round(open)
 		if pause < 0 || pause > time.Minute {
 			t.Errorf("the next round in %v", pause)
 		}
 	}
-	now := p.last[figureKey{wire.MachineRSS, 0}]
-	if n := len(s.take()); now == recorded && n != 1 {
+	if n := len(s.take()); both() == recorded && n != 2 {
 		t.Errorf("%d records of what did not change", n)
 	}
 }

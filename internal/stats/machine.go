@@ -3,6 +3,7 @@ package stats
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"syscall"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -29,6 +30,20 @@ func (f *MachineFigure) DeviceName() string {
 	return fmt.Sprintf("%04x:%02x:%02x.%x", f.Device>>16, f.Device>>8&0xff, f.Device>>3&0x1f, f.Device&7)
 }
 
+// Word returns what screens call the source: RSS is what ps shows.
+func (f *MachineFigure) Word() string { return MachineWord(f.Source.String()) }
+
+// MachineWord returns what screens call a source, which is given by its key in JSON.
+func MachineWord(source string) string {
+	switch source {
+	case wire.MachineRSS.String():
+		return "anonymous"
+	case wire.MachineResident.String():
+		return "RSS"
+	}
+	return strings.ToUpper(source)
+}
+
 // Why says why the figure could not be read; empty: it was read.
 func (f *MachineFigure) Why() string {
 	if f.Unread == 0 {
@@ -53,7 +68,7 @@ func OnDevice(figures []MachineFigure) (bytes uint64, known bool) {
 	return bytes, known
 }
 
-// reported returns the memory of processes on devices. If the machine does not report that, it returns their RSS.
+// reported returns the memory of processes on devices. If the machine does not report that, it returns their anonymous memory.
 func (m *machine) reported() uint64 {
 	bytes, known := OnDevice(m.figures)
 	for i := 0; !known && i < len(m.figures); i++ {

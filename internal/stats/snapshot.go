@@ -345,7 +345,7 @@ type Sample struct {
 	Reasons                MissCounts // of the misses; none in the summaries of a recording
 	Fragmentation          float64
 	DriverNS               uint64 // in calls of the driver, of all threads; 0 in the summaries of a recording
-	Machine                uint64 // what the machine reports on devices, or else as RSS; 0: nothing, and in the summaries of a recording
+	Machine                uint64 // what the machine reports on devices, or else as anonymous memory; 0: nothing, and in the summaries of a recording
 }
 
 // Tag is one call site, folded: sites that show the same line are one row.

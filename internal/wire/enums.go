@@ -311,13 +311,14 @@ func (v Await) String() string {
 type Machine uint8
 
 const (
-	MachineRSS  Machine = 0 // anonymous resident memory, from /proc/PID/statm
-	MachineDRM  Machine = 1 // the kernel's driver: buffers that are resident, of all DRM clients of the process
-	MachineNVML Machine = 2 // NVIDIA's management library
-	MachineDMEM Machine = 3 // the control group of the process, which others may share
+	MachineRSS      Machine = 0 // anonymous resident memory, from /proc/PID/statm
+	MachineDRM      Machine = 1 // the kernel's driver: buffers that are resident, of all DRM clients of the process
+	MachineNVML     Machine = 2 // NVIDIA's management library
+	MachineDMEM     Machine = 3 // the control group of the process, which others may share
+	MachineResident Machine = 4 // all resident memory, also of files and shared: the RSS of ps
 )
 
-var namesMachine = [...]string{"rss", "drm", "nvml", "dmem"}
+var namesMachine = [...]string{"rss", "drm", "nvml", "dmem", "resident"}
 
 // String returns the word that screens and reports use.
 func (v Machine) String() string {

@@ -206,6 +206,7 @@ enum gmtmachine {
 	GMT_MACHINE_DRM = 1,  /* the kernel's driver: buffers that are resident, of all DRM clients of the process */
 	GMT_MACHINE_NVML = 2, /* NVIDIA's management library */
 	GMT_MACHINE_DMEM = 3, /* the control group of the process, which others may share */
+	GMT_MACHINE_RESIDENT = 4, /* all resident memory, also of files and shared: the RSS of ps */
 };
 
 /* Synchronisation points. */

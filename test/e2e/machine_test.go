@@ -87,7 +87,7 @@ func TestMachineOfAttached(t *testing.T) {
 	ends(t, p)
 	w.end()
 	text, peak, each := grown(t, w.file)
-	if peak < 64<<20 || each < 192<<10 || each > 320<<10 || !strings.Contains(text, "RSS grew by") {
+	if peak < 64<<20 || each < 192<<10 || each > 320<<10 || !strings.Contains(text, "anonymous memory grew by") {
 		t.Errorf("RSS up to %d bytes, growth of %d in an iteration: %q", peak, each, text)
 	}
 	result := run(t, command{args: []string{gpumemtop(), "report", "--all", w.file}})

@@ -3,7 +3,7 @@
 //
 // gpumemtop asks, never the target. A round costs 18 µs of CPU time per process; the next comes after 400 times that at
 // least, so that a thousand processes cost no more. PSS would cost a hundred times as much (smaps_rollup looks at each
-// page). RSS counts anonymous memory alone: files and shared memory have code and our rings in them. Descriptors are
+// page). Anonymous memory is apart from RSS: files and shared memory have code and our rings in them. Descriptors are
 // looked at only where there is a device: 10,000 take 150 ms, then at most every 75 s. NVML is loaded when a process has
 // an NVIDIA device open; cgo was there for OpenCL, so no library for calls without it is needed. Growth beside the
 // buffers is compared quarter by quarter, since warm-up ends and leaks do not; it must exceed what buffers could explain
@@ -185,8 +185,9 @@ func (p *Process) Figures() []Figure {
 	}
 	var list []Figure
 	text, err := p.read("statm")
-	if pages, ok := anonymous(text); err == nil && ok {
-		list = append(list, Figure{Source: wire.MachineRSS, Bytes: pages * p.machine.page})
+	if anonymous, resident, ok := pagesOf(text); err == nil && ok {
+		list = append(list, Figure{Source: wire.MachineRSS, Bytes: anonymous * p.machine.page},
+			Figure{Source: wire.MachineResident, Bytes: resident * p.machine.page})
 	} else {
 		list = unread(list, wire.MachineRSS, errno(err))
 	}

@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// anonymous reads /proc/PID/statm: pages that are resident and neither of a file nor shared. So it leaves out code, the
+// pagesOf reads /proc/PID/statm: the resident pages, and those of them that are neither of a file nor shared. These leave out code, the
 // rings of gpumemtop, and buffers of a kernel's driver that the process maps.
-func anonymous(statm []byte) (pages uint64, ok bool) {
+func pagesOf(statm []byte) (anonymous, resident uint64, ok bool) {
 	fields := bytes.Fields(statm)
 	if len(fields) < 3 || string(fields[0]) == "0" { // it has ended, and its parent does not know yet
-		return 0, false
+		return 0, 0, false
 	}
 	resident, err := strconv.ParseUint(string(fields[1]), 10, 64)
 	shared, err2 := strconv.ParseUint(string(fields[2]), 10, 64)
 	if err != nil || err2 != nil {
-		return 0, false
+		return 0, 0, false
 	}
-	return resident - min(shared, resident), true
+	return resident - min(shared, resident), resident, true
 }
 
 // client is one open file of a DRM device, as fdinfo describes it.

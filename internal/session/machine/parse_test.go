@@ -49,12 +49,12 @@ func file(t *testing.T, elements ...string) []byte {
 
 func TestAnonymous(t *testing.T) {
 	for text, want := range map[string]uint64{"1000 300 120 4 0 90 0\n": 180, "1 2 3": 0, "9 9 9 9": 0} {
-		if got, ok := anonymous([]byte(text)); !ok || got != want {
+		if got, _, ok := pagesOf([]byte(text)); !ok || got != want {
 			t.Errorf("%q: %d, %v, want %d", text, got, ok, want)
 		}
 	}
 	for _, text := range []string{"", "1 2", "1 -2 3", "1 2 x", "0 0 0 0 0 0 0\n", "1 18446744073709551616 0"} {
-		if got, ok := anonymous([]byte(text)); ok {
+		if got, _, ok := pagesOf([]byte(text)); ok {
 			t.Errorf("%q: %d", text, got)
 		}
 	}
@@ -129,8 +129,8 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("1000 300 120 4 0 90 0\n"))
 	f.Add([]byte("0::/user.slice\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if pages, ok := anonymous(text); !ok && pages != 0 {
-			t.Errorf("%d pages of nothing", pages)
+		if anonymous, resident, ok := pagesOf(text); !ok && anonymous+resident != 0 {
+			t.Errorf("%d and %d pages of nothing", anonymous, resident)
 		}
 		if c, ok := parseClient(text); ok != (c.driver != "") || !c.measures && c.resident != 0 {
 			t.Errorf("%+v, %v", c, ok)
