@@ -208,11 +208,15 @@ type Phase struct {
 	Iterations uint64         `json:"iterations"` // 0: nothing repeats
 	Period     uint64         `json:"period_ns"`  // duration of one iteration, the median
 	Creates    uint64         `json:"creates_per_iteration"`
-	Growth     int64          `json:"growth_per_iteration"` // bytes that the process had in use more after an iteration than before it, the median
-	PeakInUse  uint64         `json:"peak_in_use"`          // of the process, as seen at these creates
-	Objects    []ObjectGrowth `json:"object_growth"`        // of the process; empty: no type grows
-	Releases   bool           `json:"-"`                    // one of its buffers at least was released
-	Recycles   bool           `json:"-"`                    // before the last create of the phase
+	Growth     int64          `json:"growth_per_iteration"`      // bytes that the process had in use more after an iteration than before it, the median
+	PeakInUse  uint64         `json:"peak_in_use"`               // of the process, as seen at these creates
+	Mean       int64          `json:"mean_growth_per_iteration"` // from the beginning of the first to that of the last
+	Objects    []ObjectGrowth `json:"object_growth"`             // of the process; empty: no type grows
+	Left       uint64         `json:"-"`                         // bytes more at the beginning of the last iteration than at that of the first
+	Kept       int64          `json:"-"`                         // buffers more, likewise
+	Straight   bool           `json:"-"`                         // memory in use rises about evenly all the time
+	Releases   bool           `json:"-"`                         // one of its buffers at least was released
+	Recycles   bool           `json:"-"`                         // before the last create of the phase
 }
 
 // Severity of a diagnosis.

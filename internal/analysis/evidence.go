@@ -68,6 +68,9 @@ const now = "now"
 // Rise is steady growth of the memory in use.
 type Rise struct {
 	Bytes      float64 // in each iteration, or in each second
+	Left       uint64  // by these, bytes
+	Kept       int64   // buffers more, likewise
+	Even       bool    // each iteration leaves about as much
 	Iterations uint64  // that grew so far; 0: the program has none, or they are not known
 	Site       string  // that has most of it; empty: unknown
 	Part       float64 // what Site has of it; 0: unknown

@@ -51,14 +51,14 @@ func (x *run) rise(a *Analysis) *Rise {
 		return nil
 	}
 	r := &Rise{
-		Bytes: float64(p.Growth), Iterations: p.Iterations, Room: -1, Share: share(uint64(p.Growth)*p.Iterations, a.Peak.InUse),
+		Bytes: p.slope(), Iterations: p.Iterations, Left: p.Left, Kept: p.Kept, Even: p.even(), Room: -1, Share: share(p.grown(), a.Peak.InUse),
 	}
 	if len(a.Leaks) > 0 {
 		r.Site = a.Leaks[0].Name
 	}
 	for i := range x.snapshot.Processes {
 		if q := &x.snapshot.Processes[i]; q.Number == p.Process && q.DeviceMemory > q.Totals.PeakInUse {
-			r.Room = float64((q.DeviceMemory - q.Totals.PeakInUse) / uint64(p.Growth))
+			r.Room = float64(q.DeviceMemory-q.Totals.PeakInUse) / max(p.slope(), float64(p.Mean))
 		}
 	}
 	return r
@@ -70,10 +70,10 @@ func (x *run) growing(a *Analysis) (most *Phase) {
 	grown := uint64(0)
 	for i := range a.Phases {
 		p := &a.Phases[i]
-		if p.Growth <= 0 || p.Iterations < growthIterations || x.fills(p) {
+		if p.slope() <= 0 || x.fills(p) {
 			continue
 		}
-		if all := uint64(p.Growth) * p.Iterations; all > grown && x.snapshot.Totals.InUse >= all/2 {
+		if all := p.grown(); all > grown && x.snapshot.Totals.InUse >= all/2 {
 			grown, most = all, p
 		}
 	}
@@ -101,13 +101,13 @@ func (x *run) keeping(a *Analysis) (most *Phase) {
 	kept, lastUse := uint64(0), x.since(max(x.survey.lastUse, x.survey.lastEnd))
 	for i := range a.Phases {
 		p := &a.Phases[i]
-		if p.Growth <= 0 || p.Iterations < growthIterations || lastUse == 0 || lastUse > p.End+keptPatience*p.Period {
+		if p.slope() <= 0 || lastUse == 0 || lastUse > p.End+keptPatience*p.Period {
 			continue
 		}
 		if !p.Recycles && p.Iterations < keptMany {
 			continue
 		}
-		if all := uint64(p.Growth) * p.Iterations; all > kept && all >= a.Peak.InUse/2 {
+		if all := p.grown(); all > kept && all >= a.Peak.InUse/2 {
 			kept, most = all, p
 		}
 	}

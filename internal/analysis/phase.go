@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
@@ -11,6 +12,14 @@ import (
 
 // phasesMax bounds the list of phases.
 const phasesMax = 32
+
+// What a straight rise is.
+const (
+	straightLeast = 16 // iterations
+	straightParts = 8  // each of which rises by
+	straightTimes = 3  // times the mean at most, and a third of it at least
+	evenShare     = 0.05
+)
 
 // stream counts one thread's creates in the second pass.
 type stream struct {
@@ -23,16 +32,20 @@ type stream struct {
 // laps are the iterations of one stretch.
 type laps struct {
 	period.Stretch
-	began, ended uint64 // times of the first and the last create
-	mark         uint64 // time of the last beginning of an iteration
-	before       int64  // in use then
-	times        sampler
-	growth       sampler
-	peak         int64
-	releases     bool                     // a buffer that it created
-	recycles     bool                     // before its last create
-	held, holds  [stats.ObjectTypes]int64 // objects of the process at the first and the last beginning of an iteration
+	began, ended  uint64 // times of the first and the last create
+	mark          uint64 // time of the last beginning of an iteration
+	times         sampler
+	growth        sampler
+	levels        sampler // in use at the beginnings of iterations
+	first, latest level
+	peak          int64
+	releases      bool                     // a buffer that it created
+	recycles      bool                     // before its last create
+	held, holds   [stats.ObjectTypes]int64 // objects of the process at the first and the last beginning of an iteration
 }
+
+// level is what a process has at the beginning of an iteration.
+type level struct{ inUse, buffers int64 }
 
 // stream returns the stream of a thread of a process.
 func (x *run) stream(p *process, thread uint32) *stream {
@@ -51,33 +64,77 @@ func (x *run) stream(p *process, thread uint32) *stream {
 	return s
 }
 
-// create counts a create. inUse is what the process has in use with it, own its own memory, holds its objects.
-func (s *stream) create(now uint64, inUse, own int64, holds *[stats.ObjectTypes]int64) (number uint64) {
+// create counts a create. with is what the process has with it, own its own memory, holds its objects.
+func (s *stream) create(now uint64, with level, own int64, holds *[stats.ObjectTypes]int64) (number uint64) {
 	number = s.creates
 	s.creates++
 	if s.at < len(s.laps) && number >= s.laps[s.at].End {
 		s.at++
 	}
 	if s.at < len(s.laps) && number >= s.laps[s.at].First {
-		s.laps[s.at].create(number, now, inUse, own, holds)
+		s.laps[s.at].create(number, now, with, own, holds)
 	}
 	return number
 }
 
-func (l *laps) create(number, now uint64, inUse, own int64, holds *[stats.ObjectTypes]int64) {
-	l.peak = max(l.peak, inUse)
+func (l *laps) create(number, now uint64, with level, own int64, holds *[stats.ObjectTypes]int64) {
+	l.peak = max(l.peak, with.inUse)
 	l.ended = now
 	if (number-l.First)%l.Period != 0 {
 		return
 	}
 	l.holds = *holds
+	before := level{with.inUse - own, with.buffers - 1}
+	l.levels.add(before.inUse)
 	if number == l.First {
-		l.began, l.held = now, *holds
+		l.began, l.held, l.first = now, *holds, before
 	} else {
 		l.times.add(int64(now - l.mark))
-		l.growth.add(inUse - own - l.before)
+		l.growth.add(before.inUse - l.latest.inUse)
 	}
-	l.mark, l.before = now, inUse-own
+	l.mark, l.latest = now, before
+}
+
+// straight reports whether what is in use rises all the time, each eighth of it by about as much.
+func (l *laps) straight() bool {
+	v := l.levels.values
+	if len(v) < straightLeast {
+		return false
+	}
+	parts := int64(straightParts)
+	all := v[len(v)-1] - v[0]
+	for i := range parts {
+		step := v[(i+1)*int64(len(v)-1)/parts] - v[i*int64(len(v)-1)/parts]
+		if step*parts*straightTimes < all || step*parts > all*straightTimes {
+			return false
+		}
+	}
+	return all > 0
+}
+
+// slope returns by how much an iteration lets memory grow; 0: it does not. One iteration may release what another has created: where memory
+// rises all the time, the mean tells.
+func (p *Phase) slope() float64 {
+	switch {
+	case p.Iterations < growthIterations:
+		return 0
+	case p.Straight && p.Mean > 0:
+		return float64(p.Mean)
+	}
+	return float64(max(p.Growth, 0))
+}
+
+// grown returns what all iterations left.
+func (p *Phase) grown() uint64 { return uint64(p.slope() * float64(p.Iterations)) }
+
+// even reports whether each iteration leaves about as much.
+func (p *Phase) even() bool {
+	return p.Growth > 0 && math.Abs(float64(p.Growth)-p.slope()) <= evenShare*float64(p.Growth)
+}
+
+// Grew reports whether half of the memory at the peak was what iterations left.
+func (a *Analysis) Grew() bool {
+	return slices.ContainsFunc(a.Phases, func(p Phase) bool { return p.slope() > 0 && p.grown() >= a.Peak.InUse/2 })
 }
 
 // within reports whether a buffer that ends now lived within one iteration: since its create, its thread has not reached
@@ -145,10 +202,15 @@ func (x *run) phases() []Phase {
 func (x *run) phase(s *stream, l *laps) Phase {
 	lasts := uint64(max(l.times.median(), 0))
 	iterations := (l.End - l.First + l.Period/2) / l.Period
+	mean := int64(0)
+	if laps := int64(l.times.count); laps > 0 {
+		mean = (l.latest.inUse - l.first.inUse) / laps
+	}
 	return Phase{
 		Process: s.process, Thread: s.thread, Start: x.since(l.began),
 		End: min(max(x.since(l.mark)+lasts, x.since(l.ended)), x.since(max(x.survey.last, l.ended))), Iterations: iterations,
-		Period: lasts, Creates: l.Period, PeakInUse: count(l.peak), Growth: l.growth.median(),
+		Period: lasts, Creates: l.Period, PeakInUse: count(l.peak), Growth: l.growth.median(), Mean: mean,
+		Left: count(l.latest.inUse - l.first.inUse), Kept: l.latest.buffers - l.first.buffers, Straight: l.straight(),
 		Objects: l.objectGrowth(iterations), Releases: l.releases, Recycles: l.recycles,
 	}
 }

@@ -21,7 +21,11 @@ func memoryGrows(e *Evidence) (Diagnosis, bool) {
 	}
 	doubted := "memory may grow"
 	if r.Iterations > 0 {
-		d.Title, d.Text, doubted = "memory grows with every iteration", r.perIteration(bytes), "memory may grow with every iteration"
+		how := "with every iteration"
+		if !r.Even {
+			how = "over the iterations"
+		}
+		d.Title, d.Text, doubted = "memory grows "+how, r.perIteration(bytes), "memory may grow "+how
 	}
 	e.doubt(&d, "releases", doubted)
 	return d, true
@@ -38,8 +42,20 @@ func (r *Rise) perSecond() string {
 	return text
 }
 
+// leftBy says what iterations left, in all and each.
+func leftBy(iterations, left uint64, kept int64, each string, even bool) string {
+	if even {
+		return fmt.Sprintf("each of %s leaves %s more in use", units.Count(iterations, "iteration"), each)
+	}
+	text := fmt.Sprintf("%s leave %s more in use", units.Count(iterations, "iteration"), units.FormatLong(left))
+	if kept > 0 {
+		text += " in " + units.Count(uint64(kept), "more buffer")
+	}
+	return text + ", about " + each + " each"
+}
+
 func (r *Rise) perIteration(bytes string) string {
-	text := fmt.Sprintf("each of %s leaves %s more in use", units.Count(r.Iterations, "iteration"), bytes)
+	text := leftBy(r.Iterations, r.Left, r.Kept, bytes, r.Even)
 	if r.Room >= 0 {
 		text += fmt.Sprintf("; after %s the device is full", units.Count(uint64(r.Room), "more iteration"))
 	}
@@ -57,15 +73,19 @@ func memoryIsKept(e *Evidence) (Diagnosis, bool) {
 	}
 	d := Diagnosis{
 		Severity: Advice, Title: "every iteration keeps memory",
-		Text: fmt.Sprintf("each of %s leaves %s more in use, which is released when nothing is used any more",
-			units.Count(p.Iterations, "iteration"), units.FormatLong(uint64(p.Growth))),
-		Share: share(uint64(p.Growth)*p.Iterations, e.Run.Totals.PeakInUse),
+		Text: leftBy(p.Iterations, p.Left, p.Kept, units.FormatLong(uint64(p.slope())), p.even()) +
+			", which is released when nothing is used any more",
+		Share: share(p.grown(), e.Run.Totals.PeakInUse),
+	}
+	doubted := "every iteration may keep memory"
+	if !p.even() {
+		d.Title, doubted = "iterations keep memory", "iterations may keep memory"
 	}
 	if tags := e.Whole.Peak.Tags; len(tags) > 0 {
 		d.Tag = tags[0].Name
 		d.Text += fmt.Sprintf("; most at the peak comes from %s", d.Tag)
 	}
-	e.doubt(&d, "releases", "every iteration may keep memory")
+	e.doubt(&d, "releases", doubted)
 	return d, true
 }
 

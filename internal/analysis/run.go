@@ -204,7 +204,7 @@ func (x *run) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	w.creates++
 	x.sizes.add(o.Size, o.Size)
 	at := x.process(p.Number)
-	o.Note = x.stream(at, o.Thread).create(x.heap.Now(), p.InUse, own, x.model.Holds(p.Number))
+	o.Note = x.stream(at, o.Thread).create(x.heap.Now(), level{p.InUse, p.Live}, own, x.model.Holds(p.Number))
 	switch {
 	case o.Outcome == wire.OutcomeMiss:
 		x.misses.add(at, o)

@@ -278,6 +278,9 @@ func (v *view) tiles() []htmlTile {
 	}
 	buffers := figures.LeakedBuffers.Of(v.run).Exact
 	leaked := htmlTile{figures.Leaked.Name, "none", "every buffer was released"}
+	if v.a.Grew() {
+		leaked.Note += " at last, but memory grew with the iterations"
+	}
 	switch {
 	case v.continues() && t.InUse > 0 && (buffers == 0 || v.unsure()):
 		leaked = htmlTile{"in use at the end", v.amount(figures.InUse), "the program continues and may release all of it"}

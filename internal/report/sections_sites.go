@@ -139,6 +139,10 @@ func (v *view) phases() section {
 		period, creates, growth := v.noneCell(), v.noneCell(), v.noneCell()
 		if p.Iterations > 0 {
 			period, creates, growth = v.durationCell(p.Period), v.countCell(p.Creates), v.growthCell(p.Growth)
+			if mean := p.Mean; p.Straight && p.Growth <= 0 {
+				growth = v.growthCell(mean)
+				growth.Text = "about " + growth.Text
+			}
 		}
 		t.add(v.countCell(uint64(i+1)), v.clockCell(p.Start), v.clockCell(p.End), v.countCell(p.Iterations), period, creates, growth,
 			v.bytesCell(p.PeakInUse), wordCell(fmt.Sprintf("#%d, %d", p.Process, p.Thread)))

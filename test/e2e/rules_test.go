@@ -32,6 +32,7 @@ func judgements() []judged {
 	}
 	return []judged{
 		deed("memoryGrows", "memory grows with every iteration", "futhark", "grow"),
+		deed("memoryGrows", "memory grows over the iterations", "futhark", "fifth"),
 		deed("neverReleased", "40 buffers never released", "none", "grow"),
 		deed("memoryIsKept", "every iteration keeps memory", "futhark", "keep"),
 		deed("hitRateIsLow", "the pool serves few requests", "futhark", "sizes"),

@@ -5,6 +5,7 @@
  *
  * NAME and what it does                                   nearly-NAME
  *	grow       each iteration leaves a buffer               keeps the last one only
+ *	fifth      keeps every fifth buffer                     the first ten of them only
  *	keep       as grow, and releases them at the end        uses them again before that
  *	sizes      asks for another size each time              for the same
  *	loop       creates temporary buffers in a loop          before the loop
@@ -75,6 +76,18 @@ static void grow(const struct gpu *gpu, bool nearly)
 	results(gpu, nearly);
 	if (nearly)
 		release(kept[0]);
+}
+
+static void fifth(const struct gpu *gpu, bool nearly)
+{
+	for (size_t i = 0, count = 0; i < 300; i++) {
+		cl_mem buffer = create_result(gpu, 256 * KIB);
+		fill(gpu, buffer, 256 * KIB);
+		if (i % 5 == 0 && (!nearly || count < 10))
+			kept[count++] = buffer;
+		else
+			release(buffer);
+	}
 }
 
 static void keep(const struct gpu *gpu, bool nearly)
@@ -273,7 +286,7 @@ static const struct {
 	const char *name;
 	void (*commit)(const struct gpu *gpu, bool nearly);
 } deeds[] = {
-	{"grow", grow}, {"keep", keep}, {"sizes", sizes}, {"loop", loop}, {"copies", copies}, {"late", late}, {"waste", waste},
+	{"grow", grow}, {"fifth", fifth}, {"keep", keep}, {"sizes", sizes}, {"loop", loop}, {"copies", copies}, {"late", late}, {"waste", waste},
 	{"pieces", pieces}, {"parts", parts}, {"kept", uses}, {"origins", origins}, {"hidden", hidden}, {"hoard", hoard}, {"small", small},
 	{"fill", full},
 };
