@@ -57,10 +57,28 @@ func siteName(frames []Frame) string {
 	if len(frames) == 0 {
 		return ""
 	}
-	if at := own(frames); at > 0 {
-		return frames[at].Name() + " via " + frames[0].short()
+	at, first := named(frames), &frames[0]
+	if at == 0 || first.Function == "" && first.Module == frames[at].Module {
+		return frames[at].Name()
 	}
-	return frames[0].Name()
+	return frames[at].Name() + " via " + first.short()
+}
+
+// named returns the index of the frame after which a call site is named: the program's own that is nearest to the call, else the
+// first. If that has only an offset in a library, the next one in there that has a name takes its place, or without a frame of
+// the program's own the next one at all.
+func named(frames []Frame) int {
+	nearest := own(frames)
+	at := max(0, nearest)
+	if f := &frames[at]; f.Function != "" || f.File != "" || !strings.Contains(Base(f.Module), ".so") {
+		return at
+	}
+	for i := at + 1; i < len(frames); i++ {
+		if frames[i].Function != "" && (nearest < 0 || frames[i].Module == frames[at].Module) {
+			return i
+		}
+	}
+	return at
 }
 
 // libraries are the folders of files that belong to no single program, and the own code of Python and node.
@@ -100,7 +118,7 @@ func Module(payload []byte) string {
 	if len(frames) == 0 {
 		return ""
 	}
-	f := frames[max(0, own(frames))]
+	f := frames[named(frames)]
 	return Base(cmp.Or(f.Module, f.File))
 }
 

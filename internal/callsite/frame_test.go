@@ -33,12 +33,19 @@ func TestSiteName(t *testing.T) {
 		method  = "void Solver.step(int)\t\t\t+0x7f0000000020\n"
 		interp  = "Interpreter\t\t\t+0x7f0000000030\n"
 		node    = "step\t/app/solve.js\t42\t+0x7f0000000040\n"
+		export  = "cv_copy\t\t\t/usr/lib/x86_64-linux-gnu/libcv.so.4.6+0x88\n"
+		other   = "run\t\t\t/usr/lib/libjob.so.1+0x77\n"
+		ours    = "\t\t\t/opt/lib/libmine.so+0x66\n"
+		mine    = "mine_get\t\t\t/opt/lib/libmine.so+0x55\n"
 		module2 = "create\t/app/node_modules/cl/index.js\t7\t+0x7f0000000050\n"
 	)
 	for payload, want := range map[string]string{
 		own: "main.c:12 main", pool + own: "main.c:12 main via allocate", dark + own: "main.c:12 main via libcv",
-		dark: "libcv.so.4.6+0x99", dark + pool: "libcv.so.4.6+0x99", dark + module + script: "solve.py:42 step via libcv",
+		dark: "libcv.so.4.6+0x99", dark + pool: "pool.hpp:80 allocate via libcv", dark + module + script: "solve.py:42 step via libcv",
 		"clCreateBuffer\tcl.c\t1\tapp+0x5\n" + own: "main.c:12 main", "cl::Buffer\tcl.hpp\t1\tapp+0x5\n" + module + script: "solve.py:42 step via zeros",
+		dark + dark + export: "cv_copy libcv.so.4.6+0x88", dark + other + export: "run libjob.so.1+0x77 via libcv", export + other: "cv_copy libcv.so.4.6+0x88",
+		dark + export + own: "main.c:12 main via libcv", ours + mine + own: "mine_get libmine.so+0x55", ours + own: "libmine.so+0x66",
+		dark + ours + mine: "mine_get libmine.so+0x55 via libcv",
 		start: "<frozen runpy>:88 _run", "\t\t\t/opt/app/bin/app+0x1\n": "app+0x1", dark + "\t\t\t/usr/bin/app+0x1\n": "app+0x1 via libcv",
 		bind + native + method: "void Solver.step(int) via Java_create", bind + interp + method + own: "void Solver.step(int) via Java_create",
 		bind + native + interp: "long Cl.create(long) via Java_create", bind + interp: "jni.c:9 Java_create", bind + "\t\t\t+0x7f0000000060\n": "jni.c:9 Java_create",
