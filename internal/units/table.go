@@ -21,7 +21,8 @@ type Table struct {
 	Align string
 	// Indent begins each line.
 	Indent string
-	// Width bounds the lines, in columns of a terminal: CutName cuts the last column, but not below 20. 0: no bound.
+	// Width bounds the lines, in columns of a terminal: CutName cuts the last column, but not below 20, and different cells that
+	// then look the same are numbered. 0: no bound.
 	Width int
 
 	rows [][]string
@@ -33,21 +34,47 @@ func (t *Table) Add(cells ...string) { t.rows = append(t.rows, cells) }
 // String returns the table, one line for each row, without spaces at the ends of lines.
 func (t *Table) String() string {
 	widths := t.widths()
+	last := t.cutLast(widths)
 	var b strings.Builder
 	for _, row := range t.rows {
 		var line strings.Builder
 		line.WriteString(t.Indent)
-		at := Width(t.Indent)
 		for i, cell := range row {
-			if i == len(widths)-1 && t.Width > 0 {
-				cell = CutName(cell, max(t.Width-at, 20))
+			if short, cut := last[cell]; cut && i == len(widths)-1 {
+				cell = short
 			}
 			line.WriteString(t.pad(i, cell, widths[i]) + "  ")
-			at += widths[i] + 2
 		}
 		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
 	return b.String()
+}
+
+// cutLast returns what stands for the cells of the last column where there is too little room for them.
+func (t *Table) cutLast(widths []int) map[string]string {
+	short := map[string]string{}
+	if t.Width == 0 || len(widths) == 0 {
+		return short
+	}
+	room := t.Width - Width(t.Indent)
+	for _, width := range widths[:len(widths)-1] {
+		room -= width + 2
+	}
+	var cells []string
+	for _, row := range t.rows {
+		if len(row) < len(widths) {
+			continue
+		}
+		cell := row[len(row)-1]
+		if _, known := short[cell]; !known {
+			short[cell] = cell
+			cells = append(cells, cell)
+		}
+	}
+	for i, cut := range CutNames(cells, max(room, 20)) {
+		short[cells[i]] = cut
+	}
+	return short
 }
 
 func (t *Table) widths() []int {

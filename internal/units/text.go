@@ -59,7 +59,8 @@ func CutNames(names []string, most int) []string {
 	}
 	for i, name := range cut {
 		if number[name]++; times[name] > 1 {
-			cut[i] = fmt.Sprintf("%s #%d", name, number[name])
+			suffix := fmt.Sprintf(" #%d", number[name])
+			cut[i] = CutName(names[i], most-len(suffix)) + suffix
 		}
 	}
 	return cut

@@ -85,6 +85,17 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestTableNumbersWhatLooksTheSame: cells that are the same stay so.
+func TestTableNumbersWhatLooksTheSame(t *testing.T) {
+	table := Table{Width: 20}
+	for _, cell := range []string{"solver.c:88 create_a_grid_of_floats", "solver.c:88 create_b_grid_of_floats", "short", "solver.c:88 create_a_grid_of_floats"} {
+		table.Add(cell)
+	}
+	if got, want := table.String(), "solver…_of_floats #1\nsolver…_of_floats #2\nshort\nsolver…_of_floats #1\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestRate(t *testing.T) {
 	for v, want := range map[float64]string{0: "", 156: "0.2 kB/s", 99_000: "99.0 kB/s", 1e5: "0.1 MB/s", 2.5e6: "2.5 MB/s", 1e8: "0.1 GB/s", 3.42e9: "3.4 GB/s"} {
 		if got := Rate(v); got != want {
