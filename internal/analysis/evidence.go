@@ -132,7 +132,7 @@ type Idle struct {
 type Hidden struct {
 	Site, Function string // empty: there is none
 	Callers        int
-	Share          float64 // of all creates, or of the peak
+	Share          float64 // of all creates, of the peak, or of what leaked; all, if memory ran out there
 }
 
 // doubt makes a problem a note with another title if events are lost: what would refute it may be among them.

@@ -132,7 +132,8 @@ func (x *run) idle() Idle {
 	}
 }
 
-// hidden finds the function that creates the most for several callers: of all creates, or of the peak.
+// hidden finds the function that creates the most for several callers: of all creates, of the peak, or of what leaked, or at which
+// memory ran out.
 func (x *run) hidden(a *Analysis) (top Hidden) {
 	for _, w := range x.survey.names.Wrappers() {
 		var part float64
@@ -141,6 +142,16 @@ func (x *run) hidden(a *Analysis) (top Hidden) {
 		}
 		if at := slices.IndexFunc(a.Peak.Tags, func(t PeakTag) bool { return t.Name == w.Name }); at >= 0 {
 			part = max(part, share(a.Peak.Tags[at].InUse, a.Peak.InUse))
+		}
+		var all, here uint64
+		for i := range a.Leaks {
+			if all += a.Leaks[i].Bytes; a.Leaks[i].Name == w.Name {
+				here += a.Leaks[i].Bytes
+			}
+		}
+		part = max(part, share(here, all))
+		if slices.ContainsFunc(x.snapshot.PostMortems, func(p stats.PostMortem) bool { return p.Tag == w.Name }) {
+			part = 1
 		}
 		if part > top.Share {
 			top = Hidden{Site: w.Name, Function: w.Function, Callers: w.Callers, Share: part}

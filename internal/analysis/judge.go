@@ -21,7 +21,7 @@ const (
 	driverShare       = 0.01      // of the run, spent on calls that could be saved
 	copyShare         = 0.9       // of the time in driver calls
 	deviceShare       = 0.9       // of device memory: a larger input may not fit
-	hiddenShare       = 0.2       // of all creates or of the peak, through one function
+	hiddenShare       = 0.2       // of all creates, of the peak or of what leaked, through one function
 	alignMost         = 4096      // bytes: sub-buffers at its multiples are right on all devices that we know
 	soonSeconds       = 30 * 24 * 3600
 	wholeShare        = 0.995 // of the growth: the rest is rounding

@@ -3,10 +3,10 @@ package analysis
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
@@ -138,8 +138,8 @@ func callersHidden(e *Evidence) (Diagnosis, bool) {
 	}
 	return Diagnosis{
 		Severity: Note, Title: "one function creates memory for several callers", Tag: h.Site, Share: h.Share,
-		Text: fmt.Sprintf("%s call %s: --wrapper '^%s$' names call sites after them", units.Count(uint64(h.Callers), "place"),
-			h.Site, regexp.QuoteMeta(h.Function)),
+		Text: fmt.Sprintf("%s call %s: %s names call sites after them", units.Count(uint64(h.Callers), "place"), h.Site,
+			callsite.WrapperOption(h.Function)),
 	}, true
 }
 

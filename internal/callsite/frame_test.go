@@ -46,7 +46,7 @@ func TestSiteName(t *testing.T) {
 		dark + dark + export: "cv_copy libcv.so.4.6+0x88", dark + other + export: "run libjob.so.1+0x77 via libcv", export + other: "cv_copy libcv.so.4.6+0x88",
 		dark + export + own: "main.c:12 main via libcv", ours + mine + own: "mine_get libmine.so+0x55", ours + own: "libmine.so+0x66",
 		dark + ours + mine: "mine_get libmine.so+0x55 via libcv",
-		start: "<frozen runpy>:88 _run", "\t\t\t/opt/app/bin/app+0x1\n": "app+0x1", dark + "\t\t\t/usr/bin/app+0x1\n": "app+0x1 via libcv",
+		start:              "<frozen runpy>:88 _run", "\t\t\t/opt/app/bin/app+0x1\n": "app+0x1", dark + "\t\t\t/usr/bin/app+0x1\n": "app+0x1 via libcv",
 		bind + native + method: "void Solver.step(int) via Java_create", bind + interp + method + own: "void Solver.step(int) via Java_create",
 		bind + native + interp: "long Cl.create(long) via Java_create", bind + interp: "jni.c:9 Java_create", bind + "\t\t\t+0x7f0000000060\n": "jni.c:9 Java_create",
 		bind + interp + module2 + node: "solve.js:42 step via Java_create", node: "solve.js:42 step",

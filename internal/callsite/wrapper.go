@@ -2,6 +2,7 @@ package callsite
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 )
 
@@ -64,3 +65,17 @@ func (s *Site) creator() (own, caller *Frame) {
 	}
 	return own, nil
 }
+
+// Creator returns the function of the program that creates memory at the call site of a SITE payload, and the place that calls it.
+// Both are empty when either is unknown.
+func Creator(payload []byte) (function, caller string) {
+	site := Site{Frames: Frames(payload)}
+	own, from := site.creator()
+	if own == nil || from == nil || own.Function == "" {
+		return "", ""
+	}
+	return own.Function, from.place() + from.source(from.File)
+}
+
+// WrapperOption is the option that names call sites after the callers of a function.
+func WrapperOption(function string) string { return "--wrapper '^" + regexp.QuoteMeta(function) + "$'" }

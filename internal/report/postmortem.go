@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -28,7 +29,10 @@ func NewPostMortem(p *stats.PostMortem, started uint64) PostMortem {
 	}
 	add("verdict", "%s", verdictText(p))
 	add("try", "%s", adviceText(p))
-	if p.Tag != "" {
+	switch {
+	case p.Wrapper != "":
+		add("call site", "%s (%s names its callers)", p.Tag, callsite.WrapperOption(p.Wrapper))
+	case p.Tag != "":
 		add("call site", "%s", p.Tag)
 	}
 	add("memory", "%s", memoryLine(p))

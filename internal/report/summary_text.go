@@ -263,6 +263,9 @@ func leakLines(s *stats.Snapshot) []string {
 		for _, frame := range tag.Stack[:min(stackLines, len(tag.Stack))] {
 			lines = append(lines, "               "+units.Cut(frame, mistakeWidth))
 		}
+		if tag.Wrapper != "" {
+			lines = append(lines, "               several callers create there: "+callsite.WrapperOption(tag.Wrapper)+" names call sites after them")
+		}
 	}
 	if len(tags) > topTags {
 		lines = append(lines, "             and "+units.Count(uint64(len(tags)-topTags), "more tag"))

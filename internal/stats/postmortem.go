@@ -31,6 +31,7 @@ type PostMortem struct {
 	Kernel  string `json:"kernel"`  // of the command, empty: none, or unknown
 	Status  int32  `json:"status"`
 	Tag     string `json:"tag"`     // call site of the create, or of the memory that the command was given; empty: unknown
+	Wrapper string `json:"-"`       // the function that creates memory there, if it has several callers
 	Size    uint64 `json:"size"`    // of a create
 	Repeats uint64 `json:"repeats"` // later failures with the same picture
 	Named   bool   `json:"-"`       // all call sites in it have their names
@@ -374,7 +375,7 @@ func (pms *postMortems) show() []PostMortem {
 func (m *postMortem) show(untagged *site) PostMortem {
 	shown := m.PostMortem
 	if m.site != nil && m.site.final().site != untagged {
-		shown.Tag = m.site.final().site.title()
+		shown.Tag, shown.Wrapper = m.site.final().site.title(), m.site.final().site.wrapper
 	}
 	shown.Named = m.site == nil || m.site.final().site.name != ""
 	var merged []holder

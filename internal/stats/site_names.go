@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"hash/fnv"
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
@@ -31,16 +32,32 @@ func (cs *callSites) label(p *process, tag uint32, name string, stack []byte) {
 	known := cs.named[name]
 	if known == nil {
 		s.site.name, s.site.stack, s.site.module = name, callsite.Stack(stack), callsite.Module(stack)
+		s.site.calledFrom(stack)
 		cs.named[name] = s.site
 		return
 	}
 	if known.unseen && !s.site.unseen {
 		known.stack, known.module = callsite.Stack(stack), callsite.Module(stack) // rather of a site with memory than of one with other objects
 	}
+	known.calledFrom(stack)
 	cs.fold(s, known)
 	if s.into != nil {
 		p.tags[tag] = s.into
 	}
+}
+
+// calledFrom notes who calls the function that creates memory here, at each of its call stacks.
+func (s *site) calledFrom(stack []byte) {
+	function, caller := callsite.Creator(stack)
+	if function == "" {
+		return
+	}
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(caller)) // never fails
+	if s.caller != 0 && s.caller != hash.Sum64() {
+		s.wrapper = function
+	}
+	s.caller = hash.Sum64()
 }
 
 // fold folds a site without a name, which only one process has, into another site.

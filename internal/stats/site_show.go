@@ -34,7 +34,7 @@ func (cs *callSites) showProcess(p *process) []Tag {
 func (cs *callSites) row(s *site, f *siteFigures, of []*processSite) Tag {
 	cs.refresh(f, of)
 	return Tag{
-		ID: s.id, Name: s.title(), Stack: s.stack, Module: s.module,
+		ID: s.id, Name: s.title(), Stack: s.stack, Module: s.module, Wrapper: s.wrapper,
 		Live: heap.Amount(f.live), InUse: heap.Amount(f.inUse), Requested: heap.Amount(f.requested),
 		Cached: heap.Amount(f.cached), Cooling: heap.Amount(f.cooling), CachedCount: heap.Amount(f.blocks),
 		Hits: f.hits, Misses: f.misses.all, MissReasons: f.misses.list(),

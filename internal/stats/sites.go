@@ -42,9 +42,11 @@ type site struct {
 	awaited bool   // it was defined without a name
 	folded  bool   // into another site, which has the figures of both
 
-	name   string // empty until it is known
-	stack  []string
-	module string
+	name    string // empty until it is known
+	stack   []string
+	module  string
+	caller  uint64 // of the function that creates memory here, as a hash; 0: unknown
+	wrapper string // that function, if it has several callers
 }
 
 // processSite is what one process has of a call site, with its free list.

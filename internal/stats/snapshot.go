@@ -354,6 +354,7 @@ type Tag struct {
 	Name        string // "file.c:88 function", "module+0x1234", or "tag 7" before it is known
 	Stack       []string
 	Module      string // of the frame that names it, without its folder; of an interpreted frame: the file
+	Wrapper     string // the function that creates memory here, if it has several callers
 	Live        uint64 // buffers
 	InUse       uint64
 	Requested   uint64

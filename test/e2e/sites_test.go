@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -158,6 +159,28 @@ func TestSitesBelowADeepLibrary(t *testing.T) {
 		for _, row := range figuresIn(t, file, true).Tags {
 			if !strings.Contains(row.Tag, " one via libdeep") && !strings.Contains(row.Tag, " other via libdeep") || row.Creates != 1 {
 				t.Errorf("%s: %d creates at %s", policy, row.Creates, row.Tag)
+			}
+		}
+	}
+}
+
+// A function with several callers whose memory leaked, or in which memory ran out, is proposed as a wrapper in the summary.
+func TestWrapperIsProposed(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		flags []string
+		want  string
+	}{
+		"lost":   {nil, "several callers create there: --wrapper '^create_worked$' names call sites after them"},
+		"hidden": {[]string{"--device-memory", "400K"}, "(--wrapper '^create_worked$' names its callers)"},
+	} {
+		for _, nearly := range []bool{false, true} {
+			if nearly {
+				name = "nearly-" + name
+			}
+			words := slices.Concat([]string{gpumemtop(), "--headless"}, test.flags, []string{"--", fault("findings"), name})
+			if r := run(t, command{args: words}); contains(r.stderr, test.want) == nearly || !contains(r.stderr, "create_worked") {
+				t.Errorf("%s: %s\n%s", name, r, r.stderr)
 			}
 		}
 	}

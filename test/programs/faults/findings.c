@@ -19,6 +19,7 @@
  *	hidden     creates through one function for all         for one caller
  *	hoard      keeps buffers of ever new sizes for reuse    rounds the sizes up
  *	small      has 50,000 buffers of 64 bytes at once       one after the other
+ *	lost       leaks what one function creates for all      for one caller
  *	fill       has 15 of 16 MiB in use                      8 MiB
  */
 #include "work.h"
@@ -274,6 +275,17 @@ static void small(const struct gpu *gpu, bool nearly)
 	free(all);
 }
 
+static void lost(const struct gpu *gpu, bool nearly)
+{
+	for (size_t i = 0; i < MANY; i++) {
+		cl_mem buffer = create_result(gpu, MIB);
+		fill(gpu, buffer, MIB);
+		release(buffer);
+	}
+	for (size_t i = 0; i < 4; i++)
+		(nearly || i % 2 ? first_caller : second_caller)(gpu, i);
+}
+
 static void full(const struct gpu *gpu, bool nearly)
 {
 	size_t count = nearly ? 8 : 15;
@@ -286,8 +298,9 @@ static const struct {
 	const char *name;
 	void (*commit)(const struct gpu *gpu, bool nearly);
 } deeds[] = {
-	{"grow", grow}, {"fifth", fifth}, {"keep", keep}, {"sizes", sizes}, {"loop", loop}, {"copies", copies}, {"late", late}, {"waste", waste},
-	{"pieces", pieces}, {"parts", parts}, {"kept", uses}, {"origins", origins}, {"hidden", hidden}, {"hoard", hoard}, {"small", small},
+	{"grow", grow}, {"fifth", fifth}, {"keep", keep}, {"sizes", sizes}, {"loop", loop}, {"copies", copies}, {"late", late},
+	{"waste", waste}, {"pieces", pieces}, {"parts", parts}, {"kept", uses}, {"origins", origins}, {"hidden", hidden},
+	{"lost", lost}, {"hoard", hoard}, {"small", small},
 	{"fill", full},
 };
 
