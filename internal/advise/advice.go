@@ -76,6 +76,9 @@ func (r *Reader) Add(recording Recording) error {
 	}
 	session, again := r.sessionOf(&recording, runs)
 	for _, run := range runs {
+		if recording.Header.Attached { // its times include those of probes
+			run.Copying = nil
+		}
 		run.Program.Recording = session.number
 		name := units.ProgramName(run.Name)
 		index := slices.IndexFunc(r.programs, func(p Program) bool { return p.Name == name })
@@ -105,7 +108,7 @@ func (r *Reader) Advise() (*Result, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Name, err)
 		}
-		p.Advice = report.Advice
+		p.Advice = append(p.copying(), report.Advice...)
 		for j := range p.Runs {
 			p.Runs[j].Found = report.Runs[j]
 		}

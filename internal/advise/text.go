@@ -41,6 +41,7 @@ func (r *Result) Text(w io.Writer, most int) error {
 
 func (p *Program) writeText(b *bytes.Buffer, most int) {
 	fmt.Fprintf(b, "%s, %s\n", p.Name, units.Count(uint64(len(p.Runs)), "run"))
+	p.writeAdvice(b, most)
 	runs := p.Runs
 	if most >= 0 {
 		runs = runs[:min(len(runs), runsMax)]
@@ -51,6 +52,9 @@ func (p *Program) writeText(b *bytes.Buffer, most int) {
 	if left := len(p.Runs) - len(runs); left > 0 {
 		fmt.Fprintf(b, "\n%s more: --max 0 shows all\n", units.Count(uint64(left), "run"))
 	}
+}
+
+func (p *Program) writeAdvice(b *bytes.Buffer, most int) {
 	fmt.Fprint(b, "\nADVICE\n")
 	if len(p.Advice) == 0 {
 		units.Wrap(b, textWidth, "", p.noAdviceText())

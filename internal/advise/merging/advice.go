@@ -16,10 +16,11 @@ const (
 	InPlace                  // a kernel that could write where it reads
 	HeldEarly                // memory that was not yet used at the peak
 	HeldLate                 // memory that was no longer used at the peak
+	WriteInto                // creates that copy, where a few buffers could be written instead; package advise finds them
 )
 
 var topics = [...]string{
-	"coalesce", "concat", "no-op copy", "share block", "create once", "keep several", "in place", "held early", "held late",
+	"coalesce", "concat", "no-op copy", "share block", "create once", "keep several", "in place", "held early", "held late", "write into",
 }
 
 // String returns the topic's name.
@@ -64,10 +65,10 @@ type Advice struct {
 	// where it falls most; these figures add up. HeldEarly and HeldLate: bytes held at the peak, in the run where they
 	// are most.
 	Bytes   uint64   `json:"bytes"`
-	Nanos   uint64   `json:"copies_ns,omitempty"` // time of the copies, 0 if unknown
+	Nanos   uint64   `json:"copies_ns,omitempty"` // time of the copies, 0 if unknown; WriteInto: of the creates
 	Runs    int      `json:"runs"`                // number of runs that show it
 	Offsets []uint64 `json:"offsets,omitempty"`
-	Blocks  int      `json:"blocks,omitempty"` // KeepSeveral: number of buffers to keep
+	Blocks  int      `json:"blocks,omitempty"` // KeepSeveral, WriteInto: number of buffers to keep
 	Grows   bool     `json:"-"`                // CreateOnce, ShareBlock: buffers of one site differ in size
 	Unused  bool     `json:"unused,omitempty"` // HeldEarly: none of them was used later either
 

@@ -1,6 +1,9 @@
 package merging
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // TestARefilledSourceIsReported: creating the source in the destination is right for one of its contents, and wrong for
 // the buffer.
@@ -148,6 +151,30 @@ func TestSentencesSayWhatToChange(t *testing.T) {
 	} {
 		if got := a.sentence(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
+// TestWhatNothingUsesIsNotKept: a buffer to do without is not one to keep, nor one to share; used once, it is.
+func TestWhatNothingUsesIsNotKept(t *testing.T) {
+	for _, used := range []bool{false, true} {
+		s := newScript()
+		for range 3 {
+			idle, busy := s.create(64, 1), s.create(64, 2)
+			if used {
+				s.step(KindKernel, writes(idle))
+			}
+			s.step(KindKernel, writes(busy))
+			s.release(idle)
+			s.release(busy)
+		}
+		kept, without := false, false
+		for _, a := range advise(t, &s.Program).Advice {
+			kept = kept || (a.Topic == CreateOnce || a.Topic == ShareBlock) && slices.Contains(a.Sites, s.Name(1))
+			without = without || a.Topic == HeldEarly && a.Unused && a.Sites[0] == s.Name(1)
+		}
+		if kept != used || without == used {
+			t.Errorf("used %v: kept %v, done without %v", used, kept, without)
 		}
 	}
 }

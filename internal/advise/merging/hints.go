@@ -2,6 +2,7 @@ package merging
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 )
 
@@ -19,6 +20,7 @@ func adviseShares(all []*evidence, o Options) ([]Advice, error) {
 		}
 		loads = append(loads, load)
 	}
+	leaveOutUnused(runs)
 	found, err := shares(runs, loads, o.Max)
 	var out []Advice
 	for _, s := range found {
@@ -35,6 +37,19 @@ func adviseShares(all []*evidence, o Options) ([]Advice, error) {
 		out = append(out, advice)
 	}
 	return append(out, adviseRotations(all, rotations(runs, loads))...), err
+}
+
+// leaveOutUnused leaves out sites whose buffers nothing uses in any run: nobody should keep what adviseHeld says to do without.
+func leaveOutUnused(runs []map[string]*siteRun) {
+	used := map[string]bool{}
+	for _, run := range runs {
+		for name, s := range run {
+			used[name] = used[name] || len(s.uses) > 0
+		}
+	}
+	for _, run := range runs {
+		maps.DeleteFunc(run, func(name string, _ *siteRun) bool { return !used[name] })
+	}
 }
 
 func adviseRotations(all []*evidence, found []rotation) []Advice {

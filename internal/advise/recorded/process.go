@@ -24,6 +24,9 @@ type process struct {
 	waiting []*thread         // in the order in which their waits began
 	numbers uint32            // queue numbers given out so far
 	exited  bool
+	copying map[uint32]*Copying
+
+	first, last uint64 // times of records
 	gaps
 }
 
@@ -33,6 +36,7 @@ type object struct {
 	exact               bool // offsets in it are known
 	openMaps            int  // maps that were not unmapped
 	mapsRead, mapsWrite bool // what the open maps do
+	copied              bool // its create counts in process.copying
 }
 
 // queue is a queue whose create was recorded.
@@ -74,7 +78,7 @@ type wait struct {
 func newProcess(b *builder) *process {
 	return &process{
 		builder: b, objects: map[uint64]*object{}, queues: map[uint64]*queue{}, threads: map[uint32]*thread{},
-		ordered: map[uint32]*queue{},
+		ordered: map[uint32]*queue{}, copying: map[uint32]*Copying{},
 	}
 }
 
@@ -134,6 +138,12 @@ func (p *process) addCreate(r *wire.Record) {
 		p.addPart(e, &b, o)
 	} else if e.Access()&(wire.CopyHostPtr|wire.UseHostPtr) != 0 || b.Pinned == merging.Earlier {
 		step.Uses = []merging.Use{{Buffer: o.buffer, Bytes: b.Size, Extent: merging.Range, Writes: true}}
+	}
+	if o.copied = e.Memory() == wire.MemoryBuffer && e.Access()&wire.CopyHostPtr != 0 && !e.CarriedOver(); o.copied {
+		if p.copying[b.Site] == nil {
+			p.copying[b.Site] = &Copying{}
+		}
+		p.copying[b.Site].add(b.Size, e.Cost())
 	}
 	b.Created = len(p.program.Steps)
 	step.Done = b.Created
@@ -211,6 +221,9 @@ func (p *process) addRelease(r *wire.Record) {
 	}
 	p.addStep(&merging.Step{Kind: merging.KindRelease, Time: r.Time, Done: step})
 	p.program.Buffers[o.buffer].Released = step
+	if o.copied {
+		p.copying[p.program.Buffers[o.buffer].Site].live--
+	}
 }
 
 // finish ends a program. If the recording ends before the process, or steps were dropped, a last step uses all buffers

@@ -30,8 +30,30 @@ type Run struct {
 	Name    string // of the program, as it was started; empty if unknown
 	// Callers are, by call site, the callers of its function, the innermost first, as far as known.
 	Callers map[uint32][]string
+	// Copying are, by call site, the creates that copied the program's bytes into memory of their own.
+	Copying map[uint32]*Copying
+	NS      uint64 // from the first record of the process to the last
 	// Lacks describes what the recording does not show, and what was left out, one sentence each.
 	Lacks []string
+}
+
+// Copying is what creates with CL_MEM_COPY_HOST_PTR did at a call site.
+type Copying struct {
+	Creates int
+	NS      uint64 // that the driver took for them
+	Most    int    // of their buffers at one time
+	Largest uint64
+	Differ  bool // their sizes do
+	live    int
+}
+
+// add counts a create.
+func (c *Copying) add(size uint64, ns uint32) {
+	c.Differ = c.Differ || c.Creates > 0 && size != c.Largest
+	c.Creates++
+	c.NS += uint64(ns)
+	c.live++
+	c.Most, c.Largest = max(c.Most, c.live), max(c.Largest, size)
 }
 
 // Read reads a recording from its start and returns the processes that created memory, by their numbers. The steps of a
@@ -69,7 +91,7 @@ func (b *builder) runs(names *callsite.Names, src recording.Source, most int) []
 		p.program.Partial = b.lost > 0 || damage != "" || p.unknownCommands > 0
 		run := Run{
 			Program: &p.program, Process: number, PID: names.Process(number).PID, Name: names.Process(number).Program,
-			Callers: p.nameSites(names.Process(number)), Lacks: p.lacks(b.lost, most),
+			Callers: p.nameSites(names.Process(number)), Copying: p.copying, NS: p.last - p.first, Lacks: p.lacks(b.lost, most),
 		}
 		if damage != "" {
 			run.Lacks = append([]string{"what is damaged may speak against all advice, so none is safe: " + damage}, run.Lacks...)
@@ -97,6 +119,10 @@ func (b *builder) addRecord(r *wire.Record) {
 		p = newProcess(b)
 		b.processes[r.Process] = p
 	}
+	if p.first == 0 {
+		p.first = r.Time
+	}
+	p.last = max(p.last, r.Time)
 	p.endWaitsBefore(r)
 	switch r.Kind {
 	case wire.KindDevice:

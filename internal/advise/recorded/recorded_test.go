@@ -391,3 +391,27 @@ func TestThreadsAreNoted(t *testing.T) {
 		}
 	}
 }
+
+// TestCopying: creates that copy count by call site, with what they took and how many of their buffers lived at once.
+func TestCopying(t *testing.T) {
+	const copies = memReadOnly | wire.CopyHostPtr
+	src := &tape{}
+	create := func(object, size uint64, access uint16, site, cost uint32) {
+		src.add(wire.Event{Kind: wire.KindCreate, Object: object, Size: size, Granted: size, Access: access, Tag: site, Cost: cost})
+	}
+	create(1, 64, copies, 7, 100)
+	create(2, 64, copies, 7, 200)
+	src.release(1)
+	create(3, 128, copies, 7, 300)
+	src.release(2).release(3)
+	create(4, 64, copies, 8, 50)
+	create(5, 64, memReadOnly|wire.UseHostPtr, 9, 60)
+	create(6, 64, memReadOnly, 9, 70)
+	run := one(t, src, Options{})
+	if c := run.Copying[7]; c == nil || c.Creates != 3 || c.NS != 600 || c.Most != 2 || c.Largest != 128 || !c.Differ {
+		t.Errorf("%+v", c)
+	}
+	if c := run.Copying[8]; len(run.Copying) != 2 || c == nil || c.Creates != 1 || c.Differ || run.NS != 800 {
+		t.Errorf("%+v in %d ns", run.Copying, run.NS)
+	}
+}

@@ -1,0 +1,62 @@
+package advise
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/advise/merging"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+const (
+	copyingShare = 0.01 // of the runs' time: what creates that copy must take to be mentioned
+	copyingLeast = 4    // creates; fewer are no loop
+)
+
+// copying returns the advice about call sites that create with CL_MEM_COPY_HOST_PTR again and again, those that take the most time
+// first. No pool serves such creates.
+func (p *Program) copying() []merging.Advice {
+	sites := map[string]*merging.Advice{}
+	var all uint64
+	for i := range p.Runs {
+		run := &p.Runs[i]
+		all += run.NS
+		for site, c := range run.Copying {
+			name := run.Program.Name(site)
+			if sites[name] == nil {
+				sites[name] = &merging.Advice{Topic: merging.WriteInto, Verdict: merging.HoldsHere, Sites: []string{name}, Run: merging.None, Step: merging.None}
+			}
+			a := sites[name]
+			a.Count, a.Nanos, a.Blocks, a.Runs, a.Grows = a.Count+c.Creates, a.Nanos+c.NS, max(a.Blocks, c.Most), a.Runs+1, a.Grows || c.Differ
+			if run.Program.Partial {
+				a.Verdict = merging.Unsure
+			}
+		}
+	}
+	var out []merging.Advice
+	for _, a := range sites {
+		if a.Count >= max(copyingLeast, 2*a.Blocks*a.Runs) && float64(a.Nanos) >= copyingShare*float64(all) {
+			a.Sentence = copyingSentence(a, all)
+			out = append(out, *a)
+		}
+	}
+	slices.SortFunc(out, func(x, y merging.Advice) int {
+		return cmp.Or(cmp.Compare(y.Nanos, x.Nanos), cmp.Compare(x.Sites[0], y.Sites[0]))
+	})
+	return out
+}
+
+// copyingSentence says what to change, in runs that took all ns.
+func copyingSentence(a *merging.Advice, all uint64) string {
+	large, them := "", "them"
+	if a.Grows {
+		large = ", as large as the largest,"
+	}
+	if a.Blocks == 1 {
+		them = "it"
+	}
+	return fmt.Sprintf("Keep %s of %s%s and write into %s (clEnqueueWriteBuffer): %d creates with CL_MEM_COPY_HOST_PTR took the driver %s, %s of the run, "+
+		"and no pool serves them.", units.Count(uint64(a.Blocks), "buffer"), a.Sites[0], large, them, a.Count, units.Duration(a.Nanos),
+		units.Percent(float64(a.Nanos)/float64(all), all))
+}
