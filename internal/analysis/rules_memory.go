@@ -152,8 +152,9 @@ func thrashes(p *stats.Spill, ns uint64) (Diagnosis, bool) {
 	}
 	needed, held := units.Apart(p.WorkingSet, p.PeakResident)
 	d := Diagnosis{
-		Severity: Advice, Title: "the device holds less than the program needs at once", Share: share(p.Stalls.NS, ns),
-		Text: fmt.Sprintf("it needs %s, and the device held %s: calls waited %s for buffers to move", needed, held, units.Duration(p.Stalls.NS)),
+		Severity: Advice, Title: "--spill moves the same buffers again and again", Share: share(p.Stalls.NS, ns),
+		Text: fmt.Sprintf("to keep nine in ten of those that came back takes %s, and the device held %s: calls waited %s for buffers to move",
+			needed, held, units.Duration(p.Stalls.NS)),
 	}
 	if len(p.Sites) > 0 {
 		d.Tag = p.Sites[0].Tag

@@ -177,6 +177,21 @@ func killerText(kills uint64) string {
 	}
 }
 
+// fullAdvice says what to try when the program itself fills the device.
+func fullAdvice(p *stats.PostMortem) string {
+	release, more := "", "; gpumemtop advise shows which could share memory"
+	if p.Grew != "" {
+		release, more = fmt.Sprintf("release what %s keeps, if it is needed no more; else ", units.Clean(p.Grew)), ""
+	}
+	switch {
+	case p.SpillHelps():
+		return release + "--spill, which lets idle buffers wait in host memory" + more
+	case p.Spilling:
+		return release + "a smaller problem; gpumemtop fit says how much is enough" + more
+	}
+	return release + fmt.Sprintf("a smaller problem: --spill could move only %s of it", units.FormatLong(p.Movable))
+}
+
 // adviceText says what to try.
 func adviceText(p *stats.PostMortem) string {
 	switch p.Verdict {
@@ -186,10 +201,7 @@ func adviceText(p *stats.PostMortem) string {
 		if p.PoolToBlame {
 			return fmt.Sprintf("the policy's rounding takes %s: --policy futhark or none wastes less", units.FormatLong(p.InUse-min(p.Requested, p.InUse)))
 		}
-		if !p.Spilling {
-			return "--spill, which lets idle buffers wait in host memory; gpumemtop advise shows which could share memory"
-		}
-		return "a smaller problem; gpumemtop advise shows buffers that could share memory, gpumemtop fit how much is enough"
+		return fullAdvice(p)
 	case stats.VerdictFragmented:
 		if p.Cooling > p.SlabFree {
 			return "wait for the queue (clFinish) before large creates, or keep less in the pool with --max-cached"

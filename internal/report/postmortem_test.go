@@ -23,7 +23,7 @@ func TestPostMortemText(t *testing.T) {
 		Status: -5, Tag: "a.c:9 weights", Repeats: 3, InUse: 900 * mib, Requested: 800 * mib, Cached: 1, Cooling: 2, SlabFree: 3,
 		Buffers: 12, Others: 5 * mib, MoreHolders: 1, Grew: "a.c:9 weights", GrewBytes: 400 * mib, UsesKnown: true,
 		Idle: stats.Part{Buffers: 2, Bytes: 3 * mib}, Untouched: stats.Part{Buffers: 1, Bytes: mib}, GivenBack: stats.Part{Buffers: 4, Bytes: 8 * mib},
-		LargestCreated: 64 * mib, Device: stats.Device{Global: 1000 * mib, Largest: 250 * mib}, Verdict: stats.VerdictFull,
+		LargestCreated: 64 * mib, Movable: 800 * mib, Device: stats.Device{Global: 1000 * mib, Largest: 250 * mib}, Verdict: stats.VerdictFull,
 		Holders: []stats.Holder{
 			{Tag: "a.c:9 weights", Part: stats.Part{Buffers: 9, Bytes: 700 * mib}, Oldest: 3_000_000_000, Newest: 1_000_000},
 			{Tag: "b.c:3 scratch", Part: stats.Part{Buffers: 1, Bytes: 100 * mib}, Oldest: 2_000_000, Newest: 2_000_000},
@@ -90,6 +90,28 @@ func TestKilledInHTML(t *testing.T) {
 	}
 	if strings.Contains(page, "<dt>leaked") || !strings.Contains(page, "<dt>held at exit</dt>") {
 		t.Errorf("what it held is a leak:\n%s", page[strings.Index(page, "Key figures"):][:800])
+	}
+}
+
+func TestFullAdvice(t *testing.T) {
+	const spill = "--spill, which lets idle buffers wait in host memory; gpumemtop advise shows which could share memory"
+	full := func(movable uint64) *stats.PostMortem {
+		return &stats.PostMortem{
+			Verdict: stats.VerdictFull, InUse: 20 << 20, Movable: movable, Size: 2 << 20, Device: stats.Device{Global: 20 << 20},
+		}
+	}
+	leak, svm, busy := full(20<<20), full(0), full(0)
+	leak.Grew, svm.Grew, busy.Spilling = "a.c:9 make", "a.c:9 make", true
+	for want, p := range map[string]*stats.PostMortem{
+		spill: full(2 << 20),
+		"a smaller problem: --spill could move only 1.00 MiB of it":                                                         full(1 << 20),
+		"release what a.c:9 make keeps, if it is needed no more; else --spill, which lets idle buffers wait in host memory": leak,
+		"release what a.c:9 make keeps, if it is needed no more; else a smaller problem: --spill could move only 0 B of it": svm,
+		"a smaller problem; gpumemtop fit says how much is enough; gpumemtop advise shows which could share memory":         busy,
+	} {
+		if got := adviceText(p); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 

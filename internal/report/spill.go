@@ -24,7 +24,7 @@ func spillTexts(s *stats.Spill) []string {
 			site = " at " + units.Clean(s.Sites[0].Tag)
 		}
 		needed, held := units.Apart(s.WorkingSet, s.PeakResident)
-		texts = append(texts, fmt.Sprintf("thrashing: needs %s at once%s; the device held %s", needed, site, held))
+		texts = append(texts, fmt.Sprintf("thrashing%s: to keep nine in ten of the buffers that came back takes %s; the device held %s", site, needed, held))
 	}
 	return texts
 }

@@ -62,6 +62,7 @@ type PostMortem struct {
 	OOMKillsNumber uint64  `json:"-"`             // of VerdictKilled: see End
 	PoolToBlame    bool    `json:"pool_to_blame"` // without the free memory and the waste of the pool there would have been room
 	Spilling       bool    `json:"-"`             // idle buffers could go to the host already
+	Movable        uint64  `json:"-"`             // bytes in use that --spill could have moved, while no command uses them
 }
 
 // Failed says which call failed, without how, or that the process was killed. bytes writes a size.
@@ -297,7 +298,10 @@ func (pms *postMortems) findHolders(p *process, pm *postMortem) {
 		h := &pm.holders[at]
 		age := pm.Time - min(o.Started, pm.Time)
 		h.add(o.Granted)
-		if pm.Spilling && !spills(o) {
+		switch {
+		case spills(o):
+			pm.Movable += o.Granted
+		case pm.Spilling:
 			pm.Resident += o.Granted
 		}
 		h.Oldest, h.Newest = max(h.Oldest, age), min(h.Newest, age)
@@ -336,6 +340,12 @@ func (p *PostMortem) Need(held uint64) uint64 {
 		}
 	}
 	return need
+}
+
+// SpillHelps reports whether --spill could have made the room that was missing.
+func (p *PostMortem) SpillHelps() bool {
+	need := p.Need(p.Reserved())
+	return !p.Spilling && p.Movable > 0 && p.Movable >= max(p.Size, need-min(need, p.Device.Global))
 }
 
 // judge finds the verdict.

@@ -118,11 +118,37 @@ func TestPostMortem(t *testing.T) {
 		},
 		Grew: "a.c:2 grows", GrewBytes: 600 * kib, Idle: Part{1, 100 * kib}, Lately: Lately{NS: 1e9, Bytes: 600 * kib},
 		Untouched: Part{2, 600 * kib},
-		GivenBack: Part{1, 200 * kib}, LargestCreated: 300 * kib,
+		GivenBack: Part{1, 200 * kib}, LargestCreated: 300 * kib, Movable: 700 * kib,
 		Device: Device{Name: "card", Driver: "1.0", Global: 1000 * kib, Largest: 500 * kib}, Verdict: VerdictFull,
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestSpillHelps: --spill moves buffers with memory of their own; nothing of SVM or of the host's.
+func TestSpillHelps(t *testing.T) {
+	for name, test := range map[string]struct {
+		memory wire.Memory
+		access uint16
+		want   bool
+	}{
+		"buffers":        {want: true},
+		"USE_HOST_PTR":   {access: wire.UseHostPtr},
+		"SVM":            {memory: wire.MemorySVM},
+		"buffers of USM": {memory: wire.MemoryUSMDevice},
+	} {
+		s := newStream(Options{})
+		s.card()
+		for i := range uint64(9) {
+			s.feed(wire.CreateFields{
+				Outcome: wire.OutcomeDriver, Memory: test.memory, Access: test.access, Object: i + 1, Requested: 100 * kib, Granted: 100 * kib, Scope: 1,
+			}.Event())
+		}
+		s.refuse(200*kib, -4, test.memory)
+		if got := s.Snapshot().PostMortems; len(got) != 1 || got[0].Verdict != VerdictFull || got[0].SpillHelps() != test.want {
+			t.Errorf("%s: %+v", name, got)
+		}
 	}
 }
 
