@@ -39,7 +39,7 @@ func adviseShares(all []*evidence, o Options) ([]Advice, error) {
 	return append(out, adviseRotations(all, rotations(runs, loads))...), err
 }
 
-// leaveOutUnused leaves out sites whose buffers nothing uses in any run: nobody should keep what adviseHeld says to do without.
+// leaveOutUnused leaves out sites whose buffers nothing uses in any run: no advice keeps what adviseHeld says to do without.
 func leaveOutUnused(runs []map[string]*siteRun) {
 	used := map[string]bool{}
 	for _, run := range runs {

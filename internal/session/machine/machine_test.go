@@ -127,11 +127,11 @@ func TestNewDescriptors(t *testing.T) {
 	count()
 	r.descriptor(7, 3, "/dev/dri/renderD128", "i915")
 	now = now.Add(scanEvery - 1)
-	if n := count(); n != 1 {
+	if n := count(); n != 2 {
 		t.Errorf("%d figures before the next scan", n)
 	}
 	now, step = now.Add(1), 10*time.Millisecond
-	if n := count(); n != 2 || r.Scans() < step {
+	if n := count(); n != 3 || r.Scans() < step {
 		t.Errorf("%d figures after the scan, which took %v", n, r.Scans())
 	}
 	if p.rest != scanShare*step {
