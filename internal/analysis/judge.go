@@ -74,6 +74,7 @@ var rules = []rule{
 	{anyRun, hosted},
 	{ofMoment, poolIsFragmented},
 	{anyRun, nothingCarved},
+	{anyRun, contentsExposed},
 	{ofWhole, hasOwnPool},
 	{ofWhole, callersHidden},
 	{ofWhole, originsAreFine},

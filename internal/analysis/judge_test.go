@@ -143,7 +143,20 @@ var diagnoses = []struct {
 	}, func(s *tape) {
 		s.put(wire.Event{Kind: wire.KindDiag, Op: uint8(wire.DiagForked)}, "a child")
 	}, "pow2", "1 create (2.00 MiB)", ""},
+	{"earlier owner", func(s *tape) { exposed(s, wire.ExposedZero, wire.ExposedOther) }, func(s *tape) { exposed(s, wire.ExposedOther, wire.ExposedUntried) },
+		"futhark", "2 recycled buffers, which nothing had written; the driver's new memory was zero for 1 of them; most are of tag 1", ""},
+	{"earlier owner", func(s *tape) { exposed(s, wire.ExposedZero) }, func(s *tape) { exposed(s, wire.ExposedNo) },
+		"futhark", "1 recycled buffer, which nothing had written; the driver's new memory was zero; most are of tag 1", ""},
 	{"fragmented", func(s *tape) { pooled(s, 4, mib) }, func(s *tape) { pooled(s, 1, mib) }, "futhark", "4.00 MiB was free", ""},
+}
+
+// exposed recycles a buffer, as a kernel is the first to use it.
+func exposed(s *tape, how ...wire.Exposed) {
+	s.release(s.create(wire.OutcomeMiss, 1, mib, mib, 1), wire.OutcomeCached)
+	for _, e := range how {
+		release := s.release(s.create(wire.OutcomeHit, 1, mib, mib, 1), wire.OutcomeCached)
+		release.Flags = wire.ReleaseFields{Exposed: e}.Event().Flags
+	}
 }
 
 // part makes a sub-buffer at an origin.

@@ -1,7 +1,9 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
@@ -113,6 +115,29 @@ func nothingCarved(e *Evidence) (Diagnosis, bool) {
 	return Diagnosis{
 		Severity: Advice, Title: e.Run.Policy + " makes no sub-allocations", Text: why + ": choose a policy of whole blocks (--policy futhark)",
 	}, true
+}
+
+// contentsExposed finds kernels that may have read what earlier owners left, where the driver's new memory would have been zero: the
+// program may depend on that without a pool.
+func contentsExposed(e *Evidence) (Diagnosis, bool) {
+	t := &e.Run.Totals
+	if t.ExposedNewZero == 0 || len(e.Run.Tags) == 0 {
+		return Diagnosis{}, false
+	}
+	most := slices.MaxFunc(e.Run.Tags, func(a, b stats.Tag) int { return cmp.Compare(a.Exposed, b.Exposed) })
+	return Diagnosis{
+		Severity: Note, Title: "kernels may read what a block's earlier owner left", Tag: most.Name,
+		Text: fmt.Sprintf("%s; most are of %s; gpumemtop compare --outputs shows whether the program reads them", ExposedText(t), most.Name),
+	}, true
+}
+
+// ExposedText says how many buffers were exposed, where the driver's new memory was zero.
+func ExposedText(t *stats.Totals) string {
+	text := "kernels were the first to use " + units.Count(t.Exposed, "recycled buffer") + ", which nothing had written; the driver's new memory was zero"
+	if t.ExposedNewZero < t.Exposed {
+		text += fmt.Sprintf(" for %d of them", t.ExposedNewZero)
+	}
+	return text
 }
 
 // ghostLeads finds a policy that could still be chosen.

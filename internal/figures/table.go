@@ -202,6 +202,17 @@ var (
 		Key: "hazards_avoided", Scopes: InRun,
 		get: func(s *Subject) Value { return whole(s.HazardsAvoided) },
 	})
+	Exposed = row(Figure{
+		Name: "exposed", Meaning: "released buffers and images that had recycled memory, and that a kernel may have read before any command wrote to them",
+		Unit: Count, Better: Less, Key: "exposed", Scopes: InRun | InProcess | InSite, Pool: true,
+		get:  func(s *Subject) Value { return whole(s.Exposed) },
+		site: func(_ *Subject, t *stats.Tag) Value { return whole(t.Exposed) },
+	})
+	ExposedNewZero = row(Figure{
+		Name: "exposed, new is zero", Meaning: "of those exposed, where new memory of the driver was zero in a trial", Unit: Count, Better: Less,
+		Key: "exposed_new_zero", Scopes: InRun | InProcess, Pool: true,
+		get: func(s *Subject) Value { return whole(s.ExposedNewZero) },
+	})
 	Growth = row(Figure{
 		Name: "growth per iteration", Column: "growth", Meaning: "growth of memory in use per iteration, the median", Unit: Bytes, Better: Less, Together: Most, Unknown: noIteration,
 		Whole: true, Rule: "max_growth", Diff: Amount,

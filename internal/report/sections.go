@@ -218,6 +218,9 @@ func (v *view) moreFigures() section {
 	if t.HazardsAvoided > 0 || v.a.Run.Header.Policy != "none" {
 		s.fact("hazards", units.Count(t.HazardsAvoided, "release")+" of buffers that commands still used, whose blocks were held back")
 	}
+	if t.Exposed > 0 {
+		s.fact(figures.Exposed.Name, exposedText(v.s))
+	}
 	return s
 }
 

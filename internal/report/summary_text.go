@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -27,7 +28,7 @@ const (
 	programWidth = 15 // of a program's name there
 )
 
-// WriteText writes the summary for people: at most 14 lines of plain text; where memory ran out three more, and what the machine reports; where there are several processes one for
+// WriteText writes the summary for people: at most 15 lines of plain text; where memory ran out three more, and what the machine reports; where there are several processes one for
 // each of the largest 20 and at most two more; and as many lines about what was never released and about mistakes of
 // the program as these need, at most 19.
 func (s *Summary) WriteText(w io.Writer) error {
@@ -205,6 +206,9 @@ func (s *Summary) concluding(lines []string, more func(*stats.Tag) string) []str
 	}
 	if s.Hosted != nil {
 		lines = append(lines, "  hosted     "+hostedText(s.Hosted))
+	}
+	if t := &s.snapshot.Totals; t.ExposedNewZero > 0 {
+		lines = append(lines, "  exposed    "+analysis.ExposedText(t)+" (gpumemtop compare --outputs)")
 	}
 	lines = append(lines, s.objectLines()...)
 	lines = append(lines, mistakeLines(s.snapshot)...)

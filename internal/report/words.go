@@ -18,6 +18,17 @@ func hostedText(p *stats.Part) string {
 		units.FormatLong(p.Bytes))
 }
 
+// exposedText counts what kernels may have read before anything wrote to it, with the call sites that have the most of it.
+func exposedText(s *stats.Snapshot) string {
+	sites := slices.DeleteFunc(slices.Clone(s.Tags), func(t stats.Tag) bool { return t.Exposed == 0 })
+	slices.SortStableFunc(sites, func(a, b stats.Tag) int { return cmp.Compare(b.Exposed, a.Exposed) })
+	text := units.Count(s.Totals.Exposed, "recycled buffer") + " that kernels were the first to use and may read"
+	for i, t := range sites[:min(topTags, len(sites))] {
+		text += fmt.Sprintf("%s %d of %s", []string{":", ",", ","}[i], t.Exposed, units.CutName(t.Name, nameWidth))
+	}
+	return text
+}
+
 // policyText names the policy of a run, those that it had before, how much it keeps at most, and why it cannot do its work.
 func policyText(s *stats.Snapshot) string {
 	text := units.Clean(s.Policy)

@@ -113,6 +113,24 @@ func TestHosted(t *testing.T) {
 	}
 }
 
+// Exposed buffers get a line where new memory was zero.
+func TestExposed(t *testing.T) {
+	s := NewSummary(&stats.Snapshot{Totals: stats.Totals{Exposed: 3, ExposedNewZero: 3}})
+	want := "  exposed    kernels were the first to use 3 recycled buffers, which nothing had written; the driver's new memory was zero (gpumemtop compare --outputs)"
+	if lines := s.concluding(nil, nil); !slices.Contains(lines, want) {
+		t.Errorf("%q, want %q", lines, want)
+	}
+	run := &stats.Snapshot{Totals: stats.Totals{Exposed: 3}, Tags: []stats.Tag{{Name: "a.c:1 a", Exposed: 1}, {Name: "b.c:2 b"}, {Name: "c.c:3 c", Exposed: 2}}}
+	want = "3 recycled buffers that kernels were the first to use and may read: 2 of c.c:3 c, 1 of a.c:1 a"
+	if got := exposedText(run); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	s = NewSummary(&stats.Snapshot{Totals: run.Totals}) // new memory was not zero
+	if lines := s.concluding(nil, nil); len(lines) > 0 {
+		t.Errorf("%q", lines)
+	}
+}
+
 func TestEnded(t *testing.T) {
 	for want, p := range map[string]stats.Process{
 		"running": {}, "signal 9": {State: stats.Signaled, Status: 9}, "status 7": {State: stats.Exited, Status: 7},

@@ -128,6 +128,14 @@ func (a *account) evicted(e wire.EvictView) {
 	a.counters.Evictions[reason(uint8(e.Reason()))]++
 }
 
+// expose counts what a kernel may have read before any command wrote to it.
+func (t *Totals) expose(how wire.Exposed) {
+	t.Exposed++
+	if how == wire.ExposedZero {
+		t.ExposedNewZero++
+	}
+}
+
 // measured counts a duration in ns; 0 means that it was not measured.
 func measured(h *Histogram, ns uint32) {
 	if ns != 0 {

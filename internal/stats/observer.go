@@ -3,6 +3,7 @@ package stats
 import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // observer gives the changes in the heap to the observers of a model. It calls them by their concrete types, as an interface call
@@ -29,6 +30,9 @@ func (m observer) Released(hp *heap.Process, o *heap.Object, how heap.How) {
 		m.objects.countShared(p, o, true)
 	}
 	m.totals.released(p, o, how)
+	if how == heap.Released && m.totals.release.exposed != wire.ExposedNo {
+		m.sites.expose(o)
+	}
 }
 
 // Freed implements heap.Observer.

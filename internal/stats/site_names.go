@@ -110,6 +110,7 @@ func (cs *callSites) merge(from, to *siteFigures) {
 	to.blocks += from.blocks
 	to.creates += from.creates
 	to.hits += from.hits
+	to.exposed += from.exposed
 	for i, n := range from.misses.list() {
 		to.misses.add(uint8(i), n)
 	}

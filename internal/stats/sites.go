@@ -67,6 +67,7 @@ type siteFigures struct {
 	live, inUse, requested, cached, cooling, blocks int64
 
 	creates, hits uint64
+	exposed       uint64
 	misses        reasonCounts
 	peak          uint64
 	replayed      int64 // inUse at the change that journal.settle looks at
@@ -196,6 +197,13 @@ func (cs *callSites) created(p *process, o *heap.Object, b *heap.Block) *process
 func (cs *callSites) released(o *heap.Object) {
 	for f := range cs.creator(o).each {
 		f.live--
+	}
+}
+
+// expose counts an object that a kernel may have read before any command wrote to it.
+func (cs *callSites) expose(o *heap.Object) {
+	for f := range cs.creator(o).each {
+		f.exposed++
 	}
 }
 

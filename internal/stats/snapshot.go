@@ -260,6 +260,8 @@ type Totals struct {
 	SlabBytes       uint64
 	SlabFree        uint64
 	HazardsAvoided  uint64 // releases that were held back because an ungated pool could have reused them too early
+	Exposed         uint64 // released buffers and images whose block was recycled, and that a kernel may have read before any command wrote to them
+	ExposedNewZero  uint64 // of these, where the driver's new memory was zero
 	Uses            uint64
 	Syncs           uint64
 	CreateP50NS     uint64 // whole create call, all outcomes
@@ -365,6 +367,7 @@ type Tag struct {
 	Misses      uint64
 	MissReasons [wire.MissPolicy + 1]uint64
 	Creates     uint64
+	Exposed     uint64 // as in Totals
 	Window      uint64 // creates in the last second
 	PeakInUse   uint64
 	Held        uint64 // the most in use in the last full second and since

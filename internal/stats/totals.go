@@ -143,10 +143,12 @@ type release struct {
 	driver bool   // the driver releases the memory, if the object has any
 	cost   uint32 // ns of the release in the driver
 	pool   uint32 // ns of a release into the pool
+
+	exposed wire.Exposed
 }
 
 func releaseOf(v wire.ReleaseView) release {
-	r := release{cost: v.Cost()}
+	r := release{cost: v.Cost(), exposed: v.Exposed()}
 	switch v.Outcome() {
 	case wire.OutcomeCooling:
 		r.hazard, r.pool = v.WouldRace(), v.Duration()
@@ -170,6 +172,9 @@ func (t *totals) released(p *process, o *heap.Object, how heap.How) {
 		a.costs.parked.add(o.Granted, t.release.pool)
 		if t.release.hazard {
 			a.counters.HazardsAvoided++
+		}
+		if t.release.exposed != wire.ExposedNo {
+			a.counters.expose(t.release.exposed)
 		}
 	}
 }

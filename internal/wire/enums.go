@@ -218,6 +218,26 @@ func (v Life) String() string {
 	return strconv.Itoa(int(v))
 }
 
+// Exposed: Whether a kernel that may read it was the first to use a recycled block, which no command had written; what the driver's new memory holds then.
+type Exposed uint8
+
+const (
+	ExposedNo      Exposed = 0
+	ExposedUntried Exposed = 1 // new memory could not be looked at
+	ExposedZero    Exposed = 2 // new memory of about that size was zero
+	ExposedOther   Exposed = 3 // it was not
+)
+
+var namesExposed = [...]string{"no", "untried", "zero", "other"}
+
+// String returns the word that screens and reports use.
+func (v Exposed) String() string {
+	if int(v) < len(namesExposed) {
+		return namesExposed[v]
+	}
+	return strconv.Itoa(int(v))
+}
+
 // Held: What an OBJECT counts.
 type Held uint8
 

@@ -135,6 +135,14 @@ enum gmtlife {
 	GMT_LIFE_END = 3,     /* the application's last reference, and of a context its last queue */
 };
 
+/* Whether a kernel that may read it was the first to use a recycled block, which no command had written; what the driver's new memory holds then. */
+enum gmtexposed {
+	GMT_EXPOSED_NO = 0,
+	GMT_EXPOSED_UNTRIED = 1, /* new memory could not be looked at */
+	GMT_EXPOSED_ZERO = 2,    /* new memory of about that size was zero */
+	GMT_EXPOSED_OTHER = 3,   /* it was not */
+};
+
 /* What an OBJECT counts. */
 enum gmtheld {
 	GMT_HELD_CONTEXT = 0,
@@ -280,6 +288,7 @@ enum gmtscrub {
 #define GMT_FLAG_SCATTERED 128u
 #define GMT_FLAG_SCRIPT 1u
 #define GMT_FLAG_ROUTE 30u
+#define GMT_FLAG_EXPOSED 7u
 #define GMT_FLAG_UNIFIED 1u
 #define GMT_FLAG_PINNED 1u
 #define GMT_FLAG_PAGEABLE 2u
@@ -414,6 +423,7 @@ enum gmtscrub {
  *   flags.ORDERED     Ordered        bool     still in use, but every later use is ordered behind it
  *   flags.SUBALLOC    SubAllocation  bool     the block is a piece of a slab, and ends now
  *   flags.CARRIED     CarriedOver    bool     it was released before the recording began; nothing happened now
+ *   flags.EXPOSED     Exposed        Exposed  whether a kernel may have read what the block's earlier owner left
  *   scope             Scope          scope    of its context
  *   status            Status         cl_int   what the call returned
  *   tag               Tag            tag      the call site of its create

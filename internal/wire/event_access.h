@@ -354,6 +354,7 @@ struct gmtreleasefields {
 	bool ordered; /* still in use, but every later use is ordered behind it */
 	bool sub_allocation; /* the block is a piece of a slab, and ends now */
 	bool carried_over; /* it was released before the recording began; nothing happened now */
+	enum gmtexposed exposed; /* whether a kernel may have read what the block's earlier owner left */
 	uint16_t scope; /* of its context */
 	int16_t status; /* what the call returned */
 	uint32_t tag; /* the call site of its create */
@@ -372,7 +373,7 @@ static inline struct gmtevent gmtrelease_event(struct gmtreleasefields f)
 		.cost = f.cost,
 		.op = (uint8_t)f.memory,
 		.outcome = (uint8_t)f.outcome,
-		.flags = (uint8_t)((f.would_race ? GMT_FLAG_WOULD_RACE : 0u) | (f.ordered ? GMT_FLAG_ORDERED : 0u) | (f.sub_allocation ? GMT_FLAG_SUBALLOC : 0u) | (f.carried_over ? GMT_FLAG_CARRIED : 0u)),
+		.flags = (uint8_t)((f.would_race ? GMT_FLAG_WOULD_RACE : 0u) | (f.ordered ? GMT_FLAG_ORDERED : 0u) | (f.sub_allocation ? GMT_FLAG_SUBALLOC : 0u) | (f.carried_over ? GMT_FLAG_CARRIED : 0u) | (f.exposed * (GMT_FLAG_EXPOSED & -GMT_FLAG_EXPOSED) & GMT_FLAG_EXPOSED)),
 		.scope = f.scope,
 		.status = f.status,
 		.tag = f.tag,
@@ -391,6 +392,7 @@ static inline bool gmtrelease_would_race(const struct gmtevent *e) { return e->f
 static inline bool gmtrelease_ordered(const struct gmtevent *e) { return e->flags & GMT_FLAG_ORDERED; }
 static inline bool gmtrelease_sub_allocation(const struct gmtevent *e) { return e->flags & GMT_FLAG_SUBALLOC; }
 static inline bool gmtrelease_carried_over(const struct gmtevent *e) { return e->flags & GMT_FLAG_CARRIED; }
+static inline enum gmtexposed gmtrelease_exposed(const struct gmtevent *e) { return (enum gmtexposed)((e->flags & GMT_FLAG_EXPOSED) / (GMT_FLAG_EXPOSED & -GMT_FLAG_EXPOSED)); }
 static inline uint16_t gmtrelease_scope(const struct gmtevent *e) { return e->scope; }
 static inline int16_t gmtrelease_status(const struct gmtevent *e) { return e->status; }
 static inline uint32_t gmtrelease_tag(const struct gmtevent *e) { return e->tag; }

@@ -32,6 +32,7 @@ const (
 	FlagUnified    = C.GMT_FLAG_UNIFIED
 	FlagPinned     = C.GMT_FLAG_PINNED
 	FlagPageable   = C.GMT_FLAG_PAGEABLE
+	FlagExposed    = C.GMT_FLAG_EXPOSED
 
 	SizeofEvent   = C.sizeof_struct_gmtevent
 	SizeofFrame   = C.sizeof_struct_gmtframe

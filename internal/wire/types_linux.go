@@ -28,6 +28,7 @@ const (
 	FlagUnified    = 0x1
 	FlagPinned     = 0x1
 	FlagPageable   = 0x2
+	FlagExposed    = 0x7
 
 	SizeofEvent   = 0x40
 	SizeofFrame   = 0x10

@@ -601,6 +601,11 @@ func (v ReleaseView) SubAllocation() bool { return v.e.Flags&FlagSubAlloc != 0 }
 // CarriedOver: it was released before the recording began; nothing happened now.
 func (v ReleaseView) CarriedOver() bool { return v.e.Flags&FlagCarried != 0 }
 
+// Exposed: whether a kernel may have read what the block's earlier owner left.
+func (v ReleaseView) Exposed() Exposed {
+	return Exposed(v.e.Flags & FlagExposed / (FlagExposed & -FlagExposed))
+}
+
 // Scope: of its context.
 func (v ReleaseView) Scope() uint16 { return v.e.Scope }
 
@@ -633,6 +638,7 @@ type ReleaseFields struct {
 	Ordered       bool    // still in use, but every later use is ordered behind it
 	SubAllocation bool    // the block is a piece of a slab, and ends now
 	CarriedOver   bool    // it was released before the recording began; nothing happened now
+	Exposed       Exposed // whether a kernel may have read what the block's earlier owner left
 	Scope         uint16  // of its context
 	Status        int16   // what the call returned
 	Tag           uint32  // the call site of its create
@@ -657,12 +663,13 @@ func (f ReleaseFields) Event() Event {
 	if f.CarriedOver {
 		e.Flags |= FlagCarried
 	}
+	e.Flags |= uint8(f.Exposed) * (FlagExposed & -FlagExposed) & FlagExposed
 	return e
 }
 
 // Fields returns all fields of the event.
 func (v ReleaseView) Fields() ReleaseFields {
-	return ReleaseFields{Time: v.e.Time, Duration: v.Duration(), Cost: v.Cost(), Memory: v.Memory(), Outcome: v.Outcome(), WouldRace: v.WouldRace(), Ordered: v.Ordered(), SubAllocation: v.SubAllocation(), CarriedOver: v.CarriedOver(), Scope: v.Scope(), Status: v.Status(), Tag: v.Tag(), Object: v.Object(), Requested: v.Requested(), References: v.References(), Block: v.Block()}
+	return ReleaseFields{Time: v.e.Time, Duration: v.Duration(), Cost: v.Cost(), Memory: v.Memory(), Outcome: v.Outcome(), WouldRace: v.WouldRace(), Ordered: v.Ordered(), SubAllocation: v.SubAllocation(), CarriedOver: v.CarriedOver(), Exposed: v.Exposed(), Scope: v.Scope(), Status: v.Status(), Tag: v.Tag(), Object: v.Object(), Requested: v.Requested(), References: v.References(), Block: v.Block()}
 }
 
 // UseView reads a USE event: a command uses memory.

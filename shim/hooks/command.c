@@ -183,14 +183,6 @@ static void untracked(const struct gmt_command *c)
 		gmt_pooling_off(GMT_DIAG_TRANSPARENT, "a command that cannot be followed, on a queue that was not seen made");
 }
 
-/* An earlier owner filled the block, and this one may see that. One finding per owner. */
-static void touch_unwritten(const struct gmt_command *c, const struct gmt_access *a, struct gmt_memory *root)
-{
-	if (a->effect == GMT_EFFECT_NONE || !atomic_exchange(&root->unwritten, 0) || a->effect == GMT_EFFECT_WRITES)
-		return;
-	gmt_finding_kernel(c->kernel ? GMT_DIAG_STALE_ARGUMENT : GMT_DIAG_STALE_READ, c->function, root, c->kernel);
-}
-
 /* Whether USE events of a command have an offset. */
 static bool has_offset(const struct gmt_command *c)
 {
@@ -264,7 +256,7 @@ static void succeeded(const struct gmt_command *c, const struct gmt_wait_list *w
 		if (gmt_unlikely(atomic_load_explicit(&root->unused, memory_order_relaxed)))
 			atomic_store_explicit(&root->unused, 0, memory_order_relaxed);
 		if (gmt_unlikely(atomic_load_explicit(&root->unwritten, memory_order_relaxed)))
-			touch_unwritten(c, a, root);
+			gmt_unwritten_touch(root, (enum gmt_effect)a->effect, c->function, c->kernel);
 		if (gmt_unlikely(c->queue && c->queue->context && root->context && c->queue->context != root->context))
 			gmt_finding_kernel(GMT_DIAG_WRONG_CONTEXT, c->function, root, c->kernel);
 	}

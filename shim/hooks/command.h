@@ -7,9 +7,7 @@
 #include "../order/inflight.h"
 #include "../pool/oom.h"
 #include "transfer.h"
-
-/* What a command does to memory, as far as it matters to a recycled block that no command has written. */
-enum gmt_effect { GMT_EFFECT_NONE, GMT_EFFECT_READS, GMT_EFFECT_WRITES };
+#include "unwritten.h"
 
 /* Which bytes of an object a command touches. */
 struct gmt_extent {

@@ -111,6 +111,10 @@ static uint8_t kind_of(struct gmt_kernel *kernel, cl_uint index)
 		if (address == CL_KERNEL_ARG_ADDRESS_CONSTANT || type & CL_KERNEL_ARG_TYPE_CONST)
 			kind |= GMT_ARGUMENT_READS;
 	}
+	cl_kernel_arg_access_qualifier access = 0;
+	if (gmt_driver.clGetKernelArgInfo(handle, index, CL_KERNEL_ARG_ACCESS_QUALIFIER, sizeof access, &access, NULL) == CL_SUCCESS &&
+	    access == CL_KERNEL_ARG_ACCESS_WRITE_ONLY)
+		kind |= GMT_ARGUMENT_WRITES;
 	__atomic_store_n(&kernel->kind[index], kind, __ATOMIC_RELAXED);
 	return kind;
 }
@@ -245,9 +249,8 @@ static void use_argument(struct gmt_command *command, struct gmt_kernel *kernel,
 	    kind_of(kernel, index) & (GMT_ARGUMENT_MEMORY | GMT_ARGUMENT_POINTER))
 		gmt_finding_released(memory, command->function);
 	enum gmt_effect effect = GMT_EFFECT_WRITES;
-	if (gmt_unlikely(atomic_load_explicit(&memory->unwritten, memory_order_relaxed)) &&
-	    (memory->flags & CL_MEM_READ_ONLY || kind_of(kernel, index) & GMT_ARGUMENT_READS))
-		effect = GMT_EFFECT_READS;
+	if (gmt_unlikely(atomic_load_explicit(&gmt_memory_root(memory)->unwritten, memory_order_relaxed)))
+		effect = gmt_unwritten_effect(memory, kind_of(kernel, index));
 	gmt_command_access(command, (struct gmt_access){
 		.memory = memory, .argument = index + 1, .effect = (uint8_t)effect,
 		.flags = command->uses ? access_of(memory, kind_of(kernel, index)) : 0,

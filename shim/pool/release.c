@@ -36,6 +36,7 @@ struct gmtreleasefields gmt_release_fields(const struct gmt_call *call, const st
 		.memory = (enum gmtmemory)memory->kind,
 		.scope = memory->scope,
 		.tag = memory->tag,
+		.exposed = (enum gmtexposed)atomic_load_explicit(&memory->exposed, memory_order_relaxed),
 		.object = memory->object.id,
 		.requested = memory->size,
 		.block = memory->block,

@@ -49,6 +49,7 @@ struct gmt_memory *gmt_created_enter(const struct gmt_created *c)
 			atomic_store(&memory->no_reuse, 1);
 	}
 	bool recycled = c->served.slab || c->served.outcome == GMT_OUTCOME_HIT;
+	atomic_store_explicit(&memory->exposed, GMT_EXPOSED_NO, memory_order_relaxed);
 	atomic_store_explicit(&memory->unwritten, recycled && !c->served.written, memory_order_relaxed);
 	return memory;
 }

@@ -67,6 +67,7 @@ struct gmt_memory {
 	_Atomic uint8_t released_once;
 	_Atomic uint8_t no_reuse;       /* the driver holds something that belongs to this owner; 2: its release waits for commands */
 	_Atomic uint8_t unwritten;      /* recycled, and no command has written it since */
+	_Atomic uint8_t exposed;        /* enum gmtexposed: set with the command that clears unwritten */
 	_Atomic uint8_t unused;         /* recycled, and no command has used it since */
 	_Atomic uint8_t has_destructor; /* a sub-allocation with callbacks, which must not come while commands use it */
 	_Atomic uint32_t references;    /* of the program */

@@ -159,6 +159,7 @@ enum gmt_argument {
 	GMT_ARGUMENT_ASKED = 1,  /* we have asked the driver; no other bit: it did not know */
 	GMT_ARGUMENT_MEMORY = 2, /* a __global or __constant pointer */
 	GMT_ARGUMENT_READS = 4,  /* the kernel cannot write through it */
+	GMT_ARGUMENT_WRITES = 16, /* an image that the kernel cannot read */
 	GMT_ARGUMENT_POINTER = 8, /* set to an address, not to a handle; asked or not */
 };
 struct gmt_kernel {

@@ -19,7 +19,7 @@ unsigned char *fake_bytes(cl_mem memory, size_t offset)
 		memory->storage = malloc(memory->size);
 		if (!memory->storage)
 			fake_fail("out of memory");
-		memset(memory->storage, FAKE_FRESH, memory->size);
+		memset(memory->storage, fake.clean ? 0 : FAKE_FRESH, memory->size);
 	}
 	return memory->storage + offset;
 }

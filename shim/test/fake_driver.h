@@ -35,7 +35,8 @@ struct fake {
 	_Atomic uint32_t lazyprofile;      /* 1: times of pending commands are 0, not an error */
 	_Atomic uint32_t keepsarguments;   /* 1: kernels keep what is in their arguments, and it counts in its references */
 	_Atomic uint32_t arginfo;          /* 1: arguments of kernels are described, as follows */
-	_Atomic uint32_t argaddress[4], argtype[4];
+	_Atomic uint32_t argaddress[4], argtype[4], argaccess[4];
+	_Atomic uint32_t clean;            /* 1: new memory is zero */
 	_Atomic uint64_t constant;         /* CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE */
 	_Atomic uint32_t alignbits;        /* CL_DEVICE_MEM_BASE_ADDR_ALIGN */
 	_Atomic uint32_t nofinegrain;      /* 1: no shared virtual memory with fine grains */

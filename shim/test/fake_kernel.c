@@ -95,6 +95,9 @@ GMT_HOOK cl_int clGetKernelArgInfo(cl_kernel kernel, cl_uint index, cl_kernel_ar
 	cl_kernel_arg_type_qualifier type = fake.argtype[index];
 	if (what == CL_KERNEL_ARG_ADDRESS_QUALIFIER)
 		return fake_answer(&address, sizeof address, room, out, needed);
+	cl_kernel_arg_access_qualifier access = fake.argaccess[index];
+	if (what == CL_KERNEL_ARG_ACCESS_QUALIFIER)
+		return fake_answer(&access, sizeof access, room, out, needed);
 	return what == CL_KERNEL_ARG_TYPE_QUALIFIER ? fake_answer(&type, sizeof type, room, out, needed) : CL_INVALID_VALUE;
 }
 

@@ -191,3 +191,58 @@ TEST(stale_contents_are_given_to_a_kernel)
 	stale_argument(CL_MEM_READ_ONLY, 1);
 	finish();
 }
+
+/* What the release of a recycled buffer says of its first use, by a kernel with an argument of these flags. */
+static enum gmtexposed exposure(cl_mem_flags flags, cl_int (*before)(void))
+{
+	idle = recycled(flags);
+	if (before)
+		OK(before());
+	cl_kernel kernel = clCreateKernel(fake_program(), "k", NULL);
+	OK(clSetKernelArg(kernel, 0, sizeof idle, &idle));
+	for (int i = 0; i < 2; i++)
+		OK(clEnqueueNDRangeKernel(world.queue, kernel, 1, NULL, one, NULL, 0, NULL, NULL));
+	OK(clReleaseKernel(kernel));
+	OK(clReleaseMemObject(idle));
+	return last_event(GMT_KIND_RELEASE).flags & GMT_FLAG_EXPOSED;
+}
+
+TEST(kernels_may_read_what_an_earlier_owner_left)
+{
+	prepare((struct options){0});
+	fake.clean = 1;
+	EQUAL(exposure(CL_MEM_READ_WRITE, NULL), GMT_EXPOSED_ZERO);
+	uint64_t creates = fake.creates;
+	EQUAL(exposure(CL_MEM_READ_WRITE, NULL), GMT_EXPOSED_ZERO); /* which is tried once */
+	EQUAL(fake.creates, creates);
+	EQUAL(exposure(CL_MEM_READ_WRITE, do_migrate), GMT_EXPOSED_ZERO);
+	EQUAL(exposure(CL_MEM_READ_ONLY, NULL), GMT_EXPOSED_ZERO);
+	EQUAL(exposure(CL_MEM_WRITE_ONLY, NULL), GMT_EXPOSED_NO);
+	EQUAL(exposure(CL_MEM_READ_WRITE, do_fill), GMT_EXPOSED_NO);
+	EQUAL(exposure(CL_MEM_READ_WRITE, do_write_part), GMT_EXPOSED_NO); /* of a part, too */
+	EQUAL(exposure(CL_MEM_READ_WRITE, do_read), GMT_EXPOSED_NO); /* a stale read, which is a mistake */
+	EQUAL(fake.livequeues, 1);
+	finish();
+}
+
+TEST(images_that_kernels_cannot_read_expose_nothing)
+{
+	prepare((struct options){0});
+	fake.argaccess[0] = CL_KERNEL_ARG_ACCESS_WRITE_ONLY;
+	EQUAL(exposure(CL_MEM_READ_WRITE, NULL), GMT_EXPOSED_NO);
+	finish();
+}
+
+TEST(new_memory_that_is_not_zero)
+{
+	prepare((struct options){0});
+	EQUAL(exposure(CL_MEM_READ_WRITE, NULL), GMT_EXPOSED_OTHER);
+	finish();
+}
+
+TEST(scrubbed_memory_exposes_nothing)
+{
+	prepare((struct options){.scrub = GMT_SCRUB_ZERO});
+	EQUAL(exposure(CL_MEM_READ_WRITE, NULL), GMT_EXPOSED_NO);
+	finish();
+}

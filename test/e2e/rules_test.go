@@ -50,6 +50,10 @@ func judgements() []judged {
 		deed("callersHidden", "one function creates memory for several callers", "futhark", "hidden"),
 		deed("callersHidden", "one function creates memory for several callers", "futhark", "lost"),
 		deed("deviceFull", "device memory is nearly full", "futhark", "fill", "--device-memory", "16M"),
+		{
+			rule: "contentsExposed", title: "kernels may read what a block's earlier owner left", policy: "futhark",
+			words: []string{fault("accumulate"), "add"}, nearly: []string{fault("accumulate"), "fill"}, driver: pocl,
+		},
 		{rule: "deviceFull", title: "--spill moves the same buffers again and again", policy: "none", words: spill("256K"), nearly: spill("2M"), driver: pocl},
 		{rule: "nothingCarved", title: "slab makes no sub-allocations", policy: "slab", words: []string{testProgram("tiles"), "4"}, driver: rusticl, nearly: []string{testProgram("tiles"), "4"}},
 	}

@@ -257,6 +257,8 @@ type summary struct {
 	PeakReserved   uint64            `json:"peak_reserved"`
 	PeakSlabs      uint64            `json:"peak_slabs"`
 	HazardsAvoided uint64            `json:"hazards_avoided"`
+	Exposed        uint64            `json:"exposed"`
+	ExposedNewZero uint64            `json:"exposed_new_zero"`
 	MissReasons    map[string]uint64 `json:"miss_reasons"`
 	LostEvents     uint64            `json:"lost_events"`
 	WallSeconds    float64           `json:"wall_seconds"`

@@ -110,7 +110,7 @@ func (w *walk) eventRow(p *process, r *wire.Record) {
 	row := &w.event
 	*row = Event{
 		Recording: p.Recording, Number: int32(p.Original), Time: w.run.at(since), TimeNS: since, Kind: e.Kind.String(),
-		Op: opWord(e), Outcome: outcomeWord(e), Reason: reasonWord(e), Flags: flagWords()[e.Flags],
+		Op: opWord(e), Outcome: outcomeWord(e), Reason: reasonWord(e), Flags: flagWords()[flagsIn(e)],
 		Carried: e.Flags&wire.FlagCarried != 0, Thread: int64(r.Thread), Context: int32(e.Scope),
 		Access: int32(e.Access), Status: int32(e.Status), Tag: int64(e.Tag), Object: int64(e.Object),
 		Link: int64(e.Link), Size: clamp(e.Size), Granted: clamp(e.Granted), Duration: int64(e.Duration),

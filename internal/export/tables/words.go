@@ -24,6 +24,14 @@ var flagWords = sync.OnceValue(func() *[256]string {
 	return &words
 })
 
+// flagsIn returns the flags of an event that have words.
+func flagsIn(e *wire.Event) uint8 {
+	if e.Kind == wire.KindRelease {
+		return e.Flags &^ wire.FlagExposed
+	}
+	return e.Flags
+}
+
 // flagsOf returns the flags of the CREATE of an object.
 func flagsOf(o *heap.Object) uint8 {
 	return wire.CreateFields{

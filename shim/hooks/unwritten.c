@@ -1,0 +1,29 @@
+/* unwritten.c: see unwritten.h. */
+#define _GNU_SOURCE
+#include "unwritten.h"
+
+#include "../base/session.h"
+#include "../pool/fresh.h"
+#include "../registry/finding.h"
+
+/* Arguments of a sub-buffer or image of the block are not judged as mistakes: other parts of the block may be written elsewhere. */
+enum gmt_effect gmt_unwritten_effect(const struct gmt_memory *memory, uint8_t kind)
+{
+	cl_mem_flags flags = memory->flags & (CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY);
+	if (!flags && memory->parent) /* a sub-buffer inherits the access of its buffer */
+		flags = memory->parent->flags;
+	if (!memory->parent && (flags & CL_MEM_READ_ONLY || kind & GMT_ARGUMENT_READS))
+		return GMT_EFFECT_READS;
+	return flags & CL_MEM_WRITE_ONLY || kind & GMT_ARGUMENT_WRITES ? GMT_EFFECT_WRITES : GMT_EFFECT_EITHER;
+}
+
+/* An earlier owner filled the block, and this one may see that. One finding per owner. */
+void gmt_unwritten_touch(struct gmt_memory *memory, enum gmt_effect effect, const char *function, uint64_t kernel)
+{
+	if (effect == GMT_EFFECT_NONE || !atomic_exchange(&memory->unwritten, 0) || effect == GMT_EFFECT_WRITES)
+		return;
+	if (kernel && memory->context && !gmt_session.config.scrub)
+		atomic_store_explicit(&memory->exposed, (uint8_t)gmt_fresh(memory->context, memory->granted), memory_order_relaxed);
+	if (effect == GMT_EFFECT_READS)
+		gmt_finding_kernel(kernel ? GMT_DIAG_STALE_ARGUMENT : GMT_DIAG_STALE_READ, function, memory, kernel);
+}
