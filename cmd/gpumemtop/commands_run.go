@@ -264,7 +264,7 @@ func runsNothing(cmd *cobra.Command, with string, others ...string) error {
 }
 
 func newCompare() *cobra.Command {
-	o, format := study.CompareOptions{Setup: defaultSetup(), Runs: study.DefaultRuns}, "text"
+	o, format, outputs := study.CompareOptions{Setup: defaultSetup(), Runs: study.DefaultRuns}, "text", false
 	return newCommand(&cobra.Command{
 		Use:   "compare [flags] [--] CMD [ARGS...]",
 		Short: "Measure how much faster a program is with the pool",
@@ -272,17 +272,44 @@ func newCompare() *cobra.Command {
 			"it is, and an interval for that. The interval is of order statistics: it assumes nothing about the times. Memory is\n" +
 			"what the program requested at its peak, and what the pool reserved. Other work on the machine affects the times. A\n" +
 			"first run that does not count warms up caches. The program's input is empty and its output is hidden; it must end\n" +
-			"with status 0.",
+			"with status 0.\n\n" +
+			"With --outputs, compare shows whether the program depends on memory that it never wrote, which without a pool is often\n" +
+			"zero: it compares what the program prints on stdout, and how it ends, bare and with recycled memory full of 0xff bytes.\n" +
+			"Lines that differ between bare runs are ignored. The exit status is 1 if something else differs.",
 		Annotations: map[string]string{kindKey: runsPrograms, usageKey: "gpumemtop compare [flags] [--] CMD [ARGS...]"},
 		Example: "  gpumemtop compare ./blur 4096                      is the pool worth it?\n" +
 			"  gpumemtop compare --policy slab --runs 20 ./blur   … another policy, more precisely\n" +
-			"  gpumemtop compare --budget 1m --format json ./blur",
+			"  gpumemtop compare --budget 1m --format json ./blur\n" +
+			"  gpumemtop compare --outputs ./blur 4096            does it depend on memory that it never wrote?",
 		Args: cobra.ArbitraryArgs,
-	}, fields{"runs": &o.Runs, "budget:compare": &o.Budget, "format": &format}.
+	}, fields{"runs": &o.Runs, "budget:compare": &o.Budget, "outputs": &outputs, "format": &format}.
 		with(fixedPolicy(&o.Setup.PolicyChoice)).with(siteFields(&o.Setup)), func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return errors.New("no program to compare: gpumemtop compare CMD [ARGS...]")
 		}
+		if outputs {
+			return compareOutputs(cmd, &o, format, args)
+		}
 		return writeResult(cmd.OutOrStdout(), format, func() (*study.Comparison, error) { return study.Compare(&o, args) })
 	})
+}
+
+// compareOutputs does, too.
+func compareOutputs(cmd *cobra.Command, o *study.CompareOptions, format string, args []string) error {
+	if cmd.Flags().Changed("budget") {
+		return errors.New("--budget is for measuring time: leave it out with --outputs")
+	}
+	if !cmd.Flags().Changed("runs") {
+		o.Runs = study.DefaultOutputRuns
+	}
+	differs := false
+	err := writeResult(cmd.OutOrStdout(), format, func() (*study.OutputComparison, error) {
+		r, err := study.CompareOutputs(o, args)
+		differs = err == nil && r.Differs
+		return r, err
+	})
+	if err == nil && differs {
+		return console.Exit(console.StatusUnmet, nil)
+	}
+	return err
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 )
 
@@ -33,5 +34,48 @@ func TestCompareRunsInPairs(t *testing.T) {
 		if !contains(result.stderr, line) {
 			t.Errorf("no word of %q:\n%s", line, result.stderr)
 		}
+	}
+}
+
+// compare --outputs finds the program that depends on memory that nothing wrote, and no other.
+func TestCompareFindsWhoReadsWhatNothingWrote(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []string{"futhark", "slab", "arena"} {
+		for _, c := range []struct {
+			kind            string
+			status, ignored int
+		}{{"add", 1, 0}, {"timed", 1, 1}, {"fill", 0, 0}, {"write", 0, 0}, {"only", 0, 0}, {"part", 0, 0}} {
+			if policy != "futhark" && c.kind != "add" && c.kind != "fill" {
+				continue
+			}
+			result := run(t, command{args: []string{gpumemtop(), "compare", "--outputs", "--format", "json", "--policy", policy, fault("accumulate"), c.kind}})
+			var got struct {
+				Recycled   uint64
+				Differs    bool
+				Ignored    int `json:"ignored_lines"`
+				Difference *struct{ Bare, Pooled string }
+			}
+			if err := json.Unmarshal(result.stdout, &got); err != nil {
+				t.Fatalf("ended with %s, %v\n%s%s", result, err, result.stdout, result.stderr)
+			}
+			if result.code != c.status || got.Differs != (c.status == 1) || got.Ignored != c.ignored || got.Recycled != 2 {
+				t.Errorf("%s under %s: %s, %+v", c.kind, policy, result, got)
+			}
+			if d := got.Difference; c.status == 1 && (d == nil || d.Bare != "round 2: 1024" || d.Pooled != "round 2: 0") {
+				t.Errorf("%s under %s: %+v", c.kind, policy, d)
+			}
+		}
+	}
+	result := run(t, command{args: []string{gpumemtop(), "compare", "--outputs", "sh", "-c", "date +%N; exec " + fault("accumulate") + " fill"}})
+	if result.code != 0 || !strings.Contains(strings.Join(strings.Fields(string(result.stdout)), " "), "1 line differs between bare runs and was ignored") {
+		t.Errorf("%s\n%s%s", result, result.stdout, result.stderr)
+	}
+	result = run(t, command{args: []string{gpumemtop(), "compare", "--outputs", "date", "+%N"}})
+	if result.code != 125 || !contains(result.stderr, "no OpenCL call was seen") {
+		t.Errorf("%s\n%s", result, result.stderr)
+	}
+	result = run(t, command{args: []string{gpumemtop(), "compare", "--outputs", "sh", "-c", fault("accumulate") + " fill 4K 1 >/dev/null; date +%N"}})
+	if result.code != 125 || !contains(result.stderr, "it cannot be compared") {
+		t.Errorf("%s\n%s", result, result.stderr)
 	}
 }

@@ -28,14 +28,7 @@ func Compare(o *CompareOptions, command []string) (*Comparison, error) {
 	if o.Budget < 0 {
 		return nil, fmt.Errorf("bad value %v for --budget: want a time, or 0s for no limit", o.Budget)
 	}
-	if o.Setup.Policy == "none" {
-		return nil, errors.New("compare needs a pool: name a policy that has one with --policy")
-	}
-	setup, err := watch.NewSetup(&o.Setup)
-	if err != nil {
-		return nil, err
-	}
-	program, err := FindProgram(command)
+	setup, program, err := o.prepare(command)
 	if err != nil {
 		return nil, err
 	}
@@ -44,6 +37,18 @@ func Compare(o *CompareOptions, command []string) (*Comparison, error) {
 		return nil, err
 	}
 	return comparePairs(program, setup, o.Runs, o.Budget)
+}
+
+func (o *CompareOptions) prepare(command []string) (*watch.Setup, *Program, error) {
+	if o.Setup.Policy == "none" {
+		return nil, nil, errors.New("compare needs a pool: name a policy that has one with --policy")
+	}
+	setup, err := watch.NewSetup(&o.Setup)
+	if err != nil {
+		return nil, nil, err
+	}
+	program, err := FindProgram(command)
+	return setup, program, err
 }
 
 // comparePairs runs a program in pairs: bare and with the pool, in alternating order.

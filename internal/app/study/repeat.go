@@ -21,6 +21,7 @@ type Program struct {
 	Timeout time.Duration // of each run, 0: none
 	Runs    int           // started so far
 
+	keeps   bool           // what runs print on stdout
 	path    string         // of the program
 	signals chan os.Signal // that end all runs; nil before Catch
 	stopped syscall.Signal // the signal that ended all runs, 0: none
@@ -44,10 +45,12 @@ type Outcome struct {
 	Called bool          // the program called OpenCL
 	Peak   uint64        // largest peak reserved of any process
 	Asked  uint64        // largest peak requested of any process
+	Hits   uint64        // of all processes
 
 	status  session.Status
 	timeout time.Duration // that ended it, 0: it ended by itself
-	tail    []byte        // the end of its output
+	tail    []byte        // the end of its output; if the program keeps stdout: of stderr
+	stdout  []byte        // if the program keeps it: at most the last outputMax bytes
 }
 
 // Survived reports whether the program ended by itself, with status 0.
@@ -88,13 +91,20 @@ func (p *Program) Time(setup *watch.Setup) (*Outcome, error) { return p.run(setu
 
 // run runs the program, bare if setup is nil.
 func (p *Program) run(setup *watch.Setup, outputs *watch.Outputs) (*Outcome, error) {
-	printed, err := newTail()
+	printed, err := newTail(tailMax)
 	if err != nil {
 		return nil, err
 	}
-	s, err := p.start(setup, printed.file, outputs)
+	stdout := printed
+	if p.keeps {
+		if stdout, err = newTail(outputMax); err != nil {
+			_ = printed.end()
+			return nil, err
+		}
+	}
+	s, err := p.start(setup, stdout.file, printed.file, outputs)
 	if err != nil {
-		_ = printed.end()
+		_, _ = stdout.end(), printed.end()
 		return nil, err
 	}
 	begun := time.Now() // before that, files were written for the program to find
@@ -102,6 +112,7 @@ func (p *Program) run(setup *watch.Setup, outputs *watch.Outputs) (*Outcome, err
 	o := &Outcome{timeout: p.await(s)}
 	o.Wall = time.Since(begun)
 	result, err := s.Wait()
+	o.stdout = stdout.end()
 	o.tail = printed.end()
 	if p.Stopped() { // the session has passed the signal on, which may have ended the run
 		return nil, p.StopError()
@@ -116,11 +127,12 @@ func (p *Program) run(setup *watch.Setup, outputs *watch.Outputs) (*Outcome, err
 	for i := range result.Snapshot.Processes {
 		t := &result.Snapshot.Processes[i].Totals
 		o.Peak, o.Asked = max(o.Peak, t.PeakReserved), max(o.Asked, t.PeakRequested)
+		o.Hits += t.Hits
 	}
 	return o, nil
 }
 
-func (p *Program) start(setup *watch.Setup, output *os.File, outputs *watch.Outputs) (*session.Session, error) {
+func (p *Program) start(setup *watch.Setup, stdout, stderr *os.File, outputs *watch.Outputs) (*session.Session, error) {
 	if p.Stopped() { // between two runs
 		return nil, p.StopError()
 	}
@@ -137,7 +149,7 @@ func (p *Program) start(setup *watch.Setup, output *os.File, outputs *watch.Outp
 		Command: append([]string{p.path}, p.Command[1:]...), Name: p.Command[0], Shim: payload.Shim, Core: payload.Core, Warn: warn,
 		Published: new(console.Memory).Limit,
 		// Away from our terminal: its keys reach only us, and a run can be ended with all its children.
-		Capture: true, Stdin: input, Stdout: output, Stderr: output,
+		Capture: true, Stdin: input, Stdout: stdout, Stderr: stderr,
 	}
 	about := stats.Options{}
 	if options.Bare = setup == nil; !options.Bare {
@@ -206,23 +218,27 @@ func (p *Program) StopError() error {
 	return console.ExitLike(session.Status{Code: 128 + int(p.stopped)})
 }
 
-// tailMax is how many bytes of a program's output are kept.
-const tailMax = 4 << 10
+// How many bytes of a program's output are kept: to be shown, and to be compared.
+const (
+	tailMax   = 4 << 10
+	outputMax = 64 << 20
+)
 
 // tail keeps the end of what is written to a file.
 type tail struct {
 	file *os.File // for the program
 	read *os.File
 	done chan struct{} // closed when kept is complete
+	most int
 	kept []byte
 }
 
-func newTail() (*tail, error) {
+func newTail(most int) (*tail, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("open a pipe for the program's output: %w", err)
 	}
-	t := &tail{file: write, read: read, done: make(chan struct{})}
+	t := &tail{file: write, read: read, done: make(chan struct{}), most: most}
 	go t.collect()
 	return t, nil
 }
@@ -233,7 +249,7 @@ func (t *tail) collect() {
 	for {
 		n, err := t.read.Read(buffer)
 		t.kept = append(t.kept, buffer[:n]...)
-		if extra := len(t.kept) - tailMax; extra > 0 {
+		if extra := len(t.kept) - t.most; extra > t.most || err != nil && extra > 0 {
 			t.kept = append(t.kept[:0], t.kept[extra:]...)
 		}
 		if err != nil {

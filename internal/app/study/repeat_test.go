@@ -6,7 +6,7 @@ import (
 )
 
 func TestTailKeepsTheEnd(t *testing.T) {
-	printed, err := newTail()
+	printed, err := newTail(tailMax)
 	if err != nil {
 		t.Fatal(err)
 	}
