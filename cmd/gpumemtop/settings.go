@@ -64,7 +64,8 @@ var settings = []setting{
 	{name: "unsafe-no-gating", group: groupAllocator,
 		help: "reuse blocks while queued commands still use them, which CORRUPTS results: shows what pools without gating risk"},
 	{name: "scrub", value: "KIND", group: groupAllocator, env: true,
-		help: "fill recycled blocks before the program gets them: none, zero or poison (bytes of 0xff, which floats read as NaN)"},
+		help: "fill recycled blocks before the program gets them: none, zero or poison (bytes of 0xff, which floats read as NaN); auto: " +
+			"with zero, on the device, just before a kernel that may read what nothing wrote"},
 	{name: "device-memory", value: "SIZE", group: groupAllocator, env: true,
 		help: "make allocations fail as on a device with this much memory; each process has a device of its own"},
 	{name: "spill", group: groupAllocator, env: true,

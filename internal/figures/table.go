@@ -213,6 +213,11 @@ var (
 		Key: "exposed_new_zero", Scopes: InRun | InProcess, Pool: true,
 		get: func(s *Subject) Value { return whole(s.ExposedNewZero) },
 	})
+	Cleared = row(Figure{
+		Name: "cleared", Meaning: "released buffers and images that would have been exposed and that --scrub auto cleared before", Unit: Count,
+		Key: "cleared", Scopes: InRun | InProcess, Pool: true,
+		get: func(s *Subject) Value { return whole(s.Cleared) },
+	})
 	Growth = row(Figure{
 		Name: "growth per iteration", Column: "growth", Meaning: "growth of memory in use per iteration, the median", Unit: Bytes, Better: Less, Together: Most, Unknown: noIteration,
 		Whole: true, Rule: "max_growth", Diff: Amount,

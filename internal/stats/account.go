@@ -128,8 +128,12 @@ func (a *account) evicted(e wire.EvictView) {
 	a.counters.Evictions[reason(uint8(e.Reason()))]++
 }
 
-// expose counts what a kernel may have read before any command wrote to it.
+// expose counts what a kernel may have read before any command wrote to it, or what was cleared instead.
 func (t *Totals) expose(how wire.Exposed) {
+	if how == wire.ExposedCleared {
+		t.Cleared++
+		return
+	}
 	t.Exposed++
 	if how == wire.ExposedZero {
 		t.ExposedNewZero++

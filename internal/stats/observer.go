@@ -30,7 +30,7 @@ func (m observer) Released(hp *heap.Process, o *heap.Object, how heap.How) {
 		m.objects.countShared(p, o, true)
 	}
 	m.totals.released(p, o, how)
-	if how == heap.Released && m.totals.release.exposed != wire.ExposedNo {
+	if e := m.totals.release.exposed; how == heap.Released && e != wire.ExposedNo && e != wire.ExposedCleared {
 		m.sites.expose(o)
 	}
 }

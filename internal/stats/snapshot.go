@@ -262,6 +262,7 @@ type Totals struct {
 	HazardsAvoided  uint64 // releases that were held back because an ungated pool could have reused them too early
 	Exposed         uint64 // released buffers and images whose block was recycled, and that a kernel may have read before any command wrote to them
 	ExposedNewZero  uint64 // of these, where the driver's new memory was zero
+	Cleared         uint64 // buffers and images that --scrub auto cleared before such a kernel
 	Uses            uint64
 	Syncs           uint64
 	CreateP50NS     uint64 // whole create call, all outcomes

@@ -226,9 +226,10 @@ const (
 	ExposedUntried Exposed = 1 // new memory could not be looked at
 	ExposedZero    Exposed = 2 // new memory of about that size was zero
 	ExposedOther   Exposed = 3 // it was not
+	ExposedCleared Exposed = 4 // the block was cleared before, as --scrub auto does
 )
 
-var namesExposed = [...]string{"no", "untried", "zero", "other"}
+var namesExposed = [...]string{"no", "untried", "zero", "other", "cleared"}
 
 // String returns the word that screens and reports use.
 func (v Exposed) String() string {
@@ -467,9 +468,10 @@ const (
 	ScrubNone   Scrub = 0
 	ScrubZero   Scrub = 1
 	ScrubPoison Scrub = 2 // bytes of GMT_POISON
+	ScrubAuto   Scrub = 3 // zero, on the queue of its first use, if that is by a kernel that may read it
 )
 
-var namesScrub = [...]string{"none", "zero", "poison"}
+var namesScrub = [...]string{"none", "zero", "poison", "auto"}
 
 // String returns the word that screens and reports use.
 func (v Scrub) String() string {

@@ -141,6 +141,7 @@ enum gmtexposed {
 	GMT_EXPOSED_UNTRIED = 1, /* new memory could not be looked at */
 	GMT_EXPOSED_ZERO = 2,    /* new memory of about that size was zero */
 	GMT_EXPOSED_OTHER = 3,   /* it was not */
+	GMT_EXPOSED_CLEARED = 4, /* the block was cleared before, as --scrub auto does */
 };
 
 /* What an OBJECT counts. */
@@ -274,6 +275,7 @@ enum gmtscrub {
 	GMT_SCRUB_NONE = 0,
 	GMT_SCRUB_ZERO = 1,
 	GMT_SCRUB_POISON = 2, /* bytes of GMT_POISON */
+	GMT_SCRUB_AUTO = 3,   /* zero, on the queue of its first use, if that is by a kernel that may read it */
 };
 #define GMT_POISON 0xffu /* half, float and double read NaN, integers -1: arithmetic notices both */
 

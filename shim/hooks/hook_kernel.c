@@ -271,6 +271,27 @@ static void use_arguments(struct gmt_command *command, cl_kernel handle)
 			use_argument(command, kernel, i);
 }
 
+/* Whether the queue of a kernel got commands before it, which clear recycled memory. */
+static bool clear_arguments(const struct gmt_command *command, cl_command_queue queue)
+{
+	bool cleared = false;
+	for (uint32_t i = 0; i < command->count && command->queue && !command->refused; i++) {
+		struct gmt_memory *root = gmt_memory_root(command->access[i].memory);
+		if (!atomic_load_explicit(&root->unwritten, memory_order_relaxed) || !root->context || root->context != command->queue->context)
+			continue;
+		gmt_unwritten_clear(root, (enum gmt_effect)command->access[i].effect, queue, atomic_load(&command->queue->inorder));
+		cleared = true;
+	}
+	return cleared;
+}
+
+/* The clearing is pending, and no command that follows shows when it has ended. */
+static void keep_arguments(const struct gmt_command *command)
+{
+	for (uint32_t i = 0; i < command->count; i++)
+		atomic_store(&gmt_memory_root(command->access[i].memory)->no_reuse, 1);
+}
+
 GMT_HOOK cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset,
 				       const size_t *global, const size_t *local, cl_uint waits, const cl_event *list,
 				       cl_event *event)
@@ -279,9 +300,12 @@ GMT_HOOK cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel,
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_KERNEL, __func__))
 		return gmt_driver.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, waits, list, event);
 	use_arguments(&command, kernel);
+	bool cleared = gmt_unlikely(gmt_session.config.scrub == GMT_SCRUB_AUTO) && clear_arguments(&command, queue);
 	cl_int err;
 	GMT_TRY(err, command,
 		gmt_driver.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, waits, list, event));
+	if (gmt_unlikely(cleared && err != CL_SUCCESS))
+		keep_arguments(&command);
 	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
 }
 
@@ -291,7 +315,10 @@ GMT_HOOK cl_int clEnqueueTask(cl_command_queue queue, cl_kernel kernel, cl_uint 
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_KERNEL, __func__))
 		return gmt_driver.clEnqueueTask(queue, kernel, waits, list, event);
 	use_arguments(&command, kernel);
+	bool cleared = gmt_unlikely(gmt_session.config.scrub == GMT_SCRUB_AUTO) && clear_arguments(&command, queue);
 	cl_int err;
 	GMT_TRY(err, command, gmt_driver.clEnqueueTask(queue, kernel, waits, list, event));
+	if (gmt_unlikely(cleared && err != CL_SUCCESS))
+		keep_arguments(&command);
 	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
 }

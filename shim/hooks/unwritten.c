@@ -3,6 +3,7 @@
 #include "unwritten.h"
 
 #include "../base/session.h"
+#include "../pool/clear.h"
 #include "../pool/fresh.h"
 #include "../registry/finding.h"
 
@@ -17,12 +18,27 @@ enum gmt_effect gmt_unwritten_effect(const struct gmt_memory *memory, uint8_t ki
 	return flags & CL_MEM_WRITE_ONLY || kind & GMT_ARGUMENT_WRITES ? GMT_EFFECT_WRITES : GMT_EFFECT_EITHER;
 }
 
+/* The mark stays, for what touch reports. */
+void gmt_unwritten_clear(struct gmt_memory *memory, enum gmt_effect effect, cl_command_queue queue, bool inorder)
+{
+	bool reads = effect == GMT_EFFECT_READS || effect == GMT_EFFECT_EITHER;
+	if (atomic_load_explicit(&memory->exposed, memory_order_relaxed) == GMT_EXPOSED_CLEARED) /* a kernel has it twice, or failed */
+		return;
+	if (!reads || gmt_session.config.scrub != GMT_SCRUB_AUTO || gmt_scrubs(memory->context))
+		return;
+	bool image = memory->kind == GMT_MEMORY_IMAGE;
+	cl_mem handle = gmt_memory_handle(memory);
+	if (image ? gmt_clear_image(queue, inorder, handle) : gmt_clear(queue, inorder, handle, memory->size))
+		atomic_store_explicit(&memory->exposed, GMT_EXPOSED_CLEARED, memory_order_relaxed);
+}
+
 /* An earlier owner filled the block, and this one may see that. One finding per owner. */
 void gmt_unwritten_touch(struct gmt_memory *memory, enum gmt_effect effect, const char *function, uint64_t kernel)
 {
 	if (effect == GMT_EFFECT_NONE || !atomic_exchange(&memory->unwritten, 0) || effect == GMT_EFFECT_WRITES)
 		return;
-	if (kernel && memory->context && !gmt_session.config.scrub)
+	bool cleared = atomic_load_explicit(&memory->exposed, memory_order_relaxed) == GMT_EXPOSED_CLEARED;
+	if (kernel && memory->context && !gmt_scrubs(memory->context) && !cleared)
 		atomic_store_explicit(&memory->exposed, (uint8_t)gmt_fresh(memory->context, memory->granted), memory_order_relaxed);
 	if (effect == GMT_EFFECT_READS)
 		gmt_finding_kernel(kernel ? GMT_DIAG_STALE_ARGUMENT : GMT_DIAG_STALE_READ, function, memory, kernel);

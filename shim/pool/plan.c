@@ -45,7 +45,7 @@ _Atomic int gmt_pointers_elsewhere;
 bool gmt_plan_pointer_eligible(const struct gmt_request_for *r)
 {
 	const struct gmt_pointer_call *p = r->pointer;
-	bool hidden = p->kind == GMT_MEMORY_USM_DEVICE && gmt_session.config.scrub;
+	bool hidden = p->kind == GMT_MEMORY_USM_DEVICE && r->context && gmt_scrubs(r->context);
 	if (!r->context || hidden || atomic_load_explicit(&gmt_pointers_elsewhere, memory_order_relaxed))
 		return false;
 	struct gmtpoolrequest request = pool_request(r, p->kind, r->context->devices.largest);

@@ -54,7 +54,7 @@ static bool prepare(struct gmt_call *call, const struct gmt_request_for *r, cons
 	/* Rounding must not make a __constant argument too large for a kernel. */
 	if (r->context->devices.constant && r->size <= r->context->devices.constant && plan->size > r->context->devices.constant)
 		return false;
-	if (gmt_likely(!r->host && !gmt_session.config.scrub))
+	if (gmt_likely(!r->host && !gmt_scrubs(r->context)))
 		return true;
 	struct gmt_uses uses = gmt_uses_of(memory);
 	if (gmt_uses_state(&uses, NULL) != GMT_FLIGHT_DONE)

@@ -200,10 +200,10 @@ static struct fate fate_of(const struct gmt_memory *memory, enum gmt_flight flig
 	const struct gmt_context *context = memory->context;
 	bool failed = atomic_load(&context->pool.closed); /* nothing reports any more when a command is over */
 	bool unfit = failed || atomic_load(&memory->no_reuse) || atomic_load(&context->order.command_buffers);
-	bool ordered = flight == GMT_FLIGHT_ORDERED && !gmt_session.config.scrub; /* our scrub is not ordered behind it */
+	bool ordered = flight == GMT_FLIGHT_ORDERED && !gmt_scrubs(context); /* our scrub is not ordered behind it */
 	bool pending = flight != GMT_FLIGHT_DONE && !ordered && !gmt_session.config.ungated;
 	return (struct fate){
-		.parked = !unfit && flight != GMT_FLIGHT_BUSY && !gmt_session.config.scrub && gmt_park_may(memory),
+		.parked = !unfit && flight != GMT_FLIGHT_BUSY && !gmt_scrubs(context) && gmt_park_may(memory),
 		.busy = unfit || pending,
 		.forever = unfit,
 		.deferred = !failed && flight != GMT_FLIGHT_DONE && atomic_load(&memory->has_destructor),

@@ -134,9 +134,9 @@ static void create_subbuffer(struct gmt_call *call, const struct gmt_request_for
 /* False: the driver refused, or did not scrub what is handed out again. */
 static bool carve(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, struct gmt_served *served)
 {
-	if (plan->fresh || gmt_session.config.scrub || !take_parked(r, plan, served))
+	if (plan->fresh || gmt_scrubs(r->context) || !take_parked(r, plan, served))
 		create_subbuffer(call, r, plan, served);
-	if (!served->handle || plan->fresh || !gmt_session.config.scrub)
+	if (!served->handle || plan->fresh || !gmt_scrubs(r->context))
 		return served->handle != NULL;
 	bool clean = gmt_scrub(r->context, served->handle, r->size);
 	gmt_driver_returned(call);

@@ -77,11 +77,6 @@ bool gmt_upload(struct gmt_context *context, cl_mem handle, size_t size, const v
 	return finished(context, err, done); /* before OpenCL 2.0 a blocking write may return when the host's data has been read */
 }
 
-/* Bytes of one fill. NVIDIA's of 8 GiB never ends (580.159 on an H200); one of 4 GiB does. Less in tests. */
-#ifndef GMT_FILL_MOST
-#define GMT_FILL_MOST ((size_t)1 << 30)
-#endif
-
 /* What scrubbed memory is filled with. */
 static unsigned char filler(void)
 {
@@ -139,6 +134,25 @@ static struct region region_of(const cl_image_desc *desc)
 	default:
 		return (struct region){{desc->image_width, desc->image_height, desc->image_depth}};
 	}
+}
+
+static size_t extent_of(cl_mem image, cl_image_info what)
+{
+	size_t extent = 0;
+	gmt_driver.clGetImageInfo(image, what, sizeof extent, &extent, NULL);
+	return extent;
+}
+
+bool gmt_image_region(cl_mem handle, size_t region[3])
+{
+	cl_image_desc desc = {
+		.image_width = extent_of(handle, CL_IMAGE_WIDTH), .image_height = extent_of(handle, CL_IMAGE_HEIGHT),
+		.image_depth = extent_of(handle, CL_IMAGE_DEPTH), .image_array_size = extent_of(handle, CL_IMAGE_ARRAY_SIZE),
+	};
+	gmt_driver.clGetMemObjectInfo(handle, CL_MEM_TYPE, sizeof desc.image_type, &desc.image_type, NULL);
+	struct region all = region_of(&desc);
+	memcpy(region, all.size, sizeof all.size);
+	return region[0] && region[1] && region[2];
 }
 
 static bool write_image(struct gmt_context *context, cl_mem handle, const struct region *region, size_t row, size_t slice,

@@ -90,6 +90,13 @@ struct gmt_context {
 	} upload;
 };
 
+/* Whether recycled blocks are filled when they are handed out. */
+static inline bool gmt_scrubs(const struct gmt_context *context)
+{
+	uint32_t how = gmt_session.config.scrub;
+	return gmt_unlikely(how) && (how != GMT_SCRUB_AUTO || context->devices.old); /* which cannot fill a buffer on a queue of the program */
+}
+
 #define GMT_MARKERS 16
 struct gmt_marker {
 	cl_event event;

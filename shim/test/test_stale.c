@@ -246,3 +246,66 @@ TEST(scrubbed_memory_exposes_nothing)
 	EQUAL(exposure(CL_MEM_READ_WRITE, NULL), GMT_EXPOSED_NO);
 	finish();
 }
+
+/* A kernel on a queue gets a recycled buffer; returns the first byte that is in it then. */
+static unsigned char given(cl_command_queue queue, cl_mem_flags flags, enum gmtexposed want)
+{
+	idle = recycled(flags);
+	cl_kernel kernel = clCreateKernel(fake_program(), "k", NULL);
+	OK(clSetKernelArg(kernel, 0, sizeof idle, &idle));
+	OK(clSetKernelArg(kernel, 1, sizeof idle, &idle));
+	for (int i = 0; i < 2; i++)
+		OK(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, one, NULL, 0, NULL, NULL));
+	OK(clFinish(queue));
+	OK(clReleaseKernel(kernel));
+	OK(clEnqueueReadBuffer(world.queue, idle, CL_TRUE, 0, SIZE, host, 0, NULL, NULL));
+	OK(clReleaseMemObject(idle));
+	EQUAL(last_event(GMT_KIND_RELEASE).flags & GMT_FLAG_EXPOSED, want);
+	return (unsigned char)(host[0] | host[SIZE - 1]);
+}
+
+TEST(auto_clears_what_a_kernel_may_read)
+{
+	prepare((struct options){.scrub = GMT_SCRUB_AUTO});
+	EQUAL(given(world.queue, CL_MEM_READ_WRITE, GMT_EXPOSED_CLEARED), 0);
+	CHECK(given(world.queue, CL_MEM_WRITE_ONLY, GMT_EXPOSED_NO) != 0);
+	EQUAL(findings(), 0);
+	EQUAL(given(world.queue, CL_MEM_READ_ONLY, GMT_EXPOSED_CLEARED), 0);
+	EQUAL(diags(GMT_DIAG_STALE_ARGUMENT), 1); /* a mistake all the same */
+	EQUAL(exposure(CL_MEM_READ_WRITE, do_write), GMT_EXPOSED_NO);
+	finish();
+}
+
+TEST(auto_clears_on_queues_without_order)
+{
+	prepare((struct options){.scrub = GMT_SCRUB_AUTO});
+	cl_command_queue queue = new_queue(world.context, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+	EQUAL(given(queue, CL_MEM_READ_WRITE, GMT_EXPOSED_CLEARED), 0);
+	OK(clReleaseCommandQueue(queue));
+	finish();
+}
+
+static void fail_next(void)
+{
+	fake.enqueueerror = CL_INVALID_WORK_GROUP_SIZE;
+	fake.failenqueues = 1;
+}
+
+static void let_one_pass(void)
+{
+	fake.aftersubmit = fail_next;
+}
+
+TEST(what_was_cleared_for_a_kernel_that_fails_is_not_reused)
+{
+	prepare((struct options){.scrub = GMT_SCRUB_AUTO});
+	idle = recycled(CL_MEM_READ_WRITE);
+	cl_kernel kernel = clCreateKernel(fake_program(), "k", NULL);
+	OK(clSetKernelArg(kernel, 0, sizeof idle, &idle));
+	fake.aftersubmit = let_one_pass; /* it takes two fills, of at most 64 bytes, to clear it */
+	EQUAL(clEnqueueNDRangeKernel(world.queue, kernel, 1, NULL, one, NULL, 0, NULL, NULL), CL_INVALID_WORK_GROUP_SIZE);
+	OK(clReleaseKernel(kernel));
+	OK(clReleaseMemObject(idle));
+	EQUAL(last_event(GMT_KIND_RELEASE).outcome, GMT_OUTCOME_REFUSED);
+	finish();
+}

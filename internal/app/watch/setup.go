@@ -155,7 +155,7 @@ func (s *Setup) WireConfig(recorded, onDemand bool) wire.Config {
 }
 
 // ScrubNames are the values of --scrub; the index of each is its wire.Scrub.
-func ScrubNames() []string { return Names(wire.ScrubNone, wire.ScrubPoison) }
+func ScrubNames() []string { return Names(wire.ScrubNone, wire.ScrubAuto) }
 
 // TagNames are the values of --tags; the index of each is its wire.TagMode.
 func TagNames() []string { return Names(wire.TagsNone, wire.TagsThread) }
