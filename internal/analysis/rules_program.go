@@ -15,7 +15,7 @@ import (
 func failures(e *Evidence) (list []Diagnosis) {
 	for i := range e.Run.PostMortems {
 		p := &e.Run.PostMortems[i]
-		title := p.Failed(units.FormatLong)
+		title := p.Failed(units.Apart)
 		if p.Verdict != stats.VerdictKilled {
 			if p.Tag != "" {
 				title += " at " + p.Tag

@@ -112,7 +112,7 @@ func (page PostMortem) String() string {
 
 // failedText says which call failed, and how.
 func failedText(p *stats.PostMortem) string {
-	text := p.Failed(units.FormatLong)
+	text := p.Failed(units.Apart)
 	if p.Verdict == stats.VerdictKilled {
 		return text
 	}

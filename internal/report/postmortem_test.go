@@ -68,6 +68,17 @@ func TestVerdictOfMoreThanTheDeviceHas(t *testing.T) {
 	}
 }
 
+// A buffer that is a little too large does not look as large as the device allows.
+func TestTooLargeLooksLarger(t *testing.T) {
+	p := stats.PostMortem{Call: "create of a buffer", Status: -61, Size: 8<<30 + 4096, Device: stats.Device{Largest: 8 << 30}, Verdict: stats.VerdictTooLarge}
+	if got := failedText(&p); got != "create of a buffer of 8.000004 GiB failed with CL_INVALID_BUFFER_SIZE (-61)" {
+		t.Error(got)
+	}
+	if got := verdictText(&p); !strings.HasSuffix(got, "the device allows 8.000000 GiB at once") {
+		t.Error(got)
+	}
+}
+
 // Why a program was killed is the first thing that its page says, and what it held is no leak.
 func TestKilledInHTML(t *testing.T) {
 	run := []wire.Record{

@@ -65,17 +65,22 @@ type PostMortem struct {
 	Movable        uint64  `json:"-"`             // bytes in use that --spill could have moved, while no command uses them
 }
 
-// Failed says which call failed, without how, or that the process was killed. bytes writes a size.
-func (p *PostMortem) Failed(bytes func(uint64) string) string {
+// Failed says which call failed, without how, or that the process was killed. apart writes two sizes, and different ones differently.
+func (p *PostMortem) Failed(apart func(a, b uint64) (string, string)) string {
 	switch {
 	case p.Verdict == VerdictKilled:
 		return fmt.Sprintf("SIGKILL ended process %d", p.PID)
 	case p.Kernel != "":
 		return p.Call + " of " + p.Kernel
-	case !p.Command:
-		return p.Call + " of " + bytes(p.Size)
+	case p.Command:
+		return p.Call
 	}
-	return p.Call
+	other := p.Size
+	if p.Verdict == VerdictTooLarge {
+		other = p.Device.Largest
+	}
+	size, _ := apart(p.Size, other)
+	return p.Call + " of " + size
 }
 
 // Part is a part of the memory in use.
