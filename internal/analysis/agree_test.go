@@ -44,7 +44,7 @@ var onlyRecorded = map[string]string{
 func recordedTitles(a *Analysis) (titles []string) {
 	for i := range a.Diagnoses {
 		title := a.Diagnoses[i].Title
-		if !slices.ContainsFunc(slices.Collect(maps.Keys(onlyRecorded)), func(p string) bool { return regexp.MustCompile(p).MatchString(title) }) {
+		if a.Diagnoses[i].About != AboutFailure && !slices.ContainsFunc(slices.Collect(maps.Keys(onlyRecorded)), func(p string) bool { return regexp.MustCompile(p).MatchString(title) }) {
 			titles = append(titles, string(a.Diagnoses[i].Severity)+" "+title)
 		}
 	}

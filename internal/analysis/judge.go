@@ -45,7 +45,9 @@ type rule struct {
 
 // rules are in the order of importance within a severity where their shares are equal.
 var rules = []rule{
+	{ofWhole, firstFailure},
 	{ofWhole, mistakesFound},
+	{anyRun, refused},
 	{anyRun, memoryGrows},
 	{ofWhole, machineGrows},
 	{ofWhole, smallOnes},
@@ -96,7 +98,7 @@ func (e *Evidence) has(part need) bool {
 // judge applies the rules. The most important diagnosis comes first. pass says what becomes of what the rule with a number found.
 func (e *Evidence) judge(pass func(rule int, d Diagnosis, found bool) (Diagnosis, bool)) []Diagnosis {
 	var list []Diagnosis
-	if e.Whole == nil { // a report lists them in sections of their own
+	if e.Whole == nil { // a report has sections of their own, and one line for each of the two
 		list = append(failures(e), mistakes(e)...)
 	}
 	for i, r := range rules {

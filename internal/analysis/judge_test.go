@@ -99,6 +99,9 @@ var diagnoses = []struct {
 	}, func(s *tape) {
 		s.put(wire.Event{Kind: wire.KindDiag, Op: uint8(wire.DiagForked)}, "a child")
 	}, "futhark", "double release", ""},
+	{"4 calls refused", func(s *tape) { refusing(s, 0) }, func(s *tape) { refusing(s, 1<<40) }, "futhark",
+		"create of a buffer of 0 B at tag 7 failed with CL_INVALID_BUFFER_SIZE (-61) (3 times): by the standard, the size is 0", ""},
+	{"failed (-4)", shortening(-4), shortening(0), "futhark", "1.00 MiB in use", ""},
 	{"memory grows", func(s *tape) { leaking(s, 10) }, func(s *tape) { iterate(s) }, "futhark", "10 iterations leaves 1.00 MiB more", ""},
 	{"never released", func(s *tape) { leaking(s, 1) }, func(s *tape) { iterate(s) }, "futhark", "1.00 MiB of it from tag 2", ""},
 	{"5 events lost (2 of them uses)", func(s *tape) {
@@ -156,6 +159,27 @@ func exposed(s *tape, how ...wire.Exposed) {
 	for _, e := range how {
 		release := s.release(s.create(wire.OutcomeHit, 1, mib, mib, 1), wire.OutcomeCached)
 		release.Flags = wire.ReleaseFields{Exposed: e}.Event().Flags
+	}
+}
+
+// refusing has creates refused: of a size, which for lack of memory is another matter, and for a flag.
+func refusing(s *tape, size uint64) {
+	for range 3 {
+		s.put(wire.CreateFields{Outcome: wire.OutcomeFailed, Status: -61, Tag: 7, Requested: size}.Event(), "")
+	}
+	if size == 0 {
+		s.put(wire.CreateFields{Outcome: wire.OutcomeFailed, Status: -30, Tag: 8, Requested: size}.Event(), "")
+	}
+}
+
+// shortening has a create return a status while memory is in use.
+func shortening(status int16) func(*tape) {
+	return func(s *tape) {
+		object := s.driver(1, mib)
+		if status != 0 {
+			s.put(wire.CreateFields{Outcome: wire.OutcomeFailed, Status: status, Tag: 7, Requested: mib}.Event(), "")
+		}
+		s.release(object, wire.OutcomeDriver)
 	}
 }
 

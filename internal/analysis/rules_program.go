@@ -11,25 +11,6 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// failures are the calls that failed for lack of memory.
-func failures(e *Evidence) (list []Diagnosis) {
-	for i := range e.Run.PostMortems {
-		p := &e.Run.PostMortems[i]
-		title := p.Failed(units.Apart)
-		if p.Verdict != stats.VerdictKilled {
-			if p.Tag != "" {
-				title += " at " + p.Tag
-			}
-			title += fmt.Sprintf(" failed (%d)", p.Status)
-		}
-		list = append(list, Diagnosis{
-			Severity: Problem, Title: title, Text: p.Verdict.String() + ", " + units.FormatLong(p.InUse) + " in use", Tag: p.Tag,
-			Share: 2, About: AboutFailure, // before mistakes: it may end the program
-		})
-	}
-	return list
-}
-
 const notCertain = " (not certain)"
 
 // mistakes are those of the program.

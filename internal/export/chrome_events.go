@@ -125,7 +125,7 @@ func (x *chrome) createSlice(p *running, r *wire.Record) {
 		x.out.raw(t.stack)
 	}
 	x.out.close()
-	x.outOfMemory(p, r, t)
+	x.failed(p, r, t)
 }
 
 // cost appends the time in the driver; a call that did not reach it has none, which saves a tenth of a line.

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"slices"
 	"syscall"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
@@ -50,15 +51,25 @@ func (x *chrome) killed(p *running, r *wire.Record) {
 	x.out.close()
 }
 
-// outOfMemory writes an instant where the first create of a call site fails for lack of memory; a program that tries again
-// and again would hide everything else.
-func (x *chrome) outOfMemory(p *running, r *wire.Record, t *tag) {
+// failed writes an instant where the first create of a call site fails for lack of memory, or with another status; a program that
+// tries again and again would hide everything else.
+func (x *chrome) failed(p *running, r *wire.Record, t *tag) {
 	e := r.AsCreate()
-	if e.Outcome() != wire.OutcomeFailed || t.failed || e.CarriedOver() || !stats.OutOfMemory(e, stats.Device{}) {
+	if e.Outcome() != wire.OutcomeFailed || e.CarriedOver() {
 		return
 	}
-	t.failed = true
-	text := wire.DiagOutOfMemory.String() + ": create of " + units.FormatLong(e.Requested()) + " at " + t.name
+	short, call := stats.OutOfMemory(e, stats.Device{}), stats.FailedCreate(e)
+	call.Tag = t.name
+	text := call.Sentence(units.FormatLong)
+	switch {
+	case short && t.failed || !short && slices.Contains(t.refused, call.Status) || len(t.refused) == stats.StatusesMax:
+		return
+	case short:
+		t.failed = true
+		text = wire.DiagOutOfMemory.String() + ": create of " + units.FormatLong(e.Requested()) + " at " + t.name
+	default:
+		t.refused = append(t.refused, call.Status)
+	}
 	x.out.event(`{"ph":"i","cat":"failure","name":`, quote(text), x.lane(p, r.Thread).at, x.at(max(x.heap.Now(), r.Time)))
 	x.out.raw(`,"s":"p"`)
 	x.out.args()

@@ -37,17 +37,20 @@ func TestMistakesInATrace(t *testing.T) {
 	}
 }
 
-// A trace shows the first create of a call site that fails for lack of memory.
-func TestOutOfMemoryInATrace(t *testing.T) {
+// A trace shows the first create of a call site that fails for lack of memory, and with each other status.
+func TestFailedCreatesInATrace(t *testing.T) {
 	records := story()
 	at := slices.IndexFunc(records, func(r wire.Record) bool {
 		return r.Kind == wire.KindCreate && r.AsCreate().Outcome() == wire.OutcomeFailed
 	})
 	again, refused := records[at], records[at]
 	refused.Tag, refused.Status = 1, -37 // CL_INVALID_HOST_PTR: not for lack of memory
-	text, _, _ := export(t, slices.Insert(records, at+1, again, refused), ChromeOptions{})
-	if n := strings.Count(text, `"cat":"failure"`); n != 1 {
+	text, _, _ := export(t, slices.Insert(records, at+1, again, refused, refused), ChromeOptions{})
+	if n := strings.Count(text, `"cat":"failure"`); n != 2 {
 		t.Errorf("%d failures in\n%s", n, text)
+	}
+	if at := strings.Index(text, `create of a buffer of 48.0 MiB at canny.c:88 blur<\"x\"> failed with CL_INVALID_HOST_PTR (-37): by the standard, `); at < 0 {
+		t.Errorf("the refused create is missing in\n%s", text)
 	}
 	const want = `"cat":"failure","name":"out of memory: create of 48.0 MiB at size 2.0M","pid":4242,"tid":101,"ts":2600.000,"s":"p",` +
 		`"args":{"tag":"size 2.0M","bytes":50331648,"in_use":`

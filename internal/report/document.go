@@ -55,7 +55,7 @@ func newView(a *analysis.Analysis, o Options, page bool) *view {
 // sections returns the sections of a text: first what most people look for, then what they ask for, settings last.
 func (v *view) sections() []section {
 	head := v.head()
-	first := []func() section{v.failures, v.diagnoses, v.keyFigures, v.tags, v.limits}
+	first := []func() section{v.failures, v.diagnoses, v.keyFigures, v.failed, v.tags, v.limits}
 	rest := []func() section{
 		v.moreFigures, v.peak, v.misses, v.leaks, v.temporaries, v.phases, v.transfers, v.spill, v.costs, v.lag, v.overTime,
 		v.sizes, v.classes, v.objects, v.processes, v.mistakes, v.happened, v.settings,

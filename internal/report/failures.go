@@ -11,7 +11,10 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-const topStatuses = 3 // in texts
+const (
+	topStatuses = 3 // in texts
+	topRefused  = 3 // in the summary
+)
 
 // FailedWith is how many creates failed with one status. Of a run, stats.StatusesMax statuses are counted apart.
 type FailedWith struct {
@@ -51,7 +54,7 @@ func statusesText(t *stats.Totals) string {
 	var texts []string
 	left := t.Failures
 	for _, f := range shown {
-		texts = append(texts, fmt.Sprintf("%d with %s", f.Count, statusText(f.Status)))
+		texts = append(texts, fmt.Sprintf("%d with %s", f.Count, wire.StatusText(f.Status)))
 		left -= min(left, f.Count)
 	}
 	if left > 0 {
@@ -60,10 +63,65 @@ func statusesText(t *stats.Totals) string {
 	return strings.Join(texts, ", ")
 }
 
-// statusText names what a call returned.
-func statusText(status int32) string {
-	if name := wire.StatusName(status); name != "" {
-		return fmt.Sprintf("%s (%d)", name, status)
+// FailedCall is a call that failed, counted by call site and status.
+type FailedCall struct {
+	Call   string  `json:"call"` // "create of a buffer", or the OpenCL function
+	Tag    string  `json:"tag"`  // call site; empty: unknown
+	Status int32   `json:"status"`
+	Name   string  `json:"name"` // of the status; empty when it is not known
+	Why    string  `json:"why"`  // what the OpenCL standard says of the status; empty: nothing
+	Count  uint64  `json:"count"`
+	Size   *uint64 `json:"size"`      // bytes that the first asked for; null where there are none, as the next
+	Last   *uint64 `json:"last_size"` // bytes that the last asked for
+}
+
+func failedCalls(s *stats.Snapshot) []FailedCall {
+	list := []FailedCall{}
+	for i := range s.FailedCalls {
+		f := &s.FailedCalls[i]
+		call := FailedCall{Call: f.Call, Tag: f.Tag, Status: f.Status, Name: wire.StatusName(f.Status), Why: f.Why, Count: f.Count}
+		if f.Sized() {
+			call.Size, call.Last = &f.Size, &f.Last
+		}
+		list = append(list, call)
 	}
-	return fmt.Sprint(status)
+	return list
+}
+
+// refusedLines are the first calls of a run that failed for what was asked, for the summary.
+func refusedLines(s *stats.Snapshot) []string {
+	refused := s.Refused()
+	shown, left := units.Top(refused, topRefused)
+	var texts []string
+	for i := range shown {
+		texts = append(texts, units.Cut(units.Clean(shown[i].Sentence(units.FormatLong)), mistakeWidth))
+	}
+	if left > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", left))
+	}
+	return labelled("refused", texts)
+}
+
+// failed lists the calls that failed, and what the standard says of their statuses.
+func (v *view) failed() section {
+	list := v.s.FailedCalls
+	if len(list) == 0 {
+		return section{}
+	}
+	s := section{ID: "failed", Title: "Failed calls", Intro: "creates and other calls that returned an error, in the order of their first"}
+	t := v.table("Failed calls", len(list), number("times"), number("asked for"), words("status"), words("call"), words("call site"), words("by the standard").onPage())
+	said := map[string]bool{}
+	for i := range list[:v.rows(len(list))] {
+		f := &list[i]
+		t.add(v.countCell(f.Count), cell{Text: f.Sizes(units.Format)}, wordCell(wire.StatusText(f.Status)), wordCell(units.Clean(f.Call)), v.siteCell(f.Tag, nil), wordCell(f.Why))
+		if item := fmt.Sprintf("%s, %s: by the standard, %s", f.Call, wire.StatusText(f.Status), f.Why); f.Why != "" && !said[item] {
+			said[item] = true
+			s.Items = append(s.Items, units.Clean(item))
+		}
+	}
+	s.Tables = []table{t}
+	if n := v.s.OtherFailed; n > 0 {
+		s.Notes = append(s.Notes, units.Count(n, "more failure")+" of other calls")
+	}
+	return s
 }

@@ -77,7 +77,7 @@ func (v *view) html() *htmlPage {
 		p.MoreDiagnoses = "and " + countText(uint64(left)) + " more"
 	}
 	p.First = filled(v.failures())
-	sections := []section{v.memory(), v.hitRate(), v.freeList(), v.peak(), v.misses(), v.limitChart(), v.fragmentation()}
+	sections := []section{v.memory(), v.hitRate(), v.freeList(), v.peak(), v.failed(), v.misses(), v.limitChart(), v.fragmentation()}
 	sections = append(sections, v.sizeChart(), v.lifetimeChart(), v.costCharts(), v.lag(), v.temporaries(), v.phases(), v.transfers(), v.spill(), v.leaks(), v.flame(),
 		v.objects(), v.processes(), v.mistakes(), v.happened())
 	p.Sections = filled(sections...)

@@ -116,7 +116,7 @@ func failedText(p *stats.PostMortem) string {
 	if p.Verdict == stats.VerdictKilled {
 		return text
 	}
-	return text + " failed with " + statusText(p.Status)
+	return text + " failed with " + wire.StatusText(p.Status)
 }
 
 // verdictText is the verdict with its reason.

@@ -34,8 +34,10 @@ type setup struct {
 
 // details are what is more than a figure.
 type details struct {
-	MissReasons map[string]uint64 `json:"miss_reasons"` // all of them, "too_small" and so on
-	FailedWith  []FailedWith      `json:"failed_with"`  // statuses of creates that failed, the most frequent first
+	MissReasons map[string]uint64 `json:"miss_reasons"`                 // all of them, "too_small" and so on
+	FailedWith  []FailedWith      `json:"failed_with"`                  // statuses of creates that failed, the most frequent first
+	FailedCalls []FailedCall      `json:"failed_calls"`                 // in the order of their first, at most stats.FailedCallsMax
+	OtherFailed uint64            `json:"other_failed_calls,omitempty"` // failures beyond these
 	// Machine is what the machine reports of all processes together.
 	Machine   []MachineSummary `json:"machine,omitempty"`
 	Saved     Saved            `json:"saved"`
@@ -115,7 +117,7 @@ func NewSummary(s *stats.Snapshot) Summary {
 	summary := Summary{
 		setup: setup{Policy: s.Policy, FormerPolicies: s.Change.Former, Limits: recording.Limits{}, Labels: s.Labels, WholeBlocks: s.WholeBlocks},
 		details: details{
-			MissReasons: missReasons(t.MissReasons[:], true), FailedWith: failedWith(t), Machine: machineSummaries(s.Machine, t), Saved: savedOf(t),
+			MissReasons: missReasons(t.MissReasons[:], true), FailedWith: failedWith(t), FailedCalls: failedCalls(s), OtherFailed: s.OtherFailed, Machine: machineSummaries(s.Machine, t), Saved: savedOf(t),
 			Transfers: transfersSummary(&s.Transfers), Spill: s.Spill, Exit: Exit{Status: -1}, Processes: []units.Joined{}, PerTag: []units.Joined{},
 			Objects: objectSummaries(s.Objects), WithoutPool: s.Unpooled.Times, WithoutPoolWhy: s.Unpooled.Why, LeftOut: s.Exceeded,
 			Ghosts: ghostSummaries(s.Ghosts), Plan: planOf(&t.Plans),

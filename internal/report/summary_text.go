@@ -211,6 +211,7 @@ func (s *Summary) concluding(lines []string, more func(*stats.Tag) string) []str
 		lines = append(lines, "  exposed    "+analysis.ExposedText(t)+" (gpumemtop compare --outputs)")
 	}
 	lines = append(lines, s.objectLines()...)
+	lines = append(lines, refusedLines(s.snapshot)...)
 	lines = append(lines, mistakeLines(s.snapshot)...)
 	if s.snapshot.Lost > 0 {
 		lines = append(lines, "  lost       "+units.Count(s.snapshot.Lost, "event")+": counts are too low, memory in use may be too high")

@@ -69,7 +69,7 @@ type findings struct {
 	list   []finding
 	places map[FindingKey[*processSite]]int // in list
 	others uint64                           // events that found the list full
-	shown  []Finding                        // in the last snapshot; nil: the findings have changed since
+	shown  []Finding                        // in the last snapshot; nil: the findings, or names of call sites, have changed since
 }
 
 // finding is a Finding without its tag: the name of its call site may come later.
@@ -147,9 +147,6 @@ func (a *findings) show(untagged *site) []Finding {
 	a.shown = list
 	return list
 }
-
-// renamed notes that a call site may have got its name.
-func (a *findings) renamed() { a.shown = nil }
 
 // Text says in one line what was wrong and how often. bytes writes a size.
 func (f *Finding) Text(bytes func(uint64) string) string {

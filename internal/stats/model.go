@@ -59,6 +59,7 @@ type Model struct {
 	machine     machine // of all processes together
 	spill       spill
 	findings    findings
+	failedCalls failedCalls
 	postMortems postMortems
 	marks       marks
 	limits      limits
@@ -142,6 +143,7 @@ func (m *Model) count(p *process, r *wire.Record) {
 		if c := r.AsCreate(); c.Outcome() == wire.OutcomeFailed && !c.CarriedOver() {
 			m.totals.failed(p, c)
 			m.postMortems.createFailed(p, c)
+			m.failedCalls.create(m, p, c)
 		}
 	case wire.KindTransfer:
 		m.transfers.sides.Note(r)
@@ -201,10 +203,10 @@ func (m *Model) rare(p *process, r *wire.Record) {
 		}
 	case wire.KindTag:
 		m.sites.tag(p, r)
-		m.findings.renamed()
+		m.renamed()
 	case wire.KindSite:
 		m.sites.label(p, r.DefinedTag(), callsite.TagName(r), r.Payload)
-		m.findings.renamed()
+		m.renamed()
 	case wire.KindDevice:
 		m.processes.device.describe(p, r)
 	case wire.KindContext:
@@ -222,6 +224,11 @@ func (m *Model) rare(p *process, r *wire.Record) {
 		m.exit(p, r)
 	default: // nothing shows threads, modules and queues
 	}
+}
+
+// renamed notes that a call site may have got its name.
+func (m *Model) renamed() {
+	m.findings.shown, m.failedCalls.shown = nil, nil
 }
 
 // diagnose handles DIAG.

@@ -255,7 +255,7 @@ func TestAbortedBy(t *testing.T) {
 	holds := Totals{LiveBuffers: 1}
 	killed, gaveUp := Process{State: Signaled, Status: 9, Totals: holds}, Process{State: Exited, Status: 1, Orderly: true, RanOut: true}
 	for want, processes := range map[string][]Process{
-		"a signal":          {gaveUp, killed},
+		"a signal":          {gaveUp, killed, {State: Exited, Status: 139, RanOut: true, Totals: holds}}, // as a recording has signals
 		"a failed call":     {gaveUp},
 		"a signal or _exit": {{State: Exited, Status: -1, Totals: holds}},
 	} {

@@ -41,6 +41,8 @@ func (m *Model) Snapshot() *Snapshot {
 		Findings:      m.findings.show(m.sites.untagged),
 		OtherFindings: m.findings.others,
 		PostMortems:   m.postMortems.show(),
+		FailedCalls:   m.failedCalls.show(m.sites.untagged),
+		OtherFailed:   m.failedCalls.others,
 		Recording:     m.recording,
 		Machine:       m.machine.list(),
 		Transfers:     m.transfers.show(m.processes.onHost()),

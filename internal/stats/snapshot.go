@@ -3,6 +3,7 @@
 package stats
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -45,6 +46,8 @@ type Snapshot struct {
 	Findings      []Finding    // mistakes of the program, in the order of their first time, at most FindingsMax
 	OtherFindings uint64       // mistakes that came when that list was full
 	PostMortems   []PostMortem // of calls that failed for lack of memory, oldest first, at most PostMortemsMax
+	FailedCalls   []FailedCall // in the order of their first, at most FailedCallsMax
+	OtherFailed   uint64       // failures of calls beyond that list
 	Transfers     Transfers    // the commands that moved memory
 	Recording     Recording    // Path is empty when nothing is recorded
 	Ghosts        *Ghosts      // nil: there are none
@@ -207,15 +210,40 @@ type Process struct {
 }
 
 // gaveUp reports whether the process said by its exit status that it had failed, when memory had been short.
-func (p *Process) gaveUp() bool { return p.RanOut && p.State == Exited && p.Status > 0 }
+func (p *Process) gaveUp() bool {
+	return p.RanOut && p.State == Exited && p.Status > 0 && p.signal() == 0
+}
 
-// aborted reports whether a signal ended the process, or perhaps _exit where its exit status is not known, or it gave up. A
-// recording has signals as shells write them.
+// signal returns the signal that ended the process, 0 if none did. A recording has signals as shells write them.
+func (p *Process) signal() int {
+	switch {
+	case p.State == Signaled:
+		return p.Status
+	case p.State == Exited && !p.Orderly && p.Status > 128:
+		return p.Status - 128
+	}
+	return 0
+}
+
+// BadEnd says how a process ended that did not end well; empty: it did, it is not known, or the row is several.
+func (p *Process) BadEnd() string {
+	switch signal := p.signal(); {
+	case p.Folded > 0:
+		return ""
+	case signal > 0:
+		return fmt.Sprintf("signal %d ended the process", signal)
+	case p.State == Exited && p.Status > 0:
+		return fmt.Sprintf("the process exited with status %d", p.Status)
+	}
+	return ""
+}
+
+// aborted reports whether a signal ended the process, or perhaps _exit where its exit status is not known, or it gave up.
 func (p *Process) aborted() bool {
 	if p.Folded > 0 {
 		return p.Killed
 	}
-	return p.State == Signaled || p.gaveUp() || p.State == Exited && !p.Orderly && (p.Status > 128 || p.Status < 0)
+	return p.signal() > 0 || p.gaveUp() || p.State == Exited && !p.Orderly && p.Status < 0
 }
 
 // Totals are counters since the start, and gauges (In…, Cached…) now.

@@ -54,6 +54,11 @@ func judgements() []judged {
 			rule: "contentsExposed", title: "kernels may read what a block's earlier owner left", policy: "futhark",
 			words: []string{fault("accumulate"), "add"}, nearly: []string{fault("accumulate"), "fill"}, driver: pocl,
 		},
+		deed("refused", "5 calls refused", "futhark", "refuse"),
+		{
+			rule: "firstFailure", title: "failed (-4)", policy: "futhark", flags: []string{"--device-memory", "16M"},
+			words: []string{fault("shortage"), "full"}, nearly: []string{fault("shortage"), "nearly"}, driver: pocl,
+		},
 		{rule: "deviceFull", title: "--spill moves the same buffers again and again", policy: "none", words: spill("256K"), nearly: spill("2M"), driver: pocl},
 		{rule: "nothingCarved", title: "slab makes no sub-allocations", policy: "slab", words: []string{testProgram("tiles"), "4"}, driver: rusticl, nearly: []string{testProgram("tiles"), "4"}},
 	}

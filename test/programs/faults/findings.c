@@ -21,6 +21,7 @@
  *	small      has 50,000 buffers of 64 bytes at once       one after the other
  *	lost       leaks what one function creates for all      for one caller
  *	fill       has 15 of 16 MiB in use                      8 MiB
+ *	refuse     creates memory as no driver allows it        as the least that drivers allow
  */
 #include "work.h"
 
@@ -294,6 +295,32 @@ static void full(const struct gpu *gpu, bool nearly)
 	release_kept(count);
 }
 
+static void try_to(cl_mem made, cl_int status, bool refused)
+{
+	if (refused != (status != CL_SUCCESS))
+		fail("a create: %d", status);
+	if (made)
+		release(made);
+}
+
+/* Buffers of an empty selection, then one with a pointer that no flag asks for, and a part of no bytes. */
+static void refuse(const struct gpu *gpu, bool nearly)
+{
+	cl_int status;
+	unsigned char host[64] = {0};
+	for (int i = 0; i < 3; i++) {
+		cl_mem made = clCreateBuffer(gpu->context, CL_MEM_READ_WRITE, nearly, NULL, &status);
+		try_to(made, status, !nearly);
+	}
+	cl_mem made = clCreateBuffer(gpu->context, nearly ? CL_MEM_COPY_HOST_PTR : 0, sizeof host, host, &status);
+	try_to(made, status, !nearly);
+	cl_mem whole = create_result(gpu, 64 * KIB);
+	cl_buffer_region region = {0, nearly};
+	made = clCreateSubBuffer(whole, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &status);
+	try_to(made, status, !nearly);
+	release(whole);
+}
+
 static const struct {
 	const char *name;
 	void (*commit)(const struct gpu *gpu, bool nearly);
@@ -301,7 +328,7 @@ static const struct {
 	{"grow", grow}, {"fifth", fifth}, {"keep", keep}, {"sizes", sizes}, {"loop", loop}, {"copies", copies}, {"late", late},
 	{"waste", waste}, {"pieces", pieces}, {"parts", parts}, {"kept", uses}, {"origins", origins}, {"hidden", hidden},
 	{"lost", lost}, {"hoard", hoard}, {"small", small},
-	{"fill", full},
+	{"fill", full}, {"refuse", refuse},
 };
 
 int main(int argc, char **argv)

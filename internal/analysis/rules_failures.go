@@ -1,0 +1,83 @@
+package analysis
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// endsSoon is how long after a failure its process may end so that both are in one sentence.
+const endsSoon = uint64(10 * time.Second)
+
+// failures are the calls that failed for lack of memory.
+func failures(e *Evidence) (list []Diagnosis) {
+	for i := range e.Run.PostMortems {
+		list = append(list, e.failure(&e.Run.PostMortems[i]))
+	}
+	return list
+}
+
+// firstFailure is the first of them: a report has a section for each.
+func firstFailure(e *Evidence) (Diagnosis, bool) {
+	if len(e.Run.PostMortems) == 0 {
+		return Diagnosis{}, false
+	}
+	return e.failure(&e.Run.PostMortems[0]), true
+}
+
+func (e *Evidence) failure(p *stats.PostMortem) Diagnosis {
+	title := p.Failed(units.Apart)
+	text := p.Verdict.String() + ", " + units.FormatLong(p.InUse) + " in use"
+	if p.Verdict != stats.VerdictKilled {
+		if p.Tag != "" {
+			title += " at " + p.Tag
+		}
+		title += fmt.Sprintf(" failed (%d)", p.Status)
+		text += e.ended(p.Process, p.Time)
+	}
+	return Diagnosis{
+		Severity: Problem, Title: title, Text: text, Tag: p.Tag,
+		Share: 2, About: AboutFailure, // before mistakes: it may end the program
+	}
+}
+
+// ended says how a process ended that failed soon after a call of it had failed. Whether it ended for that is not known.
+func (e *Evidence) ended(process uint32, failed uint64) string {
+	at := slices.IndexFunc(e.Run.Processes, func(p stats.Process) bool { return p.Number == process && p.Folded == 0 })
+	if at < 0 {
+		return ""
+	}
+	p := &e.Run.Processes[at]
+	after := relative(failed, p.Ended)
+	how := p.BadEnd()
+	if how == "" || after > endsSoon {
+		return ""
+	}
+	return fmt.Sprintf("; %s, %s later", how, units.Duration(after))
+}
+
+// refused finds calls that failed for what the program asked for. It may have expected that.
+func refused(e *Evidence) (Diagnosis, bool) {
+	list := e.Run.Refused()
+	if len(list) == 0 {
+		return Diagnosis{}, false
+	}
+	first, others, last := &list[0], uint64(0), &list[0]
+	for i := range list {
+		others += list[i].Count
+		if list[i].Time > last.Time {
+			last = &list[i]
+		}
+	}
+	d := Diagnosis{Severity: Advice, Title: units.Count(others, "call") + " refused", Tag: first.Tag, Text: first.Sentence(units.FormatLong)}
+	if others -= first.Count; others > 0 {
+		d.Text += fmt.Sprintf("; and %d with other codes or at other places", others)
+	}
+	if end := e.ended(last.Process, last.Time); end != "" {
+		d.Severity, d.Text = Problem, d.Text+end
+	}
+	return d, true
+}

@@ -1,0 +1,200 @@
+package stats
+
+import (
+	"fmt"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// FailedCallsMax bounds the failed calls that are counted apart. Further failures are only counted.
+const FailedCallsMax = 100
+
+// FailedCall is a call that failed, counted: the same call with the same status at the same call site is one.
+type FailedCall struct {
+	Call    string // what it was to do, "create of a buffer", or the OpenCL function
+	Why     string // what the OpenCL standard says of the status there; empty: nothing
+	Tag     string // call site; empty: unknown
+	Status  int32
+	Count   uint64
+	Create  bool   // of memory
+	Size    uint64 // bytes that the first of them asked for; 0 where there are none, and of an image that the driver did not size
+	Last    uint64 // bytes that the last of them asked for
+	Short   bool   // for lack of memory: the post-mortems say more
+	Time    uint64 // of the first
+	Process uint32 // of the first, number in the session
+}
+
+// Text says what failed, where and how often. bytes writes a size.
+func (f *FailedCall) Text(bytes func(uint64) string) string {
+	text := f.Asked(bytes)
+	if f.Tag != "" {
+		text += " at " + f.Tag
+	}
+	text += " failed with " + wire.StatusText(f.Status)
+	if f.Count > 1 {
+		text += fmt.Sprintf(" (%d times)", f.Count)
+	}
+	return text
+}
+
+// Sentence adds what the standard says.
+func (f *FailedCall) Sentence(bytes func(uint64) string) string {
+	if f.Why == "" {
+		return f.Text(bytes)
+	}
+	return f.Text(bytes) + ": by the standard, " + f.Why
+}
+
+// Asked says what failed and which sizes it asked for.
+func (f *FailedCall) Asked(bytes func(uint64) string) string {
+	sizes := f.Sizes(bytes)
+	if sizes == "" {
+		return f.Call
+	}
+	return f.Call + " of " + sizes
+}
+
+// Sizes are the sizes that the first and the last asked for; empty where there are none.
+func (f *FailedCall) Sizes(bytes func(uint64) string) string {
+	switch {
+	case !f.Sized():
+		return ""
+	case f.Size != f.Last:
+		return bytes(f.Size) + ", then " + bytes(f.Last)
+	}
+	return bytes(f.Size)
+}
+
+// Sized reports whether the sizes are known: only a driver that makes an image knows its size.
+func (f *FailedCall) Sized() bool {
+	return f.Create && (f.Size > 0 || f.Last > 0 || f.Call == createCall(wire.MemoryBuffer) || f.Call == createCall(wire.MemorySubBuffer))
+}
+
+// createCall names a create of memory of a kind.
+func createCall(m wire.Memory) string { return "create of " + article(m) }
+
+// Refused returns the calls that failed for what was asked, not for lack of memory, nor after a call had failed for that.
+func (s *Snapshot) Refused() (list []FailedCall) {
+	for i := range s.FailedCalls {
+		if f := &s.FailedCalls[i]; !f.Short && !s.follows(f) {
+			list = append(list, *f)
+		}
+	}
+	return list
+}
+
+// Following returns the calls that began to fail after a call of the same process had failed for lack of memory: what needs the
+// memory that is missing then fails as well.
+func (s *Snapshot) Following(p *PostMortem) (list []FailedCall) {
+	for i := range s.FailedCalls {
+		if f := &s.FailedCalls[i]; f.follows(p) {
+			list = append(list, *f)
+		}
+	}
+	return list
+}
+
+func (s *Snapshot) follows(f *FailedCall) bool {
+	return slices.ContainsFunc(s.PostMortems, func(p PostMortem) bool { return f.follows(&p) })
+}
+
+func (f *FailedCall) follows(p *PostMortem) bool {
+	return p.Verdict != VerdictKilled && !f.Create && !f.Short && f.Process == p.Process && f.Time >= p.Time
+}
+
+// failedCalls collects the calls that failed.
+type failedCalls struct {
+	list   []failedCall
+	places map[failedKey]int // in list
+	others uint64            // that found the list full
+	shown  []FailedCall      // in the last snapshot; nil: the failed calls, or names of call sites, have changed since
+}
+
+// failedCall is a FailedCall without its tag: the name of its call site may come later.
+type failedCall struct {
+	FailedCall
+	site *processSite
+}
+
+type failedKey struct {
+	memory   wire.Memory // of a create
+	function string      // of another call
+	status   int32
+	short    bool
+	site     *processSite
+}
+
+// create counts a create that failed.
+func (all *failedCalls) create(m *Model, p *process, c wire.CreateView) {
+	key := failedKey{
+		memory: c.Memory(), status: int32(c.Status()), short: OutOfMemory(c, p.devices.describedOf(c.Scope())), site: m.sites.of(p, c.Tag()),
+	}
+	f := all.of(m, p, key)
+	if f == nil {
+		return
+	}
+	if f.Count == 1 {
+		made := FailedCreate(c)
+		f.Call, f.Create, f.Size, f.Why = made.Call, made.Create, made.Size, made.Why
+	}
+	f.Last = c.Requested()
+}
+
+// FailedCreate returns what a CREATE says of its failure. The caller adds the rest.
+func FailedCreate(c wire.CreateView) FailedCall {
+	status := int32(c.Status())
+	return FailedCall{
+		Call: createCall(c.Memory()), Create: true, Size: c.Requested(), Last: c.Requested(), Status: status, Count: 1, Why: wire.RefusedCreate(c.Memory(), status),
+	}
+}
+
+// of counts a failure; nil: there is no room for it.
+func (all *failedCalls) of(m *Model, p *process, key failedKey) *failedCall {
+	all.shown = nil
+	if at, known := all.places[key]; known {
+		all.list[at].Count++
+		return &all.list[at]
+	}
+	if len(all.list) == FailedCallsMax {
+		all.others++
+		return nil
+	}
+	if all.places == nil {
+		all.places = map[failedKey]int{}
+	}
+	all.places[key] = len(all.list)
+	all.list = append(all.list, failedCall{
+		FailedCall: FailedCall{Status: key.status, Count: 1, Short: key.short, Time: m.heap.Now(), Process: p.shown.Number}, site: key.site,
+	})
+	return &all.list[len(all.list)-1]
+}
+
+// show returns the failed calls in the order of their first. Those at tags that were folded into one call site since then are one.
+func (all *failedCalls) show(untagged *site) []FailedCall {
+	if all.shown != nil || len(all.list) == 0 {
+		return all.shown
+	}
+	type key struct {
+		call   string
+		status int32
+		short  bool
+		site   *site
+	}
+	places := map[key]int{}
+	for i := range all.list {
+		f, s := all.list[i].FailedCall, all.list[i].site.final().site
+		k := key{f.Call, f.Status, f.Short, s}
+		if at, known := places[k]; known {
+			all.shown[at].Count += f.Count
+			all.shown[at].Last = f.Last
+			continue
+		}
+		if s != untagged {
+			f.Tag = s.title()
+		}
+		places[k] = len(all.shown)
+		all.shown = append(all.shown, f)
+	}
+	return all.shown
+}

@@ -1,0 +1,40 @@
+package wire_test
+
+import (
+	"strings"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// What the standard says is about a status that has a name, and begins like the rest of a sentence.
+func TestWhyCallsAreRefused(t *testing.T) {
+	check := func(call string, status int32, why string) {
+		t.Helper()
+		if why != "" && (wire.StatusName(status) == "" || strings.HasSuffix(why, ".") || strings.ToLower(why[:1]) != why[:1] && !strings.HasPrefix(why, "CL_")) {
+			t.Errorf("%s, %d: %q", call, status, why)
+		}
+	}
+	for status := int32(-1100); status < 0; status++ {
+		for m := wire.MemoryBuffer; m <= wire.MemoryExternal+1; m++ {
+			check(m.String(), status, wire.RefusedCreate(m, status))
+		}
+		for _, function := range []string{"clCreateKernel", "clBuildProgram", "clLinkProgram", "clCreateProgramWithIL", "clCreateCommandQueue", "clCreateContext",
+			"clGetPlatformIDs", "clGetDeviceIDs", "clSetKernelArg", "clEnqueueTask", "clEnqueueReadBuffer", "clFlush"} {
+			check(function, status, wire.RefusedCall(function, status))
+		}
+	}
+	for _, test := range []struct{ got, want string }{
+		{wire.RefusedCreate(wire.MemorySubBuffer, -61), "the size is 0"},
+		{wire.RefusedCreate(wire.MemorySubBuffer, -13), "the offset is no multiple of CL_DEVICE_MEM_BASE_ADDR_ALIGN of any device"},
+		{wire.RefusedCreate(wire.MemoryBuffer, -13), ""},
+		{wire.RefusedCall("clCreateKernel", -46), "the program has no kernel of this name"},
+		{wire.RefusedCall("clCreateKernelsInProgram", -45), "the program was not built for any device"},
+		{wire.RefusedCall("clFinish", -36), "the queue is not valid"},
+		{wire.StatusText(-61), "CL_INVALID_BUFFER_SIZE (-61)"}, {wire.StatusText(-9999), "-9999"},
+	} {
+		if test.got != test.want {
+			t.Errorf("%q, want %q", test.got, test.want)
+		}
+	}
+}
