@@ -36,6 +36,9 @@ func (e *Evidence) failure(p *stats.PostMortem) Diagnosis {
 			title += " at " + p.Tag
 		}
 		title += fmt.Sprintf(" failed (%d)", p.Status)
+		if then := e.Run.Following(p); then != "" {
+			text += "; " + then
+		}
 		text += e.ended(p.Process, p.Time)
 	}
 	return Diagnosis{
@@ -65,14 +68,18 @@ func refused(e *Evidence) (Diagnosis, bool) {
 	if len(list) == 0 {
 		return Diagnosis{}, false
 	}
-	first, others, last := &list[0], uint64(0), &list[0]
+	first, others, last, memory := &list[0], uint64(0), &list[0], false
 	for i := range list {
 		others += list[i].Count
+		memory = memory || list[i].Create
 		if list[i].Time > last.Time {
 			last = &list[i]
 		}
 	}
-	d := Diagnosis{Severity: Advice, Title: units.Count(others, "call") + " refused", Tag: first.Tag, Text: first.Sentence(units.FormatLong)}
+	d := Diagnosis{Severity: Note, Title: units.Count(others, "call") + " refused", Tag: first.Tag, Text: first.Sentence(units.FormatLong)}
+	if memory {
+		d.Severity = Advice
+	}
 	if others -= first.Count; others > 0 {
 		d.Text += fmt.Sprintf("; and %d with other codes or at other places", others)
 	}

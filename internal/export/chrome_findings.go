@@ -58,26 +58,59 @@ func (x *chrome) failed(p *running, r *wire.Record, t *tag) {
 	if e.Outcome() != wire.OutcomeFailed || e.CarriedOver() {
 		return
 	}
-	short, call := stats.OutOfMemory(e, stats.Device{}), stats.FailedCreate(e)
+	call := stats.FailedCreate(e)
 	call.Tag = t.name
 	text := call.Sentence(units.FormatLong)
-	switch {
-	case short && t.failed || !short && slices.Contains(t.refused, call.Status) || len(t.refused) == stats.StatusesMax:
-		return
-	case short:
-		t.failed = true
+	if stats.OutOfMemory(e, stats.Device{}) {
+		call.Status = 0 // one instant for each of its statuses
 		text = wire.DiagOutOfMemory.String() + ": create of " + units.FormatLong(e.Requested()) + " at " + t.name
-	default:
-		t.refused = append(t.refused, call.Status)
 	}
-	x.out.event(`{"ph":"i","cat":"failure","name":`, quote(text), x.lane(p, r.Thread).at, x.at(max(x.heap.Now(), r.Time)))
-	x.out.raw(`,"s":"p"`)
-	x.out.args()
-	x.out.raw(`"tag":`)
-	x.out.raw(t.quoted)
+	if !t.fails(&call) {
+		return
+	}
+	x.failure(p, r, t, text)
 	x.out.number(`,"bytes":`, e.Requested())
 	x.out.number(`,"in_use":`, heap.Amount(x.heap.InUse))
 	x.out.number(`,"reserved":`, heap.Amount(x.heap.Reserved()))
 	x.out.signed(`,"status":`, int64(e.Status()))
 	x.out.close()
+}
+
+// callFailed writes an instant where a call site's call fails with a status for the first time.
+func (x *chrome) callFailed(p *running, r *wire.Record) {
+	t, call := p.tag(r.AsDiag().Tag()), stats.CallFailed(r)
+	if !t.chosen || !t.fails(&call) {
+		return
+	}
+	if r.AsDiag().Tag() != 0 {
+		call.Tag = t.name
+	}
+	x.failure(p, r, t, call.Sentence(units.FormatLong))
+	x.out.signed(`,"status":`, int64(call.Status))
+	x.out.close()
+}
+
+// failure begins an instant about a failed call, up to the tag in its arguments.
+func (x *chrome) failure(p *running, r *wire.Record, t *tag, text string) {
+	x.out.event(`{"ph":"i","cat":"failure","name":`, quote(text), x.lane(p, r.Thread).at, x.at(max(x.heap.Now(), r.Time)))
+	x.out.raw(`,"s":"p"`)
+	x.out.args()
+	x.out.raw(`"tag":`)
+	x.out.raw(t.quoted)
+}
+
+// failureOf distinguishes the failed calls of a call site.
+type failureOf struct {
+	call   string
+	status int32
+}
+
+// fails reports whether a call of the site fails so for the first time. Of many kinds of failures some are left out.
+func (t *tag) fails(f *stats.FailedCall) bool {
+	this := failureOf{f.Call, f.Status}
+	if len(t.failures) == stats.StatusesMax || slices.Contains(t.failures, this) {
+		return false
+	}
+	t.failures = append(t.failures, this)
+	return true
 }

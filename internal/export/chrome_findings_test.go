@@ -37,6 +37,19 @@ func TestMistakesInATrace(t *testing.T) {
 	}
 }
 
+// A trace shows another call that fails once for each status of its call site.
+func TestFailedCallsInATrace(t *testing.T) {
+	many := story()
+	for i := range uint64(6) {
+		many = append(many, mistake(9000+i, wire.DiagCallFailed, "clFinish", 2, 0, -36-int16(i%2)))
+	}
+	text, _, _ := export(t, many, ChromeOptions{})
+	const want = `"cat":"failure","name":"clFinish at size 2.0M failed with CL_INVALID_COMMAND_QUEUE (-36): by the standard, the queue is not valid","pid":4242,`
+	if n := strings.Count(text, `"name":"clFinish at size 2.0M`); n != 2 || !strings.Contains(text, want) {
+		t.Errorf("%d failures in\n%s", n, text)
+	}
+}
+
 // A trace shows the first create of a call site that fails for lack of memory, and with each other status.
 func TestFailedCreatesInATrace(t *testing.T) {
 	records := story()

@@ -156,6 +156,10 @@ func (x *chrome) call(p *running, r *wire.Record) {
 			x.mistake(p, r)
 			return
 		}
+		if r.AsDiag().Diag() == wire.DiagCallFailed {
+			x.callFailed(p, r)
+			return
+		}
 		x.mark(r)
 	case wire.KindLimit:
 		x.mark(r)

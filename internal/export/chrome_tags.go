@@ -14,18 +14,17 @@ import (
 
 // tag is a call site as a trace shows it.
 type tag struct {
-	name, quoted string  // quoted: as JSON
-	stack        string  // its frames as a JSON array, "" for none
-	stackWritten bool    // an event has the stack, or there is none
-	failed       bool    // an instant says that memory ran out
-	refused      []int32 // statuses that an instant says, at most stats.StatusesMax
-	bytes        uint64  // granted to all of its creates
-	alive        int     // lifetimes that are open, in the group that they share
-	chosen       bool    // the options want its slices and lifetimes
-	shown        bool    // and the lifetimes
-	named        bool    // by a record
-	frame        string  // to guess the name from
-	guessed      bool    // that record did not come in time
+	name, quoted string      // quoted: as JSON
+	stack        string      // its frames as a JSON array, "" for none
+	stackWritten bool        // an event has the stack, or there is none
+	failures     []failureOf // that instants say, at most stats.StatusesMax
+	bytes        uint64      // granted to all of its creates
+	alive        int         // lifetimes that are open, in the group that they share
+	chosen       bool        // the options want its slices and lifetimes
+	shown        bool        // and the lifetimes
+	named        bool        // by a record
+	frame        string      // to guess the name from
+	guessed      bool        // that record did not come in time
 }
 
 func newTag(name string) *tag {

@@ -258,6 +258,9 @@ func outOfMemoryLines(s *stats.Snapshot) []string {
 		}
 		lines = append(lines, label+units.Cut(units.Clean(failedText(p)), mistakeWidth),
 			"             "+units.Cut(units.Clean(verdictText(p)), mistakeWidth))
+		if then := s.Following(p); then != "" {
+			lines = append(lines, "             "+units.Cut(units.Clean(then), mistakeWidth))
+		}
 	}
 	return lines
 }
@@ -273,6 +276,9 @@ func (v *view) failures() section {
 	}
 	for i := range v.s.PostMortems {
 		page := NewPostMortem(&v.s.PostMortems[i], v.a.Run.Started)
+		if then := v.s.Following(&v.s.PostMortems[i]); then != "" {
+			page.Lines = append(page.Lines, [2]string{"then", units.Cut(units.Clean(strings.TrimPrefix(then, "then ")), postMortemWidth)})
+		}
 		facts := append([][2]string{{"failure", units.Clean(page.Title)}}, page.Lines...)
 		if !v.page {
 			s.Facts = append(s.Facts, facts...)

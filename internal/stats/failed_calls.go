@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -31,7 +32,10 @@ func (f *FailedCall) Text(bytes func(uint64) string) string {
 	if f.Tag != "" {
 		text += " at " + f.Tag
 	}
-	text += " failed with " + wire.StatusText(f.Status)
+	text += " failed"
+	if f.Status != 0 { // else attach did not see it
+		text += " with " + wire.StatusText(f.Status)
+	}
 	if f.Count > 1 {
 		text += fmt.Sprintf(" (%d times)", f.Count)
 	}
@@ -84,15 +88,23 @@ func (s *Snapshot) Refused() (list []FailedCall) {
 	return list
 }
 
-// Following returns the calls that began to fail after a call of the same process had failed for lack of memory: what needs the
-// memory that is missing then fails as well.
-func (s *Snapshot) Following(p *PostMortem) (list []FailedCall) {
+// Following says which call began to fail after a call of the same process had failed for lack of memory, and how many others: what
+// needs the memory that is missing fails as well. Empty: none did.
+func (s *Snapshot) Following(p *PostMortem) string {
+	text, others := "", uint64(0)
 	for i := range s.FailedCalls {
-		if f := &s.FailedCalls[i]; f.follows(p) {
-			list = append(list, *f)
+		switch f := &s.FailedCalls[i]; {
+		case !f.follows(p):
+		case text == "":
+			text = "then " + f.Text(nil)
+		default:
+			others += f.Count
 		}
 	}
-	return list
+	if others > 0 {
+		text += fmt.Sprintf(", and %d more calls", others)
+	}
+	return text
 }
 
 func (s *Snapshot) follows(f *FailedCall) bool {
@@ -139,6 +151,23 @@ func (all *failedCalls) create(m *Model, p *process, c wire.CreateView) {
 		f.Call, f.Create, f.Size, f.Why = made.Call, made.Create, made.Size, made.Why
 	}
 	f.Last = c.Requested()
+}
+
+// call counts another call that failed.
+func (all *failedCalls) call(m *Model, p *process, r *wire.Record) {
+	d := CallFailed(r)
+	if f := all.of(m, p, failedKey{function: d.Call, status: d.Status, short: d.Short, site: m.sites.of(p, r.AsDiag().Tag())}); f != nil {
+		f.Call, f.Why = d.Call, d.Why
+	}
+}
+
+// CallFailed reads a DIAG that reports a failed call. The caller adds the rest.
+func CallFailed(r *wire.Record) FailedCall {
+	function, status := callsite.Label(r.Payload), int32(r.AsDiag().Status())
+	return FailedCall{
+		Call: function, Status: status, Count: 1, Why: wire.RefusedCall(function, status),
+		Short: status == wire.MemObjectAllocationFailure || status == wire.OutOfResources || status == wire.OutOfHostMemory,
+	}
 }
 
 // FailedCreate returns what a CREATE says of its failure. The caller adds the rest.

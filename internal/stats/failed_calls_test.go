@@ -61,3 +61,54 @@ func TestFailedCallsAreBounded(t *testing.T) {
 		t.Errorf("%d calls and %d others", len(got.FailedCalls), got.OtherFailed)
 	}
 }
+
+func (s *stream) callFails(function string, status int16) {
+	r := wire.DiagFields{Diag: wire.DiagCallFailed, Status: status, Tag: 4}.Record([]byte(function))
+	s.feed(r.Event, r.Payload...)
+}
+
+// What fails for the first time after a create had failed for lack of memory is not refused, but follows.
+func TestCallsThatFollowAFailure(t *testing.T) {
+	s := newStream(Options{})
+	s.card()
+	s.callFails("clCreateKernel", -46)
+	if got := s.Snapshot(); len(got.Refused()) != 1 || len(got.Marks) != 0 {
+		t.Errorf("before: %+v, marks %v", got.Refused(), got.Marks)
+	}
+	s.refuse(4096, -4, wire.MemoryBuffer)
+	for range 3 {
+		s.callFails("clCreateKernel", -46)
+		s.callFails("clEnqueueFillBuffer", -38)
+	}
+	s.callFails("clFinish", -36)
+	s.callFails("clFinish", -5) // for lack of memory: another post-mortem, if it is one
+	s.refuse(0, -61, wire.MemoryBuffer)
+	got := s.Snapshot()
+	const want = "then clEnqueueFillBuffer at tag 4 failed with CL_INVALID_MEM_OBJECT (-38) (3 times), and 1 more calls"
+	if text := got.Following(&got.PostMortems[0]); text != want {
+		t.Errorf("%q, want %q", text, want)
+	}
+	if refused := got.Refused(); len(refused) != 2 || refused[0].Count != 4 || refused[0].Why != "the program has no kernel of this name" {
+		t.Errorf("refused: %+v", refused)
+	}
+}
+
+func TestAFailureWithoutAStatus(t *testing.T) {
+	f := FailedCall{Call: "create of an image", Count: 1}
+	if got := f.Text(nil); got != "create of an image failed" {
+		t.Error(got)
+	}
+}
+
+func TestBadEnds(t *testing.T) {
+	for want, p := range map[string]Process{
+		"signal 11 ended the process":        {State: Signaled, Status: 11},
+		"signal 9 ended the process":         {State: Exited, Status: 137},
+		"the process exited with status 137": {State: Exited, Status: 137, Orderly: true},
+		"":                                   {State: Exited, Status: 0},
+	} {
+		if got := p.BadEnd(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -239,6 +239,8 @@ func (m *Model) diagnose(p *process, r *wire.Record) {
 		m.find(p, r)
 	case kind == wire.DiagOutOfMemory:
 		m.postMortems.commandFailed(p, r)
+	case kind == wire.DiagCallFailed:
+		m.failedCalls.call(m, p, r)
 	case m.notices.take(r):
 		m.marks.add(m.heap.Now(), r.Kind, diagText(r))
 	}

@@ -411,9 +411,10 @@ const (
 	DiagHosted          Diag = 14 // memory is the host's, as the device's lacked what the pool wastes; it has what a mistake has
 	DiagSpill           Diag = 15 // what --spill could not do; the text says why
 	DiagEager           Diag = 16 // what --eager does on this driver; the text says it
+	DiagCallFailed      Diag = 17 // a call failed that makes no memory
 )
 
-var namesDiag = [...]string{"transparent", "forked", "second loader", "panic", "tags full", "unknown memory", "double release", "use after release", "wrong context", "still mapped", "stale read", "stale argument", "whole blocks", "out of memory", "hosted", "spill", "eager"}
+var namesDiag = [...]string{"transparent", "forked", "second loader", "panic", "tags full", "unknown memory", "double release", "use after release", "wrong context", "still mapped", "stale read", "stale argument", "whole blocks", "out of memory", "hosted", "spill", "eager", "call failed"}
 
 // String returns the word that screens and reports use.
 func (v Diag) String() string {

@@ -254,6 +254,7 @@ enum gmtdiag {
 	GMT_DIAG_HOSTED = 14,           /* memory is the host's, as the device's lacked what the pool wastes; it has what a mistake has */
 	GMT_DIAG_SPILL = 15,            /* what --spill could not do; the text says why */
 	GMT_DIAG_EAGER = 16,            /* what --eager does on this driver; the text says it */
+	GMT_DIAG_CALL_FAILED = 17,      /* a call failed that makes no memory */
 };
 
 /* When USE and SYNC events are written. */
@@ -488,15 +489,15 @@ enum gmtscrub {
  */
 
 /*
- * DIAG: a mistake of the program and OUT_OF_MEMORY have all of these, another diagnostic only Diag and the text.
+ * DIAG: a mistake of the program and OUT_OF_MEMORY have all of these, CALL_FAILED Diag, Status and Tag, another diagnostic only Diag and the text.
  *   op       Diag    Diag    what the shim noticed
  *   scope    Scope   scope   of the memory's context
  *   status   Status  cl_int  what the call returned
- *   tag      Tag     tag     the call site that created the memory; 0: unknown
+ *   tag      Tag     tag     the call site that created the memory, or of the call; 0: unknown
  *   object   Object  id      the memory; 0: unknown
  *   granted  Bytes   bytes   of the memory; 0: unknown
  *   link     Kernel  id      where a kernel is concerned
- *   payload  the OpenCL function of a mistake or of OUT_OF_MEMORY, otherwise a text
+ *   payload  the OpenCL function of a mistake, of OUT_OF_MEMORY or of CALL_FAILED, otherwise a text
  */
 
 /*

@@ -567,7 +567,7 @@ struct gmtdiagfields {
 	enum gmtdiag diag; /* what the shim noticed */
 	uint16_t scope; /* of the memory's context */
 	int16_t status; /* what the call returned */
-	uint32_t tag; /* the call site that created the memory; 0: unknown */
+	uint32_t tag; /* the call site that created the memory, or of the call; 0: unknown */
 	uint64_t object; /* the memory; 0: unknown */
 	uint64_t bytes; /* bytes of the memory; 0: unknown */
 	uint64_t kernel; /* where a kernel is concerned */

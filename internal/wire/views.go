@@ -948,8 +948,8 @@ func (v LimitView) Fields() LimitFields {
 }
 
 // DiagView reads a DIAG event: a diagnostic of the shim, or a mistake of the program.
-// A mistake of the program and OUT_OF_MEMORY have all of these, another diagnostic only Diag and the text.
-// Payload: the OpenCL function of a mistake or of OUT_OF_MEMORY, otherwise a text.
+// A mistake of the program and OUT_OF_MEMORY have all of these, CALL_FAILED Diag, Status and Tag, another diagnostic only Diag and the text.
+// Payload: the OpenCL function of a mistake, of OUT_OF_MEMORY or of CALL_FAILED, otherwise a text.
 type DiagView struct{ e *Event }
 
 // AsDiag reads e as a DIAG event; the caller has checked its kind.
@@ -967,7 +967,7 @@ func (v DiagView) Scope() uint16 { return v.e.Scope }
 // Status: what the call returned.
 func (v DiagView) Status() int16 { return v.e.Status }
 
-// Tag: the call site that created the memory; 0: unknown.
+// Tag: the call site that created the memory, or of the call; 0: unknown.
 func (v DiagView) Tag() uint32 { return v.e.Tag }
 
 // Object: the memory; 0: unknown.
@@ -985,7 +985,7 @@ type DiagFields struct {
 	Diag   Diag   // what the shim noticed
 	Scope  uint16 // of the memory's context
 	Status int16  // what the call returned
-	Tag    uint32 // the call site that created the memory; 0: unknown
+	Tag    uint32 // the call site that created the memory, or of the call; 0: unknown
 	Object uint64 // the memory; 0: unknown
 	Bytes  uint64 // bytes of the memory; 0: unknown
 	Kernel uint64 // where a kernel is concerned

@@ -11,6 +11,7 @@
 
 #include "../base/call.h"
 #include "../base/session.h"
+#include "../registry/finding.h"
 #include "python.h"
 #include "tags.h"
 
@@ -157,4 +158,9 @@ void gmt_count_event(struct gmt_event *event, const struct gmt_caller *caller, u
 	}
 	event->object.site = site;
 	gmt_held_created(site, time);
+}
+
+void gmt_call_failed(const char *function, cl_int status, const struct gmt_caller *caller)
+{
+	gmt_finding_call_failed(function, caller ? tag_of(caller) : 0, status);
 }

@@ -1,4 +1,4 @@
-/* sites.h: which call site creates an object that is not memory. */
+/* sites.h: which call site creates an object that is not memory, and which calls fail. */
 #ifndef GMT_SITES_H
 #define GMT_SITES_H
 
@@ -10,5 +10,10 @@
 void gmt_count(struct gmt_object *object, enum gmtheld type, const struct gmt_caller *caller);
 /* Counts an event; NULL: one that there was no room for. time: now if the caller has just read the clock, else 0. */
 void gmt_count_event(struct gmt_event *event, const struct gmt_caller *caller, uint64_t time);
+/* A call failed that makes no memory. caller: NULL where it is not known. */
+void gmt_call_failed(const char *function, cl_int status, const struct gmt_caller *caller);
+
+/* Where the driver stores the status of a call: the program's place, if it has one. */
+#define GMT_STATUS(errcode) ((errcode) ? (errcode) : &(cl_int){CL_SUCCESS})
 
 #endif

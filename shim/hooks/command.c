@@ -270,8 +270,9 @@ static void succeeded(const struct gmt_command *c, const struct gmt_wait_list *w
 		write_unknown_use(c);
 }
 
-static void failed(const struct gmt_command *c, cl_int err)
+static void failed(const struct gmt_command *c, cl_int err, const struct gmt_caller *caller)
 {
+	gmt_call_failed(c->function, err, caller);
 	if (c->unknown && err == CL_INVALID_MEM_OBJECT)
 		gmt_finding_unknown(c->function, err);
 	gmt_finding_out_of_memory(c->function, c->count == 1 ? c->access[0].memory : NULL, c->kernel, err);
@@ -348,7 +349,7 @@ void gmt_command_write_sync(const struct gmt_call *call, enum gmtsync op, const 
 cl_int gmt_command_end(struct gmt_command *c, cl_int err, bool blocking, const struct gmt_wait_list *waits)
 {
 	if (gmt_unlikely(err != CL_SUCCESS)) {
-		failed(c, err);
+		failed(c, err, waits->caller);
 		gmt_leave();
 		return err;
 	}
@@ -390,6 +391,8 @@ cl_int gmt_command_end_fence(struct gmt_command *c, cl_int err, bool barrier, co
 		note_waits(c, all ? c->before : c->fence, position, waits);
 		if (c->uses)
 			gmt_command_awaits(c->time, c->queue, waits->waits, waits->list);
+	} else if (err != CL_SUCCESS) {
+		gmt_call_failed(c->function, err, waits->caller);
 	}
 	gmt_leave();
 	return err;

@@ -114,7 +114,7 @@ struct gmt_wait_list {
 	cl_uint waits;
 	const cl_event *list;
 	const cl_event *event;
-	const struct gmt_caller *caller; /* with an event: where it was asked for */
+	const struct gmt_caller *caller; /* NULL: unknown. With an event it is known */
 };
 
 /*
@@ -141,6 +141,6 @@ void gmt_command_awaits(uint64_t time, const struct gmt_queue *queue, cl_uint wa
 void gmt_command_write_sync(const struct gmt_call *call, enum gmtsync op, const struct gmt_queue *queue);
 
 /* Of a hook with the usual arguments. */
-#define GMT_WAIT_LIST (&(struct gmt_wait_list){waits, list, event, event ? &GMT_CALLER : NULL})
+#define GMT_WAIT_LIST (&(struct gmt_wait_list){waits, list, event, &GMT_CALLER})
 
 #endif

@@ -102,9 +102,12 @@ GMT_HOOK cl_context clCreateContext(const cl_context_properties *properties, cl_
 {
 	if (!gmt_enter_untimed())
 		return gmt_driver.clCreateContext(properties, count, devices, notify, data, errcode);
-	cl_context handle = gmt_driver.clCreateContext(properties, count, devices, notify, data, errcode);
+	cl_int *status = GMT_STATUS(errcode);
+	cl_context handle = gmt_driver.clCreateContext(properties, count, devices, notify, data, status);
 	if (handle)
 		context_created(handle, &GMT_CALLER);
+	else
+		gmt_call_failed(__func__, *status, &GMT_CALLER);
 	gmt_leave();
 	return handle;
 }
@@ -115,9 +118,12 @@ GMT_HOOK cl_context clCreateContextFromType(const cl_context_properties *propert
 {
 	if (!gmt_enter_untimed())
 		return gmt_driver.clCreateContextFromType(properties, type, notify, data, errcode);
-	cl_context handle = gmt_driver.clCreateContextFromType(properties, type, notify, data, errcode);
+	cl_int *status = GMT_STATUS(errcode);
+	cl_context handle = gmt_driver.clCreateContextFromType(properties, type, notify, data, status);
 	if (handle)
 		context_created(handle, &GMT_CALLER);
+	else
+		gmt_call_failed(__func__, *status, &GMT_CALLER);
 	gmt_leave();
 	return handle;
 }

@@ -41,8 +41,9 @@ static bool find_failed(const char *function, cl_event event)
 	return true;
 }
 
-static void find_failure(const char *function, cl_int err, cl_uint count, const cl_event *events)
+static void find_failure(const char *function, cl_int err, cl_uint count, const cl_event *events, const struct gmt_caller *caller)
 {
+	gmt_call_failed(function, err, caller);
 	gmt_finding_out_of_memory(function, NULL, 0, err);
 	for (cl_uint i = 0; err == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST && i < count; i++)
 		if (find_failed(function, events[i]))
@@ -79,7 +80,7 @@ GMT_HOOK cl_int clWaitForEvents(cl_uint count, const cl_event *events)
 	for (cl_uint i = 0; (err == CL_SUCCESS || failed) && i < count; i++)
 		learn(events[i], failed ? -1 : CL_COMPLETE);
 	if (gmt_unlikely(err != CL_SUCCESS))
-		find_failure(__func__, err, count, events);
+		find_failure(__func__, err, count, events, &GMT_CALLER);
 	gmt_cooling_collect(64, false);
 	gmt_held_tick(call.start);
 	if (err == CL_SUCCESS && gmt_uses())
@@ -179,6 +180,8 @@ GMT_HOOK cl_int clReleaseEvent(cl_event handle)
 		gmt_event_remove(event);
 	}
 	cl_int err = gmt_driver.clReleaseEvent(handle);
+	if (gmt_unlikely(err != CL_SUCCESS))
+		gmt_call_failed(__func__, err, &GMT_CALLER);
 	gmt_leave();
 	return err;
 }

@@ -29,9 +29,12 @@ GMT_HOOK cl_kernel clCreateKernel(cl_program program, const char *name, cl_int *
 {
 	if (!gmt_enter_untimed())
 		return gmt_driver.clCreateKernel(program, name, errcode);
-	cl_kernel handle = gmt_driver.clCreateKernel(program, name, errcode);
+	cl_int *status = GMT_STATUS(errcode);
+	cl_kernel handle = gmt_driver.clCreateKernel(program, name, status);
 	if (handle)
 		kernel_created(handle, &GMT_CALLER);
+	else
+		gmt_call_failed(__func__, *status, &GMT_CALLER);
 	gmt_leave();
 	return handle;
 }
@@ -46,6 +49,8 @@ GMT_HOOK cl_int clCreateKernelsInProgram(cl_program program, cl_uint room, cl_ke
 		*count = made;
 	for (cl_uint i = 0; err == CL_SUCCESS && kernels && i < made && i < room; i++)
 		kernel_created(kernels[i], &GMT_CALLER);
+	if (err != CL_SUCCESS)
+		gmt_call_failed(__func__, err, &GMT_CALLER);
 	gmt_leave();
 	return err;
 }
@@ -54,7 +59,10 @@ GMT_HOOK cl_kernel clCloneKernel(cl_kernel source, cl_int *errcode)
 {
 	if (!gmt_enter_untimed())
 		return gmt_driver.clCloneKernel(source, errcode);
-	cl_kernel handle = gmt_driver.clCloneKernel(source, errcode);
+	cl_int *status = GMT_STATUS(errcode);
+	cl_kernel handle = gmt_driver.clCloneKernel(source, status);
+	if (!handle)
+		gmt_call_failed(__func__, *status, &GMT_CALLER);
 	if (handle) {
 		kernel_created(handle, &GMT_CALLER);
 		struct gmt_kernel *from = gmt_kernel_find(source), *to = gmt_kernel_find(handle);
@@ -157,6 +165,8 @@ GMT_HOOK cl_int clSetKernelArg(cl_kernel handle, cl_uint index, size_t size, con
 		err = gmt_driver.clSetKernelArg(handle, index, size, value);
 	if (known && err == CL_SUCCESS)
 		set_argument(kernel, index, bits, 0);
+	if (gmt_unlikely(err != CL_SUCCESS))
+		gmt_call_failed(__func__, err, &GMT_CALLER);
 	gmt_leave();
 	return err;
 }

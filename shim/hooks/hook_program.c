@@ -7,18 +7,22 @@
 
 #include <stdlib.h>
 
-static void program_created(cl_program handle, const struct gmt_caller *caller)
+static void program_created(cl_program handle, const char *function, cl_int status, const struct gmt_caller *caller)
 {
 	struct gmt_counted *program = gmt_program_add(handle);
 	if (handle)
 		gmt_count(program ? &program->object : NULL, GMT_HELD_PROGRAM, caller);
+	else
+		gmt_call_failed(function, status, caller);
 }
 
-static void sampler_created(cl_sampler handle, const struct gmt_caller *caller)
+static void sampler_created(cl_sampler handle, const char *function, cl_int status, const struct gmt_caller *caller)
 {
 	struct gmt_counted *sampler = gmt_sampler_add(handle);
 	if (handle)
 		gmt_count(sampler ? &sampler->object : NULL, GMT_HELD_SAMPLER, caller);
+	else
+		gmt_call_failed(function, status, caller);
 }
 
 /* A hook of a function that creates one: ARGUMENTS as declared, VALUES as given to the driver. */
@@ -27,8 +31,9 @@ static void sampler_created(cl_sampler handle, const struct gmt_caller *caller)
 	{                                                                                                                 \
 		if (!gmt_enter_untimed())                                                                                 \
 			return gmt_driver.name(__VA_ARGS__);                                                              \
+		errcode = GMT_STATUS(errcode);                                                                            \
 		type handle = gmt_driver.name(__VA_ARGS__);                                                               \
-		created(handle, &GMT_CALLER);                                                             \
+		created(handle, #name, *errcode, &GMT_CALLER);                                                            \
 		gmt_leave();                                                                                              \
 		return handle;                                                                                            \
 	}
@@ -51,33 +56,69 @@ CREATES(cl_sampler, sampler_created, clCreateSampler,
 CREATES(cl_sampler, sampler_created, clCreateSamplerWithProperties,
 	(cl_context context, const cl_sampler_properties *properties, cl_int *errcode), context, properties, errcode)
 
-struct link_callback {
-	void(CL_CALLBACK *notify)(cl_program, void *);
+typedef void(CL_CALLBACK *build_callback)(cl_program, void *);
+
+struct built {
+	build_callback notify;
 	void *data;
 };
 
-static void CL_CALLBACK linked(cl_program program, void *data)
+static void CL_CALLBACK built(cl_program program, void *data)
 {
-	struct link_callback callback = *(struct link_callback *)data;
+	struct built callback = *(struct built *)data;
 	free(data);
 	struct gmt_callback before = gmt_callback_begin();
 	callback.notify(program, callback.data);
 	gmt_callback_end(before);
 }
 
-/* After an error the driver may still call back, so that what it would get stays allocated. */
+/* Puts ours before a callback of the program. After an error the driver may still call back, so that what it would get stays allocated. */
+static void put_before(build_callback *notify, void **data)
+{
+	struct built *ours = *notify ? malloc(sizeof *ours) : NULL;
+	if (!ours)
+		return;
+	*ours = (struct built){*notify, *data};
+	*notify = built;
+	*data = ours;
+}
+
+/* With a callback the driver may build later, and whether that fails goes unseen. */
+GMT_HOOK cl_int clBuildProgram(cl_program program, cl_uint count, const cl_device_id *devices, const char *options, build_callback notify,
+			       void *data)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clBuildProgram(program, count, devices, options, notify, data);
+	put_before(&notify, &data);
+	cl_int err = gmt_driver.clBuildProgram(program, count, devices, options, notify, data);
+	if (err != CL_SUCCESS)
+		gmt_call_failed(__func__, err, &GMT_CALLER);
+	gmt_leave();
+	return err;
+}
+
+GMT_HOOK cl_int clCompileProgram(cl_program program, cl_uint count, const cl_device_id *devices, const char *options, cl_uint headers,
+				 const cl_program *list, const char **names, build_callback notify, void *data)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clCompileProgram(program, count, devices, options, headers, list, names, notify, data);
+	put_before(&notify, &data);
+	cl_int err = gmt_driver.clCompileProgram(program, count, devices, options, headers, list, names, notify, data);
+	if (err != CL_SUCCESS)
+		gmt_call_failed(__func__, err, &GMT_CALLER);
+	gmt_leave();
+	return err;
+}
+
 GMT_HOOK cl_program clLinkProgram(cl_context context, cl_uint count, const cl_device_id *devices, const char *options,
-				  cl_uint programs, const cl_program *list, void(CL_CALLBACK *notify)(cl_program, void *), void *data,
-				  cl_int *errcode)
+				  cl_uint programs, const cl_program *list, build_callback notify, void *data, cl_int *errcode)
 {
 	if (!gmt_enter_untimed())
 		return gmt_driver.clLinkProgram(context, count, devices, options, programs, list, notify, data, errcode);
-	struct link_callback *ours = notify ? malloc(sizeof *ours) : NULL;
-	if (ours)
-		*ours = (struct link_callback){notify, data};
-	cl_program handle = gmt_driver.clLinkProgram(context, count, devices, options, programs, list, ours ? linked : notify,
-						     ours ? (void *)ours : data, errcode);
-	program_created(handle, &GMT_CALLER);
+	put_before(&notify, &data);
+	errcode = GMT_STATUS(errcode);
+	cl_program handle = gmt_driver.clLinkProgram(context, count, devices, options, programs, list, notify, data, errcode);
+	program_created(handle, __func__, *errcode, &GMT_CALLER);
 	gmt_leave();
 	return handle;
 }

@@ -54,9 +54,12 @@ GMT_HOOK cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id 
 {
 	if (!gmt_enter_untimed())
 		return gmt_driver.clCreateCommandQueue(context, device, properties, errcode);
-	cl_command_queue handle = gmt_driver.clCreateCommandQueue(context, device, properties, errcode);
+	cl_int *status = GMT_STATUS(errcode);
+	cl_command_queue handle = gmt_driver.clCreateCommandQueue(context, device, properties, status);
 	if (handle)
 		queue_created(handle, context, properties, &GMT_CALLER);
+	else
+		gmt_call_failed(__func__, *status, &GMT_CALLER);
 	gmt_leave();
 	return handle;
 }
@@ -67,9 +70,12 @@ cl_command_queue clCreateCommandQueueWithPropertiesKHR(cl_context context, cl_de
 	__typeof__(&clCreateCommandQueueWithPropertiesKHR) driver = atomic_load(&gmt_driver.clCreateCommandQueueWithPropertiesKHR);
 	if (!gmt_enter_untimed())
 		return driver(context, device, properties, errcode);
-	cl_command_queue handle = driver(context, device, properties, errcode);
+	cl_int *status = GMT_STATUS(errcode);
+	cl_command_queue handle = driver(context, device, properties, status);
 	if (handle)
 		queue_created(handle, context, bits_of(properties), &GMT_CALLER);
+	else
+		gmt_call_failed(__func__, *status, &GMT_CALLER);
 	gmt_leave();
 	return handle;
 }
@@ -79,9 +85,12 @@ GMT_HOOK cl_command_queue clCreateCommandQueueWithProperties(cl_context context,
 {
 	if (!gmt_enter_untimed())
 		return gmt_driver.clCreateCommandQueueWithProperties(context, device, properties, errcode);
-	cl_command_queue handle = gmt_driver.clCreateCommandQueueWithProperties(context, device, properties, errcode);
+	cl_int *status = GMT_STATUS(errcode);
+	cl_command_queue handle = gmt_driver.clCreateCommandQueueWithProperties(context, device, properties, status);
 	if (handle)
 		queue_created(handle, context, bits_of(properties), &GMT_CALLER);
+	else
+		gmt_call_failed(__func__, *status, &GMT_CALLER);
 	gmt_leave();
 	return handle;
 }

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "../base/dispatch.h"
 #include "../base/lock.h"
+#include "../entry/sites.h"
 #include "../order/queue.h"
 #include "../pool/cooling.h"
 #include "../registry/finding.h"
@@ -44,6 +45,12 @@ static bool settle(struct gmt_context *context, cl_event marker)
 	return err == CL_SUCCESS && status == CL_COMPLETE;
 }
 
+static void failed(const char *function, cl_int err, const struct gmt_caller *caller)
+{
+	gmt_call_failed(function, err, caller);
+	gmt_finding_out_of_memory(function, NULL, 0, err);
+}
+
 GMT_HOOK cl_int clFinish(cl_command_queue handle)
 {
 	struct gmt_call call;
@@ -65,7 +72,7 @@ GMT_HOOK cl_int clFinish(cl_command_queue handle)
 		gmt_cooling_collect(256, false);
 	}
 	if (gmt_unlikely(err != CL_SUCCESS))
-		gmt_finding_out_of_memory(__func__, NULL, 0, err);
+		failed(__func__, err, &GMT_CALLER);
 	gmt_held_tick(call.start);
 	gmt_command_write_sync(&call, GMT_SYNC_FINISH, queue);
 	gmt_leave();
@@ -80,7 +87,7 @@ GMT_HOOK cl_int clFlush(cl_command_queue handle)
 	atomic_store_explicit(&gmt_flushed, true, memory_order_relaxed);
 	cl_int err = gmt_driver.clFlush(handle);
 	if (gmt_unlikely(err != CL_SUCCESS))
-		gmt_finding_out_of_memory(__func__, NULL, 0, err);
+		failed(__func__, err, &GMT_CALLER);
 	gmt_command_write_sync(&call, GMT_SYNC_FLUSH, gmt_queue_find(handle));
 	gmt_leave();
 	return err;
@@ -110,7 +117,7 @@ GMT_HOOK cl_int clEnqueueMarker(cl_command_queue queue, cl_event *event)
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_OTHER, __func__))
 		return gmt_driver.clEnqueueMarker(queue, event);
 	cl_int err = gmt_driver.clEnqueueMarker(queue, event);
-	return gmt_command_end_fence(&command, err, false, &(struct gmt_wait_list){0, NULL, event, event ? &GMT_CALLER : NULL});
+	return gmt_command_end_fence(&command, err, false, &(struct gmt_wait_list){0, NULL, event, &GMT_CALLER});
 }
 
 GMT_HOOK cl_int clEnqueueBarrier(cl_command_queue queue)
@@ -119,5 +126,5 @@ GMT_HOOK cl_int clEnqueueBarrier(cl_command_queue queue)
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_OTHER, __func__))
 		return gmt_driver.clEnqueueBarrier(queue);
 	cl_int err = gmt_driver.clEnqueueBarrier(queue);
-	return gmt_command_end_fence(&command, err, true, &(struct gmt_wait_list){0});
+	return gmt_command_end_fence(&command, err, true, &(struct gmt_wait_list){.caller = &GMT_CALLER});
 }

@@ -56,6 +56,11 @@ void gmt_finding_out_of_memory(const char *function, const struct gmt_memory *me
 	write_finding(GMT_DIAG_OUT_OF_MEMORY, function, fields);
 }
 
+void gmt_finding_call_failed(const char *function, uint32_t tag, cl_int status)
+{
+	write_finding(GMT_DIAG_CALL_FAILED, function, (struct gmtdiagfields){.tag = tag, .status = gmt_clamp16(status)});
+}
+
 void gmt_finding_unknown(const char *function, cl_int status)
 {
 	write_finding(GMT_DIAG_UNKNOWN_MEMORY, function, (struct gmtdiagfields){.status = gmt_clamp16(status)});

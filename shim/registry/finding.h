@@ -13,6 +13,8 @@ bool gmt_finding_freed_handle(enum gmtdiag code, const char *function, const voi
 void gmt_finding_unknown(const char *function, cl_int status);
 /* A command failed. Written if the status may mean that memory ran out. memory: NULL, kernel: 0 where there is none. */
 void gmt_finding_out_of_memory(const char *function, const struct gmt_memory *memory, uint64_t kernel, cl_int status);
+/* A call failed that makes no memory. tag: of its call site, 0: unknown. */
+void gmt_finding_call_failed(const char *function, uint32_t tag, cl_int status);
 /* True, and a finding, if the program has released memory and the pool has it: the call must fail. */
 bool gmt_finding_released(const struct gmt_memory *memory, const char *function);
 

@@ -164,6 +164,28 @@ GMT_HOOK cl_program clCreateProgramWithIL(cl_context context, const void *code, 
 	return on_context(context, FAKE_PROGRAM, errcode);
 }
 
+/* It calls back before it returns, and has no compiler. */
+GMT_HOOK cl_int clBuildProgram(cl_program program, cl_uint count, const cl_device_id *devices, const char *options,
+			       void(CL_CALLBACK *notify)(cl_program, void *), void *data)
+{
+	(void)count, (void)devices;
+	FAKE_LOCKED;
+	if (!fake_alive(program, FAKE_PROGRAM))
+		return CL_INVALID_PROGRAM;
+	if (options && strcmp(options, "broken") == 0)
+		return CL_BUILD_PROGRAM_FAILURE;
+	if (notify)
+		notify(program, data);
+	return CL_SUCCESS;
+}
+
+GMT_HOOK cl_int clCompileProgram(cl_program program, cl_uint count, const cl_device_id *devices, const char *options, cl_uint headers,
+				 const cl_program *list, const char **names, void(CL_CALLBACK *notify)(cl_program, void *), void *data)
+{
+	(void)headers, (void)list, (void)names;
+	return clBuildProgram(program, count, devices, options, notify, data);
+}
+
 /* It calls back before it returns. */
 GMT_HOOK cl_program clLinkProgram(cl_context context, cl_uint count, const cl_device_id *devices, const char *options,
 				  cl_uint programs, const cl_program *list, void(CL_CALLBACK *notify)(cl_program, void *), void *data,

@@ -259,11 +259,16 @@ size_t events(enum gmtkind kind)
 	return count;
 }
 
+static bool is_failed_call(const struct gmtevent *event)
+{
+	return event->kind == GMT_KIND_DIAG && event->op == GMT_DIAG_CALL_FAILED;
+}
+
 static const struct gmtevent *find_last(enum gmtkind kind)
 {
 	session_read();
 	for (size_t i = session.count; i-- > 0;)
-		if (!session.payload[i] && session.event[i].kind == kind)
+		if (!session.payload[i] && session.event[i].kind == kind && !is_failed_call(&session.event[i]))
 			return &session.event[i];
 	return NULL;
 }
@@ -296,6 +301,18 @@ static const char *text_of(const struct gmtevent *event)
 const char *last_text(enum gmtkind kind)
 {
 	return text_of(find_last(kind));
+}
+
+void last_call_failed(const char *function, cl_int status)
+{
+	session_read();
+	size_t i = session.count;
+	while (i > 0 && (session.payload[i - 1] || !is_failed_call(&session.event[i - 1])))
+		i--;
+	CHECK(i > 0);
+	CHECK(strcmp(text_of(&session.event[i - 1]), function) == 0);
+	EQUAL(session.event[i - 1].status, status);
+	CHECK(session.event[i - 1].tag);
 }
 
 const char *first_text(enum gmtkind kind)

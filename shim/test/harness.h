@@ -72,7 +72,7 @@ struct ring_totals session_totals(void);
 
 /* All of these read first. */
 size_t events(enum gmtkind kind);
-/* The last event of a kind; an empty one when there is none. */
+/* The last event of a kind; an empty one when there is none. That a call failed does not count. */
 struct gmtevent last_event(enum gmtkind kind);
 /* The event of any kind with that many behind it. */
 struct gmtevent event_before(size_t behind);
@@ -80,6 +80,8 @@ struct gmtevent event_before(size_t behind);
 const char *last_text(enum gmtkind kind);
 const char *first_text(enum gmtkind kind);
 size_t diags(enum gmtdiag code);
+/* Checks that the last report of a failed call is of this one, with its call site. */
+void last_call_failed(const char *function, cl_int status);
 /* What the OBJECT events of a type say now, and in how many call sites. */
 struct held {
 	uint64_t created, released, most, untracked;

@@ -374,3 +374,50 @@ TEST(an_eager_create_without_a_pool)
 	EQUAL(fake.livebytes, 0);
 	end_clean();
 }
+
+/* With or without a place for the status. */
+TEST(calls_that_fail_are_reported)
+{
+	cl_program program;
+	cl_event gone = NULL;
+	cl_int err;
+	begin((struct options){.observe = true, .tagmode = GMT_TAGS_CALLER});
+	CHECK(!clCreateKernel(NULL, "k", NULL));
+	last_call_failed("clCreateKernel", CL_INVALID_PROGRAM);
+	CHECK(!clCreateCommandQueue(NULL, fake_device(), 0, &err));
+	last_call_failed("clCreateCommandQueue", err);
+	CHECK(!clCreateProgramWithSource(NULL, 0, NULL, NULL, &err));
+	last_call_failed("clCreateProgramWithSource", CL_INVALID_CONTEXT);
+	program = fake_program();
+	EQUAL(clBuildProgram(program, 0, NULL, "broken", NULL, NULL), CL_BUILD_PROGRAM_FAILURE);
+	last_call_failed("clBuildProgram", CL_BUILD_PROGRAM_FAILURE);
+	EQUAL(clCompileProgram(NULL, 0, NULL, "", 0, NULL, NULL, NULL, NULL), CL_INVALID_PROGRAM);
+	last_call_failed("clCompileProgram", CL_INVALID_PROGRAM);
+	EQUAL(clEnqueueFillBuffer(world.queue, NULL, "x", 1, 0, 16, 0, NULL, NULL), CL_INVALID_MEM_OBJECT);
+	last_call_failed("clEnqueueFillBuffer", CL_INVALID_MEM_OBJECT);
+	EQUAL(clWaitForEvents(1, &gone), CL_INVALID_EVENT);
+	last_call_failed("clWaitForEvents", CL_INVALID_EVENT);
+	EQUAL(clFinish(NULL), CL_INVALID_COMMAND_QUEUE);
+	last_call_failed("clFinish", CL_INVALID_COMMAND_QUEUE);
+	EQUAL(diags(GMT_DIAG_CALL_FAILED), 8);
+	EQUAL(clReleaseMemObject(new_buffer(64)), CL_SUCCESS);
+	EQUAL(diags(GMT_DIAG_CALL_FAILED), 8);
+	end_clean();
+}
+
+static void CL_CALLBACK calls(cl_program program, void *data)
+{
+	OK(clRetainProgram(program)); /* the program makes this call */
+	++*(int *)data;
+}
+
+TEST(builds_call_back)
+{
+	int called = 0;
+	begin((struct options){0});
+	cl_program program = fake_program();
+	OK(clBuildProgram(program, 0, NULL, "", calls, &called));
+	OK(clCompileProgram(program, 0, NULL, "", 0, NULL, NULL, calls, &called));
+	EQUAL(called, 2);
+	end_clean();
+}

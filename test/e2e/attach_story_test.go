@@ -92,7 +92,7 @@ func (l *teller) hear(e *event) {
 	case "", "site", "device", "thread", "exit", "await", "machine", "object", "spill", "transfer": // lists of events are not read from outside; the first and the last line have no kind
 		return
 	case "diag":
-		if e.Op == "whole blocks" { // only the library tries the driver
+		if e.Op == "whole blocks" || e.Op == "call failed" { // only the library tries the driver, and sees other calls than creates fail
 			return
 		}
 	case "kernel":

@@ -55,6 +55,7 @@ func judgements() []judged {
 			words: []string{fault("accumulate"), "add"}, nearly: []string{fault("accumulate"), "fill"}, driver: pocl,
 		},
 		deed("refused", "5 calls refused", "futhark", "refuse"),
+		deed("refused", "2 calls refused", "futhark", "build"),
 		{
 			rule: "firstFailure", title: "failed (-4)", policy: "futhark", flags: []string{"--device-memory", "16M"},
 			words: []string{fault("shortage"), "full"}, nearly: []string{fault("shortage"), "nearly"}, driver: pocl,

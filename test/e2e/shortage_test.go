@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -105,6 +106,38 @@ func TestPostMortem(t *testing.T) {
 				t.Errorf("got %+v, want %+v\n%s", got, test, r.stderr)
 			}
 		})
+	}
+}
+
+// What fails after a create had failed that the program did not check is with it, in the first line of what stands out, as is how the program ended.
+func TestUncheckedFailure(t *testing.T) {
+	t.Parallel()
+	for how, status := range map[string]int{"unchecked": 3, "full": 0} {
+		file := filepath.Join(t.TempDir(), "run.gmt")
+		r := run(t, command{args: []string{gpumemtop(), "record", "-o", file, "--device-memory", "16M", fault("shortage"), how}})
+		if r.code != status {
+			t.Fatalf("%s: ended with %s\n%s", how, r, r.stderr)
+		}
+		var found struct {
+			Diagnoses   []struct{ Severity, Title, Text string }
+			FailedCalls []report.FailedCall `json:"failed_calls"`
+		}
+		readJSON(t, tool(t, "report", "--format", "json", file), &found)
+		first := found.Diagnoses[0]
+		if first.Severity != "problem" || !strings.Contains(first.Title, "create of a buffer of 1.00 MiB at shortage.c:") {
+			t.Errorf("%s: %+v", how, first)
+		}
+		then := regexp.MustCompile(`; then clEnqueueFillBuffer at shortage\.c:\d+ fill_what_is_missing failed with CL_INVALID_MEM_OBJECT \(-38\) \(3 times\); the process exited with status 3, `)
+		if says := then.MatchString(first.Text); says != (status == 3) || contains(r.stderr, "then clEnqueueFillBuffer at shortage.c:") != says {
+			t.Errorf("%s: %q\n%s", how, first.Text, r.stderr)
+		}
+		calls := 1
+		if status == 3 {
+			calls = 2
+		}
+		if len(found.FailedCalls) != calls || *found.FailedCalls[0].Size != 1<<20 || found.FailedCalls[calls-1].Size != nil != (calls == 1) {
+			t.Errorf("%s: %+v", how, found.FailedCalls)
+		}
 	}
 }
 

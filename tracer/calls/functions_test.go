@@ -15,6 +15,8 @@ import (
 var notReported = map[string]string{
 	"clSetContextDestructorCallback":   "a callback, which the shim only keeps out of the pool's way",
 	"clSetMemObjectDestructorCallback": "a callback, which the shim only keeps out of the pool's way",
+	"clBuildProgram":                   "the shim reports that it failed; attach reports that of creates of memory alone",
+	"clCompileProgram":                 "the shim reports that it failed; attach reports that of creates of memory alone",
 	"clSetEventCallback":               "a callback, from which the pool learns that a command has completed",
 	"clGetContextInfo":                 "a query, whose answer the pool must not change",
 	"clGetDeviceInfo":                  "a query, whose answer the pool must not change",

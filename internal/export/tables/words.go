@@ -89,7 +89,7 @@ func hasTag(e *wire.Event) bool {
 	case wire.KindUse:
 		return wire.Command(e.Op) == wire.CommandCopy && e.Tag > 0 // other uses have their memory's, which says nothing new
 	case wire.KindDiag:
-		return wire.Diag(e.Op).Finding()
+		return wire.Diag(e.Op).Finding() || wire.Diag(e.Op) == wire.DiagCallFailed
 	}
 	return false
 }

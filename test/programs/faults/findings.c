@@ -22,6 +22,7 @@
  *	lost       leaks what one function creates for all      for one caller
  *	fill       has 15 of 16 MiB in use                      8 MiB
  *	refuse     creates memory as no driver allows it        as the least that drivers allow
+ *	build      builds a wrong program, runs what is not     a right one, and runs what is
  */
 #include "work.h"
 
@@ -321,6 +322,22 @@ static void refuse(const struct gpu *gpu, bool nearly)
 	release(whole);
 }
 
+static void build(const struct gpu *gpu, bool nearly)
+{
+	const char *source = nearly ? "kernel void f(global int *a) { *a = 1; }" : "kernel void f(global int *a) { *a = b; }";
+	cl_int status, expected = nearly ? CL_SUCCESS : CL_BUILD_PROGRAM_FAILURE;
+	cl_program program = clCreateProgramWithSource(gpu->context, 1, &source, NULL, &status);
+	CHECK(status);
+	if (clBuildProgram(program, 1, &gpu->device, "", NULL, NULL) != expected)
+		fail("the build");
+	cl_kernel kernel = clCreateKernel(program, "f", &status);
+	if ((kernel != NULL) != nearly)
+		fail("the kernel: %d", status);
+	if (kernel)
+		CHECK(clReleaseKernel(kernel));
+	CHECK(clReleaseProgram(program));
+}
+
 static const struct {
 	const char *name;
 	void (*commit)(const struct gpu *gpu, bool nearly);
@@ -328,7 +345,7 @@ static const struct {
 	{"grow", grow}, {"fifth", fifth}, {"keep", keep}, {"sizes", sizes}, {"loop", loop}, {"copies", copies}, {"late", late},
 	{"waste", waste}, {"pieces", pieces}, {"parts", parts}, {"kept", uses}, {"origins", origins}, {"hidden", hidden},
 	{"lost", lost}, {"hoard", hoard}, {"small", small},
-	{"fill", full}, {"refuse", refuse},
+	{"fill", full}, {"refuse", refuse}, {"build", build},
 };
 
 int main(int argc, char **argv)

@@ -1,9 +1,10 @@
 /*
  * shortage: runs out of memory in a given way, and prints the error. All but room and pieces want a device of 16 MiB.
  *
- *	shortage large|full|room|pieces|nearly|killed|aborted
+ *	shortage large|full|unchecked|room|pieces|nearly|killed|aborted
  *
- * large asks for more than the device has; full creates until it is full; room asks for what the host refuses although
+ * large asks for more than the device has; full creates until it is full; unchecked then fills what it did not
+ * get, and ends with status 3; room asks for what the host refuses although
  * the device has it; pieces does so on a device of 512 MiB, where room is between small buffers; nearly fills the device
  * without failing; killed and aborted end while they hold memory.
  */
@@ -91,6 +92,16 @@ static void limit_among_pieces(const struct gpu *gpu)
 	release_all(kept, left);
 }
 
+/* Of count buffers the last is NULL, as its create failed. */
+static void fill_what_is_missing(const struct gpu *gpu, cl_mem *buffers, size_t count)
+{
+	const cl_uint pattern = 7;
+	for (int i = 0; i < 3; i++)
+		if (clEnqueueFillBuffer(gpu->queue, buffers[count], &pattern, sizeof pattern, 0, MIB, 0, NULL, NULL) == CL_SUCCESS)
+			fail("shortage: a buffer that is not one");
+	release_all(buffers, count);
+}
+
 static bool run_short(const struct gpu *gpu, const char *how)
 {
 	static cl_mem buffers[2 * DEVICE];
@@ -98,6 +109,8 @@ static bool run_short(const struct gpu *gpu, const char *how)
 		release_all(buffers, fill_up(gpu, buffers, 1, (DEVICE + 1) * MIB));
 	else if (strcmp(how, "full") == 0)
 		release_all(buffers, fill_up(gpu, buffers, DEVICE + 1, MIB));
+	else if (strcmp(how, "unchecked") == 0)
+		fill_what_is_missing(gpu, buffers, fill_up(gpu, buffers, DEVICE + 1, MIB));
 	else if (strcmp(how, "nearly") == 0)
 		release_all(buffers, fill_up(gpu, buffers, DEVICE, MIB));
 	else if (strcmp(how, "room") == 0)
@@ -112,7 +125,7 @@ static bool run_short(const struct gpu *gpu, const char *how)
 int main(int argc, char **argv)
 {
 	if (argc != 2)
-		fail("usage: shortage large|full|room|pieces|nearly|killed|aborted");
+		fail("usage: shortage large|full|unchecked|room|pieces|nearly|killed|aborted");
 	struct gpu gpu = gpu_open(0);
 	if (!run_short(&gpu, argv[1])) {
 		create_worked(&gpu, 4 * MIB);
@@ -121,5 +134,5 @@ int main(int argc, char **argv)
 		abort();
 	}
 	gpu_close(&gpu);
-	return EXIT_SUCCESS;
+	return strcmp(argv[1], "unchecked") == 0 ? 3 : EXIT_SUCCESS;
 }
