@@ -8,6 +8,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 )
@@ -93,6 +94,7 @@ func newDashboard(o Options, t *theme) *dashboard {
 	d.cursor.d, d.help.d, d.palette.d = d, d, d
 	base := basePane{d}
 	d.ledger.d, d.ledger.undoing, d.limits.asked = d, map[string]*change{}, map[string]*limitRequest{}
+	d.ledger.asked = map[string]analysis.Effect{}
 	d.tags.d, d.free.basePane, d.limits.basePane, d.output.basePane = d, base, base, base
 	d.processes.basePane, d.policies.basePane, d.curve.basePane, d.points.basePane, d.ghosts.basePane = base, base, base, base, base
 	d.panes = [paneCount]pane{

@@ -218,7 +218,7 @@ func TestGhostHint(t *testing.T) {
 	var adopted []string
 	const hint = "! slab max_cached_bytes=64M would do better: 38.0 % less time in the driver, simulated"
 	d := ghostTest(120, 36, ghostSnapshot(), &adopted, nil)
-	shows(t, d, hint, "w what if", "! list  y apply")
+	shows(t, d, hint, "w what if", "! list  y: policy slab")
 	press(d, "!", "enter")
 	if d.zoom != paneGhosts {
 		t.Error("enter does not lead to the ghosts")

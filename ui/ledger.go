@@ -2,15 +2,15 @@ package ui
 
 import (
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// When the effect of a change is measured, in ns of snapshot time after it, and the time before it that it is compared with.
+// When the effect of a change is measured, in ns of snapshot time after it. Each figure is of as long a time as there was before it.
 const (
 	soonNS      = 3e9
 	laterNS     = 30e9
@@ -27,47 +27,49 @@ func tallyOf(s *stats.Snapshot) tally {
 	return tally{s.Time, t.Hits, t.Misses, add(t.DriverCreates, t.DriverReleases), t.Cached}
 }
 
-// effect is what the pool did in a stretch of time.
-type effect struct {
-	rate   float64 // of hits; NaN: no request
-	cached uint64  // at its end
-	calls  float64 // of the driver, per second
-}
-
 // between returns what happened between two tallies.
-func between(a, b tally) effect {
-	e := effect{rate: math.NaN(), cached: b.cached}
-	if n := add(since(a.hits, b.hits), since(a.misses, b.misses)); n > 0 {
-		e.rate = float64(since(a.hits, b.hits)) / float64(n)
-	}
+func between(a, b tally) analysis.Effect {
+	hits := since(a.hits, b.hits)
+	e := analysis.Effect{Hits: hits, Requests: add(hits, since(a.misses, b.misses)), Cached: b.cached}
 	if b.time > a.time {
-		e.calls = float64(since(a.calls, b.calls)) / (float64(b.time-a.time) / 1e9)
+		e.Calls = float64(since(a.calls, b.calls)) / (float64(b.time-a.time) / 1e9)
 	}
 	return e
 }
 
 // change is a change of a limit or of the policy that the program has acknowledged.
 type change struct {
-	label   string        // "max_waste_ratio 2 → 2.5"
-	limit   string        // empty: the policy changed
-	value   float64       // of the limit before
-	policy  string        // before
-	limits  []stats.Limit // of that policy
-	start   tally
-	effects []effect // before, soon after, later
-	undoes  bool     // it is not to be undone itself
-	undone  bool
+	label  string            // "max_waste_ratio 2 → 2.5"
+	limit  string            // empty: the policy changed
+	value  float64           // of the limit before
+	policy string            // before
+	limits []stats.Limit     // of that policy
+	before analysis.Effect   // when it was asked for
+	start  tally             // when it was acknowledged
+	after  []analysis.Effect // soon, and later
+	said   string            // the message that acknowledged it
+	undoes bool              // it is not to be undone itself
+	undone bool
+}
+
+// judged is the change for the judge of the run; nil: it is not measured yet, or taken back.
+func (c *change) judged() *analysis.Change {
+	if len(c.after) == 0 || c.undone || c.undoes {
+		return nil
+	}
+	return &analysis.Change{Label: c.label, Before: c.before, After: c.after[len(c.after)-1]}
 }
 
 // ledger remembers what the user changed, what came of it, and how to take it back.
 type ledger struct {
 	d       *dashboard
-	tallies []tally // of the last seconds
+	tallies []tally // of the last seconds, the oldest first
 	changes []*change
-	undoing map[string]*change // by limit, "" for the policy: what the request on its way takes back; nil: a limit comes back with its policy
-	base    map[uint32]tally   // what each tag had counted at the latest change; nil: there was none
-	restore []stats.Limit      // limits to set once their policy is in force
-	policy  string             // that one
+	undoing map[string]*change         // by limit, "" for the policy: what the request on its way takes back; nil: a limit comes back with its policy
+	asked   map[string]analysis.Effect // by limit, "" for the policy: what was so before, until the answer comes
+	base    map[uint32]tally           // what each tag had counted at the latest change; nil: there was none
+	restore []stats.Limit              // limits to set once their policy is in force
+	policy  string                     // that one
 }
 
 // update measures.
@@ -81,15 +83,42 @@ func (l *ledger) update(s *stats.Snapshot) {
 	}
 	for _, c := range l.changes {
 		after := since(c.start.time, s.Time)
-		if len(c.effects) == 1 && after >= soonNS || len(c.effects) == 2 && after >= laterNS {
-			c.effects = append(c.effects, between(c.start, now))
-			if n := &l.d.note; n.text == "" || n.style == goodStyle || n.style == dim { // a warning stays
-				l.d.say(goodStyle, c.text()+l.undoHint())
-			}
+		if len(c.after) == 0 && after >= soonNS || len(c.after) == 1 && after >= laterNS {
+			c.after = append(c.after, l.lately(now, c.start))
 		}
+	}
+	if n := len(l.changes); n > 0 {
+		l.report(l.changes[n-1])
 	}
 	if l.restore != nil && s.Policy == l.policy {
 		l.restoreLimits(s)
+	}
+}
+
+// lately returns what happened in the last seconds, but not before a time.
+func (l *ledger) lately(now, begin tally) analysis.Effect {
+	if len(l.tallies) > 0 && l.tallies[0].time > begin.time {
+		begin = l.tallies[0]
+	}
+	return between(begin, now)
+}
+
+// report gives the judge the latest change, and what came of it the place of the message that acknowledged it.
+func (l *ledger) report(c *change) {
+	d := l.d
+	if d.o.Judge != nil {
+		d.o.Judge.Changed(c.judged())
+	}
+	if c.judged() != nil && d.note.text == c.said {
+		d.note = note{}
+	}
+}
+
+// ask notes what is so before a change that is asked for.
+func (l *ledger) ask(limit string, s *stats.Snapshot) {
+	if _, waits := l.asked[limit]; !waits {
+		now := tallyOf(s)
+		l.asked[limit] = l.lately(now, tally{})
 	}
 }
 
@@ -106,16 +135,15 @@ func (l *ledger) restoreLimits(s *stats.Snapshot) {
 	l.restore = nil
 }
 
-// add notes a change.
-func (l *ledger) add(s *stats.Snapshot, c change) {
-	c.start = tallyOf(s)
+// add notes a change that the program has acknowledged, and says so.
+func (l *ledger) add(s *stats.Snapshot, c change, said string) {
+	c.start, c.said = tallyOf(s), said
 	_, c.undoes = l.undoing[c.limit]
 	delete(l.undoing, c.limit)
-	before := c.start
-	if len(l.tallies) > 0 {
-		before = l.tallies[0]
-	}
-	c.effects = []effect{between(before, c.start)}
+	l.ask(c.limit, s) // of an answer whose request this dashboard did not make
+	c.before = l.asked[c.limit]
+	delete(l.asked, c.limit)
+	l.d.say(goodStyle, said)
 	l.base = make(map[uint32]tally, len(s.Tags))
 	for i := range s.Tags {
 		t := &s.Tags[i]
@@ -140,6 +168,7 @@ func (l *ledger) failed(limit string) {
 		c.undone = false
 	}
 	delete(l.undoing, limit)
+	delete(l.asked, limit)
 	if limit == "" {
 		l.restore = nil
 	}
@@ -148,6 +177,7 @@ func (l *ledger) failed(limit string) {
 // forgetLimits gives up the limits that are on their way: their policy is gone.
 func (l *ledger) forgetLimits() {
 	maps.DeleteFunc(l.undoing, func(limit string, _ *change) bool { return limit != "" })
+	maps.DeleteFunc(l.asked, func(limit string, _ analysis.Effect) bool { return limit != "" })
 }
 
 // last returns the latest change that can be taken back, nil if there is none.
@@ -158,13 +188,6 @@ func (l *ledger) last() *change {
 		}
 	}
 	return nil
-}
-
-func (l *ledger) undoHint() string {
-	if l.last() == nil {
-		return ""
-	}
-	return "   u undoes"
 }
 
 // undo takes the latest change back.
@@ -191,31 +214,54 @@ func (l *ledger) undo() {
 	}
 }
 
-// text is the line of a change: before → 3 s after → 30 s after.
-func (c *change) text() string {
-	series := func(write func(effect) string) string {
-		var parts []string
-		for _, e := range c.effects {
-			parts = append(parts, write(e))
+// whens are the times of the values that a change has.
+var whens = [...]string{"before", "3 s after", "30 s after"}
+
+// texts say what was so before a change and, each with its time, what is so since: of requests, and of memory and driver. all: at
+// every time that was measured; else before and at the last one.
+func (c *change) texts(all bool) (served, cost string) {
+	var hits, cached, calls []string
+	for i, e := range append([]analysis.Effect{c.before}, c.after...) {
+		if !all && 0 < i && i < len(c.after) {
+			continue
 		}
-		return strings.Join(parts, " → ")
+		rate := none
+		if e.Requests > 0 {
+			rate = percent(e.HitRate()) + " %"
+		}
+		hits = append(hits, rate+" "+whens[i])
+		cached = append(cached, bytesText(e.Cached))
+		calls = append(calls, strconv.FormatFloat(e.Calls, 'f', 1, 64))
 	}
-	text := "✓ " + c.label + ": "
-	if len(c.effects) == 1 {
-		text += "measuring; before: "
+	if len(c.after) == 0 {
+		hits = append(hits, "measuring")
 	}
-	return text + "hit " + series(func(e effect) string { return percent(e.rate) }) + " %, cached " +
-		series(func(e effect) string { return bytesText(e.cached) }) + ", driver calls " +
-		series(func(e effect) string { return strconv.FormatFloat(e.calls, 'f', 1, 64) }) + " /s"
+	return "hit " + strings.Join(hits, ", "), "cached " + strings.Join(cached, " → ") + "; driver calls " + strings.Join(calls, " → ") + " /s"
 }
 
-// latest returns the line of the latest change while it is new, else "".
-func (l *ledger) latest(s *stats.Snapshot) string {
-	n := len(l.changes)
-	if n == 0 || since(l.changes[n-1].start.time, s.Time) > changeShown {
-		return ""
+// mark is a sign for what came of a change: amber where less is served since.
+func (c *change) mark() (string, style) {
+	switch now := c.judged(); {
+	case c.undone:
+		return "✓ ", dim
+	case now != nil && now.Worse():
+		return "! ", warnStyle
 	}
-	return l.changes[n-1].text() + l.undoHint()
+	return "✓ ", plain
+}
+
+// latest returns the line of the latest change while it is new, unless it is taken back.
+func (l *ledger) latest(s *stats.Snapshot) (string, style) {
+	if len(l.changes) == 0 {
+		return "", plain
+	}
+	c := l.changes[len(l.changes)-1]
+	if c.undone || c.undoes || since(c.start.time, s.Time) > changeShown {
+		return "", plain
+	}
+	sign, st := c.mark()
+	served, cost := c.texts(false)
+	return sign + c.label + ": " + served + " (u undoes); " + cost, st
 }
 
 // draw lists the changes, the latest first.
@@ -223,13 +269,14 @@ func (l *ledger) draw(r region) {
 	if len(l.changes) == 0 || r.h < 2 {
 		return
 	}
-	r.text(1, 0, "changes: before → 3 s after → 30 s after", headStyle)
-	for y := range min(r.h-1, len(l.changes)) {
-		c := l.changes[len(l.changes)-1-y]
-		st := plain
-		if c.undone {
-			st = dim
+	r.text(1, 0, "changes", headStyle)
+	for i, y := len(l.changes)-1, 1; i >= 0 && y < r.h; i, y = i-1, y+2 {
+		c := l.changes[i]
+		sign, st := c.mark()
+		served, cost := c.texts(true)
+		r.textIn(1, y, r.w-2, sign+c.label+": "+served, st)
+		if y+1 < r.h {
+			r.textIn(3, y+1, r.w-4, cost, dim)
 		}
-		r.textIn(1, y+1, r.w-2, c.text(), st)
 	}
 }

@@ -88,12 +88,14 @@ func TestEffects(t *testing.T) {
 	answered(d, 1, gib, 3*time.Second+1, 1, 3)
 	shows(t, d, "✓ max_cached_bytes 512.0M → 1.00G acknowledged")
 	answered(d, 1, gib, 6*time.Second, 10, 3)
-	hides(t, d, "→ 100.0 %")
+	hides(t, d, "3 s after")
 	answered(d, 1, gib, 6*time.Second+1, 10, 3)
-	shows(t, d, "✓ max_cached_bytes 512.0M → 1.00G: hit 25.0 → 100.0 %, cached 385.0M → 394.0M, driver calls 1.0 → 0.0 /s   u undoes")
+	shows(t, d, "✓ max_cached_bytes 512.0M → 1.00G: hit 25.0 % before, 100.0 % 3 s after (u undoes); cached 385.0M → 394.0M; driver calls 1.0 → 0.0 /s")
+	answered(d, 1, gib, 30*time.Second, 30, 33)
 	answered(d, 1, gib, 33*time.Second+1, 40, 33)
+	shows(t, d, "hit 25.0 % before, 100.0 % 30 s after (u undoes); cached 385.0M → 424.0M;")
 	press(d, "6")
-	shows(t, d, "hit 25.0 → 100.0 → 56.5 %", "changes: before → 3 s after → 30 s after")
+	shows(t, d, "hit 25.0 % before, 100.0 % 3 s after, 100.0 % 30 s after", "cached 385.0M → 394.0M → 424.0M; driver calls 1.0 → 0.0 → 0.0 /s")
 	golden.RequireEqual(t, screen(d))
 	press(d, "6", "u")
 	if want := []string{"1073741824", "536870912"}; !slices.Equal(c.values, want) {
@@ -105,6 +107,70 @@ func TestEffects(t *testing.T) {
 	if len(c.values) != 2 {
 		t.Errorf("the undo was undone: %v", c.values)
 	}
+}
+
+// TestBeforeIsBeforeTheKey: what happens until the answer is not before the change.
+func TestBeforeIsBeforeTheKey(t *testing.T) {
+	d, _, _ := tuned(160, 45)
+	answered(d, 0, 512*mib, 3*time.Second, 30, 0)
+	press(d, "]")
+	answered(d, 0, 512*mib, 4*time.Second, 30, 500)
+	answered(d, 1, gib, 5*time.Second, 90, 1000)
+	shows(t, d, "acknowledged")
+	answered(d, 1, gib, 8*time.Second, 120, 1000)
+	shows(t, d, "hit 100.0 % before, 100.0 % 3 s after (u undoes); cached 414.0M → 504.0M; driver calls 0.0 → 0.0 /s")
+}
+
+// TestWorseIsAmber: the verdict says so, and what takes the change back; a change that is hardly worse is as it was.
+func TestWorseIsAmber(t *testing.T) {
+	change := func(misses uint64) *dashboard {
+		d, _, _ := tuned(120, 36)
+		answered(d, 0, 512*mib, 3*time.Second, 100, 0)
+		press(d, "]")
+		answered(d, 1, gib, 3*time.Second+1, 100, 0)
+		answered(d, 1, gib, 6*time.Second+1, 200-misses, misses)
+		answered(d, 1, gib, 7*time.Second+1, 200-misses, misses)
+		return d
+	}
+	d := change(5)
+	shows(t, d, "! worse since max_cached_bytes 512.0M → 1.00G: hit rate 100.0 % before, 95.0 % after", "! list  u undo",
+		"! max_cached_bytes 512.0M → 1.00G: hit 100.0 % before, 95.0 % 3 s after (u undoes)")
+	if _, st := d.message(d.live); st != warnStyle {
+		t.Errorf("style %d", st)
+	}
+	press(d, "!", "enter")
+	if d.zoom != paneLimits {
+		t.Errorf("enter leads to pane %d", d.zoom)
+	}
+	d = change(4)
+	hides(t, d, "worse", "u undo ")
+	if _, st := d.message(d.live); st != plain {
+		t.Errorf("style %d", st)
+	}
+}
+
+// TestUndoneChangesAreSilent: what is taken back reports nothing, and no report takes another message's place.
+func TestUndoneChangesAreSilent(t *testing.T) {
+	d, _, _ := tuned(160, 45)
+	answered(d, 0, 512*mib, 3*time.Second, 100, 0)
+	press(d, "]")
+	answered(d, 1, gib, 4*time.Second, 100, 0)
+	press(d, "u")
+	answered(d, 2, 512*mib, 5*time.Second, 100, 50)
+	d.say(goodStyle, "✓ exported: x")
+	for after := 7 * time.Second; after < 40*time.Second; after += 3 * time.Second {
+		answered(d, 2, 512*mib, after, 100, 100)
+		if after < 11*time.Second {
+			shows(t, d, "✓ exported: x")
+		}
+		hides(t, d, "3 s after", "worse", "measuring")
+	}
+	answered(d, 2, 512*mib, 40*time.Second, 200, 100)
+	press(d, "]")
+	answered(d, 3, gib, 41*time.Second, 200, 100)
+	d.say(goodStyle, "✓ exported: y")
+	answered(d, 3, gib, 44*time.Second, 200, 100)
+	shows(t, d, "✓ exported: y")
 }
 
 // TestRefusedUndo: a change after a refused undo can be taken back.

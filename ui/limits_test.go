@@ -75,7 +75,7 @@ func TestLimitUnanswered(t *testing.T) {
 	press(d, "]")
 	d.Update(frameMsg{now: testStart, app: App{State: stats.Exited}, hasApp: true})
 	shows(t, d, "✗ max_cached_bytes: the program ended before it answered")
-	hides(t, d, "…")
+	hides(t, d, "M …", "G …")
 }
 
 // TestLimitNotAsked: what the session does not take is not pending.
@@ -85,7 +85,7 @@ func TestLimitNotAsked(t *testing.T) {
 	d := newTest(o, 120, 36, sampleSnapshot())
 	press(d, "]")
 	shows(t, d, "✗ the session has ended")
-	hides(t, d, "…")
+	hides(t, d, "M …", "G …")
 }
 
 // TestOthersChange: a change that another terminal asks for is marked, but is not this one's to report or undo.

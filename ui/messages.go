@@ -43,8 +43,8 @@ func (d *dashboard) message(s *stats.Snapshot) (string, style) {
 	if l := d.arrange(); !l.verdict && len(d.points.found) > 0 {
 		return d.points.text(1)
 	}
-	if text := d.ledger.latest(s); text != "" {
-		return text, plain
+	if text, st := d.ledger.latest(s); text != "" {
+		return text, st
 	}
 	return d.restText(s), dim
 }

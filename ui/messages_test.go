@@ -23,7 +23,7 @@ func mistaken(s *stats.Snapshot) *stats.Snapshot {
 }
 
 func TestMistakesAreShown(t *testing.T) {
-	const latest = "! 2 things: double release: clReleaseMemObject of a 1.00 MiB buffer created at blur.c:88 make_tmp (3 times)"
+	const latest = "✗ 2 things: double release: clReleaseMemObject of a 1.00 MiB buffer created at blur.c:88 make_tmp (3 times)"
 	s := mistaken(sampleSnapshot())
 	shows(t, newTest((&calls{}).options(), 160, 36, s), latest, "2 MISTAKES")
 	for _, size := range [][2]int{{80, 24}, {60, 12}} {

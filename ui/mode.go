@@ -181,7 +181,7 @@ var paneHelp = []struct{ term, run, attach, view string }{
 		"how much cache would have paid? the hit rate at limits of cached bytes, ◆, each simulated over the whole recording while this pane is open; ▲ the knee, the least within 2 points of the best, │ the limit at the time shown, ┊ the one that [ ] choose",
 	},
 	{
-		"! stands out", "is all well? problems in the last 10 to 20 s, and better policies if there are any",
+		"! stands out", "is all well? ✗ wrong, ! could be better, ✓ fine: problems in the last 10 to 20 s, and better policies if any are simulated; watching: not judged for 10 s",
 		"", "is all well? mistakes, failures, leaks and growth up to this time",
 	},
 	{"b transfers", "what is copied? bytes each way, how fast, and from which call", "", ""},

@@ -90,6 +90,7 @@ func (p *limitsPane) obstacle() string {
 func (p *limitsPane) request(at int, to float64) {
 	l := &p.d.live.Limits[at]
 	p.chosen = l.Name
+	p.d.ledger.ask(l.Name, p.d.live)
 	sequence, err := p.d.o.SetLimit(l.Name, l.TextOf(to))
 	if err != nil {
 		p.d.ledger.failed(l.Name)
@@ -122,8 +123,7 @@ func (p *limitsPane) update(s *stats.Snapshot) {
 			continue
 		case st == goodStyle:
 			label := l.Name + " " + limitText(l, q.from) + " → " + limitText(l, l.Value)
-			p.d.say(st, "✓ "+label+" "+text)
-			p.d.ledger.add(s, change{label: label, limit: l.Name, value: q.from})
+			p.d.ledger.add(s, change{label: label, limit: l.Name, value: q.from}, "✓ "+label+" "+text)
 		default:
 			p.d.ledger.failed(l.Name)
 			p.d.say(st, "✗ "+l.Name+": "+text)

@@ -3,6 +3,7 @@ package ui
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
@@ -65,10 +66,10 @@ func severityStyle(s analysis.Severity) style {
 	return dim
 }
 
-// text writes the first points in one line: the first with its reason, of the others the titles.
+// text writes the first points in one line: the first with its reason, of the others the titles. "✗" is wrong, "!" could be better.
 func (p *pointsPane) text(n int) (string, style) {
 	points := p.found
-	text := "! "
+	text := signOf(points[0].Severity) + " "
 	if len(points) > 1 {
 		text += strconv.Itoa(len(points)) + " things: "
 	}
@@ -79,27 +80,81 @@ func (p *pointsPane) text(n int) (string, style) {
 	return text, severityStyle(points[0].Severity)
 }
 
+// signOf is a sign for a severity, as colours may be off.
+func signOf(s analysis.Severity) string {
+	switch s {
+	case analysis.Problem:
+		return "✗"
+	case analysis.Advice:
+		return "!"
+	}
+	return "·"
+}
+
 // drawLine draws the verdict.
 func (p *pointsPane) drawLine(r region, s *stats.Snapshot) {
-	points := p.found
-	switch {
-	case p.d.o.Judge == nil:
+	if p.d.o.Judge == nil {
 		return
-	case p.d.cursor.moment.Rough, len(points) == 0 && s.Totals.Creates == 0:
+	}
+	verdict, judged := p.d.o.Judge.Verdict()
+	switch {
+	case p.d.cursor.moment.Rough, len(p.found) == 0 && s.Totals.Creates == 0:
 		r.text(1, 0, "no allocation to judge", dim)
 		return
-	case len(points) == 0:
-		r.text(1, 0, "✓ nothing stands out", goodStyle)
+	case len(p.found) == 0 && verdict == analysis.Fine:
+		r.textIn(1, 0, r.w-2, "✓ "+judged, goodStyle)
+		return
+	case len(p.found) == 0:
+		r.textIn(1, 0, r.w-2, judged, dim)
 		return
 	}
-	keys := []span{{"!", keyStyle}, {" list", dim}}
-	if _, why := p.suggestion(); why == "" {
-		keys = append(keys, span{"  y", keyStyle}, span{" apply", dim})
-	}
+	keys := p.keys(r.w - 4 - verdictLeast)
 	n := spansWidth(keys)
 	r.spans(r.w-1-n, 0, keys...)
 	text, st := p.text(3)
 	r.textIn(1, 0, r.w-n-4, text, st)
+}
+
+// verdictLeast is the width that the verdict gets before the keys say what y does.
+const verdictLeast = 44
+
+// keys are what can be done about the points, in w columns if possible.
+func (p *pointsPane) keys(w int) []span {
+	list := []span{{"!", keyStyle}, {" list", dim}}
+	if p.found[0].About == analysis.AboutChange {
+		return append(list, span{"  u", keyStyle}, span{" undo", dim})
+	}
+	at, why := p.suggestion()
+	if why != "" {
+		return list
+	}
+	long := append(list, span{"  y", keyStyle}, span{": " + p.deed(&p.found[at], at == 0), dim})
+	if spansWidth(long) <= w {
+		return long
+	}
+	if short := long[2:]; spansWidth(short)-2 <= w {
+		short[0].text = "y"
+		return short
+	}
+	return append(list[:2:2], span{"  y", keyStyle}, span{" apply", dim})
+}
+
+// deed says what y does about a point. named: the line begins with the point, and need not name its limit again.
+func (p *pointsPane) deed(point *analysis.Diagnosis, named bool) string {
+	l, to := knobOf(p.d.live, point)
+	if l == nil {
+		leader, _ := p.d.ghosts.adoptable()
+		policy, limits, _ := strings.Cut(leader.Name, " ")
+		if policy == p.d.live.Policy {
+			return limits
+		}
+		return "policy " + policy
+	}
+	text := limitText(l, l.Value) + " → " + limitText(l, to)
+	if named && strings.HasPrefix(point.Title, l.Name) {
+		return text
+	}
+	return l.Name + " " + text
 }
 
 func (p *pointsPane) title(*stats.Snapshot) (title, hint []span) {
@@ -126,6 +181,8 @@ func (p *pointsPane) enter() {
 		d.zoomOn(paneFailures)
 	case point.About == analysis.AboutGhost:
 		d.zoomOn(paneGhosts)
+	case point.About == analysis.AboutChange:
+		d.zoomOn(paneLimits)
 	case point.Tag == "":
 		d.say(dim, "it concerns the whole run")
 	case d.tags.choose(point.Tag):
@@ -156,7 +213,7 @@ func (p *pointsPane) drawRow(r region, point *analysis.Diagnosis, chosen bool) {
 		st, rest = cursorStyle, cursorStyle
 	}
 	if point.Severity != analysis.Note {
-		r.put(1, 0, "!", badStyle)
+		r.put(1, 0, signOf(point.Severity), severityStyle(point.Severity))
 	}
 	r.textIn(3, 0, r.w-4, point.Title, st)
 	if x := 5 + width(point.Title); x < r.w {

@@ -64,12 +64,12 @@ func TestPointsGolden(t *testing.T) {
 // TestPointsLeadToTheirSites: enter shows the call site.
 func TestPointsLeadToTheirSites(t *testing.T) {
 	d := pointsTest((&calls{}).options(), 140, 42)
-	shows(t, d, "! 4 things: ", "! list  y apply")
+	shows(t, d, "✗ 4 things: ", "! list  y: max_cached_bytes 512.0M → 1.00G")
 	press(d, "!")
-	shows(t, d, "what stands out 4", "▸!")
+	shows(t, d, "what stands out 4", "▸✗")
 	at := slices.IndexFunc(names(d), func(n string) bool { return n == "main.c:140 upload" })
 	press(d, "j", "j")
-	shows(t, d, "memory grows 8.00 MiB/s: all of it at main.c:140 upload; the device is full in 31m")
+	shows(t, d, "memory grows 8.00 MiB/s: all of it at main.c:140 upload; at this rate the device is full in 31m")
 	press(d, "enter")
 	if d.zoom != paneTags || d.tags.at != at || chosenName(d) != "main.c:140 upload" {
 		t.Errorf("pane %d, row %d, %q; want row %d", d.zoom, d.tags.at, chosenName(d), at)
@@ -109,10 +109,15 @@ func TestSuggestionsAreDone(t *testing.T) {
 // TestAllIsWell: where nothing is wrong the screen says so, and a program that leaked does not look well at its end.
 func TestAllIsWell(t *testing.T) {
 	d := newTest((&calls{}).options(), 140, 42, sampleSnapshot())
-	shows(t, d, "✓ nothing stands out")
-	press(d, "!")
-	shows(t, d, "what stands out 0", "✓ nothing stands out")
+	shows(t, d, "watching… (judged after 10 s)")
 	s := sampleSnapshot()
+	s.Time += 10e9
+	d.Update(frameMsg{now: testStart.Add(10 * time.Second), snap: s})
+	const fine = "✓ fine: no mistake, no growth in the last 10 s; other policies are not compared"
+	shows(t, d, fine)
+	press(d, "!")
+	shows(t, d, "what stands out 0", fine)
+	s = sampleSnapshot()
 	s.Processes[0].State, s.Processes[0].Totals, s.Processes[0].Orderly = stats.Exited, s.Totals, true
 	s.Processes[0].Status = 0
 	d.Update(frameMsg{now: testStart, snap: s})

@@ -248,6 +248,7 @@ const (
 	AboutRun     About = iota // the run, or its Tag
 	AboutFailure              // a call that failed for lack of memory
 	AboutGhost                // another policy
+	AboutChange               // the latest change, which can be undone
 )
 
 // Frame is a node of the call tree: bytes and buffers of everything created below it. The root has no name.

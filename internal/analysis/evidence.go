@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -19,6 +20,7 @@ type Evidence struct {
 	Memory *Memory // now, or at the peak; nil after the end of a run whose peak was not looked at
 	Rise   *Rise   // nil: memory does not grow steadily
 	Late   *Late   // what happened of late; nil in a recording, and after the end
+	Change *Change // the user's latest, where what came of it is known; nil: there is none
 	Leaks  []Leak  // what processes that ended left behind, the most bytes first
 	Whole  *Whole  // what only a recording shows; nil: the source is a snapshot
 }
@@ -76,6 +78,7 @@ type Rise struct {
 	Part       float64 // what Site has of it; 0: unknown
 	Room       float64 // how many more iterations or seconds fill a device; negative: unknown
 	Share      float64 // as in Diagnosis
+	Fills      bool    // it was judged after a few seconds in which the program released nothing
 }
 
 // Late is what happened in the last 10 to 20 s.
@@ -88,16 +91,52 @@ type Late struct {
 	AtSite  Requests // of Site
 }
 
+// Change is a change of a limit or of the policy that the user made, with what was so before and what is so since.
+type Change struct {
+	Label         string // what changed: "max_waste_ratio 2 → 2.5"
+	Before, After Effect
+}
+
+// Effect is what a pool did in a stretch of time.
+type Effect struct {
+	Hits, Requests uint64
+	Cached         uint64  // at its end
+	Calls          float64 // of the driver, per second
+}
+
+// HitRate returns hits / requests, 0 without requests.
+func (e *Effect) HitRate() float64 { return float64(e.Hits) / float64(max(e.Requests, 1)) }
+
+// Worse reports whether clearly less is served since the change.
+func (c *Change) Worse() bool {
+	return min(c.Before.Requests, c.After.Requests) >= requestsLeast && c.Before.HitRate()-c.After.HitRate() >= worseLeast
+}
+
 // Requests counts what was requested of the pool.
 type Requests struct {
 	Hits, Misses uint64
 	Reasons      [reasons]uint64 // of the misses
 }
 
-func (r *Requests) rate() float64 { return float64(r.Hits) / float64(max(r.Hits+r.Misses, 1)) }
+func ofAll(hits, all uint64) Requests { return Requests{Hits: hits, Misses: relative(hits, all)} }
+
+func (r *Requests) all() uint64 { return r.Hits + r.Misses }
+
+func (r *Requests) rate() float64 { return float64(r.Hits) / float64(max(r.all(), 1)) }
+
+// part says which part was served.
+func (r *Requests) part() string {
+	switch r.Hits {
+	case 0:
+		return "none"
+	case r.all():
+		return "all"
+	}
+	return units.Percent(r.rate(), r.all())
+}
 
 // low reports whether the hit rate is, of enough requests.
-func (r *Requests) low() bool { return r.Hits+r.Misses >= requestsLeast && r.rate() < hitRateLow }
+func (r *Requests) low() bool { return r.all() >= requestsLeast && r.rate() < hitRateLow }
 
 // reason returns the most frequent reason for misses.
 func (r *Requests) reason() wire.Miss {

@@ -10,6 +10,9 @@ const (
 	growthIterations  = 4         // fewer may be a warm-up that fills caches
 	requestsLeast     = 20        // poolable requests, for a rate to mean something
 	hitRateLow        = 0.8       // of the later half: programs that repeat themselves reach more than 0.9
+	servesMore        = 0.1       // of the requests, that another policy would serve besides
+	worseLeast        = 0.05      // of the requests, that are no longer served after a change
+	stallShare        = 0.02      // of the run, that calls waited for spilled buffers
 	wasteHigh         = 0.25      // of what is in use at the peak; rounding to powers of two wastes that on average
 	wasteRatio        = 1.25      // max_waste_ratio that bounds waste by a fifth
 	fragmentationHigh = 0.5       // at the peak: no free block has half of the free memory
@@ -58,6 +61,8 @@ var rules = []rule{
 	{anyRun, deviceFull},
 	{ofLate, callSiteMisses},
 	{ofLate, limitBites},
+	{anyRun, changeIsWorse},
+	{anyRun, policyMisses},
 	{ofWhole, hitRateIsLow},
 	{ofWhole, policyNone},
 	{ofWhole, createsCopy},

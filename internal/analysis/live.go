@@ -15,6 +15,9 @@ const (
 	growRises   = 5              // of these seconds must hold more than the one before
 	growLate    = 2              // of them in the later half
 	growShare   = 0.01           // of what is in use
+	earlyPoints = 4              // seconds, each of which holds more than the one before: growth is judged at once
+	earlyRoom   = 120            // if it would fill a device within that many seconds,
+	earlyPeakNS = 2_000_000_000  // and the peak is this old at most: else memory rises and falls
 	steadyNS    = 2_000_000_000  // memory must be wasteful or fragmented for so long, or again and again,
 	apartNS     = 5_000_000_000  // with no more than this in between, which is also how long it is then shown
 )
@@ -25,9 +28,11 @@ type Live struct {
 	Points   []Diagnosis // of the last update, the most important first
 	Still    bool        // a snapshot is a moment of a recording: what it says of memory need not last
 	Attached bool        // as Evidence has it
+	change   *Change     // likewise
 
 	moments map[int]*steady // by rule
 
+	begun        uint64      // when there was first something to judge, after the latest change; 0: there was nothing yet
 	before, next rows        // at the beginning of the time and of the next one
 	all          [2]Requests // the same of all rows
 	driver       [2]uint64   // ns in driver calls, likewise
@@ -59,6 +64,9 @@ func after(hits, misses uint64, counts *[reasons]uint64, before Requests) Reques
 func (l *Live) Update(s *stats.Snapshot) []Diagnosis {
 	l.turn(s)
 	l.latest = s
+	if l.begun == 0 && s.Totals.Creates > 0 {
+		l.begun = s.Time
+	}
 	e := l.evidence(s)
 	l.rise = e.Rise
 	l.Points = e.judge(l.lasting)
@@ -68,7 +76,7 @@ func (l *Live) Update(s *stats.Snapshot) []Diagnosis {
 // evidence is what the snapshot and those before it show of the run.
 func (l *Live) evidence(s *stats.Snapshot) *Evidence {
 	e := Seen(s)
-	e.Attached = l.Attached
+	e.Attached, e.Change = l.Attached, l.change
 	if e.State == GoesOn {
 		e.Rise, e.Late = rising(s), l.late(s)
 	}
@@ -83,7 +91,7 @@ func (l *Live) late(s *stats.Snapshot) *Late {
 		Filling: !l.Still && l.since[0] <= s.Started,
 	}
 	for i := range s.Tags {
-		if r := l.of(&s.Tags[i]); r.low() && r.Misses > late.AtSite.Misses {
+		if r := l.Of(&s.Tags[i]); r.low() && r.Misses > late.AtSite.Misses {
 			late.Site, late.AtSite = s.Tags[i].Name, r
 		}
 	}
@@ -93,14 +101,21 @@ func (l *Live) late(s *stats.Snapshot) *Late {
 // turn begins a new stretch of time. Of a run that is not seen from its start, or that goes back, nothing is known before.
 func (l *Live) turn(s *stats.Snapshot) {
 	switch late := l.latest == nil || s.Time < l.latest.Time || s.Time-l.latest.Time > 2*lateNS; {
-	case late && relative(s.Started, s.Time) > lateNS:
+	case late && relative(s.Started, s.Time) > lateNS, !late && changed(l.latest, s):
 		l.Restart(s)
 	case late:
-		*l = Live{Still: l.Still, Attached: l.Attached, since: [2]uint64{s.Started, s.Started}} // all that happened is late
+		*l = Live{Still: l.Still, Attached: l.Attached, change: l.change, since: [2]uint64{s.Started, s.Started}} // all that happened is late
 	case s.Time-l.since[1] >= lateNS:
 		l.before, l.next = l.next, countRows(s)
 		l.all, l.driver, l.since = [2]Requests{l.all[1], totals(s)}, [2]uint64{l.driver[1], s.Totals.DriverNS}, [2]uint64{l.since[1], s.Time}
 	}
+}
+
+// changed reports whether the policy or a limit is another one than it was.
+func changed(was, is *stats.Snapshot) bool {
+	return was.Policy != is.Policy || !slices.EqualFunc(was.Limits, is.Limits, func(a, b stats.Limit) bool {
+		return a.Name == b.Name && a.Value == b.Value
+	})
 }
 
 // Restart forgets what happened before a snapshot, as when a change has cured or caused it; nil: it forgets all.
@@ -109,6 +124,7 @@ func (l *Live) Restart(s *stats.Snapshot) {
 		*l = Live{Still: l.Still, Attached: l.Attached}
 		return
 	}
+	l.begun = 0
 	l.before = countRows(s)
 	l.next, l.latest = l.before, s
 	l.all, l.driver = [2]Requests{totals(s), totals(s)}, [2]uint64{s.Totals.DriverNS, s.Totals.DriverNS}
@@ -153,12 +169,15 @@ func (l *Live) Suspicious(t *stats.Tag) bool {
 	if slices.ContainsFunc(l.Points, func(d Diagnosis) bool { return d.Tag == t.Name && d.Severity != Note }) {
 		return true
 	}
-	r := l.of(t)
+	r := l.Of(t)
 	return r.low() && (l.rise == nil || r.reason() != wire.MissCold)
 }
 
-// of returns what a row asked for of late.
-func (l *Live) of(t *stats.Tag) Requests {
+// Changed gives the judgement the user's latest change; nil: there is none, or it is not known what came of it.
+func (l *Live) Changed(c *Change) { l.change = c }
+
+// Of returns what a row asked for of late.
+func (l *Live) Of(t *stats.Tag) Requests {
 	before, many := l.before.many[t.ID]
 	if !many {
 		f := l.before.few[t.ID]
@@ -224,53 +243,65 @@ func leaked(s *stats.Snapshot) []Leak {
 	return list
 }
 
-// rising returns how the sum of the trends rises, nil if it does not do so steadily.
+// rising returns how the sum of the trends rises. It is nil unless they rise steadily, or so fast that a device is full soon.
 func rising(s *stats.Snapshot) *Rise {
-	if relative(s.Started, s.Time) < growSeconds*1e9 {
+	age := relative(s.Started, s.Time)
+	if age >= growSeconds*1e9 {
+		if r := risingIn(s, growSeconds); r != nil {
+			return r
+		}
+	}
+	if age < earlyPoints*1e9 || relative(s.Totals.PeakInUseTime, s.Time) > earlyPeakNS {
 		return nil
 	}
-	var sums [growSeconds]uint64
+	r := risingIn(s, earlyPoints)
+	if r == nil || r.Room < 0 || r.Room > earlyRoom {
+		return nil
+	}
+	r.Fills = s.Totals.Releases == 0
+	return r
+}
+
+// risingIn is how they rise in the last seconds.
+func risingIn(s *stats.Snapshot, seconds int) *Rise {
+	sums, points := make([]uint64, seconds), make([]uint64, seconds)
 	most, site := uint64(0), ""
 	for i := range s.Tags {
-		points := lastSeconds(&s.Tags[i])
+		s.Tags[i].Trend.Last(points)
 		for k, v := range points {
 			sums[k] += v
 		}
-		if rise := relative(points[0], points[growSeconds-1]); rise > most {
+		if rise := relative(points[0], points[seconds-1]); rise > most {
 			most, site = rise, s.Tags[i].Name
 		}
 	}
-	rise, last := relative(sums[0], sums[growSeconds-1]), sums[growSeconds-1]
-	if !steadily(&sums) || rise < bytesLeast || float64(rise) < growShare*float64(last) {
+	rise, last := relative(sums[0], sums[seconds-1]), sums[seconds-1]
+	if !steadily(sums) || rise < bytesLeast || float64(rise) < growShare*float64(last) {
 		return nil
 	}
-	return &Rise{Bytes: float64(rise) / (growSeconds - 1), Site: site, Part: float64(most) / float64(rise), Room: secondsLeft(s), Share: 1}
+	return &Rise{
+		Bytes: float64(rise) / float64(seconds-1), Site: site, Part: float64(most) / float64(rise), Room: secondsLeft(s, seconds), Share: 1,
+	}
 }
 
-// steadily reports whether memory rises, and never falls, in the later half, too.
-func steadily(sums *[growSeconds]uint64) bool {
+// steadily reports whether memory rises each second, or often and never falls, in the later half, too.
+func steadily(sums []uint64) bool {
 	rises, late := 0, 0
-	for k := range growSeconds - 1 {
+	for k := range len(sums) - 1 {
 		switch {
 		case sums[k+1] < sums[k]:
 			return false
 		case sums[k+1] > sums[k]:
 			rises++
-			late += 2 * k / growSeconds
+			late += 2 * k / len(sums)
 		}
 	}
-	return rises >= growRises && late >= growLate
+	return rises >= growRises && late >= growLate || rises == len(sums)-1 && sums[0] > 0
 }
 
-// lastSeconds is what a call site had in use in each of the last seconds.
-func lastSeconds(t *stats.Tag) (points [growSeconds]uint64) {
-	t.Trend.Last(points[:])
-	return points
-}
-
-// secondsLeft is when the first process fills its device, if all grow on like this; -1: unknown.
-func secondsLeft(s *stats.Snapshot) float64 {
-	soonest := -1.0
+// secondsLeft is when the first process fills its device, if all grow on as in the last seconds; -1: unknown.
+func secondsLeft(s *stats.Snapshot, seconds int) float64 {
+	soonest, points := -1.0, make([]uint64, seconds)
 	for i := range s.Processes {
 		p := &s.Processes[i]
 		t, tags := &p.Totals, p.Tags
@@ -279,13 +310,13 @@ func secondsLeft(s *stats.Snapshot) float64 {
 		}
 		var first, last uint64
 		for k := range tags {
-			points := lastSeconds(&tags[k])
-			first, last = first+points[0], last+points[growSeconds-1]
+			tags[k].Trend.Last(points)
+			first, last = first+points[0], last+points[seconds-1]
 		}
 		if p.State != stats.Running || last <= first || p.DeviceMemory <= t.InUse {
 			continue
 		}
-		if left := float64(p.DeviceMemory-t.InUse) / (float64(last-first) / (growSeconds - 1)); soonest < 0 || left < soonest {
+		if left := float64(p.DeviceMemory-t.InUse) / (float64(last-first) / float64(seconds-1)); soonest < 0 || left < soonest {
 			soonest = left
 		}
 	}

@@ -120,7 +120,7 @@ func TestLiveGrowth(t *testing.T) {
 	s := growingBy(10 << 20)
 	l.Update(s)
 	p := titled(&l, "memory grows")
-	if p == nil || p.Title != "memory grows 10.0 MiB/s" || p.Text != "all of it at a.c:1 f; the device is full in 83.4 s" || p.Severity != Problem {
+	if p == nil || p.Title != "memory grows 10.0 MiB/s" || p.Text != "all of it at a.c:1 f; at this rate the device is full in 83.4 s" || p.Severity != Problem {
 		t.Fatalf("%+v", l.Points)
 	}
 	missed(s, 0, 100, wire.MissCold)
@@ -242,6 +242,16 @@ func TestLiveMemory(t *testing.T) {
 	l.Update(s)
 	if titled(&l, "device memory is nearly full") != nil {
 		t.Errorf("--spill fills the device: %+v", l.Points)
+	}
+	s.Spill.Stalls = stats.Moves{Times: 9, NS: second / 11} // of 5 s
+	l.Update(s)
+	if titled(&l, "calls wait") != nil {
+		t.Errorf("moves take less than 2 %% of the time: %+v", l.Points)
+	}
+	s.Spill.Stalls.NS = second / 9
+	l.Update(s)
+	if d := titled(&l, "calls wait for spilled buffers"); d == nil || d.Text != "111.11ms, 2.2 % of the run, while buffers moved" || d.Severity != Advice {
+		t.Errorf("%+v", l.Points)
 	}
 	s.Spill = &stats.Spill{Thrashing: true, WorkingSet: 2 << 30, PeakResident: 900 << 20, Sites: []stats.SpillSite{{Tag: "a.c:1"}}}
 	l.Update(s)

@@ -19,6 +19,10 @@ func memoryGrows(e *Evidence) (Diagnosis, bool) {
 	d := Diagnosis{
 		Severity: Problem, Title: "memory grows " + bytes + "/s", Text: r.perSecond(), Tag: r.Site, Share: r.Share,
 	}
+	if r.Fills { // as a program does that loads what it works on
+		d.Severity = Advice
+		d.Text += "; nothing was released yet"
+	}
 	doubted := "memory may grow"
 	if r.Iterations > 0 {
 		how := "with every iteration"
@@ -37,7 +41,7 @@ func (r *Rise) perSecond() string {
 		text = "all of it at " + r.Site
 	}
 	if r.Room >= 0 && r.Room < soonSeconds {
-		text += "; the device is full in " + units.DurationLong(1e9*r.Room)
+		text += "; at this rate the device is full in " + units.DurationLong(1e9*r.Room)
 	}
 	return text
 }
@@ -95,7 +99,7 @@ func neverReleased(e *Evidence) (Diagnosis, bool) {
 		buffers += e.Leaks[i].Buffers
 		bytes += e.Leaks[i].Bytes
 	}
-	if buffers == 0 {
+	if bytes == 0 { // those whose sizes are not known may be none
 		return Diagnosis{}, false
 	}
 	top := &e.Leaks[0]
@@ -110,7 +114,7 @@ func neverReleased(e *Evidence) (Diagnosis, bool) {
 		Severity: severity, Tag: top.Name, Title: fmt.Sprintf("%s %s", units.Count(buffers, "buffer"), how),
 		Text: units.FormatLong(bytes) + " in all", Share: share(bytes, e.Run.Totals.PeakInUse),
 	}
-	if top.Name != "" {
+	if top.Name != "" && top.Bytes > 0 {
 		d.Text += fmt.Sprintf("; %s of it from %s", units.FormatLong(top.Bytes), top.Name)
 	}
 	if e.Whole != nil {
@@ -147,14 +151,19 @@ func deviceFull(e *Evidence) (Diagnosis, bool) {
 
 // thrashes judges what --spill moved while a run, or as much of it, took ns.
 func thrashes(p *stats.Spill, ns uint64) (Diagnosis, bool) {
-	if !p.Thrashing {
+	waited := share(p.Stalls.NS, ns)
+	if !p.Thrashing && waited < stallShare {
 		return Diagnosis{}, false
 	}
-	needed, held := units.Apart(p.WorkingSet, p.PeakResident)
 	d := Diagnosis{
-		Severity: Advice, Title: "--spill moves the same buffers again and again", Share: share(p.Stalls.NS, ns),
-		Text: fmt.Sprintf("to keep nine in ten of those that came back takes %s, and the device held %s: calls waited %s for buffers to move",
-			needed, held, units.Duration(p.Stalls.NS)),
+		Severity: Advice, Title: "calls wait for spilled buffers", Share: waited,
+		Text: fmt.Sprintf("%s, %s of the run, while buffers moved", units.Duration(p.Stalls.NS), units.Percent(waited, ns)),
+	}
+	if p.WorkingSet > p.PeakResident {
+		needed, held := units.Apart(p.WorkingSet, p.PeakResident)
+		d.Title = "--spill moves the same buffers again and again"
+		d.Text = fmt.Sprintf("to keep nine in ten of those that came back takes %s, and the device held %s: calls waited %s for buffers to move",
+			needed, held, units.Duration(p.Stalls.NS))
 	}
 	if len(p.Sites) > 0 {
 		d.Tag = p.Sites[0].Tag

@@ -140,15 +140,86 @@ func ExposedText(t *stats.Totals) string {
 	return text
 }
 
-// ghostLeads finds a policy that could still be chosen.
+// changeIsWorse finds a change of the user's after which less is served.
+func changeIsWorse(e *Evidence) (Diagnosis, bool) {
+	c := e.Change
+	if c == nil || e.State != GoesOn || !c.Worse() {
+		return Diagnosis{}, false
+	}
+	before, after := &c.Before, &c.After
+	return Diagnosis{
+		Severity: Advice, Title: "worse since " + c.Label, About: AboutChange, Share: before.HitRate() - after.HitRate(),
+		Text: fmt.Sprintf("hit rate %s before, %s after", units.Percent(before.HitRate(), before.Requests), units.Percent(after.HitRate(), after.Requests)),
+	}, true
+}
+
+// policyMisses finds a policy, or its limits, that do not serve what the leader of the ghosts would serve.
+func policyMisses(e *Evidence) (Diagnosis, bool) {
+	now, would, known := e.compared()
+	leader := e.Run.Ghosts.Leader()
+	if !known || leader.Policy == e.Run.Policy && e.limitIsNamed() {
+		return Diagnosis{}, false
+	}
+	policy, title, text := e.Run.Policy, "%s serves %s of these requests", "%s would serve %s in the last 10 s, simulated beside the run"
+	if leader.Policy == policy {
+		policy += " with its limits"
+	}
+	if e.State == Over {
+		title, text = "%s served %s of the requests", "%s would have served %s, simulated beside the run"
+	}
+	return Diagnosis{
+		Severity: Advice, Title: fmt.Sprintf(title, policy, now.part()), Text: fmt.Sprintf(text, leader.Name, would.part()),
+		Share: would.rate() - now.rate(), About: AboutGhost,
+	}, true
+}
+
+// compared returns what is served, and what the leader of the ghosts would serve: of late, or in a run that is over in all. known:
+// it is clearly more, also than what a ghost of the present policy serves.
+func (e *Evidence) compared() (now, would Requests, known bool) {
+	leader, present := e.Run.Ghosts.Leader(), e.Run.Ghosts.Present()
+	if leader == nil || present == nil || leader.Present || e.Run.Policy == "none" {
+		return now, would, false
+	}
+	simulated := ofAll(present.RecentHits, present.RecentRequests)
+	switch {
+	case e.Late != nil:
+		now, would = e.Late.Requests, ofAll(leader.RecentHits, leader.RecentRequests)
+	case e.State != Over || !present.Whole():
+		return now, would, false
+	default:
+		t := &e.Run.Totals
+		now, would, simulated = Requests{Hits: t.Hits, Misses: t.Misses}, ofAll(leader.Hits, leader.Requests), ofAll(present.Hits, present.Requests)
+	}
+	enough := min(now.all(), would.all(), simulated.all()) >= requestsLeast
+	return now, would, enough && would.rate()-max(now.rate(), simulated.rate()) >= servesMore
+}
+
+// limitIsNamed reports whether another rule names a limit that evicts too much or refuses too much.
+func (e *Evidence) limitIsNamed() bool {
+	if e.Late == nil {
+		return false
+	}
+	limit, _ := limitBites(e)
+	site, _ := callSiteMisses(e)
+	return limit.Knob.Limit != "" || site.Knob.Limit != ""
+}
+
+// ghostLeads finds a policy that could still be chosen, or could have been.
 func ghostLeads(e *Evidence) (Diagnosis, bool) {
 	g := e.Run.Ghosts
-	if e.State != GoesOn || !g.Worth(e.Length) {
+	if e.State == BrokenOff || !g.Worth(e.Length) {
 		return Diagnosis{}, false
+	}
+	if _, misses := policyMisses(e); misses { // which says more
+		return Diagnosis{}, false
+	}
+	would := " would do better"
+	if e.State == Over {
+		would = " would have done better"
 	}
 	_, part, _ := g.Saving()
 	return Diagnosis{
-		Severity: Advice, Title: g.Leader().Name + " would do better", Share: part, Text: units.Percent(part, 1) +
+		Severity: Advice, Title: g.Leader().Name + would, Share: part, Text: units.Percent(part, 1) +
 			" less time in the driver, simulated beside the run", About: AboutGhost,
 	}, true
 }

@@ -71,6 +71,7 @@ var otherJudgements = map[string]string{
 	"lostEvents": "TestNoLeakIsCertainAfterLosses", "hosted": "TestNoCreateFailsForThePool", "transferRule": "TestTransfersThatCouldGo",
 	"limitBites":     "TestLivePointsHavePrograms", // and these two need a slow driver: they have unit tests
 	"callSiteMisses": "TestLiveMissesAreRecent", "ghostLeads": "TestLiveMemory",
+	"policyMisses": "TestPolicyMisses", "changeIsWorse": "TestChangesThatMakeItWorse", // these need ghosts and a user: likewise
 }
 
 // Each finding of a report has a program that commits it and one that nearly does, and no alarm is false.

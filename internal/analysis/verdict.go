@@ -1,0 +1,75 @@
+package analysis
+
+import (
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+)
+
+// Verdict is what the list of a run comes to.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Watching   Verdict = iota // nothing was found, nor judged for long enough
+	Fine                      // nothing was found in what was judged
+	Improvable                // the list has advice: the run could be better
+	Wrong                     // it has a problem
+)
+
+const judgedNS = 10_000_000_000 // a run is not called fine before it was judged for so long, or has ended
+
+// Verdict sums up the points of the last update, and says what was judged where there are none. Notes alone leave it open: what would
+// refute them may be lost.
+func (l *Live) Verdict() (v Verdict, judged string) {
+	has := func(s Severity) bool {
+		return slices.ContainsFunc(l.Points, func(d Diagnosis) bool { return d.Severity == s })
+	}
+	switch {
+	case has(Problem):
+		v = Wrong
+	case has(Advice):
+		v = Improvable
+	case len(l.Points) == 0 && l.judged():
+		v = Fine
+	}
+	return v, l.sentence()
+}
+
+// judged reports whether there was something to judge, for long enough. A run that ended is judged by all that it did.
+func (l *Live) judged() bool {
+	s := l.latest
+	switch {
+	case s == nil || s.Totals.Creates == 0:
+		return false
+	case over(s):
+		return true
+	case l.Still: // a moment of a recording, which knows what was before
+		return relative(s.Started, s.Time) >= judgedNS
+	}
+	return relative(l.begun, s.Time) >= judgedNS
+}
+
+// sentence says what was judged, and what was not, where nothing was found.
+func (l *Live) sentence() string {
+	switch s := l.latest; {
+	case s == nil || s.Totals.Creates == 0:
+		return "no allocation to judge"
+	case !l.judged():
+		return "watching… (judged after 10 s)"
+	case over(s):
+		return "fine: no mistake was seen, and all memory was released; " + compared(s, " would have done clearly better")
+	case l.Still:
+		return "fine up to this time: no mistake, no growth; other policies: gpumemtop tune"
+	default:
+		return "fine: no mistake, no growth in the last 10 s; " + compared(s, " would do clearly better")
+	}
+}
+
+// compared says what the policy was compared with.
+func compared(s *stats.Snapshot, better string) string {
+	if _, _, known := s.Ghosts.Saving(); known {
+		return "no simulated policy" + better
+	}
+	return "other policies are not compared"
+}

@@ -1,0 +1,226 @@
+package analysis
+
+import (
+	"strings"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// quiet is a snapshot of a run in which nothing is wrong.
+func quiet(seconds uint64) *stats.Snapshot {
+	s := missed(lively(seconds), 100*seconds, 1, wire.MissCold)
+	s.Totals.Creates, s.Totals.Releases = 100*seconds, 99*seconds
+	return s
+}
+
+func TestVerdicts(t *testing.T) {
+	var l Live
+	says := func(when string, want Verdict, sentence string) {
+		t.Helper()
+		if got, judged := l.Verdict(); got != want || len(l.Points) == 0 && judged != sentence {
+			t.Errorf("%s: %v, %q, %+v", when, got, judged, l.Points)
+		}
+	}
+	const watching, fine = "watching… (judged after 10 s)", "fine: no mistake, no growth in the last 10 s; other policies are not compared"
+	says("before the first snapshot", Watching, "no allocation to judge")
+	l.Update(lively(30))
+	says("before the first create", Watching, "no allocation to judge")
+	for seconds := uint64(31); seconds < 41; seconds++ {
+		l.Update(quiet(seconds))
+		says("in the first 10 s", Watching, watching)
+	}
+	l.Update(quiet(41))
+	says("after 10 s", Fine, fine)
+	s := quiet(42)
+	s.Limits[0].Value = 8
+	l.Update(s)
+	says("after a change", Watching, watching)
+	s = quiet(52)
+	s.Limits[0].Value = 8
+	l.Update(s)
+	says("10 s after a change", Fine, fine)
+	s.Ghosts = &stats.Ghosts{Rows: []stats.Ghost{
+		{Name: "pow2", Requests: 100, DriverNS: 1e6}, {Name: "futhark", Present: true, Requests: 100, DriverNS: 1e6},
+	}}
+	l.Update(s)
+	says("with ghosts", Fine, "fine: no mistake, no growth in the last 10 s; no simulated policy would do clearly better")
+	s.Lost = 1
+	l.Update(s)
+	says("with lost events", Watching, "")
+	s.Lost, s.Hosted = 0, stats.Part{Buffers: 1, Bytes: 1}
+	l.Update(s)
+	says("with advice", Improvable, "")
+	s.OtherFindings = 1
+	l.Update(s)
+	says("with a mistake", Wrong, "")
+}
+
+// TestShortRunsAreJudgedAtTheirEnd: by what they did.
+func TestShortRunsAreJudgedAtTheirEnd(t *testing.T) {
+	end := func(change func(*stats.Snapshot)) (*Live, Verdict, string) {
+		s := quiet(3)
+		s.Processes[0].State = stats.Exited
+		change(s)
+		l := &Live{}
+		l.Update(s)
+		v, judged := l.Verdict()
+		return l, v, judged
+	}
+	if _, v, judged := end(func(*stats.Snapshot) {}); v != Fine || judged != "fine: no mistake was seen, and all memory was released; other policies are not compared" {
+		t.Errorf("%v %q", v, judged)
+	}
+	if _, v, judged := end(func(s *stats.Snapshot) { s.Totals.Creates = 0 }); v != Watching || judged != "no allocation to judge" {
+		t.Errorf("%v %q", v, judged)
+	}
+	leaks := func(s *stats.Snapshot) {
+		s.Totals.LiveBuffers, s.Processes[0].Totals.LiveBuffers, s.Tags[0].Live, s.Tags[0].InUse = 1, 1, 1, 64
+	}
+	if l, v, _ := end(leaks); v != Wrong {
+		t.Errorf("%v %+v", v, l.Points)
+	}
+	misses := func(s *stats.Snapshot) {
+		missed(s, 0, 300, wire.MissPolicy)
+		s.Policy, s.Ghosts = "pinned", rivals(0, 0)
+	}
+	if l, v, _ := end(misses); v != Improvable || l.Points[0].Title != "pinned served none of the requests" ||
+		l.Points[0].Text != "futhark would have served 99.0 %, simulated beside the run" {
+		t.Errorf("%v %+v", v, l.Points)
+	}
+	if l, _, _ := end(func(s *stats.Snapshot) { misses(s); s.Ghosts.Rows[1].Since = 1 }); titled(l, "pinned served") != nil {
+		t.Errorf("the policy was changed meanwhile: %+v", l.Points)
+	}
+}
+
+// TestRecordingsAreJudgedUpToATime: what was before is known.
+func TestRecordingsAreJudgedUpToATime(t *testing.T) {
+	l := Live{Still: true}
+	l.Update(quiet(9))
+	if v, _ := l.Verdict(); v != Watching {
+		t.Errorf("after 9 s: %v", v)
+	}
+	l.Update(quiet(30))
+	if v, judged := l.Verdict(); v != Fine || !strings.HasPrefix(judged, "fine up to this time: no mistake, no growth; ") {
+		t.Errorf("after 30 s: %v %q", v, judged)
+	}
+}
+
+// TestFastGrowthIsJudgedAtOnce: when it would fill the device in two minutes, and does not fall again and again.
+func TestFastGrowthIsJudgedAtOnce(t *testing.T) {
+	growing := func(points ...uint64) *stats.Snapshot {
+		s := lively(uint64(len(points)))
+		for i := range points {
+			points[i] *= mib
+		}
+		s.Tags[0].Trend = stats.TrendOf(points)
+		last := points[len(points)-1]
+		s.Totals = stats.Totals{InUse: last, Requested: last, PeakInUse: last, PeakInUseTime: s.Time, Creates: 100, Releases: 50}
+		return s
+	}
+	for name, test := range map[string]struct {
+		s    *stats.Snapshot
+		want Severity
+	}{
+		"10 MiB/s of 1 GiB":     {growing(10, 20, 30, 40), Problem},
+		"after two minutes":     {growing(7, 14, 21, 28), ""},
+		"three seconds":         {growing(10, 20, 30), ""},
+		"one of them stands":    {growing(10, 20, 20, 40), ""},
+		"it had more before":    {func() *stats.Snapshot { s := growing(10, 20, 30, 40); s.Totals.PeakInUseTime -= 3 * second; return s }(), ""},
+		"nothing released":      {func() *stats.Snapshot { s := growing(10, 20, 30, 40); s.Totals.Releases = 0; return s }(), Advice},
+		"memory is not known":   {func() *stats.Snapshot { s := growing(10, 20, 30, 40); s.Processes[0].DeviceMemory = 0; return s }(), ""},
+		"later it grows slowly": {growing(10, 20, 30, 40, 40, 40, 41, 42, 43, 44, 45, 46, 47), Problem},
+		"later it starts":       {growing(10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 20, 30, 40), Problem},
+	} {
+		l := Live{}
+		l.Update(test.s)
+		d := titled(&l, "memory grows")
+		if d == nil && test.want != "" || d != nil && d.Severity != test.want {
+			t.Errorf("%s: %+v", name, l.Points)
+		}
+		if test.want == Advice && d != nil && !strings.HasSuffix(d.Text, "; nothing was released yet") {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+}
+
+// rivals are the ghosts of a run under pinned that serves so much of what is requested, with futhark in the lead.
+func rivals(serves, since uint64) *stats.Ghosts {
+	return &stats.Ghosts{Rows: []stats.Ghost{
+		{Name: "futhark", Policy: "futhark", Requests: 300, Hits: 297, RecentRequests: 200, RecentHits: 200, DriverNS: 1e5},
+		{Name: "pinned", Policy: "pinned", Present: true, Since: since, Requests: 300, Hits: serves, RecentRequests: 200, RecentHits: serves, DriverNS: 1e6},
+	}}
+}
+
+// TestPolicyMisses: a policy that does not serve what another would is found, whatever the driver takes.
+func TestPolicyMisses(t *testing.T) {
+	judge := func(hits, misses uint64, change func(*stats.Snapshot)) *Live {
+		s := missed(lively(5), hits, misses, wire.MissPolicy)
+		s.Policy, s.Totals.DriverNS, s.Ghosts = "pinned", 1000, rivals(hits, 4*second)
+		change(s)
+		l := &Live{}
+		l.Update(s)
+		return l
+	}
+	nothing := func(*stats.Snapshot) {}
+	l := judge(0, 200, nothing)
+	if d := titled(l, "pinned serves none of these requests"); d == nil || d.Text != "futhark would serve all in the last 10 s, simulated beside the run" ||
+		d.About != AboutGhost || d.Severity != Advice {
+		t.Errorf("%+v", l.Points)
+	}
+	if l := judge(178, 22, nothing); titled(l, "pinned serves 89.0 % of these requests") == nil {
+		t.Errorf("a tenth more is served: %+v", l.Points)
+	}
+	for name, l := range map[string]*Live{
+		"less than a tenth":      judge(181, 19, nothing),
+		"too few requests":       judge(0, 19, nothing),
+		"the simulation differs": judge(0, 200, func(s *stats.Snapshot) { s.Ghosts.Rows[1].RecentHits = 190 }),
+		"it is in the lead":      judge(0, 200, func(s *stats.Snapshot) { s.Ghosts.Rows[0].Present = true }),
+		"no pool was wanted":     judge(0, 200, func(s *stats.Snapshot) { s.Policy = "none" }),
+		"no ghosts":              judge(0, 200, func(s *stats.Snapshot) { s.Ghosts = nil }),
+		"a limit is named": judge(0, 200, func(s *stats.Snapshot) {
+			s.Policy, s.Limits = "futhark", []stats.Limit{{Name: stats.MaxCachedBytes, Kind: stats.LimitBytes, Value: 1 << 20, Max: 1 << 40}}
+			s.Totals.MissReasons[wire.MissLimit] = 200
+		}),
+	} {
+		if titled(l, " of these requests") != nil {
+			t.Errorf("%s: %+v", name, l.Points)
+		}
+	}
+}
+
+// TestChangesThatMakeItWorse: what is known of a change, and what comes near.
+func TestChangesThatMakeItWorse(t *testing.T) {
+	for _, test := range []struct {
+		before, after Effect
+		worse         bool
+	}{
+		{Effect{Hits: 100, Requests: 100}, Effect{Hits: 0, Requests: 100}, true},
+		{Effect{Hits: 100, Requests: 100}, Effect{Hits: 95, Requests: 100}, true},
+		{Effect{Hits: 100, Requests: 100}, Effect{Hits: 96, Requests: 100}, false},
+		{Effect{Hits: 0, Requests: 100}, Effect{Hits: 100, Requests: 100}, false},
+		{Effect{Hits: 100, Requests: 100}, Effect{Hits: 0, Requests: 19}, false},
+		{Effect{Hits: 19, Requests: 19}, Effect{Hits: 0, Requests: 100}, false},
+	} {
+		var l Live
+		l.Changed(&Change{Label: "policy futhark → pinned", Before: test.before, After: test.after})
+		l.Update(lively(5))
+		d := titled(&l, "worse since policy futhark → pinned")
+		if (d != nil) != test.worse || d != nil && (d.Severity != Advice || d.About != AboutChange) {
+			t.Errorf("%+v: %+v", test, l.Points)
+		}
+	}
+}
+
+// TestNothingIsNotLeaked: handles whose memory is not known are no leak.
+func TestNothingIsNotLeaked(t *testing.T) {
+	for bytes, leaked := range map[uint64]bool{0: false, 1: true} {
+		s := quiet(5)
+		s.Processes[0] = stats.Process{Number: 1, State: stats.Exited, Totals: stats.Totals{LiveBuffers: 1024, InUse: bytes}}
+		s.Totals.LiveBuffers, s.Tags[0].Live, s.Tags[0].InUse, s.Lost = 1024, 1024, bytes, 9
+		var l Live
+		if l.Update(s); (titled(&l, "1024 buffers perhaps never released") != nil) != leaked {
+			t.Errorf("%d bytes: %+v", bytes, l.Points)
+		}
+	}
+}
