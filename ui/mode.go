@@ -151,7 +151,7 @@ var paneHelp = []struct{ term, run, attach, view string }{
 		"2 rates", "is the pool working? hit rate, allocations per second, time in the driver",
 		"how busy is the driver? allocations per second, and their time including the probes", "",
 	},
-	{"3 tags", "who? one row per place that allocates; ! means that many of its requests miss", "who? one row per place that allocates", ""},
+	{"3 tags", "who? one row per place that allocates; ! means that many of its requests miss of late; HIT% is of the run, dim where that is past", "who? one row per place that allocates", ""},
 	{
 		"4 pool", "what does the pool hold of each size and those up to twice as large? after enter: free list, latest misses and call stack of the chosen tag",
 		"what is in use, by size; after enter, the call stack of the chosen tag", "",

@@ -96,6 +96,42 @@ func hitSpans(s *stats.Snapshot) []span {
 	return []span{{"hit ", dim}, {hitText(t.Hits, t.Misses), rateStyle(t.HitRate(), t.Hits+t.Misses)}}
 }
 
+// lateNS is what colours and the first hit rate are about, in ns: what was cured earlier is no fault now.
+const lateNS = 10e9
+
+// lateHits counts the hits and misses of the last seconds.
+func lateHits(s *stats.Snapshot) (hits, misses uint64) {
+	for i := len(s.Minute) - 1; i >= 0 && since(s.Minute[i].Time, s.Time) < lateNS; i-- {
+		hits, misses = add(hits, s.Minute[i].Hits), add(misses, s.Minute[i].Misses)
+	}
+	return hits, misses
+}
+
+// goesOn reports whether a snapshot is of all of a run that goes on, so that what happened of late is known, and counts.
+func (d *dashboard) goesOn(s *stats.Snapshot) bool {
+	return !d.mode.recording && !d.ended() && !d.processes.single(s) && len(s.Minute) > 0
+}
+
+// hitItems are the hit rate of the last seconds and that of the run.
+func (d *dashboard) hitItems(s *stats.Snapshot) []item {
+	if !d.goesOn(s) {
+		return []item{{0, hitSpans(s)}}
+	}
+	hits, misses := lateHits(s)
+	all := add(hits, misses)
+	st := rateStyle(float64(hits)/float64(max(all, 1)), all)
+	if 0 < all && all < fewRequests {
+		st = plain
+	}
+	return []item{
+		{0, []span{{"hit ", dim}, {hitText(hits, misses), st}}},
+		{5, []span{{"run ", dim}, {hitText(s.Totals.Hits, s.Totals.Misses), dim}}},
+	}
+}
+
+// fewRequests are too few for their hit rate to be good or bad.
+const fewRequests = 20
+
 func (d *dashboard) poolItems(s *stats.Snapshot) []item {
 	cached := figureSpans(s, figures.Cached, cachedStyle)
 	if most, known := s.CachedMost(); known && most < unlimitedBytes {
@@ -105,16 +141,16 @@ func (d *dashboard) poolItems(s *stats.Snapshot) []item {
 	if s.Totals.Waste() >= 0.25 {
 		wasteStyle = warnStyle
 	}
-	return []item{
+	items := append([]item{
 		{0, d.inUseSpans(s)},
 		{1, cached},
-		{5, figureSpans(s, figures.Reserved, plain)},
+		{6, figureSpans(s, figures.Reserved, plain)},
 		{3, peakSpans(s)},
-		{0, hitSpans(s)},
-		{4, figureSpans(s, figures.Waste, wasteStyle)},
-		{6, figureSpans(s, figures.ExternalFragmentation, plain)},
-		{2, []span{{perSecond(s.Window.Creates, s.Window.NS), plain}, {" alloc/s", dim}}},
-	}
+	}, d.hitItems(s)...)
+	return append(items,
+		item{4, figureSpans(s, figures.Waste, wasteStyle)},
+		item{7, figureSpans(s, figures.ExternalFragmentation, plain)},
+		item{2, []span{{perSecond(s.Window.Creates, s.Window.NS), plain}, {" alloc/s", dim}}})
 }
 
 // poollessItems are the numbers of programs without a pool, whose hit rate would look like a fault.

@@ -23,7 +23,7 @@ func (p ratesPane) draw(r region, s *stats.Snapshot) {
 		t.drawPoollessRates(r, s, rough)
 		return
 	}
-	r.lineOf(0, 0, 2, fit(hitItems(s, rough), r.w, 2))
+	r.lineOf(0, 0, 2, fit(p.hitItems(s, rough), r.w, 2))
 	if r.h < 6 {
 		t.drawShortRates(r, s, rough)
 		return
@@ -75,10 +75,14 @@ func (t *timeline) drawShortRates(r region, s *stats.Snapshot, rough bool) {
 	}
 }
 
-// hitItems are the hit rates. Rough totals have only hits and misses.
-func hitItems(s *stats.Snapshot, rough bool) []item {
+// hitItems are the hit rates. Rough totals have only hits and misses. Those of the run are dim while it goes on: of late it may do better.
+func (p ratesPane) hitItems(s *stats.Snapshot, rough bool) []item {
 	t, w := &s.Totals, &s.Window
-	total := item{0, []span{{"hit ", dim}, {hitText(t.Hits, t.Misses), rateStyle(t.HitRate(), add(t.Hits, t.Misses))}}}
+	all, later := rateStyle(t.HitRate(), add(t.Hits, t.Misses)), rateStyle(t.SteadyHitRate(), t.SteadyRequests)
+	if p.d.goesOn(s) {
+		all, later = dim, dim
+	}
+	total := item{0, []span{{"hit ", dim}, {hitText(t.Hits, t.Misses), all}}}
 	if rough {
 		return []item{total}
 	}
@@ -89,7 +93,7 @@ func hitItems(s *stats.Snapshot, rough bool) []item {
 	return []item{
 		total,
 		{2, []span{{"1 s ", dim}, {hitText(w.Hits, w.Misses), rateStyle(recent, add(w.Hits, w.Misses))}}},
-		{1, []span{{"steady ", dim}, {hitText(t.SteadyHits, since(t.SteadyHits, t.SteadyRequests)), rateStyle(t.SteadyHitRate(), t.SteadyRequests)}}},
+		{1, []span{{"steady ", dim}, {hitText(t.SteadyHits, since(t.SteadyHits, t.SteadyRequests)), later}}},
 	}
 }
 

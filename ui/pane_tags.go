@@ -277,11 +277,16 @@ func (t *tagsPane) drawRow(r region, tag *stats.Tag, chosen, mark, lossy bool, s
 
 // cell is what a column of numbers has in a row.
 func (t *tagsPane) cell(c *tagColumn, tag *stats.Tag) (style, string) {
+	sites := t.groups.by == bySite && t.d.processes.number == 0
 	if c.title != sinceTitle {
+		if c.title == hitTitle && sites && t.d.o.Judge != nil && t.d.live != nil && t.d.goesOn(t.d.live) {
+			late := t.d.o.Judge.Of(tag)
+			return lateStyle(tag, late.Hits, late.Misses), c.text(tag)
+		}
 		return c.style(tag), c.text(tag)
 	}
 	hits, misses, known := t.d.ledger.since(tag)
-	if !known || t.groups.by != bySite || t.d.processes.number != 0 {
+	if !known || !sites {
 		return dim, none
 	}
 	return rateStyle(float64(hits)/float64(max(1, hits+misses)), hits+misses), ratio(hits, hits+misses)

@@ -52,16 +52,28 @@ func pooled(c tagColumn) tagColumn {
 	return c
 }
 
+// hitStyle is the style of the hit rate of a row in the whole run. Few requests are no fault: a buffer that is created once misses.
 func hitStyle(t *stats.Tag) style {
-	switch {
-	case t.Hits == 0 && t.Misses == 0:
+	switch all := add(t.Hits, t.Misses); {
+	case all == 0:
 		return dim
+	case all < fewRequests:
+		return plain
 	case t.HitRate() < lowHitRate:
 		return warnStyle
 	case t.HitRate() >= 0.95:
 		return goodStyle
 	}
 	return plain
+}
+
+// lateStyle is the same by what the row requested of late. The figure is that of the run, which is dim where the two differ.
+func lateStyle(t *stats.Tag, hits, misses uint64) style {
+	switch st := hitStyle(&stats.Tag{Hits: hits, Misses: misses}); {
+	case st == warnStyle, st == hitStyle(t):
+		return st
+	}
+	return dim
 }
 
 func wasteStyle(t *stats.Tag) style {
@@ -92,7 +104,7 @@ var tagColumns = []tagColumn{
 	lowerBound(numberColumn(heading(figures.PeakInUse), 8, 9, func(t *stats.Tag) uint64 { return t.PeakInUse }, bytesText, plain)),
 	pooled(numberColumn(heading(figures.Cached), 8, 2, func(t *stats.Tag) uint64 { return t.Cached }, bytesText, cachedStyle)),
 	pooled(numberColumn("FREE", 7, 7, func(t *stats.Tag) uint64 { return t.CachedCount }, tableCount, plain)),
-	{"HIT%", 6, 1, func(t *stats.Tag) string { return ratio(t.Hits, add(t.Hits, t.Misses)) }, hitStyle,
+	{hitTitle, 6, 1, func(t *stats.Tag) string { return ratio(t.Hits, add(t.Hits, t.Misses)) }, hitStyle,
 		func(a, b *stats.Tag) int { return cmp.Compare(b.HitRate(), a.HitRate()) }, true},
 	{sinceTitle, 7, 7, nil, nil, nil, true},
 	pooled(numberColumn(heading(figures.Misses), 8, 8, func(t *stats.Tag) uint64 { return t.Misses }, tableCount, plain)),
@@ -101,6 +113,9 @@ var tagColumns = []tagColumn{
 		func(a, b *stats.Tag) int { return cmp.Compare(b.Waste(), a.Waste()) }, true},
 	{trendTitle, 12, 6, nil, nil, nil, false},
 }
+
+// hitTitle marks the column of the hit rate of the run.
+const hitTitle = "HIT%"
 
 // sinceTitle marks the column of the hit rate since the latest change, which is there once something was changed.
 const sinceTitle = "HIT%▲"
