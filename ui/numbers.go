@@ -119,12 +119,8 @@ func (d *dashboard) hitItems(s *stats.Snapshot) []item {
 	}
 	hits, misses := lateHits(s)
 	all := add(hits, misses)
-	st := rateStyle(float64(hits)/float64(max(all, 1)), all)
-	if 0 < all && all < fewRequests {
-		st = plain
-	}
 	return []item{
-		{0, []span{{"hit ", dim}, {hitText(hits, misses), st}}},
+		{0, []span{{"hit ", dim}, {hitText(hits, misses), rateStyle(float64(hits)/float64(max(all, 1)), all)}}},
 		{5, []span{{"run ", dim}, {hitText(s.Totals.Hits, s.Totals.Misses), dim}}},
 	}
 }
@@ -199,6 +195,8 @@ func rateStyle(rate float64, n uint64) style {
 	switch {
 	case n == 0:
 		return dim
+	case n < fewRequests:
+		return plain
 	case rate >= 0.9:
 		return goodStyle
 	case rate >= 0.5:

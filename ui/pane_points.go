@@ -121,14 +121,15 @@ const verdictLeast = 44
 // keys are what can be done about the points, in w columns if possible.
 func (p *pointsPane) keys(w int) []span {
 	list := []span{{"!", keyStyle}, {" list", dim}}
-	if p.found[0].About == analysis.AboutChange {
-		return append(list, span{"  u", keyStyle}, span{" undo", dim})
+	var undo []span
+	if slices.ContainsFunc(p.found, func(point analysis.Diagnosis) bool { return point.About == analysis.AboutChange }) {
+		undo = []span{{"  u", keyStyle}, {" undo", dim}}
 	}
 	at, why := p.suggestion()
 	if why != "" {
-		return list
+		return append(list, undo...)
 	}
-	long := append(list, span{"  y", keyStyle}, span{": " + p.deed(&p.found[at], at == 0), dim})
+	long := slices.Concat(list, []span{{"  y", keyStyle}, {": " + p.deed(&p.found[at], at == 0), dim}}, undo)
 	if spansWidth(long) <= w {
 		return long
 	}
@@ -136,7 +137,7 @@ func (p *pointsPane) keys(w int) []span {
 		short[0].text = "y"
 		return short
 	}
-	return append(list[:2:2], span{"  y", keyStyle}, span{" apply", dim})
+	return append(list, span{"  y", keyStyle}, span{" apply", dim})
 }
 
 // deed says what y does about a point. named: the line begins with the point, and need not name its limit again.

@@ -113,7 +113,7 @@ func TestAllIsWell(t *testing.T) {
 	s := sampleSnapshot()
 	s.Time += 10e9
 	d.Update(frameMsg{now: testStart.Add(10 * time.Second), snap: s})
-	const fine = "✓ fine: no mistake, no growth in the last 10 s; other policies are not compared"
+	const fine = "✓ fine: no mistake, no growth of late; other policies are not compared"
 	shows(t, d, fine)
 	press(d, "!")
 	shows(t, d, "what stands out 0", fine)

@@ -15,8 +15,8 @@ const (
 	growRises   = 5              // of these seconds must hold more than the one before
 	growLate    = 2              // of them in the later half
 	growShare   = 0.01           // of what is in use
-	earlyPoints = 4              // seconds, each of which holds more than the one before: growth is judged at once
-	earlyRoom   = 120            // if it would fill a device within that many seconds,
+	earlyPoints = 4              // seconds, each of which holds more than the one before, are enough
+	earlyRoom   = 120            // where growth would fill a device within that many seconds,
 	earlyPeakNS = 2_000_000_000  // and the peak is this old at most: else memory rises and falls
 	steadyNS    = 2_000_000_000  // memory must be wasteful or fragmented for so long, or again and again,
 	apartNS     = 5_000_000_000  // with no more than this in between, which is also how long it is then shown
@@ -245,74 +245,96 @@ func leaked(s *stats.Snapshot) []Leak {
 
 // rising returns how the sum of the trends rises. It is nil unless they rise steadily, or so fast that a device is full soon.
 func rising(s *stats.Snapshot) *Rise {
-	age := relative(s.Started, s.Time)
-	if age >= growSeconds*1e9 {
-		if r := risingIn(s, growSeconds); r != nil {
+	sums, age := lastSeconds(s.Tags), relative(s.Started, s.Time)
+	if age >= growSeconds*1e9 && often(sums) {
+		if r := risen(s, sums); r != nil {
 			return r
 		}
 	}
-	if age < earlyPoints*1e9 || relative(s.Totals.PeakInUseTime, s.Time) > earlyPeakNS {
+	if relative(s.Totals.PeakInUseTime, s.Time) > earlyPeakNS {
 		return nil
 	}
-	r := risingIn(s, earlyPoints)
-	if r == nil || r.Room < 0 || r.Room > earlyRoom {
-		return nil
+	for seconds := growSeconds; seconds >= earlyPoints; seconds-- {
+		late := sums[growSeconds-seconds:]
+		if age < uint64(seconds)*1e9 || !always(late) {
+			continue
+		}
+		if r := risen(s, late); r != nil && 0 <= r.Room && r.Room <= earlyRoom {
+			r.Fills = s.Totals.Releases == 0
+			return r
+		}
 	}
-	r.Fills = s.Totals.Releases == 0
-	return r
+	return nil
 }
 
-// risingIn is how they rise in the last seconds.
-func risingIn(s *stats.Snapshot, seconds int) *Rise {
-	sums, points := make([]uint64, seconds), make([]uint64, seconds)
-	most, site := uint64(0), ""
-	for i := range s.Tags {
-		s.Tags[i].Trend.Last(points)
+// lastSeconds is what call sites together had in use in each of the last seconds.
+func lastSeconds(tags []stats.Tag) []uint64 {
+	sums, points := make([]uint64, growSeconds), make([]uint64, growSeconds)
+	for i := range tags {
+		tags[i].Trend.Last(points)
 		for k, v := range points {
 			sums[k] += v
 		}
+	}
+	return sums
+}
+
+// risen is the rise in the last seconds; nil: it is too little to tell.
+func risen(s *stats.Snapshot, sums []uint64) *Rise {
+	seconds := len(sums)
+	rise, last := relative(sums[0], sums[seconds-1]), sums[seconds-1]
+	if rise < bytesLeast || float64(rise) < growShare*float64(last) {
+		return nil
+	}
+	most, site, points := uint64(0), "", make([]uint64, seconds)
+	for i := range s.Tags {
+		s.Tags[i].Trend.Last(points)
 		if rise := relative(points[0], points[seconds-1]); rise > most {
 			most, site = rise, s.Tags[i].Name
 		}
-	}
-	rise, last := relative(sums[0], sums[seconds-1]), sums[seconds-1]
-	if !steadily(sums) || rise < bytesLeast || float64(rise) < growShare*float64(last) {
-		return nil
 	}
 	return &Rise{
 		Bytes: float64(rise) / float64(seconds-1), Site: site, Part: float64(most) / float64(rise), Room: secondsLeft(s, seconds), Share: 1,
 	}
 }
 
-// steadily reports whether memory rises each second, or often and never falls, in the later half, too.
-func steadily(sums []uint64) bool {
-	rises, late := 0, 0
+// often reports whether memory rises often and never falls, in the later half, too.
+func often(sums []uint64) bool {
+	rises, late := risesOf(sums)
+	return rises >= growRises && late >= growLate
+}
+
+// always reports whether memory is held all the time, and rises in each second but perhaps one of many.
+func always(sums []uint64) bool {
+	rises, _ := risesOf(sums)
+	return sums[0] > 0 && rises >= max(earlyPoints-1, len(sums)-2)
+}
+
+// risesOf counts the seconds in which memory rises, and those of the later half; none if it falls in any.
+func risesOf(sums []uint64) (rises, late int) {
 	for k := range len(sums) - 1 {
 		switch {
 		case sums[k+1] < sums[k]:
-			return false
+			return 0, 0
 		case sums[k+1] > sums[k]:
 			rises++
 			late += 2 * k / len(sums)
 		}
 	}
-	return rises >= growRises && late >= growLate || rises == len(sums)-1 && sums[0] > 0
+	return rises, late
 }
 
 // secondsLeft is when the first process fills its device, if all grow on as in the last seconds; -1: unknown.
 func secondsLeft(s *stats.Snapshot, seconds int) float64 {
-	soonest, points := -1.0, make([]uint64, seconds)
+	soonest := -1.0
 	for i := range s.Processes {
 		p := &s.Processes[i]
 		t, tags := &p.Totals, p.Tags
 		if len(s.Processes) == 1 {
 			t, tags = &s.Totals, s.Tags
 		}
-		var first, last uint64
-		for k := range tags {
-			tags[k].Trend.Last(points)
-			first, last = first+points[0], last+points[seconds-1]
-		}
+		sums := lastSeconds(tags)[growSeconds-seconds:]
+		first, last := sums[0], sums[seconds-1]
 		if p.State != stats.Running || last <= first || p.DeviceMemory <= t.InUse {
 			continue
 		}

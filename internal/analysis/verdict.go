@@ -47,7 +47,7 @@ func (l *Live) judged() bool {
 	case l.Still: // a moment of a recording, which knows what was before
 		return relative(s.Started, s.Time) >= judgedNS
 	}
-	return relative(l.begun, s.Time) >= judgedNS
+	return l.begun > 0 && relative(l.begun, s.Time) >= judgedNS
 }
 
 // sentence says what was judged, and what was not, where nothing was found.
@@ -58,18 +58,26 @@ func (l *Live) sentence() string {
 	case !l.judged():
 		return "watching… (judged after 10 s)"
 	case over(s):
-		return "fine: no mistake was seen, and all memory was released; " + compared(s, " would have done clearly better")
+		return "fine: no mistake, all memory released; " + rivals(s, "was", "")
 	case l.Still:
 		return "fine up to this time: no mistake, no growth; other policies: gpumemtop tune"
 	default:
-		return "fine: no mistake, no growth in the last 10 s; " + compared(s, " would do clearly better")
+		return "fine: no mistake, no growth of late; " + rivals(s, "is", "serves")
 	}
 }
 
-// compared says what the policy was compared with.
-func compared(s *stats.Snapshot, better string) string {
-	if _, _, known := s.Ghosts.Saving(); known {
-		return "no simulated policy" + better
+// rivals says what the policy was compared with: in time and hits or, where it has not been in force all the time, in hits of late.
+func rivals(s *stats.Snapshot, is, serves string) string {
+	g := s.Ghosts
+	leader, present := g.Leader(), g.Present()
+	_, _, known := g.Saving()
+	switch {
+	case s.Policy == "none":
+		return "there is no pool to judge"
+	case known:
+		return "no simulated policy " + is + " clearly better"
+	case serves != "" && leader != nil && present != nil && min(leader.RecentRequests, present.RecentRequests) >= requestsLeast:
+		return "no simulated policy " + serves + " clearly more"
 	}
 	return "other policies are not compared"
 }

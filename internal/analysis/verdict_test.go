@@ -23,7 +23,7 @@ func TestVerdicts(t *testing.T) {
 			t.Errorf("%s: %v, %q, %+v", when, got, judged, l.Points)
 		}
 	}
-	const watching, fine = "watching… (judged after 10 s)", "fine: no mistake, no growth in the last 10 s; other policies are not compared"
+	const watching, fine = "watching… (judged after 10 s)", "fine: no mistake, no growth of late; other policies are not compared"
 	says("before the first snapshot", Watching, "no allocation to judge")
 	l.Update(lively(30))
 	says("before the first create", Watching, "no allocation to judge")
@@ -37,7 +37,13 @@ func TestVerdicts(t *testing.T) {
 	s.Limits[0].Value = 8
 	l.Update(s)
 	says("after a change", Watching, watching)
+	l.Restart(s)
+	says("at once after that", Watching, watching)
 	s = quiet(52)
+	s.Limits[0].Value = 8
+	l.Update(s)
+	says("when it is judged again", Watching, watching)
+	s = quiet(62)
 	s.Limits[0].Value = 8
 	l.Update(s)
 	says("10 s after a change", Fine, fine)
@@ -45,7 +51,15 @@ func TestVerdicts(t *testing.T) {
 		{Name: "pow2", Requests: 100, DriverNS: 1e6}, {Name: "futhark", Present: true, Requests: 100, DriverNS: 1e6},
 	}}
 	l.Update(s)
-	says("with ghosts", Fine, "fine: no mistake, no growth in the last 10 s; no simulated policy would do clearly better")
+	says("with ghosts", Fine, "fine: no mistake, no growth of late; no simulated policy is clearly better")
+	s.Ghosts.Rows[1].Since = 1
+	l.Update(s)
+	says("with a ghost that began late", Fine, fine)
+	for i := range s.Ghosts.Rows {
+		s.Ghosts.Rows[i].RecentRequests = 20
+	}
+	l.Update(s)
+	says("with one that has requests", Fine, "fine: no mistake, no growth of late; no simulated policy serves clearly more")
 	s.Lost = 1
 	l.Update(s)
 	says("with lost events", Watching, "")
@@ -68,7 +82,7 @@ func TestShortRunsAreJudgedAtTheirEnd(t *testing.T) {
 		v, judged := l.Verdict()
 		return l, v, judged
 	}
-	if _, v, judged := end(func(*stats.Snapshot) {}); v != Fine || judged != "fine: no mistake was seen, and all memory was released; other policies are not compared" {
+	if _, v, judged := end(func(*stats.Snapshot) {}); v != Fine || judged != "fine: no mistake, all memory released; other policies are not compared" {
 		t.Errorf("%v %q", v, judged)
 	}
 	if _, v, judged := end(func(s *stats.Snapshot) { s.Totals.Creates = 0 }); v != Watching || judged != "no allocation to judge" {
@@ -82,7 +96,7 @@ func TestShortRunsAreJudgedAtTheirEnd(t *testing.T) {
 	}
 	misses := func(s *stats.Snapshot) {
 		missed(s, 0, 300, wire.MissPolicy)
-		s.Policy, s.Ghosts = "pinned", rivals(0, 0)
+		s.Policy, s.Ghosts = "pinned", pinnedGhosts(0, 0)
 	}
 	if l, v, _ := end(misses); v != Improvable || l.Points[0].Title != "pinned served none of the requests" ||
 		l.Points[0].Text != "futhark would have served 99.0 %, simulated beside the run" {
@@ -129,6 +143,8 @@ func TestFastGrowthIsJudgedAtOnce(t *testing.T) {
 		"it had more before":    {func() *stats.Snapshot { s := growing(10, 20, 30, 40); s.Totals.PeakInUseTime -= 3 * second; return s }(), ""},
 		"nothing released":      {func() *stats.Snapshot { s := growing(10, 20, 30, 40); s.Totals.Releases = 0; return s }(), Advice},
 		"memory is not known":   {func() *stats.Snapshot { s := growing(10, 20, 30, 40); s.Processes[0].DeviceMemory = 0; return s }(), ""},
+		"once it rests":         {growing(10, 20, 30, 40, 40, 60), Problem},
+		"it rests twice":        {growing(10, 20, 30, 40, 40, 40), ""},
 		"later it grows slowly": {growing(10, 20, 30, 40, 40, 40, 41, 42, 43, 44, 45, 46, 47), Problem},
 		"later it starts":       {growing(10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 20, 30, 40), Problem},
 	} {
@@ -144,8 +160,8 @@ func TestFastGrowthIsJudgedAtOnce(t *testing.T) {
 	}
 }
 
-// rivals are the ghosts of a run under pinned that serves so much of what is requested, with futhark in the lead.
-func rivals(serves, since uint64) *stats.Ghosts {
+// pinnedGhosts are the ghosts of a run under pinned that serves so much of what is requested, with futhark in the lead.
+func pinnedGhosts(serves, since uint64) *stats.Ghosts {
 	return &stats.Ghosts{Rows: []stats.Ghost{
 		{Name: "futhark", Policy: "futhark", Requests: 300, Hits: 297, RecentRequests: 200, RecentHits: 200, DriverNS: 1e5},
 		{Name: "pinned", Policy: "pinned", Present: true, Since: since, Requests: 300, Hits: serves, RecentRequests: 200, RecentHits: serves, DriverNS: 1e6},
@@ -156,7 +172,7 @@ func rivals(serves, since uint64) *stats.Ghosts {
 func TestPolicyMisses(t *testing.T) {
 	judge := func(hits, misses uint64, change func(*stats.Snapshot)) *Live {
 		s := missed(lively(5), hits, misses, wire.MissPolicy)
-		s.Policy, s.Totals.DriverNS, s.Ghosts = "pinned", 1000, rivals(hits, 4*second)
+		s.Policy, s.Totals.DriverNS, s.Ghosts = "pinned", 1000, pinnedGhosts(hits, 4*second)
 		change(s)
 		l := &Live{}
 		l.Update(s)
