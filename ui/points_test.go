@@ -69,7 +69,7 @@ func TestPointsLeadToTheirSites(t *testing.T) {
 	shows(t, d, "what stands out 4", "▸✗")
 	at := slices.IndexFunc(names(d), func(n string) bool { return n == "main.c:140 upload" })
 	press(d, "j", "j")
-	shows(t, d, "memory grows 8.00 MiB/s: all of it at main.c:140 upload; at this rate the device is full in 31m")
+	shows(t, d, "memory grows 8.00 MiB/s: at this rate the device is full in 31m 05s; all of it at main.c:140 upload")
 	press(d, "enter")
 	if d.zoom != paneTags || d.tags.at != at || chosenName(d) != "main.c:140 upload" {
 		t.Errorf("pane %d, row %d, %q; want row %d", d.zoom, d.tags.at, chosenName(d), at)

@@ -150,6 +150,7 @@ type Whole struct {
 	CopiesNS uint64 // that the driver took for creates that copy and that no pool serves
 	Idle     Idle
 	Hidden   Hidden
+	Simplest float64 // hit rate of a pool that keeps all that is released, at most; 0: it would hold too much
 
 	own      own
 	overhead overhead

@@ -15,6 +15,7 @@ func (x *run) evidence(a *Analysis) *Evidence {
 	e := a.Evidence()
 	e.Run, e.Length, e.Rise = x.snapshot, x.length(), x.rise(a)
 	e.Whole.Keeps, e.Whole.CopiesNS, e.Whole.Idle, e.Whole.Hidden = x.keeping(a), x.copyNS, x.idle(), x.hidden(a)
+	e.Whole.Simplest = x.simplest.serves(a.Peak.InUse)
 	e.Whole.own, e.Whole.origins, e.Whole.spent = x.own, x.survey.parts, x.spent
 	e.Whole.overhead = x.machine.overheads()
 	if !x.options.Whole && !x.anyEnded() { // what is in use may be released later

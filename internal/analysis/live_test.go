@@ -120,7 +120,7 @@ func TestLiveGrowth(t *testing.T) {
 	s := growingBy(10 << 20)
 	l.Update(s)
 	p := titled(&l, "memory grows")
-	if p == nil || p.Title != "memory grows 10.0 MiB/s" || p.Text != "all of it at a.c:1 f; at this rate the device is full in 83.4 s" || p.Severity != Problem {
+	if p == nil || p.Title != "memory grows 10.0 MiB/s" || p.Text != "at this rate the device is full in 83.4 s; all of it at a.c:1 f" || p.Severity != Problem {
 		t.Fatalf("%+v", l.Points)
 	}
 	missed(s, 0, 100, wire.MissCold)

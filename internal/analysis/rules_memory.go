@@ -36,14 +36,14 @@ func memoryGrows(e *Evidence) (Diagnosis, bool) {
 }
 
 func (r *Rise) perSecond() string {
-	text := fmt.Sprintf("%s of it at %s", units.Percent(r.Part, 1), r.Site)
-	if r.Part >= wholeShare {
-		text = "all of it at " + r.Site
-	}
+	text := ""
 	if r.Room >= 0 && r.Room < soonSeconds {
-		text += "; at this rate the device is full in " + units.DurationLong(1e9*r.Room)
+		text = "at this rate the device is full in " + units.DurationLong(1e9*r.Room) + "; "
 	}
-	return text
+	if r.Part >= wholeShare {
+		return text + "all of it at " + r.Site
+	}
+	return text + fmt.Sprintf("%s of it at %s", units.Percent(r.Part, 1), r.Site)
 }
 
 // leftBy says what iterations left, in all and each.

@@ -33,6 +33,7 @@ type run struct {
 	recent           recent
 	spent            spent
 	misses           misses
+	simplest         simplest
 	own              own
 	machine          machineSeries
 	moves            moves
@@ -203,6 +204,7 @@ func (x *run) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	s.total += o.Size
 	w.creates++
 	x.sizes.add(o.Size, o.Size)
+	x.simplest.create(p, o)
 	at := x.process(p.Number)
 	o.Note = x.stream(at, o.Thread).create(x.heap.Now(), level{p.InUse, p.Live}, own, x.model.Holds(p.Number))
 	switch {
@@ -257,6 +259,7 @@ func (x *run) Freed(p *heap.Process, o *heap.Object, how heap.How) {
 			x.before-- // the next create describes it better
 		}
 	case how == heap.Released:
+		x.simplest.release(p, o)
 		x.released(x.process(p.Number), s, o)
 		if cost := x.releaseCost(o); cost > 0 {
 			x.frees.add(o.Granted, uint32(cost))

@@ -240,3 +240,43 @@ func TestNothingIsNotLeaked(t *testing.T) {
 		}
 	}
 }
+
+// TestPoolThatServesNothing: it is found however little the driver takes, where a pool that keeps what is released would serve.
+func TestPoolThatServesNothing(t *testing.T) {
+	const title = "the pool serves few requests"
+	for name, test := range map[string]struct {
+		hits uint64
+		size func(n uint64) uint64
+		keep bool
+		want bool
+	}{
+		"the same size":    {0, func(uint64) uint64 { return mib }, false, true},
+		"two sizes":        {0, func(n uint64) uint64 { return mib - n%2 }, false, true},
+		"always another":   {0, func(n uint64) uint64 { return mib + n }, false, false},
+		"never released":   {0, func(uint64) uint64 { return mib }, true, false},
+		"a few are served": {6, func(uint64) uint64 { return mib }, false, false},
+	} {
+		s := newTape()
+		for n := range uint64(40) {
+			outcome := wire.OutcomeMiss
+			if n >= 40-test.hits {
+				outcome = wire.OutcomeHit
+			}
+			object := s.create(outcome, 1, test.size(n), mib, 1+n)
+			if outcome == wire.OutcomeMiss {
+				s.last().Reason, s.last().Cost = uint8(wire.MissPolicy), 100
+			}
+			if !test.keep {
+				s.release(object, wire.OutcomeDriver)
+			}
+		}
+		a := s.analyse(t, func(o *Options) { o.Header.Policy = "pinned" })
+		d := diagnosis(a, title)
+		if (d != nil) != test.want {
+			t.Errorf("%s: %+v", name, a.Diagnoses)
+		}
+		if d != nil && !strings.Contains(d.Text, "; a pool that keeps all that is released would serve up to 9") {
+			t.Errorf("%s: %s", name, d.Text)
+		}
+	}
+}

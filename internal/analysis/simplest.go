@@ -1,0 +1,67 @@
+package analysis
+
+import (
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// kindsMax bounds the kinds of free blocks that the simplest pool keeps.
+const kindsMax = 1 << 16
+
+// simplest counts what the simplest pool would serve: it keeps each buffer that is released for a request of the same size and kind.
+// It does not wait for queued commands, so it serves at most that.
+type simplest struct {
+	free           map[kind]uint64
+	hits, requests uint64
+	created        uint64 // bytes, all of which it holds
+}
+
+// kind is what a block must share with a request that it serves.
+type kind struct {
+	process       uint32
+	scope, access uint16
+	shape         int16
+	size          uint64
+}
+
+func kindOf(p *heap.Process, o *heap.Object) kind {
+	return kind{p.Number, o.Scope, o.Access, o.Shape, o.Size}
+}
+
+// requested reports whether an object was requested of the pool.
+func requested(o *heap.Object) bool {
+	return o.Outcome == wire.OutcomeHit || o.Outcome == wire.OutcomeMiss
+}
+
+func (s *simplest) create(p *heap.Process, o *heap.Object) {
+	if !requested(o) {
+		return
+	}
+	s.requests++
+	if k := kindOf(p, o); s.free[k] > 0 {
+		s.free[k]--
+		s.hits++
+		return
+	}
+	s.created += o.Size
+}
+
+func (s *simplest) release(p *heap.Process, o *heap.Object) {
+	if !requested(o) || o.CarriedOver {
+		return
+	}
+	if s.free == nil {
+		s.free = map[kind]uint64{}
+	}
+	if k := kindOf(p, o); s.free[k] > 0 || len(s.free) < kindsMax {
+		s.free[k]++
+	}
+}
+
+// serves returns the hit rate, 0 if it would hold more than twice the peak.
+func (s *simplest) serves(peak uint64) float64 {
+	if s.requests == 0 || s.created > 2*peak {
+		return 0
+	}
+	return float64(s.hits) / float64(s.requests)
+}
