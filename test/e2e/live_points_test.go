@@ -74,26 +74,27 @@ func (j *judged) points(t *testing.T, words []string) string {
 	return strings.Join(list, "\n")
 }
 
-// slowed looks at a recording whose program is made to take its time: each second, and before each release.
+// slowed looks at a recording whose program is made to take its time, evenly, whatever else the machine did: each second, and before
+// each release.
 func slowed(t *testing.T, reader *recording.Reader, look func(*stats.Snapshot)) {
 	t.Helper()
 	list := records.All(t, reader)
-	var first, last uint64 // of the first create, and of the last create or release
+	first, last := len(list), 0 // create, and create or release
 	for i := range list {
-		switch r := &list[i]; {
-		case r.Kind == wire.KindCreate && first == 0:
-			first, last = r.Time, r.Time
-		case r.Kind == wire.KindCreate || r.Kind == wire.KindRelease:
-			last = r.Time
+		switch list[i].Kind {
+		case wire.KindCreate:
+			first, last = min(first, i), i
+		case wire.KindRelease:
+			last = i
 		}
 	}
 	header := reader.Header()
 	m := stats.New(stats.Options{Policy: header.Policy, Limits: stats.PolicyLimits(header.Policy, header.Limits), Started: 1})
-	slow := float64(slowNS) / float64(max(last-first, 1))
+	slow := uint64(slowNS / max(last-first, 1))
 	due := uint64(0)
 	for i := range list {
 		r := &list[i]
-		r.Time = 1 + uint64(float64(max(r.Time, first)-first)*slow)
+		r.Time = 1 + uint64(max(i, first)-first)*slow
 		for ; due < r.Time && due < 2*slowNS; due += 1e9 {
 			m.Tick(due)
 			look(m.Publish())
