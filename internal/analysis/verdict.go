@@ -69,14 +69,14 @@ func (l *Live) sentence() string {
 // rivals says what the policy was compared with: in time and hits or, where it has not been in force all the time, in hits of late.
 func rivals(s *stats.Snapshot, is, serves string) string {
 	g := s.Ghosts
-	leader, present := g.Leader(), g.Present()
+	best, present := bestGhost(g), g.Present()
 	_, _, known := g.Saving()
 	switch {
 	case s.Policy == "none":
 		return "there is no pool to judge"
 	case known:
 		return "no simulated policy " + is + " clearly better"
-	case serves != "" && leader != nil && present != nil && min(leader.RecentRequests, present.RecentRequests) >= requestsLeast:
+	case serves != "" && best != nil && present != nil && min(best.RecentRequests, present.RecentRequests) >= requestsLeast:
 		return "no simulated policy " + serves + " clearly more"
 	}
 	return "other policies are not compared"

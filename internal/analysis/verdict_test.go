@@ -187,7 +187,16 @@ func TestPolicyMisses(t *testing.T) {
 	if l := judge(178, 22, nothing); titled(l, "pinned serves 89.0 % of these requests") == nil {
 		t.Errorf("a tenth more is served: %+v", l.Points)
 	}
+	assumed := func(s *stats.Snapshot) {
+		for i := range s.Ghosts.Rows {
+			s.Ghosts.Rows[i].Assumed, s.Ghosts.Rows[i].PeakReserved = true, 100*uint64(3-i)
+		}
+	}
+	if l := judge(0, 200, assumed); titled(l, "pinned serves none of these requests") == nil {
+		t.Errorf("driver calls are not measured: %+v", l.Points)
+	}
 	for name, l := range map[string]*Live{
+		"it holds too much":      judge(0, 200, func(s *stats.Snapshot) { assumed(s); s.Ghosts.Rows[1].PeakReserved = 149 }),
 		"less than a tenth":      judge(181, 19, nothing),
 		"too few requests":       judge(0, 19, nothing),
 		"the simulation differs": judge(0, 200, func(s *stats.Snapshot) { s.Ghosts.Rows[1].RecentHits = 190 }),

@@ -1,0 +1,95 @@
+package analysis
+
+import (
+	"fmt"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// policyMisses finds a policy, or its limits, that do not serve what the best ghost would serve.
+func policyMisses(e *Evidence) (Diagnosis, bool) {
+	now, would, known := e.compared()
+	best := bestGhost(e.Run.Ghosts)
+	if !known || best.Policy == e.Run.Policy && e.limitIsNamed() {
+		return Diagnosis{}, false
+	}
+	policy, title, text := e.Run.Policy, "%s serves %s of these requests", "%s would serve %s in the last 10 s, simulated beside the run"
+	if best.Policy == policy {
+		policy += " with its limits"
+	}
+	if e.State == Over {
+		title, text = "%s served %s of the requests", "%s would have served %s, simulated beside the run"
+	}
+	return Diagnosis{
+		Severity: Advice, Title: fmt.Sprintf(title, policy, now.part()), Text: fmt.Sprintf(text, best.Name, would.part()),
+		Share: would.rate() - now.rate(), About: AboutGhost,
+	}, true
+}
+
+// bestGhost is the leader. Where none leads, as driver calls were not measured, it is the one with the most hits of those that hold at
+// most twice as much as the present one. It is nil if nothing compares.
+func bestGhost(g *stats.Ghosts) (best *stats.Ghost) {
+	leader, present := g.Leader(), g.Present()
+	if leader != nil || present == nil {
+		return leader
+	}
+	for i := range g.Rows {
+		row := &g.Rows[i]
+		if row.Whole() && row.Requests > 0 && row.PeakReserved <= 2*present.PeakReserved && (best == nil || row.Hits > best.Hits) {
+			best = row
+		}
+	}
+	return best
+}
+
+// compared returns what is served, and what the best ghost would serve: of late, or in a run that is over in all. known: it is
+// clearly more, also than what a ghost of the present policy serves.
+func (e *Evidence) compared() (now, would Requests, known bool) {
+	best, present := bestGhost(e.Run.Ghosts), e.Run.Ghosts.Present()
+	if best == nil || present == nil || best.Present || e.Run.Policy == "none" {
+		return now, would, false
+	}
+	simulated := ofAll(present.RecentHits, present.RecentRequests)
+	switch {
+	case e.Late != nil:
+		now, would = e.Late.Requests, ofAll(best.RecentHits, best.RecentRequests)
+	case e.State != Over || !present.Whole():
+		return now, would, false
+	default:
+		t := &e.Run.Totals
+		now, would, simulated = Requests{Hits: t.Hits, Misses: t.Misses}, ofAll(best.Hits, best.Requests), ofAll(present.Hits, present.Requests)
+	}
+	enough := min(now.all(), would.all(), simulated.all()) >= requestsLeast
+	return now, would, enough && would.rate()-max(now.rate(), simulated.rate()) >= servesMore
+}
+
+// limitIsNamed reports whether another rule names a limit that evicts too much or refuses too much.
+func (e *Evidence) limitIsNamed() bool {
+	if e.Late == nil {
+		return false
+	}
+	limit, _ := limitBites(e)
+	site, _ := callSiteMisses(e)
+	return limit.Knob.Limit != "" || site.Knob.Limit != ""
+}
+
+// ghostLeads finds a policy that could still be chosen, or could have been.
+func ghostLeads(e *Evidence) (Diagnosis, bool) {
+	g := e.Run.Ghosts
+	if e.State == BrokenOff || !g.Worth(e.Length) {
+		return Diagnosis{}, false
+	}
+	if _, misses := policyMisses(e); misses { // which says more
+		return Diagnosis{}, false
+	}
+	would := " would do better"
+	if e.State == Over {
+		would = " would have done better"
+	}
+	_, part, _ := g.Saving()
+	return Diagnosis{
+		Severity: Advice, Title: g.Leader().Name + would, Share: part, Text: units.Percent(part, 1) +
+			" less time in the driver, simulated beside the run", About: AboutGhost,
+	}, true
+}
