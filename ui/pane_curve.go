@@ -64,6 +64,7 @@ func (p *curvePane) draw(r region, _ *stats.Snapshot) {
 		columns[i].layers[0] = c.at(x.limit(float64(i) / 2))
 	}
 	plot.stacked(columns, hitLayers)
+	c.drawError(plot, x)
 	for _, m := range marks {
 		for y := range plot.h {
 			if x.has(m.limit) {
@@ -75,6 +76,23 @@ func (p *curvePane) draw(r region, _ *stats.Snapshot) {
 		plot.put(x.column(p.Limit), int(math.Round((1-p.HitRate)*float64(plot.h-1))), "◆", strong)
 	}
 	x.drawAxis(r.sub(curveAxis, r.h-2, plot.w, 2), c)
+}
+
+// drawError draws how far off the estimates may be, above and below the curve, where that is a row or more.
+func (c plotted) drawError(plot region, x scale) {
+	rows := float64(plot.h - 1)
+	if !c.Known() || c.Error*rows < 1 {
+		return
+	}
+	for column := range plot.w {
+		limit := x.limit(float64(column))
+		if c.isExact(uint64(limit)) {
+			continue
+		}
+		for _, bound := range []float64{min(1, c.at(limit)+c.Error), max(0, c.at(limit)-c.Error)} {
+			plot.put(column, int(math.Round((1-bound)*rows)), "·", dim)
+		}
+	}
 }
 
 // missing says why there is no curve to draw, empty if there is one.
@@ -114,13 +132,20 @@ func (c plotted) facts(marks []curveMark) []item {
 	return items
 }
 
-// rate writes the hit rate at a point. Where an estimate may be off by more than it is below 100 %, it is a range.
+// roundError is the error from which an estimate is a range.
+const roundError = 0.01
+
+// rate writes the hit rate at a point: a range where an estimate may be off by a point or more.
 func (c plotted) rate(p view.CurvePoint) string {
 	switch {
 	case c.isExact(p.Limit):
 		return percent(p.HitRate) + " %"
-	case c.Known() && p.HitRate+c.Error > 1:
-		return fmt.Sprintf("%.0f to 100 %%", 100*max(0, p.HitRate-c.Error))
+	case !c.Known() && p.HitRate >= 0.995:
+		return "perhaps 100 %"
+	case !c.Known():
+		return fmt.Sprintf("≈%.0f %%", 100*p.HitRate)
+	case c.Error >= roundError || p.HitRate+c.Error > 1:
+		return fmt.Sprintf("%.0f to %.0f %%", 100*max(0, p.HitRate-c.Error), 100*min(1, p.HitRate+c.Error))
 	}
 	return "≈" + percent(p.HitRate) + " %"
 }
@@ -162,7 +187,7 @@ func (c plotted) trusted() []item {
 	}
 	known := []span{{"nothing exact yet", warnStyle}}
 	if len(c.Exact) > 0 {
-		text := fmt.Sprintf("±%.1f points", 100*c.Error)
+		text := fmt.Sprintf("±%.2g points", 100*c.Error)
 		known = []span{{"◆ exact, else ", dim}, {text, plain}}
 	}
 	items := []item{{0, known}, {2, []span{{"of the latest ", dim}, {plural(c.Requests, "request"), plain}}}}
