@@ -203,5 +203,14 @@ func (e *Evidence) fullest() (fullest *stats.Process, reserved, inUse uint64) {
 	return fullest, reserved, inUse
 }
 
+// matters reports whether so much memory is worth a change: beside the peak, and beside the device where its memory is known.
+func (e *Evidence) matters(bytes float64) bool {
+	whole := e.Run.Totals.PeakInUse
+	for i := range e.Run.Processes {
+		whole = max(whole, e.Run.Processes[i].DeviceMemory)
+	}
+	return bytes >= matterShare*float64(whole)
+}
+
 // share returns a part of a whole, at most 1.
 func share(part, whole uint64) float64 { return min(float64(part)/float64(max(whole, 1)), 1) }

@@ -20,6 +20,7 @@ const (
 	fragmentationHigh = 0.5       // at the peak: no free block has half of the free memory
 	idleShare         = 0.2       // free part of what is reserved at the peak: less is not worth a change
 	bytesLeast        = 64 << 10  // less waste or free memory does no harm
+	matterShare       = 0.01      // of the peak, and of the device: less memory is not worth a change
 	lagShare          = 0.1       // of all byte seconds in use, held after the last use
 	lagLeast          = 1_000_000 // ns: less passes between one line of the program and the next
 	lagBytes          = 256 << 10 // on average, held so: less is not worth a change

@@ -130,6 +130,8 @@ var diagnoses = []struct {
 	{"long after", func(s *tape) { keeping(s, 100*ms) }, func(s *tape) { keeping(s, ms) }, "futhark", "held 10", ""},
 	{"much larger", func(s *tape) { serve(s, mib+1, 2*mib) }, func(s *tape) { serve(s, mib, mib+1) }, "mantissa", "50.0 %", "mantissa_bits=5"},
 	{"much larger", func(s *tape) { serve(s, mib+1, 2*mib) }, func(s *tape) { serve(s, 5, 50) }, "futhark-2018", "50.0 %", "max_waste_ratio=1.25"},
+	{"much larger", on(99*mib, func(s *tape) { serve(s, mib+1, 2*mib) }), on(101*mib, func(s *tape) { serve(s, mib+1, 2*mib) }), "mantissa", "50.0 %", ""},
+	{"long after", on(40*mib, func(s *tape) { keeping(s, 100*ms) }), on(400*mib, func(s *tape) { keeping(s, 100*ms) }), "futhark", "held 10", ""},
 	{"refused on other", func(s *tape) { part(s, 4096+128) }, func(s *tape) { part(s, 8192) }, "futhark", "1 begins at multiples of only 128 B", ""},
 	{"iteration keeps", func(s *tape) { hoarding(s, 10, false) }, func(s *tape) { hoarding(s, 10, true) }, "futhark", "10 iterations leaves 1.00 MiB more", ""},
 	{"iteration keeps", func(s *tape) { hoarding(s, 10, false) }, func(s *tape) { leaking(s, 10) }, "futhark", "from tag 2", ""},
@@ -151,6 +153,12 @@ var diagnoses = []struct {
 	{"earlier owner", func(s *tape) { exposed(s, wire.ExposedZero) }, func(s *tape) { exposed(s, wire.ExposedNo) },
 		"futhark", "1 recycled buffer, which nothing had written; the driver's new memory was zero; most are of tag 1", ""},
 	{"fragmented", func(s *tape) { pooled(s, 4, mib) }, func(s *tape) { pooled(s, 1, mib) }, "futhark", "4.00 MiB was free", ""},
+	{"fragmented", on(400*mib, func(s *tape) { pooled(s, 4, mib) }), on(401*mib, func(s *tape) { pooled(s, 4, mib) }), "futhark", "4.00 MiB was free", ""},
+}
+
+// on is a stream on a device: what does not matter beside its memory is not advised.
+func on(memory uint64, do func(*tape)) func(*tape) {
+	return func(s *tape) { s.device(memory); do(s) }
 }
 
 // exposed recycles a buffer, as a kernel is the first to use it.

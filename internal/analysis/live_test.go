@@ -202,8 +202,8 @@ func TestLiveMomentsMustLast(t *testing.T) {
 	var l Live
 	said := func(seconds uint64, fragmented bool) bool {
 		s := missed(lively(seconds), 100*seconds, seconds, wire.MissTooSmall)
-		if s.Totals.InUse, s.Totals.Requested = 1<<20, 1<<20; fragmented {
-			s.Totals.Cached, s.Totals.LargestCached = 1<<20, 100<<10
+		if s.Totals.InUse, s.Totals.Requested = 100<<20, 100<<20; fragmented {
+			s.Totals.Cached, s.Totals.LargestCached = 100<<20, 10<<20
 		}
 		l.Update(s)
 		return titled(&l, "free memory is fragmented now") != nil
@@ -259,7 +259,7 @@ func TestLiveMemory(t *testing.T) {
 		t.Errorf("%+v", l.Points)
 	}
 	s = missed(lively(5), 100, 1, wire.MissTooSmall)
-	s.Totals.InUse, s.Totals.Requested, s.Totals.Cached, s.Totals.LargestCached = 1<<20, 1<<20, 1<<20, 100<<10
+	s.Totals.InUse, s.Totals.Requested, s.Totals.Cached, s.Totals.LargestCached = 100<<20, 100<<20, 100<<20, 10<<20
 	l.Update(s)
 	if titled(&l, "free memory is fragmented now") == nil {
 		t.Errorf("%+v", l.Points)

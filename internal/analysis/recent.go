@@ -144,7 +144,7 @@ func (s *spent) end(x *run, p *heap.Process, o *heap.Object) {
 // keepsWhatItUsed finds programs whose own pool hardly ever finds a buffer again.
 func keepsWhatItUsed(e *Evidence) (Diagnosis, bool) {
 	s, peak := &e.Whole.spent, &e.Whole.Peak
-	if s.Buffers < spentMany || float64(s.Bytes) < max(spentShare*float64(peak.InUse), bytesLeast) || float64(s.once) < onceShare*float64(s.Buffers) {
+	if s.Buffers < spentMany || !e.matters(float64(s.Bytes)) || float64(s.Bytes) < max(spentShare*float64(peak.InUse), bytesLeast) || float64(s.once) < onceShare*float64(s.Buffers) {
 		return Diagnosis{}, false
 	}
 	part, all := units.Apart(s.Bytes, peak.InUse)

@@ -176,7 +176,7 @@ func wasteIsHigh(e *Evidence) (Diagnosis, bool) {
 	m := e.Memory
 	wasted := relative(m.Requested, m.InUse)
 	rate := wasteOf(int64(m.InUse), int64(m.Requested))
-	if rate < wasteHigh || wasted < bytesLeast {
+	if rate < wasteHigh || wasted < bytesLeast || !e.matters(float64(wasted)) {
 		return Diagnosis{}, false
 	}
 	d := Diagnosis{
@@ -204,7 +204,7 @@ func poolIsFragmented(e *Evidence) (Diagnosis, bool) {
 	}
 	m := e.Memory
 	free := relative(m.InUse, m.Reserved)
-	if m.Fragmentation < fragmentationHigh || free < bytesLeast || float64(free) < idleShare*float64(m.Reserved) {
+	if m.Fragmentation < fragmentationHigh || free < bytesLeast || !e.matters(float64(free)) || float64(free) < idleShare*float64(m.Reserved) {
 		return Diagnosis{}, false
 	}
 	text := units.FormatLong(free) + " is free"

@@ -100,7 +100,7 @@ func couldBeHoisted(e *Evidence) (Diagnosis, bool) {
 // heldTooLong finds memory that others could have had.
 func heldTooLong(e *Evidence) (Diagnosis, bool) {
 	idle := &e.Whole.Idle
-	if idle.Site == "" || idle.Bytes < max(lagShare*idle.InUse, lagBytes) || idle.Median < lagLeast {
+	if idle.Site == "" || idle.Bytes < max(lagShare*idle.InUse, lagBytes) || !e.matters(idle.Bytes) || idle.Median < lagLeast {
 		return Diagnosis{}, false
 	}
 	unused, inUse := units.Apart(uint64(idle.Bytes), uint64(idle.InUse))

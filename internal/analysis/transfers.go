@@ -167,6 +167,9 @@ func transferRule(kind TransferKind) func(*Evidence) (Diagnosis, bool) {
 			return Diagnosis{}, false
 		}
 		f := &e.Whole.Transfers[at]
+		if kind == SecondOne && !e.matters(float64(f.Bytes)) {
+			return Diagnosis{}, false
+		}
 		d := Diagnosis{Severity: Advice, Title: string(kind), Tag: f.Name, Share: f.Share, Text: f.text()}
 		if kind != Copied && kind != SecondOne && kind != ColdRead {
 			e.doubt(&d, "commands in between", string(kind)+", perhaps")

@@ -17,7 +17,7 @@ func moving(access uint16, unified bool) (*tape, uint64) {
 	s := newTape()
 	s.site(1, "made")
 	s.site(transferTag, "moved")
-	s.device(1 << 30)
+	s.device(64 * mib)
 	if unified {
 		s.last().Flags = wire.FlagUnified
 	}

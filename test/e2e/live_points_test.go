@@ -24,7 +24,7 @@ func TestLivePointsHavePrograms(t *testing.T) {
 		{title: "memory grows", policy: "futhark", words: []string{fault("findings"), "grow"}},
 		{title: "never released", policy: "futhark", words: []string{fault("findings"), "grow"}},
 		{title: "device memory is nearly full", policy: "futhark", flags: []string{"--device-memory", "16M"}, words: []string{fault("findings"), "fill"}},
-		{title: "blocks are much larger than requested", policy: "pow2", words: []string{fault("findings"), "waste"}},
+		{title: "blocks are much larger than requested", policy: "pow2", flags: []string{"--device-memory", "512M"}, words: []string{fault("findings"), "waste"}},
 		{
 			title: "max_cached_bytes bites", policy: "futhark", flags: []string{"--set", "max_cached_bytes=1M"}, words: []string{fault("findings"), "loop"},
 		},
