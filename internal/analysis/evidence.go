@@ -154,6 +154,7 @@ type Whole struct {
 
 	own      own
 	overhead overhead
+	vain     vain
 	spent    spent
 	origins  origins
 	origin   string // call site of the least aligned sub-buffer

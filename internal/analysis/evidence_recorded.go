@@ -17,7 +17,7 @@ func (x *run) evidence(a *Analysis) *Evidence {
 	e.Whole.Keeps, e.Whole.CopiesNS, e.Whole.Idle, e.Whole.Hidden = x.keeping(a), x.copyNS, x.idle(), x.hidden(a)
 	e.Whole.Simplest = x.simplest.serves(a.Peak.InUse)
 	e.Whole.own, e.Whole.origins, e.Whole.spent = x.own, x.survey.parts, x.spent
-	e.Whole.overhead = x.machine.overheads()
+	e.Whole.overhead, e.Whole.vain = x.machine.overheads(), x.vain
 	if !x.options.Whole && !x.anyEnded() { // what is in use may be released later
 		e.State = BrokenOff
 	}

@@ -82,6 +82,7 @@ var rules = []rule{
 	{ofWhole, transferRule(Blocking)},
 	{ofMoment, wasteIsHigh},
 	{anyRun, hosted},
+	{ofWhole, keptForNothing},
 	{ofMoment, poolIsFragmented},
 	{anyRun, nothingCarved},
 	{anyRun, contentsExposed},

@@ -211,14 +211,10 @@ func poolIsFragmented(e *Evidence) (Diagnosis, bool) {
 	if m.When != now {
 		text = m.When + " " + units.FormatLong(free) + " was free"
 	}
-	other := "slab whether sub-allocations fit better"
-	if e.Run.Carves() {
-		other = "futhark whether whole blocks fit better"
-	}
 	return Diagnosis{
 		Severity: Advice, Title: "free memory is fragmented " + m.When, Share: share(free, m.Reserved),
-		Text: fmt.Sprintf("%s beside %s in use, no piece larger than %s of it: check with gpumemtop replay --policy %s",
-			text, units.FormatLong(m.InUse), units.Percent(1-m.Fragmentation, free), other),
+		Text: fmt.Sprintf("%s beside %s in use, no piece larger than %s of it; gpumemtop tune tries on a recording whether another policy "+
+			"reserves less", text, units.FormatLong(m.InUse), units.Percent(1-m.Fragmentation, free)),
 	}, true
 }
 

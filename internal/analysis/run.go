@@ -32,6 +32,7 @@ type run struct {
 	lag              lags
 	recent           recent
 	spent            spent
+	vain             vain
 	misses           misses
 	simplest         simplest
 	own              own
@@ -287,7 +288,10 @@ func (x *run) releaseCost(o *heap.Object) uint64 {
 func (x *run) Pooled(p *heap.Process, b *heap.Block) { x.pooled(p, b, 1) }
 
 // Unpooled implements heap.Observer.
-func (x *run) Unpooled(p *heap.Process, b *heap.Block, _ heap.How) { x.pooled(p, b, -1) }
+func (x *run) Unpooled(p *heap.Process, b *heap.Block, how heap.How) {
+	x.pooled(p, b, -1)
+	x.vain.end(x, b, how)
+}
 
 // pooled changes what the pool holds of a call site. Free memory in slabs belongs to none.
 func (x *run) pooled(p *heap.Process, b *heap.Block, sign int64) {

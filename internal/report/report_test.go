@@ -78,7 +78,9 @@ func TestGolden(t *testing.T) {
 		t.Run(base+".txt", func(t *testing.T) {
 			golden.RequireEqual(t, textOf(t, Text, a, Options{Top: 20, All: true, Limits: limits}))
 		})
-		t.Run(base+".md", func(t *testing.T) { golden.RequireEqual(t, textOf(t, Markdown, a, Options{Top: 20, All: true, Limits: limits})) })
+		t.Run(base+".md", func(t *testing.T) {
+			golden.RequireEqual(t, textOf(t, Markdown, a, Options{Top: 20, All: true, Limits: limits}))
+		})
 		short := *a
 		l, none := a.Timeline, []uint64{}
 		short.Timeline = analysis.Timeline{

@@ -42,6 +42,7 @@ func judgements() []judged {
 		deed("heldTooLong", "memory is released long after its last use", "futhark", "late", "--device-memory", "16M"),
 		deed("keepsWhatItUsed", "buffers are kept that are not used again", "futhark", "hoard", "--device-memory", "64M"),
 		deed("smallOnes", "many small buffers need more memory than they hold", "futhark", "small"),
+		deed("keptForNothing", "the pool keeps memory that nothing asks for", "futhark", "vain", "--device-memory", "64M"),
 		deed("wasteIsHigh", "blocks are much larger than requested", "pow2", "waste", "--device-memory", "512M"),
 		deed("poolIsFragmented", "free memory is fragmented at the peak", "futhark", "pieces", "--device-memory", "64M"),
 		deed("hasOwnPool", "the program has a pool of its own", "futhark", "parts"),

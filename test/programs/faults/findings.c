@@ -18,6 +18,7 @@
  *	origins    begins sub-buffers at 128 bytes              at 4 KiB
  *	hidden     creates through one function for all         for one caller
  *	hoard      keeps buffers of ever new sizes for reuse    rounds the sizes up
+ *	vain       releases 8 MiB early and works on            and creates as much again and again
  *	small      has 50,000 buffers of 64 bytes at once       one after the other
  *	lost       leaks what one function creates for all      for one caller
  *	fill       has 15 of 16 MiB in use                      8 MiB
@@ -261,6 +262,19 @@ static void hoard(const struct gpu *gpu, bool nearly)
 	release_kept(count);
 }
 
+static void vain(const struct gpu *gpu, bool nearly)
+{
+	release(create_temporary(gpu, 8 * MIB));
+	cl_mem small = create_result(gpu, 64 * KIB);
+	for (size_t i = 0; i < 300; i++) {
+		fill(gpu, small, 64 * KIB);
+		if (nearly && i % 10 == 0)
+			release(create_temporary(gpu, 8 * MIB));
+		pause_us(8000);
+	}
+	release(small);
+}
+
 static void small(const struct gpu *gpu, bool nearly)
 {
 	enum { COUNT = 50000 };
@@ -344,8 +358,7 @@ static const struct {
 } deeds[] = {
 	{"grow", grow}, {"fifth", fifth}, {"keep", keep}, {"sizes", sizes}, {"loop", loop}, {"copies", copies}, {"late", late},
 	{"waste", waste}, {"pieces", pieces}, {"parts", parts}, {"kept", uses}, {"origins", origins}, {"hidden", hidden},
-	{"lost", lost}, {"hoard", hoard}, {"small", small},
-	{"fill", full}, {"refuse", refuse}, {"build", build},
+	{"lost", lost}, {"hoard", hoard}, {"small", small}, {"vain", vain}, {"fill", full}, {"refuse", refuse}, {"build", build},
 };
 
 int main(int argc, char **argv)
