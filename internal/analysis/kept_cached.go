@@ -40,7 +40,7 @@ func (v *vain) end(x *run, b *heap.Block, how heap.How) {
 // keptForNothing finds free blocks that no request took.
 func keptForNothing(e *Evidence) (Diagnosis, bool) {
 	v := &e.Whole.vain
-	if float64(v.bytes) < max(vainShare*float64(e.Run.Totals.PeakReserved), bytesLeast) {
+	if float64(v.bytes) < max(vainShare*float64(e.Run.Totals.PeakReserved), bytesLeast) || !e.matters(float64(v.bytes)) {
 		return Diagnosis{}, false
 	}
 	d := Diagnosis{
