@@ -42,3 +42,28 @@ func exposedBySite(t *testing.T, sum *summary, function string) (all uint64) {
 	}
 	return all
 }
+
+// With --scrub auto a kernel finds zero in recycled memory that nothing wrote, and programs that write first are left alone.
+func TestAutoClearsWhatNothingWrote(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []string{"futhark", "slab", "arena"} {
+		way := served{policy: policy, flags: []string{"--scrub", "auto"}}
+		for kind, want := range map[string]uint64{"add": 2, "fill": 0, "write": 0, "only": 0, "part": 0} {
+			result, sum := way.run(t, command{args: []string{fault("accumulate"), kind}})
+			if result.code != 0 || string(result.stdout) != "round 1: 1024\nround 2: 1024\nround 3: 1024\n" || sum.Cleared != want || sum.Exposed != 0 || sum.Hits != 2 {
+				t.Errorf("%s, %s: %s, %d cleared, want %d, %d exposed, %q\n%s", way, kind, result, sum.Cleared, want, sum.Exposed, result.stdout, result.stderr)
+			}
+		}
+		for _, kind := range []string{"floats", "image"} {
+			if result, _ := way.run(t, command{args: []string{fault("stale"), kind}}); result.code != 0 || string(result.stdout) != "0\n" {
+				t.Errorf("%s, %s: %s, prints %q\n%s", way, kind, result, result.stdout, result.stderr)
+			}
+		}
+	}
+	for _, args := range [][]string{{example("pipeline"), "5", "1M"}, {example("multiqueue"), "5"}, {example("threads")}, {testProgram("tiles"), "4"}} {
+		result, _ := served{policy: "futhark", flags: []string{"--scrub", "auto"}}.run(t, command{args: args})
+		if difference := differs(runBare(t, args...), result); difference != "" {
+			t.Errorf("%v %s", args, difference)
+		}
+	}
+}

@@ -259,6 +259,7 @@ type summary struct {
 	HazardsAvoided uint64            `json:"hazards_avoided"`
 	Exposed        uint64            `json:"exposed"`
 	ExposedNewZero uint64            `json:"exposed_new_zero"`
+	Cleared        uint64            `json:"cleared"`
 	MissReasons    map[string]uint64 `json:"miss_reasons"`
 	LostEvents     uint64            `json:"lost_events"`
 	WallSeconds    float64           `json:"wall_seconds"`
