@@ -151,6 +151,7 @@ type Whole struct {
 	Idle     Idle
 	Hidden   Hidden
 	Simplest float64 // hit rate of a pool that keeps all that is released, at most; 0: it would hold too much
+	Ended    Ended
 
 	own      own
 	overhead overhead
@@ -167,6 +168,14 @@ type Idle struct {
 	Median       uint64  // of these, ns
 	Bytes, InUse float64 // on average over the run
 	Share        float64 // of all byte seconds in use
+}
+
+// Ended is what call sites create whose stacks end inside libraries.
+type Ended struct {
+	Depth int     // frames of these stacks
+	Site  string  // that creates the most; empty: none does
+	Share float64 // of all creates, or of the bytes at the peak
+	Of    string  // which of these
 }
 
 // Hidden is the function that creates the most memory for several callers.

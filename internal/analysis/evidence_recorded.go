@@ -16,6 +16,7 @@ func (x *run) evidence(a *Analysis) *Evidence {
 	e.Run, e.Length, e.Rise = x.snapshot, x.length(), x.rise(a)
 	e.Whole.Keeps, e.Whole.CopiesNS, e.Whole.Idle, e.Whole.Hidden = x.keeping(a), x.copyNS, x.idle(), x.hidden(a)
 	e.Whole.Simplest = x.simplest.serves(a.Peak.InUse)
+	e.Whole.Ended = x.ended(a)
 	e.Whole.own, e.Whole.origins, e.Whole.spent = x.own, x.survey.parts, x.spent
 	e.Whole.overhead, e.Whole.vain = x.machine.overheads(), x.vain
 	if !x.options.Whole && !x.anyEnded() { // what is in use may be released later
@@ -159,4 +160,31 @@ func (x *run) hidden(a *Analysis) (top Hidden) {
 		}
 	}
 	return top
+}
+
+// ended sums up the call sites whose stacks end inside libraries.
+func (x *run) ended(a *Analysis) Ended {
+	depth, sites := x.survey.names.Ended()
+	e := Ended{Depth: depth}
+	var creates, most, held uint64
+	for _, name := range sites {
+		row := x.rows[name]
+		if row == nil {
+			continue
+		}
+		creates += row.creates
+		if row.creates > most {
+			e.Site, most = name, row.creates
+		}
+	}
+	for i := range a.Peak.Tags {
+		if slices.Contains(sites, a.Peak.Tags[i].Name) {
+			held += a.Peak.Tags[i].InUse
+		}
+	}
+	e.Share, e.Of = share(creates, x.snapshot.Totals.Creates), "the creates"
+	if part := share(held, a.Peak.InUse); part > e.Share {
+		e.Share, e.Of = part, "the bytes at the peak"
+	}
+	return e
 }

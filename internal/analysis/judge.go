@@ -88,6 +88,7 @@ var rules = []rule{
 	{anyRun, contentsExposed},
 	{ofWhole, hasOwnPool},
 	{ofWhole, callersHidden},
+	{ofWhole, stacksEnd},
 	{ofWhole, originsAreFine},
 	{anyRun, ghostLeads},
 }

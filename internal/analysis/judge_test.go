@@ -143,6 +143,11 @@ var diagnoses = []struct {
 	{"refused on other", func(s *tape) { part(s, 64) }, func(s *tape) { part(s, 0) }, "futhark", "only 64 B", ""},
 	{"several callers", func(s *tape) { called(s, 2, 1) }, func(s *tape) { called(s, 1, 1) }, "futhark", "2 places call a.c:7 make: --wrapper '^make$'", ""},
 	{"several callers", func(s *tape) { called(s, 3, 4) }, func(s *tape) { called(s, 2, 9) }, "futhark", "3 places", ""},
+	{"end inside libraries", func(s *tape) { below(s, 8, "/usr/lib/libcv.so+0x90", 1) }, func(s *tape) { below(s, 8, "app+0x90", 1) }, "futhark",
+		"100 % of the creates have call sites in libraries alone, as libcv.so+0x1, because stacks end after 8 frames: --stack-depth 24 follows", ""},
+	{"end inside libraries", func(s *tape) { below(s, 8, "/usr/lib/libcv.so+0x90", 5) }, func(s *tape) { below(s, 8, "/usr/lib/libcv.so+0x90", 6) }, "futhark", "20 %", ""},
+	{"end inside libraries", func(s *tape) { below(s, 8, "/usr/lib/libcv.so+0x90", 1) }, func(s *tape) { below(s, 8, "/usr/lib/libc.so.6+0x90", 1) }, "futhark", "", ""},
+	{"end inside libraries", func(s *tape) { below(s, 31, "/usr/lib/libcv.so+0x90", 1) }, func(s *tape) { below(s, 32, "/usr/lib/libcv.so+0x90", 1) }, "futhark", "depth 32", ""},
 	{"host's memory", func(s *tape) {
 		s.put(wire.Event{Kind: wire.KindDiag, Op: uint8(wire.DiagHosted), Granted: 2 * mib}, "clCreateBuffer")
 	}, func(s *tape) {
@@ -199,6 +204,21 @@ func part(s *tape, at uint64) {
 	}, "")
 	s.release(90, wire.OutcomeDriver)
 	s.release(whole, wire.OutcomeDriver)
+}
+
+// below creates a buffer with a stack of that many frames of a library, whose outermost may be of another module, and others beside it.
+func below(s *tape, frames int, outermost string, all int) {
+	text := ""
+	for i := range frames - 1 {
+		text += fmt.Sprintf("\t\t\t/usr/lib/libcv.so+0x%x\n", i+1)
+	}
+	s.put(wire.Event{Kind: wire.KindTag, Op: uint8(wire.TagsStack), Tag: 1}, strings.Repeat("0123456789abcdef", frames))
+	s.put(wire.Event{Kind: wire.KindSite, Tag: 1}, text+"\t\t\t"+outermost+"\n")
+	s.put(wire.Event{Kind: wire.KindTag, Op: uint8(wire.TagsStack), Tag: 2}, "0123456789abcdef")
+	s.site(2, "main")
+	for i := range all {
+		s.release(s.driver(min(uint32(i)+1, 2), 100+uint64(i)), wire.OutcomeDriver)
+	}
 }
 
 // called creates buffers through one function, from some places, and others beside them that are larger.

@@ -9,6 +9,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 const notCertain = " (not certain)"
@@ -121,6 +122,19 @@ func callersHidden(e *Evidence) (Diagnosis, bool) {
 		Severity: Note, Title: "one function creates memory for several callers", Tag: h.Site, Share: h.Share,
 		Text: fmt.Sprintf("%s call %s: %s names call sites after them", units.Count(uint64(h.Callers), "place"), h.Site,
 			callsite.WrapperOption(h.Function)),
+	}, true
+}
+
+// stacksEnd finds call sites that name only libraries, because stacks were not followed to the program.
+func stacksEnd(e *Evidence) (Diagnosis, bool) {
+	s := &e.Whole.Ended
+	if s.Site == "" || s.Share < hiddenShare || s.Depth >= wire.StackMax {
+		return Diagnosis{}, false
+	}
+	return Diagnosis{
+		Severity: Note, Title: "call stacks end inside libraries", Tag: s.Site, Share: s.Share,
+		Text: fmt.Sprintf("%.0f %% of %s have call sites in libraries alone, as %s, because stacks end after %s: --stack-depth %d follows them farther",
+			100*s.Share, s.Of, s.Site, units.Count(uint64(s.Depth), "frame"), min(3*s.Depth, wire.StackMax)),
 	}, true
 }
 

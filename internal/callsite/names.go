@@ -27,6 +27,7 @@ type ProcessNames struct {
 	Devices   []Device
 	Kernels   Kernels
 	sites     map[uint32]*Site
+	depths    map[uint32]int    // frames of stacks as the program was walked, by tag
 	builds    map[string]string // build ids by path
 	contexts  map[uint16]uint64 // numbers of first devices by context
 }
@@ -98,6 +99,9 @@ func (n *Names) Add(r *wire.Record) {
 			n.Process(r.Process).contexts[uint16(e.Context())] = e.Device()
 		}
 	case wire.KindTag, wire.KindSite:
+		if r.Kind == wire.KindTag && r.AsTag().Mode() == wire.TagsStack {
+			n.Process(r.Process).depths[r.DefinedTag()] = len(r.Payload) / wire.SizeofFrame
+		}
 		if name := TagName(r); name != "" {
 			site := n.Process(r.Process).Site(r.DefinedTag())
 			site.Name = name
@@ -133,7 +137,7 @@ func (n *Names) Process(number uint32) *ProcessNames {
 	p := n.processes[number]
 	if p == nil {
 		p = &ProcessNames{
-			Number: number, sites: map[uint32]*Site{}, builds: map[string]string{}, contexts: map[uint16]uint64{},
+			Number: number, sites: map[uint32]*Site{}, depths: map[uint32]int{}, builds: map[string]string{}, contexts: map[uint16]uint64{},
 		}
 		n.processes[number] = p
 	}

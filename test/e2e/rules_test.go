@@ -70,6 +70,7 @@ func judgements() []judged {
 var otherJudgements = map[string]string{
 	"mistakesFound": "TestMistakesAreFound", "machineGrows": "TestMachineGrows", "objectsGrow": "TestObjectLeaks",
 	"lostEvents": "TestNoLeakIsCertainAfterLosses", "hosted": "TestNoCreateFailsForThePool", "transferRule": "TestTransfersThatCouldGo",
+	"stacksEnd":      "TestStacksThatEndInLibraries",
 	"limitBites":     "TestLivePointsHavePrograms", // and these two need a slow driver: they have unit tests
 	"callSiteMisses": "TestLiveMissesAreRecent", "ghostLeads": "TestLiveMemory",
 	"policyMisses": "TestPolicyMisses", "changeIsWorse": "TestChangesThatMakeItWorse", // these need ghosts and a user: likewise

@@ -119,6 +119,7 @@ cl_mem deep_create(cl_context c) { cl_mem m = f11(c); __asm__ volatile(""); retu
 const deepProgram = `
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
+#include <unistd.h>
 cl_mem deep_create(cl_context);
 static __attribute__((noinline)) void one(cl_context c) { clReleaseMemObject(deep_create(c)); }
 static __attribute__((noinline)) void other(cl_context c) { clReleaseMemObject(deep_create(c)); }
@@ -131,14 +132,15 @@ int main(void)
 	cl_context c = clCreateContext(NULL, 1, &d, NULL, NULL, NULL);
 	one(c);
 	other(c);
+	usleep(500000); /* attach has to read where its code lies */
 	return clReleaseContext(c);
 }
 `
 
-// A library of many levels, as OpenCV, does not take all frames of a stack: call sites are the program's lines.
-func TestSitesBelowADeepLibrary(t *testing.T) {
-	t.Parallel()
-	folder := filepath.Join(t.TempDir(), "site-packages") // as a library of the system
+// deepUser builds both. The library lies where one of the system's could.
+func deepUser(t *testing.T) string {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), "site-packages")
 	library := filepath.Join(folder, "libdeep.so")
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		t.Fatal(err)
@@ -150,13 +152,23 @@ func TestSitesBelowADeepLibrary(t *testing.T) {
 	if r := runBare(t, "gcc", "-s", "-O1", "-shared", "-fPIC", "-o", library, source); r.code != 0 {
 		t.Fatalf("gcc: %s", r.stderr)
 	}
-	program := built(t, "deepuser", deepProgram, library, "-Wl,-rpath,"+folder)
+	return built(t, "deepuser", deepProgram, library, "-Wl,-rpath,"+folder)
+}
+
+// A library of many levels, as OpenCV, does not take all frames of a stack: call sites are the program's lines.
+func TestSitesBelowADeepLibrary(t *testing.T) {
+	t.Parallel()
+	program := deepUser(t)
 	for _, policy := range []string{"none", "futhark"} {
 		file := filepath.Join(t.TempDir(), "x.gmt")
 		if r := run(t, command{args: []string{gpumemtop(), "record", "--policy", policy, "-o", file, "--", program}}); r.code != 0 {
 			t.Fatalf("%s\n%s", r, r.stderr)
 		}
-		for _, row := range figuresIn(t, file, true).Tags {
+		rows := figuresIn(t, file, true).Tags
+		if len(rows) != 2 {
+			t.Errorf("%s: call sites %+v, want two", policy, rows)
+		}
+		for _, row := range rows {
 			if !strings.Contains(row.Tag, " one via libdeep") && !strings.Contains(row.Tag, " other via libdeep") || row.Creates != 1 {
 				t.Errorf("%s: %d creates at %s", policy, row.Creates, row.Tag)
 			}
@@ -182,6 +194,21 @@ func TestWrapperIsProposed(t *testing.T) {
 			if r := run(t, command{args: words}); contains(r.stderr, test.want) == nearly || !contains(r.stderr, "create_worked") {
 				t.Errorf("%s: %s\n%s", name, r, r.stderr)
 			}
+		}
+	}
+}
+
+// Where stacks end inside libraries, the report says so, and how to follow them: attach keeps `--stack-depth` frames, whatever they are of.
+func TestStacksThatEndInLibraries(t *testing.T) {
+	t.Parallel()
+	program := called(t, deepUser(t), "e2edeep")
+	for _, depth := range []string{"8", "24"} {
+		w := attach(t, "--stack-depth", depth, "--comm", "e2edeep")
+		ends(t, start(t, command{args: []string{program}}))
+		w.leave()
+		r := run(t, command{args: []string{gpumemtop(), "report", w.file}})
+		if ends := contains(r.stdout, "stacks end after 8 frames: --stack-depth 24 follows them farther"); ends != (depth == "8") {
+			t.Errorf("--stack-depth %s: %s", depth, r.stdout)
 		}
 	}
 }
