@@ -31,8 +31,9 @@ const (
 	level          = 0.01 // probability of any false positive among all tested changes
 	thresholdRate  = 0.01
 	thresholdBytes = 64 << 10
-	thresholdTime  = 0.1 // of durations that were measured once
-	callsLeast     = 5   // the median of fewer calls is not judged
+	thresholdTime  = 0.1  // of durations that were measured once
+	thresholdRun   = 0.01 // of the longer run: a difference of less time does not matter
+	callsLeast     = 5    // the median of fewer calls is not judged
 )
 
 // Change is one figure of both runs.
@@ -43,6 +44,7 @@ type Change struct {
 	Test        Test
 	P           float64 // probability of such a difference by chance; 1 if the test gives none
 	Significant bool
+	slight      bool // a time that does not matter to either run
 }
 
 // Delta returns B - A.
@@ -207,7 +209,7 @@ func (c *comparison) add(list []Change, f *figures.Figure, a, b figures.Value) [
 		}
 		return append(list, once(f, a.Number, b.Number))
 	case figures.Duration:
-		return append(list, timed(f, a.Number, b.Number))
+		return append(list, timed(f, a.Number, b.Number, max(figures.WallTime.Of(c.a).Number, figures.WallTime.Of(c.b).Number)))
 	case figures.Proportion:
 		return append(list, proportion(f, a, b))
 	case figures.Events:

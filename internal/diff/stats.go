@@ -18,10 +18,12 @@ func once(f *figures.Figure, a, b float64) Change {
 	return c
 }
 
-// timed compares two durations that were measured once each.
-func timed(f *figures.Figure, a, b float64) Change {
+// timed compares two durations that were measured once each. The longer run took some ns: of less than a hundredth of them a
+// single slow call may be the cause.
+func timed(f *figures.Figure, a, b, run float64) Change {
 	c := Change{Figure: f, A: a, B: b, Test: Threshold, P: 1}
-	c.Significant = math.Abs(c.Delta()) > thresholdTime*max(c.A, c.B)
+	c.slight = math.Abs(c.Delta()) < thresholdRun*run
+	c.Significant = !c.slight && math.Abs(c.Delta()) > thresholdTime*max(c.A, c.B)
 	return c
 }
 

@@ -51,7 +51,7 @@ func (c *Change) delta() string {
 
 // percent returns the relative change from A to B.
 func (c *Change) percent() string {
-	if c.Figure.Unit == figures.Rate || c.A == 0 || c.A == c.B || c.lacksCalls() {
+	if c.Figure.Unit == figures.Rate || c.A == 0 || c.A == c.B || c.slight || c.Test == Ranks && min(c.OfA, c.OfB) < callsLeast {
 		return ""
 	}
 	return fmt.Sprintf("%+.1f %%", 100*c.Delta()/c.A)
@@ -90,8 +90,8 @@ func (d *Diff) WriteText(w io.Writer, a, b string, top int) error {
 	changes(&out, d.Overall, false)
 	d.tags(&out, top)
 	fmt.Fprintf(&out, "\n▲ ▼ significant: counts, rates and medians (of N calls) differ by more than chance (%g %% over all rows), sizes by more than %g %%\n"+
-		"and %s, times measured once by more than %g %%\n", 100*level, 100*thresholdRate,
-		units.FormatLong(thresholdBytes), 100*thresholdTime)
+		"and %s, times measured once by more than %g %% and %g %% of the run\n", 100*level, 100*thresholdRate,
+		units.FormatLong(thresholdBytes), 100*thresholdTime, 100*thresholdRun)
 	if _, err := w.Write(out.Bytes()); err != nil {
 		return fmt.Errorf("write changes: %w", err)
 	}
