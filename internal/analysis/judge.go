@@ -61,6 +61,7 @@ var rules = []rule{
 	{anyRun, neverReleased},
 	{ofWhole, objectsGrow},
 	{anyRun, lostEvents},
+	{anyRun, driverHolds},
 	{anyRun, deviceFull},
 	{ofLate, callSiteMisses},
 	{ofLate, limitBites},

@@ -71,6 +71,28 @@ func pooled(s *tape, blocks uint64, size uint64) {
 	s.release(object, wire.OutcomeDriver)
 }
 
+// early releases buffers whose commands it has not waited for, or waits in each round. RSS grows meanwhile by so much; 0: it is unknown.
+func early(s *tape, rounds int, waits bool, grows uint64) {
+	s.device(1 << 30)
+	s.last().Flags = wire.FlagUnified
+	rss := func(bytes uint64) {
+		if grows > 0 {
+			s.put(wire.MachineFields{Source: wire.MachineRSS, Resident: bytes}.Event(), "")
+		}
+	}
+	rss(mib)
+	for range rounds {
+		object := s.driver(1, mib)
+		s.use(object)
+		s.release(object, wire.OutcomeDriver)
+		if waits {
+			s.put(wire.SyncFields{Sync: wire.SyncFinish}.Event(), "")
+		}
+	}
+	rss(mib + grows)
+	s.put(wire.SyncFields{Sync: wire.SyncFinish}.Event(), "")
+}
+
 // keeping uses a buffer and keeps it for a time.
 func keeping(s *tape, after uint64) {
 	object := s.driver(1, mib)
@@ -107,6 +129,9 @@ var diagnoses = []struct {
 	{"5 events lost (2 of them uses)", func(s *tape) {
 		s.put(wire.Event{Kind: wire.KindLost, Size: 5, Granted: 2}, "")
 	}, func(s *tape) { loop(s, 3, wire.OutcomeDriver, 0) }, "futhark", "too high or too low", ""},
+	{"driver may hold", func(s *tape) { early(s, 20, false, 0) }, func(s *tape) { early(s, 20, true, 0) }, "none",
+		"up to 20.0 MiB, beside at most 1.00 MiB in use: 20 releases (20.0 MiB in all)", ""},
+	{"driver may hold", func(s *tape) { early(s, 20, false, 30*mib) }, func(s *tape) { early(s, 20, false, 5*mib) }, "none", "an earlier round; most was created at tag 1", ""},
 	{"device memory", func(s *tape) {
 		s.device(10 * mib)
 		s.release(s.driver(1, 9*mib+mib/2), wire.OutcomeDriver)

@@ -19,6 +19,7 @@ func run() *analysis.Analysis {
 		Totals: stats.Totals{
 			Hits: 90, Misses: 10, SteadyHits: 49, SteadyRequests: 50, PeakInUse: 3 << 20, PeakReserved: 5 << 20, PeakCached: 2 << 20,
 			Creates: 101, DriverCreates: 11, DriverNS: 1_500_000_000, DriverCreateP99: 2000, Cached: 100, LargestCached: 25,
+			Uses: 1, InFlight: stats.InFlight{Peak: 4 << 20},
 		},
 		Tags: []stats.Tag{
 			{Name: "blur.c:88 make_tmp", Hits: 90, Misses: 10, Creates: 100, PeakInUse: 2 << 20},
@@ -58,6 +59,7 @@ func TestBounds(t *testing.T) {
 		{"max_peak_in_use", `"3MiB"`, "3145727"},
 		{"max_peak_reserved", `"5M"`, `"4.9M"`},
 		{"max_peak_cached", "2097152", "2097151"},
+		{"max_peak_released_in_flight", `"4MiB"`, "4194303"},
 		{"max_leaked_bytes", `"64KiB"`, "0"},
 		{"max_leaked_buffers", "1", "0"},
 		{"max_leaked_objects", "1203", "1202"},

@@ -22,6 +22,14 @@ func (s *Subject) pooled(rate float64, requests uint64) Value {
 	return v
 }
 
+// inFlight returns a figure that needs the commands.
+func (s *Subject) inFlight(n uint64) Value {
+	if s.Uses == 0 {
+		return unknown(noUses)
+	}
+	return whole(n)
+}
+
 func leakedBytes(l *analysis.Leak) uint64   { return l.Bytes }
 func leakedBuffers(l *analysis.Leak) uint64 { return l.Buffers }
 

@@ -9,6 +9,7 @@ const (
 	noIteration = "no iterations were found, so growth is unknown"
 	noRecording = "only a recording shows it"
 	goesOn      = "the program goes on"
+	noUses      = "no command was recorded"
 )
 
 // The figures of memory.
@@ -95,6 +96,28 @@ var (
 		Name: "slab bytes", Meaning: "sum of the sizes of its slabs", Unit: Bytes, Better: Neither,
 		Key: "slab_bytes", Scopes: InRun,
 		get: func(s *Subject) Value { return whole(s.SlabBytes) },
+	})
+	ReleasedInFlight = row(Figure{
+		Name: "released in flight", Meaning: "given back to the driver before the program had waited for the commands that use it: the driver may hold it until they end",
+		Unit: Bytes, Better: Less, Unknown: noUses, Key: "released_in_flight", Scopes: InRun | InProcess,
+		get: func(s *Subject) Value { return s.inFlight(s.InFlight.Now) },
+	})
+	PeakReleasedInFlight = row(Figure{
+		Name: "peak released in flight", Meaning: "the most released in flight at one time", Unit: Bytes, Better: Less, Together: Peak, Unknown: noUses,
+		Key: "peak_released_in_flight", Scopes: InRun | InProcess, Rule: "max_peak_released_in_flight",
+		get: func(s *Subject) Value { return s.inFlight(s.InFlight.Peak) },
+	})
+	ReleasesInFlight = row(Figure{
+		Name: "releases in flight", Column: "in flight", Meaning: "releases of such memory", Unit: Count, Better: Less, Unknown: noUses,
+		Key: "releases_in_flight", Scopes: InRun | InProcess | InSite,
+		get:  func(s *Subject) Value { return s.inFlight(s.InFlight.Releases) },
+		site: func(_ *Subject, t *stats.Tag) Value { return whole(t.InFlight.Releases) },
+	})
+	BytesReleasedInFlight = row(Figure{
+		Name: "bytes released in flight", Column: "bytes", Meaning: "sum of what these releases gave back", Unit: Bytes, Better: Less, Unknown: noUses,
+		Key: "bytes_released_in_flight", Scopes: InRun | InProcess | InSite,
+		get:  func(s *Subject) Value { return s.inFlight(s.InFlight.Bytes) },
+		site: func(_ *Subject, t *stats.Tag) Value { return whole(t.InFlight.Bytes) },
 	})
 	LiveBuffers = row(Figure{
 		Name: "live buffers", Column: "live", Meaning: "memory objects that the program holds", Unit: Count, Better: Less,

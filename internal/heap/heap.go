@@ -114,6 +114,7 @@ type Object struct {
 	Granted  uint64
 	Started  uint64 // when the create took effect
 	Used     uint64 // when the last command that uses it or a part of it was enqueued; 0: none was, or uses were not recorded
+	Queue    uint64 // of that command
 	First    uint64 // when the first was; 0: as above
 	Note     uint64 // for one observer
 	Tag      uint32

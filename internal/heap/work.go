@@ -124,7 +124,9 @@ func (h *Heap) use(p *Process, u wire.UseView) {
 // touch notes a command that uses an object, or a part of it.
 func (p *Process) touch(o *Object, q *queue, u wire.UseView) {
 	time := u.Time()
-	o.Used = max(o.Used, time)
+	if time >= o.Used {
+		o.Used, o.Queue = time, u.Queue()
+	}
 	if o.First == 0 {
 		o.First = time
 	}

@@ -57,7 +57,7 @@ func (v *view) sections() []section {
 	head := v.head()
 	first := []func() section{v.failures, v.diagnoses, v.keyFigures, v.failed, v.tags, v.limits}
 	rest := []func() section{
-		v.moreFigures, v.peak, v.misses, v.leaks, v.temporaries, v.phases, v.transfers, v.spill, v.costs, v.lag, v.overTime,
+		v.moreFigures, v.peak, v.misses, v.leaks, v.inFlight, v.temporaries, v.phases, v.transfers, v.spill, v.costs, v.lag, v.overTime,
 		v.sizes, v.classes, v.objects, v.processes, v.mistakes, v.happened, v.settings,
 	}
 	if len(v.s.Processes) == 0 {

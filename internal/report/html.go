@@ -78,7 +78,7 @@ func (v *view) html() *htmlPage {
 	}
 	p.First = filled(v.failures())
 	sections := []section{v.memory(), v.hitRate(), v.freeList(), v.peak(), v.failed(), v.misses(), v.limitChart(), v.fragmentation()}
-	sections = append(sections, v.sizeChart(), v.lifetimeChart(), v.costCharts(), v.lag(), v.temporaries(), v.phases(), v.transfers(), v.spill(), v.leaks(), v.flame(),
+	sections = append(sections, v.sizeChart(), v.lifetimeChart(), v.costCharts(), v.lag(), v.temporaries(), v.phases(), v.transfers(), v.spill(), v.leaks(), v.inFlight(), v.flame(),
 		v.objects(), v.processes(), v.mistakes(), v.happened())
 	p.Sections = filled(sections...)
 	return p

@@ -151,6 +151,9 @@ func (v *view) watched() section {
 		{"at the end", end},
 	}}
 	v.statusFact(&s)
+	if text := inFlightText(t); text != "" {
+		s.fact("in flight", text)
+	}
 	if before := v.s.BeforeAttach(); before != nil {
 		s.fact("unknown", fmt.Sprintf("%s from before attach live at the end, known to have %s",
 			units.Count(before.Live, "buffer"), units.FormatLong(before.InUse)))
@@ -214,6 +217,9 @@ func (v *view) moreFigures() section {
 	}
 	if text := unplannedText(v.o.Unplanned); text != "" {
 		s.fact("unplanned", text+" reserved at most, simulated, of poolable memory")
+	}
+	if text := inFlightText(t); text != "" {
+		s.fact("in flight", text)
 	}
 	if t.HazardsAvoided > 0 || v.a.Run.Header.Policy != "none" {
 		s.fact("hazards", units.Count(t.HazardsAvoided, "release")+" of buffers that commands still used, whose blocks were held back")

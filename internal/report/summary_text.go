@@ -126,7 +126,7 @@ func (s *Summary) watchedFigures() []string {
 	if t.Failures > 0 {
 		lines = append(lines, "             "+statusesText(t.Totals))
 	}
-	lines = append(append(lines, "  memory     "+memory, "  at the end "+end), transferLines(s.snapshot)...)
+	lines = append(append(lines, "  memory     "+memory, "  at the end "+end), append(inFlightLines(t), transferLines(s.snapshot)...)...)
 	if before := s.snapshot.BeforeAttach(); before != nil {
 		lines = append(lines, fmt.Sprintf("  before     sizes from before attach are known only as far as used: %s, %s live",
 			units.FormatLong(before.InUse), units.Count(before.Live, "buffer")))
@@ -151,7 +151,7 @@ func (s *Summary) figures() []string {
 		lines = append(lines, "  plan       "+text)
 	}
 	lines = append(lines, "  at the end "+endText(run))
-	lines = append(append(lines, transferLines(s.snapshot)...), labelled("spilled", spillTexts(s.snapshot.Spill))...)
+	lines = append(append(append(lines, inFlightLines(run)...), transferLines(s.snapshot)...), labelled("spilled", spillTexts(s.snapshot.Spill))...)
 	return s.concluding(append(lines, labelled("machine", machineTexts(s.snapshot))...), func(tag *stats.Tag) string {
 		if tag.Hits+tag.Misses == 0 {
 			return ""

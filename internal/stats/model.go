@@ -154,9 +154,13 @@ func (m *Model) count(p *process, r *wire.Record) {
 		if !m.options.TransfersOnly {
 			m.totals.use(p, r.AsUse())
 			m.kernels.use(p, r.AsUse())
+			m.totals.ended(p, p.waits.use(r.AsUse()))
 		}
 	case wire.KindSync:
 		m.totals.sync(p)
+		m.totals.ended(p, p.waits.sync(r))
+	case wire.KindAwait:
+		m.totals.ended(p, p.waits.await(r))
 	case wire.KindEvict:
 		p.shortage.drain(r.AsEvict())
 		m.totals.evict(p, r.AsEvict())
@@ -222,7 +226,11 @@ func (m *Model) rare(p *process, r *wire.Record) {
 		m.diagnose(p, r)
 	case wire.KindExit:
 		m.exit(p, r)
-	default: // nothing shows threads, modules and queues
+	case wire.KindQueue:
+		if q := r.AsQueue(); q.Life() == wire.LifeEnd {
+			m.totals.ended(p, p.waits.end(q.Queue()))
+		}
+	default: // nothing shows threads and modules
 	}
 }
 
@@ -254,6 +262,7 @@ func (m *Model) lose(process uint32, l wire.LostView) {
 	m.marks.lose(m.heap.Now(), l.Events())
 	if p := m.processes.lookup(process); p != nil {
 		p.lost += l.Events()
+		m.totals.ended(p, p.waits.passAll(m.heap.Now())) // a wait may be among them
 	}
 }
 

@@ -15,6 +15,8 @@ type naive struct {
 	slabs  map[owned]uint64     // sizes
 	parts  map[owned]uint64     // sizes of those in use or cooling
 	gauges map[uint32]wire.Event
+	used   map[owned]uint64 // by object, when a command used it last that the program has not waited for
+	early  map[owned]uint64 // of these, the bytes of those that are released
 }
 
 // owned is a number of a process.
@@ -26,7 +28,7 @@ type owned struct {
 func newNaive() *naive {
 	return &naive{
 		held: map[owned]wire.Event{}, pinned: map[owned]bool{}, free: map[owned]wire.Event{}, slabs: map[owned]uint64{}, parts: map[owned]uint64{},
-		gauges: map[uint32]wire.Event{},
+		used: map[owned]uint64{}, early: map[owned]uint64{}, gauges: map[uint32]wire.Event{},
 	}
 }
 
@@ -66,8 +68,12 @@ func (n *naive) apply(r *wire.Record) {
 		t.Evictions[reason(e.Reason)]++
 	case wire.KindUse:
 		t.Uses++
+		n.use(owned{r.Process, r.Object}, e.Time)
 	case wire.KindSync:
 		t.Syncs++
+		n.wait(r.Process, e.Time)
+	case wire.KindLost:
+		n.wait(r.Process, math.MaxUint64)
 	default:
 	}
 	n.add(e.Time)
@@ -135,6 +141,9 @@ func (n *naive) release(r *wire.Record) {
 	link := owned{r.Process, created.Link}
 	delete(n.held, object)
 	delete(n.pinned, object)
+	if e.Outcome == wire.OutcomeDriver || e.Outcome == wire.OutcomeRefused {
+		n.back(object, &created)
+	}
 	switch e.Outcome {
 	case wire.OutcomeCached, wire.OutcomeCooling:
 		if e.Flags&wire.FlagSubAlloc != 0 && e.Outcome == wire.OutcomeCached {
@@ -150,6 +159,39 @@ func (n *naive) release(r *wire.Record) {
 		}
 	default:
 	}
+}
+
+// use takes a use of an object, and thus of the buffer that a sub-buffer is a part of.
+func (n *naive) use(object owned, time uint64) {
+	created, held := n.held[object]
+	if !held {
+		return
+	}
+	n.used[object] = time
+	if wire.Memory(created.Op) == wire.MemorySubBuffer {
+		n.use(owned{object.process, created.Link}, time)
+	}
+}
+
+// wait takes a wait for all commands of a process until a time.
+func (n *naive) wait(process uint32, until uint64) {
+	for object, used := range n.used {
+		if object.process == process && used <= until {
+			delete(n.used, object)
+			delete(n.early, object)
+		}
+	}
+}
+
+// back takes memory that goes back to the driver.
+func (n *naive) back(object owned, created *wire.Event) {
+	if _, running := n.used[object]; !running || wire.Memory(created.Op) != wire.MemoryBuffer {
+		return
+	}
+	n.early[object] = created.Granted
+	f := &n.totals.InFlight
+	f.Releases++
+	f.Bytes += created.Granted
 }
 
 // add recomputes the gauges.
@@ -172,6 +214,11 @@ func (n *naive) add(time uint64) {
 		t.LargestCached = max(t.LargestCached, e.Size)
 		t.Squares += float64(e.Size * e.Size)
 	}
+	t.InFlight.Now = 0
+	for _, bytes := range n.early {
+		t.InFlight.Now += bytes
+	}
+	t.InFlight.Peak = max(t.InFlight.Peak, t.InFlight.Now)
 	n.addSlabs()
 	t.LiveBuffers = uint64(len(n.held) - len(n.pinned))
 	if t.InUse > t.PeakInUse {

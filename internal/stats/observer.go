@@ -37,6 +37,7 @@ func (m observer) Released(hp *heap.Process, o *heap.Object, how heap.How) {
 
 // Freed implements heap.Observer.
 func (m observer) Freed(hp *heap.Process, o *heap.Object, how heap.How) {
+	m.freed(m.processes.of(hp), o, how)
 	if !o.Owns {
 		return
 	}
@@ -86,6 +87,7 @@ func (m observer) Gone(hp *heap.Process, b *heap.Block) {
 func (m observer) Leaving(hp *heap.Process) {
 	p := m.processes.of(hp)
 	m.totals.separate(p)
+	m.totals.leave(p)
 	p.kept.sites, p.kept.spread = m.sites.keep(p), p.free.spread()
 	p.free.leaving()
 }

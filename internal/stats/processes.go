@@ -61,6 +61,7 @@ type process struct {
 	shortage shortage
 	machine  machine
 	spill    processSpill
+	waits    waits
 
 	kept struct { // the figures before its memory left the heap
 		sites  []siteFigures

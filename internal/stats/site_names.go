@@ -111,6 +111,7 @@ func (cs *callSites) merge(from, to *siteFigures) {
 	to.creates += from.creates
 	to.hits += from.hits
 	to.exposed += from.exposed
+	to.early.add(from.early)
 	for i, n := range from.misses.list() {
 		to.misses.add(uint8(i), n)
 	}

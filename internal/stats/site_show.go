@@ -39,7 +39,7 @@ func (cs *callSites) row(s *site, f *siteFigures, of []*processSite) Tag {
 		Cached: heap.Amount(f.cached), Cooling: heap.Amount(f.cooling), CachedCount: heap.Amount(f.blocks),
 		Hits: f.hits, Misses: f.misses.all, MissReasons: f.misses.list(),
 		Creates: f.creates, Exposed: f.exposed, Window: f.pace.last(cs.clock.slot), PeakInUse: f.peak, Held: f.trend.held(),
-		Trend: f.trend.shown(), Free: f.free,
+		Trend: f.trend.shown(), Free: f.free, InFlight: f.early,
 	}
 }
 

@@ -68,6 +68,7 @@ type siteFigures struct {
 
 	creates, hits uint64
 	exposed       uint64
+	early         Early
 	misses        reasonCounts
 	peak          uint64
 	replayed      int64 // inUse at the change that journal.settle looks at

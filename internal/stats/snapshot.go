@@ -291,6 +291,7 @@ type Totals struct {
 	Exposed         uint64 // released buffers and images whose block was recycled, and that a kernel may have read before any command wrote to them
 	ExposedNewZero  uint64 // of these, where the driver's new memory was zero
 	Cleared         uint64 // buffers and images that --scrub auto cleared before such a kernel
+	InFlight        InFlight
 	Uses            uint64
 	Syncs           uint64
 	CreateP50NS     uint64 // whole create call, all outcomes
@@ -399,6 +400,7 @@ type Tag struct {
 	Exposed     uint64 // as in Totals
 	Window      uint64 // creates in the last second
 	PeakInUse   uint64
+	InFlight    Early
 	Held        uint64 // the most in use in the last full second and since
 	Trend       Trend  // of what is in use
 	Free        []FreeClass

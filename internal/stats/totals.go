@@ -141,6 +141,7 @@ func (t *totals) slab(p *process, thread uint32, s wire.SlabView) {
 type release struct {
 	hazard bool   // the block was held back because it could have been reused too early
 	driver bool   // the driver releases the memory, if the object has any
+	back   bool   // likewise, or at once afterwards: the pool refuses the memory
 	cost   uint32 // ns of the release in the driver
 	pool   uint32 // ns of a release into the pool
 
@@ -155,8 +156,10 @@ func releaseOf(v wire.ReleaseView) release {
 	case wire.OutcomeCached:
 		r.pool = v.Duration()
 	case wire.OutcomeRefused:
+		r.back = true
 	default:
 		r.driver = !v.SubAllocation()
+		r.back = r.driver
 	}
 	return r
 }

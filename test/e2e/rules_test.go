@@ -50,6 +50,7 @@ func judgements() []judged {
 		deed("originsAreFine", "sub-buffers may be refused on other devices", "futhark", "origins"),
 		deed("callersHidden", "one function creates memory for several callers", "futhark", "hidden"),
 		deed("callersHidden", "one function creates memory for several callers", "futhark", "lost"),
+		deed("driverHolds", "the driver may hold much more than the program has in use", "none", "early"),
 		deed("deviceFull", "device memory is nearly full", "futhark", "fill", "--device-memory", "16M"),
 		{
 			rule: "contentsExposed", title: "kernels may read what a block's earlier owner left", policy: "futhark",

@@ -21,6 +21,7 @@
  *	vain       releases 8 MiB early and works on            and creates as much again and again
  *	small      has 50,000 buffers of 64 bytes at once       one after the other
  *	lost       leaks what one function creates for all      for one caller
+ *	early      releases before it waits for commands        waits in each iteration
  *	fill       has 15 of 16 MiB in use                      8 MiB
  *	refuse     creates memory as no driver allows it        as the least that drivers allow
  *	build      builds a wrong program, runs what is not     a right one, and runs what is
@@ -302,6 +303,30 @@ static void lost(const struct gpu *gpu, bool nearly)
 		(nearly || i % 2 ? first_caller : second_caller)(gpu, i);
 }
 
+/* The commands wait until the buffers have been released for a while: then what the process has grown by is seen. */
+static void early(const struct gpu *gpu, bool nearly)
+{
+	unsigned char *host = allocate(4 * MIB);
+	fill_random(host, 4 * MIB, 1);
+	cl_int status;
+	cl_event gate = clCreateUserEvent(gpu->context, &status);
+	CHECK(status);
+	for (size_t i = 0; i < 16; i++) {
+		cl_mem buffer = create_copy(gpu, CL_MEM_COPY_HOST_PTR, 4 * MIB, host);
+		CHECK(clEnqueueFillBuffer(gpu->queue, buffer, host, 4, 0, MIB, !nearly, nearly ? NULL : &gate, NULL));
+		release(buffer);
+		if (nearly)
+			CHECK(clFinish(gpu->queue));
+	}
+	CHECK(clFlush(gpu->queue));
+	for (size_t i = 0; i < 4 && !nearly; i++)
+		pause_us(400000);
+	CHECK(clSetUserEventStatus(gate, CL_COMPLETE));
+	CHECK(clFinish(gpu->queue));
+	CHECK(clReleaseEvent(gate));
+	free(host);
+}
+
 static void full(const struct gpu *gpu, bool nearly)
 {
 	size_t count = nearly ? 8 : 15;
@@ -358,7 +383,8 @@ static const struct {
 } deeds[] = {
 	{"grow", grow}, {"fifth", fifth}, {"keep", keep}, {"sizes", sizes}, {"loop", loop}, {"copies", copies}, {"late", late},
 	{"waste", waste}, {"pieces", pieces}, {"parts", parts}, {"kept", uses}, {"origins", origins}, {"hidden", hidden},
-	{"lost", lost}, {"hoard", hoard}, {"small", small}, {"vain", vain}, {"fill", full}, {"refuse", refuse}, {"build", build},
+	{"lost", lost}, {"hoard", hoard}, {"small", small}, {"vain", vain}, {"fill", full}, {"early", early}, {"refuse", refuse},
+	{"build", build},
 };
 
 int main(int argc, char **argv)

@@ -1,0 +1,65 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// inFlightLeast is how much memory that was released in flight is worth a line, bytes.
+const inFlightLeast = 16 << 20
+
+// driverHolds finds memory that the program released before it waited for the commands that use it, if that is as much as the program
+// has in use. Commands may end without a wait: what the machine reports must have grown with it, where the machine reports something.
+func driverHolds(e *Evidence) (Diagnosis, bool) {
+	t := &e.Run.Totals
+	held := t.InFlight.Peak
+	if e.State == GoesOn {
+		held = t.InFlight.Now
+	}
+	if held < max(inFlightLeast, t.PeakInUse) {
+		return Diagnosis{}, false
+	}
+	grown, known := grownBeside(e.Run)
+	if known && grown < held/2 || !known && e.Attached {
+		return Diagnosis{}, false
+	}
+	d := Diagnosis{
+		Severity: Advice, Title: "the driver may hold much more than the program has in use", Share: share(held, held+t.PeakInUse),
+		Text: fmt.Sprintf("up to %s, beside at most %s in use: %s (%s in all) came before a wait for the commands that use the memory, which a driver "+
+			"keeps until they end: wait now and then, with clFinish or for an event of an earlier round", units.FormatLong(held), units.FormatLong(t.PeakInUse),
+			units.Count(t.InFlight.Releases, "release"), units.FormatLong(t.InFlight.Bytes)),
+	}
+	if e.Run.Policy == "none" && t.Misses > 0 {
+		d.Text += ", or try whether a pool ends it (--policy futhark)"
+	}
+	if len(e.Run.Tags) > 0 {
+		d.Tag = slices.MaxFunc(e.Run.Tags, func(a, b stats.Tag) int { return cmp.Compare(a.InFlight.Bytes, b.InFlight.Bytes) }).Name
+		d.Text += "; most was created at " + d.Tag
+	}
+	return d, true
+}
+
+// grownBeside returns by how much the memory of the processes grew at most, as the machine reports it, beyond what is reserved: their RSS
+// where that is the devices' memory; false if the machine reports nothing.
+func grownBeside(s *stats.Snapshot) (bytes uint64, known bool) {
+	sources := []wire.Machine{wire.MachineDRM, wire.MachineNVML}
+	if s.Transfers.Unified {
+		sources = []wire.Machine{wire.MachineRSS}
+	}
+	for _, source := range sources {
+		for i := range s.Machine {
+			if f := &s.Machine[i]; f.Source == source && f.Since != 0 {
+				bytes, known = bytes+f.Peak-min(f.First, f.Peak), true
+			}
+		}
+		if known {
+			break
+		}
+	}
+	return bytes - min(bytes, s.Totals.PeakReserved), known
+}

@@ -1,0 +1,49 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// inFlightText says what the program released before it waited for the commands that use it; empty: nothing.
+func inFlightText(t *figures.Subject) string {
+	f := &t.InFlight
+	if f.Releases == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s (%s) before a wait for the commands that use the memory; at most %s at once, %s now", units.Count(f.Releases, "release"),
+		units.FormatLong(f.Bytes), units.FormatLong(f.Peak), units.FormatLong(f.Now))
+}
+
+// inFlightLines are those of a summary: a program that waits soon has nothing to see there.
+func inFlightLines(t *figures.Subject) []string {
+	if t.InFlight.Peak <= t.PeakInUse {
+		return nil
+	}
+	return labelled("in flight", []string{inFlightText(t)})
+}
+
+// inFlight lists the call sites of what was released in flight.
+func (v *view) inFlight() section {
+	list := slices.DeleteFunc(slices.Clone(v.s.Tags), func(t stats.Tag) bool { return t.InFlight.Releases == 0 })
+	if len(list) == 0 {
+		return section{}
+	}
+	slices.SortStableFunc(list, func(a, b stats.Tag) int { return cmp.Compare(b.InFlight.Bytes, a.InFlight.Bytes) })
+	s := section{
+		ID: "in-flight", Title: "Released in flight", Intro: "Given back to the driver before the program had waited for the commands that use it, by call site of " +
+			"the create. A driver keeps such memory until they end.",
+	}
+	t := v.table("Released in flight, by call site", len(list), figure(figures.ReleasesInFlight), figure(figures.BytesReleasedInFlight), words("call site").front())
+	for i := range list[:v.rows(len(list))] {
+		r := &list[i]
+		v.addFigures(&t, func(f *figures.Figure) figures.Value { return f.OfSite(v.run, r) }, v.siteCell(r.Name, nil))
+	}
+	s.Tables = []table{t}
+	return s
+}
