@@ -28,6 +28,29 @@ static void learn(cl_event handle, cl_int status)
 		learn_of(&event->of, status);
 }
 
+/* The program has learned, without a wait, that a command has completed. A recording has that as a wait that took no time. */
+static void write_learned(const struct gmt_completion *of, uint64_t time, enum gmtawait await)
+{
+	const struct gmt_cover *what = &of->what;
+	if (!gmt_uses() || !what->queue || !time || gmt_queue_reached(what->queue, what->position))
+		return;
+	uint64_t now = gmt_now();
+	struct gmtevent event = GMT_EVENT_AWAIT(.time = now, .await = await, .awaited_queue = what->queue_id, .awaited_time = time);
+	gmt_ring_write(&event);
+	event = GMT_EVENT_SYNC(.time = now, .sync = GMT_SYNC_WAIT);
+	gmt_ring_write(&event);
+	gmt_queue_learn(of); /* once is enough */
+}
+
+/* The same where the program has asked. */
+static void learn_asked(cl_event handle, cl_int status)
+{
+	const struct gmt_event *event = status == CL_COMPLETE && gmt_uses() ? gmt_event_find(handle) : NULL;
+	if (event)
+		write_learned(&event->of, event->time, (enum gmtawait)event->await);
+	learn(handle, status);
+}
+
 /* Drivers that allocate late report a lack of memory in the command's event. What the program says of its own events is its
  * own matter. */
 static bool find_failed(const char *function, cl_event event)
@@ -97,7 +120,7 @@ GMT_HOOK cl_int clGetEventInfo(cl_event handle, cl_event_info what, size_t room,
 		return gmt_driver.clGetEventInfo(handle, what, room, value, needed);
 	cl_int err = gmt_driver.clGetEventInfo(handle, what, room, value, needed);
 	if (err == CL_SUCCESS && what == CL_EVENT_COMMAND_EXECUTION_STATUS && value)
-		learn(handle, *(cl_int *)value);
+		learn_asked(handle, *(cl_int *)value);
 	gmt_leave();
 	return err;
 }
@@ -109,7 +132,7 @@ GMT_HOOK cl_int clGetEventProfilingInfo(cl_event handle, cl_profiling_info what,
 		return gmt_driver.clGetEventProfilingInfo(handle, what, room, value, needed);
 	cl_int err = gmt_driver.clGetEventProfilingInfo(handle, what, room, value, needed);
 	if (err == CL_SUCCESS && what == CL_PROFILING_COMMAND_END && value && *(cl_ulong *)value) {
-		learn(handle, CL_COMPLETE);
+		learn_asked(handle, CL_COMPLETE);
 		time_transfer(gmt_event_find(handle), handle);
 	}
 	gmt_leave();
@@ -121,12 +144,16 @@ struct event_callback {
 	void(CL_CALLBACK *notify)(cl_event, cl_int, void *);
 	void *data;
 	struct gmt_completion of;
+	uint64_t time;
+	uint8_t await;
 };
 
 static void CL_CALLBACK event_reached(cl_event handle, cl_int status, void *data)
 {
 	struct event_callback *callback = data;
 	struct gmt_callback before = gmt_callback_begin();
+	if (status == CL_COMPLETE && !gmt_session_is_quiet())
+		write_learned(&callback->of, callback->time, (enum gmtawait)callback->await);
 	if (gmt_pooling())
 		learn_of(&callback->of, status);
 	callback->notify(handle, status, callback->data);
@@ -143,8 +170,11 @@ GMT_HOOK cl_int clSetEventCallback(cl_event handle, cl_int type, void(CL_CALLBAC
 	if (ours) {
 		const struct gmt_event *event = gmt_event_find(handle);
 		*ours = (struct event_callback){.notify = notify, .data = data};
-		if (event && gmt_follows_events())
+		if (event && gmt_follows_events()) {
 			ours->of = event->of;
+			ours->time = event->time;
+			ours->await = event->await;
+		}
 		err = gmt_driver.clSetEventCallback(handle, type, event_reached, ours);
 		if (err != CL_SUCCESS)
 			free(ours);

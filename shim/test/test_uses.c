@@ -1,5 +1,6 @@
 /* test_uses.c: what USE events say of the bytes that a command touches, and who asked for it. */
 #define _GNU_SOURCE
+#include "../../internal/wire/event_access.h"
 #include "harness.h"
 
 #define READS GMT_FLAG_READS
@@ -393,5 +394,58 @@ TEST(what_cannot_be_told_is_said)
 	EQUAL(event_before(0).op, GMT_COMMAND_MIGRATE);
 	for (int i = 0; i < 70; i++)
 		OK(clReleaseMemObject(buffers[i]));
+	end_clean();
+}
+
+/* What the program learns of a command by asking or by a callback is in recordings as a wait that took no time, once. */
+static void learned(cl_event event, const struct gmtevent *use)
+{
+	struct gmtevent await = event_before(1), sync = event_before(0);
+	EQUAL(await.kind, GMT_KIND_AWAIT);
+	EQUAL(gmtawait_awaited_queue(&await), gmtuse_queue(use));
+	EQUAL(gmtawait_awaited_time(&await), use->time);
+	EQUAL(gmtawait_queue(&await), 0);
+	EQUAL(sync.kind, GMT_KIND_SYNC);
+	EQUAL(sync.op, GMT_SYNC_WAIT);
+	EQUAL(sync.duration, 0);
+	EQUAL(sync.time, await.time);
+	cl_int status = 99;
+	size_t before = events(GMT_KIND_SYNC);
+	OK(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL));
+	EQUAL(status, CL_COMPLETE);
+	EQUAL(events(GMT_KIND_SYNC), before);
+	OK(clReleaseEvent(event));
+}
+
+static void CL_CALLBACK ended(cl_event event, cl_int status, void *data)
+{
+	(void)event, (void)status, (void)data;
+}
+
+TEST(what_the_program_learns_of_a_command_is_a_wait)
+{
+	begin((struct options){.observe = true});
+	cl_mem buffer = new_buffer(4096);
+	cl_event event[3];
+	struct gmtevent use[3];
+	for (int i = 0; i < 3; i++) {
+		OK(clEnqueueFillBuffer(world.queue, buffer, "z", 1, 0, 16, 0, NULL, &event[i]));
+		use[i] = last_event(GMT_KIND_USE);
+	}
+	cl_int status = 99;
+	OK(clGetEventInfo(event[0], CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL));
+	CHECK(status != CL_COMPLETE);
+	EQUAL(events(GMT_KIND_SYNC), 0);
+	CHECK(fake_complete_event(event[0]));
+	OK(clGetEventInfo(event[0], CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL));
+	learned(event[0], &use[0]);
+	CHECK(fake_complete_event(event[1]));
+	cl_ulong time;
+	OK(clGetEventProfilingInfo(event[1], CL_PROFILING_COMMAND_END, sizeof time, &time, NULL));
+	learned(event[1], &use[1]);
+	OK(clSetEventCallback(event[2], CL_COMPLETE, ended, NULL));
+	CHECK(fake_complete_event(event[2]));
+	learned(event[2], &use[2]);
+	OK(clReleaseMemObject(buffer));
 	end_clean();
 }
