@@ -25,7 +25,7 @@ func (p *transfersPane) title(s *stats.Snapshot) (title, hint []span) {
 
 // sites are the rows that the filter takes.
 func (p *transfersPane) sites(s *stats.Snapshot) []stats.TransferSite {
-	return filtered(&p.d.filters[paneTransfers], s.Transfers.Sites, func(t *stats.TransferSite) string { return t.Command.String() + " " + t.Name })
+	return filtered(&p.d.filters[paneTransfers], s.Transfers.Sites, func(t *stats.TransferSite) string { return t.What() + " " + t.Name })
 }
 
 // speedText is how fast what was timed went.
@@ -68,7 +68,7 @@ func (p *transfersPane) draw(r region, s *stats.Snapshot) {
 		r.right(calls, y+i, count(site.Calls), style)
 		r.right(bytes, y+i, bytesText(site.Bytes), style)
 		r.right(speed, y+i, speedText(&site.Flow), style)
-		r.text(command, y+i, site.Command.String(), style)
+		r.text(command, y+i, site.What(), style)
 		r.nameIn(name, y+i, r.w-name, site.Name, p.d.side, style)
 	}
 }
@@ -76,7 +76,7 @@ func (p *transfersPane) draw(r region, s *stats.Snapshot) {
 // drawDirections draws a row for each direction that something went, and returns how many. The two between host and device
 // have their bytes in the last second, and a line of the last minute.
 func (p *transfersPane) drawDirections(r region, t *stats.Transfers) (rows int) {
-	for d := stats.ToDevice; d <= stats.Mapped; d++ {
+	for d := stats.ToDevice; d <= stats.Between; d++ {
 		f := &t.Directions[d]
 		if f.Calls == 0 {
 			continue
@@ -86,7 +86,7 @@ func (p *transfersPane) drawDirections(r region, t *stats.Transfers) (rows int) 
 			items = append(items, item{1, []span{{fmt.Sprintf("%8s/s", bytesText(t.Window[d])), plain}}})
 		}
 		items = append(items, item{2, []span{{bytesText(f.Bytes), plain}, {" in ", dim}, {plural(f.Calls, "call"), plain}}})
-		if f.NS+f.ProfiledNS > 0 && d != stats.Mapped {
+		if f.NS+f.ProfiledNS > 0 && d < stats.Mapped {
 			items = append(items, item{3, []span{{"at ", dim}, {speedText(f), plain}}})
 		}
 		if all := f.Pinned + f.Pageable; f.Pinned > 0 {

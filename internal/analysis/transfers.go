@@ -36,6 +36,7 @@ const (
 	ColdRead  TransferKind = "cold readback"
 	Small     TransferKind = "many small transfers that could be one"
 	Blocking  TransferKind = "blocking read inside the loop"
+	Returned  TransferKind = "contents move between devices and back"
 )
 
 // TransferFinding is transfers of one call site that could go or be faster.
@@ -60,6 +61,7 @@ var transferAdvice = map[TransferKind]string{
 	ColdRead:  "read into memory that is kept, or mapped, instead of allocated for each read",
 	Small:     "collect the bytes on the host, or use a Rect command",
 	Blocking:  "read without blocking and look at the event one iteration later, or read less often",
+	Returned:  "keep what works on a buffer on one device, or give each device a buffer or sub-buffer of its own",
 }
 
 // transfers returns the findings that matter, the largest share first.
@@ -104,9 +106,29 @@ func (x *run) transfers(a *Analysis) []TransferFinding {
 			list = append(list, *row)
 		}
 	}
+	list = append(list, x.returned()...)
 	slices.SortFunc(list, func(a, b TransferFinding) int {
 		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
+	return list
+}
+
+// returned finds buffers whose contents went back to a device that had had them.
+func (x *run) returned() (list []TransferFinding) {
+	t := &x.snapshot.Transfers
+	var all uint64
+	for i := range t.Directions {
+		all += t.Directions[i].Bytes
+	}
+	for i := range t.Sites {
+		s := &t.Sites[i]
+		if part := share(s.Bytes, all); s.Between && s.Again >= movesLeast && s.Bytes >= bytesLeast && part >= moveShare {
+			list = append(list, TransferFinding{
+				Kind: Returned, Name: s.Name, Stack: s.Stack, Count: s.Calls, Bytes: s.Bytes, Share: moveShare * part, Advice: transferAdvice[Returned],
+				Certain: true,
+			})
+		}
+	}
 	return list
 }
 
@@ -171,6 +193,10 @@ func transferRule(kind TransferKind) func(*Evidence) (Diagnosis, bool) {
 			return Diagnosis{}, false
 		}
 		d := Diagnosis{Severity: Advice, Title: string(kind), Tag: f.Name, Share: f.Share, Text: f.text()}
+		if kind == Returned && e.Run.Transfers.Unified {
+			d.Severity = Note
+			d.Text += "; here the devices share the host's memory, and little may be copied"
+		}
 		if kind != Copied && kind != SecondOne && kind != ColdRead {
 			e.doubt(&d, "commands in between", string(kind)+", perhaps")
 		}
@@ -180,6 +206,10 @@ func transferRule(kind TransferKind) func(*Evidence) (Diagnosis, bool) {
 
 // text says what was found, and what to do.
 func (f *TransferFinding) text() string {
+	if f.Kind == Returned {
+		return fmt.Sprintf("%s a command on one device needed what only another had, %s in all, of buffers from %s: drivers copy it then; %s",
+			units.Count(f.Count, "time"), units.FormatLong(f.Bytes), f.Name, f.Advice)
+	}
 	what := fmt.Sprintf("%s of %s", units.Count(f.Count, "call"), units.FormatLong(f.Bytes))
 	if f.Kind == SecondOne {
 		what = units.FormatLong(f.Bytes) + " at most, in memory that host and device share"

@@ -54,6 +54,14 @@ func (s *tape) kernel(object uint64, reads bool) {
 	s.command(wire.UseFields{Command: wire.CommandKernel, Reads: reads, Object: object, ArgumentNumber: 1, Tag: 1}, wire.TransferFields{})
 }
 
+// onDevices has commands that may write the buffer, or read it, on some devices in turn.
+func onDevices(s *tape, object uint64, reads bool, devices ...uint64) {
+	for _, device := range devices {
+		s.put(wire.QueueFields{Queue: device, Device: device}.Event(), "")
+		s.command(wire.UseFields{Command: wire.CommandKernel, Reads: reads, Object: object, Queue: device, Tag: 1}, wire.TransferFields{})
+	}
+}
+
 func kindsOf(a *Analysis) (kinds []TransferKind) {
 	for i := range a.Transfers {
 		kinds = append(kinds, a.Transfers[i].Kind)
@@ -139,6 +147,12 @@ func TestTransfersThatCouldGo(t *testing.T) {
 			loop(10, func(s *tape, o, _ uint64) { s.kernel(o, false); s.read(o, 0, 4, 0) }),
 			loop(20, func(s *tape, o, _ uint64) { s.kernel(o, false); s.read(o, 0, 4, 0); s.now += 10 * ms }),
 		}},
+		{kind: Returned, found: loop(4, func(s *tape, o, _ uint64) { onDevices(s, o, false, 1, 2) }), nearly: []func(*tape, uint64){
+			loop(4, func(s *tape, o, _ uint64) { onDevices(s, o, true, 1, 2) }), // each keeps a copy
+			loop(8, func(s *tape, o, _ uint64) { onDevices(s, o, false, 1) }),
+			func(s *tape, o uint64) { onDevices(s, o, false, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 5, 6) }, // and never back
+			loop(2, func(s *tape, o, _ uint64) { onDevices(s, o, false, 1, 2) }),
+		}},
 	}
 	for _, test := range tests {
 		t.Run(string(test.kind), func(t *testing.T) {
@@ -149,7 +163,7 @@ func TestTransfersThatCouldGo(t *testing.T) {
 			if at < 0 {
 				t.Fatalf("not found among %v", kindsOf(a))
 			}
-			if f := &a.Transfers[at]; f.Bytes == 0 || f.Share == 0 || f.Advice == "" || f.Name != "moved.c:7 moved" && test.kind != SecondOne {
+			if f := &a.Transfers[at]; f.Bytes == 0 || f.Share == 0 || f.Advice == "" || f.Name != "moved.c:7 moved" && test.kind != SecondOne && test.kind != Returned {
 				t.Errorf("%+v", f)
 			}
 			if !slices.ContainsFunc(a.Diagnoses, func(d Diagnosis) bool { return d.Title == string(test.kind) }) {

@@ -17,7 +17,8 @@ type TransfersSummary struct {
 	ToHost   units.Joined   `json:"to_host"`
 	Within   units.Joined   `json:"within"` // device memory to device memory, fills, migrations
 	Mapped   units.Joined   `json:"mapped"`
-	PerSite  []units.Joined `json:"per_site"` // the most time first, then the most bytes; at most stats.TransferSitesMax
+	Between  units.Joined   `json:"between_devices"` // contents that only other devices had: the driver's choice
+	PerSite  []units.Joined `json:"per_site"`        // the most time first, then the most bytes; at most stats.TransferSitesMax
 	Others   uint64         `json:"other_sites"`
 }
 
@@ -33,7 +34,7 @@ func transfersSummary(t *stats.Transfers) TransfersSummary {
 	of := func(d stats.Direction) units.Joined { return flowJSON(&t.Directions[d]) }
 	s := TransfersSummary{
 		Unified: t.Unified, OwnSites: t.OwnSites, ToDevice: of(stats.ToDevice), ToHost: of(stats.ToHost), Within: of(stats.Within),
-		Mapped: of(stats.Mapped), PerSite: []units.Joined{}, Others: t.OtherSites,
+		Mapped: of(stats.Mapped), Between: of(stats.Between), PerSite: []units.Joined{}, Others: t.OtherSites,
 	}
 	type site struct {
 		Site    string   `json:"site"`
@@ -42,7 +43,7 @@ func transfersSummary(t *stats.Transfers) TransfersSummary {
 	}
 	for i := range t.Sites {
 		x := &t.Sites[i]
-		s.PerSite = append(s.PerSite, flowJSON(&x.Flow, site{x.Name, x.Stack, x.Command.String()}))
+		s.PerSite = append(s.PerSite, flowJSON(&x.Flow, site{x.Name, x.Stack, x.What()}))
 	}
 	return s
 }
@@ -50,13 +51,13 @@ func transfersSummary(t *stats.Transfers) TransfersSummary {
 // transfersText says what was moved in one line, empty when nothing was.
 func transfersText(t *stats.Transfers) string {
 	var parts []string
-	for d, words := range [...]string{"to the device", "read back", "within the device", "mapped"} {
+	for d, words := range [...]string{"to the device", "read back", "within the device", "mapped", "between devices"} {
 		f := &t.Directions[d]
 		if f.Calls == 0 {
 			continue
 		}
 		text := units.FormatLong(f.Bytes) + " " + words
-		if at := units.Rate(f.Rate()); at != "" && stats.Direction(d) != stats.Mapped {
+		if at := units.Rate(f.Rate()); at != "" && stats.Direction(d) < stats.Mapped {
 			text += " at " + at
 			if f.Profiled == 0 {
 				text += " or more" // the calls also waited
@@ -113,7 +114,7 @@ func (v *view) flowCells(f *stats.Flow) []cell {
 func (v *view) directions(t *stats.Transfers) table {
 	table := v.table("Transfers, by direction", 0, append(slices.Clip(flowColumns), words("direction").front())...)
 	table.heading = "by direction"
-	for d := stats.ToDevice; d <= stats.Mapped; d++ {
+	for d := stats.ToDevice; d <= stats.Between; d++ {
 		if f := &t.Directions[d]; f.Calls > 0 {
 			table.add(append(v.flowCells(f), cell{Text: d.String()})...)
 		}
@@ -131,7 +132,7 @@ func (v *view) transferSites(t *stats.Transfers) table {
 		if v.page {
 			stack = x.Stack
 		}
-		table.add(append(v.flowCells(&x.Flow), cell{Text: x.Command.String()}, v.siteCell(x.Name, stack))...)
+		table.add(append(v.flowCells(&x.Flow), cell{Text: x.What()}, v.siteCell(x.Name, stack))...)
 	}
 	return table
 }

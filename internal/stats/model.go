@@ -155,6 +155,9 @@ func (m *Model) count(p *process, r *wire.Record) {
 			m.totals.use(p, r.AsUse())
 			m.kernels.use(p, r.AsUse())
 			m.totals.ended(p, p.waits.use(r.AsUse()))
+			if p.devicesOf.many {
+				m.transfers.between(p, r.AsUse())
+			}
 		}
 	case wire.KindSync:
 		m.totals.sync(p)
@@ -227,6 +230,7 @@ func (m *Model) rare(p *process, r *wire.Record) {
 	case wire.KindExit:
 		m.exit(p, r)
 	case wire.KindQueue:
+		p.devicesOf.note(r.AsQueue())
 		if q := r.AsQueue(); q.Life() == wire.LifeEnd {
 			m.totals.ended(p, p.waits.end(q.Queue()))
 		}

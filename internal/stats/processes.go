@@ -52,16 +52,17 @@ type process struct {
 	sites  []*processSite
 	second uint64 // of the session, when the sites were shown last
 
-	free     freeMemory
-	devices  devices
-	draft    allocator.Draft // of a plan that comes in pieces
-	kernels  callsite.Kernels
-	placed   placedKernels
-	holds    [ObjectTypes]int64 // objects of each type
-	shortage shortage
-	machine  machine
-	spill    processSpill
-	waits    waits
+	free      freeMemory
+	devices   devices
+	draft     allocator.Draft // of a plan that comes in pieces
+	kernels   callsite.Kernels
+	placed    placedKernels
+	holds     [ObjectTypes]int64 // objects of each type
+	shortage  shortage
+	machine   machine
+	spill     processSpill
+	waits     waits
+	devicesOf queueDevices
 
 	kept struct { // the figures before its memory left the heap
 		sites  []siteFigures

@@ -14,11 +14,12 @@ type Direction uint8
 const (
 	ToDevice Direction = iota
 	ToHost
-	Within // from device memory to device memory, or a pattern into it
-	Mapped // made visible to the host: whether bytes move is the driver's choice
+	Within  // from device memory to device memory, or a pattern into it
+	Mapped  // made visible to the host: whether bytes move is the driver's choice
+	Between // from one device of a context to another that needs them: the driver's choice, without a command
 )
 
-var directions = [...]string{"to device", "to host", "within", "mapped"}
+var directions = [...]string{"to device", "to host", "within", "mapped", "between devices"}
 
 // String returns the words that people read.
 func (d Direction) String() string { return directions[d] }
@@ -54,6 +55,7 @@ type Flow struct {
 	Pageable      uint64 `json:"pageable_bytes"`  // bytes whose host side was other memory, as far as is known
 	Pages         uint64 `json:"pages_looked_at"` // of the host side, before reads
 	Cold          uint64 `json:"cold_pages"`      // of these, not in memory
+	Again         uint64 `json:"-"`               // of Between: calls on a device that had the contents before
 }
 
 // Rate returns bytes per second of what the device measured, or else of what was timed, 0 when nothing was.
@@ -81,11 +83,12 @@ func (f *Flow) Add(o *Flow) {
 	f.Pageable += o.Pageable
 	f.Pages += o.Pages
 	f.Cold += o.Cold
+	f.Again += o.Again
 }
 
 // Transfers are the commands that moved memory.
 type Transfers struct {
-	Directions [Mapped + 1]Flow
+	Directions [Between + 1]Flow
 	Sites      []TransferSite // the most time first, then the most bytes, at most TransferSitesMax
 	OtherSites uint64         // that Sites leaves out
 	OwnSites   bool           // sites are the call sites of the commands; otherwise of the creates of the memory
@@ -102,7 +105,16 @@ type TransferSite struct {
 	Name    string
 	Stack   []string
 	Command wire.Command
+	Between bool // moves that commands needed, between devices; Name is the create's
 	Flow
+}
+
+// What returns the kind of command, or what commands needed.
+func (s *TransferSite) What() string {
+	if s.Between {
+		return Between.String()
+	}
+	return s.Command.String()
 }
 
 // Any reports whether there was any transfer.
@@ -160,16 +172,17 @@ func (s *Sides) Again(r *wire.Record) bool {
 // transfers counts commands that move memory, by direction and by call site with the kind of command. The flows of all call sites
 // and those of all directions have the same sum, except for the calls in left.
 type transfers struct {
-	clock   *clock
-	sites   *callSites
-	sides   Sides
-	flows   [Mapped + 1]Flow
-	flowsAt map[transferKey[*processSite]]*Flow
-	own     bool
-	dense   bool   // compact made little room: it is not tried again
-	left    uint64 // calls that found flowsAt full
-	moved   ring[[2]uint64]
-	each    [trendPoints][2]uint64
+	clock      *clock
+	sites      *callSites
+	sides      Sides
+	flows      [Between + 1]Flow
+	flowsAt    map[transferKey[*processSite]]*Flow
+	own        bool
+	validities []validity // by the places of objects
+	dense      bool       // compact made little room: it is not tried again
+	left       uint64     // calls that found flowsAt full
+	moved      ring[[2]uint64]
+	each       [trendPoints][2]uint64
 	second,
 	first uint64 // places in each: of the present second, and 1 + that of the first transfer
 }
@@ -177,6 +190,7 @@ type transfers struct {
 type transferKey[S comparable] struct {
 	site    S
 	command wire.Command
+	between bool
 }
 
 // use counts a USE, if its command moves memory.
@@ -204,7 +218,7 @@ func (t *transfers) use(p *process, r *wire.Record) {
 		}
 	}
 	t.flows[direction].Add(&flow)
-	t.site(transferKey[*processSite]{t.sites.of(p, tag), u.Command()}, &flow)
+	t.site(transferKey[*processSite]{t.sites.of(p, tag), u.Command(), false}, &flow)
 	if direction <= ToHost {
 		t.advance()
 		t.moved.current()[direction] += u.Bytes()
@@ -220,7 +234,7 @@ func (t *transfers) profiled(p *process, v wire.TransferView) {
 	}
 	flow := Flow{Profiled: 1, ProfiledBytes: v.Moved(), ProfiledNS: v.Took()}
 	t.flows[direction].Add(&flow)
-	t.site(transferKey[*processSite]{t.sites.of(p, v.Site()), v.Profiled()}, &flow)
+	t.site(transferKey[*processSite]{t.sites.of(p, v.Site()), v.Profiled(), false}, &flow)
 }
 
 func (t *transfers) site(key transferKey[*processSite], flow *Flow) {
@@ -246,7 +260,7 @@ func (t *transfers) site(key transferKey[*processSite], flow *Flow) {
 func (t *transfers) compact() {
 	first := map[transferKey[*site]]*Flow{}
 	for key, flow := range t.flowsAt {
-		s := transferKey[*site]{key.site.final().site, key.command}
+		s := transferKey[*site]{key.site.final().site, key.command, key.between}
 		if all := first[s]; all != nil {
 			all.Add(flow)
 			delete(t.flowsAt, key)
@@ -305,11 +319,12 @@ func (t *transfers) shownSites() []TransferSite {
 	places := map[transferKey[*site]]int{}
 	for key, flow := range t.flowsAt {
 		s := key.site.final().site
-		at, known := places[transferKey[*site]{s, key.command}]
+		same := transferKey[*site]{s, key.command, key.between}
+		at, known := places[same]
 		if !known {
 			at = len(list)
-			places[transferKey[*site]{s, key.command}] = at
-			list = append(list, TransferSite{Name: s.title(), Stack: s.stack, Command: key.command})
+			places[same] = at
+			list = append(list, TransferSite{Name: s.title(), Stack: s.stack, Command: key.command, Between: key.between})
 		}
 		list[at].Add(flow)
 	}

@@ -30,7 +30,7 @@ func TestTransfersCount(t *testing.T) {
 	s.move(wire.UseFields{Command: wire.CommandMap, Reads: true, Object: 1, Bytes: 90, Tag: 3}, wire.TransferFields{Site: 8})
 	s.move(wire.UseFields{Command: wire.CommandKernel, Object: 1, Bytes: 1, Tag: 3}, wire.TransferFields{})
 	got := s.Snapshot().Transfers
-	want := [Mapped + 1]Flow{
+	want := [Between + 1]Flow{
 		ToDevice: {Calls: 2, Bytes: 1200, Blocking: 2, TimedBytes: 1200, NS: 600, Pinned: 600, Pageable: 600},
 		ToHost:   {Calls: 1, Bytes: 50, Pageable: 50, Pages: 16, Cold: 4},
 		Within:   {Calls: 1, Bytes: 70},

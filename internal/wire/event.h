@@ -370,6 +370,7 @@ enum gmtscrub {
  *   flags.CARRIED       CarriedOver  bool   it was there before the recording began
  *   scope               Scope        scope  of its context
  *   object              Queue        id     the queue
+ *   link                Device       number  1 + the place of its device in its context; a part of a device counts as the device; 0: unknown
  */
 
 /*

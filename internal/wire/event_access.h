@@ -194,6 +194,7 @@ struct gmtqueuefields {
 	bool carried_over; /* it was there before the recording began */
 	uint16_t scope; /* of its context */
 	uint64_t queue; /* the queue */
+	uint64_t device; /* 1 + the place of its device in its context; a part of a device counts as the device; 0: unknown */
 };
 
 static inline struct gmtevent gmtqueue_event(struct gmtqueuefields f)
@@ -205,6 +206,7 @@ static inline struct gmtevent gmtqueue_event(struct gmtqueuefields f)
 		.flags = (uint8_t)((f.out_of_order ? GMT_FLAG_OUT_OF_ORDER : 0u) | (f.carried_over ? GMT_FLAG_CARRIED : 0u)),
 		.scope = f.scope,
 		.object = f.queue,
+		.link = f.device,
 	};
 }
 #define GMT_EVENT_QUEUE(...) gmtqueue_event((struct gmtqueuefields){__VA_ARGS__})
@@ -213,6 +215,7 @@ static inline bool gmtqueue_out_of_order(const struct gmtevent *e) { return e->f
 static inline bool gmtqueue_carried_over(const struct gmtevent *e) { return e->flags & GMT_FLAG_CARRIED; }
 static inline uint16_t gmtqueue_scope(const struct gmtevent *e) { return e->scope; }
 static inline uint64_t gmtqueue_queue(const struct gmtevent *e) { return e->object; }
+static inline uint64_t gmtqueue_device(const struct gmtevent *e) { return e->link; }
 
 /* KERNEL: a kernel was created. */
 struct gmtkernelfields {

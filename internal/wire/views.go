@@ -298,6 +298,9 @@ func (v QueueView) Scope() uint16 { return v.e.Scope }
 // Queue: the queue.
 func (v QueueView) Queue() uint64 { return v.e.Object }
 
+// Device: 1 + the place of its device in its context; a part of a device counts as the device; 0: unknown.
+func (v QueueView) Device() uint64 { return v.e.Link }
+
 // QueueFields are the fields of a QUEUE event.
 type QueueFields struct {
 	Time        uint64 // ns
@@ -306,11 +309,12 @@ type QueueFields struct {
 	CarriedOver bool   // it was there before the recording began
 	Scope       uint16 // of its context
 	Queue       uint64 // the queue
+	Device      uint64 // 1 + the place of its device in its context; a part of a device counts as the device; 0: unknown
 }
 
 // Event returns the QUEUE event with these fields.
 func (f QueueFields) Event() Event {
-	e := Event{Time: f.Time, Kind: KindQueue, Op: uint8(f.Life), Scope: f.Scope, Object: f.Queue}
+	e := Event{Time: f.Time, Kind: KindQueue, Op: uint8(f.Life), Scope: f.Scope, Object: f.Queue, Link: f.Device}
 	if f.OutOfOrder {
 		e.Flags |= FlagOutOfOrder
 	}
@@ -322,7 +326,7 @@ func (f QueueFields) Event() Event {
 
 // Fields returns all fields of the event.
 func (v QueueView) Fields() QueueFields {
-	return QueueFields{Time: v.e.Time, Life: v.Life(), OutOfOrder: v.OutOfOrder(), CarriedOver: v.CarriedOver(), Scope: v.Scope(), Queue: v.Queue()}
+	return QueueFields{Time: v.e.Time, Life: v.Life(), OutOfOrder: v.OutOfOrder(), CarriedOver: v.CarriedOver(), Scope: v.Scope(), Queue: v.Queue(), Device: v.Device()}
 }
 
 // KernelView reads a KERNEL event: a kernel was created.

@@ -11,14 +11,42 @@
 #include "context_holds.h"
 #include "hidden_references.h"
 
+/* A part of a device has the memory of the device. */
+static cl_device_id whole(cl_device_id device)
+{
+	cl_device_id parent = NULL;
+	while (gmt_driver.clGetDeviceInfo(device, CL_DEVICE_PARENT_DEVICE, sizeof parent, &parent, NULL) == CL_SUCCESS && parent)
+		device = parent;
+	return device;
+}
+
+#define DEVICES_MAX 64
+/* 1 + the place of a device in a context; 0: unknown. */
+static uint8_t place_of(cl_device_id device, cl_context context)
+{
+	cl_device_id devices[DEVICES_MAX];
+	size_t bytes = 0;
+	if (gmt_session.config.uses == GMT_USES_NEVER ||
+	    gmt_driver.clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof devices, devices, &bytes) != CL_SUCCESS)
+		return 0;
+	if (bytes == sizeof devices[0])
+		return 1;
+	device = whole(device);
+	for (size_t i = 0; i < bytes / sizeof devices[0]; i++)
+		if (whole(devices[i]) == device)
+			return (uint8_t)(i + 1);
+	return 0;
+}
+
 static void write_queue(const struct gmt_queue *queue, enum gmtlife life)
 {
 	struct gmtevent event = GMT_EVENT_QUEUE(.time = gmt_now(), .life = life, .out_of_order = !queue->inorder,
-						.scope = gmt_context_id(queue->context), .queue = queue->object.id);
+						.scope = gmt_context_id(queue->context), .queue = queue->object.id, .device = queue->device);
 	gmt_ring_write(&event);
 }
 
-static void queue_created(cl_command_queue handle, cl_context contexthandle, cl_command_queue_properties properties, const struct gmt_caller *caller)
+static void queue_created(cl_command_queue handle, cl_context contexthandle, cl_device_id device, cl_command_queue_properties properties,
+			  const struct gmt_caller *caller)
 {
 	struct gmt_context *context = gmt_context_find(contexthandle);
 	struct gmt_queue *queue = gmt_queue_add(handle);
@@ -30,6 +58,7 @@ static void queue_created(cl_command_queue handle, cl_context contexthandle, cl_
 		return;
 	}
 	queue->context = context;
+	queue->device = place_of(device, contexthandle);
 	queue->profiled = properties & CL_QUEUE_PROFILING_ENABLE;
 	queue->inorder = !(properties & (CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_ON_DEVICE));
 	if (context) {
@@ -57,7 +86,7 @@ GMT_HOOK cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id 
 	cl_int *status = GMT_STATUS(errcode);
 	cl_command_queue handle = gmt_driver.clCreateCommandQueue(context, device, properties, status);
 	if (handle)
-		queue_created(handle, context, properties, &GMT_CALLER);
+		queue_created(handle, context, device, properties, &GMT_CALLER);
 	else
 		gmt_call_failed(__func__, *status, &GMT_CALLER);
 	gmt_leave();
@@ -73,7 +102,7 @@ cl_command_queue clCreateCommandQueueWithPropertiesKHR(cl_context context, cl_de
 	cl_int *status = GMT_STATUS(errcode);
 	cl_command_queue handle = driver(context, device, properties, status);
 	if (handle)
-		queue_created(handle, context, bits_of(properties), &GMT_CALLER);
+		queue_created(handle, context, device, bits_of(properties), &GMT_CALLER);
 	else
 		gmt_call_failed(__func__, *status, &GMT_CALLER);
 	gmt_leave();
@@ -88,7 +117,7 @@ GMT_HOOK cl_command_queue clCreateCommandQueueWithProperties(cl_context context,
 	cl_int *status = GMT_STATUS(errcode);
 	cl_command_queue handle = gmt_driver.clCreateCommandQueueWithProperties(context, device, properties, status);
 	if (handle)
-		queue_created(handle, context, bits_of(properties), &GMT_CALLER);
+		queue_created(handle, context, device, bits_of(properties), &GMT_CALLER);
 	else
 		gmt_call_failed(__func__, *status, &GMT_CALLER);
 	gmt_leave();

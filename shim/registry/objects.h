@@ -110,6 +110,7 @@ struct gmt_queue {
 	_Atomic(struct gmt_context *) context;
 	_Atomic bool inorder;
 	bool profiled; /* its events have times */
+	uint8_t device; /* 1 + the place of its device in its context; 0: unknown */
 	_Atomic uint32_t references;
 	_Atomic uint64_t enqueued; /* commands whose enqueue has returned */
 	_Atomic uint64_t done;     /* this many, from the first, have completed */

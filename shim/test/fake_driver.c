@@ -212,6 +212,9 @@ GMT_HOOK cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t
 		cl_device_type type = fake.processor ? CL_DEVICE_TYPE_CPU : CL_DEVICE_TYPE_GPU;
 		return fake_answer(&type, sizeof type, room, out, needed);
 	}
+	cl_device_id parent = NULL;
+	if (what == CL_DEVICE_PARENT_DEVICE)
+		return fake_answer(&parent, sizeof parent, room, out, needed);
 	if (what == CL_DEVICE_NAME)
 		return fake_answer("fake", 5, room, out, needed);
 	if (what == CL_DRIVER_VERSION)

@@ -295,6 +295,7 @@ TEST(contexts_and_queues_are_followed)
 	OK(clRetainCommandQueue(world.queue));
 	OK(clReleaseCommandQueue(world.queue));
 	EQUAL(last_event(GMT_KIND_QUEUE).op, GMT_LIFE_RELEASE);
+	EQUAL(last_event(GMT_KIND_QUEUE).link, 1); /* the first device */
 	cl_command_queue unordered = new_queue(world.context, UNORDERED);
 	EQUAL(last_event(GMT_KIND_QUEUE).flags, GMT_FLAG_OUT_OF_ORDER);
 	OK(clReleaseCommandQueue(unordered));

@@ -17,6 +17,7 @@ type transferFigures struct {
 		ToDevice flow `json:"to_device"`
 		ToHost   flow `json:"to_host"`
 		Mapped   flow `json:"mapped"`
+		Between  flow `json:"between_devices"`
 		PerSite  []struct {
 			Site, Command string
 			flow
@@ -112,6 +113,24 @@ func TestTransfersThatCouldGo(t *testing.T) {
 	for _, found := range transfersIn(t, "rewrite", "--hash-writes").Found {
 		if found.Finding == "same bytes written again" && !found.Certain {
 			t.Errorf("not certain, though all bytes are hashed: %+v", found)
+		}
+	}
+}
+
+// Contents that two devices need in turn move between them; what both only read moves once.
+func TestTransfersBetweenDevices(t *testing.T) {
+	t.Parallel()
+	two := driver{libraries: pocl.libraries, env: []string{"POCL_DEVICES=basic pthread"}}
+	for name, want := range map[string]uint64{"devices": 20, "nearly-devices": 1} {
+		file := filepath.Join(t.TempDir(), "x.gmt")
+		r := run(t, command{args: []string{gpumemtop(), "record", "-o", file, "--", fault("findings"), name}, env: two.environment(t)})
+		if r.code != 0 {
+			t.Fatalf("%s: %s\n%s", name, r, r.stderr)
+		}
+		var f transferFigures
+		readJSON(t, tool(t, "report", "--format", "json", file), &f)
+		if b := f.Transfers.Between; b.Calls != want || b.Bytes != want<<20 || f.finds("contents move between devices and back") != (want > 1) {
+			t.Errorf("%s: %+v, %+v", name, b, f.Found)
 		}
 	}
 }

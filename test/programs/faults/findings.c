@@ -22,6 +22,7 @@
  *	small      has 50,000 buffers of 64 bytes at once       one after the other
  *	lost       leaks what one function creates for all      for one caller
  *	early      releases before it waits for commands        waits in each iteration
+ *	devices    writes on one device, reads on another       reads on both what it wrote once; both need two devices
  *	fill       has 15 of 16 MiB in use                      8 MiB
  *	refuse     creates memory as no driver allows it        as the least that drivers allow
  *	build      builds a wrong program, runs what is not     a right one, and runs what is
@@ -327,6 +328,38 @@ static void early(const struct gpu *gpu, bool nearly)
 	free(host);
 }
 
+/* In a context of all devices of the platform. */
+static void devices(const struct gpu *gpu, bool nearly)
+{
+	cl_platform_id platform;
+	cl_device_id device[2];
+	cl_uint count;
+	cl_int status;
+	CHECK(clGetDeviceInfo(gpu->device, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL));
+	CHECK(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 2, device, &count));
+	if (count < 2)
+		fail("needs two devices");
+	struct gpu both[2];
+	both[0].context = both[1].context = clCreateContext(NULL, 2, device, NULL, NULL, &status);
+	CHECK(status);
+	for (size_t i = 0; i < 2; i++) {
+		both[i].queue = clCreateCommandQueue(both[i].context, device[i], 0, &status);
+		CHECK(status);
+	}
+	cl_mem shared = create_result(&both[0], MIB), own = create_temporary(&both[0], MIB);
+	for (size_t i = 0; i < TURNS; i++) {
+		if (!nearly || i == 0)
+			fill(&both[0], shared, MIB);
+		CHECK(clEnqueueCopyBuffer(both[i % 2].queue, shared, own, 0, 0, MIB, 0, NULL, NULL));
+		CHECK(clFinish(both[i % 2].queue));
+	}
+	release(shared);
+	release(own);
+	for (size_t i = 0; i < 2; i++)
+		CHECK(clReleaseCommandQueue(both[i].queue));
+	CHECK(clReleaseContext(both[0].context));
+}
+
 static void full(const struct gpu *gpu, bool nearly)
 {
 	size_t count = nearly ? 8 : 15;
@@ -383,8 +416,8 @@ static const struct {
 } deeds[] = {
 	{"grow", grow}, {"fifth", fifth}, {"keep", keep}, {"sizes", sizes}, {"loop", loop}, {"copies", copies}, {"late", late},
 	{"waste", waste}, {"pieces", pieces}, {"parts", parts}, {"kept", uses}, {"origins", origins}, {"hidden", hidden},
-	{"lost", lost}, {"hoard", hoard}, {"small", small}, {"vain", vain}, {"fill", full}, {"early", early}, {"refuse", refuse},
-	{"build", build},
+	{"lost", lost}, {"hoard", hoard}, {"small", small}, {"vain", vain}, {"fill", full}, {"early", early}, {"devices", devices},
+	{"refuse", refuse}, {"build", build},
 };
 
 int main(int argc, char **argv)
