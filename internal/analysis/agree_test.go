@@ -36,6 +36,7 @@ var onlyRecorded = map[string]string{
 	`^one function creates memory for several callers$`:       "a snapshot has one name for each call site",
 	`^call stacks end inside libraries$`:                      "a snapshot does not know how many frames stacks have at most",
 	`^sub-buffers may be refused on other devices$`:           "a snapshot knows no origins",
+	`^drivers may copy the program's own memory$`:             "nor addresses",
 	`^(same bytes written|read back what|read of what)`:       "a snapshot does not know which bytes moved",
 	`^(copy on unified|COPY_HOST_PTR keeps|cold readback)`:    "likewise",
 	`^(many small transfers|blocking read inside the loop)`:   "a snapshot does not know what came between transfers",

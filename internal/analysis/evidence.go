@@ -159,6 +159,8 @@ type Whole struct {
 	spent    spent
 	origins  origins
 	origin   string // call site of the least aligned sub-buffer
+	hosted   hosts
+	host     string // call site of the largest of these
 }
 
 // Idle is memory that was surely held after its last use had ended, while others could have had it.

@@ -25,6 +25,9 @@ func (x *run) evidence(a *Analysis) *Evidence {
 	if o := &x.survey.parts; o.count > 0 {
 		e.Whole.origin = x.survey.names.Process(o.process).Site(o.tag).Name
 	}
+	if h := &x.survey.hosted; h.bytes > 0 {
+		e.Whole.hosted, e.Whole.host = *h, x.survey.names.Process(h.process).Site(h.tag).Name
+	}
 	return e
 }
 

@@ -29,6 +29,7 @@ const (
 	deviceShare       = 0.9       // of device memory: a larger input may not fit
 	hiddenShare       = 0.2       // of all creates, of the peak or of what leaked, through one function
 	alignMost         = 4096      // bytes: sub-buffers at its multiples are right on all devices that we know
+	hostSize          = 64        // bytes: a cache line
 	soonSeconds       = 30 * 24 * 3600
 	wholeShare        = 0.995 // of the growth: the rest is rounding
 )
@@ -92,6 +93,7 @@ var rules = []rule{
 	{ofWhole, callersHidden},
 	{ofWhole, stacksEnd},
 	{ofWhole, originsAreFine},
+	{ofWhole, hostMemoryIsFine},
 	{anyRun, ghostLeads},
 }
 

@@ -158,6 +158,10 @@ var diagnoses = []struct {
 	{"much larger", on(99*mib, func(s *tape) { serve(s, mib+1, 2*mib) }), on(101*mib, func(s *tape) { serve(s, mib+1, 2*mib) }), "mantissa", "50.0 %", ""},
 	{"long after", on(40*mib, func(s *tape) { keeping(s, 100*ms) }), on(400*mib, func(s *tape) { keeping(s, 100*ms) }), "futhark", "held 10", ""},
 	{"refused on other", func(s *tape) { part(s, 4096+128) }, func(s *tape) { part(s, 8192) }, "futhark", "1 begins at multiples of only 128 B", ""},
+	{"own memory", func(s *tape) { ownMemory(s, mib, wire.FlagOffPage) }, func(s *tape) { ownMemory(s, mib, 0) }, "futhark",
+		"1 buffer at no multiple of 4096 bytes, 1.00 MiB in all, the largest at tag 1", ""},
+	{"own memory", func(s *tape) { ownMemory(s, mib+4, 0) }, func(s *tape) { ownMemory(s, 1000, wire.FlagOffPage) }, "futhark",
+		"1 buffer whose size is no multiple of 64 bytes", ""},
 	{"iteration keeps", func(s *tape) { hoarding(s, 10, false) }, func(s *tape) { hoarding(s, 10, true) }, "futhark", "10 iterations leaves 1.00 MiB more", ""},
 	{"iteration keeps", func(s *tape) { hoarding(s, 10, false) }, func(s *tape) { leaking(s, 10) }, "futhark", "from tag 2", ""},
 	{"iteration keeps", func(s *tape) { array(s, 40) }, func(s *tape) { array(s, 8) }, "futhark", "40 iterations leaves 1.00 MiB more", ""},
@@ -219,6 +223,13 @@ func shortening(status int16) func(*tape) {
 		}
 		s.release(object, wire.OutcomeDriver)
 	}
+}
+
+// ownMemory makes a buffer of the program's memory.
+func ownMemory(s *tape, size uint64, flags uint8) {
+	object := s.driver(1, size)
+	s.last().Access, s.last().Flags = wire.UseHostPtr, flags
+	s.release(object, wire.OutcomeDriver)
 }
 
 // part makes a sub-buffer at an origin.

@@ -150,3 +150,25 @@ func originsAreFine(e *Evidence) (Diagnosis, bool) {
 			"/ 8; gpumemtop fit --on checks one device", units.Plural(o.count, "begins", "begin"), units.FormatLong(o.coarsest)),
 	}, true
 }
+
+// hostMemoryIsFine finds memory of the program that a driver has to copy to give it to its device. Intel's guide "Getting the Most from
+// OpenCL 1.2: How to Increase Performance by Minimizing Buffer Copies on Intel Processor Graphics" wants a multiple of 4096 bytes as
+// address and one of 64 bytes as size. Arm's guide for Mali says that its driver may copy whatever the address.
+func hostMemoryIsFine(e *Evidence) (Diagnosis, bool) {
+	h := &e.Whole.hosted
+	if h.bytes < bytesLeast {
+		return Diagnosis{}, false
+	}
+	var what []string
+	if h.offPage > 0 {
+		what = append(what, units.Count(h.offPage, "buffer")+" at no multiple of 4096 bytes")
+	}
+	if h.offSize > 0 {
+		what = append(what, units.Count(h.offSize, "buffer")+" whose size is no multiple of 64 bytes")
+	}
+	return Diagnosis{
+		Severity: Note, Title: "drivers may copy the program's own memory", Tag: e.Whole.host,
+		Text: fmt.Sprintf("CL_MEM_USE_HOST_PTR made %s, %s in all, the largest at %s: on Intel's graphics that takes a copy (on Arm's any may): begin at "+
+			"multiples of 4096 bytes and round sizes up to multiples of 64, or use CL_MEM_ALLOC_HOST_PTR", strings.Join(what, " and "), units.FormatLong(h.bytes), e.Whole.host),
+	}, true
+}

@@ -24,6 +24,7 @@ type survey struct {
 	events      uint64
 	slabs       bool // there were slabs
 	parts       origins
+	hosted      hosts
 	lastUse     uint64 // when a command used memory; 0: never, or uses were not recorded
 	sizes       sizes
 	highest     highest
@@ -70,6 +71,7 @@ func (s *survey) step(r *wire.Record) {
 		s.sizes.add(r.AsCreate())
 		s.lastCreate = max(s.lastCreate, r.Time)
 		s.parts.add(r.Process, r.AsCreate())
+		s.hosted.add(r.Process, r.AsCreate())
 	}
 }
 
@@ -94,6 +96,33 @@ func (o *origins) add(process uint32, c wire.CreateView) {
 	o.count++
 	if o.coarsest == 0 || low < o.coarsest {
 		o.coarsest, o.process, o.tag = low, process, c.Tag()
+	}
+}
+
+// hosts are buffers in memory of the program (CL_MEM_USE_HOST_PTR) for which drivers may have to copy.
+type hosts struct {
+	offPage, offSize uint64 // that begin at no multiple of wire.Page, and others whose size is none of hostSize
+	bytes            uint64
+	largest          uint64
+	process          uint32 // of the largest
+	tag              uint32
+}
+
+func (h *hosts) add(process uint32, c wire.CreateView) {
+	if c.Memory() != wire.MemoryBuffer || c.Access()&wire.UseHostPtr == 0 || c.Outcome() == wire.OutcomeFailed || c.CarriedOver() {
+		return
+	}
+	switch {
+	case c.OffPage():
+		h.offPage++
+	case c.Requested()%hostSize != 0:
+		h.offSize++
+	default:
+		return
+	}
+	h.bytes += c.Requested()
+	if c.Requested() > h.largest {
+		h.largest, h.process, h.tag = c.Requested(), process, c.Tag()
 	}
 }
 

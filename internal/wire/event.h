@@ -280,6 +280,8 @@ enum gmtscrub {
 };
 #define GMT_POISON 0xffu /* half, float and double read NaN, integers -1: arithmetic notices both */
 
+#define GMT_PAGE 4096u /* bytes: what drivers want of CL_MEM_USE_HOST_PTR where they do not copy */
+
 #define GMT_FLAG_OUT_OF_ORDER 1u
 #define GMT_FLAG_WHOLE 1u
 #define GMT_FLAG_READS 2u
@@ -289,6 +291,7 @@ enum gmtscrub {
 #define GMT_FLAG_SUBALLOC 32u
 #define GMT_FLAG_CARRIED 64u
 #define GMT_FLAG_SCATTERED 128u
+#define GMT_FLAG_OFF_PAGE 128u
 #define GMT_FLAG_SCRIPT 1u
 #define GMT_FLAG_ROUTE 30u
 #define GMT_FLAG_EXPOSED 7u
@@ -391,6 +394,7 @@ enum gmtscrub {
  *   flags.SUBALLOC          SubAllocation  bool     the block is a piece of a slab, and ends with its buffer
  *   flags.CARRIED           CarriedOver    bool     it was there before the recording began; nothing happened now
  *   flags.ROUTE             Route          Route    whether a plan served it
+ *   flags.OFF_PAGE          OffPage        bool     it is a buffer in memory of the program that begins at no multiple of GMT_PAGE
  *   scope                   Scope          scope    of its context; with Access and Shape it makes the class
  *   access                  Access         flags    the lowest 16 bits of its cl_mem_flags
  *   status[outcome!=HIT|MISS]  Status      cl_int   what the call returned, saturating

@@ -15,6 +15,9 @@ const (
 	ringsOffset = C.GMT_RINGS_OFFSET
 	controls    = C.GMT_CONTROLS
 
+	// Page is where CL_MEM_USE_HOST_PTR memory should begin, in bytes.
+	Page = C.GMT_PAGE
+
 	PayloadMax = C.GMT_PAYLOAD_MAX
 	StackMax   = C.GMT_STACK_MAX
 
@@ -27,6 +30,7 @@ const (
 	FlagSubAlloc   = C.GMT_FLAG_SUBALLOC
 	FlagCarried    = C.GMT_FLAG_CARRIED
 	FlagScattered  = C.GMT_FLAG_SCATTERED
+	FlagOffPage    = C.GMT_FLAG_OFF_PAGE
 	FlagScript     = C.GMT_FLAG_SCRIPT
 	FlagRoute      = C.GMT_FLAG_ROUTE
 	FlagUnified    = C.GMT_FLAG_UNIFIED

@@ -11,6 +11,8 @@ const (
 	ringsOffset = 0x2000
 	controls    = 0x20
 
+	Page = 0x1000
+
 	PayloadMax = 0x1000
 	StackMax   = 0x20
 
@@ -23,6 +25,7 @@ const (
 	FlagSubAlloc   = 0x20
 	FlagCarried    = 0x40
 	FlagScattered  = 0x80
+	FlagOffPage    = 0x80
 	FlagScript     = 0x1
 	FlagRoute      = 0x1e
 	FlagUnified    = 0x1

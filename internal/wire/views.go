@@ -402,6 +402,9 @@ func (v CreateView) CarriedOver() bool { return v.e.Flags&FlagCarried != 0 }
 // Route: whether a plan served it.
 func (v CreateView) Route() Route { return Route(v.e.Flags & FlagRoute / (FlagRoute & -FlagRoute)) }
 
+// OffPage: it is a buffer in memory of the program that begins at no multiple of GMT_PAGE.
+func (v CreateView) OffPage() bool { return v.e.Flags&FlagOffPage != 0 }
+
 // Scope: of its context; with Access and Shape it makes the class.
 func (v CreateView) Scope() uint16 { return v.e.Scope }
 
@@ -477,6 +480,7 @@ type CreateFields struct {
 	SubAllocation bool    // the block is a piece of a slab, and ends with its buffer
 	CarriedOver   bool    // it was there before the recording began; nothing happened now
 	Route         Route   // whether a plan served it
+	OffPage       bool    // it is a buffer in memory of the program that begins at no multiple of GMT_PAGE
 	Scope         uint16  // of its context; with Access and Shape it makes the class
 	Access        uint16  // the lowest 16 bits of its cl_mem_flags
 	Status        int16   // what the call returned, saturating
@@ -503,12 +507,15 @@ func (f CreateFields) Event() Event {
 		e.Flags |= FlagCarried
 	}
 	e.Flags |= uint8(f.Route) * (FlagRoute & -FlagRoute) & FlagRoute
+	if f.OffPage {
+		e.Flags |= FlagOffPage
+	}
 	return e
 }
 
 // Fields returns all fields of the event.
 func (v CreateView) Fields() CreateFields {
-	return CreateFields{Time: v.e.Time, Duration: v.Duration(), Cost: v.Cost(), Memory: v.Memory(), Outcome: v.Outcome(), Reason: v.Reason(), NeedsBlock: v.NeedsBlock(), SubAllocation: v.SubAllocation(), CarriedOver: v.CarriedOver(), Route: v.Route(), Scope: v.Scope(), Access: v.Access(), Status: v.Status(), Shape: v.Shape(), Tag: v.Tag(), Object: v.Object(), Requested: v.Requested(), Granted: v.Granted(), OriginNumber: v.OriginNumber(), Block: v.Block(), Parent: v.Parent()}
+	return CreateFields{Time: v.e.Time, Duration: v.Duration(), Cost: v.Cost(), Memory: v.Memory(), Outcome: v.Outcome(), Reason: v.Reason(), NeedsBlock: v.NeedsBlock(), SubAllocation: v.SubAllocation(), CarriedOver: v.CarriedOver(), Route: v.Route(), OffPage: v.OffPage(), Scope: v.Scope(), Access: v.Access(), Status: v.Status(), Shape: v.Shape(), Tag: v.Tag(), Object: v.Object(), Requested: v.Requested(), Granted: v.Granted(), OriginNumber: v.OriginNumber(), Block: v.Block(), Parent: v.Parent()}
 }
 
 // RetainView reads a RETAIN event: the program took another reference to memory.

@@ -77,6 +77,7 @@ static cl_mem create_buffer(struct gmt_call *call, const struct gmt_caller *call
 		.size = b->size,
 		.flags = b->flags,
 		.tag = gmt_tag_untimed(call, caller, b->size),
+		.off_page = b->flags & CL_MEM_USE_HOST_PTR && (uintptr_t)b->host % GMT_PAGE,
 		.served = {.granted = b->size, .written = true},
 	};
 	struct gmt_request_for request = {

@@ -54,9 +54,9 @@ struct gmt_memory *gmt_created_enter(const struct gmt_created *c)
 	return memory;
 }
 
-static void write_create(const struct gmt_call *call, const struct gmt_memory *memory, const struct gmt_served *served,
-			 cl_int status)
+static void write_create(const struct gmt_call *call, const struct gmt_memory *memory, const struct gmt_created *created, cl_int status)
 {
+	const struct gmt_served *served = &created->served;
 	bool subbuffer = memory->kind == GMT_MEMORY_SUBBUFFER, suballoc = served->slab && served->block;
 	struct gmtevent event = GMT_EVENT_CREATE(
 		.time = call->last,
@@ -68,6 +68,7 @@ static void write_create(const struct gmt_call *call, const struct gmt_memory *m
 		.route = served->block ? (enum gmtroute)served->route : GMT_ROUTE_NONE,
 		.sub_allocation = suballoc,
 		.needs_block = !suballoc && served->alone,
+		.off_page = created->off_page,
 		.access = (uint16_t)memory->flags,
 		.scope = memory->scope,
 		.status = gmt_clamp16(status),
@@ -87,7 +88,7 @@ static void write_create(const struct gmt_call *call, const struct gmt_memory *m
 void gmt_created_write(const struct gmt_call *call, const struct gmt_created *c, const struct gmt_memory *memory, cl_int status)
 {
 	if (gmt_likely(memory != NULL)) {
-		write_create(call, memory, &c->served, status);
+		write_create(call, memory, c, status);
 		if (gmt_unlikely(c->served.hosted))
 			gmt_finding(GMT_DIAG_HOSTED, c->kind == GMT_MEMORY_IMAGE ? "clCreateImage" : "clCreateBuffer", memory, status);
 		return;
@@ -96,7 +97,7 @@ void gmt_created_write(const struct gmt_call *call, const struct gmt_created *c,
 		.kind = (uint8_t)c->kind, .scope = gmt_context_id(c->context), .size = c->size, .granted = c->served.granted,
 		.tag = c->tag, .flags = c->flags, .parent = c->parent,
 	};
-	write_create(call, &failed, &c->served, status);
+	write_create(call, &failed, c, status);
 }
 
 void gmt_created_report(const struct gmt_call *call, const struct gmt_created *c, cl_int status)

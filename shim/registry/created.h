@@ -30,6 +30,7 @@ struct gmt_created {
 	size_t element; /* bytes of one element of an image, 0 if unknown */
 	uint32_t tag;
 	struct gmt_memory *parent;
+	bool off_page; /* see event.h */
 	struct gmt_served served;
 };
 

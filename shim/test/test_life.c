@@ -303,3 +303,17 @@ TEST(contexts_and_queues_are_followed)
 	end_clean();
 	EQUAL(last_event(GMT_KIND_CONTEXT).op, GMT_LIFE_END);
 }
+
+TEST(creates_say_whether_the_memory_of_the_program_begins_at_a_page)
+{
+	static _Alignas(4096) char host[8192];
+	begin((struct options){0});
+	for (size_t at = 0; at < 32; at += 16) {
+		cl_int err;
+		cl_mem buffer = clCreateBuffer(world.context, CL_MEM_USE_HOST_PTR, 4096, host + at, &err);
+		OK(err);
+		EQUAL(last_event(GMT_KIND_CREATE).flags & GMT_FLAG_OFF_PAGE, at ? GMT_FLAG_OFF_PAGE : 0);
+		OK(clReleaseMemObject(buffer));
+	}
+	end_clean();
+}

@@ -48,6 +48,7 @@ func judgements() []judged {
 		deed("hasOwnPool", "the program has a pool of its own", "futhark", "parts"),
 		deed("hasOwnPool", "the program keeps its buffers", "futhark", "kept"),
 		deed("originsAreFine", "sub-buffers may be refused on other devices", "futhark", "origins"),
+		deed("hostMemoryIsFine", "drivers may copy the program's own memory", "futhark", "own"),
 		deed("callersHidden", "one function creates memory for several callers", "futhark", "hidden"),
 		deed("callersHidden", "one function creates memory for several callers", "futhark", "lost"),
 		deed("driverHolds", "the driver may hold much more than the program has in use", "none", "early"),

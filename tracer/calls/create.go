@@ -24,6 +24,7 @@ type creation struct {
 	element  uint64 // bytes of one element of an image; 0: unknown
 	status   int32
 	eligible bool // a pool could have served it
+	offPage  bool // it is in memory of the program that begins at no multiple of wire.Page
 }
 
 // creates handles calls that create memory.
@@ -44,7 +45,7 @@ func (cr *creates) add(s *wire.Sample, c *creation) {
 	parent := cr.parentOf(s, c)
 	e := wire.CreateFields{
 		Memory: c.kind, Access: uint16(c.flags), Requested: c.size, Status: status(c.status),
-		Duration: duration(s), Cost: duration(s), Outcome: wire.OutcomeFailed,
+		Duration: duration(s), Cost: duration(s), Outcome: wire.OutcomeFailed, OffPage: c.offPage,
 	}
 	if parent != nil {
 		e.Parent, e.Scope = parent.number, parent.scope
@@ -88,20 +89,21 @@ func (cr *creates) complete(s *wire.Sample, c *creation, parent *memory, in *con
 }
 
 func (cr *creates) buffer(s *wire.Sample) {
-	cr.bufferOf(s, &wire.PoolRequest{Flags: s.Argument[1], Size: s.Argument[2], Contents: s.Argument[3] != 0})
+	cr.bufferOf(s, &wire.PoolRequest{Flags: s.Argument[1], Size: s.Argument[2], Contents: s.Argument[3] != 0}, s.Argument[3])
 }
 
 func (cr *creates) bufferWithProperties(s *wire.Sample) {
 	cr.bufferOf(s, &wire.PoolRequest{
 		Properties: s.Argument[1] != 0, Flags: s.Argument[2], Size: s.Argument[3], Contents: s.Argument[4] != 0,
-	})
+	}, s.Argument[4])
 }
 
 // bufferOf notes whether a pool could have served the buffer. The limit of the device is unknown.
-func (cr *creates) bufferOf(s *wire.Sample, r *wire.PoolRequest) {
+func (cr *creates) bufferOf(s *wire.Sample, r *wire.PoolRequest, host uint64) {
 	r.Memory, r.Smallest = wire.MemoryBuffer, wire.CopyMin
 	cr.add(s, &creation{
 		context: s.Argument[0], flags: r.Flags, size: r.Size, status: s.Error, eligible: r.Ineligible() == wire.IneligibleNone,
+		offPage: r.Flags&wire.UseHostPtr != 0 && host%wire.Page != 0,
 	})
 }
 

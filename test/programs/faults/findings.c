@@ -22,6 +22,7 @@
  *	small      has 50,000 buffers of 64 bytes at once       one after the other
  *	lost       leaks what one function creates for all      for one caller
  *	early      releases before it waits for commands        waits in each iteration
+ *	own        has buffers in memory off a page             in whole pages
  *	devices    writes on one device, reads on another       reads on both what it wrote once; both need two devices
  *	fill       has 15 of 16 MiB in use                      8 MiB
  *	refuse     creates memory as no driver allows it        as the least that drivers allow
@@ -360,6 +361,18 @@ static void devices(const struct gpu *gpu, bool nearly)
 	CHECK(clReleaseContext(both[0].context));
 }
 
+static void own(const struct gpu *gpu, bool nearly)
+{
+	unsigned char *host = aligned_alloc(4 * KIB, 2 * MIB);
+	if (!host)
+		fail("out of memory");
+	fill_random(host, 2 * MIB, 1);
+	cl_mem buffer = create_copy(gpu, CL_MEM_USE_HOST_PTR, nearly ? MIB : MIB - 4, nearly ? host : host + 16);
+	fill(gpu, buffer, KIB);
+	release(buffer);
+	free(host);
+}
+
 static void full(const struct gpu *gpu, bool nearly)
 {
 	size_t count = nearly ? 8 : 15;
@@ -417,7 +430,7 @@ static const struct {
 	{"grow", grow}, {"fifth", fifth}, {"keep", keep}, {"sizes", sizes}, {"loop", loop}, {"copies", copies}, {"late", late},
 	{"waste", waste}, {"pieces", pieces}, {"parts", parts}, {"kept", uses}, {"origins", origins}, {"hidden", hidden},
 	{"lost", lost}, {"hoard", hoard}, {"small", small}, {"vain", vain}, {"fill", full}, {"early", early}, {"devices", devices},
-	{"refuse", refuse}, {"build", build},
+	{"own", own}, {"refuse", refuse}, {"build", build},
 };
 
 int main(int argc, char **argv)
