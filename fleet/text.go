@@ -129,8 +129,12 @@ func writeReported(w io.Writer, text []byte) error {
 		return err
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s: %s of %s, hit rate %s, %s of driver calls saved\n", r.Application, units.Plural(uint64(r.Recordings), "recording", "recordings"),
-		units.Plural(uint64(r.Jobs), "job", "jobs"), units.Percent(r.HitRate, r.Hits+r.Misses), units.Duration(r.SavedNS))
+	saved := ""
+	if r.SavedNS > 0 {
+		saved = fmt.Sprintf(", about %s of driver calls saved", units.Duration(r.SavedNS))
+	}
+	fmt.Fprintf(&b, "%s: %s of %s, hit rate %s%s\n", r.Application, units.Plural(uint64(r.Recordings), "recording", "recordings"),
+		units.Plural(uint64(r.Jobs), "job", "jobs"), units.Percent(r.HitRate, r.Hits+r.Misses), saved)
 	fmt.Fprintf(&b, "  peak in use %s to %s, median %s; the most in %s\n", units.FormatLong(r.PeakInUse.Least), units.FormatLong(r.PeakInUse.Most),
 		units.FormatLong(r.PeakInUse.Median), units.Clean(r.PeakInUse.Highest))
 	for _, s := range r.Shared[:min(len(r.Shared), shown)] {

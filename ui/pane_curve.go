@@ -89,7 +89,8 @@ func (c plotted) drawError(plot region, x scale) {
 		if c.isExact(uint64(limit)) {
 			continue
 		}
-		for _, bound := range []float64{min(1, c.at(limit)+c.Error), max(0, c.at(limit)-c.Error)} {
+		low, high := c.between(view.CurvePoint{Limit: uint64(limit), HitRate: c.at(limit)})
+		for _, bound := range []float64{low, high} {
 			plot.put(column, int(math.Round((1-bound)*rows)), "·", dim)
 		}
 	}
@@ -145,9 +146,24 @@ func (c plotted) rate(p view.CurvePoint) string {
 	case !c.Known():
 		return fmt.Sprintf("≈%.0f %%", 100*p.HitRate)
 	case c.Error >= roundError || p.HitRate+c.Error > 1:
-		return fmt.Sprintf("%.0f to %.0f %%", 100*max(0, p.HitRate-c.Error), 100*min(1, p.HitRate+c.Error))
+		low, high := c.between(p)
+		return fmt.Sprintf("%.0f to %.0f %%", 100*low, 100*high)
 	}
 	return "≈" + percent(p.HitRate) + " %"
+}
+
+// between returns the range that an estimate may be in: within the error, and within the exact points beside it.
+func (c plotted) between(p view.CurvePoint) (low, high float64) {
+	low, high = max(0, p.HitRate-c.Error), min(1, p.HitRate+c.Error)
+	for _, exact := range c.Exact {
+		switch {
+		case exact.Limit <= p.Limit:
+			low = max(low, min(exact.HitRate, p.HitRate))
+		case exact.HitRate >= p.HitRate:
+			high = min(high, exact.HitRate)
+		}
+	}
+	return low, high
 }
 
 // isExact reports whether the hit rate at a limit is exact: at an exact point, or above all of them where the curve has
