@@ -80,6 +80,8 @@ type Footer struct {
 	Status  int    `json:"status"`            // exit status of the program, -1 when unknown or signaled
 	Signal  int    `json:"signal"`            // that ended it, else 0
 	Message string `json:"message,omitempty"` // anything the session wants to say
+	// Asked is which devices programs asked for before a context, in words.
+	Asked []string `json:"asked,omitempty"`
 	// Cut says that the run goes on behind the last record, as in a part of it: what lives then is no leak.
 	Cut bool `json:"cut,omitempty"`
 	// Index is where event frames start, in order, at most indexMax entries; the writer fills it in.

@@ -125,3 +125,11 @@ func (v *view) failed() section {
 	}
 	return s
 }
+
+// nothingText says what was seen where no program created anything. asked are the devices that programs asked for.
+func nothingText(asked []string) string {
+	if len(asked) == 0 {
+		return "no OpenCL call was seen (clGetPlatformIDs is not watched)"
+	}
+	return units.Clean("no context was seen: " + strings.Join(asked, ", "))
+}

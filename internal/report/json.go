@@ -89,6 +89,7 @@ func NewData(a *analysis.Analysis) Data {
 	}}
 	addGrowth(f.Machine, a.Growth)
 	addObjectGrowth(f.Objects, a.Phases)
+	f.Asked = a.Run.Footer.Asked
 	if a.Run.Whole {
 		f.Exit = Exit{Status: a.Run.Footer.Status, Signal: a.Run.Footer.Signal}
 	}

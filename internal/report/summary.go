@@ -66,6 +66,7 @@ type details struct {
 	// WithoutPool counts processes that should have had a pool; WithoutPoolWhy is the first one's reason.
 	WithoutPool    uint64   `json:"processes_without_pool,omitempty"`
 	WithoutPoolWhy string   `json:"without_pool_why,omitempty"`
+	Asked          []string `json:"asked,omitempty"`       // which devices programs asked for before a context, in words
 	NotWatched     []string `json:"not_watched,omitempty"` // why processes are not, where they say so
 	LeftOut        []string `json:"left_out,omitempty"`    // what a program did more of than gpumemtop keeps, in words
 	// Ghosts are the policies that were simulated beside the run, the best first.
@@ -119,7 +120,7 @@ func NewSummary(s *stats.Snapshot) Summary {
 		details: details{
 			MissReasons: missReasons(t.MissReasons[:], true), FailedWith: failedWith(t), FailedCalls: failedCalls(s), OtherFailed: s.OtherFailed, Machine: machineSummaries(s.Machine, t), Saved: savedOf(t),
 			Transfers: transfersSummary(&s.Transfers), Spill: s.Spill, Exit: Exit{Status: -1}, Processes: []units.Joined{}, PerTag: []units.Joined{},
-			Objects: objectSummaries(s.Objects), WithoutPool: s.Unpooled.Times, WithoutPoolWhy: s.Unpooled.Why, LeftOut: s.Exceeded,
+			Objects: objectSummaries(s.Objects), WithoutPool: s.Unpooled.Times, WithoutPoolWhy: s.Unpooled.Why, LeftOut: s.Exceeded, Asked: s.Asked,
 			Ghosts: ghostSummaries(s.Ghosts), Plan: planOf(&t.Plans),
 		},
 		snapshot: s,

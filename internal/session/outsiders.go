@@ -22,6 +22,7 @@ type outsiders struct {
 	mu    sync.Mutex
 	known []string // reasons, each of another kind, in the order of their first times
 	kinds []string
+	asked []string // which devices they asked for before a context, each answer once
 }
 
 // hearOutsiders opens the socket at a path, and the one that has this name in no folder.
@@ -73,6 +74,10 @@ func (s *outsiders) hear(conn *net.UnixConn) {
 func (s *outsiders) note(uid uint32, program string) {
 	kind, why := "user", fmt.Sprintf("it belongs to user %d", uid)
 	foreign, isForeign := strings.CutPrefix(program, wire.OutsiderForeign)
+	if answer, isAnswer := strings.CutPrefix(program, wire.OutsiderAsked); isAnswer {
+		s.noteAnswer(answer)
+		return
+	}
 	switch {
 	case isForeign:
 		kind, why = "machine", fmt.Sprintf("it started %q, a program of 32 bits, or for another processor or C library", foreign)
@@ -85,6 +90,25 @@ func (s *outsiders) note(uid uint32, program string) {
 	defer s.mu.Unlock()
 	if !slices.Contains(s.kinds, kind) {
 		s.kinds, s.known = append(s.kinds, kind), append(s.known, why)
+	}
+}
+
+// answersMax bounds the answers that are kept: anything may send them.
+const answersMax = 8
+
+// noteAnswer keeps what clGetDeviceIDs returned.
+func (s *outsiders) noteAnswer(answer string) {
+	var kind uint64
+	var status int32
+	var found uint32
+	if n, err := fmt.Sscanf(answer, "%x %d %d", &kind, &status, &found); n != 3 || err != nil {
+		return
+	}
+	text := wire.DevicesFound(kind, status, found)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.asked) < answersMax && !slices.Contains(s.asked, text) {
+		s.asked = append(s.asked, text)
 	}
 }
 

@@ -258,6 +258,7 @@ func (s *Session) Wait() (Result, error) {
 	for _, why := range unwatched {
 		s.options.Warn("a process is not watched: " + why)
 	}
+	s.collector.do(func() { s.collector.model.Asked(s.acceptor.outsiders.asked) })
 	s.collector.finish(s.status)
 	s.bell.close()
 	stopCatching(s.signals)

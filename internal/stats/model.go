@@ -71,6 +71,8 @@ type Model struct {
 	heapMap   func() *HeapMap // nil: there is none
 	auto      func() *Auto    // nil: see Options.Auto
 
+	asked []string // see Snapshot.Asked
+
 	events, lost, lostUses uint64
 	finished               uint64 // see Snapshot.Finished
 }
@@ -297,6 +299,9 @@ func (m *Model) ProcessEnded(number uint32, end End, time uint64) {
 	}
 	m.heap.ProcessEnded(number)
 }
+
+// Asked notes which devices programs asked for before a context, in words.
+func (m *Model) Asked(answers []string) { m.asked = answers }
 
 // Finish notes when the program ended, or watching, in ns. The first call counts.
 func (m *Model) Finish(time uint64) { m.finished = cmp.Or(m.finished, time) }

@@ -56,6 +56,7 @@ func (m *Model) Snapshot() *Snapshot {
 		Hosted:        m.notices.hosted,
 		Unknown:       m.heap.Unknown,
 		Unpooled:      m.notices.unpooled,
+		Asked:         m.asked,
 		Exceeded:      m.bounds(),
 	}
 	if m.ghosts != nil {

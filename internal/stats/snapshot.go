@@ -62,6 +62,7 @@ type Snapshot struct {
 	Hosted        Part         // creates that got the host's memory, as the device's lacked what the pool wasted
 	Unknown       uint64       // events about objects that were never seen created
 	Unpooled      Unpooled     // processes without a pool though they should have one
+	Asked         []string     // which devices programs asked for before a context, in words; known after the end of a session
 	Exceeded      []string     // what a program did more of than gpumemtop keeps, in words
 
 	Machine []MachineFigure // of all processes together, by source and device

@@ -796,6 +796,7 @@ struct gmtshape {
  */
 #define GMT_OUTSIDERS_NAME "outsiders"
 #define GMT_OUTSIDER_MAX 256 /* bytes, with a zero at the end */
+#define GMT_OUTSIDER_ASKED 2 /* the first byte of what clGetDeviceIDs returned before the first context: "type status devices", the type in hexadecimal */
 #define GMT_OUTSIDER_FOREIGN 1 /* the first byte where the program is for another machine or C library */
 #define GMT_CONFIG_NAME "config"
 #define GMT_CORE_NAME "libgpumemtop-core.so"

@@ -144,3 +144,33 @@ var families = []struct {
 		-59: "the object was made without access for the host, or the device cannot do this", -8: "source and destination overlap",
 	}},
 }
+
+// deviceTypes are the names of the bits of a cl_device_type.
+var deviceTypes = [...]string{"DEFAULT", "CPU", "GPU", "ACCELERATOR", "CUSTOM"}
+
+// DevicesFound says what clGetDeviceIDs returned for a cl_device_type.
+func DevicesFound(kind uint64, status int32, found uint32) string {
+	var names []string
+	for i, name := range deviceTypes {
+		if kind&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	name := strings.Join(names, "|")
+	switch {
+	case kind == 0xffffffff:
+		name = "ALL"
+	case kind == 0 || kind>>len(deviceTypes) != 0:
+		name = "0x" + strconv.FormatUint(kind, 16)
+	}
+	call := "clGetDeviceIDs(" + name + ")"
+	switch {
+	case status == -1:
+		return call + " found no device: " + StatusText(status)
+	case status != 0:
+		return call + " failed with " + StatusText(status)
+	case found == 1:
+		return call + " found 1 device"
+	}
+	return call + " found " + strconv.FormatUint(uint64(found), 10) + " devices"
+}

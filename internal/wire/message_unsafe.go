@@ -16,11 +16,13 @@ const (
 	OutsiderMax   = outsiderMax // bytes of a message there
 	// OutsiderForeign begins a message about a program for another machine or C library.
 	OutsiderForeign = string(rune(outsiderForeign))
-	ConfigName      = configName
-	CoreName        = coreName
-	ShimName        = shimName
-	SessionEnv      = sessionEnv
-	ProbeEnv        = probeEnv
+	// OutsiderAsked begins a message about a call of clGetDeviceIDs before the first context.
+	OutsiderAsked = string(rune(outsiderAsked))
+	ConfigName    = configName
+	CoreName      = coreName
+	ShimName      = shimName
+	SessionEnv    = sessionEnv
+	ProbeEnv      = probeEnv
 )
 
 // Config is what the session tells every process of the target before it starts.

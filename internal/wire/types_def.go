@@ -63,6 +63,7 @@ const (
 	outsidersName   = C.GMT_OUTSIDERS_NAME
 	outsiderMax     = C.GMT_OUTSIDER_MAX
 	outsiderForeign = C.GMT_OUTSIDER_FOREIGN
+	outsiderAsked   = C.GMT_OUTSIDER_ASKED
 	configName      = C.GMT_CONFIG_NAME
 	coreName        = C.GMT_CORE_NAME
 	shimName        = C.GMT_SHIM_NAME

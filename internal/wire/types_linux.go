@@ -58,6 +58,7 @@ const (
 	outsidersName   = "outsiders"
 	outsiderMax     = 0x100
 	outsiderForeign = 0x1
+	outsiderAsked   = 0x2
 	configName      = "config"
 	coreName        = "libgpumemtop-core.so"
 	shimName        = "libgpumemtop.so"

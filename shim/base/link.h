@@ -13,7 +13,7 @@ void gmt_link_close(void);
 bool gmt_link_lost(uint32_t nanoseconds);
 /*
  * Reports to the session of a runtime folder what is not watched: "", this process; else a program that it starts, behind
- * GMT_OUTSIDER_FOREIGN if it is for another machine or C library.
+ * GMT_OUTSIDER_FOREIGN if it is for another machine or C library; or, behind GMT_OUTSIDER_ASKED, which devices it asked for.
  * It may run in a child of vfork.
  */
 void gmt_link_knock(const char *folder, const char *program);

@@ -347,3 +347,35 @@ bool gmt_session_start(void)
 	errno = saved;
 	return atomic_load(&gmt_session.state) == GMT_STATE_ON;
 }
+
+#define ANSWERS 8
+
+/* Whether the answer is a new one. */
+static bool first_answer(uint64_t key)
+{
+	static _Atomic uint64_t known[ANSWERS];
+	for (unsigned i = 0; i < ANSWERS; i++) {
+		uint64_t there = 0;
+		if (atomic_compare_exchange_strong(&known[i], &there, key))
+			return true;
+		if (there == key)
+			return false;
+	}
+	return false;
+}
+
+void gmt_session_asked(cl_device_type type, cl_int status, cl_uint found)
+{
+	if (atomic_load_explicit(&gmt_session.state, memory_order_acquire) != GMT_STATE_NEW || gmt_session_filtered())
+		return;
+	const char *dir = secure_getenv(GMT_SESSION_ENV);
+	if (!dir || !*dir || !first_answer(type << 16 | (uint16_t)status | 1ull << 63))
+		return;
+	char report[GMT_OUTSIDER_MAX];
+	int saved = errno, cancel;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	snprintf(report, sizeof report, "%c%llx %d %u", GMT_OUTSIDER_ASKED, (unsigned long long)type, status, found);
+	gmt_link_knock(dir, report);
+	pthread_setcancelstate(cancel, NULL);
+	errno = saved;
+}

@@ -9,6 +9,12 @@
 /* The first OpenCL call of the process connects it; false if the process has no session. Other threads' calls wait. */
 bool gmt_session_start(void);
 
+/*
+ * The program has asked for devices of a type. Until its first context it has no session, and it may end before; so this alone
+ * is reported, once for each answer.
+ */
+void gmt_session_asked(cl_device_type type, cl_int status, cl_uint found);
+
 /* Begins a hook that writes no timed event; false: only forward. Every true is followed by gmt_leave. */
 static inline bool gmt_enter_untimed(void)
 {

@@ -51,6 +51,18 @@ static cl_int answer_free(cl_device_id device, size_t room, void *value, size_t 
 	return CL_SUCCESS;
 }
 
+GMT_HOOK cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint room, cl_device_id *devices, cl_uint *count)
+{
+	if (gmt_inside || !gmt_dispatch_ready())
+		return gmt_driver.clGetDeviceIDs(platform, type, room, devices, count);
+	cl_uint found = 0;
+	gmt_inside = 1;
+	cl_int err = gmt_driver.clGetDeviceIDs(platform, type, room, devices, count ? count : &found);
+	gmt_leave();
+	gmt_session_asked(type, err, err != CL_SUCCESS ? 0 : count ? *count : found);
+	return err;
+}
+
 /* With a budget the device reports less memory, because programs size their work by it. */
 GMT_HOOK cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t room, void *value, size_t *needed)
 {

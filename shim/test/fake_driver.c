@@ -197,6 +197,18 @@ GMT_HOOK cl_int clGetPlatformIDs(cl_uint room, cl_platform_id *platforms, cl_uin
 	return CL_SUCCESS;
 }
 
+GMT_HOOK cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint room, cl_device_id *devices, cl_uint *count)
+{
+	(void)platform;
+	if (type == CL_DEVICE_TYPE_ACCELERATOR)
+		return CL_DEVICE_NOT_FOUND;
+	if (count)
+		*count = 1;
+	if (devices && room)
+		devices[0] = fake_device();
+	return CL_SUCCESS;
+}
+
 GMT_HOOK cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t room, void *out, size_t *needed)
 {
 	if (!fake_alive(device, FAKE_DEVICE))

@@ -528,3 +528,25 @@ TEST(within_reach_of_our_library_the_environment_stays)
 	EQUAL(recv(reports, list, sizeof list, 0), -1);
 	close(reports);
 }
+
+/* Before the first context; once for each answer, and only in a run. */
+TEST(which_devices_were_asked_for_is_reported)
+{
+	char text[GMT_OUTSIDER_MAX];
+	cl_device_id device;
+	cl_uint count = 7;
+	int reports = ear();
+	unsetenv(GMT_SESSION_ENV);
+	EQUAL(clGetDeviceIDs(NULL, CL_DEVICE_TYPE_CPU, 0, NULL, &count), CL_SUCCESS);
+	EQUAL(count, 1);
+	CHECK(recv(reports, text, sizeof text, 0) < 0);
+	setenv(GMT_SESSION_ENV, "/nonexistent", 1);
+	for (int i = 0; i < 2; i++) {
+		EQUAL(clGetDeviceIDs(NULL, CL_DEVICE_TYPE_ACCELERATOR, 1, &device, &count), CL_DEVICE_NOT_FOUND);
+		EQUAL(clGetDeviceIDs(NULL, CL_DEVICE_TYPE_ALL, 1, &device, NULL), CL_SUCCESS);
+	}
+	CHECK(recv(reports, text, sizeof text, 0) > 0 && strcmp(text, "\2" "8 -1 0") == 0);
+	CHECK(recv(reports, text, sizeof text, 0) > 0 && strcmp(text, "\2" "ffffffff 0 1") == 0);
+	CHECK(recv(reports, text, sizeof text, 0) < 0);
+	close(reports);
+}

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -211,6 +212,29 @@ func TestPolicyNoneCountsWithoutPooling(t *testing.T) {
 	}
 	if sum.PeakInUse != 5<<20 {
 		t.Errorf("peak in use %d bytes, want %d: at the end all five are lost", sum.PeakInUse, 5<<20)
+	}
+}
+
+// A program that ends before its first context gets what it asked for, in its summary and in the report of its recording.
+func TestEndBeforeAContext(t *testing.T) {
+	t.Parallel()
+	const says = "no context was seen: clGetDeviceIDs(CUSTOM) found no device: CL_DEVICE_NOT_FOUND (-1), clGetDeviceIDs(ALL) found "
+	for word, seen := range map[string]bool{"": true, "context": false} {
+		file := filepath.Join(t.TempDir(), "run.gmt")
+		r := run(t, command{args: []string{gpumemtop(), "record", "-o", file, fault("asker"), word}, env: pocl.environment(t)})
+		text := tool(t, "report", "--format", "json", file)
+		read, err := os.ReadFile(text)
+		if err != nil || r.code != 4 {
+			t.Fatalf("%v, ended with %s\n%s", err, r, r.stderr)
+		}
+		report := run(t, command{args: []string{gpumemtop(), "report", file}})
+		joined := strings.Join(strings.Fields(string(report.stdout)), " ") // without its line breaks
+		if contains(r.stderr, says) != seen || strings.Contains(joined, says) != seen || !contains(read, `"clGetDeviceIDs(CUSTOM) found no device: `) {
+			t.Errorf("%q:\n%s\n%s\n%s", word, r.stderr, report.stdout, read)
+		}
+		if contains(r.stderr, "no OpenCL call") || strings.Contains(joined, "no OpenCL call") {
+			t.Errorf("%q:\n%s\n%s", word, r.stderr, report.stdout)
+		}
 	}
 }
 

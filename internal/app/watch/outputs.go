@@ -223,7 +223,7 @@ func (o *Outputs) Discard() {
 // Complete completes the files. Programs that were watched go on where cut is set. It returns messages about the files of
 // processes, and about incomplete files.
 func (o *Outputs) Complete(last *stats.Snapshot, exit report.Exit, cut bool) []string {
-	return o.close(recording.Footer{Lost: last.Lost, EndedNS: last.Ended(), Status: exit.Status, Signal: exit.Signal, Cut: cut})
+	return o.close(recording.Footer{Lost: last.Lost, EndedNS: last.Ended(), Asked: last.Asked, Status: exit.Status, Signal: exit.Signal, Cut: cut})
 }
 
 func (o *Outputs) close(footer recording.Footer) []string {
