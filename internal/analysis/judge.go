@@ -3,6 +3,8 @@ package analysis
 import (
 	"cmp"
 	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
 // Thresholds of diagnoses.
@@ -61,6 +63,8 @@ var rules = []rule{
 	{ofWhole, memoryIsKept},
 	{anyRun, neverReleased},
 	{ofWhole, objectsGrow},
+	{anyRun, pairRule(stats.Mappings)},
+	{anyRun, pairRule(stats.References)},
 	{anyRun, lostEvents},
 	{anyRun, driverHolds},
 	{anyRun, deviceFull},

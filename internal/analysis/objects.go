@@ -25,9 +25,10 @@ type ObjectGrowth struct {
 	PerIteration float64 `json:"per_iteration"`
 }
 
-// SharesMemory reports whether the objects are sub-buffers or images of buffers, which count as buffers elsewhere.
-func (g *ObjectGrowth) SharesMemory() bool {
-	return g.Type == stats.SubBuffers.Key() || g.Type == stats.ImagesOfBuffers.Key()
+// IsOfMemory reports whether the objects are parts of memory, which count as buffers elsewhere, or mappings of or references to memory.
+func (g *ObjectGrowth) IsOfMemory() bool {
+	return slices.ContainsFunc([]stats.ObjectType{stats.SubBuffers, stats.ImagesOfBuffers, stats.Mappings, stats.References},
+		func(t stats.ObjectType) bool { return g.Type == t.Key() })
 }
 
 // markObjects notes what is live when half of the run is over, and when three quarters are.

@@ -83,7 +83,7 @@ func objectGrowth(s *Subject) Value {
 	for _, p := range phases {
 		sum := 0.0
 		for _, g := range p.Objects {
-			if !g.SharesMemory() {
+			if !g.IsOfMemory() {
 				sum += g.PerIteration
 			}
 		}

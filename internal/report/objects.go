@@ -83,6 +83,15 @@ func (s *Summary) objectLines() []string {
 	return lines
 }
 
+// unpairedLines name the maps without unmaps and the retains without releases.
+func (s *Summary) unpairedLines() []string {
+	var texts []string
+	for _, d := range analysis.Unpaired(s.snapshot, s.Attached) {
+		texts = append(texts, units.Cut(d.Title+": "+d.Text, mistakeWidth))
+	}
+	return labelled("unpaired", texts)
+}
+
 // objects lists what programs hold besides buffers.
 func (v *view) objects() section {
 	s := section{ID: "objects", Title: "Objects", Intro: "None was counted."}

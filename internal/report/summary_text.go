@@ -30,7 +30,7 @@ const (
 
 // WriteText writes the summary for people: at most 15 lines of plain text; where memory ran out three more, and what the machine reports; where there are several processes one for
 // each of the largest 20 and at most two more; and as many lines about what was never released and about mistakes of
-// the program as these need, at most 19.
+// the program as these need, at most 21.
 func (s *Summary) WriteText(w io.Writer) error {
 	lines := []string{s.title()}
 	switch {
@@ -210,7 +210,7 @@ func (s *Summary) concluding(lines []string, more func(*stats.Tag) string) []str
 	if t := &s.snapshot.Totals; t.ExposedNewZero > 0 {
 		lines = append(lines, "  exposed    "+analysis.ExposedText(t)+" (gpumemtop compare --outputs)")
 	}
-	lines = append(lines, s.objectLines()...)
+	lines = append(append(lines, s.objectLines()...), s.unpairedLines()...)
 	lines = append(lines, refusedLines(s.snapshot)...)
 	lines = append(lines, mistakeLines(s.snapshot)...)
 	if s.snapshot.Lost > 0 {

@@ -114,6 +114,9 @@ func (all *holdings) fold() {
 
 // join adds an entry of folded processes to another one.
 func (h *holding) join(more *holding) {
+	if h.pairing != nil {
+		h.pairing.join(more.pairing)
+	}
 	h.created += more.created
 	h.released += more.released
 	h.before += more.before

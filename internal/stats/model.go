@@ -54,6 +54,7 @@ type Model struct {
 	shares      shares
 	kernels     kernelShares
 	objects     holdings
+	pairs       pairs
 	transfers   transfers
 	misses      misses
 	machine     machine // of all processes together
@@ -90,6 +91,7 @@ func New(o Options) *Model {
 	m.shares = newShares(&m.clock, seed)
 	m.kernels.clock = &m.clock
 	m.objects.sites = &m.sites
+	m.pairs.holdings, m.pairs.sides = &m.objects, &m.transfers.sides
 	m.transfers.clock, m.transfers.sites = &m.clock, &m.sites
 	m.spill.sites = &m.sites
 	m.postMortems = postMortems{heap: m.heap, sites: &m.sites, spill: &m.spill, marks: &m.marks}
@@ -153,6 +155,7 @@ func (m *Model) count(p *process, r *wire.Record) {
 		return
 	case wire.KindUse:
 		m.transfers.use(p, r)
+		m.pairs.use(p, r)
 		if !m.options.TransfersOnly {
 			m.totals.use(p, r.AsUse())
 			m.kernels.use(p, r.AsUse())
@@ -174,6 +177,9 @@ func (m *Model) count(p *process, r *wire.Record) {
 	case wire.KindGauge:
 		p.free.reported = rangesOf(r.AsGauge())
 	case wire.KindRelease:
+		if r.AsRelease().References() > 0 {
+			m.pairs.close(p, References, r.AsRelease().Object())
+		}
 		m.totals.release = releaseOf(r.AsRelease())
 		m.heap.Apply(r)
 		m.totals.release = release{}
@@ -182,7 +188,9 @@ func (m *Model) count(p *process, r *wire.Record) {
 		if !m.objects.count(p, r.AsObject()) {
 			m.heap.Unknown++
 		}
-	case wire.KindRetain, wire.KindCooled: // the heap knows what they mean
+	case wire.KindRetain:
+		m.pairs.retain(p, r.AsRetain())
+	case wire.KindCooled: // the heap knows what it means
 	case wire.KindSpill:
 		if !p.over() {
 			m.spill.moved(p, r.AsSpill())

@@ -17,8 +17,13 @@ const (
 	Events          ObjectType = ObjectType(wire.HeldEvent)
 	SubBuffers      ObjectType = ObjectType(wire.HeldCommandBuffer) + 1
 	ImagesOfBuffers ObjectType = SubBuffers + 1
-	ObjectTypes                = int(ImagesOfBuffers) + 1 // how many there are
+	Mappings        ObjectType = ImagesOfBuffers + 1 // of the host: from a map to its unmap
+	References      ObjectType = Mappings + 1        // to memory: from a retain to its release
+	ObjectTypes                = int(References) + 1 // how many there are
 )
+
+// Paired reports whether the type is what one call opens and another closes, which Snapshot.Pairs counts.
+func (t ObjectType) Paired() bool { return t == Mappings || t == References }
 
 // String returns the word for one.
 func (t ObjectType) String() string {
@@ -27,6 +32,10 @@ func (t ObjectType) String() string {
 		return "sub-buffer"
 	case ImagesOfBuffers:
 		return "image of a buffer"
+	case Mappings:
+		return "mapping"
+	case References:
+		return "reference"
 	}
 	return wire.Held(t).String()
 }
@@ -66,6 +75,7 @@ type ObjectSite struct {
 	Leaked  uint64   `json:"leaked"`
 	Grown   int64    `json:"-"`
 	Recent  int64    `json:"-"`
+	Pairing `json:"-"`
 }
 
 // holding counts the objects of one type at one call site of one process.
@@ -79,6 +89,7 @@ type holding struct {
 	left              uint64   // leaked by processes that were folded
 	marked            [2]int64 // live at the last two calls of MarkObjects
 	ago               [2]int64 // live when the last but one and the last half minute began
+	pairing           *Pairing // nil: the type is not Paired
 }
 
 func (h *holding) live() int64 { return int64(h.created - h.released) }
@@ -114,7 +125,11 @@ func (all *holdings) of(p *process, tag uint32, kind ObjectType) *holding {
 		all.places = map[holdingKey]int{}
 	}
 	all.places[key] = len(all.list)
-	all.list = append(all.list, holding{site: all.sites.of(p, tag), owner: p, kind: kind})
+	h := holding{site: all.sites.of(p, tag), owner: p, kind: kind}
+	if kind.Paired() {
+		h.pairing = &Pairing{}
+	}
+	all.list = append(all.list, h)
 	return &all.list[len(all.list)-1]
 }
 
@@ -203,8 +218,8 @@ func (all *holdings) advance(second uint64) {
 	all.half = half
 }
 
-// show returns the types that had objects. The cost is proportional to call sites.
-func (all *holdings) show() []ObjectCount {
+// show returns the types that had objects, those that are Paired apart. The cost is proportional to call sites.
+func (all *holdings) show() (objects, pairs []ObjectCount) {
 	list := []ObjectCount{}
 	var places [ObjectTypes]map[*site]int // in Sites
 	for kind := range ObjectTypes {
@@ -234,10 +249,17 @@ func (all *holdings) show() []ObjectCount {
 			return cmp.Or(cmp.Compare(b.Live, a.Live), cmp.Compare(b.Created, a.Created))
 		})
 	}
-	return list
+	first := slices.IndexFunc(list, func(c ObjectCount) bool { return c.Type.Paired() })
+	if first < 0 {
+		return list, nil
+	}
+	return list[:first:first], list[first:]
 }
 
 func (s *ObjectSite) add(h *holding) {
+	if h.pairing != nil {
+		s.Pairing.join(h.pairing)
+	}
 	s.Live += heap.Amount(h.live())
 	s.Created += h.created - h.before
 	s.Leaked += h.leaked()

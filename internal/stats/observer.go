@@ -26,6 +26,7 @@ func (m observer) Allocated(hp *heap.Process, o *heap.Object, b *heap.Block) {
 func (m observer) Released(hp *heap.Process, o *heap.Object, how heap.How) {
 	p := m.processes.of(hp)
 	m.sites.released(o)
+	m.pairs.released(p, o, how)
 	if how == heap.Released || how == heap.Unknown {
 		m.objects.countShared(p, o, true)
 	}

@@ -35,7 +35,6 @@ func (m *Model) Snapshot() *Snapshot {
 		Threads:       m.shares.byThread(),
 		Devices:       m.shares.byDevice(),
 		Kernels:       m.kernels.show(),
-		Objects:       m.objects.show(),
 		Marks:         slices.Clone(m.marks.list),
 		Misses:        m.misses.show(),
 		Findings:      m.findings.show(m.sites.untagged),
@@ -59,6 +58,7 @@ func (m *Model) Snapshot() *Snapshot {
 		Asked:         m.asked,
 		Exceeded:      m.bounds(),
 	}
+	s.Objects, s.Pairs = m.pairs.show()
 	if m.ghosts != nil {
 		s.Ghosts = m.ghosts()
 	}

@@ -67,6 +67,7 @@ type Snapshot struct {
 
 	Machine []MachineFigure // of all processes together, by source and device
 	Objects []ObjectCount   // by type, of those that were created
+	Pairs   []ObjectCount   // likewise, of what one call opens and another closes: mappings, references
 }
 
 // CarvesNothing returns why the policy cannot cut slabs as it should; empty: nothing speaks against it, or it has none.

@@ -23,6 +23,7 @@ func TestLivePointsHavePrograms(t *testing.T) {
 	for _, j := range []judged{
 		{title: "memory grows", policy: "futhark", words: []string{fault("findings"), "grow"}},
 		{title: "never released", policy: "futhark", words: []string{fault("findings"), "grow"}},
+		{title: "map without unmap", policy: "futhark", words: []string{fault("findings"), "maps"}},
 		{title: "device memory is nearly full", policy: "futhark", flags: []string{"--device-memory", "16M"}, words: []string{fault("findings"), "fill"}},
 		{title: "blocks are much larger than requested", policy: "pow2", flags: []string{"--device-memory", "512M"}, words: []string{fault("findings"), "waste"}},
 		{

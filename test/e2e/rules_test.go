@@ -52,6 +52,8 @@ func judgements() []judged {
 		deed("callersHidden", "one function creates memory for several callers", "futhark", "hidden"),
 		deed("callersHidden", "one function creates memory for several callers", "futhark", "lost"),
 		deed("driverHolds", "the driver may hold much more than the program has in use", "none", "early"),
+		deed("pairRule", "map without unmap", "none", "maps"),
+		deed("pairRule", "retain without release", "futhark", "retains"),
 		deed("deviceFull", "device memory is nearly full", "futhark", "fill", "--device-memory", "16M"),
 		{
 			rule: "contentsExposed", title: "kernels may read what a block's earlier owner left", policy: "futhark",

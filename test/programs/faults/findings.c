@@ -27,9 +27,13 @@
  *	fill       has 15 of 16 MiB in use                      8 MiB
  *	refuse     creates memory as no driver allows it        as the least that drivers allow
  *	build      builds a wrong program, runs what is not     a right one, and runs what is
+ *	maps       maps a buffer 60 times without an unmap      some later, others tile by tile, one for good
+ *	retains    retains a buffer 100 times without a release   releases it as often, late
+ *	killed     as maps, and a signal ends it                likewise
  */
 #include "work.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -423,14 +427,75 @@ static void build(const struct gpu *gpu, bool nearly)
 	CHECK(clReleaseProgram(program));
 }
 
+enum { MAPS = 60, RETAINS = 100 };
+
+static __attribute__((noinline)) void *map(const struct gpu *gpu, cl_mem buffer, size_t offset, size_t size)
+{
+	cl_int status;
+	void *pointer = clEnqueueMapBuffer(gpu->queue, buffer, CL_TRUE, CL_MAP_READ, offset, size, 0, NULL, NULL, &status);
+	CHECK(status);
+	return pointer;
+}
+
+static void unmap(const struct gpu *gpu, cl_mem buffer, void *pointer)
+{
+	CHECK(clEnqueueUnmapMemObject(gpu->queue, buffer, pointer, 0, NULL, NULL));
+}
+
+/* Maps four frames before it unmaps the first, then all tiles before any unmap, and keeps the last mapping to the end. */
+static void map_and_unmap(const struct gpu *gpu, cl_mem buffer)
+{
+	void *mapped[MAPS];
+	for (size_t i = 0; i < MAPS; i++) {
+		mapped[i] = map(gpu, buffer, 0, 256 * KIB);
+		if (i >= 4)
+			unmap(gpu, buffer, mapped[i - 4]);
+	}
+	for (size_t i = MAPS - 4; i < MAPS; i++)
+		unmap(gpu, buffer, mapped[i]);
+	for (size_t i = 0; i < MAPS; i++)
+		mapped[i] = map(gpu, buffer, i * 4 * KIB, 4 * KIB);
+	CHECK(clFinish(gpu->queue));
+	for (size_t i = 1; i < MAPS; i++)
+		unmap(gpu, buffer, mapped[i]);
+}
+
+static void maps(const struct gpu *gpu, bool nearly)
+{
+	cl_mem buffer = create_result(gpu, 256 * KIB);
+	fill(gpu, buffer, 256 * KIB);
+	if (nearly)
+		map_and_unmap(gpu, buffer);
+	for (size_t i = 0; !nearly && i < MAPS; i++)
+		map(gpu, buffer, 0, 256 * KIB);
+	CHECK(clFinish(gpu->queue));
+}
+
+static void retains(const struct gpu *gpu, bool nearly)
+{
+	cl_mem buffer = create_result(gpu, 64 * KIB);
+	fill(gpu, buffer, 64 * KIB);
+	for (size_t i = 0; i < RETAINS; i++)
+		CHECK(clRetainMemObject(buffer));
+	for (size_t i = 0; nearly && i < RETAINS; i++)
+		release(buffer);
+	release(buffer);
+}
+
+static void killed(const struct gpu *gpu, bool nearly)
+{
+	maps(gpu, nearly);
+	raise(SIGTERM);
+}
+
 static const struct {
 	const char *name;
 	void (*commit)(const struct gpu *gpu, bool nearly);
 } deeds[] = {
 	{"grow", grow}, {"fifth", fifth}, {"keep", keep}, {"sizes", sizes}, {"loop", loop}, {"copies", copies}, {"late", late},
 	{"waste", waste}, {"pieces", pieces}, {"parts", parts}, {"kept", uses}, {"origins", origins}, {"hidden", hidden},
-	{"lost", lost}, {"hoard", hoard}, {"small", small}, {"vain", vain}, {"fill", full}, {"early", early}, {"devices", devices},
-	{"own", own}, {"refuse", refuse}, {"build", build},
+	{"lost", lost}, {"hoard", hoard}, {"small", small}, {"vain", vain}, {"fill", full}, {"maps", maps}, {"retains", retains},
+	{"killed", killed}, {"early", early}, {"devices", devices}, {"own", own}, {"refuse", refuse}, {"build", build},
 };
 
 int main(int argc, char **argv)

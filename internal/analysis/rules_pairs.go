@@ -1,0 +1,95 @@
+package analysis
+
+import (
+	"fmt"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// pairing is what is due for one type of pairs: the words, and how many of one memory object open at once are too many. Programs
+// that map a buffer from several threads, or keep several references to it, stay below.
+type pairing struct {
+	kind           stats.ObjectType
+	title          string
+	open, close    string // a call
+	opens, closes  string // several
+	where, creator string // before the call site: of the call, or of the create of the memory
+	deepest        uint64
+}
+
+var pairings = map[stats.ObjectType]pairing{
+	stats.Mappings:   {stats.Mappings, "map without unmap", "map", "unmap", "maps", "unmaps", " at ", " of memory created at ", 8},
+	stats.References: {stats.References, "retain without release", "retain", "release for it", "retains", "releases for them", "", " of memory created at ", 64},
+}
+
+// pairLeft is the part of what a call site opened that must be open: one in this many.
+const pairLeft = 4
+
+// pairRule returns the rule for one type of pairs: the call site that leaves the most open.
+func pairRule(kind stats.ObjectType) func(*Evidence) (Diagnosis, bool) {
+	return func(e *Evidence) (Diagnosis, bool) {
+		words := pairings[kind]
+		for i := range e.Run.Pairs {
+			c := &e.Run.Pairs[i]
+			for k := range c.Sites { // the most open first
+				if s := &c.Sites[k]; c.Type == kind && words.left(s, e.State) {
+					return words.diagnosis(e, c, s), true
+				}
+			}
+		}
+		return Diagnosis{}, false
+	}
+}
+
+// left reports whether a call site leaves too many open. References of a program that goes on may all be released later: they must have
+// grown for half a minute.
+func (w *pairing) left(s *stats.ObjectSite, state State) bool {
+	if w.kind == stats.References && state == GoesOn && (s.Recent <= 0 || int64(s.Live)-s.Recent < int64(w.deepest/2)) {
+		return false
+	}
+	return s.Deepest >= w.deepest && s.Live*pairLeft >= s.Created
+}
+
+// diagnosis is about a call site that leaves pairs open.
+func (w *pairing) diagnosis(e *Evidence, c *stats.ObjectCount, s *stats.ObjectSite) Diagnosis {
+	d := Diagnosis{Severity: Problem, Title: w.title, Tag: s.Tag, Share: share(s.Live, s.Created), Text: w.text(s, e.Run.Transfers.OwnSites)}
+	if e.Whole != nil {
+		if s.Grown > 0 {
+			d.Text += fmt.Sprintf("; %d more are open than at half of the run", s.Grown)
+		}
+		if each, all := MostObjectGrowth(e.Whole.Phases, c.Type.Key()); all >= float64(c.Live)/2 {
+			d.Text += fmt.Sprintf("; each iteration leaves %.1f more", each)
+		}
+	}
+	e.doubt(&d, w.closes, w.title+", perhaps")
+	return d
+}
+
+// text says how often a call site opened and closed memory. own: mappings have call sites of their own.
+func (w *pairing) text(s *stats.ObjectSite, own bool) string {
+	where := w.creator
+	if own && w.where != "" {
+		where = w.where
+	}
+	text := units.Plural(s.Created, w.open, w.opens) + where + s.Tag + ", " + units.Plural(s.Created-s.Live, w.close, w.closes)
+	if s.Guessed {
+		text += " as the order of calls suggests"
+	}
+	if s.Forgotten > 0 {
+		return text + " before the release of the memory"
+	}
+	return text
+}
+
+// Unpaired are the findings about maps without unmaps and retains without releases in a snapshot. attached: see Evidence.
+func Unpaired(s *stats.Snapshot, attached bool) (list []Diagnosis) {
+	e := Seen(s)
+	e.Attached = attached
+	for _, kind := range []stats.ObjectType{stats.Mappings, stats.References} {
+		if d, found := pairRule(kind)(e); found {
+			list = append(list, d)
+		}
+	}
+	return list
+}
