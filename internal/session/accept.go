@@ -152,7 +152,7 @@ func greet(conn *net.UnixConn) (*peer, error) {
 		held.release()
 		return nil, err
 	}
-	p := &peer{conn: conn, lease: held, mem: mem, region: region, pid: hello.PID, parent: hello.Parent, command: hello.Arguments}
+	p := &peer{conn: conn, lease: held, mem: mem, region: region, pid: hello.PID, own: hello.PID, parent: hello.Parent, command: hello.Arguments}
 	if who.Pid > 0 { // what we can see it as, should it live in a pid namespace of its own
 		p.pid = int(who.Pid)
 	}

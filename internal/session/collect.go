@@ -31,11 +31,13 @@ type collector struct {
 
 	merge   merge
 	peers   []*peer
-	count   uint32  // processes so far
-	waiting *peer   // the program itself, ended, its exit not yet recorded
-	status  *Status // how it ended, once that is known
-	sweep   uint64  // when losses, and whether processes still live, are looked at next
+	count   uint32         // processes so far
+	numbers map[int]uint32 // of processes so far, by their pids as they see them
+	waiting *peer          // the program itself, ended, its exit not yet recorded
+	status  *Status        // how it ended, once that is known
+	sweep   uint64         // when losses, and whether processes still live, are looked at next
 	changed []change
+	staying string // name of a process that made OpenCL calls and outlives the program
 
 	wake chan struct{}
 	mu   sync.Mutex
@@ -206,6 +208,10 @@ func (c *collector) add(p *peer) {
 	c.count++
 	p.number = c.count
 	c.peers = append(c.peers, p)
+	if c.numbers == nil || len(c.numbers) == childrenMax {
+		c.numbers = map[int]uint32{}
+	}
+	c.numbers[p.own] = p.number
 	r := wire.ProcessFields{Time: c.clock(), PID: uint64(p.pid), Parent: uint64(p.parent)}.Record(wire.AppendProcess(nil, p.command))
 	r.Process = p.number
 	c.take(&r) // sites look for its generated code
@@ -213,6 +219,20 @@ func (c *collector) add(p *peer) {
 		p.region.AskUses(c.recording())
 		for _, change := range c.changed {
 			p.send(change.message)
+		}
+	})
+}
+
+// childrenMax bounds the processes that are remembered for what their children do.
+const childrenMax = 1 << 16
+
+// childUses records that a forked child of a process called an OpenCL function.
+func (c *collector) childUses(pid int, function string) {
+	c.do(func() {
+		if number := c.numbers[pid]; number != 0 {
+			r := wire.DiagFields{Time: c.clock(), Diag: wire.DiagUseAfterFork}.Record([]byte(function))
+			r.Process = number
+			c.take(&r)
 		}
 	})
 }

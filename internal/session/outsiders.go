@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -15,19 +16,20 @@ import (
 )
 
 // outsiders hears of processes that are not watched: they became another user's, locked themselves out as by landlock, or started
-// programs without the library, which was out of their reach or is for another machine.
+// programs without the library, which was out of their reach or is for another machine. It also hears of forked children that use OpenCL.
 type outsiders struct {
-	conns []*net.UnixConn
-	ears  sync.WaitGroup
-	mu    sync.Mutex
-	known []string // reasons, each of another kind, in the order of their first times
-	kinds []string
-	asked []string // which devices they asked for before a context, each answer once
+	forked func(pid int, function string) // the process that is watched, and what its child called
+	conns  []*net.UnixConn
+	ears   sync.WaitGroup
+	mu     sync.Mutex
+	known  []string // reasons, each of another kind, in the order of their first times
+	kinds  []string
+	asked  []string // which devices they asked for before a context, each answer once
 }
 
 // hearOutsiders opens the socket at a path, and the one that has this name in no folder.
-func hearOutsiders(path string) (*outsiders, error) {
-	s := &outsiders{}
+func hearOutsiders(path string, forked func(pid int, function string)) (*outsiders, error) {
+	s := &outsiders{forked: forked}
 	for _, name := range []string{path, "@" + path} {
 		conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
 		if err == nil {
@@ -63,10 +65,20 @@ func (s *outsiders) hear(conn *net.UnixConn) {
 			if err == nil && int(who.Pid) == os.Getpid() {
 				return
 			}
-			if err == nil {
+			if report, forked := strings.CutPrefix(string(text[:n]), wire.OutsiderForked); forked && err == nil {
+				s.child(who.Uid, strings.TrimRight(report, "\x00"))
+			} else if err == nil {
 				s.note(who.Uid, strings.TrimRight(string(text[:n]), "\x00"))
 			}
 		}
+	}
+}
+
+// child passes the report of a forked child on.
+func (s *outsiders) child(uid uint32, report string) {
+	pid, function, _ := strings.Cut(report, " ")
+	if n, err := strconv.Atoi(pid); err == nil && int(uid) == os.Geteuid() {
+		s.forked(n, function)
 	}
 }
 

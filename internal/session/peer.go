@@ -2,9 +2,14 @@ package session
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"net"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -16,6 +21,7 @@ import (
 type peer struct {
 	number  uint32
 	pid     int
+	own     int // its pid as it sees it
 	parent  int
 	command []string
 
@@ -201,12 +207,36 @@ func (c *collector) recordExit() {
 	c.exited(p.number, *c.status, c.clock())
 }
 
+// comm returns the name that the kernel has for a process; empty: unknown.
+func comm(pid int) string {
+	name, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm"))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(string(name), "\n")
+}
+
+// outlived says what becomes of processes that outlive the program, and how to watch these. name is that of one, empty if it is unknown.
+func outlived(name string) string {
+	such := ""
+	if name != "" {
+		such = fmt.Sprintf(", such as %q,", name)
+	} else {
+		name = "NAME"
+	}
+	return "processes that outlive the program" + such + " are no longer watched: 'gpumemtop attach --comm " + name +
+		"' watches them, and with GPUMEMTOP_LOG in place of gpumemtop each leaves a flight log at its end"
+}
+
 // complete drains all rings, including those of processes that still run, and ends the intake.
 func (c *collector) complete(status Status) {
 	now := c.clock()
 	for _, p := range c.peers {
 		p.stays = p.pid != c.child() && !p.gone()
 		if p.stays {
+			if c.staying == "" {
+				c.staying = comm(p.pid)
+			}
 			p.end(now) // it may write faster than this can read
 		} else {
 			p.end(math.MaxUint64)

@@ -152,7 +152,7 @@ func (s *Session) prepare() error {
 	if s.acceptor, err = listen(s.folder.join(wire.SocketName), join, s.options.Warn); err != nil {
 		return err
 	}
-	if s.acceptor.outsiders, err = hearOutsiders(s.folder.join(wire.OutsidersName)); err != nil {
+	if s.acceptor.outsiders, err = hearOutsiders(s.folder.join(wire.OutsidersName), c.childUses); err != nil {
 		return err
 	}
 	c.leave = s.acceptor.leave
@@ -265,7 +265,7 @@ func (s *Session) Wait() (Result, error) {
 	err := s.Reveal(true)
 	kept, removed := s.folder.remove()
 	if kept {
-		s.options.Warn("processes that outlive the program are no longer watched: the next run of gpumemtop after their end removes " + s.folder.path)
+		s.options.Warn(outlived(s.collector.staying))
 	}
 	err = errors.Join(err, removed)
 	s.mu.Lock()

@@ -457,7 +457,8 @@ func TestRefusalsAreReportedOnce(t *testing.T) {
 // What processes say of themselves comes to one reason of each kind, clean, however often they say it and by which way.
 func TestOutsiders(t *testing.T) {
 	path := filepath.Join(t.TempDir(), wire.OutsidersName)
-	s, err := hearOutsiders(path)
+	var children []string
+	s, err := hearOutsiders(path, func(pid int, function string) { children = append(children, fmt.Sprint(pid, function)) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -465,12 +466,16 @@ func TestOutsiders(t *testing.T) {
 		send := exec.Command("python3", "-c", `import socket, sys
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 name = sys.argv[1].replace("@", "\0")
+if name[0] == "/": s.sendto(b"\0027 clCreateBuffer\0", name); s.sendto(b"\2x", name)
 for i in range(20): s.sendto(b"\0", name); s.sendto(b"\33[31m" * 1000, name)`, name)
 		if out, err := send.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
 	got := s.settle()
+	if !slices.Equal(children, []string{"7clCreateBuffer"}) {
+		t.Errorf("children %q", children)
+	}
 	if len(got) != 2 || !strings.Contains(got[0], "a sandbox") || !strings.Contains(got[1], `it started "\x1b[31m`) || len(got[1]) > 4*wire.OutsiderMax {
 		t.Errorf("%q", got)
 	}

@@ -184,6 +184,8 @@ func (f *Finding) sentence(bytes func(uint64) string) string {
 		return function + " of " + memory + " that is still mapped"
 	case wire.DiagStaleRead:
 		return function + " reads a recycled block before anything wrote it (certain): " + memory
+	case wire.DiagUseAfterFork:
+		return function + " in a child that was forked once its parent had a context, which may hang or fail: start it with spawn, or before the first OpenCL call"
 	case wire.DiagStaleArgument:
 		if f.Kernel == "" {
 			return memory + " given to a kernel that cannot write it, before anything wrote it: the kernel reads it or ignores it"

@@ -255,6 +255,7 @@ enum gmtdiag {
 	GMT_DIAG_SPILL = 15,            /* what --spill could not do; the text says why */
 	GMT_DIAG_EAGER = 16,            /* what --eager does on this driver; the text says it */
 	GMT_DIAG_CALL_FAILED = 17,      /* a call failed that makes no memory */
+	GMT_DIAG_USE_AFTER_FORK = 18,   /* a mistake: a child that forked once its parent had a context calls OpenCL; written by the session */
 };
 
 /* When USE and SYNC events are written. */
@@ -792,12 +793,14 @@ struct gmtshape {
 #define GMT_SOCKET_NAME "socket"
 /*
  * A datagram socket, and an abstract one whose name is its path: processes report there that they are not watched, with an empty
- * string, or which program they start without the library because it is out of their reach, with its name.
+ * string, which program they start without the library because it is out of their reach, with its name, or that a forked child calls
+ * OpenCL, with the pid of the process that is watched, a space, and the function.
  */
 #define GMT_OUTSIDERS_NAME "outsiders"
 #define GMT_OUTSIDER_MAX 256 /* bytes, with a zero at the end */
 #define GMT_OUTSIDER_ASKED 2 /* the first byte of what clGetDeviceIDs returned before the first context: "type status devices", the type in hexadecimal */
 #define GMT_OUTSIDER_FOREIGN 1 /* the first byte where the program is for another machine or C library */
+#define GMT_OUTSIDER_FORKED 3  /* the first byte of a forked child */
 #define GMT_CONFIG_NAME "config"
 #define GMT_CORE_NAME "libgpumemtop-core.so"
 #define GMT_SHIM_NAME "libgpumemtop.so"

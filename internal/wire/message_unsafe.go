@@ -18,11 +18,13 @@ const (
 	OutsiderForeign = string(rune(outsiderForeign))
 	// OutsiderAsked begins a message about a call of clGetDeviceIDs before the first context.
 	OutsiderAsked = string(rune(outsiderAsked))
-	ConfigName    = configName
-	CoreName      = coreName
-	ShimName      = shimName
-	SessionEnv    = sessionEnv
-	ProbeEnv      = probeEnv
+	// OutsiderForked begins the message of a forked child.
+	OutsiderForked = string(rune(outsiderForked))
+	ConfigName     = configName
+	CoreName       = coreName
+	ShimName       = shimName
+	SessionEnv     = sessionEnv
+	ProbeEnv       = probeEnv
 )
 
 // Config is what the session tells every process of the target before it starts.

@@ -64,6 +64,7 @@ const (
 	outsiderMax     = C.GMT_OUTSIDER_MAX
 	outsiderForeign = C.GMT_OUTSIDER_FOREIGN
 	outsiderAsked   = C.GMT_OUTSIDER_ASKED
+	outsiderForked  = C.GMT_OUTSIDER_FORKED
 	configName      = C.GMT_CONFIG_NAME
 	coreName        = C.GMT_CORE_NAME
 	shimName        = C.GMT_SHIM_NAME

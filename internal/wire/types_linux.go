@@ -59,6 +59,7 @@ const (
 	outsiderMax     = 0x100
 	outsiderForeign = 0x1
 	outsiderAsked   = 0x2
+	outsiderForked  = 0x3
 	configName      = "config"
 	coreName        = "libgpumemtop-core.so"
 	shimName        = "libgpumemtop.so"

@@ -59,7 +59,9 @@ func (v *Diag) UnmarshalText(text []byte) error {
 }
 
 // Finding reports whether a diagnostic is a mistake of the program.
-func (v Diag) Finding() bool { return v >= DiagUnknownMemory && v <= DiagStaleArgument }
+func (v Diag) Finding() bool {
+	return v >= DiagUnknownMemory && v <= DiagStaleArgument || v == DiagUseAfterFork
+}
 
 // PayloadLen returns how many payload bytes follow the event, at most PayloadMax.
 func (e *Event) PayloadLen() int {

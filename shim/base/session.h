@@ -8,7 +8,12 @@
 #include "core.h"
 #include "opencl.h"
 
-enum gmt_state { GMT_STATE_NEW, GMT_STATE_ON, GMT_STATE_OFF };
+enum gmt_state {
+	GMT_STATE_NEW,
+	GMT_STATE_ON,
+	GMT_STATE_OFF,
+	GMT_STATE_FORKED, /* as OFF, but the first use of OpenCL is to be reported */
+};
 
 struct gmt_session {
 	_Atomic int state;   /* enum gmt_state */

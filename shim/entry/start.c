@@ -46,6 +46,7 @@
 
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic int begun; /* 1: a thread has begun to start, here or in the process that this one was forked from */
+static _Atomic int watched; /* pid of the process that has a session and a context, or of the one that this was forked from; 0: none */
 
 static bool path_in(char *out, size_t size, const char *dir, const char *name)
 {
@@ -244,7 +245,7 @@ static void child_forked(void)
 {
 	if (atomic_load(&gmt_session.state) == GMT_STATE_NEW && !atomic_load(&begun))
 		return;
-	atomic_store(&gmt_session.state, GMT_STATE_OFF);
+	atomic_store(&gmt_session.state, atomic_load(&watched) ? GMT_STATE_FORKED : GMT_STATE_OFF);
 	atomic_store(&gmt_session.pooling, 0);
 	gmt_session.region = NULL;
 	gmt_ring_forget();
@@ -325,17 +326,52 @@ static bool connect_once(const char *dir, const char *log, const char *probes)
 	return first;
 }
 
+void gmt_session_has_context(void)
+{
+	if (gmt_session.region && !atomic_load(&watched))
+		atomic_store(&watched, getpid());
+}
+
+/* What exit handlers do, and questions, end no child. Other calls may hang: the driver's threads are not here. */
+static bool is_use(const char *function)
+{
+	static const char *const harmless[] = {"clRelease", "clRetain", "clGet", "clSVMFree", "clMemFree", "clFinish", "clFlush"};
+	for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
+		if (strncmp(function, harmless[i], strlen(harmless[i])) == 0)
+			return false;
+	return strncmp(function, "cl", 2) == 0;
+}
+
+/* In a forked child: reports its first use of OpenCL, before the driver gets it. */
+static void report_use(const char *function)
+{
+	if (!is_use(function))
+		return;
+	atomic_store(&gmt_session.state, GMT_STATE_OFF);
+	int saved = errno;
+	const char *dir = gmt_session_filtered() ? NULL : secure_getenv(GMT_SESSION_ENV);
+	char text[GMT_OUTSIDER_MAX];
+	snprintf(text, sizeof text, "%c%d %s", GMT_OUTSIDER_FORKED, atomic_load(&watched), function);
+	if (dir && *dir)
+		gmt_link_knock(dir, text);
+	errno = saved;
+}
+
 /*
  * Loads and looks up nothing in libraries while other threads wait: one of them may be in a library's constructor and hold
  * the linker's lock. Until the core is loaded, the others' buffers come from the driver.
  */
-bool gmt_session_start(void)
+bool gmt_session_start(const char *function)
 {
 	int saved = errno, cancel;
-	if (forked_quietly()) {
+	if (forked_quietly())
 		child_forked();
+	if (atomic_load(&gmt_session.state) == GMT_STATE_FORKED) {
+		report_use(function);
 		return false;
 	}
+	if (atomic_load(&gmt_session.state) == GMT_STATE_OFF)
+		return false;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	gmt_inside = 1;
 	bool may = gmt_dispatch_ready() && !gmt_session_filtered();

@@ -7,7 +7,9 @@
 #include "../base/session.h"
 
 /* The first OpenCL call of the process connects it; false if the process has no session. Other threads' calls wait. */
-bool gmt_session_start(void);
+bool gmt_session_start(const char *function);
+/* The process has a context: children that it forks from now on must not use OpenCL. */
+void gmt_session_has_context(void);
 
 /*
  * The program has asked for devices of a type. Until its first context it has no session, and it may end before; so this alone
@@ -15,22 +17,22 @@ bool gmt_session_start(void);
  */
 void gmt_session_asked(cl_device_type type, cl_int status, cl_uint found);
 
-/* Begins a hook that writes no timed event; false: only forward. Every true is followed by gmt_leave. */
-static inline bool gmt_enter_untimed(void)
+/* Begins a hook that writes no timed event; false: only forward. Every true is followed by gmt_leave. function: the hook's name. */
+static inline bool gmt_enter_untimed_from(const char *function)
 {
 	if (gmt_inside)
 		return false;
 	int state = atomic_load_explicit(&gmt_session.state, memory_order_acquire);
-	if (gmt_unlikely(state != GMT_STATE_ON) && (state == GMT_STATE_OFF || !gmt_session_start()))
+	if (gmt_unlikely(state != GMT_STATE_ON) && (state == GMT_STATE_OFF || !gmt_session_start(function)))
 		return false;
 	gmt_inside = 1;
 	return true;
 }
 
 /* The same, with a reading of a clock. */
-static inline bool gmt_enter_timed(struct gmt_call *call, uint64_t (*clock)(void))
+static inline bool gmt_enter_timed_from(const char *function, struct gmt_call *call, uint64_t (*clock)(void))
 {
-	if (!gmt_enter_untimed())
+	if (!gmt_enter_untimed_from(function))
 		return false;
 	gmt_ring_prepare();
 	call->start = call->last = clock();
@@ -38,15 +40,9 @@ static inline bool gmt_enter_timed(struct gmt_call *call, uint64_t (*clock)(void
 	return true;
 }
 
-static inline bool gmt_enter(struct gmt_call *call)
-{
-	return gmt_enter_timed(call, gmt_now);
-}
-
+#define gmt_enter_untimed() gmt_enter_untimed_from(__func__)
+#define gmt_enter(call) gmt_enter_timed_from(__func__, call, gmt_now)
 /* For a call whose event has the time of its end. */
-static inline bool gmt_enter_until(struct gmt_call *call)
-{
-	return gmt_enter_timed(call, gmt_about_now);
-}
+#define gmt_enter_until(call) gmt_enter_timed_from(__func__, call, gmt_about_now)
 
 #endif

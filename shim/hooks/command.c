@@ -11,7 +11,7 @@
 
 bool gmt_command_begin(struct gmt_command *c, cl_command_queue queue, enum gmtcommand op, const char *function)
 {
-	if (!gmt_enter_untimed())
+	if (!gmt_enter_untimed_from(function))
 		return false;
 	c->function = function;
 	c->before = c->fence = c->time = c->kernel = 0;

@@ -70,6 +70,7 @@ static void learn_device(struct gmt_context *context, cl_device_id device)
 static void context_created(cl_context handle, const struct gmt_caller *caller)
 {
 	struct gmt_context *context = gmt_context_add(handle);
+	gmt_session_has_context();
 	gmt_count(context ? &context->object : NULL, GMT_HELD_CONTEXT, caller);
 	if (!context)
 		return;

@@ -94,7 +94,7 @@ func TestWhatTheSessionCannotFollow(t *testing.T) {
 	const daemon = `(read line <"$1"; echo "$GPUMEMTOP_SESSION
 $(env true 2>&1)end" >"$2") >/dev/null 2>&1 & :`
 	here := run(t, command{args: []string{gpumemtop(), "--headless", "--", "sh", "-c", daemon, "sh", ready, out}})
-	if here.code != 0 || !contains(here.stderr, "processes that outlive the program are no longer watched") {
+	if here.code != 0 || !contains(here.stderr, "processes that outlive the program are no longer watched: 'gpumemtop attach --comm NAME' watches them") {
 		t.Errorf("%s\n%s", here, here.stderr)
 	}
 	reader, err := os.OpenFile(out, os.O_RDWR, 0) // which does not wait

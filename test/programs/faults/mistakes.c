@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { SIZE = 1 << 20 };
 
@@ -85,6 +87,45 @@ static cl_int release_mapped(const struct gpu *gpu)
 	clEnqueueMapBuffer(gpu->queue, buffer, CL_TRUE, CL_MAP_READ, 0, SIZE, 0, NULL, NULL, &status);
 	CHECK(status);
 	return clReleaseMemObject(buffer);
+}
+
+static cl_int end_of(pid_t child)
+{
+	int status = -1;
+	if (child < 0 || waitpid(child, &status, 0) != child)
+		fail("no child");
+	return status;
+}
+
+static cl_int use_in_child(const struct gpu *gpu)
+{
+	pid_t child = fork();
+	if (child == 0) {
+		CHECK(clReleaseMemObject(create_victim(gpu, SIZE)));
+		_exit(0);
+	}
+	return end_of(child);
+}
+
+/* One child asks and releases what it has of its parent, as exit handlers do, another one runs a program. */
+static cl_int end_in_child(const struct gpu *gpu)
+{
+	cl_mem buffer = create_written(gpu);
+	pid_t child = fork();
+	if (child == 0) {
+		size_t size;
+		CHECK(clGetMemObjectInfo(buffer, CL_MEM_SIZE, sizeof size, &size, NULL));
+		CHECK(clReleaseMemObject(buffer));
+		_exit(0);
+	}
+	cl_int answer = end_of(child);
+	child = fork();
+	if (child == 0) {
+		execlp("true", "true", (char *)NULL);
+		_exit(1);
+	}
+	CHECK(clReleaseMemObject(buffer));
+	return answer | end_of(child);
 }
 
 /* Creates a buffer that a pool serves with used memory, and writes nothing to it. */
@@ -219,11 +260,11 @@ static const struct {
 } kinds[] = {
 	{"double-release", release_twice},   {"unknown-release", release_unknown}, {"use-after-release", use_after_release},
 	{"wrong-context", use_in_wrong_context}, {"still-mapped", release_mapped}, {"stale-read", read_stale},
-	{"stale-argument", give_stale},      {"leak", leak},
+	{"stale-argument", give_stale},      {"leak", leak}, {"use-after-fork", use_in_child},
 	{"nearly-double-release", release_retained},     {"nearly-unknown-release", release_part_last},
 	{"nearly-use-after-release", release_while_read}, {"nearly-wrong-context", use_in_each_context},
 	{"nearly-still-mapped", release_unmapped},       {"nearly-stale-read", read_fresh},
-	{"nearly-stale-argument", write_stale},
+	{"nearly-stale-argument", write_stale}, {"nearly-use-after-fork", end_in_child},
 };
 
 int main(int argc, char **argv)
@@ -240,6 +281,6 @@ int main(int argc, char **argv)
 		return EXIT_SUCCESS;
 	}
 	fail("%s: want a kind of mistake: double-release, unknown-release, use-after-release, wrong-context, still-mapped, "
-	     "stale-read, stale-argument or leak, or one that nearly is",
+	     "stale-read, stale-argument, use-after-fork or leak, or one that nearly is",
 	     arguments.program);
 }
