@@ -81,7 +81,9 @@ func (t *Tracer) watch(p *process, time uint64) {
 	if len(payload) == 0 {
 		payload = wire.AppendProcess(nil, []string{p.target.Comm})
 	}
-	r := wire.ProcessFields{Time: time, PID: uint64(p.pid), Parent: uint64(p.target.Parent)}.Record(payload)
+	r := wire.ProcessFields{
+		Time: time, PID: uint64(p.pid), Parent: uint64(p.target.Parent), RankNumber: wire.RankNumber(p.target.Rank()),
+	}.Record(payload)
 	p.write(&r)
 }
 

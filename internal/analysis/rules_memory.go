@@ -142,6 +142,9 @@ func deviceFull(e *Evidence) (Diagnosis, bool) {
 	d := Diagnosis{
 		Severity: Advice, Title: "device memory is nearly full", Share: share(reserved, p.DeviceMemory), Text: fmt.Sprintf(text, held, device, used),
 	}
+	if name := p.Name(); name != "" && len(e.Run.Processes) > 1 {
+		d.Text += ", by " + name
+	}
 	room := relative(inUse, uint64(deviceShare*float64(p.DeviceMemory)))
 	if l := limit(e.Run, stats.MaxCachedBytes); l != nil && room > 0 && float64(room) < l.Value {
 		d.Knob = Knob{Limit: l.Name, Value: strconv.FormatUint(room, 10), Why: "this is what remains beside the memory in use"}

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // place is where a process runs: in which job of Slurm or MPI, and in which pod and container.
@@ -30,9 +32,7 @@ func newPlaces(inherited bool) *places {
 
 // Environment returns the job, step and rank that this process is in, as far as its environment says.
 func Environment() (job, step, rank string) {
-	// Slurm's variables, then those of Open MPI, and of MPICH and others with PMI or PMIx.
-	return os.Getenv("SLURM_JOB_ID"), os.Getenv("SLURM_STEP_ID"),
-		cmp.Or(os.Getenv("SLURM_PROCID"), os.Getenv("OMPI_COMM_WORLD_RANK"), os.Getenv("PMI_RANK"), os.Getenv("PMIX_RANK"))
+	return os.Getenv("SLURM_JOB_ID"), os.Getenv("SLURM_STEP_ID"), wire.Rank(os.Getenv)
 }
 
 // of returns the place of a process, 0 for this one.

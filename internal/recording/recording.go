@@ -59,6 +59,8 @@ type Origin struct {
 	// First and Last are the numbers that its processes have in the merged recording.
 	First uint32 `json:"first"`
 	Last  uint32 `json:"last"`
+	// DeviceMemory is as in the header of that recording.
+	DeviceMemory uint64 `json:"device_memory,omitempty"`
 	Identity
 }
 
@@ -70,6 +72,29 @@ func (h *Header) HostOf(process uint32) string {
 		}
 	}
 	return h.Host
+}
+
+// NodeOf returns the host that a process ran on where processes ran on several; else it is empty.
+func (h *Header) NodeOf(process uint32) string {
+	for i := range h.Merged {
+		if h.Merged[i].Host != h.Merged[0].Host {
+			return h.HostOf(process)
+		}
+	}
+	return ""
+}
+
+// Apart reports whether two processes had devices of their own: on different hosts, or made so.
+func (h *Header) Apart(a, b uint32) bool {
+	memory := func(process uint32) uint64 {
+		for i := range h.Merged {
+			if o := &h.Merged[i]; process >= o.First && process <= o.Last {
+				return max(o.DeviceMemory, h.DeviceMemory)
+			}
+		}
+		return h.DeviceMemory
+	}
+	return h.HostOf(a) != h.HostOf(b) || memory(a) > 0 || memory(b) > 0
 }
 
 // Footer is written when a recording ends in order.

@@ -164,6 +164,7 @@ func NewWatchSummary(s *stats.Snapshot, running int) Summary {
 func processJSON(p *stats.Process, now uint64) units.Joined {
 	type process struct {
 		PID       int      `json:"pid"`
+		Rank      *uint64  `json:"rank,omitempty"` // in its job
 		Parent    int      `json:"parent"`
 		Folded    uint64   `json:"ended_processes,omitempty"` // how many ended processes this row is
 		Program   string   `json:"program"`
@@ -174,7 +175,7 @@ func processJSON(p *stats.Process, now uint64) units.Joined {
 		Machine []MachineSummary `json:"machine,omitempty"`
 	}
 	return units.Joined{
-		process{p.PID, p.Parent, p.Folded, p.Program, append([]string{}, p.Arguments...), exitOf(p)},
+		process{p.PID, p.Rank, p.Parent, p.Folded, p.Program, append([]string{}, p.Arguments...), exitOf(p)},
 		figures.Process(p, now).Members(), machine{machineSummaries(p.Machine, &p.Totals)},
 	}
 }

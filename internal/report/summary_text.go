@@ -283,6 +283,9 @@ func pidText(p *stats.Process) string {
 	if p.Folded > 0 {
 		return ""
 	}
+	if p.Rank != nil {
+		return fmt.Sprintf("rank %d, %d", *p.Rank, p.PID)
+	}
 	return fmt.Sprint(p.PID)
 }
 

@@ -153,6 +153,9 @@ func greet(conn *net.UnixConn) (*peer, error) {
 		return nil, err
 	}
 	p := &peer{conn: conn, lease: held, mem: mem, region: region, pid: hello.PID, own: hello.PID, parent: hello.Parent, command: hello.Arguments}
+	if environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", who.Pid)); err == nil {
+		p.rank = wire.RankNumber(wire.RankIn(environment))
+	}
 	if who.Pid > 0 { // what we can see it as, should it live in a pid namespace of its own
 		p.pid = int(who.Pid)
 	}

@@ -212,7 +212,9 @@ func (c *collector) add(p *peer) {
 		c.numbers = map[int]uint32{}
 	}
 	c.numbers[p.own] = p.number
-	r := wire.ProcessFields{Time: c.clock(), PID: uint64(p.pid), Parent: uint64(p.parent)}.Record(wire.AppendProcess(nil, p.command))
+	r := wire.ProcessFields{
+		Time: c.clock(), PID: uint64(p.pid), Parent: uint64(p.parent), RankNumber: p.rank,
+	}.Record(wire.AppendProcess(nil, p.command))
 	r.Process = p.number
 	c.take(&r) // sites look for its generated code
 	c.guard(func() {

@@ -16,15 +16,17 @@ const FindingsMax = 1000
 // site and with the same kernel, in one process, is one finding.
 type Finding struct {
 	Kind     wire.Diag `json:"kind"`
-	Function string    `json:"function"` // OpenCL function that was called
-	Tag      string    `json:"tag"`      // call site that created the memory; empty when it is unknown
-	Count    uint64    `json:"count"`    // how often
-	Size     uint64    `json:"size"`     // bytes of the memory, the first time; 0 when unknown
-	Kernel   string    `json:"kernel"`   // name; empty when no kernel is concerned or its name is unknown
-	PID      int       `json:"process"`  // 0 when unknown
-	Status   int32     `json:"status"`   // what the function returned the first time
-	Process  uint32    `json:"-"`        // number in the session
-	First    uint64    `json:"-"`        // time
+	Function string    `json:"function"`       // OpenCL function that was called
+	Tag      string    `json:"tag"`            // call site that created the memory; empty when it is unknown
+	Count    uint64    `json:"count"`          // how often
+	Size     uint64    `json:"size"`           // bytes of the memory, the first time; 0 when unknown
+	Kernel   string    `json:"kernel"`         // name; empty when no kernel is concerned or its name is unknown
+	PID      int       `json:"process"`        // 0 when unknown
+	Rank     *uint64   `json:"rank,omitempty"` // of the process in its job
+	Who      string    `json:"-"`              // names the process where there are several: "rank 2 (pid 4711)"; empty: there is one
+	Status   int32     `json:"status"`         // what the function returned the first time
+	Process  uint32    `json:"-"`              // number in the session
+	First    uint64    `json:"-"`              // time
 	Last     uint64    `json:"-"`
 }
 
@@ -69,12 +71,14 @@ type findings struct {
 	list   []finding
 	places map[FindingKey[*processSite]]int // in list
 	others uint64                           // events that found the list full
+	named  bool                             // shown names processes
 	shown  []Finding                        // in the last snapshot; nil: the findings, or names of call sites, have changed since
 }
 
 // finding is a Finding without its tag: the name of its call site may come later.
 type finding struct {
 	Finding
+	name string // of its process among several
 	site *processSite
 }
 
@@ -95,7 +99,8 @@ func KeyOf[R comparable](f *Finding, site R) FindingKey[R] {
 // push all other marks out.
 func (m *Model) find(p *process, r *wire.Record) {
 	f := finding{Finding: FindingOf(r, &p.kernels), site: m.sites.of(p, r.AsDiag().Tag())}
-	f.Process, f.PID, f.First, f.Last = p.shown.Number, p.shown.PID, m.heap.Now(), m.heap.Now()
+	f.name = p.shown.Name()
+	f.Process, f.PID, f.Rank, f.First, f.Last = p.shown.Number, p.shown.PID, p.shown.Rank, m.heap.Now(), m.heap.Now()
 	key := KeyOf(&f.Finding, f.site)
 	all := &m.findings
 	if at, known := all.places[key]; known {
@@ -123,10 +128,11 @@ func (m *Model) find(p *process, r *wire.Record) {
 
 // show returns the findings in the order of their first time. Snapshots share the list until it changes. Findings at tags that
 // were folded into one call site since then are one finding here.
-func (a *findings) show(untagged *site) []Finding {
-	if a.shown != nil || len(a.list) == 0 {
+func (a *findings) show(untagged *site, several bool) []Finding {
+	if a.shown != nil && a.named == several || len(a.list) == 0 {
 		return a.shown
 	}
+	a.named = several
 	list := make([]Finding, 0, len(a.list))
 	places := make(map[FindingKey[*site]]int, len(a.list))
 	for i := range a.list {
@@ -140,6 +146,9 @@ func (a *findings) show(untagged *site) []Finding {
 		}
 		if s != untagged {
 			f.Tag = s.title()
+		}
+		if several {
+			f.Who = a.list[i].name
 		}
 		places[key] = len(list)
 		list = append(list, f)
@@ -156,6 +165,9 @@ func (f *Finding) Text(bytes func(uint64) string) string {
 // Sentence says what was wrong and how often, without the kind.
 func (f *Finding) Sentence(bytes func(uint64) string) string {
 	text := f.sentence(bytes)
+	if f.Who != "" {
+		text += ", in " + f.Who
+	}
 	if f.Count > 1 {
 		text += fmt.Sprintf(" (%d times)", f.Count)
 	}

@@ -25,6 +25,10 @@ type Options struct {
 	Started  uint64 // ns, CLOCK_MONOTONIC; 0: the time of the first event
 	// DeviceMemory is how many bytes of device memory each process was made to have; 0: what its device has.
 	DeviceMemory uint64
+	// Apart reports whether two processes, by number, have devices of their own, as on different hosts; nil: as DeviceMemory says.
+	Apart func(a, b uint32) bool
+	// NodeOf returns the host of a process, by number; nil, or empty: all are on one.
+	NodeOf func(process uint32) string
 	// TransfersOnly: only transfers are recorded as uses, so it is not known which memory is idle.
 	TransfersOnly bool
 	// NoTrends: Tag.Trend stays empty, which saves up to 1 KB for each call site.
@@ -85,7 +89,7 @@ func New(o Options) *Model {
 	observers := append([]heap.Observer{observer{m}}, o.Observers...)
 	m.heap = heap.New(heap.Options{EndProcesses: true, ProcessesMax: processesMax, LeftMax: leftMax, EntriesMax: entriesMax}, observers...)
 	seed := rand.Uint64()
-	m.processes = processes{heap: m.heap, totals: &m.totals, seed: seed, policy: o.Policy, deviceMemory: o.DeviceMemory}
+	m.processes = processes{heap: m.heap, totals: &m.totals, seed: seed, policy: o.Policy, deviceMemory: o.DeviceMemory, nodeOf: o.NodeOf}
 	m.totals = newTotals(m.heap, &m.clock)
 	m.sites = newCallSites(m.heap, &m.clock, seed, o.NoTrends)
 	m.shares = newShares(&m.clock, seed)
@@ -94,7 +98,10 @@ func New(o Options) *Model {
 	m.pairs.holdings, m.pairs.sides = &m.objects, &m.transfers.sides
 	m.transfers.clock, m.transfers.sites = &m.clock, &m.sites
 	m.spill.sites = &m.sites
-	m.postMortems = postMortems{heap: m.heap, sites: &m.sites, spill: &m.spill, marks: &m.marks}
+	if o.Apart == nil || o.DeviceMemory > 0 {
+		o.Apart = func(_, _ uint32) bool { return o.DeviceMemory > 0 }
+	}
+	m.postMortems = postMortems{heap: m.heap, processes: &m.processes, apart: o.Apart, sites: &m.sites, spill: &m.spill, marks: &m.marks}
 	if o.Started != 0 {
 		m.begin(o.Started)
 	}

@@ -22,19 +22,21 @@ const (
 
 // PostMortem is a picture of memory when a call failed for lack of it. Sizes are bytes, times CLOCK_MONOTONIC ns.
 type PostMortem struct {
-	Time    uint64 `json:"-"`
-	Age     uint64 `json:"-"`       // of the process at Time
-	Process uint32 `json:"-"`       // number in the session
-	PID     int    `json:"process"` // 0: unknown
-	Call    string `json:"call"`    // the OpenCL function, or the kind of memory that it was to create
-	Command bool   `json:"-"`       // a command failed; else a create
-	Kernel  string `json:"kernel"`  // of the command, empty: none, or unknown
-	Status  int32  `json:"status"`
-	Tag     string `json:"tag"`     // call site of the create, or of the memory that the command was given; empty: unknown
-	Wrapper string `json:"-"`       // the function that creates memory there, if it has several callers
-	Size    uint64 `json:"size"`    // of a create
-	Repeats uint64 `json:"repeats"` // later failures with the same picture
-	Named   bool   `json:"-"`       // all call sites in it have their names
+	Time    uint64  `json:"-"`
+	Age     uint64  `json:"-"`              // of the process at Time
+	Process uint32  `json:"-"`              // number in the session
+	PID     int     `json:"process"`        // 0: unknown
+	Rank    *uint64 `json:"rank,omitempty"` // of the process in its job
+	Who     string  `json:"-"`              // names the process where there are several: "rank 2 (pid 4711)"; empty: there is one
+	Call    string  `json:"call"`           // the OpenCL function, or the kind of memory that it was to create
+	Command bool    `json:"-"`              // a command failed; else a create
+	Kernel  string  `json:"kernel"`         // of the command, empty: none, or unknown
+	Status  int32   `json:"status"`
+	Tag     string  `json:"tag"`     // call site of the create, or of the memory that the command was given; empty: unknown
+	Wrapper string  `json:"-"`       // the function that creates memory there, if it has several callers
+	Size    uint64  `json:"size"`    // of a create
+	Repeats uint64  `json:"repeats"` // later failures with the same picture
+	Named   bool    `json:"-"`       // all call sites in it have their names
 
 	InUse             uint64   `json:"in_use"` // of the process, and so are the next
 	Requested         uint64   `json:"-"`
@@ -65,11 +67,22 @@ type PostMortem struct {
 	Movable        uint64  `json:"-"`             // bytes in use that --spill could have moved, while no command uses them
 }
 
-// Failed says which call failed, without how, or that the process was killed. apart writes two sizes, and different ones differently.
+// Failed says which call failed, of which process where there are several, or that the process was killed, but not how. apart writes
+// two sizes, and different ones differently.
 func (p *PostMortem) Failed(apart func(a, b uint64) (string, string)) string {
 	switch {
+	case p.Verdict == VerdictKilled && p.Who != "":
+		return "SIGKILL ended " + p.Who
 	case p.Verdict == VerdictKilled:
 		return fmt.Sprintf("SIGKILL ended process %d", p.PID)
+	case p.Who != "":
+		return p.Who + ": " + p.call(apart)
+	}
+	return p.call(apart)
+}
+
+func (p *PostMortem) call(apart func(a, b uint64) (string, string)) string {
+	switch {
 	case p.Kernel != "":
 		return p.Call + " of " + p.Kernel
 	case p.Command:
@@ -140,15 +153,18 @@ const roomy = 0.75
 // postMortems takes a picture of memory when a call fails for lack of it, or when SIGKILL ends a process that holds memory. A
 // failure that the last picture shows already is only counted there.
 type postMortems struct {
-	heap  *heap.Heap
-	sites *callSites
-	spill *spill
-	marks *marks
-	list  []*postMortem
+	heap      *heap.Heap
+	processes *processes
+	apart     func(a, b uint32) bool // never nil; see Options.Apart
+	sites     *callSites
+	spill     *spill
+	marks     *marks
+	list      []*postMortem
 }
 
 type postMortem struct {
 	PostMortem
+	name    string       // of its process among several
 	site    *processSite // of Tag, nil: none
 	holders []holder
 }
@@ -269,21 +285,31 @@ func (m *postMortem) shows(p *process, d *PostMortem) bool {
 
 // picture fills in the present state of memory.
 func (pms *postMortems) picture(p *process, pm *postMortem) {
-	pm.Time, pm.Process, pm.PID = pms.heap.Now(), p.shown.Number, p.shown.PID
+	pm.Time, pm.Process, pm.PID, pm.Rank = pms.heap.Now(), p.shown.Number, p.shown.PID, p.shown.Rank
+	pm.name = p.shown.Name()
 	pm.Age = pm.Time - min(p.shown.Started, pm.Time)
 	g := p.heap.Gauges
 	pm.InUse, pm.Requested = heap.Amount(g.InUse), heap.Amount(g.Requested)
 	pm.Cached, pm.Cooling, pm.SlabFree = heap.Amount(g.Cached), heap.Amount(g.Cooling), heap.Amount(g.Room)
 	pm.Buffers = heap.Amount(p.heap.Live)
-	all := heap.Amount(pms.heap.Reserved())
-	elsewhere := pm.Reserved() + pms.spill.Spilled - p.spill.spilled // of this process, or on the host
-	pm.Others = all - min(elsewhere, all)
+	pm.Others = pms.others(p)
 	if pm.Spilling = pms.spill.PeakResident > 0; pm.Spilling {
 		pm.Resident, pm.Spilled = p.spill.resident, p.spill.spilled
 	}
 	pm.LargestCreated, pm.GivenBack, p.shortage.drained = p.shortage.largest, p.shortage.drained, Part{}
 	pm.UsesKnown = p.own().counters.Uses > 0
 	pms.findHolders(p, pm)
+}
+
+// others returns what other processes have on the device of a process.
+func (pms *postMortems) others(p *process) (sum uint64) {
+	for _, q := range pms.processes.list {
+		if q != p && !q.heap.Left && !pms.apart(p.shown.Number, q.shown.Number) {
+			reserved := heap.Amount(q.heap.Reserved())
+			sum += reserved - min(q.spill.spilled, reserved)
+		}
+	}
+	return sum
 }
 
 // findHolders finds which call sites hold the memory.
@@ -379,10 +405,14 @@ func (p *PostMortem) tooLarge() bool {
 }
 
 // show returns the post-mortems with the names that are known now.
-func (pms *postMortems) show() []PostMortem {
+func (pms *postMortems) show(several bool) []PostMortem {
 	var list []PostMortem
 	for _, pm := range pms.list {
-		list = append(list, pm.show(pms.sites.untagged))
+		shown := pm.show(pms.sites.untagged)
+		if several {
+			shown.Who = pm.name
+		}
+		list = append(list, shown)
 	}
 	return list
 }

@@ -294,3 +294,34 @@ func TestNeedSaturates(t *testing.T) {
 		t.Errorf("%v, the pool to blame: %v; want full, whatever the pool holds", p.Verdict, p.PoolToBlame)
 	}
 }
+
+// What another process has counts where both are on one device, and failures among several processes name theirs.
+func TestFailuresOfOneOfSeveral(t *testing.T) {
+	for name, test := range map[string]struct {
+		options Options
+		others  uint64
+		who     string
+	}{
+		"one card":      {Options{}, 600 << 10, "rank 2 (pid 4711)"},
+		"a device each": {Options{DeviceMemory: 1000 << 10}, 0, "rank 2 (pid 4711)"},
+		"several hosts": {Options{Apart: func(a, b uint32) bool { return a != b }, NodeOf: func(uint32) string { return "n1" }}, 0, "rank 2 (pid 4711 on n1)"},
+	} {
+		s := newStream(test.options)
+		s.card()
+		s.miss(1, 1, 600<<10, 600<<10, 1)
+		s.process = 2
+		r := wire.ProcessFields{PID: 4711, RankNumber: 3}.Record(wire.AppendProcess(nil, []string{"app"}))
+		s.feed(r.Event, r.Payload...)
+		s.card()
+		s.miss(1, 1, 300<<10, 300<<10, 1)
+		s.refuse(200<<10, -4, wire.MemoryBuffer)
+		s.feed(wire.DiagFields{Diag: wire.DiagDoubleRelease}.Record(nil).Event, []byte("clReleaseMemObject")...)
+		shown := s.Snapshot()
+		if p := &shown.PostMortems[0]; p.Others != test.others || p.Who != test.who || *p.Rank != 2 {
+			t.Errorf("%s: %d bytes of others, by %q: %+v", name, p.Others, p.Who, p)
+		}
+		if f := &shown.Findings[0]; f.Who != test.who {
+			t.Errorf("%s: found in %q", name, f.Who)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"fmt"
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
@@ -26,7 +27,8 @@ type processes struct {
 	seed   uint64
 	policy string // that every process starts with
 
-	deviceMemory uint64 // bytes that each process was made to have; 0: those of its device
+	nodeOf       func(process uint32) string // nil: all processes are on one host
+	deviceMemory uint64                      // bytes that each process was made to have; 0: those of its device
 
 	list    []*process
 	folded  Process // the row of those that made room
@@ -102,6 +104,9 @@ func (ps *processes) of(hp *heap.Process) *process { return ps.list[hp.Place] }
 func (ps *processes) add(hp *heap.Process) {
 	p := &process{tags: map[uint32]*processSite{}, heap: hp, free: newFreeMemory(hp, ps.seed)}
 	p.shown = Process{Number: hp.Number, Policy: ps.policy, Status: -1, Started: ps.heap.Now()}
+	if ps.nodeOf != nil {
+		p.shown.Node = ps.nodeOf(hp.Number)
+	}
 	ps.totals.open(p)
 	ps.list = append(ps.list, p)
 }
@@ -122,10 +127,32 @@ func (ps *processes) memoryOf(p *process) uint64 {
 	return ps.device.Global
 }
 
+// Name names a process among several: "rank 2 (pid 4711)", where there are several hosts with its host; empty: unknown.
+func (p *Process) Name() string {
+	name := fmt.Sprintf("pid %d", p.PID)
+	switch {
+	case p.PID == 0:
+		return ""
+	case p.Node != "":
+		name += " on " + p.Node
+	}
+	if p.Rank != nil {
+		return fmt.Sprintf("rank %d (%s)", *p.Rank, name)
+	}
+	return name
+}
+
+// several reports whether there was more than one process.
+func (ps *processes) several() bool { return len(ps.list) > 1 || ps.folded.Folded > 0 }
+
 // introduce handles PROCESS.
 func (p *process) introduce(r *wire.Record, now uint64) {
 	program, arguments := wire.ParseProcess(r.Payload)
 	p.shown.PID, p.shown.Parent = int(r.AsProcess().PID()), int(r.AsProcess().Parent())
+	if n := r.AsProcess().RankNumber(); n > 0 {
+		rank := n - 1
+		p.shown.Rank = &rank
+	}
 	p.shown.Started = now
 	p.shown.Program, p.shown.Arguments = callsite.Clean(program), nil
 	for word := range arguments {

@@ -186,6 +186,8 @@ type Process struct {
 	Number    uint32 // in the session, from 1
 	PID       int
 	Parent    int
+	Rank      *uint64 // in its job; nil: unknown
+	Node      string  // its host; empty: that of all others
 	Program   string
 	Arguments []string
 	State     State

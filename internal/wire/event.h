@@ -318,6 +318,7 @@ enum gmtscrub {
  * PROCESS
  *   object   PID     pid  of the process
  *   link     Parent  pid  of its parent
+ *   granted  RankNumber  number  1 + its rank in its job; 0: unknown
  *   payload  program NUL argument NUL argument ...
  */
 

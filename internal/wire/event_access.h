@@ -32,6 +32,7 @@ struct gmtprocessfields {
 	uint64_t time;
 	uint64_t pid; /* of the process */
 	uint64_t parent; /* of its parent */
+	uint64_t rank_number; /* 1 + its rank in its job; 0: unknown */
 };
 
 static inline struct gmtevent gmtprocess_event(struct gmtprocessfields f)
@@ -41,11 +42,13 @@ static inline struct gmtevent gmtprocess_event(struct gmtprocessfields f)
 		.kind = GMT_KIND_PROCESS,
 		.object = f.pid,
 		.link = f.parent,
+		.granted = f.rank_number,
 	};
 }
 #define GMT_EVENT_PROCESS(...) gmtprocess_event((struct gmtprocessfields){__VA_ARGS__})
 static inline uint64_t gmtprocess_pid(const struct gmtevent *e) { return e->object; }
 static inline uint64_t gmtprocess_parent(const struct gmtevent *e) { return e->link; }
+static inline uint64_t gmtprocess_rank_number(const struct gmtevent *e) { return e->granted; }
 
 /* THREAD: another thread writes this ring from here on. */
 struct gmtthreadfields {

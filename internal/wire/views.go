@@ -20,22 +20,26 @@ func (v ProcessView) PID() uint64 { return v.e.Object }
 // Parent: of its parent.
 func (v ProcessView) Parent() uint64 { return v.e.Link }
 
+// RankNumber: 1 + its rank in its job; 0: unknown.
+func (v ProcessView) RankNumber() uint64 { return v.e.Granted }
+
 // ProcessFields are the fields of a PROCESS event.
 type ProcessFields struct {
-	Time   uint64 // ns
-	PID    uint64 // of the process
-	Parent uint64 // of its parent
+	Time       uint64 // ns
+	PID        uint64 // of the process
+	Parent     uint64 // of its parent
+	RankNumber uint64 // 1 + its rank in its job; 0: unknown
 }
 
 // Record returns the PROCESS event with these fields and a payload; Process and Thread are the caller's to set.
 func (f ProcessFields) Record(payload []byte) Record {
-	e := Event{Time: f.Time, Kind: KindProcess, Object: f.PID, Link: f.Parent, Size: uint64(len(payload))}
+	e := Event{Time: f.Time, Kind: KindProcess, Object: f.PID, Link: f.Parent, Granted: f.RankNumber, Size: uint64(len(payload))}
 	return Record{Event: e, Payload: payload}
 }
 
 // Fields returns all fields of the event.
 func (v ProcessView) Fields() ProcessFields {
-	return ProcessFields{Time: v.e.Time, PID: v.PID(), Parent: v.Parent()}
+	return ProcessFields{Time: v.e.Time, PID: v.PID(), Parent: v.Parent(), RankNumber: v.RankNumber()}
 }
 
 // ThreadView reads a THREAD event: another thread writes this ring from here on.

@@ -56,10 +56,9 @@ static void describe(struct gmtflight *record)
 		record->arguments[0] = 0;
 	if (fd >= 0)
 		close(fd);
-	/* Slurm's variables, then those of Open MPI, and of MPICH and others with PMI or PMIx. */
 	TAKE(job, "SLURM_JOB_ID");
 	TAKE(step, "SLURM_STEP_ID");
-	TAKE(rank, "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK");
+	TAKE(rank, "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"); /* as wire.Rank */
 	TAKE(labels, GMT_LABEL_ENV);
 }
 

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -25,5 +26,27 @@ func TestMapsWithoutUnmaps(t *testing.T) {
 				t.Errorf("a false alarm: %s", r.stderr)
 			}
 		})
+	}
+}
+
+// A failure of one of several processes names its rank and pid, in the message at once, the summary and the report, and counts only what
+// that process has of the device that --device-memory gives it.
+func TestFailuresNameTheirProcess(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "x.gmt")
+	script := `OMPI_COMM_WORLD_RANK=0 "$0" nearly; OMPI_COMM_WORLD_RANK=1 "$0" full`
+	r := run(t, command{
+		args: []string{gpumemtop(), "record", "-o", file, "--device-memory", "16M", "sh", "-c", script, fault("shortage")}, env: pocl.environment(t),
+	})
+	report := run(t, command{args: []string{gpumemtop(), "report", file}})
+	named := regexp.MustCompile(`rank 1 \(pid \d+\): create of a buffer of 1\.00 MiB failed`)
+	for _, text := range []string{string(r.stderr), string(report.stdout)} {
+		flat := strings.Join(strings.Fields(text), " ")
+		if !named.MatchString(flat) || !strings.Contains(flat, "16.0 MiB of 16.0 MiB are reserved") {
+			t.Errorf("rank 1 is not named in %s", text)
+		}
+	}
+	if got := len(named.FindAll(r.stderr, -1)); got != 2 {
+		t.Errorf("rank 1 is named %d times, want in the message and in the summary: %s", got, r.stderr)
 	}
 }

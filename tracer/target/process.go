@@ -250,6 +250,15 @@ func (p *Process) InSession(maps []Mapping) bool {
 		p.startedWith(wire.SessionEnv)
 }
 
+// Rank returns the rank of the process in its job; empty: unknown.
+func (p *Process) Rank() string {
+	text, err := os.ReadFile(p.fs.of(p.PID, "environ"))
+	if err != nil {
+		return ""
+	}
+	return wire.RankIn(text)
+}
+
 // startedWith reports whether an environment variable was set when the process was started.
 func (p *Process) startedWith(name string) bool {
 	text, err := os.ReadFile(p.fs.of(p.PID, "environ"))

@@ -133,6 +133,6 @@ func modelOptions(header recording.Header) stats.Options {
 	return stats.Options{
 		Program: header.Program, Arguments: header.Arguments, Policy: header.Policy,
 		Limits: stats.PolicyLimits(header.Policy, header.Limits), LimitsOf: stats.DefaultLimits, Auto: header.Auto,
-		Started: header.ClockNS, DeviceMemory: header.DeviceMemory,
+		Started: header.ClockNS, DeviceMemory: header.DeviceMemory, Apart: header.Apart, NodeOf: header.NodeOf,
 	}
 }

@@ -172,7 +172,7 @@ func (p *Part) origins() []recording.Origin {
 	if len(p.header.Merged) == 0 {
 		h := &p.header
 		return []recording.Origin{{
-			Host: h.Host, Program: h.Program, Arguments: h.Arguments, Policy: h.Policy, Limits: h.Limits, Created: h.Created,
+			Host: h.Host, Program: h.Program, Arguments: h.Arguments, Policy: h.Policy, Limits: h.Limits, Created: h.Created, DeviceMemory: h.DeviceMemory,
 			First: p.base + 1, Last: p.base + p.highest, Identity: h.Identity,
 		}}
 	}
