@@ -142,6 +142,10 @@ func deviceFull(e *Evidence) (Diagnosis, bool) {
 	d := Diagnosis{
 		Severity: Advice, Title: "device memory is nearly full", Share: share(reserved, p.DeviceMemory), Text: fmt.Sprintf(text, held, device, used),
 	}
+	if p.Devices > 1 {
+		d.Severity, d.Title = Note, "device memory may be nearly full"
+		d.Text += fmt.Sprintf(", on %d devices, not told apart", p.Devices)
+	}
 	if name := p.Name(); name != "" && len(e.Run.Processes) > 1 {
 		d.Text += ", by " + name
 	}

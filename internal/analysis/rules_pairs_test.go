@@ -50,3 +50,18 @@ func forgotten(n uint64) stats.ObjectSite {
 	s.Forgotten = n
 	return s
 }
+
+// What several devices hold together says nothing certain of one of them, and a process among several is named.
+func TestNearlyFullNamesWhatItKnows(t *testing.T) {
+	for devices, want := range map[int]string{
+		1: "device memory is nearly full: 950 B of 1000 B are reserved, and 0 B in use, by rank 1 (pid 7)",
+		2: "device memory may be nearly full: 950 B of 1000 B are reserved, and 0 B in use, on 2 devices, not told apart, by rank 1 (pid 7)",
+	} {
+		rank := uint64(1)
+		p := stats.Process{PID: 7, Rank: &rank, DeviceMemory: 1000, Devices: devices, Totals: stats.Totals{Cached: 950}}
+		d, _ := deviceFull(&Evidence{Run: &stats.Snapshot{Processes: []stats.Process{p, {}}}})
+		if got := d.Title + ": " + d.Text; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

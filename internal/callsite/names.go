@@ -155,7 +155,7 @@ func (p *ProcessNames) introduce(r *wire.Record) {
 
 func (p *ProcessNames) device(r *wire.Record) {
 	e := r.AsDevice()
-	name, driver := wire.ParseDevice(r.Payload)
+	name, driver, _ := wire.ParseDevice(r.Payload)
 	p.Devices = append(p.Devices, Device{
 		Number: e.Device(), Name: Clean(name), Driver: Clean(driver), Global: e.Memory(),
 	})

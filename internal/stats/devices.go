@@ -3,6 +3,7 @@ package stats
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -15,6 +16,8 @@ const devicesMax = 16
 type device struct {
 	number  uint64
 	unified bool // its memory is the host's
+	// identity is the same for contexts on one device, in all processes unless it begins with local; empty: unknown.
+	identity string
 	Device
 }
 
@@ -93,26 +96,55 @@ func (ds *devices) unified() bool {
 	return slices.ContainsFunc(ds.list, func(d device) bool { return d.unified })
 }
 
-// title returns the name of a context's device; empty: unknown. If a process has several devices of that name, title adds a
-// number.
+// title returns the name of a context's device; empty: unknown. If a process has several devices of that name, title adds the PCI
+// address, or a number.
 func (ds *devices) title(scope uint16) string {
 	d := ds.of(scope)
 	if d == nil {
 		return ""
 	}
-	same, own := 0, 0
+	own, same := 0, []string{}
 	for i := range ds.list {
-		if ds.list[i].Name == d.Name {
-			if same++; &ds.list[i] == d {
-				own = same
+		if o := &ds.list[i]; o.Name == d.Name && (o.identity == "" || !slices.Contains(same, o.identity)) {
+			same = append(same, o.identity)
+			if o == d || o.identity != "" && o.identity == d.identity {
+				own = len(same)
 			}
 		}
 	}
-	if same < 2 {
+	if len(same) < 2 {
 		return d.Name
+	}
+	if address, known := strings.CutPrefix(d.identity, "pci "); known {
+		return d.Name + " at " + address
 	}
 	return fmt.Sprintf("%s #%d", d.Name, own)
 }
+
+// count returns how many devices the contexts are surely on.
+func (ds *devices) count() int {
+	var known []string
+	for _, number := range ds.scopes {
+		if d := ds.numbered(number); d != nil && d.identity != "" && !slices.Contains(known, d.identity) {
+			known = append(known, d.identity)
+		}
+	}
+	return len(known)
+}
+
+// elsewhere reports whether the first devices of two processes are surely not one.
+func (ds *devices) elsewhere(other *devices) bool {
+	d, o := ds.chosen(), other.chosen()
+	return d != nil && o != nil && d.differs(o)
+}
+
+// differs reports whether two devices of different processes are surely not one.
+func (d *device) differs(o *device) bool {
+	return d.Name != o.Name || d.global() && o.global() && d.identity != o.identity
+}
+
+// global reports whether the identity is the same in all processes.
+func (d *device) global() bool { return d.identity != "" && !strings.HasPrefix(d.identity, "local") }
 
 // shownDevice is the device that snapshots show: the device of the first context. Before the first context, it is the first
 // device that was described.
@@ -140,8 +172,8 @@ func (s *shownDevice) show(d *device, how choice) { s.Device, s.choice = d.Devic
 // describe handles DEVICE.
 func (s *shownDevice) describe(p *process, r *wire.Record) {
 	e := r.AsDevice()
-	name, driver := wire.ParseDevice(r.Payload)
-	d := device{number: e.Device(), unified: e.Unified(), Device: Device{
+	name, driver, identity := wire.ParseDevice(r.Payload)
+	d := device{number: e.Device(), unified: e.Unified(), identity: callsite.Clean(identity), Device: Device{
 		Name: callsite.Clean(name), Driver: callsite.Clean(driver), Global: e.Memory(), Largest: e.LargestAlloc(),
 	}}
 	p.devices.describe(d)

@@ -325,3 +325,38 @@ func TestFailuresOfOneOfSeveral(t *testing.T) {
 		}
 	}
 }
+
+// Devices are told apart by what their driver says of them.
+func TestDevicesAreToldApart(t *testing.T) {
+	describe := func(s *stream, number uint64, identity string) {
+		r := wire.DeviceFields{Device: number, Memory: 1000 << 10}.Record([]byte("card\x001.0\x00" + identity))
+		s.feed(r.Event, r.Payload...)
+		s.feed(wire.ContextFields{Scope: uint16(number), Context: number, Device: number}.Event())
+	}
+	for _, test := range []struct {
+		first, second string
+		devices       int
+		title         string // of the second context's device
+		others        uint64 // of a process on the second device, where the other is on the first
+	}{
+		{"", "", 0, "card #2", 100},
+		{"local 1", "local 1", 1, "card", 100},
+		{"local 1", "local 2", 2, "card #2", 100},
+		{"pci 0000:01:00.0", "pci 0000:02:00.0", 2, "card at 0000:02:00.0", 0},
+		{"pci 0000:01:00.0 uuid 1", "pci 0000:01:00.0 uuid 1", 1, "card", 100},
+	} {
+		s := newStream(Options{})
+		describe(s, 1, test.first)
+		describe(s, 2, test.second)
+		if p := s.processes.list[0]; p.devices.title(2) != test.title || s.Snapshot().Processes[0].Devices != test.devices {
+			t.Errorf("%q and %q: %q, %d devices", test.first, test.second, p.devices.title(2), s.Snapshot().Processes[0].Devices)
+		}
+		s.miss(1, 1, 100, 100, 1)
+		s.process = 2
+		describe(s, 1, test.second)
+		s.refuse(10, -4, wire.MemoryBuffer)
+		if got := s.Snapshot().PostMortems[0].Others; got != test.others {
+			t.Errorf("%q and %q: others have %d, want %d", test.first, test.second, got, test.others)
+		}
+	}
+}

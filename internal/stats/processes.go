@@ -203,7 +203,7 @@ const processHistoryMax = 150
 // view returns the row of a process. It lists the tags again if an event came, or if a second has passed, which changes their
 // trends.
 func (m *Model) view(p *process) Process {
-	p.shown.Machine, p.shown.DeviceMemory = p.machine.list(), m.processes.memoryOf(p)
+	p.shown.Machine, p.shown.DeviceMemory, p.shown.Devices = p.machine.list(), m.processes.memoryOf(p), p.devices.count()
 	if p.changed && !p.heap.Left {
 		p.shown.Totals = p.own().totals(p.free.spread())
 	}

@@ -205,6 +205,7 @@ type Process struct {
 	// DeviceMemory is how many bytes of device memory it has: those that it was made to have, or else those of the device of its
 	// first context; 0: unknown. Of a row of several, it is that of the one with PeakReserved.
 	DeviceMemory uint64
+	Devices      int // that its contexts are surely on
 
 	// What Snapshot has for all processes together, of this one; empty where it is the only one. A tag has the ID that
 	// it has there. The history begins with the process and has at most 150 samples.

@@ -40,8 +40,12 @@ func AppendModuleBuild(b []byte, path, buildID string) ([]byte, bool) {
 // ParseModule returns the path of a MODULE, and its build id in hexadecimal, empty when it has none.
 func ParseModule(payload []byte) (path, buildID []byte) { return parsePair(payload) }
 
-// ParseDevice returns the name of a DEVICE and the version of its driver.
-func ParseDevice(payload []byte) (name, driver []byte) { return parsePair(payload) }
+// ParseDevice returns the name of a DEVICE, the version of its driver and its identity.
+func ParseDevice(payload []byte) (name, driver, identity []byte) {
+	name, driver = parsePair(payload)
+	driver, identity, _ = bytes.Cut(driver, []byte{0})
+	return name, driver, identity
+}
 
 // ParseText returns the text of a KERNEL or DIAG: what stands before the first NUL.
 func ParseText(payload []byte) []byte {

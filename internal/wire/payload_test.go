@@ -40,7 +40,7 @@ func TestPairPayloads(t *testing.T) {
 		t.Error("a build id behind a path that fills the payload")
 	}
 	b = appendPair(nil, "GPU", "1.2")
-	if name, driver := ParseDevice(b); string(name) != "GPU" || string(driver) != "1.2" {
+	if name, driver, _ := ParseDevice(b); string(name) != "GPU" || string(driver) != "1.2" {
 		t.Errorf("ParseDevice(%q) = %q, %q", b, name, driver)
 	}
 }

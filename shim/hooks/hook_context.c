@@ -11,23 +11,30 @@
 #include "../registry/objects.h"
 #include "context_holds.h"
 #include "hidden_references.h"
+#include "identity.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define DEVICES_MAX 64
 
 static void write_device(const struct gmt_context *context, cl_device_id device)
 {
 	char text[512];
-	size_t name = 0, driver = 0;
-	if (gmt_driver.clGetDeviceInfo(device, CL_DEVICE_NAME, 256, text, &name) != CL_SUCCESS || name == 0)
-		text[name++] = 0;
-	if (gmt_driver.clGetDeviceInfo(device, CL_DRIVER_VERSION, sizeof text - name, text + name, &driver) != CL_SUCCESS)
-		driver = 0;
+	size_t length = 0;
+	const cl_device_info asked[] = {CL_DEVICE_NAME, CL_DRIVER_VERSION};
+	for (int i = 0; i < 2; i++) {
+		size_t room = 224, bytes = 0;
+		if (gmt_driver.clGetDeviceInfo(device, asked[i], room, text + length, &bytes) != CL_SUCCESS || bytes > room)
+			bytes = 0;
+		length += strnlen(text + length, bytes);
+		text[length++] = 0;
+	}
+	length += gmt_identity(device, text + length, sizeof text - length);
 	struct gmtevent event = GMT_EVENT_DEVICE(.time = gmt_now(), .device = context->object.id, .memory = context->devices.heap,
 						 .largest_alloc = context->devices.largest, .align = context->devices.align,
 						 .constant = context->devices.constant, .unified = !context->devices.discrete);
-	gmt_ring_write_payload(&event, text, name + driver);
+	gmt_ring_write_payload(&event, text, length);
 }
 
 /* Whether one queue can be put behind another. */

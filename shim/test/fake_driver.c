@@ -220,6 +220,12 @@ GMT_HOOK cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t
 		size_t kib[2] = {(size_t)(number / 1024), (size_t)(fake.largest / 1024)};
 		return fake_answer(kib, sizeof kib, room, out, needed);
 	}
+	if (what == 0x106A && fake.uuid) /* CL_DEVICE_UUID_KHR */
+		return fake_answer("0123456789abcdef", 16, room, out, needed);
+	if (what == 0x4037 && fake.uuid) { /* CL_DEVICE_TOPOLOGY_AMD */
+		unsigned char topology[24] = {[0] = 1, [21] = 0x65, [22] = 2};
+		return fake_answer(topology, sizeof topology, room, out, needed);
+	}
 	if (what == CL_DEVICE_TYPE) {
 		cl_device_type type = fake.processor ? CL_DEVICE_TYPE_CPU : CL_DEVICE_TYPE_GPU;
 		return fake_answer(&type, sizeof type, room, out, needed);

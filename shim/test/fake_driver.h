@@ -40,6 +40,7 @@ struct fake {
 	_Atomic uint64_t constant;         /* CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE */
 	_Atomic uint32_t alignbits;        /* CL_DEVICE_MEM_BASE_ADDR_ALIGN */
 	_Atomic uint32_t nofinegrain;      /* 1: no shared virtual memory with fine grains */
+	_Atomic uint32_t uuid;             /* 1: the device has a UUID and a PCI address */
 	_Atomic uint32_t nofreequery;      /* 1: CL_DEVICE_GLOBAL_FREE_MEMORY_AMD is unknown */
 	_Atomic uint32_t devices;          /* of each context */
 	_Atomic uint32_t imagesofwholes;   /* 1: no images of sub-buffers; 2: such show the start of the whole */

@@ -282,6 +282,26 @@ TEST(extensions_that_defeat_tracking_end_pooling)
 	end_clean();
 }
 
+/* What stands after the name and the driver's version. */
+static const char *identity(void)
+{
+	const char *text = last_text(GMT_KIND_DEVICE);
+	text += strlen(text) + 1;
+	return text + strlen(text) + 1;
+}
+
+TEST(devices_are_told_apart)
+{
+	begin((struct options){0});
+	CHECK(strcmp(identity(), "local 1") == 0);
+	fake.uuid = 1;
+	cl_context other = new_context();
+	CHECK(strcmp(identity(), "pci 0000:65:02.0 uuid 30313233343536373839616263646566") == 0);
+	OK(clReleaseContext(other));
+	fake.uuid = 0;
+	end_clean();
+}
+
 TEST(contexts_and_queues_are_followed)
 {
 	begin((struct options){0});

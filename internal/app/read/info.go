@@ -143,7 +143,7 @@ func (f *infoFacts) define(reader *recording.Reader) error {
 				names.Add(r)
 			}
 		case wire.KindDevice:
-			name, driver := wire.ParseDevice(r.Payload)
+			name, driver, _ := wire.ParseDevice(r.Payload)
 			d := infoDevice{f.Header.HostOf(r.Process), units.Clean(name), units.Clean(driver), r.AsDevice().Memory()}
 			if !devices[d] && hasRoom(&f.More, len(f.Devices)) {
 				devices[d] = true

@@ -27,6 +27,8 @@ type payload struct {
 type device struct {
 	Name   string `json:"name"`
 	Driver string `json:"driver"`
+	// Identity has its PCI address or UUID.
+	Identity string `json:"identity,omitempty"`
 }
 
 type frame struct {
@@ -77,8 +79,8 @@ func structured(r *wire.Record) *payload {
 	case wire.KindProcess:
 		return &payload{Arguments: strings.Split(text, "\x00")}
 	case wire.KindDevice:
-		name, driver, _ := strings.Cut(text, "\x00")
-		return &payload{Device: &device{name, driver}}
+		parts := append(strings.SplitN(text, "\x00", 3), "", "")
+		return &payload{Device: &device{parts[0], parts[1], parts[2]}}
 	case wire.KindSite:
 		p := &payload{}
 		for text := range strings.Lines(text) {
@@ -123,7 +125,11 @@ func (p *payload) bytes() []byte {
 	case p.Arguments != nil:
 		return []byte(strings.Join(p.Arguments, "\x00"))
 	case p.Device != nil:
-		return []byte(p.Device.Name + "\x00" + p.Device.Driver)
+		text := p.Device.Name + "\x00" + p.Device.Driver
+		if p.Device.Identity != "" {
+			text += "\x00" + p.Device.Identity
+		}
+		return []byte(text)
 	case p.Frames != nil:
 		var b []byte
 		for _, f := range p.Frames {

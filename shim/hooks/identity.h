@@ -1,0 +1,10 @@
+/* identity.h: which of several devices a device is. */
+#ifndef GMT_IDENTITY_H
+#define GMT_IDENTITY_H
+
+#include "../base/opencl.h"
+
+/* Writes the identity of a device as text, which is the same in all processes unless it begins with "local". Returns its length. */
+size_t gmt_identity(cl_device_id device, char *text, size_t room);
+
+#endif
