@@ -134,6 +134,9 @@ func (v *view) diagnoses() section {
 	}
 	if len(shown) == 0 {
 		s.Notes = []string{"nothing: no mistake, no leak, and no setting that would gain much"}
+		if len(v.s.PostMortems) > 0 {
+			s.Notes[0] = "nothing beside what ran out of memory"
+		}
 	}
 	return s
 }
