@@ -1,7 +1,7 @@
 /*
  * start.c: the first OpenCL call of a process connects it to gpumemtop's session, maps its rings and, for pooling
- * policies, loads the Go core. Nothing happens before that call, and nothing at all outside a gpumemtop run, unless the
- * environment asks for a flight log.
+ * policies, loads the Go core. Before that call only what clGetDeviceIDs returned is reported, and nothing happens at all outside
+ * a gpumemtop run, unless the environment asks for a flight log.
  */
 #define _GNU_SOURCE
 #include "start.h"

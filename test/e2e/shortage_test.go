@@ -155,7 +155,7 @@ func TestFailedCreates(t *testing.T) {
 		t.Fatalf("ended with %s\n%s", r, r.stderr)
 	}
 	text := run(t, command{args: []string{gpumemtop(), "report", "--all", file}})
-	if !contains(text.stdout, "17 creates (1 of them failed, 0 never eligible), 16 releases;") {
+	if !contains(text.stdout, "17 (1 of them failed, 0 never eligible), 16 releases\n") {
 		t.Errorf("%s", text.stdout)
 	}
 	var live, recorded struct {
