@@ -1,7 +1,6 @@
 package ui
 
 import (
-
 	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
