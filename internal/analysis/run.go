@@ -70,7 +70,7 @@ func newRun(o *Options, s *survey) *run {
 		Program: o.Header.Program, Arguments: o.Header.Arguments, Policy: o.Header.Policy, Labels: o.Header.Labels,
 		Limits: stats.PolicyLimits(o.Header.Policy, o.Header.Limits), LimitsOf: stats.DefaultLimits, Auto: o.Header.Auto, Started: x.started, NoTrends: true,
 		DeviceMemory: o.Header.DeviceMemory, Apart: o.Header.Apart, NodeOf: o.Header.NodeOf,
-		Observers:    []heap.Observer{x},
+		Observers: []heap.Observer{x},
 	})
 	x.heap = x.model.Heap()
 	x.total = &x.heap.Gauges
