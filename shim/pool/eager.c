@@ -8,6 +8,7 @@
 
 #include "../base/call.h"
 #include "../base/dispatch.h"
+#include "../base/leak_check.h"
 #include "../base/ring.h"
 #include "../base/session.h"
 #include "oom.h"
@@ -102,8 +103,12 @@ static uint8_t find_out(struct gmt_context *context)
 		return MISSING;
 	if (context->devices.discrete || context->devices.largest < SAMPLE)
 		return NOT_SEEN;
+	gmt_leak_check_off();
 	uint8_t seen = look(context);
-	return seen == NO_ROOM ? look(context) : seen;
+	if (seen == NO_ROOM)
+		seen = look(context);
+	gmt_leak_check_on();
+	return seen;
 }
 
 static bool is_due(struct gmt_context *context)
