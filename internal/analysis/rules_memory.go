@@ -144,7 +144,7 @@ func deviceFull(e *Evidence) (Diagnosis, bool) {
 	}
 	if p.Devices > 1 {
 		d.Severity, d.Title = Note, "device memory may be nearly full"
-		d.Text += fmt.Sprintf(", on %d devices, not told apart", p.Devices)
+		d.Text += fmt.Sprintf(", on %d devices together", p.Devices)
 	}
 	if name := p.Name(); name != "" && len(e.Run.Processes) > 1 {
 		d.Text += ", by " + name

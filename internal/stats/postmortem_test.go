@@ -326,7 +326,7 @@ func TestFailuresOfOneOfSeveral(t *testing.T) {
 	}
 }
 
-// Devices are told apart by what their driver says of them.
+// What the driver says of devices distinguishes them.
 func TestDevicesAreToldApart(t *testing.T) {
 	describe := func(s *stream, number uint64, identity string) {
 		r := wire.DeviceFields{Device: number, Memory: 1000 << 10}.Record([]byte("card\x001.0\x00" + identity))

@@ -356,8 +356,7 @@ enum gmtscrub {
  *   link           LargestAlloc  bytes  of one allocation at most
  *   tag            Align         bytes  alignment of sub-buffers
  *   duration:cost  Constant      bytes  of one __constant argument at most; 0: unknown
- *   payload        name NUL driver NUL identity, which has the PCI address or UUID of the first device; where it begins with "local", it
- *                  tells devices of one process apart only; empty: unknown
+ *   payload        name NUL driver NUL identity of the first: PCI address, UUID or both, or "local N", which holds in its process; empty: unknown
  */
 
 /*

@@ -135,7 +135,7 @@ struct gmtdevicefields {
 	uint64_t memory; /* bytes of global memory */
 	uint64_t largest_alloc; /* bytes of one allocation at most */
 	uint32_t align; /* bytes alignment of sub-buffers */
-	uint64_t constant; /* bytes of one __constant argument at most; 0: unknown tells devices of one process apart only; empty: unknown */
+	uint64_t constant; /* bytes of one __constant argument at most; 0: unknown */
 };
 
 static inline struct gmtevent gmtdevice_event(struct gmtdevicefields f)

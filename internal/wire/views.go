@@ -178,7 +178,7 @@ func (v SiteView) Fields() SiteFields {
 
 // DeviceView reads a DEVICE event: a device of a context.
 // Of several devices of a context the smallest figure of each, but the largest LargestAlloc.
-// Payload: name NUL driver NUL identity, which has the PCI address or UUID of the first device; where it begins with "local", it.
+// Payload: name NUL driver NUL identity of the first: PCI address, UUID or both, or "local N", which holds in its process; empty: unknown.
 type DeviceView struct{ e *Event }
 
 // AsDevice reads e as a DEVICE event; the caller has checked its kind.
@@ -202,7 +202,7 @@ func (v DeviceView) LargestAlloc() uint64 { return v.e.Link }
 // Align: bytes alignment of sub-buffers.
 func (v DeviceView) Align() uint32 { return v.e.Tag }
 
-// Constant: bytes of one __constant argument at most; 0: unknown tells devices of one process apart only; empty: unknown.
+// Constant: bytes of one __constant argument at most; 0: unknown.
 func (v DeviceView) Constant() uint64 { return uint64(v.e.Duration)<<32 | uint64(v.e.Cost) }
 
 // DeviceFields are the fields of a DEVICE event.
@@ -213,7 +213,7 @@ type DeviceFields struct {
 	Memory       uint64 // bytes of global memory
 	LargestAlloc uint64 // bytes of one allocation at most
 	Align        uint32 // bytes alignment of sub-buffers
-	Constant     uint64 // bytes of one __constant argument at most; 0: unknown tells devices of one process apart only; empty: unknown
+	Constant     uint64 // bytes of one __constant argument at most; 0: unknown
 }
 
 // Record returns the DEVICE event with these fields and a payload; Process and Thread are the caller's to set.

@@ -1,5 +1,5 @@
 /*
- * identity.c: see identity.h. A PCI address is what people and other tools know, but parts of one card share it; a UUID tells these apart.
+ * identity.c: see identity.h. A PCI address is what people and other tools know, but parts of one card share it; a UUID distinguishes these.
  * Where a driver has neither, the handle does so within the process.
  */
 #define _GNU_SOURCE
@@ -20,7 +20,7 @@
 #define TOPOLOGY_PCIE 1
 #define HANDLES 16
 
-/* Whether a driver knows an answer of exactly so many bytes. */
+/* Whether a driver has an answer of exactly that many bytes. */
 static bool answers(cl_device_id device, cl_device_info what, void *value, size_t bytes)
 {
 	size_t got = 0;
