@@ -466,7 +466,7 @@ func TestOutsiders(t *testing.T) {
 		send := exec.Command("python3", "-c", `import socket, sys
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 name = sys.argv[1].replace("@", "\0")
-if name[0] == "/": s.sendto(b"\0027 clCreateBuffer\0", name); s.sendto(b"\2x", name)
+if name[0] == "/": s.sendto(b"\0037 clCreateBuffer\0", name); s.sendto(b"\3x", name)
 for i in range(20): s.sendto(b"\0", name); s.sendto(b"\33[31m" * 1000, name)`, name)
 		if out, err := send.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
