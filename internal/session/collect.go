@@ -33,6 +33,7 @@ type collector struct {
 	peers   []*peer
 	count   uint32         // processes so far
 	numbers map[int]uint32 // of processes so far, by their pids as they see them
+	early   []childUse     // reports whose process is not known yet
 	waiting *peer          // the program itself, ended, its exit not yet recorded
 	status  *Status        // how it ended, once that is known
 	sweep   uint64         // when losses, and whether processes still live, are looked at next
@@ -217,6 +218,7 @@ func (c *collector) add(p *peer) {
 	}.Record(wire.AppendProcess(nil, p.command))
 	r.Process = p.number
 	c.take(&r) // sites look for its generated code
+	c.recordEarly(p)
 	c.guard(func() {
 		p.region.AskUses(c.recording())
 		for _, change := range c.changed {
@@ -232,10 +234,35 @@ const childrenMax = 1 << 16
 func (c *collector) childUses(pid int, function string) {
 	c.do(func() {
 		if number := c.numbers[pid]; number != 0 {
-			r := wire.DiagFields{Time: c.clock(), Diag: wire.DiagUseAfterFork}.Record([]byte(function))
-			r.Process = number
-			c.take(&r)
+			c.recordUse(number, function)
+		} else if len(c.early) < earlyMax { // its parent may not have been greeted yet
+			c.early = append(c.early, childUse{pid, function})
 		}
+	})
+}
+
+// childUse is what a forked child of a process, by its pid as it sees it, called.
+type childUse struct {
+	pid      int
+	function string
+}
+
+// earlyMax bounds the reports that come before their process.
+const earlyMax = 1024
+
+func (c *collector) recordUse(number uint32, function string) {
+	r := wire.DiagFields{Time: c.clock(), Diag: wire.DiagUseAfterFork}.Record([]byte(function))
+	r.Process = number
+	c.take(&r)
+}
+
+// recordEarly records what came before a process.
+func (c *collector) recordEarly(p *peer) {
+	c.early = slices.DeleteFunc(c.early, func(u childUse) bool {
+		if u.pid == p.own {
+			c.recordUse(p.number, u.function)
+		}
+		return u.pid == p.own
 	})
 }
 

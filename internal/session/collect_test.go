@@ -549,3 +549,27 @@ func TestSitesInGeneratedCode(t *testing.T) {
 		t.Errorf("%q, want %q", site.Payload, want)
 	}
 }
+
+// A forked child may report before its parent has been greeted: the report waits. One of a process that never comes is nothing.
+func TestReportsOfChildrenWait(t *testing.T) {
+	kept := &tape{}
+	c, _ := testCollector(kept)
+	c.childUses(7, "clCreateBuffer")
+	c.childUses(8, "clCreateBuffer")
+	run := func() {
+		todo, _ := c.orders()
+		for _, fn := range todo {
+			fn()
+		}
+	}
+	run()
+	target := newFakeTarget(t)
+	p := target.peer(7)
+	p.own = 7
+	c.add(p)
+	c.childUses(7, "clEnqueueTask")
+	run()
+	if got := kept.kinds(); got != "1:process 1:diag 1:diag" || len(c.early) != 1 {
+		t.Errorf("recorded %q, %d wait", got, len(c.early))
+	}
+}
