@@ -60,7 +60,7 @@ func TestAssumedGhosts(t *testing.T) {
 	s.Ghosts.Rows[2].Assumed = true
 	d := ghostTest(120, 36, s, &adopted, nil)
 	press(d, "w")
-	text := string(screen(d))
+	text := screen(d)
 	if !strings.Contains(text, "assumed │") || strings.Contains(text, " 3   pow2") || !strings.Contains(text, "what sub-allocations take is assumed") {
 		t.Errorf("%s", text)
 	}
@@ -69,7 +69,7 @@ func TestAssumedGhosts(t *testing.T) {
 	}
 	d = ghostTest(120, 36, s, &adopted, nil)
 	press(d, "w")
-	if text := string(screen(d)); !strings.Contains(text, "no ghost leads: too few driver calls") || strings.Contains(text, "y switches") {
+	if text := screen(d); !strings.Contains(text, "no ghost leads: too few driver calls") || strings.Contains(text, "y switches") {
 		t.Errorf("%s", text)
 	}
 }
@@ -81,7 +81,7 @@ func TestLittleToGain(t *testing.T) {
 	s.Ghosts.Rows[0].DriverNS, s.Ghosts.Rows[1].DriverNS = 50e3, 60e3
 	d := ghostTest(120, 36, s, &adopted, nil)
 	press(d, "w")
-	if text := string(screen(d)); strings.Contains(text, "y switches to") || !strings.Contains(text, "leads: −17 % time in the driver, which is little to gain (y switches)") {
+	if text := screen(d); strings.Contains(text, "y switches to") || !strings.Contains(text, "leads: −17 % time in the driver, which is little to gain (y switches)") {
 		t.Errorf("%s", text)
 	}
 }

@@ -58,21 +58,21 @@ func requestsAt(s *tape, hits, misses uint64, cost uint32) {
 	}
 }
 
-// pooled leaves n free blocks, and then takes the peak.
-func pooled(s *tape, blocks uint64, size uint64) {
+// pooled leaves n free blocks of 1 MiB, and then takes the peak.
+func pooled(s *tape, blocks uint64) {
 	for n := range blocks {
-		s.create(wire.OutcomeMiss, 1, size, size, n+1)
+		s.create(wire.OutcomeMiss, 1, mib, mib, n+1)
 	}
 	for n := range blocks {
 		s.release(n+1, wire.OutcomeCached)
 	}
-	object := s.driver(2, blocks*size+1)
+	object := s.driver(2, blocks*mib+1)
 	s.now += 50 * ms
 	s.release(object, wire.OutcomeDriver)
 }
 
-// early releases buffers whose commands it has not waited for, or waits in each round. RSS grows meanwhile by so much; 0: it is unknown.
-func early(s *tape, rounds int, waits bool, grows uint64) {
+// early releases 20 buffers whose commands it has not waited for, or waits in each round. RSS grows meanwhile by so much; 0: it is unknown.
+func early(s *tape, waits bool, grows uint64) {
 	s.device(1 << 30)
 	s.last().Flags = wire.FlagUnified
 	rss := func(bytes uint64) {
@@ -81,7 +81,7 @@ func early(s *tape, rounds int, waits bool, grows uint64) {
 		}
 	}
 	rss(mib)
-	for range rounds {
+	for range 20 {
 		object := s.driver(1, mib)
 		s.use(object)
 		s.release(object, wire.OutcomeDriver)
@@ -129,9 +129,9 @@ var diagnoses = []struct {
 	{"5 events lost (2 of them uses)", func(s *tape) {
 		s.put(wire.Event{Kind: wire.KindLost, Size: 5, Granted: 2}, "")
 	}, func(s *tape) { loop(s, 3, wire.OutcomeDriver, 0) }, "futhark", "too high or too low", ""},
-	{"driver may hold", func(s *tape) { early(s, 20, false, 0) }, func(s *tape) { early(s, 20, true, 0) }, "none",
+	{"driver may hold", func(s *tape) { early(s, false, 0) }, func(s *tape) { early(s, true, 0) }, "none",
 		"up to 20.0 MiB, beside at most 1.00 MiB in use: 20 releases (20.0 MiB in all)", ""},
-	{"driver may hold", func(s *tape) { early(s, 20, false, 30*mib) }, func(s *tape) { early(s, 20, false, 5*mib) }, "none", "an earlier round; most was created at tag 1", ""},
+	{"driver may hold", func(s *tape) { early(s, false, 30*mib) }, func(s *tape) { early(s, false, 5*mib) }, "none", "an earlier round; most was created at tag 1", ""},
 	{"device memory", func(s *tape) {
 		s.device(10 * mib)
 		s.release(s.driver(1, 9*mib+mib/2), wire.OutcomeDriver)
@@ -186,8 +186,8 @@ var diagnoses = []struct {
 		"futhark", "2 recycled buffers, which nothing had written; the driver's new memory was zero for 1 of them; most are of tag 1", ""},
 	{"earlier owner", func(s *tape) { exposed(s, wire.ExposedZero) }, func(s *tape) { exposed(s, wire.ExposedNo) },
 		"futhark", "1 recycled buffer, which nothing had written; the driver's new memory was zero; most are of tag 1", ""},
-	{"fragmented", func(s *tape) { pooled(s, 4, mib) }, func(s *tape) { pooled(s, 1, mib) }, "futhark", "4.00 MiB was free", ""},
-	{"fragmented", on(400*mib, func(s *tape) { pooled(s, 4, mib) }), on(401*mib, func(s *tape) { pooled(s, 4, mib) }), "futhark", "4.00 MiB was free", ""},
+	{"fragmented", func(s *tape) { pooled(s, 4) }, func(s *tape) { pooled(s, 1) }, "futhark", "4.00 MiB was free", ""},
+	{"fragmented", on(400*mib, func(s *tape) { pooled(s, 4) }), on(401*mib, func(s *tape) { pooled(s, 4) }), "futhark", "4.00 MiB was free", ""},
 }
 
 // on is a stream on a device: what does not matter beside its memory is not advised.

@@ -113,7 +113,7 @@ func (x *chrome) createSlice(p *running, r *wire.Record) {
 		x.out.word(`,"reason":`, e.Reason().String())
 	}
 	if e.Outcome() == wire.OutcomeFailed {
-		x.out.signed(`,"status":`, int64(e.Status()))
+		x.out.status(int32(e.Status()))
 	}
 	x.out.number(`,"bytes":`, e.Requested())
 	x.out.number(`,"granted":`, e.Served())

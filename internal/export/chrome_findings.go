@@ -31,7 +31,7 @@ func (x *chrome) mistake(p *running, r *wire.Record) {
 	x.out.raw(`,"tag":` + t.quoted)
 	x.out.number(`,"bytes":`, f.Size)
 	x.out.number(`,"object":`, e.Object())
-	x.out.signed(`,"status":`, int64(f.Status))
+	x.out.status(f.Status)
 	x.out.truth(`,"certain":`, f.Certain())
 	x.out.close()
 }
@@ -72,7 +72,7 @@ func (x *chrome) failed(p *running, r *wire.Record, t *tag) {
 	x.out.number(`,"bytes":`, e.Requested())
 	x.out.number(`,"in_use":`, heap.Amount(x.heap.InUse))
 	x.out.number(`,"reserved":`, heap.Amount(x.heap.Reserved()))
-	x.out.signed(`,"status":`, int64(e.Status()))
+	x.out.status(int32(e.Status()))
 	x.out.close()
 }
 
@@ -86,7 +86,7 @@ func (x *chrome) callFailed(p *running, r *wire.Record) {
 		call.Tag = t.name
 	}
 	x.failure(p, r, t, call.Sentence(units.FormatLong))
-	x.out.signed(`,"status":`, int64(call.Status))
+	x.out.status(call.Status)
 	x.out.close()
 }
 

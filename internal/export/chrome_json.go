@@ -102,9 +102,9 @@ func (l *lines) number(key string, n uint64) {
 	l.b = strconv.AppendUint(l.b, n, 10)
 }
 
-func (l *lines) signed(key string, n int64) {
-	l.b = append(l.b, key...)
-	l.b = strconv.AppendInt(l.b, n, 10)
+func (l *lines) status(code int32) {
+	l.raw(`,"status":`)
+	l.b = strconv.AppendInt(l.b, int64(code), 10)
 }
 
 // hex appends a number as Perfetto takes ids: in base 16, as a string.

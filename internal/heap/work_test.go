@@ -11,13 +11,13 @@ import (
 // commands are the records of a program whose buffers commands use.
 type commands struct{ *heap.Heap }
 
-func (c commands) at(time uint64, thread uint32, e wire.Event) {
+func (c commands) at(time uint64, e wire.Event) {
 	e.Time = time
-	c.Apply(&wire.Record{Event: e, Process: 1, Thread: thread})
+	c.Apply(&wire.Record{Event: e, Process: 1, Thread: 1})
 }
 
 func (c commands) queue(number uint64, flags uint8) {
-	c.at(1, 1, wire.Event{Kind: wire.KindQueue, Op: uint8(wire.LifeCreate), Object: number, Flags: flags})
+	c.at(1, wire.Event{Kind: wire.KindQueue, Op: uint8(wire.LifeCreate), Object: number, Flags: flags})
 }
 
 func (c commands) create(object, parent uint64) {
@@ -25,19 +25,19 @@ func (c commands) create(object, parent uint64) {
 	if parent != 0 {
 		memory = wire.MemorySubBuffer
 	}
-	c.at(2, 1, wire.Event{Kind: wire.KindCreate, Op: uint8(memory), Object: object, Size: 100, Granted: 100, Link: parent})
+	c.at(2, wire.Event{Kind: wire.KindCreate, Op: uint8(memory), Object: object, Size: 100, Granted: 100, Link: parent})
 }
 
 func (c commands) use(time, object, queue uint64) {
-	c.at(time, 1, wire.Event{Kind: wire.KindUse, Object: object, Link: queue, Op: uint8(wire.CommandKernel)})
+	c.at(time, wire.Event{Kind: wire.KindUse, Object: object, Link: queue, Op: uint8(wire.CommandKernel)})
 }
 
 func (c commands) sync(time uint64, op wire.Sync, queue uint64, took uint32) {
-	c.at(time, 1, wire.Event{Kind: wire.KindSync, Op: uint8(op), Link: queue, Duration: took})
+	c.at(time, wire.Event{Kind: wire.KindSync, Op: uint8(op), Link: queue, Duration: took})
 }
 
 func (c commands) await(time, queue, other, since uint64, what wire.Await) {
-	c.at(time, 1, wire.Event{Kind: wire.KindAwait, Op: uint8(what), Object: other, Size: since, Link: queue})
+	c.at(time, wire.Event{Kind: wire.KindAwait, Op: uint8(what), Object: other, Size: since, Link: queue})
 }
 
 const (
@@ -117,7 +117,7 @@ func TestIdleSince(t *testing.T) {
 		}, 0},
 		"uses were lost": {func(c commands) {
 			c.use(10, 1, 1)
-			c.at(11, 1, wire.Event{Kind: wire.KindLost, Size: 1, Granted: 1})
+			c.at(11, wire.Event{Kind: wire.KindLost, Size: 1, Granted: 1})
 			c.sync(20, wire.SyncFinish, 1, 5)
 		}, 0},
 		"longer than can be said": {func(c commands) {
@@ -127,7 +127,7 @@ func TestIdleSince(t *testing.T) {
 		"longer than can be said, then more": {func(c commands) {
 			c.use(10, 1, 1)
 			c.sync(20, wire.SyncFinish, 1, math.MaxUint32)
-			c.at(9_000_000_000, 1, wire.Event{Kind: wire.KindRelease, Object: 2})
+			c.at(9_000_000_000, wire.Event{Kind: wire.KindRelease, Object: 2})
 		}, 9_000_000_000},
 	} {
 		c := commands{heap.New(heap.Options{})}
@@ -150,5 +150,5 @@ func (c commands) mapped(begins bool) {
 	if begins {
 		op = wire.CommandMap
 	}
-	c.at(10, 1, wire.Event{Kind: wire.KindUse, Object: 1, Link: 1, Op: uint8(op)})
+	c.at(10, wire.Event{Kind: wire.KindUse, Object: 1, Link: 1, Op: uint8(op)})
 }

@@ -11,7 +11,6 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 	"codeberg.org/gpumemtop/gpumemtop/internal/setting"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
-	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // OutputComparison says whether a program does the same with the pool, where recycled memory is full of poison, as bare. Scripts rely
@@ -56,7 +55,8 @@ func CompareOutputs(o *CompareOptions, command []string) (*OutputComparison, err
 	if err != nil {
 		return nil, err
 	}
-	setup.Scrub, program.keeps = wire.ScrubPoison, true
+	setup.Poison()
+	program.keeps = true
 	defer program.Catch()()
 	configuration := setup.Configuration()
 	r := &OutputComparison{Command: command, Configuration: setting.Configuration(&configuration), Pairs: o.Runs, Recycled: ^uint64(0)}

@@ -122,6 +122,9 @@ func (s *Setup) readMemory(o *SetupOptions) error {
 	return nil
 }
 
+// Poison fills recycled memory with bytes that arithmetic notices, as --scrub poison does.
+func (s *Setup) Poison() { s.Scrub = wire.ScrubPoison }
+
 // Configuration is the policy with its settings.
 func (s *Setup) Configuration() replay.Configuration {
 	return replay.Configuration{Policy: s.Policy.Name(), Settings: s.Settings}
