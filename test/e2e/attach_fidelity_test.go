@@ -26,6 +26,9 @@ var racing = []string{
 // else to do: then only the caller is recorded.
 var rushing = []string{"threads", "churn", "handler, late"}
 
+// deep are the programs whose call stacks go through more libraries than stacks have frames: the library follows these farther.
+var deep = []string{"ffmpeg blur", "ffmpeg means"}
+
 // thoroughPrograms are the examples that other tests run in ways of their own: those that make every call there is, and
 // those that end, write or wait in unusual ways.
 func thoroughPrograms(t *testing.T) []program {
@@ -94,6 +97,9 @@ func TestAttachedRecordingIsThatOfTheLibrary(t *testing.T) {
 			var flags []string
 			if slices.Contains(rushing, program.name) {
 				flags = []string{"--tags", "caller"}
+			}
+			if slices.Contains(deep, program.name) {
+				flags = []string{"--stack-depth", "24"}
 			}
 			inside, outside := recordedTwice(t, &program, flags...)
 			racy := slices.Contains(racing, program.name)

@@ -58,6 +58,7 @@ type event struct {
 	Tag, Object, Size           uint64
 	Granted, Link               uint64
 	Offset                      uint64
+	Duration                    uint64
 	Argument                    *uint64 // of a kernel
 	Frames                      []struct{ Module, Offset uint64 }
 }
@@ -95,6 +96,10 @@ func (l *teller) hear(e *event) {
 		if e.Op == "whole blocks" || e.Op == "call failed" { // only the library tries the driver, and sees other calls than creates fail
 			return
 		}
+	case "sync":
+		if e.Op == "wait" && e.Duration == 0 { // the program has learned of an end without a wait, which is not seen from outside
+			return
+		}
 	case "kernel":
 		l.names[l.key(e, "kernel", e.Object)] = e.Text
 	case "use":
@@ -107,8 +112,8 @@ func (l *teller) hear(e *event) {
 			e.Flags &^= wire.FlagReads | wire.FlagWrites // declarations are not seen from outside
 			e.Text += fmt.Sprintf(" argument %d", *e.Argument)
 		}
-	case "context":
-		e.Link = 0 // a device
+	case "context", "queue":
+		e.Link = 0 // a device, which is not seen from outside
 	}
 	if l.racy {
 		e.Object, e.Link, e.Scope = 0, 0, 0
