@@ -719,10 +719,10 @@ struct gmtconfig {
 	uint32_t ungated;    /* 1: hand blocks out while commands still use them; corrupts, for demonstration */
 	uint32_t scrub;      /* enum gmtscrub */
 	uint32_t spill;      /* 1: memory objects are virtual, and idle ones go to host memory when the device has no room */
-	uint64_t eager;      /* 1: memory gets its room on the devices when it is created */
 	uint64_t devicememory; /* bytes of device memory that each process is made to have; 0: what the device has */
 	uint64_t answerfree;   /* 1: answer the query for free memory where the driver does not know it */
 	uint64_t copymin;    /* bytes from which buffers with CL_MEM_COPY_HOST_PTR come from the pool */
+	uint64_t eager;      /* 1: memory gets its room on the devices when it is created */
 	uint8_t policy[64];
 	uint8_t limits[1024];   /* "name=value,..." */
 };

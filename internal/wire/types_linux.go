@@ -257,10 +257,10 @@ type (
 		Ungated      uint32
 		Scrub        uint32
 		Spill        uint32
-		Eager        uint64
 		Devicememory uint64
 		Answerfree   uint64
 		Copymin      uint64
+		Eager        uint64
 		Policy       [64]uint8
 		Limits       [1024]uint8
 	}

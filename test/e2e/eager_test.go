@@ -6,7 +6,7 @@ import "testing"
 // there is nothing to do. See docs/RATIONALE.md.
 func TestEager(t *testing.T) {
 	t.Parallel()
-	const early, late, contents = "create 1, use 0\n", "create 0, use 1\n", "first byte 7\n"
+	const early, late, contents = "create yes, use no\n", "create no, use yes\n", "first byte 7\n"
 	for _, c := range []struct {
 		d    *driver
 		bare string

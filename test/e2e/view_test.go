@@ -59,7 +59,7 @@ func (term *terminal) shownCreates(at string) uint64 {
 	term.await(`AT ` + regexp.QuoteMeta(at) + ` of`)
 	term.await(`driver creates`)
 	waitFor(term.t, "the end of the reading", func() bool { return !strings.Contains(term.screen(), "reading") })
-	match := regexp.MustCompile(`driver creates ([\d ]+?) +avoided ([\d ]+?)  `).FindStringSubmatch(term.screen())
+	match := regexp.MustCompile(`(?m)driver creates ([\d ]+?) +avoided ([\d ]+?)(?:  |$)`).FindStringSubmatch(term.screen())
 	if match == nil {
 		term.t.Fatalf("no driver creates on the screen:\n%s", term.screen())
 	}
@@ -172,7 +172,7 @@ func TestViewAgreesWithReports(t *testing.T) {
 	term.await(`status=0`)
 }
 
-var shownFigures = regexp.MustCompile(`in use (\S+) .*? cached ([^ /]+).*? peak (\S+)[\s\S]*driver creates ([\d ]+?) +avoided ([\d ]+?)  `)
+var shownFigures = regexp.MustCompile(`(?m)in use (\S+) .*? cached ([^ /]+).*? peak (\S+)[\s\S]*driver creates ([\d ]+?) +avoided ([\d ]+?)(?:  |$)`)
 
 // figures returns what the top of a view shows; digits come in groups of three.
 func (term *terminal) figures() string {
