@@ -130,7 +130,7 @@ uint64_t now_ns(void)
 
 void pause_us(long us)
 {
-	nanosleep(&(struct timespec){.tv_nsec = us * 1000}, NULL);
+	nanosleep(&(struct timespec){.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000}, NULL);
 }
 
 void report_time(const struct arguments *arguments, uint64_t start)

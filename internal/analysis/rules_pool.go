@@ -121,10 +121,10 @@ func nothingCarved(e *Evidence) (Diagnosis, bool) {
 }
 
 // contentsExposed finds kernels that may have read what earlier owners left, where the driver's new memory would have been zero: the
-// program may depend on that without a pool.
+// program may depend on that without a pool. Many programs have such kernels, so while one runs there are more important things to say.
 func contentsExposed(e *Evidence) (Diagnosis, bool) {
 	t := &e.Run.Totals
-	if t.ExposedNewZero == 0 || len(e.Run.Tags) == 0 {
+	if t.ExposedNewZero == 0 || len(e.Run.Tags) == 0 || e.State == GoesOn {
 		return Diagnosis{}, false
 	}
 	most := slices.MaxFunc(e.Run.Tags, func(a, b stats.Tag) int { return cmp.Compare(a.Exposed, b.Exposed) })
