@@ -151,7 +151,7 @@ var diagnoses = []struct {
 		func(s *tape) { loop(s, 30, wire.OutcomeMiss, 1000) }, "none", "30 creates", ""},
 	{"creates that copy", func(s *tape) { copying(s, ms/2) }, func(s *tape) { copying(s, 1000) }, "futhark", "1 create with CL_MEM_COPY_HOST_PTR", ""},
 	{"before the loop", func(s *tape) { loop(s, 30, wire.OutcomeDriver, ms/2) },
-		func(s *tape) { loop(s, 30, wire.OutcomeDriver, 500) }, "futhark", "30 buffers of tag 1", ""},
+		func(s *tape) { loop(s, 30, wire.OutcomeDriver, 500) }, "none", "30 buffers of tag 1", ""},
 	{"long after", func(s *tape) { keeping(s, 100*ms) }, func(s *tape) { keeping(s, ms) }, "futhark", "held 10", ""},
 	{"much larger", func(s *tape) { serve(s, mib+1, 2*mib) }, func(s *tape) { serve(s, mib, mib+1) }, "mantissa", "50.0 %", "mantissa_bits=5"},
 	{"much larger", func(s *tape) { serve(s, mib+1, 2*mib) }, func(s *tape) { serve(s, 5, 50) }, "futhark-2018", "50.0 %", "max_waste_ratio=1.25"},
@@ -183,9 +183,9 @@ var diagnoses = []struct {
 		s.put(wire.Event{Kind: wire.KindDiag, Op: uint8(wire.DiagForked)}, "a child")
 	}, "pow2", "1 create (2.00 MiB)", ""},
 	{"earlier owner", func(s *tape) { exposed(s, wire.ExposedZero, wire.ExposedOther) }, func(s *tape) { exposed(s, wire.ExposedOther, wire.ExposedUntried) },
-		"futhark", "2 recycled buffers, which nothing had written; the driver's new memory was zero for 1 of them; most are of tag 1", ""},
+		"futhark", "2 recycled buffers, which nothing had written; the driver's new memory was zero for 1 of them; most often (2) of tag 1", ""},
 	{"earlier owner", func(s *tape) { exposed(s, wire.ExposedZero) }, func(s *tape) { exposed(s, wire.ExposedNo) },
-		"futhark", "1 recycled buffer, which nothing had written; the driver's new memory was zero; most are of tag 1", ""},
+		"futhark", "1 recycled buffer, which nothing had written; the driver's new memory was zero; most often (1) of tag 1", ""},
 	{"fragmented", func(s *tape) { pooled(s, 4) }, func(s *tape) { pooled(s, 1) }, "futhark", "4.00 MiB was free", ""},
 	{"fragmented", on(400*mib, func(s *tape) { pooled(s, 4) }), on(401*mib, func(s *tape) { pooled(s, 4) }), "futhark", "4.00 MiB was free", ""},
 }

@@ -145,7 +145,7 @@ func limit(s *stats.Snapshot, name string) *stats.Limit {
 // advice says what helps if no limit does.
 var advice = map[wire.Miss]string{
 	wire.MissNone:     "the recording does not say why",
-	wire.MissCold:     "no block of that kind had been released before: the first buffer of a kind always misses",
+	wire.MissCold:     "no block of that kind was free: none had been released before, or all were in use again",
 	wire.MissTooSmall: "all free blocks were smaller: creating the largest buffers first needs fewer blocks",
 	wire.MissOtherClass: "a fitting block was free, but with other flags or in another context: with the same flags everywhere " +
 		"buffers can share blocks",

@@ -130,7 +130,7 @@ func contentsExposed(e *Evidence) (Diagnosis, bool) {
 	most := slices.MaxFunc(e.Run.Tags, func(a, b stats.Tag) int { return cmp.Compare(a.Exposed, b.Exposed) })
 	return Diagnosis{
 		Severity: Note, Title: "kernels may read what a block's earlier owner left", Tag: most.Name,
-		Text: fmt.Sprintf("%s; most are of %s; gpumemtop compare --outputs shows whether the program reads them", ExposedText(t), most.Name),
+		Text: fmt.Sprintf("%s; most often (%d) of %s; gpumemtop compare --outputs shows whether the program reads them", ExposedText(t), most.Exposed, most.Name),
 	}, true
 }
 

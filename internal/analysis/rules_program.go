@@ -88,7 +88,7 @@ func couldBeHoisted(e *Evidence) (Diagnosis, bool) {
 		return Diagnosis{}, false
 	}
 	top := slices.MaxFunc(e.Whole.Temporaries, func(a, b Temporary) int { return cmp.Compare(a.DriverNS, b.DriverNS) })
-	if float64(top.DriverNS) < driverShare*float64(e.Length) || top.Buffers < growthIterations {
+	if e.Run.Policy != "none" || float64(top.DriverNS) < driverShare*float64(e.Length) || top.Buffers < growthIterations { // a pool keeps them
 		return Diagnosis{}, false
 	}
 	return Diagnosis{

@@ -56,7 +56,7 @@ var transferAdvice = map[TransferKind]string{
 	Rewritten: "write only what has changed",
 	ReadBack:  "keep the bytes on the host",
 	Unchanged: "keep what the last read returned, or what the buffer was made of",
-	Copied:    "create the buffer with CL_MEM_ALLOC_HOST_PTR or CL_MEM_USE_HOST_PTR and map it",
+	Copied:    "memory with CL_MEM_ALLOC_HOST_PTR or CL_MEM_USE_HOST_PTR can be mapped, where nothing else needs the copy",
 	SecondOne: "free the source, or create with CL_MEM_USE_HOST_PTR, or with CL_MEM_ALLOC_HOST_PTR and fill through a map",
 	ColdRead:  "read into memory that is kept, or mapped, instead of allocated for each read",
 	Small:     "collect the bytes on the host, or use a Rect command",

@@ -185,7 +185,7 @@ func (v *view) keyFigures() section {
 	}
 	t := v.run
 	s := section{Title: "Key figures", Facts: [][2]string{
-		{"memory", fmt.Sprintf("%s, at %s", memoryText(t), v.clockOf(t.PeakInUseTime))},
+		{"memory", fmt.Sprintf("%s; the most in use at %s", memoryText(t), v.clockOf(t.PeakInUseTime))},
 		{"at the end", endText(t)},
 		{"creates", fmt.Sprintf("%d (%s, %d never eligible), %s", t.Creates+t.Failures, refusedText(t.Totals), t.Unpooled,
 			units.Count(t.Releases, "release"))},

@@ -59,8 +59,11 @@ func transfersText(t *stats.Transfers) string {
 		text := units.FormatLong(f.Bytes) + " " + words
 		if at := units.Rate(f.Rate()); at != "" && stats.Direction(d) < stats.Mapped {
 			text += " at " + at
-			if f.Profiled == 0 {
+			switch {
+			case f.Profiled == 0:
 				text += " or more" // the calls also waited
+			case f.ProfiledBytes < f.Bytes/2:
+				text += ", as far as " + units.FormatLong(f.ProfiledBytes) + " of it show"
 			}
 		}
 		parts = append(parts, text)

@@ -65,7 +65,7 @@ func hitsText(run *figures.Subject) string {
 	}
 	text += "; " + units.Plural(run.Misses, "miss", "misses")
 	if n := run.MissReasons[wire.MissCold]; n > 0 {
-		text += fmt.Sprintf(", %d with nothing to reuse yet", n)
+		text += fmt.Sprintf(", %d with nothing free", n)
 	}
 	return text
 }

@@ -165,7 +165,10 @@ func (f *Finding) Text(bytes func(uint64) string) string {
 // Sentence says what was wrong and how often, without the kind.
 func (f *Finding) Sentence(bytes func(uint64) string) string {
 	text := f.sentence(bytes)
-	if f.Who != "" {
+	switch {
+	case f.Kind == wire.DiagUseAfterFork && f.Who != "":
+		text += ", in a child of " + f.Who
+	case f.Who != "":
 		text += ", in " + f.Who
 	}
 	if f.Count > 1 {

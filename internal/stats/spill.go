@@ -56,6 +56,7 @@ type spill struct {
 	sites    *callSites
 	began    uint64 // when memory was first taken from the device
 	taken    uint64 // bytes that have left the device so far
+	most     uint64 // resident and spilled at once
 	distance Histogram
 	needed   *processSite        // of Needed
 	folded   map[string][2]Moves // of processes that were folded, by call site
@@ -81,6 +82,7 @@ func (s *spill) moved(p *process, v wire.SpillView) {
 	s.Spilled += v.Spilled() - own.spilled
 	own.resident, own.spilled = v.Resident(), v.Spilled()
 	s.PeakResident, s.PeakSpilled = max(s.PeakResident, s.Resident), max(s.PeakSpilled, s.Spilled)
+	s.most = max(s.most, s.Resident+s.Spilled)
 	switch v.Spill() {
 	case wire.SpillIn:
 		s.In.add(v)
@@ -167,7 +169,7 @@ func (s *spill) show(now uint64, processes []*process) *Spill {
 		return nil
 	}
 	shown := s.Spill
-	shown.WorkingSet = s.distance.Percentile(0.9)
+	shown.WorkingSet = min(s.distance.Percentile(0.9), s.most) // a percentile is right to a few percent
 	shown.Thrashing = s.In.Times > 0 && s.Stalls.NS >= (now-min(now, s.began))/thrashingShare
 	if s.needed != nil {
 		shown.NeededSite = s.needed.final().shownName()

@@ -40,6 +40,7 @@ void gmt_unwritten_touch(struct gmt_memory *memory, enum gmt_effect effect, cons
 	bool cleared = atomic_load_explicit(&memory->exposed, memory_order_relaxed) == GMT_EXPOSED_CLEARED;
 	if (kernel && memory->context && !gmt_scrubs(memory->context) && !cleared)
 		atomic_store_explicit(&memory->exposed, (uint8_t)gmt_fresh(memory->context, memory->granted), memory_order_relaxed);
-	if (effect == GMT_EFFECT_READS)
+	bool hidden = memory->context && atomic_load(&memory->context->order.command_buffers); /* a replay may have written it */
+	if (effect == GMT_EFFECT_READS && !hidden)
 		gmt_finding_kernel(kernel ? GMT_DIAG_STALE_ARGUMENT : GMT_DIAG_STALE_READ, function, memory, kernel);
 }

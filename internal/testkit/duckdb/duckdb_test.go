@@ -232,6 +232,7 @@ type life struct {
 	owns, miss      bool
 	object          uint64
 	granted         int64
+	parent          *life // of a sub-buffer
 	cost, used, end int64 // used, end: ns since the start, 0 when never
 }
 
@@ -258,10 +259,15 @@ func lives(runs []run) []*life {
 				if e.Tag > 0 {
 					l.site = fmt.Sprintf("app.c:%d f%d", 10*e.Tag, e.Tag)
 				}
+				if !l.owns {
+					l.parent = open[object{e.Process, e.Link}]
+				}
 				open[key], list = l, append(list, l)
 			case l == nil:
 			case e.Kind == wire.KindUse:
-				l.used = since
+				for of := l; of != nil && of.end == 0; of = of.parent {
+					of.used = since
+				}
 			case e.Kind == wire.KindRelease:
 				l.end = since
 			}
