@@ -38,7 +38,11 @@ func (n *Names) Wrappers() []Wrapper {
 			}
 			c.several = c.several || c.name != s.Name
 			if caller != nil {
-				c.callers[caller.place()+caller.source(caller.File)] = true
+				place := caller.place()
+				if caller.File != "" { // a compiler that unrolls a loop makes several of one
+					place = caller.Function + caller.source(caller.File)
+				}
+				c.callers[place] = true
 			}
 		}
 	}

@@ -169,7 +169,7 @@ func TestPostMortemOfAnyRun(t *testing.T) {
 		if shown != (len(a.Snapshot.PostMortems) > 0) {
 			t.Errorf("shown %v, there are %d", shown, len(a.Snapshot.PostMortems))
 		}
-		if shown && strings.Contains(text.String(), "nothing: no mistake") {
+		if shown && strings.Contains(text.String(), "nothing was found") {
 			t.Errorf("a failure is nothing:\n%s", text.String())
 		}
 	})
