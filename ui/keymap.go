@@ -161,7 +161,7 @@ var keymap = []command{
 	{inView, keys{"left"}, sectionTime, "", "", "", always, travels(-smallStep)},
 	{inView, keys{"right"}, sectionTime, "time", "← →", "one kept instant back or forward", always, travels(smallStep)},
 	{inView, keys{"t"}, sectionTime, "go to", "t", "go to a time, such as 12.5, 1m30s or 1:30", always, does(func(d *dashboard) { d.cursor.ask() })},
-	{inAll, keys{"!"}, sectionScreen, "findings", "!", "list of what stands out; enter goes to the call site, y does what is suggested", withPanes, zooms(panePoints)},
+	{inAll, keys{"!"}, sectionScreen, "findings", "!", "list of findings; enter goes to the call site, y does what is suggested", withPanes, zooms(panePoints)},
 	{inAll, keys{"/"}, sectionMove, "filter", "/", "show only rows or lines with a text; !text: without it; re: a regular expression; esc shows all", withPanes, does((*dashboard).askFilter)},
 	{inAll, keys{"s"}, sectionMove, "sort", "s", "sort the tags by the next column", withPanes, does(func(d *dashboard) { d.tags.nextSort() })},
 	{inAll, keys{"tab"}, sectionScreen, "pane", "tab", "next pane", withPanes, does(func(d *dashboard) { d.turnFocus(1) })},

@@ -10,7 +10,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// pointsPane says what stands out: in one line above the panes, and as a list.
+// pointsPane shows the findings: in one line above the panes, and as a list.
 type pointsPane struct {
 	basePane
 	list
@@ -159,7 +159,7 @@ func (p *pointsPane) deed(point *analysis.Diagnosis, named bool) string {
 }
 
 func (p *pointsPane) title(*stats.Snapshot) (title, hint []span) {
-	title = []span{{"what stands out ", titleStyle}, {strconv.Itoa(len(p.found)), dim}}
+	title = []span{{"findings ", titleStyle}, {strconv.Itoa(len(p.found)), dim}}
 	return title, []span{{" enter", keyStyle}, {" go there ", dim}, {"y", keyStyle}, {" apply ", dim}, {"esc", keyStyle}, {" back ", dim}}
 }
 

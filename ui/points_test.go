@@ -66,7 +66,7 @@ func TestPointsLeadToTheirSites(t *testing.T) {
 	d := pointsTest((&calls{}).options(), 140, 42)
 	shows(t, d, "✗ 4 things: ", "! list  y: max_cached_bytes 512.0M → 1.00G")
 	press(d, "!")
-	shows(t, d, "what stands out 4", "▸✗")
+	shows(t, d, "findings 4", "▸✗")
 	at := slices.IndexFunc(names(d), func(n string) bool { return n == "main.c:140 upload" })
 	press(d, "j", "j")
 	shows(t, d, "memory grows 8.00 MiB/s: at this rate the device is full in 31m 05s; all of it at main.c:140 upload")
@@ -116,7 +116,7 @@ func TestAllIsWell(t *testing.T) {
 	const fine = "✓ fine: no mistake, no growth of late; other policies are not compared"
 	shows(t, d, fine)
 	press(d, "!")
-	shows(t, d, "what stands out 0", fine)
+	shows(t, d, "findings 0", fine)
 	s = sampleSnapshot()
 	s.Processes[0].State, s.Processes[0].Totals, s.Processes[0].Orderly = stats.Exited, s.Totals, true
 	s.Processes[0].Status = 0

@@ -159,8 +159,8 @@ type Bin struct {
 // Lag is how long memory was held, at least, after its last use: from when the program knew that the last command had ended. The counts
 // are 0 if uses were not recorded.
 type Lag struct {
-	Known       uint64   `json:"known"`   // released buffers that a command had used, of which the end is known
-	Unsure      uint64   `json:"unknown"` // of which the end is not known
+	Known       uint64   `json:"known"`   // released buffers that commands had used, where the end of the last command is known
+	Unsure      uint64   `json:"unknown"` // the same, where that end is not known
 	Unused      uint64   `json:"unused"`  // released buffers that no command ever used
 	P50         uint64   `json:"p50_ns"`
 	P99         uint64   `json:"p99_ns"`

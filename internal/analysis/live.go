@@ -15,7 +15,7 @@ const (
 	growRises   = 5              // of these seconds must hold more than the one before
 	growLate    = 2              // of them in the later half
 	growShare   = 0.01           // of what is in use
-	earlyPoints = 4              // seconds, each of which holds more than the one before, are enough
+	earlyPoints = 4              // seconds are enough if each holds more than the second before
 	earlyRoom   = 120            // where growth would fill a device within that many seconds,
 	earlyPeakNS = 2_000_000_000  // and the peak is this old at most: else memory rises and falls
 	steadyNS    = 2_000_000_000  // memory must be wasteful or fragmented for so long, or again and again,

@@ -13,11 +13,11 @@ import (
 // phasesMax bounds the list of phases.
 const phasesMax = 32
 
-// What a straight rise is.
+// In a straight rise each of straightParts rises by a third of the mean at least, and three times the mean at most.
 const (
 	straightLeast = 16 // iterations
-	straightParts = 8  // each of which rises by
-	straightTimes = 3  // times the mean at most, and a third of it at least
+	straightParts = 8
+	straightTimes = 3 // times the mean
 	evenShare     = 0.05
 )
 

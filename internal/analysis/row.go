@@ -96,7 +96,7 @@ type lags struct {
 func (l *lags) release(w *row, p *heap.Process, o *heap.Object, now, lastCreate uint64) {
 	ended, known := p.IdleSince(o)
 	switch {
-	case p.Untouched(o): // one that was carried over may have been used before the part
+	case p.Untouched(o): // an object that was carried over may have been used before the part
 		l.unused++
 		return
 	case !known:

@@ -13,7 +13,7 @@ const kindsMax = 1 << 16
 type simplest struct {
 	free           map[kind]uint64
 	hits, requests uint64
-	created        uint64 // bytes, all of which it holds
+	created        uint64 // bytes; the pool holds all of them
 }
 
 // kind is what a block must share with a request that it serves.

@@ -59,7 +59,7 @@ func TestVerdicts(t *testing.T) {
 		s.Ghosts.Rows[i].RecentRequests = 20
 	}
 	l.Update(s)
-	says("with one that has requests", Fine, "fine: no mistake, no growth of late; no simulated policy serves clearly more")
+	says("with a ghost that has requests", Fine, "fine: no mistake, no growth of late; no simulated policy serves clearly more")
 	s.Lost = 1
 	l.Update(s)
 	says("with lost events", Watching, "")

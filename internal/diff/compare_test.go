@@ -109,7 +109,7 @@ func TestSlightTimes(t *testing.T) {
 	}
 }
 
-// TestMannWhitney checks the statistic against one that was computed by hand: of 25 pairs b is longer in 20 and ties in 2.
+// TestMannWhitney compares the statistic with a result computed by hand: of 25 pairs b is longer in 20 and ties in 2.
 func TestMannWhitney(t *testing.T) {
 	a, b := costs(1, 2, 3, 4, 9), costs(4, 5, 6, 9, 10)
 	want := (20 + 2/2. - 12.5) / math.Sqrt(25./12*(11-(6+6)/90.))

@@ -109,7 +109,7 @@ func TestPostMortem(t *testing.T) {
 	}
 }
 
-// What fails after a create had failed that the program did not check is with it, in the first line of what stands out, as is how the program ended.
+// The first finding is a create that failed unchecked; it has what failed after it, and how the program ended.
 func TestUncheckedFailure(t *testing.T) {
 	t.Parallel()
 	for how, status := range map[string]int{"unchecked": 3, "full": 0} {
