@@ -224,5 +224,21 @@ func (e *Evidence) matters(bytes float64) bool {
 	return bytes >= matterShare*float64(whole)
 }
 
+// took writes the time of calls. That of several threads may be longer than the run.
+func (e *Evidence) took(ns uint64) string {
+	if ns > e.Length {
+		return units.Duration(ns) + " of all threads together"
+	}
+	return units.Duration(ns)
+}
+
+// ofRun says which part of the run that is, where it is one.
+func (e *Evidence) ofRun(ns uint64) string {
+	if ns > e.Length {
+		return ""
+	}
+	return ", " + units.Percent(float64(ns)/float64(e.Length), e.Length) + " of the run"
+}
+
 // share returns a part of a whole, at most 1.
 func share(part, whole uint64) float64 { return min(float64(part)/float64(max(whole, 1)), 1) }

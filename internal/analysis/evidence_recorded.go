@@ -7,8 +7,22 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// length is the time of the part that was analysed, ns.
-func (x *run) length() uint64 { return x.survey.last - x.survey.first }
+// length is how long the run took, or the part of it that was analysed, ns. Shares of the run are of that, and the times of a report
+// begin there as well, not at the first call.
+func (x *run) length() uint64 {
+	o := x.options
+	begin, end := x.started+uint64(o.Since), x.survey.last
+	switch {
+	case o.Until > 0:
+		end = x.started + uint64(o.Until)
+	case o.Whole:
+		end = max(end, o.Footer.EndedNS)
+	}
+	return relative(begin, end)
+}
+
+// calls is the time between the first event and the last, ns: halves of a run are halves of that.
+func (x *run) calls() uint64 { return x.survey.last - x.survey.first }
 
 // evidence is what the recording shows of the run.
 func (x *run) evidence(a *Analysis) *Evidence {

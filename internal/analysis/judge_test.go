@@ -543,7 +543,7 @@ func TestLagOfLittleIsNone(t *testing.T) {
 		s.now += 100 * ms
 		s.release(s.driver(2, size), wire.OutcomeDriver)
 		s.release(object, wire.OutcomeDriver)
-		if d := diagnosis(s.analyse(t), "long after"); (d != nil) != found || found && !strings.Contains(d.Text, "994.5 KiB of the 1.01 MiB in use were idle so") {
+		if d := diagnosis(s.analyse(t), "long after"); (d != nil) != found || found && !strings.Contains(d.Text, "985.0 KiB of the 1.00 MiB in use were idle so") {
 			t.Errorf("%d: %+v", size, d)
 		}
 	}

@@ -27,7 +27,7 @@ func (v *vain) end(x *run, b *heap.Block, how heap.How) {
 		return
 	}
 	stay := relative(max(b.Freed, x.survey.first), x.heap.Now())
-	if stay < vainLeast || stay < x.length()/2 {
+	if stay < vainLeast || stay < x.calls()/2 {
 		return
 	}
 	if v.blocks == 0 || stay < v.shortest {

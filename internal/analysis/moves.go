@@ -28,6 +28,7 @@ type moveKey struct {
 type move struct {
 	count, bytes, ns uint64
 	sampled          bool
+	waited           bool       // of ColdRead: calls waited for commands as well
 	warm             stats.Flow // of ColdRead: reads into warm memory
 }
 
@@ -37,7 +38,7 @@ type mover struct {
 	key                  moveKey
 	command              wire.Command
 	object, end          uint64
-	launched             bool // a kernel, since its last blocking read
+	queued               bool // a command, since it waited last
 }
 
 // span is bytes of an object.
@@ -87,6 +88,10 @@ func (m *moves) see(p *heap.Process, r *wire.Record) {
 		if p != nil {
 			m.use(p, r)
 		}
+	case wire.KindSync:
+		if how := r.AsSync().Sync(); how == wire.SyncFinish || how == wire.SyncWait { // what blocks has a USE as well
+			m.thread(r).queued = false
+		}
 	case wire.KindLost:
 		m.epoch++
 	default:
@@ -105,7 +110,7 @@ func (m *moves) use(p *heap.Process, r *wire.Record) {
 	key := moveKey{process: r.Process, tag: u.Tag()}
 	if more, known := m.sides.Of(r); known {
 		key.tag = more.Site()
-		m.cold(key, u, more)
+		m.cold(thread, key, u, more)
 	}
 	m.neighbours(thread, key, u)
 	m.waits(thread, key, u)
@@ -189,13 +194,15 @@ func (m *moves) readAgain(c *contents, at span, key moveKey, u wire.UseView) {
 	}
 }
 
-// cold counts reads whose host pages were looked at.
-func (m *moves) cold(key moveKey, u wire.UseView, more wire.TransferView) {
+// cold counts reads whose host pages were looked at. What a read took that also waited for commands says nothing of its pages.
+func (m *moves) cold(t *mover, key moveKey, u wire.UseView, more wire.TransferView) {
 	if more.Pages() == 0 || u.Command() != wire.CommandRead {
 		return
 	}
 	if float64(more.Cold()) >= coldShare*float64(more.Pages()) {
-		m.add(ColdRead, key, u)
+		if f := m.add(ColdRead, key, u); f != nil {
+			f.waited = f.waited || t.queued
+		}
 	} else if f := m.get(ColdRead, key); f != nil {
 		f.warm.Add(&stats.Flow{TimedBytes: u.Bytes(), NS: uint64(u.Duration())})
 	}
@@ -228,15 +235,12 @@ func (m *moves) endRun(t *mover) {
 	t.run, t.runBytes, t.runNS = 0, 0, 0
 }
 
-// waits counts blocking reads behind a kernel of the same thread.
+// waits counts blocking reads that wait for commands of the same thread.
 func (m *moves) waits(t *mover, key moveKey, u wire.UseView) {
-	switch {
-	case u.Command() == wire.CommandKernel:
-		t.launched = true
-	case u.Command() == wire.CommandRead && u.Duration() > 0 && t.launched:
-		t.launched = false
+	if u.Command() == wire.CommandRead && u.Duration() > 0 && t.queued {
 		m.add(Blocking, key, u)
 	}
+	t.queued = u.Duration() == 0
 }
 
 func (m *moves) thread(r *wire.Record) *mover {

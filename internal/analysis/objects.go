@@ -33,7 +33,7 @@ func (g *ObjectGrowth) IsOfMemory() bool {
 
 // markObjects notes what is live when half of the run is over, and when three quarters are.
 func (x *run) markObjects(now uint64) {
-	for x.marks < 2 && now >= x.survey.first+x.length()*(2+x.marks)/4 {
+	for x.marks < 2 && now >= x.survey.first+x.calls()*(2+x.marks)/4 {
 		x.marks++
 		x.model.MarkObjects()
 	}
@@ -84,7 +84,7 @@ func objectsGrow(e *Evidence) (Diagnosis, bool) {
 	}
 	d := Diagnosis{
 		Severity: severity, Title: many + " " + how, Tag: top.Tag, Share: share(c.Live, c.Created),
-		Text: fmt.Sprintf("%d of %d are live at the end, %d of them since half of the run; %d from %s", c.Live, c.Created, c.Grown, top.Live, top.Tag),
+		Text: fmt.Sprintf("%d of %d are live at the end, %d of them since half of its calls' time; %d from %s", c.Live, c.Created, c.Grown, top.Live, top.Tag),
 	}
 	if each, all := MostObjectGrowth(e.Whole.Phases, c.Type.Key()); all >= float64(c.Live)/2 {
 		d.Title = many + " grow in number with every iteration"

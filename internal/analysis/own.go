@@ -11,7 +11,7 @@ import (
 const (
 	partsLeast   = 20  // sub-buffers, and
 	partsEach    = 4   // of one buffer on average: fewer are views of parts
-	usesLeast    = 100 // in the later half of the run
+	usesLeast    = 100 // in the later half of its calls' time
 	usesEach     = 100 // of buffers for each create in that half
 	parentsMax   = 4096
 	keptPatience = 2  // iterations after which what they kept is no longer used
@@ -22,7 +22,7 @@ const (
 type own struct {
 	parts         uint64 // sub-buffers created
 	parents       map[uint64]struct{}
-	uses, creates uint64 // in the later half of the run
+	uses, creates uint64 // in the later half of its calls' time
 }
 
 // see looks at a record of the run whose middle is at a time.
@@ -72,7 +72,7 @@ func hasOwnPool(e *Evidence) (Diagnosis, bool) {
 	}
 	return Diagnosis{
 		Severity: Note, Title: "the program keeps its buffers",
-		Text: fmt.Sprintf("in the later half of the run it creates %s and uses what it has %s: a pool has little to serve",
+		Text: fmt.Sprintf("in the later half of the time from its first call to its last it creates %s and uses what it has %s: a pool has little to serve",
 			units.Count(o.creates, "buffer"), units.Count(o.uses, "time")),
 	}, true
 }

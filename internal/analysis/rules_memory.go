@@ -127,7 +127,7 @@ func neverReleased(e *Evidence) (Diagnosis, bool) {
 // deviceFull judges each process by its own device memory.
 func deviceFull(e *Evidence) (Diagnosis, bool) {
 	if p := e.Run.Spill; p != nil { // the device is meant to be full
-		return thrashes(p, e.Length)
+		return e.thrashes(p)
 	}
 	p, reserved, inUse := e.fullest()
 	if p == nil || float64(reserved) < deviceShare*float64(p.DeviceMemory) {
@@ -156,21 +156,21 @@ func deviceFull(e *Evidence) (Diagnosis, bool) {
 	return d, true
 }
 
-// thrashes judges what --spill moved while a run, or as much of it, took ns.
-func thrashes(p *stats.Spill, ns uint64) (Diagnosis, bool) {
-	waited := share(p.Stalls.NS, ns)
+// thrashes judges what --spill moved.
+func (e *Evidence) thrashes(p *stats.Spill) (Diagnosis, bool) {
+	waited := share(p.Stalls.NS, e.Length)
 	if !p.Thrashing && waited < stallShare {
 		return Diagnosis{}, false
 	}
 	d := Diagnosis{
 		Severity: Advice, Title: "calls wait for spilled buffers", Share: waited,
-		Text: fmt.Sprintf("%s, %s of the run, while buffers moved", units.Duration(p.Stalls.NS), units.Percent(waited, ns)),
+		Text: fmt.Sprintf("%s%s, while buffers moved", e.took(p.Stalls.NS), e.ofRun(p.Stalls.NS)),
 	}
 	if p.WorkingSet > p.PeakResident {
 		needed, held := units.Apart(p.WorkingSet, p.PeakResident)
 		d.Title = "--spill moves the same buffers again and again"
 		d.Text = fmt.Sprintf("to keep nine in ten of those that came back takes %s, and the device held %s: calls waited %s for buffers to move",
-			needed, held, units.Duration(p.Stalls.NS))
+			needed, held, e.took(p.Stalls.NS))
 	}
 	if len(p.Sites) > 0 {
 		d.Tag = p.Sites[0].Tag

@@ -69,7 +69,7 @@ func policyNone(e *Evidence) (Diagnosis, bool) {
 	return Diagnosis{
 		Severity: Advice, Title: "every iteration goes to the driver", Share: share(lost, e.Length),
 		Text: fmt.Sprintf("%s of poolable buffers took %s%s; a pool (--policy futhark) would serve most: check with gpumemtop replay",
-			units.Count(t.MissReasons[wire.MissPolicy], "create"), units.Duration(lost), probes),
+			units.Count(t.MissReasons[wire.MissPolicy], "create"), e.took(lost), probes),
 	}, true
 }
 

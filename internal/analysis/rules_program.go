@@ -93,8 +93,8 @@ func couldBeHoisted(e *Evidence) (Diagnosis, bool) {
 	}
 	return Diagnosis{
 		Severity: Advice, Title: "buffers could be created once, before the loop", Tag: top.Name, Share: share(top.DriverNS, e.Length),
-		Text: fmt.Sprintf("%s of %s live within one iteration and took the driver %s, %s of the run", units.Count(top.Buffers, "buffer"),
-			top.Name, units.Duration(top.DriverNS), units.Percent(float64(top.DriverNS)/float64(e.Length), e.Length)),
+		Text: fmt.Sprintf("%s of %s live within one iteration and took the driver %s%s", units.Count(top.Buffers, "buffer"),
+			top.Name, e.took(top.DriverNS), e.ofRun(top.DriverNS)),
 	}, true
 }
 

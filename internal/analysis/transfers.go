@@ -16,7 +16,7 @@ const (
 	smallMost     = 16 << 10 // bytes: what a call costs is more than what such a transfer does
 	smallRun      = 8        // neighbours in a row
 	smallLeast    = 32       // calls in such rows
-	roundsLeast   = 16       // blocking reads with a kernel before each
+	roundsLeast   = 8        // blocking reads with commands before each: fewer may be the results of a program without a loop
 	blockingShare = 0.1      // of the run, waiting in them
 	coldShare     = 0.5      // of the pages looked at
 	copyHostLeast = 1 << 20  // bytes
@@ -50,6 +50,7 @@ type TransferFinding struct {
 	Share   float64      `json:"share"`   // of the run, or of the bytes that went the same way
 	Advice  string       `json:"advice"`  // what to do
 	Certain bool         `json:"certain"` // false: samples of the bytes were equal
+	Waited  bool         `json:"-"`       // calls also waited for commands that were queued before
 }
 
 var transferAdvice = map[TransferKind]string{
@@ -88,7 +89,7 @@ func (x *run) transfers(a *Analysis) []TransferFinding {
 		row.Count += f.count
 		row.Bytes += f.bytes
 		row.NS += f.ns
-		row.Certain = row.Certain && !f.sampled
+		row.Certain, row.Waited = row.Certain && !f.sampled, row.Waited || f.waited
 		warm[row].Add(&f.warm)
 	}
 	for key, f := range m.found {
@@ -134,7 +135,7 @@ func (x *run) returned() (list []TransferFinding) {
 
 // compare says how much faster reads into warm memory are, if they are.
 func (f *TransferFinding) compare(warm *stats.Flow) {
-	if f.Kind != ColdRead || f.NS == 0 {
+	if f.Kind != ColdRead || f.NS == 0 || f.Waited {
 		return
 	}
 	if cold := float64(f.Bytes) / units.Seconds(0, f.NS); warm.Rate() > cold {
@@ -160,7 +161,11 @@ func (x *run) weigh(f *TransferFinding, warm *stats.Flow, a *Analysis) bool {
 		f.Share = share(min(f.NS, f.Bytes), x.length())
 		return f.Count >= movesLeast && f.Share >= moveShare
 	case ColdRead: // likewise: at most what fresh pages take, half of that, and what is longer than into warm memory
-		f.Share = share(min(f.NS, f.Bytes/2, longer(f, warm)), x.length())
+		most := f.Bytes / 2
+		if f.Waited {
+			most = f.Bytes / 4
+		}
+		f.Share = share(min(f.NS, most, longer(f, warm)), x.length())
 		return f.Count >= movesLeast && (f.Share >= driverShare || f.NS == 0)
 	}
 	way := &all[stats.ToHost]
@@ -192,7 +197,7 @@ func transferRule(kind TransferKind) func(*Evidence) (Diagnosis, bool) {
 		if kind == SecondOne && !e.matters(float64(f.Bytes)) {
 			return Diagnosis{}, false
 		}
-		d := Diagnosis{Severity: Advice, Title: string(kind), Tag: f.Name, Share: f.Share, Text: f.text()}
+		d := Diagnosis{Severity: Advice, Title: string(kind), Tag: f.Name, Share: f.Share, Text: f.text(e)}
 		if kind == Returned && e.Run.Transfers.Unified {
 			d.Severity = Note
 			d.Text += "; here the devices share the host's memory, and little may be copied"
@@ -205,7 +210,7 @@ func transferRule(kind TransferKind) func(*Evidence) (Diagnosis, bool) {
 }
 
 // text says what was found, and what to do.
-func (f *TransferFinding) text() string {
+func (f *TransferFinding) text(e *Evidence) string {
 	if f.Kind == Returned {
 		return fmt.Sprintf("%s a command on one device needed what only another had, %s in all, of buffers from %s: drivers copy it then; %s",
 			units.Count(f.Count, "time"), units.FormatLong(f.Bytes), f.Name, f.Advice)
@@ -214,8 +219,12 @@ func (f *TransferFinding) text() string {
 	if f.Kind == SecondOne {
 		what = units.FormatLong(f.Bytes) + " at most, in memory that host and device share"
 	}
-	if f.NS > 0 {
-		what += fmt.Sprintf(", %s", units.Duration(f.NS))
+	switch {
+	case f.NS == 0:
+	case f.Kind == Copied || f.Waited:
+		what += fmt.Sprintf(", %s including waits for earlier commands", e.took(f.NS))
+	default:
+		what += ", " + e.took(f.NS)
 	}
 	if !f.Certain {
 		what += ", as far as samples of the bytes show (--hash-writes is certain)"

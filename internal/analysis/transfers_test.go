@@ -45,6 +45,8 @@ func (s *tape) write(object, offset, bytes, hash uint64) {
 }
 
 func (s *tape) read(object, offset, bytes uint64, cold uint32) {
+	s.put(wire.Event{Kind: wire.KindSync, Op: uint8(wire.SyncBlocking)}, "")
+	s.now -= ms
 	u := wire.UseFields{Command: wire.CommandRead, Reads: true, Object: object, Offset: offset, Bytes: bytes, Tag: 1, Duration: ms}
 	s.command(u, wire.TransferFields{Site: transferTag, Pageable: true, Pages: 16, Cold: cold})
 }
@@ -61,6 +63,9 @@ func onDevices(s *tape, object uint64, reads bool, devices ...uint64) {
 		s.command(wire.UseFields{Command: wire.CommandKernel, Reads: reads, Object: object, Queue: device, Tag: 1}, wire.TransferFields{})
 	}
 }
+
+// finish waits for all commands.
+func (s *tape) finish() { s.put(wire.Event{Kind: wire.KindSync, Op: uint8(wire.SyncFinish)}, "") }
 
 func kindsOf(a *Analysis) (kinds []TransferKind) {
 	for i := range a.Transfers {
@@ -135,6 +140,7 @@ func TestTransfersThatCouldGo(t *testing.T) {
 			loop(8, func(s *tape, o, _ uint64) { s.kernel(o, false); s.read(o, 0, mib, 2) }),
 			loop(8, func(s *tape, o, i uint64) { s.kernel(o, false); s.read(o, 0, mib, uint32(16*(1-min(i, 1)))) }), // the first only
 			loop(8, func(s *tape, o, _ uint64) { s.kernel(o, false); s.read(o, 0, 4096, 16) }),                      // it only waits
+			loop(8, func(s *tape, o, _ uint64) { s.kernel(o, false); s.now += 40 * ms; s.read(o, 0, mib, 16) }),     // most of it may be a wait
 			loop(16, func(s *tape, o, i uint64) { s.kernel(o, false); s.read(o, 0, mib, uint32(16*(i%2))) }),        // into warm memory no less
 		}},
 		{kind: Small, found: loop(64, func(s *tape, o, i uint64) { s.write(o, i*4096, 4096, i) }), nearly: []func(*tape, uint64){
@@ -144,7 +150,8 @@ func TestTransfersThatCouldGo(t *testing.T) {
 		}},
 		{kind: Blocking, found: loop(20, func(s *tape, o, _ uint64) { s.kernel(o, false); s.read(o, 0, 4, 0); s.now -= ms }), nearly: []func(*tape, uint64){
 			loop(20, func(s *tape, o, _ uint64) { s.read(o, 0, 4, 0) }),
-			loop(10, func(s *tape, o, _ uint64) { s.kernel(o, false); s.read(o, 0, 4, 0) }),
+			loop(7, func(s *tape, o, _ uint64) { s.kernel(o, false); s.read(o, 0, 4, 0) }),
+			loop(20, func(s *tape, o, _ uint64) { s.kernel(o, false); s.finish(); s.read(o, 0, 4, 0) }),
 			loop(20, func(s *tape, o, _ uint64) { s.kernel(o, false); s.read(o, 0, 4, 0); s.now += 10 * ms }),
 		}},
 		{kind: Returned, found: loop(4, func(s *tape, o, _ uint64) { onDevices(s, o, false, 1, 2) }), nearly: []func(*tape, uint64){
