@@ -190,12 +190,15 @@ type CostCurve struct {
 	Times stats.Histogram `json:"-"` // ns of all calls
 }
 
-// CostPoint is the mean of the calls of one power of two.
+// CostPoint is the calls of one power of two. A single call may decide their mean, but not their quartiles.
 type CostPoint struct {
 	Size   uint64  `json:"mean_size"`
 	NS     float64 `json:"mean_ns"`
 	Calls  uint64  `json:"calls"`
 	StdDev float64 `json:"standard_deviation_ns"`
+	P25    uint64  `json:"p25_ns"`
+	P50    uint64  `json:"p50_ns"`
+	P75    uint64  `json:"p75_ns"`
 }
 
 // Phase is a stretch of the run in which one thread repeats a sequence of creates, or the time between two of those.

@@ -142,7 +142,7 @@ func TestCostCurve(t *testing.T) {
 	c.add(64, 100)
 	c.add(64, 200)
 	c.add(64, 0) // not measured
-	if got := c.curve(); got.A != 150 || got.B != 0 || got.R2 != 0 || got.Calls != 2 || got.Points[0].StdDev != 50 || got.Fits() || !got.OneSize() {
+	if got := c.curve(); got.A != 150 || got.B != 0 || got.R2 != 0 || got.Calls != 2 || got.Points[0].StdDev != 50 || got.Points[0].P50 != 102 || got.Fits() || !got.OneSize() {
 		t.Errorf("one size: %+v", got)
 	}
 	c.add(128, 200)

@@ -10,8 +10,14 @@ import (
 // costs collects how long driver calls take, by size.
 type costs struct {
 	line   cost.Fit
-	bySize [65]cost.Fit // by powers of two
+	bySize [65]sized // by powers of two
 	all    stats.Histogram
+}
+
+// sized are the calls of one power of two.
+type sized struct {
+	cost.Fit
+	times stats.Histogram
 }
 
 // add counts a measured call; a call of 0 ns was not measured.
@@ -20,7 +26,9 @@ func (c *costs) add(size uint64, ns uint32) {
 		return
 	}
 	c.line.Add(float64(size), float64(ns))
-	c.bySize[bits.Len64(size)].Add(float64(size), float64(ns))
+	class := &c.bySize[bits.Len64(size)]
+	class.Add(float64(size), float64(ns))
+	class.times.Add(uint64(ns))
 	c.all.Add(uint64(ns))
 }
 
@@ -39,7 +47,10 @@ func (c *costs) curve() CostCurve {
 	curve.A, curve.B, curve.R2 = c.line.Unconstrained()
 	for i := range c.bySize {
 		if p := &c.bySize[i]; p.Calls > 0 {
-			curve.Points = append(curve.Points, CostPoint{Size: uint64(p.Size + 0.5), NS: p.NS, Calls: p.Calls, StdDev: p.StdDev()})
+			curve.Points = append(curve.Points, CostPoint{
+				Size: uint64(p.Size + 0.5), NS: p.NS, Calls: p.Calls, StdDev: p.StdDev(),
+				P25: p.times.Percentile(0.25), P50: p.times.Percentile(0.5), P75: p.times.Percentile(0.75),
+			})
 		}
 	}
 	return curve

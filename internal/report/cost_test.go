@@ -16,7 +16,7 @@ func TestCostsThatNoLineDescribes(t *testing.T) {
 		math.NaN(): "size does not matter: median 9µs (7 calls), p99 2ms",
 	} {
 		c := analysis.CostCurve{Calls: 7, A: 300_000, B: -24_000. / (1 << 20), R2: r2, P50: 9000, P99: 2_000_000, Points: []analysis.CostPoint{
-			{Size: 1 << 10, NS: 300_000, Calls: 4}, {Size: 1 << 20, NS: 276_000, Calls: 3},
+			{Size: 1 << 10, Calls: 4, P25: 300_000, P50: 300_000, P75: 300_000}, {Size: 1 << 20, Calls: 3, P25: 276_000, P50: 276_000, P75: 276_000},
 		}}
 		if got := costLine(&c); got != want {
 			t.Errorf("R² %g: %s, want %s", r2, got, want)

@@ -63,7 +63,7 @@ func (v *view) costCharts() section {
 			s.Plots = append(s.Plots, costPlot(of.name, of.curve))
 		}
 	}
-	s.Intro = "Each dot is the mean of the calls of one power of two, with the standard deviation; the line is the least-squares fit a + b·size of all calls, where it explains half of their variance."
+	s.Intro = "Each dot is the median of the calls of one power of two, with half of them on its line (p25 to p75); the line is the least-squares fit a + b·size of all calls, where it explains half of their variance."
 	if len(s.Plots) == 0 {
 		s.Intro = "No driver call was measured."
 	}
@@ -95,9 +95,9 @@ const curvePoints = 64
 
 func costPlot(of string, curve *analysis.CostCurve) htmlPlot {
 	points := curve.Points[:min(len(curve.Points), 65)]
-	least, most := points[0].NS, points[0].NS
+	least, most := float64(points[0].P25), float64(points[0].P75)
 	for _, p := range points {
-		least, most = min(least, p.NS), max(most, p.NS+p.StdDev)
+		least, most = min(least, float64(p.P25)), max(most, float64(p.P75))
 	}
 	first, last := max(points[0].Size, 1), max(points[len(points)-1].Size, 1)
 	c := plot.Chart{
@@ -109,8 +109,9 @@ func costPlot(of string, curve *analysis.CostCurve) htmlPlot {
 	}
 	for _, p := range points {
 		c.Points = append(c.Points, plot.Point{
-			X: float64(p.Size), Y: p.NS, Low: max(p.NS-p.StdDev, c.Y.Low), High: p.NS + p.StdDev, Class: "s0",
-			Label: fmt.Sprintf("%s: %s ± %s, %s", bytesText(p.Size), nanosText(p.NS), nanosText(p.StdDev), things(p.Calls, "call")),
+			X: float64(p.Size), Y: float64(p.P50), Low: max(float64(p.P25), c.Y.Low), High: float64(p.P75), Class: "s0",
+			Label: fmt.Sprintf("%s: median %s, half of %s from %s to %s", bytesText(p.Size), durationText(p.P50), things(p.Calls, "call"),
+				durationText(p.P25), durationText(p.P75)),
 		})
 	}
 	return htmlPlot{Title: "driver " + of, Note: formula(curve), SVG: c.SVG()}

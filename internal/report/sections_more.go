@@ -27,11 +27,11 @@ func (v *view) costs() section {
 			continue
 		}
 		s.fact(c.name, costLine(c.curve))
-		t := v.table("", 0, number("mean size"), number("calls"), number("mean"), number("deviation"), words(""))
+		t := v.table("", 0, number("mean size"), number("calls"), number("p25"), number("median"), number("p75"), words(""))
 		t.heading = c.title
 		for i := range c.curve.Points {
 			p := &c.curve.Points[i]
-			t.add(v.bytesCell(p.Size), v.countCell(p.Calls), cell{Text: units.DurationOf(p.NS)}, cell{Text: units.DurationOf(p.StdDev)}, cell{})
+			t.add(v.bytesCell(p.Size), v.countCell(p.Calls), v.durationCell(p.P25), v.durationCell(p.P50), v.durationCell(p.P75), cell{})
 		}
 		s.Tables = append(s.Tables, t)
 	}

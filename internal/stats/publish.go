@@ -50,7 +50,6 @@ func (m *Model) Snapshot() *Snapshot {
 		LostUses:      m.lostUses,
 		SpillFailed:   m.notices.spillFailed,
 		Eager:         m.notices.eager,
-		Spill:         m.spill.show(m.heap.Now(), m.processes.list),
 		WholeBlocks:   m.notices.wholeBlocks,
 		Hosted:        m.notices.hosted,
 		Unknown:       m.heap.Unknown,
@@ -69,6 +68,7 @@ func (m *Model) Snapshot() *Snapshot {
 		s.Tags = append(s.Tags, t)
 	}
 	s.Processes = m.showProcesses()
+	s.Spill = m.spill.show(s.Ended(), m.processes.list)
 	return s
 }
 

@@ -163,7 +163,7 @@ func (s *spill) fold(p *process) {
 	}
 }
 
-// show returns the figures for a snapshot; nil before anything was taken from the device.
+// show returns the figures for a snapshot, of a run until now or its end; nil before anything was taken from the device.
 func (s *spill) show(now uint64, processes []*process) *Spill {
 	if s.began == 0 {
 		return nil

@@ -62,6 +62,11 @@ func TestThrashing(t *testing.T) {
 		if got := s.Snapshot().Spill; got.Thrashing != test.want {
 			t.Errorf("waited %d of 1 ms: %+v", test.stalled, got)
 		}
+		s.ProcessEnded(s.process, End{Status: 0, Signal: 0}, began+1_000_000)
+		s.Tick(began + 1e12) // what is looked at after the end
+		if got := s.Snapshot().Spill; got.Thrashing != test.want {
+			t.Errorf("waited %d of 1 ms, and ended: %+v", test.stalled, got)
+		}
 	}
 }
 

@@ -184,7 +184,10 @@ func cost(a, b float64) analysis.CostCurve {
 	for i := 10; i < 28; i++ {
 		size := uint64(3) << (i - 1)
 		wobble := 1 + 0.18*math.Sin(float64(i)*2.1)
-		c.Points = append(c.Points, analysis.CostPoint{Size: size, NS: (a + b*float64(size)) * wobble, Calls: uint64(4 * i), StdDev: (a + b*float64(size)) * 0.15})
+		usual := (a + b*float64(size)) * wobble
+		c.Points = append(c.Points, analysis.CostPoint{
+			Size: size, NS: usual, Calls: uint64(4 * i), StdDev: usual * 0.15, P25: uint64(0.9 * usual), P50: uint64(usual), P75: uint64(1.1 * usual),
+		})
 	}
 	return c
 }
