@@ -61,7 +61,7 @@ func (v *view) sections() []section {
 		v.sizes, v.classes, v.objects, v.processes, v.mistakes, v.happened, v.settings,
 	}
 	if len(v.s.Processes) == 0 {
-		head.Notes = append(head.Notes, nothingText(v.a.Run.Footer.Asked))
+		head.Notes = append(head.Notes, Nothing(v.a.Run.Footer.Asked))
 		first, rest = nil, []func() section{v.happened, v.settings}
 	}
 	list := append([]section{head}, spoken(first)...)

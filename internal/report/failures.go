@@ -126,10 +126,10 @@ func (v *view) failed() section {
 	return s
 }
 
-// nothingText says what was seen where no program created anything. asked are the devices that programs asked for.
-func nothingText(asked []string) string {
+// Nothing says what was seen where no program had a context. asked are the devices that programs asked for.
+func Nothing(asked []string) string {
 	if len(asked) == 0 {
-		return "no OpenCL call was seen (clGetPlatformIDs is not watched)"
+		return "no OpenCL call was seen (calls about platforms are not watched)"
 	}
 	return units.Clean("no context was seen: " + strings.Join(asked, ", "))
 }

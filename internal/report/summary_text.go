@@ -35,7 +35,7 @@ func (s *Summary) WriteText(w io.Writer) error {
 	lines := []string{s.title()}
 	switch {
 	case len(s.Processes) == 0 && !s.Attached:
-		lines = append(lines, "  "+units.Cut(nothingText(s.snapshot.Asked), mistakeWidth))
+		lines = append(lines, "  "+units.Cut(Nothing(s.snapshot.Asked), mistakeWidth))
 	case len(s.Processes) == 0:
 	case s.Attached && s.silent():
 		lines = append(lines, "  no OpenCL call that concerns memory was seen")

@@ -238,6 +238,18 @@ func TestEndBeforeAContext(t *testing.T) {
 	}
 }
 
+// Commands that run programs say the same of such a program.
+func TestNothingToStudy(t *testing.T) {
+	t.Parallel()
+	words := []string{"sh", "-c", fault("asker") + "; true"}
+	for what, args := range map[string][]string{"fit": {"fit"}, "compare": {"compare"}, "tune": {"tune", "--"}} {
+		r := run(t, command{args: append(append([]string{gpumemtop()}, args...), words...), env: pocl.environment(t)})
+		if r.code != 125 || !contains(r.stderr, "no context was seen: clGetDeviceIDs(CUSTOM) found no device") || !contains(r.stderr, ": there is nothing to "+what) {
+			t.Errorf("%s: %s\n%s", what, r, r.stderr)
+		}
+	}
+}
+
 func TestNoOpenCLIsSaid(t *testing.T) {
 	t.Parallel()
 	result, sum := runUnder(t, "futhark", command{args: []string{fault("nocl")}})

@@ -65,8 +65,8 @@ func comparePairs(program *Program, setup *watch.Setup, runs int, budget time.Du
 				return nil, err
 			}
 		}
-		if !pair[1].Called {
-			return nil, errors.New("no OpenCL call was seen: there is nothing to compare")
+		if nothing := pair[1].Nothing; nothing != "" {
+			return nil, errors.New(nothing + ": there is nothing to compare")
 		}
 		r.add(pair[0], pair[1])
 	}

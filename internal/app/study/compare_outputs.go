@@ -70,8 +70,8 @@ func CompareOutputs(o *CompareOptions, command []string) (*OutputComparison, err
 		switch {
 		case err != nil:
 			return nil, err
-		case !with.Called:
-			return nil, errors.New("no OpenCL call was seen: there is nothing to compare")
+		case with.Nothing != "":
+			return nil, errors.New(with.Nothing + ": there is nothing to compare")
 		}
 		bare, pooled = append(bare, without.printed()), append(pooled, with.printed())
 		r.Recycled = min(r.Recycled, with.Hits)

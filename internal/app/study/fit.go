@@ -103,8 +103,8 @@ func (s *fitSearch) measure(result *FitResult) error {
 	case !o.Survived():
 		o.ShowOutput()
 		return fmt.Errorf("the program fails without any limit (%s): fit needs one that works", o)
-	case !o.Called:
-		return errors.New("no OpenCL call was seen: there is nothing to fit")
+	case o.Nothing != "":
+		return errors.New(o.Nothing + ": there is nothing to fit")
 	case o.Peak == 0:
 		return errors.New("the program never allocates device memory: it fits everywhere")
 	}

@@ -10,6 +10,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
+	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session/payload"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -41,11 +42,11 @@ func (p *Program) Catch() (restore func()) {
 
 // Outcome is how a run went.
 type Outcome struct {
-	Wall   time.Duration // from start to end
-	Called bool          // the program called OpenCL
-	Peak   uint64        // largest peak reserved of any process
-	Asked  uint64        // largest peak requested of any process
-	Hits   uint64        // of all processes
+	Wall    time.Duration // from start to end
+	Nothing string        // what was seen where the program had no context; empty: it had one
+	Peak    uint64        // largest peak reserved of any process
+	Asked   uint64        // largest peak requested of any process
+	Hits    uint64        // of all processes
 
 	status  session.Status
 	timeout time.Duration // that ended it, 0: it ended by itself
@@ -123,7 +124,10 @@ func (p *Program) run(setup *watch.Setup, outputs *watch.Outputs) (*Outcome, err
 	for _, text := range outputs.Complete(result.Snapshot, watch.Exit(result.Status), false) {
 		console.Say("%s", text)
 	}
-	o.status, o.Called = result.Status, len(result.Snapshot.Processes) > 0
+	o.status = result.Status
+	if len(result.Snapshot.Processes) == 0 {
+		o.Nothing = report.Nothing(result.Snapshot.Asked)
+	}
 	for i := range result.Snapshot.Processes {
 		t := &result.Snapshot.Processes[i].Totals
 		o.Peak, o.Asked = max(o.Peak, t.PeakReserved), max(o.Asked, t.PeakRequested)

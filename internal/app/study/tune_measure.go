@@ -151,8 +151,8 @@ func (s *tuneSearch) trial(program *Program, setup *watch.Setup, path string) (*
 	case !o.Survived():
 		o.ShowOutput()
 		return nil, fmt.Errorf("the program fails (%s): tune needs one that works", o)
-	case !o.Called:
-		return nil, errors.New("no OpenCL call was seen: there is nothing to tune")
+	case o.Nothing != "":
+		return nil, errors.New(o.Nothing + ": there is nothing to tune")
 	}
 	driver, err := readRecording(path, func(r *recording.Reader) (uint64, error) { return replay.MeasuredDriverNS(r) })
 	if err != nil {
