@@ -250,6 +250,18 @@ struct ring_totals session_totals(void)
 	return totals;
 }
 
+bool sleeps(pid_t thread)
+{
+	char path[64], state = 0;
+	snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread);
+	FILE *file = fopen(path, "r");
+	if (!file)
+		return false;
+	CHECK(fscanf(file, "%*d (%*[^)]) %c", &state) == 1);
+	CHECK(fclose(file) == 0);
+	return state == 'S';
+}
+
 size_t events(enum gmtkind kind)
 {
 	size_t count = 0;

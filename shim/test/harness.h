@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 
 void test_add(const char *name, void (*run)(void));
 #define TEST(name)                                                                                                     \
@@ -69,6 +70,9 @@ struct ring_totals {
 	unsigned announced;
 };
 struct ring_totals session_totals(void);
+
+/* Whether a thread of the test waits for something; false before there is one. */
+bool sleeps(pid_t thread);
 
 /* All of these read first. */
 size_t events(enum gmtkind kind);

@@ -180,7 +180,7 @@ func TestProfiledTransfersAreTimed(t *testing.T) {
 func TestTransfersAreCountedFromOutside(t *testing.T) {
 	t.Parallel()
 	const mode = "nearly-readback"
-	_, outside := recordedOnce(t, &program{name: mode, args: []string{example("transfers"), strconv.Itoa(transferTurns), "4M", mode}})
+	_, outside := recordedOnce(t, &program{name: mode, args: []string{example("transfers"), strconv.Itoa(transferTurns), "4M", mode}}, false)
 	var f transferFigures
 	readJSON(t, tool(t, "report", "--format", "json", outside), &f)
 	w := &f.Transfers

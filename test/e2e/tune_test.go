@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"os"
+	"slices"
 	"testing"
 )
 
@@ -43,7 +44,8 @@ func tune(t *testing.T, flags []string, args ...string) tuned {
 	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
 		t.Errorf("%d files are left behind, %v", len(left), err)
 	}
-	if out.Tried != 40 || out.BoundPeak == 0 || out.None.Policy != "none" {
+	limited := slices.Contains(flags, "--budget") // a busy machine tries fewer in that time
+	if out.Tried != 40 && !limited || out.Tried == 0 || out.BoundPeak == 0 || out.None.Policy != "none" {
 		t.Errorf("%+v", out)
 	}
 	return out
