@@ -8,6 +8,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 )
 
 // pointsPane shows the findings: in one line above the panes, and as a list.
@@ -40,7 +41,16 @@ func (p *pointsPane) update() {
 		p.found = nil
 		return
 	}
+	p.d.o.Judge.Bends(kneeOf(p.d.curve.curve))
 	p.found = p.d.o.Judge.Update(s)
+}
+
+// kneeOf returns the knee of a curve of the policy in force; nil: it has none yet.
+func kneeOf(c *view.Curve) *analysis.Knee {
+	if c == nil || c.Why != "" || !c.Limits || c.Knee.Unlimited() {
+		return nil
+	}
+	return &analysis.Knee{Policy: c.Policy, Limit: c.Knee.Limit}
 }
 
 // restart makes the judge forget what happened before a snapshot.

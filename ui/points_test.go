@@ -8,6 +8,7 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -103,6 +104,28 @@ func TestSuggestionsAreDone(t *testing.T) {
 	press(d, "y", "y")
 	if len(c.limits) != 1 {
 		t.Errorf("asked for %v though it is read only", c.limits)
+	}
+}
+
+// TestTheKneeIsSuggested: where the curve is known, y sets the limit to its knee.
+func TestTheKneeIsSuggested(t *testing.T) {
+	for _, test := range []struct {
+		curve *view.Curve
+		want  string
+	}{
+		{&view.Curve{Policy: "futhark", Limits: true, Knee: view.CurvePoint{Limit: 600 << 20}}, "600.0M"},
+		{&view.Curve{Policy: "futhark", Limits: true, Why: "too few requests", Knee: view.CurvePoint{Limit: 600 << 20}}, "1.00G"},
+		{&view.Curve{Policy: "futhark", Limits: true, Knee: view.CurvePoint{Limit: view.Unlimited}}, "1.00G"},
+		{&view.Curve{Policy: "futhark", Knee: view.CurvePoint{Limit: 600 << 20}}, "1.00G"},
+	} {
+		o := (&calls{}).options()
+		o.Curve = func() *view.Curve { return test.curve }
+		d := pointsTest(o, 140, 42)
+		d.curve.curve = test.curve
+		d.points.due = time.Time{}
+		d.points.update()
+		press(d, "y")
+		shows(t, d, "press y again to set max_cached_bytes to "+test.want)
 	}
 }
 

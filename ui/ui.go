@@ -97,6 +97,8 @@ type Judge interface {
 	Restart(s *stats.Snapshot)
 	// Changed says what the user changed last, once it is known what came of it; nil: nothing, or the change was taken back.
 	Changed(c *analysis.Change)
+	// Bends says where the hit-rate curve has its knee; nil: that is not known.
+	Bends(k *analysis.Knee)
 	// Verdict sums up the last update, and says what was judged.
 	Verdict() (v analysis.Verdict, judged string)
 	// Suspicious reports whether a row stood out at the last update.

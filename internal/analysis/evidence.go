@@ -20,6 +20,7 @@ type Evidence struct {
 	Memory *Memory // now, or at the peak; nil after the end of a run whose peak was not looked at
 	Rise   *Rise   // nil: memory does not grow steadily
 	Late   *Late   // what happened of late; nil in a recording, and after the end
+	Knee   *Knee   // of the present policy's curve; nil: not known
 	Change *Change // the user's latest, where what came of it is known; nil: there is none
 	Leaks  []Leak  // what processes that ended left behind, the most bytes first
 	Whole  *Whole  // what only a recording shows; nil: the source is a snapshot
@@ -79,6 +80,12 @@ type Rise struct {
 	Room       float64 // how many more iterations or seconds fill a device; negative: unknown
 	Share      float64 // as in Diagnosis
 	Fills      bool    // it was judged after a few seconds in which the program released nothing
+}
+
+// Knee is the least limit of cached bytes of each process within two points of the best hit rate on the curve.
+type Knee struct {
+	Policy string // that the curve simulates
+	Limit  uint64
 }
 
 // Late is what happened in the last 10 to 20 s.

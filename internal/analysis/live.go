@@ -28,6 +28,7 @@ type Live struct {
 	Points   []Diagnosis // of the last update, the most important first
 	Still    bool        // a snapshot is a moment of a recording: what it says of memory need not last
 	Attached bool        // as Evidence has it
+	knee     *Knee       // likewise
 	change   *Change     // likewise
 
 	moments map[int]*steady // by rule
@@ -73,10 +74,16 @@ func (l *Live) Update(s *stats.Snapshot) []Diagnosis {
 	return l.Points
 }
 
+// Bends says where the hit-rate curve has its knee; nil: that is not known.
+func (l *Live) Bends(k *Knee) { l.knee = k }
+
 // evidence is what the snapshot and those before it show of the run.
 func (l *Live) evidence(s *stats.Snapshot) *Evidence {
 	e := Seen(s)
 	e.Attached, e.Change = l.Attached, l.change
+	if k := l.knee; k != nil && k.Policy == s.Policy {
+		e.Knee = k
+	}
 	if e.State == GoesOn {
 		e.Rise, e.Late = rising(s), l.late(s)
 	}
@@ -104,7 +111,7 @@ func (l *Live) turn(s *stats.Snapshot) {
 	case late && relative(s.Started, s.Time) > lateNS, !late && changed(l.latest, s):
 		l.Restart(s)
 	case late:
-		*l = Live{Still: l.Still, Attached: l.Attached, change: l.change, since: [2]uint64{s.Started, s.Started}} // all that happened is late
+		*l = Live{Still: l.Still, Attached: l.Attached, knee: l.knee, change: l.change, since: [2]uint64{s.Started, s.Started}} // all that happened is late
 	case s.Time-l.since[1] >= lateNS:
 		l.before, l.next = l.next, countRows(s)
 		l.all, l.driver, l.since = [2]Requests{l.all[1], totals(s)}, [2]uint64{l.driver[1], s.Totals.DriverNS}, [2]uint64{l.since[1], s.Time}

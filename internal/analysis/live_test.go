@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -98,6 +99,34 @@ func TestLiveNamesLimitsOfThePolicy(t *testing.T) {
 		}
 		if bites := titled(&l, "bites"); bites != nil {
 			t.Errorf("%s: the same limit again: %+v", test.reason, bites)
+		}
+	}
+}
+
+// TestLiveNamesTheKnee: where the curve is known, it says which limit is enough, if that is more than the present one.
+func TestLiveNamesTheKnee(t *testing.T) {
+	const why = "max_cached_bytes=48.0 MiB is the knee of the curve (c), the least limit within two points of its best hit rate"
+	fraction := stats.Limit{Name: "max_cached_fraction", Kind: stats.LimitNumber, Value: 0.5, Max: 1}
+	for _, test := range []struct {
+		knee  *Knee
+		more  []stats.Limit
+		value string
+	}{
+		{&Knee{Policy: "futhark", Limit: 48 << 20}, nil, strconv.Itoa(48 << 20)},
+		{&Knee{Policy: "slab", Limit: 48 << 20}, nil, strconv.Itoa(2 << 20)},                        // of another policy
+		{&Knee{Policy: "futhark", Limit: 1 << 20}, nil, strconv.Itoa(2 << 20)},                      // it is reached
+		{&Knee{Policy: "futhark", Limit: 48 << 20}, []stats.Limit{fraction}, strconv.Itoa(2 << 20)}, // another limit bites first
+		{nil, nil, strconv.Itoa(2 << 20)},
+	} {
+		s := missed(lively(5), 0, 100, wire.MissLimit)
+		s.Policy, s.Device.Global = "futhark", 64<<20
+		s.Limits = append([]stats.Limit{{Name: stats.MaxCachedBytes, Kind: stats.LimitBytes, Value: 1 << 20, Max: 1 << 60}}, test.more...)
+		var l Live
+		l.Bends(test.knee)
+		l.Update(s)
+		p := titled(&l, "hits")
+		if p == nil || p.Knob.Value != test.value || strings.Contains(p.Text, why) != (test.value == strconv.Itoa(48<<20)) {
+			t.Errorf("%+v: %+v", test.knee, l.Points)
 		}
 	}
 }

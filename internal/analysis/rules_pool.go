@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
@@ -80,7 +81,7 @@ func callSiteMisses(e *Evidence) (Diagnosis, bool) {
 	if l.Site == "" || float64(l.DriverNS) < driverShare*float64(l.Length) || e.Run.Policy == "none" || e.followsGrowth(reason) {
 		return Diagnosis{}, false
 	}
-	knob := knobNow(reason, e.Run)
+	knob := e.knobNow(reason)
 	return Diagnosis{
 		Severity: Advice, Title: l.Site + " hits " + units.Percent(l.AtSite.rate(), 1), Tag: l.Site, Knob: knob,
 		Text:  fmt.Sprintf("%s of late, mostly %s: %s", units.Plural(l.AtSite.Misses, "miss", "misses"), reason, knob.Why),
@@ -93,12 +94,16 @@ func limitBites(e *Evidence) (Diagnosis, bool) {
 	l := e.Late
 	site, _ := callSiteMisses(e)
 	for _, reason := range []wire.Miss{wire.MissLimit, wire.MissTagCap} {
-		knob := knobNow(reason, e.Run)
+		knob := e.knobNow(reason)
 		if n := l.Reasons[reason]; n >= requestsLeast && knob.Limit != "" {
-			return Diagnosis{
+			d := Diagnosis{
 				Severity: Advice, Title: knob.Limit + " bites", Knob: knob, Share: share(n, l.Hits+l.Misses),
 				Text: fmt.Sprintf("of late %s for blocks that it had evicted", units.Plural(n, "miss", "misses")),
-			}, knob.Limit != site.Knob.Limit
+			}
+			if k, known := e.kneeKnob(); known && k == knob {
+				d.Text += "; " + knob.Why
+			}
+			return d, knob.Limit != site.Knob.Limit
 		}
 	}
 	return Diagnosis{}, false
@@ -157,8 +162,8 @@ func changeIsWorse(e *Evidence) (Diagnosis, bool) {
 }
 
 // knobNow returns the limit of the present policy that may help against a reason for misses, or why none does.
-func knobNow(reason wire.Miss, s *stats.Snapshot) Knob {
-	now := misses{}
+func (e *Evidence) knobNow(reason wire.Miss) Knob {
+	now, s := misses{}, e.Run
 	if l := limit(s, "max_waste_ratio"); l != nil {
 		now.ratios = []float64{l.Value + 0.4}
 	}
@@ -170,6 +175,9 @@ func knobNow(reason wire.Miss, s *stats.Snapshot) Knob {
 	if l := limit(s, stats.MaxCachedBytes); l != nil {
 		now.cachedMost = uint64(min(2*l.Value, 1<<62))
 	}
+	if knob, known := e.kneeKnob(); known && reason == wire.MissLimit {
+		return knob
+	}
 	knob := now.knob(reason, s)
 	if l := limit(s, knob.Limit); l != nil {
 		value := knob.Value
@@ -179,4 +187,19 @@ func knobNow(reason wire.Miss, s *stats.Snapshot) Knob {
 		knob.Why = knob.Limit + "=" + value + " may help"
 	}
 	return knob
+}
+
+// kneeKnob sets the limit of cached bytes to the knee of the curve, where that is more than what is in force.
+func (e *Evidence) kneeKnob() (Knob, bool) {
+	l := limit(e.Run, stats.MaxCachedBytes)
+	if l == nil || e.Knee == nil || float64(e.Knee.Limit) <= l.Value || float64(e.Knee.Limit) > l.Max {
+		return Knob{}, false
+	}
+	if f := limit(e.Run, "max_cached_fraction"); f != nil && f.Value*float64(e.Run.Device.Global) < float64(e.Knee.Limit) && e.Run.Device.Global > 0 {
+		return Knob{}, false // it bites first
+	}
+	return Knob{
+		Limit: l.Name, Value: strconv.FormatUint(e.Knee.Limit, 10),
+		Why: l.Name + "=" + units.FormatLong(e.Knee.Limit) + " is the knee of the curve (c), the least limit within two points of its best hit rate",
+	}, true
 }
