@@ -33,6 +33,7 @@ var rooms = []room{
 	{"internal/timeline", "the snapshot of a recording at any time"},
 	{"internal/cost", "the cost model: what driver calls take by size"},
 	{"internal/period", "the iterations of a sequence of creates"},
+	{"internal/experiment", "two configurations of a running program compared: order, blocks, statistics"},
 	{"internal/learn", "a layout of a period's buffers"},
 	{"internal/replay", "recordings played through policies"},
 	{"internal/whatif", "beside a run: ghosts, the hit-rate curve, auto"},

@@ -109,6 +109,7 @@ var Places = map[string]Place{
 	"internal/whatif/auto": {May: []string{"internal/replay", "internal/cost", "internal/whatif/ghost", "internal/stats"}, Timeless: true, Never: noFiles},
 	"internal/arena":       {Timeless: true, Never: noFiles},
 	"internal/period":      {Timeless: true, Never: noFiles},
+	"internal/experiment":  {May: []string{"internal/period"}, Timeless: true, Never: noFiles},
 	"internal/spill": {
 		May:      []string{"internal/callsite", "internal/heap", "internal/recording", "internal/units", "internal/wire"},
 		Timeless: true, Never: noFiles,
