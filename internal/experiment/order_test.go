@@ -24,10 +24,11 @@ func TestOrderIsBalanced(t *testing.T) {
 	}
 	var firsts [2]int
 	for seed := range uint64(quadruples) {
-		if NewOrder(seed).Next() != NewOrder(seed).Next() {
+		first, again := NewOrder(seed).Next(), NewOrder(seed).Next()
+		if first != again {
 			t.Fatal("equal seeds give other orders")
 		}
-		firsts[NewOrder(seed).Next()]++
+		firsts[first]++
 	}
 	if min(firsts[0], firsts[1]) < least {
 		t.Errorf("%v of neighbouring seeds begin with each arm", firsts)

@@ -11,8 +11,15 @@
 //
 // The caller looks often. Looks that count are at fixed numbers of quadruples, about ⅓ apart, each at a level of its own
 // so that the chance that any interval of a run misses the truth is at most Options.Level: repeated confidence
-// intervals (Jennison and Turnbull, Controlled Clinical Trials 5, 1984) whose levels spend the total as the numbers of
-// Lan and DeMets (Biometrika 70, 1983). An interval stands until the next look.
+// intervals (Jennison and Turnbull, Controlled Clinical Trials 5, 1984) that spend the level as Lan and DeMets do
+// (Biometrika 70, 1983). An interval stands until the next look.
+//
+// # Use
+//
+// Blocks follows the requests until its Plan has slices. Two quadruples of Order, timed slice by slice, give what
+// LeaveOut leaves out; if that has not settled, and blocks can be longer, they are made longer and it is tried again. The
+// quadruples after that go to a Trial, until Answer.Stop says why it is enough. Quadruples may be apart, but the blocks
+// of one follow each other.
 package experiment
 
 import (
@@ -23,8 +30,9 @@ import (
 const (
 	firstLook     = 8    // quadruples; fewer reach no level that a first look can be given
 	quadruplesMax = 2048 // remembered: at 50 ms for a block, seven minutes
-	// levelFirst is the share of the level that the first look has, levelNext the factor from look to look. The levels add up to 1.8 times the total; because looks at mostly the same quadruples err together, the chance
-	// that any errs is below it, which TestLevels computes.
+	// levelFirst is the share of the level that the first look has, levelNext the factor from look to look. The levels add
+	// up to 1.8 times the total; because looks at mostly the same quadruples err together, the chance that any errs is
+	// below the total, which TestLevels computes.
 	levelFirst = 0.18
 	levelNext  = 0.9
 )
