@@ -23,14 +23,24 @@ const (
 
 // Plan says what a block is.
 type Plan struct {
-	Requests   uint64 // requests of a slice, the unit in which a block is timed
-	Iterations int    // whole iterations of a slice; 0 where requests do not repeat, and answers are for each request
-	Slices     int    // slices of a block; 0: nothing can be measured here
-	Reason     string // why not
+	Requests   uint64  // requests of a slice, the unit in which a block is timed
+	Iterations int     // whole iterations of a slice; 0 where requests do not repeat, and answers are for each request
+	Slices     int     // slices of a block; 0: nothing can be measured here
+	Reason     string  // why not
+	Time       float64 // ns that a slice takes, about
 }
 
 // Block returns the requests of a block.
 func (p Plan) Block() uint64 { return p.Requests * uint64(p.Slices) }
+
+// Longer returns a plan whose slices are twice as long, for a program whose caches warm up slowly; false if blocks would
+// take too long.
+func (p Plan) Longer() (Plan, bool) {
+	if p.Slices == 0 || 2*p.Time*float64(p.Slices) > blockMost {
+		return p, false
+	}
+	return Plan{Requests: 2 * p.Requests, Iterations: 2 * p.Iterations, Slices: p.Slices, Time: 2 * p.Time}, true
+}
 
 // Blocks finds out what a block is from the requests of a process, in their order. A request takes O(1), and the memory is
 // bounded.
@@ -110,5 +120,7 @@ func (b *Blocks) Plan() Plan {
 		units = max(slicesFewest, math.Floor(blockMost/each))
 	}
 	ofSlice := math.Ceil(units / slicesMost)
-	return Plan{Requests: b.unit * uint64(ofSlice), Iterations: iterations * int(ofSlice), Slices: int(math.Ceil(units / ofSlice))}
+	return Plan{
+		Requests: b.unit * uint64(ofSlice), Iterations: iterations * int(ofSlice), Slices: int(math.Ceil(units / ofSlice)), Time: each * ofSlice,
+	}
 }

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -49,12 +50,30 @@ func TestIterationsAreBlocks(t *testing.T) {
 		{2, 10e3, 40, Plan{Requests: 2 * 157, Iterations: 157, Slices: 32}},
 		{700, 1.01e6, 7 * 700, Plan{Requests: 1400, Iterations: 2, Slices: 25}},
 	} {
-		if got := plan(c.after, cycle(c.requests, c.ns)); got != c.want {
+		got := plan(c.after, cycle(c.requests, c.ns))
+		if want := c.ns * float64(c.want.Iterations); math.Abs(got.Time-want) > want/1e3 {
+			t.Errorf("%d requests in %v ns: a slice takes %v ns, want %v", c.requests, c.ns, got.Time, want)
+		}
+		if got.Time = 0; got != c.want {
 			t.Errorf("%d requests in %v ns: %+v, want %+v", c.requests, c.ns, got, c.want)
 		}
 	}
 	if p := plan(8, cycle(5, 1e6)); p.Slices != 0 || p.Reason == "" {
 		t.Errorf("after 8 requests: %+v", p)
+	}
+}
+
+func TestLonger(t *testing.T) {
+	p, times := Plan{Requests: 5, Iterations: 1, Slices: 10, Time: 5e6}, 0
+	for longer, ok := p.Longer(); ok; longer, ok = p.Longer() {
+		p = longer
+		times++
+	}
+	if want := (Plan{Requests: 80, Iterations: 16, Slices: 10, Time: 80e6}); p != want || times != 4 {
+		t.Errorf("%+v after %d times, want %+v", p, times, want)
+	}
+	if _, ok := (Plan{}).Longer(); ok {
+		t.Error("a plan without slices becomes longer")
 	}
 }
 

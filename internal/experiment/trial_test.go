@@ -151,6 +151,29 @@ func TestIsNarrowSoon(t *testing.T) {
 	}
 }
 
+// TestIsCertainSoon: where blocks differ by 3 %, nine of ten runs are certain of 10 % and more after 16 pairs, of 3 %
+// after 44.
+func TestIsCertainSoon(t *testing.T) {
+	const runs = 200
+	for effect, most := range map[float64]float64{0.03: 44, 0.1: 16, 0.5: 16} {
+		var pairs []float64
+		for seed := range uint64(runs) {
+			r, order, trial := rand.New(rand.NewPCG(seed, 11)), NewOrder(seed), New(Options{})
+			for !trial.Answer().Certain {
+				b := Block{Arm: order.Next(), Iterations: 1, Time: math.Exp(0.03 * r.NormFloat64())}
+				if b.Arm == Present {
+					b.Time *= 1 - effect
+				}
+				trial.Add(b)
+			}
+			pairs = insert(pairs, float64(trial.Answer().Pairs))
+		}
+		if got := pairs[runs*9/10]; got > most {
+			t.Errorf("effect %v: nine of ten are certain after %v pairs, want %v", effect, got, most)
+		}
+	}
+}
+
 // steady adds quadruples of blocks that take the same time in each arm.
 func steady(trial *Trial, order *Order, quadruples int, present, alternative float64, change func(*Block)) {
 	for range quadruples * blocksOfQuadruple {
