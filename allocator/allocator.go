@@ -34,6 +34,7 @@ type Request struct {
 	Tag    Tag
 	Exact  bool  // a created block must have exactly this size, because the driver copies all of it; a larger cached block may serve
 	Pinned bool  // host memory that the device accesses directly (CL_MEM_ALLOC_HOST_PTR)
+	Again  bool  // an earlier decision on it came to nothing; Arms does not count it again
 	Time   int64 // ns, any epoch, the same for all calls, not negative
 }
 

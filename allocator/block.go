@@ -2,8 +2,15 @@ package allocator
 
 import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
 
-// Index returns a small number for the caller's tables. No two blocks that the pool knows at one time share it.
-func (b Block) Index() int { return int(uint32(b)) - 1 }
+// ArmBit is set in the ids of blocks that the alternative of Arms has made. It is below the generation, so that ids stay
+// small enough for readers whose numbers are doubles.
+const ArmBit = 1 << 31
+
+// Arm returns the number of the arm that made a block: Present unless there is an experiment.
+func (b Block) Arm() int { return int(b / ArmBit % 2) }
+
+// Index returns a small number for the caller's tables. No two blocks that one arm knows at one time share it.
+func (b Block) Index() int { return int(b%ArmBit) - 1 }
 
 // state of an entry in the block table.
 type state uint8
@@ -17,7 +24,7 @@ const (
 	doomed // must go, and waits for a call that reports evictions
 )
 
-// entry is one block. The Block of entry i is generation<<32 | i: the index finds it, the generation
+// entry is one block. The Block of entry i is generation<<32 | arm | i: the index finds it, the generation
 // distinguishes it from earlier blocks with that index.
 type entry struct {
 	size       uint64
@@ -50,6 +57,7 @@ func (e *entry) leaves() bool { return e.passes || e.dropped || e.stale != wire.
 //   - leaving counts the blocks that are not cached when they come back; only mark, markDropped and recycle change that.
 //   - A block is marked as dropped if and only if its class was.
 type blockTable struct {
+	arm     uint32         // ArmBit: the pool is the alternative of Arms
 	entries []entry        // [0] is none
 	spare   []int32        // unused entries
 	dropped map[Class]bool // classes whose context is gone
@@ -62,7 +70,7 @@ func newBlockTable() blockTable {
 
 // block returns the number of an entry's block.
 func (t *blockTable) block(i int32) Block {
-	return Block(t.entries[i].generation)<<32 | Block(uint32(i))
+	return Block(t.entries[i].generation)<<32 | Block(t.arm|uint32(i))
 }
 
 // find returns the entry of a block in that state, 0 if there is none. It finds no slabs: the program never gets one whole.
@@ -76,12 +84,15 @@ func (t *blockTable) find(b Block, s state) int32 {
 
 // entryOf returns the entry of a block, 0 if it is gone.
 func (t *blockTable) entryOf(b Block) int32 {
-	i := uint64(uint32(b))
+	i := uint64(uint32(b) ^ t.arm)
 	if i >= uint64(len(t.entries)) || t.entries[i].generation != uint32(b>>32) {
 		return 0
 	}
 	return int32(i)
 }
+
+// empty reports whether there are no blocks, decided ones included.
+func (t *blockTable) empty() bool { return len(t.spare) == len(t.entries)-1 }
 
 // newEntry returns an unused entry.
 func (t *blockTable) newEntry() int32 {

@@ -26,6 +26,15 @@ func (c *cache) cap() uint64 {
 	return min(c.limits.maxCachedBytes, uint64(c.limits.maxCachedFraction*float64(c.heap)))
 }
 
+// meet notes how much memory a device has. max_cached_fraction may mean fewer bytes then, or any for the first time.
+func (c *cache) meet(heap uint64, out []Eviction) []Eviction {
+	if heap <= c.heap {
+		return out
+	}
+	c.heap = heap
+	return c.shrink(c.cap(), wire.EvictLimit, out)
+}
+
 // doom notes that a block must go with the next call that reports evictions.
 func (c *cache) doom(i int32) {
 	c.entries[i].state = doomed

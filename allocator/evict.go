@@ -38,7 +38,15 @@ func (p *Pool) retire(was *limits, out []Eviction) []Eviction {
 // Drain appends nothing when no block is left that could go.
 func (p *Pool) Drain(need uint64, out []Eviction) []Eviction {
 	p.runShort()
-	given := uint64(0)
+	out, given := p.drainCached(need, out)
+	if given > 0 {
+		return out
+	}
+	return p.drainCooling(out)
+}
+
+// drainCached gives up cached blocks, and blocks that an earlier call could not report. It returns their bytes.
+func (p *Pool) drainCached(need uint64, out []Eviction) (_ []Eviction, given uint64) {
 	owed := len(out)
 	out = p.flush(out)
 	for _, e := range out[owed:] {
@@ -53,10 +61,7 @@ func (p *Pool) Drain(need uint64, out []Eviction) []Eviction {
 		given += p.gives(i)
 		out = p.evict(i, wire.EvictDrain, out)
 	}
-	if given > 0 {
-		return out
-	}
-	return p.drainCooling(out)
+	return out, given
 }
 
 // Trim gives up cached blocks until at most keep bytes are cached.

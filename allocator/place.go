@@ -233,7 +233,7 @@ func (p *Pool) takeArenaBlock(decision *Decision, a *activeArena, b *arenaBlock,
 	reason := p.reason(req)
 	decision.Route = wire.RoutePlanned
 	p.create(decision, req, b.size, reason)
-	p.entries[uint32(decision.Block)].class |= ofArena
+	p.entries[p.entryOf(decision.Block)].class |= ofArena
 	b.block = decision.Block
 	return out, true
 }

@@ -23,6 +23,7 @@ type Pool struct {
 	small   uint64   // bytes of memory below which nothing may be wasted
 	short   uint64   // bytes with which the driver ran out of memory, 0: it never did
 	risen   uint64   // requests until the program's need last grew
+	others  others   // of the other arm
 }
 
 func newPool(k *kind) *Pool {
@@ -61,8 +62,7 @@ func (p *Pool) serve(decision *Decision, req *Request, out []Eviction) []Evictio
 	out = p.expire(req.Time, p.flush(out))
 	req.Size = max(req.Size, 1)
 	if req.Heap > p.heap {
-		p.heap = req.Heap
-		out = p.shrink(p.cap(), wire.EvictLimit, out) // max_cached_fraction may mean fewer bytes now, or any for the first time
+		out = p.meet(req.Heap, out)
 	}
 	if p.rule == nil || p.pinned && !req.Pinned {
 		p.create(decision, req, req.Size, wire.MissPolicy)

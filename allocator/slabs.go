@@ -132,7 +132,7 @@ func (p *Pool) grow(decision *Decision, req *Request, c *carved) bool {
 	sizing := carve.Sizing{
 		M: p.limits.maxPart, H: p.limits.heapBytes, K: p.limits.slabsPerHeap, Limit: least(p.mostSlab(req, c), slack), Memory: p.heap,
 	}
-	size, serves := sizing.Choose(c.carver, carve.Hints{Request: c.largest, InUse: p.stats.PeakWanted})
+	size, serves := sizing.Choose(c.carver, carve.Hints{Request: c.largest, InUse: max(p.stats.PeakWanted, p.others.wanted)})
 	if req.Size > serves || len(p.slabs.vacant) == 0 && len(p.slabs.list) == carve.MaxSlabs {
 		c.regain()
 		return false
@@ -151,7 +151,7 @@ func (p *Pool) grow(decision *Decision, req *Request, c *carved) bool {
 	}
 	p.subAlloc(decision, p.newEntry(), req, part)
 	decision.SlabSize, decision.Reason = size, reason
-	p.entries[uint32(decision.Block)].reason = reason
+	p.entries[p.entryOf(decision.Block)].reason = reason
 	return true
 }
 

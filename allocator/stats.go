@@ -54,6 +54,26 @@ func (s *Stats) peaks() {
 	s.PeakReserved = max(s.PeakReserved, s.Reserved())
 }
 
+// add adds the counters and gauges of another arm, but not its peaks.
+func (s *Stats) add(t *Stats) {
+	s.Hits, s.Misses = s.Hits+t.Hits, s.Misses+t.Misses
+	for i, n := range t.MissReasons {
+		s.MissReasons[i] += n
+	}
+	s.BytesRequested, s.BytesAllocated = s.BytesRequested+t.BytesRequested, s.BytesAllocated+t.BytesAllocated
+	s.BytesCached, s.BytesCooling = s.BytesCached+t.BytesCached, s.BytesCooling+t.BytesCooling
+	s.BytesInUse, s.BytesWanted = s.BytesInUse+t.BytesInUse, s.BytesWanted+t.BytesWanted
+	s.Blocks, s.Slabs, s.Parts = s.Blocks+t.Blocks, s.Slabs+t.Slabs, s.Parts+t.Parts
+	s.Evictions, s.Planned = s.Evictions+t.Evictions, s.Planned+t.Planned
+	for i, n := range t.Departures {
+		s.Departures[i] += n
+	}
+	s.Largest, s.Ranges, s.Squares = max(s.Largest, t.Largest), s.Ranges+t.Ranges, s.Squares+t.Squares
+	s.InSlabs.Bytes += t.InSlabs.Bytes
+	s.InSlabs.Largest = max(s.InSlabs.Largest, t.InSlabs.Largest)
+	s.InSlabs.Ranges, s.InSlabs.Squares = s.InSlabs.Ranges+t.InSlabs.Ranges, s.InSlabs.Squares+t.InSlabs.Squares
+}
+
 // Quadratic returns 1 - Σf²/F² over free sizes f and their sum F, 0 when nothing is free (Sawicki 2022).
 func Quadratic(squares float64, free uint64) float64 {
 	f := float64(free)

@@ -25,7 +25,8 @@ func (p *Pool) slack(req *Request, memory uint64) uint64 {
 	case memory < p.small:
 		return 0
 	}
-	most := (memory - min(memory, max(p.stats.PeakWanted, p.stats.BytesWanted+req.Size))) / 2
+	wanted := max(p.stats.PeakWanted, p.others.wanted, p.stats.BytesWanted+req.Size) + p.others.excess
+	most := (memory - min(memory, wanted)) / 2
 	if !p.steady() {
 		most = min(most, memory/untried)
 	}
@@ -52,5 +53,5 @@ func (p *Pool) tighten(req *Request) {
 // runShort notes that the driver ran out of memory with the present blocks. Other programs, images and kernels have the
 // rest of the device.
 func (p *Pool) runShort() {
-	p.short = least(p.short, max(p.stats.Reserved(), p.stats.PeakWanted))
+	p.short = least(p.short, max(p.stats.Reserved()+p.others.held, p.stats.PeakWanted, p.others.wanted))
 }

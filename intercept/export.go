@@ -22,6 +22,9 @@ var core *broker.Broker
 // The Go and the C type of the ledger have the same size.
 var _ [C.sizeof_struct_gmt_ledger]byte = [unsafe.Sizeof(broker.Ledger{})]byte{}
 
+// Both sides see the arm of a block in its number.
+var _ [C.GMT_BLOCK_ARM - allocator.ArmBit]byte = [0]byte{}
+
 // failed is the result of every call once the core has failed, instead of the number of a decision.
 const failed = C.int64_t(-1)
 
@@ -90,6 +93,7 @@ func requested(request *C.struct_gmt_request) allocator.Request {
 
 		Exact:  request.exact != 0,
 		Pinned: request.pinned != 0,
+		Again:  request.again != 0,
 	}
 }
 

@@ -5,8 +5,6 @@ package broker
 import (
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 )
@@ -35,8 +33,8 @@ type Number uint64
 
 // Broker serves one process. The caller serialises all calls, which may come from any thread.
 type Broker struct {
-	policy *allocator.Pool
-	held   []object // by Block.Index
+	policy *allocator.Arms
+	held   [2][]object // by Block.Arm and Block.Index
 	failed error
 	ledger *Ledger
 	draft  allocator.Draft // layout that the session is sending
@@ -52,8 +50,9 @@ func New(policy, limits string, ledger *Ledger) (*Broker, error) {
 	if err != nil {
 		return nil, err
 	}
-	*ledger = Ledger{Latest: 1, Room: p.Room()}
-	return &Broker{policy: p, ledger: ledger}, nil
+	b := &Broker{policy: allocator.NewArms(p), ledger: ledger}
+	*ledger = Ledger{Latest: 1, Room: b.policy.Room()}
+	return b, nil
 }
 
 func newPolicy(name, limits string) (*allocator.Pool, error) {
@@ -85,7 +84,7 @@ func (b *Broker) leave(err *error) {
 		b.failed = fmt.Errorf("%w: %v", ErrFailed, p)
 		*err = b.failed
 	}
-	if b.ledger.Room = 0; b.failed == nil {
+	if b.ledger.Room = [2]uint64{}; b.failed == nil {
 		b.ledger.Room = b.policy.Room()
 	}
 }
@@ -142,12 +141,12 @@ func (b *Broker) Resume(decision *Decision, req *allocator.Request, n Number, la
 }
 
 // growing reports whether a slab is still being created.
-func (b *Broker) growing(slab allocator.Block) bool { return b.held[slab.Index()] == object{slab, 0} }
+func (b *Broker) growing(slab allocator.Block) bool { return b.object(slab) == object{slab, 0} }
 
 // part serves a request from a slab. If the driver refused the slab, the policy has forgotten it, and another block may have
 // its index before the last waiting thread comes back.
 func (b *Broker) part(decision *Decision, req *allocator.Request, n Number, out []Eviction) (Number, []Eviction, error) {
-	slab := b.held[decision.Slab.Index()]
+	slab := b.object(decision.Slab)
 	if slab.block != decision.Slab || slab.handle == refused {
 		return b.alone(decision, req, n, out)
 	}
@@ -164,7 +163,7 @@ func (b *Broker) alone(decision *Decision, req *allocator.Request, n Number, out
 	b.number()
 	b.policy.Abort(decision.Decision)
 	whole := *req
-	whole.Align = 0
+	whole.Align, whole.Again = 0, true
 	*decision = Decision{Waived: n}
 	n = b.number()
 	b.evicted = b.policy.DecideInto(&decision.Decision, &whole, b.evicted)
@@ -184,8 +183,11 @@ func (b *Broker) serve(decision *Decision, out []Eviction) []Eviction {
 	return out
 }
 
+// object returns the driver object of the latest block with a block's index.
+func (b *Broker) object(block allocator.Block) object { return b.held[block.Arm()][block.Index()] }
+
 // handle returns the driver object of a block.
-func (b *Broker) handle(block allocator.Block) uint64 { return b.held[block.Index()].handle }
+func (b *Broker) handle(block allocator.Block) uint64 { return b.object(block).handle }
 
 // Grown says that the driver created the slab of a decision.
 func (b *Broker) Grown(decision allocator.Decision, handle uint64) (n Number, err error) {
@@ -200,11 +202,11 @@ func (b *Broker) Grown(decision allocator.Decision, handle uint64) (n Number, er
 
 // keep notes the driver object of a block.
 func (b *Broker) keep(block allocator.Block, handle uint64) {
-	i := block.Index()
-	for len(b.held) <= i {
-		b.held = append(b.held, object{})
+	held, i := &b.held[block.Arm()], block.Index()
+	for len(*held) <= i {
+		*held = append(*held, object{})
 	}
-	b.held[i] = object{block, handle}
+	(*held)[i] = object{block, handle}
 }
 
 // Stats returns the policy's counters and gauges.
@@ -337,48 +339,4 @@ func (b *Broker) postpone() {
 		b.pending = append(b.pending, Eviction{e, b.handle(e.Block)})
 	}
 	b.evicted = b.evicted[:0]
-}
-
-// Control obeys a message of the session: "limit NAME=VALUE", "trim BYTES", which keeps that many bytes cached,
-// "policy NAME [LIMIT=VALUE,...]", or "plan" with a piece of an allocator.Layout. It returns the text that acknowledges the
-// message. A refused message changes nothing.
-func (b *Broker) Control(text string, time int64, out []Eviction) (reply string, n Number, _ []Eviction, err error) {
-	defer b.leave(&err)
-	if err = b.enter(); err != nil {
-		return "", 0, out, err
-	}
-	verb, rest, _ := strings.Cut(text, " ")
-	switch verb {
-	case "limit":
-		name, number, _ := strings.Cut(rest, "=")
-		if b.evicted, err = b.policy.SetLimit(name, number, time, b.evicted); err != nil {
-			return "", 0, b.take(out), err
-		}
-	case "trim":
-		keep, perr := strconv.ParseUint(rest, 10, 64)
-		if perr != nil {
-			return "", 0, out, fmt.Errorf("trim: %q is no number of bytes", rest)
-		}
-		b.evicted = b.policy.Trim(keep, b.evicted)
-	case "policy":
-		name, limits, _ := strings.Cut(rest, " ")
-		next, perr := newPolicy(name, limits)
-		if perr != nil {
-			return "", 0, out, perr
-		}
-		b.evicted = b.policy.Switch(next, time, b.evicted)
-		rest = "policy=" + strings.Replace(rest, " ", ",", 1)
-	case "plan":
-		layout, perr := b.draft.Read(rest)
-		if perr == nil && layout != nil {
-			b.evicted, perr = b.policy.Install(*layout, b.evicted)
-		}
-		if perr != nil {
-			return "", 0, b.take(out), perr
-		}
-		rest = "plan=" + rest
-	default:
-		return "", 0, out, fmt.Errorf("unknown control message %q", verb)
-	}
-	return rest, b.number(), b.take(out), nil
 }

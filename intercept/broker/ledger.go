@@ -12,9 +12,9 @@ const LedgerSize = 32
 //
 // The ledger is struct gmt_ledger of shim/base/core.h, in the shim's memory.
 type Ledger struct {
-	Latest Number // number of the latest decision
-	Room   uint64 // bytes that may still be noted
-	Count  uint64 // number of blocks in Freed
+	Latest Number    // number of the latest decision
+	Room   [2]uint64 // bytes that may still be noted, by the arm of the block
+	Count  uint64    // number of blocks in Freed
 	Freed  [LedgerSize]Freed
 }
 

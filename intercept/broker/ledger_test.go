@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 
@@ -14,7 +15,7 @@ import (
 type gate struct {
 	*Broker
 	mu    sync.Mutex
-	sizes []uint64 // by Block.Index
+	sizes [2][]uint64 // by Block.Arm and Block.Index
 	noted int
 }
 
@@ -32,20 +33,21 @@ func (g *gate) remember(decision *Decision) {
 	if decision.Block == 0 {
 		return
 	}
-	i := decision.Block.Index()
-	for len(g.sizes) <= i {
-		g.sizes = append(g.sizes, 0)
+	sizes, i := &g.sizes[decision.Block.Arm()], decision.Block.Index()
+	for len(*sizes) <= i {
+		*sizes = append(*sizes, 0)
 	}
-	g.sizes[i] = decision.Size
+	(*sizes)[i] = decision.Size
 }
 
 // note is the shim's.
 func (g *gate) note(block allocator.Block, time int64) (n Number, ok bool) {
 	l := g.ledger
-	if l.Room == 0 || l.Count == LedgerSize || g.sizes[block.Index()] > l.Room {
+	room := &l.Room[block.Arm()]
+	if *room == 0 || l.Count == LedgerSize || g.sizes[block.Arm()][block.Index()] > *room {
 		return 0, false
 	}
-	l.Room -= g.sizes[block.Index()]
+	*room -= g.sizes[block.Arm()][block.Index()]
 	l.Freed[l.Count] = Freed{block, time}
 	l.Count++
 	g.noted++
@@ -124,6 +126,19 @@ type freer interface {
 	Stats() (allocator.Stats, error)
 }
 
+// experiment returns a message about an experiment, after about as many requests as half of the calls.
+func experiment(r *rand.Rand, calls int64) string {
+	switch r.IntN(8) {
+	case 0:
+		return "arms"
+	case 1:
+		return "arms " + allocator.Names()[r.IntN(len(allocator.Names()))]
+	case 2:
+		return "arms +max_age=50ns"
+	}
+	return fmt.Sprintf("arm %d %d", r.IntN(2), calls*45/100+int64(r.IntN(20)))
+}
+
 // play makes the same calls for the same seed, and returns what each answered.
 func play(b freer, seed uint64) (answers []any) {
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -191,6 +206,9 @@ func play(b freer, seed uint64) (answers []any) {
 			names := allocator.Names()
 			reply, n, out, err := b.Control("policy "+names[r.IntN(len(names))], now, room)
 			say(reply, n, out, err)
+		default:
+			reply, n, out, err := b.Control(experiment(r, now), now, room)
+			say(reply, n, out, err)
 		}
 	}
 	s, err := b.Stats()
@@ -200,7 +218,7 @@ func play(b freer, seed uint64) (answers []any) {
 
 // TestNoOneSeesTheLedger makes random calls of two brokers that differ only in how they learn what was freed.
 func TestNoOneSeesTheLedger(t *testing.T) {
-	noted := 0
+	noted, turns := 0, 0
 	for _, policy := range allocator.Names() {
 		for seed := range uint64(20) {
 			direct, err := New(policy, "", new(Ledger))
@@ -215,9 +233,14 @@ func TestNoOneSeesTheLedger(t *testing.T) {
 				}
 			}
 			noted += gated.noted
+			for _, answer := range want {
+				if strings.HasPrefix(answer.(string), "[arm=1") {
+					turns++
+				}
+			}
 		}
 	}
-	if noted < 1000 {
-		t.Errorf("only %d blocks were noted", noted)
+	if noted < 1000 || turns < 100 {
+		t.Errorf("only %d blocks were noted, and %d turns of an alternative", noted, turns)
 	}
 }

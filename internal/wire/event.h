@@ -293,6 +293,7 @@ enum gmtscrub {
 #define GMT_FLAG_CARRIED 64u
 #define GMT_FLAG_SCATTERED 128u
 #define GMT_FLAG_OFF_PAGE 128u
+#define GMT_FLAG_ARM 128u
 #define GMT_FLAG_SCRIPT 1u
 #define GMT_FLAG_ROUTE 30u
 #define GMT_FLAG_EXPOSED 7u
@@ -396,7 +397,8 @@ enum gmtscrub {
  *   flags.SUBALLOC          SubAllocation  bool     the block is a piece of a slab, and ends with its buffer
  *   flags.CARRIED           CarriedOver    bool     it was there before the recording began; nothing happened now
  *   flags.ROUTE             Route          Route    whether a plan served it
- *   flags.OFF_PAGE          OffPage        bool     it is a buffer in memory of the program that begins at no multiple of GMT_PAGE
+ *   flags.OFF_PAGE[outcome!=HIT|MISS]  OffPage  bool  it is a buffer in memory of the program that begins at no multiple of GMT_PAGE
+ *   flags.ARM[outcome=HIT|MISS]  Arm       bool     the alternative of an experiment decided, and not the present configuration
  *   scope                   Scope          scope    of its context; with Access and Shape it makes the class
  *   access                  Access         flags    the lowest 16 bits of its cl_mem_flags
  *   status[outcome!=HIT|MISS]  Status      cl_int   what the call returned, saturating
@@ -492,7 +494,7 @@ enum gmtscrub {
  * LIMIT
  *   status   Status    number  0: the change holds; -1: refused
  *   object   Sequence  number  of the control message
- *   payload  "name=value", "policy=name[,name=value...]", or the error
+ *   payload  "name=value", "policy=name[,name=value...]", of experiments what intercept/broker/control.go says, or the error
  */
 
 /*
@@ -664,7 +666,8 @@ struct gmtring {
 /*
  * A message of the session: text is "limit NAME=VALUE", "trim BYTES", "plan PIECE" (allocator/draft.go), or "policy NAME",
  * behind which a space and limits of that policy may follow, "NAME=VALUE,...". Limits that do not fit follow in messages of
- * their own.
+ * their own. Experiments have "arms POLICY", which may go on likewise, "arms +NAME=VALUE", "arms" and "arm 0|1 REQUEST"
+ * (intercept/broker/control.go).
  */
 struct gmtcontrol {
 	uint64_t sequence;

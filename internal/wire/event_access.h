@@ -253,6 +253,7 @@ struct gmtcreatefields {
 	bool carried_over; /* it was there before the recording began; nothing happened now */
 	enum gmtroute route; /* whether a plan served it */
 	bool off_page; /* it is a buffer in memory of the program that begins at no multiple of GMT_PAGE */
+	bool arm; /* the alternative of an experiment decided, and not the present configuration */
 	uint16_t scope; /* of its context; with Access and Shape it makes the class */
 	uint16_t access; /* the lowest 16 bits of its cl_mem_flags */
 	int16_t status; /* what the call returned, saturating */
@@ -276,7 +277,7 @@ static inline struct gmtevent gmtcreate_event(struct gmtcreatefields f)
 		.op = (uint8_t)f.memory,
 		.outcome = (uint8_t)f.outcome,
 		.reason = (uint8_t)f.reason,
-		.flags = (uint8_t)((f.needs_block ? GMT_FLAG_WHOLE : 0u) | (f.sub_allocation ? GMT_FLAG_SUBALLOC : 0u) | (f.carried_over ? GMT_FLAG_CARRIED : 0u) | (f.route * (GMT_FLAG_ROUTE & -GMT_FLAG_ROUTE) & GMT_FLAG_ROUTE) | (f.off_page ? GMT_FLAG_OFF_PAGE : 0u)),
+		.flags = (uint8_t)((f.needs_block ? GMT_FLAG_WHOLE : 0u) | (f.sub_allocation ? GMT_FLAG_SUBALLOC : 0u) | (f.carried_over ? GMT_FLAG_CARRIED : 0u) | (f.route * (GMT_FLAG_ROUTE & -GMT_FLAG_ROUTE) & GMT_FLAG_ROUTE) | (f.off_page ? GMT_FLAG_OFF_PAGE : 0u) | (f.arm ? GMT_FLAG_ARM : 0u)),
 		.scope = f.scope,
 		.access = f.access,
 		.status = (int16_t)(f.status | f.shape),
@@ -297,7 +298,8 @@ static inline bool gmtcreate_needs_block(const struct gmtevent *e) { return e->f
 static inline bool gmtcreate_sub_allocation(const struct gmtevent *e) { return e->flags & GMT_FLAG_SUBALLOC; }
 static inline bool gmtcreate_carried_over(const struct gmtevent *e) { return e->flags & GMT_FLAG_CARRIED; }
 static inline enum gmtroute gmtcreate_route(const struct gmtevent *e) { return (enum gmtroute)((e->flags & GMT_FLAG_ROUTE) / (GMT_FLAG_ROUTE & -GMT_FLAG_ROUTE)); }
-static inline bool gmtcreate_off_page(const struct gmtevent *e) { return e->flags & GMT_FLAG_OFF_PAGE; }
+static inline bool gmtcreate_off_page(const struct gmtevent *e) { return (e->outcome != GMT_OUTCOME_HIT && e->outcome != GMT_OUTCOME_MISS) ? e->flags & GMT_FLAG_OFF_PAGE : 0; }
+static inline bool gmtcreate_arm(const struct gmtevent *e) { return (e->outcome == GMT_OUTCOME_HIT || e->outcome == GMT_OUTCOME_MISS) ? e->flags & GMT_FLAG_ARM : 0; }
 static inline uint16_t gmtcreate_scope(const struct gmtevent *e) { return e->scope; }
 static inline uint16_t gmtcreate_access(const struct gmtevent *e) { return e->access; }
 static inline int16_t gmtcreate_status(const struct gmtevent *e) { return (e->outcome != GMT_OUTCOME_HIT && e->outcome != GMT_OUTCOME_MISS) ? e->status : 0; }

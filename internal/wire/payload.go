@@ -66,6 +66,24 @@ const PolicySetting = "policy"
 // PlanSetting is the name that ParseLimit returns for a piece of a plan; see allocator.Draft.
 const PlanSetting = "plan"
 
+// The names that ParseLimit returns for experiments; see ParseArms.
+const (
+	ArmsSetting = "arms" // one begins or ends, or a limit of its alternative changes
+	ArmSetting  = "arm"  // an arm decides from a request on
+	ArmsOff     = "off"  // the value of ArmsSetting at the end
+)
+
+// ParseArms reads the value of ArmsSetting: the alternative like a value of PolicySetting, ArmsOff, or "+name=value", and how many
+// requests the program has made. It also reads the value of ArmSetting: the number of the arm, and of its first request.
+func ParseArms(value string) (what string, request uint64, ok bool) {
+	what, number, _ := strings.Cut(value, ",request=")
+	request, err := strconv.ParseUint(number, 10, 64)
+	if err != nil {
+		return what, 0, false
+	}
+	return what, request, true
+}
+
 // PlanPiece reports whether a LIMIT is about a piece of a plan that is not its end.
 func PlanPiece(payload []byte) bool {
 	name, value := ParseLimit(payload)

@@ -2,8 +2,10 @@ package wire
 
 import (
 	"bytes"
+	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -75,6 +77,24 @@ func TestSitePayload(t *testing.T) {
 	}
 }
 
+func TestParseArms(t *testing.T) {
+	for value, want := range map[string]string{
+		"none,request=12":                  "none 12 true",
+		"pow2,min_block=64,request=0":      "pow2,min_block=64 0 true",
+		"+max_age=1,request=3":             "+max_age=1 3 true",
+		"off,request=18446744073709551615": "off 18446744073709551615 true",
+		"1,request=5":                      "1 5 true",
+		"none":                             "none 0 false",
+		"none,request=x":                   "none 0 false",
+		"":                                 " 0 false",
+	} {
+		what, n, ok := ParseArms(value)
+		if got := fmt.Sprint(what, " ", n, " ", ok); got != want {
+			t.Errorf("%q is %q, want %q", value, got, want)
+		}
+	}
+}
+
 func FuzzPayloads(f *testing.F) {
 	f.Add([]byte("app\x00-v\x00"))
 	f.Add([]byte("main\ta.c\t7\tapp+0x10\n"))
@@ -112,6 +132,9 @@ func FuzzPayloads(f *testing.F) {
 		if policy, _ := ParsePolicy(string(payload)); strings.Contains(policy, ",") {
 			t.Errorf("LIMIT %q has a policy %q", payload, policy)
 		}
+		if what, n, ok := ParseArms(string(payload)); ok && !strings.HasSuffix(string(payload), strconv.FormatUint(n, 10)) && !strings.HasPrefix(string(payload), what) {
+			t.Errorf("LIMIT %q has an experiment %q and %d", payload, what, n)
+		}
 		ParseLimit(payload)
 		ParseDevice(payload)
 		ParseText(payload)
@@ -147,7 +170,7 @@ func TestFields(t *testing.T) {
 // dependent are the columns that hold only for some values of another one.
 var dependent = map[string]bool{
 	"Granted": true, "OriginNumber": true, "Block": true, "Parent": true, "Kernel": true, "Offset": true, "Decision": true,
-	"Bytes": true, "Status": true, "Shape": true,
+	"Bytes": true, "Status": true, "Shape": true, "OffPage": true, "Arm": true,
 }
 
 func fill(v reflect.Value) {

@@ -31,6 +31,7 @@ const (
 	FlagCarried    = C.GMT_FLAG_CARRIED
 	FlagScattered  = C.GMT_FLAG_SCATTERED
 	FlagOffPage    = C.GMT_FLAG_OFF_PAGE
+	FlagArm        = C.GMT_FLAG_ARM
 	FlagScript     = C.GMT_FLAG_SCRIPT
 	FlagRoute      = C.GMT_FLAG_ROUTE
 	FlagUnified    = C.GMT_FLAG_UNIFIED

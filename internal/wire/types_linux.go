@@ -26,6 +26,7 @@ const (
 	FlagCarried    = 0x40
 	FlagScattered  = 0x80
 	FlagOffPage    = 0x80
+	FlagArm        = 0x80
 	FlagScript     = 0x1
 	FlagRoute      = 0x1e
 	FlagUnified    = 0x1

@@ -407,7 +407,14 @@ func (v CreateView) CarriedOver() bool { return v.e.Flags&FlagCarried != 0 }
 func (v CreateView) Route() Route { return Route(v.e.Flags & FlagRoute / (FlagRoute & -FlagRoute)) }
 
 // OffPage: it is a buffer in memory of the program that begins at no multiple of GMT_PAGE.
-func (v CreateView) OffPage() bool { return v.e.Flags&FlagOffPage != 0 }
+func (v CreateView) OffPage() bool {
+	return (v.e.Outcome != OutcomeHit && v.e.Outcome != OutcomeMiss) && v.e.Flags&FlagOffPage != 0
+}
+
+// Arm: the alternative of an experiment decided, and not the present configuration.
+func (v CreateView) Arm() bool {
+	return (v.e.Outcome == OutcomeHit || v.e.Outcome == OutcomeMiss) && v.e.Flags&FlagArm != 0
+}
 
 // Scope: of its context; with Access and Shape it makes the class.
 func (v CreateView) Scope() uint16 { return v.e.Scope }
@@ -485,6 +492,7 @@ type CreateFields struct {
 	CarriedOver   bool    // it was there before the recording began; nothing happened now
 	Route         Route   // whether a plan served it
 	OffPage       bool    // it is a buffer in memory of the program that begins at no multiple of GMT_PAGE
+	Arm           bool    // the alternative of an experiment decided, and not the present configuration
 	Scope         uint16  // of its context; with Access and Shape it makes the class
 	Access        uint16  // the lowest 16 bits of its cl_mem_flags
 	Status        int16   // what the call returned, saturating
@@ -514,12 +522,15 @@ func (f CreateFields) Event() Event {
 	if f.OffPage {
 		e.Flags |= FlagOffPage
 	}
+	if f.Arm {
+		e.Flags |= FlagArm
+	}
 	return e
 }
 
 // Fields returns all fields of the event.
 func (v CreateView) Fields() CreateFields {
-	return CreateFields{Time: v.e.Time, Duration: v.Duration(), Cost: v.Cost(), Memory: v.Memory(), Outcome: v.Outcome(), Reason: v.Reason(), NeedsBlock: v.NeedsBlock(), SubAllocation: v.SubAllocation(), CarriedOver: v.CarriedOver(), Route: v.Route(), OffPage: v.OffPage(), Scope: v.Scope(), Access: v.Access(), Status: v.Status(), Shape: v.Shape(), Tag: v.Tag(), Object: v.Object(), Requested: v.Requested(), Granted: v.Granted(), OriginNumber: v.OriginNumber(), Block: v.Block(), Parent: v.Parent()}
+	return CreateFields{Time: v.e.Time, Duration: v.Duration(), Cost: v.Cost(), Memory: v.Memory(), Outcome: v.Outcome(), Reason: v.Reason(), NeedsBlock: v.NeedsBlock(), SubAllocation: v.SubAllocation(), CarriedOver: v.CarriedOver(), Route: v.Route(), OffPage: v.OffPage(), Arm: v.Arm(), Scope: v.Scope(), Access: v.Access(), Status: v.Status(), Shape: v.Shape(), Tag: v.Tag(), Object: v.Object(), Requested: v.Requested(), Granted: v.Granted(), OriginNumber: v.OriginNumber(), Block: v.Block(), Parent: v.Parent()}
 }
 
 // RetainView reads a RETAIN event: the program took another reference to memory.
@@ -929,7 +940,7 @@ func (v EvictView) Fields() EvictFields {
 }
 
 // LimitView reads a LIMIT event: the process answers a control message.
-// Payload: "name=value", "policy=name[,name=value...]", or the error.
+// Payload: "name=value", "policy=name[,name=value...]", of experiments what intercept/broker/control.go says, or the error.
 type LimitView struct{ e *Event }
 
 // AsLimit reads e as a LIMIT event; the caller has checked its kind.

@@ -27,6 +27,7 @@ struct gmt_request {
 	uint32_t align;  /* of sub-buffers, in bytes; 0: no sub-allocation can serve this request */
 	uint32_t pinned; /* 1: host memory that the device accesses directly */
 	uint32_t exact;  /* 1: a new block must have exactly this size */
+	uint32_t again;  /* 1: an earlier plan for it came to nothing */
 };
 
 /*
@@ -70,6 +71,10 @@ struct gmt_eviction {
 
 #define GMT_EVICTIONS_MAX 32
 
+/* In the number of a block: the alternative of an experiment made it. */
+#define GMT_BLOCK_ARM 0x80000000u
+#define GMT_ARM_OF(block) ((block) / GMT_BLOCK_ARM % 2)
+
 struct gmt_evictions {
 	uint32_t count;
 	uint32_t more; /* 1: gmt_core_more has the rest */
@@ -94,7 +99,7 @@ struct gmt_obeyed {
 #define GMT_LEDGER_SIZE 32
 struct gmt_ledger {
 	uint64_t latest; /* number of the core's latest decision */
-	uint64_t room;   /* bytes that may still be noted: so much comes back without an eviction */
+	uint64_t room[2]; /* bytes that may still be noted, by arm: so much comes back without an eviction */
 	uint64_t count;
 	struct gmt_freed {
 		uint64_t block;

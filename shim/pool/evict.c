@@ -23,9 +23,10 @@ _Alignas(64) _Atomic uint32_t gmt_evict_leaving;
 static int64_t note(uint64_t block, uint64_t size, uint64_t time)
 {
 	struct gmt_ledger *l = &gmt_ledger;
-	if (gmt_unlikely(size > l->room || l->count == GMT_LEDGER_SIZE))
+	uint64_t *room = &l->room[GMT_ARM_OF(block)];
+	if (gmt_unlikely(size > *room || l->count == GMT_LEDGER_SIZE))
 		return 0;
-	l->room -= size;
+	*room -= size;
 	l->freed[l->count++] = (struct gmt_freed){block, (int64_t)time};
 	return (int64_t)(l->latest + l->count);
 }

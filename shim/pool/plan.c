@@ -116,7 +116,8 @@ static int64_t wait_for_slab(const struct gmt_request *request, struct gmt_plan 
 	return number;
 }
 
-bool gmt_plan_for(const struct gmt_call *call, const struct gmt_request_for *r, uint32_t class, uint32_t align, struct gmt_plan *plan)
+bool gmt_plan_for(const struct gmt_call *call, const struct gmt_request_for *r, uint32_t class, uint32_t align, bool again,
+		  struct gmt_plan *plan)
 {
 	struct gmt_request request = {
 		.size = r->size,
@@ -129,6 +130,7 @@ bool gmt_plan_for(const struct gmt_call *call, const struct gmt_request_for *r, 
 		.align = align,
 		.pinned = (r->flags & CL_MEM_ALLOC_HOST_PTR) != 0,
 		.exact = r->host != NULL || r->image, /* the driver copies as much as it creates; images are of one size */
+		.again = again,
 	};
 	struct gmt_evictions evictions;
 	evictions.count = evictions.more = 0;

@@ -15,8 +15,12 @@ bool gmt_plan_pointer_eligible(const struct gmt_request_for *r);
 extern _Atomic int gmt_pointers_elsewhere;
 /* The class of (context, flags); 0 if the context uses more combinations of flags than it has room for. */
 uint32_t gmt_plan_class(struct gmt_context *context, cl_mem_flags flags);
-/* Fills in plan; align: of sub-allocations, 0 if none may serve the request. False: the core has failed. */
-bool gmt_plan_for(const struct gmt_call *call, const struct gmt_request_for *r, uint32_t class, uint32_t align, struct gmt_plan *plan);
+/*
+ * Fills in plan; align: of sub-allocations, 0 if none may serve the request; again: an earlier plan came to nothing. False: the
+ * core has failed.
+ */
+bool gmt_plan_for(const struct gmt_call *call, const struct gmt_request_for *r, uint32_t class, uint32_t align, bool again,
+		  struct gmt_plan *plan);
 /* A slab was created, or was not: wakes the plans that wait for one. */
 void gmt_plan_settled(void);
 /* What was planned for r is in use, and cannot be. */

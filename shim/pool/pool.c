@@ -108,14 +108,14 @@ void gmt_pool_create(struct gmt_call *call, const struct gmt_request_for *r, str
 	gmt_cooling_collect(4, true);
 	struct gmt_plan plan;
 	uint32_t align = gmt_suballoc_align(r);
-	bool planned = gmt_plan_for(call, r, class, align, &plan);
+	bool planned = gmt_plan_for(call, r, class, align, false, &plan);
 	gmt_call_read(call);
 	if (planned && plan.slab) {
 		if (gmt_suballoc_create(call, r, &plan, served)) {
 			*error = CL_SUCCESS;
 			return;
 		}
-		planned = gmt_pooling() && gmt_plan_for(call, r, class, 0, &plan); /* a whole block needs less memory */
+		planned = gmt_pooling() && gmt_plan_for(call, r, class, 0, true, &plan); /* a whole block needs less memory */
 		gmt_call_read(call);
 	}
 	if (!planned) {

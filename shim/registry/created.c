@@ -69,6 +69,7 @@ static void write_create(const struct gmt_call *call, const struct gmt_memory *m
 		.sub_allocation = suballoc,
 		.needs_block = !suballoc && served->alone,
 		.off_page = created->off_page,
+		.arm = GMT_ARM_OF(served->block),
 		.access = (uint16_t)memory->flags,
 		.scope = memory->scope,
 		.status = gmt_clamp16(status),

@@ -63,7 +63,7 @@ static void free_block(uint64_t block, bool busy, struct gmt_evictions *eviction
 static void publish(void)
 {
 	core.ledger->latest = core.decisions + 1;
-	core.ledger->room = core.roomy && !core.evict && !core.drops ? UINT64_MAX : 0;
+	core.ledger->room[0] = core.roomy && !core.evict && !core.drops ? UINT64_MAX : 0;
 }
 
 /* What was noted has been freed before. */

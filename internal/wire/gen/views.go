@@ -40,6 +40,10 @@ func (k *kind) view(b *bytes.Buffer) {
 			fmt.Fprintf(b, "func (v %sView) %s() %s { return %s }\n", k.name, c.name, c.goType(), c.goRead("v.e"))
 			continue
 		}
+		if c.goType() == "bool" {
+			fmt.Fprintf(b, "func (v %sView) %s() bool { return (%s) && %s }\n", k.name, c.name, k.condition(c), c.goRead("v.e"))
+			continue
+		}
 		fmt.Fprintf(b, "func (v %sView) %s() %s {\nif %s {\nreturn %s\n}\nreturn 0\n}\n",
 			k.name, c.name, c.goType(), k.condition(c), c.goRead("v.e"))
 	}

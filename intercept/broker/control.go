@@ -1,0 +1,110 @@
+package broker
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+)
+
+// Control obeys a message of the session and returns the text that acknowledges it. A refused message changes nothing.
+//
+//	limit NAME=VALUE               NAME=VALUE
+//	trim BYTES                     BYTES                                       keeps them cached
+//	policy NAME [LIMIT=VALUE,...]  policy=NAME,LIMIT=VALUE,...
+//	plan PIECE                     plan=PIECE                                  of an allocator.Layout
+//	arms POLICY [LIMIT=VALUE,...]  arms=POLICY,LIMIT=VALUE,...,request=COUNT   begins an experiment with that alternative
+//	arms +LIMIT=VALUE              arms=+LIMIT=VALUE,request=COUNT             changes a limit of the alternative
+//	arms                           arms=off,request=COUNT                      ends the experiment
+//	arm ARM REQUEST                arm=ARM,request=REQUEST                     from that request on, arm 1 decides, the alternative, or 0
+//
+// COUNT is how many requests the program has made. A turn may begin with the next one.
+func (b *Broker) Control(text string, time int64, out []Eviction) (reply string, n Number, _ []Eviction, err error) {
+	defer b.leave(&err)
+	if err = b.enter(); err != nil {
+		return "", 0, out, err
+	}
+	verb, rest, _ := strings.Cut(text, " ")
+	switch verb {
+	case "limit":
+		reply = rest
+		name, number, _ := strings.Cut(rest, "=")
+		b.evicted, err = b.policy.SetLimit(name, number, time, b.evicted)
+	case "trim":
+		reply, err = rest, b.trim(rest)
+	case "policy":
+		reply = "policy=" + strings.Replace(rest, " ", ",", 1)
+		err = b.change(rest, time, b.policy.Switch)
+	case "plan":
+		reply, err = "plan="+rest, b.plan(rest)
+	case "arms":
+		reply, err = b.arms(rest, time)
+	case "arm":
+		reply, err = b.arm(rest)
+	default:
+		err = fmt.Errorf("unknown control message %q", verb)
+	}
+	if err != nil {
+		return "", 0, b.take(out), err
+	}
+	return reply, b.number(), b.take(out), nil
+}
+
+func (b *Broker) trim(bytes string) error {
+	keep, err := strconv.ParseUint(bytes, 10, 64)
+	if err != nil {
+		return fmt.Errorf("trim: %q is no number of bytes", bytes)
+	}
+	b.evicted = b.policy.Trim(keep, b.evicted)
+	return nil
+}
+
+// change gives one of the arms a policy.
+func (b *Broker) change(text string, time int64, to func(*allocator.Pool, int64, []allocator.Eviction) []allocator.Eviction) error {
+	name, limits, _ := strings.Cut(text, " ")
+	next, err := newPolicy(name, limits)
+	if err == nil {
+		b.evicted = to(next, time, b.evicted)
+	}
+	return err
+}
+
+func (b *Broker) plan(piece string) error {
+	layout, err := b.draft.Read(piece)
+	if err == nil && layout != nil {
+		b.evicted, err = b.policy.Install(*layout, b.evicted)
+	}
+	return err
+}
+
+// arms begins or ends an experiment, or changes a limit of its alternative. The reply names the number of requests so far, after
+// which turns may begin.
+func (b *Broker) arms(text string, time int64) (reply string, err error) {
+	what := strings.Replace(text, " ", ",", 1)
+	switch setting, limit := strings.CutPrefix(text, "+"); {
+	case limit:
+		name, number, _ := strings.Cut(setting, "=")
+		b.evicted, err = b.policy.SetAlternative(name, number, time, b.evicted)
+	case text == "":
+		what = "off"
+		b.evicted = b.policy.End(time, b.evicted)
+	default:
+		err = b.change(text, time, b.policy.Begin)
+	}
+	return fmt.Sprintf("arms=%s,request=%d", what, b.policy.Requests()), err
+}
+
+// arm schedules a turn.
+func (b *Broker) arm(text string) (reply string, err error) {
+	first, second, _ := strings.Cut(text, " ")
+	arm, err := strconv.ParseUint(first, 10, 1)
+	if err != nil {
+		return "", fmt.Errorf("arm: %q is no arm: want 0 or 1", first)
+	}
+	from, err := strconv.ParseUint(second, 10, 64)
+	if err != nil {
+		return "", fmt.Errorf("arm: %q is no number of a request", second)
+	}
+	return fmt.Sprintf("arm=%d,request=%d", arm, from), b.policy.TakeTurns(int(arm), from)
+}
