@@ -25,13 +25,13 @@ func (c Configuration) String() string {
 
 // AfterChange returns the configuration after the change that a LIMIT record's payload describes: one limit has another
 // value, or there is another policy with the limits that differ from its defaults. ok is false if the payload describes
-// something else, such as a trim. The values are not checked.
+// something else, such as a trim or an experiment. The values are not checked.
 func (c Configuration) AfterChange(payload []byte) (changed Configuration, ok bool) {
 	name, value := wire.ParseLimit(payload)
-	if value == nil || string(name) == wire.PlanSetting {
+	switch {
+	case value == nil, string(name) == wire.PlanSetting, string(name) == wire.ArmsSetting, string(name) == wire.ArmSetting:
 		return c, false
-	}
-	if string(name) == wire.PolicySetting {
+	case string(name) == wire.PolicySetting:
 		name, limits := wire.ParsePolicy(string(value))
 		settings, err := allocator.ParseSettings(limits)
 		return Configuration{Policy: name, Settings: settings}, err == nil

@@ -17,8 +17,9 @@ func (b *Batch) HeapMap(member int) *stats.HeapMap {
 		if p == nil {
 			continue
 		}
-		m.Total += p.policy.Stats().Slabs
-		for _, s := range p.policy.MapSlabs(stats.MappedSlabsMax) {
+		present := p.policy.Present()
+		m.Total += present.Stats().Slabs
+		for _, s := range present.MapSlabs(stats.MappedSlabsMax) {
 			m.Slabs = append(m.Slabs, stats.MappedSlab{Process: b.resolver.script.processNumber(p.number), SlabMap: s})
 		}
 	}

@@ -1,9 +1,8 @@
 package replay
 
 import (
-	"strings"
-
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // openDecision is a decision that takes several steps, between which the policy decides for other threads.
@@ -92,16 +91,21 @@ func (p *simulatedProcess) switchPolicy(text string, time int64) {
 	if !p.simulation.options.AsRecorded {
 		return
 	}
-	name, limits, _ := strings.Cut(text, ",")
-	settings, err := allocator.ParseSettings(limits)
-	var next *allocator.Pool
-	if err == nil {
-		next, err = allocator.New(name, settings)
-	}
+	next, err := configured(text)
 	if err != nil { // the recording's version had other policies or limits
 		p.simulation.result.Switches++
 		return
 	}
 	p.evictions = p.policy.Switch(next, time, p.evictions[:0])
 	p.returnEvictions()
+}
+
+// configured returns a pool for a recorded policy with its limits.
+func configured(text string) (*allocator.Pool, error) {
+	name, limits := wire.ParsePolicy(text)
+	settings, err := allocator.ParseSettings(limits)
+	if err != nil {
+		return nil, err
+	}
+	return allocator.New(name, settings)
 }

@@ -9,7 +9,7 @@ import (
 type simulatedProcess struct {
 	simulation       *simulation
 	number           uint32
-	policy           *allocator.Pool
+	policy           *allocator.Arms
 	reserved         uint64                   // bytes reserved from the driver
 	inUse            uint64                   // bytes granted to the application
 	requested        uint64                   // bytes of these that the application requested
@@ -296,6 +296,10 @@ func (p *simulatedProcess) applyChange(c *change, time int64) {
 	}
 	if c.name == wire.PlanSetting {
 		p.readLayoutPiece(c.value)
+		return
+	}
+	if c.name == wire.ArmsSetting || c.name == wire.ArmSetting {
+		p.experiment(c, time)
 		return
 	}
 	s.result.Changes++

@@ -102,7 +102,7 @@ func (s *simulation) findOrStart(number uint32) (*simulatedProcess, error) {
 	for len(s.processes) <= int(number) {
 		s.processes = append(s.processes, nil)
 	}
-	p := &simulatedProcess{simulation: s, number: number, policy: policy}
+	p := &simulatedProcess{simulation: s, number: number, policy: allocator.NewArms(policy)}
 	if s.options.Policy == LayoutPolicy && !s.options.AsRecorded {
 		p.learning = &layoutLearning{}
 		p.installGiven()
@@ -153,7 +153,8 @@ func (s *simulation) create(step *op) error {
 	req := c.request
 	req.Size, req.Tag, req.Time, req.Round = step.size, step.tag, step.time, c.roundingLimit(step.size)
 	p.followsRecording = s.options.AsRecorded && step.mark&numbered != 0
-	if step.mark&needsBlock != 0 || p.followsRecording && step.mark&retried != 0 {
+	req.Again = p.followsRecording && step.mark&retried != 0
+	if step.mark&needsBlock != 0 || req.Again {
 		req.Align = 0
 	}
 	switch {

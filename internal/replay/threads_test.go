@@ -2,6 +2,7 @@ package replay
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,19 +18,21 @@ import (
 type crew struct {
 	t       *testing.T
 	rng     *rand.Rand
-	policy  *allocator.Pool
+	policy  *allocator.Arms
 	tape    *labtest.Program
 	threads []worker
 	number  uint64 // of the latest decision
 	object  uint64
 	cooling []allocator.Block
 	sizes   map[allocator.Block]uint64
+
+	experiments bool // some alternative decides now and then
 }
 
 // worker is one thread.
 type worker struct {
-	events  []wire.Event // not read yet
-	last    uint64       // number of its latest decision
+	events  []wire.Record // not read yet
+	last    uint64        // number of its latest decision
 	buffers []uint64
 	blocks  []allocator.Block   // of these
 	making  *allocator.Decision // the driver makes its block
@@ -42,8 +45,21 @@ func newCrew(t *testing.T, seed uint64, threads int) *crew {
 		t.Fatal(err)
 	}
 	return &crew{
-		t: t, rng: rand.New(rand.NewPCG(seed, 7)), policy: policy, tape: labtest.New(), threads: make([]worker, threads), number: 1,
+		t: t, rng: rand.New(rand.NewPCG(seed, 7)), policy: allocator.NewArms(policy), tape: labtest.New(), threads: make([]worker, threads), number: 1,
 		sizes: map[allocator.Block]uint64{},
+	}
+}
+
+// say adds an event that is not read yet.
+func (w *worker) say(e wire.Event) { w.events = append(w.events, wire.Record{Event: e}) }
+
+// evicted says which blocks the thread gave back.
+func (c *crew) evicted(w *worker, evictions []allocator.Eviction) {
+	if len(evictions) > 0 && !c.experiments {
+		c.t.Fatal("something is too old or too much")
+	}
+	for _, e := range evictions {
+		w.say(wire.Event{Kind: wire.KindEvict, Link: uint64(e.Block), Granted: e.Size, Reason: uint8(e.Reason)})
 	}
 }
 
@@ -51,7 +67,7 @@ func newCrew(t *testing.T, seed uint64, threads int) *crew {
 func (c *crew) decided(w *worker) {
 	c.number++
 	if c.number != w.last+1 {
-		w.events = append(w.events, wire.Event{Kind: wire.KindOrder, Op: uint8(wire.OrderNext), Object: c.number, Link: w.last})
+		w.say(wire.Event{Kind: wire.KindOrder, Op: uint8(wire.OrderNext), Object: c.number, Link: w.last})
 	}
 	w.last = c.number
 }
@@ -72,9 +88,11 @@ func (c *crew) step() {
 		c.free(w)
 	case what == 10 && len(c.cooling) > 0:
 		c.cool(w)
+	case what == 11 && c.experiments:
+		c.experiment(w)
 	default:
 		others := []wire.Event{{Kind: wire.KindUse, Object: 1}, {Kind: wire.KindUse, Object: 1}, {Kind: wire.KindSync, Op: uint8(wire.SyncFinish)}}
-		w.events = append(w.events, others[c.rng.IntN(len(others))])
+		w.say(others[c.rng.IntN(len(others))])
 	}
 }
 
@@ -82,18 +100,17 @@ func (c *crew) step() {
 func (c *crew) read(thread int) {
 	w := &c.threads[thread]
 	for n := c.rng.IntN(4); n > 0 && len(w.events) > 0; n-- {
-		c.tape.By(uint32(thread + 1)).Add(w.events[0])
+		c.tape.By(uint32(thread + 1)).Add(w.events[0].Event).Payload = w.events[0].Payload
 		w.events = w.events[1:]
 	}
 }
 
 func (c *crew) ask(w *worker) {
 	w.request = allocator.Request{Size: 4096 * (1 + c.rng.Uint64N(3)), Class: 1, Max: 1 << 28, Heap: 1 << 30, Align: 128, Round: 1 << 28}
-	plan, evictions := c.policy.Decide(w.request, nil)
-	if len(evictions) > 0 {
-		c.t.Fatal("something is too old or too much")
-	}
+	var plan allocator.Decision
+	evictions := c.policy.DecideInto(&plan, &w.request, nil)
 	c.decided(w)
+	c.evicted(w, evictions)
 	if plan.Hit {
 		c.policy.Commit(plan)
 		c.serve(w, plan, wire.OutcomeHit)
@@ -114,7 +131,7 @@ func (c *crew) serve(w *worker, plan allocator.Decision, outcome wire.Outcome) {
 	c.object++
 	c.sizes[plan.Block] = plan.Size
 	w.buffers, w.blocks = append(w.buffers, c.object), append(w.blocks, plan.Block)
-	w.events = append(w.events, wire.Event{
+	w.say(wire.Event{
 		Kind: wire.KindCreate, Outcome: outcome, Reason: uint8(plan.Reason), Object: c.object, Link: uint64(plan.Block), Size: w.request.Size,
 		Granted: plan.Size, Scope: labtest.Scope, Access: labtest.ReadWrite,
 	})
@@ -132,9 +149,14 @@ func (c *crew) free(w *worker) {
 		e.Outcome, e.Flags = wire.OutcomeCooling, wire.FlagWouldRace
 		c.cooling = append(c.cooling, block)
 	}
-	c.policy.Free(block, busy, 0, nil)
+	evictions := c.policy.Free(block, busy, 0, nil)
 	c.decided(w)
-	w.events = append(w.events, e)
+	if slices.ContainsFunc(evictions, func(gone allocator.Eviction) bool { return gone.Block == block }) {
+		e.Outcome = wire.OutcomeRefused
+		c.cooling = slices.DeleteFunc(c.cooling, func(b allocator.Block) bool { return b == block })
+	}
+	w.say(e)
+	c.evicted(w, evictions)
 }
 
 // cool records that a block has cooled, behind its release and before the policy learns of it: the finder records
@@ -143,10 +165,11 @@ func (c *crew) cool(w *worker) {
 	block := c.cooling[0]
 	c.cooling = c.cooling[1:]
 	c.readAll()
-	w.events = append(w.events, wire.Event{Kind: wire.KindCooled, Link: uint64(block), Granted: c.sizes[block]})
+	w.say(wire.Event{Kind: wire.KindCooled, Link: uint64(block), Granted: c.sizes[block]})
 	c.readAll()
-	c.policy.Cooled(block, 0, nil)
+	evictions := c.policy.Cooled(block, 0, nil)
 	c.decided(w)
+	c.evicted(w, evictions)
 }
 
 func (c *crew) readAll() {

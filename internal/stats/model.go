@@ -237,7 +237,7 @@ func (m *Model) rare(p *process, r *wire.Record) {
 		m.processes.device.use(p, r.AsContext())
 	case wire.KindLimit:
 		m.answer(p, r)
-		if r.AsLimit().Status() != 0 || !wire.PlanPiece(r.Payload) {
+		if r.AsLimit().Status() != 0 || !wire.Detail(r.Payload) {
 			m.marks.add(m.heap.Now(), r.Kind, callsite.Clean(r.Payload))
 		}
 	case wire.KindKernel:

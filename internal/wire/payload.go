@@ -84,10 +84,11 @@ func ParseArms(value string) (what string, request uint64, ok bool) {
 	return what, request, true
 }
 
-// PlanPiece reports whether a LIMIT is about a piece of a plan that is not its end.
-func PlanPiece(payload []byte) bool {
+// Detail reports whether a LIMIT changes nothing that is worth a mark: it is about a piece of a plan that is not its end, or an
+// arm's turn.
+func Detail(payload []byte) bool {
 	name, value := ParseLimit(payload)
-	return string(name) == PlanSetting && !bytes.HasPrefix(value, []byte("end "))
+	return string(name) == ArmSetting || string(name) == PlanSetting && !bytes.HasPrefix(value, []byte("end "))
 }
 
 // ParsePolicy reads the value of PolicySetting: the name of the policy, and the limits that it begins with, "name=value,...".

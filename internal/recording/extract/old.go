@@ -53,7 +53,10 @@ func (o *old) limit(r *wire.Record) {
 		return
 	}
 	name := limitName(r)
-	if name == wire.PlanSetting { // of tags that the part may not name
+	switch name {
+	case wire.PlanSetting: // of tags that the part may not name
+		return
+	case wire.ArmsSetting, wire.ArmSetting: // an experiment counts the requests before the part
 		return
 	}
 	o.limits = slices.DeleteFunc(o.limits, func(l wire.Record) bool {

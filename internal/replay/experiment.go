@@ -1,0 +1,34 @@
+package replay
+
+import (
+	"strconv"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// experiment begins, ends or goes on with a recorded experiment, if the replay is as recorded. Otherwise one configuration
+// serves all requests. What fails here did not fail in the run: the recording's version had other policies, or events are missing.
+func (p *simulatedProcess) experiment(c *change, time int64) {
+	what, request, ok := wire.ParseArms(c.value)
+	if !p.simulation.options.AsRecorded || !ok {
+		return
+	}
+	limit, isLimit := strings.CutPrefix(what, "+")
+	switch {
+	case c.name == wire.ArmSetting:
+		if arm, err := strconv.ParseUint(what, 10, 1); err == nil {
+			_ = p.policy.TakeTurns(int(arm), request)
+		}
+	case isLimit:
+		name, value, _ := strings.Cut(limit, "=")
+		p.evictions, _ = p.policy.SetAlternative(name, value, time, p.evictions[:0])
+	case what == wire.ArmsOff:
+		p.evictions = p.policy.End(time, p.evictions[:0])
+	default:
+		if next, err := configured(what); err == nil {
+			p.evictions = p.policy.Begin(next, time, p.evictions[:0])
+		}
+	}
+	p.returnEvictions()
+}
