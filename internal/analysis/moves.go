@@ -114,7 +114,7 @@ func (m *moves) use(p *heap.Process, r *wire.Record) {
 	}
 	m.neighbours(thread, key, u)
 	m.waits(thread, key, u)
-	if u.Command() == wire.CommandRead || u.Command() == wire.CommandWrite {
+	if (u.Command() == wire.CommandRead || u.Command() == wire.CommandWrite) && o.Memory < wire.MemorySVM { // which a map is for
 		m.add(Copied, key, u)
 	}
 	m.follow(p, o, key, r)

@@ -76,7 +76,11 @@ func refused(e *Evidence) (Diagnosis, bool) {
 			last = &list[i]
 		}
 	}
-	d := Diagnosis{Severity: Note, Title: units.Count(others, "call") + " refused", Tag: first.Tag, Text: first.Sentence(units.FormatLong)}
+	title := units.Count(others, "call") + " refused"
+	if e.Run.OtherFailed > 0 { // some of these, too
+		title = "at least " + title
+	}
+	d := Diagnosis{Severity: Note, Title: title, Tag: first.Tag, Text: first.Sentence(units.FormatLong)}
 	if memory {
 		d.Severity = Advice
 	}

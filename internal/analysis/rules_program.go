@@ -146,8 +146,8 @@ func originsAreFine(e *Evidence) (Diagnosis, bool) {
 	}
 	return Diagnosis{
 		Severity: Note, Title: "sub-buffers may be refused on other devices", Tag: e.Whole.origin,
-		Text: fmt.Sprintf("%s at multiples of only %s; devices want multiples of 128 B to 4.00 KiB: round up to CL_DEVICE_MEM_BASE_ADDR_ALIGN "+
-			"/ 8; gpumemtop fit --on checks one device", units.Plural(o.count, "begins", "begin"), units.FormatLong(o.coarsest)),
+		Text: fmt.Sprintf("%s at no multiple of 4.00 KiB, the least aligned at a multiple of %s; devices want multiples of 128 B to 4.00 KiB: round up to "+
+			"CL_DEVICE_MEM_BASE_ADDR_ALIGN / 8; gpumemtop fit --on checks one device", units.Plural(o.count, "begins", "begin"), units.FormatLong(o.coarsest)),
 	}, true
 }
 

@@ -50,7 +50,7 @@ func NewPostMortem(p *stats.PostMortem, started uint64) PostMortem {
 		add("pool", "gave %s in %s back in vain", units.FormatLong(p.GivenBack.Bytes), units.Count(p.GivenBack.Buffers, "block"))
 	}
 	if p.LargestCreated > 0 {
-		add("largest", "%s: the largest create that worked", units.FormatLong(p.LargestCreated))
+		add("largest", "%s: the largest create that had worked until then", units.FormatLong(p.LargestCreated))
 	}
 	if p.Device.Global > 0 {
 		add("device", "%s", deviceText(p))

@@ -57,18 +57,25 @@ func transfersText(t *stats.Transfers) string {
 			continue
 		}
 		text := units.FormatLong(f.Bytes) + " " + words
-		if at := units.Rate(f.Rate()); at != "" && stats.Direction(d) < stats.Mapped {
-			text += " at " + at
-			switch {
-			case f.Profiled == 0:
-				text += " or more" // the calls also waited
-			case f.ProfiledBytes < f.Bytes/2:
-				text += ", as far as " + units.FormatLong(f.ProfiledBytes) + " of it show"
-			}
+		if stats.Direction(d) < stats.Mapped {
+			text += speedText(f)
 		}
 		parts = append(parts, text)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// speedText says how fast that was, as far as it is known: calls that block also wait.
+func speedText(f *stats.Flow) string {
+	switch {
+	case f.Rate() == 0:
+		return ""
+	case f.Profiled == 0:
+		return " at " + units.RateAtLeast(f.Rate()) + " or more"
+	case f.ProfiledBytes < f.Bytes/2:
+		return " at " + units.Rate(f.Rate()) + ", as far as " + units.FormatLong(f.ProfiledBytes) + " of it show"
+	}
+	return " at " + units.Rate(f.Rate())
 }
 
 func transferLines(s *stats.Snapshot) []string {

@@ -101,10 +101,18 @@ func (s *Snapshot) Following(p *PostMortem) string {
 			others += f.Count
 		}
 	}
-	if others > 0 {
-		text += fmt.Sprintf(", and %d more calls", others)
+	switch {
+	case others == 0:
+		return text
+	case s.OtherFailed > 0: // some of these may follow as well
+		text += ", and at least"
+	default:
+		text += ", and"
 	}
-	return text
+	if others == 1 {
+		return text + " 1 more call"
+	}
+	return text + fmt.Sprintf(" %d more calls", others)
 }
 
 func (s *Snapshot) follows(f *FailedCall) bool {
@@ -112,7 +120,7 @@ func (s *Snapshot) follows(f *FailedCall) bool {
 }
 
 func (f *FailedCall) follows(p *PostMortem) bool {
-	return p.Verdict != VerdictKilled && !f.Create && !f.Short && f.Process == p.Process && f.Time >= p.Time
+	return p.Verdict != VerdictKilled && !f.Create && !f.Short && wire.Missing(f.Status) && f.Process == p.Process && f.Time >= p.Time
 }
 
 // failedCalls collects the calls that failed.

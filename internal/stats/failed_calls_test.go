@@ -81,14 +81,15 @@ func TestCallsThatFollowAFailure(t *testing.T) {
 		s.callFails("clEnqueueFillBuffer", -38)
 	}
 	s.callFails("clFinish", -36)
+	s.callFails("clEnqueueCopyBuffer", -8) // no missing memory makes regions overlap
 	s.callFails("clFinish", -5) // for lack of memory: another post-mortem, if it is one
 	s.refuse(0, -61, wire.MemoryBuffer)
 	got := s.Snapshot()
-	const want = "then clEnqueueFillBuffer at tag 4 failed with CL_INVALID_MEM_OBJECT (-38) (3 times), and 1 more calls"
+	const want = "then clEnqueueFillBuffer at tag 4 failed with CL_INVALID_MEM_OBJECT (-38) (3 times), and 1 more call"
 	if text := got.Following(&got.PostMortems[0]); text != want {
 		t.Errorf("%q, want %q", text, want)
 	}
-	if refused := got.Refused(); len(refused) != 2 || refused[0].Count != 4 || refused[0].Why != "the program has no kernel of this name" {
+	if refused := got.Refused(); len(refused) != 3 || refused[0].Count != 4 || refused[0].Why != "the program has no kernel of this name" {
 		t.Errorf("refused: %+v", refused)
 	}
 }

@@ -20,6 +20,7 @@ type Finding struct {
 	Tag      string    `json:"tag"`            // call site that created the memory; empty when it is unknown
 	Count    uint64    `json:"count"`          // how often
 	Size     uint64    `json:"size"`           // bytes of the memory, the first time; 0 when unknown
+	Varied   bool      `json:"-"`              // the size was another one later
 	Kernel   string    `json:"kernel"`         // name; empty when no kernel is concerned or its name is unknown
 	PID      int       `json:"process"`        // 0 when unknown
 	Rank     *uint64   `json:"rank,omitempty"` // of the process in its job
@@ -106,6 +107,7 @@ func (m *Model) find(p *process, r *wire.Record) {
 	if at, known := all.places[key]; known {
 		all.list[at].Count++
 		all.list[at].Last = m.heap.Now()
+		all.list[at].Varied = all.list[at].Varied || all.list[at].Size != f.Size
 		all.shown = nil
 		return
 	}
@@ -142,6 +144,7 @@ func (a *findings) show(untagged *site, several bool) []Finding {
 		if at, known := places[key]; known {
 			list[at].Count += f.Count
 			list[at].Last = max(list[at].Last, f.Last)
+			list[at].Varied = list[at].Varied || f.Varied || list[at].Size != f.Size
 			continue
 		}
 		if s != untagged {
@@ -171,7 +174,10 @@ func (f *Finding) Sentence(bytes func(uint64) string) string {
 	case f.Who != "":
 		text += ", in " + f.Who
 	}
-	if f.Count > 1 {
+	switch {
+	case f.Count > 1 && f.Varied:
+		text += fmt.Sprintf(" (%d times, also with other sizes)", f.Count)
+	case f.Count > 1:
 		text += fmt.Sprintf(" (%d times)", f.Count)
 	}
 	return text
@@ -203,10 +209,9 @@ func (f *Finding) sentence(bytes func(uint64) string) string {
 		return function + " in a child that was forked once its parent had a context, which may hang or fail: start it with spawn, or before the first OpenCL call"
 	case wire.DiagStaleArgument:
 		if f.Kernel == "" {
-			return memory + " given to a kernel that cannot write it, before anything wrote it: the kernel reads it or ignores it"
+			return memory + " given to a kernel that cannot write it, before anything wrote it: the kernel may read it"
 		}
-		return fmt.Sprintf("%s given to kernel %s, which cannot write it, before anything wrote it: %s reads it or ignores it",
-			memory, f.Kernel, f.Kernel)
+		return fmt.Sprintf("%s given to kernel %s, which cannot write it, before anything wrote it: %s may read it", memory, f.Kernel, f.Kernel)
 	default: // double release, and whatever a later version finds
 		return function + " of " + memory
 	}

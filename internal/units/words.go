@@ -47,16 +47,23 @@ func Compact(v float64) string {
 }
 
 // Rate writes bytes per second, "" for 0.
-func Rate(v float64) string {
+func Rate(v float64) string { return rateOf(v, math.Round) }
+
+// RateAtLeast is Rate for what is at least so much: it rounds down.
+func RateAtLeast(v float64) string { return rateOf(v, math.Floor) }
+
+// rateOf writes bytes per second with one decimal, rounded by a function.
+func rateOf(v float64, round func(float64) float64) string {
+	unit, name := 1e9, "GB/s"
 	switch {
 	case v == 0:
 		return ""
 	case v < 1e5:
-		return fmt.Sprintf("%.1f kB/s", v/1e3)
+		unit, name = 1e3, "kB/s"
 	case v < 1e8:
-		return fmt.Sprintf("%.1f MB/s", v/1e6)
+		unit, name = 1e6, "MB/s"
 	}
-	return fmt.Sprintf("%.1f GB/s", v/1e9)
+	return fmt.Sprintf("%.1f %s", round(v/unit*10)/10, name)
 }
 
 // Percent writes a rate with one decimal: "12.5 %". A rate of nothing is "-".

@@ -102,4 +102,9 @@ func TestRate(t *testing.T) {
 			t.Errorf("Rate(%g) = %q, want %q", v, got, want)
 		}
 	}
+	for v, want := range map[float64]string{0: "", 156: "0.1 kB/s", 99_990: "99.9 kB/s", 3.49e9: "3.4 GB/s"} {
+		if got := RateAtLeast(v); got != want {
+			t.Errorf("RateAtLeast(%g) = %q, want %q", v, got, want)
+		}
+	}
 }

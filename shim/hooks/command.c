@@ -115,6 +115,18 @@ void gmt_command_transfers(struct gmt_command *c, const struct gmt_caller *calle
 		gmt_transfer_look(&c->transfer, c->time, c->op == GMT_COMMAND_READ, host, bytes);
 }
 
+void gmt_command_copies_pointers(struct gmt_command *c, const void *to, const void *from, uint64_t bytes, const struct gmt_caller *caller)
+{
+	bool reads = gmt_command_uses_pointer(c, from, GMT_FLAG_READS, bytes);
+	bool writes = gmt_command_uses_pointer(c, to, GMT_FLAG_WRITES, bytes);
+	if (reads == writes) {
+		gmt_command_copies(c, caller);
+		return;
+	}
+	c->op = reads ? GMT_COMMAND_READ : GMT_COMMAND_WRITE;
+	gmt_command_transfers(c, caller, reads ? to : from, bytes);
+}
+
 void gmt_command_done(struct gmt_command *c)
 {
 	if (!c->reports)

@@ -80,6 +80,8 @@ void gmt_command_copies(struct gmt_command *c, const struct gmt_caller *caller);
  * there is none; bytes: how many lie there in one piece, 0: unknown.
  */
 void gmt_command_transfers(struct gmt_command *c, const struct gmt_caller *caller, const void *host, uint64_t bytes);
+/* A command between two pointers. A side that is no shared memory is the program's, so that the command is a read or a write. */
+void gmt_command_copies_pointers(struct gmt_command *c, const void *to, const void *from, uint64_t bytes, const struct gmt_caller *caller);
 /* The driver has carried out a command that blocks. */
 void gmt_command_done(struct gmt_command *c);
 

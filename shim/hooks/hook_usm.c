@@ -114,9 +114,7 @@ cl_int clEnqueueMemcpyINTEL(cl_command_queue queue, cl_bool blocking, void *to, 
 	struct gmt_command command;
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_COPY, __func__))
 		return DRIVER(clEnqueueMemcpyINTEL)(queue, blocking, to, from, size, waits, list, event);
-	gmt_command_uses_pointer(&command, from, GMT_FLAG_READS, size);
-	gmt_command_uses_pointer(&command, to, GMT_FLAG_WRITES, size);
-	gmt_command_copies(&command, &GMT_CALLER);
+	gmt_command_copies_pointers(&command, to, from, size, &GMT_CALLER);
 	cl_int err;
 	GMT_TRY(err, command, DRIVER(clEnqueueMemcpyINTEL)(queue, blocking, to, from, size, waits, list, event));
 	return gmt_command_end(&command, err, blocking, GMT_WAIT_LIST);

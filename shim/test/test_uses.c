@@ -172,6 +172,10 @@ TEST(commands_on_shared_memory_tell_their_bytes)
 	char host[16];
 	OK(clEnqueueSVMMemcpy(world.queue, CL_FALSE, host, a, 16, 0, NULL, NULL)); /* one side of it is the host's */
 	touches(0, 16, READS);
+	EQUAL(last_event(GMT_KIND_USE).op, GMT_COMMAND_READ);
+	OK(clEnqueueSVMMemcpy(world.queue, CL_FALSE, a, host, 16, 0, NULL, NULL));
+	touches(0, 16, WRITES);
+	EQUAL(last_event(GMT_KIND_USE).op, GMT_COMMAND_WRITE);
 	OK(clFinish(world.queue));
 	clSVMFree(world.context, a);
 	clSVMFree(world.context, b);

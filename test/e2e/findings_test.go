@@ -26,7 +26,7 @@ var deeds = []deed{
 	{"wrong-context", "wrong_context", "clEnqueueReadBuffer", "create_victim", "", true, true, "belongs to another context"},
 	{"still-mapped", "still_mapped", "clReleaseMemObject", "create_victim", "", true, true, "still mapped"},
 	{"stale-read", "stale_read", "clEnqueueReadBuffer", "create_victim", "", true, false, "before anything wrote it (certain)"},
-	{"stale-argument", "stale_argument", "clEnqueueNDRangeKernel", "create_victim", "keep", false, false, "keep reads it or ignores it"},
+	{"stale-argument", "stale_argument", "clEnqueueNDRangeKernel", "create_victim", "keep", false, false, "keep may read it"},
 	{"use-after-fork", "use_after_fork", "clCreateBuffer", "", "", true, true, "use after fork: clCreateBuffer in a child that was forked once its parent had a context"},
 }
 

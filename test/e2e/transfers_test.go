@@ -161,6 +161,20 @@ func TestTransfersAreCounted(t *testing.T) {
 	check(t, &live)
 }
 
+// What the program copies from shared memory into its own is read back.
+func TestSharedMemoryIsReadBack(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "x.gmt")
+	if r := run(t, command{args: []string{gpumemtop(), "record", "-o", file, testProgram("pointers"), "40"}}); r.code != 0 {
+		t.Fatalf("%s\n%s", r, r.stderr)
+	}
+	var f transferFigures
+	readJSON(t, tool(t, "report", "--format", "json", file), &f)
+	if w := &f.Transfers.ToHost; w.Calls != 40 || w.Blocking != 40 || w.Pageable != w.Bytes || f.finds("copy on unified memory where a map would do") {
+		t.Errorf("%+v, %+v", w, f.Found)
+	}
+}
+
 // A queue with profiling says how long transfers took that did not block.
 func TestProfiledTransfersAreTimed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.gmt")

@@ -72,7 +72,8 @@ func TestCommands(t *testing.T) {
 			sync blocking link=1 scope=1 duration=10
 			use copy size=64 object=5 link=1 scope=1 tag=6 reads
 			use copy size=64 object=4 link=1 scope=1 tag=6 writes`},
-		{call{name: "clEnqueueMemcpyINTEL", args: []uint64{queue, 0, svm, 0x123450, 64}}, "use copy size=64 object=4 link=1 scope=1 tag=6 writes"},
+		{call{name: "clEnqueueMemcpyINTEL", args: []uint64{queue, 0, svm, 0x123450, 64}}, "use write size=64 object=4 link=1 scope=1 tag=5 writes"},
+		{call{name: "clEnqueueSVMMemcpy", args: []uint64{queue, 0, 0x123450, svm, 64}}, "use read size=64 object=4 link=1 scope=1 tag=5 reads"},
 		{call{name: "clEnqueueSVMMemFill", args: []uint64{queue, svm, 9, 4, 64}}, "use fill size=64 object=4 link=1 scope=1 tag=5 writes"},
 		{call{name: "clEnqueueMemFillINTEL", args: []uint64{queue, shared, 9, 4, 64}}, "use fill size=64 object=5 link=1 scope=1 tag=5 writes"},
 		{call{name: "clEnqueueSVMMap", args: []uint64{queue, 1, 1, svm, 64}}, `

@@ -84,6 +84,12 @@ func (p *pointers) copy(s *wire.Sample) {
 	to, from, size := s.Argument[2], s.Argument[3], s.Argument[4]
 	c.usesPointer(from, reads, contiguous(0, size))
 	c.usesPointer(to, writes, contiguous(0, size))
+	if c.count == 1 { // the other side is the program's
+		c.op = wire.CommandWrite
+		if c.access[0].flags&reads != 0 {
+			c.op = wire.CommandRead
+		}
+	}
 	c.end(blocking(s, 1))
 }
 
