@@ -191,10 +191,17 @@ func runBare(t *testing.T, args ...string) outcome {
 type served struct {
 	policy string
 	flags  []string
+	arms   []string // alternatives of experiments that come and go while it runs
 }
 
 // String names it in results: "pow2 --set min_block=64K".
-func (s served) String() string { return strings.Join(append([]string{s.policy}, s.flags...), " ") }
+func (s served) String() string {
+	words := append([]string{s.policy}, s.flags...)
+	if len(s.arms) > 0 {
+		words = append(words, "or", strings.Join(s.arms, " or "))
+	}
+	return strings.Join(words, " ")
+}
 
 // carves reports whether the policy makes buffers parts of slabs. Other drivers than PoCL may do so only for programs that
 // make no images, so some are built without as well.

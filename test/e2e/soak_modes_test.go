@@ -18,7 +18,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-var soakMode = flag.String("soak.mode", "", "instead of some policies: spill, arena or plan")
+var soakMode = flag.String("soak.mode", "", "instead of some policies: spill, arena, plan or arms")
 
 // soakModes choose what a program runs under in each mode.
 var soakModes = map[string]func(*soak, *testing.T) []served{
@@ -26,6 +26,7 @@ var soakModes = map[string]func(*soak, *testing.T) []served{
 	"spill": (*soak).spilled,
 	"arena": (*soak).underArena,
 	"plan":  (*soak).planned,
+	"arms":  (*soak).experimented,
 }
 
 func (s *soak) anyWays(*testing.T) []served    { return s.ways() }

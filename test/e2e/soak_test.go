@@ -113,14 +113,15 @@ type soakTotals struct {
 	short                         map[string]int // runs with --spill that the device had no room for, by reason
 	operations                    uint64
 	hits, hazardsAvoided, cooling uint64
+	alternative, turns            int      // of experiments: requests that it decided on, and messages that were obeyed
 	hanging                       []uint64 // seeds whose programs hang without us
 	failing                       []uint64 // and fail, on other drivers than PoCL
 	unsteady                      []uint64 // and differ from themselves there, as they did with us
 }
 
 func (n *soakTotals) String() string {
-	return fmt.Sprintf("seeds %d (%d of them hang without us: %d; %d fail: %d; %d differ at times: %d), runs %d, short %v, operations %d, hits %d, cooling %d, hazards avoided %d, differences %d",
-		n.programs, len(n.hanging), n.hanging, len(n.failing), n.failing, len(n.unsteady), n.unsteady, n.runs, n.short, n.operations, n.hits, n.cooling, n.hazardsAvoided, n.differences)
+	return fmt.Sprintf("seeds %d (%d of them hang without us: %d; %d fail: %d; %d differ at times: %d), runs %d, short %v, operations %d, hits %d, cooling %d, hazards avoided %d, alternatives decided %d in %d turns, differences %d",
+		n.programs, len(n.hanging), n.hanging, len(n.failing), n.failing, len(n.unsteady), n.unsteady, n.runs, n.short, n.operations, n.hits, n.cooling, n.hazardsAvoided, n.alternative, n.turns, n.differences)
 }
 
 func (n *soakTotals) shorten(why string) {
@@ -150,6 +151,9 @@ func (s soak) under(t *testing.T, way served, bare outcome, totals *soakTotals) 
 	t.Helper()
 	var sum summary
 	here := again(func() (result outcome) {
+		if len(way.arms) > 0 {
+			return s.experiment(t, way, totals)
+		}
 		result, sum = way.run(t, s.command(t))
 		return result
 	})
@@ -158,7 +162,7 @@ func (s soak) under(t *testing.T, way served, bare outcome, totals *soakTotals) 
 	totals.hazardsAvoided += sum.HazardsAvoided
 	totals.cooling += sum.MissReasons["cooling"]
 	none := slices.Contains(way.flags, "max_part=4KiB") || s.driver != nil && s.driver.whole // there may be
-	if way.slabs() && sum.PeakSlabs == 0 && !none {
+	if way.slabs() && sum.PeakSlabs == 0 && !none && len(way.arms) == 0 {
 		t.Errorf("%s: no slabs, so no buffer was a part of one", s.line(way.String()))
 	}
 	difference := differs(bare, here)
@@ -205,6 +209,9 @@ func (s soak) shrunk(t *testing.T, way served) soak {
 		}
 		for range tries {
 			here := again(func() (result outcome) {
+				if len(way.arms) > 0 {
+					return candidate.experiment(t, way, &soakTotals{})
+				}
 				result, _ = way.run(t, candidate.command(t))
 				return result
 			})
@@ -304,6 +311,12 @@ func TestSoak(t *testing.T) {
 	}
 	if allowed := max(1, totals.programs/50); len(totals.hanging) > allowed {
 		t.Errorf("PoCL hangs without us in %d programs, at most %d may: %d", len(totals.hanging), allowed, totals.hanging)
+	}
+	if *soakMode == "arms" {
+		if totals.alternative < 10*totals.programs {
+			t.Errorf("the arms take too few turns: %v", &totals)
+		}
+		return
 	}
 	if *soakMode != "spill" && (totals.hits == 0 || totals.hazardsAvoided == 0) {
 		t.Errorf("the programs ask for too little: %v", &totals)
