@@ -152,7 +152,7 @@ func (x *run) advance(r *wire.Record) {
 			x.clock = r.Time
 		}
 		if x.line.Step > 0 && r.Kind == wire.KindCreate {
-			switch r.AsCreate().Outcome() {
+			switch r.AsCreate().Judged() {
 			case wire.OutcomeHit:
 				x.line.Hits[x.line.at]++
 			case wire.OutcomeMiss:
@@ -210,7 +210,9 @@ func (x *run) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	o.Note = x.stream(at, o.Thread).create(x.heap.Now(), level{p.InUse, p.Live}, own, x.model.Holds(p.Number))
 	switch {
 	case o.Outcome == wire.OutcomeMiss:
-		x.misses.add(at, o)
+		if !o.Alternative {
+			x.misses.add(at, o)
+		}
 		if !o.SubAllocation { // else the SLAB before it was the driver's create
 			x.priced(o)
 		}

@@ -183,7 +183,7 @@ func (h *Heap) create(p *Process, thread uint32, c wire.CreateView) {
 	}
 	carriedOver := c.CarriedOver()
 	if !carriedOver {
-		switch c.Outcome() {
+		switch c.Judged() {
 		case wire.OutcomeHit:
 			p.Hits++
 		case wire.OutcomeMiss:
@@ -204,7 +204,7 @@ func (h *Heap) create(p *Process, thread uint32, c wire.CreateView) {
 	o.Size, o.Granted, o.Started = c.Requested(), c.Served(), c.Time()
 	o.Duration, o.Cost, o.Scope, o.Access, o.Shape = c.Duration(), c.Cost(), c.Scope(), c.Access(), c.Shape()
 	o.Memory, o.Outcome, o.Reason, o.Route = c.Memory(), c.Outcome(), c.Reason(), c.Route()
-	o.NeedsBlock, o.SubAllocation = c.NeedsBlock(), c.SubAllocation()
+	o.NeedsBlock, o.SubAllocation, o.Alternative = c.NeedsBlock(), c.SubAllocation(), c.Arm()
 	var b *Block
 	if o.Block != 0 {
 		b = h.acquire(p, o)

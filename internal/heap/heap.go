@@ -128,6 +128,7 @@ type Object struct {
 
 	Memory        wire.Memory
 	Outcome       wire.Outcome // Driver, Hit or Miss
+	Alternative   bool         // that of an experiment decided, not the present configuration
 	Reason        wire.Miss
 	Route         wire.Route
 	NeedsBlock    bool  // no sub-allocation could have served it
@@ -142,6 +143,15 @@ type Object struct {
 	ended   uint64 // when the last of the commands that are known to have ended was known to have
 	running int32  // commands that may not have ended
 	maps    int32  // mappings of the host that are open
+}
+
+// Judged returns the outcome where it says something of the present configuration, else that of memory that no pool serves: see
+// wire.CreateView.Judged.
+func (o *Object) Judged() wire.Outcome {
+	if o.Alternative {
+		return wire.OutcomeDriver
+	}
+	return o.Outcome
 }
 
 // Block is a block of the allocator.

@@ -140,9 +140,9 @@ func (r *resolver) resolveCreate(p *recordedProcess, record *wire.Record, ops []
 	ops, marks := r.emitAttempts(p, t, e, ops)
 	switch e.Outcome() {
 	case wire.OutcomeHit:
-		f.hits++
+		f.hits += judged(e)
 	case wire.OutcomeMiss:
-		f.misses++
+		f.misses += judged(e)
 	case wire.OutcomeFailed:
 		if !lacksMemory(e) {
 			return ops
@@ -172,6 +172,14 @@ func (r *resolver) resolveCreate(p *recordedProcess, record *wire.Record, ops []
 	return r.emitRequest(p, t, e, ops, op{
 		code: opCreate, time: policyTime(e.Start()), size: max(e.Requested(), 1), slot: slot, class: class, tag: allocator.Tag(e.Tag()), mark: marks,
 	})
+}
+
+// judged counts a request that the present configuration served.
+func judged(e wire.CreateView) uint64 {
+	if e.Arm() {
+		return 0
+	}
+	return 1
 }
 
 // resolveSlab handles SLAB.

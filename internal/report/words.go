@@ -56,7 +56,7 @@ func said(f *figures.Figure, run *figures.Subject) string { return plain.figure(
 // hitsText says how many requests the pool served.
 func hitsText(run *figures.Subject) string {
 	requests := run.Hits + run.Misses
-	if requests == 0 {
+	if requests+run.Alternative == 0 {
 		return "nothing was requested that a pool could serve"
 	}
 	text := said(figures.HitRate, run) + " of " + units.Count(requests, "request")
@@ -66,6 +66,9 @@ func hitsText(run *figures.Subject) string {
 	text += "; " + units.Plural(run.Misses, "miss", "misses")
 	if n := run.MissReasons[wire.MissCold]; n > 0 {
 		text += fmt.Sprintf(", %d with nothing free", n)
+	}
+	if run.Alternative > 0 {
+		text += fmt.Sprintf("; besides, an experiment's alternative served %s", units.Count(run.Alternative, "request"))
 	}
 	return text
 }

@@ -59,6 +59,18 @@ func TestHazards(t *testing.T) {
 	}
 }
 
+func TestAlternativeText(t *testing.T) {
+	a := analysed(t, "testdata/churn.gmt")
+	const want = "besides, an experiment's alternative served 7 requests"
+	if text := textOf(t, Text, a, Options{All: true}); strings.Contains(text, "alternative") {
+		t.Errorf("an alternative without an experiment:\n%s", text)
+	}
+	a.Snapshot.Totals.Alternative = 7
+	if text := textOf(t, Text, a, Options{All: true}); !strings.Contains(text, want) {
+		t.Errorf("no %q in\n%s", want, text)
+	}
+}
+
 // Of the phases in which nothing repeats, the report has only those in which more was in use than in all that repeat.
 func TestPhases(t *testing.T) {
 	a := analysed(t, "testdata/churn.gmt")

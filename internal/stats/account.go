@@ -33,6 +33,10 @@ func (a *account) create(o *heap.Object) {
 	c := &a.counters
 	c.Creates++
 	measured(&a.calls, o.Duration)
+	if o.Alternative {
+		a.alternative(o)
+		return
+	}
 	switch o.Outcome {
 	case wire.OutcomeHit:
 		c.Hits++
@@ -60,11 +64,24 @@ func (a *account) create(o *heap.Object) {
 	}
 }
 
+// alternative counts a create on which the alternative of an experiment decided: no hit or miss of the present configuration.
+func (a *account) alternative(o *heap.Object) {
+	a.counters.Alternative++
+	a.counters.BytesRequested += o.Size
+	if o.Outcome == wire.OutcomeMiss && !o.SubAllocation {
+		a.allocated(o.Thread, o.Granted, o.Cost)
+	}
+}
+
 // countCreate adds a create that succeeded to the last second and the history.
 func countCreate(now *Rates, sample *Sample, o *heap.Object) {
 	now.Creates++
 	sample.Creates++
 	switch {
+	case o.Alternative:
+		if o.Outcome == wire.OutcomeHit || o.SubAllocation {
+			return
+		}
 	case o.Outcome == wire.OutcomeHit:
 		now.Hits++
 		sample.Hits++

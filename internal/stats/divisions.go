@@ -134,7 +134,7 @@ func (s *shares) add(p *process, o *heap.Object) places {
 	for _, i := range s.divided {
 		x := s.in(i, at)
 		if !o.CarriedOver {
-			x.create(o.Outcome, s.clock.slot)
+			x.create(o.Judged(), s.clock.slot)
 		}
 		x.hold(int64(o.Granted), int64(o.Size), 1, s.clock.second)
 	}

@@ -79,7 +79,7 @@ func (k *kernelShares) use(p *process, u wire.UseView) {
 	*users |= 1 << at
 	s := &k.shares[at]
 	s.hold(int64(o.Granted), int64(o.Size), 1, k.clock.second)
-	s.create(o.Outcome, k.clock.slot)
+	s.create(o.Judged(), k.clock.slot)
 }
 
 // freed takes the memory of an object off.

@@ -26,7 +26,7 @@ type misses struct {
 
 // created notes a new object, if it is a miss.
 func (m *misses) created(p *process, s *processSite, o *heap.Object) {
-	if o.Outcome != wire.OutcomeMiss || o.CarriedOver {
+	if o.Judged() != wire.OutcomeMiss || o.CarriedOver {
 		return
 	}
 	at := m.count % MissesMax

@@ -256,7 +256,7 @@ func (f *siteFigures) create(o *heap.Object, slot uint64) {
 	f.creates++
 	f.live++
 	f.pace.add(slot)
-	switch o.Outcome {
+	switch o.Judged() {
 	case wire.OutcomeHit:
 		f.hits++
 	case wire.OutcomeMiss:

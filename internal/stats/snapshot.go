@@ -262,6 +262,7 @@ type Totals struct {
 	Releases        uint64                   // last releases by the application
 	Failures        uint64                   // creates that failed
 	FailedWith      [StatusesMax]StatusCount // of these, by status, in the order of their first
+	Alternative     uint64                   // creates on which the alternative of an experiment decided: neither hits nor misses
 	Unpooled        uint64                   // creates of memory that are never eligible (SVM, USE_HOST_PTR...)
 	DriverCreates   uint64                   // that reached the driver and allocated: misses, unpooled memory
 	DriverReleases  uint64

@@ -36,6 +36,15 @@ func (e *Event) ClearCarriedOver() { e.Flags &^= FlagCarried }
 // DefinedTag returns the tag that a TAG defines or a SITE names.
 func (e *Event) DefinedTag() uint32 { return e.Tag }
 
+// Judged returns the outcome of a create that the present configuration decided on. What the alternative of an experiment served
+// says nothing of the hit rate: its outcome is that of memory that no pool serves.
+func (v CreateView) Judged() Outcome {
+	if v.Arm() {
+		return OutcomeDriver
+	}
+	return v.Outcome()
+}
+
 // Pooled reports whether the pool served the request, by a hit or a miss.
 func (v CreateView) Pooled() bool {
 	return v.e.Outcome == OutcomeHit || v.e.Outcome == OutcomeMiss
