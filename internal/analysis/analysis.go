@@ -120,6 +120,7 @@ type Timeline struct {
 	InUse         []uint64  `json:"in_use"` // the most within the step
 	Cached        []uint64  `json:"cached"` // at that moment, and so is the next
 	Cooling       []uint64  `json:"cooling"`
+	Idle          []uint64  `json:"idle"` // of what is cached, at the end of the step
 	Hits          []uint64  `json:"hits"` // within the step, and so is the next
 	Misses        []uint64  `json:"misses"`
 	Fragmentation []float64 `json:"external_fragmentation"` // at the end of the step, and so is the next

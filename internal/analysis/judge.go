@@ -90,6 +90,7 @@ var rules = []rule{
 	{ofMoment, wasteIsHigh},
 	{anyRun, hosted},
 	{ofWhole, keptForNothing},
+	{anyRun, poolIsIdle},
 	{ofMoment, poolIsFragmented},
 	{anyRun, nothingCarved},
 	{anyRun, contentsExposed},

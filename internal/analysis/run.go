@@ -146,7 +146,7 @@ func (x *run) advance(r *wire.Record) {
 			x.quiet = false
 			x.raise()
 		}
-		x.line.advance(r.Time, x.total, x.model.Fragmentation)
+		x.line.advance(r.Time, x.total, x.model)
 		if r.Time > x.clock {
 			x.byteSeconds += float64(max(x.total.InUse, 0)) * float64(r.Time-x.clock) / 1e9
 			x.clock = r.Time
@@ -351,7 +351,7 @@ func (x *run) advanceToEnd() {
 		x.model.Finish(x.options.Footer.EndedNS)
 	}
 	if x.line.Step > 0 {
-		x.line.close(x.total, x.model.Fragmentation())
+		x.line.close(x.total, x.model.Fragmentation(), x.model.Idle(x.heap.Now()))
 	}
 }
 

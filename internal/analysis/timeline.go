@@ -5,6 +5,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
 // others is the name of the last series if there are more call sites than SeriesMax.
@@ -33,6 +34,7 @@ func newTimeline(s *survey, o *Options, started uint64) *timeline {
 		points := int((s.last-s.first)/l.Step) + 1
 		l.begin, l.Start = s.first, relative(started, s.first)
 		l.InUse, l.Cached, l.Cooling = make([]uint64, points), make([]uint64, points), make([]uint64, points)
+		l.Idle = make([]uint64, points)
 		l.Hits, l.Misses = make([]uint64, points), make([]uint64, points)
 		l.Fragmentation, l.Waste = make([]float64, points), make([]float64, points)
 	}
@@ -81,7 +83,7 @@ func (l *timeline) places(name string, wanted bool) (tag, free int) {
 }
 
 // advance closes the points that end before a time. now has the gauges until then.
-func (l *timeline) advance(time uint64, now *heap.Gauges, fragmentation func() float64) {
+func (l *timeline) advance(time uint64, now *heap.Gauges, model *stats.Model) {
 	if l.Step == 0 || time < l.begin {
 		return
 	}
@@ -89,9 +91,9 @@ func (l *timeline) advance(time uint64, now *heap.Gauges, fragmentation func() f
 	if next <= l.at {
 		return
 	}
-	fragmented := fragmentation()
+	fragmented := model.Fragmentation()
 	for l.at < next {
-		l.close(now, fragmented)
+		l.close(now, fragmented, model.Idle(l.begin+uint64(l.at+1)*l.Step))
 		l.at++
 		l.most = -1
 		l.sample(now)
@@ -99,7 +101,8 @@ func (l *timeline) advance(time uint64, now *heap.Gauges, fragmentation func() f
 }
 
 // close sets the figures of the end of a point.
-func (l *timeline) close(now *heap.Gauges, fragmented float64) {
+func (l *timeline) close(now *heap.Gauges, fragmented float64, idle uint64) {
+	l.Idle[l.at] = idle
 	l.Fragmentation[l.at], l.Waste[l.at] = fragmented, wasteOf(now.InUse, now.Requested)
 }
 

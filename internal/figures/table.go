@@ -36,6 +36,12 @@ var (
 		site:  func(_ *Subject, t *stats.Tag) Value { return whole(t.Cached) },
 		share: func(s *stats.Share) Value { return whole(s.Cached) },
 	})
+	Idle = row(Figure{
+		Name: "idle", Meaning: "of cached: served no request for 10 s, or for a quarter of a run of 0.04 to 40 s", Unit: Bytes, Better: Less, Pool: true,
+		Key: "bytes_idle", Scopes: InRun | InProcess | InSite, Metric: "idle_bytes",
+		get:  func(s *Subject) Value { return whole(s.Idle) },
+		site: func(_ *Subject, t *stats.Tag) Value { return whole(t.Idle) },
+	})
 	LargestCached = row(Figure{
 		Name: "largest cached", Meaning: "the largest free block, or free range in a slab", Unit: Bytes, Better: More, Together: Most,
 		Key: "largest_cached", Scopes: InRun,
@@ -76,6 +82,11 @@ var (
 		Name: "peak cached", Meaning: "the most cached at one time", Unit: Bytes, Better: Less, Together: Peak,
 		Key: "peak_cached", Scopes: InRun, Rule: "max_peak_cached",
 		get: func(s *Subject) Value { return whole(s.PeakCached) },
+	})
+	PeakIdle = row(Figure{
+		Name: "peak idle", Meaning: "the most idle at one time, looked at ten times a second", Unit: Bytes, Better: Less, Together: Peak, Pool: true,
+		Key: "peak_idle", Scopes: InRun,
+		get: func(s *Subject) Value { return whole(s.PeakIdle) },
 	})
 	PeakCooling = row(Figure{
 		Name: "peak cooling", Meaning: "the most cooling at one time", Unit: Bytes, Better: Less, Together: Peak,

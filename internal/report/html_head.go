@@ -266,6 +266,9 @@ func (v *view) tiles() []htmlTile {
 		v.tile(figures.DriverTime, things(t.DriverCreates, "create")+", "+things(t.DriverReleases, "release")),
 		{figures.Saved.Name, saved, basis + things(t.Hits, "driver create") + " avoided"},
 	}
+	if t.Idle > 0 {
+		tiles = append(tiles, v.tile(figures.Idle, "of the "+v.amount(figures.Cached)+" cached at the end: nothing asked for it of late"))
+	}
 	if p := &t.Plans; p.Installed > 0 {
 		note := plansText(v.s)
 		if text := unplannedText(v.o.Unplanned); text != "" {

@@ -137,13 +137,18 @@ func (v *view) memory() section {
 	}
 	t := &v.a.Timeline
 	layers := v.layersOf(t.Tags, t.InUse)
-	for _, l := range []layer{{figures.Cached.Name, "cached", v.floats(t.Cached)}, {figures.Cooling.Name, "cooling", v.floats(t.Cooling)}} {
+	cached, idle := v.floats(t.Cached), v.floats(t.Idle)
+	for i := range cached {
+		idle[i] = min(idle[i], cached[i]) // which are of different moments of a step
+		cached[i] -= idle[i]
+	}
+	for _, l := range []layer{{figures.Cached.Name, "cached", cached}, {figures.Idle.Name, "idle", idle}, {figures.Cooling.Name, "cooling", v.floats(t.Cooling)}} {
 		if anything(l.values) {
 			layers = append(layers, l)
 		}
 	}
 	areas, legend, data, highest := v.stack(layers)
-	title, pool := "Memory in use by call site, cached and cooling, over time", ", then what is cached and cooling in the pool"
+	title, pool := "Memory in use by call site, cached and cooling, over time", ", then what is cached, idle and cooling in the pool: together what is reserved"
 	if v.a.Run.Header.Attached {
 		title, pool = "Memory in use by call site over time", ""
 	}

@@ -84,7 +84,7 @@ func TestGolden(t *testing.T) {
 		short := *a
 		l, none := a.Timeline, []uint64{}
 		short.Timeline = analysis.Timeline{
-			Start: l.Start, Step: l.Step, InUse: none, Cached: none, Cooling: none, Hits: none, Misses: none,
+			Start: l.Start, Step: l.Step, InUse: none, Cached: none, Cooling: none, Idle: none, Hits: none, Misses: none,
 			Fragmentation: []float64{}, Waste: []float64{}, Tags: []analysis.Series{}, Free: []analysis.Series{},
 		}
 		t.Run(base+".json", func(t *testing.T) { golden.RequireEqual(t, textOf(t, JSON, &short, Options{Limits: limits})) })

@@ -238,8 +238,12 @@ func (v *view) moreFigures() section {
 
 func (v *view) tags() section {
 	list := tagsByPeak(v.s.Tags)
-	t := v.table("", len(list), figure(figures.PeakInUse), figure(figures.InUse), figure(figures.LiveBuffers), number("cached").pooled(),
-		figure(figures.Creates), figure(figures.Hits), figure(figures.HitRate), figure(figures.Waste), words("call site"))
+	columns := []column{figure(figures.PeakInUse), figure(figures.InUse), figure(figures.LiveBuffers), number("cached").pooled()}
+	if v.run.Idle > 0 {
+		columns = append(columns, figure(figures.Idle))
+	}
+	columns = append(columns, figure(figures.Creates), figure(figures.Hits), figure(figures.HitRate), figure(figures.Waste), words("call site"))
+	t := v.table("", len(list), columns...)
 	for _, r := range list[:v.rows(len(list))] {
 		of := func(f *figures.Figure) figures.Value { return f.OfSite(v.run, r) }
 		v.addFigures(&t, of, v.bytesCell(r.Cached+r.Cooling), v.siteCell(r.Name, nil))

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
@@ -82,6 +83,9 @@ func (v *view) overTime() section {
 	chart := []string{line(figures.InUse.Name, inUse, bytes)}
 	if !v.attached() {
 		chart = append(chart, line("free", free, bytes), line("fragmentation", l.Fragmentation, rate), line(figures.Waste.Name, l.Waste, rate))
+	}
+	if idle := floatsOf(l.Idle); anything(idle) {
+		chart = slices.Insert(chart, 2, line(figures.Idle.Name, idle, bytes))
 	}
 	for _, m := range l.Machine {
 		chart = append(chart, line(stats.MachineWord(m.Source), floatsOf(m.Values), bytes))

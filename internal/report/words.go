@@ -125,6 +125,12 @@ func savedText(run *figures.Subject) string {
 	return text
 }
 
+// Idle memory is worth a word from this share of the most reserved on, and from these bytes on.
+const (
+	idleShare = 0.1
+	idleBytes = 64 << 10
+)
+
 // memoryText says how much was in use at most. What --spill took from the device was not reserved all the time.
 func memoryText(run *figures.Subject) string {
 	if run.Evidence.Run.Spill != nil {
@@ -134,7 +140,11 @@ func memoryText(run *figures.Subject) string {
 	if run.Evidence.Run.Lost > 0 {
 		inUse, reserved = "~"+inUse, "~"+reserved
 	}
-	return fmt.Sprintf("peak %s in use, %s reserved", inUse, reserved)
+	text := fmt.Sprintf("peak %s in use, %s reserved", inUse, reserved)
+	if float64(run.PeakIdle) >= max(idleShare*float64(run.PeakReserved), idleBytes) {
+		text += ", at most " + amount(figures.PeakIdle, run) + " idle in the pool"
+	}
+	return text
 }
 
 // amount writes a figure of a run's memory.
@@ -161,6 +171,9 @@ func endText(run *figures.Subject) string {
 		text += " (waste " + said(figures.Waste, run) + ")"
 	}
 	text += ", " + sizeText(run.Evidence.Run, free) + " free in the pool"
+	if run.Idle > 0 {
+		text += ", " + amount(figures.Idle, run) + " of it idle"
+	}
 	if run.Cached > 0 {
 		text += " (fragmentation " + said(figures.ExternalFragmentation, run) + ")"
 	}

@@ -199,6 +199,7 @@ func (a *account) totals(free spread) Totals {
 	t.Slabs, t.SlabBytes, t.SlabFree = heap.Amount(a.Slabs), heap.Amount(a.SlabBytes), heap.Amount(a.Room)
 	t.LiveBuffers, t.CachedBlocks = heap.Amount(a.Live), heap.Amount(a.CachedBlocks)+free.ranges
 	t.LargestCached, t.Squares = free.largest, free.squares
+	t.Idle = min(free.idle, t.Cached)
 	t.SteadyHits, t.SteadyRequests = a.steady.Later()
 	t.Saved = a.costs.saved()
 	t.CreateP50NS, t.CreateP99NS = a.calls.Percentile(0.5), a.calls.Percentile(0.99)

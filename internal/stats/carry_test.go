@@ -28,9 +28,9 @@ func TestCarried(t *testing.T) {
 	got := s.Snapshot()
 	want := Totals{
 		Syncs: 1,
-		InUse: 310, Held: 310, Requested: 300, Cached: 1500, Cooling: 50, Slabs: 1, SlabBytes: 1000, SlabFree: 800, LiveBuffers: 2,
+		InUse: 310, Held: 310, Requested: 300, Cached: 1500, Idle: 1500, Cooling: 50, Slabs: 1, SlabBytes: 1000, SlabFree: 800, LiveBuffers: 2,
 		CachedBlocks: 2, LargestCached: 800, Squares: 700*700 + 800*800,
-		PeakInUse: 310, PeakInUseTime: streamStart, PeakRequested: 300, PeakCached: 1500, PeakCooling: 50, PeakSlabs: 1, PeakReserved: 1860,
+		PeakInUse: 310, PeakInUseTime: streamStart, PeakRequested: 300, PeakCached: 1500, PeakIdle: 1500, PeakCooling: 50, PeakSlabs: 1, PeakReserved: 1860,
 	}
 	if got.Totals != want || got.Processes[0].Totals != want || got.Unknown != 0 {
 		t.Errorf("totals\n%+v\nwant\n%+v\nof the process %+v, %d unknown", got.Totals, want, got.Processes[0].Totals, got.Unknown)

@@ -47,6 +47,7 @@ func (m *Model) begin(time uint64) {
 // turn closes the slots that end before a time.
 func (m *Model) turn(time uint64) {
 	m.clock.turn(time)
+	m.noteIdle(m.clock.turning - slotNS)
 	m.totals.turn(m.sample())
 	for _, p := range m.processes.list {
 		m.totals.turnProcess(p)

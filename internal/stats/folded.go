@@ -61,7 +61,7 @@ func (t *Totals) counts() []*uint64 {
 	list := append(make([]*uint64, 0, 96),
 		&t.Hits, &t.Misses, &t.SteadyHits, &t.SteadyRequests, &t.Creates, &t.Releases, &t.Failures, &t.Alternative, &t.Unpooled, &t.DriverCreates,
 		&t.DriverReleases, &t.DriverNS, &t.HitNS, &t.PoolNS, &t.Saved.NS, &t.Saved.Pool, &t.BytesRequested, &t.BytesAllocated, &t.Requested, &t.InUse,
-		&t.Cached, &t.Cooling, &t.LiveBuffers, &t.CachedBlocks, &t.Slabs, &t.SlabBytes, &t.SlabFree, &t.HazardsAvoided, &t.Uses,
+		&t.Cached, &t.Idle, &t.Cooling, &t.LiveBuffers, &t.CachedBlocks, &t.Slabs, &t.SlabBytes, &t.SlabFree, &t.HazardsAvoided, &t.Uses,
 		&t.Syncs, &t.InFlight.Now, &t.InFlight.Releases, &t.InFlight.Bytes, &t.Plans.Installed, &t.Exposed, &t.ExposedNewZero, &t.Cleared,
 	)
 	for _, all := range [][]uint64{t.MissReasons[:], t.Evictions[:], t.Plans.Routes[:]} {
@@ -76,7 +76,7 @@ func (t *Totals) counts() []*uint64 {
 // several processes do not follow from those of each, and a plan belongs to one process.
 func (t *Totals) peaks() []*uint64 {
 	return []*uint64{
-		&t.PeakInUse, &t.PeakReserved, &t.PeakRequested, &t.PeakCached, &t.PeakCooling, &t.PeakSlabs, &t.LargestCached, &t.InFlight.Peak,
+		&t.PeakInUse, &t.PeakReserved, &t.PeakRequested, &t.PeakCached, &t.PeakIdle, &t.PeakCooling, &t.PeakSlabs, &t.LargestCached, &t.InFlight.Peak,
 	}
 }
 

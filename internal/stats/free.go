@@ -33,6 +33,8 @@ type spread struct {
 	largest uint64 // block or range
 	ranges  uint64 // in slabs
 	squares float64
+	idle    uint64 // bytes, see Totals.Idle
+	room    uint64 // of these, in slabs
 }
 
 // freeMemory says how the free memory of a process is divided. It counts the sizes of cached blocks and of slabs; cooling blocks
@@ -43,6 +45,9 @@ type freeMemory struct {
 	cached   carve.Tally // of the same blocks, with the sum of their squares: sizes that no memory has may overflow it
 	slabs    table.Sizes
 	reported ranges // of the free ranges in slabs
+	idle     uint64 // bytes of the cached blocks that were found idle
+	rooms    rooms
+	room     uint64 // of what is free in slabs, idle when Model.settle looked
 	left     *Tag   // the row of the slabs when the process left; nil: it has not left, or had no slabs
 }
 
@@ -81,14 +86,21 @@ func (f *freeMemory) remove(b *heap.Block) {
 	}
 }
 
+// grow notes that a slab, or the end of a sub-allocation, has made room.
+func (f *freeMemory) grow(b *heap.Block, now uint64, c *clock) {
+	f.rooms.grow(f.heap.Room-int64(b.Size), now, c.idleSince(now))
+}
+
 // spread returns how free memory is divided. What the policy reported of its slabs may be a moment older than what is free
 // now. If it has reported nothing yet, all that is free counts as one range.
 func (f *freeMemory) spread() spread {
-	s := spread{largest: f.sizes.Largest(), squares: f.cached.Squares()}
+	s := spread{largest: f.sizes.Largest(), squares: f.cached.Squares(), idle: f.idle}
 	free := heap.Amount(f.heap.Room)
 	if free == 0 || f.heap.Left { // a process that left keeps what it shows
 		return s
 	}
+	s.room = min(f.room, free)
+	s.idle += s.room
 	t := f.reported
 	if t.ranges == 0 || t.largest == 0 {
 		t = ranges{largest: free, ranges: 1, squares: float64(free) * float64(free)}
@@ -112,7 +124,7 @@ func (f *freeMemory) slabTag() (Tag, bool) {
 	if f.left != nil {
 		return *f.left, true
 	}
-	t := newSlabTag(&f.heap.Gauges, f.spread().ranges)
+	t := newSlabTag(&f.heap.Gauges, f.spread())
 	listSizes(&f.slabs, &t.Free)
 	sortClasses(t.Free)
 	return t, len(t.Free) > 0 || t.Cached > 0
@@ -126,13 +138,15 @@ func (ps *processes) spread() spread {
 		all.largest = max(all.largest, s.largest)
 		all.ranges += s.ranges
 		all.squares += s.squares
+		all.idle += s.idle
+		all.room += s.room
 	}
 	return all
 }
 
 // slabTag returns the row of all slabs, false when there are none. free says how free memory is divided.
 func (ps *processes) slabTag(free spread) (Tag, bool) {
-	t := newSlabTag(&ps.heap.Gauges, free.ranges)
+	t := newSlabTag(&ps.heap.Gauges, free)
 	for _, p := range ps.list {
 		listSizes(&p.free.slabs, &t.Free)
 	}
@@ -141,10 +155,10 @@ func (ps *processes) slabTag(free spread) (Tag, bool) {
 	return t, len(t.Free) > 0 || t.Cached > 0
 }
 
-func newSlabTag(g *heap.Gauges, ranges uint64) Tag {
+func newSlabTag(g *heap.Gauges, free spread) Tag {
 	return Tag{
-		ID: slabsID, Name: callsite.Slabs, Slabs: true, Cached: heap.Amount(g.Room), CachedCount: ranges,
-		Free: []FreeClass{},
+		ID: slabsID, Name: callsite.Slabs, Slabs: true, Cached: heap.Amount(g.Room), Idle: free.room,
+		CachedCount: free.ranges, Free: []FreeClass{},
 	}
 }
 

@@ -12,6 +12,7 @@ type freeBlock struct {
 	site           *processSite // the last that had the block
 	class          int32        // the list, in callSites.classes
 	previous, next int32        // blocks in that list
+	age
 }
 
 // class is a list of the free blocks of one size of a call site, in the order in which they were freed.
@@ -22,7 +23,10 @@ type class struct {
 }
 
 // pooled appends a free block to the free list of the call site that had it.
-func (cs *callSites) pooled(b *heap.Block) { cs.append(b, cs.blocks[b.Place].site.final()) }
+func (cs *callSites) pooled(b *heap.Block) {
+	cs.append(b, cs.blocks[b.Place].site.final())
+	cs.enqueue(b, b.Freed)
+}
 
 func (cs *callSites) append(b *heap.Block, s *processSite) {
 	at := s.classes.Get(b.Size)
@@ -42,11 +46,16 @@ func (cs *callSites) append(b *heap.Block, s *processSite) {
 	c.last = b.Place
 	c.count++
 	s.stale()
-	weigh(b, s, c, 1)
+	weigh(b, s, c, 1, n.idle)
 }
 
-// unpooled takes a block out of its free list.
+// unpooled takes a block out of its free list, for good.
 func (cs *callSites) unpooled(b *heap.Block) {
+	cs.remove(b)
+	cs.dequeue(b)
+}
+
+func (cs *callSites) remove(b *heap.Block) {
 	n := &cs.blocks[b.Place]
 	s, c := n.site.final(), cs.classes.At(n.class)
 	if n.previous < 0 {
@@ -61,7 +70,7 @@ func (cs *callSites) unpooled(b *heap.Block) {
 	}
 	c.count--
 	s.stale()
-	weigh(b, s, c, -1)
+	weigh(b, s, c, -1, n.idle)
 	if c.count == 0 {
 		s.classes.Remove(c.size)
 		cs.classes.Give(n.class)
@@ -69,7 +78,7 @@ func (cs *callSites) unpooled(b *heap.Block) {
 }
 
 // weigh adds a free block to the gauges of its call site, or takes it off.
-func weigh(b *heap.Block, s *processSite, c *class, sign int64) {
+func weigh(b *heap.Block, s *processSite, c *class, sign int64, idle bool) {
 	bytes := sign * int64(b.Size)
 	cools := b.State == heap.Cooling
 	if cools {
@@ -82,6 +91,9 @@ func weigh(b *heap.Block, s *processSite, c *class, sign int64) {
 		}
 		f.cached += bytes
 		f.blocks += sign
+		if idle {
+			f.idle += bytes
+		}
 	}
 }
 
@@ -96,6 +108,7 @@ func (cs *callSites) cooled(b *heap.Block) {
 		f.blocks++
 	}
 	s.stale()
+	cs.enqueue(b, cs.heap.Now())
 }
 
 // mergeFree moves the free blocks of two call sites of a process into one list, in the order in which they were freed.
@@ -114,7 +127,7 @@ func (cs *callSites) mergeFree(from, to *processSite) {
 	})
 	for _, place := range places {
 		b := cs.heap.BlockAt(place)
-		cs.unpooled(b)
+		cs.remove(b)
 		cs.append(b, to)
 	}
 }

@@ -55,6 +55,18 @@ var metricsExamples = []func(*stream) string{
 		return fmt.Sprintf("a call site creates 150 events and releases 60, having held 95 → created %d, live %d, peak %d", o.Created, o.Live, o.Peak)
 	},
 	func(s *stream) string {
+		s.miss(1, 1, 300, 300, 0)
+		s.miss(2, 2, 100, 100, 0)
+		s.feed(wire.Event{Kind: wire.KindRelease, Object: 1, Outcome: wire.OutcomeCached, Time: streamStart + 1_000_000_000})
+		s.feed(wire.Event{Kind: wire.KindRelease, Object: 2, Outcome: wire.OutcomeCached, Time: streamStart + 7_000_000_000})
+		s.Tick(streamStart + 8_000_000_000)
+		t := s.Snapshot().Totals
+		s.feed(wire.Event{Kind: wire.KindCreate, Outcome: wire.OutcomeHit, Object: 3, Link: 1, Size: 300, Granted: 300, Time: streamStart + 8_000_000_001})
+		after := s.Snapshot().Totals
+		return fmt.Sprintf("blocks of 300 and 100 released at 1 s and 7 s → at 8 s cached %d, idle %d; a hit on the first → cached %d, idle %d",
+			t.Cached, t.Idle, after.Cached, after.Idle)
+	},
+	func(s *stream) string {
 		for n := range uint64(3) {
 			s.miss(n+1, n+1, 100*(n+1), 100*(n+1), 0)
 		}

@@ -17,7 +17,11 @@ type naive struct {
 	gauges map[uint32]wire.Event
 	used   map[owned]uint64 // by object, when a command used it last that the program has not waited for
 	early  map[owned]uint64 // of these, the bytes of those that are released
+	began  uint64
+	rooms  map[uint32][]naiveRoom // after each event
 }
+
+type naiveRoom struct{ time, bytes uint64 }
 
 // owned is a number of a process.
 type owned struct {
@@ -28,12 +32,15 @@ type owned struct {
 func newNaive() *naive {
 	return &naive{
 		held: map[owned]wire.Event{}, pinned: map[owned]bool{}, free: map[owned]wire.Event{}, slabs: map[owned]uint64{}, parts: map[owned]uint64{},
-		used: map[owned]uint64{}, early: map[owned]uint64{}, gauges: map[uint32]wire.Event{},
+		used: map[owned]uint64{}, early: map[owned]uint64{}, gauges: map[uint32]wire.Event{}, rooms: map[uint32][]naiveRoom{},
 	}
 }
 
 func (n *naive) apply(r *wire.Record) {
 	t, e, link := &n.totals, &r.Event, owned{r.Process, r.Link}
+	if n.began == 0 {
+		n.began = e.Time
+	}
 	switch e.Kind {
 	case wire.KindCreate:
 		n.create(r)
@@ -57,7 +64,7 @@ func (n *naive) apply(r *wire.Record) {
 			break
 		}
 		block := n.free[link]
-		block.Outcome = wire.OutcomeCached
+		block.Outcome, block.Time = wire.OutcomeCached, e.Time
 		n.free[link] = block
 	case wire.KindEvict:
 		delete(n.free, link)
@@ -150,7 +157,7 @@ func (n *naive) release(r *wire.Record) {
 			delete(n.parts, link)
 			break
 		}
-		n.free[link] = wire.Event{Size: created.Granted, Outcome: e.Outcome}
+		n.free[link] = wire.Event{Size: created.Granted, Outcome: e.Outcome, Time: e.Time}
 	case wire.OutcomeDriver:
 		if wire.Memory(created.Op) != wire.MemorySubBuffer {
 			t.DriverReleases++
@@ -197,7 +204,8 @@ func (n *naive) back(object owned, created *wire.Event) {
 // add recomputes the gauges.
 func (n *naive) add(time uint64) {
 	t := &n.totals
-	t.InUse, t.Requested, t.Cached, t.Cooling, t.CachedBlocks, t.LargestCached, t.Squares = 0, 0, 0, 0, 0, 0, 0
+	t.InUse, t.Requested, t.Cached, t.Idle, t.Cooling, t.CachedBlocks, t.LargestCached, t.Squares = 0, 0, 0, 0, 0, 0, 0, 0
+	since := n.idleSince(time)
 	for _, e := range n.held {
 		if wire.Memory(e.Op) != wire.MemorySubBuffer {
 			t.InUse += e.Granted
@@ -210,6 +218,9 @@ func (n *naive) add(time uint64) {
 			continue
 		}
 		t.Cached += e.Size
+		if e.Time < since {
+			t.Idle += e.Size
+		}
 		t.CachedBlocks++
 		t.LargestCached = max(t.LargestCached, e.Size)
 		t.Squares += float64(e.Size * e.Size)
@@ -219,7 +230,7 @@ func (n *naive) add(time uint64) {
 		t.InFlight.Now += bytes
 	}
 	t.InFlight.Peak = max(t.InFlight.Peak, t.InFlight.Now)
-	n.addSlabs()
+	n.addSlabs(time, since)
 	t.LiveBuffers = uint64(len(n.held) - len(n.pinned))
 	if t.InUse > t.PeakInUse {
 		t.PeakInUse, t.PeakInUseTime = t.InUse, time
@@ -230,7 +241,7 @@ func (n *naive) add(time uint64) {
 }
 
 // addSlabs adds what is free in the slabs of each process. The last GAUGE may be some events old.
-func (n *naive) addSlabs() {
+func (n *naive) addSlabs(time, since uint64) {
 	n.totals.Slabs, n.totals.SlabBytes, n.totals.SlabFree = uint64(len(n.slabs)), 0, 0
 	free := map[uint32]uint64{}
 	for slab, size := range n.slabs {
@@ -239,6 +250,9 @@ func (n *naive) addSlabs() {
 	}
 	for part, size := range n.parts {
 		free[part.process] -= size
+	}
+	for process := range uint32(4) {
+		n.totals.Idle += n.idleRoom(process, naiveRoom{time, free[process]}, since)
 	}
 	for process, bytes := range free {
 		if bytes > 0 {
@@ -259,4 +273,27 @@ func (n *naive) addFree(bytes uint64, gauge wire.Event) {
 	t.CachedBlocks += ranges
 	t.LargestCached = max(t.LargestCached, largest)
 	t.Squares += min(squares, float64(largest*bytes))
+}
+
+// idleSince is 10 s ago, or a quarter of the run; 0: that is less than 10 ms.
+func (n *naive) idleSince(time uint64) uint64 {
+	long := min((time-n.began)/4, 10_000_000_000)
+	if long < 10_000_000 {
+		return 0
+	}
+	return time - long
+}
+
+// idleRoom is the least that was free in the slabs of a process since a time.
+func (n *naive) idleRoom(process uint32, now naiveRoom, since uint64) uint64 {
+	n.rooms[process] = append(n.rooms[process], now)
+	least := uint64(math.MaxUint64)
+	list := n.rooms[process]
+	for i := len(list) - 1; i >= 0; i-- {
+		least = min(least, list[i].bytes)
+		if list[i].time < since {
+			return least
+		}
+	}
+	return 0
 }

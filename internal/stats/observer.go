@@ -57,6 +57,9 @@ func (m observer) Pooled(hp *heap.Process, b *heap.Block) {
 	}
 	p.free.add(b)
 	m.totals.raise(p)
+	if b.State == heap.Slab {
+		p.free.grow(b, m.heap.Now(), &m.clock)
+	}
 }
 
 // Unpooled implements heap.Observer.
@@ -80,13 +83,16 @@ func (m observer) Cooled(hp *heap.Process, b *heap.Block) {
 // Gone implements heap.Observer: the bytes of a sub-allocation are free in its slab.
 func (m observer) Gone(hp *heap.Process, b *heap.Block) {
 	if b.SubAllocation {
-		m.totals.raise(m.processes.of(hp))
+		p := m.processes.of(hp)
+		p.free.grow(b, m.heap.Now(), &m.clock)
+		m.totals.raise(p)
 	}
 }
 
 // Leaving implements heap.Observer: what the process is shown with stays.
 func (m observer) Leaving(hp *heap.Process) {
 	p := m.processes.of(hp)
+	m.settle(m.heap.Now())
 	m.totals.separate(p)
 	m.totals.leave(p)
 	p.kept.sites, p.kept.spread = m.sites.keep(p), p.free.spread()

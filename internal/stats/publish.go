@@ -11,6 +11,7 @@ func (m *Model) Snapshot() *Snapshot {
 	m.carriedAll()
 	m.sites.journal.settle()
 	m.sites.dropFolded()
+	m.settle(m.heap.Now())
 	free := m.processes.spread()
 	s := &Snapshot{
 		Time:          m.heap.Now(),
@@ -25,6 +26,7 @@ func (m *Model) Snapshot() *Snapshot {
 		Limits:        slices.Clone(m.limits.list),
 		Device:        m.processes.device.Device,
 		Totals:        m.totals.show(free),
+		IdleSince:     m.idleSince(free, m.heap.Now()),
 		Window:        m.totals.run.window.last(),
 		History:       m.totals.run.history.list(),
 		Minute:        m.totals.minute.list(),

@@ -46,6 +46,7 @@ func TestTotalsEqualNaiveRecomputation(t *testing.T) {
 // forgetEstimates clears what has tests of its own.
 func forgetEstimates(t *Totals) {
 	t.Saved, t.SteadyHits, t.SteadyRequests, t.Held = SavedCalls{}, 0, 0, 0
+	t.PeakIdle = 0 // looked at ten times a second
 	t.CreateP50NS, t.CreateP99NS, t.DriverCreateP50, t.DriverCreateP99 = 0, 0, 0, 0
 }
 
@@ -61,6 +62,7 @@ func checkConsistent(t *testing.T, s *Snapshot) {
 		processes.Requested += p.Requested
 		processes.Cached += p.Cached
 		processes.Cooling += p.Cooling
+		processes.Idle += p.Idle
 		processes.CachedBlocks += p.CachedBlocks
 		processes.LiveBuffers += p.LiveBuffers
 		processes.Hits += p.Hits
@@ -141,6 +143,7 @@ func addTags(t *testing.T, tags []Tag) (rows Totals) {
 		rows.Requested += tag.Requested
 		rows.Cached += tag.Cached
 		rows.Cooling += tag.Cooling
+		rows.Idle += tag.Idle
 		rows.CachedBlocks += tag.CachedCount
 		rows.LiveBuffers += tag.Live
 		rows.Hits += tag.Hits
@@ -164,7 +167,7 @@ func addTags(t *testing.T, tags []Tag) (rows Totals) {
 // sums are the totals that rows and processes add up to.
 func sums(t *Totals) Totals {
 	return Totals{
-		InUse: t.InUse, Requested: t.Requested, Cached: t.Cached, Cooling: t.Cooling, CachedBlocks: t.CachedBlocks,
+		InUse: t.InUse, Requested: t.Requested, Cached: t.Cached, Idle: t.Idle, Cooling: t.Cooling, CachedBlocks: t.CachedBlocks,
 		LiveBuffers: t.LiveBuffers, Hits: t.Hits, Misses: t.Misses, Creates: t.Creates,
 	}
 }

@@ -107,6 +107,7 @@ func (cs *callSites) merge(from, to *siteFigures) {
 	to.requested += from.requested
 	to.cached += from.cached
 	to.cooling += from.cooling
+	to.idle += from.idle
 	to.blocks += from.blocks
 	to.creates += from.creates
 	to.hits += from.hits

@@ -36,7 +36,7 @@ func (cs *callSites) row(s *site, f *siteFigures, of []*processSite) Tag {
 	return Tag{
 		ID: s.id, Name: s.title(), Stack: s.stack, Module: s.module, Wrapper: s.wrapper,
 		Live: heap.Amount(f.live), InUse: heap.Amount(f.inUse), Requested: heap.Amount(f.requested),
-		Cached: heap.Amount(f.cached), Cooling: heap.Amount(f.cooling), CachedCount: heap.Amount(f.blocks),
+		Cached: heap.Amount(f.cached), Cooling: heap.Amount(f.cooling), Idle: heap.Amount(f.idle), CachedCount: heap.Amount(f.blocks),
 		Hits: f.hits, Misses: f.misses.all, MissReasons: f.misses.list(),
 		Creates: f.creates, Exposed: f.exposed, Window: f.pace.last(cs.clock.slot), PeakInUse: f.peak, Held: f.trend.held(),
 		Trend: f.trend.shown(), Free: f.free, InFlight: f.early,
@@ -68,7 +68,7 @@ func (cs *callSites) restore(p *process, kept []siteFigures) {
 	for i, s := range p.sites {
 		k := &kept[i]
 		s.live, s.inUse, s.requested = k.live, k.inUse, k.requested
-		s.cached, s.cooling, s.blocks = k.cached, k.cooling, k.blocks
+		s.cached, s.cooling, s.blocks, s.idle = k.cached, k.cooling, k.blocks, k.idle
 		s.trend, s.free = k.trend, k.free
 		s.classes.Shrink()
 	}

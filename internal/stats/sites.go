@@ -28,6 +28,7 @@ type callSites struct {
 	objects []*processSite // the creators of objects, by the places of objects in the heap
 	blocks  []freeBlock    // by the places of blocks in the heap
 	classes table.Arena[class]
+	ages    ages
 
 	quiet   bool           // the present record was carried over: see totals.quiet
 	carried []*siteFigures // whose peaks wait until the last such record
@@ -65,6 +66,7 @@ type siteFigures struct {
 	touched bool // journal.settle has set replayed
 
 	live, inUse, requested, cached, cooling, blocks int64
+	idle                                            int64 // of cached
 
 	creates, hits uint64
 	exposed       uint64
@@ -78,7 +80,7 @@ type siteFigures struct {
 }
 
 func newCallSites(h *heap.Heap, c *clock, seed uint64, noTrends bool) callSites {
-	s := callSites{heap: h, clock: c, seed: seed, noTrends: noTrends, named: map[string]*site{}}
+	s := callSites{heap: h, clock: c, seed: seed, noTrends: noTrends, named: map[string]*site{}, ages: newAges()}
 	s.untagged = s.add(0)
 	s.untagged.name = callsite.Untagged
 	s.named[s.untagged.name] = s.untagged

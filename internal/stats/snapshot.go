@@ -31,6 +31,7 @@ type Snapshot struct {
 	// first: its counters and gauges are sums, its peaks the largest of one process, its percentiles 0.
 	Processes     []Process
 	Totals        Totals
+	IdleSince     uint64       // since when more than half of the peak in use is idle, or longer; 0: less is
 	Window        Rates        // over the last second
 	Minute        []Sample     // the last minute, one for each 100 ms, oldest first
 	History       []Sample     // evenly spaced, oldest first, at most HistoryMax
@@ -278,12 +279,14 @@ type Totals struct {
 	InUse           uint64 // granted to the application
 	Held            uint64 // the most of that in the last second
 	Cached          uint64 // free in the pool, and of that in slabs: SlabFree
+	Idle            uint64 // of Cached: blocks that have been there for cachedIdleNS, and the least free in slabs in that time
 	Cooling         uint64 // free, still used by queued commands
 	PeakInUse       uint64
 	PeakInUseTime   uint64
 	PeakReserved    uint64
 	PeakRequested   uint64
 	PeakCached      uint64
+	PeakIdle        uint64 // looked at ten times a second
 	PeakCooling     uint64
 	PeakSlabs       uint64  // at once
 	LiveBuffers     uint64  // objects the application holds
@@ -397,6 +400,7 @@ type Tag struct {
 	InUse       uint64
 	Requested   uint64
 	Cached      uint64
+	Idle        uint64 // of Cached, as in Totals
 	Cooling     uint64
 	CachedCount uint64 // blocks free
 	Hits        uint64

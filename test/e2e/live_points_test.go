@@ -31,6 +31,7 @@ func TestLivePointsHavePrograms(t *testing.T) {
 		},
 		{title: "failed (-4)", policy: "futhark", flags: []string{"--device-memory", "16M"}, words: []string{fault("shortage"), "full"}, nearly: []string{fault("shortage"), "nearly"}},
 		{title: "SIGKILL ended process", policy: "futhark", words: []string{fault("shortage"), "killed"}, nearly: []string{fault("shortage"), "aborted"}},
+		{title: "the pool keeps memory", policy: "futhark", flags: []string{"--device-memory", "64M"}, words: []string{fault("findings"), "vain"}},
 	} {
 		t.Run(j.title, func(t *testing.T) {
 			t.Parallel()

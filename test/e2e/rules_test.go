@@ -76,6 +76,7 @@ var otherJudgements = map[string]string{
 	"lostEvents": "TestNoLeakIsCertainAfterLosses", "hosted": "TestNoCreateFailsForThePool", "transferRule": "TestTransfersThatCouldGo",
 	"stacksEnd":      "TestStacksThatEndInLibraries",
 	"limitBites":     "TestLivePointsHavePrograms", // and these two need a slow driver: they have unit tests
+	"poolIsIdle":     "TestLivePointsHavePrograms",
 	"callSiteMisses": "TestLiveMissesAreRecent", "ghostLeads": "TestLiveMemory",
 	"policyMisses": "TestPolicyMisses", "changeIsWorse": "TestChangesThatMakeItWorse", // these need ghosts and a user: likewise
 }

@@ -144,6 +144,7 @@ func timeline() analysis.Timeline {
 		t.InUse = append(t.InUse, sum)
 		t.Cached = append(t.Cached, uint64(min(1, part*6)*130*mib))
 		t.Cooling = append(t.Cooling, uint64(r.Float64()*18*mib))
+		t.Idle = append(t.Idle, uint64(part*40*mib))
 		hits := uint64(46 * min(1, part*12))
 		if i > 360 && i < 380 {
 			hits = 0

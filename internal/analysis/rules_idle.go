@@ -1,0 +1,86 @@
+package analysis
+
+import (
+	"fmt"
+	"strconv"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// Thresholds of blocks that the pool keeps for nothing.
+const (
+	vainLeast = 1_000_000_000  // ns in the pool,
+	vainPart  = 3              // and the run divided by this: a loop of more iterations asks for what it needs more often
+	vainShare = 0.25           // of the most reserved
+	idleLong  = 30_000_000_000 // or, while it goes on, this
+	ageMost   = 10             // max_age that is advised, s
+)
+
+// vain is blocks that stayed in the pool for long and then served no request.
+type vain struct {
+	blocks, bytes uint64
+	shortest      uint64 // stay, ns
+	since         uint64 // when the last of them became free
+}
+
+// end looks at a block that leaves the pool.
+func (v *vain) end(x *run, b *heap.Block, how heap.How) {
+	if b.State == heap.Slab || b.SubAllocation || how == heap.Reused || how == heap.Unknown {
+		return
+	}
+	stay := relative(max(b.Freed, x.survey.first), x.heap.Now())
+	if stay < vainLeast || stay < x.calls()/vainPart {
+		return
+	}
+	if v.blocks == 0 || stay < v.shortest {
+		v.shortest = stay
+	}
+	v.since = max(v.since, x.since(b.Freed))
+	v.blocks++
+	v.bytes += b.Size
+}
+
+// keptForNothing finds free blocks that no request took.
+func keptForNothing(e *Evidence) (Diagnosis, bool) {
+	v := &e.Whole.vain
+	if float64(v.bytes) < max(vainShare*float64(e.Run.Totals.PeakReserved), bytesLeast) || !e.matters(float64(v.bytes)) {
+		return Diagnosis{}, false
+	}
+	d := Diagnosis{
+		Severity: Advice, Title: "the pool keeps memory that nothing asks for", Share: share(v.bytes, e.Run.Totals.PeakReserved),
+		Text: fmt.Sprintf("%s in %s, all free from %s after the start on, served no request for %s or longer, of %s, and none after that", units.FormatLong(v.bytes),
+			units.Count(v.blocks, "block"), units.Duration(v.since), units.Duration(v.shortest), units.Duration(e.Length)),
+	}
+	d.goesBack(e, v.shortest)
+	return d, true
+}
+
+// poolIsIdle finds a pool that holds more than half of the peak in use without serving a request from it, while the program runs. Of a
+// run that is over keptForNothing knows whether a request came later.
+func poolIsIdle(e *Evidence) (Diagnosis, bool) {
+	idle, peak, long := e.Run.Totals.Idle, e.Run.Totals.PeakInUse, relative(e.Run.IdleSince, e.Run.Time)
+	if e.State != GoesOn || e.Run.IdleSince == 0 || long < max(min(e.Length/vainPart, idleLong), vainLeast) || idle < bytesLeast || !e.matters(float64(idle)) {
+		return Diagnosis{}, false
+	}
+	d := Diagnosis{
+		Severity: Advice, Title: "the pool keeps memory that nothing asks for", Share: share(idle, e.Run.Totals.PeakReserved),
+		Text: fmt.Sprintf("more than half of the peak in use (%s) is idle in the pool since %s after the start, %s now", units.FormatLong(peak),
+			units.Duration(relative(e.Run.Started, e.Run.IdleSince)), units.FormatLong(idle)),
+	}
+	d.goesBack(e, long)
+	return d, true
+}
+
+// goesBack says when memory that was idle for long goes back, or which limit makes it.
+func (d *Diagnosis) goesBack(e *Evidence, long uint64) {
+	switch l := limit(e.Run, "max_age"); {
+	case l == nil || l.Kind != stats.LimitSeconds:
+	case l.Value > 0:
+		d.Text += fmt.Sprintf("; what stays free for %s s goes back (max_age)", l.Text)
+	default:
+		value := min(max(float64(long/2/100_000_000)/10, 0.1), ageMost)
+		d.Knob = Knob{Limit: l.Name, Value: strconv.FormatFloat(value, 'f', 1, 64), Why: "blocks that stay free for longer go back to the driver"}
+	}
+}

@@ -1,0 +1,67 @@
+package analysis
+
+import (
+	"strings"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// TestKeptForNothing: a block that stays free to the end, and others that nearly do.
+func TestKeptForNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		reused int // of the seconds after the release, when a request takes the block; 0: never
+		long   uint64
+		want   bool
+	}{
+		"kept": {0, 4000, true}, "asked for": {3, 4000, false}, "asked for at first": {1, 4000, true}, "a short run": {0, 800, false},
+	} {
+		s := newTape()
+		s.release(s.create(wire.OutcomeMiss, 1, mib, mib, 1), wire.OutcomeCached).Link = 1
+		begun := s.now
+		if test.reused > 0 {
+			s.now += uint64(test.reused) * 1000 * ms
+			s.release(s.create(wire.OutcomeHit, 1, mib, mib, 1), wire.OutcomeCached).Link = 1
+		}
+		s.now = begun + test.long*ms
+		s.exit()
+		found := ""
+		for _, d := range s.analyse(t).Diagnoses {
+			if strings.HasPrefix(d.Title, "the pool keeps memory") {
+				found = d.Text
+			}
+		}
+		if (found != "") != test.want || test.want && !strings.HasPrefix(found, "1.00 MiB in 1 block, all free from ") {
+			t.Errorf("%s: found %q", name, found)
+		}
+	}
+}
+
+// TestPoolIsIdle: while a run goes on, a pool with as much idle as half of the peak, and runs that nearly have it.
+func TestPoolIsIdle(t *testing.T) {
+	for name, test := range map[string]struct {
+		age, since uint64 // s; since 0: less than half is idle
+		maxAge     float64
+		want       string // end of the text
+	}{
+		"idle":             {60, 20, 0, "is idle in the pool since 15s after the start, 2.00 MiB now"},
+		"goes back":        {60, 20, 40, "2.00 MiB now; what stays free for 40 s goes back (max_age)"},
+		"less":             {60, 0, 0, ""},
+		"for a short time": {90, 70, 0, ""},
+	} {
+		s := lively(test.age)
+		s.Limits = append(s.Limits, stats.Limit{Name: "max_age", Kind: stats.LimitSeconds, Text: "40", Value: test.maxAge})
+		s.Totals.Idle, s.Totals.PeakInUse, s.Totals.PeakReserved, s.IdleSince = 2<<20, 3<<20, 5<<20, test.since*second
+		s.Device.Global, s.Processes[0].DeviceMemory = 16<<20, 16<<20
+		l := Live{Still: true}
+		l.Update(s)
+		p := titled(&l, "the pool keeps memory")
+		if (p != nil) != (test.want != "") || p != nil && !strings.HasSuffix(p.Text, test.want) {
+			t.Errorf("%s: %+v", name, p)
+		}
+		if p != nil && (p.Knob.Value == "10.0") != (test.maxAge == 0) {
+			t.Errorf("%s: limit %+v", name, p.Knob)
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package stats
+
+import "codeberg.org/gpumemtop/gpumemtop/internal/heap"
+
+// A block is idle when it has been cached for this long and served no request, or for a share of the age of the run, 1/idleShare, if
+// that is less. A run so young that this is less than the least has no idle memory.
+const (
+	cachedIdleNS    = 10_000_000_000
+	cachedIdleLeast = 10_000_000
+)
+
+// idleSince returns the time before which a block must have become cached to be idle now.
+func (c *clock) idleSince(now uint64) uint64 {
+	long := min(cachedIdleNS, (now-min(c.started, now))/idleShare)
+	if long < cachedIdleLeast {
+		return 0
+	}
+	return now - long
+}
+
+// ages is the cached blocks in the order in which they became cached. The first of them are idle; time passing adds to these.
+type ages struct {
+	first, last int32 // places of blocks in the heap, -1 at the ends
+	young       int32 // the first that is not known to be idle, -1: there is none
+}
+
+// age is a block's place in that order.
+type age struct {
+	older, younger int32
+	since          uint64 // when it became cached
+	queued, idle   bool
+}
+
+func newAges() ages { return ages{first: -1, last: -1, young: -1} }
+
+// enqueue appends a block that is cached from a time on.
+func (cs *callSites) enqueue(b *heap.Block, since uint64) {
+	if b.State != heap.Cached {
+		return
+	}
+	a, n := &cs.ages, &cs.blocks[b.Place]
+	n.age = age{older: a.last, younger: -1, since: since, queued: true}
+	if a.last < 0 {
+		a.first = b.Place
+	} else {
+		cs.blocks[a.last].younger = b.Place
+	}
+	a.last = b.Place
+	if a.young < 0 {
+		a.young = b.Place
+	}
+}
+
+// dequeue takes out a block that is no longer cached, after its call site has given it up.
+func (cs *callSites) dequeue(b *heap.Block) {
+	a, n := &cs.ages, &cs.blocks[b.Place]
+	if !n.queued {
+		return
+	}
+	if n.idle && n.site.process != nil {
+		n.site.process.free.idle -= b.Size
+	}
+	if a.young == b.Place {
+		a.young = n.younger
+	}
+	if n.older < 0 {
+		a.first = n.younger
+	} else {
+		cs.blocks[n.older].younger = n.younger
+	}
+	if n.younger < 0 {
+		a.last = n.older
+	} else {
+		cs.blocks[n.younger].older = n.older
+	}
+	n.age = age{}
+}
+
+// settleIdle finds the blocks that have become idle by a time. Each is looked at once while it is cached.
+func (cs *callSites) settleIdle(before uint64) {
+	for a := &cs.ages; a.young >= 0; {
+		b, n := cs.heap.BlockAt(a.young), &cs.blocks[a.young]
+		if n.since >= before {
+			return
+		}
+		n.idle, a.young = true, n.younger
+		s := n.site.final()
+		for f := range s.each {
+			f.idle += int64(b.Size)
+		}
+		if s.process != nil {
+			s.process.free.idle += b.Size
+		}
+	}
+}
+
+// settle finds what is idle at a time.
+func (m *Model) settle(now uint64) {
+	since := m.clock.idleSince(now)
+	m.sites.settleIdle(since)
+	for _, p := range m.processes.list {
+		if f := &p.free; !p.heap.Left {
+			f.room = f.rooms.least(since, f.heap.Room)
+			p.changed = p.changed || f.spread().idle != p.shown.Totals.Idle
+		}
+	}
+}
+
+// Idle returns what is idle at a time, if nothing happens until then.
+func (m *Model) Idle(now uint64) uint64 {
+	m.settle(now)
+	return m.processes.spread().idle
+}
+
+// noteIdle notes peaks of what is idle when a slot begins, whenever a snapshot is made.
+func (m *Model) noteIdle(now uint64) {
+	m.settle(now)
+	for _, p := range m.processes.list {
+		raise(&p.own().counters.PeakIdle, int64(p.free.spread().idle))
+	}
+	raise(&m.totals.run.counters.PeakIdle, int64(m.processes.spread().idle))
+}
+
+// idleSince returns since when more is idle than half of the peak, or longer; 0: less is.
+func (m *Model) idleSince(free spread, now uint64) uint64 {
+	half := m.totals.run.counters.PeakInUse / 2
+	if free.idle <= half {
+		return 0
+	}
+	cs, sum := &m.sites, uint64(0)
+	for at, n := cs.ages.first, 0; at != cs.ages.young && n < idleLooks; at, n = cs.blocks[at].younger, n+1 {
+		if sum += cs.heap.BlockAt(at).Size; sum > half {
+			return cs.blocks[at].since
+		}
+	}
+	return m.clock.idleSince(now)
+}
+
+// idleLooks bounds the blocks that a snapshot looks at.
+const idleLooks = 1000
+
+// roomsMax bounds what is remembered of the room in slabs.
+const roomsMax = 64
+
+// rooms remembers the least that was free in the slabs of a process.
+type rooms struct{ list []room } // each later and more than the one before
+
+// room is what was free, and until when.
+type room struct {
+	until uint64
+	bytes int64
+}
+
+// grow notes that more is free from now on. Beyond roomsMax, little that was free counts as longer than it was: nothing is idle then
+// that was used.
+func (l *rooms) grow(was int64, now, since uint64) {
+	n := len(l.list)
+	for n > 0 && l.list[n-1].bytes >= was {
+		n--
+	}
+	l.list = l.list[:n]
+	if n == roomsMax {
+		l.forget(since)
+	}
+	if len(l.list) == roomsMax {
+		for i := range roomsMax / 2 {
+			l.list[i] = room{l.list[2*i+1].until, l.list[2*i].bytes}
+		}
+		l.list = l.list[:roomsMax/2]
+	}
+	l.list = append(l.list, room{now, was})
+}
+
+// forget drops what was over by a time.
+func (l *rooms) forget(since uint64) {
+	over := 0
+	for over < len(l.list) && l.list[over].until <= since {
+		over++
+	}
+	l.list = append(l.list[:0], l.list[over:]...)
+}
+
+// least returns the least that was free at any time since another, of which now is free now.
+func (l *rooms) least(since uint64, now int64) uint64 {
+	l.forget(since)
+	if len(l.list) > 0 {
+		now = min(now, l.list[0].bytes)
+	}
+	return heap.Amount(now)
+}
