@@ -112,7 +112,7 @@ func idOf(name string) uint32 {
 // join adds a call site to a group. The peak is the most that it can have been: the sites may have had theirs at other times.
 func join(g, t *stats.Tag) {
 	for _, c := range []struct{ to, from *uint64 }{
-		{&g.Live, &t.Live}, {&g.InUse, &t.InUse}, {&g.Requested, &t.Requested}, {&g.Cached, &t.Cached}, {&g.Cooling, &t.Cooling},
+		{&g.Live, &t.Live}, {&g.InUse, &t.InUse}, {&g.Requested, &t.Requested}, {&g.Cached, &t.Cached}, {&g.Idle, &t.Idle}, {&g.Cooling, &t.Cooling},
 		{&g.CachedCount, &t.CachedCount}, {&g.Hits, &t.Hits}, {&g.Misses, &t.Misses}, {&g.Creates, &t.Creates}, {&g.Window, &t.Window},
 		{&g.PeakInUse, &t.PeakInUse}, {&g.Held, &t.Held},
 	} {
@@ -165,7 +165,7 @@ func tagsOfProcesses(processes []stats.Process) []stats.Tag {
 		t := &p.Totals
 		tags = append(tags, stats.Tag{
 			ID: p.Number, Name: strings.TrimSpace(pidOf(p) + " " + commandLine(&stats.Snapshot{Program: p.Program, Arguments: p.Arguments})),
-			Live: t.LiveBuffers, InUse: t.InUse, Requested: t.Requested, Cached: t.Cached, Cooling: t.Cooling, CachedCount: t.CachedBlocks,
+			Live: t.LiveBuffers, InUse: t.InUse, Requested: t.Requested, Cached: t.Cached, Idle: t.Idle, Cooling: t.Cooling, CachedCount: t.CachedBlocks,
 			Hits: t.Hits, Misses: t.Misses, MissReasons: t.MissReasons, Creates: t.Creates, Window: p.Window.Creates, PeakInUse: t.PeakInUse, Held: t.Held,
 		})
 	}

@@ -116,6 +116,7 @@ var poolWords = []word{
 	{"hit, miss", "a request served without a driver allocation, or with one"},
 	{"steady", figures.SteadyHitRate.Meaning},
 	wordOf(figures.Cached, ""),
+	wordOf(figures.Idle, ""),
 	wordOf(figures.Cooling, ""),
 	wordOf(figures.Reserved, ""),
 	wordOf(figures.Waste, ""),

@@ -133,6 +133,9 @@ func (d *dashboard) poolItems(s *stats.Snapshot) []item {
 	if most, known := s.CachedMost(); known && most < unlimitedBytes {
 		cached = append(cached, span{"/" + bytesText(most), dim})
 	}
+	if s.Totals.Idle > 0 {
+		cached = append(cached, append([]span{{" ", dim}}, figureSpans(s, figures.Idle, cachedStyle)...)...)
+	}
 	wasteStyle := plain
 	if s.Totals.Waste() >= 0.25 {
 		wasteStyle = warnStyle
@@ -236,7 +239,7 @@ func drawGauge(r region, s *stats.Snapshot, m size) {
 		x = r.text(0, 0, "device ", dim)
 	}
 	n := r.w - x - width(label) - 1
-	r.bar(x, 0, n, whole, []part{{t.InUse, "█", inUseStyle}, {t.Cached, "▒", cachedStyle}, {t.Cooling, "░", coolingStyle}})
+	r.bar(x, 0, n, whole, []part{{t.InUse, "█", inUseStyle}, {since(t.Idle, t.Cached), "▒", cachedStyle}, {t.Idle, "▂", cachedStyle}, {t.Cooling, "░", coolingStyle}})
 	r.right(r.w, 0, label, dim)
 }
 
@@ -268,6 +271,9 @@ func poolLegend(s *stats.Snapshot) []item {
 		{0, []span{{"█", inUseStyle}, {" in use ", dim}, {bytesText(t.InUse), plain}}},
 		{0, []span{{"▒", cachedStyle}, {" cached ", dim}, {bytesText(t.Cached), plain}}},
 		{1, []span{{"░", coolingStyle}, {" cooling ", dim}, {bytesText(t.Cooling), plain}}},
+	}
+	if t.Idle > 0 {
+		items = slices.Insert(items, 2, item{1, append([]span{{"▂", cachedStyle}, {" ", dim}}, figureSpans(s, figures.Idle, plain)...)})
 	}
 	if s.Device.Global > 0 {
 		free := since(add(t.InUse, t.Cached, t.Cooling), s.Device.Global)

@@ -103,6 +103,7 @@ var tagColumns = []tagColumn{
 	numberColumn(heading(figures.LiveBuffers), 6, 4, func(t *stats.Tag) uint64 { return t.Live }, tableCount, plain),
 	lowerBound(numberColumn(heading(figures.PeakInUse), 8, 9, func(t *stats.Tag) uint64 { return t.PeakInUse }, bytesText, plain)),
 	pooled(numberColumn(heading(figures.Cached), 8, 2, func(t *stats.Tag) uint64 { return t.Cached }, bytesText, cachedStyle)),
+	pooled(numberColumn(heading(figures.Idle), 8, 11, func(t *stats.Tag) uint64 { return t.Idle }, bytesText, cachedStyle)),
 	pooled(numberColumn("FREE", 7, 7, func(t *stats.Tag) uint64 { return t.CachedCount }, tableCount, plain)),
 	{hitTitle, 6, 1, func(t *stats.Tag) string { return ratio(t.Hits, add(t.Hits, t.Misses)) }, hitStyle,
 		func(a, b *stats.Tag) int { return cmp.Compare(b.HitRate(), a.HitRate()) }, true},
@@ -121,7 +122,7 @@ const hitTitle = "HIT%"
 const sinceTitle = "HIT%▲"
 
 // gaugeColumns are what lost events may have made too high or too low.
-var gaugeColumns = []string{"HOLDS", heading(figures.InUse), heading(figures.LiveBuffers), heading(figures.PeakInUse), heading(figures.Cached), "FREE"}
+var gaugeColumns = []string{"HOLDS", heading(figures.InUse), heading(figures.LiveBuffers), heading(figures.PeakInUse), heading(figures.Cached), heading(figures.Idle), "FREE"}
 
 const sortHeld = 1
 
@@ -130,7 +131,7 @@ const sortHeld = 1
 func held(t *stats.Tag) uint64 { return max(t.Held, t.InUse) }
 
 // columnWidths holds a width for each entry of tagColumns.
-type columnWidths [13]int
+type columnWidths [14]int
 
 // fitColumns returns the columns that a width has room for, with their widths. changed: that of the latest change, too.
 func fitColumns(w int, pool, changed bool) (shown []int, widths columnWidths) {
