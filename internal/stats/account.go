@@ -54,7 +54,8 @@ func (a *account) create(o *heap.Object) {
 		c.BytesRequested += o.Size
 		a.steady.Add(false)
 		if !o.SubAllocation { // otherwise the driver created the slab
-			a.allocated(o.Thread, o.Granted, o.Cost)
+			a.costs.create(o.Thread, o.Granted, o.Cost)
+			a.allocated(o.Granted, o.Cost)
 		}
 	default:
 		if o.Owns {
@@ -102,10 +103,9 @@ func countCreate(now *Rates, sample *Sample, o *heap.Object) {
 	sample.DriverNS += uint64(o.Cost)
 }
 
-// allocated counts a block that the driver created for a thread, in cost ns.
-func (a *account) allocated(thread uint32, bytes uint64, cost uint32) {
+// allocated counts a block or slab that the driver created in cost ns.
+func (a *account) allocated(bytes uint64, cost uint32) {
 	a.counters.BytesAllocated += bytes
-	a.costs.create(thread, bytes, cost)
 	a.driverCreate(cost)
 }
 
@@ -140,7 +140,6 @@ func (a *account) driverRelease(cost uint32) {
 }
 
 func (a *account) evicted(e wire.EvictView) {
-	a.costs.releases.add(e.Bytes(), e.Cost())
 	a.driverRelease(e.Cost())
 	a.counters.Evictions[reason(uint8(e.Reason()))]++
 }

@@ -82,7 +82,7 @@ func TestCallsThatFollowAFailure(t *testing.T) {
 	}
 	s.callFails("clFinish", -36)
 	s.callFails("clEnqueueCopyBuffer", -8) // no missing memory makes regions overlap
-	s.callFails("clFinish", -5) // for lack of memory: another post-mortem, if it is one
+	s.callFails("clFinish", -5)            // for lack of memory: another post-mortem, if it is one
 	s.refuse(0, -61, wire.MemoryBuffer)
 	got := s.Snapshot()
 	const want = "then clEnqueueFillBuffer at tag 4 failed with CL_INVALID_MEM_OBJECT (-38) (3 times), and 1 more call"

@@ -180,7 +180,7 @@ func (m *Model) count(p *process, r *wire.Record) {
 		p.shortage.drain(r.AsEvict())
 		m.totals.evict(p, r.AsEvict())
 	case wire.KindSlab:
-		m.totals.slab(p, r.Thread, r.AsSlab())
+		m.totals.slab(p, r.AsSlab())
 	case wire.KindGauge:
 		p.free.reported = rangesOf(r.AsGauge())
 	case wire.KindRelease:

@@ -104,6 +104,27 @@ func TestSavedByARun(t *testing.T) {
 	}
 }
 
+// TestSlabsAreNoMeasure: under a policy that carves slabs, only whole blocks show what hits save.
+func TestSlabsAreNoMeasure(t *testing.T) {
+	s := newStream(Options{})
+	for block := uint64(1); block < 30; block += 10 {
+		s.slab(block, 4<<20)
+		s.part(wire.OutcomeMiss, block, block+1, 1<<20)
+		s.part(wire.OutcomeHit, block+1, block+2, 1<<20)
+	}
+	if got := s.Snapshot().Totals; got.Hits != 3 || got.Saved.NS != 0 || got.DriverCreates != 3 {
+		t.Errorf("saved %+v, %d creates", got.Saved, got.DriverCreates)
+	}
+	for i := range uint64(3) {
+		s.feed(wire.Event{
+			Kind: wire.KindCreate, Outcome: wire.OutcomeMiss, Object: 100 + i, Link: 100 + i, Size: 1 << 20, Granted: 1 << 20, Cost: 200,
+		})
+	}
+	if got := s.Snapshot().Totals; got.Saved.NS == 0 || got.Saved.NS > 3*200 {
+		t.Errorf("saved %+v", got.Saved)
+	}
+}
+
 // TestSavedByThreads counts what hits save where several threads begin at once: what a further thread's first create took is
 // not usual, and where there is nothing else, the saving is unknown.
 func TestSavedByThreads(t *testing.T) {

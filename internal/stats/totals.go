@@ -117,21 +117,26 @@ func (t *totals) sync(p *process) {
 
 // evict counts a block that goes back to the driver. A sub-allocation goes back into its slab: the driver gets nothing.
 func (t *totals) evict(p *process, e wire.EvictView) {
-	if b := p.heap.Block(e.Block()); e.SubAllocation() || b != nil && b.SubAllocation {
+	b := p.heap.Block(e.Block())
+	if e.SubAllocation() || b != nil && b.SubAllocation {
 		return
 	}
 	for _, a := range p.accounts {
+		if b == nil || b.State != heap.Slab { // what hits spare the driver is no slab
+			a.costs.releases.add(e.Bytes(), e.Cost())
+		}
 		a.evicted(e)
 	}
 }
 
-// slab counts a slab that the driver created for a thread.
-func (t *totals) slab(p *process, thread uint32, s wire.SlabView) {
+// slab counts a slab that the driver created. What it costs is no measure of what hits save: without a pool, the driver would make blocks
+// of other sizes, in other numbers.
+func (t *totals) slab(p *process, s wire.SlabView) {
 	if s.Status() != 0 || t.quiet {
 		return
 	}
 	for _, a := range p.accounts {
-		a.allocated(thread, s.Bytes(), s.Cost())
+		a.allocated(s.Bytes(), s.Cost())
 		a.window.current().DriverCreates++
 		a.spend(s.Cost())
 	}
