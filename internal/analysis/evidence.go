@@ -3,6 +3,7 @@ package analysis
 import (
 	"slices"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -163,6 +164,7 @@ type Whole struct {
 	own      own
 	overhead overhead
 	vain     vain
+	most     heap.Gauges // when most was reserved
 	spent    spent
 	origins  origins
 	origin   string // call site of the least aligned sub-buffer

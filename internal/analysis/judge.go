@@ -92,6 +92,7 @@ var rules = []rule{
 	{ofWhole, keptForNothing},
 	{anyRun, poolIsIdle},
 	{ofMoment, poolIsFragmented},
+	{ofWhole, reservedBeyondUse},
 	{anyRun, nothingCarved},
 	{anyRun, contentsExposed},
 	{ofWhole, hasOwnPool},

@@ -157,6 +157,12 @@ var diagnoses = []struct {
 	{"much larger", func(s *tape) { serve(s, mib+1, 2*mib) }, func(s *tape) { serve(s, 5, 50) }, "futhark-2018", "50.0 %", "max_waste_ratio=1.25"},
 	{"much larger", on(99*mib, func(s *tape) { serve(s, mib+1, 2*mib) }), on(101*mib, func(s *tape) { serve(s, mib+1, 2*mib) }), "mantissa", "50.0 %", ""},
 	{"long after", on(40*mib, func(s *tape) { keeping(s, 100*ms) }), on(400*mib, func(s *tape) { keeping(s, 100*ms) }), "futhark", "held 10", ""},
+	{"reserves much more", func(s *tape) { outgrowing(s, 3*mib) }, func(s *tape) { outgrowing(s, mib) }, "futhark",
+		"at most 7.00 MiB reserved for at most 4.00 MiB in use; when most was reserved, 3.00 MiB in use, 4.00 MiB free in the pool: ", ""},
+	{"reserves much more", on(300*mib, func(s *tape) { outgrowing(s, 3*mib) }), on(400*mib, func(s *tape) { outgrowing(s, 3*mib) }), "futhark",
+		"at most 7.00 MiB", ""},
+	{"reserves much more", on(400*mib, func(s *tape) { outgrowing(s, 4*mib) }), on(400*mib, func(s *tape) { outgrowing(s, 3*mib) }), "futhark", // a note
+		"at most 8.00 MiB", ""},
 	{"refused on other", func(s *tape) { part(s, 4096+128) }, func(s *tape) { part(s, 8192) }, "futhark", "1 begins at no multiple of 4.00 KiB, the least aligned at a multiple of 128 B", ""},
 	{"own memory", func(s *tape) { ownMemory(s, mib, wire.FlagOffPage) }, func(s *tape) { ownMemory(s, mib, 0) }, "futhark",
 		"1 buffer at no multiple of 4096 bytes, 1.00 MiB in all, the largest at tag 1", ""},
@@ -520,6 +526,18 @@ func TestEvictedAndMissedAgain(t *testing.T) {
 	if k := a.Misses[0].Knob; k.Value != "4194304" {
 		t.Errorf("%+v, want a limit for one block of 3 MiB", k)
 	}
+}
+
+// outgrowing has four buffers of 1 MiB at once, and later one of another size alone.
+func outgrowing(s *tape, size uint64) {
+	var objects []uint64
+	for block := range uint64(4) {
+		objects = append(objects, s.create(wire.OutcomeMiss, 1, mib, mib, block+1))
+	}
+	for _, object := range objects {
+		s.release(object, wire.OutcomeCached)
+	}
+	s.release(s.create(wire.OutcomeMiss, 2, size, size, 9), wire.OutcomeCached)
 }
 
 // TestShortLagIsNone: it is the way from one line of the program to the next.

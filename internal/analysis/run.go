@@ -19,6 +19,7 @@ type run struct {
 	latest    *process     // of the last record
 	total     *heap.Gauges // of all processes
 	raised    heap.Gauges  // when peaks were looked for last
+	most      heap.Gauges  // when most was reserved
 	quiet     bool         // the last record was carried over: no peak yet
 	cut       bool         // the run goes on behind the part
 	marks     uint64       // how often objects were counted, see markObjects
@@ -178,6 +179,9 @@ func (x *run) raiseChanged() {
 func (x *run) raise() {
 	t := x.total
 	x.peak.raise(x.heap.Now(), t.InUse, t.InUse+t.Cached+t.Cooling+t.Room)
+	if reservedOf(t) > reservedOf(&x.most) {
+		x.most = *t
+	}
 	x.line.sample(t)
 }
 

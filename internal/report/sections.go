@@ -133,7 +133,7 @@ func (v *view) diagnoses() section {
 		s.Notes = []string{fmt.Sprintf("and %d more", left)}
 	}
 	if len(shown) == 0 {
-		s.Notes = []string{"nothing was found: no mistake, no leak, and no setting that would save much time in driver calls; gpumemtop compare measures the whole gain"}
+		s.Notes = []string{"nothing was found: no mistake, no leaked buffer, and no setting that would save much time in driver calls; gpumemtop compare measures the whole gain"}
 		if len(v.s.PostMortems) > 0 {
 			s.Notes[0] = "nothing beside what ran out of memory"
 		}

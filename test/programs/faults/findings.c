@@ -13,6 +13,7 @@
  *	late       waits before it releases                     waits before it uses, and the device works till then
  *	waste      asks for a little more than a power of two   for a power of two
  *	pieces     leaves small blocks beside a large buffer    one large block
+ *	larger     has three buffers, then a larger one         one as large
  *	parts      makes many sub-buffers of two buffers        few of many
  *	kept       uses what it has 3,000 times                   creates in between
  *	origins    begins sub-buffers at 128 bytes              at 4 KiB
@@ -185,6 +186,19 @@ static void pieces(const struct gpu *gpu, bool nearly)
 	cl_mem large = create_result(gpu, 8 * MIB);
 	fill(gpu, large, 8 * MIB);
 	release(large);
+}
+
+/* What the later buffer needs is not what is free by then. */
+static void larger(const struct gpu *gpu, bool nearly)
+{
+	for (size_t i = 0; i < 3; i++) {
+		kept[i] = create_temporary(gpu, 4 * MIB);
+		fill(gpu, kept[i], 4 * MIB);
+	}
+	release_kept(3);
+	cl_mem later = create_result(gpu, (nearly ? 4 : 10) * MIB);
+	fill(gpu, later, 4 * MIB);
+	release(later);
 }
 
 static cl_mem part_of(cl_mem parent, size_t origin)
@@ -493,7 +507,7 @@ static const struct {
 	void (*commit)(const struct gpu *gpu, bool nearly);
 } deeds[] = {
 	{"grow", grow}, {"fifth", fifth}, {"keep", keep}, {"sizes", sizes}, {"loop", loop}, {"copies", copies}, {"late", late},
-	{"waste", waste}, {"pieces", pieces}, {"parts", parts}, {"kept", uses}, {"origins", origins}, {"hidden", hidden},
+	{"waste", waste}, {"pieces", pieces}, {"larger", larger}, {"parts", parts}, {"kept", uses}, {"origins", origins}, {"hidden", hidden},
 	{"lost", lost}, {"hoard", hoard}, {"small", small}, {"vain", vain}, {"fill", full}, {"maps", maps}, {"retains", retains},
 	{"killed", killed}, {"early", early}, {"devices", devices}, {"own", own}, {"refuse", refuse}, {"build", build},
 };
