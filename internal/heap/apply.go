@@ -106,7 +106,7 @@ func (h *Heap) Processes() []*Process {
 
 func byNumber(a, b *Process) int { return cmp.Compare(a.Number, b.Number) }
 
-// Now returns the time in CLOCK_MONOTONIC ns: that of the latest record that is not Late, or of Advance.
+// Now returns the time in CLOCK_MONOTONIC ns: that of the latest record that is Timed, or of Advance.
 func (h *Heap) Now() uint64 { return h.now }
 
 // Advance moves time on. An earlier time changes nothing.
@@ -122,7 +122,7 @@ func (h *Heap) Advance(time uint64) {
 // Apply takes one record and returns its process, nil when it concerns all of them or there are too many. It takes
 // anything: what makes no sense is ignored or counted in Unknown. The record may be reused afterwards.
 func (h *Heap) Apply(r *wire.Record) *Process {
-	if !r.Kind.Late() {
+	if r.Kind.Timed() || h.now == 0 {
 		h.Advance(r.Time)
 	}
 	if r.Kind == wire.KindLost {

@@ -40,6 +40,9 @@ func (v *view) head() section {
 	if v.s.Lost > 0 {
 		add("lost", "%d events (%d of them uses): figures may be too high or too low", v.s.Lost, v.s.LostUses)
 	}
+	if text := disorderText(v.s); text != "" {
+		add("order", "%s", text)
+	}
 	if v.s.Unknown > 0 {
 		add("unknown", "%d events about unknown objects", v.s.Unknown)
 	}

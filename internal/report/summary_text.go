@@ -213,6 +213,9 @@ func (s *Summary) concluding(lines []string, more func(*stats.Tag) string) []str
 	lines = append(append(lines, s.objectLines()...), s.unpairedLines()...)
 	lines = append(lines, refusedLines(s.snapshot)...)
 	lines = append(lines, mistakeLines(s.snapshot)...)
+	if text := disorderText(s.snapshot); text != "" {
+		lines = append(lines, "  order      "+text)
+	}
 	if s.snapshot.Lost > 0 {
 		lines = append(lines, "  lost       "+units.Count(s.snapshot.Lost, "event")+": counts are too low, memory in use may be too high")
 	}

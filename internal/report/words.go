@@ -160,6 +160,15 @@ func sizeText(s *stats.Snapshot, bytes uint64) string {
 	return units.FormatLong(bytes)
 }
 
+// disorderText says when peaks and their times are estimates; empty: they are not.
+func disorderText(s *stats.Snapshot) string {
+	if s.Disordered == 0 {
+		return ""
+	}
+	return units.Plural(s.Disordered, "create or release", "creates and releases") +
+		" came after later ones of other threads or processes: what was in use at once, and when, is estimated"
+}
+
 // endText says what is held at the end.
 func endText(run *figures.Subject) string {
 	free := run.Cached + run.Cooling

@@ -79,6 +79,7 @@ type Model struct {
 	asked []string // see Snapshot.Asked
 
 	events, lost, lostUses uint64
+	disordered             uint64 // see Snapshot
 	finished               uint64 // see Snapshot.Finished
 }
 
@@ -118,7 +119,8 @@ func (m *Model) Apply(r *wire.Record) {
 	if !carriedOver && m.totals.quiet {
 		m.carriedAll()
 	}
-	if !r.Kind.Late() {
+	if r.Kind.Timed() || !m.clock.begun {
+		m.disorder(r)
 		m.advance(r.Time)
 	}
 	m.events++
@@ -146,6 +148,17 @@ func (m *Model) Apply(r *wire.Record) {
 	}
 	m.count(p, r)
 }
+
+// disorder counts creates and releases that come after records of a later time. The session puts events in order, but some are written
+// late, and those of a process before the session accepts it come after.
+func (m *Model) disorder(r *wire.Record) {
+	if r.Time+disorderNS < m.heap.Now() && (r.Kind == wire.KindCreate || r.Kind == wire.KindRelease) && !r.CarriedOver() {
+		m.disordered++
+	}
+}
+
+// disorderNS is how much later a record may come.
+const disorderNS = 1_000_000
 
 // count gives a record to the observers that it concerns, and to the heap, whose changes the observers count as well.
 func (m *Model) count(p *process, r *wire.Record) {
@@ -221,7 +234,7 @@ func (m *Model) carriedAll() {
 func (m *Model) rare(p *process, r *wire.Record) {
 	switch r.Kind {
 	case wire.KindProcess:
-		p.introduce(r, m.heap.Now())
+		p.introduce(r, max(m.heap.Now(), r.Time))
 		if m.options.Program == "" {
 			m.options.Program, m.options.Arguments = p.shown.Program, p.shown.Arguments
 		}

@@ -207,3 +207,22 @@ func TestDeviceMemoryOfEachProcess(t *testing.T) {
 		}
 	}
 }
+
+// TestProcessesAreAcceptedLate: the time of PROCESS is when the process was accepted, after it has called OpenCL.
+func TestProcessesAreAcceptedLate(t *testing.T) {
+	s := newStream(Options{})
+	accepted := wire.Event{Kind: wire.KindProcess, Time: s.time + 10_000_000}
+	s.feed(accepted, []byte("program")...)
+	s.time = accepted.Time - 10_000_000
+	s.miss(1, 1, 1000, 1000, 1)
+	if got := s.Snapshot(); got.Totals.PeakInUseTime != s.time || got.Disordered != 0 {
+		t.Errorf("peak at %d, want %d; %d late", got.Totals.PeakInUseTime, s.time, got.Disordered)
+	}
+	s.time += 50_000_000
+	s.release(1, wire.OutcomeCached)
+	s.process, s.time = 2, s.time-20_000_000
+	s.miss(1, 1, 1000, 1000, 1)
+	if got := s.Snapshot(); got.Disordered != 1 {
+		t.Errorf("%d late, want 1", got.Disordered)
+	}
+}

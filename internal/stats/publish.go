@@ -50,6 +50,7 @@ func (m *Model) Snapshot() *Snapshot {
 		Events:        m.events,
 		Lost:          m.lost,
 		LostUses:      m.lostUses,
+		Disordered:    m.disordered,
 		SpillFailed:   m.notices.spillFailed,
 		Eager:         m.notices.eager,
 		WholeBlocks:   m.notices.wholeBlocks,

@@ -41,6 +41,10 @@ func (k Kind) HasPayload() bool {
 // what happened before their time follow them.
 func (k Kind) Late() bool { return k == KindModule || k == KindSite || k == KindMachine }
 
+// Timed reports whether a record of this kind shows that its time has come: not what comes late, nor PROCESS, which is made when
+// gpumemtop accepts a process that has called OpenCL already.
+func (k Kind) Timed() bool { return !k.Late() && k != KindProcess }
+
 // Key returns the word for a diagnostic as a key in JSON: "double_release".
 func (v Diag) Key() string { return strings.ReplaceAll(v.String(), " ", "_") }
 
