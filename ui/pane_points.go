@@ -240,7 +240,11 @@ func (p *pointsPane) drawDetails(r region, s *stats.Snapshot) {
 	}
 	y := r.lines(1, 0, point.Title+": "+point.Text, severityStyle(point.Severity))
 	if l, to := knobOf(p.d.live, point); l != nil {
-		y = r.lines(1, y, "y sets "+l.Name+" from "+limitText(l, l.Value)+" to "+limitText(l, to), keyStyle)
+		text := "y sets " + l.Name + " from " + limitText(l, l.Value) + " to " + limitText(l, to)
+		if point.Knob.Knee {
+			text += ", the knee of the curve (c): the least limit within two points of its best hit rate"
+		}
+		y = r.lines(1, y, text, keyStyle)
 	}
 	at := slices.IndexFunc(s.Tags, func(t stats.Tag) bool { return t.Name == point.Tag })
 	if point.Tag == "" || at < 0 {

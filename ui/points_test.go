@@ -2,6 +2,7 @@ package ui
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -126,6 +127,9 @@ func TestTheKneeIsSuggested(t *testing.T) {
 		d.points.update()
 		press(d, "y")
 		shows(t, d, "press y again to set max_cached_bytes to "+test.want)
+		if says := strings.Contains(screen(d), "the knee of the curve (c)"); says != (test.want == "600.0M") {
+			t.Errorf("the knee is named: %t", says)
+		}
 	}
 }
 

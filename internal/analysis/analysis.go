@@ -111,6 +111,7 @@ type Knob struct {
 	Limit string `json:"limit"` // name, as --set takes it
 	Value string `json:"value"` // to try
 	Why   string `json:"why"`   // one sentence
+	Knee  bool   `json:"-"`     // the value is where the curve has its knee
 }
 
 // Timeline is evenly spaced: point i stands for the time from Start + i×Step on. It has at most PointsMax points.

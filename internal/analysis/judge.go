@@ -65,6 +65,7 @@ var rules = []rule{
 	{ofWhole, objectsGrow},
 	{anyRun, pairRule(stats.Mappings)},
 	{anyRun, pairRule(stats.References)},
+	{anyRun, pairRule(stats.Acquisitions)},
 	{anyRun, lostEvents},
 	{anyRun, driverHolds},
 	{anyRun, deviceFull},

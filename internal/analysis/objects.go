@@ -27,7 +27,7 @@ type ObjectGrowth struct {
 
 // IsOfMemory reports whether the objects are parts of memory, which count as buffers elsewhere, or mappings of or references to memory.
 func (g *ObjectGrowth) IsOfMemory() bool {
-	return slices.ContainsFunc([]stats.ObjectType{stats.SubBuffers, stats.ImagesOfBuffers, stats.Mappings, stats.References},
+	return slices.ContainsFunc([]stats.ObjectType{stats.SubBuffers, stats.ImagesOfBuffers, stats.Mappings, stats.References, stats.Acquisitions},
 		func(t stats.ObjectType) bool { return g.Type == t.Key() })
 }
 

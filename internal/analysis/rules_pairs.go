@@ -21,6 +21,9 @@ type pairing struct {
 var pairings = map[stats.ObjectType]pairing{
 	stats.Mappings:   {stats.Mappings, "map without unmap", "map", "unmap", "maps", "unmaps", " at ", " of memory created at ", 8},
 	stats.References: {stats.References, "retain without release", "retain", "release for it", "retains", "releases for them", "", " of memory created at ", 64},
+	stats.Acquisitions: {
+		stats.Acquisitions, "acquire without release", "acquire", "release to OpenGL", "acquires", "releases to OpenGL", "", " of memory created at ", 8,
+	},
 }
 
 // pairLeft is the part of what a call site opened that must be open: one in this many.
@@ -82,11 +85,11 @@ func (w *pairing) text(s *stats.ObjectSite, own bool) string {
 	return text
 }
 
-// Unpaired are the findings about maps without unmaps and retains without releases in a snapshot. attached: see Evidence.
+// Unpaired are the findings about maps without unmaps, retains without releases and acquires without releases in a snapshot. attached: see Evidence.
 func Unpaired(s *stats.Snapshot, attached bool) (list []Diagnosis) {
 	e := Seen(s)
 	e.Attached = attached
-	for _, kind := range []stats.ObjectType{stats.Mappings, stats.References} {
+	for _, kind := range []stats.ObjectType{stats.Mappings, stats.References, stats.Acquisitions} {
 		if d, found := pairRule(kind)(e); found {
 			list = append(list, d)
 		}

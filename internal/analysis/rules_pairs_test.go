@@ -25,6 +25,8 @@ func TestPairsThatStayOpen(t *testing.T) {
 		{"retains", stats.References, stats.Exited, pairSite(100, 100, 0, 100), true, "100 retains of memory created at x.c:1, 0 releases for them"},
 		{"retains of late", stats.References, stats.Running, pairSite(100, 100, 100, 100), true, ""},
 		{"retains for long", stats.References, stats.Running, pairSite(100, 100, 50, 100), true, "100 retains of memory created at x.c:1, 0 releases for them"},
+		{"acquires", stats.Acquisitions, stats.Running, pairSite(60, 59, 60, 9), true, "60 acquires of memory created at x.c:1, 1 release to OpenGL"},
+		{"acquired by a few queues", stats.Acquisitions, stats.Running, pairSite(7, 7, 7, 7), true, ""},
 		{"a few copies", stats.References, stats.Exited, pairSite(30, 30, 0, 30), true, ""},
 	} {
 		s := &stats.Snapshot{

@@ -96,14 +96,10 @@ func limitBites(e *Evidence) (Diagnosis, bool) {
 	for _, reason := range []wire.Miss{wire.MissLimit, wire.MissTagCap} {
 		knob := e.knobNow(reason)
 		if n := l.Reasons[reason]; n >= requestsLeast && knob.Limit != "" {
-			d := Diagnosis{
+			return Diagnosis{
 				Severity: Advice, Title: knob.Limit + " bites", Knob: knob, Share: share(n, l.Hits+l.Misses),
 				Text: fmt.Sprintf("of late %s for blocks that it had evicted", units.Plural(n, "miss", "misses")),
-			}
-			if k, known := e.kneeKnob(); known && k == knob {
-				d.Text += "; " + knob.Why
-			}
-			return d, knob.Limit != site.Knob.Limit
+			}, knob.Limit != site.Knob.Limit
 		}
 	}
 	return Diagnosis{}, false
@@ -199,7 +195,7 @@ func (e *Evidence) kneeKnob() (Knob, bool) {
 		return Knob{}, false // it bites first
 	}
 	return Knob{
-		Limit: l.Name, Value: strconv.FormatUint(e.Knee.Limit, 10),
+		Limit: l.Name, Value: strconv.FormatUint(e.Knee.Limit, 10), Knee: true,
 		Why: l.Name + "=" + units.FormatLong(e.Knee.Limit) + " is the knee of the curve (c), the least limit within two points of its best hit rate",
 	}, true
 }

@@ -17,13 +17,14 @@ const (
 	Events          ObjectType = ObjectType(wire.HeldEvent)
 	SubBuffers      ObjectType = ObjectType(wire.HeldCommandBuffer) + 1
 	ImagesOfBuffers ObjectType = SubBuffers + 1
-	Mappings        ObjectType = ImagesOfBuffers + 1 // of the host: from a map to its unmap
-	References      ObjectType = Mappings + 1        // to memory: from a retain to its release
-	ObjectTypes                = int(References) + 1 // how many there are
+	Mappings        ObjectType = ImagesOfBuffers + 1   // of the host: from a map to its unmap
+	References      ObjectType = Mappings + 1          // to memory: from a retain to its release
+	Acquisitions    ObjectType = References + 1        // of memory from OpenGL: until its release to it
+	ObjectTypes                = int(Acquisitions) + 1 // how many there are
 )
 
 // Paired reports whether the type is what one call opens and another closes, which Snapshot.Pairs counts.
-func (t ObjectType) Paired() bool { return t == Mappings || t == References }
+func (t ObjectType) Paired() bool { return t == Mappings || t == References || t == Acquisitions }
 
 // String returns the word for one.
 func (t ObjectType) String() string {
@@ -36,6 +37,8 @@ func (t ObjectType) String() string {
 		return "mapping"
 	case References:
 		return "reference"
+	case Acquisitions:
+		return "acquisition"
 	}
 	return wire.Held(t).String()
 }

@@ -26,7 +26,7 @@ func (p *Pairing) join(more *Pairing) {
 	p.Guessed = p.Guessed || more.Guessed
 }
 
-// pairs follows what is open: the mappings of memory, and the references to it that retains took. The holdings count these by the call
+// pairs follows what is open: the mappings of memory, the references to it that retains took, and what is acquired from OpenGL. The holdings count these by the call
 // site that opened them. Memory whose create was not seen is left out.
 type pairs struct {
 	holdings *holdings
@@ -51,7 +51,7 @@ type pairSite struct {
 	pairing       *Pairing
 }
 
-// use handles the USE of a map or an unmap.
+// use handles the USE of a map, an unmap, an acquire or a release of memory of OpenGL.
 func (x *pairs) use(p *process, r *wire.Record) {
 	u := r.AsUse()
 	switch u.Command() {
@@ -63,6 +63,10 @@ func (x *pairs) use(p *process, r *wire.Record) {
 		x.add(p, Mappings, u.Object(), pairSite{tag: tag, offset: u.Offset(), bytes: u.Bytes()}, !u.Scattered())
 	case wire.CommandUnmap:
 		x.close(p, Mappings, u.Object())
+	case wire.CommandAcquire:
+		x.add(p, Acquisitions, u.Object(), pairSite{tag: u.Tag()}, true)
+	case wire.CommandRelease:
+		x.close(p, Acquisitions, u.Object())
 	default:
 	}
 }
@@ -139,7 +143,7 @@ func (x *pairs) released(p *process, o *heap.Object, how heap.How) {
 	if len(x.open) == 0 {
 		return
 	}
-	for _, kind := range [...]ObjectType{Mappings, References} {
+	for _, kind := range [...]ObjectType{Mappings, References, Acquisitions} {
 		key := pairKey{p.shown.Number, kind, o.ID}
 		e := x.open[key]
 		if e == nil {

@@ -72,6 +72,28 @@ func TestMappingsOfTwoSites(t *testing.T) {
 	}
 }
 
+// What is acquired from OpenGL stays so until it is released to it.
+func TestAcquisitions(t *testing.T) {
+	s := newStream(Options{})
+	s.miss(1, 1, 100, 100, 9)
+	share := func(command wire.Command) {
+		s.feed(wire.UseFields{Command: command, Object: 1, Tag: 9, Scattered: true}.Event())
+	}
+	for range 20 {
+		share(wire.CommandAcquire)
+		share(wire.CommandRelease)
+	}
+	if got := onlyPair(t, s, Acquisitions); got.Live != 0 || got.Created != 20 || got.Deepest != 0 {
+		t.Errorf("%+v", got)
+	}
+	for range 10 {
+		share(wire.CommandAcquire)
+	}
+	if got := onlyPair(t, s, Acquisitions); got.Tag != "tag 9" || got.Live != 10 || got.Deepest != 10 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // References are those that retains took, and what a process that ends has stays.
 func TestReferences(t *testing.T) {
 	s := newStream(Options{})

@@ -276,9 +276,11 @@ const (
 	CommandUnmap   Command = 7
 	CommandMigrate Command = 8
 	CommandNative  Command = 9
+	CommandAcquire Command = 10 // of memory of OpenGL
+	CommandRelease Command = 11 // of such memory, to OpenGL
 )
 
-var namesCommand = [...]string{"other", "kernel", "read", "write", "copy", "fill", "map", "unmap", "migrate", "native"}
+var namesCommand = [...]string{"other", "kernel", "read", "write", "copy", "fill", "map", "unmap", "migrate", "native", "acquire", "release"}
 
 // String returns the word that screens and reports use.
 func (v Command) String() string {

@@ -167,6 +167,8 @@ enum gmtcommand {
 	GMT_COMMAND_UNMAP = 7,
 	GMT_COMMAND_MIGRATE = 8,
 	GMT_COMMAND_NATIVE = 9,
+	GMT_COMMAND_ACQUIRE = 10, /* of memory of OpenGL */
+	GMT_COMMAND_RELEASE = 11, /* of such memory, to OpenGL */
 };
 
 /*

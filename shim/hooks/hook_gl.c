@@ -80,7 +80,7 @@ GMT_HOOK cl_int clEnqueueAcquireGLObjects(cl_command_queue queue, cl_uint count,
 					  const cl_event *list, cl_event *event)
 {
 	struct gmt_command command;
-	if (!gmt_command_begin(&command, queue, GMT_COMMAND_OTHER, __func__))
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_ACQUIRE, __func__))
 		return gmt_driver.clEnqueueAcquireGLObjects(queue, count, memories, waits, list, event);
 	gmt_command_uses_all(&command, count, memories);
 	cl_int err;
@@ -92,7 +92,7 @@ GMT_HOOK cl_int clEnqueueReleaseGLObjects(cl_command_queue queue, cl_uint count,
 					  const cl_event *list, cl_event *event)
 {
 	struct gmt_command command;
-	if (!gmt_command_begin(&command, queue, GMT_COMMAND_OTHER, __func__))
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_RELEASE, __func__))
 		return gmt_driver.clEnqueueReleaseGLObjects(queue, count, memories, waits, list, event);
 	gmt_command_uses_all(&command, count, memories);
 	cl_int err;

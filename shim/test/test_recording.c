@@ -144,7 +144,9 @@ TEST(memory_of_opengl_is_tracked)
 		EQUAL(last_event(GMT_KIND_CREATE).op, GMT_MEMORY_EXTERNAL);
 		EQUAL(last_event(GMT_KIND_CREATE).size, 4096);
 		OK(clEnqueueAcquireGLObjects(world.queue, 1, &all[i], 0, NULL, NULL));
+		EQUAL(last_event(GMT_KIND_USE).op, GMT_COMMAND_ACQUIRE);
 		OK(clEnqueueReleaseGLObjects(world.queue, 1, &all[i], 0, NULL, NULL));
+		EQUAL(last_event(GMT_KIND_USE).op, GMT_COMMAND_RELEASE);
 		OK(clReleaseMemObject(all[i]));
 		EQUAL(last_event(GMT_KIND_RELEASE).outcome, GMT_OUTCOME_DRIVER);
 	}

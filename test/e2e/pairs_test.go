@@ -29,6 +29,28 @@ func TestMapsWithoutUnmaps(t *testing.T) {
 	}
 }
 
+// Acquires of memory of OpenGL without releases are found. A layer of the loader stands in for OpenGL, which PoCL does not share memory with.
+func TestAcquiresWithoutReleases(t *testing.T) {
+	t.Parallel()
+	shares := compiled(t, "libshares.so", filepath.Join(root, "test/programs/preloaded/shares.c"), "-shared", "-fPIC")
+	for name, found := range map[string]bool{"acquires": true, "nearly-acquires": false} {
+		for _, policy := range []string{"none", "futhark", "slab"} {
+			file := filepath.Join(t.TempDir(), "x.gmt")
+			r := run(t, command{
+				args: []string{gpumemtop(), "record", "-o", file, "--policy", policy, fault("findings"), name}, env: append(pocl.environment(t), "OPENCL_LAYERS="+shares),
+			})
+			report := run(t, command{args: []string{gpumemtop(), "report", file}})
+			for _, text := range []string{string(r.stderr), string(report.stdout)} {
+				flat := strings.Join(strings.Fields(text), " ")
+				says := strings.Contains(flat, "acquire without release: 40 acquires of memory created at findings.c:") && strings.Contains(flat, ", 0 releases to OpenGL")
+				if r.code != 0 || says != found || !found && strings.Contains(flat, "acquire without") {
+					t.Errorf("%s, %s: %s", name, policy, text)
+				}
+			}
+		}
+	}
+}
+
 // A failure of one of several processes names its rank and pid, in the message at once, the summary and the report, and counts only what
 // that process has of the device that --device-memory gives it.
 func TestFailuresNameTheirProcess(t *testing.T) {

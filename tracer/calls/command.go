@@ -321,9 +321,14 @@ func (c *command) migrate(s *wire.Sample) {
 	c.end(false)
 }
 
-// shareGL handles commands that acquire memory from OpenGL or return it.
-func (c *command) shareGL(s *wire.Sample) {
-	c.begin(s, wire.CommandOther)
+// acquireGL handles commands that acquire memory from OpenGL.
+func (c *command) acquireGL(s *wire.Sample) { c.shareGL(s, wire.CommandAcquire) }
+
+// releaseGL handles commands that release memory to OpenGL.
+func (c *command) releaseGL(s *wire.Sample) { c.shareGL(s, wire.CommandRelease) }
+
+func (c *command) shareGL(s *wire.Sample, op wire.Command) {
+	c.begin(s, op)
 	c.usesAll(s.Argument[1], wire.MemoryExternal)
 	c.end(false)
 }

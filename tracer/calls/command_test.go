@@ -66,8 +66,8 @@ func TestCommands(t *testing.T) {
 		{call{name: "clEnqueueNativeKernel", args: []uint64{queue, 9, 9, 16, 2, 9}, copies: both}, `
 			use native object=1 link=1 scope=1 tag=5
 			use native object=2 link=1 scope=1 tag=5`},
-		{call{name: "clEnqueueAcquireGLObjects", args: []uint64{queue, 1, 9}, copies: both}, "use other object=1 link=1 scope=1 tag=5 scattered"},
-		{call{name: "clEnqueueReleaseGLObjects", args: []uint64{queue, 1, 9}, copies: both}, "use other object=1 link=1 scope=1 tag=5 scattered"},
+		{call{name: "clEnqueueAcquireGLObjects", args: []uint64{queue, 1, 9}, copies: both}, "use acquire object=1 link=1 scope=1 tag=5 scattered"},
+		{call{name: "clEnqueueReleaseGLObjects", args: []uint64{queue, 1, 9}, copies: both}, "use release object=1 link=1 scope=1 tag=5 scattered"},
 		{call{name: "clEnqueueSVMMemcpy", args: []uint64{queue, 1, svm, shared, 64}}, `
 			sync blocking link=1 scope=1 duration=10
 			use copy size=64 object=5 link=1 scope=1 tag=6 reads

@@ -129,7 +129,7 @@ func TestUnknown(t *testing.T) {
 			create carried buffer driver size=30 object=8 granted=30 scope=1 tag=99
 			use map size=20 object=8 granted=10 link=1 scope=1 tag=99
 			create carried external driver object=9 scope=1 tag=99
-			use other object=9 link=1 scope=1 tag=99 scattered`},
+			use acquire object=9 link=1 scope=1 tag=99 scattered`},
 		{"shared with others", func(p *program) {
 			p.setUp()
 			p.do(call{name: "clCreateSubBuffer", args: []uint64{buf, 0, 0x1220, 9}, copies: [2][]byte{words(100, 50)}, err: -13})

@@ -9,7 +9,7 @@ var commands = [...]merging.Kind{
 	wire.CommandOther: merging.KindOther, wire.CommandKernel: merging.KindKernel, wire.CommandRead: merging.KindRead,
 	wire.CommandWrite: merging.KindWrite, wire.CommandCopy: merging.KindCopy, wire.CommandFill: merging.KindFill,
 	wire.CommandMap: merging.KindMap, wire.CommandUnmap: merging.KindUnmap, wire.CommandMigrate: merging.KindOther,
-	wire.CommandNative: merging.KindNative,
+	wire.CommandNative: merging.KindNative, wire.CommandAcquire: merging.KindOther, wire.CommandRelease: merging.KindOther,
 }
 
 // addUse adds one use of a command. Uses of one thread at the same time belong to the same command.

@@ -30,10 +30,12 @@
  *	build      builds a wrong program, runs what is not     a right one, and runs what is
  *	maps       maps a buffer 60 times without an unmap      some later, others tile by tile, one for good
  *	retains    retains a buffer 100 times without a release   releases it as often, late
+ *	acquires   acquires a buffer of OpenGL and does not release it   releases it each time; both need preloaded/shares.c
  *	killed     as maps, and a signal ends it                likewise
  */
 #include "work.h"
 
+#include <CL/cl_gl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -496,6 +498,20 @@ static void retains(const struct gpu *gpu, bool nearly)
 	release(buffer);
 }
 
+static void acquires(const struct gpu *gpu, bool nearly)
+{
+	cl_int status;
+	cl_mem buffer = clCreateFromGLBuffer(gpu->context, CL_MEM_READ_WRITE, 64 * KIB, &status);
+	CHECK(status);
+	for (size_t i = 0; i < TURNS; i++) {
+		CHECK(clEnqueueAcquireGLObjects(gpu->queue, 1, &buffer, 0, NULL, NULL));
+		fill(gpu, buffer, 64 * KIB);
+		if (nearly)
+			CHECK(clEnqueueReleaseGLObjects(gpu->queue, 1, &buffer, 0, NULL, NULL));
+	}
+	release(buffer);
+}
+
 static void killed(const struct gpu *gpu, bool nearly)
 {
 	maps(gpu, nearly);
@@ -507,8 +523,9 @@ static const struct {
 	void (*commit)(const struct gpu *gpu, bool nearly);
 } deeds[] = {
 	{"grow", grow}, {"fifth", fifth}, {"keep", keep}, {"sizes", sizes}, {"loop", loop}, {"copies", copies}, {"late", late},
-	{"waste", waste}, {"pieces", pieces}, {"larger", larger}, {"parts", parts}, {"kept", uses}, {"origins", origins}, {"hidden", hidden},
-	{"lost", lost}, {"hoard", hoard}, {"small", small}, {"vain", vain}, {"fill", full}, {"maps", maps}, {"retains", retains},
+	{"waste", waste}, {"pieces", pieces}, {"larger", larger}, {"parts", parts}, {"kept", uses}, {"origins", origins},
+	{"hidden", hidden}, {"lost", lost}, {"hoard", hoard}, {"small", small}, {"vain", vain}, {"fill", full}, {"maps", maps},
+	{"retains", retains}, {"acquires", acquires},
 	{"killed", killed}, {"early", early}, {"devices", devices}, {"own", own}, {"refuse", refuse}, {"build", build},
 };
 
