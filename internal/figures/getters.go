@@ -22,8 +22,8 @@ func (s *Subject) pooled(rate float64, requests uint64) Value {
 	return v
 }
 
-// inFlight returns a figure that needs the commands.
-func (s *Subject) inFlight(n uint64) Value {
+// ofUses returns a figure that needs the commands.
+func (s *Subject) ofUses(n uint64) Value {
 	if s.Uses == 0 {
 		return unknown(noUses)
 	}

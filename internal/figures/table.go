@@ -110,25 +110,31 @@ var (
 	})
 	ReleasedInFlight = row(Figure{
 		Name: "released in flight", Meaning: "given back to the driver before the program had waited for the commands that use it: the driver may hold it until they end",
-		Unit: Bytes, Better: Less, Unknown: noUses, Key: "released_in_flight", Scopes: InRun | InProcess,
-		get: func(s *Subject) Value { return s.inFlight(s.InFlight.Now) },
+		Unit: Bytes, Better: Less, Unknown: noUses, Key: "released_in_flight", Scopes: InRun | InProcess, Metric: "released_in_flight_bytes",
+		get: func(s *Subject) Value { return s.ofUses(s.InFlight.Now) },
 	})
 	PeakReleasedInFlight = row(Figure{
 		Name: "peak released in flight", Meaning: "the most released in flight at one time", Unit: Bytes, Better: Less, Together: Peak, Unknown: noUses,
 		Key: "peak_released_in_flight", Scopes: InRun | InProcess, Rule: "max_peak_released_in_flight",
-		get: func(s *Subject) Value { return s.inFlight(s.InFlight.Peak) },
+		Metric: "peak_released_in_flight_bytes", Lake: "peak_released_in_flight",
+		get: func(s *Subject) Value { return s.ofUses(s.InFlight.Peak) },
 	})
 	ReleasesInFlight = row(Figure{
 		Name: "releases in flight", Column: "in flight", Meaning: "releases of such memory", Unit: Count, Better: Less, Unknown: noUses,
-		Key: "releases_in_flight", Scopes: InRun | InProcess | InSite,
-		get:  func(s *Subject) Value { return s.inFlight(s.InFlight.Releases) },
+		Key: "releases_in_flight", Scopes: InRun | InProcess | InSite, Metric: "releases_in_flight_total", Lake: "releases_in_flight",
+		get:  func(s *Subject) Value { return s.ofUses(s.InFlight.Releases) },
 		site: func(_ *Subject, t *stats.Tag) Value { return whole(t.InFlight.Releases) },
 	})
 	BytesReleasedInFlight = row(Figure{
 		Name: "bytes released in flight", Column: "bytes", Meaning: "sum of what these releases gave back", Unit: Bytes, Better: Less, Unknown: noUses,
-		Key: "bytes_released_in_flight", Scopes: InRun | InProcess | InSite,
-		get:  func(s *Subject) Value { return s.inFlight(s.InFlight.Bytes) },
+		Key: "bytes_released_in_flight", Scopes: InRun | InProcess | InSite, Metric: "bytes_released_in_flight_total", Lake: "bytes_released_in_flight",
+		get:  func(s *Subject) Value { return s.ofUses(s.InFlight.Bytes) },
 		site: func(_ *Subject, t *stats.Tag) Value { return whole(t.InFlight.Bytes) },
+	})
+	BetweenDevices = row(Figure{
+		Name: "between devices", Meaning: "contents that a command needed on one device when only others of the context had them", Unit: Bytes, Better: Less,
+		Unknown: noUses, Lake: "between_devices",
+		get: func(s *Subject) Value { return s.ofUses(s.Totals.BetweenDevices) },
 	})
 	LiveBuffers = row(Figure{
 		Name: "live buffers", Column: "live", Meaning: "memory objects that the program holds", Unit: Count, Better: Less,

@@ -86,7 +86,9 @@ func (e exposition) addFigures(whole bool, of *figures.Subject, labels []string)
 		switch {
 		case m.Whole != whole:
 		case m.By == "":
-			e.add(&m.description, m.metricValue(m.Of(of)), labels)
+			if v := m.Of(of); v.Known() {
+				e.add(&m.description, m.metricValue(v), labels)
+			}
 		default:
 			m.Parts(of, func(part string, n uint64) { e.add(&m.description, float64(n), labels, part) })
 		}

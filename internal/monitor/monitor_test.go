@@ -119,6 +119,15 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("no %s in\n%s", want, text)
 		}
 	}
+	if counts["gpumemtop_peak_released_in_flight_bytes"] != 0 {
+		t.Error("released in flight, though no command was seen")
+	}
+	s := snapshot(2, 3)
+	s.Processes[1].Totals.Uses, s.Processes[1].Totals.InFlight = 1, stats.InFlight{Peak: 77}
+	server, _ = serve(t, "0", s)
+	if _, text = get(t, http.DefaultClient, server.Address()+"metrics"); families(t, text)["gpumemtop_peak_released_in_flight_bytes"] != 1 || !strings.Contains(text, "} 77\n") {
+		t.Errorf("no peak released in flight in\n%s", text)
+	}
 	// More processes and sites than are shown.
 	server, _ = serve(t, "0", snapshot(500, 5000))
 	_, text = get(t, http.DefaultClient, server.Address()+"metrics")

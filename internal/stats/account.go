@@ -70,7 +70,8 @@ func (a *account) alternative(o *heap.Object) {
 	a.counters.Alternative++
 	a.counters.BytesRequested += o.Size
 	if o.Outcome == wire.OutcomeMiss && !o.SubAllocation {
-		a.allocated(o.Thread, o.Granted, o.Cost)
+		a.costs.create(o.Thread, o.Granted, o.Cost)
+		a.allocated(o.Granted, o.Cost)
 	}
 }
 

@@ -37,11 +37,11 @@ type validity struct {
 }
 
 // between counts contents that a command needed on one device when only others had them: the driver copies them then, unless the
-// devices share memory. A sub-buffer is followed by itself. Shared memory is left out.
-func (t *transfers) between(p *process, u wire.UseView) {
+// devices share memory. It returns the bytes. A sub-buffer is followed by itself. Shared memory is left out.
+func (t *transfers) between(p *process, u wire.UseView) (moved uint64) {
 	o := p.heap.Object(u.Object())
 	if o == nil || o.Memory >= wire.MemorySVM {
-		return
+		return 0
 	}
 	if o.Parent != 0 { // the parent's contents are in several places
 		if parent := p.heap.Object(o.Parent); parent != nil {
@@ -51,11 +51,12 @@ func (t *transfers) between(p *process, u wire.UseView) {
 	h, place := t.validity(p, o), p.devicesOf.places[u.Queue()]
 	if place == 0 {
 		*h = validity{object: o.ID, process: p.heap.Number}
-		return
+		return 0
 	}
 	at := uint64(1) << (place - 1)
 	if h.valid != 0 && h.valid&at == 0 && needsContents(u) {
 		flow := Flow{Calls: 1, Bytes: o.Size}
+		moved = o.Size
 		t.flows[Between].Add(&flow)
 		key := transferKey[*processSite]{t.sites.of(p, o.Tag), wire.CommandOther, true}
 		t.site(key, &flow)
@@ -65,6 +66,7 @@ func (t *transfers) between(p *process, u wire.UseView) {
 	}
 	h.had |= h.valid | at
 	h.use(u, at)
+	return moved
 }
 
 // needsContents reports whether a command on a device needs the contents there. A migration brings them there itself.

@@ -43,7 +43,11 @@ func TestBetweenDevices(t *testing.T) {
 		for _, u := range c.commands {
 			s.feed(u.Event())
 		}
-		got := s.Snapshot().Transfers
+		shown := s.Snapshot()
+		got := shown.Transfers
+		if run, process := shown.Totals.BetweenDevices, shown.Processes[0].Totals.BetweenDevices; run != 1000*c.calls || process != run {
+			t.Errorf("%s: %d bytes in all, %d of the process, want %d", name, run, process, 1000*c.calls)
+		}
 		var site Flow
 		for i := range got.Sites {
 			if x := &got.Sites[i]; x.Between {

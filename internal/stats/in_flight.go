@@ -185,6 +185,13 @@ func (t *totals) heldInFlight(p *process, bytes uint64) {
 	}
 }
 
+// moved counts contents that a command needed on another device.
+func (t *totals) moved(p *process, bytes uint64) {
+	for _, a := range p.accounts {
+		a.counters.BetweenDevices += bytes
+	}
+}
+
 // ended counts bytes that commands no longer use.
 func (t *totals) ended(p *process, bytes uint64) {
 	if bytes == 0 {

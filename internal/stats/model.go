@@ -181,7 +181,7 @@ func (m *Model) count(p *process, r *wire.Record) {
 			m.kernels.use(p, r.AsUse())
 			m.totals.ended(p, p.waits.use(r.AsUse()))
 			if p.devicesOf.many {
-				m.transfers.between(p, r.AsUse())
+				m.totals.moved(p, m.transfers.between(p, r.AsUse()))
 			}
 		}
 	case wire.KindSync:

@@ -302,6 +302,7 @@ type Totals struct {
 	ExposedNewZero  uint64 // of these, where the driver's new memory was zero
 	Cleared         uint64 // buffers and images that --scrub auto cleared before such a kernel
 	InFlight        InFlight
+	BetweenDevices  uint64 // bytes that commands needed on one device when only others of the context had them
 	Uses            uint64
 	Syncs           uint64
 	CreateP50NS     uint64 // whole create call, all outcomes
