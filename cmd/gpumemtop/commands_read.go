@@ -38,7 +38,7 @@ func newReport() *cobra.Command {
 			"  gpumemtop report --format md -o blur.md blur.gmt\n  gpumemtop report --format html -o blur.html blur.gmt\n  gpumemtop report --since 2s --tag blur.c blur.gmt",
 		Args: oneFile,
 	}, fields{
-		"tag": &o.Tag, "all:report": &o.All, "curve": &o.Curve, "top": &o.Top, "output:text": &o.Output.Path, "force": &o.Output.Force, "format:report": &o.Format,
+		"tag": &o.Tag, "all:report": &o.All, "section": &o.Section, "curve": &o.Curve, "top": &o.Top, "output:text": &o.Output.Path, "force": &o.Output.Force, "format:report": &o.Format,
 		"wrapper:read": new(string), "device-cost:touch": &o.Cost.File, "device:cost": &o.Cost.Device,
 	}.with(partFields(&o.Part)), interruptible(func(cmd *cobra.Command, args []string) error {
 		return read.Report(cmd.OutOrStdout(), args[0], &o, cmd.Flags().Changed)

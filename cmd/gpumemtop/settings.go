@@ -10,6 +10,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/convert"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/read"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 )
 
@@ -137,6 +138,7 @@ var settings = []setting{
 		help: "chrome: no call or lifetime begins after this many lines, and counters thin out to match; memviz: the last events; " +
 			"0: no bound, or as many as the viewer draws"},
 	{name: "all", variant: "report", group: groupOutput, help: "all sections of a text or Markdown, not only findings, key figures and call sites; json and html have all"},
+	{name: "section", value: "NAME[,NAME]", group: groupOutput, help: "only these sections of a text or Markdown: " + strings.Join(read.Sections(), ", ")},
 	{name: "curve", group: groupOutput, help: "the hit-rate curve, too: replays the whole recording at other limits of cached bytes"},
 	{name: "top", value: "N", group: groupPart, help: "rows in each table; 0: all"},
 	{name: "min-size", value: "SIZE", group: groupChrome, help: "leave out calls on, and lifetimes of, smaller memory; counters stay complete"},

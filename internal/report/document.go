@@ -52,20 +52,61 @@ func newView(a *analysis.Analysis, o Options, page bool) *view {
 	return &view{style: style{page}, a: a, s: a.Snapshot, run: figures.Recorded(a), o: o, stacks: htmlStackBytes}
 }
 
-// sections returns the sections of a text: first what most people look for, then what they ask for, settings last.
-func (v *view) sections() []section {
-	head := v.head()
-	first := []func() section{v.failures, v.diagnoses, v.keyFigures, v.failed, v.tags, v.limits}
-	rest := []func() section{
-		v.moreFigures, v.peak, v.misses, v.leaks, v.inFlight, v.temporaries, v.phases, v.transfers, v.spill, v.costs, v.lag, v.overTime,
-		v.sizes, v.classes, v.objects, v.processes, v.mistakes, v.happened, v.settings,
+// choice is a section of a text, with the name by which Options.Sections choose it.
+type choice struct {
+	name string
+	make func(*view) section
+}
+
+// first is what most people look for, rest what they ask for, settings last.
+var (
+	first = []choice{
+		{"failures", (*view).failures}, {"findings", (*view).diagnoses}, {"figures", (*view).keyFigures}, {"failed", (*view).failed},
+		{"sites", (*view).tags}, {"limits", (*view).limits},
 	}
+	rest = []choice{
+		{"more", (*view).moreFigures}, {"peak", (*view).peak}, {"misses", (*view).misses}, {"leaks", (*view).leaks}, {"in-flight", (*view).inFlight},
+		{"temporaries", (*view).temporaries}, {"phases", (*view).phases}, {"transfers", (*view).transfers}, {"spill", (*view).spill},
+		{"costs", (*view).costs}, {"lag", (*view).lag}, {"time", (*view).overTime}, {"sizes", (*view).sizes}, {"classes", (*view).classes},
+		{"objects", (*view).objects}, {"processes", (*view).processes}, {"mistakes", (*view).mistakes}, {"happened", (*view).happened},
+		{"settings", (*view).settings},
+	}
+)
+
+// Sections are the names of the sections of a text, in its order.
+func Sections() (names []string) {
+	for _, p := range slices.Concat(first, rest) {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+// chosen makes the sections that were chosen, in the order of a text. One that has nothing to say says so.
+func (v *view) chosen() (list []section) {
+	for _, p := range slices.Concat(first, rest) {
+		if !slices.Contains(v.o.Sections, p.name) {
+			continue
+		}
+		s := p.make(v)
+		if s.silent() {
+			s = section{Title: p.name, Notes: []string{"nothing"}}
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// sections returns the sections of a text.
+func (v *view) sections() []section {
+	head, first, rest := v.head(), first, rest
 	if len(v.s.Processes) == 0 {
 		head.Notes = append(head.Notes, Nothing(v.a.Run.Footer.Asked))
-		first, rest = nil, []func() section{v.happened, v.settings}
+		first, rest = nil, rest[len(rest)-2:]
+	} else if len(v.o.Sections) > 0 {
+		return v.chosen()
 	}
-	list := append([]section{head}, spoken(first)...)
-	more := spoken(rest)
+	list := append([]section{head}, v.spoken(first)...)
+	more := v.spoken(rest)
 	if v.o.All {
 		return append(list, more...)
 	}
@@ -79,9 +120,9 @@ func (v *view) sections() []section {
 }
 
 // spoken makes the sections that a text has something to say in.
-func spoken(parts []func() section) (list []section) {
-	for _, part := range parts {
-		if s := part(); !s.silent() {
+func (v *view) spoken(parts []choice) (list []section) {
+	for _, p := range parts {
+		if s := p.make(v); !s.silent() {
 			list = append(list, s)
 		}
 	}

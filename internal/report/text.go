@@ -19,7 +19,7 @@ func Text(w io.Writer, a *analysis.Analysis, o Options) error {
 	for _, s := range newView(a, o, false).sections() {
 		s.text(&b)
 	}
-	if _, err := w.Write(b.Bytes()); err != nil {
+	if _, err := w.Write(bytes.TrimLeft(b.Bytes(), "\n")); err != nil { // a chosen section may be the first
 		return fmt.Errorf("write report: %w", err)
 	}
 	return nil

@@ -35,14 +35,15 @@ var reporters = []func(io.Writer, *analysis.Analysis, report.Options) error{repo
 
 // ReportOptions say what a report shows.
 type ReportOptions struct {
-	Format string
-	Output files.Output
-	Part   files.Part
-	Tag    string      // a regular expression for names of call sites; empty: all
-	Top    int         // rows in each table, 0: all
-	All    bool        // all sections of a text
-	Curve  bool        // the hit rate by cache limit, too
-	Cost   CostOptions // of first touches, where the recording does not tell them
+	Format  string
+	Output  files.Output
+	Part    files.Part
+	Tag     string      // a regular expression for names of call sites; empty: all
+	Top     int         // rows in each table, 0: all
+	All     bool        // all sections of a text
+	Section string      // the sections that a text has, by their names with commas between; empty: as All says
+	Curve   bool        // the hit rate by cache limit, too
+	Cost    CostOptions // of first touches, where the recording does not tell them
 }
 
 // Report writes the figures of a recording. given reports whether the user gave a flag.
@@ -61,7 +62,11 @@ func Report(stdout io.Writer, path string, o *ReportOptions, given func(flag str
 	if o.Format == "json" {
 		o.Output.Again = report.IsSummary
 	}
-	tag, err := Pattern("tag", o.Tag)
+	sections, err := sectionsOf(o)
+	var tag *regexp.Regexp
+	if err == nil {
+		tag, err = Pattern("tag", o.Tag)
+	}
 	if err == nil {
 		err = o.Output.CheckNot(path)
 	}
@@ -84,7 +89,7 @@ func Report(stdout io.Writer, path string, o *ReportOptions, given func(flag str
 		if device != "" {
 			useProbe(a, device, &costs)
 		}
-		options := report.Options{Top: o.Top, All: o.All}
+		options := report.Options{Top: o.Top, All: o.All, Sections: sections}
 		if o.Curve {
 			h := in.Reader.Header()
 			if options.Limits, err = watch.MeasureCurve(in.Source, &h); err != nil {
@@ -98,6 +103,23 @@ func Report(stdout io.Writer, path string, o *ReportOptions, given func(flag str
 		}
 		return o.Output.Write(stdout, func(w io.Writer) error { return reporters[format](w, a, options) })
 	})
+}
+
+// sectionsOf are the names of the sections to show; none: what is usual.
+func sectionsOf(o *ReportOptions) ([]string, error) {
+	if o.Section == "" {
+		return nil, nil
+	}
+	if o.Format == "json" || o.Format == "html" {
+		return nil, fmt.Errorf("--section is for a text or Markdown: %s has all sections", o.Format)
+	}
+	names := strings.Split(o.Section, ",")
+	for _, name := range names {
+		if known := report.Sections(); !slices.Contains(known, name) {
+			return nil, fmt.Errorf("bad value %q for --section: want some of %s, with commas between", name, strings.Join(known, ", "))
+		}
+	}
+	return names, nil
 }
 
 // useProbe says what hits saved by what a probe measured, as far as the run does not show it. The probe must be of the run's device.
@@ -192,3 +214,6 @@ func Pattern(flag, text string) (*regexp.Regexp, error) {
 	}
 	return tag, err
 }
+
+// Sections are the names that ReportOptions.Section takes.
+func Sections() []string { return report.Sections() }
