@@ -28,7 +28,7 @@ func reservedBeyondUse(e *Evidence) (Diagnosis, bool) {
 			return Diagnosis{}, false
 		}
 	}
-	d.Text = fmt.Sprintf("at most %s reserved for at most %s in use; when most was reserved, %s in use", units.FormatLong(most),
+	d.Text = fmt.Sprintf("at most %s reserved for at most %s in use; when most was reserved, at most %s in use", units.FormatLong(most),
 		units.FormatLong(inUse), units.FormatLong(count(m.InUse)))
 	if waste := m.InUse - m.Requested; waste > 0 {
 		d.Text += fmt.Sprintf(" (%s of it waste)", units.FormatLong(count(waste)))

@@ -179,7 +179,7 @@ func (x *run) raiseChanged() {
 func (x *run) raise() {
 	t := x.total
 	x.peak.raise(x.heap.Now(), t.InUse, t.InUse+t.Cached+t.Cooling+t.Room)
-	if reservedOf(t) > reservedOf(&x.most) {
+	if now, most := reservedOf(t), reservedOf(&x.most); now > most || now == most && t.InUse > x.most.InUse {
 		x.most = *t
 	}
 	x.line.sample(t)

@@ -115,7 +115,7 @@ var metricsExamples = []func(*stream) string{
 			b[1].Smallest, b[1].Largest, b[1].Misses, b[1].InUse)
 	},
 	func(s *stream) string {
-		for n, cost := range []uint32{900_000, 40_000, 60_000} {
+		for n, cost := range []uint32{900_000, 60_000, 60_000, 60_000, 60_000, 60_000, 60_000, 60_000} {
 			s.feed(wire.Event{
 				Kind: wire.KindCreate, Outcome: wire.OutcomeMiss, Object: uint64(n + 1), Link: uint64(n + 1),
 				Size: 1 << 20, Granted: 1 << 20, Cost: cost,
@@ -127,7 +127,7 @@ var metricsExamples = []func(*stream) string{
 			s.release(10+n, wire.OutcomeCached)
 		}
 		t := s.Snapshot().Totals
-		return fmt.Sprintf("misses of 1 M that took the driver 900, 40 and 60 µs, then %d hits of 1 M that took 0.1 µs each → "+
+		return fmt.Sprintf("a miss of 1 M that took the driver 900 µs and seven that took 60 µs, then %d hits of 1 M that took 0.1 µs each → "+
 			"time saved %d × (60 − 0.1) µs = %d µs", t.Hits, t.Hits, t.Saved.NS/1000)
 	},
 	func(s *stream) string {

@@ -84,10 +84,10 @@ func (c *costs) saved() (out SavedCalls) {
 // from below of what was timed in each class, and from above. A release by the driver counts as a create at most: one that returns
 // memory that the C library kept is slower than usual ones.
 func (c *costs) times(part uint64, releases bool) (driver, pool uint64) {
-	create, _ := c.creates.typical(part)
-	release, _ := c.releases.typical(part)
-	_, serve := c.served.typical(part)
-	_, park := c.parked.typical(part)
+	create, _ := c.creates.typical(part, enoughTimed)
+	release, _ := c.releases.typical(part, enoughTimed)
+	_, serve := c.served.typical(part, enoughServed)
+	_, park := c.parked.typical(part, enoughServed)
 	for class, hits := range c.hits {
 		if hits == 0 {
 			continue
@@ -116,8 +116,12 @@ type timing struct {
 // latest is how many figures a size class keeps.
 const latest = 8
 
-// enoughTimed is how many calls of a size class are needed to know a usual call from a slow first one.
-const enoughTimed = 2
+// enoughTimed is how many calls of a size class are needed to know usual calls from slow first ones: under a pool there are few others,
+// and what these take, with cold caches, was ten times what calls take in a loop.
+const enoughTimed = 8
+
+// enoughServed is the same for calls that the pool serves.
+const enoughServed = 2
 
 // add takes a call in ns; 0 means that it was not measured.
 func (t *timings) add(size uint64, ns uint32) {
@@ -135,7 +139,7 @@ func (t *timings) add(size uint64, ns uint32) {
 
 // known reports whether any class has enough figures.
 func (t *timings) known() bool {
-	return slices.ContainsFunc(t[:], (*timing).enough)
+	return slices.ContainsFunc(t[:], func(c *timing) bool { return c.calls() >= enoughTimed })
 }
 
 // calls returns how many calls of a class were timed. The class may be nil.
@@ -146,17 +150,15 @@ func (c *timing) calls() uint64 {
 	return c.count
 }
 
-func (c *timing) enough() bool { return c.calls() >= enoughTimed }
-
 // typical returns the ns of a usual call by class, from below and from above: see timing.within. Below is no more than that of any
-// larger class. Classes with too few calls have 0.
-func (t *timings) typical(part uint64) (low, high [65]uint32) {
-	least := ^uint32(0)
+// larger class. Classes with fewer calls than least have 0.
+func (t *timings) typical(part, least uint64) (low, high [65]uint32) {
+	lowest := ^uint32(0)
 	for class := len(t) - 1; class >= 0; class-- {
-		if t[class].enough() {
+		if t[class].calls() >= least {
 			low[class], high[class] = t[class].within(part)
-			least = min(least, low[class])
-			low[class] = least
+			lowest = min(lowest, low[class])
+			low[class] = lowest
 		}
 	}
 	return low, high

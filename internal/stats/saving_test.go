@@ -38,11 +38,13 @@ func TestSaved(t *testing.T) {
 		"no dearer than larger sizes":     {creates: append(twice(64, 900), twice(1<<26, 9)...), hits: []call{{64, 0}}, want: SavedCalls{NS: 9}},
 	} {
 		var costs costs
-		for _, x := range c.creates {
-			costs.creates.add(x.size, x.ns)
-		}
-		for _, x := range c.releases {
-			costs.releases.add(x.size, x.ns)
+		for range enoughTimed / 2 {
+			for _, x := range c.creates {
+				costs.creates.add(x.size, x.ns)
+			}
+			for _, x := range c.releases {
+				costs.releases.add(x.size, x.ns)
+			}
 		}
 		for _, x := range c.hits {
 			costs.hit(x.size, x.ns)
@@ -68,7 +70,7 @@ func TestSavedIsBounded(t *testing.T) {
 		for range 2 + r.IntN(40) {
 			size := uint64(1) << r.IntN(classes)
 			times := [2]uint32{r.Uint32N(1e6), r.Uint32N(1e6)}
-			for range 2 { // so that each class has enough
+			for range enoughTimed { // so that each class has enough
 				c.creates.add(size, times[0])
 				c.releases.add(size, times[1])
 			}
@@ -87,7 +89,7 @@ func TestSavedIsBounded(t *testing.T) {
 // TestSavedByARun counts what a stream of records saves: one cold create and release, usual ones, then hits.
 func TestSavedByARun(t *testing.T) {
 	s := newStream(Options{})
-	for i, cost := range []uint32{500_000, 400, 400, 400} {
+	for i, cost := range []uint32{500_000, 400, 400, 400, 400, 400, 400, 400} {
 		id := uint64(i + 1)
 		s.feed(wire.Event{
 			Kind: wire.KindCreate, Outcome: wire.OutcomeMiss, Object: id, Link: id, Size: 4096, Granted: 4096, Duration: cost, Cost: cost,
@@ -115,7 +117,7 @@ func TestSlabsAreNoMeasure(t *testing.T) {
 	if got := s.Snapshot().Totals; got.Hits != 3 || got.Saved.NS != 0 || got.DriverCreates != 3 {
 		t.Errorf("saved %+v, %d creates", got.Saved, got.DriverCreates)
 	}
-	for i := range uint64(3) {
+	for i := range uint64(enoughTimed) {
 		s.feed(wire.Event{
 			Kind: wire.KindCreate, Outcome: wire.OutcomeMiss, Object: 100 + i, Link: 100 + i, Size: 1 << 20, Granted: 1 << 20, Cost: 200,
 		})
@@ -132,7 +134,7 @@ func TestSavedByThreads(t *testing.T) {
 		threads uint32
 		each    int
 		want    uint64
-	}{{2, 1, 0}, {40, 1, 0}, {2, 3, 70_000}, {2 * threadsMax, 3, 70_000}} {
+	}{{2, 1, 0}, {40, 1, 0}, {2, 2, 0}, {2, enoughTimed, 70_000}, {2 * threadsMax, 3, 70_000}} {
 		var costs costs
 		for i := range c.each {
 			for thread := range c.threads {

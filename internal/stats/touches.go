@@ -43,7 +43,7 @@ func (t *touches) saved(hits *[65]uint64) (out Touches) {
 	for class := range hits {
 		fresh, reused := t.fresh[class], t.reused[class]
 		out.Fresh, out.Reused = out.Fresh+fresh.calls(), out.Reused+reused.calls()
-		if hits[class] == 0 || !fresh.enough() || !reused.enough() {
+		if hits[class] == 0 || fresh.calls() < enoughServed || reused.calls() < enoughServed {
 			continue
 		}
 		low, _ := fresh.within(median)
