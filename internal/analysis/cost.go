@@ -35,8 +35,10 @@ func (c *costs) add(size uint64, ns uint32) {
 // explained is the share of the variance from which on a line describes calls.
 const explained = 0.5
 
-// Fits reports whether the line describes the calls.
-func (c *CostCurve) Fits() bool { return c.R2 >= explained }
+// Fits reports whether the line describes the calls: a line that a few slow ones make negative for the smallest does not.
+func (c *CostCurve) Fits() bool {
+	return c.R2 >= explained && (len(c.Points) == 0 || c.A+c.B*float64(c.Points[0].Size) >= 0)
+}
 
 // OneSize reports whether all calls were of one size, so that what the size does is unknown.
 func (c *CostCurve) OneSize() bool { return c.B == 0 && c.R2 == 0 }

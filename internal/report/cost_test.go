@@ -12,8 +12,8 @@ import (
 func TestCostsThatNoLineDescribes(t *testing.T) {
 	for r2, want := range map[float64]string{
 		0.5:        "300µs - 24µs per MiB; R² 0.50; 7 measured, p50 9µs, p99 2ms",
-		0.49:       "size does not matter: median 9µs (7 calls), p99 2ms",
-		math.NaN(): "size does not matter: median 9µs (7 calls), p99 2ms",
+		0.49:       "no line fits: median 9µs (7 calls), p99 2ms",
+		math.NaN(): "no line fits: median 9µs (7 calls), p99 2ms",
 	} {
 		c := analysis.CostCurve{Calls: 7, A: 300_000, B: -24_000. / (1 << 20), R2: r2, P50: 9000, P99: 2_000_000, Points: []analysis.CostPoint{
 			{Size: 1 << 10, Calls: 4, P25: 300_000, P50: 300_000, P75: 300_000}, {Size: 1 << 20, Calls: 3, P25: 276_000, P50: 276_000, P75: 276_000},
@@ -24,6 +24,10 @@ func TestCostsThatNoLineDescribes(t *testing.T) {
 		if svg := costPlot("creates", &c).SVG; strings.Contains(svg, `class="line fit"`) != (r2 >= 0.5) {
 			t.Errorf("R² %g: the chart is\n%s", r2, svg)
 		}
+	}
+	slow := analysis.CostCurve{Calls: 5, A: -11_000, B: 4e-4, R2: 0.8, P50: 2500, P99: 117_000, Points: []analysis.CostPoint{{Size: 4096, Calls: 1}}}
+	if got := costLine(&slow); got != "no line fits: median 2.5µs (5 calls), p99 117µs" {
+		t.Errorf("of a line that is negative for the smallest: %s", got)
 	}
 	one := analysis.CostCurve{Calls: 1, A: 9000, P50: 9000, P99: 9000}
 	if got := costLine(&one); got != "median 9µs (1 call), p99 9µs" {

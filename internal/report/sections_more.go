@@ -58,7 +58,7 @@ func medianCost(c *analysis.CostCurve) string {
 	if c.OneSize() {
 		return median
 	}
-	return "size does not matter: " + median
+	return "no line fits: " + median
 }
 
 // chartWidth is how many columns of a text show the run.
