@@ -16,7 +16,7 @@ func inFlightText(t *figures.Subject) string {
 	if f.Releases == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s (%s) before a wait for the commands that use the memory; at most %s at once, %s now", units.Count(f.Releases, "release"),
+	return fmt.Sprintf("%s (%s) before a wait for the commands that use the memory; at most %s at once, %s at the end", units.Count(f.Releases, "release"),
 		units.FormatLong(f.Bytes), units.FormatLong(f.Peak), units.FormatLong(f.Now))
 }
 
