@@ -2,7 +2,7 @@ package ui
 
 import "testing"
 
-// TestIdle: header, gauge, its legend and the table of call sites tell what is idle, once there is some.
+// TestIdle: header, gauge, its legend and the table of call sites show what is idle, once there is some.
 func TestIdle(t *testing.T) {
 	hides(t, newTest((&calls{}).options(), 160, 45, sampleSnapshot()), "idle")
 	s := sampleSnapshot()

@@ -243,6 +243,7 @@ type Diagnosis struct {
 	Knob     Knob     `json:"knob"`
 	Share    float64  `json:"share"` // of the run's time, or of the memory in question, that it is about; 0: unknown
 	About    About    `json:"-"`
+	trials
 }
 
 // About says what a diagnosis concerns, which is where a screen can lead to.

@@ -27,6 +27,29 @@ func policyMisses(e *Evidence) (Diagnosis, bool) {
 	}, true
 }
 
+// leaner names the ghost that reserved the least at no loss of hits, if that is clearly less; else a command that shows whether another policy does.
+func (e *Evidence) leaner() string {
+	present := e.Run.Ghosts.Present()
+	if present == nil {
+		return "; gpumemtop tune tries on a recording whether another policy reserves less"
+	}
+	now, least := outcomeOf(present), present
+	for i := range e.Run.Ghosts.Rows {
+		g := &e.Run.Ghosts.Rows[i]
+		if o := outcomeOf(g); g.Whole() && lessMemory.reached(&now, &o) && g.PeakReserved < least.PeakReserved {
+			least = g
+		}
+	}
+	if least == present || !present.Whole() {
+		return ""
+	}
+	return "; simulated beside the run with " + least.Name + ": " + now.versus(outcomeOf(least))
+}
+
+func outcomeOf(g *stats.Ghost) Outcome {
+	return Outcome{Hits: g.Hits, Requests: g.Requests, PeakReserved: g.PeakReserved}
+}
+
 // bestGhost is the leader. Where none leads, as driver calls were not measured, it is the one with the most hits of those that hold at
 // most twice as much as the present one. It is nil if nothing compares.
 func bestGhost(g *stats.Ghosts) (best *stats.Ghost) {

@@ -14,7 +14,8 @@ const (
 	vainLeast = 1_000_000_000  // ns in the pool,
 	vainPart  = 3              // and the run divided by this: a loop of more iterations asks for what it needs more often
 	vainShare = 0.25           // of the most reserved
-	idleLong  = 30_000_000_000 // or, while it goes on, this
+	idleLong  = 30_000_000_000 // or, while it goes on, this,
+	idleNS    = 10_000_000_000 // and at least this
 	ageMost   = 10             // max_age that is advised, s
 )
 
@@ -61,7 +62,7 @@ func keptForNothing(e *Evidence) (Diagnosis, bool) {
 // run that is over keptForNothing knows whether a request came later.
 func poolIsIdle(e *Evidence) (Diagnosis, bool) {
 	idle, peak, long := e.Run.Totals.Idle, e.Run.Totals.PeakInUse, relative(e.Run.IdleSince, e.Run.Time)
-	if e.State != GoesOn || e.Run.IdleSince == 0 || long < max(min(e.Length/vainPart, idleLong), vainLeast) || idle < bytesLeast || !e.matters(float64(idle)) {
+	if e.State != GoesOn || e.Run.IdleSince == 0 || long < max(min(e.Length/vainPart, idleLong), idleNS) || idle < bytesLeast || !e.matters(float64(idle)) {
 		return Diagnosis{}, false
 	}
 	d := Diagnosis{
@@ -81,6 +82,7 @@ func (d *Diagnosis) goesBack(e *Evidence, long uint64) {
 		d.Text += fmt.Sprintf("; what stays free for %s s goes back (max_age)", l.Text)
 	default:
 		value := min(max(float64(long/2/100_000_000)/10, 0.1), ageMost)
+		d.gain = noLoss
 		d.Knob = Knob{Limit: l.Name, Value: strconv.FormatFloat(value, 'f', 1, 64), Why: "blocks that stay free for longer go back to the driver"}
 	}
 }

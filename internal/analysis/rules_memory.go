@@ -218,19 +218,21 @@ func poolIsFragmented(e *Evidence) (Diagnosis, bool) {
 	if m.When != now {
 		text = m.When + " " + units.FormatLong(free) + " was free"
 	}
-	return Diagnosis{
+	d := Diagnosis{
 		Severity: Advice, Title: "free memory is fragmented " + m.When, Share: share(free, m.Reserved),
-		Text: fmt.Sprintf("%s beside %s in use, no piece larger than %s of it; gpumemtop tune tries on a recording whether another policy "+
-			"reserves less", text, units.FormatLong(m.InUse), units.Percent(1-m.Fragmentation, free)),
-	}, true
+		Text: fmt.Sprintf("%s beside %s in use, no piece larger than %s of it", text, units.FormatLong(m.InUse), units.Percent(1-m.Fragmentation, free)),
+	}
+	d.try(lessMemory, e.leaner(), "futhark", "slab", "arena")
+	return d, true
 }
 
 // hosted finds memory that is slow because of the pool.
 func hosted(e *Evidence) (Diagnosis, bool) {
 	h := e.Run.Hosted
-	return Diagnosis{
+	d := Diagnosis{
 		Severity: Advice, Title: "buffers are in the host's memory", Share: share(h.Bytes, e.Run.Totals.PeakInUse),
-		Text: fmt.Sprintf("%s (%s) got it, as the device lacked what the pool wasted; it is slower: choose a policy that wastes less (--policy futhark)",
-			units.Count(h.Buffers, "create"), units.FormatLong(h.Bytes)),
-	}, h.Buffers > 0
+		Text: fmt.Sprintf("%s (%s) got it, as the device lacked what the pool wasted; it is slower", units.Count(h.Buffers, "create"), units.FormatLong(h.Bytes)),
+	}
+	d.try(lessMemory, ": choose a policy that wastes less (--policy futhark)", "futhark")
+	return d, h.Buffers > 0
 }

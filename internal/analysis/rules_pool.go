@@ -67,11 +67,12 @@ func policyNone(e *Evidence) (Diagnosis, bool) {
 	if e.Attached {
 		probes = ", including the time of the probes"
 	}
-	return Diagnosis{
+	d := Diagnosis{
 		Severity: Advice, Title: "every iteration goes to the driver", Share: share(lost, e.Length),
-		Text: fmt.Sprintf("%s of poolable buffers took %s%s; a pool (--policy futhark) would serve most: check with gpumemtop replay",
-			units.Count(t.MissReasons[wire.MissPolicy], "create"), e.took(lost), probes),
-	}, true
+		Text: fmt.Sprintf("%s of poolable buffers took %s%s", units.Count(t.MissReasons[wire.MissPolicy], "create"), e.took(lost), probes),
+	}
+	d.try(moreHits, "; gpumemtop replay shows what a pool would serve", "futhark", "slab", "arena")
+	return d, true
 }
 
 // callSiteMisses finds the call site that missed most of late, if the driver took time.
@@ -116,9 +117,9 @@ func nothingCarved(e *Evidence) (Diagnosis, bool) {
 	if why == "" {
 		return Diagnosis{}, false
 	}
-	return Diagnosis{
-		Severity: Advice, Title: e.Run.Policy + " makes no sub-allocations", Text: why + ": choose a policy of whole blocks (--policy futhark)",
-	}, true
+	d := Diagnosis{Severity: Advice, Title: e.Run.Policy + " makes no sub-allocations", Text: why}
+	d.try(anyGain, ": choose a policy of whole blocks (--policy futhark)", "futhark")
+	return d, true
 }
 
 // contentsExposed finds kernels that may have read what earlier owners left, where the driver's new memory would have been zero: the

@@ -249,7 +249,7 @@ var Places = map[string]Place{
 	"internal/app/read": {May: []string{
 		"internal/analysis", "internal/app/console", "internal/app/files", "internal/app/watch", "internal/callsite", "internal/check",
 		"internal/devicebench", "internal/diff", "internal/recording", "internal/replay", "internal/report", "internal/session",
-		"internal/units", "internal/wire",
+		"internal/setting", "internal/units", "internal/wire",
 	}},
 	"internal/app/study": {May: []string{
 		"internal/advise", "internal/advise/merging", "internal/app/console", "internal/app/files", "internal/app/read",

@@ -2,6 +2,8 @@ package replay
 
 import (
 	"context"
+	"errors"
+	"math"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/cost"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
@@ -24,6 +26,26 @@ const chunkOps = 1 << 14
 
 // Load reads a source from its start to its end. The error is that of the source.
 func Load(src recording.Source) (*Loaded, error) {
+	l, _, err := LoadFirst(src, math.MaxInt)
+	return l, err
+}
+
+// LoadFirst reads a source from its start until there are as many events that concern a policy, or to its end: then that is whole.
+func LoadFirst(src recording.Source, most int) (l *Loaded, whole bool, err error) {
+	l, err = loadMost(src, most)
+	switch {
+	case errors.Is(err, errEnough):
+		return l, false, nil
+	case err != nil:
+		return nil, false, err
+	}
+	return l, true, nil
+}
+
+// errEnough ends the reading.
+var errEnough = errors.New("as much as was asked for")
+
+func loadMost(src recording.Source, most int) (*Loaded, error) {
 	l := &Loaded{}
 	r := newResolver()
 	var ops []op
@@ -34,14 +56,17 @@ func Load(src recording.Source) (*Loaded, error) {
 		l.last = max(l.last, record.Time)
 		ops = r.resolve(record, ops[:0])
 		l.appendOps(ops)
+		if l.events >= most {
+			return errEnough
+		}
 		return nil
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, errEnough) {
 		return nil, err
 	}
 	l.appendOps(r.finish(nil))
 	l.script, l.device = r.script, r.costs.device()
-	return l, nil
+	return l, err
 }
 
 func (l *Loaded) appendOps(ops []op) {

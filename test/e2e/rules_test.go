@@ -143,3 +143,23 @@ func TestEveryRuleHasPrograms(t *testing.T) {
 		}
 	}
 }
+
+// What a finding names was replayed on the recording, and gains; a finding whose cure is no setting names none.
+func TestAdviceIsReplayed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		j       judged
+		replays bool
+	}{
+		{judged{title: "free memory is fragmented", policy: "futhark", words: []string{"pieces"}}, true},
+		{judged{title: "the pool keeps memory", policy: "futhark", words: []string{"vain"}}, true},
+		{judged{policy: "futhark", words: []string{"nearly-vain"}}, false},
+		{judged{policy: "futhark", words: []string{"keep"}}, false},
+	} {
+		c.j.flags = []string{"--device-memory", "64M"}
+		text := c.j.diagnoses(t, &pocl, append([]string{fault("findings")}, c.j.words...))
+		if !strings.Contains(text, c.j.title) || strings.Contains(text, "replayed with ") != c.replays || strings.Contains(text, "gpumemtop tune tries") {
+			t.Errorf("%v: %s", c.j.words, text)
+		}
+	}
+}

@@ -89,6 +89,9 @@ func Report(stdout io.Writer, path string, o *ReportOptions, given func(flag str
 		if device != "" {
 			useProbe(a, device, &costs)
 		}
+		if err := tryAdvice(a, in.Source); err != nil {
+			return err
+		}
 		options := report.Options{Top: o.Top, All: o.All, Sections: sections}
 		if o.Curve {
 			h := in.Reader.Header()
