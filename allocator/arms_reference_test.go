@@ -228,3 +228,30 @@ func TestArmsAllocateNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// TestArmsShareADevice: what the program holds from one arm is not there for the waste of the other, nor for its idea of how much
+// the device had when it ran out of memory.
+func TestArmsShareADevice(t *testing.T) {
+	arms := NewArms(newPolicy(t, "futhark", ""))
+	ask := func(size uint64) Decision {
+		var d Decision
+		arms.DecideInto(&d, &Request{Size: size, Class: 1, Heap: 512 * mib, Max: 512 * mib}, nil)
+		arms.Commit(d)
+		return d
+	}
+	ask(400 * mib)
+	arms.Begin(newPolicy(t, "pow2", ""), 0, nil)
+	if err := arms.TakeTurns(Alternative, 2); err != nil {
+		t.Fatal(err)
+	}
+	for range 30 {
+		arms.Free(ask(4096).Block, false, 0, nil)
+	}
+	if d := ask(65 * mib); d.Block.Arm() != Alternative || d.Size != 65*mib {
+		t.Errorf("%+v: there is no room to round up", d)
+	}
+	arms.Drain(1, nil)
+	if p := arms.pools[Alternative]; p.short < 465*mib {
+		t.Errorf("the device is thought to have %d bytes", p.short)
+	}
+}

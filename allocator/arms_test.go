@@ -214,16 +214,23 @@ func (s *stage) release(out []Eviction, why string) {
 // drain checks that the arm that waits gives up cached blocks first.
 func (s *stage) drain() {
 	waiting, active := s.arms.pools[1-s.active].stats, s.arms.pools[s.active].stats
-	out := s.arms.Drain(uint64(s.IntN(1<<18)), nil)
-	last := -1
+	need := uint64(1 + s.IntN(1<<18))
+	out := s.arms.Drain(need, nil)
+	last, given := -1, uint64(0)
 	for i, e := range out {
 		if e.Reason == wire.EvictDrain && e.Block.Arm() != s.active {
 			last = i
+			if !s.blocks[e.Block].whole { // a slab gives less than it has
+				given += e.Size
+			}
 		}
 	}
 	first := slices.IndexFunc(out, func(e Eviction) bool { return e.Reason == wire.EvictDrain && e.Block.Arm() == s.active })
 	if s.running && first >= 0 && first < last && waiting.BytesCached > 0 {
 		s.Fatalf("%v: block %d of the active arm goes before one of the other", out, first)
+	}
+	if s.running && first >= 0 && given >= need {
+		s.Fatalf("%d bytes were needed, the arm that waits gave %d, and the active one block %d", need, given, first)
 	}
 	if len(out) == 0 && waiting.BytesCached-waiting.InSlabs.Bytes+active.BytesCached > 0 && s.cachedBlocks() > 0 {
 		s.Fatalf("nothing goes, and %+v and %+v are there", waiting, active)

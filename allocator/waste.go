@@ -25,7 +25,7 @@ func (p *Pool) slack(req *Request, memory uint64) uint64 {
 	case memory < p.small:
 		return 0
 	}
-	wanted := max(p.stats.PeakWanted, p.others.wanted, p.stats.BytesWanted+req.Size) + p.others.excess
+	wanted := max(max(p.stats.PeakWanted, p.others.wanted)+p.others.excess, p.others.held+p.stats.BytesWanted+req.Size)
 	most := (memory - min(memory, wanted)) / 2
 	if !p.steady() {
 		most = min(most, memory/untried)

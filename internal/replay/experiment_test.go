@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -74,5 +75,22 @@ func TestExperimentsReplayExactly(t *testing.T) {
 	}
 	if alternatives < 100 {
 		t.Errorf("alternatives made %d blocks", alternatives)
+	}
+}
+
+// TestARetryIsNoNewRequest: the driver refused the plan for the second request, which was planned again. The alternative decides
+// on the third.
+func TestARetryIsNoNewRequest(t *testing.T) {
+	s := labtest.New()
+	s.By(9).Order(wire.OrderNext, 0, 2)
+	s.By(9).Limit("arms=none,request=0", 0) // 2
+	s.By(9).Limit("arm=1,request=3", 0)     // 3
+	s.By(1).Order(wire.OrderNext, 0, 4)
+	s.By(1).Served(1, block1, wire.OutcomeMiss, wire.MissCold)                                    // 4 and 5
+	s.By(1).Order(wire.OrderAbort, 6, 7).Size = 6                                                 // 6 is the plan
+	s.By(1).Served(2, 1<<32|2, wire.OutcomeMiss, wire.MissCold)                                   // 8 and 9
+	s.By(1).Served(3, allocator.ArmBit|1, wire.OutcomeMiss, wire.MissPolicy).Flags = wire.FlagArm // 10 and 11
+	if c := compared(t, s); !c.Exact() || c.Requests != 3 || c.First != "" {
+		t.Errorf("%+v", c)
 	}
 }

@@ -94,6 +94,9 @@ func (w *Writer) Append(r *wire.Record) error {
 	b = word(b, "outcome", spoken().outcomes, uint64(r.Outcome), false)
 	b = word(b, "reason", spoken().reasons[r.Kind], uint64(r.Reason), false)
 	b = number(b, "flags", uint64(r.Flags))
+	if r.Kind == wire.KindCreate && r.AsCreate().Arm() { // for people: a reader has the flag
+		b = append(b, `,"arm":1`...)
+	}
 	b = number(b, "scope", uint64(r.Scope))
 	b = number(b, "access", uint64(r.Access))
 	if r.Status != 0 {

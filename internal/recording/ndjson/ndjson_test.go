@@ -264,3 +264,21 @@ func BenchmarkAppend(b *testing.B) {
 		}
 	}
 }
+
+// TestArm: a line says which creates the alternative of an experiment decided on.
+func TestArm(t *testing.T) {
+	var text bytes.Buffer
+	w := ndjson.NewWriter(&text)
+	for _, outcome := range []wire.Outcome{wire.OutcomeMiss, wire.OutcomeDriver} { // of other creates the bit means something else
+		e := wire.Event{Kind: wire.KindCreate, Outcome: outcome, Flags: wire.FlagArm}
+		if err := w.Append(&wire.Record{Event: e}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Footer(recording.Footer{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(text.String(), `,"flags":128,"arm":1`); n != 1 {
+		t.Errorf("%d creates of an alternative, want 1:\n%s", n, &text)
+	}
+}
