@@ -206,8 +206,9 @@ func (a *Arms) Drain(need uint64, out []Eviction) []Eviction {
 	waiting := a.waiting()
 	waiting.runShort()
 	a.active.runShort()
-	given, more := uint64(0), uint64(0)
-	if out, given = waiting.drainCached(need, out); given < max(need, 1) {
+	out, given := waiting.drainCached(need, out)
+	more := uint64(0)
+	if given < max(need, 1) {
 		out, more = a.active.drainCached(max(need, 1)-given, out)
 	}
 	if given+more == 0 {

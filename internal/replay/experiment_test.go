@@ -12,7 +12,7 @@ import (
 // experiment does what the core does with a message about an experiment. A refused one has no number.
 func (c *crew) experiment(w *worker) {
 	var evictions []allocator.Eviction
-	text := ""
+	var text string
 	switch n := c.rng.IntN(12); {
 	case n == 0:
 		text = fmt.Sprintf("arms=off,request=%d", c.policy.Requests())

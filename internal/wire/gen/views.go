@@ -37,15 +37,15 @@ func (k *kind) view(b *bytes.Buffer) {
 		c := &k.columns[i]
 		fmt.Fprintf(b, "// %s: %s.\n", c.name, c.comment())
 		if c.where.c == "" {
-			fmt.Fprintf(b, "func (v %sView) %s() %s { return %s }\n", k.name, c.name, c.goType(), c.goRead("v.e"))
+			fmt.Fprintf(b, "func (v %sView) %s() %s { return %s }\n", k.name, c.name, c.goType(), c.goRead())
 			continue
 		}
 		if c.goType() == "bool" {
-			fmt.Fprintf(b, "func (v %sView) %s() bool { return (%s) && %s }\n", k.name, c.name, k.condition(c), c.goRead("v.e"))
+			fmt.Fprintf(b, "func (v %sView) %s() bool { return (%s) && %s }\n", k.name, c.name, k.condition(c), c.goRead())
 			continue
 		}
 		fmt.Fprintf(b, "func (v %sView) %s() %s {\nif %s {\nreturn %s\n}\nreturn 0\n}\n",
-			k.name, c.name, c.goType(), k.condition(c), c.goRead("v.e"))
+			k.name, c.name, c.goType(), k.condition(c), c.goRead())
 	}
 }
 
@@ -58,7 +58,7 @@ func (k *kind) condition(c *column) string {
 		compare, operator = " != ", " && "
 	}
 	for _, v := range c.values {
-		terms = append(terms, enum.goRead("v.e")+compare+enum.typ+camel(v))
+		terms = append(terms, enum.goRead()+compare+enum.typ+camel(v))
 	}
 	return strings.Join(terms, operator)
 }
@@ -159,7 +159,8 @@ func (c *column) goType() string {
 }
 
 // goRead is the Go expression for the column of an event.
-func (c *column) goRead(e string) string {
+func (c *column) goRead() string {
+	const e = "v.e"
 	value := e + "." + c.field.goName
 	switch {
 	case c.low != nil:
