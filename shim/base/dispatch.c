@@ -34,6 +34,8 @@ static const struct hook {
 #define HELPER(name) {#name, NULL, offsetof(struct gmt_functions, name), IN_TABLE(name)}
 	HELPER(clGetKernelInfo),
 	HELPER(clGetKernelArgInfo),
+	HELPER(clGetProgramInfo),
+	HELPER(clGetProgramBuildInfo),
 	HELPER(clEnqueueWaitForEvents),
 #undef HELPER
 };

@@ -14,6 +14,8 @@ struct gmt_functions {
 #undef HOOK_EXTENSION
 	__typeof__(&clGetKernelInfo) clGetKernelInfo;
 	__typeof__(&clGetKernelArgInfo) clGetKernelArgInfo;
+	__typeof__(&clGetProgramInfo) clGetProgramInfo;
+	__typeof__(&clGetProgramBuildInfo) clGetProgramBuildInfo;
 	__typeof__(&clEnqueueWaitForEvents) clEnqueueWaitForEvents;
 };
 

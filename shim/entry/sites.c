@@ -46,7 +46,7 @@ static void make_key(void)
 	pthread_key_create(&key, thread_ends);
 }
 
-static uint32_t tag_of(const struct gmt_caller *caller)
+uint32_t gmt_site_of(const struct gmt_caller *caller)
 {
 	if (gmt_session.config.tagmode == GMT_TAGS_SIZE) /* it has none */
 		return 0;
@@ -57,7 +57,7 @@ static uint32_t tag_of(const struct gmt_caller *caller)
 
 void gmt_count(struct gmt_object *object, enum gmtheld type, const struct gmt_caller *caller)
 {
-	uint32_t site = gmt_held_site(type, tag_of(caller));
+	uint32_t site = gmt_held_site(type, gmt_site_of(caller));
 	if (gmt_unlikely(!object)) {
 		gmt_held_untracked(site, 0);
 		return;
@@ -120,7 +120,7 @@ static bool same(const struct known *known, const struct gmt_caller *caller)
 
 static uint32_t learn(struct known *known, const struct gmt_caller *caller)
 {
-	*known = (struct known){.address = caller->address, .sp = caller->sp, .site = gmt_held_site(GMT_HELD_EVENT, tag_of(caller))};
+	*known = (struct known){.address = caller->address, .sp = caller->sp, .site = gmt_held_site(GMT_HELD_EVENT, gmt_site_of(caller))};
 	if (gmt_session.config.tagmode == GMT_TAGS_STACK) {
 		uint32_t frames = gmt_session.config.stackdepth - 1; /* the first is the caller */
 		_Unwind_Backtrace(step, &(struct walk){known, frames < CHECKS ? frames : CHECKS, NULL});
@@ -137,7 +137,7 @@ static uint32_t site_of_event(const struct gmt_caller *caller)
 		pthread_setspecific(key, stacks);
 	}
 	if (gmt_unlikely(!stacks || (gmt_session.config.tagmode == GMT_TAGS_STACK && gmt_python_runs()))) /* its stack is elsewhere */
-		return gmt_held_site(GMT_HELD_EVENT, tag_of(caller));
+		return gmt_held_site(GMT_HELD_EVENT, gmt_site_of(caller));
 	uint64_t hash = (caller->address ^ caller->sp << 7) * 0x9e3779b97f4a7c15u;
 	for (uint32_t i = 0; i < WAYS; i++) {
 		struct known *known = &stacks[((hash >> 40) + i) % KNOWN];
@@ -162,5 +162,5 @@ void gmt_count_event(struct gmt_event *event, const struct gmt_caller *caller, u
 
 void gmt_call_failed(const char *function, cl_int status, const struct gmt_caller *caller)
 {
-	gmt_finding_call_failed(function, caller ? tag_of(caller) : 0, status);
+	gmt_finding_call_failed(function, caller ? gmt_site_of(caller) : 0, status);
 }

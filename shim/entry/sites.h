@@ -10,6 +10,8 @@
 void gmt_count(struct gmt_object *object, enum gmtheld type, const struct gmt_caller *caller);
 /* Counts an event; NULL: one that there was no room for. time: now if the caller has just read the clock, else 0. */
 void gmt_count_event(struct gmt_event *event, const struct gmt_caller *caller, uint64_t time);
+/* The call site of a caller. */
+uint32_t gmt_site_of(const struct gmt_caller *caller);
 /* A call failed that makes no memory. caller: NULL where it is not known. */
 void gmt_call_failed(const char *function, cl_int status, const struct gmt_caller *caller);
 

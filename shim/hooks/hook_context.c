@@ -162,6 +162,8 @@ GMT_HOOK cl_int clReleaseContext(cl_context handle)
 	if (context && !(last && gmt_context_let_go(context)))
 		gmt_context_write(context, GMT_LIFE_RELEASE);
 	cl_int err = gmt_driver.clReleaseContext(handle);
+	if (err != CL_SUCCESS)
+		gmt_call_failed(__func__, err, &GMT_CALLER);
 	gmt_leave();
 	return err;
 }

@@ -97,6 +97,8 @@ GMT_HOOK cl_int clReleaseKernel(cl_kernel handle)
 	if (kernel && gmt_last_reference(&kernel->references))
 		gmt_kernel_remove(kernel);
 	cl_int err = gmt_driver.clReleaseKernel(handle);
+	if (err != CL_SUCCESS)
+		gmt_call_failed(__func__, err, &GMT_CALLER);
 	gmt_leave();
 	return err;
 }

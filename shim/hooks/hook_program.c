@@ -3,8 +3,10 @@
 #include "../base/dispatch.h"
 #include "../entry/sites.h"
 #include "../entry/start.h"
+#include "../registry/finding.h"
 #include "../registry/objects.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 static void program_created(cl_program handle, const char *function, cl_int status, const struct gmt_caller *caller)
@@ -58,41 +60,88 @@ CREATES(cl_sampler, sampler_created, clCreateSamplerWithProperties,
 
 typedef void(CL_CALLBACK *build_callback)(cl_program, void *);
 
-struct built {
+/* A build with a callback. The call and the callback own it: the later of them frees it. */
+struct build {
 	build_callback notify;
 	void *data;
+	const char *function;
+	cl_int failure; /* what the call would return */
+	uint32_t site;
+	_Atomic int owners;
+	_Atomic bool told; /* that it failed */
 };
 
+static void tell(struct build *build, cl_int status)
+{
+	if (!atomic_exchange(&build->told, true))
+		gmt_finding_call_failed(build->function, build->site, status);
+}
+
+static void leave(struct build *build)
+{
+	if (atomic_fetch_sub(&build->owners, 1) == 1)
+		free(build);
+}
+
+static bool has_failed(cl_program program)
+{
+	enum { DEVICES = 64 };
+	cl_device_id devices[DEVICES];
+	size_t size = 0;
+	if (gmt_driver.clGetProgramInfo(program, CL_PROGRAM_DEVICES, sizeof devices, devices, &size) != CL_SUCCESS)
+		return false;
+	for (size_t i = 0; i < size / sizeof *devices; i++) {
+		cl_build_status status = CL_BUILD_SUCCESS;
+		if (gmt_driver.clGetProgramBuildInfo(program, devices[i], CL_PROGRAM_BUILD_STATUS, sizeof status, &status, NULL) == CL_SUCCESS &&
+		    status == CL_BUILD_ERROR)
+			return true;
+	}
+	return false;
+}
+
+/* After gmt_callback_begin what the driver asks is the program's. */
 static void CL_CALLBACK built(cl_program program, void *data)
 {
-	struct built callback = *(struct built *)data;
-	free(data);
+	struct build *build = data;
+	if (program && !gmt_session_is_quiet() && has_failed(program))
+		tell(build, build->failure);
 	struct gmt_callback before = gmt_callback_begin();
-	callback.notify(program, callback.data);
+	build->notify(program, build->data);
 	gmt_callback_end(before);
+	leave(build);
 }
 
-/* Puts ours before a callback of the program. After an error the driver may still call back, so that what it would get stays allocated. */
-static void put_before(build_callback *notify, void **data)
+/* Puts ours before a callback of the program. NULL: it has none. */
+static struct build *put_before(build_callback *notify, void **data, const char *function, cl_int failure, const struct gmt_caller *caller)
 {
-	struct built *ours = *notify ? malloc(sizeof *ours) : NULL;
+	struct build *ours = *notify ? malloc(sizeof *ours) : NULL;
 	if (!ours)
-		return;
-	*ours = (struct built){*notify, *data};
+		return NULL;
+	*ours = (struct build){.notify = *notify, .data = *data, .function = function, .failure = failure, .site = gmt_site_of(caller), .owners = 2};
 	*notify = built;
 	*data = ours;
+	return ours;
 }
 
-/* With a callback the driver may build later, and whether that fails goes unseen. */
+/* The call has returned. After an error the driver may still call back, so that what it would get stays allocated. */
+static void started(struct build *build, const char *function, cl_int status, const struct gmt_caller *caller)
+{
+	if (status != CL_SUCCESS && build)
+		tell(build, status);
+	else if (status != CL_SUCCESS)
+		gmt_call_failed(function, status, caller);
+	if (build)
+		leave(build);
+}
+
 GMT_HOOK cl_int clBuildProgram(cl_program program, cl_uint count, const cl_device_id *devices, const char *options, build_callback notify,
 			       void *data)
 {
 	if (!gmt_enter_untimed())
 		return gmt_driver.clBuildProgram(program, count, devices, options, notify, data);
-	put_before(&notify, &data);
+	struct build *build = put_before(&notify, &data, __func__, CL_BUILD_PROGRAM_FAILURE, &GMT_CALLER);
 	cl_int err = gmt_driver.clBuildProgram(program, count, devices, options, notify, data);
-	if (err != CL_SUCCESS)
-		gmt_call_failed(__func__, err, &GMT_CALLER);
+	started(build, __func__, err, &GMT_CALLER);
 	gmt_leave();
 	return err;
 }
@@ -102,10 +151,9 @@ GMT_HOOK cl_int clCompileProgram(cl_program program, cl_uint count, const cl_dev
 {
 	if (!gmt_enter_untimed())
 		return gmt_driver.clCompileProgram(program, count, devices, options, headers, list, names, notify, data);
-	put_before(&notify, &data);
+	struct build *build = put_before(&notify, &data, __func__, CL_COMPILE_PROGRAM_FAILURE, &GMT_CALLER);
 	cl_int err = gmt_driver.clCompileProgram(program, count, devices, options, headers, list, names, notify, data);
-	if (err != CL_SUCCESS)
-		gmt_call_failed(__func__, err, &GMT_CALLER);
+	started(build, __func__, err, &GMT_CALLER);
 	gmt_leave();
 	return err;
 }
@@ -115,10 +163,12 @@ GMT_HOOK cl_program clLinkProgram(cl_context context, cl_uint count, const cl_de
 {
 	if (!gmt_enter_untimed())
 		return gmt_driver.clLinkProgram(context, count, devices, options, programs, list, notify, data, errcode);
-	put_before(&notify, &data);
+	struct build *build = put_before(&notify, &data, __func__, CL_LINK_PROGRAM_FAILURE, &GMT_CALLER);
 	errcode = GMT_STATUS(errcode);
 	cl_program handle = gmt_driver.clLinkProgram(context, count, devices, options, programs, list, notify, data, errcode);
-	program_created(handle, __func__, *errcode, &GMT_CALLER);
+	started(build, __func__, *errcode, &GMT_CALLER);
+	if (handle)
+		program_created(handle, __func__, *errcode, &GMT_CALLER);
 	gmt_leave();
 	return handle;
 }
@@ -143,6 +193,8 @@ GMT_HOOK cl_int clReleaseProgram(cl_program handle)
 	if (program && gmt_last_reference(&program->references))
 		gmt_program_remove(program);
 	cl_int err = gmt_driver.clReleaseProgram(handle);
+	if (err != CL_SUCCESS)
+		gmt_call_failed(__func__, err, &GMT_CALLER);
 	gmt_leave();
 	return err;
 }
@@ -167,6 +219,8 @@ GMT_HOOK cl_int clReleaseSampler(cl_sampler handle)
 	if (sampler && gmt_last_reference(&sampler->references))
 		gmt_sampler_remove(sampler);
 	cl_int err = gmt_driver.clReleaseSampler(handle);
+	if (err != CL_SUCCESS)
+		gmt_call_failed(__func__, err, &GMT_CALLER);
 	gmt_leave();
 	return err;
 }

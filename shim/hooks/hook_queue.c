@@ -151,6 +151,8 @@ GMT_HOOK cl_int clReleaseCommandQueue(cl_command_queue handle)
 	if (context)
 		gmt_context_let_go(context);
 	cl_int err = gmt_driver.clReleaseCommandQueue(handle);
+	if (err != CL_SUCCESS)
+		gmt_call_failed(__func__, err, &GMT_CALLER);
 	if (last)
 		gmt_queue_closed(queue, parked);
 	gmt_leave();

@@ -164,6 +164,8 @@ GMT_HOOK cl_program clCreateProgramWithIL(cl_context context, const void *code, 
 	return on_context(context, FAKE_PROGRAM, errcode);
 }
 
+static bool failed_later; /* the last build did, as its callback may learn; "later, too": as the call returns, too */
+
 /* It calls back before it returns, and has no compiler. */
 GMT_HOOK cl_int clBuildProgram(cl_program program, cl_uint count, const cl_device_id *devices, const char *options,
 			       void(CL_CALLBACK *notify)(cl_program, void *), void *data)
@@ -174,8 +176,31 @@ GMT_HOOK cl_int clBuildProgram(cl_program program, cl_uint count, const cl_devic
 		return CL_INVALID_PROGRAM;
 	if (options && strcmp(options, "broken") == 0)
 		return CL_BUILD_PROGRAM_FAILURE;
+	failed_later = options && strncmp(options, "later", 5) == 0;
 	if (notify)
 		notify(program, data);
+	return options && strcmp(options, "later, too") == 0 ? CL_BUILD_PROGRAM_FAILURE : CL_SUCCESS;
+}
+
+GMT_HOOK cl_int clGetProgramInfo(cl_program program, cl_program_info what, size_t room, void *out, size_t *needed)
+{
+	cl_device_id device = fake_device();
+	FAKE_LOCKED;
+	if (!fake_alive(program, FAKE_PROGRAM) || what != CL_PROGRAM_DEVICES || room < sizeof device)
+		return CL_INVALID_VALUE;
+	memcpy(out, &device, sizeof device);
+	*needed = sizeof device;
+	return CL_SUCCESS;
+}
+
+GMT_HOOK cl_int clGetProgramBuildInfo(cl_program program, cl_device_id device, cl_program_build_info what, size_t room, void *out,
+				      size_t *needed)
+{
+	(void)needed;
+	FAKE_LOCKED;
+	if (!fake_alive(program, FAKE_PROGRAM) || device != fake_device() || what != CL_PROGRAM_BUILD_STATUS || room < sizeof(cl_build_status))
+		return CL_INVALID_VALUE;
+	*(cl_build_status *)out = failed_later ? CL_BUILD_ERROR : CL_BUILD_SUCCESS;
 	return CL_SUCCESS;
 }
 

@@ -399,9 +399,19 @@ TEST(calls_that_fail_are_reported)
 	last_call_failed("clWaitForEvents", CL_INVALID_EVENT);
 	EQUAL(clFinish(NULL), CL_INVALID_COMMAND_QUEUE);
 	last_call_failed("clFinish", CL_INVALID_COMMAND_QUEUE);
-	EQUAL(diags(GMT_DIAG_CALL_FAILED), 8);
+	EQUAL(clReleaseKernel(NULL), CL_INVALID_KERNEL);
+	last_call_failed("clReleaseKernel", CL_INVALID_KERNEL);
+	EQUAL(clReleaseProgram(NULL), CL_INVALID_PROGRAM);
+	last_call_failed("clReleaseProgram", CL_INVALID_PROGRAM);
+	EQUAL(clReleaseSampler(NULL), CL_INVALID_SAMPLER);
+	last_call_failed("clReleaseSampler", CL_INVALID_SAMPLER);
+	EQUAL(clReleaseCommandQueue(NULL), CL_INVALID_COMMAND_QUEUE);
+	last_call_failed("clReleaseCommandQueue", CL_INVALID_COMMAND_QUEUE);
+	EQUAL(clReleaseContext(NULL), CL_INVALID_CONTEXT);
+	last_call_failed("clReleaseContext", CL_INVALID_CONTEXT);
+	EQUAL(diags(GMT_DIAG_CALL_FAILED), 13);
 	EQUAL(clReleaseMemObject(new_buffer(64)), CL_SUCCESS);
-	EQUAL(diags(GMT_DIAG_CALL_FAILED), 8);
+	EQUAL(diags(GMT_DIAG_CALL_FAILED), 13);
 	end_clean();
 }
 
@@ -414,10 +424,18 @@ static void CL_CALLBACK calls(cl_program program, void *data)
 TEST(builds_call_back)
 {
 	int called = 0;
-	begin((struct options){0});
+	begin((struct options){.tagmode = GMT_TAGS_CALLER});
 	cl_program program = fake_program();
 	OK(clBuildProgram(program, 0, NULL, "", calls, &called));
 	OK(clCompileProgram(program, 0, NULL, "", 0, NULL, NULL, calls, &called));
 	EQUAL(called, 2);
+	EQUAL(diags(GMT_DIAG_CALL_FAILED), 0);
+	OK(clBuildProgram(program, 0, NULL, "later", calls, &called));
+	last_call_failed("clBuildProgram", CL_BUILD_PROGRAM_FAILURE);
+	OK(clCompileProgram(program, 0, NULL, "later", 0, NULL, NULL, calls, &called));
+	last_call_failed("clCompileProgram", CL_COMPILE_PROGRAM_FAILURE);
+	EQUAL(clBuildProgram(program, 0, NULL, "later, too", calls, &called), CL_BUILD_PROGRAM_FAILURE);
+	EQUAL(called, 5);
+	EQUAL(diags(GMT_DIAG_CALL_FAILED), 3);
 	end_clean();
 }
