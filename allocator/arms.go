@@ -218,6 +218,22 @@ func (a *Arms) Drain(need uint64, out []Eviction) []Eviction {
 	return out
 }
 
+// Relieve is Relieve of both arms together. What they cannot give each of them owes.
+func (a *Arms) Relieve(need uint64, idle, time int64, out []Eviction) []Eviction {
+	if !a.split {
+		return a.active.Relieve(need, idle, time, out)
+	}
+	waiting, before := a.waiting(), len(out)
+	out = waiting.Relieve(need, idle, a.since, out)
+	for _, e := range out[before:] {
+		need -= min(need, e.Size)
+	}
+	out = a.active.Relieve(need, idle, time, out)
+	waiting.debt = a.active.debt
+	a.settle()
+	return out
+}
+
 // Trim is Trim of both arms together.
 func (a *Arms) Trim(keep uint64, out []Eviction) []Eviction {
 	if !a.split {

@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"cmp"
+	"math"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -16,6 +17,7 @@ type cache struct {
 	limits limits
 	heap   uint64  // memory of the largest device that requests have named, in bytes
 	doomed []int32 // blocks in that state
+	debt   uint64  // bytes that other programs lack, see Relieve
 }
 
 // cap returns the most bytes that may be cached.
@@ -94,10 +96,22 @@ func (c *cache) shelve(i int32, out []Eviction) []Eviction {
 	return out
 }
 
-// evictOld gives up the blocks that were freed first until the cap holds, or no cached block is left.
+// evictOld gives up the blocks that were freed first until the cap holds and nothing is owed, or no cached block is left.
 func (c *cache) evictOld(out []Eviction) []Eviction {
 	for c.stats.BytesCached > c.cap() && c.cachedByAge.oldest != 0 {
 		out = c.evict(c.cachedByAge.oldest, wire.EvictLimit, out)
+	}
+	if c.debt > 0 {
+		return c.repay(math.MaxInt64, out)
+	}
+	return out
+}
+
+// repay gives up blocks that have been cached since a time or before, the oldest first, until nothing is owed.
+func (c *cache) repay(since int64, out []Eviction) []Eviction {
+	for i := c.cachedByAge.oldest; i != 0 && c.debt > 0 && c.entries[i].since <= since; i = c.cachedByAge.oldest {
+		c.debt -= min(c.debt, c.gives(i))
+		out = c.evict(i, wire.EvictRelief, out)
 	}
 	return out
 }

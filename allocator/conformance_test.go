@@ -192,6 +192,44 @@ func TestForget(t *testing.T) {
 	})
 }
 
+// TestRelieve: what has been cached for longest goes first, and no more than is needed; what is owed goes when it comes back.
+func TestRelieve(t *testing.T) {
+	everyKind(t, func(t *testing.T, d *driver) {
+		var blocks []Block
+		for i := range 4 {
+			blocks = append(blocks, d.alloc(mib, 1, Tag(i)).Block)
+		}
+		for _, b := range blocks {
+			d.free(b, false)
+		}
+		before := d.policy.Stats().BytesCached
+		out := d.policy.Relieve(1, 0, d.now, nil)
+		if len(out) != min(1, int(before)) {
+			t.Fatalf("%d evictions for a byte of %d", len(out), before)
+		}
+		for _, e := range out {
+			if e.Reason != wire.EvictRelief || d.align == 0 && e.Block != blocks[0] {
+				t.Errorf("evicted %+v, want the oldest block", e)
+			}
+		}
+		d.release(out)
+		if out := d.policy.Relieve(1<<40, 1<<40, d.now, nil); len(out) != 0 {
+			t.Errorf("%d blocks were idle for long", len(out))
+		}
+		used := d.alloc(mib, 1, 9).Block
+		d.release(d.policy.Relieve(1<<40, 0, d.now, nil))
+		if d.free(used, false); d.policy.Stats().BytesCached != 0 {
+			t.Errorf("%d bytes are cached while others lack memory", d.policy.Stats().BytesCached)
+		}
+		d.release(d.policy.Relieve(0, 0, d.now, nil))
+		d.free(d.alloc(mib, 1, 9).Block, false)
+		if d.caches() && d.policy.Stats().BytesCached == 0 {
+			t.Error("nothing is cached though others have enough")
+		}
+		d.check()
+	})
+}
+
 func TestTrim(t *testing.T) {
 	everyKind(t, func(t *testing.T, d *driver) {
 		var blocks []Block

@@ -199,6 +199,9 @@ func (d *duel) step() {
 	case op == 58:
 		keep := sizes[d.next()%len(sizes)]
 		d.same("trim", d.p.Trim(keep, nil), d.r.shrink(keep, wire.EvictTrim, d.r.owed()))
+	case op == 59:
+		need, idle, time := sizes[d.next()%len(sizes)]-1, int64(d.next()%2*20), d.clock()
+		d.same("relieve", d.p.Relieve(need, idle, time, nil), d.r.relieve(need, idle, time))
 	case op < 62:
 		d.setLimit()
 	case op == 62:

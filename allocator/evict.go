@@ -10,7 +10,7 @@ import (
 func (p *Pool) Room() uint64 {
 	l := &p.limits
 	most := p.cap()
-	if p.leaving > 0 || len(p.doomed) > 0 || l.maxAge != 0 || l.maxPerTag != 0 || l.maxPerBucket != 0 || most < p.stats.BytesCached {
+	if p.debt > 0 || p.leaving > 0 || len(p.doomed) > 0 || l.maxAge != 0 || l.maxPerTag != 0 || l.maxPerBucket != 0 || most < p.stats.BytesCached {
 		return 0
 	}
 	return most - p.stats.BytesCached
@@ -62,6 +62,23 @@ func (p *Pool) drainCached(need uint64, out []Eviction) (_ []Eviction, given uin
 		out = p.evict(i, wire.EvictDrain, out)
 	}
 	return out, given
+}
+
+// Relieve gives up cached blocks, the oldest first, because other programs lack need bytes. What it cannot give it owes: what becomes
+// cached goes at once until so much went, or Relieve says another need; 0 ends that. With an idle time in ns it gives up only blocks that
+// have been cached for so long, and owes nothing.
+func (p *Pool) Relieve(need uint64, idle, time int64, out []Eviction) []Eviction {
+	owed := len(out)
+	out = p.flush(out)
+	p.debt = need
+	for _, e := range out[owed:] {
+		p.debt -= min(p.debt, e.Size) // these blocks go to the driver as well
+	}
+	out = p.repay(max(p.now, time)-idle, out)
+	if idle != 0 {
+		p.debt = 0
+	}
+	return out
 }
 
 // Trim gives up cached blocks until at most keep bytes are cached.

@@ -27,6 +27,7 @@ type reference struct {
 	peak         float64 // the most that was wanted
 	risen        uint64  // requests until then
 	short        float64 // what the driver had given out when it had no more
+	debt         uint64  // bytes that others lack
 	count        Stats   // counters and peaks; gauges are counted from the blocks
 }
 

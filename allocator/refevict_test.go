@@ -51,7 +51,7 @@ func (r *reference) evict(b *refBlock, reason wire.Evict, out []Eviction) []Evic
 	r.count.Evictions++
 	blame := map[wire.Evict]wire.Miss{
 		wire.EvictLimit: wire.MissLimit, wire.EvictAge: wire.MissLimit, wire.EvictTagCap: wire.MissTagCap,
-		wire.EvictDrain: wire.MissDrained, wire.EvictTrim: wire.MissDrained,
+		wire.EvictDrain: wire.MissDrained, wire.EvictTrim: wire.MissDrained, wire.EvictRelief: wire.MissDrained,
 	}[reason]
 	if blame != wire.MissNone {
 		r.remember(b, blame)
@@ -196,6 +196,10 @@ func (r *reference) store(b *refBlock, out []Eviction) []Eviction {
 	for r.cachedBytes() > r.cap() {
 		out = r.evict(r.oldest(cached), wire.EvictLimit, out)
 	}
+	for b := r.oldest(cached); b != nil && r.debt > 0; b = r.oldest(cached) {
+		r.debt -= min(r.debt, b.size)
+		out = r.evict(b, wire.EvictRelief, out)
+	}
 	return out
 }
 
@@ -259,6 +263,23 @@ func (r *reference) drain(need uint64) []Eviction {
 	}
 	for b := r.oldest(cooling); b != nil; b = r.oldest(cooling) {
 		out = r.evict(b, wire.EvictDrain, out)
+	}
+	return out
+}
+
+// relieve gives up what has been cached for longest, and owes the rest.
+func (r *reference) relieve(need uint64, idle, time int64) []Eviction {
+	out := r.owed()
+	r.debt = need
+	for _, e := range out {
+		r.debt -= min(r.debt, e.Size)
+	}
+	for b := r.oldest(cached); b != nil && r.debt > 0 && b.time <= max(r.now, time)-idle; b = r.oldest(cached) {
+		r.debt -= min(r.debt, b.size)
+		out = r.evict(b, wire.EvictRelief, out)
+	}
+	if idle > 0 {
+		r.debt = 0
 	}
 	return out
 }

@@ -123,7 +123,7 @@ func (sl *slabs) removeSlab(i int32, reason wire.Evict) {
 	switch reason {
 	case wire.EvictLimit, wire.EvictAge:
 		c.gone, c.blame = c.gone+1, wire.MissLimit
-	case wire.EvictDrain, wire.EvictTrim:
+	case wire.EvictDrain, wire.EvictTrim, wire.EvictRelief:
 		c.gone, c.blame = c.gone+1, wire.MissDrained
 	}
 	sl.remove(e.slab)

@@ -280,6 +280,18 @@ func (y *yard) step() {
 		if y.p.Stats().BytesCached > keep && y.waiting() {
 			y.Fatalf("trim to %d left something that could go", keep)
 		}
+	case op == 57:
+		before, need := y.p.Stats().BytesCached, partSizes[y.next()%len(partSizes)]-1
+		out := y.p.Relieve(need, 0, y.clock(), nil)
+		given := uint64(0)
+		for _, e := range out {
+			given += e.Size
+		}
+		y.relieved = true // and may owe from here on
+		y.release(out, false, wire.EvictRelief)
+		if given < min(need, before) && y.waiting() {
+			y.Fatalf("relieve of %d gave %d of %d cached", need, given, before)
+		}
 	case op == 60 && y.layouts:
 		y.install()
 	case op == 60 && y.switches:

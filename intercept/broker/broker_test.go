@@ -90,9 +90,26 @@ func TestControl(t *testing.T) {
 	if len(out) != 1 || out[0].Handle != 7 || out[0].Reason != wire.EvictLimit {
 		t.Fatalf("lowering the cap evicted %+v, want object 7", out)
 	}
-	for _, bad := range []string{"limit max_cached_bytes=-1", "limit nonsense=1", "limit max_cached_bytes=abc", "dance", "trim x"} {
+	for _, bad := range []string{"limit max_cached_bytes=-1", "limit nonsense=1", "limit max_cached_bytes=abc", "dance", "trim x", "relieve", "relieve 1", "relieve x short", "relieve 1 why"} {
 		if _, _, _, err := b.Control(bad, 3, room[:0]); err == nil {
 			t.Errorf("%q was accepted", bad)
+		}
+	}
+}
+
+// TestControlRelieves: the answer says how much went.
+func TestControlRelieves(t *testing.T) {
+	b := newBroker(t, "futhark", "")
+	block := serve(t, b, 7).Block
+	if _, _, err := b.Free(block, false, 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, given := range []uint64{1 << 20, 0} {
+		r := wire.Relief{Asked: 1, Why: wire.ReliefAsked}
+		reply, _, out, err := b.Control(r.Message(), 2, make([]Eviction, 0, 4))
+		r.Given = given
+		if err != nil || reply != r.Answer() || len(out) != int(min(given, 1)) {
+			t.Errorf("answered %q with %v, %v; want %q", reply, out, err, r.Answer())
 		}
 	}
 }

@@ -6,12 +6,14 @@ import (
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // Control obeys a message of the session and returns the text that acknowledges it. A refused message changes nothing.
 //
 //	limit NAME=VALUE               NAME=VALUE
 //	trim BYTES                     BYTES                                       keeps them cached
+//	relieve BYTES WHY              relieve=BYTES GIVEN WHY                     see wire.Relief
 //	policy NAME [LIMIT=VALUE,...]  policy=NAME,LIMIT=VALUE,...
 //	plan PIECE                     plan=PIECE                                  of an allocator.Layout
 //	arms POLICY [LIMIT=VALUE,...]  arms=POLICY,LIMIT=VALUE,...,request=COUNT   begins an experiment with that alternative
@@ -33,6 +35,8 @@ func (b *Broker) Control(text string, time int64, out []Eviction) (reply string,
 		b.evicted, err = b.policy.SetLimit(name, number, time, b.evicted)
 	case "trim":
 		reply, err = rest, b.trim(rest)
+	case wire.RelieveSetting:
+		reply, err = b.relieve(rest, time)
 	case "policy":
 		reply = "policy=" + strings.Replace(rest, " ", ",", 1)
 		err = b.change(rest, time, b.policy.Switch)
@@ -58,6 +62,19 @@ func (b *Broker) trim(bytes string) error {
 	}
 	b.evicted = b.policy.Trim(keep, b.evicted)
 	return nil
+}
+
+// relieve gives blocks back because other programs lack memory.
+func (b *Broker) relieve(text string, time int64) (reply string, err error) {
+	r, ok := wire.ParseRelief(text)
+	if !ok {
+		return "", fmt.Errorf("relieve: %q is no number of bytes with a reason", text)
+	}
+	b.evicted = b.policy.Relieve(r.Asked, r.Idle(), time, b.evicted)
+	for _, e := range b.evicted {
+		r.Given += e.Size
+	}
+	return r.Answer(), nil
 }
 
 // change gives one of the arms a policy.

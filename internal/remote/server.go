@@ -33,7 +33,7 @@ type About struct {
 }
 
 // version changes when a client of another one would not understand.
-const version = 3
+const version = 4
 
 // State of the program.
 type State struct {

@@ -99,7 +99,7 @@ func (c *class) roundingLimit(size uint64) uint64 {
 	return c.request.Max
 }
 
-// change is a change of a limit or policy, or a trim, during the run.
+// change is a change of a limit or policy, a trim, or a wire.Relief, during the run.
 type change struct {
 	name, value string // a limit with its value, or "policy" with its name and limits; empty: a trim to keep bytes
 	keep        uint64

@@ -304,7 +304,10 @@ func (p *simulatedProcess) applyChange(c *change, time int64) {
 	}
 	s.result.Changes++
 	var err error
-	if c.name == "" {
+	if c.name == wire.RelieveSetting {
+		relief, _ := wire.ParseRelief(c.value)
+		p.evictions = p.policy.Relieve(relief.Asked, relief.Idle(), time, p.evictions[:0])
+	} else if c.name == "" {
 		p.evictions = p.policy.Trim(c.keep, p.evictions[:0])
 	} else if s.isHeld(c.name) {
 		s.result.LeftOut++

@@ -142,7 +142,14 @@ func (a *account) driverRelease(cost uint32) {
 
 func (a *account) evicted(e wire.EvictView) {
 	a.driverRelease(e.Cost())
-	a.counters.Evictions[reason(uint8(e.Reason()))]++
+	why := e.Reason()
+	if int(why) >= len(a.counters.Evictions) { // of a later version
+		why = wire.EvictNone
+	}
+	a.counters.Evictions[why]++
+	if why == wire.EvictRelief {
+		a.counters.Relieved += e.Bytes()
+	}
 }
 
 // expose counts what a kernel may have read before any command wrote to it, or what was cleared instead.
@@ -207,13 +214,10 @@ func (a *account) totals(free spread) Totals {
 	return t
 }
 
-// reasons is how many reasons there are, for misses and for evictions alike.
+// reasons is how many reasons there are for misses.
 const reasons = uint8(wire.MissPolicy) + 1
 
-// This does not compile when the two differ.
-var _ [0]struct{} = [uint8(wire.EvictPolicy) + 1 - reasons]struct{}{}
-
-// reason returns an index for a reason. A reason that this version does not know counts as none.
+// reason returns an index for a reason of a miss. A reason that this version does not know counts as none.
 func reason(r uint8) uint8 {
 	if r < reasons {
 		return r

@@ -63,6 +63,7 @@ func (t *Totals) counts() []*uint64 {
 		&t.DriverReleases, &t.DriverNS, &t.HitNS, &t.PoolNS, &t.Saved.NS, &t.Saved.Pool, &t.BytesRequested, &t.BytesAllocated, &t.Requested, &t.InUse,
 		&t.Cached, &t.Idle, &t.Cooling, &t.LiveBuffers, &t.CachedBlocks, &t.Slabs, &t.SlabBytes, &t.SlabFree, &t.HazardsAvoided, &t.Uses,
 		&t.Syncs, &t.InFlight.Now, &t.InFlight.Releases, &t.InFlight.Bytes, &t.BetweenDevices, &t.Plans.Installed, &t.Exposed, &t.ExposedNewZero, &t.Cleared,
+		&t.Relieved,
 	)
 	for _, all := range [][]uint64{t.MissReasons[:], t.Evictions[:], t.Plans.Routes[:]} {
 		for i := range all {

@@ -177,18 +177,19 @@ type Evict uint8
 
 const (
 	EvictNone    Evict = 0
-	EvictLimit   Evict = 1 // max_cached_bytes
-	EvictTagCap  Evict = 2 // per-tag or per-bucket cap
-	EvictMisfit  Evict = 3 // futhark-2018: same tag, wrong size
-	EvictDrain   Evict = 4 // an allocation failed
-	EvictContext Evict = 5 // the application released its context
-	EvictTrim    Evict = 6 // the user asked
-	EvictAge     Evict = 7 // max_age
-	EvictState   Evict = 8 // not recyclable: still mapped, destructor callback, command buffers
-	EvictPolicy  Evict = 9 // it does not cache, another policy made the block, or an arena has no room
+	EvictLimit   Evict = 1  // max_cached_bytes
+	EvictTagCap  Evict = 2  // per-tag or per-bucket cap
+	EvictMisfit  Evict = 3  // futhark-2018: same tag, wrong size
+	EvictDrain   Evict = 4  // an allocation failed
+	EvictContext Evict = 5  // the application released its context
+	EvictTrim    Evict = 6  // the user asked
+	EvictAge     Evict = 7  // max_age
+	EvictState   Evict = 8  // not recyclable: still mapped, destructor callback, command buffers
+	EvictPolicy  Evict = 9  // it does not cache, another policy made the block, or an arena has no room
+	EvictRelief  Evict = 10 // other programs lacked memory
 )
 
-var namesEvict = [...]string{"none", "limit", "tag cap", "misfit", "drain", "context", "trim", "age", "state", "policy"}
+var namesEvict = [...]string{"none", "limit", "tag cap", "misfit", "drain", "context", "trim", "age", "state", "policy", "relief"}
 
 // String returns the word that screens and reports use.
 func (v Evict) String() string {

@@ -125,6 +125,7 @@ enum gmtevict {
 	GMT_EVICT_AGE = 7,     /* max_age */
 	GMT_EVICT_STATE = 8,   /* not recyclable: still mapped, destructor callback, command buffers */
 	GMT_EVICT_POLICY = 9,  /* it does not cache, another policy made the block, or an arena has no room */
+	GMT_EVICT_RELIEF = 10, /* other programs lacked memory */
 };
 
 /* Object life, for CONTEXT and QUEUE. */
@@ -496,7 +497,7 @@ enum gmtscrub {
  * LIMIT
  *   status   Status    number  0: the change holds; -1: refused
  *   object   Sequence  number  of the control message
- *   payload  "name=value", "policy=name[,name=value...]", of experiments what intercept/broker/control.go says, or the error
+ *   payload  "name=value", "policy=name[,name=value...]", "relieve=asked given why", of experiments what intercept/broker/control.go says, or the error
  */
 
 /*
@@ -666,7 +667,8 @@ struct gmtring {
 };
 
 /*
- * A message of the session: text is "limit NAME=VALUE", "trim BYTES", "plan PIECE" (allocator/draft.go), or "policy NAME",
+ * A message of the session: text is "limit NAME=VALUE", "trim BYTES", "relieve BYTES WHY" (internal/wire:
+ * Relief), "plan PIECE" (allocator/draft.go), or "policy NAME",
  * behind which a space and limits of that policy may follow, "NAME=VALUE,...". Limits that do not fit follow in messages of
  * their own. Experiments have "arms POLICY", which may go on likewise, "arms +NAME=VALUE", "arms" and "arm 0|1 REQUEST"
  * (intercept/broker/control.go).

@@ -90,7 +90,8 @@ func DecodeHello(b []byte) (Hello, error) {
 	return hello, nil
 }
 
-// Control is a message from the session to a target: "limit NAME=VALUE", "trim BYTES" or "policy NAME [LIMIT=VALUE,...]".
+// Control is a message from the session to a target: "limit NAME=VALUE", "trim BYTES", Relief.Message or
+// "policy NAME [LIMIT=VALUE,...]".
 type Control struct {
 	Sequence uint64
 	Text     string

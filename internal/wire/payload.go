@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"iter"
 	"strconv"
 	"strings"
@@ -82,6 +83,56 @@ func ParseArms(value string) (what string, request uint64, ok bool) {
 		return what, 0, false
 	}
 	return what, request, true
+}
+
+// RelieveSetting is the name that ParseLimit returns where the pool gave memory back for other programs; the value is a Relief.
+const RelieveSetting = "relieve"
+
+// Relief is memory that a pool gives back because other programs lack it.
+type Relief struct {
+	Asked, Given uint64 // bytes
+	Why          string
+}
+
+// Why a pool is to give memory back.
+const (
+	ReliefShort = "short" // little is free
+	ReliefIdle  = "idle"  // little is free, but hardly any other program has memory: only what has been idle for long goes
+	ReliefAsked = "asked" // a program under another session failed to get memory
+)
+
+// ReliefIdleNS is how long memory has been idle that goes for ReliefIdle.
+const ReliefIdleNS = 1_000_000_000
+
+// Message returns what asks a pool for it.
+func (r Relief) Message() string { return fmt.Sprintf("%s %d %s", RelieveSetting, r.Asked, r.Why) }
+
+// Answer returns what the pool answers.
+func (r Relief) Answer() string {
+	return fmt.Sprintf("%s=%d %d %s", RelieveSetting, r.Asked, r.Given, r.Why)
+}
+
+// Idle returns for how many ns memory must have been idle to go; 0: any that is goes, and what lacks when it comes back.
+func (r Relief) Idle() int64 {
+	if r.Why == ReliefIdle {
+		return ReliefIdleNS
+	}
+	return 0
+}
+
+// ParseRelief reads what Message or Answer has behind the name.
+func ParseRelief(value string) (r Relief, ok bool) {
+	words := strings.Fields(value)
+	if len(words) < 2 || len(words) > 3 {
+		return r, false
+	}
+	var err, err2 error
+	r.Asked, err = strconv.ParseUint(words[0], 10, 64)
+	if len(words) == 3 {
+		r.Given, err2 = strconv.ParseUint(words[1], 10, 64)
+	}
+	r.Why = words[len(words)-1]
+	return r, err == nil && err2 == nil && (r.Why == ReliefShort || r.Why == ReliefIdle || r.Why == ReliefAsked)
 }
 
 // Detail reports whether a LIMIT changes nothing that is worth a mark: it is about a piece of a plan that is not its end, or an

@@ -940,7 +940,7 @@ func (v EvictView) Fields() EvictFields {
 }
 
 // LimitView reads a LIMIT event: the process answers a control message.
-// Payload: "name=value", "policy=name[,name=value...]", of experiments what intercept/broker/control.go says, or the error.
+// Payload: "name=value", "policy=name[,name=value...]", "relieve=asked given why", of experiments what intercept/broker/control.go says, or the error.
 type LimitView struct{ e *Event }
 
 // AsLimit reads e as a LIMIT event; the caller has checked its kind.

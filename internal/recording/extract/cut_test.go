@@ -73,7 +73,10 @@ func counters(t *stats.Totals) map[string]uint64 {
 		"bytes requested": t.BytesRequested, "bytes allocated": t.BytesAllocated,
 	}
 	for i := range t.Evictions {
-		c[fmt.Sprint("eviction ", i)], c[fmt.Sprint("reason ", i)] = t.Evictions[i], t.MissReasons[i]
+		c[fmt.Sprint("eviction ", i)] = t.Evictions[i]
+	}
+	for i := range t.MissReasons {
+		c[fmt.Sprint("reason ", i)] = t.MissReasons[i]
 	}
 	return c
 }

@@ -56,6 +56,8 @@ func (o *old) limit(r *wire.Record) {
 	switch name {
 	case wire.PlanSetting: // of tags that the part may not name
 		return
+	case wire.RelieveSetting: // of blocks that are gone
+		return
 	case wire.ArmsSetting, wire.ArmSetting: // an experiment counts the requests before the part
 		return
 	}
