@@ -99,7 +99,7 @@ var Places = map[string]Place{
 	"internal/recording":         {May: []string{"internal/disk", "internal/recording/foreign", "internal/wire"}, Timeless: true},
 	"internal/callsite":          {May: []string{"internal/recording", "internal/units", "internal/wire"}, Timeless: true, Never: noFiles},
 	"internal/heap":              {May: []string{"internal/wire"}, Timeless: true, Never: noFiles},
-	"internal/stats":             {May: []string{"allocator", "allocator/carve", "internal/callsite", "internal/heap", "internal/recording", "internal/wire"}, Timeless: true, Never: noFiles},
+	"internal/stats":             {May: []string{"allocator", "allocator/carve", "internal/callsite", "internal/heap", "internal/recording", "internal/units", "internal/wire"}, Timeless: true, Never: noFiles},
 	// The types that the dashboard displays and other packages produce.
 	"internal/view":              {May: []string{"internal/stats"}, Timeless: true, Never: noFiles},
 	"internal/recording/extract": {May: []string{"internal/heap", "internal/recording", "internal/wire"}, Timeless: true, Never: noFiles},

@@ -258,6 +258,11 @@ var (
 		Key: "cleared", Scopes: InRun | InProcess, Pool: true,
 		get: func(s *Subject) Value { return whole(s.Cleared) },
 	})
+	GivenToOthers = row(Figure{
+		Name: "given to others", Meaning: "bytes of the pool that went back to the driver because other programs lacked memory", Unit: Bytes, Better: Neither,
+		Key: "given_to_others", Scopes: InRun | InProcess, Pool: true,
+		get: func(s *Subject) Value { return whole(s.Relieved) },
+	})
 	Growth = row(Figure{
 		Name: "growth per iteration", Column: "growth", Meaning: "growth of memory in use per iteration, the median", Unit: Bytes, Better: Less, Together: Most, Unknown: noIteration,
 		Whole: true, Rule: "max_growth", Diff: Amount,

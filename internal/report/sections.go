@@ -230,6 +230,9 @@ func (v *view) moreFigures() section {
 	if t.HazardsAvoided > 0 || v.a.Run.Header.Policy != "none" {
 		s.fact("hazards", units.Count(t.HazardsAvoided, "release")+" of buffers that commands still used, whose blocks were held back")
 	}
+	if t.Relieved > 0 {
+		s.fact(figures.GivenToOthers.Name, units.FormatLong(t.Relieved)+" of the pool, because they lacked memory")
+	}
 	if t.Cleared > 0 {
 		s.fact(figures.Cleared.Name, units.Count(t.Cleared, "recycled buffer")+", before the kernels that were the first to use them")
 	}

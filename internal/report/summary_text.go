@@ -204,6 +204,9 @@ func (s *Summary) concluding(lines []string, more func(*stats.Tag) string) []str
 	if s.snapshot.Totals.LiveBuffers > 0 && s.Running == 0 {
 		lines = append(lines, leakLines(s.snapshot)...)
 	}
+	if given := s.snapshot.Totals.Relieved; given > 0 {
+		lines = append(lines, "  gave back  "+units.FormatLong(given)+", because other programs lacked memory")
+	}
 	if s.Hosted != nil {
 		lines = append(lines, "  hosted     "+hostedText(s.Hosted))
 	}

@@ -26,8 +26,9 @@ const (
 // reach it through the fields under mu.
 type collector struct {
 	intake
-	leave func()     // called when a process is gone
-	child func() int // pid of the program itself, 0 while unknown
+	leave func()        // called when a process is gone
+	child func() int    // pid of the program itself, 0 while unknown
+	next  func() uint64 // numbers a message
 
 	merge   merge
 	peers   []*peer

@@ -57,6 +57,8 @@ type intake struct {
 	clock     func() uint64
 	published func(things, events, now uint64) // see Options; nil: not called
 
+	places map[uint32]place // of processes whose pools are asked for memory; nil: none is
+
 	leaving map[uint32]Status // processes that ended, but some of their call sites may still be named
 	failure error             // of the recording
 	read    uint64            // until when everything has come in, as far as that is known
@@ -78,6 +80,12 @@ func (in *intake) take(r *wire.Record) {
 	switch r.Kind {
 	case wire.KindProcess, wire.KindTag, wire.KindModule:
 		in.sites.add(r)
+	case wire.KindDevice:
+		in.placeOf(r)
+	case wire.KindEvict:
+		if in.places != nil && r.AsEvict().Reason() == wire.EvictRelief {
+			in.sampler.relief.paid(r.Process, r.AsEvict().Bytes())
+		}
 	default: // needs no name
 	}
 }
@@ -90,6 +98,7 @@ func (in *intake) sampleOf(r *wire.Record) {
 		in.sampler.watch(r.Process, int(r.AsProcess().PID()))
 	case r.Kind == wire.KindExit && r.Thread == 0:
 		in.sampler.forget(r.Process)
+		in.placeGone(r.Process)
 	}
 }
 
@@ -173,6 +182,7 @@ func (in *intake) chores() {
 			in.tap.Flush()
 		}
 		in.publish(now)
+		in.offerPools()
 	}
 }
 

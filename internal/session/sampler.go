@@ -31,6 +31,8 @@ type sampler struct {
 	machine *machine.Machine
 	clock   func() uint64
 	wake    chan struct{}
+	pools   chan []poolOf // to be looked at
+	relief  *relief       // nil: no pool is asked for anything
 
 	mu        sync.Mutex
 	processes map[uint32]*sampled
@@ -53,7 +55,7 @@ type figureKey struct {
 
 func newSampler() *sampler {
 	return &sampler{
-		machine: machine.Here(), clock: Now, wake: make(chan struct{}, 1), processes: map[uint32]*sampled{},
+		machine: machine.Here(), clock: Now, wake: make(chan struct{}, 1), pools: make(chan []poolOf, 1), processes: map[uint32]*sampled{},
 	}
 }
 
@@ -138,6 +140,8 @@ func (s *sampler) run() {
 				usual = sampleRare
 			}
 			timer.Reset(max(pause, usual))
+		case pools := <-s.pools:
+			s.relief.look(s.clock(), lookAt(open, pools))
 		case <-s.wake: // others wait for their turn
 			arrived, more := s.follow(open)
 			if !more {

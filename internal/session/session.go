@@ -141,6 +141,10 @@ func (s *Session) prepare() error {
 	c := newCollector(s.options.Model, s.options.Recorder, s.options.Recording)
 	c.sites, c.tap, c.sampler = newSites(s.options.Resolve), s.options.Tap, newSampler()
 	c.child, c.published = s.PID, s.options.Published
+	c.next = func() uint64 { return s.sequence.Add(1) }
+	if s.options.Config.Pooling {
+		c.relieves()
+	}
 	if s.bell, err = openBell(s.folder.join(wire.ConfigName)); err != nil {
 		return err
 	}

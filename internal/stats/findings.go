@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -233,6 +234,8 @@ func (f *Finding) memory(bytes func(uint64) string) string {
 type marks struct {
 	list []Mark
 	lost uint64 // events that the last mark counts, if its kind is Lost
+
+	relief wire.Relief // what the last mark sums up, if it is about that
 }
 
 func (m *marks) add(time uint64, kind wire.Kind, text string) {
@@ -241,7 +244,37 @@ func (m *marks) add(time uint64, kind wire.Kind, text string) {
 		m.list = m.list[:MarksMax-1]
 	}
 	m.list = append(m.list, Mark{Time: time, Kind: kind, Text: text})
-	m.lost = 0
+	m.lost, m.relief = 0, wire.Relief{}
+}
+
+// markAnswer marks what a process answers to a message of the session.
+func (m *Model) markAnswer(r *wire.Record) {
+	name, value := wire.ParseLimit(r.Payload)
+	switch {
+	case r.AsLimit().Status() != 0:
+	case wire.Detail(r.Payload):
+		return
+	case string(name) == wire.RelieveSetting:
+		if relief, ok := wire.ParseRelief(string(value)); ok && relief.Given > 0 {
+			m.marks.relieve(m.heap.Now(), relief)
+		}
+		return
+	}
+	m.marks.add(m.heap.Now(), r.Kind, callsite.Clean(r.Payload))
+}
+
+// relieve marks memory that went back for other programs. Where they lack it for long, the last mark is extended.
+func (m *marks) relieve(time uint64, r wire.Relief) {
+	if m.relief.Given == 0 || (m.relief.Why == wire.ReliefAsked) != (r.Why == wire.ReliefAsked) {
+		m.add(time, wire.KindLimit, "")
+		m.relief = wire.Relief{Why: r.Why}
+	}
+	m.relief.Given += r.Given
+	why := "little memory was free"
+	if r.Why == wire.ReliefAsked {
+		why = "another program needed it"
+	}
+	m.list[len(m.list)-1].Text = fmt.Sprintf("gave %s back: %s", units.FormatLong(m.relief.Given), why)
 }
 
 // lose marks lost events. Under overload they come many times a second: if the last mark is of lost events, they extend it,

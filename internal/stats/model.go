@@ -250,9 +250,7 @@ func (m *Model) rare(p *process, r *wire.Record) {
 		m.processes.device.use(p, r.AsContext())
 	case wire.KindLimit:
 		m.answer(p, r)
-		if r.AsLimit().Status() != 0 || !wire.Detail(r.Payload) {
-			m.marks.add(m.heap.Now(), r.Kind, callsite.Clean(r.Payload))
-		}
+		m.markAnswer(r)
 	case wire.KindKernel:
 		p.kernels.Add(r.AsKernel().Kernel(), r.Payload)
 	case wire.KindDiag:

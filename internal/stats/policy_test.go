@@ -81,3 +81,26 @@ func TestPolicyChanges(t *testing.T) {
 		t.Errorf("no mark reports the change: %+v", got.Marks)
 	}
 }
+
+// TestRelief: memory that went back for other programs is summed up in one mark until the reason is another one, and counted.
+func TestRelief(t *testing.T) {
+	s := newStream(Options{Policy: "futhark"})
+	s.process = 1
+	gave := func(given uint64, why string) {
+		s.feed(wire.Event{Kind: wire.KindLimit, Object: 1}, []byte(wire.Relief{Asked: 1 << 30, Given: given, Why: why}.Answer())...)
+	}
+	s.feed(wire.EvictFields{Bytes: 3 << 20, Reason: wire.EvictRelief}.Event())
+	gave(2<<20, wire.ReliefShort)
+	gave(0, wire.ReliefShort)
+	gave(1<<20, wire.ReliefIdle)
+	gave(512<<20, wire.ReliefAsked)
+	var texts []string
+	got := s.Snapshot()
+	for _, m := range got.Marks {
+		texts = append(texts, m.Text)
+	}
+	want := []string{"gave 3.00 MiB back: little memory was free", "gave 512.0 MiB back: another program needed it"}
+	if !slices.Equal(texts, want) || got.Totals.Relieved != 3<<20 || got.Totals.Evictions[wire.EvictRelief] != 1 {
+		t.Errorf("marks %q, %d bytes in %d blocks", texts, got.Totals.Relieved, got.Totals.Evictions[wire.EvictRelief])
+	}
+}

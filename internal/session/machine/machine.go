@@ -49,6 +49,7 @@ type Machine struct {
 	proc   string // /proc
 	groups string // where control groups of version 2 are mounted
 	dev    string // /dev
+	sys    string // /sys
 	nvml   *nvml
 	page   uint64
 	now    func() time.Time
@@ -62,7 +63,7 @@ type Machine struct {
 // Here returns this machine.
 func Here() *Machine {
 	m := &Machine{
-		proc: "/proc", groups: "/sys/fs/cgroup", dev: "/dev", nvml: &nvml{library: "libnvidia-ml.so.1"}, page: uint64(os.Getpagesize()), now: time.Now,
+		proc: "/proc", groups: "/sys/fs/cgroup", dev: "/dev", sys: "/sys", nvml: &nvml{library: "libnvidia-ml.so.1"}, page: uint64(os.Getpagesize()), now: time.Now,
 	}
 	if _, err := os.Stat(m.groups + "/unified/cgroup.controllers"); err == nil {
 		m.groups += "/unified" // version 1 is mounted beside it
@@ -100,6 +101,8 @@ type Process struct {
 	rest    time.Duration // until they are listed again
 	group   string        // file of the control group; empty: it has none
 
+	limited []group // control groups that may bound its memory
+
 	kills       string // file that counts OOM kills in the control group; empty: none does
 	killsBefore uint64 // what it counted when the process was opened
 }
@@ -123,6 +126,7 @@ func (m *Machine) Open(pid int) *Process {
 			p.group = file
 		}
 	}
+	p.limited = m.groupsOf(text)
 	p.killsBefore, p.kills = m.countedKills(text)
 	return p
 }

@@ -26,7 +26,7 @@ type recorded struct {
 func newRecorded(t *testing.T) *recorded {
 	folder := t.TempDir()
 	m := &Machine{
-		proc: filepath.Join(folder, "proc"), groups: filepath.Join(folder, "cgroup"), dev: filepath.Join(folder, "dev"),
+		proc: filepath.Join(folder, "proc"), groups: filepath.Join(folder, "cgroup"), dev: filepath.Join(folder, "dev"), sys: filepath.Join(folder, "sys"),
 		nvml: &nvml{library: "no such library"}, page: 4096, now: time.Now,
 	}
 	return &recorded{m, t, folder}

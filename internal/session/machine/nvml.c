@@ -23,7 +23,12 @@ struct pci_info {
 
 typedef struct nvml_device *device_handle;
 
+struct memory_info {
+	unsigned long long total, unused, used;
+};
+
 static struct {
+	int (*memory)(device_handle, struct memory_info *); /* NULL: not there */
 	int (*init)(void);
 	int (*count)(unsigned int *);
 	int (*handle)(unsigned int, device_handle *);
@@ -48,9 +53,15 @@ int nvml_load(const char *library)
 	find(handle, "nvmlDeviceGetComputeRunningProcesses_v3", &nvml.compute);
 	if (!nvml.compute) /* drivers before 510 */
 		find(handle, "nvmlDeviceGetComputeRunningProcesses_v2", &nvml.compute);
+	find(handle, "nvmlDeviceGetMemoryInfo", &nvml.memory);
 	if (!nvml.init || !nvml.count || !nvml.handle || !nvml.pci || !nvml.compute)
 		return ENOSYS;
 	return nvml.init() == NVML_SUCCESS ? 0 : ENODEV;
+}
+
+static unsigned long long address_of(const struct pci_info *pci)
+{
+	return (unsigned long long)pci->domain << 16 | (pci->bus & 255) << 8 | (pci->device & 31) << 3;
 }
 
 /* Adds what processes have on one device. */
@@ -71,7 +82,7 @@ static int uses_of(device_handle device, struct nvml_use *uses, int room)
 	int written = 0;
 	for (unsigned int i = 0; i < count && written < room; i++) {
 		struct nvml_use *use = &uses[written++];
-		use->device = (unsigned long long)pci.domain << 16 | (pci.bus & 255) << 8 | (pci.device & 31) << 3;
+		use->device = address_of(&pci);
 		use->pid = infos[i].pid;
 		use->unread = infos[i].bytes == ~0ull;
 		use->bytes = use->unread ? 0 : infos[i].bytes;
@@ -95,4 +106,24 @@ int nvml_uses(struct nvml_use *uses, int room)
 		written += added;
 	}
 	return written;
+}
+
+int nvml_memory(unsigned long long device, unsigned long long *total, unsigned long long *unused)
+{
+	unsigned int devices = 0;
+	if (!nvml.memory || nvml.count(&devices) != NVML_SUCCESS)
+		return ENOSYS;
+	for (unsigned int i = 0; i < devices; i++) {
+		device_handle handle;
+		struct pci_info pci;
+		struct memory_info info;
+		if (nvml.handle(i, &handle) != NVML_SUCCESS || nvml.pci(handle, &pci) != NVML_SUCCESS || address_of(&pci) != device)
+			continue;
+		if (nvml.memory(handle, &info) != NVML_SUCCESS)
+			return EIO;
+		*total = info.total;
+		*unused = info.unused;
+		return 0;
+	}
+	return ENODEV;
 }

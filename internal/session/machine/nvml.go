@@ -37,6 +37,25 @@ func (m *Machine) nvidia(pid int) []Figure {
 	return m.named[pid]
 }
 
+// load loads the library at the first call; 0, or an errno.
+func (n *nvml) load() int16 {
+	if !n.asked {
+		library := C.CString(n.library)
+		defer C.free(unsafe.Pointer(library))
+		n.asked, n.failed = true, int16(C.nvml_load(library))
+	}
+	return n.failed
+}
+
+// memory returns how much memory the device at a PCI address has, and how much of it is free.
+func (n *nvml) memory(device uint64) (total, free uint64, ok bool) {
+	var all, unused C.ulonglong
+	if n.load() != 0 || C.nvml_memory(C.ulonglong(device), &all, &unused) != 0 {
+		return 0, 0, false
+	}
+	return uint64(all), uint64(unused), true
+}
+
 // all returns the figures of all processes by their pids; those of pid 0 are of all that are not named.
 func (n *nvml) all() map[int][]Figure {
 	figures := map[int][]Figure{}
@@ -44,13 +63,8 @@ func (n *nvml) all() map[int][]Figure {
 		figures[0] = []Figure{{Source: wire.MachineNVML, Unread: number}}
 		return figures
 	}
-	if !n.asked {
-		library := C.CString(n.library)
-		defer C.free(unsafe.Pointer(library))
-		n.asked, n.failed = true, int16(C.nvml_load(library))
-	}
-	if n.failed != 0 {
-		return fail(n.failed)
+	if number := n.load(); number != 0 {
+		return fail(number)
 	}
 	count := int(C.nvml_uses(&n.uses[0], usesMax))
 	if count < 0 {

@@ -1,5 +1,5 @@
 /*
- * nvml.h: the few functions of NVIDIA's management library that say how much memory each process has on a device. The
+ * nvml.h: the few functions of NVIDIA's management library that say how much memory a device and each process has. The
  * library is loaded when a process has such a device open, so nothing is linked. Layouts and names are those of nvml.h in
  * NVIDIA's deployment kit.
  */
@@ -18,5 +18,8 @@ int nvml_load(const char *library);
 
 /* Fills in what processes have on all devices and returns how many entries it wrote, or a negative errno. */
 int nvml_uses(struct nvml_use *uses, int room);
+
+/* Fills in how much memory the device at a PCI address has and how much of it is free; 0, or an errno. */
+int nvml_memory(unsigned long long device, unsigned long long *total, unsigned long long *unused);
 
 #endif

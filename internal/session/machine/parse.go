@@ -137,6 +137,15 @@ func parseAddress(text string) (uint64, bool) {
 	return parts[0]<<16 | parts[1]<<8 | parts[2]<<3 | parts[3], true
 }
 
+// DeviceAddress returns the PCI address in the identity of a DEVICE, see Figure; 0: it has none.
+func DeviceAddress(identity string) uint64 {
+	if words := strings.Fields(identity); len(words) > 1 && words[0] == "pci" {
+		address, _ := parseAddress(words[1])
+		return address
+	}
+	return 0
+}
+
 // parseDeviceMemory reads dmem.current of a control group (Linux: Documentation/admin-guide/cgroup-v2.rst), whose lines
 // are "drm/0000:03:00.0/vram0 12550144", and returns bytes by device.
 func parseDeviceMemory(text []byte) map[uint64]uint64 {

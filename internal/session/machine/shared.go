@@ -1,0 +1,174 @@
+package machine
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Shared is memory that a process shares with others: that of a device, of the host, or of a control group.
+type Shared struct {
+	Name        string // the same for all processes that share it
+	Total, Free uint64 // bytes
+	// Stalled is for how many ns some process of a control group has waited for memory, since the group was made.
+	Stalled uint64
+}
+
+// Shared returns the memory of devices, by their PCI addresses, as far as it can be read; and with host that of the host and of the
+// control groups that bound the process. amdgpu says it in sysfs, NVIDIA in its library; xe and i915 say nothing that all may read.
+func (p *Process) Shared(devices []uint64, host bool) []Shared {
+	var list []Shared
+	for _, device := range devices {
+		if s, ok := p.machine.deviceShared(device, p.nvidia); ok {
+			list = append(list, s)
+		}
+	}
+	if !host {
+		return list
+	}
+	here, known := p.machine.host()
+	if known {
+		list = append(list, here)
+	}
+	for _, g := range p.limited {
+		if s, ok := g.shared(); ok && (!known || s.Total < here.Total) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// deviceShared reads the memory of the device at a PCI address.
+func (m *Machine) deviceShared(device uint64, nvidia bool) (Shared, bool) {
+	if device == 0 {
+		return Shared{}, false
+	}
+	name := fmt.Sprintf("%04x:%02x:%02x.%x", device>>16, device>>8&0xff, device>>3&0x1f, device&7)
+	folder := filepath.Join(m.sys, "bus/pci/devices", name)
+	total, ok := readNumber(filepath.Join(folder, "mem_info_vram_total"))
+	used, ok2 := readNumber(filepath.Join(folder, "mem_info_vram_used"))
+	free := total - min(used, total)
+	if nvidia && !ok {
+		total, free, ok = m.nvml.memory(device)
+		ok2 = ok
+	}
+	return Shared{Name: name, Total: total, Free: free}, ok && ok2
+}
+
+// host reads what is left of this machine's memory.
+func (m *Machine) host() (Shared, bool) {
+	text := readText(filepath.Join(m.proc, "meminfo"))
+	total, ok := numberBehind(text, "MemTotal:")
+	free, ok2 := numberBehind(text, "MemAvailable:")
+	return Shared{Name: "host", Total: total << 10, Free: free << 10}, ok && ok2
+}
+
+// group is a control group, with the names of its files.
+type group struct {
+	folder        string
+	limits        []string
+	now, pressure string
+	cached        []string // in memory.stat: what the kernel takes back when memory is short
+}
+
+// groupsOf returns the control groups whose limits of memory hold for a process, each before the one above it. text is
+// /proc/PID/cgroup. In a container its path may be that outside: then only the mounted folder is there.
+func (m *Machine) groupsOf(text []byte) (list []group) {
+	second := group{
+		limits: []string{"memory.max", "memory.high"}, now: "memory.current", pressure: "memory.pressure",
+		cached: []string{"active_file", "inactive_file"},
+	}
+	first := group{
+		limits: []string{"memory.limit_in_bytes"}, now: "memory.usage_in_bytes",
+		cached: []string{"total_active_file", "total_inactive_file"},
+	}
+	for _, way := range []struct {
+		mark, below string
+		files       group
+	}{
+		{"0::/", m.groups, second},
+		{":memory:/", filepath.Join(m.groups, "memory"), first},
+		{":memory:/", filepath.Join(filepath.Dir(m.groups), "memory"), first},
+	} {
+		path, ok := parseGroup(text, way.mark)
+		if !ok {
+			continue
+		}
+		for folder := filepath.Join(way.below, filepath.Clean("/"+path)); len(folder) >= len(way.below); folder = filepath.Dir(folder) {
+			if _, err := os.Stat(filepath.Join(folder, way.files.now)); err == nil {
+				g := way.files
+				g.folder = folder
+				list = append(list, g)
+			}
+		}
+	}
+	return list
+}
+
+// shared reads what a group leaves below the lowest of its limits; false: it has none.
+func (g *group) shared() (Shared, bool) {
+	total := uint64(math.MaxUint64)
+	for _, name := range g.limits {
+		if limit, ok := readNumber(filepath.Join(g.folder, name)); ok { // "max" is no number
+			total = min(total, limit)
+		}
+	}
+	used, ok := readNumber(filepath.Join(g.folder, g.now))
+	if !ok || total == math.MaxUint64 {
+		return Shared{}, false
+	}
+	stat := readText(filepath.Join(g.folder, "memory.stat"))
+	for _, name := range g.cached {
+		cached, _ := numberBehind(stat, name)
+		used -= min(cached, used)
+	}
+	s := Shared{Name: g.folder, Total: total, Free: total - min(used, total)}
+	if g.pressure != "" {
+		s.Stalled = parseStalled(readText(filepath.Join(g.folder, g.pressure)))
+	}
+	return s, true
+}
+
+// parseStalled returns the total of a pressure file's first line, in ns: "some avg10=0.00 avg60=0.00 avg300=0.00 total=12" says it in
+// µs (Linux: Documentation/accounting/psi.rst).
+func parseStalled(text []byte) uint64 {
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	_, total, found := strings.Cut(string(line), "total=")
+	micros, err := strconv.ParseUint(total, 10, 64)
+	if !found || err != nil || !strings.HasPrefix(string(line), "some ") || micros > math.MaxUint64/1000 {
+		return 0
+	}
+	return micros * 1000
+}
+
+// numberBehind returns the number behind a name at the beginning of a line.
+func numberBehind(text []byte, name string) (uint64, bool) {
+	for line := range bytes.Lines(text) {
+		if fields := bytes.Fields(line); len(fields) > 1 && string(fields[0]) == name {
+			n, err := strconv.ParseUint(string(fields[1]), 10, 64)
+			return n, err == nil
+		}
+	}
+	return 0, false
+}
+
+func readNumber(name string) (uint64, bool) {
+	n, err := strconv.ParseUint(strings.TrimSpace(string(readText(name))), 10, 64)
+	return n, err == nil
+}
+
+// readText returns the beginning of a file; none if it cannot be read.
+func readText(name string) []byte {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil
+	}
+	defer file.Close() //nolint:errcheck // only read
+	text, _ := io.ReadAll(io.LimitReader(file, textMax))
+	return text
+}

@@ -1,0 +1,244 @@
+package session
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/session/machine"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Memory that a pool keeps idle may be what another program lacks. While little of a device's memory is free, or of the host's or a
+// control group's where that is the device's, the pools give back their oldest blocks until there is headroom again: a tenth, and at
+// least 256 MiB unless that is more than a quarter. What they do not have then they owe: it goes when the program releases it, so that
+// the others find what they would without a pool. Where hardly anything is others', only blocks go that were idle for a second: the
+// program alone would suffer.
+
+const (
+	headroomShare = 10
+	headroomLeast = 256 << 20
+	smallShare    = 4 // of small devices
+	// spareShare of the headroom goes back besides, so that the next create does not bring the shortage back.
+	spareShare  = 8
+	othersLeast = 4                         // the part of the headroom that others have, or they do not count
+	stallShare  = 10                        // the part of the time that processes of a group waited for memory: it is short
+	idleRest    = uint64(wire.ReliefIdleNS) // between messages about idle blocks
+)
+
+// headroom returns how many bytes shall be free.
+func headroom(total uint64) uint64 {
+	return max(total/headroomShare, min(headroomLeast, total/smallShare))
+}
+
+// place is where the memory of a process is.
+type place struct {
+	devices []uint64 // PCI addresses
+	host    bool     // a device uses the memory of the host
+}
+
+// poolOf is what a process has through its pool.
+type poolOf struct {
+	process          uint32
+	cached, reserved uint64
+	place            place
+}
+
+// look is a pool and the memory that it shares.
+type look struct {
+	poolOf
+	shared []machine.Shared
+}
+
+// relief decides which pools give how much. Its clock is that of the events. One goroutine calls look, others the rest.
+type relief struct {
+	ask    func(process uint32, relief wire.Relief)
+	stalls map[string]stall
+
+	mu   sync.Mutex
+	owed map[uint32]owed
+}
+
+// owed is what a pool was asked for and has not given yet, and when it was asked for what is idle.
+type owed struct{ bytes, idle uint64 }
+
+// stall is what a control group said of its stalls.
+type stall struct{ time, stalled uint64 }
+
+func newRelief(ask func(process uint32, relief wire.Relief)) *relief {
+	return &relief{ask: ask, stalls: map[string]stall{}, owed: map[uint32]owed{}}
+}
+
+// shortage is what some memory lacks.
+type shortage struct {
+	lacks, spare uint64
+	over         bool // there is headroom and more
+	alone        bool // others have next to nothing
+	cached       uint64
+}
+
+// look asks the pools for what the shared memory lacks. Those with the most give first; what none has all of them owe.
+func (r *relief) look(now uint64, looks []look) {
+	slices.SortFunc(looks, func(a, b look) int { return cmp.Or(cmp.Compare(b.cached, a.cached), cmp.Compare(a.process, b.process)) })
+	short := r.shortages(now, looks)
+	for _, l := range looks {
+		var need, spare uint64
+		over, alone := true, true
+		for _, m := range l.shared {
+			s := short[m.Name]
+			over = over && s.over
+			if s.lacks == 0 {
+				continue
+			}
+			part := min(s.lacks, l.cached) + s.lacks - min(s.lacks, s.cached)
+			need, spare, alone = max(need, part), max(spare, s.spare), alone && s.alone
+			s.lacks -= min(s.lacks, l.cached)
+			s.cached -= l.cached
+		}
+		r.settle(now, &l, need, spare, over, alone)
+	}
+}
+
+// settle asks a pool for what it does not owe yet.
+func (r *relief) settle(now uint64, l *look, need, spare uint64, over, alone bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	was := r.owed[l.process]
+	switch {
+	case need > was.bytes && !alone:
+		r.owed[l.process] = owed{bytes: need + spare}
+		r.ask(l.process, wire.Relief{Asked: need + spare, Why: wire.ReliefShort})
+	case need > 0 && alone && l.cached > 0 && (was.idle == 0 || now-was.idle >= idleRest):
+		r.owed[l.process] = owed{idle: now}
+		r.ask(l.process, wire.Relief{Asked: need + spare, Why: wire.ReliefIdle})
+	case over && was.bytes > 0:
+		delete(r.owed, l.process)
+		r.ask(l.process, wire.Relief{Why: wire.ReliefShort})
+	}
+}
+
+// shortages returns by its name what there is to say of each memory.
+func (r *relief) shortages(now uint64, looks []look) map[string]*shortage {
+	found, free := map[string]*shortage{}, map[string]machine.Shared{}
+	ours := map[string]uint64{}
+	for _, l := range looks {
+		for _, m := range l.shared {
+			if found[m.Name] == nil {
+				found[m.Name] = &shortage{}
+			}
+			free[m.Name] = m
+			found[m.Name].cached += l.cached
+			ours[m.Name] += l.reserved
+		}
+	}
+	for name, s := range found {
+		m := free[name]
+		want := headroom(m.Total)
+		used := m.Total - min(m.Free, m.Total)
+		s.alone = used-min(used, ours[name]) < want/othersLeast
+		s.spare, s.over = want/spareShare, m.Free >= want+want/spareShare
+		if m.Free < want {
+			s.lacks = want - m.Free
+		} else if r.stalls[name].long(now, m.Stalled) {
+			s.lacks, s.over = want/2, false
+		}
+		r.stalls[name] = stall{now, m.Stalled}
+	}
+	maps.DeleteFunc(r.stalls, func(name string, _ stall) bool { return found[name] == nil })
+	return found
+}
+
+// long reports whether processes waited for memory for much of the time since an earlier look.
+func (s stall) long(now, stalled uint64) bool {
+	return s.time != 0 && stalled > s.stalled && stallShare*(stalled-s.stalled) > now-s.time
+}
+
+// paid notes what a pool gave back.
+func (r *relief) paid(process uint32, bytes uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if was, known := r.owed[process]; known {
+		was.bytes -= min(was.bytes, bytes)
+		r.owed[process] = was
+	}
+}
+
+// forget forgets a process that is gone.
+func (r *relief) forget(process uint32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.owed, process)
+}
+
+// lookAt reads what pools share. open are the processes that can be read.
+func lookAt(open map[uint32]*sampled, pools []poolOf) (looks []look) {
+	for _, pool := range pools {
+		if p := open[pool.process]; p != nil {
+			looks = append(looks, look{pool, p.reader.Load().Shared(pool.place.devices, pool.place.host)})
+		}
+	}
+	return looks
+}
+
+// placeOf notes where the memory of a device is.
+func (in *intake) placeOf(r *wire.Record) {
+	if in.places == nil {
+		return
+	}
+	at := in.places[r.Process]
+	_, _, identity := wire.ParseDevice(r.Payload)
+	if address := machine.DeviceAddress(string(identity)); address != 0 && len(at.devices) < devicesMax && !slices.Contains(at.devices, address) {
+		at.devices = append(slices.Clip(at.devices), address) // a look may read the old list
+	}
+	at.host = at.host || r.AsDevice().Unified()
+	in.places[r.Process] = at
+}
+
+// placeGone forgets a process that is gone.
+func (in *intake) placeGone(process uint32) {
+	if in.places != nil {
+		delete(in.places, process)
+		in.sampler.relief.forget(process)
+	}
+}
+
+// devicesMax bounds the devices of a process.
+const devicesMax = 64
+
+// offerPools lets the sampler look at the memory around the pools.
+func (in *intake) offerPools() {
+	var pools []poolOf
+	for process, at := range in.places {
+		p := in.model.Heap().Lookup(process)
+		if p != nil && p.Hits+p.Misses > 0 && p.Reserved() > 0 && (at.host || len(at.devices) > 0) {
+			pools = append(pools, poolOf{process, p.Free(), uint64(p.Reserved()), at})
+		}
+	}
+	if len(pools) == 0 {
+		return
+	}
+	select {
+	case in.sampler.pools <- pools:
+	default: // the machine takes its time to answer
+	}
+}
+
+// relieves makes the collector ask pools for memory that is short.
+func (c *collector) relieves() {
+	c.places = map[uint32]place{}
+	c.sampler.relief = newRelief(func(process uint32, relief wire.Relief) { c.do(func() { c.relieve(process, relief) }) })
+}
+
+// relieve asks the pool of a process for memory.
+func (c *collector) relieve(process uint32, relief wire.Relief) {
+	message, err := wire.Control{Sequence: c.next(), Text: relief.Message()}.Encode()
+	if err != nil {
+		return // it is short
+	}
+	for _, p := range slices.Clone(c.peers) { // guard may remove one
+		if p.number == process {
+			c.guard(func() { p.send(message) })
+		}
+	}
+}
