@@ -30,6 +30,8 @@ type collector struct {
 	child func() int    // pid of the program itself, 0 while unknown
 	next  func() uint64 // numbers a message
 
+	folder string // of the session; empty: no pool is asked for what other programs need
+
 	merge   merge
 	peers   []*peer
 	count   uint32         // processes so far
@@ -161,6 +163,9 @@ func (c *collector) pass() int {
 		n = c.merge.run(until, passMax, c.deliver)
 		if n < passMax {
 			c.read = until
+		}
+		for _, p := range c.peers {
+			c.hear(p)
 		}
 		if all {
 			c.reportLosses(now)

@@ -199,10 +199,13 @@ func removeStale(place string) {
 }
 
 // Views returns the sockets for other terminals of this user's sessions.
-func Views() []string {
+func Views() []string { return socketsNamed(viewName) }
+
+// socketsNamed returns the sockets of a name in the folders of this user's sessions.
+func socketsNamed(name string) []string {
 	var sockets []string
 	for _, place := range candidates() {
-		paths, _ := filepath.Glob(filepath.Join(place, folderPrefix+"*-*", viewName))
+		paths, _ := filepath.Glob(filepath.Join(place, folderPrefix+"*-*", name))
 		for _, path := range paths {
 			var st unix.Stat_t
 			if unix.Lstat(filepath.Dir(path), &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR && int(st.Uid) == os.Geteuid() && safe(place) == nil {

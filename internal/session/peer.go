@@ -30,6 +30,7 @@ type peer struct {
 	lease  lease
 	mem    []byte
 	region *wire.Region
+	ask    uint32      // the latest ask for memory that was heard
 	outbox [][]byte    // messages for which its mailbox had no room
 	hungUp atomic.Bool // the other end of the socket is closed: by the process, or because it is gone
 

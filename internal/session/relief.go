@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/session/machine"
@@ -34,8 +35,9 @@ func headroom(total uint64) uint64 {
 
 // place is where the memory of a process is.
 type place struct {
-	devices []uint64 // PCI addresses
-	host    bool     // a device uses the memory of the host
+	devices    []uint64 // PCI addresses
+	identities []string // of devices, the same in all processes: PCI address or UUID, or the name where the driver knows neither
+	host       bool     // a device uses the memory of the host
 }
 
 // poolOf is what a process has through its pool.
@@ -56,8 +58,9 @@ type relief struct {
 	ask    func(process uint32, relief wire.Relief)
 	stalls map[string]stall
 
-	mu   sync.Mutex
-	owed map[uint32]owed
+	mu    sync.Mutex
+	owed  map[uint32]owed
+	given uint64 // by all pools so far
 }
 
 // owed is what a pool was asked for and has not given yet, and when it was asked for what is idle.
@@ -158,10 +161,25 @@ func (s stall) long(now, stalled uint64) bool {
 func (r *relief) paid(process uint32, bytes uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.given += bytes
 	if was, known := r.owed[process]; known {
 		was.bytes -= min(was.bytes, bytes)
 		r.owed[process] = was
 	}
+}
+
+// asked notes that a pool was asked for what another program needs. A look ends what it cannot give.
+func (r *relief) asked(process uint32, bytes uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.owed[process] = owed{bytes: bytes}
+}
+
+// sum returns what all pools have given so far.
+func (r *relief) sum() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.given
 }
 
 // forget forgets a process that is gone.
@@ -187,9 +205,16 @@ func (in *intake) placeOf(r *wire.Record) {
 		return
 	}
 	at := in.places[r.Process]
-	_, _, identity := wire.ParseDevice(r.Payload)
-	if address := machine.DeviceAddress(string(identity)); address != 0 && len(at.devices) < devicesMax && !slices.Contains(at.devices, address) {
+	name, _, identity := wire.ParseDevice(r.Payload)
+	text := string(identity)
+	if address := machine.DeviceAddress(text); address != 0 && len(at.devices) < devicesMax && !slices.Contains(at.devices, address) {
 		at.devices = append(slices.Clip(at.devices), address) // a look may read the old list
+	}
+	if text == "" || strings.HasPrefix(text, "local") {
+		text = "name " + string(name)
+	}
+	if len(at.identities) < devicesMax && !slices.Contains(at.identities, text) {
+		at.identities = append(slices.Clip(at.identities), text)
 	}
 	at.host = at.host || r.AsDevice().Unified()
 	in.places[r.Process] = at

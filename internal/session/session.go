@@ -59,15 +59,16 @@ type Options struct {
 
 // Session is a running target. Its methods may be called from any goroutine.
 type Session struct {
-	options   Options
-	folder    *folder
-	acceptor  *acceptor
-	bell      *bell
-	collector *collector
-	streams   *streams
-	cmd       *exec.Cmd
-	signals   chan os.Signal
-	sequence  atomic.Uint64
+	options    Options
+	folder     *folder
+	acceptor   *acceptor
+	bell       *bell
+	neighbours *neighbours // nil: there is no pool
+	collector  *collector
+	streams    *streams
+	cmd        *exec.Cmd
+	signals    chan os.Signal
+	sequence   atomic.Uint64
 
 	ended  chan struct{} // closed when the program has ended
 	status Status        // from then on
@@ -143,7 +144,9 @@ func (s *Session) prepare() error {
 	c.child, c.published = s.PID, s.options.Published
 	c.next = func() uint64 { return s.sequence.Add(1) }
 	if s.options.Config.Pooling {
-		c.relieves()
+		if err := s.relieve(c); err != nil {
+			return err
+		}
 	}
 	if s.bell, err = openBell(s.folder.join(wire.ConfigName)); err != nil {
 		return err
@@ -165,6 +168,16 @@ func (s *Session) prepare() error {
 		return fmt.Errorf("open a terminal for the program: %w", err)
 	}
 	return nil
+}
+
+// relieve makes the pools give memory that other programs lack, and get what others keep.
+func (s *Session) relieve(c *collector) (err error) {
+	c.relieves()
+	c.folder = s.folder.path
+	s.neighbours, err = hearNeighbours(s.folder.join(neighboursName), func(need uint64, identities []string) uint64 {
+		return c.give(need, identities, 0)
+	})
+	return err
 }
 
 // files returns the libraries and settings for the runtime folder.
@@ -237,6 +250,7 @@ func (s *Session) abandon() error {
 	if s.bell != nil {
 		s.bell.close()
 	}
+	s.neighbours.close()
 	if s.folder != nil {
 		_, err := s.folder.remove()
 		return err
@@ -258,6 +272,7 @@ func (s *Session) reap() {
 // dashboard on the screen: from here on captured output goes to the terminal.
 func (s *Session) Wait() (Result, error) {
 	<-s.ended
+	s.neighbours.close()
 	unwatched := s.acceptor.settle()
 	for _, why := range unwatched {
 		s.options.Warn("a process is not watched: " + why)

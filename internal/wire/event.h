@@ -681,8 +681,8 @@ struct gmtcontrol {
 #define GMT_CONTROLS 32 /* power of two */
 
 /*
- * Head of the region; the rings start at byte GMT_RINGS_OFFSET. The session alone writes control, posted and uses, the
- * target alone the rest. posted and taken count messages from 0 and may wrap. posted is a futex.
+ * Head of the region; the rings start at byte GMT_RINGS_OFFSET. The session alone writes control, posted, uses, answered and
+ * relieved, the target alone the rest. posted and taken count messages from 0 and may wrap. posted is a futex.
  */
 #define GMT_RINGS_OFFSET 8192
 struct gmtregion {
@@ -698,6 +698,11 @@ struct gmtregion {
 	struct gmtcontrol control[GMT_CONTROLS];
 	uint32_t used; /* rings below this one have had an owner; the session looks at no others, which have no memory yet */
 	uint32_t uses; /* 1: GMT_USES_ASKED means now */
+	uint64_t lacks;    /* bytes that a create lacks which found no memory, of the latest ask */
+	uint32_t asks;     /* how often the target has asked for memory that other programs keep idle */
+	uint32_t answered; /* the ask that the session has answered */
+	uint32_t relieved; /* 1: there is more memory now */
+	uint32_t pad;
 };
 
 /* What the target sends with the region's descriptor. */
@@ -732,6 +737,7 @@ struct gmtconfig {
 	uint64_t eager;      /* 1: memory gets its room on the devices when it is created */
 	uint8_t policy[64];
 	uint8_t limits[1024];   /* "name=value,..." */
+	uint64_t neighbours;    /* 1: the session asks other programs for the memory that creates lack */
 };
 
 /*

@@ -91,6 +91,18 @@ func (r *Region) Lost() (lost, uses, waits uint64) {
 // AskUses says whether USE and SYNC events are wanted from now on, of a target whose configuration has UsesAsked.
 func (r *Region) AskUses(wanted bool) { atomic.StoreUint32(&r.head.Uses, flag(wanted)) }
 
+// Lacks returns how many bytes the target lacks, and the number of its ask, 0 before the first.
+func (r *Region) Lacks() (bytes uint64, ask uint32) {
+	ask = atomic.LoadUint32(&r.head.Asks)
+	return atomic.LoadUint64(&r.head.Lacks), ask
+}
+
+// Relieved answers an ask: whether there may be more memory now.
+func (r *Region) Relieved(ask uint32, some bool) {
+	atomic.StoreUint32(&r.head.Relieved, flag(some))
+	atomic.StoreUint32(&r.head.Answered, ask)
+}
+
 // Cursor reads one ring in order.
 type Cursor struct {
 	ring    *rawRing

@@ -37,10 +37,10 @@ const (
 	SizeofEvent   = 0x40
 	SizeofFrame   = 0x10
 	sizeofRing    = 0x1000c0
-	sizeofRegion  = 0x1038
+	sizeofRegion  = 0x1050
 	SizeofHello   = 0x818
 	SizeofControl = 0x80
-	SizeofConfig  = 0x490
+	SizeofConfig  = 0x498
 
 	CallArguments = 0x6
 	commSize      = 0x10
@@ -220,6 +220,11 @@ type (
 		Control    [32]rawControl
 		Used       uint32
 		Uses       uint32
+		Lacks      uint64
+		Asks       uint32
+		Answered   uint32
+		Relieved   uint32
+		Pad        uint32
 	}
 	rawRing struct {
 		Head     uint64
@@ -264,5 +269,6 @@ type (
 		Eager        uint64
 		Policy       [64]uint8
 		Limits       [1024]uint8
+		Neighbours   uint64
 	}
 )

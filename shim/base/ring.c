@@ -84,8 +84,8 @@ static bool room(struct writer *w, uint64_t slots)
 	return w->head - w->tail + slots <= GMT_RING_EVENTS;
 }
 
-/* Has the session read the rings now. Filters of system calls permit this one wherever there are threads. */
-static void ring_bell(void)
+/* Filters of system calls permit this one wherever there are threads. */
+void gmt_ring_bell(void)
 {
 	int saved = errno;
 	if (gmt_session.bell)
@@ -104,7 +104,7 @@ static void look(struct writer *w)
 	w->until = tail + (half ? GMT_RING_EVENTS : GMT_RING_EVENTS / 2);
 	if (half && w->nudged != tail + 1) {
 		w->nudged = tail + 1;
-		ring_bell();
+		gmt_ring_bell();
 	}
 }
 

@@ -16,6 +16,8 @@ void gmt_ring_write_pair(const struct gmtevent *first, const struct gmtevent *se
 void gmt_ring_write_payload(struct gmtevent *event, const void *payload, size_t length);
 /* Fetches the cache lines of the next write while the driver works: the session's processor has read there. */
 void gmt_ring_prepare(void);
+/* Has the session read the rings now, and look at the region's head. */
+void gmt_ring_bell(void);
 /* In the child of a fork, which has no ring. */
 void gmt_ring_forget(void);
 

@@ -11,6 +11,7 @@
 #include "../base/ring.h"
 #include "../base/signals.h"
 #include "budget.h"
+#include "neighbours.h"
 
 /*
  * How long a thread waits for others inside the driver: a release may wait there for commands, and these for a user event
@@ -20,6 +21,7 @@
 #define WAIT_FOR_CORE 1000000u
 #define MOMENT 20000u
 #define OTHERS_MAX 64 /* what others free need not help this call */
+#define ASKS_MAX 3    /* the same of what other programs give back */
 
 static _Alignas(64) _Atomic uint32_t draining;
 
@@ -108,10 +110,8 @@ static bool take_turn(void)
 	return true;
 }
 
-bool gmt_oom_drain(struct gmt_shortage *s, cl_int error, uint64_t need)
+static bool drain(struct gmt_shortage *s, uint64_t need)
 {
-	if (!gmt_out_of_memory(error) || !gmt_pooling())
-		return false;
 	if (freed_since(s) || wait_for(s, &gmt_evict_leaving, WAIT_FOR_DRIVER))
 		return true;
 	bool turn = take_turn();
@@ -119,4 +119,12 @@ bool gmt_oom_drain(struct gmt_shortage *s, cl_int error, uint64_t need)
 	if (turn)
 		atomic_store(&draining, 0);
 	return some || wait_for(s, &gmt_evict_running, WAIT_FOR_CORE) || wait_for(s, &gmt_evict_leaving, WAIT_FOR_DRIVER);
+}
+
+bool gmt_oom_drain(struct gmt_shortage *s, cl_int error, uint64_t need)
+{
+	if (!gmt_out_of_memory(error))
+		return false;
+	/* A command may lack something else: what others keep is not taken from them for that. */
+	return (gmt_pooling() && drain(s, need)) || (need && s->asked++ < ASKS_MAX && gmt_neighbours_relieve(need));
 }

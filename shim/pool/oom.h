@@ -9,6 +9,7 @@ struct gmt_shortage {
 	uint64_t seen;   /* gmt_given_back before the latest attempt */
 	uint64_t given;  /* bytes given back for this call */
 	uint32_t others; /* how often it tried again because of what other threads did */
+	uint32_t asked;  /* how often other programs were asked */
 };
 
 static inline struct gmt_shortage gmt_shortage(void)

@@ -69,6 +69,7 @@ static void write_config(struct options options)
 		.ungated = options.ungated,
 		.scrub = options.scrub,
 		.eager = options.eager,
+		.neighbours = options.neighbours,
 		.devicememory = options.devicememory,
 		.answerfree = options.answerfree,
 		.transfers = options.transfers,
@@ -102,6 +103,12 @@ void session_ask_uses(uint32_t wanted)
 {
 	CHECK(session_read());
 	__atomic_store_n(&session.region->uses, wanted, __ATOMIC_RELAXED);
+}
+
+struct gmtregion *session_region(void)
+{
+	CHECK(session_read());
+	return session.region;
 }
 
 void session_open(struct options options)

@@ -50,6 +50,7 @@ struct options {
 	bool spill;            /* virtual objects; no pooling */
 	uint64_t answerfree;   /* 1: of the query for free memory */
 	uint32_t transfers;    /* enum gmttransfers */
+	bool neighbours;       /* the session asks other programs for memory */
 };
 
 /* Writes the config, listens, and sets the environment: before the first OpenCL call. */
@@ -58,6 +59,8 @@ void session_open(struct options options);
 bool session_read(void);
 /* Asks for USE and SYNC events, or for none. */
 void session_ask_uses(uint32_t wanted);
+/* What the target shares, once it has connected. */
+struct gmtregion *session_region(void);
 /* session_read from a thread, until session_stop. */
 void session_start(void);
 void session_stop(void);

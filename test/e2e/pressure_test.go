@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// steered is a program that does what it is told, and tells what came of it.
+// steered is a program that does what lines say, and prints what came of each.
 type steered struct {
 	*process
 	in    *io.PipeWriter
@@ -116,5 +116,86 @@ func TestPoolRelievesItsGroup(t *testing.T) {
 	}
 	if text, err := os.ReadFile(filepath.Join(group, "memory.failcnt")); err == nil {
 		t.Logf("the group refused memory %s times", strings.TrimSpace(string(text)))
+	}
+}
+
+// card returns the environment of programs that share a card of that many bytes.
+func card(t *testing.T, bytes uint64) []string {
+	t.Helper()
+	layer := compiled(t, "libcard.so", filepath.Join(root, "test/programs/preloaded/card.c"), "-shared", "-fPIC", "-O2", "-fvisibility=hidden")
+	return []string{"OPENCL_LAYERS=" + layer, "CARD=" + filepath.Join(t.TempDir(), "card"), "CARD_UUID=" + t.Name(), "CARD_BYTES=" + strconv.FormatUint(bytes, 10)}
+}
+
+// recordSteered runs a steered program with a pool, and records it.
+func recordSteered(t *testing.T, env []string) (p *steered, file string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "x.gmt")
+	return steer(t, env, gpumemtop(), "record", "--policy", "futhark", "-o", file, "--"), file
+}
+
+// TestNeighbourGives: on a card of 300 MiB one program keeps 256 idle in its pool. Another program, under a session of its own, needs
+// 200, and gets them as bare; what is more than the card has still fails.
+func TestNeighbourGives(t *testing.T) {
+	t.Parallel()
+	env := card(t, 300<<20)
+	keeper, file := recordSteered(t, env)
+	for _, what := range []string{"create 128", "create 128", "release"} {
+		keeper.tell("%s", what)
+	}
+	other, _ := recordSteered(t, env)
+	for _, c := range []struct{ what, want string }{
+		{"create 200", "create: 0"}, {"create 200", "create: -4"}, {"create 90", "create: 0"}, {"release", "released: 2"},
+	} {
+		if got := other.tell("%s", c.what); got != c.want {
+			t.Errorf("%s: %s, want %s", c.what, got, c.want)
+		}
+	}
+	if got := keeper.tell("create 16"); got != "create: 0" { // the other one gives back
+		t.Errorf("create 16: %s", got)
+	}
+	other.end()
+	kept := keeper.end()
+	if !contains(kept.stderr, "gave back  256.0 MiB, because other programs lacked memory") {
+		t.Errorf("%s", kept.stderr)
+	}
+	if c := decidedAgain(t, file); !c.Exact() || c.First != "" || c.Requests == 0 || c.Evictions == 0 {
+		t.Errorf("replayed: %+v", c)
+	}
+}
+
+// TestNeighboursAskEachOther: two programs that need more than there is ask each other at the same time, again and again. Neither hangs,
+// and what both keep idle is found.
+func TestNeighboursAskEachOther(t *testing.T) {
+	t.Parallel()
+	env := card(t, 200<<20)
+	var both []*steered
+	for range 2 {
+		p, _ := recordSteered(t, env)
+		both = append(both, p)
+	}
+	for _, p := range both {
+		p.tell("create 90")
+	}
+	for range 5 {
+		for _, p := range both {
+			p.tell("release")
+		}
+		for _, p := range both { // each has 90 idle, and would take all
+			if _, err := io.WriteString(p.in, "create 150\n"); err != nil {
+				t.Fatal(err)
+			}
+			p.lines++
+		}
+		waitFor(t, "both answers", func() bool {
+			return !slices.ContainsFunc(both, func(p *steered) bool { return strings.Count(string(p.stdout.bytes()), "\n") < p.lines })
+		})
+	}
+	got := 0
+	for _, p := range both {
+		p.end()
+		got += strings.Count(string(p.stdout.bytes()), "create: 0\n")
+	}
+	if got != 7 { // the first of each, and one of each five pairs
+		t.Errorf("%d creates, want 7:\n%s\n%s", got, both[0].stdout.bytes(), both[1].stdout.bytes())
 	}
 }
