@@ -1,6 +1,7 @@
 package allocator
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -111,6 +112,7 @@ func (p *Pool) resume(since, now int64) {
 			starts[i] += now - since
 		}
 	}
+	p.peaks.shift(now - since)
 	p.now = now
 }
 
@@ -197,6 +199,9 @@ func (a *Arms) Room() (room [2]uint64) {
 	return room
 }
 
+// Due is Due of the active arm: for the other one no time passes.
+func (a *Arms) Due() int64 { return a.active.Due() }
+
 // Drain is Drain: the arm that waits gives up its cached blocks before the active one, and then cooling ones.
 func (a *Arms) Drain(need uint64, out []Eviction) []Eviction {
 	if !a.split {
@@ -250,8 +255,8 @@ func (a *Arms) Trim(keep uint64, out []Eviction) []Eviction {
 // up a block if its turn came now.
 func (a *Arms) Expire(time int64, out []Eviction) (_ []Eviction, next int64) {
 	out, next = a.active.Expire(time, out)
-	if age := a.waiting().limits.maxAge; next == 0 && age != 0 {
-		next = time + age
+	if l := &a.waiting().limits; next == 0 && l.timed() {
+		next = time + cmp.Or(l.maxAge, second)
 	}
 	return out, next
 }
@@ -301,7 +306,7 @@ func (a *Arms) Begin(next *Pool, time int64, out []Eviction) []Eviction {
 	}
 	out = a.End(time, out)
 	alternative := a.pools[Alternative]
-	alternative.short, alternative.small = present.short, present.small
+	alternative.short, alternative.small, alternative.beyond = present.short, present.small, present.beyond
 	out = alternative.meet(present.heap, alternative.Switch(next, a.since, out))
 	a.running, a.split = true, true
 	a.settle()

@@ -12,12 +12,17 @@ import (
 //
 //   - No more bytes are cached than cap allows, except in slabs that are in use, until the next call that reports evictions.
 //   - No tag and no size has more cached blocks than max_per_tag and max_per_bucket allow.
+//   - Blocks beyond proportion and max_age go with the next calls, a few with each.
 type cache struct {
 	slabs
-	limits limits
-	heap   uint64  // memory of the largest device that requests have named, in bytes
-	doomed []int32 // blocks in that state
-	debt   uint64  // bytes that other programs lack, see Relieve
+	limits  limits
+	heap    uint64  // memory of the largest device that requests have named, in bytes
+	doomed  []int32 // blocks in that state
+	mayGive int     // blocks that the present call may still give back, see settleUp
+	beyond  uint64  // bytes that the pool may hold beyond its proportion
+	peaks   peaks
+	sizes   knownSizes
+	debt    uint64 // bytes that other programs lack, see Relieve
 }
 
 // cap returns the most bytes that may be cached.
@@ -112,19 +117,6 @@ func (c *cache) repay(since int64, out []Eviction) []Eviction {
 	for i := c.cachedByAge.oldest; i != 0 && c.debt > 0 && c.entries[i].since <= since; i = c.cachedByAge.oldest {
 		c.debt -= min(c.debt, c.gives(i))
 		out = c.evict(i, wire.EvictRelief, out)
-	}
-	return out
-}
-
-// expire sets the time, and gives up the blocks that have reached max_age. Threads of a program may report an earlier time
-// than others did: the pool's time never goes back.
-func (c *cache) expire(time int64, out []Eviction) []Eviction {
-	c.now = max(c.now, time)
-	if c.limits.maxAge == 0 {
-		return out
-	}
-	for i := c.cachedByAge.oldest; i != 0 && c.now-c.entries[i].since >= c.limits.maxAge; i = c.cachedByAge.oldest {
-		out = c.evict(i, wire.EvictAge, out)
 	}
 	return out
 }

@@ -47,7 +47,7 @@ func TestSeed000sDevice(t *testing.T) {
 			"slot": {1, 2}, "largest-first": {1, 2}, "oldest-first": {1, 2}, "all": {3, 3},
 		} {
 			for _, atOnce := range []bool{false, true} {
-				d := newDriver(t, name, "drain_order="+order)
+				d := newDriver(t, name, "proportion=0,drain_order="+order)
 				device, need, want := uint64(1024*mib), uint64(1), releases.one
 				if atOnce {
 					need, want = 512*mib, releases.need

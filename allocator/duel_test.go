@@ -25,6 +25,9 @@ func (d *dice) next() int {
 	return int(d.took[d.at-1])
 }
 
+// duelBeyond is what a pool may hold beyond its proportion.
+const duelBeyond = 5000
+
 // clock goes forwards by little, sometimes by much, and sometimes back: threads do not agree on the time.
 func (d *dice) clock() int64 {
 	switch n := d.next(); {
@@ -32,6 +35,8 @@ func (d *dice) clock() int64 {
 		return d.time - int64(n)
 	case n < 12:
 		d.time += 40
+	case n == 12:
+		d.time += 9 * second
 	default:
 		d.time += int64(n % 4)
 	}
@@ -82,6 +87,8 @@ var values = map[string][]string{
 	"mantissa_bits":       {"0", "1", "2", "4", "8"},
 	"bucket_sizes":        {netcl, "1000", "1024:4096", "100:200:5000"},
 	"max_age":             {"0", "0", "0", "0.000000005", "0.0000001", "0.000001"},
+	"proportion":          {"0", "1", "1.5", "1.5", "3"},
+	"outgrown":            {"off", "on"},
 	"drain_order":         {"slot", "largest-first", "oldest-first", "all"},
 	"max_part":            {"0", "4096", "20000", "100000"},
 	"heap_bytes":          {"0", "1048576", "16777216"},
@@ -230,7 +237,7 @@ func runDuel(tb testing.TB, name string, ops []byte) {
 
 func runDuelOf(tb testing.TB, p *Pool, ops []byte) {
 	tb.Helper()
-	p.small = 0 // its devices are all small
+	p.small, p.beyond = 0, duelBeyond // its devices and pools are all small
 	d := &duel{TB: tb, p: p, r: newReference(p), seen: map[Block]bool{}, dice: dice{took: ops}}
 	for d.at < len(d.took) {
 		d.step()

@@ -22,6 +22,8 @@ var effects = map[string]struct{ value, base, part string }{
 	"mantissa_bits":       {"1", "", "0"},
 	"bucket_sizes":        {"3000:5000:500000", "", "0"},
 	"max_age":             {"0.000000005", "", "0"},
+	"proportion":          {"1", "", "0"},
+	"outgrown":            {"", "", "4096"},
 	"drain_order":         {"", "", "1048576"},
 	"max_part":            {"4096", "", "0"},
 	"heap_bytes":          {"1073741824", "", "0"},
@@ -76,6 +78,7 @@ func TestEveryLimitHasAnEffect(t *testing.T) {
 			}
 			story := func(value string) string {
 				d := newDriver(t, name, c.base)
+				d.policy.beyond = 0 // the story is a small one
 				if find(name).carver != nil {
 					d.align = 64
 					d.set("max_part", c.part)

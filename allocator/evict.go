@@ -6,11 +6,12 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Room returns how many bytes of blocks in use can be freed, while nothing uses them, before Free evicts anything.
+// Room returns how many bytes of blocks in use can be freed before Due, while nothing uses them, before Free evicts
+// anything.
 func (p *Pool) Room() uint64 {
 	l := &p.limits
 	most := p.cap()
-	if p.debt > 0 || p.leaving > 0 || len(p.doomed) > 0 || l.maxAge != 0 || l.maxPerTag != 0 || l.maxPerBucket != 0 || most < p.stats.BytesCached {
+	if p.debt > 0 || p.leaving > 0 || len(p.doomed) > 0 || l.maxPerTag != 0 || l.maxPerBucket != 0 || most < p.stats.BytesCached || p.overdue(p.now) {
 		return 0
 	}
 	return most - p.stats.BytesCached
@@ -86,21 +87,21 @@ func (p *Pool) Trim(keep uint64, out []Eviction) []Eviction {
 	return p.shrink(keep, wire.EvictTrim, p.flush(out))
 }
 
-// Expire gives up the blocks that have been cached for max_age. It returns when the next block may reach that age,
-// 0 when there is no such limit. Decide, Free and Cooled give up such blocks, too.
+// Expire gives up blocks that are too old or too many, while the program makes no calls. It returns when to call again,
+// 0 when no limit depends on the time. Decide, Free and Cooled give up such blocks, too. A call that gives nothing up
+// changes nothing.
 func (p *Pool) Expire(time int64, out []Eviction) (_ []Eviction, next int64) {
 	out = p.flush(out)
-	if p.limits.maxAge == 0 {
+	if !p.limits.timed() {
 		return out, 0
 	}
-	since := max(p.now, time) // a block that is freed next becomes cached no earlier
-	if i := p.cachedByAge.oldest; i != 0 && since-p.entries[i].since >= p.limits.maxAge {
-		out = p.expire(time, out)
+	now := max(p.now, time)
+	if p.overdue(now) {
+		p.pass(time)
+		p.mayGive = idleGives
+		out = p.settleUp(0, 0, out)
 	}
-	if i := p.cachedByAge.oldest; i != 0 {
-		since = p.entries[i].since
-	}
-	return out, since + p.limits.maxAge
+	return out, p.due(now)
 }
 
 // DropClass gives up every cached and cooling block of a class, whose context is gone, and caches no block of it from then

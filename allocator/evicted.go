@@ -27,7 +27,7 @@ func newRecentlyEvicted(byTag bool) *recentlyEvicted {
 func (r *recentlyEvicted) remember(e *entry, reason wire.Evict) {
 	var blame wire.Miss
 	switch reason {
-	case wire.EvictLimit, wire.EvictAge:
+	case wire.EvictLimit, wire.EvictAge, wire.EvictProportion, wire.EvictOutgrown:
 		blame = wire.MissLimit
 	case wire.EvictTagCap:
 		blame = wire.MissTagCap

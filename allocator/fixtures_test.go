@@ -239,7 +239,7 @@ func stranded(d *driver, size uint64, tag Tag) float64 {
 
 // TestFragmentation is the example of METRICS: free {256, 256, 256}.
 func TestFragmentation(t *testing.T) {
-	d := newDriver(t, "futhark", "")
+	d := newDriver(t, "futhark", "proportion=0")
 	var blocks []Block
 	for i := range 3 {
 		blocks = append(blocks, d.alloc(256*mib, 1, Tag(i)).Block)

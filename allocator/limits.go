@@ -56,7 +56,9 @@ type limits struct {
 	maxPerBucket      uint64 // 0: no such limit
 	maxWasteRatio     float64
 	minBlock          uint64
-	maxAge            int64 // ns, 0: no such limit
+	maxAge            int64   // ns, 0: no such limit
+	proportion        float64 // 0: no such limit
+	outgrown          bool
 	drainOrder        order
 	rejectNew         bool
 	stealOtherTag     bool
@@ -142,6 +144,14 @@ var limitTable = [...]struct {
 		func(l *limits) any { return &l.maxAge },
 	},
 	{
+		Limit{Name: "proportion", Kind: Number, Text: "0", Max: 1024, Zero: "no limit", Help: "most memory to hold, as a multiple of the most in use in the last minute, and 32 MiB more; 0: no limit"},
+		func(l *limits) any { return &l.proportion },
+	},
+	{
+		Limit{Name: "outgrown", Kind: Switch, Text: "off", Choices: []string{"off", "on"}, Help: "whether a call site's blocks go when it asks for more than any of them has, unless their sizes came back before"},
+		func(l *limits) any { return &l.outgrown },
+	},
+	{
 		Limit{Name: "drain_order", Kind: Choice, Text: "oldest-first", Choices: []string{"slot", "largest-first", "oldest-first", "all"}, Help: "which blocks go first when the driver has no memory left or a limit is lowered"},
 		func(l *limits) any { return &l.drainOrder },
 	},
@@ -161,6 +171,16 @@ func ParseSettings(text string) ([]Setting, error) {
 		settings = append(settings, Setting{name, value})
 	}
 	return settings, nil
+}
+
+// Recorded returns the value of a limit in a recording with those values. The versions that had no such limit yet did as if
+// it was off. ok is false if the recording does not say.
+func Recorded(values map[string]string, name string) (value string, ok bool) {
+	if value, ok = values[name]; ok || len(values) == 0 {
+		return value, ok
+	}
+	value, ok = map[string]string{"proportion": "0", "outgrown": "off"}[name]
+	return value, ok
 }
 
 // lookup returns the index of a limit in the table. It is an error if the policy, which obeys names, does not have it.

@@ -30,7 +30,7 @@ type kind struct {
 func (k *kind) carves() bool { return k.carver != nil || k.takesLayouts }
 
 // every lists the limits that all policies obey that cache.
-var every = []string{"max_cached_bytes", "max_cached_fraction", "over_limit", "max_age", "drain_order"}
+var every = []string{"max_cached_bytes", "max_cached_fraction", "over_limit", "max_age", "proportion", "drain_order"}
 
 // with returns some limits and those that every policy obeys.
 func with(names ...string) []string { return append(names, every...) }
@@ -63,11 +63,12 @@ var catalogue = [...]kind{
 			Name:   "futhark",
 			Source: "rts/c/free_list.h, the free list of Futhark's runtime since 2022",
 			Summary: "Best fit: the smallest sufficient free block serves if it is small, comes from the same call site, or is less than twice " +
-				"the request. Blocks have the requested size, so little is wasted. When the driver runs out of memory, free blocks go " +
-				"back one by one. The default: it suits most programs.",
+				"the request. Blocks have the requested size, so little is wasted. What the program outgrew or has not " +
+				"asked for in 10 seconds goes back, and so does what exceeds 1.5 times its recent peak and 32 MiB. When the driver runs out " +
+				"of memory, free blocks go back one by one. The default: it suits most programs.",
 		},
-		names:    with("max_per_tag", "max_waste_ratio", "min_block", "steal_other_tag"),
-		defaults: []Setting{{"drain_order", "slot"}},
+		names:    with("max_per_tag", "max_waste_ratio", "min_block", "steal_other_tag", "outgrown"),
+		defaults: []Setting{{"drain_order", "slot"}, {"max_age", "10"}, {"proportion", "1.5"}, {"outgrown", "on"}},
 		rule:     futhark{},
 	},
 	{
@@ -124,7 +125,7 @@ var catalogue = [...]kind{
 				"max(M, H/K) bytes for requests up to M and a heap of H divided into K slabs; unset values come from the program's " +
 				"requests. Larger requests get blocks of their own, cached as by futhark. Few driver objects, little waste.",
 		},
-		names:  with("max_part", "heap_bytes", "slabs_per_heap"),
+		names:  with("max_part", "heap_bytes", "slabs_per_heap", "outgrown"),
 		rule:   futhark{},
 		carver: func(align uint64, _ *limits) carve.Carver { return carve.NewBestFit(align) },
 	},
@@ -136,7 +137,7 @@ var catalogue = [...]kind{
 				"half, its buddy, when both are free. Searching and merging take a step per doubling, and free memory stays regular; up to " +
 				"half of a sub-allocation is wasted.",
 		},
-		names: with("max_part", "heap_bytes", "slabs_per_heap", "page_bytes"),
+		names: with("max_part", "heap_bytes", "slabs_per_heap", "page_bytes", "outgrown"),
 		rule:  futhark{},
 		carver: func(align uint64, l *limits) carve.Carver {
 			return carve.NewBuddy(max(l.pageBytes, align))
@@ -149,7 +150,7 @@ var catalogue = [...]kind{
 			Summary: "Like buddy for large requests. Small ones get a slot in a bin of equal slots, a power of two of the device's alignment, in " +
 				"a chunk that buddy serves: many tiny buffers lie close together and take one bit of a bitmap each.",
 		},
-		names:  with("max_part", "heap_bytes", "slabs_per_heap"),
+		names:  with("max_part", "heap_bytes", "slabs_per_heap", "outgrown"),
 		rule:   futhark{},
 		carver: func(align uint64, _ *limits) carve.Carver { return carve.NewUAlloc(max(align, 8)) },
 	},
@@ -161,7 +162,7 @@ var catalogue = [...]kind{
 				"has a plan of what the program allocates in each iteration. Then each buffer gets its planned place in one slab. What departs " +
 				"from the plan is served as before, and goes back to the driver when a few iterations have not needed it.",
 		},
-		names:        with("max_per_tag", "max_waste_ratio", "min_block", "steal_other_tag"),
+		names:        with("max_per_tag", "max_waste_ratio", "min_block", "steal_other_tag", "outgrown"),
 		defaults:     []Setting{{"drain_order", "slot"}},
 		rule:         futhark{},
 		takesLayouts: true,

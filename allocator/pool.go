@@ -36,7 +36,7 @@ func newPool(k *kind) *Pool {
 	if k.takesLayouts {
 		p.layouts = newLayouts(nil)
 	}
-	p.limits = k.defaultLimits()
+	p.limits, p.beyond = k.defaultLimits(), smallPool
 	return p
 }
 
@@ -75,11 +75,15 @@ func (p *Pool) serve(decision *Decision, req *Request, out []Eviction) []Evictio
 		}
 	}
 	if p.carver != nil && p.carve(decision, req) {
+		if decision.SlabSize != 0 {
+			out = p.settleUp(decision.SlabSize, decision.Size, out)
+		}
 		return out
 	}
 	p.tighten(req)
 	if i := p.rule.find(&p.free, req.Class, req, &p.limits); i != 0 {
 		p.reuse(decision, i, req)
+		p.sizes.again.add(decision.Size)
 		return out
 	}
 	reason := p.reason(req)
@@ -87,6 +91,7 @@ func (p *Pool) serve(decision *Decision, req *Request, out []Eviction) []Evictio
 		out = p.evict(i, wire.EvictMisfit, out)
 	}
 	size := p.rule.grant(req, &p.limits)
+	out = p.settleUp(size, size, p.dropOutgrown(req, size, out))
 	if p.layouts != nil {
 		out = p.makeRoom(size, out)
 	}
@@ -159,6 +164,7 @@ func (p *Pool) Commit(decision Decision) {
 		p.risen = p.stats.Hits + p.stats.Misses
 	}
 	p.stats.peaks()
+	p.peaks.raise(p.stats.BytesInUse)
 }
 
 // Abort reports that the driver refused: the decided block is forgotten, and its slab, too, unless it was Grown.

@@ -24,11 +24,14 @@ type reference struct {
 	clock        int
 	now          int64
 	heap         uint64
-	peak         float64 // the most that was wanted
-	risen        uint64  // requests until then
-	short        float64 // what the driver had given out when it had no more
-	debt         uint64  // bytes that others lack
-	count        Stats   // counters and peaks; gauges are counted from the blocks
+	peak         float64          // the most that was wanted
+	risen        uint64           // requests until then
+	short        float64          // what the driver had given out when it had no more
+	count        Stats            // counters and peaks; gauges are counted from the blocks
+	seconds      map[int64]uint64 // the most in use of each
+	mayGive      int              // blocks that the present call may still give back
+	sizes        knownSizes
+	debt         uint64 // bytes that others lack
 }
 
 type refBlock struct {
@@ -49,7 +52,7 @@ type refBlock struct {
 
 func newReference(p *Pool) *reference {
 	r := &reference{
-		policy: p.Name(), limits: map[string]string{}, closed: map[Class]bool{},
+		policy: p.Name(), limits: map[string]string{}, closed: map[Class]bool{}, seconds: map[int64]uint64{},
 	}
 	if p.takesLayouts { // without a layout
 		r.policy, r.takesLayouts, r.room.fiftieths = "futhark", true, 1
@@ -187,6 +190,7 @@ func (r *reference) decide(req Request) (Decision, *refBlock, []Eviction) {
 		if b := r.pick(r.in(cached), req.Class, req); b != nil {
 			r.leaveSlot(b)
 			b.state, b.hit, b.wanted = decided, true, req.Size
+			r.sizes.again.add(b.size)
 			return Decision{Hit: true, Block: b.block, Size: b.size, Tag: req.Tag}, b, out
 		}
 	}
@@ -195,6 +199,9 @@ func (r *reference) decide(req Request) (Decision, *refBlock, []Eviction) {
 		if b := r.largest(func(b *refBlock) bool { return b.class == req.Class && b.tag == req.Tag }); b != nil {
 			out = r.evict(b, wire.EvictMisfit, out)
 		}
+	}
+	if r.caches(req) {
+		out = r.settleUp(r.grant(req), r.dropOutgrown(req, out))
 	}
 	if r.takesLayouts {
 		out = r.makeRoom(req, out)
@@ -314,6 +321,8 @@ func (r *reference) commit(b *refBlock, decision Decision) {
 	if wanted > r.peak {
 		r.peak, r.risen = wanted, r.count.Hits+r.count.Misses
 	}
+	this := r.now / second
+	r.seconds[this] = max(r.seconds[this], r.bytes(inUse))
 }
 
 func (r *reference) abort(b *refBlock) {

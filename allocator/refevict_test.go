@@ -50,7 +50,8 @@ func (r *reference) evict(b *refBlock, reason wire.Evict, out []Eviction) []Evic
 	r.drop(b)
 	r.count.Evictions++
 	blame := map[wire.Evict]wire.Miss{
-		wire.EvictLimit: wire.MissLimit, wire.EvictAge: wire.MissLimit, wire.EvictTagCap: wire.MissTagCap,
+		wire.EvictLimit: wire.MissLimit, wire.EvictAge: wire.MissLimit, wire.EvictProportion: wire.MissLimit,
+		wire.EvictOutgrown: wire.MissLimit, wire.EvictTagCap: wire.MissTagCap,
 		wire.EvictDrain: wire.MissDrained, wire.EvictTrim: wire.MissDrained, wire.EvictRelief: wire.MissDrained,
 	}[reason]
 	if blame != wire.MissNone {
@@ -135,15 +136,105 @@ func (r *reference) owed() (out []Eviction) {
 	return out
 }
 
-// pass moves time on, never back, and gives up what is too old.
+// bytes sums the blocks in a state.
+func (r *reference) bytes(s state) (sum uint64) {
+	for _, b := range r.in(s) {
+		sum += b.size
+	}
+	return sum
+}
+
+// pass moves time on, never back, and gives up some of what is too old or too much.
 func (r *reference) pass(time int64, out []Eviction) []Eviction {
+	r.tick(time)
+	r.mayGive = 2
+	return r.settleUp(0, out)
+}
+
+// tick moves time on. Into a new second goes what is in use already.
+func (r *reference) tick(time int64) {
 	r.now = max(r.now, time)
-	age := int64(math.Round(r.limit("max_age", 0) * 1e9))
-	if age == 0 {
+	if _, there := r.seconds[r.now/second]; !there {
+		r.seconds[r.now/second] = r.bytes(inUse)
+	}
+}
+
+// highest returns the most bytes in use of the minute before a time, and the last second that had it.
+func (r *reference) highest(time int64) (peak uint64, last int64) {
+	last = time / second
+	found := false
+	for s, bytes := range r.seconds {
+		if time < (s+61)*second && (!found || bytes > peak || bytes == peak && s > last) {
+			peak, last, found = bytes, s, true
+		}
+	}
+	return peak, last
+}
+
+// ageLimit is max_age in ns, the largest number where there is none.
+func (r *reference) ageLimit() int64 {
+	if age := int64(math.Round(r.limit("max_age", 0) * 1e9)); age != 0 {
+		return age
+	}
+	return math.MaxInt64
+}
+
+// due says why the oldest block has to go at a time, with more bytes to come into use.
+func (r *reference) due(now int64, more uint64) wire.Evict {
+	peak, _ := r.highest(now)
+	used := r.bytes(inUse) + more
+	most := r.limit("proportion", 0)*float64(max(peak, used)) + duelBeyond
+	switch b := r.oldest(cached); {
+	case b == nil:
+	case now-b.time >= r.ageLimit():
+		return wire.EvictAge
+	case r.limit("proportion", 0) != 0 && float64(used+r.cachedBytes()) > most:
+		return wire.EvictProportion
+	}
+	return wire.EvictNone
+}
+
+// settleUp gives up the oldest blocks while they are due.
+func (r *reference) settleUp(more uint64, out []Eviction) []Eviction {
+	for ; r.mayGive > 0 && r.due(r.now, more) != wire.EvictNone; r.mayGive-- {
+		out = r.evict(r.oldest(cached), r.due(r.now, more), out)
+	}
+	return out
+}
+
+// dropOutgrown gives up the smallest blocks of a call site that has none as large as its request.
+func (r *reference) dropOutgrown(req Request, out []Eviction) []Eviction {
+	if r.limits["outgrown"] != "on" || req.Tag == 0 {
 		return out
 	}
-	for b := r.oldest(cached); b != nil && r.now-b.time >= age; b = r.oldest(cached) {
-		out = r.evict(b, wire.EvictAge, out)
+	if r.sizes.outgrown.has(r.grant(req)) {
+		r.sizes.again.add(r.grant(req))
+	}
+	var own []*refBlock
+	for _, b := range r.in(cached) {
+		if b.class == req.Class && b.tag == req.Tag {
+			own = append(own, b)
+		}
+	}
+	slices.SortFunc(own, func(a, b *refBlock) int { return cmp.Or(cmp.Compare(a.size, b.size), cmp.Compare(b.since, a.since)) })
+	if len(own) == 0 || own[len(own)-1].size >= r.grant(req) {
+		return out
+	}
+	looks, passed := 0, uint64(0)
+	for _, b := range own {
+		if b.size == passed { // a size that stays is looked at once
+			continue
+		}
+		if looks++; looks > outgrownLooks || r.mayGive == 0 {
+			break
+		}
+		if passed = 0; r.sizes.again.has(b.size) {
+			passed = b.size
+			continue
+		}
+		r.mayGive--
+		r.sizes.outgrown.add(b.size)
+		out = r.evict(b, wire.EvictOutgrown, out)
 	}
 	return out
 }
@@ -285,16 +376,30 @@ func (r *reference) relieve(need uint64, idle, time int64) []Eviction {
 }
 
 func (r *reference) expire(time int64) (out []Eviction, next int64) {
-	out = r.pass(time, r.owed())
-	age := int64(math.Round(r.limit("max_age", 0) * 1e9))
-	if age == 0 {
+	out = r.owed()
+	age, timed := r.ageLimit(), r.limit("proportion", 0) != 0
+	if age == math.MaxInt64 && !timed {
 		return out, 0
 	}
-	since := r.now // of a block that is freed from here on
+	now := max(r.now, time)
+	if r.due(now, 0) != wire.EvictNone {
+		r.tick(time)
+		r.mayGive = 32
+		out = r.settleUp(0, out)
+	}
+	next = math.MaxInt64
+	if timed {
+		_, last := r.highest(now)
+		next = (last + 61) * second
+	}
+	since := now // of a block that is freed from here on
 	if b := r.oldest(cached); b != nil {
 		since = b.time
 	}
-	return out, since + age
+	if age != math.MaxInt64 {
+		next = min(next, since+age)
+	}
+	return out, next
 }
 
 // dropClass returns its evictions in any order.

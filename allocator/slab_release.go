@@ -121,7 +121,7 @@ func (sl *slabs) removeSlab(i int32, reason wire.Evict) {
 	sl.bytes -= e.size
 	sl.stats.BytesCached -= e.size
 	switch reason {
-	case wire.EvictLimit, wire.EvictAge:
+	case wire.EvictLimit, wire.EvictAge, wire.EvictProportion:
 		c.gone, c.blame = c.gone+1, wire.MissLimit
 	case wire.EvictDrain, wire.EvictTrim, wire.EvictRelief:
 		c.gone, c.blame = c.gone+1, wire.MissDrained

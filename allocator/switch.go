@@ -24,7 +24,7 @@ func (p *Pool) Switch(next *Pool, time int64, out []Eviction) []Eviction {
 	p.disown(next)
 	out = p.evictStale(out)
 	p.follow(next)
-	return p.fit(p.expire(time, out))
+	return p.fit(p.settleUp(0, 0, out))
 }
 
 // Carried returns the settings of policy from that stay in force under policy to. Such a setting differs from its default,

@@ -45,7 +45,7 @@ func (y *yard) exchange() {
 	for _, b := range y.blocks {
 		b.passes = false
 	}
-	y.release(out, false, wire.EvictAge)
+	y.letSome(out)
 	for _, s := range y.slabs {
 		s.former = true
 		if s.idle() {
@@ -57,7 +57,6 @@ func (y *yard) exchange() {
 			y.Fatalf("%s keeps %+v, which it would not have made", name, b)
 		}
 	}
-	y.aged(y.now)
 }
 
 func newSwitchingYard(tb testing.TB, name string, ops []byte) *yard {

@@ -79,6 +79,7 @@ func newYard(tb testing.TB, name string, ops []byte) *yard {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	p.beyond = duelBeyond
 	return &yard{
 		TB: tb, dice: dice{took: ops}, p: p,
 		slabs: map[Block]*yardSlab{}, blocks: map[Block]*yardBlock{}, closed: map[Class]bool{},
@@ -191,14 +192,25 @@ func (y *yard) release(out []Eviction, mayCool bool, reasons ...wire.Evict) (sum
 // pass notes the time of a call.
 func (y *yard) pass(time int64) { y.now = max(y.now, time) }
 
-// aged fails where something has waited for too long at a time, and returns when the next does.
+// timed are the reasons of limits that look at the time, and of the one that looks at sizes.
+var timed = []wire.Evict{wire.EvictAge, wire.EvictProportion, wire.EvictOutgrown}
+
+// aged returns when something has waited for too long at a time, or a peak is a minute ago.
 func (y *yard) aged(now int64) (next int64) {
 	if y.p.Name() == "none" {
 		return 0
 	}
+	falls := int64(math.MaxInt64)
+	if y.limit("proportion") != 0 {
+		falls = y.p.peaks.falls(now)
+	}
 	age := int64(math.Round(y.limit("max_age") * 1e9))
-	if age == 0 {
+	switch {
+	case age != 0:
+	case falls == math.MaxInt64:
 		return 0
+	default:
+		return falls
 	}
 	oldest := int64(math.MaxInt64)
 	for _, s := range y.slabs {
@@ -212,12 +224,9 @@ func (y *yard) aged(now int64) (next int64) {
 		}
 	}
 	if oldest == math.MaxInt64 {
-		return now + age
+		oldest = now
 	}
-	if now-oldest >= age {
-		y.Fatalf("at %d something has waited since %d", now, oldest)
-	}
-	return oldest + age
+	return min(oldest+age, falls)
 }
 
 // recount says what the statistics must be.

@@ -29,7 +29,7 @@ func (y *yard) decide() {
 	}
 	decision, out := y.p.Decide(req, nil)
 	y.pass(req.Time)
-	y.release(out, false, wire.EvictAge)
+	y.letSome(out)
 	if req.Round != 0 && decision.Size > req.Round {
 		y.Fatalf("request %+v is rounded up to %+v", req, decision)
 	}

@@ -145,7 +145,7 @@ func (y *yard) letGo(b *yardBlock, busy bool, time int64) {
 		}
 	}
 	y.pass(time)
-	y.release(y.p.Free(b.block, busy, time, nil), false, wire.EvictAge)
+	y.letSome(y.p.Free(b.block, busy, time, nil))
 }
 
 func (y *yard) cooled(b *yardBlock, time int64) {
@@ -156,7 +156,7 @@ func (y *yard) cooled(b *yardBlock, time int64) {
 		b.state, b.since = cached, max(y.now, time)
 	}
 	y.pass(time)
-	y.release(y.p.Cooled(b.block, time, nil), false, wire.EvictAge)
+	y.letSome(y.p.Cooled(b.block, time, nil))
 }
 
 func (y *yard) forget(b *yardBlock) {
@@ -240,22 +240,33 @@ func (y *yard) setLimit() {
 	if err == nil {
 		y.pass(time)
 	}
-	y.release(out, false, wire.EvictAge)
-	if err == nil {
-		y.aged(y.now)
+	y.letSome(out)
+}
+
+// letSome carries out the evictions of a call of the program: few for the time that has passed.
+func (y *yard) letSome(out []Eviction) {
+	few := 0
+	for _, e := range out {
+		if slices.Contains(timed, e.Reason) {
+			few++
+		}
 	}
+	if few > requestGives {
+		y.Fatalf("evicted %v at once", out)
+	}
+	y.release(out, false, timed...)
 }
 
 // expire leaves the time as it is where nothing was too old.
 func (y *yard) expire() {
 	time := y.clock()
 	out, next := y.p.Expire(time, nil)
-	y.release(out, false, wire.EvictAge)
-	due := y.aged(max(y.now, time))
-	if slices.ContainsFunc(out, func(e Eviction) bool { return e.Reason == wire.EvictAge }) {
+	y.release(out, false, timed...)
+	due, gone := y.aged(max(y.now, time)), slices.ContainsFunc(out, func(e Eviction) bool { return slices.Contains(timed, e.Reason) })
+	if gone {
 		y.pass(time)
 	}
-	if due != next {
+	if due != next || due != 0 && due <= time && len(out) < idleGives {
 		y.Fatalf("expire at %d is due at %d, want %d", time, next, due)
 	}
 }

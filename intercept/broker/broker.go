@@ -51,7 +51,7 @@ func New(policy, limits string, ledger *Ledger) (*Broker, error) {
 		return nil, err
 	}
 	b := &Broker{policy: allocator.NewArms(p), ledger: ledger}
-	*ledger = Ledger{Latest: 1, Room: b.policy.Room()}
+	*ledger = Ledger{Latest: 1, Room: b.policy.Room(), Due: b.policy.Due()}
 	return b, nil
 }
 
@@ -78,14 +78,14 @@ func (b *Broker) enter() error {
 	return b.failed
 }
 
-// leave turns a panic into an error, which every later call returns, too. It notes how many bytes the ledger may take.
+// leave turns a panic into an error, which every later call returns, too. It notes how many bytes the ledger may take, and until when.
 func (b *Broker) leave(err *error) {
 	if p := recover(); p != nil {
 		b.failed = fmt.Errorf("%w: %v", ErrFailed, p)
 		*err = b.failed
 	}
 	if b.ledger.Room = [2]uint64{}; b.failed == nil {
-		b.ledger.Room = b.policy.Room()
+		b.ledger.Room, b.ledger.Due = b.policy.Room(), b.policy.Due()
 	}
 }
 
@@ -294,7 +294,8 @@ func (b *Broker) DropClass(class allocator.Class, out []Eviction) (_ []Eviction,
 	return b.take(out), b.number(), nil
 }
 
-// Expire gives up blocks that are too old, and returns when to call again; 0: never, because there is no max_age.
+// Expire gives up blocks that are too old or too many while the program makes no calls, and returns when to call again; 0:
+// never, because no limit depends on the time.
 func (b *Broker) Expire(time int64, out []Eviction) (_ []Eviction, n Number, next int64, err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {

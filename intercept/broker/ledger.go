@@ -7,13 +7,14 @@ const LedgerSize = 32
 
 // Ledger is a list of blocks that the program has released and no command uses. To note a block there costs the caller a few
 // ns, instead of a call of Free. The next call of the broker frees the blocks in the list first. The decisions are the same:
-// no other decision comes between, and the policy evicts no block for them, because the caller notes at most Room bytes. The
-// decision on the block that was noted last has the number Latest + Count.
+// no other decision comes between, and the policy evicts no block for them, because the caller notes at most Room bytes, and none
+// from the time Due on. The decision on the block that was noted last has the number Latest + Count.
 //
 // The ledger is struct gmt_ledger of shim/base/core.h, in the shim's memory.
 type Ledger struct {
 	Latest Number    // number of the latest decision
 	Room   [2]uint64 // bytes that may still be noted, by the arm of the block
+	Due    int64     // ns: when the policy may have to give blocks up
 	Count  uint64    // number of blocks in Freed
 	Freed  [LedgerSize]Freed
 }

@@ -44,7 +44,7 @@ func (g *gate) remember(decision *Decision) {
 func (g *gate) note(block allocator.Block, time int64) (n Number, ok bool) {
 	l := g.ledger
 	room := &l.Room[block.Arm()]
-	if *room == 0 || l.Count == LedgerSize || g.sizes[block.Arm()][block.Index()] > *room {
+	if *room == 0 || l.Count == LedgerSize || g.sizes[block.Arm()][block.Index()] > *room || time >= l.Due {
 		return 0, false
 	}
 	*room -= g.sizes[block.Arm()][block.Index()]
@@ -199,7 +199,7 @@ func play(b freer, seed uint64) (answers []any) {
 			classes[i] = next
 			next++
 		case what < 99:
-			limits := []string{"limit max_cached_bytes=100000", "limit max_cached_bytes=max", "trim 5000", "relieve 5000 short", "relieve 0 short", "relieve 5000 idle", "limit max_age=50ns", "limit max_age=0"}
+			limits := []string{"limit max_cached_bytes=100000", "limit max_cached_bytes=max", "trim 5000", "relieve 5000 short", "relieve 0 short", "relieve 5000 idle", "limit max_age=0.00000005", "limit max_age=0", "limit proportion=1", "limit proportion=0", "limit outgrown=on"}
 			reply, n, out, err := b.Control(limits[r.IntN(len(limits))], now, room)
 			say(reply, n, out, err)
 		case r.IntN(4) == 0:

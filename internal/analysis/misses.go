@@ -167,7 +167,7 @@ func (m *misses) knob(reason wire.Miss, s *stats.Snapshot) Knob {
 	knob, found := Knob{}, false
 	switch reason {
 	case wire.MissLimit:
-		knob, found = m.cachedKnob(s)
+		knob, found = m.limitKnob(s)
 	case wire.MissTagCap:
 		knob, found = m.capKnob(s)
 	case wire.MissTooWasteful:
@@ -178,6 +178,31 @@ func (m *misses) knob(reason wire.Miss, s *stats.Snapshot) Knob {
 		return Knob{Why: advice[reason]}
 	}
 	return knob
+}
+
+// released are the limits that give back what the program no longer seems to need, and what switches them off.
+var released = map[wire.Evict]Knob{
+	wire.EvictAge:        {Limit: "max_age", Value: "0", Why: "blocks that had waited for longer were asked for again"},
+	wire.EvictProportion: {Limit: "proportion", Value: "0", Why: "blocks beyond it were asked for again"},
+	wire.EvictOutgrown:   {Limit: "outgrown", Value: "off", Why: "smaller blocks of a call site were asked for again"},
+}
+
+// limitKnob changes the limit that evicted blocks. Where several did, nothing says which of them the requests missed.
+func (m *misses) limitKnob(s *stats.Snapshot) (knob Knob, found bool) {
+	limits := 0
+	for _, why := range []wire.Evict{wire.EvictAge, wire.EvictProportion, wire.EvictOutgrown} {
+		if l := limit(s, released[why].Limit); l != nil && s.Totals.Evictions[why] > 0 {
+			knob, found = released[why], true
+			limits++
+		}
+	}
+	switch {
+	case limits == 0:
+		return m.cachedKnob(s)
+	case limits > 1 || s.Totals.Evictions[wire.EvictLimit] > 0:
+		return Knob{}, false
+	}
+	return knob, found
 }
 
 // cachedKnob raises the limit of cached bytes to the power of two above what would have been cached.

@@ -75,7 +75,8 @@ func randomLimits(rng *rand.Rand) func(string) []allocator.Setting {
 		}
 		values := map[string][]string{
 			"max_cached_bytes": {"0", "65536", "1048576"}, "max_part": {"4096", "65536"}, "over_limit": {"reject-new"}, "max_per_tag": {"1"},
-			"max_per_bucket": {"1"}, "max_age": {"0.001"}, "min_block": {"65536"}, "mantissa_bits": {"0", "8"}, "heap_bytes": {"65536"},
+			"max_per_bucket": {"1"}, "max_age": {"0.001"}, "proportion": {"1"}, "outgrown": {"on", "off"},
+			"min_block": {"65536"}, "mantissa_bits": {"0", "8"}, "heap_bytes": {"65536"},
 		}
 		l := &d.Limits[rng.IntN(len(d.Limits))]
 		if v := values[l.Name]; v != nil {

@@ -15,7 +15,7 @@ func recorded(h recording.Header) Options {
 	o := Options{Policy: h.Policy, Capacity: h.DeviceMemory}
 	description, _ := allocator.Describe(h.Policy)
 	for _, l := range description.Limits {
-		if value, there := h.Limits[l.Name]; there {
+		if value, there := allocator.Recorded(h.Limits, l.Name); there {
 			o.Settings = append(o.Settings, allocator.Setting{Name: l.Name, Value: value})
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 	"github.com/google/go-cmp/cmp"
 
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -52,7 +53,7 @@ func limitsOf(t *testing.T, name string) *curve.Measurement {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := curve.Measure(r, "futhark", nil)
+	m, err := curve.Measure(r, "futhark", []allocator.Setting{{Name: "max_age", Value: "0"}, {Name: "proportion", Value: "0"}, {Name: "outgrown", Value: "off"}})
 	if err := errors.Join(err, r.Close()); err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ var longest = map[string]string{
 	"max_cached_bytes": "1125899906842624", "max_cached_fraction": "0.0123456789", "over_limit": "reject-new",
 	"max_per_tag": "1000000", "max_per_bucket": "1000000", "max_waste_ratio": "1023.9999999", "min_block": "1073741824",
 	"steal_other_tag": "off", "mantissa_bits": "8", "max_part": "1099511627776", "heap_bytes": "1125899906842624",
-	"slabs_per_heap": "1000000", "page_bytes": "1048576", "max_age": "999999.999999", "drain_order": "largest-first",
+	"slabs_per_heap": "1000000", "page_bytes": "1048576", "max_age": "999999.999999", "proportion": "1023.9999999", "outgrown": "off", "drain_order": "largest-first",
 	"bucket_sizes": "1024:4096:16384:65536:262144:1048576:4194304:16777216:67108864:268435456:1073741824:8589934592",
 }
 

@@ -60,8 +60,9 @@ func OfRecording(h *recording.Header) *replay.Configuration {
 	c := &replay.Configuration{Policy: h.Policy}
 	d, _ := allocator.Describe(h.Policy)
 	for i := range d.Limits {
-		if value, ok := h.Limits[d.Limits[i].Name]; ok && value != d.Limits[i].Text {
-			c.Settings = append(c.Settings, allocator.Setting{Name: d.Limits[i].Name, Value: value})
+		l := &d.Limits[i]
+		if value, ok := allocator.Recorded(h.Limits, l.Name); ok && value != l.Text {
+			c.Settings = append(c.Settings, allocator.Setting{Name: l.Name, Value: value})
 		}
 	}
 	if _, err := allocator.New(c.Policy, c.Settings); err != nil {

@@ -76,14 +76,14 @@ func LimitOf(l *allocator.Limit) Limit {
 	return Limit{Name: l.Name, Kind: l.Kind, Text: l.Text, Value: l.Value, Min: l.Min, Max: l.Max, Choices: l.Choices, Zero: l.Zero}
 }
 
-// PolicyLimits returns the limits of a policy with the values given by name, and defaults for the others. An unknown
+// PolicyLimits returns the limits of a policy with the values that a recording has by name, and defaults for the others. An unknown
 // policy has none.
 func PolicyLimits(policy string, values map[string]string) []Limit {
 	description, _ := allocator.Describe(policy)
 	var list []Limit
 	for i := range description.Limits {
 		limit := LimitOf(&description.Limits[i])
-		if value, ok := values[limit.Name]; ok {
+		if value, ok := allocator.Recorded(values, limit.Name); ok {
 			limit.Set(value)
 		}
 		list = append(list, limit)

@@ -58,7 +58,7 @@ func triedValues(l *allocator.Limit, peak uint64) (values []string) {
 		numbers(0, 1, 2, 3, 4, 6, 8, 16, 32, 128)
 	case l.Kind == allocator.Number && l.Max > 1: // limits up to 1 are shares of the device's memory, which amounts cover
 		for _, factor := range []float64{1, 1.25, 1.5, 2, 3, 4, 8, 16} {
-			numbers(factor * l.Min)
+			numbers(factor * max(l.Min, 1))
 		}
 	case l.Kind == allocator.Seconds:
 		numbers(0.01, 0.1, 1, 10)

@@ -130,7 +130,7 @@ const (
 	MissTooWasteful Miss = 3 // a free block is large enough, but the policy refuses it: over max_waste_ratio, or another call site's
 	MissOtherClass  Miss = 4 // a fitting block is free in another class
 	MissCooling     Miss = 5 // a fitting block is still used by queued commands
-	MissLimit       Miss = 6 // a fitting block was evicted by max_cached_bytes
+	MissLimit       Miss = 6 // a fitting block was evicted by max_cached_bytes, max_age, proportion or outgrown
 	MissTagCap      Miss = 7 // a fitting block was evicted by a per-tag or per-bucket cap
 	MissDrained     Miss = 8 // a fitting block was handed back to make room
 	MissPolicy      Miss = 9 // the policy does not cache
@@ -176,20 +176,22 @@ func (v Route) String() string {
 type Evict uint8
 
 const (
-	EvictNone    Evict = 0
-	EvictLimit   Evict = 1  // max_cached_bytes
-	EvictTagCap  Evict = 2  // per-tag or per-bucket cap
-	EvictMisfit  Evict = 3  // futhark-2018: same tag, wrong size
-	EvictDrain   Evict = 4  // an allocation failed
-	EvictContext Evict = 5  // the application released its context
-	EvictTrim    Evict = 6  // the user asked
-	EvictAge     Evict = 7  // max_age
-	EvictState   Evict = 8  // not recyclable: still mapped, destructor callback, command buffers
-	EvictPolicy  Evict = 9  // it does not cache, another policy made the block, or an arena has no room
-	EvictRelief  Evict = 10 // other programs lacked memory
+	EvictNone       Evict = 0
+	EvictLimit      Evict = 1  // max_cached_bytes
+	EvictTagCap     Evict = 2  // per-tag or per-bucket cap
+	EvictMisfit     Evict = 3  // futhark-2018: same tag, wrong size
+	EvictDrain      Evict = 4  // an allocation failed
+	EvictContext    Evict = 5  // the application released its context
+	EvictTrim       Evict = 6  // the user asked
+	EvictAge        Evict = 7  // max_age
+	EvictState      Evict = 8  // not recyclable: still mapped, destructor callback, command buffers
+	EvictPolicy     Evict = 9  // it does not cache, another policy made the block, or an arena has no room
+	EvictRelief     Evict = 10 // other programs lacked memory
+	EvictProportion Evict = 11 // the pool held more than proportion allows
+	EvictOutgrown   Evict = 12 // its call site asked for more than any of its blocks had
 )
 
-var namesEvict = [...]string{"none", "limit", "tag cap", "misfit", "drain", "context", "trim", "age", "state", "policy", "relief"}
+var namesEvict = [...]string{"none", "limit", "tag cap", "misfit", "drain", "context", "trim", "age", "state", "policy", "relief", "proportion", "outgrown"}
 
 // String returns the word that screens and reports use.
 func (v Evict) String() string {

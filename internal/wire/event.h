@@ -93,7 +93,7 @@ enum gmtmiss {
 	GMT_MISS_TOO_WASTEFUL = 3,/* a free block is large enough, but the policy refuses it: over max_waste_ratio, or another call site's */
 	GMT_MISS_OTHER_CLASS = 4, /* a fitting block is free in another class */
 	GMT_MISS_COOLING = 5,     /* a fitting block is still used by queued commands */
-	GMT_MISS_LIMIT = 6,       /* a fitting block was evicted by max_cached_bytes */
+	GMT_MISS_LIMIT = 6,       /* a fitting block was evicted by max_cached_bytes, max_age, proportion or outgrown */
 	GMT_MISS_TAG_CAP = 7,     /* a fitting block was evicted by a per-tag or per-bucket cap */
 	GMT_MISS_DRAINED = 8,     /* a fitting block was handed back to make room */
 	GMT_MISS_POLICY = 9,      /* the policy does not cache */
@@ -126,6 +126,8 @@ enum gmtevict {
 	GMT_EVICT_STATE = 8,   /* not recyclable: still mapped, destructor callback, command buffers */
 	GMT_EVICT_POLICY = 9,  /* it does not cache, another policy made the block, or an arena has no room */
 	GMT_EVICT_RELIEF = 10, /* other programs lacked memory */
+	GMT_EVICT_PROPORTION = 11, /* the pool held more than proportion allows */
+	GMT_EVICT_OUTGROWN = 12,   /* its call site asked for more than any of its blocks had */
 };
 
 /* Object life, for CONTEXT and QUEUE. */

@@ -93,13 +93,14 @@ struct gmt_obeyed {
 
 /*
  * Blocks that the program has released and nothing uses are noted here instead of one call of gmt_core_free each, as far as
- * there is room: the core takes them back before it does anything else. The decision for the one noted last has the number
- * latest + count.
+ * there is room and until the core is due: it takes them back before it does anything else. The decision for the one noted last
+ * has the number latest + count.
  */
 #define GMT_LEDGER_SIZE 32
 struct gmt_ledger {
-	uint64_t latest; /* number of the core's latest decision */
+	uint64_t latest;  /* number of the core's latest decision */
 	uint64_t room[2]; /* bytes that may still be noted, by arm: so much comes back without an eviction */
+	int64_t due;      /* ns: what comes back from then on is not noted, because time may have made other blocks superfluous */
 	uint64_t count;
 	struct gmt_freed {
 		uint64_t block;

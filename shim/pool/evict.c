@@ -19,12 +19,12 @@ _Alignas(64) _Atomic uint64_t gmt_given_back;
 _Alignas(64) _Atomic uint32_t gmt_evict_running;
 _Alignas(64) _Atomic uint32_t gmt_evict_leaving;
 
-/* Notes a block for the core's next call: 0, if there is no room. */
+/* Notes a block for the core's next call: 0, if there is no room, or the core is due. */
 static int64_t note(uint64_t block, uint64_t size, uint64_t time)
 {
 	struct gmt_ledger *l = &gmt_ledger;
 	uint64_t *room = &l->room[GMT_ARM_OF(block)];
-	if (gmt_unlikely(size > *room || l->count == GMT_LEDGER_SIZE))
+	if (gmt_unlikely(size > *room || l->count == GMT_LEDGER_SIZE || (int64_t)time >= l->due))
 		return 0;
 	*room -= size;
 	l->freed[l->count++] = (struct gmt_freed){block, (int64_t)time};

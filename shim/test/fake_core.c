@@ -64,6 +64,7 @@ static void publish(void)
 {
 	core.ledger->latest = core.decisions + 1;
 	core.ledger->room[0] = core.roomy && !core.evict && !core.drops ? UINT64_MAX : 0;
+	core.ledger->due = core.due;
 }
 
 /* What was noted has been freed before. */
@@ -137,6 +138,7 @@ int64_t gmt_core_start(const struct gmtconfig *config, const struct gmt_callback
 	core.slab = (uint64_t)number_from("FAKE_CORE_SLAB");
 	core.lowest = 1;
 	core.roomy = !number_from("FAKE_CORE_NO_ROOM");
+	core.due = number_from("FAKE_CORE_DUE") ? 0 : INT64_MAX;
 	publish();
 	return number_from("FAKE_CORE_START_FAILS") ? -1 : 0;
 }

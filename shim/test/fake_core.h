@@ -31,6 +31,7 @@ extern struct fake_core {
 	unsigned long fail_at;
 	int evict, hasty, stale;
 	bool roomy, drops; /* whether what was freed may be noted; whether a class was dropped */
+	int64_t due;       /* when what was freed may no longer be noted */
 	struct gmt_ledger *ledger;
 	uint64_t slab;
 } core;

@@ -35,6 +35,15 @@ TEST(a_release_without_room_is_a_call_of_the_core)
 	end_clean();
 }
 
+TEST(a_release_when_the_core_is_due_is_a_call_of_the_core)
+{
+	setenv("FAKE_CORE_DUE", "1", 1);
+	begin_failing_at("3");
+	EQUAL(release(new_buffer(100)), GMT_OUTCOME_REFUSED);
+	EQUAL(diags(GMT_DIAG_PANIC), 1);
+	end_clean();
+}
+
 TEST(a_release_while_commands_run_is_a_call_of_the_core)
 {
 	begin_failing_at("3");

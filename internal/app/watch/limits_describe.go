@@ -58,7 +58,7 @@ func policyText(d *allocator.Description, width int) string {
 func limitsOfRecording(h *recording.Header) (settings []allocator.Setting) {
 	d, _ := allocator.Describe(h.Policy)
 	for i := range d.Limits {
-		if value, ok := h.Limits[d.Limits[i].Name]; ok {
+		if value, ok := allocator.Recorded(h.Limits, d.Limits[i].Name); ok {
 			settings = append(settings, allocator.Setting{Name: d.Limits[i].Name, Value: value})
 		}
 	}

@@ -11,7 +11,9 @@ import (
 
 // TestSave: only what differs from the defaults is written, for its owner alone, and never over another file.
 func TestSave(t *testing.T) {
-	present := stats.PolicyLimits("futhark", map[string]string{"max_cached_bytes": "100663296", "steal_other_tag": "off"})
+	present := stats.PolicyLimits("futhark", map[string]string{
+		"max_cached_bytes": "100663296", "steal_other_tag": "off", "proportion": "1.5", "outgrown": "on",
+	})
 	path := filepath.Join(t.TempDir(), "a.toml")
 	if err := saveLimits(path, "futhark", present); err != nil {
 		t.Fatal(err)
