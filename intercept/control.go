@@ -2,6 +2,8 @@ package main
 
 // #include "../shim/base/core.h"
 //
+// static uint32_t call_idle_begin(struct gmt_callbacks c) { return c.idle_begin(); }
+// static void call_idle_end(struct gmt_callbacks c) { c.idle_end(); }
 // static void call_enter(struct gmt_callbacks c) { c.enter(); }
 // static void call_leave(struct gmt_callbacks c) { c.leave(); }
 // static void call_evicted(struct gmt_callbacks c, struct gmt_evictions *e) { c.evicted(e); }
@@ -19,7 +21,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// listen obeys the session's messages, and gives up blocks that are too old. It sleeps in the kernel, which costs the program
+// listen obeys the session's messages, and gives up blocks that are too old or too many while the program makes no calls. It sleeps in the kernel, which costs the program
 // nothing. It holds no file descriptor that the program could close.
 func listen(mailbox *wire.Mailbox, callbacks C.struct_gmt_callbacks) {
 	for {
@@ -68,8 +70,18 @@ func obey(message wire.Control, callbacks C.struct_gmt_callbacks) {
 	C.call_evicted(callbacks, &evictions)
 }
 
-// expire gives up blocks that are too old. It returns the time until the next block may be too old, 0 for never.
+const (
+	again   = 100 * time.Millisecond
+	soonest = 10 * time.Millisecond // no setting keeps a processor busy
+	latest  = 10 * time.Second      // what the program's own calls have brought about meanwhile does not wait for longer
+)
+
+// expire gives up blocks that are too old or too many. It returns the time until there may be others, 0 for never.
 func expire(callbacks C.struct_gmt_callbacks) time.Duration {
+	if C.call_idle_begin(callbacks) == 0 { // the program forks, ends, or releases a context
+		return again
+	}
+	defer C.call_idle_end(callbacks)
 	var evictions C.struct_gmt_evictions
 	var scratch [C.GMT_EVICTIONS_MAX]broker.Eviction
 	C.call_enter(callbacks)
@@ -84,8 +96,7 @@ func expire(callbacks C.struct_gmt_callbacks) time.Duration {
 	if err != nil || next == 0 {
 		return 0
 	}
-	const least, most = 10 * time.Millisecond, time.Second // no setting keeps a processor busy, or delays evictions for long
-	return max(least, min(time.Duration(next-started), most))
+	return max(soonest, min(time.Duration(next-started), latest))
 }
 
 // now reads the clock that the shim's events use.

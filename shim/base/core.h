@@ -110,6 +110,8 @@ struct gmt_ledger {
 
 /* The core calls these in the shim, from a thread of its own. */
 struct gmt_callbacks {
+	uint32_t (*idle_begin)(void); /* around what it does without a message: 0, if it has to look again later */
+	void (*idle_end)(void);
 	void (*enter)(void); /* around each call of its own, which waits for those of others */
 	void (*leave)(void);
 	void (*evicted)(struct gmt_evictions *evictions);

@@ -20,6 +20,7 @@
 #include "layer.h"
 
 #include "../base/dispatch.h"
+#include "../base/idle.h"
 #include "../base/session.h"
 
 #include <CL/cl_layer.h>
@@ -251,6 +252,7 @@ GMT_HOOK cl_int CL_API_CALL clInitLayerWithProperties(cl_uint count, const cl_ic
 /* The calling loader goes away, and drivers with it. Later calls go to another loader, or to entries. */
 static void deinit(const void *caller)
 {
+	gmt_idle_stop(); /* for good */
 	gmt_session_quiet();
 	pthread_mutex_lock(&mutex);
 	unsigned n = atomic_load(&loader_count), next = n;

@@ -9,6 +9,7 @@
 #include "../base/dispatch.h"
 #include "../base/flight.h"
 #include "../base/flight_ends.h"
+#include "../base/idle.h"
 #include "../base/link.h"
 #include "../base/ring.h"
 #include "../base/signals.h"
@@ -158,6 +159,11 @@ static void core_limit(const struct gmt_obeyed *o)
 	gmt_ring_write_payload(&event, o->text, o->length);
 }
 
+static uint32_t core_idles(void)
+{
+	return gmt_idle_begin();
+}
+
 static void core_expired(uint64_t time, int64_t number)
 {
 	gmt_decision_write((struct gmtorderfields){.order = GMT_ORDER_EXPIRE, .number = (uint64_t)number, .time = time});
@@ -206,7 +212,8 @@ static void *open_core(const char *dir)
  */
 static void load_core(const char *dir)
 {
-	static const struct gmt_callbacks callbacks = {gmt_gate_enter, gmt_gate_leave, core_evicted, core_expired, core_limit};
+	static const struct gmt_callbacks callbacks = {core_idles,   gmt_idle_end, gmt_gate_enter, gmt_gate_leave,
+							core_evicted, core_expired, core_limit};
 	sigset_t mask;
 	struct gmt_dispositions handlers;
 	gmt_signals_block(&mask);
@@ -236,6 +243,7 @@ static void load_core(const char *dir)
 
 static void parent_forked(void)
 {
+	gmt_idle_go();
 	if (atomic_load(&gmt_session.state) == GMT_STATE_ON)
 		gmt_diag(GMT_DIAG_FORKED, "forked after its first OpenCL call; the child is not watched");
 }
@@ -243,6 +251,7 @@ static void parent_forked(void)
 /* The region is not mapped here, other threads' locks are lost, and the Go runtime would hang: only forward calls. */
 static void child_forked(void)
 {
+	gmt_idle_forget();
 	if (atomic_load(&gmt_session.state) == GMT_STATE_NEW && !atomic_load(&begun))
 		return;
 	atomic_store(&gmt_session.state, atomic_load(&watched) ? GMT_STATE_FORKED : GMT_STATE_OFF);
@@ -259,6 +268,7 @@ static void process_exits(void)
 	if (atomic_load(&gmt_session.state) != GMT_STATE_ON)
 		return;
 	gmt_frag_stats_end();
+	gmt_idle_stop(); /* for good */
 	gmt_session_quiet();
 	gmt_preload_ends();
 	gmt_held_end();
@@ -305,7 +315,7 @@ static bool forked_quietly(void)
 	atomic_store(&gmt_session.begun, 1);
 	if (!atomic_exchange(&begun, 1)) {
 		madvise(&gmt_session, sizeof gmt_session, MADV_WIPEONFORK);
-		pthread_atfork(NULL, parent_forked, child_forked);
+		pthread_atfork(gmt_idle_stop, parent_forked, child_forked);
 	}
 	return false;
 }

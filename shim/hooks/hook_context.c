@@ -1,6 +1,7 @@
 /* hook_context.c: contexts. They limit how long a pooled block may live. */
 #define _GNU_SOURCE
 #include "../base/dispatch.h"
+#include "../base/idle.h"
 #include "../entry/sites.h"
 #include "../entry/start.h"
 #include "../order/queue.h"
@@ -157,11 +158,15 @@ GMT_HOOK cl_int clReleaseContext(cl_context handle)
 		return gmt_driver.clReleaseContext(handle);
 	struct gmt_context *context = gmt_context_find(handle);
 	bool last = context && gmt_last_reference(&context->references);
-	if (last)
+	if (last) {
+		gmt_idle_stop();
 		gmt_context_uncount(context);
+	}
 	if (context && !(last && gmt_context_let_go(context)))
 		gmt_context_write(context, GMT_LIFE_RELEASE);
 	cl_int err = gmt_driver.clReleaseContext(handle);
+	if (last)
+		gmt_idle_go();
 	if (err != CL_SUCCESS)
 		gmt_call_failed(__func__, err, &GMT_CALLER);
 	gmt_leave();

@@ -6,6 +6,7 @@
 #include "release.h"
 
 #include "../base/dispatch.h"
+#include "../base/idle.h"
 #include "../base/lock.h"
 #include "../base/ring.h"
 #include "../base/signals.h"
@@ -319,6 +320,7 @@ static void drop_class(struct gmt_context *context, cl_mem_flags flags, const st
 
 void gmt_release_context(struct gmt_context *context)
 {
+	gmt_idle_stop();
 	gmt_lock(&context->lock);
 	uint32_t wakes = context->life.wakes;
 	bool sleeps = atomic_load(&context->life.holds) == 0;
@@ -344,4 +346,5 @@ void gmt_release_context(struct gmt_context *context)
 	gmt_unlock(&context->lock);
 	gmt_queue_drop(context);
 	gmt_upload_drop_queue(context);
+	gmt_idle_go();
 }
