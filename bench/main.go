@@ -29,6 +29,7 @@ var sections = []section{
 	{name: "pool", title: "What the pool saves: seconds of work, bare and with --policy futhark, by buffer size", measure: (*bench).pool},
 	{name: "programs", title: "What each policy does to programs: time and memory", measure: (*bench).programs},
 	{name: "arena", title: "What plans of a program's memory save: peak reserved and time", measure: (*bench).arena},
+	{name: "proportion", title: "How much more than what is in use pools hold: peak reserved and time", measure: (*bench).proportion},
 	{name: "calls", title: "What calls cost: ns, while recording", measure: (*bench).calls},
 	{name: "spill", title: "What --spill costs where memory is enough: ns, while recording", measure: (*bench).spill},
 	{name: "peers", title: "What calls cost beside Intel's intercept layer: ns, while recording", measure: (*bench).peers, asked: true},

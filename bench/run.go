@@ -43,6 +43,7 @@ type summary struct {
 	Misses        float64 `json:"misses"`
 	HitRate       float64 `json:"hit_rate"`
 	SteadyHitRate float64 `json:"steady_hit_rate"`
+	PeakInUse     float64 `json:"peak_in_use"`
 	PeakRequested float64 `json:"peak_requested"`
 	PeakReserved  float64 `json:"peak_reserved"`
 	Lost          uint64  `json:"lost_events"`
