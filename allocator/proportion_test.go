@@ -304,3 +304,22 @@ func TestRoomUntilDue(t *testing.T) {
 		t.Errorf("without such limits due at %d", never)
 	}
 }
+
+// TestPeaksOfAnArmThatWaits: no time passes for an arm while the other one decides.
+func TestPeaksOfAnArmThatWaits(t *testing.T) {
+	var w peaks
+	w.pass(5*second+7, 100)
+	w.pass(7*second, 30)
+	w.shift(90 * second)
+	for _, c := range []struct {
+		at   int64
+		want uint64
+	}{{98, 100}, {155, 100}, {156, 30}, {157, 30}, {158, 0}} {
+		if got := w.highestAt(c.at*second + second/2); got != c.want {
+			t.Errorf("at %d s: %d, want %d", c.at, got, c.want)
+		}
+	}
+	if w.pass(97*second+5, 40); w.highest() != 100 || w.falls(97*second) != 156*second {
+		t.Errorf("%+v", w)
+	}
+}

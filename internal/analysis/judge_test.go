@@ -451,6 +451,9 @@ func TestMissesAndKnobs(t *testing.T) {
 	}{
 		{wire.MissLimit, wire.EvictLimit, "futhark", recording.Limits{"max_cached_bytes": "1048576"}, "max_cached_bytes=16777216"}, // 12 MiB
 		{wire.MissLimit, wire.EvictLimit, "none", nil, "="},
+		{wire.MissLimit, wire.EvictAge, "futhark", nil, "max_age=0"},
+		{wire.MissLimit, wire.EvictProportion, "slab", nil, "proportion=0"},
+		{wire.MissLimit, wire.EvictOutgrown, "futhark", nil, "outgrown=off"},
 		{wire.MissTagCap, wire.EvictTagCap, "futhark-2018", nil, "max_per_tag=5"},
 		{wire.MissTagCap, wire.EvictTagCap, "buckets", nil, "max_per_bucket=20"},
 		{wire.MissCooling, wire.EvictNone, "futhark", nil, "="},

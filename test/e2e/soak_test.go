@@ -26,9 +26,9 @@ var modes = []struct {
 	limits []string
 }{
 	{policy: "none"},
-	{"futhark", []string{"min_block", "max_waste_ratio", "max_cached_bytes", "max_age", "over_limit", "drain_order"}},
+	{"futhark", []string{"min_block", "max_waste_ratio", "max_cached_bytes", "max_age", "outgrown", "over_limit", "drain_order"}},
 	{"pow2", []string{"min_block", "max_cached_bytes", "max_per_bucket"}},
-	{"slab", []string{"max_part", "heap_bytes", "max_cached_bytes", "max_age", "over_limit"}},
+	{"slab", []string{"max_part", "heap_bytes", "max_cached_bytes", "max_age", "outgrown", "proportion", "over_limit"}},
 	{"buddy", []string{"max_part", "page_bytes", "max_cached_bytes", "max_age"}},
 	{"ualloc", []string{"max_part", "max_cached_bytes", "drain_order"}},
 	{"arena", []string{"max_per_tag", "max_cached_bytes", "max_age", "over_limit"}},
@@ -42,6 +42,8 @@ var values = map[string][]string{
 	"max_per_bucket":   {"1", "2", "4"},
 	"max_per_tag":      {"1", "2", "4"},
 	"max_age":          {"1ms", "10ms"},
+	"outgrown":         {"off", "on"},
+	"proportion":       {"1", "1.5"},
 	"over_limit":       {"reject-new", "evict-old"},
 	"drain_order":      {"slot", "largest-first", "oldest-first", "all"},
 	"max_part":         {"4KiB", "64KiB", "1MiB"},
