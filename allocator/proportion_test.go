@@ -16,6 +16,7 @@ type clocked struct {
 }
 
 func newClocked(t testing.TB, policy, limits string) *clocked {
+	t.Helper()
 	return &clocked{driver: newDriver(t, policy, limits), reasons: map[wire.Evict]int{}}
 }
 

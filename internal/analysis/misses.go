@@ -187,22 +187,38 @@ var released = map[wire.Evict]Knob{
 	wire.EvictOutgrown:   {Limit: "outgrown", Value: "off", Why: "smaller blocks of a call site were asked for again"},
 }
 
-// limitKnob changes the limit that evicted blocks. Where several did, nothing says which of them the requests missed.
-func (m *misses) limitKnob(s *stats.Snapshot) (knob Knob, found bool) {
-	limits := 0
-	for _, why := range []wire.Evict{wire.EvictAge, wire.EvictProportion, wire.EvictOutgrown} {
-		if l := limit(s, released[why].Limit); l != nil && s.Totals.Evictions[why] > 0 {
-			knob, found = released[why], true
-			limits++
+// mostly is how many times more blocks than others a limit must have evicted to be named.
+const mostly = 10
+
+// limitThatEvicts returns the limit that evicted nearly all of the blocks, and how many the others did; none: no single one did.
+// Which of them a miss is due to is not recorded.
+func limitThatEvicts(s *stats.Snapshot) (most wire.Evict, others uint64) {
+	n := &s.Totals.Evictions
+	most = wire.EvictLimit
+	sum := n[most]
+	for why := range released {
+		sum += n[why]
+		if n[why] > n[most] {
+			most = why
 		}
 	}
-	switch {
-	case limits == 0:
-		return m.cachedKnob(s)
-	case limits > 1 || s.Totals.Evictions[wire.EvictLimit] > 0:
-		return Knob{}, false
+	if others = sum - n[most]; others*mostly > n[most] {
+		most = wire.EvictNone
 	}
-	return knob, found
+	return most, others
+}
+
+// limitKnob changes the limit that evicted blocks.
+func (m *misses) limitKnob(s *stats.Snapshot) (Knob, bool) {
+	switch most, _ := limitThatEvicts(s); most {
+	case wire.EvictNone:
+		return Knob{}, false
+	case wire.EvictLimit:
+		return m.cachedKnob(s)
+	default:
+		knob := released[most]
+		return knob, limit(s, knob.Limit) != nil
+	}
 }
 
 // cachedKnob raises the limit of cached bytes to the power of two above what would have been cached.

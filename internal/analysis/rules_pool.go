@@ -95,8 +95,12 @@ func limitBites(e *Evidence) (Diagnosis, bool) {
 	l := e.Late
 	site, _ := callSiteMisses(e)
 	for _, reason := range []wire.Miss{wire.MissLimit, wire.MissTagCap} {
-		knob := e.knobNow(reason)
-		if n := l.Reasons[reason]; n >= requestsLeast && knob.Limit != "" {
+		knob, n := e.knobNow(reason), l.Reasons[reason]
+		if reason == wire.MissLimit { // each block that another limit evicted explains one miss at most
+			_, others := limitThatEvicts(e.Run)
+			n -= min(n, others)
+		}
+		if n >= requestsLeast && knob.Limit != "" {
 			return Diagnosis{
 				Severity: Advice, Title: knob.Limit + " bites", Knob: knob, Share: share(n, l.Hits+l.Misses),
 				Text: fmt.Sprintf("of late %s for blocks that it had evicted", units.Plural(n, "miss", "misses")),
@@ -173,7 +177,9 @@ func (e *Evidence) knobNow(reason wire.Miss) Knob {
 		now.cachedMost = uint64(min(2*l.Value, 1<<62))
 	}
 	if knob, known := e.kneeKnob(); known && reason == wire.MissLimit {
-		return knob
+		if most, _ := limitThatEvicts(s); most == wire.EvictLimit {
+			return knob
+		}
 	}
 	knob := now.knob(reason, s)
 	if l := limit(s, knob.Limit); l != nil {
