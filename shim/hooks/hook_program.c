@@ -68,12 +68,12 @@ struct build {
 	cl_int failure; /* what the call would return */
 	uint32_t site;
 	_Atomic int owners;
-	_Atomic bool told; /* that it failed */
+	_Atomic bool reported; /* that it failed */
 };
 
-static void tell(struct build *build, cl_int status)
+static void report(struct build *build, cl_int status)
 {
-	if (!atomic_exchange(&build->told, true))
+	if (!atomic_exchange(&build->reported, true))
 		gmt_finding_call_failed(build->function, build->site, status);
 }
 
@@ -104,7 +104,7 @@ static void CL_CALLBACK built(cl_program program, void *data)
 {
 	struct build *build = data;
 	if (program && !gmt_session_is_quiet() && has_failed(program))
-		tell(build, build->failure);
+		report(build, build->failure);
 	struct gmt_callback before = gmt_callback_begin();
 	build->notify(program, build->data);
 	gmt_callback_end(before);
@@ -127,7 +127,7 @@ static struct build *put_before(build_callback *notify, void **data, const char 
 static void started(struct build *build, const char *function, cl_int status, const struct gmt_caller *caller)
 {
 	if (status != CL_SUCCESS && build)
-		tell(build, status);
+		report(build, status);
 	else if (status != CL_SUCCESS)
 		gmt_call_failed(function, status, caller);
 	if (build)
