@@ -387,3 +387,32 @@ func TestArms(t *testing.T) {
 		}
 	}
 }
+
+// TestArmsRelieve: the arm that waits gives before the active one, and what both lack both owe.
+func TestArmsRelieve(t *testing.T) {
+	arms := NewArms(newPolicy(t, "futhark", ""))
+	request := func(time int64) Block {
+		var d Decision
+		arms.DecideInto(&d, &Request{Size: 1 << 20, Class: 1, Time: time}, nil)
+		arms.Commit(d)
+		return d.Block
+	}
+	waiting := request(1)
+	arms.Begin(newPolicy(t, "futhark", ""), 2, nil)
+	if err := arms.TakeTurns(Alternative, 2); err != nil {
+		t.Fatal(err)
+	}
+	active, late := request(3), request(4)
+	arms.Free(active, false, 5, nil)
+	arms.Free(waiting, false, 6, nil)
+	for _, want := range [][]Block{{waiting}, {active}} {
+		out := arms.Relieve(1<<20, 0, 7, nil)
+		if len(out) != 1 || out[0].Block != want[0] || out[0].Reason != wire.EvictRelief {
+			t.Errorf("relieved by %+v, want %v", out, want)
+		}
+	}
+	arms.Relieve(1, 0, 8, nil)
+	if out := arms.Free(late, false, 9, nil); len(out) != 1 || out[0].Block != late {
+		t.Errorf("%+v: it was owed", out)
+	}
+}
