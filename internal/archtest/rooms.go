@@ -28,6 +28,7 @@ var rooms = []room{
 	{"internal/recording/importer", "logs of other tools as records"},
 	{"internal/callsite", "names of call sites and kernels"},
 	{"internal/heap", "the one fold: records in, changes of memory out to observers"},
+	{"internal/measure", "experiments in a program: when which configuration serves it, and what a block of it took"},
 	{"internal/stats", "counters, sites and history; immutable snapshots"},
 	{"internal/view", "types that the dashboard shows and others produce"},
 	{"internal/timeline", "the snapshot of a recording at any time"},

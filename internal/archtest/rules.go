@@ -99,7 +99,8 @@ var Places = map[string]Place{
 	"internal/recording":         {May: []string{"internal/disk", "internal/recording/foreign", "internal/wire"}, Timeless: true},
 	"internal/callsite":          {May: []string{"internal/recording", "internal/units", "internal/wire"}, Timeless: true, Never: noFiles},
 	"internal/heap":              {May: []string{"internal/wire"}, Timeless: true, Never: noFiles},
-	"internal/stats":             {May: []string{"allocator", "allocator/carve", "internal/callsite", "internal/heap", "internal/recording", "internal/units", "internal/wire"}, Timeless: true, Never: noFiles},
+	"internal/measure":           {May: []string{"internal/callsite", "internal/experiment", "internal/units", "internal/wire"}, Timeless: true, Never: noFiles},
+	"internal/stats":             {May: []string{"allocator", "allocator/carve", "internal/callsite", "internal/heap", "internal/measure", "internal/recording", "internal/units", "internal/wire"}, Timeless: true, Never: noFiles},
 	// The types that the dashboard displays and other packages produce.
 	"internal/view":              {May: []string{"internal/stats"}, Timeless: true, Never: noFiles},
 	"internal/recording/extract": {May: []string{"internal/heap", "internal/recording", "internal/wire"}, Timeless: true, Never: noFiles},
@@ -200,7 +201,7 @@ var Places = map[string]Place{
 		May: []string{
 			"internal/callsite",
 			"internal/analysis", "internal/figures", "internal/cost", "internal/replay", "internal/whatif/curve", "internal/stats", "internal/units",
-			"internal/recording", "internal/wire",
+			"internal/measure", "internal/recording", "internal/wire",
 		},
 		Timeless: true, Never: noFiles,
 	},
@@ -241,7 +242,7 @@ var Places = map[string]Place{
 	}},
 	"internal/app/watch": {May: []string{
 		"allocator", "internal/analysis", "internal/app/console", "internal/app/files", "internal/callsite", "internal/disk", "internal/doctor/probe",
-		"internal/export", "internal/learn", "internal/monitor", "internal/planfile", "internal/recording", "internal/recording/extract",
+		"internal/export", "internal/learn", "internal/measure", "internal/monitor", "internal/planfile", "internal/recording", "internal/recording/extract",
 		"internal/remote", "internal/replay", "internal/report", "internal/session", "internal/session/payload", "internal/setting",
 		"internal/stats", "internal/symbol", "internal/timeline", "internal/units", "internal/view", "internal/whatif/auto",
 		"internal/whatif/curve", "internal/whatif/ghost", "internal/whatif/live", "internal/wire", "tracer", "tracer/target", "ui",

@@ -261,6 +261,7 @@ enum gmtdiag {
 	GMT_DIAG_EAGER = 16,            /* what --eager does on this driver; the text says it */
 	GMT_DIAG_CALL_FAILED = 17,      /* a call failed that makes no memory */
 	GMT_DIAG_USE_AFTER_FORK = 18,   /* a mistake: a child that forked once its parent had a context calls OpenCL; written by the session */
+	GMT_DIAG_MEASURE = 19,          /* what an experiment does next, or why it ended; the text says it; written by the session */
 };
 
 /* When USE and SYNC events are written. */

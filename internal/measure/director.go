@@ -1,0 +1,407 @@
+package measure
+
+import (
+	"fmt"
+	"math"
+	"sync/atomic"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/experiment"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// What a Director goes by.
+const (
+	Until  = 0.02 // half the width of the interval with which it is content
+	Budget = 0.02 // of the run's time that it may cost
+
+	aheadLeast  = 250_000_000 // ns from when a change of arms is ordered to when it takes place: events and messages take their time
+	aheadMost   = 5_000_000_000
+	waitingMost = 8 // blocks that are announced and not over, except to complete a quadruple
+
+	// As experiment.Plan has them.
+	blockLeast   = 50e6 // ns of a block
+	blockMost    = 1e9
+	slicesLeast  = 6
+	slicesFewest = 3 // where slicesLeast take longer than blockMost
+	slicesMost   = 32
+
+	lookAgain    = 64 // requests from one look at a process to the next
+	processesMax = 64 // among which it chooses
+)
+
+// Session is what a Director asks of the session. It is called on the goroutine of Take and Flush, and must not wait.
+type Session interface {
+	// Ready reports whether the session can do what follows.
+	Ready() bool
+	// Send gives a process a message, and returns its number, under which it is answered.
+	Send(process uint32, text string) (sequence uint64)
+	// Say puts a DIAG into the run.
+	Say(process uint32, time uint64, text string)
+	// Room returns the bytes of device memory that a process may use beside what it uses, and what it uses at most; 0, 0: unknown.
+	Room(process uint32) (free, used uint64)
+}
+
+// Options are what an experiment is about.
+type Options struct {
+	Alternative string // "none", or a policy and its limits: "slab max_part=1048576"
+	Until       float64
+	Budget      float64 // part of the run's time
+	Seed        uint64
+	Session     Session
+}
+
+// stage of a Director.
+type stage uint8
+
+const (
+	idle      stage = iota
+	looking         // for iterations
+	preparing       // the pool has been asked to prepare the alternative
+	running
+)
+
+// candidate is a process that may be measured.
+type candidate struct {
+	blocks   experiment.Blocks
+	requests uint64
+	why      string // it cannot be measured
+}
+
+// Director runs experiments in one process of a program, that with the most requests. Take and Flush are called on the goroutine
+// that reads the records, Start and Stop on any.
+type Director struct {
+	options Options
+	wanted  atomic.Bool
+	quiet   atomic.Bool // no user asked: only iterations are measured, and where there are none no message says so
+	stage   stage
+	started uint64 // time of the first record
+	now     uint64
+	number  uint64 // of the last message
+
+	candidates map[uint32]*candidate
+	process    uint32
+	plan       experiment.Plan
+	follower   Follower
+	pace       pace
+	order      *experiment.Order
+	last       Plan           // the latest block that was announced
+	arm        experiment.Arm // that was ordered last
+	spent      uint64         // iterations of the alternative that were announced
+	ahead      uint64         // ns
+}
+
+// NewDirector returns a director that waits for Start.
+func NewDirector(o Options) *Director {
+	return &Director{options: o}
+}
+
+// Start lets an experiment begin.
+func (d *Director) Start() {
+	d.quiet.Store(false)
+	d.wanted.Store(true)
+}
+
+// Offer lets one begin that no user asked for.
+func (d *Director) Offer() {
+	d.quiet.Store(true)
+	d.wanted.Store(true)
+}
+
+// Stop ends the experiment.
+func (d *Director) Stop() { d.wanted.Store(false) }
+
+// Wanted reports whether an experiment goes on, or would if it could.
+func (d *Director) Wanted() bool { return d.wanted.Load() }
+
+// Take takes a record.
+func (d *Director) Take(r *wire.Record) {
+	if d.started == 0 {
+		d.started = r.Time
+	}
+	if d.stage == idle {
+		if !d.wanted.Load() || r.Kind == wire.KindDiag {
+			return
+		}
+		d.look()
+	}
+	d.now = max(d.now, r.Time)
+	d.follower.See(r, Held{})
+	switch r.Kind {
+	case wire.KindCreate:
+		if o := r.AsCreate().Outcome(); (o == wire.OutcomeHit || o == wire.OutcomeMiss) && !r.CarriedOver() {
+			d.request(r)
+		}
+	case wire.KindLimit:
+		d.answered(r)
+	case wire.KindExit:
+		d.exited(r)
+	default:
+	}
+}
+
+// Flush is called from time to time.
+func (d *Director) Flush() {
+	switch {
+	case d.stage == idle:
+	case !d.wanted.Load():
+		d.end("it was stopped")
+	case d.stage == running:
+		d.proceed()
+	}
+}
+
+// look begins to look for iterations.
+func (d *Director) look() {
+	d.stage, d.candidates, d.process, d.ahead = looking, map[uint32]*candidate{}, 0, aheadLeast
+	d.follower = Follower{Started: d.started, Until: d.options.Until}
+}
+
+// request takes a request of the pool.
+func (d *Director) request(r *wire.Record) {
+	if d.stage == looking {
+		d.find(r)
+		return
+	}
+	if r.Process != d.process {
+		return
+	}
+	if d.candidates[d.process].requests++; d.stage != running {
+		return
+	}
+	d.pace.add(d.follower.next-1, r.Time-min(uint64(r.AsCreate().Duration()), r.Time), r.Time)
+	if d.pace.count%lookAgain == 0 {
+		d.proceed()
+	}
+}
+
+// find looks for the iterations of the process with the most requests.
+func (d *Director) find(r *wire.Record) {
+	c := d.candidates[r.Process]
+	if c == nil {
+		if len(d.candidates) == processesMax {
+			return
+		}
+		c = &candidate{}
+		d.candidates[r.Process] = c
+	}
+	create := r.AsCreate()
+	c.blocks.Add(create.Requested(), create.Tag(), float64(r.Time))
+	if c.requests++; c.requests%lookAgain != 0 || c.requests < d.most() {
+		return
+	}
+	if !d.options.Session.Ready() {
+		return
+	}
+	plan := c.blocks.Plan()
+	if c.why = plan.Reason; plan.Slices == 0 || plan.Iterations == 0 && d.quiet.Load() {
+		return
+	}
+	if why := d.crowded(r.Process); why != "" {
+		d.refuse(r.Process, why)
+		return
+	}
+	d.process, d.plan, d.stage = r.Process, plan, preparing
+	d.number = d.options.Session.Send(d.process, "arms "+d.options.Alternative)
+}
+
+// most returns how many requests the process with the most has made.
+func (d *Director) most() (most uint64) {
+	for _, c := range d.candidates {
+		most = max(most, c.requests)
+	}
+	return most
+}
+
+// crowded says why a process has too little memory for two arms; empty: it has enough. Beside what it uses, another arm may use as
+// much again.
+func (d *Director) crowded(process uint32) string {
+	free, used := d.options.Session.Room(process)
+	if free >= used {
+		return ""
+	}
+	return fmt.Sprintf("the device may lack the memory for it: the program uses up to %d bytes, and %d more are surely free", used, free)
+}
+
+// refuse ends the attempt to measure.
+func (d *Director) refuse(process uint32, why string) {
+	d.not(process, why)
+	d.stage = idle
+	d.wanted.Store(false)
+}
+
+// not says why nothing is measured.
+func (d *Director) not(process uint32, why string) {
+	if !d.quiet.Load() {
+		d.options.Session.Say(process, d.now, notWord+why)
+	}
+}
+
+// answered takes the pool's word.
+func (d *Director) answered(r *wire.Record) {
+	if r.Process != d.process {
+		return
+	}
+	refused := r.AsLimit().Status() != 0
+	switch {
+	case d.stage == preparing && refused && r.AsLimit().Sequence() == d.number:
+		d.refuse(d.process, string(wire.ParseText(r.Payload)))
+	case d.stage == preparing && d.follower.Following():
+		d.stage, d.last, d.arm, d.spent, d.pace = running, Plan{}, experiment.Present, 0, newPace(&d.plan)
+		d.options.Seed++
+		d.order = experiment.NewOrder(d.options.Seed)
+		d.options.Session.Say(d.process, d.now, startWord+d.about())
+	case d.stage == running && !refused && changes(r):
+		d.end("the configuration was changed")
+	case d.stage == running && refused:
+		d.ahead = min(2*d.ahead, aheadMost) // the change came too late: its block does not count
+	}
+}
+
+// changes reports whether an accepted LIMIT is about the present configuration.
+func changes(r *wire.Record) bool {
+	name, _ := wire.ParseLimit(r.Payload)
+	return string(name) != wire.ArmsSetting && string(name) != wire.ArmSetting
+}
+
+// about says what is compared.
+func (d *Director) about() string {
+	text := "the present configuration and " + d.options.Alternative
+	if d.plan.Iterations > 0 {
+		text += fmt.Sprintf(", in iterations of %d requests", d.pace.period)
+	} else {
+		text += ", in requests, whose mix is steady"
+	}
+	if n := len(d.candidates); n > 1 {
+		text += fmt.Sprintf(", in the process with the most requests of %d", n)
+	}
+	return text
+}
+
+// exited ends the experiment with its process. Where that was not measured, another may be.
+func (d *Director) exited(r *wire.Record) {
+	switch {
+	case d.stage == looking:
+		if c := d.candidates[r.Process]; c != nil && c.requests == d.most() {
+			d.not(r.Process, d.short(c))
+		}
+		delete(d.candidates, r.Process)
+	case r.Process != d.process:
+	case d.follower.result.Answer.Looks > 0:
+		d.stage = idle
+		d.wanted.Store(false)
+		d.options.Session.Say(d.process, d.now, endWord+"the program ended")
+	default:
+		d.not(d.process, d.short(d.candidates[r.Process]))
+		d.look()
+	}
+}
+
+// short says why a process that has ended was not measured.
+func (d *Director) short(c *candidate) string {
+	if d.stage == looking && c.why != "" {
+		return c.why
+	}
+	return fmt.Sprintf("too short to measure: the program made %d requests, and the answer takes longer", c.requests)
+}
+
+// proceed announces blocks, and ends the experiment when enough is known.
+func (d *Director) proceed() {
+	if !d.pace.known() {
+		return
+	}
+	answer := &d.follower.result.Answer
+	if answer.Stop == experiment.Precise || answer.Stop == experiment.Full {
+		d.end(answer.Stop.String())
+		return
+	}
+	if d.last.Requests == 0 {
+		d.resize()
+	}
+	for d.last.end() < d.align(d.ahead) {
+		if d.last.Requests > 0 && d.last.Number%4 == 3 && d.waits(answer) {
+			d.give(experiment.Present, d.last.end())
+			return
+		}
+		d.announce()
+	}
+}
+
+// align returns the first request after some ns at which a block may begin.
+func (d *Director) align(ns uint64) uint64 { return d.pace.align(d.follower.next, ns, d.plan.Requests) }
+
+// resize makes slices of whole numbers of the iterations that the program makes from one wait to the next, and blocks of these. The
+// plan's own times are those between requests, of which a program that is ahead of the device makes many at once.
+func (d *Director) resize() {
+	p := &d.plan
+	if p.Iterations == 0 {
+		return
+	}
+	each := d.pace.mean() * float64(d.pace.period) // ns of an iteration
+	iterations := float64(d.pace.together(uint64(blockLeast / d.pace.mean())))
+	slices := max(slicesLeast, math.Ceil(blockLeast/(each*iterations)))
+	if slices*each*iterations > blockMost {
+		slices = max(slicesFewest, math.Floor(blockMost/(each*iterations)))
+	}
+	together := math.Ceil(slices / slicesMost)
+	p.Iterations, p.Slices = int(iterations*together), int(math.Ceil(slices/together))
+	p.Requests = uint64(p.Iterations) * d.pace.period
+}
+
+// waits reports whether a quadruple of blocks is not followed by the next yet. The first quadruple is short and does not count: it
+// shows how long an iteration takes in each arm.
+func (d *Director) waits(a *experiment.Answer) bool {
+	return d.follower.over < warmUps || d.overspent(a) || d.last.Number+1-d.follower.over >= waitingMost
+}
+
+// announce plans the next block.
+func (d *Director) announce() {
+	p := Plan{Arm: d.order.Next(), From: d.last.end(), Slices: d.slices(), Requests: d.plan.Requests, Iterations: uint64(d.plan.Iterations)}
+	if d.last.Requests > 0 {
+		p.Number = d.last.Number + 1
+	}
+	if p.From < d.align(d.ahead/2) { // the first, one after a rest, or the program has become faster
+		p.From = d.align(d.ahead)
+	}
+	d.give(p.Arm, p.From)
+	if p.Arm == experiment.Alternative {
+		d.spent += p.Slices * p.things()
+	}
+	d.options.Session.Say(d.process, d.now, p.text())
+	d.last = p
+}
+
+// slices returns how many slices a block has. Where one arm is much slower, blocks are shorter, as time in it is what the program pays.
+func (d *Director) slices() uint64 {
+	fewest := uint64(min(d.plan.Slices, slicesLeast))
+	if d.last.Requests == 0 || d.last.Number+1 < warmUps {
+		return fewest
+	}
+	slower, faster := max(d.follower.warm[0], d.follower.warm[1]), min(d.follower.warm[0], d.follower.warm[1])
+	return max(fewest, uint64(d.plan.Slices)/3, uint64(float64(d.plan.Slices)*min(1, 1.5*float64(faster+1)/float64(slower+1))))
+}
+
+// give lets an arm decide from a request on.
+func (d *Director) give(arm experiment.Arm, from uint64) {
+	if d.arm != arm {
+		d.arm = arm
+		d.options.Session.Send(d.process, fmt.Sprintf("arm %d %d", arm, from))
+	}
+}
+
+// overspent reports whether the experiment has cost more than its part of the run so far: it then waits.
+func (d *Director) overspent(a *experiment.Answer) bool {
+	if a.Looks == 0 { // without an interval the answer is worth nothing
+		return false
+	}
+	return (a.Alternative.Time-a.Present.Time)*float64(d.spent) > d.options.Budget*float64(d.now-d.started)
+}
+
+// end ends the experiment while the program goes on.
+func (d *Director) end(why string) {
+	if d.stage == preparing || d.stage == running {
+		d.options.Session.Send(d.process, "arms")
+		d.options.Session.Say(d.process, d.now, endWord+why)
+	}
+	d.stage = idle
+	d.wanted.Store(false)
+}

@@ -1,0 +1,275 @@
+package measure
+
+import (
+	"cmp"
+	"math"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/experiment"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+const (
+	plansMax   = 4096 // that wait for their requests
+	strayShare = 50   // of a block's requests one in 50 may be of the other arm, where threads pass each other
+	warmUps    = 4    // blocks that do not count: caches of both arms fill
+	firstMost  = 8    // blocks that show how long caches warm up after a change of arm
+)
+
+// Held is the memory of a process, in bytes.
+type Held struct{ InUse, Reserved int64 }
+
+// Result is what an experiment has found so far.
+type Result struct {
+	Alternative string // "none", or a policy and its limits, as the pool says it: "slab,max_part=1048576"
+	Process     uint32 // whose requests were measured
+	Requests    uint64 // of an iteration; 0: they do not repeat, and times are those of requests
+	Running     bool
+	Warming     bool   // caches warm up for longer than a block: the answer has some of that
+	Why         string // it ended, or nothing was measured; empty: unknown
+	Answer      experiment.Answer
+}
+
+// Follower follows the experiments of a run. The latest one counts.
+type Follower struct {
+	Started uint64  // time when the run did; 0: unknown
+	Until   float64 // see experiment.Options
+
+	result Result
+	trial  *experiment.Trial
+	next   uint64 // number of the request that comes
+	plans  []Plan
+	over   uint64    // blocks
+	warm   [2]uint64 // ns of the faster block of each arm that does not count
+	first  []block   // the first of them, until it is known what is left out
+	leave  int       // slices at the beginning of each block
+	cut    block     // is being timed
+	broken bool      // records of it were lost
+}
+
+// block is what is known of a block.
+type block struct {
+	Plan
+	marks    []uint64 // times when slices began, and when the last ended
+	drivers  []uint64 // ns in the driver until then
+	driver   uint64
+	bytes    int64
+	requests uint64
+	strays   uint64 // of these, which the other arm decided
+}
+
+// Following reports whether records other than LIMIT and DIAG matter.
+func (f *Follower) Following() bool { return f.result.Running }
+
+// Result returns what was found so far; nil: there was no experiment, and no user wanted one.
+func (f *Follower) Result() *Result {
+	if f.result == (Result{}) {
+		return nil
+	}
+	result := f.result
+	return &result
+}
+
+// See takes a record. Records other than LIMIT and DIAG matter only while Following. held is the memory of the record's process.
+func (f *Follower) See(r *wire.Record, held Held) {
+	switch {
+	case r.Kind == wire.KindLimit:
+		f.answer(r)
+		return
+	case r.Kind == wire.KindDiag:
+		f.said(r)
+		return
+	case !f.result.Running || r.Process != f.result.Process || r.CarriedOver():
+		return
+	}
+	switch r.Kind {
+	case wire.KindCreate:
+		f.create(r, held)
+	case wire.KindRelease:
+		f.cut.driver += uint64(r.AsRelease().Cost())
+	case wire.KindEvict:
+		f.cut.driver += uint64(r.AsEvict().Cost())
+	case wire.KindSlab:
+		f.cut.driver += uint64(r.AsSlab().Cost())
+	case wire.KindLost:
+		f.broken = true
+	case wire.KindExit:
+		f.end("")
+	default: // costs the driver nothing that is known
+	}
+}
+
+// answer takes the pool's word: an experiment begins or ends.
+func (f *Follower) answer(r *wire.Record) {
+	name, value := wire.ParseLimit(r.Payload)
+	if string(name) != wire.ArmsSetting || r.AsLimit().Status() != 0 {
+		return
+	}
+	alternative, request, ok := wire.ParseArms(string(value))
+	switch {
+	case !ok || strings.HasPrefix(alternative, "+"):
+	case alternative == wire.ArmsOff:
+		if r.Process == f.result.Process {
+			f.end("")
+		}
+	default:
+		*f = Follower{
+			Started: f.Started, Until: f.Until, trial: experiment.New(experiment.Options{Until: f.Until}), next: request + 1,
+			result: Result{Alternative: callsite.Clean([]byte(alternative)), Process: r.Process, Running: true},
+		}
+	}
+}
+
+// said takes what the session says.
+func (f *Follower) said(r *wire.Record) {
+	if r.AsDiag().Diag() != wire.DiagMeasure {
+		return
+	}
+	text := callsite.Clean(wire.ParseText(r.Payload))
+	if p, ok := parsePlan(text); ok {
+		if f.result.Running && r.Process == f.result.Process && len(f.plans) < plansMax {
+			f.plans = append(f.plans, p)
+		}
+		return
+	}
+	if why, ok := strings.CutPrefix(text, endWord); ok && r.Process == f.result.Process {
+		f.end(why)
+	} else if why, ok := strings.CutPrefix(text, notWord); ok && f.result.Answer.Looks == 0 {
+		f.end("")
+		f.result.Why = why
+	}
+}
+
+func (f *Follower) end(why string) {
+	f.result.Running, f.plans, f.first, f.cut = false, nil, nil, block{}
+	if f.result.Why == "" {
+		f.result.Why = why
+	}
+}
+
+// create counts a request of the pool, and begins and ends blocks and their slices at it.
+func (f *Follower) create(r *wire.Record, held Held) {
+	c := r.AsCreate()
+	if o := c.Outcome(); o != wire.OutcomeHit && o != wire.OutcomeMiss { // the pool was not asked
+		f.cut.driver += uint64(c.Cost())
+		return
+	}
+	number := f.next
+	f.next++
+	entered := r.Time - min(uint64(c.Duration()), r.Time)
+	for len(f.plans) > 0 && number >= f.plans[0].end() {
+		f.mark(entered)
+		f.close()
+	}
+	if len(f.plans) == 0 || number < f.plans[0].From {
+		return
+	}
+	p := &f.plans[0]
+	if number == p.From {
+		f.cut, f.broken = block{Plan: *p}, false
+	}
+	if (number-p.From)%p.Requests == 0 {
+		f.mark(entered)
+	}
+	b := &f.cut
+	b.requests++
+	if c.Arm() != (p.Arm == experiment.Alternative) {
+		b.strays++
+	}
+	b.driver += uint64(c.Cost())
+	b.bytes = max(b.bytes, f.bytes(p.Arm, held))
+}
+
+// mark ends a slice at a time.
+func (f *Follower) mark(now uint64) {
+	f.cut.marks, f.cut.drivers = append(f.cut.marks, now), append(f.cut.drivers, f.cut.driver)
+}
+
+// bytes returns what an arm needs: without a pool it needs no more than is in use, whatever the other arm keeps.
+func (f *Follower) bytes(arm experiment.Arm, held Held) int64 {
+	if arm == experiment.Alternative && f.result.Alternative == "none" {
+		return held.InUse
+	}
+	return held.Reserved
+}
+
+// close ends the first planned block. The first blocks wait for the rule of what is left out.
+func (f *Follower) close() {
+	b := f.cut
+	if b.Slices == 0 || f.broken || b.strays*strayShare > b.requests || uint64(len(b.marks)) != b.Slices+1 {
+		b.marks = nil
+	}
+	b.Plan = f.plans[0]
+	f.plans, f.cut = f.plans[1:], block{}
+	if f.result.Requests = 0; b.Iterations > 0 {
+		f.result.Requests = b.Requests / b.Iterations
+	}
+	switch f.over++; {
+	case f.over <= warmUps:
+		if b.marks != nil {
+			took, before := b.marks[len(b.marks)-1]-min(b.marks[0], b.marks[len(b.marks)-1]), f.warm[b.Arm]
+			f.warm[b.Arm] = min(took, cmp.Or(before, took))
+		}
+	case f.over <= warmUps+firstMost:
+		if f.first = append(f.first, b); len(f.first) == firstMost {
+			f.settle()
+		}
+	default:
+		f.add(&b)
+	}
+}
+
+// settle decides what is left out of each block, and gives the first blocks to the trial.
+func (f *Follower) settle() {
+	var times [2][][]float64
+	for i := range f.first {
+		if b := &f.first[i]; b.marks != nil {
+			times[b.Arm] = append(times[b.Arm], b.times())
+		}
+	}
+	settled := true
+	if f.leave = 1; len(times[0]) == firstMost/2 && len(times[1]) == firstMost/2 {
+		f.leave, settled = experiment.LeaveOut(times[0], times[1])
+	}
+	f.result.Warming = !settled
+	for i := range f.first {
+		f.add(&f.first[i])
+	}
+	f.first = nil
+}
+
+// times returns the ns of the slices.
+func (b *block) times() []float64 {
+	times := make([]float64, len(b.marks)-1)
+	for i := range times {
+		times[i] = float64(b.marks[i+1] - min(b.marks[i], b.marks[i+1]))
+	}
+	return times
+}
+
+// add gives a block to the trial.
+func (f *Follower) add(b *block) {
+	things := int(min(b.things(), math.MaxInt32))
+	leave := min(f.leave, int(b.Slices)-1)
+	out := experiment.Block{Arm: b.Arm, LeftOut: leave * things, Iterations: (int(b.Slices) - leave) * things, Void: b.marks == nil}
+	if !out.Void {
+		end := len(b.marks) - 1
+		out.Time = float64(b.marks[end]-min(b.marks[leave], b.marks[end])) / float64(out.Iterations)
+		out.Driver = float64(b.drivers[end]-b.drivers[leave]) / float64(out.Iterations)
+		out.Bytes, out.Elapsed = uint64(max(b.bytes, 0)), float64(b.marks[end]-min(f.Started, b.marks[end]))
+	}
+	f.trial.Add(out)
+	f.result.Answer = f.trial.Answer()
+	reconcile(&f.result.Answer)
+}
+
+// reconcile gives the times the ratio of the difference, which is that of neighbouring blocks: medians of all blocks of an arm have
+// another where a run becomes faster or slower.
+func reconcile(a *experiment.Answer) {
+	if a.Looks == 0 || a.Difference <= -1 {
+		return
+	}
+	middle, root := math.Sqrt(a.Present.Time*a.Alternative.Time), math.Sqrt(1+a.Difference)
+	a.Present.Time, a.Alternative.Time = middle*root, middle/root
+}

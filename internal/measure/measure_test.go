@@ -1,0 +1,259 @@
+package measure
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/experiment"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// program is a process whose pool obeys the messages of a Director, after a while.
+type program struct {
+	director *Director
+	second   Follower // reads the records that a recording would have
+	random   *rand.Rand
+
+	now, request uint64
+	sizes        []uint64   // of an iteration
+	cost         [2]float64 // ns of an iteration in each arm
+	arm          experiment.Arm
+	prepared     bool
+	free, used   uint64
+	inbox        []message
+	switches     []Plan // Arm and From
+	sequence     uint64
+	said         []string
+	delay        uint64 // ns that a message takes
+	refuse       string // why the pool does not prepare the alternative
+}
+
+type message struct {
+	at, sequence uint64
+	text         string
+}
+
+func newProgram(until float64, sizes ...uint64) *program {
+	p := &program{random: rand.New(rand.NewPCG(1, 2)), now: 1e9, sizes: sizes, cost: [2]float64{2e6, 3e6}, free: 1 << 30, used: 1 << 20, delay: 20e6}
+	p.director = NewDirector(Options{Alternative: "none", Until: until, Budget: Budget, Seed: 7, Session: p})
+	return p
+}
+
+func (p *program) Ready() bool { return true }
+
+func (p *program) Send(_ uint32, text string) uint64 {
+	p.sequence++
+	p.inbox = append(p.inbox, message{p.now + p.delay, p.sequence, text})
+	return p.sequence
+}
+
+func (p *program) Say(process uint32, time uint64, text string) {
+	p.said = append(p.said, text)
+	r := wire.DiagFields{Time: time, Diag: wire.DiagMeasure}.Record([]byte(text))
+	r.Process = process
+	p.take(&r)
+}
+
+func (p *program) Room(uint32) (free, used uint64) { return p.free, p.used }
+
+func (p *program) take(r *wire.Record) {
+	p.second.See(r, Held{1 << 20, 3 << 20})
+	p.director.Take(r)
+}
+
+func (p *program) limit(sequence uint64, status int16, text string) {
+	r := wire.LimitFields{Time: p.now, Status: status, Sequence: sequence}.Record([]byte(text))
+	r.Process = 1
+	p.take(&r)
+}
+
+// obey takes the messages that have come.
+func (p *program) obey() {
+	for len(p.inbox) > 0 && p.inbox[0].at <= p.now {
+		m := p.inbox[0]
+		p.inbox = p.inbox[1:]
+		var next Plan
+		switch {
+		case m.text == "arms":
+			p.prepared, p.arm, p.switches = false, 0, nil
+			p.limit(m.sequence, 0, fmt.Sprintf("arms=off,request=%d", p.request))
+		case strings.HasPrefix(m.text, "arms ") && p.refuse != "":
+			p.limit(m.sequence, -1, p.refuse)
+		case strings.HasPrefix(m.text, "arms "):
+			p.prepared = true
+			p.limit(m.sequence, 0, fmt.Sprintf("arms=%s,request=%d", strings.TrimPrefix(m.text, "arms "), p.request))
+		default:
+			if _, err := fmt.Sscanf(m.text, "arm %d %d", &next.Arm, &next.From); err != nil {
+				panic(m.text)
+			}
+			if next.From <= p.request {
+				p.limit(m.sequence, -1, "too late")
+				continue
+			}
+			p.switches = append(p.switches, next)
+		}
+	}
+}
+
+// run lets the program make iterations.
+func (p *program) run(iterations int) {
+	for range iterations {
+		for i, size := range p.sizes {
+			p.obey()
+			if len(p.switches) > 0 && p.request+1 >= p.switches[0].From {
+				p.arm, p.switches = p.switches[0].Arm, p.switches[1:]
+			}
+			p.create(size, uint32(i+1))
+		}
+		p.now += uint64(p.cost[p.arm] * (0.98 + 0.04*p.random.Float64()))
+		if p.random.IntN(50) == 0 {
+			p.director.Flush()
+		}
+	}
+}
+
+func (p *program) create(size uint64, site uint32) {
+	p.now += 1000
+	f := wire.CreateFields{Time: p.now, Duration: 900, Outcome: wire.OutcomeHit, Tag: site, Requested: size, Granted: size, Object: p.request + 1}
+	if p.arm == experiment.Alternative {
+		f.Outcome, f.Arm, f.Cost = wire.OutcomeMiss, true, 800
+	}
+	r := wire.Record{Event: f.Event(), Process: 1, Thread: 5}
+	p.request++
+	p.take(&r)
+}
+
+func (p *program) exit() {
+	r := wire.Record{Event: wire.ExitFields{Time: p.now}.Event(), Process: 1, Thread: 5}
+	p.take(&r)
+	p.director.Flush()
+}
+
+func TestExperiment(t *testing.T) {
+	p := newProgram(Until, 100, 200, 300)
+	p.run(100)
+	if p.sequence > 0 {
+		t.Fatal("it began without being asked")
+	}
+	p.director.Start()
+	p.run(5000)
+	result := p.second.Result()
+	if result == nil || *result != *p.director.follower.Result() && result.Answer.Blocks != p.director.follower.result.Answer.Blocks {
+		t.Fatalf("two readers of the records: %+v, %+v", result, p.director.follower.result)
+	}
+	a := &result.Answer
+	if a.Looks < 1 || a.Blocks != 2*a.Pairs || result.Requests != 3 || result.Alternative != "none" {
+		t.Errorf("%+v", result)
+	}
+	for arm, got := range []float64{a.Present.Time, a.Alternative.Time} {
+		if want := p.cost[arm] + 3000; got < 0.99*want || got > 1.01*want {
+			t.Errorf("arm %d: %g ns, want %g", arm, got, want)
+		}
+	}
+	t.Logf("%+v %v", result, p.said[:4])
+}
+
+// TestBudget: the experiment costs about as much as it may, once a few pairs are known.
+func TestBudget(t *testing.T) {
+	p := newProgram(1e-9, 100)
+	p.cost = [2]float64{1e6, 10e6}
+	p.director.Start()
+	began, slow := p.now, uint64(0)
+	for range 200000 {
+		before := p.now
+		p.run(1)
+		if p.arm == experiment.Alternative {
+			slow += p.now - before
+		}
+	}
+	if cost := 0.9 * float64(slow) / float64(p.now-began); cost > 0.021 || cost < 0.01 {
+		t.Errorf("it cost %.3f of the run", cost)
+	}
+}
+
+func TestNotMeasured(t *testing.T) {
+	for name, test := range map[string]struct {
+		prepare func(p *program)
+		want    string
+	}{
+		"short":   {func(p *program) { p.run(60) }, "too short to measure: the program made 180 requests"},
+		"no room": {func(p *program) { p.free = 1000; p.run(500) }, "the device may lack the memory"},
+		"refused": {func(p *program) { p.refuse = "no such policy"; p.run(500) }, "no such policy"},
+		"no iterations": {func(p *program) {
+			for i := range uint64(6000) {
+				p.now += 1e5
+				p.create(p.random.Uint64N(1<<(10+i/300)), 1)
+			}
+		}, "requests do not repeat"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProgram(Until, 100, 200, 300)
+			p.director.Start()
+			test.prepare(p)
+			p.exit()
+			if result := p.second.Result(); result == nil || !strings.Contains(result.Why, test.want) || result.Running || result.Answer.Blocks > 0 {
+				t.Errorf("%+v", result)
+			}
+			if p.director.stage > looking {
+				t.Error("it goes on")
+			}
+		})
+	}
+}
+
+// TestOffer: what no user asked for is not mentioned where nothing was measured.
+func TestOffer(t *testing.T) {
+	p := newProgram(Until, 100, 200, 300)
+	p.director.Offer()
+	p.run(15)
+	p.exit()
+	if result := p.second.Result(); result != nil || len(p.said) > 0 {
+		t.Errorf("%+v, %q", result, p.said)
+	}
+	p.run(5000)
+	if result := p.second.Result(); result.Answer.Looks == 0 {
+		t.Errorf("%+v", result)
+	}
+}
+
+// TestStop: an experiment that is stopped keeps its answer, and another may follow.
+func TestStop(t *testing.T) {
+	p := newProgram(1e-9, 100, 200, 300)
+	p.director.Start()
+	p.run(3000)
+	p.director.Stop()
+	p.director.Flush()
+	p.run(500)
+	first := p.second.Result()
+	if p.prepared || p.arm != experiment.Present || first.Running || first.Why != "it was stopped" || first.Answer.Blocks == 0 {
+		t.Fatalf("%+v", first)
+	}
+	p.director.Start()
+	p.run(3000)
+	if again := p.second.Result(); !p.prepared || again.Why != "" || again.Answer.Blocks == 0 {
+		t.Errorf("%+v", again)
+	}
+}
+
+// TestLate: changes that come too late are no blocks, and the next are ordered earlier.
+func TestLate(t *testing.T) {
+	p := newProgram(1e-9, 100, 200, 300)
+	p.director.Start()
+	p.delay = 600e6
+	p.run(20000)
+	if a := p.second.Result().Answer; p.director.ahead == aheadLeast || a.Blocks < 20 || a.Present.Time > 2.03e6 || a.Alternative.Time < 2.97e6 {
+		t.Errorf("%+v", a)
+	}
+}
+
+func FuzzPlan(f *testing.F) {
+	f.Add((&Plan{1, 1, 100, 4, 2, 1}).text())
+	f.Fuzz(func(t *testing.T, text string) {
+		p, ok := parsePlan(text)
+		if again, same := parsePlan(p.text()); ok && (!same || again != p) {
+			t.Errorf("%q: %+v, %+v", text, p, again)
+		}
+	})
+}

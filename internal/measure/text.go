@@ -1,0 +1,109 @@
+package measure
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// Known reports whether there is an answer with an interval.
+func (r *Result) Known() bool { return r != nil && r.Answer.Looks > 0 }
+
+// Text says what was found, or why nothing was; empty: no user asked.
+func (r *Result) Text() string {
+	switch {
+	case r == nil:
+		return ""
+	case r.Running && r.Known():
+		return fmt.Sprintf("measuring: %s, %s so far", r.blocks(), r.Change())
+	case r.Running:
+		return "measuring: " + r.blocks() + " so far"
+	case !r.Known() && r.Why == "":
+		return "not measured: " + r.blocks() + " are too few"
+	case !r.Known():
+		return "not measured: " + r.Why
+	}
+	return r.sentence()
+}
+
+// sentence says what a known answer is.
+func (r *Result) sentence() string {
+	a := &r.Answer
+	present, alternative := a.Present.Time, a.Alternative.Time
+	text := fmt.Sprintf("%s %s instead of %s %s: %s", r.thing(), units.DurationLong(present), units.DurationLong(alternative), r.Other(), r.Change())
+	if !a.Certain {
+		text = fmt.Sprintf("no certain difference: %s %s than %s", r.thing(), r.Change(), r.Other())
+	}
+	text += fmt.Sprintf(" (%s, %s %s)", r.blocks(), units.Grouped(uint64(a.Iterations)), r.things())
+	if r.Warming {
+		text += "; caches may still fill in them"
+	}
+	if bytes := r.Costs(); bytes > 0 {
+		text += "; it costs " + units.FormatLong(bytes)
+	}
+	return text
+}
+
+// thing says what takes the time.
+func (r *Result) thing() string {
+	if r.Requests == 0 {
+		return "from request to request it takes"
+	}
+	return "an iteration takes"
+}
+
+// things says what was counted.
+func (r *Result) things() string {
+	if r.Requests == 0 {
+		return "requests"
+	}
+	return "iterations"
+}
+
+// Other says what the alternative was.
+func (r *Result) Other() string {
+	if r.Alternative == "none" {
+		return "without the pool, but watched"
+	}
+	policy, limits, several := strings.Cut(r.Alternative, ",")
+	if several {
+		policy += " (" + strings.ReplaceAll(limits, ",", ", ") + ")"
+	}
+	return "with " + policy
+}
+
+// Costs returns the bytes of memory that the present configuration takes beyond those that the program uses; 0: none, or unknown.
+func (r *Result) Costs() uint64 {
+	a := &r.Answer
+	if r.Alternative != "none" {
+		return 0
+	}
+	return a.Present.Bytes - min(a.Present.Bytes, a.Alternative.Bytes)
+}
+
+func (r *Result) blocks() string { return units.Count(uint64(r.Answer.Blocks), "block") }
+
+// Change writes the difference with its interval: "37 % ± 3 % less".
+func (r *Result) Change() string {
+	a := &r.Answer
+	half := max(a.High-a.Difference, a.Difference-a.Low)
+	word := "less"
+	if a.Difference > 0 {
+		word = "more"
+	}
+	return fmt.Sprintf("%s ± %s %% %s", percent(math.Abs(a.Difference)), percent(half), word)
+}
+
+// percent writes a part of 1 with two digits, or whole percents.
+func percent(part float64) string {
+	switch p := 100 * part; {
+	case p < 0.995:
+		return fmt.Sprintf("%.2g", p)
+	case p < 9.95:
+		return fmt.Sprintf("%.1f", p)
+	default:
+		return fmt.Sprintf("%.0f", p)
+	}
+}
