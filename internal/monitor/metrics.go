@@ -112,6 +112,7 @@ func (c *collector) collectShared(s *stats.Snapshot, out exposition) {
 	labels := c.labels(s, s.Program, pid)
 	out.addFigures(true, figures.Run(s), labels)
 	addInfo(s, labels, out)
+	addMeasured(s, labels, out)
 	for _, t := range largest(s.Tags) {
 		out.add(&siteInUse, float64(t.InUse), labels, units.Clean(t.Name))
 	}

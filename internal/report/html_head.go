@@ -253,18 +253,22 @@ func (v *view) tile(f *figures.Figure, note string) htmlTile {
 func (v *view) tiles() []htmlTile {
 	t := v.run
 	peak := max(v.a.Peak.InUse, t.PeakInUse)
-	saved, basis := "not known", "gpumemtop compare measures it; "
+	saved, basis := "not known", "--measure measures it; "
 	switch {
 	case t.Saved.NS > 0 && t.Saved.Releases:
 		saved, basis = "≈\u202f"+v.said(figures.Saved), "an estimate, without first touches; "
 	case t.Saved.NS > 0:
 		saved, basis = "≈\u202f"+v.said(figures.Saved), "an estimate of creates only; "
 	}
+	gain := htmlTile{figures.Saved.Name, saved, basis + things(t.Hits, "driver create") + " avoided"}
+	if m := v.s.Measured; m.Known() {
+		gain = htmlTile{"measured", m.Change(), m.Text()}
+	}
 	tiles := []htmlTile{
 		{figures.PeakInUse.Name, v.sizeText(peak), "at " + durationText(v.a.Peak.Time) + "; " + v.amount(figures.PeakReserved) + " reserved at most"},
 		v.tile(figures.HitRate, "steady "+v.said(figures.SteadyHitRate)+"; "+things(t.Hits+t.Misses, "request")),
 		v.tile(figures.DriverTime, things(t.DriverCreates, "create")+", "+things(t.DriverReleases, "release")),
-		{figures.Saved.Name, saved, basis + things(t.Hits, "driver create") + " avoided"},
+		gain,
 	}
 	if t.Idle > 0 {
 		tiles = append(tiles, v.tile(figures.Idle, "of the "+v.amount(figures.Cached)+" cached at the end: nothing asked for it of late"))

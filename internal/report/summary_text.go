@@ -145,7 +145,8 @@ func (s *Summary) figures() []string {
 		lines = append(lines, fmt.Sprintf("  %-10s %d, %s: %s", figures.Creates.Name, run.Creates+run.Failures, refusedText(run.Totals), statusesText(run.Totals)))
 	}
 	lines = append(append(lines, kindLines(s.snapshot.Kinds)...),
-		"  driver     "+driverText(run),
+		"  driver     "+driverText(run))
+	lines = append(append(lines, labelled("measured", measuredTexts(s.snapshot))...),
 		"  memory     "+memoryText(run))
 	if text := plansText(s.snapshot); text != "" {
 		lines = append(lines, "  plan       "+text)

@@ -87,8 +87,10 @@ func driverText(run *figures.Subject) string {
 		saved = append(saved, touchesText(run.Totals))
 	}
 	switch {
+	case run.Evidence != nil && run.Run.Measured.Known(): // an estimate adds nothing to that
+		return text
 	case saved == nil:
-		return text + " (gpumemtop compare measures what that gains)"
+		return text + " (--measure measures what that gains)"
 	case run.SavedTouches.Hits > 0:
 		return text + ": " + strings.Join(saved, ", ")
 	case !run.Saved.Releases:

@@ -169,7 +169,7 @@ func TestTouchesText(t *testing.T) {
 func TestSavedText(t *testing.T) {
 	for want, totals := range map[string]stats.Totals{
 		"4 creates, 0 avoided": {DriverCreates: 4},
-		"0 creates, 9 avoided (gpumemtop compare measures what that gains)": {Hits: 9},
+		"0 creates, 9 avoided (--measure measures what that gains)": {Hits: 9},
 		"0 creates, 9 avoided: about 1ms saved in creates (estimated; releases and first touches not counted: gpumemtop compare measures the whole gain)": {
 			Hits: 9, Saved: stats.SavedCalls{NS: 1e6},
 		},

@@ -9,6 +9,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/measure"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -70,6 +71,7 @@ type Model struct {
 	limits      limits
 	policies    policies
 	notices     notices
+	measured    measure.Follower
 
 	recording Recording
 	ghosts    func() *Ghosts  // nil: there are none
@@ -145,6 +147,9 @@ func (m *Model) Apply(r *wire.Record) {
 		m.totals.carryOver(p)
 	} else {
 		m.totals.event(p)
+	}
+	if m.measured.Following() || r.Kind == wire.KindLimit || r.Kind == wire.KindDiag {
+		m.measured.See(r, measure.Held{InUse: p.heap.InUse, Reserved: p.heap.Reserved()})
 	}
 	m.count(p, r)
 }
@@ -381,6 +386,8 @@ func (n *notices) take(r *wire.Record) bool {
 	case wire.DiagHosted:
 		n.hosted.add(r.AsDiag().Bytes())
 		return n.hosted.Buffers == 1
+	case wire.DiagMeasure:
+		return !measure.Announced(r)
 	case wire.DiagTransparent, wire.DiagPanic:
 		if n.unpooled.Times++; n.unpooled.Times == 1 {
 			n.unpooled.Why = callsite.Clean(r.Payload)

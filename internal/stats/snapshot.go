@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/measure"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -66,6 +67,8 @@ type Snapshot struct {
 	Unpooled      Unpooled     // processes without a pool though they should have one
 	Asked         []string     // which devices programs asked for before a context, in words; known after the end of a session
 	Exceeded      []string     // what a program did more of than gpumemtop keeps, in words
+
+	Measured *measure.Result // by an experiment in the program; nil: nothing
 
 	Machine []MachineFigure // of all processes together, by source and device
 	Objects []ObjectCount   // by type, of those that were created

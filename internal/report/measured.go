@@ -1,0 +1,67 @@
+package report
+
+import (
+	"fmt"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/measure"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// Measured is what an experiment in the program found: a present configuration and an alternative served blocks of the run in random order.
+type Measured struct {
+	Alternative string `json:"alternative"` // "none", or a policy and its limits
+	Running     bool   `json:"running,omitempty"`
+	Why         string `json:"why,omitempty"` // it ended, or nothing was measured
+	Requests    uint64 `json:"requests_per_iteration,omitempty"`
+	// The following are left out without an interval.
+	*MeasuredAnswer
+}
+
+// MeasuredAnswer is an answer with an interval. Times are ns of an iteration, the medians of the blocks; changes are parts of the alternative's.
+type MeasuredAnswer struct {
+	Time              float64 `json:"iteration_ns"`
+	AlternativeTime   float64 `json:"alternative_iteration_ns"`
+	Difference        float64 `json:"difference"`
+	Low               float64 `json:"difference_low"` // of the interval of 95 %
+	High              float64 `json:"difference_high"`
+	Certain           bool    `json:"certain"` // the interval is on one side of 0
+	Driver            float64 `json:"driver_ns"`
+	AlternativeDriver float64 `json:"alternative_driver_ns"`
+	Memory            uint64  `json:"memory"`                       // bytes from the driver at most in a block
+	AlternativeMemory uint64  `json:"alternative_memory,omitempty"` // left out where other blocks' memory is among it
+	Blocks            int     `json:"blocks"`
+	Iterations        int     `json:"iterations"`
+}
+
+func measuredOf(r *measure.Result) *Measured {
+	if r == nil {
+		return nil
+	}
+	m := &Measured{Alternative: r.Alternative, Running: r.Running, Why: r.Why, Requests: r.Requests}
+	if !r.Known() {
+		return m
+	}
+	a := &r.Answer
+	m.MeasuredAnswer = &MeasuredAnswer{
+		Time: a.Present.Time, AlternativeTime: a.Alternative.Time, Difference: a.Difference, Low: a.Low, High: a.High, Certain: a.Certain,
+		Driver: a.Present.Driver, AlternativeDriver: a.Alternative.Driver, Memory: a.Present.Bytes, Blocks: a.Blocks, Iterations: a.Iterations,
+	}
+	if r.Alternative == "none" {
+		m.AlternativeMemory = a.Alternative.Bytes
+	}
+	return m
+}
+
+// measuredTexts say what an experiment found.
+func measuredTexts(s *stats.Snapshot) []string {
+	text := s.Measured.Text()
+	if text == "" {
+		return nil
+	}
+	texts := []string{text}
+	if a := &s.Measured.Answer; s.Measured.Known() && a.Present.Driver+a.Alternative.Driver > 0 {
+		texts = append(texts, fmt.Sprintf("the driver's calls take %s of it instead of %s", units.DurationLong(a.Present.Driver), units.DurationLong(a.Alternative.Driver)))
+	}
+	return texts
+}
