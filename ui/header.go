@@ -49,6 +49,9 @@ func (d *dashboard) headerItems(s *stats.Snapshot) []item {
 	if d.frozen != nil {
 		items = append(items, item{0, []span{{d.frozenText(), bannerStyle}}})
 	}
+	if s.Measured != nil && s.Measured.Running {
+		items = append(items, item{1, []span{{s.Measured.Text(), bannerStyle}}})
+	}
 	if d.baseline.at != nil {
 		items = append(items, item{0, []span{{d.baseline.text(), bannerStyle}}})
 	}

@@ -70,6 +70,7 @@ var (
 	withTyping   = lacking(func(d *dashboard) bool { return d.o.Type == nil }, "nothing can be typed into the program here")
 	withExport   = lacking(func(d *dashboard) bool { return d.o.Export == nil }, "there is nothing to export here")
 	withRecord   = lacking(func(d *dashboard) bool { return d.o.Record == nil }, "a recording starts with the session here: -o names its file")
+	withMeasure  = lacking(func(d *dashboard) bool { return d.o.Measure == nil }, "nothing can be measured here")
 	withWrite    = lacking(func(d *dashboard) bool { return d.o.Write == nil || d.canvas == nil }, "there is nowhere to save here")
 	withSettings = rules{obstacle: func(d *dashboard) string { return d.limits.unsaved() }}
 	withPool     = rules{obstacle: func(d *dashboard) string { return textIf(!d.mode.pool, d.mode.noBlocks) }}
@@ -171,6 +172,7 @@ var keymap = []command{
 	{inPool, keys{"["}, sectionLimits, "", "[", "lower the chosen limit: half of a size, one step of a number, the previous word", withLimits, adjusts(stepLess)},
 	{inPool, keys{"]"}, sectionLimits, "limit", "]", "raise the chosen limit: twice a size, one step of a number, the next word", limitRules, adjusts(stepMore)},
 	{inLive, keys{"w"}, sectionWhatIf, "what if", "w", "what other policies would have done so far, simulated beside the run (ghosts)", withGhosts, zooms(paneGhosts)},
+	{inPool, keys{"E"}, sectionWhatIf, "", "E", "experiment: measure what the pool is worth, with parts of the run without it; again: end it", withMeasure, does((*dashboard).measure)},
 	{inView, keys{"c"}, sectionWhatIf, "curve", "c", "hit rate at other limits of cached bytes, of the whole recording", withCurve, zooms(paneCurve)},
 	{inLive, keys{"p"}, sectionApp, "process", "p", nextHelp, withProcesses, does(func(d *dashboard) { d.processes.next() })},
 	{inView, keys{"p"}, sectionScreen, "process", "p", nextHelp, withProcesses, does(func(d *dashboard) { d.processes.next() })},

@@ -252,7 +252,7 @@ func (d *dashboard) savingItems(s *stats.Snapshot) []item {
 func (d *dashboard) legendItems(s *stats.Snapshot) []item {
 	switch {
 	case !d.cursor.moment.Rough && d.mode.pool:
-		return poolLegend(s)
+		return d.poolLegend(s)
 	case !d.cursor.moment.Rough:
 		return poollessLegend(s)
 	}
@@ -265,7 +265,7 @@ func (d *dashboard) legendItems(s *stats.Snapshot) []item {
 }
 
 // poolLegend also says what the pool has saved, if that is known.
-func poolLegend(s *stats.Snapshot) []item {
+func (d *dashboard) poolLegend(s *stats.Snapshot) []item {
 	t := &s.Totals
 	items := []item{
 		{0, []span{{"█", inUseStyle}, {" in use ", dim}, {bytesText(t.InUse), plain}}},
@@ -281,7 +281,12 @@ func poolLegend(s *stats.Snapshot) []item {
 	}
 	items = append(items,
 		item{3, append(figureSpans(s, figures.DriverCreates, plain), span{" avoided ", dim}, span{count(t.Hits), goodStyle})})
-	if t.Saved.NS == 0 {
+	switch {
+	case s.Measured.Known():
+		return append(items, item{4, []span{{"measured ", dim}, {s.Measured.Change(), plain}}}, item{5, []span{{s.Measured.Other(), dim}}})
+	case t.Saved.NS == 0 && t.Hits > 0 && d.o.Measure != nil:
+		return append(items, item{4, []span{{"E", keyStyle}, {" measures what that gains", dim}}})
+	case t.Saved.NS == 0:
 		return items
 	}
 	of := "(estimate)"

@@ -46,8 +46,14 @@ func (d *dashboard) askExport() {
 }
 
 // record starts or stops a recording.
-func (d *dashboard) record() {
-	text, err := d.o.Record()
+func (d *dashboard) record() { d.ask(d.o.Record) }
+
+// measure begins or ends an experiment.
+func (d *dashboard) measure() { d.ask(d.o.Measure) }
+
+// ask asks for something and says the answer.
+func (d *dashboard) ask(what func() (string, error)) {
+	text, err := what()
 	if err != nil {
 		d.say(badStyle, "✗ "+err.Error())
 		return

@@ -58,6 +58,8 @@ type Options struct {
 	Export func(path string, s *stats.Snapshot) error
 	// Record starts a recording, or stops the present one, and returns what to show; nil: that is not possible.
 	Record func() (string, error)
+	// Measure begins to measure what the pool is worth, or ends that, and returns what to show; nil: that is not possible.
+	Measure func() (string, error)
 	// SetPolicy requests one of Policies, like SetLimit; nil: there is no choice.
 	SetPolicy func(name string) (sequence uint64, err error)
 	Policies  []Policy

@@ -20,7 +20,7 @@ import (
 
 // defaultSetup is how programs run by default.
 func defaultSetup() watch.SetupOptions {
-	return watch.SetupOptions{PolicyChoice: watch.PolicyChoice{Policy: allocator.Default}, Tags: "stack", Depth: 8, Scrub: "none"}
+	return watch.SetupOptions{PolicyChoice: watch.PolicyChoice{Policy: allocator.Default}, Tags: "stack", Depth: 8, Scrub: "none", Measure: watch.MeasureOptions{Until: watch.DefaultUntil}}
 }
 
 func defaultDashboard() watch.DashboardOptions {
@@ -54,7 +54,7 @@ func runFields(o *watch.RunOptions) fields {
 	return fields{
 		"policy": &s.Policy, "set": &s.Set, "max-cached": &s.MaxCached, "unsafe-no-gating": &s.Ungated, "scrub": &s.Scrub,
 		"device-memory": &s.DeviceMemory, "spill": &s.Spill, "eager": &s.Eager, "answer-free-memory": &s.AnswerFree, "hash-writes": &s.HashWrites, "ghosts": &o.Ghosts,
-		"plan": &s.Plan,
+		"plan": &s.Plan, "measure": &s.Measure.Alternative, "measure-until": &s.Measure.Until,
 	}.with(siteFields(s)).with(recordingFields(&o.Outputs)).with(monitorFields(&o.Monitor))
 }
 
@@ -66,7 +66,7 @@ func dashboardRunFields(o *watch.RunOptions) fields {
 
 func newRun() *cobra.Command {
 	o := watch.RunOptions{Options: watch.Options{Setup: defaultSetup(), Dashboard: defaultDashboard()}}
-	return newCommand(&cobra.Command{
+	return measuring(newCommand(&cobra.Command{
 		Use:   "gpumemtop [flags] [--] CMD [ARGS...]",
 		Short: "Run an OpenCL program with a caching allocator and watch its device memory",
 		Long: "gpumemtop runs an unmodified OpenCL program, serves its buffers from a caching allocator, and shows live where\n" +
@@ -90,12 +90,18 @@ func newRun() *cobra.Command {
 			return errors.New("no program to run: gpumemtop CMD [ARGS...], or see gpumemtop --help")
 		}
 		return nearCommand(cmd, args[0], watch.Program(&o, args))
-	})
+	}))
+}
+
+// measuring lets --measure stand without a value.
+func measuring(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().Lookup("measure").NoOptDefVal = watch.MeasureOn
+	return cmd
 }
 
 func newRecord() *cobra.Command {
 	o := watch.RunOptions{Options: watch.Options{Setup: defaultSetup(), Dashboard: watch.DashboardOptions{Headless: true, Refresh: watch.DefaultRefresh}}}
-	return newCommand(&cobra.Command{
+	return measuring(newCommand(&cobra.Command{
 		Use:         "record [flags] [--] CMD [ARGS...]",
 		Short:       "Run a program and record it, without a dashboard",
 		Annotations: map[string]string{kindKey: runsPrograms, usageKey: "gpumemtop record [flags] [--] CMD [ARGS...]"},
@@ -112,7 +118,7 @@ func newRecord() *cobra.Command {
 			o.Outputs.Recording = files.DefaultName
 		}
 		return watch.Program(&o, args)
-	})
+	}))
 }
 
 func newAttach(start watch.StartFeed) *cobra.Command {

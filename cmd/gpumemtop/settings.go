@@ -84,6 +84,10 @@ var settings = []setting{
 	{name: "ghosts", value: "LIST", group: groupAllocator, env: true,
 		help: "policies to simulate beside the run: " + watch.GhostsUsual + ", " + watch.GhostsOff + ", or names with commas " +
 			"between; by default " + watch.GhostsUsual + " with a dashboard"},
+	{name: "measure", value: "OTHER", group: groupAllocator, env: true,
+		help: "measure in the running program what the pool is worth: parts of the run, in random order, without it (none), or with another POLICY, " +
+			"POLICY:LIMIT=VALUE,… or LIMIT=VALUE,…; off: nor from the dashboard"},
+	{name: "measure-until", value: "PERCENT", group: groupAllocator, env: true, help: "the measurement ends when it is as exact as this"},
 	{name: "capacity", value: "SIZE", group: groupAllocator, help: "device memory for each process; by default unlimited"},
 	{name: "device-cost", value: "FILE", group: groupAllocator,
 		help: "the driver's costs, as 'gpumemtop probe --format json' measured them; by default those of the recording"},

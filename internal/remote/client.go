@@ -133,6 +133,12 @@ func (c *Client) Record() (string, error) {
 	return a.Text, err
 }
 
+// Measure begins an experiment of the session, or ends the present one, and returns what to show.
+func (c *Client) Measure() (string, error) {
+	a, err := c.change("measure")
+	return a.Text, err
+}
+
 func (c *Client) change(line string) (Answer, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

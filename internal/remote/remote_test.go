@@ -48,6 +48,7 @@ func newSession(t *testing.T, about About) *session {
 		},
 		Curve:    func() *view.Curve { return &view.Curve{Requests: 5} },
 		Record:   func() (string, error) { return "recording", nil },
+		Measure:  func() (string, error) { return "measuring", nil },
 		SetLimit: func(name, value string) (uint64, error) { s.changes <- name + "=" + value; return 5, nil },
 		SetPolicy: func(name string) (uint64, error) {
 			if name == "none" {
@@ -112,6 +113,9 @@ func TestViewers(t *testing.T) {
 	}
 	if text, err := a.Record(); err != nil || text != "recording" {
 		t.Errorf("record: %q, %v", text, err)
+	}
+	if text, err := a.Measure(); err != nil || text != "measuring" {
+		t.Errorf("measure: %q, %v", text, err)
 	}
 	for line, want := range map[string]string{
 		"policy none": "permission denied", "adopt slab": "no pool to change", "limit": "lacks a name", "look x": "bad request", "dance": "bad request",
@@ -243,7 +247,7 @@ func FuzzRequest(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line string) {
 		r, err := parseRequest(line)
-		if err == nil && r.verb != "look" && r.name == "" {
+		if err == nil && r.verb != "look" && r.verb != "record" && r.verb != "measure" && r.name == "" {
 			t.Errorf("%q is a request without a name", line)
 		}
 	})

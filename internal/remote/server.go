@@ -66,6 +66,7 @@ type Host struct {
 	SetPolicy func(name string) (sequence uint64, err error)
 	Adopt     func(name string) (sequence uint64, err error)
 	Record    func() (text string, err error)
+	Measure   func() (text string, err error)
 }
 
 // Server answers clients.
@@ -191,7 +192,7 @@ type request struct {
 	curve             bool
 }
 
-// parseRequest reads "look SINCE CURVE", "limit NAME VALUE", "policy NAME", "adopt NAME" or "record".
+// parseRequest reads "look SINCE CURVE", "limit NAME VALUE", "policy NAME", "adopt NAME", "record" or "measure".
 func parseRequest(line string) (request, error) {
 	verb, rest, _ := strings.Cut(line, " ")
 	r := request{verb: verb, name: rest}
@@ -208,7 +209,7 @@ func parseRequest(line string) (request, error) {
 	case "limit":
 		r.name, r.value, _ = strings.Cut(rest, " ")
 	case "policy", "adopt":
-	case "record":
+	case "record", "measure":
 		return r, nil
 	default:
 		return r, fmt.Errorf("bad request %q", line)
@@ -240,6 +241,8 @@ func (s *Server) answer(line string) (a Answer) {
 		a.Sequence, err = s.host.Adopt(r.name)
 	case r.verb == "record" && s.host.Record != nil:
 		a.Text, err = s.host.Record()
+	case r.verb == "measure" && s.host.Measure != nil:
+		a.Text, err = s.host.Measure()
 	case r.verb == "record":
 		err = errors.New("this session records everything, or nothing, from its start: see -o")
 	default:

@@ -41,6 +41,7 @@ type runner struct {
 	session    *session.Session
 	auto       atomic.Pointer[stats.Auto]
 	planned    atomic.Bool   // a plan was sent
+	measured   *experimenter // nil: nothing can be measured
 	controller *controller   // nil unless the policy is auto
 	started    chan struct{} // closed when session is set, or there is none
 }
@@ -84,6 +85,7 @@ func (r *runner) Start() (ended <-chan struct{}, err error) {
 	if err != nil {
 		return nil, err
 	}
+	tap = r.experiment(tap)
 	if setup.Auto {
 		r.auto.Store(&stats.Auto{Steers: true})
 		r.model.SetAuto(r.auto.Load)
@@ -94,6 +96,9 @@ func (r *runner) Start() (ended <-chan struct{}, err error) {
 	if r.session, err = session.Start(r.sessionOptions(tap)); err != nil {
 		r.outputs.Discard()
 		return nil, err
+	}
+	if r.measured != nil {
+		r.measured.session.Store(r.session)
 	}
 	r.startController()
 	return r.session.Ended(), nil

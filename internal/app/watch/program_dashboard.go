@@ -30,6 +30,7 @@ func (r *runner) Show() {
 		Save:        saveLimits,
 		SetPolicy:   r.setPolicy,
 		Record:      r.session.ToggleRecording,
+		Measure:     r.toggleExperiment,
 		Policies:    policies(),
 		Adopt:       r.adopt,
 		Type:        r.session.Type,
@@ -120,6 +121,7 @@ func (r *runner) Host() (path string, host remote.Host, remove func()) {
 			return remote.State{PID: app.PID, State: app.State, Status: app.Status}
 		},
 		Output: r.session.Output, SetLimit: r.session.SetLimit, SetPolicy: r.setPolicy, Record: r.session.ToggleRecording,
+		Measure: r.toggleExperiment,
 	}
 	if r.simulations.Ghosts != nil {
 		host.Adopt = r.adopt

@@ -143,6 +143,7 @@ func viewerOptions(c *remote.Client, readOnly bool) ui.Options {
 		text, err := c.Record()
 		return text + " (the session's folder)", err
 	}
+	o.Measure = c.Measure
 	o.Adopt = func(name string) (uint64, error) { return c.Do("adopt " + name) }
 	return o
 }

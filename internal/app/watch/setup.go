@@ -40,6 +40,7 @@ type SetupOptions struct {
 	Eager        bool   // memory gets its room on the devices when it is created
 	AnswerFree   bool   // answer the query for free memory where the driver does not know it
 	HashWrites   bool   // hash all bytes that the program writes, not samples
+	Measure      MeasureOptions
 }
 
 // Setup is a checked SetupOptions.
@@ -57,6 +58,7 @@ type Setup struct {
 	Eager    bool           // memory gets its room on the devices when it is created
 	Free     bool           // answer the query for free memory where the driver does not know it
 	Hash     bool           // hash all bytes that the program writes, not samples
+	Measure  Experiment
 }
 
 // NewSetup checks settings.
@@ -80,6 +82,9 @@ func NewSetup(o *SetupOptions) (*Setup, error) {
 		return nil, errors.New("--unsafe-no-gating needs a policy with a pool: none reuses nothing")
 	}
 	if s.Policy, s.Settings, err = o.New(); err != nil {
+		return nil, err
+	}
+	if s.Measure, err = o.Measure.New(&o.PolicyChoice, o.Spill); err != nil {
 		return nil, err
 	}
 	return s, s.readMemory(o)
@@ -130,6 +135,9 @@ func (s *Setup) Configuration() replay.Configuration {
 	return replay.Configuration{Policy: s.Policy.Name(), Settings: s.Settings}
 }
 
+// loadsPool reports whether the library that pools is loaded into the program.
+func (s *Setup) loadsPool() bool { return s.Policy.Name() != "none" || s.Measure.Now }
+
 // WireConfig returns the settings in the form that the program's shim reads. onDemand: where nothing is recorded, the user may
 // start that later.
 func (s *Setup) WireConfig(recorded, onDemand bool) wire.Config {
@@ -149,7 +157,7 @@ func (s *Setup) WireConfig(recorded, onDemand bool) wire.Config {
 		patience, uses = recordingPatience, wire.UsesAlways
 	}
 	return wire.Config{
-		Tags: s.Tags, StackDepth: s.Depth, Pooling: s.Policy.Name() != "none",
+		Tags: s.Tags, StackDepth: s.Depth, Pooling: s.loadsPool(),
 		Policy: s.Policy.Name(), Limits: strings.Join(texts, ","),
 		Wait: patience, Ungated: s.Ungated, Spill: s.Spill, Eager: s.Eager, CopyMin: copyMin, Scrub: s.Scrub, DeviceMemory: s.Memory, AnswerFree: s.Free,
 		// Most events are uses, and the dashboard needs few of them.

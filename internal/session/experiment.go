@@ -1,0 +1,34 @@
+package session
+
+import (
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Send gives one process of the target a message, "arms POLICY [LIMIT=VALUE,...]" and what follows it, and returns the number under
+// which a LIMIT event answers. It never waits.
+func (s *Session) Send(process uint32, text string) (sequence uint64) {
+	sequence = s.sequence.Add(1)
+	message, err := wire.Control{Sequence: sequence, Text: text}.Encode()
+	if err != nil {
+		s.options.Warn(err.Error())
+		return sequence
+	}
+	c := s.collector
+	c.do(func() {
+		for _, p := range slices.Clone(c.peers) { // guard may remove one
+			if p.number == process {
+				c.guard(func() { p.send(message) })
+			}
+		}
+	})
+	return sequence
+}
+
+// Say adds a DIAG to the records of a process. Only a Tap may call it, in Take or Flush.
+func (s *Session) Say(process uint32, time uint64, diag wire.Diag, text string) {
+	r := wire.DiagFields{Time: time, Diag: diag}.Record([]byte(text))
+	r.Process = process
+	s.collector.take(&r)
+}
