@@ -190,11 +190,16 @@ func (a *Arms) Forget(b Block) {
 	}
 }
 
-// Room is Room of each arm, for its blocks.
+// Room is Room of each arm, for its blocks. The arm that waits has none while its next call may give blocks back.
 func (a *Arms) Room() (room [2]uint64) {
-	room[Present] = a.pools[Present].Room()
-	if a.split {
-		room[Alternative] = a.pools[Alternative].Room()
+	if !a.split {
+		room[Present] = a.active.Room()
+		return room
+	}
+	for arm, p := range a.pools {
+		if p == a.active || p.Due() > a.since {
+			room[arm] = p.Room()
+		}
 	}
 	return room
 }
