@@ -33,15 +33,6 @@ type Plan struct {
 // Block returns the requests of a block.
 func (p Plan) Block() uint64 { return p.Requests * uint64(p.Slices) }
 
-// Longer returns a plan whose slices are twice as long, for a program whose caches warm up slowly; false if blocks would
-// take too long.
-func (p Plan) Longer() (Plan, bool) {
-	if p.Slices == 0 || 2*p.Time*float64(p.Slices) > blockMost {
-		return p, false
-	}
-	return Plan{Requests: 2 * p.Requests, Iterations: 2 * p.Iterations, Slices: p.Slices, Time: 2 * p.Time}, true
-}
-
 // Blocks finds out what a block is from the requests of a process, in their order. A request takes O(1), and the memory is
 // bounded.
 //

@@ -63,20 +63,6 @@ func TestIterationsAreBlocks(t *testing.T) {
 	}
 }
 
-func TestLonger(t *testing.T) {
-	p, times := Plan{Requests: 5, Iterations: 1, Slices: 10, Time: 5e6}, 0
-	for longer, ok := p.Longer(); ok; longer, ok = p.Longer() {
-		p = longer
-		times++
-	}
-	if want := (Plan{Requests: 80, Iterations: 16, Slices: 10, Time: 80e6}); p != want || times != 4 {
-		t.Errorf("%+v after %d times, want %+v", p, times, want)
-	}
-	if _, ok := (Plan{}).Longer(); ok {
-		t.Error("a plan without slices becomes longer")
-	}
-}
-
 // TestIterationsMayDiffer: a request more in some iterations, an inner loop, another beginning, pauses.
 func TestIterationsMayDiffer(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))

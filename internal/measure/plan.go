@@ -21,7 +21,7 @@ type Plan struct {
 	Iterations uint64 // of a slice; 0: requests do not repeat
 }
 
-// end is the request behind the block.
+// end is the first request after the block.
 func (p *Plan) end() uint64 { return p.From + p.Slices*p.Requests }
 
 // things returns how many iterations a slice is, or requests where these do not repeat.
