@@ -215,13 +215,13 @@ func (p *Pool) Free(b Block, busy bool, time int64, out []Eviction) []Eviction {
 	return out
 }
 
-// Cooled reports that the last command that used a cooling block has completed.
+// Cooled reports that the last command that used a cooling block has completed. It does nothing for any other block.
 func (p *Pool) Cooled(b Block, time int64, out []Eviction) []Eviction {
-	out = p.expire(time, p.flush(out))
 	i := p.find(b, cooling)
 	if i == 0 {
 		return out
 	}
+	out = p.expire(time, p.flush(out))
 	p.leaveCooling(i)
 	if p.isSubAlloc(i) {
 		return p.freeSubAlloc(i, out)

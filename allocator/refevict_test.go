@@ -312,11 +312,11 @@ func (r *reference) free(block Block, busy bool, time int64) []Eviction {
 }
 
 func (r *reference) cooled(block Block, time int64) []Eviction {
-	out := r.pass(time, r.owed())
-	if b := r.find(block, cooling); b != nil {
-		return r.store(b, out)
+	b := r.find(block, cooling)
+	if b == nil {
+		return nil
 	}
-	return out
+	return r.store(b, r.pass(time, r.owed()))
 }
 
 func (r *reference) forget(block Block) {

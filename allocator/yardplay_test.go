@@ -149,10 +149,16 @@ func (y *yard) letGo(b *yardBlock, busy bool, time int64) {
 }
 
 func (y *yard) cooled(b *yardBlock, time int64) {
-	if s := y.slabs[b.slab]; b.state == cooling && s != nil {
+	if b.state != cooling {
+		if out := y.p.Cooled(b.block, time, nil); len(out) != 0 {
+			y.Fatalf("a block that does not cool evicts %v", out)
+		}
+		return
+	}
+	if s := y.slabs[b.slab]; s != nil {
 		s.remove(b)
 		s.since = max(y.now, time)
-	} else if b.state == cooling {
+	} else {
 		b.state, b.since = cached, max(y.now, time)
 	}
 	y.pass(time)
