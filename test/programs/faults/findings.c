@@ -114,8 +114,8 @@ static void keep(const struct gpu *gpu, bool nearly)
 
 static void sizes(const struct gpu *gpu, bool nearly)
 {
-	for (size_t i = 1; i <= 1500; i++)
-		release(create_temporary(gpu, (nearly ? 1500 : i) * 2 * KIB));
+	for (size_t i = 1; i <= 15000; i++)
+		release(create_temporary(gpu, (nearly ? 15000 : i) * KIB / 4));
 }
 
 static __attribute__((noinline)) cl_mem create_copy(const struct gpu *gpu, cl_mem_flags flags, size_t size, void *host)
