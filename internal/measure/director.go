@@ -212,30 +212,6 @@ func (d *Director) most() (most uint64) {
 	return most
 }
 
-// crowded says why a process has too little memory for two arms; empty: it has enough. Beside what it uses, another arm may use as
-// much again.
-func (d *Director) crowded(process uint32) string {
-	free, used := d.options.Session.Room(process)
-	if free >= used {
-		return ""
-	}
-	return fmt.Sprintf("the device may lack the memory for it: the program uses up to %d bytes, and %d more are surely free", used, free)
-}
-
-// refuse ends the attempt to measure.
-func (d *Director) refuse(process uint32, why string) {
-	d.not(process, why)
-	d.stage = idle
-	d.wanted.Store(false)
-}
-
-// not says why nothing is measured.
-func (d *Director) not(process uint32, why string) {
-	if !d.quiet.Load() {
-		d.options.Session.Say(process, d.now, notWord+why)
-	}
-}
-
 // answered takes the pool's word.
 func (d *Director) answered(r *wire.Record) {
 	if r.Process != d.process {
@@ -294,14 +270,6 @@ func (d *Director) exited(r *wire.Record) {
 		d.not(d.process, d.short(d.candidates[r.Process]))
 		d.look()
 	}
-}
-
-// short says why a process that has ended was not measured.
-func (d *Director) short(c *candidate) string {
-	if d.stage == looking && c.why != "" {
-		return c.why
-	}
-	return fmt.Sprintf("too short to measure: the program made %d requests, and the answer takes longer", c.requests)
 }
 
 // proceed announces blocks, and ends the experiment when enough is known.

@@ -178,7 +178,7 @@ func TestNotMeasured(t *testing.T) {
 		prepare func(p *program)
 		want    string
 	}{
-		"short":   {func(p *program) { p.run(60) }, "too short to measure: the program made 180 requests"},
+		"short":   {func(p *program) { p.run(60) }, "too short: the program made 180 requests"},
 		"no room": {func(p *program) { p.free = 1000; p.run(500) }, "the device may lack the memory"},
 		"refused": {func(p *program) { p.refuse = "no such policy"; p.run(500) }, "no such policy"},
 		"no iterations": {func(p *program) {

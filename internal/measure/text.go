@@ -21,9 +21,9 @@ func (r *Result) Text() string {
 	case r.Running:
 		return "measuring: " + r.blocks() + " so far"
 	case !r.Known() && r.Why == "":
-		return "not measured: " + r.blocks() + " are too few"
+		return "nothing: an answer needs more than " + r.blocks()
 	case !r.Known():
-		return "not measured: " + r.Why
+		return "nothing: " + r.Why
 	}
 	return r.sentence()
 }

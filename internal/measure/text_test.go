@@ -18,8 +18,8 @@ func TestText(t *testing.T) {
 		"": nil,
 		"measuring: 24 blocks, 37 ± 2.8 % less so far": {Running: true, Answer: answer},
 		"measuring: 4 blocks so far":                   {Running: true, Answer: experiment.Answer{Blocks: 4}},
-		"not measured: 1 block are too few":            {Answer: experiment.Answer{Blocks: 1}},
-		"not measured: it is dark":                     {Why: "it is dark"},
+		"nothing: an answer needs more than 1 block":   {Answer: experiment.Answer{Blocks: 1}},
+		"nothing: it is dark":                          {Why: "it is dark"},
 		"an iteration takes 2.14 ms instead of 3.41 ms without the pool, but watched: 37 ± 2.8 % less (24 blocks, 1 920 iterations); it costs 12.0 MiB": {
 			Alternative: "none", Answer: answer, Why: "the program ended",
 		},

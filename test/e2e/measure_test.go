@@ -89,7 +89,7 @@ func TestExperimentInTheRunningProgram(t *testing.T) {
 // TestNothingMeasured: the summary says why.
 func TestNothingMeasured(t *testing.T) {
 	t.Parallel()
-	const want = "  measured   not measured: too short to measure: "
+	const want = "  measured   nothing: too short: "
 	if m, text := measure(t, []string{"--measure"}, example("stencil"), "60", "1M"); m == nil || m.Blocks > 0 || !strings.Contains(text, want) {
 		t.Errorf("%+v\n%s", m, text)
 	}
