@@ -1,8 +1,9 @@
 /*
  * card.c: a layer of the OpenCL loader (OPENCL_LAYERS) that makes the device a card that several programs share: CARD_BYTES in all, as
- * the file CARD counts them. The last 16 characters of CARD_UUID are its UUID. Creates of buffers that it has no room for fail with CL_MEM_OBJECT_ALLOCATION_FAILURE. Memory counts until
- * the driver releases it.
+ * the file CARD counts them. The last 16 characters of CARD_UUID are its UUID. Creates of buffers that it has no room for fail with
+ * CL_MEM_OBJECT_ALLOCATION_FAILURE. Memory counts until the driver releases it.
  */
+#define _DEFAULT_SOURCE
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl_layer.h>
 
