@@ -168,7 +168,7 @@ func disorderText(s *stats.Snapshot) string {
 		return ""
 	}
 	return units.Plural(s.Disordered, "create or release", "creates and releases") +
-		" came after later ones of other threads or processes: what was in use at once, and when, is estimated"
+		" came after later records of other threads or processes: what was in use at once, and when, is estimated"
 }
 
 // endText says what is held at the end.

@@ -82,6 +82,7 @@ type Model struct {
 
 	events, lost, lostUses uint64
 	disordered             uint64 // see Snapshot
+	latest                 uint64 // time of the latest record that shows its time
 	finished               uint64 // see Snapshot.Finished
 }
 
@@ -157,8 +158,11 @@ func (m *Model) Apply(r *wire.Record) {
 // disorder counts creates and releases that come after records of a later time. The session puts events in order, but some are written
 // late, and those of a process before the session accepts it come after.
 func (m *Model) disorder(r *wire.Record) {
-	if r.Time+disorderNS < m.heap.Now() && (r.Kind == wire.KindCreate || r.Kind == wire.KindRelease) && !r.CarriedOver() {
+	if r.Time+disorderNS < m.latest && (r.Kind == wire.KindCreate || r.Kind == wire.KindRelease) && !r.CarriedOver() {
 		m.disordered++
+	}
+	if r.Kind.Timed() {
+		m.latest = max(m.latest, r.Time)
 	}
 }
 
