@@ -14,13 +14,14 @@ const (
 	beyondLeast = 1 << 20 // bytes of a note
 )
 
-// reservedBeyondUse finds a pool that reserves much more at once than the program ever has in use at once.
+// reservedBeyondUse finds a pool that reserves much more at once than the program ever has in use at once. An experiment makes any pool do
+// so.
 func reservedBeyondUse(e *Evidence) (Diagnosis, bool) {
 	m, inUse := e.Whole.most, e.Run.Totals.PeakInUse
 	most := reservedOf(&m)
 	beyond := relative(inUse, most)
 	d := Diagnosis{Severity: Advice, Title: "the pool reserves much more than is in use", Share: share(beyond, most)}
-	if d.Share < beyondShare || beyond < bytesLeast || e.Run.Spill != nil || e.Run.Lost > 0 || e.saidOfFree() {
+	if d.Share < beyondShare || beyond < bytesLeast || e.Run.Spill != nil || e.Run.Lost > 0 || e.Run.Totals.Alternative > 0 || e.saidOfFree() {
 		return Diagnosis{}, false
 	}
 	if !e.matters(float64(beyond)) {

@@ -144,7 +144,10 @@ func memoryText(run *figures.Subject) string {
 	}
 	text := fmt.Sprintf("peak %s in use, %s reserved", inUse, reserved)
 	if float64(run.PeakIdle) >= max(idleShare*float64(run.PeakReserved), idleBytes) {
-		text += ", at most " + amount(figures.PeakIdle, run) + " idle in the pool"
+		text += ", once at least " + amount(figures.PeakIdle, run) + " idle in the pool"
+	}
+	if run.Evidence.Run.Totals.Alternative > 0 {
+		text += "; the experiment keeps blocks for both configurations"
 	}
 	return text
 }

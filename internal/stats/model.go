@@ -149,10 +149,10 @@ func (m *Model) Apply(r *wire.Record) {
 	} else {
 		m.totals.event(p)
 	}
+	m.count(p, r)
 	if m.measured.Following() || r.Kind == wire.KindLimit || r.Kind == wire.KindDiag {
 		m.measured.See(r, measure.Held{InUse: p.heap.InUse, Reserved: p.heap.Reserved()})
 	}
-	m.count(p, r)
 }
 
 // disorder counts creates and releases that come after records of a later time. The session puts events in order, but some are written

@@ -245,7 +245,7 @@ static void parent_forked(void)
 {
 	gmt_idle_go();
 	if (atomic_load(&gmt_session.state) == GMT_STATE_ON)
-		gmt_diag(GMT_DIAG_FORKED, "forked after its first OpenCL call; the child is not watched");
+		gmt_diag(GMT_DIAG_FORKED, "forked after its first OpenCL call; the child is not watched unless it executes a program");
 }
 
 /* The region is not mapped here, other threads' locks are lost, and the Go runtime would hang: only forward calls. */
