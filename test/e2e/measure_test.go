@@ -136,7 +136,7 @@ func TestExperimentByKey(t *testing.T) {
 	b.await(`the experiment ends; E begins another`)
 	a.keys("q")
 	a.keys("t")
-	a.await(`  measured   not measured: (it was stopped|too short)`)
+	a.await(`  measured   nothing: (it was stopped|too short)`)
 	a.line("clear; " + gpumemtop() + " --policy none " + program + " 1000000")
 	a.await(`train\.c:\d+`)
 	a.keys("E")
