@@ -11,7 +11,7 @@ const (
 	outgrownLooks = 8   // sizes of a site that one request looks at
 )
 
-// sizeSet remembers sizes. One that comes to the place of another makes it forget that one.
+// sizeSet remembers sizes. Each size has one place; a new size there replaces the old one.
 type sizeSet [sizesKept]uint64
 
 // place depends on nothing but the size: a replay may number everything else in another way.

@@ -49,8 +49,8 @@ func (c *cache) expire(time int64, out []Eviction) []Eviction {
 	return c.settleUp(0, 0, out)
 }
 
-// settleUp gives up the oldest blocks while they are too old, or while the pool would be too large with more bytes of the
-// driver, some of which come into use.
+// settleUp gives up the oldest blocks while they are too old, or while the pool would be too large with more bytes from
+// the driver. Of these bytes, used come into use.
 func (c *cache) settleUp(more, used uint64, out []Eviction) []Eviction {
 	for i := c.cachedByAge.oldest; i != 0 && c.mayGive > 0; i = c.cachedByAge.oldest {
 		switch {

@@ -192,7 +192,7 @@ func (y *yard) release(out []Eviction, mayCool bool, reasons ...wire.Evict) (sum
 // pass notes the time of a call.
 func (y *yard) pass(time int64) { y.now = max(y.now, time) }
 
-// timed are the reasons of limits that look at the time, and of the one that looks at sizes.
+// timed are the reasons for evictions by max_age, proportion and outgrown.
 var timed = []wire.Evict{wire.EvictAge, wire.EvictProportion, wire.EvictOutgrown}
 
 // aged returns when something has waited for too long at a time, or a peak is a minute ago.

@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// outgrowing are programs whose pools used to keep what they no longer need, and one that needs all that it keeps.
+// outgrowing are programs whose pools used to keep memory that the programs no longer needed, and a program that needs all of it.
 var outgrowing = [][]string{
 	{"outgrows", "scratch", "16", "16M"},
 	{"outgrows", "vector", "14", "4M"},

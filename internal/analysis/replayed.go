@@ -47,7 +47,7 @@ const (
 	noLoss // its gain is no figure of a replay
 )
 
-// reached reports whether a trial gained what it is for.
+// reached reports whether a trial gained enough to be named.
 func (g gain) reached(present, trial *Outcome) bool {
 	if trial.Failures > present.Failures {
 		return false

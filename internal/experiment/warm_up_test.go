@@ -103,7 +103,7 @@ func TestShortBlocks(t *testing.T) {
 	}
 }
 
-// TestWarmCachesDoNotBias compares a configuration whose cache warms up with one that has none, to the end.
+// TestWarmCachesDoNotBias runs whole trials of a configuration with a cache that warms up against a configuration without a cache.
 func TestWarmCachesDoNotBias(t *testing.T) {
 	const runs, slices, effect = 60, cacheSlices, 0.9
 	misses := 0

@@ -298,7 +298,7 @@ func (d *Director) proceed() {
 func (d *Director) align(ns uint64) uint64 { return d.pace.align(d.follower.next, ns, d.plan.Requests) }
 
 // resize makes slices of whole numbers of the iterations that the program makes from one wait to the next, and blocks of these. The
-// plan's own times are those between requests, of which a program that is ahead of the device makes many at once.
+// plan's own times are those between requests. A program that is ahead of the device makes many requests at once.
 func (d *Director) resize() {
 	p := &d.plan
 	if p.Iterations == 0 {

@@ -81,7 +81,7 @@ func Sections() (names []string) {
 	return names
 }
 
-// chosen makes the sections that were chosen, in the order of a text. One that has nothing to say says so.
+// chosen makes the sections that were chosen, in the order of a text. A section without content prints "nothing".
 func (v *view) chosen() (list []section) {
 	for _, p := range slices.Concat(first, rest) {
 		if !slices.Contains(v.o.Sections, p.name) {

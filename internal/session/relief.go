@@ -103,7 +103,7 @@ func (r *relief) look(now uint64, looks []look) {
 	}
 }
 
-// settle asks a pool for what it does not owe yet.
+// settle asks a pool for what is needed beyond what it owes already, or ends its debt once there is enough.
 func (r *relief) settle(now uint64, l *look, need, spare uint64, over, alone bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
