@@ -53,7 +53,7 @@ func percent(rate float64) string {
 	if math.IsNaN(rate) {
 		return none
 	}
-	return strconv.FormatFloat(100*max(0, min(rate, 1)), 'f', 1, 64)
+	return units.PercentDigits(max(0, min(rate, 1)))
 }
 
 // ratio formats part of whole as a percentage, none if whole is 0.

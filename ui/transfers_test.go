@@ -48,7 +48,7 @@ func TestTransfersPane(t *testing.T) {
 	moving(s)
 	d = newTest((&calls{}).options(), 100, 30, s)
 	press(d, "b", "G")
-	shows(t, d, "io.c:30 send_part_of_a_frame", "in memory that host and device share", "3.4 GB/s", "25.0% pinned", "into cold pages")
+	shows(t, d, "io.c:30 send_part_of_a_frame", "in memory that host and device share", "3.2 GiB/s", "25.0% pinned", "into cold pages")
 	hides(t, d, "io.c:1 send")
 	press(d, "g")
 	shows(t, d, "io.c:1 send")

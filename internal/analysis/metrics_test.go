@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -123,8 +124,8 @@ var metricsExamples = []func(*testing.T, *tape) string{
 		}
 		a := s.analyse(t)
 		f := a.Transfers[0]
-		return fmt.Sprintf("8 times 1000000 bytes are written in 1 ms each, the same ones, and a kernel reads them → %.1f GB/s, %d calls write %d bytes again",
-			a.Snapshot.Transfers.Directions[0].Rate()/1e9, f.Count, f.Bytes)
+		return fmt.Sprintf("8 times 1000000 bytes are written in 1 ms each, the same ones, and a kernel reads them → %s, %d calls write %d bytes again",
+			units.Rate(a.Snapshot.Transfers.Directions[0].Rate()), f.Count, f.Bytes)
 	},
 }
 

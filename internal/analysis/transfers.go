@@ -47,7 +47,7 @@ type TransferFinding struct {
 	Count   uint64       `json:"calls"`
 	Bytes   uint64       `json:"bytes"`
 	NS      uint64       `json:"ns"`      // in these calls, where they block; 0: unknown
-	Share   float64      `json:"share"`   // of the run, or of the bytes that went the same way
+	Share   float64      `json:"share"`   // how much it matters: of the run, of the bytes that went the same way, or of the calls
 	Advice  string       `json:"advice"`  // what to do
 	Certain bool         `json:"certain"` // false: samples of the bytes were equal
 	Waited  bool         `json:"-"`       // calls also waited for commands that were queued before

@@ -82,7 +82,7 @@ func TestColdReadsAreCompared(t *testing.T) {
 	}{{2e9, 1e9, true}, {1e9, 2e9, false}, {1e9, 0, false}} {
 		f := TransferFinding{Kind: ColdRead, Bytes: 1e9, NS: test.cold}
 		f.compare(&stats.Flow{TimedBytes: 1e9 * min(test.warm, 1), NS: test.warm})
-		if said := f.Advice == " (0.5 GB/s, into warm memory 1.0 GB/s)"; said != test.said || !said && f.Advice != "" {
+		if said := f.Advice == " (0.5 GiB/s, into warm memory 0.9 GiB/s)"; said != test.said || !said && f.Advice != "" {
 			t.Errorf("%+v: %q", test, f.Advice)
 		}
 	}

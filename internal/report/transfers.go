@@ -67,11 +67,12 @@ func transfersText(t *stats.Transfers) string {
 
 // speedText says how fast that was, as far as it is known: calls that block also wait.
 func speedText(f *stats.Flow) string {
+	least := units.RateAtLeast(f.Rate())
 	switch {
-	case f.Rate() == 0:
+	case least == "":
 		return ""
 	case f.Profiled == 0:
-		return " at " + units.RateAtLeast(f.Rate()) + " or more"
+		return " at " + least + " or more"
 	case f.ProfiledBytes < f.Bytes/2:
 		return " at " + units.Rate(f.Rate()) + ", as far as " + units.FormatLong(f.ProfiledBytes) + " of it show"
 	}
@@ -110,8 +111,14 @@ var flowColumns = []column{
 }
 
 func (v *view) flowCells(f *stats.Flow) []cell {
-	at := v.noneCell()
-	if text := units.Rate(f.Rate()); text != "" {
+	at, text := v.noneCell(), units.Rate(f.Rate())
+	if f.Profiled == 0 { // blocking calls also wait
+		text = units.RateAtLeast(f.Rate())
+		if text != "" {
+			text = "≥ " + text
+		}
+	}
+	if text != "" {
 		at = numberCell(v.spaced(text), f.Rate())
 	}
 	return []cell{
@@ -148,7 +155,7 @@ func (v *view) transferSites(t *stats.Transfers) table {
 }
 
 func (v *view) transferFindings(list []analysis.TransferFinding) table {
-	table := v.table("Transfers that could go or be faster", len(list), number("calls"), number("bytes"), number("time"), number("share"),
+	table := v.table("Transfers that could go or be faster", len(list), number("calls"), number("bytes"), number("time"),
 		words("what to do").onPage(), words("call site"), words("finding").front())
 	table.heading = "that could go or be faster"
 	for i := range list[:v.rows(len(list))] {
@@ -157,8 +164,8 @@ func (v *view) transferFindings(list []analysis.TransferFinding) table {
 		if !f.Certain {
 			name += " (sampled)"
 		}
-		table.add(v.countCell(f.Count), v.bytesCell(f.Bytes), v.durationCell(f.NS), v.rateCell(f.Share, 1), cell{Text: f.Advice},
-			v.siteCell(f.Name, nil), cell{Text: name})
+		table.add(v.countCell(f.Count), v.bytesCell(f.Bytes), v.durationCell(f.NS), cell{Text: f.Advice}, v.siteCell(f.Name, nil),
+			cell{Text: name})
 	}
 	return table
 }

@@ -46,32 +46,46 @@ func Compact(v float64) string {
 	return strconv.FormatFloat(v, 'g', 2, 64)
 }
 
-// Rate writes bytes per second, "" for 0.
+// Rate writes bytes per second, "" for less than 52.
 func Rate(v float64) string { return rateOf(v, math.Round) }
 
-// RateAtLeast is Rate for what is at least so much: it rounds down.
+// RateAtLeast is Rate for what is at least so much: it rounds down, "" below 103.
 func RateAtLeast(v float64) string { return rateOf(v, math.Floor) }
 
 // rateOf writes bytes per second with one decimal, rounded by a function.
 func rateOf(v float64, round func(float64) float64) string {
-	unit, name := 1e9, "GB/s"
+	unit, name := float64(1<<30), "GiB/s"
 	switch {
-	case v == 0:
-		return ""
-	case v < 1e5:
-		unit, name = 1e3, "kB/s"
-	case v < 1e8:
-		unit, name = 1e6, "MB/s"
+	case v < 100<<10:
+		unit, name = 1<<10, "KiB/s"
+	case v < 100<<20:
+		unit, name = 1<<20, "MiB/s"
 	}
-	return fmt.Sprintf("%.1f %s", round(v/unit*10)/10, name)
+	if v = round(v/unit*10) / 10; v == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f %s", v, name)
 }
 
-// Percent writes a rate with one decimal: "12.5 %". A rate of nothing is "-".
+// Percent writes a rate with one decimal, as PercentDigits does: "12.5 %". A rate of nothing is "-".
 func Percent(rate float64, of uint64) string {
 	if of == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%.1f %%", 100*rate)
+	return PercentDigits(rate) + " %"
+}
+
+// PercentDigits writes a rate in percent with one decimal. Only all is 100.0, and only nothing is 0.0: nearly all is 99.9,
+// hardly anything 0.1.
+func PercentDigits(rate float64) string {
+	switch percent := 100 * rate; {
+	case percent > 0 && percent < 0.1:
+		return "0.1"
+	case percent > 99.9 && percent < 100:
+		return "99.9"
+	default:
+		return strconv.FormatFloat(percent, 'f', 1, 64)
+	}
 }
 
 // Duration writes ns to about three digits: "999ns", "1.23ms", "12.3s".

@@ -97,14 +97,29 @@ func TestTableNumbersWhatLooksTheSame(t *testing.T) {
 }
 
 func TestRate(t *testing.T) {
-	for v, want := range map[float64]string{0: "", 156: "0.2 kB/s", 99_000: "99.0 kB/s", 1e5: "0.1 MB/s", 2.5e6: "2.5 MB/s", 1e8: "0.1 GB/s", 3.42e9: "3.4 GB/s"} {
+	for v, want := range map[float64]string{
+		0: "", 20: "", 204: "0.2 KiB/s", 99 << 10: "99.0 KiB/s", 100 << 10: "0.1 MiB/s", 2.5 * (1 << 20): "2.5 MiB/s", 3.42 * (1 << 30): "3.4 GiB/s",
+	} {
 		if got := Rate(v); got != want {
 			t.Errorf("Rate(%g) = %q, want %q", v, got, want)
 		}
 	}
-	for v, want := range map[float64]string{0: "", 156: "0.1 kB/s", 99_990: "99.9 kB/s", 3.49e9: "3.4 GB/s"} {
+	for v, want := range map[float64]string{0: "", 100: "", 156: "0.1 KiB/s", 100<<10 - 10: "99.9 KiB/s", 3.49 * (1 << 30): "3.4 GiB/s"} {
 		if got := RateAtLeast(v); got != want {
 			t.Errorf("RateAtLeast(%g) = %q, want %q", v, got, want)
 		}
+	}
+}
+
+func TestPercent(t *testing.T) {
+	for rate, want := range map[float64]string{
+		0: "0.0 %", 0.0001: "0.1 %", 0.001: "0.1 %", 0.125: "12.5 %", 0.9989: "99.9 %", 0.9996: "99.9 %", 0.999999: "99.9 %", 1: "100.0 %", 3.4: "340.0 %", -0.5: "-50.0 %",
+	} {
+		if got := Percent(rate, 1); got != want {
+			t.Errorf("Percent(%g) = %q, want %q", rate, got, want)
+		}
+	}
+	if got := Percent(0, 0); got != "-" {
+		t.Errorf("Percent of nothing = %q", got)
 	}
 }
