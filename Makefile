@@ -48,7 +48,7 @@ CROSS :=
 ARM64 := aarch64-linux-gnu-
 GO ?= go
 # All but bin/gpumemtop is built alike, so that tests and checks find in Go's build cache what others have compiled.
-export GOFLAGS := -trimpath -tags=netgo,grpcnotrace $(filter-out -trimpath -tags=%,$(GOFLAGS))
+export GOFLAGS := -trimpath -tags=netgo $(filter-out -trimpath -tags=%,$(GOFLAGS))
 CC := $(CROSS)gcc
 CLANG ?= clang
 GOLANGCI_VERSION := v2.15.0

@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$1
-export SOURCE_DATE_EPOCH LC_ALL=C TZ=UTC GOFLAGS="-trimpath -tags=netgo,grpcnotrace"
+export SOURCE_DATE_EPOCH LC_ALL=C TZ=UTC GOFLAGS="-trimpath -tags=netgo"
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 umask 022
 program=bin/gpumemtop

@@ -1,24 +1,23 @@
 package monitor
 
 import (
+	"bytes"
 	"cmp"
+	"compress/gzip"
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"net/url"
 	"path"
 	"strings"
-	"sync/atomic"
 	"time"
 
-	"github.com/go-logr/logr"
 	dto "github.com/prometheus/client_model/go"
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
-	"go.opentelemetry.io/otel/sdk/instrumentation"
-	"go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
-	"go.opentelemetry.io/otel/sdk/resource"
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+	metrics "go.opentelemetry.io/proto/otlp/metrics/v1"
+	resource "go.opentelemetry.io/proto/otlp/resource/v1"
+	"google.golang.org/protobuf/proto"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
@@ -27,10 +26,16 @@ import (
 const OTLPFromEnvironment = "env"
 
 // OTLP sends metrics to an OpenTelemetry collector, over HTTP, as often as OTEL_METRIC_EXPORT_INTERVAL says: each minute unless it
-// is set. Endpoint, headers, certificates and attributes of the resource come from the standard variables, too.
+// is set. Endpoint, headers, certificates, compression and attributes of the resource come from the standard variables, too. It
+// sends the protocol's messages without OpenTelemetry's exporter, which links all of gRPC.
 type OTLP struct {
-	provider *metric.MeterProvider
-	last     atomic.Pointer[stats.Snapshot] // the last figures, nil before the end
+	settings otlpSettings
+	resource *resource.Resource
+	metrics  *collector
+	began    time.Time
+	last     *stats.Snapshot // the last figures, nil before the end; set when the goroutine has ended
+	stop     context.CancelFunc
+	stopped  chan struct{}
 }
 
 // CheckOTLP refuses what is no address.
@@ -46,89 +51,117 @@ func CheckOTLP(address string) error {
 
 // StartOTLP begins to send. Nothing waits for the collector.
 func StartOTLP(address, program string, source func() *stats.Snapshot, inherited bool) (*OTLP, error) {
-	o := &OTLP{}
-	otel.SetLogger(logr.Discard())                              // the terminal is the program's
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(error) {})) // totals that did not arrive come again
-	options := []otlpmetrichttp.Option{otlpmetrichttp.WithTimeout(pushTimeout), otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig{})}
-	if address != OTLPFromEnvironment {
-		u, err := url.Parse(address)
-		if err != nil {
-			return nil, err
-		}
-		if u.Path == "" || u.Path == "/" {
-			u.Path = "/v1/metrics"
-		}
-		options = append(options, otlpmetrichttp.WithEndpointURL(u.String()))
-	}
-	ctx := context.Background()
-	exporter, err := otlpmetrichttp.New(ctx, options...)
+	settings, err := readOTLPSettings(address)
 	if err != nil {
 		return nil, err
 	}
-	about, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", path.Base(program))),
-		resource.WithTelemetrySDK(), resource.WithFromEnv())
-	if err != nil {
-		return nil, err
-	}
-	latest := func() *stats.Snapshot { return cmp.Or(o.last.Load(), source()) }
-	bridge := &bridge{newCollector(latest, inherited), time.Now()}
-	o.provider = metric.NewMeterProvider(metric.WithResource(about), metric.WithReader(metric.NewPeriodicReader(exporter, metric.WithProducer(bridge))))
+	ctx, stop := context.WithCancel(context.Background())
+	o := &OTLP{settings: settings, resource: about(path.Base(program)), began: time.Now(), stop: stop, stopped: make(chan struct{})}
+	o.metrics = newCollector(func() *stats.Snapshot { return cmp.Or(o.last, source()) }, inherited)
+	go o.repeat(ctx)
 	return o, nil
+}
+
+// repeat sends once in each interval. Totals that did not arrive come again.
+func (o *OTLP) repeat(ctx context.Context) {
+	defer close(o.stopped)
+	turn := time.NewTicker(o.settings.interval)
+	defer turn.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-turn.C:
+			_ = o.send(ctx) //nolint:errcheck // the terminal is the program's, and Finish reports the last one
+		}
+	}
 }
 
 // Finish sends the last figures.
 func (o *OTLP) Finish(last *stats.Snapshot) error {
-	ctx, cancel := context.WithTimeout(context.Background(), pushTimeout)
+	o.stop()
+	<-o.stopped
+	o.last = last
+	if err := o.send(context.Background()); err != nil {
+		return brief(err)
+	}
+	return nil
+}
+
+// send posts the present figures and waits for the answer, at most for pushTimeout.
+func (o *OTLP) send(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, pushTimeout)
 	defer cancel()
-	o.last.Store(last)
-	err := o.provider.Shutdown(ctx)
-	if err == nil {
-		return nil
+	body, err := proto.Marshal(o.message(time.Now()))
+	if err != nil {
+		return err
 	}
-	return brief(err)
+	if o.settings.gzip {
+		var packed bytes.Buffer
+		w := gzip.NewWriter(&packed)
+		_, _ = w.Write(body) //nolint:errcheck // into memory
+		_ = w.Close()        //nolint:errcheck // likewise
+		body = packed.Bytes()
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, o.settings.endpoint, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header = o.settings.header.Clone()
+	reply, err := o.settings.client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer reply.Body.Close() //nolint:errcheck // only read
+	why, _ := io.ReadAll(io.LimitReader(reply.Body, answerMax))
+	if reply.StatusCode/100 != 2 {
+		return fmt.Errorf("%s answers %s: %s", o.settings.endpoint, reply.Status, why)
+	}
+	return nil
 }
 
-// bridge gives Prometheus' metrics to OpenTelemetry.
-type bridge struct {
-	metrics *collector
-	began   time.Time
-}
-
-// Produce implements metric.Producer.
-func (b *bridge) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
-	families := b.metrics.collect()
-	now := time.Now()
-	metrics := make([]metricdata.Metrics, 0, len(families))
-	for _, f := range families {
+// message gives Prometheus' metrics to OpenTelemetry. Its wire form is that of an ExportMetricsServiceRequest, whose package
+// brings gRPC.
+func (o *OTLP) message(now time.Time) *metrics.MetricsData {
+	var list []*metrics.Metric
+	for _, f := range o.metrics.collect() {
 		// OpenTelemetry's names have no _total; what translates them for Prometheus adds it.
-		m := metricdata.Metrics{Name: strings.TrimSuffix(f.GetName(), "_total"), Description: f.GetHelp(), Unit: unitOf(f.GetName())}
-		points := b.points(f, now)
+		m := &metrics.Metric{Name: strings.TrimSuffix(f.GetName(), "_total"), Description: f.GetHelp(), Unit: unitOf(f.GetName())}
+		points := o.points(f, now)
 		if f.GetType() == dto.MetricType_COUNTER {
-			m.Data = metricdata.Sum[float64]{DataPoints: points, Temporality: metricdata.CumulativeTemporality, IsMonotonic: true}
+			m.Data = &metrics.Metric_Sum{Sum: &metrics.Sum{
+				DataPoints: points, IsMonotonic: true, AggregationTemporality: metrics.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE,
+			}}
 		} else {
-			m.Data = metricdata.Gauge[float64]{DataPoints: points}
+			m.Data = &metrics.Metric_Gauge{Gauge: &metrics.Gauge{DataPoints: points}}
 		}
-		metrics = append(metrics, m)
+		list = append(list, m)
 	}
-	return []metricdata.ScopeMetrics{{Scope: instrumentation.Scope{Name: "gpumemtop"}, Metrics: metrics}}, nil
+	scope := &metrics.ScopeMetrics{Scope: &common.InstrumentationScope{Name: "gpumemtop"}, Metrics: list}
+	return &metrics.MetricsData{ResourceMetrics: []*metrics.ResourceMetrics{{Resource: o.resource, ScopeMetrics: []*metrics.ScopeMetrics{scope}}}}
 }
 
-func (b *bridge) points(f *dto.MetricFamily, now time.Time) []metricdata.DataPoint[float64] {
-	points := make([]metricdata.DataPoint[float64], 0, len(f.GetMetric()))
+func (o *OTLP) points(f *dto.MetricFamily, now time.Time) []*metrics.NumberDataPoint {
+	points := make([]*metrics.NumberDataPoint, 0, len(f.GetMetric()))
 	for _, m := range f.GetMetric() {
-		var attributes []attribute.KeyValue
+		value := m.GetGauge().GetValue()
+		point := &metrics.NumberDataPoint{TimeUnixNano: uint64(now.UnixNano())}
+		if f.GetType() == dto.MetricType_COUNTER {
+			point.StartTimeUnixNano, value = uint64(o.began.UnixNano()), m.GetCounter().GetValue()
+		}
+		point.Value = &metrics.NumberDataPoint_AsDouble{AsDouble: value}
 		for _, l := range m.GetLabel() {
 			if l.GetValue() != "" { // Prometheus takes an empty one for none
-				attributes = append(attributes, attribute.String(l.GetName(), l.GetValue()))
+				point.Attributes = append(point.Attributes, attribute(l.GetName(), l.GetValue()))
 			}
-		}
-		point := metricdata.DataPoint[float64]{Attributes: attribute.NewSet(attributes...), Time: now, Value: m.GetGauge().GetValue()}
-		if f.GetType() == dto.MetricType_COUNTER {
-			point.StartTime, point.Value = b.began, m.GetCounter().GetValue()
 		}
 		points = append(points, point)
 	}
 	return points
+}
+
+func attribute(key, value string) *common.KeyValue {
+	return &common.KeyValue{Key: key, Value: &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: value}}}
 }
 
 // unitOf returns the unit of a metric in UCUM, as far as its name says it.

@@ -1,15 +1,19 @@
 package monitor
 
 import (
+	"compress/gzip"
+	"encoding/pem"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	metricspb "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
+	metrics "go.opentelemetry.io/proto/otlp/metrics/v1"
 	"google.golang.org/protobuf/proto"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -18,16 +22,16 @@ import (
 // receiver is a collector as far as it takes metrics.
 type receiver struct {
 	*httptest.Server
-	requests chan *metricspb.ExportMetricsServiceRequest
+	requests chan *metrics.MetricsData
 	header   atomic.Value // of the latest
 }
 
 func receive(t *testing.T) *receiver {
 	t.Helper()
-	r := &receiver{requests: make(chan *metricspb.ExportMetricsServiceRequest, 100)}
+	r := &receiver{requests: make(chan *metrics.MetricsData, 100)}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		body, err := io.ReadAll(q.Body)
-		var request metricspb.ExportMetricsServiceRequest
+		var request metrics.MetricsData
 		if err == nil {
 			err = proto.Unmarshal(body, &request)
 		}
@@ -64,7 +68,7 @@ func TestOTLP(t *testing.T) {
 		if err := o.Finish(last); err != nil {
 			t.Error(err)
 		}
-		var final *metricspb.ExportMetricsServiceRequest
+		var final *metrics.MetricsData
 		for len(r.requests) > 0 {
 			final = <-r.requests
 		}
@@ -75,7 +79,7 @@ func TestOTLP(t *testing.T) {
 	}
 }
 
-func checkOTLP(t *testing.T, request *metricspb.ExportMetricsServiceRequest) {
+func checkOTLP(t *testing.T, request *metrics.MetricsData) {
 	t.Helper()
 	if request == nil || len(request.ResourceMetrics) != 1 || len(request.ResourceMetrics[0].ScopeMetrics) != 1 {
 		t.Fatalf("%v", request)
@@ -159,5 +163,77 @@ func TestOTLPWithoutCollector(t *testing.T) {
 		if CheckOTLP(bad) == nil {
 			t.Errorf("%q is taken", bad)
 		}
+	}
+}
+
+// TestOTLPSettings: the specification's variables say where, with what and how.
+func TestOTLPSettings(t *testing.T) {
+	for _, test := range []struct{ address, all, own, want string }{
+		{"http://a:1", "http://b:2", "http://c:3/own", "http://a:1/v1/metrics"},
+		{"http://a:1/in", "", "", "http://a:1/in"},
+		{"env", "", "", "http://localhost:4318/v1/metrics"},
+		{"env", "http://b:2", "", "http://b:2/v1/metrics"},
+		{"env", "http://b:2/base/", "", "http://b:2/base/v1/metrics"},
+		{"env", "http://b:2", "https://c:3/own", "https://c:3/own"},
+		{"env", "b:2", "", ""},
+	} {
+		t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", test.all)
+		t.Setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", test.own)
+		s, err := readOTLPSettings(test.address)
+		if (err == nil) != (test.want != "") || err == nil && s.endpoint != test.want {
+			t.Errorf("%+v: %s, %v", test, s.endpoint, err)
+		}
+	}
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "a=1, b = x%20y ,nothing,=2")
+	t.Setenv("OTEL_EXPORTER_OTLP_METRICS_COMPRESSION", "gzip")
+	s, err := readOTLPSettings("http://a")
+	if err != nil || s.interval != time.Minute || !s.gzip || s.header.Get("a") != "1" || s.header.Get("B") != "x y" || len(s.header) != 4 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "service.name=mine,b=2")
+	if got := about("blur").String(); !strings.Contains(got, "mine") || strings.Contains(got, "blur") {
+		t.Error(got)
+	}
+	for name, text := range map[string]string{"absent": "", "no.pem": "no certificate"} {
+		path := filepath.Join(t.TempDir(), name)
+		if text != "" && os.WriteFile(path, []byte(text), 0o600) != nil {
+			t.Fatal("cannot write")
+		}
+		t.Setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", path)
+		if _, err := readOTLPSettings("http://a"); err == nil || !strings.Contains(err.Error(), "OTEL_EXPORTER_OTLP_CERTIFICATE") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestOTLPPacked sends over TLS, packed, to a server whose certificate a variable names.
+func TestOTLPPacked(t *testing.T) {
+	took := make(chan int, 1)
+	server := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
+		unpacked, err := gzip.NewReader(q.Body)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		body, err := io.ReadAll(unpacked)
+		var data metrics.MetricsData
+		if err != nil || proto.Unmarshal(body, &data) != nil {
+			t.Errorf("%q, %v", body, err)
+		}
+		took <- len(data.ResourceMetrics)
+	}))
+	defer server.Close()
+	path := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", path)
+	t.Setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")
+	o, err := StartOTLP(server.URL, "blur", func() *stats.Snapshot { return nil }, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Finish(snapshot(1, 1)); err != nil || <-took != 1 {
+		t.Error(err)
 	}
 }

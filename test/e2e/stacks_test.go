@@ -48,7 +48,7 @@ func checkingGpumemtop(t *testing.T) string {
 	for _, words := range [][]string{
 		{"make", "-s", library},
 		{ // as make does, which has compiled nearly all of it
-			"go", "build", "-buildvcs=false", "-trimpath", "-tags=netgo,grpcnotrace", "-pgo=cmd/gpumemtop/run.pgo", "-overlay", file,
+			"go", "build", "-buildvcs=false", "-trimpath", "-tags=netgo", "-pgo=cmd/gpumemtop/run.pgo", "-overlay", file,
 			"-o", binary, "./cmd/gpumemtop",
 		},
 	} {

@@ -1,0 +1,129 @@
+package monitor
+
+import (
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	resource "go.opentelemetry.io/proto/otlp/resource/v1"
+)
+
+// otlpSettings say where metrics go, as OpenTelemetry's variables have it ("OpenTelemetry Protocol Exporter" and "Environment
+// Variable Specification", version 1.50 of the specification).
+type otlpSettings struct {
+	endpoint string
+	header   http.Header
+	client   *http.Client
+	gzip     bool
+	interval time.Duration
+}
+
+// otlpVariable returns a variable of the exporter: the one for metrics, or else the one for all signals.
+func otlpVariable(name string) string {
+	return strings.TrimSpace(cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_METRICS_"+name), os.Getenv("OTEL_EXPORTER_OTLP_"+name)))
+}
+
+// readOTLPSettings returns what address and environment say. An error names the variable.
+func readOTLPSettings(address string) (s otlpSettings, err error) {
+	if s.endpoint, err = otlpEndpoint(address); err != nil {
+		return s, err
+	}
+	s.header = http.Header{}
+	for key, value := range pairs(otlpVariable("HEADERS")) {
+		s.header.Set(key, value)
+	}
+	s.header.Set("Content-Type", "application/x-protobuf")
+	if s.gzip = otlpVariable("COMPRESSION") == "gzip"; s.gzip {
+		s.header.Set("Content-Encoding", "gzip")
+	}
+	s.interval = time.Minute
+	if ms, err := strconv.ParseUint(os.Getenv("OTEL_METRIC_EXPORT_INTERVAL"), 10, 31); err == nil && ms > 0 {
+		s.interval = time.Duration(ms) * time.Millisecond
+	}
+	s.client, err = otlpClient()
+	return s, err
+}
+
+// otlpEndpoint returns the URL that takes metrics.
+func otlpEndpoint(address string) (string, error) {
+	own := os.Getenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT")
+	base := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"), "http://localhost:4318")
+	if address != OTLPFromEnvironment {
+		own, base = "", address
+	}
+	u, err := url.Parse(cmp.Or(own, base))
+	if err != nil || u.Host == "" {
+		return "", fmt.Errorf("bad endpoint %q for metrics in OTEL_EXPORTER_OTLP_ENDPOINT: want a URL, for example http://127.0.0.1:4318", cmp.Or(own, base))
+	}
+	switch {
+	case own != "": // as it is
+	case address == OTLPFromEnvironment:
+		u = u.JoinPath("v1/metrics")
+	case u.Path == "" || u.Path == "/":
+		u.Path = "/v1/metrics"
+	}
+	return u.String(), nil
+}
+
+// otlpClient returns a client that trusts and shows the certificates of the variables.
+func otlpClient() (*http.Client, error) {
+	ca, certificate, key := otlpVariable("CERTIFICATE"), otlpVariable("CLIENT_CERTIFICATE"), otlpVariable("CLIENT_KEY")
+	if ca == "" && certificate == "" {
+		return http.DefaultClient, nil
+	}
+	t := &tls.Config{}
+	if ca != "" {
+		text, err := os.ReadFile(ca)
+		if err != nil {
+			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_CERTIFICATE: %w", err)
+		}
+		if t.RootCAs = x509.NewCertPool(); !t.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_CERTIFICATE: no certificate in %s", ca)
+		}
+	}
+	if certificate != "" {
+		pair, err := tls.LoadX509KeyPair(certificate, key)
+		if err != nil {
+			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE: %w", err)
+		}
+		t.Certificates = []tls.Certificate{pair}
+	}
+	return &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: t, ForceAttemptHTTP2: true}}, nil
+}
+
+// about describes who sends.
+func about(program string) *resource.Resource {
+	known := pairs(os.Getenv("OTEL_RESOURCE_ATTRIBUTES"))
+	known["service.name"] = cmp.Or(os.Getenv("OTEL_SERVICE_NAME"), known["service.name"], program)
+	r := &resource.Resource{}
+	for _, key := range slices.Sorted(maps.Keys(known)) {
+		r.Attributes = append(r.Attributes, attribute(key, known[key]))
+	}
+	return r
+}
+
+// pairs reads a list as "a=1,b=x%20y". What is no pair is left out.
+func pairs(list string) map[string]string {
+	found := map[string]string{}
+	for part := range strings.SplitSeq(list, ",") {
+		key, value, ok := strings.Cut(part, "=")
+		if key = strings.TrimSpace(key); !ok || key == "" {
+			continue
+		}
+		value = strings.TrimSpace(value)
+		if text, err := url.PathUnescape(value); err == nil {
+			value = text
+		}
+		found[key] = value
+	}
+	return found
+}
