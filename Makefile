@@ -1,7 +1,7 @@
 # Builds gpumemtop and everything around it on Debian with Go. Start with "make", or "make demo" to see it work.
 #
 #   make          bin/gpumemtop, bin/examples/* and bin/test/*
-#   make demo     run an example under the dashboard, then export the recording as JSON
+#   make demo     run a program with five faults under the dashboard, report them, export the recording as JSON
 #   make test     build, tests of the shim under sanitizers, all Go tests (the race detector watches all except test/e2e),
 #                 and make check
 #   make test-drivers   all programs under all policies on PoCL's other devices, rusticl, clover and oclgrind
@@ -110,7 +110,7 @@ STAMP := $(if $(shell git rev-parse HEAD 2>/dev/null),auto,false)
 
 # Example: make test TESTFLAGS=-v
 TESTFLAGS ?=
-DEMO_ARGUMENTS ?= 60 32M
+DEMO_ARGUMENTS ?= 540
 BENCHFLAGS ?=
 FUZZ ?= .
 FUZZTIME ?= 10s
@@ -314,9 +314,11 @@ demo:
 	@$(MAKE) -j$(PROCESSORS) bin/gpumemtop $(EXAMPLE_BINS)
 	@headless=--headless; \
 	if [ -t 0 ] && [ -t 1 ]; then headless=; fi; \
-	bin/gpumemtop $$headless -f -o build/demo.gmt -- bin/examples/pipeline $(DEMO_ARGUMENTS) || [ $$? -gt 128 ] # stopped by you
+	bin/gpumemtop $$headless -f -o build/demo.gmt --device-memory 256M --max-cached 4M -- bin/examples/photos $(DEMO_ARGUMENTS) \
+		|| [ $$? -gt 128 ] # stopped by you
+	@echo; bin/gpumemtop report build/demo.gmt --section findings,figures
 	@bin/gpumemtop export build/demo.gmt --format chrome -f -o build/demo.json
-	@echo "recording: build/demo.gmt (bin/gpumemtop report build/demo.gmt)"
+	@echo; echo "recording: build/demo.gmt (bin/gpumemtop report build/demo.gmt, or view)"
 	@echo "JSON:      build/demo.json (open it at https://ui.perfetto.dev or in chrome://tracing)"
 
 # The picture in the README: twenty seconds of a recording in which keys adopt a ghost and raise a limit. Those of a report, a

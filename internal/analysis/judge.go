@@ -12,8 +12,7 @@ const (
 	growthIterations  = 4         // fewer may be a warm-up that fills caches
 	requestsLeast     = 20        // poolable requests, for a rate to mean something
 	hitRateLow        = 0.8       // of the later half: programs that repeat themselves reach more than 0.9
-	servesNone        = 0.1       // hit rate: the pool might as well be off
-	simplestServes    = 0.5       // hit rate of the simplest pool, where the pool serves nearly none
+	simplestServes    = 0.4       // of the requests, that the simplest pool would serve besides
 	servesMore        = 0.1       // of the requests, that another policy would serve besides
 	worseLeast        = 0.05      // of the requests, that are no longer served after a change
 	stallShare        = 0.02      // of the run, that calls waited for spilled buffers

@@ -19,8 +19,8 @@ func lostTime(e *Evidence) (lost uint64) {
 	return lost
 }
 
-// hitRateIsLow judges the later half of the requests: if the driver took time for what the pool could have served, or if the pool
-// serves nearly none though the simplest one would serve most.
+// hitRateIsLow judges the later half of the requests: if the driver took time for what the pool could have served, or if the
+// simplest pool would serve far more.
 func hitRateIsLow(e *Evidence) (Diagnosis, bool) {
 	t, all := &e.Run.Totals, e.Whole.Misses
 	if e.Run.Policy == "none" || t.Hits+t.Misses < requestsLeast || t.SteadyHitRate() >= hitRateLow || len(all) == 0 {
@@ -36,14 +36,14 @@ func hitRateIsLow(e *Evidence) (Diagnosis, bool) {
 		return Diagnosis{}, false // a buffer that is never released cannot serve again: memoryGrows reports it
 	}
 	lost, simplest := lostTime(e), ""
-	if e.Whole.Simplest >= simplestServes && t.SteadyHitRate() < servesNone {
+	if e.Whole.Simplest-t.SteadyHitRate() >= simplestServes {
 		simplest = fmt.Sprintf("; a pool that keeps all that is released would serve up to %s", units.Percent(e.Whole.Simplest, 1))
 	} else if float64(lost) < driverShare*float64(e.Length) {
 		return Diagnosis{}, false // nothing to gain
 	}
 	return Diagnosis{
 		Severity: Advice, Title: "the pool serves few requests", Share: share(lost, e.Length),
-		Text: fmt.Sprintf("hit rate %s in the later half; %d of %s are %s: %s%s", units.Percent(t.SteadyHitRate(), t.SteadyRequests),
+		Text: fmt.Sprintf("hit rate %s in the later half; %d of %s have the reason %s: %s%s", units.Percent(t.SteadyHitRate(), t.SteadyRequests),
 			main.Count, units.Plural(t.Misses, "miss", "misses"), main.Reason, main.Knob.Why, simplest),
 		Knob: main.Knob,
 	}, true

@@ -105,10 +105,13 @@ func heldTooLong(e *Evidence) (Diagnosis, bool) {
 		return Diagnosis{}, false
 	}
 	unused, inUse := units.Apart(uint64(idle.Bytes), uint64(idle.InUse))
+	held := fmt.Sprintf("half of %d buffers of %s were held %s or longer after their last use", idle.Buffers, idle.Site, units.Duration(idle.Median))
+	if idle.Buffers == 1 {
+		held = fmt.Sprintf("a buffer of %s was held %s after its last use", idle.Site, units.Duration(idle.Median))
+	}
 	return Diagnosis{
 		Severity: Advice, Title: "memory is released long after its last use", Tag: idle.Site, Share: idle.Share,
-		Text: fmt.Sprintf("half of %s of %s were held %s or longer after their last use had ended; in all, at least %s of the %s in use were idle so, on average",
-			units.Count(idle.Buffers, "buffer"), idle.Site, units.Duration(idle.Median), unused, inUse),
+		Text: fmt.Sprintf("%s; in all, at least %s of the %s in use were idle so, on average", held, unused, inUse),
 	}, true
 }
 

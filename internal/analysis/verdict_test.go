@@ -259,11 +259,11 @@ func TestPoolThatServesNothing(t *testing.T) {
 		keep bool
 		want bool
 	}{
-		"the same size":    {0, func(uint64) uint64 { return mib }, false, true},
-		"two sizes":        {0, func(n uint64) uint64 { return mib - n%2 }, false, true},
-		"always another":   {0, func(n uint64) uint64 { return mib + n }, false, false},
-		"never released":   {0, func(uint64) uint64 { return mib }, true, false},
-		"a few are served": {6, func(uint64) uint64 { return mib }, false, false},
+		"the same size":   {0, func(uint64) uint64 { return mib }, false, true},
+		"two sizes":       {0, func(n uint64) uint64 { return mib - n%2 }, false, true},
+		"always another":  {0, func(n uint64) uint64 { return mib + n }, false, false},
+		"never released":  {0, func(uint64) uint64 { return mib }, true, false},
+		"many are served": {12, func(uint64) uint64 { return mib }, false, false},
 	} {
 		s := newTape()
 		for n := range uint64(40) {

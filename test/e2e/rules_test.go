@@ -117,6 +117,31 @@ func (j *judged) diagnoses(t *testing.T, d *driver, words []string) string {
 	return string(found.Diagnoses)
 }
 
+// make demo shows what it promises: each of the program's five faults is found, at its place.
+func TestDemoFindsFiveFaults(t *testing.T) {
+	t.Parallel()
+	demo := judged{policy: "futhark", flags: []string{"--device-memory", "256M", "--max-cached", "4M"}}
+	text := ""
+	for range 3 {
+		text = demo.diagnoses(t, &pocl, []string{example("photos"), "72"})
+		if strings.Contains(text, "blocking read") {
+			break // which on a busy machine takes a smaller share of the run
+		}
+	}
+	for title, place := range map[string]string{
+		"failed (-61)":                               "create_panorama",
+		"memory grows with every iteration":          "create_preview",
+		"memory is released long after its last use": "create_lens",
+		"blocking read inside the loop":              "brightness",
+		"the pool serves few requests":               "max_cached_bytes=16777216",
+	} {
+		at := strings.Index(text, title)
+		if at < 0 || !strings.Contains(text[at:], place) {
+			t.Errorf("no %q with %q in %s", title, place, text)
+		}
+	}
+}
+
 // A rule that nothing tries is not trusted.
 func TestEveryRuleHasPrograms(t *testing.T) {
 	source, err := os.ReadFile(filepath.Join(root, "internal", "analysis", "judge.go"))
