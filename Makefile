@@ -46,7 +46,15 @@ BIN := $(MACHINE:%=$(BUILD)/)bin
 CROSS :=
 
 ARM64 := aarch64-linux-gnu-
-GO ?= go
+GO_LEAST := $(shell sed -n 's/^go //p' go.mod)
+GO_IS_NEW = $(shell printf '%s\n' go$(GO_LEAST) "$$($(1) version 2>/dev/null | cut -d ' ' -f 3)" | sort -V | sed -n '1s/^go$(GO_LEAST)$$/yes/p' | grep . || echo no)
+OWN_GO := $(CURDIR)/.tools/go-$(shell sed -n 's/^version=//p' packaging/toolchain.sh)/bin/go
+ifeq ($(origin GO),undefined)
+GO := $(if $(filter yes,$(call GO_IS_NEW,go)),go,$(OWN_GO))
+endif
+ifeq ($(GO),$(OWN_GO))
+export PATH := $(dir $(OWN_GO)):$(PATH)
+endif
 # All but bin/gpumemtop is built alike, so that tests and checks find in Go's build cache what others have compiled.
 export GOFLAGS := -trimpath -tags=netgo $(filter-out -trimpath -tags=%,$(GOFLAGS))
 CC := $(CROSS)gcc
@@ -130,18 +138,23 @@ programs: $(EXAMPLE_BINS) $(TEST_BINS)
 deps: build/deps.stamp
 test-deps: build/test-deps.stamp
 
-# An older go (from 1.21 on) fetches the one that go.mod names, unless GOTOOLCHAIN forbids it.
-GO_LEAST := $(shell sed -n 's/^go //p' go.mod)
-
+# Where go is not there, or older than go.mod asks for and may not fetch another, GO is a toolchain that packaging/toolchain.sh
+# fetches. From 1.21 on, go fetches it itself, unless GOTOOLCHAIN forbids that, as Debian's does.
 .PHONY: go-version
+ifneq ($(GO),$(OWN_GO))
 go-version:
-	@have=$$($(GO) version 2>/dev/null | cut -d ' ' -f 3 | tr -d go) || true; \
-	if [ -z "$$have" ] || [ "$$(printf '%s\n' $(GO_LEAST) "$$have" | sort -V | head -1)" != $(GO_LEAST) ]; then \
-		echo "Go $(GO_LEAST) or later is needed, and $(GO) is $${have:-not there}: get it from https://go.dev/dl, or name it: make GO=/path/to/go" >&2; \
+	@if [ $(call GO_IS_NEW,$(GO)) != yes ]; then \
+		echo "Go $(GO_LEAST) or later is needed, and $(GO) is not: name another (make GO=/path/to/go), or none" >&2; \
 		exit 1; \
 	fi
+else
+go-version: $(OWN_GO)
+$(OWN_GO): | build/fetch.stamp
+	@bash packaging/toolchain.sh $(OWN_GO:%/bin/go=%)
+endif
 
 build/deps.stamp: WANTED = $(PACKAGES)
+build/fetch.stamp: WANTED = ca-certificates curl unzip
 build/test-deps.stamp: WANTED = $(TEST_PACKAGES)
 build/drivers.stamp: WANTED = $(DRIVERS)
 build/clinfo.stamp: WANTED = clinfo
@@ -149,7 +162,7 @@ build/arm64.stamp: WANTED = $(ARM64_PACKAGES)
 build/deps.stamp: | go-version
 build/test-deps.stamp build/clinfo.stamp build/arm64.stamp: | build/deps.stamp
 build/drivers.stamp: | build/test-deps.stamp
-build/deps.stamp build/test-deps.stamp build/drivers.stamp build/clinfo.stamp build/arm64.stamp: Makefile
+build/deps.stamp build/fetch.stamp build/test-deps.stamp build/drivers.stamp build/clinfo.stamp build/arm64.stamp: Makefile
 	@mkdir -p build
 	@missing=(); \
 	for package in $(WANTED); do \
@@ -284,6 +297,7 @@ COMPLETIONS := $(SHARE)/bash-completion/completions/gpumemtop $(SHARE)/zsh/site-
 # The libraries that go into programs are in the binary.
 .PHONY: install
 install: bin/gpumemtop
+	@[ -n "$(PREFIX)" ] || { echo "PREFIX is empty: make install PREFIX=/usr/local, or leave it out" >&2; exit 1; }
 	install -D -m 755 bin/gpumemtop "$(DESTDIR)$(PREFIX)/bin/gpumemtop"
 	install -D -m 644 LICENSE "$(SHARE)/doc/gpumemtop/LICENSE"
 	install -m 644 monitoring/grafana.json monitoring/alerts.yml "$(SHARE)/doc/gpumemtop"

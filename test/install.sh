@@ -27,4 +27,18 @@ grep -q '^\.SH DAMAGE' "$share/man/man5/gpumemtop-recording.5" || fail "the page
 make -s uninstall DESTDIR="$folder" PREFIX=/opt/x
 left=$(find "$folder" -type f)
 [ -z "$left" ] || fail "uninstall left $left"
+if make -s install DESTDIR="$folder" PREFIX= > /dev/null 2>&1; then fail "an empty PREFIX is taken"; fi
+
+# A toolchain that is not the one of packaging/toolchain.sh is not used.
+version=$(sed -n 's/^version=//p' packaging/toolchain.sh)
+at=$folder/golang.org/toolchain/@v
+mkdir -p "$at"
+for machine in amd64 arm64; do
+	other=golang.org/toolchain@v0.0.1-go$version.linux-$machine/bin
+	mkdir -p "$folder/other/$other"
+	echo 'echo another' > "$folder/other/$other/go"
+	(cd "$folder/other" && python3 -m zipfile -c "$at/v0.0.1-go$version.linux-$machine.zip" golang.org)
+done
+said=$(GOPROXY=file://$folder bash packaging/toolchain.sh "$folder/go" 2>&1) && fail "another toolchain is taken"
+[[ $said == *"it is not used"* && ! -e $folder/go ]] || fail "another toolchain: $said"
 echo "installed, tried and removed"
