@@ -4,14 +4,49 @@
 
 #include "opencl.h"
 
+#include <sched.h>
 #include <stdatomic.h>
-#include <time.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static _Atomic bool refused; /* a thread may not read the counter, not even in the C library's clock_gettime() */
+static _Atomic(_Atomic uintptr_t *) core_word;
+
+uint64_t gmt_system_clock(clockid_t clock)
+{
+	struct timespec t = {0};
+	if (gmt_unlikely(atomic_load_explicit(&refused, memory_order_relaxed)))
+		(void)syscall(SYS_clock_gettime, clock, &t);
+	else
+		clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
 
 static uint64_t system_now(void)
 {
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	return gmt_system_clock(CLOCK_MONOTONIC);
+}
+
+bool gmt_clock_permitted(void)
+{
+	int permitted = PR_TSC_ENABLE;
+	if (prctl(PR_GET_TSC, &permitted) == 0 && permitted != PR_TSC_ENABLE)
+		atomic_store(&refused, true);
+	return permitted == PR_TSC_ENABLE;
+}
+
+static void tell_core(void)
+{
+	_Atomic uintptr_t *word = atomic_load(&core_word);
+	if (word && atomic_load(&refused))
+		atomic_store(word, 0);
+}
+
+void gmt_clock_of_core(int64_t address)
+{
+	atomic_store(&core_word, (_Atomic uintptr_t *)(uintptr_t)address);
+	tell_core();
 }
 
 #ifdef __x86_64__
@@ -19,8 +54,6 @@ static uint64_t system_now(void)
 #include <cpuid.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <unistd.h>
 #include <x86intrin.h>
 
 /* In counts, of which a processor makes 1 to 5 in a ns. */
@@ -31,6 +64,7 @@ static uint64_t system_now(void)
 #define REACHED (4ll * LINE)  /* where a line meets the clock: sooner, and it would follow what disturbs readings */
 #define BASELINE (1u << 28)   /* over which the rate is measured, and twice that */
 #define SLEWED 1000           /* ns that a line is off if the rate of the clock has changed */
+#define JUMPED 200            /* ns that a line may be ahead besides, where it ends because the counter jumps */
 #define ASTRAY 1000000        /* ns that it is off if counter and clock have nothing to do with each other */
 
 /*
@@ -50,13 +84,14 @@ static struct {
 static _Atomic uint32_t newest; /* number of a line, 0: there is none */
 
 static _Atomic bool off = true;
+static _Atomic uint64_t reached; /* what lines had come to when they ended for good: the system's clock may be behind */
 static atomic_flag making = ATOMIC_FLAG_INIT; /* a thread makes a line */
 
 struct reading {
 	uint64_t counter, ns;
 };
 /* Of the thread that makes a line: the rate, and over how many counts it was measured; from where on, and from where next. */
-static uint64_t rate, measured;
+static uint64_t rate, measured, lead; /* lead: ns by which the newest line began ahead of the clock */
 static struct reading base, next_base, latest;
 
 static inline uint64_t counter(void)
@@ -124,14 +159,17 @@ static void measure_rate(const struct reading *now, bool slewed)
 /* Makes the line that follows the newest one; false: counter and clock have nothing to do with each other. */
 static bool next_line(const struct line *line, const struct reading *now)
 {
-	if (now->counter - line->counter >= STRETCHED) { /* the clock has not been read for a while */
+	if (now->counter - line->counter >= STRETCHED) { /* the clock has not been read for a while, or the counter has jumped */
+		bool jumped = now->ns < along(line, line->counter + LINE);
 		base = next_base = *now;
-		atomic_store(&newest, line_write(&(struct line){now->counter, now->ns, rate}));
+		atomic_store(&newest, line_write(&(struct line){now->counter, now->ns + (jumped ? lead + JUMPED : 0), rate}));
+		lead = 0;
 		return true;
 	}
 	int64_t ahead = (int64_t)(along(line, now->counter) - now->ns);
 	if (ahead > ASTRAY || ahead < -ASTRAY)
 		return false;
+	lead = ahead > 0 ? (uint64_t)ahead : 0;
 	measure_rate(now, ahead > SLEWED || ahead < -SLEWED);
 	int64_t correction = ahead * (1ll << 32) / REACHED, most = (int64_t)(rate / 16);
 	correction = correction > most ? most : correction < -most ? -most : correction;
@@ -157,8 +195,11 @@ static void make_line(void)
 		line_read(number, &line);
 		if (now.counter - line.counter < LINE) /* another thread has just made it */
 			return;
-		if (!next_line(&line, &now))
+		if (!next_line(&line, &now)) {
+			uint64_t counts = now.counter - line.counter;
+			atomic_store(&reached, along(&line, line.counter + (counts < LINE ? counts : LINE)));
 			gmt_clock_stop();
+		}
 	} else if (now.counter - base.counter >= BASELINE) {
 		base = now;
 	} else if (now.counter - base.counter >= CALIBRATED) {
@@ -178,12 +219,19 @@ static void try_line(void)
 	atomic_flag_clear(&making);
 }
 
+/* The system's clock, which may be behind lines that have ended. */
+static uint64_t system_later(void)
+{
+	uint64_t now = system_now(), least = atomic_load_explicit(&reached, memory_order_relaxed);
+	return now > least ? now : least;
+}
+
 /* There is no line yet, or will be none. */
 __attribute__((noinline, cold)) static uint64_t without_line(void)
 {
 	if (!atomic_load(&off))
 		try_line();
-	return atomic_load(&newest) ? gmt_now() : system_now();
+	return atomic_load(&newest) ? gmt_now() : system_later();
 }
 
 /*
@@ -199,7 +247,7 @@ __attribute__((noinline, cold)) static uint64_t beyond_line(void)
 	number = atomic_load(&newest);
 	bool whole = number && line_read(number, &line);
 	uint64_t at = counter();
-	return whole && at - line.counter < STRETCHED ? along(&line, at) : system_now();
+	return whole && at - line.counter < STRETCHED ? along(&line, at) : system_later();
 }
 
 static inline uint64_t time_at(uint64_t at)
@@ -231,8 +279,7 @@ static bool readable(void)
 {
 	const unsigned extended = 0x80000001, rdtscp = 1u << 27;
 	unsigned a, b, c, d;
-	int permitted = 0;
-	return __get_cpuid(extended, &a, &b, &c, &d) && d & rdtscp && prctl(PR_GET_TSC, &permitted) == 0 && permitted == PR_TSC_ENABLE;
+	return __get_cpuid(extended, &a, &b, &c, &d) && d & rdtscp && gmt_clock_permitted() && !atomic_load(&refused);
 }
 
 /* Whether the kernel trusts the counter to be the same on all processors, and at all times. */
@@ -259,6 +306,16 @@ void gmt_clock_stop(void)
 	atomic_store(&newest, 0);
 }
 
+/* No line is made any more: the flag stays set. In a forked child it may have been another thread's, which is not there. */
+void gmt_clock_refused(void)
+{
+	atomic_store(&refused, true);
+	for (int i = 0; i < 10000 && atomic_flag_test_and_set(&making); i++)
+		sched_yield();
+	gmt_clock_stop();
+	tell_core();
+}
+
 #else
 
 void gmt_clock_start(void)
@@ -267,6 +324,12 @@ void gmt_clock_start(void)
 
 void gmt_clock_stop(void)
 {
+}
+
+void gmt_clock_refused(void)
+{
+	atomic_store(&refused, true);
+	tell_core();
 }
 
 uint64_t gmt_now(void)

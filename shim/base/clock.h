@@ -5,12 +5,23 @@
 #ifndef GMT_CLOCK_H
 #define GMT_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 /* Once per process, before other threads read the clock for events. Without it all times are read from the system. */
 void gmt_clock_start(void);
 /* In a forked child: from here on all times are read from the system. */
 void gmt_clock_stop(void);
+
+/* This thread is about to lose the right to read the counter: from here on every time in the process is asked of the kernel. */
+void gmt_clock_refused(void);
+/* Whether this thread, and what it starts, has that right. If not, every time is asked of the kernel. */
+bool gmt_clock_permitted(void);
+/* The address of the core's word that is to become 0 with that: core.h. */
+void gmt_clock_of_core(int64_t address);
+/* A clock of the system. */
+uint64_t gmt_system_clock(clockid_t clock);
 
 /*
  * CLOCK_MONOTONIC, ns, within a microsecond of what the system says. Any thread, any time. It is read after all that precedes

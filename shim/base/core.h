@@ -147,8 +147,11 @@ typedef int64_t gmt_core_drop_class_fn(uint32_t class, struct gmt_evictions *evi
 typedef int64_t gmt_core_more_fn(struct gmt_evictions *evictions);
 typedef int64_t gmt_core_gauge_fn(struct gmt_gauge *gauge);
 
+/* The address of a word: with 0 in it, Go's runtime asks the kernel for the time, and does not read the processor's counter. */
+typedef int64_t gmt_core_clock_fn(void);
+
 /* All of them, for entry/start.c. */
 #define GMT_CORE_FUNCTIONS(X)                                                                                          \
-	X(start) X(plan) X(resume) X(grown) X(commit) X(abort) X(free) X(cooled) X(forget) X(drain) X(drop_class) X(more) X(gauge)
+	X(start) X(plan) X(resume) X(grown) X(commit) X(abort) X(free) X(cooled) X(forget) X(drain) X(drop_class) X(more) X(gauge) X(clock)
 
 #endif

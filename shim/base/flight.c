@@ -22,13 +22,6 @@
 
 #define STACK_DEPTH 16 /* of call sites: the walk is what an event costs most */
 
-static uint64_t realtime(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static void take_variable(uint8_t *to, size_t room, const char *const *names)
 {
 	for (const char *value = NULL; *names && !value; names++) {
@@ -43,7 +36,7 @@ static void describe(struct gmtflight *record)
 {
 	*record = (struct gmtflight){
 		.magic = GMT_FLIGHT_MAGIC, .version = GMT_FLIGHT_VERSION, .size = sizeof *record, .pid = (uint32_t)getpid(),
-		.uid = (uint32_t)getuid(), .started = realtime(), .policy = "none",
+		.uid = (uint32_t)getuid(), .started = gmt_system_clock(CLOCK_REALTIME), .policy = "none",
 	};
 	if (gethostname((char *)record->host, sizeof record->host - 1) != 0)
 		strcpy((char *)record->host, "unknown");
@@ -147,7 +140,7 @@ void gmt_flight_write(int status, int signal)
 		flight->written = changes;
 		flight->record.status = status;
 		flight->record.signal = (uint32_t)signal;
-		flight->record.ended = realtime();
+		flight->record.ended = gmt_system_clock(CLOCK_REALTIME);
 		gmt_flight_sum_up(flight);
 		write_file(flight);
 	}

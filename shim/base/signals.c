@@ -9,11 +9,8 @@
 #include "flight_ends.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 _Atomic int gmt_handlers;
 
@@ -159,90 +156,19 @@ GMT_HOOK sighandler_t hook_sigset(int number, sighandler_t handler)
 	return sigismember(&mask, number) ? SIG_HOLD : before.sa_handler;
 }
 
-#if defined(__x86_64__) || defined(__aarch64__)
-
 /* What the kernel takes for a struct sigaction. */
 struct kernel_action {
 	sighandler_t handler;
 	unsigned long flags;
 };
 
-static __attribute__((noinline)) void note_raw(long number, long action)
+void gmt_signals_note_raw(long number, long action)
 {
 	const struct kernel_action *raw = NULL;
 	memcpy(&raw, &action, sizeof raw);
 	if (raw)
 		note((int)number, &(struct sigaction){.sa_handler = raw->handler, .sa_flags = (int)raw->flags});
 }
-
-/* By our hook, which leaves the library out where it is out of reach. */
-static __attribute__((noinline)) long execute(long program, long words, long environment)
-{
-	const char *path;
-	char *const *list, *const *variables;
-	memcpy(&path, &program, sizeof path);
-	memcpy(&list, &words, sizeof list);
-	memcpy(&variables, &environment, sizeof variables);
-	return execve(path, list, variables);
-}
-
-/* errno is ENOSYS where the C library has no such function, which came with glibc 2.34. */
-static __attribute__((noinline)) long execute_at(long folder, long program, long words, long environment, long flags)
-{
-	const char *path;
-	char *const *list, *const *variables;
-	memcpy(&path, &program, sizeof path);
-	memcpy(&list, &words, sizeof list);
-	memcpy(&variables, &environment, sizeof variables);
-	return execveat((int)folder, path, list, variables, (int)flags);
-}
-
-static inline __attribute__((always_inline)) long enter_kernel(long number, long a, long b, long c, long d, long e, long f)
-{
-#ifdef __x86_64__
-	register long fourth __asm__("r10") = d;
-	register long fifth __asm__("r8") = e;
-	register long sixth __asm__("r9") = f;
-	long result;
-	__asm__ volatile("syscall"
-			 : "=a"(result)
-			 : "0"(number), "D"(a), "S"(b), "d"(c), "r"(fourth), "r"(fifth), "r"(sixth)
-			 : "rcx", "r11", "memory");
-	return result;
-#else
-	register long what __asm__("x8") = number;
-	register long first __asm__("x0") = a;
-	register long second __asm__("x1") = b;
-	register long third __asm__("x2") = c;
-	register long fourth __asm__("x3") = d;
-	register long fifth __asm__("x4") = e;
-	register long sixth __asm__("x5") = f;
-	__asm__ volatile("svc #0" : "+r"(first) : "r"(what), "r"(second), "r"(third), "r"(fourth), "r"(fifth), "r"(sixth) : "memory");
-	return first;
-#endif
-}
-
-/*
- * syscall(). It takes all arguments that there can be. Nothing else may be done in it: an allocator may call it, or a
- * process that shares its stack with its parent.
- */
-GMT_HOOK long hook_syscall(long number, long a, long b, long c, long d, long e, long f) __asm__("syscall");
-GMT_HOOK long hook_syscall(long number, long a, long b, long c, long d, long e, long f)
-{
-	if (gmt_unlikely(number == SYS_rt_sigaction))
-		note_raw(a, b);
-	if (gmt_unlikely(number == SYS_execve))
-		return execute(a, b, c);
-	if (gmt_unlikely(number == SYS_execveat) && (execute_at(a, b, c, d, e), errno != ENOSYS))
-		return -1;
-	long result = enter_kernel(number, a, b, c, d, e, f);
-	if (gmt_likely(result >= 0 || result < -4095))
-		return result;
-	errno = (int)-result;
-	return -1;
-}
-
-#endif
 
 static const struct {
 	const char *name;

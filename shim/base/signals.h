@@ -47,6 +47,9 @@ void gmt_signals_save(struct gmt_dispositions *before);
 /* inside: any address in the core's library. */
 void gmt_signals_restore(const struct gmt_dispositions *before, const void *inside);
 
+/* The program asks for a handler by syscall(): arguments of rt_sigaction. */
+void gmt_signals_note_raw(long number, long action);
+
 /* Our hook for a function of the C library that installs handlers, given that function; NULL for any other. */
 void *gmt_signals_named(const char *name, void *real);
 

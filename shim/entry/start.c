@@ -108,8 +108,6 @@ static int make_region(void)
 		return -1;
 	}
 	madvise(region, REGION_SIZE, MADV_DONTFORK);
-	struct timespec real;
-	clock_gettime(CLOCK_REALTIME, &real);
 	*region = (struct gmtregion){
 		.magic = GMT_MAGIC,
 		.version = GMT_VERSION,
@@ -117,7 +115,7 @@ static int make_region(void)
 		.ringevents = GMT_RING_EVENTS,
 		.pid = (uint32_t)getpid(),
 		.started = gmt_now(),
-		.realtime = (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec,
+		.realtime = gmt_system_clock(CLOCK_REALTIME),
 	};
 	gmt_session.region = region;
 	return fd;
@@ -218,7 +216,7 @@ static void load_core(const char *dir)
 	struct gmt_dispositions handlers;
 	gmt_signals_block(&mask);
 	gmt_signals_save(&handlers);
-	const char *why = gmt_room_make();
+	const char *why = gmt_clock_permitted() ? gmt_room_make() : "the allocator needs the time stamp counter, which the program has given up";
 	pthread_t thread;
 	if (!why) {
 		/* glibc opens a file to count processors once more threads use malloc than this says, by default 8: now, not under a filter. */
@@ -233,6 +231,7 @@ static void load_core(const char *dir)
 	gmt_signals_restore(&handlers, inside);
 	gmt_signals_unblock(&mask);
 	if (ok) {
+		gmt_clock_of_core(gmt_session.core.clock());
 		atomic_store(&gmt_session.pooling, 1);
 		return;
 	}
@@ -386,6 +385,7 @@ bool gmt_session_start(const char *function)
 	gmt_inside = 1;
 	bool may = gmt_dispatch_ready() && !gmt_session_filtered();
 	const char *dir = may ? secure_getenv(GMT_SESSION_ENV) : NULL, *log = may ? secure_getenv(GMT_LOG_ENV) : NULL;
+	gmt_clock_permitted();
 	if (connect_once(dir, log, may ? secure_getenv(GMT_USDT_ENV) : NULL) && gmt_session.config.pooling)
 		load_core(dir);
 	gmt_inside = 0;

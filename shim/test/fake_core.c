@@ -32,6 +32,7 @@ EXPORT gmt_core_drop_class_fn gmt_core_drop_class;
 EXPORT gmt_core_more_fn gmt_core_more;
 EXPORT gmt_core_grown_fn gmt_core_grown;
 EXPORT gmt_core_gauge_fn gmt_core_gauge;
+EXPORT gmt_core_clock_fn gmt_core_clock;
 
 void wrong(const char *what)
 {
@@ -347,6 +348,11 @@ int64_t gmt_core_grown(const struct gmt_plan *plan, uint64_t handle)
 	slab->state = SLAB;
 	slab->handle = handle;
 	return decided();
+}
+
+int64_t gmt_core_clock(void)
+{
+	return 0;
 }
 
 int64_t gmt_core_gauge(struct gmt_gauge *gauge)

@@ -5,6 +5,7 @@
 #include "../base/clock.c"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #define THREADS 4
 #define SLACK 1000 /* ns */

@@ -45,6 +45,10 @@ static int fake_clock(struct timespec *t)
 #define gmt_about_now about_now_of_fake
 #define gmt_clock_start start_fake
 #define gmt_clock_stop stop_fake
+#define gmt_clock_refused refused_fake
+#define gmt_clock_permitted permitted_fake
+#define gmt_clock_of_core of_core_fake
+#define gmt_system_clock system_clock_fake
 #include "../base/clock.c"
 
 static uint64_t before; /* the latest time that the tests have seen */
@@ -120,9 +124,9 @@ TEST(a_machine_that_sleeps)
 	start_at(2.4);
 	run(1e9, 700, 100, 50);
 	machine.counter += 2.4 * 3600e9; /* the counter goes on, the clock does not */
-	run(1e9, 700, 100, 50);
+	run(1e9, 700, 300, 50);
 	machine.counter = 5; /* it begins anew */
-	run(1e9, 700, 100, 50);
+	run(1e9, 700, 300, 50);
 	machine.clock += 3600e9; /* CLOCK_MONOTONIC does not do that */
 	machine.counter += 2.4 * 100e6;
 	run(1e9, 700, 100, 50);
@@ -136,9 +140,72 @@ TEST(a_counter_that_is_no_clock)
 	machine.counter_rate = 1.2; /* where the kernel would not have trusted it */
 	run(20e6, 700, 4000000, 4000000);
 	CHECK(newest == 0);
-	before = 0;
 	run(1e9, 700, 13, 13);
 	CHECK(newest == 0);
+}
+
+/* Goes on from where a line begins, by that many ns of it. */
+static void run_into_line(double ns)
+{
+	uint32_t number = newest;
+	while (newest == number)
+		run(1000, 300, 1000000, 1000000);
+	run(ns, 700, 1000000, 1000000);
+}
+
+/*
+ * The program was moved to another machine, or woke up: by any distance, at any place of a line, time does not go back, and is
+ * right after a line, or from the system. Only within a line can a counter that goes back take time with it, as it does the kernel's.
+ */
+TEST(a_counter_that_jumps)
+{
+	static const double jumps[] = {100, 2e3, 400e3, 1.5e6, 3e6, 20e6, 40e6, 5e9, 86400e9, -4e6, -20e6, -5e9};
+	for (size_t i = 0; i < sizeof jumps / sizeof *jumps; i++) {
+		for (double place = 10e3; place < 1.6e6; place += 500e3) {
+			gmt_clock_stop();
+			reached = 0;
+			start_at(2.4);
+			machine.counter = 1e13;
+			CHECK(read_both(&base));
+			run(1e9, 700, 100, 50);
+			run_into_line(place);
+			machine.counter += jumps[i] * 2.4;
+			run(20e6, 700, 4000000, 4000000);
+			run(2e9, 700, 1100000, 100);
+		}
+	}
+}
+
+TEST(a_counter_that_goes_back_within_a_line)
+{
+	static const double jumps[] = {100, 50e3, 900e3};
+	for (size_t i = 0; i < sizeof jumps / sizeof *jumps; i++) {
+		gmt_clock_stop();
+		reached = 0;
+		start_at(2.4);
+		run(1e9, 700, 100, 50);
+		run_into_line(1e6);
+		machine.counter -= jumps[i] * 2.4;
+		uint64_t seen = before;
+		before = 0;
+		CHECK(ahead() > -(int64_t)jumps[i] - 2000 && before + (uint64_t)jumps[i] + 2000 > seen);
+		run(20e6, 700, 1000000, 1000000);
+		run(2e9, 700, 1100000, 100);
+	}
+}
+
+/* As long as the machine stands still, and when it goes on. */
+TEST(a_counter_that_stops)
+{
+	gmt_clock_stop();
+	reached = 0;
+	start_at(2.4);
+	run(1e9, 700, 100, 50);
+	machine.counter_rate = 0;
+	run(10e6, 700, 10000000, 10000000);
+	machine.counter_rate = 2.4;
+	run(20e6, 700, 11000000, 11000000);
+	run(1e9, 700, 100, 50);
 }
 
 /* A line reaches further than it should, then there is none. */
@@ -153,6 +220,35 @@ TEST(a_clock_whose_readings_are_interrupted)
 	before = 0;
 	run(1e9, 700, 100, 50);
 	CHECK(newest != 0);
+}
+
+/* Nothing of ours reads the counter any more, and no thread brings it back. */
+TEST(a_counter_that_is_given_up)
+{
+	gmt_clock_stop();
+	reached = 0;
+	_Atomic uintptr_t word = 1;
+	start_at(2.4);
+	run(1e9, 700, 100, 50);
+	CHECK(newest != 0);
+	gmt_clock_of_core((int64_t)(uintptr_t)&word);
+	CHECK(word == 1);
+	gmt_clock_refused();
+	CHECK(word == 0 && newest == 0);
+	double counter = machine.counter;
+	gmt_clock_start();
+	for (int i = 0; i < 1000; i++)
+		CHECK(gmt_now() > 0 && gmt_about_now() > 0);
+	CHECK(machine.counter <= counter && machine.counter >= counter);
+	atomic_store(&refused, false);
+	atomic_flag_clear(&making);
+	atomic_store(&core_word, NULL);
+	word = 1;
+	gmt_clock_refused(); /* before the core is there */
+	gmt_clock_of_core((int64_t)(uintptr_t)&word);
+	CHECK(word == 0);
+	atomic_store(&refused, false);
+	atomic_flag_clear(&making);
 }
 
 TEST(a_clock_that_is_stopped)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -314,10 +315,10 @@ func TestTimeNamespace(t *testing.T) {
 }
 
 // A program that has the kernel kill it for system calls which only we make goes on: unwatched if it did so before its first
-// OpenCL call, else with what is there. The control group has so little room that creates ask for another look at its files.
+// OpenCL call, else with what is there. So does one that is refused calls which Go's runtime makes for each thread. The control group has so little room that creates ask for another look at its files.
 func TestFilteredPrograms(t *testing.T) {
 	t.Parallel()
-	for when, says := range map[string]string{"early": "no OpenCL call was seen", "late": "hit rate  "} {
+	for when, says := range map[string]string{"early": "no OpenCL call was seen", "late": "hit rate  ", "signals": "hit rate  "} {
 		bare := runBare(t, fault("filtered"), when, "64", "8M")
 		for _, policy := range []string{"futhark", "slab"} {
 			args := []string{
@@ -328,6 +329,30 @@ func TestFilteredPrograms(t *testing.T) {
 			if difference := differs(bare, here); difference != "" || !contains(here.stderr, says) {
 				t.Errorf("%s, %s: %s\n%s", when, policy, difference, here.stderr)
 			}
+		}
+	}
+}
+
+// A program, or a thread of it, that gives up the processor's counter goes on, watched: its times come from the kernel. A thread
+// in strict mode has no system calls, and goes on unwatched.
+func TestUntimedPrograms(t *testing.T) {
+	t.Parallel()
+	if runtime.GOARCH != "amd64" {
+		t.Skip("elsewhere the kernel does not let a thread give up the counter")
+	}
+	preloaded := libraryIn(t, t.TempDir())
+	for how, creates := range map[string]uint64{"first": 4000, "prctl": 4000, "syscall": 4000, "thread": 6000, "strict": 4000} {
+		args := []string{fault("untimed"), how, "2000"}
+		bare := runBare(t, args...)
+		for _, policy := range []string{"none", "futhark", "slab"} {
+			here, f := runUnder(t, policy, command{args: args})
+			if difference := differs(bare, here); difference != "" || f.Hits+f.Misses+f.LostEvents < creates {
+				t.Errorf("%s, %s: %s; %d requests, %d lost", how, policy, difference, f.Hits+f.Misses, f.LostEvents)
+			}
+		}
+		logged := run(t, command{args: args, env: []string{"LD_PRELOAD=" + preloaded, "GPUMEMTOP_LOG=" + t.TempDir()}})
+		if difference := differs(bare, logged); difference != "" {
+			t.Errorf("%s, with a flight log: %s", how, difference)
 		}
 	}
 }

@@ -1,0 +1,121 @@
+/*
+ * syscall.c: hooks of syscall() and prctl(). They see what the program tells the kernel by number: handlers, programs that it
+ * starts, and rights that it gives up, which our calls must do without from then on.
+ */
+#define _GNU_SOURCE
+#include "call.h"
+#include "dispatch.h"
+#include "signals.h"
+
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if !defined(GMT_NO_DLSYM) && (defined(__x86_64__) || defined(__aarch64__)) /* sanitizers define these, too */
+
+static inline __attribute__((always_inline)) long enter_kernel(long number, long a, long b, long c, long d, long e, long f)
+{
+#ifdef __x86_64__
+	register long fourth __asm__("r10") = d;
+	register long fifth __asm__("r8") = e;
+	register long sixth __asm__("r9") = f;
+	long result;
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "0"(number), "D"(a), "S"(b), "d"(c), "r"(fourth), "r"(fifth), "r"(sixth)
+			 : "rcx", "r11", "memory");
+	return result;
+#else
+	register long what __asm__("x8") = number;
+	register long first __asm__("x0") = a;
+	register long second __asm__("x1") = b;
+	register long third __asm__("x2") = c;
+	register long fourth __asm__("x3") = d;
+	register long fifth __asm__("x4") = e;
+	register long sixth __asm__("x5") = f;
+	__asm__ volatile("svc #0" : "+r"(first) : "r"(what), "r"(second), "r"(third), "r"(fourth), "r"(fifth), "r"(sixth) : "memory");
+	return first;
+#endif
+}
+
+/* By our hook, which leaves the library out where it is out of reach. */
+static __attribute__((noinline)) long execute(long program, long words, long environment)
+{
+	const char *path;
+	char *const *list, *const *variables;
+	memcpy(&path, &program, sizeof path);
+	memcpy(&list, &words, sizeof list);
+	memcpy(&variables, &environment, sizeof variables);
+	return execve(path, list, variables);
+}
+
+/* errno is ENOSYS where the C library has no such function, which came with glibc 2.34. */
+static __attribute__((noinline)) long execute_at(long folder, long program, long words, long environment, long flags)
+{
+	const char *path;
+	char *const *list, *const *variables;
+	memcpy(&path, &program, sizeof path);
+	memcpy(&list, &words, sizeof list);
+	memcpy(&variables, &environment, sizeof variables);
+	return execveat((int)folder, path, list, variables, (int)flags);
+}
+
+/*
+ * A thread in strict mode is killed for all but read() and write(), and by the counter: its calls go straight to the driver
+ * from here on. Buffers of the pool that it releases are the driver's to free.
+ */
+static __attribute__((noinline)) void thread_turns_strict(void)
+{
+	gmt_clock_refused();
+	gmt_inside = 1;
+}
+
+/* Before the kernel does it. A child of vfork() shares the clock: reading it as others must costs them a little. */
+static inline void give_up(long what, long how)
+{
+	if (what == PR_SET_TSC && how == PR_TSC_SIGSEGV)
+		gmt_clock_refused();
+	else if (what == PR_SET_SECCOMP && how == SECCOMP_MODE_STRICT)
+		thread_turns_strict();
+}
+
+static inline long result_of(long result)
+{
+	if (gmt_likely(result >= 0 || result < -4095))
+		return result;
+	errno = (int)-result;
+	return -1;
+}
+
+/*
+ * syscall(). It takes all arguments that there can be. Nothing else may be done in it: an allocator may call it, or a
+ * process that shares its stack with its parent.
+ */
+GMT_HOOK long hook_syscall(long number, long a, long b, long c, long d, long e, long f) __asm__("syscall");
+GMT_HOOK long hook_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+	if (gmt_unlikely(number == SYS_rt_sigaction))
+		gmt_signals_note_raw(a, b);
+	if (gmt_unlikely(number == SYS_prctl))
+		give_up(a, b);
+	if (gmt_unlikely(number == SYS_seccomp && a == SECCOMP_SET_MODE_STRICT))
+		thread_turns_strict();
+	if (gmt_unlikely(number == SYS_execve))
+		return execute(a, b, c);
+	if (gmt_unlikely(number == SYS_execveat) && (execute_at(a, b, c, d, e), errno != ENOSYS))
+		return -1;
+	return result_of(enter_kernel(number, a, b, c, d, e, f));
+}
+
+/* The C library's has a variable number of arguments, which are passed alike. */
+GMT_HOOK int hook_prctl(int what, unsigned long a, unsigned long b, unsigned long c, unsigned long d) __asm__("prctl");
+GMT_HOOK int hook_prctl(int what, unsigned long a, unsigned long b, unsigned long c, unsigned long d)
+{
+	give_up(what, (long)a);
+	return (int)result_of(enter_kernel(SYS_prctl, what, (long)a, (long)b, (long)c, (long)d, 0));
+}
+
+#endif
