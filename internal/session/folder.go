@@ -146,7 +146,7 @@ func safe(place string) error {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 		switch {
-		case st.Uid != 0 && int(st.Uid) != os.Geteuid() && !unmapped(st.Uid):
+		case st.Uid != 0 && int(st.Uid) != os.Geteuid() && !(slices.Contains(systems, path) && unmapped(st.Uid)):
 			return fmt.Errorf("%s: belongs to another user (%d)", path, st.Uid)
 		case st.Mode&0o022 != 0 && st.Mode&unix.S_ISVTX == 0:
 			return fmt.Errorf("%s: others may write there", path)
@@ -157,8 +157,11 @@ func safe(place string) error {
 	}
 }
 
-// unmapped reports whether a user id stands for all that a user namespace does not know (user_namespaces(7)): in one, the
-// system's folders are theirs.
+// systems are the folders that may belong to a user whom a user namespace does not know: there, that is how root appears, and
+// all others. No other place is believed to be root's, as one that a variable names.
+var systems = []string{"/", "/dev", "/dev/shm", "/run", "/run/user", "/tmp"}
+
+// unmapped reports whether a user id stands for all that a user namespace does not know (user_namespaces(7)).
 func unmapped(uid uint32) bool {
 	overflow, err := os.ReadFile("/proc/sys/kernel/overflowuid")
 	if err != nil || strings.TrimSpace(string(overflow)) != strconv.FormatUint(uint64(uid), 10) {
