@@ -1,9 +1,11 @@
 package remote
 
 import (
+	"bufio"
 	"encoding/gob"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -13,15 +15,23 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 )
 
-// answerTime is how long a server may take.
-const answerTime = 5 * time.Second
+// answerTime is how long a server may take, and how much it may say at first and in an answer, in bytes.
+const (
+	answerTime = 5 * time.Second
+	aboutMax   = 64 << 10
+	answerMax  = 64 << 20
+)
 
 // Client is a dashboard's place at a server. Any goroutine may call its methods.
 type Client struct {
 	About About
 
 	conn    *net.UnixConn
-	answers *gob.Decoder
+	from    *bufio.Reader
+	bounded *io.LimitedReader // of from: what the present answer may still have
+	answers *gob.Decoder      // of bounded
+
+	until time.Time // for the first answer; 0: it was given
 
 	mu    sync.Mutex
 	last  Answer // with the latest snapshot
@@ -30,17 +40,21 @@ type Client struct {
 	err   error  // that ended the connection
 }
 
-// Dial connects to a server.
-func Dial(path string) (*Client, error) {
-	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
+// Dial connects to a server, which has until then to say what it is, and to answer the first Look.
+func Dial(path string, until time.Time) (*Client, error) {
+	dialer := net.Dialer{Deadline: until}
+	dialed, err := dialer.Dial("unix", path)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the session: %w", err)
 	}
-	c := &Client{conn: conn, answers: gob.NewDecoder(conn)}
+	conn := dialed.(*net.UnixConn)
+	c := &Client{conn: conn, until: until, from: bufio.NewReader(conn)}
+	c.bounded = &io.LimitedReader{R: c.from, N: aboutMax}
+	c.answers = gob.NewDecoder(byteReader{c})
 	if uid, known := peerOf(conn); !known || int(uid) != os.Geteuid() && os.Geteuid() != 0 {
 		return nil, errors.Join(fmt.Errorf("the session belongs to user %d", uid), conn.Close())
 	}
-	if err = conn.SetDeadline(time.Now().Add(answerTime)); err == nil {
+	if err = conn.SetDeadline(until); err == nil {
 		err = c.answers.Decode(&c.About)
 	}
 	if err != nil {
@@ -52,13 +66,33 @@ func Dial(path string) (*Client, error) {
 	return c, nil
 }
 
+// byteReader is what gob takes as it is: it would put a buffer of its own around a reader without ReadByte, and read ahead.
+type byteReader struct{ *Client }
+
+// Read implements io.Reader.
+func (r byteReader) Read(to []byte) (int, error) { return r.bounded.Read(to) }
+
+// ReadByte implements io.ByteReader.
+func (r byteReader) ReadByte() (byte, error) {
+	if r.bounded.N <= 0 {
+		return 0, io.EOF
+	}
+	r.bounded.N--
+	return r.from.ReadByte()
+}
+
 // Close leaves.
 func (c *Client) Close() { _ = c.conn.Close() }
 
 // ask sends a line and returns the answer. After an error the connection is of no use any more.
 func (c *Client) ask(line string) (a Answer, err error) {
 	if c.err == nil {
-		c.err = c.conn.SetDeadline(time.Now().Add(answerTime))
+		until := time.Now().Add(answerTime)
+		if !c.until.IsZero() {
+			until, c.until = c.until, time.Time{}
+		}
+		c.bounded.N = answerMax
+		c.err = c.conn.SetDeadline(until)
 	}
 	if c.err == nil {
 		_, c.err = c.conn.Write([]byte(line + "\n"))

@@ -67,7 +67,7 @@ func newSession(t *testing.T, about About) *session {
 
 func dial(t *testing.T, s *session) *Client {
 	t.Helper()
-	c, err := Dial(s.path)
+	c, err := Dial(s.path, time.Now().Add(answerTime))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestViewers(t *testing.T) {
 	if _, err := b.Do("policy slab"); err == nil {
 		t.Error("a change after the end")
 	}
-	if _, err := Dial(s.path); err == nil {
+	if _, err := Dial(s.path, time.Now().Add(answerTime)); err == nil {
 		t.Error("the socket still answers")
 	}
 }
@@ -186,7 +186,7 @@ func TestHostileClients(t *testing.T) {
 		_ = conn.Close()
 	}
 	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		if c, err := Dial(s.path); err == nil {
+		if c, err := Dial(s.path, time.Now().Add(answerTime)); err == nil {
 			c.Close()
 			break
 		} else if time.Now().After(deadline) {
@@ -233,11 +233,35 @@ func TestOtherVersions(t *testing.T) {
 			_ = gob.NewEncoder(conn).Encode(About{Version: version + 1, PID: 4711})
 		}
 	}()
-	if _, err := Dial(other); err == nil || !strings.Contains(err.Error(), "the session (pid 4711) is of another version") {
+	if _, err := Dial(other, time.Now().Add(answerTime)); err == nil || !strings.Contains(err.Error(), "the session (pid 4711) is of another version") {
 		t.Error(err)
 	}
 	if _, err := Serve(s.path, Host{}); err == nil {
 		t.Error("two servers at one path")
+	}
+}
+
+// TestAnswersAreBounded: what says more than a session does is left.
+func TestAnswersAreBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "view")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close() //nolint:errcheck // the test ends
+	for _, program := range []int{aboutMax / 2, 2 * aboutMax} {
+		go func() {
+			if conn, err := listener.Accept(); err == nil {
+				_ = gob.NewEncoder(conn).Encode(About{Version: version, Program: strings.Repeat("x", program)})
+			}
+		}()
+		c, err := Dial(path, time.Now().Add(answerTime))
+		if (err == nil) != (program < aboutMax) {
+			t.Errorf("a name of %d bytes: %v", program, err)
+		}
+		if err == nil {
+			c.Close()
+		}
 	}
 }
 

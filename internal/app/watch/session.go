@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/remote"
@@ -21,21 +23,28 @@ type found struct {
 	processes []stats.Process
 }
 
-// findSessions connects to all sessions of this user.
+// findTime is how long all sessions together may take to be found.
+const findTime = 5 * time.Second
+
+// findSessions connects to all sessions of this user, side by side. What does not answer in time is ending, or stopped.
 func findSessions() []found {
-	var list []found
-	for _, path := range session.Views() {
-		client, err := remote.Dial(path)
-		if err != nil {
-			continue // it is ending, or was killed
-		}
-		f := found{client: client}
-		if s := client.Look(); s != nil {
-			f.processes = s.Processes
-		}
-		list = append(list, f)
+	paths, until := session.Views(), time.Now().Add(findTime)
+	list := make([]found, len(paths))
+	var all sync.WaitGroup
+	for i, path := range paths {
+		all.Go(func() {
+			client, err := remote.Dial(path, until)
+			if err != nil {
+				return
+			}
+			list[i].client = client
+			if s := client.Look(); s != nil {
+				list[i].processes = s.Processes
+			}
+		})
 	}
-	return list
+	all.Wait()
+	return slices.DeleteFunc(list, func(f found) bool { return f.client == nil })
 }
 
 // text names a session.
