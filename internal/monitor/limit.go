@@ -4,52 +4,96 @@ import (
 	"io"
 	"log"
 	"net"
+	"net/http"
 	"sync"
+	"time"
 )
 
 // silent swallows what the HTTP library says of clients: the terminal is the program's.
 var silent = log.New(io.Discard, "", 0)
 
-// limited accepts a number of connections at a time; others wait in the kernel.
+// limited keeps a number of connections. For one more than that it closes the one that has been idle for longest.
 type limited struct {
 	net.Listener
-	free chan struct{}
-	done chan struct{}
-	once sync.Once
+	most int
+
+	mu    sync.Mutex
+	conns map[*counted]state
 }
 
-func limit(l net.Listener, most int) net.Listener {
-	return &limited{Listener: l, free: make(chan struct{}, most), done: make(chan struct{})}
-}
-
-// Accept implements net.Listener.
-func (l *limited) Accept() (net.Conn, error) {
-	select {
-	case l.free <- struct{}{}:
-	case <-l.done:
-		return nil, net.ErrClosed
-	}
-	c, err := l.Listener.Accept()
-	if err != nil {
-		<-l.free
-		return nil, err
-	}
-	return &counted{Conn: c, end: sync.OnceFunc(func() { <-l.free })}, nil
-}
-
-// Close implements net.Listener.
-func (l *limited) Close() error {
-	l.once.Do(func() { close(l.done) })
-	return l.Listener.Close()
+// state is what a connection does, and since when.
+type state struct {
+	active bool // a request is being read or answered
+	since  time.Time
 }
 
 type counted struct {
 	net.Conn
-	end func()
+	all *limited
+}
+
+func limit(l net.Listener, most int) *limited {
+	return &limited{Listener: l, most: most, conns: map[*counted]state{}}
+}
+
+// Accept implements net.Listener.
+func (l *limited) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	c := &counted{conn, l}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.conns) >= l.most {
+		last := l.dispensable()
+		delete(l.conns, last)
+		_ = last.Conn.Close()
+	}
+	l.conns[c] = state{since: time.Now()}
+	return c, nil
+}
+
+// dispensable returns the connection to close: an idle one before one with a request, then that in this state for longest. Where
+// a host has several connections, none of those who have one goes.
+func (l *limited) dispensable() *counted {
+	hosts := map[string]int{}
+	for c := range l.conns {
+		hosts[c.host()]++
+	}
+	var found *counted
+	var best state
+	for c, s := range l.conns {
+		only := hosts[c.host()] == 1 && len(hosts) < len(l.conns)
+		if !only && (found == nil || best.active && !s.active || best.active == s.active && s.since.Before(best.since)) {
+			found, best = c, s
+		}
+	}
+	return found
+}
+
+// changed notes what a connection does: http.Server.ConnState.
+func (l *limited) changed(conn net.Conn, now http.ConnState) {
+	c, ours := conn.(*counted)
+	if !ours || now != http.StateActive && now != http.StateIdle {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, kept := l.conns[c]; kept {
+		l.conns[c] = state{now == http.StateActive, time.Now()}
+	}
+}
+
+func (c *counted) host() string {
+	host, _, _ := net.SplitHostPort(c.RemoteAddr().String())
+	return host
 }
 
 // Close implements net.Conn.
 func (c *counted) Close() error {
-	c.end()
+	c.all.mu.Lock()
+	delete(c.all.conns, c)
+	c.all.mu.Unlock()
 	return c.Conn.Close()
 }

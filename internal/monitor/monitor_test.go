@@ -266,9 +266,9 @@ func TestHostileClients(t *testing.T) {
 			}
 			_, _ = c.Write(noise)
 		case 2: // asks a lot and reads nothing
-			_, _ = c.Write([]byte(strings.Repeat("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", 50)))
+			_, _ = c.Write([]byte(strings.Repeat("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n", 50)))
 		case 3:
-			_, _ = c.Write([]byte("GET /metrics HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 100<<10) + "\r\n\r\n"))
+			_, _ = c.Write([]byte("GET /metrics HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 100<<10) + "\r\n\r\n"))
 		}
 	}
 	c, err := net.Dial("tcp", address)
@@ -283,12 +283,94 @@ func TestHostileClients(t *testing.T) {
 	}
 }
 
+// TestSilentConnections: a scrape is answered beside more connections than there is room for, whether they have asked, ask for a
+// long time, or never ask. Who has the only connection of a host keeps it.
+func TestSilentConnections(t *testing.T) {
+	server, _ := serve(t, "127.0.0.1:0", snapshot(3, 30))
+	address := server.listener.Addr().String()
+	dial := func(from, request string) net.Conn {
+		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+		c, err := dialer.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		_, _ = c.Write([]byte(request))
+		return c
+	}
+	const summary = "GET /summary.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
+	answered := func(c net.Conn, who string) {
+		t.Helper()
+		_, _ = c.Write([]byte(summary))
+		_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+		text := make([]byte, 1<<10)
+		if n, err := c.Read(text); err != nil || !bytes.HasPrefix(text[:n], []byte("HTTP/1.1 200")) {
+			t.Errorf("%s: %q, %v", who, text[:n], err)
+		}
+	}
+	const scrape = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
+	other := dial("127.0.0.2", "")
+	answered(other, "another host")
+	for i := range 400 {
+		dial("127.0.0.1", []string{"", scrape, "GET /debug/pprof/opencl?seconds=59 HTTP/1.1\r\nHost: localhost\r\n\r\n", "GET /met"}[i%4])
+		if i == 200 {
+			answered(dial("127.0.0.1", ""), "in the middle")
+		}
+	}
+	answered(dial("127.0.0.1", ""), "at the end")
+	answered(other, "another host, later")
+}
+
+// TestVisitors: on the loopback interface, a name that a page's server may have resolved to it gets no answer, and neither does
+// a page of another server anywhere.
+func TestVisitors(t *testing.T) {
+	for _, c := range []struct {
+		listen, host, origin string
+		want                 int
+	}{
+		{"127.0.0.1:0", "evil.example", "", 421},
+		{"127.0.0.1:0", "evil.example:9400", "http://evil.example:9400", 421},
+		{"127.0.0.1:0", "127.0.0.1.evil.example", "", 421},
+		{"127.0.0.1:0", "192.0.2.1", "", 421},
+		{"127.0.0.1:0", "localhost:9400", "", 200},
+		{"127.0.0.1:0", "LOCALHOST.", "", 200},
+		{"127.0.0.1:0", "gpu.localhost", "", 200},
+		{"127.0.0.1:0", "127.1.2.3", "", 200},
+		{"127.0.0.1:0", "[::1]:9400", "", 200},
+		{"127.0.0.1:0", "localhost:9400", "http://localhost:9400", 200},
+		{"127.0.0.1:0", "localhost:9400", "http://attacker.com", 403},
+		{"127.0.0.1:0", "localhost:9400", "null", 403},
+		{"localhost:0", "localhost", "", 200},
+		{"0.0.0.0:0", "node7.example:9400", "", 200},
+		{"0.0.0.0:0", "node7.example:9400", "http://attacker.com", 403},
+	} {
+		server, _ := serve(t, c.listen, snapshot(1, 1))
+		port := server.listener.Addr().(*net.TCPAddr).Port
+		request, err := http.NewRequestWithContext(t.Context(), "GET", fmt.Sprintf("http://127.0.0.1:%d/metrics", port), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Host = c.host
+		if c.origin != "" {
+			request.Header.Set("Origin", c.origin)
+		}
+		reply, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = reply.Body.Close()
+		if reply.StatusCode != c.want {
+			t.Errorf("%+v: %d", c, reply.StatusCode)
+		}
+	}
+}
+
 // TestTooMuchIsNotRead: long headers are refused, and a body is not waited for.
 func TestTooMuchIsNotRead(t *testing.T) {
 	server, _ := serve(t, "0", snapshot(1, 1))
 	for request, want := range map[string]string{
-		"GET /metrics HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 100<<10) + "\r\n\r\n": "431",
-		"GET /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000\r\n\r\n":              "200",
+		"GET /metrics HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 100<<10) + "\r\n\r\n": "431",
+		"GET /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000\r\n\r\n":              "200",
 	} {
 		c, err := net.Dial("tcp", server.listener.Addr().String())
 		if err != nil {
@@ -336,7 +418,7 @@ func TestWhoAsksTooOftenWaits(t *testing.T) {
 }
 
 func FuzzRequest(f *testing.F) {
-	for _, text := range []string{"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", "GET /debug/pprof/opencl?at=x HTTP/1.0\r\n\r\n", "PUT / HTTP/1.1\r\nContent-Length: 9\r\n\r\n"} {
+	for _, text := range []string{"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n", "GET /debug/pprof/opencl?at=x HTTP/1.0\r\n\r\n", "PUT / HTTP/1.1\r\nContent-Length: 9\r\n\r\n"} {
 		f.Add([]byte(text))
 	}
 	server, err := Listen("0")

@@ -65,7 +65,6 @@ func Listen(address string) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--listen %s: %w", address, err)
 	}
-	s.listener = limit(s.listener, connectionsMax)
 	return s, nil
 }
 
@@ -125,11 +124,12 @@ func (s *Server) Start(source func() *stats.Snapshot, inherited bool, summary fu
 	mux.HandleFunc("GET /debug/pprof/opencl", s.serveProfile)
 	mux.HandleFunc("GET /{$}", s.serveIndex)
 	s.pace.Handler = mux
+	connections := limit(s.listener, connectionsMax)
 	s.http = http.Server{
-		Handler: &s.pace, MaxHeaderBytes: headerMax, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		Handler: s.visitors(&s.pace), ConnState: connections.changed, MaxHeaderBytes: headerMax, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		ErrorLog: silent,
 	}
-	go func() { _ = s.http.Serve(s.listener) }() // it ends by Close
+	go func() { _ = s.http.Serve(connections) }() // it ends by Close
 }
 
 // Close ends all connections.

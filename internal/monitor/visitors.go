@@ -1,0 +1,40 @@
+package monitor
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// visitors answers only what was meant for this server: a page in the user's browser may have a name of its own resolved to
+// the loopback interface, and would read the answers as its own server's.
+func (s *Server) visitors(next http.Handler) http.Handler {
+	address, isTCP := s.listener.Addr().(*net.TCPAddr)
+	local := isTCP && address.IP.IsLoopback()
+	named, _, _ := net.SplitHostPort(s.address)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := (&url.URL{Host: r.Host}).Hostname()
+		switch origin := r.Header.Get("Origin"); {
+		case local && host != "" && !isLoopback(host) && !strings.EqualFold(host, named):
+			http.Error(w, "not a name of this machine: name it with --listen", http.StatusMisdirectedRequest)
+		case origin != "" && !isOrigin(origin, r.Host):
+			http.Error(w, "pages of other servers get no answer", http.StatusForbidden)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// isLoopback reports whether a host is this machine wherever it is resolved (RFC 6761).
+func isLoopback(host string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	ip := net.ParseIP(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
+}
+
+// isOrigin reports whether a page's origin is the server that it asks.
+func isOrigin(origin, host string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && u.Host != "" && strings.EqualFold(u.Host, host)
+}
