@@ -72,6 +72,10 @@ var (
 var Places = map[string]Place{
 	"internal/wire":  {Timeless: true, Unsafe: true, Never: noFiles},
 	"internal/units": {Timeless: true, Never: noFiles},
+
+	// What arrives from others.
+	"internal/budget":    {Timeless: true, Never: noFiles},
+	"internal/untrusted": {},
 	// The generators run at build time and belong to what they generate.
 	"internal/wire/gen": {Unsafe: true},
 
@@ -132,7 +136,7 @@ var Places = map[string]Place{
 		},
 		Timeless: true, Never: noFiles,
 	},
-	"internal/symbol":         {May: []string{"internal/wire"}, Timeless: true},
+	"internal/symbol":         {May: []string{"internal/budget", "internal/untrusted", "internal/wire"}, Timeless: true},
 	"internal/devicebench/cl": {May: []string{"internal/wire"}, Cgo: true, Unsafe: true},
 	"intercept":               {May: []string{"allocator", "internal/wire"}, Cgo: true, Unsafe: true},
 
@@ -140,8 +144,8 @@ var Places = map[string]Place{
 	// all of it together as events.
 	"tracer/kernel": {May: []string{"internal/wire"}, Unsafe: true},
 	"tracer/rights": {May: []string{"internal/wire"}},
-	"tracer/target": {May: []string{"internal/wire"}},
-	"tracer/stack":  {May: []string{"internal/wire", "tracer/target"}, Timeless: true},
+	"tracer/target": {May: []string{"internal/untrusted", "internal/wire"}},
+	"tracer/stack":  {May: []string{"internal/untrusted", "internal/wire", "tracer/target"}, Timeless: true},
 	"tracer/calls":  {May: []string{"internal/wire"}, Timeless: true, Never: noFiles},
 	"tracer": {May: []string{
 		"internal/wire", "tracer/calls", "tracer/kernel", "tracer/rights", "tracer/stack", "tracer/target",
@@ -226,7 +230,7 @@ var Places = map[string]Place{
 	}},
 	"internal/doctor/probe": {May: []string{"internal/session/payload", "internal/session", "internal/wire"}},
 	// It measures time, and runs drivers in processes of its own.
-	"internal/flight":      {May: []string{"internal/callsite", "internal/symbol", "internal/units", "internal/wire"}, Timeless: true},
+	"internal/flight":      {May: []string{"internal/budget", "internal/callsite", "internal/symbol", "internal/units", "internal/wire"}, Timeless: true},
 	"internal/monitor":     {May: []string{"internal/figures", "internal/stats", "internal/units", "internal/wire"}},
 	"internal/devicebench": {May: []string{"internal/devicebench/cl", "internal/cost", "internal/units"}},
 	"internal/doctor": {May: []string{
@@ -241,7 +245,7 @@ var Places = map[string]Place{
 		"internal/recording/extract", "internal/stats", "internal/wire",
 	}},
 	"internal/app/watch": {May: []string{
-		"allocator", "internal/analysis", "internal/app/console", "internal/app/files", "internal/callsite", "internal/disk", "internal/doctor/probe",
+		"allocator", "internal/analysis", "internal/app/console", "internal/budget", "internal/app/files", "internal/callsite", "internal/disk", "internal/doctor/probe",
 		"internal/export", "internal/learn", "internal/measure", "internal/monitor", "internal/planfile", "internal/recording", "internal/recording/extract",
 		"internal/remote", "internal/replay", "internal/report", "internal/session", "internal/session/payload", "internal/setting",
 		"internal/stats", "internal/symbol", "internal/timeline", "internal/units", "internal/view", "internal/whatif/auto",

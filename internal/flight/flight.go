@@ -249,7 +249,7 @@ type named struct {
 	stack []string
 }
 
-func newNamer() *namer { return &namer{symbol.New(), map[string]named{}} }
+func newNamer() *namer { return &namer{symbol.New(symbol.Options{}), map[string]named{}} }
 
 func (n *namer) name(key string, frames []wire.FlightFrame) (string, []string) {
 	if known, ok := n.named[key]; ok {

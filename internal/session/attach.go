@@ -42,6 +42,7 @@ type AttachOptions struct {
 	Tap       Tap      // nil: there is none. The session closes it
 	// Resolve and Published are those of Options.
 	Resolve   func(module string, offset uint64) []symbol.Frame
+	Names     symbol.Options // as in Options
 	Published func(things, events, now uint64)
 	// Open returns the path by which this process can open a file that a watched process knows by another one, as in a
 	// container. It is called from one goroutine, also for processes that have ended. nil: by the same.
@@ -87,6 +88,7 @@ func newAttached(o AttachOptions) *Attached {
 		done: make(chan struct{}),
 	}
 	a.sites, a.tap, a.published = newSites(o.Resolve), o.Tap, o.Published
+	a.sites.names = o.Names
 	if o.Open != nil {
 		a.sites.open = o.Open
 	}

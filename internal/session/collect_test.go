@@ -538,7 +538,7 @@ func TestSitesInGeneratedCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.Remove(path)
-	s := newSites(symbol.New().Frames)
+	s := newSites(symbol.New(symbol.Options{}).Frames)
 	process := wire.ProcessFields{PID: uint64(os.Getpid())}.Record([]byte("node"))
 	if _, ok := s.answer(&process); ok {
 		t.Error("an answer to a process")

@@ -43,6 +43,7 @@ type Options struct {
 	// Resolve names a return address in a module, innermost function first. It is called from one goroutine. nil:
 	// tags keep their numbers.
 	Resolve func(module string, offset uint64) []symbol.Frame
+	Names   symbol.Options // of code that the program generates
 
 	// Published is called after each snapshot, with how many call sites or live buffers there are, how many events came so far
 	// and the time. nil: it is not called.
@@ -141,6 +142,7 @@ func (s *Session) prepare() error {
 	}
 	c := newCollector(s.options.Model, s.options.Recorder, s.options.Recording)
 	c.sites, c.tap, c.sampler = newSites(s.options.Resolve), s.options.Tap, newSampler()
+	c.sites.names = s.options.Names
 	c.child, c.published = s.PID, s.options.Published
 	c.next = func() uint64 { return s.sequence.Add(1) }
 	if s.options.Config.Pooling {

@@ -32,6 +32,7 @@ type resolver func(module string, offset uint64) []symbol.Frame
 // all that was asked before it has been answered.
 type sites struct {
 	resolve resolver
+	names   symbol.Options           // of generated code
 	buildID func(path string) string // symbol.BuildID
 	// open returns the path by which we can open what a process knows by another.
 	open func(process uint32, path string) string
@@ -158,11 +159,15 @@ func (s *sites) nameAgain(process uint32) (named []wire.Record) {
 func (s *sites) answer(r *wire.Record) (wire.Record, bool) {
 	switch r.Kind {
 	case wire.KindProcess:
-		s.generated[r.Process] = symbol.NewGenerated(int(r.AsProcess().PID()))
+		s.generated[r.Process].Close()
+		s.generated[r.Process] = symbol.NewGenerated(int(r.AsProcess().PID()), s.names)
 		return wire.Record{}, false
 	case wire.KindModule:
 		payload, name := wire.ParseModule(r.Payload)
 		path, key := string(payload), moduleKey{r.Process, r.AsModule().Module()}
+		if len(s.modules) == sitesMax {
+			return wire.Record{}, false
+		}
 		if r.AsModule().Script() {
 			s.modules[key] = module{path: path, function: string(name)}
 			return wire.Record{}, false
@@ -172,6 +177,7 @@ func (s *sites) answer(r *wire.Record) (wire.Record, bool) {
 		return s.module(r, m)
 	case wire.KindExit:
 		maps.DeleteFunc(s.modules, func(k moduleKey, _ module) bool { return k.process == r.Process })
+		s.generated[r.Process].Close()
 		delete(s.generated, r.Process)
 		return *r, true
 	default:

@@ -52,7 +52,7 @@ func openDebug(path string, id []byte, sum uint32) *object {
 
 func checksum(f *object) uint32 {
 	info, err := f.file.Stat()
-	if err != nil || info.Size() > 2*debugBytesMax {
+	if err != nil || info.Size() > checksumMax {
 		return 0
 	}
 	hash := crc32.NewIEEE()

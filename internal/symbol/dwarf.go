@@ -1,41 +1,59 @@
 package symbol
 
 import (
+	"bytes"
 	"cmp"
 	"debug/dwarf"
 	"debug/elf"
+	"math"
 	"slices"
-	"sort"
-	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/budget"
 )
 
-// Bounds on the work for one compilation unit.
+// Bounds on what debug information may take.
 const (
-	entriesMax = 2_000_000 // debugging entries read to find its functions
-	rowsMax    = 8_000_000 // rows of its line table
-	inlineMax  = 64        // functions inlined into one another
-	originMax  = 8         // steps from an inlined function to its name
+	stringMax     = 32 << 10 // bytes of a text: longer ones are cut
+	attributesMax = 256      // of an entry
+	inlineMax     = 64       // functions inlined into one another
+	originMax     = 8        // steps from an inlined function to its name
+
+	workLeast  = 1 << 30 // bytes that reading a module once may make
+	workShare  = 64      // the same, for each byte of it
+	lookupWork = 4 << 20 // the same, for the name of one address
+)
+
+// What an element takes, in bytes.
+const (
+	unitBytes      = 512
+	abbrevBytes    = 128
+	attributeBytes = 64
+	rangeBytes     = 16
+	spanBytes      = 24
+	inlineBytes    = 64
+	listShare      = 8 // what a list of ranges can take, by its bytes in the file
 )
 
 // debugInfo is a module's DWARF. Compilation units are read when an address falls into them.
 type debugInfo struct {
-	data  *dwarf.Data
-	units map[dwarf.Offset]*unit
+	data               *dwarf.Data
+	line, lineStr, str []byte
+	units              []*unit
+	indexed            bool // the ranges of units are known
+	lines              map[int64]*lineTable
+	keep               *budget.Budget // what is kept of the module
+	work               *budget.Budget // what reading it may make, kept or not: never given back
 }
 
 // unit is one compilation unit.
 type unit struct {
-	files     []*dwarf.LineFile
-	rows      []row      // sorted by address
+	root      dwarf.Offset
+	cost      int64 // of its root
+	ranges    [][2]uint64
+	read      bool
+	lines     *lineTable
 	functions []codeSpan // sorted by start
 	inlines   map[dwarf.Offset][]inline
-}
-
-// row says that the code from address on belongs to a line, up to the next row.
-type row struct {
-	address uint64
-	file    *dwarf.LineFile // nil after the end of a sequence
-	line    int
 }
 
 // codeSpan is a range of code of the function whose entry is at an offset.
@@ -44,52 +62,162 @@ type codeSpan struct {
 	entry     dwarf.Offset
 }
 
-// readDebug reads the debug sections of a file; nil when there are none, or too much.
-func readDebug(f *elf.File) *debugInfo {
-	if f.Section(".debug_info") == nil {
-		return nil
-	}
-	var total uint64
-	for _, s := range f.Sections {
-		if strings.HasPrefix(s.Name, ".zdebug_") { // compressed the old way: not written for a decade
+// readDebug reads the debug sections of a file that names need; nil when there are none, or no room.
+func readDebug(f *elf.File, keep *budget.Budget) *debugInfo {
+	sections := map[string][]byte{}
+	work := int64(workLeast)
+	for _, name := range []string{"info", "abbrev", "str", "line", "line_str", "ranges", "rnglists", "addr", "str_offsets"} {
+		s := f.Section(".debug_" + name)
+		if s == nil {
+			continue
+		}
+		size := int64(min(s.Size, math.MaxInt64/workShare))
+		share := int64(1)
+		if name == "ranges" || name == "rnglists" {
+			share += listShare
+		}
+		if size > math.MaxInt64/workShare-work || !keep.Charge(share*size) {
 			return nil
 		}
-		if strings.HasPrefix(s.Name, ".debug_") {
-			total += min(s.Size, debugBytesMax+1)
+		work += size * workShare
+		data, err := s.Data()
+		if err != nil {
+			return nil
 		}
+		sections[name] = data
 	}
-	if total > debugBytesMax {
+	cut(sections["str"])
+	cut(sections["line_str"])
+	d := &debugInfo{
+		line: sections["line"], lineStr: sections["line_str"], str: sections["str"],
+		lines: map[int64]*lineTable{}, keep: keep, work: budget.New(work),
+	}
+	if len(sections["info"]) == 0 || !d.survey(sections["info"], sections["abbrev"]) {
 		return nil
 	}
-	data, err := f.DWARF()
+	var err error
+	d.data, err = dwarf.New(sections["abbrev"], nil, nil, sections["info"], nil, nil, sections["ranges"], sections["str"])
+	for _, name := range []string{"line_str", "rnglists", "addr", "str_offsets"} {
+		if data := sections[name]; err == nil && data != nil {
+			err = d.data.AddSection(".debug_"+name, data)
+		}
+	}
 	if err != nil {
 		return nil
 	}
-	return &debugInfo{data: data, units: map[dwarf.Offset]*unit{}}
+	return d
+}
+
+// cut ends texts that are too long: any number of entries can refer to a text, and each gets a copy.
+func cut(texts []byte) {
+	for from := 0; from+stringMax <= len(texts); {
+		end := bytes.LastIndexByte(texts[from:from+stringMax], 0)
+		if end < 0 {
+			end = stringMax - 1
+			texts[from+end] = 0
+		}
+		from += end + 1
+	}
+}
+
+// next reads an entry. It is nil after the last, and when there is no work left.
+func next(reader *dwarf.Reader, work *budget.Budget) *dwarf.Entry {
+	e, err := reader.Next()
+	if err != nil || e == nil || !work.Charge(cost(e)) {
+		return nil
+	}
+	return e
+}
+
+// cost returns about how much memory reading an entry takes.
+func cost(e *dwarf.Entry) int64 {
+	bytes := int64(attributeBytes * (1 + len(e.Field)))
+	for i := range e.Field {
+		if text, ok := e.Field[i].Val.(string); ok {
+			bytes += int64(len(text))
+		}
+	}
+	return bytes
+}
+
+// skip passes over the children of an entry, if it has any. debug/dwarf calls itself for each level, and a stack has an end.
+func (d *debugInfo) skip(reader *dwarf.Reader, e *dwarf.Entry) bool {
+	for depth := 0; ; {
+		sibling, ok := e.Val(dwarf.AttrSibling).(dwarf.Offset)
+		switch {
+		case e.Tag == 0:
+			depth--
+		case e.Children && ok && sibling > e.Offset:
+			reader.Seek(sibling)
+		case e.Children:
+			depth++
+		}
+		if depth == 0 {
+			return true
+		}
+		if e = next(reader, d.work); e == nil {
+			return false
+		}
+	}
+}
+
+// ranges returns the code of an entry of a unit. The same list may be that of many entries.
+func (d *debugInfo) ranges(u *unit, e *dwarf.Entry) [][2]uint64 {
+	if e.AttrField(dwarf.AttrRanges) != nil && !d.work.Charge(u.cost) {
+		return nil
+	}
+	ranges, err := d.data.Ranges(e)
+	if err != nil || !d.work.Charge(int64(rangeBytes*len(ranges))) {
+		return nil
+	}
+	return ranges
+}
+
+// index reads which code each unit has.
+func (d *debugInfo) index() {
+	d.indexed = true
+	reader := d.data.Reader()
+	for _, u := range d.units {
+		reader.Seek(u.root)
+		e := next(reader, d.work)
+		if e == nil || e.Tag == 0 {
+			return
+		}
+		u.cost = cost(e)
+		if ranges := d.ranges(u, e); d.keep.Charge(int64(rangeBytes * len(ranges))) {
+			u.ranges = ranges
+		}
+	}
+}
+
+func within(ranges [][2]uint64, address uint64) bool {
+	return slices.ContainsFunc(ranges, func(r [2]uint64) bool { return r[0] <= address && address < r[1] })
 }
 
 // frames returns the functions at an address, innermost first.
 func (d *debugInfo) frames(address uint64) []Frame {
-	reader := d.data.Reader()
-	root, err := reader.SeekPC(address)
-	if err != nil {
+	if !d.indexed {
+		d.index()
+	}
+	at := slices.IndexFunc(d.units, func(u *unit) bool { return within(u.ranges, address) })
+	if at < 0 {
 		return nil
 	}
-	u := d.units[root.Offset]
-	if u == nil {
-		u = d.readUnit(reader, root)
-		d.units[root.Offset] = u
+	u := d.units[at]
+	if !u.read {
+		d.readUnit(u)
 	}
-	place := u.line(address)
+	work := budget.New(lookupWork)
+	place := u.lines.place(address)
 	var frames []Frame
-	function, calls := d.inlined(u, address)
+	function, calls := d.inlined(u, address, work)
 	for _, call := range slices.Backward(calls) {
-		place.Function = d.name(call)
+		place.Function = d.name(call, work)
 		frames = append(frames, place)
 		place = u.callSite(call)
 	}
 	if function != nil {
-		place.Function = d.name(function)
+		place.Function = d.name(function, work)
 	}
 	if place == (Frame{}) && len(frames) == 0 {
 		return nil
@@ -97,80 +225,49 @@ func (d *debugInfo) frames(address uint64) []Frame {
 	return append(frames, place)
 }
 
-// readUnit reads a unit's line table and finds its functions. reader stands behind the unit's root.
-func (d *debugInfo) readUnit(reader *dwarf.Reader, root *dwarf.Entry) *unit {
-	u := &unit{inlines: map[dwarf.Offset][]inline{}}
-	if lines, err := d.data.LineReader(root); err == nil && lines != nil {
-		u.readLines(lines)
+// readUnit reads a unit's line table and finds its functions.
+func (d *debugInfo) readUnit(u *unit) {
+	u.read, u.lines, u.inlines = true, &lineTable{}, map[dwarf.Offset][]inline{}
+	reader := d.data.Reader()
+	reader.Seek(u.root)
+	root := next(reader, d.work)
+	if root == nil {
+		return
 	}
-	for range entriesMax {
-		e, err := reader.Next()
-		if err != nil || e == nil || e.Tag == dwarf.TagCompileUnit {
+	if offset, ok := root.Val(dwarf.AttrStmtList).(int64); ok {
+		if d.lines[offset] == nil {
+			folder, _ := root.Val(dwarf.AttrCompDir).(string)
+			d.lines[offset] = d.readLines(uint64(offset), folder)
+		}
+		u.lines = d.lines[offset]
+	}
+	for {
+		e := next(reader, d.work)
+		if e == nil || e.Tag == dwarf.TagCompileUnit {
 			break
 		}
 		if e.Tag != dwarf.TagSubprogram {
 			continue
 		}
-		if ranges, err := d.data.Ranges(e); err == nil {
-			for _, r := range ranges {
-				u.functions = append(u.functions, codeSpan{low: r[0], high: r[1], entry: e.Offset})
-			}
-		}
-		reader.SkipChildren()
-	}
-	slices.SortFunc(u.functions, func(a, b codeSpan) int { return cmp.Compare(a.low, b.low) })
-	return u
-}
-
-// readLines reads the line table. Sequences that begin at 0 belong to functions that the linker threw away.
-func (u *unit) readLines(lines *dwarf.LineReader) {
-	var e dwarf.LineEntry
-	begins, dropped := true, false
-	for range rowsMax {
-		if lines.Next(&e) != nil {
+		ranges := d.ranges(u, e)
+		if !d.keep.Charge(int64(spanBytes * len(ranges))) {
 			break
 		}
-		if begins {
-			dropped = e.Address == 0
+		for _, r := range ranges {
+			u.functions = append(u.functions, codeSpan{low: r[0], high: r[1], entry: e.Offset})
 		}
-		begins = e.EndSequence
-		if dropped {
-			continue
+		if !d.skip(reader, e) {
+			break
 		}
-		r := row{address: e.Address, file: e.File, line: e.Line}
-		if e.EndSequence {
-			r.file = nil
-		}
-		u.rows = append(u.rows, r)
 	}
-	u.files = lines.Files()
-	// Where one sequence ends and another begins, the beginning counts: it has to be the later row.
-	slices.SortStableFunc(u.rows, func(a, b row) int {
-		return cmp.Or(cmp.Compare(a.address, b.address), cmp.Compare(known(a.file), known(b.file)))
-	})
-}
-
-func known(f *dwarf.LineFile) int {
-	if f == nil {
-		return 0
-	}
-	return 1
-}
-
-// line returns file and line of an address.
-func (u *unit) line(address uint64) Frame {
-	i := sort.Search(len(u.rows), func(i int) bool { return u.rows[i].address > address }) - 1
-	if i < 0 || u.rows[i].file == nil {
-		return Frame{}
-	}
-	return Frame{File: u.rows[i].file.Name, Line: u.rows[i].line}
+	slices.SortFunc(u.functions, func(a, b codeSpan) int { return cmp.Compare(a.low, b.low) })
 }
 
 // callSite returns the file and line that an inlined function was called from.
 func (u *unit) callSite(call *dwarf.Entry) Frame {
 	var f Frame
-	if i, ok := call.Val(dwarf.AttrCallFile).(int64); ok && i >= 0 && i < int64(len(u.files)) && u.files[i] != nil {
-		f.File = u.files[i].Name
+	if i, ok := call.Val(dwarf.AttrCallFile).(int64); ok {
+		f.File = u.lines.fileName(i)
 	}
 	if line, ok := call.Val(dwarf.AttrCallLine).(int64); ok && line > 0 {
 		f.Line = int(line)
@@ -179,7 +276,7 @@ func (u *unit) callSite(call *dwarf.Entry) Frame {
 }
 
 // name returns the name of a function or inlined call: it is often at the entry it was made from.
-func (d *debugInfo) name(e *dwarf.Entry) string {
+func (d *debugInfo) name(e *dwarf.Entry, work *budget.Budget) string {
 	plain := ""
 	reader := d.data.Reader()
 	for range originMax {
@@ -197,11 +294,9 @@ func (d *debugInfo) name(e *dwarf.Entry) string {
 			break
 		}
 		reader.Seek(origin)
-		next, err := reader.Next()
-		if err != nil || next == nil {
+		if e = next(reader, work); e == nil {
 			break
 		}
-		e = next
 	}
 	return plain
 }

@@ -2,8 +2,9 @@ package symbol
 
 import (
 	"debug/dwarf"
-	"slices"
 	"sort"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/budget"
 )
 
 // inline is a call that was inlined into a function, or a block of it: what lies in it follows, up to the index end.
@@ -15,27 +16,27 @@ type inline struct {
 }
 
 // inlined returns the function at an address and the calls inlined there, outermost first.
-func (d *debugInfo) inlined(u *unit, address uint64) (function *dwarf.Entry, calls []*dwarf.Entry) {
+func (d *debugInfo) inlined(u *unit, address uint64, work *budget.Budget) (function *dwarf.Entry, calls []*dwarf.Entry) {
 	i := sort.Search(len(u.functions), func(i int) bool { return u.functions[i].low > address }) - 1
 	if i < 0 || address >= u.functions[i].high {
 		return nil, nil
 	}
 	at := u.functions[i].entry
-	if function = d.entry(at); function == nil {
+	if function = d.entry(at, work); function == nil {
 		return nil, nil
 	}
 	list, known := u.inlines[at]
 	if !known {
-		list = d.readInlines(at)
+		list = d.readInlines(u, at)
 		u.inlines[at] = list
 	}
 	for k := 0; k < len(list) && len(calls) < inlineMax; {
 		n := &list[k]
-		if !slices.ContainsFunc(n.ranges, func(r [2]uint64) bool { return r[0] <= address && address < r[1] }) {
+		if !within(n.ranges, address) {
 			k = n.end
 			continue
 		}
-		if e := d.entry(n.entry); n.call && e != nil {
+		if e := d.entry(n.entry, work); n.call && e != nil {
 			calls = append(calls, e)
 		}
 		k++
@@ -43,37 +44,36 @@ func (d *debugInfo) inlined(u *unit, address uint64) (function *dwarf.Entry, cal
 	return function, calls
 }
 
-func (d *debugInfo) entry(at dwarf.Offset) *dwarf.Entry {
+func (d *debugInfo) entry(at dwarf.Offset, work *budget.Budget) *dwarf.Entry {
 	reader := d.data.Reader()
 	reader.Seek(at)
-	if e, err := reader.Next(); err == nil {
-		return e
-	}
-	return nil
+	return next(reader, work)
 }
 
 // readInlines lists what was inlined into a function. It is read once: a function may call others at thousands of places.
-func (d *debugInfo) readInlines(at dwarf.Offset) (list []inline) {
+func (d *debugInfo) readInlines(u *unit, at dwarf.Offset) (list []inline) {
 	var open []int // indices of those whose children are being read
 	reader := d.data.Reader()
 	reader.Seek(at)
-	if function, err := reader.Next(); err != nil || function == nil || !function.Children {
+	if function := next(reader, d.work); function == nil || !function.Children {
 		return nil
 	}
-	for range entriesMax {
-		e, err := reader.Next()
+	for {
+		e := next(reader, d.work)
 		switch {
-		case err != nil || e == nil || e.Tag == 0 && len(open) == 0:
+		case e == nil || e.Tag == 0 && len(open) == 0:
 			return closed(list, open)
 		case e.Tag == 0:
 			list[open[len(open)-1]].end = len(list)
 			open = open[:len(open)-1]
 		case e.Tag != dwarf.TagInlinedSubroutine && e.Tag != dwarf.TagLexDwarfBlock:
-			reader.SkipChildren()
+			if !d.skip(reader, e) {
+				return closed(list, open)
+			}
 		default:
-			ranges, err := d.data.Ranges(e)
-			if err != nil {
-				ranges = nil
+			ranges := d.ranges(u, e)
+			if !d.keep.Charge(int64(inlineBytes + rangeBytes*len(ranges))) {
+				return closed(list, open)
 			}
 			list = append(list, inline{entry: e.Offset, ranges: ranges, call: e.Tag == dwarf.TagInlinedSubroutine, end: len(list) + 1})
 			if e.Children {
@@ -81,7 +81,6 @@ func (d *debugInfo) readInlines(at dwarf.Offset) (list []inline) {
 			}
 		}
 	}
-	return closed(list, open)
 }
 
 // closed ends what is still open where reading stopped.

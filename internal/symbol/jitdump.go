@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/untrusted"
 )
 
 // The records of a jitdump that name code (tools/perf/Documentation/jitdump-specification.txt in Linux), and bounds on what is
@@ -33,6 +35,7 @@ type jitDump struct {
 	read   int64 // bytes so far, whole records
 	broken bool
 	lines  map[uint64][]codeLine // of code that is not there yet, by address
+	names  map[uint64]string     // of code, by address: it may move
 }
 
 // codeLine says that the code from an address on belongs to a line.
@@ -57,7 +60,7 @@ func (d *jitDump) find() {
 	name := fmt.Sprintf("/jit-%d.dump", d.pid)
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", d.pid))
 	if err != nil || len(maps) == 0 {
-		if info, err := os.Stat(d.folder + name); d.folder != "" && err == nil && info.Mode().IsRegular() {
+		if info, err := untrusted.Stat(d.folder + name); d.folder != "" && err == nil && info.Mode().IsRegular() {
 			d.path = d.folder + name
 		}
 		return
@@ -90,7 +93,7 @@ func (d *jitDump) add(src io.Reader, m *PerfMap) {
 	if d.read == 0 && !d.header(in) {
 		return
 	}
-	for {
+	for !m.full() {
 		prefix, err := in.Peek(jitPrefix)
 		if err != nil {
 			return
@@ -135,20 +138,48 @@ func (d *jitDump) record(id uint32, b []byte, m *PerfMap) {
 	word := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
 	switch {
 	case id == jitLoad && len(b) > 40:
-		name, _, _ := bytes.Cut(b[40:], []byte{0})
-		start := word(16)
-		m.put(piece{start: start, end: start + word(24), name: string(name[:min(len(name), perfLineMax)]), lines: d.lines[start]})
+		text, _, _ := bytes.Cut(b[40:], []byte{0})
+		name, start := string(text[:min(len(text), perfLineMax)]), word(16)
+		m.put(piece{start: start, end: start + word(24), name: name, lines: d.lines[start]})
 		delete(d.lines, start)
+		d.named(m, start, name)
 	case id == jitMove && len(b) >= 48:
-		if p := m.at(word(16)); p != nil {
-			m.put(piece{start: word(24), end: word(24) + word(32), name: p.name})
+		if name := d.names[word(16)]; name != "" {
+			m.put(piece{start: word(24), end: word(24) + word(32), name: name})
+			d.named(m, word(24), name)
 		}
 	case id == jitLines && len(b) >= 16:
-		if d.lines == nil || len(d.lines) == piecesMax {
+		lines := parseLines(b[16:])
+		if !m.keep.Charge(pieceBytes + linesBytes(lines)) {
+			return
+		}
+		if d.lines == nil {
 			d.lines = map[uint64][]codeLine{}
 		}
-		d.lines[word(0)] = parseLines(b[16:])
+		d.lines[word(0)] = lines
 	}
+}
+
+// named keeps the name of code that may move.
+func (d *jitDump) named(m *PerfMap, start uint64, name string) {
+	if d.names == nil {
+		d.names = map[uint64]string{}
+	}
+	if m.keep.Charge(pieceBytes) {
+		d.names[start] = name
+	}
+}
+
+// linesBytes returns what lines take. Those of one file share its name.
+func linesBytes(lines []codeLine) int64 {
+	bytes := int64(0)
+	for i := range lines {
+		bytes += pieceBytes
+		if i == 0 || lines[i].file != lines[i-1].file {
+			bytes += int64(len(lines[i].file))
+		}
+	}
+	return bytes
 }
 
 // parseLines reads entries: address, line, discriminator, and the file, which "\xff" says is that of the entry before.

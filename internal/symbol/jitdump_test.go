@@ -83,7 +83,7 @@ func TestJitDumpIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Munmap(page) //nolint:errcheck // the process ends
-	if got := NewGenerated(os.Getpid()).Frame(0x1001); got.Function != "step" {
+	if got := NewGenerated(os.Getpid(), Options{}).Frame(0x1001); got.Function != "step" {
 		t.Errorf("%+v", got)
 	}
 }

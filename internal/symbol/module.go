@@ -1,9 +1,10 @@
 package symbol
 
 import (
+	"bytes"
 	"cmp"
 	"debug/elf"
-	"fmt"
+	"math"
 	"os"
 	"regexp"
 	"slices"
@@ -11,19 +12,25 @@ import (
 	"sync"
 
 	"github.com/ianlancetaylor/demangle"
-	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/budget"
+	"codeberg.org/gpumemtop/gpumemtop/internal/untrusted"
 )
 
-// Bounds on what is read of one module.
+// Bounds on what is kept of one module, in bytes: a small file gets little room, whatever it unpacks to.
 const (
-	symbolBytesMax = 128 << 20 // of a symbol table and its names
-	debugBytesMax  = 512 << 20 // of all debug sections, decompressed
+	moduleLeast = 32 << 20
+	moduleShare = 16      // for each byte of the file
+	nameMax     = 4096    // of the name of a function
+	checksumMax = 1 << 30 // of a debug file that is read for its checksum
 )
 
 // module is what was read of one file; its file is closed.
 type module struct {
 	base      uint64 // address in the file of the lowest mapped byte
 	functions []function
+	names     []byte // of functions
+	keep      *budget.Budget
 
 	mu    sync.Mutex // debug/dwarf keeps caches that are not safe to share
 	debug *debugInfo // nil when there is none
@@ -32,12 +39,12 @@ type module struct {
 // function is one symbol.
 type function struct {
 	address, size uint64
-	name          string // mangled
-	rank          int    // of several names of one address the highest is shown
+	name          uint32 // where its name begins
+	rank          uint8  // of several names of one address the highest is shown
 }
 
-// load reads a module; what cannot be read is missing from it. It returns nil for what is no ELF file.
-func load(path, root string) (m *module) {
+// load reads a module; what cannot be read, or has no room, is missing from it. It returns nil for what is no ELF file.
+func load(path, root string, whole *budget.Budget) (m *module) {
 	// debug/elf and debug/dwarf are meant to return errors for bad files, but a file that makes them panic must not
 	// take the program down.
 	defer func() {
@@ -50,7 +57,6 @@ func load(path, root string) (m *module) {
 		return nil
 	}
 	defer file.close()
-	m = &module{base: base(file.File)}
 	files := []*object{file}
 	if file.Section(".debug_info") == nil {
 		if extra := findDebug(file, path, root); extra != nil {
@@ -58,16 +64,21 @@ func load(path, root string) (m *module) {
 			files = append(files, extra)
 		}
 	}
+	room := int64(moduleLeast)
+	for _, f := range files {
+		room += min(moduleShare*f.size, math.MaxInt64-room)
+	}
+	m = &module{base: base(file.File), keep: whole.Part(room)}
 	for _, f := range files {
 		if len(m.functions) == 0 {
-			m.functions = functions(f.File, elf.SHT_SYMTAB)
+			m.readFunctions(f.File, elf.SHT_SYMTAB)
 		}
 		if m.debug == nil {
-			m.debug = readDebug(f.File)
+			m.debug = readDebug(f.File, m.keep)
 		}
 	}
 	if len(m.functions) == 0 {
-		m.functions = functions(file.File, elf.SHT_DYNSYM)
+		m.readFunctions(file.File, elf.SHT_DYNSYM)
 	}
 	return m
 }
@@ -76,32 +87,23 @@ func load(path, root string) (m *module) {
 type object struct {
 	*elf.File
 	file *os.File
+	size int64
 }
 
-// open opens a file only if it is a regular one: opening a device or a pipe can block or have effects.
 func open(path string) (*object, error) {
-	info, err := os.Stat(path)
+	file, err := untrusted.Open(path, 0)
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("open %s: not a regular file", path)
+	info, err := file.Stat()
+	if err == nil {
+		var parsed *elf.File
+		if parsed, err = untrusted.ELF(file); err == nil {
+			return &object{File: parsed, file: file, size: info.Size()}, nil
+		}
 	}
-	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	opened, err := file.Stat()
-	if err != nil || !opened.Mode().IsRegular() || !os.SameFile(info, opened) {
-		_ = file.Close()
-		return nil, fmt.Errorf("open %s: not a regular file", path)
-	}
-	parsed, err := elf.NewFile(file)
-	if err != nil {
-		_ = file.Close()
-		return nil, err
-	}
-	return &object{File: parsed, file: file}, nil
+	_ = file.Close()
+	return nil, err
 }
 
 // close gives the descriptor back. The file was only read: there is nothing that an error could have lost.
@@ -121,45 +123,79 @@ func base(f *elf.File) uint64 {
 	return lowest &^ (page - 1)
 }
 
-// functions reads a symbol table, sorted by address.
-func functions(f *elf.File, table elf.SectionType) []function {
-	section := f.SectionByType(table)
-	if section == nil || section.Size > symbolBytesMax || int(section.Link) >= len(f.Sections) ||
-		f.Sections[section.Link].Size > symbolBytesMax {
-		return nil
+// readFunctions reads a symbol table, sorted by address. debug/elf would copy each name, and a million symbols can share one.
+func (m *module) readFunctions(f *elf.File, kind elf.SectionType) {
+	table := f.SectionByType(kind)
+	if table == nil || int(table.Link) >= len(f.Sections) || table.Size > math.MaxInt32 || f.Sections[table.Link].Size > math.MaxInt32 {
+		return
 	}
-	read := f.Symbols
-	if table == elf.SHT_DYNSYM {
-		read = f.DynamicSymbols
+	names := f.Sections[table.Link]
+	if !m.keep.Charge(int64(table.Size)) {
+		return
 	}
-	symbols, err := read()
-	if err != nil {
-		return nil
+	defer m.keep.Release(int64(table.Size))
+	symbols, err := table.Data()
+	if err != nil || len(symbols)%elf.Sym64Size != 0 || !m.keep.Charge(int64(names.Size)) {
+		return
+	}
+	if m.names, err = names.Data(); err != nil {
+		return
 	}
 	var list []function
-	for i := range symbols {
-		if s := &symbols[i]; isFunction(s) {
-			list = append(list, function{address: s.Value, size: s.Size, name: s.Name, rank: rank(s)})
+	for c := (cursor{rest: symbols}); len(c.rest) > 0; {
+		name, info, _, section := c.number(4), byte(c.number(1)), c.number(1), elf.SectionIndex(c.number(2))
+		s := function{name: uint32(name), address: c.number(8), size: c.number(8)}
+		s.rank = rank(info, s.size)
+		if isFunction(info) && section != elf.SHN_UNDEF && len(m.nameOf(&s)) > 0 {
+			fits := false
+			if list, fits = budget.Append(m.keep, list, functionBytes, s); !fits {
+				break
+			}
 		}
 	}
 	slices.SortFunc(list, func(a, b function) int {
-		return cmp.Or(cmp.Compare(a.address, b.address), -cmp.Compare(a.rank, b.rank), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(a.address, b.address), -cmp.Compare(a.rank, b.rank))
 	})
-	return slices.CompactFunc(list, func(a, b function) bool { return a.address == b.address })
+	m.functions = m.oneEach(list)
 }
 
-func isFunction(s *elf.Symbol) bool {
-	kind := elf.ST_TYPE(s.Info)
-	return (kind == elf.STT_FUNC || kind == elf.STT_GNU_IFUNC) && s.Section != elf.SHN_UNDEF && s.Name != ""
+// functionBytes is what a function takes.
+const functionBytes = 24
+
+// oneEach keeps the highest rank of each address, and of those the first name.
+func (m *module) oneEach(list []function) []function {
+	kept := list[:0]
+	for i := range list {
+		f, last := list[i], len(kept)-1
+		switch {
+		case last < 0 || kept[last].address != f.address:
+			kept = append(kept, f)
+		case kept[last].rank == f.rank && bytes.Compare(m.nameOf(&f), m.nameOf(&kept[last])) < 0:
+			kept[last] = f
+		}
+	}
+	return kept
+}
+
+// nameOf returns a function's mangled name.
+func (m *module) nameOf(f *function) []byte {
+	name := at(m.names, uint64(f.name))
+	text, _, _ := bytes.Cut(name.rest[:min(len(name.rest), nameMax)], []byte{0})
+	return text
+}
+
+func isFunction(info byte) bool {
+	kind := elf.ST_TYPE(info)
+	return kind == elf.STT_FUNC || kind == elf.STT_GNU_IFUNC
 }
 
 // rank prefers sized symbols, then global over weak over local ones.
-func rank(s *elf.Symbol) int {
-	r := 0
-	if s.Size > 0 {
+func rank(info byte, size uint64) uint8 {
+	r := uint8(0)
+	if size > 0 {
 		r = 4
 	}
-	switch elf.ST_BIND(s.Info) {
+	switch elf.ST_BIND(info) {
 	case elf.STB_GLOBAL:
 		r += 2
 	case elf.STB_WEAK:
@@ -181,7 +217,7 @@ func (m *module) function(address uint64) string {
 	if size := cmp.Or(f.size, assembly); address-f.address >= size {
 		return ""
 	}
-	return f.name
+	return string(m.nameOf(f))
 }
 
 // frames resolves an address relative to the lowest mapped one, innermost first; nil when nothing is known.
@@ -200,6 +236,13 @@ func (m *module) frames(offset uint64) (frames []Frame) {
 		frames[len(frames)-1].Function = name
 	}
 	return frames
+}
+
+// short reports whether something of the module was left out, or may be.
+func (m *module) short() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.keep.Refused() > 0 || m.debug != nil && m.debug.work.Refused() > 0
 }
 
 // debugFrames asks the debug information, and takes a panic in debug/dwarf for no answer.

@@ -14,14 +14,19 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/budget"
+	"codeberg.org/gpumemtop/gpumemtop/internal/untrusted"
 )
 
-// Bounds on what is read of one perf map.
+// Bounds on what is kept of one process, and on what is read of it.
 const (
-	perfMapMax  = 256 << 20 // bytes
-	piecesMax   = 1 << 20
-	perfLineMax = 4096 // bytes
-	overlapMost = 64   // pieces that are looked through for one that reaches over an address
+	generatedMax = 64 << 20 // bytes kept
+	pieceBytes   = 80       // of them for a piece without its name, and for a line
+	perfMapMax   = 1 << 30  // bytes
+	perfLineMax  = 4096     // bytes
+	readAtOnce   = 256 << 10
+	overlapMost  = 64 // pieces that are looked through for one that reaches over an address
 )
 
 // PerfMap names code that the runtime of a language generated: Java, Julia, node and others write such a file for perf. It
@@ -35,6 +40,8 @@ type PerfMap struct {
 	partial  []byte    // a line without its end
 	pieces   []piece   // by start, then order, unless unsorted
 	unsorted bool
+	keep     *budget.Budget
+	say      func(line string) // nil: has been said
 }
 
 // piece is one piece of code. A later one replaces those at its addresses.
@@ -48,9 +55,30 @@ type piece struct {
 // NewPerfMap returns a map that has read nothing of its file yet.
 func NewPerfMap(path string) *PerfMap { return &PerfMap{path: path} }
 
-// NewGenerated returns the map of a process, where programs put it, and looks for its jitdump, too.
-func NewGenerated(pid int) *PerfMap {
-	return &PerfMap{path: fmt.Sprintf("/tmp/perf-%d.map", pid), since: started(pid), dump: newJitDump(pid)}
+// NewGenerated returns the map of a process, where programs put it, and looks for its jitdump, too. Close ends its use.
+func NewGenerated(pid int, o Options) *PerfMap {
+	return &PerfMap{
+		path: fmt.Sprintf("/tmp/perf-%d.map", pid), since: started(pid), dump: newJitDump(pid), keep: o.Budget.Part(generatedMax), say: o.Say,
+	}
+}
+
+// Close gives back what the map charged.
+func (m *PerfMap) Close() {
+	if m != nil {
+		m.keep.Close()
+	}
+}
+
+// full reports whether something did not fit, and says so once.
+func (m *PerfMap) full() bool {
+	if m.keep.Refused() == 0 {
+		return false
+	}
+	if m.say != nil {
+		m.say(m.path + ": the program generates more code than there is memory for names of, so some call sites are shown without")
+		m.say = nil
+	}
+	return true
 }
 
 // started returns a time shortly before a process began. The zero time: it has ended, or the kernel does not say (proc(5),
@@ -134,21 +162,24 @@ func (m *PerfMap) update() {
 	if info, err := file.Stat(); err != nil || info.ModTime().Before(m.since) {
 		return
 	}
-	b, err := io.ReadAll(io.NewSectionReader(file, m.read, perfMapMax-m.read))
-	if err != nil || len(b) == 0 {
-		return
+	in := io.NewSectionReader(file, m.read, perfMapMax-m.read)
+	for b := make([]byte, readAtOnce); !m.full(); {
+		n, err := in.Read(b)
+		m.read += int64(n)
+		m.add(b[:n])
+		if err != nil || n == 0 {
+			return
+		}
 	}
-	m.read += int64(len(b))
-	m.add(b)
 }
 
 // openTrusted opens a regular file of our user, or of root, or returns nil: in /tmp others could have made it.
 func openTrusted(path string) *os.File {
-	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
+	file, err := untrusted.Open(path, unix.O_NOFOLLOW)
 	if err != nil {
 		return nil
 	}
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() || !trusted(info) {
+	if info, err := file.Stat(); err != nil || !trusted(info) {
 		file.Close() //nolint:errcheck,gosec // nothing was read
 		return nil
 	}
@@ -176,9 +207,9 @@ func (m *PerfMap) add(b []byte) {
 	}
 }
 
-// put adds a piece, unless it is empty or there are too many.
+// put adds a piece, unless it is empty or has no room.
 func (m *PerfMap) put(p piece) {
-	if len(m.pieces) < piecesMax && p.end > p.start && p.name != "" {
+	if p.end > p.start && p.name != "" && m.keep.Charge(int64(pieceBytes+len(p.name))) {
 		p.order = len(m.pieces)
 		m.pieces = append(m.pieces, p)
 		m.unsorted = true

@@ -87,7 +87,7 @@ func TestPerfMapOfOthers(t *testing.T) {
 
 // TestPerfMapOfThePast: an earlier process with the same number leaves its file, too.
 func TestPerfMapOfThePast(t *testing.T) {
-	m := NewGenerated(os.Getpid())
+	m := NewGenerated(os.Getpid(), Options{})
 	if age := time.Since(m.since); age < 0 || age > time.Hour {
 		t.Fatalf("this process began %v ago", age)
 	}
@@ -108,7 +108,7 @@ func TestPerfMapOfThePast(t *testing.T) {
 	if got := m.Frame(0x1001).Function; got != "f" {
 		t.Errorf("%q", got)
 	}
-	if m := NewGenerated(1 << 30); !m.since.IsZero() {
+	if m := NewGenerated(1<<30, Options{}); !m.since.IsZero() {
 		t.Errorf("no such process began at %v", m.since)
 	}
 }

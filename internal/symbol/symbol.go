@@ -7,6 +7,9 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/budget"
+	"codeberg.org/gpumemtop/gpumemtop/internal/untrusted"
 )
 
 // Frame is one place in a program. Function, File and Line are empty or 0 when they are unknown.
@@ -21,15 +24,32 @@ type Frame struct {
 // debugRoot is where distributions put debug files.
 const debugRoot = "/usr/lib/debug"
 
-// modulesMax bounds the modules kept in memory; a program that loads more makes the resolver start anew.
-const modulesMax = 512
+const (
+	// modulesMax bounds the modules kept in memory.
+	modulesMax = 512
+	// anewMax bounds how often modules make room for another that has none: reading them again takes time.
+	anewMax = 16
+	// loadPatience is how long reading a module may take: its file system may hang.
+	loadPatience = 30 * time.Second
+)
+
+// Options say how names are found. All may be left out.
+type Options struct {
+	Budget *budget.Budget    // what may be kept; nil: the half of what a session may take
+	Say    func(line string) // takes what was left out of a module, once for each
+}
 
 // Resolver resolves addresses and keeps what it read of each module. All methods may be called from any goroutine.
 type Resolver struct {
-	root string // of debug files
+	root   string // of debug files
+	budget *budget.Budget
+	say    func(line string)
 
 	mu      sync.Mutex
 	modules map[string]*entry
+	anew    int             // how often all modules made room
+	refused uint64          // by the budget, until then
+	said    map[string]bool // of which modules it was said that something is left out
 }
 
 // entry is one module, read by the first who needs it.
@@ -51,17 +71,22 @@ func (a identity) same(b identity) bool {
 }
 
 // New returns a resolver that has read nothing yet.
-func New() *Resolver { return &Resolver{root: debugRoot, modules: map[string]*entry{}} }
+func New(o Options) *Resolver {
+	r := &Resolver{root: debugRoot, budget: o.Budget, say: o.Say, modules: map[string]*entry{}, said: map[string]bool{}}
+	if r.budget == nil {
+		r.budget = budget.New(budget.Session / 2)
+	}
+	return r
+}
 
 // Frames names the place of a return address: the function that made the call, then those that it was inlined into,
 // the function that really has the frame last. offset is the address minus the module's lowest mapped address
 // (dli_fbase). There is at least one frame, and all have the same Module and Offset: of a module that is not a readable
 // regular file in ELF, they have nothing else.
 func (r *Resolver) Frames(module string, offset uint64) []Frame {
-	var frames []Frame
-	if m := r.module(module); m != nil && offset > 0 {
-		// The call is the instruction before the one it returns to.
-		frames = m.frames(offset - 1)
+	frames := r.find(module, offset)
+	if r.makesRoom() {
+		frames = r.find(module, offset)
 	}
 	if len(frames) == 0 {
 		frames = []Frame{{}}
@@ -72,9 +97,19 @@ func (r *Resolver) Frames(module string, offset uint64) []Frame {
 	return frames
 }
 
+// find returns what is known of a return address.
+func (r *Resolver) find(path string, offset uint64) (frames []Frame) {
+	if m := r.module(path); m != nil && offset > 0 {
+		// The call is the instruction before the one it returns to.
+		frames = m.frames(offset - 1)
+		r.sayLeftOut(path, m)
+	}
+	return frames
+}
+
 // module returns what is known of a file, nil when it is no regular file.
 func (r *Resolver) module(path string) *module {
-	info, err := os.Stat(path)
+	info, err := untrusted.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
@@ -82,13 +117,68 @@ func (r *Resolver) module(path string) *module {
 	r.mu.Lock()
 	e := r.modules[path]
 	if e == nil || !e.id.same(id) {
-		if len(r.modules) >= modulesMax {
-			clear(r.modules)
+		r.forget(path)
+		for other := range r.modules {
+			if len(r.modules) < modulesMax {
+				break
+			}
+			r.forget(other)
 		}
 		e = &entry{id: id}
 		r.modules[path] = e
 	}
 	r.mu.Unlock()
-	e.once.Do(func() { e.module = load(path, r.root) })
+	return r.read(path, e)
+}
+
+// read reads an entry's module, if it has not been read.
+func (r *Resolver) read(path string, e *entry) *module {
+	e.once.Do(func() {
+		var m *module
+		if untrusted.Within(path, loadPatience, func() { m = load(path, r.root, r.budget) }) {
+			e.module = m
+		}
+	})
 	return e.module
+}
+
+// forget gives up a module that others still may use.
+func (r *Resolver) forget(path string) {
+	if e := r.modules[path]; e != nil {
+		e.once.Do(func() {})
+		if e.module != nil {
+			e.module.keep.Close()
+		}
+		delete(r.modules, path)
+	}
+}
+
+// makesRoom gives up all modules if something was left out because they leave no room.
+func (r *Resolver) makesRoom() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	refused := r.budget.Refused()
+	if refused == r.refused || r.anew == anewMax {
+		return false
+	}
+	r.refused = refused
+	r.anew++
+	for path := range r.modules {
+		r.forget(path)
+	}
+	return true
+}
+
+// sayLeftOut says that a module has more than there is room for.
+func (r *Resolver) sayLeftOut(path string, m *module) {
+	if r.say == nil || !m.short() {
+		return
+	}
+	r.mu.Lock()
+	said := r.said[path] || len(r.said) == modulesMax
+	r.said[path] = true
+	r.mu.Unlock()
+	if !said {
+		r.say(path + ": its names or lines take more memory than they may have, so some call sites are shown without")
+	}
 }

@@ -180,7 +180,7 @@ func TestPrograms(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			program := build(t, programC, test.flags...)
-			r := New()
+			r := New(Options{})
 			for name, p := range run(t, program) {
 				frame := r.Frames(p.module, p.offset)[0]
 				function, file, line := name, "program.c", lineOf(t, programC, `HERE("`+name+`")`)
@@ -204,7 +204,7 @@ func TestPrograms(t *testing.T) {
 
 func TestInlinedFrames(t *testing.T) {
 	p := run(t, build(t, programC, "-g", "-O2"))["deepest"]
-	frames := New().Frames(p.module, p.offset)
+	frames := New(Options{}).Frames(p.module, p.offset)
 	if len(frames) != 3 {
 		t.Fatalf("%d frames, want 3: %+v", len(frames), frames)
 	}
@@ -216,7 +216,7 @@ func TestInlinedFrames(t *testing.T) {
 func TestTemplates(t *testing.T) {
 	for _, flags := range [][]string{{"-g", "-O0"}, {"-g", "-O2"}} {
 		places := run(t, build(t, programCPP, flags...))
-		r := New()
+		r := New(Options{})
 		for name, function := range map[string]string{
 			"push": "pool::Stack<int>::push", "make": "pool::make<int>", "take": "pool::take", "main": "main",
 			"lambda": "main::{lambda()#1}::operator()",
@@ -235,7 +235,7 @@ func TestSharedLibrary(t *testing.T) {
 	if p.module != library {
 		t.Fatalf("the library is %s, want %s", p.module, library)
 	}
-	checkFrame(t, New().Frames(p.module, p.offset)[0], "entry", "program.c", lineOf(t, common, "#define HERE")+4)
+	checkFrame(t, New(Options{}).Frames(p.module, p.offset)[0], "entry", "program.c", lineOf(t, common, "#define HERE")+4)
 }
 
 func TestSeparateDebugFile(t *testing.T) {
@@ -247,7 +247,7 @@ func TestSeparateDebugFile(t *testing.T) {
 			places := run(t, program)
 			debug := program + ".debug"
 			command(t, "objcopy", "--only-keep-debug", program, debug)
-			r := New()
+			r := New(Options{})
 			r.root = t.TempDir()
 			if name == "by name" {
 				command(t, "objcopy", "--strip-all", "--add-gnu-debuglink="+debug, program)
@@ -264,7 +264,7 @@ func TestSeparateDebugFile(t *testing.T) {
 					t.Fatal(err)
 				}
 				command(t, "cp", build(t, programC, "-g", "-O2", "-Wl,--build-id=none"), debug)
-				fresh := New()
+				fresh := New(Options{})
 				fresh.root = r.root
 				checkFrame(t, fresh.Frames(p.module, p.offset)[0], "", "", 0)
 			}
@@ -307,7 +307,7 @@ func TestWhatIsNoModule(t *testing.T) {
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := New()
+	r := New(Options{})
 	for _, module := range []string{"", "/no/such/file", directory, pipe, "/dev/zero", text, empty, "linux-vdso.so.1", "a\x00b"} {
 		if got, want := r.Frames(module, 0x10)[0], (Frame{Module: module, Offset: 0x10}); got != want {
 			t.Errorf("Frames(%q) = %+v, want %+v", module, got, want)
@@ -320,7 +320,7 @@ func TestWhatIsNoModule(t *testing.T) {
 
 func TestOffsetsOutside(t *testing.T) {
 	program := build(t, programC, "-g")
-	r := New()
+	r := New(Options{})
 	for _, offset := range []uint64{0, 1, 1 << 40, ^uint64(0)} {
 		if got, want := r.Frames(program, offset)[0], (Frame{Module: program, Offset: offset}); got != want {
 			t.Errorf("Frames(%x) = %+v, want %+v", offset, got, want)
@@ -331,7 +331,7 @@ func TestOffsetsOutside(t *testing.T) {
 func TestModuleReplaced(t *testing.T) {
 	first, second := build(t, programC, "-g"), build(t, "int x;\n"+programC, "-g", "-DPAD=1")
 	p, q := run(t, first)["work"], run(t, second)["work"]
-	r := New()
+	r := New(Options{})
 	line := r.Frames(first, p.offset)[0].Line
 	if err := os.Rename(second, first); err != nil {
 		t.Fatal(err)
@@ -343,7 +343,7 @@ func TestModuleReplaced(t *testing.T) {
 
 func TestConcurrentUse(t *testing.T) {
 	places := run(t, build(t, programC, "-g", "-O2"))
-	r := New()
+	r := New(Options{})
 	var wait sync.WaitGroup
 	for range 8 {
 		wait.Go(func() {
@@ -389,7 +389,7 @@ func FuzzLoad(f *testing.F) {
 		if err := os.WriteFile(path, program, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		r := New()
+		r := New(Options{})
 		r.root = "/nonexistent"
 		for _, offset := range []uint64{0, 0x1000, 0x1075, 0x1190, 0x11a8, 0x11d0, 1 << 63} {
 			if got := r.Frames(path, offset)[0]; got.Module != path || got.Offset != offset {

@@ -5,6 +5,8 @@ import (
 	"os"
 	"sync"
 	"syscall"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/untrusted"
 )
 
 // filesMax bounds the open files. Few files call OpenCL.
@@ -44,8 +46,7 @@ func (f *Files) Close() error {
 
 // image returns the ELF file at a path, nil if it is none. ok is false if it could not be examined.
 func (f *Files) image(path string) (i *image, ok bool) {
-	// Opening a mapped device may have effects, and opening a pipe may block.
-	info, err := os.Stat(path)
+	info, err := untrusted.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, false
 	}
@@ -54,7 +55,7 @@ func (f *Files) image(path string) (i *image, ok bool) {
 	if i, ok = f.images[identify(info)]; ok {
 		return i, true
 	}
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	file, err := untrusted.Open(path, 0)
 	if err != nil {
 		return nil, false
 	}

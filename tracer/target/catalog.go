@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/untrusted"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -193,7 +194,7 @@ func (c *Catalog) content(path string, info *unix.Stat_t) (*content, error) {
 // openAs opens the file that a path led to when info was read, and returns its current status. The file is nil if it was
 // replaced since.
 func openAs(path string, info *unix.Stat_t) (*os.File, *unix.Stat_t, error) {
-	file, err := open(path)
+	file, err := untrusted.Open(path, 0)
 	if err != nil {
 		return nil, nil, err
 	}

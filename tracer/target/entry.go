@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"golang.org/x/arch/x86/x86asm"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/untrusted"
 )
 
 // The place of a probe in a function determines its cost. If the breakpoint replaces a jump, push or no-op, the kernel
@@ -25,7 +27,7 @@ const (
 // probe costs less and sees the same. Functions that cannot be read or decoded are probed at their beginning.
 func Entries(path string, functions []uint64) []uint64 {
 	entries := slices.Clone(functions)
-	file, err := open(path)
+	file, err := untrusted.Open(path, 0)
 	if err != nil {
 		return entries
 	}

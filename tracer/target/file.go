@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/untrusted"
 )
 
 // OpenPath returns a path under which we can open a mapped file, given by the path that the process sees, or "". See
@@ -93,9 +96,9 @@ func (p *Process) matches(m *Mapping, path string) *unix.Stat_t {
 func (p *Process) sameContent(m *Mapping, path string) bool {
 	const enough = 1024 // no code is there, where breakpoints would differ
 	if begin := p.beginning(m); begin != nil {
-		loaded, err := readAt(p.fs.of(p.PID, "mem"), int64(begin.Start), enough)
+		loaded, err := readAt(os.Open, p.fs.of(p.PID, "mem"), int64(begin.Start), enough)
 		if err == nil {
-			stored, err := readAt(path, 0, enough)
+			stored, err := readAt(openFile, path, 0, enough)
 			return err == nil && bytes.Equal(loaded, stored)
 		}
 	}
@@ -131,7 +134,9 @@ func fileSystem(path string) int64 {
 	return info.Type
 }
 
-func readAt(path string, offset int64, size int) ([]byte, error) {
+func openFile(path string) (*os.File, error) { return untrusted.Open(path, 0) }
+
+func readAt(open func(path string) (*os.File, error), path string, offset int64, size int) ([]byte, error) {
 	file, err := open(path)
 	if err != nil {
 		return nil, err

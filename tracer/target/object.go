@@ -5,14 +5,11 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
-	"errors"
 	"io"
 	"iter"
 	"maps"
-	"os"
-	"strconv"
 
-	"golang.org/x/sys/unix"
+	"codeberg.org/gpumemtop/gpumemtop/internal/untrusted"
 )
 
 // ourMachine is the only processor that attach supports.
@@ -20,57 +17,16 @@ const ourMachine = elf.EM_X86_64
 
 // Bounds on what we read and keep of one file, since anyone can map a file that is made to be expensive.
 const (
-	namesMax    = 1 << 30   // of a table of names that is searched
-	symbolsMax  = 128 << 20 // of a symbol table, or of the names in it, that is read
-	nameMax     = 256       // of one name, with the NUL
-	keptMax     = 1 << 16   // functions of one file
-	segmentsMax = 128
-	headingsMax = 1 << 20 // of the names of sections
+	namesMax   = 1 << 30   // of a table of names that is searched
+	symbolsMax = 128 << 20 // of a symbol table, or of the names in it, that is read
+	nameMax    = 256       // of one name, with the NUL
+	keptMax    = 1 << 16   // functions of one file
 )
 
-// open opens regular files only, since opening a device or a pipe can block or have effects. So it checks what the path
-// leads to before it opens that.
-func open(path string) (*os.File, error) {
-	place, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: path, Err: err}
-	}
-	defer unix.Close(place) //nolint:errcheck // only a place
-	var info unix.Stat_t
-	if err := unix.Fstat(place, &info); err != nil {
-		return nil, &os.PathError{Op: "stat", Path: path, Err: err}
-	}
-	if info.Mode&unix.S_IFMT != unix.S_IFREG {
-		return nil, errors.New("not a regular file")
-	}
-	// Without O_NONBLOCK it would wait for a process that has a lease on the file.
-	file, err := unix.Open("/proc/self/fd/"+strconv.Itoa(place), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: path, Err: err}
-	}
-	return os.NewFile(uintptr(file), path), nil
-}
-
-// parse reads the sections and segments of an ELF file. It returns nil for other files, for those for other processors,
-// and for those that no linker writes: debug/elf trusts any size, and would read gigabytes of a sparse file.
+// parse reads the sections and segments of an ELF file. It returns nil for other files, and for those for other processors.
 func parse(r io.ReaderAt) *elf.File {
-	var h elf.Header64
-	if binary.Read(io.NewSectionReader(r, 0, int64(binary.Size(h))), binary.LittleEndian, &h) != nil ||
-		string(h.Ident[:elf.EI_VERSION]) != elf.ELFMAG+string([]byte{byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB)}) ||
-		elf.Machine(h.Machine) != ourMachine || elf.Type(h.Type) == elf.ET_CORE || h.Phnum > segmentsMax {
-		return nil
-	}
-	if h.Shoff > 0 {
-		var headings elf.Section64
-		size := binary.Size(headings)
-		at := io.NewSectionReader(r, int64(h.Shoff)+int64(h.Shstrndx)*int64(size), int64(size))
-		if h.Shnum == 0 || int(h.Shentsize) != size || binary.Read(at, binary.LittleEndian, &headings) != nil ||
-			headings.Size > headingsMax || elf.SectionFlag(headings.Flags)&elf.SHF_COMPRESSED != 0 {
-			return nil
-		}
-	}
-	f, err := elf.NewFile(r)
-	if err != nil {
+	f, err := untrusted.ELF(r)
+	if err != nil || f.Machine != ourMachine {
 		return nil
 	}
 	return f

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/untrusted"
 )
 
 // program is an ELF file linked to an address, with code after data.
@@ -92,7 +94,7 @@ func TestOpenTouchesNothing(t *testing.T) {
 	if _, err := unix.InotifyAddWatch(watch, pipe, unix.IN_OPEN); err != nil {
 		t.Fatal(err)
 	}
-	if file, err := open(pipe); err == nil {
+	if file, err := untrusted.Open(pipe, 0); err == nil {
 		t.Errorf("%s is open", file.Name())
 	}
 	if n, err := unix.Read(watch, make([]byte, 4096)); !errors.Is(err, unix.EAGAIN) {

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/untrusted"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -71,7 +72,7 @@ func (e *Extension) locate(distance uint64) (err error) {
 	if !filepath.IsAbs(e.Path) {
 		return fmt.Errorf("%s is not an absolute path", e.Path)
 	}
-	file, err := open(e.Path)
+	file, err := untrusted.Open(e.Path, 0)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/budget"
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/learn"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
@@ -105,11 +106,12 @@ func (r *runner) Start() (ended <-chan struct{}, err error) {
 }
 
 func (r *runner) sessionOptions(tap session.Tap) session.Options {
+	names := symbol.Options{Budget: budget.New(budget.Session / 2), Say: r.notes.Add}
 	o := session.Options{
 		Command: append([]string{r.path}, r.command[1:]...), Name: r.command[0],
 		Config: r.subject.Setup.WireConfig(r.outputs.Wanted(), r.screen != nil),
 		Shim:   payload.Shim, Core: payload.Core,
-		Model: r.model, Tap: tap, Resolve: symbol.New().Frames,
+		Model: r.model, Tap: tap, Resolve: symbol.New(names).Frames, Names: names,
 		Warn: r.notes.Add, Published: new(console.Memory).Limit,
 		Recorder: r.outputs.Recorder, Recording: r.outputs.RecordingName(),
 	}

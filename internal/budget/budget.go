@@ -1,0 +1,93 @@
+// Package budget bounds the memory that input of others can take. A budget is passed down to what reads such input, which
+// charges the bytes that it is about to keep, and goes without what does not fit. A part of a budget is charged to the
+// whole as well.
+package budget
+
+import (
+	"math"
+	"sync/atomic"
+)
+
+// Session is what a session may take where the user names no other size, in bytes.
+const Session = 512 << 20
+
+// Budget is a number of bytes that may be kept. A nil *Budget has no bound. All methods may be called from any goroutine.
+type Budget struct {
+	whole   *Budget // nil: this is no part of another
+	most    int64
+	used    atomic.Int64
+	refused atomic.Uint64
+}
+
+// New returns a budget of some bytes.
+func New(most int64) *Budget { return &Budget{most: most} }
+
+// Part returns a budget of at most some bytes, which also count in b.
+func (b *Budget) Part(most int64) *Budget { return &Budget{whole: b, most: most} }
+
+// Charge takes bytes. False: they do not fit, and nothing was taken.
+func (b *Budget) Charge(bytes int64) bool {
+	if b == nil {
+		return true
+	}
+	if bytes < 0 || !b.take(bytes) {
+		b.refused.Add(1)
+		return false
+	}
+	if !b.whole.Charge(bytes) {
+		b.used.Add(-bytes)
+		b.refused.Add(1)
+		return false
+	}
+	return true
+}
+
+func (b *Budget) take(bytes int64) bool {
+	for {
+		used := b.used.Load()
+		if bytes > b.most-used {
+			return false
+		}
+		if b.used.CompareAndSwap(used, used+bytes) {
+			return true
+		}
+	}
+}
+
+// Release gives bytes back that were charged.
+func (b *Budget) Release(bytes int64) {
+	for ; b != nil; b = b.whole {
+		b.used.Add(-bytes)
+	}
+}
+
+// Close gives back all that was charged to b itself. Others that still charge it get nothing more.
+func (b *Budget) Close() {
+	if b != nil {
+		b.whole.Release(b.used.Swap(math.MaxInt64))
+	}
+}
+
+// Used returns how much of the budget is taken.
+func (b *Budget) Used() int64 {
+	if b == nil {
+		return 0
+	}
+	return b.used.Load()
+}
+
+// Refused returns how often something did not fit.
+func (b *Budget) Refused() uint64 {
+	if b == nil {
+		return 0
+	}
+	return b.refused.Load()
+}
+
+// Append adds an element to a list if the budget has room for bytes more.
+func Append[T any](b *Budget, list []T, bytes int64, element T) ([]T, bool) {
+	if !b.Charge(bytes) {
+		return list, false
+	}
+	return append(list, element), true
+}

@@ -1,0 +1,63 @@
+package symbol
+
+import "debug/dwarf"
+
+// survey finds the units, and charges what debug/dwarf keeps of them and of their tables of abbreviations. Tables may overlap.
+// False: there is no room, or an entry has more attributes than compilers write.
+func (d *debugInfo) survey(info, abbreviations []byte) bool {
+	tables := map[uint64]bool{}
+	for c := (cursor{rest: info}); len(c.rest) > 0 && !c.short; {
+		size, offsetSize := c.length()
+		header := cursor{rest: c.take(size)}
+		if size == 0 || c.short {
+			continue
+		}
+		version := header.number(2)
+		kind, rest := uint64(0), uint64(1) // bytes after the offset of the table: the size of an address
+		if version >= 5 {
+			kind, rest = header.number(1), 0
+			header.take(1)
+		}
+		switch kind {
+		case 2, 6: // DW_UT_type, DW_UT_split_type
+			rest = 8 + offsetSize
+		case 4, 5: // DW_UT_skeleton, DW_UT_split_compile
+			rest = 8
+		}
+		table := header.number(offsetSize)
+		header.take(rest)
+		root := len(info) - len(c.rest) - len(header.rest)
+		if !d.keep.Charge(unitBytes) || !tables[table] && !d.chargeTable(at(abbreviations, table)) {
+			return false
+		}
+		tables[table] = true
+		d.units = append(d.units, &unit{root: dwarf.Offset(root)})
+	}
+	return true
+}
+
+// chargeTable charges a table of abbreviations.
+func (d *debugInfo) chargeTable(c cursor) bool {
+	const implicit = 0x21 // DW_FORM_implicit_const
+	for c.unsigned() != 0 && !c.short {
+		c.unsigned() // tag
+		c.take(1)    // whether it has children
+		attributes := int64(0)
+		for {
+			attribute, form := c.unsigned(), c.unsigned()
+			if attribute == 0 && form == 0 {
+				break
+			}
+			if form == implicit {
+				c.signed()
+			}
+			if attributes++; attributes > attributesMax {
+				return false
+			}
+		}
+		if !d.keep.Charge(abbrevBytes + attributes*attributeBytes) {
+			return false
+		}
+	}
+	return true
+}
