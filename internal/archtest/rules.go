@@ -230,7 +230,7 @@ var Places = map[string]Place{
 	}},
 	"internal/doctor/probe": {May: []string{"internal/session/payload", "internal/session", "internal/wire"}},
 	// It measures time, and runs drivers in processes of its own.
-	"internal/flight":      {May: []string{"internal/budget", "internal/callsite", "internal/symbol", "internal/units", "internal/wire"}, Timeless: true},
+	"internal/flight":      {May: []string{"internal/budget", "internal/callsite", "internal/symbol", "internal/untrusted", "internal/units", "internal/wire"}, Timeless: true},
 	"internal/monitor":     {May: []string{"internal/figures", "internal/stats", "internal/units", "internal/wire"}},
 	"internal/devicebench": {May: []string{"internal/devicebench/cl", "internal/cost", "internal/units"}},
 	"internal/doctor": {May: []string{

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"io/fs"
 	"os"
@@ -15,9 +16,13 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/budget"
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/symbol"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+	"codeberg.org/gpumemtop/gpumemtop/internal/untrusted"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -53,6 +58,7 @@ type Log struct {
 	Processes []Process
 	Sites     []Site // by the largest peak
 	Bad       []Bad
+	Unnamed   int // call sites whose names were left out: there is no room for more
 }
 
 // Site is a call site of a program, with what each process has of it.
@@ -77,32 +83,84 @@ type record struct {
 }
 
 type recordSite struct {
-	key    string
-	frames []wire.FlightFrame
+	key    siteKey
 	counts wire.FlightCounts
 }
 
+// siteKey is a hash of what is the same for the same call site in any process.
+type siteKey [2]uint64
+
+// What is kept, in bytes.
+const (
+	processBytes = 2 << 10
+	rankBytes    = 256 // a call site of a process
+	siteBytes    = 512
+	frameBytes   = 64
+)
+
+// known are the call sites of all processes, and the texts that they share.
+type known struct {
+	keep  *budget.Budget // processes
+	names *budget.Budget // call sites and their names
+	seeds [2]maphash.Seed
+
+	mu     sync.Mutex
+	frames map[siteKey][]wire.FlightFrame // nil: there is no room
+	texts  map[string]string
+}
+
+// add keeps the frames of a call site, unless they are known or have no room.
+func (k *known) add(key siteKey, f *wire.Flight, s *wire.FlightSite) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, known := k.frames[key]; known || !k.names.Charge(siteBytes+frameBytes*int64(s.Depth)) {
+		return
+	}
+	frames := f.SiteFrames(s)
+	for i := range frames {
+		frames[i].Module, frames[i].Function = k.text(frames[i].Module), k.text(frames[i].Function)
+	}
+	k.frames[key] = frames
+}
+
+// text returns the one copy of a text, empty if there is no room.
+func (k *known) text(text string) string {
+	one, known := k.texts[text]
+	if !known && k.names.Charge(siteBytes+int64(len(text))) {
+		k.texts[text] = text
+		return text
+	}
+	return one
+}
+
 // Read reads all records in a folder. A file that is not one is skipped and named in Bad. Memory is bounded by what is kept of
-// each process: some KiB.
-func Read(dir string) (*Log, error) {
+// each process, some KiB, and by what a session may take: records beyond that are in Bad, too.
+func Read(dir string) (*Log, error) { return read(dir, budget.Session/2) }
+
+func read(dir string, most int64) (*Log, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("read the flight log: %w", err)
 	}
 	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !strings.HasSuffix(e.Name(), wire.FlightSuffix) })
+	keep := budget.New(most)
+	k := &known{
+		keep: keep, names: keep.Part(most / 4), seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+		frames: map[siteKey][]wire.FlightFrame{}, texts: map[string]string{},
+	}
 	records := make([]record, len(entries))
 	var readers sync.WaitGroup
 	workers := min(2*runtime.GOMAXPROCS(0), len(entries)) // some wait for the disk
 	for w := range workers {
 		readers.Go(func() {
-			buffer := buffers{known: map[string]string{}}
+			buffer := buffers{known: k}
 			for i := w; i < len(entries); i += workers {
 				records[i] = buffer.read(filepath.Join(dir, entries[i].Name()))
 			}
 		})
 	}
 	readers.Wait()
-	return gather(records), nil
+	return gather(records, k), nil
 }
 
 // buffers are those of a worker.
@@ -110,7 +168,7 @@ type buffers struct {
 	file   [wire.SizeofFlight + 1]byte
 	flight wire.Flight
 	key    []byte
-	known  map[string]string // keys of call sites, which are the same in many processes
+	known  *known
 }
 
 func (b *buffers) read(path string) record {
@@ -118,37 +176,33 @@ func (b *buffers) read(path string) record {
 	if err == nil {
 		err = wire.ParseFlight(b.file[:n], &b.flight)
 	}
+	sites := 0
+	for sites < len(b.flight.Sites) && b.flight.Sites[sites].Counts.Creates+b.flight.Sites[sites].Counts.Failed > 0 {
+		sites++
+	}
+	if err == nil && !b.known.keep.Charge(int64(processBytes+rankBytes*sites)) {
+		err = errors.New("left out: there is no room for more records")
+	}
 	if err != nil {
 		return record{bad: Bad{filepath.Base(path), err.Error()}}
 	}
-	r := record{process: newProcess(&b.flight)}
-	for i := range b.flight.Sites {
+	r := record{process: newProcess(&b.flight), sites: make([]recordSite, sites)}
+	for i := range r.sites {
 		s := &b.flight.Sites[i]
-		if s.Counts.Creates == 0 && s.Counts.Failed == 0 {
-			break
-		}
 		b.key = b.flight.AppendSiteKey(b.key[:0], s)
-		key, known := b.known[string(b.key)]
-		var frames []wire.FlightFrame
-		if !known {
-			key, frames = string(b.key), b.flight.SiteFrames(s)
-			b.known[key] = key
-		}
-		r.sites = append(r.sites, recordSite{key, frames, s.Counts})
+		key := siteKey{maphash.Bytes(b.known.seeds[0], b.key), maphash.Bytes(b.known.seeds[1], b.key)}
+		b.known.add(key, &b.flight, s)
+		r.sites[i] = recordSite{key, s.Counts}
 	}
 	return r
 }
 
 // load reads a regular file, or as much of it as shows that it is too large.
 func (b *buffers) load(path string) (int, error) {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return 0, err
-	}
-	if !info.Mode().IsRegular() {
+	file, err := untrusted.Open(path, unix.O_NOFOLLOW)
+	if errors.Is(err, untrusted.ErrNotRegular) {
 		return 0, errors.New("no regular file")
 	}
-	file, err := os.Open(path)
 	if err != nil {
 		return 0, err
 	}
@@ -183,11 +237,12 @@ func newProcess(f *wire.Flight) Process {
 }
 
 // gather puts the call sites of all processes together.
-func gather(records []record) *Log {
+func gather(records []record, k *known) *Log {
 	log := &Log{}
 	type place struct {
-		program, job, key string
-		all               bool
+		program, job string
+		key          siteKey
+		all          bool
 	}
 	sites := map[place]*Site{}
 	at := func(p place) *Site {
@@ -198,7 +253,6 @@ func gather(records []record) *Log {
 		}
 		return s
 	}
-	frames := map[string][]wire.FlightFrame{}
 	for i := range records {
 		r := &records[i]
 		if r.bad.File != "" {
@@ -207,20 +261,20 @@ func gather(records []record) *Log {
 		}
 		number := len(log.Processes)
 		log.Processes = append(log.Processes, r.process)
-		whole := at(place{r.process.Program, r.process.Job, "", true})
+		whole := at(place{r.process.Program, r.process.Job, siteKey{}, true})
 		whole.Ranks = append(whole.Ranks, Rank{number, r.process.Counts})
 		for _, s := range r.sites {
-			if s.frames != nil {
-				frames[s.key] = s.frames
-			}
 			site := at(place{r.process.Program, r.process.Job, s.key, false})
 			site.Ranks = append(site.Ranks, Rank{number, s.counts})
 		}
 	}
-	names := newNamer()
+	names := newNamer(k)
 	for p, s := range sites {
 		if !p.all {
-			s.Name, s.Stack = names.name(p.key, frames[p.key])
+			name := names.name(p.key)
+			if s.Name, s.Stack = name.name, name.stack; name.leftOut {
+				log.Unnamed++
+			}
 		}
 		log.Sites = append(log.Sites, *s)
 	}
@@ -240,20 +294,34 @@ func weight(all bool) int {
 
 // namer names call sites by the modules that are on this machine.
 type namer struct {
+	*known
 	resolver *symbol.Resolver
-	named    map[string]named
+	named    map[siteKey]named
 }
 
 type named struct {
-	name  string
-	stack []string
+	name    string
+	stack   []string
+	leftOut bool
 }
 
-func newNamer() *namer { return &namer{symbol.New(symbol.Options{}), map[string]named{}} }
+func newNamer(k *known) *namer {
+	return &namer{k, symbol.New(symbol.Options{Budget: k.keep, Still: true}), map[siteKey]named{}}
+}
 
-func (n *namer) name(key string, frames []wire.FlightFrame) (string, []string) {
-	if known, ok := n.named[key]; ok {
-		return known.name, known.stack
+func (n *namer) name(key siteKey) named {
+	made, known := n.named[key]
+	if !known {
+		made = n.make(key)
+		n.named[key] = made
+	}
+	return made
+}
+
+func (n *namer) make(key siteKey) named {
+	frames, room := n.frames[key]
+	if !room {
+		return named{name: callsite.Untagged, leftOut: true}
 	}
 	var payload []byte
 	for _, f := range frames {
@@ -268,11 +336,18 @@ func (n *namer) name(key string, frames []wire.FlightFrame) (string, []string) {
 	}
 	r := wire.SiteFields{}.Record(payload)
 	made := named{name: cmp.Or(callsite.TagName(&r), callsite.Untagged)}
-	for _, f := range callsite.Frames(payload) {
-		made.stack = append(made.stack, f.Name())
+	if !n.names.Charge(int64(len(made.name))) {
+		return named{name: callsite.Untagged, leftOut: true}
 	}
-	n.named[key] = made
-	return made.name, made.stack
+	for _, f := range callsite.Frames(payload) {
+		stack := f.Name()
+		if !n.names.Charge(int64(len(stack)) + frameBytes) {
+			made.leftOut = true
+			break
+		}
+		made.stack = append(made.stack, stack)
+	}
+	return made
 }
 
 func (n *namer) lines(f wire.FlightFrame) (lines []wire.SiteFrame) {

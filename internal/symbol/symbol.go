@@ -37,6 +37,7 @@ const (
 type Options struct {
 	Budget *budget.Budget    // what may be kept; nil: the half of what a session may take
 	Say    func(line string) // takes what was left out of a module, once for each
+	Still  bool              // files do not change meanwhile
 }
 
 // Resolver resolves addresses and keeps what it read of each module. All methods may be called from any goroutine.
@@ -44,6 +45,7 @@ type Resolver struct {
 	root   string // of debug files
 	budget *budget.Budget
 	say    func(line string)
+	still  bool
 
 	mu      sync.Mutex
 	modules map[string]*entry
@@ -72,7 +74,7 @@ func (a identity) same(b identity) bool {
 
 // New returns a resolver that has read nothing yet.
 func New(o Options) *Resolver {
-	r := &Resolver{root: debugRoot, budget: o.Budget, say: o.Say, modules: map[string]*entry{}, said: map[string]bool{}}
+	r := &Resolver{root: debugRoot, budget: o.Budget, say: o.Say, still: o.Still, modules: map[string]*entry{}, said: map[string]bool{}}
 	if r.budget == nil {
 		r.budget = budget.New(budget.Session / 2)
 	}
@@ -109,6 +111,14 @@ func (r *Resolver) find(path string, offset uint64) (frames []Frame) {
 
 // module returns what is known of a file, nil when it is no regular file.
 func (r *Resolver) module(path string) *module {
+	if r.still {
+		r.mu.Lock()
+		e, known := r.modules[path]
+		r.mu.Unlock()
+		if known {
+			return r.read(path, e)
+		}
+	}
 	info, err := untrusted.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil

@@ -96,7 +96,7 @@ func open(path string, flags int) (*os.File, error) {
 		return nil, &os.PathError{Op: "stat", Path: path, Err: err}
 	}
 	if info.Mode&unix.S_IFMT != unix.S_IFREG || unreal[int64(system.Type)] { //nolint:unconvert // narrower on some machines
-		return nil, &os.PathError{Op: "open", Path: path, Err: errNotRegular}
+		return nil, &os.PathError{Op: "open", Path: path, Err: ErrNotRegular}
 	}
 	// Without O_NONBLOCK it would wait for a process that has a lease on the file.
 	file, err := unix.Open("/proc/self/fd/"+strconv.Itoa(place), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -106,4 +106,5 @@ func open(path string, flags int) (*os.File, error) {
 	return os.NewFile(uintptr(file), path), nil
 }
 
-var errNotRegular = errors.New("not a regular file")
+// ErrNotRegular is why a path is not opened that leads to something else than a regular file of a real file system.
+var ErrNotRegular = errors.New("not a regular file")

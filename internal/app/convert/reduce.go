@@ -79,6 +79,9 @@ func Reduce(w io.Writer, dir string, o *ReduceOptions) error {
 		return fmt.Errorf("%s has no records (*%s): programs leave them there with %s=%s and the library preloaded, see gpumemtop library --help",
 			dir, wire.FlightSuffix, wire.LogEnv, dir)
 	}
+	if log.Unnamed > 0 {
+		console.Say("the names of %s were left out: there is no room for more", units.Count(uint64(log.Unnamed), "call site"))
+	}
 	r := reduce(log)
 	if o.Output.Path != "" {
 		if err := o.Output.Write(w, func(w io.Writer) error { return parquet.WriteRows(w, r.Sites) }); err != nil {
