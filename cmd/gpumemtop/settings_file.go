@@ -12,12 +12,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/BurntSushi/toml"
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
 	"codeberg.org/gpumemtop/gpumemtop/internal/doctor"
+	"codeberg.org/gpumemtop/gpumemtop/internal/document"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
@@ -122,22 +122,22 @@ func (f *settingsFile) at(line int) string { return fmt.Sprintf("%s, line %d", f
 
 // parseSettings reads settings in TOML: keys are the names of flags that have a variable. Errors are lineErrors.
 func parseSettings(text string) ([]entry, error) {
-	var deep *units.NestingError
-	if err := units.CheckNesting(text); errors.As(err, &deep) {
-		return nil, &lineError{deep.Line, deep.Text()}
+	var all map[string]any
+	keys, err := document.Decode(text, &all)
+	var bad *document.Error
+	if errors.As(err, &bad) {
+		return nil, &lineError{bad.Line, strings.TrimSuffix(bad.Text, ".") + ": want TOML, with lines such as policy = \"slab\""}
 	}
-	var all map[string]toml.Primitive
-	meta, err := toml.Decode(text, &all)
 	if err != nil {
-		return nil, syntaxError(text, err)
+		return nil, err
 	}
 	var entries []entry
-	for _, key := range meta.Keys() {
-		name := key[0]
+	for _, key := range keys {
+		name := key.Parts[0]
 		if slices.ContainsFunc(entries, func(e entry) bool { return e.setting.name == name }) {
 			continue // a value in a table
 		}
-		e, err := parseEntry(&meta, name, all[name])
+		e, err := parseEntry(keys, name, all[name], key.Line)
 		if err != nil {
 			return nil, err
 		}
@@ -146,44 +146,15 @@ func parseSettings(text string) ([]entry, error) {
 	return entries, nil
 }
 
-// syntaxError finds the line where a text is not TOML. The library miscounts where a line breaks off.
-func syntaxError(text string, err error) error {
-	line, what := 1, err.Error()
-	var bad toml.ParseError
-	if errors.As(err, &bad) {
-		line, what = 1+strings.Count(text[:max(0, min(bad.Position.Start, len(text)))], "\n"), bad.Message
-	}
-	return &lineError{line, strings.TrimSuffix(units.Clean(what), ".") + ": want TOML, with lines such as policy = \"slab\""}
-}
-
-// locator fails to be read: the library reports a line only in errors.
-type locator struct{}
-
-var errHere = errors.New("here")
-
-// UnmarshalTOML implements toml.Unmarshaler.
-func (locator) UnmarshalTOML(any) error { return errHere }
-
-// lineOf returns the line of a value's key, 0 for a table that only its values imply.
-func lineOf(meta *toml.MetaData, value toml.Primitive) int {
-	var here toml.ParseError
-	errors.As(meta.PrimitiveDecode(value, locator{}), &here)
-	return here.Position.Line
-}
-
-func parseEntry(meta *toml.MetaData, name string, from toml.Primitive) (entry, error) {
-	e := entry{line: max(1, lineOf(meta, from))}
+func parseEntry(keys []document.Key, name string, value any, line int) (entry, error) {
+	e := entry{line: line}
 	wrong := func(err error) (entry, error) { return e, &lineError{e.line, err.Error()} }
 	var err error
 	if e.setting, err = fileSetting(name); err != nil {
 		return wrong(err)
 	}
-	var value any
-	if err := meta.PrimitiveDecode(from, &value); err != nil {
-		return wrong(err)
-	}
 	if _, several := e.setting.newField().(*[]string); several {
-		e.values, err = assignments(meta, name, from, value, e.line)
+		e.values, err = assignments(keys, name, value, e.line)
 	} else {
 		var text string
 		text, err = e.setting.textOf(value)
@@ -285,7 +256,7 @@ func kindOf(value any) string {
 		return "the text " + units.Clean(strconv.Quote(v))
 	case bool, int64, float64:
 		return fmt.Sprint(v)
-	case []any, []map[string]any:
+	case []any:
 		return "a list"
 	case map[string]any:
 		return "a table"
@@ -297,7 +268,7 @@ func kindOf(value any) string {
 var limitName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]+$`) })
 
 // assignments reads a table of names and values, or a list of "NAME=VALUE".
-func assignments(meta *toml.MetaData, name string, from toml.Primitive, value any, line int) ([]valueAt, error) {
+func assignments(keys []document.Key, name string, value any, line int) ([]valueAt, error) {
 	var list []valueAt
 	switch all := value.(type) {
 	case []any:
@@ -311,16 +282,12 @@ func assignments(meta *toml.MetaData, name string, from toml.Primitive, value an
 		return list, nil
 	case map[string]any:
 		what := strings.Replace(name, "set", "limit", 1)
-		var lines map[string]toml.Primitive
-		if err := meta.PrimitiveDecode(from, &lines); err != nil {
-			return nil, err
-		}
-		for _, key := range meta.Keys() {
-			if len(key) != 2 || key[0] != name {
+		for _, key := range keys {
+			if len(key.Parts) != 2 || key.Parts[0] != name {
 				continue
 			}
-			at := max(line, lineOf(meta, lines[key[1]]))
-			text, err := assignment(what, key[1], all[key[1]])
+			at, limit := key.Line, key.Parts[1]
+			text, err := assignment(what, limit, all[limit])
 			if err != nil {
 				return nil, &lineError{at, err.Error()}
 			}

@@ -79,8 +79,8 @@ max_age = 2.5
 // Errors name the line.
 func TestFileErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"\npolcy = \"none\"":                            `line 2: unknown setting "polcy": did you mean policy?`,
-		"policy = \"slab\"\n" + strings.Repeat("[", 17): "line 2: nested too deeply",
+		"\npolcy = \"none\"": `line 2: unknown setting "polcy": did you mean policy?`,
+		"policy = \"slab\"\nx = " + strings.Repeat("[", 17) + strings.Repeat("]", 17): "line 2: nested too deeply",
 		"zzz = 1":                                          `line 1: unknown setting "zzz": want one of policy, set, `,
 		"max_cached = 1":                                   "did you mean max-cached?",
 		"policy = 5":                                       "line 1: policy is 5: want a text in quotes",
@@ -92,7 +92,7 @@ func TestFileErrors(t *testing.T) {
 		"policy = 1979-05-27":                              "line 1: policy is a date or time",
 		"force = true":                                     "line 1: a settings file cannot set force: give --force on the command line",
 		"config = \"x\"":                                   "line 1: a settings file cannot set config",
-		"\n\npolicy = \"a\"\npolicy = \"b\"":               "line 4: Key 'policy' has already been defined: want TOML",
+		"\n\npolicy = \"a\"\npolicy = \"b\"":               "line 4: key policy is already defined: want TOML",
 		"[set]\nmax_age=1\n[set]\nmin_block=2":             "line 3: ",
 		"policy":                                           "line 1: ",
 		"\n\npolicy = \"\\ \"\n":                           "line 3: ",
@@ -101,7 +101,7 @@ func TestFileErrors(t *testing.T) {
 		"\x00\x01\xff\xfe":                                 "line 1: ",
 		"# \x1b[2J\npolicy = \x1b[2J":                      "line 1: ",
 		"set = 3":                                          "line 1: set is 3: want a table",
-		"[[set]]\nmax_age = 1":                             "set is a list: want a table",
+		"[[set]]\nmax_age = 1":                             "set has a table in its list: want texts",
 		"set = [1]":                                        "line 1: set has 1 in its list: want texts",
 		"[set]\n\nmax_age = [1]":                           "line 3: limit max_age is a list",
 		"[set]\n\"max_age=1,min_block\" = 3":               `line 2: "max_age=1,min_block" is not the name of a limit`,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +11,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/BurntSushi/toml"
 	"github.com/spf13/pflag"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
@@ -299,6 +299,27 @@ func tomlLine(name string, value any) (string, error) {
 	if text, ok := value.(string); ok && !utf8.ValidString(text) {
 		return "", fmt.Errorf("%q, the value of %s, is not UTF-8: a settings file cannot have it", text, name)
 	}
-	line, err := toml.Marshal(map[string]any{name: value})
-	return strings.TrimSpace(string(line)), err
+	if !limitName().MatchString(name) {
+		name = tomlText(name)
+	}
+	switch value := value.(type) {
+	case string:
+		return name + " = " + tomlText(value), nil
+	case []string:
+		texts := make([]string, len(value))
+		for i := range value {
+			texts[i] = tomlText(value[i])
+		}
+		return name + " = [" + strings.Join(texts, ", ") + "]", nil
+	}
+	return fmt.Sprintf("%s = %v", name, value), nil
+}
+
+// tomlText writes a text in quotes. TOML knows the escapes that JSON has.
+func tomlText(text string) string {
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(text) // a builder takes all
+	return strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\x7f", `\u007f`)
 }

@@ -16,6 +16,7 @@ var rooms = []room{
 	{"internal/wire", "the event: one C header; generated Go types, views and payload codecs; rings, messages"},
 	{"internal/units", "how sizes, times, counts and tables are written"},
 	{"internal/budget", "how much memory the input of others may take"},
+	{"internal/document", "TOML that people write, within bounds"},
 	{"internal/untrusted", "files that others chose or wrote, opened"},
 	{"allocator", "policies, limits, statistics; no clock, I/O, lock or device"},
 	{"allocator/carve", "sub-allocations: which range of which slab; slab sizes"},

@@ -76,6 +76,7 @@ var Places = map[string]Place{
 	// What arrives from others.
 	"internal/budget":    {Timeless: true, Never: noFiles},
 	"internal/untrusted": {},
+	"internal/document":  {May: []string{"internal/budget", "internal/units"}, Timeless: true, Never: noFiles},
 	// The generators run at build time and belong to what they generate.
 	"internal/wire/gen": {Unsafe: true},
 
@@ -120,11 +121,11 @@ var Places = map[string]Place{
 		Timeless: true, Never: noFiles,
 	},
 	"internal/portable": {
-		May:      []string{"internal/callsite", "internal/heap", "internal/recording", "internal/replay", "internal/units", "internal/wire"},
+		May:      []string{"internal/document", "internal/callsite", "internal/heap", "internal/recording", "internal/replay", "internal/units", "internal/wire"},
 		Timeless: true, Never: noFiles,
 	},
 	"internal/planfile": {
-		May: []string{
+		May: []string{"internal/document",
 			"allocator", "internal/callsite", "internal/learn", "internal/recording", "internal/replay", "internal/units", "internal/wire",
 		},
 		Timeless: true, Never: noFiles,
@@ -193,7 +194,7 @@ var Places = map[string]Place{
 	},
 	// The table of figures: what reads runs and shows figures of them imports it.
 	"internal/figures": {May: []string{"internal/analysis", "internal/stats"}, Timeless: true, Never: noFiles},
-	"internal/check":   {May: []string{"internal/analysis", "internal/figures", "internal/stats", "internal/units"}, Timeless: true, Never: noFiles},
+	"internal/check":   {May: []string{"internal/analysis", "internal/budget", "internal/document", "internal/figures", "internal/stats", "internal/units"}, Timeless: true, Never: noFiles},
 	"internal/diff": {
 		May: []string{
 			"internal/analysis", "internal/figures", "internal/stats", "internal/units", "internal/recording",
@@ -270,7 +271,7 @@ var Places = map[string]Place{
 	}},
 	// Flags, help and one call.
 	"cmd/gpumemtop": {May: []string{
-		"allocator", "internal/app/console", "internal/app/convert", "internal/app/files", "internal/app/read", "internal/app/study",
+		"internal/document", "allocator", "internal/app/console", "internal/app/convert", "internal/app/files", "internal/app/read", "internal/app/study",
 		"internal/app/watch", "internal/doctor", "internal/recording", "internal/session", "internal/session/inherited",
 		"internal/units", "internal/wire", "ui",
 	}},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -254,5 +255,29 @@ func TestZeroIsAValue(t *testing.T) {
 	}
 	if !strings.Contains(text.String(), "at most 1ns") {
 		t.Error(text.String())
+	}
+}
+
+// Patterns have a bound together: a few bytes can ask for thousands of repetitions.
+func TestManyPatterns(t *testing.T) {
+	section := func(pattern string) string { return "[[tag]]\nmatch = '" + pattern + "'\nmax_leaked_bytes = 1\n" }
+	for text, want := range map[string]string{
+		strings.Repeat(section("((a{1,30}){1,30})"), 20_000): "too much memory",
+		section(strings.Repeat("x", 5000)):                   "want at most 4096",
+		section("(((a{100}){10}"):                            "missing closing",
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := Parse(text)
+		runtime.ReadMemStats(&after)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.80q: %v, want %q", text, err, want)
+		}
+		if made := after.TotalAlloc - before.TotalAlloc; made > 512<<20 {
+			t.Errorf("%.80q: %d MiB were made", text, made>>20)
+		}
+	}
+	if _, err := Parse(strings.Repeat(section("solver::step<.*>|^main$"), 5000)); err != nil {
+		t.Error(err)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/BurntSushi/toml"
-
+	"codeberg.org/gpumemtop/gpumemtop/internal/budget"
+	"codeberg.org/gpumemtop/gpumemtop/internal/document"
 	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
@@ -39,15 +39,8 @@ func (r *rule) least() bool { return r.figure.Better == figures.More }
 // expression for call sites. Sizes are texts such as "512MiB", or bytes; rates 0 to 1; times texts such as "1.5s".
 // Errors name the key.
 func Parse(text string) (*Rules, error) {
-	if err := units.CheckNesting(text); err != nil {
-		return nil, err
-	}
 	var all map[string]any
-	if _, err := toml.Decode(text, &all); err != nil {
-		var bad toml.ParseError
-		if errors.As(err, &bad) {
-			return nil, fmt.Errorf("line %d: %s", bad.Position.Line, bad.Message)
-		}
+	if _, err := document.Decode(text, &all); err != nil {
 		return nil, err
 	}
 	sections, err := tagSections(all["tag"])
@@ -56,11 +49,12 @@ func Parse(text string) (*Rules, error) {
 	}
 	delete(all, "tag")
 	rules := &Rules{}
+	patterns := budget.New(patternsMax)
 	if err := rules.add(all, nil); err != nil {
 		return nil, err
 	}
 	for i, section := range sections {
-		if err := rules.addSection(section); err != nil {
+		if err := rules.addSection(section, patterns); err != nil {
 			return nil, fmt.Errorf("[[tag]] %d: %w", i+1, err)
 		}
 	}
@@ -74,19 +68,28 @@ func tagSections(value any) ([]map[string]any, error) {
 	switch sections := value.(type) {
 	case nil:
 		return nil, nil
-	case []map[string]any:
-		return sections, nil
+	case []any:
+		list := make([]map[string]any, len(sections))
+		tables := true
+		for i := range sections {
+			var table bool
+			list[i], table = sections[i].(map[string]any)
+			tables = tables && table
+		}
+		if tables {
+			return list, nil
+		}
 	}
 	return nil, errors.New("tag is not a list of sections: write [[tag]] with two brackets, then match = \"...\"")
 }
 
 // addSection adds rules for call sites.
-func (s *Rules) addSection(section map[string]any) error {
+func (s *Rules) addSection(section map[string]any, patterns *budget.Budget) error {
 	pattern, ok := section["match"].(string)
 	if !ok {
 		return errors.New("no match: want match = \"regular expression for call sites\"")
 	}
-	tag, err := regexp.Compile(pattern)
+	tag, err := compile(pattern, patterns)
 	if err != nil {
 		return fmt.Errorf("match: %w", err)
 	}

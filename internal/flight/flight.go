@@ -323,6 +323,8 @@ func (n *namer) make(key siteKey) named {
 	if !room {
 		return named{name: callsite.Untagged, leftOut: true}
 	}
+	n.names.Release(frameBytes * int64(len(frames))) // the name takes their place
+	delete(n.frames, key)
 	var payload []byte
 	for _, f := range frames {
 		if len(payload) > 0 && isCLibrary(f.Module) {

@@ -174,10 +174,10 @@ func TestParse(t *testing.T) {
 		"arena 2":                           {"request = 1", "arena = 2, request = 1"},
 		"no place":                          {"{ request = 1, size = 100, offset = 128, lifetime = 1 }, { request = 2, size = 4096, offset = 0 }", ""},
 		"want a plan, as 'gpumemtop advise": {"size = 100", `size = "much"`},
-		"site 1, place 1: -100: want":       {"size = 100", "size = -100"},
-		"arena 1: -128: want numbers":       {"alignment = 128", "alignment = -128"},
+		"negative integer value -100":       {"size = 100", "size = -100"},
+		"negative integer value -128":       {"alignment = 128", "alignment = -128"},
 		"site 2 has the frames of another":  {"[[site]]", "[[site]]\nframes = [\"p+0x1\"]\n[[site]]"},
-		"nested too deeply":                 {"version", strings.Repeat("[", 40) + "version"},
+		"nested too deeply":                 {"version = 1", "version = " + strings.Repeat("[", 40) + strings.Repeat("]", 40)},
 	} {
 		_, err := Parse(strings.Replace(small, change[0], change[1], 1))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {

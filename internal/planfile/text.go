@@ -6,18 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/BurntSushi/toml"
-
+	"codeberg.org/gpumemtop/gpumemtop/internal/document"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
 // TextMax bounds the text of a plan, in bytes.
-const TextMax = 16 << 20
+const TextMax = 8 << 20
 
 // version is the version of the file format.
 const version = 1
@@ -83,19 +81,17 @@ func Parse(text string) (*Plan, error) {
 	if len(text) > TextMax {
 		return nil, fmt.Errorf("longer than %s: want a plan", units.FormatLong(TextMax))
 	}
-	if err := units.CheckNesting(text); err != nil {
-		return nil, err
-	}
 	p := &Plan{}
-	meta, err := toml.Decode(text, p)
-	if err != nil {
+	_, err := document.Decode(text, p)
+	var unknown *document.UnknownKey
+	if err != nil && !errors.As(err, &unknown) {
 		return nil, parseError(err)
 	}
 	if p.Version != version {
 		return nil, fmt.Errorf("version %d: want %d, as 'gpumemtop advise --write' of this version writes it", p.Version, version)
 	}
-	if unknown := meta.Undecoded(); len(unknown) > 0 {
-		return nil, fmt.Errorf("unknown key %s", units.Clean(strconv.Quote(unknown[0].String())))
+	if unknown != nil {
+		return nil, unknown
 	}
 	p.setDefaults()
 	return p, p.check()
@@ -117,11 +113,11 @@ func (p *Plan) setDefaults() {
 // parseError says in one line where a text is not TOML, or not a plan.
 func parseError(err error) error {
 	const want = ": want a plan, as 'gpumemtop advise --write' writes it"
-	var bad toml.ParseError
+	var bad *document.Error
 	if errors.As(err, &bad) {
-		return fmt.Errorf("line %d: %s%s", bad.Position.Line, strings.TrimSuffix(units.Clean(bad.Message), "."), want)
+		return fmt.Errorf("line %d: %s%s", bad.Line, strings.TrimSuffix(bad.Text, "."), want)
 	}
-	return errors.New(units.Clean(strings.TrimPrefix(err.Error(), "toml: ")) + want)
+	return errors.New(err.Error() + want)
 }
 
 // check reports invalid values.
@@ -142,9 +138,6 @@ func (p *Plan) check() error {
 				return fmt.Errorf("site %d, place %d: phase %d, request %d, arena %d: want numbers from 1, and an arena that there is",
 					i+1, k+1, place.Phase, place.Request, place.Arena)
 			}
-			if err := notNegative(place.Size, place.Offset, place.Life); err != nil {
-				return fmt.Errorf("site %d, place %d: %w", i+1, k+1, err)
-			}
 			current := sitePlace{place, i}
 			if k > 0 && compare(last, current) >= 0 {
 				return fmt.Errorf("site %d, place %d: request %d comes behind request %d: want them in order", i+1, k+1, place.Request, last.Request)
@@ -153,9 +146,6 @@ func (p *Plan) check() error {
 		}
 	}
 	for i, a := range p.Arenas {
-		if err := notNegative(a.Size, a.Align, a.Bound); err != nil {
-			return fmt.Errorf("arena %d: %w", i+1, err)
-		}
 		if a.Bound > a.Size {
 			return fmt.Errorf("arena %d: lower_bound %d is above its size %d", i+1, a.Bound, a.Size)
 		}
@@ -165,16 +155,6 @@ func (p *Plan) check() error {
 		return errors.New("no place: want a [[site]] with places")
 	}
 	return whole.Check()
-}
-
-// notNegative refuses numbers that are below 0 in the file: the TOML library wraps them.
-func notNegative(numbers ...uint64) error {
-	for _, n := range numbers {
-		if n > math.MaxInt64 {
-			return fmt.Errorf("%d: want numbers from 0", int64(n))
-		}
-	}
-	return nil
 }
 
 // sitePlace is a place with the index of its site.

@@ -12,8 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/BurntSushi/toml"
-
+	"codeberg.org/gpumemtop/gpumemtop/internal/document"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
@@ -75,17 +74,9 @@ func Parse(text string) (*Profile, error) {
 	if len(text) > ProfileMax {
 		return nil, fmt.Errorf("longer than %d bytes: want a device's profile", ProfileMax)
 	}
-	if err := units.CheckNesting(text); err != nil {
-		return nil, err
-	}
 	var all map[string]any
-	if _, err := toml.Decode(text, &all); err != nil {
-		var bad toml.ParseError
-		if errors.As(err, &bad) {
-			return nil, fmt.Errorf("line %d: %s: want TOML, with lines such as global_memory = \"8GiB\"", bad.Position.Line,
-				strings.TrimSuffix(units.Clean(bad.Message), "."))
-		}
-		return nil, errors.New(units.Clean(err.Error()))
+	if _, err := document.Decode(text, &all); err != nil {
+		return nil, fmt.Errorf("%s: want TOML, with lines such as global_memory = \"8GiB\"", strings.TrimSuffix(err.Error(), "."))
 	}
 	p := &Profile{}
 	for _, key := range slices.Sorted(maps.Keys(all)) {

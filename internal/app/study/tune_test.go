@@ -8,6 +8,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
+	"codeberg.org/gpumemtop/gpumemtop/internal/document"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 	"codeberg.org/gpumemtop/gpumemtop/internal/setting"
@@ -15,7 +16,6 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/tune"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 
-	"github.com/BurntSushi/toml"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -58,9 +58,8 @@ func checkReadAgain(t *testing.T, want replay.Configuration) {
 		Policy string            `toml:"policy"`
 		Set    map[string]string `toml:"set"`
 	}
-	meta, err := toml.Decode(text.String(), &file)
-	if err != nil || len(meta.Undecoded()) > 0 {
-		t.Fatalf("%s\n%v, %v", text.String(), err, meta.Undecoded())
+	if _, err := document.Decode(text.String(), &file); err != nil {
+		t.Fatalf("%s\n%v", text.String(), err)
 	}
 	c := watch.PolicyChoice{Policy: file.Policy}
 	for name, value := range file.Set {

@@ -1,0 +1,181 @@
+// Package document reads TOML that people write, or send: settings, plans, rules, profiles of devices. Its bounds hold for what
+// the parser itself finds in a text, before values are made of it.
+package document
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/budget"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+const (
+	// nestingMax bounds lists and tables within one another, and the parts of a key.
+	nestingMax = 16
+	// valueBytes is about what a value takes, whatever it is read into.
+	valueBytes = 128
+	// valuesMax bounds what all values take.
+	valuesMax = 128 << 20
+)
+
+// Error is an error in a line of a text.
+type Error struct {
+	Line int
+	Text string
+}
+
+// Error implements error.
+func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Text) }
+
+// Key is a key of a text, with the tables that it is in, where it stands first.
+type Key struct {
+	Parts []string
+	Line  int
+}
+
+// UnknownKey is a key that the value has no place for.
+type UnknownKey struct{ Key string }
+
+// Error implements error.
+func (e *UnknownKey) Error() string { return "unknown key " + units.Clean(strconv.Quote(e.Key)) }
+
+// Decode reads a text into a map[string]any or a struct. Errors are an *Error, or an *UnknownKey. It returns the keys of up
+// to two parts, in the order of the text; headings of tables count as keys.
+func Decode(text string, into any) ([]Key, error) {
+	b := bytes.TrimPrefix([]byte(text), []byte("\ufeff"))
+	d := &decoder{text: b, keep: budget.New(valuesMax), line: 1}
+	if err := d.bound(); err != nil {
+		return nil, err
+	}
+	strict := toml.NewDecoder(bytes.NewReader(b)).DisallowUnknownFields()
+	return d.keys, d.wrong(strict.Decode(into))
+}
+
+// decoder looks through a text.
+type decoder struct {
+	text   []byte
+	keep   *budget.Budget
+	keys   []Key
+	table  []string
+	line   int // of offset
+	offset int
+}
+
+// bound goes through the expressions of the text and refuses what is nested too deeply, or is too much.
+func (d *decoder) bound() error {
+	var p unstable.Parser
+	p.Reset(d.text)
+	for p.NextExpression() {
+		e := p.Expression()
+		parts, at := d.key(e.Key())
+		d.lineAt(at)
+		fits := len(parts) <= nestingMax && d.keep.Charge(valueBytes*int64(len(parts)))
+		if e.Kind == unstable.KeyValue {
+			fits = fits && d.value(e.Value(), 0)
+			parts = append(d.table[:len(d.table):len(d.table)], parts...)
+		} else {
+			d.table = parts
+		}
+		line := d.line
+		switch {
+		case d.keep.Refused() > 0:
+			return &Error{line, fmt.Sprintf("too many values: want at most %d", valuesMax/valueBytes)}
+		case !fits:
+			return &Error{line, fmt.Sprintf("nested too deeply: want at most %d brackets or dots", nestingMax)}
+		case len(parts) <= 2:
+			d.keys = append(d.keys, Key{parts, line})
+		}
+		if e.Kind == unstable.KeyValue && len(parts) == 1 && e.Value().Kind == unstable.InlineTable {
+			d.inTable(parts[0], e.Value().Children())
+		}
+	}
+	var bad *unstable.ParserError
+	if err := p.Error(); errors.As(err, &bad) {
+		d.lineAt(len(d.text))
+		if len(bad.Highlight) > 0 {
+			d.line, d.offset = 1, 0
+			d.lineAt(int(p.Range(bad.Highlight).Offset))
+		}
+		return &Error{d.line, units.Clean(bad.Message)}
+	}
+	return nil
+}
+
+// inTable notes the keys of a table in one line.
+func (d *decoder) inTable(name string, children unstable.Iterator) {
+	for children.Next() {
+		parts, at := d.key(children.Node().Key())
+		if d.lineAt(at); len(parts) == 1 {
+			d.keys = append(d.keys, Key{[]string{name, parts[0]}, d.line})
+		}
+	}
+}
+
+// key returns the parts of a key, and where the key begins.
+func (d *decoder) key(parts unstable.Iterator) (names []string, at int) {
+	at = d.offset
+	for parts.Next() {
+		if len(names) == 0 {
+			at = int(parts.Node().Raw.Offset)
+		}
+		if names = append(names, string(parts.Node().Data)); len(names) > nestingMax {
+			break
+		}
+	}
+	return names, at
+}
+
+// value reports whether a value, and those in it, are in bounds.
+func (d *decoder) value(v *unstable.Node, depth int) bool {
+	if !d.keep.Charge(valueBytes) || depth == nestingMax && (v.Kind == unstable.Array || v.Kind == unstable.InlineTable) {
+		return false
+	}
+	children := v.Children()
+	switch v.Kind {
+	case unstable.Array:
+		for children.Next() {
+			if !d.value(children.Node(), depth+1) {
+				return false
+			}
+		}
+	case unstable.InlineTable:
+		for children.Next() {
+			names, _ := d.key(children.Node().Key())
+			if len(names) > nestingMax || !d.keep.Charge(valueBytes*int64(len(names))) || !d.value(children.Node().Value(), depth+1) {
+				return false
+			}
+		}
+	default:
+	}
+	return true
+}
+
+// lineAt sets the line of an offset, which is not before the last one.
+func (d *decoder) lineAt(offset int) {
+	offset = max(d.offset, min(offset, len(d.text)))
+	d.line += bytes.Count(d.text[d.offset:offset], []byte("\n"))
+	d.offset = offset
+}
+
+// wrong turns the decoder's errors into ours.
+func (d *decoder) wrong(err error) error {
+	var unknown *toml.StrictMissingError
+	var bad *toml.DecodeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &unknown) && len(unknown.Errors) > 0:
+		return &UnknownKey{strings.Join(unknown.Errors[0].Key(), ".")}
+	case errors.As(err, &bad):
+		line, _ := bad.Position()
+		return &Error{line, units.Clean(strings.TrimPrefix(bad.Error(), "toml: "))}
+	}
+	return &Error{1, units.Clean(strings.TrimPrefix(err.Error(), "toml: "))}
+}
