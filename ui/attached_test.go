@@ -163,7 +163,7 @@ func TestAttachedNoPool(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"in use ≥ ", "peak ≥ ", "≥700.0M", "from before attach 12 buffers", "no pool"} {
+	for _, want := range []string{"in use ≥", "peak ≥", "≥700.0M", "from before attach 12 buffers", "no pool"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}

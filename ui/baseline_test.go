@@ -75,5 +75,5 @@ func TestLossIsMarked(t *testing.T) {
 	s = more(1, 0, 0)
 	s.Lost = 12
 	d.Update(frameMsg{now: testStart.Add(2 * time.Second), snap: s})
-	shows(t, d, "≈768.0M", "≈12", "≈864.0M", "in use ≈ 1.43G")
+	shows(t, d, "≈768.0M", "≈12", "≈864.0M", "in use ≈1.43G ")
 }

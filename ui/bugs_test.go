@@ -61,7 +61,7 @@ func TestSmallTerminalOffersNothingUnseen(t *testing.T) {
 func TestNothingAllocated(t *testing.T) {
 	d := newTest((&calls{}).options(), 140, 42, &stats.Snapshot{Program: "true"})
 	hides(t, d, "of 4", "   4┤", "   0┤")
-	shows(t, d, "· —")
+	shows(t, d, "the memory of the device is not known")
 }
 
 // TestHeaderIsSteady: the device stays whatever the policy is called and the recording grows to.

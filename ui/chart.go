@@ -150,7 +150,7 @@ func (r region) trend(x, y, n int, values []uint64, st style) {
 	r.sub(x, y, n, 1).sparkline(scaled[:n], st)
 }
 
-// bar draws a horizontal bar of parts of a whole. Each part above zero gets at least one cell, while there are any.
+// bar draws a horizontal bar of parts of a whole. A part above zero that fills no half of a cell is a thin line, while there are cells.
 func (r region) bar(x, y, n int, whole uint64, parts []part) {
 	at := 0
 	total := 0.0
@@ -163,8 +163,11 @@ func (r region) bar(x, y, n int, whole uint64, parts []part) {
 		if whole > 0 {
 			end = min(n, int(math.Round(total/float64(whole)*float64(n))))
 		}
-		end = max(end, at+1)
-		r.repeat(x+at, y, end-at, p.text, p.style)
+		text := p.text
+		if end <= at {
+			text, end = "▏", at+1
+		}
+		r.repeat(x+at, y, end-at, text, p.style)
 		at = end
 	}
 	r.repeat(x+at, y, n-at, "·", freeStyle)

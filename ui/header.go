@@ -19,14 +19,19 @@ func (d *dashboard) drawHeader(r region, s *stats.Snapshot) {
 	if r.w >= d.mode.prefixWidth {
 		x = r.text(x, 0, d.mode.prefix, dim)
 	}
-	right := fitBy(d.headerItems(s), r.w-x-min(24, r.w/4)-2, gap, steadyWidth)
-	n := gap * max(0, len(right)-1)
-	for i := range right {
-		n += spansWidth(right[i].spans)
+	room := r.w - x - min(24, r.w/4) - 2
+	steady, alarms := fit(d.headerItems(s), room, gap), alarmItems(s)
+	if left := r.w - x - commandLeast - lineWidth(steady, gap); lineWidth(alarms, gap)+2*gap > left {
+		steady, alarms = fit(append(alarms, d.headerItems(s)...), room, gap), nil
 	}
+	right := append(alarms, steady...)
+	n := lineWidth(right, gap)
 	r.textIn(x, 0, r.w-x-n-3, commandLine(s), strong)
 	r.lineOf(r.w-1-n, 0, gap, right)
 }
+
+// commandLeast is what alarms leave of the command line, in columns.
+const commandLeast = 12
 
 // commandLine is the program without its folder, and its arguments.
 func commandLine(s *stats.Snapshot) string {
@@ -84,8 +89,19 @@ func (d *dashboard) headerItems(s *stats.Snapshot) []item {
 		items = append(items, policyItem(s))
 	}
 	if s.Recording.Path != "" {
-		items = append(items, item{3, []span{{"REC ", badStyle}, {bytesText(s.Recording.Bytes), plain}}})
+		items = append(items, item{3, padded([]span{{"REC ", badStyle}, {bytesText(s.Recording.Bytes), plain}}, width("REC 999.9M"))})
 	}
+	return items
+}
+
+// padded fills spans up to a width, so that what stands left of them does not move.
+func padded(spans []span, w int) []span {
+	return append(spans, span{strings.Repeat(" ", max(0, w-spansWidth(spans))), plain})
+}
+
+// alarmItems are what does not happen in most runs. They come left of the others, which do not move for them.
+func alarmItems(s *stats.Snapshot) []item {
+	var items []item
 	if slices.ContainsFunc(s.PostMortems, shortOfMemory) {
 		items = append(items, item{1, []span{{"OUT OF MEMORY", badStyle}}})
 	}
@@ -103,25 +119,12 @@ func shortOfMemory(p stats.PostMortem) bool {
 	return p.Verdict != stats.VerdictKilled || p.OOMKillsNumber > 1
 }
 
-// steadyWidth is the width of an item of the header, of texts that change while a program runs the usual most: else others would
-// come and go with them.
-func steadyWidth(i *item) int {
-	n := spansWidth(i.spans)
-	switch i.spans[0].text {
-	case "policy ":
-		return max(n, width("policy futhark-2018"))
-	case "REC ":
-		return max(n, width("REC 999.9M"))
-	}
-	return n
-}
-
 // policyItem names the policy in force. One that the session chose is left out late.
 func policyItem(s *stats.Snapshot) item {
 	if s.Auto != nil && s.Auto.Steers {
-		return item{1, []span{{"auto: ", keyStyle}, {s.Policy, plain}}}
+		return item{1, padded([]span{{"auto: ", keyStyle}, {s.Policy, plain}}, width("auto: futhark-2018"))}
 	}
-	return item{5, []span{{"policy ", dim}, {s.Policy, plain}}}
+	return item{5, padded([]span{{"policy ", dim}, {s.Policy, plain}}, width("policy futhark-2018"))}
 }
 
 func (d *dashboard) frozenText() string {

@@ -111,7 +111,7 @@ func TestHeldBetweenIterations(t *testing.T) {
 	s.Totals.Held, s.Totals.InUse = 5<<30, 1<<10
 	s.Tags[8].Held, s.Tags[8].InUse, s.Tags[8].Live = 2<<30, 0, 0
 	d := newTest((&calls{}).options(), 120, 36, s)
-	shows(t, d, "in use 5.00G now 1.00K", "▸ "+s.Tags[8].Name)
+	shows(t, d, "in use 1.00K   held 5.00G ", "▸ "+s.Tags[8].Name)
 }
 
 func TestFreeze(t *testing.T) {

@@ -31,16 +31,13 @@ func curedSnapshot(after time.Duration, hits, misses uint64) *stats.Snapshot {
 func hitsShown(t *testing.T, d *dashboard) (now, run, row style) {
 	t.Helper()
 	s := d.shown()
-	items := d.hitItems(s)
-	if len(items) == 1 {
-		return items[0].spans[1].style, 0, 0
-	}
+	fields := d.hitFields(s)
 	for i := range tagColumns {
 		if tagColumns[i].title == hitTitle {
 			row, _ = d.tags.cell(&tagColumns[i], &s.Tags[4])
 		}
 	}
-	return items[0].spans[1].style, items[1].spans[1].style, row
+	return fields[0].value.style, fields[1].value.style, row
 }
 
 // TestColoursAreOfLate: what was cured ten seconds ago is no fault now, and the average of the run is dim.
@@ -56,12 +53,12 @@ func TestColoursAreOfLate(t *testing.T) {
 		t.Errorf("cured: styles %d, %d, %d", now, run, row)
 	}
 	d = at(11*time.Second, 0, 1000)
-	shows(t, d, "hit 0.0%  run 36.4%")
+	shows(t, d, "hit 0.0%    run 36.4%")
 	if now, run, row := hitsShown(t, d); now != badStyle || run != dim || row != warnStyle {
 		t.Errorf("it misses: styles %d, %d, %d", now, run, row)
 	}
 	d = at(11*time.Second, 0, 0)
-	shows(t, d, "hit —  run 40.0%")
+	shows(t, d, "hit —       run 40.0%")
 	if now, _, row := hitsShown(t, d); now != dim || row != dim {
 		t.Errorf("idle: styles %d, %d", now, row)
 	}
@@ -70,7 +67,7 @@ func TestColoursAreOfLate(t *testing.T) {
 		t.Error("half of the last ten seconds is good before it was cured")
 	}
 	d.Update(frameMsg{now: testStart.Add(time.Minute), snap: curedSnapshot(time.Minute, 0, 9), app: App{State: stats.Exited}, hasApp: true})
-	hides(t, d, "run 4")
+	shows(t, d, "hit 40.0%   run 40.0%")
 	if now, _, _ := hitsShown(t, d); now != badStyle {
 		t.Errorf("after the end the average counts: style %d", now)
 	}

@@ -206,5 +206,5 @@ func TestCachedMost(t *testing.T) {
 	s := sampleSnapshot()
 	s.Limits[7].Value = 1. / 64
 	d := newTest((&calls{}).options(), 120, 36, s)
-	shows(t, d, "cached 384.0M/256.0M")
+	shows(t, d, "cached 384.0M ", "cached at most 256.0M")
 }

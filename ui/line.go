@@ -10,27 +10,26 @@ type item struct {
 
 // fit drops items until the rest is at most w columns wide with gap blanks between two.
 func fit(items []item, w, gap int) []item {
-	return fitBy(items, w, gap, func(i *item) int { return spansWidth(i.spans) })
-}
-
-// fitBy is fit with other widths.
-func fitBy(items []item, w, gap int, widthOf func(*item) int) []item {
 	items = append([]item(nil), items...)
-	for len(items) > 0 {
-		n := gap * (len(items) - 1)
+	for len(items) > 0 && lineWidth(items, gap) > w {
 		worst := 0
 		for i := range items {
-			n += widthOf(&items[i])
 			if items[i].rank >= items[worst].rank {
 				worst = i
 			}
 		}
-		if n <= w {
-			break
-		}
 		items = append(items[:worst], items[worst+1:]...)
 	}
 	return items
+}
+
+// lineWidth is the width of items with gap blanks between two.
+func lineWidth(items []item, gap int) int {
+	n := gap * max(0, len(items)-1)
+	for i := range items {
+		n += spansWidth(items[i].spans)
+	}
+	return n
 }
 
 // lineOf writes items with gap blanks between two and returns the column after them.

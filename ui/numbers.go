@@ -2,74 +2,172 @@ package ui
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// drawTop draws header, numbers, gauge and, at full size, the legend of the gauge.
+// drawTop draws header, numbers, gauge and, at full size, what the pool gains.
 func (d *dashboard) drawTop(r region, s *stats.Snapshot, m size) {
 	d.drawHeader(r, s)
-	numbers := d.numberItems(s)
-	gap := 2
+	drawFields(r.sub(1, 1, r.w-2, 1), d.numberFields(s))
+	d.drawGauge(r.sub(1, 2, r.w-2, 1), s)
 	if m == full {
-		gap = 3
-	}
-	r.line(1, 1, gap, numbers)
-	drawGauge(r.sub(1, 2, r.w-2, 1), s, m)
-	if m == full {
-		r.line(1, 3, gap, d.legendItems(s))
+		drawFields(r.sub(1, 3, r.w-2, 1), d.gainFields(s))
 	}
 }
 
-// numberItems are the numbers of the second line.
-func (d *dashboard) numberItems(s *stats.Snapshot) []item {
+// field is a number in its place, which depends on the width of the terminal alone: whatever the values are, nothing moves and nothing
+// comes or goes.
+type field struct {
+	rank  int // the field with the highest rank is left out first
+	name  string
+	value span
+	w     int // of the value
+}
+
+func (f *field) width() int {
+	if f.name == "" {
+		return f.w
+	}
+	return width(f.name) + 1 + f.w
+}
+
+// fieldGap is how many columns lie between two fields.
+const fieldGap = 2
+
+// fitFields drops fields until the rest fits w columns.
+func fitFields(fields []field, w int) []field {
+	for {
+		n, worst := -fieldGap, 0
+		for i := range fields {
+			n += fieldGap + fields[i].width()
+			if fields[i].rank >= fields[worst].rank {
+				worst = i
+			}
+		}
+		if n <= w || len(fields) == 0 {
+			return fields
+		}
+		fields = slices.Delete(fields, worst, worst+1)
+	}
+}
+
+// drawFields draws the fields that fit.
+func drawFields(r region, fields []field) {
+	x := 0
+	for _, f := range fitFields(fields, r.w) {
+		f.draw(r, x, 0)
+		x += f.width() + fieldGap
+	}
+}
+
+// draw draws a field. A value that is too wide, as one with a sign before it, may take one of the blanks after it.
+func (f *field) draw(r region, x, y int) {
+	if r.text(x, y, f.name, dim); f.name != "" {
+		x += width(f.name) + 1
+	}
+	r.textIn(x, y, f.w+1, f.value.text, f.value.style)
+}
+
+// bytesField is a field with bytes.
+func bytesField(rank int, name string, v uint64, sign string, st style) field {
+	return field{rank: rank, name: name, value: span{sign + fewBytes(v), st}, w: bytesWide}
+}
+
+// fewBytes formats a size in at most bytesWide columns.
+func fewBytes(v uint64) string {
+	text := bytesText(v)
+	if point := strings.IndexByte(text, '.'); width(text) > bytesWide && point > 0 {
+		text = text[:point] + text[len(text)-1:]
+	}
+	return text
+}
+
+// The widths of values.
+const (
+	bytesWide   = len("999.9M")
+	percentWide = len("100.0%")
+	shareWide   = len("100%")
+	rateWide    = len("999.9k")
+)
+
+// shareText writes a rate with two digits or three.
+func shareText(rate float64) string {
+	if text := strconv.FormatFloat(100*max(0, min(rate, 1)), 'f', 1, 64); len(text) < shareWide {
+		return text + "%"
+	}
+	return strconv.FormatFloat(100*max(0, min(rate, 1)), 'f', 0, 64) + "%"
+}
+
+// numberFields are the numbers of the second line.
+func (d *dashboard) numberFields(s *stats.Snapshot) []field {
+	t := &s.Totals
+	sign := leastText(s)
 	switch rough := d.cursor.moment.Rough; {
-	case rough && d.mode.pool:
-		return roughItems(s)
 	case rough:
-		return slices.Delete(roughItems(s), 2, 3) // the hit rate
+		fields := []field{
+			bytesField(0, figures.InUse.Name+" up to", t.InUse, sign, inUseStyle), bytesField(2, figures.PeakInUse.Title(), t.PeakInUse, sign, plain),
+			{rank: 3, name: "creates", value: span{count(t.Creates), plain}, w: len("99 999 999")},
+		}
+		if d.mode.pool {
+			fields = slices.Insert(fields, 2, d.hitFields(s)[0])
+		}
+		return fields
 	case d.mode.pool:
-		return d.poolItems(s)
+		return d.poolFields(s)
 	}
-	return d.poollessItems(s)
+	return []field{
+		bytesField(0, figures.InUse.Name, t.InUse, sign, inUseStyle), bytesField(1, figures.Held.Name, d.held(s), sign, plain),
+		{rank: 3, name: "buffers", value: span{count(t.LiveBuffers), plain}, w: len("9 999 999")},
+		bytesField(2, figures.PeakInUse.Title(), t.PeakInUse, sign, plain), createsField(s), d.peakTimeField(s),
+	}
 }
 
-// peakSpans are the peak in use and its time.
-func peakSpans(s *stats.Snapshot) []span {
-	t := &s.Totals
-	peak := []span{{figures.PeakInUse.Title() + " ", dim}, {leastText(s) + bytesText(t.PeakInUse), plain}}
-	if t.PeakInUseTime > s.Started {
-		peak = append(peak, span{" @" + units.Clock(since(s.Started, t.PeakInUseTime)), dim})
-	}
-	return peak
-}
-
-// inUseSpans are the most in use in the last second, and what is in use now if that is clearly less. In a recording they are
-// what is in use at the time of the cursor.
-func (d *dashboard) inUseSpans(s *stats.Snapshot) []span {
-	t := &s.Totals
-	most := max(t.Held, t.InUse)
+// held is the most in use in the last second. In a recording it is what is in use at the time of the cursor.
+func (d *dashboard) held(s *stats.Snapshot) uint64 {
 	if d.mode.recording {
-		most = t.InUse
+		return s.Totals.InUse
 	}
-	spans := []span{{figures.InUse.Name + " ", dim}, {leastText(s) + bytesText(most), inUseStyle}}
-	if most > add(t.InUse, t.InUse/20) {
-		return append(spans, span{" now " + bytesText(t.InUse), dim})
-	}
-	return append(spans, span{tendency(s.History), dim})
+	return max(s.Totals.Held, s.Totals.InUse)
 }
 
-// roughItems are the numbers that the summaries in a recording have.
-func roughItems(s *stats.Snapshot) []item {
+// poolFields are the numbers of programs with a pool. As columns get fewer, the time of the peak goes first, then the idle memory.
+func (d *dashboard) poolFields(s *stats.Snapshot) []field {
 	t := &s.Totals
-	return []item{
-		{0, []span{{figures.InUse.Name + " up to ", dim}, {bytesText(t.InUse), inUseStyle}}},
-		{1, figureSpans(s, figures.PeakInUse, plain)},
-		{0, hitSpans(s)},
-		{2, []span{{count(t.Creates), plain}, {" creates", dim}}},
+	sign, wasted, scattered := leastText(s), plain, dim
+	if t.Waste() >= 0.25 {
+		wasted = warnStyle
 	}
+	if t.SlabBytes > 0 {
+		scattered = plain // without slabs, a free block is not divided, so that it is no fault if many are free
+	}
+	fields := []field{
+		bytesField(0, figures.InUse.Name, t.InUse, sign, inUseStyle), bytesField(3, figures.Held.Name, d.held(s), sign, plain),
+		bytesField(1, figures.Cached.Name, t.Cached, "", cachedStyle), bytesField(7, figures.Reserved.Name, t.Reserved(), "", plain),
+		bytesField(5, figures.PeakInUse.Title(), t.PeakInUse, sign, plain),
+	}
+	fields = append(fields, d.hitFields(s)...)
+	return append(fields,
+		field{rank: 6, name: "waste", value: span{shareText(t.Waste()), wasted}, w: shareWide},
+		field{rank: 4, name: "frag", value: span{shareText(t.ExternalFragmentation()), scattered}, w: shareWide},
+		createsField(s), bytesField(10, figures.Idle.Name, t.Idle, "", cachedStyle), d.peakTimeField(s))
+}
+
+func createsField(s *stats.Snapshot) field {
+	return field{rank: 9, name: "alloc/s", value: span{perSecond(s.Window.Creates, s.Window.NS), plain}, w: rateWide}
+}
+
+// peakTimeField says when the peak was.
+func (d *dashboard) peakTimeField(s *stats.Snapshot) field {
+	text := none
+	if t := s.Totals.PeakInUseTime; t > s.Started {
+		text = units.Clock(since(s.Started, t))
+	}
+	return field{rank: 11, name: "peak at", value: span{text, dim}, w: len("00:00:00")}
 }
 
 // figureSpans are the name and the value of a figure.
@@ -91,11 +189,6 @@ func figureText(f *figures.Figure, v figures.Value) string {
 	}
 }
 
-func hitSpans(s *stats.Snapshot) []span {
-	t := &s.Totals
-	return []span{{"hit ", dim}, {hitText(t.Hits, t.Misses), rateStyle(t.HitRate(), t.Hits+t.Misses)}}
-}
-
 // lateNS is what colours and the first hit rate are about, in ns: what was cured earlier is no fault now.
 const lateNS = 10e9
 
@@ -112,78 +205,33 @@ func (d *dashboard) goesOn(s *stats.Snapshot) bool {
 	return !d.mode.recording && !d.ended() && !d.processes.single(s) && len(s.Minute) > 0
 }
 
-// hitItems are the hit rate of the last seconds and that of the run.
-func (d *dashboard) hitItems(s *stats.Snapshot) []item {
-	if !d.goesOn(s) {
-		return []item{{0, hitSpans(s)}}
+// hitFields are the hit rate of the last seconds, by which it has its colour, and that of the run. Where it is not known what happened
+// of late, as after the end, both are of the run.
+func (d *dashboard) hitFields(s *stats.Snapshot) []field {
+	t := &s.Totals
+	hits, misses := t.Hits, t.Misses
+	if d.goesOn(s) {
+		hits, misses = lateHits(s)
 	}
-	hits, misses := lateHits(s)
 	all := add(hits, misses)
-	return []item{
-		{0, []span{{"hit ", dim}, {hitText(hits, misses), rateStyle(float64(hits)/float64(max(all, 1)), all)}}},
-		{5, []span{{"run ", dim}, {hitText(s.Totals.Hits, s.Totals.Misses), dim}}},
+	return []field{
+		{rank: 2, name: "hit", value: span{hitText(hits, misses), rateStyle(float64(hits)/float64(max(all, 1)), all)}, w: percentWide},
+		{rank: 8, name: "run", value: span{hitText(t.Hits, t.Misses), dim}, w: percentWide},
 	}
 }
 
 // fewRequests are too few for their hit rate to be good or bad.
 const fewRequests = 20
 
-func (d *dashboard) poolItems(s *stats.Snapshot) []item {
-	cached := figureSpans(s, figures.Cached, cachedStyle)
-	if most, known := s.CachedMost(); known && most < unlimitedBytes {
-		cached = append(cached, span{"/" + bytesText(most), dim})
-	}
-	if s.Totals.Idle > 0 {
-		cached = append(cached, append([]span{{" ", dim}}, figureSpans(s, figures.Idle, cachedStyle)...)...)
-	}
-	wasteStyle := plain
-	if s.Totals.Waste() >= 0.25 {
-		wasteStyle = warnStyle
-	}
-	items := append([]item{
-		{0, d.inUseSpans(s)},
-		{1, cached},
-		{6, figureSpans(s, figures.Reserved, plain)},
-		{3, peakSpans(s)},
-	}, d.hitItems(s)...)
-	return append(items,
-		item{4, figureSpans(s, figures.Waste, wasteStyle)},
-		item{7, figureSpans(s, figures.ExternalFragmentation, plain)},
-		item{2, []span{{perSecond(s.Window.Creates, s.Window.NS), plain}, {" alloc/s", dim}}})
-}
-
-// poollessItems are the numbers of programs without a pool, whose hit rate would look like a fault.
-func (d *dashboard) poollessItems(s *stats.Snapshot) []item {
-	t := &s.Totals
-	return []item{
-		{0, d.inUseSpans(s)},
-		{2, []span{{"buffers ", dim}, {count(t.LiveBuffers), plain}}},
-		{3, peakSpans(s)},
-		{1, []span{{perSecond(s.Window.Creates, s.Window.NS), plain}, {" alloc/s", dim}}},
-	}
-}
-
 // leastText marks what lost events may have made too high or too low, and a lower bound: sizes from before attach are known only from later uses.
 func leastText(s *stats.Snapshot) string {
 	switch {
 	case s.Lost > 0:
-		return "≈ "
+		return "≈"
 	case s.BeforeAttach() == nil:
 		return ""
 	}
-	return "≥ "
-}
-
-// poollessLegend counts calls instead of what a pool saved.
-func poollessLegend(s *stats.Snapshot) []item {
-	items := []item{
-		{0, []span{{"█", inUseStyle}, {" in use", dim}}},
-		{1, append(figureSpans(s, figures.Creates, plain), append([]span{{" ", dim}}, figureSpans(s, figures.Releases, plain)...)...)},
-	}
-	if before := s.BeforeAttach(); before != nil {
-		items = append(items, item{2, []span{{"from before attach ", dim}, {count(before.Live), plain}, {" buffers", dim}}})
-	}
-	return append(items, item{3, []span{{"no pool: attach only watches", dim}}})
+	return "≥"
 }
 
 func hitText(hits, misses uint64) string {
@@ -208,107 +256,93 @@ func rateStyle(rate float64, n uint64) style {
 	return badStyle
 }
 
-// tendency returns an arrow if memory in use has changed by more than two percent over the last ten samples.
-func tendency(h []stats.Sample) string {
-	if len(h) < 10 {
-		return ""
-	}
-	was, is := float64(h[len(h)-10].InUse), float64(h[len(h)-1].InUse)
-	switch {
-	case is > was*1.02:
-		return " ▲"
-	case is < was*0.98:
-		return " ▼"
-	}
-	return "  "
-}
+// gaugeLegend is the width from which the gauge has its legend in the line.
+const gaugeLegend = 72
 
-// drawGauge draws how much of the device is reserved.
-func drawGauge(r region, s *stats.Snapshot, m size) {
+// drawGauge draws how much of the device is reserved, with its legend. Where the device's memory is not known there is nothing to fill.
+func (d *dashboard) drawGauge(r region, s *stats.Snapshot) {
 	t := &s.Totals
-	whole, label := s.Device.Global, bytesText(s.Device.Global)
+	whole := s.Device.Global
 	if whole == 0 {
-		whole = niceCeiling(max(t.PeakReserved, add(t.InUse, t.Cached, t.Cooling)))
-		label = "of " + bytesText(whole)
-		if t.PeakReserved == 0 && t.InUse == 0 {
-			label = none
+		r.text(0, 0, "the memory of the device is not known: there is nothing to compare with", dim)
+		return
+	}
+	parts := []part{{t.InUse, "█", inUseStyle}, {since(t.Idle, t.Cached), "▒", cachedStyle}, {t.Idle, "▂", cachedStyle}, {t.Cooling, "░", coolingStyle}}
+	names := []string{figures.InUse.Name, figures.Cached.Name, figures.Idle.Name, figures.Cooling.Name}
+	label := "of " + bytesText(whole)
+	if d.mode.pool {
+		free := fewBytes(since(add(t.InUse, t.Cached, t.Cooling), whole))
+		label = strings.Repeat(" ", max(0, bytesWide-width(free))) + free + " free " + label
+	} else {
+		parts, names = parts[:1], names[:1]
+	}
+	end := r.w - width(label)
+	r.text(end, 0, label, dim)
+	if r.w >= gaugeLegend {
+		for i := len(parts) - 1; i >= 0; i-- {
+			end -= width(names[i]) + 3
+			r.spans(end, 0, span{parts[i].text, parts[i].style}, span{" " + names[i], dim})
 		}
 	}
-	x := 0
-	if m == full && s.Device.Global > 0 {
-		x = r.text(0, 0, "device ", dim)
-	}
-	n := r.w - x - width(label) - 1
-	r.bar(x, 0, n, whole, []part{{t.InUse, "█", inUseStyle}, {since(t.Idle, t.Cached), "▒", cachedStyle}, {t.Idle, "▂", cachedStyle}, {t.Cooling, "░", coolingStyle}})
-	r.right(r.w, 0, label, dim)
+	r.bar(0, 0, max(0, end-1), whole, parts)
 }
 
-// savingItems are what the pool has saved, if that is known.
-func (d *dashboard) savingItems(s *stats.Snapshot) []item {
-	return slices.DeleteFunc(d.legendItems(s), func(i item) bool { return i.rank < 3 })
-}
-
-// legendItems explain the gauge.
-func (d *dashboard) legendItems(s *stats.Snapshot) []item {
-	switch {
-	case !d.cursor.moment.Rough && d.mode.pool:
-		return d.poolLegend(s)
-	case !d.cursor.moment.Rough:
-		return poollessLegend(s)
-	}
-	return []item{
-		{0, []span{{"█", inUseStyle}, {" in use", dim}}},
-		{0, []span{{"▒", cachedStyle}, {" cached", dim}}},
-		{1, []span{{"░", coolingStyle}, {" cooling", dim}}},
-		{2, []span{{"at the peak of the interval before this time", dim}}},
-	}
-}
-
-// poolLegend also says what the pool has saved, if that is known.
-func (d *dashboard) poolLegend(s *stats.Snapshot) []item {
+// gainFields say what the pool gains, if that is known, and what it costs.
+func (d *dashboard) gainFields(s *stats.Snapshot) []field {
 	t := &s.Totals
-	items := []item{
-		{0, []span{{"█", inUseStyle}, {" in use ", dim}, {bytesText(t.InUse), plain}}},
-		{0, []span{{"▒", cachedStyle}, {" cached ", dim}, {bytesText(t.Cached), plain}}},
-		{1, []span{{"░", coolingStyle}, {" cooling ", dim}, {bytesText(t.Cooling), plain}}},
+	number := func(rank int, f *figures.Figure) field {
+		return field{rank: rank, name: f.Title(), value: span{figureText(f, f.Of(figures.Run(s))), plain}, w: len("99 999 999")}
 	}
-	if t.Idle > 0 {
-		items = slices.Insert(items, 2, item{1, append([]span{{"▂", cachedStyle}, {" ", dim}}, figureSpans(s, figures.Idle, plain)...)})
+	words := func(rank int, name, text string, st style) field {
+		return field{rank: rank, name: name, value: span{text, st}, w: width(text)}
 	}
-	if s.Device.Global > 0 {
-		free := since(add(t.InUse, t.Cached, t.Cooling), s.Device.Global)
-		items = append(items, item{2, []span{{"·", freeStyle}, {" free ", dim}, {bytesText(free), plain}}})
+	switch {
+	case d.cursor.moment.Rough:
+		return []field{words(0, "", "at the peak of the interval before this time", dim)}
+	case !d.mode.pool:
+		fields := []field{number(1, figures.Creates), number(2, figures.Releases), words(3, "", "no pool: attach only watches", dim)}
+		if before := s.BeforeAttach(); before != nil {
+			fields = append(fields, words(4, "from before attach", plural(before.Live, "buffer"), plain))
+		}
+		return fields
 	}
-	items = append(items,
-		item{3, append(figureSpans(s, figures.DriverCreates, plain), span{" avoided ", dim}, span{count(t.Hits), goodStyle})})
+	fields := []field{number(0, figures.DriverCreates), {rank: 1, name: "avoided", value: span{count(t.Hits), goodStyle}, w: len("999 999 999")}}
+	if most, known := s.CachedMost(); known {
+		text := noLimit
+		if most < unlimitedBytes {
+			text = fewBytes(most)
+		}
+		fields = append(fields, field{rank: 2, name: "cached at most", value: span{text, plain}, w: len(noLimit)})
+	}
 	switch {
 	case s.Measured.Known():
-		return append(items, item{4, []span{{"measured ", dim}, {s.Measured.Change(), plain}}}, item{5, []span{{s.Measured.Other(), dim}}})
+		return append(fields, words(3, "measured", s.Measured.Change(), plain), words(4, "", s.Measured.Other(), dim))
 	case t.Saved.NS == 0 && t.Hits > 0 && d.o.Measure != nil:
-		return append(items, item{4, []span{{"E", keyStyle}, {" measures what that gains", dim}}})
+		return append(fields, words(3, "", "E measures what that gains", dim))
 	case t.Saved.NS == 0:
-		return items
+		return fields
 	}
 	of := "(estimate)"
 	if !t.Saved.Releases {
 		of = "of creates (estimate)"
 	}
-	return append(items, item{4, []span{{"saved ≈ ", dim}, {duration(t.Saved.NS), plain}}}, item{5, []span{{of, dim}}})
+	return append(fields, words(3, "saved", "≈ "+duration(t.Saved.NS), plain), words(4, "", of, dim))
 }
 
 // drawNumbersOnly draws the numbers line by line, in a terminal too small for panes.
 func (d *dashboard) drawNumbersOnly(r region, s *stats.Snapshot) {
 	d.drawHeader(r, s)
 	x, y := 1, 1
-	for _, it := range append(d.numberItems(s), d.savingItems(s)...) {
-		n := spansWidth(it.spans)
+	for _, f := range append(d.numberFields(s), d.gainFields(s)...) {
+		n := f.width()
 		if x > 1 && x+n > r.w-1 {
 			x, y = 1, y+1
 		}
 		if y >= r.h-1 {
 			break
 		}
-		x = r.spans(x, y, it.spans...) + 2
+		f.draw(r, x, y)
+		x += n + fieldGap
 	}
 	if d.note.text != "" {
 		r.sub(0, r.h-2, r.w, 1).wipe()

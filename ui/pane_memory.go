@@ -36,23 +36,27 @@ func memoryColumns(t *timeline, n int) ([]column, uint64) {
 // memoryPane draws memory over time, with labels at the left and, if there is room, an axis of time.
 type memoryPane struct{ basePane }
 
-// title has a hint that explains the layers if no gauge does, else the peak.
+// title has a hint that explains the layers if the gauge does not, else the peak.
 func (p memoryPane) title(s *stats.Snapshot) (title, hint []span) {
 	d := p.d
 	title = []span{{"memory", titleStyle}}
 	if d.span > 0 {
 		title = append(title, span{" " + axisTime(d.span), keyStyle})
 	}
-	keys := []span{{" z", keyStyle}, {" zoom ", dim}, {" ← →", keyStyle}, {" time ", dim}, {" < >", keyStyle}, {" event ", dim}}
-	switch {
-	case !d.mode.pool && sizeOf(d.w, d.h) == full, d.cursor.moment.Rough && sizeOf(d.w, d.h) == full:
-		return title, keys
-	case sizeOf(d.w, d.h) == full:
-		return title, append(append([]span{{" ", dim}}, figureSpans(s, figures.PeakReserved, plain)...), append([]span{{" ", dim}}, keys...)...)
-	case !d.mode.pool:
-		return title, []span{{" █", inUseStyle}, {" in use ", dim}}
+	if d.w-2 < gaugeLegend {
+		hint = []span{{" █", inUseStyle}, {" in use ", dim}}
+		if d.mode.pool {
+			hint = append(hint, span{"▒", cachedStyle}, span{" cached ", dim}, span{"░", coolingStyle}, span{" cooling ", dim})
+		}
+		return title, hint
 	}
-	return title, []span{{" █", inUseStyle}, {" in use ", dim}, {"▒", cachedStyle}, {" cached ", dim}, {"░", coolingStyle}, {" cooling ", dim}}
+	if d.mode.pool && !d.cursor.moment.Rough {
+		hint = append([]span{{" ", dim}}, figureSpans(s, figures.PeakReserved, plain)...)
+	}
+	if sizeOf(d.w, d.h) == full {
+		hint = append(hint, span{"  z", keyStyle}, span{" zoom ", dim}, span{" ← →", keyStyle}, span{" time ", dim}, span{" < >", keyStyle}, span{" event", dim})
+	}
+	return title, append(hint, span{" ", dim})
 }
 
 // machineSpans say what the machine reports; empty where it reports nothing.
