@@ -128,7 +128,7 @@ func TestAttachedLeaves(t *testing.T) {
 }
 
 func TestAttachedHelp(t *testing.T) {
-	d := attachedTest(100, 100, attachedSnapshot(1), App{Status: -1})
+	d := attachedTest(100, 130, attachedSnapshot(1), App{Status: -1})
 	press(d, "?", "?")
 	got := screen(d)
 	for _, want := range []string{"the programs go on", "zoom a pane", "nothing to change", "unknown before attach"} {

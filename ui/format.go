@@ -15,8 +15,11 @@ const none = "—" // in place of a number
 
 // bytesText formats a size in a few columns.
 func bytesText(v uint64) string {
-	if v == 0 {
+	switch {
+	case v == 0:
 		return "0"
+	case v < 1024:
+		return strconv.FormatUint(v, 10) + " B"
 	}
 	return units.Format(v)
 }

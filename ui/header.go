@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -102,11 +103,18 @@ func padded(spans []span, w int) []span {
 // alarmItems are what does not happen in most runs. They come left of the others, which do not move for them.
 func alarmItems(s *stats.Snapshot) []item {
 	var items []item
-	if slices.ContainsFunc(s.PostMortems, shortOfMemory) {
-		items = append(items, item{1, []span{{"OUT OF MEMORY", badStyle}}})
+	short, last := false, uint64(0)
+	for i := range s.PostMortems {
+		if p := &s.PostMortems[i]; shortOfMemory(*p) {
+			short, last = true, max(last, p.Time)
+		}
+	}
+	if short {
+		items = append(items, item{1, []span{{"OUT OF MEMORY", alarmStyle(s, last)}}})
 	}
 	if len(s.Findings) > 0 {
-		items = append(items, item{1, []span{{strings.ToUpper(mistakeCount(s)), badStyle}}})
+		latest := slices.MaxFunc(s.Findings, func(a, b stats.Finding) int { return cmp.Compare(a.Last, b.Last) })
+		items = append(items, item{1, []span{{strings.ToUpper(mistakeCount(s)), alarmStyle(s, latest.Last)}}})
 	}
 	if s.Lost > 0 {
 		items = append(items, item{1, []span{{"LOST " + count(s.Lost) + " events", badStyle}}})

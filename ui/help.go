@@ -92,9 +92,14 @@ func (h *help) lines() [][]span {
 		for _, pane := range d.mode.panes {
 			p.entry(pane.term, pane.meaning, 14)
 		}
-		p.head("words")
-		for _, w := range d.mode.words {
-			p.entry(w.term, w.meaning, 15)
+		for _, list := range []struct {
+			head  string
+			words []word
+		}{{"signs", signs}, {"words", d.mode.words}} {
+			p.head(list.head)
+			for _, w := range list.words {
+				p.entry(w.term, w.meaning, 15)
+			}
 		}
 		return p.lines
 	}
@@ -114,7 +119,7 @@ func (h *help) lines() [][]span {
 			p.entry(w.term, w.meaning, 15)
 		}
 	}
-	p.head("? again: all keys, panes and words")
+	p.head("? again: all keys, panes, signs and words")
 	return p.lines
 }
 

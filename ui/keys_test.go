@@ -264,7 +264,7 @@ func TestOutputPane(t *testing.T) {
 	d := newTest((&calls{}).options(), 80, 24, sampleSnapshot())
 	press(d, "o")
 	got := screen(d)
-	for _, want := range []string{"output 4 lines, 1 on stderr", "!warning: no GPU", " iter 212/500  12.4 ms", " iter 213/500    12.1 ms"} {
+	for _, want := range []string{"output 4 lines, 1 on stderr", "▌warning: no GPU", " iter 212/500  12.4 ms", " iter 213/500    12.1 ms"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}

@@ -24,7 +24,7 @@ func lineWith(d *dashboard, label string) string {
 func TestMissesByReason(t *testing.T) {
 	s := sampleSnapshot()
 	d := newTest((&calls{}).options(), 140, 42, s)
-	if lineWith(d, "miss") == "" || lineWith(d, "waste") != "" {
+	if lineWith(d, "miss") == "" || lineWith(d, "ratio") != "" {
 		t.Errorf("without reasons:\n%s", screen(d))
 	}
 	s = sampleSnapshot()
@@ -41,7 +41,7 @@ func TestMissesByReason(t *testing.T) {
 		s.History[i].Reasons = r
 	}
 	d = newTest((&calls{}).options(), 140, 42, s)
-	cold, waste := lineWith(d, "cold"), lineWith(d, "waste")
+	cold, waste := lineWith(d, "cold"), lineWith(d, "ratio")
 	if !strings.Contains(cold, "█") || strings.Contains(cold, "▄") || !strings.Contains(waste, "▄") || strings.Contains(waste, "█") {
 		t.Errorf("cold %q, waste %q", cold, waste)
 	}

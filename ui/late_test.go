@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -85,4 +86,55 @@ func TestOneMissIsNoFault(t *testing.T) {
 			t.Errorf("%d hits, %d misses: style %d, want %d", test.tag.Hits, test.tag.Misses, got, test.want)
 		}
 	}
+}
+
+// TestAlarmsAreOfLate: a mistake is red while it is new.
+func TestAlarmsAreOfLate(t *testing.T) {
+	s := mistaken(sampleSnapshot())
+	for i := range s.Findings {
+		s.Findings[i].Last = s.Time - 11e9
+	}
+	if items := alarmItems(s); items[0].spans[0].style != dim {
+		t.Errorf("an old mistake has style %d", items[0].spans[0].style)
+	}
+	s.Findings[1].Last = s.Time - 9e9
+	if items := alarmItems(s); items[0].spans[0].style != badStyle {
+		t.Errorf("a new mistake has style %d", items[0].spans[0].style)
+	}
+}
+
+// TestAveragesAreDim: rates of the whole run have no colour while it goes on, in no pane.
+func TestAveragesAreDim(t *testing.T) {
+	s := curedSnapshot(0, 0, 0)
+	s.Kinds = []stats.Kind{{Memory: wire.MemoryImage, Share: stats.Share{Creates: 90, Misses: 90}}}
+	d := newTest((&calls{}).options(), 120, 36, s)
+	rates := ratesPane{basePane{d}}.hitItems(s, false)
+	for _, st := range []style{rates[0].spans[1].style, rates[2].spans[1].style, d.kindItems(s)[0].spans[3].style, d.sizeRows(s)[0].reuse} {
+		if st != dim {
+			t.Errorf("style %d", st)
+		}
+	}
+	d.Update(frameMsg{now: testStart, snap: s, app: App{State: stats.Exited}, hasApp: true})
+	if st := d.kindItems(s)[0].spans[3].style; st != badStyle {
+		t.Errorf("after the end: style %d", st)
+	}
+}
+
+// TestSignsHaveOneMeaning: no sign stands twice in their table.
+func TestSignsHaveOneMeaning(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range signs {
+		for _, sign := range strings.Fields(s.term) {
+			if seen[sign] {
+				t.Errorf("%s has two meanings", sign)
+			}
+			seen[sign] = true
+		}
+	}
+	d := newTest((&calls{}).options(), 120, 60, sampleSnapshot())
+	press(d, "?", "?")
+	for range 40 {
+		press(d, "j")
+	}
+	shows(t, d, "signs", "a limit or the policy changed")
 }

@@ -32,12 +32,12 @@ func (d *dashboard) message(s *stats.Snapshot) (string, style) {
 	case d.note.text != "":
 		return d.note.text, d.note.style
 	case s.Lost > 0:
-		return "! " + count(s.Lost) + " events lost (" + count(s.LostUses) + " of them uses): figures may be too high or too low", badStyle
+		return "✗ " + count(s.Lost) + " events lost (" + count(s.LostUses) + " of them uses): figures may be too high or too low", badStyle
 	}
 	if n := len(s.Marks); n > 0 && since(s.Marks[n-1].Time, s.Time) < markShown {
 		m := &s.Marks[n-1]
 		if !isPoint(s, m.Time) && (m.Kind == wire.KindDiag || m.Kind == wire.KindLost) {
-			return "! " + m.Text, warnStyle
+			return "• " + m.Text, warnStyle
 		}
 	}
 	if l := d.arrange(); !l.verdict && len(d.points.found) > 0 {

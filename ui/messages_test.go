@@ -40,7 +40,7 @@ func TestMistakesAndOtherMessages(t *testing.T) {
 	s.Marks = []stats.Mark{{Time: s.Time, Kind: wire.KindDiag, Text: "stale read: clEnqueueReadBuffer"}}
 	shows(t, newTest((&calls{}).options(), 120, 36, s), "2 things: double release")
 	s.Marks = append(s.Marks, stats.Mark{Time: s.Time - 1, Kind: wire.KindDiag, Text: "panic: core failed"})
-	shows(t, newTest((&calls{}).options(), 120, 36, s), "! panic: core failed")
+	shows(t, newTest((&calls{}).options(), 120, 36, s), "• panic: core failed")
 }
 
 // Who sent SIGKILL is not known: memory was short where the kernel says so.

@@ -95,6 +95,26 @@ func modesOf(o *Options) modes {
 // word is a term with its meaning. docs/METRICS.md has the formulas, with worked examples.
 type word struct{ term, meaning string }
 
+// signs are what the dashboard draws, each with its one meaning.
+var signs = []word{
+	{"✗", "wrong, failed or refused"},
+	{"!", "could be better"},
+	{"✓", "fine, done or acknowledged"},
+	{"red, amber", "of the last ten seconds; what is of the whole run is dim while the run goes on"},
+	{"Δ", "a limit or the policy changed; HIT%Δ: since then"},
+	{"•", "a message of the program or of this one"},
+	{"■", "a process ended"},
+	{"★", "your mark"},
+	{"●", "in force, or running"},
+	{"▸", "chosen"},
+	{"↑ ↓", "the column that rows are sorted by, upwards or downwards"},
+	{"▲ ◆", "on the curve: the knee, and what is exact"},
+	{"▌", "printed on stderr"},
+	{"▏", "less than half of a cell"},
+	{"≈ ≥ ≤ —", "estimated, at least, at most; no value"},
+	{"K M G", "of bytes: times 1024; k of what is counted: times 1000"},
+}
+
 var words = []word{
 	{"buffer", "a memory object of the program"},
 	{"tag", "the call site: the place in the program that allocates"},
@@ -145,15 +165,15 @@ const absent = "-"
 // paneHelp says which question each pane answers, in words that a mode may replace.
 var paneHelp = []struct{ term, run, attach, view string }{
 	{
-		"1 memory", "what happened? in use, cached and cooling on top of each other; ▲ a limit changed, ! a message",
-		"what happened? what is in use; ! a message",
+		"1 memory", "what happened? in use, cached and cooling on top of each other; Δ a limit changed, • a message",
+		"what happened? what is in use; • a message",
 		"what happened? in use, cached and cooling on top of each other, over the whole run; │ is the time that all panes show",
 	},
 	{
 		"2 rates", "is the pool working? hit rate, allocations per second, time in the driver",
 		"how busy is the driver? allocations per second, and their time including the probes", "",
 	},
-	{"3 tags", "who? one row per place that allocates; ! means that many of its requests miss of late; HIT% is of the run, dim where that is past", "who? one row per place that allocates", ""},
+	{"3 tags", "who? one row per place that allocates; ! or ✗: a finding is about it, or many of its requests miss of late; HIT% is of the run, dim where that is past", "who? one row per place that allocates", ""},
 	{
 		"4 pool", "what does the pool hold of each size and those up to twice as large? after enter: free list, latest misses and call stack of the chosen tag",
 		"what is in use, by size; after enter, the call stack of the chosen tag", "",
@@ -167,7 +187,7 @@ var paneHelp = []struct{ term, run, attach, view string }{
 		"nothing to change: limits belong to a pool, which a program has only if gpumemtop starts it",
 		"what was set? the policy's limits at that time; a recording's cannot change",
 	},
-	{"7 output", "what does the program print? stderr is marked", absent, absent},
+	{"7 output", "what does the program print? ▌ marks stderr", absent, absent},
 	{
 		"P processes", "which one? all that made OpenCL calls; limits, ghosts, curve, device and output cover all of them",
 		"which one? all watched ones that made OpenCL calls; the device covers all of them",

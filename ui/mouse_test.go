@@ -35,11 +35,11 @@ func TestMouse(t *testing.T) {
 		t.Errorf("the wheel moved to row %d", d.tags.at)
 	}
 	clickAt(d, tags.x+5, tags.y+1, tea.MouseButtonLeft)
-	shows(t, d, "TAG (call site)▲")
+	shows(t, d, "TAG (call site)↑")
 	clickAt(d, tags.x+5, tags.y+1, tea.MouseButtonLeft)
-	shows(t, d, "TAG (call site)▼")
+	shows(t, d, "TAG (call site)↓")
 	clickAt(d, tags.x+tags.w-4, tags.y+1, tea.MouseButtonLeft) // the trend: it has no order
-	shows(t, d, "TAG (call site)▼")
+	shows(t, d, "TAG (call site)↓")
 	clickAt(d, memory.x+memory.w-4, memory.y+3, tea.MouseButtonLeft)
 	shows(t, d, "FROZEN")
 	if d.focus != paneMemory {

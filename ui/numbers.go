@@ -220,6 +220,23 @@ func (d *dashboard) hitFields(s *stats.Snapshot) []field {
 	}
 }
 
+// averageStyle is the style of a hit rate of the run: no colour while that goes on, as what was so need not be so now.
+func (d *dashboard) averageStyle(s *stats.Snapshot, hits, misses uint64) style {
+	if d.goesOn(s) {
+		return dim
+	}
+	all := add(hits, misses)
+	return rateStyle(float64(hits)/float64(max(all, 1)), all)
+}
+
+// alarmStyle is the style of what happened at a time: red in the last seconds, then dim.
+func alarmStyle(s *stats.Snapshot, at uint64) style {
+	if since(at, s.Time) < lateNS {
+		return badStyle
+	}
+	return dim
+}
+
 // fewRequests are too few for their hit rate to be good or bad.
 const fewRequests = 20
 

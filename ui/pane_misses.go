@@ -30,7 +30,7 @@ func rankMisses(reasons *[wire.MissPolicy + 1]uint64) []int {
 }
 
 func (p missesPane) draw(r region, s *stats.Snapshot) {
-	if kinds := kindItems(s.Kinds); p.d.mode.pool && len(kinds) > 0 && r.h > 2 {
+	if kinds := p.d.kindItems(s); p.d.mode.pool && len(kinds) > 0 && r.h > 2 {
 		r.line(1, 0, 2, kinds)
 		r = r.rows(1)
 	}
@@ -105,18 +105,18 @@ func (p missesPane) drawLatest(r region, s *stats.Snapshot, site string) {
 }
 
 // kindItems are creates and hit rate of each kind of memory that a pool may serve; none if there are only buffers.
-func kindItems(kinds []stats.Kind) []item {
+func (d *dashboard) kindItems(s *stats.Snapshot) []item {
 	var items []item
 	others := false
-	for i := range kinds {
-		k := &kinds[i]
+	for i := range s.Kinds {
+		k := &s.Kinds[i]
 		if k.Hits+k.Misses == 0 {
 			continue
 		}
 		others = others || k.Memory != wire.MemoryBuffer
 		items = append(items, item{i, []span{
 			{k.Memory.String() + " ", dim}, {count(k.Creates), plain}, {" hit ", dim},
-			{hitText(k.Hits, k.Misses), rateStyle(k.HitRate(), k.Hits+k.Misses)},
+			{hitText(k.Hits, k.Misses), d.averageStyle(s, k.Hits, k.Misses)},
 		}})
 	}
 	if !others {

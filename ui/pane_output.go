@@ -134,7 +134,7 @@ type outputRow struct {
 func (p *outputPane) appendRows(rows []outputRow, line *view.OutputLine, w int) []outputRow {
 	mark := " "
 	if line.Stderr {
-		mark = "!"
+		mark = "▌"
 	}
 	text := line.Text[len(cut(line.Text, p.d.side)):]
 	if p.d.zoom != paneOutput || p.d.side > 0 || w < 2 {

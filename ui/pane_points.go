@@ -61,9 +61,15 @@ func (p *pointsPane) restart(s *stats.Snapshot) {
 	p.due = time.Time{}
 }
 
-// suspicious reports whether a row stands out.
-func (p *pointsPane) suspicious(t *stats.Tag) bool {
-	return p.d.o.Judge != nil && p.d.o.Judge.Suspicious(t)
+// markOf is the sign of a row that stands out now: of what was found there, or that many of its requests miss.
+func (p *pointsPane) markOf(t *stats.Tag) span {
+	if at := slices.IndexFunc(p.found, func(f analysis.Diagnosis) bool { return f.Tag == t.Name && f.Severity != analysis.Note }); at >= 0 {
+		return span{signOf(p.found[at].Severity), severityStyle(p.found[at].Severity)}
+	}
+	if p.d.mode.pool && p.d.o.Judge != nil && p.d.o.Judge.Suspicious(t) {
+		return span{signOf(analysis.Advice), severityStyle(analysis.Advice)}
+	}
+	return span{}
 }
 
 func severityStyle(s analysis.Severity) style {

@@ -78,11 +78,8 @@ func (t *timeline) drawShortRates(r region, s *stats.Snapshot, rough bool) {
 // hitItems are the hit rates. Rough totals have only hits and misses. Those of the run are dim while it goes on: of late it may do better.
 func (p ratesPane) hitItems(s *stats.Snapshot, rough bool) []item {
 	t, w := &s.Totals, &s.Window
-	all, later := rateStyle(t.HitRate(), add(t.Hits, t.Misses)), rateStyle(t.SteadyHitRate(), t.SteadyRequests)
-	if p.d.goesOn(s) {
-		all, later = dim, dim
-	}
-	total := item{0, []span{{"hit ", dim}, {hitText(t.Hits, t.Misses), all}}}
+	steady := since(t.SteadyHits, t.SteadyRequests)
+	total := item{0, []span{{"hit ", dim}, {hitText(t.Hits, t.Misses), p.d.averageStyle(s, t.Hits, t.Misses)}}}
 	if rough {
 		return []item{total}
 	}
@@ -93,7 +90,7 @@ func (p ratesPane) hitItems(s *stats.Snapshot, rough bool) []item {
 	return []item{
 		total,
 		{2, []span{{"1 s ", dim}, {hitText(w.Hits, w.Misses), rateStyle(recent, add(w.Hits, w.Misses))}}},
-		{1, []span{{"steady ", dim}, {hitText(t.SteadyHits, since(t.SteadyHits, t.SteadyRequests)), later}}},
+		{1, []span{{"steady ", dim}, {hitText(t.SteadyHits, steady), p.d.averageStyle(s, t.SteadyHits, steady)}}},
 	}
 }
 

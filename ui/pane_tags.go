@@ -206,7 +206,10 @@ func (t *tagsPane) draw(r region, s *stats.Snapshot) {
 	tags := t.groups.of(s)
 	for y := range min(body.h, len(t.rows)-t.top) {
 		tag := &tags[t.rows[t.top+y]]
-		mark := t.d.mode.pool && t.groups.by == bySite && t.d.points.suspicious(tag)
+		mark := span{}
+		if t.groups.by == bySite {
+			mark = t.d.points.markOf(tag)
+		}
 		t.drawRow(body.sub(0, y, body.w, 1), tag, t.top+y == t.at, mark, s.Lost > 0, shown, widths)
 	}
 }
@@ -235,21 +238,19 @@ func drawTagHead(r region, t *tagsPane, shown []int, widths columnWidths) {
 
 func sortMark(column int, reverse bool) string {
 	if (column == nameColumn) != reverse {
-		return "▲"
+		return "↑"
 	}
-	return "▼"
+	return "↓"
 }
 
-func (t *tagsPane) drawRow(r region, tag *stats.Tag, chosen, mark, lossy bool, shown []int, widths columnWidths) {
+func (t *tagsPane) drawRow(r region, tag *stats.Tag, chosen bool, mark span, lossy bool, shown []int, widths columnWidths) {
 	nameStyle, trend := plain, trendStyle
 	if chosen {
 		nameStyle, trend = cursorStyle, cursorTrendStyle
 		r.repeat(0, 0, r.w, " ", cursorStyle)
 		r.put(0, 0, "▸", cursorStyle)
 	}
-	if mark {
-		r.put(1, 0, "!", badStyle)
-	}
+	r.spans(1, 0, mark)
 	x := 2
 	for _, i := range shown {
 		c := &tagColumns[i]

@@ -83,7 +83,7 @@ func (p *transfersPane) drawDirections(r region, t *stats.Transfers) (rows int) 
 		}
 		items := []item{{0, []span{{fmt.Sprintf("%-10s", d), headStyle}}}}
 		if d <= stats.ToHost {
-			items = append(items, item{1, []span{{fmt.Sprintf("%8s/s", bytesText(t.Window[d])), plain}}})
+			items = append(items, item{1, []span{{fmt.Sprintf("%11s", cmp.Or(units.Rate(float64(t.Window[d])), "0 B/s")), plain}}})
 		}
 		items = append(items, item{2, []span{{bytesText(f.Bytes), plain}, {" in ", dim}, {plural(f.Calls, "call"), plain}}})
 		if f.NS+f.ProfiledNS > 0 && d < stats.Mapped {

@@ -111,7 +111,7 @@ func (d *dashboard) markNow() {
 		return
 	}
 	d.marks = append(d.marks, userMark{s.Time})
-	d.say(goodStyle, "● mark "+count(uint64(len(d.marks)))+"; < and > go from event to event")
+	d.say(goodStyle, "★ mark "+count(uint64(len(d.marks)))+"; < and > go from event to event")
 }
 
 // events are the times of everything on the axis, in order.
@@ -163,7 +163,7 @@ func (d *dashboard) eventText(s *stats.Snapshot, time uint64) string {
 	text := units.Clock(since(s.Started, time))
 	for i, m := range d.marks {
 		if m.time == time {
-			text += "  ● mark " + count(uint64(i+1))
+			text += "  ★ mark " + count(uint64(i+1))
 		}
 	}
 	for _, m := range d.latestMarks(s) {
@@ -178,11 +178,11 @@ func (d *dashboard) eventText(s *stats.Snapshot, time uint64) string {
 func eventSign(k wire.Kind) span {
 	switch k {
 	case wire.KindLimit:
-		return span{"▲", warnStyle}
+		return span{"Δ", warnStyle}
 	case wire.KindExit:
 		return span{"■", dim}
 	}
-	return span{"!", badStyle}
+	return span{"•", warnStyle}
 }
 
 // showFirstAfter shows the first moment that has a time behind it, false if there is none yet.

@@ -14,6 +14,7 @@ type sizeRow struct {
 	share  stats.Share
 	oldest uint64 // when the oldest free block was freed; 0: none is
 	now    uint64
+	reuse  style
 }
 
 func (w *sizeRow) bytes() uint64 { return add(w.share.InUse, w.share.Cached, w.share.Cooling) }
@@ -24,13 +25,13 @@ var sizeColumns = []tableColumn[sizeRow]{
 	{title: "COOL", width: 8, rank: 5, pool: true, cell: func(w sizeRow) span { return span{bytesText(w.share.Cooling), coolingStyle} }},
 	{title: "BLOCKS", width: 8, rank: 3, pool: true, cell: func(w sizeRow) span { return span{count(w.share.Blocks), plain} }},
 	{title: "REUSE", width: 7, rank: 2, pool: true, cell: func(w sizeRow) span {
-		return span{hitText(w.share.Hits, w.share.Misses), rateStyle(w.share.HitRate(), w.share.Hits+w.share.Misses)}
+		return span{hitText(w.share.Hits, w.share.Misses), w.reuse}
 	}},
 	{title: "OLDEST", width: 8, rank: 4, pool: true, cell: func(w sizeRow) span { return ageSpan(w.oldest, w.now) }},
 }
 
 // sizeRows are the ranges of sizes that have memory, the largest first, and then what of it is in slabs.
-func sizeRows(s *stats.Snapshot) (rows []sizeRow) {
+func (d *dashboard) sizeRows(s *stats.Snapshot) (rows []sizeRow) {
 	oldest := make([]uint64, len(s.Buckets))
 	for i := range s.Tags {
 		for _, c := range s.Tags[i].Free {
@@ -42,7 +43,7 @@ func sizeRows(s *stats.Snapshot) (rows []sizeRow) {
 	}
 	for i := range s.Buckets {
 		b := &s.Buckets[i]
-		rows = append(rows, sizeRow{bytesText(b.Smallest), b.Share, oldest[i], s.Time})
+		rows = append(rows, sizeRow{bytesText(b.Smallest), b.Share, oldest[i], s.Time, d.averageStyle(s, b.Share.Hits, b.Share.Misses)})
 	}
 	slices.Reverse(rows)
 	if t := &s.Totals; t.SlabBytes > 0 {
@@ -50,7 +51,7 @@ func sizeRows(s *stats.Snapshot) (rows []sizeRow) {
 		if at := slices.IndexFunc(s.Tags, func(t stats.Tag) bool { return t.Slabs }); at >= 0 {
 			inside.Blocks = s.Tags[at].CachedCount
 		}
-		rows = append(rows, sizeRow{"in slabs", inside, 0, s.Time})
+		rows = append(rows, sizeRow{"in slabs", inside, 0, s.Time, dim})
 	}
 	return rows
 }
@@ -65,7 +66,7 @@ func (p *freePane) drawSizes(r region, s *stats.Snapshot) {
 		r.textIn(1, r.h-1, r.w-2, text, st)
 		r = r.sub(0, 0, r.w, r.h-1)
 	}
-	rows := sizeRows(s)
+	rows := p.d.sizeRows(s)
 	if len(rows) == 0 {
 		r.lines(1, 0, p.d.mode.noBlocks, dim)
 		return

@@ -79,7 +79,7 @@ func TestFits(t *testing.T) {
 func TestSizeRows(t *testing.T) {
 	s := sampleSnapshot()
 	s.Totals.SlabBytes, s.Totals.SlabFree = 64*mib, 16*mib
-	rows := sizeRows(s)
+	rows := newTest((&calls{}).options(), 120, 36, s).sizeRows(s)
 	if len(rows) != 6 || rows[0].label != "64.0M" || rows[0].oldest != s.Time-8e9 || rows[4].oldest != s.Time-2e8 || rows[1].oldest != 0 {
 		t.Errorf("%+v", rows)
 	}

@@ -119,7 +119,7 @@ var tagColumns = []tagColumn{
 const hitTitle = "HIT%"
 
 // sinceTitle marks the column of the hit rate since the latest change, which is there once something was changed.
-const sinceTitle = "HIT%▲"
+const sinceTitle = "HIT%Δ"
 
 // gaugeColumns are what lost events may have made too high or too low.
 var gaugeColumns = []string{"HOLDS", heading(figures.InUse), heading(figures.LiveBuffers), heading(figures.PeakInUse), heading(figures.Cached), heading(figures.Idle), "FREE"}

@@ -175,7 +175,7 @@ func TestLongLinesAreWrapped(t *testing.T) {
 	d.Update(frameMsg{now: testStart, lines: []view.OutputLine{{Text: long, Stderr: true}, {Text: "after"}}, next: 6})
 	hides(t, d, "the end")
 	press(d, "o")
-	shows(t, d, "the end\n after", "!error: xxx")
+	shows(t, d, "the end\n after", "▌error: xxx")
 	press(d, "l", "l", "l", "l", "l")
 	shows(t, d, "xxx the end")
 	press(d, "S", "enter")

@@ -221,7 +221,7 @@ func (t *timeline) drawEvents(r region, marks []stats.Mark, own []userMark) {
 		t.drawEvent(r, marks[i].Time, sign)
 	}
 	for _, m := range own {
-		t.drawEvent(r, m.time, span{"●", keyStyle})
+		t.drawEvent(r, m.time, span{"★", keyStyle})
 	}
 }
 

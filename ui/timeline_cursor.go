@@ -146,7 +146,7 @@ func (c *timeCursor) text() (string, style) {
 	case m.Note != "":
 		return m.Note, warnStyle
 	case m.Damage != "":
-		return "! " + m.Damage, badStyle
+		return "✗ " + m.Damage, badStyle
 	}
 	return "", plain
 }

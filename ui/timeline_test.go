@@ -106,7 +106,7 @@ func TestLateEvents(t *testing.T) {
 	s.Marks = []stats.Mark{{Time: s.Time - 1e8, Kind: wire.KindLimit, Text: "max_age=3"}}
 	d.Update(frameMsg{now: testStart.Add(10200 * time.Millisecond), snap: s})
 	press(d, "<")
-	shows(t, d, "▲ max_age=3", "FROZEN 0 s")
+	shows(t, d, "Δ max_age=3", "FROZEN 0 s")
 }
 
 func TestSpans(t *testing.T) {
@@ -141,15 +141,15 @@ func TestEventsOnTheAxis(t *testing.T) {
 	d.Update(frameMsg{now: testStart.Add(12 * time.Second), snap: later(13 * time.Second)})
 	d.live.Marks = s.Marks
 	press(d, "<")
-	shows(t, d, "01:33  ● mark 1", "in use 10.0M")
+	shows(t, d, "01:33  ★ mark 1", "in use 10.0M")
 	press(d, "<", "<")
-	shows(t, d, "01:27  ▲ max_age=3", "in use 4.00M")
+	shows(t, d, "01:27  Δ max_age=3", "in use 4.00M")
 	press(d, "<")
 	shows(t, d, "no event there", "in use 4.00M")
 	press(d, ">")
 	shows(t, d, "01:28  ■ ended", "in use 5.00M")
 	for _, line := range strings.Split(screen(d), "\n") {
-		if strings.Contains(line, "event│") && (!strings.Contains(line, "▲") || !strings.Contains(line, "■") || !strings.Contains(line, "●")) {
+		if strings.Contains(line, "event│") && (!strings.Contains(line, "Δ") || !strings.Contains(line, "■") || !strings.Contains(line, "★")) {
 			t.Errorf("events: %s", line)
 		}
 		if strings.Contains(line, "-15s") && !strings.Contains(line, "-60s           ") {
