@@ -1,6 +1,9 @@
 package ui
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 const brailleBase = 0x2800
 
@@ -131,7 +134,7 @@ func (r region) scaled(values []float64, top float64, st style) {
 	}
 }
 
-// trend draws the last values into n columns of one row, scaled to their largest.
+// trend draws the last values into n columns of one row, scaled to their largest. What does not change is a thin line.
 func (r region) trend(x, y, n int, values []uint64, st style) {
 	if n <= 0 || len(values) == 0 {
 		return
@@ -146,6 +149,10 @@ func (r region) trend(x, y, n int, values []uint64, st style) {
 		for _, v := range values[from:min(to, len(values))] {
 			scaled[i] = max(scaled[i], float64(v))
 		}
+	}
+	if least := slices.Min(scaled[:n]); least > 0 && least == slices.Max(scaled[:n]) {
+		r.repeat(x, y, n, "─", st)
+		return
 	}
 	r.sub(x, y, n, 1).sparkline(scaled[:n], st)
 }

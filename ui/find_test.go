@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/charmbracelet/x/exp/golden"
 
@@ -100,18 +101,65 @@ func TestFilterTransfers(t *testing.T) {
 	hides(t, d, "a.c:1 send")
 }
 
-// TestNamesAreCutInTheMiddle: names differ at the end.
+// TestNamesAreCutInTheMiddle: names differ at the end, and their place in the file stays.
 func TestNamesAreCutInTheMiddle(t *testing.T) {
 	s := sampleSnapshot()
 	s.Tags[0].Name, s.Tags[1].Name = "error.c:12 create_error_of_this_layer", "error.c:14 create_error_of_this_layer_before"
-	d := newTest((&calls{}).options(), 80, 24, s)
-	shows(t, d, "error.c:12 …his_layer ", "error.c:14 …er_before ")
+	d := newTest((&calls{}).options(), 60, 24, s)
+	shows(t, d, "error.c:12 create_…or_of_this_layer ", "error.c:14 create_…his_layer_before ")
 	press(d, "l")
-	shows(t, d, "…2 create_error_of")
+	shows(t, d, "…4 create_error_of")
 	press(d, "l", "l", "l", "l", "l", "l", "l", "l", "l")
-	shows(t, d, "…_error_of_this_layer", "…of_this_layer_before")
+	shows(t, d, "…or.c:12 create_error_of_this_layer ", "… create_error_of_this_layer_before ")
 	press(d, "h", "h", "h", "h", "h", "h", "h", "h", "h", "h")
-	shows(t, d, "error.c:14 …er_before ")
+	shows(t, d, "error.c:14 create_…his_layer_before ")
+	d.resize(100, 30)
+	shows(t, d, "error.c:14 create_error_of_this_layer_before ") // before columns of numbers
+}
+
+// TestColumnsFold: a column in which all rows have the same is named in the title instead, until rows differ there; then it stays.
+func TestColumnsFold(t *testing.T) {
+	s := sampleSnapshot()
+	d := newTest((&calls{}).options(), 120, 36, s)
+	shows(t, d, "all IDLE 0 ", "WASTE")
+	hides(t, d, " IDLE  ")
+	s = sampleSnapshot()
+	s.Tags[0].Idle = mib
+	d.Update(frameMsg{now: testStart.Add(2 * time.Second), snap: s})
+	hides(t, d, "all IDLE")
+	d.Update(frameMsg{now: testStart.Add(4 * time.Second), snap: sampleSnapshot()})
+	hides(t, d, "all IDLE")
+	if d.tags.content.folds(6) {
+		t.Error("a column went")
+	}
+	s = sampleSnapshot()
+	s.Tags = s.Tags[5:6]
+	d = newTest((&calls{}).options(), 120, 36, s)
+	shows(t, d, "all CACHED 0, IDLE 0, FREE 0, ALLOC/S 0, WASTE 0.0% ", "LIVE", "HIT%")
+}
+
+// TestTrends: what does not change is a thin line, and trends are short.
+func TestTrends(t *testing.T) {
+	s := sampleSnapshot()
+	s.Tags[0].Trend = stats.TrendOf([]uint64{5, 5, 5, 5, 5, 5, 5, 5, 5, 5})
+	d := newTest((&calls{}).options(), 200, 60, s)
+	row := ""
+	for line := range strings.Lines(screen(d)) {
+		if strings.Contains(line, "▸ blur.c:88") {
+			row = line
+		}
+	}
+	if got := strings.Count(row, "─"); got != trendWide {
+		t.Errorf("%d cells of a line in %s", got, row)
+	}
+}
+
+// TestLastMissesNameSites: or there are none.
+func TestLastMissesNameSites(t *testing.T) {
+	d := newTest((&calls{}).options(), 120, 60, sampleSnapshot())
+	shows(t, d, "CALL SITE OF LAST", "1.00M  blur.c:88 make_tmp ")
+	d.resize(100, 60)
+	hides(t, d, "CALL SIT", "OF LAST")
 }
 
 func TestGroups(t *testing.T) {

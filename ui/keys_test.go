@@ -65,7 +65,7 @@ func TestSort(t *testing.T) {
 		}
 	}
 	for i, c := range tagColumns {
-		if c.order != nil && !slices.Contains(seen, i) {
+		if c.order != nil && !d.tags.content.folds(i) && !slices.Contains(seen, i) {
 			t.Errorf("s never sorts by %s", c.title)
 		}
 	}

@@ -1,6 +1,10 @@
 package ui
 
-import "codeberg.org/gpumemtop/gpumemtop/internal/units"
+import (
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
 
 // item is a piece of a line that may be left out: the highest rank goes first.
 type item struct {
@@ -69,9 +73,27 @@ func (r region) nameIn(x, y, n int, s string, side int, st style) {
 	case side > 0:
 		r.textIn(x, y, n, "…"+s[len(cut(s, min(side, w-n)+1)):], st)
 	default:
-		r.textIn(x, y, n, units.CutName(s, n), st)
+		r.textIn(x, y, n, cutSite(s, n), st)
 	}
 }
+
+// cutSite cuts a call site to n columns: the middle of the function, so that file and line, its begin and its end stay.
+func cutSite(s string, n int) string {
+	place, function, found := strings.Cut(s, " ")
+	room := n - width(place) - 2
+	if !found || room < siteLeast || width(function) <= room {
+		return units.CutName(s, n)
+	}
+	head := cut(function, room/3)
+	tail := function
+	for width(tail) > room-width(head) {
+		_, _, tail = nextCluster(tail)
+	}
+	return place + " " + head + "…" + tail
+}
+
+// siteLeast is how much of a function says something, in columns.
+const siteLeast = 6
 
 // cut returns the clusters of s that fit n columns.
 func cut(s string, n int) string {

@@ -79,19 +79,5 @@ func (t *tagsPane) click(x, y, w int) {
 		}
 		return
 	}
-	shown, widths := fitColumns(w, t.d.mode.pool, t.d.ledger.base != nil)
-	end := 2
-	for _, i := range shown {
-		if end += widths[i]; x >= end {
-			continue
-		}
-		switch {
-		case tagColumns[i].order == nil:
-		case i == t.sortColumn():
-			t.reverseSort()
-		default:
-			t.sortBy(i)
-		}
-		return
-	}
+	t.sortAt(x, w)
 }

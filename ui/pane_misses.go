@@ -72,17 +72,24 @@ func (p missesPane) draw(r region, s *stats.Snapshot) {
 	}
 }
 
-// drawLatest lists the last misses, of a call site alone if it has a name.
+// latestLeast is the width that call sites need to say something.
+const latestLeast = 18
+
+// drawLatest lists the last misses, of a call site alone if it has a name: where there is no room for call sites, nothing.
 func (p missesPane) drawLatest(r region, s *stats.Snapshot, site string) {
 	d := p.d
 	time, size, reason, tag := 8, 16, 18, 32 // right ends of numbers, then where words begin
-	if r.w < 56 {
-		time, size, reason, tag = 0, 7, 9, 23
+	narrow := r.w < 56
+	if narrow {
+		time, size, reason, tag = 0, 7, r.w, 9
+	}
+	if r.w-tag < latestLeast {
+		return
 	}
 	r.right(time, 0, "LAST AT", headStyle)
 	r.right(size, 0, "SIZE", headStyle)
 	r.text(reason, 0, "REASON", headStyle)
-	r.text(tag, 0, "CALL SITE", headStyle)
+	r.text(tag, 0, "CALL SITE"+textIf(narrow, " OF LAST"), headStyle)
 	y := 1
 	for i := range s.Misses {
 		m := &s.Misses[i]

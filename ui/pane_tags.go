@@ -18,12 +18,14 @@ type tagsPane struct {
 	column  int
 	reverse bool
 	groups  groups
+	content content
 	rows    []int     // indices into the groups of the snapshot, in the order of the screen
 	ids     []uint32  // of these tags, in the order of the snapshot
 	due     time.Time // when they may be ordered anew
 	chosen  uint32
-	any     bool // the cursor follows chosen; until it was moved it stays on top
-	list         // its cursor is at the chosen tag
+	folded  string // the columns that the last draw left out because all rows have the same there
+	any     bool   // the cursor follows chosen; until it was moved it stays on top
+	list           // its cursor is at the chosen tag
 }
 
 // orderTime is how long rows keep their places: ones that jump can be neither read nor chosen.
@@ -80,6 +82,7 @@ func (t *tagsPane) order(s *stats.Snapshot) {
 		}
 		return cmp.Or(c, cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	})
+	t.content.update(tags, t.rows)
 	if len(t.rows) == 0 {
 		t.at = 0
 		return
@@ -122,7 +125,7 @@ func (t *tagsPane) choose(name string) bool {
 
 // groupBy groups the rows, with the cursor at the first one.
 func (t *tagsPane) groupBy(by grouping) {
-	t.groups = groups{by: by}
+	t.groups, t.content = groups{by: by}, content{}
 	t.at, t.any = 0, false
 	t.order(t.d.shown())
 }
@@ -131,7 +134,7 @@ func (t *tagsPane) nextSort() {
 	c := t.sortColumn()
 	for {
 		c = (c + 1) % len(tagColumns)
-		if tagColumns[c].order != nil && (t.d.mode.pool || !tagColumns[c].pool) {
+		if tagColumns[c].order != nil && (t.d.mode.pool || !tagColumns[c].pool) && !t.content.folds(c) {
 			break
 		}
 	}
@@ -141,6 +144,25 @@ func (t *tagsPane) nextSort() {
 func (t *tagsPane) sortBy(column int) {
 	t.sorted, t.column, t.reverse = true, column, false
 	t.order(t.d.shown())
+}
+
+// sortAt sorts by the column whose title is at x in a table of w columns; once more: the other way round.
+func (t *tagsPane) sortAt(x, w int) {
+	shown, widths, _ := t.fitColumns(w)
+	end := 2
+	for _, i := range shown {
+		if end += widths[i]; x >= end {
+			continue
+		}
+		switch {
+		case tagColumns[i].order == nil:
+		case i == t.sortColumn():
+			t.reverseSort()
+		default:
+			t.sortBy(i)
+		}
+		return
+	}
 }
 
 func (t *tagsPane) reverseSort() {
@@ -176,6 +198,9 @@ func (t *tagsPane) title(*stats.Snapshot) (title, hint []span) {
 	if m := &t.d.cursor.moment; m.Rough {
 		title = append(title, span{"  of " + exactTime(since(m.From, m.Known)), warnStyle})
 	}
+	if t.folded != "" {
+		title = append(title, span{"  all " + t.folded, dim})
+	}
 	c := t.sortColumn()
 	name := tagColumns[c].title
 	if c == nameColumn {
@@ -185,7 +210,8 @@ func (t *tagsPane) title(*stats.Snapshot) (title, hint []span) {
 }
 
 func (t *tagsPane) draw(r region, s *stats.Snapshot) {
-	shown, widths := fitColumns(r.w, t.d.mode.pool, t.d.ledger.base != nil)
+	shown, widths, folded := t.fitColumns(r.w)
+	t.folded = folded
 	drawTagHead(r, t, shown, widths)
 	body := r.rows(1)
 	if t.d.zoom == paneTags && body.h >= 12 {

@@ -3,6 +3,7 @@ package ui
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -25,8 +26,11 @@ const nameColumn = 0
 // minTagName is the width that the name gets before columns of numbers.
 const minTagName = 22
 
-// trendTitle marks the column that is a chart.
-const trendTitle = "TREND"
+// trendTitle marks the column that is a chart, of trendWide columns.
+const (
+	trendTitle = "TREND"
+	trendWide  = 8
+)
 
 // lowHitRate is a hit rate that is worth a colour.
 const lowHitRate = 0.8
@@ -96,7 +100,7 @@ func lowerBound(c tagColumn) tagColumn {
 }
 
 // tagColumns are the columns of the tag table in their order.
-var tagColumns = []tagColumn{
+var tagColumns = [...]tagColumn{
 	{"TAG (call site)", 0, 0, nil, nil, func(a, b *stats.Tag) int { return cmp.Compare(a.Name, b.Name) }, false},
 	lowerBound(numberColumn("HOLDS", 8, 0, held, bytesText, inUseStyle)),
 	lowerBound(numberColumn(heading(figures.InUse), 8, 10, func(t *stats.Tag) uint64 { return t.InUse }, bytesText, plain)),
@@ -112,7 +116,7 @@ var tagColumns = []tagColumn{
 	numberColumn("ALLOC/S", 9, 3, func(t *stats.Tag) uint64 { return t.Window }, tableCount, plain),
 	{heading(figures.Waste), 7, 5, func(t *stats.Tag) string { return percent(t.Waste()) + "%" }, wasteStyle,
 		func(a, b *stats.Tag) int { return cmp.Compare(b.Waste(), a.Waste()) }, true},
-	{trendTitle, 12, 6, nil, nil, nil, false},
+	{trendTitle, trendWide + 2, 6, nil, nil, nil, false},
 }
 
 // hitTitle marks the column of the hit rate of the run.
@@ -131,39 +135,67 @@ const sortHeld = 1
 func held(t *stats.Tag) uint64 { return max(t.Held, t.InUse) }
 
 // columnWidths holds a width for each entry of tagColumns.
-type columnWidths [14]int
+type columnWidths [len(tagColumns)]int
 
-// fitColumns returns the columns that a width has room for, with their widths. changed: that of the latest change, too.
-func fitColumns(w int, pool, changed bool) (shown []int, widths columnWidths) {
+// content is what the rows of the table need: how wide their names are, and which columns tell them apart.
+type content struct {
+	name   int                     // the widest
+	varied [len(tagColumns)]bool   // rows differed in the column at some time; it stays from then on, as columns that come and go cannot be read
+	same   [len(tagColumns)]string // else what all rows have
+}
+
+// update looks at rows.
+func (c *content) update(tags []stats.Tag, rows []int) {
+	c.name = 0
+	for _, i := range rows {
+		c.name = max(c.name, width(tags[i].Name))
+	}
 	for i := range tagColumns {
-		if !pool && tagColumns[i].pool || !changed && tagColumns[i].title == sinceTitle {
+		if column := &tagColumns[i]; i != sortHeld && column.text != nil && !c.varied[i] && len(rows) > 0 {
+			c.same[i] = column.text(&tags[rows[0]])
+			c.varied[i] = len(rows) == 1 && !nothingIn[c.same[i]] || slices.ContainsFunc(rows, func(row int) bool { return column.text(&tags[row]) != c.same[i] })
+		}
+	}
+}
+
+// nothingIn are texts that say nothing of a single row.
+var nothingIn = map[string]bool{"0": true, "0.0%": true, none: true}
+
+// folds reports whether a column is left out because all rows have the same there.
+func (c *content) folds(column int) bool {
+	return column != sortHeld && tagColumns[column].text != nil && !c.varied[column]
+}
+
+// fitColumns returns the columns that a width has room for, with their widths, and what those that are left out have in all rows.
+// Names get up to half of the width before a number is left out for them.
+func (t *tagsPane) fitColumns(w int) (shown []int, widths columnWidths, folded string) {
+	for i := range tagColumns {
+		c := &tagColumns[i]
+		switch {
+		case !t.d.mode.pool && c.pool, t.d.ledger.base == nil && c.title == sinceTitle:
+			continue
+		case len(t.rows) > 0 && i != t.sortColumn() && t.content.folds(i):
+			folded += ", " + c.title + " " + t.content.same[i]
 			continue
 		}
 		shown = append(shown, i)
-		widths[i] = tagColumns[i].width
+		widths[i] = c.width
 	}
-	left := func() int {
-		n := w - 2
-		for _, i := range shown {
-			n -= widths[i]
-		}
-		return n
+	need := min(max(minTagName, t.content.name+1), max(minTagName, w/2))
+	left := w - 2
+	for _, i := range shown {
+		left -= widths[i]
 	}
-	for left() < minTagName && len(shown) > 1 {
+	for left < need && len(shown) > 1 {
 		worst := 1
 		for k := range shown {
 			if k > 0 && tagColumns[shown[k]].rank >= tagColumns[shown[worst]].rank {
 				worst = k
 			}
 		}
+		left += widths[shown[worst]]
 		shown = slices.Delete(shown, worst, worst+1)
 	}
-	widths[nameColumn] = max(0, left())
-	if last := shown[len(shown)-1]; tagColumns[last].title == trendTitle {
-		if more := min(40, (widths[nameColumn]-26)/2); more > 0 {
-			widths[last] += more
-			widths[nameColumn] -= more
-		}
-	}
-	return shown, widths
+	widths[nameColumn] = max(0, left)
+	return shown, widths, strings.TrimPrefix(folded, ", ")
 }

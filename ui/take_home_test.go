@@ -99,14 +99,10 @@ func TestPictureOfTheReadme(t *testing.T) {
 	o.Write, o.SetPolicy = files{}.write, func(string) (uint64, error) { return 1, nil }
 	d := newTest(o, 120, 36, sampleSnapshot())
 	l := d.arrange()
-	shown, _ := fitColumns(118, true, false)
-	var want []string
+	want := []string{tagColumns[nameColumn].title, tagColumns[sortHeld].title, hitTitle, trendTitle} // the others fold away where all rows have the same
 	for i := range l.panes {
 		title, _ := d.panes[l.panes[i].pane].title(sampleSnapshot())
 		want = append(want, strings.TrimSpace(title[0].text))
-	}
-	for _, i := range shown {
-		want = append(want, tagColumns[i].title)
 	}
 	for i := range d.mode.keys[:8] {
 		want = append(want, d.mode.keys[i].short)
