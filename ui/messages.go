@@ -41,7 +41,7 @@ func (d *dashboard) message(s *stats.Snapshot) (string, style) {
 		}
 	}
 	if l := d.arrange(); !l.verdict && len(d.points.found) > 0 {
-		return d.points.text(1)
+		return d.points.text()
 	}
 	if text, st := d.ledger.latest(s); text != "" {
 		return text, st

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,18 +83,34 @@ func severityStyle(s analysis.Severity) style {
 	return dim
 }
 
-// text writes the first points in one line: the first with its reason, of the others the titles. "✗" is wrong, "!" could be better.
-func (p *pointsPane) text(n int) (string, style) {
-	points := p.found
-	text := signOf(points[0].Severity) + " "
-	if len(points) > 1 {
-		text += strconv.Itoa(len(points)) + " things: "
+// text writes all points in one line, the worst first: a single one with its reason, else their short titles. "✗" is wrong, "!" could
+// be better.
+func (p *pointsPane) text() (string, style) {
+	first := &p.found[0]
+	text := signOf(first.Severity) + " "
+	if len(p.found) == 1 {
+		return text + first.Title + ": " + first.Text, severityStyle(first.Severity)
 	}
-	text += points[0].Title + ": " + points[0].Text
-	for i := 1; i < min(n, len(points)); i++ {
-		text += "  ·  " + points[i].Title
+	titles := make([]string, len(p.found))
+	for i := range p.found {
+		titles[i] = brief(&p.found[i])
 	}
-	return text, severityStyle(points[0].Severity)
+	return text + strings.Join(titles, " · "), severityStyle(first.Severity)
+}
+
+// brief is a point's short title. Of its call site, which is in the list and in the table, it has the function.
+func brief(point *analysis.Diagnosis) string {
+	_, function, found := strings.Cut(point.Tag, " ")
+	switch text := cmp.Or(point.Brief, point.Title); {
+	case !found || function == "":
+		return text
+	case strings.Contains(text, point.Tag):
+		return strings.Replace(text, point.Tag, function, 1)
+	case point.Brief == "":
+		return text + " at " + function
+	default:
+		return text
+	}
 }
 
 // signOf is a sign for a severity, as colours may be off.
@@ -127,7 +144,7 @@ func (p *pointsPane) drawLine(r region, s *stats.Snapshot) {
 	keys := p.keys(r.w - 4 - verdictLeast)
 	n := spansWidth(keys)
 	r.spans(r.w-1-n, 0, keys...)
-	text, st := p.text(3)
+	text, st := p.text()
 	r.textIn(1, 0, r.w-n-4, text, st)
 }
 
@@ -167,11 +184,21 @@ func (p *pointsPane) deed(point *analysis.Diagnosis, named bool) string {
 		}
 		return "policy " + policy
 	}
-	text := limitText(l, l.Value) + " → " + limitText(l, to)
+	text := limitText(l, l.Value) + " → " + limitText(l, to) + p.promise(l, to)
 	if named && strings.HasPrefix(point.Title, l.Name) {
 		return text
 	}
 	return l.Name + " " + text
+}
+
+// promise is what the curve says of a new value of the limit of cached bytes, empty where it says nothing.
+func (p *pointsPane) promise(l *stats.Limit, to float64) string {
+	c := plotted{p.d.curve.curve}
+	if l.Name != stats.MaxCachedBytes || p.d.curve.missing() != "" || !c.Known() || c.Policy != p.d.live.Policy {
+		return ""
+	}
+	at := func(limit float64) string { return c.rate(view.CurvePoint{Limit: uint64(limit), HitRate: c.at(limit)}) }
+	return ": hit " + at(l.Value) + " → " + at(to)
 }
 
 func (p *pointsPane) title(*stats.Snapshot) (title, hint []span) {
@@ -219,7 +246,10 @@ func (p *pointsPane) draw(r region, s *stats.Snapshot) {
 	for y := range min(p.page, len(points)-p.top) {
 		p.drawRow(r.sub(0, y, r.w, 1), &points[p.top+y], p.top+y == p.at)
 	}
-	p.drawDetails(r.rows(p.page+1), s)
+	r = r.rows(p.page + 1)
+	for i := p.at; i < len(p.found) && r.h > 0; i++ {
+		r = r.rows(p.drawDetails(r, s, &p.found[i]) + 1)
+	}
 }
 
 func (p *pointsPane) drawRow(r region, point *analysis.Diagnosis, chosen bool) {
@@ -238,27 +268,58 @@ func (p *pointsPane) drawRow(r region, point *analysis.Diagnosis, chosen bool) {
 	}
 }
 
-// drawDetails draws all of the chosen point: why, what helps, and where.
-func (p *pointsPane) drawDetails(r region, s *stats.Snapshot) {
-	point := p.current()
-	if point == nil || r.h < 1 {
-		return
+// drawDetails draws all of a point: why, what to try, what y does, and where. It returns how many rows it took.
+func (p *pointsPane) drawDetails(r region, s *stats.Snapshot, point *analysis.Diagnosis) int {
+	y := r.lines(1, 0, signOf(point.Severity)+" "+point.Title+": "+point.Text, severityStyle(point.Severity))
+	for _, text := range p.tries(s, point) {
+		y = r.lines(3, y, "try: "+text, plain)
 	}
-	y := r.lines(1, 0, point.Title+": "+point.Text, severityStyle(point.Severity))
-	if l, to := knobOf(p.d.live, point); l != nil {
-		text := "y sets " + l.Name + " from " + limitText(l, l.Value) + " to " + limitText(l, to)
-		if point.Knob.Knee {
-			text += ", the knee of the curve (c): the least limit within two points of its best hit rate"
+	if text := p.doing(point); text != "" {
+		y = r.lines(3, y, text, keyStyle)
+	}
+	if at := slices.IndexFunc(s.Tags, func(t stats.Tag) bool { return t.Name == point.Tag }); point.Tag != "" && at >= 0 {
+		for _, frame := range s.Tags[at].Stack {
+			r.textIn(3, y, r.w-4, frame, dim)
+			y++
 		}
-		y = r.lines(1, y, text, keyStyle)
 	}
-	at := slices.IndexFunc(s.Tags, func(t stats.Tag) bool { return t.Name == point.Tag })
-	if point.Tag == "" || at < 0 {
-		return
+	return y
+}
+
+// tries are what may help, beside what y does.
+func (p *pointsPane) tries(s *stats.Snapshot, point *analysis.Diagnosis) (texts []string) {
+	switch k := &point.Knob; {
+	case k.Limit != "" && p.doing(point) == "":
+		texts = append(texts, k.Limit+"="+k.Value+textIf(k.Why != "", ": "+k.Why))
+	case k.Why != "" && !strings.Contains(point.Text, k.Why):
+		texts = append(texts, k.Why)
 	}
-	for i, frame := range s.Tags[at].Stack {
-		r.textIn(3, y+1+i, r.w-4, frame, plain)
+	at := slices.IndexFunc(s.PostMortems, func(m stats.PostMortem) bool { return m.Tag == point.Tag })
+	if point.About != analysis.AboutFailure || at < 0 || p.d.o.PostMortem == nil {
+		return texts
 	}
+	for _, line := range p.d.o.PostMortem(&s.PostMortems[at], s.Started) {
+		if line.Label == "try" {
+			texts = append(texts, line.Text)
+		}
+	}
+	return texts
+}
+
+// doing says what the keys do about a point: what y sets, and what u takes back.
+func (p *pointsPane) doing(point *analysis.Diagnosis) string {
+	l, _ := knobOf(p.d.live, point)
+	switch last := p.d.ledger.last(); {
+	case point.About == analysis.AboutChange && last != nil:
+		return "u takes back " + last.label
+	case l != nil && p.d.mode.fixedLimits == "" && !p.d.ended():
+		return "y: " + p.deed(point, false) + "; then u takes it back"
+	case point.About == analysis.AboutGhost:
+		if leader, why := p.d.ghosts.adoptable(); why == "" {
+			return "y: policy " + p.d.live.Policy + " → " + leader.Name + p.d.ghosts.gain() + "; then u takes it back"
+		}
+	}
+	return ""
 }
 
 // knobOf returns the limit that a point wants to change, and its new value; nil: none.

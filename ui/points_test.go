@@ -66,7 +66,7 @@ func TestPointsGolden(t *testing.T) {
 // TestPointsLeadToTheirSites: enter shows the call site.
 func TestPointsLeadToTheirSites(t *testing.T) {
 	d := pointsTest((&calls{}).options(), 140, 42)
-	shows(t, d, "✗ 4 things: ", "! list  y: max_cached_bytes 512.0M → 1.00G")
+	shows(t, d, "✗ double release at make_tmp · stale read at staging · +8.00 MiB/s at upload, full in 31m 05s", "! list  y")
 	press(d, "!")
 	shows(t, d, "findings 4", "▸✗")
 	at := slices.IndexFunc(names(d), func(n string) bool { return n == "main.c:140 upload" })
@@ -87,7 +87,7 @@ func TestSuggestionsAreDone(t *testing.T) {
 	if d.zoom != panePoints || len(c.limits) > 0 {
 		t.Fatalf("pane %d, asked for %v", d.zoom, c.limits)
 	}
-	shows(t, d, "press y again to set max_cached_bytes to 1.00G", "y sets max_cached_bytes from 512.0M to 1.00G")
+	shows(t, d, "press y again to set max_cached_bytes to 1.00G", "y: max_cached_bytes 512.0M → 1.00G; then u takes it back")
 	press(d, "y")
 	if !slices.Equal(c.limits, []string{"max_cached_bytes"}) || !slices.Equal(c.values, []string{"1073741824"}) {
 		t.Errorf("asked for %v %v", c.limits, c.values)
@@ -106,6 +106,32 @@ func TestSuggestionsAreDone(t *testing.T) {
 	if len(c.limits) != 1 {
 		t.Errorf("asked for %v though it is read only", c.limits)
 	}
+}
+
+// TestListSaysAllOfThem: the list has each with its reason, its stack, and what y does.
+func TestListSaysAllOfThem(t *testing.T) {
+	d := pointsTest((&calls{}).options(), 140, 42)
+	press(d, "!")
+	shows(t, d, "✗ double release: clReleaseMemObject", "✗ stale read: clEnqueueReadBuffer", "✗ memory grows 8.00 MiB/s: at this rate", "main.c:140 upload",
+		"! scan.c:77 tmp_flags hits 0.0 %: 90 misses", "y: max_cached_bytes 512.0M → 1.00G; then u takes it back")
+}
+
+// TestDeedsArePromised: where the curve knows, y says what hit rate to expect.
+func TestDeedsArePromised(t *testing.T) {
+	curve := &view.Curve{
+		Policy: "futhark", Limits: true, Requests: 1000, Points: []view.CurvePoint{{}, {Limit: 300 << 20, HitRate: 0.4}, {Limit: 600 << 20, HitRate: 1}},
+		Exact: []view.CurvePoint{{Limit: 300 << 20, HitRate: 0.4}, {Limit: 512 << 20, HitRate: 0.4}, {Limit: 600 << 20, HitRate: 1}},
+		Knee:  view.CurvePoint{Limit: 600 << 20, HitRate: 1}, Enough: view.CurvePoint{Limit: 600 << 20, HitRate: 1},
+	}
+	o := (&calls{}).options()
+	o.Curve = func() *view.Curve { return curve }
+	d := pointsTest(o, 200, 60)
+	d.curve.curve = curve
+	d.points.due = time.Time{}
+	d.points.update()
+	shows(t, d, "y: max_cached_bytes 512.0M → 600.0M: hit 40.0 % → 100.0 %")
+	press(d, "y")
+	shows(t, d, "y: max_cached_bytes 512.0M → 600.0M: hit 40.0 % → 100.0 %; then u takes it back")
 }
 
 // TestTheKneeIsSuggested: where the curve is known, y sets the limit to its knee.

@@ -111,7 +111,6 @@ type Knob struct {
 	Limit string `json:"limit"` // name, as --set takes it
 	Value string `json:"value"` // to try
 	Why   string `json:"why"`   // one sentence
-	Knee  bool   `json:"-"`     // the value is where the curve has its knee
 }
 
 // Timeline is evenly spaced: point i stands for the time from Start + i×Step on. It has at most PointsMax points.
@@ -243,6 +242,7 @@ type Diagnosis struct {
 	Knob     Knob     `json:"knob"`
 	Share    float64  `json:"share"` // of the run's time, or of the memory in question, that it is about; 0: unknown
 	About    About    `json:"-"`
+	Brief    string   `json:"-"` // the title for a line with several, with what matters most of the text; empty: Title and Tag are that
 	trials
 }
 

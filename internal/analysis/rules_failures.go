@@ -30,19 +30,21 @@ func firstFailure(e *Evidence) (Diagnosis, bool) {
 
 func (e *Evidence) failure(p *stats.PostMortem) Diagnosis {
 	title := p.Failed(units.Apart)
+	brief := title
 	text := p.Verdict.String() + ", " + units.FormatLong(p.InUse) + " in use"
 	if p.Verdict != stats.VerdictKilled {
 		if p.Tag != "" {
 			title += " at " + p.Tag
 		}
 		title += fmt.Sprintf(" failed (%d)", p.Status)
+		brief += " failed"
 		if then := e.Run.Following(p); then != "" {
 			text += "; " + then
 		}
 		text += e.ended(p.Process, p.Time)
 	}
 	return Diagnosis{
-		Severity: Problem, Title: title, Text: text, Tag: p.Tag,
+		Severity: Problem, Title: title, Text: text, Tag: p.Tag, Brief: brief,
 		Share: 2, About: AboutFailure, // before mistakes: it may end the program
 	}
 }

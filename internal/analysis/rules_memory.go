@@ -31,19 +31,34 @@ func memoryGrows(e *Evidence) (Diagnosis, bool) {
 		}
 		d.Title, d.Text, doubted = "memory grows "+how, r.perIteration(bytes), "memory may grow "+how
 	}
+	certain := d.Title
 	e.doubt(&d, "releases", doubted)
+	if r.Iterations == 0 && d.Title == certain {
+		d.Brief = "+" + bytes + "/s at " + r.Site
+		if full := r.full(); full != "" {
+			d.Brief += ", " + full
+		}
+	}
 	return d, true
 }
 
 func (r *Rise) perSecond() string {
 	text := ""
-	if r.Room >= 0 && r.Room < soonSeconds {
-		text = "at this rate the device is full in " + units.DurationLong(1e9*r.Room) + "; "
+	if full := r.full(); full != "" {
+		text = "at this rate the device is " + full + "; "
 	}
 	if r.Part >= wholeShare {
 		return text + "all of it at " + r.Site
 	}
 	return text + fmt.Sprintf("%s of it at %s", units.Percent(r.Part, 1), r.Site)
+}
+
+// full says in how long the device is full, if that is soon.
+func (r *Rise) full() string {
+	if r.Room < 0 || r.Room >= soonSeconds {
+		return ""
+	}
+	return "full in " + units.DurationLong(1e9*r.Room)
 }
 
 // leftBy says what iterations left, in all and each.

@@ -202,7 +202,7 @@ func (e *Evidence) kneeKnob() (Knob, bool) {
 		return Knob{}, false // it bites first
 	}
 	return Knob{
-		Limit: l.Name, Value: strconv.FormatUint(e.Knee.Limit, 10), Knee: true,
+		Limit: l.Name, Value: strconv.FormatUint(e.Knee.Limit, 10),
 		Why: l.Name + "=" + units.FormatLong(e.Knee.Limit) + " is the knee of the curve (c), the least limit within two points of its best hit rate",
 	}, true
 }
