@@ -550,11 +550,11 @@ func TestTextfileOnAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	full := limit
-	full.Cur = 512
+	full.Cur = 64 << 10 // above what the test itself writes
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &full); err != nil {
 		t.Fatal(err)
 	}
-	err = WriteTextfile(folder, "blur", 7, snapshot(2, 2), false)
+	err = WriteTextfile(folder, "blur", 7, snapshot(200, 20), false)
 	if e := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); e != nil {
 		t.Fatal(e)
 	}
