@@ -279,6 +279,8 @@ func newCompare() *cobra.Command {
 			"what the program requested at its peak, and what the pool reserved. Other work on the machine affects the times. A\n" +
 			"first run that does not count warms up caches. The program's input is empty and its output is hidden; it must end\n" +
 			"with status 0.\n\n" +
+			"With --against, both sides run under gpumemtop: the configuration of --policy and --set, and another. compare shows what an\n" +
+			"iteration takes after the start, what whole runs take, and what --measure finds in one more run of the program.\n\n" +
 			"With --outputs, compare shows whether the program depends on memory that it never wrote, which without a pool is often\n" +
 			"zero: it compares what the program prints on stdout, and how it ends, bare and with recycled memory full of 0xff bytes.\n" +
 			"Lines that differ between bare runs are ignored. The exit status is 1 if something else differs.",
@@ -286,9 +288,10 @@ func newCompare() *cobra.Command {
 		Example: "  gpumemtop compare ./blur 4096                      is the pool worth it?\n" +
 			"  gpumemtop compare --policy slab --runs 20 ./blur   … another policy, more precisely\n" +
 			"  gpumemtop compare --budget 1m --format json ./blur\n" +
+			"  gpumemtop compare --against none ./blur 4096       the pool alone, without the cost of being watched\n" +
 			"  gpumemtop compare --outputs ./blur 4096            does it depend on memory that it never wrote?",
 		Args: cobra.ArbitraryArgs,
-	}, fields{"runs": &o.Runs, "budget:compare": &o.Budget, "outputs": &outputs, "format": &format}.
+	}, fields{"runs": &o.Runs, "budget:compare": &o.Budget, "against": &o.Against, "outputs": &outputs, "format": &format}.
 		with(fixedPolicy(&o.Setup.PolicyChoice)).with(siteFields(&o.Setup)), func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return errors.New("no program to compare: gpumemtop compare CMD [ARGS...]")
@@ -296,14 +299,19 @@ func newCompare() *cobra.Command {
 		if outputs {
 			return compareOutputs(cmd, &o, format, args)
 		}
+		if cmd.Flags().Changed("against") {
+			return writeResult(cmd.OutOrStdout(), format, func() (*study.WatchedComparison, error) { return study.CompareAgainst(&o, args) })
+		}
 		return writeResult(cmd.OutOrStdout(), format, func() (*study.Comparison, error) { return study.Compare(&o, args) })
 	})
 }
 
 // compareOutputs does, too.
 func compareOutputs(cmd *cobra.Command, o *study.CompareOptions, format string, args []string) error {
-	if cmd.Flags().Changed("budget") {
-		return errors.New("--budget is for measuring time: leave it out with --outputs")
+	for _, name := range []string{"budget", "against"} {
+		if cmd.Flags().Changed(name) {
+			return fmt.Errorf("--%s is for measuring time: leave it out with --outputs", name)
+		}
 	}
 	if !cmd.Flags().Changed("runs") {
 		o.Runs = study.DefaultOutputRuns

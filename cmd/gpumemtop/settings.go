@@ -129,6 +129,8 @@ var settings = []setting{
 		help: "how long to measure all devices together, 100ms to 1h, besides loading drivers"},
 	{name: "runs", value: "N", group: groupMeasuring, help: "pairs of runs, 1 to 1000; fewer than 6 give an interval of less than 95 %"},
 	{name: "budget", variant: "compare", value: "TIME", group: groupMeasuring, help: "begin no pair of runs after this time; 0s: no limit"},
+	{name: "against", value: "OTHER", group: groupMeasuring,
+		help: "compare with this configuration, watched as well, and not with the bare program: none, POLICY, POLICY:LIMIT=VALUE,… or LIMIT=VALUE,…"},
 	{name: "outputs", group: groupMeasuring,
 		help: "compare what the program prints and how it ends, with recycled memory full of 0xff bytes; 2 pairs of runs by default"},
 	{name: "since", value: "TIME", group: groupPart, help: "from this time after the start, for example 2.5s or 1m; earlier state is carried over"},

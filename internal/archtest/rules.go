@@ -259,8 +259,8 @@ var Places = map[string]Place{
 	}},
 	"internal/app/study": {May: []string{
 		"internal/advise", "internal/advise/merging", "internal/app/console", "internal/app/files", "internal/app/read",
-		"internal/app/watch", "internal/arena", "internal/devicebench", "internal/doctor", "internal/doctor/probe", "internal/export",
-		"internal/planfile", "internal/portable", "internal/recording", "internal/replay", "internal/report", "internal/session",
+		"internal/app/watch", "internal/arena", "internal/devicebench", "internal/doctor", "internal/doctor/probe", "internal/experiment",
+		"internal/export", "internal/measure", "internal/planfile", "internal/portable", "internal/recording", "internal/replay", "internal/report", "internal/session",
 		"internal/session/payload", "internal/setting", "internal/spill", "internal/stats", "internal/tempfile", "internal/tune",
 		"internal/units",
 	}},

@@ -105,3 +105,14 @@ func insert(sorted []float64, value float64) []float64 {
 	place, _ := slices.BinarySearch(sorted, value)
 	return slices.Insert(sorted, place, value)
 }
+
+// Pairs returns the change from other to present, which take times of the same pairs: the median of -0.37 means 37 % less. The interval is
+// that of Wilcoxon's signed-rank test of the logarithms. It returns false if the pairs are too few for the level.
+func Pairs(present, other []float64, level float64) (change Interval, ok bool) {
+	var differences []float64
+	for i := range present {
+		differences = insert(differences, math.Log(present[i]/other[i]))
+	}
+	change, ok = signedRank(differences, level)
+	return Interval{math.Expm1(change.Median), math.Expm1(change.Low), math.Expm1(change.High)}, ok
+}

@@ -86,14 +86,16 @@ func (r *Result) Costs() uint64 {
 func (r *Result) blocks() string { return units.Count(uint64(r.Answer.Blocks), "block") }
 
 // Change writes the difference with its interval: "37 % ± 3 % less".
-func (r *Result) Change() string {
-	a := &r.Answer
-	half := max(a.High-a.Difference, a.Difference-a.Low)
+func (r *Result) Change() string { return Change(r.Answer.Difference, r.Answer.Low, r.Answer.High) }
+
+// Change writes a difference, as a part of 1, with the ends of its interval.
+func Change(difference, low, high float64) string {
+	half := max(high-difference, difference-low)
 	word := "less"
-	if a.Difference > 0 {
+	if difference > 0 {
 		word = "more"
 	}
-	return fmt.Sprintf("%s ± %s %% %s", percent(math.Abs(a.Difference)), percent(half), word)
+	return fmt.Sprintf("%s ± %s %% %s", percent(math.Abs(difference)), percent(half), word)
 }
 
 // percent writes a part of 1 with two digits, or whole percents.

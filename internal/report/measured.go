@@ -34,7 +34,8 @@ type MeasuredAnswer struct {
 	Iterations        int     `json:"iterations"`
 }
 
-func measuredOf(r *measure.Result) *Measured {
+// NewMeasured returns what an experiment found; nil if there was none.
+func NewMeasured(r *measure.Result) *Measured {
 	if r == nil {
 		return nil
 	}

@@ -79,3 +79,52 @@ func TestCompareFindsWhoReadsWhatNothingWrote(t *testing.T) {
 		t.Errorf("%s\n%s", result, result.stderr)
 	}
 }
+
+// compare --against runs both sides under gpumemtop, times their iterations, and holds an experiment in one run against that.
+func TestCompareAgainst(t *testing.T) {
+	t.Parallel()
+	result := run(t, command{args: []string{gpumemtop(), "compare", "--runs", "1", "--against", "none", "--format", "json", example("stencil"), "8000", "1M"}})
+	var c struct {
+		Configuration, Against string
+		Times                  []float64 `json:"ns"`
+		AgainstTimes           []float64 `json:"against_ns"`
+		Each                   []float64 `json:"iteration_ns"`
+		AgainstEach            []float64 `json:"against_iteration_ns"`
+		Iterations             int
+		Creates                int `json:"creates_of_iteration"`
+		Iteration              *struct {
+			Difference float64
+			Known      bool `json:"has_interval"`
+		}
+	}
+	if err := json.Unmarshal(result.stdout, &c); err != nil || result.code != 0 {
+		t.Fatalf("ended with %s, %v\n%s%s", result, err, result.stdout, result.stderr)
+	}
+	if c.Configuration != "futhark" || c.Against != "none" || len(c.Times) != 1 || len(c.AgainstTimes) != 1 || len(c.Each) != 1 || len(c.AgainstEach) != 1 ||
+		c.Iterations != 7199 || c.Creates != 1 || c.Iteration == nil || c.Iteration.Known || !(c.Iteration.Difference > -1) {
+		t.Errorf("%+v", c)
+	}
+	if !(c.Each[0]*7199 < c.Times[0] && c.AgainstEach[0]*7199 < c.AgainstTimes[0]) {
+		t.Errorf("iterations take longer than the run: %+v", c)
+	}
+	if m := measuredOf(t, result.stdout); m == nil || m.Alternative != "none" {
+		t.Errorf("inside one run: %+v", m)
+	}
+	for _, line := range []string{"run 2: none", "run 3: futhark", "run 4: both, in parts of one run"} {
+		if !contains(result.stderr, line) {
+			t.Errorf("no word of %q:\n%s", line, result.stderr)
+		}
+	}
+	for want, flags := range map[string][]string{
+		`--against: unknown policy "nonsense"`:          {"--against", "nonsense"},
+		"--against compares with one policy":            {"--against", "auto"},
+		"for --against: want LIMIT=VALUE behind":        {"--against", "slab:"},
+		"--against is for measuring time: leave it out": {"--against", "none", "--outputs"},
+		"bad value 0 for --runs":                        {"--against", "none", "--runs", "0"},
+	} {
+		r := run(t, command{args: append(append([]string{gpumemtop(), "compare"}, flags...), example("tiny"))})
+		if r.code != 125 || !contains(r.stderr, want) || len(r.stdout) > 0 {
+			t.Errorf("%v: %s\n%s", flags, r, r.stderr)
+		}
+	}
+}

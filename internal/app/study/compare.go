@@ -12,9 +12,10 @@ import (
 
 // CompareOptions say what to compare.
 type CompareOptions struct {
-	Setup  watch.SetupOptions // with the pool
-	Runs   int                // pairs
-	Budget time.Duration      // no pair begins after this; 0: no limit
+	Setup   watch.SetupOptions // with the pool
+	Against string             // another configuration, as watch.PolicyChoice.Other reads it; empty: bare
+	Runs    int                // pairs
+	Budget  time.Duration      // no pair begins after this; 0: no limit
 }
 
 // DefaultRuns is how many pairs there usually are: the fewest that give an interval of 95 %.
@@ -22,11 +23,8 @@ const DefaultRuns = 6
 
 // Compare compares a program with and without a pool. The error carries a status if a signal ended it.
 func Compare(o *CompareOptions, command []string) (*Comparison, error) {
-	if o.Runs < 1 || o.Runs > 1000 {
-		return nil, fmt.Errorf("bad value %d for --runs: want 1 to 1000", o.Runs)
-	}
-	if o.Budget < 0 {
-		return nil, fmt.Errorf("bad value %v for --budget: want a time, or 0s for no limit", o.Budget)
+	if err := o.check(); err != nil {
+		return nil, err
 	}
 	setup, program, err := o.prepare(command)
 	if err != nil {
@@ -37,6 +35,16 @@ func Compare(o *CompareOptions, command []string) (*Comparison, error) {
 		return nil, err
 	}
 	return comparePairs(program, setup, o.Runs, o.Budget)
+}
+
+func (o *CompareOptions) check() error {
+	if o.Runs < 1 || o.Runs > 1000 {
+		return fmt.Errorf("bad value %d for --runs: want 1 to 1000", o.Runs)
+	}
+	if o.Budget < 0 {
+		return fmt.Errorf("bad value %v for --budget: want a time, or 0s for no limit", o.Budget)
+	}
+	return nil
 }
 
 func (o *CompareOptions) prepare(command []string) (*watch.Setup, *Program, error) {
@@ -51,27 +59,47 @@ func (o *CompareOptions) prepare(command []string) (*watch.Setup, *Program, erro
 	return setup, program, err
 }
 
-// comparePairs runs a program in pairs: bare and with the pool, in alternating order.
+// comparePairs compares runs bare and with the pool.
 func comparePairs(program *Program, setup *watch.Setup, runs int, budget time.Duration) (*Comparison, error) {
-	configuration := setup.Configuration()
-	r := &Comparison{Command: program.Command, Configuration: setting.Configuration(&configuration)}
-	begun := time.Now()
-	for r.Pairs < runs && (r.Pairs == 0 || budget == 0 || time.Since(begun) < budget) {
-		var pair [2]*Outcome
-		for i := range pair {
-			pooled := (i + r.Pairs) % 2
-			var err error
-			if pair[pooled], err = attempt(program, []*watch.Setup{nil, setup}[pooled], []string{"bare", r.Configuration}[pooled]); err != nil {
-				return nil, err
-			}
-		}
-		if nothing := pair[1].Nothing; nothing != "" {
-			return nil, errors.New(nothing + ": there is nothing to compare")
-		}
-		r.add(pair[0], pair[1])
+	pooled := sideOf(setup)
+	r := &Comparison{Command: program.Command, Configuration: pooled.name}
+	err := runPairs(program, [2]side{{name: "bare"}, pooled}, runs, budget, func(pair [2]*Outcome) { r.add(pair[0], pair[1]) })
+	if err != nil {
+		return nil, err
 	}
 	r.finish()
 	return r, nil
+}
+
+// side is how a program runs in one half of the runs.
+type side struct {
+	setup *watch.Setup // nil: bare
+	name  string
+}
+
+func sideOf(setup *watch.Setup) side {
+	configuration := setup.Configuration()
+	return side{setup, setting.Configuration(&configuration)}
+}
+
+// runPairs runs a program in pairs, on one side and on the other, in alternating order.
+func runPairs(program *Program, sides [2]side, runs int, budget time.Duration, add func(pair [2]*Outcome)) error {
+	begun := time.Now()
+	for n := 0; n < runs && (n == 0 || budget == 0 || time.Since(begun) < budget); n++ {
+		var pair [2]*Outcome
+		for i := range pair {
+			which := (i + n) % 2
+			var err error
+			if pair[which], err = attempt(program, sides[which].setup, sides[which].name); err != nil {
+				return err
+			}
+		}
+		if nothing := pair[1].Nothing; nothing != "" {
+			return errors.New(nothing + ": there is nothing to compare")
+		}
+		add(pair)
+	}
+	return nil
 }
 
 // attempt runs the program once, with a pool unless setup is nil. A run that fails is an error.

@@ -10,6 +10,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
+	"codeberg.org/gpumemtop/gpumemtop/internal/measure"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session/payload"
@@ -23,6 +24,7 @@ type Program struct {
 	Runs    int           // started so far
 
 	keeps   bool           // what runs print on stdout
+	tempo   *measure.Tempo // of the present run; nil: iterations are not timed
 	path    string         // of the program
 	signals chan os.Signal // that end all runs; nil before Catch
 	stopped syscall.Signal // the signal that ended all runs, 0: none
@@ -47,6 +49,9 @@ type Outcome struct {
 	Peak    uint64        // largest peak reserved of any process
 	Asked   uint64        // largest peak requested of any process
 	Hits    uint64        // of all processes
+
+	iterations measure.Iterations // if the program's iterations are timed
+	measured   *measure.Result    // by an experiment in the program, if the setup has one
 
 	status  session.Status
 	timeout time.Duration // that ended it, 0: it ended by itself
@@ -124,7 +129,10 @@ func (p *Program) run(setup *watch.Setup, outputs *watch.Outputs) (*Outcome, err
 	for _, text := range outputs.Complete(result.Snapshot, watch.Exit(result.Status), false) {
 		console.Say("%s", text)
 	}
-	o.status = result.Status
+	o.status, o.measured = result.Status, result.Snapshot.Measured
+	if p.tempo != nil {
+		o.iterations = p.tempo.Iterations()
+	}
 	if len(result.Snapshot.Processes) == 0 {
 		o.Nothing = report.Nothing(result.Snapshot.Asked)
 	}
@@ -168,12 +176,38 @@ func (p *Program) start(setup *watch.Setup, stdout, stderr *os.File, outputs *wa
 		return nil, err
 	}
 	options.Recorder, options.Recording = outputs.Recorder, outputs.RecordingName()
+	join := p.tap(setup, &options)
 	s, err := session.Start(options)
 	if err != nil {
 		outputs.Discard()
+		return nil, err
 	}
-	return s, err
+	join(s)
+	return s, nil
 }
+
+// tap lets a run's iterations be timed and its experiment begin, which join gives the session.
+func (p *Program) tap(setup *watch.Setup, options *session.Options) (join func(*session.Session)) {
+	if p.tempo != nil && setup != nil {
+		p.tempo = new(measure.Tempo)
+		options.Tap = tempoTap{p.tempo}
+	}
+	if setup == nil || !setup.Measure.Now {
+		return func(*session.Session) {}
+	}
+	experimenter := watch.NewExperimenter(&setup.Measure, options.Model, options.Tap)
+	options.Tap = experimenter
+	return experimenter.Join
+}
+
+// tempoTap times the iterations of a run.
+type tempoTap struct{ *measure.Tempo }
+
+// Flush implements session.Tap.
+func (tempoTap) Flush() {}
+
+// Close implements session.Tap.
+func (tempoTap) Close() {}
 
 // await waits for the end of a run. It ends the run when the time is up, which it returns then, or when a signal comes.
 func (p *Program) await(s *session.Session) time.Duration {

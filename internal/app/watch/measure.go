@@ -13,6 +13,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/measure"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -52,26 +53,16 @@ func (o *MeasureOptions) New(present *PolicyChoice, spill bool) (e Experiment, e
 	if e.Now && spill {
 		return e, errors.New("--spill works without a pool, so that there is nothing to compare: leave out --measure")
 	}
-	choice := PolicyChoice{Policy: "none"}
-	before, after, parted := strings.Cut(o.Alternative, ":")
+	var choice PolicyChoice
 	switch {
-	case o.Alternative == "" || o.Alternative == MeasureOn || o.Alternative == MeasureOff:
-		if present.Policy == "none" {
-			choice.Policy = allocator.Default
-		}
-	case strings.Contains(before, "="): // a colon may be part of a value
-		if choice, err = present.with(o.Alternative); err != nil {
+	case o.Alternative != "" && o.Alternative != MeasureOn && o.Alternative != MeasureOff:
+		if choice, err = present.Other("measure", o.Alternative); err != nil {
 			return e, err
 		}
-	case parted && after == "":
-		return e, fmt.Errorf("bad value %q for --measure: want LIMIT=VALUE behind the colon", o.Alternative)
+	case present.Policy == "none":
+		choice.Policy = allocator.Default
 	default:
-		if choice.Policy = before; parted {
-			choice.Set = []string{after}
-		}
-	}
-	if choice.Policy == allocator.Auto {
-		return e, fmt.Errorf("--measure compares with one policy, and %s has several: name another", allocator.Auto)
+		choice.Policy = "none"
 	}
 	_, settings, err := choice.New()
 	if err != nil {
@@ -84,15 +75,36 @@ func (o *MeasureOptions) New(present *PolicyChoice, spill bool) (e Experiment, e
 	return e, nil
 }
 
-// with returns the choice with other values of limits, "LIMIT=VALUE,...".
-func (c *PolicyChoice) with(assignments string) (PolicyChoice, error) {
+// Other reads the value of a flag, a configuration to compare with this one: POLICY, POLICY:LIMIT=VALUE,..., or LIMIT=VALUE,...
+func (c *PolicyChoice) Other(flag, text string) (other PolicyChoice, err error) {
+	policy, limits, parted := strings.Cut(text, ":")
+	switch {
+	case strings.Contains(policy, "="): // a colon may be part of a value
+		if other, err = c.with(flag, text); err != nil {
+			return other, err
+		}
+	case parted && limits == "":
+		return other, fmt.Errorf("bad value %q for --%s: want LIMIT=VALUE behind the colon", text, flag)
+	default:
+		if other.Policy = policy; parted {
+			other.Set = []string{limits}
+		}
+	}
+	if other.Policy == allocator.Auto {
+		return other, fmt.Errorf("--%s compares with one policy, and %s has several: name another", flag, allocator.Auto)
+	}
+	return other, nil
+}
+
+// with returns the choice with other values of limits, "LIMIT=VALUE,...", of a flag.
+func (c *PolicyChoice) with(flag, assignments string) (PolicyChoice, error) {
 	settings, err := c.Parse()
 	if err != nil {
 		return *c, err
 	}
 	changed, err := c.ParseOne(assignments)
 	if err != nil {
-		return *c, fmt.Errorf("--measure: %w", err)
+		return *c, fmt.Errorf("--%s: %w", flag, err)
 	}
 	values := map[string]string{}
 	out := PolicyChoice{Policy: c.Policy}
@@ -117,29 +129,37 @@ func configurationText(policy string, settings []allocator.Setting) string {
 	return policy
 }
 
-// experimenter runs experiments in a program. It is a tap before others.
-type experimenter struct {
+// Experimenter runs experiments in a program. It is a tap before others.
+type Experimenter struct {
 	*measure.Director
 	next    session.Tap // nil: none
-	runner  *runner
-	other   string                          // the alternative
+	model   *stats.Model
 	session atomic.Pointer[session.Session] // nil: not yet started
 }
 
+// NewExperimenter returns a tap before another, which begins with the program if the experiment does.
+func NewExperimenter(e *Experiment, model *stats.Model, next session.Tap) *Experimenter {
+	x := &Experimenter{next: next, model: model}
+	x.Director = measure.NewDirector(measure.Options{
+		Alternative: e.Alternative, Until: e.Until, Budget: measure.Budget, Seed: rand.Uint64(), Session: x,
+	})
+	if e.Now {
+		x.Start()
+	}
+	return x
+}
+
+// Join gives the experimenter the session, when that has started.
+func (e *Experimenter) Join(s *session.Session) { e.session.Store(s) }
+
 // experiment puts an experimenter before a tap.
 func (r *runner) experiment(next session.Tap) session.Tap {
-	e := &r.subject.Setup.Measure
-	if e.Never || !r.subject.Setup.loadsPool() {
+	setup := r.subject.Setup
+	if setup.Measure.Never || !setup.loadsPool() {
 		return next
 	}
-	r.measured = &experimenter{next: next, runner: r, other: e.Alternative}
-	r.measured.Director = measure.NewDirector(measure.Options{
-		Alternative: e.Alternative, Until: e.Until, Budget: measure.Budget, Seed: rand.Uint64(), Session: r.measured,
-	})
-	switch {
-	case e.Now:
-		r.measured.Start()
-	case r.screen != nil && !r.subject.Setup.Auto && r.subject.Setup.Policy.Name() != "none":
+	r.measured = NewExperimenter(&setup.Measure, r.model, next)
+	if !setup.Measure.Now && r.screen != nil && !setup.Auto && setup.Policy.Name() != "none" {
 		time.AfterFunc(offerAfter, r.measured.Offer)
 	}
 	return r.measured
@@ -157,12 +177,12 @@ func (r *runner) toggleExperiment() (string, error) {
 		return "the experiment ends; E begins another", nil
 	default:
 		m.Start()
-		return "experiment: parts of the run are served by " + m.other + "; E ends it", nil
+		return "experiment: parts of the run are served by " + r.subject.Setup.Measure.Alternative + "; E ends it", nil
 	}
 }
 
 // Take implements session.Tap.
-func (e *experimenter) Take(record *wire.Record) {
+func (e *Experimenter) Take(record *wire.Record) {
 	if e.next != nil {
 		e.next.Take(record)
 	}
@@ -170,7 +190,7 @@ func (e *experimenter) Take(record *wire.Record) {
 }
 
 // Flush implements session.Tap.
-func (e *experimenter) Flush() {
+func (e *Experimenter) Flush() {
 	e.Director.Flush()
 	if e.next != nil {
 		e.next.Flush()
@@ -178,28 +198,28 @@ func (e *experimenter) Flush() {
 }
 
 // Close implements session.Tap.
-func (e *experimenter) Close() {
+func (e *Experimenter) Close() {
 	if e.next != nil {
 		e.next.Close()
 	}
 }
 
 // Ready implements measure.Session.
-func (e *experimenter) Ready() bool { return e.session.Load() != nil }
+func (e *Experimenter) Ready() bool { return e.session.Load() != nil }
 
 // Send implements measure.Session.
-func (e *experimenter) Send(process uint32, text string) uint64 {
+func (e *Experimenter) Send(process uint32, text string) uint64 {
 	return e.session.Load().Send(process, text)
 }
 
 // Say implements measure.Session.
-func (e *experimenter) Say(process uint32, time uint64, text string) {
+func (e *Experimenter) Say(process uint32, time uint64, text string) {
 	e.session.Load().Say(process, time, wire.DiagMeasure, text)
 }
 
 // Room implements measure.Session: half of the device, as it is not known what others use.
-func (e *experimenter) Room(number uint32) (free, used uint64) {
-	s := e.runner.model.Published()
+func (e *Experimenter) Room(number uint32) (free, used uint64) {
+	s := e.model.Published()
 	for i := range s.Processes {
 		if p := &s.Processes[i]; p.Number == number && p.DeviceMemory > 0 {
 			return p.DeviceMemory / 2, 2 * p.Totals.PeakReserved

@@ -42,7 +42,7 @@ type runner struct {
 	session    *session.Session
 	auto       atomic.Pointer[stats.Auto]
 	planned    atomic.Bool   // a plan was sent
-	measured   *experimenter // nil: nothing can be measured
+	measured   *Experimenter // nil: nothing can be measured
 	controller *controller   // nil unless the policy is auto
 	started    chan struct{} // closed when session is set, or there is none
 }
@@ -99,7 +99,7 @@ func (r *runner) Start() (ended <-chan struct{}, err error) {
 		return nil, err
 	}
 	if r.measured != nil {
-		r.measured.session.Store(r.session)
+		r.measured.Join(r.session)
 	}
 	r.startController()
 	return r.session.Ended(), nil
