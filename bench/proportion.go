@@ -1,59 +1,118 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+)
 
-// outgrowing are programs whose pools used to keep memory that the programs no longer needed, and a program that needs all of it.
-var outgrowing = [][]string{
-	{"outgrows", "scratch", "16", "16M"},
-	{"outgrows", "vector", "14", "4M"},
-	{"outgrows", "phases", "16", "8M"},
-	{"outgrows", "sweep", "16", "4M"},
-	{"pipeline", "60", "1M"},
+// outgrowing are programs whose pools used to keep memory that the programs no longer needed.
+var outgrowing = [][]string{{"outgrows", "scratch", "16", "16M"}, {"outgrows", "vector", "14", "4M"}, {"outgrows", "phases", "16", "8M"}, {"outgrows", "sweep", "16", "4M"}}
+
+// needing are programs that need nearly all that they had: examples, and programs for which libraries of others allocate (docs/GAINS.md).
+var needing = [][]string{
+	{"pipeline", "60", "1M"}, {"train", "400"}, {"stencil", "12", "4M"}, {"frag", "20", "1M"}, {"multiqueue", "60", "256K"},
+	{"threads", "4", "500", "64K"}, {"staging"}, {"churn", "200000", "4K", "2"}, {"mosaic", "400"},
+	{"arrays", "20", "1000"}, {"umat", "5", "2048"}, {"solver", "10", "100000"}, {"sort", "6", "1000000"},
 }
 
-// proportion runs programs under futhark without its limits of unneeded memory, with them, under slab and under arena, in turns.
+// proportion runs programs under the default policy, and under what else could be it, in turns.
 func (b *bench) proportion() error {
+	limits := []string{"--set", "proportion=1.5,outgrown=on,max_age=10"}
 	modes := []mode{
-		bare, {name: "futhark, all kept", policy: "futhark", flags: []string{"--set", "proportion=0,outgrown=off,max_age=0"}},
-		{name: "futhark", policy: "futhark"}, {name: "slab", policy: "slab"}, {name: "arena", policy: "arena"},
+		{name: "futhark", policy: "futhark"}, {name: "futhark, all kept", policy: "futhark", flags: []string{"--set", "proportion=0,outgrown=off,max_age=0"}},
+		{name: "slab", policy: "slab", flags: limits}, {name: "arena", policy: "arena", flags: limits},
 	}
-	b.row("program", "policy", "wall ×", "hits", "in use", "reserved", "reserved / in use")
-	for _, workload := range outgrowing {
-		path := b.example(workload[0])
-		if workload[0] == "outgrows" {
-			path = b.testProgram(workload[0])
-		}
-		results := make([][]result, len(modes))
-		for range b.runs {
-			for i, m := range modes {
-				r, err := b.once(m, append([]string{path}, workload[1:]...)...)
-				if err != nil {
-					return err
-				}
-				results[i] = append(results[i], r)
-			}
-		}
-		name := workload[0]
-		if name == "outgrows" {
-			name = workload[1]
-		}
-		for i, m := range modes {
-			b.row(append([]any{name, m.name}, held(results[i], results[0])...)...)
+	b.row("program", "policy", "time ×", "from", "to", "hits", "in use", "reserved", "reserved / in use", "beyond", "create p99 µs")
+	var notes []string
+	for _, workload := range slices.Concat(outgrowing, needing) {
+		if err := b.inProportion(modes, workload); err != nil {
+			notes = append(notes, fmt.Sprintf("%s, not measured: %v", workload[0], err))
 		}
 	}
 	b.flush()
-	fmt.Println("\nBytes are the most at one time, in MiB.")
+	fmt.Println("\nTime is that of all processors, of program and gpumemtop, as a multiple of futhark's in the same turn: the median, and the\n" +
+		"interval that holds the median of all turns in 95 % of cases, with six turns or more. Bytes are the most at one time, in MiB; beyond is by\n" +
+		"how much the pool exceeded 1.5 times the most in use of the last minute and 32 MiB.")
+	for _, note := range notes {
+		fmt.Println(note)
+	}
 	return nil
 }
 
-// held returns the cells of one mode.
-func held(here, bare []result) []any {
-	if here[0].sum.Policy == "" {
-		return []any{fixed(median(bare, wallSeconds), 2) + " s", "", "", "", ""}
+// inProportion runs one program in every mode, and prints the rows.
+func (b *bench) inProportion(modes []mode, workload []string) error {
+	command, name, err := b.findProgram(workload)
+	if err != nil {
+		return err
 	}
+	if _, err := b.once(bare, command...); err != nil { // it also fills the driver's caches
+		return err
+	}
+	results := make([][]result, len(modes))
+	for range b.runs {
+		for i, m := range modes {
+			r, err := b.once(m, command...)
+			if err == nil {
+				err = r.lookAtMemory()
+			}
+			if err != nil {
+				return err
+			}
+			results[i] = append(results[i], r)
+		}
+	}
+	for i, m := range modes {
+		b.row(append([]any{name, m.name}, held(results[i], results[0])...)...)
+	}
+	return nil
+}
+
+// findProgram returns the command of a workload, and its name.
+func (b *bench) findProgram(workload []string) (command []string, name string, err error) {
+	name, arguments := workload[0], workload[1:]
+	source := filepath.Join(b.root, "bench", "gains", name)
+	switch _, python := os.Stat(source + ".py"); {
+	case name == "outgrows":
+		return append([]string{b.testProgram(name)}, arguments...), arguments[0], nil
+	case python == nil: // /usr/bin: Debian has its libraries for that one
+		return append([]string{"/usr/bin/env", "OPENCV_OPENCL_DEVICE=:CPU:", "/usr/bin/python3", source + ".py"}, arguments...), name, nil
+	case name == "solver" || name == "sort":
+		built := filepath.Join(b.temp, name)
+		err := exec.Command("g++", "-O1", "-w", "-DCL_TARGET_OPENCL_VERSION=120", source+".cpp", "-o", built, "-lOpenCL").Run()
+		return append([]string{built}, arguments...), name, err
+	}
+	return append([]string{b.example(name)}, arguments...), name, nil
+}
+
+// held returns the cells of one mode.
+func held(here, base []result) []any {
+	ratios := make([]float64, 0, len(here))
+	for i := range here {
+		ratios = append(ratios, here[i].cpu.Seconds()/base[i].cpu.Seconds())
+	}
+	low, high := between(ratios)
 	inUse, reserved := median(here, func(r *result) float64 { return r.sum.PeakInUse }), median(here, peakReserved)
 	return []any{
-		times(median(here, wallSeconds), median(bare, wallSeconds)), percent(median(here, func(r *result) float64 { return r.sum.HitRate })),
+		fixed(middle(ratios), 3), fixed(low, 3), fixed(high, 3), percent(median(here, func(r *result) float64 { return r.sum.HitRate })),
 		fixed(inUse/(1<<20), 1), fixed(reserved/(1<<20), 1), fixed(reserved/inUse, 2),
+		fixed(median(here, func(r *result) float64 { return r.beyond })/(1<<20), 1), fixed(median(here, func(r *result) float64 { return r.slowCreate })/1e3, 1),
 	}
+}
+
+// between returns the interval that holds the median with a confidence of 95 % (sign test); with fewer than six values all of them.
+func between(values []float64) (low, high float64) {
+	values = slices.Sorted(slices.Values(values))
+	n, k := len(values), 0
+	outside, term := 0.0, math.Pow(0.5, float64(len(values)))
+	for ; k < (n+1)/2; k++ {
+		if outside += 2 * term; k > 0 && outside > 0.05 {
+			break
+		}
+		term *= float64(n-k) / float64(k+1)
+	}
+	return values[k-1], values[n-k]
 }

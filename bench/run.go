@@ -32,8 +32,10 @@ type result struct {
 	file   string
 	sum    summary
 
-	watcher  time.Duration // that the processor spent on gpumemtop, without the program
-	resident int64         // KiB, what gpumemtop had resident when it was last looked at
+	beyond     float64       // bytes that the pool held beyond its proportion, at most
+	slowCreate float64       // ns that 99 % of creates took at most
+	watcher    time.Duration // that the processor spent on gpumemtop, without the program
+	resident   int64         // KiB, what gpumemtop had resident when it was last looked at
 }
 
 // summary is the part of --summary that is shown.

@@ -286,7 +286,8 @@ var Places = map[string]Place{
 	"internal/testkit":  {May: everything},
 	"internal/archtest": {Timeless: true},
 	"bench": {May: []string{
-		"allocator", "internal/flight", "internal/recording", "internal/stats", "internal/wire", "tracer/calls", "tracer/kernel", "tracer/rights", "tracer/target",
+		"allocator", "internal/flight", "internal/heap", "internal/recording", "internal/stats", "internal/wire", "tracer/calls", "tracer/kernel", "tracer/rights",
+		"tracer/target",
 	}},
 	"test/e2e": {May: []string{"internal/export"}},
 }

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// What a pool in proportion holds at most: a multiple of the most in use of the last minute, and a rest.
+const (
+	proportionMost = 1.5
+	proportionRest = 32 << 20
+	peakSeconds    = 61 // a second counts until it is a minute ago as a whole
+)
+
+// lately is the most that a process had in use in each of the last seconds.
+type lately [peakSeconds]struct{ second, inUse uint64 }
+
+// note notes what is in use now, and returns the most of the last minute.
+func (l *lately) note(time, inUse uint64) (most uint64) {
+	second := time / 1e9
+	if at := &l[second%peakSeconds]; at.second != second {
+		at.second, at.inUse = second, inUse
+	} else {
+		at.inUse = max(at.inUse, inUse)
+	}
+	for _, s := range l {
+		if s.second+peakSeconds > second {
+			most = max(most, s.inUse)
+		}
+	}
+	return most
+}
+
+// lookAtMemory finds in the recording what the pool held beyond its proportion, and how long creates took.
+func (r *result) lookAtMemory() error {
+	file, err := recording.Open(r.file)
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	h, recent := heap.New(heap.Options{}), map[*heap.Process]*lately{}
+	var creates []uint32
+	for {
+		var record wire.Record
+		if err := file.Next(&record); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return err
+		}
+		p := h.Apply(&record)
+		if p == nil {
+			continue
+		}
+		if recent[p] == nil {
+			recent[p] = new(lately)
+		}
+		if record.Kind == wire.KindCreate {
+			creates = append(creates, record.AsCreate().Duration())
+		}
+		most := recent[p].note(h.Now(), heap.Amount(p.InUse))
+		r.beyond = max(r.beyond, float64(p.Reserved()-p.Cooling)-proportionMost*float64(most)-proportionRest)
+	}
+	if slices.Sort(creates); len(creates) > 0 {
+		r.slowCreate = float64(creates[len(creates)*99/100])
+	}
+	return nil
+}
