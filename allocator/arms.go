@@ -244,6 +244,13 @@ func (a *Arms) Relieve(need uint64, idle, time int64, out []Eviction) []Eviction
 	return out
 }
 
+// Repeat is Repeat of both arms.
+func (a *Arms) Repeat(period int64) {
+	for _, p := range a.pools {
+		p.Repeat(period)
+	}
+}
+
 // Trim is Trim of both arms together.
 func (a *Arms) Trim(keep uint64, out []Eviction) []Eviction {
 	if !a.split {
@@ -322,6 +329,7 @@ func (a *Arms) Begin(next *Pool, time int64, out []Eviction) []Eviction {
 func newAlternative(present *Pool) *Pool {
 	p := newPool(find("none"))
 	p.arm, p.now, p.dropped = ArmBit, present.now, maps.Clone(present.dropped)
+	p.Repeat(present.period)
 	return p
 }
 

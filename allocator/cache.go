@@ -21,6 +21,7 @@ type cache struct {
 	mayGive int     // blocks that the present call may still give back, see settleUp
 	beyond  uint64  // bytes that the pool may hold beyond its proportion
 	peaks   peaks
+	period  int64 // ns: see Repeat
 	sizes   knownSizes
 	debt    uint64 // bytes that other programs lack, see Relieve
 }

@@ -209,8 +209,12 @@ func (d *duel) step() {
 	case op == 59:
 		need, idle, time := sizes[d.next()%len(sizes)]-1, int64(d.next()%2*20), d.clock()
 		d.same("relieve", d.p.Relieve(need, idle, time, nil), d.r.relieve(need, idle, time))
-	case op < 62:
+	case op < 61:
 		d.setLimit()
+	case op == 61:
+		period := int64(d.next() % 3 * 10)
+		d.p.Repeat(period)
+		d.r.period = period
 	case op == 62:
 		d.expire()
 	case d.next()%32 == 0:

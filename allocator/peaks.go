@@ -9,24 +9,46 @@ const (
 	peaksSize   = 64            // a power of two above peakSeconds
 )
 
-// peaks knows the most bytes in use of the last minute, to the second. It keeps the seconds that no later one reached: the
-// first is the highest.
+// peaks knows the most bytes in use of the last minute, to the second, or of a longer window, to a 60th of it. It keeps the ticks
+// that no later one reached: the first is the highest.
 type peaks struct {
-	ring         [peaksSize]secondPeak
+	ring         [peaksSize]tickPeak
 	first, count int
-	present      int64 // ns: when the present second began
+	present      int64 // ns: when the present tick began
 	until        int64 // ns: its end
+	longer       int64 // ns: a tick's length beyond a second
 }
 
-// secondPeak is the most bytes in use of one second.
-type secondPeak struct {
+// tickPeak is the most bytes in use of one tick.
+type tickPeak struct {
 	began int64 // ns
 	bytes uint64
 }
 
-func (w *peaks) at(i int) *secondPeak { return &w.ring[(w.first+i)%peaksSize] }
+func (w *peaks) at(i int) *tickPeak { return &w.ring[(w.first+i)%peaksSize] }
 
-// highest returns the most bytes in use of the last minute.
+func (w *peaks) tick() int64 { return second + w.longer }
+
+// last makes a peak count for a window, at least a minute. Peaks of one tick become one, as if the first had lasted.
+func (w *peaks) last(window int64) {
+	was := w.tick()
+	w.longer = max(window/peakSeconds, second) - second
+	w.shift(max(was-w.tick(), 0)) // a peak may have come late in its tick
+	w.until = w.present + w.tick()
+	kept := w.count
+	w.count = min(w.count, 1)
+	for i := 1; i < kept; i++ {
+		next, latest := *w.at(i), w.at(w.count-1)
+		if next.began/w.tick() == latest.began/w.tick() {
+			latest.began = next.began
+			continue
+		}
+		*w.at(w.count) = next
+		w.count++
+	}
+}
+
+// highest returns the most bytes in use of the window.
 func (w *peaks) highest() uint64 {
 	if w.count == 0 {
 		return 0
@@ -42,32 +64,32 @@ func (w *peaks) highestAt(time int64) uint64 {
 	return 0
 }
 
-// firstAt returns the index of the first second that still counts at a time, the count when none does.
+// firstAt returns the index of the first tick that still counts at a time, the count when none does.
 func (w *peaks) firstAt(time int64) int {
 	i := 0
-	for i < w.count && time >= w.at(i).ends() {
+	for i < w.count && time >= w.ends(i) {
 		i++
 	}
 	return i
 }
 
-// ends returns when a second no longer counts.
-func (s *secondPeak) ends() int64 { return s.began + (peakSeconds+1)*second }
+// ends returns when a tick no longer counts.
+func (w *peaks) ends(i int) int64 { return w.at(i).began + (peakSeconds+1)*w.tick() }
 
 // falls returns when the highest peak of a time no longer counts.
 func (w *peaks) falls(time int64) int64 {
 	if i := w.firstAt(time); i < w.count {
-		return w.at(i).ends()
+		return w.ends(i)
 	}
-	return time + (peakSeconds+1)*second
+	return time + (peakSeconds+1)*w.tick()
 }
 
-// pass begins another second, in which bytes are in use already.
+// pass begins another tick, in which bytes are in use already.
 func (w *peaks) pass(now int64, bytes uint64) {
 	gone := w.firstAt(now)
 	w.first, w.count = (w.first+gone)%peaksSize, w.count-gone
-	w.present += (now - w.present) / second * second
-	w.until = w.present + second
+	w.present += (now - w.present) / w.tick() * w.tick()
+	w.until = w.present + w.tick()
 	w.raise(bytes)
 }
 
@@ -89,6 +111,6 @@ func (w *peaks) raise(bytes uint64) {
 	for ; last >= 0 && w.at(last).bytes <= bytes; last-- {
 		w.count--
 	}
-	*w.at(w.count) = secondPeak{w.present, bytes}
+	*w.at(w.count) = tickPeak{w.present, bytes}
 	w.count++
 }

@@ -1,6 +1,10 @@
 package allocator
 
-import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
+import (
+	"math"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
 
 // Three rules keep a pool in proportion to its program: proportion, max_age (both here) and outgrown. They give blocks
 // back a few at a time, the oldest first, so that no request pays for many others. All of them look only at the calls and
@@ -23,7 +27,7 @@ func (c *cache) due(now int64) int64 {
 		if i := c.cachedByAge.oldest; i != 0 {
 			since = c.entries[i].since
 		}
-		due = since + c.limits.maxAge
+		due = since + c.oldAge()
 	}
 	if c.limits.proportion != 0 {
 		due = min(due, c.peaks.falls(now))
@@ -73,8 +77,21 @@ func (c *cache) overdue(now int64) bool {
 }
 
 func (c *cache) tooOld(i int32, now int64) bool {
-	return c.limits.maxAge != 0 && now-c.entries[i].since >= c.limits.maxAge
+	return c.limits.maxAge != 0 && now-c.entries[i].since >= c.oldAge()
 }
+
+// periods is how many iterations of the program a block stays and a peak counts at least.
+const periods = 3
+
+// Repeat tells the pool how long an iteration of the program takes, in ns; 0: unknown. Blocks stay for three of them and peaks
+// count as long, where max_age and a minute are less: what each iteration needs stays.
+func (p *Pool) Repeat(period int64) {
+	p.period = min(period, math.MaxInt64/(2*periods))
+	p.peaks.last(periods * p.period)
+}
+
+// oldAge is the age at which blocks go, under max_age.
+func (c *cache) oldAge() int64 { return max(c.limits.maxAge, periods*c.period) }
 
 // tooMuch reports whether the pool holds more than its proportion of a peak, what cools aside.
 func (c *cache) tooMuch(peak, more, used uint64) bool {

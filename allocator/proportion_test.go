@@ -324,3 +324,79 @@ func TestPeaksOfAnArmThatWaits(t *testing.T) {
 		t.Errorf("%+v", w)
 	}
 }
+
+// TestIterationsLongerThanTheAge: what iterations of 40 seconds need stays once the pool knows how long they take, and goes after that.
+func TestIterationsLongerThanTheAge(t *testing.T) {
+	for _, known := range []bool{false, true} {
+		c := newClocked(t, "futhark", "")
+		iteration := func() {
+			first, second := c.create(100*mib, 1), c.create(100*mib, 2)
+			c.sleep(1)
+			c.give(first)
+			c.give(second)
+			c.sleep(39)
+			c.temporary(4096, 3)
+			c.sleep(45) // together longer than a minute: the peak is forgotten
+		}
+		if known {
+			c.policy.Repeat(85 * second)
+		}
+		iteration()
+		hits := c.hits
+		for range 5 {
+			iteration()
+		}
+		if got := c.hits - hits; (got == 15) != known || !known && got > 0 {
+			t.Errorf("known %v: %d hits, %v", known, got, c.reasons)
+		}
+		c.policy.Repeat(0)
+		c.sleep(62)
+		for range 4 {
+			c.temporary(4096, 3)
+		}
+		if s := c.policy.Stats(); s.BytesCached > 1*mib {
+			t.Errorf("known %v: %d MiB stay", known, s.BytesCached/mib)
+		}
+	}
+}
+
+// TestPeaksOfAnyWindow: a window that changes forgets no peak that it still has to know, and knows none for more than two ticks longer.
+func TestPeaksOfAnyWindow(t *testing.T) {
+	type at struct {
+		time  int64
+		bytes uint64
+	}
+	rng := rand.New(rand.NewPCG(7, 7))
+	var w peaks
+	var all []at
+	now, window, widest, changed := int64(0), int64(60*second), int64(60*second), int64(0)
+	for range 50_000 {
+		now += rng.Int64N(3 * second)
+		if rng.IntN(500) == 0 {
+			window, changed = 60*second*(1+rng.Int64N(10)), now
+			w.last(window)
+			widest = max(widest, window)
+		}
+		bytes := uint64(rng.ExpFloat64() * 1000)
+		if now >= w.until {
+			w.pass(now, bytes)
+		}
+		w.raise(bytes)
+		all = append(all, at{now, bytes})
+		for all[0].time < now-widest-widest/10 {
+			all = all[1:]
+		}
+		var least, most uint64
+		for _, x := range all {
+			if x.time >= now-min(window, max(60*second, now-changed)) {
+				least = max(least, x.bytes)
+			}
+			if x.time >= now-widest-widest/10 {
+				most = max(most, x.bytes)
+			}
+		}
+		if got := w.highest(); got < least || got > most || w.count > peaksSize {
+			t.Fatalf("%d of %d to %d, %d ticks", got, least, most, w.count)
+		}
+	}
+}

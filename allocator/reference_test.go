@@ -23,6 +23,7 @@ type reference struct {
 	doomed       []*refBlock // aborted hits without a place, to be reported by the next call
 	clock        int
 	now          int64
+	period       int64 // of an iteration
 	heap         uint64
 	peak         float64          // the most that was wanted
 	risen        uint64           // requests until then

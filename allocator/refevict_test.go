@@ -174,7 +174,7 @@ func (r *reference) highest(time int64) (peak uint64, last int64) {
 // ageLimit is max_age in ns, the largest number where there is none.
 func (r *reference) ageLimit() int64 {
 	if age := int64(math.Round(r.limit("max_age", 0) * 1e9)); age != 0 {
-		return age
+		return max(age, 3*r.period)
 	}
 	return math.MaxInt64
 }

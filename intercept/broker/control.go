@@ -14,6 +14,7 @@ import (
 //	limit NAME=VALUE               NAME=VALUE
 //	trim BYTES                     BYTES                                       keeps them cached
 //	relieve BYTES WHY              relieve=BYTES GIVEN WHY                     see wire.Relief
+//	period NS                      period=NS                                   of an iteration of the program; 0: unknown
 //	policy NAME [LIMIT=VALUE,...]  policy=NAME,LIMIT=VALUE,...
 //	plan PIECE                     plan=PIECE                                  of an allocator.Layout
 //	arms POLICY [LIMIT=VALUE,...]  arms=POLICY,LIMIT=VALUE,...,request=COUNT   begins an experiment with that alternative
@@ -37,6 +38,8 @@ func (b *Broker) Control(text string, time int64, out []Eviction) (reply string,
 		reply, err = rest, b.trim(rest)
 	case wire.RelieveSetting:
 		reply, err = b.relieve(rest, time)
+	case wire.PeriodSetting:
+		reply, err = "period="+rest, b.repeat(rest)
 	case "policy":
 		reply = "policy=" + strings.Replace(rest, " ", ",", 1)
 		err = b.change(rest, time, b.policy.Switch)
@@ -75,6 +78,16 @@ func (b *Broker) relieve(text string, time int64) (reply string, err error) {
 		r.Given += e.Size
 	}
 	return r.Answer(), nil
+}
+
+// repeat tells the pools how long an iteration takes.
+func (b *Broker) repeat(ns string) error {
+	period, err := strconv.ParseUint(ns, 10, 63)
+	if err != nil {
+		return fmt.Errorf("period: %q is no number of ns", ns)
+	}
+	b.policy.Repeat(int64(period))
+	return nil
 }
 
 // change gives one of the arms a policy.

@@ -104,7 +104,7 @@ var Places = map[string]Place{
 	"internal/recording":         {May: []string{"internal/disk", "internal/recording/foreign", "internal/wire"}, Timeless: true},
 	"internal/callsite":          {May: []string{"internal/recording", "internal/units", "internal/wire"}, Timeless: true, Never: noFiles},
 	"internal/heap":              {May: []string{"internal/wire"}, Timeless: true, Never: noFiles},
-	"internal/measure":           {May: []string{"internal/callsite", "internal/experiment", "internal/units", "internal/wire"}, Timeless: true, Never: noFiles},
+	"internal/measure":           {May: []string{"internal/callsite", "internal/experiment", "internal/period", "internal/units", "internal/wire"}, Timeless: true, Never: noFiles},
 	"internal/stats":             {May: []string{"allocator", "allocator/carve", "internal/callsite", "internal/heap", "internal/measure", "internal/recording", "internal/units", "internal/wire"}, Timeless: true, Never: noFiles},
 	// The types that the dashboard displays and other packages produce.
 	"internal/view":              {May: []string{"internal/stats"}, Timeless: true, Never: noFiles},

@@ -25,11 +25,11 @@ func (c Configuration) String() string {
 
 // AfterChange returns the configuration after the change that a LIMIT record's payload describes: one limit has another
 // value, or there is another policy with the limits that differ from its defaults. ok is false if the payload describes
-// something else, such as a trim, a relief or an experiment. The values are not checked.
+// something else, such as a trim, a relief, a period or an experiment. The values are not checked.
 func (c Configuration) AfterChange(payload []byte) (changed Configuration, ok bool) {
 	name, value := wire.ParseLimit(payload)
 	switch {
-	case value == nil, string(name) == wire.PlanSetting, string(name) == wire.RelieveSetting, string(name) == wire.ArmsSetting, string(name) == wire.ArmSetting:
+	case value == nil, string(name) == wire.PlanSetting, string(name) == wire.RelieveSetting, string(name) == wire.PeriodSetting, string(name) == wire.ArmsSetting, string(name) == wire.ArmSetting:
 		return c, false
 	case string(name) == wire.PolicySetting:
 		name, limits := wire.ParsePolicy(string(value))

@@ -1,6 +1,8 @@
 package replay
 
 import (
+	"strconv"
+
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -307,6 +309,9 @@ func (p *simulatedProcess) applyChange(c *change, time int64) {
 	if c.name == wire.RelieveSetting {
 		relief, _ := wire.ParseRelief(c.value)
 		p.evictions = p.policy.Relieve(relief.Asked, relief.Idle(), time, p.evictions[:0])
+	} else if c.name == wire.PeriodSetting {
+		period, _ := strconv.ParseInt(c.value, 10, 64)
+		p.policy.Repeat(period)
 	} else if c.name == "" {
 		p.evictions = p.policy.Trim(c.keep, p.evictions[:0])
 	} else if s.isHeld(c.name) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
@@ -260,7 +261,14 @@ func (m *Model) markAnswer(r *wire.Record) {
 		}
 		return
 	}
-	m.marks.add(m.heap.Now(), r.Kind, callsite.Clean(r.Payload))
+	text := callsite.Clean(r.Payload)
+	if ns, err := strconv.ParseUint(string(value), 10, 64); string(name) == wire.PeriodSetting && err == nil && r.AsLimit().Status() == 0 {
+		text = "iterations are over"
+		if ns > 0 {
+			text = "iterations take " + units.Duration(ns) + ": blocks stay for three of them"
+		}
+	}
+	m.marks.add(m.heap.Now(), r.Kind, text)
 }
 
 // relieve marks memory that went back for other programs. Where they lack it for long, the last mark is extended.

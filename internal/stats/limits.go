@@ -263,7 +263,7 @@ func (m *Model) answer(p *process, r *wire.Record) {
 		m.goOver(p, r, string(value))
 	case string(name) == wire.PlanSetting:
 		m.readPlan(p, value)
-	case string(name) == wire.RelieveSetting: // its evictions count
+	case string(name) == wire.RelieveSetting, string(name) == wire.PeriodSetting: // no limits
 	default:
 		m.limits.answer(r)
 	}

@@ -671,7 +671,7 @@ struct gmtring {
 
 /*
  * A message of the session: text is "limit NAME=VALUE", "trim BYTES", "relieve BYTES WHY" (internal/wire:
- * Relief), "plan PIECE" (allocator/draft.go), or "policy NAME",
+ * Relief), "period NS" of an iteration, "plan PIECE" (allocator/draft.go), or "policy NAME",
  * behind which a space and limits of that policy may follow, "NAME=VALUE,...". Limits that do not fit follow in messages of
  * their own. Experiments have "arms POLICY", which may go on likewise, "arms +NAME=VALUE", "arms" and "arm 0|1 REQUEST"
  * (intercept/broker/control.go).

@@ -85,6 +85,10 @@ func ParseArms(value string) (what string, request uint64, ok bool) {
 	return what, request, true
 }
 
+// PeriodSetting is the name that ParseLimit returns where the pool learned from the session how long an iteration of the program takes,
+// in ns; 0: it no longer repeats.
+const PeriodSetting = "period"
+
 // RelieveSetting is the name that ParseLimit returns where the pool gave memory back for other programs; the value is a Relief.
 const RelieveSetting = "relieve"
 

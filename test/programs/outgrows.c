@@ -1,12 +1,12 @@
 /*
  * outgrows: needs memory that it does not ask for again.
  *
- *	outgrows scratch | vector | sweep | phases | pause [STEPS] [SIZE]
+ *	outgrows scratch | vector | sweep | phases | pause | slow [STEPS] [SIZE]
  *
  * "scratch" has a temporary buffer that grows by SIZE in each of STEPS rounds, and as many rounds at the largest size. "vector"
  * moves from SIZE / 256 into a buffer twice as large, STEPS times. "sweep" asks for sizes from SIZE to STEPS times that, over and
  * over. "phases" has STEPS temporary buffers at once, of SIZE and more each, and then, over and over, of a
- * sixteenth. "pause" releases STEPS buffers and makes no calls for three seconds.
+ * sixteenth. "pause" releases STEPS buffers and makes no calls for three seconds. "slow" makes STEPS iterations that take as long.
  */
 #include "common.h"
 
@@ -66,7 +66,7 @@ static void together(const struct gpu *gpu, cl_mem (*create)(const struct gpu *,
 
 int main(int argc, char **argv)
 {
-	struct arguments arguments = arguments_read(argc, argv, "scratch | vector | sweep | phases | pause [STEPS] [SIZE]", 3);
+	struct arguments arguments = arguments_read(argc, argv, "scratch | vector | sweep | phases | pause | slow [STEPS] [SIZE]", 3);
 	const char *what = arguments.count ? arguments.values[0] : "scratch";
 	size_t steps = arguments_count(&arguments, 1, 12), size = arguments_size(&arguments, 2, 4 << 20);
 	struct gpu gpu = gpu_open(0);
@@ -86,8 +86,13 @@ int main(int argc, char **argv)
 		together(&gpu, create_early, steps, size);
 		pause_us(3000000);
 		temporary(&gpu, 4096);
+	} else if (!strcmp(what, "slow")) {
+		for (size_t i = 0; i < steps; i++) {
+			together(&gpu, create_early, 3, size);
+			pause_us(3100000);
+		}
 	} else {
-		fail("outgrows: %s: want scratch, vector, sweep, phases or pause", what);
+		fail("outgrows: %s: want scratch, vector, sweep, phases, pause or slow", what);
 	}
 	gpu_close(&gpu);
 	printf("outgrows %s: checksum %016llx\n", what, (unsigned long long)hash);

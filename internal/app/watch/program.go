@@ -87,6 +87,11 @@ func (r *runner) Start() (ended <-chan struct{}, err error) {
 		return nil, err
 	}
 	tap = r.experiment(tap)
+	var periods *periods
+	if setup.loadsPool() {
+		periods = newPeriods(tap)
+		tap = periods
+	}
 	if setup.Auto {
 		r.auto.Store(&stats.Auto{Steers: true})
 		r.model.SetAuto(r.auto.Load)
@@ -100,6 +105,9 @@ func (r *runner) Start() (ended <-chan struct{}, err error) {
 	}
 	if r.measured != nil {
 		r.measured.Join(r.session)
+	}
+	if periods != nil {
+		periods.session.Store(r.session)
 	}
 	r.startController()
 	return r.session.Ended(), nil

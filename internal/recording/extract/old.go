@@ -47,7 +47,8 @@ func newOld(memory *heap.Heap) *old {
 // limitsMax bounds the limits that are kept: a policy has a few dozen, in a handful of processes.
 const limitsMax = 1024
 
-// limit keeps a change that the target took: the latest of each limit since the latest policy, which began with its own.
+// limit keeps a change that the target took: the latest of each limit since the latest policy, which began with its own,
+// and the latest period, which every policy heeds.
 func (o *old) limit(r *wire.Record) {
 	if r.AsLimit().Status() != 0 {
 		return
@@ -62,7 +63,8 @@ func (o *old) limit(r *wire.Record) {
 		return
 	}
 	o.limits = slices.DeleteFunc(o.limits, func(l wire.Record) bool {
-		return l.Process == r.Process && (name == wire.PolicySetting || limitName(&l) == name)
+		was := limitName(&l)
+		return l.Process == r.Process && (was == name || name == wire.PolicySetting && was != wire.PeriodSetting)
 	})
 	if len(o.limits) < limitsMax {
 		o.limits = append(o.limits, keep(r))
