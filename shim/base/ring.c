@@ -19,7 +19,13 @@
 #include <unistd.h>
 
 #define SHARED_RING (GMT_RINGS - 1)
-#define WAIT_SHARE 4 /* beyond the limit of one wait, threads wait for at most this part of the time since the first event */
+/*
+ * Beyond the limit of one wait, threads wait for at most this part of the time since the first event. A recording, which has a
+ * longer limit, is worth that a program takes twice as long.
+ */
+#define WAIT_SHARE 4
+#define WAIT_SHARE_RECORDED 2
+#define WAIT_RECORDED 2000000000u /* ns: a longer limit is a recording's */
 
 struct writer {
 	struct gmtring *ring;
@@ -121,7 +127,8 @@ static void count_wait(uint64_t from, uint64_t now)
 /* A session that is slow throughout must not make the program so: all waits together are bounded, too. */
 static bool may_wait(uint64_t limit, uint64_t now)
 {
-	return atomic_load(&waited) < limit + (now - atomic_load(&began)) / WAIT_SHARE;
+	uint64_t share = limit > WAIT_RECORDED ? WAIT_SHARE_RECORDED : WAIT_SHARE;
+	return atomic_load(&waited) < limit + (now - atomic_load(&began)) / share;
 }
 
 /* Waits a bounded time for the session to catch up. If it does not, or is gone, no one waits again until it reads. */

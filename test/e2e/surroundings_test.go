@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -271,6 +272,16 @@ func TestTooFewThreads(t *testing.T) {
 		t.Errorf("ended with %s and %q", result, result.stdout)
 	}
 	checkOneLine(t, result.stderr, "ulimit -u")
+}
+
+// So does gpumemtop that may open too few files, whatever their number.
+func TestTooFewDescriptors(t *testing.T) {
+	for most := 4; most <= 12; most++ {
+		result := run(t, command{args: []string{"prlimit", fmt.Sprintf("--nofile=%d:%d", most, most), gpumemtop(), "--headless", "--", "echo", "started"}})
+		if result.code != 125 || len(result.stdout) != 0 || bytes.Count(result.stderr, []byte("\n")) != 1 {
+			t.Errorf("%d: ended with %s and %q\n%s", most, result, result.stdout, result.stderr)
+		}
+	}
 }
 
 // However a program installs a handler, it does not run on the core's small stacks.

@@ -41,6 +41,9 @@ func ExportLake(paths []string, o *ExportOptions, given func(flag string) bool) 
 			console.Say("skipped %s: %v", paths[i], next.err)
 			continue
 		}
+		if len(next.rows) == 0 {
+			console.Say("%s has no processes: nothing of it is added", paths[i])
+		}
 		if err := l.Add(next.rows); err != nil {
 			return fmt.Errorf("%s: %w", paths[i], err)
 		}

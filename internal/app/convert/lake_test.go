@@ -1,6 +1,8 @@
 package convert
 
 import (
+	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -93,6 +95,46 @@ func TestLakeSkipsWhatIsNoRecording(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "empty")); err == nil {
 		t.Error("an empty folder is left")
 	}
+}
+
+// TestLakeOfNoProcesses: a recording that has none makes no folder, and a line says why.
+func TestLakeOfNoProcesses(t *testing.T) {
+	dir := t.TempDir()
+	lines, empty := filepath.Join(dir, "x.ndjson"), filepath.Join(dir, "x.gmt")
+	header := `{"schema":1,"header":{"version":4,"created":"2026-01-02T03:04:05Z","clock_ns":7,"program":"./frag","policy":"none","limits":{},"tags":"stack"}}`
+	if err := errors.Join(os.WriteFile(lines, []byte(header+"\n"), 0o600), Import(lines, "", files.Output{Path: empty})); err != nil {
+		t.Fatal(err)
+	}
+	said := captured(t, func() {
+		if err := toLake(filepath.Join(dir, "lake"), false, empty); err != nil {
+			t.Error(err)
+		}
+	})
+	if !strings.Contains(said, "x.gmt has no processes: nothing of it is added") {
+		t.Errorf("said %q", said)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "lake")); err == nil {
+		t.Error("a folder is made")
+	}
+}
+
+// captured returns what is said on the standard error meanwhile.
+func captured(t *testing.T, during func()) string {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := os.Stderr
+	os.Stderr = w
+	during()
+	os.Stderr = before
+	_ = w.Close()
+	text, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // TestManyWritersOfALake append at once; each of their files is there.

@@ -1,12 +1,14 @@
 // Package inherited knows which signals this process ignored and blocked when it was started. The Go runtime installs
 // handlers of its own before any Go code runs, and a program that is started gets defaults in their place. The package also
-// makes the threads that the runtime will want, and ends a process that may have too few: the runtime would end it later, with the
-// program running.
+// makes the threads that the runtime will want, and ends a process that may have too few, or too few descriptors: the runtime
+// would end it later, with the program running.
 package inherited
 
 /*
 #cgo LDFLAGS: -Wl,--wrap=pthread_create
 #define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -67,11 +69,29 @@ int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attributes, void 
 	return 0;
 }
 
+#define DESCRIPTORS 5 // the runtime ends a process without two of them; with fewer than these no command can work
+
+static void need_descriptors(void)
+{
+	int opened[DESCRIPTORS], count = 0, err = 0;
+	while (count < DESCRIPTORS && (opened[count] = open("/", O_PATH | O_CLOEXEC)) >= 0)
+		count++;
+	if (count < DESCRIPTORS)
+		err = errno;
+	for (int i = 0; i < count; i++)
+		close(opened[i]);
+	if (err == EMFILE || err == ENFILE) {
+		fprintf(stderr, "gpumemtop: it needs to open %d files and may open %d: raise ulimit -n\n", DESCRIPTORS, count);
+		_exit(125);
+	}
+}
+
 static uint64_t ignored, blocked; // a bit for each signal, of number 1 the lowest
 
 // Constructors run before the Go runtime starts.
 __attribute__((constructor)) static void look(void)
 {
+	need_descriptors();
 	need_threads();
 	sigset_t mask;
 	int known = !pthread_sigmask(SIG_BLOCK, 0, &mask);
