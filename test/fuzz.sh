@@ -3,6 +3,8 @@
 # minutes where it uses much and was not built before, and does not count. Goes on after a failure. Left to its default, Go would
 # spend up to a minute on making each new input smaller, and try next to nothing else.
 #
+# What takes more than 512 MiB fails: Go's memory is bounded, with room for the runtime's own.
+#
 #   fuzz.sh 10s [DIR]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -22,7 +24,7 @@ while IFS=: read -r file target; do
 	fi
 	corpus=$cache/$(go list "$folder")
 	ran=$((ran + 1))
-	if said=$(cd "$folder" && "$binary" -test.run='^$' -test.fuzz="^$target\$" -test.fuzztime="$for_each" -test.fuzzminimizetime=20x \
+	if said=$(cd "$folder" && ulimit -d $((640 << 10)) && "$binary" -test.run='^$' -test.fuzz="^$target\$" -test.fuzztime="$for_each" -test.fuzzminimizetime=20x \
 		-test.fuzzcachedir="$corpus" 2>&1 </dev/null); then
 		last=$(grep '^fuzz: elapsed' <<<"$said" | tail -1)
 		[[ $last = *execs:* ]] || short=$((short + 1)) # it has only played its corpus

@@ -133,7 +133,7 @@ var Places = map[string]Place{
 	"internal/learn": {May: []string{"allocator", "internal/arena", "internal/period"}, Timeless: true, Never: noFiles},
 	"internal/recording/importer": {
 		May: []string{
-			"internal/arena", "internal/recording", "internal/recording/foreign", "internal/recording/ndjson", "internal/units", "internal/wire",
+			"internal/arena", "internal/budget", "internal/recording", "internal/recording/foreign", "internal/recording/ndjson", "internal/units", "internal/wire",
 		},
 		Timeless: true, Never: noFiles,
 	},

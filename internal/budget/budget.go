@@ -14,16 +14,23 @@ const Session = 512 << 20
 // Budget is a number of bytes that may be kept. A nil *Budget has no bound. All methods may be called from any goroutine.
 type Budget struct {
 	whole   *Budget // nil: this is no part of another
-	most    int64
+	most    atomic.Int64
 	used    atomic.Int64
 	refused atomic.Uint64
 }
 
 // New returns a budget of some bytes.
-func New(most int64) *Budget { return &Budget{most: most} }
+func New(most int64) *Budget { return (*Budget)(nil).Part(most) }
 
 // Part returns a budget of at most some bytes, which also count in b.
-func (b *Budget) Part(most int64) *Budget { return &Budget{whole: b, most: most} }
+func (b *Budget) Part(most int64) *Budget {
+	part := &Budget{whole: b}
+	part.Grow(most)
+	return part
+}
+
+// Grow makes a budget larger, as more of a file arrives.
+func (b *Budget) Grow(bytes int64) { b.most.Add(bytes) }
 
 // Charge takes bytes. False: they do not fit, and nothing was taken.
 func (b *Budget) Charge(bytes int64) bool {
@@ -45,7 +52,7 @@ func (b *Budget) Charge(bytes int64) bool {
 func (b *Budget) take(bytes int64) bool {
 	for {
 		used := b.used.Load()
-		if bytes > b.most-used {
+		if bytes > b.most.Load()-used {
 			return false
 		}
 		if b.used.CompareAndSwap(used, used+bytes) {

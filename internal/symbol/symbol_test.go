@@ -379,6 +379,11 @@ func FuzzLoad(f *testing.F) {
 	for at := 0; at < len(seed); at += 97 {
 		f.Add(uint32(at), []byte{0xff, 0xff, 0xff, 0x7f, byte(at), byte(at >> 8)})
 	}
+	for _, sections := range hostile {
+		if file := hostileELF(sections()); len(file) < 32<<10 {
+			f.Add(uint32(0), append(file, make([]byte, 1-len(file)%2)...))
+		}
+	}
 	f.Fuzz(func(t *testing.T, at uint32, data []byte) {
 		program := bytes.Clone(seed)
 		copy(program[at%uint32(len(program)):], data)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/budget"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording/foreign"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording/ndjson"
@@ -36,8 +37,9 @@ type Facts struct {
 	Name     string    // of the file: the program's, where the format names none
 	Modified time.Time // when it was written last
 
-	chosen bool   // the user named the format
-	looks  string // what the file seems to be if that is something else
+	chosen bool           // the user named the format
+	looks  string         // what the file seems to be if that is something else
+	keep   *budget.Budget // what may be kept of the file
 }
 
 // Format is one that can be read.
@@ -72,13 +74,15 @@ const (
 
 // Open reads a file of a format; with an empty name it finds out which. What is packed by gzip is unpacked.
 func Open(format string, r io.Reader, facts Facts) (Source, error) {
-	in := bufio.NewReaderSize(r, lineMax)
+	facts.keep = budget.New(budget.Session).Part(keepLeast)
+	packed := &counter{in: r, keep: facts.keep}
+	in := bufio.NewReaderSize(packed, lineMax)
 	if head, _ := in.Peek(2); bytes.Equal(head, []byte{0x1f, 0x8b}) {
 		unpacked, err := gzip.NewReader(in)
 		if err != nil {
 			return nil, fmt.Errorf("unpack: %w", err)
 		}
-		in = bufio.NewReaderSize(unpacked, lineMax)
+		in = bufio.NewReaderSize(&unpacker{in: unpacked, packed: packed}, lineMax)
 	}
 	head, err := in.Peek(lineMax)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -106,6 +110,48 @@ func Open(format string, r io.Reader, facts Facts) (Source, error) {
 		return nil, fmt.Errorf("%s: it is %s", what, facts.looks)
 	}
 	return nil, errors.New(what + ": say what it is with --format")
+}
+
+// Bounds on what is kept and unpacked, in bytes: a small file gets little.
+const (
+	keepLeast   = 64 << 20
+	keepShare   = 8 // for each byte of the file
+	unpackLeast = 64 << 20
+	unpackShare = 64 // for each byte of the file
+)
+
+// counter counts the bytes of a file.
+type counter struct {
+	in   io.Reader
+	keep *budget.Budget
+	read int64
+}
+
+// Read implements io.Reader.
+func (c *counter) Read(b []byte) (int, error) {
+	n, err := c.in.Read(b)
+	c.read += int64(n)
+	c.keep.Grow(keepShare * int64(n))
+	return n, err
+}
+
+var errUnpacks = fmt.Errorf("it unpacks to more than %d times its size", unpackShare)
+
+// unpacker ends a file that unpacks to far more than there is of it.
+type unpacker struct {
+	in     io.Reader
+	packed *counter
+	read   int64
+}
+
+// Read implements io.Reader.
+func (u *unpacker) Read(b []byte) (int, error) {
+	if u.read > unpackLeast+unpackShare*u.packed.read {
+		return 0, errUnpacks
+	}
+	n, err := u.in.Read(b)
+	u.read += int64(n)
+	return n, err
 }
 
 func openNDJSON(r io.Reader, _ Facts) (Source, error) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -418,4 +419,47 @@ func FuzzMiniMalloc(f *testing.F) {
 
 func FuzzNDJSON(f *testing.F) {
 	fuzz(f, "ndjson", `{"schema":1,"header":{}}`+"\n"+`{"kind":"create","object":1,"size":5}`+"\n")
+}
+
+// A small file takes little memory and ends early, whatever it unpacks to.
+func TestPackedBombs(t *testing.T) {
+	rmm := func(i int) string { return fmt.Sprintf("1,1.0,allocate,%x,16,0\n", i+1) }
+	for name, c := range map[string]struct {
+		head  string
+		line  func(int) string
+		lines int
+		want  string
+	}{
+		"minimalloc": {"id,lower,upper,size\n", func(int) string { return "b,0,1,1\n" }, 500_000, "there is no room for more"},
+		"rmm":        {"Thread,Time,Action,Pointer,Size,Stream\n", rmm, 800_000, "there is no room for more"},
+		"one line":   {"Thread,Time,Action,Pointer,Size,Stream\n", func(int) string { return "1,1.0,free,0x10,16,0\n" }, 4_000_000, "it unpacks to more than 64 times its size"},
+	} {
+		var packed bytes.Buffer
+		w := gzip.NewWriter(&packed)
+		_, _ = io.WriteString(w, c.head) // a buffer takes all
+		for i := range c.lines {
+			_, _ = io.WriteString(w, c.line(i))
+		}
+		_ = w.Close()
+		small := packed.Len()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		source, err := importer.Open("", &packed, importer.Facts{Name: name})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		records := 0
+		for r := (wire.Record{}); ; records++ {
+			if err = source.Next(&r); err != nil {
+				break
+			}
+		}
+		runtime.ReadMemStats(&after)
+		if !errors.Is(err, io.EOF) || !strings.Contains(strings.Join(source.Remarks(), "; "), c.want) || !source.Footer().Cut {
+			t.Errorf("%s: %d bytes, %d records, %v, %q, want %q", name, small, records, err, source.Remarks(), c.want)
+		}
+		if kept := int64(after.HeapAlloc) - int64(before.HeapAlloc); kept > 256<<20 {
+			t.Errorf("%s: %d MiB are kept", name, kept>>20)
+		}
+	}
 }

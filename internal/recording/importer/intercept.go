@@ -142,7 +142,10 @@ func (s *intercept) tick(us string) {
 
 func (s *intercept) thread(words string) *interceptThread {
 	if s.threads[words] == nil {
-		s.threads[words] = &interceptThread{number: uint32(len(s.threads) + 1)}
+		if !s.table.fits(liveBytes + len(words)) {
+			return &interceptThread{}
+		}
+		s.threads[strings.Clone(words)] = &interceptThread{number: uint32(len(s.threads) + 1)}
 	}
 	return s.threads[words]
 }
@@ -187,7 +190,7 @@ func (s *intercept) leave(t *interceptThread, name, rest string) {
 
 func (s *intercept) created(t *interceptThread, size, handle uint64, code []string) {
 	switch {
-	case handle != 0:
+	case handle != 0 && s.table.fits(liveBytes):
 		s.end(handle, t.number)
 		s.object++
 		s.live[handle] = &interceptBuffer{object: s.object, size: size, references: 1}
@@ -201,6 +204,7 @@ func (s *intercept) created(t *interceptThread, size, handle uint64, code []stri
 func (s *intercept) end(handle uint64, thread uint32) {
 	if b := s.live[handle]; b != nil {
 		delete(s.live, handle)
+		s.table.facts.keep.Release(liveBytes)
 		s.queue = append(s.queue, release(s.last, b.object, b.size, 0, thread))
 	}
 }

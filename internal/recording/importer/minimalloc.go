@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/arena"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
@@ -73,12 +74,18 @@ func openMiniMalloc(r io.Reader, facts Facts) (Source, error) {
 			s.table.refuse(err)
 			continue
 		}
-		s.add(b)
+		if s.table.fits(bufferBytes + len(b.ID)) {
+			s.add(b)
+		}
 	}
 }
 
+// bufferBytes is what a buffer takes, with its beginning and its end.
+const bufferBytes = 256
+
 func (s *mini) add(b arena.Buffer) {
 	at := len(s.buffers)
+	b.ID = strings.Clone(b.ID) // without the line
 	s.buffers = append(s.buffers, b)
 	end := miniEnd
 	if b.Lower == b.Upper {

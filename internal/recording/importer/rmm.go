@@ -32,6 +32,9 @@ var rmmActions = map[string]rmmAction{
 	"allocate": rmmAllocate, "allocate failure": rmmFailure, "free": rmmFree, "deallocate": rmmFree,
 }
 
+// liveBytes is what is kept of a buffer, a thread or a stream, beside its name.
+const liveBytes = 128
+
 // rmm reads RMM's log. Memory grows with what is allocated at a time, with threads and with streams.
 type rmm struct {
 	table   *table
@@ -156,15 +159,17 @@ func (s *rmm) act(action rmmAction, at, pointer, size uint64, thread, tag uint32
 		}
 		s.queue = append(s.queue, release(at, was.object, was.size, was.tag, thread))
 		delete(s.live, pointer)
+		s.table.facts.keep.Release(liveBytes)
 	}
 	switch {
 	case action == rmmFailure:
 		s.queue = append(s.queue, failed(at, size, tag, thread, allocationFailure))
 	case pointer == 0: // of 0 bytes
-	case action == rmmAllocate:
+	case action == rmmAllocate && s.table.fits(liveBytes):
 		s.object++
 		s.live[pointer] = rmmBuffer{s.object, size, tag}
 		s.queue = append(s.queue, create(at, s.object, size, tag, thread))
+	case action == rmmAllocate:
 	case !known: // allocated before the log began: the model counts it as unknown
 		s.unknown.add(s.table.number)
 		s.queue = append(s.queue, release(at, 0, size, tag, thread))
@@ -173,8 +178,8 @@ func (s *rmm) act(action rmmAction, at, pointer, size uint64, thread, tag uint32
 
 // thread numbers the threads from 1: what the log has may be wider than a thread's number here.
 func (s *rmm) thread(word string) uint32 {
-	if s.threads[word] == 0 {
-		s.threads[word] = uint32(len(s.threads) + 1)
+	if s.threads[word] == 0 && s.table.fits(liveBytes+len(word)) {
+		s.threads[strings.Clone(word)] = uint32(len(s.threads) + 1)
 	}
 	return s.threads[word]
 }
@@ -184,8 +189,8 @@ func (s *rmm) tag(at uint64, stream string) uint32 {
 	if stream == "" {
 		return 0
 	}
-	if s.streams[stream] == 0 {
-		s.streams[stream] = uint32(len(s.streams) + 1)
+	if s.streams[stream] == 0 && s.table.fits(liveBytes+len(stream)) {
+		s.streams[strings.Clone(stream)] = uint32(len(s.streams) + 1)
 		s.queue = append(s.queue, name(at, s.streams[stream], "stream "+stream))
 	}
 	return s.streams[stream]

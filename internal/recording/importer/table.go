@@ -26,6 +26,7 @@ type table struct {
 	taken   uint64
 	skipped tally
 	why     error // what is wrong with the first line that is skipped
+	full    error // why there is no more
 }
 
 func newTable(r io.Reader, of, want string, facts Facts) *table {
@@ -79,7 +80,10 @@ func (t *table) line() (string, error) {
 	}
 	t.open = err != nil
 	t.cut = errors.Is(err, io.ErrUnexpectedEOF)
-	if err != nil && !t.cut && !errors.Is(err, io.EOF) {
+	if errors.Is(err, errUnpacks) {
+		t.full, t.cut = err, true
+	}
+	if err != nil && !t.cut && t.full == nil && !errors.Is(err, io.EOF) {
 		return "", fmt.Errorf("read: %w", err)
 	}
 	t.number++
@@ -87,6 +91,16 @@ func (t *table) line() (string, error) {
 		return "", errLong
 	}
 	return text, nil
+}
+
+var errRoom = errors.New("there is no room for more")
+
+// fits reports whether there is room for what is kept of a line. Without, the file ends there.
+func (t *table) fits(bytes int) bool {
+	if !t.facts.keep.Charge(int64(bytes)) {
+		t.open, t.cut, t.full = true, true, errRoom
+	}
+	return t.full == nil
 }
 
 // refuse takes back the latest line, with what is wrong with it.
@@ -131,7 +145,9 @@ func (t *table) remarks() []string {
 	if t.skipped.count > 0 {
 		list = append(list, fmt.Sprintf("%s skipped: not of %s, first %v", units.Count(t.skipped.count, "line"), t.of, t.why))
 	}
-	if t.cut {
+	if t.full != nil {
+		list = append(list, fmt.Sprintf("left out from line %d on: %v", t.number, t.full))
+	} else if t.cut {
 		list = append(list, fmt.Sprintf("cut off in line %d", t.number))
 	}
 	return list
