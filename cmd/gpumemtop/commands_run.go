@@ -54,7 +54,7 @@ func runFields(o *watch.RunOptions) fields {
 	return fields{
 		"policy": &s.Policy, "set": &s.Set, "max-cached": &s.MaxCached, "unsafe-no-gating": &s.Ungated, "scrub": &s.Scrub,
 		"device-memory": &s.DeviceMemory, "spill": &s.Spill, "eager": &s.Eager, "answer-free-memory": &s.AnswerFree, "hash-writes": &s.HashWrites, "ghosts": &o.Ghosts,
-		"plan": &s.Plan, "measure": &s.Measure.Alternative, "measure-until": &s.Measure.Until,
+		"plan": &s.Plan, "memory-budget": &s.MemoryBudget, "measure": &s.Measure.Alternative, "measure-until": &s.Measure.Until,
 	}.with(siteFields(s)).with(recordingFields(&o.Outputs)).with(monitorFields(&o.Monitor))
 }
 
@@ -142,6 +142,7 @@ func newAttach(start watch.StartFeed) *cobra.Command {
 	}, fields{
 		"pid": &o.PIDs, "comm": &o.Comms, "cgroup": &o.Cgroups, "all": &o.All, "follow": &o.Follow, "duration": &o.Duration, "ghosts": &o.Ghosts,
 		"session": &session, "read-only": &readOnly, "dashboard": &o.Dashboard.Piped,
+		"memory-budget": &o.Setup.MemoryBudget,
 	}.with(siteFields(&o.Setup)).with(recordingFields(&o.Outputs)).with(monitorFields(&o.Monitor)).
 		with(dashboardFields(&o.Dashboard)),
 		func(cmd *cobra.Command, args []string) error {

@@ -155,6 +155,9 @@ var settings = []setting{
 	{name: "tags", value: "KIND", group: groupSites, env: true, help: "how to group allocations: by stack, caller, size, thread or none"},
 	{name: "stack-depth", value: "N", group: groupSites, env: true, help: "frames of a call stack to keep, 1 to 32; more where all are of libraries, and as many lines of Python"},
 	{name: "wrapper", value: "REGEXP", group: groupSites, env: true, help: wrapperHelp},
+	{name: "memory-budget", value: "SIZE", group: groupSites, env: true,
+		help: "how much memory gpumemtop itself may take, half of it for names, half for what the program holds: beyond, call sites are shown by " +
+			"addresses, and buffers are only counted; by default 512MiB"},
 	{name: "wrapper", variant: "read", value: "REGEXP", group: groupSites, help: wrapperHelp},
 	{name: "json", value: "FILE", group: groupOutput, env: true, help: "write a Chrome trace while the program runs, alone or beside -o; % as for -o"},
 	{name: "output", variant: "record", short: "o", value: "FILE", group: groupOutput, env: true,

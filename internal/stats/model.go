@@ -34,6 +34,8 @@ type Options struct {
 	TransfersOnly bool
 	// NoTrends: Tag.Trend stays empty, which saves up to 1 KB for each call site.
 	NoTrends bool
+	// EntriesMax bounds buffers and blocks at once, see heap.Options. 0: as for recordings, whose size bounds them, too.
+	EntriesMax int
 	// Observers see each change in the heap, after the model.
 	Observers []heap.Observer
 }
@@ -89,9 +91,10 @@ type Model struct {
 // New returns a model that has seen nothing yet.
 func New(o Options) *Model {
 	o.Arguments = slices.Clone(o.Arguments)
+	o.EntriesMax = cmp.Or(o.EntriesMax, entriesMax)
 	m := &Model{options: o, limits: newLimits(o.Limits)}
 	observers := append([]heap.Observer{observer{m}}, o.Observers...)
-	m.heap = heap.New(heap.Options{EndProcesses: true, ProcessesMax: processesMax, LeftMax: leftMax, EntriesMax: entriesMax}, observers...)
+	m.heap = heap.New(heap.Options{EndProcesses: true, ProcessesMax: processesMax, LeftMax: leftMax, EntriesMax: o.EntriesMax}, observers...)
 	seed := rand.Uint64()
 	m.processes = processes{heap: m.heap, totals: &m.totals, seed: seed, policy: o.Policy, deviceMemory: o.DeviceMemory, nodeOf: o.NodeOf}
 	m.totals = newTotals(m.heap, &m.clock)

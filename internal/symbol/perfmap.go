@@ -75,7 +75,7 @@ func (m *PerfMap) full() bool {
 		return false
 	}
 	if m.say != nil {
-		m.say(m.path + ": the program generates more code than there is memory for names of, so some call sites are shown without")
+		m.say(m.path + ": the program generates more code than there is memory for names of, so some call sites are shown without (--memory-budget)")
 		m.say = nil
 	}
 	return true

@@ -189,6 +189,6 @@ func (r *Resolver) sayLeftOut(path string, m *module) {
 	r.said[path] = true
 	r.mu.Unlock()
 	if !said {
-		r.say(path + ": its names or lines take more memory than they may have, so some call sites are shown without")
+		r.say(path + ": its names or lines take more memory than they may have, so some call sites are shown without (--memory-budget)")
 	}
 }

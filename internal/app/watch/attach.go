@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
-	"codeberg.org/gpumemtop/gpumemtop/internal/budget"
 	"codeberg.org/gpumemtop/gpumemtop/internal/doctor/probe"
 	"codeberg.org/gpumemtop/gpumemtop/internal/remote"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
@@ -148,7 +147,7 @@ func (a *attacher) Start() (ended <-chan struct{}, err error) {
 	if err != nil {
 		return nil, errors.Join(err, feed.Detach(), feed.Close())
 	}
-	names := symbol.Options{Budget: budget.New(budget.Session / 2), Say: a.notes.Add}
+	names := a.subject.Setup.names(&a.notes)
 	a.session = session.Attach(session.AttachOptions{
 		Feed: feed, Model: a.model, Resolve: symbol.New(names).Frames, Names: names, Open: feed.Open, Tap: tap,
 		Published: new(console.Memory).Limit,

@@ -55,7 +55,7 @@ func (s *Subject) arguments() []string {
 func (s *Subject) ModelOptions() stats.Options {
 	return stats.Options{
 		Program: s.program(), Arguments: s.arguments(), Policy: s.Setup.Policy.Name(), Started: session.Now(),
-		Labels: s.Labels, DeviceMemory: s.Setup.Memory,
+		Labels: s.Labels, DeviceMemory: s.Setup.Memory, EntriesMax: s.Setup.entries(),
 	}
 }
 

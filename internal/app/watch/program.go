@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
-	"codeberg.org/gpumemtop/gpumemtop/internal/budget"
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/learn"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
@@ -114,7 +113,7 @@ func (r *runner) Start() (ended <-chan struct{}, err error) {
 }
 
 func (r *runner) sessionOptions(tap session.Tap) session.Options {
-	names := symbol.Options{Budget: budget.New(budget.Session / 2), Say: r.notes.Add}
+	names := r.subject.Setup.names(&r.notes)
 	o := session.Options{
 		Command: append([]string{r.path}, r.command[1:]...), Name: r.command[0],
 		Config: r.subject.Setup.WireConfig(r.outputs.Wanted(), r.screen != nil),

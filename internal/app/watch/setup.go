@@ -3,13 +3,18 @@ package watch
 import (
 	"errors"
 	"fmt"
+	"math"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/budget"
 	"codeberg.org/gpumemtop/gpumemtop/internal/planfile"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
+	"codeberg.org/gpumemtop/gpumemtop/internal/symbol"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -40,6 +45,7 @@ type SetupOptions struct {
 	Eager        bool   // memory gets its room on the devices when it is created
 	AnswerFree   bool   // answer the query for free memory where the driver does not know it
 	HashWrites   bool   // hash all bytes that the program writes, not samples
+	MemoryBudget string // a size: what we may take ourselves; empty: the usual
 	Measure      MeasureOptions
 }
 
@@ -58,6 +64,7 @@ type Setup struct {
 	Eager    bool           // memory gets its room on the devices when it is created
 	Free     bool           // answer the query for free memory where the driver does not know it
 	Hash     bool           // hash all bytes that the program writes, not samples
+	Budget   int64          // what we may take ourselves, in bytes
 	Measure  Experiment
 }
 
@@ -87,6 +94,9 @@ func NewSetup(o *SetupOptions) (*Setup, error) {
 	if s.Measure, err = o.Measure.New(&o.PolicyChoice, o.Spill); err != nil {
 		return nil, err
 	}
+	if err := s.readBudget(o.MemoryBudget); err != nil {
+		return nil, err
+	}
 	return s, s.readMemory(o)
 }
 
@@ -104,6 +114,38 @@ func (o *SetupOptions) chooseSpill() error {
 	o.Policy = "none"
 	return nil
 }
+
+// budgetMin is the least that a session can do with.
+const budgetMin = 128 << 20
+
+// readBudget reads --memory-budget. Half of it is for names, half for what the program holds.
+func (s *Setup) readBudget(text string) error {
+	s.Budget = budget.Session
+	if text == "" {
+		return nil
+	}
+	size, err := units.Parse(text)
+	if err != nil {
+		return fmt.Errorf("--memory-budget: %w", err)
+	}
+	if size < budgetMin || size > math.MaxInt64 {
+		return fmt.Errorf("bad value %q for --memory-budget: want %s or more", text, units.FormatLong(budgetMin))
+	}
+	s.Budget = int64(size)
+	return nil
+}
+
+// names are the options for finding names. From now on garbage has no more room than the budget leaves.
+func (s *Setup) names(notes *console.Notes) symbol.Options {
+	debug.SetMemoryLimit(s.Budget)
+	return symbol.Options{Budget: budget.New(s.Budget / 2), Say: notes.Add}
+}
+
+// entryBytes is what we take for a buffer or a block of the program, with what counts it.
+const entryBytes = 600
+
+// entries is how many buffers and blocks are followed at once.
+func (s *Setup) entries() int { return int(s.Budget / 2 / entryBytes) }
 
 // readMemory reads --scrub and --device-memory.
 func (s *Setup) readMemory(o *SetupOptions) error {
