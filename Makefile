@@ -6,6 +6,7 @@
 #                 and make check
 #   make test-drivers   all programs under all policies on PoCL's other devices, rusticl, clover and oclgrind
 #   make fleet    bin/gpumemtop-fleet, for many recordings: docs/FLEET.md; make test-fleet: tests it
+#   make nightly  everything that takes long, one after the other, with what each took: NIGHTLY="dist fuzz" for some
 #   make gpu-check   try gpumemtop on this machine's OpenCL device; writes build/gpu-check.txt
 #   make check    formatting, static analysis of Go and C, generated files up to date
 #   make soak     random programs, bare and under every policy: SEEDS=2000 of them, from FIRST=1 on; DRIVER=rusticl: not on PoCL;
@@ -31,7 +32,7 @@ SHELL := bash
 PACKAGES := gcc libc6-dev pocl-opencl-icd ocl-icd-libopencl1 ocl-icd-opencl-dev opencl-headers
 
 # What the tests and checks need, too: more compilers, the programs, terminal and browser that they run, and Python with PyOpenCL.
-TEST_PACKAGES := g++ binutils clang llvm libbpf-dev clinfo clpeak hashcat clblast-utils sudo ffmpeg curl openmpi-bin libopenmpi-dev tmux chromium python3 python3-pyopencl
+TEST_PACKAGES := g++ binutils clang llvm libbpf-dev libc6-dev-arm64-cross clinfo clpeak hashcat clblast-utils sudo ffmpeg curl openmpi-bin libopenmpi-dev tmux chromium python3 python3-pyopencl
 
 ARM64_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 
@@ -437,6 +438,12 @@ test-fleet: all $(GOLANGCI)
 gpu-check: all build/clinfo.stamp
 	$(if $(DRIVER),OCL_ICD_VENDORS=$(DRIVER)) bash test/gpu-check.sh build/gpu-check.txt $(SIZE)
 
+# Everything, also what make test leaves out and what would rot: each part, whether those before it failed or not.
+NIGHTLY ?= test soak dist gpu-check test-fleet fuzz screenshot test-drivers test-arm64 test-engines
+.PHONY: nightly
+nightly:
+	@bash test/nightly.sh $(NIGHTLY)
+
 .PHONY: shim-test
 shim-test: | build/test-deps.stamp
 	@bash shim/test/run.sh
@@ -505,13 +512,19 @@ $(GOLANGCI):
 	GOBIN=$(CURDIR)/.tools $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 	mv .tools/golangci-lint $@
 
-# Warnings of both compilers on everything; both analyzers on what runs inside other programs. eBPF is for clang only.
+# What make test-arm64 compiles, but for the tests of walked call stacks, which are amd64's.
+ARM64_TARGET := --target=aarch64-linux-gnu -isystem /usr/aarch64-linux-gnu/include
+
+# Warnings of both compilers on everything, of one for 64-bit ARM; both analyzers on what runs inside other programs. eBPF is for clang only.
 .PHONY: check-c
 check-c: | build/test-deps.stamp
 	@{ \
 		for compiler in $(CC) $(CLANG); do \
 			for source in $(PROGRAM_SOURCES); do echo "$$compiler $(PROGRAM_FLAGS) $(MPI_FLAGS) -fsyntax-only $$source"; done; \
 			for source in $(SHIM_SOURCES) $(CGO_SOURCES); do echo "$$compiler $(SHIM_FLAGS) -fsyntax-only $$source"; done; \
+		done; \
+		for source in $(SHIM_SOURCES) $(filter-out %/test_stack.c,$(wildcard shim/test/*.c)); do \
+			echo "$(CLANG) $(ARM64_TARGET) $(filter-out -flto=auto,$(SHIM_FLAGS)) -DGMT_TEST_STACKS -DFRAME=40 -fsyntax-only $$source"; \
 		done; \
 		for source in $(SHIM_SOURCES); do \
 			echo "$(CC) $(SHIM_FLAGS) -fanalyzer -c $$source -o /dev/null"; \

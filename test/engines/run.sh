@@ -21,11 +21,11 @@ start() { # NAME COMMAND...
 	jobs_+=($!)
 }
 
-# until_ok TEXT URL...: asks until the answer has a text, 20 s at most.
+# until_ok TEXT URL...: asks until the answer has a text, 60 s at most.
 until_ok() {
 	local text=$1
 	shift
-	for _ in $(seq 200); do
+	for _ in $(seq 600); do
 		if curl -sfG "$@" >"$work/answer" 2>/dev/null && grep -qF -- "$text" "$work/answer"; then
 			return
 		fi
@@ -58,7 +58,8 @@ mkdir "$work/text"
 start prometheus prometheus --config.file="$work/prometheus.yml" --storage.tsdb.path="$work/tsdb" --web.listen-address=127.0.0.1:19090
 start pushgateway prometheus-pushgateway --web.listen-address=127.0.0.1:19091
 start node prometheus-node-exporter --web.listen-address=127.0.0.1:19100 --collector.disable-defaults --collector.textfile --collector.textfile.directory="$work/text"
-start victoria victoria-metrics -storageDataPath="$work/vm" -httpListenAddr=127.0.0.1:18428 -promscrape.config="$work/prometheus.yml" -promscrape.config.strictParse=false
+start victoria victoria-metrics -storageDataPath="$work/vm" -httpListenAddr=127.0.0.1:18428 -promscrape.config="$work/prometheus.yml" -promscrape.config.strictParse=false \
+	-search.latencyOffset=1s # by default queries see what is 30 s old
 until_ok "" http://127.0.0.1:19091/-/ready
 
 (cd internal/testkit/collector && ${GO:-go} build -trimpath -o "$work/collector" .)
