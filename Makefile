@@ -512,7 +512,7 @@ $(GOLANGCI):
 	GOBIN=$(CURDIR)/.tools $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 	mv .tools/golangci-lint $@
 
-# What make test-arm64 compiles, but for the tests of walked call stacks, which are amd64's.
+# What make test-arm64 compiles, except the tests of walked call stacks, which are amd64's.
 ARM64_TARGET := --target=aarch64-linux-gnu -isystem /usr/aarch64-linux-gnu/include
 
 # Warnings of both compilers on everything, of one for 64-bit ARM; both analyzers on what runs inside other programs. eBPF is for clang only.

@@ -118,7 +118,7 @@ func TestLakeOfNoProcesses(t *testing.T) {
 	}
 }
 
-// captured returns what is written on the standard error meanwhile.
+// captured returns what comes to the standard error meanwhile.
 func captured(t *testing.T, during func()) string {
 	t.Helper()
 	r, w, err := os.Pipe()
