@@ -63,11 +63,27 @@ GMT_HOOK cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_
 	return err;
 }
 
+/* Lists of extensions: --spill takes some out. */
+static bool of_extensions(cl_device_info what)
+{
+	return what == CL_DEVICE_EXTENSIONS || what == CL_DEVICE_EXTENSIONS_WITH_VERSION;
+}
+
+GMT_HOOK cl_int clGetPlatformInfo(cl_platform_id platform, cl_platform_info what, size_t room, void *value, size_t *needed)
+{
+	bool lists = what == CL_PLATFORM_EXTENSIONS || what == CL_PLATFORM_EXTENSIONS_WITH_VERSION;
+	if ((!lists && gmt_dispatch_ready()) || !gmt_enter_untimed())
+		return gmt_driver.clGetPlatformInfo(platform, what, room, value, needed);
+	cl_int err = gmt_driver.clGetPlatformInfo(platform, what, room, value, needed);
+	gmt_leave();
+	return err;
+}
+
 /* With a budget the device reports less memory, because programs size their work by it. */
 GMT_HOOK cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t room, void *value, size_t *needed)
 {
 	bool memory = of_memory(what);
-	if ((!memory && gmt_dispatch_ready()) || !gmt_enter_untimed())
+	if ((!memory && !of_extensions(what) && gmt_dispatch_ready()) || !gmt_enter_untimed())
 		return gmt_driver.clGetDeviceInfo(device, what, room, value, needed);
 	size_t bytes = 0;
 	cl_int err = gmt_driver.clGetDeviceInfo(device, what, room, value, &bytes);

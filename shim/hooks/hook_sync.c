@@ -9,40 +9,99 @@
 #include "../registry/held.h"
 #include "command.h"
 
-enum { TRIED = 8 };
+#include <string.h>
+
+enum { TRIED = 8, MS = 1000000, GATED_MOST = 1000 * MS };
 
 /*
- * rusticl of Mesa 22.3 waits for what clFinish itself submits: behind a clFlush it returns at once, though commands still use
- * what the program then releases. So the first ones of a context behind any flush are tried out, with a marker that was flushed,
- * and all of them where one has returned too early. NULL: the driver is believed.
+ * rusticl of Mesa 22.3 waits in clFinish for the last command that clFinish itself submits: behind a clFlush it returns at once,
+ * though commands still use what the program then releases, and behind a marker of ours the program's own command, though it has
+ * run, does not say so yet. So each one behind anything of that kind is made good there. Of other drivers the first ones of a
+ * context are tried out, with a marker that was flushed, and all of them are made good where one has returned too early.
  */
-static cl_event doubt(struct gmt_queue *queue, uint64_t enqueued)
+static bool is_doubtful(const struct gmt_queue *queue, uint64_t enqueued)
 {
 	struct gmt_context *context = queue ? queue->context : NULL;
-	if (!context || !atomic_load(&gmt_flushed) || !gmt_pooling() || atomic_load(&queue->done) >= enqueued)
-		return NULL;
+	if (!context || !gmt_pooling() || atomic_load(&queue->settled) >= enqueued)
+		return false;
 	if (!atomic_load(&context->tried.hasty) && atomic_load(&context->tried.finishes) >= TRIED)
-		return NULL;
-	atomic_fetch_add(&context->tried.finishes, 1);
+		return false;
+	return atomic_load(&queue->ours) >= enqueued || (atomic_load(&gmt_flushed) && atomic_load(&queue->done) < enqueued);
+}
+
+/* A flushed marker behind everything, with a reference for the caller; NULL: there can be none. */
+static cl_event new_marker(struct gmt_queue *queue)
+{
 	if (!gmt_lock_driver(&queue->lock))
 		return NULL;
-	cl_event marker = gmt_queue_marker_behind(queue, enqueued);
+	cl_event marker = gmt_queue_flushed_marker(queue);
 	gmt_unlock_driver(&queue->lock);
 	return marker;
 }
 
-/* Waits for what the driver should have waited for. False if nothing is known then. */
-static bool settle(struct gmt_context *context, cl_event marker)
+/* CL_QUEUED where the driver does not say. */
+static cl_int status_of(cl_event marker)
 {
-	cl_int status = CL_COMPLETE;
+	cl_int status = CL_QUEUED;
 	cl_int err = gmt_driver.clGetEventInfo(marker, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
-	if (err == CL_SUCCESS && status > CL_COMPLETE) {
+	return err == CL_SUCCESS ? status : CL_QUEUED;
+}
+
+/* A trial would not show it on a busy machine, where rusticl's own thread runs before its clFinish returns. */
+static bool is_rusticl(cl_device_id device)
+{
+	cl_platform_id platform = NULL;
+	char name[64] = "";
+	return gmt_driver.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL) == CL_SUCCESS &&
+	       gmt_driver.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name, name, NULL) == CL_SUCCESS && strcmp(name, "rusticl") == 0;
+}
+
+/*
+ * Takes from clFinish the wait that rusticl has for the program's own command, so only where the driver is not known. It counts
+ * where clFinish has something to wait for.
+ */
+static cl_event try_out(struct gmt_queue *queue)
+{
+	struct gmt_context *context = queue->context;
+	if (!atomic_load(&context->tried.finishes) && is_rusticl(context->devices.first))
 		atomic_store(&context->tried.hasty, true);
-		err = gmt_driver.clWaitForEvents(1, &marker);
-		status = CL_COMPLETE;
-	}
+	cl_event marker = atomic_load(&context->tried.hasty) ? NULL : new_marker(queue);
+	if (marker && status_of(marker) > CL_COMPLETE)
+		atomic_fetch_add(&context->tried.finishes, 1);
+	return marker;
+}
+
+/*
+ * While a user event is open, another thread may have put a command into the queue that waits for it, and the program may set it
+ * after this clFinish: then there is an end to it.
+ */
+static bool is_reached(const struct gmt_context *context, cl_event marker)
+{
+	for (uint64_t start = gmt_now(); gmt_gated(context) && status_of(marker) > CL_COMPLETE; gmt_pause(MS / 20))
+		if (gmt_now() - start > GATED_MOST)
+			return false;
+	return gmt_driver.clWaitForEvents(1, &marker) == CL_SUCCESS;
+}
+
+/*
+ * Waits for what the driver should have waited for: once a marker that is submitted only now is complete, all before it is, and
+ * says so. False if nothing is known then.
+ */
+static bool settle(struct gmt_queue *queue, cl_event tried)
+{
+	cl_int status = tried ? status_of(tried) : CL_COMPLETE;
+	if (tried)
+		gmt_driver.clReleaseEvent(tried);
+	if (status < 0)
+		return false;
+	if (status > CL_COMPLETE)
+		atomic_store(&queue->context->tried.hasty, true);
+	cl_event marker = new_marker(queue);
+	if (!marker)
+		return !atomic_load(&queue->context->tried.hasty);
+	bool reached = is_reached(queue->context, marker);
 	gmt_driver.clReleaseEvent(marker);
-	return err == CL_SUCCESS && status == CL_COMPLETE;
+	return reached;
 }
 
 static void failed(const char *function, cl_int err, const struct gmt_caller *caller)
@@ -58,16 +117,19 @@ GMT_HOOK cl_int clFinish(cl_command_queue handle)
 		return gmt_driver.clFinish(handle);
 	struct gmt_queue *queue = gmt_queue_find(handle);
 	uint64_t enqueued = queue ? atomic_load(&queue->enqueued) : 0;
-	cl_event marker = doubt(queue, enqueued);
+	bool doubtful = is_doubtful(queue, enqueued);
+	cl_event tried = doubtful ? try_out(queue) : NULL;
 	cl_int err;
 	struct gmt_shortage shortage = gmt_shortage();
 	do
 		err = gmt_driver.clFinish(handle);
 	while (gmt_unlikely(err != CL_SUCCESS) && gmt_oom_drain(&shortage, err, 0));
-	bool all = !marker || settle(queue->context, marker);
+	bool all = !doubtful || settle(queue, tried);
 	if (queue && err == CL_SUCCESS) {
 		if (all)
 			gmt_queue_completed(queue, enqueued);
+		if (all && doubtful)
+			gmt_raise(&queue->settled, enqueued);
 		gmt_queue_poll(queue);
 		gmt_cooling_collect(256, false);
 	}

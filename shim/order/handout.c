@@ -104,6 +104,7 @@ static void order_behind(struct gmt_queue *queue, struct gmt_queue *fresh)
 		behind_marker(queue, behind);
 	}
 	cl_command_queue handle = (cl_command_queue)atomic_load(&queue->object.handle);
+	gmt_queue_interfere(queue);
 	if (handle && !queue->closed) /* its release has flushed it */
 		gmt_driver.clFlush(handle);
 	gmt_unlock_driver(&queue->lock);

@@ -186,6 +186,7 @@ void gmt_queue_add_marker(struct gmt_queue *queue, bool gated)
 	if (full)
 		gmt_driver.clReleaseEvent(queue->marker[--queue->markers].event);
 	queue->marker[queue->markers++] = (struct gmt_marker){event, position, gated};
+	gmt_queue_interfere(queue);
 }
 
 void gmt_queue_mark(struct gmt_queue *queue)
@@ -208,6 +209,22 @@ bool gmt_queue_drop_markers(struct gmt_queue *queue)
 	return true;
 }
 
+void gmt_queue_interfere(struct gmt_queue *queue)
+{
+	gmt_raise(&queue->ours, atomic_load(&queue->enqueued));
+	atomic_store_explicit(&gmt_flushed, true, memory_order_relaxed);
+}
+
+cl_event gmt_queue_flushed_marker(struct gmt_queue *queue)
+{
+	cl_command_queue handle = (cl_command_queue)atomic_load(&queue->object.handle);
+	bool open = handle && !queue->closed; /* its release has flushed it */
+	cl_event event = open ? gmt_enqueue_marker(handle, gmt_is_old(queue->context)) : NULL;
+	if (event)
+		gmt_driver.clFlush(handle);
+	return event;
+}
+
 cl_event gmt_queue_marker_behind(struct gmt_queue *queue, uint64_t position)
 {
 	cl_command_queue handle = (cl_command_queue)atomic_load(&queue->object.handle);
@@ -215,13 +232,10 @@ cl_event gmt_queue_marker_behind(struct gmt_queue *queue, uint64_t position)
 	for (uint32_t i = 0; i < queue->markers && !event; i++)
 		if (queue->marker[i].position >= position && gmt_driver.clRetainEvent(queue->marker[i].event) == CL_SUCCESS)
 			event = queue->marker[i].event;
-	if (!handle || queue->closed) /* flushed by its release */
-		return event;
+	gmt_queue_interfere(queue);
 	if (!event)
-		event = gmt_enqueue_marker(handle, gmt_is_old(queue->context));
-	if (!event)
-		return NULL;
-	atomic_store_explicit(&gmt_flushed, true, memory_order_relaxed);
-	gmt_driver.clFlush(handle);
+		return gmt_queue_flushed_marker(queue);
+	if (handle && !queue->closed)
+		gmt_driver.clFlush(handle);
 	return event;
 }

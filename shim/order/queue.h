@@ -1,6 +1,6 @@
 /*
  * queue.h: what the pool may take for completed in a queue of the program. The queue counts all commands whose enqueue has
- * returned; a position is such a count. Nothing here waits; only gmt_queue_marker_behind flushes. --spill has spill/queue.h.
+ * returned; a position is such a count. Nothing here waits; only a flushed marker and gmt_queue_marker_behind flush. --spill has spill/queue.h.
  */
 #ifndef GMT_QUEUE_H
 #define GMT_QUEUE_H
@@ -35,13 +35,17 @@ void gmt_queue_mark(struct gmt_queue *queue);
 void gmt_queue_add_marker(struct gmt_queue *queue, bool gated);
 /* False if it could not get the lock, in a callback inside the call that polls the queue. */
 bool gmt_queue_drop_markers(struct gmt_queue *queue);
+/* A marker or a flush of ours comes after what was enqueued: see hooks/hook_sync.c. */
+void gmt_queue_interfere(struct gmt_queue *queue);
+/* The event of a new marker behind everything, which was flushed, or NULL. The caller releases it. Under the queue's lock. */
+cl_event gmt_queue_flushed_marker(struct gmt_queue *queue);
 /*
  * The event of a marker behind position, with a reference for the caller: an existing one, or a new one; NULL if there can
  * be none. Under the queue's lock. Flushes, because the program may have flushed its own commands for the last time.
  */
 cl_event gmt_queue_marker_behind(struct gmt_queue *queue, uint64_t position);
 
-/* Set once commands were submitted by anything but a clFinish: only then can one return too early, see hooks/hook_sync.c. */
+/* Set once commands were submitted by anything but a clFinish, or a marker of ours stands in a queue: see hooks/hook_sync.c. */
 extern _Atomic bool gmt_flushed;
 
 /* 1: queues may wait for semaphores, in all contexts. */

@@ -76,6 +76,8 @@ void gmt_queue_recycle(struct gmt_queue *queue)
 	atomic_store(&queue->done, 0);
 	atomic_store(&queue->fence, 0);
 	atomic_store(&queue->handed, 0);
+	atomic_store(&queue->ours, 0);
+	atomic_store(&queue->settled, 0);
 	for (unsigned i = 0; i < GMT_WINDOW / 64; i++)
 		atomic_store(&queue->after[i], 0);
 	gmt_unlock(&queue->lock);

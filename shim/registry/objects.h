@@ -59,7 +59,7 @@ struct gmt_context {
 	} devices;
 	/* What its driver may get wrong, found out by trying. No lock. */
 	struct {
-		_Atomic uint32_t finishes;    /* that were tried out, see hooks/hook_sync.c */
+		_Atomic uint32_t finishes;    /* that had something to wait for when they were tried out, see hooks/hook_sync.c */
 		_Atomic bool hasty;           /* clFinish may return before all has completed */
 		_Atomic uint8_t parts;        /* enum gmt_parts, see pool/trial.h */
 		_Atomic uint8_t eager;        /* what a migration does, see pool/eager.c */
@@ -116,6 +116,8 @@ struct gmt_queue {
 	_Atomic uint64_t done;     /* this many, from the first, have completed */
 	_Atomic uint64_t after[GMT_WINDOW / 64]; /* bit of position p: it has completed, though p > done */
 	_Atomic uint64_t fence;    /* whatever is enqueued from now on runs after the commands up to here */
+	_Atomic uint64_t ours;     /* a marker or a flush of ours came after the commands up to here */
+	_Atomic uint64_t settled;  /* all up to here have completed, and say so */
 	_Atomic uint64_t handed;   /* blocks were handed out in order behind commands up to here */
 	_Atomic uint32_t lock;     /* done, after, markers, closed */
 	_Atomic bool closed;       /* the driver may have freed it: no more markers */

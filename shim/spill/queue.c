@@ -306,24 +306,31 @@ static cl_int get_info(cl_command_queue handle, cl_command_queue_info what, size
 }
 
 /*
- * A marker in front of a clFinish says whether that has waited: rusticl of Mesa 22.3 returns at once behind a clFlush. Without
- * one, as long as memory is not short, the first look for room puts it. Where none would say anything, the driver is believed.
+ * rusticl of Mesa 22.3 returns at once behind a clFlush, so a marker says whether it has waited, and waits for the rest. It comes
+ * after the driver's clFinish: hooks/hook_sync.c says why. As long as memory is not short, the first look for room puts it. Where
+ * none would say anything, the driver is believed.
  */
-static void before_finish(struct gmt_spill_queue *queue, cl_command_queue handle, uint64_t enqueued)
+static void after_finish(struct gmt_spill_queue *queue, cl_command_queue handle, uint64_t enqueued)
 {
+	cl_event waits = NULL;
 	gmt_lock(&queue->lock);
 	ask(queue);
-	if (gmt_spill_is_short() && can_mark(queue) && !holds(queue) && atomic_load(&queue->done) < enqueued)
+	bool put = gmt_spill_is_short() && can_mark(queue) && !holds(queue) && atomic_load(&queue->done) < enqueued;
+	if (put)
 		mark(queue, handle, enqueued);
-	gmt_unlock(&queue->lock);
-}
-
-static void after_finish(struct gmt_spill_queue *queue, uint64_t enqueued)
-{
-	gmt_lock(&queue->lock);
-	ask(queue);
+	if (put && queue->marker && !gmt_spill_gated() && gmt_bare.clRetainEvent(queue->marker) == CL_SUCCESS)
+		waits = queue->marker;
 	if (!can_mark(queue) || (gmt_spill_is_short() && !queue->marker))
 		gmt_raise(&queue->done, enqueued);
+	gmt_unlock(&queue->lock);
+	if (put)
+		gmt_bare.clFlush(handle);
+	if (!waits)
+		return;
+	gmt_bare.clWaitForEvents(1, &waits);
+	gmt_bare.clReleaseEvent(waits);
+	gmt_lock(&queue->lock);
+	ask(queue);
 	gmt_unlock(&queue->lock);
 }
 
@@ -332,11 +339,9 @@ static cl_int finish(cl_command_queue handle)
 	struct gmt_spill_queue *queue = gmt_spill_queue_find(handle);
 	uint64_t enqueued = queue ? atomic_load(&queue->enqueued) : 0;
 	bool open = queue && atomic_load(&queue->done) < enqueued;
-	if (open)
-		before_finish(queue, handle, enqueued);
 	cl_int err = gmt_bare.clFinish(handle);
 	if (open && err == CL_SUCCESS)
-		after_finish(queue, enqueued);
+		after_finish(queue, handle, enqueued);
 	return err;
 }
 

@@ -197,6 +197,13 @@ GMT_HOOK cl_int clGetPlatformIDs(cl_uint room, cl_platform_id *platforms, cl_uin
 	return CL_SUCCESS;
 }
 
+GMT_HOOK cl_int clGetPlatformInfo(cl_platform_id platform, cl_platform_info what, size_t room, void *out, size_t *needed)
+{
+	(void)platform;
+	const char *name = fake.rusticl ? "rusticl" : "fake";
+	return what == CL_PLATFORM_NAME ? fake_answer(name, strlen(name) + 1, room, out, needed) : CL_INVALID_VALUE;
+}
+
 GMT_HOOK cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint room, cl_device_id *devices, cl_uint *count)
 {
 	(void)platform;

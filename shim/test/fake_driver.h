@@ -31,6 +31,7 @@ struct fake {
 	_Atomic uint32_t forgiving;        /* 1: dead handles are an error, as if each had been looked up */
 	_Atomic uint32_t callbackthread;   /* 1: callbacks of events run on a thread of the driver's own */
 	_Atomic uint32_t hasty;            /* 1: clFinish returns at once */
+	_Atomic uint32_t rusticl;          /* 1: it waits only for the last command that it submits itself, and earlier ones say later that they have run */
 	_Atomic uint32_t eager;            /* 1: asking about an event, markers and flushes complete what can be */
 	_Atomic uint32_t lazyprofile;      /* 1: times of pending commands are 0, not an error */
 	_Atomic uint32_t keepsarguments;   /* 1: kernels keep what is in their arguments, and it counts in its references */
@@ -67,6 +68,8 @@ struct fake {
 	_Atomic uint64_t contexts;         /* made so far */
 	_Atomic uint64_t commands;         /* enqueued, ours included */
 	_Atomic uint64_t pending;          /* not yet complete */
+	_Atomic uint64_t batch;            /* what the next command is submitted with */
+	_Atomic uint64_t shown;             /* all commands of earlier ones say that they have run */
 	_Atomic uint64_t finishes, flushes, waits, markers, barriers;
 	_Atomic uint64_t setargs;          /* clSetKernelArg calls */
 	_Atomic uint64_t arginfos;         /* clGetKernelArgInfo calls */

@@ -192,7 +192,9 @@ GMT_HOOK cl_int clGetEventInfo(cl_event event, cl_event_info what, size_t room, 
 		return fake_answer(&type, sizeof type, room, out, needed);
 	if (what != CL_EVENT_COMMAND_EXECUTION_STATUS)
 		return CL_INVALID_VALUE;
-	return fake_answer(&event->status, sizeof event->status, room, out, needed);
+	bool late = fake.rusticl && event->status == CL_COMPLETE && !event->context && !event->shown && event->batch >= fake.shown;
+	cl_int status = late ? CL_SUBMITTED : event->status;
+	return fake_answer(&status, sizeof status, room, out, needed);
 }
 
 GMT_HOOK cl_int clGetEventProfilingInfo(cl_event event, cl_profiling_info what, size_t room, void *out, size_t *needed)

@@ -108,6 +108,8 @@ struct _cl_event {
 	cl_context context; /* of a user event */
 	struct fake_command *command; /* NULL: complete, or a user event */
 	cl_int status;
+	uint64_t batch; /* of its command */
+	bool shown;      /* it was waited for */
 };
 
 struct _cl_kernel {

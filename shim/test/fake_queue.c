@@ -153,6 +153,7 @@ struct fake_command *fake_append(cl_command_queue queue, cl_uint waits, const cl
 	}
 	c->event = fake_new_event();
 	c->event->command = c;
+	c->event->batch = fake.batch;
 	fake_hold(c->event);
 	c->previous = queue->last;
 	*(queue->last ? &queue->last->next : &queue->first) = c;

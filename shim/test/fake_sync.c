@@ -4,13 +4,34 @@
 
 #include <string.h>
 
+/* A driver's thread takes the next batch when all of the one before say that they have run. */
+static void show(cl_event event)
+{
+	event->shown = true;
+	if (fake.shown < event->batch)
+		fake.shown = event->batch;
+}
+
+static void finish_last(cl_command_queue queue)
+{
+	struct fake_command *last = queue->last;
+	if (!last || last->event->batch < fake.batch)
+		return;
+	show(last->event);
+	if (!fake_run(last))
+		fake_fail("clFinish waits for ever");
+}
+
 GMT_HOOK cl_int clFinish(cl_command_queue queue)
 {
 	FAKE_LOCKED;
 	fake.finishes++;
 	if (!fake_alive(queue, FAKE_QUEUE))
 		return CL_INVALID_COMMAND_QUEUE;
-	while (queue->first && !fake.hasty)
+	if (fake.rusticl)
+		finish_last(queue);
+	fake.batch++;
+	while (queue->first && !fake.hasty && !fake.rusticl)
 		if (!fake_run(queue->first))
 			fake_fail("clFinish waits for ever");
 	return CL_SUCCESS;
@@ -20,6 +41,7 @@ GMT_HOOK cl_int clFlush(cl_command_queue queue)
 {
 	FAKE_LOCKED;
 	fake.flushes++;
+	fake.batch++;
 	if (fake.eager)
 		fake_complete_all();
 	return fake_alive(queue, FAKE_QUEUE) ? CL_SUCCESS : CL_INVALID_COMMAND_QUEUE;
@@ -37,6 +59,7 @@ GMT_HOOK cl_int clWaitForEvents(cl_uint count, const cl_event *list)
 			return CL_INVALID_EVENT;
 		if (list[i]->command ? !fake_run(list[i]->command) : list[i]->status > CL_COMPLETE)
 			fake_fail("clWaitForEvents waits for ever");
+		show(list[i]);
 		failed |= list[i]->status < 0;
 	}
 	return failed ? CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST : CL_SUCCESS;

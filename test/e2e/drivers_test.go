@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -196,6 +198,62 @@ func TestQueuesKeepTheirContext(t *testing.T) {
 				}
 				if sum.Hits < 50 {
 					t.Errorf("%s: %d hits of %d, want at least 50 of 61", policy, sum.Hits, sum.Hits+sum.Misses)
+				}
+			}
+		})
+	}
+}
+
+// lateOnes are the numbers of each line that waits prints.
+func lateOnes(output []byte) map[string]int {
+	late := map[string]int{}
+	for _, line := range strings.Split(strings.TrimSpace(string(output)), "\n") {
+		way, rest, _ := strings.Cut(line, ":")
+		fields := strings.Fields(rest)
+		for i := 0; i+1 < len(fields); i += 2 {
+			n, err := strconv.Atoi(fields[i+1])
+			if err != nil {
+				n = -1
+			}
+			late[way+": "+fields[i]] += n
+		}
+	}
+	return late
+}
+
+// After each call that waits, all holds that holds without us: status and times of events, callbacks, contents, references.
+func TestWaitsAreAsStrong(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		driver
+		rounds string
+	}{{pocl, "4"}, {rusticl, "10"}} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			c := command{args: []string{testProgram("waits"), test.rounds, "2"}, env: test.environment(t)}
+			bare := lateOnes(run(t, c).stdout)
+			if len(bare) < 20*5 {
+				t.Fatalf("%d figures without us: %v", len(bare), bare)
+			}
+			for _, options := range [][]string{{"--policy", "futhark"}, {"--policy", "arena"}, {"--spill", "--device-memory", "20K"}} {
+				under := c
+				under.args = slices.Concat([]string{gpumemtop(), "--headless"}, options, []string{"--"}, c.args)
+				here := run(t, under)
+				late := lateOnes(here.stdout)
+				if here.code != 0 || len(late) < 20*5 {
+					t.Errorf("%v: %s, %d figures instead of %d\n%s", options, here, len(late), len(bare), here.stderr)
+				}
+				// A kernel of rusticl keeps its arguments, and --spill hands over those that replace them with the next enqueue.
+				if options[0] == "--spill" && test.name == rusticl.name {
+					delete(late, "destructor, finish: callback")
+				}
+				for what, n := range late {
+					for i := 0; i < 3 && n > 0 && bare[what] == 0; i++ { // it may be rare there
+						bare[what] += lateOnes(run(t, c).stdout)[what]
+					}
+					if n > 0 && bare[what] == 0 {
+						t.Errorf("%v: %s: late in %d rounds of %s, without us in none", options, what, n, test.rounds)
+					}
 				}
 			}
 		})

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -133,8 +135,33 @@ func TestSpillShowsNothing(t *testing.T) {
 	t.Parallel()
 	bare := run(t, command{args: []string{testProgram("queries")}})
 	r := run(t, command{args: []string{gpumemtop(), "--headless", "--spill", testProgram("queries")}})
+	lists := regexp.MustCompile(`(?m)^.*_EXTENSIONS.*$`) // except what is taken out of them
+	r.stdout, bare.stdout = lists.ReplaceAll(r.stdout, nil), lists.ReplaceAll(bare.stdout, nil)
 	if r.code != 0 || bare.code != 0 || !bytes.Equal(r.stdout, bare.stdout) {
 		t.Errorf("queries: %s, %d bytes instead of %d\n%s", r, len(r.stdout), len(bare.stdout), r.stderr)
+	}
+}
+
+// What --spill does not serve is in no list of extensions; a program that believes the lists does not crash.
+func TestSpillListsWhatItServes(t *testing.T) {
+	t.Parallel()
+	for _, d := range []driver{pocl, rusticl} {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			c := command{args: []string{fault("extensions")}, env: d.environment(t)}
+			bare := run(t, c)
+			c.args = slices.Concat([]string{gpumemtop(), "--headless", "--spill", "--"}, c.args)
+			r := run(t, c)
+			if r.code != 0 || bare.code != 0 {
+				t.Fatalf("%s, bare %s\n%s%s", r, bare, r.stdout, r.stderr)
+			}
+			kept := regexp.MustCompile(` ?cl_(khr_command_buffer|pocl_content_size)\S*|(?m)^a command buffer\n`)
+			spaces := regexp.MustCompile(` +(\n| )`)
+			want := spaces.ReplaceAll(kept.ReplaceAll(bare.stdout, nil), []byte("$1"))
+			if got := spaces.ReplaceAll(r.stdout, []byte("$1")); !bytes.Equal(got, want) {
+				t.Errorf("%s\nwant\n%s", got, want)
+			}
+		})
 	}
 }
 
