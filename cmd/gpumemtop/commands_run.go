@@ -53,7 +53,8 @@ func runFields(o *watch.RunOptions) fields {
 	s := &o.Setup
 	return fields{
 		"policy": &s.Policy, "set": &s.Set, "max-cached": &s.MaxCached, "unsafe-no-gating": &s.Ungated, "scrub": &s.Scrub,
-		"device-memory": &s.DeviceMemory, "spill": &s.Spill, "eager": &s.Eager, "answer-free-memory": &s.AnswerFree, "hash-writes": &s.HashWrites, "ghosts": &o.Ghosts,
+		"device-memory": &s.DeviceMemory, "spill": &s.Spill, "eager": &s.Eager, "answer-free-memory": &s.AnswerFree,
+		"no-relief": &s.NoRelief, "hash-writes": &s.HashWrites, "ghosts": &o.Ghosts,
 		"plan": &s.Plan, "memory-budget": &s.MemoryBudget, "measure": &s.Measure.Alternative, "measure-until": &s.Measure.Until,
 	}.with(siteFields(s)).with(recordingFields(&o.Outputs)).with(monitorFields(&o.Monitor))
 }

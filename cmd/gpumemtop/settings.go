@@ -78,6 +78,8 @@ var settings = []setting{
 	{name: "answer-free-memory", group: groupAllocator, env: true,
 		help: "answer the query for free memory (CL_DEVICE_GLOBAL_FREE_MEMORY_AMD) where the driver does not know it: a change " +
 			"that the program can see"},
+	{name: "no-relief", group: groupAllocator, env: true,
+		help: "keep idle blocks while other programs lack memory, and ask no other pool for what the program lacks"},
 	{name: "hash-writes", group: groupAllocator, env: true,
 		help: "hash all bytes that the program writes to the device, not samples of large writes: certain about bytes that are " +
 			"written again; costs about 0.1 ms per MiB"},

@@ -64,7 +64,7 @@ type Session struct {
 	folder     *folder
 	acceptor   *acceptor
 	bell       *bell
-	neighbours *neighbours // nil: there is no pool
+	neighbours *neighbours // nil: there is no pool, or it is not to give
 	collector  *collector
 	streams    *streams
 	cmd        *exec.Cmd
@@ -145,7 +145,7 @@ func (s *Session) prepare() error {
 	c.sites.names = s.options.Names
 	c.child, c.published = s.PID, s.options.Published
 	c.next = func() uint64 { return s.sequence.Add(1) }
-	if s.options.Config.Pooling {
+	if s.options.Config.Pooling && !s.options.Config.NoRelief {
 		if err := s.relieve(c); err != nil {
 			return err
 		}

@@ -34,7 +34,8 @@ type Config struct {
 	Wait       time.Duration // how long a producer may wait for room before events are dropped; 0: never
 	Uses       Uses          // when USE and SYNC events are written
 	Transfers  Transfers     // what is written of commands that move memory
-	Pooling    bool          // load the Go core, and ask other programs for the memory that creates lack
+	Pooling    bool          // load the Go core
+	NoRelief   bool          // neither give memory that other programs lack, nor ask them for what creates lack
 	AnswerFree bool          // answer the query for free memory where the driver does not know it
 	Ungated    bool          // hand blocks out while commands still use them: corrupts data, for demonstration
 	Spill      bool          // memory objects are virtual: idle ones go to host memory when the device has no room
@@ -53,7 +54,7 @@ func (c Config) Encode() ([]byte, error) {
 		Magic: magic, Version: Version, Tagmode: uint32(c.Tags), Stackdepth: uint32(min(max(c.StackDepth, 1), StackMax)),
 		Waitms: uint32(c.Wait.Milliseconds()), Uses: uint32(c.Uses), Transfers: uint32(c.Transfers), Pooling: flag(c.Pooling),
 		Ungated: flag(c.Ungated), Scrub: uint32(c.Scrub), Spill: flag(c.Spill), Eager: uint64(flag(c.Eager)), Devicememory: c.DeviceMemory, Answerfree: uint64(flag(c.AnswerFree)), Copymin: c.CopyMin,
-		Neighbours: uint64(flag(c.Pooling)),
+		Neighbours: uint64(flag(c.Pooling && !c.NoRelief)),
 	}
 	if err := putText(raw.Policy[:], c.Policy); err != nil {
 		return nil, fmt.Errorf("policy: %w", err)

@@ -127,10 +127,10 @@ func card(t *testing.T, bytes uint64) []string {
 }
 
 // recordSteered runs a steered program with a pool, and records it.
-func recordSteered(t *testing.T, env []string) (p *steered, file string) {
+func recordSteered(t *testing.T, env []string, flags ...string) (p *steered, file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "x.gmt")
-	return steer(t, env, gpumemtop(), "record", "--policy", "futhark", "-o", file, "--"), file
+	return steer(t, env, append(append([]string{gpumemtop(), "record", "--policy", "futhark", "-o", file}, flags...), "--")...), file
 }
 
 // TestNeighbourGives: on a card of 300 MiB one program keeps 256 idle in its pool. Another program, under a session of its own, needs
@@ -160,6 +160,26 @@ func TestNeighbourGives(t *testing.T) {
 	}
 	if c := decidedAgain(t, file); !c.Exact() || c.First != "" || c.Requests == 0 || c.Evictions == 0 {
 		t.Errorf("replayed: %+v", c)
+	}
+}
+
+// TestNoRelief: a pool that is not to give keeps its blocks, and a program whose pool is not to ask gets none of others.
+func TestNoRelief(t *testing.T) {
+	t.Parallel()
+	for _, flags := range [][2][]string{{{"--no-relief"}, nil}, {nil, {"--no-relief"}}} {
+		env := card(t, 300<<20)
+		keeper, _ := recordSteered(t, env, flags[0]...)
+		for _, what := range []string{"create 128", "create 128", "release"} {
+			keeper.tell("%s", what)
+		}
+		other, _ := recordSteered(t, env, flags[1]...)
+		if got := other.tell("create 200"); got != "create: -4" {
+			t.Errorf("%v: %s", flags, got)
+		}
+		other.end()
+		if r := keeper.end(); contains(r.stderr, "gave back") {
+			t.Errorf("%v: %s", flags, r.stderr)
+		}
 	}
 }
 

@@ -44,6 +44,7 @@ type SetupOptions struct {
 	Spill        bool   // let the program have more memory than the device: idle objects go to host memory
 	Eager        bool   // memory gets its room on the devices when it is created
 	AnswerFree   bool   // answer the query for free memory where the driver does not know it
+	NoRelief     bool   // neither give other programs idle memory, nor ask for theirs
 	HashWrites   bool   // hash all bytes that the program writes, not samples
 	MemoryBudget string // a size: what we may take ourselves; empty: the usual
 	Measure      MeasureOptions
@@ -63,6 +64,7 @@ type Setup struct {
 	Spill    bool           // idle objects go to host memory when the device has no room
 	Eager    bool           // memory gets its room on the devices when it is created
 	Free     bool           // answer the query for free memory where the driver does not know it
+	NoRelief bool           // neither give other programs idle memory, nor ask for theirs
 	Hash     bool           // hash all bytes that the program writes, not samples
 	Budget   int64          // what we may take ourselves, in bytes
 	Measure  Experiment
@@ -70,7 +72,7 @@ type Setup struct {
 
 // NewSetup checks settings.
 func NewSetup(o *SetupOptions) (*Setup, error) {
-	s := &Setup{Depth: o.Depth, Ungated: o.Ungated, Spill: o.Spill, Eager: o.Eager, Free: o.AnswerFree, Hash: o.HashWrites, Auto: o.Policy == allocator.Auto}
+	s := &Setup{Depth: o.Depth, Ungated: o.Ungated, Spill: o.Spill, Eager: o.Eager, Free: o.AnswerFree, NoRelief: o.NoRelief, Hash: o.HashWrites, Auto: o.Policy == allocator.Auto}
 	mode, err := OneOf("tags", o.Tags, TagNames())
 	if err != nil {
 		return nil, err
@@ -199,7 +201,7 @@ func (s *Setup) WireConfig(recorded, onDemand bool) wire.Config {
 		patience, uses = recordingPatience, wire.UsesAlways
 	}
 	return wire.Config{
-		Tags: s.Tags, StackDepth: s.Depth, Pooling: s.loadsPool(),
+		Tags: s.Tags, StackDepth: s.Depth, Pooling: s.loadsPool(), NoRelief: s.NoRelief,
 		Policy: s.Policy.Name(), Limits: strings.Join(texts, ","),
 		Wait: patience, Ungated: s.Ungated, Spill: s.Spill, Eager: s.Eager, CopyMin: copyMin, Scrub: s.Scrub, DeviceMemory: s.Memory, AnswerFree: s.Free,
 		// Most events are uses, and the dashboard needs few of them.
