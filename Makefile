@@ -10,7 +10,8 @@
 #   make gpu-check   try gpumemtop on this machine's OpenCL device; writes build/gpu-check.txt
 #   make check    formatting, static analysis of Go and C, generated files up to date
 #   make soak     random programs, bare and under every policy: SEEDS=2000 of them, from FIRST=1 on; DRIVER=rusticl: not on PoCL;
-#                 then a quarter of them in each of MODES: with --spill at 100, 50 and 25 % of their peaks, under arena, with others' plans, in experiments
+#                 then a quarter of them in each of MODES: with --spill at 100, 50 and 25 % of their peaks, under arena, with others' plans, in experiments,
+#                 with idle memory that goes back after a millisecond
 #   make fuzz     every fuzz target for FUZZTIME=10s, or those below a folder: FUZZ=internal/check
 #   make bench    what it costs and what it saves, measured on this machine; bench-peers: single calls, beside
 #                 Intel's intercept layer if INTEL_LAYER=DIR has its source
@@ -125,7 +126,7 @@ FUZZ ?= .
 FUZZTIME ?= 10s
 SEEDS ?= 2000
 FIRST ?= 1
-MODES ?= spill arena plan arms
+MODES ?= spill arena plan arms idle
 
 .PHONY: all
 all: bin/gpumemtop programs
@@ -451,12 +452,20 @@ shim-test: | build/test-deps.stamp
 # Prints what it finds as lines for test/e2e/testdata/soak.txt. Runs in that folder, because go test shows the output of tests
 # that pass only there.
 .PHONY: soak
-soak: all
+soak: all build/soak/gpumemtop
 	$(GO) test -run '^TestRandomPlans$$' -count=1 -timeout 0 ./allocator -args -plans.programs=10000
 	cd test/e2e && $(GO) test -run '^TestSoak$$' -count=1 -timeout 0 $(TESTFLAGS) -args -soak.seeds=$(SEEDS) -soak.first=$(FIRST) $(if $(DRIVER),-soak.driver=$(DRIVER))
 	$(if $(DRIVER),,cd test/e2e && for mode in $(MODES); do \
 		$(GO) test -run '^TestSoak$$' -count=1 -timeout 0 $(TESTFLAGS) -args -soak.mode=$$mode -soak.seeds=$$((($(SEEDS) + 3) / 4)) -soak.first=$(FIRST) || exit 1; \
 	done)
+
+# With a core whose thread gives idle memory back ten times as soon.
+build/soak/gpumemtop: FORCE bin/gpumemtop
+	@mkdir -p $(@D)
+	$(GO) build -tags netgo,grpcnotrace,soak -overlay $(BUILD)/runtime/overlay.json -buildmode=c-shared -buildvcs=false -pgo=$(CORE_PROFILE) \
+		-ldflags='-s -w -X=runtime.godebugDefault=$(CORE_GODEBUG) -extldflags "$(CORE_LINK)"' -o $(@D)/libgpumemtop-core.so ./intercept
+	@printf '{"Replace": {"$(CURDIR)/$(PAYLOAD)/libgpumemtop-core.so": "$(CURDIR)/$(@D)/libgpumemtop-core.so"}}\n' > $(@D)/carried.json
+	$(GO) build -overlay $(@D)/carried.json -buildvcs=$(STAMP) -ldflags '-extldflags "-no-pie -Wl,--wrap=__libc_start_main $(FLOOR_LINK)"' -o $@ ./cmd/gpumemtop
 
 .PHONY: fuzz
 fuzz: $(LIBRARIES)

@@ -71,9 +71,8 @@ func obey(message wire.Control, callbacks C.struct_gmt_callbacks) {
 }
 
 const (
-	again   = 100 * time.Millisecond
-	soonest = 10 * time.Millisecond // no setting keeps a processor busy
-	latest  = 10 * time.Second      // what the program's own calls have brought about meanwhile does not wait for longer
+	again  = 100 * time.Millisecond
+	latest = 10 * time.Second // what the program's own calls have brought about meanwhile does not wait for longer
 )
 
 // expire gives up blocks that are too old or too many. It returns the time until there may be others, 0 for never.

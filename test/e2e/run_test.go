@@ -66,11 +66,18 @@ func runAll(m *testing.M) int {
 	return m.Run()
 }
 
-func gpumemtop() string                { return filepath.Join(root, "bin", "gpumemtop") }
 func example(name string) string       { return filepath.Join(root, "bin", "examples", name) }
 func testProgram(name string) string   { return filepath.Join(root, "bin", "test", name) }
 func fault(name string) string         { return testProgram(filepath.Join("faults", name)) }
 func contains(b []byte, s string) bool { return bytes.Contains(b, []byte(s)) }
+
+// gpumemtop is the program, in one mode of make soak another build of it.
+func gpumemtop() string {
+	if *soakMode == "idle" {
+		return filepath.Join(root, "build", "soak", "gpumemtop")
+	}
+	return filepath.Join(root, "bin", "gpumemtop")
+}
 
 // environment is that of this process, made the same everywhere: there is no settings file, and PoCL is the only driver,
 // reports a fixed amount of memory, and keeps the kernels it has compiled between runs.

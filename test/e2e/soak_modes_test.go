@@ -18,7 +18,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-var soakMode = flag.String("soak.mode", "", "instead of some policies: spill, arena, plan or arms")
+var soakMode = flag.String("soak.mode", "", "instead of some policies: spill, arena, plan, arms or idle")
 
 // soakModes choose what a program runs under in each mode.
 var soakModes = map[string]func(*soak, *testing.T) []served{
@@ -27,10 +27,32 @@ var soakModes = map[string]func(*soak, *testing.T) []served{
 	"arena": (*soak).underArena,
 	"plan":  (*soak).planned,
 	"arms":  (*soak).experimented,
+	"idle":  (*soak).soonIdle,
 }
 
 func (s *soak) anyWays(*testing.T) []served    { return s.ways() }
 func (s *soak) underArena(*testing.T) []served { return []served{s.limited("arena")} }
+
+// soonIdle are recorded runs whose pools give blocks back after a millisecond, also while the program makes no calls.
+func (s *soak) soonIdle(t *testing.T) (ways []served) {
+	t.Helper()
+	for _, policy := range []string{"futhark", []string{"slab", "buddy", "ualloc", "arena", "pow2"}[s.seed%5]} {
+		flags := []string{"-f", "-o", filepath.Join(t.TempDir(), policy+".gmt"), "--set", "max_age=1ms"}
+		if s.seed%2 == 0 {
+			flags = append(flags, "--set", "proportion=1")
+		}
+		ways = append(ways, served{policy: policy, flags: flags})
+	}
+	return ways
+}
+
+// replayed fails if a replay decides otherwise than a recorded run did.
+func (s *soak) replayed(t *testing.T, way served) {
+	t.Helper()
+	if c := decidedAgain(t, way.flags[2]); !c.Exact() || c.First != "" {
+		t.Errorf("%s: replayed: %+v", s.line(way.String()), *c)
+	}
+}
 
 // limited is a policy with limits that the seed sets, or none.
 func (s *soak) limited(policy string) served {
