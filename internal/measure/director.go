@@ -88,6 +88,7 @@ type Director struct {
 	arm        experiment.Arm // that was ordered last
 	spent      uint64         // iterations of the alternative that were announced
 	ahead      uint64         // ns
+	late       uint64         // changes of arms that came too late for the program
 }
 
 // NewDirector returns a director that waits for Start.
@@ -152,7 +153,7 @@ func (d *Director) Flush() {
 
 // look begins to look for iterations.
 func (d *Director) look() {
-	d.stage, d.candidates, d.process, d.ahead = looking, map[uint32]*candidate{}, 0, aheadLeast
+	d.stage, d.candidates, d.process, d.ahead, d.late = looking, map[uint32]*candidate{}, 0, aheadLeast, 0
 	d.follower = Follower{Started: d.started, Until: d.options.Until}
 }
 
@@ -230,6 +231,7 @@ func (d *Director) answered(r *wire.Record) {
 		d.end("the configuration was changed")
 	case d.stage == running && refused:
 		d.ahead = min(2*d.ahead, aheadMost) // the change came too late: its block does not count
+		d.late++
 	}
 }
 

@@ -180,6 +180,7 @@ func TestNotMeasured(t *testing.T) {
 	}{
 		"short":   {func(p *program) { p.run(60) }, "too short: the program made 180 requests"},
 		"no room": {func(p *program) { p.free = 1000; p.run(500) }, "the device may lack the memory"},
+		"late":    {func(p *program) { p.run(30); p.delay = 3e9; p.run(2000) }, "reached the library in the program too late"},
 		"refused": {func(p *program) { p.refuse = "no such policy"; p.run(500) }, "no such policy"},
 		"no iterations": {func(p *program) {
 			for i := range uint64(6000) {
