@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"testing"
 )
@@ -44,5 +46,26 @@ func TestCountedAdmitsIgnorance(t *testing.T) {
 func TestResidentPeakOfThisProcess(t *testing.T) {
 	if got := residentPeak(os.Getpid()); got < 1024 {
 		t.Errorf("this test has had %d KiB resident", got)
+	}
+}
+
+func TestOneRunAndWholeRuns(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"measured":{"difference":-0.5,"difference_low":-0.55,"difference_high":-0.45,"blocks":40,"iterations":960}}`: "[-50.0 ± 5.0 % 40 960 7.0 -48.0 ± 2.0 % 2 4.0 yes yes]",
+		`{"measured":{"difference":-0.1,"difference_low":-0.14,"difference_high":-0.06,"blocks":40,"iterations":960}}`: "[-10.0 ± 4.0 % 40 960 7.0 -48.0 ± 2.0 % 2 4.0 no no]",
+		`{"measured":{"why":"too short"}}`: "[too short   7.0 -48.0 ± 2.0 % 2 4.0 ? no]",
+		`{}`:                               "[?   7.0 -48.0 ± 2.0 % 2 4.0 ? no]",
+	} {
+		var inside insideRun
+		var whole watchedComparison
+		if err := json.Unmarshal([]byte(text), &inside); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(`{"ns":[3e9,4e9],"iteration":{"difference":-0.48,"difference_low":-0.5,"difference_high":-0.46}}`), &whole); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(cellsOf(&inside, &whole, 7e9)); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
 	}
 }

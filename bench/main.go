@@ -43,6 +43,7 @@ var sections = []section{
 	{name: "read", title: "How fast one core reads a recording of ten million events", measure: (*bench).read},
 	{name: "chrome", title: "What Chrome traces cost: time, and size per buffer", measure: (*bench).chrome},
 	{name: "view", title: "How soon view shows a long recording", measure: (*bench).view},
+	{name: "experiment", title: "Whether --measure inside one run finds what whole runs show", measure: (*bench).experiment, asked: true},
 	{name: "auto", title: "How programs run under --policy auto, compared with futhark", measure: (*bench).auto},
 	// Go benchmarks.
 	{name: "replay", title: "How fast one core replays a recording through each policy", measure: benchmarks(parts{
@@ -109,6 +110,7 @@ type bench struct {
 	root string   // of the repository
 	temp string   // for recordings
 	runs int      // of each program in each mode; the median counts
+	pick string   // how the names of programs of section experiment begin; empty: all
 	env  []string // variables for programs, besides our own
 	out  *tabwriter.Writer
 }
@@ -116,8 +118,9 @@ type bench struct {
 func main() {
 	runs := flag.Int("runs", 3, "run each program so often in each mode")
 	only := flag.String("only", "", "comma-separated sections to measure, of: "+strings.Join(sectionNames(), ", "))
+	pick := flag.String("pick", "", "in section experiment, only programs whose names begin so")
 	flag.Parse()
-	if err := run(max(*runs, 1), *only); err != nil {
+	if err := run(max(*runs, 1), *only, *pick); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -131,7 +134,7 @@ func sectionNames() []string {
 	return names
 }
 
-func run(runs int, only string) error {
+func run(runs int, only, pick string) error {
 	root, err := findRoot()
 	if err != nil {
 		return err
@@ -151,7 +154,7 @@ func run(runs int, only string) error {
 		}
 	}
 	closeInherited()
-	b := &bench{root: root, temp: temp, runs: runs, out: tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', tabwriter.AlignRight)}
+	b := &bench{root: root, temp: temp, runs: runs, pick: pick, out: tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', tabwriter.AlignRight)}
 	fmt.Printf("%s: %s\n", time.Now().Format(time.DateOnly), b.version())
 	fmt.Printf("%s, %d cores, %s; median of %d runs in turns\n", processor(), runtime.NumCPU(), b.driver(), runs)
 	for _, s := range sections {
