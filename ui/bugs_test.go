@@ -60,7 +60,7 @@ func TestSmallTerminalOffersNothingUnseen(t *testing.T) {
 // TestNothingAllocated: before anything was allocated nothing has a size.
 func TestNothingAllocated(t *testing.T) {
 	d := newTest((&calls{}).options(), 140, 42, &stats.Snapshot{Program: "true"})
-	hides(t, d, "of 4", "   4┤", "   0┤")
+	hides(t, d, "of 4", "   4┤", "│     0┤")
 	shows(t, d, "the memory of the device is not known")
 }
 

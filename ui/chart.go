@@ -39,6 +39,7 @@ type column struct {
 // layer is how a layer of the stack is drawn: solid, with every other dot, or with every fourth.
 type layer struct {
 	style style
+	line  bool    // only its top is drawn
 	mask  [2]byte // by parity of the cell's column; which dots of a cell may be set
 }
 
@@ -48,8 +49,8 @@ var (
 	solid     = [2]byte{allDots, allDots}
 	halftone  = [2]byte{0x01 | 0x10 | 0x04 | 0x80, 0x01 | 0x10 | 0x04 | 0x80}
 	sparse    = [2]byte{0x02 | 0x80, 0x02 | 0x80}
-	memLayers = []layer{{inUseStyle, solid}, {cachedStyle, halftone}, {coolingStyle, sparse}}
-	hitLayers = []layer{{hitChartStyle, solid}, {frameStyle, sparse}, {badStyle, solid}}
+	memLayers = []layer{{inUseStyle, false, solid}, {cachedStyle, false, halftone}, {coolingStyle, false, sparse}}
+	hitLayers = []layer{{hitChartStyle, false, solid}, {dim, true, solid}, {badStyle, false, solid}}
 )
 
 // stacked draws columns with their layers on top of each other, two columns and four dot rows to a cell. It draws
@@ -74,7 +75,7 @@ func stackedCell(columns []column, layers []layer, x, y, h int) (pattern byte, s
 		}
 		for row := range 4 {
 			level := h*4 - (y*4 + row) // 1 at the bottom
-			l, ok := layerAt(&columns[side], len(layers), level, h*4)
+			l, ok := layerAt(&columns[side], layers, level, h*4)
 			if !ok {
 				continue
 			}
@@ -93,16 +94,16 @@ func stackedCell(columns []column, layers []layer, x, y, h int) (pattern byte, s
 
 // layerAt returns the layer that covers a dot row. A layer above 0 gets at least the row where it starts, unless the layer
 // above claims that, so that small values stay visible.
-func layerAt(c *column, layers, level, rows int) (int, bool) {
+func layerAt(c *column, layers []layer, level, rows int) (int, bool) {
 	sum := 0.0
 	for l := range layers {
 		if !(c.layers[l] > 0) {
 			continue
 		}
 		sum += c.layers[l]
-		top := int(math.Round(min(sum, 1) * float64(rows)))
-		if level <= max(top, 1) {
-			return l, true
+		top := max(1, int(math.Round(min(sum, 1)*float64(rows))))
+		if level <= top {
+			return l, !layers[l].line || level == top
 		}
 	}
 	return 0, false
@@ -185,6 +186,28 @@ type part struct {
 	value uint64
 	text  string
 	style style
+}
+
+// scaleParts is how many parts of about five rows the scale of a chart of h rows has.
+func scaleParts(h int) int {
+	parts := 1
+	for h >= 5 && float64(h)/float64(parts) > 5.5 || h >= 5 && parts == 1 {
+		parts *= 2
+	}
+	return parts
+}
+
+// drawScale draws the axis in column x, with labels every few rows: f labels a part of the whole.
+func (r region) drawScale(x, h int, f func(part float64) string) {
+	for y := range h {
+		r.put(x, y, "│", frameStyle)
+	}
+	parts := scaleParts(h)
+	for i := range parts + 1 {
+		y := min(h-1, i*h/parts)
+		r.sub(0, 0, x, r.h).right(x, y, f(1-float64(i)/float64(parts)), dim)
+		r.put(x, y, "┤", frameStyle)
+	}
 }
 
 // niceCeiling returns the next of 2, 2.5, 3, 4 times a power of two: a round top for an axis of bytes.

@@ -62,14 +62,14 @@ func TestFitsASlab(t *testing.T) {
 		press(d, "H", "F")
 		press(d, strings.Split(size, "")...)
 		press(d, "enter")
-		shows(t, d, want, "in use 64.0M, free 36.0M in 18 holes, the largest 16.0M; a slab serves up to 8.00M")
+		shows(t, d, want, "in slabs: in use 64.0M, free 36.0M in 18 holes, the largest 16.0M; a slab serves up to 8.00M")
 	}
 }
 
 // TestHeapMapSaysWhatItIsWorth names what a map lacks, and why there is none.
 func TestHeapMapSaysWhatItIsWorth(t *testing.T) {
 	for want, change := range map[string]func(s *stats.Snapshot){
-		"places are those of the same decisions made again":   func(*stats.Snapshot) {},
+		"where parts lie is worked out from the records":      func(*stats.Snapshot) {},
 		"≈ without what was there at 00:05":                   func(s *stats.Snapshot) { s.Heap.Since = s.Started + 5e9 },
 		"lost events are missing in them":                     func(s *stats.Snapshot) { s.Lost = 1 },
 		"the map stays as it was at 00:07: could not keep up": func(s *stats.Snapshot) { s.Heap.Ended, s.Heap.Time = "could not keep up", s.Started+7e9 },

@@ -22,7 +22,7 @@ func (d *dashboard) message(s *stats.Snapshot) (string, style) {
 	if d.prompt != nil && d.overlay != paletteOverlay {
 		return d.prompt.line(d.w - 2), strong
 	}
-	if d.typing {
+	if d.typing && !d.ended() {
 		return typingText, warnStyle
 	}
 	if text, st := d.cursor.text(); text != "" && d.note.text == "" {
@@ -86,6 +86,10 @@ func (d *dashboard) restText(s *stats.Snapshot) string {
 func (d *dashboard) drawKeys(r region) {
 	if d.prompt != nil {
 		d.drawTyping(r)
+		return
+	}
+	if d.typing && !d.ended() {
+		r.spans(1, 0, span{"ctrl+\\", keyStyle}, span{" end typing", dim})
 		return
 	}
 	var items []item

@@ -109,6 +109,7 @@ var signs = []word{
 	{"▸", "chosen"},
 	{"↑ ↓", "the column that rows are sorted by, upwards or downwards"},
 	{"▲ ◆", "on the curve: the knee, and what is exact"},
+	{"╌", "in the chart: red the device's memory, amber what is in use with all that may be cached"},
 	{"▌", "printed on stderr"},
 	{"▏", "less than half of a cell"},
 	{"≈ ≥ ≤ —", "estimated, at least, at most; no value"},

@@ -124,7 +124,7 @@ func drawStrip(r region, m *stats.MappedSlab) {
 // notes are the lines under the map: sums, what they are worth, and whether the size that was asked for fits.
 func (p *heapPane) notes(s *stats.Snapshot, slabs []stats.MappedSlab, w int) (notes []span) {
 	h := sumHoles(slabs)
-	sums := "in use " + bytesText(h.inUse) + ", free " + bytesText(h.free) + " in " + plural(uint64(h.holes), "hole") + ", the largest " +
+	sums := "in slabs: in use " + bytesText(h.inUse) + ", free " + bytesText(h.free) + " in " + plural(uint64(h.holes), "hole") + ", the largest " +
 		bytesText(h.largest) + "; a slab serves up to " + bytesText(h.serves)
 	if s.Heap.Total > uint64(len(s.Heap.Slabs)) {
 		sums += "; of the " + count(uint64(len(s.Heap.Slabs))) + " slabs with most free memory"
@@ -155,9 +155,9 @@ func heapCaveat(s *stats.Snapshot) string {
 	case m.Since != 0:
 		return "≈ without what was there at " + units.Clock(since(s.Started, m.Since)) + ", when the policy began to cut slabs or events were missing"
 	case s.Lost > 0:
-		return "≈ places are those of the same decisions made again; lost events are missing in them"
+		return "≈ where parts lie is worked out from the records; lost events are missing in them"
 	}
-	return "places are those of the same decisions made again"
+	return "where parts lie is worked out from the records"
 }
 
 // missing says why there is no map.

@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"math"
+
 	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -54,6 +56,9 @@ func (p memoryPane) title(s *stats.Snapshot) (title, hint []span) {
 		hint = append([]span{{" ", dim}}, figureSpans(s, figures.PeakReserved, plain)...)
 	}
 	if sizeOf(d.w, d.h) == full {
+		if d.zoom == paneMemory || d.w >= 160 {
+			hint = append(hint, span{"  ╌", cachedStyle}, span{" cached at most  Δ change • message ■ end ★ mark", dim})
+		}
 		hint = append(hint, span{"  z", keyStyle}, span{" zoom ", dim}, span{" ← →", keyStyle}, span{" time ", dim}, span{" < >", keyStyle}, span{" event", dim})
 	}
 	return title, append(hint, span{" ", dim})
@@ -112,6 +117,37 @@ func spillSpans(s *stats.Snapshot) []span {
 // memoryLabels is the width of the labels beside the chart.
 const memoryLabels = 7
 
+// drawBounds draws what memory may reach, where the chart is as high: the device's memory, and what is in use with all that may be cached.
+func (p memoryPane) drawBounds(chart region, s *stats.Snapshot, columns []column, top float64) {
+	row := func(v float64) int { return int(math.Floor((1 - v/top) * float64(chart.h))) }
+	if y := row(float64(s.Device.Global)); s.Device.Global > 0 && y >= 0 {
+		const name = "device "
+		for x := range chart.w {
+			text := "╌"
+			if x < len(name) {
+				text = name[x : x+1]
+			}
+			chart.putBlank(x, y, text, badStyle)
+		}
+	}
+	most, known := s.CachedMost()
+	if !p.d.mode.pool || !known {
+		return
+	}
+	for x := range chart.w {
+		if c := &columns[2*x]; !c.absent && c.layers[0]*top+float64(most) <= top {
+			chart.putBlank(x, row(c.layers[0]*top+float64(most)), "╌", cachedStyle)
+		}
+	}
+}
+
+// putBlank writes a cluster where nothing is drawn yet.
+func (r region) putBlank(x, y int, text string, st style) {
+	if y < r.h && r.c.cells[(r.y+y)*r.c.w+r.x+x].text == " " {
+		r.put(x, y, text, st)
+	}
+}
+
 func (p memoryPane) draw(r region, s *stats.Snapshot) {
 	const labels = memoryLabels
 	for _, spans := range [...][]span{spillSpans(s), machineSpans(s)} {
@@ -135,21 +171,14 @@ func (p memoryPane) draw(r region, s *stats.Snapshot) {
 		return
 	}
 	columns, top := memoryColumns(&t, 2*chart.w)
-	for y := range chart.h {
-		r.put(labels-1, y, "│", frameStyle)
-	}
-	label := func(y int, v uint64) {
-		r.sub(0, 0, labels-1, r.h).right(labels-1, y, bytesText(v), dim)
-		r.put(labels-1, y, "┤", frameStyle)
-	}
-	if s.Totals.PeakReserved > 0 || s.Totals.Creates > 0 { // else there is nothing to measure
-		label(0, top)
-		if chart.h >= 5 {
-			label(chart.h/2, top/2)
+	r.drawScale(labels-1, chart.h, func(part float64) string {
+		if s.Totals.PeakReserved == 0 && s.Totals.Creates == 0 { // there is nothing to measure
+			return ""
 		}
-		label(chart.h-1, 0)
-	}
+		return bytesText(uint64(part * float64(top)))
+	})
 	chart.stacked(columns, memLayers)
+	p.drawBounds(chart, s, columns, float64(top))
 	t.drawCursor(chart)
 	y := chart.h
 	row := func(name string) region {

@@ -3,6 +3,7 @@ package ui
 import (
 	"math"
 	"slices"
+	"strconv"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -147,7 +148,7 @@ func drawMissLine(r region, s *stats.Snapshot, rough bool) {
 	r.lineOf(0, 0, 2, fit(items, r.w, 2))
 }
 
-// drawHits draws the hit rate over time. Spans without requests carry the last rate on, dim; a rate of 0 is a red line.
+// drawHits draws the hit rate over time. Spans without requests carry the last rate on as a thin line; a rate of 0 is a red line.
 func (t *timeline) drawHits(r region) {
 	const labels = 5
 	chart := r.sub(labels, 0, r.w-labels, r.h)
@@ -177,14 +178,33 @@ func (t *timeline) drawHits(r region) {
 			columns[c] = column{layers: [3]float64{0, last}}
 		}
 	})
-	for y := range chart.h {
-		r.put(labels-1, y, "│", frameStyle)
-	}
-	r.right(labels-1, 0, "100%", dim)
-	if chart.h > 1 {
-		r.right(labels-1, chart.h-1, "0", dim)
-	}
+	r.drawScale(labels-1, chart.h, func(part float64) string {
+		if part == 0 {
+			return "0"
+		}
+		return strconv.FormatFloat(100*part, 'f', 0, 64) + "%"
+	})
+	bridge(columns)
 	chart.stacked(columns, hitLayers)
+}
+
+// bridgeMost is how many dot columns without requests are drawn as if there had been some: programs rest between two iterations.
+const bridgeMost = 5
+
+// bridge fills short rests between requests, which would look like noise.
+func bridge(columns []column) {
+	for i := 0; i < len(columns); i++ {
+		end := i
+		for end < len(columns) && columns[end].layers[1] > 0 {
+			end++
+		}
+		if i < end && end-i <= bridgeMost && i > 0 && columns[i-1].layers[0] > 0 && (end == len(columns) || columns[end].layers[0] > 0) {
+			for j := i; j < end; j++ {
+				columns[j].layers[0], columns[j].layers[1] = columns[j].layers[1], 0
+			}
+		}
+		i = max(i, end)
+	}
 }
 
 // drawAllocs draws allocations over time.

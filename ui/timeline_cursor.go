@@ -1,7 +1,10 @@
 package ui
 
 import (
+	"cmp"
+	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +19,7 @@ type timeCursor struct {
 	d      *dashboard
 	at     uint64 // the time asked for
 	moment view.Moment
+	read   *stats.Snapshot // the snapshot of that, as it was read
 }
 
 // update asks for the present place again: reading may have progressed.
@@ -23,16 +27,46 @@ func (c *timeCursor) update() {
 	d := c.d
 	m := d.o.Moment(c.at)
 	old := &c.moment
-	if m.Shown == old.Shown && m.Latest == old.Latest && m.Read == old.Read && m.Note == old.Note && m.Done == old.Done &&
+	if m.Shown == c.read && m.Latest == old.Latest && m.Read == old.Read && m.Note == old.Note && m.Done == old.Done &&
 		m.Damage == old.Damage && m.Until == old.Until {
 		return
 	}
+	c.read, m.Shown = m.Shown, named(m.Shown, m.Latest)
 	c.moment, d.dirty = m, true
 	if m.Shown != d.live {
 		d.live = m.Shown
 		d.tags.update(d.shown())
 		d.points.update()
 	}
+}
+
+// named gives call sites of a moment the names that a recording has of them later, and those of failures. Snapshots are not changed.
+func named(s, later *stats.Snapshot) *stats.Snapshot {
+	if s == nil || later == nil || s == later {
+		return s
+	}
+	names := map[string]string{}
+	for i := range later.Tags {
+		names[fmt.Sprintf("tag %d", later.Tags[i].ID)] = later.Tags[i].Name
+	}
+	for i := range min(len(s.PostMortems), len(later.PostMortems)) {
+		if was, is := &s.PostMortems[i], &later.PostMortems[i]; was.Time == is.Time && was.Tag != "" {
+			names[was.Tag] = is.Tag
+		}
+	}
+	c := *s
+	c.Tags, c.PostMortems, c.Findings = slices.Clone(s.Tags), slices.Clone(s.PostMortems), slices.Clone(s.Findings)
+	rename := func(name *string) { *name = cmp.Or(names[*name], *name) }
+	for i := range c.Tags {
+		rename(&c.Tags[i].Name)
+	}
+	for i := range c.PostMortems {
+		rename(&c.PostMortems[i].Tag)
+	}
+	for i := range c.Findings {
+		rename(&c.Findings[i].Tag)
+	}
+	return &c
 }
 
 // The steps of the time cursor, in instants.
@@ -82,7 +116,11 @@ func (c *timeCursor) ask() {
 		label: "go to (after the start): ", allowed: "0123456789.:hmnus", keys: []word{{"enter", "go there"}, {"esc", "back"}},
 		done: func(text string) {
 			after, ok := parseTime(text)
-			if !ok {
+			switch {
+			case text == "":
+				d.say(dim, "a time is a number of seconds after the start, such as 12.5, or 1m30s, or 1:30")
+				return
+			case !ok:
 				d.say(warnStyle, strconv.Quote(text)+" is not a time: want 12.5, 12.5s, 1m30s or 1:30 after the start")
 				return
 			}

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -266,4 +267,33 @@ func TestViewCurve(t *testing.T) {
 	curve = &view.Curve{Whole: true, Limits: true, Policy: "futhark"}
 	tick()
 	shows(t, d, "this recording has no poolable requests")
+}
+
+// TestNamesOfLater: a moment before a call site had its name has it, too.
+func TestNamesOfLater(t *testing.T) {
+	r := sampleTape()
+	early := sampleSnapshot()
+	early.Tags[2].Name = "tag 3"
+	early.PostMortems = []stats.PostMortem{{Time: early.Time - 1, Call: "create of a buffer", Size: 900 * gib, Status: -61, Tag: "tag 99"}}
+	late := sampleSnapshot()
+	late.PostMortems = slices.Clone(early.PostMortems)
+	late.PostMortems[0].Tag = "mine.c:10 make_huge"
+	r.moment.Shown, r.moment.Latest = early, late
+	d := newViewTest(r, 120, 36, r.moment.Until)
+	shows(t, d, "main.c:140 upload", "900.0 GiB")
+	hides(t, d, "tag 3", "tag 99")
+	if early.Tags[2].Name != "tag 3" {
+		t.Error("a snapshot was changed")
+	}
+	press(d, "!")
+	shows(t, d, "create of a buffer of 900.0 GiB at mine.c:10 make_huge failed (-61)")
+}
+
+// TestNoTimeTyped: nothing typed is no mistake.
+func TestNoTimeTyped(t *testing.T) {
+	r := sampleTape()
+	d := newViewTest(r, 120, 36, r.moment.Until)
+	press(d, "t", "a", "b", "c", "enter")
+	shows(t, d, "a time is a number of seconds after the start")
+	hides(t, d, "is not a time")
 }

@@ -64,7 +64,7 @@ func TestFrozenChartHasACursor(t *testing.T) {
 	if got := d.timeline(d.shown()); got.until != before.until || got.at != d.frozen.Time || got.at >= got.until {
 		t.Errorf("until %d, then %d; cursor %d, frozen at %d", before.until, got.until, got.at, d.frozen.Time)
 	}
-	shows(t, d, "│⣿", "frozen")
+	shows(t, d, "┤⣿", "frozen")
 }
 
 func TestPastIsBounded(t *testing.T) {
@@ -173,10 +173,10 @@ func TestNoRequestIsNoMiss(t *testing.T) {
 		d := newTest((&calls{}).options(), 140, 42, s)
 		var rows []string
 		for _, line := range strings.Split(screen(d), "\n") {
-			if at := strings.LastIndex(line, "100%│"); at >= 0 {
+			if at := strings.LastIndex(line, "100%┤"); at >= 0 {
 				rows = append(rows, line[at:])
 			}
-			if at := strings.LastIndex(line, "    0│"); at >= 0 {
+			if at := strings.LastIndex(line, "    0┤"); at >= 0 {
 				rows = append(rows, line[at:])
 			}
 		}
@@ -244,4 +244,44 @@ func TestChartsMoveInSteps(t *testing.T) {
 	if changes < 8 || changes > 11 {
 		t.Errorf("the chart moved %d times in 5 s", changes)
 	}
+}
+
+// TestScales: a label at least every six rows, and no chart without one.
+func TestScales(t *testing.T) {
+	for h := 1; h < 60; h++ {
+		r := newCanvas(20, h).all()
+		r.drawScale(10, h, func(float64) string { return "1" })
+		last, most := 0, 0
+		for y := range h {
+			if r.c.cells[y*20+9].text == "1" {
+				most, last = max(most, y-last), y
+			}
+		}
+		if most > 6 || last != h-1 {
+			t.Errorf("%d rows: %d between labels, the last in row %d", h, most, last)
+		}
+	}
+}
+
+// TestIdleTimeIsALine: between requests the hit rate is a thin line, no noise over the whole height.
+func TestIdleTimeIsALine(t *testing.T) {
+	columns := []column{{layers: [3]float64{0, 1}}, {layers: [3]float64{0, 1}}}
+	r := newCanvas(1, 3).all()
+	r.stacked(columns, hitLayers)
+	if got := r.c.cells[0].text + r.c.cells[1].text + r.c.cells[2].text; got != "⠉  " {
+		t.Errorf("drawn: %q", got)
+	}
+}
+
+// TestBounds: what memory may reach is in the chart where the chart is as high.
+func TestBounds(t *testing.T) {
+	s := sampleSnapshot()
+	d := newTest((&calls{}).options(), 140, 42, s)
+	hides(t, d, "┤device")
+	s = sampleSnapshot()
+	s.Device.Global = 1800 * mib
+	shows(t, newTest((&calls{}).options(), 140, 42, s), "┤device ╌╌")
+	s = sampleSnapshot()
+	s.Limits[0].Value = 1200 * mib
+	shows(t, newTest((&calls{}).options(), 140, 42, s), "┤╌╌╌")
 }

@@ -58,3 +58,16 @@ func TestFullScreenProgramGetsTheTerminal(t *testing.T) {
 		t.Error("it leaves though it cannot detach")
 	}
 }
+
+// TestKeysWhileTyping: the line of keys has what still works, and the end of the program ends typing.
+func TestKeysWhileTyping(t *testing.T) {
+	o := (&calls{}).options()
+	o.Type = func([]byte) error { return nil }
+	d := newTest(o, 120, 36, sampleSnapshot())
+	press(d, "i")
+	shows(t, d, "ctrl+\\ end typing", "what you type goes to the program")
+	hides(t, d, "? help", "! findings")
+	d.Update(frameMsg{now: testStart, snap: d.live, app: App{State: stats.Exited}, hasApp: true})
+	shows(t, d, "? help")
+	hides(t, d, "what you type goes to the program")
+}
