@@ -56,6 +56,8 @@ type dashboard struct {
 	points      pointsPane
 	ledger      ledger
 	focus, zoom paneID
+	preset      int             // of presets
+	hidden      [paneCount]bool // of its panes
 
 	overlay     overlay
 	help        help

@@ -131,10 +131,7 @@ func TestSignsHaveOneMeaning(t *testing.T) {
 			seen[sign] = true
 		}
 	}
-	d := newTest((&calls{}).options(), 120, 60, sampleSnapshot())
+	d := newTest((&calls{}).options(), 120, 200, sampleSnapshot())
 	press(d, "?", "?")
-	for range 40 {
-		press(d, "j")
-	}
 	shows(t, d, "signs", "a limit or the policy changed")
 }

@@ -1,5 +1,10 @@
 package ui
 
+import (
+	"slices"
+	"time"
+)
+
 // rect is a place on the screen.
 type rect struct{ x, y, w, h int }
 
@@ -56,8 +61,34 @@ func sizeOf(w, h int) size {
 	return tooSmall
 }
 
+// preset is a choice of panes beside the tags: charts above them, lists below, and the output.
+type preset struct {
+	name           string
+	charts, lists  []paneID
+	output, filled bool // filled: the lists get half of the rows of the tags
+}
+
+// presets are what one key goes through.
+var presets = []preset{
+	{"all panes", []paneID{paneMemory, paneRates}, []paneID{paneFree, paneMisses, paneLimits}, true, false},
+	{"memory", []paneID{paneMemory}, []paneID{paneFree}, true, false},
+	{"tuning", []paneID{paneRates}, []paneID{paneFree, paneMisses, paneLimits}, false, false},
+	{"findings", []paneID{paneMemory}, []paneID{panePoints}, true, true},
+}
+
+// without leaves out the panes that are hidden.
+func (p preset) without(hidden [paneCount]bool) preset {
+	gone := func(id paneID) bool { return hidden[id] }
+	p.charts, p.lists = slices.DeleteFunc(slices.Clone(p.charts), gone), slices.DeleteFunc(slices.Clone(p.lists), gone)
+	p.output = p.output && !hidden[paneOutput]
+	return p
+}
+
+// paneShares are the widths of panes beside others, in percent.
+var paneShares = [paneCount]int{paneMemory: 60, paneRates: 40, paneFree: 35, paneMisses: 28, paneLimits: 37, panePoints: 100, paneTags: 100, paneOutput: 100}
+
 // arrange places the panes, or only the zoomed one. Without output the tags get its rows.
-func arrange(w, h int, zoom paneID, output bool) layout {
+func arrange(w, h int, zoom paneID, p preset) layout {
 	l := layout{size: sizeOf(w, h)}
 	switch l.size {
 	case full:
@@ -75,52 +106,78 @@ func arrange(w, h int, zoom paneID, output bool) layout {
 	case zoom != noPane:
 		l.panes = []placed{{zoom, l.size == full, area}}
 	case l.size == full:
-		l.panes = arrangeFull(area, output)
+		l.panes = arrangeFull(area, p)
 	default:
-		l.panes = arrangeCompact(area, h, output)
+		l.panes = arrangeCompact(area, h, p)
 	}
 	return l
 }
 
+// beside places panes in a row, by their shares of its width.
+func beside(ids []paneID, boxed bool, r rect, share func(paneID) int) (row []placed) {
+	all := 0
+	for _, id := range ids {
+		all += share(id)
+	}
+	x := r.x
+	for i, id := range ids {
+		w := r.w * share(id) / max(all, 1)
+		if i == len(ids)-1 {
+			w = r.x + r.w - x
+		}
+		row = append(row, placed{id, boxed, rect{x, r.y, w, r.h}})
+		x += w
+	}
+	return row
+}
+
 // arrangeFull distributes the rows. Most of those beyond 30 go to the tags.
-func arrangeFull(a rect, withOutput bool) []placed {
+func arrangeFull(a rect, p preset) []placed {
 	extra := a.h - 30
 	graphs := min(10+extra/3, 18)
 	lists := min(8+extra/3, 14)
 	output := max(3, min(3+extra/6, 12))
-	if !withOutput {
+	return p.place(a, graphs, lists, output, true, func(id paneID) int { return paneShares[id] })
+}
+
+// place stacks charts, tags, lists and output. Those that there are none of leave their rows to the tags.
+func (p preset) place(a rect, graphs, lists, output int, boxed bool, share func(paneID) int) (panes []placed) {
+	if len(p.charts) == 0 {
+		graphs = 0
+	}
+	if len(p.lists) == 0 {
+		lists = 0
+	}
+	if !p.output {
 		output = 0
 	}
+	if p.filled && lists > 0 {
+		lists += max(0, (a.h-graphs-lists-output)/2-2)
+	}
 	tags := a.h - graphs - lists - output
-
-	left := a.w * 60 / 100
-	free := a.w * 35 / 100
-	misses := a.w * 28 / 100
 	y := a.y
-	panes := []placed{
-		{paneMemory, true, rect{0, y, left, graphs}},
-		{paneRates, true, rect{left, y, a.w - left, graphs}},
+	add := func(ids []paneID, h int) {
+		if h > 0 {
+			panes = append(panes, beside(ids, boxed, rect{a.x, y, a.w, h}, share)...)
+			y += h
+		}
 	}
-	y += graphs
-	panes = append(panes, placed{paneTags, true, rect{0, y, a.w, tags}})
-	y += tags
-	panes = append(panes,
-		placed{paneFree, true, rect{0, y, free, lists}},
-		placed{paneMisses, true, rect{free, y, misses, lists}},
-		placed{paneLimits, true, rect{free + misses, y, a.w - free - misses, lists}})
-	y += lists
-	if output > 0 {
-		panes = append(panes, placed{paneOutput, true, rect{0, y, a.w, output}})
-	}
+	add(p.charts, graphs)
+	add([]paneID{paneTags}, tags)
+	add(p.lists, lists)
+	add([]paneID{paneOutput}, output)
 	return panes
 }
 
 // arrangeCompact leaves out the graphs first if rows are few, then free list and limits, then the output. The tags get the
 // rest. Each title takes a row.
-func arrangeCompact(a rect, h int, withOutput bool) []placed {
+func arrangeCompact(a rect, h int, p preset) []placed {
 	graphs, lists, output := 4+max(0, h-24)/4, 3+max(0, h-24)/6, 2+max(0, h-30)/8
-	if !withOutput {
+	if !p.output {
 		output = 0
+	}
+	if len(p.lists) > 1 {
+		p.lists = slices.DeleteFunc(p.lists, func(id paneID) bool { return id == paneMisses })
 	}
 	const fewest = 6 // rows of the tag table with its title and head
 	if a.h < graphs+lists+output+fewest+2 {
@@ -132,31 +189,71 @@ func arrangeCompact(a rect, h int, withOutput bool) []placed {
 	if a.h < output+fewest {
 		output = 0
 	}
-	tags := a.h - graphs - lists - output
-	half := a.w * 55 / 100
-	y := a.y
-	var panes []placed
-	if graphs > 0 {
-		panes = append(panes, placed{paneMemory, false, rect{0, y, half, graphs}},
-			placed{paneRates, false, rect{half, y, a.w - half, graphs}})
-		y += graphs
-	}
-	panes = append(panes, placed{paneTags, false, rect{0, y, a.w, tags}})
-	y += tags
-	half = a.w / 2
-	if lists > 0 {
-		panes = append(panes, placed{paneFree, false, rect{0, y, half, lists}},
-			placed{paneLimits, false, rect{half, y, a.w - half, lists}})
-		y += lists
-	}
-	if output > 0 {
-		panes = append(panes, placed{paneOutput, false, rect{0, y, a.w, output}})
-	}
-	return panes
+	return p.place(a, graphs, lists, output, false, func(id paneID) int {
+		return [paneCount]int{paneMemory: 55, paneRates: 45, paneFree: 50, paneMisses: 50, paneLimits: 50, panePoints: 100, paneTags: 100, paneOutput: 100}[id]
+	})
 }
 
 // arrange places the panes of this dashboard.
-func (d *dashboard) arrange() layout { return arrange(d.w, d.h, d.zoom, d.mode.lastPane == paneOutput) }
+func (d *dashboard) arrange() layout {
+	hidden := d.hidden
+	hidden[paneOutput] = hidden[paneOutput] || d.mode.lastPane != paneOutput
+	return arrange(d.w, d.h, d.zoom, presets[d.preset].without(hidden))
+}
+
+// nextPreset shows the next choice of panes.
+func (d *dashboard) nextPreset() {
+	d.preset, d.hidden, d.zoom = (d.preset+1)%len(presets), [paneCount]bool{}, noPane
+	d.keepFocus()
+	d.say(dim, "layout: "+presets[d.preset].name)
+}
+
+// keepFocus moves the focus to the tags if its pane is not on the screen.
+func (d *dashboard) keepFocus() {
+	if !slices.Contains(d.visible(), d.focus) {
+		d.focus = paneTags
+	}
+}
+
+// askPanes hides and shows panes by their numbers, until enter.
+func (d *dashboard) askPanes() {
+	d.zoom = noPane
+	d.prompt = &prompt{
+		label: "hide or show panes: ", allowed: "124567", keys: []word{{"1 2 4 5 6 7", "hide or show"}, {"enter", "done"}},
+		done: func(string) {},
+		changed: func(text string) {
+			if n := len(text); n > 0 {
+				d.togglePane(paneID(text[n-1] - '0'))
+				d.keepFocus()
+			}
+			d.prompt.text = ""
+		},
+	}
+}
+
+// togglePane hides or shows a pane: of all panes, those of a preset are hidden first that it lacks.
+func (d *dashboard) togglePane(id paneID) {
+	if p := presets[d.preset]; d.preset > 0 {
+		for other := paneMemory; other <= paneOutput; other++ {
+			d.hidden[other] = other != paneTags && !slices.Contains(p.charts, other) && !slices.Contains(p.lists, other) && (other != paneOutput || !p.output)
+		}
+		d.preset = 0
+	}
+	d.hidden[id] = !d.hidden[id]
+}
+
+// refreshes are how often the screen is drawn, at most.
+var refreshes = []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second}
+
+// refresh draws less often, or more often.
+func (d *dashboard) refresh(step int) {
+	at := slices.IndexFunc(refreshes, func(t time.Duration) bool { return t >= d.o.Refresh })
+	if at < 0 {
+		at = len(refreshes) - 1
+	}
+	d.o.Refresh = refreshes[max(0, min(at+step, len(refreshes)-1))]
+	d.say(dim, "the screen is drawn each "+d.o.Refresh.String())
+}
 
 // visible returns the panes on the screen in the order of the focus.
 func (d *dashboard) visible() []paneID {
