@@ -34,7 +34,6 @@ type WatchedComparison struct {
 	Whole             Change           `json:"run"` // of whole runs
 	Iteration         *Change          `json:"iteration,omitempty"`
 	Measured          *report.Measured `json:"measured,omitempty"`
-	MeasuredRun       float64          `json:"measured_run_ns"`  // the run of the experiment
 	Agrees            *bool            `json:"agrees,omitempty"` // the experiment with the iterations of the runs
 	ExitStatus        int              `json:"exit_status"`      // of all runs
 
