@@ -533,7 +533,7 @@ check-c: | build/test-deps.stamp
 			for source in $(SHIM_SOURCES) $(CGO_SOURCES); do echo "$$compiler $(SHIM_FLAGS) -fsyntax-only $$source"; done; \
 		done; \
 		for source in $(SHIM_SOURCES) $(filter-out %/test_stack.c,$(wildcard shim/test/*.c)); do \
-			echo "$(CLANG) $(ARM64_TARGET) $(filter-out -flto=auto,$(SHIM_FLAGS)) -DGMT_TEST_STACKS -DFRAME=40 -fsyntax-only $$source"; \
+			echo "$(CLANG) $(ARM64_TARGET) $(filter-out -flto=auto -Wpedantic,$(SHIM_FLAGS)) -DGMT_TEST_STACKS -DFRAME=40 -fsyntax-only $$source"; \
 		done; \
 		for source in $(SHIM_SOURCES); do \
 			echo "$(CC) $(SHIM_FLAGS) -fanalyzer -c $$source -o /dev/null"; \
