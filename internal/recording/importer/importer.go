@@ -114,8 +114,8 @@ func Open(format string, r io.Reader, facts Facts) (Source, error) {
 
 // Bounds on what is kept and unpacked, in bytes: a small file gets little.
 const (
-	keepLeast   = 64 << 20
-	keepShare   = 8 // for each byte of the file
+	keepLeast   = 48 << 20
+	keepShare   = 64 // for each byte of the file
 	unpackLeast = 64 << 20
 	unpackShare = 64 // for each byte of the file
 )

@@ -80,8 +80,8 @@ func openMiniMalloc(r io.Reader, facts Facts) (Source, error) {
 	}
 }
 
-// bufferBytes is what a buffer takes, with its beginning and its end.
-const bufferBytes = 256
+// bufferBytes is what a buffer takes, with its beginning and its end, while the lists of these grow.
+const bufferBytes = 512
 
 func (s *mini) add(b arena.Buffer) {
 	at := len(s.buffers)
