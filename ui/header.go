@@ -55,8 +55,8 @@ func (d *dashboard) headerItems(s *stats.Snapshot) []item {
 	if d.frozen != nil {
 		items = append(items, item{0, []span{{d.frozenText(), bannerStyle}}})
 	}
-	if s.Measured != nil && s.Measured.Running {
-		items = append(items, item{1, []span{{s.Measured.Text(), bannerStyle}}})
+	if m := s.Measured.Running(); m != nil {
+		items = append(items, item{1, []span{{m.Text(), bannerStyle}}})
 	}
 	if d.baseline.at != nil {
 		items = append(items, item{0, []span{{d.baseline.text(), bannerStyle}}})

@@ -88,7 +88,7 @@ var settings = []setting{
 			"between; by default " + watch.GhostsUsual + " with a dashboard"},
 	{name: "measure", value: "OTHER", group: groupAllocator, env: true,
 		help: "measure in the running program what the pool is worth: parts of the run, in random order, without it (none), or with another POLICY, " +
-			"POLICY:LIMIT=VALUE,… or LIMIT=VALUE,…; off: nor from the dashboard"},
+			"POLICY:LIMIT=VALUE,… or LIMIT=VALUE, or several in turn, with commas; off: nor from the dashboard"},
 	{name: "measure-until", value: "PERCENT", group: groupAllocator, env: true, help: "the measurement ends when it is as exact as this"},
 	{name: "capacity", value: "SIZE", group: groupAllocator, help: "device memory for each process; by default unlimited"},
 	{name: "device-cost", value: "FILE", group: groupAllocator,

@@ -43,11 +43,17 @@ type Session interface {
 
 // Options are what an experiment is about.
 type Options struct {
-	Alternative string // "none", or a policy and its limits: "slab max_part=1048576"
-	Until       float64
-	Budget      float64 // part of the run's time
-	Seed        uint64
-	Session     Session
+	Alternatives []string // measured in turn: "none", or a policy and its limits: "slab max_part=1048576"
+	Until        float64
+	Budget       float64 // part of the run's time
+	Seed         uint64
+	Session      Session
+}
+
+// task is what a Director was asked for.
+type task struct {
+	alternatives []string // in turn
+	quiet        bool     // no user asked: only iterations are measured, and where there are none no message says so
 }
 
 // stage of a Director.
@@ -71,8 +77,9 @@ type candidate struct {
 // that reads the records, Start and Stop on any.
 type Director struct {
 	options Options
-	wanted  atomic.Bool
-	quiet   atomic.Bool // no user asked: only iterations are measured, and where there are none no message says so
+	asked   atomic.Pointer[task] // nil: nothing is wanted
+	task    *task                // that is served, unless idle
+	turn    int                  // of its alternatives
 	stage   stage
 	started uint64 // time of the first record
 	now     uint64
@@ -87,6 +94,7 @@ type Director struct {
 	last       Plan           // the latest block that was announced
 	arm        experiment.Arm // that was ordered last
 	spent      uint64         // iterations of the alternative that were announced
+	paid       float64        // ns that the experiments before cost the program
 	ahead      uint64         // ns
 	late       uint64         // changes of arms that came too late for the program
 }
@@ -97,22 +105,18 @@ func NewDirector(o Options) *Director {
 }
 
 // Start lets an experiment begin.
-func (d *Director) Start() {
-	d.quiet.Store(false)
-	d.wanted.Store(true)
-}
+func (d *Director) Start() { d.asked.Store(&task{alternatives: d.options.Alternatives}) }
 
 // Offer lets one begin that no user asked for.
 func (d *Director) Offer() {
-	d.quiet.Store(true)
-	d.wanted.Store(true)
+	d.asked.CompareAndSwap(nil, &task{alternatives: d.options.Alternatives, quiet: true})
 }
 
 // Stop ends the experiment.
-func (d *Director) Stop() { d.wanted.Store(false) }
+func (d *Director) Stop() { d.asked.Store(nil) }
 
 // Wanted reports whether an experiment goes on, or would if it could.
-func (d *Director) Wanted() bool { return d.wanted.Load() }
+func (d *Director) Wanted() bool { return d.asked.Load() != nil }
 
 // Take takes a record.
 func (d *Director) Take(r *wire.Record) {
@@ -120,9 +124,10 @@ func (d *Director) Take(r *wire.Record) {
 		d.started = r.Time
 	}
 	if d.stage == idle {
-		if !d.wanted.Load() || r.Kind == wire.KindDiag {
+		if d.task = d.asked.Load(); d.task == nil || r.Kind == wire.KindDiag {
 			return
 		}
+		d.turn = 0
 		d.look()
 	}
 	d.now = max(d.now, r.Time)
@@ -144,8 +149,9 @@ func (d *Director) Take(r *wire.Record) {
 func (d *Director) Flush() {
 	switch {
 	case d.stage == idle:
-	case !d.wanted.Load():
+	case d.asked.Load() != d.task:
 		d.end("it was stopped")
+		d.rest()
 	case d.stage == running:
 		d.proceed()
 	}
@@ -194,15 +200,40 @@ func (d *Director) find(r *wire.Record) {
 		return
 	}
 	plan := c.blocks.Plan()
-	if c.why = plan.Reason; plan.Slices == 0 || plan.Iterations == 0 && d.quiet.Load() {
+	if c.why = plan.Reason; plan.Slices == 0 || plan.Iterations == 0 && d.task.quiet {
 		return
 	}
 	if why := d.crowded(r.Process); why != "" {
-		d.refuse(r.Process, why)
+		d.not(r.Process, why, why)
+		d.rest()
 		return
 	}
-	d.process, d.plan, d.stage = r.Process, plan, preparing
-	d.number = d.options.Session.Send(d.process, "arms "+d.options.Alternative)
+	d.process, d.plan = r.Process, plan
+	d.prepare()
+}
+
+// alternative is the one whose turn it is.
+func (d *Director) alternative() string { return d.task.alternatives[d.turn] }
+
+// prepare asks the pool for the alternative.
+func (d *Director) prepare() {
+	d.stage = preparing
+	d.number = d.options.Session.Send(d.process, "arms "+d.alternative())
+}
+
+// next goes on with the next alternative, if there is one.
+func (d *Director) next() {
+	if d.turn++; d.turn < len(d.task.alternatives) {
+		d.prepare()
+		return
+	}
+	d.rest()
+}
+
+// rest waits for another request.
+func (d *Director) rest() {
+	d.stage = idle
+	d.asked.CompareAndSwap(d.task, nil)
 }
 
 // most returns how many requests the process with the most has made.
@@ -218,17 +249,19 @@ func (d *Director) answered(r *wire.Record) {
 	if r.Process != d.process {
 		return
 	}
-	refused := r.AsLimit().Status() != 0
+	refused, ours := r.AsLimit().Status() != 0, r.AsLimit().Sequence() == d.number
 	switch {
-	case d.stage == preparing && refused && r.AsLimit().Sequence() == d.number:
-		d.refuse(d.process, string(wire.ParseText(r.Payload)))
-	case d.stage == preparing && d.follower.Following():
+	case d.stage == preparing && refused && ours:
+		d.notOne(d.process, d.alternative(), string(wire.ParseText(r.Payload)))
+		d.next()
+	case d.stage == preparing && ours && d.follower.Following():
 		d.stage, d.last, d.arm, d.spent, d.pace = running, Plan{}, experiment.Present, 0, newPace(&d.plan)
 		d.options.Seed++
 		d.order = experiment.NewOrder(d.options.Seed)
 		d.options.Session.Say(d.process, d.now, startWord+d.about())
 	case d.stage == running && !refused && changes(r):
 		d.end("the configuration was changed")
+		d.rest()
 	case d.stage == running && refused:
 		d.ahead = min(2*d.ahead, aheadMost) // the change came too late: its block does not count
 		d.late++
@@ -243,7 +276,7 @@ func changes(r *wire.Record) bool {
 
 // about says what is compared.
 func (d *Director) about() string {
-	text := "the present configuration and " + d.options.Alternative
+	text := "the present configuration and " + d.alternative()
 	if d.plan.Iterations > 0 {
 		text += fmt.Sprintf(", in iterations of %d requests", d.pace.period)
 	} else {
@@ -255,21 +288,27 @@ func (d *Director) about() string {
 	return text
 }
 
-// exited ends the experiment with its process. Where that was not measured, another may be.
+// exited ends the experiment with its process. Where an alternative was not measured, another process may do.
 func (d *Director) exited(r *wire.Record) {
+	const late = "the program ended before its turn"
 	switch {
 	case d.stage == looking:
 		if c := d.candidates[r.Process]; c != nil && c.requests == d.most() {
-			d.not(r.Process, d.short(c))
+			why := d.short(c)
+			d.not(r.Process, why, why)
 		}
 		delete(d.candidates, r.Process)
 	case r.Process != d.process:
 	case d.follower.result.Answer.Looks > 0:
-		d.stage = idle
-		d.wanted.Store(false)
 		d.options.Session.Say(d.process, d.now, endWord+"the program ended")
+		if d.turn++; d.turn == len(d.task.alternatives) {
+			d.rest()
+			return
+		}
+		d.not(d.process, late, late)
+		d.look()
 	default:
-		d.not(d.process, d.short(d.candidates[r.Process]))
+		d.not(d.process, d.short(d.candidates[r.Process]), late)
 		d.look()
 	}
 }
@@ -282,6 +321,12 @@ func (d *Director) proceed() {
 	answer := &d.follower.result.Answer
 	if answer.Stop == experiment.Precise || answer.Stop == experiment.Full {
 		d.end(answer.Stop.String())
+		d.next()
+		return
+	}
+	if d.turn+1 < len(d.task.alternatives) && d.overspent(answer) { // others wait
+		d.end(experiment.OverSpent.String())
+		d.next()
 		return
 	}
 	if d.last.Requests == 0 {
@@ -363,15 +408,19 @@ func (d *Director) overspent(a *experiment.Answer) bool {
 	if a.Looks == 0 { // without an interval the answer is worth nothing
 		return false
 	}
-	return (a.Alternative.Time-a.Present.Time)*float64(d.spent) > d.options.Budget*float64(d.now-d.started)
+	return d.paid+d.cost(a) > d.options.Budget*float64(d.now-d.started)
+}
+
+// cost returns the ns that the experiment has cost the program so far.
+func (d *Director) cost(a *experiment.Answer) float64 {
+	return max(0, a.Alternative.Time-a.Present.Time) * float64(d.spent)
 }
 
 // end ends the experiment while the program goes on.
 func (d *Director) end(why string) {
 	if d.stage == preparing || d.stage == running {
+		d.paid += d.cost(&d.follower.result.Answer)
 		d.options.Session.Send(d.process, "arms")
 		d.options.Session.Say(d.process, d.now, endWord+why)
 	}
-	d.stage = idle
-	d.wanted.Store(false)
 }

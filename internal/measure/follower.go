@@ -3,6 +3,7 @@ package measure
 import (
 	"cmp"
 	"math"
+	"slices"
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
@@ -31,11 +32,18 @@ type Result struct {
 	Answer      experiment.Answer
 }
 
-// Follower follows the experiments of a run. The latest one counts.
+// Results are those of the experiments of a run, the latest last. Of an alternative that was measured again the latest one counts.
+type Results []Result
+
+// resultsMost bounds how many are remembered.
+const resultsMost = 32
+
+// Follower follows the experiments of a run.
 type Follower struct {
 	Started uint64  // time when the run did; 0: unknown
 	Until   float64 // see experiment.Options
 
+	past   Results // before result
 	result Result
 	trial  *experiment.Trial
 	next   uint64 // number of the request that comes
@@ -62,13 +70,22 @@ type block struct {
 // Following reports whether records other than LIMIT and DIAG matter.
 func (f *Follower) Following() bool { return f.result.Running }
 
-// Result returns what was found so far; nil: there was no experiment, and no user wanted one.
-func (f *Follower) Result() *Result {
+// Results returns what was found so far; none: there was no experiment, and no user wanted one.
+func (f *Follower) Results() Results {
 	if f.result == (Result{}) {
 		return nil
 	}
-	result := f.result
-	return &result
+	return append(slices.Clone(f.past), f.result)
+}
+
+// begin remembers the latest result when another begins.
+func (f *Follower) begin(r Result) {
+	if f.result != (Result{}) {
+		f.past = append(f.past, f.result)
+	}
+	f.past = slices.DeleteFunc(f.past, func(old Result) bool { return old.Alternative == r.Alternative })
+	f.past = f.past[max(0, len(f.past)-resultsMost+1):]
+	f.result = r
 }
 
 // See takes a record. Records other than LIMIT and DIAG matter only while Following. held is the memory of the record's process.
@@ -114,9 +131,10 @@ func (f *Follower) answer(r *wire.Record) {
 			f.end("")
 		}
 	default:
+		f.begin(Result{Alternative: callsite.Clean([]byte(alternative)), Process: r.Process, Running: true})
 		*f = Follower{
 			Started: f.Started, Until: f.Until, trial: experiment.New(experiment.Options{Until: f.Until}), next: request + 1,
-			result: Result{Alternative: callsite.Clean([]byte(alternative)), Process: r.Process, Running: true},
+			past: f.past, result: f.result,
 		}
 	}
 }
@@ -135,10 +153,25 @@ func (f *Follower) said(r *wire.Record) {
 	}
 	if why, ok := strings.CutPrefix(text, endWord); ok && r.Process == f.result.Process {
 		f.end(why)
-	} else if why, ok := strings.CutPrefix(text, notWord); ok && f.result.Answer.Looks == 0 {
-		f.end("")
-		f.result.Why = why
+	} else if text, ok := strings.CutPrefix(text, notWord); ok {
+		alternative, why, _ := strings.Cut(text, ": ")
+		f.notMeasured(r.Process, alternative, why)
 	}
+}
+
+// notMeasured notes why an alternative was not measured, unless it was before.
+func (f *Follower) notMeasured(process uint32, alternative, why string) {
+	for _, old := range f.Results() {
+		if old.Alternative == alternative && old.Known() {
+			return
+		}
+	}
+	if f.result.Alternative == alternative {
+		f.end("")
+	} else {
+		f.begin(Result{Alternative: alternative, Process: process})
+	}
+	f.result.Why = why
 }
 
 func (f *Follower) end(why string) {

@@ -26,8 +26,9 @@ type program struct {
 	switches     []Plan // Arm and From
 	sequence     uint64
 	said         []string
-	delay        uint64 // ns that a message takes
-	refuse       string // why the pool does not prepare the alternative
+	delay        uint64             // ns that a message takes
+	refuse       string             // why the pool does not prepare the alternative
+	costs        map[string]float64 // ns of an iteration by alternative; none: cost has it
 }
 
 type message struct {
@@ -35,9 +36,17 @@ type message struct {
 	text         string
 }
 
+// latest returns the latest result; nil: none.
+func (f *Follower) latest() *Result {
+	if rs := f.Results(); len(rs) > 0 {
+		return &rs[len(rs)-1]
+	}
+	return nil
+}
+
 func newProgram(until float64, sizes ...uint64) *program {
 	p := &program{random: rand.New(rand.NewPCG(1, 2)), now: 1e9, sizes: sizes, cost: [2]float64{2e6, 3e6}, free: 1 << 30, used: 1 << 20, delay: 20e6}
-	p.director = NewDirector(Options{Alternative: "none", Until: until, Budget: Budget, Seed: 7, Session: p})
+	p.director = NewDirector(Options{Alternatives: []string{"none"}, Until: until, Budget: Budget, Seed: 7, Session: p})
 	return p
 }
 
@@ -83,6 +92,9 @@ func (p *program) obey() {
 			p.limit(m.sequence, -1, p.refuse)
 		case strings.HasPrefix(m.text, "arms "):
 			p.prepared = true
+			if cost, known := p.costs[strings.TrimPrefix(m.text, "arms ")]; known {
+				p.cost[experiment.Alternative] = cost
+			}
 			p.limit(m.sequence, 0, fmt.Sprintf("arms=%s,request=%d", strings.TrimPrefix(m.text, "arms "), p.request))
 		default:
 			if _, err := fmt.Sscanf(m.text, "arm %d %d", &next.Arm, &next.From); err != nil {
@@ -139,8 +151,8 @@ func TestExperiment(t *testing.T) {
 	}
 	p.director.Start()
 	p.run(5000)
-	result := p.second.Result()
-	if result == nil || *result != *p.director.follower.Result() && result.Answer.Blocks != p.director.follower.result.Answer.Blocks {
+	result, others := p.second.latest(), p.director.follower.Results()
+	if result == nil || *result != others[0] && result.Answer.Blocks != p.director.follower.result.Answer.Blocks {
 		t.Fatalf("two readers of the records: %+v, %+v", result, p.director.follower.result)
 	}
 	a := &result.Answer
@@ -194,7 +206,7 @@ func TestNotMeasured(t *testing.T) {
 			p.director.Start()
 			test.prepare(p)
 			p.exit()
-			if result := p.second.Result(); result == nil || !strings.Contains(result.Why, test.want) || result.Running || result.Answer.Blocks > 0 {
+			if result := p.second.latest(); result == nil || !strings.Contains(result.Why, test.want) || result.Running || result.Answer.Blocks > 0 {
 				t.Errorf("%+v", result)
 			}
 			if p.director.stage > looking {
@@ -210,11 +222,11 @@ func TestOffer(t *testing.T) {
 	p.director.Offer()
 	p.run(15)
 	p.exit()
-	if result := p.second.Result(); result != nil || len(p.said) > 0 {
+	if result := p.second.latest(); result != nil || len(p.said) > 0 {
 		t.Errorf("%+v, %q", result, p.said)
 	}
 	p.run(5000)
-	if result := p.second.Result(); result.Answer.Looks == 0 {
+	if result := p.second.latest(); result.Answer.Looks == 0 {
 		t.Errorf("%+v", result)
 	}
 }
@@ -227,13 +239,13 @@ func TestStop(t *testing.T) {
 	p.director.Stop()
 	p.director.Flush()
 	p.run(500)
-	first := p.second.Result()
+	first := p.second.latest()
 	if p.prepared || p.arm != experiment.Present || first.Running || first.Why != "it was stopped" || first.Answer.Blocks == 0 {
 		t.Fatalf("%+v", first)
 	}
 	p.director.Start()
 	p.run(3000)
-	if again := p.second.Result(); !p.prepared || again.Why != "" || again.Answer.Blocks == 0 {
+	if again := p.second.latest(); !p.prepared || again.Why != "" || again.Answer.Blocks == 0 {
 		t.Errorf("%+v", again)
 	}
 }
@@ -244,8 +256,55 @@ func TestLate(t *testing.T) {
 	p.director.Start()
 	p.delay = 600e6
 	p.run(20000)
-	if a := p.second.Result().Answer; p.director.ahead == aheadLeast || a.Blocks < 20 || a.Present.Time > 2.03e6 || a.Alternative.Time < 2.97e6 {
+	if a := p.second.latest().Answer; p.director.ahead == aheadLeast || a.Blocks < 20 || a.Present.Time > 2.03e6 || a.Alternative.Time < 2.97e6 {
 		t.Errorf("%+v", a)
+	}
+}
+
+// TestSeveral: each alternative has its turn, and its own answer.
+func TestSeveral(t *testing.T) {
+	p := newProgram(Until, 100, 200, 300)
+	p.director.options.Alternatives = []string{"none", "slab", "pow2"}
+	p.costs = map[string]float64{"none": 3e6, "slab": 1e6, "pow2": 2.1e6}
+	p.director.Start()
+	for i := 0; p.director.Wanted() && i < 500; i++ {
+		p.run(100)
+	}
+	results := p.second.Results()
+	if len(results) != 3 || p.director.Wanted() {
+		t.Fatalf("%+v", results)
+	}
+	for i := range results {
+		r, a := &results[i], &results[i].Answer
+		if want := 2.003e6/(p.costs[r.Alternative]+3e3) - 1; !r.Known() || r.Alternative != p.director.options.Alternatives[i] || a.Low > want || a.High < want {
+			t.Errorf("%+v: want %g", r, want)
+		}
+	}
+	if known := results.Known(); known == nil || known.Alternative != "none" || known.Why != experiment.Precise.String() {
+		t.Errorf("%+v", known)
+	}
+}
+
+// TestSeveralInALimitedTime: what had no turn says why, and one that costs much makes room for the next.
+func TestSeveralInALimitedTime(t *testing.T) {
+	p := newProgram(1e-9, 100, 200, 300)
+	p.director.options.Alternatives = []string{"none", "slab"}
+	p.director.Start()
+	p.run(20)
+	p.exit()
+	for i, r := range p.second.Results() {
+		if r.Alternative != p.director.options.Alternatives[i] || !strings.HasPrefix(r.Why, "too short: ") || r.Known() {
+			t.Errorf("%+v", r)
+		}
+	}
+	p.run(600)
+	p.exit()
+	if r := p.second.latest(); len(p.second.Results()) != 2 || r.Alternative != "slab" || r.Why != "the program ended before its turn" {
+		t.Errorf("%+v", p.second.Results())
+	}
+	p.run(3000)
+	if rs := p.second.Results(); len(rs) != 2 || rs[0].Why != experiment.OverSpent.String() || !rs[0].Known() || rs[1].Alternative != "slab" || !rs[1].Known() {
+		t.Errorf("%+v", rs)
 	}
 }
 

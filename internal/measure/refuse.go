@@ -4,6 +4,7 @@ package measure
 
 import (
 	"fmt"
+	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
@@ -18,24 +19,30 @@ func (d *Director) crowded(process uint32) string {
 	return fmt.Sprintf("the device may lack the memory for it: the program uses up to %s, and %s more are surely free", units.FormatLong(used), units.FormatLong(free))
 }
 
-// refuse ends the attempt to measure.
-func (d *Director) refuse(process uint32, why string) {
-	d.not(process, why)
-	d.stage = idle
-	d.wanted.Store(false)
+// not says why nothing is measured: of the alternative whose turn it is, and of those after it.
+func (d *Director) not(process uint32, why, whyLater string) {
+	for i, alternative := range d.task.alternatives[d.turn:] {
+		if i > 0 {
+			why = whyLater
+		}
+		d.notOne(process, alternative, why)
+	}
 }
 
-// not says why nothing is measured.
-func (d *Director) not(process uint32, why string) {
-	if !d.quiet.Load() {
-		d.options.Session.Say(process, d.now, notWord+why)
+// notOne says why one alternative is not measured.
+func (d *Director) notOne(process uint32, alternative, why string) {
+	if !d.task.quiet {
+		d.options.Session.Say(process, d.now, notWord+strings.Replace(alternative, " ", ",", 1)+": "+why)
 	}
 }
 
 // short says why a process that has ended was not measured.
 func (d *Director) short(c *candidate) string {
-	if d.stage == looking && c.why != "" {
+	switch {
+	case d.stage == looking && c.why != "":
 		return c.why
+	case d.turn > 0:
+		return "too short: the program ended before an answer was known"
 	}
 	if d.late > 0 && d.follower.result.Answer.Blocks == 0 {
 		return fmt.Sprintf("%s reached the library in the program too late", units.Plural(d.late, "change of the configuration", "changes of the configuration"))

@@ -11,19 +11,50 @@ import (
 // Known reports whether there is an answer with an interval.
 func (r *Result) Known() bool { return r != nil && r.Answer.Looks > 0 }
 
-// Text says what was found, or why nothing was; empty: no user asked.
+// Latest returns the latest result; nil: there is none.
+func (rs Results) Latest() *Result {
+	if len(rs) == 0 {
+		return nil
+	}
+	return &rs[len(rs)-1]
+}
+
+// Running returns the result of the experiment that goes on; nil: none does.
+func (rs Results) Running() *Result {
+	if r := rs.Latest(); r != nil && r.Running {
+		return r
+	}
+	return nil
+}
+
+// Known returns the latest result with an interval, of the comparison with no pool if there is one; nil: there is none.
+func (rs Results) Known() (known *Result) {
+	for i := range rs {
+		if r := &rs[i]; r.Known() && (known == nil || known.Alternative != "none" || r.Alternative == "none") {
+			known = r
+		}
+	}
+	return known
+}
+
+// Text says what was found, or why nothing was; empty for nil.
 func (r *Result) Text() string {
-	switch {
-	case r == nil:
+	if r == nil {
 		return ""
+	}
+	with := ""
+	if r.Alternative != "none" && r.Alternative != "" {
+		with = " " + r.Other()
+	}
+	switch {
 	case r.Running && r.Known():
-		return fmt.Sprintf("measuring: %s, %s so far", r.blocks(), r.Change())
+		return fmt.Sprintf("measuring%s: %s, %s so far", with, r.blocks(), r.Change())
 	case r.Running:
-		return "measuring: " + r.blocks() + " so far"
+		return fmt.Sprintf("measuring%s: %s so far", with, r.blocks())
 	case !r.Known() && r.Why == "":
-		return "nothing: an answer needs more than " + r.blocks()
+		return fmt.Sprintf("nothing%s: an answer needs more than %s", with, r.blocks())
 	case !r.Known():
-		return "nothing: " + r.Why
+		return fmt.Sprintf("nothing%s: %s", with, r.Why)
 	}
 	return r.sentence()
 }

@@ -15,11 +15,11 @@ func TestText(t *testing.T) {
 	slower.Difference, slower.Low, slower.High = 0.0123, 0.002, 0.021
 	alike.Difference, alike.Low, alike.High, alike.Certain = 0.0004, -0.004, 0.0048, false
 	for want, r := range map[string]*Result{
-		"": nil,
 		"measuring: 24 blocks, 37 ± 2.8 % less so far": {Running: true, Answer: answer},
 		"measuring: 4 blocks so far":                   {Running: true, Answer: experiment.Answer{Blocks: 4}},
 		"nothing: an answer needs more than 1 block":   {Answer: experiment.Answer{Blocks: 1}},
 		"nothing: it is dark":                          {Why: "it is dark"},
+		"nothing with slab: it is dark":                {Alternative: "slab", Why: "it is dark"},
 		"an iteration takes 2.14 ms instead of 3.41 ms without the pool, but watched: 37 ± 2.8 % less (24 blocks, 1 920 iterations); it costs 12.0 MiB": {
 			Alternative: "none", Answer: answer, Why: "the program ended",
 		},
@@ -30,9 +30,7 @@ func TestText(t *testing.T) {
 			Alternative: "slab", Answer: alike,
 		},
 	} {
-		if r != nil {
-			r.Requests = 5
-		}
+		r.Requests = 5
 		if got := r.Text(); got != want {
 			t.Errorf("%q\nwant %q", got, want)
 		}

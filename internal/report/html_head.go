@@ -261,7 +261,7 @@ func (v *view) tiles() []htmlTile {
 		saved, basis = "≈\u202f"+v.said(figures.Saved), "an estimate of creates only; "
 	}
 	gain := htmlTile{figures.Saved.Name, saved, basis + things(t.Hits, "driver create") + " avoided"}
-	if m := v.s.Measured; m.Known() {
+	if m := v.s.Measured.Known(); m != nil {
 		gain = htmlTile{"measured", m.Change(), m.Text()}
 	}
 	tiles := []htmlTile{

@@ -34,6 +34,13 @@ type MeasuredAnswer struct {
 	Iterations        int     `json:"iterations"`
 }
 
+func measuredOf(results measure.Results) (list []Measured) {
+	for i := range results {
+		list = append(list, *NewMeasured(&results[i]))
+	}
+	return list
+}
+
 // NewMeasured returns what an experiment found; nil if there was none.
 func NewMeasured(r *measure.Result) *Measured {
 	if r == nil {
@@ -54,15 +61,14 @@ func NewMeasured(r *measure.Result) *Measured {
 	return m
 }
 
-// measuredTexts say what an experiment found.
-func measuredTexts(s *stats.Snapshot) []string {
-	text := s.Measured.Text()
-	if text == "" {
-		return nil
-	}
-	texts := []string{text}
-	if a := &s.Measured.Answer; s.Measured.Known() && a.Present.Driver+a.Alternative.Driver > 0 {
-		texts = append(texts, fmt.Sprintf("the driver's calls take %s of it instead of %s", units.DurationLong(a.Present.Driver), units.DurationLong(a.Alternative.Driver)))
+// measuredTexts say what experiments found.
+func measuredTexts(s *stats.Snapshot) (texts []string) {
+	for i := range s.Measured {
+		r := &s.Measured[i]
+		texts = append(texts, r.Text())
+		if a := &r.Answer; r.Known() && a.Present.Driver+a.Alternative.Driver > 0 {
+			texts = append(texts, fmt.Sprintf("the driver's calls take %s of it instead of %s", units.DurationLong(a.Present.Driver), units.DurationLong(a.Alternative.Driver)))
+		}
 	}
 	return texts
 }

@@ -41,7 +41,7 @@ type details struct {
 	// Machine is what the machine reports of all processes together.
 	Machine   []MachineSummary `json:"machine,omitempty"`
 	Saved     Saved            `json:"saved"`
-	Measured  *Measured        `json:"measured,omitempty"` // in the program; left out where no user asked
+	Measured  []Measured       `json:"measured,omitempty"` // in the program, one for each alternative; left out where no user asked
 	Transfers TransfersSummary `json:"transfers"`
 	Spill     *stats.Spill     `json:"spill,omitempty"` // what --spill did, where it took memory from the device
 	// Exit is how the first process ended. A caller that started the program knows better and may set it.
@@ -119,7 +119,7 @@ func NewSummary(s *stats.Snapshot) Summary {
 	summary := Summary{
 		setup: setup{Policy: s.Policy, FormerPolicies: s.Change.Former, Limits: recording.Limits{}, Labels: s.Labels, WholeBlocks: s.WholeBlocks},
 		details: details{
-			MissReasons: missReasons(t.MissReasons[:], true), FailedWith: failedWith(t), FailedCalls: failedCalls(s), OtherFailed: s.OtherFailed, Machine: machineSummaries(s.Machine, t), Saved: savedOf(t), Measured: NewMeasured(s.Measured),
+			MissReasons: missReasons(t.MissReasons[:], true), FailedWith: failedWith(t), FailedCalls: failedCalls(s), OtherFailed: s.OtherFailed, Machine: machineSummaries(s.Machine, t), Saved: savedOf(t), Measured: measuredOf(s.Measured),
 			Transfers: transfersSummary(&s.Transfers), Spill: s.Spill, Exit: Exit{Status: -1}, Processes: []units.Joined{}, PerTag: []units.Joined{},
 			Objects: objectSummaries(s.Objects), WithoutPool: s.Unpooled.Times, WithoutPoolWhy: s.Unpooled.Why, LeftOut: s.Exceeded, Asked: s.Asked,
 			Ghosts: ghostSummaries(s.Ghosts), Plan: planOf(&t.Plans),

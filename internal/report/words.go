@@ -87,7 +87,7 @@ func driverText(run *figures.Subject) string {
 		saved = append(saved, touchesText(run.Totals))
 	}
 	switch {
-	case run.Evidence != nil && run.Run.Measured.Known(): // an estimate adds nothing to that
+	case run.Evidence != nil && run.Run.Measured.Known() != nil: // an estimate adds nothing to that
 		return text
 	case saved == nil:
 		return text + " (--measure measures what that gains)"

@@ -61,7 +61,7 @@ func (m *Model) Snapshot() *Snapshot {
 		Exceeded:      m.bounds(),
 	}
 	s.Objects, s.Pairs = m.pairs.show()
-	s.Measured = m.measured.Result()
+	s.Measured = m.measured.Results()
 	if m.ghosts != nil {
 		s.Ghosts = m.ghosts()
 	}

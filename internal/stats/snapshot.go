@@ -68,7 +68,7 @@ type Snapshot struct {
 	Asked         []string     // which devices programs asked for before a context, in words; known after the end of a session
 	Exceeded      []string     // what a program did more of than gpumemtop keeps, in words
 
-	Measured *measure.Result // by an experiment in the program; nil: nothing
+	Measured measure.Results // by experiments in the program; nil: nothing
 
 	Machine []MachineFigure // of all processes together, by source and device
 	Objects []ObjectCount   // by type, of those that were created

@@ -24,9 +24,9 @@ type measuredJSON struct {
 	Iterations  int     `json:"iterations"`
 }
 
-func measuredOf(t *testing.T, text []byte) *measuredJSON {
+func measuredOf(t *testing.T, text []byte) []measuredJSON {
 	t.Helper()
-	var all struct{ Measured *measuredJSON }
+	var all struct{ Measured []measuredJSON }
 	if err := json.Unmarshal(text, &all); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
@@ -35,7 +35,7 @@ func measuredOf(t *testing.T, text []byte) *measuredJSON {
 
 // measure runs a program with flags, checks that it does as bare and that a replay repeats each decision, and returns what was measured
 // and what the user reads.
-func measure(t *testing.T, flags []string, program ...string) (*measuredJSON, string) {
+func measure(t *testing.T, flags []string, program ...string) ([]measuredJSON, string) {
 	t.Helper()
 	bare := run(t, command{args: program})
 	file, summary := filepath.Join(t.TempDir(), "x.gmt"), filepath.Join(t.TempDir(), "s.json")
@@ -69,8 +69,13 @@ func TestExperimentInTheRunningProgram(t *testing.T) {
 		{[]string{"--measure", "--measure-until", "0.1"}, "none", "without the pool, but watched"},
 		{[]string{"--policy", "none", "--measure=futhark"}, "futhark", "with futhark"},
 	} {
-		m, text := measure(t, c.flags, example("stencil"), "40000", "1M")
-		if m == nil || m.Blocks < 32 || m.Blocks%4 != 0 || m.Iterations < 32*3 || m.Alternative != c.alternative {
+		all, text := measure(t, c.flags, example("stencil"), "40000", "1M")
+		if len(all) != 1 {
+			t.Errorf("%v: %+v\n%s", c.flags, all, text)
+			continue
+		}
+		m := all[0]
+		if m.Blocks < 32 || m.Blocks%4 != 0 || m.Iterations < 32*3 || m.Alternative != c.alternative {
 			t.Errorf("%v: %+v\n%s", c.flags, m, text)
 			continue
 		}
@@ -90,8 +95,20 @@ func TestExperimentInTheRunningProgram(t *testing.T) {
 func TestNothingMeasured(t *testing.T) {
 	t.Parallel()
 	const want = "  measured   nothing: too short: "
-	if m, text := measure(t, []string{"--measure"}, example("stencil"), "60", "1M"); m == nil || m.Blocks > 0 || !strings.Contains(text, want) {
+	if m, text := measure(t, []string{"--measure"}, example("stencil"), "60", "1M"); len(m) != 1 || m[0].Blocks > 0 || !strings.Contains(text, want) {
 		t.Errorf("%+v\n%s", m, text)
+	}
+}
+
+// TestSeveralAlternatives: each has its turn and its result, in which order the user named them.
+func TestSeveralAlternatives(t *testing.T) {
+	t.Parallel()
+	all, text := measure(t, []string{"--measure=none,slab,max_age=5s", "--measure-until", "20"}, example("stencil"), "80000", "1M")
+	if len(all) != 3 || all[0].Alternative != "none" || all[1].Alternative != "slab" || all[2].Alternative != "futhark,max_age=5" || all[0].Blocks < 32 || all[1].Blocks < 32 {
+		t.Errorf("%+v\n%s", all, text)
+	}
+	if !strings.Contains(text, "without the pool, but watched") || !strings.Contains(text, "with slab") || !strings.Contains(text, "with futhark (max_age=5)") {
+		t.Errorf("%s", text)
 	}
 }
 
@@ -104,6 +121,9 @@ func TestWrongMeasurements(t *testing.T) {
 		"limit max_cached_bytes: bad size":          {"--measure=futhark:max_cached_bytes=much"},
 		`unknown limit "nonsense"`:                  {"--measure=nonsense=1"},
 		"compares with one policy":                  {"--measure=auto"},
+		"it names slab twice":                       {"--measure=slab,none,slab"},
+		"a configuration is missing beside a comma": {"--measure=none,,slab"},
+		"off stands alone":                          {"--measure=none,off"},
 		"want a percentage from 0.1 to 50":          {"--measure", "--measure-until", "0"},
 		"--spill works without a pool, so that the": {"--measure", "--spill"},
 	} {

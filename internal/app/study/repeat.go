@@ -129,7 +129,7 @@ func (p *Program) run(setup *watch.Setup, outputs *watch.Outputs) (*Outcome, err
 	for _, text := range outputs.Complete(result.Snapshot, watch.Exit(result.Status), false) {
 		console.Say("%s", text)
 	}
-	o.status, o.measured = result.Status, result.Snapshot.Measured
+	o.status, o.measured = result.Status, result.Snapshot.Measured.Latest()
 	if p.tempo != nil {
 		o.iterations = p.tempo.Iterations()
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -25,7 +26,7 @@ const (
 
 // MeasureOptions say what is measured in the program.
 type MeasureOptions struct {
-	Alternative string // MeasureOn, MeasureOff, or a configuration to compare with the present one; empty: on request
+	Alternative string // MeasureOn, MeasureOff, or configurations to compare with the present one, commas between; empty: on request
 	Until       string // percent of the time: half the width of the interval with which it ends
 }
 
@@ -37,10 +38,10 @@ const DefaultUntil = "2"
 
 // Experiment is a checked MeasureOptions.
 type Experiment struct {
-	Now         bool   // it begins with the program
-	Never       bool   // nor on request
-	Alternative string // as the pool takes it: "none", or "POLICY LIMIT=VALUE,..."
-	Until       float64
+	Now          bool     // it begins with the program
+	Never        bool     // nor on request
+	Alternatives []string // as the pool takes them: "none", or "POLICY LIMIT=VALUE,..."
+	Until        float64
 }
 
 // New checks the options against the present configuration.
@@ -53,26 +54,66 @@ func (o *MeasureOptions) New(present *PolicyChoice, spill bool) (e Experiment, e
 	if e.Now && spill {
 		return e, errors.New("--spill works without a pool, so that there is nothing to compare: leave out --measure")
 	}
-	var choice PolicyChoice
-	switch {
-	case o.Alternative != "" && o.Alternative != MeasureOn && o.Alternative != MeasureOff:
-		if choice, err = present.Other("measure", o.Alternative); err != nil {
+	if o.Alternative == "" || o.Alternative == MeasureOn || o.Alternative == MeasureOff {
+		e.Alternatives = []string{"none"}
+		if present.Policy == "none" {
+			e.Alternatives[0] = allocator.Default
+		}
+		return e, nil
+	}
+	for _, text := range splitAlternatives(o.Alternative) {
+		one, err := alternative(text, present)
+		if err == nil && slices.Contains(e.Alternatives, one) {
+			err = fmt.Errorf("bad value %q for --measure: it names %s twice", o.Alternative, text)
+		}
+		if err != nil {
 			return e, err
 		}
-	case present.Policy == "none":
-		choice.Policy = allocator.Default
-	default:
-		choice.Policy = "none"
+		e.Alternatives = append(e.Alternatives, one)
+	}
+	return e, nil
+}
+
+// splitAlternatives splits the value of --measure at its commas. A limit behind a policy's first one belongs to that policy.
+func splitAlternatives(text string) (list []string) {
+	limited := false // the last one is a policy with limits
+	for _, part := range strings.Split(text, ",") {
+		policy, _, _ := strings.Cut(part, "=")
+		switch isLimit := policy != part && !strings.Contains(policy, ":"); {
+		case isLimit && limited:
+			list[len(list)-1] += "," + part
+			continue
+		case isLimit:
+			limited = false
+		default:
+			limited = strings.Contains(part, ":")
+		}
+		list = append(list, part)
+	}
+	return list
+}
+
+// alternative reads one configuration, and writes it as the pool takes it.
+func alternative(text string, present *PolicyChoice) (string, error) {
+	switch text {
+	case "":
+		return "", errors.New("bad value for --measure: a configuration is missing beside a comma")
+	case MeasureOn, MeasureOff:
+		return "", fmt.Errorf("bad value for --measure: %s stands alone", text)
+	}
+	choice, err := present.Other("measure", text)
+	if err != nil {
+		return "", err
 	}
 	_, settings, err := choice.New()
 	if err != nil {
-		return e, fmt.Errorf("--measure: %w", err)
+		return "", fmt.Errorf("--measure: %w", err)
 	}
-	e.Alternative = configurationText(choice.Policy, settings)
-	if len(e.Alternative) > wire.ControlMax-len("arms ") {
-		return e, fmt.Errorf("--measure: %d limits are too many to compare with", len(settings))
+	out := configurationText(choice.Policy, settings)
+	if len(out) > wire.ControlMax-len("arms ") {
+		return "", fmt.Errorf("--measure: %d limits are too many to compare with", len(settings))
 	}
-	return e, nil
+	return out, nil
 }
 
 // Other reads the value of a flag, a configuration to compare with this one: POLICY, POLICY:LIMIT=VALUE,..., or LIMIT=VALUE,...
@@ -141,7 +182,7 @@ type Experimenter struct {
 func NewExperimenter(e *Experiment, model *stats.Model, next session.Tap) *Experimenter {
 	x := &Experimenter{next: next, model: model}
 	x.Director = measure.NewDirector(measure.Options{
-		Alternative: e.Alternative, Until: e.Until, Budget: measure.Budget, Seed: rand.Uint64(), Session: x,
+		Alternatives: e.Alternatives, Until: e.Until, Budget: measure.Budget, Seed: rand.Uint64(), Session: x,
 	})
 	if e.Now {
 		x.Start()
@@ -177,7 +218,7 @@ func (r *runner) toggleExperiment() (string, error) {
 		return "the experiment ends; E begins another", nil
 	default:
 		m.Start()
-		return "experiment: parts of the run are served by " + r.subject.Setup.Measure.Alternative + "; E ends it", nil
+		return "experiment: parts of the run are served by " + strings.Join(r.subject.Setup.Measure.Alternatives, ", then ") + "; E ends it", nil
 	}
 }
 
