@@ -1,6 +1,6 @@
 package allocator
 
-// Auto names the policy that starts as AutoBase and switches to policies that would have done clearly better. The session
+// Auto names the policy that starts as AutoBase and switches to what an experiment in the program shows to be better. The session
 // decides when (internal/whatif/auto); New returns AutoBase for it. It is not among Names, because it serves no requests
 // itself.
 const Auto = "auto"
@@ -12,7 +12,7 @@ const AutoBase = "futhark"
 var autoDescription = Description{
 	Name:   Auto,
 	Source: "gpumemtop's own",
-	Summary: "Starts as " + AutoBase + " and simulates the other policies beside the run, with the limits that were set. Switches to one that would have " +
-		"cut driver time by 10 % or more for several windows in a row, by enough to matter, using at most 25 % more memory, and back to " +
-		AutoBase + " when the program gets slower. Each switch makes the next one harder. Only for programs that gpumemtop runs.",
+	Summary: "Starts as " + AutoBase + " and tries other configurations on parts of the run: no pool, and policies that would have cut driver time by 10 % " +
+		"or more in a simulation beside the run, with the limits that were set and at most 25 % more memory. Switches to one only if the interval of the " +
+		"measured difference says that it is faster, or as fast with a quarter less memory. Each trial makes the next one rarer. Only for programs that gpumemtop runs.",
 }

@@ -44,7 +44,7 @@ var sections = []section{
 	{name: "chrome", title: "What Chrome traces cost: time, and size per buffer", measure: (*bench).chrome},
 	{name: "view", title: "How soon view shows a long recording", measure: (*bench).view},
 	{name: "experiment", title: "Whether --measure inside one run finds what whole runs show", measure: (*bench).experiment, asked: true},
-	{name: "auto", title: "How programs run under --policy auto, compared with futhark", measure: (*bench).auto},
+	{name: "auto", title: "How programs run under --policy auto, compared with futhark and no pool, and what it decides", measure: (*bench).auto},
 	// Go benchmarks.
 	{name: "replay", title: "How fast one core replays a recording through each policy", measure: benchmarks(parts{
 		pattern: "^BenchmarkRun$", duration: "300ms", units: []string{"Mevents/s"}, packages: []string{"./internal/replay"},

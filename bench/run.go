@@ -45,6 +45,10 @@ type summary struct {
 	Misses        float64 `json:"misses"`
 	HitRate       float64 `json:"hit_rate"`
 	SteadyHitRate float64 `json:"steady_hit_rate"`
+	Measured      []struct {
+		Alternative string
+		Adopted     bool
+	}
 	PeakInUse     float64 `json:"peak_in_use"`
 	PeakRequested float64 `json:"peak_requested"`
 	PeakReserved  float64 `json:"peak_reserved"`

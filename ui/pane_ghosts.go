@@ -112,7 +112,7 @@ func (p *ghostsPane) notes(g *stats.Ghosts, t *ghostTable, w int) []span {
 	return notes
 }
 
-// autoText says whether the session switches policies by itself, and what it did last.
+// autoText says whether the session switches policies by itself, and what it decided last.
 func autoText(a *stats.Auto) string {
 	switch {
 	case a == nil:
@@ -120,7 +120,7 @@ func autoText(a *stats.Auto) string {
 	case !a.Steers:
 		return "auto: off, because the policy was changed by hand"
 	case a.Said == "":
-		return "auto: no other policy has been clearly better for long enough"
+		return "auto: nothing is decided yet: that takes an experiment in the program"
 	}
 	return a.Said
 }

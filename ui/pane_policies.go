@@ -43,7 +43,7 @@ func (b *policiesPane) request(ask func(name string) (uint64, error), name, poli
 	return true
 }
 
-// update reports the answer to the request, and what an automatic session has changed.
+// update reports the answer to the request, and what an automatic session has decided.
 func (b *policiesPane) update(s *stats.Snapshot) {
 	if q := b.asked; q != nil {
 		if text, st := q.answer(&s.Change.Request, s.Time, b.d.ended()); text != "" {

@@ -52,8 +52,9 @@ type Options struct {
 
 // task is what a Director was asked for.
 type task struct {
-	alternatives []string // in turn
-	quiet        bool     // no user asked: only iterations are measured, and where there are none no message says so
+	alternatives []string  // in turn
+	proposal     *Proposal // nil: a user asked, or quiet
+	quiet        bool      // no user asked: only iterations are measured, and where there are none no message says so
 }
 
 // stage of a Director.
@@ -79,7 +80,9 @@ type Director struct {
 	options Options
 	asked   atomic.Pointer[task] // nil: nothing is wanted
 	task    *task                // that is served, unless idle
-	turn    int                  // of its alternatives
+	adopted bool                 // its proposal
+	verdict atomic.Pointer[Verdict]
+	turn    int // of its alternatives
 	stage   stage
 	started uint64 // time of the first record
 	now     uint64
@@ -124,10 +127,10 @@ func (d *Director) Take(r *wire.Record) {
 		d.started = r.Time
 	}
 	if d.stage == idle {
-		if d.task = d.asked.Load(); d.task == nil || r.Kind == wire.KindDiag {
+		if d.task = d.asked.Load(); d.task == nil || r.Kind == wire.KindDiag || !d.affordable(d.task, r.Time) {
 			return
 		}
-		d.turn = 0
+		d.turn, d.adopted = 0, false
 		d.look()
 	}
 	d.now = max(d.now, r.Time)
@@ -230,9 +233,12 @@ func (d *Director) next() {
 	d.rest()
 }
 
-// rest waits for another request.
+// rest waits for another task.
 func (d *Director) rest() {
 	d.stage = idle
+	if d.task.proposal != nil {
+		d.verdict.Store(&Verdict{d.task.proposal, d.adopted})
+	}
 	d.asked.CompareAndSwap(d.task, nil)
 }
 
@@ -301,6 +307,7 @@ func (d *Director) exited(r *wire.Record) {
 	case r.Process != d.process:
 	case d.follower.result.Answer.Looks > 0:
 		d.options.Session.Say(d.process, d.now, endWord+"the program ended")
+		d.stays(d.process, ", as the program ended: "+d.follower.result.sentence())
 		if d.turn++; d.turn == len(d.task.alternatives) {
 			d.rest()
 			return
@@ -319,6 +326,9 @@ func (d *Director) proceed() {
 		return
 	}
 	answer := &d.follower.result.Answer
+	if d.decide(answer) {
+		return
+	}
 	if answer.Stop == experiment.Precise || answer.Stop == experiment.Full {
 		d.end(answer.Stop.String())
 		d.next()

@@ -29,6 +29,8 @@ type Result struct {
 	Running     bool
 	Warming     bool   // caches warm up for longer than a block: the answer has some of that
 	Why         string // it ended, or nothing was measured; empty: unknown
+	Auto        string // what auto made of it, in words; empty: it was not auto's
+	Adopted     bool   // auto took the alternative
 	Answer      experiment.Answer
 }
 
@@ -43,17 +45,18 @@ type Follower struct {
 	Started uint64  // time when the run did; 0: unknown
 	Until   float64 // see experiment.Options
 
-	past   Results // before result
-	result Result
-	trial  *experiment.Trial
-	next   uint64 // number of the request that comes
-	plans  []Plan
-	over   uint64    // blocks
-	warm   [2]uint64 // ns of the faster block of each arm that does not count
-	first  []block   // the first of them, until it is known what is left out
-	leave  int       // slices at the beginning of each block
-	cut    block     // is being timed
-	broken bool      // records of it were lost
+	past      Results // before result
+	decisions uint64  // of auto
+	result    Result
+	trial     *experiment.Trial
+	next      uint64 // number of the request that comes
+	plans     []Plan
+	over      uint64    // blocks
+	warm      [2]uint64 // ns of the faster block of each arm that does not count
+	first     []block   // the first of them, until it is known what is left out
+	leave     int       // slices at the beginning of each block
+	cut       block     // is being timed
+	broken    bool      // records of it were lost
 }
 
 // block is what is known of a block.
@@ -83,7 +86,9 @@ func (f *Follower) begin(r Result) {
 	if f.result != (Result{}) {
 		f.past = append(f.past, f.result)
 	}
-	f.past = slices.DeleteFunc(f.past, func(old Result) bool { return old.Alternative == r.Alternative })
+	f.past = slices.DeleteFunc(f.past, func(old Result) bool {
+		return old.Alternative == r.Alternative && !old.Adopted && !(old.Known() && r.Auto != "")
+	})
 	f.past = f.past[max(0, len(f.past)-resultsMost+1):]
 	f.result = r
 }
@@ -134,7 +139,7 @@ func (f *Follower) answer(r *wire.Record) {
 		f.begin(Result{Alternative: callsite.Clean([]byte(alternative)), Process: r.Process, Running: true})
 		*f = Follower{
 			Started: f.Started, Until: f.Until, trial: experiment.New(experiment.Options{Until: f.Until}), next: request + 1,
-			past: f.past, result: f.result,
+			past: f.past, result: f.result, decisions: f.decisions,
 		}
 	}
 }
@@ -155,23 +160,30 @@ func (f *Follower) said(r *wire.Record) {
 		f.end(why)
 	} else if text, ok := strings.CutPrefix(text, notWord); ok {
 		alternative, why, _ := strings.Cut(text, ": ")
-		f.notMeasured(r.Process, alternative, why)
+		f.notMeasured(&Result{Alternative: alternative, Process: r.Process, Why: why})
+	} else if text, ok := strings.CutPrefix(text, autoNotWord); ok {
+		alternative, why, _ := strings.Cut(text, ": ")
+		f.notMeasured(&Result{Alternative: alternative, Process: r.Process, Auto: why})
+		f.decisions++
+	} else if text, ok := strings.CutPrefix(text, autoWord); ok && f.result.Process == r.Process {
+		f.result.Auto, f.result.Adopted = text, strings.HasPrefix(text, switchesWord)
+		f.decisions++
 	}
 }
 
-// notMeasured notes why an alternative was not measured, unless it was before.
-func (f *Follower) notMeasured(process uint32, alternative, why string) {
+// notMeasured takes a result without an answer, unless the user has an answer about that alternative.
+func (f *Follower) notMeasured(r *Result) {
 	for _, old := range f.Results() {
-		if old.Alternative == alternative && old.Known() {
+		if old.Alternative == r.Alternative && old.Known() && old.Auto == "" && r.Auto == "" {
 			return
 		}
 	}
-	if f.result.Alternative == alternative {
+	if f.result.Alternative == r.Alternative && !f.result.Known() {
 		f.end("")
-	} else {
-		f.begin(Result{Alternative: alternative, Process: process})
+		f.result.Why, f.result.Auto = r.Why, r.Auto
+		return
 	}
-	f.result.Why = why
+	f.begin(*r)
 }
 
 func (f *Follower) end(why string) {

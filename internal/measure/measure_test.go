@@ -308,6 +308,91 @@ func TestSeveralInALimitedTime(t *testing.T) {
 	}
 }
 
+// TestDecides: what is proposed is adopted if the experiment says that it is faster, or as fast where that is enough.
+func TestDecides(t *testing.T) {
+	for name, test := range map[string]struct {
+		cost    float64
+		memory  string
+		adopted bool
+		want    string // of the sentence
+	}{
+		"faster":             {1.5e6, "", true, "switches to no pool after 2."},
+		"a little faster":    {1.97e6, "", true, "with futhark an iteration takes 2.00 ms instead of 1.97 ms without the pool, but watched: 1.5 ± "},
+		"slower":             {3e6, "", false, "stays with futhark: an iteration takes 2.00 ms instead of 3.0"},
+		"slower, and small":  {3e6, "1 MiB instead of 2", false, "stays with futhark: an iteration takes 2.00 ms instead of 3.0"},
+		"as fast":            {2e6, "", false, "stays with futhark: no certain difference: an iteration takes "},
+		"as fast, and small": {2e6, "1 MiB instead of 2", true, "switches to no pool after "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProgram(Until, 100, 200, 300)
+			p.cost[experiment.Alternative] = test.cost
+			proposal := &Proposal{Alternative: "none", Name: "no pool", Present: "futhark", Memory: test.memory}
+			if !p.director.Propose(proposal) || p.director.Propose(proposal) {
+				t.Fatal("two at a time")
+			}
+			for i := 0; p.director.Wanted() && i < 500; i++ {
+				p.run(100)
+			}
+			p.run(100)
+			r, v := p.second.latest(), p.director.Verdict()
+			if v == nil || v.Proposal != proposal || v.Adopted != test.adopted || r.Adopted != test.adopted || !strings.Contains(r.Auto, test.want) || !r.Known() || r.Running || p.prepared {
+				t.Errorf("%+v, %+v", v, r)
+			}
+			if number, said := p.second.Decisions(); number != 1 || said != "auto: "+r.Auto || test.adopted && p.second.Results().Known() != nil {
+				t.Errorf("%d, %q", number, said)
+			}
+			t.Log(r.Auto)
+		})
+	}
+}
+
+// TestDecidesNothing: without an answer the present configuration stays, and a message says why.
+func TestDecidesNothing(t *testing.T) {
+	for want, prepare := range map[string]func(p *program){
+		"stays with futhark: nothing could be measured: too short: the program made 60 requests, and an answer takes longer": func(p *program) { p.run(20) },
+		"stays with futhark: nothing could be measured: no such policy":                                                      func(p *program) { p.refuse = "no such policy"; p.run(500) },
+		"stays with futhark: nothing could be measured: the device may lack the memory for it":                               func(p *program) { p.free = 1000; p.run(500) },
+		"stays with futhark, as the program ended: no certain difference: ":                                                  func(p *program) { p.director.options.Until = 1e-9; p.run(1500) },
+	} {
+		p := newProgram(Until, 100, 200, 300)
+		p.cost[experiment.Alternative] = 2e6
+		p.director.Propose(&Proposal{Alternative: "none", Name: "none", Present: "futhark"})
+		prepare(p)
+		p.exit()
+		if r, v := p.second.latest(), p.director.Verdict(); r == nil || !strings.HasPrefix(r.Auto, want) || r.Adopted || v != nil && v.Adopted {
+			t.Errorf("%+v, %+v, want %q", r, v, want)
+		}
+	}
+}
+
+// TestProposalsWait: together they cost no more than their part of the run, and a user who stops one is obeyed.
+func TestProposalsWait(t *testing.T) {
+	p := newProgram(Until, 100, 200, 300)
+	propose := func() { p.director.Propose(&Proposal{Alternative: "none", Name: "none", Present: "futhark"}) }
+	propose()
+	for i := 0; p.director.Wanted() && i < 500; i++ {
+		p.run(10)
+	}
+	first := p.now
+	propose()
+	p.run(2000)
+	if p.director.stage != idle || p.director.paid == 0 {
+		t.Errorf("it begins the second trial %d ns after the first, which cost %g", p.now-first, p.director.paid)
+	}
+	p.run(20000)
+	if number, _ := p.second.Decisions(); number != 2 {
+		t.Errorf("%d decisions", number)
+	}
+	p.run(30000)
+	propose()
+	p.run(200)
+	p.director.Stop()
+	p.run(200)
+	if number, _ := p.second.Decisions(); number != 2 || p.director.Verdict().Adopted || p.prepared {
+		t.Errorf("%d decisions, %+v", number, p.second.latest())
+	}
+}
+
 func FuzzPlan(f *testing.F) {
 	f.Add((&Plan{1, 1, 100, 4, 2, 1}).text())
 	f.Fuzz(func(t *testing.T, text string) {

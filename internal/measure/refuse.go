@@ -31,9 +31,14 @@ func (d *Director) not(process uint32, why, whyLater string) {
 
 // notOne says why one alternative is not measured.
 func (d *Director) notOne(process uint32, alternative, why string) {
-	if !d.task.quiet {
-		d.options.Session.Say(process, d.now, notWord+strings.Replace(alternative, " ", ",", 1)+": "+why)
+	if d.task.quiet {
+		return
 	}
+	word := notWord
+	if p := d.task.proposal; p != nil {
+		word, why = autoNotWord, staysWord+p.Present+": nothing could be measured: "+why
+	}
+	d.options.Session.Say(process, d.now, word+strings.Replace(alternative, " ", ",", 1)+": "+why)
 }
 
 // short says why a process that has ended was not measured.

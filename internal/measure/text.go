@@ -27,10 +27,13 @@ func (rs Results) Running() *Result {
 	return nil
 }
 
-// Known returns the latest result with an interval, of the comparison with no pool if there is one; nil: there is none.
+// Known returns the latest result with an interval, of the comparison with no pool if there is one; nil: there is none. Results
+// before auto changed the configuration are of another one.
 func (rs Results) Known() (known *Result) {
 	for i := range rs {
-		if r := &rs[i]; r.Known() && (known == nil || known.Alternative != "none" || r.Alternative == "none") {
+		if rs[i].Adopted {
+			known = nil
+		} else if r := &rs[i]; r.Known() && (known == nil || known.Alternative != "none" || r.Alternative == "none") {
 			known = r
 		}
 	}
@@ -116,7 +119,8 @@ func (r *Result) Costs() uint64 {
 
 func (r *Result) blocks() string { return units.Count(uint64(r.Answer.Blocks), "block") }
 
-// Change writes the difference with its interval: "37 % ± 3 % less".
+// Change writes the difference with its interval: "37 ± 3 % less", or "8 % less (1 to 22)" where the interval reaches much farther to
+// one side, but not to 0.
 func (r *Result) Change() string { return Change(r.Answer.Difference, r.Answer.Low, r.Answer.High) }
 
 // Change writes a difference, as a part of 1, with the ends of its interval.
@@ -125,6 +129,10 @@ func Change(difference, low, high float64) string {
 	word := "less"
 	if difference > 0 {
 		word = "more"
+	}
+	if (low > 0 || high < 0) && half >= math.Abs(difference) {
+		low, high = math.Abs(low), math.Abs(high)
+		return fmt.Sprintf("%s %% %s (%s to %s)", percent(math.Abs(difference)), word, percent(min(low, high)), percent(max(low, high)))
 	}
 	return fmt.Sprintf("%s ± %s %% %s", percent(math.Abs(difference)), percent(half), word)
 }

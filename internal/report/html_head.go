@@ -60,6 +60,9 @@ func (v *view) settingFacts() []htmlFact {
 		policy = "auto: " + policy
 	}
 	facts := []htmlFact{{Name: "policy", Text: policy}}
+	for _, text := range autoTexts(v.s) {
+		facts = append(facts, htmlFact{Name: "auto", Text: text})
+	}
 	if d := &v.s.Device; d.Name != "" {
 		text := name(d.Name)
 		if d.Global > 0 {

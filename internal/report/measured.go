@@ -12,7 +12,9 @@ import (
 type Measured struct {
 	Alternative string `json:"alternative"` // "none", or a policy and its limits
 	Running     bool   `json:"running,omitempty"`
-	Why         string `json:"why,omitempty"` // it ended, or nothing was measured
+	Why         string `json:"why,omitempty"`     // it ended, or nothing was measured
+	Auto        string `json:"auto,omitempty"`    // what auto made of it
+	Adopted     bool   `json:"adopted,omitempty"` // by auto
 	Requests    uint64 `json:"requests_per_iteration,omitempty"`
 	// The following are left out without an interval.
 	*MeasuredAnswer
@@ -46,7 +48,7 @@ func NewMeasured(r *measure.Result) *Measured {
 	if r == nil {
 		return nil
 	}
-	m := &Measured{Alternative: r.Alternative, Running: r.Running, Why: r.Why, Requests: r.Requests}
+	m := &Measured{Alternative: r.Alternative, Running: r.Running, Why: r.Why, Auto: r.Auto, Adopted: r.Adopted, Requests: r.Requests}
 	if !r.Known() {
 		return m
 	}
@@ -61,10 +63,26 @@ func NewMeasured(r *measure.Result) *Measured {
 	return m
 }
 
-// measuredTexts say what experiments found.
+// autoTexts say what auto decided, by what measurement.
+func autoTexts(s *stats.Snapshot) (texts []string) {
+	for i := range s.Measured {
+		if text := s.Measured[i].Auto; text != "" {
+			texts = append(texts, text)
+		}
+	}
+	if texts == nil && s.Auto != nil && s.Change.Done == 0 {
+		texts = []string{"changed nothing: there was nothing to measure"}
+	}
+	return texts
+}
+
+// measuredTexts say what the user's experiments found.
 func measuredTexts(s *stats.Snapshot) (texts []string) {
 	for i := range s.Measured {
 		r := &s.Measured[i]
+		if r.Auto != "" {
+			continue
+		}
 		texts = append(texts, r.Text())
 		if a := &r.Answer; r.Known() && a.Present.Driver+a.Alternative.Driver > 0 {
 			texts = append(texts, fmt.Sprintf("the driver's calls take %s of it instead of %s", units.DurationLong(a.Present.Driver), units.DurationLong(a.Alternative.Driver)))

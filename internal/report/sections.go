@@ -195,6 +195,9 @@ func (v *view) keyFigures() section {
 		{figures.HitRate.Name, hitsText(t)},
 		{"driver", driverText(t)},
 	}}
+	for _, text := range autoTexts(v.s) {
+		s.fact("auto", text)
+	}
 	for _, text := range measuredTexts(v.s) {
 		s.fact("measured", text)
 	}

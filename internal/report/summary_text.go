@@ -137,10 +137,8 @@ func (s *Summary) watchedFigures() []string {
 // figures are the lines between the title and the last.
 func (s *Summary) figures() []string {
 	run := figures.Run(s.snapshot)
-	lines := []string{
-		"  policy     " + policyText(s.snapshot),
-		fmt.Sprintf("  %-10s %s", figures.HitRate.Name, hitsText(run)),
-	}
+	lines := append([]string{"  policy     " + policyText(s.snapshot)}, labelled("auto", autoTexts(s.snapshot))...)
+	lines = append(lines, fmt.Sprintf("  %-10s %s", figures.HitRate.Name, hitsText(run)))
 	if run.Failures > 0 {
 		lines = append(lines, fmt.Sprintf("  %-10s %d, %s: %s", figures.Creates.Name, run.Creates+run.Failures, refusedText(run.Totals), statusesText(run.Totals)))
 	}

@@ -1,6 +1,10 @@
 package stats
 
-import "testing"
+import (
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
 
 // TestAuto: a live session says how its policy is steered, a recording only that it was.
 func TestAuto(t *testing.T) {
@@ -11,9 +15,12 @@ func TestAuto(t *testing.T) {
 	if s := recorded.Snapshot(); s.Auto == nil || !s.Auto.Steers || s.Auto.Said != "" {
 		t.Errorf("%+v of a recording", s.Auto)
 	}
-	said := &Auto{Steers: true, Said: "auto: slab", Number: 1}
-	recorded.SetAuto(func() *Auto { return said })
-	if s := recorded.Snapshot(); s.Auto != said {
-		t.Errorf("%+v, want %+v", s.Auto, said)
+	recorded.feed(wire.DiagFields{Diag: wire.DiagMeasure}.Record(nil).Event, []byte("auto, not measured: none: stays with futhark")...)
+	if s := recorded.Snapshot(); s.Auto == nil || s.Auto.Said != "auto: stays with futhark" || s.Auto.Number != 1 {
+		t.Errorf("%+v of a recording with a decision", s.Auto)
+	}
+	recorded.SetAuto(func() *Auto { return &Auto{} })
+	if s := recorded.Snapshot(); s.Auto.Steers || s.Auto.Number != 1 {
+		t.Errorf("%+v of a run that the user steers", s.Auto)
 	}
 }

@@ -110,20 +110,22 @@ func (m *Model) SetGhosts(board func() *Ghosts) { m.ghosts = board }
 // Auto describes a session that switches policies by itself. It is immutable.
 type Auto struct {
 	Steers bool   // it still switches: the user has not changed the policy
-	Said   string // the last switch: to what, when and why; empty: none yet
-	Number uint64 // of the last switch
+	Said   string // the last decision: what stays or comes, and what was measured; empty: none yet
+	Number uint64 // of the last decision
 }
 
 // SetAuto sets the source of Snapshot.Auto. Call it before the first event.
 func (m *Model) SetAuto(auto func() *Auto) { m.auto = auto }
 
-// steered returns Snapshot.Auto. A recording only says that the session switched.
+// steered returns Snapshot.Auto. A recording does not say whether the user took over.
 func (m *Model) steered() *Auto {
+	a := Auto{Steers: true}
 	switch {
 	case m.auto != nil:
-		return m.auto()
-	case m.options.Auto:
-		return &Auto{Steers: true}
+		a = *m.auto()
+	case !m.options.Auto:
+		return nil
 	}
-	return nil
+	a.Number, a.Said = m.measured.Decisions()
+	return &a
 }

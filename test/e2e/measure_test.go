@@ -13,6 +13,8 @@ import (
 type measuredJSON struct {
 	Alternative string  `json:"alternative"`
 	Why         string  `json:"why"`
+	Auto        string  `json:"auto"`
+	Adopted     bool    `json:"adopted"`
 	Time        float64 `json:"iteration_ns"`
 	Other       float64 `json:"alternative_iteration_ns"`
 	Difference  float64 `json:"difference"`
@@ -124,6 +126,7 @@ func TestWrongMeasurements(t *testing.T) {
 		"it names slab twice":                       {"--measure=slab,none,slab"},
 		"a configuration is missing beside a comma": {"--measure=none,,slab"},
 		"off stands alone":                          {"--measure=none,off"},
+		"policy auto decides by what it measures":   {"--policy", "auto", "--measure=off"},
 		"want a percentage from 0.1 to 50":          {"--measure", "--measure-until", "0"},
 		"--spill works without a pool, so that the": {"--measure", "--spill"},
 	} {

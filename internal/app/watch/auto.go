@@ -5,20 +5,24 @@ import (
 	"sync/atomic"
 	"time"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/measure"
+	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/auto"
-	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/ghost"
 )
 
 // controlEvery is how often auto considers another configuration.
 const controlEvery = 200 * time.Millisecond
 
-// controller switches a program under auto from configuration to configuration.
+// controller lets a program under auto try configurations, and takes those that are better.
 type controller struct {
 	*runner
 	decide  *auto.Controller
-	started time.Time
-	stopped atomic.Bool // the user chose a policy, which stays
+	trial   *measure.Proposal    // nil: none
+	choice  replay.Configuration // that is tried
+	begun   bool                 // the trial was asked for
+	stopped atomic.Bool          // the user chose a policy, which stays
 	done    chan struct{}
 }
 
@@ -28,7 +32,7 @@ func (r *runner) startController() {
 		return
 	}
 	r.controller = &controller{
-		runner: r, decide: auto.New(r.simulations.Ghosts.InitialName(), r.simulations.Resting), started: time.Now(), done: make(chan struct{}),
+		runner: r, decide: auto.New(r.simulations.Ghosts.InitialName(), r.simulations.Resting), done: make(chan struct{}),
 	}
 	go r.controller.run()
 }
@@ -36,6 +40,7 @@ func (r *runner) startController() {
 // stop leaves the policy to the user from now on.
 func (c *controller) stop() {
 	if c != nil && !c.stopped.Swap(true) {
+		c.measured.Stop()
 		c.auto.Store(&stats.Auto{})
 		c.notes.Add("auto: the policy was changed by hand and stays as it is")
 	}
@@ -62,39 +67,54 @@ func (c *controller) run() {
 	}
 }
 
-// consider switches to another configuration if that is worth it.
+// consider proposes another configuration if that may be worth it, and takes it if a trial shows that it is.
 func (c *controller) consider() {
-	results := c.simulations.Ghosts.Results()
-	s := c.model.Published()
-	t := &s.Totals
+	if c.trial != nil {
+		c.await()
+		return
+	}
+	t := &c.model.Published().Totals
 	choice, ok := c.decide.Decide(auto.Observation{
-		Time: s.Time, Requests: t.Hits + t.Misses, Misses: t.Misses, PoolNS: t.PoolNS, AvoidableNS: t.PoolNS - t.HitNS, Results: results,
+		Time: c.model.Published().Time, Requests: t.Hits + t.Misses, Misses: t.Misses, PoolNS: t.PoolNS, AvoidableNS: t.PoolNS - t.HitNS,
+		Results: c.simulations.Ghosts.Results(),
 	})
 	c.simulations.Tap.SetResting(c.decide.Resting())
-	if ok && !c.stopped.Load() {
-		c.switchTo(&choice, results)
+	if ok {
+		c.propose(&choice)
 	}
 }
 
-// switchTo changes the configuration and says why.
-func (c *controller) switchTo(choice *auto.Choice, results *ghost.Results) {
-	if _, err := c.session.SetPolicy(choice.Configuration.Policy, choice.Configuration.Settings); err != nil {
-		c.notes.Add(err.Error())
+// propose makes a choice the trial.
+func (c *controller) propose(choice *auto.Choice) {
+	to := choice.Configuration
+	c.choice = to
+	c.trial = &measure.Proposal{Alternative: configurationText(to.Policy, to.Settings), Name: choice.Name, Present: choice.Current}
+	if choice.SavesMemory() {
+		c.trial.Memory = fmt.Sprintf("%s at its peak instead of %s, simulated", units.FormatLong(choice.Peak[0]), units.FormatLong(choice.Peak[1]))
+	}
+	c.begun = c.measured.Propose(c.trial)
+}
+
+// await waits until the trial has begun, and then until it is over. While the user measures it waits.
+func (c *controller) await() {
+	if !c.begun {
+		c.begun = c.measured.Propose(c.trial)
 		return
 	}
-	why := fmt.Sprintf("%.3g %% less time in the driver than", 100*choice.Saving)
-	if choice.ToBase {
-		why = "the program took longer than it would under that with"
+	wanted, v := c.measured.Wanted(), c.measured.Verdict()
+	switch {
+	case v != nil && v.Proposal == c.trial:
+	case wanted:
+		return
+	default: // the user stopped it before it began
+		v = &measure.Verdict{}
 	}
-	before := ""
-	for i := range results.Rows {
-		if results.Rows[i].Present {
-			before = results.Rows[i].Name
+	c.trial = nil
+	if v.Adopted && !c.stopped.Load() {
+		if _, err := c.session.SetPolicy(c.choice.Policy, c.choice.Settings); err != nil {
+			c.notes.Add(err.Error())
+			v = &measure.Verdict{}
 		}
 	}
-	text := fmt.Sprintf("auto: %s after %v: %s %s", choice.Name, time.Since(c.started).Round(100*time.Millisecond), why, before)
-	if last := c.auto.Load(); last.Steers {
-		c.auto.CompareAndSwap(last, &stats.Auto{Steers: true, Said: text, Number: last.Number + 1})
-	}
-	c.notes.Add(text)
+	c.decide.Tried(v.Adopted)
 }

@@ -99,6 +99,9 @@ func NewSetup(o *SetupOptions) (*Setup, error) {
 	if err := s.readBudget(o.MemoryBudget); err != nil {
 		return nil, err
 	}
+	if s.Auto && s.Measure.Never {
+		return nil, fmt.Errorf("--measure=off: policy %s decides by what it measures in the program; take another policy, or leave --measure out", allocator.Auto)
+	}
 	return s, s.readMemory(o)
 }
 

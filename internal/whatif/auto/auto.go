@@ -1,5 +1,5 @@
-// Package auto decides which configuration a program should have, from what ghosts would have done with the same
-// requests. It only decides; its caller applies the decisions. It reads no clock and does no I/O.
+// Package auto proposes configurations that a program may do better with: no pool, and what ghosts would have done with the same
+// requests. Its caller tries a proposal in the program, and applies it if it is better. The package reads no clock and does no I/O.
 package auto
 
 import (
@@ -16,10 +16,12 @@ const (
 	savingMin         = 1e-3        // of the elapsed time: what a successor must save
 	baseTimeFactorMax = 1.02        // times the base's expected time: from there on the base returns
 	peakFactorMax     = 1.25        // times the base's peak: what a successor may reserve
-	streakFirst       = 3           // windows in a row that must have the same leader at first; each change doubles the number
+	lessMemoryMax     = 0.75        // of the current peak: what a successor may reserve that is no faster
+	streakFirst       = 3           // windows in a row that must have the same leader at first; each trial doubles the number
 	streakMax         = 96
-	settlingWindows   = 1  // windows after a change that do not count, because blocks of the old policy are still there
-	banFirst          = 32 // windows for which a configuration that was worse than the base is banned the first time
+	settlingWindows   = 1              // windows after a trial that do not count, because blocks of the other policy are still there
+	banFirst          = 32             // windows for which a configuration that lost a trial is banned the first time
+	noPoolAgain       = 60_000_000_000 // ns after the first trial of no pool until the next; each doubles the time
 )
 
 // Observation is the state of the program at a time in ns. The numbers count from its start.
@@ -32,12 +34,19 @@ type Observation struct {
 	Results     *ghost.Results
 }
 
-// Choice is a configuration to switch to.
+// NoPool is the name of the configuration without a pool, which no ghost proposes: what a pool costs shows only in the program.
+const NoPool = "none"
+
+// Choice is a configuration to try.
 type Choice struct {
 	Configuration replay.Configuration
-	Name          string  // name of its ghost
-	ToBase        bool    // back to the base, because the current configuration was worse
-	Saving        float64 // of the driver time in the last window, 0 to 1
+	Name, Current string    // names of its ghost, and of that of the configuration in force
+	Peak          [2]uint64 // bytes that the two ghosts reserved at most; 0: unknown
+}
+
+// SavesMemory reports whether the ghosts promise that the choice needs less memory.
+func (c *Choice) SavesMemory() bool {
+	return c.Peak[0] > 0 && float64(c.Peak[0]) <= lessMemoryMax*float64(c.Peak[1])
 }
 
 // Controller watches one program. One goroutine uses it.
@@ -54,6 +63,10 @@ type Controller struct {
 	reference rates // under the base, when it was left
 	bans      map[string]*ban
 	rest      rest
+
+	trial      string // the configuration that is tried; empty: none
+	noPoolDue  uint64 // when no pool is tried next, in ns
+	noPoolWait uint64 // ns until the one after that
 }
 
 // rates are ns per request: measured, and of the base's ghost in the same windows.
@@ -62,19 +75,44 @@ type rates struct{ real, base float64 }
 // ban keeps a configuration away for a number of windows, and for twice as many the next time.
 type ban struct{ left, next int }
 
-// New returns a controller for a program that starts under the base configuration. No other configuration may be worse
-// than the base. baseName is the name of the base's ghost. If nothing else reads the ghosts' figures, the ghosts may
+// New returns a controller for a program that starts under the base configuration. baseName is the name of the base's ghost. If nothing else reads the ghosts' figures, the ghosts may
 // rest, and rest at first.
 func New(baseName string, mayRest bool) *Controller {
-	return &Controller{baseName: baseName, current: baseName, streakMin: streakFirst, bans: map[string]*ban{}, rest: rest{allowed: mayRest, active: mayRest}}
+	return &Controller{baseName: baseName, current: baseName, streakMin: streakFirst, bans: map[string]*ban{}, rest: rest{allowed: mayRest, active: mayRest}, noPoolWait: noPoolAgain}
 }
 
-// Decide takes an observation and returns the configuration to switch to, if any. A successor would have saved a tenth
-// of the driver time, and a relevant share of the elapsed time, in several windows in a row, and reserves little more
-// memory than the base. The controller assumes that the caller applies the choice. Decide may be called at any rate.
+// Decide takes an observation and returns the configuration to try, if any: no pool first; then one that would have saved a tenth
+// of the driver time, and a relevant share of the elapsed time, in several windows in a row, and reserves little more memory than
+// the base; or one that takes no more time and reserves a quarter less. Decide may be called at any rate, but after a choice only
+// when Tried was.
 func (c *Controller) Decide(o Observation) (Choice, bool) {
+	choice, ok := c.decide(&o)
+	if ok {
+		choice.Current, c.trial = c.current, choice.Name
+	}
+	return choice, ok
+}
+
+// Tried takes what the trial of the choice has shown. The configuration that lost is banned for a while.
+func (c *Controller) Tried(adopted bool) {
+	loser := c.trial
+	if adopted {
+		loser, c.current = c.current, c.trial
+	}
+	c.banConfiguration(loser)
+	c.last, c.trial = nil, ""
+	c.leader, c.streak, c.worseStreak, c.settling = "", 0, 0, settlingWindows
+	c.streakMin = min(2*c.streakMin, streakMax)
+	c.rest.last, c.rest.length, c.rest.leaderless, c.rest.goodStreak = Observation{}, 0, 0, 0
+}
+
+func (c *Controller) decide(o *Observation) (Choice, bool) {
+	if c.current != NoPool && o.Requests > 0 && o.Time >= c.noPoolDue {
+		c.noPoolDue, c.noPoolWait = o.Time+c.noPoolWait, 2*c.noPoolWait
+		return Choice{Configuration: replay.Configuration{Policy: NoPool}, Name: NoPool}, true
+	}
 	if c.rest.active {
-		if c.rest.ends(&o) {
+		if c.rest.ends(o) {
 			c.last = nil
 		}
 		return Choice{}, false
@@ -83,28 +121,28 @@ func (c *Controller) Decide(o Observation) (Choice, bool) {
 		return Choice{}, false
 	}
 	if c.last == nil || c.baseSince(c.last.Results) != c.baseSince(o.Results) {
-		c.last = &o
+		c.last = o
 		return Choice{}, false
 	}
 	if o.Time < c.last.Time+windowNSMin && c.rest.warmupLeft == 0 || o.Requests < c.last.Requests+windowRequestsMin {
 		return Choice{}, false
 	}
-	w, whole := newWindow(c, &o)
+	w, whole := newWindow(c, o)
 	if !whole {
 		return Choice{}, false // some ghost has not seen enough requests yet
 	}
-	c.last = &o
-	if !c.isWarm(&w, &o) || c.passWindow() {
+	c.last = o
+	if !c.isWarm(&w, o) || c.passWindow() {
 		return Choice{}, false
 	}
-	choice, ok := c.choose(&w, &o)
+	choice, ok := c.choose(&w, o)
 	if !ok {
-		c.restIfIdle(&w, &o)
+		c.restIfIdle(&w, o)
 	}
 	return choice, ok
 }
 
-// choose returns the configuration to switch to after a window, if any.
+// choose returns the configuration to try after a window, if any.
 func (c *Controller) choose(w *window, o *Observation) (Choice, bool) {
 	if o.Results.Assumed {
 		return Choice{}, false
@@ -188,7 +226,7 @@ func newWindow(c *Controller, o *Observation) (w window, whole bool) {
 // returnToBase returns the base if the program really takes longer than it would under the base. The expected time is
 // what the program took under the base then, plus the change of the base ghost's time since.
 func (c *Controller) returnToBase(w *window) (Choice, bool) {
-	if c.current == c.baseName || w.baseRow < 0 {
+	if c.current == c.baseName || w.baseRow < 0 || c.bans[c.baseName].active() {
 		return Choice{}, false
 	}
 	expected := max(0, c.reference.real+w.baseNS()-c.reference.base)
@@ -199,9 +237,17 @@ func (c *Controller) returnToBase(w *window) (Choice, bool) {
 	if c.worseStreak++; c.worseStreak < streakFirst {
 		return Choice{}, false
 	}
-	c.banConfiguration(c.current)
-	c.noteSwitch(c.baseName)
-	return Choice{Configuration: w.rows[w.baseRow].result.Configuration, Name: c.baseName, ToBase: true, Saving: 1 - expected/w.real}, true
+	return w.choice(w.baseRow), true
+}
+
+// choice proposes the configuration of a row.
+func (w *window) choice(row int) Choice {
+	r := w.rows[row].result
+	choice := Choice{Configuration: r.Configuration, Name: r.Name}
+	if w.currentRow >= 0 {
+		choice.Peak = [2]uint64{r.PeakReserved, w.rows[w.currentRow].result.PeakReserved}
+	}
+	return choice
 }
 
 // leaderAfterStreak returns the ghost that takes the least time, once it has led for enough windows.
@@ -218,17 +264,18 @@ func (c *Controller) leaderAfterStreak(w *window) (Choice, bool) {
 	if c.streak++; c.streak < c.streakMin {
 		return Choice{}, false
 	}
-	c.noteSwitch(c.leader)
-	return Choice{Configuration: leader.result.Configuration, Name: leader.result.Name, Saving: 1 - leader.ns/w.rows[w.currentRow].ns}, true
+	return w.choice(best), true
 }
 
-// bestRow returns the index of the ghost that takes the least time and is worth a switch, -1 if none is.
+// bestRow returns the index of the ghost that takes the least time and is worth a trial, or else of the one with the least memory
+// that takes no more time; -1: there is none.
 func (c *Controller) bestRow(w *window) int {
 	if w.currentRow < 0 || w.baseRow < 0 {
 		return -1
 	}
-	best, current := -1, w.rows[w.currentRow].ns
+	best, least, current := -1, -1, w.rows[w.currentRow].ns
 	peakMax := peakFactorMax * float64(w.rows[w.baseRow].result.PeakReserved)
+	leastPeak := lessMemoryMax * float64(w.rows[w.currentRow].result.PeakReserved)
 	for i, r := range w.rows {
 		if c.bans[r.result.Name].active() || r.result.Assumed || float64(r.result.PeakReserved) > peakMax {
 			continue
@@ -236,14 +283,14 @@ func (c *Controller) bestRow(w *window) int {
 		if r.ns <= successorTimeMax*current && current-r.ns >= savingMin*w.elapsed && (best < 0 || r.ns < w.rows[best].ns) {
 			best = i
 		}
+		if peak := float64(r.result.PeakReserved); r.ns <= current && peak <= leastPeak && i != w.currentRow {
+			least, leastPeak = i, peak
+		}
+	}
+	if best < 0 {
+		return least
 	}
 	return best
-}
-
-func (c *Controller) noteSwitch(to string) {
-	c.current, c.leader, c.streak, c.worseStreak, c.settling = to, "", 0, 0, settlingWindows
-	c.streakMin = min(2*c.streakMin, streakMax)
-	c.rest.length, c.rest.leaderless, c.rest.goodStreak = 0, 0, 0
 }
 
 func (c *Controller) banConfiguration(name string) {

@@ -1,6 +1,7 @@
 package auto
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -18,12 +19,14 @@ type course struct {
 	look  Observation
 	under string
 	went  []string
+	slow  string // the configuration that trials show to be slower; "*": all
 }
 
 func newCourse() *course { return newCourseThat(false) }
 
 func newCourseThat(mayRest bool) *course {
-	c := &course{Controller: New("futhark", mayRest), under: "futhark"}
+	c := &course{Controller: New("futhark", mayRest), under: "futhark", slow: NoPool}
+	c.noPoolDue = math.MaxUint64 // except where a test is about it
 	books := &ghost.Results{Device: cost.Device{Create: cost.Line{B: 1}}}
 	for _, name := range []string{"futhark", "slab", "buddy"} {
 		books.Rows = append(books.Rows, ghost.Result{
@@ -57,10 +60,12 @@ func (c *course) advance(ns, requests uint64, real float64, rows ...float64) {
 		})
 	}
 	if choice, ok := c.Decide(c.look); ok {
-		c.under = choice.Configuration.String()
-		word := c.under
-		if choice.ToBase {
-			word += " (back)"
+		word := choice.Configuration.String()
+		slower := word == c.slow || c.slow == "*"
+		if c.Tried(!slower); slower {
+			word += " (no)"
+		} else {
+			c.under = word
 		}
 		c.went = append(c.went, word)
 	}
@@ -201,11 +206,69 @@ func TestGoesBackFromWhatIsWorse(t *testing.T) {
 	c.pass(streakFirst, 50e6, 50e6, 60e6, 20e6)
 	c.expect(t, "buddy")
 	c.pass(settlingWindows+streakFirst, 60e6, 50e6, 60e6, 20e6)
-	c.expect(t, "buddy", "futhark (back)")
+	c.expect(t, "buddy") // futhark has just lost against it
+	c.pass(banFirst-1, 60e6, 50e6, 60e6, 20e6)
+	c.expect(t, "buddy", "futhark")
 	c.pass(banFirst-1, 50e6, 50e6, 60e6, 20e6)
-	c.expect(t, "buddy", "futhark (back)")
+	c.expect(t, "buddy", "futhark")
 	c.pass(10*streakFirst, 50e6, 50e6, 60e6, 20e6)
-	c.expect(t, "buddy", "futhark (back)", "buddy")
+	c.expect(t, "buddy", "futhark", "buddy")
+}
+
+// TestWhatLosesIsNotTriedAtOnce: each loser stays away twice as long as before, and the runner-up has its turn.
+func TestWhatLosesIsNotTriedAtOnce(t *testing.T) {
+	c := newCourse()
+	c.slow = "buddy"
+	c.pass(streakFirst, 50e6, 50e6, 30e6, 20e6)
+	c.expect(t, "buddy (no)")
+	c.pass(1+settlingWindows+2*streakFirst, 50e6, 50e6, 30e6, 20e6)
+	c.expect(t, "buddy (no)", "slab")
+
+	c = newCourse()
+	c.slow = "*"
+	for range 1000 {
+		c.pass(1, 50e6, 50e6, 30e6, 20e6)
+	}
+	if n := len(c.went); n < 4 || n > 14 || c.under != "futhark" {
+		t.Errorf("%d trials in 1000 windows, under %s: %q", n, c.under, c.went)
+	}
+}
+
+// TestTriesNoPool: at once, although nothing is known of ghosts, and less and less often.
+func TestTriesNoPool(t *testing.T) {
+	c := newCourseThat(true)
+	c.noPoolDue = 0
+	c.pass(1000, 0)
+	if n := len(c.went); n < 3 || n > 6 || c.went[0] != NoPool+" (no)" {
+		t.Errorf("%q", c.went)
+	}
+	c = newCourse()
+	c.noPoolDue, c.slow = 0, "*"
+	c.slow = ""
+	c.pass(10, 0, 0, 0, 0)
+	c.expect(t, NoPool)
+}
+
+// TestTriesWhatNeedsLessMemory: it takes no more time.
+func TestTriesWhatNeedsLessMemory(t *testing.T) {
+	c := newCourse()
+	c.change(1, func(b *ghost.Result) { b.PeakReserved = 75 })
+	c.change(2, func(b *ghost.Result) { b.PeakReserved = 76 })
+	c.pass(streakFirst-1, 50e6, 50e6, 50e6, 50e6)
+	c.look.Time, c.look.Requests = c.look.Time+second, c.look.Requests+windowRequestsMin
+	for i := range 3 {
+		c.change(i, func(b *ghost.Result) {
+			b.Requests += windowRequestsMin
+			b.Work.Creates.Add(50e6)
+		})
+	}
+	choice, ok := c.Decide(c.look)
+	if !ok || choice.Name != "slab" || choice.Current != "futhark" || choice.Peak != [2]uint64{75, 100} || !choice.SavesMemory() {
+		t.Errorf("%+v", choice)
+	}
+	if choice.Peak[0] = 76; choice.SavesMemory() {
+		t.Error("little less is enough")
+	}
 }
 
 // TestAskedForMoreIsNotWorse: the program requests more than before, which would cost the base as much more.
@@ -216,5 +279,5 @@ func TestAskedForMoreIsNotWorse(t *testing.T) {
 	c.pass(100, 100e6, 100e6, 120e6, 90.5e6)
 	c.expect(t, "buddy")
 	c.pass(streakFirst, 115e6, 100e6, 120e6, 90.5e6)
-	c.expect(t, "buddy", "futhark (back)")
+	c.expect(t, "buddy", "futhark")
 }

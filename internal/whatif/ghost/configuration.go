@@ -39,9 +39,11 @@ var variations = []allocator.Setting{{Name: "over_limit", Value: "reject-new"}, 
 
 // Successors returns the configurations that auto may switch to: the usual policies, with those of the current limits
 // that each policy has, and the current policy with each variation whose limit the user has not set. No successor
-// caches more than the user allowed.
+// caches more than the user allowed. The policy of plans is not among them, as the trial of another policy gets no plan; no pool is,
+// for comparison.
 func Successors(current replay.Configuration) []replay.Configuration {
-	list := Configurations(current, usualPolicies)
+	usual := slices.DeleteFunc(slices.Clone(usualPolicies), func(name string) bool { return name == replay.LayoutPolicy })
+	list := Configurations(current, append(usual, "none"))
 	for _, variation := range variations {
 		isSet := func(s allocator.Setting) bool { return s.Name == variation.Name }
 		varied := replay.Configuration{Policy: current.Policy, Settings: append(slices.Clone(current.Settings), variation)}
