@@ -96,6 +96,7 @@ func TestCompareAgainst(t *testing.T) {
 			Difference float64
 			Known      bool `json:"has_interval"`
 		}
+		Measured *measuredJSON
 	}
 	if err := json.Unmarshal(result.stdout, &c); err != nil || result.code != 0 {
 		t.Fatalf("ended with %s, %v\n%s%s", result, err, result.stdout, result.stderr)
@@ -107,8 +108,8 @@ func TestCompareAgainst(t *testing.T) {
 	if !(c.Each[0]*7199 < c.Times[0] && c.AgainstEach[0]*7199 < c.AgainstTimes[0]) {
 		t.Errorf("iterations take longer than the run: %+v", c)
 	}
-	if m := measuredOf(t, result.stdout); m == nil || m.Alternative != "none" {
-		t.Errorf("inside one run: %+v", m)
+	if c.Measured == nil || c.Measured.Alternative != "none" {
+		t.Errorf("inside one run: %+v", c.Measured)
 	}
 	for _, line := range []string{"run 2: none", "run 3: futhark", "run 4: both, in parts of one run"} {
 		if !contains(result.stderr, line) {
