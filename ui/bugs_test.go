@@ -81,18 +81,3 @@ func TestHeaderIsSteady(t *testing.T) {
 		}
 	}
 }
-
-// TestFewColors: a terminal whose name does not say that it has colours gets the ANSI ones if it has them.
-func TestFewColors(t *testing.T) {
-	term := newTerminal(t)
-	defer term.slave.Close() //nolint:errcheck // the test ends
-	t.Setenv("CI", "")
-	t.Setenv("COLORTERM", "")
-	t.Setenv("NO_COLOR", "")
-	t.Setenv("TERM", "screen")
-	for _, few := range []bool{false, true} {
-		if got := newTheme(term.slave, Dark, false, few).open[badStyle]; strings.Contains(got, "91") != few {
-			t.Errorf("few colours %v: %q", few, got)
-		}
-	}
-}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -117,32 +117,39 @@ func (d *dashboard) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case frameMsg:
 		return d, d.update(msg)
-	case tea.KeyMsg:
+	case tea.KeyPressMsg:
 		d.dirty = true
-		return d, d.pressKeys(msg)
-	case tea.MouseMsg:
+		return d, d.press(msg)
+	case tea.PasteMsg:
 		d.dirty = true
-		d.useMouse(msg)
+		d.paste(msg.Content)
+	case tea.MouseClickMsg:
+		d.dirty = true
+		d.useMouse(tea.Mouse(msg))
+	case tea.MouseWheelMsg:
+		d.dirty = true
+		d.useMouse(tea.Mouse(msg))
 	case tea.WindowSizeMsg:
 		d.resize(msg.Width, msg.Height)
 	case suspendMsg:
 		return d, d.suspend()
 	case resumeMsg:
-		return d, d.resume()
+		d.resume()
 	}
 	return d, nil
 }
 
-// View returns the frame, which it draws again only after a change.
-func (d *dashboard) View() string {
-	if d.leaving {
-		return ""
-	}
-	if d.dirty {
+// View returns the frame, which it draws again only after a change. Bubble Tea writes the cells that differ.
+func (d *dashboard) View() tea.View {
+	if d.dirty && !d.leaving {
 		d.frame = d.draw()
 		d.dirty = false
 	}
-	return d.frame
+	v := tea.View{Content: d.frame, AltScreen: true}
+	if d.o.Mouse {
+		v.MouseMode = tea.MouseModeCellMotion
+	}
+	return v
 }
 
 // frameMsg is what one tick found. The next tick is requested only after this one has been handled, so that ticks never

@@ -2,12 +2,8 @@ package ui
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"time"
-
-	"github.com/charmbracelet/lipgloss"
-	"github.com/muesli/termenv"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
@@ -15,9 +11,7 @@ import (
 // Film returns a moving picture of the dashboard around a run: SVG that loads nothing, dark or light as its reader prefers. It shows
 // each snapshot for a time, w by h cells large, and begins anew at its end. A reader that shows no motion shows the last one.
 func Film(snapshots []*stats.Snapshot, judge Judge, each time.Duration, w, h int) string {
-	r := lipgloss.NewRenderer(io.Discard)
-	r.SetColorProfile(termenv.TrueColor)
-	d := newDashboard(Options{ReadOnly: true, Judge: judge}, themeOf(r, Dark, false))
+	d := newDashboard(Options{ReadOnly: true, Judge: judge}, newTheme(Dark, false))
 	d.resize(w, h)
 	f := film{frames: len(snapshots), seen: map[string][]bool{}}
 	for i, s := range snapshots {

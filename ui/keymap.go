@@ -1,7 +1,7 @@
 package ui
 
 import (
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 )
@@ -168,7 +168,7 @@ var keymap = []command{
 	{inAll, keys{"tab"}, sectionScreen, "pane", "tab", "next pane", withPanes, does(func(d *dashboard) { d.turnFocus(1) })},
 	{inRun | inOther, keys{"1", "2", "3", "4", "5", "6", "7"}, sectionScreen, "zoom", "1-7", "zoom a pane; the same key or esc goes back", zoomRules, zoomNumber},
 	{inOtherQuiet | inWatch | inView, keys{"1", "2", "3", "4", "5", "6"}, sectionScreen, "zoom", "1-6", "zoom a pane; the same key or esc goes back", zoomRules, zoomNumber},
-	{inLive, keys{"f", " "}, sectionScreen, "freeze", "f", "freeze the screen; recording goes on (also space)", always, does((*dashboard).freeze)},
+	{inLive, keys{"f", "space"}, sectionScreen, "freeze", "f", "freeze the screen; recording goes on (also space)", always, does((*dashboard).freeze)},
 	{inPool, keys{"["}, sectionLimits, "", "[", "lower the chosen limit: half of a size, one step of a number, the previous word", withLimits, adjusts(stepLess)},
 	{inPool, keys{"]"}, sectionLimits, "limit", "]", "raise the chosen limit: twice a size, one step of a number, the next word", limitRules, adjusts(stepMore)},
 	{inLive, keys{"w"}, sectionWhatIf, "what if", "w", "what other policies would have done so far, simulated beside the run (ghosts)", withGhosts, zooms(paneGhosts)},

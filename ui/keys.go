@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
@@ -14,33 +14,18 @@ import (
 // interruptWindow is the time in which another ctrl+c sends a stronger signal.
 const interruptWindow = 2 * time.Second
 
-// pressKeys handles a message of Bubble Tea, which packs letters that arrive together into one. It takes pasted text only where text is typed.
-func (d *dashboard) pressKeys(msg tea.KeyMsg) tea.Cmd {
+// paste takes pasted text where text is typed.
+func (d *dashboard) paste(text string) {
 	switch {
 	case d.typing:
-		d.typeInto(msg)
-		return nil
-	case msg.Paste && d.prompt != nil:
-		d.prompt.add(msg.Runes)
-		return nil
-	case msg.Paste:
-		return nil
+		d.typeInto(text)
+	case d.prompt != nil:
+		d.prompt.add(text)
 	}
-	if msg.Type != tea.KeyRunes || len(msg.Runes) == 1 {
-		return d.press(msg)
-	}
-	var commands []tea.Cmd
-	for i := range msg.Runes {
-		commands = append(commands, d.press(tea.KeyMsg{Type: tea.KeyRunes, Runes: msg.Runes[i : i+1]}))
-		if d.leaving {
-			break
-		}
-	}
-	return tea.Batch(commands...)
 }
 
 // everywhere reports whether a key does the same in prompts and dialogs, as in a shell's line.
-func everywhere(msg tea.KeyMsg) bool { return msg.Type == tea.KeyCtrlC || msg.Type == tea.KeyCtrlZ }
+func everywhere(key string) bool { return key == "ctrl+c" || key == "ctrl+z" }
 
 // keymap returns the keys of what is on the screen: a prompt, a dialog or the panes.
 func (d *dashboard) keymap() []command {
@@ -55,16 +40,20 @@ func (d *dashboard) keymap() []command {
 	return d.mode.keys
 }
 
-func (d *dashboard) press(msg tea.KeyMsg) tea.Cmd {
+func (d *dashboard) press(msg tea.KeyPressMsg) tea.Cmd {
+	if d.typing {
+		d.typeKey(msg)
+		return nil
+	}
 	pressed := msg.String()
-	typed := d.prompt != nil && (msg.Type == tea.KeyRunes || msg.Type == tea.KeySpace)
+	typed := d.prompt != nil && msg.Text != ""
 	c := find(d.keymap(), pressed)
-	if c == nil && everywhere(msg) {
+	if c == nil && everywhere(pressed) {
 		c = find(d.mode.keys, pressed)
 	}
 	switch {
 	case typed:
-		d.prompt.add(msg.Runes)
+		d.prompt.add(msg.Text)
 	case c != nil:
 		return c.run(d, pressed)
 	case d.prompt == nil && d.overlay == noOverlay:

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
-
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 )
@@ -34,7 +32,7 @@ func TestMove(t *testing.T) {
 		{[]string{"G", "j"}, 21}, {[]string{"G", "g"}, 0}, {[]string{"pgdown"}, 4}, {[]string{"G", "pgup"}, 17},
 	} {
 		d := newTest((&calls{}).options(), 120, 36, sampleSnapshot())
-		_ = d.View()
+		_ = d.View().Content
 		press(d, test.keys...)
 		if d.tags.at != test.want {
 			t.Errorf("%v: row %d, want %d", test.keys, d.tags.at, test.want)
@@ -277,7 +275,7 @@ func TestOutputPane(t *testing.T) {
 	if len(d.output.lines) != outputMax || d.output.count != uint64(len(lines))+4 || d.output.next != 20004 {
 		t.Errorf("%d lines kept, %d counted", len(d.output.lines), d.output.count)
 	}
-	_ = d.View()
+	_ = d.View().Content
 	press(d, "g")
 	if got := screen(d); !strings.Contains(got, " line "+itoa(2*outputMax)) {
 		t.Errorf("the oldest kept line is not at the top:\n%s", got)
@@ -318,14 +316,10 @@ func TestHelpHasEveryKeyAndPane(t *testing.T) {
 	}
 }
 
-func TestLettersThatArriveTogether(t *testing.T) {
+func TestPastedTextIsNoKeys(t *testing.T) {
 	var c calls
 	d := newTest(c.options(), 120, 36, sampleSnapshot())
-	press(d, "jjk")
-	if d.tags.at != 1 {
-		t.Errorf("row %d, want 1", d.tags.at)
-	}
-	d.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("qt"), Paste: true})
+	d.Update(pasted("qt"))
 	if c.ended != 0 || d.overlay != noOverlay {
 		t.Error("pasted text was taken for keys")
 	}
@@ -342,7 +336,7 @@ func TestResizeTellsTheProgram(t *testing.T) {
 func TestUnchangedFrameIsNotDrawnAgain(t *testing.T) {
 	s := sampleSnapshot()
 	d := newTest((&calls{}).options(), 120, 36, s)
-	_ = d.View()
+	_ = d.View().Content
 	d.Update(frameMsg{now: testStart.Add(time.Second), snap: s, next: 4})
 	if d.dirty {
 		t.Error("the same snapshot makes a new frame")

@@ -1,16 +1,16 @@
 package ui
 
-import tea "github.com/charmbracelet/bubbletea"
+import tea "charm.land/bubbletea/v2"
 
 // wheelStep is how many rows the wheel moves.
 const wheelStep = 3
 
 // useMouse handles a press of a button, or the wheel.
-func (d *dashboard) useMouse(m tea.MouseMsg) {
-	if m.Action != tea.MouseActionPress || d.prompt != nil || d.typing {
+func (d *dashboard) useMouse(m tea.Mouse) {
+	if d.prompt != nil || d.typing {
 		return
 	}
-	wheel := map[tea.MouseButton]motion{tea.MouseButtonWheelUp: moveUp, tea.MouseButtonWheelDown: moveDown}[m.Button]
+	wheel := map[tea.MouseButton]motion{tea.MouseWheelUp: moveUp, tea.MouseWheelDown: moveDown}[m.Button]
 	switch {
 	case d.overlay == helpOverlay && wheel != stay:
 		d.help.move(wheel)
@@ -31,7 +31,7 @@ func (d *dashboard) useMouse(m tea.MouseMsg) {
 			for range wheelStep {
 				d.panes[p.pane].move(wheel)
 			}
-		case m.Button == tea.MouseButtonLeft && y >= 0:
+		case m.Button == tea.MouseLeft && y >= 0:
 			d.click(p, x, y)
 		}
 	}

@@ -54,10 +54,10 @@ func TestPointsGolden(t *testing.T) {
 				o := (&calls{}).options()
 				o.Theme = theme.id
 				d := pointsTest(o, size[0], size[1])
-				main := d.View()
+				main := d.View().Content
 				press(d, "!")
-				checkFrame(t, d.View(), size[0], size[1])
-				golden.RequireEqual(t, main+"\n"+d.View())
+				checkFrame(t, d.View().Content, size[0], size[1])
+				golden.RequireEqual(t, main+"\n"+d.View().Content)
 			})
 		}
 	}

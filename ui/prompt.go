@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 )
 
 // prompt is a line that the user types.
@@ -50,9 +50,9 @@ func movesPrompt(m motion) func(*dashboard, string) tea.Cmd {
 	})
 }
 
-func (p *prompt) add(runes []rune) {
+func (p *prompt) add(typed string) {
 	text := p.text
-	for _, r := range runes {
+	for _, r := range typed {
 		if len(text) < typedMax && unicode.IsPrint(r) && (p.allowed == "" || strings.ContainsRune(p.allowed, r)) {
 			text += string(r)
 		}

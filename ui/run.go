@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime/debug"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 )
 
-// framesPerSecond bounds how often Bubble Tea writes.
-const framesPerSecond = 30
+// framesPerSecond bounds how often Bubble Tea writes, and so how long what a key does waits.
+const framesPerSecond = 60
 
 // Run shows the dashboard until the user leaves it or ctx ends, and always restores the terminal. The error is that of
 // ctx, or the failure of the dashboard, which leaves the program undisturbed.
@@ -19,15 +18,9 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if o.Terminal == nil {
 		return Quit, errors.New("open dashboard: no terminal to draw on; use --headless")
 	}
-	g := &guarded{inner: newDashboard(o, newTheme(o.Terminal, o.Theme, o.ASCII, o.FewColors))}
-	options := []tea.ProgramOption{
-		tea.WithInput(o.Input), tea.WithOutput(&syncTTY{o.Terminal}),
-		tea.WithoutSignalHandler(), tea.WithoutCatchPanics(), tea.WithAltScreen(), tea.WithFPS(framesPerSecond),
-	}
-	if o.Mouse {
-		options = append(options, tea.WithMouseCellMotion())
-	}
-	p := tea.NewProgram(g, options...)
+	g := &guarded{inner: newDashboard(o, newTheme(o.Theme, o.ASCII))}
+	p := tea.NewProgram(g, tea.WithInput(o.Input), tea.WithOutput(o.Terminal), tea.WithColorProfile(o.Colors),
+		tea.WithoutSignalHandler(), tea.WithoutCatchPanics(), tea.WithFPS(framesPerSecond))
 	// Not tea.WithContext: it returns while the terminal is still being read.
 	defer context.AfterFunc(ctx, p.Quit)()
 	if o.JobControl {
@@ -75,14 +68,15 @@ func (g *guarded) Update(msg tea.Msg) (_ tea.Model, cmd tea.Cmd) {
 }
 
 // View returns the frame.
-func (g *guarded) View() (frame string) {
+func (g *guarded) View() (v tea.View) {
+	nothing := tea.View{AltScreen: true}
 	if g.failure != nil {
-		return ""
+		return nothing
 	}
 	defer func() {
-		if v := recover(); v != nil {
-			g.fail(v)
-			frame = ""
+		if reason := recover(); reason != nil {
+			g.fail(reason)
+			v = nothing
 		}
 	}()
 	return g.inner.View()
@@ -95,23 +89,3 @@ func (g *guarded) fail(v any) {
 	}
 	g.failure = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
 }
-
-// syncTTY makes the terminal show each write at once (mode 2026), because Bubble Tea writes a frame in one piece. Other
-// terminals ignore that. Embedding the file lets Bubble Tea see that it is a terminal.
-type syncTTY struct{ *os.File }
-
-const (
-	beginSync = "\x1b[?2026h"
-	endSync   = "\x1b[?2026l"
-)
-
-// Write writes one frame.
-func (t *syncTTY) Write(p []byte) (int, error) {
-	frame := make([]byte, 0, len(beginSync)+len(p)+len(endSync))
-	frame = append(append(append(frame, beginSync...), p...), endSync...)
-	n, err := t.File.Write(frame)
-	return max(0, min(n-len(beginSync), len(p))), err
-}
-
-// WriteString writes like Write; without it io.WriteString would bypass the frame.
-func (t *syncTTY) WriteString(s string) (int, error) { return t.Write([]byte(s)) }

@@ -7,23 +7,23 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/charmbracelet/colorprofile"
 	"github.com/creack/pty"
-	"github.com/muesli/termenv"
 	"golang.org/x/sys/unix"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// terminal is a pty with everything that was written to it.
+// terminal is a pty with everything that was written to it. It says that it can show a frame at once (mode 2026).
 type terminal struct {
 	master, slave *os.File
 	before        unix.Termios
 	done          chan struct{}
-	written       bytes.Buffer // valid after close
+	answered      chan struct{} // closed when it has said so
+	written       bytes.Buffer  // valid after close
 }
 
 func newTerminal(t *testing.T) *terminal {
@@ -39,10 +39,20 @@ func newTerminal(t *testing.T) *terminal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	term := &terminal{master: master, slave: slave, before: *modes, done: make(chan struct{})}
+	term := &terminal{master: master, slave: slave, before: *modes, done: make(chan struct{}), answered: make(chan struct{})}
 	go func() {
 		defer close(term.done)
-		_, _ = io.Copy(&term.written, master) // ends with EIO
+		for piece := make([]byte, 64<<10); ; {
+			n, err := master.Read(piece)
+			if err != nil { // EIO
+				return
+			}
+			term.written.Write(piece[:n])
+			if bytes.Contains(piece[:n], []byte("\x1b[?2026$p")) {
+				_, _ = io.WriteString(master, "\x1b[?2026;2$y")
+				close(term.answered)
+			}
+		}
 	}()
 	return term
 }
@@ -69,7 +79,7 @@ func (term *terminal) check(t *testing.T) string {
 	if strings.Contains(out, "\x1b]11") {
 		t.Error("the terminal was asked for its background")
 	}
-	if n, m := strings.Count(out, beginSync), strings.Count(out, endSync); n == 0 || n != m {
+	if n, m := strings.Count(out, "\x1b[?2026h"), strings.Count(out, "\x1b[?2026l"); n != m {
 		t.Errorf("%d frames begin, %d end", n, m)
 	}
 	return out
@@ -78,38 +88,33 @@ func (term *terminal) check(t *testing.T) string {
 func runOn(ctx context.Context, term *terminal, source func() *stats.Snapshot) (Result, error) {
 	c := &calls{}
 	o := c.options()
+	o.Colors = colorprofile.TrueColor
 	o.Input, o.Terminal, o.Refresh = term.slave, term.slave, time.Millisecond
-	// Bubble Tea asks for the size on a goroutine that it does not wait for, so nothing may end before the answer.
-	var sized atomic.Bool
-	resize := o.Resize
-	o.Resize = func(cols, rows int) { resize(cols, rows); sized.Store(true) }
-	o.Source = func() *stats.Snapshot {
-		if !sized.Load() {
-			return nil
-		}
-		return source()
-	}
+	o.Source = source
 	return Run(ctx, o)
 }
 
 func TestRunRestoresTheTerminal(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		source func(keys io.Writer, stop func()) func() *stats.Snapshot
+		source func(term *terminal, stop func()) func() *stats.Snapshot
 		result Result
 		err    string
 	}{
-		{"keys", func(keys io.Writer, _ func()) func() *stats.Snapshot {
+		{"keys", func(term *terminal, _ func()) func() *stats.Snapshot {
 			var once sync.Once // the first look comes when the terminal is set up
 			return func() *stats.Snapshot {
-				once.Do(func() { _, _ = io.WriteString(keys, "jqd") })
+				once.Do(func() {
+					<-term.answered
+					_, _ = io.WriteString(term.master, "jqd")
+				})
 				return sampleSnapshot()
 			}
 		}, Detached, ""},
-		{"context", func(_ io.Writer, stop func()) func() *stats.Snapshot {
+		{"context", func(_ *terminal, stop func()) func() *stats.Snapshot {
 			return func() *stats.Snapshot { stop(); return nil }
 		}, Quit, "context canceled"},
-		{"panic in a source", func(io.Writer, func()) func() *stats.Snapshot {
+		{"panic in a source", func(*terminal, func()) func() *stats.Snapshot {
 			return func() *stats.Snapshot { panic("broken source") }
 		}, Quit, "broken source"},
 	} {
@@ -117,23 +122,25 @@ func TestRunRestoresTheTerminal(t *testing.T) {
 			term := newTerminal(t)
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
-			result, err := runOn(ctx, term, test.source(term.master, stop))
+			result, err := runOn(ctx, term, test.source(term, stop))
 			if result != test.result {
 				t.Errorf("result %v, want %v", result, test.result)
 			}
 			if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Errorf("error %v, want %q", err, test.err)
 			}
-			term.check(t)
+			if out := term.check(t); test.result == Detached && !strings.Contains(out, "\x1b[?2026h") {
+				t.Error("frames do not come in one piece")
+			}
 		})
 	}
 }
 
 func TestPanicsBecomeErrors(t *testing.T) {
-	g := &guarded{inner: newDashboard(Options{}, newThemeWith(termenv.Ascii, Dark, false))}
+	g := &guarded{inner: newDashboard(Options{}, newTheme(Dark, false))}
 	g.inner.w, g.inner.h, g.inner.dirty = 80, 24, true
 	g.inner.canvas = &canvas{w: 80, h: 24} // too small a grid: drawing panics
-	if got := g.View(); got != "" || g.failure == nil {
+	if got := g.View().Content; got != "" || g.failure == nil {
 		t.Fatalf("view %q, failure %v", got, g.failure)
 	}
 	if _, cmd := g.Update(nil); !quits(cmd) {
@@ -148,10 +155,10 @@ func TestNoTerminal(t *testing.T) {
 }
 
 func TestNoColor(t *testing.T) {
-	d := newDashboard(Options{}, newTheme(os.Stdout, Mono, false, false))
+	d := newDashboard(Options{}, newTheme(Mono, false))
 	d.resize(120, 36)
 	d.Update(frameMsg{now: testStart, snap: sampleSnapshot()})
-	if got := d.View(); strings.Contains(got, "\x1b") || !strings.Contains(got, "▸ blur.c:88") {
+	if got := d.View().Content; strings.Contains(got, "\x1b") || !strings.Contains(got, "▸ blur.c:88") {
 		t.Errorf("frame without colours:\n%s", got)
 	}
 }
@@ -163,7 +170,7 @@ func BenchmarkView(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				d.dirty = true
-				_ = d.View()
+				_ = d.View().Content
 			}
 		})
 	}
@@ -181,7 +188,7 @@ func BenchmarkFrame(b *testing.B) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		d.Update(frameMsg{now: testStart, snap: snaps[i%2], next: 4})
-		_ = d.View()
+		_ = d.View().Content
 	}
 }
 
@@ -190,7 +197,7 @@ func TestThemes(t *testing.T) {
 	seen := map[string]Theme{}
 	for _, name := range []Theme{Dark, Light, HighContrast, Mono} {
 		d := newTest(Options{Theme: name}, 120, 36, sampleSnapshot())
-		frame := d.View()
+		frame := d.View().Content
 		if other, known := seen[frame]; known {
 			t.Errorf("themes %d and %d look alike", name, other)
 		}

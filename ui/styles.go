@@ -1,11 +1,9 @@
 package ui
 
 import (
-	"io"
 	"strings"
 
-	"github.com/charmbracelet/lipgloss"
-	"github.com/muesli/termenv"
+	"charm.land/lipgloss/v2"
 )
 
 // style is the meaning of a cell; the theme knows what it looks like.
@@ -73,38 +71,28 @@ var bright = map[style]string{
 	cursorStyle: "0", cursorTrendStyle: "0", bannerStyle: "0",
 }
 
-// theme holds the escape sequences of every style for one terminal.
+// theme holds the escape sequences of every style. Bubble Tea turns their colours into those that the terminal has.
 type theme struct {
 	open  [styleCount]string
 	reset string
 	ascii bool
 }
 
-// newTheme returns the sequences that the terminal behind w understands, according to the environment. few: it has the
-// ANSI colours even if its name does not say so. It sends no query.
-func newTheme(w io.Writer, name Theme, ascii, few bool) *theme {
-	r := lipgloss.NewRenderer(w)
-	if few && r.ColorProfile() == termenv.Ascii {
-		r.SetColorProfile(termenv.ANSI)
-	}
-	return themeOf(r, name, ascii)
-}
-
-// themeOf extracts the opening sequence of each style from a rendered letter.
-func themeOf(r *lipgloss.Renderer, name Theme, ascii bool) *theme {
+// newTheme extracts the opening sequence of each style from a rendered letter.
+func newTheme(name Theme, ascii bool) *theme {
 	t := &theme{ascii: ascii, reset: "\x1b[0m"}
 	if name == Mono {
 		return t
 	}
 	for i := range looks {
-		t.open[i], _, _ = strings.Cut(styleOf(r, style(i), name).Render("x"), "x")
+		t.open[i], _, _ = strings.Cut(styleOf(style(i), name).Render("x"), "x")
 	}
 	return t
 }
 
-func styleOf(r *lipgloss.Renderer, st style, name Theme) lipgloss.Style {
+func styleOf(st style, name Theme) lipgloss.Style {
 	l := &looks[st]
-	s := r.NewStyle().Bold(l.bold)
+	s := lipgloss.NewStyle().Bold(l.bold)
 	foreground, background := l.dark, l.onDark
 	switch name {
 	case Light:

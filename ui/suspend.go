@@ -7,7 +7,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 )
 
 type (
@@ -51,15 +51,11 @@ func (d *dashboard) suspend() tea.Cmd {
 }
 
 // resume continues after suspend.
-func (d *dashboard) resume() tea.Cmd {
+func (d *dashboard) resume() {
 	if d.suspended {
 		d.o.Signal(syscall.SIGCONT)
 	}
 	d.suspended, d.dirty = false, true
-	if d.o.Mouse {
-		return tea.Batch(tea.ClearScreen, tea.EnableMouseCellMotion)
-	}
-	return tea.ClearScreen
 }
 
 // stop is a command that Bubble Tea runs without the terminal: it ends when the shell continues us. Once SIGTSTP was asked

@@ -1,10 +1,9 @@
 package ui
 
 import (
-	"encoding/base64"
 	"strings"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
@@ -69,13 +68,7 @@ func (d *dashboard) copyRow() tea.Cmd {
 		return nil
 	}
 	d.say(goodStyle, "copied, if the terminal allows it: "+text)
-	terminal := d.o.Terminal
-	return func() tea.Msg {
-		if terminal != nil {
-			_, _ = terminal.WriteString("\x1b]52;c;" + base64.StdEncoding.EncodeToString([]byte(text)) + "\a")
-		}
-		return nil
-	}
+	return tea.SetClipboard(text)
 }
 
 // rowText is the chosen row of the pane in focus, or of the tags.

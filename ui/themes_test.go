@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/exp/golden"
-	"github.com/muesli/termenv"
 )
 
 // goldenSizes are terminals from a large screen to the smallest.
@@ -41,7 +41,7 @@ func TestStylesGolden(t *testing.T) {
 				o := (&calls{}).options()
 				o.Theme = theme
 				d := newTest(o, size[0], size[1], sampleSnapshot())
-				checkFrame(t, d.View(), size[0], size[1])
+				checkFrame(t, d.View().Content, size[0], size[1])
 				if got := screen(d); got != want {
 					t.Errorf("theme %d shows\n%s", theme, got)
 				}
@@ -53,10 +53,14 @@ func TestStylesGolden(t *testing.T) {
 // TestThemesGolden: what each style looks like in each theme, with all, 256 and 16 colours.
 func TestThemesGolden(t *testing.T) {
 	var b strings.Builder
-	for _, profile := range []termenv.Profile{termenv.TrueColor, termenv.ANSI256, termenv.ANSI} {
+	for _, profile := range []colorprofile.Profile{colorprofile.TrueColor, colorprofile.ANSI256, colorprofile.ANSI} {
 		for theme, name := range map[Theme]string{Dark: "dark", Light: "light", HighContrast: "high contrast", Mono: "mono"} {
-			for st, open := range newThemeWith(profile, theme, false).open {
-				fmt.Fprintf(&b, "%s, %s: style %2d %q\n", profile.Name(), name, st, open)
+			for st, open := range newTheme(theme, false).open {
+				var shown strings.Builder
+				if _, err := (&colorprofile.Writer{Forward: &shown, Profile: profile}).WriteString(open); err != nil {
+					t.Fatal(err)
+				}
+				fmt.Fprintf(&b, "%s, %s: style %2d %q\n", profile, name, st, shown.String())
 			}
 		}
 	}

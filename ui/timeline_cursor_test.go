@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/exp/golden"
-	"github.com/muesli/termenv"
 	"pgregory.net/rapid"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
@@ -46,7 +45,7 @@ func sampleTape() *tape {
 
 func newViewTest(r *tape, w, h int, at uint64) *dashboard {
 	o := Options{Moment: r.at, At: at, ReadOnly: true, Judge: &analysis.Live{Still: true}}
-	d := newDashboard(o, newThemeWith(termenv.TrueColor, Dark, false))
+	d := newDashboard(o, newTheme(Dark, false))
 	d.Update(tea.WindowSizeMsg{Width: w, Height: h})
 	d.Update(frameMsg{now: testStart})
 	return d
@@ -57,7 +56,7 @@ func TestViewGolden(t *testing.T) {
 		t.Run(itoa(size[0])+"x"+itoa(size[1]), func(t *testing.T) {
 			r := sampleTape()
 			d := newViewTest(r, size[0], size[1], r.moment.From+30e9)
-			checkFrame(t, d.View(), size[0], size[1])
+			checkFrame(t, d.View().Content, size[0], size[1])
 			golden.RequireEqual(t, screen(d))
 		})
 	}
@@ -213,19 +212,19 @@ func TestNothingEscapesTheView(t *testing.T) {
 			return m
 		}
 		o := Options{Moment: anyMoment, At: anyNumber().Draw(t, "at"), ASCII: rapid.Bool().Draw(t, "ascii"), Judge: &analysis.Live{Still: true}}
-		d := newDashboard(o, newThemeWith(termenv.TrueColor, Dark, o.ASCII))
+		d := newDashboard(o, newTheme(Dark, o.ASCII))
 		d.Update(tea.WindowSizeMsg{Width: w, Height: h})
 		d.Update(frameMsg{now: testStart})
 		for _, k := range rapid.SliceOfN(rapid.SampledFrom(keys), 0, 6).Draw(t, "keys") {
 			press(d, k)
 			d.leaving = false
-			frame := d.View()
+			frame := d.View().Content
 			checkFrame(t, frame, w, h)
 			if o.ASCII {
 				checkASCII(t, frame)
 			}
 		}
-		checkFrame(t, d.View(), w, h)
+		checkFrame(t, d.View().Content, w, h)
 	})
 }
 
@@ -262,7 +261,7 @@ func TestViewCurve(t *testing.T) {
 	}
 	for _, size := range [][2]int{{140, 45}, {80, 24}, {60, 20}} {
 		d.resize(size[0], size[1])
-		checkFrame(t, d.View(), size[0], size[1])
+		checkFrame(t, d.View().Content, size[0], size[1])
 	}
 	curve = &view.Curve{Whole: true, Limits: true, Policy: "futhark"}
 	tick()

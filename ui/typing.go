@@ -1,6 +1,12 @@
 package ui
 
-import tea "github.com/charmbracelet/bubbletea"
+import (
+	"cmp"
+	"strings"
+	"unicode/utf8"
+
+	tea "charm.land/bubbletea/v2"
+)
 
 // typingText is the message while keys go to the program.
 const typingText = "what you type goes to the program, ctrl+c too; ctrl+\\ ends"
@@ -17,38 +23,47 @@ func (d *dashboard) beginTyping() {
 	}
 }
 
-// typeInto gives a key to the program.
-func (d *dashboard) typeInto(msg tea.KeyMsg) {
-	keys := keyBytes(msg)
-	switch {
-	case msg.Type == tea.KeyCtrlBackslash || d.ended():
+// typeKey gives a key to the program, or ends that.
+func (d *dashboard) typeKey(msg tea.KeyPressMsg) {
+	if msg.String() == "ctrl+\\" || d.ended() {
 		d.typing = false
-	case len(keys) == 0:
-	default:
-		if err := d.o.Type(keys); err != nil {
-			d.typing = false
-			d.say(badStyle, "✗ "+err.Error())
-		}
+		return
+	}
+	d.typeInto(keyText(msg))
+}
+
+// typeInto gives text to the program.
+func (d *dashboard) typeInto(text string) {
+	if text == "" {
+		return
+	}
+	if err := d.o.Type([]byte(text)); err != nil {
+		d.typing = false
+		d.say(badStyle, "✗ "+err.Error())
 	}
 }
 
 // sequences are what keys of no letter send (xterm's ctlseqs, normal cursor keys).
-var sequences = map[tea.KeyType]string{
-	tea.KeyUp: "\x1b[A", tea.KeyDown: "\x1b[B", tea.KeyRight: "\x1b[C", tea.KeyLeft: "\x1b[D", tea.KeyHome: "\x1b[H", tea.KeyEnd: "\x1b[F",
-	tea.KeyInsert: "\x1b[2~", tea.KeyDelete: "\x1b[3~", tea.KeyPgUp: "\x1b[5~", tea.KeyPgDown: "\x1b[6~", tea.KeyShiftTab: "\x1b[Z", tea.KeySpace: " ",
+var sequences = map[string]string{
+	"up": "\x1b[A", "down": "\x1b[B", "right": "\x1b[C", "left": "\x1b[D", "home": "\x1b[H", "end": "\x1b[F", "insert": "\x1b[2~",
+	"delete": "\x1b[3~", "pgup": "\x1b[5~", "pgdown": "\x1b[6~", "shift+tab": "\x1b[Z", "space": " ", "ctrl+space": "\x00",
+	"enter": "\r", "tab": "\t", "backspace": "\x7f", "esc": "\x1b",
 }
 
-// keyBytes returns what a terminal sends for a key, empty if that is not known.
-func keyBytes(msg tea.KeyMsg) []byte {
-	text := sequences[msg.Type]
+// keyText returns what a terminal sends for a key, empty if that is not known.
+func keyText(msg tea.KeyPressMsg) string {
+	name, alt := strings.CutPrefix(msg.Keystroke(), "alt+")
+	text := cmp.Or(msg.Text, sequences[name])
+	letter, control := strings.CutPrefix(name, "ctrl+")
 	switch {
-	case msg.Type == tea.KeyRunes:
-		text = string(msg.Runes)
-	case msg.Type >= 0 && msg.Type < ' ', msg.Type == tea.KeyBackspace: // control characters are their own codes
-		text = string(rune(msg.Type))
+	case text != "":
+	case control && len(letter) == 1: // letters and @ [ \ ] ^ _ lose the bits above the fifth
+		text = string(rune(letter[0] & 0x1f))
+	case utf8.RuneCountInString(name) == 1:
+		text = name
 	}
-	if msg.Alt && text != "" {
+	if alt && text != "" {
 		text = "\x1b" + text
 	}
-	return []byte(text)
+	return text
 }

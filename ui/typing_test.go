@@ -4,8 +4,6 @@ import (
 	"errors"
 	"testing"
 
-	tea "github.com/charmbracelet/bubbletea"
-
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
@@ -22,7 +20,7 @@ func TestTyping(t *testing.T) {
 	shows(t, d, "what you type goes to the program", "iter 212/500")
 	press(d, "q", "ä", " ", "enter", "tab", "backspace", "esc", "up", "pgdown", "ctrl+c", "ctrl+z", "f1")
 	d.Update(pasted("two words\n"))
-	d.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("x"), Alt: true})
+	d.Update(keyMsg("alt+x"))
 	if want := "qä \r\t\x7f\x1b\x1b[A\x1b[6~\x03\x1atwo words\n\x1bx"; typed != want {
 		t.Errorf("typed %q, want %q", typed, want)
 	}

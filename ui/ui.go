@@ -10,6 +10,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/charmbracelet/colorprofile"
+
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
@@ -81,9 +83,9 @@ type Options struct {
 	// JobControl says that a shell can continue us once we have stopped.
 	JobControl bool
 
-	Refresh     time.Duration // between two calls of Source; 0: 100 ms
-	ASCII       bool          // draw with ASCII only
-	FewColors   bool          // the terminal has the ANSI colours even if its name does not say so
+	Refresh     time.Duration        // between two calls of Source; 0: 100 ms
+	ASCII       bool                 // draw with ASCII only
+	Colors      colorprofile.Profile // that the terminal has
 	Theme       Theme
 	Mouse       bool // the wheel and clicks act
 	ReadOnly    bool // show limits and policy without changing them

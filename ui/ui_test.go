@@ -1,18 +1,17 @@
 package ui
 
 import (
-	"io"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
-	tea "github.com/charmbracelet/bubbletea"
-	"github.com/charmbracelet/lipgloss"
+	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/exp/golden"
-	"github.com/muesli/termenv"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -45,35 +44,63 @@ func (c *calls) options() Options {
 	}
 }
 
-// newThemeWith returns the theme for a colour profile.
-func newThemeWith(p termenv.Profile, name Theme, ascii bool) *theme {
-	r := lipgloss.NewRenderer(io.Discard)
-	r.SetColorProfile(p)
-	return themeOf(r, name, ascii)
-}
-
 func newTest(o Options, w, h int, s *stats.Snapshot) *dashboard {
 	if o.Judge == nil {
 		o.Judge = &analysis.Live{Still: o.Moment != nil}
 	}
-	d := newDashboard(o, newThemeWith(termenv.TrueColor, o.Theme, o.ASCII))
+	d := newDashboard(o, newTheme(o.Theme, o.ASCII))
 	d.Update(tea.WindowSizeMsg{Width: w, Height: h})
 	d.Update(frameMsg{now: testStart, snap: s, lines: sampleOutput(), next: 4})
 	return d
 }
 
-func keyMsg(name string) tea.KeyMsg {
-	for t := tea.KeyType(-100); t < 200; t++ {
-		if t != tea.KeyRunes && (tea.Key{Type: t}).String() == name {
-			return tea.KeyMsg{Type: t}
+// keyMsgs is the key that Bubble Tea names so, or those of a text.
+func keyMsgs(name string) (msgs []tea.KeyPressMsg) {
+	if msg := keyMsg(name); msg.Text == "" || utf8.RuneCountInString(name) == 1 || name == "space" {
+		return []tea.KeyPressMsg{msg}
+	}
+	for _, letter := range name {
+		msgs = append(msgs, keyMsg(string(letter)))
+	}
+	return msgs
+}
+
+// keyMsg is the key that Bubble Tea names so.
+func keyMsg(name string) tea.KeyPressMsg {
+	var msg tea.KeyPressMsg
+	for mod, prefix := range map[tea.KeyMod]string{tea.ModCtrl: "ctrl+", tea.ModAlt: "alt+", tea.ModShift: "shift+"} {
+		if rest, has := strings.CutPrefix(name, prefix); has {
+			name, msg.Mod = rest, mod
 		}
 	}
-	return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(name)}
+	var named bool
+	if msg.Code, named = keyCodes[name]; !named {
+		msg.Code, _ = utf8.DecodeRuneInString(name)
+	}
+	if msg.Mod == 0 && unicode.IsPrint(msg.Code) {
+		msg.Text = string(msg.Code)
+	}
+	return msg
 }
+
+// keyCodes are those of the keys whose names have more than a letter.
+var keyCodes = func() map[string]rune {
+	codes := map[string]rune{}
+	for _, between := range [][2]rune{{0, 128}, {tea.KeyExtended + 1, tea.KeyF63}} {
+		for code := between[0]; code <= between[1]; code++ {
+			if name := (tea.Key{Code: code}).String(); len(name) > 1 && codes[name] == 0 {
+				codes[name] = code
+			}
+		}
+	}
+	return codes
+}()
 
 func press(d *dashboard, names ...string) (cmd tea.Cmd) {
 	for _, name := range names {
-		_, cmd = d.Update(keyMsg(name))
+		for _, msg := range keyMsgs(name) {
+			_, cmd = d.Update(msg)
+		}
 	}
 	return cmd
 }
@@ -86,7 +113,7 @@ func quits(cmd tea.Cmd) bool {
 	return ok
 }
 
-func screen(d *dashboard) string { return ansi.Strip(d.View()) }
+func screen(d *dashboard) string { return ansi.Strip(d.View().Content) }
 
 // shows checks that the screen has all texts.
 func shows(t *testing.T, d *dashboard, texts ...string) {
@@ -124,7 +151,7 @@ func TestGolden(t *testing.T) {
 	for _, size := range [][2]int{{40, 10}, {30, 5}} { // the others are in TestStylesGolden
 		t.Run(itoa(size[0])+"x"+itoa(size[1]), func(t *testing.T) {
 			d := newTest((&calls{}).options(), size[0], size[1], sampleSnapshot())
-			checkFrame(t, d.View(), size[0], size[1])
+			checkFrame(t, d.View().Content, size[0], size[1])
 			golden.RequireEqual(t, screen(d))
 		})
 	}
@@ -132,6 +159,4 @@ func TestGolden(t *testing.T) {
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-func pasted(text string) tea.KeyMsg {
-	return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(text), Paste: true}
-}
+func pasted(text string) tea.PasteMsg { return tea.PasteMsg{Content: text} }

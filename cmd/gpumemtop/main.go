@@ -3,8 +3,6 @@
 package main
 
 import (
-	_ "codeberg.org/gpumemtop/gpumemtop/ui/early" // before Bubble Tea asks the terminal questions
-
 	"io"
 	"os"
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/charmbracelet/colorprofile"
 	"golang.org/x/sys/unix"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
@@ -113,9 +114,9 @@ func (s *Screen) Show(ctx context.Context, o ui.Options) error {
 	o.PostMortem, o.JobControl = postMortem, jobControl()
 	o.Judge = &analysis.Live{Still: o.Moment != nil, Attached: o.Attached}
 	o.Mouse = s.options.Mouse
-	o.FewColors = os.Getenv("NO_COLOR") == "" && fewColors(os.Getenv("TERM"))
 	o.Write, o.Export = writeNew, func(path string, s *stats.Snapshot) error { return exportSnapshot(path, s, o.Attached) }
 	o.Refresh, o.ASCII, o.Theme = s.options.Refresh, s.options.ASCII || asciiOnly(), s.options.theme()
+	o.Colors = colors(o.Theme)
 	_, err := ui.Run(ctx, o)
 	if !errors.Is(err, context.Canceled) {
 		return err
@@ -142,6 +143,19 @@ func (o *DashboardOptions) theme() ui.Theme {
 	return ui.Dark
 }
 
+// colors returns the colours that the terminal has, as its environment tells. tmux takes all, and shows those that its own
+// terminal has.
+func colors(name ui.Theme) colorprofile.Profile {
+	profile := colorprofile.Env(os.Environ())
+	switch {
+	case name == ui.Mono:
+		return colorprofile.ASCII
+	case profile == colorprofile.ANSI256 && os.Getenv("TMUX") != "":
+		return colorprofile.TrueColor
+	}
+	return profile
+}
+
 // asciiOnly reports whether the locale is not of UTF-8, or the terminal is one that lacks most of Unicode.
 func asciiOnly() bool {
 	if slices.Contains([]string{"linux", "vt100", "vt102", "vt220"}, os.Getenv("TERM")) {
@@ -149,16 +163,6 @@ func asciiOnly() bool {
 	}
 	locale := strings.ToLower(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG")))
 	return locale != "" && !strings.Contains(locale, "utf-8") && !strings.Contains(locale, "utf8")
-}
-
-// fewColors reports whether a terminal has the ANSI colours though its name does not say so (terminfo: colors#8).
-func fewColors(term string) bool {
-	for _, name := range []string{"screen", "tmux", "rxvt", "putty", "konsole", "linux", "xterm"} {
-		if term == name || strings.HasPrefix(term, name+"-") || strings.HasPrefix(term, name+".") {
-			return true
-		}
-	}
-	return false
 }
 
 // jobControl reports whether a shell waits that can continue our process group once it has stopped: the kernel ignores stop

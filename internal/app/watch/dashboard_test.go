@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/charmbracelet/colorprofile"
+
 	"codeberg.org/gpumemtop/gpumemtop/ui"
 )
 
@@ -71,10 +73,25 @@ func TestUsualRefresh(t *testing.T) {
 	}
 }
 
-func TestFewColors(t *testing.T) {
-	for term, want := range map[string]bool{"screen": true, "screen.xterm": true, "tmux-direct": true, "linux": true, "vt100": false, "screenwriter": false} {
-		if fewColors(term) != want {
-			t.Errorf("%s: %v", term, !want)
+// TestColors: a terminal has the colours that its environment says, and at least those of ANSI; mono has none.
+func TestColors(t *testing.T) {
+	t.Setenv("NO_COLOR", "")
+	for _, test := range []struct {
+		term, all, tmux string
+		want            colorprofile.Profile
+	}{
+		{"xterm", "", "", colorprofile.ANSI}, {"linux", "", "", colorprofile.ANSI}, {"xterm-256color", "", "", colorprofile.ANSI256},
+		{"screen", "", "", colorprofile.ANSI256}, {"xterm-256color", "truecolor", "", colorprofile.TrueColor},
+		{"tmux-256color", "", "/tmp/tmux,1,0", colorprofile.TrueColor}, {"xterm-kitty", "", "", colorprofile.TrueColor},
+	} {
+		t.Setenv("TERM", test.term)
+		t.Setenv("COLORTERM", test.all)
+		t.Setenv("TMUX", test.tmux)
+		if got := colors(ui.Dark); got != test.want {
+			t.Errorf("%+v: %v", test, got)
+		}
+		if got := colors(ui.Mono); got != colorprofile.ASCII {
+			t.Errorf("%+v: mono has %v", test, got)
 		}
 	}
 }
