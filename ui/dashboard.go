@@ -110,7 +110,12 @@ func newDashboard(o Options, t *theme) *dashboard {
 }
 
 // Init starts the ticks.
-func (d *dashboard) Init() tea.Cmd { return d.poll(0) }
+func (d *dashboard) Init() tea.Cmd {
+	if d.o.AskTheme {
+		return tea.Batch(d.poll(0), tea.RequestBackgroundColor)
+	}
+	return d.poll(0)
+}
 
 // Update handles one message.
 func (d *dashboard) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
@@ -131,6 +136,11 @@ func (d *dashboard) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		d.useMouse(tea.Mouse(msg))
 	case tea.WindowSizeMsg:
 		d.resize(msg.Width, msg.Height)
+	case tea.BackgroundColorMsg:
+		if d.o.AskTheme {
+			d.o.Theme = d.o.Theme.on(msg.IsDark())
+			d.theme, d.dirty = themeOf(&d.o), true
+		}
 	case suspendMsg:
 		return d, d.suspend()
 	case resumeMsg:

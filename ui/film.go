@@ -24,7 +24,7 @@ func Film(snapshots []*stats.Snapshot, judge Judge, each time.Duration, w, h int
 		}
 	}
 	var b strings.Builder
-	openPicture(&b, w, h, sheet(Dark)+"@media (prefers-color-scheme:light){\n"+sheet(Light)+"}\n", "gpumemtop")
+	openPicture(&b, w, h, sheet(d.theme)+"@media (prefers-color-scheme:light){\n"+sheet(newTheme(Light, false))+"}\n", "gpumemtop")
 	f.write(&b, each)
 	b.WriteString("</svg>\n")
 	return b.String()

@@ -18,7 +18,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if o.Terminal == nil {
 		return Quit, errors.New("open dashboard: no terminal to draw on; use --headless")
 	}
-	g := &guarded{inner: newDashboard(o, newTheme(o.Theme, o.ASCII))}
+	g := &guarded{inner: newDashboard(o, themeOf(&o))}
 	p := tea.NewProgram(g, tea.WithInput(o.Input), tea.WithOutput(o.Terminal), tea.WithColorProfile(o.Colors),
 		tea.WithoutSignalHandler(), tea.WithoutCatchPanics(), tea.WithFPS(framesPerSecond))
 	// Not tea.WithContext: it returns while the terminal is still being read.

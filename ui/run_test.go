@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -154,11 +155,14 @@ func TestNoTerminal(t *testing.T) {
 	}
 }
 
+// colorful finds a sequence with a colour.
+var colorful = regexp.MustCompile("\x1b\\[(1;)?[349]")
+
 func TestNoColor(t *testing.T) {
 	d := newDashboard(Options{}, newTheme(Mono, false))
 	d.resize(120, 36)
 	d.Update(frameMsg{now: testStart, snap: sampleSnapshot()})
-	if got := d.View().Content; strings.Contains(got, "\x1b") || !strings.Contains(got, "▸ blur.c:88") {
+	if got := screen(d); colorful.MatchString(d.View().Content) || !strings.Contains(got, "▸ blur.c:88") {
 		t.Errorf("frame without colours:\n%s", got)
 	}
 }
@@ -192,18 +196,18 @@ func BenchmarkFrame(b *testing.B) {
 	}
 }
 
-// TestThemes: each looks different, has the same text, and keeps a sign for the cursor; mono has no sequences at all.
+// TestThemes: each looks different, has the same text, and keeps a sign for the cursor; mono has no colours.
 func TestThemes(t *testing.T) {
 	seen := map[string]Theme{}
-	for _, name := range []Theme{Dark, Light, HighContrast, Mono} {
+	for _, name := range []Theme{Dark, Light, HighContrast, HighContrastLight, Mono} {
 		d := newTest(Options{Theme: name}, 120, 36, sampleSnapshot())
 		frame := d.View().Content
 		if other, known := seen[frame]; known {
 			t.Errorf("themes %d and %d look alike", name, other)
 		}
 		seen[frame] = name
-		if got := strings.Contains(frame, "\x1b["); got != (name != Mono) {
-			t.Errorf("theme %d: sequences %v", name, got)
+		if got := colorful.MatchString(frame); got != (name != Mono) {
+			t.Errorf("theme %d: colours %v", name, got)
 		}
 		shows(t, d, "▸ blur.c:88")
 	}

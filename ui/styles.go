@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/colorprofile"
 )
 
 // style is the meaning of a cell; the theme knows what it looks like.
@@ -33,85 +34,112 @@ const (
 	styleCount
 )
 
-// look is how a style appears on dark and on light backgrounds. Colour is never the only sign: the cursor has its mark,
-// cached memory its pattern, a warning its symbol.
-type look struct {
-	dark, light string // #rrggbb; empty: the terminal's own
-	bold        bool
-	onDark      string // background
-	onLight     string
+// ink is the colour of a style's text and of what is behind it: #rrggbb or the number of an ANSI colour; empty: the terminal's own.
+type ink struct{ text, behind string }
+
+// bold and filled say which styles are bold, and which have a colour behind their text. Colour is never the only sign: the
+// cursor has its mark, cached memory its pattern, a warning its symbol.
+var (
+	bold = [styleCount]bool{
+		strong: true, titleStyle: true, keyStyle: true, warnStyle: true, badStyle: true, cursorStyle: true, headStyle: true, bannerStyle: true,
+	}
+	filled = [styleCount]bool{cursorStyle: true, cursorTrendStyle: true, bannerStyle: true}
+)
+
+// fewDark and fewLight are for terminals of the 16 ANSI colours: of those only few can be read on any terminal's background.
+const (
+	fewDark  = HighContrastLight + 1
+	fewLight = HighContrastLight + 2
+)
+
+// palettes are the colours of the themes. What is important has the terminal's own colour, in bold.
+var palettes = [...][styleCount]ink{
+	Dark: {
+		dim: {text: "#8f98a7"}, headStyle: {text: "#98a6ba"}, frameStyle: {text: "#465061"}, focusStyle: {text: "#5fb3ff"}, keyStyle: {text: "#5fb3ff"},
+		inUseStyle: {text: "#4aa8ff"}, cachedStyle: {text: "#e0a63a"}, coolingStyle: {text: "#c084fc"}, freeStyle: {text: "#4b5563"},
+		goodStyle: {text: "#5fd38d"}, warnStyle: {text: "#f5b942"}, badStyle: {text: "#ff6b6b"}, trendStyle: {text: "#3d97a1"},
+		hitChartStyle: {text: "#3b8f60"}, cursorTrendStyle: {"#56d4dd", "#1f3a5a"}, cursorStyle: {"#eaf2ff", "#1f3a5a"},
+		bannerStyle: {"#1a1300", "#f5b942"},
+	},
+	Light: {
+		dim: {text: "#606775"}, headStyle: {text: "#4b5563"}, frameStyle: {text: "#b6bdc9"}, focusStyle: {text: "#1b69c6"}, keyStyle: {text: "#1b69c6"},
+		inUseStyle: {text: "#1769c4"}, cachedStyle: {text: "#8f5a00"}, coolingStyle: {text: "#8b34d6"}, freeStyle: {text: "#9aa3b0"},
+		goodStyle: {text: "#137a3e"}, warnStyle: {text: "#8a5700"}, badStyle: {text: "#c81e1e"}, trendStyle: {text: "#2f8a92"},
+		hitChartStyle: {text: "#35895a"}, cursorTrendStyle: {"#096a72", "#d6e6fa"}, cursorStyle: {"#0b1220", "#d6e6fa"},
+		bannerStyle: {"#fffbeb", "#8a5700"},
+	},
+	HighContrast: {
+		focusStyle: {text: "#00ffff"}, keyStyle: {text: "#00ffff"}, inUseStyle: {text: "#6cb6ff"}, cachedStyle: {text: "#ffd75f"},
+		coolingStyle: {text: "#ff9cff"}, goodStyle: {text: "#5fff87"}, warnStyle: {text: "#ffff5f"}, badStyle: {text: "#ff9a9a"},
+		cursorTrendStyle: {"#000000", "#ffffff"}, cursorStyle: {"#000000", "#ffffff"}, bannerStyle: {"#000000", "#ffff5f"},
+	},
+	HighContrastLight: {
+		focusStyle: {text: "#00408a"}, keyStyle: {text: "#00408a"}, inUseStyle: {text: "#003f9e"}, cachedStyle: {text: "#6b3f00"},
+		coolingStyle: {text: "#5a00a0"}, goodStyle: {text: "#00521e"}, warnStyle: {text: "#6b3f00"}, badStyle: {text: "#a00000"},
+		cursorTrendStyle: {"#ffffff", "#000000"}, cursorStyle: {"#ffffff", "#000000"}, bannerStyle: {"#ffffff", "#6b3f00"},
+	},
+	Mono: {},
+	fewDark: {
+		frameStyle: {text: "8"}, focusStyle: {text: "14"}, keyStyle: {text: "14"}, inUseStyle: {text: "14"}, cachedStyle: {text: "11"},
+		coolingStyle: {text: "13"}, freeStyle: {text: "8"}, goodStyle: {text: "10"}, warnStyle: {text: "11"}, badStyle: {text: "9"},
+		trendStyle: {text: "6"}, hitChartStyle: {text: "2"}, cursorTrendStyle: {"14", "4"}, cursorStyle: {"15", "4"}, bannerStyle: {"0", "11"},
+	},
+	fewLight: {
+		frameStyle: {text: "8"}, focusStyle: {text: "4"}, keyStyle: {text: "4"}, inUseStyle: {text: "4"}, cachedStyle: {text: "5"},
+		freeStyle: {text: "8"}, badStyle: {text: "1"}, cursorTrendStyle: {"15", "4"}, cursorStyle: {"15", "4"}, bannerStyle: {"15", "4"},
+	},
 }
 
-var looks = [styleCount]look{
-	plain:            {},
-	dim:              {dark: "#7c8594", light: "#6b7280"},
-	strong:           {dark: "#f3f4f6", light: "#111827", bold: true},
-	titleStyle:       {dark: "#c8d0dc", light: "#1f2937", bold: true},
-	frameStyle:       {dark: "#3d4655", light: "#b6bdc9"},
-	focusStyle:       {dark: "#5fb3ff", light: "#1d6fd1"},
-	keyStyle:         {dark: "#5fb3ff", light: "#1d6fd1", bold: true},
-	inUseStyle:       {dark: "#4aa8ff", light: "#1769c4"},
-	cachedStyle:      {dark: "#e0a63a", light: "#a86a00"},
-	coolingStyle:     {dark: "#c084fc", light: "#8b34d6"},
-	freeStyle:        {dark: "#4b5563", light: "#b3bac5"},
-	goodStyle:        {dark: "#5fd38d", light: "#137a3e"},
-	warnStyle:        {dark: "#f5b942", light: "#9a6200", bold: true},
-	badStyle:         {dark: "#ff6b6b", light: "#c81e1e", bold: true},
-	trendStyle:       {dark: "#2f7f88", light: "#5aa9b0"},
-	hitChartStyle:    {dark: "#3b8f60", light: "#4fa877"},
-	cursorTrendStyle: {dark: "#56d4dd", light: "#0b7a83", onDark: "#1f3a5a", onLight: "#d6e6fa"},
-	cursorStyle:      {dark: "#ffffff", light: "#0b1220", bold: true, onDark: "#1f3a5a", onLight: "#d6e6fa"},
-	headStyle:        {dark: "#93a1b5", light: "#4b5563", bold: true},
-	bannerStyle:      {dark: "#1a1300", light: "#ffffff", bold: true, onDark: "#f5b942", onLight: "#9a6200"},
-}
-
-// bright are the ANSI colours of the styles that have one with high contrast; the others have the terminal's own.
-var bright = map[style]string{
-	focusStyle: "14", keyStyle: "14", inUseStyle: "12", cachedStyle: "11", coolingStyle: "13", goodStyle: "10", warnStyle: "11", badStyle: "9",
-	cursorStyle: "0", cursorTrendStyle: "0", bannerStyle: "0",
-}
-
-// theme holds the escape sequences of every style. Bubble Tea turns their colours into those that the terminal has.
+// theme holds the colours and the escape sequences of every style. Bubble Tea turns the colours into those that the terminal has.
 type theme struct {
+	name  Theme
+	inks  [styleCount]ink
 	open  [styleCount]string
 	reset string
 	ascii bool
 }
 
-// newTheme extracts the opening sequence of each style from a rendered letter.
+// newTheme returns a theme of all colours.
 func newTheme(name Theme, ascii bool) *theme {
-	t := &theme{ascii: ascii, reset: "\x1b[0m"}
-	if name == Mono {
-		return t
+	return themeOf(&Options{Theme: name, ASCII: ascii, Colors: colorprofile.TrueColor})
+}
+
+// themeOf returns the theme that the options ask for.
+func themeOf(o *Options) *theme {
+	t := &theme{name: o.Theme, inks: palettes[o.Theme], ascii: o.ASCII, reset: "\x1b[0m"}
+	if o.Colors == colorprofile.ANSI {
+		t.inks = palettes[map[Theme]Theme{Dark: fewDark, HighContrast: fewDark, Light: fewLight, HighContrastLight: fewLight, Mono: Mono}[o.Theme]]
 	}
-	for i := range looks {
-		t.open[i], _, _ = strings.Cut(styleOf(style(i), name).Render("x"), "x")
+	o.Own.paint(&t.inks)
+	for i := range t.inks {
+		t.open[i] = t.sequence(style(i))
 	}
 	return t
 }
 
-func styleOf(st style, name Theme) lipgloss.Style {
-	l := &looks[st]
-	s := lipgloss.NewStyle().Bold(l.bold)
-	foreground, background := l.dark, l.onDark
+// sequence returns the opening sequence of a style, from a rendered letter.
+func (t *theme) sequence(st style) string {
+	s := lipgloss.NewStyle().Bold(bold[st]).Reverse(filled[st] && t.inks[st].behind == "")
+	if c := t.inks[st].text; c != "" {
+		s = s.Foreground(lipgloss.Color(c))
+	}
+	if c := t.inks[st].behind; c != "" {
+		s = s.Background(lipgloss.Color(c))
+	}
+	open, _, _ := strings.Cut(s.Render("x"), "x")
+	return open
+}
+
+// on returns the theme of that kind for a dark background, or for a light one.
+func (name Theme) on(dark bool) Theme {
 	switch name {
-	case Light:
-		foreground, background = l.light, l.onLight
-	case HighContrast:
-		foreground = bright[st]
-		if background != "" {
-			background = "15"
-		}
-	default:
+	case Dark, Light:
+		return map[bool]Theme{true: Dark, false: Light}[dark]
+	case HighContrast, HighContrastLight:
+		return map[bool]Theme{true: HighContrast, false: HighContrastLight}[dark]
 	}
-	if foreground != "" {
-		s = s.Foreground(lipgloss.Color(foreground))
-	}
-	if background != "" {
-		s = s.Background(lipgloss.Color(background))
-	}
-	return s
+	return name
 }
 
 // visibleBlank reports whether a blank in this style differs from one without style.
-func (t *theme) visibleBlank(st style) bool { return looks[st].onDark != "" && t.open[st] != "" }
+func (t *theme) visibleBlank(st style) bool { return filled[st] }

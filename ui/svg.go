@@ -3,6 +3,7 @@ package ui
 import (
 	"fmt"
 	"html"
+	"strconv"
 	"strings"
 )
 
@@ -12,32 +13,24 @@ const (
 	pictureMargin            = 10
 )
 
-// brightColors are the ANSI colours of the high-contrast theme.
-var brightColors = map[string]string{
-	"0": "#000000", "9": "#ff5555", "10": "#55ff55", "11": "#ffff55", "12": "#7777ff", "13": "#ff55ff", "14": "#55ffff", "15": "#ffffff",
+// ansiColors are those that xterm has for the numbers of ANSI.
+var ansiColors = [...]string{
+	"#000000", "#cd0000", "#00cd00", "#cdcd00", "#0000ee", "#cd00cd", "#00cdcd", "#e5e5e5", "#7f7f7f", "#ff0000", "#00ff00", "#ffff00", "#5c5cff", "#ff00ff",
+	"#00ffff", "#ffffff",
 }
 
-// ink returns the colours of a style in a theme; empty: the page's own.
-func ink(st style, name Theme) (foreground, background string) {
-	l := &looks[st]
-	switch name {
-	case Mono:
-		return "", ""
-	case Light:
-		return l.light, l.onLight
-	case HighContrast:
-		if l.onDark != "" {
-			background = brightColors["15"]
-		}
-		return brightColors[bright[st]], background
+// hex writes a colour as #rrggbb.
+func hex(color string) string {
+	if n, err := strconv.Atoi(color); err == nil {
+		return ansiColors[n]
 	}
-	return l.dark, l.onDark
+	return color
 }
 
 // page returns the colours of a picture's text and of what is behind it.
 func page(name Theme) (text, behind string) {
 	switch name {
-	case Light:
+	case Light, HighContrastLight:
 		return "#24292f", "#ffffff"
 	case HighContrast:
 		return "#ffffff", "#000000"
@@ -46,9 +39,9 @@ func page(name Theme) (text, behind string) {
 }
 
 // svg draws the frame as a picture that loads nothing.
-func (c *canvas) svg(name Theme, title string) string {
+func (c *canvas) svg(t *theme, title string) string {
 	var b strings.Builder
-	openPicture(&b, c.w, c.h, sheet(name), title)
+	openPicture(&b, c.w, c.h, sheet(t), title)
 	for y := range c.h {
 		for _, stretch := range c.stretches(y) {
 			b.WriteString(stretch)
@@ -67,24 +60,23 @@ func openPicture(b *strings.Builder, cols, rows int, sheet, title string) {
 }
 
 // sheet returns the rules for the colours of a theme.
-func sheet(name Theme) string {
+func sheet(t *theme) string {
 	var b strings.Builder
-	text, behind := page(name)
+	text, behind := page(t.name)
 	fmt.Fprintf(&b, "text{fill:%s}\n.page{fill:%s}\n", text, behind)
 	for st := range styleCount {
-		foreground, background := ink(st, name)
 		rule := ""
-		if foreground != "" {
-			rule = "fill:" + foreground
+		if c := t.inks[st].text; c != "" {
+			rule = "fill:" + hex(c)
 		}
-		if looks[st].bold && name != Mono {
+		if bold[st] {
 			rule += ";font-weight:bold"
 		}
 		if rule != "" {
 			fmt.Fprintf(&b, ".s%d{%s}\n", st, strings.TrimPrefix(rule, ";"))
 		}
-		if background != "" {
-			fmt.Fprintf(&b, ".b%d{fill:%s}\n", st, background)
+		if c := t.inks[st].behind; c != "" {
+			fmt.Fprintf(&b, ".b%d{fill:%s}\n", st, hex(c))
 		}
 	}
 	return b.String()
@@ -100,7 +92,7 @@ func (c *canvas) stretches(y int) (out []string) {
 			to++
 		}
 		x, width := pictureMargin+float64(from)*cellW, float64(to-from)*cellW
-		if looks[st].onDark != "" {
+		if filled[st] {
 			out = append(out, fmt.Sprintf(`<rect class="b%d" x="%.1f" y="%d" width="%.1f" height="%d"/>`+"\n", st, x, pictureMargin+y*cellH, width, cellH))
 		}
 		if strings.Trim(text, " ") != "" {

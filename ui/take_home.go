@@ -13,7 +13,7 @@ func (d *dashboard) saveScreen() {
 	d.note = note{}
 	_ = d.draw() // without a former message
 	name := "gpumemtop-" + d.now.Format("20060102-150405")
-	err := d.o.Write(name+".svg", []byte(d.canvas.svg(d.o.Theme, "gpumemtop")))
+	err := d.o.Write(name+".svg", []byte(d.canvas.svg(d.theme, "gpumemtop")))
 	if err == nil {
 		err = d.o.Write(name+".txt", []byte(d.canvas.text()))
 	}

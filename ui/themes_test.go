@@ -29,7 +29,7 @@ func TestStylesGolden(t *testing.T) {
 				var line strings.Builder
 				for _, cell := range d.canvas.cells[y*d.canvas.w : (y+1)*d.canvas.w] {
 					letter := styleLetters[cell.style]
-					if cell.text == " " && looks[cell.style].onDark == "" {
+					if cell.text == " " && !filled[cell.style] {
 						letter = ' '
 					}
 					line.WriteByte(letter)

@@ -87,9 +87,11 @@ type Options struct {
 	ASCII       bool                 // draw with ASCII only
 	Colors      colorprofile.Profile // that the terminal has
 	Theme       Theme
-	Mouse       bool // the wheel and clicks act
-	ReadOnly    bool // show limits and policy without changing them
-	ExitWithApp bool // close when the program ends
+	AskTheme    bool    // the terminal is asked whether it is dark or light; until it answers, it is as Theme
+	Own         *Colors // of the user; nil: none
+	Mouse       bool    // the wheel and clicks act
+	ReadOnly    bool    // show limits and policy without changing them
+	ExitWithApp bool    // close when the program ends
 }
 
 // Judge says what stands out in a run, from one snapshot after the other. The dashboard shows what it says.
@@ -116,10 +118,11 @@ type Theme uint8
 
 // The themes.
 const (
-	Dark         Theme = iota // for a dark background
-	Light                     // for a light background
-	HighContrast              // the terminal's own colours, and bright ones for what matters
-	Mono                      // no SGR sequences
+	Dark              Theme = iota // for a dark background
+	Light                          // for a light background
+	HighContrast                   // on black, the terminal's own colour, and bright ones for what matters
+	Mono                           // no colours: bold, and reversed where others have a colour behind
+	HighContrastLight              // as HighContrast, on white
 )
 
 // App is the wrapped program.

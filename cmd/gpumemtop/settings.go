@@ -203,7 +203,8 @@ var settings = []setting{
 	{name: "refresh", value: "TIME", group: groupDashboard, env: true, help: "time between two frames, 20ms to 10s; over SSH 500ms unless set"},
 	{name: "ascii", group: groupDashboard, env: true, help: "draw with ASCII characters only, as in locales without UTF-8"},
 	{name: "theme", value: "NAME", group: groupDashboard, env: true,
-		help: "colours: " + strings.Join(watch.Themes, ", ") + "; auto goes by COLORFGBG, else dark"},
+		help: "colours: " + strings.Join(watch.Themes, ", ") + ", or FILE.toml; auto asks the terminal whether it is dark or light, else goes " +
+			"by COLORFGBG, else dark"},
 	{name: "mouse", group: groupDashboard, env: true,
 		help: "the wheel moves, a click chooses a row, sorts by a column or shows a time; the terminal selects text with shift then"},
 	{name: "no-color", group: groupDashboard, env: true, help: "no colours; NO_COLOR does the same"},

@@ -237,7 +237,7 @@ var Places = map[string]Place{
 	"internal/doctor": {May: []string{
 		"internal/session/payload", "internal/doctor/probe", "internal/session", "internal/units", "internal/wire", "tracer/rights",
 	}},
-	"ui": {May: []string{"internal/analysis", "internal/figures", "internal/stats", "internal/units", "internal/view", "internal/wire"}, Idle: true, Never: noProcesses},
+	"ui": {May: []string{"internal/analysis", "internal/document", "internal/figures", "internal/stats", "internal/units", "internal/view", "internal/wire"}, Idle: true, Never: noProcesses},
 	// What commands do: they come with options that are plain structs, and return results and errors.
 	"internal/app/console": {May: []string{"internal/session", "internal/tempfile", "internal/units"}},
 	"internal/remote":      {May: []string{"internal/stats", "internal/view"}},

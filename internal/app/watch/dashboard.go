@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -20,6 +21,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/ui"
 )
 
@@ -30,8 +32,10 @@ type DashboardOptions struct {
 	ASCII    bool
 	NoColor  bool
 	Mouse    bool
-	Theme    string        // one of Themes; empty: auto
+	Theme    string        // one of Themes, or a file; empty: auto
 	Refresh  time.Duration // between two frames, 20 ms to 10 s
+
+	own *ui.Colors // of the file, from Check on
 }
 
 // DefaultRefresh is the usual time between two frames, and slowRefresh that over a network.
@@ -49,7 +53,13 @@ func UsualRefresh() time.Duration {
 }
 
 // Themes are the values of --theme; auto is the first.
-var Themes = []string{"auto", "dark", "light", "high-contrast"}
+var Themes = []string{"auto", "dark", "light", "high-contrast", "mono"}
+
+// themeEnd is how the name of a theme's file ends, and themeMax how long it may be.
+const (
+	themeEnd = ".toml"
+	themeMax = 64 << 10
+)
 
 // policies are those that a run may switch to.
 func policies() []ui.Policy {
@@ -61,13 +71,40 @@ func policies() []ui.Policy {
 	return list
 }
 
-// Check checks the options.
+// Check checks the options, and reads the theme.
 func (o *DashboardOptions) Check() error {
-	if o.Theme != "" && !slices.Contains(Themes, o.Theme) {
-		return fmt.Errorf("bad value %q for --theme: want %s", o.Theme, strings.Join(Themes, ", "))
+	switch {
+	case strings.HasSuffix(o.Theme, themeEnd):
+		if err := o.readTheme(); err != nil {
+			return err
+		}
+	case o.Theme != "" && !slices.Contains(Themes, o.Theme):
+		return fmt.Errorf("bad value %q for --theme: want %s, or a file FILE%s", o.Theme, strings.Join(Themes, ", "), themeEnd)
 	}
 	if o.Refresh < 20*time.Millisecond || o.Refresh > 10*time.Second {
 		return fmt.Errorf("bad value %v for --refresh: want 20ms to 10s", o.Refresh)
+	}
+	return nil
+}
+
+func (o *DashboardOptions) readTheme() error {
+	file, err := os.Open(o.Theme)
+	if err != nil {
+		return fmt.Errorf("read theme: %w", err)
+	}
+	defer file.Close() //nolint:errcheck // it is only read
+	text, err := io.ReadAll(io.LimitReader(file, themeMax+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("read theme: %w", err)
+	case len(text) > themeMax:
+		return fmt.Errorf("%s: a theme has at most %s", o.Theme, units.FormatLong(themeMax))
+	}
+	if o.own, err = ui.ParseColors(string(text)); err != nil {
+		return fmt.Errorf("%s, %w", o.Theme, err)
+	}
+	if o.own.Base != "" && !slices.Contains(Themes, o.own.Base) {
+		return fmt.Errorf("%s: bad base %q: want %s", o.Theme, o.own.Base, strings.Join(Themes, ", "))
 	}
 	return nil
 }
@@ -115,7 +152,8 @@ func (s *Screen) Show(ctx context.Context, o ui.Options) error {
 	o.Judge = &analysis.Live{Still: o.Moment != nil, Attached: o.Attached}
 	o.Mouse = s.options.Mouse
 	o.Write, o.Export = writeNew, func(path string, s *stats.Snapshot) error { return exportSnapshot(path, s, o.Attached) }
-	o.Refresh, o.ASCII, o.Theme = s.options.Refresh, s.options.ASCII || asciiOnly(), s.options.theme()
+	o.Refresh, o.ASCII, o.Own = s.options.Refresh, s.options.ASCII || asciiOnly(), s.options.own
+	o.Theme, o.AskTheme = s.options.theme()
 	o.Colors = colors(o.Theme)
 	_, err := ui.Run(ctx, o)
 	if !errors.Is(err, context.Canceled) {
@@ -127,20 +165,32 @@ func (s *Screen) Show(ctx context.Context, o ui.Options) error {
 	return nil
 }
 
-// theme returns the theme. Only variables say how light the background is: a terminal may never answer a query.
-func (o *DashboardOptions) theme() ui.Theme {
+// theme returns the theme, and whether the terminal is asked whether it is dark or light. Until it answers, which it may never do,
+// a variable says so.
+func (o *DashboardOptions) theme() (theme ui.Theme, ask bool) {
 	// rxvt, Konsole and others set it: "foreground;background", colours of the ANSI palette.
 	colors := os.Getenv("COLORFGBG")
 	background, err := strconv.Atoi(colors[strings.LastIndexByte(colors, ';')+1:])
-	switch {
-	case o.NoColor:
-		return ui.Mono
-	case o.Theme == "high-contrast":
-		return ui.HighContrast
-	case o.Theme == "light", o.Theme != "dark" && err == nil && (background == 7 || background > 8):
-		return ui.Light
+	light := err == nil && (background == 7 || background > 8)
+	name := o.Theme
+	if o.own != nil {
+		name = o.own.Base
 	}
-	return ui.Dark
+	switch {
+	case o.NoColor, name == "mono":
+		return ui.Mono, false
+	case name == "high-contrast" && light:
+		return ui.HighContrastLight, true
+	case name == "high-contrast":
+		return ui.HighContrast, true
+	case name == "dark":
+		return ui.Dark, false
+	case name == "light":
+		return ui.Light, false
+	case light:
+		return ui.Light, true
+	}
+	return ui.Dark, true
 }
 
 // colors returns the colours that the terminal has, as its environment tells. tmux takes all, and shows those that its own

@@ -1,6 +1,9 @@
 package watch
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,24 +17,50 @@ func TestTheme(t *testing.T) {
 		theme, colors string
 		noColor       bool
 		want          ui.Theme
+		ask           bool
 	}{
-		{"auto", "", false, ui.Dark}, {"auto", "0;15", false, ui.Light}, {"auto", "0;default;7", false, ui.Light},
-		{"auto", "15;0", false, ui.Dark}, {"auto", "15;8", false, ui.Dark}, {"auto", "black", false, ui.Dark},
-		{"dark", "0;15", false, ui.Dark}, {"light", "15;0", false, ui.Light}, {"high-contrast", "", false, ui.HighContrast},
-		{"light", "", true, ui.Mono},
+		{"auto", "", false, ui.Dark, true}, {"auto", "0;15", false, ui.Light, true}, {"auto", "0;default;7", false, ui.Light, true},
+		{"auto", "15;0", false, ui.Dark, true}, {"auto", "15;8", false, ui.Dark, true}, {"auto", "black", false, ui.Dark, true},
+		{"dark", "0;15", false, ui.Dark, false}, {"light", "15;0", false, ui.Light, false}, {"mono", "", false, ui.Mono, false},
+		{"high-contrast", "", false, ui.HighContrast, true}, {"high-contrast", "0;15", false, ui.HighContrastLight, true},
+		{"light", "", true, ui.Mono, false},
 	} {
 		t.Setenv("COLORFGBG", test.colors)
 		o := DashboardOptions{Theme: test.theme, NoColor: test.noColor, Refresh: DefaultRefresh}
 		if err := o.Check(); err != nil {
 			t.Error(err)
 		}
-		if got := o.theme(); got != test.want {
-			t.Errorf("%+v: theme %d", test, got)
+		if got, ask := o.theme(); got != test.want || ask != test.ask {
+			t.Errorf("%+v: theme %d, asked %v", test, got, ask)
 		}
 	}
 	o := DashboardOptions{Theme: "solarized", Refresh: DefaultRefresh}
 	if err := o.Check(); err == nil {
 		t.Error("any theme is taken")
+	}
+}
+
+func TestThemeFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mine.toml")
+	for text, want := range map[string]string{
+		"base = \"light\"\n[text]\ndim = \"#123456\"\n": "", "base = \"pink\"": "bad base \"pink\"", "[text]\ndim = \"red\"\n": "mine.toml, line 2: bad colour",
+		strings.Repeat("#\n", 40<<10): "at most 64",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		o := DashboardOptions{Theme: path, Refresh: DefaultRefresh}
+		err := o.Check()
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40q: %v", text, err)
+		}
+		if theme, ask := o.theme(); want == "" && (theme != ui.Light || ask || o.own.Text["dim"] != "#123456") {
+			t.Errorf("theme %d, asked %v, %+v", theme, ask, o.own)
+		}
+	}
+	o := DashboardOptions{Theme: path + "/none.toml", Refresh: DefaultRefresh}
+	if o.Check() == nil {
+		t.Error("a file that is not there is taken")
 	}
 }
 
