@@ -70,6 +70,7 @@ type dashboard struct {
 	interrupted time.Time
 	suspended   bool // the program was stopped with us
 	typing      bool // keys go to the program
+	pressed     int  // the column where the mouse's button went down
 
 	result  Result
 	leaving bool
@@ -129,11 +130,18 @@ func (d *dashboard) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		d.dirty = true
 		d.paste(msg.Content)
 	case tea.MouseClickMsg:
+		if msg.Button == tea.MouseLeft {
+			d.dirty, d.pressed = true, msg.X
+			return d, d.clickAt(msg.X, msg.Y)
+		}
+	case tea.MouseReleaseMsg:
 		d.dirty = true
-		d.useMouse(tea.Mouse(msg))
+		d.drag(d.pressed, msg.X, msg.Y)
 	case tea.MouseWheelMsg:
-		d.dirty = true
-		d.useMouse(tea.Mouse(msg))
+		if turn, is := map[tea.MouseButton]motion{tea.MouseWheelUp: moveUp, tea.MouseWheelDown: moveDown}[msg.Button]; is {
+			d.dirty = true
+			d.turnWheel(msg.X, msg.Y, turn)
+		}
 	case tea.WindowSizeMsg:
 		d.resize(msg.Width, msg.Height)
 	case tea.BackgroundColorMsg:

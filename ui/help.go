@@ -101,6 +101,11 @@ func (h *help) lines() [][]span {
 				p.entry(w.term, w.meaning, 15)
 			}
 		}
+		p.head("mouse")
+		p.entry("click", "on a key or its label: that key; on a title: zoom; on a row: choose it, once more: enter; on a slider, a column's title, a time", 14)
+		p.entry("drag", "on the memory chart: that span of time", 14)
+		p.entry("wheel", "scroll; on charts: zoom", 14)
+		p.entry("shift", "held: the terminal selects text; --mouse=off leaves it the mouse", 14)
 		return p.lines
 	}
 	t := &topics[d.focus]

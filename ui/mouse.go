@@ -1,60 +1,216 @@
 package ui
 
-import tea "charm.land/bubbletea/v2"
+import (
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+)
 
 // wheelStep is how many rows the wheel moves.
 const wheelStep = 3
 
-// useMouse handles a press of a button, or the wheel.
-func (d *dashboard) useMouse(m tea.Mouse) {
-	if d.prompt != nil || d.typing {
-		return
+// clickAt handles a press of the left button: a key, or its label, stands for itself.
+func (d *dashboard) clickAt(x, y int) tea.Cmd {
+	if d.canvas == nil || x < 0 || y < 0 || x >= d.w || y >= d.h || d.typing {
+		return nil
 	}
-	wheel := map[tea.MouseButton]motion{tea.MouseWheelUp: moveUp, tea.MouseWheelDown: moveDown}[m.Button]
+	if d.prompt != nil && d.overlay == paletteOverlay {
+		return d.palette.click(d.canvas.all(), x, y)
+	}
+	p := d.paneAt(x, y)
+	label := y == d.h-1 || d.overlay != noOverlay || p != nil && y == p.y
+	key := d.canvas.keyAt(x, y, label)
+	if d.overlay == quitOverlay {
+		key = d.canvas.bracketed(x, y)
+	}
+	if c := find(d.keymap(), key); c != nil {
+		return c.run(d, key)
+	}
+	if p == nil || d.prompt != nil || d.overlay != noOverlay {
+		return nil
+	}
+	d.focus = p.pane
+	if y > p.y {
+		d.click(p, x-p.x, y-p.y-1) // the first row has the title
+	}
+	return nil
+}
+
+// turnWheel scrolls what lies under the wheel, and zooms charts.
+func (d *dashboard) turnWheel(x, y int, m motion) {
 	switch {
-	case d.overlay == helpOverlay && wheel != stay:
-		d.help.move(wheel)
-		return
-	case d.overlay != noOverlay:
-		return
-	}
-	l := d.arrange()
-	for i := range l.panes {
-		p := &l.panes[i]
-		x, y := m.X-p.x, m.Y-p.y-1 // the first row has the title
-		if x < 0 || x >= p.w || m.Y < p.y || m.Y >= p.y+p.h {
-			continue
+	case d.typing || d.overlay == quitOverlay:
+	case d.overlay == helpOverlay:
+		d.help.move(m)
+	case d.prompt != nil && d.prompt.moved != nil:
+		d.prompt.moved(m)
+	case d.prompt != nil:
+	default:
+		p := d.paneAt(x, y)
+		if p == nil {
+			return
 		}
 		d.focus = p.pane
-		switch {
-		case wheel != stay:
-			for range wheelStep {
-				d.panes[p.pane].move(wheel)
-			}
-		case m.Button == tea.MouseLeft && y >= 0:
-			d.click(p, x, y)
+		if p.pane == paneMemory || p.pane == paneRates {
+			d.zoomTime(m == moveUp)
+			return
+		}
+		for range wheelStep {
+			d.panes[p.pane].move(m)
 		}
 	}
 }
 
+// zoomTime lets charts show the next shorter or longer time.
+func (d *dashboard) zoomTime(in bool) {
+	at := slices.Index(spans, d.span) // 0 is all, then from the shortest
+	switch {
+	case in && at == 0:
+		at = len(spans) - 1
+	case in:
+		at = max(1, at-1)
+	case at > 0:
+		at = (at + 1) % len(spans)
+	}
+	d.showSpan(spans[max(0, at)])
+}
+
+// drag shows the time of a column of the memory chart, or the span between two.
+func (d *dashboard) drag(from, to, y int) {
+	one, other := d.paneAt(from, y), d.paneAt(to, y)
+	if one == nil || other == nil || one.pane != paneMemory || other.pane != paneMemory || d.overlay != noOverlay || d.prompt != nil {
+		return
+	}
+	begin, ok := d.timeAt(one, min(from, to)-one.x)
+	end, also := d.timeAt(one, max(from, to)-one.x)
+	switch {
+	case ok && from == to:
+		d.showTime(begin)
+	case ok && also && end > begin:
+		d.showTime(begin + (end-begin)/2)
+		d.showSpan(end - begin)
+	}
+}
+
+// paneAt returns the pane at a place of the screen.
+func (d *dashboard) paneAt(x, y int) *placed {
+	l := d.arrange()
+	for i := range l.panes {
+		if p := &l.panes[i]; x >= p.x && x < p.x+p.w && y >= p.y && y < p.y+p.h {
+			return p
+		}
+	}
+	return nil
+}
+
+// bracketed returns what stands in brackets at a place or before it, as "d" in [d]etach.
+func (c *canvas) bracketed(x, y int) (text string) {
+	row := c.cells[y*c.w : (y+1)*c.w]
+	for x > 0 && row[x].text != "[" {
+		x--
+	}
+	for x++; x < c.w && row[x].text != "]"; x++ {
+		text += row[x].text
+	}
+	return text
+}
+
+// keyGlyphs are the keys that are not written by their names.
+var keyGlyphs = map[string]string{"←": "left", "→": "right", "↑": "up", "↓": "down", "pgdn": "pgdown"}
+
+// keyAt returns the key that is written at a place, empty if there is none. Its label, where that counts, stands for it, too.
+func (c *canvas) keyAt(x, y int, label bool) string {
+	row := c.cells[y*c.w : (y+1)*c.w]
+	isKey := func(x int) bool { return row[x].style == keyStyle && row[x].text != " " }
+	inside := x
+	for label && x > 0 && !isKey(x) && (row[x].text != " " || row[x-1].text != " ") {
+		x--
+	}
+	if !isKey(x) {
+		return ""
+	}
+	begin, end := x, x+1
+	for ; begin > 0 && isKey(begin-1); begin-- {
+	}
+	for ; end < c.w && isKey(end); end++ {
+	}
+	text := ""
+	for _, cell := range row[begin:end] {
+		text += cell.text
+	}
+	if digit := slices.Index(paneDigits[:], text); digit > 0 {
+		return string(rune('0' + digit))
+	}
+	if len(text) == 3 && text[1] == '-' { // 1-6: the digit itself
+		return row[min(inside, end-1)].text
+	}
+	for glyph, name := range keyGlyphs {
+		text = strings.Replace(text, glyph, name, 1)
+	}
+	return text
+}
+
 // click does what a place in a pane stands for.
 func (d *dashboard) click(p *placed, x, y int) {
-	w := p.w
-	if p.boxed {
-		x, w = x-1, w-2
-	} else if p.x > 0 {
-		x, w = x-1, w-1
-	}
+	left, w := p.inside()
 	switch p.pane {
 	case paneTags:
-		d.tags.click(x, y, w)
-	case paneMemory:
-		if s := d.shown(); s != nil && x >= memoryLabels && x < w {
-			t := d.timeline(s)
-			chart := w - memoryLabels
-			d.showTime(t.from + uint64(float64(t.until-t.from)*(float64(x-memoryLabels)+0.5)/float64(chart)))
-		}
+		d.tags.click(x-left, y, w)
+	case paneMemory: // when the button goes up: it may have selected a span
+	case paneLimits:
+		d.chooseRow(p, y)
+		d.limits.slide(d.canvas, p.x+x, p.y+y+1)
 	default:
+		d.chooseRow(p, y)
+	}
+}
+
+// inside returns where the inside of a pane begins, and how wide it is.
+func (p *placed) inside() (left, w int) {
+	switch {
+	case p.boxed:
+		return 1, p.w - 2
+	case p.x > 0:
+		return 1, p.w - 1
+	}
+	return 0, p.w
+}
+
+// timeAt returns the time of a column of the memory pane, if that is one of the chart.
+func (d *dashboard) timeAt(p *placed, x int) (at uint64, ok bool) {
+	left, w := p.inside()
+	x -= left + memoryLabels
+	s, chart := d.shown(), w-memoryLabels
+	if s == nil || x < 0 || x >= chart {
+		return 0, false
+	}
+	t := d.timeline(s)
+	return t.from + uint64(float64(t.until-t.from)*(float64(x)+0.5)/float64(chart)), true
+}
+
+// chooseRow moves the cursor of a list to a row of the pane, and does what enter does if it is there.
+func (d *dashboard) chooseRow(p *placed, y int) {
+	left, _ := p.inside()
+	for at := range p.h - 1 {
+		row := p.y + 1 + at
+		if d.canvas.cells[row*d.w+p.x+left].text != "▸" {
+			continue
+		}
+		pane := d.panes[p.pane]
+		if l, is := pane.(interface{ cursor() *list }); is && (l.cursor().at+y-at < l.cursor().top || y-at >= l.cursor().page) {
+			return
+		}
+		if y == at && p.pane != paneLimits {
+			pane.enter()
+		}
+		for ; at < y; at++ {
+			pane.move(moveDown)
+		}
+		for ; at > y; at-- {
+			pane.move(moveUp)
+		}
+		return
 	}
 }
 

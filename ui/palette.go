@@ -125,10 +125,25 @@ func fuzzy(pattern, text string) (score int, ok bool) {
 	return score, at == len(letters)
 }
 
+// place is where the list lies.
+func (p *palette) place(r region) region {
+	w, h := min(r.w, 90), min(r.h-2, 18)
+	return r.sub((r.w-w)/2, max(0, (r.h-h)/3), w, h)
+}
+
+// click does what stands in a row.
+func (p *palette) click(r region, x, y int) tea.Cmd {
+	r = p.place(r)
+	if at := p.top + y - r.y - 2; x > r.x && x < r.x+r.w-1 && y >= r.y+2 && y < r.y+r.h-1 && at < len(p.entries) {
+		p.at = at
+		return p.d.enterPrompt()
+	}
+	return nil
+}
+
 // draw draws the list over the panes.
 func (p *palette) draw(r region) {
-	w, h := min(r.w, 90), min(r.h-2, 18)
-	r = r.sub((r.w-w)/2, max(0, (r.h-h)/3), w, h)
+	r = p.place(r)
 	r.wipe()
 	inside := r.box([]span{{" commands ", titleStyle}}, nil, focusStyle)
 	inside.textIn(1, 0, inside.w-2, p.d.prompt.line(inside.w-2), strong)

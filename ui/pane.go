@@ -57,6 +57,8 @@ func (p basePane) enter() { p.d.free.openSite() }
 // list is the cursor in a list that a pane draws.
 type list struct{ at, top, page int }
 
+func (l *list) cursor() *list { return l }
+
 // move moves the cursor by a key.
 func (l *list) move(m motion, all int) {
 	l.at = max(0, min(l.at+m.rows(max(1, l.page-1)), all-1))

@@ -72,6 +72,54 @@ func (p *limitsPane) adjust(step limitStep) {
 	p.request(at, to)
 }
 
+// slide moves the chosen limit to a place on its slider, or by a step at the slider's ends.
+func (p *limitsPane) slide(c *canvas, x, y int) {
+	row := c.cells[y*c.w : (y+1)*c.w]
+	if text := row[x].text; text != "◂" && text != "▸" && text != "━" {
+		return
+	}
+	if why := adjustObstacle(p.d); why != "" {
+		p.d.say(warnStyle, why)
+		return
+	}
+	begin, end := x, x
+	for row[begin].text == "━" || row[begin].text == "●" || begin == x && row[begin].text == "▸" {
+		begin--
+	}
+	for row[end].text == "━" || row[end].text == "●" || end == x && row[end].text == "◂" {
+		end++
+	}
+	switch {
+	case row[x].text == "◂":
+		p.adjust(stepLess)
+	case row[x].text == "▸":
+		p.adjust(stepMore)
+	default:
+		p.slideTo(float64(x-begin-1) / float64(max(1, end-begin-2)))
+	}
+}
+
+// slideTo changes the chosen limit by steps until its mark would be nearest to a place, 0 to 1.
+func (p *limitsPane) slideTo(place float64) {
+	at := p.current(p.d.live.Limits)
+	l, device := &p.d.live.Limits[at], p.d.live.Device.Global
+	from, _ := p.wanted(l)
+	to, step := from, stepMore
+	if place < position(l, from, device) {
+		step = stepLess
+	}
+	for range 1000 {
+		next := clampLimit(l, nextValue(l, to, step, device))
+		if next == to || math.IsNaN(next) || math.Abs(position(l, next, device)-place) > math.Abs(position(l, to, device)-place) {
+			break
+		}
+		to = next
+	}
+	if to != from {
+		p.request(at, to)
+	}
+}
+
 // obstacle says why limits cannot change now, empty if they can.
 func (p *limitsPane) obstacle() string {
 	d := p.d

@@ -30,7 +30,12 @@ var spans = []uint64{0, 10e9, 60e9, 600e9}
 
 // nextSpan shows the next length of time.
 func (d *dashboard) nextSpan() {
-	d.span = spans[(slices.Index(spans, d.span)+1)%len(spans)]
+	d.showSpan(spans[(slices.Index(spans, d.span)+1)%len(spans)])
+}
+
+// showSpan lets charts show that much time, 0: all.
+func (d *dashboard) showSpan(span uint64) {
+	d.span = span
 	text := "all time"
 	if d.span != 0 {
 		text = axisTime(d.span)

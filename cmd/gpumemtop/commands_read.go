@@ -24,7 +24,7 @@ func newView() *cobra.Command {
 		Annotations: map[string]string{usageKey: "gpumemtop view [--at TIME] FILE"},
 		Example:     "  gpumemtop view --at 12.5s blur.gmt",
 		Args:        oneFile,
-	}, fields{"at:view": &o.At, "film": &o.Film.Path, "force": &o.Film.Force, "wrapper:read": new(string), "ascii": &o.Dashboard.ASCII, "theme": &o.Dashboard.Theme, "no-color": &o.Dashboard.NoColor},
+	}, fields{"at:view": &o.At, "film": &o.Film.Path, "force": &o.Film.Force, "wrapper:read": new(string), "ascii": &o.Dashboard.ASCII, "theme": &o.Dashboard.Theme, "mouse": &o.Dashboard.Mouse, "no-color": &o.Dashboard.NoColor},
 		func(cmd *cobra.Command, args []string) error { return watch.View(cmd.OutOrStdout(), &o, args[0]) })
 }
 

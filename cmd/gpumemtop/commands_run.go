@@ -24,7 +24,7 @@ func defaultSetup() watch.SetupOptions {
 }
 
 func defaultDashboard() watch.DashboardOptions {
-	return watch.DashboardOptions{Refresh: watch.UsualRefresh(), Theme: watch.Themes[0], NoColor: os.Getenv("NO_COLOR") != ""}
+	return watch.DashboardOptions{Refresh: watch.UsualRefresh(), Theme: watch.Themes[0], Mouse: true, NoColor: os.Getenv("NO_COLOR") != ""}
 }
 
 // fixedPolicy are the settings of commands whose policy does not change.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 	"time"
 
@@ -206,7 +207,7 @@ var settings = []setting{
 		help: "colours: " + strings.Join(watch.Themes, ", ") + ", or FILE.toml; auto asks the terminal whether it is dark or light, else goes " +
 			"by COLORFGBG, else dark"},
 	{name: "mouse", group: groupDashboard, env: true,
-		help: "the wheel moves, a click chooses a row, sorts by a column or shows a time; the terminal selects text with shift then"},
+		help: "the mouse acts in the dashboard, as by default; --mouse=off leaves it to the terminal, which selects text with shift otherwise"},
 	{name: "no-color", group: groupDashboard, env: true, help: "no colours; NO_COLOR does the same"},
 	{name: "listen", value: "ADDR", group: groupMonitoring, env: true,
 		help: "answer Prometheus (/metrics), pprof (/debug/pprof/opencl) and scripts (/summary.json) while the program runs: PORT " +
@@ -297,12 +298,31 @@ func bind(flags *pflag.FlagSet, fields fields) {
 // keyAnnotation is the annotation of a flag that holds its setting's key.
 const keyAnnotation = "setting"
 
+// toggle is a flag without a value, which takes on and off, too.
+type toggle bool
+
+// Set implements pflag.Value.
+func (t *toggle) Set(text string) error {
+	on, err := strconv.ParseBool(text)
+	*t = toggle(on || text == "on")
+	if text == "on" || text == "off" {
+		return nil
+	}
+	return err
+}
+
+// String implements pflag.Value.
+func (t *toggle) String() string { return strconv.FormatBool(bool(*t)) }
+
+// Type implements pflag.Value.
+func (t *toggle) Type() string { return "bool" }
+
 func (s *setting) bind(flags *pflag.FlagSet, field any) {
 	switch field := field.(type) {
 	case *string:
 		flags.StringVarP(field, s.name, s.short, *field, s.help)
 	case *bool:
-		flags.BoolVarP(field, s.name, s.short, *field, s.help)
+		flags.VarPF((*toggle)(field), s.name, s.short, s.help).NoOptDefVal = "true"
 	case *int:
 		flags.IntVarP(field, s.name, s.short, *field, s.help)
 	case *time.Duration:
