@@ -20,7 +20,7 @@ func TestLayouts(t *testing.T) {
 			if want := d.w * (d.h - l.top - l.bottom()); covered != want {
 				t.Errorf("%v, %s: %d cells, want %d", size, presets[i].name, covered, want)
 			}
-			checkFrame(t, d.View(), size[0], size[1])
+			checkFrame(t, d.View().Content, size[0], size[1])
 			press(d, "L")
 		}
 		if !slices.Equal(d.visible(), usual) {
