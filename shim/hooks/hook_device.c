@@ -69,7 +69,11 @@ static bool of_extensions(cl_device_info what)
 	return what == CL_DEVICE_EXTENSIONS || what == CL_DEVICE_EXTENSIONS_WITH_VERSION;
 }
 
-GMT_HOOK cl_int clGetPlatformInfo(cl_platform_id platform, cl_platform_info what, size_t room, void *value, size_t *needed)
+/*
+ * For layers and dlsym alone, so it has no preloaded name: a loader takes this function from the driver itself (cl_khr_icd), and a
+ * driver's reference to its own would lead here, and from here to the loader again.
+ */
+cl_int clGetPlatformInfo(cl_platform_id platform, cl_platform_info what, size_t room, void *value, size_t *needed)
 {
 	bool lists = what == CL_PLATFORM_EXTENSIONS || what == CL_PLATFORM_EXTENSIONS_WITH_VERSION;
 	if ((!lists && gmt_dispatch_ready()) || !gmt_enter_untimed())
