@@ -274,10 +274,15 @@ func (d *Director) answered(r *wire.Record) {
 	}
 }
 
-// changes reports whether an accepted LIMIT is about the present configuration.
+// changes reports whether an accepted LIMIT is about the present configuration: not of experiments, nor what the pool learned of
+// the program or of its neighbours.
 func changes(r *wire.Record) bool {
 	name, _ := wire.ParseLimit(r.Payload)
-	return string(name) != wire.ArmsSetting && string(name) != wire.ArmSetting
+	switch string(name) {
+	case wire.ArmsSetting, wire.ArmSetting, wire.PeriodSetting, wire.RelieveSetting:
+		return false
+	}
+	return true
 }
 
 // about says what is compared.

@@ -402,3 +402,14 @@ func FuzzPlan(f *testing.F) {
 		}
 	})
 }
+
+// TestChanges: what ends an experiment is another configuration, not what the pool learns meanwhile.
+func TestChanges(t *testing.T) {
+	for text, want := range map[string]bool{
+		"max_cached_bytes=4096": true, "policy=slab": true, "arm=1 77": false, "period=4000000000": false, "relieve=4096 0 short": false,
+	} {
+		if got := changes(&wire.Record{Payload: []byte(text)}); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+}
