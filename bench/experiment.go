@@ -124,7 +124,7 @@ func (b *bench) found(into any, file string, stdout bool, args []string) (took t
 		if err != nil {
 			return 0, err
 		}
-		defer out.Close()
+		defer out.Close() //nolint:errcheck // what is missing in it is found when it is read
 		cmd.Stdout = out
 	}
 	if err := r.execute(cmd); err != nil {

@@ -89,10 +89,10 @@ func (p *limitsPane) slide(c *canvas, x, y int) {
 	for row[end].text == "━" || row[end].text == "●" || end == x && row[end].text == "◂" {
 		end++
 	}
-	switch {
-	case row[x].text == "◂":
+	switch row[x].text {
+	case "◂":
 		p.adjust(stepLess)
-	case row[x].text == "▸":
+	case "▸":
 		p.adjust(stepMore)
 	default:
 		p.slideTo(float64(x-begin-1) / float64(max(1, end-begin-2)))

@@ -13,6 +13,7 @@ import (
 
 // forge writes records whose call sites and modules all differ.
 func forge(t testing.TB, files int) string {
+	t.Helper()
 	dir := t.TempDir()
 	var f wire.Flight
 	for file := range files {

@@ -87,7 +87,7 @@ func (f *Follower) begin(r Result) {
 		f.past = append(f.past, f.result)
 	}
 	f.past = slices.DeleteFunc(f.past, func(old Result) bool {
-		return old.Alternative == r.Alternative && !old.Adopted && !(old.Known() && r.Auto != "")
+		return old.Alternative == r.Alternative && !old.Adopted && (!old.Known() || r.Auto == "")
 	})
 	f.past = f.past[max(0, len(f.past)-resultsMost+1):]
 	f.result = r

@@ -72,7 +72,7 @@ func (o *OTLP) repeat(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-turn.C:
-			_ = o.send(ctx) //nolint:errcheck // the terminal is the program's, and Finish reports the last one
+			_ = o.send(ctx) // the terminal is the program's, and Finish reports the last one
 		}
 	}
 }
@@ -99,8 +99,8 @@ func (o *OTLP) send(ctx context.Context) error {
 	if o.settings.gzip {
 		var packed bytes.Buffer
 		w := gzip.NewWriter(&packed)
-		_, _ = w.Write(body) //nolint:errcheck // into memory
-		_ = w.Close()        //nolint:errcheck // likewise
+		_, _ = w.Write(body) // into memory
+		_ = w.Close()
 		body = packed.Bytes()
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, o.settings.endpoint, bytes.NewReader(body))

@@ -146,7 +146,7 @@ func safe(place string) error {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 		switch {
-		case st.Uid != 0 && int(st.Uid) != os.Geteuid() && !(slices.Contains(systems, path) && unmapped(st.Uid)):
+		case st.Uid != 0 && int(st.Uid) != os.Geteuid() && (!slices.Contains(systems, path) || !unmapped(st.Uid)):
 			return fmt.Errorf("%s: belongs to another user (%d)", path, st.Uid)
 		case st.Mode&0o022 != 0 && st.Mode&unix.S_ISVTX == 0:
 			return fmt.Errorf("%s: others may write there", path)

@@ -25,7 +25,6 @@ type section struct {
 
 // hostileELF writes an ELF file whose sections are compressed. A last one has their names.
 func hostileELF(sections []section) []byte {
-	le := binary.LittleEndian
 	var names, body, headings bytes.Buffer
 	names.WriteByte(0)
 	headings.Write(make([]byte, 64))
@@ -35,15 +34,16 @@ func hostileELF(sections []section) []byte {
 			Name: uint32(names.Len()), Type: uint32(s.kind), Flags: uint64(flags), Off: uint64(begin + body.Len()), Size: uint64(len(data)), Link: s.link,
 		}
 		names.WriteString(s.name + "\x00")
-		binary.Write(&headings, le, &h)
+		put(&headings, &h)
 		body.Write(data)
 	}
 	for _, s := range sections {
 		var packed bytes.Buffer
-		binary.Write(&packed, le, &elf.Chdr64{Type: uint32(elf.COMPRESS_ZLIB), Size: uint64(len(s.data)), Addralign: 1})
+		put(&packed, &elf.Chdr64{Type: uint32(elf.COMPRESS_ZLIB), Size: uint64(len(s.data)), Addralign: 1})
 		w := zlib.NewWriter(&packed)
-		w.Write(s.data)
-		w.Close()
+		if _, err := w.Write(s.data); err != nil || w.Close() != nil {
+			panic("no room in memory")
+		}
 		add(s, elf.SHF_COMPRESSED, packed.Bytes())
 	}
 	shstrtab := section{name: ".shstrtab", kind: elf.SHT_STRTAB}
@@ -54,11 +54,18 @@ func hostileELF(sections []section) []byte {
 	}
 	copy(header.Ident[:], "\x7fELF\x02\x01\x01")
 	var file bytes.Buffer
-	binary.Write(&file, le, &header)
-	binary.Write(&file, le, &elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: 5, Filesz: 0x100000, Memsz: 0x100000})
+	put(&file, &header)
+	put(&file, &elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: 5, Filesz: 0x100000, Memsz: 0x100000})
 	file.Write(body.Bytes())
 	file.Write(headings.Bytes())
 	return file.Bytes()
+}
+
+// put writes a number or a structure of numbers.
+func put(b *bytes.Buffer, n any) {
+	if err := binary.Write(b, binary.LittleEndian, n); err != nil {
+		panic(err)
+	}
 }
 
 // numbers writes numbers of 1, 4 and 8 bytes.
@@ -76,7 +83,7 @@ func numbers(list ...any) []byte {
 		case []byte:
 			b.Write(n)
 		default:
-			binary.Write(&b, binary.LittleEndian, n)
+			put(&b, n)
 		}
 	}
 	return b.Bytes()
@@ -103,7 +110,7 @@ var abbreviations = numbers(
 	6, 0x34, 0, 0x03, 0x0e, 0, 0,
 	0)
 
-func root(line uint32) []byte { return unitAt(0x1000, 0x100000, line) }
+func root() []byte { return unitAt(0x1000, 0x100000, 0) }
 
 func unitAt(low, size int, line uint32) []byte { return numbers(1, uint64(low), uint32(size), line) }
 
@@ -124,13 +131,13 @@ var hostile = map[string]func() []section{
 	"functions that share a list of ranges": func() []section {
 		function := numbers(2, uint32(0))
 		return []section{
-			debug("abbrev", abbreviations), debug("info", info(0, root(0), bytes.Repeat(function, 20_000), 0)), debug("ranges", rangeList(50_000)),
+			debug("abbrev", abbreviations), debug("info", info(0, root(), bytes.Repeat(function, 20_000), 0)), debug("ranges", rangeList(50_000)),
 		}
 	},
 	"inlined calls that share a list of ranges": func() []section {
 		return []section{
 			debug("abbrev", abbreviations), debug("ranges", rangeList(1000)),
-			debug("info", info(0, root(0), 3, uint32(0), bytes.Repeat(numbers(4, uint32(0)), 100_000), 0, 0)),
+			debug("info", info(0, root(), 3, uint32(0), bytes.Repeat(numbers(4, uint32(0)), 100_000), 0, 0)),
 		}
 	},
 	"units that share a line table": func() []section {
@@ -153,21 +160,21 @@ var hostile = map[string]func() []section{
 	"a line table that says that it has many files": func() []section {
 		header := numbers(byte(1), byte(1), byte(1), byte(0xfb), byte(14), byte(1), byte(0), 1<<30, byte(0), 1<<40)
 		body := numbers(uint16(5), byte(8), byte(0), uint32(len(header)), header)
-		return []section{debug("abbrev", abbreviations), debug("info", info(0, root(0), 0)), debug("line", numbers(uint32(len(body)), body))}
+		return []section{debug("abbrev", abbreviations), debug("info", info(0, root(), 0)), debug("line", numbers(uint32(len(body)), body))}
 	},
 	"blocks within blocks": func() []section {
-		return []section{debug("abbrev", abbreviations), debug("info", info(0, root(0), 3, uint32(0), bytes.Repeat([]byte{5}, 4_000_000))), debug("ranges", rangeList(1))}
+		return []section{debug("abbrev", abbreviations), debug("info", info(0, root(), 3, uint32(0), bytes.Repeat([]byte{5}, 4_000_000))), debug("ranges", rangeList(1))}
 	},
 	"entries that share a name": func() []section {
 		return []section{
-			debug("abbrev", abbreviations), debug("info", info(0, root(0), bytes.Repeat(numbers(6, uint32(0)), 500_000), 0)),
+			debug("abbrev", abbreviations), debug("info", info(0, root(), bytes.Repeat(numbers(6, uint32(0)), 500_000), 0)),
 			debug("str", bytes.Repeat([]byte("x"), 9<<20)),
 		}
 	},
 	"tables of abbreviations within one another": func() []section {
 		var units []byte
 		for i := range 100_000 {
-			units = append(units, info(uint32(7*i), root(0))...)
+			units = append(units, info(uint32(7*i), root())...)
 		}
 		return []section{debug("info", units), debug("abbrev", bytes.Repeat(numbers(1, 0x34, 0, 0x03, 0x0e, 0, 0), 1_000_000))}
 	},

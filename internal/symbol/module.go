@@ -147,7 +147,7 @@ func (m *module) readFunctions(f *elf.File, kind elf.SectionType) {
 		s := function{name: uint32(name), address: c.number(8), size: c.number(8)}
 		s.rank = rank(info, s.size)
 		if isFunction(info) && section != elf.SHN_UNDEF && len(m.nameOf(&s)) > 0 {
-			fits := false
+			var fits bool
 			if list, fits = budget.Append(m.keep, list, functionBytes, s); !fits {
 				break
 			}

@@ -153,7 +153,9 @@ TEST(every_hook_is_found_and_nothing_else_is_exported)
 	CHECK(library && shim);
 	for (size_t i = 0; i < sizeof hooks / sizeof hooks[0]; i++) {
 		CHECK(is_in(dlsym(library, hooks[i]), GMT_SHIM_NAME));
-		CHECK(is_in(dlsym(shim, hooks[i]), GMT_SHIM_NAME));
+		bool preloaded = strcmp(hooks[i], "clGetPlatformInfo") != 0; /* see its hook */
+		void *entry = dlsym(shim, hooks[i]);
+		CHECK(preloaded ? is_in(entry, GMT_SHIM_NAME) : !entry);
 	}
 	CHECK(!dlsym(shim, "gmt_driver_now"));
 	CHECK(!dlsym(shim, "gmt_session"));
