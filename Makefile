@@ -337,21 +337,17 @@ demo:
 	@echo; echo "recording: build/demo.gmt (bin/gpumemtop report build/demo.gmt, or view)"
 	@echo "JSON:      build/demo.json (open it at https://ui.perfetto.dev or in chrome://tracing)"
 
-# The picture in the README: twenty seconds of a recording in which keys adopt a ghost and raise a limit. Those of a report, a
+# The picture in the README: twenty seconds of the demo, in which a key raises a limit. Those of a report, a
 # post-mortem and a trace are taken by the tests that compare them (test/e2e/pictures_test.go).
 SHOT := tmux -L gpumemtop-screenshot -f /dev/null
 
 .PHONY: screenshot
 screenshot: all build/test-deps.stamp
 	@rm -rf build/shot && mkdir -p build/shot
-	$(SHOT) new-session -d -x 120 -y 36 'cd build/shot && ../../bin/gpumemtop --policy pow2 --max-cached 16K -o shot.gmt ../../bin/examples/train 1000000'
-	sleep 12
-	$(SHOT) send-keys w
-	sleep 2
-	$(SHOT) send-keys y
-	sleep 4
-	$(SHOT) send-keys w ']'
-	sleep 11
+	$(SHOT) new-session -d -x 120 -y 36 'cd build/shot && ../../bin/gpumemtop --device-memory 256M --max-cached 4M -o shot.gmt ../../bin/examples/photos'
+	sleep 16
+	$(SHOT) send-keys y y
+	sleep 14
 	$(SHOT) kill-server
 	bin/gpumemtop view --film docs/dashboard.svg -f --at 8s build/shot/shot.gmt
 	cd test/e2e && OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd $(GO) test -run '^(TestHTMLReport|TestTraceViewerShowsTraces)$$' -count=1 -args -update
