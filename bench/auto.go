@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// steady are the workloads, long enough for auto to decide, and two that futhark does not suit: three sizes in turn, of which the pool
-// may keep two, and blocks that are filled before the program gets them.
+// steady are the workloads. They last long enough for auto to decide. Futhark does not suit the last two: the first asks for three
+// sizes in turn, and the pool may keep two; in the second the pool fills each block before the program gets it.
 var steady = []struct {
 	args, flags []string
 }{

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -90,10 +89,9 @@ func (b *bench) insideAndWhole(program int) ([]any, error) {
 	m := &measurable[program]
 	args := slices.Clone(m.args)
 	if args[0] == "solver" {
-		args[0] = filepath.Join(b.temp, "solver")
-		source := filepath.Join(b.root, "bench", "gains", "solver.cpp")
-		if text, err := exec.Command("g++", "-O1", "-w", "-DCL_TARGET_OPENCL_VERSION=120", source, "-o", args[0], "-lOpenCL").CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("compile: %w: %s", err, text)
+		var err error
+		if args, _, err = b.findProgram(args); err != nil {
+			return nil, err
 		}
 	}
 	count := slices.Index(args, "COUNT")

@@ -82,8 +82,10 @@ func (b *bench) findProgram(workload []string) (command []string, name string, e
 		return append([]string{"/usr/bin/env", "OPENCV_OPENCL_DEVICE=:CPU:", "/usr/bin/python3", source + ".py"}, arguments...), name, nil
 	case name == "solver" || name == "sort":
 		built := filepath.Join(b.temp, name)
-		err := exec.Command("g++", "-O1", "-w", "-DCL_TARGET_OPENCL_VERSION=120", source+".cpp", "-o", built, "-lOpenCL").Run()
-		return append([]string{built}, arguments...), name, err
+		if text, err := exec.Command("g++", "-O1", "-w", "-DCL_TARGET_OPENCL_VERSION=120", source+".cpp", "-o", built, "-lOpenCL").CombinedOutput(); err != nil {
+			return nil, name, fmt.Errorf("compile: %w: %s", err, text)
+		}
+		return append([]string{built}, arguments...), name, nil
 	}
 	return append([]string{b.example(name)}, arguments...), name, nil
 }

@@ -11,7 +11,7 @@ aarch64) machine=arm64 want=sYL/O6MqS68ML0kjsQ36WoYIpJqkw60TxizWUYUKQMc= ;;
 esac
 folder=$1 module=golang.org/toolchain@v0.0.1-go$version.linux-$machine
 mkdir -p "$(dirname "$folder")"
-part=$(mktemp -d "$folder.XXXXXX") # beside its place, so that the end is one rename
+part=$(mktemp -d "$folder.XXXXXX") # in the same file system, so that a rename puts it in place
 trap 'rm -rf "$part"' EXIT
 for proxy in ${GOPROXY:+${GOPROXY//[,|]/ }} https://proxy.golang.org; do
 	[[ $proxy == *://* ]] || continue # off, direct

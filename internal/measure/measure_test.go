@@ -285,7 +285,7 @@ func TestSeveral(t *testing.T) {
 	}
 }
 
-// TestSeveralInALimitedTime: what had no turn says why, and one that costs much makes room for the next.
+// TestSeveralInALimitedTime: an alternative without a turn says why, and an expensive one makes room for the next.
 func TestSeveralInALimitedTime(t *testing.T) {
 	p := newProgram(1e-9, 100, 200, 300)
 	p.director.options.Alternatives = []string{"none", "slab"}

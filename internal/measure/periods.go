@@ -82,7 +82,7 @@ func (p *Periods) tell(process uint32, x *repeating, now uint64) {
 		last := x.times[(x.count-1)%lookedAt]
 		ns, x.steady = last-min(x.times[(x.count-1-requests)%lookedAt], last), now
 	} else if now-x.steady < periodOver*x.known {
-		return // one that differs now and then does no harm
+		return // an iteration may differ now and then
 	}
 	if ns < periodLeast {
 		ns = 0

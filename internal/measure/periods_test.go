@@ -7,7 +7,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// TestPeriods: a message says how long iterations take where that is seconds, once, and one that they are over.
+// TestPeriods: one message says how long iterations take, where they take seconds, and another says that they are over.
 func TestPeriods(t *testing.T) {
 	for name, test := range map[string]struct {
 		each, requests uint64 // ns of an iteration, and requests in it

@@ -12,7 +12,7 @@ import (
 // silent swallows what the HTTP library says of clients: the terminal is the program's.
 var silent = log.New(io.Discard, "", 0)
 
-// limited keeps a number of connections. For one more than that it closes the one that has been idle for longest.
+// limited keeps a number of connections. To accept another, it closes the connection that has been idle longest.
 type limited struct {
 	net.Listener
 	most int
@@ -54,8 +54,8 @@ func (l *limited) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// dispensable returns the connection to close: an idle one before one with a request, then that in this state for longest. Where
-// a host has several connections, none of those who have one goes.
+// dispensable returns the connection to close: an idle connection before a busy one, then the one in this state for longest. While
+// some host has several connections, it spares the hosts that have a single one.
 func (l *limited) dispensable() *counted {
 	hosts := map[string]int{}
 	for c := range l.conns {
