@@ -331,12 +331,13 @@ func (d *dashboard) gainFields(s *stats.Snapshot) []field {
 		}
 		fields = append(fields, field{rank: 2, name: "cached at most", value: span{text, plain}, w: len(noLimit)})
 	}
+	calls, _ := s.Saving()
 	switch m := s.Measured.Known(); {
 	case m != nil:
 		return append(fields, words(3, "measured", m.Change(), plain), words(4, "", m.Other(), dim))
-	case t.Saved.NS == 0 && t.Hits > 0 && d.o.Measure != nil:
+	case !calls && t.Hits > 0 && d.o.Measure != nil:
 		return append(fields, words(3, "", "E measures what that gains", dim))
-	case t.Saved.NS == 0:
+	case !calls:
 		return fields
 	}
 	of := "(estimate)"

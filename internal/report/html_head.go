@@ -257,10 +257,10 @@ func (v *view) tiles() []htmlTile {
 	t := v.run
 	peak := max(v.a.Peak.InUse, t.PeakInUse)
 	saved, basis := "not known", "--measure measures it; "
-	switch {
-	case t.Saved.NS > 0 && t.Saved.Releases:
+	switch calls, _ := v.s.Saving(); {
+	case calls && t.Saved.Releases:
 		saved, basis = "≈\u202f"+v.said(figures.Saved), "an estimate, without first touches; "
-	case t.Saved.NS > 0:
+	case calls:
 		saved, basis = "≈\u202f"+v.said(figures.Saved), "an estimate of creates only; "
 	}
 	gain := htmlTile{figures.Saved.Name, saved, basis + things(t.Hits, "driver create") + " avoided"}

@@ -79,19 +79,20 @@ func driverText(run *figures.Subject) string {
 	if run.Hits == 0 {
 		return text
 	}
+	calls, touches := run.Run.Saving()
 	var saved []string
-	if run.Saved.NS > 0 {
+	if calls {
 		saved = append(saved, savedText(run))
 	}
-	if run.SavedTouches.Hits > 0 {
+	if touches {
 		saved = append(saved, touchesText(run.Totals))
 	}
 	switch {
-	case run.Evidence != nil && run.Run.Measured.Known() != nil: // an estimate adds nothing to that
+	case run.Run.Measured.Known() != nil: // an estimate adds nothing to that
 		return text
 	case saved == nil:
 		return text + " (--measure measures what that gains)"
-	case run.SavedTouches.Hits > 0:
+	case touches:
 		return text + ": " + strings.Join(saved, ", ")
 	case !run.Saved.Releases:
 		return text + ": " + saved[0] + " (estimated; releases and first touches not counted: gpumemtop compare measures the whole gain)"

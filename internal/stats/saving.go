@@ -13,6 +13,17 @@ type SavedCalls struct {
 	Device   string // whose probe gave the driver's times; empty: this run did
 }
 
+// savingLeast is which part of the run's time an estimated saving must be to be said: less is lost in what else varies from run to run.
+const savingLeast = 0.01
+
+// Saving reports which estimates of what hits saved are worth a sentence: of driver calls, and of first touches. What follows from a
+// probe is always said, because the user asked for it.
+func (s *Snapshot) Saving() (calls, touches bool) {
+	least := savingLeast * float64(s.Wall())
+	c, t := &s.Totals.Saved, &s.Totals.SavedTouches
+	return c.NS > 0 && (c.Device != "" || float64(c.NS) >= least), t.Hits > 0 && (t.Device != "" || t.NS > 0 && float64(t.NS) >= least)
+}
+
 // costs measures how long driver and pool take for what hits spare the driver.
 type costs struct {
 	creates, releases timings    // by the driver

@@ -36,7 +36,8 @@ func (t *touches) use(p *heap.Process, u wire.UseView) {
 	}
 }
 
-// saved returns the estimate for hits by size class. It leaves out classes with too few timed writes to new or to reused blocks.
+// saved returns the estimate for hits by size class. It leaves out classes with too few timed writes to new or to reused blocks, and
+// those where the quarter of new blocks that took least took no longer than the quarter of reused ones that took most.
 // For new blocks it takes the lower median and for reused blocks the upper, so that the estimate is at most hits × the longest
 // first write.
 func (t *touches) saved(hits *[65]uint64) (out Touches) {
@@ -44,6 +45,10 @@ func (t *touches) saved(hits *[65]uint64) (out Touches) {
 		fresh, reused := t.fresh[class], t.reused[class]
 		out.Fresh, out.Reused = out.Fresh+fresh.calls(), out.Reused+reused.calls()
 		if hits[class] == 0 || fresh.calls() < enoughServed || reused.calls() < enoughServed {
+			continue
+		}
+		least, _ := fresh.within(quartile)
+		if _, most := reused.within(quartile); least <= most {
 			continue
 		}
 		low, _ := fresh.within(median)

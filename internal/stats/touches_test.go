@@ -34,7 +34,7 @@ func TestTouches(t *testing.T) {
 			[]first{{false, write(900)}, {false, write(500)}, {true, write(100)}, {true, write(120)}}, Touches{NS: 2 * 380, Hits: 2, Fresh: 2, Reused: 2},
 		},
 		"a slow first one decides nothing": {
-			[]first{{false, write(9e6)}, {false, write(100)}, {true, write(100)}, {true, write(100)}}, Touches{Hits: 2, Fresh: 2, Reused: 2},
+			[]first{{false, write(9e6)}, {false, write(100)}, {true, write(100)}, {true, write(100)}}, Touches{Fresh: 2, Reused: 2},
 		},
 		"one new block is too few": {
 			[]first{{false, write(900)}, {true, write(100)}, {true, write(120)}}, Touches{Fresh: 1, Reused: 2},
@@ -62,6 +62,24 @@ func TestTouches(t *testing.T) {
 		}
 		if got := s.Snapshot().Totals.SavedTouches; got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}
+
+// TestSavingMatters: a sentence says an estimate from a hundredth of the run on, and what follows from a probe always.
+func TestSavingMatters(t *testing.T) {
+	for _, c := range []struct {
+		calls                  SavedCalls
+		touched                Touches
+		wantCalls, wantTouches bool
+	}{
+		{SavedCalls{NS: 1e7}, Touches{NS: 1e7, Hits: 1}, true, true},
+		{SavedCalls{NS: 1e7 - 1}, Touches{NS: 1e7 - 1, Hits: 1}, false, false},
+		{SavedCalls{NS: 1, Device: "a card"}, Touches{Hits: 1, Device: "a card"}, true, true},
+	} {
+		s := Snapshot{Started: 5, Time: 1e9 + 5, Totals: Totals{Saved: c.calls, SavedTouches: c.touched}}
+		if calls, touched := s.Saving(); calls != c.wantCalls || touched != c.wantTouches {
+			t.Errorf("%+v, %+v: %t, %t", c.calls, c.touched, calls, touched)
 		}
 	}
 }
