@@ -224,13 +224,13 @@ func (c *collector) add(p *peer) {
 	}.Record(wire.AppendProcess(nil, p.command))
 	r.Process = p.number
 	c.take(&r) // sites look for its generated code
-	c.recordEarly(p)
 	c.guard(func() {
 		p.region.AskUses(c.recording())
 		for _, change := range c.changed {
 			p.send(change.message)
 		}
 	})
+	c.recordEarly(p)
 }
 
 // childrenMax bounds the processes that are remembered for what their children do.
@@ -256,8 +256,14 @@ type childUse struct {
 // earlyMax bounds the reports that come before their process.
 const earlyMax = 1024
 
+// recordUse records a use after what rings have from before: a later record puts the clock of the run forward, and a peak that
+// followed would have the wrong time.
 func (c *collector) recordUse(number uint32, function string) {
-	r := wire.DiagFields{Time: c.clock(), Diag: wire.DiagUseAfterFork}.Record([]byte(function))
+	time := c.clock()
+	if c.pass() < passMax {
+		time = c.read
+	}
+	r := wire.DiagFields{Time: time, Diag: wire.DiagUseAfterFork}.Record([]byte(function))
 	r.Process = number
 	c.take(&r)
 }

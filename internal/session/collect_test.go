@@ -573,3 +573,27 @@ func TestReportsOfChildrenWait(t *testing.T) {
 		t.Errorf("recorded %q, %d wait", got, len(c.early))
 	}
 }
+
+// What a child does is recorded after what its parent wrote before: a later record would put forward the time of the parent's peak.
+func TestReportsOfChildrenComeInOrder(t *testing.T) {
+	kept := &tape{}
+	c, now := testCollector(kept)
+	target := newFakeTarget(t)
+	p := target.peer(7)
+	p.own = 7
+	c.add(p)
+	created := *now + 1000
+	target.put(0, create(created, 1), "")
+	*now += 5_000_000
+	c.childUses(7, "clCreateBuffer")
+	todo, _ := c.orders()
+	for _, fn := range todo {
+		fn()
+	}
+	if got := kept.kinds(); got != "1:process 1:create 1:diag" {
+		t.Errorf("recorded %q", got)
+	}
+	if at := c.model.Snapshot().Totals.PeakInUseTime; at != created {
+		t.Errorf("the peak is at %d, want %d", at, created)
+	}
+}
