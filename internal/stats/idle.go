@@ -76,6 +76,14 @@ func (cs *callSites) dequeue(b *heap.Block) {
 	n.age = age{}
 }
 
+// idleSince is the same for blocks of the process: nothing becomes idle after its end.
+func (p *process) idleSince(now uint64, c *clock) uint64 {
+	if p.ended {
+		now = min(now, p.shown.Ended)
+	}
+	return c.idleSince(now)
+}
+
 // settleIdle finds the blocks that have become idle by a time. Each is looked at once while it is cached.
 func (cs *callSites) settleIdle(before uint64) {
 	for a := &cs.ages; a.young >= 0; {
@@ -83,7 +91,11 @@ func (cs *callSites) settleIdle(before uint64) {
 		if n.since >= before {
 			return
 		}
-		n.idle, a.young = true, n.younger
+		a.young = n.younger
+		if p := n.site.process; p != nil && p.ended && n.since >= p.idleSince(cs.heap.Now(), cs.clock) {
+			continue
+		}
+		n.idle = true
 		s := n.site.final()
 		for f := range s.each {
 			f.idle += int64(b.Size)
@@ -96,11 +108,10 @@ func (cs *callSites) settleIdle(before uint64) {
 
 // settle finds what is idle at a time.
 func (m *Model) settle(now uint64) {
-	since := m.clock.idleSince(now)
-	m.sites.settleIdle(since)
+	m.sites.settleIdle(m.clock.idleSince(now))
 	for _, p := range m.processes.list {
 		if f := &p.free; !p.heap.Left {
-			f.room = f.rooms.least(since, f.heap.Room)
+			f.room = f.rooms.least(p.idleSince(now, &m.clock), f.heap.Room)
 			p.changed = p.changed || f.spread().idle != p.shown.Totals.Idle
 		}
 	}
@@ -129,6 +140,9 @@ func (m *Model) idleSince(free spread, now uint64) uint64 {
 	}
 	cs, sum := &m.sites, uint64(0)
 	for at, n := cs.ages.first, 0; at != cs.ages.young && n < idleLooks; at, n = cs.blocks[at].younger, n+1 {
+		if !cs.blocks[at].idle {
+			continue
+		}
 		if sum += cs.heap.BlockAt(at).Size; sum > half {
 			return cs.blocks[at].since
 		}

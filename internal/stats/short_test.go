@@ -2,6 +2,7 @@ package stats
 
 import (
 	"runtime"
+	"slices"
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -38,4 +39,32 @@ func TestShortProcesses(t *testing.T) {
 		t.Logf("%d bytes for each process", each)
 	}
 	runtime.KeepAlive(s)
+}
+
+// TestNothingIsIdleAfterItsEnd: what a process leaves in its pool when it ends does not become idle whether or not another one goes on.
+func TestNothingIsIdleAfterItsEnd(t *testing.T) {
+	for _, others := range []bool{false, true} {
+		s := newStream(Options{})
+		if others {
+			s.process = 2
+			s.miss(1, 1, 50, 50, 0)
+			s.process = 1
+		}
+		s.miss(1, 1, 300, 300, 0)
+		s.miss(2, 2, 100, 100, 0)
+		const second = 1_000_000_000
+		s.feed(wire.Event{Kind: wire.KindRelease, Object: 1, Outcome: wire.OutcomeCached, Time: streamStart + second})
+		s.feed(wire.Event{Kind: wire.KindRelease, Object: 2, Outcome: wire.OutcomeCached, Time: streamStart + 7*second})
+		s.Tick(streamStart + 7*second + second/10)
+		s.ProcessEnded(1, End{}, streamStart+7*second+second/10)
+		s.Tick(streamStart + 60*second)
+		run := s.Snapshot()
+		got := run.Processes[slices.IndexFunc(run.Processes, func(p Process) bool { return p.Number == 1 })].Totals
+		if got.Idle != 300 || got.Cached != 400 {
+			t.Errorf("others: %t: %d of %d are idle, want 300 of 400", others, got.Idle, got.Cached)
+		}
+		if run.Totals.PeakIdle != 300 {
+			t.Errorf("others: %t: %d were idle at most, want 300", others, run.Totals.PeakIdle)
+		}
+	}
 }
