@@ -78,6 +78,8 @@ type Leak struct {
 	Buffers uint64   `json:"buffers"`
 	Bytes   uint64   `json:"bytes"`     // granted
 	Oldest  uint64   `json:"oldest_ns"` // when the first of them was created
+	// Retained are those that the program retained, and released too few times for that.
+	Retained uint64 `json:"retained"`
 }
 
 // Temporary is a call site most of whose buffers were temporary: each was released before its thread reached the same

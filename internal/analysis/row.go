@@ -25,7 +25,7 @@ type row struct {
 	lagBytes  float64 // byte seconds
 	lagTaken  float64 // of these, before the last create of the run: others could have had the memory
 
-	leaked struct{ buffers, bytes, oldest uint64 }
+	leaked struct{ buffers, bytes, oldest, retained uint64 }
 }
 
 // row returns the row of a call site. It makes one on first use.
@@ -159,7 +159,7 @@ func (x *run) leaks() []Leak {
 	var list []Leak
 	for _, w := range x.sortedRows() {
 		if l := &w.leaked; l.buffers > 0 {
-			list = append(list, Leak{Name: w.name, Stack: w.stack, Buffers: l.buffers, Bytes: l.bytes, Oldest: x.since(l.oldest)})
+			list = append(list, Leak{Name: w.name, Stack: w.stack, Buffers: l.buffers, Bytes: l.bytes, Oldest: x.since(l.oldest), Retained: l.retained})
 		}
 	}
 	sortLeaks(list)
@@ -187,6 +187,9 @@ func (w *row) left(s *site, o *heap.Object) {
 		l.oldest = o.Started
 	}
 	l.buffers++
+	if o.Retained {
+		l.retained++
+	}
 }
 
 // peakOf returns what each call site held at the peak.

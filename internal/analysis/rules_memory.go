@@ -109,8 +109,9 @@ func memoryIsKept(e *Evidence) (Diagnosis, bool) {
 }
 
 func neverReleased(e *Evidence) (Diagnosis, bool) {
-	var buffers, bytes uint64
+	var buffers, bytes, retained uint64
 	for i := range e.Leaks {
+		retained += e.Leaks[i].Retained
 		buffers += e.Leaks[i].Buffers
 		bytes += e.Leaks[i].Bytes
 	}
@@ -134,6 +135,13 @@ func neverReleased(e *Evidence) (Diagnosis, bool) {
 	}
 	if e.Whole != nil {
 		d.Text += fmt.Sprintf(", the oldest created %s after the start", units.Duration(top.Oldest))
+	}
+	if retained > 0 && severity == Problem {
+		which := fmt.Sprintf("%d of them were", retained)
+		if retained == 1 {
+			which = "one was"
+		}
+		d.Text += "; " + which + " retained, and released too few times for that"
 	}
 	e.doubt(&d, "releases", fmt.Sprintf("%s perhaps %s", units.Count(buffers, "buffer"), how))
 	return d, true

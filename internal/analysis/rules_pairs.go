@@ -26,6 +26,9 @@ var pairings = map[stats.ObjectType]pairing{
 	},
 }
 
+// mostPart is the part of what is open that iterations must have left, to grow by them.
+const mostPart = 0.9
+
 // pairLeft is the part of what a call site opened that must be open: one in this many.
 const pairLeft = 4
 
@@ -36,7 +39,7 @@ func pairRule(kind stats.ObjectType) func(*Evidence) (Diagnosis, bool) {
 		for i := range e.Run.Pairs {
 			c := &e.Run.Pairs[i]
 			for k := range c.Sites { // the most open first
-				if s := &c.Sites[k]; c.Type == kind && words.left(s, e.State) {
+				if s := &c.Sites[k]; c.Type == kind && (words.left(s, e.State) || words.grows(e, c, s)) {
 					return words.diagnosis(e, c, s), true
 				}
 			}
@@ -52,6 +55,18 @@ func (w *pairing) left(s *stats.ObjectSite, state State) bool {
 		return false
 	}
 	return s.Deepest >= w.deepest && s.Live*pairLeft >= s.Created
+}
+
+// pairGrowth is the part of the deepest that is too much where each iteration leaves one more open.
+const pairGrowth = 4
+
+// grows reports whether each iteration opened one memory object once more than it closed it.
+func (w *pairing) grows(e *Evidence, c *stats.ObjectCount, s *stats.ObjectSite) bool {
+	if e.Whole == nil || s.Deepest < w.deepest/pairGrowth || s.Live*pairLeft < s.Created {
+		return false
+	}
+	each, all := MostObjectGrowth(e.Whole.Phases, c.Type.Key())
+	return each >= 1 && all >= mostPart*float64(c.Live)
 }
 
 // diagnosis is about a call site that leaves pairs open.

@@ -147,8 +147,10 @@ func (h *Heap) Apply(r *wire.Record) *Process {
 	case wire.KindCreate:
 		h.create(p, r.Thread, r.AsCreate())
 	case wire.KindRetain:
-		if p.objects.Get(r.AsRetain().Object()) < 0 {
+		if o := p.Object(r.AsRetain().Object()); o == nil {
 			h.Unknown++
+		} else {
+			o.Retained = true
 		}
 	case wire.KindRelease:
 		h.release(p, r.AsRelease())

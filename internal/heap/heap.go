@@ -136,6 +136,7 @@ type Object struct {
 	CarriedOver   bool  // it was there before the first record
 	Owns          bool  // has memory of its own, not that of a parent or of another API
 	Released      bool  // the program has no reference: only sub-objects keep its memory
+	Retained      bool  // the program retained it
 	Shown         bool  // for one observer
 	freed         bool  // Freed was reported
 	at            int32 // place of Block

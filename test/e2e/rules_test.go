@@ -55,6 +55,8 @@ func judgements() []judged {
 		deed("driverHolds", "the driver may hold much more than the program has in use", "none", "early"),
 		deed("pairRule", "map without unmap", "none", "maps"),
 		deed("pairRule", "retain without release", "futhark", "retains"),
+		deed("pairRule", "retain without release", "futhark", "owners"),
+		deed("neverReleased", "40 of them were retained", "none", "shares"),
 		deed("deviceFull", "device memory is nearly full", "futhark", "fill", "--device-memory", "16M"),
 		{
 			rule: "contentsExposed", title: "kernels may read what a block's earlier owner left", policy: "futhark",

@@ -30,6 +30,8 @@
  *	build      builds a wrong program, runs what is not     a right one, and runs what is
  *	maps       maps a buffer 60 times without an unmap      some later, others tile by tile, one for good
  *	retains    retains a buffer 100 times without a release   releases it as often, late
+ *	shares     retains and releases each buffer once        releases it twice
+ *	owners     retains one buffer in each iteration         and releases it
  *	acquires   acquires a buffer of OpenGL and does not release it   releases it each time; both need preloaded/shares.c
  *	killed     as maps, and a signal ends it                likewise
  */
@@ -498,6 +500,39 @@ static void retains(const struct gpu *gpu, bool nearly)
 	release(buffer);
 }
 
+static __attribute__((noinline)) void share(cl_mem buffer)
+{
+	CHECK(clRetainMemObject(buffer));
+}
+
+/* Each buffer has a second owner, who may forget it. */
+static void shares(const struct gpu *gpu, bool nearly)
+{
+	for (size_t i = 0; i < TURNS; i++) {
+		cl_mem buffer = create_result(gpu, 64 * KIB);
+		fill(gpu, buffer, 64 * KIB);
+		share(buffer);
+		release(buffer);
+		if (nearly)
+			release(buffer);
+	}
+}
+
+/* One buffer gets a further owner in each iteration. */
+static void owners(const struct gpu *gpu, bool nearly)
+{
+	cl_mem buffer = create_result(gpu, 64 * KIB);
+	for (size_t i = 0; i < TURNS; i++) {
+		cl_mem temporary = create_temporary(gpu, 256 * KIB);
+		fill(gpu, temporary, 256 * KIB);
+		share(buffer);
+		release(temporary);
+		if (nearly)
+			release(buffer);
+	}
+	release(buffer);
+}
+
 static void acquires(const struct gpu *gpu, bool nearly)
 {
 	cl_int status;
@@ -525,7 +560,7 @@ static const struct {
 	{"grow", grow}, {"fifth", fifth}, {"keep", keep}, {"sizes", sizes}, {"loop", loop}, {"copies", copies}, {"late", late},
 	{"waste", waste}, {"pieces", pieces}, {"larger", larger}, {"parts", parts}, {"kept", uses}, {"origins", origins},
 	{"hidden", hidden}, {"lost", lost}, {"hoard", hoard}, {"small", small}, {"vain", vain}, {"fill", full}, {"maps", maps},
-	{"retains", retains}, {"acquires", acquires},
+	{"retains", retains}, {"shares", shares}, {"owners", owners}, {"acquires", acquires},
 	{"killed", killed}, {"early", early}, {"devices", devices}, {"own", own}, {"refuse", refuse}, {"build", build},
 };
 
