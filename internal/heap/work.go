@@ -208,9 +208,10 @@ func (p *Process) await(thread uint32, v wire.AwaitView) {
 
 // sync notes which commands have ended with a wait.
 func (p *Process) sync(r *wire.Record) {
-	switch took := r.AsSync().Duration(); took {
-	case 0: // not measured
-	case math.MaxUint32:
+	v := r.AsSync()
+	switch took := v.Duration(); {
+	case took == 0 && v.Sync() != wire.SyncWait: // not measured; an event's status or times, which the program has asked for, need no wait
+	case took == math.MaxUint32:
 		p.work.long = longWait{r.Thread, *r}
 	default:
 		p.waited(r, r.Time+uint64(took))

@@ -75,6 +75,11 @@ func TestIdleSince(t *testing.T) {
 			c.await(20, 0, 1, 10, wire.AwaitOne)
 			c.sync(20, wire.SyncWait, 0, 5)
 		}, 25},
+		"an event that was asked": {func(c commands) {
+			c.use(10, 1, 1)
+			c.await(20, 0, 1, 10, wire.AwaitOne)
+			c.sync(20, wire.SyncWait, 0, 0)
+		}, 20},
 		"an earlier event": {func(c commands) {
 			c.use(10, 1, 1)
 			c.await(20, 0, 1, 9, wire.AwaitAll)

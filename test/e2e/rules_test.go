@@ -40,6 +40,7 @@ func judgements() []judged {
 		deed("couldBeHoisted", "buffers could be created once, before the loop", "none", "loop"),
 		deed("createsCopy", "creates that copy take the time", "futhark", "copies"),
 		deed("heldTooLong", "memory is released long after its last use", "futhark", "late", "--device-memory", "16M"),
+		deed("heldTooLong", "memory is released long after its last use", "futhark", "asked", "--device-memory", "16M"),
 		deed("keepsWhatItUsed", "buffers are kept that are not used again", "futhark", "hoard", "--device-memory", "64M"),
 		deed("smallOnes", "many small buffers need more memory than they hold", "futhark", "small"),
 		deed("keptForNothing", "the pool keeps memory that nothing asks for", "futhark", "vain", "--device-memory", "64M"),

@@ -11,6 +11,7 @@
  *	loop       creates temporary buffers in a loop          before the loop
  *	copies     creates buffers as copies of host memory     writes into them
  *	late       waits before it releases                     waits before it uses, and the device works till then
+ *	asked      as late, and learns the end by profiling     likewise, and waits before it uses
  *	waste      asks for a little more than a power of two   for a power of two
  *	pieces     leaves small blocks beside a large buffer    one large block
  *	larger     has three buffers, then a larger one         one as large
@@ -170,6 +171,38 @@ static void late(const struct gpu *gpu, bool nearly)
 	cl_mem last = create_result(gpu, 4 * KIB);
 	fill(gpu, last, 4 * KIB);
 	release(last);
+}
+
+/* Asks the event of a fill for its times until they are known. */
+static void fill_and_ask(cl_command_queue queue, cl_mem buffer)
+{
+	const cl_uint pattern = 0x5a5a5a5a;
+	cl_ulong end = 0;
+	cl_event event;
+	CHECK(clEnqueueFillBuffer(queue, buffer, &pattern, sizeof pattern, 0, MIB, 0, NULL, &event));
+	CHECK(clFlush(queue));
+	while (clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL) != CL_SUCCESS)
+		pause_us(100);
+	CHECK(clReleaseEvent(event));
+}
+
+/* As late, by profiling: no call waits for a command. */
+static void asked(const struct gpu *gpu, bool nearly)
+{
+	cl_int status;
+	cl_command_queue queue = clCreateCommandQueue(gpu->context, gpu->device, CL_QUEUE_PROFILING_ENABLE, &status);
+	CHECK(status);
+	for (size_t i = 0; i < TURNS; i++) {
+		cl_mem buffer = create_temporary(gpu, MIB);
+		if (nearly)
+			pause_us(4000);
+		fill_and_ask(queue, buffer);
+		if (!nearly)
+			pause_us(4000);
+		release(buffer);
+	}
+	release(create_result(gpu, 4 * KIB));
+	CHECK(clReleaseCommandQueue(queue));
 }
 
 static void waste(const struct gpu *gpu, bool nearly)
@@ -557,7 +590,7 @@ static const struct {
 	const char *name;
 	void (*commit)(const struct gpu *gpu, bool nearly);
 } deeds[] = {
-	{"grow", grow}, {"fifth", fifth}, {"keep", keep}, {"sizes", sizes}, {"loop", loop}, {"copies", copies}, {"late", late},
+	{"grow", grow}, {"fifth", fifth}, {"keep", keep}, {"sizes", sizes}, {"loop", loop}, {"copies", copies}, {"late", late}, {"asked", asked},
 	{"waste", waste}, {"pieces", pieces}, {"larger", larger}, {"parts", parts}, {"kept", uses}, {"origins", origins},
 	{"hidden", hidden}, {"lost", lost}, {"hoard", hoard}, {"small", small}, {"vain", vain}, {"fill", full}, {"maps", maps},
 	{"retains", retains}, {"shares", shares}, {"owners", owners}, {"acquires", acquires},
