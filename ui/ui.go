@@ -42,6 +42,8 @@ type Options struct {
 	PostMortem func(p *stats.PostMortem, started uint64) []PostMortemLine
 	// Judge says what stands out; nil: nothing is judged.
 	Judge Judge
+	// Replay replays what findings name; nil: they name nothing.
+	Replay analysis.Replay
 	// Viewer means that this is another terminal than the session's: leaving it changes nothing.
 	Viewer bool
 	// Attached means that the programs were not started here. Nothing here changes them, they print on their own

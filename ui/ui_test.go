@@ -44,9 +44,18 @@ func (c *calls) options() Options {
 	}
 }
 
+// gaining is a replay in which each limit that a finding names serves all requests.
+func gaining(_ *stats.Snapshot, list []analysis.Trial) *analysis.Replays {
+	r := &analysis.Replays{Present: analysis.Outcome{Requests: 100, PeakReserved: 20 << 20}, Outcomes: map[analysis.Trial]analysis.Outcome{}}
+	for _, t := range list {
+		r.Outcomes[t] = analysis.Outcome{Hits: 100, Requests: 100, PeakReserved: 18 << 20}
+	}
+	return r
+}
+
 func newTest(o Options, w, h int, s *stats.Snapshot) *dashboard {
 	if o.Judge == nil {
-		o.Judge = &analysis.Live{Still: o.Moment != nil}
+		o.Judge = &analysis.Live{Still: o.Moment != nil, Replay: gaining}
 	}
 	d := newDashboard(o, newTheme(o.Theme, o.ASCII))
 	d.Update(tea.WindowSizeMsg{Width: w, Height: h})

@@ -113,6 +113,8 @@ type Knob struct {
 	Limit string `json:"limit"` // name, as --set takes it
 	Value string `json:"value"` // to try
 	Why   string `json:"why"`   // one sentence
+
+	simulated bool // beside the run: no replay is needed
 }
 
 // Timeline is evenly spaced: point i stands for the time from Start + i×Step on. It has at most PointsMax points.

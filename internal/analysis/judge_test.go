@@ -158,7 +158,7 @@ var diagnoses = []struct {
 	{"much larger", on(99*mib, func(s *tape) { serve(s, mib+1, 2*mib) }), on(101*mib, func(s *tape) { serve(s, mib+1, 2*mib) }), "mantissa", "50.0 %", ""},
 	{"long after", on(40*mib, func(s *tape) { keeping(s, 100*ms) }), on(400*mib, func(s *tape) { keeping(s, 100*ms) }), "futhark", "held 10", ""},
 	{"reserves much more", func(s *tape) { outgrowing(s, 3*mib) }, func(s *tape) { outgrowing(s, mib) }, "futhark",
-		"at most 7.00 MiB reserved for at most 4.00 MiB in use; when most was reserved, at most 3.00 MiB in use, 4.00 MiB free in the pool: ", ""},
+		"at most 7.00 MiB reserved for at most 4.00 MiB in use; when most was reserved, at most 3.00 MiB in use, 4.00 MiB free in the pool", ""},
 	{"reserves much more", on(300*mib, func(s *tape) { outgrowing(s, 3*mib) }), on(400*mib, func(s *tape) { outgrowing(s, 3*mib) }), "futhark",
 		"at most 7.00 MiB", ""},
 	{"reserves much more", on(400*mib, func(s *tape) { outgrowing(s, 4*mib) }), on(400*mib, func(s *tape) { outgrowing(s, 3*mib) }), "futhark", // a note

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -28,6 +29,7 @@ type Live struct {
 	Points   []Diagnosis // of the last update, the most important first
 	Still    bool        // a snapshot is a moment of a recording: what it says of memory need not last
 	Attached bool        // as Evidence has it
+	Replay   Replay      // likewise; nil: nothing is replayed
 	knee     *Knee       // likewise
 	change   *Change     // likewise
 
@@ -41,6 +43,10 @@ type Live struct {
 	latest       *stats.Snapshot
 	rise         *Rise
 }
+
+// Replay returns what replays of trials of the run so far did beside the configuration that a snapshot shows, as far as that is known
+// (nil: nothing yet), and begins others. It does not wait.
+type Replay func(s *stats.Snapshot, list []Trial) *Replays
 
 // rows are what call sites had asked for, by number. Of 100,000 most have asked for little: of these the reasons are left
 // out.
@@ -71,6 +77,13 @@ func (l *Live) Update(s *stats.Snapshot) []Diagnosis {
 	e := l.evidence(s)
 	l.rise = e.Rise
 	l.Points = e.judge(l.lasting)
+	replays := &Replays{}
+	if list := trialsOf(l.Points, s.Policy); len(list) > 0 && l.Replay != nil && replayable(s) {
+		replays = cmp.Or(l.Replay(s, list), replays)
+	}
+	for i := range l.Points {
+		l.Points[i].replayed(s.Policy, replays)
+	}
 	return l.Points
 }
 
@@ -111,7 +124,7 @@ func (l *Live) turn(s *stats.Snapshot) {
 	case late && relative(s.Started, s.Time) > lateNS, !late && changed(l.latest, s):
 		l.Restart(s)
 	case late:
-		*l = Live{Still: l.Still, Attached: l.Attached, knee: l.knee, change: l.change, since: [2]uint64{s.Started, s.Started}} // all that happened is late
+		*l = Live{Still: l.Still, Attached: l.Attached, Replay: l.Replay, knee: l.knee, change: l.change, since: [2]uint64{s.Started, s.Started}} // all that happened is late
 	case s.Time-l.since[1] >= lateNS:
 		l.before, l.next = l.next, countRows(s)
 		l.all, l.driver, l.since = [2]Requests{l.all[1], totals(s)}, [2]uint64{l.driver[1], s.Totals.DriverNS}, [2]uint64{l.since[1], s.Time}
@@ -128,7 +141,7 @@ func changed(was, is *stats.Snapshot) bool {
 // Restart forgets what happened before a snapshot, as when a change has cured or caused it; nil: it forgets all.
 func (l *Live) Restart(s *stats.Snapshot) {
 	if s == nil {
-		*l = Live{Still: l.Still, Attached: l.Attached}
+		*l = Live{Still: l.Still, Attached: l.Attached, Replay: l.Replay}
 		return
 	}
 	l.begun = 0

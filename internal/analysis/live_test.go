@@ -47,13 +47,13 @@ func titled(l *Live, text string) *Diagnosis {
 
 // TestLiveMissesAreRecent: what was cured 20 s ago is no fault.
 func TestLiveMissesAreRecent(t *testing.T) {
-	var l Live
+	l := Live{Replay: gaining}
 	judge := func(seconds, hits, misses uint64) *Diagnosis {
 		l.Update(missed(lively(seconds), hits, misses, wire.MissTooWasteful))
 		return titled(&l, "a.c:1 f hits")
 	}
 	if p := judge(5, 0, 100); p == nil || p.Title != "a.c:1 f hits 0.0 %" || p.Knob.Limit != "max_waste_ratio" || p.Knob.Value != "2.5" ||
-		p.Text != "100 misses of late, mostly too wasteful: max_waste_ratio=2.5 may help" || p.Tag != "a.c:1 f" {
+		p.Text != "100 misses of late, mostly too wasteful; replayed with max_waste_ratio=2.5: 10.0 MiB reserved at most instead of 20.0 MiB, 100.0 % hits instead of 0.0 %" || p.Tag != "a.c:1 f" {
 		t.Errorf("after 5 s: %+v", l.Points)
 	}
 	if !l.Suspicious(&l.latest.Tags[0]) {
@@ -84,15 +84,15 @@ func TestLiveNamesLimitsOfThePolicy(t *testing.T) {
 		reason    wire.Miss
 		knob, why string
 	}{
-		{[]stats.Limit{steal}, wire.MissTooWasteful, "steal_other_tag", "steal_other_tag=on may help"},
-		{[]stats.Limit{cached}, wire.MissLimit, stats.MaxCachedBytes, "max_cached_bytes=1.00 GiB may help"},
-		{[]stats.Limit{{Name: "max_per_tag", Value: 8, Max: 100}}, wire.MissTagCap, "max_per_tag", "max_per_tag=16 may help"},
+		{[]stats.Limit{steal}, wire.MissTooWasteful, "steal_other_tag", "replayed with steal_other_tag=on: 10.0 MiB reserved at most instead of 20.0 MiB, 100.0 % hits instead of 0.0 %"},
+		{[]stats.Limit{cached}, wire.MissLimit, stats.MaxCachedBytes, "replayed with max_cached_bytes=1073741824: 10.0 MiB reserved at most instead of 20.0 MiB, 100.0 % hits instead of 0.0 %"},
+		{[]stats.Limit{{Name: "max_per_tag", Value: 8, Max: 100}}, wire.MissTagCap, "max_per_tag", "replayed with max_per_tag=16: 10.0 MiB reserved at most instead of 20.0 MiB, 100.0 % hits instead of 0.0 %"},
 		{nil, wire.MissTooWasteful, "", advice[wire.MissTooWasteful]},
 		{nil, wire.MissLimit, "", advice[wire.MissLimit]},
 	} {
 		s := missed(lively(5), 0, 100, test.reason)
 		s.Limits = test.limits
-		var l Live
+		l := Live{Replay: gaining}
 		l.Update(s)
 		if p := titled(&l, "hits"); p == nil || p.Knob.Limit != test.knob || !strings.HasSuffix(p.Text, test.why) {
 			t.Errorf("%s: %+v", test.reason, l.Points)
@@ -121,7 +121,7 @@ func TestLiveNamesTheKnee(t *testing.T) {
 		s := missed(lively(5), 0, 100, wire.MissLimit)
 		s.Policy, s.Device.Global = "futhark", 64<<20
 		s.Limits = append([]stats.Limit{{Name: stats.MaxCachedBytes, Kind: stats.LimitBytes, Value: 1 << 20, Max: 1 << 60}}, test.more...)
-		var l Live
+		l := Live{Replay: gaining}
 		l.Bends(test.knee)
 		l.Update(s)
 		p := titled(&l, "hits")
@@ -145,7 +145,7 @@ func growingBy(bytes uint64) *stats.Snapshot {
 }
 
 func TestLiveGrowth(t *testing.T) {
-	var l Live
+	l := Live{Replay: gaining}
 	s := growingBy(10 << 20)
 	l.Update(s)
 	p := titled(&l, "memory grows")
@@ -198,7 +198,7 @@ func TestLiveEnd(t *testing.T) {
 		s.Lost = test.lost
 		s.Processes[0] = stats.Process{Number: 1, State: stats.Exited, Status: test.status, Totals: stats.Totals{LiveBuffers: 3, InUse: 190 << 20}}
 		s.Totals.LiveBuffers, s.Tags[0].Live, s.Tags[0].InUse = 3, 3, 190<<20
-		var l Live
+		l := Live{Replay: gaining}
 		l.Update(s)
 		p := titled(&l, test.title)
 		if p == nil || p.Title != test.title || p.Severity != test.severity || !strings.HasPrefix(p.Text, "190.0 MiB in all; 190.0 MiB of it from a.c:1 f") || titled(&l, "grow") != nil {
@@ -214,7 +214,7 @@ func TestLiveMistakesAndFailures(t *testing.T) {
 	}
 	s.OtherFindings = 4
 	s.PostMortems = []stats.PostMortem{{Call: "create of a buffer", Size: 1 << 20, Status: -4, Tag: "a.c:1 f", Verdict: stats.VerdictFull}}
-	var l Live
+	l := Live{Replay: gaining}
 	l.Update(s)
 	var titles []string
 	for _, p := range l.Points {
@@ -228,7 +228,7 @@ func TestLiveMistakesAndFailures(t *testing.T) {
 
 // TestLiveMomentsMustLast: a program that requests in rounds is not called fragmented and sound by turns.
 func TestLiveMomentsMustLast(t *testing.T) {
-	var l Live
+	l := Live{Replay: gaining}
 	said := func(seconds uint64, fragmented bool) bool {
 		s := missed(lively(seconds), 100*seconds, seconds, wire.MissTooSmall)
 		if s.Totals.InUse, s.Totals.Requested = 100<<20, 100<<20; fragmented {
@@ -262,7 +262,7 @@ func TestLiveMemory(t *testing.T) {
 	s := lively(5)
 	s.Totals.InUse, s.Totals.Requested = 950<<20, 500<<20
 	s.Processes[0].Totals = s.Totals
-	l := Live{Still: true}
+	l := Live{Still: true, Replay: gaining}
 	l.Update(s)
 	if titled(&l, "device memory is nearly full") == nil || titled(&l, "blocks are much larger than requested") == nil {
 		t.Errorf("%+v", l.Points)
@@ -332,7 +332,7 @@ func TestEachProcessHasItsDevice(t *testing.T) {
 		for i := range s.Records {
 			m.Apply(&s.Records[i])
 		}
-		var l Live
+		l := Live{Replay: gaining}
 		l.Update(m.Snapshot())
 		if point := titled(&l, title); (point != nil) != test.full {
 			t.Errorf("%s: live %+v", name, l.Points)

@@ -3,9 +3,9 @@ package analysis
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
@@ -73,45 +73,56 @@ func (g gain) better(a, b *Outcome) bool {
 	return a.PeakReserved < b.PeakReserved
 }
 
-// trials are what a finding would name, with what it says as long as nothing was replayed.
+// trials are what a finding would name, beside its limit.
 type trials struct {
 	policies string // by space
 	gain     gain
-	untried  string // the end of Text
 }
 
-// try makes a finding name those policies that gain, once they were replayed.
-func (d *Diagnosis) try(g gain, untried string, policies ...string) {
-	d.trials = trials{strings.Join(policies, " "), g, untried}
-	d.Text += untried
+// try makes a finding name that policy which gains most, once they were replayed.
+func (d *Diagnosis) try(g gain, policies ...string) {
+	d.trials = trials{strings.Join(policies, " "), g}
+}
+
+// Replays are what replays of trials did.
+type Replays struct {
+	Present  Outcome // of the configuration in force
+	Outcomes map[Trial]Outcome
+	Part     string // which part of the run was replayed; empty: all of it
 }
 
 // Trials returns what the findings would name, for Replayed. There are none where the present configuration is not that of the whole run.
 func (a *Analysis) Trials() (list []Trial) {
-	s := a.Snapshot
-	if s == nil || len(s.Change.Former) > 0 || s.Auto != nil || s.Spill != nil || s.Totals.Plans.Installed > 0 || s.Totals.Hits+s.Totals.Misses == 0 {
+	if s := a.Snapshot; s == nil || len(s.Change.Former) > 0 || !replayable(s) {
 		return nil
 	}
-	add := func(t Trial) {
-		if !slices.Contains(list, t) {
-			list = append(list, t)
-		}
-	}
-	for i := range a.Diagnoses {
-		for _, t := range a.Diagnoses[i].tried(s.Policy) {
-			add(t)
-		}
-	}
+	list = trialsOf(a.Diagnoses, a.Snapshot.Policy)
 	for i := range a.Misses {
 		if k := &a.Misses[i].Knob; k.Limit != "" {
-			add(Trial{s.Policy, k.Limit, k.Value})
+			list = append(list, Trial{a.Snapshot.Policy, k.Limit, k.Value})
 		}
+	}
+	return list
+}
+
+// replayable reports whether a replay of the present configuration shows what a run does.
+func replayable(s *stats.Snapshot) bool {
+	return s.Auto == nil && s.Spill == nil && s.Totals.Plans.Installed == 0 && s.Totals.Hits+s.Totals.Misses > 0
+}
+
+// trialsOf returns what findings would name.
+func trialsOf(found []Diagnosis, present string) (list []Trial) {
+	for i := range found {
+		list = append(list, found[i].tried(present)...)
 	}
 	return list
 }
 
 // tried returns what a finding would name.
 func (d *Diagnosis) tried(present string) (list []Trial) {
+	if d.Knob.simulated {
+		return nil
+	}
 	if d.Knob.Limit != "" {
 		return []Trial{{present, d.Knob.Limit, d.Knob.Value}}
 	}
@@ -123,49 +134,54 @@ func (d *Diagnosis) tried(present string) (list []Trial) {
 	return list
 }
 
-// Replayed completes the findings with what replays did, and takes back what gained nothing. part says which part of the recording was
-// replayed; empty: all of it. Call it once, before the analysis is shared.
-func (a *Analysis) Replayed(present Outcome, outcomes map[Trial]Outcome, part string) {
+// Replayed completes the findings with what replays did, and takes back what gained nothing or was not replayed. Call it once, before the
+// analysis is shared.
+func (a *Analysis) Replayed(r *Replays) {
 	for i := range a.Diagnoses {
-		d := &a.Diagnoses[i]
-		list := d.tried(a.Snapshot.Policy)
-		if len(list) == 0 {
-			continue
-		}
-		d.Text = strings.TrimSuffix(d.Text, d.untried)
-		best := Trial{}
-		for _, t := range list {
-			o, known := outcomes[t]
-			if b := outcomes[best]; known && d.gain.reached(&present, &o) && (best == Trial{} || d.gain.better(&o, &b)) {
-				best = t
-			}
-		}
-		if (best == Trial{}) {
-			d.Knob = Knob{}
-			continue
-		}
-		d.Text += "; " + present.against(best, outcomes[best], part)
+		a.Diagnoses[i].replayed(a.Snapshot.Policy, r)
 	}
 	for i := range a.Misses {
 		k := &a.Misses[i].Knob
 		t := Trial{a.Snapshot.Policy, k.Limit, k.Value}
-		o, known := outcomes[t]
+		o, known := r.Outcomes[t]
 		switch {
 		case k.Limit == "":
-		case known && anyGain.reached(&present, &o):
-			k.Why += "; " + present.against(t, o, part)
+		case known && anyGain.reached(&r.Present, &o):
+			k.Why += "; " + r.Gives(t)
 		default:
 			k.Limit, k.Value = "", ""
 		}
 	}
 }
 
-// against says what a trial would have done.
-func (o *Outcome) against(t Trial, then Outcome, part string) string {
-	return fmt.Sprintf("replayed with %s%s: %s", t, part, o.versus(then))
+// replayed completes a finding likewise.
+func (d *Diagnosis) replayed(present string, r *Replays) {
+	list := d.tried(present)
+	if best := r.best(d.gain, list); best != (Trial{}) {
+		d.Text += "; " + r.Gives(best)
+	} else if len(list) > 0 {
+		d.Knob = Knob{}
+	}
 }
 
-func (o *Outcome) versus(then Outcome) string {
+// best returns the trial that gained most; the zero Trial: none gained enough.
+func (r *Replays) best(g gain, list []Trial) (best Trial) {
+	for _, t := range list {
+		o, known := r.Outcomes[t]
+		if b := r.Outcomes[best]; known && g.reached(&r.Present, &o) && (best == Trial{} || g.better(&o, &b)) {
+			best = t
+		}
+	}
+	return best
+}
+
+// Gives says what a trial would have done.
+func (r *Replays) Gives(t Trial) string {
+	return fmt.Sprintf("replayed with %s%s: %s", t, r.Part, r.Present.Versus(r.Outcomes[t]))
+}
+
+// Versus says what another outcome is beside the present one.
+func (o *Outcome) Versus(then Outcome) string {
 	memory := fmt.Sprintf("the same %s reserved at most", units.FormatLong(then.PeakReserved))
 	if now, is := float64(o.PeakReserved), float64(then.PeakReserved); math.Abs(now-is) > sameMemory*now {
 		a, b := units.Apart(then.PeakReserved, o.PeakReserved)

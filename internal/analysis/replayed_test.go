@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // TestReplayed: a finding names what gained, and nothing else.
@@ -31,15 +32,15 @@ func TestReplayed(t *testing.T) {
 		"no more":       {anyGain, knob, "", map[Trial]Outcome{limit: {Hits: 52, Requests: 100, PeakReserved: 20 << 20}}, "text"},
 		"at no loss":    {noLoss, knob, "", map[Trial]Outcome{limit: {Hits: 50, Requests: 100, PeakReserved: 20 << 20}}, "text; replayed with max_waste_ratio=3, part: the same 20.0 MiB reserved at most, the same 50.0 % hits"},
 		"at a loss":     {noLoss, knob, "", map[Trial]Outcome{limit: {Hits: 40, Requests: 100, PeakReserved: 20 << 20}}, "text"},
-		"nothing named": {anyGain, Knob{}, "", nil, "text; not tried"},
+		"nothing named": {anyGain, Knob{}, "", nil, "text"},
 	} {
 		d := Diagnosis{Text: "text", Knob: test.knob}
-		d.try(test.gain, "; not tried", strings.Fields(test.policies)...)
+		d.try(test.gain, strings.Fields(test.policies)...)
 		a := &Analysis{Snapshot: &stats.Snapshot{Policy: "futhark", Totals: stats.Totals{Misses: 1}}, Diagnoses: []Diagnosis{d}, Misses: []Miss{{Knob: test.knob}}}
-		if got := len(a.Trials()); got != len(test.outcomes) {
+		if got := len(a.Trials()); (got > 0) != (len(test.outcomes) > 0) {
 			t.Errorf("%s: %d trials", name, got)
 		}
-		a.Replayed(now, test.outcomes, ", part")
+		a.Replayed(&Replays{now, test.outcomes, ", part"})
 		if got := a.Diagnoses[0]; got.Text != test.want || (got.Knob.Limit != "") != (test.knob.Limit != "" && strings.Contains(test.want, "replayed")) {
 			t.Errorf("%s: %+v", name, got)
 		}
@@ -61,7 +62,7 @@ func TestNoTrials(t *testing.T) {
 	}
 }
 
-// TestLeaner: beside a run the ghosts show which policy reserves less; without them nothing is named that was not tried.
+// TestLeaner: beside a run the ghosts show which policy reserves less; without them policies are tried.
 func TestLeaner(t *testing.T) {
 	ghosts := func(hits, reserved uint64) *stats.Ghosts {
 		return &stats.Ghosts{Rows: []stats.Ghost{
@@ -76,11 +77,44 @@ func TestLeaner(t *testing.T) {
 		"less":        {ghosts(56, 5<<20), "; simulated beside the run with arena: 5.00 MiB reserved at most instead of 20.0 MiB, the same 56.0 % hits"},
 		"hardly less": {ghosts(56, 19<<20), ""},
 		"fewer hits":  {ghosts(40, 5<<20), ""},
-		"no ghosts":   {nil, "; gpumemtop tune tries on a recording whether another policy reserves less"},
+		"no ghosts":   {nil, ""},
 	} {
 		e := &Evidence{Run: &stats.Snapshot{Policy: "futhark", Ghosts: test.ghosts}}
-		if got := e.leaner(); got != test.want {
-			t.Errorf("%s: %q", name, got)
+		var d Diagnosis
+		if d.leaner(e); d.Text != test.want || (len(d.tried("futhark")) > 0) != (test.ghosts == nil) {
+			t.Errorf("%s: %q, %v", name, d.Text, d.tried("futhark"))
+		}
+	}
+}
+
+// gaining is a replay in which each trial serves all requests with half of the memory.
+func gaining(_ *stats.Snapshot, list []Trial) *Replays {
+	r := &Replays{Present: Outcome{Requests: 100, PeakReserved: 20 << 20}, Outcomes: map[Trial]Outcome{}}
+	for _, t := range list {
+		r.Outcomes[t] = Outcome{Hits: 100, Requests: 100, PeakReserved: 10 << 20}
+	}
+	return r
+}
+
+// TestLiveSaysWhatWasReplayed: beside a run a finding names a limit once a replay has shown what it gives.
+func TestLiveSaysWhatWasReplayed(t *testing.T) {
+	nothing := func(*stats.Snapshot, []Trial) *Replays { return nil }
+	for name, test := range map[string]struct {
+		replay Replay
+		auto   *stats.Auto
+		want   string
+	}{
+		"gains":             {gaining, nil, "; replayed with max_waste_ratio=2.5: 10.0 MiB reserved at most instead of 20.0 MiB, 100.0 % hits instead of 0.0 %"},
+		"not yet":           {nothing, nil, ""},
+		"cannot":            {nil, nil, ""},
+		"auto varies it so": {gaining, &stats.Auto{}, ""},
+	} {
+		s := missed(lively(5), 0, 100, wire.MissTooWasteful)
+		s.Auto = test.auto
+		l := Live{Replay: test.replay}
+		l.Update(s)
+		if p := titled(&l, "a.c:1 f hits"); p == nil || p.Text != "100 misses of late, mostly too wasteful"+test.want || (p.Knob.Limit != "") != (test.want != "") {
+			t.Errorf("%s: %+v", name, l.Points)
 		}
 	}
 }

@@ -27,11 +27,13 @@ func policyMisses(e *Evidence) (Diagnosis, bool) {
 	}, true
 }
 
-// leaner names the ghost that reserved the least at no loss of hits, if that is clearly less; else a command that shows whether another policy does.
-func (e *Evidence) leaner() string {
+// leaner makes a finding name the ghost that reserved the least at no loss of hits, if that is clearly less. Without ghosts policies are
+// tried.
+func (d *Diagnosis) leaner(e *Evidence) {
 	present := e.Run.Ghosts.Present()
 	if present == nil {
-		return "; gpumemtop tune tries on a recording whether another policy reserves less"
+		d.try(lessMemory, "futhark", "slab", "arena")
+		return
 	}
 	now, least := outcomeOf(present), present
 	for i := range e.Run.Ghosts.Rows {
@@ -40,10 +42,9 @@ func (e *Evidence) leaner() string {
 			least = g
 		}
 	}
-	if least == present || !present.Whole() {
-		return ""
+	if least != present && present.Whole() {
+		d.Text += "; simulated beside the run with " + least.Name + ": " + now.Versus(outcomeOf(least))
 	}
-	return "; simulated beside the run with " + least.Name + ": " + now.versus(outcomeOf(least))
 }
 
 func outcomeOf(g *stats.Ghost) Outcome {

@@ -45,16 +45,17 @@ func TestPoolIsIdle(t *testing.T) {
 		maxAge     float64
 		want       string // end of the text
 	}{
-		"idle":             {60, 20, 0, "is idle in the pool since 15s after the start, 2.00 MiB now"},
+		"idle":             {60, 20, 0, "is idle in the pool since 15s after the start, 2.00 MiB now; replayed with max_age=10.0: 10.0 MiB reserved at most instead of 20.0 MiB, 100.0 % hits instead of 0.0 %"},
 		"goes back":        {60, 20, 40, "2.00 MiB now; what stays free for 40 s goes back (max_age)"},
 		"less":             {60, 0, 0, ""},
 		"for a short time": {90, 70, 0, ""},
 	} {
 		s := lively(test.age)
 		s.Limits = append(s.Limits, stats.Limit{Name: "max_age", Kind: stats.LimitSeconds, Text: "40", Value: test.maxAge})
+		s.Totals.Hits = 1
 		s.Totals.Idle, s.Totals.PeakInUse, s.Totals.PeakReserved, s.IdleSince = 2<<20, 3<<20, 5<<20, test.since*second
 		s.Device.Global, s.Processes[0].DeviceMemory = 16<<20, 16<<20
-		l := Live{Still: true}
+		l := Live{Still: true, Replay: gaining}
 		l.Update(s)
 		p := titled(&l, "the pool keeps memory")
 		if (p != nil) != (test.want != "") || p != nil && !strings.HasSuffix(p.Text, test.want) {

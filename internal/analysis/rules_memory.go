@@ -245,7 +245,7 @@ func poolIsFragmented(e *Evidence) (Diagnosis, bool) {
 		Severity: Advice, Title: "free memory is fragmented " + m.When, Share: share(free, m.Reserved),
 		Text: fmt.Sprintf("%s beside %s in use, no piece larger than %s of it", text, units.FormatLong(m.InUse), units.Percent(1-m.Fragmentation, free)),
 	}
-	d.try(lessMemory, e.leaner(), "futhark", "slab", "arena")
+	d.leaner(e)
 	return d, true
 }
 
@@ -256,6 +256,6 @@ func hosted(e *Evidence) (Diagnosis, bool) {
 		Severity: Advice, Title: "buffers are in the host's memory", Share: share(h.Bytes, e.Run.Totals.PeakInUse),
 		Text: fmt.Sprintf("%s (%s) got it, as the device lacked what the pool wasted; it is slower", units.Count(h.Buffers, "create"), units.FormatLong(h.Bytes)),
 	}
-	d.try(lessMemory, ": choose a policy that wastes less (--policy futhark)", "futhark")
+	d.try(lessMemory, "futhark")
 	return d, h.Buffers > 0
 }

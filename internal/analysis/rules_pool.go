@@ -71,7 +71,7 @@ func policyNone(e *Evidence) (Diagnosis, bool) {
 		Severity: Advice, Title: "every iteration goes to the driver", Share: share(lost, e.Length),
 		Text: fmt.Sprintf("%s of poolable buffers took %s%s", units.Count(t.MissReasons[wire.MissPolicy], "create"), e.took(lost), probes),
 	}
-	d.try(moreHits, "; gpumemtop replay shows what a pool would serve", "futhark", "slab", "arena")
+	d.try(moreHits, "futhark", "slab", "arena")
 	return d, true
 }
 
@@ -83,11 +83,15 @@ func callSiteMisses(e *Evidence) (Diagnosis, bool) {
 		return Diagnosis{}, false
 	}
 	knob := e.knobNow(reason)
-	return Diagnosis{
+	d := Diagnosis{
 		Severity: Advice, Title: l.Site + " hits " + units.Percent(l.AtSite.rate(), 1), Tag: l.Site, Knob: knob,
-		Text:  fmt.Sprintf("%s of late, mostly %s: %s", units.Plural(l.AtSite.Misses, "miss", "misses"), reason, knob.Why),
+		Text:  fmt.Sprintf("%s of late, mostly %s", units.Plural(l.AtSite.Misses, "miss", "misses"), reason),
 		Share: share(l.DriverNS, l.Length),
-	}, true
+	}
+	if knob.Why != "" {
+		d.Text += ": " + knob.Why
+	}
+	return d, true
 }
 
 // limitBites finds a limit that evicted what was needed soon after, unless callSiteMisses names it.
@@ -122,7 +126,7 @@ func nothingCarved(e *Evidence) (Diagnosis, bool) {
 		return Diagnosis{}, false
 	}
 	d := Diagnosis{Severity: Advice, Title: e.Run.Policy + " makes no sub-allocations", Text: why}
-	d.try(anyGain, ": choose a policy of whole blocks (--policy futhark)", "futhark")
+	d.try(anyGain, "futhark")
 	return d, true
 }
 
@@ -182,12 +186,8 @@ func (e *Evidence) knobNow(reason wire.Miss) Knob {
 		}
 	}
 	knob := now.knob(reason, s)
-	if l := limit(s, knob.Limit); l != nil {
-		value := knob.Value
-		if bytes, ok := l.Number(value); ok && l.Kind == stats.LimitBytes {
-			value = units.FormatLong(uint64(bytes))
-		}
-		knob.Why = knob.Limit + "=" + value + " may help"
+	if knob.Limit != "" {
+		knob.Why = "" // which a replay says
 	}
 	return knob
 }
@@ -202,7 +202,7 @@ func (e *Evidence) kneeKnob() (Knob, bool) {
 		return Knob{}, false // it bites first
 	}
 	return Knob{
-		Limit: l.Name, Value: strconv.FormatUint(e.Knee.Limit, 10),
+		Limit: l.Name, Value: strconv.FormatUint(e.Knee.Limit, 10), simulated: true,
 		Why: l.Name + "=" + units.FormatLong(e.Knee.Limit) + " is the knee of the curve (c), the least limit within two points of its best hit rate",
 	}, true
 }

@@ -38,7 +38,7 @@ func reservedBeyondUse(e *Evidence) (Diagnosis, bool) {
 	if m.Cooling > 0 {
 		d.Text += fmt.Sprintf(", %s released but still used by commands", units.FormatLong(count(m.Cooling)))
 	}
-	d.Text += ": gpumemtop tune tries on a recording what reserves less"
+	d.leaner(e)
 	return d, true
 }
 

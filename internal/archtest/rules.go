@@ -169,6 +169,12 @@ var Places = map[string]Place{
 		May:   []string{"allocator", "internal/replay", "internal/cost", "internal/whatif/live", "internal/stats"},
 		Never: noFiles,
 	},
+	"internal/whatif/trial": {
+		May: []string{
+			"allocator", "internal/analysis", "internal/recording", "internal/replay", "internal/stats", "internal/whatif/live",
+		},
+		Timeless: true, Never: noFiles,
+	},
 	"internal/whatif/curve": {
 		May: []string{
 			"allocator", "internal/replay", "internal/cost", "internal/whatif/live", "internal/recording", "internal/view", "internal/wire",
@@ -250,12 +256,13 @@ var Places = map[string]Place{
 		"internal/export", "internal/learn", "internal/measure", "internal/monitor", "internal/planfile", "internal/recording", "internal/recording/extract",
 		"internal/remote", "internal/replay", "internal/report", "internal/session", "internal/session/payload", "internal/setting",
 		"internal/stats", "internal/symbol", "internal/timeline", "internal/units", "internal/view", "internal/whatif/auto",
-		"internal/whatif/curve", "internal/whatif/ghost", "internal/whatif/live", "internal/wire", "tracer", "tracer/target", "ui",
+		"internal/whatif/curve", "internal/whatif/ghost", "internal/whatif/live", "internal/whatif/trial", "internal/wire", "tracer", "tracer/target",
+		"ui",
 	}},
 	"internal/app/read": {May: []string{
 		"internal/analysis", "internal/app/console", "internal/app/files", "internal/app/watch", "internal/callsite", "internal/check",
 		"internal/devicebench", "internal/diff", "internal/recording", "internal/replay", "internal/report", "internal/session",
-		"internal/setting", "internal/units", "internal/wire",
+		"internal/setting", "internal/units", "internal/whatif/trial", "internal/wire",
 	}},
 	"internal/app/study": {May: []string{
 		"internal/advise", "internal/advise/merging", "internal/app/console", "internal/app/files", "internal/app/read",

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"reflect"
+	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/cost"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -71,6 +72,16 @@ func (b *Batch) Play(member int) error { return b.members[member].play(b.ops) }
 
 // Events returns how many events that concern a policy were read since Clear.
 func (b *Batch) Events() int { return len(b.ops) }
+
+// Keep adds what was read since Clear to a recording that no one plays yet: what Copy returned stays as it is.
+func (b *Batch) Keep(l *Loaded) { l.appendOps(b.ops) }
+
+// Copy returns what Keep gave a recording so far. It may be played while the batch goes on.
+func (b *Batch) Copy(l *Loaded) *Loaded {
+	s := b.resolver.script
+	s.classes, s.changes, s.processNumbers = slices.Clone(s.classes), slices.Clone(s.changes), slices.Clone(s.processNumbers)
+	return &Loaded{script: s, chunks: slices.Clone(l.chunks), events: l.events, device: b.resolver.costs.device()}
+}
 
 // Clear forgets what was read, after all members have played it.
 func (b *Batch) Clear() { b.ops = b.ops[:0] }

@@ -149,7 +149,7 @@ func (s *Screen) Close() {
 func (s *Screen) Show(ctx context.Context, o ui.Options) error {
 	o.Input, o.Terminal = s.tty, s.tty
 	o.PostMortem, o.JobControl = postMortem, jobControl()
-	o.Judge = &analysis.Live{Still: o.Moment != nil, Attached: o.Attached}
+	o.Judge = &analysis.Live{Still: o.Moment != nil, Attached: o.Attached, Replay: o.Replay}
 	o.Mouse = s.options.Mouse
 	o.Write, o.Export = writeNew, func(path string, s *stats.Snapshot) error { return exportSnapshot(path, s, o.Attached) }
 	o.Refresh, o.ASCII, o.Own = s.options.Refresh, s.options.ASCII || asciiOnly(), s.options.own

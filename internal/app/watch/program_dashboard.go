@@ -25,6 +25,7 @@ func (r *runner) Show() {
 		App:         r.app,
 		Output:      r.session.Output,
 		Curve:       r.simulations.Curve,
+		Replay:      r.simulations.Replay(),
 		SetLimit:    r.session.SetLimit,
 		ParseLimit:  parseLimitValue,
 		Save:        saveLimits,

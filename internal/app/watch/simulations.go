@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/learn"
 	"codeberg.org/gpumemtop/gpumemtop/internal/planfile"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
@@ -15,6 +16,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/curve"
 	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/ghost"
 	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/live"
+	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/trial"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -37,6 +39,7 @@ type Simulations struct {
 	dashboard bool
 	rivals    []replay.Configuration // of the ghosts; nil: none
 	curve     *curve.Live
+	trials    *trial.Live
 }
 
 // NewSimulations reads --ghosts. Without it there are ghosts where a dashboard or auto uses them.
@@ -78,7 +81,8 @@ func (s *Simulations) Start(model *stats.Model) (session.Tap, error) {
 		if s.curve, err = curve.NewLive(policy, settings, curve.Options{}); err != nil {
 			return nil, err
 		}
-		listeners = append(listeners, s.curve)
+		s.trials = trial.NewLive(s.setup.Memory)
+		listeners = append(listeners, s.curve, s.trials)
 	}
 	if s.dashboard || s.rivals != nil && !s.Resting {
 		mapper := live.NewMapper(s.setup.Configuration(), s.setup.Memory)
@@ -155,6 +159,9 @@ func (s *Simulations) LeaveDashboard() {
 
 // Curve returns the hit-rate curve for the dashboard.
 func (s *Simulations) Curve() *view.Curve { return s.curve.View() }
+
+// Replay replays what the dashboard's findings would name.
+func (s *Simulations) Replay() analysis.Replay { return (&trial.Replayer{Tape: s.trials.Tape}).Replay }
 
 // ghostNote says which configuration would have been clearly better in a run of some ns, or why that is unknown; empty when
 // none would.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
@@ -14,6 +16,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/timeline"
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
+	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/trial"
 	"codeberg.org/gpumemtop/gpumemtop/ui"
 )
 
@@ -31,6 +34,9 @@ type viewed struct {
 	at     string
 	after  time.Duration
 	viewer *timeline.Viewer
+
+	reading sync.Once
+	read    atomic.Pointer[trial.Tape]
 }
 
 // View shows a recording until the user leaves the dashboard, or writes a film of it, to stdout if its path is "-". The error carries
@@ -61,7 +67,26 @@ func (v *viewed) Show() {
 	}
 	curve := newCurve(v.path)
 	defer curve.close()
-	v.showUntilSignal(ui.Options{Curve: curve.view, Moment: v.viewer.Moment, At: at, ReadOnly: true, Attached: v.viewer.Header().Attached})
+	v.showUntilSignal(ui.Options{
+		Curve: curve.view, Replay: (&trial.Replayer{Tape: v.tape}).Replay, Moment: v.viewer.Moment, At: at, ReadOnly: true, Attached: v.viewer.Header().Attached,
+	})
+}
+
+// tape returns what findings are replayed on. It is read once a finding names something; nil: it is not read yet, or cannot be.
+func (v *viewed) tape() *trial.Tape {
+	v.reading.Do(func() { go v.readTape() })
+	return v.read.Load()
+}
+
+func (v *viewed) readTape() {
+	reader, err := recording.Open(v.path)
+	if err != nil {
+		return
+	}
+	defer reader.Close() //nolint:errcheck // it is only read
+	if tape, err := trial.Read(reader, reader.Header().DeviceMemory); err == nil {
+		v.read.Store(tape)
+	}
 }
 
 // Wait implements Source.

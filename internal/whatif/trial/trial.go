@@ -1,0 +1,208 @@
+// Package trial replays what findings would name: other policies, and other values of limits. It replays no more than the first steps of
+// a run, so that it does not take long. That is no bound on time: each machine says the same.
+package trial
+
+import (
+	"fmt"
+	"sync"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/live"
+)
+
+// Most is how many steps are replayed.
+const Most = 100_000
+
+// Tape is what is replayed. It is immutable.
+type Tape struct {
+	loaded   *replay.Loaded
+	part     string // which part of the run it is; empty: all of it
+	capacity uint64 // of the device, bytes; 0: any number
+}
+
+// Read reads a recording whose device had so much memory.
+func Read(src recording.Source, capacity uint64) (*Tape, error) {
+	loaded, whole, err := replay.LoadFirst(src, Most)
+	if err != nil {
+		return nil, err
+	}
+	return newTape(loaded, whole, capacity), nil
+}
+
+func newTape(loaded *replay.Loaded, whole bool, capacity uint64) *Tape {
+	t := &Tape{loaded: loaded, capacity: capacity}
+	if !whole {
+		t.part = fmt.Sprintf(" on a part of the run (its first %d steps)", loaded.Events())
+	}
+	return t
+}
+
+// Run replays the present configuration and others; nil: this version has no such configuration, or nothing was requested.
+func (t *Tape) Run(present replay.Configuration, list []analysis.Trial) *analysis.Replays {
+	now, err := t.outcome(present)
+	if err != nil || now.Requests == 0 {
+		return nil
+	}
+	r := &analysis.Replays{Present: now, Outcomes: map[analysis.Trial]analysis.Outcome{}, Part: t.part}
+	for _, trial := range list {
+		c := replay.Configuration{Policy: trial.Policy}
+		if trial.Limit != "" {
+			c = present.With(trial.Limit, trial.Value)
+		}
+		if _, known := r.Outcomes[trial]; known {
+			continue
+		}
+		if o, err := t.outcome(c); err == nil { // else the policy refuses the value
+			r.Outcomes[trial] = o
+		}
+	}
+	return r
+}
+
+func (t *Tape) outcome(c replay.Configuration) (analysis.Outcome, error) {
+	o := c.HeldOptions()
+	o.Capacity = t.capacity
+	r, err := t.loaded.Run(o)
+	if err != nil {
+		return analysis.Outcome{}, err
+	}
+	return analysis.Outcome{Hits: r.Hits, Requests: r.Hits + r.Misses, PeakReserved: r.PeakReserved, Failures: r.Failures}, nil
+}
+
+// Replayer replays for a dashboard, one tape at a time, in a goroutine that ends with it. Its methods are for any goroutine. Make one with
+// a function that returns the tape, without waiting for it; nil: there is none yet.
+type Replayer struct {
+	Tape func() *Tape
+
+	mutex   sync.Mutex
+	busy    bool
+	replays *analysis.Replays
+	of      *Tape  // replays are of that
+	present string // and of that configuration
+	tried   []analysis.Trial
+}
+
+// Replay implements analysis.Replay.
+func (r *Replayer) Replay(s *stats.Snapshot, list []analysis.Trial) *analysis.Replays {
+	present, tape := configuration(s), r.Tape()
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	current := present.String() == r.present
+	if tape != nil && !r.busy && !(current && tape == r.of && r.has(list)) {
+		r.busy = true
+		go r.run(tape, present, list)
+	}
+	if !current {
+		return nil
+	}
+	return r.replays
+}
+
+func (r *Replayer) run(tape *Tape, present replay.Configuration, list []analysis.Trial) {
+	replays := tape.Run(present, list)
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.busy, r.replays, r.of, r.present, r.tried = false, replays, tape, present.String(), list
+}
+
+// has reports whether all of them were replayed.
+func (r *Replayer) has(list []analysis.Trial) bool {
+	known := map[analysis.Trial]bool{}
+	for _, t := range r.tried {
+		known[t] = true
+	}
+	for _, t := range list {
+		if !known[t] {
+			return false
+		}
+	}
+	return true
+}
+
+// configuration is that of a snapshot.
+func configuration(s *stats.Snapshot) replay.Configuration {
+	c := replay.Configuration{Policy: s.Policy}
+	for i := range s.Limits {
+		c.Settings = append(c.Settings, allocator.Setting{Name: s.Limits[i].Name, Value: s.Limits[i].Text})
+	}
+	return c
+}
+
+// Live keeps the first steps of a running program. Tape is for any goroutine; the other methods are for package live, whose listener Live
+// is.
+type Live struct {
+	capacity uint64
+	batch    *replay.Batch // nil: the program's first records have not come, or enough were kept
+	begun    bool
+	loaded   replay.Loaded
+
+	mutex sync.Mutex
+	tape  *Tape
+}
+
+// NewLive returns a listener for programs whose device has so much memory; 0: any number.
+func NewLive(capacity uint64) *Live { return &Live{capacity: capacity} }
+
+// Tape returns the steps so far, or somewhat fewer; nil: there are none.
+func (l *Live) Tape() *Tape {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.tape
+}
+
+// Begin implements live.Listener. What comes after missing records is not kept.
+func (l *Live) Begin(batch *replay.Batch, missed uint64) {
+	if l.begun {
+		l.end()
+		return
+	}
+	l.batch, l.begun = batch, true
+}
+
+// CanSkip implements live.Listener.
+func (l *Live) CanSkip() bool { return l.batch == nil }
+
+// Play implements live.Listener.
+func (l *Live) Play(*live.Part) bool {
+	if l.batch == nil {
+		return false
+	}
+	l.batch.Keep(&l.loaded)
+	if l.loaded.Events() >= Most {
+		l.end()
+	}
+	return l.batch != nil
+}
+
+// Publish implements live.Listener: there is a new tape whenever there are half as many steps more.
+func (l *Live) Publish(load *live.Load) {
+	if l.batch != nil && (load.Final || 2*l.loaded.Events() > 3*l.kept()) {
+		l.keep(load.Final)
+	}
+}
+
+// end keeps nothing more.
+func (l *Live) end() {
+	if l.batch != nil {
+		l.keep(false)
+		l.batch = nil
+	}
+}
+
+func (l *Live) kept() int {
+	if t := l.Tape(); t != nil {
+		return t.loaded.Events()
+	}
+	return 0
+}
+
+func (l *Live) keep(whole bool) {
+	t := newTape(l.batch.Copy(&l.loaded), whole, l.capacity)
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.tape = t
+}

@@ -1,0 +1,116 @@
+package trial
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
+	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/live"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+var (
+	now    = replay.Configuration{Policy: "futhark"}
+	others = []analysis.Trial{{Policy: "arena"}, {Policy: "futhark", Limit: "max_per_tag", Value: "1"}, {Policy: "futhark", Limit: "none", Value: "1"}}
+)
+
+// TestLive: what is kept beside a run gives what the recording of it gives, at the end; before, it says that it is a part.
+func TestLive(t *testing.T) {
+	for file, reader := range labtest.Recordings(t, "../../replay/testdata") {
+		l := NewLive(8 << 20)
+		tap := live.Start(l)
+		n := 0
+		labtest.Each(t, reader, func(r *wire.Record) {
+			if tap.Take(r); n%1000 == 0 {
+				tap.Flush()
+			}
+			n++
+		})
+		for range 1000 {
+			if l.Tape() != nil {
+				break
+			}
+			time.Sleep(time.Millisecond)
+			tap.Flush()
+		}
+		if r := l.Tape().Run(now, others); r != nil && r.Part == "" {
+			t.Errorf("%s: a part is all of the run: %+v", file, r)
+		}
+		tap.Close()
+		recorded, err := Read(labtest.Rewound(t, reader), 8<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, want := l.Tape().Run(now, others), recorded.Run(now, others)
+		if want == nil || len(want.Outcomes) != 2 || want.Part != "" || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, want %+v", file, got, want)
+		}
+	}
+}
+
+// TestLiveEnds: it keeps no more steps than Most, and nothing after missing records.
+func TestLiveEnds(t *testing.T) {
+	p := labtest.New()
+	for n := range uint64(Most) {
+		p.Create(n+1, 4096)
+		p.Release(n+1, wire.OutcomeCached)
+	}
+	for name, missing := range map[string]bool{"long": false, "records are missing": true} {
+		l, batch := NewLive(0), replay.NewBatch()
+		l.Begin(batch, 0)
+		labtest.Each(t, labtest.Rewound(t, p), func(r *wire.Record) {
+			batch.Read(r)
+			if batch.Events() == 1000 {
+				l.Play(&live.Part{})
+				batch.Clear()
+				if missing {
+					l.Begin(batch.Restart(), 7)
+				}
+			}
+		})
+		l.Publish(&live.Load{Final: true})
+		want := map[bool]int{false: Most, true: 1000}[missing]
+		if tape := l.Tape(); tape.loaded.Events() != want || tape.part == "" || !l.CanSkip() {
+			t.Errorf("%s: %d steps, %q", name, tape.loaded.Events(), tape.part)
+		}
+	}
+}
+
+// TestReplayer: it does not wait, has the figures a little later, and forgets those of another configuration.
+func TestReplayer(t *testing.T) {
+	p := labtest.New()
+	p.Create(1, 4096)
+	tape, err := Read(p, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Replayer{Tape: func() *Tape { return nil }}
+	s := &stats.Snapshot{Policy: "futhark"}
+	if got := r.Replay(s, others); got != nil || r.busy {
+		t.Errorf("without a tape: %+v", got)
+	}
+	r.Tape = func() *Tape { return tape }
+	eventually := func(list []analysis.Trial) (got *analysis.Replays) {
+		for range 1000 {
+			if got = r.Replay(s, list); got != nil && len(got.Outcomes) == len(list) {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		return got
+	}
+	if first, second := eventually(others[:1]), eventually(others[:2]); first == nil || second == nil || second.Present.Requests != 1 {
+		t.Errorf("%+v, %+v", first, second)
+	}
+	s.Limits = []stats.Limit{{Name: "max_per_tag", Text: "1"}}
+	if got := r.Replay(s, others[:2]); got != nil {
+		t.Errorf("of another configuration: %+v", got)
+	}
+	if got := eventually(others[:2]); got == nil || len(got.Outcomes) != 2 {
+		t.Errorf("of the present one: %+v", got)
+	}
+}
