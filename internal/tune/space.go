@@ -45,6 +45,9 @@ func triedValues(l *allocator.Limit, peak uint64) (values []string) {
 			}
 		}
 	}
+	if l.Zero == "no limit" {
+		numbers(0)
+	}
 	switch {
 	case isAmount(l):
 		for _, part := range []float64{1. / 8, 1. / 4, 1. / 2, 1, 2, 4} {
@@ -69,7 +72,7 @@ func triedValues(l *allocator.Limit, peak uint64) (values []string) {
 	default:
 		return l.Choices
 	}
-	return slices.Compact(values)
+	return slices.Compact(values) // counts begin with 0 anyway
 }
 
 // toPages rounds an amount of memory up to pages.

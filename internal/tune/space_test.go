@@ -21,3 +21,12 @@ func TestAxesOfAnyPeak(t *testing.T) {
 		}
 	}
 }
+
+// TestAxesHaveNoLimit: where 0 means no limit it is tried.
+func TestAxesHaveNoLimit(t *testing.T) {
+	for _, a := range axes("futhark", 1<<20) {
+		if (a.values[0] == "0") != (a.limit.Zero == "no limit") {
+			t.Errorf("%s: %v", a.limit.Name, a.values)
+		}
+	}
+}

@@ -3,8 +3,10 @@ package e2e
 import (
 	"encoding/json"
 	"os"
+	"strings"
 	"testing"
 
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 )
@@ -33,12 +35,13 @@ func TestGhostsAreWhatAReplaySays(t *testing.T) {
 			t.Fatalf("%q: ghosts %+v", words, sum.Ghosts)
 		}
 		for _, g := range sum.Ghosts {
-			want := replayOf(t, dir+"/x.gmt", g.Policy)
+			limits := strings.TrimPrefix(strings.TrimPrefix(g.Name, g.Policy), " ")
+			want := replayOf(t, dir+"/x.gmt", g.Policy, strings.ReplaceAll(limits, " ", ","))
 			if g.Stopped != "" {
 				t.Logf("%q: %s %s", words, g.Name, g.Stopped) // this machine has too much to do
 				continue
 			}
-			if g.Name != g.Policy || g.Present != (g.Policy == "futhark") || g.Late {
+			if (limits != "" && g.Policy != "futhark") || g.Present != (g.Name == "futhark") || g.Late {
 				t.Errorf("%q: %+v", words, g)
 			}
 			if g.Requests == 0 || g.Hits != want.Hits || g.Requests != want.Hits+want.Misses || g.PeakReserved != want.PeakReserved {
@@ -48,15 +51,19 @@ func TestGhostsAreWhatAReplaySays(t *testing.T) {
 	}
 }
 
-// replayOf plays a recording through a policy.
-func replayOf(t *testing.T, file, policy string) *replay.Result {
+// replayOf plays a recording through a policy, with limits if any are named.
+func replayOf(t *testing.T, file, policy, limits string) *replay.Result {
 	t.Helper()
+	settings, err := allocator.ParseSettings(limits)
+	if err != nil {
+		t.Fatal(err)
+	}
 	reader, err := recording.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = reader.Close() }()
-	r, err := replay.Replay(reader, replay.Options{Policy: policy})
+	r, err := replay.Replay(reader, replay.Options{Policy: policy, Settings: settings})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,10 +14,10 @@ import (
 var usualPolicies = []string{"futhark", "futhark-2018", "pow2", "buckets", "mantissa", "slab", "buddy", "arena"}
 
 // Default returns the configurations that are worth comparing with the current one: the usual policies, with those of
-// the current limits that each policy has, and the current policy with half and with twice its cache limit, if that
-// limit is set. The current configuration itself is not in the list.
+// the current limits that each policy has, the current policy with half and with twice its cache limit, if that limit is set, and the
+// current policy as it keeps less and more of what the program no longer needs. The current configuration itself may be in the list.
 func Default(current replay.Configuration) []replay.Configuration {
-	list := Configurations(current, usualPolicies)
+	list := append(Configurations(current, usualPolicies), proportions(current)...)
 	for i, s := range current.Settings {
 		if s.Name != "max_cached_bytes" {
 			continue
@@ -31,6 +31,28 @@ func Default(current replay.Configuration) []replay.Configuration {
 		}
 	}
 	return list
+}
+
+// tight is less than the usual proportion.
+const tight = 1.1
+
+// proportions returns the current policy with a lower proportion, and without its limits of unneeded memory.
+func proportions(current replay.Configuration) []replay.Configuration {
+	policy, err := allocator.New(current.Policy, current.Settings)
+	if err != nil {
+		return nil
+	}
+	var list []replay.Configuration
+	all := current
+	for _, l := range policy.Limits() {
+		if off, there := map[string]string{"proportion": "0", "outgrown": "off", "max_age": "0"}[l.Name]; there {
+			all = all.With(l.Name, off)
+		}
+		if l.Name == "proportion" && (l.Value == 0 || l.Value > tight) {
+			list = append(list, current.With(l.Name, strconv.FormatFloat(tight, 'f', -1, 64)))
+		}
+	}
+	return append(list, all)
 }
 
 // variations are settings that change how a policy behaves without letting it cache more. How much a policy may cache

@@ -310,7 +310,7 @@ func TestLeaderboardIsForAnyGoroutine(t *testing.T) {
 			default:
 			}
 			board := g.Leaderboard()
-			if board.Events < events || len(board.Rows) != len(usualPolicies) || board.Present() == nil {
+			if board.Events < events || len(board.Rows) != len(usualPolicies)+2 || board.Present() == nil {
 				t.Errorf("%+v", board)
 				return
 			}
@@ -420,7 +420,7 @@ func TestDefault(t *testing.T) {
 		}
 		return strings.Join(all, ", ")
 	}
-	if got := names(Default(futhark())); got != strings.Join(usualPolicies, ", ") {
+	if got := names(Default(futhark())); got != strings.Join(usualPolicies, ", ")+", futhark proportion=1.1, futhark max_age=0 proportion=0 outgrown=off" {
 		t.Error(got)
 	}
 	present := replay.Configuration{Policy: "slab", Settings: []allocator.Setting{{Name: "max_cached_bytes", Value: "67108864"}}}
@@ -428,6 +428,11 @@ func TestDefault(t *testing.T) {
 	for _, want := range []string{"futhark max_cached_bytes=64M, ", "slab max_cached_bytes=64M, ", "slab max_cached_bytes=32M", "slab max_cached_bytes=128M"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in %q", want, got)
+		}
+	}
+	for policy, want := range map[string]string{"slab": "slab proportion=1.1, slab", "none": "none"} {
+		if got := names(proportions(replay.Configuration{Policy: policy})); got != want {
+			t.Errorf("%s: %s, want %s", policy, got, want)
 		}
 	}
 	if _, err := New(Configurations(futhark(), []string{"futrak"}), Options{Current: futhark()}); err == nil || !strings.Contains(err.Error(), "futrak") {
