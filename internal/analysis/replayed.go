@@ -14,6 +14,7 @@ const (
 	gainHits   = 0.05 // of the requests,
 	gainMemory = 0.1  // or of the most reserved
 	loseHits   = 0.01 // of the requests, which a trial that gains memory may lose
+	moreMemory = 2    // times the most reserved, which a trial that gains hits may take
 	sameHits   = 0.005
 	sameMemory = 0.01
 )
@@ -53,16 +54,17 @@ func (g gain) reached(present, trial *Outcome) bool {
 		return false
 	}
 	hits := trial.rate() - present.rate()
+	more := hits >= gainHits && trial.PeakReserved <= moreMemory*present.PeakReserved
 	less := float64(trial.PeakReserved) <= (1-gainMemory)*float64(present.PeakReserved) && hits >= -loseHits
 	switch g {
 	case moreHits:
-		return hits >= gainHits
+		return more
 	case lessMemory:
 		return less
 	case noLoss:
 		return hits >= -loseHits
 	}
-	return less || hits >= gainHits
+	return less || more
 }
 
 // better reports whether one trial gained more than another.
@@ -173,6 +175,14 @@ func (r *Replays) best(g gain, list []Trial) (best Trial) {
 		}
 	}
 	return best
+}
+
+// Advice says what that of the trials would have done which gained most; empty: none gained enough to be named.
+func (r *Replays) Advice(list []Trial) string {
+	if best := r.best(anyGain, list); best != (Trial{}) {
+		return r.Gives(best)
+	}
+	return ""
 }
 
 // Gives says what a trial would have done.

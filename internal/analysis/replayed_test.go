@@ -29,6 +29,7 @@ func TestReplayed(t *testing.T) {
 		"hardly less":   {lessMemory, Knob{}, "arena", map[Trial]Outcome{{Policy: "arena"}: {Hits: 50, Requests: 100, PeakReserved: 19 << 20}}, "text"},
 		"fails":         {lessMemory, Knob{}, "arena", map[Trial]Outcome{{Policy: "arena"}: {Hits: 50, Requests: 100, PeakReserved: 10 << 20, Failures: 1}}, "text"},
 		"more hits":     {anyGain, knob, "", map[Trial]Outcome{limit: {Hits: 74, Requests: 100, PeakReserved: 20 << 20}}, "text; replayed with max_waste_ratio=3, part: the same 20.0 MiB reserved at most, 74.0 % hits instead of 50.0 %"},
+		"for too much":  {anyGain, knob, "", map[Trial]Outcome{limit: {Hits: 74, Requests: 100, PeakReserved: 41 << 20}}, "text"},
 		"no more":       {anyGain, knob, "", map[Trial]Outcome{limit: {Hits: 52, Requests: 100, PeakReserved: 20 << 20}}, "text"},
 		"at no loss":    {noLoss, knob, "", map[Trial]Outcome{limit: {Hits: 50, Requests: 100, PeakReserved: 20 << 20}}, "text; replayed with max_waste_ratio=3, part: the same 20.0 MiB reserved at most, the same 50.0 % hits"},
 		"at a loss":     {noLoss, knob, "", map[Trial]Outcome{limit: {Hits: 40, Requests: 100, PeakReserved: 20 << 20}}, "text"},

@@ -265,6 +265,7 @@ var Places = map[string]Place{
 		"internal/setting", "internal/units", "internal/whatif/trial", "internal/wire",
 	}},
 	"internal/app/study": {May: []string{
+		"internal/analysis", "internal/whatif/trial",
 		"internal/advise", "internal/advise/merging", "internal/app/console", "internal/app/files", "internal/app/read",
 		"internal/app/watch", "internal/arena", "internal/devicebench", "internal/doctor", "internal/doctor/probe", "internal/experiment",
 		"internal/export", "internal/measure", "internal/planfile", "internal/portable", "internal/recording", "internal/replay", "internal/report", "internal/session",

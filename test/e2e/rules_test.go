@@ -191,3 +191,19 @@ func TestAdviceIsReplayed(t *testing.T) {
 		}
 	}
 }
+
+// Report, advise and tune say in the same words what another policy gives.
+func TestAdviceAgrees(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "x.gmt")
+	record := []string{gpumemtop(), "record", "--set", "proportion=0", "--set", "outgrown=off", "--set", "max_age=0", "-o", file, "--"}
+	if result := run(t, command{args: append(record, testProgram("outgrows"), "scratch", "12", "4M")}); result.code != 0 {
+		t.Fatal(result)
+	}
+	for _, args := range [][]string{{"report"}, {"advise"}, {"tune", "--configurations", "30"}} {
+		result := run(t, command{args: append(append([]string{gpumemtop()}, args...), file)})
+		if text := strings.Join(strings.Fields(string(result.stdout)), " "); result.code != 0 || !strings.Contains(text, "eplayed with ") || !strings.Contains(text, " reserved at most") {
+			t.Errorf("%v: %s", args, result)
+		}
+	}
+}

@@ -1,14 +1,20 @@
 package study
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/advise"
 	"codeberg.org/gpumemtop/gpumemtop/internal/advise/merging"
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/read"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
+	"codeberg.org/gpumemtop/gpumemtop/internal/setting"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/trial"
 )
 
 // SizeRules are the values of --sizes.
@@ -45,9 +51,17 @@ func Advise(w io.Writer, paths []string, o *AdviseOptions) error {
 		return writePlan(w, paths, o.Plan)
 	}
 	reader := advise.New(options)
+	var policies bytes.Buffer
 	for _, path := range paths {
 		err := files.Read(path, func(t *files.Tracked) error {
-			return reader.Add(advise.Recording{Name: path, Source: t, Header: t.Header()})
+			if err := reader.Add(advise.Recording{Name: path, Source: t, Header: t.Header()}); err != nil || o.Format == "json" {
+				return err
+			}
+			text, err := otherPolicy(t)
+			if text != "" {
+				units.Wrap(&policies, adviceWidth, "- ", path+": "+text)
+			}
+			return err
 		})
 		if err != nil {
 			return err
@@ -59,10 +73,37 @@ func Advise(w io.Writer, paths []string, o *AdviseOptions) error {
 		return err
 	case o.Format == "json":
 		return result.JSON(w)
-	case o.Most == 0:
-		return result.Text(w, -1)
 	}
-	return result.Text(w, o.Most)
+	most := o.Most
+	if most == 0 {
+		most = -1
+	}
+	if err := result.Text(w, most); err != nil || policies.Len() == 0 {
+		return err
+	}
+	return console.WriteText(w, "\nPOLICY\n"+policies.String())
+}
+
+// adviceWidth is how many columns the text has at most.
+const adviceWidth = 100
+
+// otherPolicy says what the best of some policies would have done in a recording; empty: none is clearly better than the present one.
+func otherPolicy(t *files.Tracked) (string, error) {
+	h := t.Header()
+	present := setting.OfRecording(&h)
+	if present == nil || h.Auto {
+		return "", nil
+	}
+	tape, err := trial.Read(t, h.DeviceMemory)
+	if err != nil {
+		return "", err
+	}
+	list := []analysis.Trial{{Policy: "futhark"}, {Policy: "slab"}, {Policy: "arena"}}
+	r := tape.Run(*present, list)
+	if r == nil {
+		return "", nil
+	}
+	return r.Advice(list), nil
 }
 
 func (o *AdviseOptions) check() (advise.Options, error) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/setting"
 	"codeberg.org/gpumemtop/gpumemtop/internal/tune"
@@ -231,13 +232,17 @@ func (s *tuneSearch) writeRecommended(b *prose) {
 			b.WriteString("  It is in use now.\n")
 		} else {
 			b.WriteString("  ")
-			b.paragraph("What is in use now, %s, takes %s and %s.", setting.Configuration(&p.Configuration), s.timeOf(p),
-				units.FormatLong(p.PeakReserved))
+			b.paragraph("What is in use now, %s, takes %s in the driver. Replayed with %s: %s.", setting.Configuration(&p.Configuration), s.timeOf(p),
+				setting.Configuration(&best.Configuration), outcomeOf(p).Versus(*outcomeOf(best)))
 		}
 	}
 	if path := s.options.Output.Path; path != "" && path != "-" {
 		fmt.Fprintf(b, "  It is written to %s.\n", units.Clean(path))
 	}
+}
+
+func outcomeOf(p *tune.Point) *analysis.Outcome {
+	return &analysis.Outcome{Hits: p.Hits, Requests: p.Requests, PeakReserved: p.PeakReserved}
 }
 
 // littleShare is the share of a run below which less time in the driver is not worth a change.
