@@ -9,8 +9,6 @@
 #include "../registry/held.h"
 #include "command.h"
 
-#include <string.h>
-
 enum { TRIED = 8, MS = 1000000, GATED_MOST = 1000 * MS };
 
 /*
@@ -47,23 +45,15 @@ static cl_int status_of(cl_event marker)
 	return err == CL_SUCCESS ? status : CL_QUEUED;
 }
 
-/* A trial would not show it on a busy machine, where rusticl's own thread runs before its clFinish returns. */
-static bool is_rusticl(cl_device_id device)
-{
-	cl_platform_id platform = NULL;
-	char name[64] = "";
-	return gmt_driver.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL) == CL_SUCCESS &&
-	       gmt_driver.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name, name, NULL) == CL_SUCCESS && strcmp(name, "rusticl") == 0;
-}
-
 /*
  * Takes from clFinish the wait that rusticl has for the program's own command, so only where the driver is not known. It counts
- * where clFinish has something to wait for.
+ * where clFinish has something to wait for. A trial would not show rusticl on a busy machine, where its own thread runs before its
+ * clFinish returns.
  */
 static cl_event try_out(struct gmt_queue *queue)
 {
 	struct gmt_context *context = queue->context;
-	if (!atomic_load(&context->tried.finishes) && is_rusticl(context->devices.first))
+	if (!atomic_load(&context->tried.finishes) && gmt_device_is_rusticl(context->devices.first))
 		atomic_store(&context->tried.hasty, true);
 	cl_event marker = atomic_load(&context->tried.hasty) ? NULL : new_marker(queue);
 	if (marker && status_of(marker) > CL_COMPLETE)

@@ -149,6 +149,14 @@ bool gmt_device_is_before(cl_device_id device, char minor)
 	       strncmp(version, first, at) == 0 && version[at] < minor;
 }
 
+bool gmt_device_is_rusticl(cl_device_id device)
+{
+	cl_platform_id platform = NULL;
+	char name[64] = "";
+	return gmt_driver.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL) == CL_SUCCESS &&
+	       gmt_driver.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name, name, NULL) == CL_SUCCESS && strcmp(name, "rusticl") == 0;
+}
+
 /* What OpenCL 1.2 has for this, drivers of OpenCL 1.1 have not: there a loader would call a null pointer. */
 cl_event gmt_enqueue_marker(cl_command_queue handle, bool old)
 {

@@ -25,6 +25,8 @@ void gmt_context_failed(struct gmt_context *context);
 
 /* Whether a device is of before OpenCL 1.minor; minor: '1' or '2'. */
 bool gmt_device_is_before(cl_device_id device, char minor);
+/* Whether its driver is rusticl, whose clFinish may return too early: see hooks/hook_sync.c. */
+bool gmt_device_is_rusticl(cl_device_id device);
 /* The event of a marker behind everything enqueued, or NULL. old: the driver is of before OpenCL 1.2. */
 cl_event gmt_enqueue_marker(cl_command_queue handle, bool old);
 /* Asks the markers of queue which of them have completed. */

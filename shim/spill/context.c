@@ -35,6 +35,7 @@ static void learn_device(struct gmt_spill_context *context, cl_device_id device)
 	gmt_bare.clGetDeviceInfo(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof largest, &largest, NULL);
 	gmt_bare.clGetDeviceInfo(device, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof bits, &bits, NULL);
 	context->old |= gmt_device_is_before(device, '2');
+	context->hasty |= gmt_device_is_rusticl(device);
 	context->discrete = context->discrete && gmt_budget_is_discrete(device);
 	context->largest = largest < context->largest ? (size_t)largest : context->largest;
 	while (context->align < bits / 8)

@@ -21,6 +21,7 @@ struct gmt_spill_context {
 	cl_device_id device;
 	bool discrete; /* all its devices have memory of their own */
 	bool old;      /* one of them is of before OpenCL 1.2 */
+	bool hasty;    /* its driver is rusticl */
 	_Atomic uint32_t lock;
 	cl_command_queue queue; /* ours, while anything is live */
 	_Atomic(cl_mem) dummy;  /* stands for buffers without a real object in arguments of kernels */

@@ -8,6 +8,7 @@
 #include "queue.h"
 
 #include "../base/lock.h"
+#include "../base/clock.h"
 #include "../order/queue.h"
 #include "../registry/table.h"
 #include "context.h"
@@ -15,6 +16,9 @@
 #include "user_event.h"
 
 GMT_TABLE(spill_queues, gmt_spill_queue, 256, offsetof(struct gmt_spill_queue, lock), 0);
+
+#define PATIENCE 100000000u /* ns */
+#define MOMENT 20000u
 
 static _Atomic uint64_t closing; /* released queues with commands that are not known to have completed */
 
@@ -26,6 +30,7 @@ static void added(cl_command_queue handle, cl_context context, cl_command_queue_
 	queue->ordered = !(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 	const struct gmt_spill_context *its = gmt_spill_context_find(context);
 	queue->old = its && its->old;
+	queue->hasty = its && its->hasty;
 	atomic_store(&queue->references, 1);
 }
 
@@ -261,6 +266,28 @@ static void CL_CALLBACK all_over(cl_event marker, cl_int status, void *data)
 	gmt_bare.clReleaseEvent(marker);
 }
 
+/* Whether nothing but a marker of ours would still be in it. */
+static bool was_waited_for(const struct gmt_spill_queue *queue)
+{
+	bool believed = !queue->hasty || !atomic_load_explicit(&gmt_flushed, memory_order_relaxed);
+	return believed && atomic_load(&queue->finished) >= atomic_load(&queue->enqueued);
+}
+
+/*
+ * Waits for the marker on a sub-device, which drivers free with the program's last reference: PoCL 3.1 would still run the marker.
+ * Whether it has completed.
+ */
+static bool outlasts(cl_event marker, cl_command_queue handle)
+{
+	cl_device_id device = NULL, parent = NULL;
+	gmt_bare.clGetCommandQueueInfo(handle, CL_QUEUE_DEVICE, sizeof device, &device, NULL);
+	gmt_bare.clGetDeviceInfo(device, CL_DEVICE_PARENT_DEVICE, sizeof parent, &parent, NULL);
+	uint64_t start = gmt_now();
+	while (parent && status_of(marker) > CL_COMPLETE && !gmt_spill_gated() && gmt_now() - start < PATIENCE)
+		gmt_pause(MOMENT);
+	return parent && status_of(marker) == CL_COMPLETE;
+}
+
 /*
  * Its commands may still run. A marker reports their end; where there is none, objects that it used stay, and so does the entry,
  * because their uses point to it.
@@ -272,16 +299,18 @@ static void close_queue(struct gmt_spill_queue *queue, cl_command_queue handle)
 	drop_marker(queue);
 	queue->closed = true;
 	gmt_unlock(&queue->lock);
-	bool open = atomic_load(&queue->enqueued) > atomic_load(&queue->done);
+	bool open = atomic_load(&queue->enqueued) > atomic_load(&queue->done) && !was_waited_for(queue);
 	if (open)
 		atomic_fetch_add(&closing, 1);
 	gmt_table_remove(&spill_queues, &queue->object, !open);
 	cl_event marker = open && can_mark(queue) ? gmt_enqueue_marker(handle, queue->old) : NULL;
-	if (marker && (!gmt_bare.clSetEventCallback ||
-		       gmt_bare.clSetEventCallback(marker, CL_COMPLETE, all_over, queue) != CL_SUCCESS))
+	if (!marker)
+		return;
+	gmt_bare.clFlush(handle);
+	if (outlasts(marker, handle))
+		all_over(marker, CL_COMPLETE, queue);
+	else if (!gmt_bare.clSetEventCallback || gmt_bare.clSetEventCallback(marker, CL_COMPLETE, all_over, queue) != CL_SUCCESS)
 		gmt_bare.clReleaseEvent(marker);
-	if (marker)
-		gmt_bare.clFlush(handle);
 }
 
 static cl_int release(cl_command_queue handle)
@@ -320,6 +349,7 @@ static void after_finish(struct gmt_spill_queue *queue, cl_command_queue handle,
 		mark(queue, handle, enqueued);
 	if (put && queue->marker && !gmt_spill_gated() && gmt_bare.clRetainEvent(queue->marker) == CL_SUCCESS)
 		waits = queue->marker;
+	gmt_raise(&queue->finished, enqueued);
 	if (!can_mark(queue) || (gmt_spill_is_short() && !queue->marker))
 		gmt_raise(&queue->done, enqueued);
 	gmt_unlock(&queue->lock);

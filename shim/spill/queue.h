@@ -13,12 +13,14 @@ struct gmt_spill_queue {
 	struct gmt_object object;
 	_Atomic uint32_t references; /* the program's */
 	_Atomic uint64_t enqueued, done;
+	_Atomic uint64_t finished; /* up to here a clFinish has returned */
 	_Atomic uint64_t held_from, held; /* commands from here to here may wait for a user event */
 	_Atomic uint64_t epoch; /* of these events */
 	_Atomic uint64_t native; /* up to here they may wait for the program in a native kernel */
 	_Atomic uint64_t failed; /* up to here they may have failed, see queue.c */
 	bool ordered;      /* commands run in order, as far as is known */
 	bool old;          /* its driver is of before OpenCL 1.2 */
+	bool hasty;        /* its driver's clFinish may return too early: hooks/hook_sync.c */
 	cl_event marker;
 	uint64_t position; /* all up to here have completed when the marker has */
 	bool closed;

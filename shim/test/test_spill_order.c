@@ -276,6 +276,26 @@ TEST(spill_waits_for_what_a_finish_leaves_running)
 	end_clean();
 }
 
+/* A queue that the program has waited for gets no command of ours at its end. Where clFinish is not believed, it does. */
+TEST(spill_leaves_nothing_in_a_queue_that_was_finished)
+{
+	begin_spill();
+	cl_mem buffer = make(CL_MEM_READ_WRITE, NULL);
+	for (int late = 0; late < 2; late++) {
+		cl_command_queue queue = new_queue(world.context, 0);
+		OK(clFinish(queue)); /* nothing to wait for */
+		OK(clEnqueueFillBuffer(queue, buffer, "x", 1, 0, BYTES, 0, NULL, NULL));
+		OK(clFinish(queue));
+		if (late)
+			OK(clEnqueueFillBuffer(queue, buffer, "y", 1, 0, BYTES, 0, NULL, NULL));
+		uint64_t markers = fake.markers;
+		OK(clReleaseCommandQueue(queue));
+		EQUAL(fake.markers - markers, late);
+	}
+	OK(clReleaseMemObject(buffer));
+	end_clean();
+}
+
 static void *make_event(void *context)
 {
 	cl_int err;
