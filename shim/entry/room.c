@@ -20,8 +20,9 @@
  * the shim's own (pool/budget.h).
  */
 #define THREADS (GMT_CORE_PROCESSORS + 16)
-/* What the program and its driver can still have where a limit is near. */
+/* What the program can still have where a limit is near, beside a thread for each processor, as drivers of processors make them. */
 #define SPARE 48
+#define PROCESSORS_MOST 256
 #define FAR 4096u
 /* The core writes to 4 MiB; the rest is for the program and its driver. */
 #define MEMORY ((uint64_t)16 << 20)
@@ -41,7 +42,7 @@ static struct thread {
 	size_t size;
 	void *(*run)(void *);
 	void *argument;
-} threads[THREADS + SPARE];
+} threads[THREADS + SPARE + PROCESSORS_MOST];
 
 static _Atomic uint32_t given = THREADS; /* none before all are made */
 
@@ -106,9 +107,16 @@ static int start_threads(int count)
 	return made;
 }
 
-static bool make_threads(void)
+static int with_spare(void)
 {
-	int count = limit_is_near() ? THREADS + SPARE : THREADS;
+	cpu_set_t allowed;
+	int processors = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : PROCESSORS_MOST;
+	return THREADS + SPARE + (processors < PROCESSORS_MOST ? processors : PROCESSORS_MOST);
+}
+
+static bool make_threads(int most)
+{
+	int count = limit_is_near() ? most : THREADS;
 	int made = start_threads(count);
 	bool all = made == count;
 	int kept = all ? THREADS : 0;
@@ -140,8 +148,10 @@ const char *gmt_room_make(void)
 		return "the allocator needs 512 MiB of memory to map: ulimit -d or vm.overcommit_memory allows less";
 	if (gmt_groups_leave_memory() < MEMORY)
 		return "the allocator takes 4 MiB of memory and leaves 12 to the program: the control group has less left";
-	if (gmt_groups_leave_threads() < THREADS + SPARE || !make_threads())
-		return "the allocator takes 24 threads and leaves 48 to the program: ulimit -u, the control group or seccomp allows fewer";
+	int most = with_spare();
+	if (gmt_groups_leave_threads() < (uint64_t)most || !make_threads(most))
+		return "the allocator takes 24 threads and leaves 48 and one for each processor to the program: ulimit -u, the control group or "
+		       "seccomp allows fewer";
 	return NULL;
 }
 

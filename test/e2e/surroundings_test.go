@@ -274,7 +274,65 @@ func TestTooFewThreads(t *testing.T) {
 	checkOneLine(t, result.stderr, "ulimit -u")
 }
 
-// So does gpumemtop that may open too few files, whatever their number.
+// unknownUser copies programs to where a user who runs nothing else can start them; what that user starts begins with the words.
+func unknownUser(t *testing.T, programs ...string) (dir string, words []string) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can become a user who runs nothing else") // the limit counts all that a user runs
+	}
+	dir, err := os.MkdirTemp("", "gpumemtop-user-") // t.TempDir() is in a folder that is ours alone
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	for _, program := range programs {
+		if r := run(t, command{args: []string{"cp", program, dir}}); r.code != 0 {
+			t.Fatalf("%s: %s\n%s", program, r, r.stderr)
+		}
+	}
+	if err := errors.Join(os.Mkdir(dir+"/cache", 0o700), os.Chmod(dir, 0o755), os.Chown(dir+"/cache", 61234, 61234)); err != nil {
+		t.Fatal(err)
+	}
+	return dir, []string{"env", "POCL_CACHE_DIR=" + dir + "/cache", "HOME=" + dir, "setpriv", "--reuid=61234", "--regid=61234", "--clear-groups"}
+}
+
+// No number of threads that the program may still have ends it: by the program's own limit, of different times, or by one that
+// gpumemtop has, too.
+func TestEveryNumberOfThreads(t *testing.T) {
+	dir, user := unknownUser(t, gpumemtop(), fault("squeezed"), example("tiny"))
+	policies := []string{"futhark", "slab", "arena", "none"}
+	compare := func(t *testing.T, policy, says string, limit []string, words ...string) {
+		t.Helper()
+		start := slices.Concat(user, limit)
+		bare := run(t, command{args: slices.Concat(start, words)})
+		here := run(t, command{args: slices.Concat(start, []string{dir + "/gpumemtop", "--headless", "--policy", policy, "--"}, words)})
+		if bare.code != here.code || !bytes.Equal(bare.stdout, here.stdout) || !contains(here.stderr, says) {
+			t.Errorf("%s %s, %s: %s, bare %s\n%s", limit, words, policy, here, bare, here.stderr)
+		}
+	}
+	for threads := 0; threads <= 20; threads++ {
+		for i, when := range []string{"first", "later", "open"} {
+			policy, says := policies[(threads+i)%len(policies)], "hit rate  "
+			if when != "open" && policy != "none" {
+				says = "no pool in 1 process: the allocator takes 24 threads"
+			}
+			if when != "open" && threads == 0 {
+				says = "" // PoCL may have no thread
+			}
+			compare(t, policy, says, nil, dir+"/squeezed", when, itoa(threads), "20")
+		}
+		if threads == 0 {
+			continue
+		}
+		says := "not watched: "
+		if threads >= 2+runtime.NumCPU() {
+			says = "hit rate  "
+		}
+		compare(t, policies[threads%len(policies)], says, []string{"prlimit", "--nproc=" + itoa(11+threads)}, dir+"/tiny")
+	}
+}
+
+// gpumemtop that may open too few files says so, too, whatever their number.
 func TestTooFewDescriptors(t *testing.T) {
 	for most := 4; most <= 12; most++ {
 		result := run(t, command{args: []string{"prlimit", fmt.Sprintf("--nofile=%d:%d", most, most), gpumemtop(), "--headless", "--", "echo", "started"}})

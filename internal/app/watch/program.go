@@ -68,6 +68,9 @@ func (r *runner) Check(w *Watch) error {
 	if setup.Ungated {
 		w.notes.Add("gating is off: buffers are reused while commands still use them, and results may be wrong")
 	}
+	if err := session.GiveWay(r.path, r.command); err != nil {
+		return err
+	}
 	w.subject = &Subject{Command: r.command, Name: r.command[0], Setup: setup}
 	r.Watch = w
 	return nil

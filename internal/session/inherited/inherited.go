@@ -10,10 +10,12 @@ package inherited
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define THREADS 10 // 9 were the most seen while a run was recorded
@@ -67,6 +69,39 @@ int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attributes, void 
 	*id = threads[i].id;
 	sem_post(&threads[i].wake);
 	return 0;
+}
+
+static pthread_mutex_t tried = PTHREAD_MUTEX_INITIALIZER; // held while threads are on trial
+
+static void *stay(void *number)
+{
+	*(pid_t *)number = (pid_t)syscall(SYS_gettid);
+	pthread_mutex_lock(&tried);
+	pthread_mutex_unlock(&tried);
+	return NULL;
+}
+
+#define TRIED 128
+
+// How many of count threads there can be beside those that are there. When it returns the kernel counts none of them.
+static int try_threads(int count)
+{
+	pthread_t ids[TRIED];
+	pid_t numbers[TRIED];
+	pthread_attr_t attributes;
+	int made = 0;
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, 256 << 10);
+	pthread_mutex_lock(&tried);
+	while (made < count && made < TRIED && !__real_pthread_create(&ids[made], &attributes, stay, &numbers[made]))
+		made++;
+	pthread_mutex_unlock(&tried);
+	for (int i = 0; i < made; i++)
+		pthread_join(ids[i], NULL);
+	for (int i = 0; i < made; i++)
+		while (!syscall(SYS_tgkill, getpid(), numbers[i], 0))
+			sched_yield();
+	return made;
 }
 
 #define DESCRIPTORS 5 // the runtime ends a process without two of them; with fewer than these no command can work
@@ -153,6 +188,9 @@ func Keep() {
 		}
 	}
 }
+
+// ThreadsLeft makes count threads, 128 at most, to see how many there can be, and ends them.
+func ThreadsLeft(count int) int { return int(C.try_threads(C.int(count))) }
 
 // Masked calls start, which starts a program, with the signals blocked that were blocked for this process.
 func Masked(start func() error) error {
