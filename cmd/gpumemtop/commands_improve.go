@@ -38,7 +38,7 @@ func newReplay() *cobra.Command {
 }
 
 func newTune() *cobra.Command {
-	o, format := study.TuneOptions{Setup: defaultSetup(), Budget: 30 * time.Second, Configurations: study.DefaultConfigurations}, "text"
+	o, format, live := study.TuneOptions{Setup: defaultSetup(), Budget: 30 * time.Second, Configurations: study.DefaultConfigurations}, "text", false
 	return newCommand(&cobra.Command{
 		Use:   "tune [flags] FILE... | tune [flags] -- CMD [ARGS...]",
 		Short: "Find the policy and limits that suit a program",
@@ -50,14 +50,19 @@ func newTune() *cobra.Command {
 			"With a program after --, tune records the program, without a pool to learn the driver's costs and as it would run,\n" +
 			"searches, and runs it again with the recommendation to measure the gain, also against the bare program as compare\n" +
 			"does, for at most --budget. The program's input is empty and its output is hidden. Ctrl-C ends the search with the\n" +
-			"best so far. The exit status is 1 if nothing keeps to --max-memory.",
-		Annotations: map[string]string{usageKey: "gpumemtop tune [flags] FILE...\ngpumemtop tune [flags] -- CMD [ARGS...]"},
+			"best so far. The exit status is 1 if nothing keeps to --max-memory.\n\n" +
+			"With --live it does so in one run: replays of its first seconds give up to five candidates, no pool among them,\n" +
+			"each of which serves parts of the run in turn, as with --measure, and is taken if it is faster, or as fast with a\n" +
+			"quarter less memory. --write writes what is best, with what was measured; nothing if nothing is better. The program\n" +
+			"goes on to its end, or to Ctrl-C.",
+		Annotations: map[string]string{usageKey: "gpumemtop tune [flags] FILE...\ngpumemtop tune [--live] [flags] -- CMD [ARGS...]"},
 		Example: "  gpumemtop tune run.gmt --write tuned.toml          what suits this run?\n" +
 			"  gpumemtop tune small.gmt large.gmt --budget 2m     … and both of these?\n" +
-			"  gpumemtop tune --max-memory 512MiB -- ./blur 4096  record, search, and run again",
+			"  gpumemtop tune --max-memory 512MiB -- ./blur 4096  record, search, and run again\n" +
+			"  gpumemtop tune --live --write tuned.toml -- ./blur measure in one run",
 		Args: cobra.ArbitraryArgs,
 	}, fields{
-		"budget:tune": &o.Budget, "configurations": &o.Configurations, "max-memory": &o.MaxMemory, "write": &o.Output.Path,
+		"live": &live, "budget:tune": &o.Budget, "configurations": &o.Configurations, "max-memory": &o.MaxMemory, "write": &o.Output.Path,
 		"force": &o.Output.Force, "format": &format,
 	}.with(fixedPolicy(&o.Setup.PolicyChoice)).with(costFields(&o.Cost)), func(cmd *cobra.Command, args []string) error {
 		o.PresentGiven = slices.ContainsFunc([]string{"policy", "set", "max-cached"}, cmd.Flags().Changed)
@@ -65,8 +70,15 @@ func newTune() *cobra.Command {
 		if o.Output.Path == "-" { // the settings alone are on standard output
 			out = cmd.ErrOrStderr()
 		}
+		at := cmd.ArgsLenAtDash()
+		switch {
+		case live && at != 0:
+			return errors.New("--live tunes a program while it runs: gpumemtop tune --live -- CMD [ARGS...]")
+		case live:
+			return writeResult(out, format, func() (*study.LiveResult, error) { return study.TuneLive(&o, args) })
+		}
 		return writeResult(out, format, func() (*study.TuneResult, error) {
-			switch at := cmd.ArgsLenAtDash(); {
+			switch {
 			case len(args) == 0:
 				return nil, errors.New("nothing to tune: gpumemtop tune FILE..., or gpumemtop tune -- CMD [ARGS...]")
 			case at > 0:

@@ -120,6 +120,7 @@ var settings = []setting{
 	{name: "timeout", variant: "fit", value: "TIME", group: groupSearch, help: "a run that takes longer does not survive; 0s: no limit"},
 	{name: "budget", variant: "tune", value: "TIME", group: groupSearch,
 		help: "how long to search at most, 100ms to 24h, besides reading recordings and running a program"},
+	{name: "live", group: groupSearch, help: "try candidates in parts of one run of the program, and measure them"},
 	{name: "configurations", value: "N", group: groupSearch,
 		help: "how many configurations to try at most; each policy is always tried with its defaults"},
 	{name: "max-memory", value: "SIZE", group: groupSearch, help: "the most memory that the pool may reserve; by default unlimited"},

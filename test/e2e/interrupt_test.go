@@ -40,7 +40,7 @@ func TestInterruptsEndLongWork(t *testing.T) {
 		"report FILE", "report --format html -o OUT.html FILE", "diff FILE FILE", "advise FILE", "replay FILE", "plan --timeout 0s FILE",
 		"tune --budget 24h --configurations 1000000 FILE", "trim --since 1ms -o OUT.gmt FILE", "export -o OUT.json FILE",
 		"export -o OUT.csv FILE", "export --format parquet -o OUT FILE", "export --format pprof -o OUT FILE",
-		"compare -- CMD", "fit -- CMD", "tune -- CMD", "record -o OUT.gmt -- CMD",
+		"compare -- CMD", "fit -- CMD", "tune -- CMD", "tune --live -- CMD", "record -o OUT.gmt -- CMD",
 	} {
 		t.Run(strings.Fields(work)[0], func(t *testing.T) {
 			t.Parallel()

@@ -242,9 +242,9 @@ func TestEndBeforeAContext(t *testing.T) {
 func TestNothingToStudy(t *testing.T) {
 	t.Parallel()
 	words := []string{"sh", "-c", fault("asker") + "; true"}
-	for what, args := range map[string][]string{"fit": {"fit"}, "compare": {"compare"}, "tune": {"tune", "--"}} {
+	for what, args := range map[string][]string{"fit": {"fit"}, "compare": {"compare"}, "tune": {"tune", "--"}, "tune ": {"tune", "--live", "--"}} {
 		r := run(t, command{args: append(append([]string{gpumemtop()}, args...), words...), env: pocl.environment(t)})
-		if r.code != 125 || !contains(r.stderr, "no context was seen: clGetDeviceIDs(CUSTOM) found no device") || !contains(r.stderr, ": there is nothing to "+what) {
+		if r.code != 125 || !contains(r.stderr, "no context was seen: clGetDeviceIDs(CUSTOM) found no device") || !contains(r.stderr, ": there is nothing to "+strings.TrimSpace(what)) {
 			t.Errorf("%s: %s\n%s", what, r, r.stderr)
 		}
 	}

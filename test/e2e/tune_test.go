@@ -3,7 +3,9 @@ package e2e
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -75,5 +77,70 @@ func TestTuneLeavesWhatIsBest(t *testing.T) {
 	out := tune(t, nil, example("churn"), "2000", "4K", "2")
 	if out.Recommended.Policy != "futhark" || out.Measured != nil {
 		t.Errorf("recommended: %+v, measured: %+v", out.Recommended, out.Measured)
+	}
+}
+
+// TestTuneLive: candidates are measured in one run. The best one is in the file, with what was measured, which --config reads; nothing is
+// written where what was in use stays.
+func TestTuneLive(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "tuned.toml")
+	r := run(t, command{args: []string{
+		gpumemtop(), "tune", "--live", "--policy", "none", "--configurations", "20", "--format", "json", "--write", file, "--", example("stencil"), "60000", "1M",
+	}})
+	var out struct {
+		Before, Best, Written string
+		Better                bool
+		Trials                []struct {
+			Configuration, Against string
+			Adopted                bool
+			Memory                 uint64
+			Measured               *measuredJSON
+		}
+	}
+	if err := json.Unmarshal(r.stdout, &out); err != nil || r.code != 0 || len(out.Trials) == 0 || out.Before != "none" {
+		t.Fatalf("%s, %v\n%s%s", r, err, r.stdout, r.stderr)
+	}
+	best := "none"
+	for i, tried := range out.Trials {
+		if tried.Against != best || tried.Configuration == best || tried.Memory == 0 || i == 0 && (tried.Measured == nil || tried.Measured.Blocks < 32) {
+			t.Errorf("trial %d: %+v", i, tried)
+		}
+		if tried.Adopted {
+			best = tried.Configuration
+		}
+	}
+	if out.Best != best || out.Better != (best != "none") {
+		t.Errorf("%+v", out)
+	}
+	text, err := os.ReadFile(file)
+	if wrote := err == nil; wrote != out.Better || (out.Written == file) != wrote {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	if !out.Better {
+		return
+	}
+	if !strings.Contains(string(text), "# gpumemtop tune --live, measured in one run of ") || !strings.Contains(string(text), ", taken; ") {
+		t.Errorf("%s", text)
+	}
+	if again := run(t, command{args: []string{gpumemtop(), "--headless", "--config", file, example("tiny")}}); again.code != 0 {
+		t.Errorf("%s\n%s", again, again.stderr)
+	}
+}
+
+// TestTuneLiveWrongly: each wrong use says what is wrong.
+func TestTuneLiveWrongly(t *testing.T) {
+	t.Parallel()
+	for want, args := range map[string][]string{
+		"gpumemtop tune --live -- CMD":          {"run.gmt"},
+		"want 100ms to 24h":                     {"--budget", "1ms", "--", example("tiny")},
+		"auto switches policies while a prog":   {"--policy", "auto", "--", example("tiny")},
+		"too short: the program made ":          {"--", example("stencil"), "20", "1M"},
+		"the program fails (exit status 3): tu": {"--", "/bin/sh", "-c", "exit 3"},
+	} {
+		r := run(t, command{args: append([]string{gpumemtop(), "tune", "--live"}, args...)})
+		if r.code != 125 || !strings.Contains(string(r.stderr), want) || len(r.stdout) > 0 {
+			t.Errorf("%v: %s\n%s", args, r, r.stderr)
+		}
 	}
 }

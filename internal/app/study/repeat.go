@@ -25,6 +25,7 @@ type Program struct {
 
 	keeps   bool           // what runs print on stdout
 	tempo   *measure.Tempo // of the present run; nil: iterations are not timed
+	live    *liveTune      // what tunes the program as it runs; nil: nothing does
 	path    string         // of the program
 	signals chan os.Signal // that end all runs; nil before Catch
 	stopped syscall.Signal // the signal that ended all runs, 0: none
@@ -191,6 +192,9 @@ func (p *Program) tap(setup *watch.Setup, options *session.Options) (join func(*
 	if p.tempo != nil && setup != nil {
 		p.tempo = new(measure.Tempo)
 		options.Tap = tempoTap{p.tempo}
+	}
+	if p.live != nil {
+		return p.live.tap(setup, options)
 	}
 	if setup == nil || !setup.Measure.Now {
 		return func(*session.Session) {}

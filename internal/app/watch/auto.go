@@ -88,11 +88,18 @@ func (c *controller) consider() {
 func (c *controller) propose(choice *auto.Choice) {
 	to := choice.Configuration
 	c.choice = to
-	c.trial = &measure.Proposal{Alternative: configurationText(to.Policy, to.Settings), Name: choice.Name, Present: choice.Current}
-	if choice.SavesMemory() {
-		c.trial.Memory = fmt.Sprintf("%s at its peak instead of %s, simulated", units.FormatLong(choice.Peak[0]), units.FormatLong(choice.Peak[1]))
+	c.trial = &measure.Proposal{
+		Alternative: ConfigurationText(to.Policy, to.Settings), Name: choice.Name, Present: choice.Current, Memory: LessMemory(choice.Peak[0], choice.Peak[1]),
 	}
 	c.begun = c.measured.Propose(c.trial)
+}
+
+// LessMemory says how much less memory a configuration needs than another, by their simulated peaks; empty: hardly any less.
+func LessMemory(peak, other uint64) string {
+	if choice := (auto.Choice{Peak: [2]uint64{peak, other}}); !choice.SavesMemory() {
+		return ""
+	}
+	return fmt.Sprintf("%s at its peak instead of %s, simulated", units.FormatLong(peak), units.FormatLong(other))
 }
 
 // await waits until the trial has begun, and then until it is over. While the user measures it waits.

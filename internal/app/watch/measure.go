@@ -42,6 +42,7 @@ type Experiment struct {
 	Never        bool     // nor on request
 	Alternatives []string // as the pool takes them: "none", or "POLICY LIMIT=VALUE,..."
 	Until        float64
+	Budget       float64 // part of the run's time that it may cost
 }
 
 // New checks the options against the present configuration.
@@ -50,7 +51,7 @@ func (o *MeasureOptions) New(present *PolicyChoice, spill bool) (e Experiment, e
 	if err != nil || !(percent >= 0.1 && percent <= 50) {
 		return e, fmt.Errorf("bad value %q for --measure-until: want a percentage from 0.1 to 50, for example 2", o.Until)
 	}
-	e = Experiment{Now: o.Alternative != "" && o.Alternative != MeasureOff, Never: o.Alternative == MeasureOff, Until: percent / 100}
+	e = Experiment{Now: o.Alternative != "" && o.Alternative != MeasureOff, Never: o.Alternative == MeasureOff, Until: percent / 100, Budget: measure.Budget}
 	if e.Now && spill {
 		return e, errors.New("--spill works without a pool, so that there is nothing to compare: leave out --measure")
 	}
@@ -109,7 +110,7 @@ func alternative(text string, present *PolicyChoice) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("--measure: %w", err)
 	}
-	out := configurationText(choice.Policy, settings)
+	out := ConfigurationText(choice.Policy, settings)
 	if len(out) > wire.ControlMax-len("arms ") {
 		return "", fmt.Errorf("--measure: %d limits are too many to compare with", len(settings))
 	}
@@ -161,8 +162,8 @@ func (c *PolicyChoice) with(flag, assignments string) (PolicyChoice, error) {
 	return out, nil
 }
 
-// configurationText writes a configuration as the pool takes it.
-func configurationText(policy string, settings []allocator.Setting) string {
+// ConfigurationText writes a configuration as the pool takes it.
+func ConfigurationText(policy string, settings []allocator.Setting) string {
 	separator := " "
 	for _, s := range settings {
 		policy, separator = policy+separator+s.Name+"="+s.Value, ","
@@ -182,7 +183,7 @@ type Experimenter struct {
 func NewExperimenter(e *Experiment, model *stats.Model, next session.Tap) *Experimenter {
 	x := &Experimenter{next: next, model: model}
 	x.Director = measure.NewDirector(measure.Options{
-		Alternatives: e.Alternatives, Until: e.Until, Budget: measure.Budget, Seed: rand.Uint64(), Session: x,
+		Alternatives: e.Alternatives, Until: e.Until, Budget: e.Budget, Seed: rand.Uint64(), Session: x,
 	})
 	if e.Now {
 		x.Start()
@@ -243,6 +244,17 @@ func (e *Experimenter) Close() {
 	if e.next != nil {
 		e.next.Close()
 	}
+}
+
+// Decided returns what the experiment about a proposal has found; nil: it is not over.
+func (e *Experimenter) Decided(p *measure.Proposal) *measure.Result {
+	results := e.model.Published().Measured
+	for i := range results {
+		if r := &results[i]; r.Auto != "" && r.Alternative == strings.Replace(p.Alternative, " ", ",", 1) {
+			return r
+		}
+	}
+	return nil
 }
 
 // Ready implements measure.Session.

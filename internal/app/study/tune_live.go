@@ -1,0 +1,227 @@
+package study
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
+	"codeberg.org/gpumemtop/gpumemtop/internal/measure"
+	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
+	"codeberg.org/gpumemtop/gpumemtop/internal/session"
+	"codeberg.org/gpumemtop/gpumemtop/internal/setting"
+	"codeberg.org/gpumemtop/gpumemtop/internal/tune"
+)
+
+const (
+	liveMost  = 5                      // candidates
+	liveEvery = 100 * time.Millisecond // a trial is looked at
+)
+
+// liveTune tunes a program while it runs.
+type liveTune struct {
+	*tuneSearch
+	begin   watch.Beginning
+	session *session.Session
+	done    chan struct{} // closed when nothing more will be tried
+	start   tune.Point    // what is in use at the start
+	best    tune.Point    // what is in use
+	trials  []liveTrial
+	pending *liveTrial // that goes on
+	err     error
+}
+
+// liveTrial is a candidate that was, or is, tried.
+type liveTrial struct {
+	candidate, against tune.Point
+	proposal           *measure.Proposal
+	adopted            bool
+	result             *measure.Result // as seen from the candidate
+}
+
+// TuneLive tunes a program in one run of it. Replays of the program's beginning give candidates, which serve parts of the run in
+// turn; what is better is in use from then on. The error carries console.StatusUnmet if nothing keeps to MaxMemory.
+func TuneLive(o *TuneOptions, command []string) (*LiveResult, error) {
+	s, err := newTuneSearch(o)
+	if err != nil {
+		return nil, err
+	}
+	setup, err := watch.NewSetup(&o.Setup)
+	if err != nil {
+		return nil, err
+	}
+	program, err := FindProgram(command)
+	if err != nil {
+		return nil, err
+	}
+	defer program.Catch()()
+	s.what, s.tuning.Workers = command[0], 1 // the program needs the other processors
+	present := setup.Configuration()
+	s.tuning.Present = &present
+	l := &liveTune{tuneSearch: s, begin: watch.Beginning{Enough: make(chan struct{})}, done: make(chan struct{})}
+	setup.Measure.Now, setup.Measure.Budget = true, 1 // the library that pools is loaded, and time is what the user wants to give
+	program.live = l
+	ran, err := program.Time(setup)
+	if l.session != nil {
+		<-l.done
+		l.take()
+	}
+	switch {
+	case err != nil && (!program.Stopped() || len(l.trials) == 0):
+		return nil, err
+	case err == nil && !ran.Survived():
+		ran.ShowOutput()
+		return nil, fmt.Errorf("the program fails (%s): tune needs one that works", ran)
+	case err == nil && ran.Nothing != "":
+		return nil, fmt.Errorf("%s: there is nothing to tune", ran.Nothing)
+	case l.err != nil:
+		return nil, l.err
+	case len(l.trials) == 0:
+		return nil, fmt.Errorf("too short: the program made %d requests that a pool can serve; tune --live goes by the first %d, in at least %v, and measures after them",
+			l.begin.Requests, watch.BeginningRequests, time.Duration(watch.BeginningNS))
+	}
+	if program.Stopped() {
+		console.Say("interrupted: this is the best so far")
+	}
+	return l.finish()
+}
+
+// tap lets the tuning follow a run, which join begins.
+func (l *liveTune) tap(setup *watch.Setup, options *session.Options) (join func(*session.Session)) {
+	experiment := setup.Measure
+	experiment.Now = false // each trial is asked for
+	l.begin.Experimenter = watch.NewExperimenter(&experiment, options.Model, options.Tap)
+	options.Tap = &l.begin
+	return func(s *session.Session) {
+		l.session = s
+		l.begin.Join(s)
+		go l.run()
+	}
+}
+
+// run tries the candidates in turn.
+func (l *liveTune) run() {
+	defer close(l.done)
+	select {
+	case <-l.begin.Enough:
+	case <-l.session.Ended():
+		return
+	}
+	candidates, err := l.candidates()
+	select {
+	case <-l.session.Ended():
+		return
+	default:
+	}
+	if l.err = err; err != nil {
+		console.Say("%v; the program goes on", err)
+		return
+	}
+	adopted := 0
+	for i := range candidates {
+		if !l.try(&candidates[i]) {
+			return
+		}
+		if l.trials[i].adopted {
+			adopted++
+		}
+	}
+	if adopted > 1 && !l.try(&l.start) { // whether all steps together are one forward
+		return
+	}
+	console.Say("all candidates were tried: the program goes on with %s to its end, or to Ctrl-C", setting.Configuration(&l.best.Configuration))
+}
+
+// candidates searches for configurations to try: no pool, the recommended one, and the best of other policies.
+func (l *liveTune) candidates() (list []tune.Point, err error) {
+	tape, err := replay.Load(&l.begin)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), l.options.Budget)
+	defer cancel()
+	go func() { // the search ends with the program
+		<-l.session.Ended()
+		cancel()
+	}()
+	l.result, err = tune.Search(ctx, []*replay.Loaded{tape}, l.tuning)
+	if err := l.explain(ctx, err); err != nil {
+		return nil, err
+	}
+	r := l.result
+	l.start, l.best = *r.Present, *r.Present
+	points := slices.Clone(r.Points)
+	slices.SortStableFunc(points, func(a, b tune.Point) int {
+		return cmp.Or(cmp.Compare(a.DriverNS, b.DriverNS), cmp.Compare(a.PeakReserved, b.PeakReserved))
+	})
+	for _, p := range slices.Concat([]tune.Point{r.None, *r.Recommended}, points) {
+		known := slices.ContainsFunc(list, func(q tune.Point) bool { return q.Configuration.Policy == p.Configuration.Policy })
+		tooLarge := l.tuning.MaxMemory > 0 && p.PeakReserved > l.tuning.MaxMemory
+		if !known && !tooLarge && p.Configuration.String() != r.Present.Configuration.String() && len(list) < liveMost {
+			list = append(list, p)
+		}
+	}
+	return list, nil
+}
+
+// try lets an experiment decide on a candidate. It returns false when the program has ended.
+func (l *liveTune) try(candidate *tune.Point) bool {
+	c, best := &candidate.Configuration, &l.best.Configuration
+	p := &measure.Proposal{Alternative: watch.ConfigurationText(c.Policy, c.Settings), Name: setting.Configuration(c), Present: setting.Configuration(best)}
+	p.Memory = watch.LessMemory(candidate.PeakReserved, l.best.PeakReserved)
+	l.pending = &liveTrial{candidate: *candidate, against: l.best, proposal: p}
+	l.begin.Propose(p)
+	for ticker := time.NewTicker(liveEvery); ; {
+		select {
+		case <-ticker.C:
+		case <-l.session.Ended():
+			return false
+		}
+		if !l.take() {
+			continue
+		}
+		ticker.Stop()
+		last := &l.trials[len(l.trials)-1]
+		console.Say("%s: %s", p.Name, last.change())
+		if !last.adopted {
+			return true
+		}
+		l.best = *candidate
+		_, err := l.session.SetPolicy(c.Policy, c.Settings)
+		l.err = cmp.Or(l.err, err)
+		return err == nil
+	}
+}
+
+// take takes what the trial that goes on has shown, if it is over.
+func (l *liveTune) take() bool {
+	if l.pending == nil {
+		return false
+	}
+	r := l.begin.Decided(l.pending.proposal)
+	if r == nil {
+		return false
+	}
+	if l.pending.adopted, l.pending.result = r.Adopted, r; r.Known() {
+		l.pending.result = r.Turned()
+	}
+	l.trials, l.pending = append(l.trials, *l.pending), nil
+	return true
+}
+
+// finish writes what is best into a file, if that is wanted and it is better than what was in use.
+func (l *liveTune) finish() (*LiveResult, error) {
+	out := newLiveResult(l)
+	if path := l.options.Output.Path; path != "" && out.Better {
+		if err := l.options.Output.Write(os.Stdout, func(w io.Writer) error { return console.WriteText(w, out.file()) }); err != nil {
+			return nil, err
+		}
+		out.Written = path
+	}
+	return out, nil
+}
