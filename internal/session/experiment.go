@@ -32,3 +32,12 @@ func (s *Session) Say(process uint32, time uint64, diag wire.Diag, text string) 
 	r.Process = process
 	s.collector.take(&r)
 }
+
+// Room returns how many bytes of the memory that a process shares with others were free beyond what should stay free, within the last
+// second, if that can be read.
+func (s *Session) Room(process uint32) (bytes uint64, known bool) {
+	if s.collector.sampler == nil || s.collector.sampler.relief == nil {
+		return 0, false
+	}
+	return s.collector.sampler.relief.roomOf(process)
+}

@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -60,7 +61,8 @@ type relief struct {
 
 	mu    sync.Mutex
 	owed  map[uint32]owed
-	given uint64 // by all pools so far
+	room  map[uint32]uint64 // bytes around a pool at the last look that are free beyond the headroom
+	given uint64            // by all pools so far
 }
 
 // owed is what a pool was asked for and has not given yet, and when it was asked for what is idle.
@@ -70,7 +72,7 @@ type owed struct{ bytes, idle uint64 }
 type stall struct{ time, stalled uint64 }
 
 func newRelief(ask func(process uint32, relief wire.Relief)) *relief {
-	return &relief{ask: ask, stalls: map[string]stall{}, owed: map[uint32]owed{}}
+	return &relief{ask: ask, stalls: map[string]stall{}, owed: map[uint32]owed{}, room: map[uint32]uint64{}}
 }
 
 // shortage is what some memory lacks.
@@ -87,9 +89,10 @@ func (r *relief) look(now uint64, looks []look) {
 	short := r.shortages(now, looks)
 	for _, l := range looks {
 		var need, spare uint64
-		over, alone := true, true
+		over, alone, room := true, true, uint64(math.MaxUint64)
 		for _, m := range l.shared {
 			s := short[m.Name]
+			room = min(room, m.Free-min(m.Free, headroom(m.Total)))
 			over = over && s.over
 			if s.lacks == 0 {
 				continue
@@ -100,7 +103,20 @@ func (r *relief) look(now uint64, looks []look) {
 			s.cached -= l.cached
 		}
 		r.settle(now, &l, need, spare, over, alone)
+		if len(l.shared) > 0 {
+			r.mu.Lock()
+			r.room[l.process] = room
+			r.mu.Unlock()
+		}
 	}
+}
+
+// roomOf returns how many bytes around a pool were free beyond the headroom at the last look, if there was one.
+func (r *relief) roomOf(process uint32) (bytes uint64, known bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	bytes, known = r.room[process]
+	return bytes, known
 }
 
 // settle asks a pool for what is needed beyond what it owes already, or ends its debt once there is enough.
@@ -187,6 +203,7 @@ func (r *relief) forget(process uint32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.owed, process)
+	delete(r.room, process)
 }
 
 // lookAt reads what pools share. open are the processes that can be read.

@@ -78,6 +78,29 @@ func TestReliefAsksForWhatIsMissing(t *testing.T) {
 	}
 }
 
+// TestRoomAroundAPool: what is free beyond the headroom, of the memory that has least; unknown before the first look, where nothing can be
+// read, and of a process that is gone.
+func TestRoomAroundAPool(t *testing.T) {
+	r, _ := asks()
+	if _, known := r.roomOf(1); known {
+		t.Error("known before a look")
+	}
+	host := machine.Shared{Name: "host", Total: 64 * gib, Free: 32 * gib}
+	r.look(tick, []look{lookOf(1, 0, gib, append(card(gib), host)), lookOf(2, 0, gib, nil), lookOf(3, 0, gib, card(100*mib))})
+	for process, want := range map[uint32]uint64{1: gib - headroom(4*gib), 3: 0} {
+		if got, known := r.roomOf(process); got != want || !known {
+			t.Errorf("process %d: %d, want %d", process, got, want)
+		}
+	}
+	if _, known := r.roomOf(2); known {
+		t.Error("known though nothing can be read")
+	}
+	r.forget(1)
+	if _, known := r.roomOf(1); known {
+		t.Error("a process is not forgotten")
+	}
+}
+
 // TestReliefOwed: a pool is asked again when more lacks than it owes, and owes nothing once there is headroom and an eighth more.
 func TestReliefOwed(t *testing.T) {
 	r, got := asks()

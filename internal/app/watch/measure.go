@@ -270,12 +270,24 @@ func (e *Experimenter) Say(process uint32, time uint64, text string) {
 	e.session.Load().Say(process, time, wire.DiagMeasure, text)
 }
 
-// Room implements measure.Session: half of the device, as it is not known what others use.
+// Room implements measure.Session: what is free on the device, where that can be read; else half of the device, as it is not known what
+// others use.
 func (e *Experimenter) Room(number uint32) (free, used uint64) {
 	s := e.model.Published()
 	for i := range s.Processes {
-		if p := &s.Processes[i]; p.Number == number && p.DeviceMemory > 0 {
-			return p.DeviceMemory / 2, 2 * p.Totals.PeakReserved
+		p := &s.Processes[i]
+		if p.Number != number {
+			continue
+		}
+		used = p.Totals.PeakReserved
+		if room, known := e.session.Load().Room(number); known {
+			if p.DeviceMemory > 0 { // which may be simulated
+				room = min(room, p.DeviceMemory-min(p.DeviceMemory, used))
+			}
+			return room, used
+		}
+		if half := p.DeviceMemory / 2; half > 0 {
+			return half - min(half, used), used
 		}
 	}
 	return 0, 0
