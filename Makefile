@@ -344,7 +344,7 @@ SHOT := tmux -L gpumemtop-screenshot -f /dev/null
 .PHONY: screenshot
 screenshot: all build/test-deps.stamp
 	@rm -rf build/shot && mkdir -p build/shot
-	$(SHOT) new-session -d -x 120 -y 36 'cd build/shot && ../../bin/gpumemtop --device-memory 256M --max-cached 4M -o shot.gmt ../../bin/examples/photos'
+	$(SHOT) new-session -d -x 120 -y 36 'cd build/shot && XDG_STATE_HOME=/dev/null ../../bin/gpumemtop --device-memory 256M --max-cached 4M -o shot.gmt ../../bin/examples/photos'
 	sleep 16
 	$(SHOT) send-keys y y
 	sleep 14

@@ -63,7 +63,7 @@ func (b *bench) shares() error {
 func (b *bench) inTerminal(args []string) (result, error) {
 	var r result
 	cmd := exec.Command(b.gpumemtop(), args...)
-	cmd.Env = append(os.Environ(), append(b.env, "TERM=xterm-256color", "CI=")...)
+	cmd.Env = append(os.Environ(), append(b.env, "TERM=xterm-256color", "CI=", "XDG_STATE_HOME=/dev/null")...)
 	start := time.Now()
 	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: 140, Rows: 42})
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 func (b *bench) keys() error {
 	const quiet = 3 * time.Second
 	cmd := exec.Command(b.gpumemtop(), "--no-replay", "--", b.example("train"), "1000000000")
-	cmd.Env = append(os.Environ(), append(b.env, "TERM=xterm-256color", "CI=")...)
+	cmd.Env = append(os.Environ(), append(b.env, "TERM=xterm-256color", "CI=", "XDG_STATE_HOME=/dev/null")...)
 	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: 200, Rows: 60})
 	if err != nil {
 		return fmt.Errorf("start gpumemtop: %w", err)

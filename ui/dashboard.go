@@ -58,6 +58,8 @@ type dashboard struct {
 	focus, zoom paneID
 	preset      int             // of presets
 	hidden      [paneCount]bool // of its panes
+	refreshed   time.Duration   // the time between two frames that a key chose; 0: none
+	kept        State           // as the surroundings keep it
 
 	overlay     overlay
 	help        help
@@ -107,6 +109,7 @@ func newDashboard(o Options, t *theme) *dashboard {
 		paneTransfers: &transfersPane{basePane: base}, paneObjects: &objectsPane{basePane: base}, paneHeap: &heapPane{basePane: base},
 		panePoints: &d.points,
 	}
+	d.open(o.State)
 	return d
 }
 
@@ -125,6 +128,7 @@ func (d *dashboard) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return d, d.update(msg)
 	case tea.KeyPressMsg:
 		d.dirty = true
+		defer d.keep()
 		return d, d.press(msg)
 	case tea.PasteMsg:
 		d.dirty = true
@@ -132,6 +136,7 @@ func (d *dashboard) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.MouseClickMsg:
 		if msg.Button == tea.MouseLeft {
 			d.dirty, d.pressed = true, msg.X
+			defer d.keep()
 			return d, d.clickAt(msg.X, msg.Y)
 		}
 	case tea.MouseReleaseMsg:

@@ -252,6 +252,7 @@ func (d *dashboard) refresh(step int) {
 		at = len(refreshes) - 1
 	}
 	d.o.Refresh = refreshes[max(0, min(at+step, len(refreshes)-1))]
+	d.refreshed = d.o.Refresh
 	d.say(dim, "the screen is drawn each "+d.o.Refresh.String())
 }
 

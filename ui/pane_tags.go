@@ -134,11 +134,17 @@ func (t *tagsPane) nextSort() {
 	c := t.sortColumn()
 	for {
 		c = (c + 1) % len(tagColumns)
-		if tagColumns[c].order != nil && (t.d.mode.pool || !tagColumns[c].pool) && !t.content.folds(c) {
+		if t.sorts(c) && !t.content.folds(c) {
 			break
 		}
 	}
 	t.sortBy(c)
+}
+
+// sorts reports whether rows can be sorted by a column.
+func (t *tagsPane) sorts(column int) bool {
+	c := &tagColumns[column]
+	return c.order != nil && (t.d.mode.pool || !c.pool)
 }
 
 func (t *tagsPane) sortBy(column int) {

@@ -57,6 +57,8 @@ type Options struct {
 	ParseLimit func(policy, name, value string) (string, error)
 	// Save writes policy and limits to a new file, which --config takes.
 	Save func(path, policy string, limits []stats.Limit) error
+	// Keep keeps how the dashboard is, for the State of the next one.
+	Keep func(State)
 	// Write writes a new file. Export writes a snapshot to one, in the form that its name ends with.
 	Write  func(path string, content []byte) error
 	Export func(path string, s *stats.Snapshot) error
@@ -94,6 +96,7 @@ type Options struct {
 	Mouse       bool    // the wheel and clicks act
 	ReadOnly    bool    // show limits and policy without changing them
 	ExitWithApp bool    // close when the program ends
+	State       State   // as the last dashboard was left
 }
 
 // Judge says what stands out in a run, from one snapshot after the other. The dashboard shows what it says.

@@ -202,7 +202,7 @@ var settings = []setting{
 	{name: "film", value: "FILE", group: groupOutput,
 		help: "write twenty seconds of the dashboard as a moving picture (SVG), from --at or the start on, and show nothing; - is " +
 			"standard output"},
-	{name: "refresh", value: "TIME", group: groupDashboard, env: true, help: "time between two frames, 20ms to 10s; over SSH 500ms unless set"},
+	{name: "refresh", value: "TIME", group: groupDashboard, env: true, help: "time between two frames, 20ms to 10s; by default what + and - in the dashboard chose last, else 100ms, over SSH 500ms"},
 	{name: "ascii", group: groupDashboard, env: true, help: "draw with ASCII characters only, as in locales without UTF-8"},
 	{name: "theme", value: "NAME", group: groupDashboard, env: true,
 		help: "colours: " + strings.Join(watch.Themes, ", ") + ", or FILE.toml; auto asks the terminal whether it is dark or light, else goes " +

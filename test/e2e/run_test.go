@@ -92,7 +92,7 @@ func environment(extra ...string) []string {
 	if _, err := os.Stat(poclVendor); err == nil {
 		env = append(env, "OCL_ICD_VENDORS="+poclVendor)
 	}
-	env = append(env, "XDG_CONFIG_HOME="+filepath.Join(root, "build", "no-settings"))
+	env = append(env, "XDG_CONFIG_HOME="+filepath.Join(root, "build", "no-settings"), "XDG_STATE_HOME=/dev/null")
 	env = append(env, "POCL_MEMORY_LIMIT=3", "POCL_CACHE_DIR="+filepath.Join(root, "build", "pocl-cache"))
 	return append(env, extra...)
 }

@@ -153,6 +153,10 @@ func (s *Screen) Show(ctx context.Context, o ui.Options) error {
 	o.Mouse = s.options.Mouse
 	o.Write, o.Export = writeNew, func(path string, s *stats.Snapshot) error { return exportSnapshot(path, s, o.Attached) }
 	o.Refresh, o.ASCII, o.Own = s.options.Refresh, s.options.ASCII || asciiOnly(), s.options.own
+	o.State, o.Keep = lastState(), keepState
+	if o.State.Refresh > 0 && o.Refresh == UsualRefresh() { // no option names another
+		o.Refresh = o.State.Refresh
+	}
 	o.Theme, o.AskTheme = s.options.theme()
 	o.Colors = colors(o.Theme)
 	_, err := ui.Run(ctx, o)

@@ -1,0 +1,48 @@
+package watch
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"codeberg.org/gpumemtop/gpumemtop/ui"
+)
+
+// stateFile is where the dashboard's state is kept (XDG Base Directory Specification); empty: nowhere.
+func stateFile() string {
+	folder := os.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(folder) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return ""
+		}
+		folder = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(folder, "gpumemtop", "dashboard.json")
+}
+
+// lastState returns how the last dashboard was left; nothing where that is not kept, or cannot be read.
+func lastState() (s ui.State) {
+	text, err := os.ReadFile(stateFile())
+	if err != nil || json.Unmarshal(text, &s) != nil {
+		return ui.State{}
+	}
+	return s
+}
+
+// keepState keeps it for the next dashboard, if that is possible. Another dashboard may do so, too.
+func keepState(s ui.State) {
+	path := stateFile()
+	text, err := json.Marshal(s)
+	if err != nil || path == "" || os.MkdirAll(filepath.Dir(path), 0o700) != nil {
+		return
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), ".dashboard")
+	if err != nil {
+		return
+	}
+	_, err = file.Write(text)
+	if file.Close() != nil || err != nil || os.Rename(file.Name(), path) != nil {
+		_ = os.Remove(file.Name())
+	}
+}
