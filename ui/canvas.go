@@ -6,6 +6,7 @@ import "strings"
 type cell struct {
 	text  string
 	style style
+	shade uint8 // of a chart
 }
 
 // canvas is a frame under construction. All writes go through a region, which clips.
@@ -37,9 +38,9 @@ func (c *canvas) set(x, y, n int, text string, st style) {
 	for right := x + n; right < c.w && row[right].text == ""; right++ {
 		row[right].text = " "
 	}
-	row[x] = cell{text, st}
+	row[x] = cell{text: text, style: st}
 	for i := 1; i < n; i++ {
-		row[x+i] = cell{"", st}
+		row[x+i] = cell{style: st}
 	}
 }
 
@@ -61,10 +62,10 @@ func (c *canvas) encodeRow(b *strings.Builder, row []cell, t *theme) {
 	for end > 0 && row[end-1].text == " " && !t.visibleBlank(row[end-1].style) {
 		end--
 	}
-	open := ""
+	open, opened := "", plain
 	for _, cell := range row[:end] {
-		sgr := t.open[cell.style]
-		if cell.text == " " && !t.visibleBlank(cell.style) {
+		sgr := t.open[cell.shade][cell.style]
+		if cell.text == " " && !t.visibleBlank(cell.style) && !t.visibleBlank(opened) {
 			sgr = open // a blank looks the same in any colour: no need to switch
 		}
 		if sgr != open {
@@ -72,7 +73,7 @@ func (c *canvas) encodeRow(b *strings.Builder, row []cell, t *theme) {
 				b.WriteString(t.reset)
 			}
 			b.WriteString(sgr)
-			open = sgr
+			open, opened = sgr, cell.style
 		}
 		if t.ascii {
 			writeASCII(b, cell.text)
@@ -104,6 +105,13 @@ func (r region) rows(n int) region { return r.sub(0, n, r.w, r.h-n) }
 func (r region) put(x, y int, text string, st style) {
 	if x >= 0 && x < r.w && y >= 0 && y < r.h {
 		r.c.set(r.x+x, r.y+y, 1, text, st)
+	}
+}
+
+// shade gives a cell of a chart that fills the region the shade of its height.
+func (r region) shade(x, y int) {
+	if x >= 0 && x < r.w && y >= 0 && y < r.h {
+		r.c.cells[(r.y+y)*r.c.w+r.x+x].shade = uint8((r.h - 1 - y) * (shadeCount - 1) / max(1, r.h-1))
 	}
 }
 

@@ -61,6 +61,7 @@ func (r region) stacked(columns []column, layers []layer) {
 			pattern, st := stackedCell(columns[2*x:2*x+2], layers, x, y, r.h)
 			if pattern != 0 {
 				r.put(x, y, brailleText[pattern], st)
+				r.shade(x, y)
 			}
 		}
 	}
@@ -130,6 +131,7 @@ func (r region) scaled(values []float64, top float64, st style) {
 		}
 		for y := r.h - 1; y >= 0 && eighths > 0; y-- {
 			r.put(x, y, blocks[min(8, eighths)], st)
+			r.shade(x, y)
 			eighths -= 8
 		}
 	}

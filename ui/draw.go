@@ -63,18 +63,22 @@ func (d *dashboard) drawPane(all region, p *placed, s *stats.Snapshot) {
 	if p.pane == d.focus {
 		border, mark = focusStyle, "▸"
 	}
-	inside := r.sub(1, 1, r.w-2, r.h-2)
-	if !p.boxed {
-		if p.x > 0 {
-			r = r.sub(1, 0, r.w-1, r.h) // one blank column between neighbours
-		}
-		inside = r.rows(1)
+	left, w := p.inside()
+	inside := r.sub(left, 1, w, r.h-1)
+	if p.boxed {
+		inside = r.sub(left, 1, w, r.h-2)
+	} else if p.x > 0 {
+		r = r.sub(1, 0, r.w-1, r.h) // one blank column between neighbours
 	}
 	if inside.w > 0 && inside.h > 0 { // first, because titles say which rows are shown
 		d.panes[p.pane].draw(inside, s)
 	}
 	title, hint := d.panes[p.pane].title(s)
-	title = append([]span{{mark, focusStyle}, {paneDigits[p.pane] + " ", keyStyle}}, title...)
+	digit := paneDigits[p.pane]
+	if digit != "" || p.pane == d.focus {
+		digit += " "
+	}
+	title = append([]span{{mark, focusStyle}, {digit, keyStyle}}, title...)
 	title = append(title, span{" ", plain})
 	if p.boxed {
 		r.box(title, hint, border)

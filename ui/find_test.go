@@ -105,7 +105,7 @@ func TestFilterTransfers(t *testing.T) {
 func TestNamesAreCutInTheMiddle(t *testing.T) {
 	s := sampleSnapshot()
 	s.Tags[0].Name, s.Tags[1].Name = "error.c:12 create_error_of_this_layer", "error.c:14 create_error_of_this_layer_before"
-	d := newTest((&calls{}).options(), 60, 24, s)
+	d := newTest((&calls{}).options(), 61, 24, s)
 	shows(t, d, "error.c:12 create_…or_of_this_layer ", "error.c:14 create_…his_layer_before ")
 	press(d, "l")
 	shows(t, d, "…4 create_error_of")

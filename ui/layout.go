@@ -85,7 +85,7 @@ func (p preset) without(hidden [paneCount]bool) preset {
 }
 
 // paneShares are the widths of panes beside others, in percent.
-var paneShares = [paneCount]int{paneMemory: 60, paneRates: 40, paneFree: 35, paneMisses: 28, paneLimits: 37, panePoints: 100, paneTags: 100, paneOutput: 100}
+var paneShares = [paneCount]int{paneMemory: 60, paneRates: 40, paneFree: 35, paneMisses: 28, paneLimits: 37, panePoints: 100, paneTransfers: 65, paneTags: 100, paneOutput: 100}
 
 // arrange places the panes, or only the zoomed one. Without output the tags get its rows.
 func arrange(w, h int, zoom paneID, p preset) layout {
@@ -190,7 +190,7 @@ func arrangeCompact(a rect, h int, p preset) []placed {
 		output = 0
 	}
 	return p.place(a, graphs, lists, output, false, func(id paneID) int {
-		return [paneCount]int{paneMemory: 55, paneRates: 45, paneFree: 50, paneMisses: 50, paneLimits: 50, panePoints: 100, paneTags: 100, paneOutput: 100}[id]
+		return [paneCount]int{paneMemory: 55, paneRates: 45, paneFree: 50, paneMisses: 50, paneLimits: 50, panePoints: 100, paneTransfers: 50, paneTags: 100, paneOutput: 100}[id]
 	})
 }
 
@@ -198,7 +198,11 @@ func arrangeCompact(a rect, h int, p preset) []placed {
 func (d *dashboard) arrange() layout {
 	hidden := d.hidden
 	hidden[paneOutput] = hidden[paneOutput] || d.mode.lastPane != paneOutput
-	return arrange(d.w, d.h, d.zoom, presets[d.preset].without(hidden))
+	p := presets[d.preset]
+	if !d.mode.pool && len(p.lists) > 1 { // it has no misses and no limits
+		p.lists = []paneID{paneFree, paneTransfers}
+	}
+	return arrange(d.w, d.h, d.zoom, p.without(hidden))
 }
 
 // nextPreset shows the next choice of panes.

@@ -41,7 +41,7 @@ func (d *dashboard) message(s *stats.Snapshot) (string, style) {
 		}
 	}
 	if l := d.arrange(); !l.verdict && len(d.points.found) > 0 {
-		return d.points.text()
+		return d.points.text(d.w - 2)
 	}
 	if text, st := d.ledger.latest(s); text != "" {
 		return text, st

@@ -19,7 +19,7 @@ func (d *dashboard) clickAt(x, y int) tea.Cmd {
 		return d.palette.click(d.canvas.all(), x, y)
 	}
 	p := d.paneAt(x, y)
-	label := y == d.h-1 || d.overlay != noOverlay || p != nil && y == p.y
+	label := y == d.h-1 || d.overlay != noOverlay || p == nil || y == p.y
 	key := d.canvas.keyAt(x, y, label)
 	if d.overlay == quitOverlay {
 		key = d.canvas.bracketed(x, y)
@@ -173,6 +173,8 @@ func (p *placed) inside() (left, w int) {
 		return 1, p.w - 2
 	case p.x > 0:
 		return 1, p.w - 1
+	case p.pane == paneTags: // its numbers reach its end, where others have a blank
+		return 0, p.w - 1
 	}
 	return 0, p.w
 }

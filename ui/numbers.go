@@ -26,7 +26,8 @@ type field struct {
 	rank  int // the field with the highest rank is left out first
 	name  string
 	value span
-	w     int // of the value
+	w     int  // of the value
+	key   bool // the name is a key
 }
 
 func (f *field) width() int {
@@ -67,7 +68,11 @@ func drawFields(r region, fields []field) {
 
 // draw draws a field. A value that is too wide, as one with a sign before it, may take one of the blanks after it.
 func (f *field) draw(r region, x, y int) {
-	if r.text(x, y, f.name, dim); f.name != "" {
+	st := dim
+	if f.key {
+		st = keyStyle
+	}
+	if r.text(x, y, f.name, st); f.name != "" {
 		x += width(f.name) + 1
 	}
 	r.textIn(x, y, f.w+1, f.value.text, f.value.style)
@@ -120,11 +125,15 @@ func (d *dashboard) numberFields(s *stats.Snapshot) []field {
 	case d.mode.pool:
 		return d.poolFields(s)
 	}
-	return []field{
+	fields := []field{
 		bytesField(0, figures.InUse.Name, t.InUse, sign, inUseStyle), bytesField(1, figures.Held.Name, d.held(s), sign, plain),
 		{rank: 3, name: "buffers", value: span{count(t.LiveBuffers), plain}, w: len("9 999 999")},
 		bytesField(2, figures.PeakInUse.Title(), t.PeakInUse, sign, plain), createsField(s), d.peakTimeField(s),
 	}
+	for i := range fields {
+		fields[i].w++ // for the sign of a lower bound, which there mostly is
+	}
+	return fields
 }
 
 // held is the most in use in the last second. In a recording it is what is in use at the time of the cursor.
@@ -336,7 +345,9 @@ func (d *dashboard) gainFields(s *stats.Snapshot) []field {
 	case m != nil:
 		return append(fields, words(3, "measured", m.Change(), plain), words(4, "", m.Other(), dim))
 	case !calls && t.Hits > 0 && d.o.Measure != nil:
-		return append(fields, words(3, "", "E measures what that gains", dim))
+		hint := words(3, "E", "measures what that gains", dim)
+		hint.key = true
+		return append(fields, hint)
 	case !calls:
 		return fields
 	}

@@ -21,7 +21,11 @@ func (p *freePane) title(s *stats.Snapshot) (title, hint []span) {
 		fit = nil
 	}
 	if !p.site {
-		title = []span{{"pool by size", titleStyle}, {p.d.processes.scope(), dim}}
+		name := paneNames[paneFree]
+		if !p.d.mode.pool {
+			name = "in use by size"
+		}
+		title = []span{{name, titleStyle}, {p.d.processes.scope(), dim}}
 		return title, append(fit, span{"enter", keyStyle}, span{p.d.mode.tagOpens, dim})
 	}
 	title = []span{{"free list ", titleStyle}}

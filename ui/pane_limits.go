@@ -35,11 +35,13 @@ func (p *limitsPane) title(*stats.Snapshot) (title, hint []span) {
 	if text := p.d.mode.limitsHint; text != "" {
 		return title, []span{{text, dim}}
 	}
-	hint = []span{{" [ ]", keyStyle}, {" adjust ", dim}, {"=", keyStyle}, {" type ", dim}}
-	if p.d.o.SetPolicy != nil {
-		hint = append(hint, span{"a", keyStyle}, span{" policy ", dim})
+	if s := p.d.live; s != nil && len(s.Limits) > 0 {
+		hint = []span{{" [ ]", keyStyle}, {" adjust ", dim}, {"=", keyStyle}, {" type", dim}}
 	}
-	return title, hint
+	if p.d.o.SetPolicy != nil {
+		hint = append(hint, span{" a", keyStyle}, span{" policy", dim})
+	}
+	return title, append(hint, span{" ", dim})
 }
 
 // current returns the chosen limit, or the first one if none is chosen or it is gone. limits must not be empty.

@@ -117,36 +117,34 @@ func spillSpans(s *stats.Snapshot) []span {
 // memoryLabels is the width of the labels beside the chart.
 const memoryLabels = 7
 
-// drawBounds draws what memory may reach, where the chart is as high: the device's memory, and what is in use with all that may be cached.
+// drawBounds draws what memory may reach, where the chart is as high: the device's memory, and what is in use with all that may be cached,
+// if that is seen as a line.
 func (p memoryPane) drawBounds(chart region, s *stats.Snapshot, columns []column, top float64) {
 	row := func(v float64) int { return int(math.Floor((1 - v/top) * float64(chart.h))) }
-	if y := row(float64(s.Device.Global)); s.Device.Global > 0 && y >= 0 {
-		const name = "device "
-		for x := range chart.w {
-			text := "╌"
-			if x < len(name) {
-				text = name[x : x+1]
-			}
-			chart.putBlank(x, y, text, badStyle)
-		}
-	}
 	most, known := s.CachedMost()
-	if !p.d.mode.pool || !known {
-		return
-	}
-	for x := range chart.w {
-		if c := &columns[2*x]; !c.absent && c.layers[0]*top+float64(most) <= top {
-			chart.putBlank(x, row(c.layers[0]*top+float64(most)), "╌", cachedStyle)
+	line := make([]int, chart.w) // the row of what may be cached; -1: nothing is known there
+	for x := range line {
+		c := &columns[2*x]
+		if line[x] = -1; c.absent {
+			continue
 		}
+		full := c.layers[0]*top + float64(most)
+		line[x] = row(full)
+		known = known && full <= top && chart.blank(x, line[x])
+	}
+	for x, y := range line {
+		if known && p.d.mode.pool {
+			chart.put(x, y, "╌", cachedStyle)
+		}
+	}
+	if y := row(float64(s.Device.Global)); s.Device.Global > 0 && y >= 0 {
+		chart.repeat(0, y, chart.w, "╌", badStyle)
+		chart.text(0, y, "device ", badStyle)
 	}
 }
 
-// putBlank writes a cluster where nothing is drawn yet.
-func (r region) putBlank(x, y int, text string, st style) {
-	if y < r.h && r.c.cells[(r.y+y)*r.c.w+r.x+x].text == " " {
-		r.put(x, y, text, st)
-	}
-}
+// blank reports whether nothing is drawn in a cell.
+func (r region) blank(x, y int) bool { return y < r.h && r.c.cells[(r.y+y)*r.c.w+r.x+x].text == " " }
 
 func (p memoryPane) draw(r region, s *stats.Snapshot) {
 	const labels = memoryLabels

@@ -83,13 +83,14 @@ func severityStyle(s analysis.Severity) style {
 	return dim
 }
 
-// text writes all points in one line, the worst first: a single one with its reason, else their short titles. "✗" is wrong, "!" could
-// be better.
-func (p *pointsPane) text() (string, style) {
+// text writes all points in one line, the worst first: a single one with its reason, if that fits w columns or there is no
+// short title, else short titles.
+// "✗" is wrong, "!" could be better.
+func (p *pointsPane) text(w int) (string, style) {
 	first := &p.found[0]
 	text := signOf(first.Severity) + " "
-	if len(p.found) == 1 {
-		return text + first.Title + ": " + first.Text, severityStyle(first.Severity)
+	if whole := text + first.Title + ": " + first.Text; len(p.found) == 1 && (width(whole) <= w || first.Brief == "") {
+		return whole, severityStyle(first.Severity)
 	}
 	titles := make([]string, len(p.found))
 	for i := range p.found {
@@ -135,17 +136,29 @@ func (p *pointsPane) drawLine(r region, s *stats.Snapshot) {
 		r.text(1, 0, "no allocation to judge", dim)
 		return
 	case len(p.found) == 0 && verdict == analysis.Fine:
-		r.textIn(1, 0, r.w-2, "✓ "+judged, goodStyle)
+		r.textIn(1, 0, r.w-2, "✓ "+clauses(judged, r.w-4), goodStyle)
 		return
 	case len(p.found) == 0:
-		r.textIn(1, 0, r.w-2, judged, dim)
+		r.textIn(1, 0, r.w-2, clauses(judged, r.w-2), dim)
 		return
 	}
 	keys := p.keys(r.w - 4 - verdictLeast)
 	n := spansWidth(keys)
 	r.spans(r.w-1-n, 0, keys...)
-	text, st := p.text()
+	text, st := p.text(r.w - n - 4)
 	r.textIn(1, 0, r.w-n-4, text, st)
+}
+
+// clauses leaves out the last parts of a sentence that do not fit w columns.
+func clauses(text string, w int) string {
+	for width(text) > w {
+		at := strings.LastIndex(text, "; ")
+		if at < 0 {
+			break
+		}
+		text = text[:at]
+	}
+	return text
 }
 
 // verdictLeast is the width that the verdict gets before the keys say what y does.
@@ -203,7 +216,11 @@ func (p *pointsPane) promise(l *stats.Limit, to float64) string {
 
 func (p *pointsPane) title(*stats.Snapshot) (title, hint []span) {
 	title = []span{{"findings ", titleStyle}, {strconv.Itoa(len(p.found)), dim}}
-	return title, []span{{" enter", keyStyle}, {" go there ", dim}, {"y", keyStyle}, {" apply ", dim}, {"esc", keyStyle}, {" back ", dim}}
+	hint = []span{{" enter", keyStyle}, {" go there ", dim}, {"y", keyStyle}, {" apply ", dim}}
+	if p.d.zoom == panePoints {
+		hint = append(hint, span{"esc", keyStyle}, span{" back ", dim})
+	}
+	return title, hint
 }
 
 func (p *pointsPane) move(m motion) { p.list.move(m, len(p.found)) }
@@ -260,7 +277,7 @@ func (p *pointsPane) drawRow(r region, point *analysis.Diagnosis, chosen bool) {
 		st, rest = cursorStyle, cursorStyle
 	}
 	if point.Severity != analysis.Note {
-		r.put(1, 0, signOf(point.Severity), severityStyle(point.Severity))
+		r.put(1, 0, signOf(point.Severity), st)
 	}
 	r.textIn(3, 0, r.w-4, point.Title, st)
 	if x := 5 + width(point.Title); x < r.w {

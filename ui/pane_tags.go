@@ -281,6 +281,7 @@ func (t *tagsPane) drawRow(r region, tag *stats.Tag, chosen bool, mark span, los
 		nameStyle, trend = cursorStyle, cursorTrendStyle
 		r.repeat(0, 0, r.w, " ", cursorStyle)
 		r.put(0, 0, "▸", cursorStyle)
+		mark.style = cursorStyle
 	}
 	r.spans(1, 0, mark)
 	x := 2

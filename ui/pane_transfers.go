@@ -20,6 +20,9 @@ func (p *transfersPane) title(s *stats.Snapshot) (title, hint []span) {
 		title = append(title, span{", in memory that host and device share", dim})
 	}
 	title = append(title, p.d.filters[paneTransfers].spans()...)
+	if p.d.zoom != paneTransfers {
+		return title, []span{{" b", keyStyle}, {" zoom ", dim}}
+	}
 	return title, []span{{" b", keyStyle}, {" back ", dim}}
 }
 
@@ -41,9 +44,12 @@ func (p *transfersPane) draw(r region, s *stats.Snapshot) {
 		r.lines(1, 0, "no command has moved memory", dim)
 		return
 	}
+	whole := r
 	r = r.sub(1, 0, r.w-2, r.h)
 	y := p.drawDirections(r, t)
-	y++
+	if r.h >= 8 {
+		y++
+	}
 	const calls, bytes, speed, command, name = 8, 16, 28, 30, 39
 	for _, head := range []struct {
 		at   int
@@ -64,6 +70,8 @@ func (p *transfersPane) draw(r region, s *stats.Snapshot) {
 		style := plain
 		if p.top+i == p.at {
 			style = cursorStyle
+			whole.repeat(0, y+i, whole.w, " ", cursorStyle)
+			whole.put(0, y+i, "▸", cursorStyle)
 		}
 		r.right(calls, y+i, count(site.Calls), style)
 		r.right(bytes, y+i, bytesText(site.Bytes), style)

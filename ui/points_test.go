@@ -8,6 +8,7 @@ import (
 
 	"github.com/charmbracelet/x/exp/golden"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -175,4 +176,19 @@ func TestAllIsWell(t *testing.T) {
 	s.Processes[0].Status = 0
 	d.Update(frameMsg{now: testStart, snap: s})
 	shows(t, d, "140 buffers never released: 1.43 GiB in all; 768.0 MiB of it from blur.c:88 make_tmp")
+}
+
+// TestVerdictFits: where the reason does not fit, a short title has what matters most, and a sentence ends with a clause.
+func TestVerdictFits(t *testing.T) {
+	d := newTest((&calls{}).options(), 60, 20, sampleSnapshot())
+	d.points.found = []analysis.Diagnosis{{
+		Severity: analysis.Problem, Title: "memory grows 1.12 GiB/s", Text: "at this rate the device is full in 13.2 s; all of it at leak.c:25 forget_result",
+		Brief: "+1.12 GiB/s at leak.c:25 forget_result, full in 13.2 s", Tag: "leak.c:25 forget_result",
+	}}
+	shows(t, d, "✗ +1.12 GiB/s at forget_result, full in 13.2 s")
+	d.resize(120, 36)
+	shows(t, d, "✗ memory grows 1.12 GiB/s: at this rate the device is full in 13.2 s; all of it at leak.c:25 forget_result")
+	if got := clauses("fine: no mistake, no growth of late; no simulated policy serves clearly more", 40); got != "fine: no mistake, no growth of late" {
+		t.Errorf("%q", got)
+	}
 }

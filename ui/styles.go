@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"fmt"
 	"strings"
 
 	"charm.land/lipgloss/v2"
@@ -93,8 +94,8 @@ var palettes = [...][styleCount]ink{
 // theme holds the colours and the escape sequences of every style. Bubble Tea turns the colours into those that the terminal has.
 type theme struct {
 	name  Theme
-	inks  [styleCount]ink
-	open  [styleCount]string
+	inks  [shadeCount][styleCount]ink
+	open  [shadeCount][styleCount]string
 	reset string
 	ascii bool
 }
@@ -106,24 +107,57 @@ func newTheme(name Theme, ascii bool) *theme {
 
 // themeOf returns the theme that the options ask for.
 func themeOf(o *Options) *theme {
-	t := &theme{name: o.Theme, inks: palettes[o.Theme], ascii: o.ASCII, reset: "\x1b[0m"}
+	t := &theme{name: o.Theme, ascii: o.ASCII, reset: "\x1b[0m"}
+	inks := palettes[o.Theme]
 	if o.Colors == colorprofile.ANSI {
-		t.inks = palettes[map[Theme]Theme{Dark: fewDark, HighContrast: fewDark, Light: fewLight, HighContrastLight: fewLight, Mono: Mono}[o.Theme]]
+		inks = palettes[map[Theme]Theme{Dark: fewDark, HighContrast: fewDark, Light: fewLight, HighContrastLight: fewLight, Mono: Mono}[o.Theme]]
 	}
-	o.Own.paint(&t.inks)
-	for i := range t.inks {
-		t.open[i] = t.sequence(style(i))
+	o.Own.paint(&inks)
+	for k := range t.inks {
+		t.inks[k] = inks
+	}
+	if o.Colors != colorprofile.ANSI {
+		t.shade()
+	}
+	for k := range t.inks {
+		for i, c := range t.inks[k] {
+			t.open[k][i] = c.sequence(style(i))
+		}
 	}
 	return t
 }
 
-// sequence returns the opening sequence of a style, from a rendered letter.
-func (t *theme) sequence(st style) string {
-	s := lipgloss.NewStyle().Bold(bold[st]).Reverse(filled[st] && t.inks[st].behind == "")
-	if c := t.inks[st].text; c != "" {
+// shadeCount is how many shades a chart has, from its bottom, in the colour of its style, to its top.
+const shadeCount = 4
+
+// charted are the styles of charts.
+var charted = []style{inUseStyle, cachedStyle, coolingStyle, trendStyle, hitChartStyle}
+
+// shade makes charts stand out more the higher they are.
+func (t *theme) shade() {
+	end := lipgloss.Color("#ffffff")
+	if t.name == Light || t.name == HighContrastLight {
+		end = lipgloss.Color("#000000")
+	}
+	for _, st := range charted {
+		begin := t.inks[0][st].text
+		if begin == "" {
+			continue
+		}
+		for k, c := range lipgloss.Blend1D(3*shadeCount-1, lipgloss.Color(begin), end)[:shadeCount] {
+			red, green, blue, _ := c.RGBA()
+			t.inks[k][st].text = fmt.Sprintf("#%02x%02x%02x", red>>8, green>>8, blue>>8)
+		}
+	}
+}
+
+// sequence returns the opening sequence of a style with these colours, from a rendered letter.
+func (i ink) sequence(st style) string {
+	s := lipgloss.NewStyle().Bold(bold[st]).Reverse(filled[st] && i.behind == "")
+	if c := i.text; c != "" {
 		s = s.Foreground(lipgloss.Color(c))
 	}
-	if c := t.inks[st].behind; c != "" {
+	if c := i.behind; c != "" {
 		s = s.Background(lipgloss.Color(c))
 	}
 	open, _, _ := strings.Cut(s.Render("x"), "x")

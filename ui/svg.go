@@ -66,7 +66,7 @@ func sheet(t *theme) string {
 	fmt.Fprintf(&b, "text{fill:%s}\n.page{fill:%s}\n", text, behind)
 	for st := range styleCount {
 		rule := ""
-		if c := t.inks[st].text; c != "" {
+		if c := t.inks[0][st].text; c != "" {
 			rule = "fill:" + hex(c)
 		}
 		if bold[st] {
@@ -75,19 +75,32 @@ func sheet(t *theme) string {
 		if rule != "" {
 			fmt.Fprintf(&b, ".s%d{%s}\n", st, strings.TrimPrefix(rule, ";"))
 		}
-		if c := t.inks[st].behind; c != "" {
+		for k := 1; k < shadeCount; k++ {
+			if c := t.inks[k][st].text; c != t.inks[0][st].text {
+				fmt.Fprintf(&b, ".s%d-%d{fill:%s}\n", st, k, hex(c))
+			}
+		}
+		if c := t.inks[0][st].behind; c != "" {
 			fmt.Fprintf(&b, ".b%d{fill:%s}\n", st, hex(c))
 		}
 	}
 	return b.String()
 }
 
+// class names the rules for a cell.
+func (c *cell) class() string {
+	if c.shade == 0 {
+		return fmt.Sprintf("s%d", c.style)
+	}
+	return fmt.Sprintf("s%d-%d s%d", c.style, c.shade, c.style)
+}
+
 // stretches draws the stretches of one style in a row. Each has its width, whatever the font.
 func (c *canvas) stretches(y int) (out []string) {
 	row := c.cells[y*c.w : (y+1)*c.w]
 	for from := 0; from < len(row); {
-		to, text, st := from, "", row[from].style
-		for to < len(row) && row[to].style == st {
+		to, text, st, shade := from, "", row[from].style, row[from].shade
+		for to < len(row) && row[to].style == st && row[to].shade == shade {
 			text += row[to].text
 			to++
 		}
@@ -96,8 +109,8 @@ func (c *canvas) stretches(y int) (out []string) {
 			out = append(out, fmt.Sprintf(`<rect class="b%d" x="%.1f" y="%d" width="%.1f" height="%d"/>`+"\n", st, x, pictureMargin+y*cellH, width, cellH))
 		}
 		if strings.Trim(text, " ") != "" {
-			out = append(out, fmt.Sprintf(`<text class="s%d" x="%.1f" y="%d" textLength="%.1f">%s</text>`+"\n",
-				st, x, pictureMargin+y*cellH+letterBase, width, html.EscapeString(text)))
+			out = append(out, fmt.Sprintf(`<text class="%s" x="%.1f" y="%d" textLength="%.1f">%s</text>`+"\n",
+				row[from].class(), x, pictureMargin+y*cellH+letterBase, width, html.EscapeString(text)))
 		}
 		from = to
 	}

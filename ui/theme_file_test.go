@@ -2,6 +2,7 @@ package ui
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -41,9 +42,16 @@ func TestContrast(t *testing.T) {
 	for theme, backgrounds := range map[Theme][]string{
 		Dark: dark, HighContrast: dark, fewDark: dark[:1], Light: light, HighContrastLight: light, fewLight: light[:1],
 	} {
-		for st, ink := range palettes[theme] {
+		inks := slices.Clone(palettes[theme][:])
+		if theme < fewDark { // and the shades of charts
+			for _, shaded := range newTheme(theme, false).inks[1:] {
+				inks = append(inks, shaded[:]...)
+			}
+		}
+		for at, ink := range inks {
+			st := style(at % int(styleCount))
 			want := 4.5
-			if chart, is := least[style(st)]; is {
+			if chart, is := least[st]; is {
 				want = chart
 			}
 			behind := backgrounds
@@ -89,13 +97,13 @@ func TestThemeFollowsTheTerminal(t *testing.T) {
 // TestMonoKeepsBoldAndReverse: without colours the cursor is reversed, and what is important is bold.
 func TestMonoKeepsBoldAndReverse(t *testing.T) {
 	m := newTheme(Mono, false)
-	for st, open := range m.open {
+	for st, open := range m.open[shadeCount-1] {
 		if strings.Contains(open, "3") || strings.Contains(open, "4") {
 			t.Errorf("%s has a colour: %q", styleNames[st], open)
 		}
 	}
-	if m.open[strong] != "\x1b[1m" || m.open[cursorTrendStyle] != "\x1b[7m" || m.open[cursorStyle] != "\x1b[1;7m" {
-		t.Errorf("%q", m.open)
+	if open := m.open[0]; open[strong] != "\x1b[1m" || open[cursorTrendStyle] != "\x1b[7m" || open[cursorStyle] != "\x1b[1;7m" {
+		t.Errorf("%q", open)
 	}
 }
 
@@ -105,8 +113,8 @@ func TestParseColors(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := themeOf(&Options{Theme: Light, Own: c, Colors: colorprofile.TrueColor})
-	if own.inks[badStyle].text != "#ff00aa" || own.inks[cursorStyle] != (ink{"#0b1220", "#000001"}) || own.inks[dim] != palettes[Light][dim] {
-		t.Errorf("%+v", own.inks)
+	if own.inks[0][badStyle].text != "#ff00aa" || own.inks[0][cursorStyle] != (ink{"#0b1220", "#000001"}) || own.inks[0][dim] != palettes[Light][dim] {
+		t.Errorf("%+v", own.inks[0])
 	}
 	for text, want := range map[string]string{
 		"[text]\n\ndim = \"red\"":          "line 3: bad colour \"red\": want #rrggbb",

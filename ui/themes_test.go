@@ -55,16 +55,71 @@ func TestThemesGolden(t *testing.T) {
 	var b strings.Builder
 	for _, profile := range []colorprofile.Profile{colorprofile.TrueColor, colorprofile.ANSI256, colorprofile.ANSI} {
 		for theme, name := range map[Theme]string{Dark: "dark", Light: "light", HighContrast: "high contrast", Mono: "mono"} {
-			for st, open := range newTheme(theme, false).open {
+			shaded := newTheme(theme, false)
+			if profile == colorprofile.ANSI {
+				shaded = themeOf(&Options{Theme: theme, Colors: profile})
+			}
+			for at, open := range slices.Concat(shaded.open[0][:], shaded.open[shadeCount-1][:]) {
+				st := at % int(styleCount)
+				if at >= int(styleCount) && !slices.Contains(charted, style(st)) {
+					continue
+				}
 				var shown strings.Builder
 				if _, err := (&colorprofile.Writer{Forward: &shown, Profile: profile}).WriteString(open); err != nil {
 					t.Fatal(err)
 				}
-				fmt.Fprintf(&b, "%s, %s: style %2d %q\n", profile, name, st, shown.String())
+				fmt.Fprintf(&b, "%s, %s: style %2d%s %q\n", profile, name, st, textIf(at != st, ", top"), shown.String())
 			}
 		}
 	}
 	lines := strings.Split(b.String(), "\n")
 	slices.Sort(lines)
 	golden.RequireEqual(t, strings.Join(lines, "\n"))
+}
+
+// TestNothingAfterAFill: blanks after text with a colour behind it have none.
+func TestNothingAfterAFill(t *testing.T) {
+	c, th := newCanvas(7, 1), newTheme(Dark, false)
+	c.all().spans(0, 0, span{" A ", bannerStyle}, span{"   x", plain})
+	if got, want := c.encode(th), th.open[0][bannerStyle]+" A "+th.reset+"   x"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestChartsHaveShades: from the style's own colour at the bottom on, each shade stands out more; with 16 colours and without any,
+// all are one.
+func TestChartsHaveShades(t *testing.T) {
+	for _, name := range []Theme{Dark, Light} {
+		_, behind := page(name)
+		inks := newTheme(name, false).inks
+		for _, st := range charted {
+			if inks[0][st] != palettes[name][st] {
+				t.Errorf("theme %d, %s: the bottom has %v", name, styleNames[st], inks[0][st])
+			}
+			for k := 1; k < shadeCount; k++ {
+				if contrast(inks[k][st].text, behind) <= contrast(inks[k-1][st].text, behind) {
+					t.Errorf("theme %d, %s: shade %d does not stand out", name, styleNames[st], k)
+				}
+			}
+		}
+	}
+	for _, th := range []*theme{newTheme(Mono, false), themeOf(&Options{Colors: colorprofile.ANSI})} {
+		if th.open[shadeCount-1] != th.open[0] {
+			t.Errorf("theme %d has shades", th.name)
+		}
+	}
+	d := newTest((&calls{}).options(), 140, 42, sampleSnapshot())
+	_ = screen(d)
+	seen := map[cell]bool{}
+	for _, c := range d.canvas.cells {
+		seen[cell{style: c.style, shade: c.shade}] = true
+	}
+	for k := range uint8(shadeCount) {
+		if !seen[cell{style: hitChartStyle, shade: k}] {
+			t.Errorf("no chart has shade %d", k)
+		}
+	}
+	if svg := d.canvas.svg(newTheme(Dark, false), "x"); !strings.Contains(svg, `class="s15-3 s15"`) || !strings.Contains(svg, "\n.s15-3{fill:#") {
+		t.Error("the picture has no shades")
+	}
 }

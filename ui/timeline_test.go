@@ -282,6 +282,11 @@ func TestBounds(t *testing.T) {
 	s.Device.Global = 1800 * mib
 	shows(t, newTest((&calls{}).options(), 140, 42, s), "┤device ╌╌")
 	s = sampleSnapshot()
-	s.Limits[0].Value = 1200 * mib
-	shows(t, newTest((&calls{}).options(), 140, 42, s), "┤╌╌╌")
+	for i := range s.History {
+		s.History[i].InUse, s.History[i].Cached, s.History[i].Cooling = 100*mib, 100*mib, 0
+	}
+	s.Limits[0].Value = 150 * mib
+	shows(t, newTest((&calls{}).options(), 140, 42, s), "┤"+strings.Repeat("╌", 40))
+	s.History[9].InUse = 150 * mib // then it would leave the chart there
+	hides(t, newTest((&calls{}).options(), 140, 42, s), "┤╌")
 }
