@@ -44,7 +44,7 @@ func (d *dashboard) message(s *stats.Snapshot) (string, style) {
 		return d.points.text(d.w - 2)
 	}
 	if text, st := d.ledger.latest(s); text != "" {
-		return text, st
+		return clauses(text, d.w-2), st
 	}
 	return d.restText(s), dim
 }

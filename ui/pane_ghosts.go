@@ -154,11 +154,14 @@ var ghostColumns = []tableColumn[ghostRow]{
 			return span{none, dim}
 		}
 		part := g.DriverNS/g.present.DriverNS - 1
-		st := badStyle
-		if part <= 0 {
-			st = goodStyle
+		switch text := changeText(part); {
+		case text == changeText(0):
+			return span{text, dim}
+		case part < 0:
+			return span{text, goodStyle}
+		default:
+			return span{text, badStyle}
 		}
-		return span{changeText(part), st}
 	}},
 }
 

@@ -142,7 +142,8 @@ func (p *pointsPane) drawLine(r region, s *stats.Snapshot) {
 		r.textIn(1, 0, r.w-2, clauses(judged, r.w-2), dim)
 		return
 	}
-	keys := p.keys(r.w - 4 - verdictLeast)
+	text, _ := p.text(r.w)
+	keys := p.keys(r.w-4-width(text), r.w-4-verdictLeast)
 	n := spansWidth(keys)
 	r.spans(r.w-1-n, 0, keys...)
 	text, st := p.text(r.w - n - 4)
@@ -162,10 +163,10 @@ func clauses(text string, w int) string {
 }
 
 // verdictLeast is the width that the verdict gets before the keys say what y does.
-const verdictLeast = 44
+const verdictLeast = 70
 
-// keys are what can be done about the points, in w columns if possible.
-func (p *pointsPane) keys(w int) []span {
+// keys are what can be done about the points: with all that y does if that fits w columns, with what it sets in most columns.
+func (p *pointsPane) keys(w, most int) []span {
 	list := []span{{"!", keyStyle}, {" list", dim}}
 	var undo []span
 	if slices.ContainsFunc(p.found, func(point analysis.Diagnosis) bool { return point.About == analysis.AboutChange }) {
@@ -175,13 +176,18 @@ func (p *pointsPane) keys(w int) []span {
 	if why != "" {
 		return append(list, undo...)
 	}
-	long := slices.Concat(list, []span{{"  y", keyStyle}, {": " + p.deed(&p.found[at], at == 0), dim}}, undo)
-	if spansWidth(long) <= w {
-		return long
+	deed := p.deed(&p.found[at], at == 0)
+	brief, _, _ := strings.Cut(deed, ": ")
+	if before, to, found := strings.Cut(brief, " → "); found {
+		brief = before[:max(0, strings.LastIndexByte(before, ' '))] + " → " + to
 	}
-	if short := long[2:]; spansWidth(short)-2 <= w {
-		short[0].text = "y"
-		return short
+	for _, form := range []struct {
+		text string
+		w    int
+	}{{deed, w}, {brief, max(w, most)}} {
+		if keys := slices.Concat(list, []span{{"  y", keyStyle}, {": " + strings.TrimSpace(form.text), dim}}, undo); spansWidth(keys) <= form.w {
+			return keys
+		}
 	}
 	return append(list, span{"  y", keyStyle}, span{" apply", dim})
 }
@@ -289,7 +295,7 @@ func (p *pointsPane) drawRow(r region, point *analysis.Diagnosis, chosen bool) {
 func (p *pointsPane) drawDetails(r region, s *stats.Snapshot, point *analysis.Diagnosis) int {
 	y := r.lines(1, 0, signOf(point.Severity)+" "+point.Title+": "+point.Text, severityStyle(point.Severity))
 	for _, text := range p.tries(s, point) {
-		y = r.lines(3, y, "try: "+text, plain)
+		y = r.lines(3, y, text, plain)
 	}
 	if text := p.doing(point); text != "" {
 		y = r.lines(3, y, text, keyStyle)
@@ -307,9 +313,9 @@ func (p *pointsPane) drawDetails(r region, s *stats.Snapshot, point *analysis.Di
 func (p *pointsPane) tries(s *stats.Snapshot, point *analysis.Diagnosis) (texts []string) {
 	switch k := &point.Knob; {
 	case k.Limit != "" && p.doing(point) == "":
-		texts = append(texts, k.Limit+"="+k.Value+textIf(k.Why != "", ": "+k.Why))
+		texts = append(texts, "try: "+k.Limit+"="+k.Value+textIf(k.Why != "", ": "+k.Why))
 	case k.Why != "" && !strings.Contains(point.Text, k.Why):
-		texts = append(texts, k.Why)
+		texts = append(texts, textIf(p.doing(point) == "", "try: ")+k.Why)
 	}
 	at := slices.IndexFunc(s.PostMortems, func(m stats.PostMortem) bool { return m.Tag == point.Tag })
 	if point.About != analysis.AboutFailure || at < 0 || p.d.o.PostMortem == nil {
@@ -317,7 +323,7 @@ func (p *pointsPane) tries(s *stats.Snapshot, point *analysis.Diagnosis) (texts 
 	}
 	for _, line := range p.d.o.PostMortem(&s.PostMortems[at], s.Started) {
 		if line.Label == "try" {
-			texts = append(texts, line.Text)
+			texts = append(texts, "try: "+line.Text)
 		}
 	}
 	return texts

@@ -192,3 +192,17 @@ func TestVerdictFits(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestKeysOfTheVerdict: all that y does where it fits beside the verdict, else what it sets, else that it does something.
+func TestKeysOfTheVerdict(t *testing.T) {
+	d := newTest((&calls{}).options(), 200, 60, sampleSnapshot())
+	knob := analysis.Knob{Limit: "max_cached_bytes", Value: "2147483648"}
+	d.points.found = []analysis.Diagnosis{
+		{Severity: analysis.Problem, Title: strings.Repeat("a", 60)}, {Severity: analysis.Advice, Title: "max_cached_bytes bites", Knob: knob},
+	}
+	shows(t, d, "! list  y: max_cached_bytes 512.0M → 2.00G")
+	d.resize(120, 36)
+	shows(t, d, "! list  y: max_cached_bytes → 2.00G")
+	d.resize(80, 24)
+	shows(t, d, "! list  y apply")
+}
