@@ -1,6 +1,7 @@
 /* hook_memory.c: buffers and sub-buffers, and what all memory objects share: retain and release. */
 #define _GNU_SOURCE
 #include "../base/dispatch.h"
+#include "../entry/sites.h"
 #include "../entry/start.h"
 #include "../entry/tags.h"
 #include "../pool/budget.h"
@@ -211,6 +212,8 @@ GMT_HOOK cl_int clRetainMemObject(cl_mem handle)
 			atomic_fetch_add(&memory->pins, 1);
 		write_retain(&call, memory, before + 1);
 	}
+	if (gmt_unlikely(err != CL_SUCCESS))
+		gmt_call_failed(__func__, err, &GMT_CALLER);
 	gmt_leave();
 	return err;
 }
@@ -265,6 +268,8 @@ GMT_HOOK cl_int clReleaseMemObject(cl_mem handle)
 	if (!gmt_enter(&call))
 		return gmt_driver.clReleaseMemObject(handle);
 	cl_int err = release_memory(&call, handle);
+	if (gmt_unlikely(err != CL_SUCCESS))
+		gmt_call_failed(__func__, err, &GMT_CALLER);
 	gmt_leave();
 	return err;
 }
