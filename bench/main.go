@@ -118,7 +118,7 @@ type bench struct {
 func main() {
 	runs := flag.Int("runs", 3, "run each program so often in each mode")
 	only := flag.String("only", "", "comma-separated sections to measure, of: "+strings.Join(sectionNames(), ", "))
-	pick := flag.String("pick", "", "in section experiment, only programs whose names begin so")
+	pick := flag.String("pick", "", "in sections experiment and proportion, only programs whose names begin so")
 	flag.Parse()
 	if err := run(max(*runs, 1), *only, *pick); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // outgrowing are programs whose pools used to keep memory that the programs no longer needed.
@@ -17,6 +18,7 @@ var needing = [][]string{
 	{"pipeline", "60", "1M"}, {"train", "400"}, {"stencil", "12", "4M"}, {"frag", "20", "1M"}, {"multiqueue", "60", "256K"},
 	{"threads", "4", "500", "64K"}, {"staging"}, {"churn", "200000", "4K", "2"}, {"mosaic", "400"},
 	{"arrays", "20", "1000"}, {"umat", "5", "2048"}, {"solver", "10", "100000"}, {"sort", "6", "1000000"},
+	{"hoard"}, {"small"}, // a pool of the program's own that gives nothing back, and 50,000 buffers of 64 bytes at once
 }
 
 // proportion runs programs under the default policy, and under what else could be it, in turns.
@@ -29,6 +31,9 @@ func (b *bench) proportion() error {
 	b.row("program", "policy", "time ×", "from", "to", "hits", "in use", "reserved", "reserved / in use", "beyond", "create p99 µs")
 	var notes []string
 	for _, workload := range slices.Concat(outgrowing, needing) {
+		if !strings.HasPrefix(workload[0], b.pick) {
+			continue
+		}
 		if err := b.inProportion(modes, workload); err != nil {
 			notes = append(notes, fmt.Sprintf("%s, not measured: %v", workload[0], err))
 		}
@@ -78,6 +83,8 @@ func (b *bench) findProgram(workload []string) (command []string, name string, e
 	switch _, python := os.Stat(source + ".py"); {
 	case name == "outgrows":
 		return append([]string{b.testProgram(name)}, arguments...), arguments[0], nil
+	case name == "hoard" || name == "small":
+		return []string{b.testProgram("faults/findings"), name}, name, nil
 	case python == nil: // /usr/bin: Debian has its libraries for that one
 		return append([]string{"/usr/bin/env", "OPENCV_OPENCL_DEVICE=:CPU:", "/usr/bin/python3", source + ".py"}, arguments...), name, nil
 	case name == "solver" || name == "sort":

@@ -20,7 +20,8 @@ type Shared struct {
 }
 
 // Shared returns the memory of devices, by their PCI addresses, as far as it can be read; and with host that of the host and of the
-// control groups that bound the process. amdgpu says it in sysfs, NVIDIA in its library; xe and i915 say nothing that all may read.
+// control groups that bound the process. amdgpu says it in sysfs, NVIDIA in its library, and for xe the control groups add up to it, where
+// they have the controller dmem; i915 says nothing that all may read.
 func (p *Process) Shared(devices []uint64, host bool) []Shared {
 	var list []Shared
 	for _, device := range devices {
@@ -57,7 +58,26 @@ func (m *Machine) deviceShared(device uint64, nvidia bool) (Shared, bool) {
 		total, free, ok = m.nvml.memory(device)
 		ok2 = ok
 	}
+	if !ok {
+		total, free, ok = m.groupsShared(device)
+		ok2 = ok
+	}
 	return Shared{Name: name, Total: total, Free: free}, ok && ok2
+}
+
+// groupsShared reads the memory of a device as the control groups have it: the top says how much there is, and the groups below what they
+// use (Linux: Documentation/admin-guide/cgroup-v2.rst). Processes at the top and the kernel itself are not counted.
+func (m *Machine) groupsShared(device uint64) (total, free uint64, ok bool) {
+	total = parseDeviceMemory(readText(filepath.Join(m.groups, "dmem.capacity")))[device]
+	groups, err := filepath.Glob(filepath.Join(m.groups, "*", "dmem.current"))
+	if total == 0 || err != nil || len(groups) == 0 {
+		return 0, 0, false
+	}
+	used := uint64(0)
+	for _, file := range groups {
+		used = add(used, parseDeviceMemory(readText(file))[device])
+	}
+	return total, total - min(used, total), true
 }
 
 // host reads what is left of this machine's memory.

@@ -36,6 +36,26 @@ func TestSharedDevices(t *testing.T) {
 	}
 }
 
+// TestSharedOfGroups reads free memory as control groups have it, all regions of a device together; without groups that count, there is
+// nothing to read.
+func TestSharedOfGroups(t *testing.T) {
+	r := newRecorded(t)
+	r.write("proc/7/statm", "1 1 1")
+	p := r.Open(7)
+	defer p.Close()
+	r.Begin()
+	r.write("cgroup/dmem.capacity", "drm/0000:04:00.0/vram1 1000\ndrm/0000:04:00.0/vram0 3000\ndrm/0000:03:00.0/stolen 50\n")
+	if got := p.Shared([]uint64{4 << 8}, false); got != nil {
+		t.Errorf("without groups: %+v", got)
+	}
+	r.write("cgroup/user.slice/dmem.current", "drm/0000:04:00.0/vram1 0\ndrm/0000:04:00.0/vram0 2500\ndrm/0000:03:00.0/stolen 0\n")
+	r.write("cgroup/user.slice/user-0.slice/dmem.current", "drm/0000:04:00.0/vram0 2500\n") // a part of the group above
+	r.write("cgroup/system.slice/dmem.current", "drm/0000:04:00.0/vram1 300\ndrm/0000:04:00.0/vram0 0\n")
+	if diff := cmp.Diff([]Shared{{Name: "0000:04:00.0", Total: 4000, Free: 1200}}, p.Shared([]uint64{4 << 8, 5 << 8}, false)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestDeviceAddress: identities as the shim writes them.
 func TestDeviceAddress(t *testing.T) {
 	for identity, want := range map[string]uint64{
