@@ -331,7 +331,9 @@ func (v *view) freeList() section {
 	layers := v.layersOf(v.a.Timeline.Free, nil)
 	areas, legend, data, highest := v.stack(layers)
 	if highest == 0 {
-		s.Intro = "Nothing was ever free in the pool."
+		if s.Intro = "Nothing was ever free in the pool."; v.s.Totals.Hits > 0 {
+			s.Intro = "In no step was anything free in the pool when use was highest."
+		}
 		return s
 	}
 	c := plot.Chart{Title: "Free memory in the pool by the call site that used it last, over time", X: v.timeAxis(),

@@ -37,7 +37,7 @@ type Band struct {
 }
 
 // bandNamed is from which part of the axis on a band has room for its name.
-const bandNamed = 0.08
+const bandNamed = 0.12
 
 // Bar is an upright bar between two places of the X axis.
 type Bar struct {
