@@ -58,9 +58,10 @@ func (b *bench) inProportion(modes []mode, workload []string) error {
 		return err
 	}
 	results := make([][]result, len(modes))
-	for range b.runs {
-		for i, m := range modes {
-			r, err := b.once(m, command...)
+	for turn := range b.runs {
+		for k := range modes {
+			i := (k + turn) % len(modes) // none is always the first
+			r, err := b.once(modes[i], command...)
 			if err == nil {
 				err = r.lookAtMemory()
 			}

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
@@ -16,6 +17,7 @@ const (
 	vainShare = 0.25           // of the most reserved
 	idleLong  = 30_000_000_000 // or, while it goes on, this,
 	idleNS    = 10_000_000_000 // and at least this
+	idleSoon  = 2_000_000_000  // until it goes back, or since it should have: not worth a word
 	ageMost   = 10             // max_age that is advised, s
 )
 
@@ -63,6 +65,9 @@ func keptForNothing(e *Evidence) (Diagnosis, bool) {
 func poolIsIdle(e *Evidence) (Diagnosis, bool) {
 	idle, peak, long := e.Run.Totals.Idle, e.Run.Totals.PeakInUse, relative(e.Run.IdleSince, e.Run.Time)
 	if e.State != GoesOn || e.Run.IdleSince == 0 || long < max(min(e.Length/vainPart, idleLong), idleNS) || idle < bytesLeast || !e.matters(float64(idle)) {
+		return Diagnosis{}, false
+	}
+	if l := limit(e.Run, "max_age"); l != nil && l.Value > 0 && math.Abs(float64(long)-1e9*l.Value) < idleSoon {
 		return Diagnosis{}, false
 	}
 	d := Diagnosis{

@@ -47,6 +47,8 @@ func TestPoolIsIdle(t *testing.T) {
 	}{
 		"idle":             {60, 20, 0, "is idle in the pool since 15s after the start, 2.00 MiB now; replayed with max_age=10.0: 10.0 MiB reserved at most instead of 20.0 MiB, 100.0 % hits instead of 0.0 %"},
 		"goes back":        {60, 20, 40, "2.00 MiB now; what stays free for 40 s goes back (max_age)"},
+		"at once":          {60, 20, 44, ""},
+		"too late":         {60, 20, 10, "2.00 MiB now; what stays free for 40 s goes back (max_age)"},
 		"less":             {60, 0, 0, ""},
 		"for a short time": {90, 70, 0, ""},
 	} {
