@@ -44,6 +44,19 @@ func (c *canvas) set(x, y, n int, text string, st style) {
 	}
 }
 
+// wordAt returns what stands at a place, up to the blanks around it.
+func (c *canvas) wordAt(x, y int) string {
+	row := c.cells[y*c.w : (y+1)*c.w]
+	for x > 0 && row[x].text != " " && row[x-1].text != " " {
+		x--
+	}
+	word := ""
+	for ; x < c.w && row[x].text != " "; x++ {
+		word += row[x].text
+	}
+	return word
+}
+
 // encode returns the frame as lines for a terminal, without trailing blanks.
 func (c *canvas) encode(t *theme) string {
 	var b strings.Builder

@@ -19,15 +19,26 @@ func (d *dashboard) clickAt(x, y int) tea.Cmd {
 		return d.palette.click(d.canvas.all(), x, y)
 	}
 	p := d.paneAt(x, y)
-	label := y == d.h-1 || d.overlay != noOverlay || p == nil || y == p.y
+	label := d.overlay != noOverlay || p == nil || y == p.y || p.pane == panePoints
 	key := d.canvas.keyAt(x, y, label)
 	if d.overlay == quitOverlay {
 		key = d.canvas.bracketed(x, y)
 	}
-	if c := find(d.keymap(), key); c != nil {
+	c, l := find(d.keymap(), key), d.arrange()
+	switch {
+	case c != nil:
 		return c.run(d, key)
-	}
-	if p == nil || d.prompt != nil || d.overlay != noOverlay {
+	case d.overlay != noOverlay:
+		return nil
+	case d.prompt != nil:
+		if y == d.h-1 && len(key) == 1 {
+			d.prompt.add(key)
+		}
+		return nil
+	case p == nil:
+		if l.verdict && y == l.top-1 {
+			d.zoomOn(panePoints)
+		}
 		return nil
 	}
 	d.focus = p.pane
@@ -84,13 +95,32 @@ func (d *dashboard) drag(from, to, y int) {
 	}
 	begin, ok := d.timeAt(one, min(from, to)-one.x)
 	end, also := d.timeAt(one, max(from, to)-one.x)
+	at, is := d.eventAt(one, from, y)
 	switch {
+	case ok && from == to && is:
+		d.showEvent(d.shown(), at)
 	case ok && from == to:
 		d.showTime(begin)
 	case ok && also && end > begin:
 		d.showTime(begin + (end-begin)/2)
 		d.showSpan(end - begin)
 	}
+}
+
+// eventAt returns the time of the event whose sign is at a place in the memory pane.
+func (d *dashboard) eventAt(p *placed, x, y int) (at uint64, is bool) {
+	s := d.shown()
+	if s == nil || d.canvas == nil || !strings.Contains("Δ•■★", d.canvas.cells[y*d.w+x].text) {
+		return 0, false
+	}
+	left, w := p.inside()
+	t := d.timeline(s)
+	for _, time := range d.events(d.whole()) {
+		if column, shown := t.eventColumn(time, w-memoryLabels); shown && column == x-p.x-left-memoryLabels {
+			at, is = time, true // the last one lies over the others
+		}
+	}
+	return at, is
 }
 
 // paneAt returns the pane at a place of the screen.
@@ -161,6 +191,8 @@ func (d *dashboard) click(p *placed, x, y int) {
 	case paneLimits:
 		d.chooseRow(p, y)
 		d.limits.slide(d.canvas, p.x+x, p.y+y+1)
+	case paneCurve:
+		d.curve.click(p.x + x)
 	default:
 		d.chooseRow(p, y)
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
 func clickAt(d *dashboard, x, y int, button tea.MouseButton) {
@@ -163,5 +165,77 @@ func TestWheelAndDragOnTheChart(t *testing.T) {
 	all := r.moment.Until - r.moment.From
 	if d.span < all/10 || d.span > all/2 {
 		t.Errorf("dragging shows %d s of %d", d.span/1e9, all/1e9)
+	}
+}
+
+// TestClicksInLists: a click chooses a row, a second one enters it; a word sets a limit of words, a column of the curve the limit.
+func TestClicksInLists(t *testing.T) {
+	var adopted []string
+	d := ghostTest(120, 36, ghostSnapshot(), &adopted, nil)
+	press(d, "w")
+	clickOn(t, d, "pow2")
+	shows(t, d, "▸ 3   pow2")
+	clickOn(t, d, "pow2")
+	if d.zoom != panePolicies || d.o.Policies[d.policies.at].Name != "pow2" {
+		t.Errorf("the second click shows pane %d, policy %d", d.zoom, d.policies.at)
+	}
+	clickOn(t, d, "futhark ")
+	if d.policies.at == 0 && d.o.Policies[0].Name != "futhark" {
+		t.Errorf("policy %d", d.policies.at)
+	}
+	s := mistaken(sampleSnapshot())
+	d = newTest((&calls{}).options(), 120, 36, s)
+	clickOn(t, d, "double release at")
+	if d.zoom != panePoints {
+		t.Fatal("the verdict does not open the list")
+	}
+	first := d.points.at
+	_ = d.View()
+	clickAt(d, 20, d.arrange().top+2, tea.MouseLeft)
+	if d.points.at == first {
+		t.Error("a click chooses no finding")
+	}
+	s = sampleSnapshot()
+	s.Transfers.Directions[stats.ToDevice].Calls = 2
+	s.Transfers.Sites = []stats.TransferSite{{Name: "a.c:1 send"}, {Name: "b.c:2 take"}}
+	var c calls
+	d = newTest(c.options(), 140, 42, s)
+	press(d, "b")
+	clickOn(t, d, "b.c:2 take")
+	if d.panes[paneTransfers].(*transfersPane).at != 1 {
+		t.Error("a click chooses no transfer")
+	}
+	press(d, "b")
+	clickOn(t, d, "drain_order")
+	clickOn(t, d, "slot")
+	if len(c.limits) != 1 || c.limits[0] != "drain_order" || c.values[0] != "slot" {
+		t.Errorf("the word asked for %v %v", c.limits, c.values)
+	}
+	press(d, "v")
+	clickOn(t, d, "5 6 7")
+	if !d.hidden[paneMisses] || d.prompt == nil {
+		t.Error("a digit of the prompt does nothing")
+	}
+	curve := curveTest(120, 36, sampleCurve(), false)
+	var of calls
+	curve.o.SetLimit = of.options().SetLimit
+	_ = curve.View()
+	clickAt(curve, 100, 20, tea.MouseLeft)
+	if len(of.limits) != 1 || of.limits[0] != stats.MaxCachedBytes {
+		t.Errorf("the curve asked for %v", of.limits)
+	}
+}
+
+// TestClicksOnEvents: a click on a sign shows its moment, in a live run and in a recording, also on the user's own marks.
+func TestClicksOnEvents(t *testing.T) {
+	r := sampleTape()
+	d := newViewTest(r, 140, 42, r.moment.Until)
+	at := r.moment.Latest.Marks[0].Time
+	_, y := place(t, d, "event │")
+	x := strings.IndexAny(strings.Split(d.canvas.text(), "\n")[y], "Δ•■★")
+	x = width(strings.Split(d.canvas.text(), "\n")[y][:x])
+	clickAt(d, x, y, tea.MouseLeft)
+	if !strings.Contains(d.note.text, r.moment.Latest.Marks[0].Text) || r.last() != at {
+		t.Errorf("%q at %d, want %d", d.note.text, r.last(), at)
 	}
 }

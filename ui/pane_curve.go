@@ -22,6 +22,8 @@ type curvePane struct {
 	basePane
 	curve *view.Curve // nil: none received yet
 	tried uint64      // limit that the user tries on the curve; 0: none
+
+	plotX, plotW int // where the last frame has the plot
 }
 
 func (p *curvePane) title(*stats.Snapshot) (title, hint []span) {
@@ -50,6 +52,7 @@ func (p *curvePane) draw(r region, _ *stats.Snapshot) {
 	r.lineOf(0, 0, 2, fit(append(c.facts(marks), p.poolNote()...), r.w, 2))
 	r.lineOf(0, 1, 2, fit(c.trust(), r.w, 2))
 	plot := r.sub(curveAxis, 2, r.w-curveAxis, r.h-4)
+	p.plotX, p.plotW = plot.x, plot.w
 	if plot.h < 2 || plot.w < 10 {
 		return
 	}
@@ -284,6 +287,24 @@ func (x scale) drawAxis(r region, c plotted) {
 	}
 	if x.has(c.Knee.Limit) {
 		r.put(x.column(c.Knee.Limit), 0, "▲", warnStyle)
+	}
+}
+
+// click chooses the power of two that is nearest to a column of the screen: for the limit of cached bytes, or to try.
+func (p *curvePane) click(column int) {
+	column -= p.plotX
+	if p.missing() != "" || column < 0 || column >= p.plotW {
+		return
+	}
+	limit := math.Exp2(math.Round(math.Log2(plotted{p.curve}.scale(p.marks(), p.plotW).limit(float64(column)))))
+	at := p.d.limits.find(stats.MaxCachedBytes)
+	switch why := adjustObstacle(p.d); {
+	case p.tries():
+		p.tried = max(triedMin, min(uint64(limit), triedMax))
+	case why != "" || at < 0:
+		p.d.say(warnStyle, why)
+	default:
+		p.d.limits.request(at, clampLimit(&p.d.live.Limits[at], limit))
 	}
 }
 

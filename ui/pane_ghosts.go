@@ -12,7 +12,7 @@ import (
 // ghostsPane lists what other configurations would have done, the best first.
 type ghostsPane struct {
 	basePane
-	top int // first row
+	list
 }
 
 func (p *ghostsPane) title(*stats.Snapshot) (title, hint []span) {
@@ -39,7 +39,7 @@ func (p *ghostsPane) draw(r region, _ *stats.Snapshot) {
 	t := newGhostTable(g, r.w)
 	notes := p.notes(g, t, r.w-2)
 	rows := max(1, min(len(g.Rows), max(r.h*2/3, r.h-1-len(notes))))
-	p.top = max(0, min(p.top, len(g.Rows)-rows))
+	p.scroll(rows, len(g.Rows))
 	r.text(ghostNameAt, 0, "IF YOU HAD USED", headStyle)
 	drawTitles(r, t.at, t.columns)
 	for y := range min(rows, len(g.Rows)) {
@@ -47,7 +47,7 @@ func (p *ghostsPane) draw(r region, _ *stats.Snapshot) {
 		if p.top == 0 && y == rows-1 && t.present != nil && placeOf(g, t.present) > y { // not all rows fit
 			row = t.present
 		}
-		t.draw(r.sub(0, y+1, r.w, 1), row, placeOf(g, row))
+		t.draw(r.sub(0, y+1, r.w, 1), row, placeOf(g, row), p.top+y == p.at)
 	}
 	under := rows + 1
 	if r.h > under+len(notes) {
@@ -169,7 +169,7 @@ var ghostColumns = []tableColumn[ghostRow]{
 const minGhost, mostGhost = 16, 30
 
 // ghostNameAt is where names begin, after place and mark.
-const ghostNameAt = 5
+const ghostNameAt = 6
 
 // ghostTable is how the rows are drawn.
 type ghostTable struct {
@@ -248,33 +248,48 @@ func placeOf(g *stats.Ghosts, row *stats.Ghost) int {
 }
 
 // draw draws a row: "●" in force, "✗" stopped, "+" started late.
-func (t *ghostTable) draw(r region, g *stats.Ghost, place int) {
-	nameStyle := plain
+func (t *ghostTable) draw(r region, g *stats.Ghost, place int, chosen bool) {
+	nameStyle, st, sign := plain, plain, span{}
 	switch {
 	case g.Stopped != "":
-		r.put(3, 0, "✗", warnStyle)
-		nameStyle = dim
+		sign, nameStyle = span{"✗", warnStyle}, dim
 	case g.Present:
-		r.put(3, 0, "●", goodStyle)
+		sign = span{"●", goodStyle}
 	case g.Since != 0:
-		r.put(3, 0, "+", dim)
+		sign = span{"+", dim}
 	}
-	if g.Compares() {
-		r.right(2, 0, strconv.Itoa(place+1), dim)
-		if place == 0 {
-			nameStyle = strong
-		}
+	number := span{strconv.Itoa(place + 1), dim}
+	switch {
+	case !g.Compares():
+		number.text, st = "", dim
+	case place == 0:
+		nameStyle = strong
 	}
+	if chosen {
+		r.repeat(0, 0, r.w, " ", cursorStyle)
+		r.put(0, 0, "▸", cursorStyle)
+		nameStyle, st, sign.style, number.style = cursorStyle, cursorStyle, cursorStyle, cursorStyle
+	}
+	r.right(3, 0, number.text, number.style)
+	r.spans(4, 0, sign)
 	r.textIn(ghostNameAt, 0, t.at-ghostNameAt, t.name(g), nameStyle)
-	st := plain
-	if !g.Compares() {
-		st = dim
-	}
 	drawCells(r, t.at, t.columns, ghostRow{g, t.present}, st)
 }
 
-// enter does nothing: y adopts the ghost that leads.
-func (*ghostsPane) enter() {}
+// enter shows the policy of the ghost at the cursor among those to switch to; y adopts the ghost that leads.
+func (p *ghostsPane) enter() {
+	g, policies := p.all(), &p.d.policies
+	switch why := policies.obstacle(); {
+	case why != "":
+		p.d.say(warnStyle, why)
+	case g != nil && p.at < len(g.Rows):
+		policies.open()
+		policies.at = max(0, slices.IndexFunc(p.d.o.Policies, func(o Policy) bool { return o.Name == g.Rows[p.at].Policy }))
+	}
+}
 
-// move scrolls; drawing bounds it.
-func (p *ghostsPane) move(m motion) { p.top = max(0, min(p.top, far)+m.rows(4)) }
+func (p *ghostsPane) move(m motion) {
+	if g := p.all(); g != nil {
+		p.list.move(m, len(g.Rows))
+	}
+}

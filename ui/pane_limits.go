@@ -74,14 +74,22 @@ func (p *limitsPane) adjust(step limitStep) {
 	p.request(at, to)
 }
 
-// slide moves the chosen limit to a place on its slider, or by a step at the slider's ends.
+// slide moves the chosen limit to a place on its slider, or by a step at the slider's ends, or to the word at that place.
 func (p *limitsPane) slide(c *canvas, x, y int) {
-	row := c.cells[y*c.w : (y+1)*c.w]
-	if text := row[x].text; text != "◂" && text != "▸" && text != "━" {
+	row, word := c.cells[y*c.w:(y+1)*c.w], c.wordAt(x, y)
+	choice := -1
+	if s := p.d.live; s != nil && len(s.Limits) > 0 {
+		choice = slices.Index(s.Limits[p.current(s.Limits)].Choices, word)
+	}
+	if text := row[x].text; choice < 0 && text != "◂" && text != "▸" && text != "━" {
 		return
 	}
 	if why := adjustObstacle(p.d); why != "" {
 		p.d.say(warnStyle, why)
+		return
+	}
+	if choice >= 0 {
+		p.request(p.current(p.d.live.Limits), float64(choice))
 		return
 	}
 	begin, end := x, x

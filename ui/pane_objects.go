@@ -49,6 +49,7 @@ func (p *objectsPane) draw(r region, s *stats.Snapshot) {
 		r.lines(1, 0, "no object but memory has been created", dim)
 		return
 	}
+	whole := r
 	r = r.sub(1, 0, r.w-2, r.h)
 	drawObjectHeads(r, 0)
 	r.right(objectsPeak, 0, "PEAK", headStyle)
@@ -76,6 +77,8 @@ func (p *objectsPane) draw(r region, s *stats.Snapshot) {
 		site, style := &sites[p.top+i], plain
 		if p.top+i == p.at {
 			style = cursorStyle
+			whole.repeat(0, y+i, whole.w, " ", cursorStyle)
+			whole.put(0, y+i, "▸", cursorStyle)
 		}
 		drawObjectNumbers(r, y+i, site.Live, site.Recent, site.Created, style)
 		r.text(objectsType, y+i, site.Type.String(), style)

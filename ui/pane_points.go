@@ -298,7 +298,9 @@ func (p *pointsPane) drawDetails(r region, s *stats.Snapshot, point *analysis.Di
 		y = r.lines(3, y, text, plain)
 	}
 	if text := p.doing(point); text != "" {
-		y = r.lines(3, y, text, keyStyle)
+		end := r.lines(3, y, text, plain)
+		r.text(3, y, text[:1], keyStyle)
+		y = end
 	}
 	if at := slices.IndexFunc(s.Tags, func(t stats.Tag) bool { return t.Name == point.Tag }); point.Tag != "" && at >= 0 {
 		for _, frame := range s.Tags[at].Stack {

@@ -153,18 +153,19 @@ func (b *policiesPane) draw(r region, _ *stats.Snapshot) {
 
 // drawRow draws a policy: "●" in force, "…" pending, and the summary.
 func (b *policiesPane) drawRow(r region, p *Policy, chosen bool, names int) {
-	nameStyle, textStyle := plain, dim
+	nameStyle, textStyle, sign := plain, dim, span{}
+	switch p.Name {
+	case b.pending(), b.d.live.Change.Wanted:
+		sign = span{"…", warnStyle}
+	case b.d.live.Policy:
+		sign = span{"●", goodStyle}
+	}
 	if chosen {
 		r.repeat(0, 0, r.w, " ", cursorStyle)
 		r.put(0, 0, "▸", cursorStyle)
-		nameStyle, textStyle = cursorStyle, cursorStyle
+		nameStyle, textStyle, sign.style = cursorStyle, cursorStyle, cursorStyle
 	}
-	switch p.Name {
-	case b.pending(), b.d.live.Change.Wanted:
-		r.put(1, 0, "…", warnStyle)
-	case b.d.live.Policy:
-		r.put(1, 0, "●", goodStyle)
-	}
+	r.spans(1, 0, sign)
 	r.text(3, 0, p.Name, nameStyle)
 	r.textIn(names+5, 0, r.w-names-6, p.Summary, textStyle)
 }

@@ -144,18 +144,24 @@ func (d *dashboard) nextEvent(forward bool) {
 	case found:
 		i++
 	}
-	switch {
-	case i < 0 || i >= len(times):
+	if i < 0 || i >= len(times) {
 		d.say(dim, "no event there")
 		return
+	}
+	d.showEvent(s, times[i])
+}
+
+// showEvent shows the time of an event, and what happened.
+func (d *dashboard) showEvent(s *stats.Snapshot, at uint64) {
+	switch {
 	case d.mode.recording:
-		d.cursor.goTo(times[i])
-	case !d.showFirstAfter(times[i]):
+		d.cursor.goTo(at)
+	case !d.showFirstAfter(at):
 		d.say(dim, "that has just happened")
 		return
 	}
-	d.event = times[i]
-	d.say(plain, d.eventText(s, times[i]))
+	d.event = at
+	d.say(plain, d.eventText(s, at))
 }
 
 // eventText says what happened at a time.

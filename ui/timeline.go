@@ -231,11 +231,18 @@ func (t *timeline) drawEvents(r region, marks []stats.Mark, own []userMark) {
 }
 
 func (t *timeline) drawEvent(r region, at uint64, sign span) {
+	if x, shown := t.eventColumn(at, r.w); shown {
+		r.put(x, 0, sign.text, sign.style)
+	}
+}
+
+// eventColumn returns where the sign of an event is among w cells.
+func (t *timeline) eventColumn(at uint64, w int) (x int, shown bool) {
 	behind, length := since(at, t.until), t.until-t.from
 	if at > t.until || behind >= length {
-		return
+		return 0, false
 	}
-	r.put(r.w-1-int(float64(behind)/float64(length)*float64(r.w)), 0, sign.text, sign.style)
+	return w - 1 - int(float64(behind)/float64(length)*float64(w)), true
 }
 
 // axisTime formats a time exactly enough for an axis, in a few columns: "22.5s", "3:45", "2h".
