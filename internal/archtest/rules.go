@@ -241,7 +241,7 @@ var Places = map[string]Place{
 	"internal/monitor":     {May: []string{"internal/figures", "internal/stats", "internal/units", "internal/wire"}},
 	"internal/devicebench": {May: []string{"internal/devicebench/cl", "internal/cost", "internal/units"}},
 	"internal/doctor": {May: []string{
-		"internal/session/payload", "internal/doctor/probe", "internal/session", "internal/units", "internal/wire", "tracer/rights",
+		"internal/session/payload", "internal/doctor/probe", "internal/session", "internal/units", "internal/wire", "tracer/rights", "ui",
 	}},
 	"ui": {May: []string{"internal/analysis", "internal/document", "internal/figures", "internal/stats", "internal/units", "internal/view", "internal/wire"}, Idle: true, Never: noProcesses},
 	// What commands do: they come with options that are plain structs, and return results and errors.

@@ -175,6 +175,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		{"small terminal", func(m *machine) { m.Terminal = func() (int, int, bool) { return 40, 10, true } }, Warning, "40x10 cells"},
 		{"dumb", func(m *machine) { m.Environ = []string{"TERM=dumb", "LANG=C.UTF-8"} }, Warning, `TERM is "dumb"`},
 		{"no UTF-8", func(m *machine) { m.Environ = []string{"TERM=xterm", "LC_ALL=C", "LANG=C.UTF-8"} }, Warning, `the locale "C" is not UTF-8`},
+		{"no locale", func(m *machine) { m.Environ = []string{"TERM=xterm"} }, Warning, "no locale is set"},
 		{"CI", func(m *machine) { m.Environ = append(m.Environ, "CI=true") }, Warning, "CI is set"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -275,5 +276,20 @@ func TestJSON(t *testing.T) {
 	}
 	if !back.Usable || !slices.Equal(back.Lines, r.Lines) {
 		t.Errorf("got %+v", back)
+	}
+}
+
+// TestTerminal: colours and letters are those that the dashboard uses.
+func TestTerminal(t *testing.T) {
+	for environ, want := range map[string]string{
+		"TERM=xterm-kitty": "80x24 cells, 16 million colours", "TERM=tmux-256color TMUX=/tmp/tmux,1,0": "80x24 cells, 16 million colours",
+		"TERM=xterm": "80x24 cells, 16 colours", "TERM=xterm-256color NO_COLOR=1": "no colours (NO_COLOR)",
+		"TERM=linux": "with this TERM the dashboard draws with ASCII", "TERM=xterm LC_CTYPE=C": `the locale "C" is not UTF-8: the dashboard draws with ASCII`,
+	} {
+		var r Report
+		r.terminal(&System{Environ: append(strings.Fields(environ), "LANG=C.UTF-8"), Terminal: func() (int, int, bool) { return 80, 24, true }})
+		if text := fmt.Sprint(r); !strings.Contains(text, want) {
+			t.Errorf("%s: no %q in %s", environ, want, text)
+		}
 	}
 }

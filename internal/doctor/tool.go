@@ -6,8 +6,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/charmbracelet/colorprofile"
+
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 	"codeberg.org/gpumemtop/gpumemtop/tracer/rights"
+	"codeberg.org/gpumemtop/gpumemtop/ui"
 )
 
 // tool reports gpumemtop itself.
@@ -166,15 +169,21 @@ func (r *Report) terminal(s *System) {
 	case cols < panesW || rows < panesH:
 		r.say(areaTerminal, Warning, "make it larger: "+sizeText(panesW, panesH)+", better "+sizeText(allW, allH), "the terminal has %s cells: the dashboard shows numbers only", sizeText(cols, rows))
 	default:
-		r.say(areaTerminal, OK, "", "TERM is %s, %s cells, %s", term, sizeText(cols, rows), s.colours(term))
+		r.say(areaTerminal, OK, "", "TERM is %s, %s cells, %s", term, sizeText(cols, rows), s.colours())
 	}
 	if ci := s.variable("CI"); ci != "" && ci != "false" && ci != "0" {
 		r.say(areaTerminal, Warning, "unset CI", "CI is set: no dashboard")
 	}
-	if locale := s.locale(); !strings.Contains(strings.ReplaceAll(strings.ToLower(locale), "-", ""), "utf8") {
-		r.say(areaTerminal, Warning, "use --ascii, or a locale such as C.UTF-8", "the locale %q is not UTF-8: lines and charts may be garbled", locale)
-	} else {
+	locale, ascii := s.locale(), ui.ASCIIOnly(s.Environ)
+	switch utf8 := strings.Contains(strings.ReplaceAll(strings.ToLower(locale), "-", ""), "utf8"); {
+	case utf8 && ascii:
+		r.say(areaTerminal, OK, "", "the locale %s is UTF-8; with this TERM the dashboard draws with ASCII", locale)
+	case utf8:
 		r.say(areaTerminal, OK, "", "the locale %s is UTF-8", locale)
+	case ascii:
+		r.say(areaTerminal, Warning, "use a locale such as C.UTF-8", "the locale %q is not UTF-8: the dashboard draws with ASCII", locale)
+	default:
+		r.say(areaTerminal, Warning, "use --ascii, or a locale such as C.UTF-8", "no locale is set: lines and charts may be garbled")
 	}
 }
 
@@ -190,15 +199,14 @@ func (s *System) locale() string {
 	return "C"
 }
 
-// colours says which colours are used, as the variables tell.
-func (s *System) colours(term string) string {
-	colorterm := s.variable("COLORTERM")
-	switch {
+// colours says which colours the dashboard uses.
+func (s *System) colours() string {
+	switch profile := ui.ColorsOf(s.Environ); {
 	case s.variable("NO_COLOR") != "":
 		return "no colours (NO_COLOR)"
-	case colorterm == "truecolor" || colorterm == "24bit":
+	case profile == colorprofile.TrueColor:
 		return "16 million colours"
-	case strings.Contains(term, "256color"):
+	case profile == colorprofile.ANSI256:
 		return "256 colours"
 	}
 	return "16 colours"

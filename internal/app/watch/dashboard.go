@@ -2,7 +2,6 @@ package watch
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -152,7 +151,7 @@ func (s *Screen) Show(ctx context.Context, o ui.Options) error {
 	o.Judge = &analysis.Live{Still: o.Moment != nil, Attached: o.Attached, Replay: o.Replay}
 	o.Mouse = s.options.Mouse
 	o.Write, o.Export = writeNew, func(path string, s *stats.Snapshot) error { return exportSnapshot(path, s, o.Attached) }
-	o.Refresh, o.ASCII, o.Own = s.options.Refresh, s.options.ASCII || asciiOnly(), s.options.own
+	o.Refresh, o.ASCII, o.Own = s.options.Refresh, s.options.ASCII || ui.ASCIIOnly(os.Environ()), s.options.own
 	o.State, o.Keep = lastState(), keepState
 	if o.State.Refresh > 0 && o.Refresh == UsualRefresh() { // no option names another
 		o.Refresh = o.State.Refresh
@@ -197,26 +196,12 @@ func (o *DashboardOptions) theme() (theme ui.Theme, ask bool) {
 	return ui.Dark, true
 }
 
-// colors returns the colours that the terminal has, as its environment tells. tmux takes all, and shows those that its own
-// terminal has.
+// colors returns the colours that the terminal has for a theme.
 func colors(name ui.Theme) colorprofile.Profile {
-	profile := colorprofile.Env(os.Environ())
-	switch {
-	case name == ui.Mono:
+	if name == ui.Mono {
 		return colorprofile.ASCII
-	case profile == colorprofile.ANSI256 && os.Getenv("TMUX") != "":
-		return colorprofile.TrueColor
 	}
-	return profile
-}
-
-// asciiOnly reports whether the locale is not of UTF-8, or the terminal is one that lacks most of Unicode.
-func asciiOnly() bool {
-	if slices.Contains([]string{"linux", "vt100", "vt102", "vt220"}, os.Getenv("TERM")) {
-		return true
-	}
-	locale := strings.ToLower(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG")))
-	return locale != "" && !strings.Contains(locale, "utf-8") && !strings.Contains(locale, "utf8")
+	return ui.ColorsOf(os.Environ())
 }
 
 // jobControl reports whether a shell waits that can continue our process group once it has stopped: the kernel ignores stop

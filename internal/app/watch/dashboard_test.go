@@ -76,7 +76,7 @@ func TestASCIIOnly(t *testing.T) {
 		t.Setenv("LC_ALL", test.all)
 		t.Setenv("LC_CTYPE", "")
 		t.Setenv("LANG", test.lang)
-		if got := asciiOnly(); got != test.want {
+		if got := ui.ASCIIOnly(os.Environ()); got != test.want {
 			t.Errorf("%+v: %v", test, got)
 		}
 	}
