@@ -330,7 +330,7 @@ demo:
 	@$(MAKE) -j$(PROCESSORS) bin/gpumemtop $(EXAMPLE_BINS)
 	@headless=--headless; \
 	if [ -t 0 ] && [ -t 1 ]; then headless=; fi; \
-	bin/gpumemtop $$headless -f -o build/demo.gmt --device-memory 256M --max-cached 4M -- bin/examples/photos $(DEMO_ARGUMENTS) \
+	bin/gpumemtop $$headless --guide -f -o build/demo.gmt --device-memory 256M --max-cached 4M -- bin/examples/photos $(DEMO_ARGUMENTS) \
 		|| [ $$? -gt 128 ] # stopped by you
 	@echo; bin/gpumemtop report build/demo.gmt --section findings,figures
 	@bin/gpumemtop export build/demo.gmt --format chrome -f -o build/demo.json

@@ -37,6 +37,9 @@ func (d *dashboard) draw() string {
 		for i := range l.panes {
 			d.drawPane(all, &l.panes[i], s)
 		}
+		if d.o.Guide {
+			d.drawGuide(all.sub(0, d.h-1-l.bottom(), d.w, 1), s)
+		}
 		if l.message {
 			d.drawMessage(all.sub(0, d.h-2, d.w, 1), s)
 		}

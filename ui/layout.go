@@ -202,7 +202,11 @@ func (d *dashboard) arrange() layout {
 	if !d.mode.pool && len(p.lists) > 1 { // it has no misses and no limits
 		p.lists = []paneID{paneFree, paneTransfers}
 	}
-	return arrange(d.w, d.h, d.zoom, p.without(hidden))
+	h := d.h
+	if d.o.Guide && sizeOf(d.w, d.h-1) >= compact {
+		h-- // its line lies under the panes
+	}
+	return arrange(d.w, h, d.zoom, p.without(hidden))
 }
 
 // nextPreset shows the next choice of panes.

@@ -179,13 +179,17 @@ func (p *pointsPane) keys(w, most int) []span {
 	deed := p.deed(&p.found[at], at == 0)
 	brief, _, _ := strings.Cut(deed, ": ")
 	if before, to, found := strings.Cut(brief, " → "); found {
-		brief = before[:max(0, strings.LastIndexByte(before, ' '))] + " → " + to
+		if name, _, named := strings.Cut(before, " "); named {
+			brief = name + " → " + to
+		} else {
+			brief = "set " + to
+		}
 	}
 	for _, form := range []struct {
 		text string
 		w    int
 	}{{deed, w}, {brief, max(w, most)}} {
-		if keys := slices.Concat(list, []span{{"  y", keyStyle}, {": " + strings.TrimSpace(form.text), dim}}, undo); spansWidth(keys) <= form.w {
+		if keys := slices.Concat(list, []span{{"  y", keyStyle}, {": " + form.text, dim}}, undo); spansWidth(keys) <= form.w {
 			return keys
 		}
 	}

@@ -94,6 +94,7 @@ type Options struct {
 	AskTheme    bool    // the terminal is asked whether it is dark or light; until it answers, it is as Theme
 	Own         *Colors // of the user; nil: none
 	Mouse       bool    // the wheel and clicks act
+	Guide       bool    // a line says what to press next
 	ReadOnly    bool    // show limits and policy without changing them
 	ExitWithApp bool    // close when the program ends
 	State       State   // as the last dashboard was left

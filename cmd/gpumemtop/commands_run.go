@@ -62,7 +62,7 @@ func runFields(o *watch.RunOptions) fields {
 // dashboardRunFields are the settings of run.
 func dashboardRunFields(o *watch.RunOptions) fields {
 	return runFields(o).with(dashboardFields(&o.Dashboard)).
-		with(fields{"dashboard": &o.Dashboard.Piped, "exit-with-app": &o.ExitWithApp, "no-replay": &o.NoReplay, "read-only": &o.ReadOnly})
+		with(fields{"dashboard": &o.Dashboard.Piped, "guide": &o.Dashboard.Guide, "exit-with-app": &o.ExitWithApp, "no-replay": &o.NoReplay, "read-only": &o.ReadOnly})
 }
 
 func newRun() *cobra.Command {

@@ -194,6 +194,7 @@ var settings = []setting{
 	{name: "max", variant: "advise", value: "N", group: groupOutput, help: "pieces of advice in the text for each program; 0: all, and all runs"},
 	{name: "headless", group: groupDashboard, env: true, help: "no dashboard: only the figures at the end"},
 	{name: "dashboard", group: groupDashboard, env: true, help: "the dashboard where standard output is a pipe, too: it hides what the other end prints"},
+	{name: "guide", group: groupDashboard, env: true, help: "a line in the dashboard says what to press next"},
 	{name: "exit-with-app", group: groupDashboard, env: true, help: "close the dashboard when the program ends"},
 	{name: "no-replay", group: groupDashboard, env: true, help: "do not repeat the program's output after the dashboard closes"},
 	{name: "read-only", group: groupDashboard, env: true, help: "show limits and the policy without letting them be changed"},

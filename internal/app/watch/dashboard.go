@@ -31,6 +31,7 @@ type DashboardOptions struct {
 	ASCII    bool
 	NoColor  bool
 	Mouse    bool
+	Guide    bool          // a line says what to press next
 	Theme    string        // one of Themes, or a file; empty: auto
 	Refresh  time.Duration // between two frames, 20 ms to 10 s
 
@@ -149,7 +150,7 @@ func (s *Screen) Show(ctx context.Context, o ui.Options) error {
 	o.Input, o.Terminal = s.tty, s.tty
 	o.PostMortem, o.JobControl = postMortem, jobControl()
 	o.Judge = &analysis.Live{Still: o.Moment != nil, Attached: o.Attached, Replay: o.Replay}
-	o.Mouse = s.options.Mouse
+	o.Mouse, o.Guide = s.options.Mouse, s.options.Guide
 	o.Write, o.Export = writeNew, func(path string, s *stats.Snapshot) error { return exportSnapshot(path, s, o.Attached) }
 	o.Refresh, o.ASCII, o.Own = s.options.Refresh, s.options.ASCII || ui.ASCIIOnly(os.Environ()), s.options.own
 	o.State, o.Keep = lastState(), keepState

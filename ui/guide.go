@@ -1,0 +1,70 @@
+package ui
+
+import "codeberg.org/gpumemtop/gpumemtop/internal/stats"
+
+// hint is a key with what it does; without a key, what came of the last one.
+type hint struct{ key, text string }
+
+// drawGuide draws what to press next, for who sees the dashboard for the first time.
+func (d *dashboard) drawGuide(r region, s *stats.Snapshot) {
+	items := []item{{0, []span{{" next ", bannerStyle}}}}
+	for i, h := range d.guide(s) {
+		if h.key == "" {
+			items = append(items, item{i, []span{{h.text, goodStyle}}})
+			continue
+		}
+		items = append(items, item{i, []span{{h.key, keyStyle}, {" " + h.text, dim}}})
+	}
+	r.lineOf(1, 0, 2, fit(items, r.w-2, 2))
+}
+
+// guide leads from what stands out to what a change gains.
+func (d *dashboard) guide(s *stats.Snapshot) []hint {
+	back, quit := hint{"esc", "back"}, hint{"q", "quit: what was found follows"}
+	last := d.ledger.last()
+	switch running := s.Measured.Running(); {
+	case d.ended():
+		return []hint{{"", "the program has ended"}, quit, {"!", "what stood out"}}
+	case d.zoom == panePoints && (last == nil || !d.resting()):
+		return append(d.guidePoints(), back)
+	case d.zoom != noPane && last == nil:
+		return []hint{back}
+	case running != nil:
+		return []hint{{"", "measuring: " + running.Other() + ", in parts of the run"}, {"E", "end that"}}
+	case last != nil && len(last.after) == 0:
+		return []hint{{"", "✓ " + last.label + ": what it changes is known in 3 s"}, {"u", "take it back"}}
+	case last != nil:
+		served, _ := last.texts(false)
+		list := []hint{{"", "✓ " + served}}
+		if m := s.Measured.Known(); m != nil {
+			return append(list, hint{"", "measured: " + m.Change()}, quit)
+		}
+		if d.o.Measure != nil {
+			list = append(list, hint{"E", "measure what it gains"})
+		}
+		return append(list, hint{"u", "take it back"})
+	case len(d.points.found) > 0:
+		return []hint{{"!", "what stands out, and what to do about it"}, {"?", "what all this is"}}
+	}
+	return []hint{{"", "the program runs: what it does wrong is named above within seconds"}, {"?", "what all this is"}}
+}
+
+// resting reports whether nothing that stands out can be done with a key.
+func (d *dashboard) resting() bool {
+	_, why := d.points.suggestion()
+	return why != ""
+}
+
+// guidePoints are the keys of the list of what stands out.
+func (d *dashboard) guidePoints() []hint {
+	list := []hint{{"enter", "where it happens"}}
+	for i := range d.points.found {
+		if text := d.points.doing(&d.points.found[i]); text != "" && text[0] == 'y' {
+			if i == d.points.at {
+				return []hint{{"y", "do it: " + d.points.deed(&d.points.found[i], false)}, list[0]}
+			}
+			return append([]hint{{"j", "to what y can do"}}, list...)
+		}
+	}
+	return list
+}
