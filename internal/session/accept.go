@@ -189,7 +189,10 @@ func readHello(conn *net.UnixConn) (wire.Hello, int, error) {
 	}
 	fds := descriptors(rights[:rightsLen])
 	hello, err := wire.DecodeHello(message[:n])
-	if err == nil && len(fds) != 1 {
+	if err == nil && len(fds) == 0 {
+		err = fmt.Errorf("it may not share the %d MiB of memory that a session reserves: ulimit -f or -v allows less", wire.RegionSize>>20)
+	}
+	if err == nil && len(fds) > 1 {
 		err = fmt.Errorf("its hello carries %d descriptors, want 1", len(fds))
 	}
 	if err == nil {

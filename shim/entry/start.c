@@ -33,6 +33,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -97,6 +98,9 @@ static int connect_to(const char *dir)
 
 static int make_region(void)
 {
+	struct rlimit most;
+	if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < REGION_SIZE) /* the kernel would send the program a signal */
+		return -1;
 	int fd = memfd_create("gpumemtop", MFD_CLOEXEC);
 	if (fd < 0)
 		return -1;
@@ -132,6 +136,7 @@ static void read_command_line(struct gmthello *hello)
 		hello->arguments = (uint32_t)n;
 }
 
+/* Without a region the session says that there is none. */
 static bool send_hello(int socket, int region)
 {
 	struct gmthello hello = {.magic = GMT_MAGIC, .version = GMT_VERSION, .pid = (uint32_t)getpid(), .ppid = (uint32_t)getppid()};
@@ -147,6 +152,8 @@ static bool send_hello(int socket, int region)
 	rights->cmsg_type = SCM_RIGHTS;
 	rights->cmsg_len = CMSG_LEN(sizeof region);
 	memcpy(CMSG_DATA(rights), &region, sizeof region);
+	if (region < 0)
+		message.msg_controllen = 0;
 	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof hello;
 }
 
@@ -289,7 +296,7 @@ static bool start(const char *dir)
 		return false;
 	gmt_clock_start();
 	int region = make_region();
-	bool sent = region >= 0 && send_hello(socket, region);
+	bool sent = send_hello(socket, region) && region >= 0;
 	if (region >= 0)
 		close(region);
 	if (!sent) {

@@ -178,7 +178,7 @@ int main(int argc, char **argv)
 	return argc > 0;
 }`
 
-// A program that is refused threads, or has little address space, ends as it does alone. The core opens no descriptor for
+// A program that is refused threads, or has little address space or small files, ends as it does alone. The core opens no descriptor for
 // the timers that threads wait with where one of them creates a slab.
 func TestLittleRoom(t *testing.T) {
 	for _, c := range []struct {
@@ -189,6 +189,7 @@ func TestLittleRoom(t *testing.T) {
 		{[]string{fault("barred"), "200", "500"}, "futhark", "hit rate  "},
 		{[]string{fault("barred"), "200", "500"}, "slab", "hit rate  "},
 		{[]string{"prlimit", "--as=1000000000", example("leak"), "5", "1M"}, "futhark", "no pool in 1 process: the allocator needs 4 GiB"},
+		{[]string{"prlimit", "--fsize=200000000", example("leak"), "5", "1M"}, "slab", "a process is not watched: it may not share the "},
 	} {
 		bare := runBare(t, c.args...)
 		here := run(t, command{args: slices.Concat([]string{gpumemtop(), "--headless", "--policy", c.policy, "--"}, c.args)})
