@@ -1,7 +1,11 @@
 package remote
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/gob"
+	"errors"
+	"io"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -273,6 +277,37 @@ func FuzzRequest(f *testing.F) {
 		r, err := parseRequest(line)
 		if err == nil && r.verb != "look" && r.verb != "record" && r.verb != "measure" && r.name == "" {
 			t.Errorf("%q is a request without a name", line)
+		}
+	})
+}
+
+// FuzzAnswer: whatever a session says, a client fails or shows it.
+func FuzzAnswer(f *testing.F) {
+	for _, a := range []Answer{
+		{Final: true, Error: "no"},
+		{Snapshot: &stats.Snapshot{Events: 1, Tags: make([]stats.Tag, 3), Processes: []stats.Process{{PID: 7}}}, Curve: &view.Curve{Requests: 5}},
+		{Lines: []view.OutputLine{{Text: "line", Stderr: true}}, Next: 4, Sequence: 9, Text: "recording"},
+	} {
+		var said bytes.Buffer
+		sends := gob.NewEncoder(&said)
+		if err := errors.Join(sends.Encode(About{Version: version, Program: "app"}), sends.Encode(a), sends.Encode(a)); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(said.Bytes())
+	}
+	f.Fuzz(func(_ *testing.T, said []byte) {
+		c := &Client{from: bufio.NewReader(bytes.NewReader(said))}
+		c.bounded = &io.LimitedReader{R: c.from, N: aboutMax}
+		c.answers = gob.NewDecoder(byteReader{c})
+		err := c.answers.Decode(&c.About)
+		for err == nil {
+			var a Answer
+			c.bounded.N = answerMax
+			if err = c.answers.Decode(&a); err == nil && a.Snapshot != nil {
+				for i := range a.Snapshot.Tags {
+					_ = a.Snapshot.Tags[i].Trend.Plus(a.Snapshot.Tags[0].Trend).Points()
+				}
+			}
 		}
 	})
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/hostileelf"
 )
 
 // common prints the place that called it: a name, the module, and the return address relative to its base.
@@ -379,8 +381,8 @@ func FuzzLoad(f *testing.F) {
 	for at := 0; at < len(seed); at += 97 {
 		f.Add(uint32(at), []byte{0xff, 0xff, 0xff, 0x7f, byte(at), byte(at >> 8)})
 	}
-	for _, sections := range hostile {
-		if file := hostileELF(sections()); len(file) < 32<<10 {
+	for _, file := range hostileelf.Files() {
+		if len(file) < 32<<10 {
 			f.Add(uint32(0), append(file, make([]byte, 1-len(file)%2)...))
 		}
 	}

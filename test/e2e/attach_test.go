@@ -2,13 +2,18 @@ package e2e
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/hostileelf"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/rightstest"
 )
 
@@ -141,4 +146,40 @@ func built(t *testing.T, name, source string, flags ...string) string {
 		t.Fatalf("gcc: %s\n%s", result, result.stderr)
 	}
 	return program
+}
+
+// Hostile files of a program of another user take little of root's memory and time. Its names of code in /tmp are not read.
+func TestAttachedToAnotherUsersHostileProgram(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("the program has code of its own for amd64 alone")
+	}
+	rightstest.Need(t)
+	const ring, memoryMost, timeMost = 64 << 10, 256 << 10, 5 * time.Second // KiB
+	dir, user := unknownUser(t, fault("mapped"))
+	for name, file := range hostileelf.Files() {
+		t.Run(name, func(t *testing.T) {
+			plugin := filepath.Join(dir, strings.ReplaceAll(name, " ", "-"))
+			if err := os.WriteFile(plugin, append(file, make([]byte, 64<<10)...), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			input, feed := io.Pipe()
+			defer feed.Close() //nolint:errcheck // it may be closed
+			p := start(t, command{args: slices.Concat(user, []string{dir + "/mapped", plugin, "200000"}), stdin: input})
+			waitFor(t, "the program to be ready", func() bool { return contains(p.stdout.bytes(), "ready") })
+			w := attach(t, "-p", itoa(p.cmd.Process.Pid))
+			_, _ = feed.Write([]byte("\n"))
+			time.Sleep(2 * time.Second) // names are read while it lives
+			_ = feed.Close()
+			ends(t, p)
+			w.end()
+			used := w.cmd.ProcessState.SysUsage().(*syscall.Rusage)
+			took := w.cmd.ProcessState.UserTime() + w.cmd.ProcessState.SystemTime()
+			if f := reportOf(t, w.file); f.DriverCreates < 200 || contains(w.stderr.bytes(), "a_function_of_number") {
+				t.Errorf("%d creates were seen", f.DriverCreates)
+			}
+			if memory := used.Maxrss - ring; memory > memoryMost || took > timeMost { // the ring is mapped twice
+				t.Errorf("it took %d KiB and %v", memory, took)
+			}
+		})
+	}
 }
