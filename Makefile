@@ -433,6 +433,7 @@ test-fleet: all $(GOLANGCI)
 # Tries this machine's device, and writes a report. DRIVER=FILE.icd chooses among several drivers, SIZE=1M the size of buffers.
 .PHONY: gpu-check
 gpu-check: all build/clinfo.stamp
+	$(GO) build -o build/bench ./bench
 	$(if $(DRIVER),OCL_ICD_VENDORS=$(DRIVER)) bash test/gpu-check.sh build/gpu-check.txt $(SIZE)
 
 # Everything, also what make test leaves out and what would rot: each part, whether those before it failed or not.

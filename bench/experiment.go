@@ -12,26 +12,38 @@ import (
 	"time"
 )
 
+// The seconds that a whole run and the run of the experiment are to take.
+const (
+	wholeSeconds  = 2.5
+	insideSeconds = 10
+)
+
 // measurable are programs whose iterations come fast enough for an answer inside one run of some seconds. COUNT is how many they make.
 var measurable = []struct {
 	name, against string
-	whole, inside int // iterations of a whole run, and of the run of the experiment
+	few           int // iterations of a run of some tenths of a second on a slow device
 	args          []string
 }{
-	{"stencil, 40 MiB", "none", 300, 1000, []string{"bin/examples/stencil", "COUNT", "40M"}},
-	{"stencil, 4 MiB", "none", 5000, 10000, []string{"bin/examples/stencil", "COUNT", "4M"}},
-	{"pipeline, 2 MiB", "none", 1400, 3000, []string{"bin/examples/pipeline", "COUNT", "2M"}},
-	{"tiles, 4 MiB", "none", 1200, 2500, []string{"bin/test/tiles", "COUNT", "4M"}},
-	{"pointers, 16 MiB", "none", 2200, 4000, []string{"bin/test/pointers", "COUNT", "16M"}},
-	{"train", "none", 420, 1000, []string{"bin/examples/train", "COUNT"}},
-	{"mosaic, 4 MiB", "none", 4000, 8000, []string{"bin/examples/mosaic", "COUNT", "4M"}},
-	{"PyOpenCL's arrays, 4 MB each", "none", 100, 400, []string{"/usr/bin/python3", "bench/gains/arrays.py", "COUNT", "1000"}},
-	{"PyOpenCL's arrays, 8 MB each", "none", 50, 220, []string{"/usr/bin/python3", "bench/gains/arrays.py", "COUNT", "1448"}},
-	{"OpenCV's UMat, 1024²", "none", 150, 500, []string{"/usr/bin/python3", "bench/gains/umat.py", "COUNT", "1024"}},
-	{"ViennaCL's solver", "none", 600, 1500, []string{"solver", "COUNT", "100000"}},
-	{"both alike: stencil", "futhark", 450, 1100, []string{"bin/examples/stencil", "COUNT", "40M"}},
-	{"both alike: train", "futhark", 420, 1000, []string{"bin/examples/train", "COUNT"}},
+	{"stencil 40 MiB", "none", 30, []string{"bin/examples/stencil", "COUNT", "40M"}},
+	{"stencil 4 MiB", "none", 300, []string{"bin/examples/stencil", "COUNT", "4M"}},
+	{"pipeline 2 MiB", "none", 100, []string{"bin/examples/pipeline", "COUNT", "2M"}},
+	{"tiles 4 MiB", "none", 100, []string{"bin/test/tiles", "COUNT", "4M"}},
+	{"pointers 16 MiB", "none", 100, []string{"bin/test/pointers", "COUNT", "16M"}},
+	{"train", "none", 40, []string{"bin/examples/train", "COUNT"}},
+	{"mosaic 4 MiB", "none", 300, []string{"bin/examples/mosaic", "COUNT", "4M"}},
+	{"PyOpenCL's arrays 4 MB each", "none", 10, []string{"arrays", "COUNT", "1000"}},
+	{"PyOpenCL's arrays 8 MB each", "none", 5, []string{"arrays", "COUNT", "1448"}},
+	{"PyOpenCL's arrays 67 MB each", "none", 2, []string{"arrays", "COUNT", "4096"}},
+	{"OpenCV's UMat 1024²", "none", 15, []string{"umat", "COUNT", "1024"}},
+	{"ViennaCL's solver", "none", 60, []string{"solver", "COUNT", "100000"}},
+	{alike + "stencil", "futhark", 30, []string{"bin/examples/stencil", "COUNT", "40M"}},
+	{alike + "pipeline", "futhark", 100, []string{"bin/examples/pipeline", "COUNT", "2M"}},
+	{alike + "train", "futhark", 40, []string{"bin/examples/train", "COUNT"}},
+	{alike + "mosaic", "futhark", 300, []string{"bin/examples/mosaic", "COUNT", "4M"}},
 }
+
+// alike begins the names of programs that run with the same configuration on both sides.
+const alike = "both alike: "
 
 // watchedComparison is what compare --against finds, and insideRun what a run with --measure does. Differences are parts of 1.
 type watchedComparison struct {
@@ -40,7 +52,7 @@ type watchedComparison struct {
 }
 
 type insideRun struct {
-	Measured *struct {
+	Measured []struct {
 		*Change
 		Why                string
 		Blocks, Iterations int
@@ -62,10 +74,10 @@ func (c *Change) String() string {
 
 // experiment compares what an experiment inside one run finds with whole runs of the same two configurations.
 func (b *bench) experiment() error {
-	b.row("program", "inside one run", "blocks", "iterations", "s", "whole runs", "of each", "s", "agree", "exact")
+	b.row("program", "inside one run", "blocks", "iterations", "s", "whole runs", "of each", "s", "agree", "exact", "measuring costs")
 	var notes []string
 	for i, m := range measurable {
-		if !strings.HasPrefix(m.name, b.pick) {
+		if !slices.ContainsFunc(strings.Split(b.pick, ","), func(begin string) bool { return strings.HasPrefix(m.name, begin) }) {
 			continue
 		}
 		cells, err := b.insideAndWhole(i)
@@ -77,7 +89,8 @@ func (b *bench) experiment() error {
 	}
 	b.flush()
 	fmt.Println("\nChange of the time of an iteration with futhark, as a part of that without a pool, or with futhark where both are alike; all\n" +
-		"are watched. Exact: half of the interval is at most 2 % or a third of the change.")
+		"are watched. Exact: half of the interval is at most 2 % or a third of the change. Measuring costs: the change of the time of a\n" +
+		"whole run by an experiment that never ends, with arms that are alike, so that none is worse; with the interval by sign test.")
 	for _, note := range notes {
 		fmt.Println(note)
 	}
@@ -88,28 +101,77 @@ func (b *bench) experiment() error {
 func (b *bench) insideAndWhole(program int) ([]any, error) {
 	m := &measurable[program]
 	args := slices.Clone(m.args)
-	if args[0] == "solver" {
+	if !strings.Contains(args[0], "/") {
 		var err error
 		if args, _, err = b.findProgram(args); err != nil {
 			return nil, err
 		}
 	}
 	count := slices.Index(args, "COUNT")
-	args[count] = strconv.Itoa(m.whole)
+	each, err := b.iteration(args, count, m.few)
+	if err != nil {
+		return nil, err
+	}
+	args[count] = strconv.Itoa(max(m.few, int(wholeSeconds/each)))
 	var whole watchedComparison
 	compared := filepath.Join(b.temp, "compared.json")
 	flags := []string{"compare", "--against", m.against, "--runs", strconv.Itoa(b.runs), "--format", "json", "--"}
 	if _, err := b.found(&whole, compared, true, slices.Concat(flags, args)); err != nil {
 		return nil, err
 	}
-	args[count] = strconv.Itoa(m.inside)
+	costs := ""
+	if strings.HasPrefix(m.name, alike) {
+		if costs, err = b.measuringCosts(args); err != nil {
+			return nil, err
+		}
+	}
+	args[count] = strconv.Itoa(max(m.few, int(insideSeconds/each)))
 	var inside insideRun
-	summary := filepath.Join(b.temp, "summary.json")
-	took, err := b.found(&inside, summary, false, slices.Concat([]string{"--headless", "--measure=" + m.against, "-f", "--summary", summary, "--"}, args))
+	took, err := b.measured(&inside, args, "--measure="+m.against)
 	if err != nil {
 		return nil, err
 	}
-	return cellsOf(&inside, &whole, took), nil
+	return append(cellsOf(&inside, &whole, took), costs), nil
+}
+
+// iteration returns the seconds of one iteration of a program, by two short runs.
+func (b *bench) iteration(args []string, count, few int) (seconds float64, err error) {
+	var took [2]float64
+	for i, n := range []int{few, 3 * few} {
+		args[count] = strconv.Itoa(n)
+		var r result
+		cmd := b.program(args)
+		cmd.Dir = b.root
+		if err := r.execute(cmd); err != nil {
+			return 0, err
+		}
+		took[i] = r.wall.Seconds()
+	}
+	return max(took[1]-took[0], 1e-3) / float64(2*few), nil
+}
+
+// measuringCosts returns what an experiment with arms that are alike adds to a run.
+func (b *bench) measuringCosts(args []string) (string, error) {
+	ratios := make([]float64, b.runs)
+	for i := range ratios {
+		without, err := b.measured(&insideRun{}, args)
+		if err != nil {
+			return "", err
+		}
+		with, err := b.measured(&insideRun{}, args, "--measure=futhark", "--measure-until=0.1")
+		if err != nil {
+			return "", err
+		}
+		ratios[i] = 100 * (with.Seconds()/without.Seconds() - 1)
+	}
+	low, high := between(ratios)
+	return fmt.Sprintf("%+.1f %% (%+.1f to %+.1f)", middle(ratios), low, high), nil
+}
+
+// measured runs a program under gpumemtop with flags, and returns how long it ran.
+func (b *bench) measured(into *insideRun, args []string, flags ...string) (time.Duration, error) {
+	summary := filepath.Join(b.temp, "summary.json")
+	return b.found(into, summary, false, slices.Concat([]string{"--headless", "-f", "--summary", summary}, flags, []string{"--"}, args))
 }
 
 // found runs gpumemtop, reads what it wrote to a file, or else to stdout, and returns how long it ran.
@@ -137,13 +199,15 @@ func (b *bench) found(into any, file string, stdout bool, args []string) (took t
 
 // cellsOf holds what one run shows against what whole runs show.
 func cellsOf(inside *insideRun, whole *watchedComparison, took time.Duration) []any {
-	m, w := inside.Measured, whole.Iteration
+	w := whole.Iteration
 	cells := []any{"?", "", "", fixed(took.Seconds(), 1), "?", len(whole.NS), fixed(middle(whole.NS)/1e9, 1), "?", "no"}
 	if w != nil {
 		cells[4] = w.String()
 	}
-	switch {
-	case m == nil:
+	if len(inside.Measured) == 0 {
+		return cells
+	}
+	switch m := &inside.Measured[0]; {
 	case m.Change == nil:
 		cells[0] = m.Why
 	default:

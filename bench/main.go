@@ -110,7 +110,7 @@ type bench struct {
 	root string   // of the repository
 	temp string   // for recordings
 	runs int      // of each program in each mode; the median counts
-	pick string   // how the names of programs of section experiment begin; empty: all
+	pick string   // how the names of programs of section experiment begin, commas between; empty: all
 	env  []string // variables for programs, besides our own
 	out  *tabwriter.Writer
 }
@@ -118,7 +118,7 @@ type bench struct {
 func main() {
 	runs := flag.Int("runs", 3, "run each program so often in each mode")
 	only := flag.String("only", "", "comma-separated sections to measure, of: "+strings.Join(sectionNames(), ", "))
-	pick := flag.String("pick", "", "in sections experiment and proportion, only programs whose names begin so")
+	pick := flag.String("pick", "", "in sections experiment and proportion, only programs whose names begin with one of these, commas between")
 	flag.Parse()
 	if err := run(max(*runs, 1), *only, *pick); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)

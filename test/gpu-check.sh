@@ -1,7 +1,7 @@
 #!/bin/bash
 # Tries gpumemtop on this machine's OpenCL driver, the first platform that the loader gives, and writes one report to send
-# back: what there is, what buffers cost, whether programs do under each policy what they do alone, how long they take, and
-# whether attach sees them. Run by make gpu-check.
+# back: what there is, what buffers cost, whether programs do under each policy what they do alone, how long they take, what
+# --measure finds, in at most five minutes, and whether attach sees them. Run by make gpu-check.
 #
 #   gpu-check.sh REPORT [SIZE [TIME]]   of the buffers, default 16M; for one comparison of times, default 20s
 set -uo pipefail
@@ -75,6 +75,8 @@ attached() {
 			"${limit[@]}" bin/gpumemtop compare --budget "$budget" --policy "$policy" -- "bin/$program" 20 "$size" 2> "$work/null"
 		done
 	done
+	title 'what the pool is worth, inside one run and in whole runs'
+	timeout -k 5 300 build/bench -only experiment -runs 6 -pick 'stencil 40,pipeline,pointers,train'
 	title attach
 	attached
 	title result
