@@ -77,7 +77,7 @@ func (b *bench) experiment() error {
 	b.row("program", "inside one run", "blocks", "iterations", "s", "whole runs", "of each", "s", "agree", "exact", "measuring costs")
 	var notes []string
 	for i, m := range measurable {
-		if !slices.ContainsFunc(strings.Split(b.pick, ","), func(begin string) bool { return strings.HasPrefix(m.name, begin) }) {
+		if !b.picks(m.name) {
 			continue
 		}
 		cells, err := b.insideAndWhole(i)

@@ -115,6 +115,11 @@ type bench struct {
 	out  *tabwriter.Writer
 }
 
+// picks reports whether the user wants a program measured.
+func (b *bench) picks(program string) bool {
+	return slices.ContainsFunc(strings.Split(b.pick, ","), func(begin string) bool { return strings.HasPrefix(program, begin) })
+}
+
 func main() {
 	runs := flag.Int("runs", 3, "run each program so often in each mode")
 	only := flag.String("only", "", "comma-separated sections to measure, of: "+strings.Join(sectionNames(), ", "))

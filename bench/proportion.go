@@ -31,7 +31,7 @@ func (b *bench) proportion() error {
 	b.row("program", "policy", "time ×", "from", "to", "hits", "in use", "reserved", "reserved / in use", "beyond", "create p99 µs")
 	var notes []string
 	for _, workload := range slices.Concat(outgrowing, needing) {
-		if !strings.HasPrefix(workload[0], b.pick) {
+		if !b.picks(workload[0]) {
 			continue
 		}
 		if err := b.inProportion(modes, workload); err != nil {

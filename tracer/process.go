@@ -81,9 +81,12 @@ func (t *Tracer) watch(p *process, time uint64) {
 	if len(payload) == 0 {
 		payload = wire.AppendProcess(nil, []string{p.target.Comm})
 	}
+	place := p.target.Place()
 	r := wire.ProcessFields{
-		Time: time, PID: uint64(p.pid), Parent: uint64(p.target.Parent), RankNumber: wire.RankNumber(p.target.Rank()),
+		Time: time, PID: uint64(p.pid), Parent: uint64(p.target.Parent), RankNumber: wire.RankNumber(place.Rank),
 	}.Record(payload)
+	p.write(&r)
+	r = place.Record(time)
 	p.write(&r)
 }
 

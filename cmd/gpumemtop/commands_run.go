@@ -37,7 +37,7 @@ func siteFields(s *watch.SetupOptions) fields {
 }
 
 func recordingFields(o *watch.OutputOptions) fields {
-	return fields{"json": &o.Trace, "output:record": &o.Recording, "summary": &o.Summary, "force": &o.Force, "label": &o.Labels}
+	return fields{"json": &o.Trace, "output:record": &o.Recording, "summary": &o.Summary, "force": &o.Force, "label": &o.Labels, "app": &o.App}
 }
 
 func monitorFields(m *watch.MonitorOptions) fields {
@@ -161,7 +161,7 @@ const anySession = " "
 
 // showSession refuses what only concerns watching programs.
 func showSession(cmd *cobra.Command, name string, readOnly bool, o *watch.DashboardOptions) error {
-	for _, flag := range []string{"pid", "comm", "cgroup", "all", "follow", "duration", "output", "json", "summary", "label", "listen", "textfile", "push", "otlp", "ghosts"} {
+	for _, flag := range []string{"pid", "comm", "cgroup", "all", "follow", "duration", "output", "json", "summary", "label", "app", "listen", "textfile", "push", "otlp", "ghosts"} {
 		if cmd.Flags().Changed(flag) {
 			return fmt.Errorf("--%s is for watching programs: leave it out with --session", flag)
 		}

@@ -178,6 +178,8 @@ var settings = []setting{
 	{name: "label", value: "NAME=VALUE", group: groupOutput, env: true,
 		help: "keep this with what is recorded, exported and monitored, for example team=vision; may be given several times, or " +
 			"with commas between, up to 16"},
+	{name: "app", value: "NAME", group: groupOutput, env: true,
+		help: "name of the program for reports over many runs; by default that of its file, or of the script that an interpreter runs"},
 	{name: "summary", value: "FILE", group: groupOutput, env: true, help: "write the final figures as JSON, in place of earlier ones"},
 	{name: "format", variant: "export", value: "NAME", group: groupOutput, help: "what to write: " + convert.ExportHelp()},
 	{name: "lake", group: groupOutput,

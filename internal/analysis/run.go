@@ -68,7 +68,7 @@ func newRun(o *Options, s *survey) *run {
 		x.started = s.earliest
 	}
 	x.model = stats.New(stats.Options{
-		Program: o.Header.Program, Arguments: o.Header.Arguments, Policy: o.Header.Policy, Labels: o.Header.Labels,
+		Program: o.Header.Program, Arguments: o.Header.Arguments, Policy: o.Header.Policy, App: o.Header.App, Labels: o.Header.Labels,
 		Limits: stats.PolicyLimits(o.Header.Policy, o.Header.Limits), LimitsOf: stats.DefaultLimits, Auto: o.Header.Auto, Started: x.started, NoTrends: true,
 		DeviceMemory: o.Header.DeviceMemory, Apart: o.Header.Apart, NodeOf: o.Header.NodeOf,
 		Observers: []heap.Observer{x},

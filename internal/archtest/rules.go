@@ -75,7 +75,7 @@ var Places = map[string]Place{
 
 	// What arrives from others.
 	"internal/budget":    {Timeless: true, Never: noFiles},
-	"internal/untrusted": {},
+	"internal/untrusted": {May: []string{"internal/wire"}},
 	"internal/document":  {May: []string{"internal/budget", "internal/units"}, Timeless: true, Never: noFiles},
 	// The generators run at build time and belong to what they generate.
 	"internal/wire/gen": {Unsafe: true},
@@ -232,7 +232,7 @@ var Places = map[string]Place{
 	"internal/session/inherited": {Cgo: true, Unsafe: true},
 	"internal/session/machine":   {May: []string{"internal/wire"}, Cgo: true, Unsafe: true},
 	"internal/session": {May: []string{
-		"allocator", "internal/session/inherited", "internal/session/machine", "internal/stats", "internal/session/payload", "internal/units", "internal/symbol",
+		"allocator", "internal/session/inherited", "internal/session/machine", "internal/stats", "internal/session/payload", "internal/units", "internal/untrusted", "internal/symbol",
 		"internal/recording", "internal/view", "internal/wire", "tracer",
 	}},
 	"internal/doctor/probe": {May: []string{"internal/session/payload", "internal/session", "internal/wire"}},

@@ -24,6 +24,7 @@ type ProcessNames struct {
 	Parent    int
 	Program   string
 	Arguments []string
+	Place     wire.Place
 	Devices   []Device
 	Kernels   Kernels
 	sites     map[uint32]*Site
@@ -36,6 +37,7 @@ type ProcessNames struct {
 type Device struct {
 	Number       uint64 // of the DEVICE event
 	Name, Driver string
+	Identity     string // PCI address, UUID or both, or "local N"; empty: unknown
 	Global       uint64 // bytes of memory, 0 when unknown
 }
 
@@ -90,6 +92,10 @@ func (n *Names) Add(r *wire.Record) {
 		n.Process(r.Process).introduce(r)
 	case wire.KindDevice:
 		n.Process(r.Process).device(r)
+	case wire.KindDiag:
+		if r.AsDiag().Diag() == wire.DiagPlace {
+			n.Process(r.Process).Place = wire.ParsePlace(r.Payload)
+		}
 	case wire.KindKernel:
 		n.Process(r.Process).Kernels.Add(r.AsKernel().Kernel(), r.Payload)
 	case wire.KindModule:
@@ -153,11 +159,25 @@ func (p *ProcessNames) introduce(r *wire.Record) {
 	}
 }
 
+// App returns the name of the program of a process in a recording: that which the user chose, else that of its file, or of the script
+// that this runs.
+func (p *ProcessNames) App(h *recording.Header) string {
+	id := p.Identity(h)
+	return Label([]byte(cmp.Or(id.App, wire.ProgramName(cmp.Or(p.Program, h.Program), p.Arguments))))
+}
+
+// Identity returns that of the run which a process belongs to, with the place of the process.
+func (p *ProcessNames) Identity(h *recording.Header) recording.Identity {
+	id := h.IdentityOf(p.Number)
+	id.Place = p.Place.Or(id.Place)
+	return id
+}
+
 func (p *ProcessNames) device(r *wire.Record) {
 	e := r.AsDevice()
-	name, driver, _ := wire.ParseDevice(r.Payload)
+	name, driver, identity := wire.ParseDevice(r.Payload)
 	p.Devices = append(p.Devices, Device{
-		Number: e.Device(), Name: Clean(name), Driver: Clean(driver), Global: e.Memory(),
+		Number: e.Device(), Name: Clean(name), Driver: Clean(driver), Identity: Clean(identity), Global: e.Memory(),
 	})
 }
 

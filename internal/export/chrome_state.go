@@ -160,7 +160,9 @@ func (x *chrome) call(p *running, r *wire.Record) {
 			x.callFailed(p, r)
 			return
 		}
-		x.mark(r)
+		if r.AsDiag().Diag() != wire.DiagPlace {
+			x.mark(r)
+		}
 	case wire.KindLimit:
 		x.mark(r)
 	case wire.KindExit:

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	dto "github.com/prometheus/client_model/go"
 
@@ -57,26 +58,67 @@ var measures = func() (list []measure) {
 
 var siteInUse = describe("site_"+figures.InUse.Metric, figures.InUse, "site")
 
-// collector makes metrics of the latest snapshot.
+// Run is what monitoring systems know a run by, besides its snapshots.
+type Run struct {
+	Program string // that was started; empty: none
+	Version string // revision of its sources; empty: unknown
+}
+
+// collector makes metrics of the latest snapshot. Any goroutine may use it.
 type collector struct {
 	source func() *stats.Snapshot
-	places *places
+	run    Run
+
+	mu     sync.Mutex
+	series map[uint32][]string // values of labelNames by number of a process, 0: of the run, from their first metric on: they never change
 }
 
 // collect returns the metrics as Prometheus' formats have them.
 func (c *collector) collect() []*dto.MetricFamily {
-	s := c.source()
-	if s == nil {
-		return nil // nothing has happened yet
-	}
 	out := exposition{}
-	// The latest first: of two with the same number and program, it is the one that counts.
-	for _, p := range slices.Backward(s.Processes[max(0, len(s.Processes)-processesMax):]) {
-		labels := c.labels(s, p.Program, p.PID)
-		out.addFigures(false, figures.Process(&p, s.Time), labels)
-	}
-	c.collectShared(s, out)
+	c.each(func(s *stats.Snapshot, p *stats.Process, labels []string) { out.addPart(s, p, labels) })
 	return out.sorted()
+}
+
+// each calls take with each process that has metrics, the latest first, because of two with the same number and program it is the
+// one that counts; then with nil for what the processes have in common. Before the first process there are none.
+func (c *collector) each(take func(s *stats.Snapshot, p *stats.Process, labels []string)) {
+	s := c.source()
+	if s == nil || len(s.Processes) == 0 {
+		return // nothing has happened yet
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.series) > 4*processesMax {
+		maps.DeleteFunc(c.series, func(number uint32, _ []string) bool {
+			return number > 0 && !slices.ContainsFunc(s.Processes, func(p stats.Process) bool { return p.Number == number })
+		})
+	}
+	for _, p := range slices.Backward(s.Processes[max(0, len(s.Processes)-processesMax):]) {
+		if labels := c.labels(s, &p); labels != nil {
+			take(s, &p, labels)
+		}
+	}
+	if c.series[0] == nil {
+		first := &s.Processes[0]
+		c.series[0] = c.labelsOf(s, &stats.Process{App: first.App, Program: first.Program, Place: first.Place})
+		c.series[0][slices.Index(labelNames, "rank")] = ""
+	}
+	take(s, nil, c.series[0])
+}
+
+// addPart adds the metrics of a process, or nil: those of all together.
+func (e exposition) addPart(s *stats.Snapshot, p *stats.Process, labels []string) {
+	if p != nil {
+		e.addFigures(false, figures.Process(p, s.Time), labels)
+		return
+	}
+	e.addFigures(true, figures.Run(s), labels)
+	addInfo(s, labels, e)
+	addMeasured(s, labels, e)
+	for _, t := range largest(s.Tags) {
+		e.add(&siteInUse, float64(t.InUse), labels, units.Clean(t.Name))
+	}
 }
 
 // addFigures adds those of a process, or of a whole run that no process has.
@@ -103,21 +145,6 @@ func (m *measure) metricValue(v figures.Value) float64 {
 	return v.Number
 }
 
-// collectShared makes the metrics of all processes together.
-func (c *collector) collectShared(s *stats.Snapshot, out exposition) {
-	pid := 0
-	if len(s.Processes) == 1 {
-		pid = s.Processes[0].PID
-	}
-	labels := c.labels(s, s.Program, pid)
-	out.addFigures(true, figures.Run(s), labels)
-	addInfo(s, labels, out)
-	addMeasured(s, labels, out)
-	for _, t := range largest(s.Tags) {
-		out.add(&siteInUse, float64(t.InUse), labels, units.Clean(t.Name))
-	}
-}
-
 // addInfo adds the metric whose labels say what is run: the policy, and what the user chose, named label_….
 func addInfo(s *stats.Snapshot, labels []string, out exposition) {
 	names, values := []string{"policy"}, []string{s.Policy}
@@ -128,14 +155,25 @@ func addInfo(s *stats.Snapshot, labels []string, out exposition) {
 	out.add(&info, 1, labels, values...)
 }
 
-// labels returns the values of labelNames.
-func (c *collector) labels(s *stats.Snapshot, program string, pid int) []string {
-	number := ""
-	if pid != 0 {
-		number = strconv.Itoa(pid)
+// labels returns the values of labelNames for a process; nil: it has no metrics yet, as its device is not known.
+func (c *collector) labels(s *stats.Snapshot, p *stats.Process) []string {
+	labels := c.series[p.Number]
+	if p.Number == 0 || labels == nil && (p.Device != "" || p.Totals.Creates > 0 || p.Ended > 0) {
+		labels = c.labelsOf(s, p)
 	}
-	at := c.places.of(pid)
-	return []string{units.Clean(path.Base(cmp.Or(program, s.Program, "all"))), number, units.Clean(s.Device.Name), at.job, at.step, at.rank, at.pod, at.container}
+	if p.Number > 0 && labels != nil {
+		c.series[p.Number] = labels
+	}
+	return labels
+}
+
+func (c *collector) labelsOf(s *stats.Snapshot, p *stats.Process) []string {
+	number := ""
+	if p.PID != 0 {
+		number = strconv.Itoa(p.PID)
+	}
+	name, at := cmp.Or(p.App, p.Program, s.Program, c.run.Program, "all"), &p.Place
+	return []string{units.Clean(path.Base(name)), number, units.Clean(p.Device), at.Job, at.Step, at.Rank, at.Pod, at.Container}
 }
 
 // largest returns the call sites with the most in use. Names differ.

@@ -15,6 +15,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,7 +35,7 @@ import (
 func snapshot(processes, sites int) *stats.Snapshot {
 	s := &stats.Snapshot{Program: "/opt/blur", Device: stats.Device{Name: "a \"card\"\x1b[2J", Global: 1 << 30}, Lost: 3, Time: 5e9}
 	for i := range processes {
-		s.Processes = append(s.Processes, stats.Process{PID: 1<<30 + i, Program: "/opt/blur", Totals: stats.Totals{
+		s.Processes = append(s.Processes, stats.Process{Number: uint32(i) + 1, PID: 1<<30 + i, Device: "a \"card\"\x1b[2J", Program: "/opt/blur", Totals: stats.Totals{
 			InUse: uint64(100 + i), Requested: 90, Cached: 7, Cooling: 1, Hits: 5, Misses: 2, Unpooled: 1, Creates: 9, DriverNS: 2e9,
 			Failures: 6, FailedWith: [stats.StatusesMax]stats.StatusCount{{Status: -4, Count: 3}, {Status: -1000, Count: 2}},
 		}})
@@ -59,7 +60,7 @@ func serve(t *testing.T, address string, s *stats.Snapshot) (*Server, *atomic.Po
 	}
 	var now atomic.Pointer[stats.Snapshot]
 	now.Store(s)
-	server.Start(now.Load, false, func(s *stats.Snapshot, w io.Writer) error {
+	server.Start(now.Load, Run{}, func(s *stats.Snapshot, w io.Writer) error {
 		_, err := fmt.Fprintf(w, `{"lost_events": %d}`, s.Lost)
 		return err
 	})
@@ -161,6 +162,41 @@ func TestSameNumberAgain(t *testing.T) {
 	}
 }
 
+// TestSeriesKeepTheirIdentity: no label changes while a run goes on, and no series comes before its labels are known.
+func TestSeriesKeepTheirIdentity(t *testing.T) {
+	now := &stats.Snapshot{}
+	c := newCollector(func() *stats.Snapshot { return now }, Run{Program: "sh"})
+	series := map[string]bool{}
+	look := func(want int) {
+		t.Helper()
+		for _, f := range c.collect() {
+			for _, m := range f.GetMetric() {
+				series[f.GetName()+fmt.Sprint(m.GetLabel())] = true
+			}
+		}
+		if want > 0 && len(series) != want {
+			t.Errorf("%d series, want %d", len(series), want)
+		}
+	}
+	look(0)
+	now = snapshot(1, 1)
+	now.Processes[0].Device, now.Processes[0].Totals = "", stats.Totals{}
+	look(0)
+	now = snapshot(1, 1)
+	look(0)
+	before := len(series)
+	now.Processes[0].Device = "another"
+	look(before)
+	now = snapshot(2, 1) // a second process, on another device
+	now.Processes[1].Device = "two"
+	look(0)
+	for s := range series {
+		if one, two := strings.Contains(s, `value:"1073741824"`), strings.Contains(s, `value:"1073741825"`); one != strings.Contains(s, "card") || two != strings.Contains(s, `value:"two"`) {
+			t.Errorf("device of another process: %s", s)
+		}
+	}
+}
+
 // Very many scrapes cost two texts a second.
 func TestManyScrapesCostFewTexts(t *testing.T) {
 	server, err := Listen("0")
@@ -169,7 +205,7 @@ func TestManyScrapesCostFewTexts(t *testing.T) {
 	}
 	summaries := 0
 	began := time.Now()
-	server.Start(func() *stats.Snapshot { return snapshot(1, 1) }, false, func(_ *stats.Snapshot, w io.Writer) error {
+	server.Start(func() *stats.Snapshot { return snapshot(1, 1) }, Run{}, func(_ *stats.Snapshot, w io.Writer) error {
 		summaries++
 		_, err := io.WriteString(w, "{}")
 		return err
@@ -427,7 +463,7 @@ func FuzzRequest(f *testing.F) {
 	}
 	last := snapshot(1, 1)
 	server.pace.pause = 0
-	server.Start(func() *stats.Snapshot { return last }, false, func(_ *stats.Snapshot, w io.Writer) error { return nil })
+	server.Start(func() *stats.Snapshot { return last }, Run{}, func(_ *stats.Snapshot, w io.Writer) error { return nil })
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if bytes.Contains(text, []byte("seconds")) {
 			t.Skip("it waits as long as asked")
@@ -485,7 +521,7 @@ func TestListenErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for address, want := range map[string]string{
-		busy.listener.Addr().String(): "address already in use", "a:b:c": "want HOST:PORT", "port": "port",
+		"a:b:c": "want HOST:PORT", "port": "port",
 		"unix:" + text: "address already in use", "unix:/nowhere/s": "no such file", "99999": "99999",
 	} {
 		server, err := Listen(address)
@@ -499,11 +535,16 @@ func TestListenErrors(t *testing.T) {
 	if _, err := os.Stat(text); err != nil {
 		t.Error("a file of another sort is gone")
 	}
+	next, err := Listen(busy.listener.Addr().String())
+	if err != nil || !next.Moved() || busy.Moved() {
+		t.Fatalf("in place of a port that is taken: %v", err)
+	}
+	_ = next.Close()
 }
 
 func TestTextfileAndPush(t *testing.T) {
 	folder := t.TempDir()
-	if err := WriteTextfile(folder, "/opt/blur", 7, snapshot(1, 1), false); err != nil {
+	if err := WriteTextfile(folder, 7, snapshot(1, 1), Run{Program: "/opt/blur"}); err != nil {
 		t.Fatal(err)
 	}
 	names, _ := filepath.Glob(filepath.Join(folder, "*"))
@@ -515,20 +556,42 @@ func TestTextfileAndPush(t *testing.T) {
 		t.Fatal(err)
 	}
 	families(t, string(text))
-	var method, path string
-	gateway := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { method, path = r.Method, r.URL.Path }))
+	old, other := filepath.Join(folder, "gpumemtop.blur.6.prom"), filepath.Join(folder, "gpumemtop.blur.x.7.prom")
+	past := time.Now().Add(-2 * textfileAge)
+	for _, path := range []string{old, other} {
+		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chtimes(path, past, past)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := WriteTextfile(folder, 8, snapshot(1, 1), Run{Program: "blur"}); err != nil {
+		t.Fatal(err)
+	}
+	if names, _ := filepath.Glob(filepath.Join(folder, "*")); len(names) != 3 || names[2] != other {
+		t.Errorf("%v", names)
+	}
+	var groups []string
+	gateway := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { groups = append(groups, r.Method+" "+r.URL.Path) }))
 	defer gateway.Close()
-	if err := Push(gateway.URL, "/opt/blur", snapshot(1, 1), false); err != nil || method != "PUT" || path != "/metrics/job/gpumemtop/run/blur" {
-		t.Errorf("%v: %s %s", err, method, path)
+	s := snapshot(2, 1)
+	s.Processes[1].Place = wire.Place{App: "x/y", Rank: "3"}
+	s.Processes[1].App = "blur 2"
+	host, _ := os.Hostname()
+	job := "PUT /metrics/job/gpumemtop/run/blur"
+	want := []string{
+		fmt.Sprintf("%s+2/host/%s/pid/1073741825/rank/3", job, host), fmt.Sprintf("%s/host/%s/pid/1073741824", job, host),
+		fmt.Sprintf("%s/host/%s/session/%d", job, host, os.Getpid()),
+	}
+	if err := Push(gateway.URL, s, Run{}); err != nil || !slices.Equal(groups, want) {
+		t.Errorf("%v: %q, want %q", err, groups, want)
 	}
 	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, strings.Repeat("no ", 1000), http.StatusForbidden)
 	}))
 	defer refusing.Close()
-	if err := Push(refusing.URL, "/opt/blur", snapshot(1, 1), false); err == nil || len(err.Error()) > 400 || strings.Contains(err.Error(), "\n") {
+	if err := Push(refusing.URL, snapshot(1, 1), Run{}); err == nil || len(err.Error()) > 400 || strings.Contains(err.Error(), "\n") {
 		t.Errorf("%v", err)
 	}
-	if err := WriteTextfile("/nowhere", "x", 1, snapshot(1, 1), false); err == nil {
+	if err := WriteTextfile("/nowhere", 1, snapshot(1, 1), Run{Program: "/opt/blur"}); err == nil {
 		t.Error("written nowhere")
 	}
 }
@@ -536,7 +599,7 @@ func TestTextfileAndPush(t *testing.T) {
 // TestTextfileOnAFullDisk: earlier figures stay, and no part of new ones.
 func TestTextfileOnAFullDisk(t *testing.T) {
 	folder := t.TempDir()
-	if err := WriteTextfile(folder, "blur", 7, snapshot(1, 1), false); err != nil {
+	if err := WriteTextfile(folder, 7, snapshot(1, 1), Run{Program: "/opt/blur"}); err != nil {
 		t.Fatal(err)
 	}
 	before, err := os.ReadFile(filepath.Join(folder, "gpumemtop.blur.7.prom"))
@@ -554,7 +617,7 @@ func TestTextfileOnAFullDisk(t *testing.T) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &full); err != nil {
 		t.Fatal(err)
 	}
-	err = WriteTextfile(folder, "blur", 7, snapshot(200, 20), false)
+	err = WriteTextfile(folder, 7, snapshot(200, 20), Run{Program: "/opt/blur"})
 	if e := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); e != nil {
 		t.Fatal(e)
 	}
@@ -562,31 +625,6 @@ func TestTextfileOnAFullDisk(t *testing.T) {
 	left, _ := os.ReadDir(folder)
 	if err == nil || !bytes.Equal(before, after) || len(left) != 1 {
 		t.Errorf("%v; %d bytes, had %d; %d files", err, len(after), len(before), len(left))
-	}
-}
-
-func TestPlaces(t *testing.T) {
-	id := strings.Repeat("0123456789abcdef", 4)
-	for text, want := range map[string]place{
-		"0::/user.slice\n": {},
-		"0::/kubepods/burstable/pod12345678-1234-1234-1234-123456789abc/" + id + "\n":                                         {pod: "12345678-1234-1234-1234-123456789abc", container: id},
-		"1:cpu:/x\n0::/kubepods.slice/kubepods-pod12345678_1234_1234_1234_123456789abc.slice/cri-containerd-" + id + ".scope": {pod: "12345678-1234-1234-1234-123456789abc", container: id},
-		"0::/system.slice/docker-" + id + ".scope\n":                                                                          {container: id},
-		"4:memory:/slurm/uid_0/job_17/step_batch/task_0\n":                                                                    {job: "17", step: "batch"},
-		"0::/system.slice/slurmstepd.scope/job_9/step_0/user":                                                                 {job: "9", step: "0"},
-		"nonsense": {},
-	} {
-		if got := parseCgroup(text); got != want {
-			t.Errorf("%q: %+v", text, got)
-		}
-	}
-	t.Setenv("SLURM_JOB_ID", "5")
-	t.Setenv("OMPI_COMM_WORLD_RANK", "3")
-	if at := newPlaces(true).of(0); at.job != "5" || at.rank != "3" {
-		t.Errorf("%+v", at)
-	}
-	if at := newPlaces(false).of(0); at.rank != "" {
-		t.Errorf("%+v", at)
 	}
 }
 
@@ -606,7 +644,7 @@ func BenchmarkScrape(b *testing.B) {
 					return &changed
 				}
 				return shown
-			}, false, nil)
+			}, Run{}, nil)
 			for b.Loop() {
 				reply, err := http.Get(server.Address() + "metrics")
 				if err != nil {
@@ -624,7 +662,7 @@ func TestShippedFiles(t *testing.T) {
 	s := snapshot(1, 2)
 	s.Machine = []stats.MachineFigure{{Bytes: 1}}
 	known := map[string]bool{}
-	for _, f := range newCollector(func() *stats.Snapshot { return s }, false).collect() {
+	for _, f := range newCollector(func() *stats.Snapshot { return s }, Run{}).collect() {
 		known[f.GetName()] = true
 	}
 	for _, name := range []string{"grafana.json", "alerts.yml", "alerts_test.yml"} {
@@ -642,18 +680,4 @@ func TestShippedFiles(t *testing.T) {
 			t.Errorf("%s asks for nothing", name)
 		}
 	}
-}
-
-// FuzzCgroup gives it control groups: an id is one word.
-func FuzzCgroup(f *testing.F) {
-	f.Add("0::/kubepods.slice/kubepods-pod0a1b2c3d_0000_1111_2222_333344445555.slice/cri-containerd-" + strings.Repeat("ab", 32) + ".scope\n")
-	f.Add("4:memory:/slurm/uid_0/job_12/step_0/task_0\n1:name=systemd:/\n::\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		at := parseCgroup(text)
-		for _, id := range []string{at.pod, at.container, at.job, at.step} {
-			if strings.ContainsAny(id, "/\n") || !strings.Contains(text, strings.ReplaceAll(id, "-", "_")) && !strings.Contains(text, id) && id != at.pod {
-				t.Errorf("%q of %q", id, text)
-			}
-		}
-	})
 }

@@ -9,14 +9,12 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"path"
 	"strings"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	common "go.opentelemetry.io/proto/otlp/common/v1"
 	metrics "go.opentelemetry.io/proto/otlp/metrics/v1"
-	resource "go.opentelemetry.io/proto/otlp/resource/v1"
 	"google.golang.org/protobuf/proto"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -30,7 +28,6 @@ const OTLPFromEnvironment = "env"
 // sends the protocol's messages without OpenTelemetry's exporter, which links all of gRPC.
 type OTLP struct {
 	settings otlpSettings
-	resource *resource.Resource
 	metrics  *collector
 	began    time.Time
 	last     *stats.Snapshot // the last figures, nil before the end; set when the goroutine has ended
@@ -50,14 +47,14 @@ func CheckOTLP(address string) error {
 }
 
 // StartOTLP begins to send. Nothing waits for the collector.
-func StartOTLP(address, program string, source func() *stats.Snapshot, inherited bool) (*OTLP, error) {
+func StartOTLP(address string, source func() *stats.Snapshot, run Run) (*OTLP, error) {
 	settings, err := readOTLPSettings(address)
 	if err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	o := &OTLP{settings: settings, resource: about(path.Base(program)), began: time.Now(), stop: stop, stopped: make(chan struct{})}
-	o.metrics = newCollector(func() *stats.Snapshot { return cmp.Or(o.last, source()) }, inherited)
+	o := &OTLP{settings: settings, began: time.Now(), stop: stop, stopped: make(chan struct{})}
+	o.metrics = newCollector(func() *stats.Snapshot { return cmp.Or(o.last, source()) }, run)
 	go o.repeat(ctx)
 	return o, nil
 }
@@ -120,25 +117,36 @@ func (o *OTLP) send(ctx context.Context) error {
 	return nil
 }
 
-// message gives Prometheus' metrics to OpenTelemetry. Its wire form is that of an ExportMetricsServiceRequest, whose package
-// brings gRPC.
+// message gives Prometheus' metrics to OpenTelemetry, each process as a resource. Its wire form is that of an
+// ExportMetricsServiceRequest, whose package brings gRPC.
 func (o *OTLP) message(now time.Time) *metrics.MetricsData {
-	var list []*metrics.Metric
-	for _, f := range o.metrics.collect() {
-		// OpenTelemetry's names have no _total; what translates them for Prometheus adds it.
-		m := &metrics.Metric{Name: strings.TrimSuffix(f.GetName(), "_total"), Description: f.GetHelp(), Unit: unitOf(f.GetName())}
-		points := o.points(f, now)
-		if f.GetType() == dto.MetricType_COUNTER {
-			m.Data = &metrics.Metric_Sum{Sum: &metrics.Sum{
-				DataPoints: points, IsMonotonic: true, AggregationTemporality: metrics.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE,
-			}}
-		} else {
-			m.Data = &metrics.Metric_Gauge{Gauge: &metrics.Gauge{DataPoints: points}}
+	data := &metrics.MetricsData{}
+	o.metrics.each(func(s *stats.Snapshot, p *stats.Process, labels []string) {
+		out := exposition{}
+		out.addPart(s, p, labels)
+		var list []*metrics.Metric
+		for _, f := range out.sorted() {
+			list = append(list, o.metric(f, now))
 		}
-		list = append(list, m)
+		scope := &metrics.ScopeMetrics{Scope: &common.InstrumentationScope{Name: "gpumemtop"}, Metrics: list}
+		who := about(labels[0], o.metrics.run.Version, p)
+		data.ResourceMetrics = append(data.ResourceMetrics, &metrics.ResourceMetrics{Resource: who, ScopeMetrics: []*metrics.ScopeMetrics{scope}})
+	})
+	return data
+}
+
+func (o *OTLP) metric(f *dto.MetricFamily, now time.Time) *metrics.Metric {
+	// OpenTelemetry's names have no _total; what translates them for Prometheus adds it.
+	m := &metrics.Metric{Name: strings.TrimSuffix(f.GetName(), "_total"), Description: f.GetHelp(), Unit: unitOf(f.GetName())}
+	points := o.points(f, now)
+	if f.GetType() == dto.MetricType_COUNTER {
+		m.Data = &metrics.Metric_Sum{Sum: &metrics.Sum{
+			DataPoints: points, IsMonotonic: true, AggregationTemporality: metrics.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE,
+		}}
+	} else {
+		m.Data = &metrics.Metric_Gauge{Gauge: &metrics.Gauge{DataPoints: points}}
 	}
-	scope := &metrics.ScopeMetrics{Scope: &common.InstrumentationScope{Name: "gpumemtop"}, Metrics: list}
-	return &metrics.MetricsData{ResourceMetrics: []*metrics.ResourceMetrics{{Resource: o.resource, ScopeMetrics: []*metrics.ScopeMetrics{scope}}}}
+	return m
 }
 
 func (o *OTLP) points(f *dto.MetricFamily, now time.Time) []*metrics.NumberDataPoint {

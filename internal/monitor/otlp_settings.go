@@ -2,8 +2,10 @@ package monitor
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"net/http"
@@ -14,7 +16,10 @@ import (
 	"strings"
 	"time"
 
+	common "go.opentelemetry.io/proto/otlp/common/v1"
 	resource "go.opentelemetry.io/proto/otlp/resource/v1"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
 // otlpSettings say where metrics go, as OpenTelemetry's variables have it ("OpenTelemetry Protocol Exporter" and "Environment
@@ -100,13 +105,30 @@ func otlpClient() (*http.Client, error) {
 	return &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: t, ForceAttemptHTTP2: true}}, nil
 }
 
-// about describes who sends.
-func about(program string) *resource.Resource {
+// about describes a process, or what all have in common (nil), by OpenTelemetry's conventions.
+func about(program, version string, p *stats.Process) *resource.Resource {
+	host, _ := os.Hostname() // else it is left out
+	instance := []any{host, os.Getpid()}
 	known := pairs(os.Getenv("OTEL_RESOURCE_ATTRIBUTES"))
 	known["service.name"] = cmp.Or(os.Getenv("OTEL_SERVICE_NAME"), known["service.name"], program)
+	ours := map[string]string{"host.name": host, "service.version": version}
 	r := &resource.Resource{}
+	if p != nil {
+		ours["container.id"], ours["k8s.pod.uid"] = p.Place.Container, p.Place.Pod
+		ours["service.version"] = cmp.Or(version, p.Place.Build)
+		instance = []any{host, p.PID, p.Place.Born, p.Number, p.Started}
+		pid := &common.AnyValue{Value: &common.AnyValue_IntValue{IntValue: int64(p.PID)}}
+		r.Attributes = append(r.Attributes, &common.KeyValue{Key: "process.pid", Value: pid})
+	}
+	sum := sha256.Sum256(fmt.Append(nil, instance...))
+	ours["service.instance.id"] = hex.EncodeToString(sum[:16])
+	for key, value := range ours {
+		known[key] = cmp.Or(known[key], value)
+	}
 	for _, key := range slices.Sorted(maps.Keys(known)) {
-		r.Attributes = append(r.Attributes, attribute(key, known[key]))
+		if known[key] != "" {
+			r.Attributes = append(r.Attributes, attribute(key, known[key]))
+		}
 	}
 	return r
 }

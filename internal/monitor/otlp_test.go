@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -58,7 +59,7 @@ func TestOTLP(t *testing.T) {
 			t.Fatal(err)
 		}
 		shown := snapshot(2, 3)
-		o, err := StartOTLP(address, "/opt/blur", func() *stats.Snapshot { return shown }, false)
+		o, err := StartOTLP(address, func() *stats.Snapshot { return shown }, Run{Version: "abc"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,43 +80,53 @@ func TestOTLP(t *testing.T) {
 	}
 }
 
+// checkOTLP wants two processes, each a resource, and one for what they have in common.
 func checkOTLP(t *testing.T, request *metrics.MetricsData) {
 	t.Helper()
-	if request == nil || len(request.ResourceMetrics) != 1 || len(request.ResourceMetrics[0].ScopeMetrics) != 1 {
+	if request == nil || len(request.ResourceMetrics) != 3 {
 		t.Fatalf("%v", request)
 	}
-	about := request.ResourceMetrics[0].Resource.String()
-	for _, want := range []string{"blur", "deployment.environment", "lab"} {
-		if !strings.Contains(about, want) {
-			t.Errorf("no %s in the resource %s", want, about)
+	found, instances := 0, map[string]bool{}
+	for i, r := range request.ResourceMetrics {
+		about := map[string]string{}
+		for _, a := range r.Resource.Attributes {
+			about[a.Key] = a.Value.GetStringValue()
+			if a.Key == "process.pid" {
+				about[a.Key] = strconv.FormatInt(a.Value.GetIntValue(), 10)
+			}
+		}
+		instances[about["service.instance.id"]] = true
+		host, _ := os.Hostname()
+		if about["service.name"] != "blur" || about["deployment.environment"] != "lab" || about["host.name"] != host || about["service.version"] != "abc" ||
+			i < 2 && about["process.pid"] != strconv.Itoa(1<<30+1-i) || i == 2 && about["process.pid"] != "" {
+			t.Errorf("resource %d: %v", i, about)
+		}
+		for _, m := range r.ScopeMetrics[0].Metrics {
+			switch m.Name {
+			case "gpumemtop_in_use_bytes":
+				found++
+				if points := m.GetGauge().GetDataPoints(); m.Unit != "By" || len(points) != 1 || points[0].GetAsDouble() != []float64{101, 4711}[i] {
+					t.Errorf("%v", m)
+				}
+			case "gpumemtop_creates":
+				found++
+				sum := m.GetSum()
+				if !sum.GetIsMonotonic() || len(sum.GetDataPoints()) != 4 || sum.DataPoints[0].StartTimeUnixNano == 0 || !strings.Contains(m.String(), `"outcome"`) {
+					t.Errorf("%v", m)
+				}
+			case "gpumemtop_run_info":
+				found++
+				if !strings.Contains(m.String(), "label_team") {
+					t.Errorf("%v", m)
+				}
+			}
+			if strings.HasSuffix(m.Name, "_total") || !strings.HasPrefix(m.Name, "gpumemtop_") {
+				t.Errorf("name %s", m.Name)
+			}
 		}
 	}
-	found := 0
-	for _, m := range request.ResourceMetrics[0].ScopeMetrics[0].Metrics {
-		switch m.Name {
-		case "gpumemtop_in_use_bytes":
-			found++
-			if points := m.GetGauge().GetDataPoints(); m.Unit != "By" || len(points) != 2 || points[0].GetAsDouble() != 4711 {
-				t.Errorf("%v", m)
-			}
-		case "gpumemtop_creates":
-			found++
-			sum := m.GetSum()
-			if !sum.GetIsMonotonic() || len(sum.GetDataPoints()) != 8 || sum.DataPoints[0].StartTimeUnixNano == 0 || !strings.Contains(m.String(), `"outcome"`) {
-				t.Errorf("%v", m)
-			}
-		case "gpumemtop_run_info":
-			found++
-			if !strings.Contains(m.String(), "label_team") {
-				t.Errorf("%v", m)
-			}
-		}
-		if strings.HasSuffix(m.Name, "_total") || !strings.HasPrefix(m.Name, "gpumemtop_") {
-			t.Errorf("name %s", m.Name)
-		}
-	}
-	if found != 3 {
-		t.Errorf("%d of 3 metrics", found)
+	if found != 5 || len(instances) != 3 {
+		t.Errorf("%d of 5 metrics, %d of 3 instances", found, len(instances))
 	}
 }
 
@@ -132,7 +143,7 @@ func TestOTLPWithoutCollector(t *testing.T) {
 	pushed := make(chan time.Duration) // meanwhile: both wait for the same time
 	go func() {
 		began := time.Now()
-		if err := Push(slow.URL, "blur", snapshot(1, 1), false); err == nil {
+		if err := Push(slow.URL, snapshot(1, 1), Run{}); err == nil {
 			t.Error("a gateway that does not answer has the figures")
 		}
 		pushed <- time.Since(began)
@@ -142,12 +153,12 @@ func TestOTLPWithoutCollector(t *testing.T) {
 			t.Errorf("the Pushgateway: after %v", took)
 		}
 	}()
-	if err := Push(absent.URL, "blur", snapshot(1, 1), false); err == nil || strings.Contains(err.Error(), "\n") {
+	if err := Push(absent.URL, snapshot(1, 1), Run{}); err == nil || strings.Contains(err.Error(), "\n") {
 		t.Errorf("no gateway: %v", err)
 	}
 	for _, url := range []string{absent.URL, refusing.URL, slow.URL} {
 		began := time.Now()
-		o, err := StartOTLP(url, "blur", func() *stats.Snapshot { return nil }, false)
+		o, err := StartOTLP(url, func() *stats.Snapshot { return nil }, Run{Version: "abc"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +202,7 @@ func TestOTLPSettings(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "service.name=mine,b=2")
-	if got := about("blur").String(); !strings.Contains(got, "mine") || strings.Contains(got, "blur") {
+	if got := about("blur", "", nil).String(); !strings.Contains(got, "mine") || strings.Contains(got, "blur") {
 		t.Error(got)
 	}
 	for name, text := range map[string]string{"absent": "", "no.pem": "no certificate"} {
@@ -229,11 +240,11 @@ func TestOTLPPacked(t *testing.T) {
 	}
 	t.Setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", path)
 	t.Setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")
-	o, err := StartOTLP(server.URL, "blur", func() *stats.Snapshot { return nil }, false)
+	o, err := StartOTLP(server.URL, func() *stats.Snapshot { return nil }, Run{Version: "abc"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := o.Finish(snapshot(1, 1)); err != nil || <-took != 1 {
+	if err := o.Finish(snapshot(1, 1)); err != nil || <-took != 2 {
 		t.Error(err)
 	}
 }

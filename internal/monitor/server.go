@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -53,7 +54,7 @@ type written struct {
 const freshFor = 500 * time.Millisecond
 
 // Listen opens an address: HOST:PORT, :PORT or PORT on the loopback interface, or unix:PATH, which only this user can open.
-// Port 0 is any that is free.
+// Port 0 is any that is free; in place of one that is taken it opens the next that is free.
 func Listen(address string) (*Server, error) {
 	s := &Server{address: address, written: map[string]written{}, pace: newPace()}
 	var err error
@@ -68,6 +69,9 @@ func Listen(address string) (*Server, error) {
 	return s, nil
 }
 
+// portsMax is how many ports are tried after one that is taken.
+const portsMax = 100
+
 func listenTCP(address string) (net.Listener, error) {
 	if !strings.Contains(address, ":") {
 		address = ":" + address
@@ -80,6 +84,10 @@ func listenTCP(address string) (net.Listener, error) {
 		host = "127.0.0.1"
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(host, port))
+	number, _ := strconv.Atoi(port) // a name has no next port
+	for next := number + 1; errors.Is(err, unix.EADDRINUSE) && number > 0 && next <= min(number+portsMax, math.MaxUint16); next++ {
+		l, err = net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(next)))
+	}
 	var op *net.OpError
 	if errors.As(err, &op) {
 		return nil, op.Err
@@ -107,6 +115,13 @@ func listenUnix(path string) (net.Listener, error) {
 	return l, err
 }
 
+// Moved reports whether the server listens at another port than was asked for.
+func (s *Server) Moved() bool {
+	at, tcp := s.listener.Addr().(*net.TCPAddr)
+	number, err := strconv.Atoi(s.address[strings.LastIndexByte(s.address, ':')+1:])
+	return tcp && err == nil && number > 0 && number != at.Port
+}
+
 // Address returns where the server listens, as a client writes it.
 func (s *Server) Address() string {
 	if s.listener.Addr().Network() == "unix" {
@@ -115,9 +130,9 @@ func (s *Server) Address() string {
 	return "http://" + s.listener.Addr().String() + "/"
 }
 
-// Start begins to answer from snapshots. summary writes one as JSON. inherited says that the processes have our environment.
-func (s *Server) Start(source func() *stats.Snapshot, inherited bool, summary func(*stats.Snapshot, io.Writer) error) {
-	s.source, s.metrics, s.summary = source, newCollector(source, inherited), summary
+// Start begins to answer from snapshots. summary writes one as JSON.
+func (s *Server) Start(source func() *stats.Snapshot, run Run, summary func(*stats.Snapshot, io.Writer) error) {
+	s.source, s.metrics, s.summary = source, newCollector(source, run), summary
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", s.serveMetrics)
 	mux.HandleFunc("GET /summary.json", s.serveSummary)

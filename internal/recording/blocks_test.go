@@ -66,7 +66,7 @@ func definitions(t testing.TB, r *Reader) []wire.Record {
 }
 
 func defining(records []wire.Record) []wire.Record {
-	return slices.DeleteFunc(slices.Clone(records), func(r wire.Record) bool { return !defines(r.Kind) })
+	return slices.DeleteFunc(slices.Clone(records), func(r wire.Record) bool { return !r.Defines() })
 }
 
 var sameBytes = gocmp.Transformer("payload", func(b []byte) string { return string(b) })

@@ -8,10 +8,6 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// defines reports whether records of a kind define what others refer to: processes, threads, modules, call sites,
-// devices, contexts, queues and kernels.
-func defines(kind wire.Kind) bool { return kind >= wire.KindProcess && kind <= wire.KindKernel }
-
 // Definitions gives the records that define processes, threads, modules, tags, sites, devices, contexts, queues and
 // kernels, in their order, without reading the other events; of recordings of versions 1 and 2 it must read all. A
 // record's payload is valid during the call only. Damaged frames are left out silently. It does not change what
@@ -74,7 +70,7 @@ func (r *Reader) define(offset int64, fn func(*wire.Record) error) (bool, error)
 		if rest, err = state.next(rest, &rec); err != nil {
 			break
 		}
-		if !defines(rec.Kind) {
+		if !rec.Defines() {
 			continue
 		}
 		if err := fn(&rec); err != nil {
@@ -94,7 +90,7 @@ func (r *Reader) defineAll(fn func(*wire.Record) error) error {
 			return nil
 		case err != nil:
 			return err
-		case !defines(rec.Kind):
+		case !rec.Defines():
 			continue
 		}
 		if err := fn(&rec); err != nil {

@@ -1,13 +1,19 @@
 package recording
 
-import "maps"
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"maps"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
 
 // Identity is how a fleet knows a run: by whom, in which job, of which state of the sources. What is unknown is empty.
 type Identity struct {
-	User     string            `json:"user,omitempty"`
-	Job      string            `json:"job,omitempty"` // of Slurm
-	Step     string            `json:"step,omitempty"`
-	Rank     string            `json:"rank,omitempty"`     // in MPI or the step
+	User string `json:"user,omitempty"`
+	Boot string `json:"boot,omitempty"` // id of the host's
+	wire.Place
 	Revision string            `json:"revision,omitempty"` // of the program's sources, as CI calls it
 	Labels   map[string]string `json:"labels,omitempty"`   // that the user chose
 }
@@ -25,15 +31,45 @@ func (a Identity) Common(b Identity) Identity {
 	if len(labels) == 0 {
 		labels = nil
 	}
-	return Identity{same(a.User, b.User), same(a.Job, b.Job), same(a.Step, b.Step), same(a.Rank, b.Rank), same(a.Revision, b.Revision), labels}
+	return Identity{same(a.User, b.User), same(a.Boot, b.Boot), a.Place.Common(b.Place), same(a.Revision, b.Revision), labels}
+}
+
+// originOf returns the recording that a process was recorded in.
+func (h *Header) originOf(process uint32) Origin {
+	for i := range h.Merged {
+		if o := &h.Merged[i]; process >= o.First && process <= o.Last {
+			return *o
+		}
+	}
+	return Origin{
+		Host: h.Host, Program: h.Program, Arguments: h.Arguments, Policy: h.Policy, Created: h.Created, First: 1,
+		DeviceMemory: h.DeviceMemory, Identity: h.Identity,
+	}
 }
 
 // IdentityOf returns that of the run that a process belongs to.
-func (h *Header) IdentityOf(process uint32) Identity {
-	for i := range h.Merged {
-		if o := &h.Merged[i]; process >= o.First && process <= o.Last {
-			return o.Identity
-		}
+func (h *Header) IdentityOf(process uint32) Identity { return h.originOf(process).Identity }
+
+// HostOf returns the host that a process ran on.
+func (h *Header) HostOf(process uint32) string { return h.originOf(process).Host }
+
+// IDOf returns the identity of the recording that a process was recorded in, and the number that it had there. It does not change
+// when recordings are merged or when a part is taken, and it differs between any two recordings.
+func (h *Header) IDOf(process uint32) (id string, number uint32) {
+	origin := h.originOf(process)
+	if process > 0 { // else it is no process's
+		number = process - origin.First + 1
 	}
-	return h.Identity
+	words := append([]string{origin.Host, origin.Program, origin.Policy}, origin.Arguments...)
+	var b []byte
+	for _, word := range words {
+		b = binary.AppendUvarint(b, uint64(len(word)))
+		b = append(b, word...)
+	}
+	b = origin.Created.UTC().AppendFormat(b, "2006-01-02T15:04:05.999999999")
+	if origin.Created.IsZero() {
+		b = binary.AppendUvarint(b, h.ClockNS) // all there is
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16]), number
 }

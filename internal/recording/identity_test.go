@@ -3,12 +3,14 @@ package recording
 import (
 	"reflect"
 	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 func TestIdentityOfMergedRuns(t *testing.T) {
-	a := Identity{User: "ada", Job: "1", Rank: "0", Labels: map[string]string{"team": "x", "tier": "a"}}
-	b := Identity{User: "ada", Job: "1", Rank: "1", Labels: map[string]string{"team": "x", "tier": "b"}}
-	want := Identity{User: "ada", Job: "1", Labels: map[string]string{"team": "x"}}
+	a := Identity{User: "ada", Place: wire.Place{Job: "1", Rank: "0"}, Labels: map[string]string{"team": "x", "tier": "a"}}
+	b := Identity{User: "ada", Place: wire.Place{Job: "1", Rank: "1"}, Labels: map[string]string{"team": "x", "tier": "b"}}
+	want := Identity{User: "ada", Place: wire.Place{Job: "1"}, Labels: map[string]string{"team": "x"}}
 	if got := a.Common(b); !reflect.DeepEqual(got, want) || len(a.Labels) != 2 {
 		t.Errorf("%+v", got)
 	}

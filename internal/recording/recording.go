@@ -64,16 +64,6 @@ type Origin struct {
 	Identity
 }
 
-// HostOf returns the host that a process ran on.
-func (h *Header) HostOf(process uint32) string {
-	for i := range h.Merged {
-		if o := &h.Merged[i]; process >= o.First && process <= o.Last {
-			return o.Host
-		}
-	}
-	return h.Host
-}
-
 // NodeOf returns the host that a process ran on where processes ran on several; else it is empty.
 func (h *Header) NodeOf(process uint32) string {
 	for i := range h.Merged {

@@ -125,7 +125,7 @@ func (w *Writer) Append(r *wire.Record) error {
 		return w.err
 	}
 	w.events.append(r)
-	if defines(r.Kind) {
+	if r.Defines() {
 		w.definitions.append(r)
 	}
 	if len(w.events.raw) >= cutRaw || w.events.head.events >= cutEvents {

@@ -164,11 +164,13 @@ func NewWatchSummary(s *stats.Snapshot, running int) Summary {
 // processJSON has one process with its figures.
 func processJSON(p *stats.Process, now uint64) units.Joined {
 	type process struct {
-		PID       int      `json:"pid"`
-		Rank      *uint64  `json:"rank,omitempty"` // in its job
-		Parent    int      `json:"parent"`
-		Folded    uint64   `json:"ended_processes,omitempty"` // how many ended processes this row is
-		Program   string   `json:"program"`
+		PID     int     `json:"pid"`
+		Rank    *uint64 `json:"rank,omitempty"` // in its job
+		Parent  int     `json:"parent"`
+		Folded  uint64  `json:"ended_processes,omitempty"` // how many ended processes this row is
+		Program string  `json:"program"`
+		App     string  `json:"app,omitempty"` // name of the program
+		wire.Place
 		Arguments []string `json:"arguments"`
 		Exit      Exit     `json:"exit"`
 	}
@@ -176,7 +178,7 @@ func processJSON(p *stats.Process, now uint64) units.Joined {
 		Machine []MachineSummary `json:"machine,omitempty"`
 	}
 	return units.Joined{
-		process{p.PID, p.Rank, p.Parent, p.Folded, p.Program, append([]string{}, p.Arguments...), exitOf(p)},
+		process{p.PID, p.Rank, p.Parent, p.Folded, p.Program, p.App, p.Place, append([]string{}, p.Arguments...), exitOf(p)},
 		figures.Process(p, now).Members(), machine{machineSummaries(p.Machine, &p.Totals)},
 	}
 }

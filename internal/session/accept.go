@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/untrusted"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -153,9 +154,7 @@ func greet(conn *net.UnixConn) (*peer, error) {
 		return nil, err
 	}
 	p := &peer{conn: conn, lease: held, mem: mem, region: region, pid: hello.PID, own: hello.PID, parent: hello.Parent, command: hello.Arguments}
-	if environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", who.Pid)); err == nil {
-		p.rank = wire.RankNumber(wire.RankIn(environment))
-	}
+	p.place = untrusted.Place(fmt.Sprintf("/proc/%d", who.Pid))
 	if who.Pid > 0 { // what we can see it as, should it live in a pid namespace of its own
 		p.pid = int(who.Pid)
 	}

@@ -220,10 +220,13 @@ func (c *collector) add(p *peer) {
 	}
 	c.numbers[p.own] = p.number
 	r := wire.ProcessFields{
-		Time: c.clock(), PID: uint64(p.pid), Parent: uint64(p.parent), RankNumber: p.rank,
+		Time: c.clock(), PID: uint64(p.pid), Parent: uint64(p.parent), RankNumber: wire.RankNumber(p.place.Rank),
 	}.Record(wire.AppendProcess(nil, p.command))
 	r.Process = p.number
 	c.take(&r) // sites look for its generated code
+	r = p.place.Record(c.clock())
+	r.Process = p.number
+	c.take(&r)
 	c.guard(func() {
 		p.region.AskUses(c.recording())
 		for _, change := range c.changed {

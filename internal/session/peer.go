@@ -23,7 +23,7 @@ type peer struct {
 	pid     int
 	own     int // its pid as it sees it
 	parent  int
-	rank    uint64 // 1 + that in its job; 0: unknown
+	place   wire.Place
 	command []string
 
 	conn   *net.UnixConn

@@ -53,7 +53,7 @@ func (r *Process) fold(p *Process) {
 	r.Folded++
 	r.Program = fmt.Sprintf("%d ended processes", r.Folded)
 	r.Started, r.Ended = min(r.Started, p.Started), max(r.Ended, p.Ended)
-	r.Killed = r.Killed && (add.LiveBuffers == 0 || p.aborted())
+	r.Killed = r.Killed && (add.LiveBuffers == 0 || p.Aborted())
 }
 
 // counts are the figures that add up over processes.

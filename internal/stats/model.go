@@ -17,6 +17,7 @@ import (
 type Options struct {
 	Program   string            // of the session; empty: that of the first process
 	Arguments []string          // of Program
+	App       string            // name of the program that the user chose; empty: none
 	Labels    map[string]string // that the user chose; not written to
 	Policy    string            // name of the allocator policy
 	Auto      bool              // the session switched to others by itself; see SetAuto
@@ -246,7 +247,7 @@ func (m *Model) carriedAll() {
 func (m *Model) rare(p *process, r *wire.Record) {
 	switch r.Kind {
 	case wire.KindProcess:
-		p.introduce(r, max(m.heap.Now(), r.Time))
+		p.introduce(r, max(m.heap.Now(), r.Time), m.options.App)
 		if m.options.Program == "" {
 			m.options.Program, m.options.Arguments = p.shown.Program, p.shown.Arguments
 		}
@@ -291,6 +292,8 @@ func (m *Model) diagnose(p *process, r *wire.Record) {
 		m.find(p, r)
 	case kind == wire.DiagOutOfMemory:
 		m.postMortems.commandFailed(p, r)
+	case kind == wire.DiagPlace:
+		p.locate(r)
 	case kind == wire.DiagCallFailed:
 		m.failedCalls.call(m, p, r)
 	case m.notices.take(r):

@@ -275,7 +275,7 @@ func (h *holding) leaked() uint64 {
 	switch {
 	case h.owner == nil:
 		return h.left
-	case !h.owner.ended || h.owner.shown.aborted():
+	case !h.owner.ended || h.owner.shown.Aborted():
 		return 0
 	}
 	return heap.Amount(h.live())

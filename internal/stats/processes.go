@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -146,7 +147,7 @@ func (p *Process) Name() string {
 func (ps *processes) several() bool { return len(ps.list) > 1 || ps.folded.Folded > 0 }
 
 // introduce handles PROCESS.
-func (p *process) introduce(r *wire.Record, now uint64) {
+func (p *process) introduce(r *wire.Record, now uint64, app string) {
 	program, arguments := wire.ParseProcess(r.Payload)
 	p.shown.PID, p.shown.Parent = int(r.AsProcess().PID()), int(r.AsProcess().Parent())
 	if n := r.AsProcess().RankNumber(); n > 0 {
@@ -161,17 +162,23 @@ func (p *process) introduce(r *wire.Record, now uint64) {
 		}
 		p.shown.Arguments = append(p.shown.Arguments, callsite.Clean(word))
 	}
+	p.shown.App = cmp.Or(app, callsite.Label([]byte(wire.ProgramName(p.shown.Program, p.shown.Arguments))))
 }
 
-// exit handles EXIT. From the process itself it means that exit handlers run: the status is unknown, and buffers may
-// still be released. From the session, which has no thread there, it means that the process is gone.
+// locate handles the DIAG of a process's place.
+func (p *process) locate(r *wire.Record) {
+	p.shown.Place = wire.ParsePlace(r.Payload)
+	p.shown.App = cmp.Or(p.shown.Place.App, p.shown.App)
+}
+
+// exit handles EXIT. From the process itself it means that exit handlers run, and buffers may still be released. From the session, which has no thread there, it means that the process is gone.
 func (m *Model) exit(p *process, r *wire.Record) {
 	if p.gone {
 		return
 	}
-	status := -1
+	status := int(r.AsExit().Status())
 	if r.Thread == 0 {
-		status, p.gone = int(r.AsExit().Status()), true
+		p.gone = true
 	} else {
 		p.shown.Orderly = true
 	}
@@ -204,6 +211,9 @@ const processHistoryMax = 150
 // trends.
 func (m *Model) view(p *process) Process {
 	p.shown.Machine, p.shown.DeviceMemory, p.shown.Devices = p.machine.list(), m.processes.memoryOf(p), p.devices.count()
+	if d := p.devices.chosen(); d != nil {
+		p.shown.Device = d.Name
+	}
 	if p.changed && !p.heap.Left {
 		p.shown.Totals = p.own().totals(p.free.spread())
 	}

@@ -18,7 +18,7 @@ func TestProcessesAndTheirEnds(t *testing.T) {
 	s.ProcessEnded(1, End{Status: 0, Signal: 11}, s.time+1)
 	snapshot := s.Snapshot()
 	want := Process{
-		Number: 1, PID: 4711, Parent: 4700, Program: "/bin/blur", Arguments: []string{"-n", "5"},
+		Number: 1, PID: 4711, Parent: 4700, Program: "/bin/blur", App: "blur", Arguments: []string{"-n", "5"},
 		State: Signaled, Status: 11, Started: streamStart + 1000, Ended: s.time + 1, Totals: snapshot.Totals,
 	}
 	if diff := cmp.Diff(want, snapshot.Processes[0]); diff != "" {

@@ -133,7 +133,7 @@ func (s *Snapshot) HeldAtExit() bool {
 		if p.Totals.LiveBuffers == 0 {
 			continue
 		}
-		if !p.aborted() {
+		if !p.Aborted() {
 			return false
 		}
 		held = true
@@ -194,6 +194,8 @@ type Process struct {
 	Rank      *uint64 // in its job; nil: unknown
 	Node      string  // its host; empty: that of all others
 	Program   string
+	App       string // name of the program: that which the user chose, else that of its file or script
+	Place     wire.Place
 	Arguments []string
 	State     State
 	Status    int    // exit status, or signal number when Signaled; -1 when unknown
@@ -210,7 +212,8 @@ type Process struct {
 	// DeviceMemory is how many bytes of device memory it has: those that it was made to have, or else those of the device of its
 	// first context; 0: unknown. Of a row of several, it is that of the one with PeakReserved.
 	DeviceMemory uint64
-	Devices      int // that its contexts are surely on
+	Devices      int    // that its contexts are surely on
+	Device       string // name of the first
 
 	// What Snapshot has for all processes together, of this one; empty where it is the only one. A tag has the ID that
 	// it has there. The history begins with the process and has at most 150 samples.
@@ -248,8 +251,8 @@ func (p *Process) BadEnd() string {
 	return ""
 }
 
-// aborted reports whether a signal ended the process, or perhaps _exit where its exit status is not known, or it gave up.
-func (p *Process) aborted() bool {
+// Aborted reports whether a signal ended the process, or perhaps _exit where its exit status is not known, or it gave up.
+func (p *Process) Aborted() bool {
 	if p.Folded > 0 {
 		return p.Killed
 	}

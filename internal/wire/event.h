@@ -262,6 +262,7 @@ enum gmtdiag {
 	GMT_DIAG_CALL_FAILED = 17,      /* a call failed that makes no memory */
 	GMT_DIAG_USE_AFTER_FORK = 18,   /* a mistake: a child that forked once its parent had a context calls OpenCL; written by the session */
 	GMT_DIAG_MEASURE = 19,          /* what an experiment does next, or why it ended; the text says it; written by the session */
+	GMT_DIAG_PLACE = 28,            /* who the process is among others; the text has the fields of wire.Place, with tabs between; written by the session */
 };
 
 /* When USE and SYNC events are written. */
@@ -517,7 +518,7 @@ enum gmtscrub {
 
 /*
  * EXIT: from the process itself when its exit handlers run; from the session (thread 0) when the process is gone.
- *   status  Status  number  exit status; -1: unknown
+ *   status  Status  number  exit status; -1: unknown. From the process itself: what it called exit() with
  *   object  Signal  number  that ended it; 0: none, or unknown
  *   size    OOMKillsNumber  number  1 + the processes of its control group that the kernel ended for lack of memory while it ran; 0: unknown
  */

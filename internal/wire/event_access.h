@@ -609,7 +609,7 @@ static inline uint64_t gmtdiag_kernel(const struct gmtevent *e) { return e->link
 /* EXIT: the process runs its exit handlers, or is gone. */
 struct gmtexitfields {
 	uint64_t time;
-	int16_t status; /* exit status; -1: unknown */
+	int16_t status; /* exit status; -1: unknown. From the process itself: what it called exit() with */
 	uint64_t signal; /* that ended it; 0: none, or unknown */
 	uint64_t oomkills_number; /* 1 + the processes of its control group that the kernel ended for lack of memory while it ran; 0: unknown */
 };

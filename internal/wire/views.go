@@ -1038,7 +1038,7 @@ func (e *Event) AsExit() ExitView { return ExitView{e} }
 // Time is when it took effect: CLOCK_MONOTONIC in ns.
 func (v ExitView) Time() uint64 { return v.e.Time }
 
-// Status: exit status; -1: unknown.
+// Status: exit status; -1: unknown. From the process itself: what it called exit() with.
 func (v ExitView) Status() int16 { return v.e.Status }
 
 // Signal: that ended it; 0: none, or unknown.
@@ -1050,7 +1050,7 @@ func (v ExitView) OOMKillsNumber() uint64 { return v.e.Size }
 // ExitFields are the fields of a EXIT event.
 type ExitFields struct {
 	Time           uint64 // ns
-	Status         int16  // exit status; -1: unknown
+	Status         int16  // exit status; -1: unknown. From the process itself: what it called exit() with
 	Signal         uint64 // that ended it; 0: none, or unknown
 	OOMKillsNumber uint64 // 1 + the processes of its control group that the kernel ended for lack of memory while it ran; 0: unknown
 }

@@ -37,6 +37,12 @@ func (k Kind) HasPayload() bool {
 	return false
 }
 
+// Defines reports whether a record defines what others refer to: processes, threads, modules, call sites, devices, contexts, queues,
+// kernels, and the places of processes.
+func (r *Record) Defines() bool {
+	return r.Kind >= KindProcess && r.Kind <= KindKernel || r.Kind == KindDiag && r.AsDiag().Diag() == DiagPlace
+}
+
 // Late reports whether records of this kind are made by gpumemtop when it has found something out, so that records of
 // what happened before their time follow them.
 func (k Kind) Late() bool { return k == KindModule || k == KindSite || k == KindMachine }

@@ -269,8 +269,9 @@ static void child_forked(void)
 	gmt_link_close();
 }
 
-static void process_exits(void)
+static void process_exits(int status, void *nothing)
 {
+	(void)nothing;
 	if (atomic_load(&gmt_session.state) != GMT_STATE_ON)
 		return;
 	gmt_frag_stats_end();
@@ -278,7 +279,7 @@ static void process_exits(void)
 	gmt_session_quiet();
 	gmt_preload_ends();
 	gmt_held_end();
-	struct gmtevent event = GMT_EVENT_EXIT(.time = gmt_now(), .status = -1);
+	struct gmtevent event = GMT_EVENT_EXIT(.time = gmt_now(), .status = (int16_t)(status & 0xff));
 	gmt_ring_write(&event);
 }
 
@@ -306,7 +307,7 @@ static bool start(const char *dir)
 	gmt_events_begin();
 	gmt_spill_start();
 	gmt_link_open(socket);
-	atexit(process_exits);
+	on_exit(process_exits, NULL);
 	return true;
 }
 

@@ -239,7 +239,7 @@ TEST(the_end_of_the_process_is_told)
 	session_open((struct options){0});
 	in_child(be_a_target);
 	EQUAL(events(GMT_KIND_EXIT), 1);
-	EQUAL(last_event(GMT_KIND_EXIT).status, -1);
+	EQUAL(last_event(GMT_KIND_EXIT).status, 0);
 }
 
 static void die_at_once(void)

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/untrusted"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -250,13 +251,9 @@ func (p *Process) InSession(maps []Mapping) bool {
 		p.startedWith(wire.SessionEnv)
 }
 
-// Rank returns the rank of the process in its job; empty: unknown.
-func (p *Process) Rank() string {
-	text, err := os.ReadFile(p.fs.of(p.PID, "environ"))
-	if err != nil {
-		return ""
-	}
-	return wire.RankIn(text)
+// Place returns who the process is among others.
+func (p *Process) Place() wire.Place {
+	return untrusted.Place(p.fs.of(p.PID, ""))
 }
 
 // startedWith reports whether an environment variable was set when the process was started.

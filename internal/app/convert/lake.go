@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/lake"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/parquet"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
@@ -27,17 +27,17 @@ func ExportLake(paths []string, o *ExportOptions, given func(flag string) bool) 
 	if err := checkLake(paths, o, given); err != nil {
 		return err
 	}
-	l, err := parquet.OpenLake(o.Output.Path)
+	l, err := parquet.OpenLake(o.Output.Path, o.Output.Force)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	paths, skipped := inOrder(paths)
-	added := 0
+	paths, skipped := wanted(l, paths)
+	read := 0
 	for i, next := range collectAll(paths) {
 		console.Meter().Set("reading "+path.Base(paths[i]), int64(i), int64(len(paths)))
 		if next.err != nil {
-			skipped = append(skipped, paths[i])
+			skipped++
 			console.Say("skipped %s: %v", paths[i], next.err)
 			continue
 		}
@@ -47,16 +47,18 @@ func ExportLake(paths []string, o *ExportOptions, given func(flag string) bool) 
 		if err := l.Add(next.rows); err != nil {
 			return fmt.Errorf("%s: %w", paths[i], err)
 		}
-		added++
+		read++
 	}
 	console.Meter().Clear()
-	if added > 0 {
-		if err := l.Commit(o.Output.Force); err != nil {
-			return err
-		}
+	added, err := l.Commit()
+	if err != nil {
+		return err
 	}
-	if len(skipped) > 0 {
-		return fmt.Errorf("%s of %d skipped: the others are in %s", units.Plural(uint64(len(skipped)), "file", "files"), added+len(skipped), o.Output.Path)
+	if added != (parquet.Added{}) {
+		console.Say("%s: %s added, %d replaced, %d there already", o.Output.Path, units.Plural(uint64(added.New), "recording", "recordings"), added.Replaced, added.Known)
+	}
+	if skipped > 0 {
+		return fmt.Errorf("%s skipped: the others are in %s", units.Plural(uint64(skipped), "file", "files"), o.Output.Path)
 	}
 	return nil
 }
@@ -78,27 +80,51 @@ func checkLake(paths []string, o *ExportOptions, given func(flag string) bool) e
 			return fmt.Errorf("--%s is for --format %s, not parquet: leave it out", flag, strings.Join(only, " or "))
 		}
 	}
-	return files.CheckDifferent(paths)
+	return nil
 }
 
-// inOrder orders recordings by program, job and day, so that each of these gets one file. Those without a header are named and
-// skipped.
-func inOrder(paths []string) (list, skipped []string) {
+// wanted returns the recordings that a lake lacks, by program, job and time, so that like rows are near each other. Those without a
+// header are named and skipped.
+func wanted(l *parquet.Lake, paths []string) (list []string, skipped int) {
 	keys := map[string]string{}
 	for _, p := range paths {
 		reader, err := recording.Open(p)
 		if err != nil {
 			console.Say("skipped: %s", strings.TrimPrefix(err.Error(), "open "))
-			skipped = append(skipped, p)
+			skipped++
 			continue
 		}
 		h := reader.Header()
+		id, _ := h.IDOf(1)
+		if file := fileOf(p, reader); len(h.Merged) == 0 && !l.Wants(id, int64(file.Events), file.Ending()) {
+			l.Skip()
+		} else {
+			keys[p] = strings.Join([]string{path.Base(h.Program), h.Job, h.Created.UTC().Format(time.RFC3339Nano)}, "\x00")
+			list = append(list, p)
+		}
 		_ = reader.Close() // nothing was written
-		keys[p] = strings.Join([]string{path.Base(h.Program), h.Job, h.Created.UTC().Format(time.RFC3339Nano)}, "\x00")
-		list = append(list, p)
 	}
 	slices.SortStableFunc(list, func(a, b string) int { return cmp.Compare(keys[a], keys[b]) })
 	return list, skipped
+}
+
+// fileOf says what file a recording lies in, without reading its events.
+func fileOf(name string, reader *recording.Reader) (f lake.File) {
+	f.Path = name
+	if absolute, err := filepath.Abs(name); err == nil {
+		f.Path = absolute
+	}
+	if f.Footer, f.Whole = reader.Footer(); len(reader.Header().Merged) > 0 {
+		return f
+	}
+	if f.Events = f.Footer.Events; f.Whole {
+		return f
+	}
+	blocks, _ := reader.Blocks() // reading the events says what is wrong
+	for i := range blocks {
+		f.Events += blocks[i].Events
+	}
+	return f
 }
 
 type collected struct {
@@ -140,7 +166,9 @@ func collect(name string) ([]*lake.Rows, error) {
 	if err != nil {
 		return nil, err
 	}
+	file := fileOf(name, reader)
 	rows, err := lake.Collect(reader, reader.Header())
+	file.From(rows)
 	if damage := reader.Damage(); err == nil && damage != "" {
 		console.Say("%s is not whole: %s", name, damage)
 	}

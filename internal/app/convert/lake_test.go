@@ -2,6 +2,7 @@ package convert
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/parquet-go/parquet-go"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
 )
@@ -46,32 +49,98 @@ func filesIn(t *testing.T, dir string) (list []string) {
 	return list
 }
 
-func TestLakeOfManyRecordings(t *testing.T) {
-	dir, paths := filepath.Join(t.TempDir(), "lake"), recorded(t)
-	if err := toLake(dir, false, paths...); err != nil {
-		t.Fatal(err)
-	}
-	list := filesIn(t, dir)
-	for _, part := range list {
-		if parts := strings.Split(part, "/"); len(parts) != 4 || !strings.HasPrefix(parts[1], "app=") || parts[2] != "job=none" || !strings.HasPrefix(parts[3], "date=20") {
-			t.Errorf("a file in %s", part)
+// runsIn returns the rows of a lake that count: of each recording those of the last commit.
+func runsIn(t *testing.T, dir string) map[string]row {
+	t.Helper()
+	rows := map[string]row{}
+	names, _ := filepath.Glob(filepath.Join(dir, "commit=*", "runs.parquet"))
+	for _, name := range names {
+		list, err := parquet.ReadFile[row](name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range list {
+			r.commit = name
+			if had, there := rows[r.Run]; there && had.commit == name {
+				t.Errorf("%s is twice in %s", r.Run, name)
+			}
+			rows[r.Run] = r
 		}
 	}
-	if once := slices.Compact(slices.Clone(list)); len(once) != len(list) || len(list)%6 != 0 || len(list) >= 6*len(paths) {
-		t.Errorf("%d files in %d folders, of %d recordings", len(list), len(once), len(paths))
+	return rows
+}
+
+type row struct {
+	Run    string `parquet:"run"`
+	Path   string `parquet:"path"`
+	App    string `parquet:"app"`
+	Events int64  `parquet:"events"`
+	Ending string `parquet:"ending"`
+	commit string
+}
+
+// TestLakeCountsEachRunOnce: what is there already, copies, and recordings that have grown.
+func TestLakeCountsEachRunOnce(t *testing.T) {
+	folder := t.TempDir()
+	dir, paths := filepath.Join(folder, "lake"), recorded(t)
+	say := func(force bool, want string, paths ...string) {
+		t.Helper()
+		said := captured(t, func() {
+			if err := toLake(dir, force, paths...); err != nil {
+				t.Error(err)
+			}
+		})
+		if !strings.Contains(said, "lake: "+want) {
+			t.Errorf("said %q, want %q", said, want)
+		}
 	}
-	if err := toLake(dir, false, paths...); err == nil || !strings.Contains(err.Error(), "already: use -f") {
-		t.Errorf("the same again: %v", err)
+	grown := filepath.Join(folder, "grown.gmt")
+	text, err := os.ReadFile(paths[0])
+	if err == nil {
+		err = os.WriteFile(grown, text[:len(text)-30], 0o600)
 	}
-	if err := toLake(dir, true, paths...); err != nil || !slices.Equal(filesIn(t, dir), list) {
-		t.Errorf("the same again with -f: %v", err)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := toLake(dir, false, paths[0], paths[0]); err == nil || !strings.Contains(err.Error(), "is given twice") {
-		t.Errorf("one recording twice: %v", err)
+	say(false, "1 recording added, 0 replaced, 0 there already", grown)
+	torn := runsIn(t, dir)
+	say(false, "0 recordings added, 0 replaced, 1 there already", grown)
+	say(false, fmt.Sprintf("%d recordings added, 1 replaced, 1 there already", len(paths)-1), append(slices.Clone(paths), paths[0])...)
+	rows := runsIn(t, dir)
+	if len(rows) < len(paths) {
+		t.Errorf("%d rows of %d recordings", len(rows), len(paths))
+	}
+	for run, was := range torn {
+		if now := rows[run]; was.Ending != "torn" || now.Ending != "whole" || now.Events != was.Events || now.Path == was.Path || !filepath.IsAbs(now.Path) {
+			t.Errorf("%+v, before %+v", now, was)
+		}
+	}
+	copied := filepath.Join(folder, "copy.gmt")
+	if err := os.WriteFile(copied, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before := filesIn(t, dir)
+	if len(before) != 12 {
+		t.Errorf("files %v", before)
+	}
+	say(false, fmt.Sprintf("0 recordings added, 0 replaced, %d there already", len(paths)+1), append(slices.Clone(paths), copied)...)
+	if !slices.Equal(filesIn(t, dir), before) {
+		t.Errorf("files %v, want %v", filesIn(t, dir), before)
+	}
+	say(true, fmt.Sprintf("0 recordings added, %d replaced, 0 there already", len(paths)), paths...)
+	if again := runsIn(t, dir); len(again) != len(rows) {
+		t.Errorf("%d rows, before %d", len(again), len(rows))
 	}
 	o := ExportOptions{Format: "parquet", Output: files.Output{Path: dir}}
 	if err := Export(nil, paths[0], &o, func(flag string) bool { return flag == "format" }); err == nil || !strings.Contains(err.Error(), "tables of another kind") {
 		t.Errorf("rows of one recording among those of many: %v", err)
+	}
+	old := filepath.Join(folder, "old")
+	if err := os.MkdirAll(filepath.Join(old, "runs", "app=x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := toLake(old, false, paths[0]); err == nil || !strings.Contains(err.Error(), "by an earlier gpumemtop") {
+		t.Errorf("a lake of an earlier version: %v", err)
 	}
 }
 
@@ -83,7 +152,7 @@ func TestLakeSkipsWhatIsNoRecording(t *testing.T) {
 		t.Fatal(err)
 	}
 	lake := filepath.Join(dir, "lake")
-	if err := toLake(lake, false, bad, recorded(t)[0], filepath.Join(dir, "none.gmt")); err == nil || !strings.HasPrefix(err.Error(), "2 files of 3 skipped") {
+	if err := toLake(lake, false, bad, recorded(t)[0], filepath.Join(dir, "none.gmt")); err == nil || !strings.HasPrefix(err.Error(), "2 files skipped") {
 		t.Errorf("%v", err)
 	}
 	if n := len(filesIn(t, lake)); n != 6 {
@@ -149,8 +218,8 @@ func TestManyWritersOfALake(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n := len(filesIn(t, dir)); n != 6*len(paths) {
-		t.Errorf("%d files of %d recordings", n, len(paths))
+	if n, rows := len(filesIn(t, dir)), len(runsIn(t, dir)); n != 6*len(paths) || rows < len(paths) {
+		t.Errorf("%d files, %d rows of %d recordings", n, rows, len(paths))
 	}
 }
 

@@ -42,6 +42,7 @@ const listMax = 4096
 // infoFacts is what info shows. Scripts rely on its JSON keys. Sizes are bytes.
 type infoFacts struct {
 	File    string           `json:"file"`
+	ID      string           `json:"id"` // as in tables and lakes; of a merged one that of the first
 	Header  recording.Header `json:"header"`
 	Bytes   int64            `json:"bytes"`
 	Blocks  uint64           `json:"blocks"`
@@ -96,6 +97,7 @@ func newInfoFacts(file string, reader *recording.Reader) (*infoFacts, error) {
 		File: file, Header: reader.Header(), Bytes: reader.Size(),
 		Processes: []infoProcess{}, Devices: []infoDevice{}, Modules: []infoModule{},
 	}
+	f.ID, _ = f.Header.IDOf(1)
 	blocks, err := reader.Blocks()
 	if err != nil {
 		return nil, err

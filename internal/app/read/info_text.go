@@ -20,6 +20,7 @@ func (f *infoFacts) text() string {
 	row := func(name, text string) { fmt.Fprintf(&b, "%-10s%s\n", name, units.Clean(text)) }
 	h := &f.Header
 	row("command", f.command())
+	row("id", f.ID)
 	row("recorded", h.Created.Format(time.RFC3339)+on(h.Host))
 	policy := h.Policy
 	if h.Auto {

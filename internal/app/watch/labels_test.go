@@ -5,6 +5,8 @@ import (
 	"maps"
 	"strings"
 	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 func TestParseLabels(t *testing.T) {
@@ -31,7 +33,7 @@ func TestParseLabels(t *testing.T) {
 		{[]string{"a=1", "a=2"}, "--label a has two values"},
 		{many, "more than 16 labels"},
 	} {
-		if _, err := ParseLabels(c.texts); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+		if got, err := ParseLabels(append([]string{"good=1"}, c.texts...)); got["good"] != "1" || err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v, want %q", c.texts, err, c.want)
 		}
 	}
@@ -44,7 +46,7 @@ func FuzzParseLabels(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		labels, err := ParseLabels([]string{text})
-		if err != nil && (labels != nil || strings.ContainsAny(err.Error(), "\n\x1b")) {
+		if err != nil && strings.ContainsAny(err.Error(), "\n\x1b") {
 			t.Errorf("%v, %q", labels, err)
 		}
 		for name, value := range labels {
@@ -57,16 +59,17 @@ func FuzzParseLabels(f *testing.F) {
 
 func TestIdentity(t *testing.T) {
 	for name, value := range map[string]string{
-		"USER": "ada", "SLURM_JOB_ID": "17", "SLURM_STEP_ID": "0", "SLURM_PROCID": "", "OMPI_COMM_WORLD_RANK": "3", "GIT_COMMIT": "", "GITHUB_SHA": "abc\n",
+		"USER": "ada", "SLURM_JOB_ID": "17", "SLURM_STEP_ID": "0", "SLURM_PROCID": "", "SLURM_NTASKS": "", "GPUMEMTOP_APP": "", "OMPI_COMM_WORLD_RANK": "3", "GIT_COMMIT": "", "GITHUB_SHA": "abc\n",
 	} {
 		t.Setenv(name, value)
 	}
 	s := Subject{Labels: map[string]string{"team": "vision"}}
-	if got := fmt.Sprint(s.identity()); got != "{ada 17 0 3 abc  map[team:vision]}" {
-		t.Errorf("%q", got)
+	id := s.identity()
+	if want := (wire.Place{Job: "17", Step: "0", Rank: "3"}); id.User != "ada" || id.Place != want || id.Revision != "abc " || id.Labels["team"] != "vision" || len(id.Boot) != 36 {
+		t.Errorf("%+v", id)
 	}
-	s.Attached = true
-	if got := fmt.Sprint(s.identity()); got != "{     map[team:vision]}" {
-		t.Errorf("%q", got)
+	s.Attached, s.App = true, "x"
+	if id := s.identity(); id.User != "" || id.Place != (wire.Place{App: "x"}) || id.Revision != "" || id.Labels["team"] != "vision" {
+		t.Errorf("%+v", id)
 	}
 }

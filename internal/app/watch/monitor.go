@@ -1,10 +1,13 @@
 package watch
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
 	"os"
+
+	"golang.org/x/sys/unix"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/monitor"
@@ -49,8 +52,14 @@ func NewMonitor(o MonitorOptions, subject *Subject, notes *console.Notes) (*Moni
 	}
 	if o.Listen != "" {
 		var err error
-		if m.server, err = monitor.Listen(o.Listen); err != nil {
+		m.server, err = monitor.Listen(o.Listen)
+		switch {
+		case errors.Is(err, unix.EADDRINUSE): // no reason not to start the program
+			notes.Add(err.Error())
+		case err != nil:
 			return nil, err
+		case m.server.Moved():
+			notes.Add("--listen " + o.Listen + " is in use")
 		}
 	}
 	return m, nil
@@ -64,14 +73,14 @@ func (m *Monitor) Start(model *stats.Model) {
 	source := model.Published
 	if m.options.OTLP != "" {
 		var err error
-		if m.otlp, err = monitor.StartOTLP(m.options.OTLP, m.subject.Name, source, !m.subject.Attached); err != nil {
+		if m.otlp, err = monitor.StartOTLP(m.options.OTLP, source, m.run()); err != nil {
 			m.notes.Add("--otlp: " + err.Error())
 		}
 	}
 	if m.server == nil {
 		return
 	}
-	m.server.Start(source, !m.subject.Attached, func(s *stats.Snapshot, w io.Writer) error {
+	m.server.Start(source, m.run(), func(s *stats.Snapshot, w io.Writer) error {
 		summary := report.NewSummary(s)
 		if m.subject.Attached {
 			summary = report.NewWatchSummary(s, 0)
@@ -81,9 +90,12 @@ func (m *Monitor) Start(model *stats.Model) {
 	m.notes.Add("figures are at " + m.server.Address())
 }
 
+func (m *Monitor) run() monitor.Run {
+	return monitor.Run{Program: m.subject.Name, Version: m.subject.identity().Revision}
+}
+
 // Finish writes and pushes the last figures.
 func (m *Monitor) Finish(last *stats.Snapshot) {
-	inherited := !m.subject.Attached
 	pid := os.Getpid()
 	if len(last.Processes) > 0 {
 		pid = last.Processes[0].PID
@@ -94,12 +106,12 @@ func (m *Monitor) Finish(last *stats.Snapshot) {
 		}
 	}
 	if m.options.Textfile != "" {
-		if err := monitor.WriteTextfile(m.options.Textfile, m.subject.Name, pid, last, inherited); err != nil {
+		if err := monitor.WriteTextfile(m.options.Textfile, pid, last, m.run()); err != nil {
 			m.notes.Add("--textfile: " + err.Error())
 		}
 	}
 	if m.options.Push != "" {
-		if err := monitor.Push(m.options.Push, m.subject.Name, last, inherited); err != nil {
+		if err := monitor.Push(m.options.Push, last, m.run()); err != nil {
 			m.notes.Add("--push: " + err.Error())
 		}
 	}

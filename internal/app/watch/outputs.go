@@ -25,6 +25,7 @@ type OutputOptions struct {
 	Summary   string
 	Force     bool     // overwrite files
 	Labels    []string // see ParseLabels
+	App       string   // name of the program; empty: of its file
 }
 
 // Subject is what is watched.
@@ -33,7 +34,8 @@ type Subject struct {
 	Name     string   // %n in the names of files
 	Attached bool     // to programs that are already running
 	Setup    *Setup
-	Labels   map[string]string // that the user chose; NewOutputs reads them
+	App      string            // that the user chose
+	Labels   map[string]string // likewise; NewOutputs reads them
 	Greeting string            // what the user reads at the start without a dashboard; empty: nothing
 }
 
@@ -55,7 +57,7 @@ func (s *Subject) arguments() []string {
 func (s *Subject) ModelOptions() stats.Options {
 	return stats.Options{
 		Program: s.program(), Arguments: s.arguments(), Policy: s.Setup.Policy.Name(), Started: session.Now(),
-		Labels: s.Labels, DeviceMemory: s.Setup.Memory, EntriesMax: s.Setup.entries(),
+		App: s.App, Labels: s.Labels, DeviceMemory: s.Setup.Memory, EntriesMax: s.Setup.entries(),
 	}
 }
 
@@ -79,8 +81,11 @@ type Outputs struct {
 func NewOutputs(options OutputOptions, subject *Subject, notes *console.Notes) (*Outputs, error) {
 	o := &Outputs{options: options, subject: subject, Notes: notes}
 	var err error
-	if subject.Labels, err = ParseLabels(options.Labels); err != nil {
-		return nil, err
+	if subject.Labels, err = ParseLabels(options.Labels); err != nil { // no reason not to start the program
+		notes.Add(err.Error())
+	}
+	if subject.App = units.Clean(options.App); subject.App != "" {
+		_ = os.Setenv(wire.AppEnv, subject.App) // for the program: no value that a setting can have is refused
 	}
 	if err := o.summary().CheckWritable("summary"); err != nil {
 		return nil, err

@@ -156,7 +156,7 @@ func slabsOf(header recording.Header) *replay.SlabMapper {
 // modelOptions returns what a model of a recording knows before the first event.
 func modelOptions(header recording.Header) stats.Options {
 	return stats.Options{
-		Program: header.Program, Arguments: header.Arguments, Policy: header.Policy,
+		Program: header.Program, Arguments: header.Arguments, Policy: header.Policy, App: header.App,
 		Limits: stats.PolicyLimits(header.Policy, header.Limits), LimitsOf: stats.DefaultLimits, Auto: header.Auto,
 		Started: header.ClockNS, DeviceMemory: header.DeviceMemory, Apart: header.Apart, NodeOf: header.NodeOf,
 	}

@@ -28,11 +28,12 @@ func Collect(src recording.Source, header recording.Header) ([]*Rows, error) {
 		return nil, err
 	}
 	c := &collector{
-		header: header, facts: map[uint32]*tables.Facts{}, rows: map[uint32]*process{},
+		header: header, events: map[string]uint64{}, facts: map[uint32]*tables.Facts{}, rows: map[uint32]*process{},
 		model: stats.New(stats.Options{Started: header.ClockNS, NoTrends: true}),
 	}
 	for _, f := range run.Processes() {
 		c.facts[f.Number] = f
+		c.events[f.Recording] += f.Records
 	}
 	err = run.Walk(&watched{src, c.model}, nil, tables.Sink{
 		Buffer: c.buffer, Sample: c.sample, Transfer: c.transfer, Process: c.process,
@@ -63,6 +64,7 @@ func (w *watched) Cut() bool { return recording.GoesOn(w.Source) }
 
 type collector struct {
 	header recording.Header
+	events map[string]uint64 // by recording
 	facts  map[uint32]*tables.Facts
 	rows   map[uint32]*process
 	model  *stats.Model
@@ -137,14 +139,9 @@ func (p *process) site(name string) *Site {
 	return s
 }
 
-// hold adds how long a buffer was held, as far as is known: one without an end until the last sample.
+// hold adds how long a buffer was held, as far as is known: one without an end until its process ended.
 func (p *process) hold(s *Site, b *tables.Buffer) {
-	end := b.CreatedNS
-	if b.ReleasedNS != nil {
-		end = *b.ReleasedNS
-	} else if n := len(p.Samples); n > 0 {
-		end = max(end, p.Samples[n-1].TimeNS)
-	}
+	end := max(b.CreatedNS, b.EndedNS)
 	s.Held += float64(b.Granted) * float64(end-b.CreatedNS) / 1e9
 	if b.IdleSince == nil {
 		return
@@ -187,15 +184,16 @@ func (c *collector) transfer(number uint32, r *tables.Transfer) error {
 }
 
 func (c *collector) process(number uint32, r *tables.Process) error {
-	p, id := c.of(number), c.header.IdentityOf(number)
+	p, id := c.of(number), &r.Identity
 	begun := time.Unix(0, r.Started).UTC()
-	p.App, p.Job, p.Date = path.Base(cmp.Or(r.Program, c.header.Program)), id.Job, begun.Format(time.DateOnly)
 	p.Run = Run{
 		Run: p.Run.Run, Schema: Schema, Recording: r.Recording, Number: r.Number, Host: r.Hostname, PID: r.PID,
 		User: units.Clean(id.User), Step: units.Clean(id.Step), Rank: units.Clean(id.Rank), Revision: units.Clean(id.Revision),
 		Program: r.Program, Arguments: r.Arguments, Policy: r.Policy, Limits: r.Limits, Labels: id.Labels,
 		Device: r.Device, Driver: r.Driver, DeviceBytes: r.DeviceBytes, Started: begun.UnixMicro(), Seconds: float64(r.LastNS-r.StartedNS) / 1e9,
-		Status: r.Status,
+		Status: r.Status, App: r.App, Job: cmp.Or(units.Clean(id.Job), "none"), Date: begun.Format(time.DateOnly), Events: int64(c.events[r.Recording]),
+		Size: units.Clean(id.Size), Boot: units.Clean(id.Boot), Born: units.Clean(id.Born), Pod: units.Clean(id.Pod), Container: units.Clean(id.Container),
+		Build: units.Clean(id.Build), DeviceID: r.DeviceID, NearPeak: r.NearPeak,
 	}
 	// What the model knows replaces it, unless it has folded the process into others.
 	p.setFigures(&figures.Subject{
@@ -213,8 +211,14 @@ func (c *collector) finish(names *callsite.Names) []*Rows {
 		if p == nil {
 			continue
 		}
+		if m.Aborted() { // nothing is known to leak that a signal left
+			p.leaked = 0
+			for _, site := range p.sites {
+				site.Leaks, site.Leaked = 0, 0
+			}
+		}
 		p.setFigures(figures.Process(m, s.Time), s)
-		p.Run.Build = names.Process(m.Number).BuildOf(path.Base(p.Run.Program))
+		p.Run.Build = cmp.Or(p.Run.Build, names.Process(m.Number).BuildOf(path.Base(p.Run.Program)))
 		tags := m.Tags
 		if len(s.Processes) == 1 {
 			tags = s.Tags
@@ -229,13 +233,13 @@ func (c *collector) finish(names *callsite.Names) []*Rows {
 		f := &s.Findings[i]
 		if p := c.rows[f.Process]; p != nil {
 			p.Findings = append(p.Findings, Finding{
-				Run: p.Run.Run, Kind: f.Kind.String(), Function: f.Function, Site: f.Tag, Kernel: f.Kernel, Count: int64(f.Count), Bytes: int64(f.Size),
+				Run: p.Run.Run, Kind: f.Kind.Key(), Function: f.Function, Site: f.Tag, Kernel: f.Kernel, Count: int64(f.Count), Bytes: int64(f.Size),
 			})
 		}
 	}
 	var list []*Rows
 	for _, number := range slices.Sorted(maps.Keys(c.rows)) {
-		if p := c.rows[number]; p.Date != "" { // else it is no process
+		if p := c.rows[number]; p.Run.Date != "" { // else it is no process
 			p.Sites, p.Misses, p.Transfers = sorted(p.sites), sorted(p.misses), sorted(p.transfers)
 			list = append(list, &p.Rows)
 		}

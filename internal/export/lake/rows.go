@@ -6,10 +6,11 @@ import (
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 )
 
 // Schema is the version of the tables. Columns may be added within a version.
-const Schema = 1
+const Schema = 2
 
 // Run is one process of a recording. Sizes are bytes, and what is unknown is null or empty.
 type Run struct {
@@ -35,7 +36,63 @@ type Run struct {
 	Started     int64             `parquet:"started,timestamp(microsecond:utc)"`
 	Seconds     float64           `parquet:"seconds"`
 	Status      *int64            `parquet:"exit_status,optional"`
-	Figures     []int64           `parquet:"-"` // of RunFigures: each is a column
+	App         string            `parquet:"app,dict"`
+	Job         string            `parquet:"job,dict"`
+	Date        string            `parquet:"date,dict"` // of the start, UTC
+	Path        string            `parquet:"path"`      // of the recording, as it was added
+	Events      int64             `parquet:"events"`    // of the recording
+	Ending      string            `parquet:"ending,dict"`
+	RunStatus   *int64            `parquet:"run_status,optional"` // of the program that gpumemtop started, as a shell has it
+	Size        string            `parquet:"size,dict"`           // ranks
+	Boot        string            `parquet:"boot,dict"`
+	Born        string            `parquet:"born"`
+	DeviceID    string            `parquet:"device_id,dict"`
+	Pod         string            `parquet:"pod,dict"`
+	Container   string            `parquet:"container,dict"`
+	NearPeak    int64             `parquet:"near_peak_ns"` // with more than nine tenths of the peak in use
+	Figures     []int64           `parquet:"-"`            // of RunFigures: each is a column
+}
+
+// How a recording ends.
+const (
+	Whole = "whole"
+	Cut   = "cut"  // the program goes on after it
+	Torn  = "torn" // it breaks off: gpumemtop was killed
+)
+
+// File is the file that a recording lies in.
+type File struct {
+	Path   string // absolute
+	Events uint64 // of a recording that is not merged; 0: those that were read
+	Footer recording.Footer
+	Whole  bool // there is a footer
+}
+
+// Ending says how the recording ends.
+func (f *File) Ending() string {
+	switch {
+	case !f.Whole:
+		return Torn
+	case f.Footer.Cut:
+		return Cut
+	}
+	return Whole
+}
+
+// From says what file rows come from.
+func (f *File) From(rows []*Rows) {
+	for _, r := range rows {
+		r.Run.Path, r.Run.Ending = f.Path, f.Ending()
+		if f.Events > 0 {
+			r.Run.Events = int64(f.Events)
+		}
+		if status := int64(f.Footer.Status); f.Whole && (status >= 0 || f.Footer.Signal > 0) {
+			if f.Footer.Signal > 0 {
+				status = 128 + int64(f.Footer.Signal)
+			}
+			r.Run.RunStatus = &status
+		}
+	}
 }
 
 // RunFigures are the figures that runs have as columns, with the names that figures.Figure.Lake gives.
@@ -108,9 +165,6 @@ type Transfer struct {
 
 // Rows are those of one process.
 type Rows struct {
-	// App, Job and Date are in the names of folders: the program's name, the job, and the day (UTC) of the start.
-	App, Job, Date string
-
 	Run       Run
 	Sites     []Site
 	Samples   []Sample

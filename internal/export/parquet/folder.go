@@ -27,10 +27,10 @@ type folder struct {
 // move is one file on its way.
 type move struct{ from, to string }
 
-// openFolder opens a folder, and makes it when there is none. other is a table that it must not have: tables of both kinds in
+// openFolder opens a folder, and makes it when there is none. other is a pattern of what it must not have: tables of both kinds in
 // one folder could not be read.
 func openFolder(dir, other string) (*folder, error) {
-	if _, err := os.Stat(filepath.Join(dir, other)); err == nil {
+	if found, _ := fs.Glob(os.DirFS(dir), other); len(found) > 0 {
 		return nil, fmt.Errorf("%s has tables of another kind, see docs/EXPORTS.md: name another folder with -o", dir)
 	}
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {

@@ -1,23 +1,25 @@
 package parquet
 
 import (
-	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
+	"math"
 	"os"
 	"path"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/parquet-go/parquet-go"
+	"golang.org/x/sys/unix"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/lake"
+	"codeberg.org/gpumemtop/gpumemtop/internal/tempfile"
 )
 
-// Tables of a lake, besides Samples and Transfers, by the names of their folders.
+// Tables of a lake, besides Samples and Transfers, by the names of their files.
 const (
 	Runs     = "runs"
 	Sites    = "sites"
@@ -25,21 +27,21 @@ const (
 	Findings = "findings"
 )
 
-// partsMost bounds the partitions whose files are open at a time.
-const partsMost = 8
+var lakeNames = []string{Runs, Sites, Samples, Misses, Findings, Transfers}
 
-// Lake writes rows of many recordings into a folder that many writers share: one file for each table, program, job and day.
-// Files appear whole at Commit, all or none, under names that no other recordings give.
+// commits are the folders of a lake that readers see, and commitForm is how their names begin.
+const (
+	commits    = "commit=*"
+	commitForm = "commit=20060102T150405.000000Z"
+)
+
+// Lake writes rows of many recordings into a folder that many writers share. All files of a writer lie in one folder, which gets its
+// name at Commit: readers see all of them or none. Of a recording that several of these folders have, the rows of the last count.
 type Lake struct {
 	folder *folder
-	parts  []*part // open, the one that was used last is last
-	seen   map[string]bool
-}
-
-// part is the open files of a program, job and day.
-type part struct {
-	app, job, date string
-	recordings     map[string]bool
+	lock   *os.File         // held while the writer lives
+	known  map[string]int64 // how much there is of recordings, see amount
+	added  Added
 
 	runs      lakeTable[any]
 	sites     lakeTable[lake.Site]
@@ -49,130 +51,197 @@ type part struct {
 	transfers lakeTable[lake.Transfer]
 }
 
-// OpenLake opens a folder, and makes it when there is none. It must be closed.
-func OpenLake(dir string) (*Lake, error) {
+// Added counts recordings.
+type Added struct{ New, Replaced, Known int }
+
+// OpenLake opens a folder, and makes it when there is none. What killed writers left goes. It must be closed. With force, recordings that
+// are there already are replaced, else only those that have more events now.
+func OpenLake(dir string, force bool) (*Lake, error) {
+	if old, _ := fs.Glob(os.DirFS(dir), Runs+"/app=*"); len(old) > 0 {
+		return nil, fmt.Errorf("%s was filled by an earlier gpumemtop: add its recordings to a new folder", dir)
+	}
 	f, err := openFolder(dir, Processes)
 	if err != nil {
 		return nil, err
 	}
-	return &Lake{folder: f, seen: map[string]bool{}}, nil
-}
-
-// Add writes the rows of one recording. Rows of one program, job and day should come one after the other: else they may get
-// more than one file.
-func (l *Lake) Add(rows []*lake.Rows) error {
-	added := map[string]bool{}
-	for _, r := range rows {
-		if l.seen[r.Run.Recording] {
-			return fmt.Errorf("recording %s comes twice: leave one out", r.Run.Recording)
-		}
-		added[r.Run.Recording] = true
+	l := &Lake{folder: f, known: map[string]int64{}}
+	l.sweep()
+	if l.lock, err = f.root.Create(path.Join(f.stage, lockName)); err == nil {
+		_ = unix.Flock(int(l.lock.Fd()), unix.LOCK_EX) // a file system without locks keeps what killed writers leave
+		err = l.readKnown(force)
 	}
-	for recording := range added {
-		l.seen[recording] = true
-	}
-	for _, r := range rows {
-		p, err := l.part(r)
+	l.runs.rows = parquet.SchemaOf(reflect.New(runType).Interface())
+	for i, t := range l.tables() {
 		if err == nil {
-			err = p.add(r)
+			err = t.start(f, lakeNames[i])
 		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// lockName is a file in a stage that its writer has locked.
+const lockName = ".lock"
+
+// youngest is how old a stage is that may go: the writer of a younger one may not have its lock yet.
+var youngest = time.Minute
+
+// sweep removes stages whose writers are gone.
+func (l *Lake) sweep() {
+	stages, _ := fs.Glob(l.folder.root.FS(), ".gpumemtop-*.tmp")
+	for _, stage := range stages {
+		lock, err := l.folder.root.OpenFile(path.Join(stage, lockName), os.O_RDWR, 0)
 		if err != nil {
-			return fmt.Errorf("write into %s: %w", l.folder.dir, err)
+			continue // it begins, or ends
+		}
+		info, err := lock.Stat()
+		if err == nil && time.Since(info.ModTime()) > youngest && unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+			_ = l.folder.root.RemoveAll(stage) // another writer may do so
+		}
+		_ = lock.Close()
+	}
+}
+
+// recorded are the columns of runs that say which recordings there are.
+type recorded struct {
+	Recording string `parquet:"recording"`
+	Events    int64  `parquet:"events"`
+	Ending    string `parquet:"ending"`
+}
+
+// amount tells how much there is of a recording: one that has its end is more than the same without it.
+func amount(events int64, ending string) int64 {
+	if ending == lake.Torn {
+		return 2 * events
+	}
+	return 2*events + 1
+}
+
+// readKnown reads which recordings there are, and how much of each. With force there is none of them.
+func (l *Lake) readKnown(force bool) error {
+	files, _ := fs.Glob(l.folder.root.FS(), commits+"/"+Runs+".parquet")
+	for _, name := range files {
+		file, err := l.folder.root.Open(name)
+		if err != nil {
+			return fmt.Errorf("read the lake: %w", err)
+		}
+		info, err := file.Stat()
+		var rows []recorded
+		if err == nil {
+			rows, err = parquet.Read[recorded](file, info.Size())
+		}
+		if err = errors.Join(err, file.Close()); err != nil {
+			return fmt.Errorf("read %s: %w", path.Join(l.folder.dir, name), err)
+		}
+		for _, r := range rows {
+			if l.known[r.Recording] = amount(r.Events, r.Ending); force {
+				l.known[r.Recording] = -1
+			}
 		}
 	}
 	return nil
 }
 
-// part returns the partition of rows.
-func (l *Lake) part(r *lake.Rows) (*part, error) {
-	at := slices.IndexFunc(l.parts, func(p *part) bool { return p.app == r.App && p.job == r.Job && p.date == r.Date })
-	if at >= 0 {
-		p := l.parts[at]
-		l.parts = append(slices.Delete(l.parts, at, at+1), p)
-		return p, nil
-	}
-	if len(l.parts) == partsMost {
-		if err := l.finish(l.parts[0]); err != nil {
-			return nil, err
-		}
-		l.parts = slices.Delete(l.parts, 0, 1)
-	}
-	p := &part{app: r.App, job: r.Job, date: r.Date, recordings: map[string]bool{}}
-	p.runs.rows = parquet.SchemaOf(reflect.New(runType).Interface())
-	l.parts = append(l.parts, p)
-	for _, t := range p.tables() {
-		if err := t.start(l.folder); err != nil {
-			return nil, err
-		}
-	}
-	return p, nil
+// Wants reports whether a recording with so many events and such an end is to be added: it is not there, or has grown since.
+func (l *Lake) Wants(recording string, events int64, ending string) bool {
+	known, there := l.known[recording]
+	return !there || known < amount(events, ending)
 }
 
-func (p *part) add(r *lake.Rows) error {
-	p.recordings[r.Run.Recording] = true
-	return errors.Join(p.runs.write([]any{runRow(&r.Run)}), p.sites.write(r.Sites), p.samples.write(r.Samples),
-		p.misses.write(r.Misses), p.findings.write(r.Findings), p.transfers.write(r.Transfers))
-}
-
-// finish makes the files of a partition whole, and names them after the recordings in them.
-func (l *Lake) finish(p *part) error {
-	ids := make([]string, 0, len(p.recordings))
-	for id := range p.recordings {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	name := ids[0]
-	if len(ids) > 1 {
-		sum := sha256.Sum256([]byte(strings.Join(ids, "\n")))
-		name = hex.EncodeToString(sum[:16])
-	}
-	tables := p.tables()
-	for i, table := range []string{Runs, Sites, Samples, Misses, Findings, Transfers} {
-		move, err := tables[i].finish()
+// Add writes the rows of one recording, or of several that were merged, as far as they are wanted.
+func (l *Lake) Add(rows []*lake.Rows) error {
+	wanted := map[string]bool{}
+	for _, r := range rows {
+		id := r.Run.Recording
+		if _, asked := wanted[id]; !asked {
+			wanted[id] = l.Wants(id, r.Run.Events, r.Run.Ending)
+			_, there := l.known[id]
+			l.added.count(wanted[id], there)
+		}
+		if !wanted[id] {
+			continue
+		}
+		err := errors.Join(l.runs.write([]any{runRow(&r.Run)}), l.sites.write(r.Sites), l.samples.write(r.Samples),
+			l.misses.write(r.Misses), l.findings.write(r.Findings), l.transfers.write(r.Transfers))
 		if err != nil {
 			return fmt.Errorf("write into %s: %w", l.folder.dir, err)
 		}
-		l.folder.moves[move].to = path.Join(table, partition("app", p.app), partition("job", cmp.Or(p.job, "none")),
-			partition("date", p.date), name+".parquet")
+	}
+	for _, r := range rows {
+		if wanted[r.Run.Recording] {
+			l.known[r.Run.Recording] = math.MaxInt64 // no second time in one commit
+		}
 	}
 	return nil
 }
 
-// Commit puts all files into their places. A file of the same recordings that is there already is replaced with force, else
-// refused.
-func (l *Lake) Commit(force bool) error {
-	for _, p := range l.parts {
-		if err := l.finish(p); err != nil {
-			return err
+func (a *Added) count(wanted, there bool) {
+	switch {
+	case !wanted:
+		a.Known++
+	case there:
+		a.Replaced++
+	default:
+		a.New++
+	}
+}
+
+// Skip counts a recording that is not wanted.
+func (l *Lake) Skip() { l.added.Known++ }
+
+// Commit shows readers what was added, at once.
+func (l *Lake) Commit() (Added, error) {
+	if l.added.New+l.added.Replaced == 0 {
+		return l.added, nil
+	}
+	for _, t := range l.tables() {
+		if err := t.finish(); err != nil {
+			return Added{}, fmt.Errorf("write into %s: %w", l.folder.dir, err)
 		}
 	}
-	l.parts = nil
-	var old []string
-	for _, m := range l.folder.moves {
-		if _, err := l.folder.root.Stat(m.to); err == nil && force {
-			old = append(old, m.to)
+	f := l.folder
+	return l.added, tempfile.Finish(f.path(), func() error {
+		name := l.commitName() + strings.TrimSuffix(strings.TrimPrefix(f.stage, ".gpumemtop"), ".tmp")
+		if err := f.root.Rename(f.stage, name); err != nil {
+			return fmt.Errorf("write into %s: %w", f.dir, err)
+		}
+		_ = f.root.Remove(path.Join(name, lockName)) // readers pass over it
+		return nil
+	})
+}
+
+// commitName returns a name that is greater than all others.
+func (l *Lake) commitName() string {
+	now := time.Now().UTC()
+	if there, _ := fs.Glob(l.folder.root.FS(), commits); len(there) > 0 {
+		last := slices.Max(there)
+		if at, err := time.Parse(commitForm, last[:min(len(last), len(commitForm))]); err == nil && !now.After(at) { // of a host whose clock is ahead
+			now = at.Add(time.Microsecond)
 		}
 	}
-	return l.folder.commit(old, force)
+	return now.Format(commitForm)
 }
 
 // Close removes what was not committed.
 func (l *Lake) Close() error {
-	for _, p := range l.parts {
-		for _, t := range p.tables() {
-			t.abandon()
-		}
+	for _, t := range l.tables() {
+		t.abandon()
+	}
+	if l.lock != nil {
+		_ = l.lock.Close()
 	}
 	return l.folder.close()
 }
 
-func (p *part) tables() []anyLakeTable {
-	return []anyLakeTable{&p.runs, &p.sites, &p.samples, &p.misses, &p.findings, &p.transfers}
+func (l *Lake) tables() []anyLakeTable {
+	return []anyLakeTable{&l.runs, &l.sites, &l.samples, &l.misses, &l.findings, &l.transfers}
 }
 
 type anyLakeTable interface {
-	start(f *folder) error
-	finish() (move int, err error)
+	start(f *folder, name string) error
+	finish() error
 	abandon()
 }
 
@@ -208,20 +277,19 @@ func runRow(run *lake.Run) any {
 type lakeTable[T any] struct {
 	file *os.File
 	out  *parquet.GenericWriter[T]
-	move int             // in the folder
 	rows *parquet.Schema // of T, nil: its fields say it
 }
 
-func (t *lakeTable[T]) start(f *folder) (err error) {
-	t.move = len(f.moves)
-	if t.file, err = f.create(""); err == nil {
-		options := writing
-		if t.rows != nil {
-			options = append(slices.Clone(writing), t.rows)
-		}
-		t.out = parquet.NewGenericWriter[T](t.file, options...)
+func (t *lakeTable[T]) start(f *folder, name string) (err error) {
+	if t.file, err = f.root.Create(path.Join(f.stage, name+".parquet")); err != nil {
+		return fmt.Errorf("write into %s: %w", f.dir, err)
 	}
-	return err
+	options := writing
+	if t.rows != nil {
+		options = append(slices.Clone(writing), t.rows)
+	}
+	t.out = parquet.NewGenericWriter[T](t.file, options...)
+	return nil
 }
 
 func (t *lakeTable[T]) write(rows []T) error {
@@ -229,10 +297,10 @@ func (t *lakeTable[T]) write(rows []T) error {
 	return err
 }
 
-func (t *lakeTable[T]) finish() (int, error) {
+func (t *lakeTable[T]) finish() error {
 	err := errors.Join(t.out.Close(), t.file.Close())
 	t.file = nil
-	return t.move, err
+	return err
 }
 
 func (t *lakeTable[T]) abandon() {

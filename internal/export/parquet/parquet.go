@@ -37,7 +37,7 @@ const (
 // when other parts of it were written. Files appear when all of them are whole, and when anything fails, nothing has
 // changed. The source is read several times, the more often the more processes there are.
 func Write(dir string, force bool, src recording.Source, o tables.Options) error {
-	f, err := openFolder(dir, Runs)
+	f, err := openFolder(dir, commits)
 	if err != nil {
 		return err
 	}

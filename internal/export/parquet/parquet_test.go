@@ -90,11 +90,21 @@ func collect(t *testing.T, records []wire.Record, o tables.Options) (c struct {
 		t.Fatal(err)
 	}
 	err = run.Walk(src, nil, tables.Sink{
-		Event:    func(_ uint32, r *tables.Event) error { c.events = append(c.events, *r); return nil },
-		Buffer:   func(_ uint32, r *tables.Buffer) error { c.buffers = append(c.buffers, *r); return nil },
-		Stay:     func(_ uint32, r *tables.Stay) error { c.stays = append(c.stays, *r); return nil },
-		Sample:   func(_ uint32, r *tables.Sample) error { c.samples = append(c.samples, *r); return nil },
-		Process:  func(_ uint32, r *tables.Process) error { c.processes = append(c.processes, *r); return nil },
+		Event: func(_ uint32, r *tables.Event) error { c.events = append(c.events, *r); return nil },
+		Buffer: func(_ uint32, r *tables.Buffer) error {
+			row := *r
+			row.EndedNS = 0 // no column
+			c.buffers = append(c.buffers, row)
+			return nil
+		},
+		Stay:   func(_ uint32, r *tables.Stay) error { c.stays = append(c.stays, *r); return nil },
+		Sample: func(_ uint32, r *tables.Sample) error { c.samples = append(c.samples, *r); return nil },
+		Process: func(_ uint32, r *tables.Process) error {
+			row := *r
+			row.App, row.Identity, row.DeviceID, row.NearPeak = "", recording.Identity{}, "", 0 // no columns
+			c.processes = append(c.processes, row)
+			return nil
+		},
 		Tag:      func(_ uint32, r *tables.Tag) error { c.tags = append(c.tags, *r); return nil },
 		Transfer: func(_ uint32, r *tables.Transfer) error { c.transfers = append(c.transfers, *r); return nil },
 		Held:     func(_ uint32, r *tables.Held) error { c.objects = append(c.objects, *r); return nil },

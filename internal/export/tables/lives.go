@@ -41,8 +41,10 @@ func (w *walk) Freed(l *heap.Process, o *heap.Object, how heap.How) {
 	} else if l.Untouched(o) {
 		row.IdleSince = optional(created)
 	}
+	row.EndedNS = w.run.since(p.end(w.run))
 	if how == heap.Released {
 		w.released(row, o)
+		row.EndedNS = *row.ReleasedNS
 	}
 	w.keep(w.sink.Buffer(p.Number, row))
 }

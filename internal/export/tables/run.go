@@ -2,9 +2,6 @@ package tables
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"math"
@@ -46,9 +43,13 @@ type Facts struct {
 	Records   uint64
 
 	started, last uint64
+	ended         uint64 // when it was gone; 0: unknown
 	exited        bool
 	status        *int64
 }
+
+// end returns when the process was gone, or else the recording ended.
+func (p *Facts) end(r *Run) uint64 { return cmp.Or(p.ended, r.last) }
 
 // samplesMax is how many samples a process has at most.
 const samplesMax = 1000
@@ -90,8 +91,10 @@ func (r *Run) see(record *wire.Record) {
 		p.started = record.Time
 	case wire.KindExit:
 		p.exited = true
-		if record.Thread == 0 && record.AsExit().Status() >= 0 {
-			status := int64(record.AsExit().Status())
+		if record.Thread == 0 {
+			p.ended = record.Time
+		}
+		if status := int64(record.AsExit().Status()); status >= 0 { // the last is that which its parent saw, where it is known
 			p.status = &status
 		}
 	default:
@@ -108,7 +111,7 @@ func (r *Run) finish() {
 	for number, p := range r.processes {
 		p.Host = r.options.Header.HostOf(number)
 		p.PID = r.names.Process(number).PID
-		r.identify(p)
+		p.Recording, p.Original = r.options.Header.IDOf(number)
 	}
 }
 
@@ -122,37 +125,6 @@ func nice(n uint64) uint64 {
 		}
 	}
 	return n
-}
-
-// identify gives a process the identity of the recording that it was recorded in. It must not change when recordings
-// are merged or when a part is taken, and it must differ between any two recordings.
-func (r *Run) identify(p *Facts) {
-	h := &r.options.Header
-	origin := recording.Origin{
-		Host: h.Host, Program: h.Program, Arguments: h.Arguments, Policy: h.Policy, Created: h.Created, First: 1,
-	}
-	for i := range h.Merged {
-		if o := &h.Merged[i]; p.Number >= o.First && p.Number <= o.Last {
-			origin = *o
-			break
-		}
-	}
-	p.Original = p.Number - origin.First + 1
-	if p.Number == 0 {
-		p.Original = 0 // of no process
-	}
-	words := append([]string{origin.Host, origin.Program, origin.Policy}, origin.Arguments...)
-	var b []byte
-	for _, word := range words {
-		b = binary.AppendUvarint(b, uint64(len(word)))
-		b = append(b, word...)
-	}
-	b = origin.Created.UTC().AppendFormat(b, "2006-01-02T15:04:05.999999999")
-	if origin.Created.IsZero() {
-		b = binary.AppendUvarint(b, h.ClockNS) // all there is
-	}
-	sum := sha256.Sum256(b)
-	p.Recording = hex.EncodeToString(sum[:16])
 }
 
 // Processes returns what is known of all processes, by their numbers.

@@ -3,6 +3,8 @@
 // tells users of it. It reads no clock.
 package tables
 
+import "codeberg.org/gpumemtop/gpumemtop/internal/recording"
+
 // Event is one record. Numbers are those of the record; what a kind does not have is 0 or empty.
 type Event struct {
 	Recording string `parquet:"recording,dict"`
@@ -68,6 +70,7 @@ type Buffer struct {
 	ReleaseCost int64    `parquet:"release_cost_ns"`
 	Ending      string   `parquet:"ending,dict"`
 	Leaked      bool     `parquet:"leaked"`
+	EndedNS     int64    `parquet:"-"` // when it was released, or its process ended
 }
 
 // Stay is one stay of a block in the pool, or the life of a slab.
@@ -185,6 +188,12 @@ type Process struct {
 	PeakInUse    int64             `parquet:"peak_in_use"`
 	InUse        int64             `parquet:"in_use"`
 	LostEvents   int64             `parquet:"lost_events"`
+
+	// Only lakes have these.
+	App      string             `parquet:"-"`
+	Identity recording.Identity `parquet:"-"`
+	DeviceID string             `parquet:"-"`
+	NearPeak int64              `parquet:"-"` // ns with more than nine tenths of the peak in use
 }
 
 // Tag is one call site of a process.

@@ -63,6 +63,7 @@ type process struct {
 	*Facts
 	uses  map[uint64]int64 // of live objects
 	times sampler
+	near  near
 	peak  int64
 }
 
@@ -97,6 +98,7 @@ func (w *walk) step() {
 	}
 	l := w.heap.Apply(r)
 	p.times.note(l, r.Flags&wire.FlagCarried != 0)
+	p.near.note(l.InUse, min(w.heap.Now(), p.end(w.run)), r.Flags&wire.FlagCarried == 0)
 	p.peak = max(p.peak, p.times.peak)
 	if r.Kind == wire.KindUse && l.Object(r.Object) != nil {
 		p.uses[r.Object]++
@@ -203,7 +205,7 @@ func (r *Run) process(p *process, l *heap.Process, left int64) *Process {
 		Policy: h.Policy, Limits: h.Limits, Labels: h.IdentityOf(p.Number).Labels, Tags: h.Tags, Scrub: h.Scrub, DeviceMemory: clamp(h.DeviceMemory),
 		Started: r.at(started), StartedNS: started, Last: r.at(last), LastNS: last, Exited: p.exited, Status: p.status,
 		Records: clamp(p.Records), Hits: clamp(l.Hits), Misses: clamp(l.Misses), PeakInUse: p.peak, InUse: left,
-		LostEvents: clamp(r.lost),
+		LostEvents: clamp(r.lost), NearPeak: clamp(p.near.end(p.end(r))), Identity: names.Identity(h), App: names.App(h),
 	}
 	for i := range h.Merged {
 		if o := &h.Merged[i]; p.Number >= o.First && p.Number <= o.Last {
@@ -212,7 +214,7 @@ func (r *Run) process(p *process, l *heap.Process, left int64) *Process {
 	}
 	if len(names.Devices) > 0 {
 		d := &names.Devices[0]
-		row.Device, row.Driver, row.DeviceBytes = d.Name, d.Driver, clamp(d.Global)
+		row.Device, row.DeviceID, row.Driver, row.DeviceBytes = d.Name, d.Identity, d.Driver, clamp(d.Global)
 	}
 	return row
 }

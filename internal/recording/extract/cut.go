@@ -224,7 +224,7 @@ func (p *part) before(r *wire.Record) (bool, error) {
 	case !p.wanted(r):
 		return false, nil
 	}
-	if names(r.Kind) {
+	if r.Defines() {
 		return true, nil
 	}
 	if !p.old.take(r) {

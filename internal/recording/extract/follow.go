@@ -53,7 +53,7 @@ func (f *Follower) Take(r *wire.Record) bool {
 	if !r.Kind.Late() {
 		f.latest = max(f.latest, r.Time)
 	}
-	if names(r.Kind) {
+	if r.Defines() {
 		f.names.Append(r)
 	} else {
 		f.old.take(r)

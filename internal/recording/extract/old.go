@@ -9,16 +9,6 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// names reports whether records of a kind name what others refer to.
-func names(k wire.Kind) bool {
-	switch k {
-	case wire.KindProcess, wire.KindThread, wire.KindModule, wire.KindTag, wire.KindSite, wire.KindDevice,
-		wire.KindContext, wire.KindQueue, wire.KindKernel:
-		return true
-	}
-	return false
-}
-
 // old is what the records before the part leave behind.
 type old struct {
 	heap    *heap.Heap

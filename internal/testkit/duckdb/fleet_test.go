@@ -39,14 +39,18 @@ func fill(tb testing.TB, runs, records int) []*lake.Rows {
 	tb.Helper()
 	var all []*lake.Rows
 	for half := range 2 {
-		l, err := parquet.OpenLake("lake")
+		l, err := parquet.OpenLake("lake", false)
 		if err != nil {
 			tb.Fatal(err)
 		}
 		for i := half; i < runs; i += 2 {
 			rows, err := lake.Collect(&randomrun.Tape{Records: randomrun.Records(uint64(i), 2, records)}, fleetHeader(i))
 			for _, r := range rows {
-				r.Run.Build = fmt.Sprint("b", i%2)
+				r.Run.Build, r.Run.Ending = fmt.Sprint("b", i%2), []string{lake.Whole, lake.Cut, lake.Torn}[i%3]
+				if i%5 == 0 {
+					status := int64(i % 2)
+					r.Run.RunStatus = &status
+				}
 			}
 			if err == nil {
 				err = l.Add(rows)
@@ -56,7 +60,7 @@ func fill(tb testing.TB, runs, records int) []*lake.Rows {
 			}
 			all = append(all, rows...)
 		}
-		if err := l.Commit(false); err != nil {
+		if _, err := l.Commit(); err != nil {
 			tb.Fatal(err)
 		}
 		if err := l.Close(); err != nil {
@@ -189,8 +193,6 @@ func falling(column int) func(a, b []float64) int {
 	return func(a, b []float64) int { return cmp.Compare(b[column], a[column]) }
 }
 
-func jobOf(r *lake.Rows) string { return cmp.Or(r.Job, "none") }
-
 func median(list []float64) float64 {
 	slices.Sort(list)
 	return (list[len(list)/2] + list[(len(list)-1)/2]) / 2
@@ -206,7 +208,7 @@ var answers = []func(all []*lake.Rows) []string{
 		return group(falling(0), 10, func(add func(string, ...float64)) {
 			for _, r := range all {
 				for _, s := range r.Sites {
-					add(line(r.App, jobOf(r), s.Site), s.Idle, s.Held)
+					add(line(r.Run.App, r.Run.Job, s.Site), s.Idle, s.Held)
 				}
 			}
 		})
@@ -214,7 +216,7 @@ var answers = []func(all []*lake.Rows) []string{
 	func(all []*lake.Rows) []string { // 2: hit rates
 		return group(byWords, everything, func(add func(string, ...float64)) {
 			for _, r := range all {
-				add(line(r.App, r.Run.Policy), 1, float64(r.Run.Figure(figures.Hits)), float64(r.Run.Figure(figures.Misses)), float64(r.Run.Figure(figures.Saved))/1e9)
+				add(line(r.Run.App, r.Run.Policy), 1, float64(r.Run.Figure(figures.Hits)), float64(r.Run.Figure(figures.Misses)), float64(r.Run.Figure(figures.Saved))/1e9)
 			}
 		})
 	},
@@ -222,8 +224,8 @@ var answers = []func(all []*lake.Rows) []string{
 	func(all []*lake.Rows) []string { // 4: a smaller card
 		apps := map[string][]float64{}
 		for _, r := range all {
-			a := append(apps[r.App], 0, 0, 0)[:3]
-			apps[r.App] = []float64{a[0] + 1, max(a[1], float64(r.Run.Figure(figures.PeakReserved))), max(a[2], float64(r.Run.Figure(figures.PeakInUse)))}
+			a := append(apps[r.Run.App], 0, 0, 0)[:3]
+			apps[r.Run.App] = []float64{a[0] + 1, max(a[1], float64(r.Run.Figure(figures.PeakReserved))), max(a[2], float64(r.Run.Figure(figures.PeakInUse)))}
 		}
 		return group(byWords, everything, func(add func(string, ...float64)) {
 			for app, a := range apps {
@@ -244,7 +246,7 @@ var answers = []func(all []*lake.Rows) []string{
 		return group(falling(1), 20, func(add func(string, ...float64)) {
 			for _, r := range all {
 				for _, m := range r.Misses {
-					add(line(r.App, m.Site, m.Reason), float64(m.Count), float64(m.DriverNS)/1e6)
+					add(line(r.Run.App, m.Site, m.Reason), float64(m.Count), float64(m.DriverNS)/1e6)
 				}
 			}
 		})
@@ -254,7 +256,7 @@ var answers = []func(all []*lake.Rows) []string{
 			for _, r := range all {
 				for _, s := range r.Sites {
 					if s.Leaks > 0 {
-						add(line(r.App, s.Site), 1, float64(s.Leaks), float64(s.Leaked))
+						add(line(r.Run.App, s.Site), 1, float64(s.Leaks), float64(s.Leaked))
 					}
 				}
 			}
@@ -265,7 +267,7 @@ var answers = []func(all []*lake.Rows) []string{
 		return group(falling(1), everything, func(add func(string, ...float64)) {
 			for _, r := range all {
 				for _, f := range r.Findings {
-					add(line(r.App, f.Kind, f.Function, f.Site), 1, float64(f.Count))
+					add(line(r.Run.App, f.Kind, f.Function, f.Site), 1, float64(f.Count))
 				}
 			}
 		})
@@ -274,7 +276,7 @@ var answers = []func(all []*lake.Rows) []string{
 		return group(falling(2), 20, func(add func(string, ...float64)) {
 			for _, r := range all {
 				for _, f := range r.Transfers {
-					add(line(r.App, f.Site, f.Direction), float64(f.Bytes), float64(f.Pageable), float64(f.BlockedNS)/1e6)
+					add(line(r.Run.App, f.Site, f.Direction), float64(f.Bytes), float64(f.Pageable), float64(f.BlockedNS)/1e6)
 				}
 			}
 		})
@@ -282,25 +284,23 @@ var answers = []func(all []*lake.Rows) []string{
 	func(all []*lake.Rows) []string { // 11: time near the peak
 		return group(byWords, everything, func(add func(string, ...float64)) {
 			for _, r := range all {
-				for _, s := range r.Samples {
-					near := 0.0
-					if float64(s.PeakInUse) > 0.9*float64(r.Run.Figure(figures.PeakInUse)) {
-						near = float64(s.StepNS) / 1e9
-					}
-					add(r.App, float64(s.StepNS)/1e9, near)
-				}
+				add(r.Run.App, r.Run.Seconds, float64(r.Run.NearPeak)/1e9)
 			}
 		})
 	},
 	func(all []*lake.Rows) []string { // 12: failures
 		return group(falling(0), everything, func(add func(string, ...float64)) {
 			for _, r := range all {
-				failed := 0.0
-				if r.Run.Status != nil && *r.Run.Status != 0 {
+				failed, torn := 0.0, 0.0
+				status := cmp.Or(r.Run.Status, r.Run.RunStatus)
+				if status != nil && *status != 0 {
 					failed = 1
 				}
-				if failed > 0 || r.Run.Figure(figures.Failures) > 0 {
-					add(line(r.App, r.Run.Policy, r.Run.Device), 1, float64(r.Run.Figure(figures.Failures)), failed)
+				if r.Run.Ending == lake.Torn {
+					torn = 1
+				}
+				if failed+torn > 0 || r.Run.Figure(figures.Failures) > 0 {
+					add(line(r.Run.App, r.Run.Policy, r.Run.Device), 1, float64(r.Run.Figure(figures.Failures)), failed, torn)
 				}
 			}
 		})
@@ -311,7 +311,7 @@ func builds(all []*lake.Rows) []string {
 	type build struct{ app, id, revision string }
 	peaks, since := map[build][]float64{}, map[build]int64{}
 	for _, r := range all {
-		b := build{r.App, r.Run.Build, r.Run.Revision}
+		b := build{r.Run.App, r.Run.Build, r.Run.Revision}
 		if b.id == "" {
 			continue
 		}
@@ -341,17 +341,17 @@ func builds(all []*lake.Rows) []string {
 func ranks(all []*lake.Rows) []string {
 	peaks := map[[2]string][]float64{}
 	for _, r := range all {
-		job := [2]string{r.App, jobOf(r)}
+		job := [2]string{r.Run.App, r.Run.Job}
 		peaks[job] = append(peaks[job], float64(r.Run.Figure(figures.PeakInUse)))
 	}
 	list := slices.SortedFunc(slices.Values(all), func(a, b *lake.Rows) int {
-		return cmp.Or(cmp.Compare(b.Run.Figure(figures.PeakInUse), a.Run.Figure(figures.PeakInUse)), cmp.Compare(a.App, b.App), cmp.Compare(jobOf(a), jobOf(b)),
+		return cmp.Or(cmp.Compare(b.Run.Figure(figures.PeakInUse), a.Run.Figure(figures.PeakInUse)), cmp.Compare(a.Run.App, b.Run.App), cmp.Compare(a.Run.Job, b.Run.Job),
 			cmp.Compare(a.Run.Rank, b.Run.Rank), cmp.Compare(a.Run.Host, b.Run.Host), cmp.Compare(a.Run.PID, b.Run.PID))
 	})
 	var lines []string
 	for _, r := range list {
-		if m := median(peaks[[2]string{r.App, jobOf(r)}]); float64(r.Run.Figure(figures.PeakInUse)) > 1.25*m {
-			lines = append(lines, line(r.App, jobOf(r), r.Run.Rank, r.Run.Host, r.Run.PID, r.Run.Figure(figures.PeakInUse), m))
+		if m := median(peaks[[2]string{r.Run.App, r.Run.Job}]); float64(r.Run.Figure(figures.PeakInUse)) > 1.25*m {
+			lines = append(lines, line(r.Run.App, r.Run.Job, r.Run.Rank, r.Run.Host, r.Run.PID, r.Run.Figure(figures.PeakInUse), m))
 		}
 	}
 	return lines

@@ -1,0 +1,50 @@
+package tables
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestNear compares with a second pass that knows the peak.
+func TestNear(t *testing.T) {
+	for seed := range uint64(50) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		n := near{since: 10}
+		type step struct {
+			level    int64
+			from, to uint64
+		}
+		var steps []step
+		now, level, peak := uint64(10), int64(0), int64(0)
+		for range 3000 {
+			steps = append(steps, step{level: level, from: now})
+			now += random.Uint64N(50)
+			steps[len(steps)-1].to = now
+			level = max(0, level+random.Int64N(2001)-990)
+			peak = max(peak, level)
+			n.note(level, now, true)
+		}
+		want := uint64(0)
+		for _, s := range steps {
+			if s.level > peak-peak/10 {
+				want += s.to - s.from
+			}
+		}
+		if level > peak-peak/10 {
+			want += 100
+		}
+		if got := n.end(now + 100); got != want || want == 0 {
+			t.Errorf("seed %d: %d ns, want %d", seed, got, want)
+		}
+		if len(n.levels) > 4*64+2000 {
+			t.Errorf("%d levels are kept", len(n.levels))
+		}
+	}
+	var carried near
+	carried.note(1000, 5, false) // comes before a part of a recording
+	carried.note(100, 5, false)
+	carried.note(100, 7, true)
+	if got := carried.end(25); got != 20 || carried.peak != 100 {
+		t.Errorf("%d ns near %d", got, carried.peak)
+	}
+}
