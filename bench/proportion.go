@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // outgrowing are programs whose pools used to keep memory that the programs no longer needed.
