@@ -195,6 +195,9 @@ func (v *view) keyFigures() section {
 		{figures.HitRate.Name, hitsText(t)},
 		{"driver", driverText(t)},
 	}}
+	if text := blockingText(v.s); text != "" {
+		s.fact("blocking", text)
+	}
 	for _, text := range autoTexts(v.s) {
 		s.fact("auto", text)
 	}

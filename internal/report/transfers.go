@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -77,6 +78,18 @@ func speedText(f *stats.Flow) string {
 		return " at " + units.Rate(f.Rate()) + ", as far as " + units.FormatLong(f.ProfiledBytes) + " of it show"
 	}
 	return " at " + units.Rate(f.Rate())
+}
+
+// blockingText says how long transfers blocked, however short; empty: none did.
+func blockingText(s *stats.Snapshot) string {
+	var calls, ns uint64
+	for i := range s.Transfers.Directions {
+		calls, ns = calls+s.Transfers.Directions[i].Blocking, ns+s.Transfers.Directions[i].NS
+	}
+	if calls == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s of all threads in %s; the run took %s", units.Duration(ns), units.Plural(calls, "blocking transfer", "blocking transfers"), units.Duration(s.Wall()))
 }
 
 func transferLines(s *stats.Snapshot) []string {

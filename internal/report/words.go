@@ -128,11 +128,8 @@ func savedText(run *figures.Subject) string {
 	return text
 }
 
-// Idle memory is worth a word from this share of the most reserved on, and from these bytes on.
-const (
-	idleShare = 0.1
-	idleBytes = 64 << 10
-)
+// idleBytes is from how many bytes on idle memory is worth a word.
+const idleBytes = 64 << 10
 
 // memoryText says how much was in use at most. What --spill took from the device was not reserved all the time.
 func memoryText(run *figures.Subject) string {
@@ -144,7 +141,7 @@ func memoryText(run *figures.Subject) string {
 		inUse, reserved = "~"+inUse, "~"+reserved
 	}
 	text := fmt.Sprintf("peak %s in use, %s reserved", inUse, reserved)
-	if float64(run.PeakIdle) >= max(idleShare*float64(run.PeakReserved), idleBytes) {
+	if run.PeakIdle >= idleBytes {
 		text += ", once at least " + amount(figures.PeakIdle, run) + " idle in the pool"
 	}
 	if run.Evidence.Run.Totals.Alternative > 0 {

@@ -201,3 +201,15 @@ func TestEndText(t *testing.T) {
 		}
 	}
 }
+
+// What calls block for is told however short it is, because a share just below that of a finding is nothing that a reader should miss.
+func TestBlockingText(t *testing.T) {
+	s := &stats.Snapshot{Time: 1e9}
+	if got := blockingText(s); got != "" {
+		t.Errorf("%q of a run without transfers", got)
+	}
+	s.Transfers.Directions[stats.ToHost] = stats.Flow{Calls: 9, Blocking: 3, NS: 99e6}
+	if got, want := blockingText(s), "99ms of all threads in 3 blocking transfers; the run took 1s"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
