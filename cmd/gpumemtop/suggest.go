@@ -22,11 +22,19 @@ func nearCommand(root *cobra.Command, name string, err error) error {
 	if !errors.Is(err, session.ErrNotFound) {
 		return err
 	}
-	if near := doctor.Nearest(name, commandNames(root)); near != "" {
-		return fmt.Errorf("%w: or did you mean gpumemtop %s?", err, near)
+	names := commandNames(root)
+	meant := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return len(name) < beginLeast || !strings.HasPrefix(n, name) })
+	if near := doctor.Nearest(name, names); near != "" {
+		meant = []string{near}
 	}
-	return err
+	if len(meant) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w: or did you mean gpumemtop %s?", err, strings.Join(meant, ", "))
 }
+
+// beginLeast is how many letters the beginning of a command has at least.
+const beginLeast = 3
 
 func commandNames(cmd *cobra.Command) []string {
 	var names []string

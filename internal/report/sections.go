@@ -144,6 +144,14 @@ func (v *view) diagnoses() section {
 	return s
 }
 
+// peakTime says when the most was in use, if anything was.
+func (v *view) peakTime(words string) string {
+	if v.run.PeakInUse == 0 {
+		return ""
+	}
+	return words + " " + v.clockOf(v.run.PeakInUseTime)
+}
+
 // watched are the totals of programs that were only watched.
 func (v *view) watched() section {
 	t := v.run
@@ -153,7 +161,7 @@ func (v *view) watched() section {
 		{figures.Releases.Name, fmt.Sprintf("%d, not timed", t.Releases)},
 		{"in creates", fmt.Sprintf("%s, including the time of the probes, some µs each; p50 %s, p99 %s", v.said(figures.DriverTime),
 			units.Duration(t.CreateP50NS), units.Duration(t.CreateP99NS))},
-		{"memory", fmt.Sprintf("%s, at %s", memory, v.clockOf(t.PeakInUseTime))},
+		{"memory", memory + v.peakTime(", at")},
 		{"at the end", end},
 	}}
 	v.statusFact(&s)
@@ -188,7 +196,7 @@ func (v *view) keyFigures() section {
 	}
 	t := v.run
 	s := section{Title: "Key figures", Facts: [][2]string{
-		{"memory", fmt.Sprintf("%s; the most in use at %s", memoryText(t), v.clockOf(t.PeakInUseTime))},
+		{"memory", memoryText(t) + v.peakTime("; the most in use at")},
 		{"at the end", endText(t)},
 		{"creates", fmt.Sprintf("%d (%s, %d never eligible), %s", t.Creates+t.Failures, refusedText(t.Totals), t.Unpooled,
 			units.Count(t.Releases, "release"))},

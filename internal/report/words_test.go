@@ -202,7 +202,7 @@ func TestEndText(t *testing.T) {
 	}
 }
 
-// What calls block for is told however short it is, because a share just below that of a finding is nothing that a reader should miss.
+// What calls block for is among the figures however short it is: a share just below that of a finding is nothing that a reader should miss.
 func TestBlockingText(t *testing.T) {
 	s := &stats.Snapshot{Time: 1e9}
 	if got := blockingText(s); got != "" {
