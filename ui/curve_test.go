@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 	"pgregory.net/rapid"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 )
@@ -95,6 +96,41 @@ func TestCurveNotes(t *testing.T) {
 	if !strings.Contains(screen(d), "no curve is computed here") {
 		t.Error(screen(d))
 	}
+}
+
+// TestCurveOfAnotherLimit: where a limit of unneeded memory was chosen, the pane shows what replays did at the values around it.
+func TestCurveOfAnotherLimit(t *testing.T) {
+	s := sampleSnapshot()
+	s.Policy = "futhark"
+	s.Limits = append(s.Limits, stats.Limit{Name: "proportion", Text: "1.5", Value: 1.5, Max: 1024, Zero: noLimit},
+		stats.Limit{Name: "outgrown", Kind: stats.LimitSwitch, Text: "on", Value: 1, Choices: []string{"off", "on"}})
+	var calls calls
+	o := calls.options()
+	o.Curve, o.WhatIf = sampleCurve, gaining
+	d := newTest(o, 120, 36, s)
+	d.Update(frameMsg{now: testStart, snap: s, curve: sampleCurve()})
+	press(d, "c")
+	shows(t, d, "hit rate by limit of cached bytes", "▲ knee")
+	for limit, want := range map[string][]string{
+		"proportion": {"hits and memory by proportion", "1.3 100.0 18.0M", "1.5 100.0 18.0M ● now", "1.7 100.0 18.0M", "no limit 100.0 18.0M"},
+		"outgrown":   {"hits and memory by outgrown", "off 100.0 18.0M", "on 100.0 18.0M ● now"},
+	} {
+		d.limits.chosen, d.dirty = limit, true
+		text := strings.Join(strings.Fields(screen(d)), " ")
+		for _, part := range want {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s: no %q in\n%s", limit, part, screen(d))
+			}
+		}
+	}
+	d.limits.chosen = "proportion"
+	press(d, "]")
+	if len(calls.limits) != 1 || calls.limits[0] != "proportion" || calls.values[0] != "1.7" {
+		t.Errorf("] sets %v to %v", calls.limits, calls.values)
+	}
+	d.o.WhatIf = func(*stats.Snapshot, []analysis.Trial) *analysis.Replays { return nil }
+	d.dirty = true
+	shows(t, d, "replayed as soon as there are requests")
 }
 
 // TestCurveChangesItsLimit checks that, on the curve, the keys for limits change the limit of cached bytes.

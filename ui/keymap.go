@@ -180,7 +180,7 @@ var keymap = []command{
 	{inView, keys{"P"}, sectionScreen, "", "P", "list of the processes; enter shows one", withPanes, does(func(d *dashboard) { d.processes.open() })},
 	{inPool, keys{"y"}, sectionWhatIf, "", "y", "do what is suggested: change the limit, or switch to the ghost that leads; shows it first", always, does((*dashboard).doSuggestion)},
 	{inWatch | inView, keys{"y"}, sectionWhatIf, "", "", "", always, does((*dashboard).doSuggestion)},
-	{inLive, keys{"c"}, sectionWhatIf, "curve", "c", "hit rate at other limits of cached bytes", withCurve, zooms(paneCurve)},
+	{inLive, keys{"c"}, sectionWhatIf, "curve", "c", "hit rate at other limits of cached bytes; with proportion, outgrown or max_age chosen, at other values of that", withCurve, zooms(paneCurve)},
 	{inPool, keys{"a"}, sectionLimits, "policy", "a", "list of the allocator's policies; enter switches to one while the program runs", withPolicies, does(func(d *dashboard) { d.policies.open() })},
 	{inRun | inOther, keys{"o"}, sectionApp, "output", "o", "output of the program on the whole screen", withPanes, zooms(paneOutput)},
 	{inRun, keys{"i"}, sectionApp, "", "i", "type into the program; ctrl+\\ ends", withTyping, does((*dashboard).beginTyping)},

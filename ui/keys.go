@@ -160,20 +160,23 @@ func (d *dashboard) back() {
 	}
 }
 
-// adjust changes the chosen limit. While the curve is shown that is the limit of cached bytes, or one to try.
+// adjust changes the chosen limit. While the curve is shown that is the limit of cached bytes, or one to try; while values of another limit
+// are replayed there, that one.
 func (d *dashboard) adjust(s limitStep) {
 	switch {
 	case d.triesLimits():
 		d.curve.adjust(s)
 		return
-	case d.zoom == paneCurve:
+	case d.zoom == paneCurve && d.curve.chosen() == nil:
 		d.limits.chosen = stats.MaxCachedBytes
 	}
 	d.limits.adjust(s)
 }
 
 // triesLimits reports whether the keys for limits move a mark on the curve.
-func (d *dashboard) triesLimits() bool { return d.zoom == paneCurve && d.curve.tries() }
+func (d *dashboard) triesLimits() bool {
+	return d.zoom == paneCurve && d.curve.chosen() == nil && d.curve.tries()
+}
 
 // reverse reverses the order of the tags, or saves the output if that is in focus.
 func (d *dashboard) reverse() {

@@ -27,6 +27,9 @@ type curvePane struct {
 }
 
 func (p *curvePane) title(*stats.Snapshot) (title, hint []span) {
+	if l := p.chosen(); l != nil {
+		return []span{{"hits and memory by " + l.Name, titleStyle}}, []span{{" [ ]", keyStyle}, {" limit", dim}, {" c", keyStyle}, {" back ", dim}}
+	}
 	title = []span{{"hit rate by limit of cached bytes", titleStyle}, {p.d.processes.scope(), dim}}
 	if c := p.curve; c != nil && (c.Whole || p.d.poolless()) {
 		title[1].text = " (" + c.Policy + ")" + p.d.processes.scope()
@@ -44,6 +47,10 @@ func (p *curvePane) title(*stats.Snapshot) (title, hint []span) {
 func (p *curvePane) draw(r region, _ *stats.Snapshot) {
 	c := plotted{p.curve}
 	r = r.sub(1, 0, r.w-2, r.h)
+	if l := p.chosen(); l != nil {
+		p.drawReplayed(r, l)
+		return
+	}
 	if why := p.missing(); why != "" {
 		r.lines(0, 0, why, dim)
 		return

@@ -44,6 +44,8 @@ type Options struct {
 	Judge Judge
 	// Replay replays what findings name; nil: they name nothing.
 	Replay analysis.Replay
+	// WhatIf replays the values of a chosen limit; nil: none.
+	WhatIf analysis.Replay
 	// Viewer means that this is another terminal than the session's: leaving it changes nothing.
 	Viewer bool
 	// Attached means that the programs were not started here. Nothing here changes them, they print on their own

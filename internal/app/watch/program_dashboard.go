@@ -26,6 +26,7 @@ func (r *runner) Show() {
 		Output:      r.session.Output,
 		Curve:       r.simulations.Curve,
 		Replay:      r.simulations.Replay(),
+		WhatIf:      r.simulations.Replay(),
 		SetLimit:    r.session.SetLimit,
 		ParseLimit:  parseLimitValue,
 		Save:        saveLimits,

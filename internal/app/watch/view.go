@@ -68,7 +68,7 @@ func (v *viewed) Show() {
 	curve := newCurve(v.path)
 	defer curve.close()
 	v.showUntilSignal(ui.Options{
-		Curve: curve.view, Replay: (&trial.Replayer{Tape: v.tape}).Replay, Moment: v.viewer.Moment, At: at, ReadOnly: true, Attached: v.viewer.Header().Attached,
+		Curve: curve.view, Replay: (&trial.Replayer{Tape: v.tape}).Replay, WhatIf: (&trial.Replayer{Tape: v.tape}).Replay, Moment: v.viewer.Moment, At: at, ReadOnly: true, Attached: v.viewer.Header().Attached,
 	})
 }
 
