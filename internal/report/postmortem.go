@@ -199,7 +199,7 @@ func adviceText(p *stats.PostMortem) string {
 		return "split the buffer, or make the problem smaller"
 	case stats.VerdictFull:
 		if p.PoolToBlame {
-			return fmt.Sprintf("the policy's rounding takes %s: --policy futhark or none wastes less", units.FormatLong(p.InUse-min(p.Requested, p.InUse)))
+			return fmt.Sprintf("the policy's rounding takes %s: --policy none wastes nothing", units.FormatLong(p.InUse-min(p.Requested, p.InUse)))
 		}
 		return fullAdvice(p)
 	case stats.VerdictFragmented:

@@ -92,7 +92,7 @@ func (r *Replayer) Replay(s *stats.Snapshot, list []analysis.Trial) *analysis.Re
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	current := present.String() == r.present
-	if tape != nil && !r.busy && !(current && tape == r.of && r.has(list)) {
+	if tape != nil && !r.busy && (!current || tape != r.of || !r.has(list)) {
 		r.busy = true
 		go r.run(tape, present, list)
 	}
