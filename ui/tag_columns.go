@@ -153,10 +153,13 @@ func (c *content) update(tags []stats.Tag, rows []int) {
 	for i := range tagColumns {
 		if column := &tagColumns[i]; i != sortHeld && column.text != nil && !c.varied[i] && len(rows) > 0 {
 			c.same[i] = column.text(&tags[rows[0]])
-			c.varied[i] = len(rows) == 1 && !nothingIn[c.same[i]] || slices.ContainsFunc(rows, func(row int) bool { return column.text(&tags[row]) != c.same[i] })
+			c.varied[i] = len(rows) < foldLeast && !nothingIn[c.same[i]] || slices.ContainsFunc(rows, func(row int) bool { return column.text(&tags[row]) != c.same[i] })
 		}
 	}
 }
+
+// foldLeast is how many rows have to be the same somewhere, unless there is nothing.
+const foldLeast = 4
 
 // nothingIn are texts that say nothing of a single row.
 var nothingIn = map[string]bool{"0": true, "0.0%": true, none: true}
