@@ -36,6 +36,7 @@ var sections = []section{
 	{name: "threads", title: "What a create and its release cost where threads make them at once: ns by the clock, of all together", measure: (*bench).threads},
 	{name: "watching", title: "What being watched costs a program, without a pool", measure: (*bench).watching},
 	{name: "dashboard", title: "What gpumemtop takes of a core in a terminal", measure: (*bench).dashboard},
+	{name: "keys", title: "How soon a key shows in the dashboard, also over a slow line", measure: func(b *bench) error { return b.tables(b.keys) }, asked: true},
 	{name: "attach", title: "What attaching to a running program costs (eBPF)", measure: (*bench).attach},
 	{name: "monitoring", title: "What it costs to be looked at: scrapes, the flight log at a program's end, static probes", measure: (*bench).monitoring},
 	{name: "start", title: "What starting costs: ms for a program without OpenCL, and for a small one", measure: (*bench).start},

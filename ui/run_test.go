@@ -212,3 +212,51 @@ func TestThemes(t *testing.T) {
 		shows(t, d, "▸ blur.c:88")
 	}
 }
+
+// TestSlowTerminal: where a terminal takes nothing for a while, frames are not kept for it: what is written before a key's effect
+// is less than what came meanwhile.
+func TestSlowTerminal(t *testing.T) {
+	master, slave, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pty.Setsize(slave, &pty.Winsize{Cols: 200, Rows: 60}); err != nil {
+		t.Fatal(err)
+	}
+	frame := uint64(0)
+	source := func() *stats.Snapshot { // each frame differs in all rows
+		frame++
+		s := sampleSnapshot()
+		s.Time += frame * 1e6
+		for i := range s.Tags {
+			s.Tags[i].Name = strings.Repeat(string(rune('a'+frame%26)), 60) + itoa(i)
+		}
+		return s
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	over := make(chan struct{})
+	go func() {
+		_, _ = runOn(ctx, &terminal{slave: slave}, source)
+		close(over)
+	}()
+	time.Sleep(time.Second / 2) // the terminal takes nothing
+	if _, err := io.WriteString(master, "?"); err != nil {
+		t.Fatal(err)
+	}
+	var seen []byte
+	for piece := make([]byte, 4096); !bytes.Contains(seen, []byte("scroll")); {
+		n, err := master.Read(piece)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen = append(seen, piece[:n]...)
+	}
+	if len(seen) > 200<<10 {
+		t.Errorf("%d bytes came before the key's effect", len(seen))
+	}
+	go func() { _, _ = io.Copy(io.Discard, master) }()
+	stop()
+	<-over
+	_, _ = slave.Close(), master.Close()
+}
