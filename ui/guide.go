@@ -8,7 +8,11 @@ type hint struct{ key, text string }
 // drawGuide draws what to press next, for who sees the dashboard for the first time.
 func (d *dashboard) drawGuide(r region, s *stats.Snapshot) {
 	items := []item{{0, []span{{" next ", bannerStyle}}}}
-	for i, h := range d.guide(s) {
+	hints := d.guide(s)
+	if d.zoom != noPane && !d.ended() {
+		hints = append(hints, hint{"esc", "back"})
+	}
+	for i, h := range hints {
 		if h.key == "" {
 			items = append(items, item{i, []span{{h.text, goodStyle}}})
 			continue
@@ -20,15 +24,15 @@ func (d *dashboard) drawGuide(r region, s *stats.Snapshot) {
 
 // guide leads from what stands out to what a change gains.
 func (d *dashboard) guide(s *stats.Snapshot) []hint {
-	back, quit := hint{"esc", "back"}, hint{"q", "quit: what was found follows"}
+	quit := hint{"q", "quit: what was found follows"}
 	last := d.ledger.last()
 	switch running := s.Measured.Running(); {
 	case d.ended():
 		return []hint{{"", "the program has ended"}, quit, {"!", "what stood out"}}
 	case d.zoom == panePoints && (last == nil || !d.resting()):
-		return append(d.guidePoints(), back)
+		return d.guidePoints()
 	case d.zoom != noPane && last == nil:
-		return []hint{back}
+		return nil
 	case running != nil:
 		return []hint{{"", "measuring: " + running.Other() + ", in parts of the run"}, {"E", "end that"}}
 	case last != nil && len(last.after) == 0:
