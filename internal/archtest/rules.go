@@ -249,7 +249,7 @@ var Places = map[string]Place{
 	"internal/remote":      {May: []string{"internal/stats", "internal/view"}},
 	"internal/app/files": {May: []string{
 		"internal/app/console", "internal/callsite", "internal/tempfile", "internal/export", "internal/recording", "internal/recording/edit",
-		"internal/recording/extract", "internal/stats", "internal/wire",
+		"internal/recording/extract", "internal/stats", "internal/untrusted", "internal/wire",
 	}},
 	"internal/app/watch": {May: []string{
 		"allocator", "internal/analysis", "internal/app/console", "internal/budget", "internal/app/files", "internal/callsite", "internal/disk", "internal/doctor/probe",

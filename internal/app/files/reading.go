@@ -7,11 +7,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/untrusted"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -78,9 +80,12 @@ func WarnDamage(path string, reader *recording.Reader) {
 	}
 }
 
-// ReadBounded reads a file of at most limit bytes. It may be a pipe, whose size is unknown.
+// ReadBounded reads a regular file of at most limit bytes, or what this process has open already, as a pipe of the shell.
 func ReadBounded(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := untrusted.Open(path, 0)
+	if errors.Is(err, untrusted.ErrNotRegular) && (path == "/dev/stdin" || strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/proc/self/fd/")) {
+		f, err = os.Open(path)
+	}
 	if err != nil {
 		return nil, err
 	}

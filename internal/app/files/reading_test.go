@@ -1,0 +1,43 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/untrusted"
+)
+
+// A plan, settings or rules come from a regular file, or a pipe that the shell has opened. A FIFO is not waited for.
+func TestReadBounded(t *testing.T) {
+	folder := t.TempDir()
+	fifo, plain := filepath.Join(folder, "fifo"), filepath.Join(folder, "plain")
+	if err := errors.Join(unix.Mkfifo(fifo, 0o600), os.WriteFile(plain, []byte("text"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{fifo, "/dev/zero", "/proc/self/environ", folder} {
+		if text, err := ReadBounded(path, 1000); !errors.Is(err, untrusted.ErrNotRegular) {
+			t.Errorf("%s: %d bytes, %v", path, len(text), err)
+		}
+	}
+	if text, err := ReadBounded(plain, 4); string(text) != "text" || err != nil {
+		t.Errorf("%q, %v", text, err)
+	}
+	if _, err := ReadBounded(plain, 3); err == nil {
+		t.Error("a file that is too long was read")
+	}
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close() //nolint:errcheck // the test ends
+	_, _ = in.WriteString("piped")
+	_ = in.Close()
+	if text, err := ReadBounded(fmt.Sprintf("/dev/fd/%d", out.Fd()), 100); string(text) != "piped" || err != nil {
+		t.Errorf("a pipe of the shell: %q, %v", text, err)
+	}
+}
