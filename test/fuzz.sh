@@ -3,7 +3,8 @@
 # minutes where it uses much and was not built before, and does not count. Goes on after a failure. Left to its default, Go would
 # spend up to a minute on making each new input smaller, and try next to nothing else.
 #
-# What takes more than 512 MiB fails: Go's memory is bounded, with room for the runtime's own.
+# What takes more than 512 MiB fails: Go's memory is bounded, with room for the runtime's own. Go ends a worker with status 2, and no
+# other word, if an input takes more than 10 s by the clock: on a busy machine that may be no fault.
 #
 #   fuzz.sh 10s [DIR]
 set -euo pipefail
