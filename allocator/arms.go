@@ -244,6 +244,14 @@ func (a *Arms) Relieve(need uint64, idle, time int64, out []Eviction) []Eviction
 	return out
 }
 
+// TimeRelease is TimeRelease of the pool; during an experiment nothing goes.
+func (a *Arms) TimeRelease(size uint64, out []Eviction) []Eviction {
+	if a.split {
+		return out
+	}
+	return a.active.TimeRelease(size, out)
+}
+
 // Repeat is Repeat of both arms.
 func (a *Arms) Repeat(period int64) {
 	for _, p := range a.pools {

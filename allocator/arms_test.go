@@ -405,6 +405,9 @@ func TestArmsRelieve(t *testing.T) {
 	active, late := request(3), request(4)
 	arms.Free(active, false, 5, nil)
 	arms.Free(waiting, false, 6, nil)
+	if out := arms.TimeRelease(1<<20, nil); len(out) != 0 {
+		t.Errorf("%+v went in an experiment, so that its release is timed", out)
+	}
 	for _, want := range [][]Block{{waiting}, {active}} {
 		out := arms.Relieve(1<<20, 0, 7, nil)
 		if len(out) != 1 || out[0].Block != want[0] || out[0].Reason != wire.EvictRelief {

@@ -192,6 +192,29 @@ func TestForget(t *testing.T) {
 	})
 }
 
+// TestTimeRelease: one block of the size goes, that which has been cached for longest; of other sizes, and of slabs, none.
+func TestTimeRelease(t *testing.T) {
+	everyKind(t, func(t *testing.T, d *driver) {
+		var blocks []Block
+		for i := range 3 {
+			blocks = append(blocks, d.alloc(mib, 1, Tag(i)).Block)
+		}
+		for _, b := range blocks {
+			d.free(b, false)
+		}
+		before := d.policy.Stats().BytesCached
+		if out := d.policy.TimeRelease(16*mib, nil); len(out) != 0 {
+			t.Errorf("%+v went for another size", out)
+		}
+		out := d.policy.TimeRelease(mib+1, nil)
+		if one := before > 0 && d.align == 0; one != (len(out) == 1) || one && (out[0].Block != blocks[0] || out[0].Reason != wire.EvictTimed) {
+			t.Errorf("%+v went", out)
+		}
+		d.release(out)
+		d.check()
+	})
+}
+
 // TestRelieve: what has been cached for longest goes first, and no more than is needed; what is owed goes when it comes back.
 func TestRelieve(t *testing.T) {
 	everyKind(t, func(t *testing.T, d *driver) {

@@ -208,6 +208,10 @@ func (d *duel) step() {
 		d.same("trim", d.p.Trim(keep, nil), d.r.shrink(keep, wire.EvictTrim, d.r.owed()))
 	case op == 59:
 		need, idle, time := sizes[d.next()%len(sizes)]-1, int64(d.next()%2*20), d.clock()
+		if time%4 == 3 {
+			d.same("time release", d.p.TimeRelease(need, nil), d.r.timeRelease(need))
+			return
+		}
 		d.same("relieve", d.p.Relieve(need, idle, time, nil), d.r.relieve(need, idle, time))
 	case op < 61:
 		d.setLimit()

@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"math"
+	"math/bits"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -78,6 +79,23 @@ func (p *Pool) Relieve(need uint64, idle, time int64, out []Eviction) []Eviction
 	out = p.repay(max(p.now, time)-idle, out)
 	if idle != 0 {
 		p.debt = 0
+	}
+	return out
+}
+
+// timedMost bounds the cached blocks that TimeRelease looks at.
+const timedMost = 4096
+
+// TimeRelease gives up one cached block of a size, to the power of two below, so that what the driver takes for its release is known:
+// that which has been cached for longest. Slabs stay.
+func (p *Pool) TimeRelease(size uint64, out []Eviction) []Eviction {
+	out = p.flush(out)
+	i := p.cachedByAge.oldest
+	for looked := 0; i != 0 && looked < timedMost; looked++ {
+		if e := &p.entries[i]; !e.isSlab && bits.Len64(e.size) == bits.Len64(size) {
+			return p.evict(i, wire.EvictTimed, out)
+		}
+		i = p.chain[i].newer
 	}
 	return out
 }

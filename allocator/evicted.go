@@ -31,7 +31,7 @@ func (r *recentlyEvicted) remember(e *entry, reason wire.Evict) {
 		blame = wire.MissLimit
 	case wire.EvictTagCap:
 		blame = wire.MissTagCap
-	case wire.EvictDrain, wire.EvictTrim, wire.EvictRelief:
+	case wire.EvictDrain, wire.EvictTrim, wire.EvictRelief, wire.EvictTimed:
 		blame = wire.MissDrained
 	default:
 		return

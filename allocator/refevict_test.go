@@ -3,6 +3,7 @@ package allocator
 import (
 	"cmp"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -52,7 +53,7 @@ func (r *reference) evict(b *refBlock, reason wire.Evict, out []Eviction) []Evic
 	blame := map[wire.Evict]wire.Miss{
 		wire.EvictLimit: wire.MissLimit, wire.EvictAge: wire.MissLimit, wire.EvictProportion: wire.MissLimit,
 		wire.EvictOutgrown: wire.MissLimit, wire.EvictTagCap: wire.MissTagCap,
-		wire.EvictDrain: wire.MissDrained, wire.EvictTrim: wire.MissDrained, wire.EvictRelief: wire.MissDrained,
+		wire.EvictDrain: wire.MissDrained, wire.EvictTrim: wire.MissDrained, wire.EvictRelief: wire.MissDrained, wire.EvictTimed: wire.MissDrained,
 	}[reason]
 	if blame != wire.MissNone {
 		r.remember(b, blame)
@@ -356,6 +357,21 @@ func (r *reference) drain(need uint64) []Eviction {
 		out = r.evict(b, wire.EvictDrain, out)
 	}
 	return out
+}
+
+// timeRelease gives up the block of a size class that has been cached for longest.
+func (r *reference) timeRelease(size uint64) []Eviction {
+	out := r.owed()
+	var oldest *refBlock
+	for _, b := range r.in(cached) {
+		if bits.Len64(b.size) == bits.Len64(size) && (oldest == nil || b.since < oldest.since) {
+			oldest = b
+		}
+	}
+	if oldest == nil {
+		return out
+	}
+	return r.evict(oldest, wire.EvictTimed, out)
 }
 
 // relieve gives up what has been cached for longest, and owes the rest.

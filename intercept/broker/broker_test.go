@@ -112,6 +112,15 @@ func TestControlRelieves(t *testing.T) {
 			t.Errorf("answered %q with %v, %v; want %q", reply, out, err, r.Answer())
 		}
 	}
+	b = newBroker(t, "futhark", "")
+	if _, _, err := b.Free(serve(t, b, 8).Block, false, 3, nil); err != nil {
+		t.Fatal(err)
+	}
+	r := wire.Relief{Asked: 1 << 20, Given: 1 << 20, Why: wire.ReliefTimed}
+	reply, _, out, err := b.Control(r.Message(), 4, make([]Eviction, 0, 4))
+	if err != nil || reply != r.Answer() || len(out) != 1 || out[0].Reason != wire.EvictTimed {
+		t.Errorf("answered %q with %v, %v; want %q", reply, out, err, r.Answer())
+	}
 }
 
 func TestControlChangesThePolicy(t *testing.T) {

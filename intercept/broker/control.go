@@ -67,13 +67,17 @@ func (b *Broker) trim(bytes string) error {
 	return nil
 }
 
-// relieve gives blocks back because other programs lack memory.
+// relieve gives blocks back because other programs lack memory, or to time it.
 func (b *Broker) relieve(text string, time int64) (reply string, err error) {
 	r, ok := wire.ParseRelief(text)
 	if !ok {
 		return "", fmt.Errorf("relieve: %q is no number of bytes with a reason", text)
 	}
-	b.evicted = b.policy.Relieve(r.Asked, r.Idle(), time, b.evicted)
+	if r.Why == wire.ReliefTimed {
+		b.evicted = b.policy.TimeRelease(r.Asked, b.evicted)
+	} else {
+		b.evicted = b.policy.Relieve(r.Asked, r.Idle(), time, b.evicted)
+	}
 	for _, e := range b.evicted {
 		r.Given += e.Size
 	}

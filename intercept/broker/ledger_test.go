@@ -199,7 +199,7 @@ func play(b freer, seed uint64) (answers []any) {
 			classes[i] = next
 			next++
 		case what < 99:
-			limits := []string{"limit max_cached_bytes=100000", "limit max_cached_bytes=max", "trim 5000", "relieve 5000 short", "relieve 0 short", "relieve 5000 idle", "limit max_age=0.00000005", "limit max_age=0", "limit proportion=1", "limit proportion=0", "limit outgrown=on", "period 30", "period 0"}
+			limits := []string{"limit max_cached_bytes=100000", "limit max_cached_bytes=max", "trim 5000", "relieve 5000 short", "relieve 0 short", "relieve 5000 idle", "relieve 5000 timed", "limit max_age=0.00000005", "limit max_age=0", "limit proportion=1", "limit proportion=0", "limit outgrown=on", "period 30", "period 0"}
 			reply, n, out, err := b.Control(limits[r.IntN(len(limits))], now, room)
 			say(reply, n, out, err)
 		case r.IntN(4) == 0:

@@ -174,10 +174,13 @@ func (m *misses) knob(reason wire.Miss, s *stats.Snapshot) Knob {
 		knob, found = m.wasteKnob(s)
 	default: // no limit helps
 	}
-	if !found {
-		return Knob{Why: advice[reason]}
+	switch n := &s.Totals.Evictions; {
+	case found:
+		return knob
+	case reason == wire.MissDrained && n[wire.EvictTimed] > 0 && n[wire.EvictDrain]+n[wire.EvictTrim]+n[wire.EvictRelief] == 0:
+		return Knob{Why: "fitting blocks went so that the driver's releases were timed, at most eight of each size"}
 	}
-	return knob
+	return Knob{Why: advice[reason]}
 }
 
 // released are the limits that give back what the program no longer seems to need, and what switches them off.

@@ -37,6 +37,8 @@ func TestChangesOfLimits(t *testing.T) {
 		{text: "0", changes: 1, reason: wire.MissDrained},
 		{text: "relieve=0 0 short", hits: 1, changes: 1},
 		{text: "period=20000000000", hits: 1, changes: 1},
+		{text: "relieve=4096 4096 timed", changes: 1, reason: wire.MissDrained},
+		{text: "relieve=64 0 timed", hits: 1, changes: 1},
 		{text: "relieve=1 4096 asked", changes: 1, reason: wire.MissDrained},
 		{text: "max_cached_bytes=0", status: -1, hits: 1},
 		{text: "mantissa_bits=3", hits: 1, changes: 1, leftOut: 1}, // not futhark's

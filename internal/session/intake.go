@@ -58,6 +58,7 @@ type intake struct {
 	published func(things, events, now uint64) // see Options; nil: not called
 
 	places map[uint32]place // of processes whose pools are asked for memory; nil: none is
+	timed  map[uint32]*timed
 
 	leaving map[uint32]Status // processes that ended, but some of their call sites may still be named
 	failure error             // of the recording
@@ -83,8 +84,12 @@ func (in *intake) take(r *wire.Record) {
 	case wire.KindDevice:
 		in.placeOf(r)
 	case wire.KindEvict:
-		if in.places != nil && r.AsEvict().Reason() == wire.EvictRelief {
-			in.sampler.relief.paid(r.Process, r.AsEvict().Bytes())
+		switch e := r.AsEvict(); {
+		case in.places == nil:
+		case e.Reason() == wire.EvictRelief:
+			in.sampler.relief.paid(r.Process, e.Bytes())
+		case e.Reason() == wire.EvictTimed:
+			in.wasTimed(e, r.Process)
 		}
 	default: // needs no name
 	}
@@ -183,6 +188,7 @@ func (in *intake) chores() {
 		}
 		in.publish(now)
 		in.offerPools()
+		in.timeReleases(now)
 	}
 }
 

@@ -241,6 +241,7 @@ func (in *intake) placeOf(r *wire.Record) {
 func (in *intake) placeGone(process uint32) {
 	if in.places != nil {
 		delete(in.places, process)
+		delete(in.timed, process)
 		in.sampler.relief.forget(process)
 	}
 }
@@ -268,7 +269,7 @@ func (in *intake) offerPools() {
 
 // relieves makes the collector ask pools for memory that is short.
 func (c *collector) relieves() {
-	c.places = map[uint32]place{}
+	c.places, c.timed = map[uint32]place{}, map[uint32]*timed{}
 	c.sampler.relief = newRelief(func(process uint32, relief wire.Relief) { c.do(func() { c.relieve(process, relief) }) })
 }
 

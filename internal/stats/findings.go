@@ -256,7 +256,7 @@ func (m *Model) markAnswer(r *wire.Record) {
 	case wire.Detail(r.Payload):
 		return
 	case string(name) == wire.RelieveSetting:
-		if relief, ok := wire.ParseRelief(string(value)); ok && relief.Given > 0 {
+		if relief, ok := wire.ParseRelief(string(value)); ok && relief.Given > 0 && relief.Why != wire.ReliefTimed {
 			m.marks.relieve(m.heap.Now(), relief)
 		}
 		return

@@ -114,6 +114,29 @@ func (c *costs) times(part uint64, releases bool) (driver, pool uint64) {
 	return driver, pool
 }
 
+// untimed returns the size class with the most hits of those that are not in without, and of which too few releases by the driver were
+// timed; 0: there is none.
+func (c *costs) untimed(without *[65]bool) (class int) {
+	for i := 1; i < len(c.hits); i++ {
+		if c.hits[i] > c.hits[class] && !without[i] && c.releases[i].calls() < enoughTimed {
+			class = i
+		}
+	}
+	return class
+}
+
+// UntimedRelease returns the size class, the number of bits of its sizes, of a process whose releases by the driver should be timed, other
+// than those in without: with them, the time that the pool saves is better known. 0: there is none.
+func (m *Model) UntimedRelease(process uint32, without *[65]bool) (class int) {
+	if p := m.processes.lookup(process); p != nil && !p.folded {
+		return p.own().costs.untimed(without)
+	}
+	return 0
+}
+
+// Measuring reports whether an experiment goes on in a process.
+func (m *Model) Measuring() bool { return m.measured.Following() }
+
 // timings are the times that one kind of driver call took, by size class (the power of two above the size). A class without calls
 // is nil: there may be thousands of processes, with a few sizes each.
 type timings [65]*timing

@@ -265,7 +265,7 @@ type Totals struct {
 	SteadyHits      uint64 // of the later half of all poolable requests: the steady state without the cold start
 	SteadyRequests  uint64
 	MissReasons     [wire.MissPolicy + 1]uint64
-	Evictions       [wire.EvictOutgrown + 1]uint64
+	Evictions       [wire.EvictTimed + 1]uint64
 	Relieved        uint64                   // bytes of the evictions because other programs lacked memory
 	Creates         uint64                   // by the application: buffers, images, SVM, USM, sub-buffers
 	Releases        uint64                   // last releases by the application

@@ -132,7 +132,7 @@ const (
 	MissCooling     Miss = 5 // a fitting block is still used by queued commands
 	MissLimit       Miss = 6 // a fitting block was evicted by max_cached_bytes, max_age, proportion or outgrown
 	MissTagCap      Miss = 7 // a fitting block was evicted by a per-tag or per-bucket cap
-	MissDrained     Miss = 8 // a fitting block was handed back to make room
+	MissDrained     Miss = 8 // a fitting block was handed back to make room, or to be timed
 	MissPolicy      Miss = 9 // the policy does not cache
 )
 
@@ -189,9 +189,10 @@ const (
 	EvictRelief     Evict = 10 // other programs lacked memory
 	EvictProportion Evict = 11 // the pool held more than proportion allows
 	EvictOutgrown   Evict = 12 // its call site asked for more than any of its blocks had
+	EvictTimed      Evict = 13 // so that what the driver takes for it is known
 )
 
-var namesEvict = [...]string{"none", "limit", "tag cap", "misfit", "drain", "context", "trim", "age", "state", "policy", "relief", "proportion", "outgrown"}
+var namesEvict = [...]string{"none", "limit", "tag cap", "misfit", "drain", "context", "trim", "age", "state", "policy", "relief", "proportion", "outgrown", "timed"}
 
 // String returns the word that screens and reports use.
 func (v Evict) String() string {

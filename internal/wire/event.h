@@ -95,7 +95,7 @@ enum gmtmiss {
 	GMT_MISS_COOLING = 5,     /* a fitting block is still used by queued commands */
 	GMT_MISS_LIMIT = 6,       /* a fitting block was evicted by max_cached_bytes, max_age, proportion or outgrown */
 	GMT_MISS_TAG_CAP = 7,     /* a fitting block was evicted by a per-tag or per-bucket cap */
-	GMT_MISS_DRAINED = 8,     /* a fitting block was handed back to make room */
+	GMT_MISS_DRAINED = 8,     /* a fitting block was handed back to make room, or to be timed */
 	GMT_MISS_POLICY = 9,      /* the policy does not cache */
 };
 
@@ -128,6 +128,7 @@ enum gmtevict {
 	GMT_EVICT_RELIEF = 10, /* other programs lacked memory */
 	GMT_EVICT_PROPORTION = 11, /* the pool held more than proportion allows */
 	GMT_EVICT_OUTGROWN = 12,   /* its call site asked for more than any of its blocks had */
+	GMT_EVICT_TIMED = 13,      /* so that what the driver takes for it is known */
 };
 
 /* Object life, for CONTEXT and QUEUE. */

@@ -103,6 +103,7 @@ const (
 	ReliefShort = "short" // little is free
 	ReliefIdle  = "idle"  // little is free, but hardly any other program has memory: only what has been idle for long goes
 	ReliefAsked = "asked" // a program under another session failed to get memory
+	ReliefTimed = "timed" // no program lacks it: one block of the size asked for, to the power of two, goes, so that the driver's release is timed
 )
 
 // ReliefIdleNS is how long memory has been idle that goes for ReliefIdle.
@@ -136,7 +137,7 @@ func ParseRelief(value string) (r Relief, ok bool) {
 		r.Given, err2 = strconv.ParseUint(words[1], 10, 64)
 	}
 	r.Why = words[len(words)-1]
-	return r, err == nil && err2 == nil && (r.Why == ReliefShort || r.Why == ReliefIdle || r.Why == ReliefAsked)
+	return r, err == nil && err2 == nil && (r.Why == ReliefShort || r.Why == ReliefIdle || r.Why == ReliefAsked || r.Why == ReliefTimed)
 }
 
 // Detail reports whether a LIMIT changes nothing that is worth a mark: it is about a piece of a plan that is not its end, or an
