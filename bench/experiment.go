@@ -15,7 +15,7 @@ import (
 // The seconds that a whole run and the run of the experiment are to take.
 const (
 	wholeSeconds  = 2.5
-	insideSeconds = 10
+	insideSeconds = 15
 )
 
 // measurable are programs whose iterations come fast enough for an answer inside one run of some seconds. COUNT is how many they make.
@@ -137,7 +137,7 @@ func (b *bench) insideAndWhole(program int) ([]any, error) {
 // iteration returns the seconds of one iteration of a program, by two short runs.
 func (b *bench) iteration(args []string, count, few int) (seconds float64, err error) {
 	var took [2]float64
-	for i, n := range []int{few, 3 * few} {
+	for i, n := range []int{few, 8 * few} {
 		args[count] = strconv.Itoa(n)
 		var r result
 		cmd := b.program(args)
@@ -147,7 +147,7 @@ func (b *bench) iteration(args []string, count, few int) (seconds float64, err e
 		}
 		took[i] = r.wall.Seconds()
 	}
-	return max(took[1]-took[0], 1e-3) / float64(2*few), nil
+	return max(took[1]-took[0], 1e-3) / float64(7*few), nil
 }
 
 // measuringCosts returns what an experiment with arms that are alike adds to a run.
