@@ -15,7 +15,7 @@ import (
 // The seconds that a whole run and the run of the experiment are to take.
 const (
 	wholeSeconds  = 2.5
-	insideSeconds = 15
+	insideSeconds = 25
 )
 
 // measurable are programs whose iterations come fast enough for an answer inside one run of some seconds. COUNT is how many they make.
