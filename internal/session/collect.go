@@ -224,9 +224,11 @@ func (c *collector) add(p *peer) {
 	}.Record(wire.AppendProcess(nil, p.command))
 	r.Process = p.number
 	c.take(&r) // sites look for its generated code
-	r = p.place.Record(c.clock())
-	r.Process = p.number
-	c.take(&r)
+	if p.place != (wire.Place{}) {
+		r = p.place.Record(c.clock())
+		r.Process = p.number
+		c.take(&r)
+	}
 	c.guard(func() {
 		p.region.AskUses(c.recording())
 		for _, change := range c.changed {
