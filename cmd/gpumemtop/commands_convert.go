@@ -90,17 +90,17 @@ func recordingOutput(o *files.Output) fields {
 func newReduce() *cobra.Command {
 	o := convert.ReduceOptions{Top: 20}
 	return newCommand(&cobra.Command{
-		Use:   "reduce [flags] DIR",
+		Use:   "reduce [flags] DIR...",
 		Short: "Compare the flight logs of many processes",
-		Long: "Reads the records that processes without a session left in a folder (see gpumemtop library), and says for each\n" +
+		Long: "Reads the records that processes without a session left in folders (see gpumemtop library), and says for each\n" +
 			"call site what it held at most: minimum, median and maximum over the processes, and which stand out. A file that\n" +
-			"is no whole record is skipped and named.",
-		Annotations: map[string]string{usageKey: "gpumemtop reduce [--json] [-o OUT.parquet] [-f] DIR"},
+			"is no whole record is skipped and named, and the exit status is 1.",
+		Annotations: map[string]string{usageKey: "gpumemtop reduce [--json] [-o OUT.parquet] [-f] DIR..."},
 		Example:     "  gpumemtop reduce logs/ -o job.parquet",
-		Args:        takes(1, 1, "one folder"),
+		Args:        takes(1, 0, "one folder or more"),
 	}, fields{"output:reduce": &o.Output.Path, "force": &o.Output.Force, "json:reduce": &o.JSON, "top": &o.Top},
 		interruptible(func(cmd *cobra.Command, args []string) error {
-			return convert.Reduce(cmd.OutOrStdout(), args[0], &o)
+			return convert.Reduce(cmd.OutOrStdout(), args, &o)
 		}))
 }
 

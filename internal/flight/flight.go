@@ -2,12 +2,12 @@
 package flight
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"hash/maphash"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -118,7 +118,7 @@ func (k *known) add(key siteKey, f *wire.Flight, s *wire.FlightSite) {
 	}
 	frames := f.SiteFrames(s)
 	for i := range frames {
-		frames[i].Module, frames[i].Function = k.text(frames[i].Module), k.text(frames[i].Function)
+		frames[i].Module, frames[i].Function, frames[i].Build = k.text(frames[i].Module), k.text(frames[i].Function), k.text(frames[i].Build)
 	}
 	k.frames[key] = frames
 }
@@ -133,29 +133,38 @@ func (k *known) text(text string) string {
 	return one
 }
 
-// Read reads all records in a folder. A file that is not one is skipped and named in Bad. Memory is bounded by what is kept of
+// Read reads all records in folders. A file that is not one is skipped and named in Bad. Memory is bounded by what is kept of
 // each process, some KiB, and by what a session may take: records beyond that are in Bad, too.
-func Read(dir string) (*Log, error) { return read(dir, budget.Session/2) }
+func Read(dirs ...string) (*Log, error) { return read(budget.Session/2, dirs...) }
 
-func read(dir string, most int64) (*Log, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, fmt.Errorf("read the flight log: %w", err)
+func read(most int64, dirs ...string) (*Log, error) {
+	var paths []string
+	seen := map[string]bool{} // names: a copy is the same record
+	for _, dir := range dirs {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return nil, fmt.Errorf("read the flight log: %w", err)
+		}
+		for _, e := range entries {
+			if strings.HasSuffix(e.Name(), wire.FlightSuffix) && !seen[e.Name()] {
+				seen[e.Name()] = true
+				paths = append(paths, filepath.Join(dir, e.Name()))
+			}
+		}
 	}
-	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !strings.HasSuffix(e.Name(), wire.FlightSuffix) })
 	keep := budget.New(most)
 	k := &known{
 		keep: keep, names: keep.Part(most / 4), seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
 		frames: map[siteKey][]wire.FlightFrame{}, texts: map[string]string{},
 	}
-	records := make([]record, len(entries))
+	records := make([]record, len(paths))
 	var readers sync.WaitGroup
-	workers := min(2*runtime.GOMAXPROCS(0), len(entries)) // some wait for the disk
+	workers := min(2*runtime.GOMAXPROCS(0), len(paths)) // some wait for the disk
 	for w := range workers {
 		readers.Go(func() {
 			buffer := buffers{known: k}
-			for i := w; i < len(entries); i += workers {
-				records[i] = buffer.read(filepath.Join(dir, entries[i].Name()))
+			for i := w; i < len(paths); i += workers {
+				records[i] = buffer.read(paths[i])
 			}
 		})
 	}
@@ -215,9 +224,15 @@ func (b *buffers) load(path string) (int, error) {
 
 func text(field []byte) string { return callsite.Clean(wire.FlightText(field)) }
 
+// programOf returns the name of the program, as for recordings.
+func programOf(f *wire.Flight) string {
+	words := strings.Split(string(bytes.TrimRight(f.Arguments[:], "\x00")), "\x00")
+	return units.ProgramName(callsite.Clean([]byte(wire.ProgramName(text(f.Program[:]), words[1:]))))
+}
+
 func newProcess(f *wire.Flight) Process {
 	p := Process{
-		Host: text(f.Host[:]), PID: f.Pid, UID: f.Uid, Program: units.ProgramName(text(f.Program[:])),
+		Host: text(f.Host[:]), PID: f.Pid, UID: f.Uid, Program: programOf(f),
 		Device: text(f.Device[:]), Driver: text(f.Driver[:]), Job: text(f.Job[:]), Step: text(f.Step[:]), Rank: text(f.Rank[:]),
 		Labels: text(f.Labels[:]), Started: f.Started, Seconds: units.Seconds(f.Started, f.Ended),
 		Status: f.Status, Signal: f.Signal, Counts: f.Total,
@@ -297,6 +312,7 @@ type namer struct {
 	*known
 	resolver *symbol.Resolver
 	named    map[siteKey]named
+	builds   map[string]string // ids of files as they are now, by path
 }
 
 type named struct {
@@ -306,7 +322,7 @@ type named struct {
 }
 
 func newNamer(k *known) *namer {
-	return &namer{k, symbol.New(symbol.Options{Budget: k.keep, Still: true}), map[siteKey]named{}}
+	return &namer{k, symbol.New(symbol.Options{Budget: k.keep, Still: true}), map[siteKey]named{}, map[string]string{}}
 }
 
 func (n *namer) name(key siteKey) named {
@@ -356,12 +372,25 @@ func (n *namer) lines(f wire.FlightFrame) (lines []wire.SiteFrame) {
 	if f.Function != "" {
 		return []wire.SiteFrame{{Function: f.Function, File: f.Module, Line: f.Offset, Module: f.Module}}
 	}
+	if f.Build != "" && !strings.HasPrefix(n.build(f.Module), f.Build) { // another build is at its path now
+		return []wire.SiteFrame{{Module: f.Module, Offset: f.Offset, HasOffset: true}}
+	}
 	for _, r := range n.resolver.Frames(f.Module, f.Offset) {
 		lines = append(lines, wire.SiteFrame{
 			Function: r.Function, File: r.File, Line: uint64(max(0, r.Line)), Module: f.Module, Offset: f.Offset, HasOffset: true,
 		})
 	}
 	return lines
+}
+
+// build returns the build id of a file as it is now.
+func (n *namer) build(path string) string {
+	id, known := n.builds[path]
+	if !known {
+		id = symbol.BuildID(path)
+		n.builds[path] = id
+	}
+	return id
 }
 
 func isCLibrary(module string) bool { return strings.HasPrefix(filepath.Base(module), "libc.so") }

@@ -1,9 +1,12 @@
 package flight_test
 
 import (
+	"debug/elf"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -106,4 +109,60 @@ func BenchmarkRead10000(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// TestAnotherBuild: a file that another build has replaced gives no names.
+func TestAnotherBuild(t *testing.T) {
+	program, offset := exported(t)
+	dirs := []string{t.TempDir(), t.TempDir()}
+	for i := range 2 {
+		var f wire.Flight
+		copy(f.Program[:], "/usr/bin/python3")
+		copy(f.Arguments[:], "python3\x00-u\x00/opt/train.py\x00")
+		copy(f.Modules[0].Path[:], program)
+		if i == 1 {
+			copy(f.Modules[0].Path[len(f.Modules[0].Path)-20:], "another build's id..")
+		}
+		f.Pid = uint32(i)
+		f.Sites[0].Depth, f.Sites[0].Counts.Creates = 1, 1
+		f.Sites[0].Frames[0] = wire.Frame{Module: 1, Offset: offset + 8}
+		text := wire.AppendFlight(nil, &f)
+		for _, dir := range dirs[i:] { // the second folder has a copy of the first's
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("h-%d-1%s", i, wire.FlightSuffix)), text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	log, err := flight.Read(dirs...)
+	if err != nil || len(log.Processes) != 2 || len(log.Sites) != 3 || log.Processes[0].Program != "train.py" {
+		t.Fatalf("%+v, %v", log, err)
+	}
+	var names []string
+	for _, s := range log.Sites[1:] {
+		names = append(names, s.Name)
+	}
+	slices.Sort(names)
+	if !strings.Contains(names[1], "qsort") || !strings.HasPrefix(names[0], "libc.so.6+0x") {
+		t.Errorf("%q", names)
+	}
+}
+
+// exported returns a function of the C library, by its file and offset.
+func exported(t *testing.T) (path string, offset uint64) {
+	t.Helper()
+	found, _ := filepath.Glob("/lib/*-linux-gnu/libc.so.6")
+	if len(found) == 0 {
+		t.Skip("no C library")
+	}
+	f, err := elf.Open(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	symbols, err := f.DynamicSymbols()
+	i := slices.IndexFunc(symbols, func(s elf.Symbol) bool { return s.Name == "qsort" && s.Value > 0 })
+	if err != nil || i < 0 {
+		t.Skip("no qsort", err)
+	}
+	return found[0], symbols[i].Value
 }

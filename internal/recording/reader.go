@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sys/unix"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording/foreign"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -49,7 +50,7 @@ type Reader struct {
 // Open opens a recording, which must be a file that can be sought. Errors are ErrNotRecording, ErrVersion, or of the
 // file system. A file that ends in the middle opens: its events up to there are read.
 func Open(path string) (*Reader, error) {
-	file, err := os.Open(path)
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe would wait for a writer
 	if err != nil {
 		return nil, openError(path, err)
 	}

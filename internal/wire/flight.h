@@ -15,6 +15,7 @@
 #define GMT_FLIGHT_SIZES 64
 #define GMT_FLIGHT_FINDINGS 32
 #define GMT_FLIGHT_PATH 256
+#define GMT_FLIGHT_BUILD 20 /* bytes of a build id */
 #define GMT_LOG_ENV "GPUMEMTOP_LOG"     /* the folder, which must be there */
 #define GMT_LABEL_ENV "GPUMEMTOP_LABEL" /* NAME=VALUE,... for the record */
 #define GMT_FLIGHT_SUFFIX ".flight"
@@ -38,7 +39,7 @@ struct gmtflightsite {
 
 struct gmtflightmodule {
 	uint8_t script; /* 1: a function of Python, path is file NUL name, and offsets are lines */
-	uint8_t path[GMT_FLIGHT_PATH - 1];
+	uint8_t path[GMT_FLIGHT_PATH - 1]; /* the last GMT_FLIGHT_BUILD bytes are the build id, where the text does not reach them */
 };
 
 struct gmtflightfailure {

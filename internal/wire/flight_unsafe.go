@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"unsafe"
@@ -66,12 +67,26 @@ func (f *Flight) AppendSiteKey(b []byte, s *FlightSite) []byte {
 			b = append(b, path...)
 			if m.Script != 0 {
 				b = append(append(b, 0), FlightText(function)...)
+			} else {
+				b = append(append(b, 0), m.build()...)
 			}
 		}
 		b = binary.LittleEndian.AppendUint64(append(b, 0), frame.Offset)
 	}
 	return b
 }
+
+// build returns the build id of a module that is no script; empty: unknown.
+func (m *FlightModule) build() []byte {
+	end := len(m.Path) - flightBuild
+	if len(FlightText(m.Path[:])) > end-1 {
+		return nil // an older record, whose path reaches there
+	}
+	return bytes.TrimRight(m.Path[end:], "\x00")
+}
+
+// flightBuild is GMT_FLIGHT_BUILD.
+const flightBuild = 20
 
 // SiteFrames returns the frames of a call site, innermost first.
 func (f *Flight) SiteFrames(s *FlightSite) (frames []FlightFrame) {
@@ -83,6 +98,8 @@ func (f *Flight) SiteFrames(s *FlightSite) (frames []FlightFrame) {
 			named.Module = string(path)
 			if m.Script != 0 {
 				named.Function = string(FlightText(function))
+			} else {
+				named.Build = hex.EncodeToString(m.build())
 			}
 		}
 		frames = append(frames, named)
@@ -94,5 +111,6 @@ func (f *Flight) SiteFrames(s *FlightSite) (frames []FlightFrame) {
 type FlightFrame struct {
 	Module   string // path, or the file of a function of Python; "" when unknown
 	Function string // of Python: Offset is a line
+	Build    string // id of the module in hexadecimal; empty: unknown, or cut to 20 bytes
 	Offset   uint64 // of the return address in the module
 }

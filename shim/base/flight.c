@@ -49,9 +49,10 @@ static void describe(struct gmtflight *record)
 		record->arguments[0] = 0;
 	if (fd >= 0)
 		close(fd);
-	TAKE(job, "SLURM_JOB_ID");
-	TAKE(step, "SLURM_STEP_ID");
-	TAKE(rank, "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"); /* as wire.Rank */
+	/* As wire.Place has it. */
+	TAKE(job, "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PMIX_NAMESPACE", "PMI_JOBID");
+	TAKE(step, "SLURM_STEP_ID", "PBS_ARRAY_INDEX", "LSB_JOBINDEX");
+	TAKE(rank, "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "JOB_COMPLETION_INDEX");
 	TAKE(labels, GMT_LABEL_ENV);
 }
 

@@ -93,15 +93,22 @@ static void take_tag(const struct gmtevent *event, const void *frames, size_t le
 	atomic_store_explicit(&site->depth, (uint32_t)(length / sizeof *site->frames), memory_order_release);
 }
 
-/* The payload of a module is a path, or file NUL name: its last bytes say most. */
+/* The payload of a module is path NUL build id, or file NUL name: the last bytes of a text say most. */
 static void take_module(const struct gmtevent *event, const char *text, size_t length)
 {
 	if (event->object > GMT_FLIGHT_LOADED)
 		return;
 	struct gmtflightmodule *module = &gmt_flight->modules[event->object - 1];
-	size_t room = sizeof module->path - 1, cut = length > room ? length - room : 0;
-	memcpy(module->path, text + cut, length - cut);
 	module->script = (event->flags & GMT_FLAG_SCRIPT) != 0;
+	size_t room = sizeof module->path - 1;
+	if (!module->script) {
+		size_t path = strnlen(text, length), id = path < length ? length - path - 1 : 0;
+		room -= GMT_FLIGHT_BUILD;
+		memcpy(module->path + sizeof module->path - GMT_FLIGHT_BUILD, text + length - id, id < GMT_FLIGHT_BUILD ? id : GMT_FLIGHT_BUILD);
+		length = path;
+	}
+	size_t cut = length > room ? length - room : 0;
+	memcpy(module->path, text + cut, length - cut);
 }
 
 static void copy_text(uint8_t *to, size_t room, const char *from, size_t length)

@@ -15,8 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Those that end a process whose handlers are the defaults, and that come from outside or from abort(). */
-static const int ending[] = {SIGHUP, SIGINT, SIGTERM, SIGABRT};
+/* Those that end a process whose handlers are the defaults, and that come from outside, from abort(), or from a fault. */
+static const int ending[] = {SIGHUP, SIGINT, SIGTERM, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 
 static bool replaced; /* our handlers stand in for the defaults */
 

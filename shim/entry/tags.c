@@ -5,12 +5,14 @@
 #define _GNU_SOURCE
 #include "tags.h"
 
+#include "../base/flight_counts.h"
 #include "../base/ring.h"
 #include "../base/session.h"
 #include "layer.h"
 #include "stack.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
 #include <limits.h>
 #include <link.h>
@@ -47,6 +49,35 @@ static uint64_t mix(uint64_t h, uint64_t v)
 	return h ^ (h >> 32);
 }
 
+/* The build id of an ELF file that is mapped at base: its bytes, at most room. */
+static size_t build_id(const void *base, uint8_t *to, size_t room)
+{
+	const ElfW(Ehdr) *head = base;
+	if (memcmp(head->e_ident, ELFMAG, SELFMAG) != 0 || head->e_phentsize != sizeof(ElfW(Phdr)))
+		return 0;
+	const ElfW(Phdr) *segments = (const void *)((const char *)base + head->e_phoff);
+	uintptr_t least = UINTPTR_MAX;
+	for (unsigned i = 0; i < head->e_phnum; i++)
+		if (segments[i].p_type == PT_LOAD && segments[i].p_vaddr < least)
+			least = segments[i].p_vaddr & ~(uintptr_t)(GMT_PAGE - 1);
+	for (unsigned i = 0; i < head->e_phnum; i++) {
+		if (segments[i].p_type != PT_NOTE)
+			continue;
+		const char *at = (const char *)base + segments[i].p_vaddr - least, *end = at + segments[i].p_memsz;
+		while (at + sizeof(ElfW(Nhdr)) <= end) {
+			const ElfW(Nhdr) *note = (const void *)at;
+			const char *name = at + sizeof *note, *desc = name + ((note->n_namesz + 3u) & ~3u);
+			if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && desc + note->n_descsz <= end) {
+				size_t bytes = note->n_descsz < room ? note->n_descsz : room;
+				memcpy(to, desc, bytes);
+				return bytes;
+			}
+			at = desc + ((note->n_descsz + 3u) & ~3u);
+		}
+	}
+	return 0;
+}
+
 /* The module's number; writes its event the first time. Under defining. */
 static uint64_t module_number(const void *base, const char *path)
 {
@@ -55,20 +86,25 @@ static uint64_t module_number(const void *base, const char *path)
 			return modules[i].number;
 	if (module_count == MODULES_MAX)
 		return 0;
-	char real[PATH_MAX];
+	char real[PATH_MAX + 1 + GMT_FLIGHT_BUILD];
 	if (!path || !*path) {
-		ssize_t n = readlink("/proc/self/exe", real, sizeof real - 1);
+		ssize_t n = readlink("/proc/self/exe", real, PATH_MAX - 1);
 		if (n < 0)
 			return 0;
 		real[n] = 0;
 	} else if (!realpath(path, real)) {
-		strncpy(real, path, sizeof real - 1);
-		real[sizeof real - 1] = 0;
+		strncpy(real, path, PATH_MAX - 1);
+		real[PATH_MAX - 1] = 0;
 	}
 	modules[module_count].base = base;
 	modules[module_count].number = module_count + 1;
 	struct gmtevent event = GMT_EVENT_MODULE(.time = gmt_now(), .module = ++module_count);
-	gmt_ring_write_payload(&event, real, strlen(real));
+	size_t bytes = strlen(real);
+	if (gmt_flight) { /* a session reads it from the file */
+		bytes++;
+		bytes += build_id(base, (uint8_t *)real + bytes, GMT_FLIGHT_BUILD);
+	}
+	gmt_ring_write_payload(&event, real, bytes);
 	return module_count;
 }
 

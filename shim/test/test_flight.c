@@ -125,6 +125,19 @@ TEST(a_flight_log_has_a_record_of_a_signal)
 
 #ifndef GMT_NO_DLSYM /* sanitizers have these to themselves */
 
+static void faults(void)
+{
+	work();
+	*(volatile int *)8 = 0;
+}
+
+TEST(a_flight_log_has_a_record_of_a_fault)
+{
+	logs();
+	EQUAL(ended(faults) & 0x7f, SIGSEGV);
+	check_record(-1, SIGSEGV);
+}
+
 static void at_once(void)
 {
 	work();

@@ -14,6 +14,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/parquet"
 	"codeberg.org/gpumemtop/gpumemtop/internal/flight"
+	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session/payload"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -69,15 +70,15 @@ type outlier struct {
 	Peak int64  `json:"peak" parquet:"peak"`
 }
 
-// Reduce shows what the processes of a flight log have in common and who differs, and writes it as Parquet.
-func Reduce(w io.Writer, dir string, o *ReduceOptions) error {
-	log, err := flight.Read(dir)
+// Reduce shows what the processes of flight logs have in common and who differs, and writes it as Parquet.
+func Reduce(w io.Writer, dirs []string, o *ReduceOptions) error {
+	log, err := flight.Read(dirs...)
 	if err != nil {
 		return err
 	}
 	if len(log.Processes) == 0 && len(log.Bad) == 0 {
 		return fmt.Errorf("%s has no records (*%s): programs leave them there with %s=%s and the library preloaded, see gpumemtop library --help",
-			dir, wire.FlightSuffix, wire.LogEnv, dir)
+			strings.Join(dirs, ", "), wire.FlightSuffix, wire.LogEnv, dirs[0])
 	}
 	if log.Unnamed > 0 {
 		console.Say("the names of %s were left out: there is no room for more", units.Count(uint64(log.Unnamed), "call site"))
@@ -88,13 +89,23 @@ func Reduce(w io.Writer, dir string, o *ReduceOptions) error {
 			return err
 		}
 		if o.Output.Path == "-" {
-			return nil
+			return r.incomplete()
 		}
 	}
 	if o.JSON {
-		return console.WriteJSON(w, r)
+		err = console.WriteJSON(w, r)
+	} else {
+		err = console.WriteText(w, r.text(o.Top))
 	}
-	return console.WriteText(w, r.text(o.Top))
+	return cmp.Or(err, r.incomplete())
+}
+
+// incomplete gives status 1 where records were skipped.
+func (r *reduced) incomplete() error {
+	if len(r.Skipped) == 0 {
+		return nil
+	}
+	return console.ExitLike(session.Status{Code: 1})
 }
 
 func reduce(log *flight.Log) *reduced {
