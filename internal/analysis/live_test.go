@@ -284,7 +284,7 @@ func TestLiveMemory(t *testing.T) {
 	}
 	s.Spill = &stats.Spill{Thrashing: true, WorkingSet: 2 << 30, PeakResident: 900 << 20, Sites: []stats.SpillSite{{Tag: "a.c:1"}}}
 	l.Update(s)
-	if d := titled(&l, "--spill moves the same buffers again and again"); d == nil || !strings.Contains(d.Text, "takes 2.00 GiB") || d.Tag != "a.c:1" {
+	if d := titled(&l, "--spill moves the same buffers again and again"); d == nil || !strings.Contains(d.Text, "takes 2.00 GiB") || !strings.Contains(d.Brief, "--spill needs 2.00 GiB, and has ") || d.Tag != "a.c:1" {
 		t.Errorf("%+v", l.Points)
 	}
 	s = missed(lively(5), 100, 1, wire.MissTooSmall)

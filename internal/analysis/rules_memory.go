@@ -194,6 +194,7 @@ func (e *Evidence) thrashes(p *stats.Spill) (Diagnosis, bool) {
 		d.Title = "--spill moves the same buffers again and again"
 		d.Text = fmt.Sprintf("to keep nine in ten of those that came back takes %s, and the device held %s: calls waited %s for buffers to move",
 			needed, held, e.took(p.Stalls.NS))
+		d.Brief = "--spill needs " + needed + ", and has " + held
 	}
 	if len(p.Sites) > 0 {
 		d.Tag = p.Sites[0].Tag
