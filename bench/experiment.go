@@ -207,18 +207,18 @@ func cellsOf(inside *insideRun, whole *watchedComparison, took time.Duration) []
 	if len(inside.Measured) == 0 {
 		return cells
 	}
-	switch m := &inside.Measured[0]; {
-	case m.Change == nil:
+	m := &inside.Measured[0]
+	if m.Change == nil {
 		cells[0] = m.Why
-	default:
-		cells[0], cells[1], cells[2] = m.String(), m.Blocks, m.Iterations
-		if m.half() <= max(0.02, math.Abs(m.Difference)/3) {
-			cells[8] = "yes"
-		}
-		if w != nil && w.High > w.Low {
-			apart := math.Abs(m.Difference - w.Difference)
-			cells[7] = map[bool]string{true: "yes", false: "no"}[apart <= math.Hypot(m.half(), w.half())]
-		}
+		return cells
+	}
+	cells[0], cells[1], cells[2] = m.String(), m.Blocks, m.Iterations
+	if m.half() <= max(0.02, math.Abs(m.Difference)/3) {
+		cells[8] = "yes"
+	}
+	if w != nil && w.High > w.Low {
+		apart := math.Abs(m.Difference - w.Difference)
+		cells[7] = map[bool]string{true: "yes", false: "no"}[apart <= math.Hypot(m.half(), w.half())]
 	}
 	return cells
 }
