@@ -183,7 +183,7 @@ var settings = []setting{
 	{name: "summary", value: "FILE", group: groupOutput, env: true, help: "write the final figures as JSON, in place of earlier ones"},
 	{name: "format", variant: "export", value: "NAME", group: groupOutput, help: "what to write: " + convert.ExportHelp()},
 	{name: "lake", group: groupOutput,
-		help: "parquet: a few rows of each recording, in folders by program, job and day that many writers share; always so with " +
+		help: "parquet: a few rows of each recording that is not there yet, in a folder that many writers share; always so with " +
 			"several recordings"},
 	{name: "table", value: "NAME", group: groupOutput,
 		help: "the table that csv writes: " + strings.Join(convert.Tables, ", ") + "; by default " + convert.Tables[0]},

@@ -2,6 +2,7 @@ package duckdb
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -79,10 +80,7 @@ func TestFleetOfRealRuns(t *testing.T) {
 		}
 	}
 	t.Chdir(t.TempDir())
-	l, err := parquet.OpenLake("lake", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var all []*lake.Rows
 	type sums struct{ runs, near, held, peak, creates, leaked float64 }
 	want := map[string]*sums{}
 	for _, path := range paths {
@@ -131,19 +129,25 @@ func TestFleetOfRealRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		rows, err := lake.Collect(reader, header)
-		if err == nil {
-			err = l.Add(rows)
-		}
 		if err != nil {
 			t.Fatal(err)
 		}
+		all = append(all, rows...)
 		_ = reader.Close()
 	}
-	if _, err := l.Commit(); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
+	for _, replaced := range [][]*lake.Rows{all, all[:2], all[1:]} { // what is replaced counts once
+		l, err := parquet.OpenLake("lake", true)
+		for _, r := range replaced {
+			if err == nil {
+				err = l.Add([]*lake.Rows{r})
+			}
+		}
+		if err == nil {
+			_, err = l.Commit()
+		}
+		if err = errors.Join(err, l.Close()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	views, queries := fleetQuestions(t, doc)
 	var lines, seconds []string
