@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -157,13 +158,19 @@ func (w *work) run(ctx context.Context, out io.Writer, arguments []string) (stat
 		defer os.RemoveAll(folder)
 		w.State = store(folder)
 	}
+	if !remote(string(w.State)) {
+		w.State.sweep()
+	}
 	w.Run = "runs/" + digest(paths, os.Getpid(), time.Now().UnixNano())
 	beam.Init()
 	p, err := build(ctx, *w, paths)
 	if err != nil {
 		return 0, err
 	}
-	end := showProgress(os.Stderr, len(paths))
+	if err := answers(ctx); err != nil {
+		return 0, err
+	}
+	end := showProgress(os.Stderr, w, len(paths))
 	_, err = beam.Run(ctx, *runners.Runner, p)
 	end()
 	if err != nil && *state != "" {
@@ -175,6 +182,19 @@ func (w *work) run(ctx context.Context, out io.Writer, arguments []string) (stat
 		err = w.State.clear(ctx, w.Run, "list", "skipped", "part", "jobs", "found")
 	}
 	return status, err
+}
+
+// answers reports an error where the job server of a runner is not there: Beam would wait for it, and say nothing.
+func answers(ctx context.Context) error {
+	if *jobopts.Endpoint == "" || *runners.Runner == inside || *runners.Runner == "direct" {
+		return nil
+	}
+	dialer := net.Dialer{Timeout: 5 * time.Second}
+	c, err := dialer.DialContext(ctx, "tcp", *jobopts.Endpoint)
+	if err != nil {
+		return fmt.Errorf("--runner %s: no job server is at --endpoint %s: %w", *runners.Runner, *jobopts.Endpoint, err)
+	}
+	return c.Close()
 }
 
 // write writes what was found, and names what was skipped.
@@ -202,7 +222,10 @@ func (w *work) write(ctx context.Context, out io.Writer) (status int, err error)
 	}
 	for _, s := range skips {
 		verb := "skipped"
-		if s.Part {
+		switch {
+		case s.Copy:
+			verb = "a copy"
+		case s.Part:
 			verb = "not whole"
 		}
 		fmt.Fprintf(os.Stderr, "%s: %s: %s\n", verb, s.Path, s.Why)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -92,8 +93,8 @@ func unpack[T any](text []byte) (value T, err error) {
 	return value, err
 }
 
-// entries unpacks all values of a key, by their indices.
-func entries(values func(*[]byte) bool) (all []*entry, err error) {
+// entries unpacks all values of a key, by their indices. Of files with the same recording the largest counts.
+func (w *work) entries(ctx context.Context, values func(*[]byte) bool) (all []*entry, err error) {
 	var text []byte
 	for values(&text) {
 		e, err := unpack[*entry](text)
@@ -102,13 +103,25 @@ func entries(values func(*[]byte) bool) (all []*entry, err error) {
 		}
 		all = append(all, e)
 	}
+	largest := func(a, b *entry) int { return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(a.Index, b.Index)) }
+	slices.SortFunc(all, largest)
+	seen := map[string]*entry{}
+	all = slices.DeleteFunc(all, func(e *entry) bool {
+		of := seen[e.ID+e.Group]
+		if of == nil || of.Path == e.Path {
+			seen[e.ID+e.Group] = e
+			return false
+		}
+		err = errors.Join(err, w.copied(ctx, e, of))
+		return true
+	})
 	slices.SortFunc(all, func(a, b *entry) int { return cmp.Compare(a.Index, b.Index) })
-	return all, nil
+	return all, err
 }
 
 // fold takes the results of a key's entries, one at a time, by their indices.
 func fold[T any](ctx context.Context, w *work, values func(*[]byte) bool, take func(*entry, *T)) error {
-	list, err := entries(values)
+	list, err := w.entries(ctx, values)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem"
 )
@@ -175,6 +177,9 @@ func stamp(ctx context.Context, path string) (size int64, version string, err er
 		if err != nil {
 			return 0, "", err
 		}
+		if !info.Mode().IsRegular() {
+			return 0, "", fmt.Errorf("%s is no file that can be sought", path)
+		}
 		return info.Size(), fmt.Sprint(info.Size(), info.ModTime().UnixNano()), nil
 	}
 	system, err := filesystem.New(ctx, path)
@@ -231,15 +236,60 @@ func expandOne(ctx context.Context, argument string) ([]string, error) {
 	case !info.IsDir():
 		return []string{argument}, nil
 	}
-	if tables, _ := filepath.Glob(filepath.Join(argument, "runs", "app=*")); len(tables) > 0 {
+	if tables, _ := filepath.Glob(filepath.Join(argument, "commit=*")); len(tables) > 0 {
 		return nil, fmt.Errorf("%s is a lake of tables, which hold no events: give the recordings that it was made of, and ask the lake in SQL (docs/FLEET.md)", argument)
 	}
 	var list []string
-	err = filepath.WalkDir(argument, func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() && strings.HasSuffix(path, ".gmt") {
-			list = append(list, path)
-		}
-		return err
-	})
+	err = below(argument, map[string]bool{}, func(path string) { list = append(list, path) })
 	return list, err
+}
+
+// below calls take with what looks like recordings below a folder, also through links, and looks into each folder once.
+func below(folder string, seen map[string]bool, take func(path string)) error {
+	place, err := filepath.EvalSymlinks(folder)
+	if err != nil || seen[place] {
+		return err
+	}
+	seen[place] = true
+	entries, err := os.ReadDir(folder)
+	for _, e := range entries {
+		path, isDir := filepath.Join(folder, e.Name()), e.IsDir()
+		if e.Type()&fs.ModeSymlink != 0 {
+			info, err := os.Stat(path)
+			isDir = err == nil && info.IsDir()
+		}
+		if isDir {
+			err = errors.Join(err, below(path, seen, take))
+		} else if strings.HasSuffix(path, ".gmt") {
+			take(path)
+		}
+	}
+	return err
+}
+
+// sweep removes what runs that were killed left, once it is old.
+func (s store) sweep() {
+	old, _ := filepath.Glob(s.path("runs/*"))
+	for _, run := range old {
+		parts, _ := filepath.Glob(run + "/*")
+		if !slices.ContainsFunc(append(parts, run), func(path string) bool {
+			info, err := os.Stat(path)
+			return err != nil || time.Since(info.ModTime()) < leftFor
+		}) {
+			_ = os.RemoveAll(run) // another run may do so
+		}
+	}
+}
+
+// leftFor is how long a run may write nothing.
+const leftFor = 7 * 24 * time.Hour
+
+// count returns how many results of a command are in a folder that is not remote.
+func (s store) count(command string) (n int64) {
+	folders, _ := filepath.Glob(s.path(command + "/*"))
+	for _, folder := range folders {
+		entries, _ := os.ReadDir(folder)
+		n += int64(len(entries))
+	}
+	return n
 }

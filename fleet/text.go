@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners"
+
 	"codeberg.org/gpumemtop/gpumemtop/internal/tune"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
@@ -151,13 +153,22 @@ func writeReported(w io.Writer, text []byte) error {
 
 // showProgress says every ten seconds, on a terminal every second, what happened in this process. The function that it returns ends
 // that.
-func showProgress(w *os.File, all int) (end func()) {
+func showProgress(w *os.File, of *work, all int) (end func()) {
+	elsewhere := *runners.Runner != inside && !remote(string(of.State)) // then results in the store are all that is seen
+	before := int64(0)
+	if elsewhere {
+		before = of.State.count(of.Command)
+	}
 	every, after := 10*time.Second, "\n"
 	if info, err := w.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
 		every, after = time.Second, "\x1b[K\r"
 	}
 	line := func() {
 		done, again := progress.done.Load(), progress.kept.Load()
+		if elsewhere && progress.looked.Load() == 0 {
+			fmt.Fprintf(w, "%d of %d done%s", of.State.count(of.Command)-before, all, after)
+			return
+		}
 		fmt.Fprintf(w, "%d of %d looked at, %d done, %d by an earlier run, %d skipped%s", progress.looked.Load(), all, done, again, progress.skipped.Load(), after)
 	}
 	stop, stopped := make(chan struct{}), make(chan struct{})

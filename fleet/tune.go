@@ -54,7 +54,7 @@ type planFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
 func (f *planFn) ProcessElement(ctx context.Context, app string, values func(*[]byte) bool, emit func(string, []byte)) error {
-	list, err := entries(values)
+	list, err := f.Work.entries(ctx, values)
 	if err != nil {
 		return err
 	}

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"path"
 	"strings"
 	"sync/atomic"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 	"codeberg.org/gpumemtop/gpumemtop/internal/setting"
@@ -35,13 +35,14 @@ type entry struct {
 	Path    string `json:"path"`
 	Size    int64  `json:"size"`
 	Version string `json:"version"`
+	ID      string `json:"id"` // of the recording
 	App     string `json:"app"`
 	Job     string `json:"job"`
 
-	Present *replay.Configuration `json:"present"` // what it was recorded with
-	Plan    string                `json:"plan"`    // name of a plan in the store
-	Group   string                `json:"group"`   // the recordings of a program that count as one
-	Result  string                `json:"result"`  // name in the store of what came of it
+	Present *replay.Configuration `json:"present,omitempty"` // what it was recorded with
+	Plan    string                `json:"plan,omitempty"`    // name of a plan in the store
+	Group   string                `json:"group,omitempty"`   // the recordings of a program that count as one
+	Result  string                `json:"result,omitempty"`  // name in the store of what came of it
 }
 
 // jobs are those of recordings.
@@ -60,7 +61,8 @@ func (j jobs) add(e *entry) int {
 type skip struct {
 	Path string `json:"path"`
 	Why  string `json:"why"`
-	Part bool   `json:"part"` // what can be read of it counts
+	Part bool   `json:"part"`           // what can be read of it counts
+	Copy bool   `json:"copy,omitempty"` // another file has the same recording, which counts once
 }
 
 // Counters, which runners show. In the process that began the run, progress shows the same.
@@ -87,6 +89,11 @@ func (w *work) damaged(ctx context.Context, file, why string) error {
 	return w.State.write(ctx, w.Run+"/skipped/"+digest(file)+".json", skip{Path: file, Why: units.Clean(why), Part: true})
 }
 
+// copied names a file with a recording that counts already.
+func (w *work) copied(ctx context.Context, e, of *entry) error {
+	return w.State.write(ctx, w.Run+"/skipped/"+digest(e.Path)+".json", skip{Path: e.Path, Why: "the recording is in " + of.Path, Part: true, Copy: true})
+}
+
 // found leaves the result of a program.
 func (w *work) found(ctx context.Context, app string, result any) error {
 	return w.State.write(ctx, w.Run+"/found/"+digest(app)+".json", result)
@@ -105,7 +112,13 @@ func (w *work) look(ctx context.Context, index int, file string) (*entry, error)
 			return errors.New(strings.ReplaceAll(err.Error(), local, file))
 		}
 		h := reader.Header()
-		e.App, e.Job, e.Present = appOf(&h), h.Job, setting.OfRecording(&h)
+		e.ID, _ = h.IDOf(1)
+		if e.App, e.Job, err = programOf(reader, &h); err != nil {
+			return errors.Join(err, reader.Close())
+		}
+		if w.Command == "tune" {
+			e.Present = setting.OfRecording(&h)
+		}
 		return reader.Close()
 	})
 	lookedAt.Inc(ctx, 1)
@@ -113,11 +126,20 @@ func (w *work) look(ctx context.Context, index int, file string) (*entry, error)
 	return e, err
 }
 
-func appOf(h *recording.Header) string {
-	if h.Program == "" {
-		return "unknown"
+// programOf returns the program and the job of a recording: those of its first process, because what started that may be a launcher.
+func programOf(reader *recording.Reader, h *recording.Header) (app, job string, err error) {
+	names, err := callsite.ReadNames(reader)
+	if err != nil {
+		return "", "", err
 	}
-	return units.Clean(path.Base(h.Program))
+	first := &callsite.ProcessNames{Number: 1}
+	if list := names.Processes(); len(list) > 0 {
+		first = list[0]
+	}
+	if first.Program == "" && h.Program == "" {
+		return "unknown", h.Job, nil
+	}
+	return first.App(h), units.Clean(first.Identity(h).Job), nil
 }
 
 // once names, in an entry, what an earlier run made of the recording with the same options, or reads the recording and keeps what
