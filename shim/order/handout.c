@@ -8,11 +8,6 @@
 #include "closed_queues.h"
 #include "queue.h"
 
-void gmt_queue_hand_out(struct gmt_queue *queue, uint64_t position)
-{
-	gmt_raise(&queue->handed, position);
-}
-
 static bool handed_pending(struct gmt_queue *queue, const struct gmt_context *context)
 {
 	uint64_t handed = atomic_load(&queue->handed);
@@ -43,11 +38,17 @@ struct handed {
 	uint32_t count;
 };
 
+/* What a thread hands out before it sees the new queue or user event, it has noted when it gives up the context's lock. */
 static void add_handed(struct gmt_queue *queue, void *arg)
 {
 	struct handed *h = arg;
-	bool its = !h->context || queue->context == h->context;
-	if (its && h->count < QUEUES_MAX && atomic_load(&queue->handed) > atomic_load(&queue->done))
+	struct gmt_context *context = queue->context;
+	if (!context || (h->context && context != h->context) || h->count == QUEUES_MAX)
+		return;
+	gmt_lock(&context->lock);
+	uint64_t handed = atomic_load(&queue->handed);
+	gmt_unlock(&context->lock);
+	if (handed > atomic_load(&queue->done))
 		h->queue[h->count++] = queue;
 }
 
@@ -90,8 +91,8 @@ static bool behind_marker(const struct gmt_queue *queue, cl_command_queue fresh)
 }
 
 /*
- * Flushes queue: what fresh waits for must be submitted, or both wait forever. While a user event is open, a marker put now
- * could wait for the program, and the program for fresh; but then gmt_queue_gate has already put one.
+ * Flushes queue: what fresh waits for must be submitted, or both wait forever. The marker waits for no user event: nothing is
+ * handed out while one is open, and what opened later put a marker before the program got it, or will find this one.
  */
 static void order_behind(struct gmt_queue *queue, struct gmt_queue *fresh)
 {
@@ -99,7 +100,7 @@ static void order_behind(struct gmt_queue *queue, struct gmt_queue *fresh)
 	struct gmt_context *context = fresh->context;
 	if (!handed_pending(queue, context) || !gmt_lock_driver(&queue->lock))
 		return;
-	if (!behind_marker(queue, behind) && !gmt_gated(context)) {
+	if (!behind_marker(queue, behind)) {
 		gmt_queue_add_marker(queue, false);
 		behind_marker(queue, behind);
 	}

@@ -1,14 +1,13 @@
 /*
  * handout.h: blocks that are handed out while commands on an in-order queue still use them. That is safe as long as
  * everything else in the context runs behind these commands. Queues and user events that appear later would break it.
+ * gmt_uses_hand_out (inflight.h) notes on the queue what was handed out.
  */
 #ifndef GMT_HANDOUT_H
 #define GMT_HANDOUT_H
 
 #include "../registry/objects.h"
 
-/* A block is handed out in order behind the queue's commands up to position. */
-void gmt_queue_hand_out(struct gmt_queue *queue, uint64_t position);
 /* A queue appears in a context: puts it behind the commands that blocks were handed out behind. May flush their queues. */
 void gmt_queue_order_behind(struct gmt_queue *fresh);
 /* A user event appears: what runs behind it may wait for the program, so markers go behind what was handed out so far. */

@@ -127,3 +127,15 @@ enum gmt_flight gmt_uses_state(const struct gmt_uses *uses, struct gmt_context *
 	}
 	return state;
 }
+
+bool gmt_uses_hand_out(const struct gmt_uses *uses, struct gmt_context *context)
+{
+	bool ordered = !uses->many;
+	gmt_lock(&context->lock);
+	for (uint32_t i = 0; i < uses->count && ordered; i++)
+		ordered = gmt_use_over(&uses->use[i]) || orders_all(uses->use[i].queue, context);
+	for (uint32_t i = 0; i < uses->count && ordered; i++)
+		gmt_raise(&uses->use[i].queue->handed, uses->use[i].position);
+	gmt_unlock(&context->lock);
+	return ordered;
+}

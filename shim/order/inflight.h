@@ -31,5 +31,10 @@ void gmt_use_indirect(struct gmt_context *context, struct gmt_queue *queue, uint
 struct gmt_uses gmt_uses_of(struct gmt_memory *memory);
 /* Polls queues. With a context, order within it counts. */
 enum gmt_flight gmt_uses_state(const struct gmt_uses *uses, struct gmt_context *context);
+/*
+ * Hands memory out behind ORDERED uses, see handout.h. False: they are ORDERED no longer. docs/models/inflight.pml says why one
+ * look under the lock is needed.
+ */
+bool gmt_uses_hand_out(const struct gmt_uses *uses, struct gmt_context *context);
 
 #endif

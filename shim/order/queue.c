@@ -176,8 +176,17 @@ static bool can_mark(const struct gmt_queue *queue, uint64_t position)
 	const struct gmt_context *context = queue->context;
 	/* A marker would keep alive a context that the program has given up, and prove nothing in one that has failed. */
 	bool wanted = context && !atomic_load(&context->pool.closed) && atomic_load(&context->life.holds) > 0;
-	return wanted && !queue->closed && atomic_load(&queue->done) < position &&
-	       !(queue->markers && queue->marker[queue->markers - 1].position >= position);
+	return wanted && !queue->closed && atomic_load(&queue->done) < position;
+}
+
+/* Who asks for one that is not gated knows that nothing up to the position waits for a user event. */
+static bool has_marker(struct gmt_queue *queue, uint64_t position, bool gated)
+{
+	struct gmt_marker *newest = queue->markers ? &queue->marker[queue->markers - 1] : NULL;
+	bool there = newest && newest->position >= position;
+	if (there && !gated)
+		newest->gated = false;
+	return there;
 }
 
 void gmt_queue_add_marker(struct gmt_queue *queue, bool gated)
@@ -186,7 +195,7 @@ void gmt_queue_add_marker(struct gmt_queue *queue, bool gated)
 	uint64_t position = atomic_load(&queue->enqueued);
 	bool full = queue->markers == GMT_MARKERS;
 	/* In a full list the new marker replaces the newest, unless that one must stay because the new one is gated. */
-	if (!handle || !can_mark(queue, position) || (full && gated))
+	if (!handle || !can_mark(queue, position) || has_marker(queue, position, gated) || (full && gated))
 		return;
 	cl_event event = gmt_enqueue_marker(handle, gmt_is_old(queue->context));
 	if (!event)

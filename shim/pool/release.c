@@ -12,7 +12,6 @@
 #include "../base/signals.h"
 #include "../base/usdt.h"
 #include "../order/closed_queues.h"
-#include "../order/handout.h"
 #include "../order/queue.h"
 #include "../registry/finding.h"
 #include "../registry/memory.h"
@@ -116,12 +115,9 @@ static cl_int to_pool(struct gmtreleasefields *release, struct gmt_memory *memor
 static enum gmt_flight flight_of(const struct gmt_uses *uses, struct gmt_context *context)
 {
 	enum gmt_flight flight = gmt_uses_state(uses, context);
-	if (flight != GMT_FLIGHT_ORDERED)
+	if (flight != GMT_FLIGHT_ORDERED || gmt_uses_hand_out(uses, context))
 		return flight;
-	for (uint32_t i = 0; i < uses->count; i++)
-		gmt_queue_hand_out(uses->use[i].queue, uses->use[i].position);
-	/* Again: a queue or user event that appears meanwhile either sees the hand-out, or is seen here. */
-	return gmt_uses_state(uses, context);
+	return gmt_uses_state(uses, NULL); /* a queue or user event has appeared meanwhile */
 }
 
 /*

@@ -137,8 +137,7 @@ uint64_t gmt_memory_unregister(struct gmt_memory *memory)
 			gmt_host_range_remove(handle, NULL);
 	}
 	uint64_t hosted = memory->hosted && !memory->parent ? memory->granted : 0;
-	if (!gmt_table_remove(&memories, &memory->object, true))
-		return 0;
+	gmt_table_remove(&memories, &memory->object, true); /* unless a new entry of the same handle has taken its place */
 	atomic_fetch_sub_explicit(&gmt_memory_hosted, hosted, memory_order_relaxed);
 	return counted;
 }
