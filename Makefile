@@ -8,7 +8,7 @@
 #   make fleet    bin/gpumemtop-fleet, for many recordings: docs/FLEET.md; make test-fleet: tests it
 #   make nightly  everything that takes long, one after the other, with what each took: NIGHTLY="dist fuzz" for some
 #   make gpu-check   try gpumemtop on this machine's OpenCL device; writes build/gpu-check.txt
-#   make check    formatting, static analysis of Go and C, generated files up to date
+#   make check    formatting, static analysis of Go and C, models of the protocols (make models: larger ones), generated files up to date
 #   make soak     random programs, bare and under every policy: SEEDS=2000 of them, from FIRST=1 on; DRIVER=rusticl: not on PoCL;
 #                 then a quarter of them in each of MODES: with --spill at 100, 50 and 25 % of their peaks, under arena, with others' plans, in experiments,
 #                 with idle memory that goes back after a millisecond
@@ -33,7 +33,7 @@ SHELL := bash
 PACKAGES := gcc libc6-dev pocl-opencl-icd ocl-icd-libopencl1 ocl-icd-opencl-dev opencl-headers
 
 # What the tests and checks need, too: more compilers, the programs, terminal and browser that they run, and Python with PyOpenCL.
-TEST_PACKAGES := g++ binutils clang llvm libbpf-dev libc6-dev-arm64-cross clinfo clpeak hashcat clblast-utils sudo ffmpeg curl openmpi-bin libopenmpi-dev tmux chromium python3 python3-pyopencl
+TEST_PACKAGES := g++ binutils clang llvm spin libbpf-dev libc6-dev-arm64-cross clinfo clpeak hashcat clblast-utils sudo ffmpeg curl openmpi-bin libopenmpi-dev tmux chromium python3 python3-pyopencl
 
 ARM64_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 
@@ -496,7 +496,7 @@ build/intel-layer/intercept/libOpenCL.so.1:
 # --- checks ---------------------------------------------------------------------------------------------------------
 
 .PHONY: check
-check: check-format check-go check-lint check-c check-generated
+check: check-format check-go check-lint check-c check-models check-generated
 
 .PHONY: check-format
 check-format:
@@ -544,6 +544,13 @@ check-c: | build/test-deps.stamp
 		done; \
 	} | xargs -P "$$(nproc)" -I@ sh -c '@'
 	@echo "C: no findings"
+
+# Every state of the protocols of shim and session, and faults that have to be found: docs/models. make models: with larger bounds.
+.PHONY: check-models models
+check-models: | build/test-deps.stamp
+	docs/models/check.sh
+models: | build/test-deps.stamp
+	LARGE=1 docs/models/check.sh
 
 # Generated files are committed; generating them again must change nothing. Compares files, so that it works outside
 # version control and with uncommitted changes.
