@@ -266,7 +266,7 @@ func TestOtherFileSystem(t *testing.T) {
 	}
 	d, status := ask(t, "report", "memfs://state", "memfs://runs/*.gmt")
 	var r reported
-	if err := json.Unmarshal(d.Applications[0], &r); err != nil || status != 0 || r.Recordings != 2 || r.Application != "train" {
+	if err := json.Unmarshal(d.Applications[0], &r); err != nil || status != 0 || r.Recordings != 1 || r.Application != "train" || len(d.Skipped) != 1 || !d.Skipped[0].Copy {
 		t.Errorf("status %d, %+v, %v", status, r, err)
 	}
 }
@@ -274,7 +274,7 @@ func TestOtherFileSystem(t *testing.T) {
 // TestArguments: one line for what cannot be.
 func TestArguments(t *testing.T) {
 	lake := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(lake, "runs", "app=x"), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(lake, "commit=2026"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for want, paths := range map[string][]string{

@@ -48,6 +48,9 @@ func Exit(code int, err error) error { return &ExitError{session.Status{Code: co
 // ExitLike returns the error that ends gpumemtop as a program ended.
 func ExitLike(status session.Status) error { return &ExitError{Status: status} }
 
+// ExitWith returns the error that ends gpumemtop with a status, and says nothing.
+func ExitWith(code int) error { return ExitLike(session.Status{Code: code}) }
+
 // IsSilent reports whether there is nothing left to say about an error.
 func IsSilent(err error) bool {
 	var exit *ExitError

@@ -27,7 +27,7 @@ func ExportLake(paths []string, o *ExportOptions, given func(flag string) bool) 
 	if err := checkLake(paths, o, given); err != nil {
 		return err
 	}
-	l, err := parquet.OpenLake(o.Output.Path, o.Output.Force)
+	l, err := parquet.OpenLake(o.Output.Path, o.Output.Force, time.Now)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,6 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/parquet"
 	"codeberg.org/gpumemtop/gpumemtop/internal/flight"
-	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session/payload"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -105,7 +104,7 @@ func (r *reduced) incomplete() error {
 	if len(r.Skipped) == 0 {
 		return nil
 	}
-	return console.ExitLike(session.Status{Code: 1})
+	return console.ExitWith(1)
 }
 
 func reduce(log *flight.Log) *reduced {

@@ -39,6 +39,7 @@ const (
 // name at Commit: readers see all of them or none. Of a recording that several of these folders have, the rows of the last count.
 type Lake struct {
 	folder *folder
+	now    func() time.Time
 	lock   *os.File         // held while the writer lives
 	known  map[string]int64 // how much there is of recordings, see amount
 	added  Added
@@ -55,8 +56,8 @@ type Lake struct {
 type Added struct{ New, Replaced, Known int }
 
 // OpenLake opens a folder, and makes it when there is none. What killed writers left goes. It must be closed. With force, recordings that
-// are there already are replaced, else only those that have more events now.
-func OpenLake(dir string, force bool) (*Lake, error) {
+// are there already are replaced, else only those that have more events now. Commits are named by the time now.
+func OpenLake(dir string, force bool, now func() time.Time) (*Lake, error) {
 	if old, _ := fs.Glob(os.DirFS(dir), Runs+"/app=*"); len(old) > 0 {
 		return nil, fmt.Errorf("%s was filled by an earlier gpumemtop: add its recordings to a new folder", dir)
 	}
@@ -64,7 +65,7 @@ func OpenLake(dir string, force bool) (*Lake, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Lake{folder: f, known: map[string]int64{}}
+	l := &Lake{folder: f, now: now, known: map[string]int64{}}
 	l.sweep()
 	if l.lock, err = f.root.Create(path.Join(f.stage, lockName)); err == nil {
 		_ = unix.Flock(int(l.lock.Fd()), unix.LOCK_EX) // a file system without locks keeps what killed writers leave
@@ -97,7 +98,7 @@ func (l *Lake) sweep() {
 			continue // it begins, or ends
 		}
 		info, err := lock.Stat()
-		if err == nil && time.Since(info.ModTime()) > youngest && unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+		if err == nil && l.now().Sub(info.ModTime()) > youngest && unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
 			_ = l.folder.root.RemoveAll(stage) // another writer may do so
 		}
 		_ = lock.Close()
@@ -111,7 +112,7 @@ type recorded struct {
 	Ending    string `parquet:"ending"`
 }
 
-// amount tells how much there is of a recording: one that has its end is more than the same without it.
+// amount shows how much there is of a recording: one that has its end is more than the same without it.
 func amount(events int64, ending string) int64 {
 	if ending == lake.Torn {
 		return 2 * events
@@ -144,7 +145,7 @@ func (l *Lake) readKnown(force bool) error {
 	return nil
 }
 
-// Wants reports whether a recording with so many events and such an end is to be added: it is not there, or has grown since.
+// Wants reports whether a recording with that many events and such an end is to be added: it is not there, or has grown since.
 func (l *Lake) Wants(recording string, events int64, ending string) bool {
 	known, there := l.known[recording]
 	return !there || known < amount(events, ending)
@@ -214,7 +215,7 @@ func (l *Lake) Commit() (Added, error) {
 
 // commitName returns a name that is greater than all others.
 func (l *Lake) commitName() string {
-	now := time.Now().UTC()
+	now := l.now().UTC()
 	if there, _ := fs.Glob(l.folder.root.FS(), commits); len(there) > 0 {
 		last := slices.Max(there)
 		if at, err := time.Parse(commitForm, last[:min(len(last), len(commitForm))]); err == nil && !now.After(at) { // of a host whose clock is ahead

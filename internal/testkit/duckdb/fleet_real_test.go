@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/lake"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/parquet"
@@ -136,7 +137,7 @@ func TestFleetOfRealRuns(t *testing.T) {
 		_ = reader.Close()
 	}
 	for _, replaced := range [][]*lake.Rows{all, all[:2], all[1:]} { // what is replaced counts once
-		l, err := parquet.OpenLake("lake", true)
+		l, err := parquet.OpenLake("lake", true, time.Now)
 		for _, r := range replaced {
 			if err == nil {
 				err = l.Add([]*lake.Rows{r})

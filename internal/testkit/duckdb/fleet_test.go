@@ -39,7 +39,7 @@ func fill(tb testing.TB, runs, records int) []*lake.Rows {
 	tb.Helper()
 	var all []*lake.Rows
 	for half := range 2 {
-		l, err := parquet.OpenLake("lake", false)
+		l, err := parquet.OpenLake("lake", false, time.Now)
 		if err != nil {
 			tb.Fatal(err)
 		}
