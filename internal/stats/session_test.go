@@ -51,7 +51,7 @@ func TestExitHandlersMayStillRelease(t *testing.T) {
 	s.release(1, wire.OutcomeCached)
 	snapshot := s.Snapshot()
 	checkGauges(t, snapshot, 32, 64, 0)
-	if got := snapshot.Processes[1]; got.State != Exited || got.Status != -1 || got.Totals.LargestCached != 64 {
+	if got := snapshot.Processes[1]; got.State != Exited || got.Status != 0 || got.Totals.LargestCached != 64 {
 		t.Errorf("process is %+v", got)
 	}
 	s.Tick(s.time + heap.Grace)
