@@ -51,10 +51,10 @@ func TestResidentPeakOfThisProcess(t *testing.T) {
 
 func TestOneRunAndWholeRuns(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"measured":{"difference":-0.5,"difference_low":-0.55,"difference_high":-0.45,"blocks":40,"iterations":960}}`: "[-50.0 ± 5.0 % 40 960 7.0 -48.0 ± 2.0 % 2 4.0 yes yes]",
-		`{"measured":{"difference":-0.1,"difference_low":-0.14,"difference_high":-0.06,"blocks":40,"iterations":960}}`: "[-10.0 ± 4.0 % 40 960 7.0 -48.0 ± 2.0 % 2 4.0 no no]",
-		`{"measured":{"why":"too short"}}`: "[too short   7.0 -48.0 ± 2.0 % 2 4.0 ? no]",
-		`{}`:                               "[?   7.0 -48.0 ± 2.0 % 2 4.0 ? no]",
+		`{"measured":[{"difference":-0.5,"difference_low":-0.55,"difference_high":-0.45,"blocks":40,"iterations":960}]}`: "[-50.0 ± 5.0 % 40 960 7.0 -48.0 ± 2.0 % 2 4.0 yes yes]",
+		`{"measured":[{"difference":-0.1,"difference_low":-0.14,"difference_high":-0.06,"blocks":40,"iterations":960}]}`: "[-10.0 ± 4.0 % 40 960 7.0 -48.0 ± 2.0 % 2 4.0 no no]",
+		`{"measured":[{"why":"too short"}]}`: "[too short   7.0 -48.0 ± 2.0 % 2 4.0 ? no]",
+		`{}`:                                 "[?   7.0 -48.0 ± 2.0 % 2 4.0 ? no]",
 	} {
 		var inside insideRun
 		var whole watchedComparison

@@ -281,7 +281,7 @@ func unknownUser(t *testing.T, programs ...string) (dir string, words []string) 
 	if os.Geteuid() != 0 {
 		t.Skip("only root can become a user who runs nothing else") // the limit counts all that a user runs
 	}
-	dir, err := os.MkdirTemp("", "gpumemtop-user-") // t.TempDir() is in a folder that is ours alone
+	dir, err := os.MkdirTemp("", "gpumemtop-user-") //nolint:usetesting // t.TempDir() is in a folder that is ours alone
 	if err != nil {
 		t.Fatal(err)
 	}

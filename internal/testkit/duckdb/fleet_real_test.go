@@ -18,13 +18,13 @@ import (
 
 // account is what events say of a process.
 type account struct {
-	sizes         map[uint64]float64
-	inUse, peak   float64
-	byteSeconds   float64
-	creates, left float64
-	at, end       uint64
-	status        int64
-	levels        []level
+	sizes       map[uint64]float64
+	inUse, peak float64
+	byteSeconds float64
+	creates     float64
+	at, end     uint64
+	status      int64
+	levels      []level
 }
 
 type level struct {
