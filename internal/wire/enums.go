@@ -420,14 +420,14 @@ const (
 	DiagCallFailed      Diag = 17 // a call failed that makes no memory
 	DiagUseAfterFork    Diag = 18 // a mistake: a child that forked once its parent had a context calls OpenCL; written by the session
 	DiagMeasure         Diag = 19 // what an experiment does next, or why it ended; the text says it; written by the session
-	DiagPlace           Diag = 28 // who the process is among others; the text has the fields of wire.Place, with tabs between; written by the session
+	DiagPlace           Diag = 20 // who the process is among others; the text has the fields of wire.Place, with tabs between; written by the session
 )
 
-var namesDiag = [...]string{"transparent", "forked", "second loader", "panic", "tags full", "unknown memory", "double release", "use after release", "wrong context", "still mapped", "stale read", "stale argument", "whole blocks", "out of memory", "hosted", "spill", "eager", "call failed", "use after fork", "measure", "", "", "", "", "", "", "", "", "place"}
+var namesDiag = [...]string{"transparent", "forked", "second loader", "panic", "tags full", "unknown memory", "double release", "use after release", "wrong context", "still mapped", "stale read", "stale argument", "whole blocks", "out of memory", "hosted", "spill", "eager", "call failed", "use after fork", "measure", "place"}
 
 // String returns the word that screens and reports use.
 func (v Diag) String() string {
-	if int(v) < len(namesDiag) && namesDiag[v] != "" {
+	if int(v) < len(namesDiag) {
 		return namesDiag[v]
 	}
 	return strconv.Itoa(int(v))

@@ -263,7 +263,7 @@ enum gmtdiag {
 	GMT_DIAG_CALL_FAILED = 17,      /* a call failed that makes no memory */
 	GMT_DIAG_USE_AFTER_FORK = 18,   /* a mistake: a child that forked once its parent had a context calls OpenCL; written by the session */
 	GMT_DIAG_MEASURE = 19,          /* what an experiment does next, or why it ended; the text says it; written by the session */
-	GMT_DIAG_PLACE = 28,            /* who the process is among others; the text has the fields of wire.Place, with tabs between; written by the session */
+	GMT_DIAG_PLACE = 20,            /* who the process is among others; the text has the fields of wire.Place, with tabs between; written by the session */
 };
 
 /* When USE and SYNC events are written. */
