@@ -12,6 +12,7 @@
 #   make soak     random programs, bare and under every policy: SEEDS=2000 of them, from FIRST=1 on; DRIVER=rusticl: not on PoCL;
 #                 then a quarter of them in each of MODES: with --spill at 100, 50 and 25 % of their peaks, under arena, with others' plans, in experiments,
 #                 with idle memory that goes back after a millisecond
+#   make coverage how much of each room the unit tests reach, which may only rise: test/coverage.floors
 #   make fuzz     every fuzz target for FUZZTIME=10s, or those below a folder: FUZZ=internal/check
 #   make bench    what it costs and what it saves, measured on this machine; bench-peers: single calls, beside
 #                 Intel's intercept layer if INTEL_LAYER=DIR has its source
@@ -402,7 +403,7 @@ shim-beside:
 	@$(MAKE) shim-test > build/shim-test.log 2>&1
 
 check-beside:
-	@nice -n 19 $(MAKE) check-format check-go check-lint check-c > build/check.log 2>&1
+	@nice -n 19 $(MAKE) check-format check-go check-lint check-c check-models > build/check.log 2>&1
 
 .PHONY: test-drivers
 test-drivers: build/drivers.stamp
@@ -445,6 +446,10 @@ nightly:
 .PHONY: shim-test
 shim-test: | build/test-deps.stamp
 	@bash shim/test/run.sh
+
+.PHONY: coverage
+coverage: all build/test-deps.stamp
+	GO=$(GO) test/coverage.sh
 
 # Prints what it finds as lines for test/e2e/testdata/soak.txt. Runs in that folder, because go test shows the output of tests
 # that pass only there.

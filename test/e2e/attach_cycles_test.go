@@ -83,7 +83,7 @@ func (s *seen) take(r *wire.Record) {
 		s.creates++
 	case r.Kind == wire.KindLost:
 		s.lost++
-	case r.Kind == wire.KindDiag && wire.Diag(r.Op) >= wire.DiagUnknownMemory:
+	case r.Kind == wire.KindDiag && wire.Diag(r.Op).Finding():
 		s.mistakes[wire.Diag(r.Op).String()+" in "+string(r.Payload)]++
 	}
 }

@@ -93,7 +93,8 @@ func (l *teller) hear(e *event) {
 	case "", "site", "device", "thread", "exit", "await", "machine", "object", "spill", "transfer": // lists of events are not read from outside; the first and the last line have no kind
 		return
 	case "diag":
-		if e.Op == "whole blocks" || e.Op == "call failed" { // only the library tries the driver, and sees other calls than creates fail
+		// Only the library tries the driver, and sees other calls than creates fail. A place has the start of its own process.
+		if e.Op == "whole blocks" || e.Op == "call failed" || e.Op == "place" {
 			return
 		}
 	case "sync":
