@@ -125,10 +125,12 @@ TEST(a_flight_log_has_a_record_of_a_signal)
 
 #ifndef GMT_NO_DLSYM /* sanitizers have these to themselves */
 
+static volatile uintptr_t nowhere = 8;
+
 static void faults(void)
 {
 	work();
-	*(volatile int *)8 = 0;
+	*(volatile int *)nowhere = 0;
 }
 
 TEST(a_flight_log_has_a_record_of_a_fault)
