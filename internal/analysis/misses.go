@@ -153,8 +153,8 @@ var advice = map[wire.Miss]string{
 		"command had completed",
 	wire.MissDrained: "fitting blocks were given back because the device was out of memory: use less at a time, or a larger " +
 		"device",
-	wire.MissPolicy:      "the policy does not cache such buffers",
-	wire.MissTooWasteful: "the policy rounds sizes in a fixed way: free blocks of other sizes cannot serve",
+	wire.MissPolicy:      "the policy does not cache them",
+	wire.MissTooWasteful: "free blocks were larger than the policy lets such a request take",
 	wire.MissLimit:       "a limit evicted fitting blocks",
 	wire.MissTagCap:      "a cap evicted fitting blocks",
 }

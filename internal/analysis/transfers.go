@@ -215,7 +215,7 @@ func (f *TransferFinding) text(e *Evidence) string {
 		return fmt.Sprintf("%s a command on one device needed what only another had, %s in all, of buffers from %s: drivers copy it then; %s",
 			units.Count(f.Count, "time"), units.FormatLong(f.Bytes), f.Name, f.Advice)
 	}
-	what := fmt.Sprintf("%s of %s", units.Count(f.Count, "call"), units.FormatLong(f.Bytes))
+	what := fmt.Sprintf("%s, %s in all", units.Count(f.Count, "call"), units.FormatLong(f.Bytes))
 	if f.Kind == SecondOne {
 		what = units.FormatLong(f.Bytes) + " at most, in memory that host and device share"
 	}

@@ -90,6 +90,8 @@ func driverText(run *figures.Subject) string {
 	switch {
 	case run.Run.Measured.Known() != nil: // an estimate adds nothing to that
 		return text
+	case saved == nil && len(run.Run.Measured) > 0: // which says why it measured nothing
+		return text
 	case saved == nil:
 		return text + " (--measure measures what that gains)"
 	case touches:

@@ -188,7 +188,11 @@ func (m *Model) exit(p *process, r *wire.Record) {
 		m.postMortems.killed(p, r.AsExit().OOMKillsNumber())
 	}
 	if !known || status >= 0 { // the session may know no more than the process reported itself
-		m.marks.add(m.heap.Now(), wire.KindExit, exitText(&p.shown))
+		shown := p.shown
+		if !p.gone {
+			shown.Status = -1 // its exit handlers still run
+		}
+		m.marks.add(m.heap.Now(), wire.KindExit, exitText(&shown))
 	}
 }
 
