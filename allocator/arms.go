@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // The numbers of the arms.
@@ -228,9 +230,16 @@ func (a *Arms) Drain(need uint64, out []Eviction) []Eviction {
 	return out
 }
 
-// Relieve is Relieve of both arms together. What they cannot give each of them owes.
-func (a *Arms) Relieve(need uint64, idle, time int64, out []Eviction) []Eviction {
-	if !a.split {
+// Relieve is Relieve of both arms together, or TimeRelease if that is what the message is for: during an experiment no release is
+// timed. What the arms cannot give each of them owes.
+func (a *Arms) Relieve(r wire.Relief, time int64, out []Eviction) []Eviction {
+	need, idle := r.Asked, r.Idle()
+	switch timed := r.Why == wire.ReliefTimed; {
+	case timed && a.split:
+		return out
+	case timed:
+		return a.active.TimeRelease(need, out)
+	case !a.split:
 		return a.active.Relieve(need, idle, time, out)
 	}
 	waiting, before := a.waiting(), len(out)
@@ -242,14 +251,6 @@ func (a *Arms) Relieve(need uint64, idle, time int64, out []Eviction) []Eviction
 	waiting.debt = a.active.debt
 	a.settle()
 	return out
-}
-
-// TimeRelease is TimeRelease of the pool; during an experiment nothing goes.
-func (a *Arms) TimeRelease(size uint64, out []Eviction) []Eviction {
-	if a.split {
-		return out
-	}
-	return a.active.TimeRelease(size, out)
 }
 
 // Repeat is Repeat of both arms.

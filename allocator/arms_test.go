@@ -405,16 +405,16 @@ func TestArmsRelieve(t *testing.T) {
 	active, late := request(3), request(4)
 	arms.Free(active, false, 5, nil)
 	arms.Free(waiting, false, 6, nil)
-	if out := arms.TimeRelease(1<<20, nil); len(out) != 0 {
+	if out := arms.Relieve(wire.Relief{Asked: 1 << 20, Why: wire.ReliefTimed}, 7, nil); len(out) != 0 {
 		t.Errorf("%+v went in an experiment, so that its release is timed", out)
 	}
 	for _, want := range [][]Block{{waiting}, {active}} {
-		out := arms.Relieve(1<<20, 0, 7, nil)
+		out := arms.Relieve(wire.Relief{Asked: 1 << 20, Why: wire.ReliefShort}, 7, nil)
 		if len(out) != 1 || out[0].Block != want[0] || out[0].Reason != wire.EvictRelief {
 			t.Errorf("relieved by %+v, want %v", out, want)
 		}
 	}
-	arms.Relieve(1, 0, 8, nil)
+	arms.Relieve(wire.Relief{Asked: 1, Why: wire.ReliefShort}, 8, nil)
 	if out := arms.Free(late, false, 9, nil); len(out) != 1 || out[0].Block != late {
 		t.Errorf("%+v: it was owed", out)
 	}

@@ -39,7 +39,7 @@ type entry struct {
 	App     string `json:"app"`
 	Job     string `json:"job"`
 
-	Present *replay.Configuration `json:"present,omitempty"` // what it was recorded with
+	Present *replay.Configuration `json:"present,omitempty"` // the configuration of the run
 	Plan    string                `json:"plan,omitempty"`    // name of a plan in the store
 	Group   string                `json:"group,omitempty"`   // the recordings of a program that count as one
 	Result  string                `json:"result,omitempty"`  // name in the store of what came of it

@@ -51,10 +51,10 @@ func newTune() *cobra.Command {
 			"searches, and runs it again with the recommendation to measure the gain, also against the bare program as compare\n" +
 			"does, for at most --budget. The program's input is empty and its output is hidden. Ctrl-C ends the search with the\n" +
 			"best so far. The exit status is 1 if nothing keeps to --max-memory.\n\n" +
-			"With --live it does so in one run: replays of its first seconds give up to five candidates, no pool among them,\n" +
-			"each of which serves parts of the run in turn, as with --measure, and is taken if it is faster, or as fast with a\n" +
-			"quarter less memory. --write writes what is best, with what was measured; nothing if nothing is better. The program\n" +
-			"goes on to its end, or to Ctrl-C.",
+			"With --live it does so in one run: replays of its first seconds give up to five candidates, no pool among them.\n" +
+			"Each candidate serves parts of the run in turn, as with --measure; tune takes a candidate that is faster, or as fast\n" +
+			"with a quarter less memory. --write writes the best configuration with what was measured, if it is better than the\n" +
+			"present one. The program goes on to its end, or to Ctrl-C.",
 		Annotations: map[string]string{usageKey: "gpumemtop tune [flags] FILE...\ngpumemtop tune [--live] [flags] -- CMD [ARGS...]"},
 		Example: "  gpumemtop tune run.gmt --write tuned.toml          what suits this run?\n" +
 			"  gpumemtop tune small.gmt large.gmt --budget 2m     … and both of these?\n" +

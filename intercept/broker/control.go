@@ -67,17 +67,13 @@ func (b *Broker) trim(bytes string) error {
 	return nil
 }
 
-// relieve gives blocks back because other programs lack memory, or to time it.
+// relieve gives blocks back because other programs lack memory, or so that the release of one is timed.
 func (b *Broker) relieve(text string, time int64) (reply string, err error) {
 	r, ok := wire.ParseRelief(text)
 	if !ok {
 		return "", fmt.Errorf("relieve: %q is no number of bytes with a reason", text)
 	}
-	if r.Why == wire.ReliefTimed {
-		b.evicted = b.policy.TimeRelease(r.Asked, b.evicted)
-	} else {
-		b.evicted = b.policy.Relieve(r.Asked, r.Idle(), time, b.evicted)
-	}
+	b.evicted = b.policy.Relieve(r, time, b.evicted)
 	for _, e := range b.evicted {
 		r.Given += e.Size
 	}

@@ -80,8 +80,8 @@ func (c *collector) collect() []*dto.MetricFamily {
 	return out.sorted()
 }
 
-// each calls take with each process that has metrics, the latest first, because of two with the same number and program it is the
-// one that counts; then with nil for what the processes have in common. Before the first process there are none.
+// each calls take for each process that has metrics, and then with nil for the run. The latest process comes first: where two have the
+// same labels, the latest counts. Before the first process there are no metrics.
 func (c *collector) each(take func(s *stats.Snapshot, p *stats.Process, labels []string)) {
 	s := c.source()
 	if s == nil || len(s.Processes) == 0 {

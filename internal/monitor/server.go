@@ -54,7 +54,7 @@ type written struct {
 const freshFor = 500 * time.Millisecond
 
 // Listen opens an address: HOST:PORT, :PORT or PORT on the loopback interface, or unix:PATH, which only this user can open.
-// Port 0 is any that is free; in place of one that is taken it opens the next that is free.
+// Port 0 stands for any free port. Where the port is taken, Listen opens the next free one.
 func Listen(address string) (*Server, error) {
 	s := &Server{address: address, written: map[string]written{}, pace: newPace()}
 	var err error
@@ -69,7 +69,7 @@ func Listen(address string) (*Server, error) {
 	return s, nil
 }
 
-// portsMax is how many ports are tried after one that is taken.
+// portsMax is how many more ports are tried where the first is taken.
 const portsMax = 100
 
 func listenTCP(address string) (net.Listener, error) {

@@ -307,11 +307,8 @@ func (p *simulatedProcess) applyChange(c *change, time int64) {
 	s.result.Changes++
 	var err error
 	if c.name == wire.RelieveSetting {
-		if relief, _ := wire.ParseRelief(c.value); relief.Why == wire.ReliefTimed {
-			p.evictions = p.policy.TimeRelease(relief.Asked, p.evictions[:0])
-		} else {
-			p.evictions = p.policy.Relieve(relief.Asked, relief.Idle(), time, p.evictions[:0])
-		}
+		relief, _ := wire.ParseRelief(c.value)
+		p.evictions = p.policy.Relieve(relief, time, p.evictions[:0])
 	} else if c.name == wire.PeriodSetting {
 		period, _ := strconv.ParseInt(c.value, 10, 64)
 		p.policy.Repeat(period)

@@ -114,8 +114,7 @@ func (c *costs) times(part uint64, releases bool) (driver, pool uint64) {
 	return driver, pool
 }
 
-// untimed returns the size class with the most hits of those that are not in without, and of which too few releases by the driver were
-// timed; 0: there is none.
+// untimed returns the size class, not among those in without, that has the most hits and too few timed releases by the driver; 0: none.
 func (c *costs) untimed(without *[65]bool) (class int) {
 	for i := 1; i < len(c.hits); i++ {
 		if c.hits[i] > c.hits[class] && !without[i] && c.releases[i].calls() < enoughTimed {

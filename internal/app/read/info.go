@@ -42,7 +42,7 @@ const listMax = 4096
 // infoFacts is what info shows. Scripts rely on its JSON keys. Sizes are bytes.
 type infoFacts struct {
 	File    string           `json:"file"`
-	ID      string           `json:"id"` // as in tables and lakes; of a merged one that of the first
+	ID      string           `json:"id"` // as in tables and lakes; a merged recording has the id of its first part
 	Header  recording.Header `json:"header"`
 	Bytes   int64            `json:"bytes"`
 	Blocks  uint64           `json:"blocks"`

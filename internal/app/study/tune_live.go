@@ -26,7 +26,7 @@ const (
 // liveTune tunes a program while it runs.
 type liveTune struct {
 	*tuneSearch
-	begin   watch.Beginning
+	begin   *watch.Beginning
 	session *session.Session
 	done    chan struct{} // closed when nothing more will be tried
 	start   tune.Point    // what is in use at the start
@@ -47,23 +47,13 @@ type liveTrial struct {
 // TuneLive tunes a program in one run of it. Replays of the program's beginning give candidates, which serve parts of the run in
 // turn; what is better is in use from then on. The error carries console.StatusUnmet if nothing keeps to MaxMemory.
 func TuneLive(o *TuneOptions, command []string) (*LiveResult, error) {
-	s, err := newTuneSearch(o)
-	if err != nil {
-		return nil, err
-	}
-	setup, err := watch.NewSetup(&o.Setup)
-	if err != nil {
-		return nil, err
-	}
-	program, err := FindProgram(command)
+	s, setup, program, err := newProgramSearch(o, command)
 	if err != nil {
 		return nil, err
 	}
 	defer program.Catch()()
-	s.what, s.tuning.Workers = command[0], 1 // the program needs the other processors
-	present := setup.Configuration()
-	s.tuning.Present = &present
-	l := &liveTune{tuneSearch: s, begin: watch.Beginning{Enough: make(chan struct{})}, done: make(chan struct{})}
+	s.tuning.Workers = 1 // the program needs the other processors
+	l := &liveTune{tuneSearch: s, begin: watch.NewBeginning(), done: make(chan struct{})}
 	setup.Measure.Now, setup.Measure.Budget = true, 1 // the library that pools is loaded, and time is what the user wants to give
 	program.live = l
 	ran, err := program.Time(setup)
@@ -76,7 +66,7 @@ func TuneLive(o *TuneOptions, command []string) (*LiveResult, error) {
 		return nil, err
 	case err == nil && !ran.Survived():
 		ran.ShowOutput()
-		return nil, fmt.Errorf("the program fails (%s): tune needs one that works", ran)
+		return nil, fmt.Errorf("the program fails (%s): tune needs a program that works", ran)
 	case err == nil && ran.Nothing != "":
 		return nil, fmt.Errorf("%s: there is nothing to tune", ran.Nothing)
 	case l.err != nil:
@@ -96,7 +86,7 @@ func (l *liveTune) tap(setup *watch.Setup, options *session.Options) (join func(
 	experiment := setup.Measure
 	experiment.Now = false // each trial is asked for
 	l.begin.Experimenter = watch.NewExperimenter(&experiment, options.Model, options.Tap)
-	options.Tap = &l.begin
+	options.Tap = l.begin
 	return func(s *session.Session) {
 		l.session = s
 		l.begin.Join(s)
@@ -139,17 +129,13 @@ func (l *liveTune) run() {
 
 // candidates searches for configurations to try: no pool, the recommended one, and the best of other policies.
 func (l *liveTune) candidates() (list []tune.Point, err error) {
-	tape, err := replay.Load(&l.begin)
-	if err != nil {
-		return nil, err
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), l.options.Budget)
 	defer cancel()
 	go func() { // the search ends with the program
 		<-l.session.Ended()
 		cancel()
 	}()
-	l.result, err = tune.Search(ctx, []*replay.Loaded{tape}, l.tuning)
+	l.result, err = tune.Search(ctx, []*replay.Loaded{l.begin.Tape}, l.tuning)
 	if err := l.explain(ctx, err); err != nil {
 		return nil, err
 	}

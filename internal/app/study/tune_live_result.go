@@ -83,7 +83,7 @@ func (t *liveTrial) why() string {
 	return cmp.Or(why, t.result.Why, "the program ended")
 }
 
-// row returns what was measured of the candidate: its time, and that of what it is compared with, its memory.
+// row returns the cells of the table: the candidate, its time, the time of the configuration that it would replace, the change, memory.
 func (t *liveTrial) row() []string {
 	name, other := setting.Configuration(&t.candidate.Configuration), setting.Configuration(&t.against.Configuration)
 	bytes, simulated := t.memory()
@@ -98,7 +98,7 @@ func (t *liveTrial) row() []string {
 	return []string{name, units.DurationLong(a.Present.Time), units.DurationLong(a.Alternative.Time) + " with " + other, t.change(), memory}
 }
 
-// thing is what times are those of.
+// thing names what the times are of: an iteration, or the way from one request to the next.
 func (r *LiveResult) thing() string {
 	for i := range r.live.trials {
 		if t := r.live.trials[i].result; t.Known() && t.Requests == 0 {

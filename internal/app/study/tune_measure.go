@@ -17,15 +17,7 @@ import (
 // TuneProgram records a program, tunes on that, and runs the program again with the recommendation, to measure what it
 // changes. The error carries console.StatusUnmet if nothing keeps to MaxMemory.
 func TuneProgram(o *TuneOptions, command []string) (*TuneResult, error) {
-	s, err := newTuneSearch(o)
-	if err != nil {
-		return nil, err
-	}
-	setup, err := watch.NewSetup(&o.Setup)
-	if err != nil {
-		return nil, err
-	}
-	program, err := FindProgram(command)
+	s, setup, program, err := newProgramSearch(o, command)
 	if err != nil {
 		return nil, err
 	}
@@ -36,9 +28,6 @@ func TuneProgram(o *TuneOptions, command []string) (*TuneResult, error) {
 	tempfile.Begin(folder)
 	defer func() { _ = tempfile.Finish(folder, func() error { return os.RemoveAll(folder) }) }()
 	defer program.Catch()()
-	s.what = command[0]
-	present := setup.Configuration()
-	s.tuning.Present = &present
 	if err := s.learnCosts(program, setup, filepath.Join(folder, "bare.gmt")); err != nil {
 		return nil, err
 	}
@@ -68,6 +57,22 @@ func TuneProgram(o *TuneOptions, command []string) (*TuneResult, error) {
 		}
 	}
 	return s.finish()
+}
+
+// newProgramSearch checks the options and finds the program, which is not started yet.
+func newProgramSearch(o *TuneOptions, command []string) (*tuneSearch, *watch.Setup, *Program, error) {
+	s, err := newTuneSearch(o)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	setup, err := watch.NewSetup(&o.Setup)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	present := setup.Configuration()
+	s.what, s.tuning.Present = command[0], &present
+	program, err := FindProgram(command)
+	return s, setup, program, err
 }
 
 // learnCosts runs the program without a pool first, unless the costs are given or that is how it runs anyway. Then the
@@ -150,7 +155,7 @@ func (s *tuneSearch) trial(program *Program, setup *watch.Setup, path string) (*
 	switch {
 	case !o.Survived():
 		o.ShowOutput()
-		return nil, fmt.Errorf("the program fails (%s): tune needs one that works", o)
+		return nil, fmt.Errorf("the program fails (%s): tune needs a program that works", o)
 	case o.Nothing != "":
 		return nil, errors.New(o.Nothing + ": there is nothing to tune")
 	}

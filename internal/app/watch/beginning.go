@@ -1,8 +1,6 @@
 package watch
 
 import (
-	"io"
-
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -11,59 +9,44 @@ import (
 const (
 	BeginningNS       = 2_000_000_000 // from the first request on
 	BeginningRequests = 128           // at least
-	beginningMost     = 1 << 17       // records
+	beginningMost     = 1 << 17       // steps
 )
 
-// Beginning keeps the records of a run's beginning, which can then be read again and again. It is a tap before an experimenter.
+// Beginning keeps what a program does at its beginning, for replays. It is a tap before an experimenter. Make one with NewBeginning.
 type Beginning struct {
 	*Experimenter
-	Requests int           // that a pool can serve, until it was full
-	Enough   chan struct{} // closed when it is full
+	Requests int            // that a pool can serve, until there is a tape
+	Enough   chan struct{}  // closed when there is a tape
+	Tape     *replay.Loaded // once Enough is closed
 
-	records []wire.Record
-	from    uint64 // time of the first request
-	full    bool   // nothing more is kept
-	read    int    // records
+	batch *replay.Batch // nil: nothing more is kept
+	from  uint64        // time of the first request
+}
+
+// NewBeginning returns a beginning without an experimenter.
+func NewBeginning() *Beginning {
+	return &Beginning{Enough: make(chan struct{}), batch: replay.NewBatch()}
 }
 
 // Take implements session.Tap.
 func (b *Beginning) Take(r *wire.Record) {
-	if !b.full && replay.Matters(&r.Event) {
+	if b.batch != nil && replay.Matters(&r.Event) {
 		b.keep(r)
 	}
 	b.Experimenter.Take(r)
 }
 
 func (b *Beginning) keep(r *wire.Record) {
-	kept := *r
-	kept.Payload = nil
-	if r.Kind == wire.KindLimit { // no other record's payload is read
-		kept.Payload = append(kept.Payload, r.Payload...)
-	}
-	b.records = append(b.records, kept)
+	b.batch.Read(r)
 	if r.Kind == wire.KindCreate && (r.AsCreate().Outcome() == wire.OutcomeHit || r.AsCreate().Outcome() == wire.OutcomeMiss) {
 		if b.Requests++; b.Requests == 1 {
 			b.from = r.Time
 		}
 	}
-	if b.Requests >= BeginningRequests && r.Time > b.from+BeginningNS || len(b.records) == beginningMost {
-		b.full = true
+	if b.Requests >= BeginningRequests && r.Time > b.from+BeginningNS || b.batch.Events() >= beginningMost {
+		var kept replay.Loaded
+		b.batch.Keep(&kept)
+		b.Tape, b.batch = b.batch.Copy(&kept), nil
 		close(b.Enough)
 	}
-}
-
-// Next implements recording.Source.
-func (b *Beginning) Next(r *wire.Record) error {
-	if b.read == len(b.records) {
-		return io.EOF
-	}
-	*r = b.records[b.read]
-	b.read++
-	return nil
-}
-
-// Rewind implements recording.Source.
-func (b *Beginning) Rewind() error {
-	b.read = 0
-	return nil
 }

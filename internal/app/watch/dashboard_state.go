@@ -2,9 +2,11 @@ package watch
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/export"
 	"codeberg.org/gpumemtop/gpumemtop/ui"
 )
 
@@ -33,16 +35,8 @@ func lastState() (s ui.State) {
 // keepState keeps it for the next dashboard, if that is possible. Another dashboard may do so, too.
 func keepState(s ui.State) {
 	path := stateFile()
-	text, err := json.Marshal(s)
-	if err != nil || path == "" || os.MkdirAll(filepath.Dir(path), 0o700) != nil {
+	if path == "" || os.MkdirAll(filepath.Dir(path), 0o700) != nil {
 		return
 	}
-	file, err := os.CreateTemp(filepath.Dir(path), ".dashboard")
-	if err != nil {
-		return
-	}
-	_, err = file.Write(text)
-	if file.Close() != nil || err != nil || os.Rename(file.Name(), path) != nil {
-		_ = os.Remove(file.Name())
-	}
+	_ = export.WriteFile(path, true, func(w io.Writer) error { return json.NewEncoder(w).Encode(s) })
 }

@@ -64,24 +64,6 @@ func TestThemeFile(t *testing.T) {
 	}
 }
 
-func TestASCIIOnly(t *testing.T) {
-	for _, test := range []struct {
-		term, all, lang string
-		want            bool
-	}{
-		{"xterm", "", "", false}, {"xterm", "C.UTF-8", "C", false}, {"xterm", "", "de_DE.utf8", false}, {"xterm", "", "C", true},
-		{"xterm", "C", "en_US.UTF-8", true}, {"linux", "C.UTF-8", "", true},
-	} {
-		t.Setenv("TERM", test.term)
-		t.Setenv("LC_ALL", test.all)
-		t.Setenv("LC_CTYPE", "")
-		t.Setenv("LANG", test.lang)
-		if got := ui.ASCIIOnly(os.Environ()); got != test.want {
-			t.Errorf("%+v: %v", test, got)
-		}
-	}
-}
-
 func TestKinship(t *testing.T) {
 	parent, group, session, err := kinship(1)
 	if err != nil || parent != 0 || group < 0 || session < 0 {

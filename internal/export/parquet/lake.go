@@ -112,7 +112,7 @@ type recorded struct {
 	Ending    string `parquet:"ending"`
 }
 
-// amount shows how much there is of a recording: one that has its end is more than the same without it.
+// amount orders versions of a recording: the version with more events is more, and with as many the one that is whole.
 func amount(events int64, ending string) int64 {
 	if ending == lake.Torn {
 		return 2 * events

@@ -70,17 +70,7 @@ func (a *account) take(r *wire.Record) {
 
 // TestFleetOfRealRuns computes what FLEET.md's questions ask from the events of recorded examples.
 func TestFleetOfRealRuns(t *testing.T) {
-	doc := document(t)
-	paths, err := filepath.Glob("../../replay/testdata/*.gmt")
-	if err != nil || len(paths) < 3 {
-		t.Fatalf("%d recordings: %v", len(paths), err)
-	}
-	for i := range paths {
-		if paths[i], err = filepath.Abs(paths[i]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Chdir(t.TempDir())
+	doc, paths := document(t), recordedExamples(t)
 	var all []*lake.Rows
 	type sums struct{ runs, near, held, peak, creates, leaked float64 }
 	want := map[string]*sums{}

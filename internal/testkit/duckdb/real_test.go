@@ -15,8 +15,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// TestRealRuns puts all recorded runs of examples into one folder, as if two hosts had made them.
-func TestRealRuns(t *testing.T) {
+// recordedExamples returns the recorded runs of examples, and goes to an empty folder.
+func recordedExamples(t *testing.T) (paths []string) {
+	t.Helper()
 	paths, err := filepath.Glob("../../replay/testdata/*.gmt")
 	if err != nil || len(paths) < 3 {
 		t.Fatalf("%d recordings: %v", len(paths), err)
@@ -27,6 +28,12 @@ func TestRealRuns(t *testing.T) {
 		}
 	}
 	t.Chdir(t.TempDir())
+	return paths
+}
+
+// TestRealRuns puts all recorded runs of examples into one folder, as if two hosts had made them.
+func TestRealRuns(t *testing.T) {
+	paths := recordedExamples(t)
 	var want []string
 	for i, path := range paths {
 		want = append(want, gather(t, path, hosts[i%len(hosts)])...)
