@@ -32,12 +32,14 @@ func (c *costs) add(size uint64, ns uint32) {
 	c.all.Add(uint64(ns))
 }
 
-// explained is the share of the variance from which on a line describes calls.
-const explained = 0.5
+const (
+	explained  = 0.5 // share of the variance from which on a line describes calls
+	linePoints = 3   // powers of two that have calls: some line explains any two
+)
 
-// Fits reports whether the line describes the calls: a line that a few slow ones make negative for the smallest does not.
+// Fits reports whether the line describes the calls. A line does not that a few slow calls, as the first ones, make fall or negative.
 func (c *CostCurve) Fits() bool {
-	return c.R2 >= explained && (len(c.Points) == 0 || c.A+c.B*float64(c.Points[0].Size) >= 0)
+	return c.R2 >= explained && len(c.Points) >= linePoints && c.B >= 0 && c.A+c.B*float64(c.Points[0].Size) >= 0
 }
 
 // OneSize reports whether all calls were of one size, so that what the size does is unknown.

@@ -74,7 +74,7 @@ func (w *pairing) diagnosis(e *Evidence, c *stats.ObjectCount, s *stats.ObjectSi
 	d := Diagnosis{Severity: Problem, Title: w.title, Tag: s.Tag, Share: share(s.Live, s.Created), Text: w.text(s, e.Run.Transfers.OwnSites)}
 	if e.Whole != nil {
 		if s.Grown > 0 {
-			d.Text += fmt.Sprintf("; %d more are open than at half of its calls' time", s.Grown)
+			d.Text += fmt.Sprintf("; about %d more are open than halfway through its calls", s.Grown)
 		}
 		if each, all := MostObjectGrowth(e.Whole.Phases, c.Type.Key()); all >= float64(c.Live)/2 {
 			d.Text += fmt.Sprintf("; each iteration leaves %.1f more", each)

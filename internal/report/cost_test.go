@@ -11,13 +11,19 @@ import (
 // TestCostsThatNoLineDescribes: where a line explains less than half of the variance, the report has the median and no line.
 func TestCostsThatNoLineDescribes(t *testing.T) {
 	for r2, want := range map[float64]string{
-		0.5:        "300µs - 24µs per MiB; R² 0.50; 7 measured, p50 9µs, p99 2ms",
-		0.49:       "no line fits: median 9µs (7 calls), p99 2ms",
-		math.NaN(): "no line fits: median 9µs (7 calls), p99 2ms",
+		0.5:        "300µs + 24µs per MiB; R² 0.50; 9 measured, p50 9µs, p99 2ms",
+		0.49:       "no line fits: median 9µs (9 calls), p99 2ms",
+		math.NaN(): "no line fits: median 9µs (9 calls), p99 2ms",
 	} {
-		c := analysis.CostCurve{Calls: 7, A: 300_000, B: -24_000. / (1 << 20), R2: r2, P50: 9000, P99: 2_000_000, Points: []analysis.CostPoint{
-			{Size: 1 << 10, Calls: 4, P25: 300_000, P50: 300_000, P75: 300_000}, {Size: 1 << 20, Calls: 3, P25: 276_000, P50: 276_000, P75: 276_000},
+		c := analysis.CostCurve{Calls: 9, A: 300_000, B: 24_000. / (1 << 20), R2: r2, P50: 9000, P99: 2_000_000, Points: []analysis.CostPoint{
+			{Size: 1 << 10, Calls: 4, P25: 300_000, P50: 300_000, P75: 300_000}, {Size: 1 << 19, Calls: 2, P25: 312_000, P50: 312_000, P75: 312_000},
+			{Size: 1 << 20, Calls: 3, P25: 324_000, P50: 324_000, P75: 324_000},
 		}}
+		two, falls := c, c
+		two.Points, falls.B = c.Points[1:], -c.B
+		if two.Fits() || falls.Fits() {
+			t.Errorf("R² %g: a line of two sizes (%t), or one that falls (%t)", r2, two.Fits(), falls.Fits())
+		}
 		if got := costLine(&c); got != want {
 			t.Errorf("R² %g: %s, want %s", r2, got, want)
 		}
@@ -25,7 +31,7 @@ func TestCostsThatNoLineDescribes(t *testing.T) {
 			t.Errorf("R² %g: the chart is\n%s", r2, svg)
 		}
 	}
-	slow := analysis.CostCurve{Calls: 5, A: -11_000, B: 4e-4, R2: 0.8, P50: 2500, P99: 117_000, Points: []analysis.CostPoint{{Size: 4096, Calls: 1}}}
+	slow := analysis.CostCurve{Calls: 5, A: -11_000, B: 4e-4, R2: 0.8, P50: 2500, P99: 117_000, Points: []analysis.CostPoint{{Size: 4096, Calls: 1}, {Size: 8192}, {Size: 1 << 20}}}
 	if got := costLine(&slow); got != "no line fits: median 2.5µs (5 calls), p99 117µs" {
 		t.Errorf("of a line that is negative for the smallest: %s", got)
 	}

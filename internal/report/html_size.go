@@ -75,12 +75,8 @@ func formula(c *analysis.CostCurve) string {
 	if !c.Fits() {
 		return fmt.Sprintf("%s; %s, p99 %s", medianCost(c), things(c.Calls, "call"), durationText(c.P99))
 	}
-	sign := "+"
-	if c.B < 0 {
-		sign = "−"
-	}
-	return fmt.Sprintf("%s %s %s per MiB · size, R² %.3f; %s, p50 %s, p99 %s", signedDuration(c.A), sign,
-		nanosText(math.Abs(c.B)*(1<<20)), c.R2, things(c.Calls, "call"), durationText(c.P50), durationText(c.P99))
+	return fmt.Sprintf("%s + %s per MiB · size, R² %.3f; %s, p50 %s, p99 %s", signedDuration(c.A), nanosText(c.B*(1<<20)), c.R2,
+		things(c.Calls, "call"), durationText(c.P50), durationText(c.P99))
 }
 
 func signedDuration(ns float64) string {

@@ -44,12 +44,8 @@ func costLine(c *analysis.CostCurve) string {
 	if !c.Fits() {
 		return fmt.Sprintf("%s (%s), p99 %s", medianCost(c), units.Plural(c.Calls, "call", "calls"), units.Duration(c.P99))
 	}
-	perMiB, sign := c.B*(1<<20), "+"
-	if perMiB < 0 {
-		perMiB, sign = -perMiB, "-"
-	}
-	return fmt.Sprintf("%s %s %s per MiB; R² %.2f; %d measured, p50 %s, p99 %s", units.DurationOf(c.A), sign, units.DurationOf(perMiB),
-		c.R2, c.Calls, units.Duration(c.P50), units.Duration(c.P99))
+	return fmt.Sprintf("%s + %s per MiB; R² %.2f; %d measured, p50 %s, p99 %s", units.DurationOf(c.A), units.DurationOf(c.B*(1<<20)), c.R2,
+		c.Calls, units.Duration(c.P50), units.Duration(c.P99))
 }
 
 // medianCost describes calls that no line describes.

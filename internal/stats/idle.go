@@ -78,7 +78,7 @@ func (cs *callSites) dequeue(b *heap.Block) {
 
 // idleSince is the same for blocks of the process: nothing becomes idle after its end.
 func (p *process) idleSince(now uint64, c *clock) uint64 {
-	if p.ended {
+	if p.gone {
 		now = min(now, p.shown.Ended)
 	}
 	return c.idleSince(now)
@@ -92,7 +92,7 @@ func (cs *callSites) settleIdle(before uint64) {
 			return
 		}
 		a.young = n.younger
-		if p := n.site.process; p != nil && p.ended && n.since >= p.idleSince(cs.heap.Now(), cs.clock) {
+		if p := n.site.process; p != nil && p.gone && n.since >= p.idleSince(cs.heap.Now(), cs.clock) {
 			continue
 		}
 		n.idle = true

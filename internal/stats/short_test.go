@@ -68,3 +68,19 @@ func TestNothingIsIdleAfterItsEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestIdleInExitHandlers: until the process is gone what it has may become idle, however late its exit handlers end.
+func TestIdleInExitHandlers(t *testing.T) {
+	s := newStream(Options{})
+	const second = 1_000_000_000
+	s.miss(1, 1, 300, 300, 0)
+	s.feed(wire.Event{Kind: wire.KindRelease, Object: 1, Outcome: wire.OutcomeCached, Time: streamStart + 7*second})
+	exit := wire.ExitFields{Time: streamStart + 7*second}.Event()
+	s.feed(exit)
+	s.Tick(streamStart + 10*second)
+	s.ProcessEnded(1, End{}, streamStart+12*second)
+	s.Tick(streamStart + 60*second)
+	if got := s.Snapshot().Totals.Idle; got != 300 {
+		t.Errorf("%d are idle, want 300", got)
+	}
+}
