@@ -110,7 +110,7 @@ func attempt(program *Program, setup *watch.Setup, how string) (*Outcome, error)
 		return nil, err
 	case !o.Survived():
 		o.ShowOutput()
-		return nil, fmt.Errorf("the program fails (%s; %s): compare needs one that works", how, o)
+		return nil, fmt.Errorf("the program fails (%s; %s): compare needs a program that works", how, o)
 	}
 	console.Say("run %d: %s: %v", program.Runs, how, o.Wall.Round(100*time.Microsecond))
 	return o, nil

@@ -102,7 +102,7 @@ func (s *fitSearch) measure(result *FitResult) error {
 	switch {
 	case !o.Survived():
 		o.ShowOutput()
-		return fmt.Errorf("the program fails without any limit (%s): fit needs one that works", o)
+		return fmt.Errorf("the program fails without any limit (%s): fit needs a program that works", o)
 	case o.Nothing != "":
 		return errors.New(o.Nothing + ": there is nothing to fit")
 	case o.Peak == 0:
