@@ -4,31 +4,18 @@
 #
 #   man.sh GPUMEMTOP FOLDER    FOLDER/man1, man5 and man7
 set -euo pipefail
-program=$1 folder=$2 documents=$(dirname "$0") day=
-[ -z "${SOURCE_DATE_EPOCH:-}" ] || day=$(date -u -d "@$SOURCE_DATE_EPOCH" +%F)
+program=$1 folder=$2 documents=$(dirname "$0") day=$(date -u -d "@${SOURCE_DATE_EPOCH:-$(date +%s)}" +%F)
 mkdir -p "$folder"/man{1,5,7}
 
 # page NAME SUMMARY COMMAND... writes a page.
 page() {
-	local name=$1 summary=$2 help
+	local name=$1 summary=$2
 	shift 2
-	help=$("$program" "$@" --help < /dev/null)
-	{
-		echo ".TH ${name^^} 1 $day"
-		echo ".SH NAME"
-		escaped <<<"$name - ${summary%.}" | sed 's/\\-/-/; s/-/\\-/'
-		echo ".SH DESCRIPTION"
-		echo ".nf"
-		escaped <<<"$help"
-		echo ".fi"
-	} > "$folder/man1/$name.1"
+	"$program" "$@" --help-all < /dev/null | awk -f "$documents/help.awk" -v name="$name" -v day="$day" -v summary="${summary%.}" > "$folder/man1/$name.1"
 }
 
-# escaped keeps roff from reading text as its own: backslashes, hyphens, and dots and quotes at the start of a line.
-escaped() { sed "s/\\\\/\\\\e/g; s/-/\\\\-/g; s/^[.']/\\\\\&&/"; }
-
 page gpumemtop "watch the device memory of OpenCL programs, and serve it from a pool"
-"$program" --help | awk '/^[A-Z].*ommands.*:$/ { on = 1 } /^$/ { on = 0 } on && /^  [a-z]/' | while read -r command summary; do
+"$program" --help < /dev/null | awk '/^[A-Z].*:$/ { on = !/^(Usage|Examples):/ } on && /^  [a-z]+  +[A-Z]/' | while read -r command summary; do
 	page "gpumemtop-$command" "$summary" "$command"
 done
 

@@ -18,11 +18,12 @@ for file in doc/gpumemtop/LICENSE doc/gpumemtop/grafana.json man/man1/gpumemtop.
 done
 bash -n "$share/bash-completion/completions/gpumemtop" || fail "the completions for bash are none"
 grep -q '^\.TH GPUMEMTOP-REPORT 1' "$share/man/man1/gpumemtop-report.1" || fail "the manual page has no title"
-if command -v man > /dev/null; then
-	for page in gpumemtop.1 gpumemtop-recording.5 gpumemtop-metrics.7; do
-		[ -z "$(MANWIDTH=80 man --warnings -l "$share/man/man${page##*.}/$page" 2>&1 > /dev/null)" ] || fail "man warns of $page"
-	done
-fi
+for page in "$share"/man/man?/*; do
+	mandoc -T lint -W warning "$page" || fail "mandoc warns of $page"
+done
+for section in SYNOPSIS OPTIONS ENVIRONMENT FILES 'EXIT STATUS' EXAMPLES; do
+	grep -q "^\.SH $section" "$share/man/man1/gpumemtop-report.1" || fail "the manual page has no $section"
+done
 grep -q '^\.SH DAMAGE' "$share/man/man5/gpumemtop-recording.5" || fail "the page on recordings lacks a section"
 make -s uninstall DESTDIR="$folder" PREFIX=/opt/x
 left=$(find "$folder" -type f)

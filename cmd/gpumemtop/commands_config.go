@@ -23,6 +23,7 @@ func newConfig() *cobra.Command {
 		Long: "Shows the settings that a run would have, and where each comes from. --edit opens ~/.config/gpumemtop/config.toml in\n" +
 			"$VISUAL or $EDITOR; a new file lists all settings, as comments.",
 		Annotations: map[string]string{usageKey: "gpumemtop config [--edit]"},
+		Example:     "  gpumemtop config\n  EDITOR=nano gpumemtop config --edit",
 		Args:        noArguments,
 	}, fields{"edit": &edit}, func(cmd *cobra.Command, _ []string) error {
 		if edit {

@@ -42,8 +42,9 @@ func newImport() *cobra.Command {
 		Long: "Reads the log of another allocator, or what export wrote, and writes a recording for report, replay and export.\n" +
 			"Imported logs look like a run under --policy none: replay shows what a pool would have done.",
 		Annotations: map[string]string{usageKey: "gpumemtop import [--format NAME] -o OUT [-f] FILE"},
-		Example:     "  gpumemtop import rmm_log.csv -o run.gmt && gpumemtop replay --policy slab run.gmt",
-		Args:        oneFile,
+		Example: "  gpumemtop import rmm_log.csv -o run.gmt && gpumemtop replay --policy slab run.gmt\n" +
+			"  gpumemtop import --format clintercept clintercept_log.txt -o run.gmt",
+		Args: oneFile,
 	}, recordingOutput(&output).with(fields{"format:import": &format}), interruptible(func(_ *cobra.Command, args []string) error {
 		return convert.Import(args[0], format, output)
 	}))
@@ -96,7 +97,7 @@ func newReduce() *cobra.Command {
 			"call site what it held at most: minimum, median and maximum over the processes, and which stand out. A file that\n" +
 			"is no whole record is skipped and named, and the exit status is 1.",
 		Annotations: map[string]string{usageKey: "gpumemtop reduce [--json] [-o OUT.parquet] [-f] DIR..."},
-		Example:     "  gpumemtop reduce logs/ -o job.parquet",
+		Example:     "  gpumemtop reduce logs/ -o job.parquet\n  gpumemtop reduce --top 5 logs/",
 		Args:        takes(1, 0, "one folder or more"),
 	}, fields{"output:reduce": &o.Output.Path, "force": &o.Output.Force, "json:reduce": &o.JSON, "top": &o.Top},
 		interruptible(func(cmd *cobra.Command, args []string) error {
@@ -108,7 +109,7 @@ func newLibrary() *cobra.Command {
 	var output files.Output
 	return newCommand(&cobra.Command{
 		Use:   "library -o FILE",
-		Short: "Write the library that goes into programs, for flight logs and eBPF tools",
+		Short: "Write the library that goes into programs",
 		Long: "Programs with this library preloaded and GPUMEMTOP_LOG=DIR in their environment need no gpumemtop beside them:\n" +
 			"each leaves a record of 38 KB in that folder when it ends, by exit, _exit, abort, SIGTERM, SIGINT or SIGHUP, not\n" +
 			"by other signals. GPUMEMTOP_LABEL is kept in it. OPENCL_LAYERS=FILE does instead of LD_PRELOAD for programs that\n" +

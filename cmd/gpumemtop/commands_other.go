@@ -24,7 +24,7 @@ func newPolicies() *cobra.Command {
 		Use:         "policies [NAME...]",
 		Short:       "List policies and their limits",
 		Annotations: map[string]string{usageKey: "gpumemtop policies [NAME...]"},
-		Example:     "  gpumemtop policies slab",
+		Example:     "  gpumemtop policies\n  gpumemtop policies slab  one of them, with its limits",
 		ValidArgs:   append(allocator.Names(), allocator.Auto),
 	}, fields{}, interruptible(func(cmd *cobra.Command, args []string) error {
 		for _, name := range args {
@@ -68,6 +68,7 @@ func newDoctor() *cobra.Command {
 			"capabilities are missing; the terminal, and the settings in the environment. Drivers run in processes of their\n" +
 			"own, so that one that crashes or hangs is only reported. The exit status is 1 if programs cannot be run.",
 		Annotations: map[string]string{usageKey: "gpumemtop doctor [--format text|json]"},
+		Example:     "  gpumemtop doctor\n  gpumemtop doctor --format json | jq -r '.lines[].text'",
 		Args:        noArguments,
 	}, fields{"format": &format}, interruptible(func(cmd *cobra.Command, _ []string) error {
 		variables := map[string]string{}
@@ -99,6 +100,7 @@ func newVersion() *cobra.Command {
 		Use:         "version [--json]",
 		Short:       "Show the version",
 		Annotations: map[string]string{usageKey: "gpumemtop version [--json]"},
+		Example:     "  gpumemtop version\n  gpumemtop version --json | jq .recording_format",
 		Args:        noArguments,
 	}, fields{"json:version": &asJSON}, interruptible(func(cmd *cobra.Command, _ []string) error {
 		if !asJSON {

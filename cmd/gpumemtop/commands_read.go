@@ -22,8 +22,9 @@ func newView() *cobra.Command {
 		Long: "Shows a recording in the dashboard with a time cursor: the arrow keys move it, home and end go to the ends,\n" +
 			"t goes to a time. Every pane shows that time. A long recording opens at once and loads in the background.",
 		Annotations: map[string]string{usageKey: "gpumemtop view [--at TIME] FILE"},
-		Example:     "  gpumemtop view --at 12.5s blur.gmt",
-		Args:        oneFile,
+		Example: "  gpumemtop view --at 12.5s blur.gmt\n" +
+			"  gpumemtop view --film blur.svg blur.gmt  a moving picture, for a report",
+		Args: oneFile,
 	}, fields{"at:view": &o.At, "film": &o.Film.Path, "force": &o.Film.Force, "wrapper:read": new(string), "ascii": &o.Dashboard.ASCII, "theme": &o.Dashboard.Theme, "mouse": &o.Dashboard.Mouse, "no-color": &o.Dashboard.NoColor},
 		func(cmd *cobra.Command, args []string) error { return watch.View(cmd.OutOrStdout(), &o, args[0]) })
 }
@@ -53,7 +54,9 @@ func newInfo() *cobra.Command {
 		Long: "Shows what was recorded, where, and how it ended, from the header, the footer and the definitions. It does not\n" +
 			"read the events, so it is quick however large the recording is.",
 		Annotations: map[string]string{usageKey: "gpumemtop info [--format text|json] FILE"},
-		Args:        oneFile,
+		Example: "  gpumemtop info blur.gmt\n" +
+			"  gpumemtop info --format json blur.gmt | jq .processes",
+		Args: oneFile,
 	}, fields{"format": &format}, interruptible(func(cmd *cobra.Command, args []string) error {
 		return read.Info(cmd.OutOrStdout(), args[0], format)
 	}))
@@ -67,8 +70,9 @@ func newDiff() *cobra.Command {
 		Long: "Compares two runs, overall and by call site, and marks the changes that are more than chance. It matches call\n" +
 			"sites whose line has moved by their function.",
 		Annotations: map[string]string{usageKey: "gpumemtop diff [--format text|json] [--top N] A B"},
-		Example:     "  gpumemtop diff before.gmt after.gmt",
-		Args:        takes(2, 2, "two recordings"),
+		Example: "  gpumemtop diff before.gmt after.gmt\n" +
+			"  gpumemtop diff --top 5 --wrapper '^my_alloc$' before.gmt after.gmt",
+		Args: takes(2, 2, "two recordings"),
 	}, fields{"wrapper:read": new(string), "top": &top, "format": &format}, interruptible(func(cmd *cobra.Command, args []string) error {
 		return read.Diff(cmd.OutOrStdout(), args[0], args[1], format, top)
 	}))
@@ -86,8 +90,9 @@ func newCheck() *cobra.Command {
 			"  [[tag]]\n  match = \"^blur\\\\.c:\"\n  max_peak_in_use = \"64MiB\"\n\n" +
 			"A rule with no data to judge fails, and so does an incomplete recording.\n\nRules:\n" + read.RulesHelp(),
 		Annotations: map[string]string{usageKey: "gpumemtop check FILE --rules RULES.toml"},
-		Example:     "  gpumemtop record -o ci.gmt -- ./blur && gpumemtop check ci.gmt --rules memory.toml",
-		Args:        oneFile,
+		Example: "  gpumemtop record -o ci.gmt -- ./blur && gpumemtop check ci.gmt --rules memory.toml\n" +
+			"  gpumemtop check ci.gmt --rules memory.toml --format json | jq .rules",
+		Args: oneFile,
 	}, fields{"wrapper:read": new(string), "rules": &rules, "format": &format}, interruptible(func(cmd *cobra.Command, args []string) error {
 		return read.Check(cmd.OutOrStdout(), args[0], rules, format)
 	}))

@@ -75,16 +75,16 @@ func newRun() *cobra.Command {
 			"a summary instead. Options end at the first non-option argument. The exit status is the program's own; 125, 126\n" +
 			"and 127 mean that gpumemtop failed, or that the program cannot be executed or was not found.",
 		Annotations: map[string]string{kindKey: runsPrograms, usageKey: "gpumemtop [flags] [--] CMD [ARGS...]\ngpumemtop COMMAND [flags] ..."},
-		Example: "  gpumemtop ./blur 4096                        dashboard around ./blur; ? explains it\n" +
+		Example: "  gpumemtop ./blur 4096                        dashboard; ? explains it\n" +
 			"  gpumemtop --policy none ./blur               only watch, no pool\n" +
 			"  gpumemtop record -o blur.gmt -- ./blur 4096  record, no dashboard\n" +
 			"  gpumemtop attach -p 4711                     watch a running program\n" +
-			"  gpumemtop report blur.gmt                    findings, key figures and call sites\n" +
-			"  gpumemtop view blur.gmt                      the dashboard over the recording\n" +
-			"  gpumemtop export blur.gmt -o blur.json       the recording for https://ui.perfetto.dev\n" +
+			"  gpumemtop report blur.gmt                    what stands out\n" +
+			"  gpumemtop view blur.gmt                      its dashboard\n" +
+			"  gpumemtop export blur.gmt -o blur.json       for ui.perfetto.dev\n" +
 			"  gpumemtop tune -- ./blur 4096                which policy and limits suit it?\n" +
-			"  gpumemtop fit ./blur 4096                    how little device memory is enough?\n" +
-			"  gpumemtop -- report                          run a program that has the name of a command",
+			"  gpumemtop fit ./blur 4096                    how little memory is enough?\n" +
+			"  gpumemtop -- report                          a program of that name",
 		Args: cobra.ArbitraryArgs,
 	}, dashboardRunFields(&o), func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -213,7 +213,7 @@ func newFit() *cobra.Command {
 			"With --on, fit runs nothing: it holds recordings against the limits of a device that need not be here, and says\n" +
 			"what would fail first, where, and what would help. All processes of a recording share that device. The exit status\n" +
 			"is 1 if one would not run. What neither the profile nor the recording tells is unknown.\n\n" +
-			"With --spill, fit runs nothing either: it says with how little memory a recorded program would run with run --spill,\n" +
+			"With --spill, fit runs nothing either: it says with how little memory a recorded program would run with --spill,\n" +
 			"and estimates what would move, and how long that takes, with 90, 75 and 50 % of its peak.",
 		Annotations: map[string]string{kindKey: runsPrograms, usageKey: "gpumemtop fit [flags] [--] CMD [ARGS...]\ngpumemtop fit --on DEVICE|list [--format text|json] FILE...\ngpumemtop fit --spill [--bandwidth SIZE] [--format text|json] FILE..."},
 		Example: "  gpumemtop fit ./blur 4096                          how little device memory is enough?\n" +

@@ -51,6 +51,7 @@ func addCompletion(root *cobra.Command) {
 	if err != nil {
 		return
 	}
+	addHelpAll(completion)
 	completion.RunE = func(cmd *cobra.Command, words []string) error {
 		if len(words) > 0 {
 			return noTopic(cmd, words[0])

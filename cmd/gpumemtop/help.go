@@ -11,19 +11,32 @@ import (
 	"github.com/spf13/pflag"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// helpWidth is where the explanations of flags start, helpRight where lines end.
+// flagWidth and commandWidth are where explanations start. Lines end where the terminal does, at 60 columns at least and 100 at most.
 const (
-	helpWidth = 24
-	helpRight = 110
+	flagWidth    = 24
+	commandWidth = 12
+	helpNarrow   = 60
+	helpWide     = 100
 )
+
+// addHelpAll gives a command --help-all, which is --help with the flags that few people need.
+func addHelpAll(cmd *cobra.Command) {
+	cmd.InitDefaultHelpFlag()
+	cmd.Flags().BoolFunc(helpAllFlag, "", func(string) error { return cmd.Flags().Set("help", "true") })
+	cmd.Flags().Lookup(helpAllFlag).Usage = "help with every flag"
+}
+
+const helpAllFlag = "help-all"
 
 // row matches the start of a line of a list: a word, and blanks up to its explanation.
 var row = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ +\S+ +`) })
 
-// flowing breaks the paragraphs of a text again. Lines that begin with a blank stay as they are.
-func flowing(text string) string {
+// flowing breaks the paragraphs of a text again, so that lines end at a width. Lines that begin with a blank stay as they are
+// where they fit.
+func flowing(text string, width int) string {
 	var lines []string
 	open := false // a paragraph
 	for line := range strings.SplitSeq(text, "\n") {
@@ -37,34 +50,52 @@ func flowing(text string) string {
 	}
 	for i, line := range lines {
 		lines[i] = row().FindString(line)
-		lines[i] += console.Wrap(line[len(lines[i]):], len(lines[i]), helpRight)
+		lines[i] += console.Wrap(line[len(lines[i]):], len(lines[i]), width)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// example breaks a line of an example that is longer than a width: what it does goes below the command.
+func example(line string, width int) string {
+	line = strings.TrimSpace(line)
+	if len([]rune(line))+2 <= width {
+		return "  " + line
+	}
+	command, does, both := strings.Cut(line, "  ")
+	text := "  " + console.Wrap(command, 6, width)
+	if both {
+		text += "\n      " + console.Wrap(strings.TrimSpace(does), 6, width)
+	}
+	return text
 }
 
 // showHelp writes the help of a command: what it does, its usage, examples, and its settings in groups.
 func showHelp(cmd *cobra.Command) {
 	var b strings.Builder
+	width := min(max(console.Columns(cmd.OutOrStdout()), helpNarrow), helpWide)
 	text := cmd.Long
 	if text == "" {
 		text = cmd.Short
 	}
-	fmt.Fprintf(&b, "%s\n\nUsage:\n", flowing(strings.TrimSpace(text)))
+	fmt.Fprintf(&b, "%s\n\nUsage:\n", flowing(strings.TrimSpace(text), width))
 	usage := cmd.Annotations[usageKey]
 	if usage == "" {
 		usage = cmd.UseLine()
 	}
 	for line := range strings.SplitSeq(usage, "\n") {
-		fmt.Fprintf(&b, "  %s\n", line)
+		fmt.Fprintf(&b, "  %s\n", console.Wrap(line, 6, width))
 	}
 	if cmd.Example != "" {
-		fmt.Fprintf(&b, "\nExamples:\n%s\n", cmd.Example)
+		b.WriteString("\nExamples:\n")
+		for line := range strings.SplitSeq(cmd.Example, "\n") {
+			b.WriteString(example(line, width) + "\n")
+		}
 	}
-	writeCommands(&b, cmd)
-	writeSettings(&b, cmd.Flags())
+	writeCommands(&b, cmd, width)
+	writeSettings(&b, cmd, width)
 	if commandKind(cmd) != "" {
 		b.WriteString("\n" + console.Wrap("Every setting except "+strings.Join(withoutVariable(cmd.Flags()), ", ")+" can also come from the environment, "+
-			"--stack-depth from GPUMEMTOP_STACK_DEPTH and so on, or from a file, see --config.", 0, helpRight) + "\n")
+			"--stack-depth from GPUMEMTOP_STACK_DEPTH and so on, or from a file, see --config.", 0, width) + "\n")
 	}
 	_, _ = io.WriteString(cmd.OutOrStdout(), b.String())
 }
@@ -84,7 +115,7 @@ func withoutVariable(flags *pflag.FlagSet) []string {
 // usageKey is the annotation that holds a command's usage lines.
 const usageKey = "usage"
 
-func writeCommands(b *strings.Builder, cmd *cobra.Command) {
+func writeCommands(b *strings.Builder, cmd *cobra.Command, width int) {
 	cmd = whole(cmd)
 	if !cmd.HasAvailableSubCommands() {
 		return
@@ -97,29 +128,42 @@ func writeCommands(b *strings.Builder, cmd *cobra.Command) {
 		fmt.Fprintf(b, "\n%s:\n", kind.Title)
 		for _, sub := range cmd.Commands() {
 			if sub.IsAvailableCommand() && sub.GroupID == kind.ID {
-				fmt.Fprintf(b, "  %-*s%s\n", helpWidth, sub.Name(), sub.Short)
+				writeRow(b, commandWidth, sub.Name(), sub.Short, width)
 			}
 		}
 	}
 }
 
-func writeSettings(b *strings.Builder, flags *pflag.FlagSet) {
+// writeSettings writes the flags of a command in groups, without those for experts unless --help-all asks for them.
+func writeSettings(b *strings.Builder, cmd *cobra.Command, width int) {
+	flags := cmd.Flags()
+	all, hidden := flags.Changed(helpAllFlag), uint64(0)
 	for _, group := range groups {
 		title := "\n" + group + ":\n"
 		for _, s := range settingsOf(flags) {
-			if s.group != group {
-				continue
+			switch {
+			case s.group != group:
+			case s.expert && !all:
+				hidden++
+			default:
+				b.WriteString(title)
+				title = ""
+				writeRow(b, flagWidth, s.flag(), s.help+defaultText(flags.Lookup(s.name)), width)
 			}
-			b.WriteString(title)
-			title = ""
-			left := s.flag()
-			fmt.Fprintf(b, "  %-*s", helpWidth, left)
-			if len(left) >= helpWidth {
-				fmt.Fprintf(b, "\n  %*s", helpWidth, "")
-			}
-			b.WriteString(console.Wrap(s.help+defaultText(flags.Lookup(s.name)), helpWidth+2, helpRight) + "\n")
 		}
 	}
+	if hidden > 0 {
+		fmt.Fprintf(b, "\n%s --help-all shows %s.\n", cmd.CommandPath(), units.Count(hidden, "more flag"))
+	}
+}
+
+// writeRow writes a line of a list: a name, and after an indent what explains it.
+func writeRow(b *strings.Builder, indent int, name, help string, width int) {
+	fmt.Fprintf(b, "  %-*s", indent, name)
+	if len(name) >= indent {
+		fmt.Fprintf(b, "\n  %*s", indent, "")
+	}
+	b.WriteString(console.Wrap(help, indent+2, width) + "\n")
 }
 
 // flag returns the flag with its value: "-o, --output FILE".

@@ -12,21 +12,52 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Help fits the width of a usual window, and says all that it said before its lines were broken.
+// Help fits the width of a usual window, says all that it said before its lines were broken, and has two examples.
 func TestHelpFits(t *testing.T) {
 	for _, cmd := range append(newRoot().Commands(), newRoot()) {
 		if strings.HasPrefix(cmd.Name(), "completion") {
 			continue // cobra's own
 		}
+		if strings.Count(cmd.Example, "\n") < 1 {
+			t.Errorf("%s has fewer than two examples", cmd.Name())
+		}
 		help := helpOf(t, cmd)
 		for line := range strings.Lines(help) {
-			if n := len([]rune(strings.TrimRight(line, "\n"))); n > helpRight || strings.HasSuffix(line, " \n") {
+			if n := len([]rune(strings.TrimRight(line, "\n"))); n > 80 || strings.HasSuffix(line, " \n") {
 				t.Errorf("%s: %d columns in %q", cmd.Name(), n, line)
 			}
 		}
 		words := " " + strings.Join(strings.Fields(help), " ") + " "
 		if long := strings.Join(strings.Fields(cmd.Long), " "); !strings.Contains(words, long) {
 			t.Errorf("%s: the text is not whole:\n%s", cmd.Name(), help)
+		}
+	}
+}
+
+// --help leaves out what only --help-all shows, says so, and --help-all shows every flag.
+func TestHelpAll(t *testing.T) {
+	for _, cmd := range newRoot().Commands() {
+		short := helpOf(t, cmd)
+		if err := cmd.Flags().Set(helpAllFlag, "true"); err != nil {
+			continue // cobra's own
+		}
+		whole := helpOf(t, cmd)
+		for _, s := range settingsOf(cmd.Flags()) {
+			if in := strings.Contains(short, "  "+s.flag()); in == s.expert || !strings.Contains(whole, "  "+s.flag()) {
+				t.Errorf("%s: --%s is in --help: %t", cmd.Name(), s.name, in)
+			}
+		}
+		if hidden := strings.Contains(short, "--help-all shows"); hidden != (short != whole) || strings.Contains(whole, "--help-all shows") {
+			t.Errorf("%s: a line on --help-all: %t", cmd.Name(), hidden)
+		}
+	}
+}
+
+// A long example has what it does on a line of its own.
+func TestExampleBreaks(t *testing.T) {
+	for width, want := range map[int]string{80: "  gpumemtop fit ./blur   how little is enough?", 30: "  gpumemtop fit ./blur\n      how little is enough?"} {
+		if got := example("  gpumemtop fit ./blur   how little is enough?", width); got != want {
+			t.Errorf("%d columns: %q", width, got)
 		}
 	}
 }
@@ -105,7 +136,7 @@ func TestFlowing(t *testing.T) {
 	long := strings.Repeat("word ", 30)
 	text := "a\nb\n\n  key    " + long + "\n  x = 1\nc"
 	want := "a b\n\n  key    " + strings.TrimSpace(strings.Repeat("word ", 20)) + "\n         " + strings.TrimSpace(strings.Repeat("word ", 10)) + "\n  x = 1\nc"
-	if got := flowing(text); got != want {
+	if got := flowing(text, 110); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

@@ -32,7 +32,7 @@ func newRoot(words ...string) *cobra.Command {
 	}
 	root.CompletionOptions.DisableDefaultCmd = !all
 	if all {
-		root.SetCompletionCommandGroupID(otherCommands)
+		root.SetCompletionCommandGroupID(machineCommands)
 		addCompletion(root)
 		addHelp(root)
 	}
@@ -50,20 +50,21 @@ type command struct {
 	make func() *cobra.Command
 }
 
-const otherCommands = "Other commands"
+const machineCommands = "This machine, and gpumemtop itself"
 
+// commandGroups are the questions that people come with, and the commands that answer each.
 func commandGroups() []commandGroup {
 	return []commandGroup{
-		{"Commands that run or watch programs", []command{
-			{"record", newRecord}, {"attach", func() *cobra.Command { return newAttach(watch.StartTracer) }}, {"compare", newCompare}, {"fit", newFit},
+		{"Watch a program", []command{{"record", newRecord}, {"attach", func() *cobra.Command { return newAttach(watch.StartTracer) }}}},
+		{"Read recordings", []command{
+			{"view", newView}, {"report", newReport}, {"info", newInfo}, {"diff", newDiff}, {"check", newCheck}, {"reduce", newReduce},
 		}},
-		{"Commands that read recordings", []command{
-			{"view", newView}, {"report", newReport}, {"info", newInfo}, {"diff", newDiff}, {"check", newCheck}, {"export", newExport},
-			{"import", newImport}, {"trim", newTrim}, {"merge", newMerge}, {"reduce", newReduce},
+		{"Improve the program or the pool", []command{
+			{"compare", newCompare}, {"tune", newTune}, {"fit", newFit}, {"replay", newReplay}, {"advise", newAdvise}, {"plan", newPlan},
 		}},
-		{"Commands that find something better", []command{{"replay", newReplay}, {"tune", newTune}, {"advise", newAdvise}, {"plan", newPlan}}},
-		{otherCommands, []command{
-			{"policies", newPolicies}, {"probe", newProbe}, {"doctor", newDoctor}, {"config", newConfig}, {"library", newLibrary}, {"version", newVersion},
+		{"Convert recordings", []command{{"export", newExport}, {"import", newImport}, {"trim", newTrim}, {"merge", newMerge}}},
+		{machineCommands, []command{
+			{"doctor", newDoctor}, {"policies", newPolicies}, {"probe", newProbe}, {"config", newConfig}, {"library", newLibrary}, {"version", newVersion},
 		}},
 	}
 }
@@ -105,6 +106,7 @@ func newCommand(cmd *cobra.Command, fields fields, do action) *cobra.Command {
 	cmd.Flags().SetInterspersed(commandKind(cmd) == "")
 	cmd.SetFlagErrorFunc(flagError)
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { showHelp(cmd) })
+	addHelpAll(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if commandKind(cmd) != "" {
 			warnVariables(os.Environ())

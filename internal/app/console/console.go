@@ -82,7 +82,18 @@ func Say(format string, a ...any) { SayTo(os.Stderr, fmt.Sprintf(format, a...)) 
 // SayTo writes one line, below the progress line if there is one.
 func SayTo(w io.Writer, text string) {
 	Meter().Clear()
-	_, _ = io.WriteString(w, oneLine(text))
+	_, _ = io.WriteString(w, message(w, text))
+}
+
+// message is a text as one line, which a terminal breaks between words.
+func message(w io.Writer, text string) string {
+	text = oneLine(text)
+	if file, ok := w.(*os.File); ok {
+		if width, ok := columns(file); ok {
+			return Wrap(text, 2, max(width, narrow))
+		}
+	}
+	return text
 }
 
 func oneLine(text string) string {
@@ -98,7 +109,7 @@ type Notes struct {
 }
 
 // Add writes a message, or keeps it until Release.
-func (n *Notes) Add(text string) { n.add(oneLine(text)) }
+func (n *Notes) Add(text string) { n.add(message(os.Stderr, text)) }
 
 // AddPage is Add for a text of several lines, each with its end.
 func (n *Notes) AddPage(text string) { n.add("gpumemtop: " + text) }
@@ -172,18 +183,17 @@ func IsTerminal(output string) bool {
 	return err == nil && info.Mode()&fs.ModeCharDevice != 0 && output != os.DevNull
 }
 
+// narrow and wide bound the width of text.
+const narrow, wide = 40, 120
+
 // Columns returns the width of text: that of the terminal, 40 to 120, and 80 without one.
 func Columns(w io.Writer) int {
-	const narrow, usual, wide = 40, 80, 120
-	file, ok := w.(*os.File)
-	if !ok {
-		return usual
+	if file, ok := w.(*os.File); ok {
+		if width, ok := columns(file); ok {
+			return max(narrow, min(width, wide))
+		}
 	}
-	size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
-	if err != nil || size.Col == 0 {
-		return usual
-	}
-	return max(narrow, min(int(size.Col), wide))
+	return usualWidth
 }
 
 // Wrap breaks text between words so that it fits between an indent and a width, both in columns. All lines but the first
