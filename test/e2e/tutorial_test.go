@@ -15,9 +15,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/rightstest"
 )
 
-var updateDocs = flag.Bool("update", false, "write into docs/TUTORIAL*.md what their commands print today, and take the pictures in docs")
+var updateDocs = flag.Bool("update", false, "write into docs/TUTORIAL*.md and docs/ANSWERS.md what their commands print today, and take the pictures in docs")
 
-// TestTutorials follows docs/TUTORIAL*.md. A block "console" has commands after "$ " and what they print, a line "…" stands
+// TestTutorials follows docs/TUTORIAL*.md and docs/ANSWERS.md. A block "console" has commands after "$ " and what they print, a line "…" stands
 // for any lines, at the end of a line for the rest of it; "dashboard" has a command, what its screen shows, and lines "keys: KEYS"; any other block with two words is
 // a file that the commands use. Figures may differ, words may not.
 func TestTutorials(t *testing.T) {
@@ -25,6 +25,7 @@ func TestTutorials(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal("no tutorial", err)
 	}
+	files = append(files, filepath.Join(root, "docs", "ANSWERS.md"))
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
