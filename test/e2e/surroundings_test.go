@@ -333,6 +333,29 @@ func TestEveryNumberOfThreads(t *testing.T) {
 	}
 }
 
+// A limit that the program's shell sets counts gpumemtop's threads as well, which are the same user's: it leaves room for them, and
+// reads the one that it has set.
+func TestThreadLimitOfAShell(t *testing.T) {
+	dir, user := unknownUser(t, gpumemtop(), example("tiny"))
+	served := 0
+	for threads := 2; threads <= 20; threads++ {
+		words := []string{"bash", "-c", fmt.Sprintf("ulimit -u %d; ulimit -u; exec %s/tiny", threads, dir)}
+		policy := []string{"futhark", "slab", "arena", "none"}[threads%4]
+		bare := run(t, command{args: slices.Concat(user, words)})
+		here := run(t, command{args: slices.Concat(user, []string{dir + "/gpumemtop", "--headless", "--policy", policy, "--"}, words)})
+		if bare.code != 0 {
+			continue // drivers of processors need more
+		}
+		served++
+		if here.code != 0 || !bytes.Equal(bare.stdout, here.stdout) || !contains(here.stderr, "hit rate  ") {
+			t.Errorf("%d threads, %s: %s, bare %s\n%s", threads, policy, here, bare, here.stderr)
+		}
+	}
+	if served == 0 {
+		t.Error("the program never runs")
+	}
+}
+
 // gpumemtop that may open too few files says so, too, whatever their number.
 func TestTooFewDescriptors(t *testing.T) {
 	for most := 4; most <= 12; most++ {

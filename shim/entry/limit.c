@@ -1,0 +1,118 @@
+/*
+ * limit.c: a limit of its user's threads that the program sets, as shells do for what they start. gpumemtop's threads count for the
+ * same user, so the kernel gets a limit that leaves them room, and this process reads the one that it has set.
+ */
+#define _GNU_SOURCE
+#include "../base/opencl.h"
+#include "../base/session.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define FAR 4096u /* beyond it gpumemtop's threads make no difference */
+#define GROWS 8   /* threads that gpumemtop may start later: its runtime adds one where one waits */
+
+#if !defined(GMT_NO_DLSYM) && (defined(__x86_64__) || defined(__aarch64__)) /* our own syscall() sets errno */
+
+static char tasks[64];                /* the folder of gpumemtop's threads; empty: no session */
+static struct rlimit wanted, granted; /* what the program has set, and what the kernel got in its place */
+
+/* The folder of the session has gpumemtop's number in its name. */
+__attribute__((constructor)) static void find_tasks(void)
+{
+	const char *folder = secure_getenv(GMT_SESSION_ENV), *name = folder ? strrchr(folder, '/') : NULL;
+	unsigned number = 0;
+	if (name && sscanf(name, "/gpumemtop-%u-", &number) == 1)
+		(void)snprintf(tasks, sizeof tasks, "/proc/%u/task", number);
+}
+
+/* Threads of gpumemtop that count for this user: the folder has a link to each. Root has no such limit. */
+static rlim_t others(void)
+{
+	struct stat about;
+	uid_t user = geteuid();
+	if (!*tasks || user == 0 || syscall(SYS_newfstatat, AT_FDCWD, tasks, &about, 0) != 0 || about.st_uid != user)
+		return 0;
+	return (rlim_t)about.st_nlink - 2 + GROWS;
+}
+
+static long ask_kernel(pid_t process, int resource, const struct rlimit *limit, struct rlimit *before)
+{
+	return syscall(SYS_prlimit64, process, resource, limit, before);
+}
+
+static bool is(const struct rlimit *one, const struct rlimit *other)
+{
+	return one->rlim_cur == other->rlim_cur && one->rlim_max == other->rlim_max;
+}
+
+static void show(struct rlimit *limit)
+{
+	if (is(limit, &granted))
+		*limit = wanted;
+}
+
+static rlim_t with(rlim_t limit, rlim_t more, rlim_t most)
+{
+	if (limit >= FAR)
+		return limit;
+	return limit + more < most ? limit + more : most;
+}
+
+/* The kernel refuses what it would refuse without us. */
+static int limit_threads(pid_t process, const struct rlimit *limit, struct rlimit *before, rlim_t more)
+{
+	struct rlimit now, shown, wide;
+	if (ask_kernel(process, RLIMIT_NPROC, NULL, &now) != 0)
+		return -1;
+	shown = now;
+	show(&shown);
+	wide.rlim_max = with(limit->rlim_max, more, limit->rlim_max <= shown.rlim_max ? now.rlim_max : RLIM_INFINITY);
+	wide.rlim_cur = with(limit->rlim_cur, more, limit->rlim_cur <= limit->rlim_max ? wide.rlim_max : RLIM_INFINITY);
+	if (ask_kernel(process, RLIMIT_NPROC, &wide, NULL) != 0)
+		return -1;
+	wanted = *limit;
+	granted = wide;
+	if (before)
+		*before = shown;
+	return 0;
+}
+
+GMT_HOOK int hook_prlimit(pid_t process, int resource, const struct rlimit *limit, struct rlimit *before) __asm__("prlimit");
+GMT_HOOK int hook_prlimit(pid_t process, int resource, const struct rlimit *limit, struct rlimit *before)
+{
+	bool ours = resource == RLIMIT_NPROC && (process == 0 || process == getpid());
+	rlim_t more = ours && limit ? others() : 0;
+	if (more)
+		return limit_threads(process, limit, before, more);
+	int err = (int)ask_kernel(process, resource, limit, before);
+	if (ours && before && err == 0)
+		show(before);
+	return err;
+}
+
+/* A limit has 64 bits with and without the number in the name. */
+GMT_HOOK int hook_setrlimit(int resource, const struct rlimit *limit) __asm__("setrlimit");
+GMT_HOOK int hook_setrlimit(int resource, const struct rlimit *limit)
+{
+	return hook_prlimit(0, resource, limit, NULL);
+}
+
+GMT_HOOK int hook_getrlimit(int resource, struct rlimit *limit) __asm__("getrlimit");
+GMT_HOOK int hook_getrlimit(int resource, struct rlimit *limit)
+{
+	return hook_prlimit(0, resource, NULL, limit);
+}
+
+_Static_assert(sizeof(struct rlimit) == sizeof(struct rlimit64), "the same on all machines of ours");
+GMT_HOOK int hook_prlimit64(pid_t, int, const struct rlimit *, struct rlimit *) __asm__("prlimit64") __attribute__((alias("prlimit")));
+GMT_HOOK int hook_setrlimit64(int, const struct rlimit *) __asm__("setrlimit64") __attribute__((alias("setrlimit")));
+GMT_HOOK int hook_getrlimit64(int, struct rlimit *) __asm__("getrlimit64") __attribute__((alias("getrlimit")));
+
+#endif
