@@ -1,11 +1,15 @@
 package symbol
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/budget"
 )
 
 func TestPerfMap(t *testing.T) {
@@ -82,6 +86,40 @@ func TestPerfMapOfOthers(t *testing.T) {
 	}
 	if got := NewPerfMap(path).Frame(0x1001).Function; got != "" {
 		t.Errorf("read from another user's file: %q", got)
+	}
+}
+
+// TestPerfMapsShareABudget: many processes that each generate little code take no more together. Names are left out then, and a line says so.
+func TestPerfMapsShareABudget(t *testing.T) {
+	const least = 40 << 10
+	whole := budget.New(least)
+	folder, said, named := t.TempDir(), 0, 0
+	var text strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&text, "%x 10 %s\n", 0x1000+16*i, strings.Repeat("f", 20))
+	}
+	var maps []*PerfMap
+	for i := range 20 {
+		m := NewGenerated(os.Getpid(), Options{Budget: whole, Say: func(string) { said++ }})
+		m.path, m.since = filepath.Join(folder, strconv.Itoa(i)), time.Time{}
+		if err := os.WriteFile(m.path, []byte(text.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for i := range uint64(100) {
+			if m.Frame(0x1001+16*i).Function != "" {
+				named++
+			}
+		}
+		maps = append(maps, m)
+	}
+	if used := whole.Used(); used > least || named == 0 || named == 2000 || said == 0 {
+		t.Errorf("%d bytes kept, %d of 2000 named, said %d times", used, named, said)
+	}
+	for _, m := range maps {
+		m.Close()
+	}
+	if whole.Used() != 0 {
+		t.Errorf("%d bytes are never given back", whole.Used())
 	}
 }
 
