@@ -91,7 +91,7 @@ func (m *Model) showProcesses() []Process {
 // bounds says which bounds on the size of the model were reached.
 func (m *Model) bounds() (texts []string) {
 	if n := m.heap.Beyond; n > 0 {
-		texts = append(texts, fmt.Sprintf("%d creates beyond %d buffers and blocks at once are left out", n, m.options.EntriesMax))
+		texts = append(texts, fmt.Sprintf("%d creates beyond %d buffers and blocks at once are left out: figures are too low", n, m.options.EntriesMax))
 	}
 	if m.heap.Crowded {
 		texts = append(texts, fmt.Sprintf("processes beyond %d at once are left out: figures are too low", processesMax))
