@@ -6,6 +6,7 @@
 
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -54,6 +55,7 @@ void gmt_clock_of_core(int64_t address)
 #include <cpuid.h>
 #include <fcntl.h>
 #include <string.h>
+#include <ucontext.h>
 #include <x86intrin.h>
 
 /* In counts, of which a processor makes 1 to 5 in a ns. */
@@ -316,7 +318,42 @@ void gmt_clock_refused(void)
 	tell_core();
 }
 
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
+
+/* The kernel's clock, on behalf of a hook. It takes a counter of 0 for one that is a tick behind, if it is the counter that it reads. */
+static bool in_kernels(uintptr_t at)
+{
+	const uintptr_t most = 16384;
+	return at - getauxval(AT_SYSINFO_EHDR) < most && trusted();
+}
+
+bool gmt_clock_trapped(void *context, bool inside)
+{
+	greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+	uintptr_t at = (uintptr_t)registers[REG_RIP];
+	if (!(at >= (uintptr_t)__ehdr_start && at < (uintptr_t)_end) && !(inside && in_kernels(at)))
+		return false;
+	const char *code = (const char *)at;
+	int length = memcmp(code, "\x0f\x31", 2) == 0 ? 2 : memcmp(code, "\x0f\x01\xf9", 3) == 0 ? 3 : 0; /* rdtsc, rdtscp */
+	if (!length)
+		return false;
+	if (atomic_load(&refused))
+		gmt_clock_stop(); /* the thread was making a line */
+	else
+		gmt_clock_refused();
+	registers[REG_RAX] = registers[REG_RDX] = 0;
+	registers[REG_RIP] += length;
+	return true;
+}
+
 #else
+
+bool gmt_clock_trapped(void *context, bool inside)
+{
+	(void)context, (void)inside;
+	return false;
+}
 
 void gmt_clock_start(void)
 {

@@ -16,6 +16,11 @@ void gmt_clock_stop(void);
 
 /* This thread is about to lose the right to read the counter: from here on every time in the process is asked of the kernel. */
 void gmt_clock_refused(void);
+/*
+ * In a handler of SIGSEGV: whether the fault is that this thread had lost the right unseen. Then its reading of the counter
+ * ends with 0, which is never taken for a time, and from here on every time is asked of the kernel. inside: of a hook.
+ */
+bool gmt_clock_trapped(void *context, bool inside);
 /* Whether this thread, and what it starts, has that right. If not, every time is asked of the kernel. */
 bool gmt_clock_permitted(void);
 /* The address of the core's word that is to become 0 with that: core.h. */

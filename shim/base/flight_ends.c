@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "flight_ends.h"
 
+#include "call.h"
 #include "dispatch.h"
 #include "flight.h"
 
@@ -18,7 +19,8 @@
 /* Those that end a process whose handlers are the defaults, and that come from outside, from abort(), or from a fault. */
 static const int ending[] = {SIGHUP, SIGINT, SIGTERM, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 
-static bool replaced; /* our handlers stand in for the defaults */
+static bool replaced;  /* our handlers stand in for the defaults */
+static bool forgiving; /* one stands in for that of SIGSEGV, for our clock's sake */
 
 static bool ends(int number)
 {
@@ -30,27 +32,37 @@ static bool ends(int number)
 
 int __sigaction(int number, const struct sigaction *action, struct sigaction *before); /* not our hook */
 
-/* Then the signal does what it would have done at once. In a child of vfork() only that. */
-static void stand_in(int number)
+/* Then the signal does what it would have done at once, where it was raised. In a child of vfork() only that. */
+static void stand_in(int number, siginfo_t *info, void *context)
 {
+	(void)info;
+	if (number == SIGSEGV && gmt_clock_trapped(context, gmt_inside))
+		return;
 	struct sigaction usual = {.sa_handler = SIG_DFL};
-	sigset_t one;
 	gmt_flight_write(-1, number);
 	__sigaction(number, &usual, NULL);
-	raise(number);
-	sigemptyset(&one);
-	sigaddset(&one, number);
-	pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+	raise(number); /* it comes when this handler has returned */
+}
+
+/* It is called with a context whether the flags ask for that or not, where it needs one. */
+static sighandler_t as_handler(void)
+{
+	union {
+		void (*with_context)(int, siginfo_t *, void *);
+		sighandler_t handler;
+	} ours = {stand_in};
+	return ours.handler;
 }
 
 sighandler_t gmt_flight_instead(int number, sighandler_t handler)
 {
-	return gmt_unlikely(replaced && handler == SIG_DFL && ends(number)) ? stand_in : handler;
+	bool ours = (replaced && ends(number)) || (forgiving && number == SIGSEGV);
+	return gmt_unlikely(ours && handler == SIG_DFL) ? as_handler() : handler;
 }
 
 sighandler_t gmt_flight_shown(sighandler_t handler)
 {
-	return gmt_unlikely(handler == stand_in) ? SIG_DFL : handler;
+	return gmt_unlikely(handler == as_handler()) ? SIG_DFL : handler;
 }
 
 static void exits(int status, void *nothing)
@@ -70,17 +82,29 @@ __attribute__((destructor)) static void all_has_ended(void)
 	gmt_flight_write_again();
 }
 
+static void replace(int number)
+{
+	struct sigaction now, ours = {.sa_handler = as_handler(), .sa_flags = SA_ONSTACK | SA_RESTART};
+	if (__sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+		__sigaction(number, &ours, NULL);
+}
+
 /* Signals do not end process 1 by default. */
 void gmt_flight_ends(void)
 {
 	on_exit(exits, NULL);
 	at_quick_exit(exits_quickly);
 	replaced = getpid() != 1;
-	for (size_t i = 0; i < sizeof ending / sizeof *ending && replaced; i++) {
-		struct sigaction now, ours = {.sa_handler = stand_in, .sa_flags = SA_ONSTACK | SA_RESTART};
-		if (__sigaction(ending[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL)
-			__sigaction(ending[i], &ours, NULL);
-	}
+	for (size_t i = 0; i < sizeof ending / sizeof *ending && replaced; i++)
+		replace(ending[i]);
+}
+
+void gmt_flight_forgives(void)
+{
+#ifdef __x86_64__
+	forgiving = true;
+	replace(SIGSEGV);
+#endif
 }
 
 #ifndef GMT_NO_DLSYM /* sanitizers define these, too */

@@ -337,6 +337,8 @@ static bool connect_once(const char *dir, const char *log, const char *probes)
 		bool logs = !first && gmt_flight_begin(log), probed = gmt_usdt_begin(probes);
 		if (logs)
 			gmt_flight_ends();
+		if (first || logs || probed)
+			gmt_flight_forgives();
 		atomic_store_explicit(&gmt_session.state, first || logs || probed ? GMT_STATE_ON : GMT_STATE_OFF, memory_order_release);
 	}
 	pthread_mutex_unlock(&starting);

@@ -48,6 +48,7 @@ static int fake_clock(struct timespec *t)
 #define gmt_clock_refused refused_fake
 #define gmt_clock_permitted permitted_fake
 #define gmt_clock_of_core of_core_fake
+#define gmt_clock_trapped trapped_fake
 #define gmt_system_clock system_clock_fake
 #include "../base/clock.c"
 

@@ -4,9 +4,12 @@
 
 #include <dirent.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static char folder[] = "/tmp/gpumemtop-flight-XXXXXX";
@@ -139,6 +142,96 @@ TEST(a_flight_log_has_a_record_of_a_fault)
 	EQUAL(ended(faults) & 0x7f, SIGSEGV);
 	check_record(-1, SIGSEGV);
 }
+
+#ifdef __x86_64__
+
+/* By an instruction of our own, which no hook sees. */
+static void give_up_the_counter(void)
+{
+	long result;
+	__asm__ volatile("syscall" : "=a"(result) : "0"((long)SYS_prctl), "D"((long)PR_SET_TSC), "S"((long)PR_TSC_SIGSEGV) : "rcx", "r11", "memory");
+	EQUAL(result, 0);
+}
+
+static void creates_without_counter(void)
+{
+	struct timespec pause = {.tv_nsec = 5000000};
+	world.context = new_context();
+	OK(clReleaseMemObject(new_buffer(64)));
+	nanosleep(&pause, NULL); /* the clock finds its rate */
+	OK(clReleaseMemObject(new_buffer(64)));
+	give_up_the_counter();
+	for (int i = 0; i < 1000; i++)
+		OK(clReleaseMemObject(new_buffer(64)));
+}
+
+static void returns_without_counter(void)
+{
+	creates_without_counter();
+	exit(8);
+}
+
+TEST(a_flight_log_needs_no_counter)
+{
+	logs();
+	EQUAL(ended(returns_without_counter), 8 << 8);
+	EQUAL(files(), 1);
+	EQUAL(record.total.creates, 1002);
+	EQUAL(record.status, 8);
+}
+
+static void faults_without_counter(void)
+{
+	creates_without_counter();
+	struct sigaction before;
+	CHECK(sigaction(SIGSEGV, NULL, &before) == 0 && before.sa_handler == SIG_DFL);
+	*(volatile int *)nowhere = 0;
+}
+
+static void times_pass(void)
+{
+	uint64_t latest = 0, count = events(GMT_KIND_CREATE);
+	EQUAL(count, 1002);
+	for (size_t i = 0; i < 500; i++) {
+		struct gmtevent event = event_before(500 - i);
+		CHECK(event.time >= latest);
+		latest = event.time;
+	}
+}
+
+TEST(a_session_needs_no_counter)
+{
+	session_open((struct options){.observe = true});
+	creates_without_counter();
+	times_pass();
+}
+
+TEST(a_pool_needs_no_counter)
+{
+	session_open((struct options){0});
+	creates_without_counter();
+	times_pass();
+}
+
+TEST(another_fault_ends_a_watched_program)
+{
+	session_open((struct options){.observe = true});
+	EQUAL(ended(faults_without_counter) & 0x7f, SIGSEGV);
+}
+
+static void gets_a_signal(void)
+{
+	world.context = new_context();
+	kill(getpid(), SIGSEGV);
+}
+
+TEST(a_signal_of_a_fault_ends_a_watched_program)
+{
+	session_open((struct options){.observe = true});
+	EQUAL(ended(gets_a_signal) & 0x7f, SIGSEGV);
+}
+
+#endif
 
 static void at_once(void)
 {

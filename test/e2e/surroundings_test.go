@@ -436,7 +436,7 @@ func TestUntimedPrograms(t *testing.T) {
 		t.Skip("elsewhere the kernel does not let a thread give up the counter")
 	}
 	preloaded := libraryIn(t, t.TempDir())
-	for how, creates := range map[string]uint64{"first": 4000, "prctl": 4000, "syscall": 4000, "thread": 6000, "strict": 4000} {
+	for how, creates := range map[string]uint64{"first": 4000, "prctl": 4000, "syscall": 4000, "unseen": 4000, "thread": 6000, "strict": 4000} {
 		args := []string{fault("untimed"), how, "2000"}
 		bare := runBare(t, args...)
 		for _, policy := range []string{"none", "futhark", "slab"} {
