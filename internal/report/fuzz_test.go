@@ -18,12 +18,13 @@ func FuzzReport(f *testing.F) {
 	f.Add([]byte{10, 0, 2, 1, 1, 1, 4, 4, 0, 12, 0, 4, 1, 1, 0, 0, 0, 0, 10, 0, 1, 1, 2, 1, 4, 4, 0})
 	f.Add([]byte{10, 1, 0, 1, 2, 1, 255, 255, 0, 16, 0, 0, 0, 0, 1, 0, 0, 0, 5, 2, 0, 1, 0, 0, 9, 9, 9})
 	f.Add([]byte{21, 0, 0, 1, 1, 1, 4, 4, 0, 10, 0, 2, 33, 1, 2, 2, 2, 0, 12, 0, 5, 33, 1, 2, 2, 0, 0, 15, 0, 0, 32, 1, 2, 0, 2, 0})
+	f.Add([]byte{5, 0, 2, 1, 1, 1, 4, 4, 0}) // a policy that would clear the terminal
 	f.Add([]byte("*00A00\xc4\xc4\xc4000000000"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := &tape{}
 		o := analysis.Options{Header: recording.Header{Policy: "slab", ClockNS: origin}}
 		if len(data) > 0 {
-			o.Header.Policy = []string{"slab", "futhark", "none", "mantissa", "later"}[data[0]%5]
+			o.Header.Policy = []string{"slab", "futhark", "none", "mantissa", "later", "slab\x1b[2J\n"}[data[0]%6]
 			o.Since, o.Until = time.Duration(data[0]&1)<<20, time.Duration(data[0]&2)<<30
 		}
 		for len(data) >= 9 {
