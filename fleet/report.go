@@ -33,7 +33,7 @@ type outcome struct {
 	PeakReserved uint64               `json:"peak_reserved"`
 	SavedNS      uint64               `json:"driver_calls_saved_ns"`
 	WallSeconds  float64              `json:"wall_seconds"`
-	Leaks        []report.LeakSummary `json:"leaks"`
+	Leaks        []analysis.Leak      `json:"leaks"`
 	Findings     []stats.Finding      `json:"findings"`
 	Diagnoses    []analysis.Diagnosis `json:"diagnoses"`
 }
@@ -63,10 +63,13 @@ func reportOne(reader *recording.Reader) (*outcome, error) {
 	}
 	run, data := figures.Recorded(a), report.NewData(a)
 	exact := func(f *figures.Figure) uint64 { return f.Of(run).Exact }
+	if data.HeldAtExit {
+		data.Leaks = nil // what a signal left is none
+	}
 	return &outcome{
 		Hits: exact(figures.Hits), Misses: exact(figures.Misses), PeakInUse: exact(figures.PeakInUse), PeakReserved: exact(figures.PeakReserved),
 		SavedNS: exact(figures.Saved), WallSeconds: figures.WallTime.Of(run).Number / 1e9,
-		Leaks: data.Summary.Leaks, Findings: data.Findings, Diagnoses: data.Diagnoses,
+		Leaks: data.Leaks, Findings: data.Findings, Diagnoses: data.Diagnoses,
 	}, nil
 }
 
@@ -178,7 +181,7 @@ func (f *outcome) each(take func(shared)) {
 	}
 	for i := range f.Leaks {
 		l := &f.Leaks[i]
-		take(shared{Kind: "leak", Tag: l.Tag, Count: l.Buffers, Bytes: l.Bytes})
+		take(shared{Kind: "leak", Tag: l.Name, Count: l.Buffers, Bytes: l.Bytes})
 	}
 	for i := range f.Diagnoses {
 		d := &f.Diagnoses[i]

@@ -178,7 +178,7 @@ func once[T any](ctx context.Context, w *work, e *entry, options string, read fu
 }
 
 // version is part of the names of what is kept: what other versions kept does not count.
-const version = 2
+const version = 3
 
 // groupsMost bounds the parts of a program's cross-validation. Of more jobs, several count as one, by their names.
 const groupsMost = 1024

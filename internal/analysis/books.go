@@ -26,8 +26,11 @@ type site struct {
 
 	row            *row
 	creates, total uint64 // of all its buffers
-	leaked         uint64 // bytes
+	leaked         leftover
 }
+
+// leftover is what a process never released.
+type leftover struct{ buffers, bytes, oldest, retained uint64 }
 
 func (b *books) site(process, tag uint32) *site {
 	place := &b.cache[(tag^process<<4)&255]

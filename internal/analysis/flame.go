@@ -43,7 +43,7 @@ func (f *Frame) add(s *site, k *peak) {
 	f.Peak += count(k.at(s).inUse)
 	f.Total += s.total
 	f.Creates += s.creates
-	f.Leaked += s.leaked
+	f.Leaked += s.leaked.bytes
 }
 
 // frames are the nodes of a tree without its root, by parent and name.

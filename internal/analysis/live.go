@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -228,37 +227,13 @@ func over(s *stats.Snapshot) bool {
 	return len(s.Processes) > 0 && !slices.ContainsFunc(s.Processes, func(p stats.Process) bool { return p.State == stats.Running })
 }
 
-// leaked is what the processes of a snapshot, which have all ended, left behind, by call site. Of processes that share a row the call
-// sites are not known: that is one without a name.
+// leaked is what the processes of a snapshot, which have all ended, left behind, by call site.
 func leaked(s *stats.Snapshot) []Leak {
-	sites := map[string]*Leak{}
-	for i := range s.Processes {
-		p := &s.Processes[i]
-		tags := p.Tags
-		switch {
-		case p.Totals.LiveBuffers == 0:
-			continue
-		case len(s.Processes) == 1:
-			tags = s.Tags
-		case p.Folded > 0:
-			tags = []stats.Tag{{Live: p.Totals.LiveBuffers, InUse: p.Totals.InUse}}
-		}
-		for k := range tags {
-			t := &tags[k]
-			if t.Live == 0 {
-				continue
-			}
-			if sites[t.Name] == nil {
-				sites[t.Name] = &Leak{Name: t.Name, Stack: t.Stack}
-			}
-			sites[t.Name].Buffers += t.Live
-			sites[t.Name].Bytes += t.InUse
-		}
-	}
 	var list []Leak
-	for _, name := range slices.Sorted(maps.Keys(sites)) {
-		list = append(list, *sites[name])
+	for _, t := range s.Left() {
+		list = append(list, Leak{Name: t.Name, Stack: t.Stack, Buffers: t.Live, Bytes: t.InUse})
 	}
+	slices.SortFunc(list, func(a, b Leak) int { return cmp.Compare(a.Name, b.Name) })
 	sortLeaks(list)
 	return list
 }

@@ -33,8 +33,7 @@ func New(src recording.Source, o Options) (*Analysis, error) {
 	if err := each(src, second.step); err != nil {
 		return nil, err
 	}
-	// What lives where a recording breaks off is reported as in use.
-	second.cut = recording.GoesOn(src) && (o.Whole || o.Until > 0)
+	second.cut = recording.GoesOn(src)
 	a := second.finish()
 	a.Damage = recording.DamageOf(src)
 	fillLists(reflect.ValueOf(a))

@@ -3,6 +3,7 @@ package analysis
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
@@ -24,8 +25,6 @@ type row struct {
 	lag       stats.Histogram
 	lagBytes  float64 // byte seconds
 	lagTaken  float64 // of these, before the last create of the run: others could have had the memory
-
-	leaked struct{ buffers, bytes, oldest, retained uint64 }
 }
 
 // row returns the row of a call site. It makes one on first use.
@@ -155,13 +154,38 @@ func (x *run) temporaries() []Temporary {
 }
 
 // leaks returns what processes left behind. Buffers of processes that run on after the part are no leaks.
+// Nor is what killed ones held, where others leaked.
 func (x *run) leaks() []Leak {
-	var list []Leak
-	for _, w := range x.sortedRows() {
-		if l := &w.leaked; l.buffers > 0 {
-			list = append(list, Leak{Name: w.name, Stack: w.stack, Buffers: l.buffers, Bytes: l.bytes, Oldest: x.since(l.oldest), Retained: l.retained})
+	killed := map[uint32]bool{}
+	for i := range x.snapshot.Processes {
+		p := &x.snapshot.Processes[i]
+		killed[p.Number] = p.Aborted() && !x.snapshot.HeldAtExit()
+	}
+	rows := map[*row]*Leak{}
+	for _, s := range x.books.sorted() {
+		l, w := &s.leaked, x.row(s)
+		if killed[s.process] {
+			*l = leftover{}
+		}
+		if *l == (leftover{}) || !w.wanted {
+			continue
+		}
+		of := rows[w]
+		if of == nil {
+			of = &Leak{Name: w.name, Stack: w.stack, Oldest: math.MaxUint64}
+			rows[w] = of
+		}
+		if of.Bytes += l.bytes; l.buffers > 0 {
+			of.Buffers, of.Retained, of.Oldest = of.Buffers+l.buffers, of.Retained+l.retained, min(of.Oldest, x.since(l.oldest))
 		}
 	}
+	var list []Leak
+	for _, l := range rows {
+		if l.Buffers > 0 {
+			list = append(list, *l)
+		}
+	}
+	slices.SortFunc(list, func(a, b Leak) int { return cmp.Compare(a.Name, b.Name) })
 	sortLeaks(list)
 	return list
 }
@@ -174,11 +198,10 @@ func sortLeaks(list []Leak) {
 
 // left counts a buffer that its process left behind. If the program gave up its last reference, only its memory counts:
 // a sub-buffer keeps it.
-func (w *row) left(s *site, o *heap.Object) {
-	l := &w.leaked
+func (s *site) left(o *heap.Object) {
+	l := &s.leaked
 	if o.Owns {
 		l.bytes += o.Granted
-		s.leaked += o.Granted
 	}
 	if o.Released {
 		return

@@ -259,7 +259,7 @@ func (x *run) Freed(p *heap.Process, o *heap.Object, how heap.How) {
 	x.spent.end(x, p, o)
 	switch {
 	case how == heap.Leaked:
-		w.left(s, o)
+		s.left(o)
 	case how == heap.Cut:
 	case x.record != nil && x.record.CarriedOver(): // it never lived in this part, or goes on as something larger
 		if o.CarriedOver && w.before() {

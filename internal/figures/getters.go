@@ -33,12 +33,15 @@ func (s *Subject) ofUses(n uint64) Value {
 func leakedBytes(l *analysis.Leak) uint64   { return l.Bytes }
 func leakedBuffers(l *analysis.Leak) uint64 { return l.Buffers }
 
-// leaked adds up leaks: those of a call site, or all for "".
+// leaked adds up leaks: those of a call site, or all for "". What processes held when a signal ended them is none.
 func (s *Subject) leaked(site string, of func(*analysis.Leak) uint64) Value {
 	if s.State == analysis.GoesOn {
 		return unknown(goesOn)
 	}
 	var sum uint64
+	if s.Run.HeldAtExit() {
+		return whole(0)
+	}
 	for i := range s.Leaks {
 		if l := &s.Leaks[i]; site == "" || l.Name == site {
 			sum += of(l)

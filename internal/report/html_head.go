@@ -286,7 +286,10 @@ func (v *view) tiles() []htmlTile {
 	if v.a.Run.Header.Attached {
 		tiles = v.watchedTiles(peak)
 	}
-	buffers := figures.LeakedBuffers.Of(v.run).Exact
+	var buffers, bytes uint64
+	for i := range v.a.Leaks {
+		buffers, bytes = buffers+v.a.Leaks[i].Buffers, bytes+v.a.Leaks[i].Bytes
+	}
 	leaked := htmlTile{figures.Leaked.Name, "none", "every buffer was released"}
 	if v.a.Grew() {
 		leaked.Note += " at last, but memory grew with the iterations"
@@ -295,7 +298,7 @@ func (v *view) tiles() []htmlTile {
 	case v.continues() && t.InUse > 0 && (buffers == 0 || v.unsure()):
 		leaked = htmlTile{"in use at the end", v.amount(figures.InUse), "the program continues and may release all of it"}
 	case buffers > 0:
-		leaked = htmlTile{figures.Leaked.Name, v.amount(figures.Leaked), things(buffers, "buffer") + " at " + things(uint64(len(v.a.Leaks)), "call site")}
+		leaked = htmlTile{figures.Leaked.Name, v.sizeText(bytes), things(buffers, "buffer") + " at " + things(uint64(len(v.a.Leaks)), "call site")}
 		if v.s.HeldAtExit() {
 			leaked.Name = "held at exit"
 		} else if v.s.Lost > 0 {

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -101,6 +102,34 @@ func TestKilledInHTML(t *testing.T) {
 	}
 	if strings.Contains(page, "<dt>leaked") || !strings.Contains(page, "<dt>held at exit</dt>") {
 		t.Errorf("what it held is a leak:\n%s", page[strings.Index(page, "Key figures"):][:800])
+	}
+}
+
+// TestKilledBesideALeak: where one process leaks, what another held that was killed is no leak.
+func TestKilledBesideALeak(t *testing.T) {
+	var run []wire.Record
+	for i, status := range []int16{137, 0} {
+		process, size := uint32(i+1), uint64(4096)<<i
+		run = append(run, wire.Record{Process: process, Thread: 1, Event: wire.Event{
+			Kind: wire.KindCreate, Time: randomrun.Start, Outcome: wire.OutcomeMiss, Object: 1, Link: 1, Size: size, Granted: size, Tag: 1,
+		}}, wire.Record{Process: process, Event: wire.ExitFields{Time: randomrun.Start + 9, Status: status}.Event()})
+	}
+	tape := &randomrun.Tape{Records: run}
+	a, err := analysis.New(tape, analysis.Options{Whole: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := NewData(a)
+	leaked := figures.Leaked.Of(figures.Recorded(a)).Exact
+	if len(d.Leaks) != 1 || d.Leaks[0].Bytes != 8192 || len(d.Summary.Leaks) != 1 || d.Summary.Leaks[0].Bytes != 8192 || d.HeldAtExit || leaked != 8192 {
+		t.Errorf("%+v, %+v, leaked %d", d.Leaks, d.Summary.Leaks, leaked)
+	}
+	if text := strings.Join(leakLines(a.Snapshot), "\n"); !strings.Contains(text, "1 buffer (8.00 KiB) never released") {
+		t.Error(text)
+	}
+	tape.Records = run[:2] // held by one that was killed
+	if a, err = analysis.New(tape, analysis.Options{Whole: true}); err != nil || figures.Leaked.Of(figures.Recorded(a)).Exact != 0 || len(a.Leaks) != 1 {
+		t.Errorf("%v, leaked %v", err, a.Leaks)
 	}
 }
 

@@ -245,7 +245,7 @@ func (s *Summary) mistakes(from *stats.Snapshot) {
 	for i := range from.PostMortems {
 		s.OutOfMemory = append(s.OutOfMemory, postMortemSummary(&from.PostMortems[i], from.Started))
 	}
-	for _, t := range leaks(from.Tags) {
+	for _, t := range leaks(from) {
 		s.Leaks = append(s.Leaks, LeakSummary{Tag: t.Name, Stack: t.Stack, Buffers: t.Live, Bytes: t.InUse})
 	}
 }

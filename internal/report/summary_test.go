@@ -206,6 +206,7 @@ func TestSummaryTextBound(t *testing.T) {
 		s.Findings = append(s.Findings, stats.Finding{Kind: wire.DiagDoubleRelease, Function: "x\r\ny", Tag: "\x1b", Count: 1})
 		s.Processes = append(s.Processes, stats.Process{Program: "x\ny"})
 	}
+	s.Processes[0].Tags, s.Processes[0].Totals.LiveBuffers = s.Tags, 250
 	summary := NewSummary(s)
 	var b bytes.Buffer
 	if err := summary.WriteText(&b); err != nil {

@@ -234,8 +234,8 @@ func commandLine(s *stats.Snapshot) string {
 }
 
 // leaks returns the tags with objects that were never released, those with the most memory first.
-func leaks(tags []stats.Tag) []*stats.Tag {
-	live := slices.DeleteFunc(tagsByPeak(tags), func(t *stats.Tag) bool { return t.Live == 0 })
+func leaks(s *stats.Snapshot) []*stats.Tag {
+	live := tagsByPeak(s.Left())
 	slices.SortStableFunc(live, func(a, b *stats.Tag) int { return cmp.Compare(b.InUse, a.InUse) })
 	return live
 }
@@ -266,8 +266,12 @@ func leakLines(s *stats.Snapshot) []string {
 	case s.Lost > 0:
 		how = "perhaps not released: their releases may be among the lost events"
 	}
-	lines := []string{fmt.Sprintf("  %-10s %s (%s) %s", label, units.Count(s.Totals.LiveBuffers, "buffer"), sizeText(s, s.Totals.InUse), how)}
-	tags := leaks(s.Tags)
+	var buffers, bytes uint64
+	tags := leaks(s)
+	for _, t := range tags {
+		buffers, bytes = buffers+t.Live, bytes+t.InUse
+	}
+	lines := []string{fmt.Sprintf("  %-10s %s (%s) %s", label, units.Count(buffers, "buffer"), sizeText(s, bytes), how)}
 	for _, tag := range tags[:min(topTags, len(tags))] {
 		lines = append(lines, fmt.Sprintf("             %d (%s) at %s", tag.Live, units.FormatLong(tag.InUse), units.CutName(tag.Name, nameWidth)))
 		for _, frame := range tag.Stack[:min(stackLines, len(tag.Stack))] {

@@ -141,6 +141,36 @@ func (s *Snapshot) HeldAtExit() bool {
 	return held
 }
 
+// Left is what processes left behind, by call site. Where some leaked, what others held that were killed is none of it. Of processes that
+// share a row the call sites are not known: that is one without a name.
+func (s *Snapshot) Left() (left []Tag) {
+	held := s.HeldAtExit()
+	for i := range s.Processes {
+		p := &s.Processes[i]
+		tags := p.Tags
+		switch {
+		case p.Totals.LiveBuffers == 0 || p.Aborted() && !held:
+			continue
+		case len(s.Processes) == 1:
+			tags = s.Tags
+		case p.Folded > 0:
+			tags = []Tag{{Live: p.Totals.LiveBuffers, InUse: p.Totals.InUse}}
+		}
+		for j := range tags {
+			at := slices.IndexFunc(left, func(t Tag) bool { return t.Name == tags[j].Name })
+			switch {
+			case tags[j].Live == 0:
+			case at < 0:
+				left = append(left, tags[j])
+			default:
+				left[at].Live += tags[j].Live
+				left[at].InUse += tags[j].InUse
+			}
+		}
+	}
+	return left
+}
+
 // AbortedBy says what ended the processes that did not release what they held.
 func (s *Snapshot) AbortedBy() string {
 	by, holders := "a signal", s.HeldAtExit()

@@ -2,14 +2,18 @@ package tables
 
 import "maps"
 
-// near adds up how long a process had more than nine tenths of its peak in use, exactly. The peak is known at the end only: until
-// then it keeps times by levels, of those that are near the peak so far.
+// near adds up how long a process had more than nine tenths of its peak in use. The peak is known at the end only: until then it keeps
+// times by levels, of those that are near the peak so far. That is exact up to levelsMost/2 of them; of more, levels that are next to
+// each other share an entry, and one entry may count though a part of it, less than a two-thousandth of the peak, is not near.
 type near struct {
-	levels      map[int64]uint64 // ns by bytes in use
-	kept        int              // levels after the last clean-up
+	levels      map[int64]uint64 // ns by bytes in use, rounded up
+	grain       int64            // width of an entry in bytes, less one
 	peak, level int64
 	since       uint64 // time from which on level is in use
 }
+
+// levelsMost bounds the levels of a process.
+const levelsMost = 4096
 
 func (n *near) isNear(level int64) bool { return level > n.peak-n.peak/10 }
 
@@ -19,12 +23,8 @@ func (n *near) note(level int64, now uint64, real bool) {
 		return
 	}
 	n.count(now)
-	if n.level = level; !real || level <= n.peak {
-		return
-	}
-	if n.peak = level; len(n.levels) > 2*n.kept+64 {
-		maps.DeleteFunc(n.levels, func(level int64, _ uint64) bool { return !n.isNear(level) })
-		n.kept = len(n.levels)
+	if n.level = level; real {
+		n.peak = max(n.peak, level)
 	}
 }
 
@@ -33,9 +33,24 @@ func (n *near) count(now uint64) {
 		if n.levels == nil {
 			n.levels = map[int64]uint64{}
 		}
-		n.levels[n.level] += now - n.since
+		if n.levels[n.level|n.grain] += now - n.since; len(n.levels) > levelsMost {
+			n.tidy()
+		}
 	}
 	n.since = max(n.since, now)
+}
+
+// tidy forgets levels that are not near any more, and puts others together while there are too many.
+func (n *near) tidy() {
+	maps.DeleteFunc(n.levels, func(level int64, _ uint64) bool { return !n.isNear(level) })
+	for len(n.levels) > levelsMost/2 {
+		n.grain = 2*n.grain + 1
+		fewer := make(map[int64]uint64, len(n.levels))
+		for level, ns := range n.levels {
+			fewer[level|n.grain] += ns
+		}
+		n.levels = fewer
+	}
 }
 
 // end returns the time in ns until the end.

@@ -36,9 +36,6 @@ func TestNear(t *testing.T) {
 		if got := n.end(now + 100); got != want || want == 0 {
 			t.Errorf("seed %d: %d ns, want %d", seed, got, want)
 		}
-		if len(n.levels) > 4*64+2000 {
-			t.Errorf("%d levels are kept", len(n.levels))
-		}
 	}
 	var carried near
 	carried.note(1000, 5, false) // comes before a part of a recording
@@ -46,5 +43,33 @@ func TestNear(t *testing.T) {
 	carried.note(100, 7, true)
 	if got := carried.end(25); got != 20 || carried.peak != 100 {
 		t.Errorf("%d ns near %d", got, carried.peak)
+	}
+}
+
+// TestNearWithManyLevels stays within its bound, and is exact except for one entry.
+func TestNearWithManyLevels(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	n, now, levels := near{}, uint64(0), map[int64]uint64{}
+	for range 200_000 {
+		level := 1 << 30 * (90 + random.Int64N(int64(11+now/2e6))) / 100
+		level += random.Int64N(1 << 20)
+		n.note(level, now, true)
+		step := 1 + random.Uint64N(100)
+		levels[level] += step
+		if now += step; len(n.levels) > levelsMost {
+			t.Fatalf("%d levels are kept", len(n.levels))
+		}
+	}
+	var least, most uint64
+	for level, ns := range levels {
+		if n.isNear(level) {
+			least += ns
+		}
+		if n.isNear(level + n.grain) {
+			most += ns
+		}
+	}
+	if got := n.end(now); got < least || got > most || most > least*101/100 || n.grain == 0 || n.grain > n.peak/2000 {
+		t.Errorf("%d ns, want %d to %d; entries of %d", got, least, most, n.grain)
 	}
 }
