@@ -225,6 +225,26 @@ func TestSanitized(t *testing.T) {
 	}
 }
 
+// A leak checker that is linked into a program is seen by libraries only if the program exports it.
+func TestHidesLeakCheck(t *testing.T) {
+	source := filepath.Join(t.TempDir(), "x.c")
+	if err := os.WriteFile(source, []byte("int main(void) { return 0; }\nint __lsan_disable(void) { return 0; }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		flags []string
+		want  bool
+	}{"hidden": {nil, true}, "exported": {[]string{"-rdynamic"}, false}, "none": {[]string{"-D__lsan_disable=other"}, false}} {
+		program := filepath.Join(filepath.Dir(source), name)
+		if out, err := exec.Command("cc", append(c.flags, "-o", program, source)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if got := hidesLeakCheck(program); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
 func TestObstacle(t *testing.T) {
 	dir := t.TempDir()
 	shell, err := os.ReadFile("/bin/sh")

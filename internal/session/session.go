@@ -218,6 +218,9 @@ func (s *Session) start() error {
 		if needs(path, "libasan.so") {
 			env = sanitized(env)
 		}
+		if hidesLeakCheck(path) {
+			s.options.Warn("what drivers leak in gpumemtop's calls may count as leaks of " + s.options.Name + ": link its sanitizer with -rdynamic")
+		}
 	}
 	s.cmd = &exec.Cmd{
 		Path: path,

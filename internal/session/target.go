@@ -185,6 +185,22 @@ func needs(path, library string) bool {
 	return err == nil && slices.ContainsFunc(libraries, func(name string) bool { return strings.HasPrefix(name, library) })
 }
 
+// hidesLeakCheck reports whether a program has a leak checker linked into it that libraries cannot ask to look away.
+func hidesLeakCheck(path string) bool {
+	f, err := elf.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // only read
+	has := func(list []elf.Symbol, name string, defined bool) bool {
+		return slices.ContainsFunc(list, func(s elf.Symbol) bool { return s.Name == name && (s.Section != elf.SHN_UNDEF) == defined })
+	}
+	all, _ := f.Symbols() // none, if it is stripped
+	exported, _ := f.DynamicSymbols()
+	const off, asks = "__lsan_disable", "__lsan_is_turned_off" // a checker that is linked into a program asks it for the second
+	return (has(all, off, true) || has(exported, asks, false)) && !has(exported, off, true)
+}
+
 // privileged says whether the kernel would give the program rights that the caller lacks, which makes the dynamic
 // linker ignore preload libraries with a path.
 func privileged(path string) string {
