@@ -190,6 +190,11 @@ func newComparison(a, b *analysis.Analysis) *comparison {
 	}
 }
 
+// length returns how long the longer run took, ns.
+func (c *comparison) length() float64 {
+	return max(figures.WallTime.Of(c.a).Number, figures.WallTime.Of(c.b).Number)
+}
+
 // figures returns what is compared.
 func (c *comparison) figures() (list []*figures.Figure) {
 	for _, f := range figures.All() {
@@ -209,7 +214,7 @@ func (c *comparison) add(list []Change, f *figures.Figure, a, b figures.Value) [
 		}
 		return append(list, once(f, a.Number, b.Number))
 	case figures.Duration:
-		return append(list, timed(f, a.Number, b.Number, max(figures.WallTime.Of(c.a).Number, figures.WallTime.Of(c.b).Number)))
+		return append(list, timed(f, a.Number, b.Number, c.length()))
 	case figures.Proportion:
 		return append(list, proportion(f, a, b))
 	case figures.Events:
@@ -217,7 +222,7 @@ func (c *comparison) add(list []Change, f *figures.Figure, a, b figures.Value) [
 	case figures.TimedEvents:
 		return append(list, events(f, a, b, c.same && !c.timed))
 	case figures.Median:
-		return append(list, medians(f, a, b))
+		return append(list, medians(f, a, b, c.length()))
 	default:
 		return list
 	}

@@ -109,6 +109,24 @@ func TestSlightTimes(t *testing.T) {
 	}
 }
 
+// TestSlightMedians: medians of calls that make no part of the run have no percentage, however many times as long they are.
+func TestSlightMedians(t *testing.T) {
+	for want, calls := range map[string]int{"30ns of 605 656ns of 14 +626ns ▲": 605, "30ns of 20000 656ns of 14 +626ns +2086.7 % ▲": 20_000} {
+		run := func(took []uint64) *analysis.Analysis {
+			return &analysis.Analysis{Snapshot: &stats.Snapshot{Started: 1, Finished: 1 + 1_000_000_000}, ReleaseCost: costs(took...)}
+		}
+		var text bytes.Buffer
+		if err := Runs(run(slices.Repeat([]uint64{30}, calls)), run(slices.Repeat([]uint64{650}, 14))).WriteText(&text, "a", "b", 0); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(text.String()) {
+			if got, ok := strings.CutPrefix(strings.Join(strings.Fields(line), " "), "driver release "); ok && got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		}
+	}
+}
+
 // TestMannWhitney compares the statistic with a result computed by hand: of 25 pairs b is longer in 20 and ties in 2.
 func TestMannWhitney(t *testing.T) {
 	a, b := costs(1, 2, 3, 4, 9), costs(4, 5, 6, 9, 10)

@@ -55,9 +55,11 @@ func events(f *figures.Figure, a, b figures.Value, same bool) Change {
 }
 
 // medians compares the median durations of driver calls. The test is of ranks, which one slow call hardly changes. It gives
-// no probability where the ranks do not say what the medians say.
-func medians(f *figures.Figure, a, b figures.Value) Change {
+// no probability where the ranks do not say what the medians say. The longer run took some ns: a difference that is less than a hundredth
+// of them for all calls is no part of anything.
+func medians(f *figures.Figure, a, b figures.Value, run float64) Change {
 	c := Change{Figure: f, A: a.Number, B: b.Number, OfA: a.Of, OfB: b.Of, Test: Ranks, P: 1}
+	c.slight = math.Abs(c.Delta())*float64(max(a.Of, b.Of)) < thresholdRun*run
 	if min(a.Of, b.Of) < callsLeast {
 		return c
 	}
