@@ -43,7 +43,7 @@ func newTape(loaded *replay.Loaded, whole bool, capacity uint64) *Tape {
 
 // Run replays the present configuration and others; nil: this version has no such configuration, or nothing was requested.
 func (t *Tape) Run(present replay.Configuration, list []analysis.Trial) *analysis.Replays {
-	now, err := t.outcome(present)
+	now, _, err := t.outcome(present)
 	if err != nil || now.Requests == 0 {
 		return nil
 	}
@@ -56,21 +56,23 @@ func (t *Tape) Run(present replay.Configuration, list []analysis.Trial) *analysi
 		if _, known := r.Outcomes[trial]; known {
 			continue
 		}
-		if o, err := t.outcome(c); err == nil { // else the policy refuses the value
+		o, planned, err := t.outcome(c)
+		if err == nil && (planned > 0 || c.Policy != replay.LayoutPolicy) { // else the policy refuses the value, or has no layout
 			r.Outcomes[trial] = o
 		}
 	}
 	return r
 }
 
-func (t *Tape) outcome(c replay.Configuration) (analysis.Outcome, error) {
-	o := c.HeldOptions()
-	o.Capacity = t.capacity
-	r, err := t.loaded.Run(o)
+// outcome replays a configuration. planned are the requests that a layout served.
+func (t *Tape) outcome(c replay.Configuration) (o analysis.Outcome, planned uint64, err error) {
+	options := c.HeldOptions()
+	options.Capacity = t.capacity
+	r, err := t.loaded.Run(options)
 	if err != nil {
-		return analysis.Outcome{}, err
+		return o, 0, err
 	}
-	return analysis.Outcome{Hits: r.Hits, Requests: r.Hits + r.Misses, PeakReserved: r.PeakReserved, Failures: r.Failures}, nil
+	return analysis.Outcome{Hits: r.Hits, Requests: r.Hits + r.Misses, PeakReserved: r.PeakReserved, Failures: r.Failures}, r.Arena.Planned, nil
 }
 
 // Replayer replays for a dashboard, one tape at a time, in a goroutine that ends with it. Its methods are for any goroutine. Make one with

@@ -15,7 +15,7 @@ import (
 
 var (
 	now    = replay.Configuration{Policy: "futhark"}
-	others = []analysis.Trial{{Policy: "arena"}, {Policy: "futhark", Limit: "max_per_tag", Value: "1"}, {Policy: "futhark", Limit: "none", Value: "1"}}
+	others = []analysis.Trial{{Policy: "slab"}, {Policy: "futhark", Limit: "max_per_tag", Value: "1"}, {Policy: "futhark", Limit: "none", Value: "1"}}
 )
 
 // TestLive: what is kept beside a run gives what the recording of it gives, at the end; before, it says that it is a part.
@@ -48,6 +48,29 @@ func TestLive(t *testing.T) {
 		got, want := l.Tape().Run(now, others), recorded.Run(now, others)
 		if want == nil || len(want.Outcomes) != 2 || want.Part != "" || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, want %+v", file, got, want)
+		}
+	}
+}
+
+// TestArenaWithoutALayout: what arena does where it has no layout is no reason to name it.
+func TestArenaWithoutALayout(t *testing.T) {
+	arena := analysis.Trial{Policy: "arena"}
+	for name, repeats := range map[string]bool{"a loop": true, "no loop": false} {
+		p := labtest.New()
+		for n := range uint64(2000) {
+			size := 4096 * (1 + n%4)
+			if !repeats {
+				size = 4096 + 64*n
+			}
+			p.Create(n+1, size)
+			p.Release(n+1, wire.OutcomeCached)
+		}
+		tape, err := Read(p, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o, known := tape.Run(now, []analysis.Trial{arena}).Outcomes[arena]; known != repeats {
+			t.Errorf("%s: %+v, %t", name, o, known)
 		}
 	}
 }
