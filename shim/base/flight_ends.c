@@ -21,6 +21,7 @@ static const int ending[] = {SIGHUP, SIGINT, SIGTERM, SIGABRT, SIGSEGV, SIGBUS, 
 
 static bool replaced;  /* our handlers stand in for the defaults */
 static bool forgiving; /* one stands in for that of SIGSEGV, for our clock's sake */
+static bool told[NSIG]; /* the kernel tells ours of this signal whether it was a fault: not where the program's flags are kept */
 
 static bool ends(int number)
 {
@@ -32,16 +33,19 @@ static bool ends(int number)
 
 int __sigaction(int number, const struct sigaction *action, struct sigaction *before); /* not our hook */
 
-/* Then the signal does what it would have done at once, where it was raised. In a child of vfork() only that. */
+/*
+ * Then the signal does what it would have done at once, where it was raised: a fault comes again, with its address, when the
+ * instruction runs again, and what was sent is raised. In a child of vfork() only that.
+ */
 static void stand_in(int number, siginfo_t *info, void *context)
 {
-	(void)info;
 	if (number == SIGSEGV && gmt_clock_trapped(context, gmt_inside))
 		return;
 	struct sigaction usual = {.sa_handler = SIG_DFL};
 	gmt_flight_write(-1, number);
 	__sigaction(number, &usual, NULL);
-	raise(number); /* it comes when this handler has returned */
+	if (!told[number] || info->si_code <= 0)
+		raise(number); /* it comes when this handler has returned */
 }
 
 /* It is called with a context whether the flags ask for that or not, where it needs one. */
@@ -57,7 +61,10 @@ static sighandler_t as_handler(void)
 sighandler_t gmt_flight_instead(int number, sighandler_t handler)
 {
 	bool ours = (replaced && ends(number)) || (forgiving && number == SIGSEGV);
-	return gmt_unlikely(ours && handler == SIG_DFL) ? as_handler() : handler;
+	if (gmt_likely(!ours || handler != SIG_DFL))
+		return handler;
+	told[number] = false;
+	return as_handler();
 }
 
 sighandler_t gmt_flight_shown(sighandler_t handler)
@@ -84,9 +91,11 @@ __attribute__((destructor)) static void all_has_ended(void)
 
 static void replace(int number)
 {
-	struct sigaction now, ours = {.sa_handler = as_handler(), .sa_flags = SA_ONSTACK | SA_RESTART};
-	if (__sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+	struct sigaction now, ours = {.sa_sigaction = stand_in, .sa_flags = SA_ONSTACK | SA_RESTART | SA_SIGINFO};
+	if (__sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_DFL) {
+		told[number] = true;
 		__sigaction(number, &ours, NULL);
+	}
 }
 
 /* Signals do not end process 1 by default. */

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -217,6 +218,25 @@ TEST(another_fault_ends_a_watched_program)
 {
 	session_open((struct options){.observe = true});
 	EQUAL(ended(faults_without_counter) & 0x7f, SIGSEGV);
+}
+
+/* The fault itself ends a program, not a signal in its place: a debugger sees where it was, and what was read. */
+TEST(a_fault_keeps_its_address)
+{
+	session_open((struct options){.observe = true});
+	pid_t child = fork();
+	if (child == 0) {
+		CHECK(ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0);
+		faults();
+	}
+	siginfo_t last = {0};
+	for (int status; waitpid(child, &status, 0) == child && WIFSTOPPED(status);) {
+		CHECK(ptrace(PTRACE_GETSIGINFO, child, NULL, &last) == 0);
+		ptrace(PTRACE_CONT, child, NULL, WSTOPSIG(status));
+	}
+	EQUAL(last.si_signo, SIGSEGV);
+	EQUAL(last.si_code, SEGV_MAPERR);
+	EQUAL((uintptr_t)last.si_addr, nowhere);
 }
 
 static void gets_a_signal(void)
