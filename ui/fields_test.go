@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/measure"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
@@ -75,19 +76,19 @@ func TestUnknownDevice(t *testing.T) {
 	}
 }
 
-// TestAlarmsMoveNothing: what is left of them in the first line stays where it is.
+// TestAlarmsMoveNothing: what is left of them in the first line stays where it is, and so it does for a measurement.
 func TestAlarmsMoveNothing(t *testing.T) {
-	calm, loud := sampleSnapshot(), mistaken(sampleSnapshot())
-	loud.Lost = 7
-	var at [2]int
-	for i, s := range []*stats.Snapshot{calm, loud} {
+	calm, loud, measured := sampleSnapshot(), mistaken(sampleSnapshot()), sampleSnapshot()
+	loud.Lost, measured.Measured = 7, measure.Results{{Running: true}}
+	var at [3]int
+	for i, s := range []*stats.Snapshot{calm, loud, measured} {
 		line := strings.Split(screen(newTest((&calls{}).options(), 120, 36, s)), "\n")[0]
 		at[i] = width(line[:strings.Index(line, "policy")])
-		if i == 1 && !strings.Contains(line, "LOST 7 events") {
-			t.Errorf("no alarm in %s", line)
+		if say := [...]string{"gpumemtop", "LOST 7 events", " measuring: "}[i]; !strings.Contains(line, say) {
+			t.Errorf("no %q in %s", say, line)
 		}
 	}
-	if at[0] != at[1] {
-		t.Errorf("the policy moves from column %d to %d", at[0], at[1])
+	if at[0] != at[1] || at[0] != at[2] {
+		t.Errorf("the policy moves from column %d to %d and %d", at[0], at[1], at[2])
 	}
 }

@@ -21,17 +21,19 @@ func (d *dashboard) drawHeader(r region, s *stats.Snapshot) {
 		x = r.text(x, 0, d.mode.prefix, dim)
 	}
 	room := r.w - x - min(24, r.w/4) - 2
-	steady, alarms := fit(d.headerItems(s), room, gap), alarmItems(s)
-	if left := r.w - x - commandLeast - lineWidth(steady, gap); lineWidth(alarms, gap)+2*gap > left {
-		steady, alarms = fit(append(alarms, d.headerItems(s)...), room, gap), nil
+	steady, alarms := fit(d.headerItems(s), room, gap), append(alarmItems(s), d.bannerItems(s)...)
+	right := fit(alarms, r.w-x-commandLeast-lineWidth(steady, gap)-2*gap, gap)
+	if len(right) < len(alarms) && r.w < fullW || len(right) == 0 {
+		right = fit(append(alarms, d.headerItems(s)...), room, gap)
+	} else {
+		right = append(right, steady...)
 	}
-	right := append(alarms, steady...)
 	n := lineWidth(right, gap)
 	r.textIn(x, 0, r.w-x-n-3, commandLine(s), strong)
 	r.lineOf(r.w-1-n, 0, gap, right)
 }
 
-// commandLeast is what alarms leave of the command line, in columns.
+// commandLeast is what alarms and banners leave of the command line, in columns.
 const commandLeast = 12
 
 // commandLine is the program without its folder, and its arguments.
@@ -50,17 +52,28 @@ func commandLine(s *stats.Snapshot) string {
 	return strings.TrimSpace(name + " " + strings.Join(args, " "))
 }
 
-func (d *dashboard) headerItems(s *stats.Snapshot) []item {
+// bannerItems say that the screen shows another time, or that the run is measured. What came of that has the fourth line, if there is one.
+func (d *dashboard) bannerItems(s *stats.Snapshot) []item {
 	var items []item
+	if m := s.Measured.Running(); m != nil {
+		text := m.Text()
+		if sizeOf(d.w, d.h) == full {
+			text, _, _ = strings.Cut(strings.TrimSuffix(text, " so far"), ", ")
+		}
+		items = append(items, item{2, []span{{" " + text + " ", bannerStyle}}})
+	}
 	if d.frozen != nil {
 		items = append(items, item{0, []span{{d.frozenText(), bannerStyle}}})
-	}
-	if m := s.Measured.Running(); m != nil {
-		items = append(items, item{1, []span{{m.Text(), bannerStyle}}})
 	}
 	if d.baseline.at != nil {
 		items = append(items, item{0, []span{{d.baseline.text(), bannerStyle}}})
 	}
+	return items
+}
+
+// headerItems are what is there in every run.
+func (d *dashboard) headerItems(s *stats.Snapshot) []item {
+	var items []item
 	if d.processes.single(s) {
 		items = append(items, item{0, []span{{d.processes.placeText(), keyStyle}}})
 	}

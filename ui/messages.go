@@ -15,6 +15,9 @@ const markShown = 10e9
 // drawMessage draws the line for what was just done, what happened, or what could be better, in this order.
 func (d *dashboard) drawMessage(r region, s *stats.Snapshot) {
 	text, st := d.message(s)
+	if d.prompt == nil && d.note.text == "" {
+		text = clauses(text, r.w-2)
+	}
 	r.textIn(1, 0, r.w-2, text, st)
 }
 
@@ -31,7 +34,7 @@ func (d *dashboard) message(s *stats.Snapshot) (string, style) {
 	switch {
 	case d.note.text != "":
 		return d.note.text, d.note.style
-	case s.Lost > 0:
+	case s.Lost > 0 && !(d.arrange().verdict && d.o.Judge != nil):
 		return "✗ " + count(s.Lost) + " events lost (" + count(s.LostUses) + " of them uses): figures may be too high or too low", badStyle
 	}
 	if n := len(s.Marks); n > 0 && since(s.Marks[n-1].Time, s.Time) < markShown {
@@ -44,7 +47,7 @@ func (d *dashboard) message(s *stats.Snapshot) (string, style) {
 		return d.points.text(d.w - 2)
 	}
 	if text, st := d.ledger.latest(s); text != "" {
-		return clauses(text, d.w-2), st
+		return text, st
 	}
 	return d.restText(s), dim
 }

@@ -290,7 +290,7 @@ func (d *dashboard) drawGauge(r region, s *stats.Snapshot) {
 	t := &s.Totals
 	whole := s.Device.Global
 	if whole == 0 {
-		r.text(0, 0, "the memory of the device is not known: there is nothing to compare with", dim)
+		r.text(0, 0, clauses("the memory of the device is not known: there is nothing to compare with", r.w), dim)
 		return
 	}
 	parts := []part{{t.InUse, "█", inUseStyle}, {since(t.Idle, t.Cached), "▒", cachedStyle}, {t.Idle, "▂", cachedStyle}, {t.Cooling, "░", coolingStyle}}

@@ -84,7 +84,7 @@ func severityStyle(s analysis.Severity) style {
 }
 
 // text writes all points in one line, the worst first: a single one with its reason, if that fits w columns or there is no
-// short title, else short titles.
+// short title, else the short titles that fit, and how many more there are.
 // "✗" is wrong, "!" could be better.
 func (p *pointsPane) text(w int) (string, style) {
 	first := &p.found[0]
@@ -92,11 +92,18 @@ func (p *pointsPane) text(w int) (string, style) {
 	if whole := text + first.Title + ": " + first.Text; len(p.found) == 1 && (width(whole) <= w || first.Brief == "") {
 		return whole, severityStyle(first.Severity)
 	}
-	titles := make([]string, len(p.found))
-	for i := range p.found {
-		titles[i] = brief(&p.found[i])
+	const between = " · "
+	more := func(n int) string { return textIf(n > 0, between+strconv.Itoa(n)+" more") }
+	for i, rest := 0, len(p.found); i < len(p.found); i++ {
+		rest--
+		title := clauses(brief(&p.found[i]), w-width(text+textIf(i > 0, between)+more(rest)))
+		if i > 0 && width(text+between+title+more(rest)) > w {
+			text += more(rest + 1)
+			break
+		}
+		text += textIf(i > 0, between) + title
 	}
-	return text + strings.Join(titles, " · "), severityStyle(first.Severity)
+	return text, severityStyle(first.Severity)
 }
 
 // brief is a point's short title. Of its call site, which is in the list and in the table, it has the function.
@@ -153,7 +160,7 @@ func (p *pointsPane) drawLine(r region, s *stats.Snapshot) {
 // clauses leaves out the last parts of a sentence that do not fit w columns.
 func clauses(text string, w int) string {
 	for width(text) > w {
-		at := strings.LastIndex(text, "; ")
+		at := max(strings.LastIndex(text, "; "), strings.LastIndex(text, ": "), strings.LastIndex(text, " ("), strings.LastIndex(text, ", "))
 		if at < 0 {
 			break
 		}

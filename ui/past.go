@@ -177,6 +177,11 @@ func (d *dashboard) eventText(s *stats.Snapshot, time uint64) string {
 			text += "  " + eventSign(m.Kind).text + " " + m.Text
 		}
 	}
+	for i := range s.PostMortems {
+		if p := &s.PostMortems[i]; p.Time == time && p.Size > 0 {
+			text += " of " + bytesText(p.Size) + textIf(p.Tag != "", " at "+p.Tag)
+		}
+	}
 	return text
 }
 

@@ -67,7 +67,7 @@ func TestPointsGolden(t *testing.T) {
 // TestPointsLeadToTheirSites: enter shows the call site.
 func TestPointsLeadToTheirSites(t *testing.T) {
 	d := pointsTest((&calls{}).options(), 140, 42)
-	shows(t, d, "✗ double release at make_tmp · stale read at staging · +8.00 MiB/s at upload, full in 31m 05s", "! list  y")
+	shows(t, d, "✗ double release at make_tmp · stale read at staging · +8.00 MiB/s at upload · tmp_flags hits 0.0 %", "! list  y")
 	press(d, "!")
 	shows(t, d, "findings 4", "▸✗")
 	at := slices.IndexFunc(names(d), func(n string) bool { return n == "main.c:140 upload" })

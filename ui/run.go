@@ -10,7 +10,7 @@ import (
 )
 
 // framesPerSecond bounds how often Bubble Tea writes, and so how long what a key does waits.
-const framesPerSecond = 60
+const framesPerSecond = 120
 
 // Run shows the dashboard until the user leaves it or ctx ends, and always restores the terminal. The error is that of
 // ctx, or the failure of the dashboard, which leaves the program undisturbed.

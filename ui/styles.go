@@ -153,7 +153,8 @@ func (t *theme) shade() {
 
 // sequence returns the opening sequence of a style with these colours, from a rendered letter.
 func (i ink) sequence(st style) string {
-	s := lipgloss.NewStyle().Bold(bold[st]).Reverse(filled[st] && i.behind == "")
+	// Terminals draw bold black as grey.
+	s := lipgloss.NewStyle().Bold(bold[st] && i.text != "0").Reverse(filled[st] && i.behind == "")
 	if c := i.text; c != "" {
 		s = s.Foreground(lipgloss.Color(c))
 	}
