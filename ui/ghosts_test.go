@@ -216,7 +216,7 @@ func TestGhostsAreOfAllProcesses(t *testing.T) {
 // TestGhostHint checks that the verdict points to the ghosts if one is clearly better.
 func TestGhostHint(t *testing.T) {
 	var adopted []string
-	const hint = "! slab max_cached_bytes=64M would do better: 38.0 % less time in the driver, simulated"
+	const hint = "! slab max_cached_bytes=64M would do better: 38.0 % less time in the driver "
 	d := ghostTest(120, 36, ghostSnapshot(), &adopted, nil)
 	shows(t, d, hint, "w what if", "! list  y: policy slab")
 	press(d, "!", "enter")

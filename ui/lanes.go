@@ -32,7 +32,7 @@ func machineLane(s *stats.Snapshot) *lane {
 }
 
 // reasonNames fit the labels of lanes.
-var reasonNames = [...]string{"miss", "cold", "small", "ratio", "class", "cools", "limit", "cap", "drain", "polic"}
+var reasonNames = [...]string{"miss", "cold", "small", "ratio", "class", "cools", "limit", "cap", "drain", "policy"}
 
 // reasonLanes are a line for each reason of misses that the chart covers, at most n, the most frequent first. All have the
 // same scale. Where there is no room for two, or no reason is known, it is one line for all misses.

@@ -39,7 +39,7 @@ func (d *dashboard) message(s *stats.Snapshot) (string, style) {
 	}
 	if n := len(s.Marks); n > 0 && since(s.Marks[n-1].Time, s.Time) < markShown {
 		m := &s.Marks[n-1]
-		if !isPoint(s, m.Time) && (m.Kind == wire.KindDiag || m.Kind == wire.KindLost) {
+		if !isPoint(s, m.Time) && m.Kind == wire.KindDiag {
 			return "• " + m.Text, warnStyle
 		}
 	}

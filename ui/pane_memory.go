@@ -189,7 +189,7 @@ func (p memoryPane) draw(r region, s *stats.Snapshot) {
 		t.drawLane(row(l.name), l)
 	}
 	if events {
-		t.drawEvents(row("event"), p.d.latestMarks(s), p.d.marks)
+		t.drawEvents(row("event"), p.d.latest(s).Marks, p.d.marks)
 	}
 	if axis {
 		t.drawAxis(r.sub(labels, y, r.w-labels, 1))

@@ -90,7 +90,7 @@ func (p *pointsPane) text(w int) (string, style) {
 	first := &p.found[0]
 	text := signOf(first.Severity) + " "
 	if whole := text + first.Title + ": " + first.Text; len(p.found) == 1 && (width(whole) <= w || first.Brief == "") {
-		return whole, severityStyle(first.Severity)
+		return clauses(whole, w), severityStyle(first.Severity)
 	}
 	const between = " · "
 	more := func(n int) string { return textIf(n > 0, between+strconv.Itoa(n)+" more") }

@@ -50,20 +50,14 @@ func (p *transfersPane) draw(r region, s *stats.Snapshot) {
 	if r.h >= 8 {
 		y++
 	}
-	const calls, bytes, speed, command, name = 8, 16, 28, 30, 39
-	for _, head := range []struct {
-		at   int
-		text string
-	}{{calls, "CALLS"}, {bytes, "BYTES"}, {speed, "SPEED"}} {
-		r.right(head.at, y, head.text, headStyle)
+	name := transferName
+	if r.w < name+minTagName {
+		name = transferBytes + 2
 	}
-	r.text(command, y, "COMMAND", headStyle)
-	title := "CALL SITE"
-	if !t.OwnSites {
-		title = "MEMORY OF CALL SITE"
+	if r.h >= y+2 {
+		drawTransferHead(r.sub(0, y, r.w, 1), name, t.OwnSites)
+		y++
 	}
-	r.text(name, y, title, headStyle)
-	y++
 	p.scroll(r.h-y, sites)
 	for i := range list[p.top:min(sites, p.top+max(0, r.h-y))] {
 		site := &list[p.top+i]
@@ -73,12 +67,37 @@ func (p *transfersPane) draw(r region, s *stats.Snapshot) {
 			whole.repeat(0, y+i, whole.w, " ", cursorStyle)
 			whole.put(0, y+i, "▸", cursorStyle)
 		}
-		r.right(calls, y+i, count(site.Calls), style)
-		r.right(bytes, y+i, bytesText(site.Bytes), style)
-		r.right(speed, y+i, speedText(&site.Flow), style)
-		r.text(command, y+i, site.What(), style)
+		r.right(transferCalls, y+i, count(site.Calls), style)
+		r.right(transferBytes, y+i, bytesText(site.Bytes), style)
+		if name == transferName {
+			r.right(transferSpeed, y+i, speedText(&site.Flow), style)
+			r.text(transferCommand, y+i, site.What(), style)
+		}
 		r.nameIn(name, y+i, r.w-name, site.Name, p.d.side, style)
 	}
+}
+
+// Where columns of transfers end, and where the last two begin. Narrow panes have neither speed nor command.
+const (
+	transferCalls   = 8
+	transferBytes   = 16
+	transferSpeed   = 28
+	transferCommand = 30
+	transferName    = 39
+)
+
+func drawTransferHead(r region, name int, ownSites bool) {
+	r.right(transferCalls, 0, "CALLS", headStyle)
+	r.right(transferBytes, 0, "BYTES", headStyle)
+	if name == transferName {
+		r.right(transferSpeed, 0, "SPEED", headStyle)
+		r.text(transferCommand, 0, "COMMAND", headStyle)
+	}
+	title := "MEMORY OF CALL SITE"
+	if ownSites || r.w < name+width(title) {
+		title = "CALL SITE"
+	}
+	r.text(name, 0, title, headStyle)
 }
 
 // drawDirections draws a row for each direction that something went, and returns how many. The two between host and device

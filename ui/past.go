@@ -117,7 +117,7 @@ func (d *dashboard) markNow() {
 // events are the times of everything on the axis, in order.
 func (d *dashboard) events(s *stats.Snapshot) []uint64 {
 	var times []uint64
-	for _, m := range d.latestMarks(s) {
+	for _, m := range d.latest(s).Marks {
 		times = append(times, m.Time)
 	}
 	for _, m := range d.marks {
@@ -172,13 +172,14 @@ func (d *dashboard) eventText(s *stats.Snapshot, time uint64) string {
 			text += "  ★ mark " + count(uint64(i+1))
 		}
 	}
-	for _, m := range d.latestMarks(s) {
+	for _, m := range d.latest(s).Marks {
 		if m.Time == time {
 			text += "  " + eventSign(m.Kind).text + " " + m.Text
 		}
 	}
-	for i := range s.PostMortems {
-		if p := &s.PostMortems[i]; p.Time == time && p.Size > 0 {
+	failures := d.latest(s).PostMortems
+	for i := range failures {
+		if p := &failures[i]; p.Time == time && p.Size > 0 {
 			text += " of " + bytesText(p.Size) + textIf(p.Tag != "", " at "+p.Tag)
 		}
 	}

@@ -161,15 +161,15 @@ func (t *timeline) eachColumn(n int, f func(column int, samples []stats.Sample))
 	}
 }
 
-// latestMarks returns the marks to draw, in a recording also those after the cursor.
-func (d *dashboard) latestMarks(s *stats.Snapshot) []stats.Mark {
+// latest returns the snapshot that has all marks and failures, in a recording also those after the cursor.
+func (d *dashboard) latest(s *stats.Snapshot) *stats.Snapshot {
 	switch {
 	case d.mode.recording && d.cursor.moment.Latest != nil:
-		return d.cursor.moment.Latest.Marks
+		return d.cursor.moment.Latest
 	case !d.mode.recording && d.live != nil:
-		return d.live.Marks
+		return d.live
 	}
-	return s.Marks
+	return s
 }
 
 // drawCursor marks the time that is shown.
