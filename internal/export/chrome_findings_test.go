@@ -44,7 +44,7 @@ func TestFailedCallsInATrace(t *testing.T) {
 		many = append(many, mistake(9000+i, wire.DiagCallFailed, "clFinish", 2, 0, -36-int16(i%2)))
 	}
 	text, _, _ := export(t, many, ChromeOptions{})
-	const want = `"cat":"failure","name":"clFinish at size 2.0M failed with CL_INVALID_COMMAND_QUEUE (-36): by the standard, the queue is not valid","pid":4242,`
+	const want = `"cat":"failure","name":"clFinish at size 2.0M failed with CL_INVALID_COMMAND_QUEUE (-36): the standard has this code where the queue is not valid","pid":4242,`
 	if n := strings.Count(text, `"name":"clFinish at size 2.0M`); n != 2 || !strings.Contains(text, want) {
 		t.Errorf("%d failures in\n%s", n, text)
 	}
@@ -62,7 +62,7 @@ func TestFailedCreatesInATrace(t *testing.T) {
 	if n := strings.Count(text, `"cat":"failure"`); n != 2 {
 		t.Errorf("%d failures in\n%s", n, text)
 	}
-	if at := strings.Index(text, `create of a buffer of 48.0 MiB at canny.c:88 blur<\"x\"> failed with CL_INVALID_HOST_PTR (-37): by the standard, `); at < 0 {
+	if at := strings.Index(text, `create of a buffer of 48.0 MiB at canny.c:88 blur<\"x\"> failed with CL_INVALID_HOST_PTR (-37): the standard has this code where `); at < 0 {
 		t.Errorf("the refused create is missing in\n%s", text)
 	}
 	const want = `"cat":"failure","name":"out of memory: create of 48.0 MiB at size 2.0M","pid":4242,"tid":101,"ts":2600.000,"s":"p",` +

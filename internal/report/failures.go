@@ -48,6 +48,15 @@ func refusedText(t *stats.Totals) string {
 	return "all of them failed"
 }
 
+// createsText counts creates and releases. Of memory that is part of other memory, or of another API, no pool decides.
+func createsText(t *stats.Totals) string {
+	text := fmt.Sprintf("%d (%s, %d never eligible", t.Creates+t.Failures, refusedText(t), t.Unpooled)
+	if decided := t.Hits + t.Misses + t.Alternative + t.Unpooled; t.Creates > decided {
+		text += fmt.Sprintf(", %d without memory of their own", t.Creates-decided)
+	}
+	return text + "), " + units.Count(t.Releases, "release")
+}
+
 // statusesText says with what creates failed, the most frequent first.
 func statusesText(t *stats.Totals) string {
 	shown, _ := units.Top(failedWith(t), topStatuses)
@@ -69,7 +78,7 @@ type FailedCall struct {
 	Tag    string  `json:"tag"`  // call site; empty: unknown
 	Status int32   `json:"status"`
 	Name   string  `json:"name"` // of the status; empty when it is not known
-	Why    string  `json:"why"`  // what the OpenCL standard says of the status; empty: nothing
+	Why    string  `json:"why"`  // where the OpenCL standard has the status, and what speaks against that; empty: nowhere
 	Count  uint64  `json:"count"`
 	Size   *uint64 `json:"size"`      // bytes that the first asked for; null where there are none, as the next
 	Last   *uint64 `json:"last_size"` // bytes that the last asked for
@@ -102,19 +111,19 @@ func refusedLines(s *stats.Snapshot) []string {
 	return labelled("refused", texts)
 }
 
-// failed lists the calls that failed, and what the standard says of their statuses.
+// failed lists the calls that failed, and what their statuses mean.
 func (v *view) failed() section {
 	list := v.s.FailedCalls
 	if len(list) == 0 {
 		return section{}
 	}
 	s := section{ID: "failed", Title: "Failed calls", Intro: "creates and other calls that returned an error, in the order of their first"}
-	t := v.table("Failed calls", len(list), number("times"), number("asked for"), words("status"), words("call"), words("call site"), words("by the standard").onPage())
+	t := v.table("Failed calls", len(list), number("times"), number("asked for"), words("status"), words("call"), words("call site"), words("the standard has it where").onPage())
 	said := map[string]bool{}
 	for i := range list[:v.rows(len(list))] {
 		f := &list[i]
 		t.add(v.countCell(f.Count), cell{Text: f.Sizes(units.Format)}, wordCell(wire.StatusText(f.Status)), wordCell(units.Clean(f.Call)), v.siteCell(f.Tag, nil), wordCell(f.Why))
-		if item := fmt.Sprintf("%s, %s: by the standard, %s", f.Call, wire.StatusText(f.Status), f.Why); f.Why != "" && !said[item] {
+		if item := fmt.Sprintf("%s, %s: %s", f.Call, wire.StatusText(f.Status), f.Meaning()); f.Why != "" && !said[item] {
 			said[item] = true
 			s.Items = append(s.Items, units.Clean(item))
 		}

@@ -11,7 +11,7 @@ import (
 
 // refusals is a run with creates that worked and failures by status; those with status 0 are not counted apart.
 func refusals(creates uint64, failures ...stats.StatusCount) *stats.Snapshot {
-	s := &stats.Snapshot{Policy: "futhark", Processes: []stats.Process{{State: stats.Exited}}, Totals: stats.Totals{Creates: creates}}
+	s := &stats.Snapshot{Policy: "futhark", Processes: []stats.Process{{State: stats.Exited}}, Totals: stats.Totals{Creates: creates, Hits: creates}}
 	for i, f := range failures {
 		s.Totals.Failures += f.Count
 		if f.Status != 0 {
@@ -53,6 +53,15 @@ func TestFailuresText(t *testing.T) {
 	}
 	if text := writtenText(t, NewSummary(refusals(1))); strings.Contains(text, "failed") {
 		t.Errorf("nothing failed in\n%s", text)
+	}
+}
+
+// Sub-buffers are neither requests nor memory that no pool serves.
+func TestCreatesOfParts(t *testing.T) {
+	for want, all := range map[string]uint64{"6 (0 failed, 1 never eligible), 5 releases": 6, "10 (0 failed, 1 never eligible, 4 without memory of their own), 5 releases": 10} {
+		if got := createsText(&stats.Totals{Creates: all, Hits: 2, Misses: 2, Alternative: 1, Unpooled: 1, Releases: 5}); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }
 

@@ -277,7 +277,7 @@ func (v *view) failures() section {
 	for i := range v.s.PostMortems {
 		page := NewPostMortem(&v.s.PostMortems[i], v.a.Run.Started)
 		if then := v.s.Following(&v.s.PostMortems[i]); then != "" {
-			page.Lines = append(page.Lines, [2]string{"then", units.Cut(units.Clean(strings.TrimPrefix(then, "then ")), postMortemWidth)})
+			page.Lines = append(page.Lines, [2]string{"then", units.Cut(units.Clean(then), postMortemWidth)})
 		}
 		facts := append([][2]string{{"failure", units.Clean(page.Title)}}, page.Lines...)
 		if !v.page {

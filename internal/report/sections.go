@@ -198,8 +198,7 @@ func (v *view) keyFigures() section {
 	s := section{Title: "Key figures", Facts: [][2]string{
 		{"memory", memoryText(t) + v.peakTime("; the most in use at")},
 		{"at the end", endText(t)},
-		{"creates", fmt.Sprintf("%d (%s, %d never eligible), %s", t.Creates+t.Failures, refusedText(t.Totals), t.Unpooled,
-			units.Count(t.Releases, "release"))},
+		{"creates", createsText(t.Totals)},
 		{figures.HitRate.Name, hitsText(t)},
 		{"driver", driverText(t)},
 	}}

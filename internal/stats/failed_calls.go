@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -14,7 +15,7 @@ const FailedCallsMax = 100
 // FailedCall is a call that failed, counted: the same call with the same status at the same call site is one.
 type FailedCall struct {
 	Call    string // what it was to do, "create of a buffer", or the OpenCL function
-	Why     string // what the OpenCL standard says of the status there; empty: nothing
+	Why     string // where the OpenCL standard has the status there, and what speaks against that; empty: nowhere
 	Tag     string // call site; empty: unknown
 	Status  int32
 	Count   uint64
@@ -42,12 +43,20 @@ func (f *FailedCall) Text(bytes func(uint64) string) string {
 	return text
 }
 
-// Sentence adds what the standard says.
+// Sentence adds what the status means.
 func (f *FailedCall) Sentence(bytes func(uint64) string) string {
 	if f.Why == "" {
 		return f.Text(bytes)
 	}
-	return f.Text(bytes) + ": by the standard, " + f.Why
+	return f.Text(bytes) + ": " + f.Meaning()
+}
+
+// Meaning says what the status means: drivers return some for reasons that the standard does not name.
+func (f *FailedCall) Meaning() string {
+	if f.Why == "" || f.Call == createCall(wire.MemorySVM) { // whose status is the library's
+		return f.Why
+	}
+	return "the standard has this code where " + f.Why
 }
 
 // Asked says what failed and which sizes it asked for.
@@ -88,15 +97,15 @@ func (s *Snapshot) Refused() (list []FailedCall) {
 	return list
 }
 
-// Following says which call began to fail after a call of the same process had failed for lack of memory, and how many others: what
-// needs the memory that is missing fails as well. Empty: none did.
+// Following says which call began to fail how long after a call of the same process had failed for lack of memory, and how many others:
+// what needs the memory that is missing fails as well, but other causes have the same statuses. Empty: none did.
 func (s *Snapshot) Following(p *PostMortem) string {
 	text, others := "", uint64(0)
 	for i := range s.FailedCalls {
 		switch f := &s.FailedCalls[i]; {
 		case !f.follows(p):
 		case text == "":
-			text = "then " + f.Text(nil)
+			text = units.Duration(f.Time-p.Time) + " later " + f.Text(nil)
 		default:
 			others += f.Count
 		}
@@ -105,9 +114,9 @@ func (s *Snapshot) Following(p *PostMortem) string {
 	case others == 0:
 		return text
 	case s.OtherFailed > 0: // some of these may follow as well
-		text += ", and at least"
+		text += ", and after it at least"
 	default:
-		text += ", and"
+		text += ", and after it"
 	}
 	if others == 1 {
 		return text + " 1 more call"
@@ -134,7 +143,20 @@ type failedCalls struct {
 // failedCall is a FailedCall without its tag: the name of its call site may come later.
 type failedCall struct {
 	FailedCall
-	site *processSite
+	site    *processSite
+	image   *process // that asked for an image; nil: for no image
+	parents uint64   // of Count creates, how many were of memory that the program had not released
+}
+
+// against says what the run knows that speaks against the cause that the standard has; empty: nothing.
+func (f *failedCall) against() string {
+	switch {
+	case f.image != nil && f.Status == wire.InvalidOperation && f.image.images:
+		return ", but the process made other images"
+	case f.image != nil && f.Status == wire.InvalidMemObject && f.parents == f.Count:
+		return ", but that was not released"
+	}
+	return ""
 }
 
 type failedKey struct {
@@ -159,6 +181,17 @@ func (all *failedCalls) create(m *Model, p *process, c wire.CreateView) {
 		f.Call, f.Create, f.Size, f.Why = made.Call, made.Create, made.Size, made.Why
 	}
 	f.Last = c.Requested()
+	if c.Memory() == wire.MemoryImage {
+		f.image = p
+	}
+	if parent := p.heap.Object(c.Parent()); parent != nil && !parent.Released {
+		f.parents++
+	}
+}
+
+// made notes that a process has images.
+func (all *failedCalls) made(p *process) {
+	p.images, all.shown = true, nil
 }
 
 // call counts another call that failed.
@@ -214,6 +247,7 @@ func (all *failedCalls) show(untagged *site) []FailedCall {
 	}
 	type key struct {
 		call   string
+		why    string
 		status int32
 		short  bool
 		site   *site
@@ -221,7 +255,8 @@ func (all *failedCalls) show(untagged *site) []FailedCall {
 	places := map[key]int{}
 	for i := range all.list {
 		f, s := all.list[i].FailedCall, all.list[i].site.final().site
-		k := key{f.Call, f.Status, f.Short, s}
+		f.Why += all.list[i].against()
+		k := key{f.Call, f.Why, f.Status, f.Short, s}
 		if at, known := places[k]; known {
 			all.shown[at].Count += f.Count
 			all.shown[at].Last = f.Last

@@ -47,8 +47,43 @@ create of a buffer of a page, then nothing at a.c:7 select failed with CL_INVALI
 create of an image at a.c:7 select failed with CL_INVALID_IMAGE_FORMAT_DESCRIPTOR (-39)`; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if got := before.FailedCalls[0].Sentence(bytesText); !strings.HasSuffix(got, ": by the standard, the size is 0, or larger than CL_DEVICE_MAX_MEM_ALLOC_SIZE of every device") {
+	if got := before.FailedCalls[0].Sentence(bytesText); !strings.HasSuffix(got, ": the standard has this code where the size is 0, or larger than CL_DEVICE_MAX_MEM_ALLOC_SIZE of every device") {
 		t.Error(got)
+	}
+}
+
+// A status of an image comes with what the run knows that speaks against its cause in the standard.
+func TestImagesThatAreRefusedOtherwise(t *testing.T) {
+	const images, buffer = "the standard has this code where no device of the context has images", "the standard has this code where the buffer or image that it is made of is not valid"
+	for name, c := range map[string]struct {
+		status   int16
+		made     bool // an image
+		parents  []uint64
+		released bool
+		want     string
+	}{
+		"no images":        {-59, false, []uint64{1}, false, images},
+		"other images":     {-59, true, []uint64{1}, false, images + ", but the process made other images"},
+		"of a buffer":      {-38, true, []uint64{1, 1}, false, buffer + ", but that was not released"},
+		"of two":           {-38, true, []uint64{1, 99}, false, buffer},
+		"of a released":    {-38, true, []uint64{1}, true, buffer},
+		"of another cause": {-65, true, []uint64{1}, false, "the standard has this code where the description is not valid"},
+	} {
+		s := newStream(Options{})
+		s.miss(1, 1, 100, 100, 9)
+		if c.released {
+			s.release(1, wire.OutcomeCached)
+		}
+		for _, parent := range c.parents {
+			s.feed(wire.CreateFields{Outcome: wire.OutcomeFailed, Memory: wire.MemoryImage, Status: c.status, Tag: 9, Parent: parent}.Event())
+		}
+		s.Snapshot()
+		if c.made {
+			s.feed(wire.CreateFields{Outcome: wire.OutcomeDriver, Memory: wire.MemoryImage, Object: 2, Requested: 64, Granted: 64, Tag: 9}.Event())
+		}
+		if got := s.Snapshot().FailedCalls; len(got) != 1 || got[0].Meaning() != c.want {
+			t.Errorf("%s: %+v, want %q", name, got, c.want)
+		}
 	}
 }
 
@@ -85,12 +120,21 @@ func TestCallsThatFollowAFailure(t *testing.T) {
 	s.callFails("clFinish", -5)            // for lack of memory: another post-mortem, if it is one
 	s.refuse(0, -61, wire.MemoryBuffer)
 	got := s.Snapshot()
-	const want = "then clEnqueueFillBuffer at tag 4 failed with CL_INVALID_MEM_OBJECT (-38) (3 times), and 1 more call"
+	const want = "2µs later clEnqueueFillBuffer at tag 4 failed with CL_INVALID_MEM_OBJECT (-38) (3 times), and after it 1 more call"
 	if text := got.Following(&got.PostMortems[0]); text != want {
 		t.Errorf("%q, want %q", text, want)
 	}
 	if refused := got.Refused(); len(refused) != 3 || refused[0].Count != 4 || refused[0].Why != "the program has no kernel of this name" {
 		t.Errorf("refused: %+v", refused)
+	}
+}
+
+// The library makes up the status of clSVMAlloc, which the standard does not have.
+func TestTheMeaningOfNoStatus(t *testing.T) {
+	e := wire.CreateFields{Outcome: wire.OutcomeFailed, Memory: wire.MemorySVM, Status: -30}.Event()
+	f := FailedCreate(e.AsCreate())
+	if got := f.Meaning(); !strings.HasPrefix(got, "clSVMAlloc returned NULL, which has no code: ") {
+		t.Error(got)
 	}
 }
 

@@ -181,6 +181,8 @@ func (m *Model) count(p *process, r *wire.Record) {
 			m.totals.failed(p, c)
 			m.postMortems.createFailed(p, c)
 			m.failedCalls.create(m, p, c)
+		} else if c.Memory() == wire.MemoryImage && !p.images {
+			m.failedCalls.made(p)
 		}
 	case wire.KindTransfer:
 		m.transfers.sides.Note(r)

@@ -44,6 +44,7 @@ type process struct {
 	ended   bool    // its exit handlers ran, or it is gone
 	gone    bool    // it has surely ended
 	folded  bool    // into processes.folded
+	images  bool    // it made one
 	lost    uint64  // events
 	heap    *heap.Process
 

@@ -10,6 +10,12 @@ const (
 	InvalidBufferSize          = -61
 )
 
+// Statuses that drivers return for more than the standard says.
+const (
+	InvalidMemObject = -38
+	InvalidOperation = -59
+)
+
 // StatusName returns the name of what an OpenCL function returned (OpenCL 3.0, appendix A), empty when it is not known.
 func StatusName(status int32) string { return statusNames[status] }
 
