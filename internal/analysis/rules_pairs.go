@@ -20,7 +20,7 @@ type pairing struct {
 
 var pairings = map[stats.ObjectType]pairing{
 	stats.Mappings:   {stats.Mappings, "map without unmap", "map", "unmap", "maps", "unmaps", " at ", " of memory created at ", 8},
-	stats.References: {stats.References, "retain without release", "retain", "release for it", "retains", "releases for them", "", " of memory created at ", 64},
+	stats.References: {stats.References, "retain without release", "retain", "release for them", "retains", "releases for them", " at ", " of memory created at ", 64},
 	stats.Acquisitions: {
 		stats.Acquisitions, "acquire without release", "acquire", "release to OpenGL", "acquires", "releases to OpenGL", "", " of memory created at ", 8,
 	},
@@ -74,7 +74,7 @@ func (w *pairing) diagnosis(e *Evidence, c *stats.ObjectCount, s *stats.ObjectSi
 	d := Diagnosis{Severity: Problem, Title: w.title, Tag: s.Tag, Share: share(s.Live, s.Created), Text: w.text(s, e.Run.Transfers.OwnSites)}
 	if e.Whole != nil {
 		if s.Grown > 0 {
-			d.Text += fmt.Sprintf("; about %d more are open than halfway through its calls", s.Grown)
+			d.Text += fmt.Sprintf("; %d fewer were open at half of the time from its first call to its last", s.Grown)
 		}
 		if each, all := MostObjectGrowth(e.Whole.Phases, c.Type.Key()); all >= float64(c.Live)/2 {
 			d.Text += fmt.Sprintf("; each iteration leaves %.1f more", each)
@@ -87,6 +87,9 @@ func (w *pairing) diagnosis(e *Evidence, c *stats.ObjectCount, s *stats.ObjectSi
 // text says how often a call site opened and closed memory. own: mappings have call sites of their own.
 func (w *pairing) text(s *stats.ObjectSite, own bool) string {
 	where := w.creator
+	if w.kind == stats.References {
+		own = s.Own
+	}
 	if own && w.where != "" {
 		where = w.where
 	}

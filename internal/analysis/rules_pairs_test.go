@@ -23,6 +23,7 @@ func TestPairsThatStayOpen(t *testing.T) {
 		{"one mapping of each buffer", stats.Mappings, stats.Exited, pairSite(60, 60, 60, 1), true, ""},
 		{"some in flight", stats.Mappings, stats.Running, pairSite(1000, 8, 0, 8), true, ""},
 		{"retains", stats.References, stats.Exited, pairSite(100, 100, 0, 100), true, "100 retains of memory created at x.c:1, 0 releases for them"},
+		{"retains that are known", stats.References, stats.Exited, retained(pairSite(100, 99, 0, 100)), true, "100 retains at x.c:1, 1 release for them"},
 		{"retains of late", stats.References, stats.Running, pairSite(100, 100, 100, 100), true, ""},
 		{"retains for long", stats.References, stats.Running, pairSite(100, 100, 50, 100), true, "100 retains of memory created at x.c:1, 0 releases for them"},
 		{"acquires", stats.Acquisitions, stats.Running, pairSite(60, 59, 60, 9), true, "60 acquires of memory created at x.c:1, 1 release to OpenGL"},
@@ -45,6 +46,11 @@ func TestPairsThatStayOpen(t *testing.T) {
 
 func pairSite(created, live uint64, recent int64, deepest uint64) stats.ObjectSite {
 	return stats.ObjectSite{Tag: "x.c:1", Created: created, Live: live, Recent: recent, Pairing: stats.Pairing{Deepest: deepest}}
+}
+
+func retained(s stats.ObjectSite) stats.ObjectSite {
+	s.Own = true
+	return s
 }
 
 func forgotten(n uint64) stats.ObjectSite {

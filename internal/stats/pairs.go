@@ -17,13 +17,14 @@ const (
 type Pairing struct {
 	Deepest   uint64 // the most that one memory object has open, or had when it or its process ended; of mappings, of the same bytes
 	Forgotten uint64 // open when their memory was released
+	Own       bool   // the call site is that of the calls, not of the create
 	Guessed   bool   // other call sites open the same memory: which of them a call closes follows from the order of calls only
 }
 
 func (p *Pairing) join(more *Pairing) {
 	p.Deepest = max(p.Deepest, more.Deepest)
 	p.Forgotten += more.Forgotten
-	p.Guessed = p.Guessed || more.Guessed
+	p.Own, p.Guessed = p.Own || more.Own, p.Guessed || more.Guessed
 }
 
 // pairs follows what is open: the mappings of memory, the references to it that retains took, and what is acquired from OpenGL. The holdings count these by the call
@@ -45,6 +46,7 @@ type pair struct{ sites []pairSite }
 
 type pairSite struct {
 	tag           uint32
+	own           bool // see Pairing
 	open          uint64
 	same          uint64 // of these, with the range of the first
 	offset, bytes uint64 // of the first
@@ -73,7 +75,11 @@ func (x *pairs) use(p *process, r *wire.Record) {
 
 func (x *pairs) retain(p *process, r wire.RetainView) {
 	if r.Status() == 0 {
-		x.add(p, References, r.Object(), pairSite{tag: r.Tag()}, true)
+		tag := r.Site()
+		if tag == 0 {
+			tag = r.Tag()
+		}
+		x.add(p, References, r.Object(), pairSite{tag: tag, own: tag == r.Site()}, true)
 	}
 }
 
@@ -100,7 +106,7 @@ func (x *pairs) add(p *process, kind ObjectType, object uint64, s pairSite, plac
 		if len(e.sites) == pairSitesMax {
 			return
 		}
-		s.pairing = h.pairing
+		s.pairing, h.pairing.Own = h.pairing, h.pairing.Own || s.own
 		at, e.sites = len(e.sites), append(e.sites, s)
 	}
 	o := e.sites[at]

@@ -94,19 +94,21 @@ func TestAcquisitions(t *testing.T) {
 	}
 }
 
-// References are those that retains took, and what a process that ends has stays.
+// References are those that retains took, by call site of the retain where that is known, and what a process that ends has stays.
 func TestReferences(t *testing.T) {
-	s := newStream(Options{})
-	s.miss(1, 1, 100, 100, 9)
-	for n := range uint64(3) {
-		s.feed(wire.RetainFields{Object: 1, Tag: 9, References: n + 2}.Event())
-	}
-	s.feed(wire.ReleaseFields{Object: 1, References: 3}.Event())
-	s.ProcessEnded(1, End{Status: 0}, s.time+1)
-	s.process = 2
-	s.miss(1, 1, 100, 100, 9) // another process: the first one leaves
-	got := onlyPair(t, s, References)
-	if got.Created != 3 || got.Live != 2 || got.Deepest != 2 || got.Forgotten != 0 {
-		t.Errorf("%+v", got)
+	for site, tag := range map[uint32]string{0: "tag 9", 8: "tag 8"} {
+		s := newStream(Options{})
+		s.miss(1, 1, 100, 100, 9)
+		for n := range uint64(3) {
+			s.feed(wire.RetainFields{Object: 1, Tag: 9, Site: site, References: n + 2}.Event())
+		}
+		s.feed(wire.ReleaseFields{Object: 1, References: 3}.Event())
+		s.ProcessEnded(1, End{Status: 0}, s.time+1)
+		s.process = 2
+		s.miss(1, 1, 100, 100, 9) // another process: the first one leaves
+		got := onlyPair(t, s, References)
+		if got.Created != 3 || got.Live != 2 || got.Deepest != 2 || got.Forgotten != 0 || got.Tag != tag || got.Own != (site != 0) {
+			t.Errorf("%+v", got)
+		}
 	}
 }

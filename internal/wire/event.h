@@ -423,6 +423,7 @@ enum gmtscrub {
 /*
  * RETAIN
  *   duration  Duration    ns      of the whole call, saturating
+ *   cost      Site        tag     call site of the retain; 0: unknown
  *   op        Memory      Memory  what the object is
  *   scope     Scope       scope   of its context
  *   status    Status      cl_int  what the call returned

@@ -316,6 +316,7 @@ static inline uint64_t gmtcreate_parent(const struct gmtevent *e) { return (e->o
 struct gmtretainfields {
 	uint64_t time;
 	uint32_t duration; /* ns of the whole call, saturating */
+	uint32_t site; /* call site of the retain; 0: unknown */
 	enum gmtmemory memory; /* what the object is */
 	uint16_t scope; /* of its context */
 	int16_t status; /* what the call returned */
@@ -332,6 +333,7 @@ static inline struct gmtevent gmtretain_event(struct gmtretainfields f)
 		.time = f.time,
 		.kind = GMT_KIND_RETAIN,
 		.duration = f.duration,
+		.cost = f.site,
 		.op = (uint8_t)f.memory,
 		.scope = f.scope,
 		.status = f.status,
@@ -344,6 +346,7 @@ static inline struct gmtevent gmtretain_event(struct gmtretainfields f)
 }
 #define GMT_EVENT_RETAIN(...) gmtretain_event((struct gmtretainfields){__VA_ARGS__})
 static inline uint32_t gmtretain_duration(const struct gmtevent *e) { return e->duration; }
+static inline uint32_t gmtretain_site(const struct gmtevent *e) { return e->cost; }
 static inline enum gmtmemory gmtretain_memory(const struct gmtevent *e) { return (enum gmtmemory)e->op; }
 static inline uint16_t gmtretain_scope(const struct gmtevent *e) { return e->scope; }
 static inline int16_t gmtretain_status(const struct gmtevent *e) { return e->status; }

@@ -545,6 +545,9 @@ func (v RetainView) Time() uint64 { return v.e.Time }
 // Duration: ns of the whole call, saturating.
 func (v RetainView) Duration() uint32 { return v.e.Duration }
 
+// Site: call site of the retain; 0: unknown.
+func (v RetainView) Site() uint32 { return v.e.Cost }
+
 // Memory: what the object is.
 func (v RetainView) Memory() Memory { return Memory(v.e.Op) }
 
@@ -573,6 +576,7 @@ func (v RetainView) Block() uint64 { return v.e.Link }
 type RetainFields struct {
 	Time       uint64 // ns
 	Duration   uint32 // ns of the whole call, saturating
+	Site       uint32 // call site of the retain; 0: unknown
 	Memory     Memory // what the object is
 	Scope      uint16 // of its context
 	Status     int16  // what the call returned
@@ -585,13 +589,13 @@ type RetainFields struct {
 
 // Event returns the RETAIN event with these fields.
 func (f RetainFields) Event() Event {
-	e := Event{Time: f.Time, Kind: KindRetain, Duration: f.Duration, Op: uint8(f.Memory), Scope: f.Scope, Status: f.Status, Tag: f.Tag, Object: f.Object, Size: f.Requested, Granted: f.References, Link: f.Block}
+	e := Event{Time: f.Time, Kind: KindRetain, Duration: f.Duration, Cost: f.Site, Op: uint8(f.Memory), Scope: f.Scope, Status: f.Status, Tag: f.Tag, Object: f.Object, Size: f.Requested, Granted: f.References, Link: f.Block}
 	return e
 }
 
 // Fields returns all fields of the event.
 func (v RetainView) Fields() RetainFields {
-	return RetainFields{Time: v.e.Time, Duration: v.Duration(), Memory: v.Memory(), Scope: v.Scope(), Status: v.Status(), Tag: v.Tag(), Object: v.Object(), Requested: v.Requested(), References: v.References(), Block: v.Block()}
+	return RetainFields{Time: v.e.Time, Duration: v.Duration(), Site: v.Site(), Memory: v.Memory(), Scope: v.Scope(), Status: v.Status(), Tag: v.Tag(), Object: v.Object(), Requested: v.Requested(), References: v.References(), Block: v.Block()}
 }
 
 // ReleaseView reads a RELEASE event: the program gave up a reference to memory.

@@ -188,9 +188,12 @@ GMT_HOOK cl_mem clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_c
 }
 
 /* The program holds a reference, so the entry stays. */
-static void write_retain(const struct gmt_call *call, const struct gmt_memory *memory, uint32_t references)
+static void write_retain(const struct gmt_call *call, const struct gmt_memory *memory, uint32_t references,
+			 const struct gmt_caller *caller)
 {
-	struct gmtevent event = GMT_EVENT_RETAIN(.time = call->start, .duration = gmt_took(call->start, gmt_now()),
+	uint64_t time = call->start, end = gmt_now();
+	uint32_t site = gmt_session.config.tagmode == GMT_TAGS_SIZE ? 0 : gmt_tag_command(caller, 0, &time);
+	struct gmtevent event = GMT_EVENT_RETAIN(.time = time, .duration = gmt_took(call->start, end), .site = site,
 						 .memory = (enum gmtmemory)memory->kind, .scope = memory->scope, .tag = memory->tag,
 						 .object = memory->object.id, .requested = memory->size, .references = references,
 						 .block = memory->block);
@@ -210,7 +213,7 @@ GMT_HOOK cl_int clRetainMemObject(cl_mem handle)
 		uint32_t before = atomic_fetch_add(&memory->references, 1);
 		if (gmt_unlikely(before == 0)) /* revived: a query of a sub-buffer returned the handle */
 			atomic_fetch_add(&memory->pins, 1);
-		write_retain(&call, memory, before + 1);
+		write_retain(&call, memory, before + 1, &GMT_CALLER);
 	}
 	if (gmt_unlikely(err != CL_SUCCESS))
 		gmt_call_failed(__func__, err, &GMT_CALLER);

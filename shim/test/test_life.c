@@ -20,6 +20,17 @@ static cl_mem image_of(cl_mem buffer)
 	return image;
 }
 
+TEST(retains_have_call_sites)
+{
+	begin((struct options){.tagmode = GMT_TAGS_CALLER});
+	cl_mem buffer = new_buffer(100);
+	OK(clRetainMemObject(buffer));
+	struct gmtevent retain = last_event(GMT_KIND_RETAIN);
+	CHECK(retain.tag && retain.cost && retain.cost != retain.tag);
+	OK(clReleaseMemObject(buffer));
+	OK(clReleaseMemObject(buffer));
+}
+
 TEST(retains_and_releases_are_counted)
 {
 	begin((struct options){0});
