@@ -35,7 +35,7 @@ var onlyRecorded = map[string]string{
 	`^free memory is fragmented at the peak$`:                 "the peak is past",
 	`^the pool reserves much more than is in use$`:            "a snapshot does not know what was in use when most was reserved",
 	`^the program (has a pool of its own|keeps its buffers)$`: "a snapshot has no sub-buffers by buffer, nor counts of the later half",
-	`^one function creates memory for several callers$`:       "a snapshot has one name for each call site",
+	`^one function creates memory for several places$`:        "a snapshot has one name for each call site",
 	`^call stacks end inside libraries$`:                      "a snapshot does not know how many frames stacks have at most",
 	`^sub-buffers may be refused on other devices$`:           "a snapshot knows no origins",
 	`^drivers may copy the program's own memory$`:             "nor addresses",

@@ -145,10 +145,10 @@ func (x *run) idle() Idle {
 	if top == nil {
 		return Idle{}
 	}
-	seconds := units.Seconds(0, max(x.length(), 1))
+	seconds, held := units.Seconds(0, max(x.length(), 1)), x.inUse.until(x.since(x.clock))
 	return Idle{
-		Site: top.name, Buffers: top.lag.Total, Median: top.lag.Percentile(0.5), Bytes: x.lag.taken / seconds, InUse: x.byteSeconds / seconds,
-		Share: min(x.lag.taken/max(x.byteSeconds, 1), 1),
+		Site: top.name, Buffers: top.lag.Total, Median: top.lag.Percentile(0.5), Bytes: x.lag.taken / seconds, InUse: held / seconds,
+		Share: min(x.lag.taken/max(held, 1), 1),
 	}
 }
 

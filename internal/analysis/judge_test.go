@@ -122,7 +122,7 @@ var diagnoses = []struct {
 		s.put(wire.Event{Kind: wire.KindDiag, Op: uint8(wire.DiagForked)}, "a child")
 	}, "futhark", "double release", ""},
 	{"4 calls refused", func(s *tape) { refusing(s, 0) }, func(s *tape) { refusing(s, 1<<40) }, "futhark",
-		"create of a buffer of 0 B at tag 7 failed with CL_INVALID_BUFFER_SIZE (-61) (3 times): by the standard, the size is 0", ""},
+		"create of a buffer of 0 B at tag 7 failed with CL_INVALID_BUFFER_SIZE (-61) (3 times): the standard has this code where the size is 0", ""},
 	{"failed (-4)", shortening(-4), shortening(0), "futhark", "1.00 MiB in use", ""},
 	{"memory grows", func(s *tape) { leaking(s, 10) }, func(s *tape) { iterate(s) }, "futhark", "10 iterations leaves 1.00 MiB more", ""},
 	{"never released", func(s *tape) { leaking(s, 1) }, func(s *tape) { iterate(s) }, "futhark", "1.00 MiB of it from tag 2", ""},
@@ -176,8 +176,8 @@ var diagnoses = []struct {
 	{"keeps its buffers", func(s *tape) { hoisting(s, 105, 1) }, func(s *tape) { hoisting(s, 105, 2) }, "futhark", "creates 1 buffer and uses what it has 10", ""},
 	{"keeps its buffers", func(s *tape) { hoisting(s, 105, 0) }, func(s *tape) { hoisting(s, 90, 0) }, "futhark", "0 buffers", ""},
 	{"refused on other", func(s *tape) { part(s, 64) }, func(s *tape) { part(s, 0) }, "futhark", "at a multiple of 64 B", ""},
-	{"several callers", func(s *tape) { called(s, 2, 1) }, func(s *tape) { called(s, 1, 1) }, "futhark", "2 places call a.c:7 make: --wrapper '^make$'", ""},
-	{"several callers", func(s *tape) { called(s, 3, 4) }, func(s *tape) { called(s, 2, 9) }, "futhark", "3 places", ""},
+	{"several places", func(s *tape) { called(s, 2, 1) }, func(s *tape) { called(s, 1, 1) }, "futhark", "2 places call a.c:7 make: --wrapper '^make$'", ""},
+	{"several places", func(s *tape) { called(s, 3, 4) }, func(s *tape) { called(s, 2, 9) }, "futhark", "3 places", ""},
 	{"end inside libraries", func(s *tape) { below(s, 8, "/usr/lib/libcv.so+0x90", 1) }, func(s *tape) { below(s, 8, "app+0x90", 1) }, "futhark",
 		"100 % of the creates have call sites in libraries alone, as libcv.so+0x1, because stacks end after 8 frames: --stack-depth 24 follows", ""},
 	{"end inside libraries", func(s *tape) { below(s, 8, "/usr/lib/libcv.so+0x90", 5) }, func(s *tape) { below(s, 8, "/usr/lib/libcv.so+0x90", 6) }, "futhark", "20 %", ""},
@@ -567,6 +567,23 @@ func TestLagOfLittleIsNone(t *testing.T) {
 		if d := diagnosis(s.analyse(t), "long after"); (d != nil) != found || found && !strings.Contains(d.Text, "985.0 KiB of the 1.00 MiB in use were idle so") {
 			t.Errorf("%d: %+v", size, d)
 		}
+	}
+}
+
+// TestLagIsPartOfWhatIsInUse also where the create comes after a later record of another thread.
+func TestLagIsPartOfWhatIsInUse(t *testing.T) {
+	s := newTape()
+	s.release(s.driver(2, 64), wire.OutcomeDriver)
+	s.now += 100 * ms
+	s.release(s.driver(2, 64), wire.OutcomeDriver)
+	s.now -= 99 * ms
+	object := s.driver(1, mib)
+	s.use(object)
+	s.now += 200 * ms
+	s.release(s.driver(2, 64), wire.OutcomeDriver)
+	s.release(object, wire.OutcomeDriver)
+	if d := diagnosis(s.analyse(t), "long after"); d == nil || !strings.Contains(d.Text, "980.1 KiB of the 994.7 KiB in use were idle so") {
+		t.Errorf("%+v", d)
 	}
 }
 

@@ -84,7 +84,7 @@ func objectsGrow(e *Evidence) (Diagnosis, bool) {
 	}
 	d := Diagnosis{
 		Severity: severity, Title: many + " " + how, Tag: top.Tag, Share: share(c.Live, c.Created),
-		Text: fmt.Sprintf("%d of %d are live at the end, %d of them since half of its calls' time; %d from %s", c.Live, c.Created, c.Grown, top.Live, top.Tag),
+		Text: fmt.Sprintf("%d of %d are live at the end, %d more than at half of the time from its first call to its last; %d from %s", c.Live, c.Created, c.Grown, top.Live, top.Tag),
 	}
 	if each, all := MostObjectGrowth(e.Whole.Phases, c.Type.Key()); all >= float64(c.Live)/2 {
 		d.Title = many + " grow in number with every iteration"

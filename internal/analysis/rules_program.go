@@ -122,7 +122,7 @@ func callersHidden(e *Evidence) (Diagnosis, bool) {
 		return Diagnosis{}, false
 	}
 	return Diagnosis{
-		Severity: Note, Title: "one function creates memory for several callers", Tag: h.Site, Share: h.Share,
+		Severity: Note, Title: "one function creates memory for several places", Tag: h.Site, Share: h.Share,
 		Text: fmt.Sprintf("%s call %s: %s names call sites after them", units.Count(uint64(h.Callers), "place"), h.Site,
 			callsite.WrapperOption(h.Function)),
 	}, true

@@ -41,10 +41,10 @@ type run struct {
 	moves            moves
 	creates, copies  costs // of blocks and slabs; of blocks with the program's bytes in them
 	frees            costs
-	copyNS           uint64  // of creates that copy and that no pool serves
-	before           uint64  // buffers from before attach
-	byteSeconds      float64 // ∫ in use dt
-	clock            uint64  // up to when
+	copyNS           uint64 // of creates that copy and that no pool serves
+	before           uint64 // buffers from before attach
+	inUse            integral
+	clock            uint64 // the latest time of a record
 
 	snapshot *stats.Snapshot
 }
@@ -109,6 +109,7 @@ func (x *run) step(r *wire.Record) {
 		x.moves.see(x.heap.Lookup(r.Process), r)
 	}
 	x.model.Apply(r)
+	x.inUse.see(x.total.InUse, x.since(r.Time))
 	if r.Kind == wire.KindLost {
 		return
 	}
@@ -140,6 +141,20 @@ func (x *run) step(r *wire.Record) {
 	}
 }
 
+// integral is of a gauge over time. Records may come after later ones of other threads: each change counts at the time of its own.
+type integral struct {
+	now int64
+	sum float64 // of changes × time
+}
+
+func (i *integral) see(now int64, time uint64) {
+	i.sum += float64(now-i.now) * float64(time) / 1e9
+	i.now = now
+}
+
+// until returns the integral up to a time.
+func (i *integral) until(time uint64) float64 { return max(float64(i.now)*float64(time)/1e9-i.sum, 0) }
+
 // advance moves time to a record.
 func (x *run) advance(r *wire.Record) {
 	if x.survey.happened(r) {
@@ -149,7 +164,6 @@ func (x *run) advance(r *wire.Record) {
 		}
 		x.line.advance(r.Time, x.total, x.model)
 		if r.Time > x.clock {
-			x.byteSeconds += float64(max(x.total.InUse, 0)) * float64(r.Time-x.clock) / 1e9
 			x.clock = r.Time
 		}
 		if x.line.Step > 0 && r.Kind == wire.KindCreate {

@@ -189,11 +189,10 @@ func longer(f *TransferFinding, than *stats.Flow) uint64 {
 // transferRule returns the rule for one kind of finding about transfers: its largest site.
 func transferRule(kind TransferKind) func(*Evidence) (Diagnosis, bool) {
 	return func(e *Evidence) (Diagnosis, bool) {
-		at := slices.IndexFunc(e.Whole.Transfers, func(f TransferFinding) bool { return f.Kind == kind })
-		if at < 0 {
+		f := said(e.Whole.Transfers, kind)
+		if f == nil {
 			return Diagnosis{}, false
 		}
-		f := &e.Whole.Transfers[at]
 		if kind == SecondOne && !e.matters(float64(f.Bytes)) {
 			return Diagnosis{}, false
 		}
@@ -207,6 +206,28 @@ func transferRule(kind TransferKind) func(*Evidence) (Diagnosis, bool) {
 		}
 		return d, true
 	}
+}
+
+// said returns the largest finding of a kind whose calls no larger finding is about; nil: there is none.
+func said(list []TransferFinding, kind TransferKind) *TransferFinding {
+	var larger []*TransferFinding
+	for i := range list {
+		f := &list[i]
+		if slices.ContainsFunc(larger, func(l *TransferFinding) bool { return l.Kind == f.Kind || l.about(f) }) {
+			continue
+		}
+		if f.Kind == kind {
+			return f
+		}
+		larger = append(larger, f)
+	}
+	return nil
+}
+
+// about reports whether two findings are about the same calls: blocking reads are copies.
+func (f *TransferFinding) about(o *TransferFinding) bool {
+	both := func(k TransferKind) bool { return f.Kind == k || o.Kind == k }
+	return f.Name == o.Name && both(Copied) && both(Blocking)
 }
 
 // text says what was found, and what to do.

@@ -247,3 +247,20 @@ func TestTransferFindingsAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// TestCallsOfTwoFindings: of two findings about blocking reads of one call site the larger speaks.
+func TestCallsOfTwoFindings(t *testing.T) {
+	list := []TransferFinding{
+		{Kind: Blocking, Name: "a", Count: 12}, {Kind: Copied, Name: "a", Count: 30}, {Kind: Unchanged, Name: "a", Count: 12},
+		{Kind: Copied, Name: "b", Count: 12}, {Kind: Copied, Name: "c", Count: 40}, {Kind: ColdRead, Name: "c", Count: 40},
+	}
+	for kind, want := range map[TransferKind]string{Blocking: "a", Copied: "b", Unchanged: "a", ColdRead: "c", Small: ""} {
+		got := ""
+		if f := said(list, kind); f != nil {
+			got = f.Name
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", kind, got, want)
+		}
+	}
+}
