@@ -456,6 +456,7 @@ coverage: all build/test-deps.stamp
 .PHONY: soak
 soak: all build/soak/gpumemtop
 	$(GO) test -run '^TestRandomPlans$$' -count=1 -timeout 0 ./allocator -args -plans.programs=10000
+	SCHEDULES=1000000 bash shim/test/schedules.sh build/soak/schedules -fsanitize=address,undefined -fno-sanitize-recover=all
 	cd test/e2e && $(GO) test -run '^TestSoak$$' -count=1 -timeout 0 $(TESTFLAGS) -args -soak.seeds=$(SEEDS) -soak.first=$(FIRST) $(if $(DRIVER),-soak.driver=$(DRIVER))
 	$(if $(DRIVER),,cd test/e2e && for mode in $(MODES); do \
 		$(GO) test -run '^TestSoak$$' -count=1 -timeout 0 $(TESTFLAGS) -args -soak.mode=$$mode -soak.seeds=$$((($(SEEDS) + 3) / 4)) -soak.first=$(FIRST) || exit 1; \

@@ -100,7 +100,8 @@ static void order_behind(struct gmt_queue *queue, struct gmt_queue *fresh)
 	struct gmt_context *context = fresh->context;
 	if (!handed_pending(queue, context) || !gmt_lock_driver(&queue->lock))
 		return;
-	if (!behind_marker(queue, behind)) {
+	bool pending = atomic_load(&queue->done) < atomic_load(&queue->handed); /* still: a user event that found none put no marker */
+	if (pending && !behind_marker(queue, behind)) {
 		gmt_queue_add_marker(queue, false);
 		behind_marker(queue, behind);
 	}

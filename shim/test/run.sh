@@ -4,6 +4,7 @@
 #
 #   run.sh [DIR]            all of it
 #   ONLY=tsan FILTER=ring run.sh    of one set, whether they start threads or not
+#   BUILD_ONLY=1 run.sh             no test
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 out=${1:-build/shim-test}
@@ -17,6 +18,13 @@ case $("$CC" -dumpmachine) in
 x86_64-*) left_out= ;;
 *) left_out=shim/test/test_stack.c frames=() ;;
 esac
+
+newest=$(find shim internal/wire -name '*.h' -o -name '*.def' | xargs ls -t | head -1)
+
+# compile OBJECT SOURCE FLAGS...: unless the object is newer than the source and all headers.
+compile() {
+	[ "$1" -nt "$2" ] && [ "$1" -nt "$newest" ] && [ "$1" -nt shim/test/run.sh ] || "$CC" "${@:3}" -c -o "$1" "$2"
+}
 
 driver=(shim/test/fake_{driver,queue,sync,event,memory,command,image,kernel,more,svm,ext,python}.c)
 
@@ -34,17 +42,14 @@ build() {
 	local opencl=$!
 	"$CC" "${flags[@]}" -shared -o "$dir/libgpumemtop-core.so" shim/test/fake_{core,carve}.c &
 	local core=$!
-	local sources=(shim/{base,registry,order,pool,spill,entry,hooks}/*.c) source
-	if [ "$name" = coverage ]; then # files of one name in two rooms need notes of their own
-		for source in "${sources[@]}"; do
-			mkdir -p "$dir/$(dirname "$source")"
-			"$CC" "${flags[@]}" -c -o "$dir/${source%.c}.o" "$source"
-		done
-		sources=("${sources[@]/#/$dir/}")
-		sources=("${sources[@]/%.c/.o}")
-	fi
+	local source objects=()
+	for source in shim/{base,registry,order,pool,spill,entry,hooks}/*.c; do
+		mkdir -p "$dir/$(dirname "$source")"
+		objects+=("$dir/${source%.c}.o")
+		compile "${objects[-1]}" "$source" "${flags[@]}"
+	done
 	"$CC" "${flags[@]}" -shared -Wl,-soname,libgpumemtop.so -Wl,-z,now -Wl,-z,nodelete -Wl,--version-script=shim/shim.map -o "$dir/libgpumemtop.so" \
-		"${sources[@]}" -ldl
+		"${objects[@]}" -ldl
 	wait "$opencl"
 	wait "$core"
 	local object frame
@@ -55,7 +60,7 @@ build() {
 	for source in shim/test/{harness,world}.c shim/test/test_*.c; do
 		[ "$source" != "$left_out" ] || continue
 		object=$dir/$(basename "$source" .c).o
-		"$CC" "${flags[@]}" -c -o "$object" "$source"
+		compile "$object" "$source" "${flags[@]}"
 		tests+=("$object")
 	done
 	"$CC" "${flags[@]}" -o "$dir/tests" "${tests[@]}" -Wl,--no-as-needed -Wl,-rpath,"\$ORIGIN" \
@@ -123,12 +128,19 @@ run_preloaded() {
 	done
 }
 
+run_schedules() {
+	echo "== schedules"
+	mkdir -p "$out/schedules"
+	bash shim/test/schedules.sh "$out/schedules" | tee "$out/schedules/log" || bad=1
+}
+
 # run NAME FLAGS...: everything about one set. Its status is 1 if a program has failed.
 run() {
 	local name=$1 bad=0 wanted=()
 	[ "$name" != tsan ] || [ ! -e "$THREADED" ] || mapfile -t wanted < "$THREADED"
 	shift
 	build "$name" "$@"
+	[ -z "${BUILD_ONLY:-}" ] || return 0
 	echo "== $name"
 	"$out/$name/tests" ${wanted[@]:-${FILTER:-}} | tee "$out/$name/log" || bad=1
 	build_layers "$name" "$@"
@@ -139,6 +151,7 @@ run() {
 	if [ "$name" = plain ]; then
 		run_layers "$name" "$name-layers-preloaded" "$(cd "$out/$name" && pwd)/libgpumemtop.so"
 		run_preloaded
+		[ -n "${FILTER:-}" ] || run_schedules
 	fi
 	return "$bad"
 }
@@ -170,6 +183,7 @@ for name in "${names[@]}"; do
 	wait "${running[$name]}" || bad=1
 	cat "$out/$name.out"
 done
+[ -z "${BUILD_ONLY:-}" ] || exit "$bad"
 
 # A program that dies, before it has counted its tests or after, or that finds none to run, is a failure, too.
 awk -v bad="$bad" '
