@@ -10,7 +10,7 @@
 //
 // Invariants:
 //   - At most one group is inside. All its members are inside, have left, or are about to return from Lock.
-//   - While a group is inside, its size is fixed: who arrives joins or begins a group that waits.
+//   - While a group is inside, its size is fixed: a thread that arrives joins a waiting group or begins one.
 //   - Groups enter in the order in which they began to wait.
 package collective
 
@@ -19,7 +19,7 @@ import (
 	"sync"
 )
 
-// Alone is the purpose of those who enter by themselves.
+// Alone is the purpose of a caller that forms a group by itself.
 const Alone = -1
 
 // Mutex is a collective mutex. The zero value is unlocked. It must not be copied after first use.
@@ -27,10 +27,10 @@ type Mutex struct {
 	mutex   sync.Mutex // guards the fields and the sizes of waiting teams; held for a few instructions
 	inside  *team      // nil: unlocked, and no thread waits
 	waiting []*team    // the next one first
-	spent   *team      // one that all threads have left and none waits for; nil: none
+	spent   *team      // a team that all its threads have left and no thread waits for, for reuse; nil: none
 }
 
-// Member is one goroutine's part in the group that is inside.
+// Member is a goroutine's place in the group that is inside.
 type Member struct {
 	Rank  int // 0 to Size-1, each once
 	Size  int // of the group
@@ -38,7 +38,7 @@ type Member struct {
 	entry uint64 // of the team
 }
 
-// team is one entering of one group.
+// team is a group that waits or is inside. A team that never waited serves several groups, one after the other.
 type team struct {
 	of      *Mutex
 	purpose int           // Alone: no thread joins
@@ -47,10 +47,10 @@ type team struct {
 	entered chan struct{} // closed when it is inside; nil if it never waited
 
 	mutex   sync.Mutex    // guards the rest
-	present int           // have not left
-	arrived int           // of them, at the barrier
+	present int           // members that have not left
+	arrived int           // members at the barrier
 	turn    chan struct{} // closed when all present have arrived; nil before the first has
-	gone    []uint64      // a bit per rank that has left a team of several, which enters once
+	gone    []uint64      // a bit for each rank that has left; only in a team of several members, which serves one group
 }
 
 // Lock waits until the caller's group is inside. Callers with the same purpose, which is 0 or more, who wait at the
@@ -62,7 +62,7 @@ func (m *Mutex) Lock(purpose int) Member {
 	if t != nil {
 		t.size++
 	} else {
-		t = m.team(purpose)
+		t = m.newTeam(purpose)
 		m.admit(t)
 	}
 	rank := t.size - 1
@@ -70,8 +70,8 @@ func (m *Mutex) Lock(purpose int) Member {
 	return t.member(rank)
 }
 
-// team returns a team of one.
-func (m *Mutex) team(purpose int) *team {
+// newTeam returns a team of one.
+func (m *Mutex) newTeam(purpose int) *team {
 	t := m.spent
 	if t == nil {
 		return &team{of: m, purpose: purpose, size: 1}
@@ -92,7 +92,7 @@ func (m *Mutex) Waiting() int {
 	return n
 }
 
-// joinable returns the waiting team that a newcomer belongs to, nil when it must begin one.
+// joinable returns the waiting team that a caller with a purpose joins, nil if the caller must begin a team.
 func (m *Mutex) joinable(purpose int) *team {
 	for _, t := range m.waiting {
 		if purpose != Alone && t.purpose == purpose {
@@ -102,7 +102,7 @@ func (m *Mutex) joinable(purpose int) *team {
 	return nil
 }
 
-// admit lets a team in, or has it wait for its turn.
+// admit lets a team in if the mutex is unlocked. Otherwise the team waits for its turn.
 func (m *Mutex) admit(t *team) {
 	if m.inside == nil {
 		m.enter(t)
@@ -121,7 +121,7 @@ func (m *Mutex) enter(t *team) {
 	}
 }
 
-// member returns a place in the team, once it is inside.
+// member waits until the team is inside, and returns the member with a rank.
 func (t *team) member(rank int) Member {
 	if t.entered != nil {
 		<-t.entered
@@ -135,7 +135,7 @@ func (m Member) Barrier() {
 	t.mutex.Lock()
 	t.arrived++
 	if t.arrived == t.present {
-		t.release()
+		t.openBarrier()
 		t.mutex.Unlock()
 		return
 	}
@@ -147,16 +147,16 @@ func (m Member) Barrier() {
 	<-turn
 }
 
-// release lets all threads pass the barrier.
-func (t *team) release() {
+// openBarrier lets all threads pass the barrier.
+func (t *team) openBarrier() {
 	if t.turn != nil {
 		close(t.turn)
 	}
 	t.arrived, t.turn = 0, nil
 }
 
-// Unlock is the member's leaving, and does not wait for the others. The last to leave lets the next group in. It
-// panics when this member has left before.
+// Unlock makes the member leave. It does not wait for the other members; the last member to leave lets the next group
+// in. It panics if the member has left before.
 func (m Member) Unlock() {
 	t := m.team
 	t.mutex.Lock()
@@ -169,9 +169,9 @@ func (m Member) Unlock() {
 	if last {
 		t.entry++
 	}
-	// Those at the barrier may have waited for us only.
+	// The members at the barrier may have waited only for this one.
 	if t.arrived == t.present {
-		t.release()
+		t.openBarrier()
 	}
 	t.mutex.Unlock()
 	if last {
@@ -179,7 +179,7 @@ func (m Member) Unlock() {
 	}
 }
 
-// leave notes that a rank has left. It is false when it had left before.
+// leave notes that a rank leaves. It returns false if the rank has left before.
 func (t *team) leave(rank int) bool {
 	if t.gone == nil {
 		t.gone = make([]uint64, (t.size+63)/64)
@@ -192,7 +192,7 @@ func (t *team) leave(rank int) bool {
 	return true
 }
 
-// handOver lets the next team in, all of it at once. The one that has left serves again unless it had to wait.
+// handOver lets the next team in. It keeps the team that has left for reuse, unless that team had to wait.
 func (m *Mutex) handOver(gone *team) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

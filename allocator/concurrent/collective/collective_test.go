@@ -80,7 +80,8 @@ func TestWhoWaitsEntersTogether(t *testing.T) {
 	}
 }
 
-// The use the seed makes of it: each takes the element that its rank says, and the highest splits the list for all.
+// The seed's use of the mutex: each member takes the element that its rank says, and the member with the highest rank
+// splits the list for all.
 func TestHighestRankSplitsTheListForAll(t *testing.T) {
 	type element struct{ next *element }
 	const n, rounds = 8, 20
@@ -195,7 +196,7 @@ func TestStaysLockedUntilAllHaveLeft(t *testing.T) {
 	(<-done).Unlock()
 }
 
-// A member that leaves twice does not leave for another one.
+// A member that leaves twice does not take the place of another member.
 func TestLeavingTwiceLetsNobodyIn(t *testing.T) {
 	const n = 70
 	var m Mutex

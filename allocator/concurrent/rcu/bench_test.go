@@ -45,7 +45,7 @@ func (l *list) find(d *Domain, tag int) *element {
 	return nil
 }
 
-// unlink takes e out. Its own pointer forwards stays, for readers who stand on it.
+// unlink takes e out. Its forward pointer stays, for readers that have reached it.
 func (l *list) unlink(e *element) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

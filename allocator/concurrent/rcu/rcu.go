@@ -4,14 +4,14 @@
 // Definition. A domain has an epoch counter and two reader counters, one for even epochs and one for odd ones. A read
 // section belongs to the epoch in which it began. A barrier takes the domain's mutex, takes over the callbacks queued
 // so far, increments the epoch, waits until the previous epoch has no reader, runs the callbacks and releases the
-// mutex. A conditional barrier does nothing when another barrier is still waiting to increment the epoch: that one
+// mutex. A conditional barrier does nothing when another barrier is still waiting to increment the epoch: that barrier
 // will run the caller's callbacks, too.
 //
 // Invariants:
 //   - A callback runs after every read section that began before it was queued has ended, and runs once.
-//   - Read sections have their epoch or, for as long as one barrier waits, the one before: two counters suffice.
-//   - A callback is in the queue, or with the one barrier that holds the mutex, or has run. One that panics has run, and
-//     what it kept from running is in the queue again.
+//   - A read section belongs to the current epoch or, while a barrier waits, to the previous one: two counters suffice.
+//   - A callback is in the queue, or held by the barrier that holds the mutex, or has run. A callback that panics has
+//     run; the callbacks after it are in the queue again.
 package rcu
 
 import (
@@ -25,7 +25,7 @@ import (
 // any goroutine.
 type Domain struct {
 	epoch   atomic.Uint64
-	_       [56]byte // what readers write stands apart from what they only read
+	_       [56]byte // keeps the counters, which readers write, off the cache line of epoch, which they only read
 	readers [2]counter
 	waiting atomic.Int32 // barriers that have yet to take over the callbacks and increment the epoch
 	parked  atomic.Bool  // the barrier that holds the mutex sleeps until wake
@@ -40,20 +40,21 @@ type counter struct {
 	_ [56]byte
 }
 
-// queue is what barriers have yet to run. Its mutex is held for a few instructions, never while a thread waits.
+// queue holds the callbacks that no barrier has taken over. Its mutex is held for a few instructions, never while a
+// thread waits.
 type queue struct {
 	mutex sync.Mutex
 	calls []func()
 }
 
-// Reader is a read section that has begun. It is a ticket for Exit and has no other use.
+// Reader is a read section that has begun, for Exit.
 type Reader struct{ epoch uint64 }
 
 // New returns a domain without readers.
 func New() *Domain { return &Domain{wake: make(chan struct{}, 1)} }
 
 // Enter begins a read section: what the caller can reach from now on stays as it is until Exit. Sections may nest and
-// may block, but not for a barrier. It repeats itself once for each barrier that increments the epoch meanwhile.
+// may block, but not for a barrier. Enter retries once for each barrier that increments the epoch meanwhile.
 func (d *Domain) Enter() Reader {
 	for {
 		if r, ok := d.join(d.epoch.Load()); ok {
@@ -62,15 +63,14 @@ func (d *Domain) Enter() Reader {
 	}
 }
 
-// join counts a reader in under an epoch that it has read before, and says whether that holds.
+// join counts a reader in an epoch that the reader has read before, and reports whether that epoch is still current.
 //
-// Between reading the epoch and counting itself a reader can lose the processor for as long as several barriers take.
-// The counter of its old epoch is then the one that the next barrier does not look at, and that barrier would run
-// callbacks while the reader is inside. McKenney's SRCU lets each barrier flip twice and wait for both counters. Here
-// the reader looks again: when the epoch is still the one it counted itself under, the barrier that increments it comes
-// later in the one order of all atomic operations, and so sees the count. Otherwise the reader has seen nothing yet and
-// starts over; its short visit to the wrong counter can only delay a barrier. That keeps one flip per barrier, which is
-// what the seed describes.
+// Between reading the epoch and counting itself, a reader can lose the processor while several barriers run. The next
+// barrier may then not wait for the counter of the old epoch, and would run callbacks while the reader is inside.
+// McKenney's SRCU lets each barrier flip twice and wait for both counters. Here the reader reads the epoch again. If
+// the epoch has not changed, the barrier that increments it comes later in the one order of all atomic operations, and
+// so sees the count. Otherwise the reader has read nothing yet and starts over; its short stay in the wrong counter can
+// only delay a barrier. So one flip per barrier is enough, as the seed describes.
 func (d *Domain) join(epoch uint64) (Reader, bool) {
 	r := Reader{epoch}
 	d.readers[epoch&1].Add(1)
@@ -87,8 +87,8 @@ func (d *Domain) Exit(r Reader) {
 	if left < 0 {
 		panic("rcu: more read sections ended than began")
 	}
-	// The barrier says that it sleeps before it looks at the counter for the last time, we count before we look
-	// whether it sleeps: one of the two sees the other.
+	// The barrier sets parked before it reads the counter for the last time; a reader changes the counter before it
+	// reads parked. So one of the two sees what the other has written.
 	if left == 0 && d.parked.Load() {
 		select {
 		case d.wake <- struct{}{}:
@@ -97,10 +97,10 @@ func (d *Domain) Exit(r Reader) {
 	}
 }
 
-// Defer queues a callback for the next barrier. The caller has made unreachable what the callback reclaims, and then
-// calls Barrier or TryBarrier. Callbacks run in the order of their queueing, one at a time; they must not call Barrier
-// or TryBarrier of the same domain. A callback that panics does so in the barrier that runs it, and has run; those
-// behind it are left to the next barrier, even if another thread has waited for them or delegated them.
+// Defer queues a callback for the next barrier. The caller first unlinks the element that the callback reclaims, and
+// afterwards calls Barrier or TryBarrier. Callbacks run one at a time, in the order in which they were queued. They
+// must not call Barrier or TryBarrier of the same domain. A callback that panics does so in the barrier that runs it.
+// The callbacks after it are left to the next barrier, even if another thread has waited for them or delegated them.
 func (d *Domain) Defer(call func()) {
 	d.queue.mutex.Lock()
 	defer d.queue.mutex.Unlock()
@@ -114,11 +114,11 @@ func (d *Domain) Barrier() {
 	d.barrier()
 }
 
-// TryBarrier sees to it that the callbacks queued before will run, and waits only if it must do that itself: it
-// returns false at once when another barrier is waiting to increment the epoch, and is a Barrier otherwise. After
-// false the callbacks may not have run yet. The caller must not be in a read section.
+// TryBarrier makes sure that the callbacks queued before the call will run. If another barrier is waiting to increment
+// the epoch, that barrier runs them, and TryBarrier returns false at once: the callbacks may not have run yet.
+// Otherwise it does what Barrier does, and returns true. The caller must not be in a read section.
 func (d *Domain) TryBarrier() bool {
-	// Who is waiting has not yet taken over the queue, so it will find our callbacks there.
+	// A barrier that waits has not taken over the queue yet, so it will find the caller's callbacks there.
 	if !d.waiting.CompareAndSwap(0, 1) {
 		return false
 	}
@@ -130,11 +130,11 @@ func (d *Domain) barrier() {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	calls, previous := d.flip()
-	d.drain(previous)
+	d.waitForReaders(previous)
 	d.run(calls)
 }
 
-// run runs callbacks. When one panics, those behind it are the first of the next barrier.
+// run runs callbacks. If one panics, the callbacks after it are the first that the next barrier runs.
 func (d *Domain) run(calls []func()) {
 	ran := 0
 	defer func() {
@@ -153,9 +153,9 @@ func (d *Domain) run(calls []func()) {
 	}
 }
 
-// flip ends the waiting of one barrier: it takes over the callbacks and increments the epoch. The order is the whole
-// of delegation: who saw this barrier waiting queued before, and what was queued before this increment was unlinked
-// before it, so that readers of the new epoch cannot reach it.
+// flip takes over the callbacks and increments the epoch. Before that it ends the barrier's waiting: a thread that saw
+// the barrier wait had queued its callbacks earlier, so they are taken over. The elements of these callbacks were
+// unlinked before the increment, so readers of the new epoch cannot reach them.
 func (d *Domain) flip() (calls []func(), previous uint64) {
 	d.waiting.Add(-1)
 	d.queue.mutex.Lock()
@@ -164,14 +164,14 @@ func (d *Domain) flip() (calls []func(), previous uint64) {
 	return calls, d.epoch.Add(1) - 1
 }
 
-// drained says whether an epoch that is over has no reader any more.
-func (d *Domain) drained(epoch uint64) bool { return d.readers[epoch&1].Load() == 0 }
+// hasNoReaders reports whether a past epoch has no readers left.
+func (d *Domain) hasNoReaders(epoch uint64) bool { return d.readers[epoch&1].Load() == 0 }
 
-// drain waits until an epoch that is over has no reader any more. Most read sections are short, so it tries a little
+// waitForReaders waits until a past epoch has no readers left. Most read sections are short, so it looks several times
 // before it sleeps.
-func (d *Domain) drain(epoch uint64) {
+func (d *Domain) waitForReaders(epoch uint64) {
 	for i := range 64 {
-		if d.drained(epoch) {
+		if d.hasNoReaders(epoch) {
 			return
 		}
 		if i >= 32 {
@@ -179,7 +179,7 @@ func (d *Domain) drain(epoch uint64) {
 		}
 	}
 	d.parked.Store(true)
-	for !d.drained(epoch) {
+	for !d.hasNoReaders(epoch) {
 		<-d.wake // may be left over from an earlier sleep: look again
 	}
 	d.parked.Store(false)

@@ -40,18 +40,18 @@ func TestBarrierWaitsForReadersAndRunsCallbacksInOrder(t *testing.T) {
 
 	r := d.Enter()
 	_, previous := d.begin()
-	if d.drained(previous) {
+	if d.hasNoReaders(previous) {
 		t.Error("an epoch with a reader counts as drained")
 	}
 	later := d.Enter()
 	d.Exit(r)
-	if !d.drained(previous) {
+	if !d.hasNoReaders(previous) {
 		t.Error("the barrier waits for a reader that entered after it")
 	}
 	d.Exit(later)
 }
 
-// begin is a barrier up to where it would wait.
+// begin does the steps of a barrier before its wait.
 func (d *Domain) begin() ([]func(), uint64) {
 	d.waiting.Add(1)
 	return d.flip()
@@ -74,11 +74,11 @@ func TestReaderPreemptedBetweenEpochAndCounter(t *testing.T) {
 			r = d.Enter()
 		}
 		_, previous := d.begin()
-		if d.drained(previous) {
+		if d.hasNoReaders(previous) {
 			t.Errorf("after %d barriers the next one does not see the reader", barriers)
 		}
 		d.Exit(r)
-		if !d.drained(previous) {
+		if !d.hasNoReaders(previous) {
 			t.Errorf("after %d barriers the reader's visit to another counter left a trace", barriers)
 		}
 	}
@@ -179,7 +179,7 @@ func TestConditionalBarrierIsFullWhenNobodyWaits(t *testing.T) {
 	all.Wait()
 }
 
-// A callback that panics takes no other with it, those that are queued later included.
+// A callback that panics keeps no other callback from running, including callbacks that are queued later.
 func TestPanicLosesNoCallback(t *testing.T) {
 	d := New()
 	var ran []int

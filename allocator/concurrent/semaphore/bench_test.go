@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// BenchmarkTake is the upper limit of seed 001 §5.1: each call takes one unit, and a thread that finds too few adds 512.
-// Growing is one addition, or sleeps for 0.1 ms, as long as a driver needs for a create; some systems make 1 ms of it.
-// Below 512 threads a bulk semaphore never lets two threads grow at once, so that only its cost shows.
+// BenchmarkTake is the upper limit of seed 001 §5.1: each call takes one unit, and a thread that finds too few adds
+// 512. Growing is one addition, or a sleep of 0.1 ms, the time of a driver's create; on some systems the sleep takes 1
+// ms. Below 512 threads a bulk semaphore never lets two threads grow at once, so the benchmark shows only its cost.
 func BenchmarkTake(b *testing.B) {
 	for _, name := range []string{"free", "slow"} {
 		grow := func() {}

@@ -3,25 +3,25 @@
 // It is pure: no device, no clock, no I/O, no goroutine. All methods may be called from any thread.
 //
 // A bulk semaphore has three counters in one 64-bit word that changes only by compare-and-swap: C units are there, E
-// are expected from threads that grow, R are reserved by threads that wait. What is not yet promised is C + E - R.
+// are expected from threads that grow, R are reserved by threads that wait. C + E - R units are not promised yet.
 //
-//	Wait(n, batch)    C+E-R < n:  E += batch-n     you grow, and signal what you promised
-//	                  C >= n:     C -= n           n units are yours
-//	                  otherwise:  R += n           wait for what others grow
+//	Wait(n, batch)    C+E-R < n:  E += batch-n     the caller grows, and signals what it promised
+//	                  C >= n:     C -= n           n units are the caller's
+//	                  otherwise:  R += n           the caller waits for what others grow
 //	Signal(n, batch)  C += n, E -= batch
 //
 // Invariants, whatever the interleaving:
 //
-//   - Units are conserved: C is what was signalled minus what was taken.
+//   - Units are conserved: C is the number of units signalled minus the number taken.
 //   - No thread grows while units that are here or expected remain unpromised.
 //   - At rest (no thread in a call, none that owes units) E and R are 0. C + E - R is below 0 only between the failure
 //     of a grower and the next step of a thread that waits.
 //   - A thread waits only for units that some grower owes. When the grower fails, a thread that waited grows itself.
 //
-// The seed's algorithm is changed in three places. Its waiting threads go on while R < C+E, and so the last one that
-// found a unit, with R = C+E, would spin in and out of its reservation: here they wait while R <= C+E. They give up a
-// reservation and decide anew in one step, not in two. And a try-wait leaves alone what was promised to threads that
-// wait.
+// The algorithm differs from the seed's in three places. In the seed a thread waits while R < C+E. So the last thread
+// that can get a unit sees R = C+E, and would take back its reservation and reserve again without end. Here threads
+// wait while R <= C+E. A thread takes back its reservation and decides again in one step, not in two. And TryWait takes
+// no unit that is promised to a waiting thread.
 package semaphore
 
 import (
@@ -52,8 +52,8 @@ func (b *Bulk) Counts() Counts { return unpack(b.word.Load()) }
 // Signal(batch-n, batch-n); when it cannot get one, it calls Signal(0, batch-n). It must do one or the other, because
 // others wait for it.
 //
-// n is at least 1, batch at least n, and all that is owed or waited for at a time at most MaxExpected and MaxReserved
-// units; otherwise it panics.
+// Wait panics if n is below 1 or batch below n, or if more than MaxExpected units are then owed, or more than
+// MaxReserved are waited for.
 func (b *Bulk) Wait(n, batch int) (taken bool) {
 	if n < 1 || batch < n {
 		panic(fmt.Sprintf("semaphore: cannot wait for %d units of a batch of %d", n, batch))
@@ -75,7 +75,7 @@ func (b *Bulk) Wait(n, batch int) (taken bool) {
 	}
 }
 
-// idle returns when a thread that has reserved n units has something to do again, or at any time before.
+// idle waits while a thread that has reserved n units must wait. It may return early.
 func (b *Bulk) idle(n int) {
 	b.lot.idle(n, func() bool {
 		_, what := unpack(b.word.Load()).wait(n, n, true)
@@ -85,7 +85,7 @@ func (b *Bulk) idle(n int) {
 
 // TryWait takes n units if they are there and not promised to threads that wait. It never waits.
 func (b *Bulk) TryWait(n int) bool {
-	atLeast(n, 0)
+	mustBeAtLeast(n, 0)
 	for {
 		old := b.word.Load()
 		next, ok := unpack(old).tryWait(n)
@@ -101,18 +101,18 @@ func (b *Bulk) TryWait(n int) bool {
 // Expect promises n units to waiting threads, as a grower does in Wait. The caller signals them later, as
 // Signal(n, n), or takes the promise back by Signal(0, n). It panics beyond MaxExpected.
 func (b *Bulk) Expect(n int) {
-	atLeast(n, 0)
+	mustBeAtLeast(n, 0)
 	b.signal(0, -n)
 }
 
-// Signal adds n units, and says that batch of the units that are expected are not expected any more: they are among
-// the n, or will not come. Returned units that no thread expects are Signal(n, 0). It panics if more than
-// MaxUnits are there then, or if fewer than batch are expected.
+// Signal adds n units, and ends the expectation of batch units: they are among the n, or will not come. A thread that
+// returns units that it did not promise calls Signal(n, 0). Signal panics if there are then more than MaxUnits units,
+// or if fewer than batch are expected.
 func (b *Bulk) Signal(n, batch int) {
-	atLeast(n, 0)
-	atLeast(batch, 0)
+	mustBeAtLeast(n, 0)
+	mustBeAtLeast(batch, 0)
 	b.signal(n, batch)
-	if batch > n { // some of those that wait will have to grow
+	if batch > n { // some waiting threads must grow
 		b.lot.wakeAll()
 		return
 	}
@@ -128,7 +128,7 @@ func (b *Bulk) signal(n, batch int) {
 	}
 }
 
-func atLeast(n, least int) {
+func mustBeAtLeast(n, least int) {
 	if n < least {
 		panic(fmt.Sprintf("semaphore: %d units", n))
 	}

@@ -8,8 +8,8 @@ import (
 // countingSemaphore is the baseline for Bulk: the counting semaphore for units that can grow of seed 001 §3.2. A thread
 // that finds too few units grows; meanwhile other such threads wait.
 //
-// The seed keeps one number and writes -1 while a thread grows. A unit given back meanwhile would make 0 of it, and a
-// second thread would grow without need: here the growers are counted apart from the units.
+// The seed keeps one number and writes -1 while a thread grows. A unit given back meanwhile would turn -1 into 0, and a
+// second thread would grow without need. Here the growers are counted apart from the units.
 type countingSemaphore struct {
 	word atomic.Uint64 // units, and above them the threads that grow
 	lot  lot
@@ -40,11 +40,12 @@ func (c *countingSemaphore) Value() int {
 
 // Wait takes units for a caller that needs n, at least 1; otherwise it panics.
 //
-// It returns n: they are the caller's. It returns less, perhaps 0: that many are the caller's, and it must get the rest
-// by growing. When it has got a batch it keeps what it lacks and calls Grown with the rest of the batch; when it
-// cannot, it calls Grown with what Wait returned. While it grows, others that find fewer units than they need wait.
+// It returns n: these units are the caller's. It returns less, perhaps 0: that many units are the caller's, which must
+// grow to get the rest. With a new batch, the caller keeps the units that it lacks and calls Grown with the others.
+// Without one, it calls Grown with the number that Wait returned. While a caller grows, others that find too few units
+// wait.
 func (c *countingSemaphore) Wait(n int) (got int) {
-	atLeast(n, 1)
+	mustBeAtLeast(n, 1)
 	for {
 		old := c.word.Load()
 		units, growers := unpackCounting(old)
@@ -70,7 +71,7 @@ func (c *countingSemaphore) idle(n int) {
 
 // TryWait takes n units if they are there. It never waits.
 func (c *countingSemaphore) TryWait(n int) bool {
-	atLeast(n, 0)
+	mustBeAtLeast(n, 0)
 	for {
 		old := c.word.Load()
 		units, growers := unpackCounting(old)
@@ -85,7 +86,7 @@ func (c *countingSemaphore) TryWait(n int) bool {
 
 // Signal gives n units back.
 func (c *countingSemaphore) Signal(n int) {
-	atLeast(n, 0)
+	mustBeAtLeast(n, 0)
 	c.change(n, 0)
 	c.lot.wake(n)
 }
@@ -93,7 +94,7 @@ func (c *countingSemaphore) Signal(n int) {
 // Grown adds n units and reports that the caller, which Wait asked to grow, has done so or failed. It panics if no
 // thread grows.
 func (c *countingSemaphore) Grown(n int) {
-	atLeast(n, 0)
+	mustBeAtLeast(n, 0)
 	c.change(n, -1)
 	c.lot.wakeAll()
 }

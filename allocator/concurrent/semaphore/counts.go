@@ -20,14 +20,14 @@ const (
 type Counts struct {
 	Units    int // C: there now
 	Expected int // E: promised by growers, on their way
-	Reserved int // R: of those, promised to threads that wait
+	Reserved int // R: promised to threads that wait
 }
 
-// Spare returns the expected availability, C + E - R: what a newcomer could still be promised. Below 0 some waiting
-// thread must grow: that lasts from the failure of a grower until one that waits has seen it.
+// Spare returns C + E - R, the units that can still be promised. It is below 0 from the failure of a grower until a
+// waiting thread has seen that it must grow itself.
 func (c Counts) Spare() int { return c.Units + c.Expected - c.Reserved }
 
-// outcome is what one look at the counters means for a thread in Wait.
+// outcome says what a thread in Wait does after one look at the counters.
 type outcome uint8
 
 const (
@@ -37,8 +37,8 @@ const (
 	stays                   // the thread has reserved, and still has to wait; nothing changed
 )
 
-// wait is one step of Wait: Algorithm 1, but that a thread with a reservation gives it up and decides anew in the
-// same step. So no thread sees a reservation vanish for a moment and promises its unit to another.
+// wait is one step of Wait: the seed's Algorithm 1, except that a thread with a reservation takes it back and decides
+// again in the same step. So no thread sees a reservation vanish for a moment and promises its unit to another thread.
 func (c Counts) wait(n, batch int, reserved bool) (Counts, outcome) {
 	switch {
 	case reserved && c.Units >= n:
@@ -71,18 +71,18 @@ func (c Counts) tryWait(n int) (Counts, bool) {
 	return c, true
 }
 
-// signal is Algorithm 2: n units came, and batch that were expected are not expected any more.
+// signal is the seed's Algorithm 2: n units came, and batch units are no longer expected.
 func (c Counts) signal(n, batch int) Counts {
 	c.Units += n
 	c.Expected -= batch
 	return c
 }
 
-// pack makes the word. A counter that does not fit would spill into its neighbour, so it panics.
+// pack returns the word. It panics if a counter does not fit, because the counter would spill into its neighbour.
 func (c Counts) pack() uint64 {
-	within("units", c.Units, MaxUnits)
-	within("expected units", c.Expected, MaxExpected)
-	within("reserved units", c.Reserved, MaxReserved)
+	mustBeWithin("units", c.Units, MaxUnits)
+	mustBeWithin("expected units", c.Expected, MaxExpected)
+	mustBeWithin("reserved units", c.Reserved, MaxReserved)
 	return uint64(c.Units) | uint64(c.Expected)<<unitBits | uint64(c.Reserved)<<(unitBits+expectedBits)
 }
 
@@ -94,7 +94,7 @@ func unpack(word uint64) Counts {
 	}
 }
 
-func within(what string, value, most int) {
+func mustBeWithin(what string, value, most int) {
 	if value < 0 || value > most {
 		panic(fmt.Sprintf("semaphore: %s: %d is outside 0 to %d", what, value, most))
 	}

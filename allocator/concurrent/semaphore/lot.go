@@ -6,15 +6,15 @@ import (
 	"sync/atomic"
 )
 
-// How long a thread waits awake. Most growers are done within a few steps of others; a thread that takes longer than
-// that should not cost a core.
+// How often a thread looks before it sleeps: first it spins, then it yields. Most growers are done within that time. A
+// thread that waits longer should not cost a core.
 const (
 	spins  = 32
 	yields = 8
 )
 
-// lot is where threads sleep that wait for a semaphore. The semaphore's word says whether they must; the lot sees to
-// it that none sleeps through a change:
+// lot is where threads sleep that wait for a semaphore. The semaphore's word says whether a thread must wait. The lot
+// makes sure that no thread sleeps through a change:
 //
 //	sleeper: parked++, read the word, sleep, all holding mu     waker: write the word, read parked, wake holding mu
 //
@@ -23,17 +23,17 @@ const (
 type lot struct {
 	parked atomic.Int32
 	mu     sync.Mutex
-	wide   int // of the parked, those that need more than one unit
+	wide   int // parked threads that need more than one unit
 	cond   sync.Cond
 }
 
 func (l *lot) init() { l.cond.L = &l.mu }
 
-// idle waits while must holds, for a thread that needs n units: spinning first, then letting others run, then asleep.
+// idle waits while mustWait holds, for a thread that needs n units: it spins first, then lets others run, then sleeps.
 // It may return early.
-func (l *lot) idle(n int, must func() bool) {
+func (l *lot) idle(n int, mustWait func() bool) {
 	for i := range spins + yields {
-		if !must() {
+		if !mustWait() {
 			return
 		}
 		if i >= spins {
@@ -42,24 +42,24 @@ func (l *lot) idle(n int, must func() bool) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.count(n, 1)
-	defer l.count(n, -1)
-	for must() {
+	l.countParked(n, 1)
+	defer l.countParked(n, -1)
+	for mustWait() {
 		l.cond.Wait()
 	}
 }
 
-// count notes a thread that parks, or that parks no more. The caller holds mu.
-func (l *lot) count(n, by int) {
+// countParked adds by, 1 or -1, to the parked threads that need n units. The caller holds mu.
+func (l *lot) countParked(n, by int) {
 	l.parked.Add(int32(by))
 	if n > 1 {
 		l.wide += by
 	}
 }
 
-// wake lets those look again who may take the n units that have just come. Of threads that need one unit each, as many
-// as there are units are enough: one that finds its unit gone sees that another thread has taken it. Threads of
-// different needs must all look, because the first may not be one that n units are enough for.
+// wake wakes threads that may take the n units that have just come. If each parked thread needs one unit, n threads are
+// enough: a thread that finds its unit gone knows that another thread has taken it. If some threads need more, all must
+// look, because n units may not be enough for the thread that wakes first.
 func (l *lot) wake(n int) {
 	parked := int(l.parked.Load())
 	if parked == 0 || n == 0 {
@@ -78,7 +78,7 @@ func (l *lot) wake(n int) {
 
 func wakesAll(n, parked, wide int) bool { return wide > 0 || n >= parked }
 
-// wakeAll lets all look again.
+// wakeAll wakes all threads.
 func (l *lot) wakeAll() {
 	if l.parked.Load() == 0 {
 		return

@@ -136,7 +136,7 @@ func TestTryWaitLeavesWhatIsPromised(t *testing.T) {
 	}
 }
 
-// TestExpectHoldsThreads: a promise made without a need of one's own.
+// TestExpectHoldsThreads: a thread promises units although it needs none.
 func TestExpectHoldsThreads(t *testing.T) {
 	b := NewBulk(0)
 	b.Expect(1)
@@ -266,7 +266,7 @@ func hammer(a accountant, widest int) (made int) {
 	return int(total.Load())
 }
 
-// TestSleepersAreWoken: with nothing left and a slow grower, all others sleep; each unit that comes wakes one.
+// TestSleepersAreWoken: with no units left and a slow grower, all other threads sleep; each unit that comes wakes one.
 func TestSleepersAreWoken(t *testing.T) {
 	const sleepers = 20
 	b := NewBulk(0)

@@ -3,7 +3,7 @@ package tbuddy
 // Alloc takes a block of 2^order pages and returns its first page, a multiple of 2^order. It fails when there is no
 // such block, or when the order is below 0 or above the height.
 //
-// Scatter chooses among the blocks that would do: threads with different values look in different places. 0 prefers the
+// Scatter chooses among the suitable blocks: threads with different values look in different places. 0 prefers the
 // lowest page of the smallest order that has a block.
 func (t *Tree) Alloc(order int, scatter uint64) (page int, ok bool) {
 	if order < 0 || order > t.height {
@@ -16,7 +16,7 @@ func (t *Tree) Alloc(order int, scatter uint64) (page int, ok bool) {
 	for tries := 1; ; tries++ {
 		before := t.moved.Load()
 		if from := t.claim(order); from >= 0 {
-			return t.take(order, from, scatter), true
+			return t.cutOff(order, from, scatter), true
 		}
 		if t.listed(1)>>order == 0 && t.moved.Load() == before {
 			return 0, false
@@ -25,27 +25,27 @@ func (t *Tree) Alloc(order int, scatter uint64) (page int, ok bool) {
 	}
 }
 
-// claim gets the unit of a block of that order or of a larger one that the caller must split, and returns its order. It
-// returns -1, with all promises taken back, when no order has one.
+// claim takes a unit of that order, or of a larger order whose block the caller must split, and returns the order. If
+// no order has a unit, it takes back its promises and returns -1.
 func (t *Tree) claim(order int) int {
 	for from := order; from <= t.height; from++ {
 		if t.stocks[from].wait() {
 			return from
 		}
 	}
-	// From the top, so that those who then climb wait for no promise that is about to be broken.
+	// From the top down, so that a thread that climbs meanwhile waits for no promise that is about to be broken.
 	for from := t.height; from >= order; from-- {
 		t.stocks[from].signal(0, 1)
 	}
 	return -1
 }
 
-// take finds the block of order from that the caller has claimed, and cuts its first part of the wanted order off.
-func (t *Tree) take(order, from int, scatter uint64) int {
+// cutOff finds the block of order from that the caller has claimed, and cuts off its first part of the wanted order.
+func (t *Tree) cutOff(order, from int, scatter uint64) int {
 	if from == order {
-		return t.page(t.find(order, scatter, heldBit), order)
+		return t.page(t.seizeAny(order, scatter, heldBit), order)
 	}
-	i := t.find(from, scatter, 0)
+	i := t.seizeAny(from, scatter, 0)
 	first := i << (from - order)
 	t.split(i, first)
 	for cut := order; cut < from; cut++ {
@@ -54,10 +54,10 @@ func (t *Tree) take(order, from int, scatter uint64) int {
 	return t.page(first, order)
 }
 
-// find takes an Available node of that order out of the tree. The caller has reserved a node, so one exists. Other threads
-// may take a node before the caller reaches it, but then another is left. The mark is heldBit if the whole node is to be
+// seizeAny seizes an Available node of that order. The caller has reserved a node, so one exists. Other threads may
+// take a node before the caller reaches it, but then another is left. The mark is heldBit if the whole node is to be
 // allocated. It is 0 if the node is to be split: then no block can be freed there.
-func (t *Tree) find(order int, scatter uint64, mark uint32) int {
+func (t *Tree) seizeAny(order int, scatter uint64, mark uint32) int {
 	for tries := 1; ; tries++ {
 		i := t.descend(order, scatter)
 		if i != 0 && t.seize(i, order, mark) {
@@ -100,9 +100,9 @@ func (t *Tree) seize(i, order int, mark uint32) bool {
 	return true
 }
 
-// split cuts a node that the caller has seized until the node first, at its beginning, is left and held; the other
-// parts become Available. It goes upwards, and only at the node itself does the rest of the tree learn of the parts; a
-// thread that comes upon one earlier has claimed a block of its order, and may have it.
+// split cuts a seized node. The node first, at its beginning, becomes held; the other parts become Available. split
+// works upwards from first, and only at the node itself do the nodes above it list the parts. A thread that finds a
+// part earlier has claimed a block of its order, and may take it.
 func (t *Tree) split(i, first int) {
 	t.lock(first / 2)
 	t.set(first, heldBit)

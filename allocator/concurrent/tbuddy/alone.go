@@ -2,13 +2,12 @@ package tbuddy
 
 import "math/bits"
 
-// What a tree's calls know of each other. It goes from unmet to alone and back until two calls meet, and ends as
-// shared.
+// The modes of a tree. The mode alternates between unmet and alone until two calls meet. It ends as shared.
 const (
-	unmet  uint32 = iota // no call is under way, and none has met another
-	alone                // one is, and has the tree to itself
-	called               // the same, and others wait for it
-	shared               // calls have met: each goes by the semaphores and locks
+	unmet  uint32 = iota // no call is under way, and no two calls have met
+	alone                // one call is under way, and has the tree to itself
+	called               // the same, and other calls wait for its end
+	shared               // calls have met: all use the semaphores and locks
 )
 
 // enter reports whether the caller has the tree to itself, until leave. Otherwise the tree is shared.
@@ -29,13 +28,14 @@ func (t *Tree) enter() bool {
 	}
 }
 
+// leave ends the caller's sole use of the tree. If other calls wait, the tree becomes shared.
 func (t *Tree) leave() {
 	if !t.mode.CompareAndSwap(alone, unmet) {
 		t.share(func(units int) stock { return newBulkStock(units) })
 	}
 }
 
-// share gives each order its semaphore. The caller has the tree to itself until then.
+// share gives each order its semaphore. Until then the caller has the tree to itself.
 func (t *Tree) share(newStock func(units int) stock) {
 	for _, units := range t.counts {
 		t.stocks = append(t.stocks, newStock(units))
@@ -62,7 +62,7 @@ func (t *Tree) allocAlone(order int, scatter uint64) (page int, ok bool) {
 	return t.page(first, order), true
 }
 
-// freeAlone is Release likewise.
+// freeAlone is Release for a caller that has the tree to itself.
 func (t *Tree) freeAlone(i, order int) (merged int, ok bool) {
 	if t.nodes[i].word&heldBit == 0 {
 		return 0, false
@@ -78,7 +78,8 @@ func (t *Tree) freeAlone(i, order int) (merged int, ok bool) {
 	return order, true
 }
 
-// raise is rise likewise: node p and those above it list what their halves list.
+// raise is rise for a caller that has the tree to itself: it makes node p and the nodes above it list what their halves
+// list.
 func (t *Tree) raise(p int) {
 	for ; p != 0; p /= 2 {
 		list := (t.nodes[2*p].word | t.nodes[2*p+1].word) & orders

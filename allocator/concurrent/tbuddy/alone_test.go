@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestAloneAndSharedAgree: whether calls have ever met makes no difference to one that is by itself.
+// TestAloneAndSharedAgree: a call that no other call overlaps gives the same answer in an alone and in a shared tree.
 func TestAloneAndSharedAgree(t *testing.T) {
 	for _, pages := range []int{1, 7, 64, 100} {
 		rng := rand.New(rand.NewPCG(uint64(pages), 8))
@@ -83,13 +83,13 @@ func TestStateOutOfRange(t *testing.T) {
 	}
 }
 
-// meeting has the first of some threads hold the tree until another one has come.
+// meeting lets the first of some threads hold the tree until another has come.
 type meeting struct {
 	tree *Tree
 	here atomic.Bool
 }
 
-// hold is the first thread's part, at any time.
+// hold is called by the first thread, at any time.
 func (m *meeting) hold() {
 	alone := m.tree.enter()
 	m.here.Store(true)
@@ -101,7 +101,7 @@ func (m *meeting) hold() {
 	}
 }
 
-// await is that of the others, before their last call.
+// await is called by the other threads, before their last call.
 func (m *meeting) await() {
 	for !m.here.Load() {
 		runtime.Gosched()

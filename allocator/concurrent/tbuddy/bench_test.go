@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// BenchmarkAllocFree is what one allocation and its free cost when that many threads do nothing else, each with up to
-// eight blocks at a time of orders 0 to 3.
+// BenchmarkAllocFree measures one allocation and its free in that many threads that do nothing else, each with up to
+// eight blocks of orders 0 to 3 at a time.
 func BenchmarkAllocFree(b *testing.B) {
 	for _, kind := range kinds {
 		for _, threads := range []int{1, 2, 4, 8} {
@@ -22,7 +22,7 @@ func BenchmarkAllocFree(b *testing.B) {
 	}
 }
 
-// inThreads shares b.N calls out.
+// inThreads divides b.N calls among threads.
 func inThreads(b *testing.B, threads int, run func(id, n int)) {
 	b.Helper()
 	var wg sync.WaitGroup

@@ -7,7 +7,8 @@ func (t *Tree) Free(page, order int) bool {
 	return ok
 }
 
-// Release is Free, and returns the order of the block that is Available then: the freed one, merged with its buddies.
+// Release frees a block as Free does, and returns the order of the block that is Available afterwards: the freed block,
+// merged with its buddies.
 func (t *Tree) Release(page, order int) (merged int, ok bool) {
 	if order < 0 || order > t.height || page < 0 || page >= t.pages || page&(1<<order-1) != 0 {
 		return 0, false
@@ -23,16 +24,16 @@ func (t *Tree) Release(page, order int) (merged int, ok bool) {
 		return 0, false
 	}
 	t.set(i, 0)
-	merged = t.give(i, order)
+	merged = t.mergeAndFree(i, order)
 	t.moved.Add(1)
 	return merged, true
 }
 
-// give makes a block free that is Busy and belongs to the caller, who has locked its parent; it releases the lock, and
-// returns the order of the block that is Available in the end. As
-// long as the block's buddy is Available it is the block of both that is given. The semaphore of that one's order
-// expects it from before the buddy is taken, so that the memory is never out of the books.
-func (t *Tree) give(i, order int) int {
+// mergeAndFree frees a Busy block of the caller, which has locked the block's parent. It releases the lock and returns
+// the order of the block that is Available in the end. While the buddy is Available, it takes the buddy and frees the
+// block of both instead. It announces that block to the semaphore of its order before it takes the buddy, so that some
+// semaphore counts or expects the memory at any time.
+func (t *Tree) mergeAndFree(i, order int) int {
 	promised := 0 // 1: the semaphore of this order expects the block
 	for tries := 1; ; tries++ {
 		if i == 1 || t.listed(i^1) != available(order) {
@@ -52,7 +53,7 @@ func (t *Tree) give(i, order int) int {
 			order, promised = order+1, 1
 			continue
 		}
-		// The buddy is as good as taken: another thread has its unit and is looking for a block.
+		// Another thread has the buddy's unit, and will take the buddy.
 		t.stocks[order+1].signal(0, 1)
 		t.rise(i / 2)
 		relax(tries)

@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// node is one word. Bit n says that a block of order n in it is Available: its own order's bit stands alone, other bits
-// are those of its halves. A node's lock protects the words of its halves, except their lock bits; so a change of a
-// node that concerns its parent holds both locks, and that is all that any change needs.
+// node is one word. Bit n says that a block of order n in the node is Available. The bit of the node's own order stands
+// alone; the other bits are those of its halves. A node's lock protects the words of its two halves, except their lock
+// bits. A thread that changes a node and its parent holds both locks; no change needs more.
 //
 // It is a plain word, because a call that has the tree to itself (alone.go) needs no atomic stores.
 type node struct{ word uint32 }
@@ -24,7 +24,7 @@ const (
 	orders  = 1<<25 - 1
 )
 
-// State is what a node is.
+// State says what is free in a node.
 type State uint8
 
 // The states of a node.
@@ -40,7 +40,7 @@ func (s State) String() string { return [...]string{"Busy", "Partial", "Availabl
 // State returns the state of a block of that order, which begins at that page and lies in the tree. It panics when
 // there is no such block.
 func (t *Tree) State(page, order int) State {
-	n := &t.nodes[t.node(page, order)] // before the tree is the caller's: it may panic
+	n := &t.nodes[t.node(page, order)] // before enter, because node may panic
 	alone := t.enter()
 	listed := n.load() & orders
 	if alone {
@@ -73,15 +73,15 @@ func (t *Tree) lock(i int) {
 
 func (t *Tree) unlock(i int) { atomic.AndUint32(&t.nodes[i].word, ^uint32(lockBit)) }
 
-// relax comes between two tries at something that other threads are about to make possible.
+// relax is called between two tries that wait for other threads. It lets them run at every 16th try.
 func relax(tries int) {
 	if tries%16 == 0 {
 		runtime.Gosched()
 	}
 }
 
-// set changes what node i lists, and whether it is held. The caller holds the lock of its parent; that of i itself may
-// change meanwhile.
+// set sets which orders node i lists, and whether the node is held. The caller holds the parent's lock. The lock bit of
+// node i may change meanwhile, and stays as it is.
 func (t *Tree) set(i int, value uint32) {
 	for n := &t.nodes[i]; ; {
 		if old := n.load(); n.swap(old, old&lockBit|value) {
@@ -90,12 +90,12 @@ func (t *Tree) set(i int, value uint32) {
 	}
 }
 
-// release unlocks node i and sets what it lists. The caller holds its parent's lock too, so that all of the word is the
-// caller's.
+// release sets which orders node i lists, and unlocks the node. The caller holds the parent's lock as well, so no other
+// thread changes the word.
 func (t *Tree) release(i int, list uint32) { t.nodes[i].store(list) }
 
-// rise brings node p, which the caller has locked, and those above it in line with their halves, as far up as something
-// changes. It releases the lock.
+// rise updates the list of node p, which the caller has locked, and of the nodes above it, from the lists of their
+// halves. It ends at the first list that does not change, and releases the lock.
 func (t *Tree) rise(p int) {
 	for p != 0 {
 		list := t.listed(2*p) | t.listed(2*p+1)

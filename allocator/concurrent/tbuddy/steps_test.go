@@ -143,7 +143,7 @@ func TestPassingByHidesNothing(t *testing.T) {
 	}
 }
 
-// TestLateFreeHidesNothing: the same, but the page has been signalled by a free that has not come to its end.
+// TestLateFreeHidesNothing: the same, but a free that has not ended has already signalled the page.
 func TestLateFreeHidesNothing(t *testing.T) {
 	tree, stocks := gated(4)
 	tree.Alloc(0, 0)
@@ -190,7 +190,7 @@ func TestMergeIsSeen(t *testing.T) {
 func TestBlockBeingSplitIsNotAllocated(t *testing.T) {
 	tree := newShared(4)
 	half := tree.node(0, 1)
-	tree.lock(half) // so that who takes the root cannot split it
+	tree.lock(half) // so that the thread that takes the root cannot split it
 	taken := start(tree)
 	for tree.listed(1) != 0 {
 		runtime.Gosched()
@@ -231,8 +231,8 @@ func TestFreeWaitsForThePromised(t *testing.T) {
 	}
 }
 
-// TestWaitingFreeKeepsTheLists: a free that has merged once and then waits has announced that, or searches for what
-// it has merged would go astray.
+// TestWaitingFreeKeepsTheLists: a free that has merged once and then waits has updated the lists above the merged
+// block; otherwise searches for what it has merged would go astray.
 func TestWaitingFreeKeepsTheLists(t *testing.T) {
 	tree, stocks := gated(4)
 	tree.Alloc(0, 0)

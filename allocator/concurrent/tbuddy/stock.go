@@ -11,9 +11,9 @@ type stock interface {
 	tryWait() bool
 	// expect promises one block, to be signalled.
 	expect()
-	// signal adds n blocks, and settles that many promises, 0 or 1: kept by these blocks, or void.
+	// signal adds n blocks, and ends promises, 0 or 1, which these blocks keep or which are broken.
 	signal(n, promises int)
-	// units returns how many units are there; atRest whether nothing else is going on, for Validate.
+	// units returns the number of units, atRest whether none are expected or reserved, for Validate.
 	units() int
 	atRest() bool
 }

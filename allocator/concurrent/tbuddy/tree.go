@@ -4,19 +4,19 @@
 //
 // # Definition
 //
-// A block of order n is 2^n pages. A static binary tree has one node for each block that there could be; the root's
+// A block of order n is 2^n pages. A static binary tree has one node for each possible block; the root's
 // order is the height. A node is
 //
 //	Available   the block is free as a whole; all below is Busy
 //	Partial     the block is not free as a whole, but something below is Available
 //	Busy        nothing in it is free
 //
-// Each order has a semaphore that counts its Available blocks. A thread that allocates waits for a unit of its order
-// first, and looks for the block afterwards (two stages): as many blocks are Available as units are there or were taken
-// by threads that still look, so the look succeeds in the end. A thread that gets no unit is to grow: it takes a block
-// of the next order, gives one half of it to the semaphore and keeps the other. A thread that frees a block whose buddy
-// is Available takes the buddy's unit and the buddy, and frees the block of both instead (errata of seed 001: merging
-// goes on upwards).
+// Each order has a semaphore that counts its Available blocks. A thread that allocates first waits for a unit of its
+// order, and then looks for the block (two stages). There are as many Available blocks as units, plus one for each unit
+// whose thread still looks, so each thread finds a block in the end. A thread that gets no unit must grow: it takes a
+// block of the next order, gives one half of it to the semaphore and keeps the other. A thread that frees a block whose
+// buddy is Available takes the buddy's unit and the buddy, and frees the block of both instead (errata of seed 001:
+// merging continues upwards).
 //
 // # Invariants
 //
@@ -28,23 +28,23 @@
 //
 // # Where this departs from the seed
 //
-// A word lists which orders are Available below, not only that something is: a search goes straight down and costs
-// O(height), where "Partial" alone would leave it to try every partial subtree.
+// A word lists which orders are Available below, not only that something is. So a search goes straight down and costs
+// O(height). With Partial alone it might have to try every partial subtree.
 //
-// The seed tries to merge whenever the buddy's semaphore gives a unit, and gives it back if the buddy was Busy. Here a
-// thread looks at the buddy first, with the parent locked, so that of two buddies that are freed at once the second one
-// sees the first. If the buddy is Available and all units of its order are promised to threads that have not taken
-// their blocks yet, the free waits for them: left to itself, an unmerged pair could stay unnoticed.
+// The seed tries to merge whenever the buddy's semaphore gives a unit, and returns the unit if the buddy is Busy. Here
+// a thread looks at the buddy first, with the parent locked. So of two buddies that are freed at the same time, the
+// second sees the first. If the buddy is Available and all units of its order are promised to threads that have not
+// taken their blocks yet, the free waits for them: otherwise an unmerged pair could stay.
 //
-// While a merge holds the unit of a buddy, that memory is in no semaphore, and an allocation that climbed past it would
-// fail falsely. So a merge is announced to the semaphore of the next order, as growth is, before it takes the unit. And
+// While a merge holds the unit of a buddy, that memory is in no semaphore, and an allocation that climbs past it would
+// wrongly fail. So a merge is announced to the semaphore of the next order, as growth is, before it takes the unit. And
 // an allocation that has found nothing at any order tries again if the root lists something large enough, or if
-// anything was freed or merged meanwhile: it may have passed an order just before a block came there, and a higher one
-// just after another left. A block is listed before it is signalled, and so before its free has come to an end. What
-// was listed and is not any more has been allocated, or taken by a merge.
+// anything was freed or merged meanwhile: it may have passed an order just before a block came there, and a higher
+// order just after another block left. A block is listed before it is signalled, and so before its free ends. A block
+// that is no longer listed was allocated, or taken by a merge.
 //
-// The seed's threads come by the thousand; a host may have one. As long as no two calls have met, each has the tree to
-// itself and takes the same block in plain steps. The first two that meet make the tree shared for good.
+// The seed has thousands of threads; a host may have one. Until two calls meet, each call has the tree to itself and
+// takes the same block in plain steps. The first two calls that meet make the tree shared for good.
 package tbuddy
 
 import (
@@ -65,11 +65,11 @@ type Tree struct {
 	counts []int   // Available blocks by order, until the tree is shared
 	stocks []stock // by order, from then on
 	_      [64]byte
-	moved  atomic.Uint64 // how many frees have come to their end, and how often one has taken a buddy
+	moved  atomic.Uint64 // frees that have ended, plus buddies that frees have taken
 }
 
-// New returns a tree over that many pages, all free. They need not be a power of two: what the tree has beyond them is
-// never handed out. It panics unless pages is 1 to MaxPages.
+// New returns a tree over a number of pages, all free. The number need not be a power of two: pages beyond it are never
+// handed out. New panics unless it is 1 to MaxPages.
 func New(pages int) *Tree {
 	if pages < 1 || pages > MaxPages {
 		panic(fmt.Sprintf("tbuddy: %d pages are outside 1 to %d", pages, MaxPages))
@@ -94,7 +94,7 @@ func (t *Tree) Pages() int { return t.pages }
 // Height returns the order of the root: no block is larger.
 func (t *Tree) Height() int { return t.height }
 
-// LargestFree returns the largest order of which a block is free, -1 when none is. It costs O(height), and is exact
+// LargestFree returns the largest order that has a free block, -1 if no order has one. It costs O(height), and is exact
 // when no other thread allocates or frees.
 func (t *Tree) LargestFree() int {
 	if t.enter() {

@@ -37,7 +37,7 @@ func (v *validation) complain(i int, format string, args ...any) {
 	v.found = append(v.found, fmt.Errorf("tbuddy: node %d: "+format, append([]any{i}, args...)...))
 }
 
-// visit checks node i and what is below. Taken says that a block that it is a part of is free or allocated as a whole.
+// visit checks node i and the nodes below it. taken says that a block around the node is free or allocated as a whole.
 func (v *validation) visit(i, order int, taken bool) {
 	t := v.tree
 	word := t.nodes[i].load()

@@ -12,7 +12,7 @@ import (
 type arena struct {
 	of      *Allocator
 	number  int
-	readers *rcu.Domain // of all lists
+	readers *rcu.Domain // threads that walk a list
 	lists   [classes]list
 	chunks  chunkList
 	owned   atomic.Int32 // chunks
@@ -24,12 +24,12 @@ type arena struct {
 	}
 }
 
-// spareHeaders is how many headers of chunks an arena keeps for its next ones.
+// spareHeaders is how many headers of released chunks an arena keeps for new chunks.
 const spareHeaders = 4
 
 func newArena(of *Allocator, number int) *arena {
 	a := &arena{of: of, number: number, readers: rcu.New()}
-	a.chunks.units, a.chunks.usable, a.chunks.drop = semaphore.NewBulk(0), of.geometry.usable(), a.drop
+	a.chunks.units, a.chunks.usable, a.chunks.drop = semaphore.NewBulk(0), of.geometry.usable(), a.releaseChunk
 	for class := range a.lists {
 		l := &a.lists[class]
 		l.class, l.readers, l.units = class, a.readers, semaphore.NewBulk(0)
@@ -37,28 +37,28 @@ func newArena(of *Allocator, number int) *arena {
 	return a
 }
 
-// alloc takes a slot of a class. It is false when there is no more.
+// alloc takes a slot of a class. ok is false if there is no memory.
 func (a *arena) alloc(class int) (b *bin, slot int, ok bool) {
 	l := &a.lists[class]
 	if !l.units.Wait(1, l.batch()) {
-		if b := a.bin(class); b != nil {
+		if b := a.newBin(class); b != nil {
 			b.open(class)
 			l.relink(b)
 			l.units.Signal(b.capacity(class)-1, l.batch()-1)
-			a.trim(l, nil) // an earlier taker of a slot of this bin left its unit to a bin that lacked one
+			a.trim(l, nil) // units were signalled: a bin that retire had to leave may go now
 			return b, 0, true
 		}
 		l.units.Signal(0, l.batch()-1)
-		if !l.units.TryWait(1) { // unless another thread has freed one since
+		if !l.units.TryWait(1) { // another thread may have freed a slot since
 			return nil, 0, false
 		}
 	}
 	b = l.claim()
-	return b, b.take(), true
+	return b, b.takeSlot(), true
 }
 
-// bin returns a bin without class, nil if there is none.
-func (a *arena) bin(class int) *bin {
+// newBin returns a bin without class, nil if there is none.
+func (a *arena) newBin(class int) *bin {
 	from := sideOf(class)
 	units := a.chunks.units
 	for !units.Wait(1, a.chunks.usable) {
@@ -66,7 +66,7 @@ func (a *arena) bin(class int) *bin {
 			units.Signal(0, a.chunks.usable-1)
 			continue
 		}
-		if c := a.chunk(); c != nil {
+		if c := a.allocChunk(); c != nil {
 			b := c.pick(c.nth(from, 0))
 			a.leaving.Add(1)
 			a.chunks.add(c)
@@ -76,11 +76,11 @@ func (a *arena) bin(class int) *bin {
 		units.Signal(0, a.chunks.usable-1)
 		return nil
 	}
-	return a.chunks.take(from)
+	return a.chunks.takeBin(from)
 }
 
-// chunk returns a new chunk that is in no list, nil if there is none.
-func (a *arena) chunk() *chunk {
+// allocChunk returns a new chunk that is in no list, nil if there is none.
+func (a *arena) allocChunk() *chunk {
 	if int(a.owned.Add(1)) > a.of.geometry.MaxChunks() {
 		a.owned.Add(-1)
 		return nil
@@ -95,7 +95,7 @@ func (a *arena) chunk() *chunk {
 	return c
 }
 
-// header returns the header for a chunk that begins at a page: of one that was given back, or a new one.
+// header returns a header for the chunk that begins at a page: that of a released chunk, or a new one.
 func (a *arena) header(page int) *chunk {
 	h := &a.headers
 	h.mutex.Lock()
@@ -110,8 +110,8 @@ func (a *arena) header(page int) *chunk {
 	return c
 }
 
-// store takes in the header of a chunk that was given back. Its bins have no class, and all are in it.
-func (a *arena) store(c *chunk) {
+// keepHeader keeps the header of a released chunk. All of its bins are in it and have no class.
+func (a *arena) keepHeader(c *chunk) {
 	h := &a.headers
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -120,8 +120,9 @@ func (a *arena) store(c *chunk) {
 	}
 }
 
-// drop gives a chunk without bins in use back. Its header may be reused once no thread reads it.
-func (a *arena) drop(c *chunk) {
+// releaseChunk returns a chunk without bins in use to the coarse allocator. The chunk's header may be reused once no
+// thread reads it.
+func (a *arena) releaseChunk(c *chunk) {
 	a.of.chunks[c.page/len(c.bins)].Store(nil)
 	a.owned.Add(-1)
 	a.of.coarse.Free(c.page, a.of.geometry.order())
@@ -129,24 +130,24 @@ func (a *arena) drop(c *chunk) {
 	a.readers.Defer(c.reuse)
 }
 
-// free gives back the block that begins at a unit of a bin of the chunk with that number. It is false when none does.
+// free frees the block that begins at unit within of a bin: the bin with that index in chunk c, which has that number.
+// ok is false if no block begins there.
 //
-// What looks at the bin is a read section: a bin gets no other class while a thread is inside that has seen it with
-// this one. That matters for frees that are wrong, and for those that have given their slot back and not yet linked
-// the bin.
+// The bin is read in a read section: while a thread is inside that has seen the bin with one class, the bin gets no
+// other. That matters for frees that are wrong, and for threads that have freed their slot and not yet linked the bin.
 func (a *arena) free(c *chunk, number, index, within int) (class int, ok bool) {
 	r := a.readers.Enter()
 	b := &c.bins[index]
 	class, _ = b.load()
-	if a.of.chunks[number].Load() != c || class < 0 || within&(1<<class-1) != 0 || within>>class >= b.capacity(class) || !b.clear(within>>class) {
+	if a.of.chunks[number].Load() != c || class < 0 || within&(1<<class-1) != 0 || within>>class >= b.capacity(class) || !b.freeSlot(within>>class) {
 		a.readers.Exit(r)
 		return 0, false
 	}
 	l := &a.lists[class]
 	_, count := unpack(b.state.Add(1))
 	full := count == b.capacity(class)
-	// The thread that freed the first slot links the bin. It may be late: then the one that frees the last slot does,
-	// because a bin that is missed is looked for in the list.
+	// The thread that frees the first slot links the bin. If it is late, the thread that frees the last slot links the
+	// bin, because a missed bin is looked for in the list.
 	if count == 1 || full {
 		l.relink(b)
 	}
@@ -156,26 +157,26 @@ func (a *arena) free(c *chunk, number, index, within int) (class int, ok bool) {
 	case !full:
 		a.trim(l, nil)
 	case a.of.wanting.Load() == 0:
-		a.keep(l, b)
+		a.keepBin(l, b)
 	default:
 		a.trim(l, b)
 	}
 	return class, true
 }
 
-// keep has a bin without blocks stay, and sends the one that stayed so far to its chunk.
-func (a *arena) keep(l *list, b *bin) {
+// keepBin keeps a bin without blocks in its list, and sends the previously kept bin to its chunk.
+func (a *arena) keepBin(l *list, b *bin) {
 	if l.kept.Load() == b {
 		a.trim(l, nil)
 		return
 	}
-	a.leaving.Add(1) // the other one is neither what stays nor on its way
-	a.trim(l, l.keep(b))
+	a.leaving.Add(1) // the previous bin is not kept any longer, and not yet on its way
+	a.trim(l, l.swapKept(b))
 	a.leaving.Add(-1)
 }
 
-// takeBack sends the bins that stay without blocks to their chunks, and what had to be left in a list before. It is
-// false when nothing stayed.
+// takeBack sends the kept bins to their chunks, and the bins and chunks that earlier calls had to leave. It reports
+// whether a bin was kept.
 func (a *arena) takeBack() bool {
 	found := false
 	for class := range a.lists {
@@ -184,8 +185,8 @@ func (a *arena) takeBack() bool {
 			a.trim(l, nil)
 			continue
 		}
-		a.leaving.Add(1) // as in keep
-		b := l.unkeep()
+		a.leaving.Add(1) // as in keepBin
+		b := l.swapKept(nil)
 		a.trim(l, b)
 		a.leaving.Add(-1)
 		found = found || b != nil
@@ -198,11 +199,12 @@ func (a *arena) takeBack() bool {
 	return found
 }
 
-// trim takes bins without blocks out of a list: b, which may be nil, and those that others had to leave.
+// trim takes bins without blocks out of a list: b, which may be nil, and the bins that other threads had to leave.
 //
-// From when it has their units until they are back, in the list or in their chunks, free slots are in no book. So this
-// thread counts as leaving all the while, and each bin that it sends on its way does until it is home: who finds
-// nothing waits for them. What has come back is counted in arrived first, for those who look after that.
+// From the time when the thread takes a bin's units until the bin is back, in the list or in its chunk, no semaphore
+// counts the bin's free slots. So the thread counts in leaving all the while, and so does each bin that it takes out
+// until the bin is in its chunk. An allocation that finds nothing waits for them. What comes back is first counted in
+// arrived, for allocations that look later.
 func (a *arena) trim(l *list, b *bin) {
 	if b == nil && !l.missed.Load() {
 		return
@@ -223,10 +225,10 @@ func (a *arena) trim(l *list, b *bin) {
 	}
 }
 
-// retire takes a bin without blocks out of the list and sends it to its chunk, unless a thread allocates from it
-// first. It is false when units are out, so that it cannot tell. Either their owners take slots of this bin, and free
-// them, or they take others, whose units are still to be signalled: by a free, by a grower, or by another thread that
-// retires. The signalling thread trims afterwards, because it sees missed.
+// retire takes a bin without blocks out of the list and sends it to its chunk, unless a thread allocates from it first.
+// It returns false if other threads hold units, because these may be for slots of this bin. The owners of the units
+// either take slots of this bin and free them, or take slots of other bins, whose units are signalled later: by a free,
+// by a grower, or by another thread that retires a bin. The signalling thread trims afterwards, because it sees missed.
 func (a *arena) retire(l *list, b *bin) bool {
 	n := b.capacity(l.class)
 	if !l.units.TryWait(n) {
@@ -242,18 +244,18 @@ func (a *arena) retire(l *list, b *bin) bool {
 	}
 	a.leaving.Add(1)
 	l.relink(b)
-	if b.home == nil {
-		b.home = func() { a.home(b) }
+	if b.goHome == nil {
+		b.goHome = func() { a.returnToChunk(b) }
 	}
-	a.readers.Defer(b.home)
+	a.readers.Defer(b.goHome)
 	a.readers.TryBarrier()
 	return true
 }
 
-// home takes a bin that no reader sees any more back into its chunk.
-func (a *arena) home(b *bin) {
+// returnToChunk returns a bin that no reader sees any longer to its chunk.
+func (a *arena) returnToChunk(b *bin) {
 	b.next.Store(nil)
-	a.chunks.give(b)
+	a.chunks.putBin(b)
 	a.of.arrived.Add(1)
 	a.leaving.Add(-1)
 }

@@ -176,7 +176,7 @@ func BenchmarkPair(b *testing.B) {
 	}
 }
 
-// BenchmarkPairAlone is BenchmarkPair in an empty pool, where the bin stays.
+// BenchmarkPairAlone is BenchmarkPair in an empty pool, where the bin is kept.
 func BenchmarkPairAlone(b *testing.B) {
 	g := Geometry{Unit: 8, Pages: 64 * chunkBins}
 	al, err := New(tbuddy.New(g.Pages), g, 1)

@@ -8,20 +8,20 @@ import (
 // bin is the header of one bin. The seed keeps it in the first units of the bin; here those stay unused, because the
 // memory may be a device's.
 type bin struct {
-	// state is the class plus one, and below it the free counter: blocks that are neither taken nor promised to
-	// a thread that is about to look for one in the bitmap. 0: the bin has no class, it is its chunk's or on its way
-	// there.
+	// state is the class plus one in the upper half, and the free counter in the lower: the slots that are neither
+	// taken nor claimed by a thread that is about to look for one in the bitmap. 0: the bin has no class, and is in its
+	// chunk or on its way there.
 	state atomic.Uint64
 	// used has a bit per slot; slots that the class does not have count as used.
 	used [bitmapWords]atomic.Uint64
 
-	next     atomic.Pointer[bin] // stays when the bin is taken out, for readers who stand on it
+	next     atomic.Pointer[bin] // stays when the bin is unlinked, for readers that have reached the bin
 	previous *bin                // guarded by the list's mutex
-	linked   bool                // likewise
+	linked   bool                // guarded by the list's mutex
 
-	chunk *chunk
-	index int    // in the chunk
-	home  func() // takes it back into the chunk; nil until it goes there first
+	chunk  *chunk
+	index  int    // in the chunk
+	goHome func() // returns the bin to its chunk; nil until that happens for the first time
 }
 
 const countBits = 32
@@ -50,7 +50,8 @@ func (b *bin) open(class int) {
 	b.state.Store(stateOf(class, n-1))
 }
 
-// claim decrements the free counter unless the bin is exhausted or not of the class, and returns what is left.
+// claim decrements the free counter, and returns how many slots are left. ok is false if the bin is exhausted or does
+// not have the class.
 func (b *bin) claim(class int) (left int, ok bool) {
 	for {
 		has, count := b.load()
@@ -63,9 +64,10 @@ func (b *bin) claim(class int) (left int, ok bool) {
 	}
 }
 
-// take finds a zero bit and sets it. The caller has claimed one, so there are at least as many zero bits as callers;
-// a scan misses them only when others free behind it and take before it, and so make progress.
-func (b *bin) take() (slot int) {
+// takeSlot finds a zero bit and sets it. The caller has claimed a slot, so there are at least as many zero bits as
+// callers. A scan misses them only if other threads free slots that it has passed and take slots ahead of it, and so
+// make progress.
+func (b *bin) takeSlot() (slot int) {
 	for {
 		for i := range b.used {
 			word := &b.used[i]
@@ -79,14 +81,15 @@ func (b *bin) take() (slot int) {
 	}
 }
 
-// clear is take undone. It is false when the slot was not taken; of two who free a slot one succeeds.
-func (b *bin) clear(slot int) bool {
+// freeSlot clears a slot's bit. It returns false if the slot is not taken; if two threads free a slot, one of them
+// succeeds.
+func (b *bin) freeSlot(slot int) bool {
 	bit := uint64(1) << (slot % 64)
 	return b.used[slot/64].And(^bit)&bit != 0
 }
 
-// zeros counts the slots that are free.
-func (b *bin) zeros() int {
+// freeSlots counts the slots that are not taken.
+func (b *bin) freeSlots() int {
 	n := 0
 	for i := range b.used {
 		n += bits.OnesCount64(^b.used[i].Load())

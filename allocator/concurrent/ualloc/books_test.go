@@ -8,11 +8,11 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator/concurrent/tbuddy"
 )
 
-// The tests in this file are about free slots that are in no book for a moment, and about bins and chunks that no
+// The tests in this file are about free slots that no semaphore counts for a moment, and about bins and chunks that no
 // thread remembers to give back.
 
 // One block is held for good, so one bin of two is left, and one thread takes and frees a block of another class. It is
-// served at all times, even if another thread sends its bin home meanwhile.
+// served at all times, even if another thread returns its bin to the chunk meanwhile.
 func TestLastBinIsFound(t *testing.T) {
 	const rounds = 200_000
 	for name, disturb := range map[string]func(al *Allocator){
@@ -53,14 +53,14 @@ func TestLastBinIsFound(t *testing.T) {
 	}
 }
 
-// A thread that has taken a bin out of the books, and not yet queued its way home, is waited for.
+// An allocation waits for a thread that has taken a bin's units and not yet queued the bin's return.
 func TestAllocationWaitsForABinThatIsOut(t *testing.T) {
 	p := newPool(t, Geometry{Unit: 8, Pages: 4, Bins: 4}, 1)
 	a, l := p.arenas[0], &p.arenas[0].lists[7]
 	keep, _, _ := p.Alloc(0, 8)
 	last, _, _ := p.Alloc(0, 1024)
 	p.Free(last)
-	l.mutex.Lock() // so that who retires the bin cannot unlink it
+	l.mutex.Lock() // so that the thread that retires the bin cannot unlink it
 	trimmed := make(chan bool)
 	go func() { p.Trim(); close(trimmed) }()
 	until(func() bool { return l.units.Counts().Units == 0 })
@@ -78,7 +78,7 @@ func TestAllocationWaitsForABinThatIsOut(t *testing.T) {
 	p.Free(keep)
 }
 
-// asked calls something once, when it is asked for a block.
+// asked calls a function once, when it is asked for a block.
 type asked struct {
 	*buddy
 	hook func()
@@ -92,8 +92,8 @@ func (c *asked) Alloc(order int, scatter uint64) (int, bool) {
 	return c.buddy.Alloc(order, scatter)
 }
 
-// A bin becomes empty while a unit is out, and its owner takes a slot of the bin that a grower brings. So it is the
-// grower who must look for the one that was missed.
+// A bin becomes empty while a unit is out, and the unit's owner takes a slot of the bin that a grower brings. So the
+// grower must look for the bin that was missed.
 func TestGrowerTrims(t *testing.T) {
 	coarse := &asked{newBuddy(8), nil}
 	al, err := New(coarse, Geometry{Unit: 8, Pages: 8, Bins: 4}, 1)
@@ -141,7 +141,7 @@ func TestTrimTakesWhatWasMissed(t *testing.T) {
 	if l.units.Wait(1, l.batch()) {
 		t.Fatal("the bin is not exhausted")
 	}
-	b := a.bin(7)
+	b := a.newBin(7)
 	p.Free(offsets[0])
 	if !l.units.TryWait(1) {
 		t.Fatal("no unit")
@@ -151,7 +151,7 @@ func TestTrimTakesWhatWasMissed(t *testing.T) {
 	p.Trim()
 	b.open(7)
 	l.relink(b)
-	if got := l.claim(); got != b || got.take() != 1 {
+	if got := l.claim(); got != b || got.takeSlot() != 1 {
 		t.Fatal("the slot is not of the new bin")
 	}
 	l.units.Signal(b.capacity(7)-1, l.batch()-1)
@@ -177,7 +177,7 @@ func missChunk(t *testing.T) (p *pool, brought *chunk) {
 	if s.units.Wait(1, s.usable) {
 		t.Fatal("one unit too many")
 	}
-	brought = p.arenas[0].chunk()
+	brought = p.arenas[0].allocChunk()
 	p.Free(b.offset)
 	if got := p.Stats().Chunks; got != 2 || !s.missed.Load() {
 		t.Fatalf("%d chunks, missed %v: want both, and a note", got, s.missed.Load())
@@ -194,9 +194,9 @@ func TestChunkThatIsAddedReplacesOneThatWasMissed(t *testing.T) {
 	if got := p.Stats().Chunks; got != 1 {
 		t.Errorf("%d chunks, want the new one", got)
 	}
-	second := s.take(tailed)
-	s.give(first)
-	s.give(second)
+	second := s.takeBin(tailed)
+	s.putBin(first)
+	s.putBin(second)
 	wantHome(t, p.Allocator, p.coarse)
 }
 

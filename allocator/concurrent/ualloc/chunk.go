@@ -11,9 +11,9 @@ import (
 // chunk is the header of one chunk.
 type chunk struct {
 	arena *arena
-	page  int // its first
+	page  int // its first page
 	bins  []bin
-	reuse func() // makes the header a spare one of its arena
+	reuse func() // keeps the header for another chunk of the arena
 
 	// The rest is guarded by the chunk list's mutex. Members of a group that take bins change free and count at the
 	// same time.
@@ -25,7 +25,7 @@ type chunk struct {
 
 func newChunk(a *arena, page, bins int) *chunk {
 	c := &chunk{arena: a, page: page, bins: make([]bin, bins)}
-	c.reuse = func() { a.store(c) }
+	c.reuse = func() { a.keepHeader(c) }
 	for i := range c.bins {
 		c.bins[i].chunk, c.bins[i].index = c, i
 	}
@@ -37,8 +37,8 @@ func newChunk(a *arena, page, bins int) *chunk {
 	return c
 }
 
-// side says from which end of a chunk a bin is taken: classes that can use tails take those that have one first, the
-// others those that have none. It is also the purpose in which takers form groups.
+// side is the end of a chunk from which a bin is taken: classes that can use tails first take bins with a tail, other
+// classes bins without one. It is also the purpose by which threads form groups (collective.Mutex).
 type side int
 
 const (
@@ -53,7 +53,7 @@ func sideOf(class int) side {
 	return plain
 }
 
-// nth returns the index of the free bin that has n free ones before it, seen from a side.
+// nth returns the index of the free bin that has n free bins before it, seen from a side.
 func (c *chunk) nth(from side, n int) int {
 	if from == plain {
 		n = int(c.count.Load()) - 1 - n
@@ -78,7 +78,7 @@ func (c *chunk) pick(index int) *bin {
 }
 
 // chunkList holds an arena's chunks that have free bins. The semaphore's units are those bins: a bin is counted after
-// its chunk has been linked, and those of a chunk are uncounted before it is taken away.
+// its chunk has been linked, and the bins of a chunk are uncounted before the chunk is unlinked.
 type chunkList struct {
 	mutex      collective.Mutex
 	units      *semaphore.Bulk
@@ -89,9 +89,10 @@ type chunkList struct {
 	operations int          // how often head was written, for tests
 }
 
-// take returns a free bin. The caller has a unit. All who wait for one at the same time enter together: each walks as
-// far as its rank says, and the one that got furthest cuts off the chunks that they have exhausted.
-func (s *chunkList) take(from side) *bin {
+// takeBin returns a free bin. The caller has a unit. All threads that wait for a bin at the same time enter together:
+// each goes as far in the list as its rank says, and the thread that goes furthest cuts off the chunks that they have
+// exhausted.
+func (s *chunkList) takeBin(from side) *bin {
 	in := s.mutex.Lock(int(from))
 	c, skip := s.head, in.Rank
 	for skip >= int(c.count.Load()) {
@@ -119,7 +120,7 @@ func (s *chunkList) take(from side) *bin {
 	return b
 }
 
-// cut makes c the first of the list, what was before it being exhausted. c may be nil.
+// cut makes c the first chunk of the list, because the chunks before it are exhausted. c may be nil.
 func (s *chunkList) cut(c *chunk) {
 	if c != nil {
 		c.previous = nil
@@ -128,8 +129,8 @@ func (s *chunkList) cut(c *chunk) {
 	s.operations++
 }
 
-// add links a new chunk and signals its bins except the one that the caller keeps. Then it does what
-// give does: a thread whose unit kept a chunk from going can take a bin of the new chunk and keep it.
+// add links a new chunk and signals its bins except the one that the caller keeps. Then it drops empty chunks, as
+// putBin does: a thread whose unit kept a chunk from being dropped can take a bin of the new chunk.
 func (s *chunkList) add(c *chunk) {
 	in := s.mutex.Lock(collective.Alone)
 	defer in.Unlock()
@@ -154,8 +155,8 @@ func (s *chunkList) push(c *chunk) {
 	s.operations++
 }
 
-// give takes a bin without class back into its chunk, and has each chunk dropped that is not needed any more.
-func (s *chunkList) give(b *bin) {
+// putBin returns a bin without class to its chunk, and drops the chunks that are no longer needed.
+func (s *chunkList) putBin(b *bin) {
 	in := s.mutex.Lock(collective.Alone)
 	defer in.Unlock()
 	c := b.chunk
@@ -168,11 +169,11 @@ func (s *chunkList) give(b *bin) {
 	s.dropEmpty(c)
 }
 
-// dropEmpty drops the chunks without a bin in use: the one that has changed, nil if none has, and those that were
-// missed. The caller holds the mutex. Units may be out for bins that a thread is about to take. If it takes them
-// elsewhere, and keeps them, then others signal units afterwards, and look here again.
+// dropEmpty drops the chunks without a bin in use: changed, which may be nil, and chunks that were missed. The caller
+// holds the mutex. Threads may hold units for bins that they are about to take: then the chunk is missed. If they take
+// and keep bins of other chunks, a thread that signals units afterwards looks here again.
 func (s *chunkList) dropEmpty(changed *chunk) {
-	for c := s.empty(changed); c != nil; c = s.empty(nil) {
+	for c := s.emptyChunk(changed); c != nil; c = s.emptyChunk(nil) {
 		if !s.units.TryWait(s.usable) {
 			s.missed.Store(true)
 			return
@@ -182,8 +183,8 @@ func (s *chunkList) dropEmpty(changed *chunk) {
 	}
 }
 
-// empty returns a chunk of the list without a bin in use: the one that has changed, or one that was missed.
-func (s *chunkList) empty(changed *chunk) *chunk {
+// emptyChunk returns a chunk of the list without a bin in use: changed, or a chunk that was missed.
+func (s *chunkList) emptyChunk(changed *chunk) *chunk {
 	if changed != nil && int(changed.count.Load()) == s.usable {
 		return changed
 	}

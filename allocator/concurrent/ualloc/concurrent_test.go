@@ -24,7 +24,7 @@ type counted interface {
 	FreePages() int
 }
 
-// wantHome fails unless everything is back with the coarse allocator.
+// wantHome fails unless the coarse allocator has all pages back.
 func wantHome(t *testing.T, al *Allocator, coarse counted) {
 	t.Helper()
 	if err := al.Validate(); err != nil {
@@ -192,7 +192,7 @@ func TestRoomIsFound(t *testing.T) {
 	wantHome(t, al, coarse)
 }
 
-// Of all who free a block at once, one does.
+// Of all threads that free a block at once, one succeeds.
 func TestOneOfManyFrees(t *testing.T) {
 	coarse := newBuddy(chunkBins)
 	al, err := New(coarse, Geometry{Unit: 8, Pages: chunkBins}, 1)
@@ -231,7 +231,7 @@ func TestBinThatIsNotYetLinkedGoesLater(t *testing.T) {
 		offsets = append(offsets, b.offset)
 	}
 	first := &a.of.chunks[0].Load().bins[chunkBins-1]
-	if first.linked || !first.clear(0) {
+	if first.linked || !first.freeSlot(0) {
 		t.Fatal("the first bin is not exhausted")
 	}
 	first.state.Add(1)
@@ -246,7 +246,7 @@ func TestBinThatIsNotYetLinkedGoesLater(t *testing.T) {
 	wantHome(t, p.Allocator, p.coarse)
 }
 
-// Stage two of many threads in one bin.
+// Many threads look for slots in one bin.
 func TestOneBinForMany(t *testing.T) {
 	const goroutines = 4
 	c := newChunk(nil, 0, chunkBins)
@@ -262,7 +262,7 @@ func TestOneBinForMany(t *testing.T) {
 					if _, ok := b.claim(0); !ok {
 						return
 					}
-					taken[b.take()].Add(1)
+					taken[b.takeSlot()].Add(1)
 				}
 			})
 		}

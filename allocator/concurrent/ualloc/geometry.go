@@ -7,7 +7,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator/concurrent/semaphore"
 )
 
-// The layout in units, that is 8 bytes in seed 001 §4.2: bins of 4 KiB with headers of 128 bytes, chunks of 512 KiB,
+// The layout in units, which have 8 bytes in seed 001 §4.2: bins of 4 KiB with headers of 128 bytes, chunks of 512 KiB,
 // tails of 128 bytes.
 const (
 	binUnits    = 512
@@ -15,7 +15,7 @@ const (
 	tailUnits   = 16
 	bodyUnits   = binUnits - headerUnits
 
-	// chunkBins is how many bins a chunk has at most, and when Geometry does not say.
+	// chunkBins is the largest number of bins of a chunk, and the number if Geometry.Bins is 0.
 	chunkBins = 128
 	// The first two bins of a chunk hold its header and the tails of others.
 	headerBins = 2
@@ -24,21 +24,21 @@ const (
 
 	// classes is how many sizes there are: 1, 2, 4... units, as long as a bin holds two.
 	classes = 8
-	// tailClasses is how many of them fit into a tail.
+	// tailClasses is how many classes fit into a tail.
 	tailClasses = 5
 
 	bitmapWords = binUnits / 64
 )
 
-// Geometry is the size of a pool and of what its memory is made of.
+// Geometry is the size of a pool, of its units and of its chunks.
 type Geometry struct {
-	// Unit is the smallest block and what every offset is a multiple of, in bytes: a power of two. 8 is the seed's;
-	// sub-buffers of OpenCL need CL_DEVICE_MEM_BASE_ADDR_ALIGN (OpenCL 3.0 §5.2.1), and all else grows with it.
+	// Unit is the size of the smallest block in bytes, a power of two. Every offset is a multiple of it. The seed has
+	// 8; sub-buffers of OpenCL need CL_DEVICE_MEM_BASE_ADDR_ALIGN (OpenCL 3.0 §5.2.1). All other sizes grow with it.
 	Unit uint64
 	// Pages is the size of the pool in pages. A page is a bin: 512 units.
 	Pages int
-	// Bins is how many bins a chunk has: a power of two from 4 to 128; 0 is 128. The first two are its header, so of
-	// a small chunk blocks can use a smaller share: 96.875 % of 64 bins or more, 93.75 % of 32, 87.5 % of 16.
+	// Bins is how many bins a chunk has: a power of two from 4 to 128; 0 is 128. The first two are its header, so
+	// blocks can use a smaller share of a small chunk: 96.875 % of 64 bins or more, 93.75 % of 32, 87.5 % of 16.
 	Bins int
 }
 
@@ -58,10 +58,10 @@ func (g Geometry) bins() int {
 // order returns the order of a chunk, in pages.
 func (g Geometry) order() int { return bits.Len(uint(g.bins())) - 1 }
 
-// usable returns how many bins of a chunk are no header.
+// usable returns how many bins of a chunk are not headers.
 func (g Geometry) usable() int { return g.bins() - headerBins }
 
-// chunkSlots returns the most that a chunk can hold, blocks of one unit.
+// chunkSlots returns how many blocks of one unit a chunk can hold.
 func (g Geometry) chunkSlots() int {
 	return g.usable()*bodyUnits + min(g.usable(), tailedBins)*tailUnits
 }
@@ -70,7 +70,7 @@ func (g Geometry) chunkSlots() int {
 func (g Geometry) MaxChunks() int { return semaphore.MaxUnits / g.chunkSlots() }
 
 // Largest returns the largest size in bytes that bins serve. A bin would hold only one block of the next size, half a
-// page, so that and everything larger is pages.
+// page, so larger blocks consist of pages.
 func (g Geometry) Largest() uint64 { return g.Unit << (classes - 1) }
 
 func (g Geometry) check() error {
@@ -99,7 +99,7 @@ func capacity(class, index int) int {
 	return n
 }
 
-// unitOf returns where in its chunk a block is, in units: in its bin, or in the tail of its bin.
+// unitOf returns the unit of a chunk at which a block begins: in the block's bin, or in the tail of that bin.
 func unitOf(class, index, slot int) int {
 	unit := slot << class
 	if unit < bodyUnits {
@@ -109,8 +109,8 @@ func unitOf(class, index, slot int) int {
 	return tail/tailsInBin*binUnits + headerUnits + tail%tailsInBin*tailUnits + unit - bodyUnits
 }
 
-// binOf is the way back: the bin that a unit of a chunk belongs to, and the unit within what is logically the bin, its
-// tail behind its body. It is false for headers, which no block covers.
+// binOf is the inverse of unitOf: it returns the bin that a unit of a chunk belongs to, and the unit within that bin,
+// where the tail follows the body. ok is false for headers, which no block covers.
 func binOf(unit int) (index, within int, ok bool) {
 	index, within = unit/binUnits, unit%binUnits-headerUnits
 	if within < 0 {

@@ -39,7 +39,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	}
 }
 
-// What stays is one bin for each class, and goes when the pool is trimmed.
+// One bin for each class stays, until the pool is trimmed.
 func TestOneBinOfAClassStays(t *testing.T) {
 	p := newPool(t, Geometry{Unit: 8, Pages: 4 * chunkBins}, 1)
 	for class := range classes {
@@ -57,7 +57,7 @@ func TestOneBinOfAClassStays(t *testing.T) {
 	p.empty()
 }
 
-// No request is refused what is only kept for others: pages, a chunk of another arena, a bin of another class.
+// No request is refused memory that is only kept for others: pages, a chunk of another arena, a bin of another class.
 func TestWhatStaysIsFree(t *testing.T) {
 	for name, want := range map[string]func(p *pool) bool{
 		"all pages":     func(p *pool) bool { _, ok := p.alloc(1, p.Geometry().Chunk()); return ok },
@@ -96,8 +96,8 @@ func TestBinsThatStayComeBeforeAChunk(t *testing.T) {
 	p.empty()
 }
 
-// The same while others leave bins all the time: two arenas whose blocks come and go beside one who wants pages. There
-// is always room for a chunk of either, or one chunk and his pages.
+// The same while other threads keep emptying bins: two arenas whose blocks come and go, beside a thread that wants
+// pages. There is always room for a chunk of either arena, or for one chunk and the pages.
 func TestWhatStaysIsFreeForMany(t *testing.T) {
 	const rounds = 600
 	g := Geometry{Unit: 8, Pages: 3 * chunkBins}

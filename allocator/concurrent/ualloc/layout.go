@@ -1,15 +1,15 @@
 package ualloc
 
-// For callers who keep books of their own on what is free.
+// The methods in this file are for callers that count free memory themselves.
 
 // ChunkPages returns the pages of a chunk. Coarse is asked for chunks only when a small block needs one.
 func (g Geometry) ChunkPages() int { return g.bins() }
 
-// HeaderPages returns how many pages at a chunk's start are no bins.
+// HeaderPages returns how many pages at a chunk's start are not bins.
 func (g Geometry) HeaderPages() int { return headerBins }
 
-// Bin returns the page that is the bin of the small block at an offset: another page than the block's when that is a
-// tail. It is false where no small block can be.
+// Bin returns the bin, as a page, of the small block at an offset. If the block is in a tail, it lies in another page.
+// ok is false if no small block can be at the offset.
 func (g Geometry) Bin(offset uint64) (page int, ok bool) {
 	index, _, ok := binOf(int(offset % g.Chunk() / g.Unit))
 	return int(offset/g.Chunk())*g.bins() + index, ok && index < g.bins()

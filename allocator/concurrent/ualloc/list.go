@@ -9,32 +9,33 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator/concurrent/semaphore"
 )
 
-// list holds an arena's bins of one class that have free slots. It is walked in read sections; who links or unlinks
-// holds the mutex, in a read section or not, and never waits for a barrier meanwhile.
+// list holds an arena's bins of one class that have free slots. Threads walk it in read sections. A thread that links
+// or unlinks a bin holds the mutex, in a read section or not, and never waits for a barrier meanwhile.
 //
 // The semaphore's units are free slots that the holder of a unit will find: a slot is counted after its bin has been
-// linked, or while another thread is just linking it, and the slots of a bin are uncounted before it is taken away.
+// linked, or while another thread is just linking it, and the slots of a bin are uncounted before the bin is unlinked.
 type list struct {
 	class   int
 	readers *rcu.Domain
 	units   *semaphore.Bulk
 	head    atomic.Pointer[bin]
 	mutex   sync.Mutex
-	kept    atomic.Pointer[bin] // the bin that lost its last block last: it stays, if it still has none
+	kept    atomic.Pointer[bin] // the most recently emptied bin: it stays in the list while it has no blocks
 	missed  atomic.Bool         // another bin without a block may be in the list, because units were out when it became empty
 }
 
-// batch is what a grower promises: a bin with a tail. One without brings less, and some who waited grow in turn;
-// were it the other way round, they would give up although slots were on their way.
+// batch returns how many slots a grower promises: those of a bin with a tail. A bin without a tail brings fewer, and
+// some waiting threads then grow in turn. With a smaller promise, threads would give up although slots are on their
+// way.
 func (l *list) batch() int { return capacity(l.class, headerBins) }
 
-// claim takes one slot off some bin's free counter. The caller has a unit, so there is one.
+// claim claims a slot of some bin. The caller has a unit, so some bin has a free slot.
 func (l *list) claim() *bin {
 	for {
 		if b := l.search(); b != nil {
 			return b
 		}
-		runtime.Gosched() // a thread is about to link a bin again, or others moved slots behind us
+		runtime.Gosched() // a thread is about to link a bin, or others freed slots in bins that search has passed
 	}
 }
 
@@ -72,7 +73,7 @@ func (l *list) relink(b *bin) {
 	}
 }
 
-// push puts b first, so that a bin that was exhausted a moment ago fills up before others are begun.
+// push puts b first, so that a bin that was exhausted a moment ago fills up before other bins are begun.
 func (l *list) push(b *bin) {
 	first := l.head.Load()
 	b.previous = nil
@@ -95,24 +96,16 @@ func (l *list) unlink(b *bin) {
 	}
 }
 
-// keep has b, which has no block, stay, and returns the bin that must go for that: the one that stayed so far if it
-// has no block either; nil: none.
-func (l *list) keep(b *bin) *bin {
+// swapKept makes b, which has no block or is nil, the kept bin. It returns the previous kept bin if that must go,
+// because it has no block either; nil: no bin must go.
+func (l *list) swapKept(b *bin) *bin {
 	if old := l.kept.Swap(b); old != nil && old != b && old.empty(l.class) {
 		return old
 	}
 	return nil
 }
 
-// unkeep has no bin stay, and returns the one that did if it has no block; nil: there is none.
-func (l *list) unkeep() *bin {
-	if old := l.kept.Swap(nil); old != nil && old.empty(l.class) {
-		return old
-	}
-	return nil
-}
-
-// anyEmpty returns a bin of the list without any block, except the one that stays; nil if there is none.
+// anyEmpty returns a bin of the list without any block, except the kept one; nil if there is none.
 func (l *list) anyEmpty() *bin {
 	r := l.readers.Enter()
 	defer l.readers.Exit(r)

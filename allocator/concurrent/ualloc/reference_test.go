@@ -56,7 +56,7 @@ func (c *buddy) fill(page, n int, used bool) {
 	c.free += n
 }
 
-// naive knows the blocks that are out, and looks through all of them for each new one.
+// naive knows the blocks that are in use, and looks through all of them for each new one.
 type naive struct {
 	geometry Geometry
 	blocks   []block // by offset
@@ -158,14 +158,14 @@ func (p *pool) check() {
 		p.t.Fatalf("%d pages of %d are accounted for", pages, p.Geometry().Pages)
 	}
 	if got.Small > 0 != (got.Bins > got.Kept) || got.Bins > 0 != (got.Chunks > 0) || got.Kept > classes*len(p.arenas) {
-		p.t.Fatalf("%d blocks in %d bins, of which %d stay, in %d chunks", got.Small, got.Bins, got.Kept, got.Chunks)
+		p.t.Fatalf("%d blocks in %d bins, %d of them kept, in %d chunks", got.Small, got.Bins, got.Kept, got.Chunks)
 	}
 	if want.Small != got.Small || want.SmallBytes != got.SmallBytes || want.Large != got.Large || want.LargeBytes != got.LargeBytes {
 		p.t.Fatalf("stats %+v, want %+v", got, want)
 	}
 }
 
-// empty frees everything, trims, and looks whether all has gone home.
+// empty frees everything, trims, and checks that the coarse allocator has all pages back.
 func (p *pool) empty() {
 	p.t.Helper()
 	for len(p.blocks) > 0 {

@@ -10,7 +10,7 @@ import (
 
 // The tests in this file stop a thread where it matters, by doing its steps themselves.
 
-// Who wait for a bin at the same time are served by one cut of the chunk list.
+// Threads that wait for a bin at the same time are served by one cut of the chunk list.
 func TestWaitersShareOneListOperation(t *testing.T) {
 	const n = 2*usableBins + 5 // two chunks, and some of a third
 	p := newPool(t, Geometry{Unit: 8, Pages: 3 * chunkBins}, 1)
@@ -28,7 +28,7 @@ func TestWaitersShareOneListOperation(t *testing.T) {
 		}
 		gate := a.chunks.mutex.Lock(collective.Alone)
 		for range n {
-			go func() { bins <- a.chunks.take(from) }()
+			go func() { bins <- a.chunks.takeBin(from) }()
 		}
 		until(func() bool { return a.chunks.mutex.Waiting() == n })
 		gate.Unlock()
@@ -47,19 +47,19 @@ func TestWaitersShareOneListOperation(t *testing.T) {
 			t.Errorf("%d list operations for %d bins, want 1", got, n)
 		}
 		before = a.chunks.operations
-		one := a.chunks.take(from) // of a chunk that has more
+		one := a.chunks.takeBin(from) // of a chunk that has more
 		if seen[one] || a.chunks.operations != before {
 			t.Errorf("bin %d, %d list operations; want a new bin and none", one.index, a.chunks.operations-before)
 		}
 		seen[one] = true
 		for b := range seen {
-			a.chunks.give(b)
+			a.chunks.putBin(b)
 		}
 	}
 }
 
 func mustChunk(t *testing.T, a *arena) *chunk {
-	c := a.chunk()
+	c := a.allocChunk()
 	if c == nil {
 		t.Fatal("no chunk")
 	}
@@ -68,7 +68,7 @@ func mustChunk(t *testing.T, a *arena) *chunk {
 	return c
 }
 
-// A reader who stands on a bin keeps it from being used for anything else.
+// A reader that has reached a bin keeps it from being used for anything else.
 func TestBinStaysWhileReadersSeeIt(t *testing.T) {
 	p := newPool(t, Geometry{Unit: 8, Pages: chunkBins}, 1)
 	p.wanting.Add(1)         // no bin stays
@@ -104,7 +104,7 @@ func TestBinThatWasMissedGoesLater(t *testing.T) {
 		offsets = append(offsets, b.offset)
 	}
 	p.Free(offsets[0])
-	if !l.units.TryWait(3) { // three who are about to look for their slots
+	if !l.units.TryWait(3) { // three threads that are about to look for their slots
 		t.Fatal("no units")
 	}
 	p.Free(offsets[1])
@@ -115,7 +115,7 @@ func TestBinThatWasMissedGoesLater(t *testing.T) {
 	var taken []uint64
 	for range 3 {
 		b := l.claim()
-		taken = append(taken, uint64(b.chunk.page*binUnits+unitOf(7, b.index, b.take()))*8)
+		taken = append(taken, uint64(b.chunk.page*binUnits+unitOf(7, b.index, b.takeSlot()))*8)
 	}
 	for _, offset := range append(taken, offsets[3]) {
 		if _, ok := p.Free(offset); !ok {
@@ -167,13 +167,13 @@ func TestChunkThatWasMissedGoesLater(t *testing.T) {
 	if p.Stats().Chunks != 1 || !s.missed.Load() {
 		t.Fatalf("%d chunks, missed %v: want one, and a note", p.Stats().Chunks, s.missed.Load())
 	}
-	first, second := s.take(tailed), s.take(plain)
-	s.give(first)
-	s.give(second)
+	first, second := s.takeBin(tailed), s.takeBin(plain)
+	s.putBin(first)
+	s.putBin(second)
 	wantHome(t, p.Allocator, p.coarse)
 }
 
-// Those who wait for a bin that has a tail get all of its slots, and are not sent to look for another.
+// Threads that wait for a bin with a tail get all of its slots, and are not sent to look for another bin.
 func TestWaitersGetTheTail(t *testing.T) {
 	p := newPool(t, Geometry{Unit: 8, Pages: chunkBins}, 1)
 	a, l := p.arenas[0], &p.arenas[0].lists[4]
@@ -194,7 +194,7 @@ func TestWaitersGetTheTail(t *testing.T) {
 		})
 	}
 	until(func() bool { return l.units.Counts().Reserved+int(refused.Load()) == n-1 })
-	b := a.chunks.take(tailed)
+	b := a.chunks.takeBin(tailed)
 	b.open(4)
 	l.relink(b)
 	l.units.Signal(b.capacity(4)-1, l.batch()-1)
@@ -204,7 +204,7 @@ func TestWaitersGetTheTail(t *testing.T) {
 	}
 }
 
-// hooked calls something when it has nothing to give.
+// hooked calls a function when it has no memory to give.
 type hooked struct {
 	*buddy
 	refuses func()
@@ -218,7 +218,7 @@ func (h *hooked) Alloc(order int, scatter uint64) (int, bool) {
 	return page, ok
 }
 
-// What is freed while an allocation finds out that there is nothing more is found: a slot, or a whole bin.
+// An allocation finds memory that is freed while it finds out that there is none: a slot, or a whole bin.
 func TestFreedMeanwhile(t *testing.T) {
 	for _, size := range []uint64{512, 1024} {
 		coarse := &hooked{newBuddy(chunkBins), func() {}}

@@ -2,32 +2,33 @@
 // It is pure: no device, no clock, no I/O, no goroutine. It hands out offsets and never touches the memory, which may
 // be a device's; headers are on the host, but their place in the pool stays unused, as the seed lays it out.
 //
-// Definition. The pool is pages, given out in powers of two by a coarse allocator. A chunk is 128 pages or less, which
-// are its bins. A bin has a class, and is divided into blocks of 1, 2, 4... 128 units behind a header of 16 units. The
-// first two bins of a chunk are its header, and divided into 62 tails of 16 units; logically, a tail is the end of the
-// bin that it belongs to, for classes up to 16 units. Sizes are rounded up to a power of two of units. What a bin
-// cannot hold twice is served by pages. Each arena has its own chunks, per class a list of bins with free slots, and a
-// bulk semaphore for either. An allocation takes a unit of the semaphore, then decrements the free counter of some bin
-// in the list, then sets a zero bit in its bitmap; who gets no unit brings a new bin, and if need be a new chunk. A bin
-// without blocks goes back to its chunk, a chunk without bins to the coarse allocator.
+// Definition. The pool is pages, given out in powers of two by a coarse allocator. A chunk is 128 pages or fewer, which
+// are its bins. A bin has a class, and is divided into blocks of 1, 2, 4... 128 units after a header of 16 units. The
+// first two bins of a chunk are its header, and divided into 62 tails of 16 units. Logically, a tail is the end of the
+// bin that it belongs to, for classes up to 16 units. Sizes are rounded up to a power of two of units. Pages serve
+// requests so large that a bin could not hold two. Each arena has its own chunks, a list of bins with free slots for
+// each class, and a bulk semaphore for its chunks and for each list. An allocation takes a unit of the semaphore, then
+// decrements the free counter of some bin in the list, then sets a zero bit in its bitmap. A thread that gets no unit
+// adds a new bin, and if necessary a new chunk. A bin without blocks goes back to its chunk, a chunk without bins in
+// use to the coarse allocator.
 //
 // The seed gives bins back at once. A program that takes one block and frees it, again and again, would make a chunk
 // and a bin each time. So each arena keeps one empty bin for each class, the most recently emptied, with its chunk: at
 // most 8 bins in 8 chunks for each arena. Kept bins are free memory: an arena gives its own back before it asks for
 // another chunk. Trim, and an allocation that finds no memory, give back all of them.
 //
-// The seed gives a chunk of 512 KiB, bins of 4 KiB, 64 bins and 62 tails. 512/4 is 128. The tails of two bins are 62
-// all the same, so here 62 of the 126 usable bins have one, and the others hold as much less. The share of a chunk
-// that small blocks can use is the same in both readings: everything but the headers, 1 - 16/512 = 96.875 %.
+// The seed describes a chunk of 512 KiB with bins of 4 KiB, 64 bins and 62 tails. But 512/4 is 128. Two bins hold 62
+// tails in both cases, so here 62 of the 126 usable bins have a tail, and the others hold that much less. The share of
+// a chunk that small blocks can use is the same in both readings: everything but the headers, 1 - 16/512 = 96.875 %.
 //
 // Invariants:
 //   - Blocks do not overlap, and start at multiples of the unit.
 //   - A block of at most Largest bytes never starts at a multiple of a page, a larger one always does: an offset says
 //     who owns it (§4).
-//   - Units of a semaphore are there to be found: a thread that has one does not fail.
+//   - A thread that has a unit of a semaphore finds the slot or bin that the unit counts.
 //   - When no call is under way, free counter plus blocks in use is a bin's capacity, and the free counters of a list
-//     add up to its semaphore. Bins without blocks are those that stay. When all blocks have been freed and the pool was
-//     trimmed, the coarse allocator has everything back.
+//     add up to its semaphore. Only kept bins have no blocks. When all blocks are freed and the pool is trimmed, the
+//     coarse allocator has all pages back.
 //   - Calls that do not overlap in time give the same answers in every run.
 package ualloc
 
@@ -38,9 +39,9 @@ import (
 	"sync/atomic"
 )
 
-// Coarse gives out pages: blocks of 2^order of them that start at a multiple of their size. Alloc says false when it
-// has none, whatever the order; with different scatter it may look in different places. Free says false when no such
-// block is out. All methods may be called from any thread. A tbuddy.Tree is one.
+// Coarse gives out pages: blocks of 2^order pages that start at a multiple of their size. Alloc returns false if it has
+// no block, whatever the order; with different scatter it may look in different places. Free returns false if no such
+// block is out. All methods may be called from any thread. A tbuddy.Tree is a Coarse.
 type Coarse interface {
 	Alloc(order int, scatter uint64) (page int, ok bool)
 	Free(page, order int) (ok bool)
@@ -52,15 +53,15 @@ type Allocator struct {
 	coarse   Coarse
 	arenas   []*arena
 	chunks   []atomic.Pointer[chunk] // by offset
-	// large has the order plus one of a block of pages, by its first page. A tree of pages knows its orders itself,
-	// but whether a page is a block's first only its owner can say.
+	// large has, for the first page of a block of pages, its order plus one. A tree of pages knows its orders itself,
+	// but only the block's owner knows whether a page is a block's first.
 	large   []atomic.Uint32
 	arrived atomic.Uint64 // how often units, a bin or a chunk that another thread had taken out came back
-	wanting atomic.Int32  // allocations that have found nothing so far: no bin stays without blocks
+	wanting atomic.Int32  // allocations that have found nothing so far: meanwhile no bin is kept
 }
 
-// New returns an allocator for a pool of which coarse has all pages. More arenas mean less contention and more chunks
-// that are not full; it takes at least one.
+// New returns an allocator for a pool whose pages coarse has, all of them free. More arenas mean less contention and
+// more chunks that are not full. There must be at least one arena.
 func New(coarse Coarse, geometry Geometry, arenas int) (*Allocator, error) {
 	if err := geometry.check(); err != nil {
 		return nil, fmt.Errorf("ualloc: %w", err)
@@ -84,10 +85,10 @@ func New(coarse Coarse, geometry Geometry, arenas int) (*Allocator, error) {
 // Geometry returns what New was given.
 func (al *Allocator) Geometry() Geometry { return al.geometry }
 
-// Alloc takes a block of at least size bytes, and returns its offset and its bytes. Small ones are from the arena with
-// that number, modulo the number of arenas: threads with different numbers do not disturb each other. Only when neither
-// this arena nor the coarse allocator has room are they from the next arenas, of which the seed says nothing. It is
-// false for size 0, and when there is no room; memory that calls in progress are about to free counts as in use.
+// Alloc takes a block of at least size bytes, and returns its offset and its bytes. A small block comes from the arena
+// with that number, modulo the number of arenas: threads with different numbers do not disturb each other. If neither
+// this arena nor the coarse allocator has room, the next arenas serve; the seed has no rule for that. ok is false for
+// size 0, and if there is no room; memory that calls in progress are about to free counts as in use.
 func (al *Allocator) Alloc(arena int, size uint64) (offset, granted uint64, ok bool) {
 	if size == 0 || size > uint64(al.geometry.Pages)*al.geometry.Page() {
 		return 0, 0, false
@@ -98,8 +99,8 @@ func (al *Allocator) Alloc(arena int, size uint64) (offset, granted uint64, ok b
 	return al.insist(arena, size)
 }
 
-// insist tries again with all that is free memory (§3.1: false resource starvation): bins that stay without blocks, of
-// which there will be no more meanwhile, and bins that wait for readers.
+// insist tries again with all free memory (§3.1: false resource starvation). It takes back the kept bins, keeps no bin
+// meanwhile, and waits for bins that wait for readers.
 func (al *Allocator) insist(arena int, size uint64) (offset, granted uint64, ok bool) {
 	al.wanting.Add(1)
 	defer al.wanting.Add(-1)
@@ -116,14 +117,15 @@ func (al *Allocator) insist(arena int, size uint64) (offset, granted uint64, ok 
 	return 0, 0, false
 }
 
-// Trim gives back what the pool keeps without blocks: see the package comment. What calls under way leave may stay. It
-// waits for readers as Free does.
+// Trim gives back the kept bins and their chunks: see the package comment. Bins that calls in progress keep may stay.
+// It waits for readers as Free does.
 func (al *Allocator) Trim() {
 	al.takeBack()
 	al.settle(al.arrived.Load())
 }
 
-// takeBack is Trim for bins that another thread is about to send home. It is false when no bin stayed.
+// takeBack sends the kept bins of all arenas to their chunks. Unlike Trim it does not wait for bins that other threads
+// send there. It reports whether a bin was kept.
 func (al *Allocator) takeBack() bool {
 	found := false
 	for _, a := range al.arenas {
@@ -132,8 +134,8 @@ func (al *Allocator) takeBack() bool {
 	return found
 }
 
-// tries is how often an allocation looks again because bins came home meanwhile. Without a limit one that nothing can
-// serve would go on for as long as others allocate and free.
+// tries is how often insist tries if memory came back meanwhile. Without a limit, an allocation that nothing can serve
+// would try for as long as other threads allocate and free.
 const tries = 16
 
 func (al *Allocator) try(arena int, size uint64) (offset, granted uint64, ok bool) {
@@ -151,8 +153,9 @@ func (al *Allocator) try(arena int, size uint64) (offset, granted uint64, ok boo
 	return 0, 0, false
 }
 
-// settle waits until what others have taken out has come back: all of it, or in each arena something since arrived was
-// read. It is false when nothing was out. A barrier is not enough: who takes a bin out has not queued it yet at first.
+// settle waits until the memory that other threads have taken out is back: all of it, or in each arena some of it since
+// arrived was read. It reports whether any was out. A barrier alone is not enough: a thread that takes a bin out queues
+// the bin's return a little later.
 func (al *Allocator) settle(arrived uint64) bool {
 	waited := false
 	for _, a := range al.arenas {
@@ -168,9 +171,9 @@ func (al *Allocator) settle(arrived uint64) bool {
 	return waited
 }
 
-// Free gives a block back, and returns its bytes. It is false, and nothing happens, for an offset that is no block's
-// first: one that was freed before, for example. (One that was given out again since is a block's first.) It may wait
-// for threads that walk the list of a bin that has become empty; they do not wait for anything but a list's mutex.
+// Free frees the block at an offset, and returns its bytes. ok is false, and nothing happens, if no block begins there:
+// for example, if the block was freed before and not given out again since. Free may wait for threads that walk the
+// list of a bin that has become empty; these wait for nothing but a list's mutex.
 func (al *Allocator) Free(offset uint64) (granted uint64, ok bool) {
 	page := offset / al.geometry.Page()
 	switch {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The figures of seed 001 §4.2, by its own words, and what E6 leaves of them.
+// The figures of seed 001 §4.2: those that it states, and what its contradictions leave of them.
 func TestGeometryOfTheSeed(t *testing.T) {
 	g := Geometry{Unit: 8, Pages: 1024}
 	for _, fact := range []struct {
@@ -118,7 +118,7 @@ func TestExhaustionOfOneChunk(t *testing.T) {
 	}
 }
 
-// A chunk of fewer bins has fewer usable ones, all with tails; what it has been given for goes back as a whole.
+// A chunk of fewer bins has fewer usable bins, all with tails. The chunk goes back as a whole.
 func TestChunksOfFewerBins(t *testing.T) {
 	for bins, want := range map[int]int{4: 2 * 512, 16: 14 * 512, 32: 30 * 512, 64: 62 * 512, 128: 62*512 + 64*496} {
 		p := newPool(t, Geometry{Unit: 8, Pages: bins, Bins: bins}, 1)
@@ -145,7 +145,7 @@ func TestChunksOfFewerBins(t *testing.T) {
 	}
 }
 
-// Small sizes take the bins with tails first, sizes that cannot use them those without.
+// Small sizes first take bins with tails, sizes that cannot use tails bins without.
 func TestTailsGoToThoseWhoCanUseThem(t *testing.T) {
 	p := newPool(t, Geometry{Unit: 8, Pages: chunkBins}, 1)
 	small, _ := p.alloc(0, 128)
@@ -209,7 +209,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// An arena ends where its semaphores could not count its slots any more.
+// An arena has no more chunks than its semaphores can count slots for.
 func TestArenaHasALimit(t *testing.T) {
 	maxChunks := Geometry{}.MaxChunks()
 	pages := (maxChunks + 1) * chunkBins
@@ -228,7 +228,7 @@ func TestArenaHasALimit(t *testing.T) {
 	}
 }
 
-// A thread whose arena is exhausted finds what others have left over.
+// A thread whose arena is exhausted finds memory that other arenas have left.
 func TestOtherArenasHelpOut(t *testing.T) {
 	p := newPool(t, Geometry{Unit: 8, Pages: 2 * chunkBins}, 3)
 	p.alloc(1, 1024)

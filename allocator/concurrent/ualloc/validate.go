@@ -19,7 +19,7 @@ type Stats struct {
 	SpareBytes uint64 // in chunks, not granted, and no header: what Small can grow by without another chunk, if sizes suit
 }
 
-// Stats counts everything anew; it takes time in proportion to the pool.
+// Stats counts everything again. It takes time in proportion to the pool.
 func (al *Allocator) Stats() Stats {
 	var s Stats
 	for i := range al.chunks {
@@ -100,7 +100,7 @@ func (c *chunk) validate() error {
 		if class < 0 {
 			continue
 		}
-		if zeros := b.zeros(); count > b.capacity(class) || zeros != count {
+		if zeros := b.freeSlots(); count > b.capacity(class) || zeros != count {
 			return fmt.Errorf("bin %d of class %d counts %d free slots of %d, its bitmap %d", i, class, count, b.capacity(class), zeros)
 		}
 	}
