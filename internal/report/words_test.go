@@ -36,6 +36,10 @@ func TestPolicy(t *testing.T) {
 	if carves.Policy = "futhark"; policyText(carves) != "futhark" {
 		t.Errorf("%q, but futhark makes none", policyText(carves))
 	}
+	forged := policyText(&stats.Snapshot{Policy: "slab\x1b[2J\n", Change: stats.PolicyChange{Former: []string{"\x1b]0;title\a"}}})
+	if strings.ContainsAny(forged, "\x1b\n\a") {
+		t.Errorf("%q reaches the terminal", forged)
+	}
 	if got := policyText(&stats.Snapshot{}); got != "unknown" {
 		t.Errorf("%q", got)
 	}
