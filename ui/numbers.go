@@ -316,23 +316,17 @@ func (d *dashboard) drawGauge(r region, s *stats.Snapshot) {
 // gainFields say what the pool gains, if that is known, and what it costs.
 func (d *dashboard) gainFields(s *stats.Snapshot) []field {
 	t := &s.Totals
-	number := func(rank int, f *figures.Figure) field {
-		return field{rank: rank, name: f.Title(), value: span{figureText(f, f.Of(figures.Run(s))), plain}, w: len("99 999 999")}
-	}
-	words := func(rank int, name, text string, st style) field {
-		return field{rank: rank, name: name, value: span{text, st}, w: width(text)}
-	}
 	switch {
 	case d.cursor.moment.Rough:
-		return []field{words(0, "", "at the peak of the interval before this time", dim)}
+		return []field{wordsField(0, "", "at the peak of the interval before this time", dim)}
 	case !d.mode.pool:
-		fields := []field{number(1, figures.Creates), number(2, figures.Releases), words(3, "", "no pool: attach only watches", dim)}
+		fields := []field{numberField(1, figures.Creates, s), numberField(2, figures.Releases, s), wordsField(3, "", "no pool: attach only watches", dim)}
 		if before := s.BeforeAttach(); before != nil {
-			fields = append(fields, words(4, "from before attach", plural(before.Live, "buffer"), plain))
+			fields = append(fields, wordsField(4, "from before attach", plural(before.Live, "buffer"), plain))
 		}
 		return fields
 	}
-	fields := []field{number(0, figures.DriverCreates), {rank: 1, name: "avoided", value: span{count(t.Hits), goodStyle}, w: len("999 999 999")}}
+	fields := []field{numberField(0, figures.DriverCreates, s), {rank: 1, name: "avoided", value: span{count(t.Hits), goodStyle}, w: len("999 999 999")}}
 	if most, known := s.CachedMost(); known {
 		text := noLimit
 		if most < unlimitedBytes {
@@ -343,9 +337,9 @@ func (d *dashboard) gainFields(s *stats.Snapshot) []field {
 	calls, _ := s.Saving()
 	switch m := s.Measured.Known(); {
 	case m != nil:
-		return append(fields, words(3, "measured", m.Change(), plain), words(4, "", m.Other(), dim))
+		return append(fields, wordsField(3, "measured", m.Change(), plain), wordsField(4, "", m.Other(), dim))
 	case !calls && t.Hits > 0 && d.o.Measure != nil:
-		hint := words(3, "E", "measures what that gains", dim)
+		hint := wordsField(3, "E", "measures what that gains", dim)
 		hint.key = true
 		return append(fields, hint)
 	case !calls:
@@ -355,7 +349,17 @@ func (d *dashboard) gainFields(s *stats.Snapshot) []field {
 	if !t.Saved.Releases {
 		of = "of creates (estimate)"
 	}
-	return append(fields, words(3, "saved", "≈ "+duration(t.Saved.NS), plain), words(4, "", of, dim))
+	return append(fields, wordsField(3, "saved", "≈ "+duration(t.Saved.NS), plain), wordsField(4, "", of, dim))
+}
+
+// numberField is a field with a figure that counts.
+func numberField(rank int, f *figures.Figure, s *stats.Snapshot) field {
+	return field{rank: rank, name: f.Title(), value: span{figureText(f, f.Of(figures.Run(s))), plain}, w: len("99 999 999")}
+}
+
+// wordsField is a field as wide as its text.
+func wordsField(rank int, name, text string, st style) field {
+	return field{rank: rank, name: name, value: span{text, st}, w: width(text)}
 }
 
 // drawNumbersOnly draws the numbers line by line, in a terminal too small for panes.

@@ -9,7 +9,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// framesPerSecond bounds how often Bubble Tea writes, and so how long what a key does waits.
+// framesPerSecond bounds how often Bubble Tea writes, and so how long what a key does waits. With 60, 95 of 100 keys showed in 36 ms,
+// not 25, for 0.4 % of a core less.
 const framesPerSecond = 120
 
 // Run shows the dashboard until the user leaves it or ctx ends, and always restores the terminal. The error is that of

@@ -1,0 +1,131 @@
+package ui
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+)
+
+// text writes all points in one line, the worst first: a single one with its reason, if that fits w columns or there is no
+// short title, else the short titles that fit, and how many more there are.
+// "✗" is wrong, "!" could be better.
+func (p *pointsPane) text(w int) (string, style) {
+	first := &p.found[0]
+	text := signOf(first.Severity) + " "
+	if whole := text + first.Title + ": " + first.Text; len(p.found) == 1 && (width(whole) <= w || first.Brief == "") {
+		return clauses(whole, w), severityStyle(first.Severity)
+	}
+	const between = " · "
+	more := func(n int) string { return textIf(n > 0, between+strconv.Itoa(n)+" more") }
+	for i, rest := 0, len(p.found); i < len(p.found); i++ {
+		rest--
+		title := clauses(brief(&p.found[i]), w-width(text+textIf(i > 0, between)+more(rest)))
+		if i > 0 && width(text+between+title+more(rest)) > w {
+			text += more(rest + 1)
+			break
+		}
+		text += textIf(i > 0, between) + title
+	}
+	return text, severityStyle(first.Severity)
+}
+
+// brief is a point's short title. Of its call site, which is in the list and in the table, it has the function.
+func brief(point *analysis.Diagnosis) string {
+	_, function, found := strings.Cut(point.Tag, " ")
+	switch text := cmp.Or(point.Brief, point.Title); {
+	case !found || function == "":
+		return text
+	case strings.Contains(text, point.Tag):
+		return strings.Replace(text, point.Tag, function, 1)
+	case point.Brief == "":
+		return text + " at " + function
+	default:
+		return text
+	}
+}
+
+// signOf is a sign for a severity, as colours may be off.
+func signOf(s analysis.Severity) string {
+	switch s {
+	case analysis.Problem:
+		return "✗"
+	case analysis.Advice:
+		return "!"
+	}
+	return "·"
+}
+
+// drawLine draws the verdict.
+func (p *pointsPane) drawLine(r region, s *stats.Snapshot) {
+	if p.d.o.Judge == nil {
+		return
+	}
+	verdict, judged := p.d.o.Judge.Verdict()
+	switch {
+	case p.d.cursor.moment.Rough, len(p.found) == 0 && s.Totals.Creates == 0:
+		r.text(1, 0, "no allocation to judge", dim)
+		return
+	case len(p.found) == 0 && verdict == analysis.Fine:
+		r.textIn(1, 0, r.w-2, "✓ "+clauses(judged, r.w-4), goodStyle)
+		return
+	case len(p.found) == 0:
+		r.textIn(1, 0, r.w-2, clauses(judged, r.w-2), dim)
+		return
+	}
+	text, _ := p.text(r.w)
+	keys := p.keys(r.w-4-width(text), r.w-4-verdictLeast)
+	n := spansWidth(keys)
+	r.spans(r.w-1-n, 0, keys...)
+	text, st := p.text(r.w - n - 4)
+	r.textIn(1, 0, r.w-n-4, text, st)
+}
+
+// clauses leaves out the last parts of a sentence that do not fit w columns.
+func clauses(text string, w int) string {
+	for width(text) > w {
+		at := max(strings.LastIndex(text, "; "), strings.LastIndex(text, ": "), strings.LastIndex(text, " ("), strings.LastIndex(text, ", "))
+		if at < 0 {
+			break
+		}
+		text = text[:at]
+	}
+	return text
+}
+
+// verdictLeast is the width that the verdict gets before the keys say what y does.
+const verdictLeast = 70
+
+// keys are what can be done about the points: with all that y does if that fits w columns, with what it sets in most columns.
+func (p *pointsPane) keys(w, most int) []span {
+	list := []span{{"!", keyStyle}, {" list", dim}}
+	var undo []span
+	if slices.ContainsFunc(p.found, func(point analysis.Diagnosis) bool { return point.About == analysis.AboutChange }) {
+		undo = []span{{"  u", keyStyle}, {" undo", dim}}
+	}
+	at, why := p.suggestion()
+	if why != "" {
+		return append(list, undo...)
+	}
+	deed := p.deed(&p.found[at], at == 0)
+	brief, _, _ := strings.Cut(deed, ": ")
+	if before, to, found := strings.Cut(brief, " → "); found {
+		if name, _, named := strings.Cut(before, " "); named {
+			brief = name + " → " + to
+		} else {
+			brief = "set " + to
+		}
+	}
+	for _, form := range []struct {
+		text string
+		w    int
+	}{{deed, w}, {brief, max(w, most)}} {
+		if keys := slices.Concat(list, []span{{"  y", keyStyle}, {": " + form.text, dim}}, undo); spansWidth(keys) <= form.w {
+			return keys
+		}
+	}
+	return append(list, span{"  y", keyStyle}, span{" apply", dim})
+}
