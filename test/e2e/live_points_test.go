@@ -30,6 +30,7 @@ func TestLivePointsHavePrograms(t *testing.T) {
 			title: "max_cached_bytes bites", policy: "futhark", flags: []string{"--set", "max_cached_bytes=1M"}, words: []string{fault("findings"), "loop"},
 		},
 		{title: "failed (-4)", policy: "futhark", flags: []string{"--device-memory", "16M"}, words: []string{fault("shortage"), "full"}, nearly: []string{fault("shortage"), "nearly"}},
+		{title: "calls refused", policy: "futhark", words: []string{fault("refusals")}, nearly: []string{fault("refusals"), "nearly"}},
 		{title: "SIGKILL ended process", policy: "futhark", words: []string{fault("shortage"), "killed"}, nearly: []string{fault("shortage"), "aborted"}},
 		{title: "the pool keeps memory", policy: "futhark", flags: []string{"--device-memory", "64M"}, words: []string{fault("findings"), "vain"}},
 	} {

@@ -113,3 +113,24 @@ func TestRefusedCallsHaveTheirPlace(t *testing.T) {
 		}
 	}
 }
+
+// The dashboard names the first refused call in a terminal, and the list of findings all of them, by call site and code.
+func TestRefusedCallsInTheDashboard(t *testing.T) {
+	t.Parallel()
+	for _, words := range [][]string{{fault("refusals")}, {fault("refusals"), "nearly"}} {
+		dir := t.TempDir()
+		term := openTerminal(t, 160, 40)
+		term.run(dir, append([]string{gpumemtop(), "--policy", "futhark", "--"}, words...)...)
+		term.await(`EXITED 0`)
+		if len(words) == 1 {
+			term.await(`! 24 calls refused: create of a buffer of 0 B at refusals\.c:\d+ buffer failed with CL_INVALID_BUFFER_SIZE \(-61\)`)
+			term.keys("!")
+			term.await(`and 23 with other codes or at other places`)
+			term.keys("Escape")
+		} else if strings.Contains(term.screen(), "refused") {
+			t.Errorf("a false alarm:\n%s", term.screen())
+		}
+		term.leave()
+		term.await(`status=0`)
+	}
+}
