@@ -20,24 +20,23 @@
 
 #if !defined(GMT_NO_DLSYM) && (defined(__x86_64__) || defined(__aarch64__)) /* our own syscall() sets errno */
 
-static char tasks[64];                /* the folder of gpumemtop's threads; empty: no session */
 static struct rlimit wanted, granted; /* what the program has set, and what the kernel got in its place */
 
-/* The folder of the session has gpumemtop's number in its name. */
-__attribute__((constructor)) static void find_tasks(void)
-{
-	const char *folder = secure_getenv(GMT_SESSION_ENV), *name = folder ? strrchr(folder, '/') : NULL;
-	unsigned number = 0;
-	if (name && sscanf(name, "/gpumemtop-%u-", &number) == 1)
-		(void)snprintf(tasks, sizeof tasks, "/proc/%u/task", number);
-}
-
-/* Threads of gpumemtop that count for this user: the folder has a link to each. Root has no such limit. */
+/*
+ * Threads of gpumemtop that count for this user: the folder of the session has its number in the name, and the kernel's folder of
+ * its threads a link to each. Root has no such limit.
+ */
 static rlim_t others(void)
 {
+	char tasks[64];
+	unsigned number = 0;
 	struct stat about;
 	uid_t user = geteuid();
-	if (!*tasks || user == 0 || syscall(SYS_newfstatat, AT_FDCWD, tasks, &about, 0) != 0 || about.st_uid != user)
+	const char *folder = secure_getenv(GMT_SESSION_ENV), *name = folder ? strrchr(folder, '/') : NULL;
+	if (user == 0 || !name || sscanf(name, "/gpumemtop-%u-", &number) != 1)
+		return 0;
+	(void)snprintf(tasks, sizeof tasks, "/proc/%u/task", number);
+	if (syscall(SYS_newfstatat, AT_FDCWD, tasks, &about, 0) != 0 || about.st_uid != user)
 		return 0;
 	return (rlim_t)about.st_nlink - 2 + GROWS;
 }

@@ -147,3 +147,46 @@ TEST(without_data_it_only_watches)
 {
 	only_watched(refuse_data, "memory to map");
 }
+
+#if !defined(GMT_NO_DLSYM) && (defined(__x86_64__) || defined(__aarch64__))
+
+static struct rlimit limit_of_kernel(void)
+{
+	struct rlimit limit = {0, 0};
+	CHECK(syscall(SYS_prlimit64, 0, RLIMIT_NPROC, NULL, &limit) == 0);
+	return limit;
+}
+
+/* This process is gpumemtop: one thread, and eight that may come. */
+TEST(a_limit_of_threads_leaves_gpumemtop_room)
+{
+	char folder[64];
+	struct rlimit limit = {50, 60}, before = {0, 0};
+	snprintf(folder, sizeof folder, "/run/gpumemtop-%d-0a", (int)getpid());
+	setenv(GMT_SESSION_ENV, folder, 1);
+	if (geteuid() == 0)
+		CHECK(setgid(61234) == 0 && setuid(61234) == 0);
+	CHECK(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0); /* else root owns what /proc has of it */
+	CHECK(setrlimit(RLIMIT_NPROC, &limit) == 0);
+	CHECK(limit_of_kernel().rlim_cur == 59 && limit_of_kernel().rlim_max == 69);
+	CHECK(getrlimit(RLIMIT_NPROC, &before) == 0 && before.rlim_cur == 50 && before.rlim_max == 60);
+	limit.rlim_cur = 60;
+	CHECK(prlimit(0, RLIMIT_NPROC, &limit, &before) == 0 && before.rlim_cur == 50 && before.rlim_max == 60);
+	CHECK(limit_of_kernel().rlim_cur == 69 && limit_of_kernel().rlim_max == 69);
+	limit.rlim_max = 61;
+	CHECK(setrlimit(RLIMIT_NPROC, &limit) == -1 && errno == EPERM);
+	limit.rlim_cur = 62;
+	CHECK(setrlimit(RLIMIT_NPROC, &limit) == -1 && errno == EINVAL);
+	CHECK(getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur == 60 && limit.rlim_max == 60);
+}
+
+/* Nobody else's threads are left room for, and a limit that is far leaves enough. */
+TEST(a_limit_of_threads_is_as_it_is_set)
+{
+	struct rlimit limit = {50, 5000};
+	setenv(GMT_SESSION_ENV, "/run/gpumemtop-x", 1);
+	CHECK(setrlimit(RLIMIT_NPROC, &limit) == 0);
+	CHECK(limit_of_kernel().rlim_cur == 50 && limit_of_kernel().rlim_max == 5000);
+}
+
+#endif
