@@ -13,6 +13,7 @@
 #                 then a quarter of them in each of MODES: with --spill at 100, 50 and 25 % of their peaks, under arena, with others' plans, in experiments,
 #                 with idle memory that goes back after a millisecond
 #   make coverage how much of each room the unit tests reach, which may only rise: test/coverage.floors
+#   make mutants  ROOM=shim/order or internal/heap: how many changes of its code the room's tests notice; EVERY=5 of the shim's: a fifth of them
 #   make fuzz     every fuzz target for FUZZTIME=10s, or those below a folder: FUZZ=internal/check
 #   make bench    what it costs and what it saves, measured on this machine; bench-peers: single calls, beside
 #                 Intel's intercept layer if INTEL_LAYER=DIR has its source
@@ -64,6 +65,7 @@ CC := $(CROSS)gcc
 CLANG ?= clang
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := .tools/golangci-lint-$(GOLANGCI_VERSION)
+GREMLINS_VERSION := v0.6.0
 BENCHSTAT_VERSION := v0.0.0-20260908200009-22c9c6c9d4da
 
 WARNINGS := -Wall -Wextra -Werror -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion -Wvla \
@@ -451,6 +453,12 @@ shim-test: | build/test-deps.stamp
 coverage: all build/test-deps.stamp
 	GO=$(GO) test/coverage.sh
 
+# How many changes of a room's code its tests notice: test/mutants.floors.
+EVERY ?= 1
+.PHONY: mutants
+mutants: build/test-deps.stamp .tools/gremlins
+	bash test/mutants.sh $(ROOM) $(EVERY)
+
 # Prints what it finds as lines for test/e2e/testdata/soak.txt. Runs in that folder, because go test shows the output of tests
 # that pass only there.
 .PHONY: soak
@@ -494,10 +502,14 @@ build/intel-layer/intercept/libOpenCL.so.1:
 	cmake -S $(INTEL_LAYER) -B build/intel-layer -DCMAKE_BUILD_TYPE=Release
 	$(MAKE) -C build/intel-layer OpenCL
 
-# Only measurements need it: it is not in go.mod.
+# Only measurements need these: they are not in go.mod.
 .tools/benchstat:
 	@mkdir -p .tools
 	GOBIN=$(CURDIR)/.tools $(GO) install golang.org/x/perf/cmd/benchstat@$(BENCHSTAT_VERSION)
+
+.tools/gremlins:
+	@mkdir -p .tools
+	GOBIN=$(CURDIR)/.tools $(GO) install github.com/go-gremlins/gremlins/cmd/gremlins@$(GREMLINS_VERSION)
 
 # --- checks ---------------------------------------------------------------------------------------------------------
 
