@@ -2,6 +2,8 @@ package period
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -24,6 +26,20 @@ func repeat(times int, keys ...uint64) []uint64 {
 	return all
 }
 
+// noise returns keys that occur once.
+func noise(count uint64) []uint64 {
+	var all []uint64
+	for n := range count {
+		all = append(all, 1000+n)
+	}
+	return all
+}
+
+// gap interrupts a period of three by creates that do not match.
+func gap(creates uint64) []uint64 {
+	return slices.Concat(repeat(100, 1, 2, 3), noise(creates), repeat(100, 1, 2, 3))
+}
+
 func TestFindsPeriods(t *testing.T) {
 	inner := append(repeat(50, 1), 2)
 	interrupted := append(append(repeat(20, 1, 2, 3), 9), repeat(20, 1, 2, 3)...)
@@ -43,9 +59,38 @@ func TestFindsPeriods(t *testing.T) {
 		"nested":      {repeat(10, inner...), "[{0 510 51 0}]"},
 		"interrupted": {interrupted, "[{0 121 3 4}]"},
 		"two phases":  {append(repeat(30, 1, 2, 3), repeat(30, 4, 5)...), "[{0 90 3 0} {90 150 2 0}]"},
+		"same period": {append(repeat(10, 1, 2, 3), repeat(10, 4, 5, 6)...), "[{0 60 3 3}]"},
+		"longest gap": {gap(10), "[{0 610 3 13}]"},
+		"long gap":    {gap(11), "[{0 300 3 0} {311 611 3 0}]"},
+		"a 16th":      {append(repeat(10, 1, 2, 3), noise(450)...), "[{0 30 3 0}]"},
+		"less":        {append(repeat(10, 1, 2, 3), noise(451)...), "[]"},
 	} {
 		if got := fmt.Sprint(find(c.keys)); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// TestSteady says after which create a period is steady, and that one create out of step ends that until two periods match again.
+func TestSteady(t *testing.T) {
+	for _, c := range []struct {
+		least uint64
+		keys  []uint64
+		want  string
+	}{
+		{0, repeat(4, 1, 2, 3), "0 0 0 0 0 0 0 0 3 3 3 3"},
+		{7, repeat(4, 1, 2, 3), "0 0 0 0 0 0 0 0 0 3 3 3"},
+		{0, slices.Concat(repeat(4, 1, 2), []uint64{9}, repeat(4, 1, 2)), "0 0 0 0 0 2 2 2 0 0 0 0 0 0 2 2 2"},
+		{0, repeat(3, 1, 1, 1, 1, 1, 1, 1, 1, 2), "0 0 0 0 0 1 1 1 0 0 0 1 1 1 1 1 1 0 0 0 1 1 1 1 1 1 9"},
+	} {
+		var f Finder
+		var got []string
+		for _, key := range c.keys {
+			f.Add(key)
+			got = append(got, fmt.Sprint(f.Steady(c.least)))
+		}
+		if got := strings.Join(got, " "); got != c.want {
+			t.Errorf("%v, at least %d: %s, want %s", c.keys, c.least, got, c.want)
 		}
 	}
 }
