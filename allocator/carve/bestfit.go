@@ -6,9 +6,10 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator/treap"
 )
 
-// bestFit takes the smallest free range of all slabs that is large enough, and merges a range that comes back with its free
-// neighbours (seed 004). Of equal ranges it takes the one in the lowest slab, then at the lowest offset: sub-allocations
-// gather in the first slabs, and later slabs become empty. A sub-allocation takes the low end of its range.
+// bestFit takes the smallest free range of all slabs that is large enough, and merges a returned range with its free
+// neighbours (seed 004). Of equal ranges it takes the one in the lowest slab, then at the lowest offset. So
+// sub-allocations gather in the first slabs, and later slabs become empty. A sub-allocation takes the low end of its
+// range.
 //
 // Each slab is a list of segments in order of offset, sub-allocations and free ranges; no two free ones are neighbours.
 // Carve and Free cost O(log n) of the number of free ranges.
@@ -38,8 +39,8 @@ type segment struct {
 	free          bool
 }
 
-// NewBestFit returns a best fit Carver. Offsets are multiples of align bytes, and sizes are rounded up to multiples of it.
-// It panics unless align is a power of two, 1 MiB at most.
+// NewBestFit returns a best fit Carver. Offsets are multiples of align bytes, and sizes are rounded up to such
+// multiples. It panics unless align is a power of two, 1 MiB at most.
 func NewBestFit(align uint64) Carver {
 	return &bestFit{shift: power("alignment", align), segments: make([]segment, 1)}
 }
@@ -70,7 +71,7 @@ func (b *bestFit) Add(slab int32, size uint64) {
 	s := b.slabs.add(slab)
 	s.size = size
 	s.first = b.newSegment(segment{size: size, slab: slab})
-	b.shelve(s.first)
+	b.addFree(s.first)
 }
 
 // Remove implements Carver.
@@ -79,7 +80,7 @@ func (b *bestFit) Remove(slab int32) {
 	if s.parts != 0 {
 		panic(fmt.Sprintf("carve: slab %d is to go and has %d parts", slab, s.parts))
 	}
-	b.unshelve(s.first)
+	b.removeFree(s.first)
 	b.spare = append(b.spare, s.first)
 	b.slabs.remove(slab)
 }
@@ -94,7 +95,7 @@ func (b *bestFit) Carve(size uint64) (Part, bool) {
 	if i == 0 {
 		return Part{}, false
 	}
-	b.unshelve(i)
+	b.removeFree(i)
 	if b.segments[i].size > size {
 		b.split(i, size)
 	}
@@ -117,7 +118,7 @@ func (b *bestFit) split(i int32, size uint64) {
 		b.segments[whole.after].before = rest
 	}
 	b.segments[i].size, b.segments[i].after = size, rest
-	b.shelve(rest)
+	b.addFree(rest)
 }
 
 // Free implements Carver.
@@ -132,15 +133,15 @@ func (b *bestFit) Free(p Part) (empty bool) {
 	}
 	s.parts--
 	if before := b.segments[i].before; before != 0 && b.segments[before].free {
-		b.unshelve(before)
+		b.removeFree(before)
 		b.absorb(before, i)
 		i = before
 	}
 	if after := b.segments[i].after; after != 0 && b.segments[after].free {
-		b.unshelve(after)
+		b.removeFree(after)
 		b.absorb(i, after)
 	}
-	b.shelve(i)
+	b.addFree(i)
 	return s.parts == 0
 }
 
@@ -170,16 +171,16 @@ func (b *bestFit) place(i int32) uint64 {
 	return place(b.segments[i].slab, b.segments[i].offset>>b.shift)
 }
 
-// shelve makes a segment a free range.
-func (b *bestFit) shelve(i int32) {
+// addFree makes a segment a free range.
+func (b *bestFit) addFree(i int32) {
 	g := &b.segments[i]
 	g.free = true
 	b.order.Insert(&b.free, i, g.size, b.place(i))
 	b.tally.Add(g.size, 1)
 }
 
-// unshelve makes a free range a sub-allocation.
-func (b *bestFit) unshelve(i int32) {
+// removeFree makes a free range a sub-allocation.
+func (b *bestFit) removeFree(i int32) {
 	g := &b.segments[i]
 	g.free = false
 	b.order.Remove(&b.free, i)
@@ -254,8 +255,8 @@ func (b *bestFit) validateSlab(slab int32, s *bestSlab, want *Tally) (segments i
 	return segments, nil
 }
 
-// validateOrder checks that the tree holds only free segments, in order, with their keys. That it holds all of them follows
-// from the tally.
+// validateOrder checks that the tree holds only free segments, in order, with their keys. The tally shows that the tree
+// holds all of them.
 func (b *bestFit) validateOrder() (err error) {
 	before, count := int32(0), 0
 	b.order.Each(&b.free, func(i int32) {

@@ -6,8 +6,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator/concurrent/ualloc"
 )
 
-// binned serves small requests from bins (seed 001 §4.2) and large ones by pages (§4.1). The alignment of an offset shows
-// its kind: every large sub-allocation begins at a multiple of a page, and no small one does.
+// binned serves small requests from bins (seed 001 §4.2) and large ones by pages (§4.1). The alignment of an offset
+// shows which: every large sub-allocation begins at a multiple of a page, and no small one does.
 //
 // A small request goes to the lowest slab where a bin of its size has a free slot; otherwise to the lowest slab with a bin
 // that has no size yet; otherwise to the lowest slab with room for another chunk of bins. A large request is served as in
@@ -30,9 +30,10 @@ const (
 	roomInChunk
 )
 
-// chunkBins is the number of bins of a chunk. Seed 001 has 64 or 128 (it prints both), for units of 8 bytes. With a unit of
-// 512 bytes such a chunk has 16 or 32 MiB, too much for a program with a few small buffers. A chunk of 32 bins has 2 MiB for
-// a unit of 128 bytes and 8 MiB for 512. The price is 3 % more headers, since two bins of each chunk are headers.
+// chunkBins is the number of bins of a chunk. Seed 001 has 64 or 128 (it prints both), for units of 8 bytes. With a
+// unit of 512 bytes such a chunk has 16 or 32 MiB, too much for a program with a few small buffers. A chunk of 32 bins
+// has 2 MiB for a unit of 128 bytes and 8 MiB for 512. Two bins of each chunk are headers, so small chunks cost 3 %
+// more headers.
 const chunkBins = 32
 
 const pageShift = 9 // a page is 1 << pageShift units
@@ -40,9 +41,9 @@ const pageShift = 9 // a page is 1 << pageShift units
 // NewUAlloc returns a Carver that keeps small sub-allocations in bins. Offsets are multiples of unit bytes. It panics
 // unless unit is a power of two, 1 MiB at most.
 //
-// All other sizes are seed 001's in units, where it has units of 8 bytes: a bin, which is a page, has 512 units. Requests up
-// to 128 units are small; larger ones get a power of two of pages. A slab has room for at least one chunk of bins, since
-// it could not serve small requests without one. So a device that cannot allocate a chunk has no slabs.
+// All other sizes are those of seed 001 in units; the seed has units of 8 bytes. A bin, which is a page, has 512 units.
+// Requests up to 128 units are small; larger ones get a power of two of pages. Without room for a chunk of bins, a slab
+// could not serve small requests, so a device that cannot allocate a chunk has no slabs.
 func NewUAlloc(unit uint64) Carver {
 	fine := power("unit", unit)
 	u := &binned{unit: unit, fine: fine, shift: fine + pageShift}
@@ -57,11 +58,12 @@ func (u *binned) geometry(pages int) ualloc.Geometry {
 // class numbers the small sizes from 0.
 func (u *binned) class(size uint64) int { return orderOf(size, u.fine) }
 
-// isSmall says whether a request is for bins.
+// isSmall reports whether bins serve a request.
 func (u *binned) isSmall(size uint64) bool { return size <= u.geometry(1).Largest() }
 
-// count returns the pages of a slab, 0 when it has no room for a chunk. It returns no more pages than ualloc can use.
-func (u *binned) count(slabSize uint64) int {
+// pagesOf returns the number of pages of a slab, 0 if it has no room for a chunk. It returns no more pages than ualloc
+// can use.
+func (u *binned) pagesOf(slabSize uint64) int {
 	chunk := u.geometry(1).ChunkPages()
 	pages := int(min(slabSize>>u.shift, uint64(chunk*u.geometry(1).MaxChunks())))
 	if pages < chunk {
@@ -70,8 +72,8 @@ func (u *binned) count(slabSize uint64) int {
 	return pages
 }
 
-// most returns the bytes of the largest slab.
-func (u *binned) most() uint64 { return uint64(u.count(maxBytes)) << u.shift }
+// largestSlab returns the bytes of the largest slab.
+func (u *binned) largestSlab() uint64 { return uint64(u.pagesOf(maxBytes)) << u.shift }
 
 // Round implements Carver.
 func (u *binned) Round(size uint64) uint64 {
@@ -86,7 +88,7 @@ func (u *binned) Round(size uint64) uint64 {
 
 // SlabSize implements Carver: any number of pages from a chunk on.
 func (u *binned) SlabSize(want uint64) uint64 {
-	if want > u.most() {
+	if want > u.largestSlab() {
 		return 0
 	}
 	page := uint64(1) << u.shift
@@ -94,11 +96,11 @@ func (u *binned) SlabSize(want uint64) uint64 {
 }
 
 // Usable implements Carver.
-func (u *binned) Usable(slabSize uint64) uint64 { return usable(u.count(slabSize), u.shift) }
+func (u *binned) Usable(slabSize uint64) uint64 { return usable(u.pagesOf(slabSize), u.shift) }
 
 // Add implements Carver.
 func (u *binned) Add(slab int32, size uint64) {
-	count := u.count(size)
+	count := u.pagesOf(size)
 	if count == 0 {
 		panic(fmt.Sprintf("carve: slab %d has no room for a chunk of %d bytes", slab, u.geometry(1).Chunk()))
 	}
@@ -178,8 +180,8 @@ func (u *binned) rank(slab int32, s *binSlab) {
 	}
 }
 
-// Space implements Carver. Ranges are the free blocks of pages, the free slots of bins, and bins without a size. Such a bin
-// counts with all the bytes that its smallest slots have.
+// Space implements Carver. Ranges are the free blocks of pages, the free slots of bins, and bins without a size. Such a
+// bin counts with the bytes of all its slots of the smallest size.
 func (u *binned) Space() Space {
 	most := largest(&u.large, u.shift)
 	for class := len(u.small) - 1; most == 0 && class >= 0; class-- {

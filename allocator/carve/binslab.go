@@ -7,8 +7,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator/concurrent/ualloc"
 )
 
-// binSlab is one slab of a binned: pages, an allocator of small sub-allocations on some of them, and counts that neither
-// keeps. The allocator gets its chunks from the binSlab.
+// binSlab is one slab of a binned: pages, an allocator of small sub-allocations on some of these pages, and counts that
+// neither the pages nor the allocator keep. The allocator gets its chunks from the binSlab.
 type binSlab struct {
 	of       *binned
 	geometry ualloc.Geometry
@@ -19,11 +19,11 @@ type binSlab struct {
 	idle     int    // page of the chunk without sub-allocations that the allocator keeps; -1: none
 	spare    int    // number of empty bins in other chunks
 	slots    []int  // number of free slots by class
-	units    bitset // units that a small sub-allocation ever had
+	units    bitset // units that were ever in a small sub-allocation
 	parts    int
 }
 
-// noChunk says that pages do not belong to a chunk.
+// noChunk marks pages that do not belong to a chunk.
 const noChunk = -1
 
 // bin is a page in a chunk.
@@ -48,7 +48,7 @@ func newBinSlab(of *binned, count int) *binSlab {
 	}
 	small, err := ualloc.New(s, s.geometry, 1)
 	if err != nil {
-		panic("carve: " + err.Error()) // never: NewUAlloc and Add keep to what it wants
+		panic("carve: " + err.Error()) // never: NewUAlloc and Add meet its conditions
 	}
 	s.small = small
 	return s
@@ -58,7 +58,7 @@ func newBinSlab(of *binned, count int) *binSlab {
 func (s *binSlab) Alloc(order int, _ uint64) (page int, ok bool) {
 	if page, ok = s.pages.alloc(order); ok {
 		s.chunks[page/chunkBins] = 0
-		s.chunk(page, 1)
+		s.countChunk(page, 1)
 	}
 	return page, ok
 }
@@ -68,28 +68,28 @@ func (s *binSlab) Free(page, order int) (ok bool) {
 	if page == s.idle {
 		s.wake()
 	}
-	s.chunk(page, -1)
+	s.countChunk(page, -1)
 	s.chunks[page/chunkBins] = noChunk
 	return s.pages.release(page, order)
 }
 
-// chunk adds the bins of a chunk to the spare ones (n = 1), or takes them away (-1). In chunks of chunkBins all bins have
-// tails, and so the same worth.
-func (s *binSlab) chunk(page, n int) {
+// countChunk adds the bins of a chunk to the spare bins (n = 1), or subtracts them (-1). In chunks of chunkBins bins
+// all bins have tails, so all are worth the same.
+func (s *binSlab) countChunk(page, n int) {
 	header := s.geometry.HeaderPages()
-	s.keep(page+header, n*(chunkBins-header))
+	s.countSpare(page+header, n*(chunkBins-header))
 }
 
-// sleep counts a chunk without sub-allocations as free pages. The allocator keeps that chunk for the next small request,
-// but carveLarge may take its pages for any size. The allocator keeps one such chunk at most.
+// sleep counts a chunk without sub-allocations as free pages. The allocator keeps that chunk for the next small
+// request, but carveLarge may take its pages for any size. The allocator keeps at most one such chunk.
 func (s *binSlab) sleep(page int) {
 	if s.idle >= 0 {
 		s.small.Trim()
 		return
 	}
-	s.chunk(page, -1)
+	s.countChunk(page, -1)
 	order := orderOf(s.geometry.Chunk(), s.of.shift)
-	s.pages.given(order, s.pages.merged(page, order))
+	s.pages.countFreed(order, s.pages.mergedOrder(page, order))
 	s.idle = page
 }
 
@@ -101,13 +101,13 @@ func (s *binSlab) wake() (page int) {
 	}
 	s.idle = -1
 	order := orderOf(s.geometry.Chunk(), s.of.shift)
-	s.pages.taken(order, s.pages.merged(page, order))
-	s.chunk(page, 1)
+	s.pages.countTaken(order, s.pages.mergedOrder(page, order))
+	s.countChunk(page, 1)
 	return page
 }
 
-// keep counts n more spare bins like the bin at a page.
-func (s *binSlab) keep(page, n int) {
+// countSpare counts n more spare bins like the bin at a page.
+func (s *binSlab) countSpare(page, n int) {
 	s.spare += n
 	s.of.tally.Add(s.worth(page), n)
 }
@@ -115,14 +115,14 @@ func (s *binSlab) keep(page, n int) {
 // worth returns the usable bytes of the empty bin at a page.
 func (s *binSlab) worth(page int) uint64 { return uint64(s.capacity(page, 0)) * s.geometry.Unit }
 
-// slot counts n more free slots.
-func (s *binSlab) slot(class, n int) {
+// countSlots counts n more free slots.
+func (s *binSlab) countSlots(class, n int) {
 	s.slots[class] += n
 	s.of.tally.Add(s.geometry.Unit<<class, n)
 }
 
-// rank notes whether the slab has a free slot of a class.
-func (s *binSlab) rank(slab int32, class int) {
+// updateRank notes whether the slab has a free slot of a class.
+func (s *binSlab) updateRank(slab int32, class int) {
 	if ranks := &s.of.small[class]; ranks.of(slab) != s.roomInBin(class) {
 		ranks.set(slab, s.roomInBin(class))
 	}
@@ -133,7 +133,7 @@ func (s *binSlab) capacity(page, class int) int {
 	return s.geometry.Capacity(page, s.geometry.Unit<<class)
 }
 
-// roomInBin is 1 if the slab has a free slot of a class.
+// roomInBin returns 1 if the slab has a free slot of a class, else 0.
 func (s *binSlab) roomInBin(class int) uint8 { return uint8(min(s.slots[class], 1)) }
 
 // room returns the slab's rank by room for a class without free slots.
@@ -156,7 +156,7 @@ func (s *binSlab) carveLarge(size uint64) (Part, bool) {
 	if !ok {
 		return Part{}, false
 	}
-	fresh := s.pages.history.hand(uint64(page), order)
+	fresh := s.pages.history.handOut(uint64(page), order)
 	return Part{Offset: uint64(page) << s.of.shift, Size: 1 << (s.of.shift + order), Fresh: fresh}, true
 }
 
@@ -185,18 +185,18 @@ func (s *binSlab) carveSmall(slab int32, size uint64) (Part, bool) {
 	s.chunks[page/chunkBins]++
 	class := s.of.class(granted)
 	if s.bins[page].parts == 0 {
-		s.keep(page, -1)
+		s.countSpare(page, -1)
 		s.bins[page].class = int8(class)
-		s.slot(class, s.capacity(page, class))
+		s.countSlots(class, s.capacity(page, class))
 	}
 	s.bins[page].parts++
-	s.slot(class, -1)
-	s.rank(slab, class)
-	return Part{Offset: offset, Size: granted, Fresh: s.hand(offset, granted)}, true
+	s.countSlots(class, -1)
+	s.updateRank(slab, class)
+	return Part{Offset: offset, Size: granted, Fresh: s.handOut(offset, granted)}, true
 }
 
-// freeSmall gives a small sub-allocation back. It changes the counts of the bin first, because the allocator may give the
-// whole chunk back.
+// freeSmall frees a small sub-allocation. It changes the counts of the bin first, because the allocator may then
+// release the whole chunk.
 func (s *binSlab) freeSmall(p Part) bool {
 	page, ok := s.geometry.Bin(p.Offset)
 	if !ok || page >= len(s.bins) || s.bins[page].parts == 0 || p.Size != s.geometry.Unit<<s.bins[page].class {
@@ -204,15 +204,15 @@ func (s *binSlab) freeSmall(p Part) bool {
 	}
 	class := int(s.bins[page].class)
 	s.bins[page].parts--
-	s.slot(class, 1)
+	s.countSlots(class, 1)
 	if s.bins[page].parts == 0 {
-		s.slot(class, -s.capacity(page, class))
-		s.keep(page, 1)
+		s.countSlots(class, -s.capacity(page, class))
+		s.countSpare(page, 1)
 	}
 	if _, ok = s.small.Free(p.Offset); !ok {
 		return false
 	}
-	s.rank(p.Slab, class)
+	s.updateRank(p.Slab, class)
 	number := page / chunkBins
 	if s.chunks[number]--; s.chunks[number] == 0 {
 		s.sleep(number * chunkBins)
@@ -220,16 +220,16 @@ func (s *binSlab) freeSmall(p Part) bool {
 	return true
 }
 
-// hand notes that a small sub-allocation is handed out, and says whether it is fresh: no block of pages around it was handed
-// out as a whole, and no small sub-allocation had any of its units.
-func (s *binSlab) hand(offset, size uint64) (fresh bool) {
+// handOut notes that a small sub-allocation is handed out, and reports whether it is fresh: no block of pages around it
+// was handed out as a whole, and no small sub-allocation had any of its units.
+func (s *binSlab) handOut(offset, size uint64) (fresh bool) {
 	page := offset >> s.of.shift
-	fresh = s.units.fill(offset/s.geometry.Unit, size/s.geometry.Unit) && !s.pages.history.within(page, 0)
+	fresh = s.units.fill(offset/s.geometry.Unit, size/s.geometry.Unit) && !s.pages.history.wasHandedOut(page, 0)
 	s.pages.history.touch(page, 0)
 	return fresh
 }
 
-// validate checks the slab's sub-allocations against each other, and adds what is free to a tally.
+// validate checks the slab's sub-allocations against each other, and adds the free ranges to a tally.
 func (s *binSlab) validate(want *Tally) error {
 	if err := s.pages.validate(want); err != nil {
 		return err

@@ -24,7 +24,7 @@ type Sizing struct {
 	Memory uint64 // bytes of the device
 }
 
-// Hints describe a program's requests so far. In seed 004 the program says such things in advance.
+// Hints describe a program's requests so far. In seed 004 the program gives such hints in advance.
 type Hints struct {
 	Request uint64 // bytes: the largest request
 	InUse   uint64 // bytes: the most in use at once
@@ -33,16 +33,16 @@ type Hints struct {
 // Choose returns the bytes of a new slab for a carver, and the largest request that slabs of that size serve. A larger
 // request is humongous (seed 004) and gets a block of its own.
 //
-// When not given, M is four times the largest request so far, rounded up to a power of two, between 1 MiB and 64 MiB,
-// and slabs serve requests up to a quarter of it: one slab has room for several. A given M is itself the largest
+// When not given, M is four times the largest request so far, rounded up to a power of two, between 1 MiB and 64 MiB;
+// slabs then serve requests up to a quarter of M, so one slab has room for several. A given M is itself the largest
 // request. When not given, H is the most bytes in use so far, and never above the device's memory.
 //
-// The size is rounded up to one that the carver manages. If the device does not allocate that much, it is the largest
-// manageable size that the device allocates. Both results are 0 when there is none: every request is humongous then.
+// The size is rounded up to one that the carver can manage. If the device cannot allocate that much, it is the largest
+// manageable size that the device can allocate. Both results are 0 if there is none: then every request is humongous.
 func (s Sizing) Choose(c Carver, hints Hints) (slab, serves uint64) {
 	m, serves := s.M, s.M
 	if m == 0 {
-		m = automatic(hints.Request)
+		m = chooseM(hints.Request)
 		serves = m / 4
 	}
 	h := s.H
@@ -60,8 +60,8 @@ func (s Sizing) Choose(c Carver, hints Hints) (slab, serves uint64) {
 	return slab, min(serves, c.Usable(slab))
 }
 
-// automatic returns M for the largest request so far.
-func automatic(request uint64) uint64 {
+// chooseM returns M for the largest request so far.
+func chooseM(request uint64) uint64 {
 	if request > largestM/4 {
 		return largestM
 	}

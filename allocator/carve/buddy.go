@@ -7,9 +7,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator/concurrent/tbuddy"
 )
 
-// buddy gives every request a power of two of pages, at a multiple of its size (seed 001 §4.1). Each slab has a tree;
-// a request goes to the lowest slab whose largest free block is large enough, and there to the smallest order that has
-// one, lowest page first. Carve and Free cost O(log n) of the pages of a slab, plus O(log n) of the slabs.
+// buddy gives every request a power of two of pages, at a multiple of its size (seed 001 §4.1). Each slab has a tree. A
+// request goes to the lowest slab whose largest free block is large enough, and there to the lowest page with a block
+// of the smallest sufficient order. Carve and Free cost O(log n) of the pages of a slab, plus O(log n) of the slabs.
 type buddy struct {
 	shift int // a page is 1 << shift bytes
 	slabs numbers[buddySlab]
@@ -97,7 +97,7 @@ func (b *buddy) Carve(size uint64) (Part, bool) {
 	s.parts++
 	b.ranks.set(slab, s.pages.rank())
 	return Part{
-		Slab: slab, Offset: uint64(page) << b.shift, Size: 1 << (b.shift + order), Fresh: s.pages.history.hand(uint64(page), order),
+		Slab: slab, Offset: uint64(page) << b.shift, Size: 1 << (b.shift + order), Fresh: s.pages.history.handOut(uint64(page), order),
 	}, true
 }
 

@@ -1,8 +1,8 @@
 // Package carve hands out sub-allocations of large blocks of device memory, called slabs, so that many buffers share
 // one driver object (an OpenCL sub-buffer each) and the driver is called once per slab. It is pure: it knows offsets,
-// never memory. Three carvers choose a range: best fit with merging (seed 004), a buddy system (seed 001 §4.1), and small
-// sub-allocations in bins on top of the buddy system (seed 001 §4.2). Placed leaves the choice to its caller, who has a
-// layout.
+// never memory. Three carvers choose a range: best fit with merging (seed 004), a buddy system (seed 001 §4.1), and
+// small sub-allocations in bins on top of the buddy system (seed 001 §4.2). Placed leaves the choice to its caller,
+// which has a layout.
 //
 // A Carver serves the requests of one class. It creates no slabs: when Carve finds no room, the caller creates a slab
 // of SlabSize bytes, Adds it and asks again. Calls must be serialised by the caller; the same calls give the same
@@ -42,11 +42,11 @@ type Carver interface {
 	// Carve finds room for a request of size bytes; false: no slab has room.
 	Carve(size uint64) (Part, bool)
 
-	// Free takes a sub-allocation back, and says whether its slab has no sub-allocations left. Of p it reads Slab,
-	// Offset and Size.
+	// Free takes a sub-allocation back, and reports whether its slab has no sub-allocations left. It reads only p's
+	// Slab, Offset and Size.
 	Free(p Part) (empty bool)
 
-	// Space describes the free ranges. It costs O(log n) at most; for Placed O(n).
+	// Space describes the free ranges. It costs at most O(log n), for Placed O(n).
 	Space() Space
 
 	// Validate checks every invariant, for tests. It is slow.
@@ -67,7 +67,7 @@ type Part struct {
 // Space describes the free ranges from which Carve chooses. Neighbours count as two ranges unless the Carver joins them.
 type Space struct {
 	Bytes   uint64  // of all ranges
-	Largest uint64  // the largest request that Carve can serve now; 0: none. NewUAlloc's may refuse smaller requests
+	Largest uint64  // the largest request that Carve can serve now; 0: none. The Carver of NewUAlloc may refuse smaller requests
 	Squares float64 // sum of the squares of the ranges' bytes
 	Ranges  int
 }
@@ -104,8 +104,8 @@ func (t *Tally) space(largest uint64) Space {
 	return Space{Bytes: t.Bytes, Largest: largest, Squares: t.Squares(), Ranges: t.Ranges}
 }
 
-// Bounds of a slab. The bound in units of the alignment lets slab and offset fit one word. The bound in bytes keeps sums of
-// squares from overflowing.
+// Bounds of a slab. The bound in units of the alignment lets slab and offset fit into one word. The bound in bytes
+// keeps sums of squares from overflowing.
 const (
 	maxUnits = 1 << 40
 	maxBytes = 1 << 48

@@ -1,7 +1,7 @@
 package carve
 
-// firsts gives each slab a rank, and finds the lowest slab with at least some rank in O(log n) of the number of slabs: it is
-// a binary tree of maxima. A slab has rank 0 until it gets another.
+// firsts gives each slab a rank, and finds the lowest slab with at least some rank in O(log n) of the number of slabs,
+// by a binary tree of maxima. A slab has rank 0 until it gets another.
 type firsts struct {
 	ranks []uint8 // [1] is the root, the children of i are 2i and 2i+1; the slabs are the second half
 }
@@ -33,7 +33,7 @@ func (f *firsts) grow() {
 	}
 }
 
-// first returns the lowest slab with at least that rank, which is above 0; 0 when there is none.
+// first returns the lowest slab with at least that rank, which is above 0; 0 if there is none.
 func (f *firsts) first(rank uint8) int32 {
 	if f.most() < rank {
 		return 0

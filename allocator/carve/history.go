@@ -1,12 +1,12 @@
 package carve
 
-// history knows which blocks of a slab were never used. A block has 2^order pages and begins at a multiple of its size, so
-// blocks are the nodes of a binary tree. Two bits of each node are enough: a block is fresh if neither it nor a block around
-// it was handed out as a whole, and no block within it was handed out.
+// history knows which blocks of a slab were never used. A block has 2^order pages and begins at a multiple of its size,
+// so blocks are the nodes of a binary tree. Two bits for each node are enough: a block is fresh if neither it nor a
+// block around it was handed out as a whole, and no block within it was handed out.
 type history struct {
 	height int    // the order of the root, which covers the slab
-	some   bitset // by node: some of its bytes were handed out
-	whole  bitset // by node: it was handed out
+	some   bitset // by node: some of the block's bytes were handed out
+	whole  bitset // by node: the block was handed out as a whole
 }
 
 // bitset is a set of small numbers.
@@ -17,7 +17,7 @@ func newBitset(n uint64) bitset { return make(bitset, (n+63)/64) }
 func (b bitset) has(i uint64) bool { return b[i/64]>>(i%64)&1 != 0 }
 func (b bitset) set(i uint64)      { b[i/64] |= 1 << (i % 64) }
 
-// fill adds n consecutive numbers, and says whether none of them was in the set.
+// fill adds n consecutive numbers, and reports whether none of them was in the set.
 func (b bitset) fill(from, n uint64) (clean bool) {
 	clean = true
 	for n > 0 {
@@ -35,13 +35,13 @@ func newHistory(height int) history {
 	return history{height, newBitset(2 << height), newBitset(2 << height)}
 }
 
-// node numbers blocks: 1 is the root, the halves of i are 2i and 2i+1.
+// node returns the number of a block: 1 is the root, the halves of i are 2i and 2i+1.
 func (h *history) node(page uint64, order int) uint64 {
 	return 1<<(h.height-order) + page>>order
 }
 
-// within says whether the block, or a block around it, was handed out as a whole.
-func (h *history) within(page uint64, order int) bool {
+// wasHandedOut reports whether the block, or a block around it, was handed out as a whole.
+func (h *history) wasHandedOut(page uint64, order int) bool {
 	for node := h.node(page, order); node != 0; node /= 2 {
 		if h.whole.has(node) {
 			return true
@@ -57,10 +57,10 @@ func (h *history) touch(page uint64, order int) {
 	}
 }
 
-// hand notes that a block is handed out, and says whether it was fresh.
-func (h *history) hand(page uint64, order int) (fresh bool) {
+// handOut notes that a block is handed out, and reports whether it was fresh.
+func (h *history) handOut(page uint64, order int) (fresh bool) {
 	node := h.node(page, order)
-	fresh = !h.some.has(node) && !h.within(page, order)
+	fresh = !h.some.has(node) && !h.wasHandedOut(page, order)
 	h.whole.set(node)
 	h.touch(page, order)
 	return fresh

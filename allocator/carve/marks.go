@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// marks is a set of numbers below a bound. It finds the member next to a number in as many steps as the bound has digits to
-// the base 64. Each bit of a level says that a word of the level below is not 0.
+// marks is a set of numbers below a bound. It finds the member next to a number in as many steps as the bound has
+// digits to the base 64. Each bit of a level shows that a word of the level below is not 0.
 type marks [][]uint64
 
 const digit = 6 // bits

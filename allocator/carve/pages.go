@@ -17,9 +17,9 @@ type pages struct {
 	history history
 }
 
-const maxHeight = 24 // of tbuddy.MaxPages
+const maxHeight = 24 // height of a tree with tbuddy.MaxPages pages
 
-// newPages returns a slab of count pages. If that is not a power of two, the largest blocks come first.
+// newPages returns a slab of count pages. If count is not a power of two, the largest blocks come first.
 func newPages(count, shift int, t *Tally) pages {
 	p := pages{tree: tbuddy.New(count), shift: shift, tally: t}
 	p.history = newHistory(p.tree.Height())
@@ -29,7 +29,7 @@ func newPages(count, shift int, t *Tally) pages {
 	return p
 }
 
-// close takes the free blocks of a slab, which goes, out of the tally.
+// close takes the free blocks of a slab out of the tally, before the slab is removed.
 func (p *pages) close() {
 	for order, n := range p.free {
 		if n != 0 {
@@ -48,43 +48,45 @@ func (p *pages) count(order, n int) {
 	p.tally.Add(1<<(p.shift+order), n)
 }
 
-// alloc takes a block of 2^order pages. The tree cuts it from a free block of the lowest order that is large enough.
+// alloc takes a block of 2^order pages. The tree cuts the block from a free block of the lowest order that is large
+// enough.
 func (p *pages) alloc(order int) (page int, ok bool) {
 	page, ok = p.tree.Alloc(order, 0)
 	if !ok {
 		return 0, false
 	}
-	p.taken(order, order+bits.TrailingZeros32(p.orders>>order))
+	p.countTaken(order, order+bits.TrailingZeros32(p.orders>>order))
 	return page, true
 }
 
-// release gives a block back; false: there is no such block.
+// release frees a block. It returns false if there is no such block.
 func (p *pages) release(page, order int) bool {
 	merged, ok := p.tree.Release(page, order)
 	if ok {
-		p.given(order, merged)
+		p.countFreed(order, merged)
 	}
 	return ok
 }
 
-// taken notes that a block of an order was cut from a block of order from; the buddies that were split off are free.
-func (p *pages) taken(order, from int) {
+// countTaken notes that a block of an order was cut from a block of order from; the buddies that were split off are
+// free.
+func (p *pages) countTaken(order, from int) {
 	p.count(from, -1)
 	for ; order < from; order++ {
 		p.count(order, 1)
 	}
 }
 
-// given notes that a block of an order came back, and was merged with free buddies into a block of order merged.
-func (p *pages) given(order, merged int) {
+// countFreed notes that a block of an order was freed, and merged with free buddies into a block of order merged.
+func (p *pages) countFreed(order, merged int) {
 	for ; order < merged; order++ {
 		p.count(order, -1)
 	}
 	p.count(merged, 1)
 }
 
-// merged returns the order of the block into which a taken block would be merged if it were given back.
-func (p *pages) merged(page, order int) int {
+// mergedOrder returns the order of the block into which a taken block would be merged if it were freed.
+func (p *pages) mergedOrder(page, order int) int {
 	for ; order < p.tree.Height() && p.tree.State(page&^(1<<order-1)^1<<order, order) == tbuddy.Available; order++ {
 	}
 	return order

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Placed hands out ranges of one slab that begin at offsets which its caller named in advance. It is a Carver that finds no
-// room by itself: Carve never succeeds. The time of Owner, Take and Free does not depend on the number of sub-allocations;
-// Space visits each.
+// Placed hands out ranges of one slab that begin at offsets which its caller has named in advance. It is a Carver that
+// finds no room by itself: Carve never succeeds. The time of Owner, Take and Free does not depend on the number of
+// sub-allocations; Space visits each sub-allocation.
 type Placed struct {
 	starts []uint64 // offsets, in order
 	index  table    // indices of starts, by place
@@ -27,8 +27,8 @@ type placed struct {
 	owner int32
 }
 
-// NewPlaced returns a Placed for ranges that begin at some offsets, in any order. It rounds sizes up to multiples of align
-// bytes. It panics unless align is a power of two, 1 MiB at most, and the offsets are multiples of align.
+// NewPlaced returns a Placed for ranges that begin at some offsets, in any order. It rounds sizes up to multiples of
+// align bytes. It panics unless align is a power of two, 1 MiB at most, and all offsets are multiples of align.
 func NewPlaced(align uint64, offsets []uint64) *Placed {
 	power("alignment", align)
 	c := &Placed{align: align, starts: slices.Compact(slices.Sorted(slices.Values(offsets)))}
@@ -42,7 +42,7 @@ func NewPlaced(align uint64, offsets []uint64) *Placed {
 	return c
 }
 
-// Start returns the number of an offset, which Owner and Take take; -1 when NewPlaced did not get the offset.
+// Start returns the number of an offset, for Owner and Take; -1 if NewPlaced did not get the offset.
 func (c *Placed) Start(offset uint64) int {
 	return int(c.index.get(place(1, offset/c.align))) - 1
 }
@@ -81,7 +81,7 @@ func (c *Placed) Remove(slab int32) {
 // Carve implements Carver: it finds nothing.
 func (c *Placed) Carve(uint64) (Part, bool) { return Part{}, false }
 
-// Owner returns the owner of one of the size bytes from a start on, 0 when all are free.
+// Owner returns the owner of one of the size bytes from a start on, 0 if all of them are free.
 func (c *Placed) Owner(start int, size uint64) int32 {
 	if c.ranges[start].end != 0 {
 		return c.ranges[start].owner
@@ -98,8 +98,8 @@ func (c *Placed) Owner(start int, size uint64) int32 {
 	return 0
 }
 
-// Take hands out a free range of the slab; size is a multiple of the alignment. Owner returns owner, which is not 0, for
-// bytes of the range from then on.
+// Take hands out a free range of the slab; size is a multiple of the alignment. From then on Owner returns owner, which
+// is not 0, for bytes of the range.
 func (c *Placed) Take(start int, size uint64, owner int32) Part {
 	offset := c.starts[start]
 	if size == 0 || offset+size > c.size || size&(c.align-1) != 0 || c.Owner(start, size) != 0 {

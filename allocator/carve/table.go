@@ -2,8 +2,8 @@ package carve
 
 import "math/bits"
 
-// table finds numbers by place. It is a hash table with open addressing. take leaves no marker in the slot, so that the
-// table does not grow while the number of entries stays the same.
+// table finds numbers by place. It is a hash table with open addressing. take leaves no marker in a slot, so the table
+// does not grow while the number of entries stays the same.
 type table struct {
 	slots []slot // a power of two of them, at most half in use; place 0 is none
 	count int
@@ -52,8 +52,8 @@ func (t *table) put(place uint64, value int32) {
 	t.count++
 }
 
-// take removes a place and returns its number, 0 when it is not in the table. Entries that a search would no longer reach
-// across the gap move into it.
+// take removes a place and returns its number, 0 if the place is not in the table. Entries that a search would no
+// longer reach across the gap move into it.
 func (t *table) take(place uint64) int32 {
 	if len(t.slots) == 0 {
 		return 0

@@ -1,7 +1,7 @@
-// Package treap has treaps (Seidel and Aragon 1996) keyed by size, which find the smallest node that is large enough. The
-// nodes live in a forest, by number, so that moving them in and out of trees allocates nothing. Priorities come from the
-// numbers: the same calls make the same trees. The caller serialises all calls. Each costs O(n); all other operations have
-// an expected cost of O(log n).
+// Package treap has treaps (Seidel and Aragon 1996) that are keyed by size and find the smallest node that is large
+// enough. The nodes are in a forest, by number, so that moving them in and out of trees allocates nothing. Priorities
+// are computed from the numbers: the same calls make the same trees. The caller serialises all calls. Each costs O(n);
+// all other operations have an expected cost of O(log n).
 package treap
 
 // Tree orders nodes of one forest by size, and by a second key among equals. The zero Tree is empty.
@@ -21,8 +21,8 @@ type node struct {
 	priority    uint32
 }
 
-// mixed turns a number into a priority that looks random and is the same in every run.
-func mixed(x uint64) uint32 {
+// priority turns a node's number into a priority that looks random and is the same in every run.
+func priority(x uint64) uint32 {
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd
 	x ^= x >> 33
@@ -32,14 +32,14 @@ func mixed(x uint64) uint32 {
 // Grow makes sure that nodes 1 to n exist. It moves nothing and never shrinks.
 func (f *Forest) Grow(n int) {
 	for len(f.nodes) <= n {
-		f.nodes = append(f.nodes, node{priority: mixed(uint64(len(f.nodes)) + 1)})
+		f.nodes = append(f.nodes, node{priority: priority(uint64(len(f.nodes)) + 1)})
 	}
 }
 
-// Size returns the size that node i was last inserted with.
+// Size returns the size with which node i was last inserted.
 func (f *Forest) Size(i int32) uint64 { return f.nodes[i].size }
 
-// Less says whether node a comes before node b, by the keys that they were last inserted with.
+// Less reports whether node a comes before node b, by the keys with which they were last inserted.
 func (f *Forest) Less(a, b int32) bool {
 	x, y := &f.nodes[a], &f.nodes[b]
 	if x.size != y.size {
@@ -65,7 +65,7 @@ func (f *Forest) Insert(t *Tree, i int32, size, order uint64) {
 	t.Count++
 }
 
-// split parts the subtree at root into what comes before the key of node i and what comes after it.
+// split divides the subtree at root into the nodes before and after the key of node i.
 func (f *Forest) split(root, i int32) (before, after int32) {
 	left, right := &before, &after
 	for root != 0 {
@@ -83,7 +83,7 @@ func (f *Forest) split(root, i int32) (before, after int32) {
 	return before, after
 }
 
-// Remove takes out node i, which is in the tree.
+// Remove removes node i, which is in the tree.
 func (f *Forest) Remove(t *Tree, i int32) {
 	at := &t.Root
 	for *at != i {
@@ -97,7 +97,7 @@ func (f *Forest) Remove(t *Tree, i int32) {
 	t.Count--
 }
 
-// join makes one subtree of two, all of a before all of b.
+// join makes one subtree of two, where all nodes of a come before all nodes of b.
 func (f *Forest) join(a, b int32) (root int32) {
 	at := &root
 	for a != 0 && b != 0 {
