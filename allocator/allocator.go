@@ -1,14 +1,14 @@
-// Package allocator decides how requests for device memory are served: from a cached block or by a new one, what
-// happens to a block when the program releases it, and which blocks go back to the driver. It is pure: no device, no
-// clock, no I/O, no goroutine, no lock. The caller serialises all calls on a Pool and carries out its decisions, so
-// that the same code decides in a running program, in replay, in fuzz tests and in benchmarks.
+// Package allocator decides how requests for device memory are served, from a cached block or by a new one; what
+// happens to a block when the program releases it; and which blocks go back to the driver. It is pure: no device, no
+// clock, no I/O, no goroutine, no lock. The caller serialises all calls on a Pool and carries out its decisions. So the
+// same code decides in a running program, in replay, in fuzz tests and in benchmarks.
 //
 // # Life of a block
 //
 //	Decide ──► Commit ──► (in use) ──► Free ──► cached ──► Decide (hit) …
 //	   └─────► Abort                     └────► cooling ──► Cooled ──► cached
 //
-// Whatever leaves the pool is reported as an Eviction, exactly once, and its Block is never seen again.
+// Each block that leaves the pool is reported as an Eviction, exactly once, and its Block is never seen again.
 package allocator
 
 import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -34,7 +34,7 @@ type Request struct {
 	Tag    Tag
 	Exact  bool  // a created block must have exactly this size, because the driver copies all of it; a larger cached block may serve
 	Pinned bool  // host memory that the device accesses directly (CL_MEM_ALLOC_HOST_PTR)
-	Again  bool  // an earlier decision on it came to nothing; Arms does not count it again
+	Again  bool  // an earlier decision on this request was aborted, so Arms does not count the request again
 	Time   int64 // ns, any epoch, the same for all calls, not negative
 }
 
@@ -57,16 +57,16 @@ func (r *Request) bounded(size uint64) uint64 {
 	return size
 }
 
-// takes reports whether a block that is large enough is not too large to serve the request.
-func (r *Request) takes(size uint64) bool { return !over(size, r.Round) || size <= r.Size }
+// canUse reports whether a block that is large enough is not too large to serve the request.
+func (r *Request) canUse(size uint64) bool { return !over(size, r.Round) || size <= r.Size }
 
 // Decision says how a pool serves one request. The caller carries it out and calls Commit or Abort exactly once; several
 // decisions may be open at once.
 //
-// Slab is not 0 if the block is a sub-allocation. If SlabSize is not 0 the caller first creates the slab and calls
-// Grown; it then creates the sub-buffer and calls Commit, or Abort where any step fails. A decision may name a slab that
-// the caller has yet to create for another open decision: it then waits for that one's Grown or Abort. After an Abort it
-// aborts this decision, too, and calls Decide again.
+// Slab is not 0 if the block is a sub-allocation. If SlabSize is not 0, the caller first creates the slab and calls
+// Grown; it then creates the sub-buffer and calls Commit, or Abort if any step fails. A decision may name a slab that
+// the caller has yet to create for another open decision: it then waits for Grown or Abort of that decision. After an
+// Abort it aborts this decision, too, and calls Decide again.
 type Decision struct {
 	Hit      bool   // needs no new memory from the driver
 	Block    Block  // the block to hand out, or the id of the block or sub-allocation to create
@@ -77,7 +77,7 @@ type Decision struct {
 	Offset   uint64
 	SlabSize uint64 // bytes of the slab to create, 0 if it exists
 	Route    wire.Route
-	Fresh    bool // a sub-allocation none of whose bytes were used before
+	Fresh    bool // a sub-allocation whose bytes were never used before
 }
 
 // Eviction is a block that left the pool; the caller releases its driver object.

@@ -3,27 +3,27 @@ package allocator
 import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
 
 const (
-	allowed      = 50      // the first allowance is this part of the program's peak: a fiftieth
+	allowed      = 50      // 1/allowed of the program's peak is the first allowance
 	allowanceMax = 1 << 12 // fiftieths
 	judgedAfter  = 256     // requests
-	regretsMax   = 4       // the allowance grows if more than this part of the requests were regrets: a quarter
+	regretsMax   = 4       // the allowance grows if more than 1/regretsMax of the requests were regrets
 	grows        = 4       // factor by which the allowance grows
 	passedMax    = 64      // arena blocks and slabs that makeRoom skips in one search
 
-	// regretted marks a block that makeRoom gave up. A request that the block would have served is a regret; its record has
-	// the reason for the miss that it would have without makeRoom.
+	// regretted marks a block that makeRoom gave up. A request that the block would have served is a regret; its record
+	// has the miss reason that the request would have without makeRoom.
 	regretted = wire.MissPolicy
 )
 
-// allowance bounds the blocks that a policy with layouts caches outside of arenas. Cached blocks cost memory, so it starts
-// small. It grows when a quarter of the requests would have been served by blocks that were given up.
+// allowance bounds the blocks that a policy with layouts caches outside of arenas. Cached blocks cost memory, so the
+// allowance starts small. It grows if blocks that were given up would have served more than a quarter of the requests.
 type allowance struct {
 	fiftieths         uint64 // of the program's peak
-	requests, regrets uint64 // since the last judgement
+	requests, regrets uint64 // since growIfRegretted last decided
 }
 
-// judge lets the allowance grow if there were too many regrets.
-func (a *allowance) judge() {
+// growIfRegretted raises the allowance if there were too many regrets.
+func (a *allowance) growIfRegretted() {
 	if a.requests < judgedAfter {
 		return
 	}
@@ -35,7 +35,7 @@ func (a *allowance) judge() {
 
 // makeRoom gives up the base policy's cached blocks, the oldest first, until a new block fits into the allowance.
 func (p *Pool) makeRoom(size uint64, out []Eviction) []Eviction {
-	p.layouts.judge()
+	p.layouts.growIfRegretted()
 	most := max(p.stats.PeakWanted, p.stats.BytesWanted+size)
 	most += most / allowed * p.layouts.fiftieths
 	passed := 0

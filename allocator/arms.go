@@ -15,25 +15,26 @@ const (
 	Alternative = 1 // the configuration that an experiment compares with it
 )
 
-// TurnsMax is how many turns Arms holds that are yet to come.
+// TurnsMax is how many future turns Arms holds at most.
 const TurnsMax = 64
 
-// Arms serves a program from its present configuration and, while an experiment runs, in turn from an alternative. Each has
-// a pool of its own. The active arm decides; whatever concerns a block goes to the arm that made it, and its blocks serve no
-// request of the other arm. Its rules are those of a Pool besides:
+// Arms serves a program from its present configuration and, while an experiment runs, in turn from an alternative. Each
+// arm has a pool of its own. The active arm decides; every later call about a block goes to the arm that made it, and a
+// block serves no request of the other arm. In addition to the rules of a Pool:
 //
-//   - Blocks of the arm that waits do not age: for that arm no time passes.
-//   - Drain and Trim give up the blocks of the arm that waits first.
-//   - The end of an experiment gives up the blocks of the alternative: cached ones at once, the others when they come back.
-//   - Limits, policies and layouts that come during an experiment are those of the present configuration.
+//   - Blocks of the waiting arm do not age: its time stands still.
+//   - Drain and Trim give up the blocks of the waiting arm first.
+//   - The end of an experiment gives up the blocks of the alternative: cached blocks at once, the others when they come
+//     back.
+//   - Limits, policies and layouts that come during an experiment apply to the present configuration.
 type Arms struct {
 	pools    [2]*Pool // by arm; both the same until the first experiment
 	active   *Pool
 	split    bool   // the alternative has blocks, or will have
 	running  bool   // an experiment runs
 	requests uint64 // that the program has made
-	since    int64  // when the arm that waits began to do so, in ns
-	turns    []turn // to come
+	since    int64  // when the waiting arm began to wait, in ns
+	turns    []turn // future ones
 	both     Stats  // peaks of both arms together
 }
 
@@ -54,7 +55,7 @@ func (a *Arms) Present() *Pool { return a.pools[Present] }
 // Requests returns how many requests the program has made.
 func (a *Arms) Requests() uint64 { return a.requests }
 
-// waiting returns the arm that does not decide.
+// waiting returns the pool of the arm that does not decide.
 func (a *Arms) waiting() *Pool {
 	if a.active == a.pools[Present] {
 		return a.pools[Alternative]
@@ -70,7 +71,7 @@ func (a *Arms) clock(p *Pool, time int64) int64 {
 	return time
 }
 
-// DecideInto is DecideInto of the active arm. The request may be the first of a turn.
+// DecideInto is Pool.DecideInto of the active arm. The request may begin a turn.
 func (a *Arms) DecideInto(decision *Decision, request *Request, out []Eviction) []Eviction {
 	if !request.Again {
 		a.requests++
@@ -81,18 +82,19 @@ func (a *Arms) DecideInto(decision *Decision, request *Request, out []Eviction) 
 	return a.active.DecideInto(decision, request, out)
 }
 
-// takeTurn prepares the arm whose turn a request is. The other arm learns of the device, too, and gives up what it owes.
+// takeTurn activates the arm whose turn a request is. The waiting arm notes the device's memory as well, and reports
+// evictions that it owes.
 func (a *Arms) takeTurn(request *Request, out []Eviction) []Eviction {
 	for len(a.turns) > 0 && a.turns[0].from <= a.requests {
 		a.activate(a.turns[0].arm, request.Time)
 		a.turns = append(a.turns[:0], a.turns[1:]...)
 	}
-	out = a.waiting().meet(request.Heap, a.waiting().flush(out))
+	out = a.waiting().noteHeap(request.Heap, a.waiting().flush(out))
 	a.share()
 	return out
 }
 
-// activate lets an arm decide.
+// activate makes an arm the active one.
 func (a *Arms) activate(arm int, time int64) {
 	next := a.pools[arm]
 	if next == a.active {
@@ -103,7 +105,7 @@ func (a *Arms) activate(arm int, time int64) {
 	a.active, a.since = next, now
 }
 
-// resume goes on at a time after none passed since another one.
+// resume continues at time now as if no time had passed since another time.
 func (p *Pool) resume(since, now int64) {
 	for i := p.cachedByAge.oldest; i != 0; i = p.chain[i].newer {
 		p.entries[i].since += now - since
@@ -118,7 +120,7 @@ func (p *Pool) resume(since, now int64) {
 	p.now = now
 }
 
-// share tells each arm what the other one takes of the device.
+// share gives each arm the bytes that the other arm takes of the device.
 func (a *Arms) share() {
 	present, alternative := a.pools[Present], a.pools[Alternative]
 	most := max(a.both.PeakWanted, present.stats.PeakWanted, alternative.stats.PeakWanted)
@@ -126,19 +128,19 @@ func (a *Arms) share() {
 	alternative.others = others{held: present.stats.Reserved(), excess: present.stats.Excess(), wanted: most}
 }
 
-// settle takes note of what a call has changed.
+// settle updates the peaks of both arms after a call, and ends the split if the alternative has no blocks left.
 func (a *Arms) settle() {
 	s, t := &a.pools[Present].stats, &a.pools[Alternative].stats
 	a.both.BytesInUse, a.both.BytesWanted = s.BytesInUse+t.BytesInUse, s.BytesWanted+t.BytesWanted
 	a.both.BytesCached, a.both.BytesCooling = s.BytesCached+t.BytesCached, s.BytesCooling+t.BytesCooling
-	a.both.peaks()
+	a.both.raisePeaks()
 	if !a.running && a.pools[Alternative].empty() {
 		a.split = false
 		a.pools[Present].others = others{}
 	}
 }
 
-// Commit is Commit of the arm that decided.
+// Commit is Pool.Commit of the arm that decided.
 func (a *Arms) Commit(decision Decision) {
 	a.pools[decision.Block.Arm()].Commit(decision)
 	if a.split {
@@ -146,7 +148,7 @@ func (a *Arms) Commit(decision Decision) {
 	}
 }
 
-// Abort is Abort of the arm that decided.
+// Abort is Pool.Abort of the arm that decided.
 func (a *Arms) Abort(decision Decision) {
 	a.pools[decision.Block.Arm()].Abort(decision)
 	if a.split {
@@ -154,7 +156,7 @@ func (a *Arms) Abort(decision Decision) {
 	}
 }
 
-// Grown is Grown of the arm that decided.
+// Grown is Pool.Grown of the arm that decided.
 func (a *Arms) Grown(decision Decision) {
 	a.pools[decision.Block.Arm()].Grown(decision)
 	if a.split {
@@ -162,7 +164,7 @@ func (a *Arms) Grown(decision Decision) {
 	}
 }
 
-// Free is Free of the block's arm.
+// Free is Pool.Free of the block's arm.
 func (a *Arms) Free(b Block, busy bool, time int64, out []Eviction) []Eviction {
 	p := a.pools[b.Arm()]
 	if !a.split {
@@ -173,7 +175,7 @@ func (a *Arms) Free(b Block, busy bool, time int64, out []Eviction) []Eviction {
 	return out
 }
 
-// Cooled is Cooled of the block's arm.
+// Cooled is Pool.Cooled of the block's arm.
 func (a *Arms) Cooled(b Block, time int64, out []Eviction) []Eviction {
 	p := a.pools[b.Arm()]
 	if !a.split {
@@ -184,7 +186,7 @@ func (a *Arms) Cooled(b Block, time int64, out []Eviction) []Eviction {
 	return out
 }
 
-// Forget is Forget of the block's arm.
+// Forget is Pool.Forget of the block's arm.
 func (a *Arms) Forget(b Block) {
 	a.pools[b.Arm()].Forget(b)
 	if a.split {
@@ -192,7 +194,8 @@ func (a *Arms) Forget(b Block) {
 	}
 }
 
-// Room is Room of each arm, for its blocks. The arm that waits has none while its next call may give blocks back.
+// Room is Pool.Room of each arm, for the arm's blocks. The waiting arm has no room while its next call may give blocks
+// back.
 func (a *Arms) Room() (room [2]uint64) {
 	if !a.split {
 		room[Present] = a.active.Room()
@@ -206,18 +209,19 @@ func (a *Arms) Room() (room [2]uint64) {
 	return room
 }
 
-// Due is Due of the active arm: for the other one no time passes.
+// Due is Pool.Due of the active arm: the time of the waiting arm stands still.
 func (a *Arms) Due() int64 { return a.active.Due() }
 
-// Drain is Drain: the arm that waits gives up its cached blocks before the active one, and then cooling ones.
+// Drain is Pool.Drain for both arms: the waiting arm gives up its cached blocks before the active arm; cooling blocks
+// go last.
 func (a *Arms) Drain(need uint64, out []Eviction) []Eviction {
 	if !a.split {
 		return a.active.Drain(need, out)
 	}
 	a.share()
 	waiting := a.waiting()
-	waiting.runShort()
-	a.active.runShort()
+	waiting.noteShortage()
+	a.active.noteShortage()
 	out, given := waiting.drainCached(need, out)
 	more := uint64(0)
 	if given < max(need, 1) {
@@ -230,8 +234,8 @@ func (a *Arms) Drain(need uint64, out []Eviction) []Eviction {
 	return out
 }
 
-// Relieve is Relieve of both arms together, or TimeRelease if that is what the message is for: during an experiment no release is
-// timed. What the arms cannot give each of them owes.
+// Relieve is Pool.Relieve of both arms together, or Pool.TimeRelease if the message asks for that; during an experiment
+// no release is timed. Each arm owes the bytes that both together could not give.
 func (a *Arms) Relieve(r wire.Relief, time int64, out []Eviction) []Eviction {
 	need, idle := r.Asked, r.Idle()
 	switch timed := r.Why == wire.ReliefTimed; {
@@ -253,14 +257,14 @@ func (a *Arms) Relieve(r wire.Relief, time int64, out []Eviction) []Eviction {
 	return out
 }
 
-// Repeat is Repeat of both arms.
+// Repeat is Pool.Repeat of both arms.
 func (a *Arms) Repeat(period int64) {
 	for _, p := range a.pools {
 		p.Repeat(period)
 	}
 }
 
-// Trim is Trim of both arms together.
+// Trim is Pool.Trim of both arms together.
 func (a *Arms) Trim(keep uint64, out []Eviction) []Eviction {
 	if !a.split {
 		return a.active.Trim(keep, out)
@@ -272,8 +276,8 @@ func (a *Arms) Trim(keep uint64, out []Eviction) []Eviction {
 	return out
 }
 
-// Expire is Expire of the active arm. While it has no such limit and the other one has, the time is when that one might give
-// up a block if its turn came now.
+// Expire is Pool.Expire of the active arm. If only the waiting arm has a limit that depends on the time, next is when
+// that arm might give up a block if its turn came now.
 func (a *Arms) Expire(time int64, out []Eviction) (_ []Eviction, next int64) {
 	out, next = a.active.Expire(time, out)
 	if l := &a.waiting().limits; next == 0 && l.timed() {
@@ -282,7 +286,7 @@ func (a *Arms) Expire(time int64, out []Eviction) (_ []Eviction, next int64) {
 	return out, next
 }
 
-// DropClass is DropClass of both arms.
+// DropClass is Pool.DropClass of both arms.
 func (a *Arms) DropClass(c Class, out []Eviction) []Eviction {
 	out = a.pools[Present].DropClass(c, out)
 	if a.pools[Alternative] != a.pools[Present] {
@@ -291,13 +295,13 @@ func (a *Arms) DropClass(c Class, out []Eviction) []Eviction {
 	return out
 }
 
-// SetLimit is SetLimit of the present configuration.
+// SetLimit is Pool.SetLimit of the present configuration.
 func (a *Arms) SetLimit(name, text string, time int64, out []Eviction) ([]Eviction, error) {
 	p := a.pools[Present]
 	return p.SetLimit(name, text, a.clock(p, time), out)
 }
 
-// SetAlternative is SetLimit of the alternative. It is an error if no experiment runs.
+// SetAlternative is Pool.SetLimit of the alternative. It is an error if no experiment runs.
 func (a *Arms) SetAlternative(name, text string, time int64, out []Eviction) ([]Eviction, error) {
 	if !a.running {
 		return out, errors.New("arms: no experiment runs")
@@ -306,19 +310,19 @@ func (a *Arms) SetAlternative(name, text string, time int64, out []Eviction) ([]
 	return p.SetLimit(name, text, a.clock(p, time), out)
 }
 
-// Switch is Switch of the present configuration.
+// Switch is Pool.Switch of the present configuration.
 func (a *Arms) Switch(next *Pool, time int64, out []Eviction) []Eviction {
 	p := a.pools[Present]
 	return p.Switch(next, a.clock(p, time), out)
 }
 
-// Install is Install of the present configuration.
+// Install is Pool.Install of the present configuration.
 func (a *Arms) Install(l Layout, out []Eviction) ([]Eviction, error) {
 	return a.pools[Present].Install(l, out)
 }
 
-// Begin begins an experiment: turns may follow. Until then the present configuration decides. next comes from New; Begin only
-// copies its rule and limits. An experiment that runs ends first.
+// Begin begins an experiment: turns may follow, and until then the present configuration decides. next comes from New;
+// Begin only copies its rule and limits. If an experiment runs, Begin ends it first.
 func (a *Arms) Begin(next *Pool, time int64, out []Eviction) []Eviction {
 	present := a.pools[Present]
 	if a.pools[Alternative] == present {
@@ -328,7 +332,7 @@ func (a *Arms) Begin(next *Pool, time int64, out []Eviction) []Eviction {
 	out = a.End(time, out)
 	alternative := a.pools[Alternative]
 	alternative.short, alternative.small, alternative.beyond = present.short, present.small, present.beyond
-	out = alternative.meet(present.heap, alternative.Switch(next, a.since, out))
+	out = alternative.noteHeap(present.heap, alternative.Switch(next, a.since, out))
 	a.running, a.split = true, true
 	a.settle()
 	return out
@@ -342,7 +346,7 @@ func newAlternative(present *Pool) *Pool {
 	return p
 }
 
-// End ends the experiment, if one runs: the present configuration decides.
+// End ends the experiment, if one runs. The present configuration then decides all requests.
 func (a *Arms) End(time int64, out []Eviction) []Eviction {
 	a.turns = a.turns[:0]
 	if !a.running {
@@ -355,8 +359,8 @@ func (a *Arms) End(time int64, out []Eviction) []Eviction {
 	return out
 }
 
-// TakeTurns lets an arm decide from a request on; the first request of the program has the number 1. Turns come in the order
-// of their requests. It is an error if no experiment runs, or if the request was made before; nothing changes then.
+// TakeTurns lets an arm decide from a request on; the program's first request has the number 1. Turns come in the order
+// of their requests. It is an error if no experiment runs, or if the request was made before; then nothing changes.
 func (a *Arms) TakeTurns(arm int, from uint64) error {
 	switch last := len(a.turns) - 1; {
 	case !a.running:
@@ -381,7 +385,7 @@ func (a *Arms) Stats() Stats {
 		return s
 	}
 	t := a.pools[Alternative].Stats()
-	s.add(&t)
+	s.addArm(&t)
 	s.PeakInUse, s.PeakWanted = max(s.PeakInUse, a.both.PeakInUse), max(s.PeakWanted, a.both.PeakWanted)
 	s.PeakCached, s.PeakCooling = max(s.PeakCached, a.both.PeakCached), max(s.PeakCooling, a.both.PeakCooling)
 	s.PeakReserved = max(s.PeakReserved, a.both.PeakReserved)
@@ -401,6 +405,6 @@ func (a *Arms) Validate() error {
 // others is what the other arm takes of the device, in bytes.
 type others struct {
 	held   uint64 // from the driver
-	excess uint64 // of these, beyond what the program asked for
-	wanted uint64 // the most that the program wanted of both arms
+	excess uint64 // the part of held beyond what the program asked for
+	wanted uint64 // the most that the program wanted at one time from both arms
 }

@@ -21,7 +21,7 @@ const (
 	inUse
 	cached
 	cooling
-	doomed // must go, and waits for a call that reports evictions
+	doomed // it must go, and waits for a call that reports evictions
 )
 
 // entry is one block. The Block of entry i is generation<<32 | arm | i: the index finds it, the generation
@@ -38,23 +38,23 @@ type entry struct {
 	state      state
 	was        state      // of a decided block: cached for a hit
 	reason     wire.Miss  // of a decided block that is to be created
-	doom       wire.Evict // why a doomed block goes; none: a limit
+	doom       wire.Evict // why a doomed block goes; EvictNone: a limit
 	route      wire.Route
 	passes     bool // the policy does not cache this block
 	dropped    bool // its class was dropped
 	isSlab     bool
-	stale      wire.Evict // why it is not cached again: no request gets its size now, or the policy changed; none: it is
-	slab       int32      // number of the slab that it is, or lies in; 0: neither
+	stale      wire.Evict // why it is not cached again: no request gets its size now, or the policy changed; EvictNone: it is cached again
+	slab       int32      // number of the slab that it is or lies in; 0: none
 	offset     uint64
 }
 
-// leaves reports whether a block is not cached when it comes back.
+// leaves reports whether a block goes to the driver when it comes back.
 func (e *entry) leaves() bool { return e.passes || e.dropped || e.stale != wire.EvictNone }
 
 // blockTable holds all blocks that the pool knows, by the index of their entry, and the classes that were dropped.
 //
 //   - A Block is found as long as its entry has its generation: until it is recycled.
-//   - leaving counts the blocks that are not cached when they come back; only mark, markDropped and recycle change that.
+//   - leaving counts the blocks for which entry.leaves is true; only mark, markDropped and recycle change that.
 //   - A block is marked as dropped if and only if its class was.
 type blockTable struct {
 	arm     uint32         // ArmBit: the pool is the alternative of Arms
@@ -73,7 +73,8 @@ func (t *blockTable) block(i int32) Block {
 	return Block(t.entries[i].generation)<<32 | Block(t.arm|uint32(i))
 }
 
-// find returns the entry of a block in that state, 0 if there is none. It finds no slabs: the program never gets one whole.
+// find returns the entry of a block in that state, 0 if there is none. It finds no slabs: the program never gets a
+// whole slab.
 func (t *blockTable) find(b Block, s state) int32 {
 	i := t.entryOf(b)
 	if e := &t.entries[i]; i == 0 || e.state != s || e.isSlab {
@@ -105,7 +106,7 @@ func (t *blockTable) newEntry() int32 {
 	return int32(len(t.entries) - 1)
 }
 
-// recycle makes an entry unused, which must be on no list. Its next block has another generation.
+// recycle makes an entry, which is on no list, unused. Its next block has another generation.
 func (t *blockTable) recycle(i int32) {
 	e := &t.entries[i]
 	if e.leaves() {
@@ -117,7 +118,8 @@ func (t *blockTable) recycle(i int32) {
 	}
 }
 
-// mark notes whether a block is cached when it comes back.
+// mark sets whether a block leaves when it comes back: passes if the policy does not cache it, stale if it is not
+// cached again.
 func (t *blockTable) mark(e *entry, passes bool, stale wire.Evict) {
 	if e.leaves() {
 		t.leaving--
@@ -135,8 +137,10 @@ func (t *blockTable) markDropped(e *entry) {
 	e.dropped = true
 }
 
-// gone reports whether a class was dropped. Most programs drop none.
-func (t *blockTable) gone(class Class) bool { return len(t.dropped) > 0 && t.dropped[class&^ofArena] }
+// isDropped reports whether a class was dropped. Most programs drop no class.
+func (t *blockTable) isDropped(class Class) bool {
+	return len(t.dropped) > 0 && t.dropped[class&^ofArena]
+}
 
 // isSubAlloc reports whether an entry is a sub-allocation.
 func (t *blockTable) isSubAlloc(i int32) bool { return t.entries[i].slab != 0 && !t.entries[i].isSlab }
@@ -148,7 +152,7 @@ func (t *blockTable) create(decision *Decision, req *Request, size uint64, reaso
 	e.size, e.wanted, e.tag, e.class = size, req.Size, req.Tag, req.Class
 	e.state, e.was, e.reason, e.route = decided, unused, reason, decision.Route
 	t.mark(e, reason == wire.MissPolicy, wire.EvictNone)
-	if t.gone(e.class) {
+	if t.isDropped(e.class) {
 		t.markDropped(e)
 	}
 	decision.Block, decision.Size, decision.Reason = t.block(i), size, reason

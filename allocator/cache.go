@@ -7,8 +7,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// cache keeps the blocks that the program released within the limits, and gives up the others. Each block that leaves is
-// reported once, as an Eviction; a doomed one with the next call that can report it.
+// cache keeps the blocks that the program released within the limits, and gives up the others. Each block that leaves
+// is reported once, as an Eviction; a doomed block with the next call that can report evictions.
 //
 //   - No more bytes are cached than cap allows, except in slabs that are in use, until the next call that reports evictions.
 //   - No tag and no size has more cached blocks than max_per_tag and max_per_bucket allow.
@@ -18,12 +18,12 @@ type cache struct {
 	limits  limits
 	heap    uint64  // memory of the largest device that requests have named, in bytes
 	doomed  []int32 // blocks in that state
-	mayGive int     // blocks that the present call may still give back, see settleUp
+	mayGive int     // blocks that the present call may still give back, see giveBackExcess
 	beyond  uint64  // bytes that the pool may hold beyond its proportion
 	peaks   peaks
 	period  int64 // ns: see Repeat
 	sizes   knownSizes
-	debt    uint64 // bytes that other programs lack, see Relieve
+	debt    uint64 // bytes that the pool owes to other programs, see Relieve
 }
 
 // cap returns the most bytes that may be cached.
@@ -34,8 +34,8 @@ func (c *cache) cap() uint64 {
 	return min(c.limits.maxCachedBytes, uint64(c.limits.maxCachedFraction*float64(c.heap)))
 }
 
-// meet notes how much memory a device has. max_cached_fraction may mean fewer bytes then, or any for the first time.
-func (c *cache) meet(heap uint64, out []Eviction) []Eviction {
+// noteHeap notes how much memory a device has. max_cached_fraction may then mean fewer bytes than before.
+func (c *cache) noteHeap(heap uint64, out []Eviction) []Eviction {
 	if heap <= c.heap {
 		return out
 	}
@@ -49,8 +49,8 @@ func (c *cache) doom(i int32) {
 	c.doomed = append(c.doomed, i)
 }
 
-// flush evicts the doomed blocks. It also evicts blocks for bytes beyond the cap that a new slab or an aborted
-// sub-allocation brought.
+// flush evicts the doomed blocks. It also evicts cached blocks if a new slab or an aborted sub-allocation has brought
+// more free bytes than the cap allows.
 func (c *cache) flush(out []Eviction) []Eviction {
 	for _, i := range c.doomed {
 		reason := cmp.Or(c.entries[i].doom, wire.EvictLimit)
@@ -66,9 +66,9 @@ func (c *cache) flush(out []Eviction) []Eviction {
 	return out
 }
 
-// shelve makes a block cached, and evicts blocks that then exceed a limit. A block that alone exceeds the cap goes at once:
-// it would push out all others first.
-func (c *cache) shelve(i int32, out []Eviction) []Eviction {
+// cacheOrEvict caches a block, and evicts blocks that then exceed a limit. A block that alone exceeds the cap goes at
+// once: otherwise it would first push out all others.
+func (c *cache) cacheOrEvict(i int32, out []Eviction) []Eviction {
 	e := &c.entries[i]
 	if e.stale != wire.EvictNone {
 		return c.dismiss(i, e.stale, out)
@@ -96,13 +96,14 @@ func (c *cache) shelve(i int32, out []Eviction) []Eviction {
 		}
 		out = c.evict(oldest, wire.EvictTagCap, out)
 	}
-	c.keep(i)
+	c.addCached(i)
 	out = c.evictOld(out)
-	c.stats.peaks()
+	c.stats.raisePeaks()
 	return out
 }
 
-// evictOld gives up the blocks that were freed first until the cap holds and nothing is owed, or no cached block is left.
+// evictOld gives up the blocks that were freed first until the cap holds and the pool owes nothing, or no cached block
+// is left.
 func (c *cache) evictOld(out []Eviction) []Eviction {
 	for c.stats.BytesCached > c.cap() && c.cachedByAge.oldest != 0 {
 		out = c.evict(c.cachedByAge.oldest, wire.EvictLimit, out)
@@ -113,16 +114,16 @@ func (c *cache) evictOld(out []Eviction) []Eviction {
 	return out
 }
 
-// repay gives up blocks that have been cached since a time or before, the oldest first, until nothing is owed.
+// repay gives up blocks that became cached at a time or before, the oldest first, until the pool owes nothing.
 func (c *cache) repay(since int64, out []Eviction) []Eviction {
 	for i := c.cachedByAge.oldest; i != 0 && c.debt > 0 && c.entries[i].since <= since; i = c.cachedByAge.oldest {
-		c.debt -= min(c.debt, c.gives(i))
+		c.debt -= min(c.debt, c.bytesFreed(i))
 		out = c.evict(i, wire.EvictRelief, out)
 	}
 	return out
 }
 
-// evictUnused gives up the blocks that became cached before a time.
+// evictUnused gives up the blocks, except slabs, that became cached before a time.
 func (c *cache) evictUnused(since int64, out []Eviction) []Eviction {
 	for i := c.cachedByAge.oldest; i != 0 && c.entries[i].since < since; {
 		next := c.chain[i].newer
@@ -158,7 +159,7 @@ func (c *cache) evictStale(out []Eviction) []Eviction {
 // shrink gives up blocks in drain_order until at most keep bytes are cached.
 func (c *cache) shrink(keep uint64, reason wire.Evict, out []Eviction) []Eviction {
 	for c.stats.BytesCached > keep {
-		i := c.next()
+		i := c.nextToDrain()
 		if i == 0 {
 			break // the remaining cached bytes lie in slabs that are in use
 		}
@@ -170,8 +171,8 @@ func (c *cache) shrink(keep uint64, reason wire.Evict, out []Eviction) []Evictio
 	return out
 }
 
-// next returns the block that goes first in drain_order, 0 when no block is cached.
-func (c *cache) next() int32 {
+// nextToDrain returns the block that goes first in drain_order, 0 if no block is cached.
+func (c *cache) nextToDrain() int32 {
 	switch c.limits.drainOrder {
 	case bySlot:
 		return c.slots.first()
@@ -182,17 +183,17 @@ func (c *cache) next() int32 {
 	}
 }
 
-// fit gives up blocks that exceed changed limits, in drain_order.
-func (c *cache) fit(out []Eviction) []Eviction {
+// applyLimits gives up blocks that exceed changed limits, in drain_order.
+func (c *cache) applyLimits(out []Eviction) []Eviction {
 	out = c.shrink(c.cap(), wire.EvictLimit, out)
 	if c.limits.maxPerTag != 0 || c.limits.maxPerBucket != 0 {
-		out = c.fitCounts(out)
+		out = c.applyCountLimits(out)
 	}
 	return out
 }
 
-// fitCounts gives up blocks whose tag or size has too many.
-func (c *cache) fitCounts(out []Eviction) []Eviction {
+// applyCountLimits gives up blocks whose tag or size has too many cached blocks.
+func (c *cache) applyCountLimits(out []Eviction) []Eviction {
 	for _, i := range c.inDrainOrder(c.limits.drainOrder) {
 		if e := &c.entries[i]; !e.isSlab && c.tooMany(e, 0) {
 			out = c.evict(i, wire.EvictTagCap, out)
@@ -201,7 +202,8 @@ func (c *cache) fitCounts(out []Eviction) []Eviction {
 	return out
 }
 
-// tooMany reports whether the cached blocks of a block's tag or size would exceed a limit if there were that many more.
+// tooMany reports whether the cached blocks of a block's tag or size would exceed a limit if there were more of them by
+// that number.
 func (c *cache) tooMany(e *entry, more int) bool {
 	if c.limits.maxPerTag != 0 && over(uint64(c.peers(e).count+more), c.limits.maxPerTag) {
 		return true

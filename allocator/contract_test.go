@@ -169,7 +169,7 @@ func TestSlabsShrinkWhereMemoryIsShort(t *testing.T) {
 				break
 			}
 			if i == 100 {
-				t.Fatalf("%s: no slab of %d any more", name, first.SlabSize)
+				t.Fatalf("%s: no slab of %d is left", name, first.SlabSize)
 			}
 			if decision.SlabSize != 0 {
 				p.Grown(decision)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Texts writes a layout in pieces of at most that many bytes, which a Draft reads: "new", the arenas, the places in their
+// Texts writes a layout in pieces of at most that many bytes, for Draft.Read: "new", the arenas, the places in their
 // order, and "end" with the number of places. Numbers are hexadecimal.
 //
 //	arenas SIZE:ALIGN:BOUND,...
@@ -40,7 +40,8 @@ type Draft struct {
 	begun  bool
 }
 
-// Read takes the next piece. With the last piece it returns the layout. After an error the draft waits for a first piece.
+// Read reads the next piece. With the last piece it returns the layout. After an error the draft waits for a first
+// piece.
 func (d *Draft) Read(text string) (l *Layout, err error) {
 	verb, rest, _ := strings.Cut(text, " ")
 	switch {
@@ -49,11 +50,11 @@ func (d *Draft) Read(text string) (l *Layout, err error) {
 	case !d.begun:
 		err = fmt.Errorf("plan: %.20q without a beginning", text)
 	case verb == "arenas":
-		err = d.items(rest, 3, arenasEach, func(n []uint64) {
+		err = d.readItems(rest, arenasEach, func(n []uint64) {
 			d.layout.Arenas = append(d.layout.Arenas, Arena{Size: n[0], Align: n[1], Bound: n[2]})
 		})
 	case verb == "places":
-		err = d.items(rest, 4, placesEach, func(n []uint64) {
+		err = d.readItems(rest, placesEach, func(n []uint64) {
 			d.layout.Places = append(d.layout.Places, Place{Arena: int(n[0]), Tag: Tag(n[1]), Size: n[2], Offset: n[3]})
 		})
 	case verb == "end":
@@ -79,12 +80,12 @@ var (
 	placesEach = []uint64{ArenasMax, 1<<32 - 1, arenaMax, arenaMax}
 )
 
-// items reads items of hexadecimal numbers, and adds each.
-func (d *Draft) items(text string, each int, most []uint64, add func([]uint64)) error {
+// readItems calls add for each item, a list of numbers; most has the largest value of each number.
+func (d *Draft) readItems(text string, most []uint64, add func([]uint64)) error {
 	for item := range strings.SplitSeq(text, ",") {
 		fields := strings.Split(item, ":")
-		if len(fields) != each {
-			return fmt.Errorf("plan: %.40q: want %d numbers", item, each)
+		if len(fields) != len(most) {
+			return fmt.Errorf("plan: %.40q: want %d numbers", item, len(most))
 		}
 		var numbers [4]uint64
 		for i, field := range fields {
@@ -94,7 +95,7 @@ func (d *Draft) items(text string, each int, most []uint64, add func([]uint64)) 
 			}
 			numbers[i] = n
 		}
-		add(numbers[:each])
+		add(numbers[:len(most)])
 		if len(d.layout.Places) > placesMax || len(d.layout.Arenas) > ArenasMax {
 			return fmt.Errorf("plan: want at most %d arenas and %d places", ArenasMax, placesMax)
 		}

@@ -7,8 +7,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Room returns how many bytes of blocks in use can be freed before Due, while nothing uses them, before Free evicts
-// anything.
+// Room returns how many bytes of blocks in use can be freed before Due without an eviction, if no command uses the
+// blocks.
 func (p *Pool) Room() uint64 {
 	l := &p.limits
 	most := p.cap()
@@ -39,7 +39,7 @@ func (p *Pool) retire(was *limits, out []Eviction) []Eviction {
 // blocks go once no cached block is left: to release them is legal, since the driver frees them when their commands end.
 // Drain appends nothing when no block is left that could go.
 func (p *Pool) Drain(need uint64, out []Eviction) []Eviction {
-	p.runShort()
+	p.noteShortage()
 	out, given := p.drainCached(need, out)
 	if given > 0 {
 		return out
@@ -56,19 +56,20 @@ func (p *Pool) drainCached(need uint64, out []Eviction) (_ []Eviction, given uin
 	}
 	need = min(max(need, 1), math.MaxInt64)
 	for given < need || p.limits.drainOrder == allAtOnce {
-		i := p.next()
+		i := p.nextToDrain()
 		if i == 0 {
 			break
 		}
-		given += p.gives(i)
+		given += p.bytesFreed(i)
 		out = p.evict(i, wire.EvictDrain, out)
 	}
 	return out, given
 }
 
-// Relieve gives up cached blocks, the oldest first, because other programs lack need bytes. What it cannot give it owes: what becomes
-// cached goes at once until so much went, or Relieve says another need; 0 ends that. With an idle time in ns it gives up only blocks that
-// have been cached for so long, and owes nothing.
+// Relieve gives up cached blocks, the oldest first, because other programs lack need bytes. The pool owes what it
+// cannot give: blocks that become cached go at once until that many bytes went, or until Relieve is called again; a
+// need of 0 ends the debt. With an idle time in ns Relieve gives up only blocks that have been cached for at least that
+// long, and the pool owes nothing.
 func (p *Pool) Relieve(need uint64, idle, time int64, out []Eviction) []Eviction {
 	owed := len(out)
 	out = p.flush(out)
@@ -83,11 +84,11 @@ func (p *Pool) Relieve(need uint64, idle, time int64, out []Eviction) []Eviction
 	return out
 }
 
-// timedMost bounds the cached blocks that TimeRelease looks at.
+// timedMost bounds the cached blocks that TimeRelease inspects.
 const timedMost = 4096
 
-// TimeRelease gives up one cached block of a size, to the power of two below, so that what the driver takes for its release is known:
-// that which has been cached for longest. Slabs stay.
+// TimeRelease gives up one cached block, so that the duration of its release becomes known: of the blocks with the same
+// highest bit of the size, the one that has been cached for longest. Slabs stay.
 func (p *Pool) TimeRelease(size uint64, out []Eviction) []Eviction {
 	out = p.flush(out)
 	i := p.cachedByAge.oldest
@@ -105,9 +106,9 @@ func (p *Pool) Trim(keep uint64, out []Eviction) []Eviction {
 	return p.shrink(keep, wire.EvictTrim, p.flush(out))
 }
 
-// Expire gives up blocks that are too old or too many, while the program makes no calls. It returns when to call again,
-// 0 when no limit depends on the time. Decide, Free and Cooled give up such blocks, too. A call that gives nothing up
-// changes nothing.
+// Expire gives up blocks that are too old or too many, while the program makes no calls. It returns when to call it
+// again, 0 if no limit depends on the time. Decide, Free and Cooled give up such blocks, too. A call that gives nothing
+// up changes nothing.
 func (p *Pool) Expire(time int64, out []Eviction) (_ []Eviction, next int64) {
 	out = p.flush(out)
 	if !p.limits.timed() {
@@ -117,7 +118,7 @@ func (p *Pool) Expire(time int64, out []Eviction) (_ []Eviction, next int64) {
 	if p.overdue(now) {
 		p.pass(time)
 		p.mayGive = idleGives
-		out = p.settleUp(0, 0, out)
+		out = p.giveBackExcess(0, 0, out)
 	}
 	return out, p.due(now)
 }

@@ -10,20 +10,20 @@ const evictedMax = 1024
 type recentlyEvicted struct {
 	blocks freeList
 	ring   []evictedBlock // grows up to evictedMax: most pools evict nothing; [0] is none
-	next   int32          // index of the latest; the one after it is replaced next
+	next   int32          // index of the latest; the element after it is replaced next
 }
 
 type evictedBlock struct {
 	block  entry
 	reason wire.Miss
-	there  bool // it is among the blocks
+	there  bool // it is in blocks
 }
 
 func newRecentlyEvicted(byTag bool) *recentlyEvicted {
 	return &recentlyEvicted{blocks: newFreeList(byTag), ring: make([]evictedBlock, 1)}
 }
 
-// remember notes an eviction, if a miss can be blamed on its reason.
+// remember notes an eviction if its reason can explain a miss.
 func (r *recentlyEvicted) remember(e *entry, reason wire.Evict) {
 	var blame wire.Miss
 	switch reason {

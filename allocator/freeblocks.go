@@ -30,7 +30,7 @@ type freeBlocks struct {
 	tally carve.Tally
 }
 
-// sortFor makes free lists that are sorted as a rule needs, with the blocks on the former ones.
+// sortFor makes free lists that are sorted as a rule needs, and moves the blocks of the former lists to them.
 func (f *freeBlocks) sortFor(r rule) {
 	tagged := r != nil && r.tagged()
 	f.free, f.coolingBlocks = newFreeList(tagged), newFreeList(tagged)
@@ -43,8 +43,8 @@ func (f *freeBlocks) sortFor(r rule) {
 	}
 }
 
-// keep puts a block among the cached ones.
-func (f *freeBlocks) keep(i int32) {
+// addCached makes a block cached.
+func (f *freeBlocks) addCached(i int32) {
 	e := &f.entries[i]
 	f.turn++
 	e.state, e.since, e.turn, e.slot = cached, f.now, f.turn, f.slots.put(i)
@@ -57,8 +57,8 @@ func (f *freeBlocks) keep(i int32) {
 	f.tally.Add(e.size, 1)
 }
 
-// unkeep takes a block from the cached ones.
-func (f *freeBlocks) unkeep(i int32) {
+// removeCached ends the caching of a block.
+func (f *freeBlocks) removeCached(i int32) {
 	e := &f.entries[i]
 	f.slots.take(e.slot)
 	f.chain.remove(&f.cachedByAge, i)
@@ -70,7 +70,7 @@ func (f *freeBlocks) unkeep(i int32) {
 	f.tally.Add(e.size, -1)
 }
 
-// leaveUse notes that the program does not use a block any longer.
+// leaveUse notes that the program no longer uses a block.
 func (f *freeBlocks) leaveUse(i int32) {
 	e := &f.entries[i]
 	f.stats.BytesInUse -= e.size
@@ -87,7 +87,7 @@ func (f *freeBlocks) peers(e *entry) ages {
 				blocks = append(blocks, i)
 			}
 		}
-		f.free.age(blocks)
+		f.free.listByAge(blocks)
 	}
 	return f.free.ofTag(e.class, e.tag)
 }
@@ -116,7 +116,7 @@ func (f *freeBlocks) bySize(i, j int32) int {
 
 // reuse serves a request with a cached block.
 func (f *freeBlocks) reuse(decision *Decision, i int32, req *Request) {
-	f.unkeep(i)
+	f.removeCached(i)
 	e := &f.entries[i]
 	e.state, e.was, e.wanted, e.route = decided, cached, req.Size, decision.Route
 	decision.Hit, decision.Block, decision.Size = true, f.block(i), e.size

@@ -7,7 +7,7 @@ type freeList struct {
 	tagged  *index    // nil: tags do not matter
 	tags    []*tagged // by number of their section in the index tagged
 	byAge   bool      // blocks of each tag are listed by age
-	byTag   chain     // these lists
+	byTag   chain     // the lists by age
 
 	latest Class      // the class that was looked up last
 	last   *section   // its section
@@ -35,8 +35,8 @@ func (c *section) ofTag(tag Tag) *tagged {
 	return c.rare[tag]
 }
 
-// enter adds a tag.
-func (c *section) enter(t *tagged) {
+// addTag adds a tag.
+func (c *section) addTag(t *tagged) {
 	if t.tag >= tagsMax {
 		c.rare[t.tag] = t
 		return
@@ -47,7 +47,7 @@ func (c *section) enter(t *tagged) {
 	c.tags[t.tag] = t
 }
 
-// each visits the tags that the class may have blocks of.
+// each visits the tags of which the class may have blocks.
 func (c *section) each(visit func(*tagged)) {
 	for _, t := range c.tags {
 		if t != nil {
@@ -94,7 +94,7 @@ func (s *freeList) ofBlock(c *section, i int32, e *entry) *tagged {
 	t := c.ofTag(e.tag)
 	if t == nil {
 		t = &tagged{class: e.class, tag: e.tag, section: s.tagged.section()}
-		c.enter(t)
+		c.addTag(t)
 		for len(s.tags) <= int(t.section) {
 			s.tags = append(s.tags, nil)
 		}
@@ -129,7 +129,7 @@ func (s *freeList) put(i int32, e *entry) {
 func (s *freeList) take(i int32, e *entry) {
 	if c := s.class(e.class); c.free == 1 {
 		c.free = 0
-		s.leave(c)
+		s.removeFilled(c)
 	} else {
 		c.free--
 	}
@@ -139,13 +139,13 @@ func (s *freeList) take(i int32, e *entry) {
 	}
 	if s.tagged != nil {
 		if emptied := s.tagged.take(i); emptied != 0 {
-			s.forget(s.tags[emptied])
+			s.forgetIfRare(s.tags[emptied])
 		}
 	}
 }
 
-// forget forgets a tag that has no block left, if it is a rare one.
-func (s *freeList) forget(t *tagged) {
+// forgetIfRare forgets a tag without blocks, if it is a rare one.
+func (s *freeList) forgetIfRare(t *tagged) {
 	if t.tag < tagsMax {
 		return
 	}
@@ -154,15 +154,15 @@ func (s *freeList) forget(t *tagged) {
 	s.tags[t.section] = nil
 }
 
-// leave takes a class that has become empty off the list of classes with blocks.
-func (s *freeList) leave(c *section) {
+// removeFilled takes a class that has become empty off the list of sections with blocks.
+func (s *freeList) removeFilled(c *section) {
 	last := s.filled[len(s.filled)-1]
 	s.filled[c.place], last.place = last, c.place
 	s.filled = s.filled[:len(s.filled)-1]
 }
 
-// age starts to list the blocks of each tag by age. It gets the present blocks, the oldest first.
-func (s *freeList) age(blocks []int32) {
+// listByAge starts to list the blocks of each tag by age. It gets the present blocks, the oldest first.
+func (s *freeList) listByAge(blocks []int32) {
 	s.byAge = true
 	for _, i := range blocks {
 		s.byTag.push(&s.tags[s.tagged.home(i)].ages, i)
@@ -187,7 +187,8 @@ func (s *freeList) ofSize(class Class, size uint64) (count, oldest int32) {
 	return 0, 0
 }
 
-// first returns the smallest block of a class with at least size bytes, of equal ones the latest, 0 when there is none.
+// first returns the smallest block of a class with at least size bytes, the latest among equal blocks; 0 if there is
+// none.
 func (s *freeList) first(class Class, size uint64) int32 {
 	if c := s.class(class); c != nil {
 		return s.all.first(c.all, size)
@@ -205,8 +206,8 @@ func (s *freeList) firstOfTag(class Class, tag Tag, size uint64) int32 {
 	return 0
 }
 
-// anyOfTag returns the largest block of one tag, 0 when there is none.
-func (s *freeList) anyOfTag(class Class, tag Tag) int32 {
+// largestOfTag returns the largest block of one tag, 0 if there is none.
+func (s *freeList) largestOfTag(class Class, tag Tag) int32 {
 	if c := s.class(class); c != nil {
 		if t := c.ofTag(tag); t != nil {
 			return s.tagged.last(t.section)

@@ -10,7 +10,7 @@ import (
 // MapCells is how many equal parts a slab has in its map.
 const MapCells = 128
 
-// SlabMap says what lies where in a slab. Sizes are bytes.
+// SlabMap describes the ranges of a slab. Sizes are bytes.
 type SlabMap struct {
 	Number  int32 // in its pool, from 1
 	Arena   bool  // it is a layout's arena
@@ -38,21 +38,21 @@ func (m *SlabMap) Free() uint64 { return m.Size - m.InUse - m.Cooling }
 // Scattered returns the bytes in all holes but the largest.
 func (m *SlabMap) Scattered() uint64 { return m.Free() - m.Largest }
 
-// lying is a sub-allocation with its place in a slab.
-type lying struct {
+// slabRange is a sub-allocation with its place in a slab.
+type slabRange struct {
 	slab    int32
 	cooling bool
 	offset  uint64
 	size    uint64
 }
 
-// MapSlabs returns maps of at most n slabs that the driver has made: the slabs with most bytes free. It visits each block
-// and sorts the sub-allocations, so it is for simulations.
+// MapSlabs returns maps of at most n slabs that the driver has made: those with the most free bytes. It visits each
+// block and sorts the sub-allocations, so only simulations should call it.
 func (p *Pool) MapSlabs(n int) []SlabMap {
 	if !p.carving() {
 		return nil
 	}
-	numbers := p.fullestLast(n)
+	numbers := p.emptiestFirst(n)
 	maps, places := make([]SlabMap, len(numbers)), map[int32]int{}
 	for i, number := range numbers {
 		s := &p.slabs.list[number]
@@ -62,17 +62,17 @@ func (p *Pool) MapSlabs(n int) []SlabMap {
 		}
 		places[number] = i
 	}
-	var list []lying
+	var list []slabRange
 	for i := range p.entries {
 		e := &p.entries[i]
 		if _, wanted := places[e.slab]; !wanted || e.isSlab || e.state == unused {
 			continue
 		}
-		list = append(list, lying{e.slab, e.state == cooling || e.state == doomed, e.offset, e.size})
+		list = append(list, slabRange{e.slab, e.state == cooling || e.state == doomed, e.offset, e.size})
 	}
-	slices.SortFunc(list, func(a, b lying) int { return cmp.Or(cmp.Compare(a.slab, b.slab), cmp.Compare(a.offset, b.offset)) })
+	slices.SortFunc(list, func(a, b slabRange) int { return cmp.Or(cmp.Compare(a.slab, b.slab), cmp.Compare(a.offset, b.offset)) })
 	for len(list) > 0 {
-		end := slices.IndexFunc(list, func(l lying) bool { return l.slab != list[0].slab })
+		end := slices.IndexFunc(list, func(l slabRange) bool { return l.slab != list[0].slab })
 		if end < 0 {
 			end = len(list)
 		}
@@ -86,8 +86,8 @@ func (p *Pool) MapSlabs(n int) []SlabMap {
 	return maps
 }
 
-// fullestLast returns the numbers of at most n grown slabs, in order from the most free bytes to the fewest.
-func (sl *slabs) fullestLast(n int) (numbers []int32) {
+// emptiestFirst returns the numbers of at most n grown slabs, in order from the most free bytes to the fewest.
+func (sl *slabs) emptiestFirst(n int) (numbers []int32) {
 	for number := range sl.list {
 		if sl.list[number].grown {
 			numbers = append(numbers, int32(number))
@@ -99,11 +99,11 @@ func (sl *slabs) fullestLast(n int) (numbers []int32) {
 }
 
 // fill enters the sub-allocations of a slab, in the order of their offsets.
-func (m *SlabMap) fill(list []lying) {
+func (m *SlabMap) fill(list []slabRange) {
 	var inUse, cools [MapCells]uint64
 	end := uint64(0)
 	for _, l := range list {
-		m.hole(end, l.offset)
+		m.addHole(end, l.offset)
 		end = l.offset + l.size
 		if l.cooling {
 			m.Cooling += l.size
@@ -113,7 +113,7 @@ func (m *SlabMap) fill(list []lying) {
 		m.InUse += l.size
 		m.cover(&inUse, l.offset, end)
 	}
-	m.hole(end, m.Size)
+	m.addHole(end, m.Size)
 	var cells [MapCells]byte
 	for i := range cells {
 		size := m.border(i+1) - m.border(i)
@@ -122,15 +122,15 @@ func (m *SlabMap) fill(list []lying) {
 	m.Cells = string(cells[:])
 }
 
-// hole counts a range without a sub-allocation, unless it is empty.
-func (m *SlabMap) hole(from, until uint64) {
+// addHole counts a range without a sub-allocation, unless it is empty.
+func (m *SlabMap) addHole(from, until uint64) {
 	if from < until {
 		m.Holes++
 		m.Largest = max(m.Largest, until-from)
 	}
 }
 
-// border returns where a cell begins.
+// border returns the offset at which a cell begins.
 func (m *SlabMap) border(cell int) uint64 {
 	const cells = MapCells
 	whole, rest := m.Size/cells, m.Size%cells
@@ -150,7 +150,7 @@ func (m *SlabMap) cover(cells *[MapCells]uint64, from, until uint64) {
 	}
 }
 
-// portion returns a part of a size in 15ths.
+// portion returns part/size in 15ths, at least 1 unless part is 0.
 func portion(part, size uint64) byte {
 	if part == 0 || size == 0 {
 		return 0

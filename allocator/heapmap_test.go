@@ -48,15 +48,15 @@ func (d *driver) checkMaps(cools []Block) int {
 		m := &maps[i]
 		slab := d.policy.block(d.policy.slabs.list[m.Number].entry)
 		want := SlabMap{Number: m.Number, Size: d.blocks[slab].size, Serves: m.Serves}
-		var list []lying
+		var list []slabRange
 		for b, h := range d.blocks {
 			if h.slab == slab {
-				list = append(list, lying{cooling: slices.Contains(cools, b), offset: h.offset, size: h.size})
+				list = append(list, slabRange{cooling: slices.Contains(cools, b), offset: h.offset, size: h.size})
 			}
 		}
-		slices.SortFunc(list, func(a, b lying) int { return cmp.Compare(a.offset, b.offset) })
+		slices.SortFunc(list, func(a, b slabRange) int { return cmp.Compare(a.offset, b.offset) })
 		at := uint64(0)
-		for _, l := range append(list, lying{offset: want.Size}) {
+		for _, l := range append(list, slabRange{offset: want.Size}) {
 			if l.offset > at {
 				want.Holes++
 				want.Largest = max(want.Largest, l.offset-at)
@@ -88,7 +88,7 @@ func (d *driver) checkMaps(cools []Block) int {
 }
 
 // cellOf returns a cell by looking at each sub-allocation.
-func cellOf(list []lying, size, cell uint64) string {
+func cellOf(list []slabRange, size, cell uint64) string {
 	from, until := size*cell/MapCells, size*(cell+1)/MapCells
 	inUse, cools := uint64(0), uint64(0)
 	for _, l := range list {

@@ -17,7 +17,7 @@ type index struct {
 	sections []ladder
 	strips   []strip
 	nodes    []sized
-	recent   []int32 // nodes by a hash of section and size: the latest that was looked up, which may be of another size
+	recent   []int32 // by a hash of section and size: the node that was looked up last, which may be of another size
 	links    []link  // by block
 	spare    []int32 // unused nodes
 	unused   []int32 // unused strips
@@ -59,7 +59,7 @@ func newIndex() index {
 	return index{sections: make([]ladder, 1), strips: make([]strip, 1), nodes: make([]sized, 1), recent: make([]int32, 16)}
 }
 
-// vacant returns an unused index of a list, which it extends if there is none.
+// vacant returns an unused index of a list. If there is none, it appends an element to the list.
 func vacant[T any](list *[]T, unused *[]int32) int32 {
 	if last := len(*unused) - 1; last >= 0 {
 		i := (*unused)[last]
@@ -116,8 +116,8 @@ func (s *ladder) rank(size uint64) int {
 	return rank
 }
 
-// is reports whether node n belongs to a size in a section. Node 0 belongs to none.
-func (x *index) is(n, section int32, size uint64) bool {
+// matches reports whether node n belongs to a size in a section. Node 0 belongs to no size.
+func (x *index) matches(n, section int32, size uint64) bool {
 	return x.nodes[n].size == size && x.nodes[n].section == section
 }
 
@@ -130,7 +130,7 @@ func (x *index) hash(section int32, size uint64) uint64 {
 // find returns the node of a size in a section, 0 when there is none.
 func (x *index) find(section int32, size uint64) int32 {
 	slot := x.hash(section, size)
-	if n := x.recent[slot]; x.is(n, section, size) {
+	if n := x.recent[slot]; x.matches(n, section, size) {
 		return n
 	}
 	s := &x.sections[section]
@@ -148,7 +148,7 @@ func (x *index) put(section, i int32, size uint64) {
 		x.links = append(x.links, link{})
 	}
 	n := x.links[i].node // a block usually comes back to its former node
-	if !x.is(n, section, size) {
+	if !x.matches(n, section, size) {
 		n = x.node(section, size)
 	}
 	s := &x.nodes[n]
@@ -167,7 +167,7 @@ func (x *index) put(section, i int32, size uint64) {
 // node returns the node of a size in a section, and makes it if there is none.
 func (x *index) node(section int32, size uint64) int32 {
 	slot := x.hash(section, size)
-	if n := x.recent[slot]; x.is(n, section, size) {
+	if n := x.recent[slot]; x.matches(n, section, size) {
 		return n
 	}
 	s := &x.sections[section]
@@ -218,7 +218,7 @@ func (x *index) release(n int32) {
 	x.spare = append(x.spare, n)
 }
 
-// home returns the section of block i, or its last section if that is still known; 0: unknown.
+// home returns the section of block i, or its last section if that still exists; 0: none.
 func (x *index) home(i int32) int32 {
 	if int(i) >= len(x.links) {
 		return 0
@@ -266,7 +266,7 @@ func (x *index) first(section int32, size uint64) int32 {
 		}
 	}
 	var from uint64 // the bit of the first size that is large enough, 0 when none is
-	if n := x.recent[x.hash(section, size)]; x.is(n, section, size) {
+	if n := x.recent[x.hash(section, size)]; x.matches(n, section, size) {
 		if x.nodes[n].count != 0 {
 			return x.nodes[n].newest
 		}
@@ -311,7 +311,7 @@ func (x *index) last(section int32) int32 {
 // sizeOf returns the size of a block that is in the index.
 func (x *index) sizeOf(i int32) uint64 { return x.nodes[x.links[i].node].size }
 
-// peers returns how many blocks of a section have one size, and the oldest of them.
+// peers returns how many blocks of a section have one size, and the oldest of these blocks.
 func (x *index) peers(section int32, size uint64) (count, oldest int32) {
 	if n := x.find(section, size); n != 0 {
 		return x.nodes[n].count, x.nodes[n].oldest

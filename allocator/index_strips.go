@@ -63,8 +63,8 @@ func (x *index) sweep(s *strip) {
 	s.full = 1<<kept - 1
 }
 
-// clear forgets the strip of a size when no block is left on it. The strip below gets its range. It keeps the only strip
-// of a section, and reports that. The cost is no more than that of making strips.
+// clear forgets the strip of a size when no block is left on it; the strip below gets its range. It keeps the only
+// strip of a section, and reports that. Over time it costs no more than making strips.
 func (x *index) clear(section int32, size uint64) (only bool) {
 	s := &x.sections[section]
 	if len(s.strips) == 1 {

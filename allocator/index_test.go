@@ -77,10 +77,10 @@ func (g *indexGame) bounded() {
 		}
 	}
 	if len(x.nodes)-1 != known+len(x.spare) {
-		g.Fatalf("%d nodes, of which %d are known and %d spare", len(x.nodes)-1, known, len(x.spare))
+		g.Fatalf("%d nodes, %d of them known and %d spare", len(x.nodes)-1, known, len(x.spare))
 	}
 	if len(x.strips)-1 != strips+len(x.unused) {
-		g.Fatalf("%d strips, of which %d are known and %d unused", len(x.strips)-1, strips, len(x.unused))
+		g.Fatalf("%d strips, %d of them known and %d unused", len(x.strips)-1, strips, len(x.unused))
 	}
 }
 
@@ -207,10 +207,10 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// someTags are tags of random programs, of which lists of blocks are kept differently.
+// someTags are tags of random programs; the free list keeps the blocks of these tags in different ways.
 var someTags = [...]Tag{0, 1, tagsMax}
 
-// TestRareTagsLeaveNothing: a hundred thousand tags, none of which has a block any more, take no memory.
+// TestRareTagsLeaveNothing: a hundred thousand tags without blocks take no memory.
 func TestRareTagsLeaveNothing(t *testing.T) {
 	s := newFreeList(true)
 	for tag := range Tag(100_000) {

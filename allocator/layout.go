@@ -7,20 +7,20 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Layout says where the buffers of one period of a program go: each has its place in an arena, which is a slab of the
-// layout's own. A layout is a prediction, and the policy does not trust it: places may overlap, and two buffers whose
-// lives should not meet may live at once.
+// Layout says where the buffers of one period of a program go: each has its place in an arena, which is a slab of its
+// own. A layout is a prediction, and the policy does not trust it: places may overlap, and two buffers that were
+// expected to live one after the other may live at once.
 type Layout struct {
 	Arenas []Arena
 	Places []Place // in the order of the period
 }
 
 // Arena is a slab that serves one class: the class of the first request for one of its places. An arena without an
-// alignment consists of blocks instead, for requests that cannot get sub-allocations: places at the same offset share a
-// block, which is as large as the largest of them.
+// alignment consists of blocks instead, for requests that cannot get sub-allocations. Places at the same offset then
+// share a block, which is as large as the largest of them.
 type Arena struct {
 	Size, Align uint64 // bytes
-	Bound       uint64 // bytes: no arena for these buffers is known to be smaller; the policy does not look at it
+	Bound       uint64 // bytes: a lower bound for an arena of these buffers; the policy does not use it
 }
 
 // Place is where one request of the period goes: the nth place of its call site serves the nth request there.
@@ -66,7 +66,7 @@ func (l *Layout) Check() error {
 	return l.checkBlocks()
 }
 
-// checkBlocks says which arena is smaller than its blocks together.
+// checkBlocks returns an error if the blocks of an arena are together larger than the arena.
 func (l *Layout) checkBlocks() error {
 	type start struct {
 		arena  int
@@ -101,17 +101,17 @@ const (
 	OtherOrder                    // only a much later place of the site has the size
 	RangeInUse                    // another buffer is there
 	RangeCooling                  // commands still use the buffer that was there
-	NoArena                       // there is no memory for the arena
+	NoArena                       // the arena does not exist, and there is no memory for it
 	departures
 )
 
-// route returns the departure as events have it.
+// route returns the departure as events record it.
 func (d Departure) route() wire.Route { return wire.RouteNoPlanYet + wire.Route(d) }
 
-// String returns the words for tables.
+// String returns the words for the departure in tables.
 func (d Departure) String() string { return d.route().String() }
 
-// layouts has the current layout of a policy that takes them, and the next one.
+// layouts holds the current layout of a policy that takes layouts, and the next one.
 type layouts struct {
 	current *activeLayout // nil: none
 	next    *activeLayout // replaces current when its first place is requested
@@ -130,8 +130,8 @@ func (l *layouts) arenas() []activeArena {
 	return l.current.arenas
 }
 
-// activeLayout is a layout in force, or the next one. Its sites take requests in order, each on its own. Where a period
-// departed from the layout, all sites begin again with the next period.
+// activeLayout is a layout in force, or the next one. Each of its sites takes requests in order, independently of the
+// others. If a period departed from the layout, all sites begin again with the next period.
 type activeLayout struct {
 	arenas   []activeArena
 	sites    map[Tag][]*site
@@ -139,7 +139,7 @@ type activeLayout struct {
 	size     uint64          // the size that is requested there
 	restarts uint32          // how often all sites began again
 	departed bool            // a request of this period departed
-	periods  uint64          // that began
+	periods  uint64          // that have begun
 	starts   [unneeded]int64 // when the latest periods began, in ns
 }
 
@@ -148,7 +148,7 @@ type site struct {
 	arena    *activeArena
 	places   []sitePlace
 	next     int    // index of the place for the next request
-	restarts uint32 // the layout's when the site last began
+	restarts uint32 // activeLayout.restarts when the site last began
 }
 
 // sitePlace is a place of a site.
@@ -161,12 +161,12 @@ type sitePlace struct {
 type activeArena struct {
 	*carved
 	placed   *carve.Placed
-	whole    bool           // it consists of blocks
+	whole    bool           // the arena consists of blocks
 	blocks   []arenaBlock   // in the order of their first places
 	numbers  map[uint64]int // of blocks, by offset
 	size     uint64
 	class    Class // 0: it has served no request
-	cleared  bool  // the base policy's blocks of the class were given up
+	cleared  bool  // the base policy has given up its blocks of the class
 	wait     int   // requests since the driver refused the slab
 	patience int   // requests after which the driver is asked again
 }
@@ -174,7 +174,7 @@ type activeArena struct {
 // arenaBlock is a block that serves some of the places of an arena.
 type arenaBlock struct {
 	size  uint64
-	block Block // 0, or gone: to be created
+	block Block // 0, or no longer known: the block must be created
 }
 
 // newActiveLayout prepares a checked layout for use.
@@ -205,7 +205,7 @@ func newActiveLayout(l *Layout) *activeLayout {
 	return active
 }
 
-// blockAt returns the number of the block for a place, and makes it large enough.
+// blockAt returns the number of the block for a place, and makes the block large enough.
 func (a *activeArena) blockAt(place *Place) int {
 	number, known := a.numbers[place.Offset]
 	if !known {
@@ -229,9 +229,9 @@ func (l *activeLayout) siteIn(a *activeArena, tag Tag) *site {
 	return s
 }
 
-// Install gives the policy a layout. It replaces the current one when the program makes the first request of the
-// period; a layout without places ends the current one at once. The error says what is wrong with the layout, or that
-// the policy takes none; nothing changes then.
+// Install gives the policy a layout. The layout replaces the current one when the program makes the first request of a
+// period; a layout without places ends the current one at once. If the layout is invalid, or the policy takes no
+// layouts, Install returns an error and changes nothing.
 func (p *Pool) Install(l Layout, out []Eviction) ([]Eviction, error) {
 	out = p.flush(out)
 	if p.layouts == nil {

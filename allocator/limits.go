@@ -173,8 +173,8 @@ func ParseSettings(text string) ([]Setting, error) {
 	return settings, nil
 }
 
-// Recorded returns the value of a limit in a recording with those values. The versions that had no such limit yet did as if
-// it was off. ok is false if the recording does not say.
+// Recorded returns the value of a limit in a recording whose limits have those values. Versions without the limit
+// behaved as if it was off. ok is false if the recording does not show the value.
 func Recorded(values map[string]string, name string) (value string, ok bool) {
 	if value, ok = values[name]; ok || len(values) == 0 {
 		return value, ok
@@ -183,7 +183,8 @@ func Recorded(values map[string]string, name string) (value string, ok bool) {
 	return value, ok
 }
 
-// lookup returns the index of a limit in the table. It is an error if the policy, which obeys names, does not have it.
+// lookup returns the index of a limit in the table. It is an error if the policy, whose limits are names, does not have
+// the limit.
 func lookup(policy string, names []string, name string) (int, error) {
 	for i := range limitTable {
 		switch {
@@ -197,7 +198,7 @@ func lookup(policy string, names []string, name string) (int, error) {
 	return 0, fmt.Errorf("unknown limit %q: policy %s has %s", name, policy, list(names))
 }
 
-// set gives a limit in the table a value. The error says what it takes.
+// set sets the limit at an index of the table. The error says which values the limit takes.
 func (l *limits) set(i int, policy, text string) error {
 	limit := &limitTable[i]
 	ok := false
@@ -213,7 +214,7 @@ func (l *limits) set(i int, policy, text string) error {
 		seconds, ok = parseNumber(text, &limit.Limit)
 		*field = int64(math.Round(seconds * 1e9))
 		if seconds > 0 {
-			*field = max(*field, 1) // 0 would be for ever
+			*field = max(*field, 1) // 0 means no limit
 		}
 	case *bool:
 		var index int
@@ -262,7 +263,7 @@ func (l *limits) get(i int) Limit {
 	return limit
 }
 
-// contradiction says which limits cannot hold together.
+// contradiction returns an error if limits cannot hold together.
 func (l *limits) contradiction(names []string) error {
 	has := func(name string) bool { return slices.Contains(names, name) }
 	page := l.pageBytes

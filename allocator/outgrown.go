@@ -22,15 +22,15 @@ func (s *sizeSet) place(size uint64) *uint64 {
 func (s *sizeSet) add(size uint64)      { *s.place(size) = size }
 func (s *sizeSet) has(size uint64) bool { return *s.place(size) == size }
 
-// knownSizes are what a pool remembers of sizes for the limit outgrown, also of blocks that went.
+// knownSizes are the sizes that a pool remembers for the limit outgrown, also of blocks that left.
 type knownSizes struct {
-	again    sizeSet // served from the pool: such a size stays
-	outgrown sizeSet // given up as outgrown
+	again    sizeSet // sizes served from the pool, or asked for again after they were outgrown: their blocks stay
+	outgrown sizeSet // sizes whose blocks were given up as outgrown
 }
 
-// dropOutgrown gives up blocks of a request's site, if all of them are smaller than what the driver is about to be asked
+// dropOutgrown gives up blocks of a request's site if all of them are smaller than size, which the driver will be asked
 // for, and their sizes were never asked for again. So a scratch buffer that grows leaves nothing in the pool, and sizes
-// that come back stay. The smallest go first: where a site grows, they are the oldest.
+// that come back stay. The smallest blocks go first: where a site grows, they are the oldest.
 func (p *Pool) dropOutgrown(req *Request, size uint64, out []Eviction) []Eviction {
 	if !p.limits.outgrown || req.Tag == 0 {
 		return out
@@ -38,7 +38,7 @@ func (p *Pool) dropOutgrown(req *Request, size uint64, out []Eviction) []Evictio
 	if p.sizes.outgrown.has(size) {
 		p.sizes.again.add(size)
 	}
-	largest := p.free.anyOfTag(req.Class, req.Tag)
+	largest := p.free.largestOfTag(req.Class, req.Tag)
 	if largest == 0 || p.free.sizeOf(largest) >= size {
 		return out
 	}

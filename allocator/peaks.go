@@ -5,18 +5,18 @@ import "math"
 const (
 	never       = math.MaxInt64
 	second      = 1_000_000_000 // ns
-	peakSeconds = 60            // how long a peak counts
+	peakSeconds = 60            // ticks for which a peak counts
 	peaksSize   = 64            // a power of two above peakSeconds
 )
 
-// peaks knows the most bytes in use of the last minute, to the second, or of a longer window, to a 60th of it. It keeps the ticks
-// that no later one reached: the first is the highest.
+// peaks knows the most bytes in use in a window: in the last minute with ticks of a second, or in a longer window with
+// ticks of a 60th of it. It keeps only the ticks that no later tick reached, so the first tick is the highest.
 type peaks struct {
 	ring         [peaksSize]tickPeak
 	first, count int
-	present      int64 // ns: when the present tick began
-	until        int64 // ns: its end
-	longer       int64 // ns: a tick's length beyond a second
+	present      int64 // ns: begin of the present tick
+	until        int64 // ns: end of the present tick
+	longer       int64 // ns by which a tick is longer than a second
 }
 
 // tickPeak is the most bytes in use of one tick.
@@ -29,8 +29,9 @@ func (w *peaks) at(i int) *tickPeak { return &w.ring[(w.first+i)%peaksSize] }
 
 func (w *peaks) tick() int64 { return second + w.longer }
 
-// last makes a peak count for a window, at least a minute. Peaks of one tick become one, as if the first had lasted.
-func (w *peaks) last(window int64) {
+// setWindow makes a peak count for a window in ns, at least a minute. Peaks that fall into one of the new ticks become
+// one: the highest of them, with the time of the latest.
+func (w *peaks) setWindow(window int64) {
 	was := w.tick()
 	w.longer = max(window/peakSeconds, second) - second
 	w.shift(max(was-w.tick(), 0)) // a peak may have come late in its tick
@@ -56,7 +57,7 @@ func (w *peaks) highest() uint64 {
 	return w.ring[w.first].bytes
 }
 
-// highestAt is highest at a time that has not come yet.
+// highestAt is highest at a future time.
 func (w *peaks) highestAt(time int64) uint64 {
 	if i := w.firstAt(time); i < w.count {
 		return w.at(i).bytes
@@ -64,27 +65,27 @@ func (w *peaks) highestAt(time int64) uint64 {
 	return 0
 }
 
-// firstAt returns the index of the first tick that still counts at a time, the count when none does.
+// firstAt returns the index of the first tick that still counts at a time, w.count if no tick does.
 func (w *peaks) firstAt(time int64) int {
 	i := 0
-	for i < w.count && time >= w.ends(i) {
+	for i < w.count && time >= w.endOf(i) {
 		i++
 	}
 	return i
 }
 
-// ends returns when a tick no longer counts.
-func (w *peaks) ends(i int) int64 { return w.at(i).began + (peakSeconds+1)*w.tick() }
+// endOf returns when a tick no longer counts.
+func (w *peaks) endOf(i int) int64 { return w.at(i).began + (peakSeconds+1)*w.tick() }
 
-// falls returns when the highest peak of a time no longer counts.
-func (w *peaks) falls(time int64) int64 {
+// fallsAt returns when the peak that is highest at a time no longer counts.
+func (w *peaks) fallsAt(time int64) int64 {
 	if i := w.firstAt(time); i < w.count {
-		return w.ends(i)
+		return w.endOf(i)
 	}
 	return time + (peakSeconds+1)*w.tick()
 }
 
-// pass begins another tick, in which bytes are in use already.
+// pass begins another tick, at whose begin bytes are in use.
 func (w *peaks) pass(now int64, bytes uint64) {
 	gone := w.firstAt(now)
 	w.first, w.count = (w.first+gone)%peaksSize, w.count-gone
@@ -93,7 +94,7 @@ func (w *peaks) pass(now int64, bytes uint64) {
 	w.raise(bytes)
 }
 
-// shift makes all that was a time ago happen later.
+// shift moves all times by a number of ns.
 func (w *peaks) shift(by int64) {
 	for i := range w.count {
 		w.at(i).began += by

@@ -3,17 +3,18 @@ package allocator
 import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
 
 const (
-	placesAhead   = 8  // places of a site that may serve its next request
-	orderAhead    = 64 // places in which its size is looked for at all
-	unneeded      = 4  // periods that a block of the base policy stays cached without serving
-	leastPatience = 64 // requests for which a driver that refused an arena is not asked again
+	placesAhead   = 8  // how many of a site's next places may serve its next request
+	orderAhead    = 64 // in how many of them the request's size is looked for
+	unneeded      = 4  // periods for which a block of the base policy stays cached without serving a request
+	leastPatience = 64 // requests until a driver that refused an arena is asked again
 
 	// ofArena marks the classes of arena blocks: such a block has this bit and the class of its requests. The base policy's
 	// blocks never have the bit.
 	ofArena = Class(1) << 31
 )
 
-// serveFromLayout serves a request as the current layout says. Otherwise the decision's route says why not.
+// serveFromLayout serves a request as the current layout says, and reports whether it did. If not, the decision's route
+// says why.
 func (p *Pool) serveFromLayout(decision *Decision, req *Request, out []Eviction) ([]Eviction, bool) {
 	if next := p.layouts.next; next != nil && next.begins(req) {
 		p.endLayout()
@@ -51,7 +52,7 @@ func (p *Pool) depart(decision *Decision, why Departure, out []Eviction) ([]Evic
 
 // begins reports whether a request is the first of a period.
 func (l *activeLayout) begins(req *Request) bool {
-	if req.Size != l.size || !l.first.arena.takes(req) {
+	if req.Size != l.size || !l.first.arena.canServe(req) {
 		return false
 	}
 	for _, s := range l.sites[req.Tag] {
@@ -62,32 +63,32 @@ func (l *activeLayout) begins(req *Request) bool {
 	return false
 }
 
-// takes reports whether an arena has what a request needs: ranges with its alignment, or blocks.
-func (a *activeArena) takes(req *Request) bool {
+// canServe reports whether an arena has the kind of memory that a request needs: ranges with its alignment, or blocks.
+func (a *activeArena) canServe(req *Request) bool {
 	if a.whole {
 		return req.Align == 0 && req.Class != 0
 	}
 	return req.Align != 0 && a.align%req.Align == 0 && req.Class != 0
 }
 
-// siteOf returns a request's site in the arena of its class. A class without an arena gets the first that has places
-// for the site and no class.
+// siteOf returns a request's site in the arena of its class. A class without an arena gets the first arena that has
+// places for the site and no class.
 func (l *activeLayout) siteOf(t *blockTable, req *Request) (*site, Departure) {
 	list := l.sites[req.Tag]
 	if len(list) == 0 {
 		return nil, OtherSite
 	}
 	for _, s := range list {
-		if s.arena.class == req.Class && s.arena.takes(req) && !t.gone(req.Class) {
+		if s.arena.class == req.Class && s.arena.canServe(req) && !t.isDropped(req.Class) {
 			return s, 0
 		}
 	}
-	if t.gone(req.Class) || l.hasArena(req) {
+	if t.isDropped(req.Class) || l.hasArena(req) {
 		return nil, OtherClass
 	}
 	for _, s := range list {
 		a := s.arena
-		if (a.class == 0 || t.gone(a.class)) && a.slabs == 0 && a.takes(req) {
+		if (a.class == 0 || t.isDropped(a.class)) && a.slabs == 0 && a.canServe(req) {
 			a.class, a.cleared = req.Class, false
 			return s, 0
 		}
@@ -106,7 +107,7 @@ func (l *activeLayout) hasArena(req *Request) bool {
 }
 
 // placeFor returns the index of the place for a request: the site's next place, or a later one if the program left
-// requests out. The departure is that of the first place of the right size.
+// requests out. If there is no place, it returns -1 and the departure of the first place of the right size.
 func (l *activeLayout) placeFor(t *blockTable, s *site, req *Request) (index int, why Departure) {
 	a := s.arena
 	if s.restarts != l.restarts {
@@ -153,7 +154,7 @@ func (a *activeArena) owner(t *blockTable, place *sitePlace) int32 {
 	return a.placed.Owner(place.number, place.size)
 }
 
-// indexAfter returns the index of a site's next place; the first follows the last.
+// indexAfter returns the index of the place after a place of a site; after the last place comes the first.
 func (s *site) indexAfter(index int) int {
 	if index++; index == len(s.places) {
 		return 0
@@ -161,7 +162,7 @@ func (s *site) indexAfter(index int) int {
 	return index
 }
 
-// whyTaken says why the entry in a place is still there.
+// whyTaken returns the departure for a place that an entry takes up.
 func (t *blockTable) whyTaken(owner int32) Departure {
 	if state := t.entries[owner].state; state == cooling || state == doomed {
 		return RangeCooling
@@ -169,8 +170,9 @@ func (t *blockTable) whyTaken(owner int32) Departure {
 	return RangeInUse
 }
 
-// advance notes that a place is requested, and reports whether it is the first of a period. All sites begin again then,
-// if the last period departed. Otherwise each site goes on as it was: threads need not begin a period together.
+// advance notes that a place is requested, and reports whether that begins a period. If the last period departed from
+// the layout, all sites then begin again. Otherwise each site continues, because threads need not begin a period
+// together.
 func (l *activeLayout) advance(s *site, index int) bool {
 	begins := index == 0 && s == l.first
 	if begins && l.departed {
@@ -181,7 +183,7 @@ func (l *activeLayout) advance(s *site, index int) bool {
 	return begins
 }
 
-// beginPeriod notes that a period begins. It returns when the period began that is older by unneeded periods.
+// beginPeriod notes that a period begins, and returns when the period began that is unneeded periods older.
 func (l *activeLayout) beginPeriod(now int64) (since int64) {
 	start := &l.starts[l.periods%unneeded]
 	since, *start = *start, now
@@ -189,11 +191,12 @@ func (l *activeLayout) beginPeriod(now int64) (since int64) {
 	return since
 }
 
-// takePlace serves a request with a free range of an arena, whose slab may be still to be created.
+// takePlace serves a request with a free range of an arena. If the arena's slab does not exist, the decision creates
+// it.
 func (p *Pool) takePlace(decision *Decision, a *activeArena, place sitePlace, req *Request, out []Eviction) ([]Eviction, bool) {
 	size, reason := uint64(0), wire.MissNone
 	if a.slabs == 0 {
-		if !p.affords(a, req) {
+		if !p.maySlabBeCreated(a, req) {
 			return p.depart(decision, NoArena, out)
 		}
 		if !a.cleared {
@@ -213,7 +216,7 @@ func (p *Pool) takePlace(decision *Decision, a *activeArena, place sitePlace, re
 	return out, true
 }
 
-// takeArenaBlock serves a request with an arena's block, which is cached or to be created.
+// takeArenaBlock serves a request with an arena's block, which is cached or must be created.
 func (p *Pool) takeArenaBlock(decision *Decision, a *activeArena, b *arenaBlock, req *Request, out []Eviction) ([]Eviction, bool) {
 	if b.size > req.Size && over(b.size, req.Most()) {
 		return p.depart(decision, OtherClass, out)
@@ -238,8 +241,8 @@ func (p *Pool) takeArenaBlock(decision *Decision, a *activeArena, b *arenaBlock,
 	return out, true
 }
 
-// affords reports whether the slab of an arena may be created.
-func (p *Pool) affords(a *activeArena, req *Request) bool {
+// maySlabBeCreated reports whether the slab of an arena may be created now.
+func (p *Pool) maySlabBeCreated(a *activeArena, req *Request) bool {
 	if a.most != 0 { // the driver refused it
 		if a.wait++; a.wait < a.patience {
 			return false

@@ -79,7 +79,7 @@ func TestAPlanServes(t *testing.T) {
 	}
 }
 
-// blockPlan is for requests that no parts of slabs can serve: two blocks, of which one serves three places.
+// blockPlan is for requests that no sub-allocation can serve: two blocks, one for three places.
 func blockPlan() Layout {
 	return Layout{
 		Arenas: []Arena{{Size: 3 * mib}},
@@ -443,8 +443,8 @@ func newPlannedYard(tb testing.TB, ops []byte) *yard {
 
 var programsFlag = flag.Uint64("plans.programs", 40, "how many random programs TestRandomPlans plays")
 
-// TestRandomPlans, few of which fit what the program does: nothing is handed out twice, given up while it is used, or
-// lost, and each request is served from the layout or departs.
+// TestRandomPlans: although few random plans fit the program, nothing is handed out twice, given up while it is used,
+// or lost, and each request is served from the layout or departs.
 func TestRandomPlans(t *testing.T) {
 	var all Stats
 	for seed := range *programsFlag {

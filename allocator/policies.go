@@ -10,7 +10,7 @@ import (
 // Description describes a policy.
 type Description struct {
 	Name    string
-	Source  string  // of its idea: a program, article or seed
+	Source  string  // a program, article or seed from which the policy comes
 	Summary string  // a paragraph
 	Limits  []Limit // the limits that it obeys, with defaults
 }
@@ -19,7 +19,7 @@ type Description struct {
 type kind struct {
 	Description
 	names        []string                                   // limits that it obeys
-	defaults     []Setting                                  // where they differ from limitTable's
+	defaults     []Setting                                  // that differ from limitTable's
 	rule         rule                                       // for whole blocks; nil: it caches nothing
 	pinned       bool                                       // caches only host memory that the device accesses directly
 	carver       func(align uint64, l *limits) carve.Carver // nil: no slabs
@@ -29,10 +29,10 @@ type kind struct {
 // carves reports whether a policy cuts slabs into sub-allocations.
 func (k *kind) carves() bool { return k.carver != nil || k.takesLayouts }
 
-// every lists the limits that all policies obey that cache.
+// every lists the limits that all caching policies obey.
 var every = []string{"max_cached_bytes", "max_cached_fraction", "over_limit", "max_age", "proportion", "drain_order"}
 
-// with returns some limits and those that every policy obeys.
+// with returns names and the limits in every.
 func with(names ...string) []string { return append(names, every...) }
 
 // catalogue defines each policy.
@@ -210,7 +210,7 @@ func (k *kind) defaultLimits() (l limits) {
 	return l
 }
 
-// list returns the limits of those names with their values, in the order of the table.
+// list returns the limits with those names and their values, in the order of the table.
 func (l *limits) list(names []string) []Limit {
 	var obeyed []Limit
 	for i := range limitTable {
@@ -243,8 +243,8 @@ func Carves(name string) bool {
 	return k != nil && k.carves()
 }
 
-// New returns a policy with its default limits changed by settings. It is an error if the policy is unknown, or if it does
-// not obey a limit, or if a value is out of range or contradicts another one. The error says what is possible.
+// New returns a policy with its default limits changed by settings. It is an error if the policy is unknown, if it does
+// not obey a limit, or if a value is out of range or contradicts another. The error says what is possible.
 func New(name string, settings []Setting) (*Pool, error) {
 	k := find(name)
 	if k == nil {

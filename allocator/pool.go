@@ -18,12 +18,12 @@ import (
 type Pool struct {
 	*kind
 	cache
-	request Request  // of the present decision
+	request Request  // on which the pool decides now
 	layouts *layouts // nil: the policy takes none
 	small   uint64   // bytes of memory below which nothing may be wasted
 	short   uint64   // bytes with which the driver ran out of memory, 0: it never did
-	risen   uint64   // requests until the program's need last grew
-	others  others   // of the other arm
+	risen   uint64   // number of the request with which PeakWanted last grew
+	others  others   // what the other arm takes
 }
 
 func newPool(k *kind) *Pool {
@@ -43,8 +43,8 @@ func newPool(k *kind) *Pool {
 // Name is the name that --policy takes.
 func (p *Pool) Name() string { return p.kind.Name }
 
-// Decide says how to serve a request. The caller releases the evictions before any driver create (futhark-2018 evicts
-// a misfit first). The block of a hit leaves the free list at once, so that no second decision gets it.
+// Decide says how to serve a request. The caller releases the evictions before it calls the driver's create
+// (futhark-2018 evicts a misfit first). The block of a hit leaves the free list at once, so no second decision gets it.
 func (p *Pool) Decide(request Request, out []Eviction) (decision Decision, _ []Eviction) {
 	out = p.DecideInto(&decision, &request, out)
 	return decision, out
@@ -62,7 +62,7 @@ func (p *Pool) serve(decision *Decision, req *Request, out []Eviction) []Evictio
 	out = p.expire(req.Time, p.flush(out))
 	req.Size = max(req.Size, 1)
 	if req.Heap > p.heap {
-		out = p.meet(req.Heap, out)
+		out = p.noteHeap(req.Heap, out)
 	}
 	if p.rule == nil || p.pinned && !req.Pinned {
 		p.create(decision, req, req.Size, wire.MissPolicy)
@@ -76,7 +76,7 @@ func (p *Pool) serve(decision *Decision, req *Request, out []Eviction) []Evictio
 	}
 	if p.carver != nil && p.carve(decision, req) {
 		if decision.SlabSize != 0 {
-			out = p.settleUp(decision.SlabSize, decision.Size, out)
+			out = p.giveBackExcess(decision.SlabSize, decision.Size, out)
 		}
 		return out
 	}
@@ -91,7 +91,7 @@ func (p *Pool) serve(decision *Decision, req *Request, out []Eviction) []Evictio
 		out = p.evict(i, wire.EvictMisfit, out)
 	}
 	size := p.rule.grant(req, &p.limits)
-	out = p.settleUp(size, size, p.dropOutgrown(req, size, out))
+	out = p.giveBackExcess(size, size, p.dropOutgrown(req, size, out))
 	if p.layouts != nil {
 		out = p.makeRoom(size, out)
 	}
@@ -99,12 +99,12 @@ func (p *Pool) serve(decision *Decision, req *Request, out []Eviction) []Evictio
 	return out
 }
 
-// othersMax is how many classes a miss searches for a block that would have served. Programs have few classes as a rule;
-// the bound keeps misses cheap where they have many.
+// othersMax bounds the classes in which a miss looks for a block that would have served. Most programs have few
+// classes; with many, the bound keeps misses cheap.
 const othersMax = 32
 
-// reason says why a request found no block. The reasons are tried in order of how little was missing: a block in flight,
-// then an evicted one, then one that is too large, and so on.
+// reason says why a request found no block. The reasons are tried in the order of how little was missing: first a block
+// in flight, then an evicted block, then a block that is too large, and so on.
 func (p *Pool) reason(req *Request) wire.Miss {
 	if !p.coolingBlocks.empty(req.Class) && p.rule.find(&p.coolingBlocks, req.Class, req, &p.limits) != 0 {
 		return wire.MissCooling
@@ -163,11 +163,12 @@ func (p *Pool) Commit(decision Decision) {
 	if p.stats.BytesWanted > p.stats.PeakWanted {
 		p.risen = p.stats.Hits + p.stats.Misses
 	}
-	p.stats.peaks()
+	p.stats.raisePeaks()
 	p.peaks.raise(p.stats.BytesInUse)
 }
 
-// Abort reports that the driver refused: the decided block is forgotten, and its slab, too, unless it was Grown.
+// Abort reports that the driver refused a create: the pool forgets the decided block, and its slab as well unless Grown
+// was called for it.
 func (p *Pool) Abort(decision Decision) {
 	i := p.find(decision.Block, decided)
 	if i == 0 {
@@ -186,8 +187,8 @@ func (p *Pool) Abort(decision Decision) {
 		e.doom = wire.EvictTagCap
 		p.doom(i)
 	default:
-		p.keep(i)
-		p.stats.peaks()
+		p.addCached(i)
+		p.stats.raisePeaks()
 	}
 }
 
@@ -209,7 +210,7 @@ func (p *Pool) Free(b Block, busy bool, time int64, out []Eviction) []Eviction {
 	case e.dropped:
 		return p.dismiss(i, wire.EvictContext, out)
 	case !busy:
-		return p.shelve(i, out)
+		return p.cacheOrEvict(i, out)
 	}
 	p.enterCooling(i)
 	return out
@@ -226,11 +227,11 @@ func (p *Pool) Cooled(b Block, time int64, out []Eviction) []Eviction {
 	if p.isSubAlloc(i) {
 		return p.freeSubAlloc(i, out)
 	}
-	return p.shelve(i, out)
+	return p.cacheOrEvict(i, out)
 }
 
-// Forget removes a block that is in use or cooling without an Eviction: the caller disposes of it (it may still be
-// mapped).
+// Forget removes a block that is in use or cooling without an Eviction, because the caller disposes of it: it may still
+// be mapped.
 func (p *Pool) Forget(b Block) {
 	i := p.find(b, inUse)
 	if i != 0 {
@@ -248,9 +249,9 @@ func (p *Pool) Forget(b Block) {
 	p.recycle(i)
 }
 
-// SetLimit changes one limit and evicts what no longer fits, in drain_order. An unknown name, a limit that this
-// policy ignores, a value out of range or one that contradicts another limit is an error that names the limit and
-// what it takes, and changes nothing.
+// SetLimit changes one limit and evicts blocks that no longer fit, in drain_order. It returns an error and changes
+// nothing if the name is unknown, if this policy ignores the limit, or if the value is out of range or contradicts
+// another limit. The error names the limit and the values that it takes.
 func (p *Pool) SetLimit(name, text string, time int64, out []Eviction) ([]Eviction, error) {
 	out = p.flush(out)
 	i, err := lookup(p.Name(), p.names, name)
@@ -272,7 +273,7 @@ func (p *Pool) SetLimit(name, text string, time int64, out []Eviction) ([]Evicti
 	case "bucket_sizes", "mantissa_bits", "min_block":
 		out = p.retire(&was, out)
 	}
-	return p.fit(p.expire(time, out)), nil
+	return p.applyLimits(p.expire(time, out)), nil
 }
 
 // Limits returns the limits that this policy obeys, with their present values, in a fixed order.

@@ -7,19 +7,19 @@ import (
 )
 
 // Three rules keep a pool in proportion to its program: proportion, max_age (both here) and outgrown. They give blocks
-// back a few at a time, the oldest first, so that no request pays for many others. All of them look only at the calls and
-// their times: a replay gives back the same blocks at the same calls.
+// back a few at a time, the oldest first, so that no request pays for many others. They depend only on the calls and
+// their times, so a replay gives back the same blocks at the same calls.
 const (
-	smallPool    = 32 << 20 // bytes that a pool may hold beyond its proportion: a small program needs no rule
-	requestGives = 2        // blocks that a call of the program gives back at most
-	idleGives    = 32       // blocks that a look between the calls gives back at most
+	smallPool    = 32 << 20 // bytes that a pool may hold beyond its proportion, so that the rule does not matter for small programs
+	requestGives = 2        // blocks that one call of the program gives back at most
+	idleGives    = 32       // blocks that one call of Expire gives back at most
 )
 
-// Due returns when the pool may have to give a block back for its age, or because a peak is a minute ago; math.MaxInt64:
-// never. Until then a block that is freed evicts nothing, if it fits in Room.
+// Due returns when the pool may have to give a block back because of its age, or because a peak no longer counts;
+// math.MaxInt64: never. Until then a block that is freed evicts nothing if it fits in Room.
 func (p *Pool) Due() int64 { return p.due(p.now) }
 
-// due is Due at a time that is not earlier than the pool's.
+// due is Due at a time that is not before the pool's.
 func (c *cache) due(now int64) int64 {
 	due := int64(never)
 	if c.limits.maxAge != 0 {
@@ -30,7 +30,7 @@ func (c *cache) due(now int64) int64 {
 		due = since + c.oldAge()
 	}
 	if c.limits.proportion != 0 {
-		due = min(due, c.peaks.falls(now))
+		due = min(due, c.peaks.fallsAt(now))
 	}
 	return due
 }
@@ -38,7 +38,8 @@ func (c *cache) due(now int64) int64 {
 // timed reports whether a limit depends on the time.
 func (l *limits) timed() bool { return l.maxAge != 0 || l.proportion != 0 }
 
-// pass sets the time. Threads of a program may report an earlier time than others did: the pool's time never goes back.
+// pass advances the pool's time. Threads of a program may report an earlier time than others did; the pool's time never
+// goes back.
 func (c *cache) pass(time int64) {
 	c.now = max(c.now, time)
 	if c.now >= c.peaks.until {
@@ -46,16 +47,16 @@ func (c *cache) pass(time int64) {
 	}
 }
 
-// expire sets the time, and gives back what is too old or too much.
+// expire advances the pool's time, and gives back blocks that are too old or too many.
 func (c *cache) expire(time int64, out []Eviction) []Eviction {
 	c.pass(time)
 	c.mayGive = requestGives
-	return c.settleUp(0, 0, out)
+	return c.giveBackExcess(0, 0, out)
 }
 
-// settleUp gives up the oldest blocks while they are too old, or while the pool would be too large with more bytes from
-// the driver. Of these bytes, used come into use.
-func (c *cache) settleUp(more, used uint64, out []Eviction) []Eviction {
+// giveBackExcess gives up the oldest blocks while they are too old, or while the pool would be too large with more
+// bytes from the driver. The program gets used of these bytes.
+func (c *cache) giveBackExcess(more, used uint64, out []Eviction) []Eviction {
 	for i := c.cachedByAge.oldest; i != 0 && c.mayGive > 0; i = c.cachedByAge.oldest {
 		switch {
 		case c.tooOld(i, c.now):
@@ -70,7 +71,7 @@ func (c *cache) settleUp(more, used uint64, out []Eviction) []Eviction {
 	return out
 }
 
-// overdue reports whether the pool has something to give back at a time that is not earlier than its own.
+// overdue reports whether the pool must give back a block at a time that is not before its own.
 func (c *cache) overdue(now int64) bool {
 	i := c.cachedByAge.oldest
 	return i != 0 && (c.tooOld(i, now) || c.tooMuch(c.peaks.highestAt(now), 0, 0))
@@ -80,20 +81,21 @@ func (c *cache) tooOld(i int32, now int64) bool {
 	return c.limits.maxAge != 0 && now-c.entries[i].since >= c.oldAge()
 }
 
-// periods is how many iterations of the program a block stays and a peak counts at least.
+// periods is for how many iterations of the program a block stays cached, and a peak counts, at least.
 const periods = 3
 
-// Repeat tells the pool how long an iteration of the program takes, in ns; 0: unknown. Blocks stay for three of them and peaks
-// count as long, where max_age and a minute are less: what each iteration needs stays.
+// Repeat sets how long an iteration of the program takes, in ns; 0: unknown. Blocks stay cached, and peaks count, for
+// at least three iterations, even if max_age and a minute are less: memory that each iteration needs stays.
 func (p *Pool) Repeat(period int64) {
 	p.period = min(period, math.MaxInt64/(2*periods))
-	p.peaks.last(periods * p.period)
+	p.peaks.setWindow(periods * p.period)
 }
 
 // oldAge is the age at which blocks go, under max_age.
 func (c *cache) oldAge() int64 { return max(c.limits.maxAge, periods*c.period) }
 
-// tooMuch reports whether the pool holds more than its proportion of a peak, what cools aside.
+// tooMuch reports whether the pool would hold more than its proportion of a peak with more bytes from the driver, of
+// which the program uses some. Cooling blocks do not count.
 func (c *cache) tooMuch(peak, more, used uint64) bool {
 	held := c.stats.BytesInUse + c.stats.BytesCached + more
 	if held <= c.beyond || c.limits.proportion == 0 {

@@ -320,7 +320,7 @@ func TestPeaksOfAnArmThatWaits(t *testing.T) {
 			t.Errorf("at %d s: %d, want %d", c.at, got, c.want)
 		}
 	}
-	if w.pass(97*second+5, 40); w.highest() != 100 || w.falls(97*second) != 156*second {
+	if w.pass(97*second+5, 40); w.highest() != 100 || w.fallsAt(97*second) != 156*second {
 		t.Errorf("%+v", w)
 	}
 }
@@ -374,7 +374,7 @@ func TestPeaksOfAnyWindow(t *testing.T) {
 		now += rng.Int64N(3 * second)
 		if rng.IntN(500) == 0 {
 			window, changed = 60*second*(1+rng.Int64N(10)), now
-			w.last(window)
+			w.setWindow(window)
 			widest = max(widest, window)
 		}
 		bytes := uint64(rng.ExpFloat64() * 1000)

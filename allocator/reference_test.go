@@ -226,7 +226,7 @@ func (r *reference) makeRoom(req Request, out []Eviction) []Eviction {
 			reserved += b.size
 		}
 	}
-	r.room.judge()
+	r.room.growIfRegretted()
 	size := r.grant(req)
 	most := max(uint64(r.peak), wanted+size)
 	most += most / 50 * r.room.fiftieths

@@ -13,13 +13,13 @@ type rule interface {
 	// find returns the block of a freeList that serves a request best, 0 when none is acceptable.
 	find(s *freeList, class Class, req *Request, l *limits) int32
 
-	// misfit returns a block to give up when find found none, 0 for none.
+	// misfit returns a block to give up if find has found none, 0 for none.
 	misfit(s *freeList, req *Request, l *limits) int32
 
-	// stale says whether no request is rounded up to that size.
+	// stale reports whether no request is rounded up to that size.
 	stale(size uint64, l *limits) bool
 
-	// tagged says whether find looks at tags.
+	// tagged reports whether find looks at tags.
 	tagged() bool
 }
 
@@ -36,14 +36,14 @@ func (f futhark) find(s *freeList, class Class, req *Request, l *limits) int32 {
 	want := f.grant(req, l)
 	if l.stealOtherTag {
 		i := s.first(class, want)
-		if i == 0 || !req.takes(s.sizeOf(i)) {
+		if i == 0 || !req.canUse(s.sizeOf(i)) {
 			return 0
 		}
 		if size := s.sizeOf(i); size == want || size < l.minBlock || float64(size) < l.maxWasteRatio*float64(want) {
 			return i
 		}
 	}
-	if i := s.firstOfTag(class, req.Tag, want); i != 0 && req.takes(s.sizeOf(i)) {
+	if i := s.firstOfTag(class, req.Tag, want); i != 0 && req.canUse(s.sizeOf(i)) {
 		return i
 	}
 	return 0
@@ -55,23 +55,23 @@ func (futhark) stale(uint64, *limits) bool { return false }
 
 func (futhark) tagged() bool { return true }
 
-// first2018 is the free list of seed 000: a block of the same tag serves when it is at least as large as the request
-// and at most max_waste_ratio times that; otherwise it is released before a new one is created. With
-// steal_other_tag, which the seed only considers, a block of another tag may serve before one is created. The blocks of
-// the request's own tag stay then.
+// first2018 is the free list of seed 000: a block of the same tag serves if it is at least as large as the request and
+// at most max_waste_ratio times as large. Otherwise it is released before a block is created. With steal_other_tag,
+// which the seed only considers, a block of another tag may serve before a block is created; the blocks of the
+// request's own tag then stay.
 type first2018 struct{}
 
 func (first2018) grant(req *Request, l *limits) uint64 { return req.bounded(max(req.Size, l.minBlock)) }
 
 func (r first2018) find(s *freeList, class Class, req *Request, l *limits) int32 {
 	want := r.grant(req, l)
-	if i := s.firstOfTag(class, req.Tag, want); i != 0 && within(s.sizeOf(i), want, l) && req.takes(s.sizeOf(i)) {
+	if i := s.firstOfTag(class, req.Tag, want); i != 0 && within(s.sizeOf(i), want, l) && req.canUse(s.sizeOf(i)) {
 		return i
 	}
 	if !l.stealOtherTag {
 		return 0
 	}
-	if i := s.first(class, want); i != 0 && within(s.sizeOf(i), want, l) && req.takes(s.sizeOf(i)) {
+	if i := s.first(class, want); i != 0 && within(s.sizeOf(i), want, l) && req.canUse(s.sizeOf(i)) {
 		return i
 	}
 	return 0
@@ -81,7 +81,7 @@ func (r first2018) find(s *freeList, class Class, req *Request, l *limits) int32
 func within(size, want uint64, l *limits) bool { return float64(size) <= l.maxWasteRatio*float64(want) }
 
 func (first2018) misfit(s *freeList, req *Request, _ *limits) int32 {
-	return s.anyOfTag(req.Class, req.Tag)
+	return s.largestOfTag(req.Class, req.Tag)
 }
 
 func (first2018) stale(uint64, *limits) bool { return false }

@@ -7,14 +7,14 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// abortSubAlloc gives back a sub-allocation that was not created. If its slab was not created either, the slab goes with
-// its last sub-allocation.
+// abortSubAlloc returns a sub-allocation that was not created to its slab. If the slab was not created either, it goes
+// with its last sub-allocation.
 func (c *cache) abortSubAlloc(i int32) {
 	s := c.slabOf(i)
 	number, grower := c.entries[i].slab, c.entries[i].reason != wire.MissNone
 	c.giveBack(i)
 	if !s.grown && grower {
-		s.home.refuse(c.entries[s.entry].size)
+		s.home.halveMost(c.entries[s.entry].size)
 		c.orphan(number)
 	}
 	switch {
@@ -22,13 +22,13 @@ func (c *cache) abortSubAlloc(i int32) {
 	case !s.grown:
 		c.forgetSlab(number)
 	default:
-		c.settle(s)
+		c.cacheOrDoom(s)
 	}
-	c.stats.peaks()
+	c.stats.raisePeaks()
 }
 
-// orphan takes the sub-allocations of other decisions out of a slab that will never be created, so that no further
-// decision gets one. Their entries stay until those decisions are aborted, too.
+// orphan removes the sub-allocations of other decisions from a slab that will never be created, so that no further
+// decision gets a range of it. Their entries stay until those decisions are aborted as well.
 func (sl *slabs) orphan(number int32) {
 	s := &sl.list[number]
 	for i := 0; s.parts > 0 && i < len(sl.entries); i++ { // the slab seldom has any parts
@@ -41,8 +41,8 @@ func (sl *slabs) orphan(number int32) {
 	}
 }
 
-// settle caches or dooms a slab that has lost its last sub-allocation in a call that reports no evictions.
-func (c *cache) settle(s *slab) {
+// cacheOrDoom caches or dooms a slab that has lost its last sub-allocation in a call that reports no evictions.
+func (c *cache) cacheOrDoom(s *slab) {
 	e := &c.entries[s.entry]
 	switch {
 	case s.used == e.size: // all of it is lost
@@ -52,14 +52,14 @@ func (c *cache) settle(s *slab) {
 		e.doom = e.stale
 		c.doom(s.entry)
 	default:
-		c.keep(s.entry)
+		c.addCached(s.entry)
 	}
 }
 
-// idle reports whether all sub-allocations of the slab are lost or gone.
+// idle reports whether the slab has no sub-allocations except lost ones.
 func (s *slab) idle() bool { return int(s.parts) == len(s.lost) }
 
-// cools reports whether only commands still use the slab.
+// cools reports whether only cooling and lost sub-allocations are left in the slab.
 func (s *slab) cools() bool { return int(s.parts) == int(s.cooling)+len(s.lost) }
 
 // giveBack returns a sub-allocation's range to the carver.
@@ -74,7 +74,7 @@ func (sl *slabs) giveBack(i int32) {
 	sl.recycle(i)
 }
 
-// freeSubAlloc takes back a sub-allocation that neither the program nor a command uses.
+// freeSubAlloc returns to its slab a sub-allocation that neither the program nor a command uses.
 func (c *cache) freeSubAlloc(i int32, out []Eviction) []Eviction {
 	s := c.slabOf(i)
 	c.stats.Parts--
@@ -88,28 +88,28 @@ func (c *cache) freeSubAlloc(i int32, out []Eviction) []Eviction {
 		case c.limits.rejectNew && c.stats.BytesCached > c.cap():
 			return c.dismiss(s.entry, wire.EvictLimit, out)
 		}
-		c.keep(s.entry)
+		c.addCached(s.entry)
 	}
 	out = c.evictOld(out)
-	c.stats.peaks()
+	c.stats.raisePeaks()
 	return out
 }
 
-// loseSubAlloc notes that a sub-allocation's range may be in use for as long as its slab lives. It counts as cooling until
-// then.
+// loseSubAlloc notes that a sub-allocation's range may stay in use for as long as its slab lives. Until then it counts
+// as cooling.
 func (c *cache) loseSubAlloc(i int32) {
 	e, s := &c.entries[i], c.slabOf(i)
 	e.state = doomed // so that no call finds it
 	c.stats.Parts--
 	c.stats.BytesCooling += e.size
 	s.lost = append(s.lost, i)
-	c.stats.peaks()
+	c.stats.raisePeaks()
 	if s.idle() {
-		c.settle(s)
+		c.cacheOrDoom(s)
 	}
 }
 
-// removeSlab takes a slab from its carver. Its lost sub-allocations end with it; it has no others.
+// removeSlab removes a slab from its carver. Its lost sub-allocations end with it; it has no others.
 func (sl *slabs) removeSlab(i int32, reason wire.Evict) {
 	e, s := &sl.entries[i], sl.slabOf(i)
 	c := s.home
@@ -122,9 +122,9 @@ func (sl *slabs) removeSlab(i int32, reason wire.Evict) {
 	sl.stats.BytesCached -= e.size
 	switch reason {
 	case wire.EvictLimit, wire.EvictAge, wire.EvictProportion:
-		c.gone, c.blame = c.gone+1, wire.MissLimit
+		c.evicted, c.blame = c.evicted+1, wire.MissLimit
 	case wire.EvictDrain, wire.EvictTrim, wire.EvictRelief:
-		c.gone, c.blame = c.gone+1, wire.MissDrained
+		c.evicted, c.blame = c.evicted+1, wire.MissDrained
 	}
 	sl.remove(e.slab)
 	sl.forgetCarver(e.class)
@@ -132,7 +132,7 @@ func (sl *slabs) removeSlab(i int32, reason wire.Evict) {
 
 // forgetCarver forgets the carver of a class that was dropped, once it has no slabs.
 func (sl *slabs) forgetCarver(class Class) {
-	if c := sl.classes[class]; c != nil && c.slabs == 0 && sl.gone(class) {
+	if c := sl.classes[class]; c != nil && c.slabs == 0 && sl.isDropped(class) {
 		delete(sl.classes, class)
 		sl.last = nil
 	}
@@ -147,7 +147,7 @@ func (sl *slabs) forgetSlab(number int32) {
 	sl.forgetCarver(class)
 }
 
-// remove takes a slab off the list. A former carver goes with its last slab.
+// remove removes a slab from the list. A former carver goes with its last slab.
 func (sl *slabs) remove(number int32) {
 	home := sl.list[number].home
 	home.carver.Remove(number)
@@ -158,7 +158,7 @@ func (sl *slabs) remove(number int32) {
 	sl.vacant = append(sl.vacant, number)
 }
 
-// abandon carves nothing more out of a carver's slabs. They go with their last sub-allocations.
+// abandon ends the carving of a carver's slabs. They go with their last sub-allocations.
 func (sl *slabs) abandon(home *carved) {
 	sl.former = append(sl.former, home)
 	for number := range sl.list {
@@ -172,20 +172,20 @@ func (sl *slabs) abandon(home *carved) {
 // sub-allocations; the driver keeps the memory until their commands end.
 func (sl *slabs) drainSlabs(out []Eviction) []Eviction {
 	if !slices.ContainsFunc(sl.list, func(s slab) bool { return s.cooling > 0 && s.cools() }) {
-		return out // no visit of each cooling sub-allocation, which may be many
+		return out // saves the visit of each cooling sub-allocation: there may be many
 	}
 	for i := sl.coolingByAge.oldest; i != 0; {
 		next := sl.chain[i].newer
 		if s := sl.slabOf(i); sl.isSubAlloc(i) && s.cools() {
-			out = sl.coolAtOnce(i, wire.EvictDrain, out)
+			out = sl.endCooling(i, wire.EvictDrain, out)
 		}
 		i = next
 	}
 	return out
 }
 
-// coolAtOnce ends a cooling sub-allocation whose range will not be reused. Its slab goes with the last one.
-func (sl *slabs) coolAtOnce(i int32, reason wire.Evict, out []Eviction) []Eviction {
+// endCooling ends a cooling sub-allocation whose range will not be reused. Its slab goes with the last one.
+func (sl *slabs) endCooling(i int32, reason wire.Evict, out []Eviction) []Eviction {
 	s := sl.slabOf(i)
 	sl.leaveCooling(i)
 	sl.stats.Parts--
@@ -196,12 +196,12 @@ func (sl *slabs) coolAtOnce(i int32, reason wire.Evict, out []Eviction) []Evicti
 	return sl.dismiss(s.entry, reason, out)
 }
 
-// dropSlabs ends the cooling sub-allocations of a class, and evicts its slabs that have none in use then.
+// dropSlabs ends the cooling sub-allocations of a class, and evicts its slabs that then have no sub-allocation in use.
 func (c *cache) dropSlabs(class Class, out []Eviction) []Eviction {
 	for i := c.coolingByAge.oldest; i != 0; {
 		next := c.chain[i].newer
 		if c.isSubAlloc(i) && c.entries[i].class == class {
-			out = c.coolAtOnce(i, wire.EvictContext, out)
+			out = c.endCooling(i, wire.EvictContext, out)
 		}
 		i = next
 	}
@@ -213,6 +213,6 @@ func (c *cache) dropSlabs(class Class, out []Eviction) []Eviction {
 	}
 	c.forgetCarver(class)
 	out = c.evictOld(out) // in slabs that stay, the ranges that cooled count as cached now
-	c.stats.peaks()
+	c.stats.raisePeaks()
 	return out
 }

@@ -11,36 +11,38 @@ const humongous = 16 << 20
 
 // slabs are the large blocks that are cut into sub-allocations, with their carvers.
 //
-//   - An entry that is a slab, and each sub-allocation in it, has the slab's number. The numbers are those of the carvers.
+//   - An entry that is a slab, and each sub-allocation in it, has the slab's number, by which the carver knows the
+//     slab.
 //   - The counts of a slab agree with the entries that lie in it.
-//   - A slab without sub-allocations, apart from lost ones, is cached. The free bytes of other slabs count as cached, too.
-//   - Each slab belongs to one carved: that of its class, a former one, or an arena's.
+//   - A slab that has no sub-allocations, or only lost ones, is cached. The free bytes of other slabs count as cached,
+//     too.
+//   - Each slab belongs to one carved: that of its class, a former one, or that of an arena.
 type slabs struct {
 	freeBlocks
 	classes map[Class]*carved // nil: there never were slabs
 	last    *carved           // of the class latest
 	latest  Class             // the class that was looked up last
 	former  []*carved         // no sub-allocation is carved from these; each goes with its last slab
-	list    []slab            // by number, [0] is none
+	list    []slab            // by number, [0] is unused
 	vacant  []int32           // unused numbers
 	bytes   uint64            // of all grown slabs
-	version int               // number of changes of the limits with which carvers are made
+	version int               // number of changes of limits that carvers depend on
 }
 
-// carved is the slabs of one class, and the carver that cuts them.
+// carved is a carver with the slabs of one class that it cuts.
 type carved struct {
 	carver  carve.Carver
 	version int    // slabs.version when the carver was made
 	align   uint64 // bytes
 	largest uint64 // bytes of the largest request so far
 	slabs   int
-	most    uint64    // bytes of the largest slab to ask the driver for, 0: no limit; see refuse
-	gone    int       // slabs that were given up, and that explain no miss yet
-	blame   wire.Miss // the reason for misses that they explain
+	most    uint64    // bytes of the largest slab to ask the driver for, 0: no limit; see halveMost
+	evicted int       // slabs that were given up, and that explain no miss yet
+	blame   wire.Miss // the reason of the misses that they explain
 }
 
-// slab is one block that is handed out in sub-allocations. Its entry is decided until it is grown, then in use, and
-// cached while it has no sub-allocations but lost ones.
+// slab is one block that is handed out in sub-allocations. Its entry is decided until the slab is grown, then in use;
+// it is cached while the slab has no sub-allocations except lost ones.
 type slab struct {
 	entry   int32
 	home    *carved
@@ -51,23 +53,23 @@ type slab struct {
 	used    uint64  // bytes of all sub-allocations
 }
 
-// startCarving makes the pool ready for slabs. Until then every block is one of its own.
+// startCarving prepares the pool for slabs.
 func (sl *slabs) startCarving() {
 	sl.classes, sl.list = map[Class]*carved{}, make([]slab, 1)
 }
 
-// carving reports whether there may be slabs.
+// carving reports whether the pool may have slabs.
 func (sl *slabs) carving() bool { return sl.classes != nil }
 
-// slabOf returns the slab that entry i is, or where it lies.
+// slabOf returns the slab that entry i is or lies in.
 func (sl *slabs) slabOf(i int32) *slab { return &sl.list[sl.entries[i].slab] }
 
-// coarsest is the largest alignment for which slabs are carved: the chunks of ualloc, and so its slabs, have 32 MiB then.
-// OpenCL devices want 128 or 512 bytes as a rule. Requests for a larger alignment get blocks of their own.
+// coarsest is the largest alignment for which slabs are carved: the chunks of ualloc, and therefore its slabs, then
+// have 32 MiB. Most OpenCL devices require 128 or 512 bytes. Requests for a larger alignment get blocks of their own.
 const coarsest = 2048
 
-// carverOf returns the carver of a class; nil if the class has slabs of another alignment, or the alignment cannot be
-// served. A class that has a slab keeps its carver: its sub-allocations cannot move.
+// carverOf returns the carver of a class; nil if the class has slabs of another alignment, or if slabs cannot have the
+// alignment. A class that has a slab keeps its carver, because its sub-allocations cannot move.
 func (p *Pool) carverOf(class Class, align uint64) *carved {
 	c := p.slabs.last
 	if c == nil || p.slabs.latest != class {
@@ -90,10 +92,10 @@ func (p *Pool) carverOf(class Class, align uint64) *carved {
 	return c
 }
 
-// carve serves a request with a sub-allocation of a slab, which may be still to be created; false: the request gets a block
-// of its own.
+// carve serves a request with a sub-allocation of a slab, and reports whether it did; if necessary the decision creates
+// the slab. If it reports false, the request gets a block of its own.
 func (p *Pool) carve(decision *Decision, req *Request) bool {
-	if req.Align == 0 || p.gone(req.Class) || over(req.Size, p.limits.mostSubAlloc()) {
+	if req.Align == 0 || p.isDropped(req.Class) || over(req.Size, p.limits.mostSubAlloc()) {
 		return false
 	}
 	c := p.carverOf(req.Class, req.Align)
@@ -112,7 +114,7 @@ func (p *Pool) carve(decision *Decision, req *Request) bool {
 	if i := p.free.first(req.Class, req.Size); i != 0 && within(p.free.sizeOf(i), req.Size, &p.limits) {
 		return false // a cached block serves
 	}
-	return p.grow(decision, req, c)
+	return p.decideSlab(decision, req, c)
 }
 
 // mostSubAlloc returns the largest request that a slab serves.
@@ -123,8 +125,8 @@ func (l *limits) mostSubAlloc() uint64 {
 	return humongous
 }
 
-// grow decides on a new slab with the request's sub-allocation in it.
-func (p *Pool) grow(decision *Decision, req *Request, c *carved) bool {
+// decideSlab decides on a new slab with the request's sub-allocation in it.
+func (p *Pool) decideSlab(decision *Decision, req *Request, c *carved) bool {
 	slack := p.slack(req, req.Heap) // not p.short: after a shortage carved.most bounds slabs
 	if slack < req.Size {
 		return false
@@ -134,7 +136,7 @@ func (p *Pool) grow(decision *Decision, req *Request, c *carved) bool {
 	}
 	size, serves := sizing.Choose(c.carver, carve.Hints{Request: c.largest, InUse: max(p.stats.PeakWanted, p.others.wanted)})
 	if req.Size > serves || len(p.slabs.vacant) == 0 && len(p.slabs.list) == carve.MaxSlabs {
-		c.regain()
+		c.doubleMost()
 		return false
 	}
 	if size > slack {
@@ -155,10 +157,10 @@ func (p *Pool) grow(decision *Decision, req *Request, c *carved) bool {
 	return true
 }
 
-// share of the device's memory is the size limit of a slab whose size is not set.
+// share bounds a slab whose size is not set: it has at most 1/share of the device's memory.
 const share = 16
 
-// mostSlab returns the bytes of the largest slab to create, 0 when no bound is known.
+// mostSlab returns the bytes of the largest slab that may be created, 0 if no bound is known.
 func (p *Pool) mostSlab(req *Request, c *carved) uint64 {
 	most := req.Max
 	if p.limits.maxPart == 0 && p.heap != 0 {
@@ -167,7 +169,7 @@ func (p *Pool) mostSlab(req *Request, c *carved) uint64 {
 	return least(most, c.most)
 }
 
-// least returns the smaller of two bounds, where 0 means that there is none.
+// least returns the smaller of two bounds, where 0 means no bound.
 func least(a, b uint64) uint64 {
 	if a == 0 || b == 0 {
 		return a + b
@@ -175,12 +177,12 @@ func least(a, b uint64) uint64 {
 	return min(a, b)
 }
 
-// refuse notes that the driver had no memory for a slab: the next slab is at most half as large. regain doubles that bound
-// with each slab that is created, and with each request that is too large for a slab.
-func (c *carved) refuse(size uint64) { c.most = max(size/2, 1) }
+// halveMost notes that the driver had no memory for a slab: the next slab is at most half as large. doubleMost doubles
+// that bound with each slab that is created, and with each request that is too large for a slab.
+func (c *carved) halveMost(size uint64) { c.most = max(size/2, 1) }
 
-// regain raises the bound that refuse set.
-func (c *carved) regain() {
+// doubleMost raises the bound that halveMost set. Beyond 1 TiB there is no bound.
+func (c *carved) doubleMost() {
 	if c.most *= 2; c.most > 1<<40 {
 		c.most = 0
 	}
@@ -201,11 +203,11 @@ func (sl *slabs) newSlab(req *Request, size uint64, home *carved) (number int32)
 	return number
 }
 
-// subAlloc fills entry i and the decision for a carved range, and counts it in the slab.
+// subAlloc fills in entry i and the decision for a carved range, and counts the range in the slab.
 func (sl *slabs) subAlloc(decision *Decision, i int32, req *Request, part carve.Part) {
 	s := &sl.list[part.Slab]
 	if sl.entries[s.entry].state == cached {
-		sl.unkeep(s.entry)
+		sl.removeCached(s.entry)
 		sl.entries[s.entry].state = inUse
 	}
 	s.parts++
@@ -225,8 +227,8 @@ func (sl *slabs) slabReason(req *Request, c *carved) wire.Miss {
 	if sl.coolingBlocks.first(req.Class, req.Size) != 0 {
 		return wire.MissCooling
 	}
-	if c.gone > 0 {
-		c.gone--
+	if c.evicted > 0 {
+		c.evicted--
 		return c.blame
 	}
 	for class, other := range sl.classes {
@@ -248,14 +250,14 @@ func (p *Pool) Grown(decision Decision) {
 	}
 	s := p.slabOf(i)
 	e := &p.entries[s.entry]
-	s.home.regain()
+	s.home.doubleMost()
 	e.state, s.grown = inUse, true
 	p.stats.Blocks++
 	p.stats.Slabs++
 	p.slabs.bytes += e.size
 	p.stats.BytesAllocated += e.size
 	p.stats.BytesCached += e.size - s.used
-	p.stats.peaks()
+	p.stats.raisePeaks()
 }
 
 // largest returns the largest cached block, slabs included; of equal ones the latest; 0 when there is none.
@@ -270,7 +272,7 @@ func (sl *slabs) largest() (found int32) {
 	return found
 }
 
-// inSlabs sums the free ranges of slabs. The bytes that a carver keeps for itself are free, and in no range.
+// inSlabs sums the free ranges of slabs. Bytes that a carver keeps for itself are free, but in no range.
 func (sl *slabs) inSlabs(arenas []activeArena) Space {
 	var all Space
 	for _, c := range sl.classes {
@@ -293,7 +295,7 @@ func (s *Space) add(free carve.Space) {
 	s.Squares += free.Squares
 }
 
-// enterCooling makes a released block or sub-allocation cool.
+// enterCooling begins the cooling of a released block or sub-allocation.
 func (sl *slabs) enterCooling(i int32) {
 	e := &sl.entries[i]
 	e.state = cooling
@@ -303,10 +305,10 @@ func (sl *slabs) enterCooling(i int32) {
 	sl.coolingBlocks.put(i, e)
 	sl.chain.push(&sl.coolingByAge, i)
 	sl.stats.BytesCooling += e.size
-	sl.stats.peaks()
+	sl.stats.raisePeaks()
 }
 
-// leaveCooling takes a block or sub-allocation from the cooling ones.
+// leaveCooling removes a block or sub-allocation from the cooling ones.
 func (sl *slabs) leaveCooling(i int32) {
 	e := &sl.entries[i]
 	if sl.isSubAlloc(i) {
@@ -317,13 +319,13 @@ func (sl *slabs) leaveCooling(i int32) {
 	sl.stats.BytesCooling -= e.size
 }
 
-// evict takes a cached block out of the pool.
+// evict evicts a cached block.
 func (sl *slabs) evict(i int32, reason wire.Evict, out []Eviction) []Eviction {
-	sl.unkeep(i)
+	sl.removeCached(i)
 	return sl.dismiss(i, reason, out)
 }
 
-// dismiss reports that a block, which is on no list, leaves the pool.
+// dismiss removes a block, which is on no list, from the pool, and reports its eviction.
 func (sl *slabs) dismiss(i int32, reason wire.Evict, out []Eviction) []Eviction {
 	e := &sl.entries[i]
 	out = append(out, Eviction{Block: sl.block(i), Size: e.size, Tag: e.tag, Reason: reason})
@@ -338,9 +340,9 @@ func (sl *slabs) dismiss(i int32, reason wire.Evict, out []Eviction) []Eviction 
 	return out
 }
 
-// gives returns the bytes that the driver gets back at once with a cached block. The bytes of a slab's lost
-// sub-allocations are not among them.
-func (sl *slabs) gives(i int32) uint64 {
+// bytesFreed returns the bytes that the driver gets back at once if a cached block is evicted. The bytes of a slab's
+// lost sub-allocations are not among them.
+func (sl *slabs) bytesFreed(i int32) uint64 {
 	e := &sl.entries[i]
 	if e.isSlab {
 		return e.size - sl.slabOf(i).used

@@ -145,8 +145,8 @@ func TestRangesOfADroppedClassAreFree(t *testing.T) {
 	}
 }
 
-// TestPagesOfTheNextSlab: a class whose slabs are gone carves anew by what page_bytes says then, whether or not it had
-// a slab when that was set. While it has one, nothing changes.
+// TestPagesOfTheNextSlab: when the slabs of a class are gone, its next slab has the page_bytes of that time, whether or
+// not the class had a slab when the limit was set. While it has a slab, nothing changes.
 func TestPagesOfTheNextSlab(t *testing.T) {
 	d := newPartDriver(t, "buddy")
 	part := func(class Class, want uint64) Block {

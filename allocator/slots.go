@@ -6,7 +6,7 @@ import "math/bits"
 // the lowest slot up (seed 000; rts/c/free_list.h). Bitmaps over bitmaps find both in a step per factor of 64.
 type slots struct {
 	blocks []int32    // by slot, 0: empty
-	taken  [][]uint64 // levels: [0] has a bit for each taken slot, each next one for each word that is not 0 of the one before
+	taken  [][]uint64 // levels: [0] has a bit for each taken slot, each further level a bit for each word of the level before that is not 0
 	room   [][]uint64 // the same for empty slots
 }
 

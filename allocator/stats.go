@@ -15,7 +15,7 @@ type Stats struct {
 	BytesCached    uint64 // free now, in blocks and slabs
 	BytesCooling   uint64 // released, still used by queued commands
 	BytesInUse     uint64 // granted now
-	BytesWanted    uint64 // requested by those whose grants are in use now
+	BytesWanted    uint64 // requested bytes of the grants in use now
 	PeakInUse      uint64
 	PeakWanted     uint64
 	PeakCached     uint64
@@ -30,7 +30,7 @@ type Stats struct {
 	Largest        uint64             // bytes of the largest free block, or range in a slab
 	Ranges         uint64             // free blocks, and ranges in slabs
 	Squares        float64            // sum of the squares of their sizes
-	InSlabs        Space              // the part in slabs of the last three, and of BytesCached
+	InSlabs        Space              // the part in slabs of BytesCached, Largest, Ranges and Squares
 }
 
 // Space describes free ranges.
@@ -45,8 +45,8 @@ func (s *Stats) Reserved() uint64 { return s.BytesInUse + s.BytesCached + s.Byte
 // Excess returns the bytes held from the driver beyond what the program has asked for.
 func (s *Stats) Excess() uint64 { return s.Reserved() - s.BytesWanted }
 
-// peaks raises the peaks that a gauge exceeds.
-func (s *Stats) peaks() {
+// raisePeaks raises the peaks that a gauge exceeds.
+func (s *Stats) raisePeaks() {
 	s.PeakInUse = max(s.PeakInUse, s.BytesInUse)
 	s.PeakWanted = max(s.PeakWanted, s.BytesWanted)
 	s.PeakCached = max(s.PeakCached, s.BytesCached)
@@ -54,8 +54,8 @@ func (s *Stats) peaks() {
 	s.PeakReserved = max(s.PeakReserved, s.Reserved())
 }
 
-// add adds the counters and gauges of another arm, but not its peaks.
-func (s *Stats) add(t *Stats) {
+// addArm adds the counters and gauges of another arm, but not its peaks.
+func (s *Stats) addArm(t *Stats) {
 	s.Hits, s.Misses = s.Hits+t.Hits, s.Misses+t.Misses
 	for i, n := range t.MissReasons {
 		s.MissReasons[i] += n

@@ -6,29 +6,30 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Switch replaces the policy by that of next, with its limits, at any time and as often as the caller likes. next comes
+// Switch replaces the policy and its limits by those of next, at any time and as often as the caller likes. next comes
 // from New; Switch only copies its rule and limits.
 //
-// A block outside slabs stays if the new policy would have created a block of just that size: to create it again would
-// cost time. Every other block goes back to the driver, because no request would find it: at once if it is cached, in the
-// drain_order of the former policy, otherwise when it comes back. The Eviction's Reason is wire.EvictPolicy.
+// A block outside slabs stays if the new policy would have created a block of exactly that size, because creating it
+// again would cost time. Every other block goes back to the driver, because no request would find it: at once if it is
+// cached, in the drain_order of the former policy, otherwise when it comes back. The Eviction's Reason is
+// wire.EvictPolicy.
 //
 // A pinned policy keeps no blocks, because blocks do not record whether they are host memory. A policy that sub-allocates
 // keeps only blocks larger than its sub-allocations. A slab of a former policy goes with its last sub-allocation; until
 // then its free ranges count as cached although they serve no request.
 //
-// Ids of blocks stay unique, open decisions may still be committed or aborted, dropped classes stay dropped, and counters and
-// peaks continue. Miss reasons start afresh.
+// Ids of blocks stay unique, open decisions may still be committed or aborted, dropped classes stay dropped, and
+// counters and peaks continue. Only the record of evicted blocks, which explains misses, begins empty.
 func (p *Pool) Switch(next *Pool, time int64, out []Eviction) []Eviction {
 	out = p.expire(time, p.flush(out))
-	p.disown(next)
+	p.markStale(next)
 	out = p.evictStale(out)
-	p.follow(next)
-	return p.fit(p.settleUp(0, 0, out))
+	p.adopt(next)
+	return p.applyLimits(p.giveBackExcess(0, 0, out))
 }
 
-// Carried returns the settings of policy from that stay in force under policy to. Such a setting differs from its default,
-// policy to has that limit, too, and accepts the value together with the settings before it.
+// Carried returns the settings of policy from that stay in force under policy to: those that differ from their
+// defaults, if policy to has the limit as well, and accepts the value together with the settings before it.
 func Carried(from string, present []Setting, to string) (carried []Setting) {
 	was, _ := Describe(from)
 	for _, s := range present {
@@ -43,32 +44,32 @@ func Carried(from string, present []Setting, to string) (carried []Setting) {
 	return carried
 }
 
-// disown marks the blocks that another policy would not have created.
-func (p *Pool) disown(next *Pool) {
+// markStale marks the blocks that another policy would not have created.
+func (p *Pool) markStale(next *Pool) {
 	for i := 1; i < len(p.entries); i++ {
 		e := &p.entries[i]
 		if e.state == unused {
 			continue
 		}
 		stale := wire.EvictPolicy
-		if !e.isSlab && next.makes(e.size) {
+		if !e.isSlab && next.wouldCreate(e.size) {
 			stale = wire.EvictNone
 		}
 		p.mark(e, false, stale)
 	}
 }
 
-// makes reports whether the policy creates blocks of a size for some request, and caches them.
-func (p *Pool) makes(size uint64) bool {
+// wouldCreate reports whether the policy creates blocks of a size for some request, and caches them.
+func (p *Pool) wouldCreate(size uint64) bool {
 	if p.rule == nil || p.pinned || p.carver != nil && !over(size, p.limits.mostSubAlloc()) {
 		return false
 	}
 	return p.rule.grant(&Request{Size: size}, &p.limits) == size
 }
 
-// follow adopts another policy's rule and limits and sorts the free lists by it. No cached block may be stale, and no
-// slab cached.
-func (p *Pool) follow(next *Pool) {
+// adopt adopts another policy's rule and limits, and sorts the free lists as the rule needs. No cached block may be
+// stale, and no slab may be cached.
+func (p *Pool) adopt(next *Pool) {
 	for i := range p.entries {
 		p.entries[i].class &^= ofArena // sortFor sorts the free lists by these classes
 	}

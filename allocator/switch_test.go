@@ -49,11 +49,11 @@ func (y *yard) exchange() {
 	for _, s := range y.slabs {
 		s.former = true
 		if s.idle() {
-			y.Fatalf("%+v serves no request any more, and stays", s)
+			y.Fatalf("%+v no longer serves a request, and stays", s)
 		}
 	}
 	for _, b := range y.blocks {
-		if b.state == cached && !to.makes(b.size) {
+		if b.state == cached && !to.wouldCreate(b.size) {
 			y.Fatalf("%s keeps %+v, which it would not have made", name, b)
 		}
 	}
@@ -255,7 +255,7 @@ func TestDecisionsAcrossASwitch(t *testing.T) {
 	}
 }
 
-// TestCountersGoOn: nothing is counted twice, and nothing begins anew.
+// TestCountersGoOn: counters continue after a switch, and nothing is counted twice.
 func TestCountersGoOn(t *testing.T) {
 	d := newSwitchDriver(t, "futhark", "")
 	for _, to := range []string{"pow2", "slab", "mantissa", "none", "futhark"} {
@@ -273,7 +273,7 @@ func TestCountersGoOn(t *testing.T) {
 		d.check()
 	}
 	if s := d.policy.Stats(); s.Hits != 4 || s.Misses != 6 {
-		t.Errorf("%d hits and %d misses of ten requests, one of which none served", s.Hits, s.Misses)
+		t.Errorf("%d hits and %d misses of ten requests, including one under policy none", s.Hits, s.Misses)
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator/carve"
 )
 
-// Validate checks every invariant that the policy states, for tests. It is slow: it counts everything again from the
-// block table, and walks every list.
+// Validate checks every invariant of the pool, for tests. It is slow: it counts everything again from the block table,
+// and walks every list.
 func (p *Pool) Validate() error {
 	if err := p.validateStats(); err != nil {
 		return err
@@ -45,7 +45,7 @@ func (sl *slabs) validateStats() error {
 		if e.leaves() {
 			leaving++
 		}
-		if e.dropped != sl.gone(e.class) {
+		if e.dropped != sl.isDropped(e.class) {
 			return fmt.Errorf("block %d is of class %d: dropped is %t", i, e.class, e.dropped)
 		}
 		if e.state == cached && !e.isSlab {
@@ -67,7 +67,7 @@ func (sl *slabs) validateStats() error {
 	return nil
 }
 
-// recount adds one block to gauges.
+// recount adds one block to the gauges in sum.
 func (sl *slabs) recount(i int32, sum *Stats) {
 	e, part := &sl.entries[i], sl.isSubAlloc(i)
 	switch {

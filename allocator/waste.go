@@ -50,8 +50,8 @@ func (p *Pool) tighten(req *Request) {
 	}
 }
 
-// runShort notes that the driver ran out of memory with the present blocks. Other programs, images and kernels have the
+// noteShortage notes that the driver ran out of memory with the present blocks. Other programs, images and kernels have the
 // rest of the device.
-func (p *Pool) runShort() {
+func (p *Pool) noteShortage() {
 	p.short = least(p.short, max(p.stats.Reserved()+p.others.held, p.stats.PeakWanted, p.others.wanted))
 }
