@@ -1,5 +1,6 @@
-// Package auto proposes configurations that a program may do better with: no pool, and what ghosts would have done with the same
-// requests. Its caller tries a proposal in the program, and applies it if it is better. The package reads no clock and does no I/O.
+// Package auto proposes configurations that may suit a program better: no pool, and configurations whose ghosts did
+// better with the same requests. Its caller tries a proposal in the program, and applies it if it is better. The
+// package reads no clock and does no I/O.
 package auto
 
 import (
@@ -10,41 +11,42 @@ import (
 )
 
 const (
-	windowRequestsMin = 1024        // requests of a window: in a shorter window a single large miss decides
-	windowNSMin       = 500_000_000 // of a window: ghosts publish ten times a second
-	successorTimeMax  = 0.9         // of the current driver time: what a successor may take
-	savingMin         = 1e-3        // of the elapsed time: what a successor must save
-	baseTimeFactorMax = 1.02        // times the base's expected time: from there on the base returns
-	peakFactorMax     = 1.25        // times the base's peak: what a successor may reserve
-	lessMemoryMax     = 0.75        // of the current peak: what a successor may reserve that is no faster
+	windowRequestsMin = 1024        // requests in a window: in a shorter window a single large miss decides
+	windowNSMin       = 500_000_000 // ns of a window: ghosts publish ten times a second
+	successorTimeMax  = 0.9         // a successor may take this share of the current driver time
+	savingMin         = 1e-3        // a successor must save this share of the elapsed time
+	baseTimeFactorMax = 1.02        // the base returns if the program takes more than this many times its expected time under the base
+	peakFactorMax     = 1.25        // a successor may reserve this many times the base's peak
+	lessMemoryMax     = 0.75        // a successor that is not faster may reserve this share of the current peak
 	streakFirst       = 3           // windows in a row that must have the same leader at first; each trial doubles the number
 	streakMax         = 96
 	settlingWindows   = 1              // windows after a trial that do not count, because blocks of the other policy are still there
 	banFirst          = 32             // windows for which a configuration that lost a trial is banned the first time
-	noPoolAgain       = 60_000_000_000 // ns after the first trial of no pool until the next; each doubles the time
+	noPoolAgain       = 60_000_000_000 // ns from the first trial of no pool to the next; each trial doubles the time
 )
 
 // Observation is the state of the program at a time in ns. The numbers count from its start.
 type Observation struct {
 	Time        uint64
-	Requests    uint64 // that a policy was asked for
+	Requests    uint64 // requests that a policy got
 	Misses      uint64 // misses among the requests
-	PoolNS      uint64 // measured time of these requests, and of releases by the driver
+	PoolNS      uint64 // measured time of these requests, and of the driver's releases
 	AvoidableNS uint64 // the part of PoolNS outside hits, which another policy could avoid
 	Results     *ghost.Results
 }
 
-// NoPool is the name of the configuration without a pool, which no ghost proposes: what a pool costs shows only in the program.
+// NoPool is the name of the configuration without a pool. No ghost proposes it, because only the program shows what a
+// pool costs.
 const NoPool = "none"
 
 // Choice is a configuration to try.
 type Choice struct {
 	Configuration replay.Configuration
-	Name, Current string    // names of its ghost, and of that of the configuration in force
-	Peak          [2]uint64 // bytes that the two ghosts reserved at most; 0: unknown
+	Name, Current string    // names of its ghost, and of the ghost of the configuration in force
+	Peak          [2]uint64 // peak bytes that these two ghosts reserved; 0: unknown
 }
 
-// SavesMemory reports whether the ghosts promise that the choice needs less memory.
+// SavesMemory reports whether the choice needs less memory, as its ghost shows.
 func (c *Choice) SavesMemory() bool {
 	return c.Peak[0] > 0 && float64(c.Peak[0]) <= lessMemoryMax*float64(c.Peak[1])
 }
@@ -60,31 +62,31 @@ type Controller struct {
 	settling    int          // windows that do not count yet
 
 	streakMin int   // windows in a row that a leader must win
-	reference rates // under the base, when it was left
+	reference rates // under the base, when the base was last in force
 	bans      map[string]*ban
 	rest      rest
 
 	trial      string // the configuration that is tried; empty: none
-	noPoolDue  uint64 // when no pool is tried next, in ns
-	noPoolWait uint64 // ns until the one after that
+	noPoolDue  uint64 // when NoPool is tried next, in ns
+	noPoolWait uint64 // ns from that trial to the one after it
 }
 
-// rates are ns per request: measured, and of the base's ghost in the same windows.
+// rates are times in ns per request: measured in the program, and of the base's ghost in the same window.
 type rates struct{ real, base float64 }
 
 // ban keeps a configuration away for a number of windows, and for twice as many the next time.
 type ban struct{ left, next int }
 
-// New returns a controller for a program that starts under the base configuration. baseName is the name of the base's ghost. If nothing else reads the ghosts' figures, the ghosts may
-// rest, and rest at first.
+// New returns a controller for a program that starts under the base configuration. baseName is the name of the base's
+// ghost. mayRest says that nothing else reads the ghosts' figures: then the ghosts may rest, and rest at first.
 func New(baseName string, mayRest bool) *Controller {
 	return &Controller{baseName: baseName, current: baseName, streakMin: streakFirst, bans: map[string]*ban{}, rest: rest{allowed: mayRest, active: mayRest}, noPoolWait: noPoolAgain}
 }
 
-// Decide takes an observation and returns the configuration to try, if any: no pool first; then one that would have saved a tenth
-// of the driver time, and a relevant share of the elapsed time, in several windows in a row, and reserves little more memory than
-// the base; or one that takes no more time and reserves a quarter less. Decide may be called at any rate, but after a choice only
-// when Tried was.
+// Decide takes an observation and returns the configuration to try, if any. It first proposes no pool. Later it
+// proposes a configuration that would have saved a tenth of the driver time, and a relevant share of the elapsed time,
+// in several windows in a row, and reserves little more memory than the base; or a configuration that takes no more
+// time and reserves a quarter less. Decide may be called at any rate, but after a choice only when Tried was called.
 func (c *Controller) Decide(o Observation) (Choice, bool) {
 	choice, ok := c.decide(&o)
 	if ok {
@@ -93,7 +95,7 @@ func (c *Controller) Decide(o Observation) (Choice, bool) {
 	return choice, ok
 }
 
-// Tried takes what the trial of the choice has shown. The configuration that lost is banned for a while.
+// Tried notes the result of the trial of the choice. The configuration that lost is banned for a while.
 func (c *Controller) Tried(adopted bool) {
 	loser := c.trial
 	if adopted {
@@ -267,8 +269,9 @@ func (c *Controller) leaderAfterStreak(w *window) (Choice, bool) {
 	return w.choice(best), true
 }
 
-// bestRow returns the index of the ghost that takes the least time and is worth a trial, or else of the one with the least memory
-// that takes no more time; -1: there is none.
+// bestRow returns the index of the ghost that takes the least time and is worth a trial. If there is none, it returns
+// the index of the ghost with the least memory among those that take no more time than the current one, -1 if there is
+// none either.
 func (c *Controller) bestRow(w *window) int {
 	if w.currentRow < 0 || w.baseRow < 0 {
 		return -1

@@ -3,7 +3,7 @@ package auto
 import "codeberg.org/gpumemtop/gpumemtop/internal/whatif/ghost"
 
 const (
-	idleShare        = 5e-3 // of the elapsed time: below this the driver takes so little that nothing can be gained
+	idleShare        = 5e-3 // share of the elapsed time: below it the driver takes so little that nothing can be gained
 	wakeFactor       = 1.5  // times the driver's share when the ghosts began to rest: above this they wake
 	wakeObservations = 2    // observations in a row above that share
 	leaderlessMax    = 4    // windows in a row without a leader, after which the ghosts rest although the driver takes time

@@ -26,7 +26,7 @@ func bucketOf(limit float64) int {
 		return int(v)
 	}
 	shift := bits.Len64(v) - 1 - bucketBits
-	steps := (v + 1<<shift - 1) >> shift // fine…2·fine
+	steps := (v + 1<<shift - 1) >> shift // bucketsPerDoubling to twice that
 	return shift*bucketsPerDoubling + int(steps)
 }
 

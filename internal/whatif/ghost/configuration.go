@@ -13,9 +13,10 @@ import (
 // among them.
 var usualPolicies = []string{"futhark", "futhark-2018", "pow2", "buckets", "mantissa", "slab", "buddy", "arena"}
 
-// Default returns the configurations that are worth comparing with the current one: the usual policies, with those of
-// the current limits that each policy has, the current policy with half and with twice its cache limit, if that limit is set, and the
-// current policy as it keeps less and more of what the program no longer needs. The current configuration itself may be in the list.
+// Default returns the configurations that are worth comparing with the current one: the usual policies, with those
+// current limits that each policy has; the current policy with half and twice its cache limit, if that limit is set;
+// and the current policy with less and more memory that the program no longer needs. The list may contain the current
+// configuration.
 func Default(current replay.Configuration) []replay.Configuration {
 	list := append(Configurations(current, usualPolicies), proportions(current)...)
 	for i, s := range current.Settings {
@@ -33,7 +34,7 @@ func Default(current replay.Configuration) []replay.Configuration {
 	return list
 }
 
-// tight is less than the usual proportion.
+// tight is a proportion below the usual one of 1.5.
 const tight = 1.1
 
 // proportions returns the current policy with a lower proportion, and without its limits of unneeded memory.
@@ -59,10 +60,10 @@ func proportions(current replay.Configuration) []replay.Configuration {
 // is the user's choice.
 var variations = []allocator.Setting{{Name: "over_limit", Value: "reject-new"}, {Name: "max_waste_ratio", Value: "8"}}
 
-// Successors returns the configurations that auto may switch to: the usual policies, with those of the current limits
-// that each policy has, and the current policy with each variation whose limit the user has not set. No successor
-// caches more than the user allowed. The policy of plans is not among them, as the trial of another policy gets no plan; no pool is,
-// for comparison.
+// Successors returns the configurations that auto may switch to: the usual policies, with those current limits that
+// each policy has, and the current policy with each variation whose limit the user has not set. No successor caches
+// more than the user allowed. The list has no pool as well, for comparison, but not the policy of plans, because the
+// trial of another policy gets no plan.
 func Successors(current replay.Configuration) []replay.Configuration {
 	usual := slices.DeleteFunc(slices.Clone(usualPolicies), func(name string) bool { return name == replay.LayoutPolicy })
 	list := Configurations(current, append(usual, "none"))

@@ -1,5 +1,6 @@
-// Package trial replays what findings would name: other policies, and other values of limits. It replays no more than the first steps of
-// a run, so that it does not take long. That is no bound on time: each machine says the same.
+// Package trial replays the configurations that findings may propose: other policies, and other values of limits. It
+// replays only the first steps of a run, so a replay does not take long. The bound is a number of steps, not a time, so
+// that each machine shows the same.
 package trial
 
 import (
@@ -14,17 +15,17 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/live"
 )
 
-// Most is how many steps are replayed.
+// Most is how many steps are replayed at most.
 const Most = 100_000
 
-// Tape is what is replayed. It is immutable.
+// Tape is the part of a run that is replayed. It is immutable.
 type Tape struct {
 	loaded   *replay.Loaded
-	part     string // which part of the run it is; empty: all of it
+	part     string // words for that part; empty: the whole run
 	capacity uint64 // of the device, bytes; 0: any number
 }
 
-// Read reads a recording whose device had so much memory.
+// Read reads a recording of a run whose device had capacity bytes of memory; 0: any number.
 func Read(src recording.Source, capacity uint64) (*Tape, error) {
 	loaded, whole, err := replay.LoadFirst(src, Most)
 	if err != nil {
@@ -41,7 +42,8 @@ func newTape(loaded *replay.Loaded, whole bool, capacity uint64) *Tape {
 	return t
 }
 
-// Run replays the present configuration and others; nil: this version has no such configuration, or nothing was requested.
+// Run replays the present configuration and others. It returns nil if this version does not have the present
+// configuration, or if the part has no requests.
 func (t *Tape) Run(present replay.Configuration, list []analysis.Trial) *analysis.Replays {
 	now, _, err := t.outcome(present)
 	if err != nil || now.Requests == 0 {
@@ -75,16 +77,16 @@ func (t *Tape) outcome(c replay.Configuration) (o analysis.Outcome, planned uint
 	return analysis.Outcome{Hits: r.Hits, Requests: r.Hits + r.Misses, PeakReserved: r.PeakReserved, Failures: r.Failures}, r.Arena.Planned, nil
 }
 
-// Replayer replays for a dashboard, one tape at a time, in a goroutine that ends with it. Its methods are for any goroutine. Make one with
-// a function that returns the tape, without waiting for it; nil: there is none yet.
+// Replayer replays for a dashboard, one tape at a time, in a goroutine that ends with the replay. Its methods are for
+// any goroutine. Tape returns the tape without waiting for it; nil: there is none yet.
 type Replayer struct {
 	Tape func() *Tape
 
 	mutex   sync.Mutex
 	busy    bool
 	replays *analysis.Replays
-	of      *Tape  // replays are of that
-	present string // and of that configuration
+	of      *Tape  // the tape that was replayed
+	present string // the configuration that was present then
 	tried   []analysis.Trial
 }
 
@@ -94,7 +96,7 @@ func (r *Replayer) Replay(s *stats.Snapshot, list []analysis.Trial) *analysis.Re
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	current := present.String() == r.present
-	if tape != nil && !r.busy && (!current || tape != r.of || !r.has(list)) {
+	if tape != nil && !r.busy && (!current || tape != r.of || !r.hasTried(list)) {
 		r.busy = true
 		go r.run(tape, present, list)
 	}
@@ -111,8 +113,8 @@ func (r *Replayer) run(tape *Tape, present replay.Configuration, list []analysis
 	r.busy, r.replays, r.of, r.present, r.tried = false, replays, tape, present.String(), list
 }
 
-// has reports whether all of them were replayed.
-func (r *Replayer) has(list []analysis.Trial) bool {
+// hasTried reports whether all trials of a list were replayed.
+func (r *Replayer) hasTried(list []analysis.Trial) bool {
 	known := map[analysis.Trial]bool{}
 	for _, t := range r.tried {
 		known[t] = true
@@ -125,7 +127,7 @@ func (r *Replayer) has(list []analysis.Trial) bool {
 	return true
 }
 
-// configuration is that of a snapshot.
+// configuration returns the configuration of a snapshot.
 func configuration(s *stats.Snapshot) replay.Configuration {
 	c := replay.Configuration{Policy: s.Policy}
 	for i := range s.Limits {
@@ -146,17 +148,17 @@ type Live struct {
 	tape  *Tape
 }
 
-// NewLive returns a listener for programs whose device has so much memory; 0: any number.
+// NewLive returns a listener for programs whose device has capacity bytes of memory; 0: any number.
 func NewLive(capacity uint64) *Live { return &Live{capacity: capacity} }
 
-// Tape returns the steps so far, or somewhat fewer; nil: there are none.
+// Tape returns a tape of the steps so far; it may lack the latest ones. nil: there are no steps.
 func (l *Live) Tape() *Tape {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	return l.tape
 }
 
-// Begin implements live.Listener. What comes after missing records is not kept.
+// Begin implements live.Listener. Records after missing ones are not kept.
 func (l *Live) Begin(batch *replay.Batch, missed uint64) {
 	if l.begun {
 		l.end()
@@ -180,29 +182,31 @@ func (l *Live) Play(*live.Part) bool {
 	return l.batch != nil
 }
 
-// Publish implements live.Listener: there is a new tape whenever there are half as many steps more.
+// Publish implements live.Listener: it makes a new tape whenever there are half as many steps more.
 func (l *Live) Publish(load *live.Load) {
-	if l.batch != nil && (load.Final || 2*l.loaded.Events() > 3*l.kept()) {
-		l.keep(load.Final)
+	if l.batch != nil && (load.Final || 2*l.loaded.Events() > 3*l.stepsOnTape()) {
+		l.makeTape(load.Final)
 	}
 }
 
-// end keeps nothing more.
+// end makes the last tape; later records are not kept.
 func (l *Live) end() {
 	if l.batch != nil {
-		l.keep(false)
+		l.makeTape(false)
 		l.batch = nil
 	}
 }
 
-func (l *Live) kept() int {
+// stepsOnTape returns how many steps the latest tape has.
+func (l *Live) stepsOnTape() int {
 	if t := l.Tape(); t != nil {
 		return t.loaded.Events()
 	}
 	return 0
 }
 
-func (l *Live) keep(whole bool) {
+// makeTape makes a tape of the steps so far. whole says that these are all steps of the run.
+func (l *Live) makeTape(whole bool) {
 	t := newTape(l.batch.Copy(&l.loaded), whole, l.capacity)
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
