@@ -7,9 +7,10 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// experiment begins, ends or goes on with a recorded experiment, if the replay is as recorded. Otherwise one configuration
-// serves all requests. What fails here did not fail in the run: the recording's version had other policies, or events are missing.
-func (p *simulatedProcess) experiment(c *change, time int64) {
+// applyExperiment applies a recorded change of an experiment, if the replay is as recorded. Otherwise one configuration
+// serves all requests. A step that fails here did not fail in the run: the recording's version had other policies, or
+// events are missing.
+func (p *simulatedProcess) applyExperiment(c *change, time int64) {
 	what, request, ok := wire.ParseArms(c.value)
 	if !p.simulation.options.AsRecorded || !ok {
 		return

@@ -30,7 +30,8 @@ func Load(src recording.Source) (*Loaded, error) {
 	return l, err
 }
 
-// LoadFirst reads a source from its start until there are as many events that concern a policy, or to its end: then that is whole.
+// LoadFirst reads a source from its start until most events that concern a policy were read, or to its end; whole says
+// that it read all.
 func LoadFirst(src recording.Source, most int) (l *Loaded, whole bool, err error) {
 	l, err = loadMost(src, most)
 	switch {
@@ -42,7 +43,7 @@ func LoadFirst(src recording.Source, most int) (l *Loaded, whole bool, err error
 	return l, true, nil
 }
 
-// errEnough ends the reading.
+// errEnough ends the reading of a source before its end.
 var errEnough = errors.New("as much as was asked for")
 
 func loadMost(src recording.Source, most int) (*Loaded, error) {

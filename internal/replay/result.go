@@ -6,8 +6,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Result is the result of a simulation: sums over its processes, each of which has a policy of its own. Sizes are
-// bytes. The words are those of docs/METRICS.md.
+// Result is the result of a simulation: sums over its processes, which have a policy each. Sizes are bytes.
+// docs/METRICS.md defines the words.
 type Result struct {
 	Policy    string            `json:"policy"`
 	Limits    []allocator.Limit `json:"-"`
@@ -17,7 +17,7 @@ type Result struct {
 	Requests    uint64                      `json:"requests"`         // poolable requests in the recording
 	Whole       uint64                      `json:"need_blocks"`      // requests that no sub-allocation could serve
 	Unpooled    uint64                      `json:"unpooled"`         // creates that are not poolable; left out
-	Before      uint64                      `json:"before,omitempty"` // buffers from before the recording of which nothing more is known; left out
+	Before      uint64                      `json:"before,omitempty"` // buffers from before the recording, without further facts; left out
 	Failures    uint64                      `json:"failures"`         // requests that found no memory
 	Direct      uint64                      `json:"direct"`           // requests served without rounding when there was no memory for a larger block
 	Hits        uint64                      `json:"hits"`
@@ -30,7 +30,7 @@ type Result struct {
 	Rescued                    uint64 `json:"rescued"`                  // requests that failed in the recording and would have found memory; the recording shows nothing else of them
 	Switches                   uint64 `json:"policy_changes,omitempty"` // changes of the policy in the recording that were left out
 	Changes                    uint64 `json:"limit_changes"`            // changes of limits and trims in the recording
-	LeftOut                    uint64 `json:"limit_changes_left_out"`   // those of them that could not be applied
+	LeftOut                    uint64 `json:"limit_changes_left_out"`   // the changes that could not be applied
 
 	// The simulated driver's costs. The times below are ns of all threads together: creates of blocks and slabs, first
 	// touches of requested bytes, releases of blocks and slabs, creates and releases of sub-allocations.
@@ -50,7 +50,7 @@ type Result struct {
 	Cached  uint64 `json:"bytes_cached"`
 	Cooling uint64 `json:"bytes_cooling"`
 
-	// bytes cached
+	// When the most bytes were cached, at the moments before contexts ended and at the end.
 	Free    uint64  `json:"bytes_cached_before_end"`
 	Largest uint64  `json:"-"` // the largest free block, or free range of a slab
 	Squares float64 `json:"-"` // sum of the squares of free blocks and ranges
@@ -62,7 +62,7 @@ type Result struct {
 	Lost     uint64   `json:"lost_events"` // events that the recording lacks
 }
 
-// Recorded is figures of the recorded policy.
+// Recorded has figures of the recorded policy.
 type Recorded struct {
 	Hits, Misses uint64
 	DriverNS     uint64 // as MeasuredDriverNS has it, if the caller sets it; 0: unknown

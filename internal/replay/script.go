@@ -2,7 +2,8 @@ package replay
 
 import "codeberg.org/gpumemtop/gpumemtop/allocator"
 
-// script is what a recording asks of any policy: the steps in order, with everything looked up that records only name.
+// script is the part of a recording that does not depend on a policy: its steps in order, with everything looked up
+// that records only name.
 type script struct {
 	classes        []class
 	changes        []change

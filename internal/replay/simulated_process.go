@@ -14,7 +14,7 @@ type simulatedProcess struct {
 	policy           *allocator.Arms
 	reserved         uint64                   // bytes reserved from the driver
 	inUse            uint64                   // bytes granted to the application
-	requested        uint64                   // bytes of these that the application requested
+	requested        uint64                   // bytes that the application requested for them
 	slabSize         uint64                   // bytes of the newest slab
 	racing           []racingBlock            // blocks that cool until the next wait or finish
 	followsRecording bool                     // the recording has all calls on its policy: they are repeated, whatever the capacity
@@ -33,7 +33,7 @@ type racingBlock struct {
 	number uint64 // of its request
 }
 
-// simulatedBuffer is what a buffer of the application has in the simulation.
+// simulatedBuffer is a buffer of the application in the simulation.
 type simulatedBuffer struct {
 	process   *simulatedProcess
 	block     allocator.Block
@@ -301,7 +301,7 @@ func (p *simulatedProcess) applyChange(c *change, time int64) {
 		return
 	}
 	if c.name == wire.ArmsSetting || c.name == wire.ArmSetting {
-		p.experiment(c, time)
+		p.applyExperiment(c, time)
 		return
 	}
 	s.result.Changes++
