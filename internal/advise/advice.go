@@ -18,7 +18,7 @@ const MostSteps = recorded.MostSteps
 
 // Recording is a recording to read.
 type Recording struct {
-	Name   string // as people know it
+	Name   string // for people
 	Source recording.Source
 	// Header shows which recordings are copies or parts of the same one. Without a time a recording is on its own.
 	Header recording.Header
@@ -184,9 +184,9 @@ func (r *Reader) sessionOf(recording *Recording, runs []recorded.Run) (found ses
 	return found, again
 }
 
-// keys identify a run of a recording: by its process, its host, and when the recording began; a merged recording has
-// these for each of its sources. A part begins later than the whole, but the difference between its two clocks is the
-// same, to the nanosecond.
+// keys returns strings that identify a run of a recording: by its process, its host, and when the recording began; a
+// merged recording has these for each of its sources. A part begins later than the whole recording, but the difference
+// between the part's two clocks is the same, to the nanosecond.
 func (r *Recording) keys(run *recorded.Run) []string {
 	h := &r.Header
 	if h.Created.IsZero() {

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	copyingShare = 0.01 // of the runs' time: what creates that copy must take to be mentioned
-	copyingLeast = 4    // creates; fewer are no loop
+	copyingShare = 0.01 // share of the runs' time that creates which copy must take to be mentioned
+	copyingLeast = 4    // creates: fewer are not a loop
 )
 
-// copying returns the advice about call sites that create with CL_MEM_COPY_HOST_PTR again and again, those that take the most time
-// first. No pool serves such creates.
+// copying returns the advice about call sites that create with CL_MEM_COPY_HOST_PTR again and again. The sites that
+// take the most time come first. No pool serves such creates.
 func (p *Program) copying() []merging.Advice {
 	sites := map[string]*merging.Advice{}
 	var all uint64
@@ -47,7 +47,7 @@ func (p *Program) copying() []merging.Advice {
 	return out
 }
 
-// copyingSentence says what to change, in runs that took all ns.
+// copyingSentence says what to change. all is the time of the runs in ns.
 func copyingSentence(a *merging.Advice, all uint64) string {
 	large, them := "", "them"
 	if a.Grows {

@@ -109,7 +109,7 @@ const (
 	pickFewest  picker = iota // where the fewest buffers can begin
 	pickTight                 // where the least room may be wasted
 	pickProduct               // where both are small
-	pickLowest                // at the lowest floor, and there where the first buffer in the order can begin
+	pickLowest                // at the lowest floor; of several, where the first buffer in the order can begin
 )
 
 // chooseSection returns a section from low to high whose neighbours have no lower floor. One of the buffers that can

@@ -181,8 +181,8 @@ type event struct {
 	piece int32
 }
 
-// events returns the begins and ends in the order of time, ends before begins. Of pieces that end together, the last
-// one comes first: a list of them by offset then shrinks at its end.
+// events returns the begins and ends in the order of time, ends before begins. If several pieces end together, the last
+// comes first: a list of pieces by offset then shrinks at its end.
 func events(all []piece) []event {
 	list := make([]event, 0, 2*len(all))
 	for i := range all {

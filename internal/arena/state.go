@@ -85,7 +85,7 @@ func (s *state) place(b int32) bool {
 	return s.propagate()
 }
 
-// removeEntry moves an entry behind the unplaced ones.
+// removeEntry moves an entry after the unplaced ones.
 func (s *state) removeEntry(t, i int32) {
 	live := s.live[t]
 	last := s.left[t] - 1

@@ -44,8 +44,8 @@ func (l *Learner) latestPeriod(length uint64) (buffers []Buffer, alternates bool
 	return rotate(buffers), alternates
 }
 
-// rotate lets a period begin where the fewest bytes are live; where several requests are equal in that, at a request
-// whose call site makes no other, because the policy finds the start of a period by its call site.
+// rotate lets a period begin where the fewest bytes are live. Where several requests are equal in that, it begins at a
+// request whose call site makes no other, because the policy finds the start of a period by its call site.
 func rotate(buffers []Buffer) []Buffer {
 	n := len(buffers)
 	live := make([]int64, n+1) // changes of the live bytes

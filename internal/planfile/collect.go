@@ -28,7 +28,7 @@ type Source interface {
 	definer
 }
 
-// Add learns a layout of each process of a recording: the last that a replay learns. tags says how the recording
+// Add learns a layout of each process of a recording: the last layout that a replay learns. tags says how the recording
 // identifies call sites. The error is that of the source.
 func (c *Collection) Add(src Source, tags string) error {
 	sites := map[uint32]map[allocator.Tag]Site{}

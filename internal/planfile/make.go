@@ -160,7 +160,7 @@ func bySite(buffers []learn.Buffer) map[allocator.Tag][]uint64 {
 }
 
 // bestRotation returns by how much to rotate b so that as many of its first requests as possible equal those of a, and
-// how many do.
+// the number of these requests.
 func bestRotation(a, b []learn.Buffer) (shift, same int) {
 	for by := range b {
 		n := 0

@@ -20,7 +20,7 @@ type Result struct {
 	Estimates []Estimate `json:"estimates"`
 }
 
-// Estimate is what is expected with less memory.
+// Estimate is the expected effect of less memory.
 type Estimate struct {
 	Percent uint64  `json:"percent"` // of the peak
 	Memory  uint64  `json:"memory"`

@@ -38,7 +38,7 @@ type simulatedDevice struct {
 	states   []objectState
 	command  int
 	leaving  queue
-	setAside []entry // entries of the queue that are in use now
+	setAside []entry // entries of the queue whose objects are in use now
 	moves    Moves
 }
 
@@ -177,8 +177,8 @@ func (d *simulatedDevice) evict(object int32) {
 	d.used -= o.size
 }
 
-// leastMemory returns the most that one command needs, including memory that cannot be spilled, and the largest object
-// of that command.
+// leastMemory returns the most bytes that one command needs, including memory that cannot be spilled, and the largest
+// object of that command.
 func (t *trace) leastMemory() (bytes uint64, largest int32) {
 	states := make([]objectState, len(t.objects))
 	var fixed, needs uint64

@@ -27,8 +27,8 @@ const (
 	savingGivenUp = 0.01 // of the best saving: what is given up for less memory
 )
 
-// peel returns the front, the fastest first, and all other points. A point is in the front if no other point is better
-// in both time and memory. Of points that are equal in both only the simplest is returned.
+// peel returns the front, the fastest point first, and all other points. A point is in the front if no other point is
+// better in both time and memory. If points are equal in both, it returns only the simplest.
 func peel(points []Point, present *replay.Configuration) (front, rest []Point) {
 	sorted := slices.Clone(points)
 	slices.SortStableFunc(sorted, func(a, b Point) int {

@@ -97,7 +97,7 @@ func (f *forest) computeValues(worth func(*Copy) uint64) {
 	}
 }
 
-// pays reports whether taking a copy saves more if that many in a row above it are taken.
+// pays reports whether taking a copy saves more, if run copies in a row above it are taken.
 func (f *forest) pays(i, run int, worth uint64) bool {
 	c := &f.copies[i]
 	return run < c.reach && run < chainMax && worth+f.below[i][run+1] >= f.below[i][0]

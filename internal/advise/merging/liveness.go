@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Life is when a root was there, and when it had contents. Steps are numbers in the program; First, Last and Done are
+// Life is when a root existed, and when it had contents. Steps are numbers in the program; First, Last and Done are
 // None for a buffer that was never used.
 type Life struct {
 	Created, End int // [Created, End): until the buffer and all its sub-buffers are released, or the run ends

@@ -29,7 +29,7 @@ type Block struct {
 	Spans          []Span // sorted and disjoint
 }
 
-// Grouping is a solution: groups of blocks, each of which shares one block.
+// Grouping is a solution: groups of blocks. The blocks of a group share one block.
 type Grouping struct {
 	Method string
 	Groups [][]int  // each in the order of creation, sorted by their first blocks
@@ -86,7 +86,7 @@ func (p *Problem) fits(g *group, x int) bool {
 	return !b.Fixed && (b.Size == g.size && b.Size == head.Size || p.Max && p.canHold(head, b))
 }
 
-// canHold reports whether a block can hold another one, after it was made larger if necessary.
+// canHold reports whether a block can hold another, if necessary after it was made larger.
 func (p *Problem) canHold(head, b *Block) bool {
 	return b.Size <= head.Size || !head.Fixed && b.Known <= head.Created
 }

@@ -234,13 +234,14 @@ func (p *Problem) verify(plan *Grouping) error {
 	return nil
 }
 
-// load compares bytes and returns them.
+// load is the number of bytes held at each step. A tree over the steps gives the peak at once.
 type load struct {
 	steps []int // where a span begins or ends, sorted
 	tree  []loadNode
 }
 
-// loadNode is a node of the tree: what was added to all steps below it, and their peak including that.
+// loadNode is a node of the tree: the bytes added to all steps below it, and the peak of these steps, including these
+// bytes.
 type loadNode struct{ add, peak int64 }
 
 // heldBlock is a block that is held for all steps of its spans.

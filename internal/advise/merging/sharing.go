@@ -144,7 +144,7 @@ func siteProblem(runs []map[string]*siteRun, names []string, grow bool) *Problem
 	return p
 }
 
-// mustDiffer reports whether a run keeps two sites from sharing. A run that lacks one of them does not.
+// mustDiffer reports whether a run keeps two sites from sharing. A run without one of the sites does not.
 func mustDiffer(x, y *siteRun, grow bool) bool {
 	if x == nil || y == nil {
 		return false
@@ -153,7 +153,7 @@ func mustDiffer(x, y *siteRun, grow bool) bool {
 	return sizes || x.class != y.class || overlap(x.spans, y.spans)
 }
 
-// share puts groups of buffers into the block of their first.
+// share is a set of call sites whose buffers share one block in turn.
 type share struct {
 	sites          []string
 	saved          uint64 // bytes by which the peak of a run falls
@@ -180,8 +180,8 @@ func beginSharing(runs []map[string]*siteRun, loads []*load) *sharing {
 	return g
 }
 
-// tryShare gives sites the block, too, unless that raises the peak of a run above what it was at first. It takes time
-// for these sites, not for those added before.
+// tryShare gives sites the shared block as well, unless that raises the peak of a run above its first value. It takes
+// time for these sites, not for the sites added before.
 func (g *sharing) tryShare(sites ...string) bool {
 	before := slices.Clone(g.blocks)
 	fits := true

@@ -15,7 +15,7 @@ type awaits struct {
 	steps       []int  // those that are not known to have completed; earlier ones on in-order queues count, too
 }
 
-// awaitedMax is how many of the commands that one waits for are kept.
+// awaitedMax bounds how many awaited commands are kept for one command or thread: the latest.
 const awaitedMax = 64
 
 // addAwait adds a command that a command or thread waits for. The records of the waiting command follow.

@@ -40,10 +40,10 @@ type Run struct {
 // Copying is what creates with CL_MEM_COPY_HOST_PTR did at a call site.
 type Copying struct {
 	Creates int
-	NS      uint64 // that the driver took for them
-	Most    int    // of their buffers at one time
+	NS      uint64 // ns that the driver took for the creates
+	Most    int    // the most of their buffers that lived at one time
 	Largest uint64
-	Differ  bool // their sizes do
+	Differ  bool // the sizes differ
 	live    int
 }
 

@@ -33,8 +33,8 @@ func (p *process) beginWait(r *wire.Record) {
 	p.waiting = append(p.waiting, t)
 }
 
-// endWaitsBefore ends the waits that are over when a record comes: those that ended before it, and that of its own
-// thread, unless the wait belongs to the record's blocking command.
+// endWaitsBefore ends the waits that are over when a record comes: waits that ended before it, and the wait of the
+// record's own thread, unless that wait belongs to the record's blocking command.
 func (p *process) endWaitsBefore(r *wire.Record) {
 	if len(p.waiting) == 0 {
 		return
