@@ -47,7 +47,7 @@ func (c *section) addTag(t *tagged) {
 	c.tags[t.tag] = t
 }
 
-// each visits the tags of which the class may have blocks.
+// each visits the tags whose blocks the class may have.
 func (c *section) each(visit func(*tagged)) {
 	for _, t := range c.tags {
 		if t != nil {

@@ -129,7 +129,7 @@ func BenchmarkCarve(b *testing.B) {
 	}
 }
 
-// TestMisuse: what only a bug can ask for stops at once, and says what it is.
+// TestMisuse: calls that only a bug makes panic at once, with a message.
 func TestMisuse(t *testing.T) {
 	for i := range kinds {
 		k := &kinds[i]

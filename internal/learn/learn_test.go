@@ -93,8 +93,8 @@ func randomLoop(rng *rand.Rand, most int) []item {
 	return loop
 }
 
-// TestLearns plays loops of random requests, many of which outlive a period: after a layout was learned it serves every
-// request, and no more is reserved than its size.
+// TestLearns plays loops of random requests; many outlive a period. A learned layout then serves every request, and no
+// more is reserved than its size.
 func TestLearns(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 3))

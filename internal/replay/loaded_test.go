@@ -77,7 +77,7 @@ func TestOpIsCompact(t *testing.T) {
 	}
 }
 
-// TestSlotsAreUsedAgain loads many buffers, few of which live at one time.
+// TestSlotsAreUsedAgain loads many buffers; few live at one time.
 func TestSlotsAreUsedAgain(t *testing.T) {
 	src := labtest.New()
 	for object := range uint64(1000) {

@@ -22,7 +22,7 @@ func TestReplayRandom(t *testing.T) {
 			}
 			for n := range 400 {
 				record := randomRecord(rng, uint64(n))
-				if seed%2 == 0 && record.Kind == wire.KindLost { // numbers would be of no use any more
+				if seed%2 == 0 && record.Kind == wire.KindLost { // numbers are no longer of use
 					continue
 				}
 				if err := r.playRecord(&record); err != nil {
@@ -94,6 +94,6 @@ func checkProcesses(t *testing.T, r *simulation) {
 		inUse, reserved = inUse+held[p], reserved+p.reserved
 	}
 	if r.inUse != inUse || r.reserved != reserved+r.leftBehind {
-		t.Errorf("%d in use and %d reserved, of which %d are left, the processes have %d and %d", r.inUse, r.reserved, r.leftBehind, inUse, reserved)
+		t.Errorf("%d in use and %d reserved, %d of them left behind, the processes have %d and %d", r.inUse, r.reserved, r.leftBehind, inUse, reserved)
 	}
 }

@@ -137,7 +137,7 @@ func TestCostsWithBreaks(t *testing.T) {
 		}
 		return *r
 	}
-	r := play("futhark") // blocks of 1000 and 3000 bytes, of which the larger one is released
+	r := play("futhark") // blocks of 1000 and 3000 bytes; the larger is released
 	create, touch, release := &device.Create, &device.Touch, &device.Release
 	if r.CreateNS != create.NS(1000)+create.NS(3000) || r.TouchNS != touch.NS(1000)+touch.NS(3000) || r.ReleaseNS != release.NS(3000) ||
 		r.SavedNS != create.NS(1000)+release.NS(1000) || r.PartNS != 0 {

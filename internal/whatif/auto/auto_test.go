@@ -38,7 +38,7 @@ func newCourseThat(mayRest bool) *course {
 	return c
 }
 
-// change changes the books, of which the controller may keep the earlier state.
+// change changes a copy of the results, because the controller may keep the earlier ones.
 func (c *course) change(row int, by func(*ghost.Result)) {
 	books := *c.look.Results
 	books.Rows = slices.Clone(books.Rows)

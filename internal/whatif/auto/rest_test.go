@@ -71,14 +71,14 @@ func TestSwitchesAfterARest(t *testing.T) {
 	c.pass(1, 50e6, 50e6, 30e6, 20e6)
 	c.expect(t, "buddy")
 	if n := c.until(t, true, 1e6, 50e6, 30e6, 1e6); n < settlingWindows+streakFirst {
-		t.Errorf("it asks no ghost any more after %d windows", n)
+		t.Errorf("it no longer asks a ghost after %d windows", n)
 	}
 	if n := c.until(t, false, 1e6); n < restFirst/second {
 		t.Errorf("it asks again after %d seconds", n)
 	}
 	c.beginAnew()
 	if n := c.until(t, true, 1e6, 50e6, 30e6, 1e6); n < streakFirst {
-		t.Errorf("it asks no ghost any more after %d windows", n)
+		t.Errorf("it no longer asks a ghost after %d windows", n)
 	}
 	c.expect(t, "buddy")
 }
@@ -109,7 +109,7 @@ func TestRestsLongerAndLonger(t *testing.T) {
 	for _, most := range []int{5, 10, 20, 40, 64, 64} {
 		c.beginAnew()
 		if n := c.until(t, true, 50e6, 50e6, 50e6, 50e6); n < leaderlessMax || n > leaderlessMax+3 {
-			t.Errorf("it asks no ghost any more after %d windows", n)
+			t.Errorf("it no longer asks a ghost after %d windows", n)
 		}
 		if n := c.until(t, false, 50e6); n != most {
 			t.Errorf("it asks again after %d seconds, want %d", n, most)

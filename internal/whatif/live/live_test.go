@@ -132,7 +132,7 @@ func TestLeavesOut(t *testing.T) {
 	go p.run()
 	tap.Close()
 	if len(w.begun) != 2 || w.begun[1] != more+3*batchSize || w.sum() != 11 || !w.ends {
-		t.Errorf("%d records since it began anew: %+v", w.sum(), w)
+		t.Errorf("%d records since it began again: %+v", w.sum(), w)
 	}
 }
 
@@ -165,7 +165,7 @@ func TestRests(t *testing.T) {
 	}
 	tap.Close()
 	if len(w.begun) != 2 || w.begun[1] != 0 || w.sum() != 1+batchSize+10 || w.last != 5009 || !w.ends {
-		t.Errorf("%d records since it began anew, the last at %d: begun %v", w.sum(), w.last, w.begun)
+		t.Errorf("%d records since it began again, the last at %d: begun %v", w.sum(), w.last, w.begun)
 	}
 	idle := &witness{}
 	tap = StartResting(idle)
