@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -53,7 +54,19 @@ var wordless = map[string]string{
 func CheckWords(root string) ([]string, error) {
 	phrases := phrasesByFirst()
 	var findings []string
-	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+	err := eachWordFile(root, func(name, text string) {
+		for i, line := range strings.Split(strings.ToLower(text), "\n") {
+			for _, f := range findWords(line, phrases) {
+				findings = append(findings, fmt.Sprintf("%s:%d: %s", name, i+1, f))
+			}
+		}
+	})
+	return findings, err
+}
+
+// eachWordFile calls visit for each file below root that people read, with its path below root and its text.
+func eachWordFile(root string, visit func(name, text string)) error {
+	return filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // a file that vanished while others build is no finding
 			return nil
@@ -73,13 +86,40 @@ func CheckWords(root string) ([]string, error) {
 		if err != nil {
 			return fmt.Errorf("read source: %w", err)
 		}
-		for i, line := range strings.Split(strings.ToLower(string(text)), "\n") {
-			for _, f := range findWords(line, phrases) {
-				findings = append(findings, fmt.Sprintf("%s:%d: %s", relative, i+1, f))
-			}
-		}
+		visit(relative, string(text))
 		return nil
 	})
+}
+
+// Ceiling is how often a pattern may occur in all files together.
+type Ceiling struct {
+	Pattern *regexp.Regexp
+	Most    int
+	Instead string
+}
+
+// Ceilings lists patterns whose number may only fall: a change that removes some lowers Most. The goal is 0.
+var Ceilings = []Ceiling{
+	{regexp.MustCompile(`\banew\b`), 43, "again"},
+	{regexp.MustCompile(`\bof which\b`), 48, "a noun with its own verb"},
+	{regexp.MustCompile(`\bOne that\b`), 11, "a noun"},
+	{regexp.MustCompile(`\bwhat it is\b`), 17, "a noun"},
+	{regexp.MustCompile(`\bany more\b`), 54, "no longer, left"},
+}
+
+// CheckCeilings returns a sentence for each pattern that occurs more often than it may in the files below root.
+func CheckCeilings(root string, ceilings []Ceiling) (findings []string, err error) {
+	counts := make([]int, len(ceilings))
+	err = eachWordFile(root, func(_, text string) {
+		for i, c := range ceilings {
+			counts[i] += len(c.Pattern.FindAllString(text, -1))
+		}
+	})
+	for i, c := range ceilings {
+		if counts[i] > c.Most {
+			findings = append(findings, fmt.Sprintf("%s: %d times, %d are allowed: write %s", c.Pattern, counts[i], c.Most, c.Instead))
+		}
+	}
 	return findings, err
 }
 

@@ -21,6 +21,28 @@ func TestWords(t *testing.T) {
 	}
 }
 
+// TestCeilings keeps patterns that are hard to read from becoming more.
+func TestCeilings(t *testing.T) {
+	findings, err := CheckCeilings(filepath.Join("..", ".."), Ceilings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, finding := range findings {
+		t.Error(finding)
+	}
+}
+
+func TestCheckCeilingsFinds(t *testing.T) {
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "a.go"), []byte("// One that begins anew.\n// One that ends.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := CheckCeilings(root, []Ceiling{{regexp.MustCompile(`\bOne that\b`), 1, "a noun"}, {regexp.MustCompile(`\banew\b`), 1, "again"}})
+	if err != nil || len(got) != 1 || !strings.Contains(got[0], "2 times, 1 are allowed: write a noun") {
+		t.Errorf("findings %q (%v), want one of the first pattern", got, err)
+	}
+}
+
 func TestCheckWordsFinds(t *testing.T) {
 	root := t.TempDir()
 	text := "// Every process runs.\n// It tells of\tthem.\nvar x = 1 // goes over to nobody\n"
