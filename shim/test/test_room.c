@@ -180,7 +180,7 @@ TEST(a_limit_of_threads_leaves_gpumemtop_room)
 	CHECK(getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur == 60 && limit.rlim_max == 60);
 }
 
-/* Nobody else's threads are left room for, and a limit that is far leaves enough. */
+/* Root has none that binds, and without a session there is no gpumemtop. */
 TEST(a_limit_of_threads_is_as_it_is_set)
 {
 	struct rlimit limit = {50, 5000};
