@@ -34,7 +34,7 @@ func (d *dashboard) message(s *stats.Snapshot) (string, style) {
 	switch {
 	case d.note.text != "":
 		return d.note.text, d.note.style
-	case s.Lost > 0 && !(d.arrange().verdict && d.o.Judge != nil):
+	case s.Lost > 0 && (!d.arrange().verdict || d.o.Judge == nil):
 		return "✗ " + count(s.Lost) + " events lost (" + count(s.LostUses) + " of them uses): figures may be too high or too low", badStyle
 	}
 	if n := len(s.Marks); n > 0 && since(s.Marks[n-1].Time, s.Time) < markShown {
