@@ -22,8 +22,8 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
-	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -287,6 +287,25 @@ func TestArguments(t *testing.T) {
 	}
 }
 
+// TestUpkeep: a lake is compacted, and one line says what cannot be.
+func TestUpkeep(t *testing.T) {
+	folder := t.TempDir()
+	for want, arguments := range map[string][]string{
+		"want one lake, not 0": {"compact"}, "want one lake, not 2": {"files", "a", "b"}, "how old? --older-than 30d": {"expire", "a"},
+		`bad value "30" for --older-than`: {"expire", "a", "--older-than", "30"}, `bad value "-1h"`: {"expire", "--older-than=-1h", "a"},
+		"not defined: -older-than": {"compact", "--older-than", "3d", "a"}, "no such file": {"compact", "nosuch"},
+	} {
+		if _, err := run(arguments); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v: %v, want %q", arguments, err, want)
+		}
+	}
+	for _, arguments := range [][]string{{"compact", folder}, {"files", folder}, {"expire", folder, "--older-than", "30d"}} {
+		if status, err := run(arguments); status != 0 || err != nil {
+			t.Errorf("%v: %d, %v", arguments, status, err)
+		}
+	}
+}
+
 // TestRunners: what can run nowhere is refused, and workers run this program, not one that is compiled from its source.
 func TestRunners(t *testing.T) {
 	runner, binary, kept, endpoint := *runners.Runner, *jobopts.WorkerBinary, *state, *jobopts.Endpoint
@@ -347,11 +366,11 @@ func TestScouts(t *testing.T) {
 
 // TestSharedNamesTheFirst: what recordings share names the first of them, and counts each once.
 func TestSharedNamesTheFirst(t *testing.T) {
-	leak := report.LeakSummary{Tag: "a.c:1 f", Buffers: 2, Bytes: 64}
+	leak := analysis.Leak{Name: "a.c:1 f", Buffers: 2, Bytes: 64}
 	r := newReported("app")
 	r.add(&entry{Path: "1.gmt"}, &outcome{})
-	r.add(&entry{Path: "2.gmt", Job: "1"}, &outcome{Leaks: []report.LeakSummary{leak, leak}})
-	r.add(&entry{Path: "3.gmt", Job: "1"}, &outcome{Leaks: []report.LeakSummary{leak}})
+	r.add(&entry{Path: "2.gmt", Job: "1"}, &outcome{Leaks: []analysis.Leak{leak, leak}})
+	r.add(&entry{Path: "3.gmt", Job: "1"}, &outcome{Leaks: []analysis.Leak{leak}})
 	r.end()
 	if r.Recordings != 3 || r.Jobs != 2 {
 		t.Errorf("%d recordings of %d jobs, want 3 of 2", r.Recordings, r.Jobs)

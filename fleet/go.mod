@@ -7,9 +7,15 @@ replace codeberg.org/gpumemtop/gpumemtop => ..
 require codeberg.org/gpumemtop/gpumemtop v0.0.0
 
 require (
+	github.com/andybalholm/brotli v1.2.0 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
+	github.com/parquet-go/bitpack v1.0.0 // indirect
+	github.com/parquet-go/jsonlite v1.0.0 // indirect
+	github.com/parquet-go/parquet-go v0.32.0 // indirect
+	github.com/pierrec/lz4/v4 v4.1.26 // indirect
 	github.com/prometheus/client_model v0.6.3 // indirect
 	github.com/prometheus/common v0.72.0 // indirect
+	github.com/twpayne/go-geom v1.6.1 // indirect
 	go.opentelemetry.io/proto/otlp v1.11.0 // indirect
 	maragu.dev/gomponents v1.2.0 // indirect
 	pgregory.net/rapid v1.3.0 // indirect

@@ -36,11 +36,17 @@ var commands = map[string]struct {
 }
 
 const usage = `Usage: gpumemtop-fleet tune|advise|report [FLAGS] RECORDING|FOLDER|PATTERN...
+       gpumemtop-fleet compact|files LAKE
+       gpumemtop-fleet expire --older-than 30d LAKE
 
 Plays recordings (*.gmt) of many runs, and puts together what they show of each program.
   tune     the policy and limits that suit a program, cross-validated over its jobs
   advise   buffers that could share memory, copies that could go
   report   memory, hit rate, leaks and mistakes
+Keeps a lake (gpumemtop export --lake) in order:
+  compact  put all commits into one, also those of an earlier form
+  expire   the same, without the runs that started longer ago
+  files    the files of its tables, for engines that read no commits
 
 `
 
@@ -89,9 +95,12 @@ func run(arguments []string) (status int, err error) {
 		flag.Usage()
 		return 0, nil
 	}
+	if slices.Contains(upkeepCommands, arguments[0]) {
+		return 0, upkeep(os.Stdout, arguments[0], arguments[1:])
+	}
 	w := work{Command: arguments[0]}
 	if _, ok := commands[w.Command]; !ok {
-		return 0, fmt.Errorf("unknown command %s: want tune, advise or report", w.Command)
+		return 0, fmt.Errorf("unknown command %s: want tune, advise, report, compact, expire or files", w.Command)
 	}
 	var paths []string
 	for rest := arguments[1:]; len(rest) > 0; { // flags may come last

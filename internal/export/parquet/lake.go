@@ -59,8 +59,20 @@ type Added struct{ New, Replaced, Known int }
 // are there already are replaced, else only those that have more events now. Commits are named by the time now.
 func OpenLake(dir string, force bool, now func() time.Time) (*Lake, error) {
 	if old, _ := fs.Glob(os.DirFS(dir), Runs+"/app=*"); len(old) > 0 {
-		return nil, fmt.Errorf("%s was filled by an earlier gpumemtop: add its recordings to a new folder", dir)
+		return nil, fmt.Errorf("%s was filled by an earlier gpumemtop: gpumemtop-fleet compact %s makes it a lake of today", dir, dir)
 	}
+	l, err := openStage(dir, now)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.readKnown(force); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// openStage begins a commit.
+func openStage(dir string, now func() time.Time) (*Lake, error) {
 	f, err := openFolder(dir, Processes)
 	if err != nil {
 		return nil, err
@@ -69,7 +81,6 @@ func OpenLake(dir string, force bool, now func() time.Time) (*Lake, error) {
 	l.sweep()
 	if l.lock, err = f.root.Create(path.Join(f.stage, lockName)); err == nil {
 		_ = unix.Flock(int(l.lock.Fd()), unix.LOCK_EX) // a file system without locks keeps what killed writers leave
-		err = l.readKnown(force)
 	}
 	l.runs.rows = parquet.SchemaOf(reflect.New(runType).Interface())
 	for i, t := range l.tables() {
@@ -83,6 +94,16 @@ func OpenLake(dir string, force bool, now func() time.Time) (*Lake, error) {
 	return l, nil
 }
 
+// alone does something while no other writer shows a commit, so that commits appear in the order of their names.
+func (l *Lake) alone(do func() error) error {
+	lock, err := l.folder.root.OpenFile(lockName, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return fmt.Errorf("write into %s: %w", l.folder.dir, err)
+	}
+	_ = unix.Flock(int(lock.Fd()), unix.LOCK_EX)
+	return errors.Join(do(), lock.Close())
+}
+
 // lockName is a file in a stage that its writer has locked.
 const lockName = ".lock"
 
@@ -93,9 +114,12 @@ var youngest = time.Minute
 func (l *Lake) sweep() {
 	stages, _ := fs.Glob(l.folder.root.FS(), ".gpumemtop-*.tmp")
 	for _, stage := range stages {
-		lock, err := l.folder.root.OpenFile(path.Join(stage, lockName), os.O_RDWR, 0)
+		if stage == l.folder.stage {
+			continue
+		}
+		lock, err := l.folder.root.OpenFile(path.Join(stage, lockName), os.O_RDWR|os.O_CREATE, 0o666) // without one it began long ago, or begins
 		if err != nil {
-			continue // it begins, or ends
+			continue // it is gone
 		}
 		info, err := lock.Stat()
 		if err == nil && l.now().Sub(info.ModTime()) > youngest && unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
@@ -124,17 +148,12 @@ func amount(events int64, ending string) int64 {
 func (l *Lake) readKnown(force bool) error {
 	files, _ := fs.Glob(l.folder.root.FS(), commits+"/"+Runs+".parquet")
 	for _, name := range files {
-		file, err := l.folder.root.Open(name)
+		rows, err := readRuns[recorded](l, name)
+		if errors.Is(err, fs.ErrNotExist) { // it was compacted just now
+			return l.readKnown(force)
+		}
 		if err != nil {
-			return fmt.Errorf("read the lake: %w", err)
-		}
-		info, err := file.Stat()
-		var rows []recorded
-		if err == nil {
-			rows, err = parquet.Read[recorded](file, info.Size())
-		}
-		if err = errors.Join(err, file.Close()); err != nil {
-			return fmt.Errorf("read %s: %w", path.Join(l.folder.dir, name), err)
+			return err
 		}
 		for _, r := range rows {
 			if l.known[r.Recording] = amount(r.Events, r.Ending); force {
@@ -197,19 +216,26 @@ func (l *Lake) Commit() (Added, error) {
 	if l.added.New+l.added.Replaced == 0 {
 		return l.added, nil
 	}
+	return l.added, l.show(l.commitName)
+}
+
+// show gives what was written its name.
+func (l *Lake) show(commit func() string) error {
 	for _, t := range l.tables() {
 		if err := t.finish(); err != nil {
-			return Added{}, fmt.Errorf("write into %s: %w", l.folder.dir, err)
+			return fmt.Errorf("write into %s: %w", l.folder.dir, err)
 		}
 	}
 	f := l.folder
-	return l.added, tempfile.Finish(f.path(), func() error {
-		name := l.commitName() + strings.TrimSuffix(strings.TrimPrefix(f.stage, ".gpumemtop"), ".tmp")
-		if err := f.root.Rename(f.stage, name); err != nil {
-			return fmt.Errorf("write into %s: %w", f.dir, err)
-		}
-		_ = f.root.Remove(path.Join(name, lockName)) // readers pass over it
-		return nil
+	return l.alone(func() error {
+		return tempfile.Finish(f.path(), func() error {
+			name := commit()
+			if err := f.root.Rename(f.stage, name); err != nil {
+				return fmt.Errorf("write into %s: %w", f.dir, err)
+			}
+			_ = f.root.Remove(path.Join(name, lockName)) // readers pass over it
+			return nil
+		})
 	})
 }
 
@@ -222,7 +248,7 @@ func (l *Lake) commitName() string {
 			now = at.Add(time.Microsecond)
 		}
 	}
-	return now.Format(commitForm)
+	return now.Format(commitForm) + strings.TrimSuffix(strings.TrimPrefix(l.folder.stage, ".gpumemtop"), ".tmp")
 }
 
 // Close removes what was not committed.
@@ -244,6 +270,8 @@ type anyLakeTable interface {
 	start(f *folder, name string) error
 	finish() error
 	abandon()
+	schema() *parquet.Schema
+	writeRow(row parquet.Row) error
 }
 
 // runType has a field for each column of lake.Run: its own, and one for each of the figures.
@@ -295,6 +323,13 @@ func (t *lakeTable[T]) start(f *folder, name string) (err error) {
 
 func (t *lakeTable[T]) write(rows []T) error {
 	_, err := t.out.Write(rows)
+	return err
+}
+
+func (t *lakeTable[T]) schema() *parquet.Schema { return t.out.Schema() }
+
+func (t *lakeTable[T]) writeRow(row parquet.Row) error {
+	_, err := t.out.WriteRows([]parquet.Row{row})
 	return err
 }
 

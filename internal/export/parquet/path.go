@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"net/url"
 	"path"
 	"strings"
 	"unicode/utf8"
@@ -50,6 +51,17 @@ func escape(value string) string {
 		}
 	}
 	return b.String()
+}
+
+// unescape is the value of a partition in the name of a folder.
+func unescape(value string) string {
+	if value == noValue {
+		return ""
+	}
+	if text, err := url.PathUnescape(value); err == nil {
+		return text
+	}
+	return value
 }
 
 // shorten cuts a name to at most some bytes, but not through an escape or a character.

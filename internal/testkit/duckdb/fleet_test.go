@@ -112,6 +112,12 @@ func TestFleet(t *testing.T) {
 		}
 		alike(t, fmt.Sprint("question ", i+1), want, ask(t, views+query))
 	}
+	if kept, err := parquet.Compact("lake", time.Time{}, time.Now); err != nil || kept.Files != 6 {
+		t.Fatalf("%+v, %v", kept, err)
+	}
+	for i, query := range queries {
+		alike(t, fmt.Sprint("compacted, question ", i+1), answers[i](rows), ask(t, views+query))
+	}
 	alike(t, "labels", []string{"speech|24", "vision|24"}, ask(t, views+"SELECT labels['team'] AS team, count(*) FROM runs GROUP BY team ORDER BY team"))
 	if polars := os.Getenv("POLARS"); polars != "" {
 		askPolars(t, polars, doc, rows)
@@ -366,32 +372,82 @@ func BenchmarkFleet(b *testing.B) {
 		began := time.Now()
 		fill(b, runs, 500)
 		b.ReportMetric(float64(time.Since(began).Seconds()), "s-to-fill")
-		size, files := int64(0), 0
-		err := filepath.WalkDir("lake", func(_ string, d os.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
-			}
-			info, err := d.Info()
-			size, files = size+info.Size(), files+1
-			return err
-		})
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.ReportMetric(float64(size)/1e6, "MB")
-		b.ReportMetric(float64(files), "files")
-		views, queries := fleetQuestions(b, doc)
-		slowest := time.Duration(0)
-		began = time.Now()
-		for _, query := range queries {
-			asked := time.Now()
-			ask(b, views+query)
-			slowest = max(slowest, time.Since(asked))
-		}
-		b.ReportMetric(time.Since(began).Seconds(), "s-to-ask-all")
-		b.ReportMetric(slowest.Seconds(), "s-slowest")
+		measure(b, doc)
 		if err := os.RemoveAll("lake"); err != nil {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkCompact fills a lake with 2,000 runs of as many jobs, each 20 to a commit, compacts it and asks all questions.
+func BenchmarkCompact(b *testing.B) {
+	doc := document(b)
+	b.Chdir(b.TempDir())
+	for b.Loop() {
+		var rows []*lake.Rows
+		for i := range 2000 {
+			h := fleetHeader(i)
+			h.Job = fmt.Sprint("job", i)
+			more, err := lake.Collect(&randomrun.Tape{Records: randomrun.Records(uint64(i), 2, 500)}, h)
+			if rows = append(rows, more...); err == nil && i%20 == 19 {
+				err, rows = commit(rows), nil
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+		began := time.Now()
+		if _, err := parquet.Compact("lake", time.Time{}, time.Now); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(time.Since(began).Seconds(), "s-to-compact")
+		measure(b, doc)
+		if err := os.RemoveAll("lake"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// commit adds rows.
+func commit(rows []*lake.Rows) error {
+	l, err := parquet.OpenLake("lake", true, time.Now)
+	if err == nil {
+		err = l.Add(rows)
+	}
+	if err == nil {
+		_, err = l.Commit()
+	}
+	if err != nil {
+		return err
+	}
+	return l.Close()
+}
+
+// measure reports how large the lake is, and how long the questions take.
+func measure(b *testing.B, doc string) {
+	b.Helper()
+	size, files := int64(0), 0
+	err := filepath.WalkDir("lake", func(_ string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		size, files = size+info.Size(), files+1
+		return err
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(size)/1e6, "MB")
+	b.ReportMetric(float64(files), "files")
+	views, queries := fleetQuestions(b, doc)
+	slowest := time.Duration(0)
+	began := time.Now()
+	for _, query := range queries {
+		asked := time.Now()
+		ask(b, views+query)
+		slowest = max(slowest, time.Since(asked))
+	}
+	b.ReportMetric(time.Since(began).Seconds(), "s-to-ask-all")
+	b.ReportMetric(slowest.Seconds(), "s-slowest")
 }

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/parquet"
+)
+
+// upkeepCommands keep a lake in order.
+var upkeepCommands = []string{"compact", "expire", "files"}
+
+func upkeep(out io.Writer, command string, arguments []string) error {
+	flags := flag.NewFlagSet(command, flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	age := ""
+	if command == "expire" {
+		flags.StringVar(&age, "older-than", "", "")
+	}
+	var lakes []string
+	for rest := arguments; len(rest) > 0; {
+		if err := flags.Parse(rest); err != nil {
+			return fmt.Errorf("%s: %w", command, err)
+		}
+		if rest = flags.Args(); len(rest) > 0 {
+			lakes, rest = append(lakes, rest[0]), rest[1:]
+		}
+	}
+	oldest, err := oldestOf(command, age)
+	switch {
+	case err != nil:
+		return err
+	case len(lakes) != 1:
+		return fmt.Errorf("%s: want one lake, not %d", command, len(lakes))
+	case command == "files":
+		files, err := parquet.Files(lakes[0])
+		for _, file := range files {
+			fmt.Fprintln(out, file)
+		}
+		return err
+	}
+	kept, err := parquet.Compact(lakes[0], oldest, time.Now)
+	if err == nil {
+		_, err = fmt.Fprintf(out, "%s: %d of %d runs in %d files, %d before\n", lakes[0], kept.Runs, kept.RunsBefore, kept.Files, kept.FilesBefore)
+	}
+	return err
+}
+
+// oldestOf returns the start of the earliest run that stays.
+func oldestOf(command, age string) (oldest time.Time, err error) {
+	if command != "expire" {
+		return oldest, nil
+	}
+	if age == "" {
+		return oldest, errors.New("expire: how old? --older-than 30d or 12h")
+	}
+	if days, ok := strings.CutSuffix(age, "d"); ok {
+		n, err := strconv.ParseUint(days, 10, 16)
+		if err == nil {
+			return time.Now().AddDate(0, 0, -int(n)), nil
+		}
+	} else if d, err := time.ParseDuration(age); err == nil && d >= 0 && d < math.MaxInt64 {
+		return time.Now().Add(-d), nil
+	}
+	return oldest, fmt.Errorf("expire: bad value %q for --older-than: want 30d or 12h", age)
+}

@@ -1,0 +1,274 @@
+package parquet
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/tempfile"
+)
+
+// Kept says what Compact left of a lake.
+type Kept struct{ Runs, RunsBefore, Files, FilesBefore int }
+
+// oldForm are the files of a table in a lake from before commits, which had app, job and date in the names of folders.
+const oldForm = "/app=*/job=*/date=*/*.parquet"
+
+// Compact writes what counts in a lake, and has not started before oldest, into one commit, and removes the others. Readers see what was
+// before or after, and so does who comes after a kill. Writers may add meanwhile.
+func Compact(dir string, oldest time.Time, now func() time.Time) (kept Kept, err error) {
+	if _, err := os.Stat(dir); err != nil {
+		return kept, err
+	}
+	l, err := openStage(dir, now)
+	if err != nil {
+		return kept, err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	var c contents
+	if err := l.alone(func() (err error) { c, err = l.contents(); return err }); err != nil {
+		return kept, err
+	}
+	keep := map[string]string{}
+	for run, r := range c.runs {
+		if r.counts(&c) && !r.started.Before(oldest) {
+			keep[run] = r.part
+		}
+	}
+	kept = Kept{Runs: len(keep), RunsBefore: c.rows, Files: len(lakeNames), FilesBefore: c.files}
+	if len(c.parts)+c.old == 0 || len(c.parts) == 1 && c.old == 0 && kept.Runs == kept.RunsBefore {
+		kept.Files = kept.FilesBefore
+		return kept, nil
+	}
+	if len(keep) > 0 {
+		err = l.rewrite(keep, &c)
+	} else {
+		kept.Files = 0
+	}
+	if err != nil {
+		return kept, fmt.Errorf("compact %s: %w", dir, err)
+	}
+	return kept, l.remove(&c)
+}
+
+// Files returns the files of a lake, for engines that take all rows. It is an error where some rows do not count.
+func Files(dir string) ([]string, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	l := &Lake{folder: &folder{dir: dir, root: root}}
+	c, err := l.contents()
+	if err != nil {
+		return nil, err
+	}
+	counted := 0
+	for _, r := range c.runs {
+		if r.counts(&c) {
+			counted++
+		}
+	}
+	if c.old > 0 || counted < c.rows {
+		return nil, fmt.Errorf("%s has rows that were replaced, or an earlier form: gpumemtop-fleet compact first", dir)
+	}
+	var list []string
+	for _, part := range c.parts {
+		for _, table := range lakeNames {
+			list = append(list, path.Join(dir, part, table+".parquet"))
+		}
+	}
+	return list, nil
+}
+
+// contents are the runs of a lake.
+type contents struct {
+	parts []string // commits, in their order
+	old   int      // files from before commits
+	files int
+	rows  int               // of runs
+	runs  map[string]run    // the last of each
+	last  map[string]string // commit by recording, empty: none
+}
+
+type run struct {
+	recording, commit, part string
+	started                 time.Time
+}
+
+// counts reports whether no later commit has the recording.
+func (r *run) counts(c *contents) bool { return c.last[r.recording] == r.commit }
+
+// partOf returns what the files of one writer have in common, and their commit if there is one.
+func partOf(table, file string) (part, commit string) {
+	if strings.HasPrefix(file, table+"/") {
+		return strings.TrimPrefix(file, table+"/"), ""
+	}
+	return path.Dir(file), path.Dir(file)
+}
+
+// filesOf returns the files of a table, the earliest first.
+func (l *Lake) filesOf(table string) (files []string, old int) {
+	files, _ = fs.Glob(l.folder.root.FS(), table+oldForm)
+	present, _ := fs.Glob(l.folder.root.FS(), commits+"/"+table+".parquet")
+	return append(files, present...), len(files)
+}
+
+// contents reads which runs there are.
+func (l *Lake) contents() (c contents, err error) {
+	c.runs, c.last = map[string]run{}, map[string]string{}
+	var files []string
+	files, c.old = l.filesOf(Runs)
+	c.files = len(lakeNames) * len(files)
+	for _, file := range files {
+		part, commit := partOf(Runs, file)
+		if commit != "" {
+			c.parts = append(c.parts, commit)
+		}
+		rows, err := readRuns[struct {
+			Run       string `parquet:"run"`
+			Recording string `parquet:"recording"`
+			Started   int64  `parquet:"started,timestamp(microsecond:utc)"`
+		}](l, file)
+		if err != nil {
+			return c, err
+		}
+		for _, r := range rows {
+			c.runs[r.Run] = run{r.Recording, commit, part, time.UnixMicro(r.Started)}
+			c.last[r.Recording] = commit
+		}
+		c.rows += len(rows)
+	}
+	return c, nil
+}
+
+// readRuns reads columns of a file.
+func readRuns[T any](l *Lake, name string) (rows []T, err error) {
+	file, err := l.folder.root.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("read the lake: %w", err)
+	}
+	info, err := file.Stat()
+	if err == nil {
+		rows, err = parquet.Read[T](file, info.Size())
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return nil, fmt.Errorf("read %s: %w", path.Join(l.folder.dir, name), err)
+	}
+	return rows, nil
+}
+
+// rewrite writes the rows of runs, each from its part, into a commit that comes after those that were read, and before all that are added
+// meanwhile.
+func (l *Lake) rewrite(keep map[string]string, c *contents) error {
+	for i, t := range l.tables() {
+		files, _ := l.filesOf(lakeNames[i])
+		for _, file := range files {
+			if err := l.copyRows(t, lakeNames[i], file, keep); err != nil {
+				return fmt.Errorf("%s: %w", file, err)
+			}
+		}
+	}
+	return l.show(func() string {
+		if len(c.parts) == 0 {
+			return l.commitName()
+		}
+		name, times, _ := strings.Cut(c.parts[len(c.parts)-1], "-c")
+		n, _ := strconv.Atoi(times)
+		return fmt.Sprintf("%s-c%06d", name, n+1)
+	})
+}
+
+// copyRows copies the rows of a file that are kept.
+func (l *Lake) copyRows(to anyLakeTable, table, name string, keep map[string]string) error {
+	part, commit := partOf(table, name)
+	file, err := l.folder.root.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	schema := to.schema()
+	in := parquet.NewReader(file)
+	if unknown := slices.IndexFunc(in.Schema().Columns(), func(column []string) bool { _, ok := schema.Lookup(column...); return !ok }); unknown >= 0 {
+		return errors.New("a newer gpumemtop wrote it")
+	}
+	conversion, err := parquet.Convert(schema, in.Schema())
+	if err != nil {
+		return err
+	}
+	rows := parquet.ConvertRowReader(in, conversion)
+	column, _ := schema.Lookup("run")
+	set := map[int]parquet.Value{}
+	if commit == "" && table == Runs {
+		for _, folder := range strings.Split(path.Dir(part), "/") {
+			key, value, _ := strings.Cut(folder, "=")
+			leaf, _ := schema.Lookup(key)
+			set[leaf.ColumnIndex] = parquet.ValueOf(unescape(value)).Level(0, 0, leaf.ColumnIndex)
+		}
+	}
+	batch := make([]parquet.Row, batchRows)
+	for {
+		n, err := rows.ReadRows(batch)
+		for _, row := range batch[:n] {
+			if keep[string(valueAt(row, column.ColumnIndex).ByteArray())] != part {
+				continue
+			}
+			for i := range row {
+				if value, ok := set[row[i].Column()]; ok {
+					row[i] = value
+				}
+			}
+			if err := to.writeRow(row); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func valueAt(row parquet.Row, column int) parquet.Value {
+	return row[slices.IndexFunc(row, func(v parquet.Value) bool { return v.Column() == column })]
+}
+
+// remove takes what was rewritten away: each commit at once, and of what is older the runs last, which say that there is some.
+func (l *Lake) remove(c *contents) error {
+	for _, name := range append(slices.Clone(c.parts), l.oldFolders(c)...) {
+		stage := fmt.Sprintf(".gpumemtop-%016x.tmp", rand.Uint64())
+		if lock, err := l.folder.root.Create(path.Join(name, lockName)); err == nil { // so that it goes with the next writer if we are killed
+			_ = lock.Close()
+		}
+		err := l.folder.root.Rename(name, stage)
+		if err == nil {
+			tempfile.Begin(path.Join(l.folder.dir, stage))
+			err = tempfile.Finish(path.Join(l.folder.dir, stage), func() error { return l.folder.root.RemoveAll(stage) })
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove what was compacted: %w", err)
+		}
+	}
+	return nil
+}
+
+func (l *Lake) oldFolders(c *contents) []string {
+	if c.old == 0 {
+		return nil
+	}
+	folders := slices.Clone(lakeNames) // of tables
+	slices.Reverse(folders)
+	return folders
+}

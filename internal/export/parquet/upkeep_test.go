@@ -1,0 +1,268 @@
+package parquet
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/lake"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
+)
+
+// compactEnv makes the test's executable compact a lake, for tests that kill it.
+const compactEnv = "GPUMEMTOP_TEST_COMPACT"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(compactEnv); dir != "" {
+		if _, err := Compact(dir, time.Time{}, time.Now); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// addRun adds a recording that has some records.
+func addRun(t testing.TB, dir string, number, records int) {
+	t.Helper()
+	h := header(fmt.Sprint("host", number))
+	h.Created = created.AddDate(0, 0, number)
+	rows, err := lake.Collect(&randomrun.Tape{Records: randomrun.Records(uint64(number), 2, records)}, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := OpenLake(dir, false, time.Now)
+	if err == nil {
+		err = l.Add(rows)
+	}
+	if err == nil {
+		_, err = l.Commit()
+	}
+	if err == nil {
+		err = l.Close()
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// asked returns all rows that the views of docs/FLEET.md show.
+func asked(t testing.TB, dir string) (list []string) {
+	t.Helper()
+	last := map[any]string{}
+	tablesOf := func(table string, take func(commit string, row map[string]any)) {
+		names, _ := filepath.Glob(filepath.Join(dir, commits, table+".parquet"))
+		for _, name := range names {
+			file, err := os.Open(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := parquet.NewReader(file)
+			for range in.NumRows() {
+				row := map[string]any{}
+				if err := in.Read(&row); err != nil {
+					t.Fatal(err)
+				}
+				take(filepath.Dir(name), row)
+			}
+			_ = file.Close()
+		}
+	}
+	tablesOf(Runs, func(commit string, row map[string]any) { last[row["recording"]] = commit })
+	counted := map[string]bool{}
+	tablesOf(Runs, func(commit string, row map[string]any) {
+		if last[row["recording"]] == commit {
+			counted[fmt.Sprint(commit, row["run"])] = true
+		}
+	})
+	for _, table := range lakeNames {
+		tablesOf(table, func(commit string, row map[string]any) {
+			if counted[fmt.Sprint(commit, row["run"])] {
+				list = append(list, fmt.Sprint(table, row))
+			}
+		})
+	}
+	slices.Sort(list)
+	return list
+}
+
+// someLake has 6 recordings of two processes, two of which have grown.
+func someLake(t testing.TB) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "lake")
+	for i := range 6 {
+		addRun(t, dir, i, 60)
+	}
+	addRun(t, dir, 2, 200)
+	addRun(t, dir, 5, 90)
+	return dir
+}
+
+func sameRows(t *testing.T, what string, want, have []string) {
+	t.Helper()
+	if !slices.Equal(want, have) {
+		t.Fatalf("%s: %d rows, want %d:\n%.3000s\nwant\n%.3000s", what, len(have), len(want), strings.Join(have, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestCompactAndExpire(t *testing.T) {
+	dir := someLake(t)
+	want := asked(t, dir)
+	if _, err := Files(dir); err == nil || !strings.Contains(err.Error(), "compact first") {
+		t.Errorf("files of a lake with replaced rows: %v", err)
+	}
+	kept, err := Compact(dir, time.Time{}, time.Now)
+	if err != nil || kept != (Kept{12, 16, 6, 48}) {
+		t.Fatalf("%+v, %v", kept, err)
+	}
+	sameRows(t, "compacted", want, asked(t, dir))
+	if list, err := Files(dir); err != nil || len(list) != 6 {
+		t.Errorf("%v, %v", list, err)
+	}
+	before, _ := os.ReadDir(dir)
+	if kept, err = Compact(dir, time.Time{}, time.Now); err != nil || kept != (Kept{12, 12, 6, 6}) {
+		t.Errorf("the second time: %+v, %v", kept, err)
+	}
+	after, _ := os.ReadDir(dir)
+	if fmt.Sprint(before) != fmt.Sprint(after) {
+		t.Errorf("the second time changed %v to %v", before, after)
+	}
+	addRun(t, dir, 5, 90) // is there already
+	addRun(t, dir, 5, 300)
+	if kept, err = Compact(dir, created.AddDate(0, 0, 3), time.Now); err != nil || kept.Runs != 6 {
+		t.Errorf("expired: %+v, %v", kept, err)
+	}
+	if kept, err = Compact(dir, created.AddDate(1, 0, 0), time.Now); err != nil || kept != (Kept{0, 6, 0, 6}) || len(asked(t, dir)) != 0 {
+		t.Errorf("all expired: %+v, %v", kept, err)
+	}
+	if _, err := Compact(filepath.Join(dir, "no"), time.Time{}, time.Now); err == nil {
+		t.Error("no lake was compacted")
+	}
+}
+
+// TestCompactAnEarlierForm makes a lake of today of one that has its programs, jobs and days in folders.
+func TestCompactAnEarlierForm(t *testing.T) {
+	dir := t.TempDir()
+	put := func(table string, rows any, write func(f *os.File) error) {
+		folder := filepath.Join(dir, table, partition("app", "a/b"), partition("job", "none"), partition("date", "2026-03-01"))
+		if err := os.MkdirAll(folder, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Create(filepath.Join(folder, "x.parquet"))
+		if err == nil {
+			err = write(f)
+		}
+		if err != nil {
+			t.Fatal(rows, err)
+		}
+		_ = f.Close()
+	}
+	type oldRun struct {
+		Run       string            `parquet:"run"`
+		Recording string            `parquet:"recording"`
+		Host      string            `parquet:"host,dict"`
+		Labels    map[string]string `parquet:"labels"`
+		Started   int64             `parquet:"started,timestamp(microsecond:utc)"`
+		Peak      int64             `parquet:"peak_in_use"`
+	}
+	runs := []oldRun{{"r-1", "r", "node", map[string]string{"team": "x"}, created.UnixMicro(), 77}, {"r-2", "r", "node", nil, created.UnixMicro(), 78}}
+	sites := []lake.Site{{Run: "r-1", Site: "main", Creates: 3}, {Run: "r-2", Site: "main"}}
+	put(Runs, runs, func(f *os.File) error { return WriteRows(f, runs) })
+	put(Sites, sites, func(f *os.File) error { return WriteRows(f, sites) })
+	if _, err := OpenLake(dir, false, time.Now); err == nil || !strings.Contains(err.Error(), "compact") {
+		t.Errorf("an earlier form: %v", err)
+	}
+	if kept, err := Compact(dir, time.Time{}, time.Now); err != nil || kept.Runs != 2 {
+		t.Fatalf("%+v, %v", kept, err)
+	}
+	list := asked(t, dir)
+	if len(list) != 4 || !strings.Contains(list[1], "app:a/b") || !strings.Contains(list[1], "peak_in_use:77") || !strings.Contains(list[1], "date:2026-03-01") {
+		t.Errorf("%q", list)
+	}
+	addRun(t, dir, 1, 50)
+	if there, _ := filepath.Glob(dir + "/*"); len(there) != 3 { // commits and the lock
+		t.Errorf("left: %v", there)
+	}
+}
+
+// TestCompactKilled kills it at any time: who asks then sees all rows, and the next one finishes.
+func TestCompactKilled(t *testing.T) {
+	defer func(old time.Duration) { youngest = old }(youngest)
+	youngest = 0
+	random, dir := rand.New(rand.NewPCG(1, 1)), someLake(t)
+	want, killed := asked(t, dir), 0
+	compact := func(after time.Duration) {
+		c := exec.CommandContext(t.Context(), os.Args[0])
+		c.Env = append(os.Environ(), compactEnv+"="+dir)
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer time.AfterFunc(after, func() { _ = c.Process.Kill() }).Stop()
+		if c.Wait() != nil {
+			killed++
+		}
+	}
+	began := time.Now()
+	compact(time.Hour)
+	took := int64(time.Since(began))
+	for i := range 30 {
+		compact(time.Duration(random.Int64N(took + took/8)))
+		sameRows(t, "after a kill", want, asked(t, dir))
+		if i%2 == 1 { // something to compact
+			addRun(t, dir, 5, 100+i)
+			want = asked(t, dir)
+		}
+	}
+	if _, err := Compact(dir, time.Time{}, time.Now); err != nil {
+		t.Fatal(err)
+	}
+	sameRows(t, "in the end", want, asked(t, dir))
+	if left, _ := os.ReadDir(dir); len(left) != 2 { // the commit and the lock
+		t.Errorf("left: %v", left)
+	}
+	t.Logf("%d of 30 were killed", killed)
+}
+
+// TestCompactBesideWriters adds 40 recordings, by four at once, while two compact.
+func TestCompactBesideWriters(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "lake")
+	addRun(t, dir, 0, 30)
+	var adding, compacting sync.WaitGroup
+	for w := range 4 {
+		adding.Go(func() {
+			for i := range 10 {
+				addRun(t, dir, 1+10*w+i, 30)
+			}
+		})
+	}
+	done := make(chan struct{})
+	for range 2 {
+		compacting.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					_, _ = Compact(dir, time.Time{}, time.Now) // may find that the other has removed what it reads
+				}
+			}
+		})
+	}
+	adding.Wait()
+	close(done)
+	compacting.Wait()
+	kept, err := Compact(dir, time.Time{}, time.Now)
+	if err != nil || kept.Runs != 82 {
+		t.Errorf("%+v, %v", kept, err)
+	}
+}
