@@ -136,7 +136,7 @@ func (b *bench) attachTimes() error {
 				err = link.Close()
 			}
 			detached := time.Now()
-			_ = k.Close() // nothing is attached any more
+			_ = k.Close() // nothing is attached now
 			if err != nil {
 				return err
 			}

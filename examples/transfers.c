@@ -3,7 +3,7 @@
  *
  *	transfers [-t] [ITERATIONS] [SIZE] [MODE]     SIZE: bytes of the buffers
  *
- * MODE, of which the default is clean, says what each iteration does besides running a kernel:
+ * MODE (by default clean) says what each iteration does besides running a kernel:
  *
  *	rewrite    writes the same bytes again                nearly-rewrite    other bytes
  *	readback   reads back what it has just written        nearly-readback   what the kernel made of it

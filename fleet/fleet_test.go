@@ -180,7 +180,7 @@ func cpu() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// TestManyRecordings plays recordings of two programs, of which one is no recording and one is cut short, and goes on where an
+// TestManyRecordings plays recordings of two programs; one file is no recording and one is cut short, and goes on where an
 // earlier run was.
 func TestManyRecordings(t *testing.T) {
 	folder, kept := t.TempDir(), t.TempDir()

@@ -17,7 +17,7 @@ import (
 // allProcesses stands for all processes that map a file, in place of a pid.
 const allProcesses = 0
 
-// idleNS is how long probes stay in a file that no process maps any more. They keep its file system from being
+// idleNS is how long probes stay in a file that no process maps. They keep its file system from being
 // unmounted; but attaching them anew takes longer than a short program needs from its start to its first call.
 const idleNS = 60e9
 

@@ -403,7 +403,7 @@ func TestNoWarningsAboutEndedProcesses(t *testing.T) {
 	}
 }
 
-// Probes are removed from files that no process maps any more.
+// Probes are removed from files that no process maps.
 func TestUnusedFiles(t *testing.T) {
 	copied := copyOf(t, realLoader(t), "libshort.so")
 	p := begin(t, copied)

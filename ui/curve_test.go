@@ -181,7 +181,7 @@ func TestCurveWithoutAPool(t *testing.T) {
 	}
 }
 
-// TestCurveAfterTheEnd: a limit that cannot be changed any more stays marked beside the one that is supposed.
+// TestCurveAfterTheEnd: a limit that can no longer be changed stays marked beside the one that is supposed.
 func TestCurveAfterTheEnd(t *testing.T) {
 	d := curveTest(120, 36, sampleCurve(), false)
 	d.Update(frameMsg{now: testStart, app: App{State: stats.Exited}, hasApp: true, curve: sampleCurve()})

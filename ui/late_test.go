@@ -9,7 +9,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// curedSnapshot is the sample some time after its start, of which a row missed until then and hits since.
+// curedSnapshot is the sample some time after its start, where a row missed until then and hits since.
 func curedSnapshot(after time.Duration, hits, misses uint64) *stats.Snapshot {
 	s := sampleSnapshot()
 	s.Time += uint64(after)

@@ -74,7 +74,7 @@ func listsCommands(word string) bool {
 	return word == "help" || word == "completion" || word == cobra.ShellCompRequestCmd || word == cobra.ShellCompNoDescRequestCmd
 }
 
-// whole returns a command with all commands below it, of which newRoot may have left some out.
+// whole returns a command with all commands below it. newRoot may have left some out.
 func whole(cmd *cobra.Command) *cobra.Command {
 	if cmd.HasParent() {
 		return cmd

@@ -101,10 +101,10 @@ type Ceiling struct {
 // Ceilings lists patterns whose number may only fall: a change that removes some lowers Most. The goal is 0.
 var Ceilings = []Ceiling{
 	{regexp.MustCompile(`\banew\b`), 43, "again"},
-	{regexp.MustCompile(`\bof which\b`), 48, "a noun with its own verb"},
+	{regexp.MustCompile(`\bof which\b`), 31, "a noun with its own verb"},
 	{regexp.MustCompile(`\bOne that\b`), 11, "a noun"},
 	{regexp.MustCompile(`\bwhat it is\b`), 17, "a noun"},
-	{regexp.MustCompile(`\bany more\b`), 54, "no longer, left"},
+	{regexp.MustCompile(`\bany more\b`), 9, "no longer, left"},
 }
 
 // CheckCeilings returns a sentence for each pattern that occurs more often than it may in the files below root.

@@ -44,7 +44,7 @@ const (
 // ErrNoDevice says that there is nothing to measure.
 var ErrNoDevice = errors.New("no OpenCL device was found")
 
-// errHangs is a driver that says nothing any more.
+// errHangs is a driver that no longer answers.
 var errHangs = errors.New("the driver hangs: it was ended")
 
 // Run measures the devices one after another, each in a process of its own. When ctx is done it returns what it knows

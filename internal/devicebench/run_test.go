@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(Child(request))
 }
 
-// misbehaveLike has three devices, of which the second goes wrong after its first message.
+// misbehaveLike has three devices; the second goes wrong after its first message.
 func misbehaveLike(how, request string) int {
 	var o order
 	if json.Unmarshal([]byte(request), &o) != nil {

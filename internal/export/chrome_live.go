@@ -17,7 +17,7 @@ import (
 const (
 	heldMax     = 64 << 10      // records
 	heldNS      = 1_000_000_000 // between their times
-	heldFlushes = 4             // calls of Flush, of which a session makes four a second
+	heldFlushes = 4             // calls of Flush; a session makes four a second
 )
 
 // Live writes a Chrome trace while the program runs. It can be cut off at any moment: whole events are written, none

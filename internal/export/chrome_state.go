@@ -40,7 +40,7 @@ type running struct {
 	kernels  callsite.Kernels
 	mistakes map[stats.FindingKey[*tag]]struct{}
 	flows    map[uint64]struct{} // objects with an arrow that has begun; only with flows
-	early    map[uint64]*tag     // of objects that were shown under a name that is not their tag's any more
+	early    map[uint64]*tag     // of objects that were shown under a name that their tag no longer has
 	last     uint64              // time of its last record
 	exited   bool
 	counters counters

@@ -94,7 +94,7 @@ func TestWriteFile(t *testing.T) {
 				t.Errorf("left %s, was %s", after, before)
 			}
 			if info, err := os.Lstat(filepath.Join(dir, "link")); err != nil || info.Mode().Type() != os.ModeSymlink {
-				t.Errorf("the link is none any more: %v", err)
+				t.Errorf("it is no longer a link: %v", err)
 			}
 			if strings.Contains(list(t, dir), ".tmp") {
 				t.Errorf("left a temporary file: %s", list(t, dir))

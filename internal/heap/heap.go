@@ -218,7 +218,7 @@ type Process struct {
 	Left         bool // its memory has left the heap
 
 	heap    *Heap
-	gone    bool   // it does nothing any more
+	gone    bool   // it no longer does anything
 	ended   uint64 // when it began to exit
 	objects table.Table
 	blocks  table.Table

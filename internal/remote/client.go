@@ -84,7 +84,7 @@ func (r byteReader) ReadByte() (byte, error) {
 // Close leaves.
 func (c *Client) Close() { _ = c.conn.Close() }
 
-// ask sends a line and returns the answer. After an error the connection is of no use any more.
+// ask sends a line and returns the answer. After an error the connection is of no more use.
 func (c *Client) ask(line string) (a Answer, err error) {
 	if c.err == nil {
 		until := time.Now().Add(answerTime)

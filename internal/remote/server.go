@@ -52,7 +52,7 @@ type Answer struct {
 	Lines    []view.OutputLine
 	Next     uint64
 	Curve    *view.Curve
-	Final    bool // nothing will come any more
+	Final    bool // nothing follows
 }
 
 // Host is what a server shows. All but About and Snapshot may be nil. Any goroutine may call the functions.

@@ -16,7 +16,7 @@ import (
 type Feed interface {
 	// Poll waits, at most so long, until there is something, hands over what is there, in the order of time and with
 	// the numbers of processes set, and returns how many records these were. It hands over a bounded number, so that
-	// its caller gets to do something else. io.EOF says that nothing is left to watch and nothing will come any more.
+	// its caller gets to do something else. io.EOF says that nothing is left to watch and no record follows.
 	//
 	// A process begins with a PROCESS. A process that is gone ends with an EXIT whose thread is 0: status is as a shell
 	// has it (128 + n after signal n), -1 when it is not known, and object the signal that ended it, 0 for none.
@@ -132,7 +132,7 @@ func (a *Attached) run() {
 	}
 	a.letGo()
 	now := a.clock()
-	a.clock = func() uint64 { return now } // names are still to come, and nothing is watched any more
+	a.clock = func() uint64 { return now } // names are still to come, and nothing is left to watch
 	a.model.Finish(now)
 	a.end()
 }

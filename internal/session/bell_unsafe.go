@@ -51,7 +51,7 @@ func (b *bell) listen(wake func()) {
 	})
 }
 
-// wait returns when it rings; false: that cannot be known any more.
+// wait returns when it rings; false: that can no longer be known.
 func (b *bell) wait() bool {
 	const futexWait = 0
 	_, _, err := unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(b.futex())), futexWait, uintptr(b.value), 0, 0, 0)

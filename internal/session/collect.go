@@ -306,7 +306,7 @@ func (c *collector) tell(latest change) {
 }
 
 // remember keeps the latest change of each limit, in the order in which they were made first. A policy begins with its
-// own limits: what was changed before it is no matter any more.
+// own limits: what was changed before it no longer matters.
 func (c *collector) remember(latest change) {
 	if latest.name == "" {
 		c.changed = append(c.changed[:0], latest)

@@ -225,7 +225,7 @@ func (in *intake) flush() {
 	in.model.SetRecording(path, in.recorder.Bytes())
 }
 
-// end brings recording and model to an end when no record will come any more.
+// end brings recording and model to an end once no record follows.
 func (in *intake) end() {
 	if in.sampler != nil {
 		in.sampler.finish()

@@ -41,7 +41,7 @@ func asks() (*relief, func() []string) {
 	}
 }
 
-// card is a card of 4 GiB, of which others have some and the rest is free or in pools.
+// card is a card of 4 GiB: others have some of it, and the rest is free or in pools.
 func card(free uint64) []machine.Shared {
 	return []machine.Shared{{Name: "card", Total: 4 * gib, Free: free}}
 }

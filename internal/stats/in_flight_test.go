@@ -29,7 +29,7 @@ func (s *stream) waitsFor(queue, awaited, time uint64) {
 	s.feed(wire.AwaitFields{Time: s.time + 2000, Queue: queue, AwaitedQueue: awaited, AwaitedTime: time}.Event())
 }
 
-// TestReleasedInFlight has what the program does after four releases in flight, of which three are on queue 1, and what is held then.
+// TestReleasedInFlight has what the program does after four releases in flight, three of them on queue 1, and what is held then.
 func TestReleasedInFlight(t *testing.T) {
 	for name, c := range map[string]struct {
 		then func(s *stream, second uint64)

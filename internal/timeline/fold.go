@@ -123,7 +123,7 @@ func (v *Viewer) workOut(ctx context.Context) {
 	}
 }
 
-// exactly returns the picture of a time, nil when that is not wanted any more or cannot be had. It is made as
+// exactly returns the picture of a time, nil when that is no longer wanted or cannot be had. It is made as
 // extract.Range cuts: of all events before the first that is later.
 func (v *Viewer) exactly(ctx context.Context, at uint64) *stats.Snapshot {
 	reader, err := recording.Open(v.path)

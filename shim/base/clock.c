@@ -58,10 +58,10 @@ void gmt_clock_of_core(int64_t address)
 #include <ucontext.h>
 #include <x86intrin.h>
 
-/* In counts, of which a processor makes 1 to 5 in a ns. */
+/* In counts: a processor makes 1 to 5 in a ns. */
 #define CALIBRATED (1u << 22) /* until the first line */
 #define LINE (1u << 23)       /* until the next one */
-#define STRETCHED (1u << 26)  /* how long a line serves if no next one can be had; after that its time is not known any more */
+#define STRETCHED (1u << 26)  /* how long a line serves if no next one can be had; after that its time is unknown */
 #define EXACT 1000u           /* the most for a reading of both */
 #define REACHED (4ll * LINE)  /* where a line meets the clock: sooner, and it would follow what disturbs readings */
 #define BASELINE (1u << 28)   /* over which the rate is measured, and twice that */
@@ -308,7 +308,7 @@ void gmt_clock_stop(void)
 	atomic_store(&newest, 0);
 }
 
-/* No line is made any more: the flag stays set. In a forked child it may have been another thread's, which is not there. */
+/* No further line is made: the flag stays set. In a forked child it may have been another thread's, which is not there. */
 void gmt_clock_refused(void)
 {
 	atomic_store(&refused, true);

@@ -21,7 +21,7 @@ static const int ending[] = {SIGHUP, SIGINT, SIGTERM, SIGABRT, SIGSEGV, SIGBUS, 
 
 static bool replaced;  /* our handlers stand in for the defaults */
 static bool forgiving; /* one stands in for that of SIGSEGV, for our clock's sake */
-static bool told[NSIG]; /* the kernel tells ours of this signal whether it was a fault: not where the program's flags are kept */
+static bool informed[NSIG]; /* the kernel tells ours of this signal whether it was a fault: not where the program's flags are kept */
 
 static bool ends(int number)
 {
@@ -44,7 +44,7 @@ static void stand_in(int number, siginfo_t *info, void *context)
 	struct sigaction usual = {.sa_handler = SIG_DFL};
 	gmt_flight_write(-1, number);
 	__sigaction(number, &usual, NULL);
-	if (!told[number] || info->si_code <= 0)
+	if (!informed[number] || info->si_code <= 0)
 		raise(number); /* it comes when this handler has returned */
 }
 
@@ -63,7 +63,7 @@ sighandler_t gmt_flight_instead(int number, sighandler_t handler)
 	bool ours = (replaced && ends(number)) || (forgiving && number == SIGSEGV);
 	if (gmt_likely(!ours || handler != SIG_DFL))
 		return handler;
-	told[number] = false;
+	informed[number] = false;
 	return as_handler();
 }
 
@@ -93,7 +93,7 @@ static void replace(int number)
 {
 	struct sigaction now, ours = {.sa_sigaction = stand_in, .sa_flags = SA_ONSTACK | SA_RESTART | SA_SIGINFO};
 	if (__sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_DFL) {
-		told[number] = true;
+		informed[number] = true;
 		__sigaction(number, &ours, NULL);
 	}
 }

@@ -10,7 +10,7 @@
 
 /* The caller fills in time and duration. */
 void gmt_ring_write(const struct gmtevent *event);
-/* The same of two, of which the session gets both or none, and both at once. */
+/* The same for two events: the session gets both at once, or none. */
 void gmt_ring_write_pair(const struct gmtevent *first, const struct gmtevent *second);
 /* Sets the event's size to length, which is cut at GMT_PAYLOAD_MAX. */
 void gmt_ring_write_payload(struct gmtevent *event, const void *payload, size_t length);

@@ -8,7 +8,7 @@
 /* Serves, registers and reports an allocation of size bytes, and leaves the hook; NULL if it failed. */
 void *gmt_pointer_create(struct gmt_call *call, const struct gmt_caller *caller, struct gmt_pointer_call *p, size_t size, cl_int *error);
 /*
- * The program frees an address with function; waits: once no command uses it any more. False: the driver is to do it, and can
+ * The program frees an address with function; waits: once no command uses it. False: the driver is to do it, and can
  * hand out the address from then on.
  */
 bool gmt_pointer_freed(struct gmt_call *call, void *pointer, const char *function, bool waits);

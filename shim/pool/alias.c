@@ -1,6 +1,6 @@
 /*
  * alias.c: see alias.h. Images and commands keep an alias in the driver, but an alias does not keep its slab, nor that its
- * store. So a store goes with the last buffer over it, which the driver reports when no command uses it any more.
+ * store. So a store goes with the last buffer over it, which the driver reports when no command uses it.
  */
 #define _GNU_SOURCE
 #include "alias.h"

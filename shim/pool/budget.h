@@ -11,7 +11,7 @@
 
 #include "../base/opencl.h"
 
-/* False if bytes do not fit any more, whatever goes to host memory for them. */
+/* False if bytes no longer fit, whatever goes to host memory for them. */
 bool gmt_budget_take(uint64_t bytes);
 /* The same as it is now. */
 bool gmt_budget_take_now(uint64_t bytes);

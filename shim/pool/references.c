@@ -50,7 +50,7 @@ void gmt_references_unpin(struct gmt_call *call, struct gmt_memory *memory)
 cl_int gmt_references_end(struct gmt_call *call, struct gmt_memory *memory)
 {
 	bool again = atomic_exchange(&memory->released_once, 1), ours = memory->block && !again;
-	if (gmt_likely(!again && atomic_load(&memory->pins) == 1)) /* no one can create sub-buffers any more */
+	if (gmt_likely(!again && atomic_load(&memory->pins) == 1)) /* no one can create further sub-buffers */
 		return let_go(call, memory);
 	if (memory->slab && !again && atomic_load(&memory->maps) > 0)
 		gmt_finding(GMT_DIAG_STILL_MAPPED, "clReleaseMemObject", memory, CL_SUCCESS);

@@ -195,7 +195,7 @@ struct fate {
 static struct fate fate_of(const struct gmt_memory *memory, enum gmt_flight flight)
 {
 	const struct gmt_context *context = memory->context;
-	bool failed = atomic_load(&context->pool.closed); /* nothing reports any more when a command is over */
+	bool failed = atomic_load(&context->pool.closed); /* nothing reports now when a command is over */
 	bool unfit = failed || atomic_load(&memory->no_reuse) || atomic_load(&context->order.command_buffers);
 	bool ordered = flight == GMT_FLIGHT_ORDERED && !gmt_scrubs(context); /* our scrub is not ordered behind it */
 	bool pending = flight != GMT_FLIGHT_DONE && !ordered && !gmt_session.config.ungated;

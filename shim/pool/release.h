@@ -6,7 +6,7 @@
 #include "../base/call.h"
 #include "../registry/memory.h"
 
-/* Releases memory that nothing pins any more, and writes the RELEASE event. */
+/* Releases memory that nothing pins, and writes the RELEASE event. */
 cl_int gmt_release_memory(struct gmt_call *call, struct gmt_memory *memory);
 /* Of a RELEASE event; memory: NULL if unknown. To be made while the entry is certain to exist. */
 struct gmtreleasefields gmt_release_fields(const struct gmt_call *call, const struct gmt_memory *memory);

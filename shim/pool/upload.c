@@ -40,7 +40,7 @@ cl_command_queue gmt_upload_queue(struct gmt_context *context)
 	return queue;
 }
 
-/* Ends this many uses of the queue, and then the queue itself if nothing uses it and the context has no pool any more. */
+/* Ends this many uses of the queue, and then the queue itself if nothing uses it and the context no longer has a pool. */
 static void leave(struct gmt_context *context, uint32_t uses)
 {
 	gmt_lock(&context->lock);

@@ -45,7 +45,7 @@ struct gmt_context {
 		_Atomic uint32_t holds; /* its own references and queues; 0: the context sleeps */
 		uint32_t wakes;         /* how often holds left 0 */
 		_Atomic uint32_t slept; /* when, in turns, see hooks/context_holds.c */
-		_Atomic bool asleep;    /* and it has no block in the pool any more */
+		_Atomic bool asleep;    /* and it has no block left in the pool */
 	} life;
 	/* What the devices say: hooks/hook_context.c. No lock: constant once the program has the handle. */
 	struct {

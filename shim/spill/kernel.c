@@ -195,7 +195,7 @@ static cl_int collect(struct kernel *kernel, struct gmt_spill_command *command)
 		if (!object)
 			continue;
 		if (gmt_spill_find(gmt_spill_handle(object)) != object || atomic_load(&object->serial) != argument->serial)
-			return CL_INVALID_KERNEL_ARGS; /* released: drivers have nothing there any more */
+			return CL_INVALID_KERNEL_ARGS; /* released: drivers have nothing there now */
 		bool reads = argument->constant || argument->reads || (object->root->flags | object->flags) & CL_MEM_READ_ONLY;
 		command->uses[command->count++] = (struct gmt_spill_use){object, !reads};
 	}

@@ -1,6 +1,6 @@
 /*
  * next.c: see next.h. Where a program repeats its commands, the times between two uses of an object repeat, too: after one, two
- * or three of them. Its next use is where that puts it. What has missed it for as long again is not expected any more. All
+ * or three of them. Its next use is where that puts it. What has missed it for as long again is no longer expected. All
  * others are taken to rest as long as they have rested so far, so the least recently used is the farthest.
  */
 #define _GNU_SOURCE

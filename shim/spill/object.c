@@ -16,7 +16,7 @@ static char *base;
 static _Atomic size_t used; /* steps, from the first */
 static _Atomic uint32_t lock; /* what follows */
 static uint64_t serials;
-/* Free ones, oldest first: a handle that the program should not use any more stays invalid for long. */
+/* Free ones, oldest first: a handle that the program should no longer use stays invalid for long. */
 static struct gmt_spill_object *oldest, *latest;
 
 bool gmt_spill_objects_begin(void)

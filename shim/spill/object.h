@@ -85,7 +85,7 @@ struct gmt_spill_object *gmt_spill_find(cl_mem handle);
 struct gmt_spill_object *gmt_spill_object_new(struct gmt_spill_context *context);
 /* From here on the handle is invalid; it is used again late. */
 void gmt_spill_object_free(struct gmt_spill_object *object);
-/* An object has no hold any more; and its memory has gone back. */
+/* An object has no hold left, and its memory has gone back. */
 void gmt_spill_object_ends(void);
 void gmt_spill_object_has_ended(void);
 /* Whether memory of such an object has gone back since seen, which it sets, or is on its way: it is in no list. */

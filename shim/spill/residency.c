@@ -63,7 +63,7 @@ void gmt_spill_end(struct gmt_spill_command *command, cl_int status)
 		if (position)
 			add_use(root, command, id, position);
 		else if (status == CL_SUCCESS)
-			root->fixed = true; /* of a queue that we do not know: it must not move any more */
+			root->fixed = true; /* of a queue that we do not know: it must no longer move */
 		gmt_spill_used(root, tick);
 		root->pins--;
 		gmt_unlock(&root->lock);

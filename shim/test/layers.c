@@ -151,7 +151,7 @@ TEST(a_loader_may_end_while_another_goes_on)
 	uint64_t creates = the_driver()->creates;
 	create_and_release(second, context, 2);
 	OK(AT(second, clReleaseContext)(context));
-	EQUAL(the_driver()->creates, creates + 2); /* not pooled any more, but seen */
+	EQUAL(the_driver()->creates, creates + 2); /* no longer pooled, but seen */
 	EQUAL(outcomes(GMT_KIND_CREATE, GMT_OUTCOME_MISS) + outcomes(GMT_KIND_CREATE, GMT_OUTCOME_HIT), 4);
 	EQUAL(events(GMT_KIND_CREATE), 6);
 }

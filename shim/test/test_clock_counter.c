@@ -223,7 +223,7 @@ TEST(a_clock_whose_readings_are_interrupted)
 	CHECK(newest != 0);
 }
 
-/* Nothing of ours reads the counter any more, and no thread brings it back. */
+/* Nothing of ours reads the counter from here on, and no thread brings it back. */
 TEST(a_counter_that_is_given_up)
 {
 	gmt_clock_stop();

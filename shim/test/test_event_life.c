@@ -62,7 +62,7 @@ TEST(a_wait_finds_what_failed_for_lack_of_memory)
 	finish();
 }
 
-/* Nor is anything known any more of what runs when: its context's memory is not recycled from here on. */
+/* Nor is it known from here on what runs when: its context's memory is not recycled. */
 TEST(a_failed_command_proves_nothing_about_others)
 {
 	start(0);

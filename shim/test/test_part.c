@@ -43,7 +43,7 @@ TEST(parts_look_like_buffers)
 	EQUAL(events(GMT_KIND_EVICT), 4);
 }
 
-/* Two threads that want what one slab serves, of which the second asks while the first creates the slab. */
+/* Two threads want what one slab serves; the second asks while the first creates the slab. */
 static struct {
 	cl_mem_flags flags;
 	int pauses; /* of 1 ms, that the driver takes unless the second is served before */

@@ -31,7 +31,7 @@ func TestAttachedLearnsSizes(t *testing.T) {
 			continue
 		}
 		if e.Flags&uint64(wire.FlagCarried) == 0 {
-			t.Errorf("nothing but a part was created any more: %+v", e)
+			t.Errorf("nothing but a part was created from there on: %+v", e)
 		}
 		if len(sizes[e.Object]) == 0 {
 			order = append(order, e.Object)

@@ -12,7 +12,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// pairs writes a recording of n creates and releases by chance, of which four live at a time.
+// pairs writes a recording of n creates and releases by chance; four buffers live at a time.
 func pairs(t *testing.T, n int) string {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 1))

@@ -121,7 +121,7 @@ func TestDashboardInATerminal(t *testing.T) {
 	term.await(`pipeline\.c:\d+`)
 	term.await(`futhark`)
 	term.tmux("resize-window", "-x", "80", "-y", "24")
-	term.await(`(?m)^─▸³ tags`) // there is no room for frames any more
+	term.await(`(?m)^─▸³ tags`) // there is no room left for frames
 	term.tmux("resize-window", "-x", "120", "-y", "36")
 	term.keys("?")
 	term.await(`keys: move`)

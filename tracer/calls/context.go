@@ -94,7 +94,7 @@ func (cs *contexts) release(s *wire.Sample) {
 	cs.writeLife(s, c, wire.LifeRelease, false)
 }
 
-// sleep ends a context if nothing keeps it any more, as the shim does.
+// sleep ends a context once nothing keeps it, as the shim does.
 func (cs *contexts) sleep(s *wire.Sample, c *context) bool {
 	if !c.asleep() || cs.byHandle[c.handle] != c {
 		return false

@@ -37,7 +37,7 @@ type Tracker struct {
 // a handle that we have seen freed.
 const callMax = 10_000_000_000
 
-// NewTracker returns a tracker for a process of which no call was seen. It passes records to put with Process 0; a record
+// NewTracker returns a tracker for a process whose calls were not seen yet. It passes records to put with Process 0; a record
 // and its payload are valid during the call of put.
 func NewTracker(tags Tagger, put func(*wire.Record)) *Tracker {
 	t := &Tracker{writer: writer{tags: tags, put: put}}

@@ -259,7 +259,7 @@ func TestUnknown(t *testing.T) {
 }
 
 // A create that was running when we attached is not reported, and may return a handle that we saw freed. A use of that
-// handle is no mistake, until ten seconds later no such create can be running any more.
+// handle is no mistake, until ten seconds later no such create can still be running.
 func TestCreateThatWasRunning(t *testing.T) {
 	for _, test := range []struct {
 		name  string

@@ -150,7 +150,7 @@ func (x *examination) multi() bool {
 	return false
 }
 
-// uprobes reports on the two kinds of probes, of which one must work.
+// uprobes reports on the two kinds of probes: one must work.
 func (x *examination) uprobes() {
 	multi, err := x.check(CheckMulti)
 	perProcess := multi

@@ -103,7 +103,7 @@ static void child(int status)
 	printf("%d\n", pid);
 }
 
-/* Nested children, of which all but the last only wait. */
+/* Nested children: all but the last only wait. */
 static void generations(int n)
 {
 	pid_t pid = fork();

@@ -205,7 +205,7 @@ func unescaped(field string) string {
 	return field
 }
 
-// FuzzText: no text is a formula any more, and every one can be had back.
+// FuzzText: no text is read as a formula, and each can be had back.
 func FuzzText(f *testing.F) {
 	for _, seed := range []string{"", "'", "=1+1", "'=1", "''@x", "-", "plain", "+\n", "\t="} {
 		f.Add(seed)

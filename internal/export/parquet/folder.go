@@ -57,7 +57,7 @@ func openFolder(dir, other string) (*folder, error) {
 // path is that of the stage, for signals.
 func (f *folder) path() string { return filepath.Join(f.dir, f.stage) }
 
-// close removes what is not wanted any more.
+// close removes what is no longer wanted.
 func (f *folder) close() error {
 	err := tempfile.Finish(f.path(), func() error { return f.root.RemoveAll(f.stage) })
 	err = errors.Join(err, f.root.Close())

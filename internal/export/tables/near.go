@@ -40,7 +40,7 @@ func (n *near) count(now uint64) {
 	n.since = max(n.since, now)
 }
 
-// tidy forgets levels that are not near any more, and puts others together while there are too many.
+// tidy forgets levels that are no longer near, and puts others together while there are too many.
 func (n *near) tidy() {
 	maps.DeleteFunc(n.levels, func(level int64, _ uint64) bool { return !n.isNear(level) })
 	for len(n.levels) > levelsMost/2 {

@@ -240,7 +240,7 @@ func TestHere(t *testing.T) {
 	}
 }
 
-// BenchmarkRound is what a round costs for a process with many descriptors, of which one is a device.
+// BenchmarkRound is what a round costs for a process with many descriptors, one a device.
 func BenchmarkRound(b *testing.B) {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur < 10_100 {

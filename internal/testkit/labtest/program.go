@@ -99,7 +99,7 @@ func (p *Program) Release(object uint64, outcome wire.Outcome) *wire.Record {
 	return p.Add(wire.Event{Kind: wire.KindRelease, Object: object, Link: object, Outcome: outcome})
 }
 
-// Cooled says that no command uses a released block any more.
+// Cooled says that no command uses a released block any longer.
 func (p *Program) Cooled(block, bytes uint64) *wire.Record {
 	return p.Add(wire.Event{Kind: wire.KindCooled, Link: block, Granted: bytes})
 }

@@ -91,7 +91,7 @@ func Rewound(tb testing.TB, src recording.Source) recording.Source {
 	return src
 }
 
-// Broken is a source of which nothing can be read.
+// Broken is a source from which nothing can be read.
 type Broken struct{ Err error }
 
 // Next implements recording.Source.

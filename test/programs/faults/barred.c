@@ -1,5 +1,5 @@
 /*
- * barred: creates and releases buffers on many threads after it had the kernel refuse it any more threads. It prints how many
+ * barred: creates and releases buffers on many threads after it had the kernel refuse it further threads. It prints how many
  * descriptors wait for events.
  *
  *	barred [THREADS] [CREATES]

@@ -154,7 +154,7 @@ static cl_program build_with_arguments(const struct gpu *gpu)
 	return program;
 }
 
-/* Gives a kernel two buffers, of which it reads the first and writes the second. */
+/* Gives a kernel two buffers: it reads the first and writes the second. */
 static cl_int give(const struct gpu *gpu, cl_mem buffer, cl_mem result)
 {
 	cl_program program = build_with_arguments(gpu);

@@ -41,7 +41,7 @@ int main(int argc, char **argv)
 
 	struct gpu gpu = gpu_open(0);
 	uint64_t hash = work_once(&gpu, 0, size, CHECKSUM_START);
-	/* Not before: at its first work a driver with LLVM sets LLVM's handlers, of which that for SIGQUIT swallows it. */
+	/* Not before: at its first work a driver with LLVM sets LLVM's handlers, and that for SIGQUIT swallows it. */
 	ignore_all();
 	for (size_t i = 1; i < iterations; i++) {
 		hash = work_once(&gpu, i, size, hash);

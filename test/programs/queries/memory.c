@@ -188,7 +188,7 @@ static void ask_part(const struct gpu *gpu, size_t size, size_t origin, size_t l
 	CHECK(clReleaseMemObject(buffer));
 	snprintf(label, sizeof label, "part of a released whole, %zu bytes", size);
 	ask_memory_object(label, part);
-	/* The program has no reference any more, but the part keeps it alive, and says where it is. */
+	/* The program has no reference left, but the part keeps it alive, and says where it is. */
 	snprintf(label, sizeof label, "released whole, %zu bytes", size);
 	ask_memory_object(label, buffer);
 	CHECK(clReleaseMemObject(part));

@@ -110,7 +110,7 @@ void command_end(struct command *command)
 		MUST(t, clFlush(command->queue->handle));
 }
 
-/* Host memory that no command uses any more. */
+/* Host memory that no command uses now. */
 static void host_over(const struct thread *t, unsigned op, unsigned char *host, unsigned char *want, size_t size)
 {
 	if (want)
