@@ -128,10 +128,8 @@ func (d *Diagnosis) tried(present string) (list []Trial) {
 	if d.Knob.Limit != "" {
 		return []Trial{{present, d.Knob.Limit, d.Knob.Value}}
 	}
-	for _, policy := range strings.Fields(d.policies) {
-		if policy != present {
-			list = append(list, Trial{Policy: policy})
-		}
+	for _, policy := range strings.Fields(d.policies) { // the present one, too: the run may have other limits than its defaults
+		list = append(list, Trial{Policy: policy})
 	}
 	return list
 }
@@ -160,7 +158,11 @@ func (a *Analysis) Replayed(r *Replays) {
 func (d *Diagnosis) replayed(present string, r *Replays) {
 	list := d.tried(present)
 	if best := r.best(d.gain, list); best != (Trial{}) {
-		d.Text += "; " + r.Gives(best)
+		gives := r.Gives(best)
+		if best == (Trial{Policy: present}) { // the run has other limits
+			gives = strings.Replace(gives, present, present+" and its default limits", 1)
+		}
+		d.Text += "; " + gives
 	} else if len(list) > 0 {
 		d.Knob = Knob{}
 	}

@@ -119,3 +119,18 @@ func TestLiveSaysWhatWasReplayed(t *testing.T) {
 		}
 	}
 }
+
+// TestDefaultLimitsAreTried: those of the policy in force are another configuration, which gains or, where the run has them, does not.
+func TestDefaultLimitsAreTried(t *testing.T) {
+	for peak, want := range map[uint64]string{
+		5: "; replayed with futhark and its default limits: 5 B reserved at most instead of 10 B, the same 50.0 % hits", 10: "",
+	} {
+		d := Diagnosis{}
+		d.try(lessMemory, "futhark")
+		present, other := Outcome{Hits: 1, Requests: 2, PeakReserved: 10}, Outcome{Hits: 1, Requests: 2, PeakReserved: peak}
+		d.replayed("futhark", &Replays{Present: present, Outcomes: map[Trial]Outcome{{Policy: "futhark"}: other}})
+		if d.Text != want {
+			t.Errorf("%q, want %q", d.Text, want)
+		}
+	}
+}

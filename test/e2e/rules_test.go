@@ -179,7 +179,7 @@ func TestAdviceIsReplayed(t *testing.T) {
 		j       judged
 		replays bool
 	}{
-		{judged{title: "free memory is fragmented", policy: "futhark", words: []string{"pieces"}}, true},
+		{judged{title: "free memory is fragmented", policy: "futhark", words: []string{"pieces"}}, false}, // arena has no layout for it
 		{judged{title: "the pool keeps memory", policy: "pow2", words: []string{"vain"}}, true},
 		{judged{policy: "futhark", words: []string{"nearly-vain"}}, false},
 		{judged{policy: "futhark", words: []string{"keep"}}, false},
