@@ -266,3 +266,37 @@ func TestCompactBesideWriters(t *testing.T) {
 		t.Errorf("%+v, %v", kept, err)
 	}
 }
+
+// TestCompactKilledAtEachCall kills it as it is about to change a file, at each such call, where strace can.
+func TestCompactKilledAtEachCall(t *testing.T) {
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		t.Skip("strace is not there")
+	}
+	from := someLake(t)
+	want := asked(t, from)
+	for _, call := range []string{"renameat", "mkdirat", "flock", "write"} {
+		killed := 0
+		for n := 1; ; n++ {
+			dir := filepath.Join(t.TempDir(), "lake")
+			if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+				t.Fatal(err)
+			}
+			c := exec.CommandContext(t.Context(), strace, "-f", "-qq", "-o", os.DevNull, "-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", call, n), os.Args[0])
+			c.Env = append(os.Environ(), compactEnv+"="+dir)
+			out, failed := c.CombinedOutput()
+			sameRows(t, fmt.Sprint(call, " ", n), want, asked(t, dir))
+			if failed == nil {
+				break
+			}
+			if killed++; n == 1 && strings.Contains(string(out), "ptrace") {
+				t.Skip("strace may not trace")
+			}
+			if _, err := Compact(dir, time.Time{}, time.Now); err != nil {
+				t.Fatal(call, n, err)
+			}
+			sameRows(t, fmt.Sprint("after ", call, " ", n), want, asked(t, dir))
+		}
+		t.Logf("%s: killed at %d calls", call, killed)
+	}
+}
