@@ -67,7 +67,7 @@ func Files(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	l := &Lake{folder: &folder{dir: dir, root: root}}
 	c, err := l.contents()
 	if err != nil {
@@ -196,7 +196,7 @@ func (l *Lake) copyRows(to anyLakeTable, table, name string, keep map[string]str
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // it was read
 	schema := to.schema()
 	in := parquet.NewReader(file)
 	if unknown := slices.IndexFunc(in.Schema().Columns(), func(column []string) bool { _, ok := schema.Lookup(column...); return !ok }); unknown >= 0 {
@@ -268,7 +268,7 @@ func (l *Lake) oldFolders(c *contents) []string {
 	if c.old == 0 {
 		return nil
 	}
-	folders := slices.Clone(lakeNames) // of tables
+	folders := slices.Clone(lakeNames)
 	slices.Reverse(folders)
 	return folders
 }
