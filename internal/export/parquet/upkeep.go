@@ -206,29 +206,41 @@ func (l *Lake) copyRows(to anyLakeTable, table, name string, keep map[string]str
 	if err != nil {
 		return err
 	}
-	rows := parquet.ConvertRowReader(in, conversion)
-	column, _ := schema.Lookup("run")
-	set := map[int]parquet.Value{}
+	var named map[int]parquet.Value
 	if commit == "" && table == Runs {
-		for _, folder := range strings.Split(path.Dir(part), "/") {
-			key, value, _ := strings.Cut(folder, "=")
-			leaf, _ := schema.Lookup(key)
-			set[leaf.ColumnIndex] = parquet.ValueOf(unescape(value)).Level(0, 0, leaf.ColumnIndex)
-		}
+		named = valuesOf(part, schema)
 	}
+	column, _ := schema.Lookup("run")
+	return eachRow(parquet.ConvertRowReader(in, conversion), func(row parquet.Row) error {
+		if keep[string(valueAt(row, column.ColumnIndex).ByteArray())] != part {
+			return nil
+		}
+		for i := range row {
+			if value, ok := named[row[i].Column()]; ok {
+				row[i] = value
+			}
+		}
+		return to.writeRow(row)
+	})
+}
+
+// valuesOf returns the columns that the folders of an earlier form have in their names, by index.
+func valuesOf(part string, schema *parquet.Schema) map[int]parquet.Value {
+	values := map[int]parquet.Value{}
+	for folder := range strings.SplitSeq(path.Dir(part), "/") {
+		key, value, _ := strings.Cut(folder, "=")
+		leaf, _ := schema.Lookup(key)
+		values[leaf.ColumnIndex] = parquet.ValueOf(unescape(value)).Level(0, 0, leaf.ColumnIndex)
+	}
+	return values
+}
+
+func eachRow(rows parquet.RowReader, visit func(parquet.Row) error) error {
 	batch := make([]parquet.Row, batchRows)
 	for {
 		n, err := rows.ReadRows(batch)
 		for _, row := range batch[:n] {
-			if keep[string(valueAt(row, column.ColumnIndex).ByteArray())] != part {
-				continue
-			}
-			for i := range row {
-				if value, ok := set[row[i].Column()]; ok {
-					row[i] = value
-				}
-			}
-			if err := to.writeRow(row); err != nil {
+			if err := visit(row); err != nil {
 				return err
 			}
 		}
