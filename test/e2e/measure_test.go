@@ -161,6 +161,7 @@ func TestExperimentByKey(t *testing.T) {
 	a.keys("t")
 	a.await(`  measured   nothing: (it was stopped|too short)`)
 	a.line("clear; " + gpumemtop() + " --policy none " + program + " 1000000")
+	a.await(`RUNNING .*policy none`)
 	a.await(`train\.c:\d+`)
 	a.keys("E")
 	a.await(`gpumemtop --policy none --measure`)

@@ -127,6 +127,8 @@ func TestRefusedCallsInTheDashboard(t *testing.T) {
 			term.keys("!")
 			term.await(`and 23 with other codes or at other places`)
 			term.keys("Escape")
+			term.await(`alloc/s`) // with the list closed, so that the next key is one of its own
+			term.await(`(?m)^╭─.*tags`)
 		} else if strings.Contains(term.screen(), "refused") {
 			t.Errorf("a false alarm:\n%s", term.screen())
 		}

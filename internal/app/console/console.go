@@ -90,7 +90,7 @@ func message(w io.Writer, text string) string {
 	text = oneLine(text)
 	if file, ok := w.(*os.File); ok {
 		if width, ok := columns(file); ok {
-			return Wrap(text, 2, max(width, narrow))
+			return Wrap(strings.TrimSuffix(text, "\n"), 2, max(width, narrow)) + "\n"
 		}
 	}
 	return text
