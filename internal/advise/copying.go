@@ -15,7 +15,7 @@ const (
 )
 
 // copying returns the advice about call sites that create with CL_MEM_COPY_HOST_PTR again and again. The sites that
-// take the most time come first. No pool serves such creates.
+// take the most time come first.
 func (p *Program) copying() []merging.Advice {
 	sites := map[string]*merging.Advice{}
 	var all uint64
@@ -56,7 +56,6 @@ func copyingSentence(a *merging.Advice, all uint64) string {
 	if a.Blocks == 1 {
 		them = "it"
 	}
-	return fmt.Sprintf("Keep %s of %s%s and write into %s (clEnqueueWriteBuffer): %d creates with CL_MEM_COPY_HOST_PTR took the driver %s, %s of the run, "+
-		"and no pool serves them.", units.Count(uint64(a.Blocks), "buffer"), a.Sites[0], large, them, a.Count, units.Duration(a.Nanos),
-		units.Percent(float64(a.Nanos)/float64(all), all))
+	return fmt.Sprintf("Keep %s of %s%s and write into %s (clEnqueueWriteBuffer): %d creates with CL_MEM_COPY_HOST_PTR took the driver %s, %s of the run.",
+		units.Count(uint64(a.Blocks), "buffer"), a.Sites[0], large, them, a.Count, units.Duration(a.Nanos), units.Percent(float64(a.Nanos)/float64(all), all))
 }

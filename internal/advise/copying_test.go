@@ -16,7 +16,7 @@ func TestCopyingAdvice(t *testing.T) {
 		return map[uint32]*recorded.Copying{1: {Creates: creates, NS: ns, Most: most, Differ: differ}}
 	}
 	const once = "Keep 1 buffer of a.py:4 make and write into it (clEnqueueWriteBuffer): 1000 creates with CL_MEM_COPY_HOST_PTR took the driver 480ms, " +
-		"24.0 % of the run, and no pool serves them."
+		"24.0 % of the run."
 	for name, c := range map[string]struct {
 		runs    []Run
 		want    string
@@ -27,7 +27,7 @@ func TestCopyingAdvice(t *testing.T) {
 		"two in turn": {
 			[]Run{run(false, site(10, 100e6, 2, true)), run(false, site(10, 100e6, 1, false))},
 			"Keep 2 buffers of a.py:4 make, as large as the largest, and write into them (clEnqueueWriteBuffer): 20 creates with CL_MEM_COPY_HOST_PTR " +
-				"took the driver 200ms, 5.0 % of the run, and no pool serves them.", merging.HoldsHere,
+				"took the driver 200ms, 5.0 % of the run.", merging.HoldsHere,
 		},
 		"hardly any time":   {runs: []Run{run(false, site(1000, 19e6, 1, false))}},
 		"all live at once":  {runs: []Run{run(false, site(1000, 480e6, 1000, false))}},

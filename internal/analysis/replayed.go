@@ -3,6 +3,7 @@ package analysis
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -79,11 +80,12 @@ func (g gain) better(a, b *Outcome) bool {
 type trials struct {
 	policies string // by space
 	gain     gain
+	needed   bool // the finding holds only if one of them serves more, as far as they were replayed
 }
 
 // try makes a finding name that policy which gains most, once they were replayed.
 func (d *Diagnosis) try(g gain, policies ...string) {
-	d.trials = trials{strings.Join(policies, " "), g}
+	d.policies, d.gain = strings.Join(policies, " "), g
 }
 
 // Replays are what replays of trials did.
@@ -137,6 +139,7 @@ func (d *Diagnosis) tried(present string) (list []Trial) {
 // Replayed completes the findings with what replays did, and takes back what gained nothing or was not replayed. Call it once, before the
 // analysis is shared.
 func (a *Analysis) Replayed(r *Replays) {
+	a.Diagnoses = slices.DeleteFunc(a.Diagnoses, func(d Diagnosis) bool { return r.refute(&d, a.Snapshot.Policy) })
 	for i := range a.Diagnoses {
 		a.Diagnoses[i].replayed(a.Snapshot.Policy, r)
 	}
@@ -166,6 +169,16 @@ func (d *Diagnosis) replayed(present string, r *Replays) {
 	} else if len(list) > 0 {
 		d.Knob = Knob{}
 	}
+}
+
+// refute reports whether a finding needs a trial that serves more, and replays show that none does.
+func (r *Replays) refute(d *Diagnosis, present string) bool {
+	tried, serve := false, false
+	for _, t := range d.tried(present) {
+		o, known := r.Outcomes[t]
+		tried, serve = tried || known, serve || known && o.rate()-r.Present.rate() >= gainHits
+	}
+	return d.needed && tried && !serve
 }
 
 // best returns the trial that gained most; the zero Trial: none gained enough.

@@ -51,6 +51,24 @@ func TestReplayed(t *testing.T) {
 	}
 }
 
+// A finding that needs a policy that serves more is taken back where replays show that none does, and stays where none was replayed.
+func TestNeedsMoreHits(t *testing.T) {
+	for hits, want := range map[uint64]int{0: 0, 4: 0, 5: 1, 90: 1, 1000: 1} {
+		outcomes := map[Trial]Outcome{{Policy: "futhark"}: {Hits: hits, Requests: 100, PeakReserved: 50 << 20}, {Policy: "slab"}: {Requests: 100}}
+		if hits > 100 {
+			outcomes = nil
+		}
+		d := Diagnosis{}
+		d.try(moreHits, "futhark", "slab", "arena")
+		d.needed = true
+		a := &Analysis{Snapshot: &stats.Snapshot{Policy: "none", Totals: stats.Totals{Misses: 1}}, Diagnoses: []Diagnosis{d}}
+		a.Replayed(&Replays{Outcome{Requests: 100, PeakReserved: 20 << 20}, outcomes, ""})
+		if len(a.Diagnoses) != want {
+			t.Errorf("%d hits: %d findings", hits, len(a.Diagnoses))
+		}
+	}
+}
+
 // TestNoTrials: of runs whose configuration is not that of the whole run nothing is replayed.
 func TestNoTrials(t *testing.T) {
 	for name, s := range map[string]*stats.Snapshot{

@@ -72,6 +72,7 @@ func policyNone(e *Evidence) (Diagnosis, bool) {
 		Text: fmt.Sprintf("%s of poolable buffers took %s%s", units.Count(t.MissReasons[wire.MissPolicy], "create"), e.took(lost), probes),
 	}
 	d.try(moreHits, "futhark", "slab", "arena")
+	d.needed = true
 	return d, true
 }
 
