@@ -44,7 +44,7 @@ func NewPostMortem(p *stats.PostMortem, started uint64) PostMortem {
 		add("lately", "%s", text)
 	}
 	if p.UsesKnown && p.Untouched.Buffers > 0 {
-		add("untouched", "%s: no command has used that memory, and a driver may take it only then (--eager: when they are created)", heldText(p.Untouched))
+		add("untouched", "%s: no command has used that memory, and a driver may take it only then (with --eager that of buffers and images at once)", heldText(p.Untouched))
 	}
 	if p.GivenBack.Buffers > 0 {
 		add("pool", "gave %s in %s back in vain", units.FormatLong(p.GivenBack.Bytes), units.Count(p.GivenBack.Buffers, "block"))
