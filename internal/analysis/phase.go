@@ -127,8 +127,8 @@ func (p *Phase) slope() float64 {
 // grown returns what all iterations left.
 func (p *Phase) grown() uint64 { return uint64(p.slope() * float64(p.Iterations)) }
 
-// even reports whether each iteration leaves about as much.
-func (p *Phase) even() bool {
+// Even reports whether each iteration leaves about as much.
+func (p *Phase) Even() bool {
 	return p.Growth > 0 && math.Abs(float64(p.Growth)-p.slope()) <= evenShare*float64(p.Growth)
 }
 

@@ -92,12 +92,12 @@ func memoryIsKept(e *Evidence) (Diagnosis, bool) {
 	}
 	d := Diagnosis{
 		Severity: Advice, Title: "every iteration keeps memory",
-		Text: leftBy(p.Iterations, p.Left, p.Kept, units.FormatLong(uint64(p.slope())), p.even()) +
+		Text: leftBy(p.Iterations, p.Left, p.Kept, units.FormatLong(uint64(p.slope())), p.Even()) +
 			", which is released when nothing is used any more",
 		Share: share(p.grown(), e.Run.Totals.PeakInUse),
 	}
 	doubted := "every iteration may keep memory"
-	if !p.even() {
+	if !p.Even() {
 		d.Title, doubted = "iterations keep memory", "iterations may keep memory"
 	}
 	if tags := e.Whole.Peak.Tags; len(tags) > 0 {

@@ -139,7 +139,7 @@ func (v *view) phases() section {
 		period, creates, growth := v.noneCell(), v.noneCell(), v.noneCell()
 		if p.Iterations > 0 {
 			period, creates, growth = v.durationCell(p.Period), v.countCell(p.Creates), v.growthCell(p.Growth)
-			if mean := p.Mean; p.Straight && p.Growth <= 0 {
+			if mean := p.Mean; p.Straight && !p.Even() {
 				growth = v.growthCell(mean)
 				growth.Text = "about " + growth.Text
 			}
