@@ -122,7 +122,7 @@ func (h *Heap) Advance(time uint64) {
 // Apply takes one record and returns its process, nil when it concerns all of them or there are too many. It takes
 // anything: what makes no sense is ignored or counted in Unknown. The record may be reused afterwards.
 func (h *Heap) Apply(r *wire.Record) *Process {
-	if r.Kind.Timed() || h.now == 0 {
+	if r.Timed() || h.now == 0 {
 		h.Advance(r.Time)
 	}
 	if r.Kind == wire.KindLost {

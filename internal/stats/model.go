@@ -126,7 +126,7 @@ func (m *Model) Apply(r *wire.Record) {
 	if !carriedOver && m.totals.quiet {
 		m.carriedAll()
 	}
-	if r.Kind.Timed() || !m.clock.begun {
+	if r.Timed() || !m.clock.begun {
 		m.disorder(r)
 		m.advance(r.Time)
 	}
@@ -165,7 +165,7 @@ func (m *Model) disorder(r *wire.Record) {
 	if r.Time+disorderNS < m.latest && (r.Kind == wire.KindCreate || r.Kind == wire.KindRelease) && !r.CarriedOver() {
 		m.disordered++
 	}
-	if r.Kind.Timed() {
+	if r.Timed() {
 		m.latest = max(m.latest, r.Time)
 	}
 }

@@ -47,9 +47,11 @@ func (r *Record) Defines() bool {
 // what happened before their time follow them.
 func (k Kind) Late() bool { return k == KindModule || k == KindSite || k == KindMachine }
 
-// Timed reports whether a record of this kind shows that its time has come: not what comes late, nor PROCESS, which is made when
-// gpumemtop accepts a process that has called OpenCL already.
-func (k Kind) Timed() bool { return !k.Late() && k != KindProcess }
+// Timed reports whether a record shows that its time has come: not what comes late, nor PROCESS and the place of a process, which
+// are made when gpumemtop accepts a process that has called OpenCL already.
+func (r *Record) Timed() bool {
+	return !r.Kind.Late() && r.Kind != KindProcess && (r.Kind != KindDiag || r.AsDiag().Diag() != DiagPlace)
+}
 
 // Key returns the word for a diagnostic as a key in JSON: "double_release".
 func (v Diag) Key() string { return strings.ReplaceAll(v.String(), " ", "_") }
