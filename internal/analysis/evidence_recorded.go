@@ -21,8 +21,8 @@ func (x *run) length() uint64 {
 	return relative(begin, end)
 }
 
-// calls is the time between the first event and the last, ns: halves of a run are halves of that.
-func (x *run) calls() uint64 { return x.survey.last - x.survey.first }
+// calls is the time between the program's first call and its last, ns: halves of a run are halves of that.
+func (x *run) calls() uint64 { return x.survey.over - x.survey.begun }
 
 // evidence is what the recording shows of the run.
 func (x *run) evidence(a *Analysis) *Evidence {

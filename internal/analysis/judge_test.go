@@ -192,6 +192,8 @@ var diagnoses = []struct {
 		"futhark", "2 recycled buffers, which nothing had written; the driver's new memory was zero for 1 of them; most often (2) of tag 1", ""},
 	{"earlier owner", func(s *tape) { exposed(s, wire.ExposedZero) }, func(s *tape) { exposed(s, wire.ExposedNo) },
 		"futhark", "1 recycled buffer, which nothing had written; the driver's new memory was zero; most often (1) of tag 1", ""},
+	{"earlier owner", func(s *tape) { exposed(s, wire.ExposedZero); exposedAt(s, 9, wire.ExposedZero) }, func(s *tape) { exposed(s, wire.ExposedNo) },
+		"futhark", "most often (1) of tag 1 and of 1 other call site each; ", ""},
 	{"fragmented", func(s *tape) { pooled(s, 4) }, func(s *tape) { pooled(s, 1) }, "futhark", "4.00 MiB was free", ""},
 	{"fragmented", on(400*mib, func(s *tape) { pooled(s, 4) }), on(401*mib, func(s *tape) { pooled(s, 4) }), "futhark", "4.00 MiB was free", ""},
 }
@@ -202,10 +204,12 @@ func on(memory uint64, do func(*tape)) func(*tape) {
 }
 
 // exposed recycles a buffer, as a kernel is the first to use it.
-func exposed(s *tape, how ...wire.Exposed) {
-	s.release(s.create(wire.OutcomeMiss, 1, mib, mib, 1), wire.OutcomeCached)
+func exposed(s *tape, how ...wire.Exposed) { exposedAt(s, 1, how...) }
+
+func exposedAt(s *tape, tag uint32, how ...wire.Exposed) {
+	s.release(s.create(wire.OutcomeMiss, tag, mib, mib, uint64(tag)), wire.OutcomeCached)
 	for _, e := range how {
-		release := s.release(s.create(wire.OutcomeHit, 1, mib, mib, 1), wire.OutcomeCached)
+		release := s.release(s.create(wire.OutcomeHit, tag, mib, mib, uint64(tag)), wire.OutcomeCached)
 		release.Flags = wire.ReleaseFields{Exposed: e}.Event().Flags
 	}
 }
@@ -507,12 +511,30 @@ func TestSlabsCostTheirFirstPart(t *testing.T) {
 	s.put(wire.Event{Kind: wire.KindSlab, Link: 1, Granted: 8 * mib, Cost: 9000}, "")
 	for n := range uint64(2) {
 		s.create(wire.OutcomeMiss, 1, mib, mib, n+2)
-		s.last().Flags = wire.FlagSubAlloc
+		s.last().Flags, s.last().Cost = wire.FlagSubAlloc, 9500
 	}
 	a := s.analyse(t, policy("slab", nil))
 	if len(a.Misses) != 1 || a.Misses[0].LostNS != 9000 || a.CreateCost.Calls != 1 || len(a.Timeline.Free) != 1 ||
 		a.Timeline.Free[0].Name != callsite.Slabs || a.Timeline.Free[0].Values[len(a.Timeline.InUse)-1] != 6*mib {
 		t.Errorf("%+v, %+v, %+v", a.Misses, a.CreateCost, a.Timeline.Free)
+	}
+}
+
+// TestHalvesAreOfCalls: the place of a process, which the session writes early, and the exit are no calls.
+func TestHalvesAreOfCalls(t *testing.T) {
+	s := newTape()
+	s.process, s.thread = 1, 0
+	s.put(wire.Event{Kind: wire.KindDiag, Op: uint8(wire.DiagPlace)}, "\t\t\t\t\t\t\t1\t")
+	s.thread, s.now = 11, s.now+10*ms
+	object := s.driver(1, mib) // at 12 ms; the last call is at 223 ms
+	for range 210 {
+		s.use(object)
+	}
+	s.release(object, wire.OutcomeDriver)
+	s.now += 1000 * ms
+	s.exit()
+	if d := diagnosis(s.analyse(t, policy("none", nil)), "keeps its buffers"); d == nil || !strings.Contains(d.Text, "uses what it has 105 times") {
+		t.Errorf("%+v, want 105 uses in the later half", d)
 	}
 }
 

@@ -71,10 +71,11 @@ func (m *misses) add(p *process, o *heap.Object) {
 	}
 	m.count[reason]++
 	m.bytes[reason] += o.Size
-	m.lost[reason] += uint64(o.Cost)
-	if o.SubAllocation { // it needed the slab before it
+	if o.SubAllocation { // it needed the slab before it, whose cost its own contains
 		m.lost[reason] += uint64(p.slab)
 		p.slab = 0
+	} else {
+		m.lost[reason] += uint64(o.Cost)
 	}
 	switch wire.Miss(reason) {
 	case wire.MissLimit:

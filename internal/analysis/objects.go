@@ -33,7 +33,7 @@ func (g *ObjectGrowth) IsOfMemory() bool {
 
 // markObjects notes what is live when half of the run is over, and when three quarters are.
 func (x *run) markObjects(now uint64) {
-	for x.marks < 2 && now >= x.survey.first+x.calls()*(2+x.marks)/4 {
+	for x.marks < 2 && now >= x.survey.begun+x.calls()*(2+x.marks)/4 {
 		x.marks++
 		x.model.MarkObjects()
 	}

@@ -34,7 +34,7 @@ func (v *vain) end(x *run, b *heap.Block, how heap.How) {
 		return
 	}
 	stay := relative(max(b.Freed, x.survey.first), x.heap.Now())
-	if stay < vainLeast || stay < x.calls()/vainPart {
+	if stay < vainLeast || stay < (x.survey.last-x.survey.first)/vainPart {
 		return
 	}
 	if v.blocks == 0 || stay < v.shortest {

@@ -139,9 +139,19 @@ func contentsExposed(e *Evidence) (Diagnosis, bool) {
 		return Diagnosis{}, false
 	}
 	most := slices.MaxFunc(e.Run.Tags, func(a, b stats.Tag) int { return cmp.Compare(a.Exposed, b.Exposed) })
+	equal := 0
+	for i := range e.Run.Tags {
+		if e.Run.Tags[i].Exposed == most.Exposed {
+			equal++
+		}
+	}
+	others := ""
+	if equal > 1 {
+		others = fmt.Sprintf(" and of %s each", units.Plural(uint64(equal-1), "other call site", "other call sites"))
+	}
 	return Diagnosis{
 		Severity: Note, Title: "kernels may read what a block's earlier owner left", Tag: most.Name,
-		Text: fmt.Sprintf("%s; most often (%d) of %s; gpumemtop compare --outputs shows whether the program reads them", ExposedText(t), most.Exposed, most.Name),
+		Text: fmt.Sprintf("%s; most often (%d) of %s%s; gpumemtop compare --outputs shows whether the program reads them", ExposedText(t), most.Exposed, most.Name, others),
 	}, true
 }
 

@@ -115,7 +115,7 @@ func (x *run) step(r *wire.Record) {
 	}
 	p := x.process(r.Process)
 	p.last = max(p.last, r.Time)
-	x.own.see(r, x.survey.first+x.calls()/2)
+	x.own.see(r, x.survey.begun+x.calls()/2)
 	x.raiseChanged()
 	x.recent.look(x)
 	switch r.Kind {

@@ -19,6 +19,7 @@ type survey struct {
 	heap        *heap.Heap
 	books       books
 	first, last uint64 // times of what happened in the part
+	begun, over uint64 // times of the program's first call and of its last
 	since       uint64 // when the part begins
 	earliest    uint64 // time of the first record
 	events      uint64
@@ -61,6 +62,7 @@ func (s *survey) step(r *wire.Record) {
 		}
 		s.events++
 		s.first, s.last = min(s.first, r.Time), max(s.last, r.Time)
+		s.call(r)
 	}
 	s.names.Add(r)
 	s.highest.step(s, r)
@@ -73,6 +75,17 @@ func (s *survey) step(r *wire.Record) {
 		s.parts.add(r.Process, r.AsCreate())
 		s.hosted.add(r.Process, r.AsCreate())
 	}
+}
+
+// call notes the times of the program's calls: an exit is none, and what the session writes has no thread.
+func (s *survey) call(r *wire.Record) {
+	if r.Thread == 0 || r.Kind == wire.KindExit {
+		return
+	}
+	if s.begun == 0 {
+		s.begun = r.Time
+	}
+	s.begun, s.over = min(s.begun, r.Time), max(s.over, r.Time)
 }
 
 // origins are those of the program's sub-buffers.

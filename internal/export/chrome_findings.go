@@ -18,6 +18,7 @@ func (x *chrome) mistake(p *running, r *wire.Record) {
 	if e.Tag() != 0 {
 		f.Tag = t.name
 	}
+	f.About(p.life.Object(e.Object()))
 	key := stats.KeyOf(&f, t)
 	if _, known := p.mistakes[key]; known || !t.chosen || len(p.mistakes) == stats.FindingsMax {
 		return

@@ -37,7 +37,7 @@ var (
 		share: func(s *stats.Share) Value { return whole(s.Cached) },
 	})
 	Idle = row(Figure{
-		Name: "idle", Meaning: "of cached: served no request for 10 s, or for a quarter of a run of 0.04 to 40 s", Unit: Bytes, Better: Less, Pool: true,
+		Name: "idle", Meaning: "of cached: served no request for 10 s, or for a quarter of a run of so far 0.04 to 40 s", Unit: Bytes, Better: Less, Pool: true,
 		Key: "bytes_idle", Scopes: InRun | InProcess | InSite, Metric: "idle_bytes",
 		get:  func(s *Subject) Value { return whole(s.Idle) },
 		site: func(_ *Subject, t *stats.Tag) Value { return whole(t.Idle) },

@@ -18,7 +18,10 @@ func (v *view) peak() section {
 		return s
 	}
 	text := fmt.Sprintf("%s: %s in use by %s", v.clock(p.Time), v.size(p.InUse), v.things(p.Buffers, "buffer"))
-	if !v.attached() {
+	switch {
+	case v.s.Spill != nil: // what it took from the device was not reserved
+		text += ", on device and host"
+	case !v.attached():
 		text += fmt.Sprintf(", %s reserved", v.size(p.Reserved))
 	}
 	s.fact("at", text)
@@ -187,8 +190,13 @@ func (v *view) lag() section {
 	l := &v.a.Lag
 	s := section{ID: "lag", Title: "Held after the last use", Intro: "No use of a released buffer was recorded, so it is unknown how long memory was held after its last use."}
 	if l.Known+l.Unused+l.Unsure == 0 {
-		if v.run.Uses == 0 && v.run.Releases > 0 {
+		switch h := &v.a.Run.Header; {
+		case v.run.Uses > 0 || v.run.Releases == 0:
+		case h.Host == "" || h.Attached || v.s.Lost > 0: // another program's log, a merged recording, or not all of the run
 			s.Notes = []string{"unknown: uses were not recorded"}
+		default:
+			s.Intro = "No command ever used a buffer that was released."
+			s.Notes = []string{"never used: no command used a buffer that was released"}
 		}
 		return s
 	}

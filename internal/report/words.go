@@ -23,8 +23,13 @@ func exposedText(s *stats.Snapshot) string {
 	sites := slices.DeleteFunc(slices.Clone(s.Tags), func(t stats.Tag) bool { return t.Exposed == 0 })
 	slices.SortStableFunc(sites, func(a, b stats.Tag) int { return cmp.Compare(b.Exposed, a.Exposed) })
 	text := units.Count(s.Totals.Exposed, "recycled buffer") + " that kernels were the first to use and may read"
+	named := uint64(0)
 	for i, t := range sites[:min(topTags, len(sites))] {
 		text += fmt.Sprintf("%s %d of %s", []string{":", ",", ","}[i], t.Exposed, units.CutName(t.Name, nameWidth))
+		named += t.Exposed
+	}
+	if others := s.Totals.Exposed - min(named, s.Totals.Exposed); named > 0 && others > 0 {
+		text += fmt.Sprintf(", and %d of others", others)
 	}
 	return text
 }
@@ -144,7 +149,7 @@ func memoryText(run *figures.Subject) string {
 	}
 	text := fmt.Sprintf("peak %s in use, %s reserved", inUse, reserved)
 	if run.PeakIdle >= idleBytes {
-		text += ", once at least " + amount(figures.PeakIdle, run) + " idle in the pool"
+		text += ", once at least " + amount(figures.PeakIdle, run) + " idle in the pool (unused for 10 s, or a quarter of the run until then)"
 	}
 	if run.Evidence.Run.Totals.Alternative > 0 {
 		text += "; the experiment keeps blocks for both configurations"

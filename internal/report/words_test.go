@@ -141,6 +141,11 @@ func TestExposed(t *testing.T) {
 	if got := exposedText(run); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	more := &stats.Snapshot{Totals: stats.Totals{Exposed: 8}, Tags: append([]stats.Tag{{Name: "d.c:4 d", Exposed: 2}, {Name: "e.c:5 e", Exposed: 3}}, run.Tags...)}
+	want = "8 recycled buffers that kernels were the first to use and may read: 3 of e.c:5 e, 2 of d.c:4 d, 2 of c.c:3 c, and 1 of others"
+	if got := exposedText(more); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 	s = NewSummary(&stats.Snapshot{Totals: run.Totals}) // new memory was not zero
 	if lines := s.concluding(nil, nil); len(lines) > 0 {
 		t.Errorf("%q", lines)

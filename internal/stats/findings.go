@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -17,20 +18,21 @@ const FindingsMax = 1000
 // Finding is a mistake of the program, counted: the same mistake in the same function, with memory from the same call
 // site and with the same kernel, in one process, is one finding.
 type Finding struct {
-	Kind     wire.Diag `json:"kind"`
-	Function string    `json:"function"`       // OpenCL function that was called
-	Tag      string    `json:"tag"`            // call site that created the memory; empty when it is unknown
-	Count    uint64    `json:"count"`          // how often
-	Size     uint64    `json:"size"`           // bytes of the memory, the first time; 0 when unknown
-	Varied   bool      `json:"-"`              // the size was another one later
-	Kernel   string    `json:"kernel"`         // name; empty when no kernel is concerned or its name is unknown
-	PID      int       `json:"process"`        // 0 when unknown
-	Rank     *uint64   `json:"rank,omitempty"` // of the process in its job
-	Who      string    `json:"-"`              // names the process where there are several: "rank 2 (pid 4711)"; empty: there is one
-	Status   int32     `json:"status"`         // what the function returned the first time
-	Process  uint32    `json:"-"`              // number in the session
-	First    uint64    `json:"-"`              // time
-	Last     uint64    `json:"-"`
+	Kind     wire.Diag   `json:"kind"`
+	Function string      `json:"function"`       // OpenCL function that was called
+	Tag      string      `json:"tag"`            // call site that created the memory; empty when it is unknown
+	Count    uint64      `json:"count"`          // how often
+	Size     uint64      `json:"size"`           // bytes of the memory, the first time; 0 when unknown
+	Varied   bool        `json:"-"`              // the size was another one later
+	Memory   wire.Memory `json:"-"`              // its kind; a buffer if unknown
+	Kernel   string      `json:"kernel"`         // name; empty when no kernel is concerned or its name is unknown
+	PID      int         `json:"process"`        // 0 when unknown
+	Rank     *uint64     `json:"rank,omitempty"` // of the process in its job
+	Who      string      `json:"-"`              // names the process where there are several: "rank 2 (pid 4711)"; empty: there is one
+	Status   int32       `json:"status"`         // what the function returned the first time
+	Process  uint32      `json:"-"`              // number in the session
+	First    uint64      `json:"-"`              // time
+	Last     uint64      `json:"-"`
 }
 
 // MarshalJSON adds whether the finding is certain.
@@ -69,6 +71,13 @@ func FindingOf(r *wire.Record, kernels *callsite.Kernels) Finding {
 	}
 }
 
+// About notes of what kind the memory is, if it is known.
+func (f *Finding) About(o *heap.Object) {
+	if o != nil {
+		f.Memory = o.Memory
+	}
+}
+
 // findings collects the DIAG events that report mistakes.
 type findings struct {
 	list   []finding
@@ -89,13 +98,14 @@ type finding struct {
 type FindingKey[R comparable] struct {
 	kind             wire.Diag
 	function, kernel string
+	memory           wire.Memory
 	site             R
 	process          uint32
 }
 
 // KeyOf returns the key of a finding about memory of a call site.
 func KeyOf[R comparable](f *Finding, site R) FindingKey[R] {
-	return FindingKey[R]{f.Kind, f.Function, f.Kernel, site, f.Process}
+	return FindingKey[R]{f.Kind, f.Function, f.Kernel, f.Memory, site, f.Process}
 }
 
 // find handles a DIAG that reports a mistake. Only the first of its kind gets a mark: a mistake in a loop must not
@@ -104,6 +114,7 @@ func (m *Model) find(p *process, r *wire.Record) {
 	f := finding{Finding: FindingOf(r, &p.kernels), site: m.sites.of(p, r.AsDiag().Tag())}
 	f.name = p.shown.Name()
 	f.Process, f.PID, f.Rank, f.First, f.Last = p.shown.Number, p.shown.PID, p.shown.Rank, m.heap.Now(), m.heap.Now()
+	f.About(p.heap.Object(r.AsDiag().Object()))
 	key := KeyOf(&f.Finding, f.site)
 	all := &m.findings
 	if at, known := all.places[key]; known {
@@ -221,10 +232,19 @@ func (f *Finding) sentence(bytes func(uint64) string) string {
 
 // memory describes the memory by its size and call site, as far as these are known.
 func (f *Finding) memory(bytes func(uint64) string) string {
-	text := "a buffer"
-	if f.Size > 0 {
-		text = "a " + bytes(f.Size) + " buffer"
+	kind, text := "buffer", "a "
+	switch {
+	case f.Memory == wire.MemoryImage && f.Size == 0:
+		kind, text = "image", "an "
+	case f.Memory == wire.MemoryImage, f.Memory == wire.MemoryPipe:
+		kind = f.Memory.String()
+	case f.Memory > wire.MemoryPipe:
+		kind = "block of " + f.Memory.String() + " memory"
 	}
+	if f.Size > 0 {
+		text += bytes(f.Size) + " "
+	}
+	text += kind
 	if f.Tag != "" {
 		text += " created at " + f.Tag
 	}

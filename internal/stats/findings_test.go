@@ -2,6 +2,8 @@ package stats
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -53,6 +55,21 @@ func TestFindingsAreCounted(t *testing.T) {
 	}
 	if snapshot.Unknown != 0 || len(snapshot.Tags) != 0 {
 		t.Errorf("a finding shows elsewhere: %d unknown, tags %+v", snapshot.Unknown, snapshot.Tags)
+	}
+}
+
+// TestFindingsNameTheMemory: an image is none of the buffers of its call site.
+func TestFindingsNameTheMemory(t *testing.T) {
+	s := newStream(Options{})
+	s.feed(wire.Event{Kind: wire.KindCreate, Op: uint8(wire.MemoryImage), Object: 9, Tag: 1, Size: 8192, Granted: 8192})
+	s.found(wire.DiagWrongContext, "clEnqueueCopyBufferToImage", 1, 8192, 0, -34)
+	s.feed(wire.Event{Kind: wire.KindRelease, Object: 9})
+	s.feed(wire.Event{Kind: wire.KindCreate, Object: 9, Tag: 1, Size: 8192, Granted: 8192})
+	s.found(wire.DiagWrongContext, "clEnqueueCopyBufferToImage", 1, 8192, 0, -34)
+	for i, want := range []string{"with a 8192 image created at tag 1", "with a 8192 buffer created at tag 1"} {
+		if got := s.Snapshot().Findings; len(got) != 2 || !strings.Contains(got[i].Text(func(n uint64) string { return strconv.FormatUint(n, 10) }), want) {
+			t.Errorf("%+v, want %q", got, want)
+		}
 	}
 }
 
