@@ -262,6 +262,7 @@ void gmt_command_awaits(uint64_t time, const struct gmt_queue *queue, cl_uint wa
 
 static void succeeded(const struct gmt_command *c, const struct gmt_wait_list *waits)
 {
+	bool foreign = false; /* a command is one mistake, however many arguments are of another context */
 	for (uint32_t i = 0; i < c->count; i++) {
 		const struct gmt_access *a = &c->access[i];
 		struct gmt_memory *root = gmt_memory_root(a->memory);
@@ -269,8 +270,10 @@ static void succeeded(const struct gmt_command *c, const struct gmt_wait_list *w
 			atomic_store_explicit(&root->unused, 0, memory_order_relaxed);
 		if (gmt_unlikely(atomic_load_explicit(&root->unwritten, memory_order_relaxed)))
 			gmt_unwritten_touch(root, (enum gmt_effect)a->effect, c->function, c->kernel);
-		if (gmt_unlikely(c->queue && c->queue->context && root->context && c->queue->context != root->context))
+		if (gmt_unlikely(c->queue && c->queue->context && root->context && c->queue->context != root->context) && !foreign) {
 			gmt_finding_kernel(GMT_DIAG_WRONG_CONTEXT, c->function, root, c->kernel);
+			foreign = true;
+		}
 	}
 	if (!c->reports || !c->queue)
 		return;
@@ -290,8 +293,10 @@ static void failed(const struct gmt_command *c, cl_int err, const struct gmt_cal
 	gmt_finding_out_of_memory(c->function, c->count == 1 ? c->access[0].memory : NULL, c->kernel, err);
 	for (uint32_t i = 0; err == CL_INVALID_CONTEXT && i < c->count; i++) {
 		const struct gmt_memory *memory = c->access[i].memory;
-		if (c->queue && c->queue->context && memory->context && c->queue->context != memory->context)
+		if (c->queue && c->queue->context && memory->context && c->queue->context != memory->context) {
 			gmt_finding(GMT_DIAG_WRONG_CONTEXT, c->function, memory, err);
+			break;
+		}
 	}
 }
 

@@ -13,10 +13,12 @@ static void wrong_context(bool accepted)
 	EQUAL(findings(), 1);
 	finding(GMT_DIAG_WRONG_CONTEXT, "clEnqueueFillBuffer", create.object, SIZE, want);
 	EQUAL(last_event(GMT_KIND_DIAG).tag, create.tag);
+	EQUAL(clEnqueueCopyBuffer(world.queue, foreign, foreign, 0, 32, 16, 0, NULL, NULL), want); /* one mistake */
+	EQUAL(findings(), 2);
 	cl_kernel kernel = clCreateKernel(fake_program(), "k", NULL);
 	OK(clSetKernelArg(kernel, 0, sizeof foreign, &foreign));
 	EQUAL(clEnqueueNDRangeKernel(world.queue, kernel, 1, NULL, one, NULL, 0, NULL, NULL), want);
-	EQUAL(findings(), 2);
+	EQUAL(findings(), 3);
 	finding(GMT_DIAG_WRONG_CONTEXT, "clEnqueueNDRangeKernel", create.object, SIZE, want);
 	OK(clReleaseKernel(kernel));
 	OK(clFinish(world.queue));
