@@ -514,7 +514,7 @@ func TestSlabsCostTheirFirstPart(t *testing.T) {
 		s.last().Flags, s.last().Cost = wire.FlagSubAlloc, 9500
 	}
 	a := s.analyse(t, policy("slab", nil))
-	if len(a.Misses) != 1 || a.Misses[0].LostNS != 9000 || a.CreateCost.Calls != 1 || len(a.Timeline.Free) != 1 ||
+	if len(a.Misses) != 1 || a.Misses[0].LostNS != 9000 || a.Misses[0].Knob.Why != coldWithSlabs || a.CreateCost.Calls != 1 || len(a.Timeline.Free) != 1 ||
 		a.Timeline.Free[0].Name != callsite.Slabs || a.Timeline.Free[0].Values[len(a.Timeline.InUse)-1] != 6*mib {
 		t.Errorf("%+v, %+v, %+v", a.Misses, a.CreateCost, a.Timeline.Free)
 	}
@@ -535,6 +535,22 @@ func TestHalvesAreOfCalls(t *testing.T) {
 	s.exit()
 	if d := diagnosis(s.analyse(t, policy("none", nil)), "keeps its buffers"); d == nil || !strings.Contains(d.Text, "uses what it has 105 times") {
 		t.Errorf("%+v, want 105 uses in the later half", d)
+	}
+}
+
+// TestObjectsAreCountedAtHalf: records that come late, with later times, do not begin the later half.
+func TestObjectsAreCountedAtHalf(t *testing.T) {
+	for _, late := range []uint64{0, 150 * ms} {
+		s := newTape()
+		object := s.driver(1, mib)
+		s.put(wire.Event{Kind: wire.KindDiag, Op: uint8(wire.DiagPlace), Time: s.now + late}, "\t\t\t\t\t\t\t1\t").Thread = 0
+		for range 200 {
+			s.put(wire.UseFields{Command: wire.CommandMap, Object: object, Tag: 1, Bytes: mib}.Event(), "")
+		}
+		s.exit()
+		if d := diagnosis(s.analyse(t), "map without unmap"); d == nil || !strings.Contains(d.Text, "; 101 fewer were open at half") {
+			t.Errorf("a place %d ns later: %+v, want 101 fewer at half", late, d)
+		}
 	}
 }
 

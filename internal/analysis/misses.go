@@ -160,6 +160,9 @@ var advice = map[wire.Miss]string{
 	wire.MissTagCap:      "a cap evicted fitting blocks",
 }
 
+// coldWithSlabs says what cold means where there were slabs: requests that are too large for their policy get none of their free ranges.
+const coldWithSlabs = "no slab of that kind had room; for a request too large for slabs, no block of that kind was free"
+
 // knob returns the limit that would have helped, of those that the policy has.
 func (m *misses) knob(reason wire.Miss, s *stats.Snapshot) Knob {
 	if s.Spill != nil {
@@ -180,6 +183,8 @@ func (m *misses) knob(reason wire.Miss, s *stats.Snapshot) Knob {
 		return knob
 	case reason == wire.MissDrained && n[wire.EvictTimed] > 0 && n[wire.EvictDrain]+n[wire.EvictTrim]+n[wire.EvictRelief] == 0:
 		return Knob{Why: "fitting blocks went so that the driver's releases were timed, at most eight of each size"}
+	case reason == wire.MissCold && s.Totals.PeakSlabs > 0:
+		return Knob{Why: coldWithSlabs}
 	}
 	return Knob{Why: advice[reason]}
 }

@@ -7,6 +7,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // ObjectsLeast is how many live objects of a type are worth a word: many programs leave what they made once to the exit.
@@ -31,9 +32,9 @@ func (g *ObjectGrowth) IsOfMemory() bool {
 		func(t stats.ObjectType) bool { return g.Type == t.Key() })
 }
 
-// markObjects notes what is live when half of the run is over, and when three quarters are.
-func (x *run) markObjects(now uint64) {
-	for x.marks < 2 && now >= x.survey.begun+x.calls()*(2+x.marks)/4 {
+// markObjects notes what is live when half of the run is over, and when three quarters are. What comes late shows no time.
+func (x *run) markObjects(r *wire.Record) {
+	for x.marks < 2 && r.Timed() && r.Time >= x.survey.begun+x.calls()*(2+x.marks)/4 {
 		x.marks++
 		x.model.MarkObjects()
 	}

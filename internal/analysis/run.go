@@ -101,7 +101,7 @@ func (x *run) process(number uint32) *process {
 func (x *run) step(r *wire.Record) {
 	x.record = r
 	x.advance(r)
-	x.markObjects(r.Time)
+	x.markObjects(r)
 	if r.Kind == wire.KindEvict {
 		x.evicted(r.Process, r.AsEvict())
 	}

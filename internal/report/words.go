@@ -71,6 +71,9 @@ func hitsText(run *figures.Subject) string {
 	text += "; " + units.Plural(run.Misses, "miss", "misses")
 	if n := run.MissReasons[wire.MissCold]; n > 0 {
 		text += fmt.Sprintf(", %d with nothing free", n)
+		if run.PeakSlabs > 0 { // free ranges of slabs do not serve large requests
+			text += " of their kind"
+		}
 	}
 	if run.Alternative > 0 {
 		text += fmt.Sprintf("; besides, an experiment's alternative served %s", units.Count(run.Alternative, "request"))
