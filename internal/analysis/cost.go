@@ -37,9 +37,9 @@ const (
 	linePoints = 3   // powers of two that have calls: some line explains any two
 )
 
-// Fits reports whether the line describes the calls. A line does not that a few slow calls, as the first ones, make fall or negative.
+// Fits reports whether the line describes the calls. A line does not that a few slow calls, as the first ones, make fall or negative at 0 bytes.
 func (c *CostCurve) Fits() bool {
-	return c.R2 >= explained && len(c.Points) >= linePoints && c.B >= 0 && c.A+c.B*float64(c.Points[0].Size) >= 0
+	return c.R2 >= explained && len(c.Points) >= linePoints && c.B >= 0 && c.A >= 0
 }
 
 // OneSize reports whether all calls were of one size, so that what the size does is unknown.

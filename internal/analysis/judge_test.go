@@ -224,6 +224,14 @@ func refusing(s *tape, size uint64) {
 	}
 }
 
+// Failures that are only counted are in the title, too.
+func TestFailuresThatAreNotListed(t *testing.T) {
+	d, _ := refused(&Evidence{Run: &stats.Snapshot{FailedCalls: []stats.FailedCall{{Call: "clFinish", Status: -36, Count: 2523}}, OtherFailed: 9906}})
+	if want := "2523 calls refused, and 9906 more failures not listed"; d.Title != want {
+		t.Errorf("%q, want %q", d.Title, want)
+	}
+}
+
 // shortening has a create return a status while memory is in use.
 func shortening(status int16) func(*tape) {
 	return func(s *tape) {

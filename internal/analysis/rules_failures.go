@@ -79,8 +79,8 @@ func refused(e *Evidence) (Diagnosis, bool) {
 		}
 	}
 	title := units.Count(others, "call") + " refused"
-	if e.Run.OtherFailed > 0 { // some of these, too
-		title = "at least " + title
+	if n := e.Run.OtherFailed; n > 0 { // which may lack memory
+		title += ", and " + units.Count(n, "more failure") + " not listed"
 	}
 	d := Diagnosis{Severity: Note, Title: title, Tag: first.Tag, Text: first.Sentence(units.FormatLong)}
 	if memory {

@@ -35,6 +35,10 @@ func TestCostsThatNoLineDescribes(t *testing.T) {
 	if got := costLine(&slow); got != "no line fits: median 2.5µs (5 calls), p99 117µs" {
 		t.Errorf("of a line that is negative for the smallest: %s", got)
 	}
+	below := analysis.CostCurve{Calls: 5, A: -243_110, B: 0.0863, R2: 0.98, P50: 1_870_000, P99: 4_590_000, Points: []analysis.CostPoint{{Size: 16 << 20, Calls: 1}, {Size: 32 << 20}, {Size: 64 << 20}}}
+	if got := costLine(&below); got != "no line fits: median 1.87ms (5 calls), p99 4.59ms" {
+		t.Errorf("of a line that is negative at 0 bytes: %s", got)
+	}
 	one := analysis.CostCurve{Calls: 1, A: 9000, P50: 9000, P99: 9000}
 	if got := costLine(&one); got != "median 9µs (1 call), p99 9µs" {
 		t.Errorf("of one size: %s", got)

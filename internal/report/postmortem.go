@@ -23,7 +23,7 @@ type PostMortem struct {
 
 // NewPostMortem writes a post-mortem; started is when times begin.
 func NewPostMortem(p *stats.PostMortem, started uint64) PostMortem {
-	page := PostMortem{Title: fmt.Sprintf("%s after %s", failedText(p), units.Duration(p.Time-min(started, p.Time)))}
+	page := PostMortem{Title: fmt.Sprintf("%s, %s after the start", failedText(p), units.Duration(p.Time-min(started, p.Time)))}
 	add := func(label, format string, args ...any) {
 		page.Lines = append(page.Lines, [2]string{label, units.Cut(units.Clean(fmt.Sprintf(format, args...)), postMortemWidth)})
 	}

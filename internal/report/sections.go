@@ -44,7 +44,7 @@ func (v *view) head() section {
 		add("order", "%s", text)
 	}
 	if v.s.Unknown > 0 {
-		add("unknown", "%d events about unknown objects", v.s.Unknown)
+		add("unknown", "%s about unknown objects", units.Count(v.s.Unknown, "event"))
 	}
 	for _, text := range v.s.Exceeded {
 		add("too much", "%s", text)
@@ -224,8 +224,8 @@ func (v *view) moreFigures() section {
 		return s
 	}
 	s.Facts = append([][2]string{
-		{"in driver", fmt.Sprintf("%s in %d creates and %d releases; create p50 %s, p99 %s", v.said(figures.DriverTime),
-			t.DriverCreates, t.DriverReleases, units.Duration(t.DriverCreateP50), units.Duration(t.DriverCreateP99))},
+		{"in driver", fmt.Sprintf("%s in %s and %s; create p50 %s, p99 %s", v.said(figures.DriverTime),
+			units.Count(t.DriverCreates, "create"), units.Count(t.DriverReleases, "release"), units.Duration(t.DriverCreateP50), units.Duration(t.DriverCreateP99))},
 		{"calls", fmt.Sprintf("create p50 %s, p99 %s", units.Duration(t.CreateP50NS), units.Duration(t.CreateP99NS))},
 		{"bytes", fmt.Sprintf("%s requested in poolable creates, %s created by the driver", v.said(figures.BytesRequested),
 			v.said(figures.BytesAllocated))},
@@ -244,7 +244,7 @@ func (v *view) moreFigures() section {
 		s.fact("in flight", text)
 	}
 	if t.HazardsAvoided > 0 || v.a.Run.Header.Policy != "none" {
-		s.fact("hazards", units.Count(t.HazardsAvoided, "release")+" of buffers that commands still used, whose blocks were held back")
+		s.fact("hazards", units.Count(t.HazardsAvoided, "block")+" held back until commands that used them had ended")
 	}
 	if t.Relieved > 0 {
 		s.fact(figures.GivenToOthers.Name, units.FormatLong(t.Relieved)+" of the pool, because they lacked memory")

@@ -49,8 +49,8 @@ func TestPolicy(t *testing.T) {
 func TestHazards(t *testing.T) {
 	a := analysed(t, "testdata/churn.gmt")
 	for want, count := range map[string]uint64{
-		"hazards      0 releases of buffers that commands still used, whose blocks were held back\n": 0,
-		"hazards      1 release of buffers that commands still used, whose blocks were held back\n":  1,
+		"hazards      0 blocks held back until commands that used them had ended\n": 0,
+		"hazards      1 block held back until commands that used them had ended\n":  1,
 	} {
 		a.Snapshot.Totals.HazardsAvoided = count
 		if text := textOf(t, Text, a, Options{All: true}); !strings.Contains(text, want) {
@@ -60,6 +60,18 @@ func TestHazards(t *testing.T) {
 	a.Run.Header.Policy, a.Snapshot.Totals.HazardsAvoided = "none", 0
 	if text := textOf(t, Text, a, Options{All: true}); strings.Contains(text, "hazards") {
 		t.Errorf("hazards without a pool:\n%s", text)
+	}
+}
+
+// One of a thing is no plural.
+func TestOneOfAThing(t *testing.T) {
+	a := analysed(t, "testdata/churn.gmt")
+	a.Snapshot.Unknown = 1
+	text := textOf(t, Text, a, Options{All: true})
+	for _, want := range []string{"unknown      1 event about unknown objects\n", " in 1 create and 1 release; "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
 	}
 }
 

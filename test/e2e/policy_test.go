@@ -101,7 +101,7 @@ func checkSwitched(t *testing.T, file string, policies []string) {
 	}
 }
 
-var unknownEvents = regexp.MustCompile(`unknown +\d+ events about unknown objects`)
+var unknownEvents = regexp.MustCompile(`unknown +\d+ events? about unknown objects`)
 
 // checkKnown demands that the events of a recording are about what the recording knows.
 func checkKnown(t *testing.T, file string) {
