@@ -8,6 +8,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // TransfersSummary are the commands that moved memory.
@@ -74,8 +75,8 @@ func speedText(f *stats.Flow) string {
 		return ""
 	case f.Profiled == 0:
 		return " at " + least + " or more"
-	case f.ProfiledBytes < f.Bytes/2:
-		return " at " + units.Rate(f.Rate()) + ", as far as " + units.FormatLong(f.ProfiledBytes) + " of it show"
+	case f.ProfiledBytes < f.Bytes:
+		return " at " + units.Rate(f.Rate()) + ", as far as profiled (" + units.FormatLong(f.ProfiledBytes) + ")"
 	}
 	return " at " + units.Rate(f.Rate())
 }
@@ -123,9 +124,12 @@ var flowColumns = []column{
 	number("calls"), number("bytes"), number("blocking"), number("in these"), number("profiled"), number("speed"), number("pinned"), number("cold"),
 }
 
-func (v *view) flowCells(f *stats.Flow) []cell {
+// flowCells are the figures of a flow. moves: its bytes do, not only the right to use them.
+func (v *view) flowCells(f *stats.Flow, moves bool) []cell {
 	at, text := v.noneCell(), units.Rate(f.Rate())
-	if f.Profiled == 0 { // blocking calls also wait
+	if !moves { // the bytes of a map need not move
+		text = ""
+	} else if f.Profiled == 0 { // blocking calls also wait
 		text = units.RateAtLeast(f.Rate())
 		if text != "" {
 			text = "≥ " + text
@@ -146,7 +150,7 @@ func (v *view) directions(t *stats.Transfers) table {
 	table.heading = "by direction"
 	for d := stats.ToDevice; d <= stats.Between; d++ {
 		if f := &t.Directions[d]; f.Calls > 0 {
-			table.add(append(v.flowCells(f), cell{Text: d.String()})...)
+			table.add(append(v.flowCells(f, d != stats.Mapped), cell{Text: d.String()})...)
 		}
 	}
 	return table
@@ -162,7 +166,7 @@ func (v *view) transferSites(t *stats.Transfers) table {
 		if v.page {
 			stack = x.Stack
 		}
-		table.add(append(v.flowCells(&x.Flow), cell{Text: x.What()}, v.siteCell(x.Name, stack))...)
+		table.add(append(v.flowCells(&x.Flow, x.Between || x.Command != wire.CommandMap), cell{Text: x.What()}, v.siteCell(x.Name, stack))...)
 	}
 	return table
 }

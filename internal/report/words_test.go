@@ -8,6 +8,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // TestPolicy names the lower of both limits on what is cached.
@@ -71,6 +72,24 @@ func TestOneOfAThing(t *testing.T) {
 	for _, want := range []string{"unknown      1 event about unknown objects\n", " in 1 create and 1 release; "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+// A speed is that of the bytes that were timed, and a map need not move any.
+func TestSpeeds(t *testing.T) {
+	f := stats.Flow{Calls: 21, Bytes: 84 << 20, Profiled: 20, ProfiledBytes: 80 << 20, ProfiledNS: 2_000_000}
+	if got, want := speedText(&f), " at 39.1 GiB/s, as far as profiled (80.0 MiB)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	a := analysed(t, "testdata/churn.gmt")
+	a.Snapshot.Transfers = stats.Transfers{Sites: []stats.TransferSite{{Name: "here", Command: wire.CommandMap}}}
+	for d, shown := range map[stats.Direction]bool{stats.ToHost: true, stats.Mapped: false} {
+		all := &a.Snapshot.Transfers.Directions
+		clear(all[:])
+		all[d] = stats.Flow{Calls: 1, Bytes: 1 << 30, Blocking: 1, TimedBytes: 1 << 30, NS: 1e9}
+		if text := textOf(t, Text, a, Options{All: true}); strings.Contains(text, "≥ 1.0 GiB/s") != shown {
+			t.Errorf("direction %d: a speed, want %t, in\n%s", d, shown, text)
 		}
 	}
 }

@@ -115,7 +115,8 @@ func TestCallsThatFollowAFailure(t *testing.T) {
 		s.callFails("clCreateKernel", -46)
 		s.callFails("clEnqueueFillBuffer", -38)
 	}
-	s.callFails("clFinish", -36)
+	s.callFails("clWaitForEvents", -58)
+	s.callFails("clFinish", -36)           // a queue needs none of that memory
 	s.callFails("clEnqueueCopyBuffer", -8) // no missing memory makes regions overlap
 	s.callFails("clFinish", -5)            // for lack of memory: another post-mortem, if it is one
 	s.refuse(0, -61, wire.MemoryBuffer)
@@ -124,7 +125,7 @@ func TestCallsThatFollowAFailure(t *testing.T) {
 	if text := got.Following(&got.PostMortems[0]); text != want {
 		t.Errorf("%q, want %q", text, want)
 	}
-	if refused := got.Refused(); len(refused) != 3 || refused[0].Count != 4 || refused[0].Why != "the program has no kernel of this name" {
+	if refused := got.Refused(); len(refused) != 4 || refused[0].Count != 4 || refused[0].Why != "the program has no kernel of this name" {
 		t.Errorf("refused: %+v", refused)
 	}
 }

@@ -19,11 +19,11 @@ const (
 // StatusName returns the name of what an OpenCL function returned (OpenCL 3.0, appendix A), empty when it is not known.
 func StatusName(status int32) string { return statusNames[status] }
 
-// Missing reports whether a call fails so that was given something that could not be made: no context, queue, memory object, program,
-// kernel or event, an argument that was never set, or an event that waits for a command that failed.
+// Missing reports whether a call fails so that was given memory, or an event, that could not be had: no memory object or event, an argument
+// that was never set, or an event that waits for a command that failed. Queues, programs and kernels do not need the program's memory.
 func Missing(status int32) bool {
 	switch status {
-	case -14, -34, -36, -38, -44, -45, -48, -50, -52, -57, -58:
+	case -14, -34, -38, -50, -52, -57, -58:
 		return true
 	}
 	return false
