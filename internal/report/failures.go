@@ -123,7 +123,7 @@ func (v *view) failed() section {
 	for i := range list[:v.rows(len(list))] {
 		f := &list[i]
 		t.add(v.countCell(f.Count), cell{Text: f.Sizes(units.Format)}, wordCell(wire.StatusText(f.Status)), wordCell(units.Clean(f.Call)), v.siteCell(f.Tag, nil), wordCell(f.Why))
-		if item := fmt.Sprintf("%s, %s: %s", f.Call, wire.StatusText(f.Status), f.Meaning()); f.Why != "" && !said[item] {
+		if item := fmt.Sprintf("%s, %s: %s", f.Call, wire.StatusText(f.Status), f.Meaning()); f.Meaning() != "" && !said[item] {
 			said[item] = true
 			s.Items = append(s.Items, units.Clean(item))
 		}

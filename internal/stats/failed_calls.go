@@ -45,15 +45,18 @@ func (f *FailedCall) Text(bytes func(uint64) string) string {
 
 // Sentence adds what the status means.
 func (f *FailedCall) Sentence(bytes func(uint64) string) string {
-	if f.Why == "" {
-		return f.Text(bytes)
+	if meaning := f.Meaning(); meaning != "" {
+		return f.Text(bytes) + ": " + meaning
 	}
-	return f.Text(bytes) + ": " + f.Meaning()
+	return f.Text(bytes)
 }
 
 // Meaning says what the status means: drivers return some for reasons that the standard does not name.
 func (f *FailedCall) Meaning() string {
-	if f.Why == "" || f.Call == createCall(wire.MemorySVM) { // whose status is the library's
+	switch {
+	case f.Call == createCall(wire.MemoryImage) && wire.Unlisted(wire.MemoryImage, f.Status):
+		return "the standard does not have this code for this call"
+	case f.Why == "" || f.Call == createCall(wire.MemorySVM): // whose status is the library's
 		return f.Why
 	}
 	return "the standard has this code where " + f.Why
@@ -143,18 +146,14 @@ type failedCalls struct {
 // failedCall is a FailedCall without its tag: the name of its call site may come later.
 type failedCall struct {
 	FailedCall
-	site    *processSite
-	image   *process // that asked for an image; nil: for no image
-	parents uint64   // of Count creates, how many were of memory that the program had not released
+	site  *processSite
+	image *process // that asked for an image; nil: for no image
 }
 
 // against says what the run knows that speaks against the cause that the standard has; empty: nothing.
 func (f *failedCall) against() string {
-	switch {
-	case f.image != nil && f.Status == wire.InvalidOperation && f.image.images:
+	if f.image != nil && f.Status == wire.InvalidOperation && f.image.images {
 		return ", but the process made other images"
-	case f.image != nil && f.Status == wire.InvalidMemObject && f.parents == f.Count:
-		return ", but that was not released"
 	}
 	return ""
 }
@@ -183,9 +182,6 @@ func (all *failedCalls) create(m *Model, p *process, c wire.CreateView) {
 	f.Last = c.Requested()
 	if c.Memory() == wire.MemoryImage {
 		f.image = p
-	}
-	if parent := p.heap.Object(c.Parent()); parent != nil && !parent.Released {
-		f.parents++
 	}
 }
 

@@ -54,7 +54,7 @@ create of an image at a.c:7 select failed with CL_INVALID_IMAGE_FORMAT_DESCRIPTO
 
 // A status of an image comes with what the run knows that speaks against its cause in the standard.
 func TestImagesThatAreRefusedOtherwise(t *testing.T) {
-	const images, buffer = "the standard has this code where no device of the context has images", "the standard has this code where the buffer or image that it is made of is not valid"
+	const images, unlisted = "the standard has this code where no device of the context has images", "the standard does not have this code for this call"
 	for name, c := range map[string]struct {
 		status   int16
 		made     bool // an image
@@ -64,9 +64,9 @@ func TestImagesThatAreRefusedOtherwise(t *testing.T) {
 	}{
 		"no images":        {-59, false, []uint64{1}, false, images},
 		"other images":     {-59, true, []uint64{1}, false, images + ", but the process made other images"},
-		"of a buffer":      {-38, true, []uint64{1, 1}, false, buffer + ", but that was not released"},
-		"of two":           {-38, true, []uint64{1, 99}, false, buffer},
-		"of a released":    {-38, true, []uint64{1}, true, buffer},
+		"of a buffer":      {-38, true, []uint64{1, 1}, false, unlisted},
+		"of two":           {-38, true, []uint64{1, 99}, false, unlisted},
+		"of a released":    {-38, true, []uint64{1}, true, unlisted},
 		"of another cause": {-65, true, []uint64{1}, false, "the standard has this code where the description is not valid"},
 	} {
 		s := newStream(Options{})

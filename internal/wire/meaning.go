@@ -23,11 +23,25 @@ func RefusedCreate(m Memory, status int32) string {
 			return why
 		}
 	}
+	if Unlisted(m, status) {
+		return ""
+	}
 	return refusedAnywhere[status]
 }
 
+// Unlisted reports whether the standard does not list a status for a create: an image of a memory object that is not valid has
+// CL_INVALID_IMAGE_DESCRIPTOR.
+func Unlisted(m Memory, status int32) bool { return m == MemoryImage && status == InvalidMemObject }
+
 // RefusedCall returns the same of another OpenCL function.
 func RefusedCall(function string, status int32) string {
+	if status == InvalidOperation {
+		for _, c := range hostAccess {
+			if strings.HasPrefix(function, c.begin) {
+				return c.why
+			}
+		}
+	}
 	for _, family := range families {
 		if slices.ContainsFunc(family.begin, func(begin string) bool { return strings.HasPrefix(function, begin) }) {
 			if why := family.why[status]; why != "" {
@@ -80,7 +94,7 @@ var refusedCreates = [...]reasons{
 	},
 	MemoryImage: {
 		-10: "no device has the format for these flags", InvalidValue: badFlags, -34: "the context is not valid", -37: hostPointer,
-		InvalidMemObject: "the buffer or image that it is made of is not valid", -39: "the format is not valid",
+		-39: "the format is not valid",
 		InvalidImageSize: "the image is larger than every device allows", InvalidOperation: "no device of the context has images",
 		-64: "a property is not known, or is given twice", -65: "the description is not valid",
 	},
@@ -98,6 +112,13 @@ var refusedCreates = [...]reasons{
 		InvalidValue: badFlags, -34: "the context was not made for sharing", -39: "the format has no equal in OpenCL",
 		-60: "the object of the other API is not valid, or has no storage", -62: "there is no such mipmap level",
 	},
+}
+
+// hostAccess is where commands between buffers and the host return CL_INVALID_OPERATION: only images depend on what the device can do.
+var hostAccess = []struct{ begin, why string }{
+	{"clEnqueueWriteBuffer", "the buffer was made with CL_MEM_HOST_READ_ONLY or CL_MEM_HOST_NO_ACCESS"},
+	{"clEnqueueReadBuffer", "the buffer was made with CL_MEM_HOST_WRITE_ONLY or CL_MEM_HOST_NO_ACCESS"},
+	{"clEnqueueMapBuffer", "the buffer was made without the access for the host that the map wants, or bytes would be mapped for writing twice"},
 }
 
 // families are functions with the same statuses.

@@ -30,6 +30,11 @@ func TestWhyCallsAreRefused(t *testing.T) {
 		{wire.RefusedCreate(wire.MemoryBuffer, -13), ""},
 		{wire.RefusedCall("clCreateKernel", -46), "the program has no kernel of this name"},
 		{wire.RefusedCall("clCreateKernelsInProgram", -45), "the program was not built for any device"},
+		{wire.RefusedCreate(wire.MemoryImage, -38), ""},
+		{wire.RefusedCall("clEnqueueWriteBufferRect", -59), "the buffer was made with CL_MEM_HOST_READ_ONLY or CL_MEM_HOST_NO_ACCESS"},
+		{wire.RefusedCall("clEnqueueReadBuffer", -59), "the buffer was made with CL_MEM_HOST_WRITE_ONLY or CL_MEM_HOST_NO_ACCESS"},
+		{wire.RefusedCall("clEnqueueReadBuffer", -30), "the region lies beyond the end of the object, or a pointer is NULL"},
+		{wire.RefusedCall("clEnqueueReadImage", -59), "the object was made without access for the host, or the device cannot do this"},
 		{wire.RefusedCall("clFinish", -36), "the queue is not valid"},
 		{wire.StatusText(-61), "CL_INVALID_BUFFER_SIZE (-61)"}, {wire.StatusText(-9999), "-9999"},
 	} {
