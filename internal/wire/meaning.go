@@ -94,7 +94,7 @@ var refusedCreates = [...]reasons{
 	},
 	MemoryImage: {
 		-10: "no device has the format for these flags", InvalidValue: badFlags, -34: "the context is not valid", -37: hostPointer,
-		-39: "the format is not valid",
+		-39:              "the format is not valid",
 		InvalidImageSize: "the image is larger than every device allows", InvalidOperation: "no device of the context has images",
 		-64: "a property is not known, or is given twice", -65: "the description is not valid",
 	},
