@@ -160,6 +160,28 @@ func TestHosted(t *testing.T) {
 	}
 }
 
+// TestPeakSaysWhereMemoryWas: what --spill took from the device was not reserved, and without it all of it was.
+func TestPeakSaysWhereMemoryWas(t *testing.T) {
+	for want, spill := range map[string]*stats.Spill{", on device and host.": {}, ", 2.00 MiB reserved.": nil} {
+		a := &analysis.Analysis{Snapshot: &stats.Snapshot{Spill: spill}}
+		a.Peak = analysis.Peak{InUse: 1 << 20, Reserved: 2 << 20, Buffers: 1, Tags: []analysis.PeakTag{{Name: "a.c:1 a"}}}
+		if s := newView(a, Options{}, true).peak(); !strings.HasSuffix(strings.ReplaceAll(s.Intro, "\u202f", " "), want) {
+			t.Errorf("%q does not end with %q", s.Intro, want)
+		}
+	}
+}
+
+// TestReasonsOfUnknownLags: a recording that a session wrote has all uses, one that was imported may have none.
+func TestReasonsOfUnknownLags(t *testing.T) {
+	for want, host := range map[string]string{"never used: ": "a", "unknown: ": ""} {
+		a := &analysis.Analysis{Snapshot: &stats.Snapshot{Totals: stats.Totals{Releases: 1}}}
+		a.Run.Header.Host = host
+		if s := newView(a, Options{}, false).lag(); len(s.Notes) != 1 || !strings.HasPrefix(s.Notes[0], want) {
+			t.Errorf("%q, want %q", s.Notes, want)
+		}
+	}
+}
+
 // Exposed buffers get a line where new memory was zero.
 func TestExposed(t *testing.T) {
 	s := NewSummary(&stats.Snapshot{Totals: stats.Totals{Exposed: 3, ExposedNewZero: 3}})
