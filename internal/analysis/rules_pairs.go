@@ -20,7 +20,7 @@ type pairing struct {
 
 var pairings = map[stats.ObjectType]pairing{
 	stats.Mappings:   {stats.Mappings, "map without unmap", "map", "unmap", "maps", "unmaps", " at ", " of memory created at ", 8},
-	stats.References: {stats.References, "retain without release", "retain", "release for them", "retains", "releases for them", " at ", " of memory created at ", 64},
+	stats.References: {stats.References, "retain without release", "retain", "release of that memory", "retains", "releases of that memory", " at ", " of memory created at ", 64},
 	stats.Acquisitions: {
 		stats.Acquisitions, "acquire without release", "acquire", "release to OpenGL", "acquires", "releases to OpenGL", "", " of memory created at ", 8,
 	},

@@ -157,8 +157,8 @@ func (x *run) weigh(f *TransferFinding, warm *stats.Flow, a *Analysis) bool {
 	case Small:
 		f.Share = max(inTime, share(f.Count, all[stats.ToDevice].Calls+all[stats.ToHost].Calls))
 		return f.Count >= smallLeast && f.Share >= moveShare
-	case Copied: // much of the time may be waiting for other commands: at most 1 ns per byte counts
-		f.Share = share(min(f.NS, f.Bytes), x.length())
+	case Copied:
+		f.Share = share(f.copying(), x.length())
 		return f.Count >= movesLeast && f.Share >= moveShare
 	case ColdRead: // likewise: at most what fresh pages take, half of that, and what is longer than into warm memory
 		most := f.Bytes / 2
@@ -176,6 +176,9 @@ func (x *run) weigh(f *TransferFinding, warm *stats.Flow, a *Analysis) bool {
 	f.Share = max(min(inTime, ofBytes), moveShare*ofBytes)
 	return f.Count >= movesLeast && f.Bytes >= bytesLeast && ofBytes >= moveShare
 }
+
+// copying is how many ns of the calls count as copying: much of their time may be waiting for other commands, so at most 1 ns per byte.
+func (f *TransferFinding) copying() uint64 { return min(f.NS, f.Bytes) }
 
 // longer returns by how many ns the calls are longer than reads of as many bytes at a known rate: all of it where that is unknown.
 func longer(f *TransferFinding, than *stats.Flow) uint64 {
@@ -242,7 +245,9 @@ func (f *TransferFinding) text(e *Evidence) string {
 	}
 	switch {
 	case f.NS == 0:
-	case f.Kind == Copied || f.Waited:
+	case f.Kind == Copied: // a map waits for commands as well
+		what += ", a map may save up to " + units.Duration(f.copying()) + " (estimated)"
+	case f.Waited:
 		what += fmt.Sprintf(", %s including waits for earlier commands", e.took(f.NS))
 	default:
 		what += ", " + e.took(f.NS)

@@ -270,5 +270,9 @@ func (v *view) tags() section {
 		of := func(f *figures.Figure) figures.Value { return f.OfSite(v.run, r) }
 		v.addFigures(&t, of, v.bytesCell(r.Cached+r.Cooling), v.siteCell(r.Name, nil))
 	}
-	return section{Title: "Call sites by peak", Tables: []table{t}}
+	s := section{Title: "Call sites by peak", Tables: []table{t}}
+	if n := v.s.Totals.Alternative; n > 0 {
+		s.Notes = []string{fmt.Sprintf("of these creates, the experiment's alternative decided on %d, which are no requests of the hit rates", n)}
+	}
+	return s
 }

@@ -31,7 +31,7 @@ func exposedText(s *stats.Snapshot) string {
 	if others := s.Totals.Exposed - min(named, s.Totals.Exposed); named > 0 && others > 0 {
 		text += fmt.Sprintf(", and %d of others", others)
 	}
-	return text
+	return text + fmt.Sprintf("; the driver's new memory was zero for %d of them", s.Totals.ExposedNewZero)
 }
 
 // policyText names the policy of a run, those that it had before, how much it keeps at most, and why it cannot do its work.

@@ -101,6 +101,9 @@ func TestAlternativeText(t *testing.T) {
 		t.Errorf("an alternative without an experiment:\n%s", text)
 	}
 	a.Snapshot.Totals.Alternative = 7
+	if text := textOf(t, Text, a, Options{All: true}); !strings.Contains(text, "the experiment's alternative decided on 7, which are") {
+		t.Errorf("call sites do not say which creates have no hit rate:\n%s", text)
+	}
 	if text := textOf(t, Text, a, Options{All: true}); !strings.Contains(text, want) {
 		t.Errorf("no %q in\n%s", want, text)
 	}
@@ -190,7 +193,7 @@ func TestExposed(t *testing.T) {
 		t.Errorf("%q, want %q", lines, want)
 	}
 	run := &stats.Snapshot{Totals: stats.Totals{Exposed: 3}, Tags: []stats.Tag{{Name: "a.c:1 a", Exposed: 1}, {Name: "b.c:2 b"}, {Name: "c.c:3 c", Exposed: 2}}}
-	want = "3 recycled buffers that kernels were the first to use and may read: 2 of c.c:3 c, 1 of a.c:1 a"
+	want = "3 recycled buffers that kernels were the first to use and may read: 2 of c.c:3 c, 1 of a.c:1 a; the driver's new memory was zero for 0 of them"
 	if got := exposedText(run); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
