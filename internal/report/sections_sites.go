@@ -309,7 +309,7 @@ func (v *view) happened() section {
 	if v.page {
 		n = v.rows(n)
 	}
-	t := v.table("What happened", n, number("time"), words("kind"), words("what"))
+	t := v.table("What happened", n, number("time"), words("kind"), words("what").sentence())
 	if left := len(all) - n; left > 0 {
 		t.Left = "and " + v.things(uint64(left), "more row")
 	}

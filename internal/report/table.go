@@ -29,6 +29,7 @@ type column struct {
 	PageOnly bool
 	TextOnly bool
 	PoolOnly bool // if there was no pool, it is left out
+	Sentence bool // a text cuts it at the end
 	Figure   *figures.Figure
 }
 
@@ -43,6 +44,11 @@ func words(title string) column { return column{Title: title} }
 
 // barColumn has bars that compare the figures of the column before.
 var barColumn = column{PageOnly: true}
+
+func (c column) sentence() column {
+	c.Sentence = true
+	return c
+}
 
 func (c column) front() column {
 	c.First = true

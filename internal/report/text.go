@@ -62,7 +62,7 @@ func (t *table) text(b *bytes.Buffer) {
 		fmt.Fprintln(b, t.heading)
 	}
 	last := len(t.Columns) - 1
-	lines := units.Table{Align: strings.Repeat("r", last) + "l", Indent: "  ", Width: textWidth}
+	lines := units.Table{Align: strings.Repeat("r", last) + "l", Indent: "  ", Width: textWidth, Sentences: t.Columns[last].Sentence}
 	head := make([]string, last+1)
 	for i, c := range t.Columns {
 		head[i] = c.Title

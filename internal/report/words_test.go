@@ -94,6 +94,15 @@ func TestSpeeds(t *testing.T) {
 	}
 }
 
+// A sentence about what happened keeps its beginning.
+func TestWhatHappenedIsCutAtItsEnd(t *testing.T) {
+	a := analysed(t, "testdata/churn.gmt")
+	a.Snapshot.Marks = []stats.Mark{{Kind: wire.KindDiag, Text: "forked: forked after its first OpenCL call; the child is not watched unless it executes a program"}}
+	if text := textOf(t, Text, a, Options{All: true}); !strings.Contains(text, "  diag  forked: forked after its first OpenCL call; the child is not watched unless ") {
+		t.Errorf("not at its end:\n%s", text)
+	}
+}
+
 func TestAlternativeText(t *testing.T) {
 	a := analysed(t, "testdata/churn.gmt")
 	const want = "besides, an experiment's alternative served 7 requests"

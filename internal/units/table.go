@@ -24,6 +24,8 @@ type Table struct {
 	// Width bounds the lines, in columns of a terminal: CutName cuts the last column, but not below 20, and different cells that
 	// then look the same are numbered. 0: no bound.
 	Width int
+	// Sentences says that the last column has sentences, which are cut at their end.
+	Sentences bool
 
 	rows [][]string
 }
@@ -72,6 +74,9 @@ func (t *Table) cutLast(widths []int) map[string]string {
 		}
 	}
 	for i, cut := range CutNames(cells, max(room, 20)) {
+		if t.Sentences {
+			cut = Cut(cells[i], max(room, 20))
+		}
 		short[cells[i]] = cut
 	}
 	return short
