@@ -207,7 +207,7 @@ func TestExposed(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	more := &stats.Snapshot{Totals: stats.Totals{Exposed: 8}, Tags: append([]stats.Tag{{Name: "d.c:4 d", Exposed: 2}, {Name: "e.c:5 e", Exposed: 3}}, run.Tags...)}
-	want = "8 recycled buffers that kernels were the first to use and may read: 3 of e.c:5 e, 2 of d.c:4 d, 2 of c.c:3 c, and 1 of others"
+	want = "8 recycled buffers that kernels were the first to use and may read: 3 of e.c:5 e, 2 of d.c:4 d, 2 of c.c:3 c, and 1 of others; the driver's new memory was zero for 0 of them"
 	if got := exposedText(more); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
