@@ -75,14 +75,14 @@ func Percent(rate float64, of uint64) string {
 	return PercentDigits(rate) + " %"
 }
 
-// PercentDigits writes a rate in percent with one decimal. Only all is 100.0, and only nothing is 0.0: nearly all is 99.9,
-// hardly anything 0.1.
+// PercentDigits writes a rate in percent with one decimal. Only all is 100.0, and only nothing is 0.0: what would round to
+// all has two decimals, rounded down, and hardly anything is 0.1.
 func PercentDigits(rate float64) string {
 	switch percent := 100 * rate; {
 	case percent > 0 && percent < 0.1:
 		return "0.1"
-	case percent > 99.9 && percent < 100:
-		return "99.9"
+	case percent >= 99.95 && percent < 100:
+		return strconv.FormatFloat(math.Floor(percent*100)/100, 'f', 2, 64)
 	default:
 		return strconv.FormatFloat(percent, 'f', 1, 64)
 	}
