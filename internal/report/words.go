@@ -62,7 +62,7 @@ func said(f *figures.Figure, run *figures.Subject) string { return plain.figure(
 func hitsText(run *figures.Subject) string {
 	requests := run.Hits + run.Misses
 	if requests+run.Alternative == 0 {
-		return "nothing was requested that a pool could serve"
+		return "nothing was requested of a kind and size that a pool serves"
 	}
 	text := said(figures.HitRate, run) + " of " + units.Count(requests, "request")
 	if run.SteadyRequests > 0 {
