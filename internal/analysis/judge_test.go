@@ -72,7 +72,7 @@ func pooled(s *tape, blocks uint64) {
 }
 
 // early releases 20 buffers whose commands it has not waited for, or waits in each round. RSS grows meanwhile by so much; 0: it is unknown.
-func early(s *tape, waits bool, grows uint64) {
+func early(s *tape, size uint64, waits bool, grows uint64) {
 	s.device(1 << 30)
 	s.last().Flags = wire.FlagUnified
 	rss := func(bytes uint64) {
@@ -80,16 +80,16 @@ func early(s *tape, waits bool, grows uint64) {
 			s.put(wire.MachineFields{Source: wire.MachineRSS, Resident: bytes}.Event(), "")
 		}
 	}
-	rss(mib)
+	rss(size)
 	for range 20 {
-		object := s.driver(1, mib)
+		object := s.driver(1, size)
 		s.use(object)
 		s.release(object, wire.OutcomeDriver)
 		if waits {
 			s.put(wire.SyncFields{Sync: wire.SyncFinish}.Event(), "")
 		}
 	}
-	rss(mib + grows)
+	rss(size + grows)
 	s.put(wire.SyncFields{Sync: wire.SyncFinish}.Event(), "")
 }
 
@@ -129,9 +129,10 @@ var diagnoses = []struct {
 	{"5 events lost (2 of them uses)", func(s *tape) {
 		s.put(wire.Event{Kind: wire.KindLost, Size: 5, Granted: 2}, "")
 	}, func(s *tape) { loop(s, 3, wire.OutcomeDriver, 0) }, "futhark", "too high or too low", ""},
-	{"driver may hold", func(s *tape) { early(s, false, 0) }, func(s *tape) { early(s, true, 0) }, "none",
+	{"driver may hold", func(s *tape) { early(s, mib, false, 0) }, func(s *tape) { early(s, mib, true, 0) }, "none",
 		"up to 20.0 MiB, beside at most 1.00 MiB in use: 20 releases (20.0 MiB in all)", ""},
-	{"driver may hold", func(s *tape) { early(s, false, 30*mib) }, func(s *tape) { early(s, false, 5*mib) }, "none", "an earlier round; most was created at tag 1", ""},
+	{"driver may hold", func(s *tape) { early(s, mib, false, 30*mib) }, func(s *tape) { early(s, mib, false, 5*mib) }, "none", "an earlier round; most was created at tag 1", ""},
+	{"driver may hold", func(s *tape) { early(s, 128*mib, false, 460*mib) }, func(s *tape) { early(s, 128*mib, false, 440*mib) }, "none", "up to 2.50 GiB", ""},
 	{"device memory", func(s *tape) {
 		s.device(10 * mib)
 		s.release(s.driver(1, 9*mib+mib/2), wire.OutcomeDriver)

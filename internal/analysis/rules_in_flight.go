@@ -10,8 +10,12 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// inFlightLeast is how much memory that was released in flight is worth a line, bytes.
-const inFlightLeast = 16 << 20
+// inFlightLeast is how much memory that was released in flight is worth a line, bytes. Where the processes grew by half of it, or by
+// an eighth that is more than grownMuch, the driver holds it: it may allocate only when commands begin.
+const (
+	inFlightLeast = 16 << 20
+	grownMuch     = 256 << 20
+)
 
 // driverHolds finds memory that the program released before it waited for the commands that use it, if that is as much as the program
 // has in use. Commands may end without a wait: what the machine reports must have grown with it, where the machine reports something.
@@ -25,7 +29,7 @@ func driverHolds(e *Evidence) (Diagnosis, bool) {
 		return Diagnosis{}, false
 	}
 	grown, known := grownBeside(e.Run)
-	if known && grown < held/2 || !known && e.Attached {
+	if known && grown < min(held/2, max(held/8, grownMuch)) || !known && e.Attached {
 		return Diagnosis{}, false
 	}
 	d := Diagnosis{
