@@ -183,6 +183,7 @@ func (c *command) end(blocking bool) {
 		in := c.queue.context
 		if root := c.access[i].memory.root(); in != nil && root.context != nil && in != root.context {
 			c.finding(s, wire.DiagWrongContext, root, c.kernel, 0)
+			break // a command is one mistake, however many arguments are of another context
 		}
 	}
 	c.writeUses()
@@ -243,6 +244,7 @@ func (c *command) reportRefusal() {
 	for i := range c.count {
 		if m := c.access[i].memory; m.context != nil && m.context != c.queue.context {
 			c.finding(c.sample, wire.DiagWrongContext, m, 0, c.status)
+			break
 		}
 	}
 }
