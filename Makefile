@@ -35,7 +35,7 @@ SHELL := bash
 PACKAGES := gcc libc6-dev pocl-opencl-icd ocl-icd-libopencl1 ocl-icd-opencl-dev opencl-headers
 
 # What the tests and checks need, too: more compilers, the programs, terminal and browser that they run, and Python with PyOpenCL.
-TEST_PACKAGES := g++ binutils clang llvm spin mandoc libbpf-dev libc6-dev-arm64-cross clinfo clpeak hashcat clblast-utils sudo ffmpeg curl openmpi-bin libopenmpi-dev tmux chromium python3 python3-pyopencl
+TEST_PACKAGES := g++ binutils clang llvm spin mandoc strace libbpf-dev libc6-dev-arm64-cross clinfo clpeak hashcat clblast-utils sudo ffmpeg curl openmpi-bin libopenmpi-dev tmux chromium python3 python3-pyopencl
 
 ARM64_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 

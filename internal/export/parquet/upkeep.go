@@ -183,9 +183,9 @@ func (l *Lake) rewrite(keep map[string]string, c *contents) error {
 		if len(c.parts) == 0 {
 			return l.commitName()
 		}
-		name, times, _ := strings.Cut(c.parts[len(c.parts)-1], "-c")
+		name, times, _ := strings.Cut(c.parts[len(c.parts)-1], "-x") // which no number in base 16 has
 		n, _ := strconv.Atoi(times)
-		return fmt.Sprintf("%s-c%06d", name, n+1)
+		return fmt.Sprintf("%s-x%06d", name, n+1)
 	})
 }
 
