@@ -87,8 +87,8 @@ func (p *Pool) Relieve(need uint64, idle, time int64, out []Eviction) []Eviction
 // timedMost bounds the cached blocks that TimeRelease inspects.
 const timedMost = 4096
 
-// TimeRelease gives up one cached block, so that the duration of its release becomes known: of the blocks with the same
-// highest bit of the size, the one that has been cached for longest. Slabs stay.
+// TimeRelease gives up one cached block, so that the duration of its release becomes known. It takes the oldest cached block
+// whose size has the same highest bit as size, and no slab.
 func (p *Pool) TimeRelease(size uint64, out []Eviction) []Eviction {
 	out = p.flush(out)
 	i := p.cachedByAge.oldest

@@ -37,8 +37,8 @@ type Hints struct {
 // slabs then serve requests up to a quarter of M, so one slab has room for several. A given M is itself the largest
 // request. When not given, H is the most bytes in use so far, and never above the device's memory.
 //
-// The size is rounded up to one that the carver can manage. If the device cannot allocate that much, it is the largest
-// manageable size that the device can allocate. Both results are 0 if there is none: then every request is humongous.
+// Choose rounds the slab up to a size that the carver can manage. If the device cannot allocate that much, Choose returns the largest
+// manageable size that the device can allocate, or 0 twice if there is no such size: then every request is humongous.
 func (s Sizing) Choose(c Carver, hints Hints) (slab, serves uint64) {
 	m, serves := s.M, s.M
 	if m == 0 {

@@ -55,7 +55,7 @@ func flowing(text string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// example breaks a line of an example that is longer than a width: what it does goes below the command.
+// example breaks a line that is longer than a width: the explanation moves below the command.
 func example(line string, width int) string {
 	line = strings.TrimSpace(line)
 	if len([]rune(line))+2 <= width {

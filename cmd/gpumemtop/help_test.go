@@ -53,7 +53,7 @@ func TestHelpAll(t *testing.T) {
 	}
 }
 
-// A long example has what it does on a line of its own.
+// Where a line is too narrow for both, the explanation of an example stands below its command.
 func TestExampleBreaks(t *testing.T) {
 	for width, want := range map[int]string{80: "  gpumemtop fit ./blur   how little is enough?", 30: "  gpumemtop fit ./blur\n      how little is enough?"} {
 		if got := example("  gpumemtop fit ./blur   how little is enough?", width); got != want {

@@ -174,7 +174,7 @@ var diagnoses = []struct {
 	{"iteration keeps", func(s *tape) { array(s, 40) }, func(s *tape) { array(s, 8) }, "futhark", "40 iterations leaves 1.00 MiB more", ""},
 	{"pool of its own", func(s *tape) { parts(s, 2, 10) }, func(s *tape) { parts(s, 7, 3) }, "futhark", "20 sub-buffers of 2 buffers", ""},
 	{"pool of its own", func(s *tape) { parts(s, 2, 10) }, func(s *tape) { parts(s, 1, 19) }, "futhark", "its own decision", ""},
-	{"keeps its buffers", func(s *tape) { hoisting(s, 105, 1) }, func(s *tape) { hoisting(s, 105, 2) }, "futhark", "creates 1 buffer and uses what it has 10", ""},
+	{"keeps its buffers", func(s *tape) { hoisting(s, 105, 1) }, func(s *tape) { hoisting(s, 105, 2) }, "futhark", "creates 1 buffer and uses existing buffers 10", ""},
 	{"keeps its buffers", func(s *tape) { hoisting(s, 105, 0) }, func(s *tape) { hoisting(s, 90, 0) }, "futhark", "0 buffers", ""},
 	{"refused on other", func(s *tape) { part(s, 64) }, func(s *tape) { part(s, 0) }, "futhark", "at a multiple of 64 B", ""},
 	{"several places", func(s *tape) { called(s, 2, 1) }, func(s *tape) { called(s, 1, 1) }, "futhark", "2 places call a.c:7 make: --wrapper '^make$'", ""},
@@ -542,7 +542,7 @@ func TestHalvesAreOfCalls(t *testing.T) {
 	s.release(object, wire.OutcomeDriver)
 	s.now += 1000 * ms
 	s.exit()
-	if d := diagnosis(s.analyse(t, policy("none", nil)), "keeps its buffers"); d == nil || !strings.Contains(d.Text, "uses what it has 105 times") {
+	if d := diagnosis(s.analyse(t, policy("none", nil)), "keeps its buffers"); d == nil || !strings.Contains(d.Text, "uses existing buffers 105 times") {
 		t.Errorf("%+v, want 105 uses in the later half", d)
 	}
 }

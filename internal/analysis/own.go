@@ -72,7 +72,7 @@ func hasOwnPool(e *Evidence) (Diagnosis, bool) {
 	}
 	return Diagnosis{
 		Severity: Note, Title: "the program keeps its buffers",
-		Text: fmt.Sprintf("in the later half of the time from its first call to its last it creates %s and uses what it has %s: a pool has little to serve",
+		Text: fmt.Sprintf("in the later half of the time from its first call to its last it creates %s and uses existing buffers %s: a pool has little to serve",
 			units.Count(o.creates, "buffer"), units.Count(o.uses, "time")),
 	}, true
 }

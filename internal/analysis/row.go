@@ -153,20 +153,27 @@ func (x *run) temporaries() []Temporary {
 	return list
 }
 
-// leaks returns what processes left behind. Buffers of processes that run on after the part are no leaks.
-// Nor is what killed ones held, where others leaked.
-func (x *run) leaks() []Leak {
+// forgiveKilled takes back what killed processes left behind, where others leaked.
+func (x *run) forgiveKilled() {
+	if x.snapshot.HeldAtExit() {
+		return
+	}
 	killed := map[uint32]bool{}
 	for i := range x.snapshot.Processes {
-		p := &x.snapshot.Processes[i]
-		killed[p.Number] = p.Aborted() && !x.snapshot.HeldAtExit()
+		killed[x.snapshot.Processes[i].Number] = x.snapshot.Processes[i].Aborted()
 	}
+	for _, s := range x.books.sorted() {
+		if killed[s.process] {
+			s.leaked = leftover{}
+		}
+	}
+}
+
+// leaks returns what processes left behind. Buffers of processes that run on after the part are no leaks.
+func (x *run) leaks() []Leak {
 	rows := map[*row]*Leak{}
 	for _, s := range x.books.sorted() {
 		l, w := &s.leaked, x.row(s)
-		if killed[s.process] {
-			*l = leftover{}
-		}
 		if *l == (leftover{}) || !w.wanted {
 			continue
 		}

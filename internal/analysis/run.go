@@ -347,6 +347,7 @@ func (x *run) finish() *Analysis {
 		}
 		x.heap.End(p, how)
 	}
+	x.forgiveKilled()
 	a.Lifetimes, a.Lag, a.Temporaries, a.Leaks = x.lifetimes.list(), x.lagOf(), x.temporaries(), x.leaks()
 	a.Misses, a.Timeline, a.Flame = x.misses.list(x), x.line.Timeline, x.flame()
 	a.Growth, a.Timeline.Machine = x.grown(a.Phases), x.machine.over(&a.Timeline, x.started)

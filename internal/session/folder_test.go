@@ -228,13 +228,14 @@ func TestSanitized(t *testing.T) {
 // A leak checker that is linked into a program is seen by libraries only if the program exports it.
 func TestHidesLeakCheck(t *testing.T) {
 	source := filepath.Join(t.TempDir(), "x.c")
-	if err := os.WriteFile(source, []byte("int main(void) { return 0; }\nint __lsan_disable(void) { return 0; }\n"), 0o600); err != nil {
+	if err := os.WriteFile(source, []byte("__attribute__((weak)) int __lsan_is_turned_off(void);\n"+
+		"int main(void) { return __lsan_is_turned_off ? __lsan_is_turned_off() : 0; }\nint __lsan_disable(void) { return 0; }\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
 		flags []string
 		want  bool
-	}{"hidden": {nil, true}, "exported": {[]string{"-rdynamic"}, false}, "none": {[]string{"-D__lsan_disable=other"}, false}} {
+	}{"hidden": {nil, true}, "exported": {[]string{"-rdynamic"}, false}, "none": {[]string{"-D__lsan_is_turned_off=other"}, false}} {
 		program := filepath.Join(filepath.Dir(source), name)
 		if out, err := exec.Command("cc", append(c.flags, "-o", program, source)...).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)

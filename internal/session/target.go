@@ -191,14 +191,12 @@ func hidesLeakCheck(path string) bool {
 	if err != nil {
 		return false
 	}
-	defer f.Close() //nolint:errcheck // only read
-	has := func(list []elf.Symbol, name string, defined bool) bool {
-		return slices.ContainsFunc(list, func(s elf.Symbol) bool { return s.Name == name && (s.Section != elf.SHN_UNDEF) == defined })
+	defer f.Close()                  //nolint:errcheck // only read
+	symbols, _ := f.DynamicSymbols() // the others may be very many
+	has := func(name string) bool {
+		return slices.ContainsFunc(symbols, func(s elf.Symbol) bool { return s.Name == name })
 	}
-	all, _ := f.Symbols() // none, if it is stripped
-	exported, _ := f.DynamicSymbols()
-	const off, asks = "__lsan_disable", "__lsan_is_turned_off" // a checker that is linked into a program asks it for the second
-	return (has(all, off, true) || has(exported, asks, false)) && !has(exported, off, true)
+	return has("__lsan_is_turned_off") && !has("__lsan_disable") // a checker in a program looks there for the first
 }
 
 // privileged says whether the kernel would give the program rights that the caller lacks, which makes the dynamic

@@ -79,7 +79,7 @@ func (x *pairs) retain(p *process, r wire.RetainView) {
 		if tag == 0 {
 			tag = r.Tag()
 		}
-		x.add(p, References, r.Object(), pairSite{tag: tag, own: tag == r.Site()}, true)
+		x.add(p, References, r.Object(), pairSite{tag: tag, own: r.Site() != 0}, true)
 	}
 }
 

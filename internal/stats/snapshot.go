@@ -141,10 +141,10 @@ func (s *Snapshot) HeldAtExit() bool {
 	return held
 }
 
-// Left is what processes left behind, by call site. Where some leaked, what others held that were killed is none of it. Of processes that
-// share a row the call sites are not known: that is one without a name.
+// Left returns what processes left behind, by call site. Where some leaked, it leaves out what killed ones held. The call sites of
+// processes that share a row are unknown: they have one without a name.
 func (s *Snapshot) Left() (left []Tag) {
-	held := s.HeldAtExit()
+	held, places := s.HeldAtExit(), map[string]int{}
 	for i := range s.Processes {
 		p := &s.Processes[i]
 		tags := p.Tags
@@ -157,10 +157,11 @@ func (s *Snapshot) Left() (left []Tag) {
 			tags = []Tag{{Live: p.Totals.LiveBuffers, InUse: p.Totals.InUse}}
 		}
 		for j := range tags {
-			at := slices.IndexFunc(left, func(t Tag) bool { return t.Name == tags[j].Name })
+			at, known := places[tags[j].Name]
 			switch {
 			case tags[j].Live == 0:
-			case at < 0:
+			case !known:
+				places[tags[j].Name] = len(left)
 				left = append(left, tags[j])
 			default:
 				left[at].Live += tags[j].Live

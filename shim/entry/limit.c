@@ -1,6 +1,6 @@
 /*
- * limit.c: a limit of its user's threads that the program sets, as shells do for what they start. gpumemtop's threads count for the
- * same user, so the kernel gets a limit that leaves them room, and this process reads the one that it has set.
+ * limit.c: the limit of its user's threads, where the program sets it, as shells do for what they start. gpumemtop's threads count for
+ * the same user, so the kernel gets a limit that leaves them room, and the program reads the limit that it has set.
  */
 #define _GNU_SOURCE
 #include "../base/opencl.h"
@@ -26,7 +26,7 @@ static struct rlimit wanted, granted; /* what the program has set, and what the 
  * Threads of gpumemtop that count for this user: the folder of the session has its number in the name, and the kernel's folder of
  * its threads a link to each. Root has no such limit.
  */
-static rlim_t others(void)
+static rlim_t threads_of_gpumemtop(void)
 {
 	char tasks[64];
 	unsigned number = 0;
@@ -46,18 +46,19 @@ static long ask_kernel(pid_t process, int resource, const struct rlimit *limit, 
 	return syscall(SYS_prlimit64, process, resource, limit, before);
 }
 
-static bool is(const struct rlimit *one, const struct rlimit *other)
+static bool equal(const struct rlimit *one, const struct rlimit *other)
 {
 	return one->rlim_cur == other->rlim_cur && one->rlim_max == other->rlim_max;
 }
 
-static void show(struct rlimit *limit)
+/* The program reads what it has set. */
+static void show_wanted(struct rlimit *limit)
 {
-	if (is(limit, &granted))
+	if (equal(limit, &granted))
 		*limit = wanted;
 }
 
-static rlim_t with(rlim_t limit, rlim_t more, rlim_t most)
+static rlim_t widened(rlim_t limit, rlim_t more, rlim_t most)
 {
 	if (limit >= FAR)
 		return limit;
@@ -71,9 +72,9 @@ static int limit_threads(pid_t process, const struct rlimit *limit, struct rlimi
 	if (ask_kernel(process, RLIMIT_NPROC, NULL, &now) != 0)
 		return -1;
 	shown = now;
-	show(&shown);
-	wide.rlim_max = with(limit->rlim_max, more, limit->rlim_max <= shown.rlim_max ? now.rlim_max : RLIM_INFINITY);
-	wide.rlim_cur = with(limit->rlim_cur, more, limit->rlim_cur <= limit->rlim_max ? wide.rlim_max : RLIM_INFINITY);
+	show_wanted(&shown);
+	wide.rlim_max = widened(limit->rlim_max, more, limit->rlim_max <= shown.rlim_max ? now.rlim_max : RLIM_INFINITY);
+	wide.rlim_cur = widened(limit->rlim_cur, more, limit->rlim_cur <= limit->rlim_max ? wide.rlim_max : RLIM_INFINITY);
 	if (ask_kernel(process, RLIMIT_NPROC, &wide, NULL) != 0)
 		return -1;
 	wanted = *limit;
@@ -87,12 +88,12 @@ GMT_HOOK int hook_prlimit(pid_t process, int resource, const struct rlimit *limi
 GMT_HOOK int hook_prlimit(pid_t process, int resource, const struct rlimit *limit, struct rlimit *before)
 {
 	bool ours = resource == RLIMIT_NPROC && (process == 0 || process == getpid());
-	rlim_t more = ours && limit ? others() : 0;
+	rlim_t more = ours && limit ? threads_of_gpumemtop() : 0;
 	if (more)
 		return limit_threads(process, limit, before, more);
 	int err = (int)ask_kernel(process, resource, limit, before);
 	if (ours && before && err == 0)
-		show(before);
+		show_wanted(before);
 	return err;
 }
 

@@ -129,8 +129,8 @@ func (s *chunkList) cut(c *chunk) {
 	s.operations++
 }
 
-// add links a new chunk and signals its bins except the one that the caller keeps. Then it drops empty chunks, as
-// putBin does: a thread whose unit kept a chunk from being dropped can take a bin of the new chunk.
+// add links a new chunk and signals all of its bins but the caller's. Then add drops empty chunks, as putBin does: a thread
+// whose unit kept a chunk from being dropped can take a bin of the new chunk.
 func (s *chunkList) add(c *chunk) {
 	in := s.mutex.Lock(collective.Alone)
 	defer in.Unlock()

@@ -136,7 +136,7 @@ type recorded struct {
 	Ending    string `parquet:"ending"`
 }
 
-// amount orders versions of a recording: the version with more events is more, and with as many the one that is whole.
+// amount orders the versions of a recording: by their events and, where these are equal, a whole version after a torn one.
 func amount(events int64, ending string) int64 {
 	if ending == lake.Torn {
 		return 2 * events

@@ -96,7 +96,7 @@ func asked(t testing.TB, dir string) (list []string) {
 	return list
 }
 
-// someLake has 6 recordings of two processes, two of which have grown.
+// someLake makes a lake of 6 recordings with two processes each. Two recordings have grown since they were first added.
 func someLake(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "lake")
@@ -290,7 +290,7 @@ func TestCompactKilledAtEachCall(t *testing.T) {
 				break
 			}
 			if killed++; n == 1 && strings.Contains(string(out), "ptrace") {
-				t.Skip("strace may not trace")
+				t.Skip("ptrace is forbidden here, as in many containers: TestCompactKilled kills without it, at random moments")
 			}
 			if _, err := Compact(dir, time.Time{}, time.Now); err != nil {
 				t.Fatal(call, n, err)

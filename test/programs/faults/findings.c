@@ -16,7 +16,7 @@
  *	pieces     leaves small blocks beside a large buffer    one large block
  *	larger     has three buffers, then a larger one         one as large
  *	parts      makes many sub-buffers of two buffers        few of many
- *	kept       uses what it has 3,000 times                   creates in between
+ *	kept       uses its buffers 3,000 times                   creates in between
  *	origins    begins sub-buffers at 128 bytes              at 4 KiB
  *	hidden     creates through one function for all         for one caller
  *	hoard      keeps buffers of ever new sizes for reuse    rounds the sizes up
