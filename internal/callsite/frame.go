@@ -153,6 +153,12 @@ func ownFrom(frames []Frame, passes func(*Frame) bool) int {
 // generated reports whether a frame is of code that is in no file.
 func (f *Frame) generated() bool { return f.Module == "" && f.Offset != 0 }
 
+// LacksName reports whether the stack of a SITE payload has code without a name that a program generated. The runtime of a language
+// may name such code when the program ends.
+func LacksName(payload []byte) bool {
+	return slices.ContainsFunc(Frames(payload), func(f Frame) bool { return f.generated() && f.Function == "" && f.File == "" })
+}
+
 // runtimes are parts of the runtimes of node (the first group) and Java (the second, which is empty for code without a name).
 var runtimes = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(Builtin|BytecodeHandler|Stub|RegExp):|^(Interpreter|call_stub|StubRoutines.*|~.*|[a-z]+ (java|jdk|sun)\..*)?$`)

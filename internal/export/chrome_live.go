@@ -150,7 +150,7 @@ func (l *Live) learn(r *wire.Record) {
 	}
 }
 
-// rename gives a tag its name, also one that was guessed before.
+// rename gives a tag its name, also one that was guessed before, or that may get another one.
 func (p *surveyed) rename(r *wire.Record, name string) {
 	if t := p.tags[r.DefinedTag()]; t != nil && t.guessed {
 		// What shows under the old name must end under it.
@@ -158,6 +158,9 @@ func (p *surveyed) rename(r *wire.Record, name string) {
 		p.latest.tag = nil
 	}
 	p.name(r, name)
+	if t := p.tags[r.DefinedTag()]; !t.named {
+		t.guessed = true
+	}
 }
 
 // frame returns the name of a tag without a name of its own: its innermost frame.

@@ -127,13 +127,13 @@ func (p *surveyed) introduce(r *wire.Record) {
 	p.program = string(program)
 }
 
-// name takes what a TAG or SITE is called. The first name stays.
+// name takes what a TAG or SITE is called. The first name stays, unless a part of the stack lacked its own.
 func (p *surveyed) name(r *wire.Record, name string) {
 	if t := p.tags[r.DefinedTag()]; t != nil && t.named {
 		return
 	}
 	t := p.tag(r.DefinedTag())
-	t.named = true
+	t.named = r.Kind == wire.KindTag || !callsite.LacksName(r.Payload)
 	if r.Kind == wire.KindSite {
 		t.call(name, callsite.Stack(r.Payload))
 		return

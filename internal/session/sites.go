@@ -125,21 +125,27 @@ func (s *sites) run() {
 	for {
 		batch := s.wait()
 		if batch == nil {
+			for process := range s.unnamed { // it goes on without the session
+				s.give(s.nameAgain(process))
+			}
 			return
 		}
 		for i := range batch {
-			var answers []wire.Record
 			if batch[i].Kind == wire.KindExit {
-				answers = s.nameAgain(batch[i].Process)
+				s.give(s.nameAgain(batch[i].Process))
 			}
 			if answer, ok := s.answer(&batch[i]); ok {
-				answers = append(answers, answer)
+				s.give([]wire.Record{answer})
 			}
-			s.mu.Lock()
-			s.ready = append(s.ready, answers...)
-			s.mu.Unlock()
 		}
 	}
+}
+
+// give makes records ready.
+func (s *sites) give(answers []wire.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ready = append(s.ready, answers...)
 }
 
 // nameAgain names tags whose code had no name when they were made.

@@ -59,7 +59,7 @@ func (j *journal) add(c change) {
 
 // named notes that a site got its name, or was folded into another one.
 func (j *journal) named() {
-	for len(j.waiting) > 0 && (j.waiting[0].site.name != "" || j.waiting[0].site.folded) {
+	for len(j.waiting) > 0 && j.waiting[0].site.settled() {
 		j.waiting = j.waiting[1:]
 	}
 	if len(j.waiting) == 0 {

@@ -56,6 +56,8 @@ type process struct {
 	sites  []*processSite
 	second uint64 // of the session, when the sites were shown last
 
+	provisional int // sites that may get another name: see callSites.label
+
 	free      freeMemory
 	devices   devices
 	draft     allocator.Draft // of a plan that comes in pieces

@@ -18,17 +18,25 @@ func (cs *callSites) tag(p *process, r *wire.Record) {
 	cs.journal.await(cs.of(p, r.DefinedTag()).site, cs.quiet)
 }
 
+// provisionalMax bounds the sites of a process that stay apart until they have their last name, as session does.
+const provisionalMax = 4096
+
 // label gives a tag its name and its call stack, as SITE has it. If another site has that name, the tag is folded into that
-// one. A tag keeps its first name.
+// one. A tag keeps its first name, unless its stack has code that the program generates and names later.
 func (cs *callSites) label(p *process, tag uint32, name string, stack []byte) {
 	if name == "" {
 		return
 	}
 	s := cs.of(p, tag)
-	if s.site.name != "" {
+	if s.site.name != "" && !s.site.provisional {
 		return
 	}
 	defer cs.journal.named()
+	if s.site.provisional = s.site.name == "" && p.provisional < provisionalMax && callsite.LacksName(stack); s.site.provisional {
+		p.provisional++
+		s.site.name, s.site.stack, s.site.module = name, callsite.Stack(stack), callsite.Module(stack)
+		return
+	}
 	known := cs.named[name]
 	if known == nil {
 		s.site.name, s.site.stack, s.site.module = name, callsite.Stack(stack), callsite.Module(stack)

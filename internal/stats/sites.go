@@ -43,11 +43,12 @@ type site struct {
 	awaited bool   // it was defined without a name
 	folded  bool   // into another site, which has the figures of both
 
-	name    string // empty until it is known
-	stack   []string
-	module  string
-	caller  uint64 // of the function that creates memory here, as a hash; 0: unknown
-	wrapper string // that function, if it has several callers
+	name        string // empty until it is known
+	provisional bool   // another name may follow: the stack has code without a name
+	stack       []string
+	module      string
+	caller      uint64 // of the function that creates memory here, as a hash; 0: unknown
+	wrapper     string // that function, if it has several callers
 }
 
 // processSite is what one process has of a call site, with its free list.
@@ -105,6 +106,9 @@ func (s *site) title() string {
 	}
 	return s.name
 }
+
+// settled reports whether a site has its last name.
+func (s *site) settled() bool { return s.folded || s.name != "" && !s.provisional }
 
 // sharesFigures reports whether the figures are those of the site: no other process has had the site.
 func (s *processSite) sharesFigures() bool { return s.siteFigures == &s.site.siteFigures }

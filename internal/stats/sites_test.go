@@ -220,3 +220,34 @@ func TestFromOneProcessToTwo(t *testing.T) {
 		r.plain.check(t, r.Snapshot())
 	}
 }
+
+// TestCodeNamedAtTheEnd: sites whose stacks have code without a name stay apart until the program has named it.
+func TestCodeNamedAtTheEnd(t *testing.T) {
+	s := newStream(Options{})
+	const unnamed, step, warm = "create\ta.c\t1\tx+0x1\n\t\t0\t+0x%x\n", "create\ta.c\t1\tx+0x1\nJS.step\ts.js\t7\t+0x10\n", "create\ta.c\t1\tx+0x1\nJS.warm\ts.js\t9\t+0x20\n"
+	for tag := uint32(1); tag <= 3; tag++ {
+		s.miss(uint64(tag), uint64(tag), 64, 64, tag)
+		s.site(tag, fmt.Sprintf(unnamed, 16*tag))
+		s.release(uint64(tag), wire.OutcomeCached)
+		s.hit(uint64(tag+10), uint64(tag), 64, 64, tag)
+	}
+	rows := func() map[string][2]uint64 {
+		got := map[string][2]uint64{}
+		for _, row := range s.Snapshot().Tags {
+			sum := got[row.Name]
+			got[row.Name] = [2]uint64{sum[0] + row.Creates, max(sum[1], row.PeakInUse)}
+		}
+		return got
+	}
+	if diff := cmp.Diff(map[string][2]uint64{"a.c:1 create": {6, 64}}, rows()); diff != "" {
+		t.Errorf("before (-want +got):\n%s", diff)
+	}
+	s.site(1, step)
+	s.site(2, warm)
+	s.site(3, warm)
+	s.site(3, step) // the last name stays
+	want := map[string][2]uint64{"s.js:7 JS.step via create": {2, 64}, "s.js:9 JS.warm via create": {4, 128}}
+	if diff := cmp.Diff(want, rows()); diff != "" {
+		t.Errorf("at the end (-want +got):\n%s", diff)
+	}
+}
