@@ -132,7 +132,7 @@ static __attribute__((noinline)) cl_mem create_copy(const struct gpu *gpu, cl_me
 static void loop(const struct gpu *gpu, bool nearly)
 {
 	cl_mem outside = create_result(gpu, 4 * MIB);
-	for (size_t i = 0; i < (nearly ? 500 : 10000); i++) {
+	for (size_t i = 0; i < (nearly ? 500 : 40000); i++) {
 		cl_mem buffer = nearly ? outside : create_result(gpu, 4 * MIB);
 		if (nearly)
 			fill(gpu, buffer, 4 * KIB);
