@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
@@ -51,6 +52,16 @@ func octaves(rng *rand.Rand) func() uint64 {
 // followed plays records through a Live that is viewed, and returns the last view.
 func followed(t *testing.T, policy string, records []wire.Record) *view.Curve {
 	t.Helper()
+	for pause := time.Duration(0); ; pause += time.Millisecond { // a busy machine may play them too late
+		if v := followedAt(t, policy, records, pause); v.Missed == 0 {
+			return v
+		}
+	}
+}
+
+// followedAt waits after each thousandth record.
+func followedAt(t *testing.T, policy string, records []wire.Record, pause time.Duration) *view.Curve {
+	t.Helper()
 	l, err := NewLive(policy, nil, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -72,6 +83,7 @@ func followed(t *testing.T, policy string, records []wire.Record) *view.Curve {
 		tap.Take(&records[i])
 		if i%1000 == 0 {
 			tap.Flush()
+			time.Sleep(pause)
 		}
 	}
 	tap.Close()
