@@ -246,6 +246,7 @@ type Diagnosis struct {
 	Knob     Knob     `json:"knob"`
 	Share    float64  `json:"share"` // of the run's time, or of the memory in question, that it is about; 0: unknown
 	About    About    `json:"-"`
+	placed   bool     // the text names the process, where there are several
 	Brief    string   `json:"-"` // the title for a line with several, with what matters most of the text; empty: Title and Tag are that
 	trials
 }

@@ -31,7 +31,7 @@ type Evidence struct {
 func Seen(s *stats.Snapshot) *Evidence {
 	e := &Evidence{Run: s, Length: s.Wall()}
 	if over(s) {
-		e.State, e.Leaks = Over, leaked(s)
+		e.State, e.Leaks = Over, Left(s)
 		return e
 	}
 	t := &s.Totals
@@ -76,6 +76,7 @@ type Rise struct {
 	Kept       int64   // buffers more, likewise
 	Even       bool    // each iteration leaves about as much
 	Iterations uint64  // that grew so far; 0: the program has none, or they are not known
+	Process    uint32  // that grows, number in the session; 0: all together
 	Site       string  // that has most of it; empty: unknown
 	Part       float64 // what Site has of it; 0: unknown
 	Room       float64 // how many more iterations or seconds fill a device; negative: unknown

@@ -76,10 +76,16 @@ func (x *run) rise(a *Analysis) *Rise {
 	if len(a.Leaks) > 0 {
 		r.Site = a.Leaks[0].Name
 	}
-	for i := range x.snapshot.Processes {
-		if q := &x.snapshot.Processes[i]; q.Number == p.Process && q.DeviceMemory > q.Totals.PeakInUse {
-			r.Room = float64(q.DeviceMemory-q.Totals.PeakInUse) / max(p.slope(), float64(p.Mean))
-		}
+	q := processOf(x.snapshot, p.Process)
+	if q == nil {
+		return r
+	}
+	r.Process = q.Number
+	if len(x.snapshot.Processes) > 1 {
+		r.Site = holdsMost(q)
+	}
+	if q.DeviceMemory > q.Totals.PeakInUse {
+		r.Room = float64(q.DeviceMemory-q.Totals.PeakInUse) / max(p.slope(), float64(p.Mean))
 	}
 	return r
 }
@@ -93,7 +99,8 @@ func (x *run) growing(a *Analysis) (most *Phase) {
 		if p.slope() <= 0 || x.fills(p) {
 			continue
 		}
-		if all := p.grown(); all > grown && x.snapshot.Totals.InUse >= all/2 {
+		t := x.totalsOf(p)
+		if all := p.grown(); all > grown && t.InUse >= all/2 {
 			grown, most = all, p
 		}
 	}
@@ -106,28 +113,26 @@ func (x *run) fills(p *Phase) bool {
 	if p.Releases {
 		return false
 	}
-	for i := range x.snapshot.Processes {
-		q := &x.snapshot.Processes[i]
-		if q.Number == p.Process && (q.State == stats.Signaled || q.State == stats.Exited && q.Status > 0) {
-			return true
-		}
+	if q := processOf(x.snapshot, p.Process); q != nil && (q.State == stats.Signaled || q.State == stats.Exited && q.Status > 0) {
+		return true
 	}
-	return x.since(x.survey.lastUse) > p.End+keptPatience*p.Period
+	return x.since(x.survey.uses[p.Process]) > p.End+keptPatience*p.Period
 }
 
 // keeping returns the phase whose iterations keep the most memory that the program releases only when it uses none of its
 // memory any more; nil if none does. A phase that fills something is followed by uses, or is short and releases nothing meanwhile.
 func (x *run) keeping(a *Analysis) (most *Phase) {
-	kept, lastUse := uint64(0), x.since(max(x.survey.lastUse, x.survey.lastEnd))
+	kept := uint64(0)
 	for i := range a.Phases {
 		p := &a.Phases[i]
+		lastUse := x.since(max(x.survey.uses[p.Process], x.survey.ends[p.Process]))
 		if p.slope() <= 0 || lastUse == 0 || lastUse > p.End+keptPatience*p.Period {
 			continue
 		}
 		if !p.Recycles && p.Iterations < keptMany {
 			continue
 		}
-		if all := p.grown(); all > kept && all >= a.Peak.InUse/2 {
+		if all := p.grown(); all > kept && all >= x.totalsOf(p).PeakInUse/2 {
 			kept, most = all, p
 		}
 	}

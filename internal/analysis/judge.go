@@ -130,6 +130,9 @@ func (e *Evidence) judge(pass func(rule int, d Diagnosis, found bool) (Diagnosis
 			list = append(list, d)
 		}
 	}
+	for i := range list {
+		e.place(&list[i])
+	}
 	rank := map[Severity]int{Problem: 0, Advice: 1, Note: 2}
 	slices.SortStableFunc(list, func(a, b Diagnosis) int {
 		return cmp.Or(cmp.Compare(rank[a.Severity], rank[b.Severity]), cmp.Compare(b.Share, a.Share))

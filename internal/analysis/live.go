@@ -227,8 +227,8 @@ func over(s *stats.Snapshot) bool {
 	return len(s.Processes) > 0 && !slices.ContainsFunc(s.Processes, func(p stats.Process) bool { return p.State == stats.Running })
 }
 
-// leaked is what the processes of a snapshot, which have all ended, left behind, by call site.
-func leaked(s *stats.Snapshot) []Leak {
+// Left is what the processes of a snapshot, which have all ended, left behind, by call site.
+func Left(s *stats.Snapshot) []Leak {
 	var list []Leak
 	for _, t := range s.Left() {
 		list = append(list, Leak{Name: t.Name, Stack: t.Stack, Buffers: t.Live, Bytes: t.InUse})

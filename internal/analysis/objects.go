@@ -91,6 +91,9 @@ func objectsGrow(e *Evidence) (Diagnosis, bool) {
 		d.Title = many + " grow in number with every iteration"
 		d.Text += fmt.Sprintf("; each iteration leaves %.1f more", each)
 	}
+	if in := e.in(top.Most.Process); in != "" {
+		d.Text, d.placed = d.Text+fmt.Sprintf("; %d of these are%s", top.Most.Live, in), true
+	}
 	if c.Untracked > 0 {
 		d.Text += fmt.Sprintf("; %d more were created than are tracked, and may be live, too", c.Untracked)
 	}

@@ -45,7 +45,7 @@ func (e *Evidence) failure(p *stats.PostMortem) Diagnosis {
 	}
 	return Diagnosis{
 		Severity: Problem, Title: title, Text: text, Tag: p.Tag, Brief: brief,
-		Share: 2, About: AboutFailure, // before mistakes: it may end the program
+		Share: 2, About: AboutFailure, placed: p.Who != "", // before mistakes: it may end the program
 	}
 }
 
@@ -82,7 +82,7 @@ func refused(e *Evidence) (Diagnosis, bool) {
 	if n := e.Run.OtherFailed; n > 0 { // which may lack memory
 		title += ", and " + units.Count(n, "more failure") + " not listed"
 	}
-	d := Diagnosis{Severity: Note, Title: title, Tag: first.Tag, Text: first.Sentence(units.FormatLong)}
+	d := Diagnosis{Severity: Note, Title: title, Tag: first.Tag, Text: first.Sentence(units.FormatLong), placed: first.Who != ""}
 	if memory {
 		d.Severity = Advice
 	}

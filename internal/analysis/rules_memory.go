@@ -29,7 +29,8 @@ func memoryGrows(e *Evidence) (Diagnosis, bool) {
 		if !r.Even {
 			how = "over the iterations"
 		}
-		d.Title, d.Text, doubted = "memory grows "+how, r.perIteration(bytes), "memory may grow "+how
+		d.Title, d.Text, doubted = "memory grows "+how, r.perIteration(bytes, e.in(r.Process)), "memory may grow "+how
+		d.placed = e.in(r.Process) != ""
 	}
 	certain := d.Title
 	e.doubt(&d, "releases", doubted)
@@ -73,8 +74,8 @@ func leftBy(iterations, left uint64, kept int64, each string, even bool) string 
 	return text + ", about " + each + " each"
 }
 
-func (r *Rise) perIteration(bytes string) string {
-	text := leftBy(r.Iterations, r.Left, r.Kept, bytes, r.Even)
+func (r *Rise) perIteration(bytes, in string) string {
+	text := leftBy(r.Iterations, r.Left, r.Kept, bytes, r.Even) + in
 	if r.Room >= 0 {
 		text += fmt.Sprintf("; after %s the device is full", units.Count(uint64(r.Room), "more iteration"))
 	}
@@ -92,9 +93,9 @@ func memoryIsKept(e *Evidence) (Diagnosis, bool) {
 	}
 	d := Diagnosis{
 		Severity: Advice, Title: "every iteration keeps memory",
-		Text: leftBy(p.Iterations, p.Left, p.Kept, units.FormatLong(uint64(p.slope())), p.Even()) +
+		Text: leftBy(p.Iterations, p.Left, p.Kept, units.FormatLong(uint64(p.slope())), p.Even()) + e.in(p.Process) +
 			", which is released when nothing is used any more",
-		Share: share(p.grown(), e.Run.Totals.PeakInUse),
+		Share: share(p.grown(), e.Run.Totals.PeakInUse), placed: e.in(p.Process) != "",
 	}
 	doubted := "every iteration may keep memory"
 	if !p.Even() {
@@ -135,6 +136,9 @@ func neverReleased(e *Evidence) (Diagnosis, bool) {
 	}
 	if e.Whole != nil {
 		d.Text += fmt.Sprintf(", the oldest created %s after the start", units.Duration(top.Oldest))
+	}
+	if in := LeftIn(e.Run, e.Leaks); in != "" {
+		d.Text, d.placed = d.Text+"; "+in, true
 	}
 	if retained > 0 && severity == Problem {
 		which := fmt.Sprintf("%d of them were", retained)

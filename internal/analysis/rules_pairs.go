@@ -80,6 +80,9 @@ func (w *pairing) diagnosis(e *Evidence, c *stats.ObjectCount, s *stats.ObjectSi
 			d.Text += fmt.Sprintf("; each iteration leaves %.1f more", each)
 		}
 	}
+	if in := e.in(s.Most.Process); in != "" {
+		d.Text, d.placed = d.Text+fmt.Sprintf("; %d of the %d that stay open are%s", s.Most.Live, s.Live, in), true
+	}
 	e.doubt(&d, w.closes, w.title+", perhaps")
 	return d
 }

@@ -19,7 +19,7 @@ func mistakes(e *Evidence) (list []Diagnosis) {
 	for i := range e.Run.Findings {
 		f := &e.Run.Findings[i]
 		d := Diagnosis{ // results may be wrong
-			Severity: Problem, Title: f.Kind.String(), Text: f.Sentence(units.FormatLong), Tag: f.Tag, Share: 1,
+			Severity: Problem, Title: f.Kind.String(), Text: f.Sentence(units.FormatLong), Tag: f.Tag, Share: 1, placed: f.Who != "",
 		}
 		if !f.Certain() {
 			d.Severity, d.Title = Advice, d.Title+notCertain

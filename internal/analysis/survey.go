@@ -26,10 +26,12 @@ type survey struct {
 	slabs       bool // there were slabs
 	parts       origins
 	hosted      hosts
-	lastUse     uint64 // when a command used memory; 0: never, or uses were not recorded
+	uses        map[uint32]uint64 // by process: when a command used memory last; none: never, or uses were not recorded
+	ends        map[uint32]uint64 // likewise: when such a command was known to have ended last
+	using       uint32            // the process of the latest use
+	lastUse     uint64            // of that process
 	sizes       sizes
 	highest     highest
-	lastEnd     uint64 // when such a command was known to have ended; 0: never
 	lastCreate  uint64
 	finders     map[uint64]*period.Finder // by stream
 	finder      *period.Finder            // of the last create's thread's thread
@@ -41,7 +43,7 @@ type survey struct {
 const streamsMax = 1024
 
 func newSurvey(o *Options) *survey {
-	s := &survey{names: callsite.NewNames(), finders: map[uint64]*period.Finder{}}
+	s := &survey{names: callsite.NewNames(), uses: map[uint32]uint64{}, ends: map[uint32]uint64{}, finders: map[uint64]*period.Finder{}}
 	if o.Since > 0 {
 		s.since = o.Header.ClockNS + uint64(o.Since)
 	}
@@ -67,7 +69,7 @@ func (s *survey) step(r *wire.Record) {
 	s.names.Add(r)
 	s.highest.step(s, r)
 	if r.Kind == wire.KindUse {
-		s.lastUse = max(s.lastUse, r.Time)
+		s.use(r)
 	}
 	if r.Kind == wire.KindCreate {
 		s.sizes.add(r.AsCreate())
@@ -86,6 +88,14 @@ func (s *survey) call(r *wire.Record) {
 		s.begun = r.Time
 	}
 	s.begun, s.over = min(s.begun, r.Time), max(s.over, r.Time)
+}
+
+// use notes when a process used memory.
+func (s *survey) use(r *wire.Record) {
+	if r.Process != s.using {
+		s.uses[s.using], s.using, s.lastUse = s.lastUse, r.Process, s.uses[r.Process]
+	}
+	s.lastUse = max(s.lastUse, r.Time)
 }
 
 // origins are those of the program's sub-buffers.
@@ -145,7 +155,12 @@ func (s *survey) finish() *survey {
 	for stream, f := range s.finders {
 		s.stretches[stream] = f.Finish()
 	}
-	s.lastEnd = s.heap.LastEnd()
+	s.uses[s.using] = s.lastUse
+	for number := range s.uses {
+		if p := s.heap.Lookup(number); p != nil {
+			s.ends[number] = p.LastEnd()
+		}
+	}
 	s.finders, s.finder, s.heap = nil, nil, nil
 	return s
 }

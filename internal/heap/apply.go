@@ -45,7 +45,6 @@ type Heap struct {
 	serial    uint64     // of the last stay in the pool
 	objects   table.Arena[Object]
 	blocks    table.Arena[Block]
-	lastEnd   uint64   // see LastEnd
 	blind     uint64   // when uses were lost last: what was there then may be in use by any command
 	folded    spans    // numbers of processes that made room
 	cooling   []uint64 // scratch of evict

@@ -24,6 +24,7 @@ type work struct {
 	blind  uint64 // when a command used memory that we cannot know
 	awaits awaits
 	long   longWait
+	last   uint64 // see LastEnd
 }
 
 // queue is a command queue.
@@ -76,8 +77,8 @@ func (p *Process) IdleSince(o *Object) (time uint64, known bool) {
 	return o.ended, true
 }
 
-// LastEnd returns when a command was known to have ended, the latest of all processes; 0: none was.
-func (h *Heap) LastEnd() uint64 { return h.lastEnd }
+// LastEnd returns when a command of the process was known to have ended, the latest; 0: none was.
+func (p *Process) LastEnd() uint64 { return p.work.last }
 
 // Untouched reports whether no command has used an object, nor the host without a call.
 func (p *Process) Untouched(o *Object) bool { return o.Used == 0 && !o.CarriedOver && p.seesUses(o) }
@@ -303,7 +304,7 @@ func (p *Process) completeAwaited(a awaited, over uint64) {
 
 func (p *Process) noteEnd(o *Object, over uint64) {
 	o.ended = max(o.ended, over)
-	p.heap.lastEnd = max(p.heap.lastEnd, over)
+	p.work.last = max(p.work.last, over)
 }
 
 // endUse notes that a command that used an object has ended.

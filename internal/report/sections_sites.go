@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
@@ -99,6 +100,9 @@ func (v *view) leaks() section {
 	}
 	if v.s.Lost > 0 {
 		s.Intro += " Some may have been released: events are lost."
+	}
+	if in := analysis.LeftIn(v.s, list); in != "" {
+		s.Notes = []string{in}
 	}
 	t := v.table("Leaks by call site", len(list), number("buffers"), number("bytes"), barColumn, number("oldest"), words("call site").front())
 	for i := range list[:v.rows(len(list))] {

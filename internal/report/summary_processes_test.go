@@ -66,3 +66,18 @@ func TestProcessListsAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestSummaryHasWhatAProcessLeft: a process left a buffer, and another one, which released all, ended later.
+func TestSummaryHasWhatAProcessLeft(t *testing.T) {
+	s := crowd(2)
+	rank := uint64(3)
+	s.Processes[0].Rank = &rank
+	s.Processes[0].Totals.LiveBuffers, s.Processes[0].Tags = 2, []stats.Tag{{Name: "x.c:7 load", Live: 2, InUse: 1 << 20}}
+	if text, want := summaryText(t, s), "  leaked     2 buffers (1.00 MiB) never released, all in rank 3 (pid 5000)\n             2 (1.00 MiB) at x.c:7 load\n"; !strings.Contains(text, want) {
+		t.Errorf("%s\nwant %s", text, want)
+	}
+	s.Processes[0].Totals.LiveBuffers, s.Processes[0].Tags = 0, nil
+	if text := summaryText(t, s); strings.Contains(text, "leaked") {
+		t.Errorf("nothing is left:\n%s", text)
+	}
+}

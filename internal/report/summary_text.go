@@ -200,7 +200,7 @@ func (s *Summary) concluding(lines []string, more func(*stats.Tag) string) []str
 			sizeText(s.snapshot, tag.PeakInUse), units.Count(tag.Creates, "create"), more(tag)))
 		label = "             "
 	}
-	if s.snapshot.Totals.LiveBuffers > 0 && s.Running == 0 {
+	if s.Running == 0 {
 		lines = append(lines, leakLines(s.snapshot)...)
 	}
 	if given := s.snapshot.Totals.Relieved; given > 0 {
@@ -268,8 +268,14 @@ func leakLines(s *stats.Snapshot) []string {
 	}
 	var buffers, bytes uint64
 	tags := leaks(s)
+	if len(tags) == 0 {
+		return nil
+	}
 	for _, t := range tags {
 		buffers, bytes = buffers+t.Live, bytes+t.InUse
+	}
+	if in := analysis.LeftIn(s, analysis.Left(s)); in != "" {
+		how += ", " + in
 	}
 	lines := []string{fmt.Sprintf("  %-10s %s (%s) %s", label, units.Count(buffers, "buffer"), sizeText(s, bytes), how)}
 	for _, tag := range tags[:min(topTags, len(tags))] {

@@ -25,6 +25,7 @@ type FailedCall struct {
 	Short   bool   // for lack of memory: the post-mortems say more
 	Time    uint64 // of the first
 	Process uint32 // of the first, number in the session
+	Who     string // names the process where there are several and one alone had these failures; else empty
 }
 
 // Text says what failed, where and how often. bytes writes a size.
@@ -39,6 +40,9 @@ func (f *FailedCall) Text(bytes func(uint64) string) string {
 	}
 	if f.Count > 1 {
 		text += fmt.Sprintf(" (%d times)", f.Count)
+	}
+	if f.Who != "" {
+		text += ", in " + f.Who
 	}
 	return text
 }
@@ -108,7 +112,9 @@ func (s *Snapshot) Following(p *PostMortem) string {
 		switch f := &s.FailedCalls[i]; {
 		case !f.follows(p):
 		case text == "":
-			text = units.Duration(f.Time-p.Time) + " later " + f.Text(nil)
+			own := *f
+			own.Who = "" // the post-mortem names the process
+			text = units.Duration(f.Time-p.Time) + " later " + own.Text(nil)
 		default:
 			others += f.Count
 		}
@@ -140,12 +146,14 @@ type failedCalls struct {
 	list   []failedCall
 	places map[failedKey]int // in list
 	others uint64            // that found the list full
+	named  bool              // shown names processes
 	shown  []FailedCall      // in the last snapshot; nil: the failed calls, or names of call sites, have changed since
 }
 
 // failedCall is a FailedCall without its tag: the name of its call site may come later.
 type failedCall struct {
 	FailedCall
+	name  string // of its process among several
 	site  *processSite
 	image *process // that asked for an image; nil: for no image
 }
@@ -231,16 +239,17 @@ func (all *failedCalls) of(m *Model, p *process, key failedKey) *failedCall {
 	}
 	all.places[key] = len(all.list)
 	all.list = append(all.list, failedCall{
-		FailedCall: FailedCall{Status: key.status, Count: 1, Short: key.short, Time: m.heap.Now(), Process: p.shown.Number}, site: key.site,
+		FailedCall: FailedCall{Status: key.status, Count: 1, Short: key.short, Time: m.heap.Now(), Process: p.shown.Number}, name: p.shown.Name(), site: key.site,
 	})
 	return &all.list[len(all.list)-1]
 }
 
 // show returns the failed calls in the order of their first. Those at tags that were folded into one call site since then are one.
-func (all *failedCalls) show(untagged *site) []FailedCall {
-	if all.shown != nil || len(all.list) == 0 {
+func (all *failedCalls) show(untagged *site, several bool) []FailedCall {
+	if all.shown != nil && all.named == several || len(all.list) == 0 {
 		return all.shown
 	}
+	all.named, all.shown = several, nil
 	type key struct {
 		call   string
 		why    string
@@ -256,10 +265,16 @@ func (all *failedCalls) show(untagged *site) []FailedCall {
 		if at, known := places[k]; known {
 			all.shown[at].Count += f.Count
 			all.shown[at].Last = f.Last
+			if all.shown[at].Process != f.Process {
+				all.shown[at].Who = ""
+			}
 			continue
 		}
 		if s != untagged {
 			f.Tag = s.title()
+		}
+		if several {
+			f.Who = all.list[i].name
 		}
 		places[k] = len(all.shown)
 		all.shown = append(all.shown, f)

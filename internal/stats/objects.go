@@ -78,7 +78,14 @@ type ObjectSite struct {
 	Leaked  uint64   `json:"leaked"`
 	Grown   int64    `json:"-"`
 	Recent  int64    `json:"-"`
+	Most    Opener   `json:"-"`
 	Pairing `json:"-"`
+}
+
+// Opener is the process that holds the most objects of a call site.
+type Opener struct {
+	Process uint32 // number in the session
+	Live    uint64
 }
 
 // holding counts the objects of one type at one call site of one process.
@@ -263,7 +270,11 @@ func (s *ObjectSite) add(h *holding) {
 	if h.pairing != nil {
 		s.Pairing.join(h.pairing)
 	}
-	s.Live += heap.Amount(h.live())
+	live := heap.Amount(h.live())
+	if h.owner != nil && live > s.Most.Live {
+		s.Most = Opener{h.owner.shown.Number, live}
+	}
+	s.Live += live
 	s.Created += h.created - h.before
 	s.Leaked += h.leaked()
 	s.Grown += h.live() - h.marked[0]

@@ -31,7 +31,7 @@ func TestObjects(t *testing.T) {
 		{Type: ObjectType(wire.HeldKernel), Peak: 1, Created: 2, Sites: []ObjectSite{{Tag: "tag 3", Created: 2}}},
 		{
 			Type: Events, Live: 100, Peak: 105, Created: 160, Grown: 30, Recent: 100,
-			Sites: []ObjectSite{{Tag: "main.c:88 step", Stack: []string{"step main.c:88"}, Live: 100, Created: 160, Grown: 30, Recent: 100}},
+			Sites: []ObjectSite{{Tag: "main.c:88 step", Stack: []string{"step main.c:88"}, Live: 100, Created: 160, Grown: 30, Recent: 100, Most: Opener{1, 90}}},
 		},
 	}
 	shown := s.Snapshot()

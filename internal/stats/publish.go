@@ -42,7 +42,7 @@ func (m *Model) Snapshot() *Snapshot {
 		Findings:      m.findings.show(m.sites.untagged, m.processes.several()),
 		OtherFindings: m.findings.others,
 		PostMortems:   m.postMortems.show(m.processes.several()),
-		FailedCalls:   m.failedCalls.show(m.sites.untagged),
+		FailedCalls:   m.failedCalls.show(m.sites.untagged, m.processes.several()),
 		OtherFailed:   m.failedCalls.others,
 		Recording:     m.recording,
 		Machine:       m.machine.list(),

@@ -1,0 +1,110 @@
+package analysis
+
+import (
+	"fmt"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// processOf returns a process by its number; nil: it shares a row with others, or is unknown.
+func processOf(s *stats.Snapshot, number uint32) *stats.Process {
+	at := slices.IndexFunc(s.Processes, func(p stats.Process) bool { return p.Number == number && p.Folded == 0 })
+	if at < 0 {
+		return nil
+	}
+	return &s.Processes[at]
+}
+
+// totalsOf returns the figures of the process of a phase: the others may have ended before, or go on. Where they are unknown, they are
+// those of the run.
+func (x *run) totalsOf(p *Phase) *stats.Totals {
+	if q := processOf(x.snapshot, p.Process); q != nil {
+		return &q.Totals
+	}
+	return &x.snapshot.Totals
+}
+
+// holdsMost returns the call site that has the most in use in a process of several; empty: none has.
+func holdsMost(p *stats.Process) string {
+	most, name := uint64(0), ""
+	for i := range p.Tags {
+		if t := &p.Tags[i]; t.InUse > most {
+			most, name = t.InUse, t.Name
+		}
+	}
+	return name
+}
+
+// in names a process by its number, after " in ", where there are several; empty: there is one, or the process is unknown.
+func (e *Evidence) in(number uint32) string {
+	p := processOf(e.Run, number)
+	if p == nil || len(e.Run.Processes) < 2 || p.Name() == "" {
+		return ""
+	}
+	return " in " + p.Name()
+}
+
+// LeftIn says which process left the most behind, where there are several; empty: there is one, or they are unknown.
+func LeftIn(s *stats.Snapshot, leaks []Leak) string {
+	if len(s.Processes) < 2 {
+		return ""
+	}
+	var all, most, several uint64
+	var holder *stats.Process
+	for i := range leaks {
+		all += leaks[i].Buffers
+	}
+	goesOn := func(p stats.Process) bool { return p.State == stats.Running }
+	broken := !slices.ContainsFunc(s.Processes, func(p stats.Process) bool { return !goesOn(p) })
+	for i := range s.Processes {
+		p, left := &s.Processes[i], uint64(0)
+		if p.Aborted() && !s.HeldAtExit() || goesOn(*p) && !broken {
+			continue
+		}
+		for k := range p.Tags {
+			if slices.ContainsFunc(leaks, func(l Leak) bool { return l.Name == p.Tags[k].Name }) {
+				left += p.Tags[k].Live
+			}
+		}
+		if left > 0 {
+			several++
+		}
+		if left > most {
+			most, holder = left, p
+		}
+	}
+	switch {
+	case holder == nil || holder.Name() == "":
+		return ""
+	case most >= all:
+		return "all in " + holder.Name()
+	case 2*most <= all:
+		return "in " + units.Plural(several, "process", "processes")
+	}
+	return fmt.Sprintf("%s of them in %s", units.Grouped(most), holder.Name())
+}
+
+// place adds which process has the call site that a diagnosis is about, where others have not.
+func (e *Evidence) place(d *Diagnosis) {
+	if d.Tag == "" || d.placed || len(e.Run.Processes) < 2 {
+		return
+	}
+	var only *stats.Process
+	for i := range e.Run.Processes {
+		p := &e.Run.Processes[i]
+		switch {
+		case p.Folded > 0: // whose call sites are unknown
+			return
+		case !slices.ContainsFunc(p.Tags, func(t stats.Tag) bool { return t.Name == d.Tag }):
+		case only != nil:
+			return
+		default:
+			only = p
+		}
+	}
+	if only != nil && only.Name() != "" {
+		d.Text += "; that call site is in " + only.Name() + " alone"
+	}
+}
