@@ -75,6 +75,15 @@ func TestMachine(t *testing.T) {
 	if lane := regexp.MustCompile(`mach *│ *▁+▂+▃+▄+▅+▆+▇+█`); !lane.MatchString(screen(attachedTest(120, 48, s, App{Status: -1}))) || lane.MatchString(plain) {
 		t.Errorf("no curve in\n%s", screen(attachedTest(120, 48, s, App{Status: -1})))
 	}
+	s.Machine = s.Machine[:1]
+	s.Totals.InFlight = stats.InFlight{Now: 3 * mib, Peak: 9 * mib}
+	if text := screen(attachedTest(120, 36, s, App{Status: -1})); !strings.Contains(text, "· in flight 3.00M · at most 9.00M") {
+		t.Errorf("released in flight:\n%s", text)
+	}
+	s.TransfersOnly, s.Totals.DriverReleases = true, 1
+	if text := screen(attachedTest(120, 36, s, App{Status: -1})); !strings.Contains(text, "in flight not known without -o") {
+		t.Errorf("released in flight, unknown:\n%s", text)
+	}
 	s.Machine = []stats.MachineFigure{{Source: wire.MachineDRM, Unread: 13}}
 	if text := screen(attachedTest(120, 36, s, App{Status: -1})); !strings.Contains(text, "DRM not readable: permission denied") {
 		t.Errorf("not readable:\n%s", text)

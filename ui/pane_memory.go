@@ -88,6 +88,13 @@ func machineSpans(s *stats.Snapshot) []span {
 			say("control group", bytesText(f.Bytes))
 		}
 	}
+	switch f := &s.Totals.InFlight; {
+	case s.TransfersOnly && s.Totals.DriverReleases > 0:
+		say("in flight", "not known without -o")
+	case f.Peak > 0:
+		say("in flight", bytesText(f.Now))
+		say("at most", bytesText(f.Peak))
+	}
 	return spans
 }
 

@@ -67,6 +67,7 @@ var rules = []rule{
 	{anyRun, pairRule(stats.Acquisitions)},
 	{anyRun, lostEvents},
 	{anyRun, driverHolds},
+	{anyRun, besideBuffers},
 	{anyRun, deviceFull},
 	{ofLate, callSiteMisses},
 	{ofLate, limitBites},

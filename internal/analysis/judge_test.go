@@ -93,6 +93,19 @@ func early(s *tape, size uint64, waits bool, grows uint64) {
 	s.put(wire.SyncFields{Sync: wire.SyncFinish}.Event(), "")
 }
 
+// unseen makes so many blocks of 32 MiB, one after the other, whose commands are no events, and the process grows.
+func unseen(blocks int, grows uint64) func(*tape) {
+	return func(s *tape) {
+		s.device(1 << 30)
+		s.last().Flags = wire.FlagUnified
+		s.put(wire.MachineFields{Source: wire.MachineRSS, Resident: mib}.Event(), "")
+		for range blocks {
+			s.release(s.create(wire.OutcomeMiss, 1, 32*mib, 32*mib, 1), wire.OutcomeDriver)
+		}
+		s.put(wire.MachineFields{Source: wire.MachineRSS, Resident: mib + grows}.Event(), "")
+	}
+}
+
 // keeping uses a buffer and keeps it for a time.
 func keeping(s *tape, after uint64) {
 	object := s.driver(1, mib)
@@ -133,6 +146,12 @@ var diagnoses = []struct {
 		"up to 20.0 MiB, beside at most 1.00 MiB in use: 20 releases (20.0 MiB in all)", ""},
 	{"driver may hold", func(s *tape) { early(s, mib, false, 30*mib) }, func(s *tape) { early(s, mib, false, 5*mib) }, "none", "an earlier round; most was created at tag 1", ""},
 	{"driver may hold", func(s *tape) { early(s, 128*mib, false, 460*mib) }, func(s *tape) { early(s, 128*mib, false, 440*mib) }, "none", "up to 2.50 GiB", ""},
+	{"grew beside the buffers", unseen(40, 288*mib), unseen(40, 287*mib), "none", "by 256.0 MiB, the memory of the process, while at most 32.0 MiB was reserved", ""},
+	{"grew beside the buffers", unseen(5, 300*mib), unseen(4, 300*mib), "none", "--policy futhark", ""}, // the driver was asked for less
+	{"grew beside the buffers", unseen(40, 300*mib), func(s *tape) {
+		unseen(40, 300*mib)(s)
+		s.use(s.driver(1, mib))
+	}, "none", "-o", ""},
 	{"device memory", func(s *tape) {
 		s.device(10 * mib)
 		s.release(s.driver(1, 9*mib+mib/2), wire.OutcomeDriver)

@@ -343,3 +343,23 @@ func TestEachProcessHasItsDevice(t *testing.T) {
 		}
 	}
 }
+
+// TestMemoryBesideBuffersEnds: what a driver has given back is no finding.
+func TestMemoryBesideBuffersEnds(t *testing.T) {
+	s := quiet(60)
+	s.Policy, s.Transfers.Unified, s.Totals.BytesAllocated = "none", true, 1<<40
+	s.Machine = []stats.MachineFigure{{Source: wire.MachineRSS, First: 1, Since: 1, Bytes: 1 << 30, Peak: 1 << 30}}
+	l := Live{}
+	l.Update(s)
+	if v, _ := l.Verdict(); v != Improvable || titled(&l, "memory grew beside the buffers") == nil {
+		t.Errorf("%v %+v", v, l.Points)
+	}
+	s.Machine[0].Bytes = 1 << 20
+	if l.Update(s); len(l.Points) > 0 {
+		t.Errorf("%+v", l.Points)
+	}
+	s.Machine[0].Bytes, s.Spill = 1<<30, &stats.Spill{}
+	if l.Update(s); titled(&l, "memory grew beside the buffers") != nil {
+		t.Errorf("with --spill: %+v", l.Points)
+	}
+}

@@ -28,7 +28,7 @@ func driverHolds(e *Evidence) (Diagnosis, bool) {
 	if held < max(inFlightLeast, t.PeakInUse) {
 		return Diagnosis{}, false
 	}
-	grown, known := grownBeside(e.Run)
+	grown, known := grownBeside(e.Run, false)
 	if known && grown < min(held/2, max(held/8, grownMuch)) || !known && e.Attached {
 		return Diagnosis{}, false
 	}
@@ -48,9 +48,36 @@ func driverHolds(e *Evidence) (Diagnosis, bool) {
 	return d, true
 }
 
-// grownBeside returns by how much the memory of the processes grew at most, as the machine reports it, beyond what is reserved: their RSS
-// where that is the devices' memory; false if the machine reports nothing.
-func grownBeside(s *stats.Snapshot) (bytes uint64, known bool) {
+// besideBuffers finds memory that a driver may hold where no command is an event, so that nothing is known of releases in flight: the
+// processes grew beside buffers that are smaller, and at least half of that can be what the driver was asked for.
+func besideBuffers(e *Evidence) (Diagnosis, bool) {
+	t := &e.Run.Totals
+	grown, known := grownBeside(e.Run, e.State == GoesOn)
+	if !known || t.Uses > 0 || e.Run.Spill != nil || grown < max(grownMuch, t.PeakReserved) || grown/2 > t.BytesAllocated {
+		return Diagnosis{}, false
+	}
+	whose := "of the process"
+	if len(e.Run.Processes) > 1 {
+		whose = "of the processes"
+	}
+	if !e.Run.Transfers.Unified {
+		whose += " on the device"
+	}
+	d := Diagnosis{
+		Severity: Advice, Title: "memory grew beside the buffers", Share: share(grown, grown+t.PeakReserved),
+		Text: fmt.Sprintf("by %s, the memory %s, while at most %s was reserved: a driver keeps what is released until the commands that use it end, "+
+			"which a wait now and then allows (clFinish, or an event of an earlier round)", units.FormatLong(grown), whose, units.FormatLong(t.PeakReserved)),
+	}
+	if e.Run.Policy == "none" {
+		d.Text += ", or a pool makes needless (--policy futhark)"
+	}
+	d.Text += "; or it is the program's own: a recording (-o) shows what is released in flight"
+	return d, true
+}
+
+// grownBeside returns by how much the memory of the processes grew, at most or until now, as the machine reports it, beyond the most
+// reserved: their RSS where that is the devices' memory; false if the machine reports nothing.
+func grownBeside(s *stats.Snapshot, untilNow bool) (bytes uint64, known bool) {
 	sources := []wire.Machine{wire.MachineDRM, wire.MachineNVML}
 	if s.Transfers.Unified {
 		sources = []wire.Machine{wire.MachineRSS}
@@ -58,7 +85,11 @@ func grownBeside(s *stats.Snapshot) (bytes uint64, known bool) {
 	for _, source := range sources {
 		for i := range s.Machine {
 			if f := &s.Machine[i]; f.Source == source && f.Since != 0 {
-				bytes, known = bytes+f.Peak-min(f.First, f.Peak), true
+				is := f.Peak
+				if untilNow {
+					is = f.Bytes
+				}
+				bytes, known = bytes+is-min(f.First, is), true
 			}
 		}
 		if known {

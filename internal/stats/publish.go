@@ -47,6 +47,7 @@ func (m *Model) Snapshot() *Snapshot {
 		Recording:     m.recording,
 		Machine:       m.machine.list(),
 		Transfers:     m.transfers.show(m.processes.onHost()),
+		TransfersOnly: m.options.TransfersOnly,
 		Events:        m.events,
 		Lost:          m.lost,
 		LostUses:      m.lostUses,

@@ -51,6 +51,7 @@ type Snapshot struct {
 	FailedCalls   []FailedCall // in the order of their first, at most FailedCallsMax
 	OtherFailed   uint64       // failures of calls beyond that list
 	Transfers     Transfers    // the commands that moved memory
+	TransfersOnly bool         // other commands are no events: what is released in flight is not known
 	Recording     Recording    // Path is empty when nothing is recorded
 	Ghosts        *Ghosts      // nil: there are none
 	Heap          *HeapMap     // of slabs; nil: there is none

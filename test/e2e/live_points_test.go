@@ -52,6 +52,24 @@ func TestLivePointsHavePrograms(t *testing.T) {
 	}
 }
 
+// TestMemoryBesideBuffers: without a recording no command is an event, and what a driver holds shows in what the machine reports alone.
+func TestMemoryBesideBuffers(t *testing.T) {
+	t.Parallel()
+	const title = "memory grew beside the buffers"
+	for _, name := range []string{"piles", "nearly-piles"} {
+		term := openTerminal(t, 120, 36)
+		term.run(t.TempDir(), gpumemtop(), "--policy", "none", fault("findings"), name)
+		term.await(`[✓✗] EXITED`)
+		if name == "piles" {
+			term.await(title)
+			term.await(`in flight not known without -o`)
+		} else if strings.Contains(term.screen(), title) {
+			t.Errorf("a false alarm:\n%s", term.screen())
+		}
+		term.leave()
+	}
+}
+
 // points records a program and returns the titles that the list had at any time.
 func (j *judged) points(t *testing.T, words []string) string {
 	t.Helper()

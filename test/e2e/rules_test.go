@@ -79,6 +79,7 @@ var otherJudgements = map[string]string{
 	"mistakesFound": "TestMistakesAreFound", "machineGrows": "TestMachineGrows", "objectsGrow": "TestObjectLeaks",
 	"lostEvents": "TestNoLeakIsCertainAfterLosses", "hosted": "TestNoCreateFailsForThePool", "transferRule": "TestTransfersThatCouldGo",
 	"stacksEnd":      "TestStacksThatEndInLibraries",
+	"besideBuffers":  "TestMemoryBesideBuffers",
 	"limitBites":     "TestLivePointsHavePrograms", // and these two need a slow driver: they have unit tests
 	"poolIsIdle":     "TestLivePointsHavePrograms",
 	"callSiteMisses": "TestLiveMissesAreRecent", "ghostLeads": "TestLiveMemory",

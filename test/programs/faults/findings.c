@@ -24,6 +24,7 @@
  *	small      has 50,000 buffers of 64 bytes at once       one after the other
  *	lost       leaks what one function creates for all      for one caller
  *	early      releases before it waits for commands        waits in each iteration
+ *	piles      likewise, 480 MiB                            likewise
  *	own        has buffers in memory off a page             in whole pages
  *	devices    writes on one device, reads on another       reads on both what it wrote once; both need two devices
  *	fill       has 15 of 16 MiB in use                      8 MiB
@@ -361,14 +362,14 @@ static void lost(const struct gpu *gpu, bool nearly)
 }
 
 /* The commands wait until the buffers have been released for a while: then what the process has grown by is seen. */
-static void early(const struct gpu *gpu, bool nearly)
+static void release_early(const struct gpu *gpu, bool nearly, size_t count)
 {
 	unsigned char *host = allocate(4 * MIB);
 	fill_random(host, 4 * MIB, 1);
 	cl_int status;
 	cl_event gate = clCreateUserEvent(gpu->context, &status);
 	CHECK(status);
-	for (size_t i = 0; i < 16; i++) {
+	for (size_t i = 0; i < count; i++) {
 		cl_mem buffer = create_copy(gpu, CL_MEM_COPY_HOST_PTR, 4 * MIB, host);
 		CHECK(clEnqueueFillBuffer(gpu->queue, buffer, host, 4, 0, MIB, !nearly, nearly ? NULL : &gate, NULL));
 		release(buffer);
@@ -382,6 +383,15 @@ static void early(const struct gpu *gpu, bool nearly)
 	CHECK(clFinish(gpu->queue));
 	CHECK(clReleaseEvent(gate));
 	free(host);
+}
+
+static void early(const struct gpu *gpu, bool nearly) { release_early(gpu, nearly, 16); }
+
+/* What the process had before is seen first. */
+static void piles(const struct gpu *gpu, bool nearly)
+{
+	pause_us(400000);
+	release_early(gpu, nearly, 120);
 }
 
 /* In a context of all devices of the platform. */
@@ -594,7 +604,7 @@ static const struct {
 	{"waste", waste}, {"pieces", pieces}, {"larger", larger}, {"parts", parts}, {"kept", uses}, {"origins", origins},
 	{"hidden", hidden}, {"lost", lost}, {"hoard", hoard}, {"small", small}, {"vain", vain}, {"fill", full}, {"maps", maps},
 	{"retains", retains}, {"shares", shares}, {"owners", owners}, {"acquires", acquires},
-	{"killed", killed}, {"early", early}, {"devices", devices}, {"own", own}, {"refuse", refuse}, {"build", build},
+	{"killed", killed}, {"early", early}, {"piles", piles}, {"devices", devices}, {"own", own}, {"refuse", refuse}, {"build", build},
 };
 
 int main(int argc, char **argv)
