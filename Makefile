@@ -2,6 +2,7 @@
 #
 #   make          bin/gpumemtop, bin/examples/* and bin/test/*
 #   make demo     run a program with five faults under the dashboard, report them, export the recording as JSON
+#   make demo-python   the same with a program in Python and PyOpenCL
 #   make test     build, tests of the shim under sanitizers, all Go tests (the race detector watches all except test/e2e),
 #                 and make check
 #   make test-drivers   all programs under all policies on PoCL's other devices, rusticl, clover and oclgrind
@@ -124,6 +125,7 @@ STAMP := $(if $(shell git rev-parse HEAD 2>/dev/null),auto,false)
 # Example: make test TESTFLAGS=-v
 TESTFLAGS ?=
 DEMO_ARGUMENTS ?= 540
+DEMO_PYTHON_ARGUMENTS ?= 480
 BENCHFLAGS ?=
 FUZZ ?= .
 FUZZTIME ?= 10s
@@ -160,14 +162,15 @@ endif
 
 build/deps.stamp: WANTED = $(PACKAGES)
 build/fetch.stamp: WANTED = ca-certificates curl unzip
+build/python.stamp: WANTED = python3-pyopencl
 build/test-deps.stamp: WANTED = $(TEST_PACKAGES)
 build/drivers.stamp: WANTED = $(DRIVERS)
 build/clinfo.stamp: WANTED = clinfo
 build/arm64.stamp: WANTED = $(ARM64_PACKAGES)
 build/deps.stamp: | go-version
-build/test-deps.stamp build/clinfo.stamp build/arm64.stamp: | build/deps.stamp
+build/python.stamp build/test-deps.stamp build/clinfo.stamp build/arm64.stamp: | build/deps.stamp
 build/drivers.stamp: | build/test-deps.stamp
-build/deps.stamp build/fetch.stamp build/test-deps.stamp build/drivers.stamp build/clinfo.stamp build/arm64.stamp: Makefile
+build/deps.stamp build/fetch.stamp build/python.stamp build/test-deps.stamp build/drivers.stamp build/clinfo.stamp build/arm64.stamp: Makefile
 	@mkdir -p build
 	@missing=(); \
 	for package in $(WANTED); do \
@@ -328,17 +331,27 @@ release:
 
 # --- demo, tests, measurements --------------------------------------------------------------------------------------
 
+# Runs a program under the dashboard, or without a terminal as text, reports its faults, and exports the recording as JSON.
+define show
+	@headless=--headless; \
+	if [ -t 0 ] && [ -t 1 ]; then headless=; fi; \
+	bin/gpumemtop $$headless --guide -f -o build/$@.gmt $(1) || [ $$? -gt 128 ] # stopped by you
+	@echo; bin/gpumemtop report build/$@.gmt --section findings,figures
+	@bin/gpumemtop export build/$@.gmt --format chrome -f -o build/$@.json
+	@echo; echo "recording: build/$@.gmt (bin/gpumemtop report build/$@.gmt, or view)"
+	@echo "JSON:      build/$@.json (open it at https://ui.perfetto.dev or in chrome://tracing)"
+endef
+
 .PHONY: demo
 demo:
 	@$(MAKE) -j$(PROCESSORS) bin/gpumemtop $(EXAMPLE_BINS)
-	@headless=--headless; \
-	if [ -t 0 ] && [ -t 1 ]; then headless=; fi; \
-	bin/gpumemtop $$headless --guide -f -o build/demo.gmt --device-memory 256M --max-cached 4M -- bin/examples/photos $(DEMO_ARGUMENTS) \
-		|| [ $$? -gt 128 ] # stopped by you
-	@echo; bin/gpumemtop report build/demo.gmt --section findings,figures
-	@bin/gpumemtop export build/demo.gmt --format chrome -f -o build/demo.json
-	@echo; echo "recording: build/demo.gmt (bin/gpumemtop report build/demo.gmt, or view)"
-	@echo "JSON:      build/demo.json (open it at https://ui.perfetto.dev or in chrome://tracing)"
+	$(call show,--device-memory 256M --max-cached 4M -- bin/examples/photos $(DEMO_ARGUMENTS))
+
+# With Debian's Python, whichever comes first in PATH.
+.PHONY: demo-python
+demo-python: build/python.stamp
+	@$(MAKE) -j$(PROCESSORS) bin/gpumemtop
+	$(call show,--device-memory 64M --max-cached 1M -- /usr/bin/python3 examples/photos.py $(DEMO_PYTHON_ARGUMENTS))
 
 # The picture in the README: twenty seconds of the demo, in which a key raises a limit. Those of a report, a
 # post-mortem and a trace are taken by the tests that compare them (test/e2e/pictures_test.go).

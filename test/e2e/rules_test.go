@@ -121,28 +121,45 @@ func (j *judged) diagnoses(t *testing.T, d *driver, words []string) string {
 	return string(found.Diagnoses)
 }
 
-// make demo shows what it promises: each of the program's five faults is found, at its place.
+// make demo and make demo-python show what they promise: each of the program's five faults is found, at its place.
 func TestDemoFindsFiveFaults(t *testing.T) {
-	t.Parallel()
-	demo := judged{policy: "futhark", flags: []string{"--device-memory", "256M", "--max-cached", "4M"}}
-	text := ""
-	for range 3 {
-		text = demo.diagnoses(t, &pocl, []string{example("photos"), "72"})
-		if strings.Contains(text, "blocking read") {
-			break // which on a busy machine takes a smaller share of the run
-		}
-	}
-	for title, place := range map[string]string{
-		"failed (-61)":                               "create_panorama",
-		"memory grows with every iteration":          "create_preview",
-		"memory is released long after its last use": "create_lens",
-		"blocking read inside the loop":              "brightness",
-		"the pool serves few requests":               "max_cached_bytes=16777216",
+	for name, demo := range map[string]struct {
+		memory, cached string
+		words          []string
+		found          map[string]string
+	}{
+		"C": {"256M", "4M", []string{example("photos"), "72"}, map[string]string{
+			"failed (-61)":                               "create_panorama",
+			"memory grows with every iteration":          "create_preview",
+			"memory is released long after its last use": "create_lens",
+			"blocking read inside the loop":              "brightness",
+			"the pool serves few requests":               "max_cached_bytes=16777216",
+		}},
+		"Python": {"64M", "1M", []string{"/usr/bin/python3", filepath.Join(root, "examples", "photos.py"), "480", "1000"}, map[string]string{
+			"failed (-61)":                               "photos.py:53 create_panorama",
+			"every iteration keeps memory":               "photos.py:47 keep_preview",
+			"memory is released long after its last use": "photos.py:",
+			"blocking read inside the loop":              "photos.py:42 brightness",
+			"the pool serves few requests":               "max_cached_bytes=8388608",
+		}},
 	} {
-		at := strings.Index(text, title)
-		if at < 0 || !strings.Contains(text[at:], place) {
-			t.Errorf("no %q with %q in %s", title, place, text)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := judged{policy: "futhark", flags: []string{"--device-memory", demo.memory, "--max-cached", demo.cached}}
+			text := ""
+			for range 3 {
+				text = j.diagnoses(t, &pocl, demo.words)
+				if strings.Contains(text, "blocking read") {
+					break // which on a busy machine takes a smaller share of the run
+				}
+			}
+			for title, place := range demo.found {
+				at := strings.Index(text, title)
+				if at < 0 || !strings.Contains(text[at:], place) {
+					t.Errorf("no %q with %q in %s", title, place, text)
+				}
+			}
+		})
 	}
 }
 
