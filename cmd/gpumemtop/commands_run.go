@@ -133,12 +133,11 @@ func newAttach(start watch.StartFeed) *cobra.Command {
 			"Linux 5.15, and root or the capabilities that 'gpumemtop doctor' names. It ends with q or Ctrl-C, after\n" +
 			"--duration, or when nothing is left to watch; the programs go on undisturbed.",
 		Annotations: map[string]string{kindKey: watchesPrograms, usageKey: "gpumemtop attach (-p PID | --comm NAME | --cgroup PATH | --all)... [flags]\ngpumemtop attach --session [NAME|PID] [--read-only]"},
-		Example: "  gpumemtop attach -p 4711                       dashboard over a running program\n" +
-			"  gpumemtop attach -p 4711 --duration 1m -o a.gmt --headless\n" +
-			"                                                 records a minute of it\n" +
-			"  gpumemtop attach --comm train --follow         all programs of this name, and their children\n" +
-			"  gpumemtop attach --all -o %h-%p.gmt            one file for each process that uses OpenCL\n" +
-			"  gpumemtop attach --session                     the dashboard of gpumemtop --headless ./app elsewhere",
+		Example: "  gpumemtop attach -p 4711                         dashboard over a running program\n" +
+			"  gpumemtop attach -p 4711 --duration 1m -o a.gmt  a minute of it, recorded\n" +
+			"  gpumemtop attach --comm train --follow           all programs of this name, and their children\n" +
+			"  gpumemtop attach --all -o %h-%p.gmt              one file for each process that uses OpenCL\n" +
+			"  gpumemtop attach --session                       the dashboard of gpumemtop --headless ./app elsewhere",
 		Args: noProgram,
 	}, fields{
 		"pid": &o.PIDs, "comm": &o.Comms, "cgroup": &o.Cgroups, "all": &o.All, "follow": &o.Follow, "duration": &o.Duration, "ghosts": &o.Ghosts,

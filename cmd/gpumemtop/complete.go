@@ -150,11 +150,12 @@ func completeProcess(flag string) cobra.CompletionFunc {
 	}
 }
 
-// completeProgram completes the program to run as a shell does: files, or programs on the path. Files are the shell's own, also for what
-// the program is given.
-func completeProgram(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+// completeProgram completes the program to run as a shell does: files, or programs on the path, where no command of ours begins so.
+// Files are the shell's own, also for what the program is given.
+func completeProgram(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	var offers []string
-	if len(args) == 0 && typed != "" && !strings.ContainsRune(typed, '/') {
+	ours := func(c *cobra.Command) bool { return strings.HasPrefix(c.Name(), typed) }
+	if len(args) == 0 && typed != "" && !strings.ContainsRune(typed, '/') && !slices.ContainsFunc(cmd.Commands(), ours) {
 		for _, folder := range filepath.SplitList(os.Getenv("PATH")) {
 			entries, _ := os.ReadDir(folder)
 			for _, entry := range entries {

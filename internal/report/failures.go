@@ -138,7 +138,7 @@ func (v *view) failed() section {
 // Nothing says what was seen where no program had a context. asked are the devices that programs asked for.
 func Nothing(asked []string) string {
 	if len(asked) == 0 {
-		return "no OpenCL call was seen (calls about platforms are not watched)"
+		return "no OpenCL call was seen (calls about platforms are not watched; gpumemtop doctor checks drivers and devices)"
 	}
 	return units.Clean("no context was seen: " + strings.Join(asked, ", "))
 }
