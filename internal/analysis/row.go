@@ -169,32 +169,49 @@ func (x *run) forgiveKilled() {
 	}
 }
 
-// leaks returns what processes left behind. Buffers of processes that run on after the part are no leaks.
+// leaks returns what processes left behind. Buffers of processes that run on after the part are no leaks. Memory of released buffers
+// counts where their own process left others.
 func (x *run) leaks() []Leak {
-	rows := map[*row]*Leak{}
+	type part struct {
+		of      *row
+		process uint32
+	}
+	parts := map[part]leftover{}
 	for _, s := range x.books.sorted() {
-		l, w := &s.leaked, x.row(s)
-		if *l == (leftover{}) || !w.wanted {
+		if w := x.row(s); s.leaked != (leftover{}) && w.wanted {
+			at := part{w, s.process}
+			parts[at] = s.leaked.and(parts[at])
+		}
+	}
+	rows := map[*row]*Leak{}
+	for at, l := range parts {
+		if l.buffers == 0 {
 			continue
 		}
-		of := rows[w]
+		of := rows[at.of]
 		if of == nil {
-			of = &Leak{Name: w.name, Stack: w.stack, Oldest: math.MaxUint64}
-			rows[w] = of
+			of = &Leak{Name: at.of.name, Stack: at.of.stack, Oldest: math.MaxUint64}
+			rows[at.of] = of
 		}
-		if of.Bytes += l.bytes; l.buffers > 0 {
-			of.Buffers, of.Retained, of.Oldest = of.Buffers+l.buffers, of.Retained+l.retained, min(of.Oldest, x.since(l.oldest))
-		}
+		of.Buffers, of.Bytes, of.Retained = of.Buffers+l.buffers, of.Bytes+l.bytes, of.Retained+l.retained
+		of.Oldest = min(of.Oldest, x.since(l.oldest))
 	}
 	var list []Leak
 	for _, l := range rows {
-		if l.Buffers > 0 {
-			list = append(list, *l)
-		}
+		list = append(list, *l)
 	}
 	slices.SortFunc(list, func(a, b Leak) int { return cmp.Compare(a.Name, b.Name) })
 	sortLeaks(list)
 	return list
+}
+
+// and returns the sum of two.
+func (l leftover) and(m leftover) leftover {
+	if l.buffers == 0 || m.buffers > 0 && m.oldest < l.oldest {
+		l.oldest = m.oldest
+	}
+	l.buffers, l.bytes, l.retained = l.buffers+m.buffers, l.bytes+m.bytes, l.retained+m.retained
+	return l
 }
 
 func sortLeaks(list []Leak) {
