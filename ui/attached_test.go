@@ -197,4 +197,12 @@ func TestSpill(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
+	run := sampleSnapshot()
+	run.Spill, run.Totals.Cached, run.Totals.Cooling = s.Spill, 0, 0
+	text := screen(newTest(Options{}, 120, 36, run))
+	for _, want := range []string{"in use 1.43G", "reserved 41.0M", "16.0G free of 16.0G", "peak resident 64.0M"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
 }

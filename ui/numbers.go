@@ -156,7 +156,7 @@ func (d *dashboard) poolFields(s *stats.Snapshot) []field {
 	}
 	fields := []field{
 		bytesField(0, figures.InUse.Name, t.InUse, sign, inUseStyle), bytesField(3, figures.Held.Name, d.held(s), sign, plain),
-		bytesField(1, figures.Cached.Name, t.Cached, "", cachedStyle), bytesField(7, figures.Reserved.Name, t.Reserved(), "", plain),
+		bytesField(1, figures.Cached.Name, t.Cached, "", cachedStyle), bytesField(7, figures.Reserved.Name, onDevice(s), "", plain),
 		bytesField(5, figures.PeakInUse.Title(), t.PeakInUse, sign, plain),
 	}
 	fields = append(fields, d.hitFields(s)...)
@@ -164,6 +164,14 @@ func (d *dashboard) poolFields(s *stats.Snapshot) []field {
 		field{rank: 6, name: "waste", value: span{shareText(t.Waste()), wasted}, w: shareWide},
 		field{rank: 4, name: "frag", value: span{shareText(t.ExternalFragmentation()), scattered}, w: shareWide},
 		createsField(s), bytesField(10, figures.Idle.Name, t.Idle, "", cachedStyle), d.peakTimeField(s))
+}
+
+// onDevice is what is reserved, without the contents that --spill has moved to the host.
+func onDevice(s *stats.Snapshot) uint64 {
+	if s.Spill != nil {
+		return min(s.Spill.Resident, s.Totals.Reserved())
+	}
+	return s.Totals.Reserved()
 }
 
 func createsField(s *stats.Snapshot) field {
@@ -293,11 +301,12 @@ func (d *dashboard) drawGauge(r region, s *stats.Snapshot) {
 		r.text(0, 0, clauses("the memory of the device is not known: there is nothing to compare with", r.w), dim)
 		return
 	}
-	parts := []part{{t.InUse, "█", inUseStyle}, {since(t.Idle, t.Cached), "▒", cachedStyle}, {t.Idle, "▂", cachedStyle}, {t.Cooling, "░", coolingStyle}}
+	inUse := min(t.InUse, onDevice(s))
+	parts := []part{{inUse, "█", inUseStyle}, {since(t.Idle, t.Cached), "▒", cachedStyle}, {t.Idle, "▂", cachedStyle}, {t.Cooling, "░", coolingStyle}}
 	names := []string{figures.InUse.Name, figures.Cached.Name, figures.Idle.Name, figures.Cooling.Name}
 	label := "of " + bytesText(whole)
 	if d.mode.pool {
-		free := fewBytes(since(add(t.InUse, t.Cached, t.Cooling), whole))
+		free := fewBytes(since(add(inUse, t.Cached, t.Cooling), whole))
 		label = strings.Repeat(" ", max(0, bytesWide-width(free))) + free + " free " + label
 	} else {
 		parts, names = parts[:1], names[:1]

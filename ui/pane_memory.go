@@ -52,7 +52,10 @@ func (p memoryPane) title(s *stats.Snapshot) (title, hint []span) {
 		}
 		return title, hint
 	}
-	if d.mode.pool && !d.cursor.moment.Rough {
+	switch {
+	case d.mode.pool && s.Spill != nil:
+		hint = append(hint, span{" peak resident ", dim}, span{bytesText(s.Spill.PeakResident), plain})
+	case d.mode.pool && !d.cursor.moment.Rough:
 		hint = append([]span{{" ", dim}}, figureSpans(s, figures.PeakReserved, plain)...)
 	}
 	if sizeOf(d.w, d.h) == full {

@@ -93,7 +93,7 @@ func early(s *tape, size uint64, waits bool, grows uint64) {
 	s.put(wire.SyncFields{Sync: wire.SyncFinish}.Event(), "")
 }
 
-// unseen makes so many blocks of 32 MiB, one after the other, whose commands are no events, and the process grows.
+// unseen makes blocks of 32 MiB, one after the other, whose commands are no events, and the process grows.
 func unseen(blocks int, grows uint64) func(*tape) {
 	return func(s *tape) {
 		s.device(1 << 30)
