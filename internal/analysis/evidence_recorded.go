@@ -157,7 +157,7 @@ func (x *run) idle() Idle {
 	}
 }
 
-// hidden finds the function that creates the most for several callers: of all creates, of the peak, or of what leaked, or at which
+// hidden finds the function that creates the most for several callers: of all creates, of the peak, of what leaked or of the refused creates, or at which
 // memory ran out.
 func (x *run) hidden(a *Analysis) (top Hidden) {
 	for _, w := range x.survey.names.Wrappers() {
@@ -174,7 +174,7 @@ func (x *run) hidden(a *Analysis) (top Hidden) {
 				here += a.Leaks[i].Bytes
 			}
 		}
-		part = max(part, share(here, all))
+		part = max(part, share(here, all), x.refusedAt(w.Name))
 		if slices.ContainsFunc(x.snapshot.PostMortems, func(p stats.PostMortem) bool { return p.Tag == w.Name }) {
 			part = 1
 		}
@@ -183,6 +183,21 @@ func (x *run) hidden(a *Analysis) (top Hidden) {
 		}
 	}
 	return top
+}
+
+// refusedAt returns the part of the refused creates that a call site made.
+func (x *run) refusedAt(name string) float64 {
+	var all, here uint64
+	for _, f := range x.snapshot.Refused() {
+		switch {
+		case !f.Create:
+			continue
+		case f.Tag == name:
+			here += f.Count
+		}
+		all += f.Count
+	}
+	return share(here, all)
 }
 
 // ended sums up the call sites whose stacks end inside libraries.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -104,11 +105,22 @@ func refusedLines(s *stats.Snapshot) []string {
 	var texts []string
 	for i := range shown {
 		texts = append(texts, units.Cut(units.Clean(shown[i].Sentence(units.FormatLong)), mistakeWidth))
+		if text := wrapperText(shown[i].Wrapper); text != "" && !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
 	}
 	if left > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", left))
 	}
 	return labelled("refused", texts)
+}
+
+// wrapperText says how to tell the callers of a function apart; empty: it has one.
+func wrapperText(function string) string {
+	if function == "" {
+		return ""
+	}
+	return "several callers come there: " + callsite.WrapperOption(function) + " names call sites after them"
 }
 
 // failed lists the calls that failed, and what their statuses mean.

@@ -73,3 +73,27 @@ func writtenText(t *testing.T, summary Summary) string {
 	}
 	return b.String()
 }
+
+// TestCallersOfFailuresAreOffered: a function that several callers fail through is proposed as a wrapper, once.
+func TestCallersOfFailuresAreOffered(t *testing.T) {
+	s := refusals(1)
+	s.FailedCalls = []stats.FailedCall{
+		{Call: "create of a buffer", Tag: "a.c:1 make", Wrapper: "make", Status: -61, Count: 3, Create: true},
+		{Call: "create of an image", Tag: "a.c:1 make", Wrapper: "make", Status: -39, Count: 1, Create: true},
+		{Call: "clCreateKernel", Tag: "b.c:1 main", Status: -46, Count: 1},
+	}
+	s.PostMortems = []stats.PostMortem{{Call: "create of a buffer", Tag: "c.c:7 get", Wrapper: "get", Status: -4}}
+	text := writtenText(t, NewSummary(s))
+	for _, want := range []string{
+		"             several callers come there: --wrapper '^make$' names call sites after them\n",
+		"             call site c.c:7 get (--wrapper '^get$' names its callers)\n",
+	} {
+		if strings.Count(text, want) != 1 {
+			t.Errorf("not once %q in\n%s", want, text)
+		}
+	}
+	s.FailedCalls[0].Wrapper, s.FailedCalls[1].Wrapper, s.PostMortems[0].Wrapper = "", "", ""
+	if text := writtenText(t, NewSummary(s)); strings.Contains(text, "--wrapper") {
+		t.Error(text)
+	}
+}

@@ -29,11 +29,8 @@ func NewPostMortem(p *stats.PostMortem, started uint64) PostMortem {
 	}
 	add("verdict", "%s", verdictText(p))
 	add("try", "%s", adviceText(p))
-	switch {
-	case p.Wrapper != "":
-		add("call site", "%s (%s names its callers)", p.Tag, callsite.WrapperOption(p.Wrapper))
-	case p.Tag != "":
-		add("call site", "%s", p.Tag)
+	if p.Tag != "" {
+		add("call site", "%s", placeText(p))
 	}
 	add("memory", "%s", memoryLine(p))
 	page.holders(p, add)
@@ -59,6 +56,14 @@ func NewPostMortem(p *stats.PostMortem, started uint64) PostMortem {
 		add("again", "%s with about the same in use", units.Count(p.Repeats, "more failure"))
 	}
 	return page
+}
+
+// placeText names the call site of what failed, and how to distinguish its callers.
+func placeText(p *stats.PostMortem) string {
+	if p.Wrapper == "" {
+		return p.Tag
+	}
+	return fmt.Sprintf("%s (%s names its callers)", p.Tag, callsite.WrapperOption(p.Wrapper))
 }
 
 // latelyText says what was used lately of the memory in use; empty: that is unknown, or it may be all.
@@ -258,6 +263,9 @@ func outOfMemoryLines(s *stats.Snapshot) []string {
 		}
 		lines = append(lines, label+units.Cut(units.Clean(failedText(p)), mistakeWidth),
 			"             "+units.Cut(units.Clean(verdictText(p)), mistakeWidth))
+		if p.Tag != "" {
+			lines = append(lines, "             "+units.Cut(units.Clean("call site "+placeText(p)), mistakeWidth))
+		}
 		if then := s.Following(p); then != "" {
 			lines = append(lines, "             "+units.Cut(units.Clean(then), mistakeWidth))
 		}

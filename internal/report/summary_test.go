@@ -214,7 +214,7 @@ func TestSummaryTextBound(t *testing.T) {
 	}
 	// Thirteen; two about the failure; leaks and mistakes; and 51 processes: a title, a head, twenty, and how many more.
 	if n := strings.Count(b.String(), "\n"); n != 13+2+18+23 {
-		t.Errorf("%d lines, want 56:\n%s", n, b.String())
+		t.Errorf("%d lines, want 57:\n%s", n, b.String())
 	}
 	if strings.ContainsAny(b.String(), "\x1b\r") {
 		t.Errorf("control characters in %q", b.String())

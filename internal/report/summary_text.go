@@ -28,9 +28,9 @@ const (
 	programWidth = 15 // of a program's name there
 )
 
-// WriteText writes the summary for people: at most 15 lines of plain text; where memory ran out three more, and what the machine reports; where there are several processes one for
+// WriteText writes the summary for people: at most 15 lines of plain text; where memory ran out four more, and what the machine reports; where there are several processes one for
 // each of the largest 20 and at most two more; and as many lines about what was never released and about mistakes of
-// the program as these need, at most 21.
+// the program as these need, at most 22.
 func (s *Summary) WriteText(w io.Writer) error {
 	lines := []string{s.title()}
 	switch {
@@ -283,8 +283,8 @@ func leakLines(s *stats.Snapshot) []string {
 		for _, frame := range tag.Stack[:min(stackLines, len(tag.Stack))] {
 			lines = append(lines, "               "+units.Cut(frame, mistakeWidth))
 		}
-		if tag.Wrapper != "" {
-			lines = append(lines, "               several callers create there: "+callsite.WrapperOption(tag.Wrapper)+" names call sites after them")
+		if text := wrapperText(tag.Wrapper); text != "" {
+			lines = append(lines, "               "+text)
 		}
 	}
 	if len(tags) > topTags {

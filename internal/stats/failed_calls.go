@@ -17,6 +17,7 @@ type FailedCall struct {
 	Call    string // what it was to do, "create of a buffer", or the OpenCL function
 	Why     string // where the OpenCL standard has the status there, and what speaks against that; empty: nowhere
 	Tag     string // call site; empty: unknown
+	Wrapper string // the function that calls there, if it has several callers
 	Status  int32
 	Count   uint64
 	Create  bool   // of memory
@@ -271,7 +272,7 @@ func (all *failedCalls) show(untagged *site, several bool) []FailedCall {
 			continue
 		}
 		if s != untagged {
-			f.Tag = s.title()
+			f.Tag, f.Wrapper = s.title(), s.wrapper
 		}
 		if several {
 			f.Who = all.list[i].name

@@ -53,6 +53,7 @@ func judgements() []judged {
 		deed("hostMemoryIsFine", "drivers may copy the program's own memory", "futhark", "own"),
 		deed("callersHidden", "one function creates memory for several places", "futhark", "hidden"),
 		deed("callersHidden", "one function creates memory for several places", "futhark", "lost"),
+		deed("callersHidden", "one function creates memory for several places", "futhark", "denied"),
 		deed("driverHolds", "the driver may hold much more than the program has in use", "none", "early"),
 		deed("pairRule", "map without unmap", "none", "maps"),
 		deed("pairRule", "retain without release", "futhark", "retains"),

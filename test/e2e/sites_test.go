@@ -188,7 +188,8 @@ func TestWrapperIsProposed(t *testing.T) {
 		flags []string
 		want  string
 	}{
-		"lost":   {nil, "several callers create there: --wrapper '^create_worked$' names call sites after them"},
+		"lost":   {nil, "several callers come there: --wrapper '^create_worked$' names call sites after them"},
+		"denied": {nil, "several callers come there: --wrapper '^ask_for$' names call sites after them"},
 		"hidden": {[]string{"--device-memory", "400K"}, "(--wrapper '^create_worked$' names its callers)"},
 	} {
 		for _, nearly := range []bool{false, true} {

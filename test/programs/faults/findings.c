@@ -29,6 +29,7 @@
  *	devices    writes on one device, reads on another       reads on both what it wrote once; both need two devices
  *	fill       has 15 of 16 MiB in use                      8 MiB
  *	refuse     creates memory as no driver allows it        as the least that drivers allow
+ *	denied     asks for no bytes through one function for all   for one caller
  *	build      builds a wrong program, runs what is not     a right one, and runs what is
  *	maps       maps a buffer 60 times without an unmap      some later, others tile by tile, one for good
  *	retains    retains a buffer 100 times without a release   releases it as often, late
@@ -472,6 +473,26 @@ static void refuse(const struct gpu *gpu, bool nearly)
 	release(whole);
 }
 
+static __attribute__((noinline)) void ask_for(const struct gpu *gpu, size_t size)
+{
+	cl_int status;
+	cl_mem made = clCreateBuffer(gpu->context, CL_MEM_READ_WRITE, size, NULL, &status);
+	try_to(made, status, size == 0);
+}
+
+/* The two return, for a call at their end would take their place on the stack, and differently, for equal functions are made one. */
+static __attribute__((noinline)) int first_to_ask(const struct gpu *gpu) { return ask_for(gpu, 0), 1; }
+static __attribute__((noinline)) int second_to_ask(const struct gpu *gpu) { return ask_for(gpu, 0), 2; }
+
+static void denied(const struct gpu *gpu, bool nearly)
+{
+	int asked = 0;
+	for (int i = 0; i < 8; i++)
+		asked += (nearly || i % 2 ? first_to_ask : second_to_ask)(gpu);
+	kept[0] = create_worked(gpu, (size_t)asked * KIB);
+	release_kept(1);
+}
+
 static void build(const struct gpu *gpu, bool nearly)
 {
 	const char *source = nearly ? "kernel void f(global int *a) { *a = 1; }" : "kernel void f(global int *a) { *a = b; }";
@@ -604,7 +625,8 @@ static const struct {
 	{"waste", waste}, {"pieces", pieces}, {"larger", larger}, {"parts", parts}, {"kept", uses}, {"origins", origins},
 	{"hidden", hidden}, {"lost", lost}, {"hoard", hoard}, {"small", small}, {"vain", vain}, {"fill", full}, {"maps", maps},
 	{"retains", retains}, {"shares", shares}, {"owners", owners}, {"acquires", acquires},
-	{"killed", killed}, {"early", early}, {"piles", piles}, {"devices", devices}, {"own", own}, {"refuse", refuse}, {"build", build},
+	{"killed", killed}, {"early", early}, {"piles", piles}, {"devices", devices}, {"own", own},
+	{"refuse", refuse}, {"denied", denied}, {"build", build},
 };
 
 int main(int argc, char **argv)
