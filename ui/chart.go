@@ -190,21 +190,31 @@ type part struct {
 	style style
 }
 
-// scaleParts is how many parts of about five rows the scale of a chart of h rows has.
-func scaleParts(h int) int {
-	parts := 1
-	for h >= 5 && float64(h)/float64(parts) > 5.5 || h >= 5 && parts == 1 {
-		parts *= 2
+// inBytes and inTenths are how many parts with round labels a scale may have.
+var (
+	inBytes  = []int{1, 2, 4, 8, 16, 32, 64}
+	inTenths = []int{1, 2, 4, 5, 10, 20, 50}
+)
+
+// scaleParts is how many parts of at most five rows the scale of a chart of h rows has.
+func scaleParts(h int, round []int) int {
+	if h < 5 {
+		return round[0]
 	}
-	return parts
+	for _, parts := range round[1:] {
+		if 2*h <= 11*parts {
+			return parts
+		}
+	}
+	return round[len(round)-1]
 }
 
 // drawScale draws the axis in column x, with labels every few rows: f labels a part of the whole.
-func (r region) drawScale(x, h int, f func(part float64) string) {
+func (r region) drawScale(x, h int, round []int, f func(part float64) string) {
 	for y := range h {
 		r.put(x, y, "│", frameStyle)
 	}
-	parts := scaleParts(h)
+	parts := scaleParts(h, round)
 	for i := range parts + 1 {
 		y := min(h-1, i*h/parts)
 		r.sub(0, 0, x, r.h).right(x, y, f(1-float64(i)/float64(parts)), dim)

@@ -168,7 +168,10 @@ func (d *dashboard) View() tea.View {
 		d.frame = d.draw()
 		d.dirty = false
 	}
-	v := tea.View{Content: d.frame, AltScreen: true}
+	v := tea.View{Content: d.frame, AltScreen: true, WindowTitle: d.windowTitle()}
+	if m := &d.cursor.moment; d.mode.recording && !m.Done {
+		v.ProgressBar = tea.NewProgressBar(tea.ProgressBarDefault, int(100*m.Read))
+	}
 	if d.o.Mouse {
 		v.MouseMode = tea.MouseModeCellMotion
 	}

@@ -52,6 +52,18 @@ func commandLine(s *stats.Snapshot) string {
 	return strings.TrimSpace(name + " " + strings.Join(args, " "))
 }
 
+// windowTitle names the program for the terminal's window.
+func (d *dashboard) windowTitle() string {
+	s := d.shown()
+	if s == nil || s.Program == "" {
+		return "gpumemtop"
+	}
+	return cut(cleanLine("gpumemtop "+commandLine(s)), titleWide)
+}
+
+// titleWide is how long the title of a window is at most, in columns.
+const titleWide = 80
+
 // bannerItems say that the screen shows another time, or that the run is measured. What came of that has the fourth line, if there is one.
 func (d *dashboard) bannerItems(s *stats.Snapshot) []item {
 	var items []item

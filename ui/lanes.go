@@ -63,12 +63,18 @@ func reasonLanes(t *timeline, n int) []*lane {
 	return lanes
 }
 
+// step is the time that a sample covers, 0 if it is not known.
+func (t *timeline) step() uint64 {
+	n := len(t.samples)
+	if n < 2 {
+		return 0
+	}
+	return (t.samples[n-1].Time - t.samples[0].Time) / uint64(n-1)
+}
+
 // drawLane draws the most of each span of time.
 func (t *timeline) drawLane(r region, l *lane) {
-	step := uint64(0)
-	if n := len(t.samples); n > 1 {
-		step = (t.samples[n-1].Time - t.samples[0].Time) / uint64(n-1)
-	}
+	step := t.step()
 	values := make([]float64, r.w)
 	t.eachColumn(r.w, func(c int, samples []stats.Sample) {
 		for i := range samples {

@@ -110,14 +110,6 @@ func lessBytes(l *stats.Limit, base float64, device uint64) float64 {
 	return math.Floor(base / 2)
 }
 
-// withinDevice is a limit's value as it is shown: a size beyond the device's is no more than all of it.
-func withinDevice(l *stats.Limit, value float64, device uint64) float64 {
-	if l.Kind == stats.LimitBytes && value < unlimitedBytes && device > 0 {
-		return min(value, float64(device))
-	}
-	return value
-}
-
 // numberStep returns the step at a value: a round tenth to quarter of it, and a whole number if the limit counts things.
 func numberStep(l *stats.Limit, base float64) float64 {
 	step := math.Pow(10, math.Floor(math.Log10(max(math.Abs(base), 1e-3)/2.5)))

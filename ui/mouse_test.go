@@ -235,7 +235,7 @@ func TestClicksOnEvents(t *testing.T) {
 	x := strings.IndexAny(strings.Split(d.canvas.text(), "\n")[y], "Δ•■★")
 	x = width(strings.Split(d.canvas.text(), "\n")[y][:x])
 	clickAt(d, x, y, tea.MouseLeft)
-	if !strings.Contains(d.note.text, r.moment.Latest.Marks[0].Text) || r.last() != at {
+	if !strings.HasSuffix(d.note.text, "Δ max_cached_bytes = 512.0M") || r.last() != at {
 		t.Errorf("%q at %d, want %d", d.note.text, r.last(), at)
 	}
 }

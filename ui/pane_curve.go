@@ -63,11 +63,7 @@ func (p *curvePane) draw(r region, _ *stats.Snapshot) {
 	if plot.h < 2 || plot.w < 10 {
 		return
 	}
-	for y, text := range []string{"100 %", "50 %", "0 %"} {
-		if y != 1 || plot.h > 4 {
-			r.right(curveAxis-1, 2+y*(plot.h-1)/2, text, dim)
-		}
-	}
+	r.sub(0, 2, r.w, plot.h).drawScale(curveAxis-1, plot.h, inTenths, shareLabel)
 	x := c.scale(marks, plot.w)
 	columns := make([]column, 2*plot.w)
 	for i := range columns {

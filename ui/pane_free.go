@@ -16,9 +16,9 @@ type freePane struct {
 }
 
 func (p *freePane) title(s *stats.Snapshot) (title, hint []span) {
-	fit := []span{{" F", keyStyle}, {" does it fit? ", dim}}
-	if !p.d.mode.pool {
-		fit = nil
+	fit := []span{{" ", dim}}
+	if p.d.mode.pool {
+		fit = []span{{" F", keyStyle}, {" does it fit? ", dim}}
 	}
 	if !p.site {
 		name := paneNames[paneFree]

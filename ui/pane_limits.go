@@ -180,7 +180,7 @@ func (p *limitsPane) update(s *stats.Snapshot) {
 		case text == "":
 			continue
 		case st == goodStyle:
-			label := l.Name + " " + limitText(l, q.from) + " → " + limitText(l, l.Value)
+			label := l.Name + " " + p.text(l, q.from) + " → " + p.text(l, l.Value)
 			p.d.ledger.add(s, change{label: label, limit: l.Name, value: q.from}, "✓ "+label+" "+text)
 		default:
 			p.d.ledger.failed(l.Name)
@@ -266,8 +266,7 @@ func (p *limitsPane) drawLimit(r region, c limitColumns, l *stats.Limit, chosen 
 	if pending {
 		valueStyle = warnStyle
 	}
-	device := p.d.live.Device.Global
-	text := limitText(l, withinDevice(l, value, device))
+	device, text := p.d.live.Device.Global, p.text(l, value)
 	right := c.name + c.value + 2
 	r.textIn(1, 0, min(c.name, right-width(text)-2), l.Name, nameStyle)
 	r.right(right, 0, text, valueStyle)
@@ -278,6 +277,14 @@ func (p *limitsPane) drawLimit(r region, c limitColumns, l *stats.Limit, chosen 
 	case c.slider > 0 && l.Kind != stats.LimitSizes:
 		drawSlider(r.sub(right+3, 0, c.slider, 1), position(l, value, device), chosen)
 	}
+}
+
+// text formats a value: a size beyond the device's is no more than all of it.
+func (p *limitsPane) text(l *stats.Limit, value float64) string {
+	if device := p.d.live.Device.Global; l.Kind == stats.LimitBytes && value < unlimitedBytes && device > 0 {
+		value = min(value, float64(device))
+	}
+	return limitText(l, value)
 }
 
 // drawChoices draws the words that a limit takes beside its value, as far as there is room; how many there are, if there is

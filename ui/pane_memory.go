@@ -179,7 +179,7 @@ func (p memoryPane) draw(r region, s *stats.Snapshot) {
 		return
 	}
 	columns, top := memoryColumns(&t, 2*chart.w)
-	r.drawScale(labels-1, chart.h, func(part float64) string {
+	r.drawScale(labels-1, chart.h, inBytes, func(part float64) string {
 		if s.Totals.PeakReserved == 0 && s.Totals.Creates == 0 { // there is nothing to measure
 			return ""
 		}
@@ -190,7 +190,7 @@ func (p memoryPane) draw(r region, s *stats.Snapshot) {
 	t.drawCursor(chart)
 	y := chart.h
 	row := func(name string) region {
-		r.right(labels-2, y, name, dim)
+		r.right(max(labels-2, width(name)), y, name, dim) // one of all columns takes the blank before the axis, too
 		r.put(labels-1, y, "│", frameStyle)
 		y++
 		return r.sub(labels, y-1, r.w-labels, 1)

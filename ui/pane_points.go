@@ -93,7 +93,7 @@ func (p *pointsPane) deed(point *analysis.Diagnosis, named bool) string {
 		}
 		return "policy " + policy
 	}
-	text := limitText(l, l.Value) + " → " + limitText(l, to) + p.promise(l, to)
+	text := p.d.limits.text(l, l.Value) + " → " + p.d.limits.text(l, to) + p.promise(l, to)
 	if named && strings.HasPrefix(point.Title, l.Name) {
 		return text
 	}
@@ -107,7 +107,11 @@ func (p *pointsPane) promise(l *stats.Limit, to float64) string {
 		return ""
 	}
 	at := func(limit float64) string { return c.rate(view.CurvePoint{Limit: uint64(limit), HitRate: c.at(limit)}) }
-	return ": hit " + at(l.Value) + " → " + at(to)
+	now := at(l.Value)
+	if hits, misses := lateHits(p.d.live); add(hits, misses) >= fewRequests && p.d.goesOn(p.d.live) { // which is counted, not estimated
+		now = ratio(hits, add(hits, misses)) + " %"
+	}
+	return ": hit " + now + " → " + at(to)
 }
 
 func (p *pointsPane) title(*stats.Snapshot) (title, hint []span) {
@@ -294,7 +298,7 @@ func (d *dashboard) doSuggestion() {
 	case !shown:
 		d.points.at = at
 		d.zoomOn(panePoints)
-		d.say(warnStyle, "press y again to set "+l.Name+" to "+limitText(l, to))
+		d.say(warnStyle, "press y again to set "+l.Name+" to "+d.limits.text(l, to))
 	default:
 		d.limits.request(d.limits.find(l.Name), clampLimit(l, to))
 	}

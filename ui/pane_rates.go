@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -38,7 +39,7 @@ func (p ratesPane) draw(r region, s *stats.Snapshot) {
 	y += hit
 	r.lineOf(0, y, 2, fit(allocItems(s, rough), r.w, 2))
 	y++
-	t.drawAllocs(r.sub(5, y, r.w-5, spark))
+	t.drawAllocs(r.sub(0, y, r.w, spark), rateLabels)
 	y += spark
 	r.lineOf(0, y, 2, fit(costItems(s, rough), r.w, 2))
 	drawMissLine(r.sub(0, y+1, r.w, 1), s, rough)
@@ -54,8 +55,7 @@ func (t *timeline) drawPoollessRates(r region, s *stats.Snapshot, rough bool) {
 	if r.h < 3 {
 		return
 	}
-	chart := r.sub(0, 1, r.w, r.h-2)
-	t.drawAllocs(chart)
+	t.drawAllocs(r.sub(0, 1, r.w, r.h-2), rateLabels)
 	r.lineOf(0, r.h-1, 2, fit(cost, r.w, 2))
 }
 
@@ -63,7 +63,7 @@ func (t *timeline) drawPoollessRates(r region, s *stats.Snapshot, rough bool) {
 func (t *timeline) drawShortRates(r region, s *stats.Snapshot, rough bool) {
 	if r.h > 1 {
 		x := r.lineOf(0, 1, 2, fit(allocItems(s, rough)[:1], r.w, 2)) + 1
-		t.drawAllocs(r.sub(x, 1, r.w-x, 1))
+		t.drawAllocs(r.sub(x, 1, r.w-x, 1), 0)
 	}
 	if r.h > 2 {
 		r.lineOf(0, 2, 2, fit(costItems(s, rough), r.w, 2))
@@ -148,9 +148,12 @@ func drawMissLine(r region, s *stats.Snapshot, rough bool) {
 	r.lineOf(0, 0, 2, fit(items, r.w, 2))
 }
 
+// rateLabels is the width of the labels beside the charts of rates.
+const rateLabels = 5
+
 // drawHits draws the hit rate over time. Spans without requests carry the last rate on as a thin line; a rate of 0 is a red line.
 func (t *timeline) drawHits(r region) {
-	const labels = 5
+	const labels = rateLabels
 	chart := r.sub(labels, 0, r.w-labels, r.h)
 	if chart.w < 1 {
 		return
@@ -178,14 +181,17 @@ func (t *timeline) drawHits(r region) {
 			columns[c] = column{layers: [3]float64{0, last}}
 		}
 	})
-	r.drawScale(labels-1, chart.h, func(part float64) string {
-		if part == 0 {
-			return "0"
-		}
-		return strconv.FormatFloat(100*part, 'f', 0, 64) + "%"
-	})
+	r.drawScale(labels-1, chart.h, inTenths, shareLabel)
 	bridge(columns)
 	chart.stacked(columns, hitLayers)
+}
+
+// shareLabel writes a part of the whole on a scale.
+func shareLabel(part float64) string {
+	if part == 0 {
+		return "0"
+	}
+	return strconv.FormatFloat(100*part, 'f', 0, 64) + "%"
 }
 
 // bridgeMost is how many dot columns without requests are drawn as if there had been some: programs rest between two iterations.
@@ -207,13 +213,21 @@ func bridge(columns []column) {
 	}
 }
 
-// drawAllocs draws allocations over time.
-func (t *timeline) drawAllocs(r region) {
-	values := make([]float64, r.w)
+// drawAllocs draws allocations over time, with a scale in the labels' columns where there are rows for one.
+func (t *timeline) drawAllocs(r region, labels int) {
+	chart, step, most := r.sub(labels, 0, r.w-labels, r.h), t.step(), 0.0
+	values := make([]float64, chart.w)
 	t.eachColumn(len(values), func(c int, samples []stats.Sample) {
 		for i := range samples {
 			values[c] = math.Max(values[c], float64(samples[i].Creates))
 		}
+		most = math.Max(most, values[c])
 	})
-	r.sparkline(values, trendStyle)
+	if r.h >= scaleLeast && labels > 0 && step > 0 {
+		r.drawScale(labels-1, r.h, inTenths, func(part float64) string { return units.Compact(part * most * 1e9 / float64(step)) })
+	}
+	chart.scaled(values, most, trendStyle)
 }
+
+// scaleLeast is how many rows a chart with a scale has at least.
+const scaleLeast = 3

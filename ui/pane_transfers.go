@@ -33,7 +33,7 @@ func (p *transfersPane) sites(s *stats.Snapshot) []stats.TransferSite {
 
 // speedText is how fast what was timed went.
 func speedText(f *stats.Flow) string {
-	return cmp.Or(units.Rate(f.Rate()), "-")
+	return cmp.Or(units.Rate(f.Rate()), none)
 }
 
 func (p *transfersPane) draw(r region, s *stats.Snapshot) {

@@ -3,6 +3,7 @@ package ui
 import (
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -174,7 +175,7 @@ func (d *dashboard) eventText(s *stats.Snapshot, time uint64) string {
 	}
 	for _, m := range d.latest(s).Marks {
 		if m.Time == time {
-			text += "  " + eventSign(m.Kind).text + " " + m.Text
+			text += "  " + eventSign(m.Kind).text + " " + d.changeText(s, m.Text)
 		}
 	}
 	failures := d.latest(s).PostMortems
@@ -184,6 +185,20 @@ func (d *dashboard) eventText(s *stats.Snapshot, time uint64) string {
 		}
 	}
 	return text
+}
+
+// changeText writes what happened: the value of a limit as in the pane of the limits.
+func (d *dashboard) changeText(s *stats.Snapshot, text string) string {
+	name, value, _ := strings.Cut(text, "=")
+	at := slices.IndexFunc(s.Limits, func(l stats.Limit) bool { return l.Name == name })
+	if at < 0 {
+		return text
+	}
+	v, known := s.Limits[at].Number(value)
+	if !known {
+		return text
+	}
+	return name + " = " + d.limits.text(&s.Limits[at], v)
 }
 
 // eventSign is how an event is drawn on the axis.

@@ -133,6 +133,9 @@ func TestDeedsArePromised(t *testing.T) {
 	shows(t, d, "y: max_cached_bytes 512.0M → 600.0M: hit 40.0 % → 100.0 %")
 	press(d, "y")
 	shows(t, d, "y: max_cached_bytes 512.0M → 600.0M: hit 40.0 % → 100.0 %; then u takes it back")
+	d.live.Minute = []stats.Sample{{Time: d.live.Time, Hits: 37, Misses: 63}} // what is so now is counted
+	d.dirty = true
+	shows(t, d, "hit 37.0 % → 100.0 %; then u takes it back")
 }
 
 // TestTheKneeIsSuggested: where the curve is known, y sets the limit to its knee.

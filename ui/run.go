@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime/debug"
 
 	tea "charm.land/bubbletea/v2"
@@ -12,6 +13,9 @@ import (
 // framesPerSecond bounds how often Bubble Tea writes, and so how long what a key does waits. With 60, 95 of 100 keys showed in 36 ms,
 // not 25, for 0.4 % of a core less.
 const framesPerSecond = 120
+
+// keepTitle has the terminal keep the title of its window, and formerTitle brings it back.
+const keepTitle, formerTitle = "\x1b[22;2t", "\x1b[23;2t"
 
 // Run shows the dashboard until the user leaves it or ctx ends, and always restores the terminal. The error is that of
 // ctx, or the failure of the dashboard, which leaves the program undisturbed.
@@ -22,6 +26,8 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	g := &guarded{inner: newDashboard(o, themeOf(&o))}
 	p := tea.NewProgram(g, tea.WithInput(o.Input), tea.WithOutput(o.Terminal), tea.WithColorProfile(o.Colors),
 		tea.WithoutSignalHandler(), tea.WithoutCatchPanics(), tea.WithFPS(framesPerSecond))
+	_, _ = io.WriteString(o.Terminal, keepTitle)
+	defer io.WriteString(o.Terminal, formerTitle) //nolint:errcheck // of a terminal that is gone, it does not matter
 	// Not tea.WithContext: it returns while the terminal is still being read.
 	defer context.AfterFunc(ctx, p.Quit)()
 	if o.JobControl {

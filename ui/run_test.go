@@ -167,6 +167,19 @@ func TestNoColor(t *testing.T) {
 	}
 }
 
+// TestWindowTitle: the terminal's window names the program, without what a terminal would obey.
+func TestWindowTitle(t *testing.T) {
+	s := sampleSnapshot()
+	d := newTest((&calls{}).options(), 120, 36, s)
+	if got := d.View(); got.WindowTitle != "gpumemtop blur 4096 --iters 500" || got.ProgressBar != nil {
+		t.Errorf("title %q, progress %v", got.WindowTitle, got.ProgressBar)
+	}
+	s.Arguments = []string{"\x1b]0;x\a\n" + strings.Repeat("y", 200)}
+	if got := d.View().WindowTitle; got != "gpumemtop blur "+strings.Repeat("y", 65) {
+		t.Errorf("title %q", got)
+	}
+}
+
 func BenchmarkView(b *testing.B) {
 	for _, size := range [][2]int{{80, 24}, {120, 36}, {200, 60}} {
 		b.Run(itoa(size[0])+"x"+itoa(size[1]), func(b *testing.B) {

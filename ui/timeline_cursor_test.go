@@ -69,6 +69,9 @@ func TestViewGoldenWhileReading(t *testing.T) {
 	m.Rough, m.Known, m.Done, m.Read, m.Note = true, m.From+35e9, false, 0.43, "reading: as far as it has come"
 	d := newViewTest(r, 120, 36, view.LastMoment)
 	golden.RequireEqual(t, screen(d))
+	if bar := d.View().ProgressBar; bar == nil || bar.Value != 43 {
+		t.Errorf("the terminal's progress: %+v", bar)
+	}
 	for _, unknown := range []string{"reserved", "waste 4.1%", "frag ", "p50", "steady", "saved", "EXITED"} {
 		if strings.Contains(screen(d), unknown) {
 			t.Errorf("%q is shown of summaries, which do not tell it", unknown)

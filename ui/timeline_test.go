@@ -106,7 +106,7 @@ func TestLateEvents(t *testing.T) {
 	s.Marks = []stats.Mark{{Time: s.Time - 1e8, Kind: wire.KindLimit, Text: "max_age=3"}}
 	d.Update(frameMsg{now: testStart.Add(10200 * time.Millisecond), snap: s})
 	press(d, "<")
-	shows(t, d, "Δ max_age=3", "FROZEN 0 s")
+	shows(t, d, "Δ max_age = 3s", "FROZEN 0 s")
 }
 
 func TestSpans(t *testing.T) {
@@ -143,7 +143,7 @@ func TestEventsOnTheAxis(t *testing.T) {
 	press(d, "<")
 	shows(t, d, "01:33  ★ mark 1", "in use 10.0M")
 	press(d, "<", "<")
-	shows(t, d, "01:27  Δ max_age=3", "in use 4.00M")
+	shows(t, d, "01:27  Δ max_age = 3s", "in use 4.00M")
 	press(d, "<")
 	shows(t, d, "no event there", "in use 4.00M")
 	press(d, ">")
@@ -248,9 +248,10 @@ func TestChartsMoveInSteps(t *testing.T) {
 
 // TestScales: a label at least every six rows, and no chart without one.
 func TestScales(t *testing.T) {
-	for h := 1; h < 60; h++ {
+	for n := range 2 * 60 {
+		h, round := 1+n/2, [][]int{inBytes, inTenths}[n%2]
 		r := newCanvas(20, h).all()
-		r.drawScale(10, h, func(float64) string { return "1" })
+		r.drawScale(10, h, round, func(float64) string { return "1" })
 		last, most := 0, 0
 		for y := range h {
 			if r.c.cells[y*20+9].text == "1" {

@@ -273,7 +273,7 @@ func (m *Model) markAnswer(r *wire.Record) {
 	name, value := wire.ParseLimit(r.Payload)
 	switch {
 	case r.AsLimit().Status() != 0:
-	case wire.Detail(r.Payload):
+	case wire.Detail(r.Payload), string(name) == wire.ArmsSetting: // of an experiment, which a message announces and ends
 		return
 	case string(name) == wire.RelieveSetting:
 		if relief, ok := wire.ParseRelief(string(value)); ok && relief.Given > 0 && relief.Why != wire.ReliefTimed {
