@@ -353,7 +353,7 @@ demo-python: build/python.stamp
 	@$(MAKE) -j$(PROCESSORS) bin/gpumemtop
 	$(call show,--device-memory 64M --max-cached 1M -- /usr/bin/python3 examples/photos.py $(DEMO_PYTHON_ARGUMENTS))
 
-# The picture in the README: twenty seconds of the demo, in which a key raises a limit. Those of a report, a
+# The picture in the README: fifteen seconds of the demo, in which a key raises a limit. Those of a report, a
 # post-mortem and a trace are taken by the tests that compare them (test/e2e/pictures_test.go).
 SHOT := tmux -L gpumemtop-screenshot -f /dev/null
 
@@ -365,7 +365,7 @@ screenshot: all build/test-deps.stamp
 	$(SHOT) send-keys y y
 	sleep 14
 	$(SHOT) kill-server
-	bin/gpumemtop view --film docs/dashboard.svg -f --at 8s build/shot/shot.gmt
+	bin/gpumemtop view --film docs/dashboard.svg -f --at 9s build/shot/shot.gmt
 	cd test/e2e && OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd $(GO) test -run '^(TestHTMLReport|TestTraceViewerShowsTraces)$$' -count=1 -args -update
 
 # Tests, soak and benchmarks run on PoCL, whatever else is installed; tests of other drivers name those themselves.

@@ -8,14 +8,18 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// Film returns a moving picture of the dashboard around a run: SVG that loads nothing, dark or light as its reader prefers. It shows
-// each snapshot for a time, w by h cells large, and begins anew at its end. A reader that shows no motion shows the last one.
+// Film returns a moving picture of the dashboard around a run, and of what changes of limits brought: SVG that loads nothing, dark or
+// light as its reader prefers. It shows each snapshot for a time, w by h cells large, and begins anew at its end. A reader that shows
+// no motion shows the last one.
 func Film(snapshots []*stats.Snapshot, judge Judge, each time.Duration, w, h int) string {
 	d := newDashboard(Options{ReadOnly: true, Judge: judge}, newTheme(Dark, false))
 	d.resize(w, h)
 	f := film{frames: len(snapshots), seen: map[string][]bool{}}
 	for i, s := range snapshots {
 		d.update(frameMsg{now: time.Unix(0, 0).Add(time.Duration(i) * each), snap: s})
+		if i > 0 {
+			d.ledger.notice(snapshots[i-1], s)
+		}
 		d.draw()
 		for y := range d.canvas.h {
 			for _, stretch := range d.canvas.stretches(y) {

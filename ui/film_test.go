@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -116,6 +117,26 @@ func TestFilmShowsWhatTheDashboardShows(t *testing.T) {
 	}
 }
 
+// TestFilmSaysWhatAChangeBrought: a limit that changes in the recording has its effect in the message line, as it had in the run.
+func TestFilmSaysWhatAChangeBrought(t *testing.T) {
+	var snapshots []*stats.Snapshot
+	for i := range 8 {
+		s := *sampleSnapshot()
+		s.Time += uint64(i) * 1e9
+		s.Totals.Misses += uint64(min(i, 3)) * 100
+		s.Totals.Hits += uint64(max(i-3, 0)) * 100
+		s.Limits = slices.Clone(s.Limits)
+		s.Limits[0].Value *= float64(1 + min(i/3, 1))
+		snapshots = append(snapshots, &s)
+	}
+	picture, name := Film(snapshots, &analysis.Live{}, time.Second, 120, 36), snapshots[0].Limits[0].Name
+	for frame, want := range map[int]string{3: "✓ " + name + " ", 7: ": hit 0.0 % before, 100.0 % 3 s after"} {
+		if got := frameOf(t, picture, float64(frame)/8); !strings.Contains(got, want) {
+			t.Errorf("frame %d has no %q:\n%s", frame, want, got)
+		}
+	}
+}
+
 // TestFilmOfTheReadme: docs/dashboard.svg has the colours and the shape that Film gives today, and its story: a program
 // leaks, a limit is raised, and the hit rate rises ("make screenshot" renews it).
 func TestFilmOfTheReadme(t *testing.T) {
@@ -127,8 +148,8 @@ func TestFilmOfTheReadme(t *testing.T) {
 	if end := strings.Index(today, "</style>"); !strings.HasPrefix(picture, today[:end]) {
 		t.Error("docs/dashboard.svg has other colours: run make screenshot")
 	}
-	if !strings.Contains(picture, `dur="20s"`) {
-		t.Error("docs/dashboard.svg is not twenty seconds long: run make screenshot")
+	if !strings.Contains(picture, `dur="15s"`) {
+		t.Error("docs/dashboard.svg is not fifteen seconds long: run make screenshot")
 	}
 	first, last := frameOf(t, picture, 0), frameOf(t, picture, 0.975)
 	hit := regexp.MustCompile(`\bhit +([0-9.]+)%`)
@@ -147,5 +168,8 @@ func TestFilmOfTheReadme(t *testing.T) {
 	limit := regexp.MustCompile(`max_cached_bytes +([0-9.]+[KMG])`)
 	if was, is := limit.FindString(first), limit.FindString(last); was == is || was == "" {
 		t.Errorf("docs/dashboard.svg: the limit goes from %q to %q: run make screenshot", was, is)
+	}
+	if !regexp.MustCompile(`max_cached_bytes \S+ → \S+: hit \S+ % before, \S+ % 3 s after`).MatchString(last) {
+		t.Errorf("docs/dashboard.svg does not say what the change brought: run make screenshot\n%s", last)
 	}
 }

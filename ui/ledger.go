@@ -156,6 +156,20 @@ func (l *ledger) add(s *stats.Snapshot, c change, said string) {
 	l.d.points.restart(s)
 }
 
+// notice adds the changes of limits from one snapshot to the next, of a run that others steered.
+func (l *ledger) notice(was, s *stats.Snapshot) {
+	if was.Policy != s.Policy {
+		return
+	}
+	for i := range min(len(was.Limits), len(s.Limits)) {
+		if from, to := &was.Limits[i], &s.Limits[i]; from.Name == to.Name && from.Value != to.Value {
+			l.ask(to.Name, was)
+			label := l.d.limits.changeLabel(to, from.Value)
+			l.add(s, change{label: label, limit: to.Name, value: from.Value}, "✓ "+label)
+		}
+	}
+}
+
 // since returns what a tag counted after the latest change, false before there is one, or in a moment before it.
 func (l *ledger) since(t *stats.Tag) (hits, misses uint64, known bool) {
 	was := l.base[t.ID] // a tag that came later had nothing

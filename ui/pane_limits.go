@@ -162,6 +162,11 @@ func (p *limitsPane) request(at int, to float64) {
 	p.asked[l.Name] = &limitRequest{request{sequence: sequence}, from, to}
 }
 
+// changeLabel names a change of a limit, whose value was another one.
+func (p *limitsPane) changeLabel(l *stats.Limit, from float64) string {
+	return l.Name + " " + p.text(l, from) + " → " + p.text(l, l.Value)
+}
+
 // update reports the answers to what was asked for.
 func (p *limitsPane) update(s *stats.Snapshot) {
 	if p.policy != s.Policy || p.done != s.Change.Done {
@@ -180,7 +185,7 @@ func (p *limitsPane) update(s *stats.Snapshot) {
 		case text == "":
 			continue
 		case st == goodStyle:
-			label := l.Name + " " + p.text(l, q.from) + " → " + p.text(l, l.Value)
+			label := p.changeLabel(l, q.from)
 			p.d.ledger.add(s, change{label: label, limit: l.Name, value: q.from}, "✓ "+label+" "+text)
 		default:
 			p.d.ledger.failed(l.Name)

@@ -204,7 +204,7 @@ var settings = []setting{
 	{name: "at", variant: "view", value: "TIME", group: groupDashboard,
 		help: "open at this time after the start, for example 2.5s or 1m; by default at the end"},
 	{name: "film", value: "FILE", group: groupOutput,
-		help: "write twenty seconds of the dashboard as a moving picture (SVG), from --at or the start on, and show nothing; - is " +
+		help: "write fifteen seconds of the dashboard as a moving picture (SVG), from --at or the start on, and show nothing; - is " +
 			"standard output"},
 	{name: "refresh", value: "TIME", group: groupDashboard, env: true, expert: true, help: "time between two frames, 20ms to 10s; by default what + and - in the dashboard chose last, else 100ms, over SSH 500ms"},
 	{name: "ascii", group: groupDashboard, env: true, expert: true, help: "draw with ASCII characters only, as in locales without UTF-8"},

@@ -12,9 +12,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/ui"
 )
 
-// A film is twenty seconds of a terminal of the size that the dashboard is laid out for.
+// A film is fifteen seconds of a terminal of the size that the dashboard is laid out for.
 const (
-	filmFrames = 40
+	filmFrames = 30
 	filmEvery  = 500 * time.Millisecond
 	filmWidth  = 120
 	filmHeight = 36
