@@ -107,12 +107,12 @@ func (b *browser) lightAndDark(file, name string, part func() page.Viewport) {
 	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{})
 }
 
-// pictures takes those of reports: of a run that ends well, and of one that runs out of memory.
+// pictures takes those of reports: of the demo, which leaves 30 buffers, and of a run that runs out of memory.
 func (b *browser) pictures() {
 	t := b.t
 	well, failed := filepath.Join(t.TempDir(), "well.gmt"), filepath.Join(t.TempDir(), "failed.gmt")
 	for file, args := range map[string][]string{
-		well:   {"record", "--policy", "slab", "-o", well, "bin/examples/train", "40"},
+		well:   {"record", "-o", well, "--device-memory", "256M", "--max-cached", "4M", "bin/examples/photos", "120"},
 		failed: {"record", "-o", failed, "--device-memory", "600K", "bin/examples/pipeline", "40", "256K"},
 	} {
 		if r := run(t, command{args: append([]string{gpumemtop()}, args...), dir: root}); (r.code == 0) != (file == well) {
@@ -123,8 +123,8 @@ func (b *browser) pictures() {
 		}
 	}
 	b.lightAndDark(well+".html", "report", func() page.Viewport {
-		end := b.boxOf("#memory")
-		return page.Viewport{Width: wholeWidth, Height: end.Y + end.Height}
+		begin, end := b.boxOf("#findings"), b.boxOf("#memory")
+		return page.Viewport{Y: begin.Y, Width: wholeWidth, Height: end.Y + end.Height - begin.Y}
 	})
 	b.lightAndDark(failed+".html", "post-mortem", func() page.Viewport { return b.boxOf("#failures") })
 }

@@ -154,6 +154,9 @@ func TestDemoFindsFiveFaults(t *testing.T) {
 					break // which on a busy machine takes a smaller share of the run
 				}
 			}
+			if name == "C" {
+				checkReadme(t, text)
+			}
 			for title, place := range demo.found {
 				at := strings.Index(text, title)
 				if at < 0 || !strings.Contains(text[at:], place) {
@@ -161,6 +164,22 @@ func TestDemoFindsFiveFaults(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// checkReadme: README.md answers each of its questions in the words that the demo's findings have today.
+func checkReadme(t *testing.T, findings string) {
+	_, answers, _ := strings.Cut(readFile(t, filepath.Join(root, "README.md")), "## What it answers")
+	quotes := regexp.MustCompile(`\?\*\* \*([^*]+)\*`).FindAllStringSubmatch(answers, -1)
+	if len(quotes) != 4 {
+		t.Errorf("README.md has %d answers, want 4", len(quotes))
+	}
+	for _, quote := range quotes {
+		for _, part := range regexp.MustCompile("…|: ").Split(quote[1], -1) { // a finding's title ends at a colon
+			if !strings.Contains(shape(findings), shape(part)) {
+				t.Errorf("README.md has %q; the demo's findings: %s", part, findings)
+			}
+		}
 	}
 }
 
