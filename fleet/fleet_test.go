@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -302,6 +304,46 @@ func TestUpkeep(t *testing.T) {
 	for _, arguments := range [][]string{{"compact", folder}, {"files", folder}, {"expire", folder, "--older-than", "30d"}} {
 		if status, err := run(arguments); status != 0 || err != nil {
 			t.Errorf("%v: %d, %v", arguments, status, err)
+		}
+	}
+}
+
+// TestCompareBuilds: three runs of a build that creates larger buffers are more than three of the build before.
+func TestCompareBuilds(t *testing.T) {
+	folder := t.TempDir()
+	lake := filepath.Join(folder, "lake")
+	for i, size := range []string{"64K", "64K", "64K", "256K", "256K", "256K"} {
+		file := filepath.Join(folder, strconv.Itoa(i)+".gmt")
+		for _, arguments := range [][]string{
+			{"record", "-o", file, "--", "../bin/examples/stencil", "20", size}, {"export", "--lake", "--format", "parquet", "-o", lake, file},
+		} {
+			command := exec.CommandContext(t.Context(), plain, arguments...)
+			command.Env = append(os.Environ(), "GIT_COMMIT=revision"+size)
+			if out, err := command.CombinedOutput(); err != nil {
+				t.Fatalf("%v: %v\n%s", arguments, err, out)
+			}
+		}
+	}
+	for _, test := range []struct {
+		flags  []string
+		status int
+		want   string
+	}{
+		{nil, 1, "stencil: 3 runs of revision256K against 3 runs of revision64K\n"},
+		{[]string{"--base", "revision256K", "--head", "revision64K"}, 0, "0 figures are more than before"},
+		{[]string{"--format", "junit"}, 1, `<testsuite name="stencil"`},
+		{[]string{"--format", "json"}, 1, `"figure": "peak in use"`},
+	} {
+		var out bytes.Buffer
+		if status, err := compare(&out, append(test.flags, lake)); err != nil || status != test.status || !strings.Contains(out.String(), test.want) {
+			t.Errorf("%v: %d, %v\n%s", test.flags, status, err, &out)
+		}
+	}
+	for want, arguments := range map[string][]string{
+		"want one lake, not 0": {}, "unknown format \"xml\"": {"--format", "xml", lake}, "no run has the revision or build x: the latest are revision256K": {lake, "--head", "x"},
+	} {
+		if _, err := compare(io.Discard, arguments); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", arguments, err, want)
 		}
 	}
 }

@@ -38,6 +38,7 @@ var commands = map[string]struct {
 const usage = `Usage: gpumemtop-fleet tune|advise|report [FLAGS] RECORDING|FOLDER|PATTERN...
        gpumemtop-fleet compact|files LAKE
        gpumemtop-fleet expire --older-than 30d LAKE
+       gpumemtop-fleet compare [--base BUILD] [--head BUILD] [--format text|json|junit] LAKE
 
 Plays recordings (*.gmt) of many runs, and puts together what they show of each program.
   tune     the policy and limits that suit a program, cross-validated over its jobs
@@ -47,6 +48,9 @@ Keeps a lake (gpumemtop export --lake) in order:
   compact  put all commits into one, also those of an earlier form
   expire   the same, without the runs that started longer ago
   files    the files of its tables, for engines that read no commits
+Says what a build changed:
+  compare  what is more than in another build (a revision or build id), beyond chance, in all and by call site: of the latest build
+           and the 20 before, unless named. Status 1 if something is.
 
 `
 
@@ -95,21 +99,19 @@ func run(arguments []string) (status int, err error) {
 		flag.Usage()
 		return 0, nil
 	}
+	if arguments[0] == "compare" {
+		return compare(os.Stdout, arguments[1:])
+	}
 	if slices.Contains(upkeepCommands, arguments[0]) {
 		return 0, upkeep(os.Stdout, arguments[0], arguments[1:])
 	}
 	w := work{Command: arguments[0]}
 	if _, ok := commands[w.Command]; !ok {
-		return 0, fmt.Errorf("unknown command %s: want tune, advise, report, compact, expire or files", w.Command)
+		return 0, fmt.Errorf("unknown command %s: want tune, advise, report, compact, expire, files or compare", w.Command)
 	}
-	var paths []string
-	for rest := arguments[1:]; len(rest) > 0; { // flags may come last
-		if err := flag.CommandLine.Parse(rest); err != nil {
-			return 0, err
-		}
-		if rest = flag.Args(); len(rest) > 0 {
-			paths, rest = append(paths, rest[0]), rest[1:]
-		}
+	paths, err := interspersed(flag.CommandLine, arguments[1:])
+	if err != nil {
+		return 0, err
 	}
 	return w.run(context.Background(), os.Stdout, paths)
 }

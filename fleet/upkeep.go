@@ -23,14 +23,9 @@ func upkeep(out io.Writer, command string, arguments []string) error {
 	if command == "expire" {
 		flags.StringVar(&age, "older-than", "", "")
 	}
-	var lakes []string
-	for rest := arguments; len(rest) > 0; {
-		if err := flags.Parse(rest); err != nil {
-			return fmt.Errorf("%s: %w", command, err)
-		}
-		if rest = flags.Args(); len(rest) > 0 {
-			lakes, rest = append(lakes, rest[0]), rest[1:]
-		}
+	lakes, err := interspersed(flags, arguments)
+	if err != nil {
+		return fmt.Errorf("%s: %w", command, err)
 	}
 	oldest, err := oldestOf(command, age)
 	switch {

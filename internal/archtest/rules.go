@@ -286,7 +286,7 @@ var Places = map[string]Place{
 
 	// A module of its own.
 	"fleet": {May: []string{
-		"internal/advise", "internal/advise/merging", "internal/analysis", "internal/callsite", "internal/export", "internal/figures", "internal/recording", "internal/replay", "internal/report",
+		"internal/advise", "internal/advise/merging", "internal/analysis", "internal/callsite", "internal/diff", "internal/export", "internal/figures", "internal/recording", "internal/replay", "internal/report",
 		"internal/setting", "internal/stats", "internal/tune", "internal/units",
 	}},
 

@@ -61,18 +61,52 @@ func Compact(dir string, oldest time.Time, now func() time.Time) (kept Kept, err
 	return kept, l.remove(&c)
 }
 
-// Files returns the files of a lake, for engines that take all rows. It is an error where some rows do not count.
-func Files(dir string) ([]string, error) {
+// Rows returns the rows of a table of a lake that count, with the columns that T has as tags. run returns the run of a row.
+func Rows[T any](dir, table string, run func(*T) string) (list []T, err error) {
+	l, c, err := openContents(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = l.folder.root.Close() }()
+	if c.old > 0 {
+		return nil, fmt.Errorf("%s has an earlier form: gpumemtop-fleet compact first", dir)
+	}
+	files, _ := l.filesOf(table)
+	for _, file := range files {
+		rows, err := readRuns[T](l, file)
+		if err != nil {
+			return nil, err
+		}
+		part, _ := partOf(table, file)
+		for i := range rows {
+			if r, known := c.runs[run(&rows[i])]; known && r.part == part && r.counts(&c) {
+				list = append(list, rows[i])
+			}
+		}
+	}
+	return list, nil
+}
+
+// openContents opens a lake, which the caller closes, and reads which runs there are.
+func openContents(dir string) (l *Lake, c contents, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, err
+		return nil, c, err
 	}
-	defer func() { _ = root.Close() }()
-	l := &Lake{folder: &folder{dir: dir, root: root}}
-	c, err := l.contents()
+	l = &Lake{folder: &folder{dir: dir, root: root}}
+	if c, err = l.contents(); err != nil {
+		return nil, c, errors.Join(err, root.Close())
+	}
+	return l, c, nil
+}
+
+// Files returns the files of a lake, for engines that take all rows. It is an error where some rows do not count.
+func Files(dir string) ([]string, error) {
+	l, c, err := openContents(dir)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { _ = l.folder.root.Close() }()
 	counted := 0
 	for _, r := range c.runs {
 		if r.counts(&c) {

@@ -1,0 +1,325 @@
+package diff
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// BuildRun is a run of a program, with columns of the table runs of a lake.
+type BuildRun struct {
+	Run          string `parquet:"run"`
+	App          string `parquet:"app"`
+	Revision     string `parquet:"revision"`
+	Build        string `parquet:"build"`
+	Job          string `parquet:"job"`
+	Rank         string `parquet:"rank"`
+	Size         string `parquet:"size"`
+	Path         string `parquet:"path"`
+	Started      int64  `parquet:"started,timestamp(microsecond:utc)"`
+	PeakInUse    int64  `parquet:"peak_in_use"`
+	PeakReserved int64  `parquet:"peak_reserved"`
+	Leaked       int64  `parquet:"leaked"`
+	Failures     int64  `parquet:"failures"`
+	Misses       int64  `parquet:"misses"`
+	DriverNS     int64  `parquet:"driver_ns"`
+}
+
+// BuildSite is a call site of a run, with columns of the table sites of a lake.
+type BuildSite struct {
+	Run       string `parquet:"run"`
+	Site      string `parquet:"site"`
+	PeakInUse int64  `parquet:"peak_in_use"`
+	Creates   int64  `parquet:"creates"`
+	Leaked    int64  `parquet:"leaked"`
+}
+
+// runFigures and siteFigures are what is compared. Less is better of each.
+var (
+	runFigures = []amount[BuildRun]{
+		{figures.PeakInUse, func(r *BuildRun) int64 { return r.PeakInUse }},
+		{figures.PeakReserved, func(r *BuildRun) int64 { return r.PeakReserved }},
+		{figures.Leaked, func(r *BuildRun) int64 { return r.Leaked }},
+		{figures.Failures, func(r *BuildRun) int64 { return r.Failures }},
+		{figures.Misses, func(r *BuildRun) int64 { return r.Misses }},
+		{figures.DriverTime, func(r *BuildRun) int64 { return r.DriverNS }},
+	}
+	siteFigures = []amount[BuildSite]{
+		{figures.PeakInUse, func(s *BuildSite) int64 { return s.PeakInUse }},
+		{figures.Creates, func(s *BuildSite) int64 { return s.Creates }},
+		{figures.Leaked, func(s *BuildSite) int64 { return s.Leaked }},
+	}
+)
+
+type amount[T any] struct {
+	figure *figures.Figure
+	of     func(*T) int64
+}
+
+// Bounds of a comparison of builds.
+const (
+	buildsBefore = 20   // builds that a new one is compared with, unless one is named
+	runsMost     = 200  // runs of each side that are compared, the latest
+	chanceMost   = 0.05 // that all runs of one side are above all of the other, if they are alike
+)
+
+// Builds compares the runs of two builds of each program. Base and head are the beginnings of revisions or build ids. Without head, it is
+// each program's latest build; without base, it is the builds before, at most 20.
+type Builds struct {
+	Programs []Program
+	Missing  []string // ranks of jobs of the head that left no recording
+}
+
+// Program is what changed in one program.
+type Program struct {
+	App      string
+	Base     []string // builds, the latest first
+	Head     []string
+	BaseRuns int
+	HeadRuns int
+	Shifts   []Shift // those that are more first
+}
+
+// Shift is how much more a figure is in the runs of the head, in all or at one call site. Low and High are the interval that has the
+// true shift in 95 of 100 cases (Hodges and Lehmann 1963, from Mann and Whitney's test), or with few runs the least and the largest difference of two runs.
+type Shift struct {
+	Figure     *figures.Figure
+	Site       string  // empty: of the run
+	Base, Head float64 // medians
+	Delta      float64
+	Low, High  float64
+	More       bool   // beyond what the runs of one build differ by, and by more than 1 %
+	Path       string // a recording of the head, of the run with the most
+}
+
+// CompareBuilds compares builds. It is an error where no run has a build that is named.
+func CompareBuilds(runs []BuildRun, sites []BuildSite, base, head string) (*Builds, error) {
+	slices.SortStableFunc(runs, func(a, b BuildRun) int { return cmp.Compare(b.Started, a.Started) })
+	for _, name := range []string{base, head} {
+		if name != "" && !slices.ContainsFunc(runs, func(r BuildRun) bool { return r.is(name) }) {
+			return nil, fmt.Errorf("no run has the revision or build %s: the latest are %s", name, strings.Join(buildsOf(runs, 5), ", "))
+		}
+	}
+	atSites := map[string]map[string]*BuildSite{}
+	for i := range sites {
+		s := &sites[i]
+		if atSites[s.Run] == nil {
+			atSites[s.Run] = map[string]*BuildSite{}
+		}
+		atSites[s.Run][s.Site] = s
+	}
+	apps := map[string][]BuildRun{}
+	for i := range runs {
+		if runs[i].name() != "" {
+			apps[runs[i].App] = append(apps[runs[i].App], runs[i])
+		}
+	}
+	b := &Builds{Missing: missingRanks(runs, head)}
+	for _, app := range slices.Sorted(maps.Keys(apps)) {
+		before, after := sides(apps[app], base, head)
+		if len(before) == 0 || len(after) == 0 {
+			continue
+		}
+		p := Program{App: app, Base: buildsOf(before, buildsBefore), Head: buildsOf(after, buildsBefore), BaseRuns: len(before), HeadRuns: len(after)}
+		p.Shifts = slices.Concat(shiftsOfRuns(before, after), shiftsOfSites(before, after, atSites))
+		slices.SortStableFunc(p.Shifts, func(x, y Shift) int { return rank(&y) - rank(&x) })
+		b.Programs = append(b.Programs, p)
+	}
+	return b, nil
+}
+
+func rank(s *Shift) int {
+	if s.More {
+		return 1
+	}
+	return 0
+}
+
+// name returns the build: the revision, else the id of the program's file.
+func (r *BuildRun) name() string { return cmp.Or(r.Revision, r.Build) }
+
+func (r *BuildRun) is(name string) bool {
+	return strings.HasPrefix(r.Revision, name) || strings.HasPrefix(r.Build, name)
+}
+
+// buildsOf returns the builds of runs, at most a number of them.
+func buildsOf(runs []BuildRun, most int) (names []string) {
+	seen := map[string]bool{}
+	for i := range runs {
+		if name := runs[i].name(); name != "" && !seen[name] && len(names) < most {
+			seen[name], names = true, append(names, name)
+		}
+	}
+	return names
+}
+
+// sides returns the runs of one program that are compared, the latest first.
+func sides(runs []BuildRun, base, head string) (before, after []BuildRun) {
+	isHead := func(r *BuildRun) bool { return r.is(head) }
+	if head == "" {
+		latest := runs[0].name()
+		isHead = func(r *BuildRun) bool { return r.name() == latest }
+	}
+	first := int64(math.MaxInt64)
+	for i := range runs {
+		if isHead(&runs[i]) {
+			after, first = append(after, runs[i]), runs[i].Started
+		}
+	}
+	earlier := map[string]bool{}
+	for i := range runs {
+		switch r := &runs[i]; {
+		case isHead(r):
+		case base != "" && r.is(base):
+			before = append(before, *r)
+		case base == "" && r.Started <= first && (earlier[r.name()] || len(earlier) < buildsBefore):
+			earlier[r.name()], before = true, append(before, *r)
+		}
+	}
+	return before[:min(len(before), runsMost)], after[:min(len(after), runsMost)]
+}
+
+func shiftsOfRuns(before, after []BuildRun) (list []Shift) {
+	for _, f := range runFigures {
+		list = appendShift(list, f.figure, "", amounts(before, f.of), amounts(after, f.of), after)
+	}
+	return list
+}
+
+func amounts(runs []BuildRun, of func(*BuildRun) int64) (values []float64) {
+	for i := range runs {
+		values = append(values, float64(of(&runs[i])))
+	}
+	return values
+}
+
+// shiftsOfSites compares call sites. A run without one has nothing there.
+func shiftsOfSites(before, after []BuildRun, sites map[string]map[string]*BuildSite) (list []Shift) {
+	names := map[string]bool{}
+	for i := range after {
+		for name := range sites[after[i].Run] {
+			names[name] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		for _, f := range siteFigures {
+			at := func(r *BuildRun) int64 {
+				if s := sites[r.Run][name]; s != nil {
+					return f.of(s)
+				}
+				return 0
+			}
+			list = appendShift(list, f.figure, name, amounts(before, at), amounts(after, at), after)
+		}
+	}
+	return list
+}
+
+// appendShift adds how a figure changed, unless it is the same in all runs.
+func appendShift(list []Shift, f *figures.Figure, site string, a, b []float64, after []BuildRun) []Shift {
+	s := Shift{Figure: f, Site: site, Path: after[slices.Index(b, slices.Max(b))].Path}
+	slices.Sort(a)
+	slices.Sort(b)
+	if a[0] == b[len(b)-1] && a[len(a)-1] == b[0] {
+		return list
+	}
+	s.Base, s.Head = middle(a), middle(b)
+	s.Delta, s.Low, s.High = shift(a, b)
+	s.More = s.Low > 0 && s.Delta > thresholdRate*s.Base && enough(len(a), len(b))
+	return append(list, s)
+}
+
+// shift returns the median of all differences b - a, and its interval.
+func shift(a, b []float64) (delta, low, high float64) {
+	var all []float64
+	for _, x := range a {
+		for _, y := range b {
+			all = append(all, y-x)
+		}
+	}
+	slices.Sort(all)
+	m, n := float64(len(a)), float64(len(b))
+	outside := max(0, int(m*n/2-0.5-1.96*math.Sqrt(m*n*(m+n+1)/12)))
+	return middle(all), all[outside], all[len(all)-1-outside]
+}
+
+func middle(sorted []float64) float64 {
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// enough reports whether m and n runs can show a difference: that all of one side are above all of the other happens by chance in one of
+// as many cases as there are ways to choose m of m + n.
+func enough(m, n int) bool {
+	ways := 1.0
+	for i := 1; i <= min(m, n) && ways*chanceMost < 1; i++ {
+		ways *= float64(max(m, n)+i) / float64(i)
+	}
+	return ways*chanceMost >= 1
+}
+
+// Few reports whether the runs are too few to show that anything is more.
+func (p *Program) Few() bool { return !enough(p.BaseRuns, p.HeadRuns) }
+
+// More counts what is more.
+func (b *Builds) More() (n int) {
+	for i := range b.Programs {
+		for k := range b.Programs[i].Shifts {
+			n += rank(&b.Programs[i].Shifts[k])
+		}
+	}
+	return n
+}
+
+// missingRanks names ranks that left nothing, of jobs of which others did.
+func missingRanks(runs []BuildRun, head string) (list []string) {
+	type job struct{ app, job, size string }
+	ranks := map[job]map[string]bool{}
+	for i := range runs {
+		r := &runs[i]
+		if size, err := strconv.Atoi(r.Size); err != nil || size < 2 || size > ranksMost || r.Job == "" || !r.is(head) {
+			continue
+		}
+		of := job{r.App, r.Job, r.Size}
+		if ranks[of] == nil {
+			ranks[of] = map[string]bool{}
+		}
+		ranks[of][r.Rank] = true
+	}
+	for of, there := range ranks {
+		size, _ := strconv.Atoi(of.size)
+		var missing []string
+		for rank := range size {
+			if !there[strconv.Itoa(rank)] {
+				missing = append(missing, strconv.Itoa(rank))
+			}
+		}
+		if len(missing) > 0 {
+			list = append(list, fmt.Sprintf("%s, job %s: %s of %s left nothing", of.app, of.job, ranksText(missing), of.size))
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+const ranksMost = 1 << 20 // of a job
+
+func ranksText(ranks []string) string {
+	word := "ranks "
+	if len(ranks) == 1 {
+		word = "rank "
+	}
+	shown, left := units.Top(ranks, 10)
+	text := word + strings.Join(shown, ", ")
+	if left > 0 {
+		text += fmt.Sprintf(" and %d more", left)
+	}
+	return text
+}
