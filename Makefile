@@ -18,8 +18,8 @@
 #   make fuzz     every fuzz target for FUZZTIME=10s, or those below a folder: FUZZ=internal/check
 #   make bench    what it costs and what it saves, measured on this machine; bench-peers: single calls, beside
 #                 Intel's intercept layer if INTEL_LAYER=DIR has its source
-#   make pgo      the profiles that bin/gpumemtop and the core are built with, anew
-#   make screenshot   the pictures in docs, anew
+#   make pgo      the profiles that bin/gpumemtop and the core are built with
+#   make screenshot   takes the pictures in docs again
 #   make install  the program, its man pages, completions and monitoring files into PREFIX=/usr/local, below DESTDIR; make uninstall
 #   make dist     a Debian package, a tarball, checksums and a bill of materials in build/dist, tried
 #   make arm64    build/arm64/bin/gpumemtop, for 64-bit ARM; make test-arm64: that under qemu-user
@@ -211,7 +211,7 @@ $(BUILD)/libgpumemtop-core.so: FORCE $(BUILD)/libgpumemtop.so $(BUILD)/runtime/o
 	$(GO) build -overlay $(BUILD)/runtime/overlay.json -buildmode=c-shared -buildvcs=false -pgo=$(CORE_PROFILE) \
 		-ldflags='-s -w -X=runtime.godebugDefault=$(CORE_GODEBUG) -extldflags "$(CORE_LINK)"' -o $@ ./intercept
 
-# Without what debuggers want, because each run writes them anew. Copied only when different, so that an unchanged library does not
+# Without what debuggers want, because each run rewrites them. Copied only when different, so that an unchanged library does not
 # rebuild the command.
 $(CARRIED)/%.so: $(BUILD)/%.so
 	@mkdir -p $(@D)

@@ -42,7 +42,7 @@ static __attribute__((noinline)) cl_mem part_of_canvas(cl_mem canvas, size_t ori
 	return part;
 }
 
-/* What makes a picture; the buffers are kept from frame to frame when merged, else they are made anew. */
+/* What makes a picture; the buffers are kept from frame to frame when merged, else each frame makes its own. */
 struct studio {
 	const struct gpu *gpu;
 	cl_kernel paint, border, count_up;

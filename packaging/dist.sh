@@ -2,7 +2,7 @@
 # dist.sh: what make install installs as a Debian package and a tarball, with a bill of materials and checksums. The same
 # programs give the same bytes.
 #
-#   dist.sh OUT    a folder, which is made anew
+#   dist.sh OUT    a folder, which is replaced
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$1

@@ -18,7 +18,7 @@ import (
 const allProcesses = 0
 
 // idleNS is how long probes stay in a file that no process maps. They keep its file system from being
-// unmounted; but attaching them anew takes longer than a short program needs from its start to its first call.
+// unmounted; but attaching them again takes longer than a short program needs from its start to its first call.
 const idleNS = 60e9
 
 // inode identifies a file as the kernel's breakpoints do, see target.Identity.

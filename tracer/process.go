@@ -138,7 +138,7 @@ func (t *Tracer) execed(pid, thread int, time uint64) {
 		t.probes.drop(pid)
 		return
 	}
-	t.table.expect(pid) // sets the verdict anew: with an open selection the kernel dropped it
+	t.table.expect(pid) // sets the verdict again: with an open selection the kernel dropped it
 	if thread == pid {
 		t.probes.executed(pid)
 	} else {

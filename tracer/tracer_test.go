@@ -460,13 +460,13 @@ func TestRewrittenFile(t *testing.T) {
 	if err := os.Chtimes(copied, later, later); err != nil {
 		t.Fatal(err)
 	}
-	anew := begin(t, copied)
+	renewed := begin(t, copied)
 	w.until("new probes", func() bool { return f.probes[allProcesses] != nil && f.probes[allProcesses] != before })
 	if len(before.links) != 0 || w.probes.files[inodeOf(library.Identity)] != f {
 		t.Error("the old probes are still there")
 	}
-	anew.do("create 1 70")
-	w.want(anew.pid, "process", "create buffer 1 70")
+	renewed.do("create 1 70")
+	w.want(renewed.pid, "process", "create buffer 1 70")
 }
 
 func TestOpen(t *testing.T) {

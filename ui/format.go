@@ -24,7 +24,7 @@ func bytesText(v uint64) string {
 	return units.Format(v)
 }
 
-// limitText formats a value of a limit. One that is as good as no limit has no digits.
+// limitText formats a value of a limit. A value as good as no limit has no digits.
 func limitText(l *stats.Limit, v float64) string {
 	switch {
 	case math.IsNaN(v):

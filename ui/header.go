@@ -152,7 +152,7 @@ func shortOfMemory(p stats.PostMortem) bool {
 	return p.Verdict != stats.VerdictKilled || p.OOMKillsNumber > 1
 }
 
-// policyItem names the policy in force. One that the session chose is left out late.
+// policyItem names the policy in force. A narrow header drops a policy that the session chose late.
 func policyItem(s *stats.Snapshot) item {
 	if s.Auto != nil && s.Auto.Steers {
 		return item{1, padded([]span{{"auto: ", keyStyle}, {s.Policy, plain}}, width("auto: futhark-2018"))}

@@ -173,7 +173,7 @@ func (c plotted) between(p view.CurvePoint) (low, high float64) {
 }
 
 // isExact reports whether the hit rate at a limit is exact: at an exact point, or above all of them where the curve has
-// no step any more.
+// no step left.
 func (c plotted) isExact(limit uint64) bool {
 	n := len(c.Exact)
 	return n > 0 && limit >= c.Exact[n-1].Limit && c.step(float64(limit)).Limit <= c.Exact[n-1].Limit ||

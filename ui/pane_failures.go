@@ -6,7 +6,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// PostMortemLine is one line of a post-mortem: what it is about, and what it says. The first has no label.
+// PostMortemLine is one line of a post-mortem: its label and its text. The first has no label.
 type PostMortemLine struct{ Label, Text string }
 
 // failuresPane shows why calls failed for lack of memory, the first one first, and what to try.

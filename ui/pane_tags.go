@@ -21,7 +21,7 @@ type tagsPane struct {
 	content content
 	rows    []int     // indices into the groups of the snapshot, in the order of the screen
 	ids     []uint32  // of these tags, in the order of the snapshot
-	due     time.Time // when they may be ordered anew
+	due     time.Time // when they may be ordered again
 	chosen  uint32
 	folded  string // the columns that the last draw left out because all rows have the same there
 	any     bool   // the cursor follows chosen; until it was moved it stays on top

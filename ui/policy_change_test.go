@@ -34,7 +34,7 @@ func answeredPolicy(sequence uint64, refused string) stats.Request {
 	return stats.Request{Sequence: sequence, AskedAt: sampleSnapshot().Time, AnsweredAt: sampleSnapshot().Time, Refused: refused}
 }
 
-// obeying is a crowd of n processes, some of which have switched to a policy.
+// obeying is a crowd of n processes; some have switched to a policy.
 func obeying(n, some int, policy string, change stats.PolicyChange) *stats.Snapshot {
 	s := crowdSnapshot(n)
 	s.Change = change

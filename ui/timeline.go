@@ -84,7 +84,7 @@ func (d *dashboard) liveRun(s *stats.Snapshot) timeline {
 	return t
 }
 
-// chartStep is how often charts of a live program move, in ns of the run: each move draws all of their lines anew.
+// chartStep is how often charts of a live program move, in ns of the run: each move redraws all of their lines.
 const chartStep = 5e8
 
 // stepEnd returns how many samples there are up to the latest step.

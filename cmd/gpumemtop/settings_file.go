@@ -87,7 +87,7 @@ func presentUsersFile(lookup func(string) (string, bool)) string {
 	return path
 }
 
-// readUsersFile reads the user's settings file, nil if there is none. One that another user owns, as root may find it after
+// readUsersFile reads the user's settings file, nil if there is none. A file that another user owns, as root may find it after
 // su, is an error.
 func readUsersFile(lookup func(string) (string, bool)) (*settingsFile, error) {
 	path := presentUsersFile(lookup)

@@ -55,7 +55,7 @@ type State uint8
 // The states of a run.
 const (
 	GoesOn    State = iota // what is in use may be released later
-	Over                   // nothing is released any more
+	Over                   // nothing will be released
 	BrokenOff              // the recording ends before the run does
 )
 

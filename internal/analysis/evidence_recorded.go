@@ -119,8 +119,8 @@ func (x *run) fills(p *Phase) bool {
 	return x.since(x.survey.uses[p.Process]) > p.End+keptPatience*p.Period
 }
 
-// keeping returns the phase whose iterations keep the most memory that the program releases only when it uses none of its
-// memory any more; nil if none does. A phase that fills something is followed by uses, or is short and releases nothing meanwhile.
+// keeping returns the phase whose iterations keep the most memory until the program has stopped using all of its memory, nil
+// if no phase does. A phase that fills something is different: uses follow it, or it is short and releases nothing meanwhile.
 func (x *run) keeping(a *Analysis) (most *Phase) {
 	kept := uint64(0)
 	for i := range a.Phases {

@@ -19,7 +19,7 @@ var rooms = []room{
 	{"internal/document", "TOML that people write, within bounds"},
 	{"internal/untrusted", "files that others chose or wrote, opened"},
 	{"allocator", "policies, limits, statistics; no clock, I/O, lock or device"},
-	{"allocator/carve", "sub-allocations: which range of which slab; slab sizes"},
+	{"allocator/carve", "sub-allocations: their places in slabs; slab sizes"},
 	{"allocator/treap", "a treap keyed by size"},
 	{"allocator/concurrent", "seed 001: bulk semaphores, TBuddy, UAlloc, RCU, collective mutex. `carve` uses TBuddy and UAlloc from one thread"},
 	{"intercept", "the Go core in the target: converts calls; `broker` numbers what a pool decides"},

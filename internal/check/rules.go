@@ -29,7 +29,7 @@ type Rules struct {
 type rule struct {
 	figure *figures.Figure
 	bound  float64
-	tag    *regexp.Regexp // call sites, each of which must satisfy it; nil: the whole run
+	tag    *regexp.Regexp // each call site that matches must satisfy the rule; nil: the whole run must
 }
 
 // least reports whether the figure must be at least the bound.

@@ -39,7 +39,7 @@ func TestReference(t *testing.T) {
 // reference writes the table.
 func reference() string {
 	var b strings.Builder
-	b.WriteString("| figure | what it is | unit | better | of processes | JSON | rule | Prometheus | lake | diff | unknown |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| figure | meaning | unit | better | of processes | JSON | rule | Prometheus | lake | diff | unknown |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, f := range figures.All() {
 		rule := code(f.Rule)
 		if f.ForSites() && f.Rule != "" {

@@ -151,7 +151,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestSameNumberAgain: a process that runs its program anew has a number twice, and each series is there once, with the latest value.
+// TestSameNumberAgain: a process that runs its program again has a number twice, and each series is there once, with the latest value.
 func TestSameNumberAgain(t *testing.T) {
 	s := snapshot(2, 0)
 	s.Processes[1].PID = s.Processes[0].PID

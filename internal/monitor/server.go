@@ -95,7 +95,7 @@ func listenTCP(address string) (net.Listener, error) {
 	return l, err
 }
 
-// listenUnix makes a socket that other users cannot open. One that a killed session left is replaced.
+// listenUnix makes a socket that other users cannot open. A socket that a killed session left is replaced.
 func listenUnix(path string) (net.Listener, error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSocket != 0 {
 		if c, err := net.Dial("unix", path); err == nil {

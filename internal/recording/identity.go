@@ -9,7 +9,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Identity is how a fleet knows a run: by whom, in which job, of which state of the sources. What is unknown is empty.
+// Identity is how a fleet knows a run: by its user, job and state of the sources. Unknown fields are empty.
 type Identity struct {
 	User string `json:"user,omitempty"`
 	Boot string `json:"boot,omitempty"` // id of the host's

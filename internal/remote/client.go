@@ -40,7 +40,7 @@ type Client struct {
 	err   error  // that ended the connection
 }
 
-// Dial connects to a server, which has until then to say what it is, and to answer the first Look.
+// Dial connects to a server. The server must identify itself and answer the first Look before until.
 func Dial(path string, until time.Time) (*Client, error) {
 	dialer := net.Dialer{Deadline: until}
 	dialed, err := dialer.Dial("unix", path)

@@ -18,7 +18,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// The recordings in testdata are of the examples, without a word of the machine that made them. They are made anew by
+// The recordings in testdata are of the examples, without a word of the machine that made them. These commands make them again:
 //
 //	go test ./internal/report -run TestScrub -scrub train.gmt,leak.gmt
 //	go test ./internal/report -run TestTiny -tiny

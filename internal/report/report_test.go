@@ -69,7 +69,7 @@ func textOf(t *testing.T, write func(io.Writer, *analysis.Analysis, Options) err
 	return b.String()
 }
 
-// TestGolden compares the reports of all recordings with those that are committed: go test -update writes them anew.
+// TestGolden compares the reports of all recordings with those that are committed: go test -update rewrites them.
 // The long lists of the timeline are left out of the JSON.
 func TestGolden(t *testing.T) {
 	for _, name := range recordings(t) {

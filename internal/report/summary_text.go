@@ -159,7 +159,7 @@ func (s *Summary) figures() []string {
 	})
 }
 
-// labelled are lines of which the first has a label.
+// labelled returns texts as lines; the first has a label.
 func labelled(label string, texts []string) []string {
 	var lines []string
 	for _, text := range texts {

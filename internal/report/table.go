@@ -81,7 +81,7 @@ type cell struct {
 	Class  string
 }
 
-// table makes a table for n rows, of which view.rows are to be added.
+// table makes a table for n rows; the caller adds view.rows of them.
 func (v *view) table(title string, n int, columns ...column) table {
 	t := table{Title: title, given: columns}
 	for _, c := range columns {

@@ -21,8 +21,8 @@ const (
 	PreloadLoader
 )
 
-// PreloadKindOf returns the kind of a library in LD_PRELOAD: a path, or a name as the dynamic linker looks for it. One that is not
-// found is of no kind.
+// PreloadKindOf returns the kind of a library in LD_PRELOAD: a path, or a name that it looks up as the dynamic linker does. A
+// library that it does not find is PreloadOther.
 func PreloadKindOf(library string) PreloadKind {
 	f, err := openLibrary(library)
 	if err != nil {

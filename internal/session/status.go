@@ -56,8 +56,8 @@ var forwarded = []os.Signal{
 	syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
 }
 
-// Catch starts to receive the signals that a target gets when we do. One that was ignored when we started stays so, for
-// the target too (nohup(1), and commands that a shell starts in the background). signal.Stop ends it.
+// Catch starts to receive the signals that we forward to a target. A signal that was ignored when we started stays ignored, also
+// by the target: nohup(1) and shells that start commands in the background rely on it. signal.Stop ends receiving.
 func Catch() chan os.Signal {
 	signals := make(chan os.Signal, 16)
 	for _, sig := range forwarded {

@@ -73,7 +73,7 @@ func (t *Totals) counts() []*uint64 {
 	return list
 }
 
-// peaks are the figures of which the row has the largest of any process. Neither percentiles nor plans are folded: percentiles of
+// peaks returns the figures that fold by their maximum over processes. Neither percentiles nor plans are folded: percentiles of
 // several processes do not follow from those of each, and a plan belongs to one process.
 func (t *Totals) peaks() []*uint64 {
 	return []*uint64{

@@ -194,7 +194,7 @@ func (l *rooms) forget(since uint64) {
 	l.list = append(l.list[:0], l.list[over:]...)
 }
 
-// least returns the least that was free at any time since another, of which now is free now.
+// least returns the smallest number of free bytes at any time from since on. now is how many are free at the end.
 func (l *rooms) least(since uint64, now int64) uint64 {
 	l.forget(since)
 	if len(l.list) > 0 {

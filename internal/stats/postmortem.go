@@ -67,8 +67,8 @@ type PostMortem struct {
 	Movable        uint64  `json:"-"`             // bytes in use that --spill could have moved, while no command uses them
 }
 
-// Failed says which call failed, of which process where there are several, or that the process was killed, but not how. apart writes
-// two sizes, and different ones differently.
+// Failed says which call failed, and of several processes in which one; or that the process was killed, but not how. apart writes
+// two sizes, so that different sizes read differently.
 func (p *PostMortem) Failed(apart func(a, b uint64) (string, string)) string {
 	switch {
 	case p.Verdict == VerdictKilled && p.Who != "":

@@ -151,7 +151,7 @@ func TestProcessesAtRestAreShared(t *testing.T) {
 	s.miss(6, 6, 8, 8, 9)
 	after := s.Snapshot()
 	if &before.Processes[0].Tags[0] != &after.Processes[0].Tags[0] {
-		t.Error("the tags of a process without an event were built anew")
+		t.Error("the tags of a process without an event were built again")
 	}
 	if got, want := after.Processes[1].Tags[0].Creates, before.Processes[1].Tags[0].Creates+1; got != want {
 		t.Errorf("the other process has %d creates, want %d", got, want)

@@ -134,7 +134,7 @@ func copyTags(tags []Tag) []Tag {
 	return tags
 }
 
-// addTags sums rows up, each of which must agree with its free list.
+// addTags sums rows up. Each row must agree with its free list.
 func addTags(t *testing.T, tags []Tag) (rows Totals) {
 	t.Helper()
 	for i := range tags {

@@ -59,7 +59,7 @@ type Snapshot struct {
 	Lost          uint64       // events that did not fit a ring
 	LostUses      uint64       // of these, uses
 	Disordered    uint64       // creates and releases that came 1 ms or more too late: what was in use at once is an estimate
-	Eager         string       // what --eager does on this driver, where that is not what it is for; empty: no more
+	Eager         string       // what --eager does on this driver besides its purpose; empty: nothing
 	SpillFailed   string       // what --spill could not do first; empty: nothing
 	Spill         *Spill       // what --spill did; nil before it took memory from the device
 	WholeBlocks   string       // why nothing was cut from slabs, in some process; empty: nothing spoke against it

@@ -27,8 +27,8 @@ const debugRoot = "/usr/lib/debug"
 const (
 	// modulesMax bounds the modules kept in memory.
 	modulesMax = 512
-	// anewMax bounds how often modules make room for another that has none: reading them again takes time.
-	anewMax = 16
+	// clearedMax bounds how often modules make room for another that has none: reading them again takes time.
+	clearedMax = 16
 	// loadPatience is how long reading a module may take: its file system may hang.
 	loadPatience = 30 * time.Second
 )
@@ -49,9 +49,9 @@ type Resolver struct {
 
 	mu      sync.Mutex
 	modules map[string]*entry
-	anew    int             // how often all modules made room
+	cleared int             // how often all modules made room
 	refused uint64          // by the budget, until then
-	said    map[string]bool // of which modules it was said that something is left out
+	said    map[string]bool // modules whose omissions we have reported
 }
 
 // entry is one module, read by the first who needs it.
@@ -168,11 +168,11 @@ func (r *Resolver) makesRoom() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	refused := r.budget.Refused()
-	if refused == r.refused || r.anew == anewMax {
+	if refused == r.refused || r.cleared == clearedMax {
 		return false
 	}
 	r.refused = refused
-	r.anew++
+	r.cleared++
 	for path := range r.modules {
 		r.forget(path)
 	}

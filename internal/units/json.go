@@ -14,7 +14,7 @@ func WriteJSON(w io.Writer, value any) error {
 	return encoder.Encode(value)
 }
 
-// Joined is one JSON object with the members of several values, each of which is an object by itself.
+// Joined is one JSON object with the members of several values. Each value must be an object by itself.
 type Joined []any
 
 // MarshalJSON implements json.Marshaler.

@@ -46,7 +46,7 @@ type Curve struct {
 	Knee     CurvePoint   // the least limit within two points of the highest hit rate
 	Enough   CurvePoint   // the first point with 99 % of the highest hit rate
 	Requests uint64       // the latest requests, which the curve covers; an estimate where they are sampled
-	Missed   uint64       // records that came too fast; the curve began anew after the last of them
+	Missed   uint64       // records that came too fast; the curve began again after the last of them
 	LeftOut  bool         // it lacks processes, because there was no memory for them
 }
 

@@ -141,8 +141,8 @@ func FuzzPayloads(f *testing.F) {
 	})
 }
 
-// TestFields packs and reads back every column of every kind, alone: no two of a kind share bits, except those of which
-// only one holds.
+// TestFields packs and reads back every column of every kind, alone: no two of a kind share bits, except dependent ones,
+// where only one is set.
 func TestFields(t *testing.T) {
 	for kind, view := range allViews {
 		fields := reflect.New(reflect.TypeOf(view(&Event{}))).Elem()

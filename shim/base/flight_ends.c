@@ -1,5 +1,5 @@
 /*
- * flight_ends.c: how a process can end, and that each way writes the flight log. exit() runs handlers, the last of which is the
+ * flight_ends.c: how a process can end, and that each way writes the flight log. exit() runs handlers, and last the
  * destructor of this library; _exit() runs none, and neither does a signal: those have hooks, and handlers of ours. Nothing
  * can be done about SIGKILL.
  */

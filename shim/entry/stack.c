@@ -34,7 +34,7 @@ static bool ours(uintptr_t address)
 }
 
 /*
- * Rules, two for each value of SET_BITS bits of a scrambled address, of which the other bits are stored:
+ * Rules: two for each value of SET_BITS bits of a scrambled address. A rule stores the other bits of the address:
  *
  *   the other 36 bits | can be unloaded | kind: 3 | saved: 4 | in a library: 1 | offset / 8: 19
  *

@@ -20,7 +20,7 @@ static void learn_of(const struct gmt_completion *of, cl_int status)
 	gmt_cooling_release_deferred(of->context);
 }
 
-/* The program holds the event, so its entry stays what it is. */
+/* The program holds the event, so its entry stays valid. */
 static void learn(cl_event handle, cl_int status)
 {
 	const struct gmt_event *event = status <= CL_COMPLETE && gmt_pooling() ? gmt_event_find(handle) : NULL;

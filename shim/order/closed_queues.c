@@ -160,7 +160,7 @@ static void add_marked(struct gmt_queue *queue, void *arg)
 void gmt_queue_drop(struct gmt_context *context)
 {
 	struct marked m = {.context = context};
-	/* One that falls asleep has no queues. Those of a thread that wakes it meanwhile keep their markers: new ones run behind them. */
+	/* A context that falls asleep has no queues. Queues of a thread that wakes it meanwhile keep their markers: new ones run after them. */
 	bool more = atomic_load(&context->pool.closed);
 	while (more) {
 		m.count = 0;

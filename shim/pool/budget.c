@@ -15,8 +15,8 @@
 
 #define LOOK_LEAST ((uint64_t)1 << 20)
 /*
- * How long a create waits for a look to begin, which takes about 0.1 ms unless the processors are busy: then some 0.1 s. One that
- * has begun is waited for longer: the program may install a seccomp filter next, and be killed for a file that we open.
+ * How long a create waits for a look to begin: about 0.1 ms are enough, or 0.1 s where the processors are busy. A create waits
+ * longer for a look that has begun: the program may install a seccomp filter next, and be killed for a file that we open.
  */
 #define PAUSE 20000 /* ns */
 #define PAUSES 5000

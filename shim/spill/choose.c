@@ -177,7 +177,7 @@ static void put_in_order(void)
 	}
 }
 
-/* One that an earlier look has found, and that no command has used since. */
+/* An object that an earlier look has found, and that no command has used since; NULL: none. */
 static struct gmt_spill_object *chosen_before(void)
 {
 	while (next < chosen) {
@@ -225,8 +225,8 @@ static struct gmt_spill_choice look(const struct gmt_spill_command *command)
 	return choice;
 }
 
-struct gmt_spill_choice gmt_spill_choose(const struct gmt_spill_command *command, bool anew)
+struct gmt_spill_choice gmt_spill_choose(const struct gmt_spill_command *command, bool look_again)
 {
-	struct gmt_spill_object *root = anew ? NULL : chosen_before();
+	struct gmt_spill_object *root = look_again ? NULL : chosen_before();
 	return root ? (struct gmt_spill_choice){.root = root} : look(command);
 }

@@ -33,8 +33,8 @@ struct gmt_spill_choice {
 	bool better;                   /* one of them, soon, would be better than root */
 };
 
-/* anew: something may have become idle since the last time. */
-struct gmt_spill_choice gmt_spill_choose(const struct gmt_spill_command *command, bool anew);
+/* look_again: something may have become idle since the last time. */
+struct gmt_spill_choice gmt_spill_choose(const struct gmt_spill_command *command, bool look_again);
 /* Under the root's lock. */
 enum gmt_spill_state gmt_spill_state_of(const struct gmt_spill_object *root);
 void gmt_spill_account(struct gmt_spill_account *account);

@@ -54,7 +54,7 @@ struct gmt_spill_object {
 	/* Only of a root from here on. */
 	bool contents;         /* something was written: they must be kept */
 	bool clean;            /* the host's copy is the same */
-	bool fixed;            /* it must stay: we cannot make its images anew, or not follow its commands */
+	bool fixed;            /* it must stay: we cannot make its images again, or not follow its commands */
 	bool taken;            /* its memory was, at least once */
 	bool many;             /* used on more queues than fit */
 	uint32_t pins;         /* calls that are using it */

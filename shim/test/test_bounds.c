@@ -55,7 +55,7 @@ static cl_int do_copy_to(cl_mem buffer, size_t offset, size_t size)
 	return clEnqueueCopyBuffer(world.queue, other, buffer, 0, offset, size, 0, NULL, NULL);
 }
 
-/* The same bytes as two lines of a rectangle, the last of which ends at offset + size. */
+/* The same bytes as two lines of a rectangle; the last line ends at offset + size. */
 static bool as_rectangle(size_t offset, size_t size, size_t *origin, size_t *region, size_t *row)
 {
 	*row = 100;

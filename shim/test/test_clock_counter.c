@@ -126,7 +126,7 @@ TEST(a_machine_that_sleeps)
 	run(1e9, 700, 100, 50);
 	machine.counter += 2.4 * 3600e9; /* the counter goes on, the clock does not */
 	run(1e9, 700, 300, 50);
-	machine.counter = 5; /* it begins anew */
+	machine.counter = 5; /* it restarts */
 	run(1e9, 700, 300, 50);
 	machine.clock += 3600e9; /* CLOCK_MONOTONIC does not do that */
 	machine.counter += 2.4 * 100e6;

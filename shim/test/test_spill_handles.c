@@ -290,7 +290,7 @@ static cl_mem parent_in(cl_mem image)
 	return parent;
 }
 
-/* Both are made anew, for commands on either, and for kernels that have the image. */
+/* Both are made again, for commands on either, and for kernels that have the image. */
 TEST(spill_moves_a_buffer_with_its_images)
 {
 	begin_spill();

@@ -73,7 +73,7 @@ func differing(t *testing.T, memory io.ReaderAt, m *target.Mapping) (n int) {
 	return n
 }
 
-// However gpumemtop ends, killed too, the program's code is then what it was, and the program's result what it is alone.
+// However gpumemtop ends, killed too, the program's code is then as before, and its result the same as alone.
 func TestDetachedProgramIsAsItWas(t *testing.T) {
 	bare := runBare(t, fault("reader"))
 	for name, s := range map[string]syscall.Signal{

@@ -18,7 +18,7 @@ import (
 func countsOf(t *testing.T, file, program string) []uint64 {
 	t.Helper()
 	processes := slices.DeleteFunc(reportOf(t, file).Processes, func(p processFigures) bool {
-		// One that was gone at the first look goes by its number; of another program it is if it created nothing.
+		// A process that was gone at the first look has a number for a name; it is another program's if it created nothing.
 		return !strings.HasSuffix(p.Program, program) && !strings.HasSuffix(p.Program, own(program)) && (!strings.HasPrefix(p.Program, "[") || p.Creates == 0)
 	})
 	return creates(processes)
@@ -127,7 +127,7 @@ func TestAttachedTwoProgramsOfOneProcess(t *testing.T) {
 	}
 }
 
-// executor creates three buffers, one of which it keeps, and executes its arguments.
+// executor creates three buffers, keeps one, and executes its arguments.
 const executor = `
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
@@ -146,7 +146,7 @@ int main(int argc, char **argv)
 	return 2;
 }`
 
-// Two programs get the same process id, one after the other: they are two processes, none of which has the other's calls.
+// Two programs get the same process id, one after the other: they are two processes, and neither has the other's calls.
 func TestAttachedProcessIDsComeAgain(t *testing.T) {
 	t.Parallel()
 	program := called(t, example("churn"), "reusedchurn")

@@ -17,8 +17,8 @@ import (
 	"github.com/chromedp/cdproto/page"
 )
 
-// Each picture in docs carries, as text that no viewer shows, the structure of what it is a picture of: headings, labels and style sheet,
-// without figures. A picture that is older than the code has another one than the page has today. "make screenshot" takes them anew.
+// Each picture in docs carries, as text that no viewer shows, the structure of the page that it shows: headings, labels and style
+// sheet, without figures. If the code is newer than the picture, the page has another structure: "make screenshot" takes it again.
 
 // takePicture writes docs/NAME.png with -update; otherwise it compares the structure of what is shown now with the picture's.
 func (b *browser) takePicture(name string, clip page.Viewport, structure []string) {

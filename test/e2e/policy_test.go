@@ -112,8 +112,8 @@ func checkKnown(t *testing.T, file string) {
 	}
 }
 
-// TestPolicyChangesWhileTheProgramRuns goes through all policies and back to the first, while a program reads what it is
-// given: it prints what it prints without gpumemtop.
+// TestPolicyChangesWhileTheProgramRuns goes through all policies and back to the first, while a program reads the memory that it
+// gets: it prints the same as without gpumemtop.
 func TestPolicyChangesWhileTheProgramRuns(t *testing.T) {
 	t.Parallel()
 	names := policyNames(t)
@@ -231,8 +231,7 @@ func TestNoPolicyWithoutAPool(t *testing.T) {
 	term.await(`status=143`)
 }
 
-// TestTheLeaderIsAdopted simulates another policy beside a program that reads what it is given, whose own pools nothing of
-// that, and switches to it.
+// TestTheLeaderIsAdopted runs a program whose policy pools nothing, simulates another policy beside it, and switches to that one.
 func TestTheLeaderIsAdopted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -28,7 +28,7 @@ func awaitGrowth(t *testing.T, file string) {
 	})
 }
 
-// checkReport demands that a recording can be read and names what it is about.
+// checkReport demands that a recording can be read and that its report names the program.
 func checkReport(t *testing.T, file string, want string) {
 	t.Helper()
 	result := run(t, command{args: []string{gpumemtop(), "report", "--all", file}})

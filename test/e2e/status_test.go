@@ -114,7 +114,7 @@ func (m *misuse) check(t *testing.T) {
 	checkOneLine(t, result.stderr, m.say)
 }
 
-// checkOneLine demands one line for people: it ends, mentions what it is about, and is no dump of a stack.
+// checkOneLine demands one line for people: it ends, mentions its subject, and is no dump of a stack.
 func checkOneLine(t *testing.T, stderr []byte, say string) {
 	t.Helper()
 	text := string(stderr)

@@ -15,11 +15,11 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-var update = flag.Bool("update", false, "write the synthetic recording, and the events of all recordings, anew")
+var update = flag.Bool("update", false, "rewrite the synthetic recording, and the events of all recordings")
 
 // testdata/NAME.calls is a recording of raw calls of one process: for each sample its length in bytes, as 32 bits
 // little-endian, and the sample as wire.AppendSample writes it. testdata/NAME.events has the events that a tracker makes
-// of them, one a line. Functions are numbered by their index in calls.Functions, so recordings must be made anew when that
+// of them, one a line. Functions are numbered by their index in calls.Functions, so recordings must be made again when that
 // changes; the test of the synthetic one fails then.
 
 // readCalls passes the samples of a recording to sink.

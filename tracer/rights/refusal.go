@@ -101,7 +101,7 @@ func (x *examination) withoutRights() *obstacle {
 // leastFiles is how many open files attach to one program takes: some 50, and pipes to the processes that query drivers.
 const leastFiles = 64
 
-// fewFiles comes before the checks, most of which fail in odd ways if no file can be opened.
+// fewFiles comes before the checks: most fail in odd ways if no file can be opened.
 func (x *examination) fewFiles() *obstacle {
 	n := x.OpenFiles()
 	if n == 0 || n >= leastFiles {

@@ -30,7 +30,7 @@ type System struct {
 	// it could not be checked, mostly for lack of rights.
 	Check func(Check) error
 	// Types are the kernel's: to decode them takes tens of milliseconds, so who loads programs after the examination does it
-	// with these. nil: they are decoded anew.
+	// with these. nil: they are decoded again.
 	Types *btf.Cache
 }
 

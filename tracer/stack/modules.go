@@ -91,7 +91,7 @@ func (m *modules) watched() bool {
 	return slices.ContainsFunc(m.mappings, func(p target.Mapping) bool { return p.Path == uprobesPage })
 }
 
-// renew reads the mappings and looks up all modules anew.
+// renew reads the mappings again and looks up all modules.
 func (m *modules) renew() {
 	m.misses, m.patience = 0, 0
 	if mappings, ok := m.now(); ok {

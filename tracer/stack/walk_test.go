@@ -423,7 +423,7 @@ func TestClone(t *testing.T) {
 	child := parent.Clone(gone)
 	p.captures[0].check(t, child)
 	if len(parent.rows) == 0 || len(parent.rows) != len(child.rows) {
-		t.Errorf("%d rows, of which the parent has %d", len(child.rows), len(parent.rows))
+		t.Errorf("%d rows, the parent has %d", len(child.rows), len(parent.rows))
 	}
 	child.Renew()
 	p.captures[0].check(t, child)

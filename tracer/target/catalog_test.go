@@ -202,7 +202,7 @@ func TestLearnedOfAnyFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if list := c.Libraries(p, mapped); len(list) != 0 {
-		t.Errorf("of a file that was written anew: %+v", list)
+		t.Errorf("of a file that was rewritten: %+v", list)
 	}
 }
 

@@ -112,7 +112,7 @@ func (t table) functions(f *elf.File) iter.Seq[function] {
 	}
 }
 
-// needles are names of which each loader or vendor library has at least one, under any prefix.
+// needles are names; each loader or vendor library has at least one of them, under any prefix.
 var needles = [][]byte{
 	[]byte("GetPlatformIDs"), []byte("GetExtensionFunctionAddress"),
 }

@@ -23,7 +23,7 @@ import (
 // commandMax bounds how much of a command line we keep, in bytes.
 const commandMax = 4096
 
-// Process describes a process as it was when it was opened. Its methods read /proc anew. Any goroutine may call them.
+// Process describes a process as it was when it was opened. Its methods read /proc again. Any goroutine may call them.
 type Process struct {
 	PID, Parent int
 	Started     uint64   // clock ticks since boot: distinguishes processes with the same pid

@@ -49,7 +49,7 @@ type infoFacts struct {
 	Events  uint64           `json:"events"`
 	Lost    uint64           `json:"lost"` // events, as far as known
 	Seconds float64          `json:"seconds"`
-	// Ended is how the program ended; null when the recording was cut off, of which Torn says what is missing.
+	// Ended is how the program ended; null when the recording was cut off. Torn then says what is missing.
 	Ended     *infoEnd      `json:"ended"`
 	Torn      *infoTorn     `json:"torn,omitempty"`
 	Processes []infoProcess `json:"processes"` // that called OpenCL

@@ -12,7 +12,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// Spilled are recordings of which it is known what --spill would do. Scripts rely on its JSON keys.
+// Spilled says what --spill would do for recordings, as far as they tell. Scripts rely on its JSON keys.
 type Spilled struct {
 	Recordings []SpilledOne `json:"recordings"`
 }

@@ -104,7 +104,7 @@ func (p *prose) paragraph(format string, a ...any) {
 	p.WriteString(console.Wrap(fmt.Sprintf(format, a...), 2, p.width) + "\n")
 }
 
-// writeTable writes the front, the fastest first, and what it is compared with.
+// writeTable writes the front, the fastest first, and the configurations that the front is compared with.
 func (s *tuneSearch) writeTable(b *prose) {
 	r := s.result
 	var table units.Table

@@ -329,7 +329,7 @@ func (o *outputFile) fail(err error) {
 	}
 }
 
-// tee records into several files. One that fails does not end the others.
+// tee records into several files. A file that fails does not end the others.
 type tee []*outputFile
 
 // Append implements session.Recorder. It fails when all files have failed.

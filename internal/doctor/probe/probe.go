@@ -36,9 +36,9 @@ func currentNiceness() int {
 	return 20 - value // what the system call itself returns is 1 to 40
 }
 
-// Run writes the preload library to where it can be loaded, and runs a program with it and with more variables, of which
-// wire.ProbeEnv says what is asked. It returns what the probe wrote, also with an error: that the process was killed,
-// crashed or, when ctx is done, hung; the error is ctx's cause then. Any goroutine may call it.
+// Run writes the preload library to where it can be loaded, and runs a program with it and with environment. The variable
+// wire.ProbeEnv says which question the probe answers. Run returns what the probe wrote, even with an error: the process was
+// killed, crashed or, when ctx is done, hung; the error is ctx's cause then. Any goroutine may call it.
 func Run(ctx context.Context, environment []string) ([]byte, error) {
 	shim, err := payload.Shim()
 	if err != nil {

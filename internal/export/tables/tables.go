@@ -63,7 +63,7 @@ type Buffer struct {
 	Lifetime    *int64   `parquet:"lifetime_ns,optional"`
 	FirstUse    *int64   `parquet:"first_use_ns,optional"`
 	LastUse     *int64   `parquet:"last_use_ns,optional"`
-	IdleSince   *int64   `parquet:"idle_since_ns,optional"` // no command uses it any more; nil: unknown
+	IdleSince   *int64   `parquet:"idle_since_ns,optional"` // when the last command on it ended; nil: unknown
 	Uses        int64    `parquet:"uses"`
 	Duration    int64    `parquet:"duration_ns"`
 	Cost        int64    `parquet:"cost_ns"`

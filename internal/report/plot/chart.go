@@ -51,7 +51,7 @@ type Curve struct {
 	X, Y  []float64
 }
 
-// Point is a dot with what it is spread over.
+// Point is a dot with its error bars.
 type Point struct {
 	X, Y, Low, High float64
 	Class, Label    string

@@ -199,7 +199,7 @@ func diagnoses() []analysis.Diagnosis {
 			Text: "12 buffers (48.0 MiB) were never released; in use grows by 4.00 MiB per iteration of phase 2."},
 		{Severity: analysis.Advice, Title: "The pool is too small for one iteration", Text: "412 of 492 misses found that max_cached_bytes had evicted their block; they took the driver 1.83 s, 4.4 % of the run.",
 			Knob: analysis.Knob{Limit: "max_cached_bytes", Value: "536870912", Why: "512 MiB would have kept all of them."}},
-		{Severity: analysis.Note, Title: "im2col creates its scratch memory anew each step", Tag: "conv.c:88 im2col", Text: "18 200 buffers lived for one iteration only; one that is kept would do."},
+		{Severity: analysis.Note, Title: "im2col creates its scratch memory again each step", Tag: "conv.c:88 im2col", Text: "18 200 buffers lived for one iteration only; one that is kept would do."},
 	}
 }
 

@@ -1,5 +1,5 @@
 /*
- * beyond: copies between an image and a buffer, the last of which touch a byte behind the buffer, and commands on ranges of
+ * beyond: copies between an image and a buffer, whose last ones touch a byte after the buffer, and commands on ranges of
  * nearly all addresses. Prints the errors, and how many bytes of the image they changed.
  *
  *	beyond [SIZE]

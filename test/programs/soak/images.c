@@ -189,7 +189,7 @@ void op_image_copy(struct thread *t, const struct op *op)
 		buffer_to_image(t, other, image, &part, queue);
 }
 
-/* Maps a part, compares, writes it anew, and gives it back. */
+/* Maps a part, compares, rewrites it, and gives it back. */
 void op_image_map(struct thread *t, const struct op *op)
 {
 	struct slot *slot = &t->slot[op->a];
