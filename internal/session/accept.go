@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// peersMax bounds the processes that are watched at a time: each maps a region of 134 MB of address space.
+	// peersMax bounds the processes that are watched at once: each one maps a region of 134 MB of address space.
 	peersMax = 4096
 	// helloTimeout bounds how long a connection may stay silent. A shim sends its hello right after connecting.
 	helloTimeout = time.Second
@@ -30,7 +30,7 @@ type acceptor struct {
 	refusal   sync.Once
 	outsiders *outsiders
 	slots     chan struct{}
-	settled   chan struct{} // closed when the connection of settle has been accepted
+	settled   chan struct{} // closed when the connection of stopAccepting has been accepted
 }
 
 func listen(path string, join func(*peer), warn func(string)) (*acceptor, error) {
@@ -53,7 +53,7 @@ func (a *acceptor) serve() {
 			return
 		}
 		if err != nil {
-			// The process stays in the queue, and may have more luck when another one has ended.
+			// The process stays in the queue. It is accepted once another process has ended.
 			if !warned {
 				a.warn(acceptText(err))
 			}
@@ -79,9 +79,9 @@ func acceptText(err error) string {
 	return fmt.Sprintf("processes are not watched for now: %v", err)
 }
 
-// settle waits until every process that connected so far has joined, and accepts no more. It puts a connection of
-// our own behind theirs in the queue. It returns why others are not watched.
-func (a *acceptor) settle() []string {
+// stopAccepting waits until every process that connected so far has joined, and accepts no more. To know when that is, it puts a
+// connection of our own at the end of the queue. It returns why other processes are not watched.
+func (a *acceptor) stopAccepting() []string {
 	conn, err := net.DialUnix("unixpacket", nil, a.listener.Addr().(*net.UnixAddr))
 	if err == nil {
 		select {
@@ -92,7 +92,7 @@ func (a *acceptor) settle() []string {
 	}
 	_ = a.listener.Close()
 	a.hellos.Wait()
-	return a.outsiders.settle()
+	return a.outsiders.finish()
 }
 
 func (a *acceptor) receive(conn *net.UnixConn) {
@@ -117,10 +117,10 @@ func (a *acceptor) refuse(conn *net.UnixConn, why error) {
 	_ = conn.Close()
 }
 
-// leave makes room for another process.
-func (a *acceptor) leave() { <-a.slots }
+// freeSlot makes room for another process.
+func (a *acceptor) freeSlot() { <-a.slots }
 
-// aligned returns a region whose events have times of our clock.
+// aligned returns the region in mem, whose events then have times of our clock.
 func aligned(mem []byte) (*wire.Region, error) {
 	region, err := wire.NewRegion(mem)
 	if err == nil {

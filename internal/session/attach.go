@@ -14,22 +14,21 @@ import (
 // Feed reports what happens in running programs; *tracer.Tracer is one. One goroutine calls its methods, except Watched
 // and Wake, which any goroutine may call until Close.
 type Feed interface {
-	// Poll waits, at most so long, until there is something, hands over what is there, in the order of time and with
-	// the numbers of processes set, and returns how many records these were. It hands over a bounded number, so that
-	// its caller gets to do something else. io.EOF says that nothing is left to watch and no record follows.
+	// Poll waits for records, at most for wait. It gives put a bounded number of them, so that its caller gets to do other
+	// work, in the order of time and with the numbers of their processes. It returns how many records there were. io.EOF
+	// says that nothing is left to watch and no record follows.
 	//
-	// A process begins with a PROCESS. A process that is gone ends with an EXIT whose thread is 0: status is as a shell
-	// has it (128 + n after signal n), -1 when it is not known, and object the signal that ended it, 0 for none.
-	// What was there before the watch began is a CREATE with wire.FlagCarried.
+	// The first record of a process is a PROCESS. The last one is an EXIT whose thread is 0: status is that of a shell
+	// (128 + n after signal n), or -1 if unknown; object is the signal that ended the process, or 0. Memory from before
+	// the watch is a CREATE with wire.FlagCarried.
 	Poll(wait time.Duration, put func(*wire.Record)) (int, error)
 	// Watched returns how many processes are watched now.
 	Watched() int
 	// Wake ends the wait of a Poll.
 	Wake()
-	// Detach takes everything out of the processes that was put into them. Afterwards Poll hands over what is left,
-	// without waiting, and then nothing.
+	// Detach removes all probes from the processes. Afterwards Poll returns the remaining records without waiting.
 	Detach() error
-	// Close gives the rest back. Nothing else may be called afterwards.
+	// Close releases all other resources. No method may be called afterwards.
 	Close() error
 }
 
@@ -44,8 +43,8 @@ type AttachOptions struct {
 	Resolve   func(module string, offset uint64) []symbol.Frame
 	Names     symbol.Options // as in Options
 	Published func(things, events, now uint64)
-	// Open returns the path by which this process can open a file that a watched process knows by another one, as in a
-	// container. It is called from one goroutine, also for processes that have ended. nil: by the same.
+	// Open returns the path by which this process can open a file of a watched process, whose paths differ in a
+	// container. It is called from one goroutine, also for processes that have ended. nil: all paths are the same.
 	Open func(process uint32, path string) string
 }
 
@@ -63,7 +62,7 @@ type Attached struct {
 	closed  bool
 }
 
-// Watch is what is left of an attached session.
+// Watch is the result of an attached session.
 type Watch struct {
 	Snapshot *stats.Snapshot
 	// Running is how many of the processes go on after the session: what they have in use is no leak.
@@ -74,7 +73,7 @@ type Watch struct {
 	Err error
 }
 
-// Attach begins to take in what a feed tells. Afterwards Wait must be called.
+// Attach begins to take in the records of a feed. Afterwards Wait must be called.
 func Attach(options AttachOptions) *Attached {
 	a := newAttached(options)
 	a.sampler = newSampler()
@@ -132,9 +131,9 @@ func (a *Attached) run() {
 	}
 	a.letGo()
 	now := a.clock()
-	a.clock = func() uint64 { return now } // names are still to come, and nothing is left to watch
+	a.clock = func() uint64 { return now } // only names of call sites may follow
 	a.model.Finish(now)
-	a.end()
+	a.completeIntake()
 }
 
 func (a *Attached) stopping() bool {
@@ -143,7 +142,7 @@ func (a *Attached) stopping() bool {
 	return a.stopped
 }
 
-// letGo detaches the feed and takes in what it still has: a release that was seen must not be missing from the
+// letGo detaches the feed and takes in its remaining records: a release that was seen must not be missing from the
 // recording.
 func (a *Attached) letGo() {
 	err := a.feed.Detach()
@@ -173,7 +172,7 @@ func (a *Attached) deliver(r *wire.Record) {
 		a.exited(r.Process, statusOf(r.AsExit()), r.Time)
 		return
 	}
-	a.take(r)
+	a.accept(r)
 }
 
 // statusOf reads how a feed says that a process ended.

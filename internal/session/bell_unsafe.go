@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bell is where the target's processes say that a ring is half full: a futex at the start of their settings, which all of
-// them have mapped. Its value never changes, so that they need not write there.
+// bell is the futex by which the target's processes report that a ring is half full. It lies at the start of the settings file, which
+// all of them map. Its value never changes, so the processes need no right to write there.
 type bell struct {
 	mem   []byte
 	value uint32
@@ -39,7 +39,7 @@ func openBell(path string) (*bell, error) {
 
 func (b *bell) futex() *uint32 { return (*uint32)(unsafe.Pointer(&b.mem[0])) }
 
-// listen calls wake whenever it rings, from now on until close.
+// listen calls wake whenever the bell rings, until close.
 func (b *bell) listen(wake func()) {
 	b.start.Do(func() {
 		go func() {
@@ -51,14 +51,14 @@ func (b *bell) listen(wake func()) {
 	})
 }
 
-// wait returns when it rings; false: that can no longer be known.
+// wait returns true when the bell rings, false when waiting has failed for good.
 func (b *bell) wait() bool {
 	const futexWait = 0
 	_, _, err := unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(b.futex())), futexWait, uintptr(b.value), 0, 0, 0)
 	return err == 0 || err == unix.EINTR
 }
 
-// close ends what listens.
+// close ends listen.
 func (b *bell) close() {
 	b.over.Store(true)
 	b.start.Do(func() { close(b.ended) })

@@ -37,7 +37,7 @@ func benchmarkCollector(b *testing.B, recorder Recorder) {
 	b.Helper()
 	c := newCollector(stats.New(stats.Options{Program: "bench", Started: 1}), recorder, "")
 	target := newFakeTarget(b)
-	c.add(target.peer(7))
+	c.addProcess(target.peer(7))
 	clock := uint64(1_000_000)
 	c.clock = func() uint64 { return clock + settleNS }
 	var inside time.Duration

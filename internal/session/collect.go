@@ -22,8 +22,8 @@ const (
 	sweepNS  = 1_000_000_000 // look at what rings have lost
 )
 
-// collector reads the rings of all processes into its intake. Its goroutine alone touches that and the peers; others
-// reach it through the fields under mu.
+// collector reads the rings of all processes into its intake. Only its own goroutine uses the intake and the peers; other
+// goroutines reach the collector through the fields under mu.
 type collector struct {
 	intake
 	leave func()        // called when a process is gone
@@ -50,7 +50,7 @@ type collector struct {
 	done chan struct{}
 }
 
-// change is a limit, or a policy, that was set since the start; a process that comes later gets it, too.
+// change is a limit, or a policy, that was set since the start. Processes that start later get it, too.
 type change struct {
 	name    string // of the limit; empty: a policy
 	message []byte
@@ -64,8 +64,8 @@ func newCollector(m *stats.Model, recorder Recorder, path string) *collector {
 	}
 }
 
-// do runs fn on the collector's goroutine, soon. It never waits.
-func (c *collector) do(fn func()) {
+// runSoon runs fn on the collector's goroutine, soon. It never waits.
+func (c *collector) runSoon(fn func()) {
 	c.mu.Lock()
 	c.todo = append(c.todo, fn)
 	c.mu.Unlock()
@@ -79,7 +79,7 @@ func (c *collector) nudge() {
 	}
 }
 
-// finish drains what is there, completes recording and model, and ends run.
+// finish reads all rings to their end, completes recording and model, and ends run.
 func (c *collector) finish(status Status) {
 	c.mu.Lock()
 	c.stop = &status
@@ -151,9 +151,9 @@ func (c *collector) pass() int {
 	n := 0
 	c.guard(func() {
 		for _, p := range c.peers {
-			// This is asked before the rings are read, so everything written before the end is found below.
-			if (all || p.hungUp.Load()) && p.gone() {
-				p.end(math.MaxUint64)
+			// We ask before we read the rings: all events from before the end of the process are then in them.
+			if (all || p.hungUp.Load()) && p.isGone() {
+				p.readToEnd(math.MaxUint64)
 			}
 			if len(p.outbox) > 0 {
 				p.post()
@@ -165,24 +165,24 @@ func (c *collector) pass() int {
 			c.read = until
 		}
 		for _, p := range c.peers {
-			c.hear(p)
+			c.handleShortage(p)
 		}
 		if all {
 			c.reportLosses(now)
 		}
 	})
-	c.bury(now)
+	c.removeEnded(now)
 	return n
 }
 
-// guard runs fn and removes the process whose memory went away under it.
+// guard runs fn. If a process takes its memory away while fn reads it, guard removes that process.
 func (c *collector) guard(fn func()) {
 	fault := guarded(fn)
 	if fault == 0 {
 		return
 	}
 	for _, p := range c.peers {
-		if within(p.mem, fault) {
+		if isMapped(p.mem, fault) {
 			c.remove(p)
 			return
 		}
@@ -199,19 +199,19 @@ func (c *collector) deliver(p *peer, r *wire.Record) {
 	case wire.KindNone, wire.KindProcess, wire.KindSite, wire.KindLost, wire.KindMachine:
 		return
 	}
-	c.take(r)
+	c.accept(r)
 }
 
 func (c *collector) reportLosses(now uint64) {
 	for _, p := range c.peers {
 		if events, uses := p.losses(); events > 0 {
-			c.put(&wire.Record{Process: p.number, Event: wire.LostFields{Time: now, Events: events, Uses: uses}.Event()})
+			c.applyAndRecord(&wire.Record{Process: p.number, Event: wire.LostFields{Time: now, Events: events, Uses: uses}.Event()})
 		}
 	}
 }
 
-// add takes a new process in.
-func (c *collector) add(p *peer) {
+// addProcess takes a new process in.
+func (c *collector) addProcess(p *peer) {
 	c.count++
 	p.number = c.count
 	c.peers = append(c.peers, p)
@@ -223,11 +223,11 @@ func (c *collector) add(p *peer) {
 		Time: c.clock(), PID: uint64(p.pid), Parent: uint64(p.parent), RankNumber: wire.RankNumber(p.place.Rank),
 	}.Record(wire.AppendProcess(nil, p.command))
 	r.Process = p.number
-	c.take(&r) // sites look for its generated code
+	c.accept(&r) // sites look for its generated code
 	if p.place != (wire.Place{}) {
 		r = p.place.Record(c.clock())
 		r.Process = p.number
-		c.take(&r)
+		c.accept(&r)
 	}
 	c.guard(func() {
 		p.region.AskUses(c.recording())
@@ -243,7 +243,7 @@ const childrenMax = 1 << 16
 
 // childUses records that a forked child of a process called an OpenCL function.
 func (c *collector) childUses(pid int, function string) {
-	c.do(func() {
+	c.runSoon(func() {
 		if number := c.numbers[pid]; number != 0 {
 			c.recordUse(number, function)
 		} else if len(c.early) < earlyMax { // its parent may not have been greeted yet
@@ -252,7 +252,7 @@ func (c *collector) childUses(pid int, function string) {
 	})
 }
 
-// childUse is what a forked child of a process, by its pid as it sees it, called.
+// childUse is an OpenCL function that a forked child called. The process is known by its pid in its own namespace.
 type childUse struct {
 	pid      int
 	function string
@@ -261,8 +261,8 @@ type childUse struct {
 // earlyMax bounds the reports that come before their process.
 const earlyMax = 1024
 
-// recordUse records a use after what rings have from before: a later record puts the clock of the run forward, and a peak that
-// followed would have the wrong time.
+// recordUse records a use after the earlier events in the rings: a record moves the clock of the run, and a peak in an earlier
+// event would then get the wrong time.
 func (c *collector) recordUse(number uint32, function string) {
 	time := c.clock()
 	if c.pass() < passMax {
@@ -270,10 +270,10 @@ func (c *collector) recordUse(number uint32, function string) {
 	}
 	r := wire.DiagFields{Time: time, Diag: wire.DiagUseAfterFork}.Record([]byte(function))
 	r.Process = number
-	c.take(&r)
+	c.accept(&r)
 }
 
-// recordEarly records what came before a process.
+// recordEarly records the reports on a process that came before the process itself.
 func (c *collector) recordEarly(p *peer) {
 	c.early = slices.DeleteFunc(c.early, func(u childUse) bool {
 		if u.pid == p.own {
@@ -290,15 +290,15 @@ func (c *collector) setLimit(name, value string, number uint64) error {
 	if err != nil {
 		return fmt.Errorf("set limit: %w", err)
 	}
-	c.do(func() {
+	c.runSoon(func() {
 		c.model.LimitWanted(name, value, number)
-		c.tell(change{name: name, message: message, number: number})
+		c.sendToAll(change{name: name, message: message, number: number})
 	})
 	return nil
 }
 
-// tell sends a change to every process, and keeps it for those that come later.
-func (c *collector) tell(latest change) {
+// sendToAll sends a change to every process, and keeps it for those that come later.
+func (c *collector) sendToAll(latest change) {
 	c.remember(latest)
 	for _, p := range slices.Clone(c.peers) { // guard may remove one
 		c.guard(func() { p.send(latest.message) })

@@ -74,7 +74,7 @@ func TestCollectorMergesByTime(t *testing.T) {
 		targets := make([]*fakeTarget, rapid.IntRange(1, 3).Draw(rt, "processes"))
 		for i := range targets {
 			targets[i] = newFakeTarget(rt)
-			c.add(targets[i].peer(100 + i))
+			c.addProcess(targets[i].peer(100 + i))
 		}
 		tp.records = nil
 		total := rapid.IntRange(0, 300).Draw(rt, "events")
@@ -123,7 +123,7 @@ func TestProcessIsThereWhileSignalsCome(t *testing.T) {
 		}
 	}()
 	for range 50_000 {
-		if p.gone() {
+		if p.isGone() {
 			t.Error("a process that holds its socket counts as gone")
 			break
 		}
@@ -136,7 +136,7 @@ func TestCollectorFindsEveryRing(t *testing.T) {
 	tp := &tape{}
 	c, now := testCollector(tp)
 	target := newFakeTarget(t)
-	c.add(target.peer(7))
+	c.addProcess(target.peer(7))
 	c.pass()
 	target.put(wire.Rings-1, create(1, 1), "")
 	*now += sweepNS
@@ -149,7 +149,7 @@ func TestCollectorHoldsBackTheFuture(t *testing.T) {
 	tp := &tape{}
 	c, now := testCollector(tp)
 	target := newFakeTarget(t)
-	c.add(target.peer(7))
+	c.addProcess(target.peer(7))
 	target.put(0, create(*now-settleNS, 1), "")
 	target.put(0, create(*now+1, 2), "")
 	if n := c.pass(); n != 1 {
@@ -165,8 +165,8 @@ func TestCollectorEndOfProcess(t *testing.T) {
 	tp := &tape{}
 	c, _ := testCollector(tp)
 	loud, quiet := newFakeTarget(t), newFakeTarget(t)
-	c.add(loud.peer(7))
-	c.add(quiet.peer(8))
+	c.addProcess(loud.peer(7))
+	c.addProcess(quiet.peer(8))
 	loud.put(0, create(5, 1), "")
 	loud.put(0, wire.Event{Time: 6, Kind: wire.KindExit, Status: -1}, "")
 	quiet.put(0, create(7, 1), "")
@@ -197,8 +197,8 @@ func TestCollectorRecordsWhatItKnows(t *testing.T) {
 	tp := &tape{}
 	c, _ := testCollector(tp)
 	leaver, other := newFakeTarget(t), newFakeTarget(t)
-	c.add(leaver.peer(7))
-	c.add(other.peer(8))
+	c.addProcess(leaver.peer(7))
+	c.addProcess(other.peer(8))
 	leaver.put(0, wire.Event{Time: 5, Kind: wire.KindCreate, Object: 1, Size: 100, Granted: 100}, "")
 	leaver.put(0, wire.Event{Time: 6, Kind: wire.KindExit, Status: -1}, "")
 	c.peers[0].hungUp.Store(true)
@@ -216,8 +216,8 @@ func TestCollectorRecordsWhatItKnows(t *testing.T) {
 func TestCollectorKnowsWhoIsGone(t *testing.T) {
 	c, now := testCollector(&tape{})
 	closer, parent := newFakeTarget(t), newFakeTarget(t)
-	c.add(closer.leased(7))
-	c.add(parent.leased(8))
+	c.addProcess(closer.leased(7))
+	c.addProcess(parent.leased(8))
 	_ = closer.conn.Close()
 	c.peers[0].hungUp.Store(true)
 	c.pass()
@@ -277,8 +277,8 @@ func TestCollectorStatusOfTheProgram(t *testing.T) {
 	c, _ := testCollector(tp)
 	c.child = func() int { return 7 }
 	program, daemon := newFakeTarget(t), newFakeTarget(t)
-	c.add(program.peer(7))
-	c.add(daemon.peer(9))
+	c.addProcess(program.peer(7))
+	c.addProcess(daemon.peer(9))
 	program.put(0, wire.Event{Time: 6, Kind: wire.KindExit, Status: -1}, "")
 	_ = program.conn.Close()
 	c.complete(Status{Signal: 11})
@@ -302,17 +302,17 @@ func TestCollectorTellsTheExit(t *testing.T) {
 		c, now := testCollector(tp)
 		c.child = func() int { return 7 }
 		program := newFakeTarget(t)
-		c.add(program.peer(7))
+		c.addProcess(program.peer(7))
 		program.put(0, wire.Event{Time: 5, Kind: wire.KindCreate, Object: 1, Size: 1 << 20, Granted: 1 << 20}, "")
 		if before {
-			c.ended(Status{Signal: 9}, 7)
+			c.programEnded(Status{Signal: 9}, 7)
 		}
 		_ = program.conn.Close()
 		for c.sweep = 0; len(c.peers) > 0; c.sweep = 0 {
 			c.pass()
 		}
 		if !before {
-			c.ended(Status{Signal: 9}, 7)
+			c.programEnded(Status{Signal: 9}, 7)
 		}
 		c.model.Tick(c.clock())
 		s := c.model.Publish()
@@ -358,8 +358,8 @@ func TestCollectorSurvivesHostileTargets(t *testing.T) {
 			tp := &tape{}
 			c, now := testCollector(tp)
 			good, bad := newFakeTarget(t), newFakeTarget(t)
-			c.add(bad.peer(7))
-			c.add(good.peer(8))
+			c.addProcess(bad.peer(7))
+			c.addProcess(good.peer(8))
 			harm(bad)
 			for i := range uint64(50) {
 				good.put(0, create(*now, i+1), "")
@@ -396,7 +396,7 @@ func TestCollectorNamesSites(t *testing.T) {
 	})
 	c.sites.buildID = func(path string) string { return map[string]string{"/bin/blur": "c0ffee"}[path] }
 	target := newFakeTarget(t)
-	c.add(target.peer(7))
+	c.addProcess(target.peer(7))
 	target.put(0, wire.Event{Time: 1, Kind: wire.KindModule, Object: 3}, "/bin/blur")
 	frame := append([]byte{3, 0, 0, 0, 0, 0, 0, 0}, 0x10, 0, 0, 0, 0, 0, 0, 0)
 	target.put(0, wire.Event{Time: 2, Kind: wire.KindTag, Tag: 5, Op: uint8(wire.TagsStack)}, string(frame))
@@ -436,7 +436,7 @@ func TestKeeperHearsOfEnds(t *testing.T) {
 		c.child = func() int { return 7 }
 		for _, pid := range []int{7, 8} {
 			target := newFakeTarget(t)
-			c.add(target.peer(pid))
+			c.addProcess(target.peer(pid))
 			target.put(0, wire.Event{Time: 2, Kind: wire.KindTag, Tag: 5, Op: uint8(wire.TagsStack)}, string(make([]byte, wire.SizeofFrame)))
 			_ = target.conn.Close()
 		}
@@ -454,7 +454,7 @@ func TestCollectorFullDisk(t *testing.T) {
 	tp := &tape{limit: 3}
 	c, now := testCollector(tp)
 	target := newFakeTarget(t)
-	c.add(target.peer(7))
+	c.addProcess(target.peer(7))
 	for i := range uint64(20) {
 		target.put(0, create(*now-settleNS, i+1), "")
 	}
@@ -472,7 +472,7 @@ func TestCollectorLimits(t *testing.T) {
 	c := newCollector(stats.New(stats.Options{Limits: []stats.Limit{{Name: "max_cached_bytes", Value: 1, Max: 1 << 50}}}), nil, "")
 	c.clock = func() uint64 { return now }
 	early := newFakeTarget(t)
-	c.add(early.peer(7))
+	c.addProcess(early.peer(7))
 	for i, value := range []string{"512", "1024"} {
 		if err := c.setLimit("max_cached_bytes", value, uint64(i+1)); err != nil {
 			t.Fatal(err)
@@ -486,7 +486,7 @@ func TestCollectorLimits(t *testing.T) {
 		fn()
 	}
 	late := newFakeTarget(t)
-	c.add(late.peer(8))
+	c.addProcess(late.peer(8))
 	for _, want := range []struct {
 		target   *fakeTarget
 		sequence uint64
@@ -566,7 +566,7 @@ func TestReportsOfChildrenWait(t *testing.T) {
 	target := newFakeTarget(t)
 	p := target.peer(7)
 	p.own = 7
-	c.add(p)
+	c.addProcess(p)
 	c.childUses(7, "clEnqueueTask")
 	run()
 	if got := kept.kinds(); got != "1:process 1:diag 1:diag" || len(c.early) != 1 {
@@ -581,7 +581,7 @@ func TestReportsOfChildrenComeInOrder(t *testing.T) {
 	target := newFakeTarget(t)
 	p := target.peer(7)
 	p.own = 7
-	c.add(p)
+	c.addProcess(p)
 	created := *now + 1000
 	target.put(0, create(created, 1), "")
 	*now += 5_000_000

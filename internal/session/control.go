@@ -1,6 +1,6 @@
 package session
 
-// What a dashboard asks of a session that runs.
+// The methods that a dashboard calls while the session runs.
 
 import (
 	"errors"
@@ -45,7 +45,7 @@ func (s *Session) SetPlan(process uint32, plan *allocator.Layout) error {
 // returns what to show.
 func (s *Session) ToggleRecording() (text string, err error) {
 	answered := make(chan struct{})
-	s.collector.do(func() {
+	s.collector.runSoon(func() {
 		text, err = s.collector.toggle()
 		close(answered)
 	})
@@ -86,7 +86,7 @@ func (s *Session) Output(since uint64) ([]view.OutputLine, uint64) {
 	if s.streams.output == nil {
 		return nil, since
 	}
-	return s.streams.output.since(since)
+	return s.streams.output.linesSince(since)
 }
 
 // typeTimeout bounds how long a program that does not read its input keeps what is typed.

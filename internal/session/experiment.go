@@ -16,7 +16,7 @@ func (s *Session) Send(process uint32, text string) (sequence uint64) {
 		return sequence
 	}
 	c := s.collector
-	c.do(func() {
+	c.runSoon(func() {
 		for _, p := range slices.Clone(c.peers) { // guard may remove one
 			if p.number == process {
 				c.guard(func() { p.send(message) })
@@ -30,11 +30,11 @@ func (s *Session) Send(process uint32, text string) (sequence uint64) {
 func (s *Session) Say(process uint32, time uint64, diag wire.Diag, text string) {
 	r := wire.DiagFields{Time: time, Diag: diag}.Record([]byte(text))
 	r.Process = process
-	s.collector.take(&r)
+	s.collector.accept(&r)
 }
 
-// Room returns how many bytes of the memory that a process shares with others were free beyond what should stay free, within the last
-// second, if that can be read.
+// Room returns how many bytes beyond the headroom were free, within the last second, in the memory that a process shares with others.
+// known is false if the machine does not report that.
 func (s *Session) Room(process uint32) (bytes uint64, known bool) {
 	if s.collector.sampler == nil || s.collector.sampler.relief == nil {
 		return 0, false

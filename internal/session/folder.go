@@ -57,7 +57,7 @@ type content struct {
 	late bool // written while the program starts, which waits for the file's name
 }
 
-// roomNeeded is more than the files take, in bytes.
+// roomNeeded is the free space that a place must have: 4 MiB, which is more than the files take.
 const roomNeeded = 4 << 20
 
 // newFolder makes the folder, with its files by their names, in the first place that can be used and has room. It removes
@@ -85,7 +85,7 @@ func folderIn(place string) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := usable(place); err != nil {
+	if err := preloadObstacle(place); err != nil {
 		return nil, err
 	}
 	removeStale(place)
@@ -111,9 +111,9 @@ func folderIn(place string) (*folder, error) {
 	return &folder{path: path, lock: lock}, nil
 }
 
-// usable says why LD_PRELOAD could not load a library from a place: the dynamic linker splits the variable at spaces
+// preloadObstacle says why LD_PRELOAD could not load a library from a place: the dynamic linker splits the variable at spaces
 // and colons without a way to quote them (ld.so(8)), and a noexec mount refuses to map code.
-func usable(place string) error {
+func preloadObstacle(place string) error {
 	if !filepath.IsAbs(place) {
 		return fmt.Errorf("%s: not an absolute path", place)
 	}
@@ -133,8 +133,8 @@ func usable(place string) error {
 	return safe(place)
 }
 
-// safe says who else could replace what lies in a place: the owner of it or of a folder above it, or anyone who may write
-// there, unless its sticky bit keeps them from renaming what others own.
+// safe returns an error that names who else could replace files in a place: the owner of the folder or of a folder above it, or
+// all users who may write there, unless its sticky bit forbids them to rename files of others.
 func safe(place string) error {
 	path, err := filepath.EvalSymlinks(place)
 	if err != nil {
@@ -157,8 +157,8 @@ func safe(place string) error {
 	}
 }
 
-// systems are the folders that may belong to a user whom a user namespace does not know: there, that is how root appears, and
-// all others. No other place is believed to be root's, as one that a variable names.
+// systems are the folders that may belong to a user whom our user namespace does not know: root appears as such a user there,
+// but so do all others. So a folder that a variable names is not trusted to be root's.
 var systems = []string{"/", "/dev", "/dev/shm", "/run", "/run/user", "/tmp"}
 
 // unmapped reports whether a user id stands for all that a user namespace does not know (user_namespaces(7)).
@@ -171,7 +171,7 @@ func unmapped(uid uint32) bool {
 	return err == nil && !slices.Equal(strings.Fields(string(users)), []string{"0", "0", "4294967295"})
 }
 
-// lockFolder locks a folder of ours, and none that was put in its place.
+// lockFolder locks a folder of ours. It fails if another folder was put in its place.
 func lockFolder(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -191,7 +191,7 @@ func lockFolder(path string) (*os.File, error) {
 func removeStale(place string) {
 	paths, _ := filepath.Glob(filepath.Join(place, folderPrefix+"*-*"))
 	for _, path := range paths {
-		if !stale(path) || held(filepath.Join(path, wire.ShimName)) {
+		if !isAbandoned(path) || isLoaded(filepath.Join(path, wire.ShimName)) {
 			continue
 		}
 		if lock, err := lockFolder(path); err == nil {
@@ -228,8 +228,8 @@ func NewView() (path string, remove func(), err error) {
 	return f.join(viewName), func() { _, _ = f.remove() }, nil
 }
 
-// stale reports whether a folder is ours by name and owner, and its process does not run.
-func stale(path string) bool {
+// isAbandoned reports whether a folder is ours by name and owner, and its process does not run.
+func isAbandoned(path string) bool {
 	name := strings.TrimPrefix(filepath.Base(path), folderPrefix)
 	number, _, _ := strings.Cut(name, "-")
 	pid, err := strconv.Atoi(number)
@@ -263,7 +263,7 @@ func (f *folder) fill(files map[string]content) error {
 	return nil
 }
 
-// writeLate gives the file its name when it is whole. If it cannot be written an empty one has the name: nothing waits longer.
+// writeLate gives the file its name when it is complete. If writing fails, an empty file gets the name, so that no process waits on.
 func (c content) writeLate(path string) error {
 	part := path + ".part"
 	err := c.write(part)
@@ -291,17 +291,17 @@ func (c content) write(path string) error {
 
 func (f *folder) join(name string) string { return filepath.Join(f.path, name) }
 
-// remove deletes the folder. The library stays while processes use it, since what they start loads it, too; a later session
+// remove deletes the folder. The library stays while processes use it, since programs that they start load it, too; a later session
 // removes it. Calling remove again does nothing.
 func (f *folder) remove() (kept bool, err error) {
 	if f.lock == nil {
 		return false, nil
 	}
 	f.late.Wait()
-	kept = held(f.join(wire.ShimName))
+	kept = isLoaded(f.join(wire.ShimName))
 	for pause := time.Millisecond; kept && pause < 100*time.Millisecond; pause *= 2 { // processes that were killed are ending
 		time.Sleep(pause)
-		kept = held(f.join(wire.ShimName))
+		kept = isLoaded(f.join(wire.ShimName))
 	}
 	if !kept {
 		err = os.RemoveAll(f.path)
@@ -317,9 +317,9 @@ func (f *folder) remove() (kept bool, err error) {
 	return kept, err
 }
 
-// held reports whether a process has a library loaded: the kernel grants a write lease only on files that no other process has
+// isLoaded reports whether a process has a library loaded: the kernel grants a write lease only on files that no other process has
 // open or mapped (fcntl(2)).
-func held(library string) bool {
+func isLoaded(library string) bool {
 	f, err := os.OpenFile(library, os.O_RDWR|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return false
@@ -339,7 +339,7 @@ type Place struct {
 func Places() []Place {
 	var list []Place
 	for _, path := range candidates() {
-		err := usable(path)
+		err := preloadObstacle(path)
 		if err == nil && unix.Access(path, unix.W_OK|unix.X_OK) != nil {
 			err = fmt.Errorf("%s: not writable", path)
 		}

@@ -9,8 +9,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/session/inherited"
 )
 
-// GiveWay puts the program of path in the place of gpumemtop, unwatched, if it could not have its threads beside those of gpumemtop: one,
-// and one for each processor and one more, as drivers of processors make them. It returns if there is room, or if that fails.
+// GiveWay executes the program at path in place of gpumemtop, unwatched, if the limit on threads has no room for both. The program
+// needs its first thread and, as CPU drivers make them, one for each processor and one more. GiveWay returns if there is room, or if
+// it could not execute the program.
 func GiveWay(path string, command []string) error {
 	needs := 2 + min(runtime.NumCPU(), 64)
 	if inherited.ThreadsLeft(needs) == needs {

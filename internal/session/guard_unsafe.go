@@ -8,7 +8,7 @@ import (
 
 // guarded runs fn, which reads memory that another process can take away: it may shorten the file behind a mapping
 // at any time, and a read beyond the end is a SIGBUS. It returns the address of such a fault, 0 when fn finished.
-// Every other panic goes on.
+// It does not catch any other panic.
 func guarded(fn func()) (fault uintptr) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -29,8 +29,8 @@ func guarded(fn func()) (fault uintptr) {
 	return 0
 }
 
-// within reports whether an address lies in a mapping.
-func within(mem []byte, address uintptr) bool {
+// isMapped reports whether an address lies in a mapping.
+func isMapped(mem []byte, address uintptr) bool {
 	if len(mem) == 0 {
 		return false
 	}

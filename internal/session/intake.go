@@ -24,29 +24,28 @@ type Recorder interface {
 // Switched is a Recorder that users start and stop during the run. One goroutine calls it.
 type Switched interface {
 	Recorder
-	// Toggle starts a recording, or stops the present one. All records up to a time in ns, and perhaps some behind it, have
-	// been appended. It returns what to show.
+	// Toggle starts a recording, or stops the present one. The caller has appended all records up to until, in ns, and perhaps
+	// later ones. Toggle returns a text to show.
 	Toggle(until uint64) (string, error)
 	Path() string // of the present recording; empty: there is none
 }
 
-// Keeper is a Recorder that wants to know when nothing more will come of a process, which ended with a status: Code is
-// -1 when that is not known. Processes that are still there when the session ends have no such call.
+// Keeper is a Recorder that wants to know when a process has ended and no record of it follows. The status has Code -1 if
+// unknown. Processes that outlive the session have no such call.
 type Keeper interface {
 	Recorder
 	Ended(process uint32, status Status)
 }
 
-// Tap gets all records while they come; *live.Tap is one. One goroutine calls it. Take keeps nothing of the record;
-// Take and Flush return at once.
+// Tap gets all records as they arrive; *live.Tap is one. One goroutine calls it. Take must not keep the record; Take and Flush
+// must not wait.
 type Tap interface {
 	Take(*wire.Record)
-	Flush() // what was taken is to be looked at soon
-	Close() // when nothing more will come
+	Flush() // the taken records should be processed soon
+	Close() // no record follows
 }
 
-// intake is where the records of a session go, whatever source they come from: into model, recording and sites. One
-// goroutine uses it.
+// intake passes the records of a session, from any source, to model, recording and sites. One goroutine uses it.
 type intake struct {
 	model     *stats.Model
 	recorder  Recorder // nil: nothing is recorded, or it broke
@@ -60,9 +59,9 @@ type intake struct {
 	places map[uint32]place // of processes whose pools are asked for memory; nil: none is
 	timed  map[uint32]*timed
 
-	leaving map[uint32]Status // processes that ended, but some of their call sites may still be named
+	leaving map[uint32]Status // processes that ended while call sites of theirs may still get names
 	failure error             // of the recording
-	read    uint64            // until when everything has come in, as far as that is known
+	read    uint64            // all records up to this time have arrived, as far as that is known
 	due     struct{ tick, flush, publish uint64 }
 }
 
@@ -73,14 +72,14 @@ func newIntake(m *stats.Model, recorder Recorder, path string) intake {
 	}
 }
 
-// take takes a record in, and asks for what can be found out about it.
-func (in *intake) take(r *wire.Record) {
+// accept applies a record, and asks sites and sampler for more about it.
+func (in *intake) accept(r *wire.Record) {
 	if r.Kind != wire.KindModule || !r.AsModule().Script() { // it is part of call sites' names, which are recorded
-		in.put(r)
+		in.applyAndRecord(r)
 	}
 	switch r.Kind {
 	case wire.KindProcess, wire.KindTag, wire.KindModule:
-		in.sites.add(r)
+		in.sites.request(r)
 	case wire.KindDevice:
 		in.placeOf(r)
 	case wire.KindEvict:
@@ -112,13 +111,13 @@ func (in *intake) applySamples() {
 	if in.sampler == nil {
 		return
 	}
-	for _, r := range in.sampler.take() {
-		in.put(&r)
+	for _, r := range in.sampler.takeReady() {
+		in.applyAndRecord(&r)
 	}
 }
 
-// put applies and records a record, in this order: the recording asks the model for a summary of what it has got.
-func (in *intake) put(r *wire.Record) {
+// applyAndRecord applies a record and then records it: the recording asks the model for a summary of all records in it.
+func (in *intake) applyAndRecord(r *wire.Record) {
 	if r.Kind == wire.KindProcess || r.Kind == wire.KindExit {
 		in.sampleOf(r)
 	}
@@ -139,33 +138,33 @@ func (in *intake) broken(err error) {
 }
 
 func (in *intake) applySites() {
-	for _, r := range in.sites.take() {
+	for _, r := range in.sites.takeReady() {
 		if r.Kind == wire.KindExit {
-			in.left(r.Process)
+			in.noteLeft(r.Process)
 			continue
 		}
 		r.Time = in.clock()
-		in.put(&r)
+		in.applyAndRecord(&r)
 	}
 }
 
-// exited says that a process is gone, at a time in ns. Its own EXIT says only that its exit handlers run: without a
-// second one a reader of the recording would count its memory as in use for longer than the model here.
+// exited records that a process is gone, at a time in ns. Its own EXIT says only that its exit handlers run: without a
+// second EXIT, a reader of the recording would count its memory as in use for longer than the model does.
 func (in *intake) exited(process uint32, status Status, time uint64) {
 	kills := uint64(0)
 	if in.sampler != nil && status.Signal == int(syscall.SIGKILL) {
 		kills = in.sampler.oomKills(process)
 	}
 	in.model.ProcessEnded(process, stats.End{Status: status.Code, Signal: status.Signal, OOMKillsNumber: kills}, time)
-	in.put(&wire.Record{Process: process, Event: wire.ExitFields{Time: time, Status: int16(status.Shell()), OOMKillsNumber: kills}.Event()})
+	in.applyAndRecord(&wire.Record{Process: process, Event: wire.ExitFields{Time: time, Status: int16(status.Shell()), OOMKillsNumber: kills}.Event()})
 	in.leaving[process] = status
-	if !in.sites.add(&wire.Record{Process: process, Event: wire.ExitFields{}.Event()}) {
-		in.left(process)
+	if !in.sites.request(&wire.Record{Process: process, Event: wire.ExitFields{}.Event()}) {
+		in.noteLeft(process)
 	}
 }
 
-// left tells the recorder that nothing more will come of a process.
-func (in *intake) left(process uint32) {
+// noteLeft informs the recorder that no record of a process follows.
+func (in *intake) noteLeft(process uint32) {
 	status := in.leaving[process]
 	delete(in.leaving, process)
 	if keeper, ok := in.recorder.(Keeper); ok {
@@ -173,7 +172,7 @@ func (in *intake) left(process uint32) {
 	}
 }
 
-// chores are what happens by the clock.
+// chores does the periodic work: snapshots, names, samples and flushes.
 func (in *intake) chores() {
 	in.applySamples()
 	now := in.clock()
@@ -225,15 +224,15 @@ func (in *intake) flush() {
 	in.model.SetRecording(path, in.recorder.Bytes())
 }
 
-// end brings recording and model to an end once no record follows.
-func (in *intake) end() {
+// completeIntake completes recording and model. No record may follow.
+func (in *intake) completeIntake() {
 	if in.sampler != nil {
 		in.sampler.finish()
 	}
 	in.sites.finish()
 	in.applySites()
-	for process := range in.leaving { // their names did not come in time
-		in.left(process)
+	for process := range in.leaving { // names of their call sites did not come in time
+		in.noteLeft(process)
 	}
 	in.chores()
 	in.flush()

@@ -37,7 +37,7 @@ func (l lease) release() {
 	}
 }
 
-// ring wakes who waits for a futex that processes share.
+// ring wakes all threads that wait for a futex, in any process.
 func ring(bell *uint32) {
 	const futexWake, waiters = 1, 1
 	_, _, _ = unix.Syscall(unix.SYS_FUTEX, uintptr(unsafe.Pointer(bell)), futexWake, waiters)

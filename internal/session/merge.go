@@ -26,8 +26,8 @@ func (s *source) before(t *source) bool {
 	return s.ring < t.ring
 }
 
-// next reads the following event, which replaces the one at the front.
-func (s *source) next(until uint64) bool {
+// readNext reads the following event, which replaces the one at the front.
+func (s *source) readNext(until uint64) bool {
 	if s.read++; s.read%releaseEvery == 0 {
 		s.cursor.Release()
 	}
@@ -51,7 +51,7 @@ func (m *merge) offer(s *source, until uint64) bool {
 	s.record.Process = s.peer.number
 	s.queued = true
 	m.heap = append(m.heap, s)
-	m.up(len(m.heap) - 1)
+	m.siftUp(len(m.heap) - 1)
 	return true
 }
 
@@ -66,8 +66,8 @@ func (m *merge) run(until uint64, budget int, sink func(*peer, *wire.Record)) in
 		if s.peer.ended {
 			limit = s.peer.limit
 		}
-		if s.next(limit) {
-			m.down(0)
+		if s.readNext(limit) {
+			m.siftDown(0)
 		} else {
 			m.pop()
 		}
@@ -86,11 +86,11 @@ func (m *merge) pop() {
 	m.heap[0], m.heap[last] = m.heap[last], nil
 	m.heap = m.heap[:last]
 	if last > 0 {
-		m.down(0)
+		m.siftDown(0)
 	}
 }
 
-// drop takes all rings of a process out.
+// drop removes all rings of a process.
 func (m *merge) drop(p *peer) {
 	kept := m.heap[:0]
 	for _, s := range m.heap {
@@ -101,11 +101,11 @@ func (m *merge) drop(p *peer) {
 	clear(m.heap[len(kept):])
 	m.heap = kept
 	for i := len(kept)/2 - 1; i >= 0; i-- {
-		m.down(i)
+		m.siftDown(i)
 	}
 }
 
-func (m *merge) up(i int) {
+func (m *merge) siftUp(i int) {
 	for i > 0 {
 		parent := (i - 1) / 2
 		if !m.heap[i].before(m.heap[parent]) {
@@ -116,7 +116,7 @@ func (m *merge) up(i int) {
 	}
 }
 
-func (m *merge) down(i int) {
+func (m *merge) siftDown(i int) {
 	for {
 		child := 2*i + 1
 		if child >= len(m.heap) {

@@ -24,7 +24,7 @@ const (
 	askMax         = 4096                   // bytes of a message
 )
 
-// neighbours hears what other sessions need.
+// neighbours answers other sessions that need memory.
 type neighbours struct {
 	listener *net.UnixListener
 	give     func(need uint64, identities []string) uint64
@@ -79,7 +79,7 @@ func (n *neighbours) answer(conn *net.UnixConn) {
 	_, _ = conn.Write(strconv.AppendUint(nil, given, 10))
 }
 
-// askNeighbours asks other sessions, one after the other, until they have given what is needed or the time is over.
+// askNeighbours asks other sessions, one after the other, until they have given back enough bytes or the time is over.
 func askNeighbours(own string, need uint64, identities []string, until time.Time) (given uint64) {
 	message := strconv.FormatUint(need, 10) + "\n" + strings.Join(identities, "\n")
 	for _, socket := range socketsNamed(neighboursName) {
@@ -119,20 +119,20 @@ func sameDevice(a, b []string) bool {
 	return slices.ContainsFunc(a, func(identity string) bool { return slices.Contains(b, identity) })
 }
 
-// give asks the pools on a device for what another program needs, and returns what went within a while. except is a process that is left
-// alone, 0: none.
-func (c *collector) give(need uint64, identities []string, except uint32) uint64 {
+// collectFromPools asks the pools on a device for the bytes that another program needs, and returns how many the pools gave back
+// within giveWithin. It does not ask the process except; 0: it asks all.
+func (c *collector) collectFromPools(need uint64, identities []string, except uint32) uint64 {
 	before, asked := c.sampler.relief.sum(), make(chan uint64, 1)
 	began, until := Now(), time.Now().Add(giveWithin)
 	var ask func()
 	ask = func() {
 		if c.read < began && time.Now().Before(until) { // what was released just now is not known to be idle yet
-			time.AfterFunc(pollMin, func() { c.do(ask) })
+			time.AfterFunc(pollMin, func() { c.runSoon(ask) })
 			return
 		}
 		asked <- c.askPools(need, identities, except)
 	}
-	c.do(ask)
+	c.runSoon(ask)
 	var want uint64
 	select {
 	case want = <-asked:
@@ -164,7 +164,7 @@ func (c *collector) askPools(need uint64, identities []string, except uint32) (a
 	slices.SortFunc(pools, func(a, b pool) int { return cmp.Or(cmp.Compare(b.cached, a.cached), cmp.Compare(a.process, b.process)) })
 	for _, p := range pools {
 		if part := min(need-asked, p.cached); part > 0 {
-			c.sampler.relief.asked(p.process, part)
+			c.sampler.relief.noteAsked(p.process, part)
 			c.relieve(p.process, wire.Relief{Asked: part, Why: wire.ReliefAsked})
 			asked += part
 		}
@@ -172,8 +172,9 @@ func (c *collector) askPools(need uint64, identities []string, except uint32) (a
 	return asked
 }
 
-// hear looks whether a process has found no memory, and asks others for it, once the record of its device has come.
-func (c *collector) hear(p *peer) {
+// handleShortage checks whether a process has found no memory. It then asks other pools for memory, once the record of the
+// process's device has come.
+func (c *collector) handleShortage(p *peer) {
 	need, ask := p.region.Lacks()
 	if ask == p.ask || c.folder == "" || need == 0 {
 		return
@@ -185,11 +186,11 @@ func (c *collector) hear(p *peer) {
 	p.ask = ask
 	go func() {
 		until := time.Now().Add(giveWithin)
-		given := c.give(need, identities, p.number)
+		given := c.collectFromPools(need, identities, p.number)
 		if given < need {
 			given += askNeighbours(c.folder, need-given, identities, until)
 		}
-		c.do(func() {
+		c.runSoon(func() {
 			if slices.Contains(c.peers, p) {
 				c.guard(func() { p.region.Relieved(ask, given > 0) })
 			}

@@ -42,8 +42,7 @@ type output struct {
 
 func newOutput(out, err io.Writer) *output { return &output{to: [2]io.Writer{out, err}} }
 
-// write takes a chunk of a stream, which is not empty. It does not wait until reveal, and for the terminal from then
-// on.
+// write takes a chunk of a stream, which is not empty. Before reveal it never waits; afterwards it may wait for the terminal.
 func (o *output) write(stream int, chunk []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -138,9 +137,9 @@ func (o *output) finishLine(stream int) {
 	o.first += uint64(drop)
 }
 
-// since returns the lines from a position on, as far as they are kept, and the position after them. Unfinished lines come
+// linesSince returns the lines from a position on, as far as they are kept, and the position after them. Unfinished lines come
 // last and again each time; they have no position yet.
-func (o *output) since(position uint64) ([]view.OutputLine, uint64) {
+func (o *output) linesSince(position uint64) ([]view.OutputLine, uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	next := o.first + uint64(len(o.lines))

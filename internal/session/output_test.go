@@ -90,7 +90,7 @@ func TestOutputLines(t *testing.T) {
 	look := func(want ...view.OutputLine) {
 		t.Helper()
 		var lines []view.OutputLine
-		if lines, next = o.since(next); !slices.Equal(lines, want) {
+		if lines, next = o.linesSince(next); !slices.Equal(lines, want) {
 			t.Errorf("lines %v, want %v", lines, want)
 		}
 	}
@@ -107,13 +107,13 @@ func TestOutputLines(t *testing.T) {
 	look(view.OutputLine{Text: "two? "}, view.OutputLine{Text: "w", Stderr: true})
 	o.write(stdout, bytes.Repeat([]byte("y"), lineMax+1))
 	o.write(stdout, []byte("\n"))
-	if lines, _ := o.since(next); len(lines) != 2 || len(lines[0].Text) != lineMax {
+	if lines, _ := o.linesSince(next); len(lines) != 2 || len(lines[0].Text) != lineMax {
 		t.Errorf("%d lines of a long one, want 2", len(lines))
 	}
 	for range linesMax + 5 {
 		o.write(stdout, []byte("z\n"))
 	}
-	if lines, next := o.since(0); len(lines) != linesMax || next != uint64(linesMax)+11 {
+	if lines, next := o.linesSince(0); len(lines) != linesMax || next != uint64(linesMax)+11 {
 		t.Errorf("%d lines up to %d, want %d up to %d", len(lines), next, linesMax, linesMax+11)
 	}
 }
@@ -127,7 +127,7 @@ func TestProgressIsOneLine(t *testing.T) {
 		for _, chunk := range chunks {
 			o.write(stdout, []byte(chunk))
 		}
-		lines, next := o.since(0)
+		lines, next := o.linesSince(0)
 		if len(lines) != 2 || strings.Trim(lines[0].Text, "\r") != "done" || lines[1].Text != "next" || next != 1 {
 			t.Errorf("%q: lines %v", chunks, lines)
 		}
@@ -136,7 +136,7 @@ func TestProgressIsOneLine(t *testing.T) {
 	for i := range 100_000 {
 		o.write(stdout, fmt.Appendf(nil, "\r%d %%", i))
 	}
-	if lines, next := o.since(0); next != 0 || len(lines) != 1 || lines[0].Text != "99999 %" {
+	if lines, next := o.linesSince(0); next != 0 || len(lines) != 1 || lines[0].Text != "99999 %" {
 		t.Errorf("%d lines, the last %q", next, lines[0].Text)
 	}
 }

@@ -15,8 +15,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// outsiders hears of processes that are not watched: they became another user's, locked themselves out as by landlock, or started
-// programs without the library, which was out of their reach or is for another machine. It also hears of forked children that use OpenCL.
+// outsiders receives reports of processes that are not watched: a process became another user's, locked itself out, as with landlock, or
+// started a program without the library, because it cannot reach the library, or because the library is for another machine. Forked
+// children that use OpenCL also report here.
 type outsiders struct {
 	forked func(pid int, function string) // the process that is watched, and what its child called
 	conns  []*net.UnixConn
@@ -27,7 +28,7 @@ type outsiders struct {
 	asked  []string // which devices they asked for before a context, each answer once
 }
 
-// hearOutsiders opens the socket at a path, and the one that has this name in no folder.
+// hearOutsiders opens the socket at a path, and the abstract socket of the same name.
 func hearOutsiders(path string, forked func(pid int, function string)) (*outsiders, error) {
 	s := &outsiders{forked: forked}
 	for _, name := range []string{path, "@" + path} {
@@ -45,13 +46,13 @@ func hearOutsiders(path string, forked func(pid int, function string)) (*outside
 		}
 	}
 	for _, conn := range s.conns {
-		s.ears.Go(func() { s.hear(conn) })
+		s.ears.Go(func() { s.readReports(conn) })
 	}
 	return s, nil
 }
 
-// hear notes what processes say, until we say something ourselves.
-func (s *outsiders) hear(conn *net.UnixConn) {
+// readReports notes the reports of processes, until it reads a message of our own.
+func (s *outsiders) readReports(conn *net.UnixConn) {
 	var text [wire.OutsiderMax]byte
 	var room [256]byte
 	for {
@@ -124,8 +125,9 @@ func (s *outsiders) noteAnswer(answer string) {
 	}
 }
 
-// settle returns why processes that have reported so far are not watched, and hears no more. It puts messages of our own behind theirs.
-func (s *outsiders) settle() []string {
+// finish returns why processes that have reported so far are not watched, and ends readReports: it sends a message of our own, which
+// comes after theirs.
+func (s *outsiders) finish() []string {
 	for _, conn := range s.conns {
 		if own, err := net.DialUnix("unixgram", nil, conn.LocalAddr().(*net.UnixAddr)); err == nil {
 			_ = own.SetWriteDeadline(time.Now().Add(helloTimeout))

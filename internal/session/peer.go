@@ -36,7 +36,7 @@ type peer struct {
 
 	sources  [wire.Rings]source
 	used     int    // rings that had an owner when they were last looked at
-	ended    bool   // everything up to limit that is still in the rings is to be read
+	ended    bool   // the rings are read up to limit, and no further
 	limit    uint64 // while ended
 	stays    bool   // ended for us only: the session ends before the process does
 	lost     uint64
@@ -62,15 +62,15 @@ func (p *peer) scan(m *merge, until uint64) int {
 	return n
 }
 
-// end makes the next pass read all that is left.
-func (p *peer) end(limit uint64) {
+// readToEnd makes the next pass read all remaining events up to limit.
+func (p *peer) readToEnd(limit uint64) {
 	if !p.ended {
 		p.ended, p.limit = true, limit
 	}
 }
 
-// gone asks the kernel whether the process is gone, without waiting for watch to notice.
-func (p *peer) gone() bool {
+// isGone asks the kernel whether the process is gone, without waiting for watch to notice.
+func (p *peer) isGone() bool {
 	if p.lease != noLease {
 		return !p.lease.held()
 	}
@@ -103,7 +103,7 @@ func (p *peer) losses() (events, uses uint64) {
 	return events, uses
 }
 
-// watch waits for the socket's end. What the process sends besides is not part of the protocol and ignored.
+// watch waits until the process closes its socket. It ignores all data from there: the protocol has none.
 func (p *peer) watch(wake func()) {
 	var scrap [64]byte
 	for {
@@ -116,7 +116,7 @@ func (p *peer) watch(wake func()) {
 	wake()
 }
 
-// outboxMax is how many messages wait for a process that does not read; it gets no others.
+// outboxMax bounds the messages that wait for a process. If the process does not read them, further messages are dropped.
 const outboxMax = 4096
 
 // send puts a message into the process's mailbox, soon.
@@ -146,8 +146,8 @@ func (p *peer) close() {
 	p.mem, p.region = nil, nil
 }
 
-// bury removes the processes that ended and whose rings are empty.
-func (c *collector) bury(now uint64) {
+// removeEnded removes the processes that ended and whose rings are empty.
+func (c *collector) removeEnded(now uint64) {
 	var gone []*peer
 	for _, p := range c.peers {
 		if p.ended && !c.pending(p) {
@@ -157,7 +157,7 @@ func (c *collector) bury(now uint64) {
 	for _, p := range gone {
 		c.guard(func() {
 			if events, uses := p.losses(); events > 0 {
-				c.put(&wire.Record{Process: p.number, Event: wire.LostFields{Time: now, Events: events, Uses: uses}.Event()})
+				c.applyAndRecord(&wire.Record{Process: p.number, Event: wire.LostFields{Time: now, Events: events, Uses: uses}.Event()})
 			}
 		})
 		c.remove(p)
@@ -183,7 +183,7 @@ func (c *collector) remove(p *peer) {
 		return
 	}
 	if p.pid == c.child() {
-		p, c.waiting = c.waiting, p // it may have gone by another name before: exec
+		p, c.waiting = c.waiting, p // it may have had another program before: exec
 	}
 	if p != nil {
 		c.exited(p.number, Status{Code: -1}, c.clock())
@@ -191,15 +191,15 @@ func (c *collector) remove(p *peer) {
 	c.recordExit()
 }
 
-// ended takes how and when the program itself ended, which may be before its last events are read.
-func (c *collector) ended(status Status, time uint64) {
+// programEnded notes how and when the program itself ended. Its last events may still be unread.
+func (c *collector) programEnded(status Status, time uint64) {
 	c.status = &status
 	c.model.Finish(time)
 	c.recordExit()
 }
 
-// recordExit records the exit of the program itself once its status is known and nothing more will come of it: a program that a
-// signal ends has not said so itself.
+// recordExit records the exit of the program itself once its status is known and its rings are empty: a program that a signal ended
+// wrote no EXIT.
 func (c *collector) recordExit() {
 	p := c.waiting
 	if p == nil || c.status == nil || slices.ContainsFunc(c.peers, func(q *peer) bool { return q.pid == p.pid }) {
@@ -218,8 +218,9 @@ func comm(pid int) string {
 	return strings.TrimSuffix(string(name), "\n")
 }
 
-// outlived says what becomes of processes that outlive the program, and how to watch these. name is that of one, empty if it is unknown.
-func outlived(name string) string {
+// outlivedText explains that processes which outlive the program run on unwatched, and how to watch them. name is that of such a
+// process; empty: unknown.
+func outlivedText(name string) string {
 	such := ""
 	if name != "" {
 		such = fmt.Sprintf(", such as %q,", name)
@@ -234,20 +235,20 @@ func outlived(name string) string {
 func (c *collector) complete(status Status) {
 	now := c.clock()
 	for _, p := range c.peers {
-		p.stays = p.pid != c.child() && !p.gone()
+		p.stays = p.pid != c.child() && !p.isGone()
 		if p.stays {
 			if c.staying == "" {
 				c.staying = comm(p.pid)
 			}
-			p.end(now) // it may write faster than this can read
+			p.readToEnd(now) // it may write faster than this can read
 		} else {
-			p.end(math.MaxUint64)
+			p.readToEnd(math.MaxUint64)
 		}
 	}
 	for drained := false; !drained; {
 		drained = c.pass() == 0
 	}
-	c.clock = func() uint64 { return now } // what is still to be written takes none of the program's time
-	c.ended(status, now)
-	c.end()
+	c.clock = func() uint64 { return now } // the time that writing takes is not part of the run
+	c.programEnded(status, now)
+	c.completeIntake()
 }

@@ -26,20 +26,20 @@ func (c *collector) setPolicy(name string, settings []allocator.Setting, next fu
 			changes[i].name = text.limit
 		}
 	}
-	c.do(func() {
+	c.runSoon(func() {
 		c.model.PolicyWanted(name, changes[0].number)
 		for _, latest := range changes {
-			c.tell(latest)
+			c.sendToAll(latest)
 		}
 	})
 	return changes[0].number, nil
 }
 
-// policyText is one message, and the limit that it is about, if that is all.
+// policyText is one message, and the limit that it sets, if it sets only one.
 type policyText struct{ limit, message string }
 
-// policyTexts says a policy with its limits in as few messages as there are needed: the first has the policy and what
-// limits it has room for, each of the others one limit.
+// policyTexts writes a policy with its limits as messages: the first has the policy and all limits that fit, each further
+// message one limit.
 func policyTexts(name string, settings []allocator.Setting) []policyText {
 	texts := []policyText{{message: "policy " + name}}
 	separator := " "
@@ -54,11 +54,11 @@ func policyTexts(name string, settings []allocator.Setting) []policyText {
 	return texts
 }
 
-// sizing are the limits that decide which sizes blocks have. A policy that does not know them at once gives up blocks
-// that it would have kept; and max_part may not be below page_bytes, nor above heap_bytes.
+// sizing lists the limits that determine the sizes of blocks. They come first: a policy that gets them late gives up blocks that it
+// would have kept; and max_part must lie between page_bytes and heap_bytes.
 var sizing = []string{"page_bytes", "heap_bytes", "max_part", "min_block", "mantissa_bits", "bucket_sizes"}
 
-// firstSizes sorts settings so that those come first that must not come late.
+// firstSizes sorts settings: those in sizing come first.
 func firstSizes(settings []allocator.Setting) []allocator.Setting {
 	rank := func(s allocator.Setting) int {
 		if at := slices.Index(sizing, s.Name); at >= 0 {
@@ -82,7 +82,7 @@ func (c *collector) setPlan(process uint32, plan *allocator.Layout, next func() 
 		}
 		messages = append(messages, message)
 	}
-	c.do(func() {
+	c.runSoon(func() {
 		for _, p := range slices.Clone(c.peers) { // guard may remove one
 			if p.number != process || len(p.outbox)+len(messages) > outboxMax {
 				continue

@@ -73,7 +73,7 @@ func TestCollectorPolicies(t *testing.T) {
 	c := newCollector(stats.New(stats.Options{Policy: "futhark"}), nil, "")
 	c.clock = func() uint64 { return 1 }
 	early := newFakeTarget(t)
-	c.add(early.peer(7))
+	c.addProcess(early.peer(7))
 	number := uint64(0)
 	next := func() uint64 { number++; return number }
 	must := func(err error) {
@@ -100,7 +100,7 @@ func TestCollectorPolicies(t *testing.T) {
 		fn()
 	}
 	late := newFakeTarget(t)
-	c.add(late.peer(8))
+	c.addProcess(late.peer(8))
 	for _, want := range []struct {
 		target *fakeTarget
 		texts  []string
@@ -131,8 +131,8 @@ func TestPlans(t *testing.T) {
 	c := newCollector(stats.New(stats.Options{Policy: "arena"}), nil, "")
 	c.clock = func() uint64 { return 1 }
 	first, other := newFakeTarget(t), newFakeTarget(t)
-	c.add(first.peer(7))
-	c.add(other.peer(8))
+	c.addProcess(first.peer(7))
+	c.addProcess(other.peer(8))
 	layout := allocator.Layout{Arenas: []allocator.Arena{{Size: 1 << 30, Align: 256}}}
 	for i := range 300 {
 		layout.Places = append(layout.Places, allocator.Place{Tag: 1 + allocator.Tag(i), Size: 1 << 20, Offset: uint64(i) << 20})

@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// PreloadKind is what a library that the user preloads has to do with OpenCL.
+// PreloadKind is the relation of a library that the user preloads to OpenCL.
 type PreloadKind int
 
 const (
-	// PreloadOther goes behind our library: it has no functions of OpenCL, or it is a driver, which then ours calls.
+	// PreloadOther comes after our library: it has no functions of OpenCL, or it is a driver, which our library then calls.
 	PreloadOther PreloadKind = iota
-	// PreloadWrapper has functions of OpenCL and goes on to the next ones by dlsym. It goes in front of our library, and so gets the
-	// program's calls as without us, and we get its.
+	// PreloadWrapper has functions of OpenCL and calls the next ones, which it finds with dlsym. It comes before our library: it gets the
+	// program's calls, as without us, and we get its calls.
 	PreloadWrapper
-	// PreloadLoader looks like a loader. It goes behind our library, and the loader that it opens may lead our calls past it.
+	// PreloadLoader looks like a loader. It comes after our library, and the loader that it opens may pass our calls by it.
 	PreloadLoader
 )
 
@@ -73,9 +73,9 @@ func openLibrary(name string) (*elf.File, error) {
 	return nil, os.ErrNotExist
 }
 
-// warnOfLoaders says which preloaded libraries may get no calls, though without us they get the program's.
+// warnOfLoaders names preloaded libraries that may get no calls now, although they get the program's calls without us.
 func (s *Session) warnOfLoaders() {
-	for _, library := range others(os.Getenv("LD_PRELOAD"), " :") {
+	for _, library := range withoutShims(os.Getenv("LD_PRELOAD"), " :") {
 		if PreloadKindOf(library) == PreloadLoader {
 			s.options.Warn(library + " in LD_PRELOAD may get none of the program's calls: it looks like an OpenCL loader, and the one that it opens calls our layer")
 		}

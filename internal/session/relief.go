@@ -54,7 +54,8 @@ type look struct {
 	shared []machine.Shared
 }
 
-// relief decides which pools give how much. Its clock is that of the events. One goroutine calls look, others the rest.
+// relief decides which pools give back how much. Its clock is that of the events. One goroutine calls askPools; others call the
+// other methods.
 type relief struct {
 	ask    func(process uint32, relief wire.Relief)
 	stalls map[string]stall
@@ -65,10 +66,10 @@ type relief struct {
 	given uint64            // by all pools so far
 }
 
-// owed is what a pool was asked for and has not given yet, and when it was asked for what is idle.
+// owed is how many bytes a pool was asked for and has not given back yet, and when it was last asked for idle blocks.
 type owed struct{ bytes, idle uint64 }
 
-// stall is what a control group said of its stalls.
+// stall is how long processes of a control group had waited for memory, at a time.
 type stall struct{ time, stalled uint64 }
 
 func newRelief(ask func(process uint32, relief wire.Relief)) *relief {
@@ -79,12 +80,13 @@ func newRelief(ask func(process uint32, relief wire.Relief)) *relief {
 type shortage struct {
 	lacks, spare uint64
 	over         bool // there is headroom and more
-	alone        bool // others have next to nothing
+	alone        bool // other programs have hardly any of it
 	cached       uint64
 }
 
-// look asks the pools for what the shared memory lacks. Those with the most give first; what none has all of them owe.
-func (r *relief) look(now uint64, looks []look) {
+// askPools asks the pools for the bytes that the shared memory lacks, those with the most free bytes first. If they have too few,
+// all of them owe the rest.
+func (r *relief) askPools(now uint64, looks []look) {
 	slices.SortFunc(looks, func(a, b look) int { return cmp.Or(cmp.Compare(b.cached, a.cached), cmp.Compare(a.process, b.process)) })
 	short := r.shortages(now, looks)
 	for _, l := range looks {
@@ -102,7 +104,7 @@ func (r *relief) look(now uint64, looks []look) {
 			s.lacks -= min(s.lacks, l.cached)
 			s.cached -= l.cached
 		}
-		r.settle(now, &l, need, spare, over, alone)
+		r.adjustDebt(now, &l, need, spare, over, alone)
 		if len(l.shared) > 0 {
 			r.mu.Lock()
 			r.room[l.process] = room
@@ -119,8 +121,8 @@ func (r *relief) roomOf(process uint32) (bytes uint64, known bool) {
 	return bytes, known
 }
 
-// settle asks a pool for what is needed beyond what it owes already, or ends its debt once there is enough.
-func (r *relief) settle(now uint64, l *look, need, spare uint64, over, alone bool) {
+// adjustDebt asks a pool for the needed bytes that it does not owe already, or ends its debt once there is enough.
+func (r *relief) adjustDebt(now uint64, l *look, need, spare uint64, over, alone bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	was := r.owed[l.process]
@@ -137,7 +139,7 @@ func (r *relief) settle(now uint64, l *look, need, spare uint64, over, alone boo
 	}
 }
 
-// shortages returns by its name what there is to say of each memory.
+// shortages returns how much each memory lacks, by the name of the memory.
 func (r *relief) shortages(now uint64, looks []look) map[string]*shortage {
 	found, free := map[string]*shortage{}, map[string]machine.Shared{}
 	ours := map[string]uint64{}
@@ -184,8 +186,9 @@ func (r *relief) paid(process uint32, bytes uint64) {
 	}
 }
 
-// asked notes that a pool was asked for what another program needs. A look ends what it cannot give.
-func (r *relief) asked(process uint32, bytes uint64) {
+// noteAsked notes that a pool was asked for bytes that another program needs. The next askPools ends the part of this debt that the
+// pool does not have.
+func (r *relief) noteAsked(process uint32, bytes uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.owed[process] = owed{bytes: bytes}
@@ -206,7 +209,7 @@ func (r *relief) forget(process uint32) {
 	delete(r.room, process)
 }
 
-// lookAt reads what pools share. open are the processes that can be read.
+// lookAt reads the state of the memory that each pool shares. open are the processes whose figures can be read.
 func lookAt(open map[uint32]*sampled, pools []poolOf) (looks []look) {
 	for _, pool := range pools {
 		if p := open[pool.process]; p != nil {
@@ -249,7 +252,7 @@ func (in *intake) placeGone(process uint32) {
 // devicesMax bounds the devices of a process.
 const devicesMax = 64
 
-// offerPools lets the sampler look at the memory around the pools.
+// offerPools gives the sampler the pools, so that it reads the memory that they share.
 func (in *intake) offerPools() {
 	var pools []poolOf
 	for process, at := range in.places {
@@ -267,10 +270,10 @@ func (in *intake) offerPools() {
 	}
 }
 
-// relieves makes the collector ask pools for memory that is short.
-func (c *collector) relieves() {
+// enableRelief makes the collector ask pools for memory when memory is short.
+func (c *collector) enableRelief() {
 	c.places, c.timed = map[uint32]place{}, map[uint32]*timed{}
-	c.sampler.relief = newRelief(func(process uint32, relief wire.Relief) { c.do(func() { c.relieve(process, relief) }) })
+	c.sampler.relief = newRelief(func(process uint32, relief wire.Relief) { c.runSoon(func() { c.relieve(process, relief) }) })
 }
 
 // relieve asks the pool of a process for memory.

@@ -68,11 +68,11 @@ func TestReliefAsksForWhatIsMissing(t *testing.T) {
 				lookOf(1, 60*mib, gib, card(free)), lookOf(2, 100*mib, gib, card(free)), lookOf(3, 60*mib, 0, card(free)), lookOf(4, gib, gib, nil),
 			}
 		}
-		r.look(tick, looks(c.free))
+		r.askPools(tick, looks(c.free))
 		if diff := cmp.Diff(c.want, got()); diff != "" {
 			t.Errorf("%d MiB free (-want +got):\n%s", c.free/mib, diff)
 		}
-		if r.look(2*tick, looks(c.free)); len(got()) > 0 {
+		if r.askPools(2*tick, looks(c.free)); len(got()) > 0 {
 			t.Errorf("%d MiB free: asked twice", c.free/mib)
 		}
 	}
@@ -86,7 +86,7 @@ func TestRoomAroundAPool(t *testing.T) {
 		t.Error("known before a look")
 	}
 	host := machine.Shared{Name: "host", Total: 64 * gib, Free: 32 * gib}
-	r.look(tick, []look{lookOf(1, 0, gib, append(card(gib), host)), lookOf(2, 0, gib, nil), lookOf(3, 0, gib, card(100*mib))})
+	r.askPools(tick, []look{lookOf(1, 0, gib, append(card(gib), host)), lookOf(2, 0, gib, nil), lookOf(3, 0, gib, card(100*mib))})
 	for process, want := range map[uint32]uint64{1: gib - headroom(4*gib), 3: 0} {
 		if got, known := r.roomOf(process); got != want || !known {
 			t.Errorf("process %d: %d, want %d", process, got, want)
@@ -116,7 +116,7 @@ func TestReliefOwed(t *testing.T) {
 		{470 * mib, 0, []string{"1: 0 MiB short"}},
 		{470 * mib, 0, nil},
 	} {
-		r.look(uint64(i+1)*tick, []look{lookOf(1, 0, gib, card(c.free))})
+		r.askPools(uint64(i+1)*tick, []look{lookOf(1, 0, gib, card(c.free))})
 		if diff := cmp.Diff(c.want, got()); diff != "" {
 			t.Errorf("look %d (-want +got):\n%s", i, diff)
 		}
@@ -132,13 +132,13 @@ func TestReliefAlone(t *testing.T) {
 	r, got := asks()
 	var all []string
 	for now := tick; now <= 21*tick; now += tick {
-		r.look(now, []look{lookOf(1, gib, 4*gib-100*mib, card(50*mib))})
+		r.askPools(now, []look{lookOf(1, gib, 4*gib-100*mib, card(50*mib))})
 		all = append(all, got()...)
 	}
 	if want := []string{"1: 410 MiB idle", "1: 410 MiB idle", "1: 410 MiB idle"}; !slices.Equal(all, want) {
 		t.Errorf("asked %v, want %v", all, want)
 	}
-	r.look(22*tick, []look{lookOf(1, gib, 4*gib-200*mib, card(50*mib))}) // another one comes
+	r.askPools(22*tick, []look{lookOf(1, gib, 4*gib-200*mib, card(50*mib))}) // another one comes
 	if want := []string{"1: 410 MiB short"}; !slices.Equal(got(), want) {
 		t.Errorf("want %v", want)
 	}
@@ -149,7 +149,7 @@ func TestReliefOfStalls(t *testing.T) {
 	r, got := asks()
 	for i, stalled := range []uint64{5 * tick, 5 * tick, 5*tick + tick/20, 6 * tick, 6 * tick} {
 		group := machine.Shared{Name: "group", Total: 4 * gib, Free: gib, Stalled: stalled}
-		r.look(uint64(i+1)*tick, []look{lookOf(1, gib, gib, []machine.Shared{group})})
+		r.askPools(uint64(i+1)*tick, []look{lookOf(1, gib, gib, []machine.Shared{group})})
 		want := map[int][]string{3: {"1: 255 MiB short"}, 4: {"1: 0 MiB short"}}[i]
 		if diff := cmp.Diff(want, got()); diff != "" {
 			t.Errorf("look %d (-want +got):\n%s", i, diff)
@@ -221,7 +221,7 @@ func (p *pooled) step(most, free uint64) {
 func (p *pooled) lookAfter(now, total, free uint64) {
 	p.relief.paid(1, p.given)
 	p.given = 0
-	p.relief.look(now, []look{lookOf(1, p.pool.Stats().BytesCached, p.reserved(), []machine.Shared{{Name: "card", Total: total, Free: free}})})
+	p.relief.askPools(now, []look{lookOf(1, p.pool.Stats().BytesCached, p.reserved(), []machine.Shared{{Name: "card", Total: total, Free: free}})})
 }
 
 // TestNeighboursCreates plays 1,000 random runs of two programs on one card. Of the creates of the one without a pool, those that

@@ -97,8 +97,8 @@ func (s *sampler) oomKills(process uint32) uint64 {
 	return kills + 1
 }
 
-// take returns the records that are ready.
-func (s *sampler) take() []wire.Record {
+// takeReady returns the records that are ready.
+func (s *sampler) takeReady() []wire.Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ready := s.ready
@@ -128,10 +128,10 @@ func (s *sampler) run() {
 	for calm := 0; ; {
 		select {
 		case <-timer.C:
-			if _, more := s.follow(open); !more {
+			if _, more := s.openAndClose(open); !more {
 				return
 			}
-			pause, changed := s.round(open)
+			pause, changed := s.readAll(open)
 			if calm++; changed {
 				calm = 0
 			}
@@ -141,13 +141,13 @@ func (s *sampler) run() {
 			}
 			timer.Reset(max(pause, usual))
 		case pools := <-s.pools:
-			s.relief.look(s.clock(), lookAt(open, pools))
-		case <-s.wake: // others wait for their turn
-			arrived, more := s.follow(open)
+			s.relief.askPools(s.clock(), lookAt(open, pools))
+		case <-s.wake: // without, wait for the next round
+			arrived, more := s.openAndClose(open)
 			if !more {
 				return
 			}
-			s.round(arrived)
+			s.readAll(arrived)
 			if calm >= sampleCalm {
 				calm = 0
 				timer.Reset(sampleOften)
@@ -156,8 +156,9 @@ func (s *sampler) run() {
 	}
 }
 
-// follow opens processes that came and closes those that went, all at the end of the session; more is false then.
-func (s *sampler) follow(open map[uint32]*sampled) (arrived map[uint32]*sampled, more bool) {
+// openAndClose opens new processes and closes those that have ended. At the end of the session it closes all and returns more =
+// false.
+func (s *sampler) openAndClose(open map[uint32]*sampled) (arrived map[uint32]*sampled, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for process, p := range open {
@@ -176,8 +177,8 @@ func (s *sampler) follow(open map[uint32]*sampled) (arrived map[uint32]*sampled,
 	return arrived, !s.closed
 }
 
-// round reads processes once. It returns how long to wait at least before the next, and whether a figure has changed.
-func (s *sampler) round(open map[uint32]*sampled) (pause time.Duration, changed bool) {
+// readAll reads processes once. It returns how long to wait at least before the next, and whether a figure has changed.
+func (s *sampler) readAll(open map[uint32]*sampled) (pause time.Duration, changed bool) {
 	runtime.LockOSThread() // for its CPU time
 	defer runtime.UnlockOSThread()
 	began := threadTime()
@@ -190,13 +191,13 @@ func (s *sampler) round(open map[uint32]*sampled) (pause time.Duration, changed 
 				continue
 			}
 			p.last[key], changed = f, true
-			s.put(process, now, f)
+			s.addRecord(process, now, f)
 		}
 	}
 	return sampleShare * max(0, threadTime()-began-s.machine.Scans()), changed
 }
 
-func (s *sampler) put(process uint32, now uint64, f machine.Figure) {
+func (s *sampler) addRecord(process uint32, now uint64, f machine.Figure) {
 	r := wire.Record{Process: process, Event: wire.MachineFields{
 		Time: now, Source: f.Source, Device: f.Device, Resident: f.Bytes, Unread: f.Unread,
 	}.Event()}

@@ -16,7 +16,7 @@ import (
 func await(t *testing.T, s *sampler, what string, wanted func(*wire.Record) bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		for _, r := range s.take() {
+		for _, r := range s.takeReady() {
 			if r.Kind != wire.KindMachine || r.Time == 0 {
 				t.Fatalf("a record %+v", r)
 			}
@@ -55,8 +55,8 @@ func TestSampler(t *testing.T) {
 	_ = child.Process.Kill()
 	_ = child.Wait()
 	s.forget(4)
-	s.put(4, 1, s.machine.Open(os.Getpid()).Figures()[0])
-	for _, r := range s.take() {
+	s.addRecord(4, 1, s.machine.Open(os.Getpid()).Figures()[0])
+	for _, r := range s.takeReady() {
 		if r.Process == 4 {
 			t.Errorf("a record of a process that is gone: %+v", r)
 		}
@@ -77,7 +77,7 @@ func TestSamplerRests(t *testing.T) {
 	s.processes[1] = p
 	open := map[uint32]*sampled{1: p}
 	p.last = map[figureKey]machine.Figure{}
-	if _, changed := s.round(open); !changed {
+	if _, changed := s.readAll(open); !changed {
 		t.Error("the first round brought nothing")
 	}
 	both := func() [2]machine.Figure {
@@ -85,12 +85,12 @@ func TestSamplerRests(t *testing.T) {
 	}
 	recorded := both()
 	for range 3 {
-		pause, _ := s.round(open)
+		pause, _ := s.readAll(open)
 		if pause < 0 || pause > time.Minute {
 			t.Errorf("the next round in %v", pause)
 		}
 	}
-	if n := len(s.take()); both() == recorded && n != 2 {
+	if n := len(s.takeReady()); both() == recorded && n != 2 {
 		t.Errorf("%d records of what did not change", n)
 	}
 }

@@ -78,7 +78,7 @@ type Session struct {
 	relay *relay
 }
 
-// Result is what is left of a session.
+// Result is the result of a session.
 type Result struct {
 	Status   Status
 	Snapshot *stats.Snapshot
@@ -128,7 +128,7 @@ func complete(o Options) Options {
 	return o
 }
 
-// prepare makes everything that the target finds when it starts.
+// prepare makes folder, sockets and streams, before the target starts.
 func (s *Session) prepare() error {
 	if why := Obstacle(s.options.Command[0]); why != "" && !s.options.Bare {
 		s.options.Warn(fmt.Sprintf("%s cannot be pooled: %s. It runs unwatched", filepath.Base(s.options.Command[0]), why))
@@ -155,7 +155,7 @@ func (s *Session) prepare() error {
 	}
 	join := func(p *peer) {
 		s.bell.listen(c.nudge)
-		c.do(func() { c.add(p) })
+		c.runSoon(func() { c.addProcess(p) })
 		go p.watch(c.nudge)
 	}
 	if s.acceptor, err = listen(s.folder.join(wire.SocketName), join, s.options.Warn); err != nil {
@@ -164,7 +164,7 @@ func (s *Session) prepare() error {
 	if s.acceptor.outsiders, err = hearOutsiders(s.folder.join(wire.OutsidersName), c.childUses); err != nil {
 		return err
 	}
-	c.leave = s.acceptor.leave
+	c.leave = s.acceptor.freeSlot
 	s.collector = c
 	if s.streams, err = s.makeStreams(); err != nil {
 		return fmt.Errorf("open a terminal for the program: %w", err)
@@ -172,12 +172,12 @@ func (s *Session) prepare() error {
 	return nil
 }
 
-// relieve makes the pools give memory that other programs lack, and get what others keep.
+// relieve makes the pools exchange memory with other programs: they give back memory that others lack, and ask for memory that others keep.
 func (s *Session) relieve(c *collector) (err error) {
-	c.relieves()
+	c.enableRelief()
 	c.folder = s.folder.path
 	s.neighbours, err = hearNeighbours(s.folder.join(neighboursName), func(need uint64, identities []string) uint64 {
-		return c.give(need, identities, 0)
+		return c.collectFromPools(need, identities, 0)
 	})
 	return err
 }
@@ -268,7 +268,7 @@ func (s *Session) reap() {
 	_ = s.cmd.Wait() // what it says is in ProcessState
 	time := Now()
 	s.status = newStatus(s.cmd.ProcessState)
-	s.collector.do(func() { s.collector.ended(s.status, time) })
+	s.collector.runSoon(func() { s.collector.programEnded(s.status, time) })
 	s.streams.drain()
 	close(s.ended)
 }
@@ -278,22 +278,22 @@ func (s *Session) reap() {
 func (s *Session) Wait() (Result, error) {
 	<-s.ended
 	s.neighbours.close()
-	unwatched := s.acceptor.settle()
+	unwatched := s.acceptor.stopAccepting()
 	for _, why := range unwatched {
 		s.options.Warn("a process is not watched: " + why)
 	}
-	s.collector.do(func() { s.collector.model.Asked(s.acceptor.outsiders.asked) })
+	s.collector.runSoon(func() { s.collector.model.Asked(s.acceptor.outsiders.asked) })
 	s.collector.finish(s.status)
 	s.bell.close()
 	stopCatching(s.signals)
 	err := s.Reveal(true)
 	kept, removed := s.folder.remove()
 	if kept {
-		s.options.Warn(outlived(s.collector.staying))
+		s.options.Warn(outlivedText(s.collector.staying))
 	}
 	err = errors.Join(err, removed)
 	s.mu.Lock()
-	s.relay.stop()
+	s.relay.restoreTerminal()
 	s.mu.Unlock()
 	s.streams.close()
 	return Result{

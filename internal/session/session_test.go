@@ -472,7 +472,7 @@ for i in range(20): s.sendto(b"\0", name); s.sendto(b"\33[31m" * 1000, name)`, n
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	got := s.settle()
+	got := s.finish()
 	if !slices.Equal(children, []string{"7clCreateBuffer"}) {
 		t.Errorf("children %q", children)
 	}

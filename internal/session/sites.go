@@ -25,20 +25,20 @@ const (
 // (*symbol.Resolver).Frames is one.
 type resolver func(module string, offset uint64) []symbol.Frame
 
-// sites turns TAG records into SITE records on a goroutine of its own, which starts with the first request. add,
-// take and finish are called by the intake.
+// sites turns TAG records into SITE records on a goroutine of its own, which starts with the first request. The intake calls
+// request, takeReady and finish.
 //
-// It also says the build ids of modules: each MODULE record comes back as a second one. An EXIT record comes back when
-// all that was asked before it has been answered.
+// It also finds the build ids of modules: each MODULE record comes back as a second one. An EXIT record comes back when all
+// earlier requests have been answered.
 type sites struct {
 	resolve resolver
 	names   symbol.Options           // of generated code
 	buildID func(path string) string // symbol.BuildID
-	// open returns the path by which we can open what a process knows by another.
+	// open returns the path by which we can open a file that a process knows by another path.
 	open func(process uint32, path string) string
 	done chan struct{}
 
-	// What is known of the processes: for run alone.
+	// State of the processes, used by run alone.
 	modules   map[moduleKey]module
 	generated map[uint32]*symbol.PerfMap // code outside of all modules
 	unnamed   map[uint32][]wire.Record   // tags with such code that has no name yet
@@ -61,9 +61,9 @@ func newSites(resolve resolver) *sites {
 	return s
 }
 
-// add asks for a TAG's name, a MODULE's build id, or to have an EXIT back; a PROCESS gets no answer. The record is copied. It never waits. It
-// returns false when there will be no answer.
-func (s *sites) add(r *wire.Record) bool {
+// request asks for the name of a TAG or the build id of a MODULE, or for an EXIT to come back; a PROCESS gets no answer. It copies
+// the record and never waits. It returns false when there will be no answer.
+func (s *sites) request(r *wire.Record) bool {
 	if s.resolve == nil {
 		return false
 	}
@@ -83,8 +83,8 @@ func (s *sites) add(r *wire.Record) bool {
 	return true
 }
 
-// take returns the records that are ready, without a time.
-func (s *sites) take() []wire.Record {
+// takeReady returns the records that are ready, without a time.
+func (s *sites) takeReady() []wire.Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ready := s.ready
@@ -125,24 +125,24 @@ func (s *sites) run() {
 	for {
 		batch := s.wait()
 		if batch == nil {
-			for process := range s.unnamed { // it goes on without the session
-				s.give(s.nameAgain(process))
+			for process := range s.unnamed { // the process outlives the session
+				s.addReady(s.nameAgain(process))
 			}
 			return
 		}
 		for i := range batch {
 			if batch[i].Kind == wire.KindExit {
-				s.give(s.nameAgain(batch[i].Process))
+				s.addReady(s.nameAgain(batch[i].Process))
 			}
 			if answer, ok := s.answer(&batch[i]); ok {
-				s.give([]wire.Record{answer})
+				s.addReady([]wire.Record{answer})
 			}
 		}
 	}
 }
 
-// give makes records ready.
-func (s *sites) give(answers []wire.Record) {
+// addReady makes records ready.
+func (s *sites) addReady(answers []wire.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ready = append(s.ready, answers...)
@@ -157,7 +157,7 @@ func (s *sites) nameAgain(process uint32) (named []wire.Record) {
 			named = append(named, r)
 		}
 	}
-	delete(s.unnamed, process) // what still has none
+	delete(s.unnamed, process) // tags that still have no name
 	return named
 }
 
@@ -191,7 +191,7 @@ func (s *sites) answer(r *wire.Record) (wire.Record, bool) {
 	}
 }
 
-// module says a module's build id, if it has one.
+// module returns a MODULE with the build id of a module, if it has one.
 func (s *sites) module(r *wire.Record, m module) (wire.Record, bool) {
 	id := s.buildID(m.opened)
 	payload, fits := wire.AppendModuleBuild(nil, m.path, id)
@@ -251,7 +251,7 @@ func (s *sites) site(r *wire.Record) (wire.Record, bool) {
 	return site, true
 }
 
-// lines returns what a SITE says of a frame.
+// lines returns the lines of a SITE for a frame.
 func (s *sites) lines(m module, offset uint64) (lines [][]byte) {
 	if m.opened == "" && m.function != "" {
 		return [][]byte{wire.AppendSiteFrame(nil, wire.SiteFrame{Function: m.function, File: m.path, Line: offset, Module: m.path})}

@@ -10,7 +10,7 @@ import (
 func TestEventsCountWhenTheyHappened(t *testing.T) {
 	c, now := testCollector(&tape{})
 	target := newFakeTarget(t)
-	c.add(target.peer(7))
+	c.addProcess(target.peer(7))
 	start := *now
 	at := func(tenths uint64) uint64 { return start + tenths*uint64(time.Second)/10 }
 	*now = at(1)

@@ -94,7 +94,7 @@ func replayFrom(r io.Reader, to [2]io.Writer) error {
 	}
 }
 
-// close gives everything back.
+// close releases memory and file.
 func (s *spool) close() {
 	if s.file != nil {
 		_ = s.file.Close()

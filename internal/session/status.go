@@ -15,7 +15,7 @@ type Status struct {
 	Signal int // number of the signal that killed it, 0 for none
 }
 
-// newStatus reads what wait4(2) said.
+// newStatus converts the result of wait4(2).
 func newStatus(state *os.ProcessState) Status {
 	w, ok := state.Sys().(syscall.WaitStatus)
 	if ok && w.Signaled() {
@@ -32,7 +32,7 @@ func (s Status) Shell() int {
 	return s.Code
 }
 
-// String says it in words: "exit status 7", "SIGSEGV".
+// String returns the status in words: "exit status 7", "SIGSEGV".
 func (s Status) String() string {
 	if s.Signal == 0 {
 		return fmt.Sprintf("exit status %d", s.Code)

@@ -24,7 +24,7 @@ type streams struct {
 	// of its own, so that they stay separate and both are still terminals for the target.
 	masters [2]*os.File
 	slaves  [2]*os.File
-	readers []chan struct{} // closed when a master has nothing more to say
+	readers []chan struct{} // closed when a master has been read to its end
 }
 
 // Terminal reports whether a file is a terminal.
@@ -39,7 +39,7 @@ func Terminal(f *os.File) bool {
 // plainStreams leaves everything as it is.
 func plainStreams(files [3]*os.File) *streams { return &streams{files: files} }
 
-// captureStreams puts a terminal of ours in the place of each stream that is a terminal.
+// captureStreams replaces each stream that is a terminal by a terminal of ours.
 func captureStreams(files [3]*os.File, cols, rows int) (*streams, error) {
 	s := &streams{files: files, output: newOutput(files[1], files[2])}
 	var wanted [3]bool
@@ -101,7 +101,7 @@ func (s *streams) attach(cmd *exec.Cmd) {
 	}
 }
 
-// started closes what only the target needs and begins to read.
+// started closes our copies of the target's files and begins to read.
 func (s *streams) started() {
 	for which, master := range s.masters {
 		if master == nil {
@@ -182,7 +182,7 @@ func (s *streams) resize(cols, rows int) {
 	}
 }
 
-// close gives the terminals back.
+// close closes the terminals.
 func (s *streams) close() {
 	for which := range s.masters {
 		if s.masters[which] != nil {
@@ -261,8 +261,8 @@ func newRelay(input, master *os.File) *relay {
 	return &relay{terminal: input, before: before}
 }
 
-// stop puts the terminal back.
-func (r *relay) stop() {
+// restoreTerminal sets the terminal back to its state before the relay.
+func (r *relay) restoreTerminal() {
 	if r != nil {
 		_ = unix.IoctlSetTermios(int(r.terminal.Fd()), unix.TCSETS, r.before)
 	}

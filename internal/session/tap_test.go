@@ -42,7 +42,7 @@ func TestTapHearsOfEverything(t *testing.T) {
 	c.tap = l
 	c.model.SetGhosts(l.board)
 	target := newFakeTarget(t)
-	c.add(target.peer(7))
+	c.addProcess(target.peer(7))
 	target.put(0, create(1, 1), "")
 	*now += sweepNS
 	c.pass()

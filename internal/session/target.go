@@ -196,7 +196,7 @@ func hidesLeakCheck(path string) bool {
 	has := func(name string) bool {
 		return slices.ContainsFunc(symbols, func(s elf.Symbol) bool { return s.Name == name })
 	}
-	return has("__lsan_is_turned_off") && !has("__lsan_disable") // a checker in a program looks there for the first
+	return has("__lsan_is_turned_off") && !has("__lsan_disable") // a checker in a program defines the first and not the second
 }
 
 // privileged says whether the kernel would give the program rights that the caller lacks, which makes the dynamic
@@ -244,9 +244,9 @@ func machineName(h *elf.FileHeader) string {
 // layersEnv lists the layers that ICD loaders load, the outermost last.
 const layersEnv = "OPENCL_LAYERS"
 
-// environment returns the target's environment: ours, with the shim in front of what is preloaded already except what wraps OpenCL,
-// behind the loader layers that are wanted already, and without the shim of a session around this one. Preloaded and as a layer
-// it must have the same path, so that a loader finds the library that is there.
+// environment returns the target's environment: ours, with the shim before all preloaded libraries except wrappers of OpenCL, and
+// after the loader layers that the user wants, and without the shim of an outer session. The shim has the same path as a preloaded
+// library and as a layer, so that a loader finds the library that is already loaded.
 func environment(base []string, dir string) []string {
 	shim := filepath.Join(dir, wire.ShimName)
 	preload, layers := []string{shim}, []string{}
@@ -256,7 +256,7 @@ func environment(base []string, dir string) []string {
 		switch name {
 		case "LD_PRELOAD":
 			var wrappers, rest []string
-			for _, library := range others(value, " :") {
+			for _, library := range withoutShims(value, " :") {
 				if PreloadKindOf(library) == PreloadWrapper {
 					wrappers = append(wrappers, library)
 				} else {
@@ -265,7 +265,7 @@ func environment(base []string, dir string) []string {
 			}
 			preload = slices.Concat(wrappers, preload, rest)
 		case layersEnv:
-			layers = append(layers, others(value, ":")...)
+			layers = append(layers, withoutShims(value, ":")...)
 		case wire.SessionEnv:
 		default:
 			env = append(env, entry)
@@ -275,9 +275,9 @@ func environment(base []string, dir string) []string {
 	return append(env, "LD_PRELOAD="+strings.Join(preload, ":"), layersEnv+"="+strings.Join(layers, ":"), wire.SessionEnv+"="+dir)
 }
 
-// sanitized lets a program that is linked against an address sanitizer start: that wants to be the first library, which
-// a preload library makes impossible. Nothing that it intercepts is lost: what we stand in front of goes to the C
-// library's own functions.
+// sanitized lets a program that is linked against an address sanitizer start: the sanitizer demands to be the first library, and
+// a preload library comes before it. The sanitizer misses nothing: the functions of ours that come before its own call those of
+// the C library.
 func sanitized(env []string) []string {
 	const variable, option = "ASAN_OPTIONS=", "verify_asan_link_order=0"
 	for i, entry := range env {
@@ -289,8 +289,8 @@ func sanitized(env []string) []string {
 	return append(env, variable+option)
 }
 
-// others splits a list of libraries at any of the separators and leaves shims out.
-func others(list, separators string) []string {
+// withoutShims splits a list of libraries at any of the separators and leaves shims out.
+func withoutShims(list, separators string) []string {
 	libraries := strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune(separators, r) })
 	return slices.DeleteFunc(libraries, func(library string) bool { return filepath.Base(library) == wire.ShimName })
 }

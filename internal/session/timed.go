@@ -6,13 +6,13 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// What a pool saves is known only if enough releases by the driver were timed, and a pool leaves few. So in a run that lasts, a pool
-// releases a block now and then that it would keep, of the size with the most hits: at most eight of each size class, and so rarely that
-// the driver's calls and the new pages take less than a hundredth of the time, where a page of 4 KiB takes less than 2.6 µs.
+// The time that a pool saves is known only if enough releases by the driver were timed, and with a pool there are few. So in a long run
+// a pool now and then releases a block that it would keep, of the size with the most hits: at most timedEach in each size class, and so
+// rarely that the driver's calls and the new pages take less than 1 % of the time, if a page of 4 KiB takes less than 2.6 µs.
 const (
 	timedAfter = 10_000_000_000 // ns that a process has had its pool for
 	timedEach  = 8              // blocks of a size class
-	timedAsked = 32             // times for them: they may all be in use
+	timedAsked = 32             // attempts at these: all blocks of a class may be in use
 	timedRest  = 1_000_000_000  // ns until the next one
 	timedByte  = 64             // ns for each byte besides
 )

@@ -28,7 +28,7 @@ func newTiming(free uint64) *timing {
 			x.wasTimed(record.AsEvict(), process)
 		}
 	})
-	x.sampler.relief.look(1, []look{lookOf(1, 0, gib, []machine.Shared{{Name: "host", Total: 64 * gib, Free: headroom(64*gib) + free}})})
+	x.sampler.relief.askPools(1, []look{lookOf(1, 0, gib, []machine.Shared{{Name: "host", Total: 64 * gib, Free: headroom(64*gib) + free}})})
 	return x
 }
 

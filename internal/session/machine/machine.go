@@ -238,7 +238,7 @@ func (p *Process) drm(list []Figure) []Figure {
 	}
 	devices := map[uint64]uint64{}
 	for k, resident := range clients {
-		devices[k.device] = add(devices[k.device], resident)
+		devices[k.device] = addCapped(devices[k.device], resident)
 	}
 	return figures(list, wire.MachineDRM, devices)
 }

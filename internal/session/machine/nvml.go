@@ -29,7 +29,7 @@ type nvml struct {
 // nvidia returns what NVIDIA's library says of a process. It is asked once in a round.
 func (m *Machine) nvidia(pid int) []Figure {
 	if m.named == nil {
-		m.named = m.nvml.all()
+		m.named = m.nvml.figuresByPID()
 	}
 	if everyone := m.named[0]; len(everyone) > 0 { // it could not be asked
 		return everyone
@@ -56,8 +56,8 @@ func (n *nvml) memory(device uint64) (total, free uint64, ok bool) {
 	return uint64(all), uint64(unused), true
 }
 
-// all returns the figures of all processes by their pids; those of pid 0 are of all that are not named.
-func (n *nvml) all() map[int][]Figure {
+// figuresByPID returns the figures of all processes by their pids; those of pid 0 are of all that are not named.
+func (n *nvml) figuresByPID() map[int][]Figure {
 	figures := map[int][]Figure{}
 	fail := func(number int16) map[int][]Figure {
 		figures[0] = []Figure{{Source: wire.MachineNVML, Unread: number}}

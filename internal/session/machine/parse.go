@@ -70,7 +70,7 @@ func parseClient(fdinfo []byte) (c client, ok bool) {
 		noteRegion(regions, key, value)
 	}
 	for _, a := range regions {
-		c.resident = add(c.resident, a.bytes)
+		c.resident = addCapped(c.resident, a.bytes)
 	}
 	c.measures = len(regions) > 0
 	return c, c.driver != ""
@@ -163,7 +163,7 @@ func parseDeviceMemory(text []byte) map[uint64]uint64 {
 			}
 		}
 		if _, known := devices[device]; known || len(devices) < devicesMax {
-			devices[device] = add(devices[device], n)
+			devices[device] = addCapped(devices[device], n)
 		}
 	}
 	return devices
@@ -195,8 +195,8 @@ func parseKills(text []byte) (uint64, bool) {
 	return 0, false
 }
 
-// add returns a sum, or the largest number.
-func add(a, b uint64) uint64 {
+// addCapped returns a sum, or the largest number.
+func addCapped(a, b uint64) uint64 {
 	if sum, carry := bits.Add64(a, b, 0); carry == 0 {
 		return sum
 	}

@@ -75,7 +75,7 @@ func (m *Machine) groupsShared(device uint64) (total, free uint64, ok bool) {
 	}
 	used := uint64(0)
 	for _, file := range groups {
-		used = add(used, parseDeviceMemory(readText(file))[device])
+		used = addCapped(used, parseDeviceMemory(readText(file))[device])
 	}
 	return total, total - min(used, total), true
 }
