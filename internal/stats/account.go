@@ -44,7 +44,7 @@ func (a *account) create(o *heap.Object) {
 		c.HitNS += uint64(o.Duration)
 		c.PoolNS += uint64(o.Duration)
 		c.BytesRequested += o.Size
-		a.costs.hit(o.Granted, o.Duration)
+		a.costs.countHit(o.Granted, o.Duration)
 		a.steady.Add(true)
 	case wire.OutcomeMiss:
 		c.Misses++
@@ -225,10 +225,10 @@ func reason(r uint8) uint8 {
 	return 0
 }
 
-// turn begins a slot.
-func (a *account) turn(slot uint64) {
+// beginSlot begins a slot.
+func (a *account) beginSlot(slot uint64) {
 	a.window.advance(slot)
-	a.held.turn(slot, heap.Amount(a.InUse))
+	a.held.beginSlot(slot, heap.Amount(a.InUse))
 }
 
 // spend adds ns in the driver to the last second and the history.

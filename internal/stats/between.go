@@ -14,8 +14,8 @@ type queueDevices struct {
 // queueDevicesMax bounds the queues of a process at one time. The devices of further ones are unknown.
 const queueDevicesMax = 1 << 16
 
-// note takes a QUEUE.
-func (d *queueDevices) note(q wire.QueueView) {
+// noteQueue takes a QUEUE.
+func (d *queueDevices) noteQueue(q wire.QueueView) {
 	switch {
 	case q.Life() == wire.LifeEnd:
 		delete(d.places, q.Queue())
@@ -36,9 +36,9 @@ type validity struct {
 	had     uint64 // devices that had them before
 }
 
-// between counts contents that a command needed on one device when only others had them: the driver copies them then, unless the
+// countBetween counts contents that a command needed on one device when only others had them: the driver copies them then, unless the
 // devices share memory. It returns the bytes. A sub-buffer is followed by itself. Shared memory is left out.
-func (t *transfers) between(p *process, u wire.UseView) (moved uint64) {
+func (t *transfers) countBetween(p *process, u wire.UseView) (moved uint64) {
 	o := p.heap.Object(u.Object())
 	if o == nil || o.Memory >= wire.MemorySVM {
 		return 0
@@ -58,14 +58,14 @@ func (t *transfers) between(p *process, u wire.UseView) (moved uint64) {
 		flow := Flow{Calls: 1, Bytes: o.Size}
 		moved = o.Size
 		t.flows[Between].Add(&flow)
-		key := transferKey[*processSite]{t.sites.of(p, o.Tag), wire.CommandOther, true}
+		key := transferKey[*processSite]{t.sites.siteOf(p, o.Tag), wire.CommandOther, true}
 		t.site(key, &flow)
 		if h.had&at != 0 {
 			t.site(key, &Flow{Again: 1})
 		}
 	}
 	h.had |= h.valid | at
-	h.use(u, at)
+	h.noteUse(u, at)
 	return moved
 }
 
@@ -79,8 +79,8 @@ func needsContents(u wire.UseView) bool {
 	}
 }
 
-// use takes what a command on a device does to the contents.
-func (h *validity) use(u wire.UseView, at uint64) {
+// noteUse takes what a command on a device does to the contents.
+func (h *validity) noteUse(u wire.UseView, at uint64) {
 	switch {
 	case u.Command() == wire.CommandUnmap:
 	case u.Command() == wire.CommandMigrate, u.Reads() && !u.Writes():

@@ -11,8 +11,8 @@ type clock struct {
 
 func (c *clock) begin(time uint64) { c.begun, c.started, c.turning = true, time, time+slotNS }
 
-// turn begins the slot that contains a time.
-func (c *clock) turn(time uint64) {
+// beginSlot begins the slot that contains a time.
+func (c *clock) beginSlot(time uint64) {
 	c.slot = (time - c.started) / slotNS
 	c.second = c.slot / windowSlots
 	c.turning = c.started + (c.slot+1)*slotNS
@@ -34,7 +34,7 @@ func (m *Model) advance(time uint64) {
 		return
 	}
 	if time >= m.clock.turning {
-		m.turn(time)
+		m.closeSlots(time)
 	}
 	m.heap.Advance(time)
 }
@@ -44,13 +44,13 @@ func (m *Model) begin(time uint64) {
 	m.heap.Advance(time)
 }
 
-// turn closes the slots that end before a time.
-func (m *Model) turn(time uint64) {
-	m.clock.turn(time)
+// closeSlots closes the slots that end before a time.
+func (m *Model) closeSlots(time uint64) {
+	m.clock.beginSlot(time)
 	m.noteIdle(m.clock.turning - slotNS)
-	m.totals.turn(m.sample())
+	m.totals.beginSlot(m.sample())
 	for _, p := range m.processes.list {
-		m.totals.turnProcess(p)
+		m.totals.beginProcessSlot(p)
 	}
 	m.objects.advance(m.clock.second)
 }

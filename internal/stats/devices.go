@@ -44,8 +44,8 @@ func (ds *devices) describe(d device) {
 	}
 }
 
-// use notes which device a context uses.
-func (ds *devices) use(c wire.ContextView) {
+// noteContext notes which device a context uses.
+func (ds *devices) noteContext(c wire.ContextView) {
 	if ds.scopes == nil {
 		ds.scopes, ds.first = map[uint16]uint64{}, c.Device()
 	}
@@ -53,8 +53,8 @@ func (ds *devices) use(c wire.ContextView) {
 	ds.latest = placedScope{}
 }
 
-// of returns the device of a context. If that is not known, it returns the first device; nil: no device is known.
-func (ds *devices) of(scope uint16) *device {
+// ofContext returns the device of a context. If that is not known, it returns the first device; nil: no device is known.
+func (ds *devices) ofContext(scope uint16) *device {
 	if number, known := ds.scopes[scope]; known {
 		if d := ds.numbered(number); d != nil {
 			return d
@@ -85,7 +85,7 @@ func (ds *devices) numbered(number uint64) *device {
 
 // describedOf returns the device of a context as snapshots show it.
 func (ds *devices) describedOf(scope uint16) Device {
-	if d := ds.of(scope); d != nil {
+	if d := ds.ofContext(scope); d != nil {
 		return d.Device
 	}
 	return Device{}
@@ -99,7 +99,7 @@ func (ds *devices) unified() bool {
 // title returns the name of a context's device; empty: unknown. If a process has several devices of that name, title adds the PCI
 // address, or a number.
 func (ds *devices) title(scope uint16) string {
-	d := ds.of(scope)
+	d := ds.ofContext(scope)
 	if d == nil {
 		return ""
 	}
@@ -132,8 +132,8 @@ func (ds *devices) count() int {
 	return len(known)
 }
 
-// elsewhere reports whether the first devices of two processes are surely not one.
-func (ds *devices) elsewhere(other *devices) bool {
+// surelyOther reports whether the first devices of two processes are surely not one.
+func (ds *devices) surelyOther(other *devices) bool {
 	d, o := ds.chosen(), other.chosen()
 	return d != nil && o != nil && d.differs(o)
 }
@@ -185,12 +185,12 @@ func (s *shownDevice) describe(p *process, r *wire.Record) {
 	}
 }
 
-// use handles CONTEXT.
-func (s *shownDevice) use(p *process, c wire.ContextView) {
+// noteContext handles CONTEXT.
+func (s *shownDevice) noteContext(p *process, c wire.ContextView) {
 	if c.Life() != wire.LifeCreate {
 		return
 	}
-	p.devices.use(c)
+	p.devices.noteContext(c)
 	if s.choice == deviceAwaited || s.choice == deviceChosen {
 		return
 	}

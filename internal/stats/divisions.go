@@ -54,8 +54,8 @@ type places uint64
 // everywhere are the bits of all divisions except for the undivided one, whose place is always 0.
 const everywhere places = 1<<(8*divisions) - 1<<(8*bySize)
 
-// of returns the place in a division.
-func (p places) of(division uint8) uint8 { return uint8(p >> (8 * division)) }
+// placeIn returns the place in a division.
+func (p places) placeIn(division uint8) uint8 { return uint8(p >> (8 * division)) }
 
 // placesMax is the number of places in a division: there are 65 sizes.
 const placesMax = ClassesMax + 1
@@ -82,11 +82,11 @@ func (s *shares) divide(at places) {
 // split makes the shares of open divisions in which an object comes to a second place.
 func (s *shares) split(at places) {
 	for i := uint8(bySize); i < divisions; i++ {
-		if s.divisions[i] != nil || at.of(i) == s.only.of(i) {
+		if s.divisions[i] != nil || at.placeIn(i) == s.only.placeIn(i) {
 			continue
 		}
 		s.divisions[i] = make([]share, placesMax)
-		s.divisions[i][s.only.of(i)] = *s.all()
+		s.divisions[i][s.only.placeIn(i)] = *s.all()
 		s.divided = append(s.divided, i)
 		s.open &^= 0xff << (8 * i)
 	}
@@ -96,7 +96,9 @@ func (s *shares) split(at places) {
 func (s *shares) all() *share { return &s.divisions[undivided][0] }
 
 // in returns the share of a division at the place there.
-func (s *shares) in(division uint8, at places) *share { return &s.divisions[division][at.of(division)] }
+func (s *shares) in(division uint8, at places) *share {
+	return &s.divisions[division][at.placeIn(division)]
+}
 
 // show returns the share at a place of a division, false when that share is empty.
 func (s *shares) show(by, place int) (Share, bool) {
@@ -104,7 +106,7 @@ func (s *shares) show(by, place int) (Share, bool) {
 	switch {
 	case s.divisions[by] != nil:
 		x = &s.divisions[by][place]
-	case !s.begun || place != int(s.only.of(uint8(by))):
+	case !s.begun || place != int(s.only.placeIn(uint8(by))):
 		return Share{}, false
 	}
 	if *x == (share{}) {

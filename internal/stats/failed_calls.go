@@ -159,8 +159,8 @@ type failedCall struct {
 	image *process // that asked for an image; nil: for no image
 }
 
-// against says what the run knows that speaks against the cause that the standard has; empty: nothing.
-func (f *failedCall) against() string {
+// contradiction says what the run knows that speaks against the cause that the standard has; empty: nothing.
+func (f *failedCall) contradiction() string {
 	if f.image != nil && f.Status == wire.InvalidOperation && f.image.images {
 		return ", but the process made other images"
 	}
@@ -178,9 +178,9 @@ type failedKey struct {
 // create counts a create that failed.
 func (all *failedCalls) create(m *Model, p *process, c wire.CreateView) {
 	key := failedKey{
-		memory: c.Memory(), status: int32(c.Status()), short: OutOfMemory(c, p.devices.describedOf(c.Scope())), site: m.sites.of(p, c.Tag()),
+		memory: c.Memory(), status: int32(c.Status()), short: OutOfMemory(c, p.devices.describedOf(c.Scope())), site: m.sites.siteOf(p, c.Tag()),
 	}
-	f := all.of(m, p, key)
+	f := all.countFailure(m, p, key)
 	if f == nil {
 		return
 	}
@@ -194,15 +194,15 @@ func (all *failedCalls) create(m *Model, p *process, c wire.CreateView) {
 	}
 }
 
-// made notes that a process has images.
-func (all *failedCalls) made(p *process) {
+// noteImage notes that a process has images.
+func (all *failedCalls) noteImage(p *process) {
 	p.images, all.shown = true, nil
 }
 
 // call counts another call that failed.
 func (all *failedCalls) call(m *Model, p *process, r *wire.Record) {
 	d := CallFailed(r)
-	if f := all.of(m, p, failedKey{function: d.Call, status: d.Status, short: d.Short, site: m.sites.of(p, r.AsDiag().Tag())}); f != nil {
+	if f := all.countFailure(m, p, failedKey{function: d.Call, status: d.Status, short: d.Short, site: m.sites.siteOf(p, r.AsDiag().Tag())}); f != nil {
 		f.Call, f.Why = d.Call, d.Why
 	}
 }
@@ -224,8 +224,8 @@ func FailedCreate(c wire.CreateView) FailedCall {
 	}
 }
 
-// of counts a failure; nil: there is no room for it.
-func (all *failedCalls) of(m *Model, p *process, key failedKey) *failedCall {
+// countFailure counts a failure; nil: there is no room for it.
+func (all *failedCalls) countFailure(m *Model, p *process, key failedKey) *failedCall {
 	all.shown = nil
 	if at, known := all.places[key]; known {
 		all.list[at].Count++
@@ -261,7 +261,7 @@ func (all *failedCalls) show(untagged *site, several bool) []FailedCall {
 	places := map[key]int{}
 	for i := range all.list {
 		f, s := all.list[i].FailedCall, all.list[i].site.final().site
-		f.Why += all.list[i].against()
+		f.Why += all.list[i].contradiction()
 		k := key{f.Call, f.Why, f.Status, f.Short, s}
 		if at, known := places[k]; known {
 			all.shown[at].Count += f.Count

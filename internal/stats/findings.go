@@ -111,7 +111,7 @@ func KeyOf[R comparable](f *Finding, site R) FindingKey[R] {
 // find handles a DIAG that reports a mistake. Only the first of its kind gets a mark: a mistake in a loop must not
 // push all other marks out.
 func (m *Model) find(p *process, r *wire.Record) {
-	f := finding{Finding: FindingOf(r, &p.kernels), site: m.sites.of(p, r.AsDiag().Tag())}
+	f := finding{Finding: FindingOf(r, &p.kernels), site: m.sites.siteOf(p, r.AsDiag().Tag())}
 	f.name = p.shown.Name()
 	f.Process, f.PID, f.Rank, f.First, f.Last = p.shown.Number, p.shown.PID, p.shown.Rank, m.heap.Now(), m.heap.Now()
 	f.About(p.heap.Object(r.AsDiag().Object()))
@@ -305,9 +305,9 @@ func (m *marks) relieve(time uint64, r wire.Relief) {
 	m.list[len(m.list)-1].Text = fmt.Sprintf("gave %s back: %s", units.FormatLong(m.relief.Given), why)
 }
 
-// lose marks lost events. Under overload they come many times a second: if the last mark is of lost events, they extend it,
+// addLost marks lost events. Under overload they come many times a second: if the last mark is of lost events, they extend it,
 // so that they do not push all other marks out.
-func (m *marks) lose(time, events uint64) {
+func (m *marks) addLost(time, events uint64) {
 	if events == 0 {
 		return
 	}

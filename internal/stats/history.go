@@ -93,8 +93,8 @@ func (p *pace) merge(o *pace) {
 // recent keeps the most that a gauge had in the last second.
 type recent struct{ ring[uint64] }
 
-// turn begins a slot. The gauge has had value since the last change.
-func (r *recent) turn(slot, value uint64) {
+// beginSlot begins a slot. The gauge has had value since the last change.
+func (r *recent) beginSlot(slot, value uint64) {
 	first := max(r.slot+1, slot-min(slot, windowSlots))
 	r.advance(slot)
 	for s := first; s <= slot; s++ {
@@ -181,9 +181,9 @@ type since struct {
 	before recording.Summary // the counts then
 }
 
-// next ends an interval and begins the next with the present gauges. Only creates raise what is in use, so the most is in use
+// nextInterval ends an interval and begins the next with the present gauges. Only creates raise what is in use, so the most is in use
 // at the beginning or right after a create.
-func (s *since) next(a *account, lost uint64) recording.Summary {
+func (s *since) nextInterval(a *account, lost uint64) recording.Summary {
 	s.most.raise(a) // records that come late or in the wrong order may raise it, too
 	c := &a.counters
 	now := recording.Summary{

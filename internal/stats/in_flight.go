@@ -68,13 +68,13 @@ func (w *waits) queue(number uint64) *waited {
 	return q
 }
 
-// await takes an AWAIT. It returns the bytes that are no longer held.
-func (w *waits) await(r *wire.Record) uint64 {
+// handleAwait takes an AWAIT. It returns the bytes that are no longer held.
+func (w *waits) handleAwait(r *wire.Record) uint64 {
 	a := r.AsAwait()
 	end := lastUse{a.AwaitedQueue(), a.AwaitedTime()}
 	if a.Queue() == 0 {
 		w.thread, w.time = r.Thread, r.Time
-		return w.pass(end)
+		return w.noteEnded(end)
 	}
 	q := w.queue(a.Queue())
 	if len(q.after) < afterMax {
@@ -88,38 +88,38 @@ func (w *waits) use(u wire.UseView) uint64 {
 	if u.Command() != wire.CommandWrite || u.Duration() == 0 {
 		return 0
 	}
-	return w.pass(lastUse{u.Queue(), u.Time()})
+	return w.noteEnded(lastUse{u.Queue(), u.Time()})
 }
 
-// sync takes a SYNC. A wait for events that are not known may be for all commands.
-func (w *waits) sync(r *wire.Record) uint64 {
+// handleSync takes a SYNC. A wait for events that are not known may be for all commands.
+func (w *waits) handleSync(r *wire.Record) uint64 {
 	s := r.AsSync()
 	switch {
 	case s.Sync() == wire.SyncFlush, s.Sync() == wire.SyncWait && w.thread == r.Thread && w.time == r.Time:
 		return 0
 	case s.Queue() != 0:
-		return w.pass(lastUse{s.Queue(), s.Time()})
+		return w.noteEnded(lastUse{s.Queue(), s.Time()})
 	}
-	return w.passAll(s.Time())
+	return w.noteAllEnded(s.Time())
 }
 
-// end takes the end of a queue, for which the program can wait no more.
-func (w *waits) end(queue uint64) uint64 {
-	bytes := w.pass(lastUse{queue, ^uint64(0)})
+// endQueue takes the end of a queue, for which the program can wait no more.
+func (w *waits) endQueue(queue uint64) uint64 {
+	bytes := w.noteEnded(lastUse{queue, ^uint64(0)})
 	delete(w.queues, queue)
 	return bytes
 }
 
-func (w *waits) passAll(time uint64) (bytes uint64) {
+func (w *waits) noteAllEnded(time uint64) (bytes uint64) {
 	w.all = max(w.all, time)
 	for number := range w.queues {
-		bytes += w.pass(lastUse{number, time})
+		bytes += w.noteEnded(lastUse{number, time})
 	}
 	return bytes
 }
 
-// pass notes that a command has ended, and what its queue was given before.
-func (w *waits) pass(of lastUse) uint64 {
+// noteEnded notes that a command has ended, and what its queue was given before.
+func (w *waits) noteEnded(of lastUse) uint64 {
 	q := w.queue(of.queue)
 	if of.time <= q.done {
 		return 0
@@ -136,7 +136,7 @@ func (w *waits) pass(of lastUse) uint64 {
 	before := slices.Clone(q.after[:over])
 	q.after = slices.Delete(q.after, 0, over)
 	for i := range before {
-		bytes += w.pass(before[i].runs)
+		bytes += w.noteEnded(before[i].runs)
 	}
 	return bytes
 }

@@ -260,7 +260,7 @@ func (m *Model) answer(p *process, r *wire.Record) {
 		m.policies.refuse(r)
 		m.limits.answer(r)
 	case string(name) == wire.PolicySetting:
-		m.goOver(p, r, string(value))
+		m.switchPolicy(p, r, string(value))
 	case string(name) == wire.PlanSetting:
 		m.readPlan(p, value)
 	case string(name) == wire.RelieveSetting, string(name) == wire.PeriodSetting: // no limits
@@ -269,9 +269,9 @@ func (m *Model) answer(p *process, r *wire.Record) {
 	}
 }
 
-// goOver notes that a process obeys another policy, "name" or "name,limit=value,...". The first that does so decides what
+// switchPolicy notes that a process obeys another policy, "name" or "name,limit=value,...". The first that does so decides what
 // is shown; its limits begin with what it says and their defaults.
-func (m *Model) goOver(p *process, r *wire.Record, value string) {
+func (m *Model) switchPolicy(p *process, r *wire.Record, value string) {
 	word, settings := wire.ParsePolicy(value)
 	name := callsite.Clean([]byte(word))
 	if name == "" || len(name) > policyNameMax {

@@ -182,7 +182,7 @@ func (m *Model) count(p *process, r *wire.Record) {
 			m.postMortems.createFailed(p, c)
 			m.failedCalls.create(m, p, c)
 		} else if c.Memory() == wire.MemoryImage && !p.images {
-			m.failedCalls.made(p)
+			m.failedCalls.noteImage(p)
 		}
 	case wire.KindTransfer:
 		m.transfers.sides.Note(r)
@@ -196,14 +196,14 @@ func (m *Model) count(p *process, r *wire.Record) {
 			m.kernels.use(p, r.AsUse())
 			m.totals.ended(p, p.waits.use(r.AsUse()))
 			if p.devicesOf.many {
-				m.totals.moved(p, m.transfers.between(p, r.AsUse()))
+				m.totals.moved(p, m.transfers.countBetween(p, r.AsUse()))
 			}
 		}
 	case wire.KindSync:
 		m.totals.sync(p)
-		m.totals.ended(p, p.waits.sync(r))
+		m.totals.ended(p, p.waits.handleSync(r))
 	case wire.KindAwait:
-		m.totals.ended(p, p.waits.await(r))
+		m.totals.ended(p, p.waits.handleAwait(r))
 	case wire.KindEvict:
 		p.shortage.drain(r.AsEvict())
 		m.totals.evict(p, r.AsEvict())
@@ -262,7 +262,7 @@ func (m *Model) rare(p *process, r *wire.Record) {
 	case wire.KindDevice:
 		m.processes.device.describe(p, r)
 	case wire.KindContext:
-		m.processes.device.use(p, r.AsContext())
+		m.processes.device.noteContext(p, r.AsContext())
 	case wire.KindLimit:
 		m.answer(p, r)
 		m.markAnswer(r)
@@ -273,9 +273,9 @@ func (m *Model) rare(p *process, r *wire.Record) {
 	case wire.KindExit:
 		m.exit(p, r)
 	case wire.KindQueue:
-		p.devicesOf.note(r.AsQueue())
+		p.devicesOf.noteQueue(r.AsQueue())
 		if q := r.AsQueue(); q.Life() == wire.LifeEnd {
-			m.totals.ended(p, p.waits.end(q.Queue()))
+			m.totals.ended(p, p.waits.endQueue(q.Queue()))
 		}
 	default: // nothing shows threads and modules
 	}
@@ -298,7 +298,7 @@ func (m *Model) diagnose(p *process, r *wire.Record) {
 		p.locate(r)
 	case kind == wire.DiagCallFailed:
 		m.failedCalls.call(m, p, r)
-	case m.notices.take(r):
+	case m.notices.note(r):
 		m.marks.add(m.heap.Now(), r.Kind, diagText(r))
 	}
 }
@@ -308,10 +308,10 @@ func (m *Model) lose(process uint32, l wire.LostView) {
 	m.totals.run.window.current().Events++
 	m.lost += l.Events()
 	m.lostUses += l.Uses()
-	m.marks.lose(m.heap.Now(), l.Events())
+	m.marks.addLost(m.heap.Now(), l.Events())
 	if p := m.processes.lookup(process); p != nil {
 		p.lost += l.Events()
-		m.totals.ended(p, p.waits.passAll(m.heap.Now())) // a wait may be among them
+		m.totals.ended(p, p.waits.noteAllEnded(m.heap.Now())) // a wait may be among them
 	}
 }
 
@@ -386,8 +386,8 @@ type notices struct {
 	unpooled    Unpooled
 }
 
-// take takes a DIAG that is no finding. It reports whether the DIAG is worth a mark.
-func (n *notices) take(r *wire.Record) bool {
+// note takes a DIAG that is no finding. It reports whether the DIAG is worth a mark.
+func (n *notices) note(r *wire.Record) bool {
 	switch kind := r.AsDiag().Diag(); kind {
 	case wire.DiagWholeBlocks:
 		n.wholeBlocks = callsite.Clean(r.Payload)

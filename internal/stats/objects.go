@@ -121,8 +121,8 @@ type holdings struct {
 	half     uint64 // minutes times two, until now
 }
 
-// of returns the entry of a call site, nil when there are too many.
-func (all *holdings) of(p *process, tag uint32, kind ObjectType) *holding {
+// holdingOf returns the entry of a call site, nil when there are too many.
+func (all *holdings) holdingOf(p *process, tag uint32, kind ObjectType) *holding {
 	key := holdingKey{p.shown.Number, tag, kind}
 	if at, known := all.places[key]; known {
 		return &all.list[at]
@@ -135,7 +135,7 @@ func (all *holdings) of(p *process, tag uint32, kind ObjectType) *holding {
 		all.places = map[holdingKey]int{}
 	}
 	all.places[key] = len(all.list)
-	h := holding{site: all.sites.of(p, tag), owner: p, kind: kind}
+	h := holding{site: all.sites.siteOf(p, tag), owner: p, kind: kind}
 	if kind.Paired() {
 		h.pairing = &Pairing{}
 	}
@@ -149,7 +149,7 @@ func (all *holdings) count(p *process, v wire.ObjectView) bool {
 	if int(v.Held()) >= int(SubBuffers) {
 		return false
 	}
-	h := all.of(p, v.Tag(), ObjectType(v.Held()))
+	h := all.holdingOf(p, v.Tag(), ObjectType(v.Held()))
 	if h == nil {
 		return true
 	}
@@ -189,7 +189,7 @@ func (all *holdings) countShared(p *process, o *heap.Object, released bool) {
 	if !is {
 		return
 	}
-	h := all.of(p, o.Tag, kind)
+	h := all.holdingOf(p, o.Tag, kind)
 	switch {
 	case h == nil:
 	case released:

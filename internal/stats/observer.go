@@ -12,7 +12,7 @@ type observer struct{ *Model }
 
 // Allocated implements heap.Observer.
 func (m observer) Allocated(hp *heap.Process, o *heap.Object, b *heap.Block) {
-	p := m.processes.of(hp)
+	p := m.processes.stateOf(hp)
 	s := m.sites.created(p, o, b)
 	m.totals.created(p, o)
 	p.shortage.created(o)
@@ -24,7 +24,7 @@ func (m observer) Allocated(hp *heap.Process, o *heap.Object, b *heap.Block) {
 
 // Released implements heap.Observer.
 func (m observer) Released(hp *heap.Process, o *heap.Object, how heap.How) {
-	p := m.processes.of(hp)
+	p := m.processes.stateOf(hp)
 	m.sites.released(o)
 	m.pairs.released(p, o, how)
 	if how == heap.Released || how == heap.Unknown {
@@ -38,19 +38,19 @@ func (m observer) Released(hp *heap.Process, o *heap.Object, how heap.How) {
 
 // Freed implements heap.Observer.
 func (m observer) Freed(hp *heap.Process, o *heap.Object, how heap.How) {
-	m.freed(m.processes.of(hp), o, how)
+	m.freed(m.processes.stateOf(hp), o, how)
 	if !o.Owns {
 		return
 	}
 	m.shares.freed(o)
 	m.kernels.freed(o)
 	m.sites.freed(o)
-	m.totals.freed(m.processes.of(hp), o, how)
+	m.totals.freed(m.processes.stateOf(hp), o, how)
 }
 
 // Pooled implements heap.Observer.
 func (m observer) Pooled(hp *heap.Process, b *heap.Block) {
-	p := m.processes.of(hp)
+	p := m.processes.stateOf(hp)
 	if b.State != heap.Slab {
 		m.sites.pooled(b)
 		m.shares.pooled(b, 1)
@@ -68,12 +68,12 @@ func (m observer) Unpooled(hp *heap.Process, b *heap.Block, _ heap.How) {
 		m.sites.unpooled(b)
 		m.shares.pooled(b, -1)
 	}
-	m.processes.of(hp).free.remove(b)
+	m.processes.stateOf(hp).free.remove(b)
 }
 
 // Cooled implements heap.Observer.
 func (m observer) Cooled(hp *heap.Process, b *heap.Block) {
-	p := m.processes.of(hp)
+	p := m.processes.stateOf(hp)
 	m.sites.cooled(b)
 	m.shares.cooled(b)
 	p.free.add(b)
@@ -83,7 +83,7 @@ func (m observer) Cooled(hp *heap.Process, b *heap.Block) {
 // Gone implements heap.Observer: the bytes of a sub-allocation are free in its slab.
 func (m observer) Gone(hp *heap.Process, b *heap.Block) {
 	if b.SubAllocation {
-		p := m.processes.of(hp)
+		p := m.processes.stateOf(hp)
 		p.free.grow(b, m.heap.Now(), &m.clock)
 		m.totals.raise(p)
 	}
@@ -91,20 +91,20 @@ func (m observer) Gone(hp *heap.Process, b *heap.Block) {
 
 // Leaving implements heap.Observer: what the process is shown with stays.
 func (m observer) Leaving(hp *heap.Process) {
-	p := m.processes.of(hp)
+	p := m.processes.stateOf(hp)
 	m.settle(m.heap.Now())
 	m.totals.separate(p)
 	m.totals.leave(p)
-	p.kept.sites, p.kept.spread = m.sites.keep(p), p.free.spread()
+	p.kept.sites, p.kept.spread = m.sites.saveFigures(p), p.free.spread()
 	p.free.leaving()
 }
 
 // Left implements heap.Observer.
 func (m observer) Left(hp *heap.Process) {
-	p := m.processes.of(hp)
+	p := m.processes.stateOf(hp)
 	m.machine.leave(&p.machine)
 	m.spill.end(&p.spill)
-	m.sites.restore(p, p.kept.sites)
+	m.sites.restoreFigures(p, p.kept.sites)
 	p.kept.sites = nil
 	p.free.reset(m.processes.seed)
 	p.kernels, p.placed = callsite.Kernels{}, placedKernels{}
@@ -118,7 +118,7 @@ func (m observer) Left(hp *heap.Process) {
 func (m observer) Folded(list []*heap.Process) {
 	folded := make([]*process, len(list))
 	for i, hp := range list {
-		p := m.processes.of(hp)
+		p := m.processes.stateOf(hp)
 		folded[i] = p
 		m.spill.fold(p)
 		m.processes.fold(p)

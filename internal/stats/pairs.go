@@ -85,7 +85,7 @@ func (x *pairs) retain(p *process, r wire.RetainView) {
 
 // add notes that a call site opened an object. placed: its range is known.
 func (x *pairs) add(p *process, kind ObjectType, object uint64, s pairSite, placed bool) {
-	h := x.holdings.of(p, s.tag, kind)
+	h := x.holdings.holdingOf(p, s.tag, kind)
 	if h == nil || p.heap.Object(object) == nil {
 		return
 	}
@@ -130,7 +130,7 @@ func (x *pairs) close(p *process, kind ObjectType, object uint64) {
 	for i := range e.sites[:last] {
 		e.sites[i].pairing.Guessed, o.pairing.Guessed = true, true
 	}
-	if h := x.holdings.of(p, o.tag, kind); h != nil {
+	if h := x.holdings.holdingOf(p, o.tag, kind); h != nil {
 		h.released++
 		x.holdings.add(h, -1, 0)
 	}

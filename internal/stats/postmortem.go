@@ -249,7 +249,7 @@ func (pms *postMortems) failed(p *process, d PostMortem, tag uint32) {
 	}
 	pm := &postMortem{PostMortem: d}
 	if tag != 0 {
-		pm.site = pms.sites.of(p, tag)
+		pm.site = pms.sites.siteOf(p, tag)
 	}
 	pms.picture(p, pm)
 	pm.judge()
@@ -304,7 +304,7 @@ func (pms *postMortems) picture(p *process, pm *postMortem) {
 // others returns what other processes have on the device of a process.
 func (pms *postMortems) others(p *process) (sum uint64) {
 	for _, q := range pms.processes.list {
-		if q != p && !q.heap.Left && !pms.apart(p.shown.Number, q.shown.Number) && !p.devices.elsewhere(&q.devices) {
+		if q != p && !q.heap.Left && !pms.apart(p.shown.Number, q.shown.Number) && !p.devices.surelyOther(&q.devices) {
 			reserved := heap.Amount(q.heap.Reserved())
 			sum += reserved - min(q.spill.spilled, reserved)
 		}

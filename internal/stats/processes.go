@@ -97,13 +97,13 @@ func (ps *processes) process(number uint32) *process {
 // lookup returns the process with a number, nil when no record mentioned it.
 func (ps *processes) lookup(number uint32) *process {
 	if hp := ps.heap.Lookup(number); hp != nil {
-		return ps.of(hp)
+		return ps.stateOf(hp)
 	}
 	return nil
 }
 
-// of returns what the model keeps of a process in the heap.
-func (ps *processes) of(hp *heap.Process) *process { return ps.list[hp.Place] }
+// stateOf returns what the model keeps of a process in the heap.
+func (ps *processes) stateOf(hp *heap.Process) *process { return ps.list[hp.Place] }
 
 func (ps *processes) add(hp *heap.Process) {
 	p := &process{tags: map[uint32]*processSite{}, heap: hp, free: newFreeMemory(hp, ps.seed)}

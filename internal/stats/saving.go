@@ -44,13 +44,13 @@ const threadsMax = 1024
 // create takes the ns of a create. It ignores the first create of each thread except for the first thread: such a create may be
 // slow, because the caches are cold, the thread has no memory of the C library yet, and it may have waited for the first thread.
 func (c *costs) create(thread uint32, size uint64, ns uint32) {
-	if c.threads.met(thread) {
+	if c.threads.isKnown(thread) {
 		c.creates.add(size, ns)
 	}
 }
 
-// met reports whether the thread has created blocks before, or is the first thread.
-func (t *threads) met(thread uint32) bool {
+// isKnown reports whether the thread has created blocks before, or is the first thread.
+func (t *threads) isKnown(thread uint32) bool {
 	if t.first == 0 {
 		t.first = thread
 	}
@@ -70,7 +70,7 @@ func (t *threads) met(thread uint32) bool {
 	return false
 }
 
-func (c *costs) hit(size uint64, duration uint32) {
+func (c *costs) countHit(size uint64, duration uint32) {
 	c.hits[bits.Len64(size)]++
 	c.served.add(size, duration)
 }

@@ -47,7 +47,7 @@ func TestSaved(t *testing.T) {
 			}
 		}
 		for _, x := range c.hits {
-			costs.hit(x.size, x.ns)
+			costs.countHit(x.size, x.ns)
 		}
 		for _, x := range c.parked {
 			costs.parked.add(x.size, x.ns)
@@ -78,7 +78,7 @@ func TestSavedIsBounded(t *testing.T) {
 		}
 		for range r.IntN(1000) {
 			hits++
-			c.hit(r.Uint64(), r.Uint32N(100))
+			c.countHit(r.Uint64(), r.Uint32N(100))
 		}
 		if got := c.saved(); got.NS > hits*uint64(largest[0]+min(largest[0], largest[1])) {
 			t.Fatalf("%d hits saved %+v; the slowest usual calls took %v ns", hits, got, largest)
@@ -146,7 +146,7 @@ func TestSavedByThreads(t *testing.T) {
 			}
 		}
 		for range 100 {
-			costs.hit(4096, 0)
+			costs.countHit(4096, 0)
 		}
 		if got := costs.saved(); got.NS != c.want {
 			t.Errorf("%d threads with %d creates each: saved %+v", c.threads, c.each, got)

@@ -70,7 +70,7 @@ type share struct {
 
 // hold adds the memory of an object, or takes it off.
 func (s *share) hold(granted, requested, sign int64, second uint64) {
-	s.turn(second)
+	s.beginSecond(second)
 	s.inUse += sign * granted
 	s.requested += sign * requested
 	s.live += sign
@@ -78,8 +78,8 @@ func (s *share) hold(granted, requested, sign int64, second uint64) {
 	s.peak = max(s.peak, s.inUse)
 }
 
-// turn begins a second.
-func (s *share) turn(second uint64) {
+// beginSecond begins a second.
+func (s *share) beginSecond(second uint64) {
 	switch second {
 	case s.second:
 		return
@@ -102,7 +102,7 @@ func (s *share) count(cools bool, bytes, blocks int64) {
 }
 
 func (s *share) show(now *clock) Share {
-	s.turn(now.second)
+	s.beginSecond(now.second)
 	return Share{
 		Hits: s.hits, Misses: s.misses, Creates: s.creates, Window: s.pace.last(now.slot), Live: heap.Amount(s.live),
 		InUse: heap.Amount(s.inUse), Requested: heap.Amount(s.requested), Held: heap.Amount(max(s.most[0], s.most[1])),

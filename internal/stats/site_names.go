@@ -15,7 +15,7 @@ func (cs *callSites) tag(p *process, r *wire.Record) {
 		cs.label(p, r.DefinedTag(), name, nil)
 		return
 	}
-	cs.journal.await(cs.of(p, r.DefinedTag()).site, cs.quiet)
+	cs.journal.await(cs.siteOf(p, r.DefinedTag()).site, cs.quiet)
 }
 
 // provisionalMax bounds the sites of a process that stay apart until they have their last name, as session does.
@@ -27,7 +27,7 @@ func (cs *callSites) label(p *process, tag uint32, name string, stack []byte) {
 	if name == "" {
 		return
 	}
-	s := cs.of(p, tag)
+	s := cs.siteOf(p, tag)
 	if s.site.name != "" && !s.site.provisional {
 		return
 	}
@@ -91,12 +91,12 @@ func (cs *callSites) fold(s *processSite, to *site) {
 // in returns what a process has of a site; nil: the process has nothing of it.
 func (s *site) in(p *process) *processSite {
 	if len(p.sites) < len(s.processes) {
-		return find(p.sites, func(own *processSite) bool { return own.site == s && own.into == nil })
+		return findProcessSite(p.sites, func(own *processSite) bool { return own.site == s && own.into == nil })
 	}
-	return find(s.processes, func(own *processSite) bool { return own.process == p })
+	return findProcessSite(s.processes, func(own *processSite) bool { return own.process == p })
 }
 
-func find(list []*processSite, is func(*processSite) bool) *processSite {
+func findProcessSite(list []*processSite, is func(*processSite) bool) *processSite {
 	if at := slices.IndexFunc(list, is); at >= 0 {
 		return list[at]
 	}

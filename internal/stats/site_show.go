@@ -51,8 +51,8 @@ func (cs *callSites) refresh(f *siteFigures, of []*processSite) {
 	}
 }
 
-// keep copies what a process has of each call site, to be shown when its memory has left the heap.
-func (cs *callSites) keep(p *process) []siteFigures {
+// saveFigures copies what a process has of each call site, to be shown when its memory has left the heap.
+func (cs *callSites) saveFigures(p *process) []siteFigures {
 	kept := make([]siteFigures, len(p.sites))
 	for i, s := range p.sites {
 		cs.separate(s.site) // the site loses what the process holds
@@ -63,8 +63,8 @@ func (cs *callSites) keep(p *process) []siteFigures {
 	return kept
 }
 
-// restore gives the call sites of a process the gauges that keep copied.
-func (cs *callSites) restore(p *process, kept []siteFigures) {
+// restoreFigures gives the call sites of a process the gauges that keep copied.
+func (cs *callSites) restoreFigures(p *process, kept []siteFigures) {
 	for i, s := range p.sites {
 		k := &kept[i]
 		s.live, s.inUse, s.requested = k.live, k.inUse, k.requested

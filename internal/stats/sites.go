@@ -121,15 +121,15 @@ func (s *processSite) each(yield func(*siteFigures) bool) {
 	}
 }
 
-// of returns what a process has of the site of a tag. The site is added on first mention. Tags beyond sitesMax share the site of
+// siteOf returns what a process has of the site of a tag. The site is added on first mention. Tags beyond sitesMax share the site of
 // memory without a tag.
-func (cs *callSites) of(p *process, tag uint32) *processSite {
+func (cs *callSites) siteOf(p *process, tag uint32) *processSite {
 	if s := p.tags[tag]; s != nil {
 		return s.final()
 	}
 	if tag != 0 && cs.count >= sitesMax {
 		cs.exceeded = true
-		return cs.of(p, 0)
+		return cs.siteOf(p, 0)
 	}
 	cs.count++
 	all := cs.untagged
@@ -165,14 +165,14 @@ func (cs *callSites) separate(s *site) {
 	}
 	own := s.siteFigures
 	own.trend.separate()
-	own.misses.each = clone(own.misses.each)
+	own.misses.each = copyOf(own.misses.each)
 	s.processes[0].siteFigures = &own
 	if own.quiet {
 		cs.carried = append(cs.carried, &own)
 	}
 }
 
-func clone[T any](of *T) *T {
+func copyOf[T any](of *T) *T {
 	if of == nil {
 		return nil
 	}
@@ -182,7 +182,7 @@ func clone[T any](of *T) *T {
 
 // created counts a new object at its call site.
 func (cs *callSites) created(p *process, o *heap.Object, b *heap.Block) *processSite {
-	s := cs.of(p, o.Tag)
+	s := cs.siteOf(p, o.Tag)
 	*noteAt(&cs.objects, o.Place) = s
 	if b != nil {
 		noteAt(&cs.blocks, b.Place).site = s

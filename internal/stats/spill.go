@@ -87,28 +87,28 @@ func (s *spill) moved(p *process, v wire.SpillView) {
 	case wire.SpillIn:
 		s.In.add(v)
 		own.site(v.Tag())[1].add(v)
-		s.back(own, v)
+		s.noteReturn(own, v)
 	case wire.SpillOut:
 		s.Out.add(v)
 		own.site(v.Tag())[0].add(v)
-		s.leave(own, v)
+		s.noteLeaving(own, v)
 	case wire.SpillClean:
 		s.Clean.add(v)
-		s.leave(own, v)
+		s.noteLeaving(own, v)
 	case wire.SpillEnd:
 		delete(own.out, v.Object())
 	case wire.SpillStall:
 		s.Stalls.Times++
 		s.Stalls.NS += uint64(v.Duration())
 		if v.Bytes() > s.Needed {
-			s.Needed, s.needed = v.Bytes(), s.sites.of(p, v.Tag())
+			s.Needed, s.needed = v.Bytes(), s.sites.siteOf(p, v.Tag())
 		}
 	default:
 	}
 }
 
-// leave notes a buffer that leaves the device.
-func (s *spill) leave(own *processSpill, v wire.SpillView) {
+// noteLeaving notes a buffer that leaves the device.
+func (s *spill) noteLeaving(own *processSpill, v wire.SpillView) {
 	if s.began == 0 {
 		s.began = v.Time()
 	}
@@ -121,8 +121,8 @@ func (s *spill) leave(own *processSpill, v wire.SpillView) {
 	}
 }
 
-// back notes a buffer that comes back. To keep it, the device would have had to hold as well what is resident and what left later.
-func (s *spill) back(own *processSpill, v wire.SpillView) {
+// noteReturn notes a buffer that comes back. To keep it, the device would have had to hold as well what is resident and what left later.
+func (s *spill) noteReturn(own *processSpill, v wire.SpillView) {
 	if left, known := own.out[v.Object()]; known {
 		s.distance.Add(min(s.Resident+s.taken-left, s.Resident+s.Spilled))
 	}
@@ -155,7 +155,7 @@ func (s *spill) fold(p *process) {
 		if s.folded == nil {
 			s.folded = map[string][2]Moves{}
 		}
-		name := s.sites.of(p, tag).shownName()
+		name := s.sites.siteOf(p, tag).shownName()
 		all := s.folded[name]
 		all[0].plus(&moves[0])
 		all[1].plus(&moves[1])
@@ -192,7 +192,7 @@ func (s *spill) showSites(processes []*process) (list []SpillSite) {
 	}
 	for _, p := range processes {
 		for tag, moves := range p.spill.sites {
-			add(s.sites.of(p, tag).shownName(), moves)
+			add(s.sites.siteOf(p, tag).shownName(), moves)
 		}
 	}
 	for name, moves := range s.folded {

@@ -58,7 +58,7 @@ func (t *totals) separate(p *process) {
 	t.sharer = nil
 	own := t.run
 	own.Gauges, own.Population = &p.heap.Gauges, &p.heap.Population
-	own.workings = clone(own.workings)
+	own.workings = copyOf(own.workings)
 	own.history.separate(processHistoryMax)
 	p.accounts = []*account{&own, &t.run}
 }
@@ -233,20 +233,20 @@ func (t *totals) carriedAll() {
 	t.carried = t.carried[:0]
 }
 
-// turn begins a slot. gauges are the values at the end of the last slot.
-func (t *totals) turn(gauges Sample) {
+// beginSlot begins a slot. gauges are the values at the end of the last slot.
+func (t *totals) beginSlot(gauges Sample) {
 	t.run.history.advance(t.clock.started, t.clock.slot, gauges)
 	t.minute.advance(t.clock.started, t.clock.slot, gauges, t.run.window.current())
-	t.run.turn(t.clock.slot)
+	t.run.beginSlot(t.clock.slot)
 }
 
-// turnProcess begins a slot for a process that has an account of its own.
-func (t *totals) turnProcess(p *process) {
+// beginProcessSlot begins a slot for a process that has an account of its own.
+func (t *totals) beginProcessSlot(p *process) {
 	if p == t.sharer {
 		return
 	}
 	a := p.own()
-	a.turn(t.clock.slot)
+	a.beginSlot(t.clock.slot)
 	if !p.heap.Left { // otherwise its history has ended
 		s := a.sample(p.free.spread())
 		s.Machine = p.machine.reported()
@@ -270,7 +270,9 @@ func (h *history) separate(most uint64) {
 }
 
 // Interval returns what happened in all processes since the last call, or since the first event. It costs O(1).
-func (m *Model) Interval() recording.Summary { return m.totals.since.next(&m.totals.run, m.lost) }
+func (m *Model) Interval() recording.Summary {
+	return m.totals.since.nextInterval(&m.totals.run, m.lost)
+}
 
 // ProcessInterval returns what happened in one process since the last call for it, false when the model does not know
 // the process. It costs O(1).
@@ -279,5 +281,5 @@ func (m *Model) ProcessInterval(number uint32) (recording.Summary, bool) {
 	if p == nil {
 		return recording.Summary{}, false
 	}
-	return p.since.next(p.own(), p.lost), true
+	return p.since.nextInterval(p.own(), p.lost), true
 }

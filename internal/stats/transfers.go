@@ -218,7 +218,7 @@ func (t *transfers) use(p *process, r *wire.Record) {
 		}
 	}
 	t.flows[direction].Add(&flow)
-	t.site(transferKey[*processSite]{t.sites.of(p, tag), u.Command(), false}, &flow)
+	t.site(transferKey[*processSite]{t.sites.siteOf(p, tag), u.Command(), false}, &flow)
 	if direction <= ToHost {
 		t.advance()
 		t.moved.current()[direction] += u.Bytes()
@@ -234,7 +234,7 @@ func (t *transfers) profiled(p *process, v wire.TransferView) {
 	}
 	flow := Flow{Profiled: 1, ProfiledBytes: v.Moved(), ProfiledNS: v.Took()}
 	t.flows[direction].Add(&flow)
-	t.site(transferKey[*processSite]{t.sites.of(p, v.Site()), v.Profiled(), false}, &flow)
+	t.site(transferKey[*processSite]{t.sites.siteOf(p, v.Site()), v.Profiled(), false}, &flow)
 }
 
 func (t *transfers) site(key transferKey[*processSite], flow *Flow) {

@@ -106,14 +106,14 @@ func (t *trend) turn(second, value uint64) {
 	}
 	for ; t.second < second; t.second++ {
 		if t.kept {
-			t.keep()
+			t.addPoint()
 		}
 		t.last, t.most = t.most, value
 	}
 }
 
-// keep adds the point of the present second.
-func (t *trend) keep() {
+// addPoint adds the point of the present second.
+func (t *trend) addPoint() {
 	n := len(t.levels)
 	if n > 0 && t.levels[n-1].value == t.most {
 		return
