@@ -51,14 +51,14 @@ func (r *Request) bounded(size uint64) uint64 {
 	switch {
 	case r.Exact:
 		return r.Size
-	case size < r.Size || over(size, r.Most()):
+	case size < r.Size || exceeds(size, r.Most()):
 		return max(r.Most(), r.Size)
 	}
 	return size
 }
 
 // canUse reports whether a block that is large enough is not too large to serve the request.
-func (r *Request) canUse(size uint64) bool { return !over(size, r.Round) || size <= r.Size }
+func (r *Request) canUse(size uint64) bool { return !exceeds(size, r.Round) || size <= r.Size }
 
 // Decision says how a pool serves one request. The caller carries it out and calls Commit or Abort exactly once; several
 // decisions may be open at once.

@@ -128,8 +128,8 @@ func (a *Arms) share() {
 	alternative.others = others{held: present.stats.Reserved(), excess: present.stats.Excess(), wanted: most}
 }
 
-// settle updates the peaks of both arms after a call, and ends the split if the alternative has no blocks left.
-func (a *Arms) settle() {
+// finishCall updates the peaks of both arms after a call, and ends the split if the alternative has no blocks left.
+func (a *Arms) finishCall() {
 	s, t := &a.pools[Present].stats, &a.pools[Alternative].stats
 	a.both.BytesInUse, a.both.BytesWanted = s.BytesInUse+t.BytesInUse, s.BytesWanted+t.BytesWanted
 	a.both.BytesCached, a.both.BytesCooling = s.BytesCached+t.BytesCached, s.BytesCooling+t.BytesCooling
@@ -144,7 +144,7 @@ func (a *Arms) settle() {
 func (a *Arms) Commit(decision Decision) {
 	a.pools[decision.Block.Arm()].Commit(decision)
 	if a.split {
-		a.settle()
+		a.finishCall()
 	}
 }
 
@@ -152,7 +152,7 @@ func (a *Arms) Commit(decision Decision) {
 func (a *Arms) Abort(decision Decision) {
 	a.pools[decision.Block.Arm()].Abort(decision)
 	if a.split {
-		a.settle()
+		a.finishCall()
 	}
 }
 
@@ -160,7 +160,7 @@ func (a *Arms) Abort(decision Decision) {
 func (a *Arms) Grown(decision Decision) {
 	a.pools[decision.Block.Arm()].Grown(decision)
 	if a.split {
-		a.settle()
+		a.finishCall()
 	}
 }
 
@@ -171,7 +171,7 @@ func (a *Arms) Free(b Block, busy bool, time int64, out []Eviction) []Eviction {
 		return p.Free(b, busy, time, out)
 	}
 	out = p.Free(b, busy, a.clock(p, time), out)
-	a.settle()
+	a.finishCall()
 	return out
 }
 
@@ -182,7 +182,7 @@ func (a *Arms) Cooled(b Block, time int64, out []Eviction) []Eviction {
 		return p.Cooled(b, time, out)
 	}
 	out = p.Cooled(b, a.clock(p, time), out)
-	a.settle()
+	a.finishCall()
 	return out
 }
 
@@ -190,7 +190,7 @@ func (a *Arms) Cooled(b Block, time int64, out []Eviction) []Eviction {
 func (a *Arms) Forget(b Block) {
 	a.pools[b.Arm()].Forget(b)
 	if a.split {
-		a.settle()
+		a.finishCall()
 	}
 }
 
@@ -230,7 +230,7 @@ func (a *Arms) Drain(need uint64, out []Eviction) []Eviction {
 	if given+more == 0 {
 		out = a.active.drainCooling(waiting.drainCooling(out))
 	}
-	a.settle()
+	a.finishCall()
 	return out
 }
 
@@ -253,7 +253,7 @@ func (a *Arms) Relieve(r wire.Relief, time int64, out []Eviction) []Eviction {
 	}
 	out = a.active.Relieve(need, idle, time, out)
 	waiting.debt = a.active.debt
-	a.settle()
+	a.finishCall()
 	return out
 }
 
@@ -272,7 +272,7 @@ func (a *Arms) Trim(keep uint64, out []Eviction) []Eviction {
 	waiting := a.waiting()
 	out = waiting.Trim(keep-min(keep, a.active.stats.BytesCached), out)
 	out = a.active.Trim(keep-min(keep, waiting.stats.BytesCached), out)
-	a.settle()
+	a.finishCall()
 	return out
 }
 
@@ -334,7 +334,7 @@ func (a *Arms) Begin(next *Pool, time int64, out []Eviction) []Eviction {
 	alternative.short, alternative.small, alternative.beyond = present.short, present.small, present.beyond
 	out = alternative.noteHeap(present.heap, alternative.Switch(next, a.since, out))
 	a.running, a.split = true, true
-	a.settle()
+	a.finishCall()
 	return out
 }
 
@@ -355,7 +355,7 @@ func (a *Arms) End(time int64, out []Eviction) []Eviction {
 	a.running = false
 	a.activate(Present, time)
 	out = a.pools[Alternative].Switch(newPool(find("none")), a.since, out)
-	a.settle()
+	a.finishCall()
 	return out
 }
 

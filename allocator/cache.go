@@ -43,8 +43,8 @@ func (c *cache) noteHeap(heap uint64, out []Eviction) []Eviction {
 	return c.shrink(c.cap(), wire.EvictLimit, out)
 }
 
-// doom notes that a block must go with the next call that reports evictions.
-func (c *cache) doom(i int32) {
+// mustEvict notes that a block must go with the next call that reports evictions.
+func (c *cache) mustEvict(i int32) {
 	c.entries[i].state = doomed
 	c.doomed = append(c.doomed, i)
 }
@@ -175,7 +175,7 @@ func (c *cache) shrink(keep uint64, reason wire.Evict, out []Eviction) []Evictio
 func (c *cache) nextToDrain() int32 {
 	switch c.limits.drainOrder {
 	case bySlot:
-		return c.slots.first()
+		return c.slots.lowest()
 	case largestFirst:
 		return c.largest()
 	default:
@@ -205,14 +205,14 @@ func (c *cache) applyCountLimits(out []Eviction) []Eviction {
 // tooMany reports whether the cached blocks of a block's tag or size would exceed a limit if there were more of them by
 // that number.
 func (c *cache) tooMany(e *entry, more int) bool {
-	if c.limits.maxPerTag != 0 && over(uint64(c.peers(e).count+more), c.limits.maxPerTag) {
+	if c.limits.maxPerTag != 0 && exceeds(uint64(c.peers(e).count+more), c.limits.maxPerTag) {
 		return true
 	}
 	if c.limits.maxPerBucket == 0 {
 		return false
 	}
 	sizes, _ := c.free.ofSize(e.class, e.size)
-	return over(uint64(int(sizes)+more), c.limits.maxPerBucket)
+	return exceeds(uint64(int(sizes)+more), c.limits.maxPerBucket)
 }
 
 // drainCooling evicts cooling blocks. A sub-allocation goes only with its whole slab, because its range must not be

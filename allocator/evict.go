@@ -120,7 +120,7 @@ func (p *Pool) Expire(time int64, out []Eviction) (_ []Eviction, next int64) {
 		p.mayGive = idleGives
 		out = p.giveBackExcess(0, 0, out)
 	}
-	return out, p.due(now)
+	return out, p.dueAt(now)
 }
 
 // DropClass gives up every cached and cooling block of a class, whose context is gone, and caches no block of it from then

@@ -46,10 +46,10 @@ func (r *recentlyEvicted) put(e *entry, blame wire.Miss) {
 	}
 	slot := &r.ring[r.next]
 	if slot.there {
-		r.blocks.take(r.next, &slot.block)
+		r.blocks.remove(r.next, &slot.block)
 	}
 	slot.block, slot.reason, slot.there = *e, blame, true
-	r.blocks.put(r.next, e)
+	r.blocks.add(r.next, e)
 }
 
 // blame returns why a block that would have served is gone, and forgets that block, so that each explains one miss.
@@ -59,7 +59,7 @@ func (r *recentlyEvicted) blame(rule rule, req *Request, l *limits) (wire.Miss, 
 		return wire.MissNone, false
 	}
 	slot := &r.ring[i]
-	r.blocks.take(i, &slot.block)
+	r.blocks.remove(i, &slot.block)
 	slot.there = false
 	return slot.reason, true
 }
@@ -68,7 +68,7 @@ func (r *recentlyEvicted) blame(rule rule, req *Request, l *limits) (wire.Miss, 
 func (r *recentlyEvicted) drop(class Class) {
 	for i := range r.ring {
 		if slot := &r.ring[i]; slot.there && slot.block.class == class {
-			r.blocks.take(int32(i), &slot.block)
+			r.blocks.remove(int32(i), &slot.block)
 			slot.there = false
 		}
 	}

@@ -36,10 +36,10 @@ func (f *freeBlocks) sortFor(r rule) {
 	f.free, f.coolingBlocks = newFreeList(tagged), newFreeList(tagged)
 	f.evicted = newRecentlyEvicted(tagged)
 	for i := f.cachedByAge.oldest; i != 0; i = f.chain[i].newer {
-		f.free.put(i, &f.entries[i])
+		f.free.add(i, &f.entries[i])
 	}
 	for i := f.coolingByAge.oldest; i != 0; i = f.chain[i].newer {
-		f.coolingBlocks.put(i, &f.entries[i])
+		f.coolingBlocks.add(i, &f.entries[i])
 	}
 }
 
@@ -47,12 +47,12 @@ func (f *freeBlocks) sortFor(r rule) {
 func (f *freeBlocks) addCached(i int32) {
 	e := &f.entries[i]
 	f.turn++
-	e.state, e.since, e.turn, e.slot = cached, f.now, f.turn, f.slots.put(i)
+	e.state, e.since, e.turn, e.slot = cached, f.now, f.turn, f.slots.occupy(i)
 	f.chain.push(&f.cachedByAge, i)
 	if e.isSlab {
 		return // its bytes are counted as a carver's
 	}
-	f.free.put(i, e)
+	f.free.add(i, e)
 	f.stats.BytesCached += e.size
 	f.tally.Add(e.size, 1)
 }
@@ -60,12 +60,12 @@ func (f *freeBlocks) addCached(i int32) {
 // removeCached ends the caching of a block.
 func (f *freeBlocks) removeCached(i int32) {
 	e := &f.entries[i]
-	f.slots.take(e.slot)
+	f.slots.vacate(e.slot)
 	f.chain.remove(&f.cachedByAge, i)
 	if e.isSlab {
 		return
 	}
-	f.free.take(i, e)
+	f.free.remove(i, e)
 	f.stats.BytesCached -= e.size
 	f.tally.Add(e.size, -1)
 }

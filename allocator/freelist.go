@@ -87,7 +87,7 @@ func (s *freeList) class(class Class) *section {
 // ofBlock returns the blocks of a block's tag and class.
 func (s *freeList) ofBlock(c *section, i int32, e *entry) *tagged {
 	if int(e.tag) >= len(c.tags) { // perhaps a rare one
-		if t := s.tags[s.tagged.home(i)]; t != nil && t.class == e.class && t.tag == e.tag {
+		if t := s.tags[s.tagged.sectionOf(i)]; t != nil && t.class == e.class && t.tag == e.tag {
 			return t
 		}
 	}
@@ -103,8 +103,8 @@ func (s *freeList) ofBlock(c *section, i int32, e *entry) *tagged {
 	return t
 }
 
-// put adds a block.
-func (s *freeList) put(i int32, e *entry) {
+// add adds a block.
+func (s *freeList) add(i int32, e *entry) {
 	c := s.class(e.class)
 	if c == nil {
 		c = &section{class: e.class, all: s.all.section(), rare: map[Tag]*tagged{}}
@@ -114,31 +114,31 @@ func (s *freeList) put(i int32, e *entry) {
 		c.place = len(s.filled)
 		s.filled = append(s.filled, c)
 	}
-	s.all.put(c.all, i, e.size)
+	s.all.add(c.all, i, e.size)
 	if s.tagged == nil {
 		return
 	}
 	t := s.ofBlock(c, i, e)
-	s.tagged.put(t.section, i, e.size)
+	s.tagged.add(t.section, i, e.size)
 	if s.byAge {
 		s.byTag.push(&t.ages, i)
 	}
 }
 
-// take removes a block.
-func (s *freeList) take(i int32, e *entry) {
+// remove removes a block.
+func (s *freeList) remove(i int32, e *entry) {
 	if c := s.class(e.class); c.free == 1 {
 		c.free = 0
 		s.removeFilled(c)
 	} else {
 		c.free--
 	}
-	s.all.take(i)
+	s.all.remove(i)
 	if s.byAge {
-		s.byTag.remove(&s.tags[s.tagged.home(i)].ages, i)
+		s.byTag.remove(&s.tags[s.tagged.sectionOf(i)].ages, i)
 	}
 	if s.tagged != nil {
-		if emptied := s.tagged.take(i); emptied != 0 {
+		if emptied := s.tagged.remove(i); emptied != 0 {
 			s.forgetIfRare(s.tags[emptied])
 		}
 	}
@@ -165,7 +165,7 @@ func (s *freeList) removeFilled(c *section) {
 func (s *freeList) listByAge(blocks []int32) {
 	s.byAge = true
 	for _, i := range blocks {
-		s.byTag.push(&s.tags[s.tagged.home(i)].ages, i)
+		s.byTag.push(&s.tags[s.tagged.sectionOf(i)].ages, i)
 	}
 }
 

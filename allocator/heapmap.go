@@ -107,17 +107,17 @@ func (m *SlabMap) fill(list []slabRange) {
 		end = l.offset + l.size
 		if l.cooling {
 			m.Cooling += l.size
-			m.cover(&cools, l.offset, end)
+			m.addRange(&cools, l.offset, end)
 			continue
 		}
 		m.InUse += l.size
-		m.cover(&inUse, l.offset, end)
+		m.addRange(&inUse, l.offset, end)
 	}
 	m.addHole(end, m.Size)
 	var cells [MapCells]byte
 	for i := range cells {
 		size := m.border(i+1) - m.border(i)
-		cells[i] = portion(inUse[i], size)<<4 | portion(cools[i], size)
+		cells[i] = inFifteenths(inUse[i], size)<<4 | inFifteenths(cools[i], size)
 	}
 	m.Cells = string(cells[:])
 }
@@ -137,8 +137,8 @@ func (m *SlabMap) border(cell int) uint64 {
 	return whole*uint64(cell) + rest*uint64(cell)/cells
 }
 
-// cover adds a range to the cells that it touches.
-func (m *SlabMap) cover(cells *[MapCells]uint64, from, until uint64) {
+// addRange adds a range to the cells that it touches.
+func (m *SlabMap) addRange(cells *[MapCells]uint64, from, until uint64) {
 	first := min(int(float64(from)/float64(m.Size)*MapCells), MapCells-1)
 	for first > 0 && m.border(first) > from {
 		first--
@@ -150,8 +150,8 @@ func (m *SlabMap) cover(cells *[MapCells]uint64, from, until uint64) {
 	}
 }
 
-// portion returns part/size in 15ths, at least 1 unless part is 0.
-func portion(part, size uint64) byte {
+// inFifteenths returns part/size in 15ths, at least 1 unless part is 0.
+func inFifteenths(part, size uint64) byte {
 	if part == 0 || size == 0 {
 		return 0
 	}

@@ -99,7 +99,7 @@ func cellOf(list []slabRange, size, cell uint64) string {
 			inUse += part
 		}
 	}
-	return string([]byte{portion(inUse, until-from)<<4 | portion(cools, until-from)})
+	return string([]byte{inFifteenths(inUse, until-from)<<4 | inFifteenths(cools, until-from)})
 }
 
 // TestMapOfAnArena: the places of a layout are in the map, too.

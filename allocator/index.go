@@ -142,8 +142,8 @@ func (x *index) find(section int32, size uint64) int32 {
 	return 0
 }
 
-// put adds block i.
-func (x *index) put(section, i int32, size uint64) {
+// add adds block i.
+func (x *index) add(section, i int32, size uint64) {
 	for len(x.links) <= int(i) {
 		x.links = append(x.links, link{})
 	}
@@ -218,16 +218,16 @@ func (x *index) release(n int32) {
 	x.spare = append(x.spare, n)
 }
 
-// home returns the section of block i, or its last section if that still exists; 0: none.
-func (x *index) home(i int32) int32 {
+// sectionOf returns the section of block i, or its last section if that still exists; 0: none.
+func (x *index) sectionOf(i int32) int32 {
 	if int(i) >= len(x.links) {
 		return 0
 	}
 	return x.nodes[x.links[i].node].section
 }
 
-// take removes block i. It returns the section if no block is left there, otherwise 0.
-func (x *index) take(i int32) (emptied int32) {
+// remove removes block i. It returns the section if no block is left there, otherwise 0.
+func (x *index) remove(i int32) (emptied int32) {
 	l := x.links[i]
 	s := &x.nodes[l.node]
 	if l.newer != 0 {

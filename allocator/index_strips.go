@@ -25,7 +25,7 @@ func (x *index) makeRoom(s *ladder, rank int) {
 		on = &x.strips[strip] // newStrip may have moved the strips
 		s.lows = slices.Insert(s.lows, rank+1, on.sizes[place])
 		s.strips = slices.Insert(s.strips, rank+1, upper)
-		x.part(on, place, upper)
+		x.splitStrip(on, place, upper)
 	}
 }
 
@@ -37,8 +37,8 @@ func middle(full uint64) int {
 	return bits.TrailingZeros64(full)
 }
 
-// part moves the sizes of a strip from an index on to an empty strip.
-func (x *index) part(s *strip, from int, upper int32) {
+// splitStrip moves the sizes of a strip from an index on to an empty strip.
+func (x *index) splitStrip(s *strip, from int, upper int32) {
 	to := &x.strips[upper]
 	to.sizes, to.nodes, to.full = append(to.sizes, s.sizes[from:]...), append(to.nodes, s.nodes[from:]...), s.full>>from
 	s.sizes, s.nodes, s.full = s.sizes[:from], s.nodes[:from], s.full&(1<<from-1)
@@ -71,14 +71,14 @@ func (x *index) clear(section int32, size uint64) (only bool) {
 		return true
 	}
 	rank := s.rank(size)
-	x.forget(s.strips[rank])
+	x.releaseStrip(s.strips[rank])
 	s.lows, s.strips = slices.Delete(s.lows, rank, rank+1), slices.Delete(s.strips, rank, rank+1)
 	s.lows[0] = 0
 	return false
 }
 
-// forget makes a strip without blocks unused.
-func (x *index) forget(strip int32) {
+// releaseStrip makes a strip without blocks unused.
+func (x *index) releaseStrip(strip int32) {
 	s := &x.strips[strip]
 	x.sweep(s)
 	s.sizes, s.nodes = nil, nil

@@ -56,8 +56,8 @@ func (g *indexGame) agree(size uint64) {
 		}
 	}
 	for _, s := range g.list {
-		if g.x.sizeOf(s.block) != s.size || g.x.home(s.block) != s.section {
-			g.Fatalf("block %d has %d bytes in %d, want %+v", s.block, g.x.sizeOf(s.block), g.x.home(s.block), s)
+		if g.x.sizeOf(s.block) != s.size || g.x.sectionOf(s.block) != s.section {
+			g.Fatalf("block %d has %d bytes in %d, want %+v", s.block, g.x.sizeOf(s.block), g.x.sectionOf(s.block), s)
 		}
 	}
 	g.bounded()
@@ -88,10 +88,10 @@ func (g *indexGame) step(rng *rand.Rand, block int32, sizes uint64) {
 	section, size := g.sections[rng.IntN(len(g.sections))], 1+rng.Uint64N(sizes)
 	at := slices.IndexFunc(g.list, func(s shelved) bool { return s.block == block })
 	if at < 0 {
-		g.x.put(section, block, size)
+		g.x.add(section, block, size)
 		g.list = append(g.list, shelved{section, block, size})
 	} else {
-		g.x.take(block)
+		g.x.remove(block)
 		g.list = slices.Delete(g.list, at, at+1)
 	}
 	g.agree(size)
@@ -102,7 +102,7 @@ func (g *indexGame) drop() {
 	section := g.sections[0]
 	for _, s := range g.list {
 		if s.section == section {
-			g.x.take(s.block)
+			g.x.remove(s.block)
 		}
 	}
 	g.list = slices.DeleteFunc(g.list, func(s shelved) bool { return s.section == section })
@@ -145,23 +145,23 @@ func TestSizesLinger(t *testing.T) {
 	section := x.section()
 	const blocks = 1000
 	for i := range int32(blocks) {
-		x.put(section, i+1, uint64(i+1))
+		x.add(section, i+1, uint64(i+1))
 	}
 	strips := len(x.strips)
 	for i := range int32(blocks) {
-		x.take(i + 1)
-		x.put(section, i+1, uint64(i+1))
+		x.remove(i + 1)
+		x.add(section, i+1, uint64(i+1))
 	}
 	if len(x.spare) != 0 || len(x.strips) != strips || len(x.unused) != 0 {
 		t.Errorf("%d sizes were forgotten, there are %d strips, there were %d", len(x.spare), len(x.strips), strips)
 	}
 	for i := range int32(blocks) {
-		x.take(i + 1)
+		x.remove(i + 1)
 	}
 	if known := len(x.nodes) - 1 - len(x.spare); known > stripMax || len(x.sections[section].strips) != 1 {
 		t.Errorf("%d sizes without blocks linger on %d strips", known, len(x.sections[section].strips))
 	}
-	x.put(section, 1, 7)
+	x.add(section, 1, 7)
 	if x.first(section, 1) != 1 || x.first(section, 8) != 0 {
 		t.Error("what comes then is not found")
 	}
@@ -183,7 +183,7 @@ func TestSlots(t *testing.T) {
 				plain = append(plain, 0)
 			}
 			plain[want] = i + 1
-			if got := s.put(i + 1); int(got) != want {
+			if got := s.occupy(i + 1); int(got) != want {
 				t.Fatalf("block %d took slot %d, want %d", i+1, got, want)
 			}
 		} else {
@@ -191,14 +191,14 @@ func TestSlots(t *testing.T) {
 			if plain[at] == 0 || i%3 == 0 {
 				at = scan(taken)
 			}
-			s.take(int32(at))
+			s.vacate(int32(at))
 			plain[at] = 0
 		}
 		want := int32(0)
 		if at := scan(taken); at >= 0 {
 			want = plain[at]
 		}
-		if got := s.first(); got != want {
+		if got := s.lowest(); got != want {
 			t.Fatalf("the first is %d, want %d", got, want)
 		}
 	}
@@ -215,13 +215,13 @@ func TestRareTagsLeaveNothing(t *testing.T) {
 	s := newFreeList(true)
 	for tag := range Tag(100_000) {
 		e := &entry{tag: tag, size: 1 + uint64(tag%3)}
-		s.put(1, e)
-		s.put(2, e)
-		s.take(1, e)
+		s.add(1, e)
+		s.add(2, e)
+		s.remove(1, e)
 		if found := s.firstOfTag(0, tag, 1); found != 2 {
 			t.Fatalf("tag %d has block %d, want 2", tag, found)
 		}
-		s.take(2, e)
+		s.remove(2, e)
 	}
 	if c := s.class(0); len(c.rare) > 0 || len(s.tags) > tagsMax+2 || len(s.tagged.sections) > tagsMax+2 || len(s.tagged.nodes) > 3*tagsMax {
 		t.Errorf("%d rare tags, room for %d, %d sections, %d nodes", len(c.rare), len(s.tags), len(s.tagged.sections), len(s.tagged.nodes))

@@ -256,15 +256,15 @@ func (l *limits) get(i int) Limit {
 		limit.Text = formatSizes(*field)
 		return limit
 	}
-	limit.Text = number(limit.Value)
+	limit.Text = formatNumber(limit.Value)
 	if limit.Choices != nil {
 		limit.Text = limit.Choices[int(limit.Value)]
 	}
 	return limit
 }
 
-// contradiction returns an error if limits cannot hold together.
-func (l *limits) contradiction(names []string) error {
+// checkTogether returns an error if limits cannot hold together.
+func (l *limits) checkTogether(names []string) error {
 	has := func(name string) bool { return slices.Contains(names, name) }
 	page := l.pageBytes
 	switch {
@@ -278,5 +278,5 @@ func (l *limits) contradiction(names []string) error {
 	return nil
 }
 
-// over reports whether a count exceeds a bound, where 0 means that there is none.
-func over(count, most uint64) bool { return most != 0 && count > most }
+// exceeds reports whether a count exceeds a bound, where 0 means that there is none.
+func exceeds(count, most uint64) bool { return most != 0 && count > most }

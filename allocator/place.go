@@ -115,7 +115,7 @@ func (l *activeLayout) placeFor(t *blockTable, s *site, req *Request) (index int
 	}
 	size := a.placed.Round(req.Size)
 	why, index = OtherSize, s.next
-	if over(size, req.Most()) {
+	if exceeds(size, req.Most()) {
 		return -1, OtherClass
 	}
 	for n := range min(len(s.places), orderAhead) {
@@ -218,7 +218,7 @@ func (p *Pool) takePlace(decision *Decision, a *activeArena, place sitePlace, re
 
 // takeArenaBlock serves a request with an arena's block, which is cached or must be created.
 func (p *Pool) takeArenaBlock(decision *Decision, a *activeArena, b *arenaBlock, req *Request, out []Eviction) ([]Eviction, bool) {
-	if b.size > req.Size && over(b.size, req.Most()) {
+	if b.size > req.Size && exceeds(b.size, req.Most()) {
 		return p.depart(decision, OtherClass, out)
 	}
 	if i := p.entryOf(b.block); i != 0 {
@@ -249,7 +249,7 @@ func (p *Pool) maySlabBeCreated(a *activeArena, req *Request) bool {
 		}
 		a.wait, a.patience, a.most = 0, 2*a.patience, 0
 	}
-	return !over(a.size, req.Max) && a.size <= p.slack(req, req.Heap)
+	return !exceeds(a.size, req.Max) && a.size <= p.slack(req, req.Heap)
 }
 
 // endLayout ends the current layout. Its slabs go with their last sub-allocations, its blocks when they come back.

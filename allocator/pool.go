@@ -182,10 +182,10 @@ func (p *Pool) Abort(decision Decision) {
 		p.recycle(i)
 	case e.dropped || e.stale != wire.EvictNone || p.stats.BytesCached+e.size > p.cap():
 		e.doom = e.stale
-		p.doom(i)
+		p.mustEvict(i)
 	case p.tooMany(e, 1):
 		e.doom = wire.EvictTagCap
-		p.doom(i)
+		p.mustEvict(i)
 	default:
 		p.addCached(i)
 		p.stats.raisePeaks()
@@ -262,7 +262,7 @@ func (p *Pool) SetLimit(name, text string, time int64, out []Eviction) ([]Evicti
 	if err = changed.set(i, p.Name(), text); err != nil {
 		return out, err
 	}
-	if err = changed.contradiction(p.names); err != nil {
+	if err = changed.checkTogether(p.names); err != nil {
 		return out, err
 	}
 	was := p.limits

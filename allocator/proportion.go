@@ -17,10 +17,10 @@ const (
 
 // Due returns when the pool may have to give a block back because of its age, or because a peak no longer counts;
 // math.MaxInt64: never. Until then a block that is freed evicts nothing if it fits in Room.
-func (p *Pool) Due() int64 { return p.due(p.now) }
+func (p *Pool) Due() int64 { return p.dueAt(p.now) }
 
-// due is Due at a time that is not before the pool's.
-func (c *cache) due(now int64) int64 {
+// dueAt is Due at a time that is not before the pool's.
+func (c *cache) dueAt(now int64) int64 {
 	due := int64(never)
 	if c.limits.maxAge != 0 {
 		since := now // a block that is freed next becomes cached no earlier

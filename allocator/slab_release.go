@@ -18,7 +18,7 @@ func (c *cache) abortSubAlloc(i int32) {
 		c.orphan(number)
 	}
 	switch {
-	case !s.idle():
+	case !s.hasOnlyLost():
 	case !s.grown:
 		c.forgetSlab(number)
 	default:
@@ -47,17 +47,17 @@ func (c *cache) cacheOrDoom(s *slab) {
 	switch {
 	case s.used == e.size: // all of it is lost
 		e.doom = wire.EvictState
-		c.doom(s.entry)
+		c.mustEvict(s.entry)
 	case e.dropped || e.stale != wire.EvictNone || c.stats.BytesCached > c.cap():
 		e.doom = e.stale
-		c.doom(s.entry)
+		c.mustEvict(s.entry)
 	default:
 		c.addCached(s.entry)
 	}
 }
 
-// idle reports whether the slab has no sub-allocations except lost ones.
-func (s *slab) idle() bool { return int(s.parts) == len(s.lost) }
+// hasOnlyLost reports whether the slab has no sub-allocations except lost ones.
+func (s *slab) hasOnlyLost() bool { return int(s.parts) == len(s.lost) }
 
 // cools reports whether only cooling and lost sub-allocations are left in the slab.
 func (s *slab) cools() bool { return int(s.parts) == int(s.cooling)+len(s.lost) }
@@ -79,7 +79,7 @@ func (c *cache) freeSubAlloc(i int32, out []Eviction) []Eviction {
 	s := c.slabOf(i)
 	c.stats.Parts--
 	c.giveBack(i)
-	if s.idle() {
+	if s.hasOnlyLost() {
 		switch {
 		case c.entries[s.entry].dropped:
 			return c.dismiss(s.entry, wire.EvictContext, out)
@@ -104,7 +104,7 @@ func (c *cache) loseSubAlloc(i int32) {
 	c.stats.BytesCooling += e.size
 	s.lost = append(s.lost, i)
 	c.stats.raisePeaks()
-	if s.idle() {
+	if s.hasOnlyLost() {
 		c.cacheOrDoom(s)
 	}
 }
@@ -190,7 +190,7 @@ func (sl *slabs) endCooling(i int32, reason wire.Evict, out []Eviction) []Evicti
 	sl.leaveCooling(i)
 	sl.stats.Parts--
 	sl.giveBack(i)
-	if !s.idle() {
+	if !s.hasOnlyLost() {
 		return out
 	}
 	return sl.dismiss(s.entry, reason, out)

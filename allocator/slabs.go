@@ -95,14 +95,14 @@ func (p *Pool) carverOf(class Class, align uint64) *carved {
 // carve serves a request with a sub-allocation of a slab, and reports whether it did; if necessary the decision creates
 // the slab. If it reports false, the request gets a block of its own.
 func (p *Pool) carve(decision *Decision, req *Request) bool {
-	if req.Align == 0 || p.isDropped(req.Class) || over(req.Size, p.limits.mostSubAlloc()) {
+	if req.Align == 0 || p.isDropped(req.Class) || exceeds(req.Size, p.limits.mostSubAlloc()) {
 		return false
 	}
 	c := p.carverOf(req.Class, req.Align)
 	if c == nil {
 		return false
 	}
-	if size := c.carver.Round(req.Size); size == 0 || over(size, req.Most()) {
+	if size := c.carver.Round(req.Size); size == 0 || exceeds(size, req.Most()) {
 		return false
 	}
 	c.largest = max(c.largest, req.Size)
@@ -302,7 +302,7 @@ func (sl *slabs) enterCooling(i int32) {
 	if sl.isSubAlloc(i) {
 		sl.slabOf(i).cooling++
 	}
-	sl.coolingBlocks.put(i, e)
+	sl.coolingBlocks.add(i, e)
 	sl.chain.push(&sl.coolingByAge, i)
 	sl.stats.BytesCooling += e.size
 	sl.stats.raisePeaks()
@@ -314,7 +314,7 @@ func (sl *slabs) leaveCooling(i int32) {
 	if sl.isSubAlloc(i) {
 		sl.slabOf(i).cooling--
 	}
-	sl.coolingBlocks.take(i, e)
+	sl.coolingBlocks.remove(i, e)
 	sl.chain.remove(&sl.coolingByAge, i)
 	sl.stats.BytesCooling -= e.size
 }

@@ -10,8 +10,8 @@ type slots struct {
 	room   [][]uint64 // the same for empty slots
 }
 
-// put gives block i the lowest empty slot.
-func (s *slots) put(i int32) (slot int32) {
+// occupy gives block i the lowest empty slot.
+func (s *slots) occupy(i int32) (slot int32) {
 	slot = lowest(s.room)
 	if slot < 0 {
 		slot = int32(len(s.blocks))
@@ -24,15 +24,15 @@ func (s *slots) put(i int32) (slot int32) {
 	return slot
 }
 
-// take empties a slot.
-func (s *slots) take(slot int32) {
+// vacate empties a slot.
+func (s *slots) vacate(slot int32) {
 	s.blocks[slot] = 0
 	reset(s.taken, slot)
 	set(s.room, slot)
 }
 
-// first returns the block in the lowest slot, 0 when there is none.
-func (s *slots) first() int32 {
+// lowest returns the block in the lowest slot, 0 when there is none.
+func (s *slots) lowest() int32 {
 	if slot := lowest(s.taken); slot >= 0 {
 		return s.blocks[slot]
 	}

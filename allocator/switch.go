@@ -61,7 +61,7 @@ func (p *Pool) markStale(next *Pool) {
 
 // wouldCreate reports whether the policy creates blocks of a size for some request, and caches them.
 func (p *Pool) wouldCreate(size uint64) bool {
-	if p.rule == nil || p.pinned || p.carver != nil && !over(size, p.limits.mostSubAlloc()) {
+	if p.rule == nil || p.pinned || p.carver != nil && !exceeds(size, p.limits.mostSubAlloc()) {
 		return false
 	}
 	return p.rule.grant(&Request{Size: size}, &p.limits) == size

@@ -237,7 +237,7 @@ func (sl *slabs) validateSlabs(arenas []activeArena) error {
 			return fmt.Errorf("slab %d keeps %+v, its parts say %+v", number, *s, *f)
 		}
 		e := &sl.entries[s.entry]
-		if s.entry != 0 && (!e.isSlab || s.grown && s.idle() != (e.state == cached) && e.state != doomed) {
+		if s.entry != 0 && (!e.isSlab || s.grown && s.hasOnlyLost() != (e.state == cached) && e.state != doomed) {
 			return fmt.Errorf("slab %d with %d parts is in state %d", number, s.parts, e.state)
 		}
 	}

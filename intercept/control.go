@@ -21,8 +21,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// listen obeys the session's messages, and gives up blocks that are too old or too many while the program makes no calls. It sleeps in the kernel, which costs the program
-// nothing. It holds no file descriptor that the program could close.
+// listen obeys the session's messages, and evicts blocks that are too old or too many while the program makes no calls. While it
+// waits, it sleeps in the kernel, which costs the program nothing. It holds no file descriptor that the program could close.
 func listen(mailbox *wire.Mailbox, callbacks C.struct_gmt_callbacks) {
 	for {
 		for message, ok := mailbox.Next(); ok; message, ok = mailbox.Next() {
@@ -56,7 +56,7 @@ func obey(message wire.Control, callbacks C.struct_gmt_callbacks) {
 	C.call_enter(callbacks)
 	received := now()
 	reply, n, out, err := core.Control(message.Text, int64(received), scratch[:0])
-	give(&evictions, out)
+	fillEvictions(&evictions, out)
 	C.call_leave(callbacks)
 	result := C.int32_t(0)
 	if err != nil {
@@ -72,10 +72,10 @@ func obey(message wire.Control, callbacks C.struct_gmt_callbacks) {
 
 const (
 	again  = 100 * time.Millisecond
-	latest = 10 * time.Second // what the program's own calls have brought about meanwhile does not wait for longer
+	latest = 10 * time.Second // at most: the program's own calls may have left blocks that expire earlier
 )
 
-// expire gives up blocks that are too old or too many. It returns the time until there may be others, 0 for never.
+// expire evicts blocks that are too old or too many. It returns the time until there may be others, 0 for never.
 func expire(callbacks C.struct_gmt_callbacks) time.Duration {
 	if C.call_idle_begin(callbacks) == 0 { // the program forks, ends, or releases a context
 		return again
@@ -86,7 +86,7 @@ func expire(callbacks C.struct_gmt_callbacks) time.Duration {
 	C.call_enter(callbacks)
 	started := int64(now())
 	out, n, next, err := core.Expire(started, scratch[:0])
-	give(&evictions, out)
+	fillEvictions(&evictions, out)
 	C.call_leave(callbacks)
 	if n != 0 {
 		C.call_expired(callbacks, C.uint64_t(started), C.int64_t(n))

@@ -19,10 +19,10 @@ func main() {} // -buildmode=c-shared wants it; nothing calls it
 // core is the process's only broker. gmt_core_start sets it, before the shim calls any other function.
 var core *broker.Broker
 
-// The Go and the C type of the ledger have the same size.
+// The compiler refuses these arrays unless the Go and the C type of the ledger have the same size,
 var _ [C.sizeof_struct_gmt_ledger]byte = [unsafe.Sizeof(broker.Ledger{})]byte{}
 
-// Both sides see the arm of a block in its number.
+// and both sides find the arm of a block in the same bit of its number.
 var _ [C.GMT_BLOCK_ARM - allocator.ArmBit]byte = [0]byte{}
 
 // failed is the result of every call once the core has failed, instead of the number of a decision.
@@ -61,7 +61,7 @@ func gmt_core_plan(request *C.struct_gmt_request, plan *C.struct_gmt_plan, evict
 		return failed
 	}
 	answer(plan, &decision)
-	give(evictions, out)
+	fillEvictions(evictions, out)
 	return C.int64_t(n)
 }
 
@@ -75,7 +75,7 @@ func gmt_core_resume(request *C.struct_gmt_request, plan *C.struct_gmt_plan, lat
 		return failed
 	}
 	answer(plan, &decision)
-	give(evictions, out)
+	fillEvictions(evictions, out)
 	return C.int64_t(n)
 }
 
@@ -115,62 +115,62 @@ func flag(set bool) C.uint8_t {
 
 //export gmt_core_grown
 func gmt_core_grown(plan *C.struct_gmt_plan, handle C.uint64_t) C.int64_t {
-	return number(core.Grown(decided(plan), uint64(handle)))
+	return numberOrError(core.Grown(decided(plan), uint64(handle)))
 }
 
 //export gmt_core_commit
 func gmt_core_commit(plan *C.struct_gmt_plan, handle C.uint64_t) C.int64_t {
-	return number(core.Commit(decided(plan), uint64(handle)))
+	return numberOrError(core.Commit(decided(plan), uint64(handle)))
 }
 
 //export gmt_core_abort
 func gmt_core_abort(plan *C.struct_gmt_plan) C.int64_t {
-	return number(core.Abort(decided(plan)))
+	return numberOrError(core.Abort(decided(plan)))
 }
 
 //export gmt_core_free
 func gmt_core_free(block C.uint64_t, busy C.uint32_t, time C.int64_t, evictions *C.struct_gmt_evictions) C.int64_t {
 	var scratch [few]broker.Eviction
 	out, n, err := core.Free(allocator.Block(block), busy != 0, int64(time), scratch[:0])
-	give(evictions, out)
-	return number(n, err)
+	fillEvictions(evictions, out)
+	return numberOrError(n, err)
 }
 
 //export gmt_core_cooled
 func gmt_core_cooled(block C.uint64_t, time C.int64_t, evictions *C.struct_gmt_evictions) C.int64_t {
 	var scratch [few]broker.Eviction
 	out, n, err := core.Cooled(allocator.Block(block), int64(time), scratch[:0])
-	give(evictions, out)
-	return number(n, err)
+	fillEvictions(evictions, out)
+	return numberOrError(n, err)
 }
 
 //export gmt_core_forget
 func gmt_core_forget(block C.uint64_t) C.int64_t {
-	return number(core.Forget(allocator.Block(block)))
+	return numberOrError(core.Forget(allocator.Block(block)))
 }
 
 //export gmt_core_drain
 func gmt_core_drain(need C.uint64_t, evictions *C.struct_gmt_evictions) C.int64_t {
 	var scratch [C.GMT_EVICTIONS_MAX]broker.Eviction
 	out, n, err := core.Drain(uint64(need), scratch[:0])
-	give(evictions, out)
-	return number(n, err)
+	fillEvictions(evictions, out)
+	return numberOrError(n, err)
 }
 
 //export gmt_core_drop_class
 func gmt_core_drop_class(class C.uint32_t, evictions *C.struct_gmt_evictions) C.int64_t {
 	var scratch [C.GMT_EVICTIONS_MAX]broker.Eviction
 	out, n, err := core.DropClass(allocator.Class(class), scratch[:0])
-	give(evictions, out)
-	return number(n, err)
+	fillEvictions(evictions, out)
+	return numberOrError(n, err)
 }
 
 //export gmt_core_more
 func gmt_core_more(evictions *C.struct_gmt_evictions) C.int64_t {
 	var scratch [C.GMT_EVICTIONS_MAX]broker.Eviction
 	out, err := core.More(scratch[:0])
-	give(evictions, out)
-	return number(0, err)
+	fillEvictions(evictions, out)
+	return numberOrError(0, err)
 }
 
 //export gmt_core_gauge
@@ -183,10 +183,10 @@ func gmt_core_gauge(gauge *C.struct_gmt_gauge) C.int64_t {
 		squares: C.double(s.InSlabs.Squares),
 		excess:  C.uint64_t(s.Excess()),
 	}
-	return number(0, err)
+	return numberOrError(0, err)
 }
 
-// clock is where the runtime finds the kernel's code that reads the processor's counter; 0: it makes a system call.
+// clock is the address of the kernel's vDSO code that reads the processor's counter; 0: the runtime makes a system call.
 //
 //go:linkname clock runtime.vdsoClockgettimeSym
 var clock uintptr
@@ -194,7 +194,7 @@ var clock uintptr
 //export gmt_core_clock
 func gmt_core_clock() C.int64_t { return C.int64_t(uintptr(unsafe.Pointer(&clock))) }
 
-func number(n broker.Number, err error) C.int64_t {
+func numberOrError(n broker.Number, err error) C.int64_t {
 	if err != nil {
 		return failed
 	}
@@ -218,8 +218,8 @@ func decided(plan *C.struct_gmt_plan) allocator.Decision {
 	}
 }
 
-// give fills the shim's list with evictions, and notes whether gmt_core_more has others.
-func give(to *C.struct_gmt_evictions, out []broker.Eviction) {
+// fillEvictions fills the shim's list with evictions, and notes whether gmt_core_more has others.
+func fillEvictions(to *C.struct_gmt_evictions, out []broker.Eviction) {
 	to.count, to.more = C.uint32_t(len(out)), 0
 	for i, e := range out {
 		to.list[i] = C.struct_gmt_eviction{

@@ -4,5 +4,5 @@ package main
 
 import "time"
 
-// soonest is how soon the mailbox's thread gives blocks back again: no setting keeps a processor busy.
+// soonest is the least time between two evictions by the mailbox's thread, so that no setting keeps a processor busy.
 const soonest = 10 * time.Millisecond

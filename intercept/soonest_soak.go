@@ -4,4 +4,4 @@ package main
 
 import "time"
 
-const soonest = time.Millisecond // so that it meets what the program does
+const soonest = time.Millisecond // short, so that it coincides with calls of the program

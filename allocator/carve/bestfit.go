@@ -68,7 +68,7 @@ func (b *bestFit) Add(slab int32, size uint64) {
 	if size == 0 {
 		panic(fmt.Sprintf("carve: slab %d is smaller than the alignment", slab))
 	}
-	s := b.slabs.add(slab)
+	s := b.slabs.addSlab(slab)
 	s.size = size
 	s.first = b.newSegment(segment{size: size, slab: slab})
 	b.addFree(s.first)
@@ -104,7 +104,7 @@ func (b *bestFit) Carve(size uint64) (Part, bool) {
 	p := Part{Slab: g.slab, Offset: g.offset, Size: size, Fresh: g.offset >= s.used}
 	s.used = max(s.used, g.offset+size)
 	s.parts++
-	b.parts.put(b.place(i), i)
+	b.parts.add(b.placeOf(i), i)
 	return p, true
 }
 
@@ -126,7 +126,7 @@ func (b *bestFit) Free(p Part) (empty bool) {
 	s := b.slabs.get(p.Slab)
 	i := int32(0)
 	if p.Offset < s.size {
-		i = b.parts.take(place(p.Slab, p.Offset>>b.shift))
+		i = b.parts.remove(packPlace(p.Slab, p.Offset>>b.shift))
 	}
 	if i == 0 || b.segments[i].size != p.Size || b.segments[i].offset != p.Offset {
 		panic(fmt.Sprintf("carve: %+v comes back and is no part", p))
@@ -134,19 +134,19 @@ func (b *bestFit) Free(p Part) (empty bool) {
 	s.parts--
 	if before := b.segments[i].before; before != 0 && b.segments[before].free {
 		b.removeFree(before)
-		b.absorb(before, i)
+		b.joinNext(before, i)
 		i = before
 	}
 	if after := b.segments[i].after; after != 0 && b.segments[after].free {
 		b.removeFree(after)
-		b.absorb(i, after)
+		b.joinNext(i, after)
 	}
 	b.addFree(i)
 	return s.parts == 0
 }
 
-// absorb joins a segment and its neighbour after it.
-func (b *bestFit) absorb(i, after int32) {
+// joinNext joins a segment and its neighbour after it.
+func (b *bestFit) joinNext(i, after int32) {
 	gone := &b.segments[after]
 	b.segments[i].size += gone.size
 	b.segments[i].after = gone.after
@@ -166,16 +166,16 @@ func (b *bestFit) Space() Space {
 	return b.tally.space(largest)
 }
 
-// place returns a segment's place.
-func (b *bestFit) place(i int32) uint64 {
-	return place(b.segments[i].slab, b.segments[i].offset>>b.shift)
+// placeOf returns a segment's place.
+func (b *bestFit) placeOf(i int32) uint64 {
+	return packPlace(b.segments[i].slab, b.segments[i].offset>>b.shift)
 }
 
 // addFree makes a segment a free range.
 func (b *bestFit) addFree(i int32) {
 	g := &b.segments[i]
 	g.free = true
-	b.order.Insert(&b.free, i, g.size, b.place(i))
+	b.order.Insert(&b.free, i, g.size, b.placeOf(i))
 	b.tally.Add(g.size, 1)
 }
 
@@ -238,7 +238,7 @@ func (b *bestFit) validateSlab(slab int32, s *bestSlab, want *Tally) (segments i
 			return 0, fmt.Errorf("segments %d and %d are free neighbours", before, i)
 		case !g.free && g.offset+g.size > s.used:
 			return 0, fmt.Errorf("part %d ends at %d, nothing from %d on was handed out", i, g.offset+g.size, s.used)
-		case !g.free && b.parts.get(b.place(i)) != i:
+		case !g.free && b.parts.get(b.placeOf(i)) != i:
 			return 0, fmt.Errorf("part %d is not found at its place", i)
 		}
 		if g.free {

@@ -104,7 +104,7 @@ func (u *binned) Add(slab int32, size uint64) {
 	if count == 0 {
 		panic(fmt.Sprintf("carve: slab %d has no room for a chunk of %d bytes", slab, u.geometry(1).Chunk()))
 	}
-	s := u.slabs.add(slab)
+	s := u.slabs.addSlab(slab)
 	*s = newBinSlab(u, count)
 	u.rank(slab, *s)
 }
@@ -145,12 +145,12 @@ func (u *binned) Carve(size uint64) (p Part, ok bool) {
 // choose returns the slab for a request, 0 when none has room.
 func (u *binned) choose(size uint64) int32 {
 	if !u.isSmall(size) {
-		return u.large.first(uint8(orderOf(size, u.shift) + 1))
+		return u.large.lowestWithRank(uint8(orderOf(size, u.shift) + 1))
 	}
-	if slab := u.small[u.class(size)].first(1); slab != 0 {
+	if slab := u.small[u.class(size)].lowestWithRank(1); slab != 0 {
 		return slab
 	}
-	return u.rooms.first(max(u.rooms.most(), roomForChunk))
+	return u.rooms.lowestWithRank(max(u.rooms.highestRank(), roomForChunk))
 }
 
 // Free implements Carver.
@@ -172,10 +172,10 @@ func (u *binned) Free(p Part) (empty bool) {
 
 // rank updates the ranks of a slab.
 func (u *binned) rank(slab int32, s *binSlab) {
-	if rank := s.pages.rank(); u.large.of(slab) != rank {
+	if rank := s.pages.rank(); u.large.rankOf(slab) != rank {
 		u.large.set(slab, rank)
 	}
-	if room := s.room(); u.rooms.of(slab) != room {
+	if room := s.room(); u.rooms.rankOf(slab) != room {
 		u.rooms.set(slab, room)
 	}
 }
@@ -185,7 +185,7 @@ func (u *binned) rank(slab int32, s *binSlab) {
 func (u *binned) Space() Space {
 	most := largest(&u.large, u.shift)
 	for class := len(u.small) - 1; most == 0 && class >= 0; class-- {
-		if u.small[class].most() != 0 || u.rooms.most() != noRoom {
+		if u.small[class].highestRank() != 0 || u.rooms.highestRank() != noRoom {
 			most = u.unit << class
 		}
 	}
@@ -222,22 +222,22 @@ func (u *binned) Validate() error {
 // validateRanks checks the ranks of a slab.
 func (u *binned) validateRanks(slab int32) error {
 	if !u.slabs.added[slab] {
-		if u.large.of(slab) != 0 || u.rooms.of(slab) != noRoom {
+		if u.large.rankOf(slab) != 0 || u.rooms.rankOf(slab) != noRoom {
 			return fmt.Errorf("slab %d is gone and has a rank", slab)
 		}
 		return nil
 	}
 	s := *u.slabs.get(slab)
-	if u.large.of(slab) != s.pages.rank() {
-		return fmt.Errorf("slab %d has rank %d and stands in %d", slab, s.pages.rank(), u.large.of(slab))
+	if u.large.rankOf(slab) != s.pages.rank() {
+		return fmt.Errorf("slab %d has rank %d and stands in %d", slab, s.pages.rank(), u.large.rankOf(slab))
 	}
 	for class := range u.small {
-		if u.small[class].of(slab) != s.roomInBin(class) {
-			return fmt.Errorf("slab %d has %d slots of class %d, and stands in %d", slab, s.slots[class], class, u.small[class].of(slab))
+		if u.small[class].rankOf(slab) != s.roomInBin(class) {
+			return fmt.Errorf("slab %d has %d slots of class %d, and stands in %d", slab, s.slots[class], class, u.small[class].rankOf(slab))
 		}
 	}
-	if u.rooms.of(slab) != s.room() {
-		return fmt.Errorf("slab %d has room %d and stands in %d", slab, s.room(), u.rooms.of(slab))
+	if u.rooms.rankOf(slab) != s.room() {
+		return fmt.Errorf("slab %d has room %d and stands in %d", slab, s.room(), u.rooms.rankOf(slab))
 	}
 	return nil
 }

@@ -109,11 +109,11 @@ func (s *binSlab) wake() (page int) {
 // countSpare counts n more spare bins like the bin at a page.
 func (s *binSlab) countSpare(page, n int) {
 	s.spare += n
-	s.of.tally.Add(s.worth(page), n)
+	s.of.tally.Add(s.binBytes(page), n)
 }
 
-// worth returns the usable bytes of the empty bin at a page.
-func (s *binSlab) worth(page int) uint64 { return uint64(s.capacity(page, 0)) * s.geometry.Unit }
+// binBytes returns the usable bytes of the empty bin at a page.
+func (s *binSlab) binBytes(page int) uint64 { return uint64(s.capacity(page, 0)) * s.geometry.Unit }
 
 // countSlots counts n more free slots.
 func (s *binSlab) countSlots(class, n int) {
@@ -123,7 +123,7 @@ func (s *binSlab) countSlots(class, n int) {
 
 // updateRank notes whether the slab has a free slot of a class.
 func (s *binSlab) updateRank(slab int32, class int) {
-	if ranks := &s.of.small[class]; ranks.of(slab) != s.roomInBin(class) {
+	if ranks := &s.of.small[class]; ranks.rankOf(slab) != s.roomInBin(class) {
 		ranks.set(slab, s.roomInBin(class))
 	}
 }
@@ -248,7 +248,7 @@ func (s *binSlab) validate(want *Tally) error {
 			chunks[page/chunkBins] -= int(b.parts)
 		case s.chunks[page/chunkBins] != noChunk && page%chunkBins >= s.geometry.HeaderPages():
 			spare++
-			want.Add(s.worth(page), 1)
+			want.Add(s.binBytes(page), 1)
 		}
 	}
 	for number, parts := range chunks {

@@ -66,7 +66,7 @@ func (b *buddy) Add(slab int32, size uint64) {
 	if b.count(size) == 0 {
 		panic(fmt.Sprintf("carve: slab %d is smaller than a page", slab))
 	}
-	s := b.slabs.add(slab)
+	s := b.slabs.addSlab(slab)
 	s.pages = newPages(b.count(size), b.shift, &b.tally)
 	b.ranks.set(slab, s.pages.rank())
 }
@@ -85,7 +85,7 @@ func (b *buddy) Remove(slab int32) {
 // Carve implements Carver.
 func (b *buddy) Carve(size uint64) (Part, bool) {
 	order := orderOf(size, b.shift)
-	slab := b.ranks.first(uint8(order + 1))
+	slab := b.ranks.lowestWithRank(uint8(order + 1))
 	if slab == 0 {
 		return Part{}, false
 	}
@@ -119,7 +119,7 @@ func (b *buddy) Space() Space { return b.tally.space(largest(&b.ranks, b.shift))
 
 // largest returns the bytes of the largest free block of all slabs, by their ranks.
 func largest(ranks *firsts, shift int) uint64 {
-	if rank := ranks.most(); rank > 0 {
+	if rank := ranks.highestRank(); rank > 0 {
 		return 1 << (shift + int(rank) - 1)
 	}
 	return 0
@@ -138,8 +138,8 @@ func (b *buddy) Validate() error {
 			}
 			rank = s.pages.rank()
 		}
-		if b.ranks.of(slab) != rank {
-			return fmt.Errorf("slab %d has rank %d and stands in %d", slab, rank, b.ranks.of(slab))
+		if b.ranks.rankOf(slab) != rank {
+			return fmt.Errorf("slab %d has rank %d and stands in %d", slab, rank, b.ranks.rankOf(slab))
 		}
 	}
 	if want != b.tally {

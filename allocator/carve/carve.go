@@ -112,9 +112,9 @@ const (
 	maxAlign = 1 << 20
 )
 
-// place packs a slab and an offset in units into a word: places of lower slabs come first, then lower offsets. No
+// packPlace packs a slab and an offset in units into a word: places of lower slabs come first, then lower offsets. No
 // place is 0.
-func place(slab int32, unit uint64) uint64 { return uint64(slab)*maxUnits + unit }
+func packPlace(slab int32, unit uint64) uint64 { return uint64(slab)*maxUnits + unit }
 
 // power returns the exponent of a power of two that can be an alignment, and panics if value is not one.
 func power(what string, value uint64) (shift int) {
@@ -130,8 +130,8 @@ type numbers[T any] struct {
 	added []bool
 }
 
-// add returns the zero element of a new slab.
-func (n *numbers[T]) add(slab int32) *T {
+// addSlab returns the zero element of a new slab.
+func (n *numbers[T]) addSlab(slab int32) *T {
 	if slab < 1 || slab >= MaxSlabs {
 		panic(fmt.Sprintf("carve: slab %d: want a number from 1 to %d", slab, MaxSlabs-1))
 	}

@@ -33,9 +33,9 @@ func (f *firsts) grow() {
 	}
 }
 
-// first returns the lowest slab with at least that rank, which is above 0; 0 if there is none.
-func (f *firsts) first(rank uint8) int32 {
-	if f.most() < rank {
+// lowestWithRank returns the lowest slab with at least that rank, which is above 0; 0 if there is none.
+func (f *firsts) lowestWithRank(rank uint8) int32 {
+	if f.highestRank() < rank {
 		return 0
 	}
 	i := 1
@@ -48,16 +48,16 @@ func (f *firsts) first(rank uint8) int32 {
 	return int32(i - len(f.ranks)/2)
 }
 
-// most returns the highest rank.
-func (f *firsts) most() uint8 {
+// highestRank returns the highest rank.
+func (f *firsts) highestRank() uint8 {
 	if len(f.ranks) == 0 {
 		return 0
 	}
 	return f.ranks[1]
 }
 
-// of returns a slab's rank.
-func (f *firsts) of(slab int32) uint8 {
+// rankOf returns a slab's rank.
+func (f *firsts) rankOf(slab int32) uint8 {
 	if leaves := len(f.ranks) / 2; int(slab) < leaves {
 		return f.ranks[leaves+int(slab)]
 	}

@@ -21,12 +21,12 @@ func TestFirsts(t *testing.T) {
 					lowest, most = s, rank
 				}
 			}
-			if got := f.first(rank); got != lowest {
+			if got := f.lowestWithRank(rank); got != lowest {
 				t.Fatalf("the first slab of rank %d is %d, want %d", rank, got, lowest)
 			}
 		}
-		if f.most() != most || f.of(slab) != want[slab] {
-			t.Fatalf("the highest rank is %d, want %d", f.most(), most)
+		if f.highestRank() != most || f.rankOf(slab) != want[slab] {
+			t.Fatalf("the highest rank is %d, want %d", f.highestRank(), most)
 		}
 	}
 }

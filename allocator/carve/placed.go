@@ -36,7 +36,7 @@ func NewPlaced(align uint64, offsets []uint64) *Placed {
 		if offset&(align-1) != 0 {
 			panic(fmt.Sprintf("carve: offset %d is no multiple of %d", offset, align))
 		}
-		c.index.put(place(1, offset/align), int32(i)+1)
+		c.index.add(packPlace(1, offset/align), int32(i)+1)
 	}
 	c.ranges, c.taken = make([]placed, len(c.starts)), newMarks(len(c.starts))
 	return c
@@ -44,7 +44,7 @@ func NewPlaced(align uint64, offsets []uint64) *Placed {
 
 // Start returns the number of an offset, for Owner and Take; -1 if NewPlaced did not get the offset.
 func (c *Placed) Start(offset uint64) int {
-	return int(c.index.get(place(1, offset/c.align))) - 1
+	return int(c.index.get(packPlace(1, offset/c.align))) - 1
 }
 
 // Round implements Carver.

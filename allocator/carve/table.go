@@ -2,7 +2,7 @@ package carve
 
 import "math/bits"
 
-// table finds numbers by place. It is a hash table with open addressing. take leaves no marker in a slot, so the table
+// table finds numbers by place. It is a hash table with open addressing. remove leaves no marker in a slot, so the table
 // does not grow while the number of entries stays the same.
 type table struct {
 	slots []slot // a power of two of them, at most half in use; place 0 is none
@@ -14,15 +14,15 @@ type slot struct {
 	value int32
 }
 
-// home returns the slot where the search for a place begins (Fibonacci hashing: the multiplier is 2^64 over the golden
+// searchStart returns the slot where the search for a place begins (Fibonacci hashing: the multiplier is 2^64 over the golden
 // ratio).
-func (t *table) home(place uint64) int {
+func (t *table) searchStart(place uint64) int {
 	return int(place * 0x9e3779b97f4a7c15 >> (64 - bits.TrailingZeros(uint(len(t.slots)))))
 }
 
 // find returns the slot of a place, or the free slot for it.
 func (t *table) find(place uint64) int {
-	i := t.home(place)
+	i := t.searchStart(place)
 	for t.slots[i].place != 0 && t.slots[i].place != place {
 		i = (i + 1) & (len(t.slots) - 1)
 	}
@@ -37,8 +37,8 @@ func (t *table) get(place uint64) int32 {
 	return t.slots[t.find(place)].value
 }
 
-// put adds a place that is not in the table.
-func (t *table) put(place uint64, value int32) {
+// add adds a place that is not in the table.
+func (t *table) add(place uint64, value int32) {
 	if 2*t.count >= len(t.slots) {
 		old := t.slots
 		t.slots = make([]slot, max(16, 2*len(old)))
@@ -52,9 +52,9 @@ func (t *table) put(place uint64, value int32) {
 	t.count++
 }
 
-// take removes a place and returns its number, 0 if the place is not in the table. Entries that a search would no
+// remove removes a place and returns its number, 0 if the place is not in the table. Entries that a search would no
 // longer reach across the gap move into it.
-func (t *table) take(place uint64) int32 {
+func (t *table) remove(place uint64) int32 {
 	if len(t.slots) == 0 {
 		return 0
 	}
@@ -65,7 +65,7 @@ func (t *table) take(place uint64) int32 {
 		return 0
 	}
 	for i := (gap + 1) & mask; t.slots[i].place != 0; i = (i + 1) & mask {
-		if home := t.home(t.slots[i].place); (i-home)&mask >= (i-gap)&mask {
+		if home := t.searchStart(t.slots[i].place); (i-home)&mask >= (i-gap)&mask {
 			t.slots[gap] = t.slots[i]
 			gap = i
 		}

@@ -21,9 +21,9 @@ func TestTable(t *testing.T) {
 		p := places[rng.IntN(len(places))]
 		if _, there := want[p]; !there && len(want) < 30 {
 			want[p] = 1 + rng.Int32N(1000)
-			tab.put(p, want[p])
+			tab.add(p, want[p])
 		} else {
-			if got := tab.take(p); got != want[p] {
+			if got := tab.remove(p); got != want[p] {
 				t.Fatalf("took %d from %d, want %d", got, p, want[p])
 			}
 			delete(want, p)

@@ -13,7 +13,7 @@ func TestValidateFinds(t *testing.T) {
 		"used":         func(b *bestFit) { b.slabs.get(1).used = 16 },
 		"offset":       func(b *bestFit) { b.segments[2].offset += 16 },
 		"link":         func(b *bestFit) { b.segments[2].before = 0 },
-		"lost part":    func(b *bestFit) { b.parts.take(b.place(2)) },
+		"lost part":    func(b *bestFit) { b.parts.remove(b.placeOf(2)) },
 		"free twice":   func(b *bestFit) { b.segments[2].free = true },
 		"lost segment": func(b *bestFit) { b.newSegment(segment{}) },
 		"out of order": func(b *bestFit) { b.order.Remove(&b.free, b.free.Root) },
@@ -31,7 +31,7 @@ func TestValidateFinds(t *testing.T) {
 	for name, damage := range map[string]func(b *buddy){
 		"tally":  func(b *buddy) { b.tally.Ranges++ },
 		"rank":   func(b *buddy) { b.ranks.set(1, 1) },
-		"ghost":  func(b *buddy) { b.slabs.add(2); b.slabs.remove(2); b.ranks.set(2, 1) },
+		"ghost":  func(b *buddy) { b.slabs.addSlab(2); b.slabs.remove(2); b.ranks.set(2, 1) },
 		"counts": func(b *buddy) { b.slabs.get(1).pages.free[0]++ },
 		"tree":   func(b *buddy) { b.slabs.get(1).pages.tree.Alloc(0, 0) },
 	} {
@@ -45,7 +45,7 @@ func TestValidateFinds(t *testing.T) {
 		"rank":      func(u *binned, _ *binSlab) { u.large.set(1, 1) },
 		"room":      func(u *binned, _ *binSlab) { u.rooms.set(1, noRoom) },
 		"slot rank": func(u *binned, _ *binSlab) { u.small[3].set(1, 1) },
-		"ghost":     func(u *binned, _ *binSlab) { u.slabs.add(2); u.slabs.remove(2); u.large.set(2, 1) },
+		"ghost":     func(u *binned, _ *binSlab) { u.slabs.addSlab(2); u.slabs.remove(2); u.large.set(2, 1) },
 		"spare":     func(_ *binned, s *binSlab) { s.spare++ },
 		"slots":     func(_ *binned, s *binSlab) { s.slots[3]++ },
 		"bin":       func(_ *binned, s *binSlab) { s.bins[2].parts++ },

@@ -63,23 +63,24 @@ func newPolicy(name, limits string) (*allocator.Pool, error) {
 	return allocator.New(name, settings)
 }
 
-// number returns the number of a decision that the policy is about to make, or has just made.
-func (b *Broker) number() Number {
+// decisionNumber returns the next number, for a decision that the policy is about to make or has just made.
+func (b *Broker) decisionNumber() Number {
 	b.ledger.Latest++
 	return b.ledger.Latest
 }
 
-// enter frees the blocks in the ledger, and returns the error of a broker that has failed. Callers defer leave first.
+// enter frees the blocks in the ledger, and returns the error of a broker that has failed. Callers defer endCall first.
 func (b *Broker) enter() error {
 	b.evicted = b.evicted[:0]
 	if b.ledger.Count > 0 {
-		b.settle()
+		b.freeLedger()
 	}
 	return b.failed
 }
 
-// leave turns a panic into an error, which every later call returns, too. It notes how many bytes the ledger may take, and until when.
-func (b *Broker) leave(err *error) {
+// endCall turns a panic into an error, which every later call returns, too. It also sets Room and Due of the ledger, at the end
+// of each call.
+func (b *Broker) endCall(err *error) {
 	if p := recover(); p != nil {
 		b.failed = fmt.Errorf("%w: %v", ErrFailed, p)
 		*err = b.failed
@@ -106,11 +107,11 @@ const refused = ^uint64(0)
 // driver for more would be false starvation (seed 001 §3.1). The next caller gets the evictions then. It may be the other
 // thread, whose create needs that memory.
 func (b *Broker) Decide(decision *Decision, req *allocator.Request, out []Eviction) (n Number, _ []Eviction, err error) {
-	defer b.leave(&err)
+	defer b.endCall(&err)
 	if err = b.enter(); err != nil {
 		return 0, out, err
 	}
-	n = b.number()
+	n = b.decisionNumber()
 	b.evicted = b.policy.DecideInto(&decision.Decision, req, b.evicted)
 	if decision.Slab == 0 || decision.SlabSize != 0 {
 		return n, b.serve(decision, out), nil
@@ -119,23 +120,23 @@ func (b *Broker) Decide(decision *Decision, req *allocator.Request, out []Evicti
 		b.postpone()
 		return n, out, nil
 	}
-	return b.part(decision, req, n, out)
+	return b.servePart(decision, req, n, out)
 }
 
 // Resume goes on with a decision that waits, and has number n. The caller calls it when slabs were created, or could not be.
 // The decision may have to wait longer. If its slab could not be created, or it is too late to wait, the request gets a
 // block of its own.
 func (b *Broker) Resume(decision *Decision, req *allocator.Request, n Number, late bool, out []Eviction) (_ Number, _ []Eviction, err error) {
-	defer b.leave(&err)
+	defer b.endCall(&err)
 	if err = b.enter(); err != nil {
 		return 0, out, err
 	}
 	decision.Waits = b.growing(decision.Slab)
 	switch {
 	case !decision.Waits:
-		return b.part(decision, req, n, out)
+		return b.servePart(decision, req, n, out)
 	case late:
-		return b.alone(decision, req, n, out)
+		return b.serveBlockInstead(decision, req, n, out)
 	}
 	return n, out, nil
 }
@@ -143,39 +144,39 @@ func (b *Broker) Resume(decision *Decision, req *allocator.Request, n Number, la
 // growing reports whether a slab is still being created.
 func (b *Broker) growing(slab allocator.Block) bool { return b.object(slab) == object{slab, 0} }
 
-// part serves a request from a slab. If the driver refused the slab, the policy has forgotten it, and another block may have
+// servePart serves a request from a slab. If the driver refused the slab, the policy has forgotten it, and another block may have
 // its index before the last waiting thread comes back.
-func (b *Broker) part(decision *Decision, req *allocator.Request, n Number, out []Eviction) (Number, []Eviction, error) {
+func (b *Broker) servePart(decision *Decision, req *allocator.Request, n Number, out []Eviction) (Number, []Eviction, error) {
 	slab := b.object(decision.Slab)
 	if slab.block != decision.Slab || slab.handle == refused {
-		return b.alone(decision, req, n, out)
+		return b.serveBlockInstead(decision, req, n, out)
 	}
 	decision.Handle = slab.handle
 	if b.ledger.Latest == n { // no other decision came between
 		b.policy.Commit(decision.Decision)
-		decision.Committed = b.number()
+		decision.Committed = b.decisionNumber()
 	}
-	return n, b.take(out), nil
+	return n, b.appendEvictions(out), nil
 }
 
-// alone gives up a sub-allocation, and serves its request with a block of its own.
-func (b *Broker) alone(decision *Decision, req *allocator.Request, n Number, out []Eviction) (Number, []Eviction, error) {
-	b.number()
+// serveBlockInstead gives up a sub-allocation, and serves its request with a block of its own.
+func (b *Broker) serveBlockInstead(decision *Decision, req *allocator.Request, n Number, out []Eviction) (Number, []Eviction, error) {
+	b.decisionNumber()
 	b.policy.Abort(decision.Decision)
 	whole := *req
 	whole.Align, whole.Again = 0, true
 	*decision = Decision{Waived: n}
-	n = b.number()
+	n = b.decisionNumber()
 	b.evicted = b.policy.DecideInto(&decision.Decision, &whole, b.evicted)
 	return n, b.serve(decision, out), nil
 }
 
 // serve answers with a whole block, or with a slab to create.
 func (b *Broker) serve(decision *Decision, out []Eviction) []Eviction {
-	out = b.take(out)
+	out = b.appendEvictions(out)
 	switch {
 	case decision.Slab != 0:
-		b.keep(decision.Slab, 0)
+		b.noteHandle(decision.Slab, 0)
 	case decision.Hit:
 		b.policy.Commit(decision.Decision)
 		decision.Handle = b.handle(decision.Block)
@@ -189,19 +190,19 @@ func (b *Broker) object(block allocator.Block) object { return b.held[block.Arm(
 // handle returns the driver object of a block.
 func (b *Broker) handle(block allocator.Block) uint64 { return b.object(block).handle }
 
-// Grown says that the driver created the slab of a decision.
+// Grown notes that the driver created the slab of a decision.
 func (b *Broker) Grown(decision allocator.Decision, handle uint64) (n Number, err error) {
-	defer b.leave(&err)
+	defer b.endCall(&err)
 	if err = b.enter(); err != nil {
 		return 0, err
 	}
-	b.keep(decision.Slab, handle)
+	b.noteHandle(decision.Slab, handle)
 	b.policy.Grown(decision)
-	return b.number(), nil
+	return b.decisionNumber(), nil
 }
 
-// keep notes the driver object of a block.
-func (b *Broker) keep(block allocator.Block, handle uint64) {
+// noteHandle notes the driver object of a block.
+func (b *Broker) noteHandle(block allocator.Block, handle uint64) {
 	held, i := &b.held[block.Arm()], block.Index()
 	for len(*held) <= i {
 		*held = append(*held, object{})
@@ -211,116 +212,116 @@ func (b *Broker) keep(block allocator.Block, handle uint64) {
 
 // Stats returns the policy's counters and gauges.
 func (b *Broker) Stats() (s allocator.Stats, err error) {
-	defer b.leave(&err)
+	defer b.endCall(&err)
 	if err = b.enter(); err != nil {
 		return s, err
 	}
 	return b.policy.Stats(), nil
 }
 
-// Commit says that the driver created the block of a miss, or a sub-allocation.
+// Commit notes that the driver created the block of a miss, or a sub-allocation.
 func (b *Broker) Commit(decision allocator.Decision, handle uint64) (n Number, err error) {
-	defer b.leave(&err)
+	defer b.endCall(&err)
 	if err = b.enter(); err != nil {
 		return 0, err
 	}
-	b.keep(decision.Block, handle)
+	b.noteHandle(decision.Block, handle)
 	b.policy.Commit(decision)
-	return b.number(), nil
+	return b.decisionNumber(), nil
 }
 
-// Abort says that the driver refused to create the block, slab or sub-allocation of a decision.
+// Abort notes that the driver refused to create the block, slab or sub-allocation of a decision.
 func (b *Broker) Abort(decision allocator.Decision) (n Number, err error) {
-	defer b.leave(&err)
+	defer b.endCall(&err)
 	if err = b.enter(); err != nil {
 		return 0, err
 	}
 	if decision.SlabSize != 0 && b.handle(decision.Slab) == 0 {
-		b.keep(decision.Slab, refused)
+		b.noteHandle(decision.Slab, refused)
 	}
 	b.policy.Abort(decision)
-	return b.number(), nil
+	return b.decisionNumber(), nil
 }
 
 // Free returns a block to the pool. It is busy while queued commands use it. The evictions may include the block itself.
 func (b *Broker) Free(block allocator.Block, busy bool, time int64, out []Eviction) (_ []Eviction, n Number, err error) {
-	defer b.leave(&err)
+	defer b.endCall(&err)
 	if err = b.enter(); err != nil {
 		return out, 0, err
 	}
 	b.evicted = b.policy.Free(block, busy, time, b.evicted)
-	return b.take(out), b.number(), nil
+	return b.appendEvictions(out), b.decisionNumber(), nil
 }
 
-// Cooled says that the last command that used a block has completed.
+// Cooled notes that the last command that used a block has completed.
 func (b *Broker) Cooled(block allocator.Block, time int64, out []Eviction) (_ []Eviction, n Number, err error) {
-	defer b.leave(&err)
+	defer b.endCall(&err)
 	if err = b.enter(); err != nil {
 		return out, 0, err
 	}
 	b.evicted = b.policy.Cooled(block, time, b.evicted)
-	return b.take(out), b.number(), nil
+	return b.appendEvictions(out), b.decisionNumber(), nil
 }
 
 // Forget takes a block out of the pool without an eviction.
 func (b *Broker) Forget(block allocator.Block) (n Number, err error) {
-	defer b.leave(&err)
+	defer b.endCall(&err)
 	if err = b.enter(); err != nil {
 		return 0, err
 	}
 	b.policy.Forget(block)
-	return b.number(), nil
+	return b.decisionNumber(), nil
 }
 
 // Drain gives up blocks after the driver failed to allocate need bytes.
 func (b *Broker) Drain(need uint64, out []Eviction) (_ []Eviction, n Number, err error) {
-	defer b.leave(&err)
+	defer b.endCall(&err)
 	if err = b.enter(); err != nil {
 		return out, 0, err
 	}
 	if b.evicted = b.policy.Drain(need, b.evicted); len(b.evicted) > 0 {
-		n = b.number()
+		n = b.decisionNumber()
 	}
-	return b.take(out), n, nil
+	return b.appendEvictions(out), n, nil
 }
 
 // DropClass gives up every free block of a class, and caches no block of it from then on.
 func (b *Broker) DropClass(class allocator.Class, out []Eviction) (_ []Eviction, n Number, err error) {
-	defer b.leave(&err)
+	defer b.endCall(&err)
 	if err = b.enter(); err != nil {
 		return out, 0, err
 	}
 	b.evicted = b.policy.DropClass(class, b.evicted)
-	return b.take(out), b.number(), nil
+	return b.appendEvictions(out), b.decisionNumber(), nil
 }
 
 // Expire gives up blocks that are too old or too many while the program makes no calls, and returns when to call again; 0:
 // never, because no limit depends on the time.
 func (b *Broker) Expire(time int64, out []Eviction) (_ []Eviction, n Number, next int64, err error) {
-	defer b.leave(&err)
+	defer b.endCall(&err)
 	if err = b.enter(); err != nil {
 		return out, 0, 0, err
 	}
 	if b.evicted, next = b.policy.Expire(time, b.evicted); len(b.evicted) > 0 {
-		n = b.number()
+		n = b.decisionNumber()
 	}
-	return b.take(out), n, next, nil
+	return b.appendEvictions(out), n, next, nil
 }
 
 // More returns evictions that exceeded the capacity of an earlier call's out.
 func (b *Broker) More(out []Eviction) (_ []Eviction, err error) {
-	defer b.leave(&err)
+	defer b.endCall(&err)
 	if err = b.enter(); err != nil {
 		return out, err
 	}
-	return b.take(out), nil
+	return b.appendEvictions(out), nil
 }
 
 // Pending reports whether evictions wait for More.
 func (b *Broker) Pending() bool { return len(b.pending) > 0 }
 
-// take appends evictions to out up to its capacity. The others wait for More.
-func (b *Broker) take(out []Eviction) []Eviction {
+// appendEvictions appends evictions to out up to its capacity. The others wait for More.
+func (b *Broker) appendEvictions(out []Eviction) []Eviction {
 	if len(b.pending) == 0 && len(out)+len(b.evicted) <= cap(out) {
 		for _, e := range b.evicted {
 			out = append(out, Eviction{e, b.handle(e.Block)})

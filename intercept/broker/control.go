@@ -24,7 +24,7 @@ import (
 //
 // COUNT is how many requests the program has made. A turn may begin with the next one.
 func (b *Broker) Control(text string, time int64, out []Eviction) (reply string, n Number, _ []Eviction, err error) {
-	defer b.leave(&err)
+	defer b.endCall(&err)
 	if err = b.enter(); err != nil {
 		return "", 0, out, err
 	}
@@ -53,9 +53,9 @@ func (b *Broker) Control(text string, time int64, out []Eviction) (reply string,
 		err = fmt.Errorf("unknown control message %q", verb)
 	}
 	if err != nil {
-		return "", 0, b.take(out), err
+		return "", 0, b.appendEvictions(out), err
 	}
-	return reply, b.number(), b.take(out), nil
+	return reply, b.decisionNumber(), b.appendEvictions(out), nil
 }
 
 func (b *Broker) trim(bytes string) error {
@@ -80,7 +80,7 @@ func (b *Broker) relieve(text string, time int64) (reply string, err error) {
 	return r.Answer(), nil
 }
 
-// repeat tells the pools how long an iteration takes.
+// repeat gives the pools the time that an iteration takes.
 func (b *Broker) repeat(ns string) error {
 	period, err := strconv.ParseUint(ns, 10, 63)
 	if err != nil {

@@ -25,15 +25,15 @@ type Freed struct {
 	Time  int64 // ns
 }
 
-// settle frees the blocks in the ledger. If the policy evicts one nevertheless, the caller gets it with this call's evictions.
-func (b *Broker) settle() {
+// freeLedger frees the blocks in the ledger. If the policy evicts one nevertheless, the caller gets it with this call's evictions.
+func (b *Broker) freeLedger() {
 	noted := b.ledger.Freed[:min(b.ledger.Count, LedgerSize)]
 	b.ledger.Count = 0
 	if b.failed != nil {
 		return
 	}
 	for _, f := range noted {
-		b.number()
+		b.decisionNumber()
 		b.evicted = b.policy.Free(f.Block, false, f.Time, b.evicted)
 	}
 	b.postpone()

@@ -10,7 +10,7 @@ import (
 // proposed when the last 1, 4 or 16 keys occurred before, P creates ago; a rolling hash finds that in O(1). From then on a
 // create matches if the one P creates before has the same key. A proposal that matches for two periods, so that three
 // iterations are seen, is a stretch. A stretch survives short interruptions, such as a create in one iteration only, but
-// each lowers its score: of nested loops the outer one wins, which has none.
+// each lowers its score. So of nested loops the outer one wins: no interruption lowers its score.
 //
 // Limits of the method: an iteration has at most windowMax creates; sizes that differ from iteration to iteration do not
 // repeat; work that threads take from a queue in no fixed order does not repeat either.
@@ -21,7 +21,7 @@ const (
 	stretchesMax  = 16 // kept for each thread
 	createsLeast  = 6  // creates of a stretch: fewer may repeat by chance
 	shareLeast    = 16 // a stretch has at least one 16th of its thread's creates
-	missWeight    = 8  // creates that one create out of step outweighs
+	missWeight    = 8  // matching creates that one create without a match cancels
 )
 
 // gramLengths are how many keys must have occurred before so that a period is proposed.
@@ -65,7 +65,7 @@ func (f *Finder) key(number uint64) uint64 { return f.keys[number&uint64(len(f.k
 
 // Add appends the key of the next create.
 func (f *Finder) Add(key uint64) {
-	f.grow()
+	f.growWindow()
 	number := f.count
 	for i, length := range gramLengths {
 		g := &f.grams[i]
@@ -76,7 +76,7 @@ func (f *Finder) Add(key uint64) {
 	}
 	f.keys[number&uint64(len(f.keys)-1)] = key
 	f.count++
-	f.follow(key)
+	f.advanceCandidates(key)
 	steady := len(f.candidates) > 0 && slices.ContainsFunc(f.candidates, func(c candidate) bool { return c.confirmed && c.run >= c.Period })
 	for i, length := range gramLengths {
 		g := &f.grams[i]
@@ -88,8 +88,8 @@ func (f *Finder) Add(key uint64) {
 	}
 }
 
-// grow makes room as the thread creates more, up to windowMax.
-func (f *Finder) grow() {
+// growWindow makes room as the thread creates more, up to windowMax.
+func (f *Finder) growWindow() {
 	size := uint64(len(f.keys))
 	if size == windowMax || f.count < size {
 		return
@@ -111,8 +111,8 @@ func (f *Finder) grow() {
 	}
 }
 
-// follow advances the candidates.
-func (f *Finder) follow(key uint64) {
+// advanceCandidates compares the latest key with each candidate and drops those that no longer match.
+func (f *Finder) advanceCandidates(key uint64) {
 	kept := f.candidates[:0]
 	for i := range f.candidates {
 		c := f.candidates[i]

@@ -129,7 +129,7 @@ func (d *Domain) TryBarrier() bool {
 func (d *Domain) barrier() {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	calls, previous := d.flip()
+	calls, previous := d.advanceEpoch()
 	d.waitForReaders(previous)
 	d.run(calls)
 }
@@ -153,10 +153,10 @@ func (d *Domain) run(calls []func()) {
 	}
 }
 
-// flip takes over the callbacks and increments the epoch. Before that it ends the barrier's waiting: a thread that saw
+// advanceEpoch takes over the callbacks and increments the epoch. Before that it ends the barrier's waiting: a thread that saw
 // the barrier wait had queued its callbacks earlier, so they are taken over. The elements of these callbacks were
 // unlinked before the increment, so readers of the new epoch cannot reach them.
-func (d *Domain) flip() (calls []func(), previous uint64) {
+func (d *Domain) advanceEpoch() (calls []func(), previous uint64) {
 	d.waiting.Add(-1)
 	d.queue.mutex.Lock()
 	calls, d.queue.calls, d.spent = d.queue.calls, d.spent, nil

@@ -54,7 +54,7 @@ func TestBarrierWaitsForReadersAndRunsCallbacksInOrder(t *testing.T) {
 // begin does the steps of a barrier before its wait.
 func (d *Domain) begin() ([]func(), uint64) {
 	d.waiting.Add(1)
-	return d.flip()
+	return d.advanceEpoch()
 }
 
 // The reader reads the epoch, and others run two barriers before it counts itself. If it were let in under the old

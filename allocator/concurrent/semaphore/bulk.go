@@ -62,7 +62,7 @@ func (b *Bulk) Wait(n, batch int) (taken bool) {
 		old := b.word.Load()
 		next, what := unpack(old).wait(n, batch, reserved)
 		if what == stays {
-			b.idle(n)
+			b.waitForUnits(n)
 			continue
 		}
 		if !b.word.CompareAndSwap(old, next.pack()) {
@@ -75,9 +75,9 @@ func (b *Bulk) Wait(n, batch int) (taken bool) {
 	}
 }
 
-// idle waits while a thread that has reserved n units must wait. It may return early.
-func (b *Bulk) idle(n int) {
-	b.lot.idle(n, func() bool {
+// waitForUnits waits while a thread that has reserved n units must wait. It may return early.
+func (b *Bulk) waitForUnits(n int) {
+	b.lot.waitWhile(n, func() bool {
 		_, what := unpack(b.word.Load()).wait(n, n, true)
 		return what == stays
 	})

@@ -63,7 +63,7 @@ func (c *countingSemaphore) Wait(n int) (got int) {
 }
 
 func (c *countingSemaphore) idle(n int) {
-	c.lot.idle(n, func() bool {
+	c.lot.waitWhile(n, func() bool {
 		units, growers := unpackCounting(c.word.Load())
 		return units < n && growers > 0
 	})

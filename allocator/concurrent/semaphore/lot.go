@@ -29,9 +29,9 @@ type lot struct {
 
 func (l *lot) init() { l.cond.L = &l.mu }
 
-// idle waits while mustWait holds, for a thread that needs n units: it spins first, then lets others run, then sleeps.
+// waitWhile waits while mustWait holds, for a thread that needs n units: it spins first, then lets others run, then sleeps.
 // It may return early.
-func (l *lot) idle(n int, mustWait func() bool) {
+func (l *lot) waitWhile(n int, mustWait func() bool) {
 	for i := range spins + yields {
 		if !mustWait() {
 			return

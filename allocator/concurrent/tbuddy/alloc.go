@@ -10,7 +10,7 @@ func (t *Tree) Alloc(order int, scatter uint64) (page int, ok bool) {
 		return 0, false
 	}
 	if t.enter() {
-		defer t.leave()
+		defer t.endSoleUse()
 		return t.allocAlone(order, scatter)
 	}
 	for tries := 1; ; tries++ {
@@ -96,7 +96,7 @@ func (t *Tree) seize(i, order int, mark uint32) bool {
 		return false
 	}
 	t.set(i, mark)
-	t.rise(i / 2)
+	t.updateUpwards(i / 2)
 	return true
 }
 
@@ -110,7 +110,7 @@ func (t *Tree) split(i, first int) {
 		p := part / 2
 		t.set(part+1, available(t.order(part)))
 		if p == i {
-			t.rise(p)
+			t.updateUpwards(p)
 			return
 		}
 		t.lock(p / 2)

@@ -10,7 +10,7 @@ const (
 	shared               // calls have met: all use the semaphores and locks
 )
 
-// enter reports whether the caller has the tree to itself, until leave. Otherwise the tree is shared.
+// enter reports whether the caller has the tree to itself, until endSoleUse. Otherwise the tree is shared.
 func (t *Tree) enter() bool {
 	for tries := 1; ; tries++ {
 		switch t.mode.Load() {
@@ -28,8 +28,8 @@ func (t *Tree) enter() bool {
 	}
 }
 
-// leave ends the caller's sole use of the tree. If other calls wait, the tree becomes shared.
-func (t *Tree) leave() {
+// endSoleUse ends the caller's sole use of the tree. If other calls wait, the tree becomes shared.
+func (t *Tree) endSoleUse() {
 	if !t.mode.CompareAndSwap(alone, unmet) {
 		t.share(func(units int) stock { return newBulkStock(units) })
 	}
@@ -58,7 +58,7 @@ func (t *Tree) allocAlone(order int, scatter uint64) (page int, ok bool) {
 		t.nodes[part+1].word = available(cut)
 		t.counts[cut]++
 	}
-	t.raise(first / 2)
+	t.updateUpwardsAlone(first / 2)
 	return t.page(first, order), true
 }
 
@@ -74,13 +74,12 @@ func (t *Tree) freeAlone(i, order int) (merged int, ok bool) {
 	}
 	t.nodes[i].word = available(order)
 	t.counts[order]++
-	t.raise(i / 2)
+	t.updateUpwardsAlone(i / 2)
 	return order, true
 }
 
-// raise is rise for a caller that has the tree to itself: it makes node p and the nodes above it list what their halves
-// list.
-func (t *Tree) raise(p int) {
+// updateUpwardsAlone is updateUpwards for a caller that has the tree to itself.
+func (t *Tree) updateUpwardsAlone(p int) {
 	for ; p != 0; p /= 2 {
 		list := (t.nodes[2*p].word | t.nodes[2*p+1].word) & orders
 		if list == t.nodes[p].word {

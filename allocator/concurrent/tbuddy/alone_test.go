@@ -55,7 +55,7 @@ func TestMeeting(t *testing.T) {
 		runtime.Gosched()
 	}
 	page, ok := tree.allocAlone(0, 0)
-	tree.leave()
+	tree.endSoleUse()
 	if !ok || !<-done || tree.mode.Load() != shared || tree.FreePages() != 0 {
 		t.Errorf("%v, mode %d, %d pages free; want both pages taken", ok, tree.mode.Load(), tree.FreePages())
 	}
@@ -97,7 +97,7 @@ func (m *meeting) hold() {
 		for m.tree.mode.Load() != called {
 			runtime.Gosched()
 		}
-		m.tree.leave()
+		m.tree.endSoleUse()
 	}
 }
 

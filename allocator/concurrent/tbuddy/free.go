@@ -15,7 +15,7 @@ func (t *Tree) Release(page, order int) (merged int, ok bool) {
 	}
 	i := t.node(page, order)
 	if t.enter() {
-		defer t.leave()
+		defer t.endSoleUse()
 		return t.freeAlone(i, order)
 	}
 	t.lock(i / 2)
@@ -38,7 +38,7 @@ func (t *Tree) mergeAndFree(i, order int) int {
 	for tries := 1; ; tries++ {
 		if i == 1 || t.listed(i^1) != available(order) {
 			t.set(i, available(order))
-			t.rise(i / 2)
+			t.updateUpwards(i / 2)
 			t.stocks[order].signal(1, promised)
 			return order
 		}
@@ -55,7 +55,7 @@ func (t *Tree) mergeAndFree(i, order int) int {
 		}
 		// Another thread has the buddy's unit, and will take the buddy.
 		t.stocks[order+1].signal(0, 1)
-		t.rise(i / 2)
+		t.updateUpwards(i / 2)
 		relax(tries)
 		t.lock(i / 2)
 	}

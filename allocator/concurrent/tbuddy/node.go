@@ -44,7 +44,7 @@ func (t *Tree) State(page, order int) State {
 	alone := t.enter()
 	listed := n.load() & orders
 	if alone {
-		t.leave()
+		t.endSoleUse()
 	}
 	switch listed {
 	case 0:
@@ -94,9 +94,9 @@ func (t *Tree) set(i int, value uint32) {
 // thread changes the word.
 func (t *Tree) release(i int, list uint32) { t.nodes[i].store(list) }
 
-// rise updates the list of node p, which the caller has locked, and of the nodes above it, from the lists of their
+// updateUpwards updates the list of node p, which the caller has locked, and of the nodes above it, from the lists of their
 // halves. It ends at the first list that does not change, and releases the lock.
-func (t *Tree) rise(p int) {
+func (t *Tree) updateUpwards(p int) {
 	for p != 0 {
 		list := t.listed(2*p) | t.listed(2*p+1)
 		if list == t.listed(p) {

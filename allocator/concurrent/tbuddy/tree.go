@@ -81,7 +81,7 @@ func New(pages int) *Tree {
 		order := min(bits.Len(uint(pages-page))-1, bits.TrailingZeros(uint(page)|1<<t.height))
 		i := t.node(page, order)
 		t.nodes[i].word = available(order)
-		t.raise(i / 2)
+		t.updateUpwardsAlone(i / 2)
 		t.counts[order]++
 		page += 1 << order
 	}
@@ -98,7 +98,7 @@ func (t *Tree) Height() int { return t.height }
 // when no other thread allocates or frees.
 func (t *Tree) LargestFree() int {
 	if t.enter() {
-		defer t.leave()
+		defer t.endSoleUse()
 		return bits.Len32(t.listed(1)) - 1
 	}
 	for order := t.height; order >= 0; order-- {
@@ -113,7 +113,7 @@ func (t *Tree) LargestFree() int {
 func (t *Tree) FreePages() int {
 	pages := 0
 	if t.enter() {
-		defer t.leave()
+		defer t.endSoleUse()
 		for order, n := range t.counts {
 			pages += n << order
 		}

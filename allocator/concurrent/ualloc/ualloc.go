@@ -110,7 +110,7 @@ func (al *Allocator) insist(arena int, size uint64) (offset, granted uint64, ok 
 		if offset, granted, ok = al.try(arena, size); ok {
 			return offset, granted, true
 		}
-		if !al.takeBack() && !al.settle(arrived) && al.arrived.Load() == arrived {
+		if !al.takeBack() && !al.waitForLent(arrived) && al.arrived.Load() == arrived {
 			break
 		}
 	}
@@ -121,7 +121,7 @@ func (al *Allocator) insist(arena int, size uint64) (offset, granted uint64, ok 
 // It waits for readers as Free does.
 func (al *Allocator) Trim() {
 	al.takeBack()
-	al.settle(al.arrived.Load())
+	al.waitForLent(al.arrived.Load())
 }
 
 // takeBack sends the kept bins of all arenas to their chunks. Unlike Trim it does not wait for bins that other threads
@@ -153,10 +153,10 @@ func (al *Allocator) try(arena int, size uint64) (offset, granted uint64, ok boo
 	return 0, 0, false
 }
 
-// settle waits until the memory that other threads have taken out is back: all of it, or in each arena some of it since
+// waitForLent waits until the memory that other threads have taken out is back: all of it, or in each arena some of it since
 // arrived was read. It reports whether any was out. A barrier alone is not enough: a thread that takes a bin out queues
 // the bin's return a little later.
-func (al *Allocator) settle(arrived uint64) bool {
+func (al *Allocator) waitForLent(arrived uint64) bool {
 	waited := false
 	for _, a := range al.arenas {
 		for a.leaving.Load() > 0 {
