@@ -11,15 +11,15 @@ import (
 
 // Options say how a Heap treats processes.
 type Options struct {
-	// EndProcesses takes the memory of a process off once it has ended, as soon as another one runs: the last to end
-	// leave theirs. Otherwise it stays until End.
+	// EndProcesses removes the memory of a process once it has ended and another process runs. So the memory of the
+	// processes that end last stays. Without EndProcesses all memory stays until End.
 	EndProcesses bool
-	// ProcessesMax bounds the processes, 0: not at all. The oldest processes that have left make room for others, except for the
+	// ProcessesMax bounds the processes; 0: no bound. The oldest processes that have left make room for others, except for the
 	// first process. If too few have left, records of further processes are only counted, in Unknown.
 	ProcessesMax int
-	// LeftMax bounds the processes that have left, 0: as ProcessesMax. The oldest make room, a share of all at a time.
+	// LeftMax bounds the processes that have left; 0: as ProcessesMax. The oldest make room, 1/foldedShare of all at once.
 	LeftMax int
-	// EntriesMax bounds objects and blocks together, 0: not at all. Creates and slabs beyond are only counted, in Beyond.
+	// EntriesMax bounds objects and blocks together; 0: no bound. Creates and slabs beyond it are only counted, in Beyond.
 	EntriesMax int
 }
 
@@ -45,7 +45,7 @@ type Heap struct {
 	serial    uint64     // of the last stay in the pool
 	objects   table.Arena[Object]
 	blocks    table.Arena[Block]
-	blind     uint64   // when uses were lost last: what was there then may be in use by any command
+	blind     uint64   // when uses were last lost: any command may use objects of that time
 	folded    spans    // numbers of processes that made room
 	cooling   []uint64 // scratch of evict
 	overtaken overtaken
@@ -76,7 +76,7 @@ func (h *Heap) Process(number uint32) *Process {
 	return h.switchTo(number)
 }
 
-// switchTo is Process for a record of another process than the last.
+// switchTo is Process for a record whose process differs from that of the last record.
 func (h *Heap) switchTo(number uint32) *Process {
 	p := h.numbers[number]
 	if p == nil {
@@ -118,8 +118,8 @@ func (h *Heap) Advance(time uint64) {
 	}
 }
 
-// Apply takes one record and returns its process, nil when it concerns all of them or there are too many. It takes
-// anything: what makes no sense is ignored or counted in Unknown. The record may be reused afterwards.
+// Apply applies one record and returns its process; nil: the record concerns all processes, or there are too many. Any
+// record is allowed: records that make no sense are ignored or counted in Unknown. The record may be reused afterwards.
 func (h *Heap) Apply(r *wire.Record) *Process {
 	if r.Timed() || h.now == 0 {
 		h.Advance(r.Time)
@@ -193,7 +193,7 @@ func (h *Heap) create(p *Process, thread uint32, c wire.CreateView) {
 		}
 	}
 	if old := p.objects.Get(c.Object()); old >= 0 { // its release was lost
-		if !carriedOver { // otherwise more has become known of it
+		if !carriedOver { // otherwise the record has more details of the same object
 			h.Unknown++
 		}
 		h.abandon(p, h.objects.At(old), Unknown)
@@ -214,7 +214,7 @@ func (h *Heap) create(p *Process, thread uint32, c wire.CreateView) {
 	p.objects.Put(o.ID, place)
 	p.Live++
 	h.Live++
-	h.hold(p, o, 1)
+	h.addToGauges(p, o, 1)
 	for _, x := range h.observers {
 		x.Allocated(p, o, b)
 	}
@@ -245,7 +245,7 @@ func (h *Heap) newBlock(p *Process, id uint64) *Block {
 	return b
 }
 
-// reset forgets all that is known of a block, except for its id and place.
+// reset clears a block, except for its id and place.
 func (b *Block) reset(p *Process, id uint64, place int32) {
 	*b = Block{}
 	b.ID, b.Place, b.process = id, place, p.Number
@@ -259,7 +259,7 @@ func (h *Heap) slab(p *Process, thread uint32, s wire.SlabView) {
 	if b := p.Block(s.Block()); b != nil {
 		h.Unknown++
 		h.disown(p, b)
-		h.forget(p, b, Unknown)
+		h.endBlock(p, b, Unknown)
 	}
 	b := h.newBlock(p, s.Block())
 	b.Size, b.Thread, b.Scope, b.Access, b.State = s.Bytes(), thread, s.Scope(), s.Access(), Slab
@@ -279,7 +279,7 @@ func (h *Heap) release(p *Process, r wire.ReleaseView) {
 	if r.Outcome() == wire.OutcomePinned {
 		return
 	}
-	b := p.held(o)
+	b := p.blockOf(o)
 	h.free(p, o, Released)
 	if b != nil {
 		switch outcome := r.Outcome(); {
@@ -292,7 +292,7 @@ func (h *Heap) release(p *Process, r wire.ReleaseView) {
 			b.State = Cached
 			h.pool(p, b, r.CarriedOver(), r.Time())
 		default:
-			h.forget(p, b, Evicted)
+			h.endBlock(p, b, Evicted)
 		}
 	}
 	h.drop(p, o)
@@ -308,7 +308,7 @@ func (h *Heap) cooled(p *Process, c wire.CooledView) {
 	case b.State == InUse:
 		b.Cooled = true
 	case b.State == Cooling && b.SubAllocation:
-		h.forget(p, b, Cooled)
+		h.endBlock(p, b, Cooled)
 	case b.State == Cooling:
 		h.count(p, b, -1)
 		b.State = Cached
@@ -320,8 +320,7 @@ func (h *Heap) cooled(p *Process, c wire.CooledView) {
 	}
 }
 
-// evict ends a block. The last slab of a class takes its cooling sub-allocations with it: that they have cooled is not
-// always recorded.
+// evict ends a block. With the last slab of a class, its cooling sub-allocations end too: their end is not always recorded.
 func (h *Heap) evict(p *Process, id uint64) {
 	b := p.Block(id)
 	if b == nil {
@@ -329,7 +328,7 @@ func (h *Heap) evict(p *Process, id uint64) {
 		return
 	}
 	slab, class := b.State == Slab, b.class()
-	h.forget(p, b, Evicted)
+	h.endBlock(p, b, Evicted)
 	if !slab || p.slabs[class] > 0 {
 		return
 	}
@@ -341,6 +340,6 @@ func (h *Heap) evict(p *Process, id uint64) {
 	})
 	slices.Sort(h.cooling)
 	for _, id := range h.cooling {
-		h.forget(p, p.Block(id), Evicted)
+		h.endBlock(p, p.Block(id), Evicted)
 	}
 }

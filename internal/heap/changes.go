@@ -19,7 +19,7 @@ func (h *Heap) free(p *Process, o *Object, how How) {
 		return
 	}
 	o.freed = true
-	h.hold(p, o, -1)
+	h.addToGauges(p, o, -1)
 	for _, x := range h.observers {
 		x.Freed(p, o, how)
 	}
@@ -27,11 +27,11 @@ func (h *Heap) free(p *Process, o *Object, how How) {
 
 // abandon ends an object whose end was not recorded, with its block.
 func (h *Heap) abandon(p *Process, o *Object, how How) {
-	b := p.held(o)
+	b := p.blockOf(o)
 	h.free(p, o, how)
 	h.released(p, o, how)
 	if b != nil {
-		h.forget(p, b, how)
+		h.endBlock(p, b, how)
 	}
 	h.drop(p, o)
 }
@@ -42,8 +42,8 @@ func (h *Heap) drop(p *Process, o *Object) {
 	h.objects.Give(o.Place)
 }
 
-// held returns the block that an object has, nil when it is unknown or another object's.
-func (p *Process) held(o *Object) *Block {
+// blockOf returns the block that an object has, nil when it is unknown or another object's.
+func (p *Process) blockOf(o *Object) *Block {
 	if o.Block == 0 || !o.Owns {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (h *Heap) disown(p *Process, b *Block) {
 	}
 }
 
-// overtaken are the latest objects whose block served again before their release was recorded, as by another thread.
+// overtaken are the latest objects whose block served another request before their release was recorded, by another thread.
 type overtaken struct {
 	latest [overtakenMax]struct {
 		process *Process
@@ -77,8 +77,8 @@ type overtaken struct {
 
 const overtakenMax = 1024
 
-// await notes an object whose release must come. If as many others came without it, the release was lost: without this, losses
-// would add objects for as long as a program runs.
+// await notes an object whose release must still come. If it has not come by the time that the ring is full, it was lost, and await
+// abandons the object: otherwise lost events would add objects for as long as a program runs.
 func (h *Heap) await(p *Process, o *Object) {
 	note := &h.overtaken.latest[h.overtaken.turn]
 	h.overtaken.turn = (h.overtaken.turn + 1) % overtakenMax
@@ -97,8 +97,8 @@ func (h *Heap) vacate(p *Process, b *Block, how How) {
 	h.room(p, b, 1)
 }
 
-// forget ends a block.
-func (h *Heap) forget(p *Process, b *Block, how How) {
+// endBlock ends a block.
+func (h *Heap) endBlock(p *Process, b *Block, how How) {
 	h.unpool(p, b, how)
 	h.room(p, b, 1)
 	for _, x := range h.observers {
@@ -122,7 +122,7 @@ func (h *Heap) pool(p *Process, b *Block, carriedOver bool, time uint64) {
 	}
 }
 
-// unpool ends that.
+// unpool ends a stay in the pool, or a slab.
 func (h *Heap) unpool(p *Process, b *Block, how How) {
 	if b.State != Cached && b.State != Cooling && b.State != Slab {
 		return
@@ -134,8 +134,8 @@ func (h *Heap) unpool(p *Process, b *Block, how How) {
 	b.State = InUse
 }
 
-// hold adds the memory of an object to the gauges, or takes it off.
-func (h *Heap) hold(p *Process, o *Object, sign int64) {
+// addToGauges adds the memory of an object to the gauges, or takes it off.
+func (h *Heap) addToGauges(p *Process, o *Object, sign int64) {
 	if !o.Owns {
 		return
 	}
@@ -173,7 +173,7 @@ func (h *Heap) count(p *Process, b *Block, sign int64) {
 	}
 }
 
-// room gives the bytes of a sub-allocation back to its slab, or takes them.
+// room adds the bytes of a sub-allocation to the free bytes of its slab, or takes them off.
 func (h *Heap) room(p *Process, b *Block, sign int64) {
 	if b.SubAllocation {
 		p.Room += sign * int64(b.Size)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Grace is how long after a process began to exit its memory is taken off when nothing says that it is gone: exit
-// handlers may still release buffers. In ns.
+// Grace is the time in ns from the begin of a process's exit to the removal of its memory, if no record says that the process is
+// gone: exit handlers may still release buffers.
 const Grace = 1_000_000_000
 
 // never is later than all times.
@@ -25,7 +25,7 @@ func (h *Heap) exit(p *Process, gone bool) {
 	h.endProcesses()
 }
 
-// ProcessEnded says that a process is gone. A number that no record mentioned is ignored.
+// ProcessEnded notes that a process is gone. A number that no record mentioned is ignored.
 func (h *Heap) ProcessEnded(number uint32) {
 	if p := h.Lookup(number); p != nil {
 		h.exit(p, true)
@@ -40,14 +40,14 @@ func (p *Process) leavesAt() uint64 {
 	return p.ended + min(Grace, never-p.ended)
 }
 
-// endProcesses lets the processes leave that are due, if another one runs.
+// endProcesses removes the memory of ended processes that are due, if another process runs.
 func (h *Heap) endProcesses() {
 	if h.now >= h.due && h.ended < len(h.processes) {
 		h.letLeave()
 	}
 }
 
-// letLeave lets the processes leave that are due.
+// letLeave removes the memory of ended processes that are due.
 func (h *Heap) letLeave() {
 	if !h.options.EndProcesses {
 		return
@@ -56,7 +56,7 @@ func (h *Heap) letLeave() {
 	slices.SortFunc(h.leaving, byNumber)
 	h.leaving = slices.DeleteFunc(h.leaving, func(p *Process) bool {
 		if h.now >= p.leavesAt() {
-			h.leave(p)
+			h.removeMemory(p)
 			return true
 		}
 		h.due = min(h.due, p.leavesAt())
@@ -64,8 +64,8 @@ func (h *Heap) letLeave() {
 	})
 }
 
-// leave takes the memory of a process off.
-func (h *Heap) leave(p *Process) {
+// removeMemory removes the memory of a process from the heap.
+func (h *Heap) removeMemory(p *Process) {
 	for _, x := range h.observers {
 		x.Leaving(p)
 	}
@@ -80,11 +80,11 @@ func (h *Heap) leave(p *Process) {
 	}
 }
 
-// End ends what a process has: its objects as how says, its blocks in the pool as Open.
+// End ends the objects of a process, for the reason how, and its blocks in the pool as Open.
 func (h *Heap) End(p *Process, how How) { h.EndAt(p, how, h.now) }
 
-// EndAt ends what a process has at a time, which becomes Now even if it is earlier. With it processes end one after the other,
-// each at the time of its last record.
+// EndAt is End at a time, which becomes Now even if it is earlier. So callers can end processes one after the other, each at the
+// time of its last record.
 func (h *Heap) EndAt(p *Process, how How, time uint64) {
 	h.now = time
 	for _, o := range p.Objects() {
@@ -93,6 +93,6 @@ func (h *Heap) EndAt(p *Process, how How, time uint64) {
 		h.drop(p, o)
 	}
 	for _, b := range p.Blocks() {
-		h.forget(p, b, Open)
+		h.endBlock(p, b, Open)
 	}
 }

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// foldedShare is the part of all processes that make room at once: observers pay for each time.
+// foldedShare: 1/foldedShare of all processes make room at once, because each time costs the observers.
 const foldedShare = 16
 
-// manyLeft reports whether more processes have left than keep a place of their own.
+// manyLeft reports whether more processes have left than may keep a place.
 func (h *Heap) manyLeft() bool {
 	return h.options.LeftMax > 0 && h.ended-len(h.leaving) > h.options.LeftMax
 }

@@ -22,13 +22,13 @@ type Observer interface {
 	// Freed reports that the memory of an object is no longer the program's. It comes once for each Allocated: after
 	// Released when sub-objects kept the memory, before it when the block was reused while the release was on its way.
 	Freed(p *Process, o *Object, how How)
-	// Pooled reports a block that is free in the pool from now on, cached or cooling, or a new slab.
+	// Pooled reports a block that has become free in the pool, cached or cooling, or a new slab.
 	Pooled(p *Process, b *Block)
-	// Cooled reports a block in the pool that was cooling and is cached from now on.
+	// Cooled reports a block in the pool that was cooling and is now cached.
 	Cooled(p *Process, b *Block)
 	// Unpooled ends what Pooled began.
 	Unpooled(p *Process, b *Block, how How)
-	// Gone reports that a block is no more. Unpooled and Freed come before, where they are due.
+	// Gone reports the end of a block. Unpooled and Freed come before it, where they apply.
 	Gone(p *Process, b *Block)
 	// Leaving reports that all memory of a process that ended leaves the heap now, and Left that it has left. Between the two,
 	// objects and blocks end as Leaked. The process keeps its gauges, see Process.
@@ -196,8 +196,8 @@ type Population struct {
 	Slabs, SlabBytes int64
 }
 
-// Free returns the bytes that are free in the pool. Blocks and slabs count at least 0 each: their records may be missing
-// or late independently.
+// Free returns the bytes that are free in the pool. Blocks and slabs count at least 0 each, because records of either may be
+// missing or late.
 func (g *Gauges) Free() uint64 { return Amount(g.Cached) + Amount(g.Room) }
 
 // Reserved returns the bytes that the driver has given out.

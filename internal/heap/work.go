@@ -7,7 +7,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Bounds of what is kept of commands. Beyond them it stays unknown when a command ended.
+// Bounds on the state that is kept of commands. Beyond them the end of a command stays unknown.
 const (
 	queuesMax  = 1024
 	runningMax = 1 << 16 // commands' uses of a queue
@@ -15,13 +15,13 @@ const (
 	parentsMax = 4       // an image of a sub-buffer of a buffer has two
 )
 
-// work is what is known of the commands of a process: which have surely ended. The driver does not say when a command ends. A wait of the
-// program shows it, so a command is known to have ended when the wait that covers it has.
+// work tracks which commands of a process have surely ended. The driver does not report the end of a command; a wait of the program
+// shows it. So a command is known to have ended once a wait that covers it has ended.
 type work struct {
 	queues map[uint64]*queue
 	latest *queue // the last command's
 	number uint64 // its number
-	blind  uint64 // when a command used memory that we cannot know
+	blind  uint64 // when a command last used unknown memory
 	awaits awaits
 	long   longWait
 	last   uint64 // see LastEnd
@@ -37,13 +37,13 @@ type queue struct {
 	after   []waiting
 }
 
-// running is the use of an object by a command that may not have ended.
+// running is the use of an object by a command that may still run.
 type running struct {
 	object uint64 // 0: it has ended
 	time   uint64 // when it was enqueued
 }
 
-// waiting says that a command of a queue, enqueued at a time, begins after another has ended.
+// waiting is a command of a queue, enqueued at a time, that begins after another command has ended.
 type waiting struct {
 	time uint64
 	awaited
@@ -52,24 +52,24 @@ type waiting struct {
 type awaited struct {
 	queue uint64
 	time  uint64
-	all   bool // what was enqueued before it has ended as well
+	all   bool // all earlier commands of its queue have ended as well
 }
 
-// awaits are what one command waits for, or a thread.
+// awaits are the commands for which one command, or a thread, waits.
 type awaits struct {
 	time   uint64
 	thread uint32
 	list   []awaited
 }
 
-// longWait is a wait that took longer than records can say. It was over when its thread did something else.
+// longWait is a wait whose duration does not fit its record. It ended at the latest when its thread made the next call.
 type longWait struct {
 	thread uint32
 	wire.Record
 }
 
-// IdleSince returns when all commands that used an object were known to have ended: they may have ended earlier. False: no command used it,
-// or one may still run, or the host may use the memory without a call.
+// IdleSince returns the time at which all commands on an object were known to have ended; they may have ended earlier. False: no
+// command used the object, or a command may still run, or the host may use the memory without a call.
 func (p *Process) IdleSince(o *Object) (time uint64, known bool) {
 	if o.Used == 0 || o.running > 0 || o.maps > 0 || !p.seesUses(o) {
 		return 0, false
@@ -98,7 +98,7 @@ func (p *Process) seesUses(o *Object) bool {
 	return blind == 0 || o.Started > blind
 }
 
-// use notes that a command uses an object. The record of a blocking command comes after the records of all that happened meanwhile.
+// use notes that a command uses an object. The record of a blocking command comes at its end, after all records from its duration.
 func (h *Heap) use(p *Process, u wire.UseView) {
 	if u.Object() == 0 {
 		p.work.blind = max(p.work.blind, u.Time())
@@ -189,7 +189,7 @@ func (p *Process) queueChanged(v wire.QueueView) {
 	}
 }
 
-// await notes what a command or a thread waits for. The record of that command or thread follows.
+// await notes for which commands a command or a thread waits. The record of that command or wait follows.
 func (p *Process) await(thread uint32, v wire.AwaitView) {
 	other := awaited{v.AwaitedQueue(), v.AwaitedTime(), v.Await() == wire.AwaitAll}
 	if v.Queue() != 0 {
@@ -207,7 +207,7 @@ func (p *Process) await(thread uint32, v wire.AwaitView) {
 	}
 }
 
-// sync notes which commands have ended with a wait.
+// sync notes the commands whose end a wait shows.
 func (p *Process) sync(r *wire.Record) {
 	v := r.AsSync()
 	switch took := v.Duration(); {
@@ -228,7 +228,7 @@ func (p *Process) endLongWait(next *wire.Record) {
 	p.waited(&p.work.long.Record, next.Time)
 }
 
-// waited notes what has ended with a wait that was over at a time.
+// waited notes the commands that have ended when a wait was over.
 func (p *Process) waited(r *wire.Record, over uint64) {
 	v := r.AsSync()
 	switch v.Sync() {
@@ -266,7 +266,7 @@ func (p *Process) complete(q *queue, before, over uint64) {
 	q.passOn(p, before, over)
 }
 
-// passOn notes that what a queue's commands up to a time had waited for has ended, too.
+// passOn notes that the commands for which a queue's commands up to a time had waited have ended, too.
 func (q *queue) passOn(p *Process, before, over uint64) {
 	n := 0
 	for n < len(q.after) && q.after[n].time <= before {

@@ -32,7 +32,7 @@ func (t *Table) Get(key uint64) int32 {
 	if t.count == 0 {
 		return -1
 	}
-	for i := t.home(key); ; i = t.after(i) {
+	for i := t.searchStart(key); ; i = t.after(i) {
 		s := &t.slots[i]
 		if s.place == 0 {
 			return -1
@@ -57,7 +57,7 @@ func (t *Table) Remove(key uint64) {
 	if t.count == 0 {
 		return
 	}
-	hole := t.home(key)
+	hole := t.searchStart(key)
 	for t.slots[hole].key != key || t.slots[hole].place == 0 {
 		if t.slots[hole].place == 0 {
 			return
@@ -66,7 +66,7 @@ func (t *Table) Remove(key uint64) {
 	}
 	t.count--
 	for i := t.after(hole); t.slots[i].place != 0; i = t.after(i) {
-		if t.distance(i, t.home(t.slots[i].key)) >= t.distance(i, hole) {
+		if t.distance(i, t.searchStart(t.slots[i].key)) >= t.distance(i, hole) {
 			t.slots[hole] = t.slots[i]
 			hole = i
 		}
@@ -105,7 +105,7 @@ func (t *Table) grow() {
 }
 
 func (t *Table) insert(s slot) {
-	i := t.home(s.key)
+	i := t.searchStart(s.key)
 	for t.slots[i].place != 0 {
 		i = t.after(i)
 	}
@@ -115,9 +115,9 @@ func (t *Table) insert(s slot) {
 // golden is 2^64 divided by the golden ratio: its multiples spread keys that follow each other evenly, as ids do.
 const golden = 0x9e3779b97f4a7c15
 
-// home returns where the search for a key begins: the highest bits of the product with a number near golden. Its lower
+// searchStart returns where the search for a key begins: the highest bits of the product with a number near golden. Its lower
 // bits, from the seed, make the result unpredictable for keys that are far apart.
-func (t *Table) home(key uint64) int {
+func (t *Table) searchStart(key uint64) int {
 	const low = 1<<40 - 1
 	return int(key * (golden&^low | t.Seed&low | 1) >> (t.shift & 63))
 }
