@@ -159,7 +159,7 @@ func TestOverview(t *testing.T) {
 func lastFrame(t testing.TB, path string) int64 {
 	t.Helper()
 	w := opened(t, path).walk()
-	for w.next() {
+	for w.nextFrame() {
 		continue
 	}
 	return w.offset
@@ -210,7 +210,7 @@ func TestDefinitionsCutOff(t *testing.T) {
 	summarized(t, path, Header{}, records, 10)
 	w := opened(t, path).walk()
 	var places []int64
-	for w.next() {
+	for w.nextFrame() {
 		if w.head.kind == frameDefinitions {
 			places = append(places, w.offset)
 		}
@@ -331,7 +331,7 @@ func TestUnknownFramesAnywhere(t *testing.T) {
 	unknown = unknown[before : before+headSize+int64(len("not even packed"))]
 	r := opened(t, path)
 	mixed := slices.Clone(whole[:r.first])
-	for walk := r.walk(); walk.next(); {
+	for walk := r.walk(); walk.nextFrame(); {
 		mixed = append(mixed, unknown...)
 		mixed = append(mixed, whole[walk.offset:walk.after]...)
 	}
@@ -421,7 +421,7 @@ func TestTorn(t *testing.T) {
 		for !errors.Is(r.Next(&rec), io.EOF) {
 			continue
 		}
-		if c.want.LastNS > 0 && !strings.Contains(r.Damage(), r.when()) || r.when() == "" && c.want.LastNS > 0 {
+		if c.want.LastNS > 0 && !strings.Contains(r.Damage(), r.progressText()) || r.progressText() == "" && c.want.LastNS > 0 {
 			t.Errorf("%d bytes: damage %q does not say when", len(c.data), r.Damage())
 		}
 	}

@@ -34,7 +34,7 @@ const (
 
 var errEvent = errors.New("an event is cut off or out of range")
 
-// codecState is what the coding of an event refers to: both sides start each frame with an empty one.
+// codecState is the state that the coding of an event depends on. Writer and reader start each frame with an empty one.
 type codecState struct {
 	time   uint64
 	thread uint32
@@ -161,7 +161,7 @@ func (s *codecState) mask(r *wire.Record, last *wire.Event) (mask, delta uint64)
 	set(r.Size != last.Size, hasSize)
 	set(r.Granted != expectedGranted(r.Kind, r.Size), hasGranted)
 	set(r.Link != last.Link, hasLink)
-	if !alike(&r.Event, last) {
+	if !sameAttributes(&r.Event, last) {
 		set(r.Op != last.Op, hasOp)
 		set(r.Outcome != last.Outcome, hasOutcome)
 		set(r.Reason != last.Reason, hasReason)
@@ -173,15 +173,15 @@ func (s *codecState) mask(r *wire.Record, last *wire.Event) (mask, delta uint64)
 	return mask, delta
 }
 
-// alike reports whether two events have the same attributes. Those of one kind mostly do, and one branch for all of them
+// sameAttributes reports whether two events have the same attributes. Those of one kind mostly do, and one branch for all of them
 // takes less time than one for each.
-func alike(a, b *wire.Event) bool {
+func sameAttributes(a, b *wire.Event) bool {
 	return a.Op == b.Op && a.Outcome == b.Outcome && a.Reason == b.Reason && a.Flags == b.Flags && a.Scope == b.Scope &&
 		a.Status == b.Status && a.Access == b.Access
 }
 
-// expectedObject is what costs nothing to write: numbers of new objects count up, and what is used or released was
-// often the last.
+// expectedObject returns the object that costs nothing to write: a create's number is usually one more than the last, and other
+// events are often about the latest object.
 func expectedObject(kind wire.Kind, latest uint64) uint64 {
 	if kind == wire.KindCreate {
 		return latest + 1
@@ -204,7 +204,7 @@ func (s *codecState) advance(r *wire.Record, last *wire.Event) {
 	}
 }
 
-// decoder takes values off the front of a frame; once something is missing it stays bad.
+// decoder reads values from the front of a frame. After a missing value it stays bad.
 type decoder struct {
 	b   []byte
 	bad bool
@@ -246,8 +246,8 @@ const (
 	max64 = 1<<64 - 1
 )
 
-// next reads one record off the front of b and returns the rest. The payload is part of b.
-func (s *codecState) next(b []byte, r *wire.Record) ([]byte, error) {
+// decodeRecord reads one record off the front of b and returns the rest. The payload is part of b.
+func (s *codecState) decodeRecord(b []byte, r *wire.Record) ([]byte, error) {
 	d := decoder{b: b}
 	kind := wire.Kind(d.uvarint(max16))
 	last := s.slot(kind)

@@ -17,9 +17,9 @@ func (r *Reader) Definitions(fn func(*wire.Record) error) error {
 	if r.header.Version < 3 {
 		return f.defineAll(fn)
 	}
-	missing := int64(-1) // an event frame whose definitions have not come: a crash may have kept them
+	missing := int64(-1) // offset of an event frame whose definitions have not come: a crash may have prevented them
 	w := r.walk()
-	for w.next() {
+	for w.nextFrame() {
 		if w.head.kind == frameDefinitions {
 			given, err := f.define(w.offset, fn)
 			if err != nil {
@@ -67,7 +67,7 @@ func (r *Reader) define(offset int64, fn func(*wire.Record) error) (bool, error)
 	var rec wire.Record
 	state, rest := newState(r.header.Version), r.raw
 	for range head.events {
-		if rest, err = state.next(rest, &rec); err != nil {
+		if rest, err = state.decodeRecord(rest, &rec); err != nil {
 			break
 		}
 		if !rec.Defines() {

@@ -37,36 +37,36 @@ func (r *Reader) nextFrame() error {
 	}
 }
 
-// conclude tells at the end what is missing though no frame is damaged.
+// conclude notes, at the end, missing frames although none is damaged.
 func (r *Reader) conclude() {
 	switch {
 	case r.damage != "":
 	case r.footer == nil:
-		r.hurt("it ends without a footer after frame %d%s: the program or gpumemtop was killed; all events up to there are whole", r.frames, r.when())
+		r.noteDamage("it ends without a footer after frame %d%s: the program or gpumemtop was killed; all events up to there are whole", r.frames, r.progressText())
 	case !r.leapt && r.events != r.footer.Events:
-		r.hurt("it holds %d events, and its footer speaks of %d: it was put together or cut", r.events, r.footer.Events)
+		r.noteDamage("it holds %d events, and its footer speaks of %d: it was put together or cut", r.events, r.footer.Events)
 	}
 }
 
-// when says how far the frames so far have come, empty when there are none.
-func (r *Reader) when() string {
+// progressText returns the time that the frames so far reach, in words; empty: there are none.
+func (r *Reader) progressText() string {
 	if r.frames == 0 || r.latest < r.header.ClockNS {
 		return ""
 	}
 	return fmt.Sprintf(" at %.3f s", float64(r.latest-r.header.ClockNS)/1e9)
 }
 
-// resync looks for the next frame behind one that is damaged or cut off at start.
+// resync looks for the next frame after a damaged or truncated one at start.
 func (r *Reader) resync(start int64) bool {
 	if r.search == nil {
 		r.search = r.walk()
 	}
 	if r.search.after = start; r.search.skip() {
 		r.offset = r.search.after
-		r.hurt("%d bytes behind frame %d are damaged", r.offset-start, r.frames)
+		r.noteDamage("%d bytes behind frame %d are damaged", r.offset-start, r.frames)
 		return true
 	}
-	r.hurt("the last %d bytes, behind frame %d%s, are cut off; the events before are whole", r.size-start, r.frames, r.when())
+	r.noteDamage("the last %d bytes, behind frame %d%s, are cut off; the events before are whole", r.size-start, r.frames, r.progressText())
 	r.offset = r.size
 	return false
 }
@@ -74,7 +74,7 @@ func (r *Reader) resync(start int64) bool {
 // damageMax bounds the text about damage; a file that is damaged all over is not described in full.
 const damageMax = 1000
 
-func (r *Reader) hurt(format string, args ...any) {
+func (r *Reader) noteDamage(format string, args ...any) {
 	switch {
 	case r.damage == "":
 		r.damage = fmt.Sprintf(format, args...)
@@ -89,7 +89,7 @@ const moreDamage = "; and more"
 
 var errFrame = errors.New("no whole frame")
 
-// readFrame reads the frame at offset, packed, and moves behind it.
+// readFrame reads the frame at offset, packed, and moves to its end.
 func (r *Reader) readFrame() (frameHead, error) {
 	var head frameHead
 	var b [headSize]byte
@@ -100,7 +100,7 @@ func (r *Reader) readFrame() (frameHead, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return head, err
 	}
-	if !r.fits(&head, b[:n], r.offset) {
+	if !r.readHead(&head, b[:n], r.offset) {
 		return head, errFrame
 	}
 	r.packed = slices.Grow(r.packed[:0], int(head.packed))[:head.packed]
@@ -114,8 +114,8 @@ func (r *Reader) readFrame() (frameHead, error) {
 	return head, nil
 }
 
-// fits reads a head and reports whether it is one, as far as that shows without the payload, and within the file.
-func (r *Reader) fits(head *frameHead, b []byte, offset int64) bool {
+// readHead reads a head and reports whether it is valid, as far as its own bytes show, and its frame within the file.
+func (r *Reader) readHead(head *frameHead, b []byte, offset int64) bool {
 	return head.decode(b) && (head.sound || r.header.Version < 3) && offset+head.length() <= r.size
 }
 

@@ -47,7 +47,7 @@ func (h *Header) originOf(process uint32) Origin {
 	}
 }
 
-// IdentityOf returns that of the run that a process belongs to.
+// IdentityOf returns the identity of the run that a process belongs to.
 func (h *Header) IdentityOf(process uint32) Identity { return h.originOf(process).Identity }
 
 // HostOf returns the host that a process ran on.

@@ -62,20 +62,20 @@ func (l *Log) Each(fn func(*wire.Record) error) error {
 		if raw, err = zip.DecodeAll(l.frames[i].packed, raw[:0]); err != nil {
 			return fmt.Errorf("read records in memory: %w", err)
 		}
-		if err := each(raw, l.frames[i].events, fn); err != nil {
+		if err := eachRecord(raw, l.frames[i].events, fn); err != nil {
 			return err
 		}
 	}
-	return each(l.open.raw, l.open.head.events, fn)
+	return eachRecord(l.open.raw, l.open.head.events, fn)
 }
 
-// each calls fn for the records of a batch.
-func each(raw []byte, events uint32, fn func(*wire.Record) error) error {
+// eachRecord calls fn for the records of a batch.
+func eachRecord(raw []byte, events uint32, fn func(*wire.Record) error) error {
 	var r wire.Record
 	state := newState(Version)
 	for range events {
 		var err error
-		if raw, err = state.next(raw, &r); err != nil {
+		if raw, err = state.decodeRecord(raw, &r); err != nil {
 			return fmt.Errorf("read records in memory: %w", err)
 		}
 		if err := fn(&r); err != nil {

@@ -94,7 +94,7 @@ func folder(path string) string {
 	return "a folder"
 }
 
-// openError says what could not be opened, and that once.
+// openError names the file that could not be opened, once.
 func openError(path string, err error) error {
 	var of *fs.PathError
 	if errors.As(err, &of) {
@@ -192,7 +192,7 @@ func (r *Reader) Offset() int64 { return r.offset }
 // Damage says what could not be read so far, "" when nothing is missing. It is complete once Next has returned EOF.
 func (r *Reader) Damage() string { return r.damage }
 
-// Cut reports whether the run goes on behind the last record, by the footer or its absence.
+// Cut reports whether the run goes on after the last record, by the footer or its absence.
 func (r *Reader) Cut() bool {
 	footer, whole := r.Footer()
 	return !whole || footer.Cut
@@ -233,13 +233,13 @@ func (r *Reader) SeekTime(ns uint64) error {
 }
 
 // scan steps over frames whose events are all before a time, by their heads alone. It stops at a damaged head: Next
-// steps over that and tells.
+// steps over that and notes the damage.
 func (r *Reader) scan(ns uint64) error {
 	w := r.walk()
 	for {
 		var head frameHead
-		b := w.at(r.offset, headSize)
-		if w.err != nil || !r.fits(&head, b, r.offset) || head.kind == frameEvents && head.lastNS >= ns {
+		b := w.bytesAt(r.offset, headSize)
+		if w.err != nil || !r.readHead(&head, b, r.offset) || head.kind == frameEvents && head.lastNS >= ns {
 			return w.err
 		}
 		r.offset += head.length()
@@ -258,7 +258,7 @@ func (r *Reader) Next(rec *wire.Record) error {
 				return err
 			}
 		}
-		rest, err := r.state.next(r.rest, rec)
+		rest, err := r.state.decodeRecord(r.rest, rec)
 		if err == nil {
 			r.rest = rest
 			r.left--
@@ -268,13 +268,13 @@ func (r *Reader) Next(rec *wire.Record) error {
 			}
 			return r.count(rec)
 		}
-		r.hurt("frame %d holds %d events less than it says", r.frames, r.left)
+		r.noteDamage("frame %d holds %d events less than it says", r.frames, r.left)
 		r.left = 0
 	}
 }
 
-// What a file of any size may hold, and what each further byte may: recordings of programs stay far below. So a file's size
-// bounds what a reader keeps of it: without that, a file of 9 KB could take gigabytes.
+// The number of creates, events and processes that a file may hold: a base, and more for each byte. Recordings of programs stay far
+// below. So the size of a file bounds the memory of its reader: without that, a file of 9 KB could take gigabytes.
 const (
 	freeCreates     = 1 << 16
 	createsPerByte  = 8 // a loop of creates and releases, alone on a processor, makes 2.7
@@ -296,7 +296,7 @@ func (r *Reader) count(rec *wire.Record) error {
 	return r.tooDense()
 }
 
-// tooDense refuses a file that holds more than its size lets expect.
+// tooDense returns the error for a file that holds too much for its size.
 func (r *Reader) tooDense() error {
 	creates, events, processes := freeCreates+r.size*createsPerByte, freeEvents+r.size*eventsPerByte, freeProcesses+r.size/bytesPerProcess
 	if r.asked > creates || int64(r.events) > events || int64(len(r.processes)) > processes {

@@ -622,7 +622,7 @@ func FuzzDecode(f *testing.F) {
 		s := newState(Version)
 		var r wire.Record
 		for len(b) > 0 {
-			rest, err := s.next(b, &r)
+			rest, err := s.decodeRecord(b, &r)
 			if err != nil {
 				return
 			}

@@ -18,7 +18,7 @@ type Source interface {
 	Rewind() error
 }
 
-// DamageOf returns what a source could not read so far, empty when it cannot tell.
+// DamageOf returns the damage that a source has skipped so far; empty: none, or the source does not report it.
 func DamageOf(src Source) string {
 	if s, ok := src.(interface{ Damage() string }); ok {
 		return s.Damage()
@@ -26,8 +26,8 @@ func DamageOf(src Source) string {
 	return ""
 }
 
-// GoesOn reports of a source that has given io.EOF whether the run goes on behind its last record: what lives then is no
-// leak. A source that cannot tell gives all of a run.
+// GoesOn reports whether the run goes on after the last record of a source that has returned io.EOF: memory in use is then no leak.
+// A source without a method Cut has all of a run.
 func GoesOn(src Source) bool {
 	s, ok := src.(interface{ Cut() bool })
 	return ok && s.Cut()

@@ -5,9 +5,9 @@ import (
 	"hash/crc32"
 )
 
-// Summary says what happened in a block, for those who do not want to unpack it. The package only carries it. InUse,
-// Cached and Cooling are bytes (docs/METRICS.md), all three of the moment when most was in use, from the end of the
-// block before to the end of this one; the rest are counts within the block.
+// Summary sums up a block, for readers that do not unpack it. The package only stores it. InUse, Cached and Cooling are the bytes
+// (docs/METRICS.md) at the moment when most was in use, from the end of the block before to the end of this one; the other fields
+// are counts within the block.
 type Summary struct {
 	InUse    uint64 `json:"in_use,omitempty"`
 	Cached   uint64 `json:"cached,omitempty"`
@@ -99,8 +99,8 @@ type IndexEntry struct {
 // stay within what a reader looks through at the end of a file.
 const indexMax = 8192
 
-// addEntry adds one frame to an index. When that is full it gets half as fine: all entries but the last stand for the
-// same number of frames.
+// addEntry adds one frame to an index. A full index is halved first: all entries but the last stand for the same number of
+// frames.
 func addEntry(index []IndexEntry, one IndexEntry) []IndexEntry {
 	if n := len(index); n > 1 && index[n-1].Frames < index[0].Frames {
 		index[n-1].join(&one)

@@ -43,7 +43,7 @@ func (r *Reader) Blocks() ([]Block, error) {
 func (r *Reader) buildIndex() ([]IndexEntry, error) {
 	var index []IndexEntry
 	w := r.walk()
-	for w.next() {
+	for w.nextFrame() {
 		if w.head.kind != frameEvents {
 			continue
 		}
@@ -57,11 +57,11 @@ func (r *Reader) buildIndex() ([]IndexEntry, error) {
 	return index, w.err
 }
 
-// looksMost is how many entries of an index are held against the file: each may cost a seek of the disk.
+// looksMost bounds the entries of an index that are compared with the file: each may cost a seek of the disk.
 const looksMost = 64
 
-// fitting returns an index if it fits the file, else nil: a footer may be another recording's. Of long indexes it looks
-// at samples: what is wrong with the others shows when they are used.
+// fitting returns an index if it fits the file, else nil: a footer may be another recording's. Of a long index it checks samples:
+// errors in other entries show when these are used.
 func (r *Reader) fitting(index []IndexEntry) []IndexEntry {
 	var events uint64
 	before := r.first - 1
@@ -71,7 +71,7 @@ func (r *Reader) fitting(index []IndexEntry) []IndexEntry {
 		if e.Offset <= before || e.Frames == 0 || e.Offset >= r.size {
 			return nil
 		}
-		if (i%every == 0 || i == len(index)-1) && !r.holds(e) {
+		if (i%every == 0 || i == len(index)-1) && !r.frameMatches(e) {
 			return nil
 		}
 		before = e.Offset
@@ -83,15 +83,15 @@ func (r *Reader) fitting(index []IndexEntry) []IndexEntry {
 	return index
 }
 
-// holds reports whether the first frame of an entry is where that says.
-func (r *Reader) holds(e *IndexEntry) bool {
+// frameMatches reports whether the first frame of an entry is at the entry's offset.
+func (r *Reader) frameMatches(e *IndexEntry) bool {
 	var head frameHead
 	var b [headSize]byte
 	n, _ := r.file.ReadAt(b[:], e.Offset)
-	return r.fits(&head, b[:n], e.Offset) && head.kind == frameEvents && uint64(head.events) <= e.Events
+	return r.readHead(&head, b[:n], e.Offset) && head.kind == frameEvents && uint64(head.events) <= e.Events
 }
 
-// Torn says what is behind the last whole frame of a recording that was cut off.
+// Torn describes the rest of a truncated recording, after its last whole frame.
 type Torn struct {
 	Bytes  int64  // that cannot be read
 	LastNS uint64 // latest time of an event before, CLOCK_MONOTONIC; 0 when there is none
@@ -105,7 +105,7 @@ func (r *Reader) Torn() (Torn, bool, error) {
 	}
 	var t Torn
 	end, w := r.first, r.walk()
-	for w.next() {
+	for w.nextFrame() {
 		if w.offset+w.head.length() == r.size && !r.intact(w.offset) {
 			break // the kernel may have lost a part of what was written last
 		}
@@ -118,7 +118,7 @@ func (r *Reader) Torn() (Torn, bool, error) {
 	return t, true, w.err
 }
 
-// fork returns a reader of the same file that stands at its start and shares nothing that moves.
+// fork returns a reader of the same file at its start, which shares no changing state.
 func (r *Reader) fork() *Reader {
 	return &Reader{
 		file: r.file, path: r.path, size: r.size, header: r.header, footer: r.footer, first: r.first, index: r.index,
@@ -151,14 +151,15 @@ type walker struct {
 
 func (r *Reader) walk() *walker { return &walker{r: r, after: r.first} }
 
-// next goes to the next frame whose head is sound, over what is damaged. In versions 1 and 2 only the whole frame tells.
-func (w *walker) next() bool {
+// nextFrame goes to the next frame whose head is sound, and skips damage. In versions 1 and 2 only the checksum of the whole frame
+// shows whether the head is sound.
+func (w *walker) nextFrame() bool {
 	for w.after < w.r.size {
-		b := w.at(w.after, headSize)
+		b := w.bytesAt(w.after, headSize)
 		if w.err != nil {
 			return false
 		}
-		if w.r.fits(&w.head, b, w.after) && (w.r.header.Version >= 3 || w.r.intact(w.after)) {
+		if w.r.readHead(&w.head, b, w.after) && (w.r.header.Version >= 3 || w.r.intact(w.after)) {
 			w.offset = w.after
 			w.after += w.head.length()
 			return true
@@ -170,10 +171,10 @@ func (w *walker) next() bool {
 	return false
 }
 
-// skip looks for what may be the next head behind a damaged one.
+// skip looks for the next possible head after a damaged one.
 func (w *walker) skip() bool {
 	for at := w.after + 1; at < w.r.size; {
-		b := w.at(at, len(frameMagic))
+		b := w.bytesAt(at, len(frameMagic))
 		if len(b) < len(frameMagic) || w.err != nil {
 			return false
 		}
@@ -190,12 +191,12 @@ func (w *walker) skip() bool {
 // start returns the beginning of the frame's payload: all of its summary, if it has one.
 func (w *walker) start() []byte {
 	at, most := w.offset+headSize, int(w.head.packed)
-	n := summaryLength(w.at(at, min(skippableHead, most)))
-	return w.at(at, min(n, most))
+	n := summaryLength(w.bytesAt(at, min(skippableHead, most)))
+	return w.bytesAt(at, min(n, most))
 }
 
-// at returns n bytes at an offset, less at the end of the file. n is at most windowSize.
-func (w *walker) at(offset int64, n int) []byte {
+// bytesAt returns n bytes at an offset, less at the end of the file. n is at most windowSize.
+func (w *walker) bytesAt(offset int64, n int) []byte {
 	if offset < w.from || offset+int64(n) > w.from+int64(len(w.window)) {
 		w.window = slices.Grow(w.window[:0], windowSize)[:windowSize]
 		got, err := w.r.file.ReadAt(w.window, offset)

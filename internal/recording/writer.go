@@ -17,7 +17,7 @@ import (
 )
 
 // Writer appends records to a file. One goroutine uses it. After the first write error it writes nothing more and
-// returns that error; what is in the file then is a whole recording up to there.
+// returns that error; the file is then a valid recording up to there.
 type Writer struct {
 	file   *disk.Writer
 	err    error
@@ -59,7 +59,7 @@ func (f *batch) clear() {
 	f.state = newState(Version)
 }
 
-// packer returns what packs the frames of all writers. It keeps nothing between frames, so the window is one frame.
+// packer returns the encoder for the frames of all writers. It keeps no state between frames, so the window is one frame.
 var packer = sync.OnceValue(func() *zstd.Encoder {
 	zip, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
 		zstd.WithWindowSize(cutRaw))
@@ -96,7 +96,7 @@ func Create(path string, h Header, force bool) (*Writer, error) {
 	if w.err != nil {
 		err := errors.Join(w.err, w.file.Close())
 		if !force {
-			// The file is ours and holds nothing; what cannot be removed either is worth no second complaint.
+			// The file is ours and empty. A failure to remove it needs no second message.
 			_ = os.Remove(path)
 		}
 		return nil, err
@@ -115,8 +115,8 @@ func claim(file *os.File) error {
 	return file.Truncate(0)
 }
 
-// Summarize sets what summarizes a block. It is called when a block is cut, by Append, Flush or Close, and says what
-// happened since the last call. Call Summarize before the first Append.
+// Summarize sets the function that summarizes a block: the events since its last call. Append, Flush and Close call it at the
+// end of each block. Call Summarize before the first Append.
 func (w *Writer) Summarize(summarize func() Summary) { w.summarize = summarize }
 
 // Append adds a record. It reaches the file with the frame, at the latest with Flush.
@@ -194,7 +194,7 @@ func (w *Writer) writeJSON(kind frameType, v any) {
 	w.write(w.packed)
 }
 
-// pack adds a frame to what is written next.
+// pack appends a frame to the bytes that are written next.
 func (w *Writer) pack(head *frameHead, summary *Summary, raw []byte) {
 	if len(raw) > maxFrameRaw && w.err == nil {
 		w.err = fmt.Errorf("write recording: a frame of %d bytes is more than a reader takes", len(raw))
@@ -234,8 +234,8 @@ func store(raw, to []byte) []byte {
 	return append(append(to, byte(block), byte(block>>8), byte(block>>16)), raw...)
 }
 
-// write writes in a single call, so that a crash cuts as little as it can. On failure what has reached the file is cut
-// off again.
+// write writes in a single call, so that a crash cuts as little as possible. On failure it truncates the file to its former
+// length.
 func (w *Writer) write(b []byte) {
 	if w.err != nil {
 		return

@@ -30,8 +30,8 @@ func (s *renumbered) Next(r *wire.Record) error {
 	return nil
 }
 
-// startOf returns when the recording that a process is from begins on the common clock: what it says of earlier times,
-// such as what it carries over, comes together then.
+// startOf returns the time on the common clock at which the recording of a process begins: records with earlier times, such as
+// those of carried-over memory, get that time.
 func (p *Plan) startOf(process uint32) uint64 {
 	i := sort.Search(len(p.parts), func(i int) bool { return p.parts[i].base+p.parts[i].highest >= process })
 	if process == 0 || i == len(p.parts) {

@@ -14,7 +14,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Part is what a merge has to know of a recording before it begins.
+// Part is a recording that a merge has surveyed.
 type Part struct {
 	header  recording.Header
 	footer  recording.Footer
@@ -33,7 +33,7 @@ func Survey(in Recording) (Part, error) {
 	if err := in.Rewind(); err != nil {
 		return p, fmt.Errorf("go to the start of the recording: %w", err)
 	}
-	err := each(in, func(r *wire.Record) error {
+	err := eachRecord(in, func(r *wire.Record) error {
 		p.highest, p.ended = max(p.highest, r.Process), max(p.ended, r.Time)
 		if r.Kind == wire.KindLost {
 			p.lost += r.AsLost().Events()
@@ -108,7 +108,7 @@ func (p *Plan) align() {
 // start is when a recording begins on the common clock.
 func (p *Part) start() uint64 { return p.moved(p.header.ClockNS) }
 
-// moved puts a time on the common clock; what was before that began is at 0.
+// moved converts a time to the common clock; earlier times than its start are 0.
 func (p *Part) moved(t uint64) uint64 {
 	moved := t + p.shift
 	if int64(p.shift) < 0 && moved > t {
@@ -117,8 +117,8 @@ func (p *Part) moved(t uint64) uint64 {
 	return moved
 }
 
-// first returns the part that begins first.
-func (p *Plan) first() *Part {
+// earliest returns the part that begins first.
+func (p *Plan) earliest() *Part {
 	first := slices.MinFunc(p.parts, func(a, b Part) int { return cmp.Compare(a.start(), b.start()) })
 	return &first
 }
@@ -126,13 +126,13 @@ func (p *Plan) first() *Part {
 // Header returns the header of the merged recording.
 func (p *Plan) Header() recording.Header {
 	h := p.parts[0].header
-	first := p.first()
+	first := p.earliest()
 	h.Created, h.ClockNS, h.Merged = first.header.Created, first.start(), nil
-	h.Program = common(p.parts, "programs", func(h *recording.Header) string { return h.Program })
-	h.Host = common(p.parts, "hosts", func(h *recording.Header) string { return h.Host })
-	h.Policy = common(p.parts, "policies", func(h *recording.Header) string { return h.Policy })
-	h.Tags = common(p.parts, "kinds", func(h *recording.Header) string { return h.Tags })
-	h.Scrub = common(p.parts, "kinds", func(h *recording.Header) string { return h.Scrub })
+	h.Program = commonValue(p.parts, "programs", func(h *recording.Header) string { return h.Program })
+	h.Host = commonValue(p.parts, "hosts", func(h *recording.Header) string { return h.Host })
+	h.Policy = commonValue(p.parts, "policies", func(h *recording.Header) string { return h.Policy })
+	h.Tags = commonValue(p.parts, "kinds", func(h *recording.Header) string { return h.Tags })
+	h.Scrub = commonValue(p.parts, "kinds", func(h *recording.Header) string { return h.Scrub })
 	for i := range p.parts {
 		o := &p.parts[i].header
 		if !slices.Equal(o.Arguments, h.Arguments) || o.Program != h.Program {
@@ -155,8 +155,8 @@ func (p *Plan) Header() recording.Header {
 	return h
 }
 
-// common returns what all headers say, and "3 programs" when they differ.
-func common(parts []Part, things string, of func(*recording.Header) string) string {
+// commonValue returns what all headers say, and "3 programs" when they differ.
+func commonValue(parts []Part, things string, of func(*recording.Header) string) string {
 	seen := map[string]bool{}
 	for i := range parts {
 		seen[of(&parts[i].header)] = true
@@ -167,7 +167,7 @@ func common(parts []Part, things string, of func(*recording.Header) string) stri
 	return fmt.Sprintf("%d %s", len(seen), things)
 }
 
-// origins says what a part is made of, with the numbers that its processes get.
+// origins lists the recordings in a part, with the numbers that their processes get.
 func (p *Part) origins() []recording.Origin {
 	if len(p.header.Merged) == 0 {
 		h := &p.header
@@ -183,7 +183,7 @@ func (p *Part) origins() []recording.Origin {
 	return list
 }
 
-// number is what a process of the part becomes; 0 if unknown.
+// number returns the number of a process of the part in the merged recording; 0: unknown.
 func (p *Part) number(process uint32) uint32 {
 	if process == 0 {
 		return 0
@@ -191,7 +191,7 @@ func (p *Part) number(process uint32) uint32 {
 	return p.base + process
 }
 
-// Footer returns the footer of the merged recording: what was lost together, and the worst end.
+// Footer returns the footer of the merged recording, with the sum of lost events and the worst end.
 func (p *Plan) Footer() recording.Footer {
 	var footer recording.Footer
 	messages := []string{fmt.Sprintf("merged of %d recordings", len(p.parts))}
@@ -223,7 +223,7 @@ func (p *Plan) Footer() recording.Footer {
 // messagesMax bounds the messages of the parts that are kept.
 const messagesMax = 10
 
-// badness orders ends: a signal is worse than a status, that is worse than none known, and 0 is best.
+// badness orders ends from best to worst: status 0, unknown, another status, a signal.
 func badness(status, signal int) int {
 	switch {
 	case signal != 0:

@@ -43,7 +43,7 @@ func Trim(to Sink, in Recording, src recording.Source, part extract.Options, abo
 		return recording.Footer{}, fmt.Errorf("go to the start of the recording: %w", err)
 	}
 	footer := recording.Footer{Status: -1, EndedNS: TrimHeader(in.Header(), part).ClockNS}
-	err := each(src, func(r *wire.Record) error {
+	err := eachRecord(src, func(r *wire.Record) error {
 		footer.EndedNS = max(footer.EndedNS, r.Time)
 		if r.Kind == wire.KindLost {
 			footer.Lost += r.AsLost().Events()
@@ -74,8 +74,8 @@ func Trim(to Sink, in Recording, src recording.Source, part extract.Options, abo
 	return footer, nil
 }
 
-// each calls fn for every record that is left in a source.
-func each(src recording.Source, fn func(*wire.Record) error) error {
+// eachRecord calls fn for every record that is left in a source.
+func eachRecord(src recording.Source, fn func(*wire.Record) error) error {
 	var r wire.Record
 	for {
 		err := src.Next(&r)

@@ -8,8 +8,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// carryOver adds records of what a process has: slabs, then what is free in the pool, the longest first, then what the
-// program holds. Records that only say more about these come last.
+// carryOver adds records of a process's memory: slabs, then free blocks in the pool, the longest free first, then the program's
+// objects. Records with more details of objects come last.
 func carryOver(list []wire.Record, process *heap.Process, since uint64) []wire.Record {
 	number, blocks := process.Number, process.Blocks()
 	slices.SortFunc(blocks, func(a, b *heap.Block) int { return cmp.Compare(a.Serial, b.Serial) })

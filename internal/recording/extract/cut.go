@@ -1,12 +1,16 @@
-// Package extract takes a part of a run: some time of it, some processes. What was there when the part begins comes first,
-// as records with wire.FlagCarried, so that whatever is made of the part is right about what it holds. It reads no
-// clock.
+// Package extract takes a part of a run: a time range, and some of the processes. Memory that exists when the part begins comes
+// first, as records with wire.FlagCarried, so that readers of the part know all memory in it. The package reads no clock.
 //
-// A part has, in this order: what names things, as it was before Since; for each process what is in the pool and what
-// the application holds, with the times when that came to be; how many objects of each type each call site holds; what the
-// policy said last of its slabs, each limit that was changed, with its last value, and the exits that are under way, with
-// their times; all records from the first one that is not before Since to the last one before one that is behind Until;
-// names of call sites in it that came later, at Until. Processes that ended before Since are not in it.
+// A part has, in this order:
+//
+//   - the definitions and names from before Since
+//   - for each process, the blocks in its pool and the objects that the program holds, with their times
+//   - how many objects of each type each call site holds
+//   - the policy's latest figures on its slabs, the latest value of each limit that was changed, and the exits under way
+//   - all records from the first one at or after Since to the last one before the first one after Until
+//   - names of call sites in the part that came later, with the time Until
+//
+// Processes that ended before Since are not in the part.
 package extract
 
 import (
@@ -20,14 +24,14 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Options say which part. The zero value takes everything.
+// Options select the part. The zero value selects everything.
 type Options struct {
 	Since, Until uint64            // CLOCK_MONOTONIC ns, both included; Until 0: to the end
 	Process      func(uint32) bool // by number in the session; nil: all
 }
 
-// Range returns the part of a source. Its records before Since are read twice each time that reading starts again;
-// memory grows with what is alive at Since, and with call sites.
+// Range returns the part of a source. It reads the records before Since twice after each Rewind; its memory grows with the objects
+// and blocks at Since, and with call sites.
 func Range(src recording.Source, o Options) recording.Source {
 	if o.Since == 0 && o.Until == 0 && o.Process == nil {
 		return src
@@ -67,7 +71,7 @@ type site struct{ process, tag uint32 }
 // unnamed are call sites without their names.
 type unnamed map[site]bool
 
-// note keeps which call sites still lack their names.
+// note tracks which call sites lack a name after a record.
 func (u unnamed) note(r *wire.Record) {
 	switch r.Kind {
 	case wire.KindTag:
@@ -76,11 +80,11 @@ func (u unnamed) note(r *wire.Record) {
 		}
 	case wire.KindSite:
 		delete(u, site{r.Process, r.DefinedTag()})
-	default: // has no name of its own to come
+	default: // gets no name later
 	}
 }
 
-// missing reports whether a record behind the part has a name that is still missing.
+// missing reports whether a record after the part has a name that the part lacks.
 func (u unnamed) missing(r *wire.Record) bool {
 	return r.Kind == wire.KindSite && u[site{r.Process, r.DefinedTag()}]
 }
@@ -101,7 +105,7 @@ func (p *part) reset() {
 // Damage returns what the source could not read so far.
 func (p *part) Damage() string { return recording.DamageOf(p.src) }
 
-// Cut reports, once Next has given io.EOF, whether the run goes on behind the part: what lives then is no leak.
+// Cut reports, once Next has returned io.EOF, whether the run goes on after the part: memory in use at its end is then no leak.
 func (p *part) Cut() bool { return p.stage == behind || recording.GoesOn(p.src) }
 
 // Next implements recording.Source.
@@ -112,13 +116,13 @@ func (p *part) Next(r *wire.Record) error {
 			return err
 		}
 		if given {
-			p.note(r)
+			p.noteUnnamed(r)
 			return nil
 		}
 	}
 }
 
-// step takes one record and says whether it is to be given.
+// step processes one record and reports whether Next returns it.
 func (p *part) step(r *wire.Record) (bool, error) {
 	if len(p.queue) > 0 {
 		*r, p.queue = p.queue[0], p.queue[1:]
@@ -128,16 +132,16 @@ func (p *part) step(r *wire.Record) (bool, error) {
 	case outside:
 		return false, p.survey(r)
 	case before:
-		return p.before(r)
+		return p.readBefore(r)
 	case within:
-		return p.within(r)
+		return p.emitWithin(r)
 	default:
-		return p.behind(r)
+		return p.emitNames(r)
 	}
 }
 
-// note keeps which call sites still lack their names. Those that came late are brought into the part.
-func (p *part) note(r *wire.Record) {
+// noteUnnamed tracks which call sites lack a name. Names that come late go into the part.
+func (p *part) noteUnnamed(r *wire.Record) {
 	if r.Kind.Late() {
 		r.Time = min(r.Time, p.options.Until)
 	}
@@ -151,8 +155,8 @@ func (p *part) wanted(r *wire.Record) bool {
 	return !p.gone[r.Process] && (p.options.Process == nil || p.options.Process(r.Process))
 }
 
-// within gives what is in the part.
-func (p *part) within(r *wire.Record) (bool, error) {
+// emitWithin returns the records in the part.
+func (p *part) emitWithin(r *wire.Record) (bool, error) {
 	if err := p.src.Next(r); err != nil {
 		return false, err
 	}
@@ -166,8 +170,8 @@ func (p *part) within(r *wire.Record) (bool, error) {
 	return p.wanted(r), nil
 }
 
-// behind gives the records that name call sites which the part uses and did not name.
-func (p *part) behind(r *wire.Record) (bool, error) {
+// emitNames returns records after the part that name call sites of the part.
+func (p *part) emitNames(r *wire.Record) (bool, error) {
 	if len(p.unnamed) == 0 {
 		return false, io.EOF
 	}
@@ -177,7 +181,7 @@ func (p *part) behind(r *wire.Record) (bool, error) {
 	return p.unnamed.missing(r), nil
 }
 
-// survey looks which processes end before the part, and goes back to the start.
+// survey finds the processes that end before the part, and rewinds the source.
 func (p *part) survey(r *wire.Record) error {
 	p.stage, p.gone, p.old = before, map[uint32]bool{}, newOld(heap.New(heap.Options{}))
 	last := map[uint32]uint64{} // time of the last word of those that exit
@@ -207,8 +211,8 @@ func (p *part) survey(r *wire.Record) error {
 	return nil
 }
 
-// before takes one record of the time before the part. It gives those that name things.
-func (p *part) before(r *wire.Record) (bool, error) {
+// readBefore processes one record from before the part. Next returns it if it defines or names something.
+func (p *part) readBefore(r *wire.Record) (bool, error) {
 	err := p.src.Next(r)
 	ended := errors.Is(err, io.EOF)
 	switch {
@@ -217,9 +221,9 @@ func (p *part) before(r *wire.Record) (bool, error) {
 	case ended:
 		p.enter()
 		return false, nil
-	case r.Time >= p.options.Since && !r.Kind.Late(): // behind a late one may come what was before
+	case r.Time >= p.options.Since && !r.Kind.Late(): // after a late record, earlier records may follow
 		p.enter()
-		p.first(r)
+		p.beginPart(r)
 		return false, nil
 	case !p.wanted(r):
 		return false, nil
@@ -227,27 +231,27 @@ func (p *part) before(r *wire.Record) (bool, error) {
 	if r.Defines() {
 		return true, nil
 	}
-	if !p.old.take(r) {
+	if !p.old.noteOld(r) {
 		p.old.heap.Apply(r)
 	}
 	return false, nil
 }
 
-// enter begins the part: what was there is to be given.
+// enter begins the part: it queues the records that are carried over.
 func (p *part) enter() {
 	p.stage = within
 	p.queue = append(p.queue, p.old.records(p.options.Since, func(process uint32) bool { return p.gone[process] })...)
 	p.old = nil
 }
 
-// first takes the first record that is not before the part.
-func (p *part) first(r *wire.Record) {
+// beginPart processes the first record in the part.
+func (p *part) beginPart(r *wire.Record) {
 	give := p.wanted(r)
 	if r.Time > p.options.Until {
 		p.stage = behind
 		give = p.unnamed.missing(r)
 	}
 	if give {
-		p.queue = append(p.queue, keep(r))
+		p.queue = append(p.queue, cloneRecord(r))
 	}
 }

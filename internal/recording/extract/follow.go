@@ -10,9 +10,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Follower follows a run that goes on, so that parts of it can begin and end at any time. They have what Range gives.
-// Take costs O(1); memory grows with the names, which are kept compressed, and with processes: a bit
-// for each that is gone. One goroutine uses it.
+// Follower follows a run that goes on, so that parts of it can begin and end at any time. Such a part has the same records as one of
+// Range. Take costs O(1); memory grows with the names, which are kept compressed, and by a bit for each process that is gone. One
+// goroutine uses it.
 type Follower struct {
 	old    *old
 	names  recording.Log
@@ -30,7 +30,7 @@ type following struct {
 	unnamed unnamed
 }
 
-// processes are some of those of a session, whose numbers come one after the other: a bit for each.
+// processes is a set of a session's processes, with a bit for each number.
 type processes struct{ big.Int }
 
 func (p *processes) add(process uint32)      { p.SetBit(&p.Int, int(process), 1) }
@@ -47,8 +47,8 @@ func Follow(memory *heap.Heap) *Follower {
 // Latest returns the time of the last record in ns; no record that follows belongs to an earlier time.
 func (f *Follower) Latest() uint64 { return f.latest }
 
-// Take takes the next record of the run, and reports whether it is in the part that has begun. A name that came after the
-// part's end gets the time of that.
+// Take processes the next record of the run, and reports whether it is in the part that has begun. A name that comes after the
+// part's end gets the time of that end.
 func (f *Follower) Take(r *wire.Record) bool {
 	if !r.Kind.Late() {
 		f.latest = max(f.latest, r.Time)
@@ -56,7 +56,7 @@ func (f *Follower) Take(r *wire.Record) bool {
 	if r.Defines() {
 		f.names.Append(r)
 	} else {
-		f.old.take(r)
+		f.old.noteOld(r)
 	}
 	if _, exits := f.exits[r.Process]; exits || r.Kind == wire.KindExit {
 		f.exits[r.Process] = max(f.exits[r.Process], r.Time)
@@ -73,7 +73,7 @@ func (f *Follower) Take(r *wire.Record) bool {
 	return true
 }
 
-// forget drops what is known of a process that is gone.
+// forget drops the state of a process that is gone.
 func (f *Follower) forget(process uint32) {
 	f.gone.add(process)
 	delete(f.exits, process)
@@ -92,8 +92,8 @@ func (f *Follower) forget(process uint32) {
 	}
 }
 
-// Begin begins a part at a time in ns, which is not before that of the last record, and gives what it starts with. An error
-// of give ends it, and there is no part.
+// Begin begins a part at a time in ns, not earlier than the last record, and calls give with its first records. After an error of
+// give there is no part.
 func (f *Follower) Begin(since uint64, give func(*wire.Record) error) error {
 	p := &following{until: math.MaxUint64, unnamed: unnamed{}}
 	p.absent.Set(&f.gone.Int)
@@ -122,7 +122,7 @@ func (f *Follower) Begin(since uint64, give func(*wire.Record) error) error {
 	return nil
 }
 
-// End ends the part at a time in ns: what follows are names that it lacks.
+// End ends the part at a time in ns: only names that it lacks may follow.
 func (f *Follower) End(until uint64) { f.part.until = until }
 
 // Whole reports whether a part that has ended lacks no names.

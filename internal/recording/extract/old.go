@@ -9,7 +9,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// old is what the records before the part leave behind.
+// old keeps records from before the part that a part begins with.
 type old struct {
 	heap    *heap.Heap
 	gauges  map[uint32]wire.Record  // the latest of each process
@@ -57,11 +57,11 @@ func (o *old) limit(r *wire.Record) {
 		return l.Process == r.Process && (was == name || name == wire.PolicySetting && was != wire.PeriodSetting)
 	})
 	if len(o.limits) < limitsMax {
-		o.limits = append(o.limits, keep(r))
+		o.limits = append(o.limits, cloneRecord(r))
 	}
 }
 
-// figure keeps the latest figure of the machine.
+// figure keeps a MACHINE record, the latest of each source.
 func (o *old) figure(r *wire.Record) {
 	m := r.AsMachine()
 	o.figures = slices.DeleteFunc(o.figures, func(f wire.Record) bool {
@@ -73,7 +73,7 @@ func (o *old) figure(r *wire.Record) {
 	}
 }
 
-// count keeps an OBJECT as one that says what was there. Call sites are bounded by those of the part.
+// count keeps an OBJECT, marked as carried over. Their number is bounded by the call sites of the part.
 func (o *old) count(r *wire.Record) {
 	key := counted{r.Process, r.AsObject().Tag(), r.AsObject().Held()}
 	latest := r.AsObject().Fields()
@@ -90,15 +90,15 @@ func limitName(r *wire.Record) string {
 	return string(name)
 }
 
-// keep copies a record with its payload.
-func keep(r *wire.Record) wire.Record {
+// cloneRecord copies a record with its payload.
+func cloneRecord(r *wire.Record) wire.Record {
 	kept := *r
 	kept.Payload = slices.Clone(r.Payload)
 	return kept
 }
 
-// take keeps a record of the time before the part, and reports whether it is one that the heap does not take.
-func (o *old) take(r *wire.Record) bool {
+// noteOld keeps a record from before the part, and reports whether the record is of a kind that the heap does not use.
+func (o *old) noteOld(r *wire.Record) bool {
 	switch r.Kind {
 	case wire.KindLimit:
 		o.limit(r)
@@ -118,22 +118,22 @@ func (o *old) take(r *wire.Record) bool {
 	return true
 }
 
-// records are what a part begins with at a time, behind the names.
+// records returns the first records of a part after the names.
 func (o *old) records(since uint64, gone func(process uint32) bool) (list []wire.Record) {
 	for _, process := range o.heap.Processes() {
 		if !gone(process.Number) {
 			list = carryOver(list, process, since)
 		}
 	}
-	list = add(list, o.gauges)
+	list = appendInOrder(list, o.gauges)
 	for _, key := range slices.SortedFunc(maps.Keys(o.counts), compareCounted) {
 		list = append(list, o.counts[key])
 	}
 	list = append(append(list, o.limits...), o.figures...)
-	return add(list, o.exits)
+	return appendInOrder(list, o.exits)
 }
 
-// forget drops what a process that is gone left behind.
+// forget drops the records of a process that is gone.
 func (o *old) forget(process uint32) {
 	of := func(r wire.Record) bool { return r.Process == process }
 	delete(o.gauges, process)
@@ -142,8 +142,8 @@ func (o *old) forget(process uint32) {
 	maps.DeleteFunc(o.counts, func(c counted, _ wire.Record) bool { return c.process == process })
 }
 
-// add adds records of processes by their numbers.
-func add(list []wire.Record, records map[uint32]wire.Record) []wire.Record {
+// appendInOrder appends records in the order of their processes' numbers.
+func appendInOrder(list []wire.Record, records map[uint32]wire.Record) []wire.Record {
 	for _, process := range slices.Sorted(maps.Keys(records)) {
 		list = append(list, records[process])
 	}

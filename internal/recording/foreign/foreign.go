@@ -31,7 +31,7 @@ func Of(r io.Reader) Kind {
 	for _, p := range packers {
 		if bytes.HasPrefix(start, []byte(p.magic)) {
 			packed := io.LimitReader(io.MultiReader(bytes.NewReader(start), r), packedMax)
-			return p.around(find(newHead(p.unpack(packed))))
+			return p.packedKind(find(newHead(p.unpack(packed))))
 		}
 	}
 	return find(newHead(start))
@@ -83,9 +83,9 @@ var packers = []packer{
 	}},
 }
 
-// around returns the kind of a file in which another one is packed. Tools read their own files packed, and import what gzip
+// packedKind returns the kind of a file in which another one is packed. Tools read their own files packed, and import what gzip
 // packed.
-func (p *packer) around(k Kind) Kind {
+func (p *packer) packedKind(k Kind) Kind {
 	switch {
 	case k.name == "" || k.name == empty:
 		return Kind{name: "a file packed by " + p.name, advice: p.command + " unpacks it"}

@@ -1,5 +1,5 @@
-// Package importer reads what other tools say of memory as the records of a recording. It does no I/O of its own and
-// reads no clock.
+// Package importer converts logs of other tools about memory to the records of a recording. It does no I/O of its own and reads
+// no clock.
 package importer
 
 import (
@@ -28,27 +28,27 @@ type Source interface {
 	Next(*wire.Record) error
 	// Footer is complete once Next has returned EOF.
 	Footer() recording.Footer
-	// Remarks say what of the file was skipped or mended. They are complete once Next has returned EOF.
+	// Remarks name the parts of the file that were skipped or corrected. They are complete once Next has returned EOF.
 	Remarks() []string
 }
 
-// Facts are what a file does not say of itself.
+// Facts are details about a file that it does not contain.
 type Facts struct {
 	Name     string    // of the file: the program's, where the format names none
 	Modified time.Time // when it was written last
 
 	chosen bool           // the user named the format
 	looks  string         // what the file seems to be if that is something else
-	keep   *budget.Budget // what may be kept of the file
+	keep   *budget.Budget // bounds the memory for data from the file
 }
 
-// Format is one that can be read.
+// Format is a format that can be imported.
 type Format struct {
 	Name, Help string
 	open       func(io.Reader, Facts) (Source, error)
 }
 
-// Formats are all that can be read.
+// Formats are all formats that can be imported.
 var Formats = []Format{
 	{"ndjson", "lines of JSON, as export writes them", openNDJSON},
 	{"rmm", "the CSV log of the RAPIDS Memory Manager", openRMM},
@@ -72,7 +72,7 @@ const (
 	start = 1_000_000_000
 )
 
-// Open reads a file of a format; with an empty name it finds out which. What is packed by gzip is unpacked.
+// Open reads a file of a format; with an empty name it detects the format. It unpacks gzip.
 func Open(format string, r io.Reader, facts Facts) (Source, error) {
 	facts.keep = budget.New(budget.Session).Part(keepLeast)
 	packed := &counter{in: r, keep: facts.keep}
@@ -137,7 +137,7 @@ func (c *counter) Read(b []byte) (int, error) {
 
 var errUnpacks = fmt.Errorf("it unpacks to more than %d times its size", unpackShare)
 
-// unpacker ends a file that unpacks to far more than there is of it.
+// unpacker ends a file that unpacks to far more bytes than it has.
 type unpacker struct {
 	in     io.Reader
 	packed *counter
@@ -169,11 +169,11 @@ func header(facts Facts) recording.Header {
 
 // introduce returns the record that names the process.
 func introduce(facts Facts) wire.Record {
-	return by(1, wire.ProcessFields{Time: start}.Record(wire.AppendProcess(nil, []string{facts.Name})))
+	return recordOfThread(1, wire.ProcessFields{Time: start}.Record(wire.AppendProcess(nil, []string{facts.Name})))
 }
 
-// by returns a record of a thread of the one process that a log has.
-func by(thread uint32, r wire.Record) wire.Record {
+// recordOfThread returns a record of a thread of the one process that a log has.
+func recordOfThread(thread uint32, r wire.Record) wire.Record {
 	r.Process, r.Thread = 1, thread
 	return r
 }
@@ -187,7 +187,7 @@ func name(time uint64, tag uint32, title string) wire.Record {
 		return c
 	}, title)
 	frame := wire.SiteFrame{Function: title[:min(len(title), 200)]}
-	return by(1, wire.SiteFields{Time: time, Tag: tag}.Record(wire.AppendSiteFrame(nil, frame)))
+	return recordOfThread(1, wire.SiteFields{Time: time, Tag: tag}.Record(wire.AppendSiteFrame(nil, frame)))
 }
 
 // create returns what policy none does for a buffer: the driver makes it, though a pool could have served it. A replay
@@ -197,7 +197,7 @@ func create(time, object, size uint64, tag, thread uint32) wire.Record {
 		Time: time, Outcome: wire.OutcomeMiss, Reason: wire.MissPolicy, Access: readWrite, Tag: tag, Object: object,
 		Requested: size, Granted: size,
 	}.Event()
-	return by(thread, wire.Record{Event: e})
+	return recordOfThread(thread, wire.Record{Event: e})
 }
 
 // failed returns a create that failed with a code.
@@ -205,7 +205,7 @@ func failed(time, size uint64, tag, thread uint32, code int16) wire.Record {
 	e := wire.CreateFields{
 		Time: time, Outcome: wire.OutcomeFailed, Access: readWrite, Status: code, Tag: tag, Requested: size,
 	}.Event()
-	return by(thread, wire.Record{Event: e})
+	return recordOfThread(thread, wire.Record{Event: e})
 }
 
 // allocationFailure is CL_MEM_OBJECT_ALLOCATION_FAILURE.
@@ -217,5 +217,5 @@ const readWrite = 1
 // release returns the end of a buffer: the driver takes it back.
 func release(time, object, size uint64, tag, thread uint32) wire.Record {
 	e := wire.ReleaseFields{Time: time, Tag: tag, Object: object, Requested: size}.Event()
-	return by(thread, wire.Record{Event: e})
+	return recordOfThread(thread, wire.Record{Event: e})
 }

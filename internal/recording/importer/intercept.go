@@ -103,7 +103,7 @@ func (s *intercept) Next(r *wire.Record) error {
 			return err
 		}
 		s.table.taken++
-		if err := s.take(line); err != nil {
+		if err := s.readLine(line); err != nil {
 			s.table.refuse(err)
 		}
 	}
@@ -111,7 +111,7 @@ func (s *intercept) Next(r *wire.Record) error {
 	return nil
 }
 
-func (s *intercept) take(line string) error {
+func (s *intercept) readLine(line string) error {
 	part := callLine.FindStringSubmatch(line)
 	switch {
 	case part == nil:
@@ -126,7 +126,7 @@ func (s *intercept) take(line string) error {
 	if part[3] == ">>>>" {
 		s.enter(t, part[4], part[5])
 	} else {
-		s.leave(t, part[4], part[5])
+		s.endCall(t, part[4], part[5])
 	}
 	return nil
 }
@@ -162,11 +162,11 @@ func (s *intercept) enter(t *interceptThread, call, rest string) {
 	t.calls = append(t.calls[max(0, len(t.calls)-callsMax):], interceptCall{call, size, handle})
 }
 
-func (s *intercept) leave(t *interceptThread, name, rest string) {
+func (s *intercept) endCall(t *interceptThread, name, rest string) {
 	gave := number(callGave, rest, 16)
 	if gave != 0 && (strings.HasPrefix(name, "clCreateImage") || name == "clCreateSubBuffer" || name == "clCreatePipe") {
 		s.sizeless.add(s.table.number)
-		s.end(gave, t.number) // a buffer with this handle was released, which the log lacks
+		s.endBuffer(gave, t.number) // a buffer with this handle was released, which the log lacks
 		return
 	}
 	at := slices.IndexFunc(t.calls, func(c interceptCall) bool { return c.name == name })
@@ -183,7 +183,7 @@ func (s *intercept) leave(t *interceptThread, name, rest string) {
 		b.references++
 	case name == "clReleaseMemObject":
 		if b.references--; b.references == 0 {
-			s.end(call.handle, t.number)
+			s.endBuffer(call.handle, t.number)
 		}
 	}
 }
@@ -191,7 +191,7 @@ func (s *intercept) leave(t *interceptThread, name, rest string) {
 func (s *intercept) created(t *interceptThread, size, handle uint64, code []string) {
 	switch {
 	case handle != 0 && s.table.fits(liveBytes):
-		s.end(handle, t.number)
+		s.endBuffer(handle, t.number)
 		s.object++
 		s.live[handle] = &interceptBuffer{object: s.object, size: size, references: 1}
 		s.queue = append(s.queue, create(s.last, s.object, size, 0, t.number))
@@ -200,8 +200,8 @@ func (s *intercept) created(t *interceptThread, size, handle uint64, code []stri
 	}
 }
 
-// end ends a buffer, if there is one with a handle.
-func (s *intercept) end(handle uint64, thread uint32) {
+// endBuffer ends a buffer, if there is one with a handle.
+func (s *intercept) endBuffer(handle uint64, thread uint32) {
 	if b := s.live[handle]; b != nil {
 		delete(s.live, handle)
 		s.table.facts.keep.Release(liveBytes)

@@ -45,7 +45,7 @@ type mini struct {
 
 func openMiniMalloc(r io.Reader, facts Facts) (Source, error) {
 	s := &mini{facts: facts, table: newTable(r, "MiniMalloc", "want id,lower,upper,size", facts), queue: []wire.Record{introduce(facts)}}
-	fields, err := s.table.next()
+	fields, err := s.table.nextLine()
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func openMiniMalloc(r io.Reader, facts Facts) (Source, error) {
 	}
 	s.table.taken = 0
 	for {
-		fields, err := s.table.next()
+		fields, err := s.table.nextLine()
 		if err == io.EOF { //nolint:errorlint // the table returns it as it is
 			return s, s.order()
 		}

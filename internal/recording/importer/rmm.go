@@ -101,11 +101,11 @@ func (s *rmm) Remarks() []string {
 // Next implements Source.
 func (s *rmm) Next(r *wire.Record) error {
 	for len(s.queue) == 0 {
-		fields, err := s.table.next()
+		fields, err := s.table.nextLine()
 		if err != nil {
 			return err
 		}
-		if err := s.take(fields); err != nil {
+		if err := s.readLine(fields); err != nil {
 			s.table.refuse(err)
 		}
 	}
@@ -121,8 +121,8 @@ func (s *rmm) field(fields []string, column int) string {
 	return ""
 }
 
-// take takes a line. With an error it has changed nothing.
-func (s *rmm) take(fields []string) error {
+// readLine takes a line. With an error it has changed nothing.
+func (s *rmm) readLine(fields []string) error {
 	if slices.ContainsFunc(fields, func(f string) bool { return strings.EqualFold(f, "action") }) {
 		return s.header(fields)
 	}
@@ -147,11 +147,11 @@ func (s *rmm) take(fields []string) error {
 	}
 	at := uint64(max(start+since, 0))
 	s.last = max(s.last, at)
-	s.act(action, at, pointer, size, s.thread(s.field(fields, 0)), s.tag(at, s.field(fields, 5)))
+	s.apply(action, at, pointer, size, s.thread(s.field(fields, 0)), s.tag(at, s.field(fields, 5)))
 	return nil
 }
 
-func (s *rmm) act(action rmmAction, at, pointer, size uint64, thread, tag uint32) {
+func (s *rmm) apply(action rmmAction, at, pointer, size uint64, thread, tag uint32) {
 	was, known := s.live[pointer]
 	if action != rmmFailure && known { // without its free, that is lost
 		if action == rmmAllocate {

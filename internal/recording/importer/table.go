@@ -33,8 +33,8 @@ func newTable(r io.Reader, of, want string, facts Facts) *table {
 	return &table{in: bufio.NewReaderSize(r, lineMax), of: of, want: want, facts: facts}
 }
 
-// next reads the fields of a line that is not blank. After the last it returns io.EOF, or why the file cannot be imported.
-func (t *table) next() ([]string, error) {
+// nextLine reads the fields of a line that is not blank. After the last it returns io.EOF, or why the file cannot be imported.
+func (t *table) nextLine() ([]string, error) {
 	for {
 		line, err := t.text()
 		if err != nil {
@@ -65,7 +65,7 @@ func (t *table) text() (string, error) {
 			return line, nil
 		}
 	}
-	return "", t.end()
+	return "", t.endError()
 }
 
 var errLong = fmt.Errorf("a line of more than %d bytes", lineMax)
@@ -120,8 +120,8 @@ func (t *table) skip(why error) {
 	t.skipped.add(t.number)
 }
 
-// end returns io.EOF, unless the file has nothing, or too little, of what it should be of.
-func (t *table) end() error {
+// endError returns io.EOF, unless the file has nothing, or too little, of what it should be of.
+func (t *table) endError() error {
 	switch {
 	case !t.some && t.why == nil:
 		return fmt.Errorf("nothing is there: %s", t.want)

@@ -82,42 +82,42 @@ func (w *Writer) Append(r *wire.Record) error {
 	b := append(w.line[:0], `{"time":`...)
 	b = strconv.AppendUint(b, r.Time, 10)
 	b = word(b, "kind", spoken().kinds, uint64(r.Kind), true)
-	b = number(b, "process", uint64(r.Process))
-	b = number(b, "thread", uint64(r.Thread))
+	b = appendNumber(b, "process", uint64(r.Process))
+	b = appendNumber(b, "thread", uint64(r.Thread))
 	if r.Kind == wire.KindUse && r.Duration > 0 {
 		b = strconv.AppendUint(key(b, "argument"), uint64(r.Duration)-1, 10)
 	} else {
-		b = number(b, "duration", uint64(r.Duration))
+		b = appendNumber(b, "duration", uint64(r.Duration))
 	}
-	b = number(b, "cost", uint64(r.Cost))
+	b = appendNumber(b, "cost", uint64(r.Cost))
 	b = word(b, "op", spoken().ops[r.Kind], uint64(r.Op), false)
 	b = word(b, "outcome", spoken().outcomes, uint64(r.Outcome), false)
 	b = word(b, "reason", spoken().reasons[r.Kind], uint64(r.Reason), false)
-	b = number(b, "flags", uint64(r.Flags))
+	b = appendNumber(b, "flags", uint64(r.Flags))
 	if r.Kind == wire.KindCreate && r.AsCreate().Arm() { // for people: a reader has the flag
 		b = append(b, `,"arm":1`...)
 	}
-	b = number(b, "scope", uint64(r.Scope))
-	b = number(b, "access", uint64(r.Access))
+	b = appendNumber(b, "scope", uint64(r.Scope))
+	b = appendNumber(b, "access", uint64(r.Access))
 	if r.Status != 0 {
 		b = strconv.AppendInt(append(b, `,"status":`...), int64(r.Status), 10)
 	}
-	b = number(b, "tag", uint64(r.Tag))
-	b = number(b, "object", r.Object)
+	b = appendNumber(b, "tag", uint64(r.Tag))
+	b = appendNumber(b, "object", r.Object)
 	switch {
 	case !r.Kind.HasPayload():
-		b = number(b, "size", r.Size)
+		b = appendNumber(b, "size", r.Size)
 	case r.Size != uint64(len(r.Payload)):
 		b = strconv.AppendUint(append(b, `,"size":`...), r.Size, 10)
 	}
 	if origin, known := r.Origin(); known {
 		b = strconv.AppendUint(key(b, "offset"), origin, 10)
 	} else if placed(r) {
-		b = number(b, "offset", r.Granted)
+		b = appendNumber(b, "offset", r.Granted)
 	} else {
-		b = number(b, "granted", r.Granted)
+		b = appendNumber(b, "granted", r.Granted)
 	}
-	b = number(b, "link", r.Link)
+	b = appendNumber(b, "link", r.Link)
 	if r.Kind.HasPayload() && len(r.Payload) > 0 {
 		b = appendPayload(b, r)
 	}
@@ -134,7 +134,7 @@ func placed(r *wire.Record) bool {
 	return r.Kind == wire.KindUse && op != wire.CommandKernel && op != wire.CommandNative
 }
 
-func number(b []byte, name string, v uint64) []byte {
+func appendNumber(b []byte, name string, v uint64) []byte {
 	if v == 0 {
 		return b
 	}

@@ -30,7 +30,7 @@ type Reader struct {
 func NewReader(r io.Reader) (*Reader, error) {
 	n := &Reader{lines: bufio.NewScanner(r)}
 	n.lines.Buffer(nil, LineMax)
-	text, err := n.next()
+	text, err := n.nextLine()
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New(`nothing is there: want a first line with "schema" and "header"`)
 	}
@@ -73,19 +73,19 @@ func (n *Reader) Remarks() []string {
 	return nil
 }
 
-// next returns the next line that is not blank.
-func (n *Reader) next() ([]byte, error) {
+// nextLine returns the next line that is not blank.
+func (n *Reader) nextLine() ([]byte, error) {
 	for n.lines.Scan() {
 		n.number++
 		if text := bytes.TrimSpace(n.lines.Bytes()); len(text) > 0 {
 			return text, nil
 		}
 	}
-	return nil, n.end()
+	return nil, n.endError()
 }
 
-// end returns io.EOF, or why the file cannot be read to its end. What is there of a packed one is read.
-func (n *Reader) end() error {
+// endError returns io.EOF, or why the file cannot be read to its end. What is there of a packed one is read.
+func (n *Reader) endError() error {
 	err := n.lines.Err()
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -138,7 +138,7 @@ type record struct {
 
 // Next reads the next record, io.EOF after the last.
 func (n *Reader) Next(r *wire.Record) error {
-	text, err := n.next()
+	text, err := n.nextLine()
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (n *Reader) Next(r *wire.Record) error {
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) && syntax.Offset == int64(len(text)) && text[0] == '{' && !n.lines.Scan() {
 			n.cut = true
-			return n.end()
+			return n.endError()
 		}
 		return n.wrong(explain(err))
 	}
@@ -203,11 +203,11 @@ func (l *record) into(r *wire.Record) error {
 	case r.Kind.HasPayload():
 		r.Size = uint64(len(r.Payload))
 	}
-	return l.place(r)
+	return l.readPlace(r)
 }
 
-// place reads what only uses have, and sub-buffers.
-func (l *record) place(r *wire.Record) error {
+// readPlace reads what only uses have, and sub-buffers.
+func (l *record) readPlace(r *wire.Record) error {
 	if l.Argument != nil {
 		if r.Kind != wire.KindUse || *l.Argument == math.MaxUint32 {
 			return fmt.Errorf("a record of kind %s has no argument %d", r.Kind, *l.Argument)
