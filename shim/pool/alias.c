@@ -1,6 +1,6 @@
 /*
- * alias.c: see alias.h. Images and commands keep an alias in the driver, but an alias does not keep its slab, nor that its
- * store. So a store goes with the last buffer over it, which the driver reports when no command uses it.
+ * alias.c: see alias.h. In the driver, images and commands keep an alias alive, but an alias does not keep its slab alive, nor a
+ * slab its store. So a store is freed with the last buffer over it: the driver reports its end once no command uses it.
  */
 #define _GNU_SOURCE
 #include "alias.h"
@@ -40,7 +40,7 @@ static void CL_CALLBACK alias_ended(cl_mem handle, void *data)
 	drop(store);
 }
 
-/* Drivers add to flags what they mean without CL_MEM_USE_HOST_PTR: the access, for example (PoCL 3.1). */
+/* The flags of buffers over a store: the program's, and those that the driver adds, such as the access (PoCL 3.1). */
 static cl_mem_flags flags_of(cl_context context, cl_mem_flags flags)
 {
 	cl_int err = CL_SUCCESS;
@@ -67,7 +67,7 @@ struct gmt_store *gmt_store_new(struct gmt_context *context, size_t size, cl_mem
 	return store;
 }
 
-/* False: the driver will not report the end of handle, which is released. */
+/* False: the driver cannot report the end of handle, so this function has released handle. */
 static bool report_end(cl_mem handle, void(CL_CALLBACK *ended)(cl_mem, void *), struct gmt_store *store)
 {
 	if (gmt_driver.clSetMemObjectDestructorCallback && gmt_driver.clSetMemObjectDestructorCallback(handle, ended, store) == CL_SUCCESS)

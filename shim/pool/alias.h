@@ -8,9 +8,9 @@
 
 #include "../registry/memory.h"
 
-/* A store of size bytes. flags, the program's, become those of buffers over it, and host its address. NULL: memory is short. */
+/* A store of size bytes. It sets *flags, the program's, to those of buffers over the store, and *host to its address. NULL: memory is short. */
 struct gmt_store *gmt_store_new(struct gmt_context *context, size_t size, cl_mem_flags *flags, void **host);
-/* slab lies in the store from now on. False: there is none, or its end would not be reported; then neither is left. */
+/* slab lies in the store from now on. False: slab is NULL, or the driver cannot report its end; then both have been released. */
 bool gmt_store_serves(struct gmt_store *store, cl_mem slab);
 /* The alias of a sub-allocation in a store; NULL: the driver made none. */
 cl_mem gmt_alias_of(struct gmt_memory *memory);

@@ -24,7 +24,7 @@
 
 static _Atomic uint64_t used;
 
-/* What of the driver's memory has room in the host's, and how much more the driver makes until we look again. */
+/* How much memory of the driver the host has room for, and how much more the driver may make until we look again; bytes. */
 static _Atomic uint64_t host_most = GMT_NO_LIMIT, unlooked;
 static _Atomic bool host;
 
@@ -40,7 +40,7 @@ static bool counts(void)
 
 bool (*gmt_budget_spill)(void);
 
-/* Vendors' flags may mean anything. */
+/* The flags whose meaning we know. Flags of vendors may mean anything. */
 #define PLAIN_FLAGS                                                                                                    \
 	(CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR |     \
 	 CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS)
@@ -117,8 +117,8 @@ void gmt_budget_is_host(void)
 }
 
 /*
- * What is left now and what we have make up what we may have, less what of ours was not written yet and thus is still left:
- * hence the least that was seen so far, and at least what is left. An eighth of that is for the program.
+ * We may have the bytes that are left now and those that we have. Memory of ours that was not written yet counts in both, so
+ * we take the least sum seen so far, but not less than what is left. An eighth is reserved for the program.
  */
 static void look(void)
 {
@@ -150,7 +150,7 @@ void *gmt_budget_looks(void *unused)
 		while (sem_wait(&asked) != 0)
 			;
 		if (!moves(ASKED, LOOKING))
-			continue; /* too late */
+			continue; /* the create no longer waits */
 		if (!gmt_session_filtered())
 			look();
 		atomic_store(&look_state, IDLE);
@@ -179,7 +179,7 @@ uint64_t gmt_budget_crowded(uint64_t bytes)
 	if (left < bytes)
 		ask_for_look();
 	else
-		atomic_compare_exchange_strong(&unlooked, &left, left - bytes); /* a look too late now and then does no harm */
+		atomic_compare_exchange_strong(&unlooked, &left, left - bytes); /* if another thread was first, we look a little later, which does no harm */
 	uint64_t most = atomic_load(&host_most), now = atomic_load(&used);
 	return bytes < most && now + bytes > most ? now + bytes - most : 0;
 }

@@ -1,11 +1,11 @@
-/* clear.c: see clear.h. The commands depend on nothing: no earlier command uses the block, or one that runs before on the same queue. */
+/* clear.c: see clear.h. The commands wait for no event: an earlier command on the block, if any, is on the same queue and runs first. */
 #define _GNU_SOURCE
 #include "clear.h"
 
 #include "../base/dispatch.h"
 #include "upload.h"
 
-/* On a queue without order a barrier holds back what comes next. */
+/* On an out-of-order queue a barrier makes the next commands wait. */
 static bool before_next(cl_command_queue queue, bool inorder, cl_int filled, cl_event event)
 {
 	bool ok = filled == CL_SUCCESS;

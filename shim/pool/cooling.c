@@ -45,7 +45,7 @@ static bool cooling_grow(void)
 	return true;
 }
 
-/* Used on more queues than we keep apart: waits for everything that the context's queues have been given so far. */
+/* The block was used on more queues than an entry holds: it waits for all commands so far on all queues of the context. */
 static void wait_for_all(struct cooling *entry)
 {
 	uint32_t room = 64;
@@ -82,7 +82,7 @@ static bool take_deferred(const struct gmt_context *context, size_t *from, struc
 	return found;
 }
 
-/* Each release runs callbacks of the program, and entries move meanwhile: the last look finds none. */
+/* Each release runs callbacks of the program, and entries move meanwhile. So this searches from the start until it finds none. */
 void gmt_cooling_release_deferred(const struct gmt_context *context)
 {
 	struct gmt_cooled what;
@@ -107,7 +107,7 @@ static void append(struct cooling *entry)
 	gmt_unlock(&cooling_lock);
 	if (!room) /* it cools forever, a deferred release included */
 		free(entry->more);
-	/* After that: who fails the context either finds the entry in the list, or is seen here. */
+	/* Check after the entry is in the list: a thread that fails the context either finds the entry, or its mark is seen here. */
 	if (gmt_unlikely(entry->what.deferred && atomic_load(&entry->context->pool.closed)))
 		gmt_cooling_release_deferred(entry->context);
 }
@@ -134,7 +134,7 @@ void gmt_cooling_add(const struct gmt_cooled *what, const struct gmt_uses *uses,
 	append(&entry);
 }
 
-/* Forgets what is over; only a long list is worth that. */
+/* Whether all commands of an entry have completed. It drops uses that are over from the long list, if there is one. */
 static bool cooled(struct cooling *entry)
 {
 	for (; entry->mores; entry->mores--) {
@@ -173,7 +173,7 @@ static void ask_all(struct asked *asked, const struct cooling *entry)
 
 /*
  * An entry that is still in use goes to the end, so that no stuck block hides the others. The driver is asked without the
- * lock: a callback of the program may run in there, and release memory that is to cool.
+ * lock: it may run a callback of the program, which may release memory that has to cool.
  */
 static bool next_cooled(struct gmt_cooled *out, struct cooling *entry, struct asked *asked)
 {
@@ -188,8 +188,8 @@ static bool next_cooled(struct gmt_cooled *out, struct cooling *entry, struct as
 }
 
 /*
- * Looks at no more than most entries, and takes up to room that have cooled. With markers, puts some behind what nothing
- * else reports.
+ * Looks at no more than most entries, and takes up to room of those that have cooled. With markers, it puts a marker after commands
+ * whose end nothing else reports.
  */
 static unsigned take_cooled(struct gmt_cooled *out, unsigned room, unsigned most, bool markers)
 {
@@ -223,15 +223,15 @@ static void drop_entries(struct gmt_context *context)
 	gmt_unlock(&cooling_lock);
 }
 
-/* Whether a block still is the pool's: another thread may have given it up while it cooled. */
+/* Whether the pool still has a block: another thread may have evicted it while it cooled. */
 static bool is_there(const struct gmt_cooled *what)
 {
 	return what->suballoc || gmt_memory_is_pooled(what->handle, what->block);
 }
 
 /*
- * The event is written before the core knows: from then on another thread may give the block up, and what that says must
- * come after it.
+ * The event is written before the core knows that the block is free: from then on another thread may evict the block, and the
+ * event of that eviction must come later.
  */
 static void give_to_core(const struct gmt_cooled *what)
 {

@@ -10,7 +10,7 @@ struct gmt_cooled {
 	bool suballoc;
 	cl_mem handle;      /* of a whole block */
 	cl_mem deferred;    /* of a sub-allocation to release then, because of its destructors; else NULL */
-	bool deferred_only; /* nothing else to do then: its range is free already, or stays taken */
+	bool deferred_only; /* the release is all that is left to do: the range is free already, or stays taken */
 };
 
 void gmt_cooling_add(const struct gmt_cooled *what, const struct gmt_uses *uses, struct gmt_context *context);
@@ -20,11 +20,11 @@ void gmt_cooling_add(const struct gmt_cooled *what, const struct gmt_uses *uses,
  */
 void gmt_cooling_collect(unsigned most, bool markers);
 /*
- * Releases what is deferred in a context in which a command has failed: drivers may report nothing more there (PoCL 3.1 makes
- * no callback when a command fails).
+ * Runs the deferred releases of a context in which a command has failed: drivers may report nothing there from then on (PoCL 3.1
+ * makes no callback when a command fails).
  */
 void gmt_cooling_release_deferred(const struct gmt_context *context);
-/* A context's last reference goes: releases what is deferred, forgets the rest. */
+/* A context's last reference goes: runs its deferred releases and drops its other entries. */
 void gmt_cooling_drop(struct gmt_context *context);
 
 #endif

@@ -25,7 +25,7 @@ cl_mem gmt_image_call(const struct gmt_image_call *i, cl_int *error)
 
 #define INTEL(name) atomic_load_explicit(&gmt_driver.name, memory_order_acquire)
 
-/* Whether the device has such memory, as it says; alignments go up to the size of a long16. */
+/* Whether the device reports that it has such memory; alignments go up to the size of a long16, 128 bytes. */
 static bool svm_can_be(const struct gmt_request_for *r)
 {
 	const struct gmt_pointer_call *p = r->pointer;
@@ -44,8 +44,8 @@ static bool svm_can_be(const struct gmt_request_for *r)
 }
 
 /*
- * clSVMAlloc has no error code. That memory ran out can only be the reason where such memory can be had at all: the pool
- * must not be emptied for a call that cannot succeed. One byte more may be too much for a full device.
+ * clSVMAlloc has no error code. Only if the device can serve the call at all may lack of memory be the reason: the pool must not
+ * be emptied for a call that cannot succeed.
  */
 static cl_int svm_error(const struct gmt_request_for *r)
 {

@@ -32,7 +32,7 @@ struct gmt_pointer_call {
 	struct gmt_shape_class class; /* where the pool may serve it */
 };
 
-/* Memory that the program asks for: a buffer unless one of the last is not NULL. */
+/* Memory that the program asks for: a buffer, unless image or pointer is not NULL. */
 struct gmt_request_for {
 	struct gmt_context *context;
 	cl_mem_flags flags;
@@ -45,13 +45,13 @@ struct gmt_request_for {
 };
 
 /*
- * The last resort for a create that failed for lack of memory although there is room for what the program holds: what
- * rounding and slabs waste of live memory cannot go back to the driver. It may be made again, once, with
- * CL_MEM_ALLOC_HOST_PTR, which is slower; queries do not show it. False where that means something else, or does not help.
+ * The last resort for a create that failed for lack of memory although the device has room for the memory that the program
+ * holds: the bytes that rounding and slabs waste cannot go back to the driver. The create may then be tried once more with
+ * CL_MEM_ALLOC_HOST_PTR, which is slower; queries do not show that flag. False where the flag means something else or does not help.
  */
 bool gmt_host_may_serve(const struct gmt_context *context, cl_mem_flags flags, uint64_t bytes, cl_int error);
 
-/* Of a class that context and flags do not make; NULL: a buffer. */
+/* The shape of memory whose class depends on more than context and flags; NULL: a buffer. */
 static inline const struct gmt_shape_class *gmt_request_shape(const struct gmt_request_for *r)
 {
 	return gmt_unlikely(r->image != NULL) ? &r->image->class : gmt_unlikely(r->pointer != NULL) ? &r->pointer->class : NULL;

@@ -1,7 +1,7 @@
 /*
- * eager.c: see eager.h. Most drivers give memory its room at the first command that uses it, so a create succeeds and a
- * kernel fails later, far from the code that could do with less. A migration is such a command. It runs on a queue of our own,
- * as an upload does (upload.c), so it waits for no command of the program.
+ * eager.c: see eager.h. Most drivers give memory its room on the device at the first command that uses it. So a create succeeds and
+ * a kernel fails later, far from the code that could ask for less. A migration is also such a command. It runs on a queue of our
+ * own, as an upload does (upload.c), so it waits for no command of the program.
  */
 #define _GNU_SOURCE
 #include "eager.h"
@@ -52,7 +52,7 @@ static cl_int migrate_to_first(struct gmt_context *context, cl_mem handle)
 	return err;
 }
 
-/* To the other devices, on queues that live no longer: contexts of several devices are rare. */
+/* Migrates to the other devices, on a new queue for each: contexts of several devices are rare. */
 static cl_int migrate_to_others(const struct gmt_context *context, cl_mem handle)
 {
 	cl_device_id devices[64];
@@ -96,7 +96,7 @@ static uint8_t look(struct gmt_context *context)
 	return !moved ? NOT_SEEN : migrated >= created + HALF ? GIVES_ROOM : NO_ROOM;
 }
 
-/* Where devices use the host's memory the process grows when a buffer gets its room. Another thread may shrink it meanwhile. */
+/* Where devices use the host's memory, the process grows when a buffer gets its room. Another thread may shrink it meanwhile. */
 static uint8_t find_out(struct gmt_context *context)
 {
 	if (context->devices.old || !gmt_driver.clEnqueueMigrateMemObjects)

@@ -14,12 +14,12 @@
 #include "frag_stats.h"
 #include "park.h"
 
-/* On cache lines of their own: every create and release of the pool writes the others, every create and command reads this. */
+/* On a cache line of its own: every create and command reads it, and every create and release of the pool writes its neighbours. */
 _Alignas(64) _Atomic uint64_t gmt_given_back;
 _Alignas(64) _Atomic uint32_t gmt_evict_running;
 _Alignas(64) _Atomic uint32_t gmt_evict_leaving;
 
-/* Notes a block for the core's next call: 0, if there is no room, or the core is due. */
+/* Notes a block in the ledger for the core's next call. 0: the ledger has no room, or the core must be called now. */
 static int64_t note(uint64_t block, uint64_t size, uint64_t time)
 {
 	struct gmt_ledger *l = &gmt_ledger;
@@ -54,7 +54,7 @@ struct gmt_leaving gmt_memory_leave(struct gmt_memory *memory)
 	return leaving;
 }
 
-/* The program has asked for one of these functions, or it could not have freed the memory. */
+/* The program has looked up one of these functions: otherwise it could not have freed the memory. */
 static cl_int free_unified(const struct gmt_leaving *l)
 {
 	clMemFreeINTEL_fn plain = atomic_load(&gmt_driver.clMemFreeINTEL);
@@ -124,7 +124,7 @@ cl_int gmt_suballoc_end(struct gmt_memory *memory)
 	return err;
 }
 
-/* Another thread may have claimed it, as pooling has ended. */
+/* memory may be NULL. If pooling has ended, another thread may have claimed it. */
 void gmt_suballoc_release_parked(struct gmt_memory *memory)
 {
 	if (!memory || !gmt_memory_claim(memory))
@@ -220,7 +220,7 @@ static void evict(const struct gmt_eviction *e)
 	gmt_evict_block(e, gmt_memory_leave(memory));
 }
 
-/* The core's own thread comes here, too, so this sets the guard itself. */
+/* The core's own thread calls this, too, so it sets the guard itself. */
 void gmt_evict_all(struct gmt_evictions *evictions)
 {
 	if (gmt_likely(!evictions->count))

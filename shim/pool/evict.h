@@ -9,12 +9,12 @@
 #include "../base/signals.h"
 #include "../registry/memory.h"
 
-/* For oom.c: calls of gmt_evict_all that have returned, and what is going on now. */
+/* For oom.c: how many calls of gmt_evict_all have returned, and how many threads are about to release blocks. */
 extern _Atomic uint64_t gmt_given_back;
 extern _Atomic uint32_t gmt_evict_running; /* threads that the core gave blocks to release, until they have */
 extern _Atomic uint32_t gmt_evict_leaving; /* of these, those inside gmt_evict_all */
 
-/* In the gate, after a call that may have taken blocks out of the pool: others can wait until gmt_evict_all has released them. */
+/* In the gate, after a call that may have taken blocks out of the pool: lets other threads wait until gmt_evict_all has released them. */
 static inline int64_t gmt_evict_begun(int64_t number, const struct gmt_evictions *evictions)
 {
 	if (gmt_unlikely(evictions->count))
@@ -29,7 +29,7 @@ void gmt_evict_all(struct gmt_evictions *evictions);
  * decision, -1 if the core has failed.
  */
 int64_t gmt_pool_give(uint64_t block, uint64_t size, bool busy, uint64_t time, struct gmt_evictions *evictions);
-/* What the driver needs to release memory whose entry has gone. */
+/* The facts for a release by the driver of memory whose entry has left the registry. */
 struct gmt_leaving {
 	void *handle;
 	cl_context context; /* of shared memory */
@@ -55,7 +55,7 @@ void gmt_suballoc_release_parked(struct gmt_memory *memory);
 /* Releases a POOLED sub-allocation whose commands have completed, unless it has gone. */
 void gmt_suballoc_release_deferred(cl_mem handle, uint64_t block);
 
-/* Ends pooling and reports why. Buffers in use keep working; pooled blocks go to the driver. */
+/* Ends pooling and reports why. Buffers in use stay valid; pooled blocks go back to the driver. */
 void gmt_pooling_off(enum gmtdiag code, const char *why);
 /* The core has failed: from here on buffers come from the driver. */
 void gmt_pool_fail(void);

@@ -1,7 +1,7 @@
 /*
- * fresh.c: a program may depend on new memory that is zero, and notices with recycled memory only. Whether it is zero can depend on the
- * size: PoCL's small buffers come from malloc and hold what was there, its large ones are new pages of the kernel. So each power
- * of two is tried by itself, with a new buffer whose ends are read on a queue of our own.
+ * fresh.c: a program may depend on new memory being zero, and fail only with recycled memory. Whether new memory is zero can depend on
+ * its size: PoCL's small buffers come from malloc with their former contents, its large ones are new pages of the kernel. So each power
+ * of two is tried by itself: we create a buffer and read its first and last bytes on a queue of our own.
  */
 #define _GNU_SOURCE
 #include "fresh.h"
@@ -44,7 +44,7 @@ static enum gmtexposed try(const struct gmt_context *context, size_t size)
 	return !ok ? GMT_EXPOSED_UNTRIED : zero ? GMT_EXPOSED_ZERO : GMT_EXPOSED_OTHER;
 }
 
-/* log2 of the size that stands for another one. On a small device less memory is taken. */
+/* log2 of the size that is tried for size: the same power of two, less on a small device. */
 static unsigned size_for(const struct gmt_context *context, uint64_t size)
 {
 	uint64_t most = context->devices.heap ? context->devices.heap / 64 : UINT64_MAX;

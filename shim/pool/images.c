@@ -13,13 +13,13 @@
 _Atomic int gmt_images_wanted;
 static _Atomic unsigned long long looked; /* how many files had been loaded when we looked last */
 
-/* Relocations. We only need their symbols, so those with and without an addend look alike. */
+/* Relocations. We need only their symbols, so one type serves for those with and without an addend. */
 struct relocations {
 	const char *first;
 	size_t bytes, each;
 };
 
-/* Where a file's dynamic section says that its symbols are. */
+/* The addresses of a file's symbols, from its dynamic section. */
 struct symbols {
 	const ElfW(Sym) *table;
 	const char *names;

@@ -15,7 +15,7 @@
 static _Atomic uint32_t asking;
 static _Atomic uint64_t vain; /* when the latest ask that brought nothing was over */
 
-/* A callback may be what the driver waits for. What the budget of --device-memory lacks other programs do not have. */
+/* Not in a callback: the driver may wait for it. Not with --device-memory: other programs cannot add to that budget. */
 static bool may_ask(const struct gmtregion *region, uint64_t now)
 {
 	return region && gmt_session.config.neighbours && !gmt_in_callback && !gmt_session_is_quiet() &&
@@ -42,7 +42,7 @@ bool gmt_neighbours_relieve(uint64_t need)
 	uint64_t start = gmt_now();
 	if (!may_ask(region, start))
 		return false;
-	while (atomic_exchange(&asking, 1)) { /* what another thread is given may be enough for both */
+	while (atomic_exchange(&asking, 1)) { /* the memory that another thread is asking for may be enough for both */
 		if (gmt_now() - start > WAIT)
 			return false;
 		gmt_pause(MOMENT);

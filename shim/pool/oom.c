@@ -1,7 +1,7 @@
 /*
- * oom.c: out of memory. The pool gives blocks back and the hook tries the program's call again. What another thread has
- * given back, or is about to, counts as well: several calls that fail together neither empty the pool for one of them, nor
- * give up while memory is on its way.
+ * oom.c: out of memory. The pool gives blocks back and the hook tries the program's call again. Memory that another thread has
+ * given back, or is about to, counts as well: if several calls fail together, they do not empty the pool for one of them, nor
+ * does a call give up while memory is on its way.
  */
 #define _GNU_SOURCE
 #include "oom.h"
@@ -20,8 +20,8 @@
 #define WAIT_FOR_DRIVER 100000000u /* ns */
 #define WAIT_FOR_CORE 1000000u
 #define MOMENT 20000u
-#define OTHERS_MAX 64 /* what others free need not help this call */
-#define ASKS_MAX 3    /* the same of what other programs give back */
+#define OTHERS_MAX 64 /* retries because of other threads: the memory that they free need not help this call */
+#define ASKS_MAX 3    /* retries because of other programs */
 
 static _Alignas(64) _Atomic uint32_t draining;
 
@@ -42,8 +42,8 @@ static bool freed_since(struct gmt_shortage *s)
 }
 
 /*
- * Waits until others have freed something, until they are gone, or for most ns. Never in a callback: the driver call of
- * those others may wait for it.
+ * Waits until other threads have freed memory or left, at most for most ns. Never in a callback: the other threads may be in a call
+ * of the driver that waits for the callback.
  */
 static bool wait_for(struct gmt_shortage *s, _Atomic uint32_t *others, uint64_t most)
 {
@@ -80,7 +80,7 @@ static bool give_back(struct gmt_shortage *s, uint64_t ask)
 	return some;
 }
 
-/* What the budget lacks; otherwise one block, and then as much again as so far: no more than twice what is needed goes back. */
+/* How many bytes to give back next: those that the budget lacks; else one block, and then each time as much as so far, so that at most twice the need goes back. */
 static uint64_t next_step(const struct gmt_shortage *s, uint64_t need)
 {
 	uint64_t lacks = gmt_budget_lacks(need);
@@ -125,6 +125,6 @@ bool gmt_oom_drain(struct gmt_shortage *s, cl_int error, uint64_t need)
 {
 	if (!gmt_out_of_memory(error))
 		return false;
-	/* A command may lack something else: what others keep is not taken from them for that. */
+	/* A command (need is 0) may lack something else than memory: other programs are not asked for that. */
 	return (gmt_pooling() && drain(s, need)) || (need && s->asked++ < ASKS_MAX && gmt_neighbours_relieve(need));
 }

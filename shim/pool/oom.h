@@ -19,7 +19,7 @@ static inline struct gmt_shortage gmt_shortage(void)
 
 /* Whether a call that failed may have found no memory. */
 bool gmt_out_of_memory(cl_int error);
-/* Before the driver makes need bytes of the memory of the host: the pool gives back what leaves no room for them. */
+/* Before the driver makes need bytes of host memory: the pool gives back as much as the host has too little room. */
 void gmt_oom_forestall(uint64_t need);
 
 /* The attempt failed; need: bytes that it asked for, 0 if unknown. True: there may be room now. */

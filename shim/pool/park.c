@@ -1,4 +1,4 @@
-/* park.c: see park.h. A table with one place for each range, by a hash. What is in it has not been unregistered. */
+/* park.c: see park.h. A hash table with one place for each range. All sub-allocations in it are in the registry. */
 #define _GNU_SOURCE
 #include "park.h"
 
@@ -18,7 +18,7 @@ static struct place *place_of(const struct gmt_memory *slab, uint64_t offset, ui
 	return &places[key * 0x9e3779b97f4a7c15u >> 56];
 }
 
-/* Takes the sub-allocation off its place if it is a wanted one. */
+/* Takes the sub-allocation off its place if wanted accepts it. */
 static inline struct gmt_memory *take_off(struct place *place, bool (*wanted)(const struct gmt_memory *, const void *), const void *by)
 {
 	if (!atomic_load_explicit(&place->memory, memory_order_relaxed))

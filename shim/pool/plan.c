@@ -11,7 +11,7 @@
 
 #define PATIENCE 100000000u /* ns */
 
-/* What the create says, and the limits that hold for it. */
+/* The request of the create, with the limits that apply to it. */
 static struct gmtpoolrequest pool_request(const struct gmt_request_for *r, enum gmtmemory memory, uint64_t largest)
 {
 	return (struct gmtpoolrequest){
@@ -30,7 +30,7 @@ bool gmt_plan_eligible(const struct gmt_request_for *r)
 	return r->context && !gmt_ineligible(pool_request(r, GMT_MEMORY_BUFFER, r->context->devices.largest));
 }
 
-/* The driver has made one of the same size. We fill no arrays: drivers do not agree on their pitches. */
+/* The driver must have made an image of the same size. Arrays with initial contents are not served: drivers do not agree on pitches. */
 bool gmt_plan_image_eligible(const struct gmt_request_for *r)
 {
 	struct gmtpoolrequest request = pool_request(r, GMT_MEMORY_IMAGE, 0);
@@ -89,7 +89,7 @@ static uint64_t most(const struct gmt_request_for *r)
 	return constant && r->size <= constant && constant < largest ? constant : largest;
 }
 
-/* Counts slabs that were created, or were not. */
+/* Counts attempts to create a slab that have ended, well or not. */
 static _Atomic uint32_t settled;
 
 void gmt_plan_settled(void)

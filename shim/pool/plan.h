@@ -11,7 +11,7 @@
 bool gmt_plan_eligible(const struct gmt_request_for *r);
 bool gmt_plan_image_eligible(const struct gmt_request_for *r);
 bool gmt_plan_pointer_eligible(const struct gmt_request_for *r);
-/* Set once a function that we do not hook may free shared memory: from then on none of it comes from the pool. */
+/* Set once a function that we do not hook may free shared memory: from then on the pool serves no shared memory. */
 extern _Atomic int gmt_pointers_elsewhere;
 /* The class of (context, flags); 0 if the context uses more combinations of flags than it has room for. */
 uint32_t gmt_plan_class(struct gmt_context *context, cl_mem_flags flags);
@@ -23,7 +23,7 @@ bool gmt_plan_for(const struct gmt_call *call, const struct gmt_request_for *r, 
 		  struct gmt_plan *plan);
 /* A slab was created, or was not: wakes the plans that wait for one. */
 void gmt_plan_settled(void);
-/* What was planned for r is in use, and cannot be. */
+/* Gives back the block that was planned for r and already counts as in use, because it cannot serve r. */
 void gmt_plan_return(const struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan);
 /* The plan for r cannot be carried out. grown: this thread's latest decision was that the plan's slab exists. */
 void gmt_plan_abort(const struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, bool grown);

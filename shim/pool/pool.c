@@ -38,7 +38,7 @@ static struct gmt_served miss(struct gmt_call *call, const struct gmt_request_fo
 		return served;
 	}
 	gmt_plan_abort(call, r, plan, false);
-	/* Rounding up must not make a request fail that the driver would have served. */
+	/* The rounded size may be too large where the requested size is not: try that. */
 	if (plan->size > r->size)
 		return direct(call, r, error);
 	served.block = 0;
@@ -47,7 +47,7 @@ static struct gmt_served miss(struct gmt_call *call, const struct gmt_request_fo
 	return served;
 }
 
-/* Fills a block as the request asks; false if that is impossible, or only by waiting. */
+/* Gives a block its initial contents. False: it cannot, or only by waiting. */
 static bool prepare(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, struct gmt_memory *memory)
 {
 	cl_mem handle = (cl_mem)(uintptr_t)plan->handle;
@@ -58,7 +58,7 @@ static bool prepare(struct gmt_call *call, const struct gmt_request_for *r, cons
 		return true;
 	struct gmt_uses uses = gmt_uses_of(memory);
 	if (gmt_uses_state(&uses, NULL) != GMT_FLIGHT_DONE)
-		return false; /* the block may be ordered behind a command, but our queue is not */
+		return false; /* a command may still use the block, and our queue is not ordered after it */
 	bool ok;
 	if (r->pointer)
 		ok = gmt_scrub_pointer(r->context, r->pointer->kind, handle, plan->size);
@@ -70,14 +70,14 @@ static bool prepare(struct gmt_call *call, const struct gmt_request_for *r, cons
 	return ok;
 }
 
-/* False: the block went back, and the request to the driver. */
+/* Serves the request with a block of the pool. False: the block went back to the pool, and the driver must serve the request. */
 static bool hit(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, struct gmt_served *served)
 {
 	struct gmt_memory *memory = gmt_memory_find((const void *)(uintptr_t)plan->handle);
 	if (!memory || !gmt_memory_claim(memory))
 		return false; /* evicted meanwhile: pooling has ended */
 	if (prepare(call, r, plan, memory)) {
-		/* One by one: a literal would be built elsewhere, and the copy wait until all of it has been written. */
+		/* Field by field: the compiler would build a literal elsewhere, and its copy would stall until all of it is written. */
 		served->handle = (cl_mem)(uintptr_t)plan->handle;
 		served->block = plan->block;
 		served->granted = plan->size;

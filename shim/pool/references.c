@@ -18,7 +18,7 @@ static cl_int let_go(struct gmt_call *call, struct gmt_memory *memory)
 	return err;
 }
 
-/* The last pin of memory goes that the driver has already released. */
+/* The last pin goes of memory that the driver has already released. */
 static void gone(struct gmt_call *call, struct gmt_memory *memory)
 {
 	struct gmt_memory *parent = memory->parent, *slab = memory->slab;

@@ -1,6 +1,6 @@
 /*
- * release.c: what becomes of memory that the program has given up for good. A whole block goes to the pool or the driver. A
- * sub-allocation always goes to the driver, and its range to the pool.
+ * release.c: releases memory whose last reference the program has given up. A whole block goes to the pool or the driver. The
+ * sub-buffer of a sub-allocation goes to the driver or is parked, and its range goes to the pool.
  */
 #define _GNU_SOURCE
 #include "release.h"
@@ -69,7 +69,7 @@ static cl_int to_driver(struct gmtreleasefields *release, struct gmt_memory *mem
 	return err;
 }
 
-/* Releases a block that must not be handed out again, because of what the program left behind on it. */
+/* Releases a block that must not be handed out again: gmt_release_memory has the reasons. */
 static cl_int discard(struct gmtreleasefields *release, struct gmt_memory *memory)
 {
 	struct gmt_eviction eviction = {
@@ -111,19 +111,19 @@ static cl_int to_pool(struct gmtreleasefields *release, struct gmt_memory *memor
 	return CL_SUCCESS;
 }
 
-/* Commands may still use what is about to be released: whether anything that comes next runs behind them. */
+/* Whether commands may still use the memory, and if so, whether all later commands of the context run after them. */
 static enum gmt_flight flight_of(const struct gmt_uses *uses, struct gmt_context *context)
 {
 	enum gmt_flight flight = gmt_uses_state(uses, context);
 	if (flight != GMT_FLIGHT_ORDERED || gmt_uses_hand_out(uses, context))
 		return flight;
-	return gmt_uses_state(uses, NULL); /* a queue or user event has appeared meanwhile */
+	return gmt_uses_state(uses, NULL); /* a queue or user event has appeared meanwhile: nothing is ordered */
 }
 
 /*
- * A deferred release waits for callbacks of markers behind the commands, not for polls: the program may wait for nothing
- * but the destructor. The sub-allocation cools as well, in case there can be no marker: then it goes when the pool is next
- * looked at after its commands, or with its context.
+ * A deferred release waits for callbacks of markers after the commands, not for polls: the program may wait for nothing else than
+ * its destructor. The sub-allocation cools as well, in case no marker is possible: then the release comes with the next look at
+ * cooling blocks after the commands have completed, or with the end of the context.
  */
 struct deferred {
 	cl_mem handle;
@@ -184,10 +184,10 @@ static void defer_release(const struct gmt_cooled *what, const struct gmt_uses *
 	one_less(d);
 }
 
-/* What becomes of a sub-allocation that the program has released. */
+/* How to treat a sub-allocation that the program has released. */
 struct fate {
 	bool busy;     /* its range cools */
-	bool forever;  /* until its context ends: something that we do not follow may use it */
+	bool forever;  /* its range stays taken until its context ends: a command that we do not follow may use it */
 	bool deferred; /* its release waits for its commands: drivers may call its destructors on release (PoCL 3.1: too early) */
 	bool parked;   /* its sub-buffer waits for the next request for its range */
 };
@@ -195,9 +195,9 @@ struct fate {
 static struct fate fate_of(const struct gmt_memory *memory, enum gmt_flight flight)
 {
 	const struct gmt_context *context = memory->context;
-	bool failed = atomic_load(&context->pool.closed); /* nothing reports now when a command is over */
+	bool failed = atomic_load(&context->pool.closed); /* the driver no longer reports the ends of commands */
 	bool unfit = failed || atomic_load(&memory->no_reuse) || atomic_load(&context->order.command_buffers);
-	bool ordered = flight == GMT_FLIGHT_ORDERED && !gmt_scrubs(context); /* our scrub is not ordered behind it */
+	bool ordered = flight == GMT_FLIGHT_ORDERED && !gmt_scrubs(context); /* our scrub would not be ordered after the commands */
 	bool pending = flight != GMT_FLIGHT_DONE && !ordered && !gmt_session.config.ungated;
 	return (struct fate){
 		.parked = !unfit && flight != GMT_FLIGHT_BUSY && !gmt_scrubs(context) && gmt_park_may(memory),
@@ -208,8 +208,8 @@ static struct fate fate_of(const struct gmt_memory *memory, enum gmt_flight flig
 }
 
 /*
- * Returns the range of a sub-allocation to the policy. What the policy evicts, and the end of the cooling, come after the
- * event: another thread may see to either as soon as it can, and record it. Returns the time of the event.
+ * Returns the range of a sub-allocation to the policy. Evictions and the end of the cooling come after the event, because another
+ * thread may record them as soon as the policy has the range. Returns the time of the event.
  */
 static uint64_t give_range(struct gmtreleasefields *release, const struct gmt_cooled *what, const struct gmt_uses *uses,
 		       struct gmt_context *context, struct fate fate, cl_int status)
@@ -283,7 +283,7 @@ cl_int gmt_release_memory(struct gmt_call *call, struct gmt_memory *memory)
 	if (mapped || atomic_load(&memory->no_reuse) || atomic_load(&context->order.command_buffers) || atomic_load(&context->pool.closed))
 		return discard(&release, memory);
 	struct gmt_uses uses = gmt_uses_of(memory);
-	/* The host may write to shared memory at any time: that its next owner's commands run behind others is not enough. */
+	/* The host may write to shared memory at any time, so it must be idle: an order of commands is not enough. */
 	enum gmt_flight flight = gmt_unlikely(shared) ? gmt_uses_state(&uses, NULL) : flight_of(&uses, context);
 	release.would_race = flight == GMT_FLIGHT_BUSY;
 	release.ordered = flight == GMT_FLIGHT_ORDERED;

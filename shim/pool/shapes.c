@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CLASSES_MAX 4096 /* of images in a context: the policy keeps a little of each */
+#define CLASSES_MAX 4096 /* of images in a context: bounds the memory of the policy */
 #define POINTERS_MAX 512 /* of shared memory */
 #define PLACES 1024      /* a power of two */
 #define WAYS 4
@@ -18,12 +18,12 @@ struct known {
 	struct gmt_shape_class class;
 };
 
-/* Of one context. */
+/* The shapes of one context. */
 struct gmt_shapes {
 	struct known *known[PLACES];
 	struct made {
 		uint64_t hash, size;
-	} made[PLACES]; /* shapes without a class, each in one of WAYS places from its own on */
+	} made[PLACES]; /* shapes without a class, each in one of the WAYS places that begin at its hash */
 	uint32_t turn;
 	int16_t images, pointers;
 };
@@ -61,7 +61,7 @@ static uint64_t hash_of(const struct gmt_shape *shape)
 	return hash | 1ull << 63;
 }
 
-/* The place of a shape without a class, or of hash 0 an empty one near it; NULL if there is none. */
+/* The entry of a shape without a class with hash, near its place; with hash 0, an empty entry. NULL: there is none. */
 static struct made *made_of(struct gmt_shapes *s, uint64_t near, uint64_t hash)
 {
 	for (uint64_t i = 0; i < WAYS; i++)
@@ -93,7 +93,7 @@ static struct known *add(struct gmt_shapes *s, uint64_t hash, const struct gmt_s
 	return known;
 }
 
-/* Under the context's lock. */
+/* The class of a shape, NULL: it has none. Under the context's lock. */
 static struct known *find(struct gmt_shapes *s, uint64_t hash, const struct gmt_shape *shape)
 {
 	struct known *known = s ? s->known[hash % PLACES] : NULL;

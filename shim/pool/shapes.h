@@ -1,9 +1,9 @@
 /*
  * shapes.h: classes of the pool that need more than context and flags.
  *
- * Images: flags, format and descriptor must be equal, word for word, for one to serve in place of another. All of one shape
- * have the same size. A shape gets its class with its second image: then its size is known from the driver, and one that
- * comes only once leaves nothing behind.
+ * Images: an image may serve in place of another if flags, format and descriptor are equal, word for word. All images of one shape
+ * have the same size. A shape gets its class with its second image: then the driver has reported its size, and a shape that
+ * occurs only once takes no class.
  *
  * Shared memory: kind, flags, alignment and device must be equal. Sizes differ, as those of buffers.
  */

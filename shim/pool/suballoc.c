@@ -1,7 +1,7 @@
 /*
  * suballoc.c: slabs and sub-allocations. A slab is a large buffer that belongs to the pool. The program gets a sub-buffer of
  * it, which must look like a buffer of its own. With the program's last reference the pool gets the range; the sub-buffer is
- * parked for who gets that next (park.h), or released.
+ * parked for the next request that gets the range (park.h), or released.
  */
 #define _GNU_SOURCE
 #include "suballoc.h"
@@ -18,8 +18,8 @@
 #define OWN_STORAGE (CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR) /* not for sub-buffers, which inherit it */
 
 /*
- * None where the program could notice one: COPY_HOST_PTR contents belong to the driver's own create, with what it leaves in
- * CL_MEM_FLAGS. And a command buffer may use memory after its release, so the range could not be handed out until it ends.
+ * 0 where the program could notice a sub-allocation: with COPY_HOST_PTR, CL_MEM_FLAGS must be that of the driver's own create. And a
+ * command buffer may use memory after its release, so the range could not be handed out until the command buffer ends.
  */
 uint32_t gmt_suballoc_align(const struct gmt_request_for *r)
 {
@@ -62,7 +62,7 @@ static struct gmt_memory *enter_slab(const struct gmt_request_for *r, const stru
 	return slab;
 }
 
-/* whole: for all of the slab. */
+/* whole: a request for the whole slab. */
 static cl_mem create_slab(struct gmt_call *call, const struct gmt_request_for *whole, struct gmt_store **store, cl_int *error)
 {
 	if (atomic_load_explicit(&whole->context->tried.parts, memory_order_relaxed) != GMT_PARTS_ALIASED)
@@ -80,7 +80,7 @@ static cl_mem create_slab(struct gmt_call *call, const struct gmt_request_for *w
 	return NULL;
 }
 
-/* Tries once and drains nothing: if it fails, the buffer alone is tried next, and needs less. */
+/* Creates the slab. It tries once and drains nothing: if it fails, the next attempt is a buffer alone, which needs less memory. */
 static struct gmt_memory *grow(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan)
 {
 	struct gmt_request_for whole = *r;
@@ -106,7 +106,7 @@ static struct gmt_memory *grow(struct gmt_call *call, const struct gmt_request_f
 	return NULL;
 }
 
-/* The one that waits for this, with its own pin of the slab. */
+/* Serves the request with a parked sub-allocation, which has its own pin of the slab. False: none is parked for the range. */
 static bool take_parked(const struct gmt_request_for *r, const struct gmt_plan *plan, struct gmt_served *served)
 {
 	struct gmt_memory *memory = gmt_park_take(served->slab, plan->offset, r->size, r->flags);
@@ -118,7 +118,7 @@ static bool take_parked(const struct gmt_request_for *r, const struct gmt_plan *
 	return true;
 }
 
-/* Exactly as large as requested: the driver itself refuses what lies beyond, up to the next sub-allocation. */
+/* Exactly as large as requested, so that the driver itself refuses commands beyond, although the range may be larger. */
 static void create_subbuffer(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, struct gmt_served *served)
 {
 	cl_buffer_region region = {plan->offset, r->size};
@@ -131,7 +131,7 @@ static void create_subbuffer(struct gmt_call *call, const struct gmt_request_for
 		gmt_memory_count_child(served->slab, 1);
 }
 
-/* False: the driver refused, or did not scrub what is handed out again. */
+/* False: the driver refused, or could not scrub the recycled range. */
 static bool carve(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, struct gmt_served *served)
 {
 	if (plan->fresh || gmt_scrubs(r->context) || !take_parked(r, plan, served))
@@ -148,7 +148,7 @@ static bool carve(struct gmt_call *call, const struct gmt_request_for *r, const 
 	return false;
 }
 
-/* The plan came to nothing. */
+/* Aborts the plan. */
 static bool give_up(const struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, struct gmt_served *served)
 {
 	struct gmt_memory *slab = served->slab;
@@ -189,7 +189,10 @@ bool gmt_suballoc_create(struct gmt_call *call, const struct gmt_request_for *r,
 	return true;
 }
 
-/* In the slab. A region that reaches beyond the sub-allocation is moved beyond the slab, with the same alignment. */
+/*
+ * Creates the sub-buffer in the slab. A region that reaches beyond the sub-allocation is moved beyond the slab, with the same
+ * alignment, so that the driver refuses it.
+ */
 cl_mem gmt_suballoc_subbuffer(const struct gmt_memory *memory, cl_mem_flags flags, cl_buffer_create_type type, const void *info,
 			      cl_int *error)
 {

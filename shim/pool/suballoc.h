@@ -7,7 +7,7 @@
 
 /* The alignment of sub-allocations that may serve r, in bytes; 0 if none may. */
 uint32_t gmt_suballoc_align(const struct gmt_request_for *r);
-/* Carries out a plan with a slab; false: it is aborted, and nothing is left of it. */
+/* Carries out a plan with a slab. False: the plan is aborted. */
 bool gmt_suballoc_create(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, struct gmt_served *served);
 /* Creates the program's own sub-buffer of a sub-allocation. */
 cl_mem gmt_suballoc_subbuffer(const struct gmt_memory *memory, cl_mem_flags flags, cl_buffer_create_type type, const void *info,

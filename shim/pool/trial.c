@@ -21,7 +21,7 @@
 
 enum { PIECE = 16 }; /* bytes: four elements of an image */
 
-/* A buffer with two sub-buffers, at multiples of at, and what the buffer must contain. */
+/* A buffer with two sub-buffers, at multiples of at, and the expected contents of the buffer. */
 struct sample {
 	cl_context context;
 	cl_device_id device;
@@ -41,7 +41,7 @@ static cl_uint references_of(cl_context context)
 	return gmt_driver.clGetContextInfo(context, CL_CONTEXT_REFERENCE_COUNT, sizeof count, &count, NULL) == CL_SUCCESS ? count : 0;
 }
 
-/* As it will be soon: PoCL's commands have completed before they let go of their queue. At most 10 ms. */
+/* The context's references once they are as expected: PoCL's commands complete before they release their queue. Waits 10 ms at most. */
 static cl_uint settled_references(cl_context context, cl_uint expected)
 {
 	cl_uint count = references_of(context);
@@ -59,7 +59,7 @@ static cl_mem part_of(const struct sample *s, size_t origin, size_t size)
 	return gmt_driver.clCreateSubBuffer(s->whole, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
 }
 
-/* No piece at a multiple of PIECE looks like another one. */
+/* Creates the sample. All its pieces of PIECE bytes are different. */
 static bool sample_open(struct sample *s)
 {
 	cl_int err = CL_SUCCESS;
@@ -152,7 +152,7 @@ static bool image_shows(const struct sample *s, cl_mem image, const unsigned cha
 	       memcmp(s->got, want, PIECE) == 0;
 }
 
-/* What is written through the sub-buffer, the image shows, and the other way round. */
+/* The image must show bytes that are written through the sub-buffer, and the sub-buffer those written through the image. */
 static bool alias_passes(struct sample *s, cl_mem image)
 {
 	const size_t origin[3] = {0, 0, 0}, region[3] = {PIECE / 4, 1, 1};
@@ -166,7 +166,7 @@ static bool alias_passes(struct sample *s, cl_mem image)
 	return ok && reads(s, s->part[0], first, 3 * PIECE) && reads(s, s->whole, s->want, s->size);
 }
 
-/* The host's. */
+/* Whether a device is the host's processor. */
 static bool is_processor(cl_device_id device)
 {
 	cl_device_type type = 0;
@@ -291,7 +291,7 @@ static enum gmt_parts find_out(const struct gmt_context *context, bool images)
 	return outcome;
 }
 
-/* As of the first device, or found out. */
+/* The outcome for the context's device: that of the process's first device if it is the same, else that of a new trial. */
 static uint8_t outcome_of(const struct gmt_context *context, bool images)
 {
 	static _Atomic int known; /* of the first device: enum gmt_parts */

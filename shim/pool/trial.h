@@ -5,8 +5,8 @@
 #include "../registry/objects.h"
 
 /*
- * False if commands on sub-buffers reach other memory than theirs, or if the program can create images and there can be none
- * of sub-allocations. Sets what context says of that.
+ * False if commands on sub-buffers reach other memory than theirs, or if the program can create images and the driver cannot create
+ * images of sub-allocations. Sets the fields of context that hold the outcome.
  */
 bool gmt_trial(struct gmt_context *context);
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The context's queue, with more as its queue if it has none. The caller uses it until it calls leave. */
+/* The context's queue; more becomes its queue if it has none. The caller uses the queue until it calls leave. */
 static cl_command_queue use_queue(struct gmt_context *context, cl_command_queue more)
 {
 	gmt_lock(&context->lock);
@@ -77,13 +77,13 @@ bool gmt_upload(struct gmt_context *context, cl_mem handle, size_t size, const v
 	return finished(context, err, done); /* before OpenCL 2.0 a blocking write may return when the host's data has been read */
 }
 
-/* What scrubbed memory is filled with. */
+/* The byte that scrubbed memory is filled with. */
 static unsigned char filler(void)
 {
 	return gmt_session.config.scrub == GMT_SCRUB_POISON ? GMT_POISON : 0;
 }
 
-/* The buffer if there is one, else shared memory. */
+/* Fills the buffer handle, or if that is NULL the shared memory at pointer. */
 static bool fill(struct gmt_context *context, cl_mem handle, char *pointer, size_t size)
 {
 	const unsigned char byte = filler();
