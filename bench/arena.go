@@ -19,7 +19,7 @@ func (b *bench) arena() error {
 		results := make([][]result, len(modes))
 		for range b.runs {
 			for i, m := range modes {
-				r, err := b.once(m, args...)
+				r, err := b.runOnce(m, args...)
 				if err != nil {
 					return err
 				}

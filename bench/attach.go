@@ -65,10 +65,10 @@ func (b *bench) attachPrograms() error {
 }
 
 func (b *bench) attachPair(name string, args []string) error {
-	if _, err := b.once(bare, args...); err != nil {
+	if _, err := b.runOnce(bare, args...); err != nil {
 		return err
 	}
-	results, err := b.turns(2, []mode{bare, watchedCaller}, args...)
+	results, err := b.runInTurns(2, []mode{bare, watchedCaller}, args...)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (b *bench) attachRates() error {
 	const pairs = 500_000
 	b.row("threads", "events", "events/s", "lost", "program's ns/event", "bare", "gpumemtop's ns/event", "events/s of two cores")
 	for _, threads := range []int{1, 2} {
-		results, err := b.turns(1, []mode{bare, watchedCaller}, b.example("churn"), strconv.Itoa(pairs), "4K", strconv.Itoa(threads))
+		results, err := b.runInTurns(1, []mode{bare, watchedCaller}, b.example("churn"), strconv.Itoa(pairs), "4K", strconv.Itoa(threads))
 		if err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func (b *bench) attachRates() error {
 		program, alone := median(results[1], nanoseconds), median(results[0], nanoseconds)
 		ours := median(results[1], taken)
 		lost := median(results[1], func(r *result) float64 { return float64(r.sum.Lost) })
-		b.row(threads, 2*pairs, counted(2/median(results[1], (*result).work)), lost, fixed(program, 0), fixed(alone, 0),
+		b.row(threads, 2*pairs, counted(2/median(results[1], (*result).workSeconds)), lost, fixed(program, 0), fixed(alone, 0),
 			fixed(ours, 0), counted(2e9/(program+ours)))
 	}
 	b.flush()

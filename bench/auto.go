@@ -32,14 +32,14 @@ func (b *bench) auto() error {
 		results := make([][]result, len(modes))
 		for range b.runs {
 			for i, m := range modes {
-				r, err := b.once(m, args...)
+				r, err := b.runOnce(m, args...)
 				if err != nil {
 					return err
 				}
 				results[i] = append(results[i], r)
 			}
 		}
-		b.row(w.args[0], fixed(median(results[0], (*result).work), 2), ratios(results[1], results[0]), ratios(results[1], results[2]),
+		b.row(w.args[0], fixed(median(results[0], (*result).workSeconds), 2), ratios(results[1], results[0]), ratios(results[1], results[2]),
 			times(median(results[1], peakReserved), median(results[0], peakReserved)), decisions(results[1]))
 	}
 	b.flush()
@@ -52,9 +52,9 @@ func (b *bench) auto() error {
 func ratios(here, there []result) string {
 	each := make([]float64, len(here))
 	for i := range here {
-		each[i] = here[i].work() / there[i].work()
+		each[i] = here[i].workSeconds() / there[i].workSeconds()
 	}
-	return fmt.Sprintf("%s (%s to %s)", times(median(here, (*result).work), median(there, (*result).work)),
+	return fmt.Sprintf("%s (%s to %s)", times(median(here, (*result).workSeconds), median(there, (*result).workSeconds)),
 		fixed(slices.Min(each), 2), fixed(slices.Max(each), 2))
 }
 

@@ -22,7 +22,7 @@ func (b *bench) chrome() error {
 	for _, args := range [][]string{
 		{b.example("train"), "1000"}, {b.example("churn"), "1000000", "4K", "2"},
 	} {
-		recorded, err := b.once(futhark, args...)
+		recorded, err := b.runOnce(futhark, args...)
 		if err != nil {
 			return err
 		}

@@ -77,7 +77,7 @@ func (b *bench) experiment() error {
 	b.row("program", "inside one run", "blocks", "iterations", "s", "whole runs", "of each", "s", "agree", "exact", "measuring costs")
 	var notes []string
 	for i, m := range measurable {
-		if !b.picks(m.name) {
+		if !b.isSelected(m.name) {
 			continue
 		}
 		cells, err := b.insideAndWhole(i)
@@ -164,7 +164,7 @@ func (b *bench) measuringCosts(args []string) (string, error) {
 		}
 		ratios[i] = 100 * (with.Seconds()/without.Seconds() - 1)
 	}
-	low, high := between(ratios)
+	low, high := medianInterval(ratios)
 	return fmt.Sprintf("%+.1f %% (%+.1f to %+.1f)", middle(ratios), low, high), nil
 }
 

@@ -38,7 +38,7 @@ func (b *bench) keysOver(name string, delay time.Duration) error {
 	if err != nil {
 		return fmt.Errorf("start gpumemtop: %w", err)
 	}
-	s := newScreen(terminal).late(delay)
+	s := newScreen(terminal).afterDelay(delay)
 	defer func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // the program ends by it, which is no failure
 		for range s {                           // until it has written all
@@ -80,7 +80,7 @@ func typed(terminal io.Writer, s screen, delay time.Duration, key, effect string
 	if _, err := io.WriteString(terminal, key); err != nil {
 		return 0, 0, err
 	}
-	before, err = s.until(effect)
+	before, err = s.waitFor(effect)
 	return time.Since(start), before, err
 }
 
@@ -103,8 +103,8 @@ func newScreen(terminal io.Reader) screen {
 	return s
 }
 
-// late is the screen at the end of a line that takes a time.
-func (s screen) late(delay time.Duration) screen {
+// afterDelay is the screen at the end of a line that takes a time.
+func (s screen) afterDelay(delay time.Duration) screen {
 	if delay == 0 {
 		return s
 	}
@@ -151,8 +151,8 @@ func (s screen) frames(while time.Duration) (count, size int, err error) {
 	}
 }
 
-// until waits for something to be on the screen, and returns how much was written before.
-func (s screen) until(effect string) (before int, err error) {
+// waitFor waits for something to be on the screen, and returns how much was written before.
+func (s screen) waitFor(effect string) (before int, err error) {
 	var seen []byte
 	for timeout := time.After(10 * time.Second); ; {
 		select {

@@ -116,8 +116,8 @@ type bench struct {
 	out  *tabwriter.Writer
 }
 
-// picks reports whether the user wants a program measured.
-func (b *bench) picks(program string) bool {
+// isSelected reports whether the user wants a program measured.
+func (b *bench) isSelected(program string) bool {
 	return slices.ContainsFunc(strings.Split(b.pick, ","), func(begin string) bool { return strings.HasPrefix(program, begin) })
 }
 

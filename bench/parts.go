@@ -34,7 +34,7 @@ func benchmarks(p parts) func(*bench) error {
 		}
 		for i, program := range p.programs {
 			words := strings.Fields(program)
-			recorded, err := b.once(none, append([]string{b.example(words[0])}, words[1:]...)...)
+			recorded, err := b.runOnce(none, append([]string{b.example(words[0])}, words[1:]...)...)
 			if err != nil {
 				return err
 			}

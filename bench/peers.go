@@ -29,7 +29,7 @@ func (b *bench) peers() error {
 		modes = append(modes, mode{name: policy + ", caller tags", policy: policy, flags: []string{"--tags", "caller"}},
 			mode{name: policy + ", default", policy: policy})
 	}
-	results, err := b.turns(1, modes, b.testProgram("callcost"))
+	results, err := b.runInTurns(1, modes, b.testProgram("callcost"))
 	if err != nil {
 		return err
 	}

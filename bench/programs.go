@@ -49,7 +49,7 @@ func (b *bench) everyPolicy(workload []string) (notes []string) {
 			if failures[i] != nil {
 				continue
 			}
-			r, err := b.once(m, args...)
+			r, err := b.runOnce(m, args...)
 			results[i], failures[i] = append(results[i], r), err
 		}
 		if failures[0] != nil {
@@ -69,7 +69,7 @@ func (b *bench) everyPolicy(workload []string) (notes []string) {
 // compared returns the cells of one mode: its times as multiples of the bare ones.
 func compared(here, bare []result) []any {
 	multiple := func(get func(*result) float64) string { return times(median(here, get), median(bare, get)) }
-	cells := []any{multiple((*result).work), multiple(wallSeconds)}
+	cells := []any{multiple((*result).workSeconds), multiple(wallSeconds)}
 	if here[0].sum.Policy == "" { // it is the bare one
 		return []any{"1.00", fixed(median(bare, wallSeconds), 2) + " s", "", "", ""}
 	}

@@ -30,7 +30,7 @@ func (b *bench) proportion() error {
 	b.row("program", "policy", "time ×", "from", "to", "hits", "in use", "reserved", "reserved / in use", "beyond", "create p99 µs")
 	var notes []string
 	for _, workload := range slices.Concat(outgrowing, needing) {
-		if !b.picks(workload[0]) {
+		if !b.isSelected(workload[0]) {
 			continue
 		}
 		if err := b.inProportion(modes, workload); err != nil {
@@ -53,14 +53,14 @@ func (b *bench) inProportion(modes []mode, workload []string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := b.once(bare, command...); err != nil { // it also fills the driver's caches
+	if _, err := b.runOnce(bare, command...); err != nil { // it also fills the driver's caches
 		return err
 	}
 	results := make([][]result, len(modes))
 	for turn := range b.runs {
 		for k := range modes {
 			i := (k + turn) % len(modes) // none is always the first
-			r, err := b.once(modes[i], command...)
+			r, err := b.runOnce(modes[i], command...)
 			if err == nil {
 				err = r.lookAtMemory()
 			}
@@ -71,7 +71,7 @@ func (b *bench) inProportion(modes []mode, workload []string) error {
 		}
 	}
 	for i, m := range modes {
-		b.row(append([]any{name, m.name}, held(results[i], results[0])...)...)
+		b.row(append([]any{name, m.name}, heldCells(results[i], results[0])...)...)
 	}
 	return nil
 }
@@ -97,13 +97,13 @@ func (b *bench) findProgram(workload []string) (command []string, name string, e
 	return append([]string{b.example(name)}, arguments...), name, nil
 }
 
-// held returns the cells of one mode.
-func held(here, base []result) []any {
+// heldCells returns the cells of one mode.
+func heldCells(here, base []result) []any {
 	ratios := make([]float64, 0, len(here))
 	for i := range here {
 		ratios = append(ratios, here[i].cpu.Seconds()/base[i].cpu.Seconds())
 	}
-	low, high := between(ratios)
+	low, high := medianInterval(ratios)
 	inUse, reserved := median(here, func(r *result) float64 { return r.sum.PeakInUse }), median(here, peakReserved)
 	return []any{
 		fixed(middle(ratios), 3), fixed(low, 3), fixed(high, 3), percent(median(here, func(r *result) float64 { return r.sum.HitRate })),
@@ -112,8 +112,8 @@ func held(here, base []result) []any {
 	}
 }
 
-// between returns the interval that holds the median with a confidence of 95 % (sign test); with fewer than six values all of them.
-func between(values []float64) (low, high float64) {
+// medianInterval returns the interval that holds the median with a confidence of 95 % (sign test); with fewer than six values all of them.
+func medianInterval(values []float64) (low, high float64) {
 	values = slices.Sorted(slices.Values(values))
 	n, k := len(values), 0
 	outside, term := 0.0, math.Pow(0.5, float64(len(values)))

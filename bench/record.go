@@ -25,7 +25,7 @@ func (b *bench) record() error {
 		{"churn 5000000, 2 threads", futhark, []string{b.example("churn"), "5000000", "4K", "2"}},
 		{"churn 5000000, 2 threads", pow2, []string{b.example("churn"), "5000000", "4K", "2"}},
 	} {
-		r, err := b.once(row.m, row.args...)
+		r, err := b.runOnce(row.m, row.args...)
 		if err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (b *bench) read() error {
 	}
 	b.row("command", "events", "MB", "wall s", "processor s", "million events/s", "peak MiB")
 	// Two events each: ten million.
-	recorded, err := b.once(none, b.example("churn"), "5000000", "4K", "2")
+	recorded, err := b.runOnce(none, b.example("churn"), "5000000", "4K", "2")
 	if err != nil {
 		return err
 	}

@@ -66,8 +66,8 @@ func (b *bench) testProgram(name string) string { return filepath.Join(b.root, "
 
 func (b *bench) gpumemtop() string { return filepath.Join(b.root, "bin", "gpumemtop") }
 
-// once runs a program in a mode, recording unless it is bare.
-func (b *bench) once(m mode, args ...string) (result, error) {
+// runOnce runs a program in a mode, recording unless it is bare.
+func (b *bench) runOnce(m mode, args ...string) (result, error) {
 	if m.attached {
 		return b.watched(m, args...)
 	}
@@ -164,13 +164,13 @@ func residentPeak(pid int) int64 {
 	return 0
 }
 
-// turns runs a program in every mode, one after the other, as often as asked and a number of times that, and returns the
+// runInTurns runs a program in every mode, one after the other, as often as asked and a number of times that, and returns the
 // results by mode. The modes take turns so that whatever else the machine does hits all of them alike.
-func (b *bench) turns(times int, modes []mode, args ...string) ([][]result, error) {
+func (b *bench) runInTurns(times int, modes []mode, args ...string) ([][]result, error) {
 	results := make([][]result, len(modes))
 	for range times * b.runs {
 		for i, m := range modes {
-			r, err := b.once(m, args...)
+			r, err := b.runOnce(m, args...)
 			if err != nil {
 				return nil, err
 			}
@@ -180,8 +180,8 @@ func (b *bench) turns(times int, modes []mode, args ...string) ([][]result, erro
 	return results, nil
 }
 
-// work returns the seconds that an example says on stderr, under -t, that its work took; for churn, of one pair.
-func (r *result) work() float64 {
+// workSeconds returns the seconds that an example says on stderr, under -t, that its work took; for churn, of one pair.
+func (r *result) workSeconds() float64 {
 	for line := range strings.Lines(r.stderr) {
 		_, after, ok := strings.Cut(strings.TrimSpace(line), ": ")
 		number, unit, isTime := strings.Cut(after, " ")

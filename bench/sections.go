@@ -41,8 +41,8 @@ func (b *bench) loops() []loop {
 	}
 }
 
-// at returns how often the loop runs with a size in MiB, and its command.
-func (l *loop) at(size int) (iterations int, args []string) {
+// commandFor returns how often the loop runs with a size in MiB, and its command.
+func (l *loop) commandFor(size int) (iterations int, args []string) {
 	iterations = min(max(l.traffic/(size*mib), l.fewest), l.highest)
 	return iterations, []string{l.path, "-t", strconv.Itoa(iterations), fmt.Sprintf("%dM", size)}
 }
@@ -52,12 +52,12 @@ func (b *bench) pool() error {
 	b.row("program", "MiB", "iterations", "bare s", "futhark s", "times faster", "wall bare s", "wall futhark s", "hits", "steady")
 	for _, l := range b.loops() {
 		for _, size := range loopSizes {
-			iterations, args := l.at(size)
-			results, err := b.turns(1, []mode{bare, futhark}, args...)
+			iterations, args := l.commandFor(size)
+			results, err := b.runInTurns(1, []mode{bare, futhark}, args...)
 			if err != nil {
 				return err
 			}
-			work := [2]float64{median(results[0], (*result).work), median(results[1], (*result).work)}
+			work := [2]float64{median(results[0], (*result).workSeconds), median(results[1], (*result).workSeconds)}
 			wall := [2]float64{median(results[0], wallSeconds), median(results[1], wallSeconds)}
 			sum := results[1][len(results[1])-1].sum
 			b.row(l.name, size, iterations, fixed(work[0], 3), fixed(work[1], 3), fixed(work[0]/work[1], 2), fixed(wall[0], 3),
@@ -99,7 +99,7 @@ func (b *bench) spill() error {
 // callTable compares what single calls cost in modes with the first.
 func (b *bench) callTable(modes []mode) error {
 	// Differences are tens of ns, and an enqueue wakes other threads: one run in ten is far off.
-	results, err := b.turns(3, modes, b.testProgram("callcost"))
+	results, err := b.runInTurns(3, modes, b.testProgram("callcost"))
 	if err != nil {
 		return err
 	}
@@ -142,13 +142,13 @@ func (b *bench) threads() error {
 	}
 	b.row(head...)
 	for _, threads := range []int{1, 2, 8, 64} {
-		results, err := b.turns(1, modes, b.example("churn"), "400000", "4K", strconv.Itoa(threads))
+		results, err := b.runInTurns(1, modes, b.example("churn"), "400000", "4K", strconv.Itoa(threads))
 		if err != nil {
 			return err
 		}
 		cells := []any{threads}
 		for i := range modes {
-			cells = append(cells, fixed(1e9*median(results[i], (*result).work), 0))
+			cells = append(cells, fixed(1e9*median(results[i], (*result).workSeconds), 0))
 		}
 		b.row(cells...)
 	}

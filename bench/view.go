@@ -147,7 +147,7 @@ func (b *bench) openView(path string, all bool) (opened, error) {
 			return o, errors.Join(fmt.Errorf("view ended: %w", err), cmd.Wait())
 		}
 		written.Write(buffer[:n])
-		o.look(&written, time.Since(start))
+		o.readHeaderLines(&written, time.Since(start))
 	}
 	o.peak = residentPeak(cmd.Process.Pid)
 	if _, err := io.WriteString(terminal, "q"); err != nil {
@@ -157,8 +157,8 @@ func (b *bench) openView(path string, all bool) (opened, error) {
 	return o, cmd.Wait()
 }
 
-// look takes the whole lines of the header that have been written: those that tell the time which is shown.
-func (o *opened) look(written *bytes.Buffer, since time.Duration) {
+// readHeaderLines takes the whole lines of the header that have been written: those that tell the time which is shown.
+func (o *opened) readHeaderLines(written *bytes.Buffer, since time.Duration) {
 	for {
 		line, rest, whole := bytes.Cut(written.Bytes(), []byte("\n"))
 		if !whole {

@@ -16,15 +16,15 @@ func (b *bench) watching() error {
 	for _, l := range b.loops() {
 		l.traffic, l.highest = 8*l.traffic, 8*l.highest // so that it takes a second
 		for _, size := range loopSizes {
-			iterations, args := l.at(size)
-			results, err := b.turns(1, modes, args...)
+			iterations, args := l.commandFor(size)
+			results, err := b.runInTurns(1, modes, args...)
 			if err != nil {
 				return err
 			}
-			work := [2]float64{median(results[0], (*result).work), median(results[1], (*result).work)}
+			work := [2]float64{median(results[0], (*result).workSeconds), median(results[1], (*result).workSeconds)}
 			var ratios []float64 // of one turn each
 			for i := range results[0] {
-				ratios = append(ratios, results[1][i].work()/results[0][i].work())
+				ratios = append(ratios, results[1][i].workSeconds()/results[0][i].workSeconds())
 			}
 			b.row(l.name, size, iterations, fixed(work[0], 3), fixed(work[1], 3), fixed(middle(ratios), 3), fixed(slices.Min(ratios), 3),
 				fixed(slices.Max(ratios), 3))
