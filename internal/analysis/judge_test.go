@@ -202,7 +202,11 @@ var diagnoses = []struct {
 		"100 % of the creates have call sites in libraries alone, as libcv.so+0x1, because stacks end after 8 frames: --stack-depth 24 follows", ""},
 	{"end inside libraries", func(s *tape) { below(s, 8, "/usr/lib/libcv.so+0x90", 5) }, func(s *tape) { below(s, 8, "/usr/lib/libcv.so+0x90", 6) }, "futhark", "20 %", ""},
 	{"end inside libraries", func(s *tape) { below(s, 8, "/usr/lib/libcv.so+0x90", 1) }, func(s *tape) { below(s, 8, "/usr/lib/libc.so.6+0x90", 1) }, "futhark", "", ""},
-	{"end inside libraries", func(s *tape) { below(s, 31, "/usr/lib/libcv.so+0x90", 1) }, func(s *tape) { below(s, 32, "/usr/lib/libcv.so+0x90", 1) }, "futhark", "depth 32", ""},
+	{"end inside libraries", func(s *tape) { below(s, 31, "/usr/lib/libcv.so+0x90", 1) }, func(s *tape) { below(s, 32, "app+0x90", 1) }, "futhark", "depth 32", ""},
+	{"end inside libraries", func(s *tape) { below(s, 32, "/usr/lib/libcv.so+0x90", 1) }, func(s *tape) { below(s, 32, "/usr/lib/libc.so.6+0x90", 1) }, "futhark",
+		"after 32 frames, the most that is kept: a build of the library with debug information has names", ""},
+	{"end inside libraries", func(s *tape) { below(s, 8, "/opt/app/libcv.so+0x90", 1) }, func(s *tape) { below(s, 8, "make\t/opt/app/cv.c\t7\t/opt/app/libcv.so+0x90", 1) }, "futhark",
+		"because stacks end after 8 frames: --stack-depth 24 follows", ""},
 	{"host's memory", func(s *tape) {
 		s.put(wire.Event{Kind: wire.KindDiag, Op: uint8(wire.DiagHosted), Granted: 2 * mib}, "clCreateBuffer")
 	}, func(s *tape) {
@@ -287,7 +291,7 @@ func below(s *tape, frames int, outermost string, all int) {
 		text += fmt.Sprintf("\t\t\t/usr/lib/libcv.so+0x%x\n", i+1)
 	}
 	s.put(wire.Event{Kind: wire.KindTag, Op: uint8(wire.TagsStack), Tag: 1}, strings.Repeat("0123456789abcdef", frames))
-	s.put(wire.Event{Kind: wire.KindSite, Tag: 1}, text+"\t\t\t"+outermost+"\n")
+	s.put(wire.Event{Kind: wire.KindSite, Tag: 1}, text+strings.Repeat("\t", max(0, 3-strings.Count(outermost, "\t")))+outermost+"\n")
 	s.put(wire.Event{Kind: wire.KindTag, Op: uint8(wire.TagsStack), Tag: 2}, "0123456789abcdef")
 	s.site(2, "main")
 	for i := range all {

@@ -131,13 +131,17 @@ func callersHidden(e *Evidence) (Diagnosis, bool) {
 // stacksEnd finds call sites that name only libraries, because stacks were not followed to the program.
 func stacksEnd(e *Evidence) (Diagnosis, bool) {
 	s := &e.Whole.Ended
-	if s.Site == "" || s.Share < hiddenShare || s.Depth >= wire.StackMax {
+	if s.Site == "" || s.Share < hiddenShare {
 		return Diagnosis{}, false
+	}
+	way := fmt.Sprintf(": --stack-depth %d follows them farther", min(3*s.Depth, wire.StackMax))
+	if s.Depth >= wire.StackMax {
+		way = ", the most that is kept: a build of the library with debug information has names for these"
 	}
 	return Diagnosis{
 		Severity: Note, Title: "call stacks end inside libraries", Tag: s.Site, Share: s.Share,
-		Text: fmt.Sprintf("%.0f %% of %s have call sites in libraries alone, as %s, because stacks end after %s: --stack-depth %d follows them farther",
-			100*s.Share, s.Of, s.Site, units.Count(uint64(s.Depth), "frame"), min(3*s.Depth, wire.StackMax)),
+		Text: fmt.Sprintf("%.0f %% of %s have call sites in libraries alone, as %s, because stacks end after %s%s",
+			100*s.Share, s.Of, s.Site, units.Count(uint64(s.Depth), "frame"), way),
 	}, true
 }
 

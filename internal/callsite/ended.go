@@ -2,6 +2,7 @@ package callsite
 
 import (
 	"regexp"
+	"slices"
 	"sync"
 )
 
@@ -32,7 +33,7 @@ func (n *Names) Ended() (depth int, sites []string) {
 
 // ended reports whether a stack ends in a library, and has only frames of libraries.
 func (s *Site) ended() bool {
-	if len(s.Frames) == 0 || own(s.Frames) >= 0 {
+	if len(s.Frames) == 0 || slices.ContainsFunc(s.Frames, func(f Frame) bool { return !f.library() && !stripped(s.Frames, &f) }) {
 		return false
 	}
 	last := &s.Frames[len(s.Frames)-1]

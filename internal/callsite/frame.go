@@ -123,12 +123,27 @@ func Module(payload []byte) string {
 }
 
 // own returns the index of the program's own frame that is nearest to the call, -1 when all are of libraries. Wrappers count where
-// there is no other.
+// there is no other. A stripped library that lies elsewhere may be the program's own: it counts where no frame farther out has a line.
 func own(frames []Frame) int {
-	if at := ownFrom(frames, func(f *Frame) bool { return f.library() || f.wrapper() }); at >= 0 {
+	passes := func(f *Frame) bool { return f.library() || f.wrapper() }
+	at := ownFrom(frames, passes)
+	if at < 0 {
+		return ownFrom(frames, (*Frame).library)
+	}
+	if !stripped(frames, &frames[at]) {
 		return at
 	}
-	return ownFrom(frames, (*Frame).library)
+	if lined := slices.IndexFunc(frames, func(f Frame) bool { return f.File != "" && !passes(&f) }); lined >= 0 {
+		return lined
+	}
+	return at
+}
+
+// stripped reports whether a frame is in a shared library without names: a frame in there has neither function nor line.
+func stripped(frames []Frame, f *Frame) bool {
+	return f.File == "" && strings.Contains(Base(f.Module), ".so") && slices.ContainsFunc(frames, func(o Frame) bool {
+		return o.Module == f.Module && o.Function == "" && o.File == ""
+	})
 }
 
 // ownFrom returns the index of the nearest frame that does not pass, -1 when all do. What the runtime of a language generated comes

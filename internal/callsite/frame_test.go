@@ -44,7 +44,7 @@ func TestSiteName(t *testing.T) {
 		dark: "libcv.so.4.6+0x99", dark + pool: "pool.hpp:80 allocate via libcv", dark + module + script: "solve.py:42 step via libcv",
 		"clCreateBuffer\tcl.c\t1\tapp+0x5\n" + own: "main.c:12 main", "cl::Buffer\tcl.hpp\t1\tapp+0x5\n" + module + script: "solve.py:42 step via zeros",
 		dark + dark + export: "cv_copy libcv.so.4.6+0x88", dark + other + export: "run libjob.so.1+0x77 via libcv", export + other: "cv_copy libcv.so.4.6+0x88",
-		dark + export + own: "main.c:12 main via libcv", ours + mine + own: "mine_get libmine.so+0x55", ours + own: "libmine.so+0x66",
+		dark + export + own: "main.c:12 main via libcv", ours + mine + own: "main.c:12 main via libmine", ours + own: "main.c:12 main via libmine", mine + own: "mine_get libmine.so+0x55", ours + "\t\t\t/opt/app+0x1\n": "libmine.so+0x66",
 		dark + ours + mine: "mine_get libmine.so+0x55 via libcv",
 		start:              "<frozen runpy>:88 _run", "\t\t\t/opt/app/bin/app+0x1\n": "app+0x1", dark + "\t\t\t/usr/bin/app+0x1\n": "app+0x1 via libcv",
 		bind + native + method: "void Solver.step(int) via Java_create", bind + interp + method + own: "void Solver.step(int) via Java_create",
@@ -64,7 +64,7 @@ func TestOwnWrappers(t *testing.T) {
 	defer SetWrapper(nil)
 	const pool, dark, own = "my_alloc\tpool.c\t88\tapp+0x5\n", "\t\t\t/opt/lib/libmem.so.2+0x99\n", "main\tmain.c\t12\tapp+0x20\n"
 	for pattern, want := range map[string]string{
-		"^my_alloc$": "libmem.so.2+0x99", "^pool\\.c:": "libmem.so.2+0x99", "my_alloc|^libmem": "main.c:12 main",
+		"^my_alloc$": "main.c:12 main via libmem", "^pool\\.c:": "main.c:12 main via libmem", "my_alloc|^libmem": "main.c:12 main",
 		".": "pool.c:88 my_alloc", "other": "pool.c:88 my_alloc", "^libmem": "pool.c:88 my_alloc",
 	} {
 		SetWrapper(regexp.MustCompile(pattern))

@@ -17,7 +17,7 @@ func TestSiteNames(t *testing.T) {
 		{"wrappers", "clCreateBuffer\ta.c\t1\tx+1\ncl::Buffer::Buffer\tcl2.hpp\t9\tx+2\nstd::make_shared<int>\tm\t3\tx+3\n" +
 			"upload\tmain.cpp\t140\tx+4\nmain\tmain.cpp\t9\tx+5", "main.cpp:140 upload"},
 		{"only wrappers", "cl::Buffer::Buffer\tcl2.hpp\t9\tx+2\nstd::f\tm\t3\tx+3", "cl2.hpp:9 cl::Buffer::Buffer"},
-		{"unknown is no wrapper", "\t\t\tlibx.so+0x1\nmain\tmain.c\t9\tx+5", "libx.so+0x1"},
+		{"unknown is no wrapper", "\t\t\tlibx.so+0x1\nmain\tmain.c\t9\tx+5", "main.c:9 main via libx"},
 		{"clever is no API name", "clever\tmain.c\t9\tx+5", "main.c:9 clever"},
 		{"few fields", "lonely", "lonely"},
 		{"control characters", "f\x1b[2J\ta.c\t1\tx", "a.c:1 f [2J"},
