@@ -10,8 +10,7 @@ import (
 )
 
 const (
-	copyingShare = 0.01 // share of the runs' time that creates which copy must take to be mentioned
-	copyingLeast = 4    // creates: fewer are not a loop
+	copyingLeast = 4 // creates: fewer are not a loop
 )
 
 // copying returns the advice about call sites that create with CL_MEM_COPY_HOST_PTR again and again. The sites that
@@ -36,7 +35,7 @@ func (p *Program) copying() []merging.Advice {
 	}
 	var out []merging.Advice
 	for _, a := range sites {
-		if a.Count >= max(copyingLeast, 2*a.Blocks*a.Runs) && float64(a.Nanos) >= copyingShare*float64(all) {
+		if a.Count >= max(copyingLeast, 2*a.Blocks*a.Runs) && float64(a.Nanos) >= worthShare*float64(all) {
 			a.Sentence = copyingSentence(a, all)
 			out = append(out, *a)
 		}

@@ -62,7 +62,7 @@ func (p *Program) writeAdvice(b *bytes.Buffer, most int) {
 	shown, _ := units.Top(p.adviceWorthShowing(most), most)
 	left := len(p.Advice) - len(shown)
 	if len(shown) == 0 && left > 0 {
-		fmt.Fprintln(b, "none that matters: what is held too early or too late is below 1 % of the peak")
+		fmt.Fprintln(b, "none that matters: each is below 1 % of the run's time and of the peak")
 	}
 	for i := range shown {
 		a := &shown[i]
@@ -73,18 +73,39 @@ func (p *Program) writeAdvice(b *bytes.Buffer, most int) {
 	}
 }
 
-// worthShare is the share of the peak that advice about held memory must concern to be shown.
+// worthShare is the share of the runs' time, or of the peak, that advice must concern to be shown.
 const worthShare = 0.01
 
 // adviceWorthShowing returns the advice to show, all of it for a negative number.
 func (p *Program) adviceWorthShowing(most int) []merging.Advice {
-	var peak uint64
+	if most < 0 {
+		return p.Advice
+	}
+	var peak, merged, all uint64 // all: the time of the runs
+	making := map[string]uint64{}
 	for i := range p.Runs {
-		peak = max(peak, p.Runs[i].Found.Now.Peak)
+		run := &p.Runs[i]
+		all, peak, merged = all+run.NS, max(peak, run.Found.Now.Peak), max(merged, run.Found.Merged.Peak)
+		for site, ns := range run.Making {
+			making[run.Program.Name(site)] += ns
+		}
 	}
 	return slices.DeleteFunc(slices.Clone(p.Advice), func(a merging.Advice) bool {
-		held := a.Topic == merging.HeldEarly || a.Topic == merging.HeldLate
-		return held && most >= 0 && float64(a.Bytes) < worthShare*float64(peak)
+		ns, bytes := a.Nanos, a.Bytes
+		little := func(is, of uint64) bool { return float64(is) < worthShare*float64(of) }
+		switch a.Topic {
+		case merging.HeldEarly, merging.HeldLate: // which is no matter of time
+			return little(bytes, peak)
+		case merging.Coalesce, merging.Concat, merging.NoOpCopy: // their bytes are those of the copies
+			if bytes = peak - min(merged, peak); ns == 0 {
+				return false
+			}
+		default:
+			for _, site := range a.Sites {
+				ns += making[site]
+			}
+		}
+		return little(ns, all) && little(bytes, peak)
 	})
 }
 

@@ -23,6 +23,30 @@ func TestWorthwhile(t *testing.T) {
 	}
 }
 
+// TestWorthTime: advice that saves no time and little memory is not worth a line, where what it saves is known.
+func TestWorthTime(t *testing.T) {
+	run := Run{Found: merging.Run{Now: merging.Metrics{Peak: 1000}, Merged: merging.Metrics{Peak: 995}}}
+	run.NS, run.Making = 1000, map[uint32]uint64{1: 9, 2: 10}
+	run.Program = &merging.Program{Names: map[uint32]string{1: "a", 2: "b"}}
+	p := Program{Runs: []Run{run}}
+	for want, list := range map[bool][]merging.Advice{
+		false: {
+			{Topic: merging.CreateOnce, Sites: []string{"a"}, Count: 5}, {Topic: merging.ShareBlock, Sites: []string{"a"}, Bytes: 9},
+			{Topic: merging.Coalesce, Sites: []string{"b"}, Bytes: 900, Nanos: 9}, {Topic: merging.InPlace, Sites: []string{"a"}},
+		},
+		true: {
+			{Topic: merging.CreateOnce, Sites: []string{"b"}}, {Topic: merging.ShareBlock, Sites: []string{"a"}, Bytes: 10},
+			{Topic: merging.KeepSeveral, Sites: []string{"a", "b"}}, {Topic: merging.Coalesce, Sites: []string{"a"}, Nanos: 10}, {Topic: merging.Concat, Sites: []string{"a"}},
+		},
+	} {
+		for _, a := range list {
+			if p.Advice = []merging.Advice{a}; (len(p.adviceWorthShowing(5)) == 1) != want {
+				t.Errorf("%+v: shown, want %v", a, want)
+			}
+		}
+	}
+}
+
 // A plan is called the best only where it beats the program, with all the blocks that it leaves alone.
 func TestBestPlan(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -25,6 +25,7 @@ type process struct {
 	numbers uint32            // queue numbers given out so far
 	exited  bool
 	copying map[uint32]*Copying
+	making  map[uint32]uint64 // see Run.Making
 
 	first, last uint64 // times of records
 	gaps
@@ -78,7 +79,7 @@ type wait struct {
 func newProcess(b *builder) *process {
 	return &process{
 		builder: b, objects: map[uint64]*object{}, queues: map[uint64]*queue{}, threads: map[uint32]*thread{},
-		ordered: map[uint32]*queue{}, copying: map[uint32]*Copying{},
+		ordered: map[uint32]*queue{}, copying: map[uint32]*Copying{}, making: map[uint32]uint64{},
 	}
 }
 
@@ -145,12 +146,19 @@ func (p *process) addCreate(r *wire.Record) {
 		}
 		p.copying[b.Site].add(b.Size, e.Cost())
 	}
+	p.making[b.Site] += 2 * uint64(max(e.Duration(), e.Cost()))
+	if e.Outcome() != wire.OutcomeHit {
+		p.making[b.Site] += b.Size / freshBytes
+	}
 	b.Created = len(p.program.Steps)
 	step.Done = b.Created
 	p.addStep(&step)
 	p.program.Buffers = append(p.program.Buffers, b)
 	p.objects[e.Object()] = o
 }
+
+// freshBytes is how many bytes of new memory the first writes to it reach in a nanosecond, at least.
+const freshBytes = 2
 
 // addPart completes a buffer that has no memory of its own. If its offset in the parent is unknown, because earlier
 // versions did not record it, it may have any bytes of the parent, unless it is equally large.

@@ -32,7 +32,9 @@ type Run struct {
 	Callers map[uint32][]string
 	// Copying are, by call site, the creates that copied the program's bytes into memory of their own.
 	Copying map[uint32]*Copying
-	NS      uint64 // from the first record of the process to the last
+	// Making is, by call site, what its creates took at most, ns: calls, releases that take as long, and first writes to new memory.
+	Making map[uint32]uint64
+	NS     uint64 // from the first record of the process to the last
 	// Lacks describes what the recording does not show, and what was left out, one sentence each.
 	Lacks []string
 }
@@ -91,7 +93,7 @@ func (b *builder) runs(names *callsite.Names, src recording.Source, most int) []
 		p.program.Partial = b.lost > 0 || damage != "" || p.unknownCommands > 0
 		run := Run{
 			Program: &p.program, Process: number, PID: names.Process(number).PID, Name: names.Process(number).Program,
-			Callers: p.nameSites(names.Process(number)), Copying: p.copying, NS: p.last - p.first, Lacks: p.lacks(b.lost, most),
+			Callers: p.nameSites(names.Process(number)), Copying: p.copying, Making: p.making, NS: p.last - p.first, Lacks: p.lacks(b.lost, most),
 		}
 		if damage != "" {
 			run.Lacks = append([]string{"what is damaged may speak against all advice, so none is safe: " + damage}, run.Lacks...)
