@@ -69,8 +69,8 @@ func (p *pointsPane) drawLine(r region, s *stats.Snapshot) {
 	case p.d.cursor.moment.Rough, len(p.found) == 0 && s.Totals.Creates == 0:
 		r.text(1, 0, "no allocation to judge", dim)
 		return
-	case len(p.found) == 0 && verdict == analysis.Fine:
-		r.textIn(1, 0, r.w-2, "✓ "+clauses(judged, r.w-4), goodStyle)
+	case verdict == analysis.Fine:
+		p.drawFine(r, judged)
 		return
 	case len(p.found) == 0:
 		r.textIn(1, 0, r.w-2, clauses(judged, r.w-2), dim)
@@ -82,6 +82,17 @@ func (p *pointsPane) drawLine(r region, s *stats.Snapshot) {
 	r.spans(r.w-1-n, 0, keys...)
 	text, st := p.text(r.w - n - 4)
 	r.textIn(1, 0, r.w-n-4, text, st)
+}
+
+// drawFine draws what was judged, and how many notes there are.
+func (p *pointsPane) drawFine(r region, judged string) {
+	w := r.w - 2
+	if n := len(p.found); n > 0 {
+		keys := []span{{"!", keyStyle}, {" " + plural(uint64(n), "note"), dim}}
+		w -= spansWidth(keys) + 2
+		r.spans(r.w-1-spansWidth(keys), 0, keys...)
+	}
+	r.textIn(1, 0, w, "✓ "+clauses(judged, w-2), goodStyle)
 }
 
 // clauses leaves out the last parts of a sentence that do not fit w columns.

@@ -42,7 +42,6 @@ var onlyRecorded = map[string]string{
 	`^(same bytes written|read back what|read of what)`:       "a snapshot does not know which bytes moved",
 	`^(copy on unified|COPY_HOST_PTR keeps|cold readback)`:    "likewise",
 	`^(many small transfers|blocking read inside the loop)`:   "a snapshot does not know what came between transfers",
-	`^contents move between devices and back$`:                "likewise",
 }
 
 // recordedTitles are the titles of a report, without those that only a report has.

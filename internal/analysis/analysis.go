@@ -256,10 +256,11 @@ type About uint8
 
 // What diagnoses concern.
 const (
-	AboutRun     About = iota // the run, or its Tag
-	AboutFailure              // a call that failed for lack of memory
-	AboutGhost                // another policy
-	AboutChange               // the latest change, which can be undone
+	AboutRun      About = iota // the run, or its Tag
+	AboutFailure               // a call that failed for lack of memory
+	AboutGhost                 // another policy
+	AboutChange                // the latest change, which can be undone
+	AboutContents              // what kernels may read: most runs have nothing to fear, and are fine with it
 )
 
 // Frame is a node of the call tree: bytes and buffers of everything created below it. The root has no name.

@@ -87,7 +87,7 @@ var rules = []rule{
 	{ofWhole, transferRule(ColdRead)},
 	{ofWhole, transferRule(Small)},
 	{ofWhole, transferRule(Blocking)},
-	{ofWhole, transferRule(Returned)},
+	{anyRun, transferRule(Returned)},
 	{ofMoment, wasteIsHigh},
 	{anyRun, hosted},
 	{ofWhole, keptForNothing},

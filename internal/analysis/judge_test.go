@@ -387,16 +387,6 @@ func TestDiagnoses(t *testing.T) {
 	}
 }
 
-// TestExposureCanWait: what many programs do is no word in a dashboard while one runs.
-func TestExposureCanWait(t *testing.T) {
-	run := &stats.Snapshot{Totals: stats.Totals{Exposed: 3, ExposedNewZero: 3}, Tags: []stats.Tag{{Name: "a.c:1 a", Exposed: 3}}}
-	for state, want := range map[State]bool{GoesOn: false, Over: true, BrokenOff: true} {
-		if _, found := contentsExposed(&Evidence{Run: run, State: state}); found != want {
-			t.Errorf("state %d: %t, want %t", state, found, want)
-		}
-	}
-}
-
 func diagnosis(a *Analysis, title string) *Diagnosis {
 	at := slices.IndexFunc(a.Diagnoses, func(d Diagnosis) bool { return strings.Contains(d.Title, title) })
 	if at < 0 {

@@ -363,3 +363,18 @@ func TestMemoryBesideBuffersEnds(t *testing.T) {
 		t.Errorf("with --spill: %+v", l.Points)
 	}
 }
+
+// TestContentsReturnLive: where commands are events, the list says what moves between devices and back.
+func TestContentsReturnLive(t *testing.T) {
+	for again, want := range map[uint64]bool{movesLeast: true, movesLeast - 1: false} {
+		s := quiet(60)
+		f := stats.Flow{Calls: 5, Bytes: 5 << 20, Again: again}
+		s.Transfers.Directions[stats.Between] = f
+		s.Transfers.Sites = []stats.TransferSite{{Name: "a.c:1 a", Between: true, Flow: f}}
+		l := Live{}
+		l.Update(s)
+		if d := titled(&l, string(Returned)); (d != nil) != want || want && d.Tag != "a.c:1 a" {
+			t.Errorf("%d times: %+v", again, l.Points)
+		}
+	}
+}

@@ -132,10 +132,10 @@ func nothingCarved(e *Evidence) (Diagnosis, bool) {
 }
 
 // contentsExposed finds kernels that may have read what earlier owners left, where the driver's new memory would have been zero: the
-// program may depend on that without a pool. Many programs have such kernels, so while one runs there are more important things to say.
+// program may depend on that without a pool. Many programs have such kernels, and are fine.
 func contentsExposed(e *Evidence) (Diagnosis, bool) {
 	t := &e.Run.Totals
-	if t.ExposedNewZero == 0 || len(e.Run.Tags) == 0 || e.State == GoesOn {
+	if t.ExposedNewZero == 0 || len(e.Run.Tags) == 0 {
 		return Diagnosis{}, false
 	}
 	most := slices.MaxFunc(e.Run.Tags, func(a, b stats.Tag) int { return cmp.Compare(a.Exposed, b.Exposed) })
@@ -150,7 +150,7 @@ func contentsExposed(e *Evidence) (Diagnosis, bool) {
 		others = fmt.Sprintf(" and of %s each", units.Plural(uint64(equal-1), "other call site", "other call sites"))
 	}
 	return Diagnosis{
-		Severity: Note, Title: "kernels may read what a block's earlier owner left", Tag: most.Name,
+		Severity: Note, Title: "kernels may read what a block's earlier owner left", Tag: most.Name, About: AboutContents,
 		Text: fmt.Sprintf("%s; most often (%d) of %s%s; gpumemtop compare --outputs shows whether the program reads them", ExposedText(t), most.Exposed, most.Name, others),
 	}, true
 }

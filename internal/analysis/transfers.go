@@ -107,7 +107,7 @@ func (x *run) transfers(a *Analysis) []TransferFinding {
 			list = append(list, *row)
 		}
 	}
-	list = append(list, x.returned()...)
+	list = append(list, returned(&x.snapshot.Transfers)...)
 	slices.SortFunc(list, func(a, b TransferFinding) int {
 		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
@@ -115,8 +115,7 @@ func (x *run) transfers(a *Analysis) []TransferFinding {
 }
 
 // returned finds buffers whose contents went back to a device that had had them.
-func (x *run) returned() (list []TransferFinding) {
-	t := &x.snapshot.Transfers
+func returned(t *stats.Transfers) (list []TransferFinding) {
 	var all uint64
 	for i := range t.Directions {
 		all += t.Directions[i].Bytes
@@ -189,10 +188,17 @@ func longer(f *TransferFinding, than *stats.Flow) uint64 {
 	return f.NS - min(f.NS, uint64(float64(f.Bytes)/rate*1e9))
 }
 
-// transferRule returns the rule for one kind of finding about transfers: its largest site.
+// transferRule returns the rule for one kind of finding about transfers: its largest site. A snapshot of a run whose commands are
+// events shows only what returned.
 func transferRule(kind TransferKind) func(*Evidence) (Diagnosis, bool) {
 	return func(e *Evidence) (Diagnosis, bool) {
-		f := said(e.Whole.Transfers, kind)
+		var list []TransferFinding
+		if e.Whole != nil {
+			list = e.Whole.Transfers
+		} else {
+			list = returned(&e.Run.Transfers)
+		}
+		f := said(list, kind)
 		if f == nil {
 			return Diagnosis{}, false
 		}

@@ -12,7 +12,7 @@ type Verdict uint8
 // The verdicts.
 const (
 	Watching   Verdict = iota // nothing was found, nor judged for long enough
-	Fine                      // nothing was found in what was judged
+	Fine                      // nothing was found in what was judged, or only notes on contents
 	Improvable                // the list has advice: the run could be better
 	Wrong                     // it has a problem
 )
@@ -30,7 +30,7 @@ func (l *Live) Verdict() (v Verdict, judged string) {
 		v = Wrong
 	case has(Advice):
 		v = Improvable
-	case len(l.Points) == 0 && l.judged():
+	case l.judged() && !slices.ContainsFunc(l.Points, func(d Diagnosis) bool { return d.About != AboutContents }):
 		v = Fine
 	}
 	return v, l.sentence()

@@ -60,6 +60,11 @@ func TestVerdicts(t *testing.T) {
 	}
 	l.Update(s)
 	says("with a ghost that has requests", Fine, "fine: no mistake, no growth of late; no simulated policy serves clearly more")
+	s.Totals.Exposed, s.Totals.ExposedNewZero, s.Tags[0].Exposed = 3, 3, 3
+	l.Update(s)
+	if v, judged := l.Verdict(); v != Fine || !strings.HasPrefix(judged, "fine: ") || titled(&l, "kernels may read what a block's earlier owner left") == nil {
+		t.Errorf("with exposed contents: %v %q %+v", v, judged, l.Points)
+	}
 	s.Lost = 1
 	l.Update(s)
 	says("with lost events", Watching, "")
