@@ -122,6 +122,22 @@ func (l *ledger) ask(limit string, s *stats.Snapshot) {
 	}
 }
 
+// unmeasured returns the latest change if nothing is known yet of what came of it; nil: it is known, or the change is taken back.
+func (l *ledger) unmeasured() *change {
+	if n := len(l.changes); n > 0 && len(l.changes[n-1].after) == 0 && !l.changes[n-1].undone && !l.changes[n-1].undoes {
+		return l.changes[n-1]
+	}
+	return nil
+}
+
+// began returns what a limit was before a series of changes in quick succession, of which the latest began at a value.
+func (l *ledger) began(limit string, value float64) float64 {
+	if c := l.unmeasured(); c != nil && c.limit == limit && l.undoing[limit] == nil {
+		return c.value
+	}
+	return value
+}
+
 // restoreLimits gives a policy that is back the limits that it had.
 func (l *ledger) restoreLimits(s *stats.Snapshot) {
 	for i := range l.restore {
@@ -143,6 +159,12 @@ func (l *ledger) add(s *stats.Snapshot, c change, said string) {
 	l.ask(c.limit, s) // of an answer whose request this dashboard did not make
 	c.before = l.asked[c.limit]
 	delete(l.asked, c.limit)
+	if last := l.unmeasured(); last != nil && !c.undoes {
+		c.before = last.before // what was so between two changes in quick succession is no state to compare with
+		if last.limit == c.limit && c.limit != "" {
+			l.changes = l.changes[:len(l.changes)-1]
+		}
+	}
 	l.d.say(goodStyle, said)
 	l.base = make(map[uint32]tally, len(s.Tags))
 	for i := range s.Tags {

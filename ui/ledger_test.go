@@ -121,6 +121,33 @@ func TestBeforeIsBeforeTheKey(t *testing.T) {
 	shows(t, d, "hit 100.0 % before, 100.0 % 3 s after (u undoes); cached 414.0M → 504.0M; driver calls 0.0 → 0.0 /s")
 }
 
+// TestQuickSuccession: before is before the first of several changes, which are one where they are of one limit.
+func TestQuickSuccession(t *testing.T) {
+	d, c, _ := tuned(160, 45)
+	answered(d, 0, 512*mib, 3*time.Second, 30, 10)
+	for i, value := range []float64{gib, 2 * gib, 4 * gib} {
+		press(d, "]")
+		answered(d, uint64(i+1), value, 3*time.Second+time.Duration(i+1)*500*time.Millisecond, 30, 10+100*uint64(i+1))
+	}
+	shows(t, d, "✓ max_cached_bytes 512.0M → 4.00G acknowledged")
+	answered(d, 3, 4*gib, 8*time.Second, 40, 310)
+	shows(t, d, "✓ max_cached_bytes 512.0M → 4.00G: hit 75.0 % before, 100.0 % 3 s after")
+	press(d, "u")
+	if got := c.values[len(c.values)-1]; got != "536870912" || len(d.ledger.changes) != 1 {
+		t.Errorf("took back %v of %d changes", c.values, len(d.ledger.changes))
+	}
+	d, _, _ = tuned(160, 45)
+	press(d, "]")
+	answered(d, 1, gib, time.Second, 0, 0)
+	press(d, "[")
+	answered(d, 2, 512*mib, 2*time.Second, 0, 0)
+	shows(t, d, "✓ max_cached_bytes 1.00G → 512.0M acknowledged")
+	answered(d, 2, 512*mib, 6*time.Second, 0, 9)
+	hides(t, d, "3 s after", "u undoes")
+	press(d, "u")
+	shows(t, d, "nothing to undo")
+}
+
 // TestWorseIsAmber: the verdict says so, and what takes the change back; a change that is hardly worse is as it was.
 func TestWorseIsAmber(t *testing.T) {
 	change := func(misses uint64) *dashboard {
@@ -183,7 +210,8 @@ func TestRefusedUndo(t *testing.T) {
 	s.Time += 2e9
 	d.Update(frameMsg{now: testStart, snap: s})
 	press(d, "]")
-	answered(d, 3, 2*gib, 3*time.Second, 0, 0)
+	answered(d, 2, gib, 5*time.Second, 0, 0)
+	answered(d, 3, 2*gib, 6*time.Second, 0, 0)
 	press(d, "u")
 	if got := c.values[len(c.values)-1]; got != "1073741824" {
 		t.Errorf("asked for %v", c.values)

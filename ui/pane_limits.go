@@ -185,8 +185,13 @@ func (p *limitsPane) update(s *stats.Snapshot) {
 		case text == "":
 			continue
 		case st == goodStyle:
-			label := p.changeLabel(l, q.from)
-			p.d.ledger.add(s, change{label: label, limit: l.Name, value: q.from}, "✓ "+label+" "+text)
+			from := p.d.ledger.began(l.Name, q.from)
+			back := from == l.Value // step by step
+			if back {
+				from = q.from
+			}
+			label := p.changeLabel(l, from)
+			p.d.ledger.add(s, change{label: label, limit: l.Name, value: from, undone: back}, "✓ "+label+" "+text)
 		default:
 			p.d.ledger.failed(l.Name)
 			p.d.say(st, "✗ "+l.Name+": "+text)
