@@ -48,6 +48,11 @@ func TestSummaryTellsProcessesApart(t *testing.T) {
 	if text := summaryText(t, crowd(1)); strings.Contains(text, "worker0") || strings.Contains(text, "processes") {
 		t.Errorf("one process has a line of its own:\n%s", text)
 	}
+	s, rank := crowd(1), uint64(3)
+	s.Processes[0].Rank = &rank
+	if title, _, _ := strings.Cut(summaryText(t, s), "\n"); !strings.HasSuffix(title, " s (rank 3)") {
+		t.Errorf("a rank alone: %q", title)
+	}
 }
 
 // The largest are listed, whatever their number, and the rest is counted.

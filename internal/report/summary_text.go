@@ -68,8 +68,11 @@ func (s *Summary) title() string {
 		title += " ended"
 	}
 	title += fmt.Sprintf(" after %.2f s", s.seconds())
-	if n := s.snapshot.ProcessCount(); n > 1 {
+	switch n := s.snapshot.ProcessCount(); {
+	case n > 1:
 		title += fmt.Sprintf(" (%d processes)", n)
+	case n == 1 && s.snapshot.Processes[0].Rank != nil:
+		title += fmt.Sprintf(" (rank %d)", *s.snapshot.Processes[0].Rank)
 	}
 	return title
 }

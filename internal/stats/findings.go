@@ -28,7 +28,7 @@ type Finding struct {
 	Kernel   string      `json:"kernel"`         // name; empty when no kernel is concerned or its name is unknown
 	PID      int         `json:"process"`        // 0 when unknown
 	Rank     *uint64     `json:"rank,omitempty"` // of the process in its job
-	Who      string      `json:"-"`              // names the process where there are several: "rank 2 (pid 4711)"; empty: there is one
+	Who      string      `json:"-"`              // names the process where there are several, or it has a rank: "rank 2 (pid 4711)"; empty: there is one
 	Status   int32       `json:"status"`         // what the function returned the first time
 	Process  uint32      `json:"-"`              // number in the session
 	First    uint64      `json:"-"`              // time
@@ -163,7 +163,7 @@ func (a *findings) show(untagged *site, several bool) []Finding {
 		if s != untagged {
 			f.Tag = s.title()
 		}
-		if several {
+		if several || f.Rank != nil {
 			f.Who = a.list[i].name
 		}
 		places[key] = len(list)

@@ -45,8 +45,7 @@ var metricsExamples = []func(*stream) string{
 		s.releasePart(1, wire.OutcomeCached)
 		s.gauge(896<<10, 640<<10, 2, 0)
 		t := s.Snapshot().Totals
-		return fmt.Sprintf("a slab of %d K is created for a part of 256 K, another part of 128 K follows behind it, the first is "+
-			"released → driver creates %d, misses %d, hits %d; in use %d K, cached %d K in %d ranges, the largest %d K",
+		return fmt.Sprintf("a slab of %d K gets parts of 256 K and 128 K, the first is released → driver creates %d, misses %d, hits %d; in use %d K, cached %d K in %d ranges, the largest %d K",
 			t.SlabBytes>>10, t.DriverCreates, t.Misses, t.Hits, t.InUse>>10, t.Cached>>10, t.CachedBlocks, t.LargestCached>>10)
 	},
 	func(s *stream) string {

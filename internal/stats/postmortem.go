@@ -27,7 +27,7 @@ type PostMortem struct {
 	Process uint32  `json:"-"`              // number in the session
 	PID     int     `json:"process"`        // 0: unknown
 	Rank    *uint64 `json:"rank,omitempty"` // of the process in its job
-	Who     string  `json:"-"`              // names the process where there are several: "rank 2 (pid 4711)"; empty: there is one
+	Who     string  `json:"-"`              // names the process where there are several, or it has a rank: "rank 2 (pid 4711)"; empty: there is one
 	Call    string  `json:"call"`           // the OpenCL function, or the kind of memory that it was to create
 	Command bool    `json:"-"`              // a command failed; else a create
 	Kernel  string  `json:"kernel"`         // of the command, empty: none, or unknown
@@ -67,7 +67,7 @@ type PostMortem struct {
 	Movable        uint64  `json:"-"`             // bytes in use that --spill could have moved, while no command uses them
 }
 
-// Failed says which call failed, and of several processes in which one; or that the process was killed, but not how. apart writes
+// Failed says which call failed, in which process if there is a Who, or that the process was killed, but not how. apart writes
 // two sizes, so that different sizes read differently.
 func (p *PostMortem) Failed(apart func(a, b uint64) (string, string)) string {
 	switch {
@@ -409,7 +409,7 @@ func (pms *postMortems) show(several bool) []PostMortem {
 	var list []PostMortem
 	for _, pm := range pms.list {
 		shown := pm.show(pms.sites.untagged)
-		if several {
+		if several || pm.Rank != nil { // a job has several, of which each may have a session of its own
 			shown.Who = pm.name
 		}
 		list = append(list, shown)

@@ -326,6 +326,21 @@ func TestFailuresOfOneOfSeveral(t *testing.T) {
 	}
 }
 
+// A rank that is alone in its session is one of several in its job.
+func TestFailuresOfARankAlone(t *testing.T) {
+	for ranks, want := range map[uint64]string{3: "rank 2 (pid 4711)", 0: ""} {
+		s := newStream(Options{})
+		r := wire.ProcessFields{PID: 4711, RankNumber: ranks}.Record(wire.AppendProcess(nil, []string{"app"}))
+		s.feed(r.Event, r.Payload...)
+		s.card()
+		s.refuse(200<<10, -4, wire.MemoryBuffer)
+		s.feed(wire.DiagFields{Diag: wire.DiagDoubleRelease}.Record(nil).Event, []byte("clReleaseMemObject")...)
+		if shown := s.Snapshot(); shown.PostMortems[0].Who != want || shown.Findings[0].Who != want {
+			t.Errorf("%d: %q %q", ranks, shown.PostMortems[0].Who, shown.Findings[0].Who)
+		}
+	}
+}
+
 // What the driver says of devices distinguishes them.
 func TestDevicesAreToldApart(t *testing.T) {
 	describe := func(s *stream, number uint64, identity string) {
