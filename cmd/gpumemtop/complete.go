@@ -100,12 +100,22 @@ func complete(cmd *cobra.Command) {
 		switch {
 		case s.name == "set":
 			_ = cmd.RegisterFlagCompletionFunc("set", completeLimit)
+		case s.name == "theme":
+			_ = cmd.RegisterFlagCompletionFunc("theme", completeTheme)
 		case s.name == "pid", s.name == "comm":
 			_ = cmd.RegisterFlagCompletionFunc(s.name, completeProcess(s.name))
 		case known: // registering fails only for flags that do not exist
 			_ = cmd.RegisterFlagCompletionFunc(s.name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 		}
 	}
+}
+
+// completeTheme completes the names of themes and, where no theme begins so, files of colours.
+func completeTheme(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if slices.ContainsFunc(watch.Themes, func(name string) bool { return strings.HasPrefix(name, typed) }) {
+		return watch.Themes, cobra.ShellCompDirectiveNoFileComp
+	}
+	return []string{"toml"}, cobra.ShellCompDirectiveFilterFileExt
 }
 
 // completeLimit completes the limits of the chosen policy, and the values of those that take words.

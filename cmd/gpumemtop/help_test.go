@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 )
 
 // Help fits the width of a usual window, says all that it said before its lines were broken, and has two examples.
@@ -149,6 +151,21 @@ func TestFishListsRecordings(t *testing.T) {
 	root.SetArgs([]string{"completion", "fish"})
 	if err := root.Execute(); err != nil || !strings.Contains(script.String(), fishSome) || strings.Contains(script.String(), fishAll) {
 		t.Errorf("%v:\n%s", err, script.String())
+	}
+}
+
+// TestThemesAreCompleted: by name, or as files where no name begins so.
+func TestThemesAreCompleted(t *testing.T) {
+	for _, words := range [][]string{{"--theme"}, {"view", "--theme"}, {"attach", "--theme"}} {
+		for typed, want := range map[string]string{"": strings.Join(watch.Themes, "\n") + "\n:4\n", "./m": "toml\n:8\n"} {
+			root := newRoot(append([]string{"__complete"}, append(words, typed)...)...)
+			var offers bytes.Buffer
+			root.SetOut(&offers)
+			root.SetArgs(append([]string{"__complete"}, append(words, typed)...))
+			if err := root.Execute(); err != nil || offers.String() != want {
+				t.Errorf("%v %q: %v, %q", words, typed, err, offers.String())
+			}
+		}
 	}
 }
 

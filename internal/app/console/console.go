@@ -86,14 +86,36 @@ func SayTo(w io.Writer, text string) {
 }
 
 // message is a text as one line, which a terminal breaks between words.
-func message(w io.Writer, text string) string {
-	text = oneLine(text)
+func message(w io.Writer, text string) string { return Page(w, oneLine(text)) }
+
+// Page returns a text of several lines, of which a terminal breaks the long ones between words.
+func Page(w io.Writer, text string) string {
 	if file, ok := w.(*os.File); ok {
 		if width, ok := columns(file); ok {
-			return Wrap(strings.TrimSuffix(text, "\n"), 2, max(width, narrow)) + "\n"
+			return wrapPage(text, max(width, narrow))
 		}
 	}
 	return text
+}
+
+// labelEnd is where texts begin in lines with a label, which are indented by two.
+const labelEnd = 13
+
+// wrapPage breaks lines that are longer than a width. What follows is below the text of its line.
+func wrapPage(text string, width int) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		begin, indent := len(line)-len(strings.TrimLeft(line, " ")), 2
+		if begin > 0 && ansi.StringWidth(line[:min(labelEnd, len(line))]) == labelEnd {
+			begin = max(begin, labelEnd)
+			indent = begin
+		}
+		if ansi.StringWidth(line) > width {
+			line = line[:begin] + Wrap(strings.TrimSuffix(line[begin:], "\n"), indent, width) + "\n"
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }
 
 func oneLine(text string) string {
@@ -112,7 +134,7 @@ type Notes struct {
 func (n *Notes) Add(text string) { n.add(message(os.Stderr, text)) }
 
 // AddPage is Add for a text of several lines, each with its end.
-func (n *Notes) AddPage(text string) { n.add("gpumemtop: " + text) }
+func (n *Notes) AddPage(text string) { n.add(Page(os.Stderr, "gpumemtop: "+text)) }
 
 func (n *Notes) add(text string) {
 	n.mu.Lock()

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -249,7 +250,9 @@ func (o *Outputs) Summarize(last *stats.Snapshot, about func(*stats.Snapshot) re
 		snapshot.Recording.Path = "" // no file has that name
 	}
 	summary := about(&snapshot)
-	_ = summary.WriteText(os.Stderr) // stderr may be closed; the file is written all the same
+	var text bytes.Buffer
+	_ = summary.WriteText(&text)
+	_, _ = os.Stderr.WriteString(console.Page(os.Stderr, text.String())) // stderr may be closed; the file is written all the same
 	if o.options.Summary == "" {
 		return
 	}

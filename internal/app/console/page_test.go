@@ -1,0 +1,28 @@
+package console
+
+import (
+	"bytes"
+	"testing"
+)
+
+func TestPagesFit(t *testing.T) {
+	const text = "gpumemtop: ./a-program with-words exited with status 0 after 1.00 s\n" +
+		"  policy     futhark, at most 16.0 MiB cached, the same as the device\n" +
+		"             and another text that is as long as that of the first line\n" +
+		"  short      one\n"
+	const want = "gpumemtop: ./a-program with-words exited\n" +
+		"  with status 0 after 1.00 s\n" +
+		"  policy     futhark, at most 16.0 MiB\n" +
+		"             cached, the same as the\n" +
+		"             device\n" +
+		"             and another text that is as\n" +
+		"             long as that of the first\n" +
+		"             line\n" +
+		"  short      one\n"
+	if got := wrapPage(text, 42); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := Page(&bytes.Buffer{}, text); got != text {
+		t.Errorf("without a terminal:\n%s", got)
+	}
+}
