@@ -11,6 +11,7 @@ import (
 type helpPage struct {
 	lines [][]span
 	w     int
+	theme *theme
 }
 
 func (p *helpPage) head(text string) {
@@ -43,7 +44,7 @@ func (p *helpPage) keys(commands []command, section string) {
 			p.head("keys: " + section)
 		}
 		first = false
-		p.entry(c.shown, c.help, 12)
+		p.entry(p.theme.keyText(c.shown), c.help, 12)
 	}
 }
 
@@ -83,7 +84,7 @@ type help struct {
 // lines are those of the help: of the pane in focus, or of everything.
 func (h *help) lines() [][]span {
 	d := h.d
-	p := &helpPage{w: d.w}
+	p := &helpPage{w: d.w, theme: d.theme}
 	if h.all {
 		for _, section := range sections {
 			p.keys(d.mode.keys, section)

@@ -101,7 +101,7 @@ func (d *dashboard) drawKeys(r region) {
 		if c.short == "" || !c.usable(d) {
 			continue
 		}
-		items = append(items, item{i, []span{{cmp.Or(c.rules.line, c.shown), keyStyle}, {" " + c.short, dim}}})
+		items = append(items, item{i, []span{{d.theme.keyText(cmp.Or(c.rules.line, c.shown)), keyStyle}, {" " + c.short, dim}}})
 	}
 	r.lineOf(1, 0, 2, fit(items, r.w-2, 2))
 }

@@ -146,8 +146,8 @@ func (c *canvas) bracketed(x, y int) (text string) {
 	return text
 }
 
-// keyGlyphs are the keys that are not written by their names.
-var keyGlyphs = map[string]string{"←": "left", "→": "right", "↑": "up", "↓": "down", "pgdn": "pgdown"}
+// keyNames are the names of the keys that are written otherwise.
+var keyNames = strings.NewReplacer("←", "left", "→", "right", "↑", "up", "↓", "down", "pgdn", "pgdown")
 
 // keyAt returns the key that is written at a place, empty if there is none. Its label, where that counts, stands for it, too.
 func (c *canvas) keyAt(x, y int, label bool) string {
@@ -175,10 +175,7 @@ func (c *canvas) keyAt(x, y int, label bool) string {
 	if len(text) == 3 && text[1] == '-' { // 1-6: the digit itself
 		return row[min(inside, end-1)].text
 	}
-	for glyph, name := range keyGlyphs {
-		text = strings.Replace(text, glyph, name, 1)
-	}
-	return text
+	return keyNames.Replace(text)
 }
 
 // click does what a place in a pane stands for.

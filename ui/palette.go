@@ -81,7 +81,7 @@ func (p *palette) all() (entries []entry) {
 		if c.help == "" || c.rules.unlisted || !c.usable(d) {
 			continue
 		}
-		entries = append(entries, entry{c.help, c.shown, func() tea.Cmd { return c.run(d, c.keys[0]) }})
+		entries = append(entries, entry{c.help, d.theme.keyText(c.shown), func() tea.Cmd { return c.run(d, c.keys[0]) }})
 	}
 	for n := paneMemory; n <= d.mode.lastPane; n++ {
 		entries = append(entries, entry{"zoom pane " + paneNames[n], string(rune('0' + n)), func() tea.Cmd { d.zoomOn(n); return nil }})

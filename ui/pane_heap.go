@@ -18,7 +18,7 @@ func (p *heapPane) title(s *stats.Snapshot) (title, hint []span) {
 	if m := s.Heap; m != nil && m.Total > 0 {
 		title = append(title, span{" of " + plural(m.Total, "slab") + ", worst first", dim})
 	}
-	hint = []span{{"█", inUseStyle}, {" in use ", dim}, {"▄", inUseStyle}, {" in part ", dim}, {"░", coolingStyle}, {" cooling ", dim}, {"·", dim}, {" hole ", dim}}
+	hint = []span{{" █", inUseStyle}, {" in use ", dim}, {"▄", inUseStyle}, {" in part ", dim}, {"░", coolingStyle}, {" cooling ", dim}, {"·", dim}, {" hole ", dim}}
 	return title, append(hint, span{" F", keyStyle}, span{" fits? ", dim}, span{" H", keyStyle}, span{" back ", dim})
 }
 

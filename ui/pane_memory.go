@@ -62,7 +62,7 @@ func (p memoryPane) title(s *stats.Snapshot) (title, hint []span) {
 		if d.zoom == paneMemory || d.w >= 160 {
 			hint = append(hint, span{"  ╌", cachedStyle}, span{" cached at most  Δ change • message ■ end ★ mark", dim})
 		}
-		hint = append(hint, span{"  z", keyStyle}, span{" zoom ", dim}, span{" ← →", keyStyle}, span{" time ", dim}, span{" < >", keyStyle}, span{" event", dim})
+		hint = append(hint, span{"  z", keyStyle}, span{" zoom ", dim}, span{d.theme.keyText(" ← →"), keyStyle}, span{" time ", dim}, span{" < >", keyStyle}, span{" event", dim})
 	}
 	return title, append(hint, span{" ", dim})
 }

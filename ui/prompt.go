@@ -89,7 +89,7 @@ func (d *dashboard) drawTyping(r region) {
 		items = append(items, item{0, []span{{d.prompt.line(r.w), strong}}})
 	}
 	for i, k := range d.prompt.keys {
-		items = append(items, item{i + 1, []span{{k.term, keyStyle}, {" " + k.meaning, dim}}})
+		items = append(items, item{i + 1, []span{{d.theme.keyText(k.term), keyStyle}, {" " + k.meaning, dim}}})
 	}
 	r.lineOf(1, 0, 2, fit(items, r.w-2, 2))
 }

@@ -167,6 +167,18 @@ func TestNoColor(t *testing.T) {
 	}
 }
 
+// TestASCIIKeys: without arrows, keys have names, which can be clicked; no sign is missing.
+func TestASCIIKeys(t *testing.T) {
+	d := newTest(Options{ASCII: true}, 140, 60, sampleSnapshot())
+	shows(t, d, "left right time  < > event")
+	clickOn(t, d, "left right")
+	if d.frozen == nil {
+		t.Error("a click on a key's name does nothing")
+	}
+	press(d, "?", "?")
+	shows(t, d, "* a message, # an end, M a mark")
+}
+
 // TestWindowTitle: the terminal's window names the program, without what a terminal would obey.
 func TestWindowTitle(t *testing.T) {
 	s := sampleSnapshot()
