@@ -230,6 +230,12 @@ func (r region) rule(title, hint []span, border style) {
 	}
 }
 
+// cursor marks a row as the chosen one.
+func (r region) cursor(y int) {
+	r.repeat(0, y, r.w, " ", cursorStyle)
+	r.put(0, y, "▸", cursorStyle)
+}
+
 // wipe blanks the region.
 func (r region) wipe() {
 	for y := range r.h {

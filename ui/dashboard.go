@@ -249,6 +249,11 @@ func (d *dashboard) update(f frameMsg) tea.Cmd {
 	if d.live != nil {
 		d.policies.update(d.live)
 	}
+	return d.updateRest(f)
+}
+
+// updateRest shows what does not depend on the snapshot, and asks for the next tick.
+func (d *dashboard) updateRest(f frameMsg) tea.Cmd {
 	if d.output.update(f.lines, f.next) {
 		d.dirty = true
 	}

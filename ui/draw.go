@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"strconv"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -19,10 +20,7 @@ func (d *dashboard) draw() string {
 	}
 	d.canvas.clear()
 	all := d.canvas.all()
-	s := d.shown()
-	if s == nil {
-		s = nothing
-	}
+	s := cmp.Or(d.shown(), nothing)
 	l := d.arrange()
 	switch l.size {
 	case tooSmall:

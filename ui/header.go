@@ -54,11 +54,7 @@ func commandLine(s *stats.Snapshot) string {
 
 // windowTitle names the program for the terminal's window.
 func (d *dashboard) windowTitle() string {
-	s := d.shown()
-	if s == nil || s.Program == "" {
-		return "gpumemtop"
-	}
-	return cut(cleanLine("gpumemtop "+commandLine(s)), titleWide)
+	return cut(cleanLine("gpumemtop "+commandLine(cmp.Or(d.shown(), nothing))), titleWide)
 }
 
 // titleWide is how long the title of a window is at most, in columns.

@@ -83,50 +83,55 @@ type help struct {
 
 // lines are those of the help: of the pane in focus, or of everything.
 func (h *help) lines() [][]span {
-	d := h.d
-	p := &helpPage{w: d.w, theme: d.theme}
+	p := &helpPage{w: h.d.w, theme: h.d.theme}
 	if h.all {
-		for _, section := range sections {
-			p.keys(d.mode.keys, section)
-		}
-		p.head("panes")
-		for _, pane := range d.mode.panes {
-			p.entry(pane.term, pane.meaning, 14)
-		}
-		for _, list := range []struct {
-			head  string
-			words []word
-		}{{"signs", signs}, {"words", d.mode.words}} {
-			p.head(list.head)
-			for _, w := range list.words {
-				p.entry(w.term, w.meaning, 15)
-			}
-		}
-		p.head("mouse")
-		p.entry("click", "on a key or its label: that key; on a title: zoom; on a row: choose it, once more: enter; on a slider, a column's title, a time", 14)
-		p.entry("drag", "on the memory chart: that span of time", 14)
-		p.entry("wheel", "scroll; on charts: zoom", 14)
-		p.entry("shift", "held: the terminal selects text; --mouse=off leaves it the mouse", 14)
-		return p.lines
+		p.everything(h.d.mode)
+	} else {
+		p.topic(h.d.mode, &topics[h.d.focus])
 	}
-	t := &topics[d.focus]
-	for _, pane := range d.mode.panes {
+	return p.lines
+}
+
+// everything adds all keys, panes, signs and words.
+func (p *helpPage) everything(m *mode) {
+	for _, section := range sections {
+		p.keys(m.keys, section)
+	}
+	p.list("panes", 14, m.panes)
+	p.list("signs", 15, signs)
+	p.list("words", 15, m.words)
+	p.list("mouse", 14, mouseHelp)
+}
+
+// mouseHelp says what the mouse does.
+var mouseHelp = []word{
+	{"click", "on a key or its label: that key; on a title: zoom; on a row: choose it, once more: enter; on a slider, a column's title, a time"},
+	{"drag", "on the memory chart: that span of time"},
+	{"wheel", "scroll; on charts: zoom"},
+	{"shift", "held: the terminal selects text; --mouse=off leaves it the mouse"},
+}
+
+// list adds words under a head, each in w columns, with what they mean.
+func (p *helpPage) list(head string, w int, words []word) {
+	p.head(head)
+	for _, one := range words {
+		p.entry(one.term, one.meaning, w)
+	}
+}
+
+// topic adds what concerns one pane.
+func (p *helpPage) topic(m *mode, t *topic) {
+	for _, pane := range m.panes {
 		if id, name, _ := strings.Cut(pane.term, " "); id == t.pane {
 			p.head(name)
 			p.entry("", pane.meaning, 0)
 		}
 	}
 	for _, section := range t.sections {
-		p.keys(d.mode.keys, section)
+		p.keys(m.keys, section)
 	}
-	p.head("words")
-	for _, w := range d.mode.words {
-		if slices.Contains(t.words, w.term) {
-			p.entry(w.term, w.meaning, 15)
-		}
-	}
+	p.list("words", 15, slices.DeleteFunc(slices.Clone(m.words), func(w word) bool { return !slices.Contains(t.words, w.term) }))
 	p.head("? again: all keys, panes, signs and words")
-	return p.lines
 }
 
 func (h *help) open() { h.d.overlay, h.top, h.all = helpOverlay, 0, false }

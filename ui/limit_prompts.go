@@ -1,6 +1,10 @@
 package ui
 
-import "codeberg.org/gpumemtop/gpumemtop/internal/stats"
+import (
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+)
 
 // defaultSettings is the name that the settings get by default.
 const defaultSettings = "gpumemtop.toml"
@@ -45,12 +49,7 @@ func (p *limitsPane) setTyped(name, text string) {
 
 // find returns the place of a limit, -1 if there is none of that name.
 func (p *limitsPane) find(name string) int {
-	for i := range p.d.live.Limits {
-		if p.d.live.Limits[i].Name == name {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(p.d.live.Limits, func(l stats.Limit) bool { return l.Name == name })
 }
 
 // unsaved says why policy and limits cannot be saved, empty if they can.
@@ -67,17 +66,7 @@ func (p *limitsPane) unsaved() string {
 // askSave asks for the file that gets policy and limits.
 func (p *limitsPane) askSave() {
 	d := p.d
-	d.prompt = &prompt{
-		label: "save policy and limits as: ", text: defaultSettings, keys: []word{{"enter", "save"}, {"ctrl+u", "clear"}, {"esc", "back"}},
-		done: func(path string) {
-			if path == "" {
-				return
-			}
-			if err := d.o.Save(path, d.live.Policy, d.live.Limits); err != nil {
-				d.say(badStyle, "✗ "+err.Error())
-				return
-			}
-			d.say(goodStyle, "✓ saved: gpumemtop --config "+path+" ./app uses them")
-		},
-	}
+	d.askPath("save policy and limits as: ", defaultSettings, nil, func(path string) (string, error) {
+		return "saved: gpumemtop --config " + path + " ./app uses them", d.o.Save(path, d.live.Policy, d.live.Limits)
+	})
 }

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"slices"
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
@@ -14,17 +15,22 @@ type item struct {
 
 // fit drops items until the rest is at most w columns wide with gap blanks between two.
 func fit(items []item, w, gap int) []item {
-	items = append([]item(nil), items...)
+	items = slices.Clone(items)
 	for len(items) > 0 && lineWidth(items, gap) > w {
-		worst := 0
-		for i := range items {
-			if items[i].rank >= items[worst].rank {
-				worst = i
-			}
-		}
-		items = append(items[:worst], items[worst+1:]...)
+		items = leaveOut(items, func(i *item) int { return i.rank })
 	}
 	return items
+}
+
+// leaveOut removes the last entry of the highest rank.
+func leaveOut[T any](list []T, rank func(*T) int) []T {
+	worst := 0
+	for i := range list {
+		if rank(&list[i]) >= rank(&list[worst]) {
+			worst = i
+		}
+	}
+	return slices.Delete(list, worst, worst+1)
 }
 
 // lineWidth is the width of items with gap blanks between two.

@@ -43,17 +43,14 @@ const fieldGap = 2
 // fitFields drops fields until the rest fits w columns.
 func fitFields(fields []field, w int) []field {
 	for {
-		n, worst := -fieldGap, 0
+		n := -fieldGap
 		for i := range fields {
 			n += fieldGap + fields[i].width()
-			if fields[i].rank >= fields[worst].rank {
-				worst = i
-			}
 		}
 		if n <= w || len(fields) == 0 {
 			return fields
 		}
-		fields = slices.Delete(fields, worst, worst+1)
+		fields = leaveOut(fields, func(f *field) int { return f.rank })
 	}
 }
 

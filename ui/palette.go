@@ -154,8 +154,7 @@ func (p *palette) draw(r region) {
 		st, key := plain, keyStyle
 		if p.top+y == p.at {
 			st, key = cursorStyle, cursorStyle
-			body.repeat(0, y, body.w, " ", cursorStyle)
-			body.put(0, y, "▸", cursorStyle)
+			body.cursor(y)
 		}
 		body.textIn(2, y, body.w-14, e.name, st)
 		body.right(body.w-1, y, e.keys, key)

@@ -89,6 +89,14 @@ func (p *ghostsPane) notes(g *stats.Ghosts, t *ghostTable, w int) []span {
 	if text := autoText(d.live.Auto); text != "" {
 		say(text, plain)
 	}
+	p.rowNotes(g, say)
+	say(costText(g), dim)
+	say("ghosts use "+percent(g.Busy)+" % of a core and "+bytesText(g.Bytes)+", "+count(uint64(g.Waiting))+" records behind", dim)
+	return notes
+}
+
+// rowNotes say which ghosts have not seen all.
+func (p *ghostsPane) rowNotes(g *stats.Ghosts, say func(string, style)) {
 	for i := range g.Rows {
 		row := &g.Rows[i]
 		switch {
@@ -96,9 +104,13 @@ func (p *ghostsPane) notes(g *stats.Ghosts, t *ghostTable, w int) []span {
 		case row.Stopped != "":
 			say(row.Name+" "+row.Stopped, warnStyle)
 		case row.Since != 0:
-			say(row.Name+" started late: figures since "+units.Clock(since(d.live.Started, row.Since)), dim)
+			say(row.Name+" started late: figures since "+units.Clock(since(p.d.live.Started, row.Since)), dim)
 		}
 	}
+}
+
+// costText says what simulated calls take.
+func costText(g *stats.Ghosts) string {
 	const mib = 1 << 20
 	costs := "simulated: a 1 MiB allocation takes " + duration(uint64(g.CreateA+mib*g.CreateB)) + ", a release " + duration(uint64(g.ReleaseA+mib*g.ReleaseB))
 	switch {
@@ -107,9 +119,7 @@ func (p *ghostsPane) notes(g *stats.Ghosts, t *ghostTable, w int) []span {
 	case slices.ContainsFunc(g.Rows, func(row stats.Ghost) bool { return row.Assumed }):
 		costs += "; what sub-allocations take is assumed: such rows are not ranked"
 	}
-	say(costs, dim)
-	say("ghosts use "+percent(g.Busy)+" % of a core and "+bytesText(g.Bytes)+", "+count(uint64(g.Waiting))+" records behind", dim)
-	return notes
+	return costs
 }
 
 // autoText says whether the session switches policies by itself, and what it decided last.
@@ -266,8 +276,7 @@ func (t *ghostTable) draw(r region, g *stats.Ghost, place int, chosen bool) {
 		nameStyle = strong
 	}
 	if chosen {
-		r.repeat(0, 0, r.w, " ", cursorStyle)
-		r.put(0, 0, "▸", cursorStyle)
+		r.cursor(0)
 		nameStyle, st, sign.style, number.style = cursorStyle, cursorStyle, cursorStyle, cursorStyle
 	}
 	r.right(3, 0, number.text, number.style)

@@ -188,7 +188,13 @@ func (p memoryPane) draw(r region, s *stats.Snapshot) {
 	chart.stacked(columns, memLayers)
 	p.drawBounds(chart, s, columns, float64(top))
 	t.drawCursor(chart)
-	y := chart.h
+	p.drawLanes(r.rows(chart.h), s, &t, lanes, events, axis)
+}
+
+// drawLanes draws the lines under the chart.
+func (p memoryPane) drawLanes(r region, s *stats.Snapshot, t *timeline, lanes []*lane, events, axis bool) {
+	const labels = memoryLabels
+	y := 0
 	row := func(name string) region {
 		r.right(max(labels-2, width(name)), y, name, dim) // one of all columns takes the blank before the axis, too
 		r.put(labels-1, y, "│", frameStyle)

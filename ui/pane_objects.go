@@ -77,8 +77,7 @@ func (p *objectsPane) draw(r region, s *stats.Snapshot) {
 		site, style := &sites[p.top+i], plain
 		if p.top+i == p.at {
 			style = cursorStyle
-			whole.repeat(0, y+i, whole.w, " ", cursorStyle)
-			whole.put(0, y+i, "▸", cursorStyle)
+			whole.cursor(y + i)
 		}
 		drawObjectNumbers(r, y+i, site.Live, site.Recent, site.Created, style)
 		r.text(objectsType, y+i, site.Type.String(), style)

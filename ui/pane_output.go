@@ -158,22 +158,12 @@ func (p *outputPane) askFile() {
 		d.say(warnStyle, "there is nowhere to save here")
 		return
 	}
-	d.prompt = &prompt{
-		label: "save the output as: ", text: "output.txt", keys: []word{{"enter", "save"}, {"ctrl+u", "clear"}, {"esc", "back"}},
-		done: func(path string) {
-			if path == "" {
-				return
-			}
-			lines := append(slices.Clone(p.shown()), p.open...)
-			var text []byte
-			for i := range lines {
-				text = append(append(text, lines[i].Text...), '\n')
-			}
-			if err := d.o.Write(path, text); err != nil {
-				d.say(badStyle, "✗ "+err.Error())
-				return
-			}
-			d.say(goodStyle, "✓ "+plural(uint64(len(lines)), "line")+" saved in "+path)
-		},
-	}
+	d.askPath("save the output as: ", "output.txt", nil, func(path string) (string, error) {
+		lines := append(slices.Clone(p.shown()), p.open...)
+		var text []byte
+		for i := range lines {
+			text = append(append(text, lines[i].Text...), '\n')
+		}
+		return plural(uint64(len(lines)), "line") + " saved in " + path, d.o.Write(path, text)
+	})
 }

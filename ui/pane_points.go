@@ -172,8 +172,7 @@ func (p *pointsPane) draw(r region, s *stats.Snapshot) {
 func (p *pointsPane) drawRow(r region, point *analysis.Diagnosis, chosen bool) {
 	st, rest := severityStyle(point.Severity), dim
 	if chosen {
-		r.repeat(0, 0, r.w, " ", cursorStyle)
-		r.put(0, 0, "▸", cursorStyle)
+		r.cursor(0)
 		st, rest = cursorStyle, cursorStyle
 	}
 	if point.Severity != analysis.Note {

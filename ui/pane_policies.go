@@ -161,8 +161,7 @@ func (b *policiesPane) drawRow(r region, p *Policy, chosen bool, names int) {
 		sign = span{"●", goodStyle}
 	}
 	if chosen {
-		r.repeat(0, 0, r.w, " ", cursorStyle)
-		r.put(0, 0, "▸", cursorStyle)
+		r.cursor(0)
 		nameStyle, textStyle, sign.style = cursorStyle, cursorStyle, cursorStyle
 	}
 	r.spans(1, 0, sign)

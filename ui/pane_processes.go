@@ -176,8 +176,7 @@ func drawProcessRow(r region, p *stats.Process, row int, chosen bool, columns []
 	st, name := plain, strong
 	if chosen {
 		st, name = cursorStyle, cursorStyle
-		r.repeat(0, 0, r.w, " ", cursorStyle)
-		r.put(0, 0, "▸", cursorStyle)
+		r.cursor(0)
 	}
 	drawCells(r, 1, columns, p, st)
 	if row == 0 {

@@ -279,8 +279,7 @@ func (t *tagsPane) drawRow(r region, tag *stats.Tag, chosen bool, mark span, los
 	nameStyle, trend := plain, trendStyle
 	if chosen {
 		nameStyle, trend = cursorStyle, cursorTrendStyle
-		r.repeat(0, 0, r.w, " ", cursorStyle)
-		r.put(0, 0, "▸", cursorStyle)
+		r.cursor(0)
 		mark.style = cursorStyle
 	}
 	r.spans(1, 0, mark)

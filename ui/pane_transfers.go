@@ -64,8 +64,7 @@ func (p *transfersPane) draw(r region, s *stats.Snapshot) {
 		style := plain
 		if p.top+i == p.at {
 			style = cursorStyle
-			whole.repeat(0, y+i, whole.w, " ", cursorStyle)
-			whole.put(0, y+i, "▸", cursorStyle)
+			whole.cursor(y + i)
 		}
 		r.right(transferCalls, y+i, count(site.Calls), style)
 		r.right(transferBytes, y+i, bytesText(site.Bytes), style)

@@ -21,22 +21,17 @@ func heading(f *figures.Figure) string { return strings.ToUpper(f.Title()) }
 
 // columnsFor returns the columns that fit w, and their width.
 func columnsFor[T any](all []tableColumn[T], w int, pool bool) (columns []tableColumn[T], used int) {
-	for _, c := range all {
-		if pool || !c.pool {
-			columns, used = append(columns, c), used+c.width
+	columns = slices.DeleteFunc(slices.Clone(all), func(c tableColumn[T]) bool { return c.pool && !pool })
+	for {
+		used = 0
+		for _, c := range columns {
+			used += c.width
 		}
-	}
-	for used > w && len(columns) > 0 {
-		last := 0
-		for i := range columns {
-			if columns[i].rank >= columns[last].rank {
-				last = i
-			}
+		if used <= w || len(columns) == 0 {
+			return columns, used
 		}
-		used -= columns[last].width
-		columns = slices.Delete(columns, last, last+1)
+		columns = leaveOut(columns, func(c *tableColumn[T]) int { return c.rank })
 	}
-	return columns, used
 }
 
 // drawTitles draws the head of a table from column x on.

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -13,35 +14,21 @@ func (d *dashboard) saveScreen() {
 	d.note = note{}
 	_ = d.draw() // without a former message
 	name := "gpumemtop-" + d.now.Format("20060102-150405")
-	err := d.o.Write(name+".svg", []byte(d.canvas.svg(d.theme, "gpumemtop")))
-	if err == nil {
-		err = d.o.Write(name+".txt", []byte(d.canvas.text()))
-	}
-	if err != nil {
-		d.say(badStyle, "✗ "+err.Error())
-		return
-	}
-	d.say(goodStyle, "✓ the screen is in "+name+".svg and .txt")
+	d.ask(func() (string, error) {
+		err := d.o.Write(name+".svg", []byte(d.canvas.svg(d.theme, "gpumemtop")))
+		if err == nil {
+			err = d.o.Write(name+".txt", []byte(d.canvas.text()))
+		}
+		return "the screen is in " + name + ".svg and .txt", err
+	})
 }
 
 // askExport asks for the file that gets the figures.
 func (d *dashboard) askExport() {
-	d.prompt = &prompt{
-		label: "export what is shown as: ", text: "gpumemtop.pb.gz", keys: []word{
-			{"enter", "export"}, {"esc", "back"}, {".pb.gz", "for go tool pprof"}, {".json", "summary"}, {".csv", "call sites"},
-		},
-		done: func(path string) {
-			s := d.shown()
-			if path == "" || s == nil {
-				return
-			}
-			if err := d.o.Export(path, s); err != nil {
-				d.say(badStyle, "✗ "+err.Error())
-				return
-			}
-			d.say(goodStyle, "✓ exported: "+path)
-		},
-	}
+	kinds := []word{{".pb.gz", "for go tool pprof"}, {".json", "summary"}, {".csv", "call sites"}}
+	d.askPath("export what is shown as: ", "gpumemtop.pb.gz", kinds, func(path string) (string, error) {
+		return "exported: " + path, d.o.Export(path, cmp.Or(d.shown(), nothing))
+	})
 }
 
 // record starts or stops a recording.
@@ -49,6 +36,18 @@ func (d *dashboard) record() { d.ask(d.o.Record) }
 
 // measure begins or ends an experiment.
 func (d *dashboard) measure() { d.ask(d.o.Measure) }
+
+// askPath asks for the file that something is written to, and says what came of it.
+func (d *dashboard) askPath(label, path string, kinds []word, write func(path string) (said string, err error)) {
+	d.prompt = &prompt{
+		label: label, text: path, keys: append([]word{{"enter", "save"}, {"ctrl+u", "clear"}, {"esc", "back"}}, kinds...),
+		done: func(path string) {
+			if path != "" {
+				d.ask(func() (string, error) { return write(path) })
+			}
+		},
+	}
+}
 
 // ask asks for something and says the answer.
 func (d *dashboard) ask(what func() (string, error)) {
