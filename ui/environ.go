@@ -18,10 +18,11 @@ func variable(environ []string, name string) string {
 	return ""
 }
 
-// ColorsOf returns the colours that a terminal has, as an environment tells. tmux takes all, and shows those that its own terminal has.
+// ColorsOf returns the colours that a terminal has, as an environment tells. tmux takes all, and shows those that its own terminal has;
+// GNU Screen, which may run in tmux, or tmux in it, does not.
 func ColorsOf(environ []string) colorprofile.Profile {
 	profile := colorprofile.Env(environ)
-	if profile == colorprofile.ANSI256 && variable(environ, "TMUX") != "" {
+	if profile == colorprofile.ANSI256 && variable(environ, "TMUX") != "" && variable(environ, "STY") == "" {
 		return colorprofile.TrueColor
 	}
 	return profile

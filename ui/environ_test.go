@@ -1,6 +1,26 @@
 package ui
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/charmbracelet/colorprofile"
+)
+
+// TestColorsOf: tmux takes all colours, Screen 256, wherever it runs.
+func TestColorsOf(t *testing.T) {
+	for _, test := range []struct {
+		environ []string
+		want    colorprofile.Profile
+	}{
+		{[]string{"TERM=tmux-256color", "TMUX=/tmp/s"}, colorprofile.TrueColor},
+		{[]string{"TERM=screen", "STY=1.x", "COLORTERM=truecolor"}, colorprofile.ANSI256},
+		{[]string{"TERM=screen", "STY=1.x", "TMUX=/tmp/s"}, colorprofile.ANSI256},
+	} {
+		if got := ColorsOf(test.environ); got != test.want {
+			t.Errorf("%v: %v", test.environ, got)
+		}
+	}
+}
 
 func TestASCIIOnly(t *testing.T) {
 	for _, test := range []struct {
