@@ -65,6 +65,8 @@ func ExportLake(paths []string, o *ExportOptions, given func(flag string) bool) 
 
 func checkLake(paths []string, o *ExportOptions, given func(flag string) bool) error {
 	switch {
+	case o.Format != "parquet" && len(paths) == 1:
+		return fmt.Errorf("--lake is for --format parquet, not %s", o.Format)
 	case o.Format != "parquet":
 		return fmt.Errorf("--format %s writes one recording, not %d: merge makes one of several", o.Format, len(paths))
 	case o.Output.Path == "" || o.Output.Path == "-":
