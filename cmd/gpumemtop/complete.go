@@ -59,6 +59,7 @@ func addCompletion(root *cobra.Command) {
 		return cmd.Help()
 	}
 	completion.Args = cobra.ArbitraryArgs
+	completion.Example = "  source <(gpumemtop completion bash)\n  gpumemtop completion fish > ~/.config/fish/completions/gpumemtop.fish"
 	if fish, _, err := completion.Find([]string{"fish"}); err == nil {
 		fish.RunE = func(cmd *cobra.Command, _ []string) error {
 			short, _ := cmd.Flags().GetBool("no-descriptions")

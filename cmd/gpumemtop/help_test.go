@@ -17,9 +17,6 @@ import (
 // Help fits the width of a usual window, says all that it said before its lines were broken, and has two examples.
 func TestHelpFits(t *testing.T) {
 	for _, cmd := range append(newRoot().Commands(), newRoot()) {
-		if strings.HasPrefix(cmd.Name(), "completion") {
-			continue // cobra's own
-		}
 		if strings.Count(cmd.Example, "\n") < 1 {
 			t.Errorf("%s has fewer than two examples", cmd.Name())
 		}
