@@ -118,6 +118,12 @@ static bool must_let_go(const struct gmt_spill_context *context)
 	return gmt_unlikely(gmt_spill_is_short()) && atomic_load(&context->arguments) == GMT_SPILL_ARGUMENTS_KEPT;
 }
 
+/* Whether the driver holds what the argument was until now: a callback of its end must not wait for the kernel's next command. */
+static bool holds_old(const struct argument *argument, const struct gmt_spill_context *context)
+{
+	return argument->made && atomic_load_explicit(&context->arguments, memory_order_relaxed) == GMT_SPILL_ARGUMENTS_KEPT;
+}
+
 /* Hands the object to the driver, or what stands for it while it has no real one. */
 static cl_int set_in_driver(cl_kernel handle, cl_uint index, struct gmt_spill_object *object, uint32_t *made)
 {
@@ -145,7 +151,7 @@ static cl_int set_object(struct kernel *kernel, cl_kernel handle, cl_uint index,
 		learn(handle, index, argument);
 	uint32_t made = 0;
 	cl_int err = CL_SUCCESS;
-	if (argument->judged != object->context || argument->constant || object->image)
+	if (argument->judged != object->context || argument->constant || object->image || holds_old(argument, object->context))
 		err = set_in_driver(handle, index, object, &made);
 	if (err != CL_SUCCESS)
 		return err;

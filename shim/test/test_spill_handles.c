@@ -112,6 +112,31 @@ TEST(spill_takes_memory_from_arguments_that_keep_it)
 	end_clean();
 }
 
+/* An argument that was replaced ends with its last command, as on the driver itself, while memory is not short. */
+TEST(spill_lets_go_of_replaced_arguments_at_once)
+{
+	begin_spill();
+	fake.keepsarguments = 1;
+	cl_int err;
+	static char ends[] = "e";
+	size_t items = 1;
+	cl_mem old = make(CL_MEM_READ_WRITE, NULL), next = make(CL_MEM_READ_WRITE, NULL);
+	cl_kernel kernel = clCreateKernel(fake_program(), "kernel", &err);
+	OK(err);
+	OK(clSetMemObjectDestructorCallback(old, note, ends));
+	OK(clSetKernelArg(kernel, 0, sizeof(cl_mem), &old));
+	OK(clEnqueueNDRangeKernel(world.queue, kernel, 1, NULL, &items, NULL, 0, NULL, NULL));
+	OK(clSetKernelArg(kernel, 0, sizeof(cl_mem), &next));
+	OK(clReleaseMemObject(old));
+	OK(clFinish(world.queue));
+	CHECK(strcmp(order, "e") == 0);
+	OK(clEnqueueNDRangeKernel(world.queue, kernel, 1, NULL, &items, NULL, 0, NULL, NULL));
+	OK(clReleaseKernel(kernel));
+	OK(clReleaseMemObject(next));
+	fake.keepsarguments = 0;
+	end_clean();
+}
+
 static cl_int create_error(cl_mem_flags flags, size_t size, void *host)
 {
 	cl_int err = 1;

@@ -243,10 +243,6 @@ func TestWaitsAreAsStrong(t *testing.T) {
 				if here.code != 0 || len(late) < 20*5 {
 					t.Errorf("%v: %s, %d figures instead of %d\n%s", options, here, len(late), len(bare), here.stderr)
 				}
-				// A kernel of rusticl keeps its arguments, and --spill hands over those that replace them with the next enqueue.
-				if options[0] == "--spill" && test.name == rusticl.name {
-					delete(late, "destructor, finish: callback")
-				}
 				for what, n := range late {
 					for i := 0; i < 3 && n > 0 && bare[what] == 0; i++ { // it may be rare there
 						bare[what] += lateOnes(run(t, c).stdout)[what]
