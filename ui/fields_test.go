@@ -78,17 +78,17 @@ func TestUnknownDevice(t *testing.T) {
 
 // TestAlarmsMoveNothing: what is left of them in the first line stays where it is, and so it does for a measurement.
 func TestAlarmsMoveNothing(t *testing.T) {
-	calm, loud, measured := sampleSnapshot(), mistaken(sampleSnapshot()), sampleSnapshot()
-	loud.Lost, measured.Measured = 7, measure.Results{{Running: true}}
-	var at [3]int
-	for i, s := range []*stats.Snapshot{calm, loud, measured} {
+	calm, loud, measured, large := sampleSnapshot(), mistaken(sampleSnapshot()), sampleSnapshot(), sampleSnapshot()
+	loud.Lost, measured.Measured, large.LeftOut = 7, measure.Results{{Running: true}}, "3 creates"
+	var at [4]int
+	for i, s := range []*stats.Snapshot{calm, loud, measured, large} {
 		line := strings.Split(screen(newTest((&calls{}).options(), 120, 36, s)), "\n")[0]
 		at[i] = width(line[:strings.Index(line, "policy")])
-		if say := [...]string{"gpumemtop", "LOST 7 events", " measuring: "}[i]; !strings.Contains(line, say) {
+		if say := [...]string{"gpumemtop", "LOST 7 events", " measuring: ", "LEFT OUT 3 creates"}[i]; !strings.Contains(line, say) {
 			t.Errorf("no %q in %s", say, line)
 		}
 	}
-	if at[0] != at[1] || at[0] != at[2] {
-		t.Errorf("the policy moves from column %d to %d and %d", at[0], at[1], at[2])
+	if at[0] != at[1] || at[0] != at[2] || at[0] != at[3] {
+		t.Errorf("the policy moves: its columns are %d", at)
 	}
 }

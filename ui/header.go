@@ -140,6 +140,9 @@ func alarmItems(s *stats.Snapshot) []item {
 	if s.Lost > 0 {
 		items = append(items, item{1, []span{{"LOST " + count(s.Lost) + " events", badStyle}}})
 	}
+	if s.LeftOut != "" {
+		items = append(items, item{1, []span{{"LEFT OUT " + s.LeftOut, badStyle}}})
+	}
 	return items
 }
 

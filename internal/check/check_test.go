@@ -149,6 +149,11 @@ func TestNothingToJudge(t *testing.T) {
 	if r := judge(t, "max_misses = 1000", a); r.Passed {
 		t.Error("a torn recording passes")
 	}
+	a = run()
+	a.Snapshot.LeftOut = "3 creates"
+	if r := judge(t, "max_misses = 1000", a); r.Passed || r.Verdicts[0].Why != "3 creates are left out: figures are too low" {
+		t.Errorf("figures that are too low pass: %+v", r.Verdicts)
+	}
 }
 
 func TestBadRules(t *testing.T) {

@@ -28,8 +28,8 @@ type Result struct {
 }
 
 // Judge tests a run against the rules. A rule that cannot be judged fails, for a rule that silently tests nothing is worse
-// than none. So does a rule for call sites that matches none, a damaged recording and, unless a rule allows it, a
-// recording that lost events: its figures are too low.
+// than none. So does a rule for call sites that matches none, a damaged recording, one that holds more than is kept and, unless
+// a rule allows it, one that lost events: its figures are too low.
 func (s *Rules) Judge(a *analysis.Analysis) *Result {
 	result := &Result{Passed: true, Verdicts: s.complete(a)}
 	run := figures.Recorded(a)
@@ -47,6 +47,10 @@ func (s *Rules) complete(a *analysis.Analysis) []Verdict {
 	var verdicts []Verdict
 	if a.Damage != "" {
 		verdicts = append(verdicts, Verdict{Rule: "recording", Why: a.Damage, text: "not whole: " + a.Damage})
+	}
+	if left := a.Snapshot.LeftOut; left != "" {
+		why := left + " are left out: figures are too low"
+		verdicts = append(verdicts, Verdict{Rule: "recording", Why: why, text: "not whole: " + why})
 	}
 	asked := slices.ContainsFunc(s.list, func(r rule) bool { return r.figure == figures.LostEvents })
 	if lost := a.Snapshot.Lost; lost > 0 && !asked {

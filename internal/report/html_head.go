@@ -175,6 +175,9 @@ func (v *view) warnings() []string {
 		}
 		warnings = append(warnings, text+".")
 	}
+	for _, text := range v.s.Exceeded {
+		warnings = append(warnings, "Too much: "+text+".")
+	}
 	if v.s.Unknown > 0 {
 		warnings = append(warnings, things(v.s.Unknown, "event")+" about unknown objects.")
 	}

@@ -215,6 +215,13 @@ func TestHTMLOfNothing(t *testing.T) {
 	}
 }
 
+func TestHTMLSaysWhatIsLeftOut(t *testing.T) {
+	const want = "Too much: 3 creates are left out."
+	if text := visible(writeHTML(&analysis.Analysis{Snapshot: &stats.Snapshot{Exceeded: []string{"3 creates are left out"}}}, Options{})); !strings.Contains(text, want) {
+		t.Errorf("no %q in %.300s", want, text)
+	}
+}
+
 func TestHTMLRowsAsAsked(t *testing.T) {
 	page := writeHTML(reportrun.Sample(), Options{Top: 2})
 	if text := visible(page); !strings.Contains(text, "and 8 more rows") || strings.Contains(text, "and 2 more row ") {

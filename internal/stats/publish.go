@@ -59,8 +59,8 @@ func (m *Model) Snapshot() *Snapshot {
 		Unknown:       m.heap.Unknown,
 		Unpooled:      m.notices.unpooled,
 		Asked:         m.asked,
-		Exceeded:      m.bounds(),
 	}
+	m.bounds(s)
 	s.Objects, s.Pairs = m.pairs.show()
 	s.Measured = m.measured.Results()
 	if m.ghosts != nil {
@@ -90,17 +90,19 @@ func (m *Model) showProcesses() []Process {
 }
 
 // bounds says which bounds on the size of the model were reached.
-func (m *Model) bounds() (texts []string) {
-	if n := m.heap.Beyond; n > 0 {
-		texts = append(texts, fmt.Sprintf("%d creates beyond %d buffers and blocks at once are left out: figures are too low", n, m.options.EntriesMax))
-	}
+func (m *Model) bounds(s *Snapshot) {
+	add := func(format string, args ...any) { s.Exceeded = append(s.Exceeded, fmt.Sprintf(format, args...)) }
 	if m.heap.Crowded {
-		texts = append(texts, fmt.Sprintf("processes beyond %d at once are left out: figures are too low", processesMax))
+		s.LeftOut = "processes"
+		add("processes beyond %d at once are left out: figures are too low", processesMax)
+	}
+	if n := m.heap.Beyond; n > 0 {
+		s.LeftOut = fmt.Sprintf("%d creates", n)
+		add("%s beyond %d buffers and blocks at once are left out: figures are too low", s.LeftOut, m.options.EntriesMax)
 	}
 	if m.sites.exceeded || m.objects.exceeded {
-		texts = append(texts, fmt.Sprintf("call sites beyond %d are shown as one", sitesMax))
+		add("call sites beyond %d are shown as one", sitesMax)
 	}
-	return texts
 }
 
 // Fragmentation returns the present external fragmentation. The cost is proportional to the number of processes.

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -100,8 +101,24 @@ func TestTooManyProcesses(t *testing.T) {
 		s.feed(wire.Event{Kind: wire.KindSync})
 	}
 	snapshot := s.Snapshot()
+	if snapshot.LeftOut != "processes" {
+		t.Errorf("%q are left out", snapshot.LeftOut)
+	}
 	if len(snapshot.Processes) != processesMax || snapshot.Unknown != 10 || len(snapshot.Exceeded) != 1 || !strings.Contains(snapshot.Exceeded[0], "left out") {
 		t.Errorf("%d processes, %d unknown events, %q", len(snapshot.Processes), snapshot.Unknown, snapshot.Exceeded)
+	}
+}
+
+// TestTooManyBuffers: the snapshot counts what does not fit, and says that figures are too low.
+func TestTooManyBuffers(t *testing.T) {
+	s := newStream(Options{EntriesMax: 5})
+	for n := range uint64(8) {
+		s.miss(n+1, n+1, 64, 64, 1)
+	}
+	snapshot := s.Snapshot()
+	want := []string{snapshot.LeftOut + " beyond 5 buffers and blocks at once are left out: figures are too low"}
+	if !strings.HasSuffix(snapshot.LeftOut, " creates") || !slices.Equal(snapshot.Exceeded, want) || snapshot.Totals.LiveBuffers >= 8 {
+		t.Errorf("%q, %q, %d buffers", snapshot.LeftOut, snapshot.Exceeded, snapshot.Totals.LiveBuffers)
 	}
 }
 

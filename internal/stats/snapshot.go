@@ -68,6 +68,7 @@ type Snapshot struct {
 	Unpooled      Unpooled     // processes without a pool though they should have one
 	Asked         []string     // which devices programs asked for before a context, in words; known after the end of a session
 	Exceeded      []string     // what a program did more of than gpumemtop keeps, in words
+	LeftOut       string       // what of it no figure counts, which are too low then; empty: nothing
 
 	Measured measure.Results // by experiments in the program; nil: nothing
 
