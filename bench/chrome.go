@@ -16,7 +16,7 @@ func (c *countedBytes) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// chrome shows how fast recordings become Chrome traces, and how large these are.
+// chrome shows how fast recordings become traces, and how large these are.
 func (b *bench) chrome() error {
 	b.row("program", "written as", "events", "s", "MB", "MB/s", "MB/processor s", "bytes/life", "bytes on disk/life", "peak MiB")
 	for _, args := range [][]string{
@@ -36,6 +36,8 @@ func (b *bench) chrome() error {
 			{"JSON", nil, ""},
 			{"JSON with arrows", []string{"--flows"}, ""},
 			{"JSON, 100000 lines at most", []string{"--max-events", "100000"}, ""},
+			{"compact JSON", []string{"--compact"}, ""},
+			{"Perfetto", []string{"--format", "perfetto"}, ""},
 			{"packed JSON", nil, filepath.Join(b.temp, "bench.json.gz")},
 		} {
 			r, written, err := b.exportChrome(recorded.file, way.file, way.flags)

@@ -16,14 +16,14 @@ func newExport() *cobra.Command {
 		Use:         "export [flags] FILE...",
 		Short:       "Write a recording in another format, or many for a database",
 		Annotations: map[string]string{usageKey: "gpumemtop export [--format NAME] -o OUT [-f] FILE\ngpumemtop export --format parquet -o FOLDER [-f] FILE FILE..."},
-		Example: "  gpumemtop export blur.gmt -o blur.json       open it at https://ui.perfetto.dev\n" +
+		Example: "  gpumemtop export blur.gmt -o blur.pftrace    open it at https://ui.perfetto.dev\n" +
 			"  gpumemtop export blur.gmt --format parquet -o runs/\n" +
 			"  gpumemtop export *.gmt --format parquet -o lake/   a few rows of each, for questions over thousands\n" +
 			"  gpumemtop export blur.gmt --format pprof -o blur.pb.gz && go tool pprof -http=: blur.pb.gz",
 		Args: takes(1, 0, "one recording or more"),
 	}, fields{
 		"lake": &asLake, "tag": &o.Tag, "wrapper:read": new(string), "at:export": &o.At, "max-events": &o.MaxEvents, "min-size": &o.MinSize, "counters-every": &o.CountersEvery,
-		"lifetimes": &o.Lifetimes, "no-lifetimes": &o.NoLifetimes, "flows": &o.Flows, "output:export": &o.Output.Path,
+		"lifetimes": &o.Lifetimes, "no-lifetimes": &o.NoLifetimes, "flows": &o.Flows, "compact": &o.Compact, "output:export": &o.Output.Path,
 		"format:export": &o.Format, "table": &o.Table, "force": &o.Output.Force,
 	}.with(partFields(&o.Part)), interruptible(func(cmd *cobra.Command, args []string) error {
 		if asLake || len(args) > 1 {

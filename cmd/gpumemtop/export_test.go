@@ -34,6 +34,10 @@ func TestExportTables(t *testing.T) {
 		{"--format csv -o " + file, "exists: use -f"},
 		{"--format csv --table tags -o " + filepath.Join(dir, "none"), `no table "tags"`},
 		{"--format csv --tag ( -o " + filepath.Join(dir, "none"), `bad value "(" for --tag`},
+		{"--compact -o " + filepath.Join(dir, "small.json"), ""},
+		{"-o " + filepath.Join(dir, "run.pftrace"), ""},
+		{"--format perfetto -o " + filepath.Join(dir, "run.pb"), ""},
+		{"--format csv -o " + filepath.Join(dir, "run.pftrace"), "contradicts the extension"},
 		{"--format parquet -o " + file, "is a file: name a folder"},
 		{"--format parquet -f -o " + file, "is a file: name a folder"},
 		{"--format parquet -o " + folder, ""},
@@ -54,6 +58,10 @@ func TestExportTables(t *testing.T) {
 	for _, step := range []struct{ args, err string }{
 		{"--format csv -f -o " + path, "is an input: name another file to write"},
 		{"--format ndjson --tag x -o " + filepath.Join(dir, "none"), "--tag is not for --format ndjson: leave it out"},
+		{"--format csv --compact -o " + filepath.Join(dir, "none"), "--compact is for --format chrome, not csv: leave it out"},
+		{"--compact -o " + filepath.Join(dir, "none.pftrace"), "--compact is for --format chrome, not perfetto: leave it out"},
+		{"--format perfetto --flows -o " + filepath.Join(dir, "none"), "--flows is for --format chrome, not perfetto: leave it out"},
+		{"--compact --flows -o " + filepath.Join(dir, "none"), "--compact has no calls for the arrows of --flows: leave one out"},
 		{"--format csv --at end -o " + filepath.Join(dir, "none"), "--at is for --format pprof, not csv: leave it out"},
 		{"--format pprof --at 1h -o " + filepath.Join(dir, "none"), "--at 1h0m0s is after the end: the recording lasts"},
 	} {

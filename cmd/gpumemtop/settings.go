@@ -157,6 +157,7 @@ var settings = []setting{
 	{name: "lifetimes", value: "N", group: groupChrome, expert: true, help: "lifetimes only of the N call sites with the most bytes; 0: all"},
 	{name: "no-lifetimes", group: groupChrome, expert: true, help: "no lifetimes: only calls and counters"},
 	{name: "flows", group: groupChrome, expert: true, help: "arrows from each allocation to its lifetime and its release"},
+	{name: "compact", group: groupChrome, expert: true, help: "a third of the size: lifetimes and their bytes, without the calls that begin and end them"},
 	{name: "tags", value: "KIND", group: groupSites, env: true, expert: true, help: "how to group allocations: by stack, caller, size, thread or none"},
 	{name: "stack-depth", value: "N", group: groupSites, env: true, expert: true, help: "frames of a call stack to keep, 1 to 32; more where all are of libraries, and as many lines of Python"},
 	{name: "wrapper", value: "REGEXP", group: groupSites, env: true, help: wrapperHelp},

@@ -107,10 +107,13 @@ func (f *Frame) short() string {
 func Stack(payload []byte) []string {
 	var stack []string
 	for _, f := range parse(payload) {
-		stack = append(stack, f.text())
+		stack = append(stack, f.Text())
 	}
 	return stack
 }
+
+// StackFrames returns the frames of a SITE payload, innermost first.
+func StackFrames(payload []byte) []Frame { return parse(payload) }
 
 // Module returns the module that the frame after which a SITE payload is named is in, or its file if it has none.
 func Module(payload []byte) string {
@@ -246,8 +249,8 @@ func (f *Frame) place() string {
 	return fmt.Sprintf("%s+0x%x", f.Module, f.Offset)
 }
 
-// text returns the long form for stacks.
-func (f *Frame) text() string {
+// Text returns the long form for stacks.
+func (f *Frame) Text() string {
 	if f.File == "" {
 		return join(f.Function, f.place())
 	}

@@ -12,7 +12,7 @@ import (
 
 // A trace shows each mistake once, where it was first made, on the thread that made it.
 func TestMistakesInATrace(t *testing.T) {
-	text, _, _ := export(t, misdeeds(), ChromeOptions{})
+	text, _, _ := export(t, misdeeds(), TraceOptions{})
 	if n := strings.Count(text, `"cat":"mistake"`); n != 7 {
 		t.Errorf("%d mistakes in\n%s", n, text)
 	}
@@ -31,7 +31,7 @@ func TestMistakesInATrace(t *testing.T) {
 	for i := range uint64(2 * stats.FindingsMax) {
 		many = append(many, mistake(9000+i, wire.DiagStaleRead, fmt.Sprintf("f%d", i), 1, 0, 0))
 	}
-	text, _, _ = export(t, many, ChromeOptions{})
+	text, _, _ = export(t, many, TraceOptions{})
 	if n := strings.Count(text, `"cat":"mistake"`); n != stats.FindingsMax {
 		t.Errorf("%d mistakes, want %d", n, stats.FindingsMax)
 	}
@@ -43,7 +43,7 @@ func TestFailedCallsInATrace(t *testing.T) {
 	for i := range uint64(6) {
 		many = append(many, mistake(9000+i, wire.DiagCallFailed, "clFinish", 2, 0, -36-int16(i%2)))
 	}
-	text, _, _ := export(t, many, ChromeOptions{})
+	text, _, _ := export(t, many, TraceOptions{})
 	const want = `"cat":"failure","name":"clFinish at size 2.0M failed with CL_INVALID_COMMAND_QUEUE (-36): the standard has this code where the queue is not valid","pid":4242,`
 	if n := strings.Count(text, `"name":"clFinish at size 2.0M`); n != 2 || !strings.Contains(text, want) {
 		t.Errorf("%d failures in\n%s", n, text)
@@ -58,7 +58,7 @@ func TestFailedCreatesInATrace(t *testing.T) {
 	})
 	again, refused := records[at], records[at]
 	refused.Tag, refused.Status = 1, -37 // CL_INVALID_HOST_PTR: not for lack of memory
-	text, _, _ := export(t, slices.Insert(records, at+1, again, refused, refused), ChromeOptions{})
+	text, _, _ := export(t, slices.Insert(records, at+1, again, refused, refused), TraceOptions{})
 	if n := strings.Count(text, `"cat":"failure"`); n != 2 {
 		t.Errorf("%d failures in\n%s", n, text)
 	}

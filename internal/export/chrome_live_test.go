@@ -74,7 +74,7 @@ func live(t *testing.T, records []wire.Record) string {
 // TestLiveIsTheExport compares a trace that was written live with one of the recording.
 func TestLiveIsTheExport(t *testing.T) {
 	got := live(t, misdeeds())
-	want, _, _ := export(t, misdeeds(), ChromeOptions{})
+	want, _, _ := export(t, misdeeds(), TraceOptions{})
 	skip := func(text string) []string {
 		var lines []string
 		for line := range strings.Lines(text) {

@@ -46,7 +46,7 @@ func TestChromePart(t *testing.T) {
 			}
 			facts := storyFacts()
 			facts.Since, facts.Until = time.Duration(test.since)*time.Microsecond, time.Duration(test.until)*time.Microsecond
-			got, _, _ := exportPart(t, part.Range(&tape{Records: story()}, options), facts, ChromeOptions{})
+			got, _, _ := exportPart(t, part.Range(&tape{Records: story()}, options), facts, TraceOptions{})
 			contains(t, got, test.with, test.without)
 		})
 	}
@@ -67,12 +67,12 @@ func TestChromeAttached(t *testing.T) {
 	facts.Attached = true
 	trimmed := facts
 	trimmed.ClockNS += 3_000_000
-	got, _, _ := exportPart(t, &tape{Records: append([]wire.Record{text(500, wire.KindKernel, "k")}, records...)}, trimmed, ChromeOptions{})
+	got, _, _ := exportPart(t, &tape{Records: append([]wire.Record{text(500, wire.KindKernel, "k")}, records...)}, trimmed, TraceOptions{})
 	contains(t, got, []string{
 		`"ph":"b","cat":"buf","name":"tag 1","pid":4194305,"tid":101,"ts":2500.000`,
 		`"name":"mem","pid":4194305,"tid":4194305,"ts":2500.000,"args":{"in_use":1000,`,
 	}, nil)
-	got, _, _ = exportPart(t, &tape{Records: records}, facts, ChromeOptions{})
+	got, _, _ = exportPart(t, &tape{Records: records}, facts, TraceOptions{})
 	contains(t, got, []string{
 		`"ph":"b","cat":"buf","name":"tag 1","pid":4194305,"tid":101,"ts":1000.000`,
 		`"name":"mem","pid":4194305,"tid":4194305,"ts":1000.000,"args":{"in_use":1000,`,
@@ -115,7 +115,7 @@ func TestChromeManyAlive(t *testing.T) {
 	for i := range uint64(aliveMax + 10) {
 		list = append(list, release(10_000+i, i+1, i+1, wire.OutcomeCached))
 	}
-	got, report, facts := export(t, list, ChromeOptions{})
+	got, report, facts := export(t, list, TraceOptions{})
 	if report.DroppedLifetimes != 20 || report.DroppedSlices != 0 || facts.Lifetimes != aliveMax {
 		t.Errorf("%+v, %d lifetimes", report, facts.Lifetimes)
 	}
@@ -165,7 +165,7 @@ func TestChromeOfCutRecordings(t *testing.T) {
 			continue // not even a header
 		}
 		exported++
-		text, _, _ := exportPart(t, r, FactsOf(r.Header()), ChromeOptions{})
+		text, _, _ := exportPart(t, r, FactsOf(r.Header()), TraceOptions{})
 		for _, how := range []string{`"leaked":true`, `"cut":true`, `"damage":`} {
 			if strings.Contains(text, how) {
 				ended[how]++
@@ -198,7 +198,7 @@ func TestChromeNames(t *testing.T) {
 		facts := storyFacts()
 		facts.Program, facts.Arguments, facts.Policy, facts.Host, facts.Tags = name, []string{name}, name, name, name
 		facts.Limits = recording.Limits{name: name}
-		exportPart(t, &tape{Records: list}, facts, ChromeOptions{Tag: regexp.MustCompile(".*")})
+		exportPart(t, &tape{Records: list}, facts, TraceOptions{Tag: regexp.MustCompile(".*")})
 		live(t, list)
 	}
 }

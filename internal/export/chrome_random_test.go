@@ -33,7 +33,7 @@ func TestChromeRandom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		records := run(rt)
 		var b bytes.Buffer
-		if _, err := Chrome(&b, &tape{Records: records}, Facts{ClockNS: origin}, ChromeOptions{CountersEvery: 1000}); err != nil {
+		if _, err := Chrome(&b, &tape{Records: records}, Facts{ClockNS: origin}, TraceOptions{CountersEvery: 1000}); err != nil {
 			rt.Fatal(err)
 		}
 		got, problems := chromelint.Lint(&b)
@@ -55,7 +55,7 @@ func TestChromeRandom(t *testing.T) {
 func TestChromeRandomOptions(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		records := run(rt)
-		opts := ChromeOptions{
+		opts := TraceOptions{
 			MaxEvents:   rapid.Uint64Range(0, 100).Draw(rt, "most"),
 			NoLifetimes: rapid.Bool().Draw(rt, "none"),
 			Lifetimes:   rapid.IntRange(0, 3).Draw(rt, "tags"),
@@ -86,7 +86,7 @@ func FuzzChrome(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, since, most uint64) {
 		list := exportrun.Nonsense(data)
 		var b bytes.Buffer
-		if _, err := Chrome(&b, &tape{Records: list}, Facts{Program: string(data), Since: time.Duration(since)}, ChromeOptions{MaxEvents: most, Flows: most%2 > 0}); err != nil {
+		if _, err := Chrome(&b, &tape{Records: list}, Facts{Program: string(data), Since: time.Duration(since)}, TraceOptions{MaxEvents: most, Flows: most%2 > 0}); err != nil {
 			t.Fatal(err)
 		}
 		checkNonsense(t, b.Bytes())
@@ -171,14 +171,14 @@ func TestLane(t *testing.T) {
 
 func TestChromeSourceErrors(t *testing.T) {
 	broken := errors.New("bad block")
-	_, err := Chrome(io.Discard, &tape{Records: story(), Err: broken}, storyFacts(), ChromeOptions{})
+	_, err := Chrome(io.Discard, &tape{Records: story(), Err: broken}, storyFacts(), TraceOptions{})
 	if !errors.Is(err, broken) {
 		t.Errorf("error %v, want %v", err, broken)
 	}
 }
 
 func TestDropped(t *testing.T) {
-	for want, r := range map[string]ChromeReport{
+	for want, r := range map[string]TraceReport{
 		"":                     {Events: 5},
 		"1 call":               {DroppedSlices: 1},
 		"3 calls, 2 lifetimes": {DroppedSlices: 3, DroppedLifetimes: 2},
@@ -198,7 +198,7 @@ func TestChromeSamePID(t *testing.T) {
 			list = append(list, r)
 		}
 	}
-	got, report, _ := export(t, list, ChromeOptions{})
+	got, report, _ := export(t, list, TraceOptions{})
 	if !strings.Contains(got, `"pid":4194306`) || report.Leaks != 4 {
 		t.Errorf("%d leaks in\n%s", report.Leaks, got)
 	}
@@ -216,10 +216,10 @@ func TestChromeRecording(t *testing.T) {
 	defer func() { _ = r.Close() }()
 	var got, want bytes.Buffer
 	facts := FactsOf(r.Header())
-	if _, err := Chrome(&got, r, facts, ChromeOptions{}); err != nil {
+	if _, err := Chrome(&got, r, facts, TraceOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Chrome(&want, &tape{Records: story()}, facts, ChromeOptions{}); err != nil {
+	if _, err := Chrome(&want, &tape{Records: story()}, facts, TraceOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if got.String() != want.String() {
@@ -242,7 +242,7 @@ func BenchmarkChrome(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		written = 0
-		if _, err := Chrome(&written, &tape{Records: list}, Facts{}, ChromeOptions{CountersEvery: time.Millisecond}); err != nil {
+		if _, err := Chrome(&written, &tape{Records: list}, Facts{}, TraceOptions{CountersEvery: time.Millisecond}); err != nil {
 			b.Fatal(err)
 		}
 	}

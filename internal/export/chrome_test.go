@@ -44,12 +44,12 @@ func storyFacts() Facts {
 }
 
 // export writes a trace, which must be clean.
-func export(t *testing.T, records []wire.Record, opts ChromeOptions) (string, ChromeReport, chromelint.Facts) {
+func export(t *testing.T, records []wire.Record, opts TraceOptions) (string, TraceReport, chromelint.Facts) {
 	t.Helper()
 	return exportPart(t, &tape{Records: records}, storyFacts(), opts)
 }
 
-func exportPart(t *testing.T, src recording.Source, facts Facts, opts ChromeOptions) (string, ChromeReport, chromelint.Facts) {
+func exportPart(t *testing.T, src recording.Source, facts Facts, opts TraceOptions) (string, TraceReport, chromelint.Facts) {
 	t.Helper()
 	var b bytes.Buffer
 	report, err := Chrome(&b, src, facts, opts)
@@ -90,9 +90,9 @@ func golden(t *testing.T, name, got string) {
 }
 
 func TestChromeGolden(t *testing.T) {
-	got, report, _ := export(t, story(), ChromeOptions{})
+	got, report, _ := export(t, story(), TraceOptions{})
 	golden(t, "story.json", got)
-	want := ChromeReport{Events: report.Events, Slices: 13, Lifetimes: 8, Leaks: 2, Lost: 12}
+	want := TraceReport{Events: report.Events, Slices: 13, Lifetimes: 8, Leaks: 2, Lost: 12}
 	if diff := cmp.Diff(want, report); diff != "" {
 		t.Error(diff)
 	}
@@ -105,7 +105,7 @@ func TestChromeFacts(t *testing.T) {
 
 func checkFacts(t *testing.T, records []wire.Record) {
 	t.Helper()
-	_, report, got := export(t, records, ChromeOptions{})
+	_, report, got := export(t, records, TraceOptions{})
 	totals := fold(records).Totals
 	want := chromelint.Facts{
 		Events: got.Events, Creates: int(totals.Creates), Failed: int(totals.Failures), Hits: int(totals.Hits),
@@ -127,33 +127,33 @@ func checkFacts(t *testing.T, records []wire.Record) {
 
 func TestChromeOptions(t *testing.T) {
 	for name, test := range map[string]struct {
-		opts    ChromeOptions
+		opts    TraceOptions
 		with    []string
 		without []string
 	}{
-		"no lifetimes": {ChromeOptions{NoLifetimes: true}, []string{`"ph":"X"`, `"lifetimes":false`}, []string{`"ph":"b"`, `"ph":"e"`}},
+		"no lifetimes": {TraceOptions{NoLifetimes: true}, []string{`"ph":"X"`, `"lifetimes":false`}, []string{`"ph":"b"`, `"ph":"e"`}},
 		"tag": {
-			ChromeOptions{Tag: regexp.MustCompile("canny")},
+			TraceOptions{Tag: regexp.MustCompile("canny")},
 			[]string{`"only_tag":"canny"`, `canny.c:88 blur`, `"in_use":7340032`, `"dropped_calls":7`},
 			[]string{`"name":"size 2.0M"`, `"name":"finish"`},
 		},
 		"few events": {
-			ChromeOptions{MaxEvents: 9},
+			TraceOptions{MaxEvents: 9},
 			[]string{`"dropped_calls":11`, `"dropped_lifetimes":7`, `limit max_cached`},
 			[]string{`"name":"finish"`},
 		},
 		"small": {
-			ChromeOptions{MinSize: 4 * mib},
+			TraceOptions{MinSize: 4 * mib},
 			[]string{`"min_size":4194304`, `"object":5`, `"granted":67108864`, `"name":"finish"`, `"dropped_calls":5`, `"dropped_lifetimes":4`},
 			[]string{`"granted":2097152`, `"granted":1048576`},
 		},
 		"the largest tag": {
-			ChromeOptions{Lifetimes: 1},
+			TraceOptions{Lifetimes: 1},
 			[]string{`"lifetimes_of_tags":1`, `"dropped_calls":0`, `"ph":"b","cat":"buf","name":"size 2.0M"`, `"name":"create subbuffer"`},
 			[]string{`"ph":"b","cat":"buf","name":"canny`, `"ph":"b","cat":"sub"`, `"ph":"b","cat":"cache","name":"free 4.00M"`},
 		},
 		"flows": {
-			ChromeOptions{Flows: true},
+			TraceOptions{Flows: true},
 			[]string{
 				`"dur":1.500,"bind_id":"0x100000000001","flow_out":true`,
 				`"id2":{"local":"0x1"},"bind_id":"0x100000000001","flow_out":true,"flow_in":true`,
@@ -161,7 +161,7 @@ func TestChromeOptions(t *testing.T) {
 			},
 			[]string{`"dur":0.500,"bind_id":"0x100000000001","flow_out"`},
 		},
-		"counters as they come": {ChromeOptions{CountersEvery: 1}, []string{`"name":"mem","pid":4242,"tid":4242,"ts":101.000`}, nil},
+		"counters as they come": {TraceOptions{CountersEvery: 1}, []string{`"name":"mem","pid":4242,"tid":4242,"ts":101.000`}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, _, _ := export(t, story(), test.opts)
@@ -181,7 +181,7 @@ func TestChromeSlabs(t *testing.T) {
 		rec(110, wire.KindSlab, func(r *wire.Record) { r.Link, r.Granted, r.Status = 9, 4*mib, -4 }),
 		part, free,
 		rec(400, wire.KindEvict, func(r *wire.Record) { r.Link, r.Granted = 1, 4*mib }),
-	}, ChromeOptions{CountersEvery: 1})
+	}, TraceOptions{CountersEvery: 1})
 	for _, want := range []string{
 		`"ph":"b","cat":"slab","name":"slab 4.00M","pid":4194305,"tid":101,"ts":100.000,"id2":{"local":"0x1"},"args":{"granted":4194304}`,
 		`"ph":"e","cat":"slab","name":"slab 4.00M","pid":4194305,"tid":101,"ts":400.000,"id2":{"local":"0x1"},"args":{"left":"evicted"}`,
@@ -207,7 +207,7 @@ func TestChromeBoundsCountersOfManyProcesses(t *testing.T) {
 		})
 		records = append(records, r)
 	}
-	got, _, _ := export(t, records, ChromeOptions{MaxEvents: most, NoLifetimes: true, CountersEvery: 1})
+	got, _, _ := export(t, records, TraceOptions{MaxEvents: most, NoLifetimes: true, CountersEvery: 1})
 	// A process has its name, those of its threads, and its last values on top.
 	if n := strings.Count(got, "\n"); n > most+most/4+processes*10 {
 		t.Errorf("%d lines, asked for %d", n, most)

@@ -13,7 +13,7 @@ func TestChromeTransfers(t *testing.T) {
 		return wire.Record{Event: wire.UseFields{Time: origin + 1000*us, Command: command, Object: 1, Bytes: bytes}.Event(), Process: 1, Thread: 101}
 	}
 	records := append(story(), use(2000, wire.CommandWrite, 500), use(4000, wire.CommandRead, 30), use(6000, wire.CommandCopy, 7))
-	got, _, _ := exportPart(t, &tape{Records: records}, storyFacts(), ChromeOptions{})
+	got, _, _ := exportPart(t, &tape{Records: records}, storyFacts(), TraceOptions{})
 	contains(t, got, []string{`"name":"transfers"`, `"args":{"to_device":500,"to_host":30}`}, []string{`"to_device":507`})
 }
 
@@ -25,13 +25,13 @@ func TestChromeShowsProfiledTransfers(t *testing.T) {
 	}
 	side := wire.Record{Event: wire.TransferFields{Time: origin + 5_000_000, Pinned: true}.Event(), Process: 1, Thread: 101} // of a command that has a USE
 	records := append(story(), timed(10_000, wire.CommandWrite, 500, 750_000), timed(12_000, wire.CommandRead, 30, 1<<62), side)
-	got, _, _ := exportPart(t, &tape{Records: records}, storyFacts(), ChromeOptions{})
+	got, _, _ := exportPart(t, &tape{Records: records}, storyFacts(), TraceOptions{})
 	contains(t, got, []string{
 		`"name":"write on the device"`, `"ts":9250.000`, `"ts":10000.000`, `"bytes":500,"device_us":750.000`, `"name":"read on the device"`,
 	}, []string{`"name":"other on the device"`})
 	if n := strings.Count(got, `"cat":"device"`); n != 4 {
 		t.Errorf("%d lines, want two for each of two transfers", n)
 	}
-	got, _, _ = exportPart(t, &tape{Records: records}, storyFacts(), ChromeOptions{MinSize: 100})
+	got, _, _ = exportPart(t, &tape{Records: records}, storyFacts(), TraceOptions{MinSize: 100})
 	contains(t, got, []string{"write on the device"}, []string{"read on the device"})
 }

@@ -36,14 +36,15 @@ type ExportOptions struct {
 	Tag       string // a regular expression for names of call sites; empty: all
 	Table     string // csv: empty for the first of csv.Tables
 	At        string // pprof: peak, end, or a time after the start
-	MaxEvents int    // chrome, memviz; 0: the format's own bound
+	MaxEvents int    // chrome, perfetto, memviz; 0: the format's own bound
+	Compact   bool   // chrome
+	Flows     bool   // chrome
 
-	// chrome
+	// chrome, perfetto
 	MinSize       string
 	CountersEvery time.Duration
 	NoLifetimes   bool
 	Lifetimes     int
-	Flows         bool
 }
 
 // exportJob is one export in progress, with checked options.
@@ -52,7 +53,7 @@ type exportJob struct {
 	in     *files.Input // nil while options are checked
 	tag    *regexp.Regexp
 	moment pprof.Moment
-	chrome export.ChromeOptions
+	trace  export.TraceOptions
 }
 
 // format is one format that a recording can be written in.
@@ -68,7 +69,8 @@ type format struct {
 
 // formats is the table; the first is the default.
 var formats = []format{
-	{name: "chrome", help: "Chrome trace JSON, for Perfetto", write: (*exportJob).writeChrome, check: (*exportJob).checkChrome},
+	{name: "chrome", help: "Chrome trace JSON, for Perfetto", write: (*exportJob).writeTrace, check: (*exportJob).checkTrace},
+	{name: "perfetto", help: "Perfetto's own format, a twentieth of that", write: (*exportJob).writeTrace, check: (*exportJob).checkTrace},
 	{name: "parquet", help: "a folder of Apache Parquet tables, for DuckDB, Spark and pandas; many recordings may share it", fill: (*exportJob).fillParquet},
 	{name: "csv", help: "comma-separated values, for spreadsheets and pandas: the table that --table names", write: (*exportJob).writeCSV},
 	{name: "pprof", help: "a profile, for go tool pprof", write: (*exportJob).writePprof, check: (*exportJob).checkPprof},
@@ -85,13 +87,14 @@ var formats = []format{
 // extensions are the formats that extensions of files stand for.
 var extensions = map[string][]string{
 	".json": {"chrome", "ndjson"}, ".parquet": {"parquet"}, ".csv": {"csv", "rmm", "minimalloc"}, ".pickle": {"memviz"}, ".ndjson": {"ndjson"}, ".jsonl": {"ndjson"},
-	".pb": {"pprof"}, ".pprof": {"pprof"},
+	".pb": {"pprof", "perfetto"}, ".pprof": {"pprof"}, ".pftrace": {"perfetto"}, ".perfetto-trace": {"perfetto"},
 }
 
 // formatsOf are the flags of export that only some formats use.
 var formatsOf = map[string][]string{
-	"at": {"pprof"}, "table": {"csv"}, "max-events": {"chrome", "memviz"},
-	"min-size": {"chrome"}, "counters-every": {"chrome"}, "lifetimes": {"chrome"}, "no-lifetimes": {"chrome"}, "flows": {"chrome"},
+	"at": {"pprof"}, "table": {"csv"}, "max-events": {"chrome", "perfetto", "memviz"}, "compact": {"chrome"}, "flows": {"chrome"},
+	"min-size": {"chrome", "perfetto"}, "counters-every": {"chrome", "perfetto"}, "lifetimes": {"chrome", "perfetto"},
+	"no-lifetimes": {"chrome", "perfetto"},
 }
 
 // Tables are the tables of the csv format; the first is the default.
@@ -175,10 +178,10 @@ func (j *exportJob) check(f *format, path string, given func(flag string) bool) 
 	return f.check(j)
 }
 
-func (j *exportJob) checkChrome() error {
-	o := &j.chrome
-	*o = export.ChromeOptions{
-		CountersEvery: j.CountersEvery, NoLifetimes: j.NoLifetimes, Lifetimes: j.Lifetimes, Flows: j.Flows,
+func (j *exportJob) checkTrace() error {
+	o := &j.trace
+	*o = export.TraceOptions{
+		CountersEvery: j.CountersEvery, NoLifetimes: j.NoLifetimes, Lifetimes: j.Lifetimes, Flows: j.Flows, Compact: j.Compact,
 		MaxEvents: uint64(max(j.MaxEvents, 0)), Tag: j.tag,
 	}
 	switch {
@@ -190,6 +193,8 @@ func (j *exportJob) checkChrome() error {
 		return fmt.Errorf("bad value %d for --lifetimes: want a number of call sites, or 0 for all", j.Lifetimes)
 	case j.Lifetimes > 0 && j.NoLifetimes:
 		return errors.New("--lifetimes and --no-lifetimes contradict each other: leave one out")
+	case j.Compact && j.Flows:
+		return errors.New("--compact has no calls for the arrows of --flows: leave one out")
 	case j.MinSize == "":
 		return nil
 	}
@@ -200,11 +205,15 @@ func (j *exportJob) checkChrome() error {
 	return nil
 }
 
-// writeChrome writes a Chrome trace, and says what the options left out.
-func (j *exportJob) writeChrome(w io.Writer) error {
+// writeTrace writes a Chrome or Perfetto trace, and says what the options left out.
+func (j *exportJob) writeTrace(w io.Writer) error {
 	facts := export.FactsOf(j.in.Reader.Header())
 	facts.Since, facts.Until = j.Part.Since, j.Part.Until
-	report, err := export.Chrome(w, j.in.Source, facts, j.chrome)
+	write := export.Chrome
+	if j.Format == "perfetto" {
+		write = export.Perfetto
+	}
+	report, err := write(w, j.in.Source, facts, j.trace)
 	if dropped := report.Dropped(); err == nil && dropped != "" {
 		console.Say("left out of the trace, whose counters are complete: %s", dropped)
 	}

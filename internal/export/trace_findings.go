@@ -11,7 +11,7 @@ import (
 )
 
 // mistake writes an instant where a mistake is made for the first time; the others would hide everything else.
-func (x *chrome) mistake(p *running, r *wire.Record) {
+func (x *trace) mistake(p *running, r *wire.Record) {
 	e := r.AsDiag()
 	t := p.tag(e.Tag())
 	f := stats.FindingOf(r, &p.kernels)
@@ -24,37 +24,35 @@ func (x *chrome) mistake(p *running, r *wire.Record) {
 		return
 	}
 	p.mistakes[key] = struct{}{}
-	x.out.event(`{"ph":"i","cat":"mistake","name":`, quote(f.Text(units.FormatLong)), x.lane(p, r.Thread).at, x.at(max(x.heap.Now(), r.Time)))
-	x.out.raw(`,"s":"p"`)
+	x.out.instant("mistake", quote(f.Text(units.FormatLong)), "p", x.lane(p, r.Thread).at, x.at(max(x.heap.Now(), r.Time)))
 	x.out.args()
-	x.out.word(`"kind":`, f.Kind.Key())
-	x.out.raw(`,"function":` + quote(f.Function))
-	x.out.raw(`,"tag":` + t.quoted)
-	x.out.number(`,"bytes":`, f.Size)
-	x.out.number(`,"object":`, e.Object())
+	x.out.word("kind", f.Kind.Key())
+	x.out.text("function", quote(f.Function))
+	x.out.text("tag", t.quoted)
+	x.out.number("bytes", f.Size)
+	x.out.number("object", e.Object())
 	x.out.status(f.Status)
-	x.out.truth(`,"certain":`, f.Certain())
+	x.out.truth("certain", f.Certain())
 	x.out.close()
 }
 
 // killed writes an instant where SIGKILL ended a process that held memory.
-func (x *chrome) killed(p *running, r *wire.Record) {
+func (x *trace) killed(p *running, r *wire.Record) {
 	held := heap.Amount(p.life.InUse)
 	if r.Thread != 0 || r.AsExit().Status() != 128+int16(syscall.SIGKILL) || p.exited || held == 0 {
 		return
 	}
 	text := "killed while it held " + units.FormatLong(held)
-	x.out.event(`{"ph":"i","cat":"failure","name":`, quote(text), p.home, x.at(max(x.heap.Now(), r.Time)))
-	x.out.raw(`,"s":"p"`)
+	x.out.instant("failure", quote(text), "p", p.home, x.at(max(x.heap.Now(), r.Time)))
 	x.out.args()
-	x.out.number(`"in_use":`, held)
-	x.out.number(`,"reserved":`, heap.Amount(p.life.Reserved()))
+	x.out.number("in_use", held)
+	x.out.number("reserved", heap.Amount(p.life.Reserved()))
 	x.out.close()
 }
 
 // failed writes an instant where the first create of a call site fails for lack of memory, or with another status; a program that
 // tries again and again would hide everything else.
-func (x *chrome) failed(p *running, r *wire.Record, t *tag) {
+func (x *trace) failed(p *running, r *wire.Record, t *tag) {
 	e := r.AsCreate()
 	if e.Outcome() != wire.OutcomeFailed || e.CarriedOver() {
 		return
@@ -70,15 +68,15 @@ func (x *chrome) failed(p *running, r *wire.Record, t *tag) {
 		return
 	}
 	x.failure(p, r, t, text)
-	x.out.number(`,"bytes":`, e.Requested())
-	x.out.number(`,"in_use":`, heap.Amount(x.heap.InUse))
-	x.out.number(`,"reserved":`, heap.Amount(x.heap.Reserved()))
+	x.out.number("bytes", e.Requested())
+	x.out.number("in_use", heap.Amount(x.heap.InUse))
+	x.out.number("reserved", heap.Amount(x.heap.Reserved()))
 	x.out.status(int32(e.Status()))
 	x.out.close()
 }
 
 // callFailed writes an instant where a call site's call fails with a status for the first time.
-func (x *chrome) callFailed(p *running, r *wire.Record) {
+func (x *trace) callFailed(p *running, r *wire.Record) {
 	t, call := p.tag(r.AsDiag().Tag()), stats.CallFailed(r)
 	if !t.chosen || !t.fails(&call) {
 		return
@@ -92,12 +90,10 @@ func (x *chrome) callFailed(p *running, r *wire.Record) {
 }
 
 // failure begins an instant about a failed call, up to the tag in its arguments.
-func (x *chrome) failure(p *running, r *wire.Record, t *tag, text string) {
-	x.out.event(`{"ph":"i","cat":"failure","name":`, quote(text), x.lane(p, r.Thread).at, x.at(max(x.heap.Now(), r.Time)))
-	x.out.raw(`,"s":"p"`)
+func (x *trace) failure(p *running, r *wire.Record, t *tag, text string) {
+	x.out.instant("failure", quote(text), "p", x.lane(p, r.Thread).at, x.at(max(x.heap.Now(), r.Time)))
 	x.out.args()
-	x.out.raw(`"tag":`)
-	x.out.raw(t.quoted)
+	x.out.text("tag", t.quoted)
 }
 
 // failureOf distinguishes the failed calls of a call site.

@@ -12,14 +12,15 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// chrome writes one trace. It is the watcher of a fold.
-type chrome struct {
+// trace follows a run and tells an encoder what to write.
+type trace struct {
 	heap.Base
-	out       lines
-	opts      *ChromeOptions
+	out       encoder
+	style     style
+	opts      *TraceOptions
 	seen      *survey
 	home      place // of what belongs to no process
-	report    ChromeReport
+	report    TraceReport
 	every     uint64 // ns between values of a counter
 	heap      *heap.Heap
 	processes map[uint32]*running
@@ -57,9 +58,9 @@ type pending struct {
 // counterLines is how many lines one set of counters takes.
 const counterLines = 5
 
-func newChrome(w io.Writer, seen *survey, opts *ChromeOptions, report ChromeReport) *chrome {
-	x := &chrome{
-		out: lines{w: w}, opts: opts, seen: seen, report: report, every: uint64(opts.CountersEvery),
+func newTrace(w io.Writer, seen *survey, opts *TraceOptions, report TraceReport, style style) *trace {
+	x := &trace{
+		out: style.encoder(w), style: style, opts: opts, seen: seen, report: report, every: uint64(opts.CountersEvery),
 		processes: map[uint32]*running{}, whole: true,
 	}
 	x.heap = heap.New(heap.Options{}, x)
@@ -69,13 +70,16 @@ func newChrome(w io.Writer, seen *survey, opts *ChromeOptions, report ChromeRepo
 		x.every = max(x.every, (seen.last-seen.begin)/max(each, 1))
 	}
 	x.choose()
+	if style == packed {
+		x.count()
+	}
 	return x
 }
 
 // at makes a time relative to the start.
-func (x *chrome) at(ns uint64) uint64 { return max(ns, x.seen.begin) - x.seen.base }
+func (x *trace) at(ns uint64) uint64 { return max(ns, x.seen.begin) - x.seen.base }
 
-func (x *chrome) process(number uint32) *running {
+func (x *trace) process(number uint32) *running {
 	if x.latest != nil && x.latest.number == number {
 		return x.latest
 	}
@@ -87,7 +91,7 @@ func (x *chrome) process(number uint32) *running {
 			x.nameProcess(seen)
 		}
 		p = &running{
-			surveyed: seen, life: x.heap.Process(number), home: placeOf(seen.pid, seen.pid),
+			surveyed: seen, life: x.heap.Process(number), home: homeOf(seen.pid),
 			lanes: map[uint32]*lane{}, mistakes: map[stats.FindingKey[*tag]]struct{}{},
 			flows: map[uint64]struct{}{}, early: map[uint64]*tag{},
 		}
@@ -98,7 +102,7 @@ func (x *chrome) process(number uint32) *running {
 }
 
 // step takes one record.
-func (x *chrome) step(r *wire.Record) {
+func (x *trace) step(r *wire.Record) {
 	if x.pending.process != nil {
 		x.settle(r)
 	}
@@ -117,6 +121,9 @@ func (x *chrome) step(r *wire.Record) {
 		// What holds until now was true when the counters were due.
 		x.countersBefore(p, max(x.heap.Now(), r.Time))
 		x.call(p, r)
+	}
+	if x.style.lean() && r.Kind == wire.KindRelease && p.life.InUse > p.counters.most {
+		x.writeCounters(p, x.heap.Now()) // a peak, between two values that are due
 	}
 	before := p.life.Gauges
 	hits := p.life.Hits + p.life.Misses
@@ -139,7 +146,7 @@ func (x *chrome) step(r *wire.Record) {
 }
 
 // call draws what a record says by itself, without what follows for objects and blocks.
-func (x *chrome) call(p *running, r *wire.Record) {
+func (x *trace) call(p *running, r *wire.Record) {
 	switch r.Kind {
 	case wire.KindCreate:
 		x.createSlice(p, r)
@@ -167,13 +174,17 @@ func (x *chrome) call(p *running, r *wire.Record) {
 		x.mark(r)
 	case wire.KindExit:
 		x.killed(p, r)
+	case wire.KindEvict, wire.KindSlab:
+		if x.style == packed {
+			x.poolMoment(p, r)
+		}
 	default:
 	}
 }
 
 // settle shows the object that was carried over last, unless its end follows: then a block in the pool was. r is the
 // record that follows, nil at the end.
-func (x *chrome) settle(r *wire.Record) {
+func (x *trace) settle(r *wire.Record) {
 	p, number := x.pending.process, x.pending.object
 	x.pending = pending{}
 	if r != nil && r.Kind == wire.KindRelease && r.CarriedOver() && r.Process == p.number && r.AsRelease().Object() == number {
@@ -185,8 +196,11 @@ func (x *chrome) settle(r *wire.Record) {
 }
 
 // Allocated implements heap.Observer.
-func (x *chrome) Allocated(process *heap.Process, o *heap.Object, _ *heap.Block) {
+func (x *trace) Allocated(process *heap.Process, o *heap.Object, _ *heap.Block) {
 	p := x.process(process.Number)
+	if o.Owns {
+		p.tag(o.Tag).hold(int64(o.Granted))
+	}
 	if o.CarriedOver {
 		x.pending = pending{p, o.ID}
 		return
@@ -195,7 +209,7 @@ func (x *chrome) Allocated(process *heap.Process, o *heap.Object, _ *heap.Block)
 }
 
 // show begins the lifetime of an object.
-func (x *chrome) show(p *running, o *heap.Object) {
+func (x *trace) show(p *running, o *heap.Object) {
 	t := p.tag(o.Tag)
 	if o.Shown = x.lifetime(t, o.Granted, &t.alive); !o.Shown {
 		return
@@ -207,11 +221,14 @@ func (x *chrome) show(p *running, o *heap.Object) {
 }
 
 // Freed implements heap.Observer.
-func (x *chrome) Freed(process *heap.Process, o *heap.Object, how heap.How) {
+func (x *trace) Freed(process *heap.Process, o *heap.Object, how heap.How) {
 	if how == heap.Leaked {
 		x.report.Leaks++
 	}
 	p := x.process(process.Number)
+	if o.Owns {
+		p.tag(o.Tag).hold(-int64(o.Granted))
+	}
 	delete(p.flows, o.ID)
 	if !o.Shown {
 		return
@@ -227,10 +244,13 @@ func (x *chrome) Freed(process *heap.Process, o *heap.Object, how heap.How) {
 }
 
 // Pooled implements heap.Observer.
-func (x *chrome) Pooled(process *heap.Process, b *heap.Block) {
+func (x *trace) Pooled(process *heap.Process, b *heap.Block) {
 	p := x.process(process.Number)
 	if b.State == heap.Cached {
 		p.counters.free.Add(b.Size)
+	}
+	if b.Shown = false; x.style.lean() {
+		return
 	}
 	t, group := x.poolOf(p, b)
 	if b.Shown = x.lifetime(t, b.Size, &group.alive); b.Shown {
@@ -239,12 +259,12 @@ func (x *chrome) Pooled(process *heap.Process, b *heap.Block) {
 }
 
 // Cooled implements heap.Observer.
-func (x *chrome) Cooled(process *heap.Process, b *heap.Block) {
+func (x *trace) Cooled(process *heap.Process, b *heap.Block) {
 	x.process(process.Number).counters.free.Add(b.Size)
 }
 
 // Unpooled implements heap.Observer.
-func (x *chrome) Unpooled(process *heap.Process, b *heap.Block, how heap.How) {
+func (x *trace) Unpooled(process *heap.Process, b *heap.Block, how heap.How) {
 	p := x.process(process.Number)
 	if b.State == heap.Cached {
 		p.counters.free.Remove(b.Size)
@@ -258,13 +278,13 @@ func (x *chrome) Unpooled(process *heap.Process, b *heap.Block, how heap.How) {
 }
 
 // sortedProcesses returns the processes by number, so that the same run always gives the same file.
-func (x *chrome) sortedProcesses() []*running {
+func (x *trace) sortedProcesses() []*running {
 	return slices.SortedFunc(maps.Values(x.processes), func(a, b *running) int { return cmp.Compare(a.number, b.number) })
 }
 
 // end closes what is open, at the last record of each process: what it still holds there is a leak, unless the source
 // goes on behind its last record. Counters end with their last value, which keeps leaks in it.
-func (x *chrome) end() {
+func (x *trace) end() {
 	if x.pending.process != nil {
 		x.settle(nil)
 	}

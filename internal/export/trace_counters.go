@@ -1,6 +1,7 @@
 package export
 
 import (
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap/table"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -17,13 +18,14 @@ type counters struct {
 	objects objects
 	started bool   // values were written, or are due
 	due     uint64 // when the next may be written
+	most    int64  // bytes in use that were written
 
 	waste, external uint64 // the last values
 	fragmented      bool   // there are such
 }
 
 // countersBefore writes the values that held when the next counters were due, when that was before now.
-func (x *chrome) countersBefore(p *running, now uint64) {
+func (x *trace) countersBefore(p *running, now uint64) {
 	if c := &p.counters; c.changed && c.started && now > c.due {
 		x.writeCounters(p, c.due)
 	}
@@ -31,7 +33,7 @@ func (x *chrome) countersBefore(p *running, now uint64) {
 
 // countersAfter writes the values after a record, unless the last ones are too fresh. What was carried over counts
 // together: from where the part begins, or since it was first seen.
-func (x *chrome) countersAfter(p *running, carried bool) {
+func (x *trace) countersAfter(p *running, carried bool) {
 	switch c := &p.counters; {
 	case !c.changed:
 	case carried:
@@ -41,36 +43,52 @@ func (x *chrome) countersAfter(p *running, carried bool) {
 	}
 }
 
-func (x *chrome) writeCounters(p *running, ns uint64) {
+func (x *trace) writeCounters(p *running, ns uint64) {
 	c, g := &p.counters, p.life
-	c.changed, c.started, c.due = false, true, ns+x.every
-	x.out.event(`{"ph":"C","name":`, `"mem"`, p.home, x.at(ns))
+	c.changed, c.started, c.due, c.most = false, true, ns+x.every, max(c.most, g.InUse)
+	x.out.counter("mem", p.home, x.at(ns))
 	x.out.args()
-	x.out.number(`"in_use":`, uint64(max(g.InUse, 0)))
-	x.out.number(`,"cached":`, g.Free())
-	x.out.number(`,"cooling":`, uint64(max(g.Cooling, 0)))
+	x.out.number("in_use", uint64(max(g.InUse, 0)))
+	x.out.number("cached", g.Free())
+	x.out.number("cooling", uint64(max(g.Cooling, 0)))
+	if x.style == packed {
+		x.out.number("reserved", heap.Amount(g.Reserved()))
+	}
 	x.out.close()
-	if c.moved != c.written {
+	x.writeSites(p, ns)
+	if c.moved != c.written && x.style != compact {
 		c.written = c.moved
-		x.out.event(`{"ph":"C","name":`, `"transfers"`, p.home, x.at(ns))
+		x.out.counter("transfers", p.home, x.at(ns))
 		x.out.args()
-		x.out.number(`"to_device":`, c.moved[stats.ToDevice])
-		x.out.number(`,"to_host":`, c.moved[stats.ToHost])
+		x.out.number("to_device", c.moved[stats.ToDevice])
+		x.out.number("to_host", c.moved[stats.ToHost])
 		x.out.close()
 	}
 	x.writeObjects(p, ns)
 	x.writeSpill(p, ns)
-	if x.seen.attached { // the rest is a pool's
+	if x.seen.attached || x.style == compact { // the rest is a pool's
 		return
 	}
 	x.fragmentation(p, ns)
 	if g.Hits+g.Misses == 0 {
 		return
 	}
-	x.out.event(`{"ph":"C","name":`, `"hit rate %"`, p.home, x.at(ns))
+	x.out.counter("hit rate %", p.home, x.at(ns))
 	x.out.args()
-	x.out.hundredths(`"total":`, parts(g.Hits, g.Hits+g.Misses))
+	x.out.hundredths("total", parts(g.Hits, g.Hits+g.Misses))
 	x.out.close()
+}
+
+// writeSites writes what the biggest call sites hold, where it has changed.
+func (x *trace) writeSites(p *running, ns uint64) {
+	for _, t := range p.counted {
+		if t.moved {
+			t.moved = false
+			x.out.counter("in use by", p.home, x.at(ns))
+			x.out.number(t.name, heap.Amount(t.inUse))
+			x.out.close()
+		}
+	}
 }
 
 // figureKey is a source of the machine's figures, and a device.
@@ -83,7 +101,7 @@ type figureKey struct {
 const figuresMax = 64
 
 // machine writes a figure of the machine, of all devices together.
-func (x *chrome) machine(p *running, m wire.MachineView) {
+func (x *trace) machine(p *running, m wire.MachineView) {
 	key := figureKey{m.Source(), m.Device()}
 	if _, known := p.machine[key]; m.Unread() != 0 || !known && len(p.machine) == figuresMax {
 		return
@@ -98,11 +116,11 @@ func (x *chrome) machine(p *running, m wire.MachineView) {
 			all += bytes
 		}
 	}
-	x.out.event(`{"ph":"C","name":`, quote("machine "+key.source.String()), p.home, x.at(max(x.heap.Now(), m.Time())))
+	x.out.counter("machine "+key.source.String(), p.home, x.at(max(x.heap.Now(), m.Time())))
 	x.out.args()
-	x.out.number(`"resident":`, all)
+	x.out.number("resident", all)
 	if key.source == wire.MachineDRM || key.source == wire.MachineNVML {
-		x.out.number(`,"drivers_own":`, all-min(uint64(max(p.life.Reserved(), 0)), all))
+		x.out.number("drivers_own", all-min(uint64(max(p.life.Reserved(), 0)), all))
 	}
 	x.out.close()
 }
@@ -135,18 +153,18 @@ func (c *counters) spilled(v wire.SpillView) {
 }
 
 // writeSpill writes where the memory of buffers is with --spill.
-func (x *chrome) writeSpill(p *running, ns uint64) {
+func (x *trace) writeSpill(p *running, ns uint64) {
 	s := &p.counters.spill
 	if !s.changed {
 		return
 	}
 	s.changed = false
-	x.out.event(`{"ph":"C","name":`, `"spill"`, p.home, x.at(ns))
+	x.out.counter("spill", p.home, x.at(ns))
 	x.out.args()
-	x.out.number(`"resident":`, s.resident)
-	x.out.number(`,"spilled":`, s.spilled)
-	x.out.number(`,"out":`, s.out)
-	x.out.number(`,"back":`, s.in)
+	x.out.number("resident", s.resident)
+	x.out.number("spilled", s.spilled)
+	x.out.number("out", s.out)
+	x.out.number("back", s.in)
 	x.out.close()
 }
 
@@ -183,26 +201,22 @@ func (c *counters) hold(v wire.ObjectView) {
 }
 
 // writeObjects writes how many objects of each type are live, where that has changed.
-func (x *chrome) writeObjects(p *running, ns uint64) {
+func (x *trace) writeObjects(p *running, ns uint64) {
 	o := &p.counters.objects
 	if !o.changed {
 		return
 	}
 	o.changed = false
-	x.out.event(`{"ph":"C","name":`, `"objects"`, p.home, x.at(ns))
+	x.out.counter("objects", p.home, x.at(ns))
 	x.out.args()
 	for held, live := range o.all {
-		key := `,"` + stats.ObjectType(held).Key() + `":`
-		if held == 0 {
-			key = key[1:]
-		}
-		x.out.number(key, live)
+		x.out.number(stats.ObjectType(held).Key(), live)
 	}
 	x.out.close()
 }
 
 // fragmentation writes waste and external fragmentation where they have changed.
-func (x *chrome) fragmentation(p *running, ns uint64) {
+func (x *trace) fragmentation(p *running, ns uint64) {
 	c, g := &p.counters, p.life
 	inUse := uint64(max(g.InUse, 0))
 	waste := parts(inUse-min(uint64(max(g.Requested, 0)), inUse), inUse)
@@ -217,9 +231,9 @@ func (x *chrome) fragmentation(p *running, ns uint64) {
 		return
 	}
 	c.fragmented, c.waste, c.external = true, waste, external
-	x.out.event(`{"ph":"C","name":`, `"fragmentation %"`, p.home, x.at(ns))
+	x.out.counter("fragmentation %", p.home, x.at(ns))
 	x.out.args()
-	x.out.hundredths(`"waste":`, waste)
-	x.out.hundredths(`,"external":`, external)
+	x.out.hundredths("waste", waste)
+	x.out.hundredths("external", external)
 	x.out.close()
 }

@@ -135,7 +135,7 @@ func (p *surveyed) name(r *wire.Record, name string) {
 	t := p.tag(r.DefinedTag())
 	t.named = r.Kind == wire.KindTag || !callsite.LacksName(r.Payload)
 	if r.Kind == wire.KindSite {
-		t.call(name, callsite.Stack(r.Payload))
+		t.call(name, callsite.StackFrames(r.Payload))
 		return
 	}
 	t.call(name, nil)

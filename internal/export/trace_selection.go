@@ -1,6 +1,9 @@
 package export
 
 import (
+	"cmp"
+	"slices"
+
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
@@ -10,7 +13,7 @@ import (
 const aliveMax = 4096
 
 // choose applies the options to the tags.
-func (x *chrome) choose() {
+func (x *trace) choose() {
 	var top map[string]bool
 	if x.opts.Lifetimes > 0 {
 		top = x.seen.largest(x.opts.Lifetimes)
@@ -18,7 +21,7 @@ func (x *chrome) choose() {
 	for _, p := range x.seen.processes {
 		p.slabs()
 		for _, t := range p.tags {
-			t.alive = 0
+			t.alive, t.stackID, t.inUse, t.counted = 0, 0, 0, false
 			t.stackWritten = t.stack == ""
 			t.chosen = x.opts.Tag == nil || x.opts.Tag.MatchString(t.name)
 			t.shown = t.chosen && !x.opts.NoLifetimes && (top == nil || top[t.name])
@@ -26,10 +29,33 @@ func (x *chrome) choose() {
 	}
 }
 
-func (x *chrome) full() bool { return x.opts.MaxEvents > 0 && x.out.events >= x.opts.MaxEvents }
+// countersOfSites bounds the call sites that have a counter of their own, those with the most bytes in creates, each with
+// more than a hundredth of all.
+const countersOfSites = 8
+
+// count chooses the call sites with a counter of their own.
+func (x *trace) count() {
+	top, all := x.seen.largest(countersOfSites), uint64(0)
+	for _, p := range x.seen.processes {
+		for _, t := range p.tags {
+			all += t.bytes
+		}
+	}
+	for _, p := range x.seen.processes {
+		p.counted = nil
+		for _, t := range p.tags {
+			if t.counted = top[t.name] && t.bytes > all/100; t.counted {
+				p.counted = append(p.counted, t)
+			}
+		}
+		slices.SortFunc(p.counted, func(a, b *tag) int { return cmp.Compare(a.name, b.name) })
+	}
+}
+
+func (x *trace) full() bool { return x.opts.MaxEvents > 0 && x.out.written() >= x.opts.MaxEvents }
 
 // lifetime reports whether a lifetime is to be begun now; alive counts those of its name.
-func (x *chrome) lifetime(t *tag, bytes uint64, alive *int) bool {
+func (x *trace) lifetime(t *tag, bytes uint64, alive *int) bool {
 	if x.opts.NoLifetimes {
 		return false
 	}
@@ -64,12 +90,12 @@ type poolName struct {
 
 // pool is one name.
 type pool struct {
-	begin, end, quoted string
-	alive              int
+	category, quoted string
+	alive            int
 }
 
 // poolOf returns the tag and the name of a block's stay in the pool.
-func (x *chrome) poolOf(p *running, b *heap.Block) (*tag, *pool) {
+func (x *trace) poolOf(p *running, b *heap.Block) (*tag, *pool) {
 	slab := b.State == heap.Slab
 	t := p.tag(b.Tag)
 	if slab {
@@ -97,9 +123,7 @@ func (s *pools) add(key poolKey) *pool {
 	name := poolName{key.process, `"` + word + units.Format(key.size) + `"`}
 	group := s.byName[name]
 	if group == nil {
-		group = &pool{
-			begin: `{"ph":"b","cat":"` + category + `","name":`, end: `{"ph":"e","cat":"` + category + `","name":`, quoted: name.quoted,
-		}
+		group = &pool{category: category, quoted: name.quoted}
 		s.byName[name] = group
 	}
 	s.bySize[key] = group

@@ -28,7 +28,7 @@ const (
 type Live struct {
 	file    *disk.Writer
 	name    string // of the file
-	chrome  *chrome
+	trace   *trace
 	pids    map[uint64]bool
 	modules map[moduleKey]string
 	held    []held
@@ -74,23 +74,23 @@ func CreateLive(name string, facts Facts, force bool) (*Live, error) {
 }
 
 func newLive(file *disk.Writer, facts *Facts) *Live {
-	options := &ChromeOptions{}
+	options := &TraceOptions{}
 	options.complete()
 	seen := &survey{base: facts.ClockNS, begin: facts.ClockNS, attached: facts.Attached, processes: map[uint32]*surveyed{}}
 	l := &Live{file: file, pids: map[uint64]bool{}, modules: map[moduleKey]string{}}
-	l.chrome = newChrome(file, seen, options, ChromeReport{})
-	l.chrome.live, l.chrome.whole, l.chrome.out.paged = true, false, true
+	l.trace = newTrace(file, seen, options, TraceReport{}, growing)
+	l.trace.live, l.trace.whole = true, false
 	return l
 }
 
 // begin writes what there is to say before anything happens: an empty array is no trace.
 func (l *Live) begin(facts *Facts) error {
-	x := l.chrome
-	x.home = placeOf(firstFreePID, firstFreePID)
+	x := l.trace
+	x.home = homeOf(firstFreePID)
 	if err := x.head(facts); err != nil {
 		return err
 	}
-	x.name("process_name", "gpumemtop", x.home)
+	x.out.process(`"gpumemtop"`, x.home)
 	return l.Flush()
 }
 
@@ -98,7 +98,7 @@ func (l *Live) begin(facts *Facts) error {
 func (l *Live) Append(r *wire.Record) error {
 	l.learn(r)
 	if l.next == len(l.held) && l.ready(r) {
-		l.chrome.step(r)
+		l.trace.step(r)
 		return l.err()
 	}
 	copied := *r
@@ -118,7 +118,7 @@ func (l *Live) drain(late func(*held) bool) {
 			}
 			l.guess(&h.record)
 		}
-		l.chrome.step(&h.record)
+		l.trace.step(&h.record)
 		h.record.Payload = nil
 	}
 	if l.next > heldMax/2 || l.next == len(l.held) {
@@ -129,13 +129,13 @@ func (l *Live) drain(late func(*held) bool) {
 
 // learn takes the names that a record gives, at once.
 func (l *Live) learn(r *wire.Record) {
-	p := l.chrome.seen.process(r.Process)
+	p := l.trace.seen.process(r.Process)
 	switch r.Kind {
 	case wire.KindProcess:
 		if p.pid == 0 {
 			p.introduce(r)
 			p.settlePID(l.pids)
-			l.chrome.nameProcess(p)
+			l.trace.nameProcess(p)
 		}
 	case wire.KindModule:
 		file, _ := wire.ParseModule(r.Payload)
@@ -179,7 +179,7 @@ func (l *Live) ready(r *wire.Record) bool {
 	if site == 0 {
 		return true
 	}
-	t := l.chrome.seen.process(r.Process).tag(site)
+	t := l.trace.seen.process(r.Process).tag(site)
 	return t.named || t.guessed
 }
 
@@ -195,7 +195,7 @@ func neededTag(r *wire.Record) uint32 {
 }
 
 func (l *Live) guess(r *wire.Record) {
-	t := l.chrome.seen.process(r.Process).tag(neededTag(r))
+	t := l.trace.seen.process(r.Process).tag(neededTag(r))
 	t.guessed = true
 	if t.frame != "" {
 		t.call(t.frame, nil)
@@ -206,12 +206,12 @@ func (l *Live) guess(r *wire.Record) {
 func (l *Live) Flush() error {
 	l.flushes++
 	l.drain(func(h *held) bool { return l.flushes-h.flush >= heldFlushes })
-	for _, p := range l.chrome.sortedProcesses() {
+	for _, p := range l.trace.sortedProcesses() {
 		if p.counters.changed {
-			l.chrome.writeCounters(p, l.chrome.heap.Now())
+			l.trace.writeCounters(p, l.trace.heap.Now())
 		}
 	}
-	l.chrome.out.flush()
+	l.trace.out.flush()
 	return l.err()
 }
 
@@ -219,7 +219,7 @@ func (l *Live) Flush() error {
 func (l *Live) Bytes() uint64 { return l.file.Bytes() }
 
 func (l *Live) err() error {
-	if err := l.chrome.out.err; err != nil {
+	if err := l.trace.out.failure(); err != nil {
 		return fmt.Errorf("write trace %s: %w", l.name, plainly(err))
 	}
 	return nil
@@ -228,9 +228,9 @@ func (l *Live) err() error {
 // Close completes the trace and closes the file. What lives on in processes that have not ended is no leak.
 func (l *Live) Close() error {
 	l.drain(func(*held) bool { return true })
-	l.chrome.end()
-	_ = l.chrome.out.finish() // err returns it
-	if err := l.file.Close(); err != nil && l.chrome.out.err == nil {
+	l.trace.end()
+	_ = l.trace.out.finish() // err returns it
+	if err := l.file.Close(); err != nil && l.trace.out.failure() == nil {
 		return fmt.Errorf("close trace %s: %w", l.name, plainly(err))
 	}
 	return l.err()

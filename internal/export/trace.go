@@ -1,6 +1,7 @@
 package export
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,8 +15,11 @@ import (
 // defaultCountersEvery keeps counters below what a screen can show anyway.
 const defaultCountersEvery = time.Millisecond
 
-// ChromeOptions choose what goes into a trace. The zero value takes everything.
-type ChromeOptions struct {
+// compactCountersEvery is that of compact JSON, where a value takes as much as a lifetime.
+const compactCountersEvery = 10 * time.Millisecond
+
+// TraceOptions choose what goes into a trace. The zero value takes everything.
+type TraceOptions struct {
 	CountersEvery time.Duration  // at most one value of each counter in this time; 0: 1 ms
 	MaxEvents     uint64         // lines after which no slice or lifetime begins; counters thin out to match; 0: no bound
 	NoLifetimes   bool           // leave out lifetimes of buffers and stays in the pool
@@ -23,15 +27,16 @@ type ChromeOptions struct {
 	MinSize       uint64         // no slices and lifetimes of what was granted fewer bytes; counters stay complete
 	Tag           *regexp.Regexp // only slices and lifetimes of tags whose name matches; counters stay complete
 	Flows         bool           // arrows from creates to lifetimes and releases
+	Compact       bool           // lifetimes stand for the calls that made and ended them, and have few arguments
 }
 
 // drops reports whether the options can leave something out, which the first line must then report.
-func (o *ChromeOptions) drops() bool {
+func (o *TraceOptions) drops() bool {
 	return o.MaxEvents > 0 || o.Lifetimes > 0 || o.MinSize > 0 || o.Tag != nil
 }
 
-// ChromeReport counts what a trace holds and what was left out of it.
-type ChromeReport struct {
+// TraceReport counts what a trace holds and what was left out of it.
+type TraceReport struct {
 	Events           uint64 // lines written
 	Slices           uint64 // calls
 	Lifetimes        uint64 // of buffers, sub-buffers and blocks in the pool
@@ -43,7 +48,7 @@ type ChromeReport struct {
 }
 
 // Dropped describes what the options left out, "" if nothing.
-func (r *ChromeReport) Dropped() string {
+func (r *TraceReport) Dropped() string {
 	var parts []string
 	if r.DroppedSlices > 0 {
 		parts = append(parts, count(r.DroppedSlices, "call"))
@@ -57,46 +62,58 @@ func (r *ChromeReport) Dropped() string {
 // Chrome writes a run as Chrome trace JSON, in the array form that Perfetto and chrome://tracing open. It reads src
 // two times, or three when something may be left out; memory grows with live objects and tags, not with records.
 // Times are relative to the start. Counters are per process: memory by state, fragmentation, and the hit rate so far.
-func Chrome(w io.Writer, src recording.Source, facts Facts, opts ChromeOptions) (ChromeReport, error) {
-	opts.complete()
-	seen, err := look(src, &facts)
-	if err != nil {
-		return ChromeReport{}, err
+func Chrome(w io.Writer, src recording.Source, facts Facts, opts TraceOptions) (TraceReport, error) {
+	style := full
+	if opts.Compact {
+		style = compact
 	}
-	report := ChromeReport{Lost: seen.lost, Damage: recording.DamageOf(src)}
+	return writeTrace(w, src, &facts, &opts, style)
+}
+
+// writeTrace writes a run in one format.
+func writeTrace(w io.Writer, src recording.Source, facts *Facts, opts *TraceOptions, style style) (TraceReport, error) {
+	opts.complete()
+	seen, err := look(src, facts)
+	if err != nil {
+		return TraceReport{}, err
+	}
+	report := TraceReport{Lost: seen.lost, Damage: recording.DamageOf(src)}
 	if opts.drops() || seen.most > aliveMax && !opts.NoLifetimes {
 		// The first line says what was left out: write once to nowhere to know.
-		if report, err = newChrome(io.Discard, seen, &opts, report).write(src, &facts); err != nil {
+		if report, err = newTrace(io.Discard, seen, opts, report, style).write(src, facts); err != nil {
 			return report, err
 		}
 	}
-	return newChrome(w, seen, &opts, report).write(src, &facts)
+	return newTrace(w, seen, opts, report, style).write(src, facts)
 }
 
-func (o *ChromeOptions) complete() {
+func (o *TraceOptions) complete() {
 	if o.CountersEvery <= 0 {
 		o.CountersEvery = defaultCountersEvery
+	}
+	if o.Compact {
+		o.CountersEvery = max(o.CountersEvery, compactCountersEvery)
 	}
 }
 
 // write goes once through the source. What x.report says was dropped goes into the first line.
-func (x *chrome) write(src recording.Source, facts *Facts) (ChromeReport, error) {
+func (x *trace) write(src recording.Source, facts *Facts) (TraceReport, error) {
 	processes := x.seen.sorted()
 	if len(processes) > 0 {
-		x.home = placeOf(processes[0].pid, processes[0].pid)
+		x.home = homeOf(processes[0].pid)
 	} else {
-		x.home = placeOf(firstFreePID, firstFreePID)
+		x.home = homeOf(firstFreePID)
 	}
 	if err := x.head(facts); err != nil {
-		return ChromeReport{}, err
+		return TraceReport{}, err
 	}
 	x.names(processes)
-	x.report = ChromeReport{Lost: x.report.Lost, Damage: x.report.Damage}
+	x.report = TraceReport{Lost: x.report.Lost, Damage: x.report.Damage}
 	for r, err := range recording.Records(src) {
 		if err != nil {
 			return x.report, err
 		}
-		if x.step(r); x.out.err != nil {
+		if x.step(r); x.out.failure() != nil {
 			break
 		}
 	}
@@ -105,7 +122,7 @@ func (x *chrome) write(src recording.Source, facts *Facts) (ChromeReport, error)
 	if err := x.out.finish(); err != nil {
 		return x.report, fmt.Errorf("write the trace: %w", err)
 	}
-	x.report.Events = x.out.events
+	x.report.Events = x.out.written()
 	return x.report, nil
 }
 
@@ -132,7 +149,7 @@ type runFacts struct {
 }
 
 // head writes the facts of the run.
-func (x *chrome) head(f *Facts) error {
+func (x *trace) head(f *Facts) error {
 	facts := runFacts{
 		Program: clean(f.Program), Policy: clean(f.Policy), Limits: f.Limits, Tags: clean(f.Tags), Host: clean(f.Host),
 		Since: uint64(f.Since), Until: uint64(f.Until), MinSize: x.opts.MinSize, Largest: x.opts.Lifetimes,
@@ -153,10 +170,9 @@ func (x *chrome) head(f *Facts) error {
 	if err != nil {
 		return fmt.Errorf("write the facts of the run: %w", err)
 	}
-	x.out.event(`{"ph":"i","cat":"run","name":`, `"gpumemtop"`, x.home, 0)
-	x.out.raw(`,"s":"g","args":`)
+	x.out.instant("run", `"gpumemtop"`, "g", x.home, 0)
 	// A limit's name is the one text here that may hold DEL, which is legal JSON but not for Perfetto.
-	x.out.raw(strings.ReplaceAll(strings.TrimSuffix(string(text), "}"), "\x7f", " "))
+	x.out.facts(bytes.ReplaceAll(text, []byte{'\x7f'}, []byte{' '}))
 	x.out.close()
 	return nil
 }

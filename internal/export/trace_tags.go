@@ -14,9 +14,14 @@ import (
 
 // tag is a call site as a trace shows it.
 type tag struct {
-	name, quoted string      // quoted: as JSON
-	stack        string      // its frames as a JSON array, "" for none
-	stackWritten bool        // an event has the stack, or there is none
+	name, quoted string // quoted: as JSON
+	stack        string // its frames as a JSON array, "" for none
+	stackWritten bool   // an event has the stack, or there is none
+	frames       []callsite.Frame
+	stackID      uint64      // of the frames, where the format has such; 0: not yet
+	inUse        int64       // bytes granted and not released, if counted
+	counted      bool        // it is one of the biggest, which have a counter
+	moved        bool        // since the last value of that
 	failures     []failureOf // that instants say, at most stats.StatusesMax
 	bytes        uint64      // granted to all of its creates
 	alive        int         // lifetimes that are open, in the group that they share
@@ -32,16 +37,24 @@ func newTag(name string) *tag {
 }
 
 // call names a tag.
-func (t *tag) call(name string, stack []string) {
-	t.name, t.quoted, t.stack, t.stackWritten = name, quote(name), "", len(stack) == 0
+func (t *tag) call(name string, frames []callsite.Frame) {
+	t.name, t.quoted, t.stack, t.stackWritten, t.frames = name, quote(name), "", len(frames) == 0, frames
 	if t.stackWritten {
 		return
 	}
-	quoted := make([]string, len(stack))
-	for i, frame := range stack {
-		quoted[i] = quote(frame)
+	quoted := make([]string, len(frames))
+	for i := range frames {
+		quoted[i] = quote(frames[i].Text())
 	}
 	t.stack = "[" + strings.Join(quoted, ",") + "]"
+}
+
+// hold counts what the objects of a tag hold.
+func (t *tag) hold(bytes int64) {
+	if t.counted {
+		t.inUse += bytes
+		t.moved = true
+	}
 }
 
 // surveyed is one process: what is known of it before its records are written, or as far as they have come.
@@ -51,6 +64,7 @@ type surveyed struct {
 	program string
 	threads map[uint32]struct{}
 	tags    map[uint32]*tag
+	counted []*tag // the biggest, by name
 	latest  struct {
 		id  uint32
 		tag *tag

@@ -1,0 +1,253 @@
+package export
+
+import (
+	"encoding/json"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+)
+
+// Perfetto writes a run as packets of a Perfetto trace. It reads src as often as Chrome does. What the pool serves shows as
+// lifetimes only, and the blocks that it keeps as flows from each lifetime in a block to the next.
+func Perfetto(w io.Writer, src recording.Source, facts Facts, opts TraceOptions) (TraceReport, error) {
+	return writeTrace(w, src, &facts, &opts, packed)
+}
+
+// sequence is the id of the one sequence of packets.
+const sequence = 1
+
+// packets writes a trace as packets of one sequence. Times are steps from packet to packet, so that most take two bytes; one
+// that goes back is absolute.
+type packets struct {
+	output
+	names
+	event    []byte // the TrackEvent that is being written
+	head     []byte // what stands before it in its packet
+	note     []byte // an annotation of it
+	at       uint64 // its time
+	took     uint64 // of a call: how long
+	track    uint64 // that it is on
+	dropped  bool   // it is not to be written
+	counting trackKey
+	clock    uint64   // of the last packet that was a step
+	ended    struct { // the end of a call, which is to come before what is later
+		at, track uint64
+		open      bool
+	}
+}
+
+func newPackets(w io.Writer) *packets {
+	p := &packets{output: output{w: w}}
+	p.names = newNames(p.write)
+	p.head = appendNumber(appendNumber(nil, packetFlags, sequenceCleared), packetFirst, 1)
+	event := appendNumber(nil, eventDefaultTrack, firstThread)
+	p.write(packetDefaults, appendBytes(appendNumber(nil, defaultsClock, clockSteps), defaultsEvent, event))
+	var clocks []byte
+	for _, id := range []uint64{clockBoot, clockSteps, clockAbsolute} {
+		clock := appendNumber(appendNumber(nil, clockID, id), clockTimestamp, 0)
+		if id == clockSteps {
+			clock = appendNumber(clock, clockIncremental, 1)
+		}
+		clocks = appendBytes(clocks, snapshotClock, clock)
+	}
+	p.write(packetClocks, clocks)
+	return p
+}
+
+// write writes a packet: what head has, and one message.
+func (p *packets) write(field protowire.Number, message []byte) {
+	head := appendNumber(p.head, packetSequence, sequence)
+	head = protowire.AppendTag(head, field, protowire.BytesType)
+	head = protowire.AppendVarint(head, uint64(len(message)))
+	p.b = protowire.AppendTag(p.b, tracePacket, protowire.BytesType)
+	p.b = protowire.AppendVarint(p.b, uint64(len(head)+len(message)))
+	p.b = append(append(p.b, head...), message...)
+	p.head = head[:0]
+	if len(p.b) >= gatheredMax {
+		p.output.flush()
+	}
+}
+
+// emit writes an event at a time.
+func (p *packets) emit(ns uint64, event []byte) {
+	if ns >= p.clock {
+		p.head = appendNumber(p.head, packetTimestamp, ns-p.clock)
+		p.clock = ns
+	} else {
+		p.head = appendNumber(appendNumber(p.head, packetTimestamp, ns), packetClock, clockAbsolute)
+	}
+	p.write(packetEvent, event)
+}
+
+// begin begins an event.
+func (p *packets) begin(kind, track, ns uint64) {
+	if p.ended.open && p.ended.at <= ns {
+		p.endCall()
+	}
+	p.at, p.track, p.took, p.dropped = ns, track, 0, false
+	p.event = appendOn(appendNumber(p.event[:0], eventType, kind), track)
+}
+
+// appendOn says on which track an event is.
+func appendOn(event []byte, track uint64) []byte {
+	if track == firstThread {
+		return event
+	}
+	return appendNumber(event, eventTrack, track)
+}
+
+func (p *packets) endCall() {
+	p.ended.open = false
+	p.emit(p.ended.at, appendOn(appendNumber(p.note[:0], eventType, typeEnd), p.ended.track))
+}
+
+func (p *packets) close() {
+	if p.counting != (trackKey{}) || p.dropped {
+		p.counting = trackKey{}
+		return
+	}
+	p.emit(p.at, p.event)
+	p.events++
+	if p.took > 0 {
+		if p.ended.open {
+			p.endCall()
+		}
+		p.ended.at, p.ended.track, p.ended.open = p.at+p.took, p.track, true
+	}
+}
+
+func (p *packets) flush() {
+	if p.ended.open {
+		p.endCall()
+	}
+	p.output.flush()
+}
+
+func (p *packets) finish() error {
+	p.flush()
+	return p.err
+}
+
+func (p *packets) call(name string, at place, ns, took uint64) {
+	kind := uint64(typeBegin)
+	if took < longCall { // an end would take as many bytes again
+		kind, took = typeInstant, 0
+	}
+	p.begin(kind, p.trackOf(at), ns)
+	p.took = took
+	p.event = appendNumber(p.event, eventName, p.name(name))
+}
+
+func (p *packets) open(category, name string, at place, ns, id uint64) {
+	p.begin(typeBegin, p.lane(lifeKey{at.pid, id, category}, name, ns), ns)
+	if category != "buf" {
+		p.event = appendNumber(p.event, eventCategories, p.category(category))
+	}
+	p.event = appendNumber(p.event, eventName, p.name(name))
+}
+
+func (p *packets) shut(category, _ string, at place, ns, id uint64) {
+	track, known := p.leave(lifeKey{at.pid, id, category}, ns)
+	p.begin(typeEnd, track, ns)
+	p.dropped = !known
+}
+
+func (p *packets) instant(category, name, _ string, at place, ns uint64) {
+	p.begin(typeInstant, p.trackOf(at), ns)
+	p.event = appendNumber(p.event, eventCategories, p.category(category))
+	p.event = appendNumber(p.event, eventName, p.name(name))
+}
+
+func (p *packets) counter(name string, at place, ns uint64) {
+	p.counting = trackKey{pid: at.pid, name: name}
+	p.at = ns
+}
+
+// count writes the value of a counter, where it has changed.
+func (p *packets) count(key string, bits uint64, value func(event []byte) []byte) {
+	p.counting.key = key
+	c := p.counterOf(p.counting)
+	if c.written && c.last == bits {
+		return
+	}
+	c.written, c.last = true, bits
+	p.begin(typeCounter, c.id, p.at)
+	p.emit(p.at, value(p.event))
+	p.events++
+}
+
+func (p *packets) flow(id uint64, begins, _ bool) {
+	field := eventFlows
+	if !begins {
+		field = eventLastFlows
+	}
+	p.event = appendFixed(p.event, field, id)
+}
+
+func (p *packets) stack(t *tag) {
+	if t.stackID == 0 && len(t.frames) > 0 {
+		t.stackID = p.callstack(t.frames)
+	}
+	if t.stackID > 0 {
+		p.event = appendNumber(p.event, eventStack, t.stackID)
+	}
+}
+
+func (p *packets) args() {}
+
+// annotate appends an argument.
+func (p *packets) annotate(key string, value func(note []byte) []byte) {
+	p.note = value(appendNumber(p.note[:0], annotationKey, p.key(key)))
+	p.event = appendBytes(p.event, eventAnnotations, p.note)
+}
+
+func (p *packets) number(key string, n uint64) {
+	if p.counting.name != "" {
+		p.count(key, n, func(event []byte) []byte { return appendNumber(event, eventCounter, n) })
+		return
+	}
+	p.annotate(key, func(note []byte) []byte { return appendNumber(note, annotationNumber, n) })
+}
+
+func (p *packets) hundredths(key string, n uint64) {
+	bits := math.Float64bits(float64(n) / 100)
+	p.count(key, bits, func(event []byte) []byte { return appendFixed(event, eventDoubleCount, bits) })
+}
+
+func (p *packets) micros(key string, ns uint64) {
+	bits := math.Float64bits(float64(ns) / 1000)
+	p.annotate(key, func(note []byte) []byte { return appendFixed(note, annotationDouble, bits) })
+}
+
+func (p *packets) status(code int32) {
+	p.annotate("status", func(note []byte) []byte { return appendNumber(note, annotationSigned, uint64(code)) })
+}
+
+func (p *packets) truth(key string, value bool) {
+	p.annotate(key, func(note []byte) []byte { return appendNumber(note, annotationTruth, protowire.EncodeBool(value)) })
+}
+
+func (p *packets) word(key, text string) {
+	p.annotate(key, func(note []byte) []byte { return appendBytes(note, annotationText, text) })
+}
+
+func (p *packets) text(key, quoted string) { p.word(key, plain(quoted)) }
+
+func (p *packets) facts(object []byte) {
+	var members map[string]json.RawMessage
+	_ = json.Unmarshal(object, &members) // it is one: no members otherwise
+	for _, key := range slices.Sorted(maps.Keys(members)) {
+		value := string(members[key])
+		if n, err := strconv.ParseUint(value, 10, 64); err == nil {
+			p.number(key, n)
+		} else {
+			p.text(key, value)
+		}
+	}
+}

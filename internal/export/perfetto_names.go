@@ -1,0 +1,285 @@
+package export
+
+import (
+	"encoding/json"
+	"path"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+)
+
+// names are what a trace defines once and then refers to by number: texts, call stacks and tracks. Each is defined in a packet
+// of its own before the first event that needs it.
+type names struct {
+	define func(field protowire.Number, message []byte) // writes a packet
+
+	titles, keys, categories, functions, modules, files, mappings texts
+
+	frames map[callsite.Frame]uint64
+	stacks uint64
+
+	latest                  place // whose track is latestTrack
+	tracks                  map[trackKey]*track
+	lanes                   map[laneKey]*lanes
+	lives                   map[lifeKey]life
+	latestTrack, tracksMade uint64
+	threaded                bool // a thread has the track firstThread
+}
+
+// texts are the numbers of texts of one kind.
+type texts map[string]uint64
+
+// trackKey is a thread, process or pool, or a counter, which has a name.
+type trackKey struct {
+	pid, tid  uint64
+	kind      placeKind
+	name, key string
+}
+
+type track struct {
+	id      uint64
+	last    uint64 // value of a counter
+	written bool
+}
+
+// laneKey is what lifetimes of one name share.
+type laneKey struct {
+	pid            uint64
+	category, name string
+}
+
+// lanes are the tracks of one name, each with one lifetime at a time. They are used again, the latest first.
+type lanes struct {
+	name string
+	free []freeLane
+}
+
+type freeLane struct{ track, since uint64 }
+
+// lifeKey is a lifetime.
+type lifeKey struct {
+	pid, id  uint64
+	category string
+}
+
+type life struct {
+	group *lanes
+	track uint64
+}
+
+func newNames(define func(protowire.Number, []byte)) names {
+	return names{
+		define: define,
+		titles: texts{}, keys: texts{}, categories: texts{}, functions: texts{}, modules: texts{}, files: texts{}, mappings: texts{},
+		frames: map[callsite.Frame]uint64{}, tracks: map[trackKey]*track{}, lanes: map[laneKey]*lanes{}, lives: map[lifeKey]life{},
+	}
+}
+
+// plain returns the text of a JSON string, other JSON as it is.
+func plain(quoted string) string {
+	var text string
+	if json.Unmarshal([]byte(quoted), &text) != nil {
+		return quoted
+	}
+	return text
+}
+
+// intern defines an entry, whose message has its number in field 1.
+func (n *names) intern(field protowire.Number, id uint64, rest []byte) {
+	entry := append(appendNumber(nil, internedID, id), rest...)
+	n.define(packetInterned, appendBytes(nil, field, entry))
+}
+
+// number returns the number of a text, which it defines.
+func (n *names) number(of texts, field protowire.Number, text string) uint64 {
+	id, known := of[text]
+	if !known {
+		id = uint64(len(of)) + 1
+		of[text] = id
+		n.intern(field, id, appendBytes(nil, internedText, text))
+	}
+	return id
+}
+
+// name returns the number of an event's name, which is a JSON string.
+func (n *names) name(quoted string) uint64 {
+	id, known := n.titles[quoted]
+	if !known {
+		id = uint64(len(n.titles)) + 1
+		n.titles[quoted] = id
+		n.intern(internedNames, id, appendBytes(nil, internedText, plain(quoted)))
+	}
+	return id
+}
+
+func (n *names) key(text string) uint64 { return n.number(n.keys, internedKeys, text) }
+
+func (n *names) category(text string) uint64 { return n.number(n.categories, internedCategories, text) }
+
+// callstack defines a call stack, innermost frame first.
+func (n *names) callstack(frames []callsite.Frame) uint64 {
+	var stack []byte
+	for i := range frames { // outermost first there
+		stack = appendNumber(stack, stackFrames, n.frame(&frames[len(frames)-1-i]))
+	}
+	n.stacks++
+	n.intern(internedStacks, n.stacks, stack)
+	return n.stacks
+}
+
+func (n *names) frame(f *callsite.Frame) uint64 {
+	id, known := n.frames[*f]
+	if known {
+		return id
+	}
+	function := f.Function
+	if function == "" {
+		function = f.Name()
+	}
+	rest := appendNumber(nil, frameFunction, n.number(n.functions, internedFunctions, function))
+	if f.Module != "" {
+		rest = appendNumber(appendNumber(rest, frameMapping, n.mapping(f.Module)), frameOffset, f.Offset)
+	}
+	if f.File != "" {
+		rest = appendNumber(rest, frameFile, n.number(n.files, internedFiles, f.File))
+	}
+	if f.Line > 0 {
+		rest = appendNumber(rest, frameLine, uint64(f.Line))
+	}
+	id = uint64(len(n.frames)) + 1
+	n.frames[*f] = id
+	n.intern(internedFrames, id, rest)
+	return id
+}
+
+func (n *names) mapping(module string) uint64 {
+	id, known := n.mappings[module]
+	if !known {
+		var parts []byte
+		for part := range strings.SplitSeq(strings.Trim(path.Clean("/"+module), "/"), "/") {
+			parts = appendNumber(parts, mappingPath, n.number(n.modules, internedModules, part))
+		}
+		id = uint64(len(n.mappings)) + 1
+		n.mappings[module] = id
+		n.intern(internedMappings, id, parts)
+	}
+	return id
+}
+
+// describe defines a track, or gives it another name.
+func (n *names) describe(key trackKey, rest func(t *track) []byte) *track {
+	t := n.tracks[key]
+	if t == nil {
+		t = &track{id: firstThread}
+		if thread := key.kind == onThread && key.name == ""; !thread || n.threaded {
+			t.id = n.newTrack()
+		} else {
+			n.threaded = true
+		}
+		n.tracks[key] = t
+	}
+	n.define(packetTrack, append(appendNumber(nil, trackID, t.id), rest(t)...))
+	return t
+}
+
+// firstThread is the track of the thread that is named first, on which events are that do not say where.
+const firstThread = 1
+
+func (n *names) newTrack() uint64 {
+	n.tracksMade++
+	return firstThread + n.tracksMade
+}
+
+func (n *names) process(name string, at place) {
+	process := appendBytes(appendNumber(nil, processPID, at.pid), processName, plain(name))
+	n.describe(trackKey{pid: at.pid, kind: onProcess}, func(*track) []byte { return appendBytes(nil, trackProcess, process) })
+}
+
+func (n *names) thread(name string, at place) {
+	thread := appendNumber(appendNumber(nil, threadPID, at.pid), threadTID, at.tid)
+	if name != "" {
+		thread = appendBytes(thread, threadName, plain(name))
+	}
+	n.describe(trackKey{pid: at.pid, tid: at.tid}, func(*track) []byte { return appendBytes(nil, trackThread, thread) })
+}
+
+// child returns what a named track below that of its process has.
+func (n *names) child(pid uint64, name string) []byte {
+	return appendBytes(appendNumber(nil, trackParent, n.trackOf(place{pid: pid, kind: onProcess})), trackName, name)
+}
+
+// trackOf returns the track of a place.
+func (n *names) trackOf(at place) uint64 {
+	if at.pid == n.latest.pid && at.tid == n.latest.tid && at.kind == n.latest.kind && n.latestTrack > 0 {
+		return n.latestTrack
+	}
+	key := trackKey{pid: at.pid, tid: at.tid, kind: at.kind}
+	if at.kind != onThread {
+		key.tid = 0
+	}
+	t := n.tracks[key]
+	if t == nil {
+		switch at.kind {
+		case onThread:
+			n.thread("", at)
+		case onProcess:
+			n.process(`""`, at)
+		case inPool:
+			rest := n.child(at.pid, "pool")
+			n.describe(key, func(*track) []byte { return rest })
+		}
+		t = n.tracks[key]
+	}
+	n.latest, n.latestTrack = at, t.id
+	return t.id
+}
+
+// counterOf returns the track of a counter.
+func (n *names) counterOf(key trackKey) *track {
+	if t := n.tracks[key]; t != nil {
+		return t
+	}
+	unit := uint64(unitBytes)
+	switch {
+	case strings.HasSuffix(key.name, "%"):
+		unit = 0
+	case key.name == "objects":
+		unit = unitCount
+	}
+	rest := n.child(key.pid, key.name+" "+strings.ReplaceAll(key.key, "_", " "))
+	rest = appendBytes(rest, trackCounter, appendNumber(nil, counterUnit, unit))
+	return n.describe(key, func(*track) []byte { return rest })
+}
+
+// lane returns the track on which a lifetime begins.
+func (n *names) lane(of lifeKey, name string, ns uint64) uint64 {
+	key := laneKey{of.pid, of.category, name}
+	group := n.lanes[key]
+	if group == nil {
+		group = &lanes{name: plain(name)}
+		n.lanes[key] = group
+	}
+	last := len(group.free) - 1
+	if last >= 0 && group.free[last].since <= ns {
+		id := group.free[last].track
+		group.free = group.free[:last]
+		n.lives[of] = life{group, id}
+		return id
+	}
+	id := n.newTrack()
+	n.define(packetTrack, append(appendNumber(nil, trackID, id), n.child(of.pid, group.name)...))
+	n.lives[of] = life{group, id}
+	return id
+}
+
+// leave returns the track on which a lifetime ends. known: it began.
+func (n *names) leave(of lifeKey, ns uint64) (id uint64, known bool) {
+	l, known := n.lives[of]
+	if known {
+		delete(n.lives, of)
+		l.group.free = append(l.group.free, freeLane{l.track, ns})
+	}
+	return l.track, known
+}

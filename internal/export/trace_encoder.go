@@ -1,0 +1,101 @@
+package export
+
+import "io"
+
+// encoder writes the events of a trace in one format. An event is the calls from the one that begins it to close; in between
+// are flow, then args, then its arguments. Names are JSON strings, made once. Times are ns after the start.
+// Errors are kept for finish.
+type encoder interface {
+	// process and thread say what a process or thread is called.
+	process(name string, at place)
+	thread(name string, at place)
+	// call begins a call that took some ns.
+	call(name string, at place, ns, took uint64)
+	// open begins the start of a lifetime, and shut its end; id is one within process and category.
+	open(category, name string, at place, ns, id uint64)
+	shut(category, name string, at place, ns, id uint64)
+	// instant begins a moment of a thread; scope says what it concerns: "g" the run, "p" the process.
+	instant(category, name, scope string, at place, ns uint64)
+	// counter begins a set of values of a process.
+	counter(name string, at place, ns uint64)
+
+	// flow ties an event to the others with the same id. The first begins the arrow, the last ends it.
+	flow(id uint64, begins, ends bool)
+	// stack appends the call stack of a tag, if there is one.
+	stack(t *tag)
+
+	args()
+	number(key string, n uint64)
+	micros(key string, ns uint64)    // as microseconds
+	hundredths(key string, n uint64) // n/100
+	status(code int32)
+	truth(key string, value bool)
+	word(key, text string) // text needs no escapes
+	text(key, quoted string)
+	// facts appends all members of a JSON object.
+	facts(object []byte)
+	close()
+
+	flush()
+	finish() error
+	failure() error
+	written() uint64 // events
+}
+
+// gatheredMax is how many bytes are gathered before they are written.
+const gatheredMax = 64 << 10
+
+// output gathers what an encoder writes.
+type output struct {
+	w      io.Writer
+	b      []byte
+	events uint64
+	err    error
+}
+
+// flush writes what was gathered: whole events.
+func (o *output) flush() {
+	if o.err == nil && len(o.b) > 0 {
+		_, o.err = o.w.Write(o.b)
+	}
+	o.b = o.b[:0]
+}
+
+func (o *output) failure() error { return o.err }
+
+func (o *output) written() uint64 { return o.events }
+
+// place is where an event shows: a thread, or what belongs to a whole process.
+type place struct {
+	pid, tid uint64
+	kind     placeKind
+	json     string // `,"pid":7,"tid":8`
+}
+
+type placeKind uint8
+
+const (
+	onThread  placeKind = iota
+	onProcess           // in formats that know no such place: the main thread
+	inPool              // as well
+)
+
+// style is what a trace has of a run, and in which format.
+type style uint8
+
+const (
+	full    style = iota // Chrome trace JSON with everything
+	growing              // the same while the program runs: each event lies within a page
+	compact              // Chrome trace JSON, small
+	packed               // Perfetto's format
+)
+
+func (s style) encoder(w io.Writer) encoder {
+	if s == packed {
+		return newPackets(w)
+	}
+	return &lines{output: output{w: w}, compact: s == compact, paged: s == growing}
+}
+
+// lean reports whether only what reached the driver shows as calls, and the pool's blocks only as they come and go.
+func (s style) lean() bool { return s == compact || s == packed }

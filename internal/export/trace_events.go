@@ -1,0 +1,342 @@
+package export
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// names writes what processes and threads are called.
+func (x *trace) names(processes []*surveyed) {
+	for _, p := range processes {
+		x.nameProcess(p)
+		for _, tid := range slices.Sorted(maps.Keys(p.threads)) {
+			x.nameThread(p, tid)
+		}
+	}
+}
+
+func (x *trace) nameProcess(p *surveyed) {
+	name := fmt.Sprintf("process %d", p.number)
+	if p.program != "" {
+		name = path.Base(p.program)
+	}
+	x.out.process(quote(name), homeOf(p.pid))
+}
+
+func (x *trace) nameThread(p *surveyed, thread uint32) {
+	tid := p.thread(thread)
+	name := fmt.Sprintf("thread %d", tid)
+	if tid == p.pid {
+		name = "main thread"
+	}
+	x.out.thread(quote(name), placeOf(p.pid, tid))
+}
+
+// lane returns where the calls of a thread show.
+func (x *trace) lane(p *running, thread uint32) *lane {
+	if p.lane != nil && p.lane.thread == thread {
+		return p.lane
+	}
+	l := p.lanes[thread]
+	if l == nil {
+		l = &lane{thread: thread, at: placeOf(p.pid, p.thread(thread)), floor: x.seen.begin}
+		p.lanes[thread] = l
+		if x.live {
+			x.nameThread(p.surveyed, thread)
+		}
+	}
+	p.lane = l
+	return l
+}
+
+// slice begins the slice of a call up to its arguments.
+func (x *trace) slice(p *running, r *wire.Record, name string) {
+	l := x.lane(p, r.Thread)
+	s := l.fit(span{r.Start(), r.End()})
+	x.report.Slices++
+	x.out.call(name, l.at, x.at(s.start), s.end-s.start)
+}
+
+// wanted reports whether a call is to be shown.
+func (x *trace) wanted(chosen bool) bool {
+	if !chosen || x.full() {
+		x.report.DroppedSlices++
+		return false
+	}
+	return true
+}
+
+// createNames are what creates are called, as JSON.
+var createNames = func() (names [wire.MemoryExternal + 1]string) {
+	for i := range names {
+		names[i] = `"create ` + wire.Memory(i).String() + `"`
+	}
+	return names
+}()
+
+func createName(made wire.Memory) string {
+	if int(made) < len(createNames) {
+		return createNames[made]
+	}
+	return `"create ` + made.String() + `"`
+}
+
+func (x *trace) createSlice(p *running, r *wire.Record) {
+	e := r.AsCreate()
+	t := p.tag(e.Tag())
+	failed := e.Outcome() == wire.OutcomeFailed
+	if !failed && !x.drawn(t, e.Duration()) || !x.wanted(t.chosen && e.Served() >= x.opts.MinSize) {
+		return
+	}
+	x.slice(p, r, createName(e.Memory()))
+	if x.opts.Flows && !failed {
+		p.flows[e.Object()] = struct{}{}
+		x.flow(p, e.Object(), true, false)
+	}
+	x.out.args()
+	if x.style.lean() {
+		x.createFew(t, e)
+	} else {
+		x.createArgs(t, e)
+	}
+	x.out.close()
+	x.failed(p, r, t)
+}
+
+// longCall is the time in ns from which on a call shows beside the lifetime that it begins or ends, where bytes are dear.
+const longCall = 10_000
+
+// drawn reports whether a call shows by itself.
+func (x *trace) drawn(t *tag, took uint32) bool {
+	return !x.style.lean() || !t.shown || took >= longCall && x.style == packed
+}
+
+// createFew writes what a lean style has of a create.
+func (x *trace) createFew(t *tag, e wire.CreateView) {
+	failed := e.Outcome() == wire.OutcomeFailed
+	if failed {
+		x.out.text("tag", t.quoted)
+		x.out.status(int32(e.Status()))
+	}
+	if failed || !t.shown {
+		x.out.number("bytes", e.Requested())
+	}
+	if !t.shown {
+		x.out.stack(t)
+	}
+}
+
+func (x *trace) createArgs(t *tag, e wire.CreateView) {
+	x.out.text("tag", t.quoted)
+	x.out.word("outcome", e.Outcome().String())
+	if e.Outcome() == wire.OutcomeMiss {
+		x.out.word("reason", e.Reason().String())
+	}
+	if e.Outcome() == wire.OutcomeFailed {
+		x.out.status(int32(e.Status()))
+	}
+	x.out.number("bytes", e.Requested())
+	x.out.number("granted", e.Served())
+	x.out.number("object", e.Object())
+	x.cost(e.Cost())
+	x.out.stack(t)
+}
+
+// cost appends the time in the driver; a call that did not reach it has none, which saves a tenth of a line.
+func (x *trace) cost(ns uint32) {
+	if ns > 0 {
+		x.out.micros("driver_us", uint64(ns))
+	}
+}
+
+// blockFlow ties what happens to a block of the allocator.
+func (x *trace) blockFlow(p *running, block uint64, goesOn bool) {
+	if block > 0 {
+		x.flow(p, block, goesOn, !goesOn)
+	}
+}
+
+// flow appends the arrow of an object. Its id is one in all processes.
+func (x *trace) flow(p *running, object uint64, begins, ends bool) {
+	x.out.flow(uint64(p.number)<<44^object, begins, ends)
+}
+
+func (x *trace) releaseSlice(p *running, r *wire.Record) {
+	e := r.AsRelease()
+	o := p.life.Object(e.Object())
+	chosen, t := x.opts.Tag == nil && x.opts.MinSize == 0, p.tag(0)
+	if o != nil {
+		t = p.tag(o.Tag)
+		chosen = t.chosen && o.Granted >= x.opts.MinSize
+	}
+	if !x.drawn(t, e.Duration()) || !x.wanted(chosen) {
+		return
+	}
+	x.slice(p, r, `"release"`)
+	if _, open := p.flows[e.Object()]; open && e.References() == 0 && e.Outcome() != wire.OutcomePinned {
+		x.flow(p, e.Object(), false, true)
+	}
+	x.out.args()
+	if x.style.lean() {
+		x.out.close()
+		return
+	}
+	x.out.number("object", e.Object())
+	if e.References() == 0 {
+		x.out.word("outcome", e.Outcome().String())
+	} else {
+		x.out.number("references", e.References())
+	}
+	x.cost(e.Cost())
+	x.out.close()
+}
+
+func (x *trace) sync(p *running, r *wire.Record) {
+	if !x.wanted(x.opts.Tag == nil) {
+		return
+	}
+	x.slice(p, r, `"`+r.AsSync().Sync().String()+`"`)
+	x.out.args()
+	if !x.style.lean() {
+		x.out.number("queue", r.AsSync().Queue())
+	}
+	x.out.close()
+}
+
+// profiled shows how long the device took for a transfer that did not block. The times of its clock are not ours: it ends where the
+// program learned that it had, at the latest.
+func (x *trace) profiled(p *running, r *wire.Record) {
+	v := r.AsTransfer()
+	t := p.tag(v.Site())
+	if v.Profiled() == wire.CommandOther || !x.wanted(t.chosen && v.Moved() >= x.opts.MinSize) {
+		return
+	}
+	p.timed++
+	x.report.Slices++
+	end, at, name := max(x.heap.Now(), r.Time), x.lane(p, r.Thread).at, quote(v.Profiled().String()+" on the device")
+	x.out.open("device", name, at, x.at(end-min(v.Took(), end)), p.timed)
+	x.out.args()
+	x.out.text("tag", t.quoted)
+	x.out.number("bytes", v.Moved())
+	x.out.micros("device_us", v.Took())
+	x.out.close()
+	x.out.shut("device", name, at, x.at(end), p.timed)
+	x.out.args()
+	x.out.close()
+}
+
+// showObject begins a lifetime.
+func (x *trace) showObject(p *running, o *heap.Object, t *tag) {
+	x.out.open(categoryOf(o), t.quoted, x.lane(p, o.Thread).at, x.at(o.Started), o.ID)
+	switch {
+	case x.style == packed:
+		x.blockFlow(p, o.Block, true)
+	case x.opts.Flows:
+		_, open := p.flows[o.ID]
+		p.flows[o.ID] = struct{}{}
+		x.flow(p, o.ID, true, open)
+	}
+	x.out.args()
+	if x.style.lean() {
+		x.out.number("granted", o.Granted)
+		x.out.stack(t)
+	} else {
+		x.out.number("bytes", o.Size)
+		x.out.number("granted", o.Granted)
+		x.out.number("object", o.ID)
+	}
+	x.out.close()
+}
+
+// objectEnds say how an object ended.
+var objectEnds = [...]string{heap.Released: "", heap.Unknown: "unknown", heap.Leaked: "leaked", heap.Cut: "cut"}
+
+// categoryOf keeps objects without memory of their own apart, so that bytes on the others' track add up.
+func categoryOf(o *heap.Object) string {
+	if o.Owns {
+		return "buf"
+	}
+	return "sub"
+}
+
+func (x *trace) hideObject(p *running, o *heap.Object, t *tag, how heap.How) {
+	x.out.shut(categoryOf(o), t.quoted, x.lane(p, o.Thread).at, x.at(max(x.heap.Now(), o.Started)), o.ID)
+	x.out.args()
+	if key := objectEnds[how]; key != "" {
+		x.out.truth(key, true)
+	}
+	x.out.close()
+}
+
+func (x *trace) showBlock(p *running, b *heap.Block, t *tag, group *pool) {
+	x.out.open(group.category, group.quoted, x.lane(p, b.Thread).at, x.at(b.Freed), b.Serial)
+	x.out.args()
+	if b.State == heap.Slab {
+		x.out.number("granted", b.Size)
+		x.out.close()
+		return
+	}
+	x.out.number("bytes", b.Size)
+	if b.State == heap.Cooling {
+		x.out.truth("cooling", true)
+	}
+	x.out.text("tag", t.quoted)
+	x.out.close()
+}
+
+// hideBlock ends a block's stay in the pool, or a slab.
+func (x *trace) hideBlock(p *running, b *heap.Block, group *pool, how heap.How) {
+	x.out.shut(group.category, group.quoted, x.lane(p, b.Thread).at, x.at(max(x.heap.Now(), b.Freed)), b.Serial)
+	x.out.args()
+	x.out.word("left", how.String())
+	x.out.close()
+}
+
+// poolMoment writes an instant where a block leaves the pool, or a slab comes.
+func (x *trace) poolMoment(p *running, r *wire.Record) {
+	at := p.home
+	at.kind = inPool
+	ns := x.at(max(x.heap.Now(), r.Time))
+	if r.Kind == wire.KindSlab {
+		x.out.instant("pool", `"slab"`, "p", at, ns)
+		x.out.args()
+		x.out.number("bytes", r.AsSlab().Bytes())
+		x.out.close()
+		return
+	}
+	e := r.AsEvict()
+	x.out.instant("pool", `"evict: `+e.Reason().String()+`"`, "p", at, ns)
+	x.blockFlow(p, e.Block(), false)
+	x.out.args()
+	x.out.number("bytes", e.Bytes())
+	x.out.close()
+}
+
+// mark writes an instant for what concerns the whole run.
+func (x *trace) mark(r *wire.Record) {
+	at := x.home
+	if r.Kind != wire.KindLost {
+		at = x.process(r.Process).home
+	}
+	x.out.instant("mark", quote(markText(r)), "g", at, x.at(max(x.heap.Now(), r.Time)))
+	x.out.args()
+	x.out.word("kind", r.Kind.String())
+	x.out.close()
+}
+
+func markText(r *wire.Record) string {
+	switch {
+	case r.Kind == wire.KindLost:
+		return fmt.Sprintf("%d events lost", r.AsLost().Events())
+	case r.Kind == wire.KindDiag:
+		return r.AsDiag().Diag().String() + ": " + string(r.Payload)
+	case r.AsLimit().Status() != 0:
+		return "limit refused: " + string(r.Payload)
+	}
+	return "limit " + string(r.Payload)
+}

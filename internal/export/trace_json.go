@@ -1,0 +1,251 @@
+package export
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+)
+
+// pageBytes is what the kernel writes at once, at least: a kill may come between two pages of one write.
+const pageBytes = 4 << 10
+
+// lines writes the events of a trace, one per line, in the array form: it can be read up to wherever it was cut off.
+type lines struct {
+	output
+	start int  // of the event that is being written, in b
+	bare  bool // the event has no arguments so far
+
+	compact bool // events without arguments have none of their braces either
+	paged   bool // no event reaches over the end of a page, unless it is longer than one
+	at      int  // where in a page the next write begins
+}
+
+// homeOf is the place of what belongs to a whole process.
+func homeOf(pid uint64) place {
+	at := placeOf(pid, pid)
+	at.kind = onProcess
+	return at
+}
+
+func placeOf(pid, tid uint64) place {
+	return place{pid: pid, tid: tid, json: `,"pid":` + strconv.FormatUint(pid, 10) + `,"tid":` + strconv.FormatUint(tid, 10)}
+}
+
+// event begins an event: head is `{"ph":"X","name":` or the like. name is JSON already; ns are relative to the start.
+func (l *lines) event(head, name string, at place, ns uint64) {
+	l.begin(head, name, at)
+	l.thousandths(`,"ts":`, ns)
+}
+
+// begin begins an event without a time.
+func (l *lines) begin(head, name string, at place) {
+	separator := ",\n"
+	if l.events == 0 {
+		separator = "[\n"
+	}
+	l.start = len(l.b)
+	l.events++
+	l.b = append(l.b, separator...)
+	l.b = append(l.b, head...)
+	l.b = append(l.b, name...)
+	l.b = append(l.b, at.json...)
+}
+
+func (l *lines) process(name string, at place) { l.meta(`{"ph":"M","name":"process_name"`, name, at) }
+
+func (l *lines) thread(name string, at place) { l.meta(`{"ph":"M","name":"thread_name"`, name, at) }
+
+func (l *lines) meta(head, name string, at place) {
+	l.begin(head, "", at)
+	l.args()
+	l.text("name", name)
+	l.close()
+}
+
+func (l *lines) call(name string, at place, ns, took uint64) {
+	head := `{"ph":"X","cat":"call","name":`
+	if l.compact {
+		head = `{"ph":"X","name":`
+	}
+	l.event(head, name, at, ns)
+	l.thousandths(`,"dur":`, took)
+}
+
+func (l *lines) open(category, name string, at place, ns, id uint64) {
+	l.lifetime(`{"ph":"b","cat":"`, category, name, at, ns, id)
+}
+
+func (l *lines) shut(category, name string, at place, ns, id uint64) {
+	l.lifetime(`{"ph":"e","cat":"`, category, name, at, ns, id)
+}
+
+// lifetime begins one end of a lifetime. Its id is that of an async track within the process.
+func (l *lines) lifetime(head, category, name string, at place, ns, id uint64) {
+	l.begin(head, category, place{})
+	l.b = append(l.b, `","name":`...)
+	l.b = append(l.b, name...)
+	l.b = append(l.b, at.json...)
+	l.thousandths(`,"ts":`, ns)
+	l.hex(`,"id2":{"local":`, id)
+	l.b = append(l.b, '}')
+}
+
+func (l *lines) instant(category, name, scope string, at place, ns uint64) {
+	l.event(`{"ph":"i","cat":"`+category+`","name":`, name, at, ns)
+	l.b = append(l.b, `,"s":"`...)
+	l.b = append(l.b, scope...)
+	l.b = append(l.b, '"')
+}
+
+func (l *lines) counter(name string, at place, ns uint64) {
+	l.begin(`{"ph":"C","name":"`, name, place{})
+	l.b = append(l.b, '"')
+	l.b = append(l.b, at.json...)
+	l.thousandths(`,"ts":`, ns)
+}
+
+func (l *lines) flow(id uint64, begins, ends bool) {
+	l.hex(`,"bind_id":`, id)
+	if begins {
+		l.b = append(l.b, `,"flow_out":true`...)
+	}
+	if ends {
+		l.b = append(l.b, `,"flow_in":true`...)
+	}
+}
+
+// stack appends the frames of a tag where they were not written before.
+func (l *lines) stack(t *tag) {
+	if !t.stackWritten {
+		t.stackWritten = true
+		l.text("stack", t.stack)
+	}
+}
+
+// args begins the arguments.
+func (l *lines) args() {
+	if l.bare = true; !l.compact {
+		l.b = append(l.b, `,"args":{`...)
+	}
+}
+
+// key begins an argument.
+func (l *lines) key(key string) {
+	switch {
+	case !l.bare:
+		l.b = append(l.b, ',')
+	case l.compact:
+		l.b = append(l.b, `,"args":{`...)
+	}
+	l.bare = false
+	l.b = append(l.b, '"')
+	l.b = append(l.b, key...)
+	l.b = append(l.b, `":`...)
+}
+
+func (l *lines) facts(object []byte) {
+	l.bare = false
+	l.b = append(l.b, `,"args":`...)
+	l.b = append(l.b, bytes.TrimSuffix(object, []byte("}"))...)
+}
+
+// close ends an event with its arguments.
+func (l *lines) close() {
+	if !l.bare || !l.compact {
+		l.b = append(l.b, '}')
+	}
+	l.b = append(l.b, '}')
+	if l.paged {
+		l.turn()
+	}
+	if len(l.b) >= gatheredMax {
+		l.flush()
+	}
+}
+
+// turn moves the last event to the next page when it does not fit: spaces fill what is left.
+func (l *lines) turn() {
+	from := (l.at + l.start) % pageBytes
+	if from > 0 && from+len(l.b)-l.start > pageBytes {
+		l.b = slices.Insert(l.b, l.start, blank[from:]...)
+	}
+}
+
+// blank is an empty page.
+var blank = bytes.Repeat([]byte{' '}, pageBytes)
+
+// finish ends the trace.
+func (l *lines) finish() error {
+	l.b = append(l.b, "\n]\n"...)
+	l.flush()
+	return l.err
+}
+
+// flush writes what was gathered.
+func (l *lines) flush() {
+	l.at = (l.at + len(l.b)) % pageBytes
+	l.start = 0
+	l.output.flush()
+}
+
+func (l *lines) number(key string, n uint64) {
+	l.key(key)
+	l.b = strconv.AppendUint(l.b, n, 10)
+}
+
+func (l *lines) status(code int32) {
+	l.key("status")
+	l.b = strconv.AppendInt(l.b, int64(code), 10)
+}
+
+// hex appends a number as Perfetto takes ids: in base 16, as a string.
+func (l *lines) hex(key string, n uint64) {
+	l.b = append(l.b, key...)
+	l.b = append(l.b, `"0x`...)
+	l.b = strconv.AppendUint(l.b, n, 16)
+	l.b = append(l.b, '"')
+}
+
+func (l *lines) word(key, text string) {
+	l.key(key)
+	l.b = append(l.b, '"')
+	l.b = append(l.b, text...)
+	l.b = append(l.b, '"')
+}
+
+func (l *lines) text(key, quoted string) {
+	l.key(key)
+	l.b = append(l.b, quoted...)
+}
+
+func (l *lines) truth(key string, value bool) {
+	l.key(key)
+	l.b = strconv.AppendBool(l.b, value)
+}
+
+func (l *lines) micros(key string, ns uint64) {
+	l.key(key)
+	l.thousandths("", ns)
+}
+
+// thousandths appends n/1000 with three decimals.
+func (l *lines) thousandths(key string, n uint64) {
+	l.b = append(l.b, key...)
+	l.b = strconv.AppendUint(l.b, n/1000, 10)
+	rest := n % 1000
+	l.b = append(l.b, '.', byte('0'+rest/100), byte('0'+rest/10%10), byte('0'+rest%10))
+}
+
+func (l *lines) hundredths(key string, n uint64) {
+	l.key(key)
+	l.b = strconv.AppendUint(l.b, n/100, 10)
+	l.b = append(l.b, '.', byte('0'+n/10%10), byte('0'+n%10))
+}
+
+// parts returns the hundredths of a percent that part is of whole, 0 of nothing.
+func parts(part, whole uint64) uint64 {
+	if whole == 0 {
+		return 0
+	}
+	return uint64(10000*(float64(part)/float64(whole)) + 0.5)
+}
