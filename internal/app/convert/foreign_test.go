@@ -17,6 +17,7 @@ func TestExportsAreKnown(t *testing.T) {
 	dir := t.TempDir()
 	for format, want := range map[string]string{
 		"chrome": "a Chrome trace that gpumemtop wrote: https://ui.perfetto.dev", "parquet": "a folder of Parquet tables: DuckDB",
+		"perfetto": "a Perfetto trace that gpumemtop wrote: https://ui.perfetto.dev", "perfetto.gz": "a Perfetto trace that gpumemtop wrote, packed by gzip: ",
 		"csv": "a CSV table that gpumemtop wrote: ", "pprof": "a profile of pprof: ", "pprof.gz": "a profile of pprof, packed by gzip: ",
 		"memviz": "a snapshot of PyTorch's memory: ", "rmm": "a log of RMM: gpumemtop import", "minimalloc": "a problem of MiniMalloc: gpumemtop import",
 		"ndjson": "a recording as lines of JSON: gpumemtop import", "ndjson.gz": "a recording as lines of JSON, packed by gzip: gpumemtop import",

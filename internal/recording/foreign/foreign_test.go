@@ -26,13 +26,14 @@ var heads = []struct{ text, want, format string }{
 	{"\x04\x22\x4d\x18\x44\x40\x5e\x97\x00\x00\x00\xf1\x06memray\x00\x0c", "a file of memray: ", ""},
 	{"\x80\x04\x95\x10\x00\x00\x00\x00\x00\x00\x00}\x94(\x8c\x08segments\x94]", "a snapshot of PyTorch's memory: ", ""},
 	{"\x80\x02}q\x00X\x01\x00\x00\x00aq\x01K\x01s.", "a pickle of Python: ", ""},
+	{"\n\x11\x68\x01\xb8\x05\x01\x50\x01\xda\x03\x07\xd0\x03\x40\x5a\x02\x58\x01", "a Perfetto trace that gpumemtop wrote: ", ""},
 	{"\n\x04\x08\x01\x10\x02\n\x04\x08\x03\x10\x04", "a profile of pprof: ", ""},
 	{`{"schema":1,"header":{"program":"x"}}` + "\n", "a recording as lines of JSON: gpumemtop import", "ndjson"},
 	{"[\n" + `{"ph":"i","cat":"run","name":"gpumemtop","pid":1,"tid":1,"ts":0.000}`, "a Chrome trace that gpumemtop wrote: ", ""},
 	{
 		"[\n" + `{"ph":"M", "name":"process_name", "pid":7, "tid":7, "args":{"name":"blur"}},` + "\n" +
 			`{"ph":"M", "name":"clintercept_start_time", "pid":7, "tid":7, "args":{"start_time":1}},`,
-		"a Chrome trace of the Intercept Layer for OpenCL Applications: ", "",
+		"a Chrome trace of the Intercept Layer for OpenCL Applications: https://ui.perfetto.dev shows it; it has neither sizes nor handles", "",
 	},
 	{`{"schemaVersion": 1, "traceEvents": [ {"ph": "X"`, "a Chrome trace: ", ""},
 	{`[{"name":"a","ph":"X","ts":1}`, "a Chrome trace: ", ""},

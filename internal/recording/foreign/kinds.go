@@ -11,7 +11,10 @@ const (
 	empty           = "empty"
 	packedRecording = "a recording"
 
-	viewsTraces  = "https://ui.perfetto.dev shows it"
+	viewsTraces = "https://ui.perfetto.dev shows it"
+	// The layer writes name, thread, time and duration of a call (intel/opencl-intercept-layer, chrometracer.cpp).
+	withoutSizes = "; it has neither sizes nor handles of buffers, which gpumemtop import finds in the log that CLI_CallLogging=1, " +
+		"CLI_CallLoggingElapsedTime=1, CLI_CallLoggingThreadId=1 and CLI_LogToFile=1 write"
 	readsTables  = "DuckDB, Spark and pandas read it"
 	viewsMemory  = "https://pytorch.org/memory_viz shows it"
 	canImport    = "gpumemtop import makes a recording of it"
@@ -33,10 +36,11 @@ var kinds = []Kind{
 	{name: "a file of memray", advice: "memray stats and memray flamegraph read it", is: isMemray},
 	{name: "a snapshot of PyTorch's memory", advice: viewsMemory, is: isPickledSnapshot},
 	{name: "a pickle of Python", advice: "Python reads it", is: isPickle},
+	{name: "a Perfetto trace that gpumemtop wrote", advice: viewsTraces + fromBefore, is: isPackets},
 	{name: "a profile of pprof", advice: "go tool pprof reads it" + fromBefore, is: isPprof},
 	{name: "a recording as lines of JSON", advice: canImport, format: "ndjson", is: isNDJSON},
 	{name: "a Chrome trace that gpumemtop wrote", advice: viewsTraces + fromBefore, is: isTrace(`"name":"gpumemtop"`)},
-	{name: "a Chrome trace of the Intercept Layer for OpenCL Applications", advice: viewsTraces, is: isTrace("clintercept")},
+	{name: "a Chrome trace of the Intercept Layer for OpenCL Applications", advice: viewsTraces + withoutSizes, is: isTrace("clintercept")},
 	{name: "a Chrome trace", advice: viewsTraces, is: isTrace("")},
 	{name: "a snapshot of PyTorch's memory as JSON", advice: viewsMemory, is: isJSON(`"segments"`, `"device_traces"`)},
 	{name: "a summary or report as JSON", advice: "jq and Python read it" + fromBefore, is: isJSON(`"policy"`, `"limits"`)},
@@ -118,6 +122,12 @@ func isPickle(h *head) bool {
 
 func isPickledSnapshot(h *head) bool {
 	return isPickle(h) && (bytes.Contains(h.raw, []byte("segments")) || bytes.Contains(h.raw, []byte("device_traces")))
+}
+
+// isPackets looks for the first packet of our Perfetto traces: its first fields are sequence_flags and first_packet_on_sequence
+// (google/perfetto, trace_packet.proto).
+func isPackets(h *head) bool {
+	return len(h.raw) > 7 && h.raw[0] == 0x0a && bytes.Equal(h.raw[2:7], []byte{0x68, 1, 0xb8, 5, 1})
 }
 
 // isPprof looks for the first field of a profile, a type of samples: the numbers of two texts (google/pprof, profile.proto).

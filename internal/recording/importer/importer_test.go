@@ -164,12 +164,28 @@ Time: 320 TID = 8 <<<< clCreate`
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 	const remarks = `3 lines skipped: not of the Intercept Layer's calls, first line 1: "-=-=-=-=-=-=-=-=-": want calls, as CallLogging writes them; ` +
-		`cut off in line 22; 1 create without a size left out, first in line 17`
+		`1 line cut at the end: line 22; 1 create without a size left out, first in line 17`
 	if got := strings.Join(src.Remarks(), "; "); got != remarks {
 		t.Errorf("got\n%s\nwant\n%s", got, remarks)
 	}
 	if f := src.Footer(); f.EndedNS != 1_000_310_000 || !f.Cut {
 		t.Errorf("footer %+v", f)
+	}
+}
+
+// TestInterceptCut: a crash cuts the last line of a log, which is counted.
+func TestInterceptCut(t *testing.T) {
+	const whole = ">>>> clCreateBuffer: context = 0x1, flags = CL_MEM_READ_WRITE (1), size = 4096, host_ptr = (nil)\n" +
+		"<<<< clCreateBuffer: returned 0x7 -> CL_SUCCESS\n"
+	for _, last := range []string{">>>> clRel", ">>>> clReleaseMemObject: mem = 0x7", "<<<< clReleaseMemObject", "<<"} {
+		src, err := importer.Open("", strings.NewReader(whole+last), importer.Facts{})
+		records := 0
+		for r := (wire.Record{}); err == nil; records++ {
+			err = src.Next(&r)
+		}
+		if !errors.Is(err, io.EOF) || records != 3 || !src.Footer().Cut || src.Remarks()[0] != "1 line cut at the end: line 3" {
+			t.Errorf("%q: %v, %d records, %q", last, err, records, src.Remarks())
+		}
 	}
 }
 
@@ -326,15 +342,15 @@ func TestMixedLogs(t *testing.T) {
 	}{
 		{"", rmm + line + next, "", 24, false},
 		{"", rmm + line + strings.TrimSuffix(next, "\n"), "", 24, false},
-		{"", rmm + line + "1,10:00:00.6,allocate,0x2,1", "cut off in line 3", 8, true},
-		{"", rmm + line + "1,10:0", "cut off in line 3", 8, true},
+		{"", rmm + line + "1,10:00:00.6,allocate,0x2,1", "1 line cut at the end: line 3", 8, true},
+		{"", rmm + line + "1,10:0", "1 line cut at the end: line 3", 8, true},
 		{"", rmm + line + "24/01/02 10:00:00 INFO Executor: \"a\", b, c\n" + next, "1 line skipped: not of RMM's log, first line 3: a comma or a quote within quotes: want plain fields", 24, false},
-		{"", "INFO started\nWARN \"x\"\n" + rmm + "INFO\n" + line + next + next + "\n1,10", "3 lines skipped: not of RMM's log, first line 1: " + action + "; 1 free added: allocated again before, first in line 7; cut off in line 9", 24, true},
+		{"", "INFO started\nWARN \"x\"\n" + rmm + "INFO\n" + line + next + next + "\n1,10", "3 lines skipped: not of RMM's log, first line 1: " + action + "; 1 free added: allocated again before, first in line 7; 1 line cut at the end: line 9", 24, true},
 		{"", line + rmm + "1,10:00:00.6,free,0x7,16,0x0\n", "1 free of what the log does not allocate, first in line 3", 8, false},
 		{"", line + strings.Repeat("x", 200_000) + "\n" + next, "1 line skipped: not of RMM's log, first line 2: a line of more than 65536 bytes", 24, false},
 		{"rmm", "a\nb\nc\n" + line, "3 lines skipped: not of RMM's log, first line 1: " + action, 8, false},
 		{"", mini + "a,0,9,8\nINFO done\nb,0,9,4", "1 line skipped: not of MiniMalloc, first line 3: 1 columns: want 4", 12, false},
-		{"", mini + "a,0,9,8\nb,0,", "cut off in line 3", 8, true},
+		{"", mini + "a,0,9,8\nb,0,", "1 line cut at the end: line 3", 8, true},
 	} {
 		src, list, err := read(test.format, strings.NewReader(test.text))
 		if err != nil {
@@ -375,7 +391,7 @@ func TestCutPacked(t *testing.T) {
 			t.Errorf("%s: %d records, %v", format, len(list), err)
 			continue
 		}
-		if got := strings.Join(src.Remarks(), "; "); !strings.HasPrefix(got, "cut off in line ") || !src.Footer().Cut {
+		if got := strings.Join(src.Remarks(), "; "); !strings.HasPrefix(got, "cut off in line ") && !strings.HasPrefix(got, "1 line cut at the end: line ") || !src.Footer().Cut {
 			t.Errorf("%s: %q, cut %v", format, got, src.Footer().Cut)
 		}
 	}

@@ -23,6 +23,7 @@ type table struct {
 	some    bool // there is a line
 	open    bool // the last line has no end
 	cut     bool // that line is not whole
+	torn    bool // and was skipped
 	taken   uint64
 	skipped tally
 	why     error // what is wrong with the first line that is skipped
@@ -114,7 +115,7 @@ func (t *table) skip(why error) {
 		t.why = t.wrong("%w", why)
 	}
 	if t.open {
-		t.cut = true
+		t.cut, t.torn = true, true
 		return
 	}
 	t.skipped.add(t.number)
@@ -145,9 +146,12 @@ func (t *table) remarks() []string {
 	if t.skipped.count > 0 {
 		list = append(list, fmt.Sprintf("%s skipped: not of %s, first %v", units.Count(t.skipped.count, "line"), t.of, t.why))
 	}
-	if t.full != nil {
+	switch {
+	case t.full != nil:
 		list = append(list, fmt.Sprintf("left out from line %d on: %v", t.number, t.full))
-	} else if t.cut {
+	case t.torn:
+		list = append(list, fmt.Sprintf("1 line cut at the end: line %d", t.number))
+	case t.cut:
 		list = append(list, fmt.Sprintf("cut off in line %d", t.number))
 	}
 	return list
