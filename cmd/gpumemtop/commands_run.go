@@ -37,7 +37,7 @@ func siteFields(s *watch.SetupOptions) fields {
 }
 
 func recordingFields(o *watch.OutputOptions) fields {
-	return fields{"json": &o.Trace, "output:record": &o.Recording, "summary": &o.Summary, "force": &o.Force, "label": &o.Labels, "app": &o.App}
+	return fields{"json": &o.Trace, "perfetto": &o.Perfetto, "output:record": &o.Recording, "summary": &o.Summary, "force": &o.Force, "label": &o.Labels, "app": &o.App}
 }
 
 func monitorFields(m *watch.MonitorOptions) fields {
@@ -115,7 +115,7 @@ func newRecord() *cobra.Command {
 		if len(args) == 0 {
 			return errors.New("no program to record: gpumemtop record -o FILE CMD [ARGS...]")
 		}
-		if o.Outputs.Recording == "" && o.Outputs.Trace == "" {
+		if o.Outputs.Recording == "" && o.Outputs.Trace == "" && o.Outputs.Perfetto == "" {
 			o.Outputs.Recording = files.DefaultName
 		}
 		return watch.Program(&o, args)
@@ -160,7 +160,7 @@ const anySession = " "
 
 // showSession refuses what only concerns watching programs.
 func showSession(cmd *cobra.Command, name string, readOnly bool, o *watch.DashboardOptions) error {
-	for _, flag := range []string{"pid", "comm", "cgroup", "all", "follow", "duration", "output", "json", "summary", "label", "app", "listen", "textfile", "push", "otlp", "ghosts"} {
+	for _, flag := range []string{"pid", "comm", "cgroup", "all", "follow", "duration", "output", "json", "perfetto", "summary", "label", "app", "listen", "textfile", "push", "otlp", "ghosts"} {
 		if cmd.Flags().Changed(flag) {
 			return fmt.Errorf("--%s is for watching programs: leave it out with --session", flag)
 		}

@@ -166,6 +166,7 @@ var settings = []setting{
 			"addresses, and buffers are only counted; by default 512MiB"},
 	{name: "wrapper", variant: "read", value: "REGEXP", group: groupSites, help: wrapperHelp},
 	{name: "json", value: "FILE", group: groupOutput, env: true, help: "write a Chrome trace while the program runs, alone or beside -o; % as for -o"},
+	{name: "perfetto", value: "FILE", group: groupOutput, env: true, help: "the same in Perfetto's own format, a twentieth of the size"},
 	{name: "output", variant: "record", short: "o", value: "FILE", group: groupOutput, env: true,
 		help: "record into a file; in its name %n is the program, %s the process id of this gpumemtop, %h the host, %t the time; " +
 			"with %p, the process id, each process gets a file"},

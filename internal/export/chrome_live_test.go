@@ -46,7 +46,7 @@ func (d *fullDisk) Close() error              { d.closed = true; return nil }
 
 func startLive(t interface{ Fatal(...any) }, d *fullDisk) *Live {
 	facts := storyFacts()
-	l := newLive(disk.NewWriter(d), &facts)
+	l := newLive(disk.NewWriter(d), &facts, growing)
 	if err := l.begin(&facts); err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +292,7 @@ func TestLiveNamesItsFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	facts := storyFacts()
-	l = newLive(disk.NewWriter(file), &facts)
+	l = newLive(disk.NewWriter(file), &facts, growing)
 	l.name = path
 	if err := l.begin(&facts); err == nil {
 		t.Fatal("a closed file was written")

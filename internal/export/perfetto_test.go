@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/disk"
 	part "codeberg.org/gpumemtop/gpumemtop/internal/recording/extract"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/exportrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
@@ -205,3 +206,30 @@ type noRoom struct{ err error }
 
 // Write implements io.Writer.
 func (w noRoom) Write([]byte) (int, error) { return 0, w.err }
+
+// TestPerfettoLive: a trace that was written live says what one of the recording says, and opens at any moment before.
+func TestPerfettoLive(t *testing.T) {
+	want, _, _ := perfetto(t, misdeeds(), TraceOptions{})
+	facts := storyFacts()
+	var d fullDisk
+	l := newLive(disk.NewWriter(&d), &facts, packed)
+	if err := l.begin(&facts); err != nil {
+		t.Fatal(err)
+	}
+	list := misdeeds()
+	for i := range list {
+		if err := errors.Join(l.Append(&list[i]), l.Flush()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	readPerfetto(t, d.data)
+	if err := l.Close(); err != nil || !d.closed {
+		t.Fatal(err)
+	}
+	got := readPerfetto(t, d.data)
+	got.slices()
+	wantBegun, wantEnded, _ := want.lifetimes()
+	if begun, ended, _ := got.lifetimes(); begun != wantBegun || ended != wantEnded || got.most("mem in use") != want.most("mem in use") {
+		t.Errorf("%d lifetimes begin, %d end, want %d and %d", begun, ended, wantBegun, wantEnded)
+	}
+}

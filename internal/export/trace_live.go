@@ -20,7 +20,7 @@ const (
 	heldFlushes = 4             // calls of Flush; a session makes four a second
 )
 
-// Live writes a Chrome trace while the program runs. It can be cut off at any moment: whole events are written, none
+// Live writes a trace while the program runs. It can be cut off at any moment: whole events are written, in JSON none
 // over the end of a page. Memory grows with live objects and tags. Call sites get their names a little after their
 // first use, so records are held back until then, in order, for about a second; a site without a name is called
 // "module+0x1234". One goroutine uses it. After the first error it writes nothing more and returns that error; what
@@ -47,9 +47,18 @@ type held struct {
 	flush  uint32
 }
 
-// CreateLive makes the file, which appears under its name when it is a trace already. An existing one is replaced only
+// CreateLive makes the file of a Chrome trace, which appears under its name when it is a trace already. An existing one is replaced only
 // with force, and only if it is a regular file; a link is followed. facts.ClockNS is what times are relative to.
 func CreateLive(name string, facts Facts, force bool) (*Live, error) {
+	return createLive(name, &facts, force, growing)
+}
+
+// CreateLivePerfetto is CreateLive for Perfetto's own format.
+func CreateLivePerfetto(name string, facts Facts, force bool) (*Live, error) {
+	return createLive(name, &facts, force, packed)
+}
+
+func createLive(name string, facts *Facts, force bool, style style) (*Live, error) {
 	target, direct, err := targetOf(name, force)
 	switch {
 	case err != nil:
@@ -61,9 +70,9 @@ func CreateLive(name string, facts Facts, force bool) (*Live, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := newLive(disk.NewWriter(file), &facts)
+	l := newLive(disk.NewWriter(file), facts, style)
 	l.name = name
-	if err = l.begin(&facts); err == nil {
+	if err = l.begin(facts); err == nil {
 		err = settle(file.Name(), target, name, force)
 	}
 	if err != nil {
@@ -73,12 +82,12 @@ func CreateLive(name string, facts Facts, force bool) (*Live, error) {
 	return l, nil
 }
 
-func newLive(file *disk.Writer, facts *Facts) *Live {
+func newLive(file *disk.Writer, facts *Facts, style style) *Live {
 	options := &TraceOptions{}
 	options.complete()
 	seen := &survey{base: facts.ClockNS, begin: facts.ClockNS, attached: facts.Attached, processes: map[uint32]*surveyed{}}
 	l := &Live{file: file, pids: map[uint64]bool{}, modules: map[moduleKey]string{}}
-	l.trace = newTrace(file, seen, options, TraceReport{}, growing)
+	l.trace = newTrace(file, seen, options, TraceReport{}, style)
 	l.trace.live, l.trace.whole = true, false
 	return l
 }

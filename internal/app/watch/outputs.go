@@ -23,6 +23,7 @@ import (
 type OutputOptions struct {
 	Recording string // a template, see files.ExpandName
 	Trace     string // a template without %p: a Chrome trace
+	Perfetto  string // likewise, in Perfetto's own format
 	Summary   string
 	Force     bool     // overwrite files
 	Labels    []string // see ParseLabels
@@ -74,6 +75,7 @@ type Outputs struct {
 	options   OutputOptions
 	recording files.Name // nil when there is no recording
 	trace     string     // path, empty when there is no Chrome trace
+	perfetto  string     // likewise
 	files     tee
 	processes *perProcess // among files; nil unless each process has a file
 }
@@ -104,7 +106,7 @@ func (o *Outputs) summary() files.Output {
 
 func (o *Outputs) checkNames() error {
 	now := time.Now()
-	for flag, path := range map[string]string{"-o": o.options.Recording, "--json": o.options.Trace} {
+	for flag, path := range map[string]string{"-o": o.options.Recording, "--json": o.options.Trace, "--perfetto": o.options.Perfetto} {
 		if path == "-" {
 			return fmt.Errorf("%s - would mix with the program's own output: name a file", flag)
 		}
@@ -118,26 +120,36 @@ func (o *Outputs) checkNames() error {
 			return err
 		}
 	}
-	if o.options.Trace == "" {
-		return nil
-	}
-	name, err := files.ExpandName(o.options.Trace, o.subject.Name, now)
-	if err != nil {
+	var err error
+	if o.trace, err = o.traceName("json", o.options.Trace, now); err != nil {
 		return err
 	}
-	o.trace = name.String()
+	o.perfetto, err = o.traceName("perfetto", o.options.Perfetto, now)
+	return err
+}
+
+// traceName returns the path of a trace, empty without a template.
+func (o *Outputs) traceName(flag, template string, now time.Time) (string, error) {
+	if template == "" {
+		return "", nil
+	}
+	name, err := files.ExpandName(template, o.subject.Name, now)
+	if err != nil {
+		return "", err
+	}
+	path := name.String()
 	switch {
 	case !name.Single():
-		return errors.New("--json writes one trace for all processes: leave %p out of its name")
-	case strings.HasSuffix(o.trace, ".gz"):
-		return fmt.Errorf("%s: a compressed trace that is cut off loses its end: leave .gz out and compress it afterwards", o.trace)
+		return "", fmt.Errorf("--%s writes one trace for all processes: leave %%p out of its name", flag)
+	case strings.HasSuffix(path, ".gz"):
+		return "", fmt.Errorf("%s: a compressed trace that is cut off loses its end: leave .gz out and compress it afterwards", path)
 	}
-	return files.Output{Path: o.trace, Force: o.options.Force}.CheckWritable("json")
+	return path, files.Output{Path: path, Force: o.options.Force}.CheckWritable(flag)
 }
 
 // checkDistinct refuses one file under two flags, however its name is written: one would replace the other.
 func (o *Outputs) checkDistinct() error {
-	list := []struct{ flag, path string }{{"--json", o.trace}, {"--summary", o.options.Summary}}
+	list := []struct{ flag, path string }{{"--json", o.trace}, {"--perfetto", o.perfetto}, {"--summary", o.options.Summary}}
 	if o.recording.Single() {
 		list = append(list, struct{ flag, path string }{"-o", o.recording.String()})
 	}
@@ -152,7 +164,7 @@ func (o *Outputs) checkDistinct() error {
 }
 
 // Wanted reports whether events are recorded.
-func (o *Outputs) Wanted() bool { return o.recording != nil || o.trace != "" }
+func (o *Outputs) Wanted() bool { return o.recording != nil || o.trace != "" || o.perfetto != "" }
 
 // RecordingName is the name of the recording, with %p where each process has a file; empty when there is none.
 func (o *Outputs) RecordingName() string { return o.recording.String() }
@@ -177,15 +189,24 @@ func (o *Outputs) Create(model *stats.Model) error {
 		o.processes = newPerProcess(o.recording, header, model, o.options.Force, o.Notes.Add)
 		o.files = append(o.files, &outputFile{output: o.processes})
 	}
-	if o.trace != "" {
-		live, err := export.CreateLive(o.trace, export.FactsOf(header), o.options.Force)
-		if err != nil {
-			o.Discard()
-			return err
-		}
-		o.files = append(o.files, &outputFile{output: chromeTrace{live}, path: o.trace, what: "trace"})
+	if err := errors.Join(o.createTrace(o.trace, export.CreateLive, header), o.createTrace(o.perfetto, export.CreateLivePerfetto, header)); err != nil {
+		o.Discard()
+		return err
 	}
 	o.Recorder = o.files
+	return nil
+}
+
+// createTrace creates a trace, if it has a path.
+func (o *Outputs) createTrace(path string, create func(string, export.Facts, bool) (*export.Live, error), header recording.Header) error {
+	if path == "" {
+		return nil
+	}
+	live, err := create(path, export.FactsOf(header), o.options.Force)
+	if err != nil {
+		return err
+	}
+	o.files = append(o.files, &outputFile{output: liveTrace{live}, path: path, what: "trace"})
 	return nil
 }
 
@@ -279,8 +300,10 @@ func (o *Outputs) Announce(last *stats.Snapshot, messages []string) {
 	if text := ghostNote(last.Ghosts, last.Wall()); text != "" {
 		o.Notes.Add(text)
 	}
-	if o.trace != "" {
-		o.Notes.Add("the trace is in " + o.trace + ": open it at https://ui.perfetto.dev")
+	for _, path := range []string{o.trace, o.perfetto} {
+		if path != "" {
+			o.Notes.Add("the trace is in " + path + ": open it at https://ui.perfetto.dev")
+		}
 	}
 	for _, text := range messages {
 		o.Notes.Add(text)
@@ -302,11 +325,11 @@ type output interface {
 	Close(footer recording.Footer) error
 }
 
-// chromeTrace is the output of --json. It has no footer.
-type chromeTrace struct{ *export.Live }
+// liveTrace is the output of --json and --perfetto. It has no footer.
+type liveTrace struct{ *export.Live }
 
 // Close implements output.
-func (t chromeTrace) Close(recording.Footer) error { return t.Live.Close() }
+func (t liveTrace) Close(recording.Footer) error { return t.Live.Close() }
 
 // outputFile is an output and what messages call it.
 type outputFile struct {
