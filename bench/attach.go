@@ -15,7 +15,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/tracer/rights"
 )
 
-// md5OfWord is what hashcat looks for: qxzvq97.
+// md5OfWord is the hash for which hashcat finds the word qxzvq97.
 const md5OfWord = "737f8ab26f78febe58802a964b1e9e6f"
 
 var (
@@ -24,7 +24,7 @@ var (
 	watchedStack  = mode{name: "attached, stack tags", attached: true, flags: []string{"--tags", "stack"}}
 )
 
-// attach measures what probes cost programs, and how much gpumemtop can take in of what they tell.
+// attach measures the cost of probes for programs, and how many calls per second gpumemtop can take in.
 func (b *bench) attach() error {
 	report := rights.Examine()
 	if err := report.Refusal(); err != nil {
@@ -37,10 +37,9 @@ func (b *bench) attachCalls() error {
 	return b.callTable([]mode{bare, none, watchedNone, watchedCaller, watchedStack})
 }
 
-// attachPrograms compares programs as people run them. The median is that of the pairs: what was bare and what was
-// attached ran one after the other.
+// attachPrograms compares real programs. The median is over pairs: a bare run and an attached run, one after the other.
 func (b *bench) attachPrograms() error {
-	// The compiled kernels of hashcat, which its first run makes.
+	// hashcat keeps its compiled kernels there after its first run.
 	b.env = []string{"HOME=" + b.temp, "XDG_DATA_HOME=" + b.temp, "XDG_CACHE_HOME=" + b.temp}
 	defer func() { b.env = nil }()
 	b.row("program", "bare s", "attached s", "attached × bare", "lowest", "highest", "events", "lost")
@@ -104,8 +103,8 @@ func (b *bench) attachRates() error {
 	return nil
 }
 
-// watched runs a program to which gpumemtop is attached from its first call on: by name, one that nothing else on the
-// machine has.
+// watched runs a program with gpumemtop attached from its first call on. gpumemtop finds it by a name that no other program on
+// the machine has.
 func (b *bench) watched(m mode, args ...string) (result, error) {
 	r := result{file: filepath.Join(b.temp, "bench.gmt")}
 	report := filepath.Join(b.temp, "summary.json")
@@ -140,7 +139,7 @@ func (b *bench) watched(m mode, args ...string) (result, error) {
 	return r, err
 }
 
-// untilWatching returns when gpumemtop has said that all probes are there.
+// untilWatching returns when gpumemtop has reported that all probes are set.
 func untilWatching(said io.Reader) error {
 	lines := bufio.NewReader(said)
 	for {

@@ -64,8 +64,8 @@ func (untagged) Tag(*wire.Sample, uint64) uint32 { return 0 }
 func (untagged) Site(*wire.Sample) uint32        { return 0 }
 func (untagged) Unknown() uint32                 { return 0 }
 
-// takeIn takes the same calls in over and over for a second, and returns how many calls and how many records of them
-// there were in it.
+// takeIn processes the same calls again and again for a second, and returns how many calls it processed and how many records
+// they made.
 func (b *bench) takeIn(list []wire.Sample) (taken, written float64, err error) {
 	w, err := recording.Create(filepath.Join(b.temp, "intake.gmt"), recording.Header{}, true)
 	if err != nil {
@@ -109,8 +109,8 @@ func (b *bench) takeIn(list []wire.Sample) (taken, written float64, err error) {
 	return float64(n) / seconds, float64(records) / seconds, err
 }
 
-// attachTimes shows how long it takes to load the programs, and to put probes into the loader of this machine and take
-// them away, in all processes that have it mapped.
+// attachTimes shows how long it takes to load the eBPF programs, to set probes in this machine's ICD loader, in all processes that
+// map it, and to remove the probes.
 func (b *bench) attachTimes() error {
 	path := loader()
 	if path == "" {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// steady are the workloads. They last long enough for auto to decide. Futhark does not suit the last two: the first asks for three
-// sizes in turn, and the pool may keep two; in the second the pool fills each block before the program gets it.
+// steady are the workloads. They last long enough for auto to decide. Policy futhark does not suit the last two: one requests three
+// sizes in turn, and the pool may keep two; for the other the pool fills each block before the program gets it.
 var steady = []struct {
 	args, flags []string
 }{
@@ -58,7 +58,7 @@ func ratios(here, there []result) string {
 		fixed(slices.Min(each), 2), fixed(slices.Max(each), 2))
 }
 
-// decisions says what auto decided in each turn.
+// decisions names the policy that auto decided for in each turn.
 func decisions(turns []result) string {
 	var all []string
 	for i := range turns {

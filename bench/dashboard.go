@@ -17,7 +17,7 @@ import (
 
 func (b *bench) dashboard() error { return b.tables(b.shares, b.keys) }
 
-// shares shows what gpumemtop takes of a core while it collects, models and draws.
+// shares shows the share of a core that gpumemtop uses while it collects, models and draws.
 func (b *bench) shares() error {
 	const pairs = 3_000_000
 	ordinary := []string{b.example("train"), "2000"}
@@ -98,7 +98,7 @@ func lastResident(pid int, over <-chan struct{}) (kib int64) {
 	}
 }
 
-// processorTime returns what a process has taken, without its children. It may have ended, but must not have been waited for.
+// processorTime returns the CPU time of a process, without its children. The process may have ended, but must not have been waited for.
 func processorTime(pid int) (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

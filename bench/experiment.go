@@ -12,13 +12,14 @@ import (
 	"time"
 )
 
-// The seconds that a whole run and the run of the experiment are to take.
+// The intended seconds of a whole run, and of a run with an experiment.
 const (
 	wholeSeconds  = 2.5
 	insideSeconds = 25
 )
 
-// measurable are programs whose iterations come fast enough for an answer inside one run of some seconds. COUNT is how many they make.
+// measurable are programs whose iterations are so short that an experiment decides within a run of some seconds. COUNT is the number of
+// iterations.
 var measurable = []struct {
 	name, against string
 	few           int // iterations of a run of some tenths of a second on a slow device
@@ -45,7 +46,7 @@ var measurable = []struct {
 // alike begins the names of programs that run with the same configuration on both sides.
 const alike = "both alike: "
 
-// watchedComparison is what compare --against finds, and insideRun what a run with --measure does. Differences are parts of 1.
+// watchedComparison is the result of compare --against, and insideRun that of a run with --measure. Differences are fractions.
 type watchedComparison struct {
 	NS        []float64
 	Iteration *Change
@@ -72,7 +73,7 @@ func (c *Change) String() string {
 	return fmt.Sprintf("%+.1f ± %.1f %%", 100*c.Difference, 100*c.half())
 }
 
-// experiment compares what an experiment inside one run finds with whole runs of the same two configurations.
+// experiment compares the result of an experiment inside one run with whole runs of the same two configurations.
 func (b *bench) experiment() error {
 	b.row("program", "inside one run", "blocks", "iterations", "s", "whole runs", "of each", "s", "agree", "exact", "measuring costs")
 	var notes []string
@@ -150,7 +151,7 @@ func (b *bench) iteration(args []string, count, few int) (seconds float64, err e
 	return max(took[1]-took[0], 1e-3) / float64(7*few), nil
 }
 
-// measuringCosts returns what an experiment with arms that are alike adds to a run.
+// measuringCosts returns the time that an experiment with two equal arms adds to a run.
 func (b *bench) measuringCosts(args []string) (string, error) {
 	ratios := make([]float64, b.runs)
 	for i := range ratios {
@@ -174,7 +175,7 @@ func (b *bench) measured(into *insideRun, args []string, flags ...string) (time.
 	return b.found(into, summary, false, slices.Concat([]string{"--headless", "-f", "--summary", summary}, flags, []string{"--"}, args))
 }
 
-// found runs gpumemtop, reads what it wrote to a file, or else to stdout, and returns how long it ran.
+// found runs gpumemtop, decodes the JSON that it wrote to a file or to stdout, and returns how long it ran.
 func (b *bench) found(into any, file string, stdout bool, args []string) (took time.Duration, err error) {
 	var r result
 	cmd := b.program(append([]string{b.gpumemtop()}, args...))
@@ -197,7 +198,7 @@ func (b *bench) found(into any, file string, stdout bool, args []string) (took t
 	return r.wall, json.Unmarshal(text, into)
 }
 
-// cellsOf holds what one run shows against what whole runs show.
+// cellsOf returns the cells that compare an experiment inside one run with whole runs.
 func cellsOf(inside *insideRun, whole *watchedComparison, took time.Duration) []any {
 	w := whole.Iteration
 	cells := []any{"?", "", "", fixed(took.Seconds(), 1), "?", len(whole.NS), fixed(middle(whole.NS)/1e9, 1), "?", "no"}

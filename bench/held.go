@@ -10,7 +10,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// What a pool in proportion holds at most: a multiple of the most in use of the last minute, and a rest.
+// The most that a proportional pool holds: a multiple of the most in use in the last minute, plus a constant.
 const (
 	proportionMost = 1.5
 	proportionRest = 32 << 20
@@ -20,7 +20,7 @@ const (
 // lately is the most that a process had in use in each of the last seconds.
 type lately [peakSeconds]struct{ second, inUse uint64 }
 
-// note notes what is in use now, and returns the most of the last minute.
+// note notes the bytes in use now, and returns the most of the last minute.
 func (l *lately) note(time, inUse uint64) (most uint64) {
 	second := time / 1e9
 	if at := &l[second%peakSeconds]; at.second != second {
@@ -36,7 +36,7 @@ func (l *lately) note(time, inUse uint64) (most uint64) {
 	return most
 }
 
-// lookAtMemory finds in the recording what the pool held beyond its proportion, and how long creates took.
+// lookAtMemory finds in the recording how many bytes the pool held beyond that, and how long creates took.
 func (r *result) lookAtMemory() error {
 	file, err := recording.Open(r.file)
 	if err != nil {

@@ -84,7 +84,7 @@ func typed(terminal io.Writer, s screen, delay time.Duration, key, effect string
 	return time.Since(start), before, err
 }
 
-// screen is the terminal's side of a dashboard: what that writes, in pieces. It is closed when the dashboard has ended.
+// screen is the terminal's side of a dashboard: the output of the dashboard, in pieces. It is closed when the dashboard has ended.
 type screen chan []byte
 
 func newScreen(terminal io.Reader) screen {
@@ -131,7 +131,7 @@ func (s screen) afterDelay(delay time.Duration) screen {
 
 var errEnded = errors.New("the dashboard ended")
 
-// frames counts for a while what is drawn: what comes without a pause of 5 ms is one frame.
+// frames counts the frames that are drawn in a while: output without a pause of 5 ms is one frame.
 func (s screen) frames(while time.Duration) (count, size int, err error) {
 	var last time.Time
 	for end := time.After(while); ; {
@@ -151,7 +151,7 @@ func (s screen) frames(while time.Duration) (count, size int, err error) {
 	}
 }
 
-// waitFor waits for something to be on the screen, and returns how much was written before.
+// waitFor waits for a text on the screen, and returns how many bytes were written before it.
 func (s screen) waitFor(effect string) (before int, err error) {
 	var seen []byte
 	for timeout := time.After(10 * time.Second); ; {

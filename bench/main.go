@@ -1,5 +1,5 @@
-// Command bench measures what gpumemtop costs and what its pool saves on this machine. It prints a table for each
-// question. What one table compares runs alternately in one run, and the median counts: figures from different machines, or
+// Command bench measures the cost of gpumemtop and the savings of its pool on this machine. It prints a table for each
+// question. The programs that a table compares run alternately, and the median counts: figures from different machines, or
 // from different hours on a busy machine, do not compare. It never fails because something is slow.
 package main
 
@@ -111,7 +111,7 @@ type bench struct {
 	root string   // of the repository
 	temp string   // for recordings
 	runs int      // of each program in each mode; the median counts
-	pick string   // how the names of programs of section experiment begin, commas between; empty: all
+	pick string   // prefixes of the names of programs in section experiment, separated by commas; empty: all
 	env  []string // variables for programs, besides our own
 	out  *tabwriter.Writer
 }
@@ -175,8 +175,8 @@ func run(runs int, only, pick string) error {
 	return nil
 }
 
-// closeInherited keeps what a shell left open from the programs: with a high number among them their tables of descriptors
-// have room already for what a library opens, and starting costs less than elsewhere.
+// closeInherited closes descriptors that a shell left open, so that the programs do not inherit them: after a high number their
+// descriptor table has room already for the files of a library, and starting costs less than usual.
 func closeInherited() {
 	for fd := 3; fd < 256; fd++ {
 		syscall.CloseOnExec(fd)
@@ -196,7 +196,7 @@ func findRoot() (string, error) {
 	return root, nil
 }
 
-// version says what is measured, with its commit.
+// version returns the version of gpumemtop, with its commit.
 func (b *bench) version() string {
 	text, err := exec.Command(b.gpumemtop(), "--version").Output()
 	if err != nil {

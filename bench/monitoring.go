@@ -20,7 +20,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/flight"
 )
 
-// monitoring measures what it costs that others can look on.
+// monitoring measures the cost of being monitored: scrapes, flight logs and static probes.
 func (b *bench) monitoring() error {
 	return b.tables(b.scrapes, b.flightLog, b.probes)
 }
@@ -64,7 +64,7 @@ func (b *bench) scrapes() error {
 	return nil
 }
 
-// scraped scrapes for some seconds, and returns which share of a core a process used meanwhile.
+// scraped scrapes for some seconds, and returns the share of a core that a process used meanwhile.
 func scraped(pid int, url string, rate int) (float64, error) {
 	const seconds = 5
 	before, err := processorTime(pid)
@@ -88,7 +88,7 @@ func scraped(pid int, url string, rate int) (float64, error) {
 	return (after - before).Seconds() / time.Since(began).Seconds(), err
 }
 
-// flightLog shows what a flight log takes at the end of a program: from the time that stands in it until the file is there.
+// flightLog shows how long a flight log takes at the end of a program: from the time in the log until the file has its name.
 func (b *bench) flightLog() error {
 	library := filepath.Join(b.temp, "libgpumemtop.so")
 	if err := exec.Command(b.gpumemtop(), "library", "-f", "-o", library).Run(); err != nil {
@@ -141,7 +141,8 @@ func logged(cmd *exec.Cmd, logs string) (time.Duration, error) {
 	return there.Sub(time.Unix(0, int64(p.Started)+int64(p.Seconds*1e9))), nil
 }
 
-// probeLoop prints the ns that looks at the semaphores of a create's and a release's static probes take: the least of many batches.
+// probeLoop prints the ns that it takes to check the semaphores of the static probes of a create and a release: the least of many
+// batches.
 const probeLoop = `
 #include "shim/base/usdt.h"
 #include <stdio.h>
@@ -175,7 +176,7 @@ int main(void)
 }
 `
 
-// probes compiles the shim's own look at semaphores into a loop: in whole programs it is below what can be measured.
+// probes runs the shim's check of semaphores in a loop: in whole programs its cost is too small to measure.
 func (b *bench) probes() error {
 	program := filepath.Join(b.temp, "probes")
 	cc := exec.Command("gcc", "-std=gnu11", "-O2", "-I", b.root, "-x", "c", "-", "-o", program)

@@ -6,7 +6,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 )
 
-// workloads are the examples that use memory over and over. The others are over at once, measure single calls or check
+// workloads are the examples that use memory again and again. The other examples end at once, measure single calls or check
 // results.
 var workloads = [][]string{
 	{"stencil", "-t", "12", "4M"},
@@ -36,7 +36,7 @@ func (b *bench) programs() error {
 	return nil
 }
 
-// everyPolicy runs one program bare and under all policies, in turns, and returns what could not be measured.
+// everyPolicy runs one program bare and under all policies, in turns, and returns notes on runs that could not be measured.
 func (b *bench) everyPolicy(workload []string) (notes []string) {
 	modes := []mode{bare}
 	for _, name := range allocator.Names() {
@@ -79,7 +79,7 @@ func compared(here, bare []result) []any {
 		percent(median(here, func(r *result) float64 { return r.sum.SteadyHitRate })), times(reserved, requested))
 }
 
-// times shows how many times as much something is; "?" when nothing is known of it.
+// times writes a value as a multiple of base; "?" if either is unknown.
 func times(value, base float64) string {
 	if counted(value/base) == "?" {
 		return "?"

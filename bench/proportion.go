@@ -12,7 +12,7 @@ import (
 // outgrowing are programs whose pools used to keep memory that the programs no longer needed.
 var outgrowing = [][]string{{"outgrows", "scratch", "16", "16M"}, {"outgrows", "vector", "14", "4M"}, {"outgrows", "phases", "16", "8M"}, {"outgrows", "sweep", "16", "4M"}}
 
-// needing are programs that need nearly all that they had: examples, and programs for which libraries of others allocate (docs/GAINS.md).
+// needing are programs that need nearly all memory that they had: examples, and programs whose libraries allocate (docs/GAINS.md).
 var needing = [][]string{
 	{"pipeline", "60", "1M"}, {"train", "400"}, {"stencil", "12", "4M"}, {"frag", "20", "1M"}, {"multiqueue", "60", "256K"},
 	{"threads", "4", "500", "64K"}, {"staging"}, {"churn", "200000", "4K", "2"}, {"mosaic", "400"},
@@ -20,7 +20,7 @@ var needing = [][]string{
 	{"hoard"}, {"small"}, // a pool of the program's own that gives nothing back, and 50,000 buffers of 64 bytes at once
 }
 
-// proportion runs programs under the default policy, and under what else could be it, in turns.
+// proportion runs programs under the default policy and under other candidates for it, in turns.
 func (b *bench) proportion() error {
 	limits := []string{"--set", "proportion=1.5,outgrown=on,max_age=10"}
 	modes := []mode{

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// record shows the size of recordings, how fast events can come, and what gpumemtop itself takes.
+// record shows the size of recordings, how fast events can come, and the CPU time of gpumemtop itself.
 func (b *bench) record() error {
 	b.row("program", "policy", "wall s", "processor s", "events", "events/s", "lost", "bytes on disk", "bytes/event",
 		"peak MiB of gpumemtop")

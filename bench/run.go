@@ -92,7 +92,7 @@ func (b *bench) program(args []string) *exec.Cmd {
 	return cmd
 }
 
-// read looks at what a run has left: the recording, and the summary at a path.
+// read reads the recording and the summary of a run.
 func (r *result) read(report string) error {
 	info, err := os.Stat(r.file)
 	if err != nil {
@@ -129,8 +129,8 @@ func (r *result) execute(cmd *exec.Cmd) error {
 	return nil
 }
 
-// watchPeak looks at a process now and then until it has ended, and sends the most memory that it had. The kernel's
-// own account at the end (ru_maxrss) includes what the parent had before it started the process.
+// watchPeak reads the resident memory of a process now and then until it has ended, and sends the peak. The kernel's own peak
+// (ru_maxrss) includes memory of the parent from before it started the process.
 func watchPeak(pid int, ended <-chan struct{}, peak chan<- int64) {
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
@@ -208,7 +208,7 @@ func (r *result) costs() map[string]float64 {
 	return nil
 }
 
-// median returns the middle one of what get takes from each result.
+// median returns the middle of the values that get returns for all results.
 func median(results []result, get func(*result) float64) float64 {
 	values := make([]float64, 0, len(results))
 	for i := range results {

@@ -47,7 +47,7 @@ func (l *loop) commandFor(size int) (iterations int, args []string) {
 	return iterations, []string{l.path, "-t", strconv.Itoa(iterations), fmt.Sprintf("%dM", size)}
 }
 
-// pool compares work times. The work excludes starting the process and compiling kernels, which are the same.
+// pool compares work times: without process start and kernel compilation, which are the same in all modes.
 func (b *bench) pool() error {
 	b.row("program", "MiB", "iterations", "bare s", "futhark s", "times faster", "wall bare s", "wall futhark s", "hits", "steady")
 	for _, l := range b.loops() {
@@ -71,13 +71,13 @@ func (b *bench) pool() error {
 
 func wallSeconds(r *result) float64 { return r.wall.Seconds() }
 
-// callFigures are columns of tables of calls, and what callcost calls them.
+// callFigures are the columns of tables of calls, each with its key in the output of callcost.
 var callFigures = []string{
 	"create+release", "create_release_ns", "quickest", "create_release_quickest_ns", "set argument", "set_argument_ns",
 	"enqueue", "enqueue_ns", "enqueue with event", "enqueue_event_ns", "release event", "release_event_ns",
 }
 
-// calls shows what single calls cost in every mode, and how much more than bare that is.
+// calls shows the cost of single calls in every mode, and how much that exceeds the bare cost.
 func (b *bench) calls() error {
 	if err := b.callTable(append([]mode{bare, none, futhark, pow2}, stacks...)); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (b *bench) calls() error {
 	return nil
 }
 
-// spill shows what virtual objects cost that never move.
+// spill shows the cost of virtual objects that never move.
 func (b *bench) spill() error {
 	spilling := mode{name: "none, --spill", policy: "none", flags: append([]string{"--spill"}, none.flags...)}
 	if err := b.callTable([]mode{none, spilling}); err != nil {
@@ -96,7 +96,7 @@ func (b *bench) spill() error {
 	return nil
 }
 
-// callTable compares what single calls cost in modes with the first.
+// callTable compares the cost of single calls in each mode with that in the first.
 func (b *bench) callTable(modes []mode) error {
 	// Differences are tens of ns, and an enqueue wakes other threads: one run in ten is far off.
 	results, err := b.runInTurns(3, modes, b.testProgram("callcost"))

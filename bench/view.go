@@ -18,7 +18,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// viewSize is how large the recording is that view opens, where the disk has room for it.
+// viewSize is the size of the recording that view opens, if the disk has room for it.
 const viewSize = 1 << 30
 
 // view compares how soon a long recording can be looked at with how long it takes to read.
@@ -122,7 +122,7 @@ func writeLong(path string, size int64) (events uint64, err error) {
 	return events, errors.Join(err, w.Close(recording.Footer{EndedNS: now}))
 }
 
-// opened is how one view went.
+// opened has the times and the peak of one view.
 type opened struct {
 	first, read time.Duration // since the start: the first frame, and the first after everything was read
 	peak        int64         // KiB
@@ -157,7 +157,7 @@ func (b *bench) openView(path string, all bool) (opened, error) {
 	return o, cmd.Wait()
 }
 
-// readHeaderLines takes the whole lines of the header that have been written: those that tell the time which is shown.
+// readHeaderLines reads the complete header lines in the output: they show the time of the snapshot on the screen.
 func (o *opened) readHeaderLines(written *bytes.Buffer, since time.Duration) {
 	for {
 		line, rest, whole := bytes.Cut(written.Bytes(), []byte("\n"))

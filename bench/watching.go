@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// steadyHeap makes glibc keep what is freed. Otherwise it is chance which buffers of a driver that takes memory from it are new to the
-// process: from run to run of one program, bare or not, page faults differ by a factor of two and more.
+// steadyHeap makes glibc keep freed memory. Otherwise chance decides which buffers get new pages, if the driver allocates with malloc:
+// page faults of one program differ from run to run, bare or not, by a factor of two and more.
 const steadyHeap = "GLIBC_TUNABLES=glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=17179869184:glibc.malloc.arena_max=1"
 
-// watching shows what a program pays for being watched and recorded, without a pool.
+// watching shows the cost of being watched and recorded for a program, without a pool.
 func (b *bench) watching() error {
 	modes := []mode{{name: "bare", env: []string{steadyHeap}}, {name: "none", policy: "none", env: []string{steadyHeap}}}
 	b.row("program", "MiB", "iterations", "bare s", "none s", "none / bare", "from", "to")

@@ -24,7 +24,7 @@ func buildAdvise(s beam.Scope, w work, looked beam.PCollection) {
 	beam.ParDo0(s, &advisedFn{w}, beam.GroupByKey(s, read))
 }
 
-// piece is what gpumemtop advise says about one recording.
+// piece is one piece of advice of gpumemtop advise about a recording.
 type piece struct {
 	Topic    string   `json:"topic"`
 	Verdict  string   `json:"verdict"`
@@ -47,7 +47,7 @@ func (f *adviseFn) ProcessElement(ctx context.Context, app string, packed []byte
 	if err != nil {
 		return err
 	}
-	ok, err := once(ctx, &f.Work, e, "", func(reader *recording.Reader) (*advisedRecording, error) {
+	ok, err := reuseOrCompute(ctx, &f.Work, e, "", func(reader *recording.Reader) (*advisedRecording, error) {
 		return adviseOne(e.Path, reader)
 	})
 	if err != nil || !ok {
@@ -76,17 +76,17 @@ func adviseOne(name string, reader *recording.Reader) (*advisedRecording, error)
 	return r, nil
 }
 
-// common is one piece of advice that recordings of a program have in common.
+// common is a piece of advice that several recordings of a program show.
 type common struct {
-	piece             // of the recording where it does most
+	piece             // in the recording where it saves most
 	Recordings int    `json:"recordings"` // that show it
-	Jobs       int    `json:"jobs"`       // theirs; a recording without one counts as one
+	Jobs       int    `json:"jobs"`       // of these recordings; a recording without a job counts as one
 	Least      uint64 `json:"bytes_least"`
 	Total      uint64 `json:"bytes_total"`
-	Path       string `json:"recording"` // where it does most
+	Path       string `json:"recording"` // that recording
 
 	jobs   jobs
-	latest string // recording that shows it: several programs of one may
+	latest string // latest recording that was counted: several processes of one recording may show the same
 }
 
 type advised struct {
@@ -95,7 +95,7 @@ type advised struct {
 	Advice      []*common `json:"advice"` // what most recordings show first, then the most bytes
 }
 
-// advisedFn puts together what recordings of a program show.
+// advisedFn merges the advice about all recordings of a program.
 type advisedFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
@@ -112,7 +112,7 @@ func (f *advisedFn) ProcessElement(ctx context.Context, app string, values func(
 				by[key] = c
 				out.Advice = append(out.Advice, c)
 			}
-			c.add(e, p)
+			c.countIn(e, p)
 		}
 	})
 	if err != nil {
@@ -124,8 +124,8 @@ func (f *advisedFn) ProcessElement(ctx context.Context, app string, values func(
 	return f.Work.found(ctx, app, out)
 }
 
-// add counts that a recording shows a piece of advice.
-func (c *common) add(e *entry, p piece) {
+// countIn counts that a recording shows a piece of advice.
+func (c *common) countIn(e *entry, p piece) {
 	if c.latest != e.Path {
 		c.latest = e.Path
 		c.Recordings++

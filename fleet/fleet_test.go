@@ -410,10 +410,10 @@ func TestScouts(t *testing.T) {
 func TestSharedNamesTheFirst(t *testing.T) {
 	leak := analysis.Leak{Name: "a.c:1 f", Buffers: 2, Bytes: 64}
 	r := newReported("app")
-	r.add(&entry{Path: "1.gmt"}, &outcome{})
-	r.add(&entry{Path: "2.gmt", Job: "1"}, &outcome{Leaks: []analysis.Leak{leak, leak}})
-	r.add(&entry{Path: "3.gmt", Job: "1"}, &outcome{Leaks: []analysis.Leak{leak}})
-	r.end()
+	r.addRecording(&entry{Path: "1.gmt"}, &outcome{})
+	r.addRecording(&entry{Path: "2.gmt", Job: "1"}, &outcome{Leaks: []analysis.Leak{leak, leak}})
+	r.addRecording(&entry{Path: "3.gmt", Job: "1"}, &outcome{Leaks: []analysis.Leak{leak}})
+	r.finish()
 	if r.Recordings != 3 || r.Jobs != 2 {
 		t.Errorf("%d recordings of %d jobs, want 3 of 2", r.Recordings, r.Jobs)
 	}

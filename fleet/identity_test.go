@@ -120,7 +120,7 @@ func TestOneIdentity(t *testing.T) {
 	}
 
 	w := work{State: store(t.TempDir())}
-	e, err := w.look(t.Context(), 0, path)
+	e, err := w.readHeader(t.Context(), 0, path)
 	if id, _ := h.IDOf(1); err != nil || e.App != "train.py" || e.Job != "17" || e.ID != id {
 		t.Errorf("fleet: %+v, %v", e, err)
 	}

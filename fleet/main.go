@@ -1,6 +1,6 @@
-// Command gpumemtop-fleet plays thousands of recordings through hundreds of configurations, or asks them what gpumemtop advise and
-// gpumemtop report ask one, and puts together what they show of each program. It is an Apache Beam pipeline, which runs in this
-// process, or on a cluster.
+// Command gpumemtop-fleet plays thousands of recordings through hundreds of configurations, or does for all of them what gpumemtop
+// advise and gpumemtop report do for one. It merges the results of each program. It is an Apache Beam pipeline, which runs in this
+// process or on a cluster.
 package main
 
 import (
@@ -25,7 +25,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// commands are what can be asked.
+// commands are the commands of gpumemtop-fleet, by name.
 var commands = map[string]struct {
 	build func(beam.Scope, work, beam.PCollection)
 	write func(io.Writer, []byte) error // one program's result as text
@@ -57,13 +57,13 @@ Says what a build changed:
 // inside is the runner that works in this process.
 const inside = "prism"
 
-// runnerNames are those of package beamx that can be of use here.
+// runnerNames are the runners of package beamx that gpumemtop-fleet supports.
 var runnerNames = []string{inside, "direct", "universal", "flink", "spark", "dataflow"}
 
 func main() {
 	beamlog.LogLevel = "warn"
 	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], "-") && os.Args[1] != "-h" && os.Args[1] != "--help" {
-		flag.Parse() // a runner starts its workers so
+		flag.Parse() // workers get their settings as flags
 		beam.Init()
 		fail(errors.New("no command: want tune, advise or report"))
 	}
@@ -103,7 +103,7 @@ func run(arguments []string) (status int, err error) {
 		return compare(os.Stdout, arguments[1:])
 	}
 	if slices.Contains(upkeepCommands, arguments[0]) {
-		return 0, upkeep(os.Stdout, arguments[0], arguments[1:])
+		return 0, maintainLake(os.Stdout, arguments[0], arguments[1:])
 	}
 	w := work{Command: arguments[0]}
 	if _, ok := commands[w.Command]; !ok {
@@ -136,7 +136,7 @@ func (w *work) readFlags() (err error) {
 	case *state == "" && *runners.Runner != inside:
 		return fmt.Errorf("--runner %s needs --state: a folder that all workers see", *runners.Runner)
 	}
-	if *jobopts.WorkerBinary == "" { // else the runner would compile our source, if it found that and Go
+	if *jobopts.WorkerBinary == "" { // otherwise the runner would compile our source, which needs the source and Go
 		if *jobopts.WorkerBinary, err = os.Executable(); err != nil {
 			return fmt.Errorf("find what workers are to run: %w: name it by --worker_binary", err)
 		}
@@ -195,7 +195,7 @@ func (w *work) run(ctx context.Context, out io.Writer, arguments []string) (stat
 	return status, err
 }
 
-// answers reports an error where the job server of a runner is not there: Beam would wait for it, and say nothing.
+// answers returns an error if the job server of a runner does not answer: Beam would wait for it without a message.
 func answers(ctx context.Context) error {
 	if *jobopts.Endpoint == "" || *runners.Runner == inside || *runners.Runner == "direct" {
 		return nil
@@ -208,7 +208,7 @@ func answers(ctx context.Context) error {
 	return c.Close()
 }
 
-// write writes what was found, and names what was skipped.
+// write writes the results, and names the skipped recordings.
 func (w *work) write(ctx context.Context, out io.Writer) (status int, err error) {
 	found, err := w.results(ctx)
 	if err != nil {
@@ -244,7 +244,7 @@ func (w *work) write(ctx context.Context, out io.Writer) (status int, err error)
 	return status, nil
 }
 
-// skips returns what was skipped, by path.
+// skips returns the skipped recordings, by path.
 func (w *work) skips(ctx context.Context) ([]skip, error) {
 	names, err := w.State.list(ctx, w.Run+"/skipped")
 	list := []skip{}

@@ -54,7 +54,7 @@ type listFn struct{ Work work }
 // ProcessElement implements beam.DoFn.
 func (f *listFn) ProcessElement(ctx context.Context, name string, emit func(int, string)) error {
 	var l list
-	if err := f.Work.State.need(ctx, name, &l); err != nil {
+	if err := f.Work.State.readExisting(ctx, name, &l); err != nil {
 		return err
 	}
 	for i, path := range l.Paths {
@@ -68,7 +68,7 @@ type lookFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
 func (f *lookFn) ProcessElement(ctx context.Context, index int, path string, emit func(string, []byte)) error {
-	e, err := f.Work.look(ctx, index, path)
+	e, err := f.Work.readHeader(ctx, index, path)
 	if err != nil {
 		return f.Work.skip(ctx, path, err)
 	}
@@ -76,12 +76,12 @@ func (f *lookFn) ProcessElement(ctx context.Context, index int, path string, emi
 	return nil
 }
 
-// pack and unpack write and read what travels between workers: entries, because a runner may hold all that travels until it ends.
-// Results lie in the store.
+// pack and unpack encode and decode the data between workers. These are small entries, because a runner may hold all of them until
+// it ends; results are in the store.
 func pack(value any) []byte {
 	text, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // it is plain data
+		panic(err) // never: the value is plain data
 	}
 	return text
 }
@@ -93,7 +93,7 @@ func unpack[T any](text []byte) (value T, err error) {
 	return value, err
 }
 
-// entries unpacks all values of a key, by their indices. Of files with the same recording the largest counts.
+// entries unpacks all values of a key, by their indices. If several files have the same recording, only the largest counts.
 func (w *work) entries(ctx context.Context, values func(*[]byte) bool) (all []*entry, err error) {
 	var text []byte
 	for values(&text) {
@@ -119,7 +119,7 @@ func (w *work) entries(ctx context.Context, values func(*[]byte) bool) (all []*e
 	return all, err
 }
 
-// fold takes the results of a key's entries, one at a time, by their indices.
+// fold calls take with the results of a key's entries, one at a time, by their indices.
 func fold[T any](ctx context.Context, w *work, values func(*[]byte) bool, take func(*entry, *T)) error {
 	list, err := w.entries(ctx, values)
 	if err != nil {
@@ -127,7 +127,7 @@ func fold[T any](ctx context.Context, w *work, values func(*[]byte) bool, take f
 	}
 	for _, e := range list {
 		result := new(T)
-		if err := w.State.need(ctx, e.Result, result); err != nil {
+		if err := w.State.readExisting(ctx, e.Result, result); err != nil {
 			return err
 		}
 		take(e, result)

@@ -25,7 +25,7 @@ func buildReport(s beam.Scope, w work, looked beam.PCollection) {
 	beam.ParDo0(s, &reportedFn{w}, beam.GroupByKey(s, read))
 }
 
-// outcome is what gpumemtop report --format json says of one recording.
+// outcome is the part of gpumemtop report --format json for one recording that is merged.
 type outcome struct {
 	Hits         uint64               `json:"hits"`
 	Misses       uint64               `json:"misses"`
@@ -47,7 +47,7 @@ func (f *reportFn) ProcessElement(ctx context.Context, app string, packed []byte
 	if err != nil {
 		return err
 	}
-	ok, err := once(ctx, &f.Work, e, "", reportOne)
+	ok, err := reuseOrCompute(ctx, &f.Work, e, "", reportOne)
 	if err != nil || !ok {
 		return err
 	}
@@ -64,7 +64,7 @@ func reportOne(reader *recording.Reader) (*outcome, error) {
 	run, data := figures.Recorded(a), report.NewData(a)
 	exact := func(f *figures.Figure) uint64 { return f.Of(run).Exact }
 	if data.HeldAtExit {
-		data.Leaks = nil // what a signal left is none
+		data.Leaks = nil // memory of a process that a signal ended is no leak
 	}
 	return &outcome{
 		Hits: exact(figures.Hits), Misses: exact(figures.Misses), PeakInUse: exact(figures.PeakInUse), PeakReserved: exact(figures.PeakReserved),
@@ -73,7 +73,7 @@ func reportOne(reader *recording.Reader) (*outcome, error) {
 	}, nil
 }
 
-// spread is how a figure differs among recordings.
+// spread is the range of a figure over recordings.
 type spread struct {
 	Least   uint64 `json:"least"`
 	Median  uint64 `json:"median"`
@@ -81,7 +81,7 @@ type spread struct {
 	Highest string `json:"highest"` // the recording with the most
 }
 
-// shared is a finding, leak or diagnosis that recordings of a program have in common.
+// shared is a finding, leak or diagnosis that several recordings of a program show.
 type shared struct {
 	Kind       string `json:"kind"` // of a mistake; "leak", "diagnosis"
 	What       string `json:"what"` // function of a mistake, title of a diagnosis
@@ -91,7 +91,7 @@ type shared struct {
 	Bytes      uint64 `json:"bytes,omitempty"`
 	Path       string `json:"recording"` // the first that shows it
 
-	latest string // recording that does
+	latest string // latest recording that was counted
 }
 
 type reported struct {
@@ -113,22 +113,22 @@ type reported struct {
 	by       map[[3]string]*shared
 }
 
-// peak is that of a recording.
+// peak is the peak of a recording.
 type peak struct {
 	bytes uint64
 	path  string
 }
 
-// reportedFn puts together what recordings of a program show.
+// reportedFn merges the reports on all recordings of a program.
 type reportedFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
 func (f *reportedFn) ProcessElement(ctx context.Context, app string, values func(*[]byte) bool) error {
 	out := newReported(app)
-	if err := fold(ctx, &f.Work, values, out.add); err != nil {
+	if err := fold(ctx, &f.Work, values, out.addRecording); err != nil {
 		return err
 	}
-	out.end()
+	out.finish()
 	return f.Work.found(ctx, app, out)
 }
 
@@ -136,8 +136,8 @@ func newReported(app string) *reported {
 	return &reported{Application: app, Shared: []*shared{}, jobs: jobs{}, by: map[[3]string]*shared{}}
 }
 
-// add counts a recording.
-func (r *reported) add(e *entry, f *outcome) {
+// addRecording counts a recording.
+func (r *reported) addRecording(e *entry, f *outcome) {
 	r.Recordings++
 	r.Jobs += r.jobs.add(e)
 	r.Hits += f.Hits
@@ -163,8 +163,8 @@ func (r *reported) add(e *entry, f *outcome) {
 	})
 }
 
-// end computes what needs all recordings.
-func (r *reported) end() {
+// finish computes the figures that need all recordings.
+func (r *reported) finish() {
 	if all := r.Hits + r.Misses; all > 0 {
 		r.HitRate = float64(r.Hits) / float64(all)
 	}

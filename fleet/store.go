@@ -21,17 +21,17 @@ import (
 // remote reports whether a path is on one of Beam's file systems, such as gs://, rather than in a folder.
 func remote(path string) bool { return strings.Contains(path, "://") }
 
-// digest names what depends on its parts, and on nothing else.
+// digest returns a name for a result that depends on the parts alone.
 func digest(parts ...any) string {
 	text, err := json.Marshal(parts)
 	if err != nil {
-		panic(err) // they are plain data
+		panic(err) // never: the parts are plain data
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:12])
 }
 
-// store is a folder in which workers leave what took them time, and what they found. Files appear whole. All workers see it.
+// store is the folder of intermediate and final results. All workers see it. Files appear in it complete.
 type store string
 
 // read fills value from a file of JSON. It reports whether there is one that can be read.
@@ -40,15 +40,15 @@ func (s store) read(ctx context.Context, name string, value any) bool {
 	return err == nil && json.Unmarshal(text, value) == nil
 }
 
-// need fills value from a file that a worker has written.
-func (s store) need(ctx context.Context, name string, value any) error {
+// readExisting fills value from a file that a worker has written.
+func (s store) readExisting(ctx context.Context, name string, value any) error {
 	if !s.read(ctx, name, value) {
 		return errors.New(s.path(name) + " cannot be read: --state must name a folder that all workers see")
 	}
 	return nil
 }
 
-// write writes a value as JSON, in place of what was there.
+// write writes a value as JSON. It replaces an older file.
 func (s store) write(ctx context.Context, name string, value any) error {
 	text, err := json.Marshal(value)
 	if err == nil {
@@ -60,7 +60,7 @@ func (s store) write(ctx context.Context, name string, value any) error {
 	return nil
 }
 
-// clear removes a folder with what was written into folders in it, unless it lies on a file system that cannot remove.
+// clear removes a folder, and the files in the folders within, unless the file system cannot remove.
 func (s store) clear(ctx context.Context, folder string, within ...string) error {
 	if !remote(string(s)) {
 		return os.RemoveAll(s.path(folder))
@@ -82,7 +82,7 @@ func (s store) clear(ctx context.Context, folder string, within ...string) error
 
 func (s store) path(name string) string { return strings.TrimSuffix(string(s), "/") + "/" + name }
 
-// list returns the names of what was written into a folder.
+// list returns the names of the files in a folder.
 func (s store) list(ctx context.Context, folder string) ([]string, error) {
 	pattern := s.path(folder) + "/*.json"
 	var paths []string
@@ -144,7 +144,7 @@ func writeAll(ctx context.Context, path string, text []byte) error {
 	return err
 }
 
-// fetch lets use read a recording as a file: a copy where it is on one of Beam's file systems.
+// fetch calls use with a recording as a local file: a copy if the recording is on one of Beam's file systems.
 func fetch(ctx context.Context, path string, use func(file string) error) (err error) {
 	if !remote(path) {
 		return use(path)
@@ -170,7 +170,7 @@ func fetch(ctx context.Context, path string, use func(file string) error) (err e
 	return use(copied.Name())
 }
 
-// stamp tells versions of a file apart: its size, and the time of its last change where that is known.
+// stamp identifies the version of a file, by its size and, if known, the time of its last change.
 func stamp(ctx context.Context, path string) (size int64, version string, err error) {
 	if !remote(path) {
 		info, err := os.Stat(path)
@@ -244,7 +244,7 @@ func expandOne(ctx context.Context, argument string) ([]string, error) {
 	return list, err
 }
 
-// below calls take with what looks like recordings below a folder, also through links, and looks into each folder once.
+// below calls take with files below a folder that may be recordings. It follows links, and reads each folder once.
 func below(folder string, seen map[string]bool, take func(path string)) error {
 	place, err := filepath.EvalSymlinks(folder)
 	if err != nil || seen[place] {
@@ -267,7 +267,7 @@ func below(folder string, seen map[string]bool, take func(path string)) error {
 	return err
 }
 
-// sweep removes what runs that were killed left, once it is old.
+// sweep removes old files of runs that were killed.
 func (s store) sweep() {
 	old, _ := filepath.Glob(s.path("runs/*"))
 	for _, run := range old {
@@ -281,7 +281,7 @@ func (s store) sweep() {
 	}
 }
 
-// leftFor is how long a run may write nothing.
+// leftFor is the time without a write after which a run counts as killed.
 const leftFor = 7 * 24 * time.Hour
 
 // count returns how many results of a command are in a folder that is not remote.

@@ -21,7 +21,7 @@ import (
 // shown bounds the lines of text for one program. JSON has all.
 const shown = 10
 
-// results returns what was found, JSON by program, in the order of their names.
+// results returns the results of all programs as JSON, in the order of the programs' names.
 func (w *work) results(ctx context.Context) ([][]byte, error) {
 	names, err := w.State.list(ctx, w.Run+"/found")
 	if err != nil {
@@ -151,10 +151,10 @@ func writeReported(w io.Writer, text []byte) error {
 	return err
 }
 
-// showProgress says every ten seconds, on a terminal every second, what happened in this process. The function that it returns ends
-// that.
+// showProgress writes every ten seconds, on a terminal every second, how many recordings were processed. The function that it returns
+// ends it.
 func showProgress(w *os.File, of *work, all int) (end func()) {
-	elsewhere := *runners.Runner != inside && !remote(string(of.State)) // then results in the store are all that is seen
+	elsewhere := *runners.Runner != inside && !remote(string(of.State)) // then this process sees only the results in the store
 	before := int64(0)
 	if elsewhere {
 		before = of.State.count(of.Command)

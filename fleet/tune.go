@@ -14,8 +14,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/tune"
 )
 
-// A few recordings of a program, its scouts, stand for all while configurations are looked for, as gpumemtop tune does it. All
-// recordings are then played through what was tried, each where there is time for it, and what they did is put together by job.
+// The search for configurations, as in gpumemtop tune, uses only a few recordings of a program, its scouts. Then all recordings are
+// played through the configurations that the search tried, on any worker, and the scores are summed by job.
 
 func init() {
 	register.DoFn4x1[context.Context, string, func(*[]byte) bool, func(string, []byte), error](&planFn{})
@@ -31,7 +31,7 @@ func buildTune(s beam.Scope, w work, looked beam.PCollection) {
 	beam.ParDo0(s, &gatherFn{w}, beam.GroupByKey(s, jobs))
 }
 
-// plan is what the recordings of a program are played through.
+// plan is the list of configurations that the recordings of a program are played through.
 type plan struct {
 	Configurations []replay.Configuration `json:"configurations"`
 	Ending         tune.Ending            `json:"ending"`
@@ -41,7 +41,7 @@ type plan struct {
 	Error          string                 `json:"error"`   // why there is none
 }
 
-// column is what configurations did on a recording, or on those of a job.
+// column has the scores of all configurations on a recording, or on the recordings of a job.
 type column struct {
 	tune.Column
 	Path       string `json:"path"` // of a scout's recording
@@ -49,7 +49,7 @@ type column struct {
 	Recordings int    `json:"recordings"`
 }
 
-// planFn looks for configurations that suit a program, and yields its recordings with the name of the plan.
+// planFn searches configurations for a program, and yields its recordings with the name of the plan.
 type planFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
@@ -88,7 +88,7 @@ func (w *work) search(list []*entry) tune.Options {
 	return o
 }
 
-// jobsOf returns how many groups the recordings of a program make: one for each job where there are several.
+// jobsOf returns how many groups the recordings of a program form, and whether a group is a job: so if there are several jobs.
 func jobsOf(list []*entry) (groups int, byJob bool) {
 	jobs := map[string]bool{}
 	alone := 0
@@ -112,7 +112,7 @@ const scoutBytes = 64 << 20
 func pick(list []*entry, most int) []*entry {
 	sorted := slices.Clone(list)
 	slices.SortStableFunc(sorted, func(a, b *entry) int { return cmp.Compare(b.Size, a.Size) })
-	turn := map[*entry]int{} // how many of its job come before it
+	turn := map[*entry]int{} // how many recordings of the same job come before it
 	seen := map[string]int{}
 	for _, e := range sorted {
 		key := cmp.Or(e.Job, e.Path)
@@ -141,12 +141,12 @@ func versions(list []*entry) (all []string) {
 // plan searches as gpumemtop tune does. The error is that of the context.
 func (w *work) plan(ctx context.Context, scouts []*entry, of int, o tune.Options) (*plan, error) {
 	var tapes []*replay.Loaded
-	var whole []*entry // of each tape; nil for one that is damaged, which playing it names
+	var whole []*entry // the entry of each tape; nil for a damaged one, which playFn reports
 	for _, e := range scouts {
 		_ = fetch(ctx, e.Path, func(local string) error {
 			tape, damage, err := load(local)
 			if err != nil {
-				return err // as does what cannot be read
+				return err // recordings that cannot be read are reported the same way
 			}
 			if tapes = append(tapes, tape); damage != "" {
 				e = nil
@@ -199,12 +199,12 @@ func (f *playFn) ProcessElement(ctx context.Context, _ string, packed []byte, em
 	}
 	if f.name != e.Plan {
 		f.plan = new(plan)
-		if err = f.Work.State.need(ctx, e.Plan, f.plan); err != nil {
+		if err = f.Work.State.readExisting(ctx, e.Plan, f.plan); err != nil {
 			return err
 		}
 		f.name = e.Plan
 	}
-	ok, err := once(ctx, &f.Work, e, e.Plan, func(reader *recording.Reader) (*column, error) {
+	ok, err := reuseOrCompute(ctx, &f.Work, e, e.Plan, func(reader *recording.Reader) (*column, error) {
 		for i := range f.plan.Columns {
 			if c := &f.plan.Columns[i]; c.Path == e.Path {
 				return c, nil
@@ -231,7 +231,7 @@ func (f *playFn) play(ctx context.Context, reader *recording.Reader) (*column, e
 	return &column{Column: *c, Events: tape.Events(), Recordings: 1}, nil
 }
 
-// sumFn puts the recordings of a job together, always in the same order, because sums of fractions depend on it.
+// sumFn sums the columns of a job's recordings, always in the same order, because sums of fractions depend on it.
 type sumFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
@@ -258,19 +258,19 @@ func (f *sumFn) ProcessElement(ctx context.Context, key string, values func(*[]b
 	return err
 }
 
-// tuned is what was found for a program: what gpumemtop tune writes for its recordings, where each part of the
-// cross-validation is a job, or a recording where there are no jobs.
+// tuned is the result for a program: that of gpumemtop tune for its recordings. Each part of the cross-validation is a job, or a
+// recording if there are no jobs.
 type tuned struct {
 	Application string `json:"application"`
 	Error       string `json:"error,omitempty"` // why nothing can be recommended
 	tune.Document
-	Groups      []string `json:"held_out_names"` // of the parts: by held_out, unless these are halves of the only recording
+	Groups      []string `json:"held_out_names"` // of the parts, by the index held_out; empty if the parts are halves of the only recording
 	Saving      float64  `json:"saving_ns"`      // the driver's time without a pool less that of the recommendation
 	Expected    float64  `json:"expected_saving_ns"`
-	OverFitting []string `json:"over_fitting"` // parts where the others' choice does not hold
+	OverFitting []string `json:"over_fitting"` // parts on which the choice of the other parts does badly
 }
 
-// gatherFn recommends.
+// gatherFn recommends a configuration for each program.
 type gatherFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
@@ -289,13 +289,13 @@ func (f *gatherFn) ProcessElement(ctx context.Context, app string, values func(*
 		return err
 	}
 	p := new(plan)
-	if err := f.Work.State.need(ctx, name, p); err != nil {
+	if err := f.Work.State.readExisting(ctx, name, p); err != nil {
 		return err
 	}
 	return f.Work.found(ctx, app, f.Work.gather(ctx, out, p, columns))
 }
 
-// gather recommends from what each part did. out names these.
+// gather recommends a configuration by the columns of all parts. out names the parts.
 func (w *work) gather(ctx context.Context, out *tuned, p *plan, columns []tune.Column) *tuned {
 	if out.Error = p.Error; out.Error != "" {
 		return out

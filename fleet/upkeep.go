@@ -13,10 +13,10 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/parquet"
 )
 
-// upkeepCommands keep a lake in order.
+// upkeepCommands maintain a lake.
 var upkeepCommands = []string{"compact", "expire", "files"}
 
-func upkeep(out io.Writer, command string, arguments []string) error {
+func maintainLake(out io.Writer, command string, arguments []string) error {
 	flags := flag.NewFlagSet(command, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	age := ""
@@ -47,7 +47,7 @@ func upkeep(out io.Writer, command string, arguments []string) error {
 	return err
 }
 
-// oldestOf returns the start of the earliest run that stays.
+// oldestOf returns the earliest start of a run that stays in the lake.
 func oldestOf(command, age string) (oldest time.Time, err error) {
 	if command != "expire" {
 		return oldest, nil

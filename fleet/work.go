@@ -17,16 +17,16 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// work is what every worker knows. Beam sends it along as JSON.
+// work is the job's settings, which every worker has. Beam sends it as JSON.
 type work struct {
-	State   store  // what is found lies there
-	Run     string // folder in State of what this run alone found
+	State   store  // the folder of results
+	Run     string // folder in State for results of this run alone
 	Command string
 	Workers int // goroutines that play one recording; 0: one for each core
 
-	Configurations int    // that are tried on the recordings that stand for a program
+	Configurations int    // that are tried on the scouts
 	MaxMemory      uint64 // bytes that may be reserved at a time; 0: any
-	Scouts         int    // recordings that stand for a program, at most
+	Scouts         int    // the most recordings of a program that the search uses
 }
 
 // entry is a recording, or the first one of a job.
@@ -42,10 +42,10 @@ type entry struct {
 	Present *replay.Configuration `json:"present,omitempty"` // the configuration of the run
 	Plan    string                `json:"plan,omitempty"`    // name of a plan in the store
 	Group   string                `json:"group,omitempty"`   // the recordings of a program that count as one
-	Result  string                `json:"result,omitempty"`  // name in the store of what came of it
+	Result  string                `json:"result,omitempty"`  // name of its result in the store
 }
 
-// jobs are those of recordings.
+// jobs is a set of job names.
 type jobs map[string]bool
 
 // add returns how many jobs a recording adds: none if its job is known, one if it has none.
@@ -57,15 +57,15 @@ func (j jobs) add(e *entry) int {
 	return 1
 }
 
-// skip is a recording that does not count, or only in part.
+// skip is a recording that was not counted, or only in part.
 type skip struct {
 	Path string `json:"path"`
 	Why  string `json:"why"`
-	Part bool   `json:"part"`           // what can be read of it counts
+	Part bool   `json:"part"`           // its readable part was counted
 	Copy bool   `json:"copy,omitempty"` // another file has the same recording, which counts once
 }
 
-// Counters, which runners show. In the process that began the run, progress shows the same.
+// Counters that runners show; progress counts the same in this process.
 var (
 	lookedAt = beam.NewCounter("gpumemtop", "recordings looked at")
 	skipped  = beam.NewCounter("gpumemtop", "recordings skipped")
@@ -73,7 +73,7 @@ var (
 	kept     = beam.NewCounter("gpumemtop", "recordings done by an earlier run")
 )
 
-// progress is what happened in this process: all that happens with a runner inside of it.
+// progress counts recordings in this process: all of them, if the runner is in this process.
 var progress struct{ looked, skipped, done, kept atomic.Int64 }
 
 // skip names a recording that cannot be read.
@@ -94,13 +94,13 @@ func (w *work) copied(ctx context.Context, e, of *entry) error {
 	return w.State.write(ctx, w.Run+"/skipped/"+digest(e.Path)+".json", skip{Path: e.Path, Why: "the recording is in " + of.Path, Part: true, Copy: true})
 }
 
-// found leaves the result of a program.
+// found stores the result of a program.
 func (w *work) found(ctx context.Context, app string, result any) error {
 	return w.State.write(ctx, w.Run+"/found/"+digest(app)+".json", result)
 }
 
-// look reads what a recording's header says.
-func (w *work) look(ctx context.Context, index int, file string) (*entry, error) {
+// readHeader reads a recording's header.
+func (w *work) readHeader(ctx context.Context, index int, file string) (*entry, error) {
 	e := &entry{Index: index, Path: file}
 	var err error
 	if e.Size, e.Version, err = stamp(ctx, file); err != nil {
@@ -126,7 +126,7 @@ func (w *work) look(ctx context.Context, index int, file string) (*entry, error)
 	return e, err
 }
 
-// programOf returns the program and the job of a recording: those of its first process, because what started that may be a launcher.
+// programOf returns the program and the job of a recording: those of its first process, because the command may have been a launcher.
 func programOf(reader *recording.Reader, h *recording.Header) (app, job string, err error) {
 	names, err := callsite.ReadNames(reader)
 	if err != nil {
@@ -142,9 +142,9 @@ func programOf(reader *recording.Reader, h *recording.Header) (app, job string, 
 	return first.App(h), units.Clean(first.Identity(h).Job), nil
 }
 
-// once names, in an entry, what an earlier run made of the recording with the same options, or reads the recording and keeps what
-// comes of it. ok is false where the recording cannot be read: the report names it then. The error ends the run: nothing can be written.
-func once[T any](ctx context.Context, w *work, e *entry, options string, read func(*recording.Reader) (*T, error)) (ok bool, err error) {
+// reuseOrCompute sets the entry's result to that of an earlier run with the same recording and options, or else computes and stores it. ok is
+// false if the recording cannot be read: the skips then name it. An error ends the run: the store cannot be written.
+func reuseOrCompute[T any](ctx context.Context, w *work, e *entry, options string, read func(*recording.Reader) (*T, error)) (ok bool, err error) {
 	e.Result = fmt.Sprintf("%s/%.2s/%s.json", w.Command, digest(e.Path), digest(version, e.Path, e.Version, options))
 	result := new(T)
 	if w.State.read(ctx, e.Result, result) {
@@ -170,21 +170,20 @@ func once[T any](ctx context.Context, w *work, e *entry, options string, read fu
 	}
 	worked.Inc(ctx, 1)
 	progress.done.Add(1)
-	if damage != "" { // named again by the next run, which reads it again
+	if damage != "" { // without a result the next run reads, and names, it again
 		e.Result = w.Run + "/part/" + digest(e.Path) + ".json"
 		err = w.damaged(ctx, e.Path, damage)
 	}
 	return true, errors.Join(err, w.State.write(ctx, e.Result, result))
 }
 
-// version is part of the names of what is kept: what other versions kept does not count.
+// version is part of the names of results: results of other versions do not count.
 const version = 3
 
-// groupsMost bounds the parts of a program's cross-validation. Of more jobs, several count as one, by their names.
+// groupsMost bounds the parts of a program's cross-validation. If there are more jobs, several form one part, by a hash of their names.
 const groupsMost = 1024
 
-// groupOf returns the recordings of a program that one belongs to: those of a job, where the program has several, else itself
-// alone.
+// groupOf returns the group of a recording: its job, if the program has several jobs; else the recording alone.
 func groupOf(e *entry, groups int, byJob bool) string {
 	name := e.Path
 	if byJob && e.Job != "" {
