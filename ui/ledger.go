@@ -130,7 +130,7 @@ func (l *ledger) unmeasured() *change {
 	return nil
 }
 
-// began returns what a limit was before a series of changes in quick succession, of which the latest began at a value.
+// began returns what a limit was before a series of quick changes, the latest from a value.
 func (l *ledger) began(limit string, value float64) float64 {
 	if c := l.unmeasured(); c != nil && c.limit == limit && l.undoing[limit] == nil {
 		return c.value

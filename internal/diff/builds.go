@@ -278,7 +278,7 @@ func (b *Builds) More() (n int) {
 	return n
 }
 
-// missingRanks names ranks that left nothing, of jobs of which others did.
+// missingRanks names ranks that left nothing where other ranks of their job left recordings.
 func missingRanks(runs []BuildRun, head string) (list []string) {
 	type job struct{ app, job, size string }
 	ranks := map[job]map[string]bool{}

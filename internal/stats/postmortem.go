@@ -409,7 +409,7 @@ func (pms *postMortems) show(several bool) []PostMortem {
 	var list []PostMortem
 	for _, pm := range pms.list {
 		shown := pm.show(pms.sites.untagged)
-		if several || pm.Rank != nil { // a job has several, of which each may have a session of its own
+		if several || pm.Rank != nil { // each rank of a job may have a session of its own
 			shown.Who = pm.name
 		}
 		list = append(list, shown)

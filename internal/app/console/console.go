@@ -88,7 +88,7 @@ func SayTo(w io.Writer, text string) {
 // message is a text as one line, which a terminal breaks between words.
 func message(w io.Writer, text string) string { return Page(w, oneLine(text)) }
 
-// Page returns a text of several lines, of which a terminal breaks the long ones between words.
+// Page returns a text of several lines; a terminal breaks long lines between words.
 func Page(w io.Writer, text string) string {
 	if file, ok := w.(*os.File); ok {
 		if width, ok := columns(file); ok {
