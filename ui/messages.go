@@ -15,7 +15,7 @@ const markShown = 10e9
 // drawMessage draws the line for what was just done, what happened, or what could be better, in this order.
 func (d *dashboard) drawMessage(r region, s *stats.Snapshot) {
 	text, st := d.message(s)
-	if d.prompt == nil && d.note.text == "" {
+	if (d.prompt == nil || d.overlay == paletteOverlay) && d.note.text == "" {
 		text = clauses(text, r.w-2)
 	}
 	r.textIn(1, 0, r.w-2, text, st)

@@ -209,6 +209,8 @@ func TestKeysOfTheVerdict(t *testing.T) {
 	}
 	shows(t, d, "! list  y: max_cached_bytes 512.0M → 2.00G")
 	d.resize(120, 36)
+	shows(t, d, "! list  y: max_cached_bytes 512.0M → 2.00G") // in the room of what the text leaves out
+	d.resize(110, 36)
 	shows(t, d, "! list  y: max_cached_bytes → 2.00G")
 	d.resize(80, 24)
 	shows(t, d, "! list  y apply")

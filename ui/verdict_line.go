@@ -78,9 +78,10 @@ func (p *pointsPane) drawLine(r region, s *stats.Snapshot) {
 	}
 	text, _ := p.text(r.w)
 	keys := p.keys(r.w-4-width(text), r.w-4-verdictLeast)
+	text, st := p.text(r.w - spansWidth(keys) - 4)
+	keys = p.keys(r.w-4-width(text), 0) // what the text is cut by leaves them room
 	n := spansWidth(keys)
 	r.spans(r.w-1-n, 0, keys...)
-	text, st := p.text(r.w - n - 4)
 	r.textIn(1, 0, r.w-n-4, text, st)
 }
 
