@@ -80,7 +80,10 @@ static bool give_back(struct gmt_shortage *s, uint64_t ask)
 	return some;
 }
 
-/* How many bytes to give back next: those that the budget lacks; else one block, and then each time as much as so far, so that at most twice the need goes back. */
+/*
+ * How many bytes to give back next: those that the budget lacks; else one block, and then each time as much as so far, so that at
+ * most twice the need goes back.
+ */
 static uint64_t next_step(const struct gmt_shortage *s, uint64_t need)
 {
 	uint64_t lacks = gmt_budget_lacks(need);
