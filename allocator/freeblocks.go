@@ -30,8 +30,8 @@ type freeBlocks struct {
 	tally carve.Tally
 }
 
-// sortFor makes free lists that are sorted as a rule needs, and moves the blocks of the former lists to them.
-func (f *freeBlocks) sortFor(r rule) {
+// sortForRule makes free lists that are sorted as a rule needs, and moves the blocks of the former lists to them.
+func (f *freeBlocks) sortForRule(r rule) {
 	tagged := r != nil && r.tagged()
 	f.free, f.coolingBlocks = newFreeList(tagged), newFreeList(tagged)
 	f.evicted = newRecentlyEvicted(tagged)

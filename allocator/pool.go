@@ -29,7 +29,7 @@ type Pool struct {
 func newPool(k *kind) *Pool {
 	p := &Pool{kind: k, small: smallDevice}
 	p.blockTable = newBlockTable()
-	p.sortFor(k.rule)
+	p.sortForRule(k.rule)
 	if k.carves() {
 		p.startCarving()
 	}

@@ -75,7 +75,7 @@ func (p *Pool) adopt(next *Pool) {
 	}
 	p.endLayout()
 	p.kind, p.limits, p.layouts = next.kind, next.limits, next.layouts
-	p.sortFor(p.rule)
+	p.sortForRule(p.rule)
 	switch {
 	case p.carving():
 		p.slabs.retire()

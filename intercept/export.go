@@ -68,7 +68,7 @@ func gmt_core_plan(request *C.struct_gmt_request, plan *C.struct_gmt_plan, evict
 //export gmt_core_resume
 func gmt_core_resume(request *C.struct_gmt_request, plan *C.struct_gmt_plan, late C.uint32_t, evictions *C.struct_gmt_evictions) C.int64_t {
 	var scratch [few]broker.Eviction
-	decision := broker.Decision{Decision: decided(plan)}
+	decision := broker.Decision{Decision: decisionOf(plan)}
 	req := requested(request)
 	n, out, err := core.Resume(&decision, &req, broker.Number(plan.number), late != 0, scratch[:0])
 	if err != nil {
@@ -115,17 +115,17 @@ func flag(set bool) C.uint8_t {
 
 //export gmt_core_grown
 func gmt_core_grown(plan *C.struct_gmt_plan, handle C.uint64_t) C.int64_t {
-	return numberOrError(core.Grown(decided(plan), uint64(handle)))
+	return numberOrError(core.Grown(decisionOf(plan), uint64(handle)))
 }
 
 //export gmt_core_commit
 func gmt_core_commit(plan *C.struct_gmt_plan, handle C.uint64_t) C.int64_t {
-	return numberOrError(core.Commit(decided(plan), uint64(handle)))
+	return numberOrError(core.Commit(decisionOf(plan), uint64(handle)))
 }
 
 //export gmt_core_abort
 func gmt_core_abort(plan *C.struct_gmt_plan) C.int64_t {
-	return numberOrError(core.Abort(decided(plan)))
+	return numberOrError(core.Abort(decisionOf(plan)))
 }
 
 //export gmt_core_free
@@ -201,8 +201,8 @@ func numberOrError(n broker.Number, err error) C.int64_t {
 	return C.int64_t(n)
 }
 
-// decided returns the decision that answer wrote.
-func decided(plan *C.struct_gmt_plan) allocator.Decision {
+// decisionOf returns the decision that answer wrote.
+func decisionOf(plan *C.struct_gmt_plan) allocator.Decision {
 	return allocator.Decision{
 		Hit:    plan.hit != 0,
 		Block:  allocator.Block(plan.block),

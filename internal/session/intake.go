@@ -203,7 +203,7 @@ func (in *intake) publish(now uint64) {
 	in.model.Tick(min(now, in.read)) // beyond that events would come late, and count in a later slot than their own
 	s := in.model.Publish()
 	if in.published != nil {
-		in.published(max(uint64(in.model.CallSites()), s.Totals.LiveBuffers), s.Events, now)
+		in.published(max(uint64(in.model.CallSiteCount()), s.Totals.LiveBuffers), s.Events, now)
 	}
 	cost := in.clock() - min(now, in.clock())
 	in.due.publish = now + min(publishShare*cost, rareNS)

@@ -108,8 +108,8 @@ func (m *Model) bounds(s *Snapshot) {
 // Fragmentation returns the present external fragmentation. The cost is proportional to the number of processes.
 func (m *Model) Fragmentation() float64 { return m.sample().Fragmentation }
 
-// CallSites returns the number of call sites. A site counts once for each of its processes.
-func (m *Model) CallSites() int { return m.sites.count }
+// CallSiteCount returns the number of call sites. A site counts once for each of its processes.
+func (m *Model) CallSiteCount() int { return m.sites.count }
 
 // Publish builds a snapshot and makes it the one that Published returns.
 func (m *Model) Publish() *Snapshot {
