@@ -30,7 +30,7 @@ func newConfig() *cobra.Command {
 			return editConfig(usersPath(os.LookupEnv))
 		}
 		flags, _ := runFlags()
-		origins, err := settle(flags, os.LookupEnv)
+		origins, err := resolveSettings(flags, os.LookupEnv)
 		if err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func editConfig(path string) error {
 		return fmt.Errorf("%s %s: %w; VISUAL or EDITOR names an editor", editor, path, err)
 	}
 	flags, _ := runFlags()
-	_, err := settle(flags, func(name string) (string, bool) {
+	_, err := resolveSettings(flags, func(name string) (string, bool) {
 		if name == "GPUMEMTOP_CONFIG" {
 			return path, true
 		}

@@ -87,7 +87,7 @@ func newDoctor() *cobra.Command {
 // checkEnvironment returns the error that a run would report about the settings in the environment.
 func checkEnvironment() error {
 	flags, o := runFlags()
-	origins, err := settle(flags, os.LookupEnv)
+	origins, err := resolveSettings(flags, os.LookupEnv)
 	if err != nil {
 		return err
 	}

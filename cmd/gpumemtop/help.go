@@ -116,7 +116,7 @@ func withoutVariable(flags *pflag.FlagSet) []string {
 const usageKey = "usage"
 
 func writeCommands(b *strings.Builder, cmd *cobra.Command, width int) {
-	cmd = whole(cmd)
+	cmd = completeCommand(cmd)
 	if !cmd.HasAvailableSubCommands() {
 		return
 	}

@@ -74,8 +74,8 @@ func listsCommands(word string) bool {
 	return word == "help" || word == "completion" || word == cobra.ShellCompRequestCmd || word == cobra.ShellCompNoDescRequestCmd
 }
 
-// whole returns a command with all commands below it. newRoot may have left some out.
-func whole(cmd *cobra.Command) *cobra.Command {
+// completeCommand returns a command with all commands below it. newRoot may have left some out.
+func completeCommand(cmd *cobra.Command) *cobra.Command {
 	if cmd.HasParent() {
 		return cmd
 	}
@@ -111,7 +111,7 @@ func newCommand(cmd *cobra.Command, fields fields, do action) *cobra.Command {
 		if commandKind(cmd) != "" {
 			warnVariables(os.Environ())
 		}
-		origins, err := settle(cmd.Flags(), os.LookupEnv)
+		origins, err := resolveSettings(cmd.Flags(), os.LookupEnv)
 		switch {
 		case err != nil:
 			return err

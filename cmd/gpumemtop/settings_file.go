@@ -117,8 +117,8 @@ func (f *settingsFile) entry(name string) *entry {
 	return &f.entries[i]
 }
 
-// at names a line.
-func (f *settingsFile) at(line int) string { return fmt.Sprintf("%s, line %d", f.path, line) }
+// lineName names a line.
+func (f *settingsFile) lineName(line int) string { return fmt.Sprintf("%s, line %d", f.path, line) }
 
 // parseSettings reads settings in TOML: keys are the names of flags that have a variable. Errors are lineErrors.
 func parseSettings(text string) ([]entry, error) {

@@ -39,7 +39,7 @@ func settleFile(t *testing.T, fields fields, file string, args ...string) (*orig
 		t.Fatal(err)
 	}
 	variables := map[string]string{"GPUMEMTOP_TAGS": "size"}
-	return settle(flags, func(name string) (string, bool) { v, ok := variables[name]; return v, ok })
+	return resolveSettings(flags, func(name string) (string, bool) { v, ok := variables[name]; return v, ok })
 }
 
 // A flag wins over a variable, that over the file, and the file over the default. Settings of other commands are ignored.

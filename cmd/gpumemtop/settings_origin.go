@@ -26,8 +26,8 @@ type origins struct {
 	of    map[string]string // by flag: a variable, or a line of the file; missing for flags and defaults
 }
 
-// settle gives the settings that no flag has set their values from the environment, and then from the settings file.
-func settle(flags *pflag.FlagSet, lookup func(string) (string, bool)) (*origins, error) {
+// resolveSettings gives the settings that no flag has set their values from the environment, and then from the settings file.
+func resolveSettings(flags *pflag.FlagSet, lookup func(string) (string, bool)) (*origins, error) {
 	o := &origins{flags: flags, of: map[string]string{}}
 	if err := o.readEnvironment(lookup); err != nil {
 		return nil, err
@@ -81,10 +81,10 @@ func (o *origins) readFile(lookup func(string) (string, bool)) error {
 		if e == nil || !s.inFile() || o.flags.Changed(s.name) || s.name == "set" && o.othersLimits() {
 			continue
 		}
-		o.of[s.name] = o.file.at(e.line)
+		o.of[s.name] = o.file.lineName(e.line)
 		for _, value := range e.values {
 			if err := o.flags.Set(s.name, value.text); err != nil {
-				return fmt.Errorf("%s: %w", o.file.at(value.line), err)
+				return fmt.Errorf("%s: %w", o.file.lineName(value.line), err)
 			}
 		}
 	}
@@ -107,7 +107,7 @@ func (o *origins) name(flag string) string {
 // inFile reports whether a setting's value is from the file.
 func (o *origins) inFile(flag string) bool {
 	e := o.file.entry(flag)
-	return e != nil && o.of[flag] == o.file.at(e.line)
+	return e != nil && o.of[flag] == o.file.lineName(e.line)
 }
 
 // choice returns the policy and limits.
@@ -145,12 +145,12 @@ func (o *origins) checkPolicy() error {
 	together := watch.PolicyChoice{Policy: choice.Policy}
 	for _, value := range set.values {
 		if err := o.checkLimit(&description, value.text); err != nil {
-			return fmt.Errorf("%s: %w", o.file.at(value.line), err)
+			return fmt.Errorf("%s: %w", o.file.lineName(value.line), err)
 		}
 		together.Set = append(together.Set, value.text)
 	}
 	if _, _, err := together.New(); err != nil {
-		return fmt.Errorf("%s: %w", o.file.at(set.line), err)
+		return fmt.Errorf("%s: %w", o.file.lineName(set.line), err)
 	}
 	return nil
 }

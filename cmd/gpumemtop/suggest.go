@@ -38,7 +38,7 @@ const beginLeast = 3
 
 func commandNames(cmd *cobra.Command) []string {
 	var names []string
-	for _, sub := range whole(cmd).Commands() {
+	for _, sub := range completeCommand(cmd).Commands() {
 		names = append(names, sub.Name())
 	}
 	return names

@@ -161,7 +161,7 @@ func (l *Line) text(now time.Time, w work) string {
 	bar := "[" + strings.Repeat("=", filled) + strings.Repeat(" ", barWidth-filled) + "]"
 	label, left, short := units.Clean(l.label)+"  ", w.left, percent+"  "+bar
 	if left == "" {
-		left = l.rest(now, w.share)
+		left = l.timeLeft(now, w.share)
 	}
 	room := max(0, l.width()-1)
 	if label := strings.TrimRight(label, " "); w.endless && ansi.StringWidth(label) <= room {
@@ -178,8 +178,8 @@ func (l *Line) text(now time.Time, w work) string {
 	return percent[:min(room, len(percent))]
 }
 
-// rest estimates the time left, "" if it is too early for that.
-func (l *Line) rest(now time.Time, share float64) string {
+// timeLeft estimates the time left, "" if it is too early for that.
+func (l *Line) timeLeft(now time.Time, share float64) string {
 	spent := now.Sub(l.started)
 	if share < 0.001 || spent < drawnEvery {
 		return ""

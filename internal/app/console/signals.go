@@ -25,7 +25,7 @@ func Interruptible() (restore func()) {
 		select {
 		case sig := <-signals:
 			number, _ := sig.(syscall.Signal)
-			Signaled{number}.end()
+			Signaled{number}.endBySignal()
 		case <-over:
 		}
 	}()
@@ -54,7 +54,7 @@ func AfterThat(ended <-chan struct{}, fn func()) (restore func()) {
 				switch {
 				case number == syscall.SIGUSR1 || number == syscall.SIGUSR2: // the program's
 				case called:
-					Signaled{number}.end()
+					Signaled{number}.endBySignal()
 				default:
 					called = true
 					fn()
@@ -76,8 +76,8 @@ func (s Signaled) Error() string { return s.String() }
 // Status is that of a process that the signal ended.
 func (s Signaled) Status() session.Status { return session.Status{Signal: int(s.Signal)} }
 
-// end ends gpumemtop as the signal does, without unfinished files and the progress line.
-func (s Signaled) end() {
+// endBySignal ends gpumemtop as the signal does, without unfinished files and the progress line.
+func (s Signaled) endBySignal() {
 	tempfile.Abandon()
 	Meter().Hide()
 	s.Status().Exit()
@@ -88,7 +88,7 @@ func (s Signaled) end() {
 func EndUnless(ctx context.Context, worth func() bool) (stop func() bool) {
 	return context.AfterFunc(ctx, func() {
 		if sig, ok := errors.AsType[Signaled](context.Cause(ctx)); ok && !worth() {
-			sig.end()
+			sig.endBySignal()
 		}
 	})
 }

@@ -32,7 +32,7 @@ func ExportLake(paths []string, o *ExportOptions, given func(flag string) bool) 
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	paths, skipped := wanted(l, paths)
+	paths, skipped := missingRecordings(l, paths)
 	read := 0
 	for i, next := range collectAll(paths) {
 		console.Meter().Set("reading "+path.Base(paths[i]), int64(i), int64(len(paths)))
@@ -85,9 +85,9 @@ func checkLake(paths []string, o *ExportOptions, given func(flag string) bool) e
 	return nil
 }
 
-// wanted returns the recordings that a lake lacks, by program, job and time, so that like rows are near each other. Those without a
+// missingRecordings returns the recordings that a lake lacks, by program, job and time, so that like rows are near each other. Those without a
 // header are named and skipped.
-func wanted(l *parquet.Lake, paths []string) (list []string, skipped int) {
+func missingRecordings(l *parquet.Lake, paths []string) (list []string, skipped int) {
 	keys := map[string]string{}
 	for _, p := range paths {
 		reader, err := recording.Open(p)

@@ -107,28 +107,28 @@ func newInfoFacts(file string, reader *recording.Reader) (*infoFacts, error) {
 		f.Events += blocks[i].Events
 		f.Lost += blocks[i].Summary.Lost
 	}
-	if err := f.end(reader); err != nil {
+	if err := f.readEnd(reader); err != nil {
 		return nil, err
 	}
 	return f, f.define(reader)
 }
 
-// end reads how the recording ended.
-func (f *infoFacts) end(reader *recording.Reader) error {
+// readEnd reads how the recording ended.
+func (f *infoFacts) readEnd(reader *recording.Reader) error {
 	if footer, whole := reader.Footer(); whole {
 		f.Events, f.Lost = footer.Events, footer.Lost
-		f.Seconds = f.since(footer.EndedNS)
+		f.Seconds = f.secondsSince(footer.EndedNS)
 		f.Ended = &infoEnd{footer.Status, footer.Signal, footer.Message, footer.Cut}
 		return nil
 	}
 	torn, _, err := reader.Torn()
-	f.Seconds = f.since(torn.LastNS)
+	f.Seconds = f.secondsSince(torn.LastNS)
 	f.Torn = &infoTorn{torn.Bytes, f.Seconds}
 	return err
 }
 
-// since returns the seconds from the start to a time, 0 if that is earlier.
-func (f *infoFacts) since(ns uint64) float64 {
+// secondsSince returns the seconds from the start to a time, 0 if that is earlier.
+func (f *infoFacts) secondsSince(ns uint64) float64 {
 	return time.Duration(ns - min(ns, f.Header.ClockNS)).Seconds()
 }
 

@@ -21,7 +21,7 @@ func (f *infoFacts) text() string {
 	h := &f.Header
 	row("command", f.command())
 	row("id", f.ID)
-	row("recorded", h.Created.Format(time.RFC3339)+on(h.Host))
+	row("recorded", h.Created.Format(time.RFC3339)+onHost(h.Host))
 	policy := h.Policy
 	if h.Auto {
 		policy = "auto: " + policy
@@ -57,19 +57,19 @@ func (f *infoFacts) lists(b *strings.Builder) {
 	origins := make([]string, len(f.Header.Merged))
 	for i := range origins {
 		o := &f.Header.Merged[i]
-		origins[i] = fmt.Sprintf("%s%s, processes %d to %d", strings.Join(append([]string{o.Program}, o.Arguments...), " "), on(o.Host), o.First, o.Last)
+		origins[i] = fmt.Sprintf("%s%s, processes %d to %d", strings.Join(append([]string{o.Program}, o.Arguments...), " "), onHost(o.Host), o.First, o.Last)
 	}
 	list(b, "merged", origins)
 	processes := make([]string, len(f.Processes))
 	for i := range processes {
 		p := &f.Processes[i]
-		processes[i] = fmt.Sprintf("#%d pid %d%s: %s", p.Number, p.PID, on(p.Host), strings.Join(append([]string{p.Program}, p.Arguments...), " "))
+		processes[i] = fmt.Sprintf("#%d pid %d%s: %s", p.Number, p.PID, onHost(p.Host), strings.Join(append([]string{p.Program}, p.Arguments...), " "))
 	}
 	list(b, "process", processes)
 	devices := make([]string, len(f.Devices))
 	for i := range devices {
 		d := &f.Devices[i]
-		devices[i] = d.Name + on(d.Host) + ", " + units.FormatLong(d.Memory) + ", driver " + d.Driver
+		devices[i] = d.Name + onHost(d.Host) + ", " + units.FormatLong(d.Memory) + ", driver " + d.Driver
 	}
 	list(b, "device", devices)
 	modules := make([]string, len(f.Modules))
@@ -112,7 +112,7 @@ func identityTexts(id *recording.Identity) (texts []string) {
 	return texts
 }
 
-func on(host string) string {
+func onHost(host string) string {
 	if host == "" {
 		return ""
 	}

@@ -143,14 +143,14 @@ func (r *WatchedComparison) WriteText(w io.Writer) error {
 	}
 	row("median time", r.AgainstTimes, r.Times)
 	if r.Iteration != nil {
-		row(strings.TrimSuffix(strings.TrimSuffix(r.thing(), " takes"), " it"), r.AgainstIterations, r.IterationTimes)
+		row(strings.TrimSuffix(strings.TrimSuffix(r.timedUnit(), " takes"), " it"), r.AgainstIterations, r.IterationTimes)
 	}
 	table.Add("peak reserved", units.FormatLong(r.AgainstReserved), units.FormatLong(r.Reserved))
 	return console.WriteText(w, table.String()+console.Wrap(r.Text(), 2, console.Columns(w))+"\n")
 }
 
-// thing says what is timed beside whole runs.
-func (r *WatchedComparison) thing() string {
+// timedUnit says what is timed beside whole runs.
+func (r *WatchedComparison) timedUnit() string {
 	if r.Creates == 0 {
 		return "from create to create it takes"
 	}
@@ -161,7 +161,7 @@ func (r *WatchedComparison) thing() string {
 func (r *WatchedComparison) Text() string {
 	text := fmt.Sprintf("With %s a run takes %s than with %s, both watched", r.Configuration, r.Whole.text(), r.Against)
 	if r.Iteration != nil {
-		text += fmt.Sprintf("; after the start %s %s", r.thing(), r.Iteration.text())
+		text += fmt.Sprintf("; after the start %s %s", r.timedUnit(), r.Iteration.text())
 	}
 	if r.Whole.Known {
 		text += fmt.Sprintf(" (95 %% confidence, signed-rank test of %d pairs).", r.Pairs)

@@ -47,7 +47,7 @@ func Place(stdout, stderr io.Writer, path string, o *PlaceOptions) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if p.capacity > 0 && p.solution.Height > p.capacity {
-		return console.Exit(console.StatusUnmet, p.misfit())
+		return console.Exit(console.StatusUnmet, p.noFitError())
 	}
 	defer console.Interruptible()()
 	figures := stdout
@@ -175,8 +175,8 @@ func (p *placement) showProgress(last *atomic.Pointer[arena.Progress], done <-ch
 	}
 }
 
-// misfit says that nothing fits, and how certain that is.
-func (p *placement) misfit() error {
+// noFitError says that nothing fits, and how certain that is.
+func (p *placement) noFitError() error {
 	s, within := p.solution, console.ExactSize(p.capacity)
 	if s.Bound > p.capacity {
 		return fmt.Errorf("no placement fits %s: at least %s is needed", within, console.ExactSize(s.Bound))

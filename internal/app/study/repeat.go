@@ -105,13 +105,13 @@ func (p *Program) run(setup *watch.Setup, outputs *watch.Outputs) (*Outcome, err
 	stdout := printed
 	if p.keeps {
 		if stdout, err = newTail(outputMax); err != nil {
-			_ = printed.end()
+			_ = printed.lastBytes()
 			return nil, err
 		}
 	}
 	s, err := p.start(setup, stdout.file, printed.file, outputs)
 	if err != nil {
-		_, _ = stdout.end(), printed.end()
+		_, _ = stdout.lastBytes(), printed.lastBytes()
 		return nil, err
 	}
 	begun := time.Now() // before that, files were written for the program to find
@@ -119,8 +119,8 @@ func (p *Program) run(setup *watch.Setup, outputs *watch.Outputs) (*Outcome, err
 	o := &Outcome{timeout: p.await(s)}
 	o.Wall = time.Since(begun)
 	result, err := s.Wait()
-	o.stdout = stdout.end()
-	o.tail = printed.end()
+	o.stdout = stdout.lastBytes()
+	o.tail = printed.lastBytes()
 	if p.Stopped() { // the session has passed the signal on, which may have ended the run
 		return nil, p.StopError()
 	}
@@ -300,8 +300,8 @@ func (t *tail) collect() {
 	}
 }
 
-// end returns the last bytes. It does not wait for processes that live on and hold the file.
-func (t *tail) end() []byte {
+// lastBytes returns the last bytes. It does not wait for processes that live on and hold the file.
+func (t *tail) lastBytes() []byte {
 	err := t.file.Close()
 	err = errors.Join(err, t.read.SetReadDeadline(time.Now().Add(tailPatience)))
 	if err != nil {

@@ -59,7 +59,7 @@ func TuneLive(o *TuneOptions, command []string) (*LiveResult, error) {
 	ran, err := program.Time(setup)
 	if l.session != nil {
 		<-l.done
-		l.take()
+		l.noteTrial()
 	}
 	switch {
 	case err != nil && (!program.Stopped() || len(l.trials) == 0):
@@ -168,7 +168,7 @@ func (l *liveTune) try(candidate *tune.Point) bool {
 		case <-l.session.Ended():
 			return false
 		}
-		if !l.take() {
+		if !l.noteTrial() {
 			continue
 		}
 		ticker.Stop()
@@ -184,8 +184,8 @@ func (l *liveTune) try(candidate *tune.Point) bool {
 	}
 }
 
-// take takes what the trial that goes on has shown, if it is over.
-func (l *liveTune) take() bool {
+// noteTrial takes what the trial that goes on has shown, if it is over.
+func (l *liveTune) noteTrial() bool {
 	if l.pending == nil {
 		return false
 	}

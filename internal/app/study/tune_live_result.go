@@ -51,7 +51,7 @@ func newLiveResult(l *liveTune) *LiveResult {
 			t.result.Answer.Present.Bytes = one.Memory
 			one.Measured = report.NewMeasured(t.result).MeasuredAnswer
 		} else {
-			one.Why = t.why()
+			one.Why = t.whyNoInterval()
 		}
 		out.Trials = append(out.Trials, one)
 	}
@@ -77,8 +77,8 @@ func (t *liveTrial) change() string {
 	return t.result.Change()
 }
 
-// why says why there is no interval.
-func (t *liveTrial) why() string {
+// whyNoInterval says why there is no interval.
+func (t *liveTrial) whyNoInterval() string {
 	_, why, _ := strings.Cut(t.result.Auto, "nothing could be measured: ")
 	return cmp.Or(why, t.result.Why, "the program ended")
 }
@@ -98,8 +98,8 @@ func (t *liveTrial) row() []string {
 	return []string{name, units.DurationLong(a.Present.Time), units.DurationLong(a.Alternative.Time) + " with " + other, t.change(), memory}
 }
 
-// thing names what the times are of: an iteration, or the way from one request to the next.
-func (r *LiveResult) thing() string {
+// timedUnit names what the times are of: an iteration, or the way from one request to the next.
+func (r *LiveResult) timedUnit() string {
 	for i := range r.live.trials {
 		if t := r.live.trials[i].result; t.Known() && t.Requests == 0 {
 			return "from request to request"
@@ -111,7 +111,7 @@ func (r *LiveResult) thing() string {
 // WriteText writes the result for people.
 func (r *LiveResult) WriteText(w io.Writer) error {
 	var table units.Table
-	table.Add("TRIED", strings.ToUpper(r.thing()), "INSTEAD OF", "CHANGE", "MEMORY")
+	table.Add("TRIED", strings.ToUpper(r.timedUnit()), "INSTEAD OF", "CHANGE", "MEMORY")
 	for i := range r.live.trials {
 		table.Add(r.live.trials[i].row()...)
 	}
@@ -140,7 +140,7 @@ func (r *LiveResult) WriteText(w io.Writer) error {
 // file writes the best configuration as a settings file, with what was measured.
 func (r *LiveResult) file() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# gpumemtop tune --live, measured in one run of %s: %s takes\n", units.Clean(r.Of), r.thing())
+	fmt.Fprintf(&b, "# gpumemtop tune --live, measured in one run of %s: %s takes\n", units.Clean(r.Of), r.timedUnit())
 	for i := range r.live.trials {
 		row := r.live.trials[i].row()
 		if why := r.Trials[i].Why; why != "" {

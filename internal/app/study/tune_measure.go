@@ -49,7 +49,7 @@ func TuneProgram(o *TuneOptions, command []string) (*TuneResult, error) {
 		return nil, err
 	}
 	if !s.stopped && !program.Stopped() {
-		if err := s.again(program, before, filepath.Join(folder, "after.gmt")); err != nil {
+		if err := s.runRecommended(program, before, filepath.Join(folder, "after.gmt")); err != nil {
 			return nil, err
 		}
 		if err := s.compare(program); err != nil {
@@ -99,8 +99,8 @@ func (s *tuneSearch) learnCosts(program *Program, setup *watch.Setup, path strin
 	return nil
 }
 
-// again runs the program with the recommendation, unless that is in use now.
-func (s *tuneSearch) again(program *Program, before *Trial, path string) error {
+// runRecommended runs the program with the recommendation, unless that is in use now.
+func (s *tuneSearch) runRecommended(program *Program, before *Trial, path string) error {
 	present, best := s.result.Present, s.result.Recommended
 	if present == nil || present.Configuration.String() == best.Configuration.String() {
 		return nil

@@ -218,7 +218,7 @@ func (s *tuneSearch) writeRecommended(b *prose) {
 		tune.Fits:  "It saves nearly as much time as any within --max-memory",
 	}[r.Reason]
 	if r.Reason == tune.Vain {
-		b.paragraph("No tried configuration%s takes less time than no pool, %s.", s.within(), s.timeOf(&r.None))
+		b.paragraph("No tried configuration%s takes less time than no pool, %s.", s.memoryBound(), s.timeOf(&r.None))
 	} else {
 		b.paragraph("%s: %s in the driver instead of %s without a pool, with %.2f times its memory.", why,
 			units.DurationOf(best.DriverNS), s.timeOf(&r.None), float64(best.PeakReserved)/float64(max(r.None.PeakReserved, 1)))
@@ -265,8 +265,8 @@ func (s *tuneSearch) littleToGain() string {
 	return fmt.Sprintf("That saves less than 1 %% of the %s that were recorded: too little to matter.", units.Duration(run))
 }
 
-// within names the bound on memory.
-func (s *tuneSearch) within() string {
+// memoryBound names the bound on memory.
+func (s *tuneSearch) memoryBound() string {
 	if s.tuning.MaxMemory == 0 {
 		return ""
 	}
@@ -312,7 +312,7 @@ func (s *tuneSearch) writeFolds(b *prose) {
 			verdict = "OVER-FITS"
 			bad++
 		}
-		b.paragraph("cross-validation: chosen without %s, %s takes %s there; that part alone would choose %s: %s.", s.part(f.Held),
+		b.paragraph("cross-validation: chosen without %s, %s takes %s there; that part alone would choose %s: %s.", s.unseenPart(f.Held),
 			setting.Configuration(&f.Chosen.Configuration), takes(&f.Chosen), same, verdict)
 	}
 	if bad > 0 {
@@ -321,8 +321,8 @@ func (s *tuneSearch) writeFolds(b *prose) {
 	}
 }
 
-// part names what a choice did not see.
-func (s *tuneSearch) part(held int) string {
+// unseenPart names what a choice did not see.
+func (s *tuneSearch) unseenPart(held int) string {
 	if len(s.recordings) == 1 {
 		return [...]string{"the first half", "the second half"}[held]
 	}

@@ -60,15 +60,15 @@ func (c *controller) run() {
 	for !c.stopped.Load() {
 		select {
 		case <-ticker.C:
-			c.consider()
+			c.considerChange()
 		case <-c.session.Ended():
 			return
 		}
 	}
 }
 
-// consider proposes another configuration if that may be worth it, and takes it if a trial shows that it is.
-func (c *controller) consider() {
+// considerChange proposes another configuration if that may be worth it, and takes it if a trial shows that it is.
+func (c *controller) considerChange() {
 	if c.trial != nil {
 		c.await()
 		return

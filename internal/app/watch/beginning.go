@@ -31,12 +31,12 @@ func NewBeginning() *Beginning {
 // Take implements session.Tap.
 func (b *Beginning) Take(r *wire.Record) {
 	if b.batch != nil && replay.Matters(&r.Event) {
-		b.keep(r)
+		b.countRequest(r)
 	}
 	b.Experimenter.Take(r)
 }
 
-func (b *Beginning) keep(r *wire.Record) {
+func (b *Beginning) countRequest(r *wire.Record) {
 	b.batch.Read(r)
 	if r.Kind == wire.KindCreate && (r.AsCreate().Outcome() == wire.OutcomeHit || r.AsCreate().Outcome() == wire.OutcomeMiss) {
 		if b.Requests++; b.Requests == 1 {

@@ -208,18 +208,18 @@ func colors(name ui.Theme) colorprofile.Profile {
 // jobControl reports whether a shell waits that can continue our process group once it has stopped: the kernel ignores stop
 // signals of the terminal for a group without one (POSIX: orphaned process group).
 func jobControl() bool {
-	parent, group, session, err := kinship(os.Getpid())
+	parent, group, session, err := readParents(os.Getpid())
 	for err == nil && parent > 1 {
 		var itsGroup, itsSession int
-		if parent, itsGroup, itsSession, err = kinship(parent); err == nil && itsGroup != group {
+		if parent, itsGroup, itsSession, err = readParents(parent); err == nil && itsGroup != group {
 			return itsSession == session
 		}
 	}
 	return false
 }
 
-// kinship reads the parent, the process group and the session of a process (proc_pid_stat(5)).
-func kinship(pid int) (parent, group, session int, err error) {
+// readParents reads the parent, the process group and the session of a process (proc_pid_stat(5)).
+func readParents(pid int) (parent, group, session int, err error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, 0, 0, err

@@ -65,11 +65,11 @@ func TestThemeFile(t *testing.T) {
 }
 
 func TestKinship(t *testing.T) {
-	parent, group, session, err := kinship(1)
+	parent, group, session, err := readParents(1)
 	if err != nil || parent != 0 || group < 0 || session < 0 {
 		t.Errorf("of process 1: parent %d, group %d, session %d, %v", parent, group, session, err)
 	}
-	if _, _, _, err := kinship(1 << 30); err == nil {
+	if _, _, _, err := readParents(1 << 30); err == nil {
 		t.Error("a process that is not there has kin")
 	}
 }

@@ -121,7 +121,7 @@ func parseLimit(policy, name, value string) (allocator.Setting, error) {
 	l := &description.Limits[i]
 	text, err := canonical(l, value)
 	if err == nil {
-		err = within(l, text, value)
+		err = checkRange(l, text, value)
 	}
 	if err != nil {
 		return allocator.Setting{}, fmt.Errorf("limit %s: %w: want %s, for example %s=%s", name, err, takes(l), name, example(l))
@@ -189,8 +189,8 @@ func switchOf(value string) (string, error) {
 	return "", fmt.Errorf("bad value %q", value)
 }
 
-// within checks the range of a value. The allocator checks it against other limits.
-func within(l *allocator.Limit, text, value string) error {
+// checkRange checks the range of a value. The allocator checks it against other limits.
+func checkRange(l *allocator.Limit, text, value string) error {
 	if l.Choices != nil || l.Kind == allocator.Sizes {
 		return nil
 	}

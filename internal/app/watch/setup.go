@@ -149,8 +149,8 @@ func (s *Setup) names(notes *console.Notes) symbol.Options {
 // entryBytes is what we take for a buffer or a block of the program, with what counts it.
 const entryBytes = 600
 
-// entries is how many buffers and blocks are followed at once.
-func (s *Setup) entries() int { return int(s.Budget / 2 / entryBytes) }
+// entriesMax is how many buffers and blocks are followed at once.
+func (s *Setup) entriesMax() int { return int(s.Budget / 2 / entryBytes) }
 
 // readMemory reads --scrub and --device-memory.
 func (s *Setup) readMemory(o *SetupOptions) error {
