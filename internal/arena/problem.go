@@ -138,13 +138,13 @@ func (p *problem) cutSections(all []piece, changes []event) bool {
 			p.sections[c.section] = append(p.sections[c.section], entry{int32(b), int32(i), c.lo, c.hi - c.lo})
 		}
 	}
-	slices.SortStableFunc(p.order, func(a, b int32) int { return int(p.first(a) - p.first(b)) })
+	slices.SortStableFunc(p.order, func(a, b int32) int { return int(p.firstSection(a) - p.firstSection(b)) })
 	return true
 }
 
-// first and last return the sections in which a buffer begins and ends.
-func (p *problem) first(b int32) int32 { return p.cells[b][0].section }
-func (p *problem) last(b int32) int32  { return p.cells[b][len(p.cells[b])-1].section }
+// firstSection and lastSection return the sections in which a buffer begins and ends.
+func (p *problem) firstSection(b int32) int32 { return p.cells[b][0].section }
+func (p *problem) lastSection(b int32) int32  { return p.cells[b][len(p.cells[b])-1].section }
 
 // piece is a rectangle of a buffer: a time, and the bytes that are needed in it.
 type piece struct {

@@ -103,9 +103,9 @@ func (x *search) solve(items []int32) outcome {
 // splitParts splits the items into parts, the smallest first, because a failure of a small part shows soon.
 func (x *search) splitParts(parts []itemRange, items []int32) []itemRange {
 	for i := 0; i < len(items); {
-		end, j := x.p.last(items[i]), i+1
-		for ; j < len(items) && x.p.first(items[j]) <= end; j++ {
-			end = max(end, x.p.last(items[j]))
+		end, j := x.p.lastSection(items[i]), i+1
+		for ; j < len(items) && x.p.firstSection(items[j]) <= end; j++ {
+			end = max(end, x.p.lastSection(items[j]))
 		}
 		parts = append(parts, itemRange{int32(i), int32(j)})
 		i = j
@@ -118,9 +118,9 @@ func (x *search) splitParts(parts []itemRange, items []int32) []itemRange {
 
 // placePart places one part.
 func (x *search) placePart(items []int32) outcome {
-	low, high := x.p.first(items[0]), int32(0)
+	low, high := x.p.firstSection(items[0]), int32(0)
 	for _, b := range items {
-		high = max(high, x.p.last(b))
+		high = max(high, x.p.lastSection(b))
 	}
 	x.steps--
 	if x.steps < 0 || x.steps%stopEvery == 0 && x.stop() {
@@ -193,7 +193,7 @@ func (x *search) tryChoice(b, t int32, floor int64, items []int32) (r outcome, e
 func (x *search) hasTwin(tried []int32, b int32) bool {
 	p := x.p
 	return p.plain && slices.ContainsFunc(tried, func(c int32) bool {
-		return p.exactSize[c] == p.exactSize[b] && p.align[c] == p.align[b] && p.first(c) == p.first(b) && p.last(c) == p.last(b)
+		return p.exactSize[c] == p.exactSize[b] && p.align[c] == p.align[b] && p.firstSection(c) == p.firstSection(b) && p.lastSection(c) == p.lastSection(b)
 	})
 }
 
@@ -208,7 +208,7 @@ func (x *search) nextFloor(t int32, places []int32, above int64) int64 {
 	for _, b := range places {
 		for _, c := range x.p.cells[b] {
 			for _, e := range x.live[c.section][:x.left[c.section]] {
-				if floor+e.size < above && (x.p.first(e.buffer) > t || x.p.last(e.buffer) < t) {
+				if floor+e.size < above && (x.p.firstSection(e.buffer) > t || x.p.lastSection(e.buffer) < t) {
 					above = floor + e.size
 				}
 			}
@@ -220,15 +220,15 @@ func (x *search) nextFloor(t int32, places []int32, above int64) int64 {
 // stateKey identifies the state of a part: its unplaced buffers, and the lowest offset of each. All floors follow from
 // these.
 func (x *search) stateKey(items []int32) uint64 {
-	key := mix(uint64(x.exact))
+	key := scramble(uint64(x.exact))
 	for _, b := range items {
-		key += mix(uint64(x.offset[b])*0x9e3779b97f4a7c15 + uint64(b) + 1)
+		key += scramble(uint64(x.offset[b])*0x9e3779b97f4a7c15 + uint64(b) + 1)
 	}
 	return key
 }
 
-// mix spreads a number over all bits.
-func mix(h uint64) uint64 {
+// scramble spreads a number over all bits.
+func scramble(h uint64) uint64 {
 	h = (h ^ h>>32) * 0xd6e8feb86659fd93
 	h = (h ^ h>>32) * 0xd6e8feb86659fd93
 	return h ^ h>>32

@@ -171,13 +171,13 @@ func (s *solver) search(ctx context.Context) {
 		if s.finished() {
 			break
 		}
-		group.Go(func() { s.work(ctx) })
+		group.Go(func() { s.solve(ctx) })
 	}
 	group.Wait()
 }
 
-// work makes one attempt after the other.
-func (s *solver) work(ctx context.Context) {
+// solve makes one attempt after the other.
+func (s *solver) solve(ctx context.Context) {
 	x := newSearch(s.p)
 	left := s.options.Steps
 	for {

@@ -60,7 +60,7 @@ func (s *state) start(capacity int64) bool {
 	for t := range s.floor {
 		s.enqueue(int32(t))
 	}
-	return s.propagate()
+	return s.raiseFloors()
 }
 
 func (s *state) enqueue(t int32) {
@@ -82,7 +82,7 @@ func (s *state) place(b int32) bool {
 		s.removeEntry(t, s.liveIndex[b][i])
 		s.enqueue(t)
 	}
-	return s.propagate()
+	return s.raiseFloors()
 }
 
 // removeEntry moves an entry after the unplaced ones.
@@ -100,11 +100,11 @@ func (s *state) raiseFloor(t int32, floor int64) bool {
 	s.saveSection(t)
 	s.floor[t] = floor
 	s.enqueue(t)
-	return s.propagate()
+	return s.raiseFloors()
 }
 
-// propagate raises floors and offsets until no buffer can begin below a floor and some buffer can begin at each floor.
-func (s *state) propagate() bool {
+// raiseFloors raises floors and offsets until no buffer can begin below a floor and some buffer can begin at each floor.
+func (s *state) raiseFloors() bool {
 	ok := true
 	for len(s.queue) > 0 {
 		t := s.queue[len(s.queue)-1]

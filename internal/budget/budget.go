@@ -37,7 +37,7 @@ func (b *Budget) Charge(bytes int64) bool {
 	if b == nil {
 		return true
 	}
-	if bytes < 0 || !b.take(bytes) {
+	if bytes < 0 || !b.tryTake(bytes) {
 		b.refused.Add(1)
 		return false
 	}
@@ -49,7 +49,7 @@ func (b *Budget) Charge(bytes int64) bool {
 	return true
 }
 
-func (b *Budget) take(bytes int64) bool {
+func (b *Budget) tryTake(bytes int64) bool {
 	for {
 		used := b.used.Load()
 		if bytes > b.most.Load()-used {

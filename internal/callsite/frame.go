@@ -57,18 +57,18 @@ func siteName(frames []Frame) string {
 	if len(frames) == 0 {
 		return ""
 	}
-	at, first := named(frames), &frames[0]
+	at, first := namingFrame(frames), &frames[0]
 	if at == 0 || first.Function == "" && first.Module == frames[at].Module {
 		return frames[at].Name()
 	}
 	return frames[at].Name() + " via " + first.short()
 }
 
-// named returns the index of the frame after which a call site is named: the program's own that is nearest to the call, else the
+// namingFrame returns the index of the frame after which a call site is named: the program's own that is nearest to the call, else the
 // first. If that has only an offset in a library, the next one in there that has a name takes its place, or without a frame of
 // the program's own the next one at all.
-func named(frames []Frame) int {
-	nearest := own(frames)
+func namingFrame(frames []Frame) int {
+	nearest := ownFrame(frames)
 	at := max(0, nearest)
 	if f := &frames[at]; f.Function != "" || f.File != "" || !strings.Contains(Base(f.Module), ".so") {
 		return at
@@ -121,13 +121,13 @@ func Module(payload []byte) string {
 	if len(frames) == 0 {
 		return ""
 	}
-	f := frames[named(frames)]
+	f := frames[namingFrame(frames)]
 	return Base(cmp.Or(f.Module, f.File))
 }
 
-// own returns the index of the program's own frame that is nearest to the call, -1 when all are of libraries. Wrappers count where
+// ownFrame returns the index of the program's own frame that is nearest to the call, -1 when all are of libraries. Wrappers count where
 // there is no other. A stripped library that lies elsewhere may be the program's own: it counts where no frame farther out has a line.
-func own(frames []Frame) int {
+func ownFrame(frames []Frame) int {
 	passes := func(f *Frame) bool { return f.library() || f.wrapper() }
 	at := ownFrom(frames, passes)
 	if at < 0 {

@@ -25,8 +25,8 @@ func (c *costs) add(s *sample) {
 	c.afterUse = append(c.afterUse, first)
 }
 
-// extra is the median of differences; what is below 0 is noise.
-func extra(values []float64) float64 { return max(0, median(values)) }
+// medianExtra is the median of differences; what is below 0 is noise.
+func medianExtra(values []float64) float64 { return max(0, median(values)) }
 
 // gathered is what the child reported about a device so far.
 type gathered struct {
@@ -59,11 +59,11 @@ func (g *gathered) points() []Point {
 			continue
 		}
 		p := Point{
-			Size: size, N: c.n, Create: median(c.create), Touch: extra(c.touch), Reuse: median(c.reuse),
-			Release: median(c.release), FirstUse: extra(c.firstUse), AfterUse: extra(c.afterUse),
+			Size: size, N: c.n, Create: median(c.create), Touch: medianExtra(c.touch), Reuse: median(c.reuse),
+			Release: median(c.release), FirstUse: medianExtra(c.firstUse), AfterUse: medianExtra(c.afterUse),
 		}
 		if f := g.fresh[size]; f != nil && len(f.touch) > 0 {
-			p.Fresh = &Fresh{median(f.create), extra(f.touch), extra(f.firstUse), extra(f.afterUse), f.n}
+			p.Fresh = &Fresh{median(f.create), medianExtra(f.touch), medianExtra(f.firstUse), medianExtra(f.afterUse), f.n}
 		}
 		list = append(list, p)
 	}

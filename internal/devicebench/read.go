@@ -26,7 +26,7 @@ func Parse(text []byte) (*Result, error) {
 		for _, f := range []struct {
 			name string
 			line cost.Line
-		}{{"create", d.Create.Line}, {"touch", d.Touch.Line}, {"release", d.Release.Line}, {"sub-buffer", d.part()}} {
+		}{{"create", d.Create.Line}, {"touch", d.Touch.Line}, {"release", d.Release.Line}, {"sub-buffer", d.subBufferCost()}} {
 			if err := f.line.Check(); err != nil {
 				return nil, fmt.Errorf("the %s cost of device %d is wrong: %w", f.name, d.Number, err)
 			}
@@ -42,7 +42,7 @@ func (r *Result) Device(which string) (*Device, error) {
 	case err != nil:
 		return nil, err
 	case len(chosen) > 1:
-		return nil, fmt.Errorf("there are several devices: choose one with --device: %s", named(chosen))
+		return nil, fmt.Errorf("there are several devices: choose one with --device: %s", listDevices(chosen))
 	}
 	d := &chosen[0]
 	if d.Create.Line == (cost.Line{}) {
@@ -55,13 +55,13 @@ func (r *Result) Device(which string) (*Device, error) {
 // is new to the process (New) is not in it: a line knows sizes, not what was there before.
 func (d *Device) Costs() cost.Device {
 	costs := cost.Device{
-		Create: d.Create.Line, Touch: d.Touch.Line, Release: d.Release.Line, Part: d.part(),
+		Create: d.Create.Line, Touch: d.Touch.Line, Release: d.Release.Line, Part: d.subBufferCost(),
 	}
 	costs.AssumePart()
 	return costs
 }
 
-func (d *Device) part() cost.Line { return cost.Line{A: d.SubCreate + d.SubRelease} }
+func (d *Device) subBufferCost() cost.Line { return cost.Line{A: d.SubCreate + d.SubRelease} }
 
 // choose returns the devices that are asked for, by number or by a part of their names, and of platforms with a part in
 // theirs. "": all.
@@ -78,13 +78,13 @@ func choose(devices []Device, device, platform string) ([]Device, error) {
 		chosen = append(chosen, *d)
 	}
 	if len(chosen) == 0 {
-		return nil, fmt.Errorf("no such device: there are %s", named(devices))
+		return nil, fmt.Errorf("no such device: there are %s", listDevices(devices))
 	}
 	return chosen, nil
 }
 
-// named lists devices as --device takes them.
-func named(devices []Device) string {
+// listDevices lists devices as --device takes them.
+func listDevices(devices []Device) string {
 	var list []string
 	for i := range devices {
 		d := &devices[i]

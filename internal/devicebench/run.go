@@ -144,7 +144,7 @@ func (o *Options) child(ctx context.Context, what order, wait time.Duration, wat
 		select {
 		case m, more := <-c.messages:
 			if !more {
-				return failure, c.end(ended, err)
+				return failure, c.wait(ended, err)
 			}
 			silent.Reset(wait)
 			ended, failure = ended || m.End, failure+m.Failure
@@ -251,9 +251,9 @@ func (c *child) kill() {
 	_ = c.readEnd.SetReadDeadline(time.Now().Add(time.Second)) // a pipe has deadlines, unless it is closed by now
 }
 
-// end waits for the process and says what is wrong with its end, if it did not tell everything: the reason that is
+// wait waits for the process and says what is wrong with its end, if it did not tell everything: the reason that is
 // known already, or its status and the last that it wrote.
-func (c *child) end(whole bool, known error) error {
+func (c *child) wait(whole bool, known error) error {
 	_ = c.stdin.Close() // it may be closed already
 	err := c.cmd.Wait()
 	close(c.over)

@@ -50,7 +50,7 @@ func (s *sampler) run() (err error) {
 	}()
 	// The first calls load and build things that have nothing to do with memory.
 	for _, poked := range []bool{false, true} {
-		if err := s.once(&sample{Size: s.sizes[0], Poked: poked}); err != nil {
+		if err := s.sampleOnce(&sample{Size: s.sizes[0], Poked: poked}); err != nil {
 			return err
 		}
 	}
@@ -63,9 +63,9 @@ func (s *sampler) run() (err error) {
 	return s.repeat()
 }
 
-func (s *sampler) left() time.Duration { return s.budget - (s.d.now() - s.begun) }
+func (s *sampler) timeLeft() time.Duration { return s.budget - (s.d.now() - s.begun) }
 
-func (s *sampler) over() bool { return s.stop() || s.left() <= 0 }
+func (s *sampler) over() bool { return s.stop() || s.timeLeft() <= 0 }
 
 // expected is what a repetition with a size will need: what it needed last, or what the next smaller size lets expect.
 func (s *sampler) expected(i int) (need time.Duration, known bool) {
@@ -84,19 +84,19 @@ func (s *sampler) expected(i int) (need time.Duration, known bool) {
 // affordable reports whether that many repetitions with a size fit into what is left of the time.
 func (s *sampler) affordable(i, n int) bool {
 	need, known := s.expected(i)
-	left := s.left()
+	left := s.timeLeft()
 	if !known {
 		left /= unknownShare
 	}
 	return need*time.Duration(n) <= left
 }
 
-// once does one repetition and remembers what it needed.
-func (s *sampler) once(one *sample) error {
+// sampleOnce does one repetition and remembers what it needed.
+func (s *sampler) sampleOnce(one *sample) error {
 	began := s.d.now()
 	m, err := one.begin(s.d, s.warm)
 	if err == nil {
-		err = one.end(s.d, m)
+		err = one.release(s.d, m)
 	}
 	s.cost[one.Size] = s.d.now() - began
 	return err
@@ -118,7 +118,7 @@ func (s *sampler) fresh() (err error) {
 	var held []memory
 	defer func() {
 		for i, m := range held {
-			if released := list[i].end(s.d, m); released != nil {
+			if released := list[i].release(s.d, m); released != nil {
 				err = errors.Join(err, released)
 				continue
 			}
@@ -206,7 +206,7 @@ func (s *sampler) visit(i int) error {
 			break
 		}
 		one := &sample{Size: size, Poked: s.n[size]%2 == 1}
-		err := s.once(one)
+		err := s.sampleOnce(one)
 		if errors.Is(err, errExhausted) && i > 0 {
 			s.shorten(i, fmt.Sprintf("are not to be had: %v", lastOf(err)))
 			return nil

@@ -98,16 +98,16 @@ func (s *sample) begin(d driver, warm memory) (memory, error) {
 		return nil, err
 	}
 	s.Create = ns
-	if err := s.use(d, m, warm); err != nil {
+	if err := s.write(d, m, warm); err != nil {
 		_, released := d.release(m)
 		return nil, errors.Join(err, released)
 	}
 	return m, nil
 }
 
-// use writes the buffer. Each kind of command is given to the warm buffer first: what it costs to rouse threads of the
+// write writes the buffer. Each kind of command is given to the warm buffer first: what it costs to rouse threads of the
 // driver or a device that went to rest must not look like memory that is touched for the first time.
-func (s *sample) use(d driver, m, warm memory) error {
+func (s *sample) write(d driver, m, warm memory) error {
 	fill := func() (float64, error) { return d.fill(m, s.Size) }
 	poke := func() (float64, error) { return d.poke(m) }
 	var rousing float64
@@ -131,8 +131,8 @@ func (s *sample) use(d driver, m, warm memory) error {
 	return nil
 }
 
-// end releases the buffer.
-func (s *sample) end(d driver, m memory) error {
+// release releases the buffer.
+func (s *sample) release(d driver, m memory) error {
 	var err error
 	s.Release, err = d.release(m)
 	return err

@@ -61,7 +61,7 @@ func Examine(s *System, o Options) Report {
 		r.vendors(s)
 		r.opencl(s)
 	}
-	r.say(areaKernel, Fact, "", "Linux %s", s.Release())
+	r.addLine(areaKernel, Fact, "", "Linux %s", s.Release())
 	r.attaching(s)
 	r.terminal(s)
 	r.Usable = true
@@ -71,8 +71,8 @@ func Examine(s *System, o Options) Report {
 	return *r
 }
 
-// say adds a line; what to do may be empty.
-func (r *Report) say(area string, level Level, advice, format string, args ...any) {
+// addLine adds a line; what to do may be empty.
+func (r *Report) addLine(area string, level Level, advice, format string, args ...any) {
 	r.Lines = append(r.Lines, Line{area, level, fmt.Sprintf(format, args...), advice})
 }
 

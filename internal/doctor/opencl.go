@@ -19,20 +19,20 @@ const harmless = "libc.so.6"
 func (r *Report) preloading(s *System) bool {
 	r.alreadyPreloaded(s)
 	if system := s.text("/etc/ld.so.preload"); system != "" {
-		r.say(areaPreload, Warning, "", "/etc/ld.so.preload loads libraries into every program: %s", strings.Join(strings.Fields(system), " "))
+		r.addLine(areaPreload, Warning, "", "/etc/ld.so.preload loads libraries into every program: %s", strings.Join(strings.Fields(system), " "))
 	}
 	out, err := s.Probe(harmless)
 	switch {
 	case errors.Is(err, payload.ErrNotBuilt):
-		r.say(areaPreload, Problem, "build with make, not with go build or go install alone", "%v", err)
+		r.addLine(areaPreload, Problem, "build with make, not with go build or go install alone", "%v", err)
 		return false
 	case strings.HasPrefix(out, "preloaded"):
-		r.say(areaPreload, OK, "", "the library gets into programs by LD_PRELOAD; not into those that are setuid or linked statically, nor through sudo")
+		r.addLine(areaPreload, OK, "", "the library gets into programs by LD_PRELOAD; not into those that are setuid or linked statically, nor through sudo")
 		return true
 	case err == nil:
 		err = errors.New("the program ran without it")
 	}
-	r.say(areaPreload, Problem, "look for a security module or a libc other than glibc", "the library does not get into programs by LD_PRELOAD: %v", err)
+	r.addLine(areaPreload, Problem, "look for a security module or a libc other than glibc", "the library does not get into programs by LD_PRELOAD: %v", err)
 	return false
 }
 
@@ -55,7 +55,7 @@ func (r *Report) alreadyPreloaded(s *System) {
 			}
 		}
 		if len(list) > 0 {
-			r.say(areaPreload, Warning, "unset LD_PRELOAD if programs behave oddly", "LD_PRELOAD %s: %s", place.text, strings.Join(list, ":"))
+			r.addLine(areaPreload, Warning, "unset LD_PRELOAD if programs behave oddly", "LD_PRELOAD %s: %s", place.text, strings.Join(list, ":"))
 		}
 	}
 }
@@ -64,20 +64,20 @@ func (r *Report) alreadyPreloaded(s *System) {
 func (r *Report) vendors(s *System) {
 	libraries, from := s.drivers()
 	if len(libraries) == 0 {
-		r.say(areaOpenCL, Warning, "install a driver; one for any processor: Debian's pocl-opencl-icd", "no driver is registered in %s", from)
+		r.addLine(areaOpenCL, Warning, "install a driver; one for any processor: Debian's pocl-opencl-icd", "no driver is registered in %s", from)
 		return
 	}
 	for _, d := range libraries {
 		if d.library == "" {
-			r.say(areaOpenCL, Warning, "reinstall the driver that owns it", "%s names no library", d.file)
+			r.addLine(areaOpenCL, Warning, "reinstall the driver that owns it", "%s names no library", d.file)
 			continue
 		}
 		out, err := s.Probe(d.library)
 		switch why := failure(out, err); {
 		case why != "":
-			r.say(areaOpenCL, Warning, "reinstall that driver, or remove "+d.file, "%s: %s does not load: %s", d.file, d.library, why)
+			r.addLine(areaOpenCL, Warning, "reinstall that driver, or remove "+d.file, "%s: %s does not load: %s", d.file, d.library, why)
 		default:
-			r.say(areaOpenCL, OK, "", "%s: %s loads", d.file, d.library)
+			r.addLine(areaOpenCL, OK, "", "%s: %s loads", d.file, d.library)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func (r *Report) opencl(s *System) {
 			r.loader(s, fields)
 		case fields[0] == "platform" && len(fields) == 3:
 			platform = fields[1]
-			r.say(areaOpenCL, OK, "", "platform %s, %s", fields[1], fields[2])
+			r.addLine(areaOpenCL, OK, "", "platform %s, %s", fields[1], fields[2])
 		case fields[0] == "device" && len(fields) == 7:
 			devices++
 			r.device(platform, fields)
@@ -150,9 +150,9 @@ func (r *Report) opencl(s *System) {
 	why := failure(out, err)
 	switch {
 	case strings.Contains(why, "libOpenCL.so.1") && devices == 0:
-		r.say(areaOpenCL, Problem, "install an ICD loader; Debian: ocl-icd-libopencl1", "there is no OpenCL: %s", why)
+		r.addLine(areaOpenCL, Problem, "install an ICD loader; Debian: ocl-icd-libopencl1", "there is no OpenCL: %s", why)
 	case why != "" && devices > 0:
-		r.say(areaOpenCL, Warning, "programs that use that driver fail like that, too", "then: %s", why)
+		r.addLine(areaOpenCL, Warning, "programs that use that driver fail like that, too", "then: %s", why)
 	case devices == 0:
 		if why == "" || strings.Contains(why, "-1001") {
 			why = "no platform, or none with a device"
@@ -164,9 +164,9 @@ func (r *Report) opencl(s *System) {
 		case platform != "" && !s.Root:
 			advice = "if root has a device: let this user open it (groups video and render), and give the driver a home folder that can be written"
 		}
-		r.say(areaOpenCL, Problem, advice, "no OpenCL device was found: %s", why)
+		r.addLine(areaOpenCL, Problem, advice, "no OpenCL device was found: %s", why)
 	case why != "":
-		r.say(areaOpenCL, Warning, "", "%s", why)
+		r.addLine(areaOpenCL, Warning, "", "%s", why)
 	}
 }
 
@@ -177,14 +177,14 @@ func (r *Report) loader(s *System, fields []string) {
 	if fields[2] != "" {
 		text += ": " + fields[2] + " " + fields[3]
 	}
-	r.say(areaOpenCL, OK, "", "%s", text)
+	r.addLine(areaOpenCL, OK, "", "%s", text)
 	library, err := s.ReadFile(path)
 	switch {
 	case err != nil:
 	case bytes.Contains(library, []byte("OPENCL_LAYERS")):
-		r.say(areaOpenCL, OK, "", "the loader knows layers: programs that open OpenCL in ways of their own are caught, too")
+		r.addLine(areaOpenCL, OK, "", "the loader knows layers: programs that open OpenCL in ways of their own are caught, too")
 	default:
-		r.say(areaOpenCL, Warning, "install a newer loader: ocl-icd 2.3 or Khronos' of 2022",
+		r.addLine(areaOpenCL, Warning, "install a newer loader: ocl-icd 2.3 or Khronos' of 2022",
 			"the loader knows no layers (OPENCL_LAYERS): plugins that are linked with RTLD_DEEPBIND, and the like, are not caught")
 	}
 }
@@ -199,10 +199,10 @@ func (r *Report) device(platform string, fields []string) {
 		return v
 	}
 	global, largest, alignment := number(4), number(5), number(6)
-	r.say(areaOpenCL, OK, "", "device %s (%s): driver %s, %s", fields[1], platform, fields[2], fields[3])
-	r.say(areaOpenCL, Fact, "", "its memory: %s, at most %s in one buffer; sub-buffers are aligned to %d bytes",
+	r.addLine(areaOpenCL, OK, "", "device %s (%s): driver %s, %s", fields[1], platform, fields[2], fields[3])
+	r.addLine(areaOpenCL, Fact, "", "its memory: %s, at most %s in one buffer; sub-buffers are aligned to %d bytes",
 		units.FormatLong(global), units.FormatLong(largest), alignment/8)
 	if global == 0 {
-		r.say(areaOpenCL, Warning, "set --max-cached to a size: a share of nothing caches nothing", "the device does not tell its memory")
+		r.addLine(areaOpenCL, Warning, "set --max-cached to a size: a share of nothing caches nothing", "the device does not tell its memory")
 	}
 }

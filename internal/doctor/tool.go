@@ -15,9 +15,9 @@ import (
 
 // tool reports gpumemtop itself.
 func (r *Report) tool(o Options) {
-	r.say(areaTool, Fact, "", "%s", o.Version)
-	r.say(areaTool, Fact, "", "policies: %s", strings.Join(o.Policies, ", "))
-	r.say(areaTool, Fact, "", "recordings go where -o says, by default to ./gpumemtop.PROGRAM.PID.gmt")
+	r.addLine(areaTool, Fact, "", "%s", o.Version)
+	r.addLine(areaTool, Fact, "", "policies: %s", strings.Join(o.Policies, ", "))
+	r.addLine(areaTool, Fact, "", "recordings go where -o says, by default to ./gpumemtop.PROGRAM.PID.gmt")
 }
 
 const variablePrefix = "GPUMEMTOP_"
@@ -26,7 +26,7 @@ const variablePrefix = "GPUMEMTOP_"
 func (r *Report) settings(s *System, o Options) {
 	found := o.SettingsFile != ""
 	if found {
-		r.say(areaSettings, Fact, "", "%s is read", o.SettingsFile)
+		r.addLine(areaSettings, Fact, "", "%s is read", o.SettingsFile)
 	}
 	for _, entry := range slices.Sorted(slices.Values(s.Environ)) {
 		name, value, _ := strings.Cut(entry, "=")
@@ -37,26 +37,26 @@ func (r *Report) settings(s *System, o Options) {
 		flag, known := o.Settings[name]
 		switch {
 		case name == wire.SessionEnv:
-			r.say(areaSettings, Warning, "leave the session, or: unset "+name, "%s is set: this runs under gpumemtop", name)
+			r.addLine(areaSettings, Warning, "leave the session, or: unset "+name, "%s is set: this runs under gpumemtop", name)
 		case name == wire.ProbeEnv:
-			r.say(areaSettings, Warning, "unset "+name, "%s is set: programs would be probed instead of watched", name)
+			r.addLine(areaSettings, Warning, "unset "+name, "%s is set: programs would be probed instead of watched", name)
 		case name == wire.LogEnv || name == wire.LabelEnv:
-			r.say(areaSettings, Fact, "", "%s is %s, for flight logs: see gpumemtop library --help", name, value)
+			r.addLine(areaSettings, Fact, "", "%s is %s, for flight logs: see gpumemtop library --help", name, value)
 		case name == wire.USDTEnv:
-			r.say(areaSettings, Fact, "", "%s is %s, for tools that listen to the library's static probes", name, value)
+			r.addLine(areaSettings, Fact, "", "%s is %s, for tools that listen to the library's static probes", name, value)
 		case !known:
-			r.say(areaSettings, Warning, nearest(name, o.Settings), "%s sets nothing: gpumemtop knows no such variable", name)
+			r.addLine(areaSettings, Warning, nearest(name, o.Settings), "%s sets nothing: gpumemtop knows no such variable", name)
 		case value == "":
-			r.say(areaSettings, Fact, "", "%s is empty, and so is not looked at", name)
+			r.addLine(areaSettings, Fact, "", "%s is empty, and so is not looked at", name)
 		default:
-			r.say(areaSettings, Fact, "", "%s sets --%s to %s", name, flag, value)
+			r.addLine(areaSettings, Fact, "", "%s sets --%s to %s", name, flag, value)
 		}
 	}
 	if !found {
-		r.say(areaSettings, OK, "", "no %s… variable is set, and there is no file of settings: all settings are as gpumemtop --help says", variablePrefix)
+		r.addLine(areaSettings, OK, "", "no %s… variable is set, and there is no file of settings: all settings are as gpumemtop --help says", variablePrefix)
 	}
 	if err := o.Check(); err != nil {
-		r.say(areaSettings, Problem, "correct or remove it", "these settings do not work: %v", err)
+		r.addLine(areaSettings, Problem, "correct or remove it", "these settings do not work: %v", err)
 	}
 }
 
@@ -107,22 +107,22 @@ func (r *Report) folders(s *System) {
 	for _, place := range s.Folders() {
 		switch {
 		case place.Err != nil:
-			r.say(areaFolder, Fact, "", "not in %v", place.Err)
+			r.addLine(areaFolder, Fact, "", "not in %v", place.Err)
 		case !taken:
 			taken = true
-			r.say(areaFolder, OK, "", "sessions use %s: writable, and libraries can be loaded from it", place.Path)
+			r.addLine(areaFolder, OK, "", "sessions use %s: writable, and libraries can be loaded from it", place.Path)
 		default:
-			r.say(areaFolder, Fact, "", "%s would do, too", place.Path)
+			r.addLine(areaFolder, Fact, "", "%s would do, too", place.Path)
 		}
 	}
 	if !taken {
-		r.say(areaFolder, Problem, "set XDG_RUNTIME_DIR to a private folder that is not mounted noexec", "there is no place for a session's folder")
+		r.addLine(areaFolder, Problem, "set XDG_RUNTIME_DIR to a private folder that is not mounted noexec", "there is no place for a session's folder")
 	}
 	if err := s.Memfd(); err != nil {
-		r.say(areaFolder, Problem, "allow memfd_create(2) in this container or sandbox", "no memory can be shared with programs: %v", err)
+		r.addLine(areaFolder, Problem, "allow memfd_create(2) in this container or sandbox", "no memory can be shared with programs: %v", err)
 	}
 	if n := s.OpenFiles(); n > 0 && n < 256 {
-		r.say(areaFolder, Warning, "ulimit -n 1024", "a process may have %d open files: programs of many processes may not all be watched", n)
+		r.addLine(areaFolder, Warning, "ulimit -n 1024", "a process may have %d open files: programs of many processes may not all be watched", n)
 	}
 }
 
@@ -132,11 +132,11 @@ func (r *Report) attaching(s *System) {
 	report := s.Rights()
 	lost := Warning
 	if report.Obstacle != "" {
-		r.say(areaAttaching, Warning, report.Advice, "programs that run already cannot be watched: %s", report.Obstacle)
+		r.addLine(areaAttaching, Warning, report.Advice, "programs that run already cannot be watched: %s", report.Obstacle)
 		// What else is missing matters only once that is settled.
 		lost = Fact
 	} else {
-		r.say(areaAttaching, OK, "", "programs that run already can be watched: gpumemtop attach")
+		r.addLine(areaAttaching, OK, "", "programs that run already can be watched: gpumemtop attach")
 	}
 	for _, f := range report.Features {
 		level := Fact
@@ -146,7 +146,7 @@ func (r *Report) attaching(s *System) {
 		case rights.No:
 			level = lost
 		}
-		r.say(areaAttaching, level, f.Advice, "%s", f.Detail)
+		r.addLine(areaAttaching, level, f.Advice, "%s", f.Detail)
 	}
 }
 
@@ -162,28 +162,28 @@ func (r *Report) terminal(s *System) {
 	term := s.variable("TERM")
 	switch {
 	case !ok:
-		r.say(areaTerminal, Warning, "", "there is no terminal: programs run without a dashboard, and view cannot be used")
+		r.addLine(areaTerminal, Warning, "", "there is no terminal: programs run without a dashboard, and view cannot be used")
 		return
 	case term == "" || term == "dumb":
-		r.say(areaTerminal, Warning, "set TERM to the terminal's kind", "TERM is %q: no dashboard", term)
+		r.addLine(areaTerminal, Warning, "set TERM to the terminal's kind", "TERM is %q: no dashboard", term)
 	case cols < panesW || rows < panesH:
-		r.say(areaTerminal, Warning, "make it larger: "+sizeText(panesW, panesH)+", better "+sizeText(allW, allH), "the terminal has %s cells: the dashboard shows numbers only", sizeText(cols, rows))
+		r.addLine(areaTerminal, Warning, "make it larger: "+sizeText(panesW, panesH)+", better "+sizeText(allW, allH), "the terminal has %s cells: the dashboard shows numbers only", sizeText(cols, rows))
 	default:
-		r.say(areaTerminal, OK, "", "TERM is %s, %s cells, %s", term, sizeText(cols, rows), s.colours())
+		r.addLine(areaTerminal, OK, "", "TERM is %s, %s cells, %s", term, sizeText(cols, rows), s.colours())
 	}
 	if ci := s.variable("CI"); ci != "" && ci != "false" && ci != "0" {
-		r.say(areaTerminal, Warning, "unset CI", "CI is set: no dashboard")
+		r.addLine(areaTerminal, Warning, "unset CI", "CI is set: no dashboard")
 	}
 	locale, ascii := s.locale(), ui.ASCIIOnly(s.Environ)
 	switch utf8 := strings.Contains(strings.ReplaceAll(strings.ToLower(locale), "-", ""), "utf8"); {
 	case utf8 && ascii:
-		r.say(areaTerminal, OK, "", "the locale %s is UTF-8; with this TERM the dashboard draws with ASCII", locale)
+		r.addLine(areaTerminal, OK, "", "the locale %s is UTF-8; with this TERM the dashboard draws with ASCII", locale)
 	case utf8:
-		r.say(areaTerminal, OK, "", "the locale %s is UTF-8", locale)
+		r.addLine(areaTerminal, OK, "", "the locale %s is UTF-8", locale)
 	case ascii:
-		r.say(areaTerminal, Warning, "use a locale such as C.UTF-8", "the locale %q is not UTF-8: the dashboard draws with ASCII", locale)
+		r.addLine(areaTerminal, Warning, "use a locale such as C.UTF-8", "the locale %q is not UTF-8: the dashboard draws with ASCII", locale)
 	default:
-		r.say(areaTerminal, Warning, "use --ascii, or a locale such as C.UTF-8", "no locale is set: lines and charts may be garbled")
+		r.addLine(areaTerminal, Warning, "use --ascii, or a locale such as C.UTF-8", "no locale is set: lines and charts may be garbled")
 	}
 }
 

@@ -55,7 +55,7 @@ type Blocks struct {
 func (b *Blocks) Add(size uint64, site uint32, time float64) {
 	b.finder.Add(period.Key(site, size))
 	b.mix.add(size, site)
-	b.follow(b.finder.Steady(repeatsLeast))
+	b.countRequest(b.finder.Steady(repeatsLeast))
 	unit := uint64(requestsOfSlice)
 	if b.repeats() {
 		unit = b.period
@@ -75,8 +75,8 @@ func (b *Blocks) Add(size uint64, site uint32, time float64) {
 	b.timed++
 }
 
-// follow counts a request for or against the period; steady is the period in which the latest requests repeat, 0 if none.
-func (b *Blocks) follow(steady uint64) {
+// countRequest counts a request for or against the period; steady is the period in which the latest requests repeat, 0 if none.
+func (b *Blocks) countRequest(steady uint64) {
 	switch {
 	case steady != 0 && steady == b.period:
 		b.in++

@@ -168,7 +168,7 @@ func (t *Trial) count() {
 	t.answer.Blocks += blocksOfQuadruple
 	t.answer.Pairs += 2
 	if len(t.times) == t.next {
-		t.look()
+		t.computeIntervals()
 	}
 }
 
@@ -180,8 +180,8 @@ func lookLevel(level float64, look int) float64 {
 	return level * levelFirst * math.Pow(levelNext, float64(look))
 }
 
-// look computes the intervals.
-func (t *Trial) look() {
+// computeIntervals computes the intervals.
+func (t *Trial) computeIntervals() {
 	level := lookLevel(t.options.Level, t.tried)
 	t.tried++
 	t.next = nextLook(t.next)

@@ -79,7 +79,7 @@ func (d *Director) decide(a *experiment.Answer) bool {
 		d.auto(d.process, fmt.Sprintf("%s%s after %s, for memory: %s; it needs %s", switchesWord, p.Name, d.age(), sentence, p.Memory))
 	}
 	d.adopted = adopted
-	d.rest()
+	d.waitForTask()
 	return true
 }
 

@@ -131,7 +131,7 @@ func (d *Director) Take(r *wire.Record) {
 			return
 		}
 		d.turn, d.adopted = 0, false
-		d.look()
+		d.beginSearch()
 	}
 	d.now = max(d.now, r.Time)
 	d.follower.See(r, Held{})
@@ -154,14 +154,14 @@ func (d *Director) Flush() {
 	case d.stage == idle:
 	case d.asked.Load() != d.task:
 		d.end("it was stopped")
-		d.rest()
+		d.waitForTask()
 	case d.stage == running:
 		d.proceed()
 	}
 }
 
-// look begins to look for iterations.
-func (d *Director) look() {
+// beginSearch begins to look for iterations.
+func (d *Director) beginSearch() {
 	d.stage, d.candidates, d.process, d.ahead, d.late = looking, map[uint32]*candidate{}, 0, aheadLeast, 0
 	d.follower = Follower{Started: d.started, Until: d.options.Until}
 }
@@ -196,7 +196,7 @@ func (d *Director) find(r *wire.Record) {
 	}
 	create := r.AsCreate()
 	c.blocks.Add(create.Requested(), create.Tag(), float64(r.Time))
-	if c.requests++; c.requests%lookAgain != 0 || c.requests < d.most() {
+	if c.requests++; c.requests%lookAgain != 0 || c.requests < d.mostRequests() {
 		return
 	}
 	if !d.options.Session.Ready() {
@@ -207,8 +207,8 @@ func (d *Director) find(r *wire.Record) {
 		return
 	}
 	if why := d.crowded(r.Process); why != "" {
-		d.not(r.Process, why, why)
-		d.rest()
+		d.refuseAll(r.Process, why, why)
+		d.waitForTask()
 		return
 	}
 	d.process, d.plan = r.Process, plan
@@ -224,17 +224,17 @@ func (d *Director) prepare() {
 	d.number = d.options.Session.Send(d.process, "arms "+d.alternative())
 }
 
-// next goes on with the next alternative, if there is one.
-func (d *Director) next() {
+// nextAlternative goes on with the next alternative, if there is one.
+func (d *Director) nextAlternative() {
 	if d.turn++; d.turn < len(d.task.alternatives) {
 		d.prepare()
 		return
 	}
-	d.rest()
+	d.waitForTask()
 }
 
-// rest waits for another task.
-func (d *Director) rest() {
+// waitForTask waits for another task.
+func (d *Director) waitForTask() {
 	d.stage = idle
 	if d.task.proposal != nil {
 		d.verdict.Store(&Verdict{d.task.proposal, d.adopted})
@@ -242,8 +242,8 @@ func (d *Director) rest() {
 	d.asked.CompareAndSwap(d.task, nil)
 }
 
-// most returns how many requests the process with the most has made.
-func (d *Director) most() (most uint64) {
+// mostRequests returns how many requests the process with the most has made.
+func (d *Director) mostRequests() (most uint64) {
 	for _, c := range d.candidates {
 		most = max(most, c.requests)
 	}
@@ -259,15 +259,15 @@ func (d *Director) answered(r *wire.Record) {
 	switch {
 	case d.stage == preparing && refused && ours:
 		d.notOne(d.process, d.alternative(), string(wire.ParseText(r.Payload)))
-		d.next()
+		d.nextAlternative()
 	case d.stage == preparing && ours && d.follower.Following():
 		d.stage, d.last, d.arm, d.spent, d.pace = running, Plan{}, experiment.Present, 0, newPace(&d.plan)
 		d.options.Seed++
 		d.order = experiment.NewOrder(d.options.Seed)
-		d.options.Session.Say(d.process, d.now, startWord+d.about())
+		d.options.Session.Say(d.process, d.now, startWord+d.comparedText())
 	case d.stage == running && !refused && changes(r):
 		d.end("the configuration was changed")
-		d.rest()
+		d.waitForTask()
 	case d.stage == running && refused:
 		d.ahead = min(2*d.ahead, aheadMost) // the change came too late: its block does not count
 		d.late++
@@ -285,8 +285,8 @@ func changes(r *wire.Record) bool {
 	return true
 }
 
-// about says what is compared.
-func (d *Director) about() string {
+// comparedText says what is compared.
+func (d *Director) comparedText() string {
 	text := "the present configuration and " + d.alternative()
 	if d.plan.Iterations > 0 {
 		text += fmt.Sprintf(", in iterations of %d requests", d.pace.period)
@@ -304,9 +304,9 @@ func (d *Director) exited(r *wire.Record) {
 	const late = "the program ended before its turn"
 	switch {
 	case d.stage == looking:
-		if c := d.candidates[r.Process]; c != nil && c.requests == d.most() {
-			why := d.short(c)
-			d.not(r.Process, why, why)
+		if c := d.candidates[r.Process]; c != nil && c.requests == d.mostRequests() {
+			why := d.whyTooShort(c)
+			d.refuseAll(r.Process, why, why)
 		}
 		delete(d.candidates, r.Process)
 	case r.Process != d.process:
@@ -314,14 +314,14 @@ func (d *Director) exited(r *wire.Record) {
 		d.options.Session.Say(d.process, d.now, endWord+"the program ended")
 		d.stays(d.process, ", as the program ended: "+d.follower.result.sentence())
 		if d.turn++; d.turn == len(d.task.alternatives) {
-			d.rest()
+			d.waitForTask()
 			return
 		}
-		d.not(d.process, late, late)
-		d.look()
+		d.refuseAll(d.process, late, late)
+		d.beginSearch()
 	default:
-		d.not(d.process, d.short(d.candidates[r.Process]), late)
-		d.look()
+		d.refuseAll(d.process, d.whyTooShort(d.candidates[r.Process]), late)
+		d.beginSearch()
 	}
 }
 
@@ -336,20 +336,20 @@ func (d *Director) proceed() {
 	}
 	if answer.Stop == experiment.Precise || answer.Stop == experiment.Full {
 		d.end(answer.Stop.String())
-		d.next()
+		d.nextAlternative()
 		return
 	}
 	if d.turn+1 < len(d.task.alternatives) && d.overspent(answer) { // others wait
 		d.end(experiment.OverSpent.String())
-		d.next()
+		d.nextAlternative()
 		return
 	}
 	if d.last.Requests == 0 {
 		d.resize()
 	}
-	for d.last.end() < d.align(d.ahead) {
+	for d.last.firstAfter() < d.align(d.ahead) {
 		if d.last.Requests > 0 && d.last.Number%4 == 3 && d.waits(answer) {
-			d.give(experiment.Present, d.last.end())
+			d.decideFrom(experiment.Present, d.last.firstAfter())
 			return
 		}
 		d.announce()
@@ -367,7 +367,7 @@ func (d *Director) resize() {
 		return
 	}
 	each := d.pace.mean() * float64(d.pace.period) // ns of an iteration
-	iterations := float64(d.pace.together(uint64(blockLeast / d.pace.mean())))
+	iterations := float64(d.pace.iterationsPerWait(uint64(blockLeast / d.pace.mean())))
 	slices := max(slicesLeast, math.Ceil(blockLeast/(each*iterations)))
 	if slices*each*iterations > blockMost {
 		slices = max(slicesFewest, math.Floor(blockMost/(each*iterations)))
@@ -385,16 +385,16 @@ func (d *Director) waits(a *experiment.Answer) bool {
 
 // announce plans the next block.
 func (d *Director) announce() {
-	p := Plan{Arm: d.order.Next(), From: d.last.end(), Slices: d.slices(), Requests: d.plan.Requests, Iterations: uint64(d.plan.Iterations)}
+	p := Plan{Arm: d.order.Next(), From: d.last.firstAfter(), Slices: d.slices(), Requests: d.plan.Requests, Iterations: uint64(d.plan.Iterations)}
 	if d.last.Requests > 0 {
 		p.Number = d.last.Number + 1
 	}
 	if p.From < d.align(d.ahead/2) { // the first, one after a rest, or the program has become faster
 		p.From = d.align(d.ahead)
 	}
-	d.give(p.Arm, p.From)
+	d.decideFrom(p.Arm, p.From)
 	if p.Arm == experiment.Alternative {
-		d.spent += p.Slices * p.things()
+		d.spent += p.Slices * p.sliceLength()
 	}
 	d.options.Session.Say(d.process, d.now, p.text())
 	d.last = p
@@ -410,8 +410,8 @@ func (d *Director) slices() uint64 {
 	return max(fewest, uint64(d.plan.Slices)/3, uint64(float64(d.plan.Slices)*min(1, 1.5*float64(faster+1)/float64(slower+1))))
 }
 
-// give lets an arm decide from a request on.
-func (d *Director) give(arm experiment.Arm, from uint64) {
+// decideFrom lets an arm decide from a request on.
+func (d *Director) decideFrom(arm experiment.Arm, from uint64) {
 	if d.arm != arm {
 		d.arm = arm
 		d.options.Session.Send(d.process, fmt.Sprintf("arm %d %d", arm, from))

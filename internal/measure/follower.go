@@ -100,7 +100,7 @@ func (f *Follower) See(r *wire.Record, held Held) {
 		f.answer(r)
 		return
 	case r.Kind == wire.KindDiag:
-		f.said(r)
+		f.noteText(r)
 		return
 	case !f.result.Running || r.Process != f.result.Process || r.CarriedOver():
 		return
@@ -144,8 +144,8 @@ func (f *Follower) answer(r *wire.Record) {
 	}
 }
 
-// said takes what the session says.
-func (f *Follower) said(r *wire.Record) {
+// noteText takes what the session says.
+func (f *Follower) noteText(r *wire.Record) {
 	if r.AsDiag().Diag() != wire.DiagMeasure {
 		return
 	}
@@ -203,7 +203,7 @@ func (f *Follower) create(r *wire.Record, held Held) {
 	number := f.next
 	f.next++
 	entered := r.Time - min(uint64(c.Duration()), r.Time)
-	for len(f.plans) > 0 && number >= f.plans[0].end() {
+	for len(f.plans) > 0 && number >= f.plans[0].firstAfter() {
 		f.mark(entered)
 		f.close()
 	}
@@ -258,15 +258,15 @@ func (f *Follower) close() {
 		}
 	case f.over <= warmUps+firstMost:
 		if f.first = append(f.first, b); len(f.first) == firstMost {
-			f.settle()
+			f.chooseWarmUp()
 		}
 	default:
-		f.add(&b)
+		f.addBlock(&b)
 	}
 }
 
-// settle decides what is left out of each block, and gives the first blocks to the trial.
-func (f *Follower) settle() {
+// chooseWarmUp decides what is left out of each block, and gives the first blocks to the trial.
+func (f *Follower) chooseWarmUp() {
 	var times [2][][]float64
 	for i := range f.first {
 		if b := &f.first[i]; b.marks != nil {
@@ -279,7 +279,7 @@ func (f *Follower) settle() {
 	}
 	f.result.Warming = !settled
 	for i := range f.first {
-		f.add(&f.first[i])
+		f.addBlock(&f.first[i])
 	}
 	f.first = nil
 }
@@ -293,9 +293,9 @@ func (b *block) times() []float64 {
 	return times
 }
 
-// add gives a block to the trial.
-func (f *Follower) add(b *block) {
-	things := int(min(b.things(), math.MaxInt32))
+// addBlock gives a block to the trial.
+func (f *Follower) addBlock(b *block) {
+	things := int(min(b.sliceLength(), math.MaxInt32))
 	leave := min(f.leave, int(b.Slices)-1)
 	out := experiment.Block{Arm: b.Arm, LeftOut: leave * things, Iterations: (int(b.Slices) - leave) * things, Void: b.marks == nil}
 	if !out.Void {

@@ -63,10 +63,10 @@ func (p *pace) known() bool {
 // mean returns the ns of a request.
 func (p *pace) mean() float64 { return max(1, float64(p.left-p.first)/float64(p.count)) }
 
-// together returns how many iterations pass from one wait of the process to the next, as far as the gaps between its requests show
+// iterationsPerWait returns how many iterations pass from one wait of the process to the next, as far as the gaps between its requests show
 // that: 1 where they do not. It notes after which request the process waits. A block between two waits has the time of its own work:
 // elsewhere the program may be ahead of the device. A cycle has at most some requests.
-func (p *pace) together(most uint64) uint64 {
+func (p *pace) iterationsPerWait(most uint64) uint64 {
 	best, count := 0.0, uint64(1)
 	for pass := range 2 { // the least that explains almost as much as any does
 		for n := uint64(1); n <= togetherMax; n++ {

@@ -23,7 +23,7 @@ func TestWaitsOfAProcess(t *testing.T) {
 				p.add(n+1, now+gap, now+gap+500)
 				now += gap + 500
 			}
-			if got := p.together(100); got != each {
+			if got := p.iterationsPerWait(100); got != each {
 				t.Errorf("seed %d: %d requests from wait to wait, want %d", seed, got, each)
 			} else if got > 1 && p.phase%each != 0 {
 				t.Errorf("seed %d: the process waits before request %d", seed, p.phase)

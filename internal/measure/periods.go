@@ -58,7 +58,7 @@ func (p *Periods) request(r *wire.Record) {
 		p.processes[r.Process] = x
 	}
 	if second := r.Time / 1e9; second != x.second {
-		p.tell(r.Process, x, r.Time)
+		p.sendPeriod(r.Process, x, r.Time)
 		x.second, x.inIt = second, 0
 	}
 	if x.inIt++; x.inIt > lookedAt {
@@ -75,8 +75,8 @@ func (p *Periods) request(r *wire.Record) {
 	x.count++
 }
 
-// tell sends how long an iteration takes, if the pool does not know about that.
-func (p *Periods) tell(process uint32, x *repeating, now uint64) {
+// sendPeriod sends how long an iteration takes, if the pool does not know about that.
+func (p *Periods) sendPeriod(process uint32, x *repeating, now uint64) {
 	ns := uint64(0)
 	if requests := x.finder.Steady(periodCreate); requests > 0 {
 		last := x.times[(x.count-1)%lookedAt]

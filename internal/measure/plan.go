@@ -21,11 +21,11 @@ type Plan struct {
 	Iterations uint64 // of a slice; 0: requests do not repeat
 }
 
-// end is the first request after the block.
-func (p *Plan) end() uint64 { return p.From + p.Slices*p.Requests }
+// firstAfter is the first request after the block.
+func (p *Plan) firstAfter() uint64 { return p.From + p.Slices*p.Requests }
 
-// things returns how many iterations a slice is, or requests where these do not repeat.
-func (p *Plan) things() uint64 {
+// sliceLength returns how many iterations a slice is, or requests where these do not repeat.
+func (p *Plan) sliceLength() uint64 {
 	if p.Iterations == 0 {
 		return p.Requests
 	}

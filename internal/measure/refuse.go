@@ -19,8 +19,8 @@ func (d *Director) crowded(process uint32) string {
 	return fmt.Sprintf("the device may lack the memory for it: the program uses up to %s, and %s more are surely free", units.FormatLong(used), units.FormatLong(free))
 }
 
-// not says why nothing is measured: of the alternative whose turn it is, and of those after it.
-func (d *Director) not(process uint32, why, whyLater string) {
+// refuseAll says why nothing is measured: of the alternative whose turn it is, and of those after it.
+func (d *Director) refuseAll(process uint32, why, whyLater string) {
 	for i, alternative := range d.task.alternatives[d.turn:] {
 		if i > 0 {
 			why = whyLater
@@ -41,8 +41,8 @@ func (d *Director) notOne(process uint32, alternative, why string) {
 	d.options.Session.Say(process, d.now, word+strings.Replace(alternative, " ", ",", 1)+": "+why)
 }
 
-// short says why a process that has ended was not measured.
-func (d *Director) short(c *candidate) string {
+// whyTooShort says why a process that has ended was not measured.
+func (d *Director) whyTooShort(c *candidate) string {
 	switch {
 	case d.stage == looking && c.why != "":
 		return c.why

@@ -66,11 +66,11 @@ func (r *Result) Text() string {
 func (r *Result) sentence() string {
 	a := &r.Answer
 	present, alternative := a.Present.Time, a.Alternative.Time
-	text := fmt.Sprintf("%s %s instead of %s %s: %s", r.thing(), units.DurationLong(present), units.DurationLong(alternative), r.Other(), r.Change())
+	text := fmt.Sprintf("%s %s instead of %s %s: %s", r.timedUnit(), units.DurationLong(present), units.DurationLong(alternative), r.Other(), r.Change())
 	if !a.Certain {
-		text = fmt.Sprintf("no certain difference: %s %s than %s", r.thing(), r.Change(), r.Other())
+		text = fmt.Sprintf("no certain difference: %s %s than %s", r.timedUnit(), r.Change(), r.Other())
 	}
-	text += fmt.Sprintf(" (%s, %s %s)", r.blocks(), units.Grouped(uint64(a.Iterations)), r.things())
+	text += fmt.Sprintf(" (%s, %s %s)", r.blocks(), units.Grouped(uint64(a.Iterations)), r.countedUnits())
 	if r.Warming {
 		text += "; caches may still fill in them"
 	}
@@ -80,16 +80,16 @@ func (r *Result) sentence() string {
 	return text
 }
 
-// thing says what takes the time.
-func (r *Result) thing() string {
+// timedUnit says what takes the time.
+func (r *Result) timedUnit() string {
 	if r.Requests == 0 {
 		return "from request to request it takes"
 	}
 	return "an iteration takes"
 }
 
-// things says what was counted.
-func (r *Result) things() string {
+// countedUnits says what was counted.
+func (r *Result) countedUnits() string {
 	if r.Requests == 0 {
 		return "requests"
 	}

@@ -103,14 +103,14 @@ func Push(gateway string, last *stats.Snapshot, run Run) error {
 			group += "/session/" + strconv.Itoa(os.Getpid())
 		}
 		if first == nil {
-			first = put(ctx, strings.TrimSuffix(gateway, "/")+group, out.sorted())
+			first = replaceGroup(ctx, strings.TrimSuffix(gateway, "/")+group, out.sorted())
 		}
 	})
 	return first
 }
 
-// put replaces a group.
-func put(ctx context.Context, group string, families []*dto.MetricFamily) error {
+// replaceGroup replaces a group.
+func replaceGroup(ctx context.Context, group string, families []*dto.MetricFamily) error {
 	format := expfmt.NewFormat(expfmt.TypeProtoDelim)
 	var body bytes.Buffer
 	if err := encode(&body, format, families); err != nil {

@@ -129,7 +129,7 @@ func (o *OTLP) message(now time.Time) *metrics.MetricsData {
 			list = append(list, o.metric(f, now))
 		}
 		scope := &metrics.ScopeMetrics{Scope: &common.InstrumentationScope{Name: "gpumemtop"}, Metrics: list}
-		who := about(labels[0], o.metrics.run.Version, p)
+		who := describeResource(labels[0], o.metrics.run.Version, p)
 		data.ResourceMetrics = append(data.ResourceMetrics, &metrics.ResourceMetrics{Resource: who, ScopeMetrics: []*metrics.ScopeMetrics{scope}})
 	})
 	return data

@@ -105,8 +105,8 @@ func otlpClient() (*http.Client, error) {
 	return &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: t, ForceAttemptHTTP2: true}}, nil
 }
 
-// about describes a process, or what all have in common (nil), by OpenTelemetry's conventions.
-func about(program, version string, p *stats.Process) *resource.Resource {
+// describeResource describes a process, or what all have in common (nil), by OpenTelemetry's conventions.
+func describeResource(program, version string, p *stats.Process) *resource.Resource {
 	host, _ := os.Hostname() // else it is left out
 	instance := []any{host, os.Getpid()}
 	known := pairs(os.Getenv("OTEL_RESOURCE_ATTRIBUTES"))

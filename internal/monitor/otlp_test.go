@@ -202,7 +202,7 @@ func TestOTLPSettings(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "service.name=mine,b=2")
-	if got := about("blur", "", nil).String(); !strings.Contains(got, "mine") || strings.Contains(got, "blur") {
+	if got := describeResource("blur", "", nil).String(); !strings.Contains(got, "mine") || strings.Contains(got, "blur") {
 		t.Error(got)
 	}
 	for name, text := range map[string]string{"absent": "", "no.pem": "no certificate"} {

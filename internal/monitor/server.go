@@ -160,8 +160,8 @@ func (s *Server) Close() error {
 	return s.http.Close()
 }
 
-// once writes a text of the latest snapshot, unless that is there already or an earlier one is fresh.
-func (s *Server) once(form string, write func(*stats.Snapshot, io.Writer) error) ([]byte, error) {
+// writeNew writes a text of the latest snapshot, unless that is there already or an earlier one is fresh.
+func (s *Server) writeNew(form string, write func(*stats.Snapshot, io.Writer) error) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.source()
@@ -178,12 +178,12 @@ func (s *Server) once(form string, write func(*stats.Snapshot, io.Writer) error)
 
 func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	format := negotiate(r.Header)
-	text, err := s.once(string(format), func(_ *stats.Snapshot, out io.Writer) error { return s.metrics.write(out, format) })
+	text, err := s.writeNew(string(format), func(_ *stats.Snapshot, out io.Writer) error { return s.metrics.write(out, format) })
 	reply(w, string(format), text, err)
 }
 
 func (s *Server) serveSummary(w http.ResponseWriter, _ *http.Request) {
-	text, err := s.once("summary", s.summary)
+	text, err := s.writeNew("summary", s.summary)
 	reply(w, "application/json", text, err)
 }
 

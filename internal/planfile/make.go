@@ -198,7 +198,7 @@ func (m *maker) planOf(solved *learn.Layout) *Plan {
 			b := &buffers[i]
 			known[b.Tag-1] = true
 			if !solved.HasPlace(b) {
-				p.Outside = append(p.Outside, Outside{m.sites[b.Tag-1].Name, i + 1, phase + 1, b.Size, why(b)})
+				p.Outside = append(p.Outside, Outside{m.sites[b.Tag-1].Name, i + 1, phase + 1, b.Size, whyUnplaced(b)})
 				continue
 			}
 			place := solved.Places[next]
@@ -217,8 +217,8 @@ func (m *maker) planOf(solved *learn.Layout) *Plan {
 	return p
 }
 
-// why returns the reason why a request has no place.
-func why(b *learn.Buffer) string {
+// whyUnplaced returns the reason why a request has no place.
+func whyUnplaced(b *learn.Buffer) string {
 	if b.Life == 0 {
 		return livesOn
 	}

@@ -230,7 +230,7 @@ func (s *Server) answer(line string) (a Answer) {
 	switch {
 	case err != nil:
 	case r.verb == "look":
-		s.look(&r, &a)
+		s.answerState(&r, &a)
 	case s.host.About.Fixed:
 		err = errors.New("the session does not let other terminals change anything")
 	case r.verb == "limit" && s.host.SetLimit != nil:
@@ -254,8 +254,8 @@ func (s *Server) answer(line string) (a Answer) {
 	return a
 }
 
-// look fills in the present state.
-func (s *Server) look(r *request, a *Answer) {
+// answerState fills in the present state.
+func (s *Server) answerState(r *request, a *Answer) {
 	a.Snapshot, a.Next = s.host.Snapshot(), r.since
 	if s.host.State != nil {
 		a.State = s.host.State()

@@ -39,7 +39,7 @@ func (s *simulation) continueDecision(step *op) {
 		o.committed = true
 		return
 	case step.code == opGrown:
-		o.grow(p)
+		o.createSlab(p)
 		return
 	case step.code == opCommit:
 		o.commit(p, step.slot)
@@ -52,10 +52,10 @@ func (s *simulation) continueDecision(step *op) {
 	delete(p.openDecisions, step.slot)
 }
 
-// grow creates the decision's slab, unless it exists.
-func (o *openDecision) grow(p *simulatedProcess) {
+// createSlab creates the decision's slab, unless it exists.
+func (o *openDecision) createSlab(p *simulatedProcess) {
 	if o.decision.SlabSize != 0 && !o.hasSlab {
-		p.grow(&o.decision)
+		p.createSlab(&o.decision)
 		o.hasSlab = true
 	}
 }
@@ -63,7 +63,7 @@ func (o *openDecision) grow(p *simulatedProcess) {
 // commit gives the buffer its block. The driver always has memory for that, because the recorded driver had.
 func (o *openDecision) commit(p *simulatedProcess, slot uint32) {
 	s := p.simulation
-	o.grow(p)
+	o.createSlab(p)
 	if !o.decision.Hit && o.decision.Slab == 0 {
 		p.reserve(o.decision.Size)
 	}

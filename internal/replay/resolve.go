@@ -220,7 +220,7 @@ func (r *resolver) resolveRelease(p *recordedProcess, record *wire.Record, ops [
 	number, outcome := uint64(0), e.Outcome()
 	if outcome == wire.OutcomeCached || outcome == wire.OutcomeCooling || outcome == wire.OutcomeRefused {
 		if t := p.order.thread(record.Thread); t != nil {
-			number = t.next()
+			number = t.nextDecision()
 		}
 	}
 	slot, known := p.objects[e.Object()]
@@ -299,7 +299,7 @@ func (r *resolver) resolveLimit(p *recordedProcess, record *wire.Record, ops []o
 	}
 	number := uint64(0)
 	if t := p.order.thread(record.Thread); t != nil {
-		number = t.next()
+		number = t.nextDecision()
 	}
 	var c change
 	name, value := wire.ParseLimit(record.Payload)

@@ -81,8 +81,8 @@ func newThreadOrder() *threadOrder {
 	return &threadOrder{jumps: map[uint64]uint64{}, separate: map[uint64]bool{}}
 }
 
-// next returns the number of the thread's next decision that an ordinary event records.
-func (t *threadOrder) next() uint64 {
+// nextDecision returns the number of the thread's next decision that an ordinary event records.
+func (t *threadOrder) nextDecision() uint64 {
 	for {
 		number := t.last + 1
 		if len(t.jumps) > 0 {
@@ -175,7 +175,7 @@ func (r *resolver) finishProcess(p *recordedProcess, ops []op) []op {
 // emitDeferred emits the coolings that a thread recorded before their decisions had numbers.
 func (r *resolver) emitDeferred(p *recordedProcess, t *threadOrder, ops []op) []op {
 	for _, step := range t.deferred {
-		ops = r.emit(&p.order, t.next(), ops, step)
+		ops = r.emit(&p.order, t.nextDecision(), ops, step)
 	}
 	t.deferred = t.deferred[:0]
 	return ops
@@ -303,15 +303,15 @@ func (r *resolver) emitRequest(p *recordedProcess, t *threadOrder, e wire.Create
 	}
 	step.mark |= numbered
 	s := &p.order
-	decision := t.next()
+	decision := t.nextDecision()
 	if e.Outcome() == wire.OutcomeHit && !e.SubAllocation() {
 		return r.emit(s, decision, ops, step)
 	}
 	grown := uint64(0)
 	if t.slabNext {
-		grown, t.slabNext = t.next(), false
+		grown, t.slabNext = t.nextDecision(), false
 	}
-	commit := t.next()
+	commit := t.nextDecision()
 	if grown == 0 && commit == decision+1 || grown == decision+1 && commit == decision+2 { // no other thread decided in between
 		ops = r.emit(s, decision, ops, step)
 		if grown != 0 {

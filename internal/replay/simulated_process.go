@@ -111,7 +111,7 @@ func (p *simulatedProcess) release(buffer *simulatedBuffer) {
 // growIfItFits creates the slab of a decision, or decides again without a slab.
 func (p *simulatedProcess) growIfItFits(req *allocator.Request, decision *allocator.Decision) {
 	if p.fits(decision.SlabSize) {
-		p.grow(decision)
+		p.createSlab(decision)
 		return
 	}
 	p.policy.Abort(*decision)
@@ -119,8 +119,8 @@ func (p *simulatedProcess) growIfItFits(req *allocator.Request, decision *alloca
 	p.decide(req, decision)
 }
 
-// grow creates the slab of a decision.
-func (p *simulatedProcess) grow(decision *allocator.Decision) {
+// createSlab creates the slab of a decision.
+func (p *simulatedProcess) createSlab(decision *allocator.Decision) {
 	p.reserve(decision.SlabSize)
 	p.simulation.work.Creates.Add(decision.SlabSize)
 	p.slabSize = decision.SlabSize
@@ -267,8 +267,8 @@ func (p *simulatedProcess) coolAll(time int64) {
 	p.racing = p.racing[:0]
 }
 
-// forget takes a block out of the pool. A sub-allocation keeps its range: the slab belongs to the policy.
-func (p *simulatedProcess) forget(buffer *simulatedBuffer) {
+// removeBlock takes a block out of the pool. A sub-allocation keeps its range: the slab belongs to the policy.
+func (p *simulatedProcess) removeBlock(buffer *simulatedBuffer) {
 	s := p.simulation
 	s.subtractInUse(buffer)
 	p.policy.Forget(buffer.block)

@@ -227,7 +227,7 @@ func (s *simulation) release(step *op) {
 		buffer.state = cooling
 		return
 	case opForget:
-		p.forget(buffer)
+		p.removeBlock(buffer)
 	default: // opRefuse: a later step frees the buffer
 		return
 	}

@@ -190,7 +190,7 @@ func (d *debugInfo) index() {
 	}
 }
 
-func within(ranges [][2]uint64, address uint64) bool {
+func inRanges(ranges [][2]uint64, address uint64) bool {
 	return slices.ContainsFunc(ranges, func(r [2]uint64) bool { return r[0] <= address && address < r[1] })
 }
 
@@ -199,7 +199,7 @@ func (d *debugInfo) frames(address uint64) []Frame {
 	if !d.indexed {
 		d.index()
 	}
-	at := slices.IndexFunc(d.units, func(u *unit) bool { return within(u.ranges, address) })
+	at := slices.IndexFunc(d.units, func(u *unit) bool { return inRanges(u.ranges, address) })
 	if at < 0 {
 		return nil
 	}
@@ -208,7 +208,7 @@ func (d *debugInfo) frames(address uint64) []Frame {
 		d.readUnit(u)
 	}
 	work := budget.New(lookupWork)
-	place := u.lines.place(address)
+	place := u.lines.lineAt(address)
 	var frames []Frame
 	function, calls := d.inlined(u, address, work)
 	for _, call := range slices.Backward(calls) {

@@ -69,7 +69,7 @@ func TestLineTables(t *testing.T) {
 				if rows++; rows == 1 || last.EndSequence || entry.Address == last.Address {
 					continue // the latest row of an address counts
 				}
-				if got, want := ours.place(last.Address), (Frame{File: last.File.Name, Line: last.Line}); got != want {
+				if got, want := ours.lineAt(last.Address), (Frame{File: last.File.Name, Line: last.Line}); got != want {
 					t.Errorf("%v: %x is in %v, want %v", flags, last.Address, got, want)
 				}
 			}

@@ -32,7 +32,7 @@ func (d *debugInfo) inlined(u *unit, address uint64, work *budget.Budget) (funct
 	}
 	for k := 0; k < len(list) && len(calls) < inlineMax; {
 		n := &list[k]
-		if !within(n.ranges, address) {
+		if !inRanges(n.ranges, address) {
 			k = n.end
 			continue
 		}

@@ -93,7 +93,7 @@ func (d *jitDump) add(src io.Reader, m *PerfMap) {
 	if d.read == 0 && !d.header(in) {
 		return
 	}
-	for !m.full() {
+	for !m.noteIfFull() {
 		prefix, err := in.Peek(jitPrefix)
 		if err != nil {
 			return
@@ -142,11 +142,11 @@ func (d *jitDump) record(id uint32, b []byte, m *PerfMap) {
 		name, start := string(text[:min(len(text), perfLineMax)]), word(16)
 		m.put(piece{start: start, end: start + word(24), name: name, lines: d.lines[start]})
 		delete(d.lines, start)
-		d.named(m, start, name)
+		d.nameMoved(m, start, name)
 	case id == jitMove && len(b) >= 48:
 		if name := d.names[word(16)]; name != "" {
 			m.put(piece{start: word(24), end: word(24) + word(32), name: name})
-			d.named(m, word(24), name)
+			d.nameMoved(m, word(24), name)
 		}
 	case id == jitLines && len(b) >= 16:
 		lines := parseLines(b[16:])
@@ -160,8 +160,8 @@ func (d *jitDump) record(id uint32, b []byte, m *PerfMap) {
 	}
 }
 
-// named keeps the name of code that may move.
-func (d *jitDump) named(m *PerfMap, start uint64, name string) {
+// nameMoved keeps the name of code that may move.
+func (d *jitDump) nameMoved(m *PerfMap, start uint64, name string) {
 	if d.names == nil {
 		d.names = map[uint64]string{}
 	}
@@ -200,8 +200,8 @@ func parseLines(b []byte) (lines []codeLine) {
 	return lines
 }
 
-// place returns file and line of an address in a piece; empty when the piece has none.
-func (p *piece) place(address uint64) (file string, line int) {
+// lineAt returns file and line of an address in a piece; empty when the piece has none.
+func (p *piece) lineAt(address uint64) (file string, line int) {
 	var best *codeLine
 	for i := range p.lines {
 		if l := &p.lines[i]; l.address <= address && (best == nil || l.address >= best.address) {

@@ -117,14 +117,14 @@ func (p *program) names() bool {
 		if len(name) == 0 {
 			return !p.short
 		}
-		if !p.named(name) {
+		if !p.readFileEntry(name) {
 			return false
 		}
 	}
 }
 
-// named reads what comes after the name of a file.
-func (p *program) named(name []byte) bool {
+// readFileEntry reads what comes after the name of a file.
+func (p *program) readFileEntry(name []byte) bool {
 	folder := p.unsigned()
 	p.unsigned() // when it was changed
 	p.unsigned() // its size
@@ -253,7 +253,7 @@ func (p *program) extended() bool {
 	case 3: // DW_LNE_define_file
 		instructions := p.cursor
 		p.cursor = arguments
-		ok := p.named(p.text())
+		ok := p.readFileEntry(p.text())
 		p.cursor = instructions
 		return ok
 	}
@@ -286,8 +286,8 @@ func (p *program) emit(end bool) (ok bool) {
 	return ok
 }
 
-// place returns file and line of an address.
-func (t *lineTable) place(address uint64) Frame {
+// lineAt returns file and line of an address.
+func (t *lineTable) lineAt(address uint64) Frame {
 	i := sort.Search(len(t.rows), func(i int) bool { return t.rows[i].address > address }) - 1
 	if i < 0 || t.rows[i].file == noFile {
 		return Frame{}

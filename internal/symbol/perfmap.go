@@ -69,8 +69,8 @@ func (m *PerfMap) Close() {
 	}
 }
 
-// full reports whether something did not fit, and says so once.
-func (m *PerfMap) full() bool {
+// noteIfFull reports whether something did not fit, and says so once.
+func (m *PerfMap) noteIfFull() bool {
 	if m.keep.Refused() == 0 {
 		return false
 	}
@@ -107,7 +107,7 @@ func (m *PerfMap) Frame(address uint64) Frame {
 		return Frame{}
 	}
 	f := parseGenerated(p.name)
-	if file, line := p.place(address); file != "" {
+	if file, line := p.lineAt(address); file != "" {
 		f.File, f.Line = file, line
 	}
 	return f
@@ -163,7 +163,7 @@ func (m *PerfMap) update() {
 		return
 	}
 	in := io.NewSectionReader(file, m.read, perfMapMax-m.read)
-	for b := make([]byte, readAtOnce); !m.full(); {
+	for b := make([]byte, readAtOnce); !m.noteIfFull(); {
 		n, err := in.Read(b)
 		m.read += int64(n)
 		m.add(b[:n])

@@ -127,12 +127,12 @@ func (r *Resolver) module(path string) *module {
 	r.mu.Lock()
 	e := r.modules[path]
 	if e == nil || !e.id.same(id) {
-		r.forget(path)
+		r.drop(path)
 		for other := range r.modules {
 			if len(r.modules) < modulesMax {
 				break
 			}
-			r.forget(other)
+			r.drop(other)
 		}
 		e = &entry{id: id}
 		r.modules[path] = e
@@ -152,8 +152,8 @@ func (r *Resolver) read(path string, e *entry) *module {
 	return e.module
 }
 
-// forget gives up a module that others still may use.
-func (r *Resolver) forget(path string) {
+// drop gives up a module that others still may use.
+func (r *Resolver) drop(path string) {
 	if e := r.modules[path]; e != nil {
 		e.once.Do(func() {})
 		if e.module != nil {
@@ -174,7 +174,7 @@ func (r *Resolver) makesRoom() bool {
 	r.refused = refused
 	r.cleared++
 	for path := range r.modules {
-		r.forget(path)
+		r.drop(path)
 	}
 	return true
 }

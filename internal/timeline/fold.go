@@ -18,7 +18,7 @@ const lookEvery = 4096
 func (v *Viewer) fold(ctx context.Context, reader *recording.Reader) {
 	defer reader.Close() //nolint:errcheck // only read
 	m, slabs := v.model()
-	v.keep(m)
+	v.keepSnapshot(m)
 	started, events := v.options.Now(), 0
 	var record wire.Record
 	var err error
@@ -66,8 +66,8 @@ func (s slabs) Take(r *wire.Record) {
 	}
 }
 
-// keep takes a picture for the next instant.
-func (v *Viewer) keep(m *stats.Model) {
+// keepSnapshot takes a picture for the next instant.
+func (v *Viewer) keepSnapshot(m *stats.Model) {
 	s := m.Snapshot()
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -79,7 +79,7 @@ func (v *Viewer) keep(m *stats.Model) {
 func (v *Viewer) keepUntil(ctx context.Context, m *stats.Model, time uint64) {
 	for next := v.kept.next(); time > next && ctx.Err() == nil; next = v.kept.next() {
 		m.Tick(next)
-		v.keep(m)
+		v.keepSnapshot(m)
 	}
 }
 
@@ -114,7 +114,7 @@ func (v *Viewer) workOut(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case at := <-v.wants:
-			if s := v.exactly(ctx, at); s != nil {
+			if s := v.exactSnapshot(ctx, at); s != nil {
 				v.mu.Lock()
 				v.exact, v.exactOf = s, at
 				v.mu.Unlock()
@@ -123,9 +123,9 @@ func (v *Viewer) workOut(ctx context.Context) {
 	}
 }
 
-// exactly returns the picture of a time, nil when that is no longer wanted or cannot be had. It is made as
+// exactSnapshot returns the picture of a time, nil when that is no longer wanted or cannot be had. It is made as
 // extract.Range cuts: of all events before the first that is later.
-func (v *Viewer) exactly(ctx context.Context, at uint64) *stats.Snapshot {
+func (v *Viewer) exactSnapshot(ctx context.Context, at uint64) *stats.Snapshot {
 	reader, err := recording.Open(v.path)
 	if err != nil {
 		return nil

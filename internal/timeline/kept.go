@@ -82,9 +82,9 @@ func (k *kept) last() *stats.Snapshot {
 	return k.list[len(k.list)-1]
 }
 
-// around returns the pictures at or before a time, and behind it, nil where there is none. There must be a picture,
+// neighbours returns the pictures at or before a time, and behind it, nil where there is none. There must be a picture,
 // and the time must not be before it.
-func (k *kept) around(at uint64) (before, behind *stats.Snapshot) {
+func (k *kept) neighbours(at uint64) (before, behind *stats.Snapshot) {
 	i := min((at-k.from)/k.step, uint64(len(k.list)-1))
 	if i+1 < uint64(len(k.list)) {
 		behind = k.list[i+1]

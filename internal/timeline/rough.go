@@ -40,16 +40,16 @@ func newRough(h recording.Header, o Options) rough {
 	return r
 }
 
-// until is the latest time that the summaries cover.
-func (r *rough) until() uint64 {
+// coveredUntil is the latest time that the summaries cover.
+func (r *rough) coveredUntil() uint64 {
 	if len(r.samples) == 0 {
 		return 0
 	}
 	return r.samples[len(r.samples)-1].Time
 }
 
-// at returns the totals of the last summary up to a time, with all else as it was in a picture, nil for none.
-func (r *rough) at(at uint64, rest *stats.Snapshot) *stats.Snapshot {
+// roughSnapshot returns the totals of the last summary up to a time, with all else as it was in a picture, nil for none.
+func (r *rough) roughSnapshot(at uint64, rest *stats.Snapshot) *stats.Snapshot {
 	s := r.first
 	if rest != nil {
 		s = *rest

@@ -68,7 +68,7 @@ func New(reader *recording.Reader, path string, o Options) *Viewer {
 	}
 	v.footer, v.whole = reader.Footer()
 	v.rough = newRough(v.header, o)
-	v.until = max(v.header.ClockNS, v.footer.EndedNS, v.rough.until())
+	v.until = max(v.header.ClockNS, v.footer.EndedNS, v.rough.coveredUntil())
 	v.kept = newKept(v.header.ClockNS, v.until)
 	go v.fold(ctx, reader)
 	go v.workOut(ctx)
@@ -137,23 +137,23 @@ func (v *Viewer) history(latest *stats.Snapshot) []stats.Sample {
 func (v *Viewer) show(m *view.Moment, at uint64) {
 	switch {
 	case m.Latest == nil:
-		m.Shown, m.Rough = v.rough.at(at, nil), len(v.rough.samples) > 0
+		m.Shown, m.Rough = v.rough.roughSnapshot(at, nil), len(v.rough.samples) > 0
 	case at >= m.Latest.Time && m.Done:
 		m.Shown = m.Latest
 	case at > m.Latest.Time && len(v.rough.samples) > 0:
-		m.Shown, m.Rough, m.Known = v.rough.at(at, m.Latest), true, m.Latest.Time
+		m.Shown, m.Rough, m.Known = v.rough.roughSnapshot(at, m.Latest), true, m.Latest.Time
 		m.Note = "reading: header, memory and rates are from summaries, the rest as far as read"
 	case at > m.Latest.Time:
 		m.Shown = m.Latest
 		m.Note = "reading has not come that far: this is the latest time that has been read"
 	default:
-		v.near(m, at)
+		v.showNearest(m, at)
 	}
 }
 
-// near shows the exact picture of a time, or the nearest one that is kept.
-func (v *Viewer) near(m *view.Moment, at uint64) {
-	before, behind := v.kept.around(at)
+// showNearest shows the exact picture of a time, or the nearest one that is kept.
+func (v *Viewer) showNearest(m *view.Moment, at uint64) {
+	before, behind := v.kept.neighbours(at)
 	if behind == nil {
 		behind = m.Latest
 	}
@@ -169,12 +169,12 @@ func (v *Viewer) near(m *view.Moment, at uint64) {
 	default:
 		m.Shown = before
 	}
-	m.Note = v.consider(at, behind.Events)
+	m.Note = v.askIfCheap(at, behind.Events)
 }
 
-// consider asks for the exact picture of a time when it has been asked for long enough and is cheap, and says what
+// askIfCheap asks for the exact picture of a time when it has been asked for long enough and is cheap, and says what
 // became of that. events is how many events there are up to that time, at most.
-func (v *Viewer) consider(at, events uint64) string {
+func (v *Viewer) askIfCheap(at, events uint64) string {
 	const nearest = "the nearest kept instant is shown"
 	if v.asked != at {
 		v.asked, v.askedAt = at, v.options.Now()

@@ -213,7 +213,7 @@ func TestSummariesAnswerFirst(t *testing.T) {
 	}
 	v := &Viewer{options: Options{Model: modelOptions, Now: time.Now}, header: recording.Header{ClockNS: started, Program: "app"}, size: 1}
 	v.rough = newRough(v.header, Options{Model: modelOptions, Blocks: blocks})
-	v.until = v.rough.until()
+	v.until = v.rough.coveredUntil()
 	v.kept = newKept(started, v.until)
 	for at, want := range map[uint64]stats.Totals{
 		started + 1e9:  {},

@@ -27,9 +27,9 @@ const (
 	savingGivenUp = 0.01 // of the best saving: what is given up for less memory
 )
 
-// peel returns the front, the fastest point first, and all other points. A point is in the front if no other point is
+// splitFront returns the front, the fastest point first, and all other points. A point is in the front if no other point is
 // better in both time and memory. If points are equal in both, it returns only the simplest.
-func peel(points []Point, present *replay.Configuration) (front, rest []Point) {
+func splitFront(points []Point, present *replay.Configuration) (front, rest []Point) {
 	sorted := slices.Clone(points)
 	slices.SortStableFunc(sorted, func(a, b Point) int {
 		if c := cmp.Or(cmp.Compare(a.DriverNS, b.DriverNS), cmp.Compare(a.PeakReserved, b.PeakReserved)); c != 0 {

@@ -52,7 +52,7 @@ func TestRecommend(t *testing.T) {
 
 func TestPeel(t *testing.T) {
 	all := points(5, 5, 1, 9, 5, 5, 9, 1, 6, 6, 1, 10)
-	front, rest := peel(all, nil)
+	front, rest := splitFront(all, nil)
 	if got := letters(front); got != "bad" {
 		t.Errorf("front %q, want b, a (as good as c), d", got)
 	}
@@ -60,11 +60,11 @@ func TestPeel(t *testing.T) {
 		t.Errorf("rest %q, want f and e", got)
 	}
 	present := replay.Configuration{Policy: "c"}
-	if front, _ := peel(all, &present); letters(front) != "bcd" {
+	if front, _ := splitFront(all, &present); letters(front) != "bcd" {
 		t.Errorf("front %q, want c, which is in use", letters(front))
 	}
 	all[0].Configuration.Settings = []allocator.Setting{{Name: "x", Value: "1"}}
-	if front, _ := peel(all, nil); letters(front) != "bcd" {
+	if front, _ := splitFront(all, nil); letters(front) != "bcd" {
 		t.Errorf("front %q, want c, which sets nothing", letters(front))
 	}
 }
@@ -75,11 +75,11 @@ func TestEqualPolicies(t *testing.T) {
 	for i, name := range []string{"futhark-2018", "pow2", "futhark"} {
 		all[i].Configuration.Policy = name
 	}
-	if front, _ := peel(all, nil); len(front) != 1 || front[0].Configuration.Policy != allocator.Default {
+	if front, _ := splitFront(all, nil); len(front) != 1 || front[0].Configuration.Policy != allocator.Default {
 		t.Errorf("front %+v", front)
 	}
 	all[1].Configuration.Policy = "none"
-	if front, _ := peel(all, nil); front[0].Configuration.Policy != "none" {
+	if front, _ := splitFront(all, nil); front[0].Configuration.Policy != "none" {
 		t.Errorf("front %+v: a pool that does nothing comes before none", front)
 	}
 }

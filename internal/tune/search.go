@@ -103,7 +103,7 @@ func (s *search) nextBatch(most int) []replay.Configuration {
 	for _, rest := range [][]Point{known, assumed} {
 		for len(rest) > 0 {
 			var layer []Point
-			layer, rest = s.peel(rest)
+			layer, rest = s.splitFront(rest)
 			var lists [][]replay.Configuration
 			for i := range layer {
 				lists = append(lists, s.untried(layer[i].Configuration))
@@ -155,7 +155,7 @@ func alternate(lists [][]replay.Configuration, most int) (taken []replay.Configu
 func (s *search) simplify(ctx context.Context) {
 	for more := true; more; {
 		known, _ := ranked(s.points)
-		front, _ := s.peel(known)
+		front, _ := s.splitFront(known)
 		var lists [][]replay.Configuration
 		for i := range front {
 			lists = append(lists, s.withoutOneLimit(&front[i].Configuration))
@@ -179,7 +179,9 @@ func (s *search) withoutOneLimit(c *replay.Configuration) (list []replay.Configu
 	return list
 }
 
-func (s *search) peel(points []Point) (front, rest []Point) { return peel(points, s.options.Present) }
+func (s *search) splitFront(points []Point) (front, rest []Point) {
+	return splitFront(points, s.options.Present)
+}
 
 // pointOf returns the point of a configuration, nil if it was not tried.
 func (s *search) pointOf(c *replay.Configuration) *Point {
@@ -202,8 +204,8 @@ func (s *search) result(ctx context.Context) (*Result, error) {
 		r.Ending = Cut
 	}
 	known, _ := ranked(s.points)
-	r.Front, _ = s.peel(known)
-	all, _ := s.peel(s.points)
+	r.Front, _ = s.splitFront(known)
+	all, _ := s.splitFront(s.points)
 	_, r.Assumed = ranked(all)
 	r.Recommended, r.Reason = recommend(r.Front, none, s.options.MaxMemory)
 	return r, nil

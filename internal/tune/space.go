@@ -119,7 +119,7 @@ func neighbours(c replay.Configuration, peak uint64) []replay.Configuration {
 	for _, a := range axes(c.Policy, peak) {
 		values := append([]string{a.limit.Text}, a.values...)
 		if isAmount(&a.limit) {
-			values = append(values, around(c, a.limit.Name)...)
+			values = append(values, nearbyAmounts(c, a.limit.Name)...)
 		}
 		for _, value := range values {
 			if next, ok := withLimit(c, a.limit.Name, value); ok && next.String() != c.String() {
@@ -130,9 +130,9 @@ func neighbours(c replay.Configuration, peak uint64) []replay.Configuration {
 	return list
 }
 
-// around returns amounts close to the one that a configuration sets: about 20 % and 40 % less and more. It returns none
+// nearbyAmounts returns amounts close to the one that a configuration sets: about 20 % and 40 % less and more. It returns none
 // if the configuration does not set the limit.
-func around(c replay.Configuration, name string) (values []string) {
+func nearbyAmounts(c replay.Configuration, name string) (values []string) {
 	for _, s := range c.Settings {
 		bytes, err := strconv.ParseFloat(s.Value, 64)
 		if s.Name != name || err != nil || bytes == 0 {

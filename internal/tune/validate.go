@@ -86,7 +86,7 @@ func exceeds(a, b, by float64) bool { return a > slowerFactor*b && a > b+by }
 // chooseBy returns the recommendation by some points.
 func (r *Result) chooseBy(points []Point) *Point {
 	known, _ := ranked(points)
-	front, _ := peel(known, r.options.Present)
+	front, _ := splitFront(known, r.options.Present)
 	best, _ := recommend(front, pointFor(points, &Point{Configuration: noPool}), r.options.MaxMemory)
 	return best
 }

@@ -46,7 +46,7 @@ func Format(n uint64) string {
 	if unit == "" {
 		return strconv.FormatUint(n, 10)
 	}
-	return number(value) + unit
+	return twoDecimals(value) + unit
 }
 
 // FormatLong writes a size with its full unit, for sentences: "12 B", "1.43 GiB".
@@ -55,7 +55,7 @@ func FormatLong(n uint64) string {
 	if unit == "" {
 		return strconv.FormatUint(n, 10) + " B"
 	}
-	return number(value) + " " + unit + "iB"
+	return twoDecimals(value) + " " + unit + "iB"
 }
 
 // Apart writes two sizes as FormatLong does, and with more decimals where different sizes would look equal.
@@ -82,8 +82,8 @@ func scale(n uint64) (float64, string) {
 	return value, units[power-1 : power]
 }
 
-// number keeps two decimals below 10 and one from there on.
-func number(v float64) string {
+// twoDecimals keeps two decimals below 10 and one from there on.
+func twoDecimals(v float64) string {
 	if v < 9.995 {
 		return strconv.FormatFloat(v, 'f', 2, 64)
 	}

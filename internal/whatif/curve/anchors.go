@@ -44,8 +44,8 @@ func (a *anchors) removeAll(batch *replay.Batch) {
 	a.all = nil
 }
 
-// rest removes all anchors. Limits are chosen again after a multiple of the given number of requests.
-func (a *anchors) rest(batch *replay.Batch, requests float64) {
+// pause removes all anchors. Limits are chosen again after a multiple of the given number of requests.
+func (a *anchors) pause(batch *replay.Batch, requests float64) {
 	a.removeAll(batch)
 	a.resting, a.next = true, min(a.next, requests*restFactor)
 }

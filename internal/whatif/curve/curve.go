@@ -203,12 +203,12 @@ func (c *Curve) Drop(class uint32) {
 	clear(c.recent[:])
 }
 
-// mix turns a number into bits that look random (the finaliser of SplitMix64, Steele et al. 2014).
-func mix(x uint64) uint64 {
+// scramble turns a number into bits that look random (the finaliser of SplitMix64, Steele et al. 2014).
+func scramble(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
 }
 
-func (p pileKey) hash() uint64 { return mix(p.size ^ mix(uint64(p.class))) }
+func (p pileKey) hash() uint64 { return scramble(p.size ^ scramble(uint64(p.class))) }

@@ -93,7 +93,7 @@ func (f *feed) request(d *replay.Demand) {
 	}
 	class := d.Class
 	if f.rule.sameSite {
-		class = uint32(mix(uint64(class)<<32 | uint64(d.Request.Tag)))
+		class = uint32(scramble(uint64(class)<<32 | uint64(d.Request.Tag)))
 	}
 	size := f.blockSize(d)
 	got := size

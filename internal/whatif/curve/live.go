@@ -158,7 +158,7 @@ func (l *Live) updateAnchors(time uint64) {
 		l.anchors.choose(l.batch, s, l.policy, l.settings, requests)
 	case l.anchors.canRest(requests, time, l.options.Rate):
 		l.lastView = l.viewOf(l.feed.snapshot())
-		l.anchors.rest(l.batch, requests)
+		l.anchors.pause(l.batch, requests)
 	}
 }
 
@@ -177,7 +177,7 @@ func (l *Live) currentView() *view.Curve {
 func (l *Live) viewOf(s *Snapshot) *view.Curve {
 	v := &view.Curve{Policy: l.policy, Limits: true, Requests: uint64(s.Requests), Missed: l.missed, LeftOut: l.feed.leftOut}
 	v.Exact = l.anchors.points(l.batch)
-	v.Points = s.through(v.Exact)
+	v.Points = s.corrected(v.Exact)
 	v.Error = max(s.leaveOneOutError(v.Exact), s.meanError(v.Exact))
 	through := &Snapshot{Points: v.Points}
 	v.Knee, v.Enough = through.Knee(), through.Enough()

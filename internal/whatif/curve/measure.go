@@ -54,7 +54,7 @@ func Measure(src recording.Source, policy string, settings []allocator.Setting) 
 			limits = halves(m.Exact[len(m.Exact)-1].PeakReserved, limitsAtOnce)
 			continue
 		}
-		if limits = m.between(limitsAtOnce); len(limits) == 0 {
+		if limits = m.furtherLimits(limitsAtOnce); len(limits) == 0 {
 			break // the hit rate is the same everywhere
 		}
 	}
@@ -157,8 +157,8 @@ func halves(most uint64, n int) []uint64 {
 	return limits
 }
 
-// between returns up to n further limits, ascending, where the hit rate changes most from one exact point to the next.
-func (m *Measurement) between(n int) []uint64 {
+// furtherLimits returns up to n further limits, ascending, where the hit rate changes most from one exact point to the next.
+func (m *Measurement) furtherLimits(n int) []uint64 {
 	type gap struct{ low, high, change float64 }
 	var gaps []gap
 	for i := 1; i < len(m.Exact); i++ {

@@ -28,7 +28,7 @@ func (c *Curve) samplesPile(pile uint64) bool { return pile&(1<<c.pileShift-1) =
 
 // samplesHeight reports whether a height of a pile is in the sample.
 func (c *Curve) samplesHeight(pile uint64, height int64) bool {
-	return mix(pile+uint64(height))&(1<<c.heightShift-1) == 0
+	return scramble(pile+uint64(height))&(1<<c.heightShift-1) == 0
 }
 
 // cache caches a measured block, and returns its order.

@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// through returns the curve corrected so that it goes through exact points, which ascend by limit. Between two exact
+// corrected returns the curve corrected so that it goes through exact points, which ascend by limit. Between two exact
 // points the correction is interpolated over the logarithm of the limit. Above the last it is constant; below the first
 // the hit rate is scaled by the first point's ratio. Only exact points show that a larger limit hits less: an estimate
 // is never outside its exact neighbours, and goes from one to the other without turning back.
-func (s *Snapshot) through(exact []Point) []Point {
+func (s *Snapshot) corrected(exact []Point) []Point {
 	points := slices.Clone(s.Points)
 	for _, e := range exact {
 		points = append(points, s.At(e.Limit))
@@ -20,7 +20,7 @@ func (s *Snapshot) through(exact []Point) []Point {
 	before := 0.0
 	for i := range points {
 		rate := s.correctedRate(points[i].Limit, exact)
-		if falls(points[i].Limit, exact) {
+		if rateFalls(points[i].Limit, exact) {
 			rate = min(rate, before)
 		} else {
 			rate = max(rate, before)
@@ -35,8 +35,8 @@ func exactFrom(limit uint64, exact []Point) (index int, there bool) {
 	return slices.BinarySearchFunc(exact, limit, func(e Point, limit uint64) int { return cmp.Compare(e.Limit, limit) })
 }
 
-// falls reports whether the hit rate falls between the exact points around a limit.
-func falls(limit uint64, exact []Point) bool {
+// rateFalls reports whether the hit rate falls between the exact points around a limit.
+func rateFalls(limit uint64, exact []Point) bool {
 	above, _ := exactFrom(limit, exact)
 	return above > 0 && above < len(exact) && exact[above].HitRate < exact[above-1].HitRate
 }
@@ -52,20 +52,20 @@ func (s *Snapshot) correctedRate(limit uint64, exact []Point) float64 {
 	case there:
 		return exact[above].HitRate
 	case above == len(exact):
-		return between(rate+off(above-1), exact[above-1].HitRate, 1)
+		return clampRate(rate+off(above-1), exact[above-1].HitRate, 1)
 	case above == 0:
 		if first := s.At(exact[0].Limit).HitRate; first > 0 {
 			rate *= exact[0].HitRate / first
 		}
-		return between(rate, 0, exact[0].HitRate)
+		return clampRate(rate, 0, exact[0].HitRate)
 	}
 	low, high := &exact[above-1], &exact[above]
 	share := math.Log2(float64(limit)/float64(low.Limit)) / math.Log2(float64(high.Limit)/float64(low.Limit))
-	return between(rate+(1-share)*off(above-1)+share*off(above), low.HitRate, high.HitRate)
+	return clampRate(rate+(1-share)*off(above-1)+share*off(above), low.HitRate, high.HitRate)
 }
 
-// between returns the nearest rate that is not outside two others.
-func between(rate, a, b float64) float64 { return max(min(a, b), min(rate, max(a, b))) }
+// clampRate returns the nearest rate that is not outside two others.
+func clampRate(rate, a, b float64) float64 { return max(min(a, b), min(rate, max(a, b))) }
 
 // leaveOneOutError returns how far on average, 0…1, each exact point is from the curve through the other points. That
 // is the error to expect between the points. A single point is compared with the uncorrected curve.

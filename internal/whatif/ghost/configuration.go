@@ -23,7 +23,7 @@ func Default(current replay.Configuration) []replay.Configuration {
 		if s.Name != "max_cached_bytes" {
 			continue
 		}
-		for _, scale := range []func(float64) float64{half, twice} {
+		for _, scale := range []func(float64) float64{half, doubled} {
 			if value, ok := scaledLimit(current, s.Name, scale); ok {
 				settings := slices.Clone(current.Settings)
 				settings[i].Value = value
@@ -77,8 +77,8 @@ func Successors(current replay.Configuration) []replay.Configuration {
 	return list
 }
 
-func half(bytes float64) float64  { return math.Floor(bytes / 2) }
-func twice(bytes float64) float64 { return bytes * 2 }
+func half(bytes float64) float64    { return math.Floor(bytes / 2) }
+func doubled(bytes float64) float64 { return bytes * 2 }
 
 // scaledLimit returns the scaled value of a limit. ok is false if the policy has no such limit or refuses the value.
 func scaledLimit(c replay.Configuration, name string, scale func(float64) float64) (value string, ok bool) {

@@ -161,7 +161,7 @@ func (l *Live) Tape() *Tape {
 // Begin implements live.Listener. Records after missing ones are not kept.
 func (l *Live) Begin(batch *replay.Batch, missed uint64) {
 	if l.begun {
-		l.end()
+		l.endTape()
 		return
 	}
 	l.batch, l.begun = batch, true
@@ -177,7 +177,7 @@ func (l *Live) Play(*live.Part) bool {
 	}
 	l.batch.Keep(&l.loaded)
 	if l.loaded.Events() >= Most {
-		l.end()
+		l.endTape()
 	}
 	return l.batch != nil
 }
@@ -189,8 +189,8 @@ func (l *Live) Publish(load *live.Load) {
 	}
 }
 
-// end makes the last tape; later records are not kept.
-func (l *Live) end() {
+// endTape makes the last tape; later records are not kept.
+func (l *Live) endTape() {
 	if l.batch != nil {
 		l.makeTape(false)
 		l.batch = nil
