@@ -129,7 +129,7 @@ func compareName(t *testing.T, naming wire.Record) {
 	t.Helper()
 	naming.Tag = 5
 	list := []wire.Record{naming, create(2, 1, 1, mib, wire.OutcomeMiss, 5), create(3, 2, 2, mib, wire.OutcomeMiss, 0)}
-	seen, err := look(&tape{Records: list}, &Facts{ClockNS: origin})
+	seen, err := surveySource(&tape{Records: list}, &Facts{ClockNS: origin})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,12 +92,12 @@ func Beside(path string, force bool, fn func(beside string) error) error {
 	case direct:
 		return fmt.Errorf("%s is no regular file: use -o to name another", path)
 	}
-	return beside(target, path, force, fn)
+	return replaceWhenMade(target, path, force, fn)
 }
 
 // writeBeside writes a temporary file and gives it its name at the end.
 func writeBeside(target, name string, force bool, fn func(io.Writer) error) error {
-	return beside(target, name, force, func(beside string) error {
+	return replaceWhenMade(target, name, force, func(beside string) error {
 		file, err := createTemporary(beside, name)
 		if err != nil {
 			return err
@@ -106,14 +106,14 @@ func writeBeside(target, name string, force bool, fn func(io.Writer) error) erro
 	})
 }
 
-// beside lets fn make a file in the folder of target, and renames it to target at the end.
-func beside(target, name string, force bool, fn func(beside string) error) error {
+// replaceWhenMade lets fn make a file in the folder of target, and renames it to target at the end.
+func replaceWhenMade(target, name string, force bool, fn func(beside string) error) error {
 	beside := nameBeside(target)
 	tempfile.Begin(beside)
 	err := fn(beside)
 	return tempfile.Finish(beside, func() error {
 		if err == nil {
-			err = settle(beside, target, name, force)
+			err = rename(beside, target, name, force)
 		}
 		if err != nil {
 			// What cannot be removed either is worth no second complaint.
@@ -137,9 +137,9 @@ func createTemporary(beside, name string) (*os.File, error) {
 	return file, nil
 }
 
-// settle gives the finished file its name. Without force it must not replace a file that has appeared meanwhile, which
+// rename gives the finished file its name. Without force it must not replace a file that has appeared meanwhile, which
 // only a hard link guarantees; file systems without hard links get a rename.
-func settle(beside, target, name string, force bool) error {
+func rename(beside, target, name string, force bool) error {
 	if !force {
 		err := os.Link(beside, target)
 		if err == nil {

@@ -73,7 +73,7 @@ func Chrome(w io.Writer, src recording.Source, facts Facts, opts TraceOptions) (
 // writeTrace writes a run in one format.
 func writeTrace(w io.Writer, src recording.Source, facts *Facts, opts *TraceOptions, style style) (TraceReport, error) {
 	opts.complete()
-	seen, err := look(src, facts)
+	seen, err := surveySource(src, facts)
 	if err != nil {
 		return TraceReport{}, err
 	}

@@ -46,7 +46,7 @@ func (x *trace) countersAfter(p *running, carried bool) {
 func (x *trace) writeCounters(p *running, ns uint64) {
 	c, g := &p.counters, p.life
 	c.changed, c.started, c.due, c.most = false, true, ns+x.every, max(c.most, g.InUse)
-	x.out.counter("mem", p.home, x.at(ns))
+	x.out.counter("mem", p.home, x.relativeTime(ns))
 	x.out.args()
 	x.out.number("in_use", uint64(max(g.InUse, 0)))
 	x.out.number("cached", g.Free())
@@ -58,7 +58,7 @@ func (x *trace) writeCounters(p *running, ns uint64) {
 	x.writeSites(p, ns)
 	if c.moved != c.written && x.style != compact {
 		c.written = c.moved
-		x.out.counter("transfers", p.home, x.at(ns))
+		x.out.counter("transfers", p.home, x.relativeTime(ns))
 		x.out.args()
 		x.out.number("to_device", c.moved[stats.ToDevice])
 		x.out.number("to_host", c.moved[stats.ToHost])
@@ -73,7 +73,7 @@ func (x *trace) writeCounters(p *running, ns uint64) {
 	if g.Hits+g.Misses == 0 {
 		return
 	}
-	x.out.counter("hit rate %", p.home, x.at(ns))
+	x.out.counter("hit rate %", p.home, x.relativeTime(ns))
 	x.out.args()
 	x.out.hundredths("total", parts(g.Hits, g.Hits+g.Misses))
 	x.out.close()
@@ -84,7 +84,7 @@ func (x *trace) writeSites(p *running, ns uint64) {
 	for _, t := range p.counted {
 		if t.moved {
 			t.moved = false
-			x.out.counter("in use by", p.home, x.at(ns))
+			x.out.counter("in use by", p.home, x.relativeTime(ns))
 			x.out.number(t.name, heap.Amount(t.inUse))
 			x.out.close()
 		}
@@ -116,7 +116,7 @@ func (x *trace) machine(p *running, m wire.MachineView) {
 			all += bytes
 		}
 	}
-	x.out.counter("machine "+key.source.String(), p.home, x.at(max(x.heap.Now(), m.Time())))
+	x.out.counter("machine "+key.source.String(), p.home, x.relativeTime(max(x.heap.Now(), m.Time())))
 	x.out.args()
 	x.out.number("resident", all)
 	if key.source == wire.MachineDRM || key.source == wire.MachineNVML {
@@ -125,8 +125,8 @@ func (x *trace) machine(p *running, m wire.MachineView) {
 	x.out.close()
 }
 
-// move counts what a command moves between host and device.
-func (c *counters) move(u wire.UseView) {
+// countMove counts what a command moves between host and device.
+func (c *counters) countMove(u wire.UseView) {
 	if d, moves := stats.DirectionOf(u.Command()); moves && d <= stats.ToHost && u.Bytes() > 0 {
 		c.moved[d] += u.Bytes()
 		c.changed = true
@@ -159,7 +159,7 @@ func (x *trace) writeSpill(p *running, ns uint64) {
 		return
 	}
 	s.changed = false
-	x.out.counter("spill", p.home, x.at(ns))
+	x.out.counter("spill", p.home, x.relativeTime(ns))
 	x.out.args()
 	x.out.number("resident", s.resident)
 	x.out.number("spilled", s.spilled)
@@ -183,8 +183,8 @@ type objectKey struct {
 // objectsMax bounds the call sites of a process; the shim has fewer.
 const objectsMax = 1 << 13
 
-// hold takes the counts of a call site.
-func (c *counters) hold(v wire.ObjectView) {
+// countHeld takes the counts of a call site.
+func (c *counters) countHeld(v wire.ObjectView) {
 	o, key := &c.objects, objectKey{v.Held(), v.Tag()}
 	before, known := o.live[key]
 	if int(v.Held()) >= len(o.all) || !known && len(o.live) == objectsMax {
@@ -207,7 +207,7 @@ func (x *trace) writeObjects(p *running, ns uint64) {
 		return
 	}
 	o.changed = false
-	x.out.counter("objects", p.home, x.at(ns))
+	x.out.counter("objects", p.home, x.relativeTime(ns))
 	x.out.args()
 	for held, live := range o.all {
 		x.out.number(stats.ObjectType(held).Key(), live)
@@ -231,7 +231,7 @@ func (x *trace) fragmentation(p *running, ns uint64) {
 		return
 	}
 	c.fragmented, c.waste, c.external = true, waste, external
-	x.out.counter("fragmentation %", p.home, x.at(ns))
+	x.out.counter("fragmentation %", p.home, x.relativeTime(ns))
 	x.out.args()
 	x.out.hundredths("waste", waste)
 	x.out.hundredths("external", external)

@@ -59,7 +59,7 @@ func (x *trace) slice(p *running, r *wire.Record, name string) {
 	l := x.lane(p, r.Thread)
 	s := l.fit(span{r.Start(), r.End()})
 	x.report.Slices++
-	x.out.call(name, l.at, x.at(s.start), s.end-s.start)
+	x.out.call(name, l.at, x.relativeTime(s.start), s.end-s.start)
 }
 
 // wanted reports whether a call is to be shown.
@@ -219,20 +219,20 @@ func (x *trace) profiled(p *running, r *wire.Record) {
 	p.timed++
 	x.report.Slices++
 	end, at, name := max(x.heap.Now(), r.Time), x.lane(p, r.Thread).at, quote(v.Profiled().String()+" on the device")
-	x.out.open("device", name, at, x.at(end-min(v.Took(), end)), p.timed)
+	x.out.open("device", name, at, x.relativeTime(end-min(v.Took(), end)), p.timed)
 	x.out.args()
 	x.out.text("tag", t.quoted)
 	x.out.number("bytes", v.Moved())
 	x.out.micros("device_us", v.Took())
 	x.out.close()
-	x.out.shut("device", name, at, x.at(end), p.timed)
+	x.out.shut("device", name, at, x.relativeTime(end), p.timed)
 	x.out.args()
 	x.out.close()
 }
 
 // showObject begins a lifetime.
 func (x *trace) showObject(p *running, o *heap.Object, t *tag) {
-	x.out.open(categoryOf(o), t.quoted, x.lane(p, o.Thread).at, x.at(o.Started), o.ID)
+	x.out.open(categoryOf(o), t.quoted, x.lane(p, o.Thread).at, x.relativeTime(o.Started), o.ID)
 	switch {
 	case x.style == packed:
 		x.blockFlow(p, o.Block, true)
@@ -265,7 +265,7 @@ func categoryOf(o *heap.Object) string {
 }
 
 func (x *trace) hideObject(p *running, o *heap.Object, t *tag, how heap.How) {
-	x.out.shut(categoryOf(o), t.quoted, x.lane(p, o.Thread).at, x.at(max(x.heap.Now(), o.Started)), o.ID)
+	x.out.shut(categoryOf(o), t.quoted, x.lane(p, o.Thread).at, x.relativeTime(max(x.heap.Now(), o.Started)), o.ID)
 	x.out.args()
 	if key := objectEnds[how]; key != "" {
 		x.out.truth(key, true)
@@ -274,7 +274,7 @@ func (x *trace) hideObject(p *running, o *heap.Object, t *tag, how heap.How) {
 }
 
 func (x *trace) showBlock(p *running, b *heap.Block, t *tag, group *pool) {
-	x.out.open(group.category, group.quoted, x.lane(p, b.Thread).at, x.at(b.Freed), b.Serial)
+	x.out.open(group.category, group.quoted, x.lane(p, b.Thread).at, x.relativeTime(b.Freed), b.Serial)
 	x.out.args()
 	if b.State == heap.Slab {
 		x.out.number("granted", b.Size)
@@ -291,7 +291,7 @@ func (x *trace) showBlock(p *running, b *heap.Block, t *tag, group *pool) {
 
 // hideBlock ends a block's stay in the pool, or a slab.
 func (x *trace) hideBlock(p *running, b *heap.Block, group *pool, how heap.How) {
-	x.out.shut(group.category, group.quoted, x.lane(p, b.Thread).at, x.at(max(x.heap.Now(), b.Freed)), b.Serial)
+	x.out.shut(group.category, group.quoted, x.lane(p, b.Thread).at, x.relativeTime(max(x.heap.Now(), b.Freed)), b.Serial)
 	x.out.args()
 	x.out.word("left", how.String())
 	x.out.close()
@@ -301,7 +301,7 @@ func (x *trace) hideBlock(p *running, b *heap.Block, group *pool, how heap.How) 
 func (x *trace) poolMoment(p *running, r *wire.Record) {
 	at := p.home
 	at.kind = inPool
-	ns := x.at(max(x.heap.Now(), r.Time))
+	ns := x.relativeTime(max(x.heap.Now(), r.Time))
 	if r.Kind == wire.KindSlab {
 		x.out.instant("pool", `"slab"`, "p", at, ns)
 		x.out.args()
@@ -323,7 +323,7 @@ func (x *trace) mark(r *wire.Record) {
 	if r.Kind != wire.KindLost {
 		at = x.process(r.Process).home
 	}
-	x.out.instant("mark", quote(markText(r)), "g", at, x.at(max(x.heap.Now(), r.Time)))
+	x.out.instant("mark", quote(markText(r)), "g", at, x.relativeTime(max(x.heap.Now(), r.Time)))
 	x.out.args()
 	x.out.word("kind", r.Kind.String())
 	x.out.close()

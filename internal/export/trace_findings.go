@@ -24,7 +24,7 @@ func (x *trace) mistake(p *running, r *wire.Record) {
 		return
 	}
 	p.mistakes[key] = struct{}{}
-	x.out.instant("mistake", quote(f.Text(units.FormatLong)), "p", x.lane(p, r.Thread).at, x.at(max(x.heap.Now(), r.Time)))
+	x.out.instant("mistake", quote(f.Text(units.FormatLong)), "p", x.lane(p, r.Thread).at, x.relativeTime(max(x.heap.Now(), r.Time)))
 	x.out.args()
 	x.out.word("kind", f.Kind.Key())
 	x.out.text("function", quote(f.Function))
@@ -43,7 +43,7 @@ func (x *trace) killed(p *running, r *wire.Record) {
 		return
 	}
 	text := "killed while it held " + units.FormatLong(held)
-	x.out.instant("failure", quote(text), "p", p.home, x.at(max(x.heap.Now(), r.Time)))
+	x.out.instant("failure", quote(text), "p", p.home, x.relativeTime(max(x.heap.Now(), r.Time)))
 	x.out.args()
 	x.out.number("in_use", held)
 	x.out.number("reserved", heap.Amount(p.life.Reserved()))
@@ -91,7 +91,7 @@ func (x *trace) callFailed(p *running, r *wire.Record) {
 
 // failure begins an instant about a failed call, up to the tag in its arguments.
 func (x *trace) failure(p *running, r *wire.Record, t *tag, text string) {
-	x.out.instant("failure", quote(text), "p", x.lane(p, r.Thread).at, x.at(max(x.heap.Now(), r.Time)))
+	x.out.instant("failure", quote(text), "p", x.lane(p, r.Thread).at, x.relativeTime(max(x.heap.Now(), r.Time)))
 	x.out.args()
 	x.out.text("tag", t.quoted)
 }

@@ -156,15 +156,15 @@ func (l *lines) close() {
 	}
 	l.b = append(l.b, '}')
 	if l.paged {
-		l.turn()
+		l.beginPage()
 	}
 	if len(l.b) >= gatheredMax {
 		l.flush()
 	}
 }
 
-// turn moves the last event to the next page when it does not fit: spaces fill what is left.
-func (l *lines) turn() {
+// beginPage moves the last event to the next page when it does not fit: spaces fill what is left.
+func (l *lines) beginPage() {
 	from := (l.at + l.start) % pageBytes
 	if from > 0 && from+len(l.b)-l.start > pageBytes {
 		l.b = slices.Insert(l.b, l.start, blank[from:]...)

@@ -73,7 +73,7 @@ func createLive(name string, facts *Facts, force bool, style style) (*Live, erro
 	l := newLive(disk.NewWriter(file), facts, style)
 	l.name = name
 	if err = l.begin(facts); err == nil {
-		err = settle(file.Name(), target, name, force)
+		err = rename(file.Name(), target, name, force)
 	}
 	if err != nil {
 		_ = os.Remove(file.Name()) // what cannot be removed either is worth no second complaint
@@ -106,7 +106,7 @@ func (l *Live) begin(facts *Facts) error {
 // Append takes a record. It reaches the file at the latest with the fourth call of Flush.
 func (l *Live) Append(r *wire.Record) error {
 	l.learn(r)
-	if l.next == len(l.held) && l.ready(r) {
+	if l.next == len(l.held) && l.namesKnown(r) {
 		l.trace.step(r)
 		return l.err()
 	}
@@ -121,7 +121,7 @@ func (l *Live) Append(r *wire.Record) error {
 func (l *Live) drain(late func(*held) bool) {
 	for ; l.next < len(l.held); l.next++ {
 		h := &l.held[l.next]
-		if !l.ready(&h.record) {
+		if !l.namesKnown(&h.record) {
 			if !late(h) {
 				break
 			}
@@ -182,8 +182,8 @@ func (l *Live) frame(r *wire.Record) string {
 	return ""
 }
 
-// ready reports whether the names that a record needs are known.
-func (l *Live) ready(r *wire.Record) bool {
+// namesKnown reports whether the names that a record needs are known.
+func (l *Live) namesKnown(r *wire.Record) bool {
 	site := neededTag(r)
 	if site == 0 {
 		return true
@@ -229,7 +229,7 @@ func (l *Live) Bytes() uint64 { return l.file.Bytes() }
 
 func (l *Live) err() error {
 	if err := l.trace.out.failure(); err != nil {
-		return fmt.Errorf("write trace %s: %w", l.name, plainly(err))
+		return fmt.Errorf("write trace %s: %w", l.name, withoutTempName(err))
 	}
 	return nil
 }
@@ -240,13 +240,13 @@ func (l *Live) Close() error {
 	l.trace.end()
 	_ = l.trace.out.finish() // err returns it
 	if err := l.file.Close(); err != nil && l.trace.out.failure() == nil {
-		return fmt.Errorf("close trace %s: %w", l.name, plainly(err))
+		return fmt.Errorf("close trace %s: %w", l.name, withoutTempName(err))
 	}
 	return l.err()
 }
 
-// plainly removes the temporary name of the file from an error.
-func plainly(err error) error {
+// withoutTempName removes the temporary name of the file from an error.
+func withoutTempName(err error) error {
 	var of *fs.PathError
 	if errors.As(err, &of) {
 		return of.Err

@@ -76,8 +76,8 @@ func newTrace(w io.Writer, seen *survey, opts *TraceOptions, report TraceReport,
 	return x
 }
 
-// at makes a time relative to the start.
-func (x *trace) at(ns uint64) uint64 { return max(ns, x.seen.begin) - x.seen.base }
+// relativeTime makes a time relative to the start.
+func (x *trace) relativeTime(ns uint64) uint64 { return max(ns, x.seen.begin) - x.seen.base }
 
 func (x *trace) process(number uint32) *running {
 	if x.latest != nil && x.latest.number == number {
@@ -104,7 +104,7 @@ func (x *trace) process(number uint32) *running {
 // step takes one record.
 func (x *trace) step(r *wire.Record) {
 	if x.pending.process != nil {
-		x.settle(r)
+		x.showCarried(r)
 	}
 	if r.Kind == wire.KindLost {
 		x.heap.Apply(r)
@@ -132,9 +132,9 @@ func (x *trace) step(r *wire.Record) {
 	case wire.KindGauge:
 		p.counters.room = r.AsGauge().Largest()
 	case wire.KindUse:
-		p.counters.move(r.AsUse())
+		p.counters.countMove(r.AsUse())
 	case wire.KindObject:
-		p.counters.hold(r.AsObject())
+		p.counters.countHeld(r.AsObject())
 	case wire.KindSpill:
 		p.counters.spilled(r.AsSpill())
 	case wire.KindExit:
@@ -182,9 +182,9 @@ func (x *trace) call(p *running, r *wire.Record) {
 	}
 }
 
-// settle shows the object that was carried over last, unless its end follows: then a block in the pool was. r is the
+// showCarried shows the object that was carried over last, unless its end follows: then a block in the pool was. r is the
 // record that follows, nil at the end.
-func (x *trace) settle(r *wire.Record) {
+func (x *trace) showCarried(r *wire.Record) {
 	p, number := x.pending.process, x.pending.object
 	x.pending = pending{}
 	if r != nil && r.Kind == wire.KindRelease && r.CarriedOver() && r.Process == p.number && r.AsRelease().Object() == number {
@@ -286,7 +286,7 @@ func (x *trace) sortedProcesses() []*running {
 // goes on behind its last record. Counters end with their last value, which keeps leaks in it.
 func (x *trace) end() {
 	if x.pending.process != nil {
-		x.settle(nil)
+		x.showCarried(nil)
 	}
 	for _, p := range x.sortedProcesses() {
 		how := heap.Leaked

@@ -30,8 +30,8 @@ type survey struct {
 // population is how many objects and blocks there are in a process, at most.
 type population struct{ objects, blocks int }
 
-// look reads a source to its end.
-func look(src recording.Source, facts *Facts) (*survey, error) {
+// surveySource reads a source to its end.
+func surveySource(src recording.Source, facts *Facts) (*survey, error) {
 	s := &survey{base: facts.ClockNS, attached: facts.Attached, processes: map[uint32]*surveyed{}, alive: map[uint32]*population{}}
 	for r, err := range recording.Records(src) {
 		if err != nil {

@@ -96,14 +96,14 @@ func (l *Layout) Place(p *heap.Process, o *heap.Object, part bool) *Range {
 		return r
 	}
 	r.Outside = part
-	r.Addr = l.take(r.Size)
+	r.Addr = l.allocate(r.Size)
 	return r
 }
 
 // Slab gives a slab a place that has none.
 func (l *Layout) Slab(p *heap.Process, b *heap.Block) *Range {
 	r := &Range{
-		Size: b.Size, Process: p.Number, key: rangeKey{p.Number, false, b.ID}, Addr: l.take(b.Size),
+		Size: b.Size, Process: p.Number, key: rangeKey{p.Number, false, b.ID}, Addr: l.allocate(b.Size),
 		arena: l.arena(p.Number, b.Scope, b.Access), gaps: []gap{{0, b.Size}}, room: b.Size,
 	}
 	l.ranges[r.key] = r
@@ -130,14 +130,14 @@ func (l *Layout) Give(r *Range) *Range {
 		return l.giveSlab(r)
 	case r.Slab != nil:
 		s := r.Slab
-		s.put(gap{r.Addr - s.Addr, r.Size})
+		s.release(gap{r.Addr - s.Addr, r.Size})
 		s.parts--
 		if !s.Lingering || s.parts > 0 {
 			return nil
 		}
 		r = s
 	}
-	l.put(r.Addr, r.Size)
+	l.release(r.Addr, r.Size)
 	return r
 }
 
@@ -156,7 +156,7 @@ func (l *Layout) giveSlab(r *Range) *Range {
 		r = empty
 	}
 	a.slabs = slices.DeleteFunc(a.slabs, func(s *Range) bool { return s == r })
-	l.put(r.Addr, r.Size)
+	l.release(r.Addr, r.Size)
 	return r
 }
 
@@ -166,7 +166,7 @@ func (l *Layout) carve(r *Range, a *arena) bool {
 		if s.room < r.Size {
 			continue
 		}
-		if offset, ok := s.take(r.Size); ok {
+		if offset, ok := s.allocate(r.Size); ok {
 			r.Slab, r.Addr = s, s.Addr+offset
 			s.parts++
 			return true
@@ -175,8 +175,8 @@ func (l *Layout) carve(r *Range, a *arena) bool {
 	return false
 }
 
-// take cuts a piece off the first gap that is wide enough.
-func (r *Range) take(size uint64) (offset uint64, ok bool) {
+// allocate cuts a piece off the first gap that is wide enough.
+func (r *Range) allocate(size uint64) (offset uint64, ok bool) {
 	var widest uint64
 	for i := range r.gaps {
 		g := &r.gaps[i]
@@ -196,8 +196,8 @@ func (r *Range) take(size uint64) (offset uint64, ok bool) {
 	return 0, false
 }
 
-// put joins a piece with the gaps beside it.
-func (r *Range) put(g gap) {
+// release joins a piece with the gaps beside it.
+func (r *Range) release(g gap) {
 	i, _ := slices.BinarySearchFunc(r.gaps, g.offset, func(g gap, offset uint64) int {
 		if g.offset < offset {
 			return -1
@@ -217,8 +217,8 @@ func (r *Range) put(g gap) {
 	r.room = max(r.room, g.size)
 }
 
-// take returns an address for a number of bytes.
-func (l *Layout) take(size uint64) uint64 {
+// allocate returns an address for a number of bytes.
+func (l *Layout) allocate(size uint64) uint64 {
 	class := width(size)
 	if n := len(l.free[class]); n > 0 {
 		addr := l.free[class][n-1]
@@ -230,7 +230,7 @@ func (l *Layout) take(size uint64) uint64 {
 	return addr
 }
 
-func (l *Layout) put(addr, size uint64) {
+func (l *Layout) release(addr, size uint64) {
 	class := width(size)
 	l.free[class] = append(l.free[class], addr)
 }

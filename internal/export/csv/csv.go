@@ -27,15 +27,15 @@ func Write(w io.Writer, table string, src recording.Source, o tables.Options) er
 	case "buffers":
 		columns := bufferColumns()
 		out = newWriter(w, names(columns))
-		sink.Buffer = func(process uint32, row *tables.Buffer) error { return put(out, columns, process, row) }
+		sink.Buffer = func(process uint32, row *tables.Buffer) error { return writeRow(out, columns, process, row) }
 	case "events":
 		columns := eventColumns()
 		out = newWriter(w, names(columns))
-		sink.Event = func(process uint32, row *tables.Event) error { return put(out, columns, process, row) }
+		sink.Event = func(process uint32, row *tables.Event) error { return writeRow(out, columns, process, row) }
 	case "samples":
 		columns := sampleColumns()
 		out = newWriter(w, names(columns))
-		sink.Sample = func(process uint32, row *tables.Sample) error { return put(out, columns, process, row) }
+		sink.Sample = func(process uint32, row *tables.Sample) error { return writeRow(out, columns, process, row) }
 	default:
 		return fmt.Errorf("no table %q: want one of %s", table, strings.Join(Tables, ", "))
 	}
@@ -75,8 +75,8 @@ func (w *writer) origins(run *tables.Run) {
 	}
 }
 
-// put writes a row.
-func put[T any](w *writer, columns []column[T], process uint32, row *T) error {
+// writeRow writes a row.
+func writeRow[T any](w *writer, columns []column[T], process uint32, row *T) error {
 	if w.failure != nil {
 		return w.failure
 	}
@@ -107,14 +107,14 @@ func seconds(ns int64) string {
 	return fmt.Sprintf("%s%d.%09d", sign, n/1e9, n%1e9)
 }
 
-func number(n int64) string { return strconv.FormatInt(n, 10) }
+func formatInt(n int64) string { return strconv.FormatInt(n, 10) }
 
-// maybe is empty for what is not known.
-func maybe(n *int64, format func(int64) string) string {
+// formatOptional is empty for what is not known.
+func formatOptional(n *int64, format func(int64) string) string {
 	if n == nil {
 		return ""
 	}
 	return format(*n)
 }
 
-func yes(b bool) string { return strconv.FormatBool(b) }
+func formatBool(b bool) string { return strconv.FormatBool(b) }

@@ -79,7 +79,7 @@ type process struct {
 	leaked    uint64 // bytes
 }
 
-func (c *collector) of(number uint32) *process {
+func (c *collector) processOf(number uint32) *process {
 	p := c.rows[number]
 	if p == nil {
 		p = &process{sites: map[string]*Site{}, misses: map[[2]string]*Miss{}, transfers: map[[2]string]*Transfer{}}
@@ -93,7 +93,7 @@ func (c *collector) buffer(number uint32, b *tables.Buffer) error {
 	if !b.Owns {
 		return nil
 	}
-	p := c.of(number)
+	p := c.processOf(number)
 	s := p.site(b.Site)
 	if len(s.Stack) == 0 {
 		s.Stack = b.Stack
@@ -103,7 +103,7 @@ func (c *collector) buffer(number uint32, b *tables.Buffer) error {
 		s.Leaked += b.Granted
 		p.leaked += uint64(b.Granted)
 	}
-	p.hold(s, b)
+	p.addHeldTime(s, b)
 	if b.Carried {
 		return nil
 	}
@@ -139,8 +139,8 @@ func (p *process) site(name string) *Site {
 	return s
 }
 
-// hold adds how long a buffer was held, as far as is known: one without an end until its process ended.
-func (p *process) hold(s *Site, b *tables.Buffer) {
+// addHeldTime adds how long a buffer was held, as far as is known: one without an end until its process ended.
+func (p *process) addHeldTime(s *Site, b *tables.Buffer) {
 	end := max(b.CreatedNS, b.EndedNS)
 	s.Held += float64(b.Granted) * float64(end-b.CreatedNS) / 1e9
 	if b.IdleSince == nil {
@@ -154,7 +154,7 @@ func (p *process) hold(s *Site, b *tables.Buffer) {
 }
 
 func (c *collector) sample(number uint32, s *tables.Sample) error {
-	p := c.of(number)
+	p := c.processOf(number)
 	p.Samples = append(p.Samples, Sample{
 		Run: p.Run.Run, TimeNS: s.TimeNS, StepNS: s.Step, InUse: s.InUse, PeakInUse: s.PeakInUse, Cached: s.Cached, Cooling: s.Cooling,
 	})
@@ -162,7 +162,7 @@ func (c *collector) sample(number uint32, s *tables.Sample) error {
 }
 
 func (c *collector) transfer(number uint32, r *tables.Transfer) error {
-	p, key := c.of(number), [2]string{cmp.Or(r.Site, r.MemorySite), r.Direction}
+	p, key := c.processOf(number), [2]string{cmp.Or(r.Site, r.MemorySite), r.Direction}
 	t := p.transfers[key]
 	if t == nil {
 		t = &Transfer{Run: p.Run.Run, Site: key[0], Direction: key[1]}
@@ -184,7 +184,7 @@ func (c *collector) transfer(number uint32, r *tables.Transfer) error {
 }
 
 func (c *collector) process(number uint32, r *tables.Process) error {
-	p, id := c.of(number), &r.Identity
+	p, id := c.processOf(number), &r.Identity
 	begun := time.Unix(0, r.Started).UTC()
 	p.Run = Run{
 		Run: p.Run.Run, Schema: Schema, Recording: r.Recording, Number: r.Number, Host: r.Hostname, PID: r.PID,

@@ -105,7 +105,7 @@ type list struct {
 	reserved uint64 // bytes in segments
 }
 
-func (x *writer) list(process uint32, scope uint16) int {
+func (x *writer) listOf(process uint32, scope uint16) int {
 	key := listKey{process, x.names.Process(process).Device(scope)}
 	i, ok := x.lists[key]
 	if !ok {
@@ -142,7 +142,7 @@ func (x *writer) step(r *wire.Record) {
 // fail writes a create that failed.
 func (x *writer) fail(process uint32, e wire.CreateView) {
 	x.heap.Advance(e.Time())
-	at := x.list(process, e.Scope())
+	at := x.listOf(process, e.Scope())
 	l := x.traces[at]
 	var free uint64
 	if devices := x.names.Process(process).Devices; l.device < len(devices) {
@@ -158,12 +158,12 @@ func (x *writer) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	}
 	r := x.layout.Object(p, o)
 	if r != nil && (r.IsSlab() || r.Size != o.Granted) { // its end is not in the recording
-		x.give(r)
+		x.freeRange(r)
 		r = nil
 	}
 	if r == nil {
 		r = x.layout.Place(p, o, o.Block != 0 && o.SubAllocation)
-		r.List = x.list(p.Number, o.Scope)
+		r.List = x.listOf(p.Number, o.Scope)
 		if r.Slab == nil {
 			x.segment(r, segmentAlloc, o.Tag)
 		}
@@ -186,7 +186,7 @@ func (x *writer) Freed(p *heap.Process, o *heap.Object, _ heap.How) {
 	}
 	if o.Block == 0 {
 		x.complete(r)
-		x.give(r)
+		x.freeRange(r)
 	}
 }
 
@@ -195,7 +195,7 @@ func (x *writer) Pooled(p *heap.Process, b *heap.Block) {
 	switch b.State {
 	case heap.Slab:
 		r := x.layout.Slab(p, b)
-		r.List = x.list(p.Number, b.Scope)
+		r.List = x.listOf(p.Number, b.Scope)
 		x.segment(r, segmentAlloc, 0)
 	case heap.Cached:
 		x.complete(x.layout.Block(p, b.ID))
@@ -210,7 +210,7 @@ func (x *writer) Cooled(p *heap.Process, b *heap.Block) { x.complete(x.layout.Bl
 func (x *writer) Gone(p *heap.Process, b *heap.Block) {
 	if r := x.layout.Block(p, b.ID); r != nil {
 		x.complete(r)
-		x.give(r)
+		x.freeRange(r)
 	}
 }
 
@@ -222,7 +222,7 @@ func (x *writer) complete(r *common.Range) {
 	}
 }
 
-func (x *writer) give(r *common.Range) {
+func (x *writer) freeRange(r *common.Range) {
 	if gone := x.layout.Give(r); gone != nil {
 		x.segment(gone, segmentFree, 0)
 	}

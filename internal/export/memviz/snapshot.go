@@ -63,13 +63,13 @@ func (x *writer) pickle(w io.Writer, report Report) error {
 			}
 		})
 		p.text("gpumemtop")
-		p.about(report)
+		p.writeReport(report)
 	})
 	return p.finish()
 }
 
-// about says what the format has no place for. The viewer does not look at it.
-func (p *out) about(report Report) {
+// writeReport says what the format has no place for. The viewer does not look at it.
+func (p *out) writeReport(report Report) {
 	p.dict(func() {
 		p.textItem("program", units.Clean(p.x.options.Header.Program))
 		p.textItem("policy", units.Clean(p.x.options.Header.Policy))
@@ -248,7 +248,7 @@ func (x *writer) segments() []*segment {
 		}
 		for _, o := range p.Objects() {
 			if o.Owns && o.Block == 0 {
-				x.gather(of, x.layout.Object(p, o), x.holds(p, o))
+				x.gather(of, x.layout.Object(p, o), x.memoryOf(p, o))
 			}
 		}
 	}
@@ -285,14 +285,14 @@ func (x *writer) gather(of func(*common.Range) *segment, r *common.Range, b bloc
 func (x *writer) describe(p *heap.Process, b *heap.Block) block {
 	if b.State == heap.InUse {
 		if o := p.Object(b.Owner); o != nil && o.Owns && o.Block == b.ID {
-			return x.holds(p, o)
+			return x.memoryOf(p, o)
 		}
 	}
 	return block{state: inactive}
 }
 
-// holds says what an object's memory is.
-func (x *writer) holds(p *heap.Process, o *heap.Object) block {
+// memoryOf says what an object's memory is.
+func (x *writer) memoryOf(p *heap.Process, o *heap.Object) block {
 	if !x.choice.Has(p.Number, o.Tag) {
 		return block{state: inactive}
 	}

@@ -115,7 +115,7 @@ func (f *folder) swap(old []string, force bool) error {
 		f.saved = append(f.saved, aside)
 	}
 	for i, m := range f.moves {
-		if err := f.settle(m, force); err != nil {
+		if err := f.renameInto(m, force); err != nil {
 			f.undo(f.moves[:i+1])
 			return err
 		}
@@ -126,9 +126,9 @@ func (f *folder) swap(old []string, force bool) error {
 	return nil
 }
 
-// settle gives a file its place. Without force it must not replace one that has appeared meanwhile, which only a hard
+// renameInto gives a file its place. Without force it must not replace one that has appeared meanwhile, which only a hard
 // link can promise; file systems without these get a rename.
-func (f *folder) settle(m move, force bool) error {
+func (f *folder) renameInto(m move, force bool) error {
 	if err := f.root.MkdirAll(path.Dir(m.to), 0o777); err != nil {
 		return fmt.Errorf("write into %s: %w", f.dir, err)
 	}
@@ -138,7 +138,7 @@ func (f *folder) settle(m move, force bool) error {
 			return nil
 		}
 		if errors.Is(err, fs.ErrExist) {
-			return f.taken()
+			return f.existsError()
 		}
 	}
 	if err := f.root.Rename(m.from, m.to); err != nil {
@@ -147,8 +147,8 @@ func (f *folder) settle(m move, force bool) error {
 	return nil
 }
 
-// taken says what it means that a recording is there already.
-func (f *folder) taken() error {
+// existsError says what it means that a recording is there already.
+func (f *folder) existsError() error {
 	return fmt.Errorf("this recording is in %s already: use -f to replace it, or -o to name another folder", f.dir)
 }
 

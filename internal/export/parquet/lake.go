@@ -94,8 +94,8 @@ func openStage(dir string, now func() time.Time) (*Lake, error) {
 	return l, nil
 }
 
-// alone does something while no other writer shows a commit, so that commits appear in the order of their names.
-func (l *Lake) alone(do func() error) error {
+// withLock does something while no other writer shows a commit, so that commits appear in the order of their names.
+func (l *Lake) withLock(do func() error) error {
 	lock, err := l.folder.root.OpenFile(lockName, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return fmt.Errorf("write into %s: %w", l.folder.dir, err)
@@ -216,18 +216,18 @@ func (l *Lake) Commit() (Added, error) {
 	if l.added.New+l.added.Replaced == 0 {
 		return l.added, nil
 	}
-	return l.added, l.show(l.commitName)
+	return l.added, l.publish(l.commitName)
 }
 
-// show gives what was written its name.
-func (l *Lake) show(commit func() string) error {
+// publish gives what was written its name.
+func (l *Lake) publish(commit func() string) error {
 	for _, t := range l.tables() {
 		if err := t.finish(); err != nil {
 			return fmt.Errorf("write into %s: %w", l.folder.dir, err)
 		}
 	}
 	f := l.folder
-	return l.alone(func() error {
+	return l.withLock(func() error {
 		return tempfile.Finish(f.path(), func() error {
 			name := commit()
 			if err := f.root.Rename(f.stage, name); err != nil {

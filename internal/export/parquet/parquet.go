@@ -58,7 +58,7 @@ func write(f *folder, force bool, src recording.Source, o tables.Options) error 
 	case err != nil:
 		return err
 	case len(old) > 0 && !force:
-		return f.taken()
+		return f.existsError()
 	}
 	w := &writers{folder: f}
 	parts := groups(run.Processes())

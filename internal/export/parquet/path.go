@@ -76,9 +76,9 @@ func shorten(name string, most int) string {
 	return name
 }
 
-// place returns where a table of a process goes: the same place for each export of the same recording, and for no other
+// pathOf returns where a table of a process goes: the same place for each export of the same recording, and for no other
 // recording.
-func place(table string, p *tables.Facts) string {
+func pathOf(table string, p *tables.Facts) string {
 	process := fmt.Sprint(p.PID)
 	if p.PID == 0 {
 		process = fmt.Sprint(p.Original)

@@ -62,7 +62,7 @@ type job[T any] struct {
 
 // start makes the file for a process.
 func (k *kind[T]) start(f *folder, name string, p *tables.Facts) error {
-	file, err := f.create(place(name, p))
+	file, err := f.create(pathOf(name, p))
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (k *kind[T]) run() {
 	go func() {
 		defer close(k.done)
 		for j := range k.work {
-			if err := k.do(&j); err != nil && !k.failed.Load() {
+			if err := k.runJob(&j); err != nil && !k.failed.Load() {
 				k.err = err
 				k.failed.Store(true)
 			}
@@ -95,8 +95,8 @@ func (k *kind[T]) run() {
 	}()
 }
 
-// do does a job. After a failure only files are closed.
-func (k *kind[T]) do(j *job[T]) error {
+// runJob does a job. After a failure only files are closed.
+func (k *kind[T]) runJob(j *job[T]) error {
 	var err error
 	if !k.failed.Load() {
 		_, err = j.out.Write(j.rows)

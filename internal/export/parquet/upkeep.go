@@ -36,7 +36,7 @@ func Compact(dir string, oldest time.Time, now func() time.Time) (kept Kept, err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
 	var c contents
-	if err := l.alone(func() (err error) { c, err = l.contents(); return err }); err != nil {
+	if err := l.withLock(func() (err error) { c, err = l.contents(); return err }); err != nil {
 		return kept, err
 	}
 	keep := map[string]string{}
@@ -213,7 +213,7 @@ func (l *Lake) rewrite(keep map[string]string, c *contents) error {
 			}
 		}
 	}
-	return l.show(func() string {
+	return l.publish(func() string {
 		if len(c.parts) == 0 {
 			return l.commitName()
 		}

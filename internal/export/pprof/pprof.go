@@ -25,7 +25,7 @@ type Options struct {
 // Write writes a profile of a source, not compressed. It goes through the source twice. Memory grows with what is alive
 // at a time and with the call sites.
 func Write(w io.Writer, src recording.Source, o Options) error {
-	names, peak, err := look(src)
+	names, peak, err := readNames(src)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func Write(w io.Writer, src recording.Source, o Options) error {
 		}
 		c.step(r)
 	}
-	c.take()
+	c.countAll()
 	p := c.profile()
 	if err := p.CheckValid(); err != nil {
 		return fmt.Errorf("make a profile: %w", err)
@@ -51,8 +51,8 @@ func Write(w io.Writer, src recording.Source, o Options) error {
 	return nil
 }
 
-// look goes through a source for names, and for the record after which the most is in use; 0: none is.
-func look(src recording.Source) (names *callsite.Names, peak uint64, err error) {
+// readNames goes through a source for names, and for the record after which the most is in use; 0: none is.
+func readNames(src recording.Source) (names *callsite.Names, peak uint64, err error) {
 	names = callsite.NewNames()
 	run := heap.New(heap.Options{EndProcesses: true})
 	var most int64
@@ -123,14 +123,14 @@ type collector struct {
 func (c *collector) step(r *wire.Record) {
 	c.at++
 	if c.options.At.timed && r.Time > c.deadline {
-		c.take()
+		c.countAll()
 	}
 	if !c.options.At.end {
 		c.heap.Advance(r.Time) // also by records that the session wrote late
 	}
 	c.heap.Apply(r)
 	if !c.options.At.timed && !c.options.At.end && c.at == c.peak {
-		c.take()
+		c.countAll()
 	}
 }
 
@@ -171,8 +171,8 @@ func (c *collector) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	}
 }
 
-// take counts what there is, once.
-func (c *collector) take() {
+// countAll counts what there is, once.
+func (c *collector) countAll() {
 	if c.taken {
 		return
 	}

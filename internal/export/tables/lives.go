@@ -8,7 +8,7 @@ import (
 // Freed implements heap.Observer: it makes the row of a buffer.
 func (w *walk) Freed(l *heap.Process, o *heap.Object, how heap.How) {
 	p := w.process(l.Number)
-	if w.notAnEnd(o) {
+	if w.isCarriedRelease(o) {
 		return
 	}
 	used := p.uses[o.ID]
@@ -27,7 +27,7 @@ func (w *walk) Freed(l *heap.Process, o *heap.Object, how heap.How) {
 		Owns: o.Owns, Tag: int64(o.Tag), Site: site.Name, Stack: site.Stack, Thread: int64(o.Thread),
 		Context: int32(o.Scope), Access: int32(o.Access), Flags: flagWords()[flagsOf(o)], Carried: o.CarriedOver,
 		Size: clamp(o.Size), Granted: clamp(o.Granted), Block: int64(o.Block), Parent: int64(o.Parent),
-		Outcome: o.Outcome.String(), Created: w.run.at(created), CreatedNS: created, Uses: used,
+		Outcome: o.Outcome.String(), Created: w.run.sinceEpoch(created), CreatedNS: created, Uses: used,
 		Duration: int64(o.Duration), Cost: int64(o.Cost), Ending: how.String(), Leaked: how == heap.Leaked,
 	}
 	if o.Outcome == wire.OutcomeMiss {
@@ -46,18 +46,18 @@ func (w *walk) Freed(l *heap.Process, o *heap.Object, how heap.How) {
 		w.released(row, o)
 		row.EndedNS = *row.ReleasedNS
 	}
-	w.keep(w.sink.Buffer(p.Number, row))
+	w.noteError(w.sink.Buffer(p.Number, row))
 }
 
-// notAnEnd reports whether a carried object ends with a record that is carried, too. Either it stands for a block in
+// isCarriedRelease reports whether a carried object ends with a record that is carried, too. Either it stands for a block in
 // the pool, and never lived in this part of the run; or it goes on with the size that has become known of it.
-func (w *walk) notAnEnd(o *heap.Object) bool {
+func (w *walk) isCarriedRelease(o *heap.Object) bool {
 	return o.CarriedOver && w.record.Kind == wire.KindRelease && w.record.CarriedOver()
 }
 
 func (w *walk) released(row *Buffer, o *heap.Object) {
 	end := w.run.since(w.heap.Now())
-	row.Released, row.ReleasedNS = optional(w.run.at(end)), optional(end)
+	row.Released, row.ReleasedNS = optional(w.run.sinceEpoch(end)), optional(end)
 	row.Lifetime = optional(end - row.CreatedNS)
 	if e := w.record.AsRelease(); w.record.Kind == wire.KindRelease && e.Object() == o.ID {
 		row.ReleaseCost = int64(e.Cost())
@@ -79,16 +79,16 @@ func (w *walk) Unpooled(l *heap.Process, b *heap.Block, how heap.How) {
 	*row = Stay{
 		Recording: p.Recording, Number: int32(p.Original), Block: int64(b.ID), State: states[b.State], Part: b.SubAllocation,
 		Tag: int64(b.Tag), Site: site.Name, Thread: int64(b.Thread), Context: int32(b.Scope), Access: int32(b.Access),
-		Owner: int64(b.Owner), Size: clamp(b.Size), Began: w.run.at(began), BeganNS: began, Ending: how.String(),
+		Owner: int64(b.Owner), Size: clamp(b.Size), Began: w.run.sinceEpoch(began), BeganNS: began, Ending: how.String(),
 	}
 	if how != heap.Open && how != heap.Unknown {
 		end := w.run.since(w.heap.Now())
-		row.Ended, row.EndedNS, row.Stayed = optional(w.run.at(end)), optional(end), optional(end-began)
+		row.Ended, row.EndedNS, row.Stayed = optional(w.run.sinceEpoch(end)), optional(end), optional(end-began)
 	}
 	if e := w.record.AsEvict(); how == heap.Evicted && w.record.Kind == wire.KindEvict && e.Block() == b.ID {
 		row.Reason = e.Reason().String()
 	}
-	w.keep(w.sink.Stay(p.Number, row))
+	w.noteError(w.sink.Stay(p.Number, row))
 }
 
 // states are the words for the last state of a block before its stay ends.

@@ -34,14 +34,14 @@ func (n *near) count(now uint64) {
 			n.levels = map[int64]uint64{}
 		}
 		if n.levels[n.level|n.grain] += now - n.since; len(n.levels) > levelsMost {
-			n.tidy()
+			n.prune()
 		}
 	}
 	n.since = max(n.since, now)
 }
 
-// tidy forgets levels that are no longer near, and puts others together while there are too many.
-func (n *near) tidy() {
+// prune forgets levels that are no longer near, and puts others together while there are too many.
+func (n *near) prune() {
 	maps.DeleteFunc(n.levels, func(level int64, _ uint64) bool { return !n.isNear(level) })
 	for len(n.levels) > levelsMost/2 {
 		n.grain = 2*n.grain + 1

@@ -61,7 +61,7 @@ func Look(src recording.Source, o Options) (*Run, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.see(record)
+		r.note(record)
 	}
 	if err := src.Rewind(); err != nil {
 		return nil, fmt.Errorf("go to the start of the recording: %w", err)
@@ -70,7 +70,7 @@ func Look(src recording.Source, o Options) (*Run, error) {
 	return r, nil
 }
 
-func (r *Run) see(record *wire.Record) {
+func (r *Run) note(record *wire.Record) {
 	if r.first == 0 {
 		r.first = record.Time
 	}
@@ -152,8 +152,8 @@ func (r *Run) since(time uint64) int64 {
 	return -clamp(r.first - time)
 }
 
-// at returns a time of ns since the start as ns since 1970, the nearest that there is.
-func (r *Run) at(since int64) int64 {
+// sinceEpoch returns a time of ns since the start as ns since 1970, the nearest that there is.
+func (r *Run) sinceEpoch(since int64) int64 {
 	sum := r.wall + since
 	if since > 0 && sum < r.wall {
 		return math.MaxInt64

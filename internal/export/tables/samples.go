@@ -56,7 +56,7 @@ func (w *walk) takeSample(p *process) {
 	}
 	since := w.run.since(s.end)
 	w.sample = Sample{
-		Recording: p.Recording, Number: int32(p.Original), Time: w.run.at(since), TimeNS: since,
+		Recording: p.Recording, Number: int32(p.Original), Time: w.run.sinceEpoch(since), TimeNS: since,
 		Step: clamp(w.run.step), InUse: s.now.InUse, Requested: s.now.Requested, PeakInUse: s.peak,
 		Cached: clamp(s.now.Free()), Cooling: s.now.Cooling, SlabFree: s.now.Room,
 		Hits: clamp(s.hits - s.reported.hits), Misses: clamp(s.misses - s.reported.misses),
@@ -64,7 +64,7 @@ func (w *walk) takeSample(p *process) {
 	}
 	s.moved = [2]int64{}
 	s.reported.hits, s.reported.misses = s.hits, s.misses
-	w.keep(w.sink.Sample(p.Number, &w.sample))
+	w.noteError(w.sink.Sample(p.Number, &w.sample))
 }
 
 // endSamples makes the row of the last step.

@@ -28,7 +28,7 @@ func (w *walk) transfer(p *process, r *wire.Record) {
 	}
 	since, names := w.run.since(r.Time), w.run.names.Process(p.Number)
 	row := Transfer{
-		Recording: p.Recording, Number: int32(p.Original), Time: w.run.at(since), TimeNS: since, Command: u.Command().String(),
+		Recording: p.Recording, Number: int32(p.Original), Time: w.run.sinceEpoch(since), TimeNS: since, Command: u.Command().String(),
 		Direction: direction.String(), Thread: int64(r.Thread), Context: int32(u.Scope()), Queue: int64(u.Queue()), Object: int64(u.Object()),
 		Bytes: clamp(u.Bytes()),
 	}
@@ -54,7 +54,7 @@ func (w *walk) transfer(p *process, r *wire.Record) {
 	if tag > 0 {
 		row.Site = names.Site(tag).Name
 	}
-	w.keep(w.sink.Transfer(p.Number, &row))
+	w.noteError(w.sink.Transfer(p.Number, &row))
 }
 
 // profiled makes the row of a command that the device timed. Its bytes are in an earlier row, too, of the same call site.
@@ -65,13 +65,13 @@ func (w *walk) profiled(p *process, r *wire.Record) {
 		return
 	}
 	row := Transfer{
-		Recording: p.Recording, Number: int32(p.Original), Time: w.run.at(since), TimeNS: since, Command: v.Profiled().String(),
+		Recording: p.Recording, Number: int32(p.Original), Time: w.run.sinceEpoch(since), TimeNS: since, Command: v.Profiled().String(),
 		Direction: direction.String(), Thread: int64(r.Thread), Profiled: optional(clamp(v.Took())), ProfiledBytes: optional(clamp(v.Moved())),
 	}
 	if v.Site() > 0 {
 		row.Site = w.run.names.Process(p.Number).Site(v.Site()).Name
 	}
-	w.keep(w.sink.Transfer(p.Number, &row))
+	w.noteError(w.sink.Transfer(p.Number, &row))
 }
 
 // hostSide adds what is known of the program's side.

@@ -94,7 +94,7 @@ func (w *walk) step() {
 	}
 	w.transfer(p, r)
 	if r.Kind == wire.KindObject && w.sink.Held != nil {
-		w.held(p, r)
+		w.addObjectRow(p, r)
 	}
 	l := w.heap.Apply(r)
 	p.times.note(l, r.Flags&wire.FlagCarried != 0)
@@ -111,7 +111,7 @@ func (w *walk) eventRow(p *process, r *wire.Record) {
 	since := w.run.since(r.Time)
 	row := &w.event
 	*row = Event{
-		Recording: p.Recording, Number: int32(p.Original), Time: w.run.at(since), TimeNS: since, Kind: e.Kind.String(),
+		Recording: p.Recording, Number: int32(p.Original), Time: w.run.sinceEpoch(since), TimeNS: since, Kind: e.Kind.String(),
 		Op: opWord(e), Outcome: outcomeWord(e), Reason: reasonWord(e), Flags: flagWords()[flagsIn(e)],
 		Carried: e.Flags&wire.FlagCarried != 0, Thread: int64(r.Thread), Context: int32(e.Scope),
 		Access: int32(e.Access), Status: int32(e.Status), Tag: int64(e.Tag), Object: int64(e.Object),
@@ -119,7 +119,7 @@ func (w *walk) eventRow(p *process, r *wire.Record) {
 		Cost: int64(e.Cost),
 	}
 	if e.Kind == wire.KindUse {
-		place(row, e)
+		addUseColumns(row, e)
 	} else if origin, known := e.Origin(); known {
 		row.Granted, row.Offset = 0, optional(clamp(origin))
 	}
@@ -132,25 +132,25 @@ func (w *walk) eventRow(p *process, r *wire.Record) {
 			row.Text = units.Clean(r.Payload)
 		}
 	}
-	w.keep(w.sink.Event(p.Number, row))
+	w.noteError(w.sink.Event(p.Number, row))
 }
 
-// held makes the row of an OBJECT.
-func (w *walk) held(p *process, r *wire.Record) {
+// addObjectRow makes the row of an OBJECT.
+func (w *walk) addObjectRow(p *process, r *wire.Record) {
 	v, since := r.AsObject(), w.run.since(r.Time)
 	site := w.run.site(p.Number, v.Tag())
 	if site == nil {
 		return
 	}
-	w.keep(w.sink.Held(p.Number, &Held{
-		Recording: p.Recording, Number: int32(p.Original), Time: w.run.at(since), TimeNS: since, Type: v.Held().String(),
+	w.noteError(w.sink.Held(p.Number, &Held{
+		Recording: p.Recording, Number: int32(p.Original), Time: w.run.sinceEpoch(since), TimeNS: since, Type: v.Held().String(),
 		Tag: int64(v.Tag()), Site: site.Name, Created: clamp(v.Created()), Released: clamp(v.Released()),
 		Live: clamp(v.Created() - min(v.Released(), v.Created())), Most: clamp(v.Most()), Carried: v.CarriedOver(),
 	}))
 }
 
-// place makes what only the row of a use has.
-func place(row *Event, e *wire.Event) {
+// addUseColumns makes what only the row of a use has.
+func addUseColumns(row *Event, e *wire.Event) {
 	row.Scattered = e.Flags&wire.FlagScattered != 0
 	row.Duration = 0
 	if e.Duration > 0 {
@@ -167,7 +167,7 @@ func place(row *Event, e *wire.Event) {
 	}
 }
 
-func (w *walk) keep(err error) {
+func (w *walk) noteError(err error) {
 	if w.err == nil {
 		w.err = err
 	}
@@ -186,7 +186,7 @@ func (w *walk) finish() error {
 		w.endSamples(p)
 		w.heap.End(l, how)
 		if w.sink.Process != nil && w.err == nil && l.Number != 0 {
-			w.keep(w.sink.Process(l.Number, w.run.process(p, l, left)))
+			w.noteError(w.sink.Process(l.Number, w.run.process(p, l, left)))
 		}
 	}
 	if w.sink.Tag != nil {
@@ -203,7 +203,7 @@ func (r *Run) process(p *process, l *heap.Process, left int64) *Process {
 		Recording: p.Recording, Number: int32(p.Original), PID: int64(names.PID), Parent: int64(names.Parent),
 		Hostname: units.Clean(p.Host), Program: names.Program, Arguments: names.Arguments,
 		Policy: h.Policy, Limits: h.Limits, Labels: h.IdentityOf(p.Number).Labels, Tags: h.Tags, Scrub: h.Scrub, DeviceMemory: clamp(h.DeviceMemory),
-		Started: r.at(started), StartedNS: started, Last: r.at(last), LastNS: last, Exited: p.exited, Status: p.status,
+		Started: r.sinceEpoch(started), StartedNS: started, Last: r.sinceEpoch(last), LastNS: last, Exited: p.exited, Status: p.status,
 		Records: clamp(p.Records), Hits: clamp(l.Hits), Misses: clamp(l.Misses), PeakInUse: p.peak, InUse: left,
 		LostEvents: clamp(r.lost), NearPeak: clamp(p.near.end(p.end(r))), Identity: names.Identity(h), App: names.App(h),
 	}
@@ -227,7 +227,7 @@ func (w *walk) tags() {
 			if site == nil || w.err != nil {
 				continue
 			}
-			w.keep(w.sink.Tag(number, &Tag{
+			w.noteError(w.sink.Tag(number, &Tag{
 				Recording: p.Recording, Number: int32(p.Original), Tag: int64(tag), Site: site.Name, Stack: site.Stack,
 			}))
 		}
