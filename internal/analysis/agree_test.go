@@ -206,7 +206,7 @@ func TestThePeakIsJudgedAlike(t *testing.T) {
 			m.Apply(&list[i])
 			s := m.Snapshot()
 			live.Update(s)
-			ever = ever || titled(&live, full) != nil && !over(s)
+			ever = ever || titled(&live, full) != nil && !allEnded(s)
 			if s.Totals.InUse > most {
 				most, atPeak = s.Totals.InUse, titled(&live, waste) != nil
 			}

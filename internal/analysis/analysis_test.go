@@ -131,7 +131,7 @@ func TestCostCurve(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 100_000 {
 		size := random.Uint64N(1 << 30)
-		c.add(size, uint32(2000+size/1000))
+		c.addCall(size, uint32(2000+size/1000))
 	}
 	if got := c.curve(); math.Abs(got.A-2000) > 2 || math.Abs(got.B-0.001) > 1e-6 || got.R2 < 0.999999 || got.Calls != 100_000 {
 		t.Errorf("%+v, want 2000 + 0.001 × size", got)
@@ -139,14 +139,14 @@ func TestCostCurve(t *testing.T) {
 		t.Error("the line does not fit")
 	}
 	c = costs{}
-	c.add(64, 100)
-	c.add(64, 200)
-	c.add(64, 0) // not measured
+	c.addCall(64, 100)
+	c.addCall(64, 200)
+	c.addCall(64, 0) // not measured
 	if got := c.curve(); got.A != 150 || got.B != 0 || got.R2 != 0 || got.Calls != 2 || got.Points[0].StdDev != 50 || got.Points[0].P50 != 102 || got.Fits() || !got.OneSize() {
 		t.Errorf("one size: %+v", got)
 	}
-	c.add(128, 200)
-	c.add(1024, 90)
+	c.addCall(128, 200)
+	c.addCall(1024, 90)
 	if got := c.curve(); got.Fits() || got.OneSize() {
 		t.Errorf("of no use: %+v", got)
 	}

@@ -20,8 +20,8 @@ type sized struct {
 	times stats.Histogram
 }
 
-// add counts a measured call; a call of 0 ns was not measured.
-func (c *costs) add(size uint64, ns uint32) {
+// addCall counts a measured call; a call of 0 ns was not measured.
+func (c *costs) addCall(size uint64, ns uint32) {
 	if ns == 0 {
 		return
 	}

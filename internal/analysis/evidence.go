@@ -30,7 +30,7 @@ type Evidence struct {
 // Seen returns what one snapshot shows of a run by itself.
 func Seen(s *stats.Snapshot) *Evidence {
 	e := &Evidence{Run: s, Length: s.Wall()}
-	if over(s) {
+	if allEnded(s) {
 		e.State, e.Leaks = Over, Left(s)
 		return e
 	}
@@ -197,8 +197,8 @@ type Hidden struct {
 	Share          float64 // of all creates, of the peak, or of what leaked; all, if memory ran out there
 }
 
-// doubt makes a problem a note with another title if events are lost: what would refute it may be among them.
-func (e *Evidence) doubt(d *Diagnosis, what, title string) {
+// noteIfLost makes a problem a note with another title if events are lost: what would refute it may be among them.
+func (e *Evidence) noteIfLost(d *Diagnosis, what, title string) {
 	if e.Run.Lost > 0 {
 		d.Severity, d.Title = Note, title
 		d.Text += "; some of the lost events may be " + what
@@ -225,8 +225,8 @@ func (e *Evidence) fullest() (fullest *stats.Process, reserved, inUse uint64) {
 	return fullest, reserved, inUse
 }
 
-// matters reports whether so much memory is worth a change: beside the peak, and beside the device where its memory is known.
-func (e *Evidence) matters(bytes float64) bool {
+// isWorthwhile reports whether so much memory is worth a change: beside the peak, and beside the device where its memory is known.
+func (e *Evidence) isWorthwhile(bytes float64) bool {
 	whole := e.Run.Totals.PeakInUse
 	for i := range e.Run.Processes {
 		whole = max(whole, e.Run.Processes[i].DeviceMemory)
@@ -234,8 +234,8 @@ func (e *Evidence) matters(bytes float64) bool {
 	return bytes >= matterShare*float64(whole)
 }
 
-// took writes the time of calls. That of several threads may be longer than the run.
-func (e *Evidence) took(ns uint64) string {
+// callTime writes the time of calls. That of several threads may be longer than the run.
+func (e *Evidence) callTime(ns uint64) string {
 	if ns > e.Length {
 		return units.Duration(ns) + " of all threads together"
 	}

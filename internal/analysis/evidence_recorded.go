@@ -27,8 +27,8 @@ func (x *run) calls() uint64 { return x.survey.over - x.survey.begun }
 // evidence is what the recording shows of the run.
 func (x *run) evidence(a *Analysis) *Evidence {
 	e := a.Evidence()
-	e.Run, e.Length, e.Rise = x.snapshot, x.length(), x.rise(a)
-	e.Whole.Keeps, e.Whole.CopiesNS, e.Whole.Idle, e.Whole.Hidden = x.keeping(a), x.copyNS, x.idle(), x.hidden(a)
+	e.Run, e.Length, e.Rise = x.snapshot, x.length(), x.largestRise(a)
+	e.Whole.Keeps, e.Whole.CopiesNS, e.Whole.Idle, e.Whole.Hidden = x.keeping(a), x.copyNS, x.idleMemory(), x.hidden(a)
 	e.Whole.Simplest = x.simplest.serves(a.Peak.InUse)
 	e.Whole.Ended = x.ended(a)
 	e.Whole.own, e.Whole.origins, e.Whole.spent = x.own, x.survey.parts, x.spent
@@ -64,8 +64,8 @@ func (a *Analysis) fragmentationAtPeak() float64 {
 	return l.Fragmentation[min((a.Peak.Time-min(l.Start, a.Peak.Time))/l.Step, uint64(len(l.Fragmentation)-1))]
 }
 
-// rise is the growth of the phase that grows the most.
-func (x *run) rise(a *Analysis) *Rise {
+// largestRise is the growth of the phase that grows the most.
+func (x *run) largestRise(a *Analysis) *Rise {
 	p := x.growing(a)
 	if p == nil {
 		return nil
@@ -116,7 +116,7 @@ func (x *run) fills(p *Phase) bool {
 	if q := processOf(x.snapshot, p.Process); q != nil && (q.State == stats.Signaled || q.State == stats.Exited && q.Status > 0) {
 		return true
 	}
-	return x.since(x.survey.uses[p.Process]) > p.End+keptPatience*p.Period
+	return x.relativeTime(x.survey.uses[p.Process]) > p.End+keptPatience*p.Period
 }
 
 // keeping returns the phase whose iterations keep the most memory until the program has stopped using all of its memory, nil
@@ -125,7 +125,7 @@ func (x *run) keeping(a *Analysis) (most *Phase) {
 	kept := uint64(0)
 	for i := range a.Phases {
 		p := &a.Phases[i]
-		lastUse := x.since(max(x.survey.uses[p.Process], x.survey.ends[p.Process]))
+		lastUse := x.relativeTime(max(x.survey.uses[p.Process], x.survey.ends[p.Process]))
 		if p.slope() <= 0 || lastUse == 0 || lastUse > p.End+keptPatience*p.Period {
 			continue
 		}
@@ -139,8 +139,8 @@ func (x *run) keeping(a *Analysis) (most *Phase) {
 	return most
 }
 
-// idle is the memory that others could have had. At the end of a run none is wanted.
-func (x *run) idle() Idle {
+// idleMemory is the memory that others could have had. At the end of a run none is wanted.
+func (x *run) idleMemory() Idle {
 	var top *row
 	for _, w := range x.sortedRows() {
 		if w.lagTaken > 0 && (top == nil || w.lagTaken > top.lagTaken) {
@@ -150,7 +150,7 @@ func (x *run) idle() Idle {
 	if top == nil {
 		return Idle{}
 	}
-	seconds, held := units.Seconds(0, max(x.length(), 1)), x.inUse.until(x.since(x.clock))
+	seconds, held := units.Seconds(0, max(x.length(), 1)), x.inUse.until(x.relativeTime(x.clock))
 	return Idle{
 		Site: top.name, Buffers: top.lag.Total, Median: top.lag.Percentile(0.5), Bytes: x.lag.taken / seconds, InUse: held / seconds,
 		Share: min(x.lag.taken/max(held, 1), 1),

@@ -132,7 +132,7 @@ func (e *Evidence) judge(pass func(rule int, d Diagnosis, found bool) (Diagnosis
 		}
 	}
 	for i := range list {
-		e.place(&list[i])
+		e.addProcess(&list[i])
 	}
 	rank := map[Severity]int{Problem: 0, Advice: 1, Note: 2}
 	slices.SortStableFunc(list, func(a, b Diagnosis) int {

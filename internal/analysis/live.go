@@ -68,7 +68,7 @@ func after(hits, misses uint64, counts *[reasons]uint64, before Requests) Reques
 // Update judges a snapshot and returns what stands out, the most important first. It costs time in proportion to the call sites: call
 // it once a second.
 func (l *Live) Update(s *stats.Snapshot) []Diagnosis {
-	l.turn(s)
+	l.beginStretch(s)
 	l.latest = s
 	if l.begun == 0 && s.Totals.Creates > 0 {
 		l.begun = s.Time
@@ -97,13 +97,13 @@ func (l *Live) evidence(s *stats.Snapshot) *Evidence {
 		e.Knee = k
 	}
 	if e.State == GoesOn {
-		e.Rise, e.Late = rising(s), l.late(s)
+		e.Rise, e.Late = rising(s), l.sinceBegin(s)
 	}
 	return e
 }
 
-// late is what happened since the beginning of the time.
-func (l *Live) late(s *stats.Snapshot) *Late {
+// sinceBegin is what happened since the beginning of the time.
+func (l *Live) sinceBegin(s *stats.Snapshot) *Late {
 	t := &s.Totals
 	late := &Late{
 		Length: relative(l.since[0], s.Time), DriverNS: relative(l.driver[0], t.DriverNS), Requests: after(t.Hits, t.Misses, &t.MissReasons, l.all[0]),
@@ -117,8 +117,8 @@ func (l *Live) late(s *stats.Snapshot) *Late {
 	return late
 }
 
-// turn begins a new stretch of time. Of a run that is not seen from its start, or that goes back, nothing is known before.
-func (l *Live) turn(s *stats.Snapshot) {
+// beginStretch begins a new stretch of time. Of a run that is not seen from its start, or that goes back, nothing is known before.
+func (l *Live) beginStretch(s *stats.Snapshot) {
 	switch late := l.latest == nil || s.Time < l.latest.Time || s.Time-l.latest.Time > 2*lateNS; {
 	case late && relative(s.Started, s.Time) > lateNS, !late && changed(l.latest, s):
 		l.Restart(s)
@@ -222,8 +222,8 @@ func totals(s *stats.Snapshot) Requests {
 	return Requests{s.Totals.Hits, s.Totals.Misses, s.Totals.MissReasons}
 }
 
-// over reports whether all processes of a snapshot have ended.
-func over(s *stats.Snapshot) bool {
+// allEnded reports whether all processes of a snapshot have ended.
+func allEnded(s *stats.Snapshot) bool {
 	return len(s.Processes) > 0 && !slices.ContainsFunc(s.Processes, func(p stats.Process) bool { return p.State == stats.Running })
 }
 
@@ -241,8 +241,8 @@ func Left(s *stats.Snapshot) []Leak {
 // rising returns how the sum of the trends rises. It is nil unless they rise steadily, or so fast that a device is full soon.
 func rising(s *stats.Snapshot) *Rise {
 	sums, age := lastSeconds(s.Tags), relative(s.Started, s.Time)
-	if age >= growSeconds*1e9 && often(sums) {
-		if r := risen(s, sums); r != nil {
+	if age >= growSeconds*1e9 && risesOften(sums) {
+		if r := recentRise(s, sums); r != nil {
 			return r
 		}
 	}
@@ -251,10 +251,10 @@ func rising(s *stats.Snapshot) *Rise {
 	}
 	for seconds := growSeconds; seconds >= earlyPoints; seconds-- {
 		late := sums[growSeconds-seconds:]
-		if age < uint64(seconds)*1e9 || !always(late) {
+		if age < uint64(seconds)*1e9 || !risesAlways(late) {
 			continue
 		}
-		if r := risen(s, late); r != nil && 0 <= r.Room && r.Room <= earlyRoom {
+		if r := recentRise(s, late); r != nil && 0 <= r.Room && r.Room <= earlyRoom {
 			r.Fills = s.Totals.Releases == 0
 			return r
 		}
@@ -274,8 +274,8 @@ func lastSeconds(tags []stats.Tag) []uint64 {
 	return sums
 }
 
-// risen is the rise in the last seconds; nil: it is too little to tell.
-func risen(s *stats.Snapshot, sums []uint64) *Rise {
+// recentRise is the rise in the last seconds; nil: it is too little to tell.
+func recentRise(s *stats.Snapshot, sums []uint64) *Rise {
 	seconds := len(sums)
 	rise, last := relative(sums[0], sums[seconds-1]), sums[seconds-1]
 	if rise < bytesLeast || float64(rise) < growShare*float64(last) {
@@ -293,14 +293,14 @@ func risen(s *stats.Snapshot, sums []uint64) *Rise {
 	}
 }
 
-// often reports whether memory rises often and never falls, in the later half, too.
-func often(sums []uint64) bool {
+// risesOften reports whether memory rises often and never falls, in the later half, too.
+func risesOften(sums []uint64) bool {
 	rises, late := risesOf(sums)
 	return rises >= growRises && late >= growLate
 }
 
-// always reports whether memory is held all the time, and rises in each second but perhaps one of many.
-func always(sums []uint64) bool {
+// risesAlways reports whether memory is held all the time, and rises in each second but perhaps one of many.
+func risesAlways(sums []uint64) bool {
 	rises, _ := risesOf(sums)
 	return sums[0] > 0 && rises >= max(earlyPoints-1, len(sums)-2)
 }

@@ -183,7 +183,7 @@ func (s *series) growth(start, end uint64) (g Growth, grew bool) {
 // grown returns the growth of all processes: in their longest phase or, without a long one, in the later half of the run.
 func (x *run) grown(phases []Phase) (list []Growth) {
 	for _, s := range x.machine.list {
-		end := x.since(s.process.last)
+		end := x.relativeTime(s.process.last)
 		start, least := (s.begin.time+end)/2, uint64(growthLongWindow)
 		best, stalled := Phase{}, false // one iteration took more than the others together: it compiled a kernel, say
 		for i := range phases {
@@ -243,7 +243,7 @@ func machineGrows(e *Evidence) (Diagnosis, bool) {
 	if len(e.Run.Processes) > 1 {
 		d.Text += "; process " + e.named(g.Process)
 	}
-	e.doubt(&d, "creates", "memory may grow beside the buffers")
+	e.noteIfLost(&d, "creates", "memory may grow beside the buffers")
 	return d, true
 }
 

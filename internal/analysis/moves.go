@@ -79,14 +79,14 @@ func (m *moves) of(p *heap.Process, o *heap.Object) *contents {
 	return c
 }
 
-// see takes a record before the heap does.
-func (m *moves) see(p *heap.Process, r *wire.Record) {
+// beforeHeap takes a record before the heap does.
+func (m *moves) beforeHeap(p *heap.Process, r *wire.Record) {
 	switch r.Kind {
 	case wire.KindTransfer:
 		m.sides.Note(r)
 	case wire.KindUse:
 		if p != nil {
-			m.use(p, r)
+			m.noteUse(p, r)
 		}
 	case wire.KindSync:
 		if how := r.AsSync().Sync(); how == wire.SyncFinish || how == wire.SyncWait { // what blocks has a USE as well
@@ -98,7 +98,7 @@ func (m *moves) see(p *heap.Process, r *wire.Record) {
 	}
 }
 
-func (m *moves) use(p *heap.Process, r *wire.Record) {
+func (m *moves) noteUse(p *heap.Process, r *wire.Record) {
 	u, thread := r.AsUse(), m.thread(r)
 	o := p.Object(u.Object())
 	if o == nil {
@@ -117,11 +117,11 @@ func (m *moves) use(p *heap.Process, r *wire.Record) {
 	if (u.Command() == wire.CommandRead || u.Command() == wire.CommandWrite) && o.Memory < wire.MemorySVM { // which a map is for
 		m.add(Copied, key, u)
 	}
-	m.follow(p, o, key, r)
+	m.compareWith(p, o, key, r)
 }
 
-// follow compares a command with what the object contains.
-func (m *moves) follow(p *heap.Process, o *heap.Object, key moveKey, r *wire.Record) {
+// compareWith compares a command with what the object contains.
+func (m *moves) compareWith(p *heap.Process, o *heap.Object, key moveKey, r *wire.Record) {
 	u, c := r.AsUse(), m.of(p, o)
 	if c == nil {
 		return
@@ -287,8 +287,8 @@ func (m *moves) add(kind TransferKind, key moveKey, u wire.UseView) *move {
 	return f
 }
 
-// hold follows buffers that began as copies of host memory.
-func (m *moves) hold(p *heap.Process, o *heap.Object, sign int64) {
+// countHostCopies follows buffers that began as copies of host memory.
+func (m *moves) countHostCopies(p *heap.Process, o *heap.Object, sign int64) {
 	if o.Access&wire.CopyHostPtr == 0 || !o.Owns || o.Size < copyHostLeast {
 		return
 	}

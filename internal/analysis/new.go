@@ -26,11 +26,11 @@ func (o *Options) wanted(name string) bool { return o.Tag == nil || o.Tag.MatchS
 // with records. Errors are those of the source; Damage describes damage. No other goroutine may use the source meanwhile.
 func New(src recording.Source, o Options) (*Analysis, error) {
 	first := newSurvey(&o)
-	if err := each(src, first.step); err != nil {
+	if err := eachRecord(src, first.step); err != nil {
 		return nil, err
 	}
 	second := newRun(&o, first.finish())
-	if err := each(src, second.step); err != nil {
+	if err := eachRecord(src, second.step); err != nil {
 		return nil, err
 	}
 	second.cut = recording.GoesOn(src)
@@ -40,8 +40,8 @@ func New(src recording.Source, o Options) (*Analysis, error) {
 	return a, nil
 }
 
-// each calls step with all records of a source from its start.
-func each(src recording.Source, step func(*wire.Record)) error {
+// eachRecord calls step with all records of a source from its start.
+func eachRecord(src recording.Source, step func(*wire.Record)) error {
 	for r, err := range recording.Records(src) {
 		if err != nil {
 			return err

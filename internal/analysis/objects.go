@@ -91,7 +91,7 @@ func objectsGrow(e *Evidence) (Diagnosis, bool) {
 		d.Title = many + " grow in number with every iteration"
 		d.Text += fmt.Sprintf("; each iteration leaves %.1f more", each)
 	}
-	if in := e.in(top.Most.Process); in != "" {
+	if in := e.inProcess(top.Most.Process); in != "" {
 		d.Text, d.placed = d.Text+fmt.Sprintf("; %d of these are%s", top.Most.Live, in), true
 	}
 	if c.Untracked > 0 {
@@ -102,7 +102,7 @@ func objectsGrow(e *Evidence) (Diagnosis, bool) {
 			d.Text += fmt.Sprintf("; so do %s, of which %s live", other.Type.Many(), units.Plural(other.Live, "is", "are"))
 		}
 	}
-	e.doubt(&d, "releases", many+" may grow in number")
+	e.noteIfLost(&d, "releases", many+" may grow in number")
 	return d, true
 }
 

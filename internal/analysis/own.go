@@ -25,8 +25,8 @@ type own struct {
 	uses, creates uint64 // in the later half of its calls' time
 }
 
-// see looks at a record of the run whose middle is at a time.
-func (o *own) see(r *wire.Record, middle uint64) {
+// note looks at a record of the run whose middle is at a time.
+func (o *own) note(r *wire.Record, middle uint64) {
 	switch r.Kind {
 	case wire.KindUse:
 		if r.Time > middle {

@@ -137,10 +137,10 @@ func (a *Analysis) Grew() bool {
 	return slices.ContainsFunc(a.Phases, func(p Phase) bool { return p.slope() > 0 && p.grown() >= a.Peak.InUse/2 })
 }
 
-// within reports whether a buffer that ends now lived within one iteration: since its create, its thread has not reached
+// livedWithin reports whether a buffer that ends now lived within one iteration: since its create, its thread has not reached
 // the same place in the next one. So it does not matter where an iteration begins. known is false if the thread has no
 // iterations.
-func (s *stream) within(number uint64) (within, known bool) {
+func (s *stream) livedWithin(number uint64) (within, known bool) {
 	for _, l := range s.laps {
 		if number >= l.First && number < l.End {
 			return s.creates-1-number < l.Period, true
@@ -162,7 +162,7 @@ func (s *stream) released(number uint64) {
 // temporary reports whether a buffer that ends now lived within one iteration of the thread that created it or, if that
 // thread has none, for less than a hundredth of the run.
 func (x *run) temporary(p *process, o *heap.Object, lived uint64) bool {
-	if within, known := x.stream(p, o.Thread).within(o.Note); known {
+	if within, known := x.stream(p, o.Thread).livedWithin(o.Note); known {
 		return within
 	}
 	return lived < (x.survey.last-x.survey.first)/100
@@ -207,8 +207,8 @@ func (x *run) phase(s *stream, l *laps) Phase {
 		mean = (l.latest.inUse - l.first.inUse) / laps
 	}
 	return Phase{
-		Process: s.process, Thread: s.thread, Start: x.since(l.began),
-		End: min(max(x.since(l.mark)+lasts, x.since(l.ended)), x.since(max(x.survey.last, l.ended))), Iterations: iterations,
+		Process: s.process, Thread: s.thread, Start: x.relativeTime(l.began),
+		End: min(max(x.relativeTime(l.mark)+lasts, x.relativeTime(l.ended)), x.relativeTime(max(x.survey.last, l.ended))), Iterations: iterations,
 		Period: lasts, Creates: l.Period, PeakInUse: count(l.peak), Growth: l.growth.median(), Mean: mean,
 		Left: count(l.latest.inUse - l.first.inUse), Kept: l.latest.buffers - l.first.buffers, Straight: l.straight(),
 		Objects: l.objectGrowth(iterations), Releases: l.releases, Recycles: l.recycles,
@@ -221,8 +221,8 @@ const gapLeast = 1000
 // gaps returns the times before, between and after phases, which follow each other.
 func (x *run) gaps(s *stream, phases []Phase) []Phase {
 	var list []Phase
-	from := x.since(x.survey.first)
-	end := x.since(x.survey.last)
+	from := x.relativeTime(x.survey.first)
+	end := x.relativeTime(x.survey.last)
 	for _, p := range append(slices.Clone(phases), Phase{Start: end, End: end}) {
 		if p.Start > from+(x.survey.last-x.survey.first)/gapLeast {
 			list = append(list, Phase{

@@ -30,8 +30,8 @@ type highest struct {
 	quiet  bool // the last record was carried over
 }
 
-// step applies a record.
-func (t *highest) step(s *survey, r *wire.Record) {
+// apply applies a record.
+func (t *highest) apply(s *survey, r *wire.Record) {
 	happened := s.happened(r)
 	if happened && t.quiet {
 		t.quiet = false
@@ -59,8 +59,8 @@ type recent struct {
 	all     stats.Recency
 }
 
-// look takes a picture at the peak.
-func (c *recent) look(x *run) {
+// takePicture takes a picture at the peak.
+func (c *recent) takePicture(x *run) {
 	if c.seen++; c.seen != x.survey.highest.record || !x.lag.seen {
 		return
 	}
@@ -74,15 +74,15 @@ func (c *recent) look(x *run) {
 	}
 }
 
-// lately says how much of the memory at the peak, and where calls failed, had been used in the iteration before.
-func (x *run) lately(a *Analysis) {
+// usedLately says how much of the memory at the peak, and where calls failed, had been used in the iteration before.
+func (x *run) usedLately(a *Analysis) {
 	if c := &x.recent; x.lag.seen && count(c.inUse) == a.Peak.InUse {
 		ns, iteration := x.latelyAt(a.Phases, c.process, a.Peak.Time)
 		a.Peak.Lately = c.all.Lately(ns, a.Peak.InUse, iteration)
 	}
 	for i := range x.snapshot.PostMortems {
 		p := &x.snapshot.PostMortems[i]
-		if ns, iteration := x.latelyAt(a.Phases, p.Process, x.since(p.Time)); iteration && p.UsesKnown {
+		if ns, iteration := x.latelyAt(a.Phases, p.Process, x.relativeTime(p.Time)); iteration && p.UsesKnown {
 			p.Lately = p.Recency.Lately(ns, p.InUse, true)
 		}
 	}
@@ -100,7 +100,7 @@ func (x *run) latelyAt(phases []Phase, process uint32, time uint64) (ns uint64, 
 	if at < 0 {
 		return 0, false
 	}
-	return stats.LatelyNS(relative(x.since(x.snapshot.Processes[at].Started), time)), false
+	return stats.LatelyNS(relative(x.relativeTime(x.snapshot.Processes[at].Started), time)), false
 }
 
 // sizes counts the creates of each size.
@@ -124,8 +124,8 @@ type spent struct {
 	once uint64 // of the buffers, whose size no other create asked for
 }
 
-// end looks at an object whose memory ends.
-func (s *spent) end(x *run, p *heap.Process, o *heap.Object) {
+// noteFreed looks at an object whose memory ends.
+func (s *spent) noteFreed(x *run, p *heap.Process, o *heap.Object) {
 	peak := x.survey.highest.time
 	since, known := p.IdleSince(o)
 	if !known || !o.Owns || o.CarriedOver || since > peak || x.endOf(o) < peak {
@@ -144,7 +144,7 @@ func (s *spent) end(x *run, p *heap.Process, o *heap.Object) {
 // keepsWhatItUsed finds programs whose own pool hardly ever finds a buffer again.
 func keepsWhatItUsed(e *Evidence) (Diagnosis, bool) {
 	s, peak := &e.Whole.spent, &e.Whole.Peak
-	if s.Buffers < spentMany || !e.matters(float64(s.Bytes)) || float64(s.Bytes) < max(spentShare*float64(peak.InUse), bytesLeast) || float64(s.once) < onceShare*float64(s.Buffers) {
+	if s.Buffers < spentMany || !e.isWorthwhile(float64(s.Bytes)) || float64(s.Bytes) < max(spentShare*float64(peak.InUse), bytesLeast) || float64(s.once) < onceShare*float64(s.Buffers) {
 		return Diagnosis{}, false
 	}
 	part, all := units.Apart(s.Bytes, peak.InUse)

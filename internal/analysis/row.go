@@ -43,8 +43,8 @@ func (x *run) row(s *site) *row {
 	return w
 }
 
-// before reports whether the row is of buffers from before attach.
-func (w *row) before() bool { return w.name == wire.BeforeAttach }
+// isBeforeAttach reports whether the row is of buffers from before attach.
+func (w *row) isBeforeAttach() bool { return w.name == wire.BeforeAttach }
 
 // sortedRows returns the selected rows by name.
 func (x *run) sortedRows() []*row {
@@ -56,7 +56,7 @@ func (x *run) sortedRows() []*row {
 func (x *run) released(p *process, s *site, o *heap.Object) {
 	w, now := s.row, x.endOf(o)
 	lived := now - min(o.Started, now)
-	if !w.before() { // their creation was not seen
+	if !w.isBeforeAttach() { // their creation was not seen
 		x.lifetimes.add(lived, o.Size)
 	}
 	if o.Owns {
@@ -180,7 +180,7 @@ func (x *run) leaks() []Leak {
 	for _, s := range x.books.sorted() {
 		if w := x.row(s); s.leaked != (leftover{}) && w.wanted {
 			at := part{w, s.process}
-			parts[at] = s.leaked.and(parts[at])
+			parts[at] = s.leaked.plus(parts[at])
 		}
 	}
 	rows := map[*row]*Leak{}
@@ -194,7 +194,7 @@ func (x *run) leaks() []Leak {
 			rows[at.of] = of
 		}
 		of.Buffers, of.Bytes, of.Retained = of.Buffers+l.buffers, of.Bytes+l.bytes, of.Retained+l.retained
-		of.Oldest = min(of.Oldest, x.since(l.oldest))
+		of.Oldest = min(of.Oldest, x.relativeTime(l.oldest))
 	}
 	var list []Leak
 	for _, l := range rows {
@@ -205,8 +205,8 @@ func (x *run) leaks() []Leak {
 	return list
 }
 
-// and returns the sum of two.
-func (l leftover) and(m leftover) leftover {
+// plus returns the sum of two.
+func (l leftover) plus(m leftover) leftover {
 	if l.buffers == 0 || m.buffers > 0 && m.oldest < l.oldest {
 		l.oldest = m.oldest
 	}
@@ -220,9 +220,9 @@ func sortLeaks(list []Leak) {
 	})
 }
 
-// left counts a buffer that its process left behind. If the program gave up its last reference, only its memory counts:
+// countLeft counts a buffer that its process left behind. If the program gave up its last reference, only its memory counts:
 // a sub-buffer keeps it.
-func (s *site) left(o *heap.Object) {
+func (s *site) countLeft(o *heap.Object) {
 	l := &s.leaked
 	if o.Owns {
 		l.bytes += o.Granted
@@ -242,7 +242,7 @@ func (s *site) left(o *heap.Object) {
 // peakOf returns what each call site held at the peak.
 func (x *run) peakOf() Peak {
 	k := &x.peak
-	top := Peak{Time: x.since(k.time), InUse: count(k.inUse), Reserved: count(k.reserved)}
+	top := Peak{Time: x.relativeTime(k.time), InUse: count(k.inUse), Reserved: count(k.reserved)}
 	if k.epoch == 0 {
 		top.Time = 0
 	}

@@ -28,8 +28,8 @@ type vain struct {
 	since         uint64 // when the last of them became free
 }
 
-// end looks at a block that leaves the pool.
-func (v *vain) end(x *run, b *heap.Block, how heap.How) {
+// noteLeft looks at a block that leaves the pool.
+func (v *vain) noteLeft(x *run, b *heap.Block, how heap.How) {
 	if b.State == heap.Slab || b.SubAllocation || how == heap.Reused || how == heap.Unknown {
 		return
 	}
@@ -40,7 +40,7 @@ func (v *vain) end(x *run, b *heap.Block, how heap.How) {
 	if v.blocks == 0 || stay < v.shortest {
 		v.shortest = stay
 	}
-	v.since = max(v.since, x.since(b.Freed))
+	v.since = max(v.since, x.relativeTime(b.Freed))
 	v.blocks++
 	v.bytes += b.Size
 }
@@ -48,7 +48,7 @@ func (v *vain) end(x *run, b *heap.Block, how heap.How) {
 // keptForNothing finds free blocks that no request took.
 func keptForNothing(e *Evidence) (Diagnosis, bool) {
 	v := &e.Whole.vain
-	if float64(v.bytes) < max(vainShare*float64(e.Run.Totals.PeakReserved), bytesLeast) || !e.matters(float64(v.bytes)) {
+	if float64(v.bytes) < max(vainShare*float64(e.Run.Totals.PeakReserved), bytesLeast) || !e.isWorthwhile(float64(v.bytes)) {
 		return Diagnosis{}, false
 	}
 	d := Diagnosis{
@@ -64,7 +64,7 @@ func keptForNothing(e *Evidence) (Diagnosis, bool) {
 // run that is over keptForNothing knows whether a request came later.
 func poolIsIdle(e *Evidence) (Diagnosis, bool) {
 	idle, peak, long := e.Run.Totals.Idle, e.Run.Totals.PeakInUse, relative(e.Run.IdleSince, e.Run.Time)
-	if e.State != GoesOn || e.Run.IdleSince == 0 || long < max(min(e.Length/vainPart, idleLong), idleNS) || idle < bytesLeast || !e.matters(float64(idle)) {
+	if e.State != GoesOn || e.Run.IdleSince == 0 || long < max(min(e.Length/vainPart, idleLong), idleNS) || idle < bytesLeast || !e.isWorthwhile(float64(idle)) {
 		return Diagnosis{}, false
 	}
 	if l := limit(e.Run, "max_age"); l != nil && l.Value > 0 && math.Abs(float64(long)-1e9*l.Value) < idleSoon {

@@ -29,14 +29,14 @@ func memoryGrows(e *Evidence) (Diagnosis, bool) {
 		if !r.Even {
 			how = "over the iterations"
 		}
-		d.Title, d.Text, doubted = "memory grows "+how, r.perIteration(bytes, e.in(r.Process)), "memory may grow "+how
-		d.placed = e.in(r.Process) != ""
+		d.Title, d.Text, doubted = "memory grows "+how, r.perIteration(bytes, e.inProcess(r.Process)), "memory may grow "+how
+		d.placed = e.inProcess(r.Process) != ""
 	}
 	certain := d.Title
-	e.doubt(&d, "releases", doubted)
+	e.noteIfLost(&d, "releases", doubted)
 	if r.Iterations == 0 && d.Title == certain {
 		d.Brief = "+" + bytes + "/s at " + r.Site
-		if full := r.full(); full != "" {
+		if full := r.fullIn(); full != "" {
 			d.Brief += ", " + full
 		}
 	}
@@ -45,7 +45,7 @@ func memoryGrows(e *Evidence) (Diagnosis, bool) {
 
 func (r *Rise) perSecond() string {
 	text := ""
-	if full := r.full(); full != "" {
+	if full := r.fullIn(); full != "" {
 		text = "at this rate the device is " + full + "; "
 	}
 	if r.Part >= wholeShare {
@@ -54,16 +54,16 @@ func (r *Rise) perSecond() string {
 	return text + fmt.Sprintf("%s of it at %s", units.Percent(r.Part, 1), r.Site)
 }
 
-// full says in how long the device is full, if that is soon.
-func (r *Rise) full() string {
+// fullIn says in how long the device is full, if that is soon.
+func (r *Rise) fullIn() string {
 	if r.Room < 0 || r.Room >= soonSeconds {
 		return ""
 	}
 	return "full in " + units.DurationLong(1e9*r.Room)
 }
 
-// leftBy says what iterations left, in all and each.
-func leftBy(iterations, left uint64, kept int64, each string, even bool) string {
+// iterationsLeaveText says what iterations left, in all and each.
+func iterationsLeaveText(iterations, left uint64, kept int64, each string, even bool) string {
 	if even {
 		return fmt.Sprintf("each of %s leaves %s more in use", units.Count(iterations, "iteration"), each)
 	}
@@ -75,7 +75,7 @@ func leftBy(iterations, left uint64, kept int64, each string, even bool) string 
 }
 
 func (r *Rise) perIteration(bytes, in string) string {
-	text := leftBy(r.Iterations, r.Left, r.Kept, bytes, r.Even) + in
+	text := iterationsLeaveText(r.Iterations, r.Left, r.Kept, bytes, r.Even) + in
 	if r.Room >= 0 {
 		text += fmt.Sprintf("; after %s the device is full", units.Count(uint64(r.Room), "more iteration"))
 	}
@@ -93,9 +93,9 @@ func memoryIsKept(e *Evidence) (Diagnosis, bool) {
 	}
 	d := Diagnosis{
 		Severity: Advice, Title: "every iteration keeps memory",
-		Text: leftBy(p.Iterations, p.Left, p.Kept, units.FormatLong(uint64(p.slope())), p.Even()) + e.in(p.Process) +
+		Text: iterationsLeaveText(p.Iterations, p.Left, p.Kept, units.FormatLong(uint64(p.slope())), p.Even()) + e.inProcess(p.Process) +
 			", which is released when nothing is used any more",
-		Share: share(p.grown(), e.Run.Totals.PeakInUse), placed: e.in(p.Process) != "",
+		Share: share(p.grown(), e.Run.Totals.PeakInUse), placed: e.inProcess(p.Process) != "",
 	}
 	doubted := "every iteration may keep memory"
 	if !p.Even() {
@@ -105,7 +105,7 @@ func memoryIsKept(e *Evidence) (Diagnosis, bool) {
 		d.Tag = tags[0].Name
 		d.Text += fmt.Sprintf("; most at the peak comes from %s", d.Tag)
 	}
-	e.doubt(&d, "releases", doubted)
+	e.noteIfLost(&d, "releases", doubted)
 	return d, true
 }
 
@@ -147,7 +147,7 @@ func neverReleased(e *Evidence) (Diagnosis, bool) {
 		}
 		d.Text += "; " + which + " retained, and released too few times for that"
 	}
-	e.doubt(&d, "releases", fmt.Sprintf("%s perhaps %s", units.Count(buffers, "buffer"), how))
+	e.noteIfLost(&d, "releases", fmt.Sprintf("%s perhaps %s", units.Count(buffers, "buffer"), how))
 	return d, true
 }
 
@@ -191,13 +191,13 @@ func (e *Evidence) thrashes(p *stats.Spill) (Diagnosis, bool) {
 	}
 	d := Diagnosis{
 		Severity: Advice, Title: "calls wait for spilled buffers", Share: waited,
-		Text: fmt.Sprintf("%s%s, while buffers moved", e.took(p.Stalls.NS), e.ofRun(p.Stalls.NS)),
+		Text: fmt.Sprintf("%s%s, while buffers moved", e.callTime(p.Stalls.NS), e.ofRun(p.Stalls.NS)),
 	}
 	if p.WorkingSet > p.PeakResident {
 		needed, held := units.Apart(p.WorkingSet, p.PeakResident)
 		d.Title = "--spill moves the same buffers again and again"
 		d.Text = fmt.Sprintf("to keep nine in ten of those that came back takes %s, and the device held %s: calls waited %s for buffers to move",
-			needed, held, e.took(p.Stalls.NS))
+			needed, held, e.callTime(p.Stalls.NS))
 		d.Brief = "--spill needs " + needed + ", and has " + held
 	}
 	if len(p.Sites) > 0 {
@@ -211,7 +211,7 @@ func wasteIsHigh(e *Evidence) (Diagnosis, bool) {
 	m := e.Memory
 	wasted := relative(m.Requested, m.InUse)
 	rate := wasteOf(int64(m.InUse), int64(m.Requested))
-	if rate < wasteHigh || wasted < bytesLeast || !e.matters(float64(wasted)) {
+	if rate < wasteHigh || wasted < bytesLeast || !e.isWorthwhile(float64(wasted)) {
 		return Diagnosis{}, false
 	}
 	d := Diagnosis{
@@ -239,7 +239,7 @@ func poolIsFragmented(e *Evidence) (Diagnosis, bool) {
 	}
 	m := e.Memory
 	free := relative(m.InUse, m.Reserved)
-	if m.Fragmentation < fragmentationHigh || free < bytesLeast || !e.matters(float64(free)) || float64(free) < idleShare*float64(m.Reserved) {
+	if m.Fragmentation < fragmentationHigh || free < bytesLeast || !e.isWorthwhile(float64(free)) || float64(free) < idleShare*float64(m.Reserved) {
 		return Diagnosis{}, false
 	}
 	text := units.FormatLong(free) + " is free"

@@ -39,7 +39,7 @@ func pairRule(kind stats.ObjectType) func(*Evidence) (Diagnosis, bool) {
 		for i := range e.Run.Pairs {
 			c := &e.Run.Pairs[i]
 			for k := range c.Sites { // the most open first
-				if s := &c.Sites[k]; c.Type == kind && (words.left(s, e.State) || words.grows(e, c, s)) {
+				if s := &c.Sites[k]; c.Type == kind && (words.leavesOpen(s, e.State) || words.grows(e, c, s)) {
 					return words.diagnosis(e, c, s), true
 				}
 			}
@@ -48,9 +48,9 @@ func pairRule(kind stats.ObjectType) func(*Evidence) (Diagnosis, bool) {
 	}
 }
 
-// left reports whether a call site leaves too many open. References of a program that goes on may all be released later: they must have
+// leavesOpen reports whether a call site leaves too many open. References of a program that goes on may all be released later: they must have
 // grown for half a minute.
-func (w *pairing) left(s *stats.ObjectSite, state State) bool {
+func (w *pairing) leavesOpen(s *stats.ObjectSite, state State) bool {
 	if w.kind == stats.References && state == GoesOn && (s.Recent <= 0 || int64(s.Live)-s.Recent < int64(w.deepest/2)) {
 		return false
 	}
@@ -80,10 +80,10 @@ func (w *pairing) diagnosis(e *Evidence, c *stats.ObjectCount, s *stats.ObjectSi
 			d.Text += fmt.Sprintf("; each iteration leaves %.1f more", each)
 		}
 	}
-	if in := e.in(s.Most.Process); in != "" {
+	if in := e.inProcess(s.Most.Process); in != "" {
 		d.Text, d.placed = d.Text+fmt.Sprintf("; %d of the %d that stay open are%s", s.Most.Live, s.Live, in), true
 	}
-	e.doubt(&d, w.closes, w.title+", perhaps")
+	e.noteIfLost(&d, w.closes, w.title+", perhaps")
 	return d
 }
 

@@ -25,7 +25,7 @@ func mistakes(e *Evidence) (list []Diagnosis) {
 			d.Severity, d.Title = Advice, d.Title+notCertain
 		}
 		if e.Attached { // the library sees mistakes itself; here calls that are lost make others look wrong
-			e.doubt(&d, "calls that make it correct", f.Kind.String()+notCertain)
+			e.noteIfLost(&d, "calls that make it correct", f.Kind.String()+notCertain)
 		}
 		list = append(list, d)
 	}
@@ -94,14 +94,14 @@ func couldBeHoisted(e *Evidence) (Diagnosis, bool) {
 	return Diagnosis{
 		Severity: Advice, Title: "buffers could be created once, before the loop", Tag: top.Name, Share: share(top.DriverNS, e.Length),
 		Text: fmt.Sprintf("%s of %s live within one iteration and took the driver %s%s", units.Count(top.Buffers, "buffer"),
-			top.Name, e.took(top.DriverNS), e.ofRun(top.DriverNS)),
+			top.Name, e.callTime(top.DriverNS), e.ofRun(top.DriverNS)),
 	}, true
 }
 
 // heldTooLong finds memory that others could have had.
 func heldTooLong(e *Evidence) (Diagnosis, bool) {
 	idle := &e.Whole.Idle
-	if idle.Site == "" || idle.Bytes < max(lagShare*idle.InUse, lagBytes) || !e.matters(idle.Bytes) || idle.Median < lagLeast {
+	if idle.Site == "" || idle.Bytes < max(lagShare*idle.InUse, lagBytes) || !e.isWorthwhile(idle.Bytes) || idle.Median < lagLeast {
 		return Diagnosis{}, false
 	}
 	unused, inUse := units.Apart(uint64(idle.Bytes), uint64(idle.InUse))

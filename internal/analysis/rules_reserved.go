@@ -24,7 +24,7 @@ func reservedBeyondUse(e *Evidence) (Diagnosis, bool) {
 	if d.Share < beyondShare || beyond < bytesLeast || e.Run.Spill != nil || e.Run.Lost > 0 || e.Run.Totals.Alternative > 0 || e.saidOfFree() {
 		return Diagnosis{}, false
 	}
-	if !e.matters(float64(beyond)) {
+	if !e.isWorthwhile(float64(beyond)) {
 		if d.Severity = Note; d.Share < beyondMuch || beyond < beyondLeast {
 			return Diagnosis{}, false
 		}

@@ -80,8 +80,8 @@ func newRun(o *Options, s *survey) *run {
 	return x
 }
 
-// since makes a time relative to the start.
-func (x *run) since(ns uint64) uint64 { return relative(x.started, ns) }
+// relativeTime makes a time relative to the start.
+func (x *run) relativeTime(ns uint64) uint64 { return relative(x.started, ns) }
 
 func (x *run) process(number uint32) *process {
 	p := x.latest
@@ -106,33 +106,33 @@ func (x *run) step(r *wire.Record) {
 		x.evicted(r.Process, r.AsEvict())
 	}
 	if x.survey.happened(r) {
-		x.moves.see(x.heap.Lookup(r.Process), r)
+		x.moves.beforeHeap(x.heap.Lookup(r.Process), r)
 	}
 	x.model.Apply(r)
-	x.inUse.see(x.total.InUse, x.since(r.Time))
+	x.inUse.change(x.total.InUse, x.relativeTime(r.Time))
 	if r.Kind == wire.KindLost {
 		return
 	}
 	p := x.process(r.Process)
 	p.last = max(p.last, r.Time)
-	x.own.see(r, x.survey.begun+x.calls()/2)
+	x.own.note(r, x.survey.begun+x.calls()/2)
 	x.raiseChanged()
-	x.recent.look(x)
+	x.recent.takePicture(x)
 	switch r.Kind {
 	case wire.KindUse:
 		x.lag.seen = true
 	case wire.KindSlab:
 		if s := r.AsSlab(); s.Status() == 0 && !s.CarriedOver() {
-			x.creates.add(s.Bytes(), s.Cost())
+			x.creates.addCall(s.Bytes(), s.Cost())
 			p.slab = s.Cost()
 		}
 	case wire.KindEvict:
 		e := r.AsEvict()
-		x.frees.add(e.Bytes(), e.Cost())
+		x.frees.addCall(e.Bytes(), e.Cost())
 	case wire.KindExit:
 		p.ended = true
 	case wire.KindMachine:
-		x.machine.add(p, r.AsMachine(), x.since(r.Time))
+		x.machine.add(p, r.AsMachine(), x.relativeTime(r.Time))
 	default:
 	}
 	if p.life != nil {
@@ -147,7 +147,7 @@ type integral struct {
 	sum float64 // of changes × time
 }
 
-func (i *integral) see(now int64, time uint64) {
+func (i *integral) change(now int64, time uint64) {
 	i.sum += float64(now-i.now) * float64(time) / 1e9
 	i.now = now
 }
@@ -212,9 +212,9 @@ func (x *run) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 		s.requested += int64(o.Size)
 		x.hold(w, own)
 	}
-	x.moves.hold(p, o, 1)
+	x.moves.countHostCopies(p, o, 1)
 	if o.CarriedOver {
-		if w.before() {
+		if w.isBeforeAttach() {
 			x.before++
 		}
 		return
@@ -242,13 +242,13 @@ func (x *run) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 // priced counts the cost of a create. Creates that copy are apart: they often take many times longer.
 func (x *run) priced(o *heap.Object) {
 	if o.Access&wire.CopyHostPtr != 0 {
-		x.copies.add(o.Granted, o.Cost)
+		x.copies.addCall(o.Granted, o.Cost)
 		if o.Outcome == wire.OutcomeDriver {
 			x.copyNS += uint64(o.Cost)
 		}
 		return
 	}
-	x.creates.add(o.Granted, o.Cost)
+	x.creates.addCall(o.Granted, o.Cost)
 }
 
 // hold changes the series of a call site.
@@ -264,26 +264,26 @@ func (x *run) Freed(p *heap.Process, o *heap.Object, how heap.How) {
 	w := x.row(s)
 	x.peak.touch(s)
 	s.buffers--
-	x.moves.hold(p, o, -1)
+	x.moves.countHostCopies(p, o, -1)
 	if o.Owns {
 		s.inUse -= int64(o.Granted)
 		s.requested -= int64(o.Size)
 		x.hold(w, -int64(o.Granted))
 	}
-	x.spent.end(x, p, o)
+	x.spent.noteFreed(x, p, o)
 	switch {
 	case how == heap.Leaked:
-		s.left(o)
+		s.countLeft(o)
 	case how == heap.Cut:
 	case x.record != nil && x.record.CarriedOver(): // it never lived in this part, or goes on as something larger
-		if o.CarriedOver && w.before() {
+		if o.CarriedOver && w.isBeforeAttach() {
 			x.before-- // the next create describes it better
 		}
 	case how == heap.Released:
 		x.simplest.release(p, o)
 		x.released(x.process(p.Number), s, o)
 		if cost := x.releaseCost(o); cost > 0 {
-			x.frees.add(o.Granted, uint32(cost))
+			x.frees.addCall(o.Granted, uint32(cost))
 		}
 	}
 }
@@ -310,7 +310,7 @@ func (x *run) Pooled(p *heap.Process, b *heap.Block) { x.pooled(p, b, 1) }
 // Unpooled implements heap.Observer.
 func (x *run) Unpooled(p *heap.Process, b *heap.Block, how heap.How) {
 	x.pooled(p, b, -1)
-	x.vain.end(x, b, how)
+	x.vain.noteLeft(x, b, how)
 }
 
 // pooled changes what the pool holds of a call site. Free memory in slabs belongs to none.
@@ -352,7 +352,7 @@ func (x *run) finish() *Analysis {
 	a.Misses, a.Timeline, a.Flame = x.misses.list(x), x.line.Timeline, x.flame()
 	a.Growth, a.Timeline.Machine = x.grown(a.Phases), x.machine.over(&a.Timeline, x.started)
 	a.Transfers = x.transfers(a)
-	x.lately(a)
+	x.usedLately(a)
 	a.Diagnoses = x.evidence(a).judge(func(_ int, d Diagnosis, found bool) (Diagnosis, bool) {
 		return d, found && (d.Tag == "" || x.options.wanted(d.Tag))
 	})

@@ -67,7 +67,7 @@ func (s *survey) step(r *wire.Record) {
 		s.call(r)
 	}
 	s.names.Add(r)
-	s.highest.step(s, r)
+	s.highest.apply(s, r)
 	if r.Kind == wire.KindUse {
 		s.use(r)
 	}
@@ -175,13 +175,13 @@ func (s *survey) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	if o.CarriedOver {
 		return
 	}
-	if f := s.follow(streamOf(p.Number, o.Thread)); f != nil {
+	if f := s.finderOf(streamOf(p.Number, o.Thread)); f != nil {
 		f.Add(period.Key(o.Tag, o.Size))
 	}
 }
 
-// follow returns the finder of a thread, nil if there are too many threads.
-func (s *survey) follow(stream uint64) *period.Finder {
+// finderOf returns the finder of a thread, nil if there are too many threads.
+func (s *survey) finderOf(stream uint64) *period.Finder {
 	if s.finder != nil && s.latest == stream {
 		return s.finder
 	}

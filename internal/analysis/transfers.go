@@ -198,11 +198,11 @@ func transferRule(kind TransferKind) func(*Evidence) (Diagnosis, bool) {
 		} else {
 			list = returned(&e.Run.Transfers)
 		}
-		f := said(list, kind)
+		f := largestUnsaid(list, kind)
 		if f == nil {
 			return Diagnosis{}, false
 		}
-		if kind == SecondOne && !e.matters(float64(f.Bytes)) {
+		if kind == SecondOne && !e.isWorthwhile(float64(f.Bytes)) {
 			return Diagnosis{}, false
 		}
 		d := Diagnosis{Severity: Advice, Title: string(kind), Tag: f.Name, Share: f.Share, Text: f.text(e)}
@@ -211,18 +211,18 @@ func transferRule(kind TransferKind) func(*Evidence) (Diagnosis, bool) {
 			d.Text += "; here the devices share the host's memory, and little may be copied"
 		}
 		if kind != Copied && kind != SecondOne && kind != ColdRead {
-			e.doubt(&d, "commands in between", string(kind)+", perhaps")
+			e.noteIfLost(&d, "commands in between", string(kind)+", perhaps")
 		}
 		return d, true
 	}
 }
 
-// said returns the largest finding of a kind whose calls no larger finding is about; nil: there is none.
-func said(list []TransferFinding, kind TransferKind) *TransferFinding {
+// largestUnsaid returns the largest finding of a kind whose calls no larger finding is about; nil: there is none.
+func largestUnsaid(list []TransferFinding, kind TransferKind) *TransferFinding {
 	var larger []*TransferFinding
 	for i := range list {
 		f := &list[i]
-		if slices.ContainsFunc(larger, func(l *TransferFinding) bool { return l.Kind == f.Kind || l.about(f) }) {
+		if slices.ContainsFunc(larger, func(l *TransferFinding) bool { return l.Kind == f.Kind || l.sameCalls(f) }) {
 			continue
 		}
 		if f.Kind == kind {
@@ -233,8 +233,8 @@ func said(list []TransferFinding, kind TransferKind) *TransferFinding {
 	return nil
 }
 
-// about reports whether two findings are about the same calls: blocking reads are copies.
-func (f *TransferFinding) about(o *TransferFinding) bool {
+// sameCalls reports whether two findings are about the same calls: blocking reads are copies.
+func (f *TransferFinding) sameCalls(o *TransferFinding) bool {
 	both := func(k TransferKind) bool { return f.Kind == k || o.Kind == k }
 	return f.Name == o.Name && both(Copied) && both(Blocking)
 }
@@ -254,9 +254,9 @@ func (f *TransferFinding) text(e *Evidence) string {
 	case f.Kind == Copied: // a map waits for commands as well
 		what += ", a map may save up to " + units.Duration(f.copying()) + " (estimated)"
 	case f.Waited:
-		what += fmt.Sprintf(", %s including waits for earlier commands", e.took(f.NS))
+		what += fmt.Sprintf(", %s including waits for earlier commands", e.callTime(f.NS))
 	default:
-		what += ", " + e.took(f.NS)
+		what += ", " + e.callTime(f.NS)
 	}
 	if !f.Certain {
 		what += ", as far as samples of the bytes show (--hash-writes is certain)"

@@ -256,7 +256,7 @@ func TestCallsOfTwoFindings(t *testing.T) {
 	}
 	for kind, want := range map[TransferKind]string{Blocking: "a", Copied: "b", Unchanged: "a", ColdRead: "c", Small: ""} {
 		got := ""
-		if f := said(list, kind); f != nil {
+		if f := largestUnsaid(list, kind); f != nil {
 			got = f.Name
 		}
 		if got != want {

@@ -42,7 +42,7 @@ func (l *Live) judged() bool {
 	switch {
 	case s == nil || s.Totals.Creates == 0:
 		return false
-	case over(s):
+	case allEnded(s):
 		return true
 	case l.Still: // a moment of a recording, which knows what was before
 		return relative(s.Started, s.Time) >= judgedNS
@@ -57,7 +57,7 @@ func (l *Live) sentence() string {
 		return "no allocation to judge"
 	case !l.judged():
 		return "watching… (judged after 10 s)"
-	case over(s):
+	case allEnded(s):
 		return "fine: no mistake, all memory released; " + rivals(s, "was", "")
 	case l.Still:
 		return "fine up to this time: no mistake, no growth; other policies: gpumemtop tune"

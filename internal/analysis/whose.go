@@ -37,8 +37,8 @@ func holdsMost(p *stats.Process) string {
 	return name
 }
 
-// in names a process by its number, after " in ", where there are several; empty: there is one, or the process is unknown.
-func (e *Evidence) in(number uint32) string {
+// inProcess names a process by its number, after " in ", where there are several; empty: there is one, or the process is unknown.
+func (e *Evidence) inProcess(number uint32) string {
 	p := processOf(e.Run, number)
 	if p == nil || len(e.Run.Processes) < 2 || p.Name() == "" {
 		return ""
@@ -86,8 +86,8 @@ func LeftIn(s *stats.Snapshot, leaks []Leak) string {
 	return fmt.Sprintf("%s of them in %s", units.Grouped(most), holder.Name())
 }
 
-// place adds which process has the call site that a diagnosis is about, where others have not.
-func (e *Evidence) place(d *Diagnosis) {
+// addProcess adds which process has the call site that a diagnosis is about, where others have not.
+func (e *Evidence) addProcess(d *Diagnosis) {
 	if d.Tag == "" || d.placed || len(e.Run.Processes) < 2 {
 		return
 	}

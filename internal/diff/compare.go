@@ -212,7 +212,7 @@ func (c *comparison) add(list []Change, f *figures.Figure, a, b figures.Value) [
 		if !a.Known() || !b.Known() {
 			return list
 		}
-		return append(list, once(f, a.Number, b.Number))
+		return append(list, singleValue(f, a.Number, b.Number))
 	case figures.Duration:
 		return append(list, timed(f, a.Number, b.Number, c.length()))
 	case figures.Proportion:

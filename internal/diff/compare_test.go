@@ -193,7 +193,7 @@ func TestSizesHaveAThreshold(t *testing.T) {
 		{65536, 0, true},
 		{-65536, 65536, true},
 	} {
-		if got := once(figures.PeakInUse, c.a, c.b).Significant; got != c.want {
+		if got := singleValue(figures.PeakInUse, c.a, c.b).Significant; got != c.want {
 			t.Errorf("%v and %v: %v", c.a, c.b, got)
 		}
 	}

@@ -17,8 +17,8 @@ type pair struct {
 // lineNumber matches the line in "file.c:88 function".
 var lineNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`:\d+ `) })
 
-// place returns a call site without its line, which changes with the code above it.
-func place(name string) string { return lineNumber().ReplaceAllString(name, " ") }
+// withoutLine returns a call site without its line, which changes with the code above it.
+func withoutLine(name string) string { return lineNumber().ReplaceAllString(name, " ") }
 
 // match pairs the call sites of two runs: by name, then by function if one call site of it is left on each side.
 func match(a, b []stats.Tag) []pair {
@@ -35,16 +35,16 @@ func match(a, b []stats.Tag) []pair {
 			continue
 		}
 		added = append(added, &b[i])
-		left[place(b[i].Name)] = append(left[place(b[i].Name)], &b[i])
+		left[withoutLine(b[i].Name)] = append(left[withoutLine(b[i].Name)], &b[i])
 	}
 	gone := map[string][]*stats.Tag{}
 	for i := range a {
 		if names[a[i].Name] != nil {
-			gone[place(a[i].Name)] = append(gone[place(a[i].Name)], &a[i])
+			gone[withoutLine(a[i].Name)] = append(gone[withoutLine(a[i].Name)], &a[i])
 		}
 	}
 	for _, t := range added {
-		p := place(t.Name)
+		p := withoutLine(t.Name)
 		if len(left[p]) == 1 && len(gone[p]) == 1 {
 			pairs = append(pairs, pair{gone[p][0], t, Moved})
 			delete(names, gone[p][0].Name)

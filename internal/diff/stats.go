@@ -10,8 +10,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// once compares two amounts of memory with one value each.
-func once(f *figures.Figure, a, b float64) Change {
+// singleValue compares two amounts of memory with one value each.
+func singleValue(f *figures.Figure, a, b float64) Change {
 	c := Change{Figure: f, A: a, B: b, Test: Threshold, P: 1}
 	delta := math.Abs(c.Delta())
 	c.Significant = delta >= thresholdBytes && delta > thresholdRate*max(math.Abs(c.A), math.Abs(c.B))

@@ -123,12 +123,12 @@ type Subject struct {
 }
 
 // Run returns a run that is known by a snapshot.
-func Run(s *stats.Snapshot) *Subject { return known(analysis.Seen(s)) }
+func Run(s *stats.Snapshot) *Subject { return subjectOf(analysis.Seen(s)) }
 
 // Recorded returns a run that is known by its recording.
-func Recorded(a *analysis.Analysis) *Subject { return known(a.Evidence()) }
+func Recorded(a *analysis.Analysis) *Subject { return subjectOf(a.Evidence()) }
 
-func known(e *analysis.Evidence) *Subject {
+func subjectOf(e *analysis.Evidence) *Subject {
 	return &Subject{Totals: &e.Run.Totals, Began: e.Run.Started, Ended: e.Run.Ended(), Evidence: e}
 }
 
@@ -153,9 +153,9 @@ type Value struct {
 // Known reports whether there is a value.
 func (v Value) Known() bool { return v.Why == "" }
 
-func whole(n uint64) Value { return Value{Number: float64(n), Exact: n} }
+func countValue(n uint64) Value { return Value{Number: float64(n), Exact: n} }
 
-func part(rate float64, of uint64) Value { return Value{Number: rate, Of: of} }
+func rateValue(rate float64, of uint64) Value { return Value{Number: rate, Of: of} }
 
 func unknown(why string) Value { return Value{Why: why} }
 

@@ -12,7 +12,7 @@ import (
 
 // pooled returns a rate of requests, which is known where there was a pool and a request that it could have served.
 func (s *Subject) pooled(rate float64, requests uint64) Value {
-	v := part(rate, requests)
+	v := rateValue(rate, requests)
 	switch {
 	case s.Evidence != nil && s.Run.Policy == "none":
 		v.Why = noPool
@@ -27,7 +27,7 @@ func (s *Subject) ofUses(n uint64) Value {
 	if s.Uses == 0 {
 		return unknown(noUses)
 	}
-	return whole(n)
+	return countValue(n)
 }
 
 func leakedBytes(l *analysis.Leak) uint64   { return l.Bytes }
@@ -40,14 +40,14 @@ func (s *Subject) leaked(site string, of func(*analysis.Leak) uint64) Value {
 	}
 	var sum uint64
 	if s.Run.HeldAtExit() {
-		return whole(0)
+		return countValue(0)
 	}
 	for i := range s.Leaks {
 		if l := &s.Leaks[i]; site == "" || l.Name == site {
 			sum += of(l)
 		}
 	}
-	return whole(sum)
+	return countValue(sum)
 }
 
 // leakedObjects counts objects of some types.
@@ -58,7 +58,7 @@ func (s *Subject) leakedObjects(counts func(stats.ObjectType) bool) Value {
 			sum += c.Leaked
 		}
 	}
-	return whole(sum)
+	return countValue(sum)
 }
 
 // phases returns the phases in which something repeats.
@@ -117,9 +117,9 @@ func peakWaste(s *Subject) Value {
 		requested += s.Whole.Peak.Tags[i].Requested
 	}
 	if granted <= requested { // nothing in use wastes nothing
-		return part(0, granted)
+		return rateValue(0, granted)
 	}
-	return part(float64(granted-requested)/float64(granted), granted)
+	return rateValue(float64(granted-requested)/float64(granted), granted)
 }
 
 func createCost(a *analysis.Analysis) *analysis.CostCurve  { return &a.CreateCost }
@@ -143,7 +143,7 @@ func mistakes(s *Subject) Value {
 			certain++
 		}
 	}
-	return whole(certain)
+	return countValue(certain)
 }
 
 // outcomes splits creates by how they were served.

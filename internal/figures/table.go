@@ -17,96 +17,96 @@ var (
 	InUse = row(Figure{
 		Name: "in use", Meaning: "device memory that the program holds, as granted", Unit: Bytes, Better: Less,
 		Key: "in_use", Scopes: InAll, Metric: "in_use_bytes", Lake: "in_use",
-		get:   func(s *Subject) Value { return whole(s.InUse) },
-		site:  func(_ *Subject, t *stats.Tag) Value { return whole(t.InUse) },
-		share: func(s *stats.Share) Value { return whole(s.InUse) },
+		get:   func(s *Subject) Value { return countValue(s.InUse) },
+		site:  func(_ *Subject, t *stats.Tag) Value { return countValue(t.InUse) },
+		share: func(s *stats.Share) Value { return countValue(s.InUse) },
 	})
 	Held = row(Figure{
 		Name: "held", Meaning: "the most in use in the last second", Unit: Bytes, Better: Less, Metric: "held_bytes",
-		get: func(s *Subject) Value { return whole(s.Held) },
+		get: func(s *Subject) Value { return countValue(s.Held) },
 	})
 	Requested = row(Figure{
 		Name: "requested", Meaning: "bytes that the program asked for, of what it holds", Unit: Bytes, Better: Neither, Metric: "requested_bytes",
-		get: func(s *Subject) Value { return whole(s.Requested) },
+		get: func(s *Subject) Value { return countValue(s.Requested) },
 	})
 	Cached = row(Figure{
 		Name: "cached", Meaning: "free in the pool", Unit: Bytes, Better: Less,
 		Key: "bytes_cached", Scopes: InAll, Metric: "cached_bytes",
-		get:   func(s *Subject) Value { return whole(s.Cached) },
-		site:  func(_ *Subject, t *stats.Tag) Value { return whole(t.Cached) },
-		share: func(s *stats.Share) Value { return whole(s.Cached) },
+		get:   func(s *Subject) Value { return countValue(s.Cached) },
+		site:  func(_ *Subject, t *stats.Tag) Value { return countValue(t.Cached) },
+		share: func(s *stats.Share) Value { return countValue(s.Cached) },
 	})
 	Idle = row(Figure{
 		Name: "idle", Meaning: "of cached: served no request for 10 s, or for a quarter of a run of so far 0.04 to 40 s", Unit: Bytes, Better: Less, Pool: true,
 		Key: "bytes_idle", Scopes: InRun | InProcess | InSite, Metric: "idle_bytes",
-		get:  func(s *Subject) Value { return whole(s.Idle) },
-		site: func(_ *Subject, t *stats.Tag) Value { return whole(t.Idle) },
+		get:  func(s *Subject) Value { return countValue(s.Idle) },
+		site: func(_ *Subject, t *stats.Tag) Value { return countValue(t.Idle) },
 	})
 	LargestCached = row(Figure{
 		Name: "largest cached", Meaning: "the largest free block, or free range in a slab", Unit: Bytes, Better: More, Together: Most,
 		Key: "largest_cached", Scopes: InRun,
-		get: func(s *Subject) Value { return whole(s.LargestCached) },
+		get: func(s *Subject) Value { return countValue(s.LargestCached) },
 	})
 	BlocksCached = row(Figure{
 		Name: "blocks cached", Column: "blocks", Meaning: "free blocks in the pool", Unit: Count, Better: Neither, Pool: true,
 		Key: "blocks_cached", Scopes: InShare,
-		share: func(s *stats.Share) Value { return whole(s.Blocks) },
+		share: func(s *stats.Share) Value { return countValue(s.Blocks) },
 	})
 	Cooling = row(Figure{
 		Name: "cooling", Meaning: "released, but queued commands still use it", Unit: Bytes, Better: Less,
 		Key: "bytes_cooling", Scopes: InRun | InProcess | InShare, Metric: "cooling_bytes",
-		get:   func(s *Subject) Value { return whole(s.Cooling) },
-		share: func(s *stats.Share) Value { return whole(s.Cooling) },
+		get:   func(s *Subject) Value { return countValue(s.Cooling) },
+		share: func(s *stats.Share) Value { return countValue(s.Cooling) },
 	})
 	Reserved = row(Figure{
 		Name: "reserved", Meaning: "in use + cached + cooling: what the driver has given out", Unit: Bytes, Better: Less, Metric: "reserved_bytes",
-		get: func(s *Subject) Value { return whole(s.Totals.Reserved()) },
+		get: func(s *Subject) Value { return countValue(s.Totals.Reserved()) },
 	})
 	PeakInUse = row(Figure{
 		Name: "peak in use", Column: "peak", Meaning: "the most in use at one time", Unit: Bytes, Better: Less, Together: Peak,
 		Key: "peak_in_use", Scopes: InRun | InProcess | InSite, Rule: "max_peak_in_use", Metric: "peak_in_use_bytes", Lake: "peak_in_use", Diff: Amount,
-		get:  func(s *Subject) Value { return whole(s.PeakInUse) },
-		site: func(_ *Subject, t *stats.Tag) Value { return whole(t.PeakInUse) },
+		get:  func(s *Subject) Value { return countValue(s.PeakInUse) },
+		site: func(_ *Subject, t *stats.Tag) Value { return countValue(t.PeakInUse) },
 	})
 	PeakReserved = row(Figure{
 		Name: "peak reserved", Meaning: "the most reserved at one time", Unit: Bytes, Better: Less, Together: Peak,
 		Key: "peak_reserved", Scopes: InRun | InProcess, Rule: "max_peak_reserved", Metric: "peak_reserved_bytes", Lake: "peak_reserved", Diff: Amount,
-		get: func(s *Subject) Value { return whole(s.PeakReserved) },
+		get: func(s *Subject) Value { return countValue(s.PeakReserved) },
 	})
 	PeakRequested = row(Figure{
 		Name: "peak requested", Meaning: "the most requested at one time, of what is in use", Unit: Bytes, Better: Less, Together: Peak,
 		Key: "peak_requested", Scopes: InRun,
-		get: func(s *Subject) Value { return whole(s.PeakRequested) },
+		get: func(s *Subject) Value { return countValue(s.PeakRequested) },
 	})
 	PeakCached = row(Figure{
 		Name: "peak cached", Meaning: "the most cached at one time", Unit: Bytes, Better: Less, Together: Peak,
 		Key: "peak_cached", Scopes: InRun, Rule: "max_peak_cached",
-		get: func(s *Subject) Value { return whole(s.PeakCached) },
+		get: func(s *Subject) Value { return countValue(s.PeakCached) },
 	})
 	PeakIdle = row(Figure{
 		Name: "peak idle", Meaning: "the most idle at one time, looked at ten times a second", Unit: Bytes, Better: Less, Together: Peak, Pool: true,
 		Key: "peak_idle", Scopes: InRun,
-		get: func(s *Subject) Value { return whole(s.PeakIdle) },
+		get: func(s *Subject) Value { return countValue(s.PeakIdle) },
 	})
 	PeakCooling = row(Figure{
 		Name: "peak cooling", Meaning: "the most cooling at one time", Unit: Bytes, Better: Less, Together: Peak,
 		Key: "peak_cooling", Scopes: InRun,
-		get: func(s *Subject) Value { return whole(s.PeakCooling) },
+		get: func(s *Subject) Value { return countValue(s.PeakCooling) },
 	})
 	PeakSlabs = row(Figure{
 		Name: "peak slabs", Meaning: "the most slabs at one time", Unit: Count, Better: Less, Together: Peak,
 		Key: "peak_slabs", Scopes: InRun,
-		get: func(s *Subject) Value { return whole(s.PeakSlabs) },
+		get: func(s *Subject) Value { return countValue(s.PeakSlabs) },
 	})
 	Slabs = row(Figure{
 		Name: "slabs", Meaning: "slabs that the pool has", Unit: Count, Better: Neither,
 		Key: "slabs", Scopes: InRun,
-		get: func(s *Subject) Value { return whole(s.Slabs) },
+		get: func(s *Subject) Value { return countValue(s.Slabs) },
 	})
 	SlabBytes = row(Figure{
 		Name: "slab bytes", Meaning: "sum of the sizes of its slabs", Unit: Bytes, Better: Neither,
 		Key: "slab_bytes", Scopes: InRun,
-		get: func(s *Subject) Value { return whole(s.SlabBytes) },
+		get: func(s *Subject) Value { return countValue(s.SlabBytes) },
 	})
 	ReleasedInFlight = row(Figure{
 		Name: "released in flight", Meaning: "given back to the driver before the program had waited for the commands that use it: the driver may hold it until they end",
@@ -123,13 +123,13 @@ var (
 		Name: "releases in flight", Column: "in flight", Meaning: "releases of such memory", Unit: Count, Better: Less, Unknown: noUses,
 		Key: "releases_in_flight", Scopes: InRun | InProcess | InSite, Metric: "releases_in_flight_total", Lake: "releases_in_flight",
 		get:  func(s *Subject) Value { return s.ofUses(s.InFlight.Releases) },
-		site: func(_ *Subject, t *stats.Tag) Value { return whole(t.InFlight.Releases) },
+		site: func(_ *Subject, t *stats.Tag) Value { return countValue(t.InFlight.Releases) },
 	})
 	BytesReleasedInFlight = row(Figure{
 		Name: "bytes released in flight", Column: "bytes", Meaning: "sum of what these releases gave back", Unit: Bytes, Better: Less, Unknown: noUses,
 		Key: "bytes_released_in_flight", Scopes: InRun | InProcess | InSite, Metric: "bytes_released_in_flight_total", Lake: "bytes_released_in_flight",
 		get:  func(s *Subject) Value { return s.ofUses(s.InFlight.Bytes) },
-		site: func(_ *Subject, t *stats.Tag) Value { return whole(t.InFlight.Bytes) },
+		site: func(_ *Subject, t *stats.Tag) Value { return countValue(t.InFlight.Bytes) },
 	})
 	BetweenDevices = row(Figure{
 		Name: "between devices", Meaning: "contents that a command needed on one device when only others of the context had them", Unit: Bytes, Better: Less,
@@ -139,8 +139,8 @@ var (
 	LiveBuffers = row(Figure{
 		Name: "live buffers", Column: "live", Meaning: "memory objects that the program holds", Unit: Count, Better: Less,
 		Key: "live_buffers", Scopes: InProcess | InSite,
-		get:  func(s *Subject) Value { return whole(s.LiveBuffers) },
-		site: func(_ *Subject, t *stats.Tag) Value { return whole(t.Live) },
+		get:  func(s *Subject) Value { return countValue(s.LiveBuffers) },
+		site: func(_ *Subject, t *stats.Tag) Value { return countValue(t.Live) },
 	})
 	Leaked = row(Figure{
 		Name: "leaked", Meaning: "memory never released", Unit: Bytes, Better: Less, Unknown: goesOn,
@@ -178,16 +178,16 @@ var (
 	Hits = row(Figure{
 		Name: "hits", Meaning: "poolable requests that the pool served without a create of the driver", Unit: Count, Better: More, Pool: true,
 		Key: "hits", Scopes: InAll, Lake: "hits",
-		get:   func(s *Subject) Value { return whole(s.Hits) },
-		site:  func(_ *Subject, t *stats.Tag) Value { return whole(t.Hits) },
-		share: func(s *stats.Share) Value { return whole(s.Hits) },
+		get:   func(s *Subject) Value { return countValue(s.Hits) },
+		site:  func(_ *Subject, t *stats.Tag) Value { return countValue(t.Hits) },
+		share: func(s *stats.Share) Value { return countValue(s.Hits) },
 	})
 	HitRate = row(Figure{
 		Name: "hit rate", Meaning: "share of poolable requests that the pool served", Unit: Rate, Better: More, Together: Worked, Pool: true, Unknown: noRequest,
 		Key: "hit_rate", Scopes: InAll, Rule: "min_hit_rate", Diff: Proportion,
 		get:   func(s *Subject) Value { return s.pooled(s.HitRate(), s.Hits+s.Misses) },
 		site:  func(s *Subject, t *stats.Tag) Value { return s.pooled(t.HitRate(), t.Hits+t.Misses) },
-		share: func(s *stats.Share) Value { return part(s.HitRate(), s.Hits+s.Misses) },
+		share: func(s *stats.Share) Value { return rateValue(s.HitRate(), s.Hits+s.Misses) },
 	})
 	SteadyHitRate = row(Figure{
 		Name: "steady hit rate", Meaning: "hit rate of the later half of the requests", Unit: Rate, Better: More, Together: Worked, Pool: true,
@@ -197,19 +197,19 @@ var (
 	Misses = row(Figure{
 		Name: "misses", Meaning: "poolable requests that reached the driver", Unit: Count, Better: Less,
 		Key: "misses", Scopes: InAll, Rule: "max_misses", Lake: "misses", Diff: TimedEvents, Pool: true,
-		get:   func(s *Subject) Value { return whole(s.Misses) },
-		site:  func(_ *Subject, t *stats.Tag) Value { return whole(t.Misses) },
-		share: func(s *stats.Share) Value { return whole(s.Misses) },
+		get:   func(s *Subject) Value { return countValue(s.Misses) },
+		site:  func(_ *Subject, t *stats.Tag) Value { return countValue(t.Misses) },
+		share: func(s *stats.Share) Value { return countValue(s.Misses) },
 	})
 	BytesRequested = row(Figure{
 		Name: "bytes requested", Meaning: "sum of all poolable requests", Unit: Bytes, Better: Neither,
 		Key: "bytes_requested", Scopes: InRun | InProcess,
-		get: func(s *Subject) Value { return whole(s.BytesRequested) },
+		get: func(s *Subject) Value { return countValue(s.BytesRequested) },
 	})
 	BytesAllocated = row(Figure{
 		Name: "bytes allocated", Meaning: "sum of the blocks and slabs that the driver created", Unit: Bytes, Better: Less,
 		Key: "bytes_allocated", Scopes: InRun | InProcess,
-		get: func(s *Subject) Value { return whole(s.BytesAllocated) },
+		get: func(s *Subject) Value { return countValue(s.BytesAllocated) },
 	})
 	PeakWaste = row(Figure{
 		Name: "waste at the peak", Meaning: "(granted - requested) / granted at the peak", Unit: Rate, Better: Less, Together: Worked, Unknown: noRecording,
@@ -219,49 +219,49 @@ var (
 	Waste = row(Figure{
 		Name: "waste", Meaning: "(granted - requested) / granted of what is in use", Unit: Rate, Better: Less, Together: Worked, Pool: true,
 		Key: "waste", Scopes: InRun | InSite,
-		get:  func(s *Subject) Value { return part(s.Waste(), s.InUse) },
-		site: func(_ *Subject, t *stats.Tag) Value { return part(t.Waste(), t.InUse) },
+		get:  func(s *Subject) Value { return rateValue(s.Waste(), s.InUse) },
+		site: func(_ *Subject, t *stats.Tag) Value { return rateValue(t.Waste(), t.InUse) },
 	})
 	ExternalFragmentation = row(Figure{
 		Name: "external fragmentation", Column: "frag", Meaning: "1 - largest free block or range / all that is cached", Unit: Rate, Better: Less, Together: Worked,
 		Key: "external_fragmentation", Scopes: InRun, Rule: "max_external_fragmentation",
-		get: func(s *Subject) Value { return part(s.ExternalFragmentation(), s.Cached) },
+		get: func(s *Subject) Value { return rateValue(s.ExternalFragmentation(), s.Cached) },
 	})
 	QuadraticFragmentation = row(Figure{
 		Name: "quadratic fragmentation", Meaning: "1 - Σf²/F², f the size of each free block and range and F their sum", Unit: Rate, Better: Less, Together: Worked,
 		Key: "external_fragmentation_quadratic", Scopes: InRun,
-		get: func(s *Subject) Value { return part(s.QuadraticFragmentation(), s.Cached) },
+		get: func(s *Subject) Value { return rateValue(s.QuadraticFragmentation(), s.Cached) },
 	})
 	RootFragmentation = row(Figure{
 		Name: "root fragmentation", Meaning: "1 - √Σf²/F", Unit: Rate, Better: Less, Together: Worked,
 		Key: "external_fragmentation_root", Scopes: InRun,
-		get: func(s *Subject) Value { return part(s.RootFragmentation(), s.Cached) },
+		get: func(s *Subject) Value { return rateValue(s.RootFragmentation(), s.Cached) },
 	})
 	HazardsAvoided = row(Figure{
 		Name: "hazards avoided", Meaning: "releases of buffers that commands still used, whose blocks were held back", Unit: Count, Better: Neither,
 		Key: "hazards_avoided", Scopes: InRun,
-		get: func(s *Subject) Value { return whole(s.HazardsAvoided) },
+		get: func(s *Subject) Value { return countValue(s.HazardsAvoided) },
 	})
 	Exposed = row(Figure{
 		Name: "exposed", Meaning: "released buffers and images that had recycled memory, and that a kernel may have read before any command wrote to them",
 		Unit: Count, Better: Less, Key: "exposed", Scopes: InRun | InProcess | InSite, Pool: true,
-		get:  func(s *Subject) Value { return whole(s.Exposed) },
-		site: func(_ *Subject, t *stats.Tag) Value { return whole(t.Exposed) },
+		get:  func(s *Subject) Value { return countValue(s.Exposed) },
+		site: func(_ *Subject, t *stats.Tag) Value { return countValue(t.Exposed) },
 	})
 	ExposedNewZero = row(Figure{
 		Name: "exposed, new is zero", Meaning: "of those exposed, where new memory of the driver was zero in a trial", Unit: Count, Better: Less,
 		Key: "exposed_new_zero", Scopes: InRun | InProcess, Pool: true,
-		get: func(s *Subject) Value { return whole(s.ExposedNewZero) },
+		get: func(s *Subject) Value { return countValue(s.ExposedNewZero) },
 	})
 	Cleared = row(Figure{
 		Name: "cleared", Meaning: "released buffers and images that would have been exposed and that --scrub auto cleared before", Unit: Count,
 		Key: "cleared", Scopes: InRun | InProcess, Pool: true,
-		get: func(s *Subject) Value { return whole(s.Cleared) },
+		get: func(s *Subject) Value { return countValue(s.Cleared) },
 	})
 	GivenToOthers = row(Figure{
 		Name: "given to others", Meaning: "bytes of the pool that went back to the driver because other programs lacked memory", Unit: Bytes, Better: Neither,
 		Key: "given_to_others", Scopes: InRun | InProcess, Pool: true,
-		get: func(s *Subject) Value { return whole(s.Relieved) },
+		get: func(s *Subject) Value { return countValue(s.Relieved) },
 	})
 	Growth = row(Figure{
 		Name: "growth per iteration", Column: "growth", Meaning: "growth of memory in use per iteration, the median", Unit: Bytes, Better: Less, Together: Most, Unknown: noIteration,
@@ -271,17 +271,17 @@ var (
 	Creates = row(Figure{
 		Name: "creates", Meaning: "successful creates of memory", Unit: Count, Better: Less,
 		Key: "creates", Scopes: InProcess | InSite | InShare, Rule: "max_creates", Metric: "creates_total", By: "outcome", Lake: "creates", Diff: Events,
-		get: func(s *Subject) Value { return whole(s.Creates) }, parts: outcomes,
-		site:  func(_ *Subject, t *stats.Tag) Value { return whole(t.Creates) },
-		share: func(s *stats.Share) Value { return whole(s.Creates) },
+		get: func(s *Subject) Value { return countValue(s.Creates) }, parts: outcomes,
+		site:  func(_ *Subject, t *stats.Tag) Value { return countValue(t.Creates) },
+		share: func(s *stats.Share) Value { return countValue(s.Creates) },
 	})
 	Failures = row(Figure{
 		Name: "failures", Meaning: "creates that failed", Unit: Count, Better: Less, Metric: "create_failures_total", By: "status", Lake: "failures",
-		get: func(s *Subject) Value { return whole(s.Failures) }, parts: statuses,
+		get: func(s *Subject) Value { return countValue(s.Failures) }, parts: statuses,
 	})
 	Releases = row(Figure{
 		Name: "releases", Meaning: "last releases by the program", Unit: Count, Better: Neither, Metric: "releases_total",
-		get: func(s *Subject) Value { return whole(s.Releases) },
+		get: func(s *Subject) Value { return countValue(s.Releases) },
 	})
 )
 
@@ -290,17 +290,17 @@ var (
 	DriverCreates = row(Figure{
 		Name: "driver creates", Meaning: "creates that reached the driver", Unit: Count, Better: Less,
 		Key: "driver_creates", Scopes: InRun | InProcess, Rule: "max_driver_creates", Diff: TimedEvents,
-		get: func(s *Subject) Value { return whole(s.DriverCreates) },
+		get: func(s *Subject) Value { return countValue(s.DriverCreates) },
 	})
 	DriverReleases = row(Figure{
 		Name: "driver releases", Meaning: "memory returned to the driver: evicted blocks and unpooled memory", Unit: Count, Better: Less,
 		Key: "driver_releases", Scopes: InRun,
-		get: func(s *Subject) Value { return whole(s.DriverReleases) },
+		get: func(s *Subject) Value { return countValue(s.DriverReleases) },
 	})
 	DriverCreateP99 = row(Figure{
 		Name: "driver create p99", Meaning: "duration that 99 of 100 creates of the driver do not exceed", Unit: Nanos, Better: Less, Together: Worked,
 		Key: "driver_create_p99_ns", Scopes: InRun | InProcess, Rule: "max_driver_create_p99", Metric: "driver_create_p99_seconds", Lake: "driver_create_p99_ns",
-		get: func(s *Subject) Value { return whole(s.DriverCreateP99) },
+		get: func(s *Subject) Value { return countValue(s.DriverCreateP99) },
 	})
 	DriverCreate = row(Figure{
 		Name: "driver create", Meaning: "duration of a create of the driver that copies nothing, the median", Unit: Nanos, Better: Less, Together: Worked,
@@ -319,17 +319,17 @@ var (
 	DriverTime = row(Figure{
 		Name: "time in the driver", Column: "driver time", Meaning: "time in the driver's creates and releases, of all threads", Unit: Nanos, Better: Less,
 		Rule: "max_driver_time", Metric: "driver_seconds_total", Lake: "driver_ns", Diff: Duration,
-		get: func(s *Subject) Value { return whole(s.DriverNS) },
+		get: func(s *Subject) Value { return countValue(s.DriverNS) },
 	})
 	Saved = row(Figure{
 		Name: "time saved", Meaning: "time in the driver that hits saved", Unit: Nanos, Better: More, Estimate: true,
 		Unknown: "too few calls were timed, or it is lost in their scatter", Metric: "saved_seconds_total", Lake: "saved_ns",
-		get: func(s *Subject) Value { return whole(s.Saved.NS) },
+		get: func(s *Subject) Value { return countValue(s.Saved.NS) },
 	})
 	WallTime = row(Figure{
 		Name: "wall time", Meaning: "time from the start to the end of the program and of its processes", Unit: Seconds, Better: Less, Together: Most,
 		Key: "wall_seconds", Scopes: InRun | InProcess, Diff: Duration,
-		get: func(s *Subject) Value { return whole(s.Ended - min(s.Began, s.Ended)) },
+		get: func(s *Subject) Value { return countValue(s.Ended - min(s.Began, s.Ended)) },
 	})
 )
 
@@ -341,7 +341,7 @@ var (
 	})
 	DeviceMemory = row(Figure{
 		Name: "device memory", Meaning: "global memory of the first device", Unit: Bytes, Better: Neither, Together: Most, Metric: "device_bytes", Whole: true,
-		get: func(s *Subject) Value { return whole(s.Run.Device.Global) },
+		get: func(s *Subject) Value { return countValue(s.Run.Device.Global) },
 	})
 	MachineMemory = row(Figure{
 		Name: "machine", Meaning: "what the machine reports of the processes' memory", Unit: Bytes, Better: Less, Metric: "machine_bytes", By: "source",
@@ -359,11 +359,11 @@ var (
 	SeenEvents = row(Figure{
 		Name: "events", Meaning: "events that gpumemtop got", Unit: Count, Better: Neither,
 		Key: "events", Scopes: InRun, Whole: true,
-		get: func(s *Subject) Value { return whole(s.Run.Events) },
+		get: func(s *Subject) Value { return countValue(s.Run.Events) },
 	})
 	LostEvents = row(Figure{
 		Name: "lost events", Meaning: "events that were lost: figures may be too high or too low", Unit: Count, Better: Less,
 		Key: "lost_events", Scopes: InRun, Whole: true, Rule: "max_lost_events", Metric: "lost_events_total", Lake: "lost_events",
-		get: func(s *Subject) Value { return whole(s.Run.Lost) },
+		get: func(s *Subject) Value { return countValue(s.Run.Lost) },
 	})
 )

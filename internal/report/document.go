@@ -165,5 +165,5 @@ func (v *view) clockOf(ns uint64) string { return v.clock(v.since(ns)) }
 
 func (v *view) clockCell(ns uint64) cell { return numberCell(v.clock(ns), float64(ns)) }
 
-// said writes a figure of the run for a sentence.
-func (v *view) said(f *figures.Figure) string { return v.figure(f, f.Of(v.run)) }
+// ofRun writes a figure of the run for a sentence.
+func (v *view) ofRun(f *figures.Figure) string { return v.figure(f, f.Of(v.run)) }

@@ -67,7 +67,7 @@ func hashOf(text string) string {
 
 func (v *view) html() *htmlPage {
 	p := &htmlPage{
-		Title: v.program(), Command: shown(strings.Join(v.commandLine(), " "), htmlCommandWidth),
+		Title: v.program(), Command: cleanText(strings.Join(v.commandLine(), " "), htmlCommandWidth),
 		Style: htmlStyle, Script: htmlScript,
 		Policy: "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; style-src " +
 			hashOf(htmlStyle) + "; script-src " + hashOf(htmlScript),

@@ -39,7 +39,7 @@ func (v *view) facts() []htmlFact {
 	if v.attached() {
 		text := "attached to a running program"
 		if n := v.a.Run.Before; n > 0 {
-			text += "; " + things(n, "buffer") + " from before attach, whose sizes are known only as far as used"
+			text += "; " + countOf(n, "buffer") + " from before attach, whose sizes are known only as far as used"
 		}
 		facts = append(facts, htmlFact{Name: "recorded", Text: text})
 	}
@@ -146,10 +146,10 @@ func (v *view) pageParts() []htmlFact {
 		facts = append(facts, htmlFact{Name: "call sites", Text: "those that match " + name(r.Tag) + "; totals are of all"})
 	}
 	if n := len(r.Header.Merged); n > 0 {
-		facts = append(facts, htmlFact{Name: "merged", Text: things(uint64(n), "recording")})
+		facts = append(facts, htmlFact{Name: "merged", Text: countOf(uint64(n), "recording")})
 	}
 	if r.Footer.Message != "" {
-		facts = append(facts, htmlFact{Name: "message", Text: shown(r.Footer.Message, htmlTextWidth)})
+		facts = append(facts, htmlFact{Name: "message", Text: cleanText(r.Footer.Message, htmlTextWidth)})
 	}
 	return facts
 }
@@ -160,7 +160,7 @@ func partText(d time.Duration) string { return durationText(uint64(max(d, 0))) }
 func (v *view) warnings() []string {
 	var warnings []string
 	if v.a.Damage != "" {
-		warnings = append(warnings, "The recording is damaged: "+shown(v.a.Damage, htmlTextWidth))
+		warnings = append(warnings, "The recording is damaged: "+cleanText(v.a.Damage, htmlTextWidth))
 	}
 	if !v.a.Run.Whole {
 		warnings = append(warnings, "The recording is incomplete: its last records may be missing.")
@@ -169,7 +169,7 @@ func (v *view) warnings() []string {
 		warnings = append(warnings, "Nothing happened in this part.")
 	}
 	if v.s.Lost > 0 {
-		text := things(v.s.Lost, "event") + " lost: counts are too low, memory in use may be too high"
+		text := countOf(v.s.Lost, "event") + " lost: counts are too low, memory in use may be too high"
 		if v.s.LostUses > 0 {
 			text += " (" + countText(v.s.LostUses) + " of them uses)"
 		}
@@ -179,7 +179,7 @@ func (v *view) warnings() []string {
 		warnings = append(warnings, "Too much: "+text+".")
 	}
 	if v.s.Unknown > 0 {
-		warnings = append(warnings, things(v.s.Unknown, "event")+" about unknown objects.")
+		warnings = append(warnings, countOf(v.s.Unknown, "event")+" about unknown objects.")
 	}
 	if h := &v.a.Run.Header; h.Scrub != "" {
 		warnings = append(warnings, "Recycled blocks were filled ("+name(h.Scrub)+"), so creates took longer than without.")
@@ -194,12 +194,12 @@ func (v *view) cards() []htmlDiagnosis {
 	var cards []htmlDiagnosis
 	for i := range v.a.Diagnoses[:min(len(v.a.Diagnoses), htmlCards)] {
 		d := &v.a.Diagnoses[i]
-		card := htmlDiagnosis{Severity: severityClass(d.Severity), Title: shown(d.Title, htmlNameWidth), Text: shown(d.Text, htmlTextWidth)}
+		card := htmlDiagnosis{Severity: severityClass(d.Severity), Title: cleanText(d.Title, htmlNameWidth), Text: cleanText(d.Text, htmlTextWidth)}
 		if d.Tag != "" {
 			card.Tag = name(d.Tag)
 		}
 		if d.Knob.Limit != "" {
-			card.Command, card.Why = v.tryCommand(d.Knob.Limit, d.Knob.Value), shown(d.Knob.Why, htmlTextWidth)
+			card.Command, card.Why = v.tryCommand(d.Knob.Limit, d.Knob.Value), cleanText(d.Knob.Why, htmlTextWidth)
 		}
 		cards = append(cards, card)
 	}
@@ -212,9 +212,9 @@ func (v *view) continues() bool {
 	return !r.Whole || r.Footer.Cut || r.Until > 0 && r.Footer.EndedNS > r.Started && uint64(r.Until) < r.Footer.EndedNS-r.Started
 }
 
-// unsure reports whether what is listed as never released is only what is in use at the end of the part, because no
+// mayNotLeak reports whether what is listed as never released is only what is in use at the end of the part, because no
 // process ended.
-func (v *view) unsure() bool {
+func (v *view) mayNotLeak() bool {
 	return v.continues() && !slices.ContainsFunc(v.s.Processes, func(p stats.Process) bool { return p.State != stats.Running })
 }
 
@@ -235,8 +235,8 @@ func (v *view) watchedTiles(peak uint64) []htmlTile {
 	}
 	return []htmlTile{
 		{figures.PeakInUse.Name, v.sizeText(peak), at},
-		{figures.Creates.Name, fmt.Sprint(t.Creates), things(t.Releases, "release")},
-		{"time in creates", v.said(figures.DriverTime), "includes the time of the probes, some µs each"},
+		{figures.Creates.Name, fmt.Sprint(t.Creates), countOf(t.Releases, "release")},
+		{"time in creates", v.ofRun(figures.DriverTime), "includes the time of the probes, some µs each"},
 	}
 }
 
@@ -253,7 +253,7 @@ func (v *view) amount(f *figures.Figure) string { return v.sizeText(f.Of(v.run).
 
 // tile is one figure of the run.
 func (v *view) tile(f *figures.Figure, note string) htmlTile {
-	return htmlTile{f.Title(), v.said(f), note}
+	return htmlTile{f.Title(), v.ofRun(f), note}
 }
 
 func (v *view) tiles() []htmlTile {
@@ -262,18 +262,18 @@ func (v *view) tiles() []htmlTile {
 	saved, basis := "not known", "--measure measures it; "
 	switch calls, _ := v.s.Saving(); {
 	case calls && t.Saved.Releases:
-		saved, basis = "≈\u202f"+v.said(figures.Saved), "an estimate, without first touches; "
+		saved, basis = "≈\u202f"+v.ofRun(figures.Saved), "an estimate, without first touches; "
 	case calls:
-		saved, basis = "≈\u202f"+v.said(figures.Saved), "an estimate of creates only; "
+		saved, basis = "≈\u202f"+v.ofRun(figures.Saved), "an estimate of creates only; "
 	}
-	gain := htmlTile{figures.Saved.Name, saved, basis + things(t.Hits, "driver create") + " avoided"}
+	gain := htmlTile{figures.Saved.Name, saved, basis + countOf(t.Hits, "driver create") + " avoided"}
 	if m := v.s.Measured.Known(); m != nil {
 		gain = htmlTile{"measured", m.Change(), m.Text()}
 	}
 	tiles := []htmlTile{
 		{figures.PeakInUse.Name, v.sizeText(peak), "at " + durationText(v.a.Peak.Time) + "; " + v.amount(figures.PeakReserved) + " reserved at most"},
-		v.tile(figures.HitRate, "steady "+v.said(figures.SteadyHitRate)+"; "+things(t.Hits+t.Misses, "request")),
-		v.tile(figures.DriverTime, things(t.DriverCreates, "create")+", "+things(t.DriverReleases, "release")),
+		v.tile(figures.HitRate, "steady "+v.ofRun(figures.SteadyHitRate)+"; "+countOf(t.Hits+t.Misses, "request")),
+		v.tile(figures.DriverTime, countOf(t.DriverCreates, "create")+", "+countOf(t.DriverReleases, "release")),
 		gain,
 	}
 	if t.Idle > 0 {
@@ -298,10 +298,10 @@ func (v *view) tiles() []htmlTile {
 		leaked.Note += " at last, but memory grew with the iterations"
 	}
 	switch {
-	case v.continues() && t.InUse > 0 && (buffers == 0 || v.unsure()):
+	case v.continues() && t.InUse > 0 && (buffers == 0 || v.mayNotLeak()):
 		leaked = htmlTile{"in use at the end", v.amount(figures.InUse), "the program continues and may release all of it"}
 	case buffers > 0:
-		leaked = htmlTile{figures.Leaked.Name, v.sizeText(bytes), things(buffers, "buffer") + " at " + things(uint64(len(v.a.Leaks)), "call site")}
+		leaked = htmlTile{figures.Leaked.Name, v.sizeText(bytes), countOf(buffers, "buffer") + " at " + countOf(uint64(len(v.a.Leaks)), "call site")}
 		if v.s.HeldAtExit() {
 			leaked.Name = "held at exit"
 		} else if v.s.Lost > 0 {

@@ -20,8 +20,8 @@ var (
 // each makes a node of every element.
 func each[T any](list []T, make func(T) node) node { return gomponents.Map(list, make) }
 
-// given is what make returns for a text, nothing for an empty one.
-func given(s string, make func(s string) node) node {
+// ifGiven is what make returns for a text, nothing for an empty one.
+func ifGiven(s string, make func(s string) node) node {
 	if s == "" {
 		return nil
 	}
@@ -58,7 +58,7 @@ func (p *htmlPage) header() node {
 	return html.Header(newline,
 		paragraph("tool")("gpumemtop report"), newline,
 		html.H1(text(p.Title)),
-		given(p.Command, func(s string) node { return html.P(html.Class("command"), html.Code(text(s))) }), newline,
+		ifGiven(p.Command, func(s string) node { return html.P(html.Class("command"), html.Code(text(s))) }), newline,
 		facts(p.Facts),
 		list("warnings", p.Warnings), newline)
 }
@@ -104,7 +104,7 @@ func (p *htmlPage) diagnoses() node {
 	if len(p.Diagnoses) == 0 {
 		return paragraph("intro")("No problems found.")
 	}
-	return gomponents.Group{html.Div(html.Class("cards"), each(p.Diagnoses, htmlDiagnosis.node)), given(p.MoreDiagnoses, paragraph("left"))}
+	return gomponents.Group{html.Div(html.Class("cards"), each(p.Diagnoses, htmlDiagnosis.node)), ifGiven(p.MoreDiagnoses, paragraph("left"))}
 }
 
 func (d htmlDiagnosis) node() node {
@@ -112,8 +112,8 @@ func (d htmlDiagnosis) node() node {
 	return gomponents.Group{newline, html.Article(html.Class("card "+d.Severity), newline,
 		html.H3(html.Span(html.Class("severity"), text(d.Severity)), text(" "+d.Title)), newline,
 		html.P(text(d.Text)),
-		given(d.Tag, func(s string) node { return html.P(html.Class("at"), text("at "), named(s)) }),
-		given(d.Why, func(s string) node { return html.P(text(s)) }), try)}
+		ifGiven(d.Tag, func(s string) node { return html.P(html.Class("at"), text("at "), named(s)) }),
+		ifGiven(d.Why, func(s string) node { return html.P(text(s)) }), try)}
 }
 
 func (t htmlTile) node() node {
@@ -137,14 +137,14 @@ func code(words []string) node {
 func (s section) node() node {
 	plots := gomponents.If(len(s.Plots) > 0, html.Div(html.Class("plots"), each(s.Plots, htmlPlot.node)))
 	return gomponents.Group{html.Section(html.ID(s.ID), newline, html.H2(text(s.Title)),
-		given(s.Intro, paragraph("intro")), plots, each(s.Tables, table.node), flames(s.Flames), newline), newline}
+		ifGiven(s.Intro, paragraph("intro")), plots, each(s.Tables, table.node), flames(s.Flames), newline), newline}
 }
 
 func (p htmlPlot) node() node {
 	legend := gomponents.If(len(p.Legend) > 0, html.Ul(html.Class("legend"), each(p.Legend, func(l htmlLegend) node {
 		return html.Li(html.I(html.Class("swatch "+l.Class)), named(l.Name))
 	})))
-	note := given(p.Note, func(s string) node { return gomponents.Group{text(" "), html.Span(text(s))} })
+	note := ifGiven(p.Note, func(s string) node { return gomponents.Group{text(" "), html.Span(text(s))} })
 	return gomponents.Group{newline, html.Figure(html.Class("chart"), newline,
 		html.FigCaption(html.B(text(p.Title)), note), newline, gomponents.Raw(p.SVG), legend)}
 }
@@ -158,7 +158,7 @@ func (t table) node() node {
 	})
 	rows := each(t.Rows, func(cells []cell) node { return gomponents.Group{newline, html.Tr(each(cells, cell.node))} })
 	return gomponents.Group{newline, html.Div(html.Class("scroll"), html.TabIndex("0"), html.Role("region"), html.Aria("label", t.Title), newline,
-		html.Table(html.Class("sortable"), html.THead(html.Tr(heads)), html.TBody(rows))), given(t.Left, paragraph("left"))}
+		html.Table(html.Class("sortable"), html.THead(html.Tr(heads)), html.TBody(rows))), ifGiven(t.Left, paragraph("left"))}
 }
 
 func (c cell) node() node {
@@ -166,7 +166,7 @@ func (c cell) node() node {
 	if c.Number {
 		class = "n " + class
 	}
-	bar := given(c.Bar, func(width string) node {
+	bar := ifGiven(c.Bar, func(width string) node {
 		return html.SVG(html.Class("hbar"), html.Aria("hidden", "true"),
 			gomponents.El("rect", html.Width(width), html.Height("100%"), gomponents.Attr("rx", "2")))
 	})
@@ -175,7 +175,7 @@ func (c cell) node() node {
 	if len(c.Stack) > 0 {
 		shown = html.Details(html.Summary(named(c.Text)), html.Ol(html.Class("stack"), each(c.Stack, item)))
 	}
-	return html.Td(html.Class(class), given(c.Sort, func(s string) node { return html.Data("v", s) }), bar, command, shown)
+	return html.Td(html.Class(class), ifGiven(c.Sort, func(s string) node { return html.Data("v", s) }), bar, command, shown)
 }
 
 func flames(list []htmlFlame) node {
@@ -189,7 +189,7 @@ func flames(list []htmlFlame) node {
 			html.Input(html.Type("radio"), html.Name("flame"), html.Class("pick pick"+at), html.ID("pick-"+f.ID), gomponents.If(i == 0, html.Checked())),
 			html.Label(html.For("pick-"+f.ID), text(f.Name)))
 		boxes = append(boxes, newline,
-			html.Div(html.Class("flame-box box"+at), html.ID("flame-"+f.ID), gomponents.Raw(f.SVG), given(f.Note, paragraph("left"))))
+			html.Div(html.Class("flame-box box"+at), html.ID("flame-"+f.ID), gomponents.Raw(f.SVG), ifGiven(f.Note, paragraph("left"))))
 	}
 	search := html.P(html.Class("tools"), gomponents.Attr("hidden"),
 		html.Input(html.Type("search"), html.Placeholder("search, as a regular expression"), html.Aria("label", "Search the call tree")), text(" "),

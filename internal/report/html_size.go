@@ -19,7 +19,7 @@ func histogram(title string, bins []analysis.Bin, axis func(least, most uint64) 
 	for _, b := range bins {
 		c.Bars = append(c.Bars, plot.Bar{
 			From: float64(max(b.From, 1)), To: float64(max(b.To, 1)) + 1, Value: float64(b.Count), Class: "s0",
-			Label: fmt.Sprintf("%s to %s: %s, %s, %s together", text(b.From), text(b.To), things(b.Count, "buffer"),
+			Label: fmt.Sprintf("%s to %s: %s, %s, %s together", text(b.From), text(b.To), countOf(b.Count, "buffer"),
 				rateText(float64(b.Count)/float64(max(all, 1)), all), bytesText(b.Bytes)),
 		})
 	}
@@ -73,10 +73,10 @@ func (v *view) costCharts() section {
 // formula writes the fitted line, or the median where no line fits.
 func formula(c *analysis.CostCurve) string {
 	if !c.Fits() {
-		return fmt.Sprintf("%s; %s, p99 %s", medianCost(c), things(c.Calls, "call"), durationText(c.P99))
+		return fmt.Sprintf("%s; %s, p99 %s", medianText(c), countOf(c.Calls, "call"), durationText(c.P99))
 	}
 	return fmt.Sprintf("%s + %s per MiB · size, R² %.3f; %s, p50 %s, p99 %s", signedDuration(c.A), nanosText(c.B*(1<<20)), c.R2,
-		things(c.Calls, "call"), durationText(c.P50), durationText(c.P99))
+		countOf(c.Calls, "call"), durationText(c.P50), durationText(c.P99))
 }
 
 func signedDuration(ns float64) string {
@@ -106,7 +106,7 @@ func costPlot(of string, curve *analysis.CostCurve) htmlPlot {
 	for _, p := range points {
 		c.Points = append(c.Points, plot.Point{
 			X: float64(p.Size), Y: float64(p.P50), Low: max(float64(p.P25), c.Y.Low), High: float64(p.P75), Class: "s0",
-			Label: fmt.Sprintf("%s: median %s, half of %s from %s to %s", bytesText(p.Size), durationText(p.P50), things(p.Calls, "call"),
+			Label: fmt.Sprintf("%s: median %s, half of %s from %s to %s", bytesText(p.Size), durationText(p.P50), countOf(p.Calls, "call"),
 				durationText(p.P25), durationText(p.P75)),
 		})
 	}

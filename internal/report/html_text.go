@@ -24,8 +24,8 @@ const (
 	htmlCards        = 30
 )
 
-// shown cleans text from a recording and bounds its length, in characters.
-func shown(text string, most int) string {
+// cleanText cleans text from a recording and bounds its length, in characters.
+func cleanText(text string, most int) string {
 	if len(text) > most*utf8.UTFMax {
 		text = text[:most*utf8.UTFMax]
 	}
@@ -40,7 +40,7 @@ func name(text string) string {
 	if text == "" {
 		return "(unknown)"
 	}
-	return shown(text, htmlNameWidth)
+	return cleanText(text, htmlNameWidth)
 }
 
 func bytesText(n uint64) string { return plot.Narrow(units.FormatLong(n)) }
@@ -59,8 +59,8 @@ func rateText(rate float64, of uint64) string {
 	return plot.Narrow(units.Percent(rate, of))
 }
 
-// things writes a number of things.
-func things(n uint64, thing string) string {
+// countOf writes a number of things.
+func countOf(n uint64, thing string) string {
 	if n != 1 {
 		thing += "s"
 	}
@@ -85,7 +85,7 @@ func (v *view) program() string {
 	if program == "" {
 		return "unknown program"
 	}
-	return shown(path.Base(program), 80)
+	return cleanText(path.Base(program), 80)
 }
 
 // commandWords returns the command line, nil if several programs were merged.
@@ -115,11 +115,11 @@ func (v *view) commandLine() []string {
 func (v *view) tryCommand(limit, value string) []string {
 	words := []string{"gpumemtop"}
 	if policy := v.a.Run.Header.Policy; policy != "" {
-		words = append(words, "--policy", quoteWord(shown(policy, 40)))
+		words = append(words, "--policy", quoteWord(cleanText(policy, 40)))
 	}
 	words = append(words, "--set", quoteWord(name(limit+"="+value)), "--")
 	program := v.commandLine()
-	if line := strings.Join(program, " "); strings.Join(v.commandWords(), "") == "" || shown(line, htmlCommandWidth) != line {
+	if line := strings.Join(program, " "); strings.Join(v.commandWords(), "") == "" || cleanText(line, htmlCommandWidth) != line {
 		program = []string{"…"}
 	}
 	return append(words, program...)

@@ -83,13 +83,13 @@ func (v *view) layersOf(series []analysis.Series, total []uint64) []layer {
 	for j, whole := range v.floats(total) {
 		rest.values[j] += max(0, whole-sum[j])
 	}
-	if anything(rest.values) {
+	if anyNonZero(rest.values) {
 		layers = append(layers, rest)
 	}
 	return layers
 }
 
-func anything(values []float64) bool {
+func anyNonZero(values []float64) bool {
 	return slices.ContainsFunc(values, func(value float64) bool { return value > 0 })
 }
 
@@ -143,7 +143,7 @@ func (v *view) memory() section {
 		cached[i] -= idle[i]
 	}
 	for _, l := range []layer{{figures.Cached.Name, "cached", cached}, {figures.Idle.Name, "idle", idle}, {figures.Cooling.Name, "cooling", v.floats(t.Cooling)}} {
-		if anything(l.values) {
+		if anyNonZero(l.values) {
 			layers = append(layers, l)
 		}
 	}
@@ -263,7 +263,7 @@ func phaseText(i int, p *analysis.Phase) string {
 	if p.Iterations == 0 {
 		return fmt.Sprintf("phase %d: nothing repeats", i+1)
 	}
-	return fmt.Sprintf("phase %d: %s of %s", i+1, things(p.Iterations, "iteration"), durationText(p.Period))
+	return fmt.Sprintf("phase %d: %s of %s", i+1, countOf(p.Iterations, "iteration"), durationText(p.Period))
 }
 
 // markClasses are the kinds of marks that charts show.

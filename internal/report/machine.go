@@ -74,5 +74,5 @@ func machineTexts(s *stats.Snapshot) []string {
 func onDeviceText(s *stats.Snapshot) string {
 	bytes, _ := stats.OnDevice(s.Machine)
 	own, _ := stats.DriversOwn(s.Machine, &s.Totals)
-	return units.FormatLong(bytes) + " on the device at the end, " + said(figures.Reserved, figures.Run(s)) + " of it reserved: driver's own " + units.FormatLong(own)
+	return units.FormatLong(bytes) + " on the device at the end, " + figureText(figures.Reserved, figures.Run(s)) + " of it reserved: driver's own " + units.FormatLong(own)
 }

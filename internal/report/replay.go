@@ -49,8 +49,8 @@ func ReplayJSON(w io.Writer, r *replay.Result, device string) error {
 		DriverCreatesAvoided: r.Hits, WasteAtPeak: r.WasteAtPeak(), Waste: r.Waste(),
 		ExternalFragmentation: r.ExternalFragmentation(), ExternalFragmentationQuadratic: r.QuadraticFragmentation(),
 		ExternalFragmentationRoot: r.RootFragmentation(), RecordedHits: r.Recorded.Hits, RecordedMisses: r.Recorded.Misses, RecordedDriverNS: r.Recorded.DriverNS, DeviceName: device,
-		DriverNS: whole(r.DriverNS), CreateNS: whole(r.CreateNS), TouchNS: whole(r.TouchNS), ReleaseNS: whole(r.ReleaseNS),
-		PartNS: whole(r.PartNS), SavedNS: whole(r.SavedNS), Plan: newPlanJSON(r),
+		DriverNS: roundNS(r.DriverNS), CreateNS: roundNS(r.CreateNS), TouchNS: roundNS(r.TouchNS), ReleaseNS: roundNS(r.ReleaseNS),
+		PartNS: roundNS(r.PartNS), SavedNS: roundNS(r.SavedNS), Plan: newPlanJSON(r),
 	}
 	for i := range r.Limits {
 		s.Limits[r.Limits[i].Name] = r.Limits[i].Text
@@ -61,8 +61,8 @@ func ReplayJSON(w io.Writer, r *replay.Result, device string) error {
 	return nil
 }
 
-// whole rounds a time in ns.
-func whole(ns float64) uint64 { return uint64(min(max(ns, 0), 1<<62) + 0.5) }
+// roundNS rounds a time in ns.
+func roundNS(ns float64) uint64 { return uint64(min(max(ns, 0), 1<<62) + 0.5) }
 
 // ReplayText writes the same for people. recorded names the policy that was recorded.
 func ReplayText(w io.Writer, r *replay.Result, recorded, device string) error {
@@ -116,23 +116,23 @@ func timeText(r *replay.Result, recorded, device string) string {
 	if r.Device == (cost.Device{}) {
 		return "" // nothing in the recording was timed
 	}
-	parts := []string{"creates " + units.Duration(whole(r.CreateNS))}
+	parts := []string{"creates " + units.Duration(roundNS(r.CreateNS))}
 	if r.Device.Touch != (cost.Line{}) {
-		parts = append(parts, "first touches "+units.Duration(whole(r.TouchNS)))
+		parts = append(parts, "first touches "+units.Duration(roundNS(r.TouchNS)))
 	}
-	parts = append(parts, "releases "+units.Duration(whole(r.ReleaseNS)))
+	parts = append(parts, "releases "+units.Duration(roundNS(r.ReleaseNS)))
 	if r.PartNS > 0 {
 		assumed := ""
 		if r.Device.PartAssumed {
-			assumed = fmt.Sprintf(", assumed to take %s each", units.Duration(whole(r.Device.Part.A)))
+			assumed = fmt.Sprintf(", assumed to take %s each", units.Duration(roundNS(r.Device.Part.A)))
 		}
-		parts = append(parts, "parts "+units.Duration(whole(r.PartNS))+assumed)
+		parts = append(parts, "parts "+units.Duration(roundNS(r.PartNS))+assumed)
 	}
 	whose := "what calls usually took in the recording"
 	if device != "" {
 		whose = units.Clean(device)
 	}
-	text := fmt.Sprintf("~%s in the driver (%s)%s: simulated, by %s", units.Duration(whole(r.DriverNS)), strings.Join(parts, ", "), savedByHits(r), whose)
+	text := fmt.Sprintf("~%s in the driver (%s)%s: simulated, by %s", units.Duration(roundNS(r.DriverNS)), strings.Join(parts, ", "), savedByHits(r), whose)
 	if ns := r.Recorded.DriverNS; ns > 0 {
 		text += fmt.Sprintf("; as recorded with %s %s, measured", units.Clean(recorded), units.Duration(ns))
 	}
@@ -142,12 +142,12 @@ func timeText(r *replay.Result, recorded, device string) string {
 // savedByHits says what hits saved, if they did.
 func savedByHits(r *replay.Result) string {
 	switch {
-	case whole(r.SavedNS) == 0:
+	case roundNS(r.SavedNS) == 0:
 		return ""
 	case r.Device.Release == (cost.Line{}):
-		return fmt.Sprintf(", ~%s of creates saved", units.Duration(whole(r.SavedNS)))
+		return fmt.Sprintf(", ~%s of creates saved", units.Duration(roundNS(r.SavedNS)))
 	}
-	return fmt.Sprintf(", ~%s of creates and releases saved", units.Duration(whole(r.SavedNS)))
+	return fmt.Sprintf(", ~%s of creates and releases saved", units.Duration(roundNS(r.SavedNS)))
 }
 
 func failureText(r *replay.Result) string {

@@ -157,9 +157,9 @@ func (v *view) watched() section {
 	t := v.run
 	memory, end := watchedText(t)
 	s := section{Title: "Key figures", Facts: [][2]string{
-		{figures.Creates.Name, fmt.Sprintf("%d (%s), %s requested in poolable ones", t.Creates+t.Failures, refusedText(t.Totals), v.said(figures.BytesRequested))},
+		{figures.Creates.Name, fmt.Sprintf("%d (%s), %s requested in poolable ones", t.Creates+t.Failures, refusedText(t.Totals), v.ofRun(figures.BytesRequested))},
 		{figures.Releases.Name, fmt.Sprintf("%d, not timed", t.Releases)},
-		{"in creates", fmt.Sprintf("%s, including the time of the probes, some µs each; p50 %s, p99 %s", v.said(figures.DriverTime),
+		{"in creates", fmt.Sprintf("%s, including the time of the probes, some µs each; p50 %s, p99 %s", v.ofRun(figures.DriverTime),
 			units.Duration(t.CreateP50NS), units.Duration(t.CreateP99NS))},
 		{"memory", memory + v.peakTime(", at")},
 		{"at the end", end},
@@ -224,14 +224,14 @@ func (v *view) moreFigures() section {
 		return s
 	}
 	s.Facts = append([][2]string{
-		{"in driver", fmt.Sprintf("%s in %s and %s; create p50 %s, p99 %s", v.said(figures.DriverTime),
+		{"in driver", fmt.Sprintf("%s in %s and %s; create p50 %s, p99 %s", v.ofRun(figures.DriverTime),
 			units.Count(t.DriverCreates, "create"), units.Count(t.DriverReleases, "release"), units.Duration(t.DriverCreateP50), units.Duration(t.DriverCreateP99))},
 		{"calls", fmt.Sprintf("create p50 %s, p99 %s", units.Duration(t.CreateP50NS), units.Duration(t.CreateP99NS))},
-		{"bytes", fmt.Sprintf("%s requested in poolable creates, %s created by the driver", v.said(figures.BytesRequested),
-			v.said(figures.BytesAllocated))},
+		{"bytes", fmt.Sprintf("%s requested in poolable creates, %s created by the driver", v.ofRun(figures.BytesRequested),
+			v.ofRun(figures.BytesAllocated))},
 	}, s.Facts...)
 	if t.Slabs > 0 {
-		s.fact(figures.Slabs.Name, fmt.Sprintf("%d of %s, %s of them free", t.Slabs, v.said(figures.SlabBytes),
+		s.fact(figures.Slabs.Name, fmt.Sprintf("%d of %s, %s of them free", t.Slabs, v.ofRun(figures.SlabBytes),
 			units.FormatLong(t.SlabFree)))
 	}
 	if text := plansText(v.s); text != "" {

@@ -42,14 +42,14 @@ func (v *view) costs() section {
 // costLine says what calls take: a + b·size, b per MiB, where that describes them, else the median.
 func costLine(c *analysis.CostCurve) string {
 	if !c.Fits() {
-		return fmt.Sprintf("%s (%s), p99 %s", medianCost(c), units.Plural(c.Calls, "call", "calls"), units.Duration(c.P99))
+		return fmt.Sprintf("%s (%s), p99 %s", medianText(c), units.Plural(c.Calls, "call", "calls"), units.Duration(c.P99))
 	}
 	return fmt.Sprintf("%s + %s per MiB; R² %.2f; %d measured, p50 %s, p99 %s", units.DurationOf(c.A), units.DurationOf(c.B*(1<<20)), c.R2,
 		c.Calls, units.Duration(c.P50), units.Duration(c.P99))
 }
 
-// medianCost describes calls that no line describes.
-func medianCost(c *analysis.CostCurve) string {
+// medianText describes calls that no line describes.
+func medianText(c *analysis.CostCurve) string {
 	median := "median " + units.Duration(c.P50)
 	if c.OneSize() {
 		return median
@@ -80,7 +80,7 @@ func (v *view) overTime() section {
 	if !v.attached() {
 		chart = append(chart, line("free", free, bytes), line("fragmentation", l.Fragmentation, rate), line(figures.Waste.Name, l.Waste, rate))
 	}
-	if idle := floatsOf(l.Idle); anything(idle) {
+	if idle := floatsOf(l.Idle); anyNonZero(idle) {
 		chart = slices.Insert(chart, 2, line(figures.Idle.Name, idle, bytes))
 	}
 	for _, m := range l.Machine {

@@ -18,7 +18,7 @@ func (v *view) peak() section {
 	if len(p.Tags) == 0 {
 		return s
 	}
-	text := fmt.Sprintf("%s: %s in use by %s", v.clock(p.Time), v.size(p.InUse), v.things(p.Buffers, "buffer"))
+	text := fmt.Sprintf("%s: %s in use by %s", v.clock(p.Time), v.size(p.InUse), v.countText(p.Buffers, "buffer"))
 	switch {
 	case v.s.Spill != nil: // what it took from the device was not reserved
 		text += ", on device and host"
@@ -69,7 +69,7 @@ func (v *view) misses() section {
 		knob := cell{Class: "knob"}
 		text := string(m.Reason) + ": " + m.Knob.Why
 		if m.Knob.Limit != "" && m.LostNS >= v.since(v.s.Time)/100 { // else there is nothing to gain
-			knob.Code, knob.Text = []string{"--set", quoteWord(name(m.Knob.Limit + "=" + m.Knob.Value))}, shown(m.Knob.Why, htmlTextWidth)
+			knob.Code, knob.Text = []string{"--set", quoteWord(name(m.Knob.Limit + "=" + m.Knob.Value))}, cleanText(m.Knob.Why, htmlTextWidth)
 			text += "; try " + knobValue(&m.Knob)
 		}
 		t.add(v.countCell(m.Count), v.rateCell(part(m.Count, v.run.Misses), v.run.Misses), v.bytesCell(m.Bytes), v.durationCell(m.LostNS),
@@ -93,7 +93,7 @@ func (v *view) leaks() section {
 	switch s.Intro = "Never released, by call site."; {
 	case v.s.HeldAtExit():
 		s.Title, s.Intro = "Held at exit", "In use when "+v.s.AbortedBy()+" ended the program, by call site."
-	case v.unsure():
+	case v.mayNotLeak():
 		s.Intro = "In use at the end of this part, by call site. The program continues and may release all of it."
 	case v.continues():
 		s.Intro += " The recording, or the part of it, ends before the program does: some of these may be no leaks."
@@ -205,14 +205,14 @@ func (v *view) lag() section {
 		return s
 	}
 	if l.Known+l.Unused > 0 {
-		held := fmt.Sprintf("p50 %s, p99 %s of %s, at least %s in all", v.duration(l.P50), v.duration(l.P99), v.things(l.Known, "buffer"),
+		held := fmt.Sprintf("p50 %s, p99 %s of %s, at least %s in all", v.duration(l.P50), v.duration(l.P99), v.countText(l.Known, "buffer"),
 			v.byteSeconds(l.ByteSeconds))
 		s.Intro = fmt.Sprintf("From the end of the last use, as the program's waits show it, to the release: %s. %s had no use at all.", held,
-			v.things(l.Unused, "released buffer"))
+			v.countText(l.Unused, "released buffer"))
 		s.fact("all", fmt.Sprintf("%s; %d never used", held, l.Unused))
 	}
 	if l.Unsure > 0 {
-		s.fact("unknown", v.things(l.Unsure, "more buffer")+": when their last use ended is unknown")
+		s.fact("unknown", v.countText(l.Unsure, "more buffer")+": when their last use ended is unknown")
 	}
 	if len(l.Tags) == 0 {
 		return s
@@ -267,9 +267,9 @@ func (v *view) mistakes() section {
 	if len(all) == 0 {
 		return s
 	}
-	s.Intro = v.things(uint64(len(all)), "mistake") + ", in the order of their first time."
+	s.Intro = v.countText(uint64(len(all)), "mistake") + ", in the order of their first time."
 	if v.s.OtherFindings > 0 {
-		more := v.things(v.s.OtherFindings, "other") + " came when this list was full"
+		more := v.countText(v.s.OtherFindings, "other") + " came when this list was full"
 		s.Intro += " " + more + "."
 		s.Notes = append(s.Notes, "and "+more)
 	}
@@ -285,7 +285,7 @@ func (v *view) mistakes() section {
 			certain = "yes"
 		}
 		once := *f
-		once.Count, once.Tag, once.Function, once.Kernel = 1, shown(f.Tag, htmlNameWidth), shown(f.Function, htmlNameWidth), shown(f.Kernel, htmlNameWidth)
+		once.Count, once.Tag, once.Function, once.Kernel = 1, cleanText(f.Tag, htmlNameWidth), cleanText(f.Function, htmlNameWidth), cleanText(f.Kernel, htmlNameWidth)
 		t.add(v.clockCell(v.since(f.First)), v.countCell(f.Count), wordCell(f.Kind.String()), wordCell(certain), v.nameCell(once.Text(bytesText), htmlTextWidth))
 	}
 	s.Tables = []table{t}
@@ -315,7 +315,7 @@ func (v *view) happened() section {
 	}
 	t := v.table("What happened", n, number("time"), words("kind"), words("what").sentence())
 	if left := len(all) - n; left > 0 {
-		t.Left = "and " + v.things(uint64(left), "more row")
+		t.Left = "and " + v.countText(uint64(left), "more row")
 	}
 	for i := range all[:n] {
 		m := &all[i]

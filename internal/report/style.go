@@ -31,9 +31,9 @@ func (y style) count(n uint64) string {
 	return strconv.FormatUint(n, 10)
 }
 
-func (y style) things(n uint64, thing string) string {
+func (y style) countText(n uint64, thing string) string {
 	if y.page {
-		return things(n, thing)
+		return countOf(n, thing)
 	}
 	return units.Count(n, thing)
 }

@@ -134,7 +134,7 @@ func (s *Summary) watchedFigures() []string {
 		lines = append(lines, fmt.Sprintf("  before     sizes from before attach are known only as far as used: %s, %s live",
 			units.FormatLong(before.InUse), units.Count(before.Live, "buffer")))
 	}
-	return s.concluding(append(lines, labelled("machine", machineTexts(s.snapshot))...), func(*stats.Tag) string { return "" })
+	return s.withEnd(append(lines, labelled("machine", machineTexts(s.snapshot))...), func(*stats.Tag) string { return "" })
 }
 
 // figures are the lines between the title and the last.
@@ -154,7 +154,7 @@ func (s *Summary) figures() []string {
 	}
 	lines = append(lines, "  at the end "+endText(run))
 	lines = append(append(append(lines, inFlightLines(run)...), transferLines(s.snapshot)...), labelled("spilled", spillTexts(s.snapshot.Spill))...)
-	return s.concluding(append(lines, labelled("machine", machineTexts(s.snapshot))...), func(tag *stats.Tag) string {
+	return s.withEnd(append(lines, labelled("machine", machineTexts(s.snapshot))...), func(tag *stats.Tag) string {
 		if tag.Hits+tag.Misses == 0 {
 			return ""
 		}
@@ -186,8 +186,8 @@ func kindLines(kinds []stats.Kind) []string {
 	return lines
 }
 
-// concluding adds what all summaries end with. Of a tag more may be said.
-func (s *Summary) concluding(lines []string, more func(*stats.Tag) string) []string {
+// withEnd adds what all summaries end with. Of a tag more may be said.
+func (s *Summary) withEnd(lines []string, more func(*stats.Tag) string) []string {
 	label := "  top tags   "
 	tags := tagsByPeak(s.snapshot.Tags)[:min(topTags, len(s.snapshot.Tags))]
 	names := make([]string, len(tags))

@@ -96,7 +96,7 @@ func (v *view) table(title string, n int, columns ...column) table {
 	}
 	t.Columns = toFront(t.Columns, t.first)
 	if left := n - v.rows(n); left > 0 {
-		t.Left = "and " + v.things(uint64(left), "more row")
+		t.Left = "and " + v.countText(uint64(left), "more row")
 	}
 	return t
 }
@@ -150,7 +150,7 @@ func barCell(value, largest float64) cell {
 // nameCell is for text from the recording.
 func (v *view) nameCell(text string, width int) cell {
 	if v.page {
-		return cell{Text: shown(text, width), Class: "site"}
+		return cell{Text: cleanText(text, width), Class: "site"}
 	}
 	return cell{Text: units.Clean(text)}
 }
@@ -170,9 +170,9 @@ func (v *view) siteCell(site string, stack []string) cell {
 	}
 	c := cell{Text: name(site), Class: "site"}
 	for i, frame := range stack {
-		text := shown(frame, htmlFrameWidth)
+		text := cleanText(frame, htmlFrameWidth)
 		if v.stacks -= len(plot.Escape(text)) + len("<li></li>"); v.stacks < 0 || i == 64 {
-			c.Stack = append(c.Stack, "and "+things(uint64(len(stack)-i), "more frame"))
+			c.Stack = append(c.Stack, "and "+countOf(uint64(len(stack)-i), "more frame"))
 			return c
 		}
 		c.Stack = append(c.Stack, text)

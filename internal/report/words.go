@@ -55,8 +55,8 @@ func policyText(s *stats.Snapshot) string {
 	return text
 }
 
-// said writes a figure of a run in a text.
-func said(f *figures.Figure, run *figures.Subject) string { return plain.figure(f, f.Of(run)) }
+// figureText writes a figure of a run in a text.
+func figureText(f *figures.Figure, run *figures.Subject) string { return plain.figure(f, f.Of(run)) }
 
 // hitsText says how many requests the pool served.
 func hitsText(run *figures.Subject) string {
@@ -64,9 +64,9 @@ func hitsText(run *figures.Subject) string {
 	if requests+run.Alternative == 0 {
 		return "nothing was requested of a kind and size that a pool serves"
 	}
-	text := said(figures.HitRate, run) + " of " + units.Count(requests, "request")
+	text := figureText(figures.HitRate, run) + " of " + units.Count(requests, "request")
 	if run.SteadyRequests > 0 {
-		text += ", " + said(figures.SteadyHitRate, run) + " of the later half"
+		text += ", " + figureText(figures.SteadyHitRate, run) + " of the later half"
 	}
 	text += "; " + units.Plural(run.Misses, "miss", "misses")
 	if n := run.MissReasons[wire.MissCold]; n > 0 {
@@ -126,7 +126,7 @@ func touchesText(t *stats.Totals) string {
 
 // savedText says what hits saved in driver calls.
 func savedText(run *figures.Subject) string {
-	text := fmt.Sprintf("about %s saved in ", said(figures.Saved, run))
+	text := fmt.Sprintf("about %s saved in ", figureText(figures.Saved, run))
 	if run.Saved.Releases {
 		text += "driver calls"
 	} else {
@@ -190,14 +190,14 @@ func endText(run *figures.Subject) string {
 	}
 	text := amount(figures.InUse, run) + " in use"
 	if run.InUse > 0 {
-		text += " (waste " + said(figures.Waste, run) + ")"
+		text += " (waste " + figureText(figures.Waste, run) + ")"
 	}
 	text += ", " + sizeText(run.Evidence.Run, free) + " free in the pool"
 	if run.Idle > 0 {
 		text += ", " + amount(figures.Idle, run) + " of it idle"
 	}
 	if run.Cached > 0 {
-		text += " (fragmentation " + said(figures.ExternalFragmentation, run) + ")"
+		text += " (fragmentation " + figureText(figures.ExternalFragmentation, run) + ")"
 	}
 	return text
 }

@@ -150,7 +150,7 @@ func TestNamesInSummaries(t *testing.T) {
 	long := "error.c:12 create_the_error_of_this_layer_before_the_last"
 	tags := []stats.Tag{{Name: "a.c:9 f", PeakInUse: 3 << 20, Creates: 1}, {Name: long, PeakInUse: 2 << 20, Creates: 1}, {Name: "a.c:9 f", PeakInUse: 1 << 20, Creates: 1}}
 	s := NewSummary(&stats.Snapshot{Tags: tags})
-	lines := s.concluding(nil, func(*stats.Tag) string { return "" })
+	lines := s.withEnd(nil, func(*stats.Tag) string { return "" })
 	want := []string{
 		"  top tags   a.c:9 f #1: peak 3.00 MiB, 1 create",
 		"             error.c:12 …or_of_this_layer_before_the_last: peak 2.00 MiB, 1 create",
@@ -164,7 +164,7 @@ func TestNamesInSummaries(t *testing.T) {
 func TestHosted(t *testing.T) {
 	s := NewSummary(&stats.Snapshot{Hosted: stats.Part{Buffers: 2, Bytes: 3 << 20}})
 	want := "  hosted     2 creates (3.00 MiB) got the host's memory, which is slower: the device lacked what the pool wasted"
-	if lines := s.concluding(nil, nil); !slices.Contains(lines, want) {
+	if lines := s.withEnd(nil, nil); !slices.Contains(lines, want) {
 		t.Errorf("%q, want %q", lines, want)
 	}
 	if s = NewSummary(&stats.Snapshot{}); s.Hosted != nil {
@@ -198,7 +198,7 @@ func TestReasonsOfUnknownLags(t *testing.T) {
 func TestExposed(t *testing.T) {
 	s := NewSummary(&stats.Snapshot{Totals: stats.Totals{Exposed: 3, ExposedNewZero: 3}})
 	want := "  exposed    kernels were the first to use 3 recycled buffers, which nothing had written; the driver's new memory was zero (gpumemtop compare --outputs)"
-	if lines := s.concluding(nil, nil); !slices.Contains(lines, want) {
+	if lines := s.withEnd(nil, nil); !slices.Contains(lines, want) {
 		t.Errorf("%q, want %q", lines, want)
 	}
 	run := &stats.Snapshot{Totals: stats.Totals{Exposed: 3}, Tags: []stats.Tag{{Name: "a.c:1 a", Exposed: 1}, {Name: "b.c:2 b"}, {Name: "c.c:3 c", Exposed: 2}}}
@@ -212,7 +212,7 @@ func TestExposed(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	s = NewSummary(&stats.Snapshot{Totals: run.Totals}) // new memory was not zero
-	if lines := s.concluding(nil, nil); len(lines) > 0 {
+	if lines := s.withEnd(nil, nil); len(lines) > 0 {
 		t.Errorf("%q", lines)
 	}
 }

@@ -16,7 +16,7 @@ func adviseShares(all []*evidence, o Options) ([]Advice, error) {
 		holds := e.heldBlocks()
 		load := newLoad(nonEmpty(holds))
 		for root := range removed {
-			load.add(holds[root], -1)
+			load.addBlock(holds[root], -1)
 		}
 		loads = append(loads, load)
 	}

@@ -69,7 +69,7 @@ func (a *Analysis) contents(root int) []Content {
 	for i := range touches {
 		t := &touches[i]
 		if t.certain && t.writes && !t.reads && t.step > open {
-			run.add(i, t)
+			run.addWrite(i, t)
 		} else {
 			run = cover{}
 		}
@@ -100,8 +100,8 @@ type cover struct {
 	lo, hi  uint64
 }
 
-// add adds a write. A write that leaves a gap starts a new range.
-func (c *cover) add(i int, t *touch) {
+// addWrite adds a write. A write that leaves a gap starts a new range.
+func (c *cover) addWrite(i int, t *touch) {
 	if !c.started || t.lo > c.hi || t.hi < c.lo {
 		*c = cover{started: true, first: i, lo: t.lo, hi: t.hi}
 	}

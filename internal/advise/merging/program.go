@@ -160,7 +160,7 @@ func (p *Program) checkBuffer(i int) error {
 		return fmt.Errorf("released at step %d of %d, created at %d", b.Released, len(p.Steps), b.Created)
 	case b.Parent < None || b.Parent >= i:
 		return fmt.Errorf("is a part of buffer %d: parents come before their parts", b.Parent)
-	case b.Parent != None && !within(b.Offset, b.Size, p.Buffers[b.Parent].Size):
+	case b.Parent != None && !isWithin(b.Offset, b.Size, p.Buffers[b.Parent].Size):
 		return fmt.Errorf("its bytes %d+%d are not within its parent's %d", b.Offset, b.Size, p.Buffers[b.Parent].Size)
 	}
 	return nil
@@ -182,7 +182,7 @@ func (p *Program) checkStep(i int) error {
 		}
 		b := &p.Buffers[u.Buffer]
 		switch {
-		case u.Extent == Range && !within(u.Offset, u.Bytes, b.Size):
+		case u.Extent == Range && !isWithin(u.Offset, u.Bytes, b.Size):
 			return fmt.Errorf("uses bytes %d+%d of buffer %d, which has %d", u.Offset, u.Bytes, u.Buffer, b.Size)
 		case i < b.Created:
 			return fmt.Errorf("uses buffer %d, which is created at step %d", u.Buffer, b.Created)
@@ -191,5 +191,5 @@ func (p *Program) checkStep(i int) error {
 	return nil
 }
 
-// within reports whether size bytes from an offset on lie within a whole.
-func within(offset, size, whole uint64) bool { return offset <= whole && size <= whole-offset }
+// isWithin reports whether size bytes from an offset on lie within a whole.
+func isWithin(offset, size, whole uint64) bool { return offset <= whole && size <= whole-offset }

@@ -159,7 +159,7 @@ func (a *Analysis) applyGroups(r *Reuse, grouping *Grouping, buffers []int, remo
 	load := newLoad(nonEmpty(holds))
 	r.Before = Footprint{a.countRoots(), load.peak()}
 	for root := range removed {
-		load.add(holds[root], -1)
+		load.addBlock(holds[root], -1)
 	}
 	limit := load.peak()
 	for _, members := range grouping.Groups {
@@ -189,15 +189,15 @@ func (r *Reuse) addGroup(group []int) {
 // replace puts one block in the place of two, unless the peak would exceed a limit.
 func (l *load) replace(x, y heldBlock, limit uint64) bool {
 	joined := joinHeld(x, y)
-	l.add(x, -1)
-	l.add(y, -1)
-	l.add(joined, 1)
+	l.addBlock(x, -1)
+	l.addBlock(y, -1)
+	l.addBlock(joined, 1)
 	if l.peak() <= limit {
 		return true
 	}
-	l.add(joined, -1)
-	l.add(y, 1)
-	l.add(x, 1)
+	l.addBlock(joined, -1)
+	l.addBlock(y, 1)
+	l.addBlock(x, 1)
 	return false
 }
 
@@ -261,13 +261,13 @@ func newLoad(holds []heldBlock) *load {
 	l.steps = slices.Compact(l.steps)
 	l.tree = make([]loadNode, 4*len(l.steps)+4)
 	for _, h := range holds {
-		l.add(h, 1)
+		l.addBlock(h, 1)
 	}
 	return l
 }
 
-// add adds a block; with sign -1 it removes the block. Its spans begin and end at steps of the load.
-func (l *load) add(h heldBlock, sign int64) {
+// addBlock adds a block; with sign -1 it removes the block. Its spans begin and end at steps of the load.
+func (l *load) addBlock(h heldBlock, sign int64) {
 	for _, s := range h.spans {
 		from, _ := slices.BinarySearch(l.steps, s.From)
 		to, _ := slices.BinarySearch(l.steps, s.To)

@@ -208,7 +208,7 @@ func (g *sharing) joinSites(run int, sites []string) {
 		} else {
 			block = joinHeld(block, part)
 		}
-		g.loads[run].add(part, -1)
+		g.loads[run].addBlock(part, -1)
 	}
 	g.setBlock(run, block)
 }
@@ -216,7 +216,7 @@ func (g *sharing) joinSites(run int, sites []string) {
 // undoJoin undoes joinSites.
 func (g *sharing) undoJoin(run int, sites []string, before heldBlock) {
 	for _, part := range g.heldFor(run, sites) {
-		g.loads[run].add(part, 1)
+		g.loads[run].addBlock(part, 1)
 	}
 	g.setBlock(run, before)
 }
@@ -233,8 +233,8 @@ func (g *sharing) heldFor(run int, sites []string) []heldBlock {
 }
 
 func (g *sharing) setBlock(run int, block heldBlock) {
-	g.loads[run].add(g.blocks[run], -1)
-	g.loads[run].add(block, 1)
+	g.loads[run].addBlock(g.blocks[run], -1)
+	g.loads[run].addBlock(block, 1)
 	g.blocks[run] = block
 }
 
@@ -381,10 +381,10 @@ func (l *load) replaceGroups(groups [][]bufferUse) (undo func()) {
 		for _, g := range groups {
 			both := g[0].held
 			for _, use := range g { // all are of one size
-				l.add(use.held, -sign)
+				l.addBlock(use.held, -sign)
 				both = joinHeld(both, use.held)
 			}
-			l.add(both, sign)
+			l.addBlock(both, sign)
 		}
 	}
 	change(1)
