@@ -26,7 +26,7 @@ func (d *dashboard) toggleBaseline() {
 		*b = baseline{at: d.live}
 		d.say(goodStyle, "counts and hit rates are those from now on; B takes them from the start again")
 	}
-	d.tags.order(d.shown())
+	d.tags.order(d.shownSnapshot())
 }
 
 // text says since when counts are taken.
@@ -34,8 +34,8 @@ func (b *baseline) text() string {
 	return " SINCE " + units.Clock(since(b.at.Started, b.at.Time)) + " "
 }
 
-// of returns a snapshot with the counts since the baseline. A moment before it stays as it is.
-func (b *baseline) of(s *stats.Snapshot) *stats.Snapshot {
+// sinceBaseline returns a snapshot with the counts since the baseline. A moment before it stays as it is.
+func (b *baseline) sinceBaseline(s *stats.Snapshot) *stats.Snapshot {
 	if b.at == nil || s == nil || s.Time < b.at.Time {
 		return s
 	}

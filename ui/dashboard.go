@@ -128,7 +128,7 @@ func (d *dashboard) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return d, d.update(msg)
 	case tea.KeyPressMsg:
 		d.dirty = true
-		defer d.keep()
+		defer d.saveState()
 		return d, d.press(msg)
 	case tea.PasteMsg:
 		d.dirty = true
@@ -136,12 +136,12 @@ func (d *dashboard) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.MouseClickMsg:
 		if msg.Button == tea.MouseLeft {
 			d.dirty, d.pressed = true, msg.X
-			defer d.keep()
+			defer d.saveState()
 			return d, d.clickAt(msg.X, msg.Y)
 		}
 	case tea.MouseReleaseMsg:
 		d.dirty = true
-		d.drag(d.pressed, msg.X, msg.Y)
+		d.dragTime(d.pressed, msg.X, msg.Y)
 	case tea.MouseWheelMsg:
 		if turn, is := map[tea.MouseButton]motion{tea.MouseWheelUp: moveUp, tea.MouseWheelDown: moveDown}[msg.Button]; is {
 			d.dirty = true
@@ -151,7 +151,7 @@ func (d *dashboard) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		d.resize(msg.Width, msg.Height)
 	case tea.BackgroundColorMsg:
 		if d.o.AskTheme {
-			d.o.Theme = d.o.Theme.on(msg.IsDark())
+			d.o.Theme = d.o.Theme.forBackground(msg.IsDark())
 			d.theme, d.dirty = themeOf(&d.o), true
 		}
 	case suspendMsg:
@@ -231,7 +231,7 @@ func (d *dashboard) update(f frameMsg) tea.Cmd {
 	}
 	if d.app.FullScreen && d.o.Detach != nil && !d.ended() {
 		d.o.Detach()
-		return d.leave(Detached)
+		return d.quit(Detached)
 	}
 	fresh := f.snap != nil && f.snap != d.live
 	if fresh {
@@ -241,7 +241,7 @@ func (d *dashboard) update(f frameMsg) tea.Cmd {
 		d.limits.update(d.live)
 	}
 	if fresh {
-		d.tags.update(d.shown())
+		d.tags.update(d.shownSnapshot())
 		d.points.update()
 		d.past.update(d.live)
 		d.ledger.update(d.live)
@@ -265,7 +265,7 @@ func (d *dashboard) updateRest(f frameMsg) tea.Cmd {
 	}
 	if d.ended() {
 		if d.o.ExitWithApp {
-			return d.leave(AppEnded)
+			return d.quit(AppEnded)
 		}
 		if d.overlay == quitOverlay {
 			d.overlay, d.dirty = noOverlay, true
@@ -274,15 +274,15 @@ func (d *dashboard) updateRest(f frameMsg) tea.Cmd {
 	return d.poll(d.o.Refresh)
 }
 
-// shown returns the snapshot on the screen, nil before there is one: of all processes, or of the chosen one.
-func (d *dashboard) shown() *stats.Snapshot { return d.processes.narrow(d.whole()) }
+// shownSnapshot returns the snapshot on the screen, nil before there is one: of all processes, or of the chosen one.
+func (d *dashboard) shownSnapshot() *stats.Snapshot { return d.processes.narrow(d.wholeSnapshot()) }
 
-// whole returns the snapshot of all processes.
-func (d *dashboard) whole() *stats.Snapshot {
+// wholeSnapshot returns the snapshot of all processes.
+func (d *dashboard) wholeSnapshot() *stats.Snapshot {
 	if d.frozen != nil {
-		return d.baseline.of(d.frozen)
+		return d.baseline.sinceBaseline(d.frozen)
 	}
-	return d.baseline.of(d.live)
+	return d.baseline.sinceBaseline(d.live)
 }
 
 func (d *dashboard) freeze() {
@@ -290,7 +290,7 @@ func (d *dashboard) freeze() {
 	case d.frozen != nil:
 		d.thaw()
 	case d.live != nil:
-		d.show(d.live)
+		d.freezeAt(d.live)
 	}
 }
 
@@ -314,8 +314,8 @@ func (d *dashboard) say(st style, text string) {
 	d.dirty = true
 }
 
-// leave closes the dashboard.
-func (d *dashboard) leave(r Result) tea.Cmd {
+// quit closes the dashboard.
+func (d *dashboard) quit(r Result) tea.Cmd {
 	d.result, d.leaving = r, true
 	return tea.Quit
 }

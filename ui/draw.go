@@ -20,7 +20,7 @@ func (d *dashboard) draw() string {
 	}
 	d.canvas.clear()
 	all := d.canvas.all()
-	s := cmp.Or(d.shown(), nothing)
+	s := cmp.Or(d.shownSnapshot(), nothing)
 	l := d.arrange()
 	switch l.size {
 	case tooSmall:
@@ -64,7 +64,7 @@ func (d *dashboard) drawPane(all region, p *placed, s *stats.Snapshot) {
 	if p.pane == d.focus {
 		border, mark = focusStyle, "▸"
 	}
-	left, w := p.inside()
+	left, w := p.innerWidth()
 	inside := r.sub(left, 1, w, r.h-1)
 	if p.boxed {
 		inside = r.sub(left, 1, w, r.h-2)

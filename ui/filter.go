@@ -106,5 +106,5 @@ func (d *dashboard) askFilter() {
 func (d *dashboard) setFilter(p paneID, f filter) {
 	d.filters[p] = f
 	d.output.back = 0
-	d.tags.order(d.shown())
+	d.tags.order(d.shownSnapshot())
 }

@@ -176,7 +176,7 @@ func TestGroups(t *testing.T) {
 	press(d, "j", "t")
 	shows(t, d, "tags by file 21", "▸ blur.c ", "≤1.15G")
 	golden.RequireEqual(t, screen(d))
-	group := d.tags.current(d.shown())
+	group := d.tags.current(d.shownSnapshot())
 	var sum, last [1]uint64
 	group.Trend.Last(sum[:])
 	s.Tags[0].Trend.Last(last[:])

@@ -8,8 +8,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// all returns what other configurations would have done, nil if none are simulated.
-func (p *ghostsPane) all() *stats.Ghosts {
+// ghosts returns what other configurations would have done, nil if none are simulated.
+func (p *ghostsPane) ghosts() *stats.Ghosts {
 	if p.d.live == nil {
 		return nil
 	}
@@ -34,7 +34,7 @@ func (p *ghostsPane) adopt() {
 
 // adoptable returns the ghost that leads, or why the run cannot switch to it.
 func (p *ghostsPane) adoptable() (leader *stats.Ghost, why string) {
-	d, g := p.d, p.all()
+	d, g := p.d, p.ghosts()
 	leader = g.Leader()
 	switch {
 	case g == nil:
@@ -49,7 +49,7 @@ func (p *ghostsPane) adoptable() (leader *stats.Ghost, why string) {
 		return nil, "the policy has just changed; the ghosts will follow"
 	case leader.Present:
 		return nil, leader.Name + " leads and is in force"
-	case lately(g.Present(), leader):
+	case newerDoesBetter(g.Present(), leader):
 		return nil, fmt.Sprintf("the present policy is too new to rank, but has had more hits recently: %s %% hits, %s %s %%", ratio(g.Present().RecentHits, g.Present().RecentRequests),
 			leader.Name, ratio(leader.RecentHits, leader.RecentRequests))
 	}
@@ -71,8 +71,8 @@ func (p *ghostsPane) adoptable() (leader *stats.Ghost, why string) {
 // elapsed is how long the run took so far, ns.
 func (p *ghostsPane) elapsed() uint64 { return since(p.d.live.Started, p.d.live.Time) }
 
-// lately reports whether the present configuration, which began too late to be ranked, has had more hits of late than the leader.
-func lately(present, leader *stats.Ghost) bool {
+// newerDoesBetter reports whether the present configuration, which began too late to be ranked, has had more hits of late than the leader.
+func newerDoesBetter(present, leader *stats.Ghost) bool {
 	return present != nil && !present.Whole() && present.Stopped == "" && present.RecentRequests > 0 && leader.RecentRequests > 0 &&
 		present.RecentHitRate() > leader.RecentHitRate()
 }
@@ -92,7 +92,7 @@ func (p *ghostsPane) onlyFromStart() string {
 
 // gain says what the leader would have saved, empty if that is not known.
 func (p *ghostsPane) gain() string {
-	_, part, known := p.all().Saving()
+	_, part, known := p.ghosts().Saving()
 	if !known {
 		return ""
 	}

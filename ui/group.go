@@ -33,8 +33,8 @@ type groups struct {
 	tags []stats.Tag
 }
 
-// of returns the rows for a snapshot. It makes them once for each.
-func (g *groups) of(s *stats.Snapshot) []stats.Tag {
+// rowsOf returns the rows for a snapshot. It makes them once for each.
+func (g *groups) rowsOf(s *stats.Snapshot) []stats.Tag {
 	if g.by == bySite {
 		return s.Tags
 	}

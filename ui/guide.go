@@ -63,9 +63,9 @@ func (d *dashboard) resting() bool {
 func (d *dashboard) guidePoints() []hint {
 	list := []hint{{"enter", "where it happens"}}
 	for i := range d.points.found {
-		if text := d.points.doing(&d.points.found[i]); text != "" && text[0] == 'y' {
+		if text := d.points.keysText(&d.points.found[i]); text != "" && text[0] == 'y' {
 			if i == d.points.at {
-				return []hint{{"y", "do it: " + d.points.deed(&d.points.found[i], false)}, list[0]}
+				return []hint{{"y", "do it: " + d.points.actionText(&d.points.found[i], false)}, list[0]}
 			}
 			return append([]hint{{"j", "to what y can do"}}, list...)
 		}

@@ -54,7 +54,7 @@ func commandLine(s *stats.Snapshot) string {
 
 // windowTitle names the program for the terminal's window.
 func (d *dashboard) windowTitle() string {
-	return cut(cleanLine("gpumemtop "+commandLine(cmp.Or(d.shown(), nothing))), titleWide)
+	return cut(cleanLine("gpumemtop "+commandLine(cmp.Or(d.shownSnapshot(), nothing))), titleWide)
 }
 
 // titleWide is how long the title of a window is at most, in columns.
@@ -82,7 +82,7 @@ func (d *dashboard) bannerItems(s *stats.Snapshot) []item {
 // headerItems are what is there in every run.
 func (d *dashboard) headerItems(s *stats.Snapshot) []item {
 	var items []item
-	if d.processes.single(s) {
+	if d.processes.isOneOfSeveral(s) {
 		items = append(items, item{0, []span{{d.processes.placeText(), keyStyle}}})
 	}
 	if d.mode.recording {
@@ -166,7 +166,7 @@ func (d *dashboard) frozenText() string {
 
 // stateSpan names the state of the program.
 func (d *dashboard) stateSpan(s *stats.Snapshot) span {
-	app, single := d.app, d.processes.single(s)
+	app, single := d.app, d.processes.isOneOfSeveral(s)
 	if !d.hasApp || single {
 		app = stateOf(s)
 	}
@@ -213,7 +213,7 @@ func stateOf(s *stats.Snapshot) App {
 
 // wall returns how long the program has run, in ns.
 func (d *dashboard) wall(s *stats.Snapshot) uint64 {
-	if d.ended() || d.processes.single(s) {
+	if d.ended() || d.processes.isOneOfSeveral(s) {
 		return s.Wall()
 	}
 	return since(s.Started, s.Time)
@@ -221,7 +221,7 @@ func (d *dashboard) wall(s *stats.Snapshot) uint64 {
 
 func (d *dashboard) pidText(s *stats.Snapshot) string {
 	pid := d.app.PID
-	if (pid == 0 || d.processes.single(s)) && len(s.Processes) > 0 {
+	if (pid == 0 || d.processes.isOneOfSeveral(s)) && len(s.Processes) > 0 {
 		pid = s.Processes[0].PID
 	}
 	if pid <= 0 {

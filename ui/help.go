@@ -136,8 +136,8 @@ func (p *helpPage) topic(m *mode, t *topic) {
 
 func (h *help) open() { h.d.overlay, h.top, h.all = helpOverlay, 0, false }
 
-// more goes from the help of a pane to that of everything, and then closes it.
-func (h *help) more() {
+// nextPage goes from the help of a pane to that of everything, and then closes it.
+func (h *help) nextPage() {
 	if h.all {
 		h.d.closeOverlay()
 		return

@@ -60,8 +60,8 @@ var (
 	limitRules    = rules{offered: canAdjust, obstacle: adjustObstacle, line: "[ ]"}
 	withValue     = rules{obstacle: func(d *dashboard) string { return d.limits.obstacle() }}
 	withGhosts    = rules{
-		panes: true, offered: func(d *dashboard) bool { return d.ghosts.all() != nil },
-		obstacle: func(d *dashboard) string { return textIf(d.ghosts.all() == nil, d.mode.noGhosts) },
+		panes: true, offered: func(d *dashboard) bool { return d.ghosts.ghosts() != nil },
+		obstacle: func(d *dashboard) string { return textIf(d.ghosts.ghosts() == nil, d.mode.noGhosts) },
 	}
 	withPolicies = rules{
 		panes: true, offered: func(d *dashboard) bool { return d.mode.fixedPolicy == "" },
@@ -174,8 +174,8 @@ var keymap = []command{
 	{inLive, keys{"w"}, sectionWhatIf, "what if", "w", "what other policies would have done so far, simulated beside the run (ghosts)", withGhosts, zooms(paneGhosts)},
 	{inPool, keys{"E"}, sectionWhatIf, "", "E", "experiment: measure what the pool is worth, with parts of the run without it; again: end it", withMeasure, does((*dashboard).measure)},
 	{inView, keys{"c"}, sectionWhatIf, "curve", "c", "hit rate at other limits of cached bytes, of the whole recording", withCurve, zooms(paneCurve)},
-	{inLive, keys{"p"}, sectionApp, "process", "p", nextHelp, withProcesses, does(func(d *dashboard) { d.processes.next() })},
-	{inView, keys{"p"}, sectionScreen, "process", "p", nextHelp, withProcesses, does(func(d *dashboard) { d.processes.next() })},
+	{inLive, keys{"p"}, sectionApp, "process", "p", nextHelp, withProcesses, does(func(d *dashboard) { d.processes.selectNext() })},
+	{inView, keys{"p"}, sectionScreen, "process", "p", nextHelp, withProcesses, does(func(d *dashboard) { d.processes.selectNext() })},
 	{inLive, keys{"P"}, sectionApp, "", "P", "list of the processes; enter shows one", withPanes, does(func(d *dashboard) { d.processes.open() })},
 	{inView, keys{"P"}, sectionScreen, "", "P", "list of the processes; enter shows one", withPanes, does(func(d *dashboard) { d.processes.open() })},
 	{inPool, keys{"y"}, sectionWhatIf, "", "y", "do what is suggested: change the limit, or switch to the ghost that leads; shows it first", always, does((*dashboard).doSuggestion)},
@@ -244,7 +244,7 @@ var keymap = []command{
 // question before quitting.
 var (
 	helpKeymap = []command{
-		{modes: inAll, keys: keys{"?"}, do: does(func(d *dashboard) { d.help.more() })},
+		{modes: inAll, keys: keys{"?"}, do: does(func(d *dashboard) { d.help.nextPage() })},
 		{modes: inAll, keys: keys{"esc", "q"}, do: does((*dashboard).closeOverlay)},
 		{modes: inAll &^ inRun, keys: keys{"ctrl+c"}, do: does((*dashboard).closeOverlay)},
 		{modes: inAll, keys: keys{"k", "up"}, do: movesHelp(moveUp)},
@@ -271,8 +271,8 @@ var (
 	}
 )
 
-// of returns the keys of a keymap in a mode.
-func (m modes) of(keymap []command) (list []command) {
+// keysIn returns the keys of a keymap in a mode.
+func (m modes) keysIn(keymap []command) (list []command) {
 	for _, c := range keymap {
 		if c.modes&m != 0 {
 			list = append(list, c)

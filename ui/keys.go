@@ -24,8 +24,8 @@ func (d *dashboard) paste(text string) {
 	}
 }
 
-// everywhere reports whether a key does the same in prompts and dialogs, as in a shell's line.
-func everywhere(key string) bool { return key == "ctrl+c" || key == "ctrl+z" }
+// worksInPrompts reports whether a key does the same in prompts and dialogs, as in a shell's line.
+func worksInPrompts(key string) bool { return key == "ctrl+c" || key == "ctrl+z" }
 
 // keymap returns the keys of what is on the screen: a prompt, a dialog or the panes.
 func (d *dashboard) keymap() []command {
@@ -48,7 +48,7 @@ func (d *dashboard) press(msg tea.KeyPressMsg) tea.Cmd {
 	pressed := msg.String()
 	typed := d.prompt != nil && msg.Text != ""
 	c := find(d.keymap(), pressed)
-	if c == nil && everywhere(pressed) {
+	if c == nil && worksInPrompts(pressed) {
 		c = find(d.mode.keys, pressed)
 	}
 	switch {
@@ -95,10 +95,10 @@ func (c *command) usable(d *dashboard) bool {
 // askQuit asks what to do with a running program, or quits if there is nothing to ask.
 func (d *dashboard) askQuit() tea.Cmd {
 	if d.mode.watches && !d.ended() {
-		return d.leave(Detached)
+		return d.quit(Detached)
 	}
 	if d.ended() || d.o.Detach == nil && d.o.Terminate == nil {
-		return d.leave(Quit)
+		return d.quit(Quit)
 	}
 	d.overlay = quitOverlay
 	return nil
@@ -110,7 +110,7 @@ func (d *dashboard) detach() tea.Cmd {
 		return nil
 	}
 	d.o.Detach()
-	return d.leave(Detached)
+	return d.quit(Detached)
 }
 
 func (d *dashboard) terminate() tea.Cmd {
@@ -118,7 +118,7 @@ func (d *dashboard) terminate() tea.Cmd {
 		return nil
 	}
 	d.o.Terminate()
-	return d.leave(Terminated)
+	return d.quit(Terminated)
 }
 
 func (d *dashboard) closeOverlay() { d.overlay = noOverlay }
@@ -126,7 +126,7 @@ func (d *dashboard) closeOverlay() { d.overlay = noOverlay }
 // interrupt passes ctrl+c on as a signal, a stronger one each time that it follows quickly.
 func (d *dashboard) interrupt() tea.Cmd {
 	if d.o.Signal == nil || d.ended() {
-		return d.leave(Quit)
+		return d.quit(Quit)
 	}
 	if d.interrupts > 0 && d.now.Sub(d.interrupted) > interruptWindow {
 		d.interrupts = 0
@@ -156,7 +156,7 @@ func (d *dashboard) back() {
 	case d.frozen != nil:
 		d.freeze()
 	case d.processes.number != 0:
-		d.processes.show(0)
+		d.processes.selectProcess(0)
 	}
 }
 
@@ -188,4 +188,6 @@ func (d *dashboard) reverse() {
 }
 
 // nextGroup groups the tags by what comes next.
-func (d *dashboard) nextGroup() { d.tags.groupBy(d.tags.groups.after(d.processes.single(d.shown()))) }
+func (d *dashboard) nextGroup() {
+	d.tags.groupBy(d.tags.groups.after(d.processes.isOneOfSeveral(d.shownSnapshot())))
+}

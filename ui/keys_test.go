@@ -13,12 +13,12 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 )
 
-func chosenName(d *dashboard) string { return d.tags.current(d.shown()).Name }
+func chosenName(d *dashboard) string { return d.tags.current(d.shownSnapshot()).Name }
 
 // names returns the tags in screen order.
 func names(d *dashboard) (out []string) {
 	for _, i := range d.tags.rows {
-		out = append(out, d.shown().Tags[i].Name)
+		out = append(out, d.shownSnapshot().Tags[i].Name)
 	}
 	return out
 }
@@ -87,7 +87,7 @@ func TestCursorFollowsItsTag(t *testing.T) {
 	gone := sampleSnapshot()
 	gone.Tags = gone.Tags[:1]
 	d.Update(frameMsg{now: testStart, snap: gone})
-	if d.tags.current(d.shown()) == nil {
+	if d.tags.current(d.shownSnapshot()) == nil {
 		t.Error("no cursor after the tag has gone")
 	}
 }

@@ -31,7 +31,7 @@ func curedSnapshot(after time.Duration, hits, misses uint64) *stats.Snapshot {
 // hitsShown are the styles of the first hit rate, of that of the run, and of the row.
 func hitsShown(t *testing.T, d *dashboard) (now, run, row style) {
 	t.Helper()
-	s := d.shown()
+	s := d.shownSnapshot()
 	fields := d.hitFields(s)
 	for i := range tagColumns {
 		if tagColumns[i].title == hitTitle {

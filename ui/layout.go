@@ -76,8 +76,8 @@ var presets = []preset{
 	{"findings", []paneID{paneMemory}, []paneID{panePoints}, true, true},
 }
 
-// without leaves out the panes that are hidden.
-func (p preset) without(hidden [paneCount]bool) preset {
+// withoutHidden leaves out the panes that are hidden.
+func (p preset) withoutHidden(hidden [paneCount]bool) preset {
 	gone := func(id paneID) bool { return hidden[id] }
 	p.charts, p.lists = slices.DeleteFunc(slices.Clone(p.charts), gone), slices.DeleteFunc(slices.Clone(p.lists), gone)
 	p.output = p.output && !hidden[paneOutput]
@@ -113,8 +113,8 @@ func arrange(w, h int, zoom paneID, p preset) layout {
 	return l
 }
 
-// beside places panes in a row, by their shares of its width.
-func beside(ids []paneID, boxed bool, r rect, share func(paneID) int) (row []placed) {
+// placeInRow places panes in a row, by their shares of its width.
+func placeInRow(ids []paneID, boxed bool, r rect, share func(paneID) int) (row []placed) {
 	all := 0
 	for _, id := range ids {
 		all += share(id)
@@ -137,11 +137,11 @@ func arrangeFull(a rect, p preset) []placed {
 	graphs := min(10+extra/3, 18)
 	lists := min(8+extra/3, 14)
 	output := max(3, min(3+extra/6, 12))
-	return p.place(a, graphs, lists, output, true, func(id paneID) int { return paneShares[id] })
+	return p.placePanes(a, graphs, lists, output, true, func(id paneID) int { return paneShares[id] })
 }
 
-// place stacks charts, tags, lists and output. Those that there are none of leave their rows to the tags.
-func (p preset) place(a rect, graphs, lists, output int, boxed bool, share func(paneID) int) (panes []placed) {
+// placePanes stacks charts, tags, lists and output. Those that there are none of leave their rows to the tags.
+func (p preset) placePanes(a rect, graphs, lists, output int, boxed bool, share func(paneID) int) (panes []placed) {
 	if len(p.charts) == 0 {
 		graphs = 0
 	}
@@ -158,7 +158,7 @@ func (p preset) place(a rect, graphs, lists, output int, boxed bool, share func(
 	y := a.y
 	add := func(ids []paneID, h int) {
 		if h > 0 {
-			panes = append(panes, beside(ids, boxed, rect{a.x, y, a.w, h}, share)...)
+			panes = append(panes, placeInRow(ids, boxed, rect{a.x, y, a.w, h}, share)...)
 			y += h
 		}
 	}
@@ -189,7 +189,7 @@ func arrangeCompact(a rect, h int, p preset) []placed {
 	if a.h < output+fewest {
 		output = 0
 	}
-	return p.place(a, graphs, lists, output, false, func(id paneID) int {
+	return p.placePanes(a, graphs, lists, output, false, func(id paneID) int {
 		return [paneCount]int{paneMemory: 55, paneRates: 45, paneFree: 50, paneMisses: 50, paneLimits: 50, panePoints: 100, paneTransfers: 50, paneTags: 100, paneOutput: 100}[id]
 	})
 }
@@ -206,7 +206,7 @@ func (d *dashboard) arrange() layout {
 	if d.o.Guide && sizeOf(d.w, d.h-1) >= compact {
 		h-- // its line lies under the panes
 	}
-	return arrange(d.w, h, d.zoom, p.without(hidden))
+	return arrange(d.w, h, d.zoom, p.withoutHidden(hidden))
 }
 
 // nextPreset shows the next choice of panes.

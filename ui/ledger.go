@@ -27,8 +27,8 @@ func tallyOf(s *stats.Snapshot) tally {
 	return tally{s.Time, t.Hits, t.Misses, add(t.DriverCreates, t.DriverReleases), t.Cached}
 }
 
-// between returns what happened between two tallies.
-func between(a, b tally) analysis.Effect {
+// effectBetween returns what happened between two tallies.
+func effectBetween(a, b tally) analysis.Effect {
 	hits := since(a.hits, b.hits)
 	e := analysis.Effect{Hits: hits, Requests: add(hits, since(a.misses, b.misses)), Cached: b.cached}
 	if b.time > a.time {
@@ -84,7 +84,7 @@ func (l *ledger) update(s *stats.Snapshot) {
 	for _, c := range l.changes {
 		after := since(c.start.time, s.Time)
 		if len(c.after) == 0 && after >= soonNS || len(c.after) == 1 && after >= laterNS {
-			c.after = append(c.after, l.lately(now, c.start))
+			c.after = append(c.after, l.effectLately(now, c.start))
 		}
 	}
 	if n := len(l.changes); n > 0 {
@@ -95,12 +95,12 @@ func (l *ledger) update(s *stats.Snapshot) {
 	}
 }
 
-// lately returns what happened in the last seconds, but not before a time.
-func (l *ledger) lately(now, begin tally) analysis.Effect {
+// effectLately returns what happened in the last seconds, but not before a time.
+func (l *ledger) effectLately(now, begin tally) analysis.Effect {
 	if len(l.tallies) > 0 && l.tallies[0].time > begin.time {
 		begin = l.tallies[0]
 	}
-	return between(begin, now)
+	return effectBetween(begin, now)
 }
 
 // report gives the judge the latest change, and what came of it the place of the message that acknowledged it.
@@ -114,11 +114,11 @@ func (l *ledger) report(c *change) {
 	}
 }
 
-// ask notes what is so before a change that is asked for.
-func (l *ledger) ask(limit string, s *stats.Snapshot) {
+// noteBefore notes what is so before a change that is asked for.
+func (l *ledger) noteBefore(limit string, s *stats.Snapshot) {
 	if _, waits := l.asked[limit]; !waits {
 		now := tallyOf(s)
-		l.asked[limit] = l.lately(now, tally{})
+		l.asked[limit] = l.effectLately(now, tally{})
 	}
 }
 
@@ -151,12 +151,12 @@ func (l *ledger) restoreLimits(s *stats.Snapshot) {
 	l.restore = nil
 }
 
-// add notes a change that the program has acknowledged, and says so.
-func (l *ledger) add(s *stats.Snapshot, c change, said string) {
+// noteChange notes a change that the program has acknowledged, and says so.
+func (l *ledger) noteChange(s *stats.Snapshot, c change, said string) {
 	c.start, c.said = tallyOf(s), said
 	_, c.undoes = l.undoing[c.limit]
 	delete(l.undoing, c.limit)
-	l.ask(c.limit, s) // of an answer whose request this dashboard did not make
+	l.noteBefore(c.limit, s) // of an answer whose request this dashboard did not make
 	c.before = l.asked[c.limit]
 	delete(l.asked, c.limit)
 	if last := l.unmeasured(); last != nil && !c.undoes {
@@ -185,15 +185,15 @@ func (l *ledger) notice(was, s *stats.Snapshot) {
 	}
 	for i := range min(len(was.Limits), len(s.Limits)) {
 		if from, to := &was.Limits[i], &s.Limits[i]; from.Name == to.Name && from.Value != to.Value {
-			l.ask(to.Name, was)
+			l.noteBefore(to.Name, was)
 			label := l.d.limits.changeLabel(to, from.Value)
-			l.add(s, change{label: label, limit: to.Name, value: from.Value}, "✓ "+label)
+			l.noteChange(s, change{label: label, limit: to.Name, value: from.Value}, "✓ "+label)
 		}
 	}
 }
 
-// since returns what a tag counted after the latest change, false before there is one, or in a moment before it.
-func (l *ledger) since(t *stats.Tag) (hits, misses uint64, known bool) {
+// hitsSinceChange returns what a tag counted after the latest change, false before there is one, or in a moment before it.
+func (l *ledger) hitsSinceChange(t *stats.Tag) (hits, misses uint64, known bool) {
 	was := l.base[t.ID] // a tag that came later had nothing
 	return since(was.hits, t.Hits), since(was.misses, t.Misses), l.base != nil && t.Hits >= was.hits
 }

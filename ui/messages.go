@@ -49,7 +49,7 @@ func (d *dashboard) message(s *stats.Snapshot) (string, style) {
 	if text, st := d.ledger.latest(s); text != "" {
 		return text, st
 	}
-	return d.restText(s), dim
+	return d.nothingToReportText(s), dim
 }
 
 // isPoint reports whether what happened at a time is a point with more details.
@@ -70,8 +70,8 @@ func mistakeCount(s *stats.Snapshot) string {
 	}
 }
 
-// restText is the message if there is nothing to report.
-func (d *dashboard) restText(s *stats.Snapshot) string {
+// nothingToReportText is the message if there is nothing to report.
+func (d *dashboard) nothingToReportText(s *stats.Snapshot) string {
 	switch m := d.mode; {
 	case d.live == nil, m.watches && len(d.live.Processes) == 0 && !d.ended():
 		return m.waiting

@@ -22,7 +22,7 @@ func (d *dashboard) clickAt(x, y int) tea.Cmd {
 	label := d.overlay != noOverlay || p == nil || y == p.y || p.pane == panePoints
 	key := d.canvas.keyAt(x, y, label)
 	if d.overlay == quitOverlay {
-		key = d.canvas.bracketed(x, y)
+		key = d.canvas.bracketedKey(x, y)
 	}
 	c, l := find(d.keymap(), key), d.arrange()
 	switch {
@@ -87,8 +87,8 @@ func (d *dashboard) zoomTime(in bool) {
 	d.showSpan(spans[max(0, at)])
 }
 
-// drag shows the time of a column of the memory chart, or the span between two.
-func (d *dashboard) drag(from, to, y int) {
+// dragTime shows the time of a column of the memory chart, or the span between two.
+func (d *dashboard) dragTime(from, to, y int) {
 	one, other := d.paneAt(from, y), d.paneAt(to, y)
 	if one == nil || other == nil || one.pane != paneMemory || other.pane != paneMemory || d.overlay != noOverlay || d.prompt != nil {
 		return
@@ -98,7 +98,7 @@ func (d *dashboard) drag(from, to, y int) {
 	at, is := d.eventAt(one, from, y)
 	switch {
 	case ok && from == to && is:
-		d.showEvent(d.shown(), at)
+		d.showEvent(d.shownSnapshot(), at)
 	case ok && from == to:
 		d.showTime(begin)
 	case ok && also && end > begin:
@@ -109,13 +109,13 @@ func (d *dashboard) drag(from, to, y int) {
 
 // eventAt returns the time of the event whose sign is at a place in the memory pane.
 func (d *dashboard) eventAt(p *placed, x, y int) (at uint64, is bool) {
-	s := d.shown()
+	s := d.shownSnapshot()
 	if s == nil || d.canvas == nil || !strings.Contains("Δ•■★", d.canvas.cells[y*d.w+x].text) {
 		return 0, false
 	}
-	left, w := p.inside()
+	left, w := p.innerWidth()
 	t := d.timeline(s)
-	for _, time := range d.events(d.whole()) {
+	for _, time := range d.events(d.wholeSnapshot()) {
 		if column, shown := t.eventColumn(time, w-memoryLabels); shown && column == x-p.x-left-memoryLabels {
 			at, is = time, true // the last one lies over the others
 		}
@@ -134,8 +134,8 @@ func (d *dashboard) paneAt(x, y int) *placed {
 	return nil
 }
 
-// bracketed returns what stands in brackets at a place or before it, as "d" in [d]etach.
-func (c *canvas) bracketed(x, y int) (text string) {
+// bracketedKey returns the text that stands in brackets at a place or before it, as "d" in [d]etach.
+func (c *canvas) bracketedKey(x, y int) (text string) {
 	row := c.cells[y*c.w : (y+1)*c.w]
 	for x > 0 && row[x].text != "[" {
 		x--
@@ -180,14 +180,14 @@ func (c *canvas) keyAt(x, y int, label bool) string {
 
 // click does what a place in a pane stands for.
 func (d *dashboard) click(p *placed, x, y int) {
-	left, w := p.inside()
+	left, w := p.innerWidth()
 	switch p.pane {
 	case paneTags:
 		d.tags.click(x-left, y, w)
 	case paneMemory: // when the button goes up: it may have selected a span
 	case paneLimits:
 		d.chooseRow(p, y)
-		d.limits.slide(d.canvas, p.x+x, p.y+y+1)
+		d.limits.setBySlider(d.canvas, p.x+x, p.y+y+1)
 	case paneCurve:
 		d.curve.click(p.x + x)
 	default:
@@ -195,8 +195,8 @@ func (d *dashboard) click(p *placed, x, y int) {
 	}
 }
 
-// inside returns where the inside of a pane begins, and how wide it is.
-func (p *placed) inside() (left, w int) {
+// innerWidth returns where the inside of a pane begins, and how wide it is.
+func (p *placed) innerWidth() (left, w int) {
 	switch {
 	case p.boxed:
 		return 1, p.w - 2
@@ -210,9 +210,9 @@ func (p *placed) inside() (left, w int) {
 
 // timeAt returns the time of a column of the memory pane, if that is one of the chart.
 func (d *dashboard) timeAt(p *placed, x int) (at uint64, ok bool) {
-	left, w := p.inside()
+	left, w := p.innerWidth()
 	x -= left + memoryLabels
-	s, chart := d.shown(), w-memoryLabels
+	s, chart := d.shownSnapshot(), w-memoryLabels
 	if s == nil || x < 0 || x >= chart {
 		return 0, false
 	}
@@ -222,7 +222,7 @@ func (d *dashboard) timeAt(p *placed, x int) (at uint64, ok bool) {
 
 // chooseRow moves the cursor of a list to a row of the pane, and does what enter does if it is there.
 func (d *dashboard) chooseRow(p *placed, y int) {
-	left, _ := p.inside()
+	left, _ := p.innerWidth()
 	for at := range p.h - 1 {
 		row := p.y + 1 + at
 		if d.canvas.cells[row*d.w+p.x+left].text != "▸" {
@@ -252,8 +252,8 @@ func (d *dashboard) showTime(at uint64) {
 		d.cursor.goTo(at)
 		return
 	}
-	if i := d.past.at(at); len(d.past.moments) > 0 {
-		d.show(d.past.moments[max(0, i)])
+	if i := d.past.indexAt(at); len(d.past.moments) > 0 {
+		d.freezeAt(d.past.moments[max(0, i)])
 	}
 }
 

@@ -216,7 +216,7 @@ func lateHits(s *stats.Snapshot) (hits, misses uint64) {
 
 // goesOn reports whether a snapshot is of all of a run that goes on, so that what happened of late is known, and counts.
 func (d *dashboard) goesOn(s *stats.Snapshot) bool {
-	return !d.mode.recording && !d.ended() && !d.processes.single(s) && len(s.Minute) > 0
+	return !d.mode.recording && !d.ended() && !d.processes.isOneOfSeveral(s) && len(s.Minute) > 0
 }
 
 // hitFields are the hit rate of the last seconds, by which it has its colour, and that of the run. Where it is not known what happened

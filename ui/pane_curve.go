@@ -67,7 +67,7 @@ func (p *curvePane) draw(r region, _ *stats.Snapshot) {
 	x := c.scale(marks, plot.w)
 	columns := make([]column, 2*plot.w)
 	for i := range columns {
-		columns[i].layers[0] = c.at(x.limit(float64(i) / 2))
+		columns[i].layers[0] = c.hitRateAt(x.limit(float64(i) / 2))
 	}
 	plot.stacked(columns, hitLayers)
 	c.drawError(plot, x)
@@ -95,7 +95,7 @@ func (c plotted) drawError(plot region, x scale) {
 		if c.isExact(uint64(limit)) {
 			continue
 		}
-		low, high := c.between(view.CurvePoint{Limit: uint64(limit), HitRate: c.at(limit)})
+		low, high := c.errorRange(view.CurvePoint{Limit: uint64(limit), HitRate: c.hitRateAt(limit)})
 		for _, bound := range []float64{low, high} {
 			plot.put(column, int(math.Round((1-bound)*rows)), "·", dim)
 		}
@@ -134,7 +134,7 @@ func (c plotted) facts(marks []curveMark) []item {
 	}
 	items := []item{{0, at("▲ knee", c.Knee)}, {2, at("99 % of the best", c.Enough)}}
 	for _, m := range marks {
-		items = append(items, item{1, at(m.sign+" "+m.name, view.CurvePoint{Limit: m.limit, HitRate: c.at(float64(m.limit))})})
+		items = append(items, item{1, at(m.sign+" "+m.name, view.CurvePoint{Limit: m.limit, HitRate: c.hitRateAt(float64(m.limit))})})
 	}
 	return items
 }
@@ -152,14 +152,14 @@ func (c plotted) rate(p view.CurvePoint) string {
 	case !c.Known():
 		return fmt.Sprintf("≈%.0f %%", 100*p.HitRate)
 	case c.Error >= roundError || p.HitRate+c.Error > 1:
-		low, high := c.between(p)
+		low, high := c.errorRange(p)
 		return fmt.Sprintf("%.0f to %.0f %%", 100*low, 100*high)
 	}
 	return "≈" + percent(p.HitRate) + " %"
 }
 
-// between returns the range that an estimate may be in: within the error, and within the exact points beside it.
-func (c plotted) between(p view.CurvePoint) (low, high float64) {
+// errorRange returns the range that an estimate may be in: within the error, and within the exact points beside it.
+func (c plotted) errorRange(p view.CurvePoint) (low, high float64) {
 	low, high = max(0, p.HitRate-c.Error), min(1, p.HitRate+c.Error)
 	for _, exact := range c.Exact {
 		switch {
@@ -176,12 +176,12 @@ func (c plotted) between(p view.CurvePoint) (low, high float64) {
 // no step left.
 func (c plotted) isExact(limit uint64) bool {
 	n := len(c.Exact)
-	return n > 0 && limit >= c.Exact[n-1].Limit && c.step(float64(limit)).Limit <= c.Exact[n-1].Limit ||
+	return n > 0 && limit >= c.Exact[n-1].Limit && c.pointAt(float64(limit)).Limit <= c.Exact[n-1].Limit ||
 		slices.ContainsFunc(c.Exact, func(p view.CurvePoint) bool { return p.Limit == limit })
 }
 
-// dips reports whether a larger limit has a clearly lower hit rate at exact points.
-func (c plotted) dips() bool {
+// hasDip reports whether a larger limit has a clearly lower hit rate at exact points.
+func (c plotted) hasDip() bool {
 	most := 0.0
 	for _, p := range c.Exact {
 		if p.HitRate < most-0.01 {
@@ -195,7 +195,7 @@ func (c plotted) dips() bool {
 // trust says how reliable the curve is.
 func (c plotted) trust() []item {
 	items := c.trusted()
-	if c.dips() {
+	if c.hasDip() {
 		items = append(items, item{3, []span{{"a larger limit can hit less here", dim}}})
 	}
 	return items
@@ -222,11 +222,11 @@ func (c plotted) trusted() []item {
 	return items
 }
 
-// at returns the hit rate at a limit.
-func (c plotted) at(limit float64) float64 { return c.step(limit).HitRate }
+// hitRateAt returns the hit rate at a limit.
+func (c plotted) hitRateAt(limit float64) float64 { return c.pointAt(limit).HitRate }
 
-// step returns the point of the curve whose hit rate holds at a limit.
-func (c plotted) step(limit float64) view.CurvePoint {
+// pointAt returns the point of the curve whose hit rate holds at a limit.
+func (c plotted) pointAt(limit float64) view.CurvePoint {
 	i := sort.Search(len(c.Points), func(i int) bool { return float64(c.Points[i].Limit) > limit })
 	if i == 0 {
 		return view.CurvePoint{}

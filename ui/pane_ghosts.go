@@ -17,7 +17,7 @@ type ghostsPane struct {
 
 func (p *ghostsPane) title(*stats.Snapshot) (title, hint []span) {
 	n := 0
-	if g := p.all(); g != nil {
+	if g := p.ghosts(); g != nil {
 		n = len(g.Rows)
 	}
 	title = []span{{"ghosts ", titleStyle}, {strconv.Itoa(n) + p.d.processes.scope(), dim}}
@@ -31,7 +31,7 @@ func (p *ghostsPane) title(*stats.Snapshot) (title, hint []span) {
 // draw also draws notes under the list: what y does and what the ghosts cost. Like the limits it shows the latest state
 // even while the screen is frozen.
 func (p *ghostsPane) draw(r region, _ *stats.Snapshot) {
-	g := p.all()
+	g := p.ghosts()
 	if g == nil {
 		r.text(1, 0, p.d.mode.noGhosts, dim)
 		return
@@ -287,7 +287,7 @@ func (t *ghostTable) draw(r region, g *stats.Ghost, place int, chosen bool) {
 
 // enter shows the policy of the ghost at the cursor among those to switch to; y adopts the ghost that leads.
 func (p *ghostsPane) enter() {
-	g, policies := p.all(), &p.d.policies
+	g, policies := p.ghosts(), &p.d.policies
 	switch why := policies.obstacle(); {
 	case why != "":
 		p.d.say(warnStyle, why)
@@ -298,7 +298,7 @@ func (p *ghostsPane) enter() {
 }
 
 func (p *ghostsPane) move(m motion) {
-	if g := p.all(); g != nil {
+	if g := p.ghosts(); g != nil {
 		p.list.move(m, len(g.Rows))
 	}
 }

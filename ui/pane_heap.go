@@ -209,7 +209,7 @@ func fitsSlabs(h holes, size uint64) (string, style) {
 }
 
 func (p *heapPane) move(m motion) {
-	if s := p.d.shown(); s != nil {
+	if s := p.d.shownSnapshot(); s != nil {
 		p.list.move(m, len(p.slabs(s)))
 	}
 }

@@ -74,8 +74,8 @@ func (p *limitsPane) adjust(step limitStep) {
 	p.request(at, to)
 }
 
-// slide moves the chosen limit to a place on its slider, or by a step at the slider's ends, or to the word at that place.
-func (p *limitsPane) slide(c *canvas, x, y int) {
+// setBySlider moves the chosen limit to a place on its slider, or by a step at the slider's ends, or to the word at that place.
+func (p *limitsPane) setBySlider(c *canvas, x, y int) {
 	row, word := c.cells[y*c.w:(y+1)*c.w], c.wordAt(x, y)
 	choice := -1
 	if s := p.d.live; s != nil && len(s.Limits) > 0 {
@@ -148,7 +148,7 @@ func (p *limitsPane) obstacle() string {
 func (p *limitsPane) request(at int, to float64) {
 	l := &p.d.live.Limits[at]
 	p.chosen = l.Name
-	p.d.ledger.ask(l.Name, p.d.live)
+	p.d.ledger.noteBefore(l.Name, p.d.live)
 	sequence, err := p.d.o.SetLimit(l.Name, l.TextOf(to))
 	if err != nil {
 		p.d.ledger.failed(l.Name)
@@ -191,7 +191,7 @@ func (p *limitsPane) update(s *stats.Snapshot) {
 				from = q.from
 			}
 			label := p.changeLabel(l, from)
-			p.d.ledger.add(s, change{label: label, limit: l.Name, value: from, undone: back}, "✓ "+label+" "+text)
+			p.d.ledger.noteChange(s, change{label: label, limit: l.Name, value: from, undone: back}, "✓ "+label+" "+text)
 		default:
 			p.d.ledger.failed(l.Name)
 			p.d.say(st, "✗ "+l.Name+": "+text)
@@ -205,7 +205,7 @@ func (p *limitsPane) update(s *stats.Snapshot) {
 // wanted returns the value that a limit has, or will have, and whether it is pending.
 func (p *limitsPane) wanted(l *stats.Limit) (value float64, pending bool) {
 	switch q := p.asked[l.Name]; {
-	case q != nil && !q.known(&l.Request):
+	case q != nil && !q.knownTo(&l.Request):
 		return q.to, true
 	case l.Pending():
 		return l.Wanted, true

@@ -102,7 +102,7 @@ func drawObjectNumbers(r region, y int, live uint64, more int64, created uint64,
 }
 
 func (p *objectsPane) move(m motion) {
-	if s := p.d.shown(); s != nil {
+	if s := p.d.shownSnapshot(); s != nil {
 		p.list.move(m, len(p.sites(s)))
 	}
 }

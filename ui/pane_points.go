@@ -82,8 +82,8 @@ func severityStyle(s analysis.Severity) style {
 	return dim
 }
 
-// deed says what y does about a point. named: the line begins with the point, and need not name its limit again.
-func (p *pointsPane) deed(point *analysis.Diagnosis, named bool) string {
+// actionText says what y does about a point. named: the line begins with the point, and need not name its limit again.
+func (p *pointsPane) actionText(point *analysis.Diagnosis, named bool) string {
 	l, to := knobOf(p.d.live, point)
 	if l == nil {
 		leader, _ := p.d.ghosts.adoptable()
@@ -106,7 +106,9 @@ func (p *pointsPane) promise(l *stats.Limit, to float64) string {
 	if l.Name != stats.MaxCachedBytes || p.d.curve.missing() != "" || !c.Known() || c.Policy != p.d.live.Policy {
 		return ""
 	}
-	at := func(limit float64) string { return c.rate(view.CurvePoint{Limit: uint64(limit), HitRate: c.at(limit)}) }
+	at := func(limit float64) string {
+		return c.rate(view.CurvePoint{Limit: uint64(limit), HitRate: c.hitRateAt(limit)})
+	}
 	now := at(l.Value)
 	if hits, misses := lateHits(p.d.live); add(hits, misses) >= fewRequests && p.d.goesOn(p.d.live) { // which is counted, not estimated
 		now = ratio(hits, add(hits, misses)) + " %"
@@ -190,7 +192,7 @@ func (p *pointsPane) drawDetails(r region, s *stats.Snapshot, point *analysis.Di
 	for _, text := range p.tries(s, point) {
 		y = r.lines(3, y, text, plain)
 	}
-	if text := p.doing(point); text != "" {
+	if text := p.keysText(point); text != "" {
 		end := r.lines(3, y, text, plain)
 		r.text(3, y, text[:1], keyStyle)
 		y = end
@@ -207,10 +209,10 @@ func (p *pointsPane) drawDetails(r region, s *stats.Snapshot, point *analysis.Di
 // tries are what may help, beside what y does.
 func (p *pointsPane) tries(s *stats.Snapshot, point *analysis.Diagnosis) (texts []string) {
 	switch k := &point.Knob; {
-	case k.Limit != "" && p.doing(point) == "":
+	case k.Limit != "" && p.keysText(point) == "":
 		texts = append(texts, "try: "+k.Limit+"="+k.Value+textIf(k.Why != "", ": "+k.Why))
 	case k.Why != "" && !strings.Contains(point.Text, k.Why):
-		texts = append(texts, textIf(p.doing(point) == "", "try: ")+k.Why)
+		texts = append(texts, textIf(p.keysText(point) == "", "try: ")+k.Why)
 	}
 	at := slices.IndexFunc(s.PostMortems, func(m stats.PostMortem) bool { return m.Tag == point.Tag })
 	if point.About != analysis.AboutFailure || at < 0 || p.d.o.PostMortem == nil {
@@ -224,14 +226,14 @@ func (p *pointsPane) tries(s *stats.Snapshot, point *analysis.Diagnosis) (texts 
 	return texts
 }
 
-// doing says what the keys do about a point: what y sets, and what u takes back.
-func (p *pointsPane) doing(point *analysis.Diagnosis) string {
+// keysText says what the keys do about a point: what y sets, and what u takes back.
+func (p *pointsPane) keysText(point *analysis.Diagnosis) string {
 	l, _ := knobOf(p.d.live, point)
 	switch last := p.d.ledger.last(); {
 	case point.About == analysis.AboutChange && last != nil:
 		return "u takes back " + last.label
 	case l != nil && p.d.mode.fixedLimits == "" && !p.d.ended():
-		return "y: " + p.deed(point, false) + "; then u takes it back"
+		return "y: " + p.actionText(point, false) + "; then u takes it back"
 	case point.About == analysis.AboutGhost:
 		if leader, why := p.d.ghosts.adoptable(); why == "" {
 			return "y: policy " + p.d.live.Policy + " → " + leader.Name + p.d.ghosts.gain() + "; then u takes it back"

@@ -31,7 +31,7 @@ func (b *policiesPane) title(*stats.Snapshot) (title, hint []span) {
 
 // request asks for a policy, or for a ghost's, with ask, and reports whether that could be asked.
 func (b *policiesPane) request(ask func(name string) (uint64, error), name, policy string) bool {
-	b.d.ledger.ask("", b.d.live)
+	b.d.ledger.noteBefore("", b.d.live)
 	sequence, err := ask(name)
 	if err != nil {
 		b.d.ledger.failed("")
@@ -70,14 +70,14 @@ func (b *policiesPane) report(s *stats.Snapshot, q *policyRequest, text string, 
 		q.label = s.Policy
 	}
 	label := "policy " + q.from + " → " + q.label
-	b.d.ledger.add(s, change{label: label, policy: q.from, limits: q.limits}, "✓ "+label+" "+text)
+	b.d.ledger.noteChange(s, change{label: label, policy: q.from, limits: q.limits}, "✓ "+label+" "+text)
 }
 
 // pending returns the policy that is on its way, empty if there is none or the program does not answer.
 func (b *policiesPane) pending() string {
 	c := &b.d.live.Change
 	switch {
-	case b.asked != nil && !b.asked.known(&c.Request):
+	case b.asked != nil && !b.asked.knownTo(&c.Request):
 		return b.asked.policy
 	case c.Unanswered(b.d.live.Time):
 		return ""

@@ -21,7 +21,7 @@ type processesPane struct {
 
 func (p *processesPane) title(*stats.Snapshot) (title, hint []span) {
 	n := 0
-	if s := p.d.whole(); s != nil {
+	if s := p.d.wholeSnapshot(); s != nil {
 		n = s.ProcessCount()
 	}
 	title = []span{{"processes ", titleStyle}, {strconv.Itoa(n), dim}}
@@ -59,8 +59,8 @@ func snapshotOf(s *stats.Snapshot, i int) *stats.Snapshot {
 	return &one
 }
 
-// single reports whether a snapshot is that of one process among several.
-func (p *processesPane) single(s *stats.Snapshot) bool {
+// isOneOfSeveral reports whether a snapshot is that of one process among several.
+func (p *processesPane) isOneOfSeveral(s *stats.Snapshot) bool {
 	return p.number != 0 && s == p.narrowed && s != p.from
 }
 
@@ -77,16 +77,16 @@ func (p *processesPane) scope() string {
 	return " of all processes"
 }
 
-// show puts a process on the screen, or all with 0.
-func (p *processesPane) show(number uint32) {
+// selectProcess puts a process on the screen, or all with 0.
+func (p *processesPane) selectProcess(number uint32) {
 	p.number, p.from, p.narrowed = number, nil, nil
 	p.d.free.top = 0
-	p.d.tags.update(p.d.shown())
+	p.d.tags.update(p.d.shownSnapshot())
 }
 
-// next shows the first process after all, then the next, and after the last one all again.
-func (p *processesPane) next() {
-	s := p.d.whole()
+// selectNext shows the first process after all, then the next, and after the last one all again.
+func (p *processesPane) selectNext() {
+	s := p.d.wholeSnapshot()
 	if s == nil || len(s.Processes) < 2 {
 		p.d.say(dim, "no other process has made OpenCL calls")
 		return
@@ -96,23 +96,23 @@ func (p *processesPane) next() {
 		at = p.find(s) + 1
 	}
 	if at == len(s.Processes) {
-		p.show(0)
+		p.selectProcess(0)
 		return
 	}
-	p.show(s.Processes[at].Number)
+	p.selectProcess(s.Processes[at].Number)
 }
 
 // open shows the list, with the cursor at what is on the screen.
 func (p *processesPane) open() {
 	p.at = 0
-	if s := p.d.whole(); s != nil && p.number != 0 {
+	if s := p.d.wholeSnapshot(); s != nil && p.number != 0 {
 		p.at = p.find(s) + 1
 	}
 	p.d.zoomOn(paneProcesses)
 }
 
 func (p *processesPane) move(m motion) {
-	if s := p.d.whole(); s != nil {
+	if s := p.d.wholeSnapshot(); s != nil {
 		p.list.move(m, len(s.Processes)+1)
 	}
 }
@@ -120,11 +120,11 @@ func (p *processesPane) move(m motion) {
 // enter leaves the list for the process at the cursor.
 func (p *processesPane) enter() {
 	number := uint32(0)
-	if s := p.d.whole(); s != nil && p.at > 0 && p.at <= len(s.Processes) {
+	if s := p.d.wholeSnapshot(); s != nil && p.at > 0 && p.at <= len(s.Processes) {
 		number = s.Processes[p.at-1].Number
 	}
 	p.d.zoomOn(paneProcesses)
-	p.show(number)
+	p.selectProcess(number)
 }
 
 var processColumns = []tableColumn[*stats.Process]{
@@ -152,7 +152,7 @@ func pidOf(p *stats.Process) string {
 const minProgram = 18
 
 func (p *processesPane) draw(r region, _ *stats.Snapshot) {
-	s := p.d.whole()
+	s := p.d.wholeSnapshot()
 	if s == nil {
 		return
 	}

@@ -40,15 +40,15 @@ func (t *tagsPane) sortColumn() int {
 
 // update shows the tags of a snapshot, in the order of the last one if that is recent.
 func (t *tagsPane) update(s *stats.Snapshot) {
-	if !t.d.mode.recording && s != nil && t.d.now.Before(t.due) && t.same(s) {
+	if !t.d.mode.recording && s != nil && t.d.now.Before(t.due) && t.hasShownTags(s) {
 		return
 	}
 	t.order(s)
 }
 
-// same reports whether a snapshot has the tags that are shown.
-func (t *tagsPane) same(s *stats.Snapshot) bool {
-	tags := t.groups.of(s)
+// hasShownTags reports whether a snapshot has the tags that are shown.
+func (t *tagsPane) hasShownTags(s *stats.Snapshot) bool {
+	tags := t.groups.rowsOf(s)
 	if len(tags) != len(t.ids) {
 		return false
 	}
@@ -66,7 +66,7 @@ func (t *tagsPane) order(s *stats.Snapshot) {
 	if s == nil {
 		return
 	}
-	tags := t.groups.of(s)
+	tags := t.groups.rowsOf(s)
 	for i := range tags {
 		t.ids = append(t.ids, tags[i].ID)
 		if t.d.filters[paneTags].takes(tags[i].Name) {
@@ -99,9 +99,9 @@ func (t *tagsPane) order(s *stats.Snapshot) {
 }
 
 func (t *tagsPane) move(m motion) {
-	if s := t.d.shown(); s != nil && len(t.rows) > 0 {
+	if s := t.d.shownSnapshot(); s != nil && len(t.rows) > 0 {
 		t.list.move(m, len(t.rows))
-		t.chosen, t.any = t.groups.of(s)[t.rows[t.at]].ID, true
+		t.chosen, t.any = t.groups.rowsOf(s)[t.rows[t.at]].ID, true
 	}
 }
 
@@ -109,7 +109,7 @@ func (t *tagsPane) enter() { t.d.free.openSite() }
 
 // choose moves the cursor to a tag, false if there is none of that name.
 func (t *tagsPane) choose(name string) bool {
-	s := t.d.shown()
+	s := t.d.shownSnapshot()
 	if s == nil {
 		return false
 	}
@@ -127,7 +127,7 @@ func (t *tagsPane) choose(name string) bool {
 func (t *tagsPane) groupBy(by grouping) {
 	t.groups, t.content = groups{by: by}, content{}
 	t.at, t.any = 0, false
-	t.order(t.d.shown())
+	t.order(t.d.shownSnapshot())
 }
 
 func (t *tagsPane) nextSort() {
@@ -149,7 +149,7 @@ func (t *tagsPane) sorts(column int) bool {
 
 func (t *tagsPane) sortBy(column int) {
 	t.sorted, t.column, t.reverse = true, column, false
-	t.order(t.d.shown())
+	t.order(t.d.shownSnapshot())
 }
 
 // sortAt sorts by the column whose title is at x in a table of w columns; once more: the other way round.
@@ -173,7 +173,7 @@ func (t *tagsPane) sortAt(x, w int) {
 
 func (t *tagsPane) reverseSort() {
 	t.reverse = !t.reverse
-	t.order(t.d.shown())
+	t.order(t.d.shownSnapshot())
 }
 
 // current returns the chosen tag, nil when there is none.
@@ -181,7 +181,7 @@ func (t *tagsPane) current(s *stats.Snapshot) *stats.Tag {
 	if s == nil {
 		return nil
 	}
-	tags := t.groups.of(s)
+	tags := t.groups.rowsOf(s)
 	if t.at >= len(t.rows) || t.rows[t.at] >= len(tags) {
 		return nil
 	}
@@ -235,7 +235,7 @@ func (t *tagsPane) draw(r region, s *stats.Snapshot) {
 		body.text(2, 0, text, dim)
 		return
 	}
-	tags := t.groups.of(s)
+	tags := t.groups.rowsOf(s)
 	for y := range min(body.h, len(t.rows)-t.top) {
 		tag := &tags[t.rows[t.top+y]]
 		mark := span{}
@@ -318,7 +318,7 @@ func (t *tagsPane) cell(c *tagColumn, tag *stats.Tag) (style, string) {
 		}
 		return c.style(tag), c.text(tag)
 	}
-	hits, misses, known := t.d.ledger.since(tag)
+	hits, misses, known := t.d.ledger.hitsSinceChange(tag)
 	if !known || !sites {
 		return dim, none
 	}

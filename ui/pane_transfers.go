@@ -131,7 +131,7 @@ func (p *transfersPane) drawDirections(r region, t *stats.Transfers) (rows int) 
 }
 
 func (p *transfersPane) move(m motion) {
-	if s := p.d.shown(); s != nil {
+	if s := p.d.shownSnapshot(); s != nil {
 		p.list.move(m, len(p.sites(s)))
 	}
 }

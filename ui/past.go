@@ -51,8 +51,8 @@ func (p *past) dispensable(now uint64) (at int) {
 	return at
 }
 
-// at returns the place of the last moment until a time, -1 if there is none.
-func (p *past) at(time uint64) int {
+// indexAt returns the place of the last moment until a time, -1 if there is none.
+func (p *past) indexAt(time uint64) int {
 	i, found := slices.BinarySearchFunc(p.moments, time, func(s *stats.Snapshot, t uint64) int {
 		switch {
 		case s.Time < t:
@@ -72,7 +72,7 @@ func (p *past) at(time uint64) int {
 func (d *dashboard) lookBack(n int) {
 	at := len(d.past.moments)
 	if d.frozen != nil {
-		if at = d.past.at(d.frozen.Time); n < 0 && at >= 0 && d.past.moments[at].Time < d.frozen.Time {
+		if at = d.past.indexAt(d.frozen.Time); n < 0 && at >= 0 && d.past.moments[at].Time < d.frozen.Time {
 			at++ // frozen between two
 		}
 	}
@@ -83,23 +83,23 @@ func (d *dashboard) lookBack(n int) {
 	case at >= len(d.past.moments):
 		d.thaw()
 	default:
-		d.show(d.past.moments[max(0, at)])
+		d.freezeAt(d.past.moments[max(0, at)])
 	}
 }
 
-// show freezes the screen at a moment.
-func (d *dashboard) show(s *stats.Snapshot) {
+// freezeAt freezes the screen at a moment.
+func (d *dashboard) freezeAt(s *stats.Snapshot) {
 	if d.frozen == nil {
 		d.frozenLive = d.live
 	}
 	d.frozen = s
-	d.tags.update(d.shown())
+	d.tags.update(d.shownSnapshot())
 }
 
 // thaw shows the present again.
 func (d *dashboard) thaw() {
 	d.frozen, d.frozenLive, d.event = nil, nil, 0
-	d.tags.update(d.shown())
+	d.tags.update(d.shownSnapshot())
 }
 
 // userMark is a moment that the user marked.
@@ -107,7 +107,7 @@ type userMark struct{ time uint64 }
 
 // markNow marks the time that is shown.
 func (d *dashboard) markNow() {
-	s := d.shown()
+	s := d.shownSnapshot()
 	if s == nil {
 		return
 	}
@@ -130,11 +130,11 @@ func (d *dashboard) events(s *stats.Snapshot) []uint64 {
 
 // nextEvent shows the next event after the time shown, or before it.
 func (d *dashboard) nextEvent(forward bool) {
-	s := d.shown()
+	s := d.shownSnapshot()
 	if s == nil {
 		return
 	}
-	times, at := d.events(d.whole()), s.Time
+	times, at := d.events(d.wholeSnapshot()), s.Time
 	if d.event != 0 {
 		at = d.event
 	}
@@ -214,15 +214,15 @@ func eventSign(k wire.Kind) span {
 
 // showFirstAfter shows the first moment that has a time behind it, false if there is none yet.
 func (d *dashboard) showFirstAfter(time uint64) bool {
-	i := d.past.at(time)
+	i := d.past.indexAt(time)
 	if i < 0 || d.past.moments[i].Time < time {
 		i++
 	}
 	switch {
 	case i < len(d.past.moments):
-		d.show(d.past.moments[i])
+		d.freezeAt(d.past.moments[i])
 	case d.live != nil && d.live.Time >= time:
-		d.show(d.live)
+		d.freezeAt(d.live)
 	default:
 		return false
 	}

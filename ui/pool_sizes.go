@@ -62,7 +62,7 @@ const barMin = 9
 // drawSizes draws the pool by size. The last line says whether the size that was asked for fits.
 func (p *freePane) drawSizes(r region, s *stats.Snapshot) {
 	if p.asked > 0 && r.h > 1 {
-		text, st := fits(s, p.asked)
+		text, st := sourceFor(s, p.asked)
 		r.textIn(1, r.h-1, r.w-2, text, st)
 		r = r.sub(0, 0, r.w, r.h-1)
 	}
@@ -105,7 +105,7 @@ func (p *freePane) askSize() {
 		label: "would fit now: ", keys: []word{{"enter", "look"}, {"esc", "back"}},
 		done: func(text string) {
 			size, err := units.Parse(text)
-			switch s := d.shown(); {
+			switch s := d.shownSnapshot(); {
 			case text == "":
 				p.asked = 0
 			case err != nil:
@@ -113,7 +113,7 @@ func (p *freePane) askSize() {
 			case size == 0 || s == nil:
 			default:
 				p.asked = size
-				words, st := fits(s, size)
+				words, st := sourceFor(s, size)
 				if d.zoom == paneHeap && len(heapSlabs(s)) > 0 {
 					words, st = fitsSlabs(sumHoles(heapSlabs(s)), size)
 				}
@@ -123,9 +123,9 @@ func (p *freePane) askSize() {
 	}
 }
 
-// fits says where a buffer of a size could come from: the smallest free block or the largest range in a slab that has it,
+// sourceFor says where a buffer of a size could come from: the smallest free block or the largest range in a slab that has it,
 // and the device. Which free memory may serve a request also depends on its class and on the policy.
-func fits(s *stats.Snapshot, size uint64) (string, style) {
+func sourceFor(s *stats.Snapshot, size uint64) (string, style) {
 	t := &s.Totals
 	text := bytesText(size) + " now: "
 	block, largest := uint64(0), uint64(0)

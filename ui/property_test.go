@@ -98,7 +98,7 @@ func anySnapshot(t *rapid.T) *stats.Snapshot {
 }
 
 var allKeys = func() (names []string) {
-	for _, c := range inRun.of(keymap) {
+	for _, c := range inRun.keysIn(keymap) {
 		names = append(names, c.keys...)
 	}
 	return append(names, "x", "d")

@@ -8,15 +8,15 @@ type request struct {
 	late     bool // it was reported that there is no answer
 }
 
-// known reports whether a snapshot knows of it, or of a later change.
-func (q *request) known(r *stats.Request) bool { return r.Sequence >= q.sequence }
+// knownTo reports whether a snapshot knows of it, or of a later change.
+func (q *request) knownTo(r *stats.Request) bool { return r.Sequence >= q.sequence }
 
 // answer returns in words how the request ended, as a snapshot has it; empty while that is open. After a late request
 // another answer may come.
 func (q *request) answer(r *stats.Request, now uint64, ended bool) (text string, st style) {
 	was := q.late
 	q.late = false
-	switch known := q.known(r); {
+	switch known := q.knownTo(r); {
 	case known && r.Refused != "":
 		return r.Refused, badStyle
 	case known && !r.Pending():

@@ -44,8 +44,8 @@ func (d *dashboard) open(s State) {
 	d.kept = d.state()
 }
 
-// keep keeps the state, if the user has changed it.
-func (d *dashboard) keep() {
+// saveState keeps the state, if the user has changed it.
+func (d *dashboard) saveState() {
 	if s := d.state(); s != d.kept && d.o.Keep != nil {
 		d.kept = s
 		d.o.Keep(s)

@@ -165,8 +165,8 @@ func (i ink) sequence(st style) string {
 	return open
 }
 
-// on returns the theme of that kind for a dark background, or for a light one.
-func (name Theme) on(dark bool) Theme {
+// forBackground returns the theme of that kind for a dark background, or for a light one.
+func (name Theme) forBackground(dark bool) Theme {
 	switch name {
 	case Dark, Light:
 		return map[bool]Theme{true: Dark, false: Light}[dark]

@@ -14,7 +14,7 @@ func (d *dashboard) saveScreen() {
 	d.note = note{}
 	_ = d.draw() // without a former message
 	name := "gpumemtop-" + d.now.Format("20060102-150405")
-	d.ask(func() (string, error) {
+	d.runAction(func() (string, error) {
 		err := d.o.Write(name+".svg", []byte(d.canvas.svg(d.theme, "gpumemtop")))
 		if err == nil {
 			err = d.o.Write(name+".txt", []byte(d.canvas.text()))
@@ -27,15 +27,15 @@ func (d *dashboard) saveScreen() {
 func (d *dashboard) askExport() {
 	kinds := []word{{".pb.gz", "for go tool pprof"}, {".json", "summary"}, {".csv", "call sites"}}
 	d.askPath("export what is shown as: ", "gpumemtop.pb.gz", kinds, func(path string) (string, error) {
-		return "exported: " + path, d.o.Export(path, cmp.Or(d.shown(), nothing))
+		return "exported: " + path, d.o.Export(path, cmp.Or(d.shownSnapshot(), nothing))
 	})
 }
 
 // record starts or stops a recording.
-func (d *dashboard) record() { d.ask(d.o.Record) }
+func (d *dashboard) record() { d.runAction(d.o.Record) }
 
 // measure begins or ends an experiment.
-func (d *dashboard) measure() { d.ask(d.o.Measure) }
+func (d *dashboard) measure() { d.runAction(d.o.Measure) }
 
 // askPath asks for the file that something is written to, and says what came of it.
 func (d *dashboard) askPath(label, path string, kinds []word, write func(path string) (said string, err error)) {
@@ -43,14 +43,14 @@ func (d *dashboard) askPath(label, path string, kinds []word, write func(path st
 		label: label, text: path, keys: append([]word{{"enter", "save"}, {"ctrl+u", "clear"}, {"esc", "back"}}, kinds...),
 		done: func(path string) {
 			if path != "" {
-				d.ask(func() (string, error) { return write(path) })
+				d.runAction(func() (string, error) { return write(path) })
 			}
 		},
 	}
 }
 
-// ask asks for something and says the answer.
-func (d *dashboard) ask(what func() (string, error)) {
+// runAction asks for something and says the answer.
+func (d *dashboard) runAction(what func() (string, error)) {
 	text, err := what()
 	if err != nil {
 		d.say(badStyle, "✗ "+err.Error())
@@ -72,7 +72,7 @@ func (d *dashboard) copyRow() tea.Cmd {
 
 // rowText is the chosen row of the pane in focus, or of the tags.
 func (d *dashboard) rowText() string {
-	s := d.shown()
+	s := d.shownSnapshot()
 	if s == nil {
 		return ""
 	}

@@ -139,7 +139,7 @@ func TestExportIsAsked(t *testing.T) {
 	var paths []string
 	d.o.Export = func(path string, s *stats.Snapshot) error {
 		paths = append(paths, path)
-		if s != d.shown() || len(paths) > 1 {
+		if s != d.shownSnapshot() || len(paths) > 1 {
 			return errors.New("no room")
 		}
 		return nil

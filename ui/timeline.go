@@ -65,7 +65,7 @@ func (d *dashboard) liveRun(s *stats.Snapshot) timeline {
 		s = d.processes.narrow(d.frozenLive)
 	}
 	t.samples = s.History
-	if d.span > 0 && d.span <= minuteNS && len(s.Minute) > 0 && !d.processes.single(s) {
+	if d.span > 0 && d.span <= minuteNS && len(s.Minute) > 0 && !d.processes.isOneOfSeveral(s) {
 		t.samples = s.Minute
 	}
 	if d.ended() {
@@ -112,7 +112,7 @@ func (t *timeline) narrow(span uint64) {
 func (d *dashboard) wholeRun(s *stats.Snapshot) timeline {
 	m := &d.cursor.moment
 	t := timeline{samples: m.History, from: m.From, until: max(m.Until, m.From+1), whole: true, at: s.Time, start: m.From}
-	if d.processes.single(s) && m.Latest != nil {
+	if d.processes.isOneOfSeveral(s) && m.Latest != nil {
 		if i := d.processes.find(m.Latest); i >= 0 {
 			t.samples = m.Latest.Processes[i].History
 		}

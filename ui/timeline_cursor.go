@@ -31,17 +31,17 @@ func (c *timeCursor) update() {
 		m.Damage == old.Damage && m.Until == old.Until {
 		return
 	}
-	c.read, m.Shown = m.Shown, named(m.Shown, m.Latest)
+	c.read, m.Shown = m.Shown, withLaterNames(m.Shown, m.Latest)
 	c.moment, d.dirty = m, true
 	if m.Shown != d.live {
 		d.live = m.Shown
-		d.tags.update(d.shown())
+		d.tags.update(d.shownSnapshot())
 		d.points.update()
 	}
 }
 
-// named gives call sites of a moment the names that a recording has of them later, and those of failures. Snapshots are not changed.
-func named(s, later *stats.Snapshot) *stats.Snapshot {
+// withLaterNames gives call sites of a moment the names that a recording has of them later, and those of failures. Snapshots are not changed.
+func withLaterNames(s, later *stats.Snapshot) *stats.Snapshot {
 	if s == nil || later == nil || s == later {
 		return s
 	}
@@ -79,7 +79,7 @@ const (
 // travel moves the time that is shown by some instants.
 func (d *dashboard) travel(instants int) {
 	if d.mode.recording {
-		d.cursor.step(instants)
+		d.cursor.moveBy(instants)
 	} else {
 		d.lookBack(instants)
 	}
@@ -91,8 +91,8 @@ func (c *timeCursor) goTo(at uint64) {
 	c.update()
 }
 
-// step moves by n instants. From a time between two instants the first step goes to the next one in that direction.
-func (c *timeCursor) step(n int) {
+// moveBy moves by n instants. From a time between two instants the first step goes to the next one in that direction.
+func (c *timeCursor) moveBy(n int) {
 	m := &c.moment
 	at, step := min(max(c.at, m.From), m.Until), max(m.Step, 1)
 	place := (at - m.From) / step

@@ -195,7 +195,7 @@ func TestViewSaysThatLimitsAreFixed(t *testing.T) {
 // TestNothingEscapesTheView holds for every size, moment and row of keys.
 func TestNothingEscapesTheView(t *testing.T) {
 	var keys []string
-	for _, c := range inView.of(keymap) {
+	for _, c := range inView.keysIn(keymap) {
 		keys = append(keys, c.keys...)
 	}
 	keys = append(keys, "1", "9", "m", ":", ".", "backspace", "enter", "esc", "[")

@@ -59,9 +59,9 @@ func TestFrozenChartHasACursor(t *testing.T) {
 	d := newTest((&calls{}).options(), 140, 42, later(0))
 	run(d, pastStep, 10*time.Second)
 	press(d, "left", "left")
-	before := d.timeline(d.shown())
+	before := d.timeline(d.shownSnapshot())
 	run(d, 11*time.Second, 12*time.Second)
-	if got := d.timeline(d.shown()); got.until != before.until || got.at != d.frozen.Time || got.at >= got.until {
+	if got := d.timeline(d.shownSnapshot()); got.until != before.until || got.at != d.frozen.Time || got.at >= got.until {
 		t.Errorf("until %d, then %d; cursor %d, frozen at %d", before.until, got.until, got.at, d.frozen.Time)
 	}
 	shows(t, d, "┤⣿", "frozen")
@@ -117,7 +117,7 @@ func TestSpans(t *testing.T) {
 		text    string
 	}{{10, 100, "10s"}, {60, 600, "60s"}, {60, 600, "10m"}, {60, 600, "all time"}} {
 		press(d, "z")
-		got := d.timeline(d.shown())
+		got := d.timeline(d.shownSnapshot())
 		if float64(got.until-got.from)/1e9 != want.seconds || len(got.samples) != want.samples {
 			t.Errorf("%s: %d samples of %d s", want.text, len(got.samples), (got.until-got.from)/1e9)
 		}

@@ -122,7 +122,7 @@ func (p *pointsPane) keys(w, most int) []span {
 	if why != "" {
 		return append(list, undo...)
 	}
-	deed := p.deed(&p.found[at], at == 0)
+	deed := p.actionText(&p.found[at], at == 0)
 	brief, _, _ := strings.Cut(deed, ": ")
 	if before, to, found := strings.Cut(brief, " → "); found {
 		if name, _, named := strings.Cut(before, " "); named {

@@ -38,13 +38,13 @@ func (p *curvePane) limit() uint64 {
 	case !p.tries():
 		return 0
 	case p.tried == 0 && p.d.poolless():
-		return p.enough()
+		return p.limitEnough()
 	}
 	return p.tried
 }
 
-// enough returns the power of two from which on the hit rate is nearly the highest.
-func (p *curvePane) enough() uint64 {
+// limitEnough returns the power of two from which on the hit rate is nearly the highest.
+func (p *curvePane) limitEnough() uint64 {
 	return triedMin << bits.Len64((max(1, min(p.curve.Enough.Limit, triedMax))-1)/triedMin)
 }
 
@@ -61,7 +61,7 @@ func (p *curvePane) adjust(s limitStep) {
 	}
 	limit := p.limit()
 	if limit == 0 {
-		limit = p.enough()
+		limit = p.limitEnough()
 	}
 	if s.up() {
 		limit *= 2
