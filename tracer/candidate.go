@@ -162,7 +162,7 @@ func (t *Tracer) addCandidate(found *target.Process, selected bool) {
 	case libraries > 0:
 		t.table.inspect(p, t.inspectCode(found))
 	case p.target != nil, p.selected: // without libraries it may be just ending
-		t.table.keep(p)
+		t.table.watchCalls(p)
 	default:
 		t.table.remove(p.pid)
 	}
@@ -192,7 +192,7 @@ func (t *Tracer) firstCall(pid int, time uint64) *process {
 	v, err := t.viewOfCaller(p)
 	switch {
 	case errors.Is(err, target.ErrGone):
-		ended := t.ended(p)
+		ended := t.describeEnded(p)
 		if ended == nil {
 			return nil
 		}
@@ -226,8 +226,8 @@ func (t *Tracer) viewOfCaller(p *process) (view, error) {
 	return view{child, p.walker.Clone(child)}, nil
 }
 
-// ended describes a selected process that has ended, by the name under which it was executed. It returns nil for others.
-func (t *Tracer) ended(p *process) *target.Process {
+// describeEnded describes a selected process that has ended, by the name under which it was executed. It returns nil for others.
+func (t *Tracer) describeEnded(p *process) *target.Process {
 	name, known := t.names[p.pid]
 	found := &target.Process{PID: p.pid, Parent: p.parent, Comm: name, Command: []string{name}}
 	if !known {

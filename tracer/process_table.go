@@ -90,8 +90,8 @@ func (t *processTable) watched(pid int) *process {
 	return nil
 }
 
-// from iterates over the processes that have come at least so far.
-func (t *processTable) from(least state) iter.Seq[*process] {
+// atLeast iterates over the processes that have come at least so far.
+func (t *processTable) atLeast(least state) iter.Seq[*process] {
 	return func(yield func(*process) bool) {
 		for _, p := range t.byPID {
 			if p.state >= least && !yield(p) {
@@ -117,8 +117,8 @@ func (t *processTable) expect(pid int) *process {
 	return p
 }
 
-// keep keeps a candidate as it is, and has the kernel report its calls.
-func (t *processTable) keep(p *process) { t.put(p, max(p.state, expected)) }
+// watchCalls keeps a candidate as it is, and has the kernel report its calls.
+func (t *processTable) watchCalls(p *process) { t.put(p, max(p.state, expected)) }
 
 // inspect notes the code of a candidate.
 func (t *processTable) inspect(p *process, v view) {

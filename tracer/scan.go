@@ -28,7 +28,7 @@ func (t *Tracer) scanIfDue() {
 		return
 	}
 	t.scan.last = now
-	for p := range t.table.from(watched) {
+	for p := range t.table.atLeast(watched) {
 		p.recordLosses()
 	}
 	t.learnExtensions()
@@ -42,7 +42,7 @@ func (t *Tracer) scanIfDue() {
 func (t *Tracer) scanProcesses() {
 	blind := !t.kernel.Lifecycle()
 	if blind {
-		for p := range t.table.from(watched) {
+		for p := range t.table.atLeast(watched) {
 			if p.target.Replaced() {
 				t.execed(p.pid, p.pid, t.scan.last) // the executing thread is unknown
 			}
@@ -64,7 +64,7 @@ func (t *Tracer) scanProcesses() {
 // scanForEnded ends processes whose exit was not reported. Their last calls may still be unread, so a process must be
 // missing at two scans with everything read in between.
 func (t *Tracer) scanForEnded() {
-	for p := range t.table.from(expected) {
+	for p := range t.table.atLeast(expected) {
 		missing := !target.Exists(p.pid)
 		if p.state == watched {
 			missing = !p.target.Same()

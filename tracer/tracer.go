@@ -262,7 +262,7 @@ func (t *Tracer) warnOfIncompleteStacks() {
 	if n := t.kernel.Shortened(); n > 0 {
 		t.options.Warn(fmt.Sprintf("%d calls have only their innermost frame: this machine could not keep up", n))
 	}
-	for p := range t.table.from(watched) {
+	for p := range t.table.atLeast(watched) {
 		t.truncated += p.walker.Truncated()
 	}
 	if t.truncated > 0 {

@@ -65,12 +65,12 @@ func (c *command) beginWith(s *wire.Sample, op wire.Command, failed bool, err in
 	if failed {
 		c.queue = c.queues.byHandle[s.Argument[0]]
 	} else {
-		c.queue = c.queues.of(s, s.Argument[0])
+		c.queue = c.queues.queueOf(s, s.Argument[0])
 	}
 }
 
-// likely returns the context that a command's memory probably belongs to, nil if unknown.
-func (c *command) likely() *context {
+// likelyContext returns the context that a command's memory probably belongs to, nil if unknown.
+func (c *command) likelyContext() *context {
 	if c.queue == nil {
 		return nil
 	}
@@ -99,12 +99,12 @@ func (c *command) uses(handle uint64, kind wire.Memory, flags uint8, x extent, l
 			c.unknown = c.unknown || c.memories.freed(handle) == nil
 			return
 		}
-		if m = c.memories.carryOver(c.sample, handle, evidence{kind, c.likely(), least}); m == nil {
+		if m = c.memories.carryOver(c.sample, handle, evidence{kind, c.likelyContext(), least}); m == nil {
 			return
 		}
 	case m.carried:
 		if !c.failed {
-			c.memories.grow(c.sample, m, least)
+			c.memories.noteSize(c.sample, m, least)
 		}
 	case m.firstCall.time > c.sample.Entered: // the handle was another object's when the command was called
 		return
@@ -163,8 +163,8 @@ func (c *command) usesPointer(address uint64, flags uint8, x extent) {
 	}
 }
 
-// end writes the events of a command.
-func (c *command) end(blocking bool) {
+// writeEvents writes the events of a command.
+func (c *command) writeEvents(blocking bool) {
 	if c.failed {
 		c.reportRefusal()
 		return
@@ -255,9 +255,9 @@ func (c *command) runKernel(s *wire.Sample) {
 	if c.failed {
 		c.usesArguments(c.kernels.byHandle[s.Argument[1]])
 	} else {
-		c.usesArguments(c.kernels.of(s, s.Argument[1]))
+		c.usesArguments(c.kernels.kernelOf(s, s.Argument[1]))
 	}
-	c.end(false)
+	c.writeEvents(false)
 }
 
 // usesArguments notes the memory among a kernel's arguments. Others are no memory, and a kernel need not use one that was
@@ -301,7 +301,7 @@ func (c *command) carryOverArgument(handle uint64) *memory {
 	if g := c.memories.freed(handle); g != nil && (!g.mayLive || !g.heldByKernel) || c.isOtherObject(handle) {
 		return nil
 	}
-	return c.memories.carryOver(c.sample, handle, evidence{kind: wire.MemoryBuffer, context: c.likely()})
+	return c.memories.carryOver(c.sample, handle, evidence{kind: wire.MemoryBuffer, context: c.likelyContext()})
 }
 
 // isOtherObject reports whether a handle is certainly not memory.
@@ -314,13 +314,13 @@ func (c *command) isOtherObject(handle uint64) bool {
 func (c *command) runNative(s *wire.Sample) {
 	c.begin(s, wire.CommandNative)
 	c.usesAll(s.Argument[4], wire.MemoryBuffer)
-	c.end(false)
+	c.writeEvents(false)
 }
 
 func (c *command) migrate(s *wire.Sample) {
 	c.begin(s, wire.CommandMigrate)
 	c.usesAll(s.Argument[1], wire.MemoryBuffer)
-	c.end(false)
+	c.writeEvents(false)
 }
 
 // acquireGL handles commands that acquire memory from OpenGL.
@@ -332,5 +332,5 @@ func (c *command) releaseGL(s *wire.Sample) { c.shareGL(s, wire.CommandRelease) 
 func (c *command) shareGL(s *wire.Sample, op wire.Command) {
 	c.begin(s, op)
 	c.usesAll(s.Argument[1], wire.MemoryExternal)
-	c.end(false)
+	c.writeEvents(false)
 }

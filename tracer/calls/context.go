@@ -52,8 +52,8 @@ func (cs *contexts) create(s *wire.Sample) {
 	cs.writeLife(s, c, wire.LifeCreate, false)
 }
 
-// of returns the context of a handle that the driver accepts, nil if the handle is 0 or there is no room.
-func (cs *contexts) of(s *wire.Sample, handle uint64) *context {
+// contextOf returns the context of a handle that the driver accepts, nil if the handle is 0 or there is no room.
+func (cs *contexts) contextOf(s *wire.Sample, handle uint64) *context {
 	c := cs.byHandle[handle]
 	if c != nil || handle == 0 || len(cs.byHandle) >= objectsMax {
 		return c
@@ -70,7 +70,7 @@ func (cs *contexts) writeLife(s *wire.Sample, c *context, life wire.Life, carrie
 }
 
 func (cs *contexts) retain(s *wire.Sample) {
-	if c := cs.of(s, s.Argument[0]); c != nil {
+	if c := cs.contextOf(s, s.Argument[0]); c != nil {
 		if cs.wake(s, c); !c.released {
 			c.references++
 		}
@@ -80,7 +80,7 @@ func (cs *contexts) retain(s *wire.Sample) {
 }
 
 func (cs *contexts) release(s *wire.Sample) {
-	c := cs.of(s, s.Argument[0])
+	c := cs.contextOf(s, s.Argument[0])
 	if c == nil {
 		return
 	}

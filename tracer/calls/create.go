@@ -37,7 +37,7 @@ type creates struct {
 // add notes what a create call returned and writes its CREATE.
 func (cr *creates) add(s *wire.Sample, c *creation) {
 	if old := cr.memories.byHandle[s.Result]; s.Result != 0 && old != nil {
-		if !old.carried && old.firstCall.within(s) {
+		if !old.carried && old.firstCall.isNested(s) {
 			return
 		}
 		cr.memories.endPrevious(s, s.Result)
@@ -57,7 +57,7 @@ func (cr *creates) add(s *wire.Sample, c *creation) {
 	}
 	in := cr.contexts.byHandle[c.context]
 	if s.Result != 0 && in == nil {
-		in = cr.contexts.of(s, c.context)
+		in = cr.contexts.contextOf(s, c.context)
 	}
 	if in != nil {
 		e.Scope = in.scope()
@@ -129,7 +129,7 @@ func (cr *creates) parentOf(s *wire.Sample, c *creation) *memory {
 		}
 		m = cr.memories.carryOver(s, c.share, evidence{kind: wire.MemoryBuffer, context: cr.contexts.byHandle[c.context], size: c.least})
 	} else if s.Result != 0 {
-		cr.memories.grow(s, m, c.least)
+		cr.memories.noteSize(s, m, c.least)
 	}
 	if m == nil || m.depth >= depthMax {
 		return nil

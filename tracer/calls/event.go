@@ -42,12 +42,12 @@ func (es *events) add(s *wire.Sample, handle uint64) {
 		old.counts.released++
 		l.change(old.counts)
 	case len(es.byHandle) == eventsMax:
-		c := l.of(wire.HeldEvent, l.tags.Site(s))
+		c := l.countsOf(wire.HeldEvent, l.tags.Site(s))
 		c.untracked++
 		l.change(c)
 		return
 	}
-	c := l.of(wire.HeldEvent, l.tags.Site(s))
+	c := l.countsOf(wire.HeldEvent, l.tags.Site(s))
 	c.created++
 	l.change(c)
 	es.byHandle[handle] = event{counts: c, references: 1, thread: s.Tid, time: s.Time}

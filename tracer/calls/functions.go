@@ -14,8 +14,8 @@ const (
 
 // Shapes count arguments and copies from 1, as event.h does, samples from 0.
 
-// at copies bytes that an argument points to.
-func at(argument, bytes uint8) wire.Copy { return wire.Copy{Argument: argument, Unit: bytes} }
+// copyArgument copies bytes that an argument points to.
+func copyArgument(argument, bytes uint8) wire.Copy { return wire.Copy{Argument: argument, Unit: bytes} }
 
 // list copies a list of handles, pointers or bytes, whose length another argument gives.
 func list(argument, unit, count uint8) wire.Copy {
@@ -40,24 +40,24 @@ const (
 	handleBytes     = 8
 )
 
-// on makes handlers of the methods of one part of a tracker.
-func on[P any](part func(*Tracker) *P) func(func(*P, *wire.Sample)) handler {
+// handlersOf makes handlers of the methods of one part of a tracker.
+func handlersOf[P any](part func(*Tracker) *P) func(func(*P, *wire.Sample)) handler {
 	return func(call func(*P, *wire.Sample)) handler {
 		return func(t *Tracker, s *wire.Sample) { call(part(t), s) }
 	}
 }
 
 var (
-	onContexts = on(func(t *Tracker) *contexts { return &t.contexts })
-	onQueues   = on(func(t *Tracker) *queues { return &t.queues })
-	onEvents   = on(func(t *Tracker) *events { return &t.events })
-	onPrograms = on(func(t *Tracker) *programs { return &t.programs })
-	onKernels  = on(func(t *Tracker) *kernels { return &t.kernels })
-	onSamplers = on(func(t *Tracker) *samplers { return &t.samplers })
-	onMemories = on(func(t *Tracker) *memories { return &t.memories })
-	onCreates  = on(func(t *Tracker) *creates { return &t.creates })
-	onCommand  = on(func(t *Tracker) *command { return &t.command })
-	onPointers = on(func(t *Tracker) *pointers { return &t.pointers })
+	onContexts = handlersOf(func(t *Tracker) *contexts { return &t.contexts })
+	onQueues   = handlersOf(func(t *Tracker) *queues { return &t.queues })
+	onEvents   = handlersOf(func(t *Tracker) *events { return &t.events })
+	onPrograms = handlersOf(func(t *Tracker) *programs { return &t.programs })
+	onKernels  = handlersOf(func(t *Tracker) *kernels { return &t.kernels })
+	onSamplers = handlersOf(func(t *Tracker) *samplers { return &t.samplers })
+	onMemories = handlersOf(func(t *Tracker) *memories { return &t.memories })
+	onCreates  = handlersOf(func(t *Tracker) *creates { return &t.creates })
+	onCommand  = handlersOf(func(t *Tracker) *command { return &t.command })
+	onPointers = handlersOf(func(t *Tracker) *pointers { return &t.pointers })
 )
 
 // Functions are all functions that the eBPF program reports, by number. They are those of shim/base/hooks.def that matter
@@ -69,19 +69,19 @@ var Functions = []Function{
 	{"clReleaseContext", false, wire.Shape{Flags: entry}, onContexts((*contexts).release)},
 
 	{"clCreateCommandQueue", false, wire.Shape{Flags: createSite, Error: 4}, onQueues((*queues).create)},
-	{"clCreateCommandQueueWithProperties", false, wire.Shape{Flags: createSite, Error: 4, Copy: copies(at(3, propertiesBytes))}, onQueues((*queues).createWithProperties)},
-	{"clCreateCommandQueueWithPropertiesKHR", true, wire.Shape{Flags: createSite, Error: 4, Copy: copies(at(3, propertiesBytes))}, onQueues((*queues).createWithProperties)},
+	{"clCreateCommandQueueWithProperties", false, wire.Shape{Flags: createSite, Error: 4, Copy: copies(copyArgument(3, propertiesBytes))}, onQueues((*queues).createWithProperties)},
+	{"clCreateCommandQueueWithPropertiesKHR", true, wire.Shape{Flags: createSite, Error: 4, Copy: copies(copyArgument(3, propertiesBytes))}, onQueues((*queues).createWithProperties)},
 	{"clRetainCommandQueue", false, wire.Shape{Flags: entry}, onQueues((*queues).retain)},
 	{"clReleaseCommandQueue", false, wire.Shape{Flags: entry}, onQueues((*queues).release)},
 
 	{"clCreateBuffer", false, wire.Shape{Flags: createSite, Error: 5}, onCreates((*creates).buffer)},
 	{"clCreateBufferWithProperties", false, wire.Shape{Flags: createSite, Error: 6}, onCreates((*creates).bufferWithProperties)},
 	{"clCreateBufferWithPropertiesINTEL", true, wire.Shape{Flags: createSite, Error: 6}, onCreates((*creates).bufferWithProperties)},
-	{"clCreateSubBuffer", false, wire.Shape{Flags: createSite, Error: 5, Copy: copies(at(4, regionBytes))}, onCreates((*creates).subBuffer)},
-	{"clCreateImage", false, wire.Shape{Flags: createSite, Error: 6, Copy: copies(at(3, formatBytes), at(4, descBytes))}, onCreates((*creates).image)},
-	{"clCreateImageWithProperties", false, wire.Shape{Flags: createSite, Copy: copies(at(4, formatBytes), at(5, descBytes))}, onCreates((*creates).imageWithProperties)},
-	{"clCreateImage2D", false, wire.Shape{Flags: createSite, Copy: copies(at(3, formatBytes))}, onCreates((*creates).image2D)},
-	{"clCreateImage3D", false, wire.Shape{Flags: createSite, Copy: copies(at(3, formatBytes))}, onCreates((*creates).image3D)},
+	{"clCreateSubBuffer", false, wire.Shape{Flags: createSite, Error: 5, Copy: copies(copyArgument(4, regionBytes))}, onCreates((*creates).subBuffer)},
+	{"clCreateImage", false, wire.Shape{Flags: createSite, Error: 6, Copy: copies(copyArgument(3, formatBytes), copyArgument(4, descBytes))}, onCreates((*creates).image)},
+	{"clCreateImageWithProperties", false, wire.Shape{Flags: createSite, Copy: copies(copyArgument(4, formatBytes), copyArgument(5, descBytes))}, onCreates((*creates).imageWithProperties)},
+	{"clCreateImage2D", false, wire.Shape{Flags: createSite, Copy: copies(copyArgument(3, formatBytes))}, onCreates((*creates).image2D)},
+	{"clCreateImage3D", false, wire.Shape{Flags: createSite, Copy: copies(copyArgument(3, formatBytes))}, onCreates((*creates).image3D)},
 	{"clCreatePipe", false, wire.Shape{Flags: createSite, Error: 6}, onCreates((*creates).pipe)},
 	{"clCreateFromGLBuffer", false, wire.Shape{Flags: createSite, Error: 4}, onCreates((*creates).fromGL)},
 	{"clCreateFromGLRenderbuffer", false, wire.Shape{Flags: createSite, Error: 4}, onCreates((*creates).fromGL)},
@@ -108,7 +108,7 @@ var Functions = []Function{
 	{"clRetainProgram", false, wire.Shape{Flags: entry}, onPrograms((*programs).retain)},
 	{"clReleaseProgram", false, wire.Shape{Flags: entry}, onPrograms((*programs).release)},
 	{"clCreateKernel", false, wire.Shape{Flags: createSite, Error: 3, Copy: copies(text(2))}, onKernels((*kernels).create)},
-	{"clCreateKernelsInProgram", false, wire.Shape{Flags: createSite, Copy: copies(list(3, handleBytes, 2), at(4, 4))}, onKernels((*kernels).createAll)},
+	{"clCreateKernelsInProgram", false, wire.Shape{Flags: createSite, Copy: copies(list(3, handleBytes, 2), copyArgument(4, 4))}, onKernels((*kernels).createAll)},
 	{"clCloneKernel", false, wire.Shape{Flags: createSite, Error: 2}, onKernels((*kernels).clone)},
 	{"clRetainKernel", false, wire.Shape{Flags: entry}, onKernels((*kernels).retain)},
 	{"clReleaseKernel", false, wire.Shape{Flags: entry}, onKernels((*kernels).release)},
@@ -124,20 +124,20 @@ var Functions = []Function{
 	{"clEnqueueTask", false, wire.Shape{Flags: use, Event: 5}, onCommand((*command).runKernel)},
 	{"clEnqueueNativeKernel", false, wire.Shape{Flags: use, Event: 10, Copy: copies(list(6, handleBytes, 5))}, onCommand((*command).runNative)},
 	{"clEnqueueReadBuffer", false, wire.Shape{Flags: use, Event: 9}, onCommand(bufferTransfer(wire.CommandRead, reads, 3, 2))},
-	{"clEnqueueReadBufferRect", false, wire.Shape{Flags: use, Event: 14, Copy: copies(at(6, cornerBytes), at(4, cornerBytes))}, onCommand(rectTransfer(wire.CommandRead, reads))},
+	{"clEnqueueReadBufferRect", false, wire.Shape{Flags: use, Event: 14, Copy: copies(copyArgument(6, cornerBytes), copyArgument(4, cornerBytes))}, onCommand(rectTransfer(wire.CommandRead, reads))},
 	{"clEnqueueWriteBuffer", false, wire.Shape{Flags: use, Event: 9}, onCommand(bufferTransfer(wire.CommandWrite, writes, 3, 0))},
-	{"clEnqueueWriteBufferRect", false, wire.Shape{Flags: use, Event: 14, Copy: copies(at(6, cornerBytes), at(4, cornerBytes))}, onCommand(rectTransfer(wire.CommandWrite, writes))},
+	{"clEnqueueWriteBufferRect", false, wire.Shape{Flags: use, Event: 14, Copy: copies(copyArgument(6, cornerBytes), copyArgument(4, cornerBytes))}, onCommand(rectTransfer(wire.CommandWrite, writes))},
 	{"clEnqueueCopyBuffer", false, wire.Shape{Flags: copySite, Event: 9}, onCommand((*command).copyBuffer)},
-	{"clEnqueueCopyBufferRect", false, wire.Shape{Flags: copySite, Event: 13, Copy: copies(at(6, cornerBytes), at(4, cornerBytes))}, onCommand((*command).copyRect)},
+	{"clEnqueueCopyBufferRect", false, wire.Shape{Flags: copySite, Event: 13, Copy: copies(copyArgument(6, cornerBytes), copyArgument(4, cornerBytes))}, onCommand((*command).copyRect)},
 	{"clEnqueueFillBuffer", false, wire.Shape{Flags: use, Event: 9}, onCommand(bufferTransfer(wire.CommandFill, writes, 4, 0))},
-	{"clEnqueueReadImage", false, wire.Shape{Flags: use, Event: 11, Copy: copies(at(5, cornerBytes), at(4, cornerBytes))}, onCommand(imageTransfer(wire.CommandRead, reads))},
-	{"clEnqueueWriteImage", false, wire.Shape{Flags: use, Event: 11, Copy: copies(at(5, cornerBytes), at(4, cornerBytes))}, onCommand(imageTransfer(wire.CommandWrite, writes))},
-	{"clEnqueueCopyImage", false, wire.Shape{Flags: copySite, Event: 9, Copy: copies(at(6, cornerBytes))}, onCommand((*command).copyImage)},
-	{"clEnqueueFillImage", false, wire.Shape{Flags: use, Event: 8, Copy: copies(at(5, cornerBytes), at(4, cornerBytes))}, onCommand(imageTransfer(wire.CommandFill, writes))},
-	{"clEnqueueCopyImageToBuffer", false, wire.Shape{Flags: copySite, Event: 9, Copy: copies(at(5, cornerBytes), at(4, cornerBytes))}, onCommand((*command).copyImageToBuffer)},
-	{"clEnqueueCopyBufferToImage", false, wire.Shape{Flags: copySite, Event: 9, Copy: copies(at(6, cornerBytes), at(5, cornerBytes))}, onCommand((*command).copyBufferToImage)},
+	{"clEnqueueReadImage", false, wire.Shape{Flags: use, Event: 11, Copy: copies(copyArgument(5, cornerBytes), copyArgument(4, cornerBytes))}, onCommand(imageTransfer(wire.CommandRead, reads))},
+	{"clEnqueueWriteImage", false, wire.Shape{Flags: use, Event: 11, Copy: copies(copyArgument(5, cornerBytes), copyArgument(4, cornerBytes))}, onCommand(imageTransfer(wire.CommandWrite, writes))},
+	{"clEnqueueCopyImage", false, wire.Shape{Flags: copySite, Event: 9, Copy: copies(copyArgument(6, cornerBytes))}, onCommand((*command).copyImage)},
+	{"clEnqueueFillImage", false, wire.Shape{Flags: use, Event: 8, Copy: copies(copyArgument(5, cornerBytes), copyArgument(4, cornerBytes))}, onCommand(imageTransfer(wire.CommandFill, writes))},
+	{"clEnqueueCopyImageToBuffer", false, wire.Shape{Flags: copySite, Event: 9, Copy: copies(copyArgument(5, cornerBytes), copyArgument(4, cornerBytes))}, onCommand((*command).copyImageToBuffer)},
+	{"clEnqueueCopyBufferToImage", false, wire.Shape{Flags: copySite, Event: 9, Copy: copies(copyArgument(6, cornerBytes), copyArgument(5, cornerBytes))}, onCommand((*command).copyBufferToImage)},
 	{"clEnqueueMapBuffer", false, wire.Shape{Flags: use, Event: 9}, onCommand((*command).mapBuffer)},
-	{"clEnqueueMapImage", false, wire.Shape{Flags: use, Event: 11, Copy: copies(at(6, cornerBytes), at(5, cornerBytes))}, onCommand((*command).mapImage)},
+	{"clEnqueueMapImage", false, wire.Shape{Flags: use, Event: 11, Copy: copies(copyArgument(6, cornerBytes), copyArgument(5, cornerBytes))}, onCommand((*command).mapImage)},
 	{"clEnqueueUnmapMemObject", false, wire.Shape{Flags: use, Event: 6}, onCommand((*command).unmap)},
 	{"clEnqueueMigrateMemObjects", false, wire.Shape{Flags: use, Event: 7, Copy: copies(list(3, handleBytes, 2))}, onCommand((*command).migrate)},
 	{"clEnqueueMigrateMemObjectEXT", true, wire.Shape{Flags: use, Event: 7, Copy: copies(list(3, handleBytes, 2))}, onCommand((*command).migrate)},

@@ -61,7 +61,7 @@ func (ks *kernels) clone(s *wire.Sample) {
 	if s.Result == 0 {
 		return
 	}
-	source := ks.of(s, s.Argument[0])
+	source := ks.kernelOf(s, s.Argument[0])
 	if source == nil {
 		return
 	}
@@ -87,8 +87,8 @@ func (ks *kernels) add(s *wire.Sample, handle uint64, name string) *kernel {
 	return k
 }
 
-// of returns the kernel of a handle that the driver accepts, nil if the handle is 0 or there is no room.
-func (ks *kernels) of(s *wire.Sample, handle uint64) *kernel {
+// kernelOf returns the kernel of a handle that the driver accepts, nil if the handle is 0 or there is no room.
+func (ks *kernels) kernelOf(s *wire.Sample, handle uint64) *kernel {
 	if ks.latest != nil && ks.handle == handle {
 		return ks.latest
 	}
@@ -120,13 +120,13 @@ func (ks *kernels) remove(handle uint64) {
 }
 
 func (ks *kernels) retain(s *wire.Sample) {
-	if k := ks.of(s, s.Argument[0]); k != nil {
+	if k := ks.kernelOf(s, s.Argument[0]); k != nil {
 		k.references++
 	}
 }
 
 func (ks *kernels) release(s *wire.Sample) {
-	if k := ks.of(s, s.Argument[0]); k != nil && k.release() {
+	if k := ks.kernelOf(s, s.Argument[0]); k != nil && k.release() {
 		ks.remove(s.Argument[0])
 	}
 }
@@ -165,7 +165,7 @@ func (ks *kernels) setPointer(s *wire.Sample) {
 }
 
 func (ks *kernels) set(s *wire.Sample, value uint64) {
-	k, index := ks.of(s, s.Argument[0]), int(uint32(s.Argument[1]))
+	k, index := ks.kernelOf(s, s.Argument[0]), int(uint32(s.Argument[1]))
 	if k == nil || index >= indicesMax {
 		return
 	}

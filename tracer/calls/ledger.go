@@ -29,15 +29,15 @@ type ledger struct {
 	due     uint64
 }
 
-// of returns the counts of a call site.
-func (l *ledger) of(held wire.Held, tag uint32) *counts {
+// countsOf returns the counts of a call site.
+func (l *ledger) countsOf(held wire.Held, tag uint32) *counts {
 	key := countsKey{held, tag}
 	c := l.sites[key]
 	if c != nil {
 		return c
 	}
 	if len(l.sites) >= countsMax && tag != 0 {
-		return l.of(held, 0)
+		return l.countsOf(held, 0)
 	}
 	c = &counts{held: held, tag: tag}
 	l.sites[key] = c
@@ -57,7 +57,7 @@ func (l *ledger) change(c *counts) {
 
 // count counts an object that a call created.
 func (l *ledger) count(s *wire.Sample, o *object, held wire.Held) {
-	o.counts = l.of(held, l.tags.Site(s))
+	o.counts = l.countsOf(held, l.tags.Site(s))
 	o.counts.created++
 	l.change(o.counts)
 }

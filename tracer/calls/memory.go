@@ -147,11 +147,11 @@ func (ms *memories) releaseLast(s *wire.Sample, m *memory) {
 		ms.finding(s, wire.DiagStillMapped, m, 0, 0)
 	}
 	ms.writeRelease(s, m, 0, wire.OutcomeDriver, false)
-	ms.end(s, m)
+	ms.forgetMemory(s, m)
 }
 
-// end forgets memory whose end was written, and the parents that only it kept.
-func (ms *memories) end(s *wire.Sample, m *memory) {
+// forgetMemory forgets memory whose end was written, and the parents that only it kept.
+func (ms *memories) forgetMemory(s *wire.Sample, m *memory) {
 	for {
 		parent := m.parent
 		ms.rememberFreed(s, m)
@@ -186,8 +186,8 @@ func (ms *memories) endPrevious(s *wire.Sample, handle uint64) {
 	if m == nil {
 		return
 	}
-	learntMeanwhile := m.carried && m.firstCall.during(s)
+	learntMeanwhile := m.carried && m.firstCall.seenDuring(s)
 	m.references, m.gone = 0, true
 	ms.writeRelease(s, m, 0, wire.OutcomeDriver, learntMeanwhile)
-	ms.end(s, m)
+	ms.forgetMemory(s, m)
 }

@@ -22,7 +22,7 @@ func (o *object) release() bool {
 }
 
 // reportedWithin reports whether a call inside s has reported the object already.
-func (o *object) reportedWithin(s *wire.Sample) bool { return !o.carried && o.firstCall.within(s) }
+func (o *object) reportedWithin(s *wire.Sample) bool { return !o.carried && o.firstCall.isNested(s) }
 
 // carriedObject returns an object that existed before we attached.
 func carriedObject(s *wire.Sample, number uint64) object {
@@ -42,12 +42,12 @@ type firstCall struct {
 
 func firstCallOf(s *wire.Sample) firstCall { return firstCall{s.Entered, s.Time, s.Tid, s.Function} }
 
-// within reports whether a call inside s, of another function, has returned the object already.
-func (o firstCall) within(s *wire.Sample) bool {
-	return o.function != s.Function && o.during(s)
+// isNested reports whether a call inside s, of another function, has returned the object already.
+func (o firstCall) isNested(s *wire.Sample) bool {
+	return o.function != s.Function && o.seenDuring(s)
 }
 
-// during reports whether the thread of s saw the object first while s ran.
-func (o firstCall) during(s *wire.Sample) bool {
+// seenDuring reports whether the thread of s saw the object first while s ran.
+func (o firstCall) seenDuring(s *wire.Sample) bool {
 	return o.thread == s.Tid && s.Entered <= o.entered && o.time <= s.Time
 }

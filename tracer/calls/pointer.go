@@ -51,7 +51,7 @@ func (p *pointers) free(s *wire.Sample, address uint64, in *context) {
 	if isPointerKind(m.kind) {
 		m.references = 0
 		p.memories.writeRelease(s, m, 0, wire.OutcomeDriver, false)
-		p.memories.end(s, m)
+		p.memories.forgetMemory(s, m)
 	}
 }
 
@@ -90,28 +90,28 @@ func (p *pointers) copy(s *wire.Sample) {
 			c.op = wire.CommandRead
 		}
 	}
-	c.end(blocking(s, 1))
+	c.writeEvents(blocking(s, 1))
 }
 
 func (p *pointers) fill(s *wire.Sample) {
 	c := p.command
 	c.begin(s, wire.CommandFill)
 	c.usesPointer(s.Argument[1], writes, contiguous(0, s.Argument[4]))
-	c.end(false)
+	c.writeEvents(false)
 }
 
 func (p *pointers) mapRange(s *wire.Sample) {
 	c := p.command
 	c.begin(s, wire.CommandMap)
 	c.usesPointer(s.Argument[3], mapFlags(s.Argument[2]), contiguous(0, s.Argument[4]))
-	c.end(blocking(s, 1))
+	c.writeEvents(blocking(s, 1))
 }
 
 func (p *pointers) unmap(s *wire.Sample) {
 	c := p.command
 	c.begin(s, wire.CommandUnmap)
 	c.usesPointer(s.Argument[1], 0, unplaced(0))
-	c.end(false)
+	c.writeEvents(false)
 }
 
 func (p *pointers) migrateAll(s *wire.Sample) {
@@ -125,12 +125,12 @@ func (p *pointers) migrateAll(s *wire.Sample) {
 		}
 		c.usesPointer(word(list, i), 0, x)
 	}
-	c.end(false)
+	c.writeEvents(false)
 }
 
 func (p *pointers) migrate(s *wire.Sample) {
 	c := p.command
 	c.begin(s, wire.CommandMigrate)
 	c.usesPointer(s.Argument[1], 0, contiguous(0, s.Argument[2]))
-	c.end(false)
+	c.writeEvents(false)
 }

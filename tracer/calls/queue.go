@@ -49,7 +49,7 @@ func (qs *queues) add(s *wire.Sample, properties uint64) {
 	if old != nil {
 		qs.ledger.uncount(&old.object)
 	}
-	in := qs.contexts.of(s, s.Argument[0])
+	in := qs.contexts.contextOf(s, s.Argument[0])
 	if in != nil {
 		qs.contexts.wake(s, in)
 		in.queues++
@@ -64,8 +64,8 @@ func (qs *queues) add(s *wire.Sample, properties uint64) {
 	qs.writeLife(s, q, wire.LifeCreate, false)
 }
 
-// of returns the queue of a handle that the driver accepts, nil if the handle is 0 or there is no room.
-func (qs *queues) of(s *wire.Sample, handle uint64) *queue {
+// queueOf returns the queue of a handle that the driver accepts, nil if the handle is 0 or there is no room.
+func (qs *queues) queueOf(s *wire.Sample, handle uint64) *queue {
 	q := qs.byHandle[handle]
 	if q != nil || handle == 0 || len(qs.byHandle) >= objectsMax {
 		return q
@@ -84,14 +84,14 @@ func (qs *queues) writeLife(s *wire.Sample, q *queue, life wire.Life, carriedOve
 }
 
 func (qs *queues) retain(s *wire.Sample) {
-	if q := qs.of(s, s.Argument[0]); q != nil {
+	if q := qs.queueOf(s, s.Argument[0]); q != nil {
 		q.references++
 		qs.writeLife(s, q, wire.LifeRetain, false)
 	}
 }
 
 func (qs *queues) release(s *wire.Sample) {
-	q := qs.of(s, s.Argument[0])
+	q := qs.queueOf(s, s.Argument[0])
 	if q == nil {
 		return
 	}
@@ -119,11 +119,13 @@ func (qs *queues) writeSync(s *wire.Sample, op wire.Sync, q *queue) {
 func (qs *queues) finish(s *wire.Sample) {
 	q := qs.byHandle[s.Argument[0]]
 	if int32(s.Result) == 0 {
-		q = qs.of(s, s.Argument[0])
+		q = qs.queueOf(s, s.Argument[0])
 	}
 	qs.writeSync(s, wire.SyncFinish, q)
 }
 
-func (qs *queues) flush(s *wire.Sample) { qs.writeSync(s, wire.SyncFlush, qs.of(s, s.Argument[0])) }
+func (qs *queues) flush(s *wire.Sample) {
+	qs.writeSync(s, wire.SyncFlush, qs.queueOf(s, s.Argument[0]))
+}
 
 func (qs *queues) wait(s *wire.Sample) { qs.writeSync(s, wire.SyncWait, nil) }

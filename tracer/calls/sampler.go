@@ -32,7 +32,7 @@ func (ss *samplers) enter(handle uint64, o object) *object {
 	return &o
 }
 
-func (ss *samplers) of(s *wire.Sample) *object {
+func (ss *samplers) samplerOf(s *wire.Sample) *object {
 	if o := ss.byHandle[s.Argument[0]]; o != nil {
 		return o
 	}
@@ -40,13 +40,13 @@ func (ss *samplers) of(s *wire.Sample) *object {
 }
 
 func (ss *samplers) retain(s *wire.Sample) {
-	if o := ss.of(s); o != nil {
+	if o := ss.samplerOf(s); o != nil {
 		o.references++
 	}
 }
 
 func (ss *samplers) release(s *wire.Sample) {
-	if o := ss.of(s); o != nil && o.release() {
+	if o := ss.samplerOf(s); o != nil && o.release() {
 		delete(ss.byHandle, s.Argument[0])
 		ss.ledger.uncount(o)
 	}

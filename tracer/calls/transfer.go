@@ -13,9 +13,9 @@ func volume(region []byte) uint64 {
 	return mulSaturating(mulSaturating(word(region, 0), word(region, 1)), word(region, 2))
 }
 
-// reach returns the size that a buffer with a rectangle in it has at least, or the elements of an image. The pitches,
+// rectangleEnd returns the size that a buffer with a rectangle in it has at least, or the elements of an image. The pitches,
 // which we do not see, can only make it larger.
-func reach(origin, region []byte) uint64 {
+func rectangleEnd(origin, region []byte) uint64 {
 	if region == nil || volume(region) == 0 {
 		return 0
 	}
@@ -47,7 +47,7 @@ func bufferTransfer(op wire.Command, flags uint8, offset, blockingAt int) func(*
 		c.begin(s, op)
 		at, size := s.Argument[offset], s.Argument[offset+1]
 		c.usesBuffer(s.Argument[1], flags, contiguous(at, size), addSaturating(at, size))
-		c.end(blockingAt > 0 && blocking(s, blockingAt))
+		c.writeEvents(blockingAt > 0 && blocking(s, blockingAt))
 	}
 }
 
@@ -56,7 +56,7 @@ func (c *command) copyBuffer(s *wire.Sample) {
 	from, to, size := s.Argument[3], s.Argument[4], s.Argument[5]
 	c.usesBuffer(s.Argument[1], reads, contiguous(from, size), addSaturating(from, size))
 	c.usesBuffer(s.Argument[2], writes, contiguous(to, size), addSaturating(to, size))
-	c.end(false)
+	c.writeEvents(false)
 }
 
 // In all functions below, the first copy is the region and the second, if any, the origin.
@@ -66,8 +66,8 @@ func rectTransfer(op wire.Command, flags uint8) func(*command, *wire.Sample) {
 	return func(c *command, s *wire.Sample) {
 		c.begin(s, op)
 		region := s.Copy(0)
-		c.usesBuffer(s.Argument[1], flags, rectangle(s.Copy(1), region), reach(s.Copy(1), region))
-		c.end(op == wire.CommandRead && blocking(s, 2))
+		c.usesBuffer(s.Argument[1], flags, rectangle(s.Copy(1), region), rectangleEnd(s.Copy(1), region))
+		c.writeEvents(op == wire.CommandRead && blocking(s, 2))
 	}
 }
 
@@ -75,41 +75,41 @@ func rectTransfer(op wire.Command, flags uint8) func(*command, *wire.Sample) {
 func imageTransfer(op wire.Command, flags uint8) func(*command, *wire.Sample) {
 	return func(c *command, s *wire.Sample) {
 		c.begin(s, op)
-		c.usesImage(s.Argument[1], flags, s.Copy(0), reach(s.Copy(1), s.Copy(0)))
-		c.end(op == wire.CommandRead && blocking(s, 2))
+		c.usesImage(s.Argument[1], flags, s.Copy(0), rectangleEnd(s.Copy(1), s.Copy(0)))
+		c.writeEvents(op == wire.CommandRead && blocking(s, 2))
 	}
 }
 
 func (c *command) copyRect(s *wire.Sample) {
 	c.begin(s, wire.CommandCopy)
 	region := s.Copy(0)
-	c.usesBuffer(s.Argument[1], reads, rectangle(s.Copy(1), region), reach(s.Copy(1), region))
-	c.usesBuffer(s.Argument[2], writes, rectangle(nil, region), reach(nil, region))
-	c.end(false)
+	c.usesBuffer(s.Argument[1], reads, rectangle(s.Copy(1), region), rectangleEnd(s.Copy(1), region))
+	c.usesBuffer(s.Argument[2], writes, rectangle(nil, region), rectangleEnd(nil, region))
+	c.writeEvents(false)
 }
 
 func (c *command) copyImage(s *wire.Sample) {
 	c.begin(s, wire.CommandCopy)
 	region := s.Copy(0)
-	c.usesImage(s.Argument[1], reads, region, reach(nil, region))
-	c.usesImage(s.Argument[2], writes, region, reach(nil, region))
-	c.end(false)
+	c.usesImage(s.Argument[1], reads, region, rectangleEnd(nil, region))
+	c.usesImage(s.Argument[2], writes, region, rectangleEnd(nil, region))
+	c.writeEvents(false)
 }
 
 func (c *command) copyImageToBuffer(s *wire.Sample) {
 	c.begin(s, wire.CommandCopy)
 	region := s.Copy(0)
-	c.usesImage(s.Argument[1], reads, region, reach(s.Copy(1), region))
+	c.usesImage(s.Argument[1], reads, region, rectangleEnd(s.Copy(1), region))
 	c.usesBuffer(s.Argument[2], writes, contiguous(s.Argument[5], c.imageBytes(s.Argument[1], region)), addSaturating(s.Argument[5], volume(region)))
-	c.end(false)
+	c.writeEvents(false)
 }
 
 func (c *command) copyBufferToImage(s *wire.Sample) {
 	c.begin(s, wire.CommandCopy)
 	region := s.Copy(0)
 	c.usesBuffer(s.Argument[1], reads, contiguous(s.Argument[3], c.imageBytes(s.Argument[2], region)), addSaturating(s.Argument[3], volume(region)))
-	c.usesImage(s.Argument[2], writes, region, reach(s.Copy(1), region))
-	c.end(false)
+	c.usesImage(s.Argument[2], writes, region, rectangleEnd(s.Copy(1), region))
+	c.writeEvents(false)
 }
 
 // Flags of mappings. (API specification, table of map flags.)
@@ -133,21 +133,21 @@ func (c *command) mapBuffer(s *wire.Sample) {
 	offset, size := s.Argument[4], s.Argument[5]
 	c.usesBuffer(s.Argument[1], mapFlags(s.Argument[3]), contiguous(offset, size), addSaturating(offset, size))
 	c.mapped(1)
-	c.end(blocking(s, 2))
+	c.writeEvents(blocking(s, 2))
 }
 
 func (c *command) mapImage(s *wire.Sample) {
 	c.beginMap(s)
-	c.usesImage(s.Argument[1], mapFlags(s.Argument[3]), s.Copy(0), reach(s.Copy(1), s.Copy(0)))
+	c.usesImage(s.Argument[1], mapFlags(s.Argument[3]), s.Copy(0), rectangleEnd(s.Copy(1), s.Copy(0)))
 	c.mapped(1)
-	c.end(blocking(s, 2))
+	c.writeEvents(blocking(s, 2))
 }
 
 func (c *command) unmap(s *wire.Sample) {
 	c.begin(s, wire.CommandUnmap)
 	c.usesBuffer(s.Argument[1], 0, unplaced(0), 0)
 	c.mapped(-1)
-	c.end(false)
+	c.writeEvents(false)
 }
 
 // mapped counts a mapping of a command's memory and its parents, or the end of one. That may have begun before we

@@ -37,9 +37,9 @@ func (ms *memories) writeCarried(s *wire.Sample, m *memory) {
 // of its size.
 const growthParts = 16
 
-// grow notes that memory has at least size bytes. Carried memory is then carried over again with the new size, under the
+// noteSize notes that memory has at least size bytes. Carried memory is then carried over again with the new size, under the
 // same number, so that references to it stay valid.
-func (ms *memories) grow(s *wire.Sample, m *memory, size uint64) {
+func (ms *memories) noteSize(s *wire.Sample, m *memory, size uint64) {
 	if !m.carried || size <= m.size || size-m.size < m.size/growthParts || m.references == 0 {
 		return
 	}

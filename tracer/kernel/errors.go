@@ -47,12 +47,12 @@ func explain(doing string, err error) error {
 		return fmt.Errorf("%s: %w: %w", doing, ErrPermission, err)
 	case errors.Is(err, ebpf.ErrNotSupported), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EOPNOTSUPP):
 		return fmt.Errorf("%s: %w: %w", doing, ErrUnsupported, err)
-	case gone(err):
+	case isGone(err):
 		return fmt.Errorf("%s: %w: %w", doing, ErrGone, err)
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// gone reports whether an error says that a process or file does not exist. For a process the kernel returns ESRCH, which
+// isGone reports whether an error says that a process or file does not exist. For a process the kernel returns ESRCH, which
 // the ebpf package turns into ErrNotExist for multi links.
-func gone(err error) bool { return errors.Is(err, unix.ESRCH) || errors.Is(err, os.ErrNotExist) }
+func isGone(err error) bool { return errors.Is(err, unix.ESRCH) || errors.Is(err, os.ErrNotExist) }

@@ -112,7 +112,7 @@ func (k *Kernel) Close() error {
 		return nil
 	}
 	for l := range links {
-		errs = append(errs, closeAll(l.take()))
+		errs = append(errs, closeAll(l.takeParts()))
 	}
 	for _, l := range k.life {
 		errs = append(errs, l.close())

@@ -51,7 +51,7 @@ func (k *Kernel) Attach(file string, pid int, probes []Probe) (*Link, error) {
 	}
 	l := &Link{kernel: k, parts: append(after, before...)}
 	if !k.register(l) {
-		return nil, errors.Join(fmt.Errorf("probe %s: %w", file, os.ErrClosed), closeAll(l.take()))
+		return nil, errors.Join(fmt.Errorf("probe %s: %w", file, os.ErrClosed), closeAll(l.takeParts()))
 	}
 	return l, nil
 }
@@ -90,10 +90,10 @@ func (l *Link) Close() error {
 	l.kernel.mu.Lock()
 	delete(l.kernel.links, l)
 	l.kernel.mu.Unlock()
-	return closeAll(l.take())
+	return closeAll(l.takeParts())
 }
 
-func (l *Link) take() []io.Closer {
+func (l *Link) takeParts() []io.Closer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	parts := l.parts
@@ -151,7 +151,7 @@ func (a *attachment) attachEach(probes []Probe, attach func(Probe) (link.Link, e
 }
 
 func (a *attachment) explain(p Probe, err error) error {
-	if gone(err) { // not the fault of a function
+	if isGone(err) { // not the fault of a function
 		return explain("probe "+a.file, err)
 	}
 	return &ProbeError{File: a.file, Function: p.Function, Offset: p.Offset, Err: explain("attach", err)}

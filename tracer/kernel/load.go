@@ -80,21 +80,21 @@ func (k *Kernel) loadCalls(constants map[string]any) error {
 		shapes.Contents = append(shapes.Contents, ebpf.MapKV{Key: uint32(i), Value: shape})
 	}
 	k.multi = !k.options.single && features.HaveBPFLinkUprobeMulti() == nil
-	if k.calls, err = k.collect(spec, k.multi); err != nil {
+	if k.calls, err = k.loadCollection(spec, k.multi); err != nil {
 		return explain("load the eBPF programs for calls", err)
 	}
 	if k.multi && !filtersProcesses(k.calls.Programs[callsProgEnter]) {
 		k.calls.Close()
 		k.multi = false
-		if k.calls, err = k.collect(spec, false); err != nil {
+		if k.calls, err = k.loadCollection(spec, false); err != nil {
 			return explain("load the eBPF programs for calls", err)
 		}
 	}
 	return nil
 }
 
-// collect loads programs and maps. The kind of link must be known when a program is loaded.
-func (k *Kernel) collect(spec *ebpf.CollectionSpec, multi bool) (*ebpf.Collection, error) {
+// loadCollection loads programs and maps. The kind of link must be known when a program is loaded.
+func (k *Kernel) loadCollection(spec *ebpf.CollectionSpec, multi bool) (*ebpf.Collection, error) {
 	kind := ebpf.AttachNone
 	if multi {
 		kind = ebpf.AttachTraceUprobeMulti

@@ -67,8 +67,8 @@ func (x *examination) check(q Check) (State, error) {
 
 func (x *examination) add(f Feature) { x.Features = append(x.Features, f) }
 
-// look fills in the report.
-func (x *examination) look() {
+// examine fills in the report.
+func (x *examination) examine() {
 	if x.Architecture != "amd64" {
 		x.add(Feature{Name: FeatureKernel, State: No, Detail: "attach has been tried on amd64 only, and this is " + x.Architecture, Needed: true})
 		return
@@ -107,7 +107,7 @@ func (x *examination) capability(name string, bit int, loss string, needed bool)
 	case !x.held.has(bit):
 		f.State, f.Detail = No, name+" is not held: "+loss
 		if !needed {
-			f.Advice = x.grant(append(x.least(), name)...)
+			f.Advice = x.howToGrant(append(x.least(), name)...)
 		}
 	case !x.initialNamespace("user", initialUsers):
 		f.State, f.Detail = No, name+" is held in a user namespace only, where it has no effect on the kernel: "+loss

@@ -65,15 +65,15 @@ func (s *System) check(q Check) error {
 	case CheckMultiProcess:
 		return multiProcess()
 	case CheckSingle:
-		return s.single()
+		return s.openUprobe()
 	case CheckLifecycle:
 		return lifecycle(s.Types)
 	}
 	return fmt.Errorf("unknown check %s", q)
 }
 
-// nothing loads a program that does nothing, as "nothing". types: the kernel's; nil for programs that need none.
-func nothing(spec ebpf.ProgramSpec, types *btf.Cache) (*ebpf.Collection, error) {
+// loadEmptyProgram loads a program that does nothing, as "nothing". types: the kernel's; nil for programs that need none.
+func loadEmptyProgram(spec ebpf.ProgramSpec, types *btf.Cache) (*ebpf.Collection, error) {
 	spec.License = "GPL"
 	spec.Instructions = asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}
 	return ebpf.NewCollectionWithOptions(&ebpf.CollectionSpec{Programs: map[string]*ebpf.ProgramSpec{"nothing": &spec}},
@@ -83,7 +83,7 @@ func nothing(spec ebpf.ProgramSpec, types *btf.Cache) (*ebpf.Collection, error) 
 // multiProcess tests as libbpf does: kernels with commit 46ba0e49b642 (Linux 6.10) reject a negative pid as such, those
 // before it look for that process. Neither makes a link.
 func multiProcess() error {
-	loaded, err := nothing(ebpf.ProgramSpec{Type: ebpf.Kprobe, AttachType: ebpf.AttachTraceUprobeMulti}, nil)
+	loaded, err := loadEmptyProgram(ebpf.ProgramSpec{Type: ebpf.Kprobe, AttachType: ebpf.AttachTraceUprobeMulti}, nil)
 	if err != nil {
 		return err
 	}
@@ -106,9 +106,9 @@ func multiProcess() error {
 
 const uprobeUnit = "/sys/bus/event_source/devices/uprobe/type"
 
-// single opens a uprobe without a file. The kernel checks rights first (perf_uprobe_event_init in kernel/events/core.c);
+// openUprobe opens a uprobe without a file. The kernel checks rights first (perf_uprobe_event_init in kernel/events/core.c);
 // if they suffice it reports that the file is missing.
-func (s *System) single() error {
+func (s *System) openUprobe() error {
 	kind, err := strconv.ParseUint(s.text(uprobeUnit), 10, 32)
 	if err != nil {
 		return fmt.Errorf("no %s: %w", uprobeUnit, ebpf.ErrNotSupported)
@@ -125,7 +125,7 @@ func (s *System) single() error {
 }
 
 func lifecycle(types *btf.Cache) error {
-	loaded, err := nothing(ebpf.ProgramSpec{Type: ebpf.Tracing, AttachType: ebpf.AttachTraceRawTp, AttachTo: "sched_process_exec"}, types)
+	loaded, err := loadEmptyProgram(ebpf.ProgramSpec{Type: ebpf.Tracing, AttachType: ebpf.AttachTraceRawTp, AttachTo: "sched_process_exec"}, types)
 	if err != nil {
 		return err
 	}

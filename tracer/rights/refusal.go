@@ -126,7 +126,7 @@ func (r *Report) least() []string {
 // lacks returns the obstacle that capabilities are missing.
 func (x *examination) lacks(what string, missing ...string) *obstacle {
 	x.Missing = missing
-	return &obstacle{"needs " + what, x.grant(x.least()...)}
+	return &obstacle{"needs " + what, x.howToGrant(x.least()...)}
 }
 
 // bits are the numbers of the capabilities that may be missing.
@@ -147,8 +147,8 @@ func (s *System) bounded(names []string) []string {
 	return out
 }
 
-// grant says how to get capabilities.
-func (s *System) grant(names ...string) string {
+// howToGrant says how to get capabilities.
+func (s *System) howToGrant(names ...string) string {
 	switch out := s.bounded(names); {
 	case out != nil && s.container():
 		return s.dockerRun(names)

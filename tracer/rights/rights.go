@@ -57,7 +57,7 @@ func (s *System) Examine() *Report {
 	r := &Report{Kernel: s.Release(), system: s}
 	r.Lockdown, r.KillsFiltered = s.lockdown(), killsFiltered(r.Kernel)
 	x := &examination{System: s, Report: r, held: s.held()}
-	x.look()
+	x.examine()
 	if o := x.refuse(); o != nil {
 		r.Obstacle, r.Advice = "attach "+o.what, o.advice
 	}

@@ -63,11 +63,11 @@ func (f *Files) image(path string) (i *image, ok bool) {
 		_ = file.Close()
 		return nil, false
 	}
-	return f.keep(identify(info), file), true
+	return f.addFile(identify(info), file), true
 }
 
-// keep reads the file and adds it to the cache. The caller holds mu.
-func (f *Files) keep(id identity, file *os.File) *image {
+// addFile reads the file and adds it to the cache. The caller holds mu.
+func (f *Files) addFile(id identity, file *os.File) *image {
 	if len(f.images) >= filesMax {
 		// Files that walkers still use are closed by the garbage collector.
 		clear(f.images)

@@ -40,8 +40,8 @@ func (m *machine) load(address uint64, size uint64) (uint64, bool) {
 	return binary.LittleEndian.Uint64(raw[:]), true
 }
 
-// up goes to the caller's frame. It returns false if that is unknown.
-func (m *machine) up(r *row) bool {
+// stepToCaller goes to the caller's frame. It returns false if that is unknown.
+func (m *machine) stepToCaller(r *row) bool {
 	cfa, ok := m.evaluate(&r.cfa, 0)
 	if r.cfa.how == offsetItself {
 		cfa, ok = m.get(r.cfa.register)

@@ -78,7 +78,7 @@ func (m *modules) missed() (changed bool) {
 
 // read reads the mappings and reports whether they have changed.
 func (m *modules) read() bool {
-	mappings, ok := m.now()
+	mappings, ok := m.readMappings()
 	if !ok || slices.Equal(mappings, m.mappings) {
 		return false
 	}
@@ -94,13 +94,13 @@ func (m *modules) watched() bool {
 // renew reads the mappings again and looks up all modules.
 func (m *modules) renew() {
 	m.misses, m.patience = 0, 0
-	if mappings, ok := m.now(); ok {
+	if mappings, ok := m.readMappings(); ok {
 		m.mappings, m.found = mappings, make([]*module, len(mappings))
 	}
 }
 
-// now returns the mappings. ok is false if the process is gone: what we know of it then still holds for its last calls.
-func (m *modules) now() (mappings []target.Mapping, ok bool) {
+// readMappings returns the mappings. ok is false if the process is gone: what we know of it then still holds for its last calls.
+func (m *modules) readMappings() (mappings []target.Mapping, ok bool) {
 	mappings, err := m.space.Maps()
 	return mappings, err == nil && len(mappings) > 0
 }
@@ -110,18 +110,18 @@ func (m *modules) load(i int) *module {
 	p := &m.mappings[i]
 	switch p.Path {
 	case "[vdso]":
-		return place(m.files.virtual(), p, p.Start)
+		return locateImage(m.files.virtual(), p, p.Start)
 	case uprobesPage:
 		return kernels
 	}
 	if p.Inode == 0 || p.Path == "" || !p.Exec {
 		return nowhere
 	}
-	first := &m.mappings[m.first(i)]
+	first := &m.mappings[m.firstOfFile(i)]
 	image, readable := m.image(first)
 	switch {
 	case image != nil && !image.foreign:
-		return place(image, p, first.Start)
+		return locateImage(image, p, first.Start)
 	case image != nil || !readable:
 		return &module{path: p.Path, base: first.Start, known: true}
 	}
@@ -137,8 +137,8 @@ func (m *modules) image(p *target.Mapping) (i *image, ok bool) {
 	return m.files.image(path)
 }
 
-// place determines where an image is. lowest is where it seems to begin.
-func place(image *image, p *target.Mapping, lowest uint64) *module {
+// locateImage determines where an image is. lowest is where it seems to begin.
+func locateImage(image *image, p *target.Mapping, lowest uint64) *module {
 	module := &module{path: p.Path, base: lowest, known: true}
 	if image == nil {
 		return module
@@ -165,9 +165,9 @@ func (i *image) bias(p *target.Mapping) (bias uint64, ok bool) {
 	return bias, ok
 }
 
-// first returns the first of the mappings of one file that belong together: offsets rise with addresses, and only
+// firstOfFile returns the first of the mappings of one file that belong together: offsets rise with addresses, and only
 // anonymous memory lies between them.
-func (m *modules) first(i int) int {
+func (m *modules) firstOfFile(i int) int {
 	p := &m.mappings[i]
 	first, offset := i, p.Offset
 	for j := i - 1; j >= 0; j-- {

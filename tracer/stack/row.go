@@ -93,10 +93,10 @@ func (i *image) row(pc uint64) *row {
 }
 
 func (p *program) finish() *row {
-	r := &row{cfa: p.cfa.own(), signal: p.common.signal}
+	r := &row{cfa: p.cfa.copyRule(), signal: p.common.signal}
 	for column, rule := range p.rule {
 		if rule.how > lost {
-			r.saved = append(r.saved, saved{uint8(column), rule.own()})
+			r.saved = append(r.saved, saved{uint8(column), rule.copyRule()})
 		}
 	}
 	// An unchanged return address would lead to the same frame forever.
@@ -104,8 +104,8 @@ func (p *program) finish() *row {
 	return r
 }
 
-// own copies the expression, so that it does not keep the whole entry in memory.
-func (r rule) own() rule {
+// copyRule copies the expression, so that it does not keep the whole entry in memory.
+func (r rule) copyRule() rule {
 	r.expression = slices.Clone(r.expression)
 	return r
 }
@@ -156,14 +156,14 @@ func (p *program) run(code []byte, pc uint64) {
 		case cfaRestore:
 			p.restore(uint64(low))
 		default:
-			p.place(c, op)
+			p.executeLocation(c, op)
 		}
 		p.bad = p.bad || c.short
 	}
 }
 
-// place executes instructions on locations and states.
-func (p *program) place(c *cursor, op uint8) {
+// executeLocation executes instructions on locations and states.
+func (p *program) executeLocation(c *cursor, op uint8) {
 	switch op {
 	case cfaNop:
 	case cfaSetLoc:

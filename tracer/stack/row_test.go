@@ -138,7 +138,7 @@ func FuzzRow(f *testing.F) {
 		if again := rowOf(initial, code, uint64(pc)); !reflect.DeepEqual(r, again) {
 			t.Errorf("row %+v, then %+v", r, again)
 		}
-		if m.up(r) && r.last {
+		if m.stepToCaller(r) && r.last {
 			t.Errorf("a caller of the outermost frame: %+v", r)
 		}
 	})
@@ -177,7 +177,7 @@ func FuzzFiles(f *testing.F) {
 				m.registers = registers{known: 1<<columns - 1}
 				m.set(rsp, stackAt)
 				m.set(rip, pc)
-				m.up(r)
+				m.stepToCaller(r)
 			}
 		}
 	})

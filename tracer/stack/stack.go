@@ -75,7 +75,7 @@ func (w *Walker) Walk(s *wire.Sample, frames []uint64) []uint64 {
 			}
 			return frames
 		}
-		if row.last || !m.up(row) {
+		if row.last || !m.stepToCaller(row) {
 			if m.beyond {
 				w.truncated++
 			}
@@ -99,7 +99,7 @@ func (w *Walker) returnsToKernel(address uint64) bool {
 	}
 	module := w.module(address)
 	if module == nil && !w.modules.watched() && w.modules.read() {
-		w.forget()
+		w.dropRows()
 		module = w.module(address)
 	}
 	return module == kernels
@@ -125,7 +125,7 @@ func (w *Walker) Truncated() uint64 { return w.truncated }
 // another, or the process may soon be gone. If it is gone, Renew keeps what is known.
 func (w *Walker) Renew() {
 	w.modules.renew()
-	w.forget()
+	w.dropRows()
 }
 
 // row returns the rules at a place in the code, nil if there are none.
@@ -149,13 +149,13 @@ func (w *Walker) row(at uint64) *row {
 func (w *Walker) module(address uint64) *module {
 	module, changed := w.modules.at(address)
 	if changed {
-		w.forget()
+		w.dropRows()
 	}
 	return module
 }
 
-// forget drops the rows after the mappings have changed. Those of a clone may still be valid.
-func (w *Walker) forget() { w.rows = map[uint64]*row{} }
+// dropRows drops the rows after the mappings have changed. Those of a clone may still be valid.
+func (w *Walker) dropRows() { w.rows = map[uint64]*row{} }
 
 // Locate returns the module at an address: its path as the process sees it, and its lowest address, which dladdr calls
 // dli_fbase. ok is false for addresses outside of modules.

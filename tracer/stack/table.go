@@ -117,7 +117,7 @@ func (i *image) function(pc uint64) (f function, ok bool) {
 	}
 	place := c.start
 	back := uint64(c.u32()) // distance of the CIE before this place
-	if f.common, ok = i.common(place - back); !ok || back == 0 {
+	if f.common, ok = i.readCIE(place - back); !ok || back == 0 {
 		return f, false
 	}
 	f.begin = c.pointer(f.common.pointers, 0)
@@ -132,8 +132,8 @@ func (i *image) function(pc uint64) (f function, ok bool) {
 	return f, true
 }
 
-// common reads a CIE.
-func (i *image) common(address uint64) (c common, ok bool) {
+// readCIE reads a CIE.
+func (i *image) readCIE(address uint64) (c common, ok bool) {
 	in, ok := i.entry(address, cieMax)
 	if !ok || in.u32() != 0 {
 		return c, false

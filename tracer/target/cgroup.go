@@ -27,23 +27,23 @@ func (fs procfs) cgroup(path string) (string, error) {
 	}
 	clean := filepath.Clean("/" + path)
 	for _, m := range mounts {
-		if rest, below := within(clean, m.folder); below && isFolder(clean) {
+		if rest, below := pathWithin(clean, m.folder); below && isFolder(clean) {
 			return filepath.Join(m.root, rest), nil
 		}
 	}
-	if rest, below := within(clean, "/sys/fs/cgroup"); below {
+	if rest, below := pathWithin(clean, "/sys/fs/cgroup"); below {
 		clean = rest
 	}
 	for _, m := range mounts {
-		if rest, below := within(clean, m.root); below && isFolder(filepath.Join(m.folder, rest)) {
+		if rest, below := pathWithin(clean, m.root); below && isFolder(filepath.Join(m.folder, rest)) {
 			return clean, nil
 		}
 	}
 	return "", fmt.Errorf("no cgroup %s: give its path as in /proc/PID/cgroup, or its folder below %s (systemd-cgls lists them)", path, mounts[len(mounts)-1].folder)
 }
 
-// within returns the rest of a path below a folder.
-func within(path, folder string) (string, bool) {
+// pathWithin returns the rest of a path below a folder.
+func pathWithin(path, folder string) (string, bool) {
 	if folder == "/" {
 		return path, true
 	}

@@ -52,7 +52,7 @@ func (p *Process) file(m *Mapping) (string, *unix.Stat_t, error) {
 	if !isFile(m) {
 		return "", nil, fmt.Errorf("no file is mapped at %#x", m.Start)
 	}
-	candidates := []string{p.fs.of(p.PID, "root") + m.Path, m.Path}
+	candidates := []string{p.fs.path(p.PID, "root") + m.Path, m.Path}
 	if p.sameMounts {
 		candidates[0], candidates[1] = candidates[1], candidates[0]
 	}
@@ -61,7 +61,7 @@ func (p *Process) file(m *Mapping) (string, *unix.Stat_t, error) {
 			return path, info, nil
 		}
 	}
-	link := p.fs.of(p.PID, "map_files") + "/" + strconv.FormatUint(m.Start, 16) + "-" + strconv.FormatUint(m.End, 16)
+	link := p.fs.path(p.PID, "map_files") + "/" + strconv.FormatUint(m.Start, 16) + "-" + strconv.FormatUint(m.End, 16)
 	var info unix.Stat_t
 	switch err := unix.Stat(link, &info); {
 	case err == nil && info.Mode&unix.S_IFMT != unix.S_IFREG:
@@ -73,7 +73,7 @@ func (p *Process) file(m *Mapping) (string, *unix.Stat_t, error) {
 			m.Path, p.PID, ErrDenied)
 	}
 	if !p.Same() {
-		return "", nil, gone(p.PID)
+		return "", nil, goneError(p.PID)
 	}
 	return "", nil, fmt.Errorf("%s is not the file that process %d has loaded, which cannot be opened: restart the program", m.Path, p.PID)
 }
@@ -95,8 +95,8 @@ func (p *Process) matches(m *Mapping, path string) *unix.Stat_t {
 // takes more rights than /proc/PID/maps), it accepts a file system that is known to report other devices.
 func (p *Process) sameContent(m *Mapping, path string) bool {
 	const enough = 1024 // no code is there, where breakpoints would differ
-	if begin := p.beginning(m); begin != nil {
-		loaded, err := readAt(os.Open, p.fs.of(p.PID, "mem"), int64(begin.Start), enough)
+	if begin := p.firstMapping(m); begin != nil {
+		loaded, err := readAt(os.Open, p.fs.path(p.PID, "mem"), int64(begin.Start), enough)
 		if err == nil {
 			stored, err := readAt(openFile, path, 0, enough)
 			return err == nil && bytes.Equal(loaded, stored)
@@ -109,8 +109,8 @@ func (p *Process) sameContent(m *Mapping, path string) bool {
 	return false
 }
 
-// beginning returns the mapping of a file's first bytes, given any of its mappings, or nil.
-func (p *Process) beginning(m *Mapping) *Mapping {
+// firstMapping returns the mapping of a file's first bytes, given any of its mappings, or nil.
+func (p *Process) firstMapping(m *Mapping) *Mapping {
 	if m.Offset == 0 {
 		return m
 	}

@@ -45,7 +45,7 @@ func TestTheBeginningOfAFile(t *testing.T) {
 	for i := range maps {
 		if m := &maps[i]; m.Path == library {
 			n++
-			if b := p.beginning(m); b == nil || b.Offset != 0 || b.Path != library {
+			if b := p.firstMapping(m); b == nil || b.Offset != 0 || b.Path != library {
 				t.Errorf("%+v begins with %+v", m, b)
 			}
 		}
@@ -53,7 +53,7 @@ func TestTheBeginningOfAFile(t *testing.T) {
 	if n < 2 {
 		t.Errorf("%d mappings", n)
 	}
-	if b := p.beginning(&Mapping{Offset: 4096, Inode: 1, Path: library}); b != nil {
+	if b := p.firstMapping(&Mapping{Offset: 4096, Inode: 1, Path: library}); b != nil {
 		t.Errorf("%+v", b)
 	}
 }

@@ -42,19 +42,19 @@ func (p *Process) remember(list []Mapping) {
 
 func (p *Process) maps() ([]Mapping, error) {
 	if p.parent != nil {
-		return nil, gone(p.PID) // another process may have its pid by now
+		return nil, goneError(p.PID) // another process may have its pid by now
 	}
-	file, err := os.Open(p.fs.of(p.PID, "maps"))
+	file, err := os.Open(p.fs.path(p.PID, "maps"))
 	if err != nil {
 		return nil, p.denied(err)
 	}
 	defer file.Close() //nolint:errcheck // only read
 	list, err := parseMaps(file)
 	if vanished(err) || err == nil && !isReadable(file) {
-		return nil, gone(p.PID)
+		return nil, goneError(p.PID)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", p.fs.of(p.PID, "maps"), err)
+		return nil, fmt.Errorf("read %s: %w", p.fs.path(p.PID, "maps"), err)
 	}
 	return list, nil
 }

@@ -74,10 +74,10 @@ func TestManyMappings(t *testing.T) {
 func TestInSession(t *testing.T) {
 	p := &Process{PID: 7, fs: procfs(t.TempDir())}
 	start := func(environment string) {
-		if err := os.MkdirAll(filepath.Dir(p.fs.of(p.PID, "environ")), 0o700); err != nil {
+		if err := os.MkdirAll(filepath.Dir(p.fs.path(p.PID, "environ")), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(p.fs.of(p.PID, "environ"), []byte(environment), 0o600); err != nil {
+		if err := os.WriteFile(p.fs.path(p.PID, "environ"), []byte(environment), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

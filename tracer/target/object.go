@@ -53,8 +53,8 @@ func readSymbols(r io.ReaderAt) (s *symbols) {
 		return nil
 	}
 	s = &symbols{dynamic: map[string]uint64{}, all: map[string]uint64{}}
-	take(f, dynamic, read(f.SectionByType(elf.SHT_GNU_VERSYM)), s.dynamic)
-	take(f, static, nil, s.all)
+	addFunctions(f, dynamic, read(f.SectionByType(elf.SHT_GNU_VERSYM)), s.dynamic)
+	addFunctions(f, static, nil, s.all)
 	maps.Copy(s.all, s.dynamic)
 	return s
 }
@@ -141,9 +141,9 @@ func (t table) mentions() bool {
 	}
 }
 
-// take adds the functions of a table that may belong to OpenCL. The highest bit of a symbol's version says that it is
+// addFunctions adds the functions of a table that may belong to OpenCL. The highest bit of a symbol's version says that it is
 // not the default version.
-func take(f *elf.File, t table, versions []byte, into map[string]uint64) {
+func addFunctions(f *elf.File, t table, versions []byte, into map[string]uint64) {
 	names := read(t.names)
 	for function := range t.functions(f) {
 		name := textAt(names, function.name, nameMax)
@@ -154,7 +154,7 @@ func take(f *elf.File, t table, versions []byte, into map[string]uint64) {
 		if at := 2 * function.index; at+2 <= len(versions) {
 			hidden = binary.LittleEndian.Uint16(versions[at:])&0x8000 != 0
 		}
-		if keep(into, string(name), function.offset, hidden); len(into) == keptMax {
+		if addFunction(into, string(name), function.offset, hidden); len(into) == keptMax {
 			return
 		}
 	}
@@ -175,8 +175,8 @@ func mayBeOpenCL(name []byte) bool {
 	return false
 }
 
-// keep adds a function. Of several versions of a name the default one counts.
-func keep(into map[string]uint64, name string, offset uint64, hidden bool) {
+// addFunction adds a function. Of several versions of a name the default one counts.
+func addFunction(into map[string]uint64, name string, offset uint64, hidden bool) {
 	if _, taken := into[name]; !taken || !hidden {
 		into[name] = offset
 	}

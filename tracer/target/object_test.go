@@ -55,7 +55,7 @@ func TestDefaultVersion(t *testing.T) {
 	for range 2 {
 		into := map[string]uint64{}
 		for _, v := range list {
-			keep(into, "clFlush", v.offset, v.hidden)
+			addFunction(into, "clFlush", v.offset, v.hidden)
 		}
 		if into["clFlush"] != 2 {
 			t.Errorf("%#x", into)
@@ -168,7 +168,7 @@ func TestSymbolsOfOneName(t *testing.T) {
 	long := append(bytes.Repeat([]byte("cl"), length/2), 0)
 	binary.LittleEndian.PutUint32(symbols, length-2)
 	into := map[string]uint64{}
-	allocations := testing.AllocsPerRun(1, func() { take(program(), table{section(symbols), section(long)}, nil, into) })
+	allocations := testing.AllocsPerRun(1, func() { addFunctions(program(), table{section(symbols), section(long)}, nil, into) })
 	if len(into) != 1 || into["cl"] != 0x1000 || allocations > 1000 {
 		t.Errorf("%d functions, %v allocations", len(into), allocations)
 	}

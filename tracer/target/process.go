@@ -48,13 +48,13 @@ func Open(pid int) (*Process, error) { return proc.open(pid) }
 func (fs procfs) open(pid int) (*Process, error) {
 	s, err := fs.stat(pid)
 	if err != nil {
-		return nil, fs.absent(pid, err)
+		return nil, fs.absentError(pid, err)
 	}
 	p := &Process{PID: pid, Parent: s.parent, Started: s.started, Comm: s.comm, fs: fs, stack: s.stack}
 	if err := p.refusal(&s); err != nil {
 		return nil, err
 	}
-	mounts, err := os.Readlink(fs.of(pid, "ns/mnt"))
+	mounts, err := os.Readlink(fs.path(pid, "ns/mnt"))
 	if err != nil {
 		return nil, p.denied(err)
 	}
@@ -64,24 +64,24 @@ func (fs procfs) open(pid int) (*Process, error) {
 	p.command()
 	p.groups()
 	if !p.Same() {
-		return nil, gone(pid)
+		return nil, goneError(pid)
 	}
 	return p, nil
 }
 
-func gone(pid int) error { return fmt.Errorf("process %d: %w", pid, ErrGone) }
+func goneError(pid int) error { return fmt.Errorf("process %d: %w", pid, ErrGone) }
 
 // vanished reports whether an error of /proc means that the process does not exist. If it ends while a file is open, the
 // error comes from reading.
 func vanished(err error) bool { return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) }
 
-// absent says why nothing can be read about a process.
-func (fs procfs) absent(pid int, err error) error {
+// absentError says why nothing can be read about a process.
+func (fs procfs) absentError(pid int, err error) error {
 	switch {
 	case errors.Is(err, os.ErrPermission), fs == proc && errors.Is(unix.Kill(pid, 0), unix.EPERM):
 		return fmt.Errorf("process %d: %w: /proc is mounted with hidepid, which hides other users' processes: run as its user, or with CAP_SYS_PTRACE", pid, ErrDenied)
 	case vanished(err):
-		return gone(pid)
+		return goneError(pid)
 	}
 	return fmt.Errorf("process %d: %w", pid, err)
 }
@@ -94,7 +94,7 @@ func (p *Process) denied(err error) error {
 	case errors.Is(err, os.ErrPermission):
 		return fmt.Errorf("process %d (%s): %w: it belongs to another user: run as that user, or with CAP_SYS_PTRACE", p.PID, p.Comm, ErrDenied)
 	case vanished(err):
-		return gone(p.PID)
+		return goneError(p.PID)
 	}
 	return fmt.Errorf("process %d (%s): %w", p.PID, p.Comm, err)
 }
@@ -128,7 +128,7 @@ func (fs procfs) outermost() bool {
 
 // field returns the first word after a label of /proc/PID/status, or "".
 func (p *Process) field(label string) string {
-	text, err := os.ReadFile(p.fs.of(p.PID, "status"))
+	text, err := os.ReadFile(p.fs.path(p.PID, "status"))
 	if err != nil {
 		return ""
 	}
@@ -154,7 +154,7 @@ func (p *Process) user() int {
 // foreign says why the code of the process differs from ours in kind, or "".
 func (p *Process) foreign() string {
 	var header [20]byte // e_machine is its last field
-	file, err := os.Open(p.fs.of(p.PID, "exe"))
+	file, err := os.Open(p.fs.path(p.PID, "exe"))
 	if err != nil {
 		return ""
 	}
@@ -175,7 +175,7 @@ func (p *Process) foreign() string {
 }
 
 func (p *Process) command() {
-	file, err := os.Open(p.fs.of(p.PID, "cmdline"))
+	file, err := os.Open(p.fs.path(p.PID, "cmdline"))
 	if err != nil {
 		return
 	}
@@ -188,7 +188,7 @@ func (p *Process) command() {
 }
 
 func (p *Process) groups() {
-	text, err := os.ReadFile(p.fs.of(p.PID, "cgroup"))
+	text, err := os.ReadFile(p.fs.path(p.PID, "cgroup"))
 	if err != nil {
 		return
 	}
@@ -253,11 +253,11 @@ func (p *Process) InSession(maps []Mapping) bool {
 
 // Place returns who the process is among others.
 func (p *Process) Place() wire.Place {
-	return untrusted.Place(p.fs.of(p.PID, ""))
+	return untrusted.Place(p.fs.path(p.PID, ""))
 }
 
 // startedWith reports whether an environment variable was set when the process was started.
 func (p *Process) startedWith(name string) bool {
-	text, err := os.ReadFile(p.fs.of(p.PID, "environ"))
+	text, err := os.ReadFile(p.fs.path(p.PID, "environ"))
 	return err == nil && bytes.Contains(append([]byte{0}, text...), []byte("\x00"+name+"="))
 }

@@ -57,13 +57,13 @@ func parseStat(line []byte) (status, error) {
 func (s *status) ended() bool { return s.state == 'X' || s.state == 'Z' && s.threads <= 1 }
 
 func (fs procfs) stat(pid int) (status, error) {
-	line, err := os.ReadFile(fs.of(pid, "stat"))
+	line, err := os.ReadFile(fs.path(pid, "stat"))
 	if err != nil {
 		return status{}, err
 	}
 	s, err := parseStat(line)
 	if err != nil {
-		return s, fmt.Errorf("read %s: %w", fs.of(pid, "stat"), err)
+		return s, fmt.Errorf("read %s: %w", fs.path(pid, "stat"), err)
 	}
 	return s, nil
 }

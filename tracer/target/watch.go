@@ -20,13 +20,13 @@ func (w *Watch) Look() (came, went []int, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	came, went = without(running, w.known), without(w.known, running)
+	came, went = difference(running, w.known), difference(w.known, running)
 	w.known = running
 	return came, went, nil
 }
 
-// without returns the elements of a list that are not in another. Both ascend.
-func without(list, other []int) (rest []int) {
+// difference returns the elements of a list that are not in another. Both ascend.
+func difference(list, other []int) (rest []int) {
 	for _, pid := range list {
 		if _, there := slices.BinarySearch(other, pid); !there {
 			rest = append(rest, pid)

@@ -65,17 +65,17 @@ func TestExists(t *testing.T) {
 // A process can end between the opening and the reading of one of its files.
 func TestExistsNoLonger(t *testing.T) {
 	s := start(t, holder(t))
-	stat, err := os.Open(proc.of(s.Process.Pid, "stat"))
+	stat, err := os.Open(proc.path(s.Process.Pid, "stat"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stat.Close() //nolint:errcheck // only read
 	s.stop()
 	fake := procfs(t.TempDir())
-	if err := os.Mkdir(fake.of(7, ""), 0o700); err != nil {
+	if err := os.Mkdir(fake.path(7, ""), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(proc.of(os.Getpid(), "fd/"+strconv.Itoa(int(stat.Fd()))), fake.of(7, "stat")); err != nil {
+	if err := os.Symlink(proc.path(os.Getpid(), "fd/"+strconv.Itoa(int(stat.Fd()))), fake.path(7, "stat")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := fake.stat(7); !errors.Is(err, syscall.ESRCH) {
