@@ -70,7 +70,27 @@ func (v *view) settings() section {
 	if d := v.s.Device; d.Name != "" {
 		add("device", "%s (%s), %s", d.Name, d.Driver, units.FormatLong(d.Global))
 	}
+	if text := devicesText(v.s); text != "" {
+		add("devices", "%s", text)
+	}
 	return s
+}
+
+// devicesText lists the devices where programs used several, and says where nothing but a process's own numbers distinguishes them.
+func devicesText(s *stats.Snapshot) string {
+	if len(s.Devices) < 2 {
+		return ""
+	}
+	names, numbered := make([]string, len(s.Devices)), false
+	for i := range s.Devices {
+		names[i] = s.Devices[i].Name
+		numbered = numbered || strings.Contains(names[i], " #")
+	}
+	text := strings.Join(names, ", ")
+	if numbered {
+		text += "; the driver gives no PCI address of those with a number, which is the process's own"
+	}
+	return text
 }
 
 // partFacts say which part of the recording this is.

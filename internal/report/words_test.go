@@ -287,3 +287,19 @@ func TestBlockingText(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// TestDevicesText: several devices of one name are distinguished by their address, else the report says that they are not.
+func TestDevicesText(t *testing.T) {
+	for want, names := range map[string][]string{
+		"": {"card"}, "card at 0000:03:00.0, card at 0000:04:00.0": {"card at 0000:03:00.0", "card at 0000:04:00.0"},
+		"card #1, card #2; the driver gives no PCI address of those with a number, which is the process's own": {"card #1", "card #2"},
+	} {
+		s := &stats.Snapshot{}
+		for _, name := range names {
+			s.Devices = append(s.Devices, stats.Named{Name: name})
+		}
+		if got := devicesText(s); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
