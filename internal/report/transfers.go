@@ -90,7 +90,7 @@ func blockingText(s *stats.Snapshot) string {
 	if calls == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s of all threads in %s; the run took %s", units.Duration(ns), units.Plural(calls, "blocking transfer", "blocking transfers"), units.Duration(s.Wall()))
+	return fmt.Sprintf("%s of all threads in %s, with waits for earlier commands; the run took %s", units.Duration(ns), units.Plural(calls, "blocking transfer", "blocking transfers"), units.Duration(s.Wall()))
 }
 
 func transferLines(s *stats.Snapshot) []string {
@@ -106,7 +106,7 @@ func (v *view) transfers() section {
 	if !t.Any() {
 		return section{}
 	}
-	s := section{ID: "transfers", Title: "Transfers", Intro: "What commands moved between host and device. Blocking calls are timed, with what they wait for; " +
+	s := section{ID: "transfers", Title: "Transfers", Intro: "What commands moved between host and device. Blocking calls are timed, with their waits for earlier commands; " +
 		"a device with profiling times the others."}
 	if t.Unified {
 		s.Intro += " Device and host have the same memory."
@@ -121,7 +121,7 @@ func (v *view) transfers() section {
 }
 
 var flowColumns = []column{
-	number("calls"), number("bytes"), number("blocking"), number("in these"), number("profiled"), number("speed"), number("pinned"), number("cold"),
+	number("calls"), number("bytes"), number("blocking"), number("with waits"), number("profiled"), number("speed"), number("pinned"), number("cold"),
 }
 
 // flowCells are the figures of a flow. moves: its bytes do, not only the right to use them.

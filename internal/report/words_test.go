@@ -283,7 +283,7 @@ func TestBlockingText(t *testing.T) {
 		t.Errorf("%q of a run without transfers", got)
 	}
 	s.Transfers.Directions[stats.ToHost] = stats.Flow{Calls: 9, Blocking: 3, NS: 99e6}
-	if got, want := blockingText(s), "99ms of all threads in 3 blocking transfers; the run took 1s"; got != want {
+	if got, want := blockingText(s), "99ms of all threads in 3 blocking transfers, with waits for earlier commands; the run took 1s"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math/bits"
 	"strconv"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
@@ -25,6 +26,7 @@ type Finding struct {
 	Size     uint64      `json:"size"`           // bytes of the memory, the first time; 0 when unknown
 	Varied   bool        `json:"-"`              // the size was another one later
 	Memory   wire.Memory `json:"-"`              // its kind; a buffer if unknown
+	AnyKind  bool        `json:"-"`              // it is gone, and its call site makes several kinds
 	Kernel   string      `json:"kernel"`         // name; empty when no kernel is concerned or its name is unknown
 	PID      int         `json:"process"`        // 0 when unknown
 	Rank     *uint64     `json:"rank,omitempty"` // of the process in its job
@@ -78,6 +80,17 @@ func (f *Finding) About(o *heap.Object) {
 	}
 }
 
+// memoryKinds has a bit for each kind of memory that a call site makes.
+type memoryKinds uint16
+
+// one returns the kind where there is one, or that there are several.
+func (k memoryKinds) one() (kind wire.Memory, several bool) {
+	if k == 0 || k&(k-1) != 0 {
+		return wire.MemoryBuffer, k != 0
+	}
+	return wire.Memory(bits.TrailingZeros16(uint16(k))), false
+}
+
 // findings collects the DIAG events that report mistakes.
 type findings struct {
 	list   []finding
@@ -114,7 +127,11 @@ func (m *Model) find(p *process, r *wire.Record) {
 	f := finding{Finding: FindingOf(r, &p.kernels), site: m.sites.siteOf(p, r.AsDiag().Tag())}
 	f.name = p.shown.Name()
 	f.Process, f.PID, f.Rank, f.First, f.Last = p.shown.Number, p.shown.PID, p.shown.Rank, m.heap.Now(), m.heap.Now()
-	f.About(p.heap.Object(r.AsDiag().Object()))
+	if o := p.heap.Object(r.AsDiag().Object()); o != nil {
+		f.About(o)
+	} else if r.AsDiag().Tag() != 0 {
+		f.Memory, f.AnyKind = f.site.kinds.one()
+	}
 	key := KeyOf(&f.Finding, f.site)
 	all := &m.findings
 	if at, known := all.places[key]; known {
@@ -234,6 +251,8 @@ func (f *Finding) sentence(bytes func(uint64) string) string {
 func (f *Finding) memory(bytes func(uint64) string) string {
 	kind, text := "buffer", "a "
 	switch {
+	case f.AnyKind:
+		kind = "memory object"
 	case f.Memory == wire.MemoryImage && f.Size == 0:
 		kind, text = "image", "an "
 	case f.Memory == wire.MemoryImage, f.Memory == wire.MemoryPipe:

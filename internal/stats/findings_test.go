@@ -73,6 +73,24 @@ func TestFindingsNameTheMemory(t *testing.T) {
 	}
 }
 
+// TestFindingsNameReleasedMemory: what is gone is of the kind that its call site makes, where that is one.
+func TestFindingsNameReleasedMemory(t *testing.T) {
+	for want, kinds := range map[string][]wire.Memory{
+		"a 64 image": {wire.MemoryImage}, "a 64 buffer": {wire.MemoryBuffer}, "a 64 memory object": {wire.MemoryBuffer, wire.MemoryImage}, "a 64 pipe": {wire.MemoryPipe, wire.MemoryPipe},
+	} {
+		s := newStream(Options{})
+		for i, kind := range kinds {
+			s.feed(wire.Event{Kind: wire.KindCreate, Op: uint8(kind), Object: uint64(i + 1), Tag: 1, Size: 64, Granted: 64})
+			s.feed(wire.Event{Kind: wire.KindRelease, Object: uint64(i + 1)})
+		}
+		s.found(wire.DiagUseAfterRelease, "clEnqueueFillImage", 1, 64, 0, -38)
+		got := s.Snapshot().Findings
+		if len(got) != 1 || !strings.Contains(got[0].Text(func(n uint64) string { return strconv.FormatUint(n, 10) }), "on "+want+" created at tag 1, after its last release") {
+			t.Errorf("%+v, want %q", got, want)
+		}
+	}
+}
+
 // Names come late, and two tags may turn out to be one line: so do their findings.
 func TestFindingsFoldLikeTags(t *testing.T) {
 	s := newStream(Options{})

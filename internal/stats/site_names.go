@@ -129,6 +129,7 @@ func (cs *callSites) merge(from, to *siteFigures) {
 		to.raise()
 	}
 	to.unseen = to.unseen && from.unseen
+	to.kinds |= from.kinds
 }
 
 // foldProcesses gives up the processSites of processes that make room. The sites keep their figures. A site without another process

@@ -65,6 +65,7 @@ type siteFigures struct {
 	unseen  bool // the site was only mentioned so far: it is shown once it creates memory
 	quiet   bool // the figures are in callSites.carried
 	touched bool // journal.settle has set replayed
+	kinds   memoryKinds
 
 	live, inUse, requested, cached, cooling, blocks int64
 	idle                                            int64 // of cached
@@ -259,6 +260,7 @@ func (cs *callSites) carriedAll() {
 
 func (f *siteFigures) create(o *heap.Object, slot uint64) {
 	f.unseen = false
+	f.kinds |= 1 << o.Memory
 	f.creates++
 	f.live++
 	f.pace.add(slot)
