@@ -33,8 +33,18 @@ func (e *Evidence) failure(p *stats.PostMortem) Diagnosis {
 	brief := title
 	text := p.Verdict.String() + ", " + units.FormatLong(p.InUse) + " in use"
 	if p.Verdict != stats.VerdictKilled {
-		if p.Tag != "" {
-			title += " at " + p.Tag
+		place := p.Tag
+		if p.Command {
+			place = p.At
+		}
+		if place != "" {
+			title += " at " + place
+		}
+		if p.Command && p.Tag != "" {
+			text += "; it was given memory created at " + p.Tag
+		}
+		if p.First {
+			text += ", which no command had used: a driver may take memory only then"
 		}
 		title += fmt.Sprintf(" failed (%d)", p.Status)
 		brief += " failed"

@@ -15,7 +15,7 @@ const (
 	postMortemSites = 3
 )
 
-// PostMortem is a post-mortem as text: a title and at most 15 lines, each a label with what it says.
+// PostMortem is a post-mortem as text: a title and at most 16 lines, each a label with what it says.
 type PostMortem struct {
 	Title string
 	Lines [][2]string
@@ -29,8 +29,11 @@ func NewPostMortem(p *stats.PostMortem, started uint64) PostMortem {
 	}
 	add("verdict", "%s", verdictText(p))
 	add("try", "%s", adviceText(p))
-	if p.Tag != "" {
-		add("call site", "%s", placeText(p))
+	if text := placeText(p); text != "" {
+		add("call site", "%s", text)
+	}
+	if text := givenText(p); text != "" {
+		add("given", "%s", text)
 	}
 	add("memory", "%s", memoryLine(p))
 	page.holders(p, add)
@@ -58,12 +61,35 @@ func NewPostMortem(p *stats.PostMortem, started uint64) PostMortem {
 	return page
 }
 
-// placeText names the call site of what failed, and how to distinguish its callers.
+// placeText names the call site of what failed, and how to distinguish its callers; empty: unknown.
 func placeText(p *stats.PostMortem) string {
+	if p.Command {
+		return p.At
+	}
+	return createdText(p)
+}
+
+// createdText names the call site that created the memory, or tried to.
+func createdText(p *stats.PostMortem) string {
 	if p.Wrapper == "" {
 		return p.Tag
 	}
 	return fmt.Sprintf("%s (%s names its callers)", p.Tag, callsite.WrapperOption(p.Wrapper))
+}
+
+// givenText says where the memory was created that a command was given, and whether the command was the first to use it; empty: unknown.
+func givenText(p *stats.PostMortem) string {
+	if !p.Command || p.Tag == "" {
+		return ""
+	}
+	text := "memory created at " + createdText(p)
+	if p.Given > 0 {
+		text = units.FormatLong(p.Given) + " of " + text
+	}
+	if p.First {
+		text += ", first touched by this command"
+	}
+	return text
 }
 
 // latelyText says what was used lately of the memory in use; empty: that is unknown, or it may be all.
@@ -106,7 +132,7 @@ func (page *PostMortem) holders(p *stats.PostMortem, add func(label, format stri
 	}
 }
 
-// String is the page for a terminal: at most 15 lines.
+// String is the page for a terminal: at most 16 lines.
 func (page PostMortem) String() string {
 	lines := []string{units.Cut(units.Clean(page.Title), postMortemWidth)}
 	for _, line := range page.Lines {
@@ -263,8 +289,14 @@ func outOfMemoryLines(s *stats.Snapshot) []string {
 		}
 		lines = append(lines, label+units.Cut(units.Clean(failedText(p)), mistakeWidth),
 			"             "+units.Cut(units.Clean(verdictText(p)), mistakeWidth))
-		if p.Tag != "" {
-			lines = append(lines, "             "+units.Cut(units.Clean("call site "+placeText(p)), mistakeWidth))
+		if text := placeText(p); text != "" {
+			lines = append(lines, "             "+units.Cut(units.Clean("call site "+text), mistakeWidth))
+		}
+		if text := givenText(p); text != "" {
+			if p.First {
+				text += ": a driver may take memory only then (--eager has that fail at the create)"
+			}
+			lines = append(lines, "             "+units.Cut(units.Clean("given "+text), mistakeWidth))
 		}
 		if then := s.Following(p); then != "" {
 			lines = append(lines, "             "+units.Cut(units.Clean(then), mistakeWidth))

@@ -15,13 +15,13 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-const pageLines = 15
+const pageLines = 16
 
 func TestPostMortemText(t *testing.T) {
 	const mib = 1 << 20
 	p := stats.PostMortem{
 		Time: 5_000_000_000, Age: 4_000_000_000, PID: 7, Call: "clEnqueueNDRangeKernel", Command: true, Kernel: "step\x1b[31m",
-		Status: -5, Tag: "a.c:9 weights", Repeats: 3, InUse: 900 * mib, Requested: 800 * mib, Cached: 1, Cooling: 2, SlabFree: 3,
+		Status: -5, Tag: "a.c:9 weights", At: "a.c:20 train", Given: 64 << 10, First: true, Repeats: 3, InUse: 900 * mib, Requested: 800 * mib, Cached: 1, Cooling: 2, SlabFree: 3,
 		Buffers: 12, Others: 5 * mib, MoreHolders: 1, Grew: "a.c:9 weights", GrewBytes: 400 * mib, UsesKnown: true,
 		Idle: stats.Part{Buffers: 2, Bytes: 3 * mib}, Untouched: stats.Part{Buffers: 1, Bytes: mib}, GivenBack: stats.Part{Buffers: 4, Bytes: 8 * mib},
 		LargestCreated: 64 * mib, Movable: 800 * mib, Device: stats.Device{Global: 1000 * mib, Largest: 250 * mib}, Verdict: stats.VerdictFull,

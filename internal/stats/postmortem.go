@@ -34,6 +34,9 @@ type PostMortem struct {
 	Status  int32   `json:"status"`
 	Tag     string  `json:"tag"`     // call site of the create, or of the memory that the command was given; empty: unknown
 	Wrapper string  `json:"-"`       // the function that creates memory there, if it has several callers
+	At      string  `json:"-"`       // call site of the command; empty: unknown
+	Given   uint64  `json:"-"`       // bytes of the memory that the command was given; 0: unknown
+	First   bool    `json:"-"`       // no command had used that memory, which was new: a driver may take memory only then
 	Size    uint64  `json:"size"`    // of a create
 	Repeats uint64  `json:"repeats"` // later failures with the same picture
 	Named   bool    `json:"-"`       // all call sites in it have their names
@@ -166,6 +169,7 @@ type postMortem struct {
 	PostMortem
 	name    string       // of its process among several
 	site    *processSite // of Tag, nil: none
+	at      *processSite // of At, likewise
 	holders []holder
 }
 
@@ -177,8 +181,30 @@ type holder struct {
 
 // shortage keeps what a post-mortem of a process says about the creates and the evictions before it.
 type shortage struct {
-	largest uint64 // the largest create that ever worked
-	drained Part   // that the pool gave back since the driver last created anything
+	largest uint64    // the largest create that ever worked
+	drained Part      // that the pool gave back since the driver last created anything
+	failed  *failedAt // the latest call that failed and makes no memory; nil: none did
+}
+
+// failedAt is where and when a call failed.
+type failedAt struct {
+	function string
+	status   int32
+	thread   uint32
+	time     uint64
+	site     *processSite
+}
+
+// placeWithin is in how many ns a command that lacked memory is recorded after its failure, whose record has the call site.
+const placeWithin = 1_000_000
+
+// place returns the call site of a command that lacked memory; nil: unknown.
+func (s *shortage) place(r *wire.Record, f *Finding) *processSite {
+	last := s.failed
+	if last != nil && last.thread == r.Thread && last.function == f.Function && last.status == f.Status && r.Time-min(last.time, r.Time) < placeWithin {
+		return last.site
+	}
+	return nil
 }
 
 // created notes a create that worked.
@@ -218,7 +244,7 @@ func (pms *postMortems) createFailed(p *process, c wire.CreateView) {
 	if !OutOfMemory(c, d) {
 		return
 	}
-	pms.failed(p, PostMortem{Call: "create of " + article(c.Memory()), Status: int32(c.Status()), Size: c.Requested(), Device: d}, c.Tag())
+	pms.failed(p, PostMortem{Call: "create of " + article(c.Memory()), Status: int32(c.Status()), Size: c.Requested(), Device: d}, c.Tag(), nil)
 }
 
 func article(kind wire.Memory) string {
@@ -235,11 +261,15 @@ func article(kind wire.Memory) string {
 func (pms *postMortems) commandFailed(p *process, r *wire.Record) {
 	f := FindingOf(r, &p.kernels)
 	device := p.devices.describedOf(r.AsDiag().Scope())
-	pms.failed(p, PostMortem{Call: f.Function, Command: true, Kernel: f.Kernel, Status: f.Status, Device: device}, r.AsDiag().Tag())
+	d := PostMortem{Call: f.Function, Command: true, Kernel: f.Kernel, Status: f.Status, Device: device, Given: f.Size}
+	if o := p.heap.Object(r.AsDiag().Object()); o != nil {
+		d.First = p.own().counters.Uses > 0 && o.Outcome != wire.OutcomeHit && p.heap.Untouched(o)
+	}
+	pms.failed(p, d, r.AsDiag().Tag(), p.shortage.place(r, &f))
 }
 
 // failed takes a picture, unless the last one shows the same failure.
-func (pms *postMortems) failed(p *process, d PostMortem, tag uint32) {
+func (pms *postMortems) failed(p *process, d PostMortem, tag uint32, at *processSite) {
 	p.shown.RanOut = true
 	if n := len(pms.list); n > 0 {
 		if last := pms.list[n-1]; n == PostMortemsMax || last.shows(p, &d) {
@@ -247,7 +277,7 @@ func (pms *postMortems) failed(p *process, d PostMortem, tag uint32) {
 			return
 		}
 	}
-	pm := &postMortem{PostMortem: d}
+	pm := &postMortem{PostMortem: d, at: at}
 	if tag != 0 {
 		pm.site = pms.sites.siteOf(p, tag)
 	}
@@ -421,6 +451,9 @@ func (m *postMortem) show(untagged *site) PostMortem {
 	shown := m.PostMortem
 	if m.site != nil && m.site.final().site != untagged {
 		shown.Tag, shown.Wrapper = m.site.final().site.title(), m.site.final().site.wrapper
+	}
+	if m.at != nil && m.at.final().site != untagged {
+		shown.At = m.at.final().site.title()
 	}
 	shown.Named = m.site == nil || m.site.final().site.name != ""
 	var merged []holder

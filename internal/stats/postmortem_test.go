@@ -375,3 +375,51 @@ func TestDevicesAreToldApart(t *testing.T) {
 		}
 	}
 }
+
+// TestCommandThatTakesMemory: a driver that takes memory at first use lets a command fail. The picture has the call site of the command and that of the
+// create, and says that the command is the first to use the memory where that is so.
+func TestCommandThatTakesMemory(t *testing.T) {
+	for name, test := range map[string]struct {
+		uses, recycled, elsewhere bool
+		first                     bool
+		at                        string
+	}{
+		"new":               {first: true, at: "a.c:20 step"},
+		"used before":       {uses: true, at: "a.c:20 step"},
+		"recycled":          {recycled: true, at: "a.c:20 step"},
+		"of another thread": {elsewhere: true, first: true},
+	} {
+		s := newStream(Options{})
+		s.card()
+		s.site(1, "load\ta.c\t1\tx")
+		s.site(2, "step\ta.c\t20\tx")
+		s.miss(1, 1, kib, kib, 1)
+		s.feed(wire.Event{Kind: wire.KindUse, Object: 1})
+		if test.recycled {
+			s.release(1, wire.OutcomeCached)
+			s.feed(wire.CreateFields{Outcome: wire.OutcomeHit, Object: 2, Requested: kib, Granted: kib, Tag: 1, Block: 1}.Event())
+		} else {
+			s.miss(2, 2, kib, kib, 1)
+		}
+		if test.uses {
+			s.feed(wire.Event{Kind: wire.KindUse, Object: 2})
+		}
+		diag := func(thread uint32, f wire.DiagFields) {
+			s.time += 1000
+			f.Time, f.Status = s.time, -4
+			r := f.Record([]byte("clEnqueueNDRangeKernel"))
+			r.Process, r.Thread = 1, thread
+			s.Apply(&r)
+		}
+		thread := uint32(7)
+		diag(thread, wire.DiagFields{Diag: wire.DiagCallFailed, Tag: 2})
+		if test.elsewhere {
+			thread++
+		}
+		diag(thread, wire.DiagFields{Diag: wire.DiagOutOfMemory, Tag: 1, Object: 2, Bytes: kib})
+		got := s.Snapshot().PostMortems
+		if len(got) != 1 || got[0].First != test.first || got[0].At != test.at || got[0].Tag != "a.c:1 load" || got[0].Given != kib {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}

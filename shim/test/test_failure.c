@@ -180,6 +180,25 @@ TEST(an_enqueue_error_is_passed_on_when_nothing_is_left)
 	end_clean();
 }
 
+TEST(a_command_that_lacks_memory_has_its_call_site_and_the_memory)
+{
+	begin((struct options){0});
+	cl_mem used = new_buffer(4096), late = new_buffer(8192);
+	uint64_t object = last_event(GMT_KIND_CREATE).object;
+	OK(clEnqueueFillBuffer(world.queue, used, "x", 1, 0, 16, 0, NULL, NULL));
+	EQUAL(last_event(GMT_KIND_USE).object, object - 1);
+	fake.failenqueues = 1000;
+	EQUAL(clEnqueueFillBuffer(world.queue, late, "x", 1, 0, 16, 0, NULL, NULL), CL_OUT_OF_RESOURCES);
+	EQUAL(events(GMT_KIND_USE), 1);
+	EQUAL(diags(GMT_DIAG_CALL_FAILED), 1);
+	EQUAL(diags(GMT_DIAG_OUT_OF_MEMORY), 1);
+	EQUAL(last_event(GMT_KIND_DIAG).object, object); /* the last: after the call site */
+	fake.failenqueues = 0;
+	OK(clReleaseMemObject(used));
+	OK(clReleaseMemObject(late));
+	end_clean();
+}
+
 static int ended;
 
 static void CL_CALLBACK releases_more(cl_event event, cl_int status, void *data)
