@@ -62,6 +62,7 @@ func TestChromeRandomOptions(t *testing.T) {
 			MinSize:     rapid.Uint64Range(0, 1<<20).Draw(rt, "smallest"),
 			Flows:       rapid.Bool().Draw(rt, "flows"),
 		}
+		opts.Compact = !opts.Flows && rapid.Bool().Draw(rt, "compact")
 		if rapid.Bool().Draw(rt, "only") {
 			opts.Tag = regexp.MustCompile("[12]$")
 		}

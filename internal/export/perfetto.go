@@ -134,37 +134,37 @@ func (p *packets) finish() error {
 	return p.err
 }
 
-func (p *packets) call(name string, at place, ns, took uint64) {
+func (p *packets) call(name string, at *place, ns, took uint64) {
 	kind := uint64(typeBegin)
 	if took < longCall { // an end would take as many bytes again
 		kind, took = typeInstant, 0
 	}
 	p.begin(kind, p.trackOf(at), ns)
 	p.took = took
-	p.event = appendNumber(p.event, eventName, p.name(name))
+	p.event = appendNumber(p.event, eventName, p.title(name))
 }
 
-func (p *packets) open(category, name string, at place, ns, id uint64) {
+func (p *packets) open(category category, name string, at *place, ns, id uint64) {
 	p.begin(typeBegin, p.lane(lifeKey{at.pid, id, category}, name, ns), ns)
-	if category != "buf" {
-		p.event = appendNumber(p.event, eventCategories, p.category(category))
+	if category != buffers {
+		p.event = appendNumber(p.event, eventCategories, p.category(categories[category]))
 	}
-	p.event = appendNumber(p.event, eventName, p.name(name))
+	p.event = appendNumber(p.event, eventName, p.title(name))
 }
 
-func (p *packets) shut(category, _ string, at place, ns, id uint64) {
+func (p *packets) shut(category category, _ string, at *place, ns, id uint64) {
 	track, known := p.leave(lifeKey{at.pid, id, category}, ns)
 	p.begin(typeEnd, track, ns)
 	p.dropped = !known
 }
 
-func (p *packets) instant(category, name, _ string, at place, ns uint64) {
+func (p *packets) instant(category, name, _ string, at *place, ns uint64) {
 	p.begin(typeInstant, p.trackOf(at), ns)
 	p.event = appendNumber(p.event, eventCategories, p.category(category))
-	p.event = appendNumber(p.event, eventName, p.name(name))
+	p.event = appendNumber(p.event, eventName, p.title(name))
 }
 
-func (p *packets) counter(name string, at place, ns uint64) {
+func (p *packets) counter(name string, at *place, ns uint64) {
 	p.counting = trackKey{pid: at.pid, name: name}
 	p.at = ns
 }
@@ -226,7 +226,7 @@ func (p *packets) micros(key string, ns uint64) {
 }
 
 func (p *packets) status(code int32) {
-	p.annotate("status", func(note []byte) []byte { return appendNumber(note, annotationSigned, uint64(code)) })
+	p.annotate(`"status":`, func(note []byte) []byte { return appendNumber(note, annotationSigned, uint64(code)) })
 }
 
 func (p *packets) truth(key string, value bool) {
@@ -245,9 +245,9 @@ func (p *packets) facts(object []byte) {
 	for _, key := range slices.Sorted(maps.Keys(members)) {
 		value := string(members[key])
 		if n, err := strconv.ParseUint(value, 10, 64); err == nil {
-			p.number(key, n)
+			p.number(`"`+key+`":`, n)
 		} else {
-			p.text(key, value)
+			p.text(`"`+key+`":`, value)
 		}
 	}
 }

@@ -253,11 +253,11 @@ func (p *perfettoTrace) slices() {
 	}
 }
 
-// most returns the highest value of a counter, of all processes together.
-func (p *perfettoTrace) most(name string) (most uint64) {
+// peak returns the most that the counters of memory in use add up to.
+func (p *perfettoTrace) peak() (most uint64) {
 	last, sum := map[uint64]uint64{}, uint64(0)
 	for _, e := range p.events {
-		if e.kind == 4 && p.named(e.track) == name {
+		if e.kind == 4 && p.named(e.track) == "mem in use" {
 			sum += e.number - last[e.track]
 			last[e.track] = e.number
 			most = max(most, sum)

@@ -46,8 +46,9 @@ type track struct {
 
 // laneKey is what lifetimes of one name share.
 type laneKey struct {
-	pid            uint64
-	category, name string
+	pid      uint64
+	category category
+	name     string
 }
 
 // lanes are the tracks of one name, each with one lifetime at a time. They are used again, the latest first.
@@ -61,7 +62,7 @@ type freeLane struct{ track, since uint64 }
 // lifeKey is a lifetime.
 type lifeKey struct {
 	pid, id  uint64
-	category string
+	category category
 }
 
 type life struct {
@@ -77,10 +78,10 @@ func newNames(define func(protowire.Number, []byte)) names {
 	}
 }
 
-// plain returns the text of a JSON string, other JSON as it is.
+// plain returns the text of a JSON string, perhaps with a colon behind, and other JSON as it is.
 func plain(quoted string) string {
 	var text string
-	if json.Unmarshal([]byte(quoted), &text) != nil {
+	if json.Unmarshal([]byte(strings.TrimSuffix(quoted, ":")), &text) != nil {
 		return quoted
 	}
 	return text
@@ -92,31 +93,27 @@ func (n *names) intern(field protowire.Number, id uint64, rest []byte) {
 	n.define(packetInterned, appendBytes(nil, field, entry))
 }
 
-// number returns the number of a text, which it defines.
-func (n *names) number(of texts, field protowire.Number, text string) uint64 {
-	id, known := of[text]
+// number returns the number of a text, which it defines. said makes it from the key by which it is known here.
+func (n *names) number(of texts, field protowire.Number, key string, said func(string) string) uint64 {
+	id, known := of[key]
 	if !known {
 		id = uint64(len(of)) + 1
-		of[text] = id
-		n.intern(field, id, appendBytes(nil, internedText, text))
+		of[key] = id
+		n.intern(field, id, appendBytes(nil, internedText, said(key)))
 	}
 	return id
 }
 
-// name returns the number of an event's name, which is a JSON string.
-func (n *names) name(quoted string) uint64 {
-	id, known := n.titles[quoted]
-	if !known {
-		id = uint64(len(n.titles)) + 1
-		n.titles[quoted] = id
-		n.intern(internedNames, id, appendBytes(nil, internedText, plain(quoted)))
-	}
-	return id
+func itself(text string) string { return text }
+
+// title returns the number of an event's name, key that of an argument's.
+func (n *names) title(quoted string) uint64 { return n.number(n.titles, internedNames, quoted, plain) }
+
+func (n *names) key(quoted string) uint64 { return n.number(n.keys, internedKeys, quoted, plain) }
+
+func (n *names) category(text string) uint64 {
+	return n.number(n.categories, internedCategories, text, itself)
 }
-
-func (n *names) key(text string) uint64 { return n.number(n.keys, internedKeys, text) }
-
-func (n *names) category(text string) uint64 { return n.number(n.categories, internedCategories, text) }
 
 // callstack defines a call stack, innermost frame first.
 func (n *names) callstack(frames []callsite.Frame) uint64 {
@@ -138,12 +135,12 @@ func (n *names) frame(f *callsite.Frame) uint64 {
 	if function == "" {
 		function = f.Name()
 	}
-	rest := appendNumber(nil, frameFunction, n.number(n.functions, internedFunctions, function))
+	rest := appendNumber(nil, frameFunction, n.number(n.functions, internedFunctions, function, itself))
 	if f.Module != "" {
 		rest = appendNumber(appendNumber(rest, frameMapping, n.mapping(f.Module)), frameOffset, f.Offset)
 	}
 	if f.File != "" {
-		rest = appendNumber(rest, frameFile, n.number(n.files, internedFiles, f.File))
+		rest = appendNumber(rest, frameFile, n.number(n.files, internedFiles, f.File, itself))
 	}
 	if f.Line > 0 {
 		rest = appendNumber(rest, frameLine, uint64(f.Line))
@@ -159,7 +156,7 @@ func (n *names) mapping(module string) uint64 {
 	if !known {
 		var parts []byte
 		for part := range strings.SplitSeq(strings.Trim(path.Clean("/"+module), "/"), "/") {
-			parts = appendNumber(parts, mappingPath, n.number(n.modules, internedModules, part))
+			parts = appendNumber(parts, mappingPath, n.number(n.modules, internedModules, part, itself))
 		}
 		id = uint64(len(n.mappings)) + 1
 		n.mappings[module] = id
@@ -192,12 +189,12 @@ func (n *names) newTrack() uint64 {
 	return firstThread + n.tracksMade
 }
 
-func (n *names) process(name string, at place) {
+func (n *names) process(name string, at *place) {
 	process := appendBytes(appendNumber(nil, processPID, at.pid), processName, plain(name))
 	n.describe(trackKey{pid: at.pid, kind: onProcess}, func(*track) []byte { return appendBytes(nil, trackProcess, process) })
 }
 
-func (n *names) thread(name string, at place) {
+func (n *names) thread(name string, at *place) {
 	thread := appendNumber(appendNumber(nil, threadPID, at.pid), threadTID, at.tid)
 	if name != "" {
 		thread = appendBytes(thread, threadName, plain(name))
@@ -207,11 +204,11 @@ func (n *names) thread(name string, at place) {
 
 // child returns what a named track below that of its process has.
 func (n *names) child(pid uint64, name string) []byte {
-	return appendBytes(appendNumber(nil, trackParent, n.trackOf(place{pid: pid, kind: onProcess})), trackName, name)
+	return appendBytes(appendNumber(nil, trackParent, n.trackOf(&place{pid: pid, kind: onProcess})), trackName, name)
 }
 
 // trackOf returns the track of a place.
-func (n *names) trackOf(at place) uint64 {
+func (n *names) trackOf(at *place) uint64 {
 	if at.pid == n.latest.pid && at.tid == n.latest.tid && at.kind == n.latest.kind && n.latestTrack > 0 {
 		return n.latestTrack
 	}
@@ -232,7 +229,7 @@ func (n *names) trackOf(at place) uint64 {
 		}
 		t = n.tracks[key]
 	}
-	n.latest, n.latestTrack = at, t.id
+	n.latest, n.latestTrack = *at, t.id
 	return t.id
 }
 
@@ -248,7 +245,11 @@ func (n *names) counterOf(key trackKey) *track {
 	case key.name == "objects":
 		unit = unitCount
 	}
-	rest := n.child(key.pid, key.name+" "+strings.ReplaceAll(key.key, "_", " "))
+	name := key.name
+	if key.key != `"bytes":` {
+		name += " " + strings.ReplaceAll(plain(key.key), "_", " ")
+	}
+	rest := n.child(key.pid, name)
 	rest = appendBytes(rest, trackCounter, appendNumber(nil, counterUnit, unit))
 	return n.describe(key, func(*track) []byte { return rest })
 }

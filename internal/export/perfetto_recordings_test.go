@@ -34,7 +34,7 @@ func TestPerfettoOfRecordings(t *testing.T) {
 			if begun != int(report.Lifetimes) || begun != ended || uint64(begun) < want.Creates || leaked != report.Leaks {
 				t.Errorf("%d lifetimes begin, %d end, %d leak; %d creates, reported %+v", begun, ended, leaked, want.Creates, report)
 			}
-			if got := p.most("mem in use"); got != want.PeakInUse {
+			if got := p.peak(); got != want.PeakInUse {
 				t.Errorf("the counter is %d at most, the peak %d", got, want.PeakInUse)
 			}
 			if _, err := Chrome(&small, part.Range(r, part.Options{}), FactsOf(r.Header()), TraceOptions{Compact: true}); err != nil {

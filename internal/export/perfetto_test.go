@@ -20,10 +20,10 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-func perfetto(t testing.TB, records []wire.Record, opts TraceOptions) (*perfettoTrace, TraceReport, int) {
+func perfetto(t testing.TB, records []wire.Record) (*perfettoTrace, TraceReport, int) {
 	t.Helper()
 	var b bytes.Buffer
-	report, err := Perfetto(&b, &tape{Records: records}, storyFacts(), opts)
+	report, err := Perfetto(&b, &tape{Records: records}, storyFacts(), TraceOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,13 +54,13 @@ func (p *perfettoTrace) lifetimes() (begun, ended int, leaked uint64) {
 }
 
 func TestPerfettoStory(t *testing.T) {
-	p, report, _ := perfetto(t, story(), TraceOptions{})
+	p, report, _ := perfetto(t, story())
 	totals := fold(story()).Totals
 	begun, ended, leaked := p.lifetimes()
 	if want := int(report.Lifetimes); begun != want || ended != want || leaked != report.Leaks || report.Leaks != 2 {
 		t.Errorf("%d lifetimes begin, %d end, %d leak; reported %+v", begun, ended, leaked, report)
 	}
-	if got := p.most("mem in use"); got != totals.PeakInUse {
+	if got := p.peak(); got != totals.PeakInUse {
 		t.Errorf("the counter is %d at most, the peak %d", got, totals.PeakInUse)
 	}
 	var text strings.Builder
@@ -88,10 +88,10 @@ func TestPerfettoRandom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		options := randomrun.Options{SlabsCool: true, Exits: randomrun.Never, NoReferences: true, NoOvertaking: true, Processes: 1}
 		records := randomrun.Draw(rt, options)
-		p, report, _ := perfetto(t, records, TraceOptions{})
+		p, report, _ := perfetto(t, records)
 		totals := fold(records).Totals
 		begun, ended, leaked := p.lifetimes()
-		have := fmt.Sprint(begun, ended, p.most("mem in use"), leaked)
+		have := fmt.Sprint(begun, ended, p.peak(), leaked)
 		want := fmt.Sprint(totals.Creates, totals.Creates, totals.PeakInUse, totals.LiveBuffers)
 		if have != want || report.DroppedLifetimes > 0 {
 			rt.Errorf("the trace says %s, the model %s", have, want)
@@ -126,7 +126,7 @@ func TestPerfettoFlows(t *testing.T) {
 		rec(500, wire.KindEvict, func(r *wire.Record) { r.Link, r.Granted = 7, 4*mib }),
 		create(600, 3, 0, 4*mib, wire.OutcomeDriver, 1), release(700, 3, 0, wire.OutcomeDriver),
 	}
-	p, _, _ := perfetto(t, records, TraceOptions{})
+	p, _, _ := perfetto(t, records)
 	var tied []string
 	for _, e := range p.events {
 		if len(e.flows) > 0 {
@@ -140,7 +140,7 @@ func TestPerfettoFlows(t *testing.T) {
 
 // TestPerfettoFindings: a mistake is a moment with what is known of it.
 func TestPerfettoFindings(t *testing.T) {
-	p, _, _ := perfetto(t, misdeeds(), TraceOptions{})
+	p, _, _ := perfetto(t, misdeeds())
 	found := 0
 	for _, e := range p.events {
 		if e.kind == 3 && e.args["kind"] != "" && e.args["function"] != "" && e.args["certain"] != "" {
@@ -161,7 +161,7 @@ func TestPerfettoSmall(t *testing.T) {
 		bare[i].Link, bare[i].Outcome = 0, wire.OutcomeDriver
 	}
 	for name, list := range map[string][]wire.Record{"pooled": pooled, "bare": bare} {
-		_, _, size := perfetto(t, list, TraceOptions{})
+		_, _, size := perfetto(t, list)
 		if each := float64(size) / float64(len(list)); each > 40 {
 			t.Errorf("%s: %.1f bytes for an event", name, each)
 		}
@@ -209,7 +209,7 @@ func (w noRoom) Write([]byte) (int, error) { return 0, w.err }
 
 // TestPerfettoLive: a trace that was written live says what one of the recording says, and opens at any moment before.
 func TestPerfettoLive(t *testing.T) {
-	want, _, _ := perfetto(t, misdeeds(), TraceOptions{})
+	want, _, _ := perfetto(t, misdeeds())
 	facts := storyFacts()
 	var d fullDisk
 	l := newLive(disk.NewWriter(&d), &facts, packed)
@@ -229,7 +229,7 @@ func TestPerfettoLive(t *testing.T) {
 	got := readPerfetto(t, d.data)
 	got.slices()
 	wantBegun, wantEnded, _ := want.lifetimes()
-	if begun, ended, _ := got.lifetimes(); begun != wantBegun || ended != wantEnded || got.most("mem in use") != want.most("mem in use") {
+	if begun, ended, _ := got.lifetimes(); begun != wantBegun || ended != wantEnded || got.peak() != want.peak() {
 		t.Errorf("%d lifetimes begin, %d end, want %d and %d", begun, ended, wantBegun, wantEnded)
 	}
 }

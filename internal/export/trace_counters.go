@@ -48,11 +48,11 @@ func (x *trace) writeCounters(p *running, ns uint64) {
 	c.changed, c.started, c.due, c.most = false, true, ns+x.every, max(c.most, g.InUse)
 	x.out.counter("mem", p.home, x.relativeTime(ns))
 	x.out.args()
-	x.out.number("in_use", uint64(max(g.InUse, 0)))
-	x.out.number("cached", g.Free())
-	x.out.number("cooling", uint64(max(g.Cooling, 0)))
+	x.out.number(`"in_use":`, uint64(max(g.InUse, 0)))
+	x.out.number(`"cached":`, g.Free())
+	x.out.number(`"cooling":`, uint64(max(g.Cooling, 0)))
 	if x.style == packed {
-		x.out.number("reserved", heap.Amount(g.Reserved()))
+		x.out.number(`"reserved":`, heap.Amount(g.Reserved()))
 	}
 	x.out.close()
 	x.writeSites(p, ns)
@@ -60,8 +60,8 @@ func (x *trace) writeCounters(p *running, ns uint64) {
 		c.written = c.moved
 		x.out.counter("transfers", p.home, x.relativeTime(ns))
 		x.out.args()
-		x.out.number("to_device", c.moved[stats.ToDevice])
-		x.out.number("to_host", c.moved[stats.ToHost])
+		x.out.number(`"to_device":`, c.moved[stats.ToDevice])
+		x.out.number(`"to_host":`, c.moved[stats.ToHost])
 		x.out.close()
 	}
 	x.writeObjects(p, ns)
@@ -75,7 +75,7 @@ func (x *trace) writeCounters(p *running, ns uint64) {
 	}
 	x.out.counter("hit rate %", p.home, x.relativeTime(ns))
 	x.out.args()
-	x.out.hundredths("total", parts(g.Hits, g.Hits+g.Misses))
+	x.out.hundredths(`"total":`, parts(g.Hits, g.Hits+g.Misses))
 	x.out.close()
 }
 
@@ -84,8 +84,8 @@ func (x *trace) writeSites(p *running, ns uint64) {
 	for _, t := range p.counted {
 		if t.moved {
 			t.moved = false
-			x.out.counter("in use by", p.home, x.relativeTime(ns))
-			x.out.number(t.name, heap.Amount(t.inUse))
+			x.out.counter("in use by "+t.name, p.home, x.relativeTime(ns))
+			x.out.number(`"bytes":`, heap.Amount(t.inUse))
 			x.out.close()
 		}
 	}
@@ -118,9 +118,9 @@ func (x *trace) machine(p *running, m wire.MachineView) {
 	}
 	x.out.counter("machine "+key.source.String(), p.home, x.relativeTime(max(x.heap.Now(), m.Time())))
 	x.out.args()
-	x.out.number("resident", all)
+	x.out.number(`"resident":`, all)
 	if key.source == wire.MachineDRM || key.source == wire.MachineNVML {
-		x.out.number("drivers_own", all-min(uint64(max(p.life.Reserved(), 0)), all))
+		x.out.number(`"drivers_own":`, all-min(uint64(max(p.life.Reserved(), 0)), all))
 	}
 	x.out.close()
 }
@@ -161,10 +161,10 @@ func (x *trace) writeSpill(p *running, ns uint64) {
 	s.changed = false
 	x.out.counter("spill", p.home, x.relativeTime(ns))
 	x.out.args()
-	x.out.number("resident", s.resident)
-	x.out.number("spilled", s.spilled)
-	x.out.number("out", s.out)
-	x.out.number("back", s.in)
+	x.out.number(`"resident":`, s.resident)
+	x.out.number(`"spilled":`, s.spilled)
+	x.out.number(`"out":`, s.out)
+	x.out.number(`"back":`, s.in)
 	x.out.close()
 }
 
@@ -174,6 +174,14 @@ type objects struct {
 	all     [wire.HeldCommandBuffer + 1]uint64
 	changed bool // since the last values
 }
+
+// objectKeys are the types as keys of arguments.
+var objectKeys = func() (keys [wire.HeldCommandBuffer + 1]string) {
+	for held := range keys {
+		keys[held] = `"` + stats.ObjectType(held).Key() + `":`
+	}
+	return keys
+}()
 
 type objectKey struct {
 	held wire.Held
@@ -210,7 +218,7 @@ func (x *trace) writeObjects(p *running, ns uint64) {
 	x.out.counter("objects", p.home, x.relativeTime(ns))
 	x.out.args()
 	for held, live := range o.all {
-		x.out.number(stats.ObjectType(held).Key(), live)
+		x.out.number(objectKeys[held], live)
 	}
 	x.out.close()
 }
@@ -233,7 +241,7 @@ func (x *trace) fragmentation(p *running, ns uint64) {
 	c.fragmented, c.waste, c.external = true, waste, external
 	x.out.counter("fragmentation %", p.home, x.relativeTime(ns))
 	x.out.args()
-	x.out.hundredths("waste", waste)
-	x.out.hundredths("external", external)
+	x.out.hundredths(`"waste":`, waste)
+	x.out.hundredths(`"external":`, external)
 	x.out.close()
 }

@@ -3,21 +3,21 @@ package export
 import "io"
 
 // encoder writes the events of a trace in one format. An event is the calls from the one that begins it to close; in between
-// are flow, then args, then its arguments. Names are JSON strings, made once. Times are ns after the start.
+// are flow, then args, then its arguments. Names are JSON strings, made once; keys are such strings with a colon behind. Times are ns after the start.
 // Errors are kept for finish.
 type encoder interface {
 	// process and thread say what a process or thread is called.
-	process(name string, at place)
-	thread(name string, at place)
+	process(name string, at *place)
+	thread(name string, at *place)
 	// call begins a call that took some ns.
-	call(name string, at place, ns, took uint64)
+	call(name string, at *place, ns, took uint64)
 	// open begins the start of a lifetime, and shut its end; id is one within process and category.
-	open(category, name string, at place, ns, id uint64)
-	shut(category, name string, at place, ns, id uint64)
+	open(category category, name string, at *place, ns, id uint64)
+	shut(category category, name string, at *place, ns, id uint64)
 	// instant begins a moment of a thread; scope says what it concerns: "g" the run, "p" the process.
-	instant(category, name, scope string, at place, ns uint64)
+	instant(category, name, scope string, at *place, ns uint64)
 	// counter begins a set of values of a process.
-	counter(name string, at place, ns uint64)
+	counter(name string, at *place, ns uint64)
 
 	// flow ties an event to the others with the same id. The first begins the arrow, the last ends it.
 	flow(id uint64, begins, ends bool)
@@ -64,6 +64,19 @@ func (o *output) flush() {
 func (o *output) failure() error { return o.err }
 
 func (o *output) written() uint64 { return o.events }
+
+// category is what a lifetime is of.
+type category uint8
+
+const (
+	buffers    category = iota
+	subBuffers          // and images of buffers
+	onDevice            // commands, by its clock
+	inCache             // blocks in the pool
+	slabs
+)
+
+var categories = [...]string{"buf", "sub", "device", "cache", "slab"}
 
 // place is where an event shows: a thread, or what belongs to a whole process.
 type place struct {

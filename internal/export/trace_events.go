@@ -111,38 +111,37 @@ func (x *trace) createSlice(p *running, r *wire.Record) {
 // longCall is the time in ns from which on a call shows beside the lifetime that it begins or ends, where bytes are dear.
 const longCall = 10_000
 
-// drawn reports whether a call shows by itself.
+// drawn reports whether a call shows by itself. Its memory has a tag, unless it is unknown.
 func (x *trace) drawn(t *tag, took uint32) bool {
-	return !x.style.lean() || !t.shown || took >= longCall && x.style == packed
+	return !x.style.lean() || t == nil || !t.shown || took >= longCall && x.style == packed
 }
 
 // createFew writes what a lean style has of a create.
 func (x *trace) createFew(t *tag, e wire.CreateView) {
 	failed := e.Outcome() == wire.OutcomeFailed
 	if failed {
-		x.out.text("tag", t.quoted)
+		x.out.text(`"tag":`, t.quoted)
 		x.out.status(int32(e.Status()))
 	}
 	if failed || !t.shown {
-		x.out.number("bytes", e.Requested())
-	}
-	if !t.shown {
+		x.out.word(`"outcome":`, e.Outcome().String())
+		x.out.number(`"bytes":`, e.Requested())
 		x.out.stack(t)
 	}
 }
 
 func (x *trace) createArgs(t *tag, e wire.CreateView) {
-	x.out.text("tag", t.quoted)
-	x.out.word("outcome", e.Outcome().String())
+	x.out.text(`"tag":`, t.quoted)
+	x.out.word(`"outcome":`, e.Outcome().String())
 	if e.Outcome() == wire.OutcomeMiss {
-		x.out.word("reason", e.Reason().String())
+		x.out.word(`"reason":`, e.Reason().String())
 	}
 	if e.Outcome() == wire.OutcomeFailed {
 		x.out.status(int32(e.Status()))
 	}
-	x.out.number("bytes", e.Requested())
-	x.out.number("granted", e.Served())
-	x.out.number("object", e.Object())
+	x.out.number(`"bytes":`, e.Requested())
+	x.out.number(`"granted":`, e.Served())
+	x.out.number(`"object":`, e.Object())
 	x.cost(e.Cost())
 	x.out.stack(t)
 }
@@ -150,7 +149,7 @@ func (x *trace) createArgs(t *tag, e wire.CreateView) {
 // cost appends the time in the driver; a call that did not reach it has none, which saves a tenth of a line.
 func (x *trace) cost(ns uint32) {
 	if ns > 0 {
-		x.out.micros("driver_us", uint64(ns))
+		x.out.micros(`"driver_us":`, uint64(ns))
 	}
 }
 
@@ -169,7 +168,7 @@ func (x *trace) flow(p *running, object uint64, begins, ends bool) {
 func (x *trace) releaseSlice(p *running, r *wire.Record) {
 	e := r.AsRelease()
 	o := p.life.Object(e.Object())
-	chosen, t := x.opts.Tag == nil && x.opts.MinSize == 0, p.tag(0)
+	chosen, t := x.opts.Tag == nil && x.opts.MinSize == 0, (*tag)(nil)
 	if o != nil {
 		t = p.tag(o.Tag)
 		chosen = t.chosen && o.Granted >= x.opts.MinSize
@@ -186,11 +185,11 @@ func (x *trace) releaseSlice(p *running, r *wire.Record) {
 		x.out.close()
 		return
 	}
-	x.out.number("object", e.Object())
+	x.out.number(`"object":`, e.Object())
 	if e.References() == 0 {
-		x.out.word("outcome", e.Outcome().String())
+		x.out.word(`"outcome":`, e.Outcome().String())
 	} else {
-		x.out.number("references", e.References())
+		x.out.number(`"references":`, e.References())
 	}
 	x.cost(e.Cost())
 	x.out.close()
@@ -203,7 +202,7 @@ func (x *trace) sync(p *running, r *wire.Record) {
 	x.slice(p, r, `"`+r.AsSync().Sync().String()+`"`)
 	x.out.args()
 	if !x.style.lean() {
-		x.out.number("queue", r.AsSync().Queue())
+		x.out.number(`"queue":`, r.AsSync().Queue())
 	}
 	x.out.close()
 }
@@ -219,13 +218,13 @@ func (x *trace) profiled(p *running, r *wire.Record) {
 	p.timed++
 	x.report.Slices++
 	end, at, name := max(x.heap.Now(), r.Time), x.lane(p, r.Thread).at, quote(v.Profiled().String()+" on the device")
-	x.out.open("device", name, at, x.relativeTime(end-min(v.Took(), end)), p.timed)
+	x.out.open(onDevice, name, at, x.relativeTime(end-min(v.Took(), end)), p.timed)
 	x.out.args()
-	x.out.text("tag", t.quoted)
-	x.out.number("bytes", v.Moved())
-	x.out.micros("device_us", v.Took())
+	x.out.text(`"tag":`, t.quoted)
+	x.out.number(`"bytes":`, v.Moved())
+	x.out.micros(`"device_us":`, v.Took())
 	x.out.close()
-	x.out.shut("device", name, at, x.relativeTime(end), p.timed)
+	x.out.shut(onDevice, name, at, x.relativeTime(end), p.timed)
 	x.out.args()
 	x.out.close()
 }
@@ -243,25 +242,25 @@ func (x *trace) showObject(p *running, o *heap.Object, t *tag) {
 	}
 	x.out.args()
 	if x.style.lean() {
-		x.out.number("granted", o.Granted)
+		x.out.number(`"granted":`, o.Granted)
 		x.out.stack(t)
 	} else {
-		x.out.number("bytes", o.Size)
-		x.out.number("granted", o.Granted)
-		x.out.number("object", o.ID)
+		x.out.number(`"bytes":`, o.Size)
+		x.out.number(`"granted":`, o.Granted)
+		x.out.number(`"object":`, o.ID)
 	}
 	x.out.close()
 }
 
 // objectEnds say how an object ended.
-var objectEnds = [...]string{heap.Released: "", heap.Unknown: "unknown", heap.Leaked: "leaked", heap.Cut: "cut"}
+var objectEnds = [...]string{heap.Released: "", heap.Unknown: `"unknown":`, heap.Leaked: `"leaked":`, heap.Cut: `"cut":`}
 
 // categoryOf keeps objects without memory of their own apart, so that bytes on the others' track add up.
-func categoryOf(o *heap.Object) string {
+func categoryOf(o *heap.Object) category {
 	if o.Owns {
-		return "buf"
+		return buffers
 	}
-	return "sub"
+	return subBuffers
 }
 
 func (x *trace) hideObject(p *running, o *heap.Object, t *tag, how heap.How) {
@@ -277,15 +276,15 @@ func (x *trace) showBlock(p *running, b *heap.Block, t *tag, group *pool) {
 	x.out.open(group.category, group.quoted, x.lane(p, b.Thread).at, x.relativeTime(b.Freed), b.Serial)
 	x.out.args()
 	if b.State == heap.Slab {
-		x.out.number("granted", b.Size)
+		x.out.number(`"granted":`, b.Size)
 		x.out.close()
 		return
 	}
-	x.out.number("bytes", b.Size)
+	x.out.number(`"bytes":`, b.Size)
 	if b.State == heap.Cooling {
-		x.out.truth("cooling", true)
+		x.out.truth(`"cooling":`, true)
 	}
-	x.out.text("tag", t.quoted)
+	x.out.text(`"tag":`, t.quoted)
 	x.out.close()
 }
 
@@ -293,27 +292,25 @@ func (x *trace) showBlock(p *running, b *heap.Block, t *tag, group *pool) {
 func (x *trace) hideBlock(p *running, b *heap.Block, group *pool, how heap.How) {
 	x.out.shut(group.category, group.quoted, x.lane(p, b.Thread).at, x.relativeTime(max(x.heap.Now(), b.Freed)), b.Serial)
 	x.out.args()
-	x.out.word("left", how.String())
+	x.out.word(`"left":`, how.String())
 	x.out.close()
 }
 
 // poolMoment writes an instant where a block leaves the pool, or a slab comes.
 func (x *trace) poolMoment(p *running, r *wire.Record) {
-	at := p.home
-	at.kind = inPool
 	ns := x.relativeTime(max(x.heap.Now(), r.Time))
 	if r.Kind == wire.KindSlab {
-		x.out.instant("pool", `"slab"`, "p", at, ns)
+		x.out.instant("pool", `"slab"`, "p", p.pool, ns)
 		x.out.args()
-		x.out.number("bytes", r.AsSlab().Bytes())
+		x.out.number(`"bytes":`, r.AsSlab().Bytes())
 		x.out.close()
 		return
 	}
 	e := r.AsEvict()
-	x.out.instant("pool", `"evict: `+e.Reason().String()+`"`, "p", at, ns)
+	x.out.instant("pool", `"evict: `+e.Reason().String()+`"`, "p", p.pool, ns)
 	x.blockFlow(p, e.Block(), false)
 	x.out.args()
-	x.out.number("bytes", e.Bytes())
+	x.out.number(`"bytes":`, e.Bytes())
 	x.out.close()
 }
 
@@ -325,7 +322,7 @@ func (x *trace) mark(r *wire.Record) {
 	}
 	x.out.instant("mark", quote(markText(r)), "g", at, x.relativeTime(max(x.heap.Now(), r.Time)))
 	x.out.args()
-	x.out.word("kind", r.Kind.String())
+	x.out.word(`"kind":`, r.Kind.String())
 	x.out.close()
 }
 

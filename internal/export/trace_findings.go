@@ -26,13 +26,13 @@ func (x *trace) mistake(p *running, r *wire.Record) {
 	p.mistakes[key] = struct{}{}
 	x.out.instant("mistake", quote(f.Text(units.FormatLong)), "p", x.lane(p, r.Thread).at, x.relativeTime(max(x.heap.Now(), r.Time)))
 	x.out.args()
-	x.out.word("kind", f.Kind.Key())
-	x.out.text("function", quote(f.Function))
-	x.out.text("tag", t.quoted)
-	x.out.number("bytes", f.Size)
-	x.out.number("object", e.Object())
+	x.out.word(`"kind":`, f.Kind.Key())
+	x.out.text(`"function":`, quote(f.Function))
+	x.out.text(`"tag":`, t.quoted)
+	x.out.number(`"bytes":`, f.Size)
+	x.out.number(`"object":`, e.Object())
 	x.out.status(f.Status)
-	x.out.truth("certain", f.Certain())
+	x.out.truth(`"certain":`, f.Certain())
 	x.out.close()
 }
 
@@ -45,8 +45,8 @@ func (x *trace) killed(p *running, r *wire.Record) {
 	text := "killed while it held " + units.FormatLong(held)
 	x.out.instant("failure", quote(text), "p", p.home, x.relativeTime(max(x.heap.Now(), r.Time)))
 	x.out.args()
-	x.out.number("in_use", held)
-	x.out.number("reserved", heap.Amount(p.life.Reserved()))
+	x.out.number(`"in_use":`, held)
+	x.out.number(`"reserved":`, heap.Amount(p.life.Reserved()))
 	x.out.close()
 }
 
@@ -68,9 +68,9 @@ func (x *trace) failed(p *running, r *wire.Record, t *tag) {
 		return
 	}
 	x.failure(p, r, t, text)
-	x.out.number("bytes", e.Requested())
-	x.out.number("in_use", heap.Amount(x.heap.InUse))
-	x.out.number("reserved", heap.Amount(x.heap.Reserved()))
+	x.out.number(`"bytes":`, e.Requested())
+	x.out.number(`"in_use":`, heap.Amount(x.heap.InUse))
+	x.out.number(`"reserved":`, heap.Amount(x.heap.Reserved()))
 	x.out.status(int32(e.Status()))
 	x.out.close()
 }
@@ -93,7 +93,7 @@ func (x *trace) callFailed(p *running, r *wire.Record) {
 func (x *trace) failure(p *running, r *wire.Record, t *tag, text string) {
 	x.out.instant("failure", quote(text), "p", x.lane(p, r.Thread).at, x.relativeTime(max(x.heap.Now(), r.Time)))
 	x.out.args()
-	x.out.text("tag", t.quoted)
+	x.out.text(`"tag":`, t.quoted)
 }
 
 // failureOf distinguishes the failed calls of a call site.

@@ -21,24 +21,24 @@ type lines struct {
 }
 
 // homeOf is the place of what belongs to a whole process.
-func homeOf(pid uint64) place {
+func homeOf(pid uint64) *place {
 	at := placeOf(pid, pid)
 	at.kind = onProcess
 	return at
 }
 
-func placeOf(pid, tid uint64) place {
-	return place{pid: pid, tid: tid, json: `,"pid":` + strconv.FormatUint(pid, 10) + `,"tid":` + strconv.FormatUint(tid, 10)}
+func placeOf(pid, tid uint64) *place {
+	return &place{pid: pid, tid: tid, json: `,"pid":` + strconv.FormatUint(pid, 10) + `,"tid":` + strconv.FormatUint(tid, 10)}
 }
 
 // event begins an event: head is `{"ph":"X","name":` or the like. name is JSON already; ns are relative to the start.
-func (l *lines) event(head, name string, at place, ns uint64) {
+func (l *lines) event(head, name string, at *place, ns uint64) {
 	l.begin(head, name, at)
 	l.thousandths(`,"ts":`, ns)
 }
 
 // begin begins an event without a time.
-func (l *lines) begin(head, name string, at place) {
+func (l *lines) begin(head, name string, at *place) {
 	separator := ",\n"
 	if l.events == 0 {
 		separator = "[\n"
@@ -51,18 +51,18 @@ func (l *lines) begin(head, name string, at place) {
 	l.b = append(l.b, at.json...)
 }
 
-func (l *lines) process(name string, at place) { l.meta(`{"ph":"M","name":"process_name"`, name, at) }
+func (l *lines) process(name string, at *place) { l.meta(`{"ph":"M","name":"process_name"`, name, at) }
 
-func (l *lines) thread(name string, at place) { l.meta(`{"ph":"M","name":"thread_name"`, name, at) }
+func (l *lines) thread(name string, at *place) { l.meta(`{"ph":"M","name":"thread_name"`, name, at) }
 
-func (l *lines) meta(head, name string, at place) {
+func (l *lines) meta(head, name string, at *place) {
 	l.begin(head, "", at)
 	l.args()
-	l.text("name", name)
+	l.text(`"name":`, name)
 	l.close()
 }
 
-func (l *lines) call(name string, at place, ns, took uint64) {
+func (l *lines) call(name string, at *place, ns, took uint64) {
 	head := `{"ph":"X","cat":"call","name":`
 	if l.compact {
 		head = `{"ph":"X","name":`
@@ -71,37 +71,41 @@ func (l *lines) call(name string, at place, ns, took uint64) {
 	l.thousandths(`,"dur":`, took)
 }
 
-func (l *lines) open(category, name string, at place, ns, id uint64) {
-	l.lifetime(`{"ph":"b","cat":"`, category, name, at, ns, id)
+func (l *lines) open(category category, name string, at *place, ns, id uint64) {
+	l.event(openHeads[category], name, at, ns)
+	l.id(id)
 }
 
-func (l *lines) shut(category, name string, at place, ns, id uint64) {
-	l.lifetime(`{"ph":"e","cat":"`, category, name, at, ns, id)
+func (l *lines) shut(category category, name string, at *place, ns, id uint64) {
+	l.event(shutHeads[category], name, at, ns)
+	l.id(id)
 }
 
-// lifetime begins one end of a lifetime. Its id is that of an async track within the process.
-func (l *lines) lifetime(head, category, name string, at place, ns, id uint64) {
-	l.begin(head, category, place{})
-	l.b = append(l.b, `","name":`...)
-	l.b = append(l.b, name...)
-	l.b = append(l.b, at.json...)
-	l.thousandths(`,"ts":`, ns)
-	l.hex(`,"id2":{"local":`, id)
+// openHeads and shutHeads are how the ends of lifetimes begin.
+var openHeads, shutHeads = heads("b"), heads("e")
+
+func heads(phase string) (list [len(categories)]string) {
+	for i, category := range categories {
+		list[i] = `{"ph":"` + phase + `","cat":"` + category + `","name":`
+	}
+	return list
+}
+
+// id appends the number of an async track within its process.
+func (l *lines) id(n uint64) {
+	l.hex(`,"id2":{"local":`, n)
 	l.b = append(l.b, '}')
 }
 
-func (l *lines) instant(category, name, scope string, at place, ns uint64) {
+func (l *lines) instant(category, name, scope string, at *place, ns uint64) {
 	l.event(`{"ph":"i","cat":"`+category+`","name":`, name, at, ns)
 	l.b = append(l.b, `,"s":"`...)
 	l.b = append(l.b, scope...)
 	l.b = append(l.b, '"')
 }
 
-func (l *lines) counter(name string, at place, ns uint64) {
-	l.begin(`{"ph":"C","name":"`, name, place{})
-	l.b = append(l.b, '"')
-	l.b = append(l.b, at.json...)
-	l.thousandths(`,"ts":`, ns)
+func (l *lines) counter(name string, at *place, ns uint64) {
+	l.event(`{"ph":"C","name":`, `"`+name+`"`, at, ns)
 }
 
 func (l *lines) flow(id uint64, begins, ends bool) {
@@ -118,7 +122,7 @@ func (l *lines) flow(id uint64, begins, ends bool) {
 func (l *lines) stack(t *tag) {
 	if !t.stackWritten {
 		t.stackWritten = true
-		l.text("stack", t.stack)
+		l.text(`"stack":`, t.stack)
 	}
 }
 
@@ -138,9 +142,7 @@ func (l *lines) key(key string) {
 		l.b = append(l.b, `,"args":{`...)
 	}
 	l.bare = false
-	l.b = append(l.b, '"')
 	l.b = append(l.b, key...)
-	l.b = append(l.b, `":`...)
 }
 
 func (l *lines) facts(object []byte) {
@@ -194,7 +196,7 @@ func (l *lines) number(key string, n uint64) {
 }
 
 func (l *lines) status(code int32) {
-	l.key("status")
+	l.key(`"status":`)
 	l.b = strconv.AppendInt(l.b, int64(code), 10)
 }
 

@@ -7,7 +7,7 @@ const laneDepth = 64
 // into the call before it by as much as the create did after the driver returned: such overlaps are cut.
 type lane struct {
 	thread uint32
-	at     place
+	at     *place
 	open   []span
 	floor  uint64 // nothing that follows starts earlier
 }

@@ -90,8 +90,9 @@ type poolName struct {
 
 // pool is one name.
 type pool struct {
-	category, quoted string
-	alive            int
+	category category
+	quoted   string
+	alive    int
 }
 
 // poolOf returns the tag and the name of a block's stay in the pool.
@@ -116,9 +117,9 @@ func (s *pools) add(key poolKey) *pool {
 	if s.bySize == nil || len(s.bySize) >= poolsMax {
 		s.bySize = map[poolKey]*pool{}
 	}
-	category, word := "cache", "free "
+	category, word := inCache, "free "
 	if key.slab {
-		category, word = "slab", "slab "
+		category, word = slabs, "slab "
 	}
 	name := poolName{key.process, `"` + word + units.Format(key.size) + `"`}
 	group := s.byName[name]

@@ -19,7 +19,7 @@ type trace struct {
 	style     style
 	opts      *TraceOptions
 	seen      *survey
-	home      place // of what belongs to no process
+	home      *place // of what belongs to no process
 	report    TraceReport
 	every     uint64 // ns between values of a counter
 	heap      *heap.Heap
@@ -35,7 +35,8 @@ type trace struct {
 type running struct {
 	*surveyed
 	life     *heap.Process
-	home     place // of what belongs to no thread
+	home     *place // of what belongs to no thread
+	pool     *place
 	lanes    map[uint32]*lane
 	lane     *lane // of the last call
 	kernels  callsite.Kernels
@@ -91,7 +92,7 @@ func (x *trace) process(number uint32) *running {
 			x.nameProcess(seen)
 		}
 		p = &running{
-			surveyed: seen, life: x.heap.Process(number), home: homeOf(seen.pid),
+			surveyed: seen, life: x.heap.Process(number), home: homeOf(seen.pid), pool: &place{pid: seen.pid, kind: inPool},
 			lanes: map[uint32]*lane{}, mistakes: map[stats.FindingKey[*tag]]struct{}{},
 			flows: map[uint64]struct{}{}, early: map[uint64]*tag{},
 		}
@@ -198,7 +199,7 @@ func (x *trace) showCarried(r *wire.Record) {
 // Allocated implements heap.Observer.
 func (x *trace) Allocated(process *heap.Process, o *heap.Object, _ *heap.Block) {
 	p := x.process(process.Number)
-	if o.Owns {
+	if o.Owns && x.style == packed {
 		p.tag(o.Tag).hold(int64(o.Granted))
 	}
 	if o.CarriedOver {
@@ -226,7 +227,7 @@ func (x *trace) Freed(process *heap.Process, o *heap.Object, how heap.How) {
 		x.report.Leaks++
 	}
 	p := x.process(process.Number)
-	if o.Owns {
+	if o.Owns && x.style == packed {
 		p.tag(o.Tag).hold(-int64(o.Granted))
 	}
 	delete(p.flows, o.ID)

@@ -205,7 +205,7 @@ func (all *failedCalls) call(m *Model, p *process, r *wire.Record) {
 	if f := all.countFailure(m, p, failedKey{function: d.Call, status: d.Status, short: d.Short, site: m.sites.siteOf(p, r.AsDiag().Tag())}); f != nil {
 		f.Call, f.Why = d.Call, d.Why
 	}
-	p.shortage.failed = &failedAt{d.Call, d.Status, r.Thread, r.Time, m.sites.of(p, r.AsDiag().Tag())}
+	p.shortage.failed = &failedAt{d.Call, d.Status, r.Thread, r.Time, m.sites.siteOf(p, r.AsDiag().Tag())}
 }
 
 // CallFailed reads a DIAG that reports a failed call. The caller adds the rest.
