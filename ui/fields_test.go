@@ -92,3 +92,24 @@ func TestAlarmsMoveNothing(t *testing.T) {
 		t.Errorf("the policy moves: its columns are %d", at)
 	}
 }
+
+// TestMeasuringIsProposedOnce: E ends a measurement that runs, and a program that has ended cannot be measured.
+func TestMeasuringIsProposedOnce(t *testing.T) {
+	proposes := func(change func(*stats.Snapshot)) bool {
+		s := sampleSnapshot()
+		s.Totals.Saved = stats.SavedCalls{}
+		change(s)
+		o := (&calls{}).options()
+		o.Measure = func() (string, error) { return "", nil }
+		return strings.Contains(screen(newTest(o, 160, 45, s)), "measures what that gains")
+	}
+	if !proposes(func(*stats.Snapshot) {}) {
+		t.Error("it is not proposed while the program runs")
+	}
+	if proposes(func(s *stats.Snapshot) { s.Measured = measure.Results{{Running: true}} }) {
+		t.Error("it is proposed while it runs")
+	}
+	if proposes(func(s *stats.Snapshot) { s.Processes[0].State = stats.Exited }) {
+		t.Error("it is proposed after the end")
+	}
+}

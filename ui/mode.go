@@ -42,7 +42,7 @@ func modeOf(o *Options) *mode {
 		noGhosts: "no policies are simulated beside this run (--ghosts usual)",
 		noLimits: "this policy has no limits", noBlocks: "nothing cached", noMisses: "no misses",
 		waiting: "waiting for the program", silent: "no OpenCL allocation seen yet",
-		over: "the program has ended: q quits, everything else still works",
+		over: "the program has ended: q quits, all figures are still there",
 	}
 	if o.ReadOnly || o.SetPolicy == nil {
 		m.fixedPolicy = "the policy cannot be changed here"
@@ -56,7 +56,7 @@ func modeOf(o *Options) *mode {
 		m.fixedLimits = "limits cannot be changed from outside (gpumemtop ./app gives a pool)"
 		m.noLimits, m.noBlocks, m.noMisses = m.fixedLimits, "no pool that could keep anything", "no pool: every allocation goes to the driver"
 		m.waiting, m.silent = "waiting for processes to watch", "no allocation seen since attach"
-		m.over = "nothing is left to watch: q quits, everything else still works"
+		m.over = "nothing is left to watch: q quits, all figures are still there"
 	}
 	if o.Viewer { // of another terminal: no key reaches the program
 		m.prefix, m.prefixWidth = "session of ", compactW
@@ -150,7 +150,7 @@ var poolWords = []word{
 	{"other class", "miss: a block that fits belongs to another class"},
 	{"limit", "miss: a block that fitted was evicted by max_cached_bytes or max_cached_fraction"},
 	{"tag cap", "miss: a block that fitted was evicted by a per-tag or per-bucket cap"},
-	{"drained", "miss: a block that fitted was given back to make room"},
+	{"drained", "miss: a block that fitted was given back: to make room, when asked to, or to time its release"},
 	{"policy", "miss: the policy does not cache"},
 }
 

@@ -344,7 +344,7 @@ func (d *dashboard) gainFields(s *stats.Snapshot) []field {
 	switch m := s.Measured.Known(); {
 	case m != nil:
 		return append(fields, wordsField(3, "measured", m.Change(), plain), wordsField(4, "", m.Other(), dim))
-	case !calls && t.Hits > 0 && d.o.Measure != nil:
+	case !calls && t.Hits > 0 && d.o.Measure != nil && !d.ended() && s.Measured.Running() == nil:
 		hint := wordsField(3, "E", "measures what that gains", dim)
 		hint.key = true
 		return append(fields, hint)
