@@ -212,8 +212,8 @@ func TestSummaryTextBound(t *testing.T) {
 	if err := summary.WriteText(&b); err != nil {
 		t.Fatal(err)
 	}
-	// Thirteen; two about the failure; leaks and mistakes; and 51 processes: a title, a head, twenty, and how many more.
-	if n := strings.Count(b.String(), "\n"); n != 13+2+18+23 {
+	// Thirteen; three about the failure; leaks and mistakes; and 51 processes: a title, a head, twenty, and how many more.
+	if n := strings.Count(b.String(), "\n"); n != 13+3+18+23 {
 		t.Errorf("%d lines, want 57:\n%s", n, b.String())
 	}
 	if strings.ContainsAny(b.String(), "\x1b\r") {
