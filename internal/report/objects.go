@@ -74,8 +74,10 @@ func (s *Summary) objectLines() []string {
 	}
 	lines := []string{"  objects    " + strings.Join(words, ", ") + " " + how}
 	sites := stats.ObjectSites(counts, analysis.ObjectsLeast)
-	for _, site := range sites[:min(topTags, len(sites))] {
-		lines = append(lines, fmt.Sprintf("             %s at %s", units.Plural(site.Live, site.Type.String(), site.Type.Many()), units.CutName(site.Tag, nameWidth)))
+	shown, _ := units.Top(sites, topTags)
+	names := namesOf(shown, func(s *stats.TypedSite) string { return s.Tag })
+	for i, site := range shown {
+		lines = append(lines, fmt.Sprintf("             %s at %s", units.Plural(site.Live, site.Type.String(), site.Type.Many()), names[i]))
 		for _, frame := range site.Stack[:min(stackLines, len(site.Stack))] {
 			lines = append(lines, "               "+units.Cut(frame, mistakeWidth))
 		}

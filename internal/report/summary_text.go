@@ -190,11 +190,7 @@ func kindLines(kinds []stats.Kind) []string {
 func (s *Summary) withEnd(lines []string, more func(*stats.Tag) string) []string {
 	label := "  top tags   "
 	tags := tagsByPeak(s.snapshot.Tags)[:min(topTags, len(s.snapshot.Tags))]
-	names := make([]string, len(tags))
-	for i, tag := range tags {
-		names[i] = tag.Name
-	}
-	names = units.CutNames(names, nameWidth)
+	names := namesOf(tags, func(t **stats.Tag) string { return (*t).Name })
 	for i, tag := range tags {
 		if tag.Name == callsite.Slabs {
 			continue
@@ -281,8 +277,10 @@ func leakLines(s *stats.Snapshot) []string {
 		how += ", " + in
 	}
 	lines := []string{fmt.Sprintf("  %-10s %s (%s) %s", label, units.Count(buffers, "buffer"), sizeText(s, bytes), how)}
-	for _, tag := range tags[:min(topTags, len(tags))] {
-		lines = append(lines, fmt.Sprintf("             %d (%s) at %s", tag.Live, units.FormatLong(tag.InUse), units.CutName(tag.Name, nameWidth)))
+	shown, _ := units.Top(tags, topTags)
+	names := namesOf(shown, func(t **stats.Tag) string { return (*t).Name })
+	for i, tag := range shown {
+		lines = append(lines, fmt.Sprintf("             %d (%s) at %s", tag.Live, units.FormatLong(tag.InUse), names[i]))
 		for _, frame := range tag.Stack[:min(stackLines, len(tag.Stack))] {
 			lines = append(lines, "               "+units.Cut(frame, mistakeWidth))
 		}

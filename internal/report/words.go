@@ -24,14 +24,25 @@ func exposedText(s *stats.Snapshot) string {
 	slices.SortStableFunc(sites, func(a, b stats.Tag) int { return cmp.Compare(b.Exposed, a.Exposed) })
 	text := units.Count(s.Totals.Exposed, "recycled buffer") + " that kernels were the first to use and may read"
 	named := uint64(0)
-	for i, t := range sites[:min(topTags, len(sites))] {
-		text += fmt.Sprintf("%s %d of %s", []string{":", ",", ","}[i], t.Exposed, units.CutName(t.Name, nameWidth))
+	shown, _ := units.Top(sites, topTags)
+	names := namesOf(shown, func(t *stats.Tag) string { return t.Name })
+	for i, t := range shown {
+		text += fmt.Sprintf("%s %d of %s", []string{":", ",", ","}[i], t.Exposed, names[i])
 		named += t.Exposed
 	}
 	if others := s.Totals.Exposed - min(named, s.Totals.Exposed); named > 0 && others > 0 {
 		text += fmt.Sprintf(", and %d of others", others)
 	}
 	return text + fmt.Sprintf("; the driver's new memory was zero for %d of them", s.Totals.ExposedNewZero)
+}
+
+// namesOf returns the names in a list, cut so that they differ.
+func namesOf[T any](list []T, name func(*T) string) []string {
+	names := make([]string, len(list))
+	for i := range list {
+		names[i] = name(&list[i])
+	}
+	return units.CutNames(names, nameWidth)
 }
 
 // policyText names the policy of a run, those that it had before, how much it keeps at most, and why it cannot do its work.

@@ -3,6 +3,7 @@ package units
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"path"
 	"strings"
 	"unicode"
@@ -50,20 +51,52 @@ func CutName(name string, most int) string {
 	return head + "…" + tail
 }
 
-// CutNames cuts names as CutName does, and numbers those that then look the same.
+// CutNames cuts names as CutName does. Of names that then look the same it keeps what follows their common beginning, and numbers
+// those that look the same still.
 func CutNames(names []string, most int) []string {
-	cut, times, number := make([]string, len(names)), map[string]int{}, map[string]int{}
+	cut := make([]string, len(names))
 	for i, name := range names {
 		cut[i] = CutName(name, most)
-		times[cut[i]]++
 	}
-	for i, name := range cut {
-		if number[name]++; times[name] > 1 {
-			suffix := fmt.Sprintf(" #%d", number[name])
-			cut[i] = CutName(names[i], most-len(suffix)) + suffix
+	for _, alike := range groups(cut) {
+		common := Clean(names[alike[0]])
+		for _, i := range alike[1:] {
+			common = commonStart(common, Clean(names[i]))
+		}
+		for _, i := range alike {
+			start := CutName(common, most*2/5)
+			cut[i] = start + Cut(strings.TrimPrefix(Clean(names[i]), common), most-Width(start))
+		}
+	}
+	for _, alike := range groups(cut) {
+		for number, i := range alike {
+			suffix := fmt.Sprintf(" #%d", number+1)
+			cut[i] = CutName(cut[i], most-len(suffix)) + suffix
 		}
 	}
 	return cut
+}
+
+// groups returns the places of texts that are several times there.
+func groups(texts []string) map[string][]int {
+	places := map[string][]int{}
+	for i, text := range texts {
+		places[text] = append(places[text], i)
+	}
+	maps.DeleteFunc(places, func(_ string, at []int) bool { return len(at) == 1 })
+	return places
+}
+
+// commonStart returns what two texts begin with, in whole characters.
+func commonStart(a, b string) string {
+	n := 0
+	for i, r := range a {
+		if !strings.HasPrefix(b[i:], string(r)) {
+			break
+		}
+		n = i + utf8.RuneLen(r)
+	}
+	return a[:n]
 }
 
 // Split cuts clean text after a number of columns, at least after its first character.

@@ -45,6 +45,11 @@ func TestCutName(t *testing.T) {
 	if want := []string{"a.c:9 f #1", "b.c:9 g", "a.c:9 f #2"}; !slices.Equal(names, want) {
 		t.Errorf("%q, want %q", names, want)
 	}
+	const begin, end = "a.cpp:9 solve<one, the same, ", ">::the_same_end_for_both_of_them()"
+	names = CutNames([]string{begin + "float, 2" + end, begin + "half, 2" + end, begin + "float, 2" + end}, 40)
+	if want := "a.cpp:9 … same, half, 2>::the_same_end_…"; names[1] != want || names[0] == names[2] || Width(names[1]) > 40 {
+		t.Errorf("%q, want %q", names, want)
+	}
 }
 
 func TestTop(t *testing.T) {
@@ -85,13 +90,13 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestTableNumbersWhatLooksTheSame: cells that are the same stay so.
-func TestTableNumbersWhatLooksTheSame(t *testing.T) {
+// TestTableShowsDifferences: different cells are cut so that they differ, and cells that are the same stay so.
+func TestTableShowsDifferences(t *testing.T) {
 	table := Table{Width: 20}
 	for _, cell := range []string{"solver.c:88 create_a_grid_of_floats", "solver.c:88 create_b_grid_of_floats", "short", "solver.c:88 create_a_grid_of_floats"} {
 		table.Add(cell)
 	}
-	if got, want := table.String(), "solver…_of_floats #1\nsolver…_of_floats #2\nshort\nsolver…_of_floats #1\n"; got != want {
+	if got, want := table.String(), "so…eate_a_grid_of_f…\nso…eate_b_grid_of_f…\nshort\nso…eate_a_grid_of_f…\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
