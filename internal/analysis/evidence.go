@@ -165,6 +165,7 @@ type Whole struct {
 	own      own
 	overhead overhead
 	vain     vain
+	lag      lags
 	most     heap.Gauges // when most was reserved
 	spent    spent
 	origins  origins

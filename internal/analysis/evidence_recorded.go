@@ -32,7 +32,7 @@ func (x *run) evidence(a *Analysis) *Evidence {
 	e.Whole.Simplest = x.simplest.serves(a.Peak.InUse)
 	e.Whole.Ended = x.ended(a)
 	e.Whole.own, e.Whole.origins, e.Whole.spent = x.own, x.survey.parts, x.spent
-	e.Whole.overhead, e.Whole.vain = x.machine.overheads(), x.vain
+	e.Whole.overhead, e.Whole.vain, e.Whole.lag = x.machine.overheads(), x.vain, x.lag
 	e.Whole.most = x.most
 	if !x.options.Whole && !x.anyEnded() { // what is in use may be released later
 		e.State = BrokenOff

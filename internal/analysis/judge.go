@@ -96,6 +96,7 @@ var rules = []rule{
 	{ofWhole, reservedBeyondUse},
 	{anyRun, nothingCarved},
 	{anyRun, contentsExposed},
+	{ofWhole, neverUsed},
 	{ofWhole, hasOwnPool},
 	{ofWhole, callersHidden},
 	{ofWhole, stacksEnd},

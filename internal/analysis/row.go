@@ -23,6 +23,7 @@ type row struct {
 	temporary struct{ buffers, bytes, driverNS uint64 }
 	lives     stats.Histogram // of temporary buffers
 	lag       stats.Histogram
+	unused    uint64  // released buffers that no command used
 	lagBytes  float64 // byte seconds
 	lagTaken  float64 // of these, before the last create of the run: others could have had the memory
 }
@@ -87,6 +88,7 @@ func (x *run) endOf(o *heap.Object) uint64 {
 type lags struct {
 	seen          bool // a use was recorded
 	known, unused uint64
+	unusedMost    *row   // that has the most unused ones; nil: none has
 	unsure        uint64 // used, but when the last command ended is unknown
 	all           stats.Histogram
 	bytes, taken  float64
@@ -97,6 +99,9 @@ func (l *lags) release(w *row, p *heap.Process, o *heap.Object, now, lastCreate 
 	switch {
 	case p.Untouched(o): // an object that was carried over may have been used before the part
 		l.unused++
+		if w.unused++; l.unusedMost == nil || w.unused > l.unusedMost.unused {
+			l.unusedMost = w
+		}
 		return
 	case !known:
 		if o.Used != 0 {

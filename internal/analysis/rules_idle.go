@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
@@ -90,4 +91,36 @@ func (d *Diagnosis) goesBack(e *Evidence, long uint64) {
 		d.gain = noLoss
 		d.Knob = Knob{Limit: l.Name, Value: strconv.FormatFloat(value, 'f', 1, 64), Why: "blocks that stay free for longer go back to the driver"}
 	}
+}
+
+// unusedLeast is how many buffers that no command uses are worth a word, if they are most of all.
+const unusedLeast = 100
+
+// neverUsed finds that most buffers are created and released without a use.
+func neverUsed(e *Evidence) (Diagnosis, bool) {
+	l := &e.Whole.lag
+	all := l.known + l.unused + l.unsure
+	if !hasUses(&e.Whole.Run.Header, e.Run) || l.unused < unusedLeast || l.unused <= all/2 {
+		return Diagnosis{}, false
+	}
+	top := l.unusedMost
+	d := Diagnosis{
+		Severity: Note, Title: "most buffers are never used", Tag: top.name, Share: share(l.unused, all),
+		Text: fmt.Sprintf("no command used %s of %s that were released", units.Grouped(l.unused), units.Count(all, "buffer")),
+	}
+	if top.unused < l.unused {
+		d.Text += fmt.Sprintf("; %s of these were created at %s", units.Grouped(top.unused), top.name)
+	}
+	return d, true
+}
+
+// usesSince is the first version of the format whose recordings have uses, unless they are of attach.
+const usesSince = 4
+
+// HasUses reports whether the recording has what commands used, even if that is nothing.
+func (a *Analysis) HasUses() bool { return hasUses(&a.Run.Header, a.Snapshot) }
+
+// Logs of other programs and merged recordings have no host.
+func hasUses(h *recording.Header, s *stats.Snapshot) bool {
+	return s.Totals.Uses > 0 || h.Version >= usesSince && h.Host != "" && !h.Attached && s.Lost == 0
 }

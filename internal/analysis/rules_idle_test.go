@@ -4,7 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/records"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -65,6 +67,37 @@ func TestPoolIsIdle(t *testing.T) {
 		}
 		if p != nil && (p.Knob.Value == "10.0") != (test.maxAge == 0) {
 			t.Errorf("%s: limit %+v", name, p.Knob)
+		}
+	}
+}
+
+// TestNeverUsed: what no command used is noted where a recording has uses, and most is.
+func TestNeverUsed(t *testing.T) {
+	for name, test := range map[string]struct {
+		version, used int
+		attached      bool
+		want          bool
+	}{
+		"none is used": {recording.Version, 0, false, true}, "some are": {recording.Version, 99, false, true}, "half are": {recording.Version, 100, false, false},
+		"an earlier form": {usesSince - 1, 0, false, false}, "attached": {recording.Version, 0, true, false},
+	} {
+		s := newTape()
+		for i := range 100 + test.used {
+			object := s.driver(1, mib)
+			if i >= 100 {
+				s.use(object)
+			}
+			s.release(object, wire.OutcomeDriver)
+		}
+		s.exit()
+		a, err := New(&records.Tape{Records: s.Records}, Options{
+			Header: recording.Header{Version: test.version, Host: "a", Policy: "none", ClockNS: origin, Attached: test.attached}, Whole: true,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := diagnosis(a, "most buffers are never used"); (d != nil) != test.want {
+			t.Errorf("%s: %+v", name, d)
 		}
 	}
 }

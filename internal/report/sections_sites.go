@@ -194,9 +194,9 @@ func (v *view) lag() section {
 	l := &v.a.Lag
 	s := section{ID: "lag", Title: "Held after the last use", Intro: "No use of a released buffer was recorded, so it is unknown how long memory was held after its last use."}
 	if l.Known+l.Unused+l.Unsure == 0 {
-		switch h := &v.a.Run.Header; {
+		switch {
 		case v.run.Uses > 0 || v.run.Releases == 0:
-		case h.Host == "" || h.Attached || v.s.Lost > 0: // another program's log, a merged recording, or not all of the run
+		case !v.a.HasUses():
 			s.Notes = []string{"unknown: uses were not recorded"}
 		default:
 			s.Intro = "No command ever used a buffer that was released."

@@ -7,6 +7,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -187,7 +188,7 @@ func TestPeakSaysWhereMemoryWas(t *testing.T) {
 func TestReasonsOfUnknownLags(t *testing.T) {
 	for want, host := range map[string]string{"never used: ": "a", "unknown: ": ""} {
 		a := &analysis.Analysis{Snapshot: &stats.Snapshot{Totals: stats.Totals{Releases: 1}}}
-		a.Run.Header.Host = host
+		a.Run.Header.Host, a.Run.Header.Version = host, recording.Version
 		if s := newView(a, Options{}, false).lag(); len(s.Notes) != 1 || !strings.HasPrefix(s.Notes[0], want) {
 			t.Errorf("%q, want %q", s.Notes, want)
 		}

@@ -36,6 +36,7 @@ func judgements() []judged {
 		deed("neverReleased", "40 buffers never released", "none", "grow"),
 		deed("memoryIsKept", "every iteration keeps memory", "futhark", "keep"),
 		deed("hitRateIsLow", "the pool serves few requests", "futhark", "sizes"),
+		deed("neverUsed", "most buffers are never used", "none", "loop"),
 		deed("policyNone", "every iteration goes to the driver", "none", "loop"),
 		deed("couldBeHoisted", "buffers could be created once, before the loop", "none", "loop"),
 		deed("createsCopy", "creates that copy take the time", "futhark", "copies"),
