@@ -81,15 +81,16 @@ type FailedCall struct {
 	Name   string  `json:"name"` // of the status; empty when it is not known
 	Why    string  `json:"why"`  // where the OpenCL standard has the status, and what speaks against that; empty: nowhere
 	Count  uint64  `json:"count"`
-	Size   *uint64 `json:"size"`      // bytes that the first asked for; null where there are none, as the next
-	Last   *uint64 `json:"last_size"` // bytes that the last asked for
+	Size   *uint64 `json:"size"`          // bytes that the first asked for; null where there are none, as the next
+	Last   *uint64 `json:"last_size"`     // bytes that the last asked for
+	Who    string  `json:"who,omitempty"` // the process, where there are several and one alone had these failures
 }
 
 func failedCalls(s *stats.Snapshot) []FailedCall {
 	list := []FailedCall{}
 	for i := range s.FailedCalls {
 		f := &s.FailedCalls[i]
-		call := FailedCall{Call: f.Call, Tag: f.Tag, Status: f.Status, Name: wire.StatusName(f.Status), Why: f.Why, Count: f.Count}
+		call := FailedCall{Call: f.Call, Tag: f.Tag, Status: f.Status, Name: wire.StatusName(f.Status), Why: f.Why, Count: f.Count, Who: f.Who}
 		if f.Sized() {
 			call.Size, call.Last = &f.Size, &f.Last
 		}

@@ -83,6 +83,10 @@ func TestCallersOfFailuresAreOffered(t *testing.T) {
 		{Call: "clCreateKernel", Tag: "b.c:1 main", Status: -46, Count: 1},
 	}
 	s.PostMortems = []stats.PostMortem{{Call: "create of a buffer", Tag: "c.c:7 get", Wrapper: "get", Status: -4}}
+	s.FailedCalls[2].Who = "rank 3 (pid 12)"
+	if who := NewSummary(s).FailedCalls[2].Who; who != "rank 3 (pid 12)" {
+		t.Errorf("in JSON: %q", who)
+	}
 	text := writtenText(t, NewSummary(s))
 	for _, want := range []string{
 		"             several callers come there: --wrapper '^make$' names call sites after them\n",
