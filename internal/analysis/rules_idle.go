@@ -120,7 +120,7 @@ const usesSince = 4
 // HasUses reports whether the recording has what commands used, even if that is nothing.
 func (a *Analysis) HasUses() bool { return hasUses(&a.Run.Header, a.Snapshot) }
 
-// Logs of other programs and merged recordings have no host.
+// hasUses is HasUses for a part that is not finished. Logs of other programs and merged recordings have no host.
 func hasUses(h *recording.Header, s *stats.Snapshot) bool {
 	return s.Totals.Uses > 0 || h.Version >= usesSince && h.Host != "" && !h.Attached && s.Lost == 0
 }
