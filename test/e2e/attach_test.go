@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -107,15 +108,18 @@ func own(name string) string {
 // called copies a program under a name that no other process of this machine has: tests run beside others.
 func called(t *testing.T, path, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
 	renamed := filepath.Join(t.TempDir(), own(name))
-	if err := os.WriteFile(renamed, data, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	copyProgram(t, path, renamed)
 	return renamed
+}
+
+// copyProgram copies a file by a process of its own. While we had the copy open for writing, other tests might start processes, which
+// have it open, too, until they exec: the copy could not be run then (ETXTBSY).
+func copyProgram(t *testing.T, path, to string) {
+	t.Helper()
+	if out, err := exec.Command("cp", path, to).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 }
 
 // awaitWork waits until a program has used a processor for some ticks of 10 ms, longer than it takes to begin: its buffers are there and it

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -145,14 +144,11 @@ func TestDoctorTellsAnOrdinaryUserWhatIsMissing(t *testing.T) {
 // runnable copies gpumemtop to where every user can run it.
 func runnable(t *testing.T) string {
 	t.Helper()
-	binary, err := os.ReadFile(gpumemtop())
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "gpumemtop")
-	if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.WriteFile(path, binary, 0o755)); err != nil {
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	copyProgram(t, gpumemtop(), path)
 	return path
 }

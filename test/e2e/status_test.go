@@ -161,9 +161,10 @@ func TestMissingLibraryIsExplained(t *testing.T) {
 	}
 	lacking := filepath.Join(t.TempDir(), "lacking")
 	program = bytes.ReplaceAll(program, []byte("libOpenCL.so.1\x00"), []byte("libOpenCL.so.9\x00"))
-	if err := os.WriteFile(lacking, program, 0o755); err != nil {
+	if err := os.WriteFile(lacking+".written", program, 0o755); err != nil {
 		t.Fatal(err)
 	}
+	copyProgram(t, lacking+".written", lacking)
 	bare := run(t, command{args: []string{lacking}})
 	result := run(t, command{args: []string{gpumemtop(), "--headless", "--", lacking}})
 	if bare.code == 0 || !result.sameEnd(bare) {
