@@ -247,11 +247,23 @@ func TestWaitsAreAsStrong(t *testing.T) {
 					for i := 0; i < 3 && n > 0 && bare[what] == 0; i++ { // it may be rare there
 						bare[what] += lateOnes(run(t, c).stdout)[what]
 					}
-					if n > 0 && bare[what] == 0 {
+					if n > 0 && bare[what] == 0 && (!strings.HasSuffix(what, ": references") || isLateAgain(t, under, what)) {
 						t.Errorf("%v: %s: late in %d rounds of %s, without us in none", options, what, n, test.rounds)
 					}
 				}
 			}
 		})
 	}
+}
+
+// isLateAgain reports whether something is late in two more runs, too. PoCL's threads give references back after an event's end: on a
+// busy machine all of one run may come too late.
+func isLateAgain(t *testing.T, c command, what string) bool {
+	t.Helper()
+	for range 2 {
+		if lateOnes(run(t, c).stdout)[what] == 0 {
+			return false
+		}
+	}
+	return true
 }
