@@ -157,8 +157,8 @@ func (x *run) idleMemory() Idle {
 	}
 }
 
-// hidden finds the function that creates the most for several callers: of all creates, of the peak, of what leaked or of the refused creates, or at which
-// memory ran out.
+// hidden finds the function that creates the most for several callers: of all creates, of the peak, of what leaked or of the refused
+// creates, or at which memory ran out.
 func (x *run) hidden(a *Analysis) (top Hidden) {
 	for _, w := range x.survey.names.Wrappers() {
 		var part float64

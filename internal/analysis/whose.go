@@ -53,18 +53,19 @@ func LeftIn(s *stats.Snapshot, leaks []Leak) string {
 	}
 	var all, most, several uint64
 	var holder *stats.Process
+	held, names := s.HeldAtExit(), map[string]bool{}
 	for i := range leaks {
-		all += leaks[i].Buffers
+		all, names[leaks[i].Name] = all+leaks[i].Buffers, true
 	}
 	goesOn := func(p stats.Process) bool { return p.State == stats.Running }
 	broken := !slices.ContainsFunc(s.Processes, func(p stats.Process) bool { return !goesOn(p) })
 	for i := range s.Processes {
 		p, left := &s.Processes[i], uint64(0)
-		if p.Aborted() && !s.HeldAtExit() || goesOn(*p) && !broken {
+		if p.Aborted() && !held || goesOn(*p) && !broken {
 			continue
 		}
 		for k := range p.Tags {
-			if slices.ContainsFunc(leaks, func(l Leak) bool { return l.Name == p.Tags[k].Name }) {
+			if names[p.Tags[k].Name] {
 				left += p.Tags[k].Live
 			}
 		}

@@ -28,8 +28,8 @@ type Result struct {
 }
 
 // Judge tests a run against the rules. A rule that cannot be judged fails, for a rule that silently tests nothing is worse
-// than none. So does a rule for call sites that matches none, a damaged recording, one that holds more than is kept and, unless
-// a rule allows it, one that lost events: its figures are too low.
+// than none; a rule for call sites that matches none fails, too. A damaged recording fails, and a recording with too low figures: it
+// has more live objects than are kept or, unless a rule allows that, it lost events.
 func (s *Rules) Judge(a *analysis.Analysis) *Result {
 	result := &Result{Passed: true, Verdicts: s.complete(a)}
 	run := figures.Recorded(a)

@@ -88,7 +88,8 @@ type Program struct {
 }
 
 // Shift is how much more a figure is in the runs of the head, in all or at one call site. Low and High are the interval that has the
-// true shift in 95 of 100 cases (Hodges and Lehmann 1963, from Mann and Whitney's test), or with few runs the least and the largest difference of two runs.
+// true shift in 95 of 100 cases (Hodges and Lehmann 1963, from Mann and Whitney's test). With few runs they are the least and the
+// largest difference of two runs.
 type Shift struct {
 	Figure     *figures.Figure
 	Site       string  // empty: of the run

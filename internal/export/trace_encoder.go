@@ -2,9 +2,9 @@ package export
 
 import "io"
 
-// encoder writes the events of a trace in one format. An event is the calls from the one that begins it to close; in between
-// are flow, then args, then its arguments. Names are JSON strings, made once; keys are such strings with a colon behind. Times are ns after the start.
-// Errors are kept for finish.
+// encoder writes the events of a trace in one format. A call such as open or instant begins an event. Then come flow, args and the
+// arguments, and close ends it. Names are JSON strings that are made once; keys end with a colon. Times are ns after the start.
+// finish returns the first error.
 type encoder interface {
 	// process and thread say what a process or thread is called.
 	process(name string, at *place)

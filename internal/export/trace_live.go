@@ -159,7 +159,7 @@ func (l *Live) learn(r *wire.Record) {
 	}
 }
 
-// rename gives a tag its name, also one that was guessed before, or that may get another one.
+// rename gives a tag a name in place of a guessed one.
 func (p *surveyed) rename(r *wire.Record, name string) {
 	if t := p.tags[r.DefinedTag()]; t != nil && t.guessed {
 		// What shows under the old name must end under it.

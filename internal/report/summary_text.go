@@ -28,9 +28,9 @@ const (
 	programWidth = 15 // of a program's name there
 )
 
-// WriteText writes the summary for people: at most 15 lines of plain text; where memory ran out four more, and what the machine reports; where there are several processes one for
-// each of the largest 20 and at most two more; and as many lines about what was never released and about mistakes of
-// the program as these need, at most 22.
+// WriteText writes the summary for people: at most 15 lines of plain text. Where memory ran out, there are four more, and what the
+// machine reports; where there are several processes, one for each of the largest 20 and at most two more. What was never released
+// and mistakes of the program take as many lines as they need, at most 22.
 func (s *Summary) WriteText(w io.Writer) error {
 	lines := []string{s.title()}
 	switch {

@@ -151,7 +151,7 @@ func (v *Viewer) show(m *view.Moment, at uint64) {
 	}
 }
 
-// showNearest shows the exact picture of a time, or the nearest one that is kept.
+// showNearest shows the picture of a time if it is kept, else the nearest kept picture.
 func (v *Viewer) showNearest(m *view.Moment, at uint64) {
 	before, behind := v.kept.neighbours(at)
 	if behind == nil {

@@ -130,8 +130,8 @@ func neighbours(c replay.Configuration, peak uint64) []replay.Configuration {
 	return list
 }
 
-// nearbyAmounts returns amounts close to the one that a configuration sets: about 20 % and 40 % less and more. It returns none
-// if the configuration does not set the limit.
+// nearbyAmounts returns amounts about 20 % and 40 % below and above the amount that a configuration sets, or nil if the configuration
+// does not set the limit.
 func nearbyAmounts(c replay.Configuration, name string) (values []string) {
 	for _, s := range c.Settings {
 		bytes, err := strconv.ParseFloat(s.Value, 64)

@@ -51,7 +51,7 @@ static bool equal(const struct rlimit *one, const struct rlimit *other)
 	return one->rlim_cur == other->rlim_cur && one->rlim_max == other->rlim_max;
 }
 
-/* The program reads what it has set. */
+/* Shows the program the limit that it has set, not the one that was granted. */
 static void show_wanted(struct rlimit *limit)
 {
 	if (equal(limit, &granted))

@@ -126,8 +126,8 @@ func (f *folder) swap(old []string, force bool) error {
 	return nil
 }
 
-// renameInto gives a file its place. Without force it must not replace one that has appeared meanwhile, which only a hard
-// link can promise; file systems without these get a rename.
+// renameInto moves a file to its place. Without force it must not replace a file that has appeared meanwhile. Only a hard link
+// promises that; file systems without hard links get a rename.
 func (f *folder) renameInto(m move, force bool) error {
 	if err := f.root.MkdirAll(path.Dir(m.to), 0o777); err != nil {
 		return fmt.Errorf("write into %s: %w", f.dir, err)
