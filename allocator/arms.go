@@ -108,7 +108,7 @@ func (a *Arms) activate(arm int, time int64) {
 // resume continues at time now as if no time had passed since another time.
 func (p *Pool) resume(since, now int64) {
 	for i := p.cachedByAge.oldest; i != 0; i = p.chain[i].newer {
-		p.entries[i].since += now - since
+		p.at(i).since += now - since
 	}
 	if p.layouts != nil && p.layouts.current != nil {
 		starts := &p.layouts.current.starts

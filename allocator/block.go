@@ -48,6 +48,15 @@ type entry struct {
 	offset     uint64
 }
 
+// chunk is the number of entries that are allocated at a time: a growing table copies none, and leaves no garbage.
+const chunk = 256
+
+// at returns entry i.
+func (t *blockTable) at(i int32) *entry { return &t.chunks[uint32(i)/chunk][uint32(i)%chunk] }
+
+// isSubAlloc reports whether a block is a sub-allocation.
+func (e *entry) isSubAlloc() bool { return e.slab != 0 && !e.isSlab }
+
 // leaves reports whether a block goes to the driver when it comes back.
 func (e *entry) leaves() bool { return e.passes || e.dropped || e.stale != wire.EvictNone }
 
@@ -57,27 +66,28 @@ func (e *entry) leaves() bool { return e.passes || e.dropped || e.stale != wire.
 //   - leaving counts the blocks for which entry.leaves is true; only mark, markDropped and recycle change that.
 //   - A block is marked as dropped if and only if its class was.
 type blockTable struct {
-	arm     uint32         // ArmBit: the pool is the alternative of Arms
-	entries []entry        // [0] is none
+	arm     uint32 // ArmBit: the pool is the alternative of Arms
+	chunks  []*[chunk]entry
+	made    int32          // entries there are; [0] is none
 	spare   []int32        // unused entries
 	dropped map[Class]bool // classes whose context is gone
 	leaving int
 }
 
 func newBlockTable() blockTable {
-	return blockTable{entries: make([]entry, 1), dropped: map[Class]bool{}}
+	return blockTable{chunks: []*[chunk]entry{{}}, made: 1, dropped: map[Class]bool{}}
 }
 
 // block returns the number of an entry's block.
 func (t *blockTable) block(i int32) Block {
-	return Block(t.entries[i].generation)<<32 | Block(t.arm|uint32(i))
+	return Block(t.at(i).generation)<<32 | Block(t.arm|uint32(i))
 }
 
 // find returns the entry of a block in that state, 0 if there is none. It finds no slabs: the program never gets a
 // whole slab.
 func (t *blockTable) find(b Block, s state) int32 {
 	i := t.entryOf(b)
-	if e := &t.entries[i]; i == 0 || e.state != s || e.isSlab {
+	if e := t.at(i); i == 0 || e.state != s || e.isSlab {
 		return 0
 	}
 	return i
@@ -85,15 +95,15 @@ func (t *blockTable) find(b Block, s state) int32 {
 
 // entryOf returns the entry of a block, 0 if it is gone.
 func (t *blockTable) entryOf(b Block) int32 {
-	i := uint64(uint32(b) ^ t.arm)
-	if i >= uint64(len(t.entries)) || t.entries[i].generation != uint32(b>>32) {
+	i := uint32(b) ^ t.arm
+	if i >= uint32(t.made) || t.at(int32(i)).generation != uint32(b>>32) {
 		return 0
 	}
 	return int32(i)
 }
 
 // empty reports whether there are no blocks, decided ones included.
-func (t *blockTable) empty() bool { return len(t.spare) == len(t.entries)-1 }
+func (t *blockTable) empty() bool { return len(t.spare) == int(t.made)-1 }
 
 // newEntry returns an unused entry.
 func (t *blockTable) newEntry() int32 {
@@ -102,13 +112,16 @@ func (t *blockTable) newEntry() int32 {
 		t.spare = t.spare[:n-1]
 		return i
 	}
-	t.entries = append(t.entries, entry{})
-	return int32(len(t.entries) - 1)
+	if int(t.made) == len(t.chunks)*chunk {
+		t.chunks = append(t.chunks, new([chunk]entry))
+	}
+	t.made++
+	return t.made - 1
 }
 
 // recycle makes an entry, which is on no list, unused. Its next block has another generation.
 func (t *blockTable) recycle(i int32) {
-	e := &t.entries[i]
+	e := t.at(i)
 	if e.leaves() {
 		t.leaving--
 	}
@@ -142,13 +155,10 @@ func (t *blockTable) isDropped(class Class) bool {
 	return len(t.dropped) > 0 && t.dropped[class&^ofArena]
 }
 
-// isSubAlloc reports whether an entry is a sub-allocation.
-func (t *blockTable) isSubAlloc(i int32) bool { return t.entries[i].slab != 0 && !t.entries[i].isSlab }
-
 // create makes an entry for a block that the driver is to create, and completes the decision on it.
 func (t *blockTable) create(decision *Decision, req *Request, size uint64, reason wire.Miss) {
 	i := t.newEntry()
-	e := &t.entries[i]
+	e := t.at(i)
 	e.size, e.wanted, e.tag, e.class = size, req.Size, req.Tag, req.Class
 	e.state, e.was, e.reason, e.route = decided, unused, reason, decision.Route
 	t.mark(e, reason == wire.MissPolicy, wire.EvictNone)

@@ -45,7 +45,7 @@ func (c *cache) noteHeap(heap uint64, out []Eviction) []Eviction {
 
 // mustEvict notes that a block must go with the next call that reports evictions.
 func (c *cache) mustEvict(i int32) {
-	c.entries[i].state = doomed
+	c.at(i).state = doomed
 	c.doomed = append(c.doomed, i)
 }
 
@@ -53,8 +53,8 @@ func (c *cache) mustEvict(i int32) {
 // more free bytes than the cap allows.
 func (c *cache) flush(out []Eviction) []Eviction {
 	for _, i := range c.doomed {
-		reason := cmp.Or(c.entries[i].doom, wire.EvictLimit)
-		if c.entries[i].dropped {
+		reason := cmp.Or(c.at(i).doom, wire.EvictLimit)
+		if c.at(i).dropped {
 			reason = wire.EvictContext
 		}
 		out = c.dismiss(i, reason, out)
@@ -69,7 +69,7 @@ func (c *cache) flush(out []Eviction) []Eviction {
 // cacheOrEvict caches a block, and evicts blocks that then exceed a limit. A block that alone exceeds the cap goes at
 // once: otherwise it would first push out all others.
 func (c *cache) cacheOrEvict(i int32, out []Eviction) []Eviction {
-	e := &c.entries[i]
+	e := c.at(i)
 	if e.stale != wire.EvictNone {
 		return c.dismiss(i, e.stale, out)
 	}
@@ -116,7 +116,7 @@ func (c *cache) evictOld(out []Eviction) []Eviction {
 
 // repay gives up blocks that became cached at a time or before, the oldest first, until the pool owes nothing.
 func (c *cache) repay(since int64, out []Eviction) []Eviction {
-	for i := c.cachedByAge.oldest; i != 0 && c.debt > 0 && c.entries[i].since <= since; i = c.cachedByAge.oldest {
+	for i := c.cachedByAge.oldest; i != 0 && c.debt > 0 && c.at(i).since <= since; i = c.cachedByAge.oldest {
 		c.debt -= min(c.debt, c.bytesFreed(i))
 		out = c.evict(i, wire.EvictRelief, out)
 	}
@@ -125,9 +125,9 @@ func (c *cache) repay(since int64, out []Eviction) []Eviction {
 
 // evictUnused gives up the blocks, except slabs, that became cached before a time.
 func (c *cache) evictUnused(since int64, out []Eviction) []Eviction {
-	for i := c.cachedByAge.oldest; i != 0 && c.entries[i].since < since; {
+	for i := c.cachedByAge.oldest; i != 0 && c.at(i).since < since; {
 		next := c.chain[i].newer
-		if !c.entries[i].isSlab {
+		if !c.at(i).isSlab {
 			out = c.evict(i, wire.EvictPolicy, out)
 		}
 		i = next
@@ -138,8 +138,8 @@ func (c *cache) evictUnused(since int64, out []Eviction) []Eviction {
 // clearClass gives up the base policy's blocks of a class that gets an arena: cached ones at once, the others when they
 // come back.
 func (c *cache) clearClass(class Class, out []Eviction) []Eviction {
-	for i := range c.entries {
-		if e := &c.entries[i]; e.state != unused && e.class == class && e.slab == 0 {
+	for i := range c.made {
+		if e := c.at(i); e.state != unused && e.class == class && e.slab == 0 {
 			c.mark(e, e.passes, wire.EvictPolicy)
 		}
 	}
@@ -149,7 +149,7 @@ func (c *cache) clearClass(class Class, out []Eviction) []Eviction {
 // evictStale gives up the cached blocks that were marked as stale, in drain_order.
 func (c *cache) evictStale(out []Eviction) []Eviction {
 	for _, i := range c.inDrainOrder(c.limits.drainOrder) {
-		if why := c.entries[i].stale; why != wire.EvictNone {
+		if why := c.at(i).stale; why != wire.EvictNone {
 			out = c.evict(i, why, out)
 		}
 	}
@@ -195,7 +195,7 @@ func (c *cache) applyLimits(out []Eviction) []Eviction {
 // applyCountLimits gives up blocks whose tag or size has too many cached blocks.
 func (c *cache) applyCountLimits(out []Eviction) []Eviction {
 	for _, i := range c.inDrainOrder(c.limits.drainOrder) {
-		if e := &c.entries[i]; !e.isSlab && c.tooMany(e, 0) {
+		if e := c.at(i); !e.isSlab && c.tooMany(e, 0) {
 			out = c.evict(i, wire.EvictTagCap, out)
 		}
 	}
@@ -220,7 +220,7 @@ func (c *cache) tooMany(e *entry, more int) bool {
 func (c *cache) drainCooling(out []Eviction) []Eviction {
 	for i := c.coolingByAge.oldest; i != 0; {
 		next := c.chain[i].newer
-		if !c.isSubAlloc(i) {
+		if !c.at(i).isSubAlloc() {
 			c.leaveCooling(i)
 			out = c.dismiss(i, wire.EvictDrain, out)
 		}

@@ -22,8 +22,8 @@ func (p *Pool) Room() uint64 {
 // to go when they come back. It keeps blocks whose size no request got before the change either: rounding stopped there,
 // and may again. Blocks of a former policy stay marked.
 func (p *Pool) retire(was *limits, out []Eviction) []Eviction {
-	for i := range p.entries {
-		e := &p.entries[i]
+	for i := range p.made {
+		e := p.at(i)
 		switch {
 		case e.state == unused || e.stale == wire.EvictPolicy:
 		case p.rule.stale(e.size, &p.limits) && (e.stale != wire.EvictNone || !p.rule.stale(e.size, was)):
@@ -93,7 +93,7 @@ func (p *Pool) TimeRelease(size uint64, out []Eviction) []Eviction {
 	out = p.flush(out)
 	i := p.cachedByAge.oldest
 	for looked := 0; i != 0 && looked < timedMost; looked++ {
-		if e := &p.entries[i]; !e.isSlab && bits.Len64(e.size) == bits.Len64(size) {
+		if e := p.at(i); !e.isSlab && bits.Len64(e.size) == bits.Len64(size) {
 			return p.evict(i, wire.EvictTimed, out)
 		}
 		i = p.chain[i].newer
@@ -146,8 +146,8 @@ func (p *Pool) DropClass(c Class, out []Eviction) []Eviction {
 		p.coolingBlocks.drop(c)
 		p.evicted.drop(c)
 	}
-	for i := range p.entries {
-		if e := &p.entries[i]; e.state != unused && e.class&^ofArena == c {
+	for i := range p.made {
+		if e := p.at(i); e.state != unused && e.class&^ofArena == c {
 			p.markDropped(e)
 		}
 	}

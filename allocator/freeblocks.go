@@ -36,16 +36,16 @@ func (f *freeBlocks) sortForRule(r rule) {
 	f.free, f.coolingBlocks = newFreeList(tagged), newFreeList(tagged)
 	f.evicted = newRecentlyEvicted(tagged)
 	for i := f.cachedByAge.oldest; i != 0; i = f.chain[i].newer {
-		f.free.add(i, &f.entries[i])
+		f.free.add(i, f.at(i))
 	}
 	for i := f.coolingByAge.oldest; i != 0; i = f.chain[i].newer {
-		f.coolingBlocks.add(i, &f.entries[i])
+		f.coolingBlocks.add(i, f.at(i))
 	}
 }
 
 // addCached makes a block cached.
 func (f *freeBlocks) addCached(i int32) {
-	e := &f.entries[i]
+	e := f.at(i)
 	f.turn++
 	e.state, e.since, e.turn, e.slot = cached, f.now, f.turn, f.slots.occupy(i)
 	f.chain.push(&f.cachedByAge, i)
@@ -59,7 +59,7 @@ func (f *freeBlocks) addCached(i int32) {
 
 // removeCached ends the caching of a block.
 func (f *freeBlocks) removeCached(i int32) {
-	e := &f.entries[i]
+	e := f.at(i)
 	f.slots.vacate(e.slot)
 	f.chain.remove(&f.cachedByAge, i)
 	if e.isSlab {
@@ -72,7 +72,7 @@ func (f *freeBlocks) removeCached(i int32) {
 
 // leaveUse notes that the program no longer uses a block.
 func (f *freeBlocks) leaveUse(i int32) {
-	e := &f.entries[i]
+	e := f.at(i)
 	f.stats.BytesInUse -= e.size
 	f.stats.BytesWanted -= e.wanted
 }
@@ -83,7 +83,7 @@ func (f *freeBlocks) peers(e *entry) ages {
 	if !f.free.byAge {
 		var blocks []int32
 		for i := f.cachedByAge.oldest; i != 0; i = f.chain[i].newer {
-			if !f.entries[i].isSlab {
+			if !f.at(i).isSlab {
 				blocks = append(blocks, i)
 			}
 		}
@@ -100,7 +100,7 @@ func (f *freeBlocks) inDrainOrder(order order) []int32 {
 	}
 	switch order {
 	case bySlot:
-		slices.SortFunc(list, func(i, j int32) int { return cmp.Compare(f.entries[i].slot, f.entries[j].slot) })
+		slices.SortFunc(list, func(i, j int32) int { return cmp.Compare(f.at(i).slot, f.at(j).slot) })
 	case largestFirst:
 		slices.SortFunc(list, f.bySize)
 	}
@@ -110,14 +110,14 @@ func (f *freeBlocks) inDrainOrder(order order) []int32 {
 // bySize orders cached blocks from the largest to the smallest, and equal ones from the latest to the oldest. It does not
 // look at the numbers of classes: a replay may meet the classes in another order.
 func (f *freeBlocks) bySize(i, j int32) int {
-	a, b := &f.entries[i], &f.entries[j]
+	a, b := f.at(i), f.at(j)
 	return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(b.turn, a.turn))
 }
 
 // reuse serves a request with a cached block.
 func (f *freeBlocks) reuse(decision *Decision, i int32, req *Request) {
 	f.removeCached(i)
-	e := &f.entries[i]
+	e := f.at(i)
 	e.state, e.was, e.wanted, e.route = decided, cached, req.Size, decision.Route
 	decision.Hit, decision.Block, decision.Size = true, f.block(i), e.size
 }

@@ -56,15 +56,15 @@ func (p *Pool) MapSlabs(n int) []SlabMap {
 	maps, places := make([]SlabMap, len(numbers)), map[int32]int{}
 	for i, number := range numbers {
 		s := &p.slabs.list[number]
-		maps[i] = SlabMap{Number: number, Size: p.entries[s.entry].size}
+		maps[i] = SlabMap{Number: number, Size: p.at(s.entry).size}
 		if _, maps[i].Arena = s.home.carver.(*carve.Placed); !maps[i].Arena {
 			maps[i].Serves = min(s.home.carver.Space().Largest, p.limits.mostSubAlloc())
 		}
 		places[number] = i
 	}
 	var list []slabRange
-	for i := range p.entries {
-		e := &p.entries[i]
+	for i := range p.made {
+		e := p.at(i)
 		if _, wanted := places[e.slab]; !wanted || e.isSlab || e.state == unused {
 			continue
 		}
@@ -93,7 +93,7 @@ func (sl *slabs) emptiestFirst(n int) (numbers []int32) {
 			numbers = append(numbers, int32(number))
 		}
 	}
-	free := func(number int32) uint64 { return sl.entries[sl.list[number].entry].size - sl.list[number].used }
+	free := func(number int32) uint64 { return sl.at(sl.list[number].entry).size - sl.list[number].used }
 	slices.SortStableFunc(numbers, func(a, b int32) int { return cmp.Compare(free(b), free(a)) })
 	return numbers[:min(n, len(numbers))]
 }

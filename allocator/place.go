@@ -144,7 +144,7 @@ func (l *activeLayout) placeFor(t *blockTable, s *site, req *Request) (index int
 func (a *activeArena) owner(t *blockTable, place *sitePlace) int32 {
 	switch {
 	case a.whole:
-		if i := t.entryOf(a.blocks[place.number].block); i != 0 && t.entries[i].state != cached {
+		if i := t.entryOf(a.blocks[place.number].block); i != 0 && t.at(i).state != cached {
 			return i
 		}
 		return 0
@@ -164,7 +164,7 @@ func (s *site) indexAfter(index int) int {
 
 // whyTaken returns the departure for a place that an entry takes up.
 func (t *blockTable) whyTaken(owner int32) Departure {
-	if state := t.entries[owner].state; state == cooling || state == doomed {
+	if state := t.at(owner).state; state == cooling || state == doomed {
 		return RangeCooling
 	}
 	return RangeInUse
@@ -212,7 +212,7 @@ func (p *Pool) takePlace(decision *Decision, a *activeArena, place sitePlace, re
 	i := p.newEntry()
 	p.subAlloc(decision, i, req, a.placed.Take(place.number, place.size, i))
 	decision.Hit, decision.SlabSize, decision.Reason = size == 0, size, reason
-	p.entries[i].reason = reason
+	p.at(i).reason = reason
 	return out, true
 }
 
@@ -236,7 +236,7 @@ func (p *Pool) takeArenaBlock(decision *Decision, a *activeArena, b *arenaBlock,
 	reason := p.reason(req)
 	decision.Route = wire.RoutePlanned
 	p.create(decision, req, b.size, reason)
-	p.entries[p.entryOf(decision.Block)].class |= ofArena
+	p.at(p.entryOf(decision.Block)).class |= ofArena
 	b.block = decision.Block
 	return out, true
 }
@@ -258,8 +258,8 @@ func (p *Pool) endLayout() {
 	if arenas == nil {
 		return
 	}
-	for i := range p.entries {
-		if e := &p.entries[i]; e.state != unused && e.class >= ofArena {
+	for i := range p.made {
+		if e := p.at(i); e.state != unused && e.class >= ofArena {
 			p.mark(e, e.passes, wire.EvictPolicy)
 		}
 	}

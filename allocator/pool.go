@@ -135,8 +135,8 @@ func (p *Pool) Commit(decision Decision) {
 	if i == 0 {
 		return
 	}
-	e := &p.entries[i]
-	hit := e.was == cached || p.isSubAlloc(i) && e.reason == wire.MissNone
+	e := p.at(i)
+	hit := e.was == cached || e.isSubAlloc() && e.reason == wire.MissNone
 	if hit {
 		p.stats.Hits++
 	} else {
@@ -144,7 +144,7 @@ func (p *Pool) Commit(decision Decision) {
 		p.stats.MissReasons[e.reason]++
 	}
 	switch {
-	case p.isSubAlloc(i):
+	case e.isSubAlloc():
 		p.stats.Parts++
 	case !hit:
 		p.stats.BytesAllocated += e.size
@@ -174,9 +174,9 @@ func (p *Pool) Abort(decision Decision) {
 	if i == 0 {
 		return
 	}
-	e := &p.entries[i]
+	e := p.at(i)
 	switch {
-	case p.isSubAlloc(i):
+	case e.isSubAlloc():
 		p.abortSubAlloc(i)
 	case e.was != cached:
 		p.recycle(i)
@@ -201,11 +201,11 @@ func (p *Pool) Free(b Block, busy bool, time int64, out []Eviction) []Eviction {
 		return out
 	}
 	p.leaveUse(i)
-	e := &p.entries[i]
+	e := p.at(i)
 	switch {
 	case e.passes:
 		return p.dismiss(i, wire.EvictPolicy, out)
-	case p.isSubAlloc(i) && (!busy || e.dropped): // no request gets a range of a dropped class
+	case e.isSubAlloc() && (!busy || e.dropped): // no request gets a range of a dropped class
 		return p.freeSubAlloc(i, out)
 	case e.dropped:
 		return p.dismiss(i, wire.EvictContext, out)
@@ -224,7 +224,7 @@ func (p *Pool) Cooled(b Block, time int64, out []Eviction) []Eviction {
 	}
 	out = p.expire(time, p.flush(out))
 	p.leaveCooling(i)
-	if p.isSubAlloc(i) {
+	if p.at(i).isSubAlloc() {
 		return p.freeSubAlloc(i, out)
 	}
 	return p.cacheOrEvict(i, out)
@@ -241,7 +241,7 @@ func (p *Pool) Forget(b Block) {
 	} else {
 		return
 	}
-	if p.isSubAlloc(i) {
+	if p.at(i).isSubAlloc() {
 		p.loseSubAlloc(i)
 		return
 	}

@@ -25,7 +25,7 @@ func (c *cache) dueAt(now int64) int64 {
 	if c.limits.maxAge != 0 {
 		since := now // a block that is freed next becomes cached no earlier
 		if i := c.cachedByAge.oldest; i != 0 {
-			since = c.entries[i].since
+			since = c.at(i).since
 		}
 		due = since + c.oldAge()
 	}
@@ -78,7 +78,7 @@ func (c *cache) overdue(now int64) bool {
 }
 
 func (c *cache) tooOld(i int32, now int64) bool {
-	return c.limits.maxAge != 0 && now-c.entries[i].since >= c.oldAge()
+	return c.limits.maxAge != 0 && now-c.at(i).since >= c.oldAge()
 }
 
 // periods is for how many iterations of the program a block stays cached, and a peak counts, at least.

@@ -10,11 +10,11 @@ import (
 // abortSubAlloc returns a sub-allocation that was not created to its slab. If the slab was not created either, it goes
 // with its last sub-allocation.
 func (c *cache) abortSubAlloc(i int32) {
-	s := c.slabOf(i)
-	number, grower := c.entries[i].slab, c.entries[i].reason != wire.MissNone
+	s := c.slabOf(c.at(i))
+	number, grower := c.at(i).slab, c.at(i).reason != wire.MissNone
 	c.giveBack(i)
 	if !s.grown && grower {
-		s.home.halveMost(c.entries[s.entry].size)
+		s.home.halveMost(c.at(s.entry).size)
 		c.orphan(number)
 	}
 	switch {
@@ -31,8 +31,8 @@ func (c *cache) abortSubAlloc(i int32) {
 // decision gets a range of it. Their entries stay until those decisions are aborted as well.
 func (sl *slabs) orphan(number int32) {
 	s := &sl.list[number]
-	for i := 0; s.parts > 0 && i < len(sl.entries); i++ { // the slab seldom has any parts
-		if e := &sl.entries[i]; e.slab == number && !e.isSlab {
+	for i := int32(0); s.parts > 0 && i < sl.made; i++ { // the slab seldom has any parts
+		if e := sl.at(i); e.slab == number && !e.isSlab {
 			s.home.carver.Free(carve.Part{Slab: number, Offset: e.offset, Size: e.size})
 			e.slab = 0
 			s.parts--
@@ -43,7 +43,7 @@ func (sl *slabs) orphan(number int32) {
 
 // cacheOrDoom caches or dooms a slab that has lost its last sub-allocation in a call that reports no evictions.
 func (c *cache) cacheOrDoom(s *slab) {
-	e := &c.entries[s.entry]
+	e := c.at(s.entry)
 	switch {
 	case s.used == e.size: // all of it is lost
 		e.doom = wire.EvictState
@@ -64,7 +64,8 @@ func (s *slab) cools() bool { return int(s.parts) == int(s.cooling)+len(s.lost) 
 
 // giveBack returns a sub-allocation's range to the carver.
 func (sl *slabs) giveBack(i int32) {
-	e, s := &sl.entries[i], sl.slabOf(i)
+	e := sl.at(i)
+	s := sl.slabOf(e)
 	s.home.carver.Free(carve.Part{Slab: e.slab, Offset: e.offset, Size: e.size})
 	s.parts--
 	s.used -= e.size
@@ -76,15 +77,15 @@ func (sl *slabs) giveBack(i int32) {
 
 // freeSubAlloc returns to its slab a sub-allocation that neither the program nor a command uses.
 func (c *cache) freeSubAlloc(i int32, out []Eviction) []Eviction {
-	s := c.slabOf(i)
+	s := c.slabOf(c.at(i))
 	c.stats.Parts--
 	c.giveBack(i)
 	if s.hasOnlyLost() {
 		switch {
-		case c.entries[s.entry].dropped:
+		case c.at(s.entry).dropped:
 			return c.dismiss(s.entry, wire.EvictContext, out)
-		case c.entries[s.entry].stale != wire.EvictNone:
-			return c.dismiss(s.entry, c.entries[s.entry].stale, out)
+		case c.at(s.entry).stale != wire.EvictNone:
+			return c.dismiss(s.entry, c.at(s.entry).stale, out)
 		case c.limits.rejectNew && c.stats.BytesCached > c.cap():
 			return c.dismiss(s.entry, wire.EvictLimit, out)
 		}
@@ -98,7 +99,8 @@ func (c *cache) freeSubAlloc(i int32, out []Eviction) []Eviction {
 // loseSubAlloc notes that a sub-allocation's range may stay in use for as long as its slab lives. Until then it counts
 // as cooling.
 func (c *cache) loseSubAlloc(i int32) {
-	e, s := &c.entries[i], c.slabOf(i)
+	e := c.at(i)
+	s := c.slabOf(e)
 	e.state = doomed // so that no call finds it
 	c.stats.Parts--
 	c.stats.BytesCooling += e.size
@@ -111,10 +113,11 @@ func (c *cache) loseSubAlloc(i int32) {
 
 // removeSlab removes a slab from its carver. Its lost sub-allocations end with it; it has no others.
 func (sl *slabs) removeSlab(i int32, reason wire.Evict) {
-	e, s := &sl.entries[i], sl.slabOf(i)
+	e := sl.at(i)
+	s := sl.slabOf(e)
 	c := s.home
 	for _, part := range s.lost {
-		sl.stats.BytesCooling -= sl.entries[part].size
+		sl.stats.BytesCooling -= sl.at(part).size
 		sl.giveBack(part)
 	}
 	sl.stats.Slabs--
@@ -141,7 +144,7 @@ func (sl *slabs) forgetCarver(class Class) {
 // forgetSlab forgets a slab that was never created.
 func (sl *slabs) forgetSlab(number int32) {
 	i := sl.list[number].entry
-	class := sl.entries[i].class
+	class := sl.at(i).class
 	sl.remove(number)
 	sl.recycle(i)
 	sl.forgetCarver(class)
@@ -163,7 +166,7 @@ func (sl *slabs) abandon(home *carved) {
 	sl.former = append(sl.former, home)
 	for number := range sl.list {
 		if s := &sl.list[number]; s.home == home {
-			sl.mark(&sl.entries[s.entry], false, wire.EvictPolicy)
+			sl.mark(sl.at(s.entry), false, wire.EvictPolicy)
 		}
 	}
 }
@@ -176,7 +179,7 @@ func (sl *slabs) drainSlabs(out []Eviction) []Eviction {
 	}
 	for i := sl.coolingByAge.oldest; i != 0; {
 		next := sl.chain[i].newer
-		if s := sl.slabOf(i); sl.isSubAlloc(i) && s.cools() {
+		if e := sl.at(i); e.isSubAlloc() && sl.slabOf(e).cools() {
 			out = sl.endCooling(i, wire.EvictDrain, out)
 		}
 		i = next
@@ -186,7 +189,7 @@ func (sl *slabs) drainSlabs(out []Eviction) []Eviction {
 
 // endCooling ends a cooling sub-allocation whose range will not be reused. Its slab goes with the last one.
 func (sl *slabs) endCooling(i int32, reason wire.Evict, out []Eviction) []Eviction {
-	s := sl.slabOf(i)
+	s := sl.slabOf(sl.at(i))
 	sl.leaveCooling(i)
 	sl.stats.Parts--
 	sl.giveBack(i)
@@ -200,14 +203,14 @@ func (sl *slabs) endCooling(i int32, reason wire.Evict, out []Eviction) []Evicti
 func (c *cache) dropSlabs(class Class, out []Eviction) []Eviction {
 	for i := c.coolingByAge.oldest; i != 0; {
 		next := c.chain[i].newer
-		if c.isSubAlloc(i) && c.entries[i].class == class {
+		if e := c.at(i); e.isSubAlloc() && e.class == class {
 			out = c.endCooling(i, wire.EvictContext, out)
 		}
 		i = next
 	}
 	for number := range c.slabs.list {
 		i := c.slabs.list[number].entry
-		if e := &c.entries[i]; e.isSlab && e.class == class && e.state == cached {
+		if e := c.at(i); e.isSlab && e.class == class && e.state == cached {
 			out = c.evict(i, wire.EvictContext, out)
 		}
 	}

@@ -62,7 +62,7 @@ func (sl *slabs) startCarving() {
 func (sl *slabs) carving() bool { return sl.classes != nil }
 
 // slabOf returns the slab that entry i is or lies in.
-func (sl *slabs) slabOf(i int32) *slab { return &sl.list[sl.entries[i].slab] }
+func (sl *slabs) slabOf(e *entry) *slab { return &sl.list[e.slab] }
 
 // coarsest is the largest alignment for which slabs are carved: the chunks of ualloc, and therefore its slabs, then
 // have 32 MiB. Most OpenCL devices require 128 or 512 bytes. Requests for a larger alignment get blocks of their own.
@@ -153,7 +153,7 @@ func (p *Pool) decideSlab(decision *Decision, req *Request, c *carved) bool {
 	}
 	p.subAlloc(decision, p.newEntry(), req, part)
 	decision.SlabSize, decision.Reason = size, reason
-	p.entries[p.entryOf(decision.Block)].reason = reason
+	p.at(p.entryOf(decision.Block)).reason = reason
 	return true
 }
 
@@ -198,7 +198,7 @@ func (sl *slabs) newSlab(req *Request, size uint64, home *carved) (number int32)
 	}
 	i := sl.newEntry()
 	sl.list[number].entry, sl.list[number].home = i, home
-	e := &sl.entries[i]
+	e := sl.at(i)
 	e.size, e.tag, e.class, e.state, e.isSlab, e.slab = size, req.Tag, req.Class, decided, true, number
 	return number
 }
@@ -206,16 +206,16 @@ func (sl *slabs) newSlab(req *Request, size uint64, home *carved) (number int32)
 // subAlloc fills in entry i and the decision for a carved range, and counts the range in the slab.
 func (sl *slabs) subAlloc(decision *Decision, i int32, req *Request, part carve.Part) {
 	s := &sl.list[part.Slab]
-	if sl.entries[s.entry].state == cached {
+	if sl.at(s.entry).state == cached {
 		sl.removeCached(s.entry)
-		sl.entries[s.entry].state = inUse
+		sl.at(s.entry).state = inUse
 	}
 	s.parts++
 	s.used += part.Size
 	if s.grown {
 		sl.stats.BytesCached -= part.Size
 	}
-	e := &sl.entries[i]
+	e := sl.at(i)
 	e.size, e.wanted, e.tag, e.class, e.state, e.route = part.Size, req.Size, req.Tag, req.Class, decided, decision.Route
 	e.slab, e.offset = part.Slab, part.Offset
 	decision.Block, decision.Size = sl.block(i), part.Size
@@ -245,11 +245,14 @@ func (sl *slabs) slabReason(req *Request, c *carved) wire.Miss {
 // Grown says that the slab of a decision was created.
 func (p *Pool) Grown(decision Decision) {
 	i := p.find(decision.Block, decided)
-	if i == 0 || !p.isSubAlloc(i) || p.slabOf(i).grown || p.block(p.slabOf(i).entry) != decision.Slab {
+	if i == 0 || !p.at(i).isSubAlloc() {
 		return
 	}
-	s := p.slabOf(i)
-	e := &p.entries[s.entry]
+	s := p.slabOf(p.at(i))
+	if s.grown || p.block(s.entry) != decision.Slab {
+		return
+	}
+	e := p.at(s.entry)
 	s.home.doubleMost()
 	e.state, s.grown = inUse, true
 	p.stats.Blocks++
@@ -265,7 +268,7 @@ func (sl *slabs) largest() (found int32) {
 	found = sl.free.largest(sl.bySize)
 	for number := range sl.list {
 		i := sl.list[number].entry
-		if sl.entries[i].state == cached && sl.entries[i].isSlab && (found == 0 || sl.bySize(i, found) < 0) {
+		if sl.at(i).state == cached && sl.at(i).isSlab && (found == 0 || sl.bySize(i, found) < 0) {
 			found = i
 		}
 	}
@@ -297,10 +300,10 @@ func (s *Space) add(free carve.Space) {
 
 // enterCooling begins the cooling of a released block or sub-allocation.
 func (sl *slabs) enterCooling(i int32) {
-	e := &sl.entries[i]
+	e := sl.at(i)
 	e.state = cooling
-	if sl.isSubAlloc(i) {
-		sl.slabOf(i).cooling++
+	if e.isSubAlloc() {
+		sl.slabOf(e).cooling++
 	}
 	sl.coolingBlocks.add(i, e)
 	sl.chain.push(&sl.coolingByAge, i)
@@ -310,9 +313,9 @@ func (sl *slabs) enterCooling(i int32) {
 
 // leaveCooling removes a block or sub-allocation from the cooling ones.
 func (sl *slabs) leaveCooling(i int32) {
-	e := &sl.entries[i]
-	if sl.isSubAlloc(i) {
-		sl.slabOf(i).cooling--
+	e := sl.at(i)
+	if e.isSubAlloc() {
+		sl.slabOf(e).cooling--
 	}
 	sl.coolingBlocks.remove(i, e)
 	sl.chain.remove(&sl.coolingByAge, i)
@@ -327,7 +330,7 @@ func (sl *slabs) evict(i int32, reason wire.Evict, out []Eviction) []Eviction {
 
 // dismiss removes a block, which is on no list, from the pool, and reports its eviction.
 func (sl *slabs) dismiss(i int32, reason wire.Evict, out []Eviction) []Eviction {
-	e := &sl.entries[i]
+	e := sl.at(i)
 	out = append(out, Eviction{Block: sl.block(i), Size: e.size, Tag: e.tag, Reason: reason})
 	if e.isSlab {
 		sl.removeSlab(i, reason)
@@ -343,9 +346,9 @@ func (sl *slabs) dismiss(i int32, reason wire.Evict, out []Eviction) []Eviction 
 // bytesFreed returns the bytes that the driver gets back at once if a cached block is evicted. The bytes of a slab's
 // lost sub-allocations are not among them.
 func (sl *slabs) bytesFreed(i int32) uint64 {
-	e := &sl.entries[i]
+	e := sl.at(i)
 	if e.isSlab {
-		return e.size - sl.slabOf(i).used
+		return e.size - sl.slabOf(e).used
 	}
 	return e.size
 }

@@ -98,7 +98,7 @@ func (p *Pool) Stats() Stats {
 	s := p.stats
 	s.Ranges, s.Squares = uint64(p.tally.Ranges), p.tally.Squares()
 	if i := p.free.largest(p.bySize); i != 0 {
-		s.Largest = p.entries[i].size
+		s.Largest = p.at(i).size
 	}
 	if p.carving() {
 		s.InSlabs = p.inSlabs(p.layouts.arenas())

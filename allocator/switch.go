@@ -46,8 +46,8 @@ func Carried(from string, present []Setting, to string) (carried []Setting) {
 
 // markStale marks the blocks that another policy would not have created.
 func (p *Pool) markStale(next *Pool) {
-	for i := 1; i < len(p.entries); i++ {
-		e := &p.entries[i]
+	for i := int32(1); i < p.made; i++ {
+		e := p.at(i)
 		if e.state == unused {
 			continue
 		}
@@ -70,8 +70,8 @@ func (p *Pool) wouldCreate(size uint64) bool {
 // adopt adopts another policy's rule and limits, and sorts the free lists as the rule needs. No cached block may be
 // stale, and no slab may be cached.
 func (p *Pool) adopt(next *Pool) {
-	for i := range p.entries {
-		p.entries[i].class &^= ofArena // sortFor sorts the free lists by these classes
+	for i := range p.made {
+		p.at(i).class &^= ofArena // sortFor sorts the free lists by these classes
 	}
 	p.endLayout()
 	p.kind, p.limits, p.layouts = next.kind, next.limits, next.layouts

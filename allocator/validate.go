@@ -36,12 +36,12 @@ func (sl *slabs) validateStats() error {
 	want.BytesCached, want.BytesCooling, want.BytesInUse, want.BytesWanted = 0, 0, 0, 0
 	want.Blocks, want.Slabs, want.Parts = 0, 0, 0
 	leaving := 0
-	for i := 1; i < len(sl.entries); i++ {
-		e := &sl.entries[i]
+	for i := int32(1); i < sl.made; i++ {
+		e := sl.at(i)
 		if e.state == unused {
 			continue
 		}
-		sl.recount(int32(i), &want)
+		sl.recount(i, &want)
 		if e.leaves() {
 			leaving++
 		}
@@ -69,10 +69,11 @@ func (sl *slabs) validateStats() error {
 
 // recount adds one block to the gauges in sum.
 func (sl *slabs) recount(i int32, sum *Stats) {
-	e, part := &sl.entries[i], sl.isSubAlloc(i)
+	e := sl.at(i)
+	part := e.isSubAlloc()
 	switch {
 	case e.isSlab:
-		if s := sl.slabOf(i); s.grown {
+		if s := sl.slabOf(e); s.grown {
 			sum.BytesCached += e.size - s.used
 			sum.Slabs++
 		}
@@ -97,7 +98,7 @@ func (sl *slabs) recount(i int32, sum *Stats) {
 func (f *freeBlocks) validateFree(s *freeList, a *ages, want state) error {
 	count, free, last := 0, 0, int64(math.MinInt64)
 	for i := a.oldest; i != 0; i = f.chain[i].newer {
-		e := &f.entries[i]
+		e := f.at(i)
 		if e.state != want {
 			return fmt.Errorf("block %d is listed by age in state %d", i, e.state)
 		}
@@ -115,8 +116,8 @@ func (f *freeBlocks) validateFree(s *freeList, a *ages, want state) error {
 			free++
 		}
 	}
-	for i := range f.entries {
-		if f.entries[i].state == want {
+	for i := range f.made {
+		if f.at(i).state == want {
 			count--
 		}
 	}
@@ -174,7 +175,7 @@ func (f *freeBlocks) validateIndex(x *index, section int32, class Class) (count 
 		for _, n := range x.strips[strip].nodes {
 			listed, size := int32(0), x.nodes[n].size
 			for i := x.nodes[n].newest; i != 0; i = x.links[i].older {
-				if e := &f.entries[i]; e.class != class || e.size != size {
+				if e := f.at(i); e.class != class || e.size != size {
 					return 0, fmt.Errorf("block %d does not belong under size %d of class %d", i, size, class)
 				}
 				listed++
@@ -214,9 +215,9 @@ func (x *index) validate(section int32) error {
 // validateSlabs checks that slabs and their sub-allocations agree.
 func (sl *slabs) validateSlabs(arenas []activeArena) error {
 	found := make([]slab, len(sl.list))
-	for i := range sl.entries {
-		e := &sl.entries[i]
-		if !sl.isSubAlloc(int32(i)) {
+	for i := range sl.made {
+		e := sl.at(i)
+		if !sl.at(i).isSubAlloc() {
 			continue
 		}
 		s := &found[e.slab]
@@ -226,7 +227,7 @@ func (sl *slabs) validateSlabs(arenas []activeArena) error {
 		case cooling:
 			s.cooling++
 		case doomed:
-			s.lost = append(s.lost, int32(i))
+			s.lost = append(s.lost, i)
 		}
 	}
 	for number := 1; number < len(found); number++ {
@@ -236,7 +237,7 @@ func (sl *slabs) validateSlabs(arenas []activeArena) error {
 		if s.parts != f.parts || s.used != f.used || s.cooling != f.cooling || !slices.Equal(lost, f.lost) {
 			return fmt.Errorf("slab %d keeps %+v, its parts say %+v", number, *s, *f)
 		}
-		e := &sl.entries[s.entry]
+		e := sl.at(s.entry)
 		if s.entry != 0 && (!e.isSlab || s.grown && s.hasOnlyLost() != (e.state == cached) && e.state != doomed) {
 			return fmt.Errorf("slab %d with %d parts is in state %d", number, s.parts, e.state)
 		}

@@ -108,6 +108,7 @@ func (b *bench) callTable(modes []mode) error {
 		"write 4 KiB", "write_ns", "blocking", "write_wait_ns", "1 MiB, blocking", "write_large_ns", "read 4 KiB, blocking", "read_wait_ns",
 		"1 MiB, blocking", "read_large_ns",
 	})
+	b.compareCalls(modes, results, []string{"bytes of RSS for a live buffer of 64", "live_bytes"})
 	return nil
 }
 

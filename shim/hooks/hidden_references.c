@@ -34,8 +34,7 @@ static void add(struct gmt_memory *memory, void *arg)
 	if (memory->context != s->context || memory->parent || gmt_memory_is_shared(memory))
 		return;
 	gmt_lock(&memory->lock);
-	const struct gmt_uses *uses = &memory->uses;
-	struct gmt_use use = uses->count ? uses->use[uses->count - 1] : (struct gmt_use){0};
+	struct gmt_use use = memory->uses > 1 ? memory->later_use[memory->uses - 2] : memory->uses ? memory->use : (struct gmt_use){0};
 	gmt_unlock(&memory->lock);
 	if (!use.queue)
 		return;

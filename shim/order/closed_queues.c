@@ -7,6 +7,7 @@
 
 #include "../base/lock.h"
 #include "../base/session.h"
+#include "inflight.h"
 #include "queue.h"
 
 static struct gmt_queue *closed; /* linked by next_closed */
@@ -130,7 +131,7 @@ static void add_pending(struct gmt_queue *queue, void *arg)
 	if (queue->context != p->context || atomic_load(&queue->done) >= enqueued)
 		return;
 	if (p->count < p->room)
-		p->out[p->count] = (struct gmt_use){queue, queue->object.id, enqueued, true};
+		p->out[p->count] = gmt_use_of(queue, enqueued, true);
 	p->count++;
 }
 

@@ -6,6 +6,8 @@
 #include "../registry/memory.h"
 #include "queue.h"
 
+#include <stdlib.h>
+
 bool gmt_use_over(const struct gmt_use *use)
 {
 	if (use->queue->object.id != use->queue_id)
@@ -54,31 +56,60 @@ static void add(struct gmt_uses *uses, struct gmt_use fresh, const struct gmt_co
 	uses->count = kept;
 }
 
+/* Under the lock of memory, as write_uses. */
+static struct gmt_uses read_uses(const struct gmt_memory *memory)
+{
+	struct gmt_uses uses; /* without those beyond count: to clear them would take as long as all else here */
+	uses.count = memory->uses;
+	uses.many = memory->many;
+	uses.use[0] = memory->use;
+	for (uint32_t i = 1; i < uses.count; i++)
+		uses.use[i] = memory->later_use[i - 1];
+	return uses;
+}
+
+static void write_uses(struct gmt_memory *memory, const struct gmt_uses *uses)
+{
+	memory->uses = (uint8_t)uses->count;
+	memory->many = uses->many;
+	memory->use = uses->use[0];
+	if (uses->count > 1 && !memory->later_use)
+		memory->later_use = malloc((GMT_USES - 1) * sizeof *memory->later_use);
+	if (uses->count > 1 && !memory->later_use) { /* memory is short */
+		memory->uses = 1;
+		memory->many = true;
+	}
+	for (uint32_t i = 1; i < memory->uses; i++)
+		memory->later_use[i - 1] = uses->use[i];
+}
+
 void gmt_use_add(struct gmt_memory *memory, struct gmt_queue *queue, uint64_t position, const struct gmt_covers *covers)
 {
-	uint64_t number = queue->object.id;
+	struct gmt_use fresh = gmt_use_of(queue, position, false);
 	gmt_lock(&memory->lock);
-	struct gmt_uses *uses = &memory->uses;
 	/* The usual case: the same queue again, in order. */
-	if (gmt_likely(uses->count == 1 && uses->use[0].queue == queue && uses->use[0].queue_id == number &&
-		       uses->use[0].position <= covers->cover[0].before))
-		uses->use[0] = (struct gmt_use){queue, number, position, false};
-	else
-		add(uses, (struct gmt_use){queue, number, position, false}, covers);
+	if (gmt_likely(memory->uses == 1 && memory->use.queue == queue && memory->use.queue_id == fresh.queue_id &&
+		       memory->use.position <= covers->cover[0].before)) {
+		memory->use = fresh;
+	} else {
+		struct gmt_uses uses = read_uses(memory);
+		add(&uses, fresh, covers);
+		write_uses(memory, &uses);
+	}
 	gmt_unlock(&memory->lock);
 }
 
 void gmt_use_hidden(struct gmt_context *context, struct gmt_queue *queue, uint64_t position)
 {
 	gmt_lock(&context->lock);
-	add(&context->order.hidden, (struct gmt_use){queue, queue->object.id, position, false}, NULL);
+	add(&context->order.hidden, gmt_use_of(queue, position, false), NULL);
 	gmt_unlock(&context->lock);
 }
 
 void gmt_use_indirect(struct gmt_context *context, struct gmt_queue *queue, uint64_t position)
 {
 	gmt_lock(&context->lock);
-	add(&context->order.indirect, (struct gmt_use){queue, queue->object.id, position, false}, NULL);
+	add(&context->order.indirect, gmt_use_of(queue, position, false), NULL);
 	gmt_unlock(&context->lock);
 }
 
@@ -93,7 +124,7 @@ struct gmt_uses gmt_uses_of(struct gmt_memory *memory)
 {
 	struct gmt_context *context = memory->context;
 	gmt_lock(&memory->lock);
-	struct gmt_uses uses = memory->uses;
+	struct gmt_uses uses = read_uses(memory);
 	gmt_unlock(&memory->lock);
 	bool shared = context && gmt_memory_is_shared(memory);
 	if (gmt_likely(!context || (!context->order.hidden.count && !context->order.hidden.many && !shared)))

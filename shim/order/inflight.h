@@ -20,6 +20,11 @@ struct gmt_covers {
 	struct gmt_cover cover[GMT_COVERS];
 };
 
+static inline struct gmt_use gmt_use_of(struct gmt_queue *queue, uint64_t position, bool several)
+{
+	return (struct gmt_use){queue, queue->object.id, position & UINT64_MAX >> 1, several};
+}
+
 bool gmt_use_over(const struct gmt_use *use);
 /* A command at position of queue, which runs after covers, uses memory. */
 void gmt_use_add(struct gmt_memory *memory, struct gmt_queue *queue, uint64_t position, const struct gmt_covers *covers);

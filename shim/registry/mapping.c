@@ -9,6 +9,8 @@
 #include "../../internal/wire/event.h"
 #include "memory.h"
 
+#include <stdlib.h>
+
 /* The sub-allocation that a buffer is, or a sub-buffer of; NULL for all others. */
 static struct gmt_memory *suballoc_of(cl_mem handle)
 {
@@ -32,7 +34,9 @@ void gmt_mapping_add(cl_mem handle, const void *pointer)
 	if (gmt_likely(!memory))
 		return;
 	gmt_lock(&memory->lock);
-	if (memory->mappings < GMT_MAPPINGS)
+	if (!memory->mapping)
+		memory->mapping = malloc(GMT_MAPPINGS * sizeof *memory->mapping);
+	if (memory->mapping && memory->mappings < GMT_MAPPINGS)
 		memory->mapping[memory->mappings++] = pointer;
 	else
 		memory->unlisted++;

@@ -7,7 +7,7 @@
 #include "ranges.h"
 #include "table.h"
 
-GMT_TABLE(memories, gmt_memory, 1 << 18, offsetof(struct gmt_memory, uses.use), 0); /* uses.count says which uses are valid */
+GMT_TABLE(memories, gmt_memory, 1 << 18, offsetof(struct gmt_memory, use), 0);
 
 _Atomic uint64_t gmt_memory_hosted;
 
@@ -70,8 +70,10 @@ void gmt_memory_renew(struct gmt_memory *memory)
 	uint64_t id = atomic_fetch_add_explicit(&memories.ids, 1, memory_order_relaxed) + 1;
 	atomic_store_explicit(&memory->object.id, id, memory_order_relaxed);
 	memory->parent = NULL;
-	if (memory->uses.many) /* all were over when the block became free */
-		memory->uses = (struct gmt_uses){0};
+	if (memory->many) { /* all were over when the block became free */
+		memory->many = false;
+		memory->uses = 0;
+	}
 	atomic_store_explicit(&memory->released_once, 0, memory_order_relaxed);
 	atomic_store_explicit(&memory->no_reuse, 0, memory_order_relaxed);
 	atomic_store_explicit(&memory->maps, 0, memory_order_relaxed);

@@ -70,15 +70,22 @@ struct gmt_memory {
 	_Atomic uint8_t exposed;        /* enum gmtexposed: set with the command that clears unwritten */
 	_Atomic uint8_t unused;         /* recycled, and no command has used it since */
 	_Atomic uint8_t has_destructor; /* a sub-allocation with callbacks, which must not come while commands use it */
+	uint8_t mappings;               /* of a sub-allocation: pointers that it and its sub-buffers are mapped to */
+	uint8_t uses;                   /* see use */
+	bool many;                      /* used on more queues than fit: wait for all queues of its context */
 	_Atomic uint32_t references;    /* of the program */
 	_Atomic uint32_t pins;
 	_Atomic uint32_t children; /* of a sub-allocation or slab: sub-buffers of its memory that are alive */
 	_Atomic int32_t maps;
-	_Atomic uint32_t lock; /* guards uses, mappings, unlisted, mapping */
-	uint32_t mappings;     /* of a sub-allocation: pointers that it and its sub-buffers are mapped to */
-	uint32_t unlisted;     /* more of these than fit */
-	struct gmt_uses uses;
-	const void *mapping[GMT_MAPPINGS];
+	_Atomic uint32_t lock; /* guards what follows, and mappings, uses, many */
+	uint32_t unlisted;     /* more mappings than fit */
+	/*
+	 * Programs may hold very many objects, and most are used on one queue and never mapped: so there is place for one use, and
+	 * for what is rare a pointer that the entry keeps for its next owners; NULL: never needed.
+	 */
+	struct gmt_use use;        /* the oldest */
+	struct gmt_use *later_use; /* GMT_USES - 1 */
+	const void **mapping;      /* GMT_MAPPINGS */
 };
 
 /* Bytes of memory that is hosted. */

@@ -13,8 +13,8 @@
 struct gmt_use {
 	struct gmt_queue *queue;
 	uint64_t queue_id;
-	uint64_t position;
-	bool several; /* stands for earlier ones, too: over once all up to position have completed */
+	uint64_t position : 63;
+	uint64_t several : 1; /* stands for earlier ones, too: over once all up to position have completed */
 };
 #define GMT_USES 4
 struct gmt_uses {

@@ -9,8 +9,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
-enum { BATCHES = 15, SHORT_BATCHES = 1000, SHORT = 100, ENQUEUES_PER_FINISH = 100, SMALL = 4 << 10, LARGE = 1 << 20 };
+enum { BATCHES = 15, SHORT_BATCHES = 1000, SHORT = 100, ENQUEUES_PER_FINISH = 100, SMALL = 4 << 10, LARGE = 1 << 20, LIVE = 50000, LIVE_SIZE = 64 };
 
 static const char *const source = "__kernel void add(__global uint *value, uint more) { value[0] += more; }\n";
 
@@ -202,6 +203,31 @@ static double measure_quickest(const struct subject *subject, uint64_t (*batch)(
 	return quantile(&brief, batch, SHORT_BATCHES, 10);
 }
 
+/* Bytes of this process in memory. */
+static double resident(void)
+{
+	unsigned long all, pages = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+	if (!file || fscanf(file, "%lu %lu", &all, &pages) != 2)
+		pages = 0;
+	if (file)
+		fclose(file);
+	return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+/* By how many bytes the process grows for each of many small buffers that live at once. */
+static double measure_live(const struct subject *subject)
+{
+	static cl_mem live[LIVE];
+	double before = resident();
+	for (size_t i = 0; i < LIVE; i++)
+		live[i] = create_measured(&subject->gpu, LIVE_SIZE);
+	double grown = resident() - before;
+	for (size_t i = 0; i < LIVE; i++)
+		CHECK(clReleaseMemObject(live[i]));
+	return grown / LIVE;
+}
+
 int main(int argc, char **argv)
 {
 	struct arguments arguments = arguments_read(argc, argv, "[ITERATIONS] [SIZE]", 2);
@@ -227,11 +253,12 @@ int main(int argc, char **argv)
 	fprintf(stderr, "{\"set_argument_ns\":%.1f,\"enqueue_ns\":%.1f,\"enqueue_event_ns\":%.1f,\"release_event_ns\":%.1f", argument,
 		kernel, kernel_with_event, event);
 	fprintf(stderr, ",\"create_release_ns\":%.1f,\"create_release_quickest_ns\":%.1f", pair, quickest_pair);
-	fprintf(stderr, ",\"write_ns\":%.1f,\"write_wait_ns\":%.1f,\"write_large_ns\":%.1f,\"read_wait_ns\":%.1f,\"read_large_ns\":%.1f}\n",
+	fprintf(stderr, ",\"write_ns\":%.1f,\"write_wait_ns\":%.1f,\"write_large_ns\":%.1f,\"read_wait_ns\":%.1f,\"read_large_ns\":%.1f",
 		measure(&subject, write_small), measure(&subject, write_small_and_wait), measure(&subject, write_large_and_wait),
 		measure(&subject, read_small_and_wait), measure(&subject, read_large_and_wait));
 	CHECK(clReleaseMemObject(subject.target));
 	free(subject.host);
+	fprintf(stderr, ",\"live_bytes\":%.1f}\n", measure_live(&subject));
 	uint64_t hash = checksum_buffer(CHECKSUM_START, &subject.gpu, subject.buffer, sizeof(cl_uint));
 	CHECK(clReleaseMemObject(subject.buffer));
 	CHECK(clReleaseKernel(subject.kernel));
