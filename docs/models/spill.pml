@@ -1,16 +1,18 @@
 /*
- * spill.pml: which objects have memory of the device under --spill (shim/spill: pin.c, residency.c, room.c, evict.c).
+ * spill.pml: which objects have memory of the device under --spill (shim/spill: pin.c, residency.c, room.c,
+ * evict.c), and what a count of references says of a kernel's argument (kernel.c).
  *
  * Four objects, memory for two. Each thread enqueues commands that use two of them. A call pins what it uses, or makes room under
  * the residency lock; from its end on the queued command keeps the objects. The device runs commands later.
  *
  * Claims: a command finds its objects on the device, with their contents; no object leaves that a call or a command uses; calls
- * that wait for each other go on; all commands run.
+ * that wait for each other go on; all commands run; a kernel that keeps its argument is not taken for one that does not.
  *
  * Faults: 1 an object is claimed in two steps; 2 a call pins an object that leaves; 3 a call keeps its pins while it waits; 4 the
- * pins go before the command counts as a use; 5 the contents are saved before the claim.
+ * pins go before the command counts as a use; 5 the contents are saved before the claim; 6 a count of references is compared
+ * with the one from before.
  */
-#define FAULTS  5
+#define FAULTS  6
 #define OBJECTS 4
 #define ROOM    2
 #define THREADS 2
@@ -150,6 +152,25 @@ active proctype the_device()
 	:: a < OBJECTS -> assert((real[a] -> device[a] : host[a]) == written[a]); a++
 	:: else -> break
 	od
+}
+
+byte references = 2; /* of a real object: ours and a command's */
+
+/* hand_over */
+active proctype setter()
+{
+	byte before = references;
+	references++; /* the kernel's */
+#if FAULT == 6
+	assert(references > before)
+#else
+	assert(references > 1)
+#endif
+}
+
+active proctype command()
+{
+	references-- /* it ends */
 }
 
 ltl all_run { <> (left == 0) }

@@ -7,9 +7,6 @@
 
 #define GMT_SPILL_CLASSES 64
 
-/* Whether kernels keep what is in their arguments alive: the driver gets its memory back only once they have something else. */
-enum gmt_spill_arguments { GMT_SPILL_ARGUMENTS_UNKNOWN, GMT_SPILL_ARGUMENTS_FREE, GMT_SPILL_ARGUMENTS_KEPT };
-
 struct gmt_spill_context {
 	struct gmt_object object;
 	void *dispatch[2];           /* its first words, see struct gmt_spill_object */
@@ -28,7 +25,8 @@ struct gmt_spill_context {
 	_Atomic uint32_t classes; /* used entries of the next two */
 	cl_mem_flags given[GMT_SPILL_CLASSES];
 	cl_mem_flags reported[GMT_SPILL_CLASSES];
-	_Atomic uint32_t arguments; /* enum gmt_spill_arguments */
+	/* Kernels do not keep what is in their arguments alive. Others do, and the driver gets its memory back once they have something else. */
+	_Atomic bool free_arguments;
 	bool addressed[GMT_SPILL_CLASSES]; /* the driver reports an address on the host */
 };
 

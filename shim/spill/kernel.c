@@ -100,28 +100,29 @@ static cl_uint references_of(cl_mem real)
 	return count;
 }
 
-/* Hands the real object to the driver. The first time in a context shows whether the kernel then keeps it. */
+/*
+ * Hands the real object to the driver. One reference is ours: where there is no other after that, the kernel keeps none. More prove
+ * nothing, nor does a count from before: commands take references and give them back meanwhile.
+ */
 static cl_int hand_over(cl_kernel handle, cl_uint index, const struct gmt_spill_object *object)
 {
-	_Atomic uint32_t *arguments = &object->context->arguments;
-	bool asks = gmt_unlikely(atomic_load_explicit(arguments, memory_order_relaxed) == GMT_SPILL_ARGUMENTS_UNKNOWN);
-	cl_uint before = asks ? references_of(object->real) : 0;
+	_Atomic bool *free_arguments = &object->context->free_arguments;
 	cl_int err = gmt_bare.clSetKernelArg(handle, index, sizeof object->real, &object->real);
-	if (asks && err == CL_SUCCESS)
-		atomic_store(arguments, references_of(object->real) > before ? GMT_SPILL_ARGUMENTS_KEPT : GMT_SPILL_ARGUMENTS_FREE);
+	if (gmt_unlikely(!atomic_load_explicit(free_arguments, memory_order_relaxed)) && err == CL_SUCCESS && references_of(object->real) <= 1)
+		atomic_store(free_arguments, true);
 	return err;
 }
 
 /* Whether kernels must not have real objects between commands. */
 static bool must_let_go(const struct gmt_spill_context *context)
 {
-	return gmt_unlikely(gmt_spill_is_short()) && atomic_load(&context->arguments) == GMT_SPILL_ARGUMENTS_KEPT;
+	return gmt_unlikely(gmt_spill_is_short()) && !atomic_load(&context->free_arguments);
 }
 
-/* Whether the driver holds what the argument was until now: a callback of its end must not wait for the kernel's next command. */
+/* Whether the driver may hold what the argument was until now: a callback of its end must not wait for the kernel's next command. */
 static bool holds_old(const struct argument *argument, const struct gmt_spill_context *context)
 {
-	return argument->made && atomic_load_explicit(&context->arguments, memory_order_relaxed) == GMT_SPILL_ARGUMENTS_KEPT;
+	return argument->made && !atomic_load_explicit(&context->free_arguments, memory_order_relaxed);
 }
 
 /* Hands the object to the driver, or what stands for it while it has no real one. */

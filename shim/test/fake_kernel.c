@@ -113,6 +113,9 @@ void fake_keep(cl_kernel kernel, unsigned index, cl_mem memory)
 
 GMT_HOOK cl_int clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size, const void *value)
 {
+	void (*before)(void) = fake.beforesetarg;
+	if (before)
+		before();
 	FAKE_LOCKED;
 	fake.setargs++;
 	if (!fake_alive(kernel, FAKE_KERNEL))

@@ -112,6 +112,33 @@ TEST(spill_takes_memory_from_arguments_that_keep_it)
 	end_clean();
 }
 
+/* A command that ends while an argument is set gives back a reference: nothing follows from how many there were before. */
+TEST(spill_does_not_take_an_end_of_a_command_for_an_argument_that_is_not_kept)
+{
+	begin_spill();
+	fake.keepsarguments = 1;
+	fake.eager = 0;
+	cl_int err;
+	static const char bytes[BYTES];
+	cl_mem kept = make(CL_MEM_READ_WRITE, NULL), other[2] = {make(CL_MEM_READ_WRITE, NULL), make(CL_MEM_READ_WRITE, NULL)};
+	cl_kernel kernel = clCreateKernel(fake_program(), "kernel", &err);
+	OK(err);
+	OK(clEnqueueWriteBuffer(world.queue, kept, CL_FALSE, 0, sizeof bytes, bytes, 0, NULL, NULL));
+	fake.beforesetarg = fake_complete_all;
+	OK(clSetKernelArg(kernel, 0, sizeof(cl_mem), &kept));
+	fake.beforesetarg = NULL;
+	fake.eager = 1;
+	for (int i = 0; i < 2; i++)
+		write_all(world.queue, other[i], 'o');
+	CHECK(fake.livebytes <= CARD);
+	OK(clReleaseKernel(kernel));
+	OK(clReleaseMemObject(kept));
+	for (int i = 0; i < 2; i++)
+		OK(clReleaseMemObject(other[i]));
+	fake.keepsarguments = 0;
+	end_clean();
+}
+
 /* An argument that was replaced ends with its last command, as on the driver itself, while memory is not short. */
 TEST(spill_lets_go_of_replaced_arguments_at_once)
 {
