@@ -189,6 +189,11 @@ func sources(s *Subject, take func(string, uint64)) {
 	takeAll(counts, take)
 }
 
+func leftOut(s *Subject, take func(string, uint64)) {
+	take("creates", s.Run.Beyond)
+	take("files", s.Run.Nameless)
+}
+
 func takeAll(counts map[string]uint64, take func(string, uint64)) {
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		take(name, counts[name])

@@ -366,4 +366,8 @@ var (
 		Key: "lost_events", Scopes: InRun, Whole: true, Rule: "max_lost_events", Metric: "lost_events_total", Lake: "lost_events",
 		get: func(s *Subject) Value { return countValue(s.Run.Lost) },
 	})
+	LeftOut = row(Figure{
+		Name: "left out", Meaning: "what has no room: creates of more buffers and blocks than are kept at once, and files with names or lines of call sites",
+		Unit: Count, Better: Less, Metric: "left_out_total", By: "kind", Whole: true, parts: leftOut,
+	})
 )

@@ -33,7 +33,7 @@ import (
 
 // snapshot returns one of several processes and call sites.
 func snapshot(processes, sites int) *stats.Snapshot {
-	s := &stats.Snapshot{Program: "/opt/blur", Device: stats.Device{Name: "a \"card\"\x1b[2J", Global: 1 << 30}, Lost: 3, Time: 5e9}
+	s := &stats.Snapshot{Program: "/opt/blur", Device: stats.Device{Name: "a \"card\"\x1b[2J", Global: 1 << 30}, Lost: 3, Beyond: 11, Nameless: 12, Time: 5e9}
 	for i := range processes {
 		s.Processes = append(s.Processes, stats.Process{Number: uint32(i) + 1, PID: 1<<30 + i, Device: "a \"card\"\x1b[2J", Program: "/opt/blur", Totals: stats.Totals{
 			InUse: uint64(100 + i), Requested: 90, Cached: 7, Cooling: 1, Hits: 5, Misses: 2, Unpooled: 1, Creates: 9, DriverNS: 2e9,
@@ -114,7 +114,8 @@ func TestMetrics(t *testing.T) {
 		`gpumemtop_reserved_bytes{container="",device="a \"card\" [2J"`, `outcome="hit",pid="1073741824",pod="",program="blur",rank="",step=""} 5`,
 		`outcome="other",pid="1073741825",pod="",program="blur",rank="",step=""} 1`, `kind="double release"`, "} 3\n", "gpumemtop_driver_seconds_total",
 		`rank="",status="-4",step=""} 3`, `rank="",status="-1000",step=""} 2`, `rank="",status="other",step=""} 1`, `rank="",status="-6",step=""} 0`,
-		`label_team="vi\"sion"`,
+		`label_team="vi\"sion"`, `gpumemtop_left_out_total{container="",device="",jobid="",kind="creates",pid="",pod="",program="blur",rank="",step=""} 11`,
+		`kind="files",pid="",pod="",program="blur",rank="",step=""} 12`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in\n%s", want, text)

@@ -37,6 +37,8 @@ type Options struct {
 	NoTrends bool
 	// EntriesMax bounds buffers and blocks at once, see heap.Options. 0: as for recordings, whose size bounds them, too.
 	EntriesMax int
+	// Nameless returns how many files have names and lines that there is no room for; nil: none.
+	Nameless func() uint64
 	// Observers see each change in the heap, after the model.
 	Observers []heap.Observer
 }

@@ -96,9 +96,12 @@ func (m *Model) bounds(s *Snapshot) {
 		s.LeftOut = "processes"
 		add("processes beyond %d at once are left out: figures are too low", processesMax)
 	}
-	if n := m.heap.Beyond; n > 0 {
-		s.LeftOut = fmt.Sprintf("%d creates", n)
+	if s.Beyond = m.heap.Beyond; s.Beyond > 0 {
+		s.LeftOut = fmt.Sprintf("%d creates", s.Beyond)
 		add("%s beyond %d buffers and blocks at once are left out: figures are too low", s.LeftOut, m.options.EntriesMax)
+	}
+	if m.options.Nameless != nil {
+		s.Nameless = m.options.Nameless()
 	}
 	if m.sites.exceeded || m.objects.exceeded {
 		add("call sites beyond %d are shown as one", sitesMax)

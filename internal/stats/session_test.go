@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -111,7 +112,7 @@ func TestTooManyProcesses(t *testing.T) {
 
 // TestTooManyBuffers: the snapshot counts what does not fit, and says that figures are too low.
 func TestTooManyBuffers(t *testing.T) {
-	s := newStream(Options{EntriesMax: 5})
+	s := newStream(Options{EntriesMax: 5, Nameless: func() uint64 { return 7 }})
 	for n := range uint64(8) {
 		s.miss(n+1, n+1, 64, 64, 1)
 	}
@@ -119,6 +120,9 @@ func TestTooManyBuffers(t *testing.T) {
 	want := []string{snapshot.LeftOut + " beyond 5 buffers and blocks at once are left out: figures are too low"}
 	if !strings.HasSuffix(snapshot.LeftOut, " creates") || !slices.Equal(snapshot.Exceeded, want) || snapshot.Totals.LiveBuffers >= 8 {
 		t.Errorf("%q, %q, %d buffers", snapshot.LeftOut, snapshot.Exceeded, snapshot.Totals.LiveBuffers)
+	}
+	if fmt.Sprint(snapshot.Beyond, " creates") != snapshot.LeftOut || snapshot.Nameless != 7 {
+		t.Errorf("%d creates and %d files are left out, want %s", snapshot.Beyond, snapshot.Nameless, snapshot.LeftOut)
 	}
 }
 

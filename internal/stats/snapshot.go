@@ -69,6 +69,8 @@ type Snapshot struct {
 	Asked         []string     // which devices programs asked for before a context, in words; known after the end of a session
 	Exceeded      []string     // what a program did more of than gpumemtop keeps, in words
 	LeftOut       string       // what of it no figure counts, which are too low then; empty: nothing
+	Beyond        uint64       // creates and slabs among it
+	Nameless      uint64       // files whose names and lines have no room, or not all of them
 
 	Measured measure.Results // by experiments in the program; nil: nothing
 

@@ -60,6 +60,7 @@ func (s *Subject) ModelOptions() stats.Options {
 	return stats.Options{
 		Program: s.program(), Arguments: s.arguments(), Policy: s.Setup.Policy.Name(), Started: session.Now(),
 		App: s.App, Labels: s.Labels, DeviceMemory: s.Setup.Memory, EntriesMax: s.Setup.entriesMax(),
+		Nameless: s.Setup.nameless.Load,
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
@@ -67,6 +68,7 @@ type Setup struct {
 	NoRelief bool           // neither give other programs idle memory, nor ask for theirs
 	Hash     bool           // hash all bytes that the program writes, not samples
 	Budget   int64          // what we may take ourselves, in bytes
+	nameless atomic.Uint64  // files with names that the budget has no room for
 	Measure  Experiment
 }
 
@@ -143,7 +145,10 @@ func (s *Setup) readBudget(text string) error {
 // names are the options for finding names. From now on garbage has no more room than the budget leaves.
 func (s *Setup) names(notes *console.Notes) symbol.Options {
 	debug.SetMemoryLimit(s.Budget)
-	return symbol.Options{Budget: budget.New(s.Budget / 2), Say: notes.Add}
+	return symbol.Options{Budget: budget.New(s.Budget / 2), Say: func(line string) {
+		s.nameless.Add(1)
+		notes.Add(line)
+	}}
 }
 
 // entryBytes is what we take for a buffer or a block of the program, with what counts it.

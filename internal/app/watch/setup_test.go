@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -31,6 +32,21 @@ func TestSetupReadsLimits(t *testing.T) {
 	}
 	if live := p.WireConfig(false, true); live.Uses != wire.UsesAsked || config.Uses != wire.UsesAlways || p.WireConfig(false, false).Uses != wire.UsesNever {
 		t.Error("uses are written for a recording, and only then")
+	}
+}
+
+// TestNamelessFiles: each line about names that have no room counts.
+func TestNamelessFiles(t *testing.T) {
+	s, err := NewSetup(&SetupOptions{PolicyChoice: PolicyChoice{Policy: "none"}, Tags: "stack", Depth: 8, Scrub: "none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	subject := &Subject{Setup: s}
+	names, model := s.names(&console.Notes{}), subject.ModelOptions()
+	names.Say("a")
+	names.Say("b")
+	if n := model.Nameless(); n != 2 {
+		t.Errorf("%d files", n)
 	}
 }
 
