@@ -228,11 +228,15 @@ func NewView() (path string, remove func(), err error) {
 	return f.join(viewName), func() { _, _ = f.remove() }, nil
 }
 
+// Owner returns the process id of the session with a socket, as the name of its folder has it.
+func Owner(socket string) string {
+	number, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(filepath.Dir(socket)), folderPrefix), "-")
+	return number
+}
+
 // isAbandoned reports whether a folder is ours by name and owner, and its process does not run.
 func isAbandoned(path string) bool {
-	name := strings.TrimPrefix(filepath.Base(path), folderPrefix)
-	number, _, _ := strings.Cut(name, "-")
-	pid, err := strconv.Atoi(number)
+	pid, err := strconv.Atoi(Owner(filepath.Join(path, viewName)))
 	if err != nil || pid <= 0 {
 		return false
 	}

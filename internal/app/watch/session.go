@@ -3,12 +3,15 @@ package watch
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/remote"
@@ -26,15 +29,19 @@ type found struct {
 // findTime is how long all sessions together may take to be found.
 const findTime = 5 * time.Second
 
-// findSessions connects to all sessions of this user, side by side. What does not answer in time is ending, or stopped.
-func findSessions() []found {
+// findSessions connects to all sessions of this user, side by side. Those of the process ids in silent are there, but do not answer in
+// time, as they are stopped, or are of another version.
+func findSessions() (list []found, silent []string) {
 	paths, until := session.Views(), time.Now().Add(findTime)
-	list := make([]found, len(paths))
+	list, silent = make([]found, len(paths)), make([]string, len(paths))
 	var all sync.WaitGroup
 	for i, path := range paths {
 		all.Go(func() {
 			client, err := remote.Dial(path, until)
 			if err != nil {
+				if !hasEnded(err) {
+					silent[i] = session.Owner(path)
+				}
 				return
 			}
 			list[i].client = client
@@ -44,7 +51,12 @@ func findSessions() []found {
 		})
 	}
 	all.Wait()
-	return slices.DeleteFunc(list, func(f found) bool { return f.client == nil })
+	return slices.DeleteFunc(list, func(f found) bool { return f.client == nil }), slices.DeleteFunc(silent, func(pid string) bool { return pid == "" })
+}
+
+// hasEnded reports whether a session is over that gave an error.
+func hasEnded(err error) bool {
+	return slices.ContainsFunc([]error{unix.ECONNREFUSED, unix.ENOENT, unix.ECONNRESET, io.EOF}, func(e error) bool { return errors.Is(err, e) })
 }
 
 // text names a session.
@@ -69,8 +81,8 @@ func (f *found) is(name string) bool {
 	return callsite.Base(f.client.About.Program) == name
 }
 
-// choose returns the session of a name, or the only one for "".
-func choose(list []found, name string) (*found, error) {
+// choose returns the session of a name, or the only one for "". silent are others, for the error.
+func choose(list []found, silent []string, name string) (*found, error) {
 	var fit []*found
 	for i := range list {
 		if name == "" || list[i].is(name) {
@@ -80,15 +92,22 @@ func choose(list []found, name string) (*found, error) {
 	if len(fit) == 1 {
 		return fit[0], nil
 	}
-	if len(list) == 0 {
+	others := ""
+	if len(silent) > 0 {
+		others = fmt.Sprintf(" (no answer within %v, or another version: pid %s)", findTime, strings.Join(silent, ", "))
+	}
+	switch {
+	case len(list)+len(silent) == 0:
 		return nil, errors.New("no session of this user runs here: gpumemtop --headless ./app starts one")
+	case len(list) == 0:
+		return nil, errors.New("no session can be shown" + others)
 	}
 	var names []string
 	for i := range list {
 		names = append(names, list[i].text())
 	}
 	if len(fit) == 0 {
-		return nil, fmt.Errorf("no session is %q, only: %s", name, strings.Join(names, ", "))
+		return nil, fmt.Errorf("no session is %q, only: %s%s", name, strings.Join(names, ", "), others)
 	}
 	return nil, fmt.Errorf("several sessions run: name one by its number, as in --session %d: %s", fit[0].client.About.PID, strings.Join(names, ", "))
 }
@@ -112,8 +131,10 @@ func Session(name string, readOnly bool, o *DashboardOptions) error {
 
 // Check implements Source.
 func (s *otherSession) Check(w *Watch) (err error) {
-	s.Watch, s.list = w, findSessions()
-	s.chosen, err = choose(s.list, s.name)
+	var silent []string
+	s.Watch = w
+	s.list, silent = findSessions()
+	s.chosen, err = choose(s.list, silent, s.name)
 	return err
 }
 
@@ -163,7 +184,7 @@ func inSession(processes []process) error {
 	if len(processes) == 0 {
 		return nil
 	}
-	list := findSessions()
+	list, _ := findSessions()
 	for i := range list {
 		defer list[i].client.Close()
 	}

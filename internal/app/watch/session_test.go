@@ -5,10 +5,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/remote"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -46,7 +48,10 @@ func TestFindSessionsSideBySide(t *testing.T) {
 			relay(conn, filepath.Join(folder, "server"), i)
 		}()
 	}
-	list := findSessions()
+	list, others := findSessions()
+	if slices.Contains(others, strconv.Itoa(os.Getpid())) {
+		t.Errorf("ended sessions do not answer: %v", others)
+	}
 	seen := map[string]bool{}
 	for i := range list {
 		seen[list[i].client.About.Program] = len(list[i].processes) == 1
@@ -54,6 +59,40 @@ func TestFindSessionsSideBySide(t *testing.T) {
 	}
 	if len(list) < answering || len(seen) < answering {
 		t.Errorf("%d sessions were found: %v", len(list), seen)
+	}
+}
+
+// TestSilentSessions: many that are stopped take the time of one, and are named.
+func TestSilentSessions(t *testing.T) {
+	place := t.TempDir()
+	t.Setenv("XDG_RUNTIME_DIR", place)
+	const silent = 8
+	var want []string
+	for i := range silent {
+		pid := strconv.Itoa(1<<30 + i)
+		want = append(want, pid)
+		folder := filepath.Join(place, "gpumemtop-"+pid+"-ab")
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		listener, err := net.Listen("unix", filepath.Join(folder, "view"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close() //nolint:errcheck // nothing was written
+	}
+	began := time.Now()
+	list, pids := findSessions() // and what else runs on this machine
+	for i := range list {
+		list[i].client.Close()
+	}
+	if took := time.Since(began); took > 2*findTime { // one after the other they take eight times as long
+		t.Errorf("%d sessions took %v", silent, took)
+	}
+	for _, pid := range want {
+		if !slices.Contains(pids, pid) {
+			t.Errorf("%s is not among %v", pid, pids)
+		}
 	}
 }
 
@@ -86,22 +125,26 @@ func TestChoose(t *testing.T) {
 	}
 	train, churn, again := session(10, 11, "/bin/train"), session(20, 21, "churn"), session(30, 31, "churn")
 	for _, c := range []struct {
-		list []found
-		name string
-		want int // the session's process id
-		err  string
+		list   []found
+		silent []string
+		name   string
+		want   int // the session's process id
+		err    string
 	}{
-		{[]found{train}, "", 10, ""},
-		{[]found{train, churn}, "train", 10, ""},
-		{[]found{train, churn, again}, "31", 30, ""},
-		{[]found{train, churn, again}, "20", 20, ""},
-		{nil, "", 0, "no session of this user runs here"},
-		{nil, "train", 0, "no session of this user runs here"},
-		{[]found{train, churn}, "", 0, "several sessions run: name one by its number, as in --session 10: 10 train (pid 11), 20 churn (pid 21)"},
-		{[]found{train, churn, again}, "churn", 0, "several sessions run: name one by its number, as in --session 20: "},
-		{[]found{train, churn}, "tray", 0, `no session is "tray", only: 10 train (pid 11), 20 churn (pid 21)`},
+		{[]found{train}, nil, "", 10, ""},
+		{[]found{train, churn}, nil, "train", 10, ""},
+		{[]found{train, churn, again}, nil, "31", 30, ""},
+		{[]found{train, churn, again}, nil, "20", 20, ""},
+		{nil, nil, "", 0, "no session of this user runs here"},
+		{nil, nil, "train", 0, "no session of this user runs here"},
+		{[]found{train, churn}, nil, "", 0, "several sessions run: name one by its number, as in --session 10: 10 train (pid 11), 20 churn (pid 21)"},
+		{[]found{train, churn, again}, nil, "churn", 0, "several sessions run: name one by its number, as in --session 20: "},
+		{[]found{train, churn}, nil, "tray", 0, `no session is "tray", only: 10 train (pid 11), 20 churn (pid 21)`},
+		{nil, []string{"12", "13"}, "train", 0, "no session can be shown (no answer within 5s, or another version: pid 12, 13)"},
+		{[]found{train}, []string{"12"}, "12", 0, `no session is "12", only: 10 train (pid 11) (no answer within 5s, or another version: pid 12)`},
+		{[]found{train}, []string{"12"}, "", 10, ""},
 	} {
-		got, err := choose(c.list, c.name)
+		got, err := choose(c.list, c.silent, c.name)
 		switch {
 		case c.err != "":
 			if err == nil || !strings.HasPrefix(err.Error(), c.err) {
