@@ -16,7 +16,7 @@ import (
 const defaultCountersEvery = time.Millisecond
 
 // compactCountersEvery is that of compact JSON, where a value takes as much as a lifetime.
-const compactCountersEvery = 10 * time.Millisecond
+const compactCountersEvery = 50 * time.Millisecond
 
 // TraceOptions choose what goes into a trace. The zero value takes everything.
 type TraceOptions struct {

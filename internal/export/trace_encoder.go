@@ -11,7 +11,8 @@ type encoder interface {
 	thread(name string, at *place)
 	// call begins a call that took some ns.
 	call(name string, at *place, ns, took uint64)
-	// open begins the start of a lifetime, and shut its end; id is one within process and category.
+	// open begins the start of a lifetime, and shut its end; id is one within process and category, in
+	// compact JSON within category and trace.
 	open(category category, name string, at *place, ns, id uint64)
 	shut(category category, name string, at *place, ns, id uint64)
 	// instant begins a moment of a thread; scope says what it concerns: "g" the run, "p" the process.

@@ -165,6 +165,14 @@ func (x *trace) flow(p *running, object uint64, begins, ends bool) {
 	x.out.flow(uint64(p.number)<<44^object, begins, ends)
 }
 
+// id returns the number of a lifetime; those of the first process stay short.
+func (x *trace) id(p *running, n uint64) uint64 {
+	if x.style == compact {
+		return uint64(p.number-1)<<44 ^ n
+	}
+	return n
+}
+
 func (x *trace) releaseSlice(p *running, r *wire.Record) {
 	e := r.AsRelease()
 	o := p.life.Object(e.Object())
@@ -218,20 +226,21 @@ func (x *trace) profiled(p *running, r *wire.Record) {
 	p.timed++
 	x.report.Slices++
 	end, at, name := max(x.heap.Now(), r.Time), x.lane(p, r.Thread).at, quote(v.Profiled().String()+" on the device")
-	x.out.open(onDevice, name, at, x.relativeTime(end-min(v.Took(), end)), p.timed)
+	id := x.id(p, p.timed)
+	x.out.open(onDevice, name, at, x.relativeTime(end-min(v.Took(), end)), id)
 	x.out.args()
 	x.out.text(`"tag":`, t.quoted)
 	x.out.number(`"bytes":`, v.Moved())
 	x.out.micros(`"device_us":`, v.Took())
 	x.out.close()
-	x.out.shut(onDevice, name, at, x.relativeTime(end), p.timed)
+	x.out.shut(onDevice, name, at, x.relativeTime(end), id)
 	x.out.args()
 	x.out.close()
 }
 
 // showObject begins a lifetime.
 func (x *trace) showObject(p *running, o *heap.Object, t *tag) {
-	x.out.open(categoryOf(o), t.quoted, x.lane(p, o.Thread).at, x.relativeTime(o.Started), o.ID)
+	x.out.open(categoryOf(o), t.quoted, x.lane(p, o.Thread).at, x.relativeTime(o.Started), x.id(p, o.ID))
 	switch {
 	case x.style == packed:
 		x.blockFlow(p, o.Block, true)
@@ -264,7 +273,7 @@ func categoryOf(o *heap.Object) category {
 }
 
 func (x *trace) hideObject(p *running, o *heap.Object, t *tag, how heap.How) {
-	x.out.shut(categoryOf(o), t.quoted, x.lane(p, o.Thread).at, x.relativeTime(max(x.heap.Now(), o.Started)), o.ID)
+	x.out.shut(categoryOf(o), t.quoted, x.lane(p, o.Thread).at, x.relativeTime(max(x.heap.Now(), o.Started)), x.id(p, o.ID))
 	x.out.args()
 	if key := objectEnds[how]; key != "" {
 		x.out.truth(key, true)

@@ -15,7 +15,7 @@ type lines struct {
 	start int  // of the event that is being written, in b
 	bare  bool // the event has no arguments so far
 
-	compact bool // events without arguments have none of their braces either
+	compact bool // ids are those of the whole trace, and events without arguments have none of their braces either
 	paged   bool // no event reaches over the end of a page, unless it is longer than one
 	at      int  // where in a page the next write begins
 }
@@ -91,8 +91,12 @@ func heads(phase string) (list [len(categories)]string) {
 	return list
 }
 
-// id appends the number of an async track within its process.
+// id appends the number of an async track: within its process, or in the whole trace, which takes 12 bytes less.
 func (l *lines) id(n uint64) {
+	if l.compact {
+		l.hex(`,"id":`, n)
+		return
+	}
 	l.hex(`,"id2":{"local":`, n)
 	l.b = append(l.b, '}')
 }

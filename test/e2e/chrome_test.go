@@ -90,6 +90,28 @@ func TestTracesTellWhatReportsTell(t *testing.T) {
 	}
 }
 
+// Compact traces of all examples take at most 150 bytes an event: of a recording, and of the trace itself.
+func TestCompactTracesAreSmall(t *testing.T) {
+	t.Parallel()
+	for _, p := range append(examplePrograms(), program{name: "photos", args: []string{example("photos"), "72"}}) {
+		if filepath.Dir(p.args[0]) != filepath.Dir(example("tiny")) {
+			continue
+		}
+		t.Run(p.name, func(t *testing.T) {
+			file := record(t, p.args...)
+			var report struct{ Events int }
+			if err := json.Unmarshal(run(t, command{args: []string{gpumemtop(), "report", "--format", "json", file}}).stdout, &report); err != nil {
+				t.Fatal(err)
+			}
+			facts, text := lintFile(t, exportAs(t, file, "chrome", "--compact"))
+			const each, once = 150, 4 << 10 // what the run was, and its call stacks
+			if len(text) > each*report.Events || len(text) > once+each*facts.Events {
+				t.Errorf("%d bytes for %d events, which are %d in the trace", len(text), report.Events, facts.Events)
+			}
+		})
+	}
+}
+
 // awaitTrace waits until a growing trace has a call site.
 func awaitTrace(t *testing.T, file, site string) {
 	t.Helper()

@@ -162,8 +162,8 @@ func (l *linter) event(b []byte) {
 	if e.Stack != nil || e.Frame != nil {
 		l.problem("sf and stack are ignored: put frames into args")
 	}
-	if e.ID != nil {
-		l.problem("a plain id is global, or changes a counter's title: use id2.local")
+	if e.ID != nil && (e.ID2 != nil || !strings.Contains("be", e.Phase)) {
+		l.problem("a plain id is for lifetimes alone: it changes a counter's title")
 	}
 	if e.Phase == "M" {
 		l.metadata(&e)

@@ -90,16 +90,19 @@ func (l *linter) slice(e *event, ns uint64) {
 
 // cookie returns what an async event belongs to, false when it says nothing usable.
 func (l *linter) cookie(e *event) (cookie, bool) {
-	var id string
-	if json.Unmarshal(e.ID2["local"], &id) != nil || len(e.ID2) != 1 || e.Category == "" {
-		l.problem("async event: want a category and id2 with a string local alone")
+	c, id := cookie{pid: *e.PID, category: e.Category}, e.ID2["local"]
+	if e.ID2 == nil { // an id of the whole trace
+		c.pid, id = 0, e.ID
+	}
+	if json.Unmarshal(id, &c.id) != nil || len(e.ID2) > 1 || e.Category == "" {
+		l.problem("async event: want a category, and an id or id2 with a string local alone")
 		return cookie{}, false
 	}
-	if _, err := strconv.ParseUint(strings.TrimPrefix(id, "0x"), 16, 64); err != nil || !strings.HasPrefix(id, "0x") {
-		l.problem("id2.local %q: want a number in base 16", id)
+	if _, err := strconv.ParseUint(strings.TrimPrefix(c.id, "0x"), 16, 64); err != nil || !strings.HasPrefix(c.id, "0x") {
+		l.problem("id %q: want a number in base 16", c.id)
 		return cookie{}, false
 	}
-	return cookie{*e.PID, e.Category, id}, true
+	return c, true
 }
 
 // begin checks b. An id is used once: a track keeps the name of the first event that had its id.
