@@ -1,5 +1,5 @@
 # man.awk: a manual page from one of the documents beside it, which use only part of Markdown: sections, paragraphs, points,
-# quotes, blocks, and words in bold, italics or code.
+# quotes, blocks, tables, and words in bold, italics or code.
 #
 #   awk -f man.awk -v name=gpumemtop-recording -v section=5 -v summary='what it is' FORMAT.md
 
@@ -43,6 +43,17 @@ function between(text, pattern, marks, on, off, out) {
 	return out text
 }
 
+# row shows a row of a table as what stands in its first cell, with the next, and the others after their titles.
+function row(cells, n, i, text) {
+	n = split(substr($0, 3, length($0) - 4), cells, / *\| */)
+	if (!titles) { titles = n; for (i = 1; i <= n; i++) title[i] = cells[i]; return }
+	for (i = 2; i <= n; i++) if (cells[i] != "") text = text (text == "" ? "" : "; ") (i == 2 ? "" : title[i] ": ") cells[i]
+	if (cells[1] !~ /^-*$/) print ".TP\n.B " words(cells[1]) "\n" words(text)
+}
+
+/^<!--/ { next }
+/^\|/ { row(); next }
+{ titles = 0 }
 /^```/ { print block ? ".EE" : ".PP\n.EX"; block = !block; next }
 block { print line(plain($0)); next }
 # The empty line after a heading starts no paragraph.

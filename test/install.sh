@@ -19,7 +19,7 @@ done
 bash -n "$share/bash-completion/completions/gpumemtop" || fail "the completions for bash are none"
 grep -q '^\.TH GPUMEMTOP-REPORT 1' "$share/man/man1/gpumemtop-report.1" || fail "the manual page has no title"
 for page in "$share"/man/man?/*; do
-	mandoc -T lint -W warning "$page" || fail "mandoc warns of $page"
+	mandoc -T lint "$page" || fail "mandoc warns of $page"
 done
 for section in SYNOPSIS OPTIONS ENVIRONMENT FILES 'EXIT STATUS' EXAMPLES; do
 	grep -q "^\.SH $section" "$share/man/man1/gpumemtop-report.1" || fail "the manual page has no $section"
