@@ -9,7 +9,7 @@ import (
 )
 
 // thousand fills a device of 1024 bytes with four buffers, releases three, and requests 512 bytes.
-func thousand() *labtest.Program {
+func thousand() *labtest.Tape {
 	t := labtest.New()
 	for object := range uint64(4) {
 		t.Create(object+1, 256)

@@ -37,7 +37,7 @@ func TestDecidesAsRecorded(t *testing.T) {
 
 // TestCompareFindsDifferences changes one record at a time.
 func TestCompareFindsDifferences(t *testing.T) {
-	story := func() *labtest.Program {
+	story := func() *labtest.Tape {
 		s := labtest.New()
 		s.Served(1, 1, wire.OutcomeMiss, wire.MissCold)
 		s.Release(1, wire.OutcomeCached)

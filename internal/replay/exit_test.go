@@ -10,7 +10,7 @@ import (
 
 // brief is a process that ends while it has a buffer of the driver, one in its pool, and one that cools. Its own EXIT
 // comes before the release of the second.
-func brief(number uint32) *labtest.Program {
+func brief(number uint32) *labtest.Tape {
 	s := labtest.Empty(number)
 	s.Device(1<<30, 1<<28, 128)
 	s.Context(labtest.Scope)

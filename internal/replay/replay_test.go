@@ -216,7 +216,7 @@ func TestProcesses(t *testing.T) {
 // TestChangesOfThePolicyAreLeftOut: they are counted, and change nothing.
 func TestChangesOfThePolicyAreLeftOut(t *testing.T) {
 	changed, plain := labtest.Empty(1), labtest.Empty(1)
-	for _, to := range []*labtest.Program{changed, plain} {
+	for _, to := range []*labtest.Tape{changed, plain} {
 		to.Create(1, 5000)
 		for _, text := range []string{"policy=none", "policy=pow2,min_block=4", "policy nonsense is unknown"} {
 			if to == changed {

@@ -15,7 +15,7 @@ const (
 
 // twoThreads is a recording in which thread 2 says before thread 1 what was decided after: it found the block that
 // thread 1 had let go.
-func twoThreads(numbers bool) *labtest.Program {
+func twoThreads(numbers bool) *labtest.Tape {
 	s := labtest.New()
 	if numbers {
 		s.By(1).Order(wire.OrderNext, 0, 2)
@@ -34,7 +34,7 @@ func twoThreads(numbers bool) *labtest.Program {
 	return s
 }
 
-func compared(t *testing.T, s *labtest.Program) *Comparison {
+func compared(t *testing.T, s *labtest.Tape) *Comparison {
 	t.Helper()
 	c, err := Compare(s, Options{Policy: "futhark"})
 	if err != nil {
@@ -81,7 +81,7 @@ func TestAPartOfARunHasNoOrder(t *testing.T) {
 }
 
 // oneCools is a recording of thread 1: buffer 1 is released, and its block, which the latest command still uses, cools.
-func oneCools() *labtest.Program {
+func oneCools() *labtest.Tape {
 	s := labtest.New()
 	s.By(1).Order(wire.OrderNext, 0, 2)
 	s.By(1).Served(1, block1, wire.OutcomeMiss, wire.MissCold)         // 2 and 3
@@ -105,12 +105,12 @@ func TestCooledBeforeItsNumber(t *testing.T) {
 // TestSilentThreadBlocksNoOther: a thread that stays silent after its block has cooled, or whose number another thread
 // gets later, does not block others forever.
 func TestSilentThreadBlocksNoOther(t *testing.T) {
-	start := func() *labtest.Program {
+	start := func() *labtest.Tape {
 		s := oneCools()
 		s.By(1).Cooled(block1, 4096) // 5
 		return s
 	}
-	requests := func(s *labtest.Program, n int, ns uint64) (ops int) {
+	requests := func(s *labtest.Tape, n int, ns uint64) (ops int) {
 		s.By(2).Order(wire.OrderNext, 0, 6)
 		for i := range uint64(n) {
 			s.By(2).Served(2+i, 2+i, wire.OutcomeMiss, wire.MissCold).Time += i * ns
@@ -165,7 +165,7 @@ func TestThreadBeginsWithCooled(t *testing.T) {
 }
 
 // resolved returns how many steps the records have become when the last one was read.
-func resolved(s *labtest.Program) int {
+func resolved(s *labtest.Tape) int {
 	r := newResolver()
 	n := 0
 	for i := range s.Records {

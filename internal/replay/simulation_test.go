@@ -12,7 +12,7 @@ import (
 )
 
 // changed releases a block, changes something, and asks for as much again.
-func changed(text string, status int16) *labtest.Program {
+func changed(text string, status int16) *labtest.Tape {
 	t := labtest.New()
 	t.Create(1, 4096)
 	t.Release(1, wire.OutcomeCached)
@@ -64,7 +64,7 @@ func TestChangesOfLimits(t *testing.T) {
 
 // TestRequestsThatFailed repeats failed requests where there is a capacity.
 func TestRequestsThatFailed(t *testing.T) {
-	failed := func(status int16, access uint16) *labtest.Program {
+	failed := func(status int16, access uint16) *labtest.Tape {
 		s := labtest.New()
 		s.Create(1, 4096)
 		s.Release(1, wire.OutcomeCached)
@@ -75,7 +75,7 @@ func TestRequestsThatFailed(t *testing.T) {
 	}
 	const noMemory, invalid = -4, -30
 	for name, c := range map[string]struct {
-		tape                     *labtest.Program
+		tape                     *labtest.Tape
 		capacity                 uint64
 		hits, rescued, evictions uint64
 	}{

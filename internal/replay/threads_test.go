@@ -19,7 +19,7 @@ type crew struct {
 	t       *testing.T
 	rng     *rand.Rand
 	policy  *allocator.Arms
-	tape    *labtest.Program
+	tape    *labtest.Tape
 	threads []worker
 	number  uint64 // of the latest decision
 	object  uint64

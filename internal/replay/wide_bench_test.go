@@ -11,7 +11,7 @@ import (
 
 // waves is a program that repeatedly creates many buffers and releases them all in random order: from 10 000 call
 // sites, and hardly any two of the same size.
-func waves(times, buffers int) *labtest.Program {
+func waves(times, buffers int) *labtest.Tape {
 	rng := rand.New(rand.NewPCG(3, 4))
 	p := labtest.New()
 	for wave := range times {

@@ -163,7 +163,7 @@ func TestFoldsOfHalves(t *testing.T) {
 		}
 		all = all[:0]
 	}
-	folds = look(t, Options{}, taped(t, p)).Folds(context.Background())
+	folds = look(t, Options{}, load(t, p)).Folds(context.Background())
 	if len(folds) != 2 || !folds[0].OverFits() && !folds[1].OverFits() {
 		t.Errorf("two programs in one: %+v", folds)
 	}
@@ -174,7 +174,7 @@ func TestFoldsOfHalves(t *testing.T) {
 	}
 	empty := labtest.New()
 	empty.Create(1, 1)
-	if folds := look(t, Options{Most: 1}, taped(t, empty)).Folds(context.Background()); folds != nil {
+	if folds := look(t, Options{Most: 1}, load(t, empty)).Folds(context.Background()); folds != nil {
 		t.Errorf("one request has no halves: %+v", folds)
 	}
 }

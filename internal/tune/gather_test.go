@@ -107,7 +107,7 @@ func TestManyFolds(t *testing.T) {
 func TestNoCostOfOne(t *testing.T) {
 	p := labtest.New()
 	p.Release(p.Buffer(1<<20, 1), wire.OutcomeCached)
-	c, err := Play(context.Background(), taped(t, p), []replay.Configuration{noPool}, 0)
+	c, err := Play(context.Background(), load(t, p), []replay.Configuration{noPool}, 0)
 	if err != nil || c.Priced || c.Scores[0].Requests != 1 {
 		t.Errorf("%+v, %v", c, err)
 	}

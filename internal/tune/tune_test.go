@@ -178,7 +178,7 @@ func TestSearchErrors(t *testing.T) {
 	if _, err := Search(context.Background(), []*replay.Loaded{tape}, Options{}); !errors.Is(err, ErrNoCost) {
 		t.Errorf("a driver that takes nothing: %v", err)
 	}
-	if _, err := Search(context.Background(), []*replay.Loaded{taped(t, labtest.New())}, Options{Device: device}); !errors.Is(err, ErrNoRequest) {
+	if _, err := Search(context.Background(), []*replay.Loaded{load(t, labtest.New())}, Options{Device: device}); !errors.Is(err, ErrNoRequest) {
 		t.Errorf("a recording without requests: %v", err)
 	}
 	present := replay.Configuration{Policy: "slob"}

@@ -9,7 +9,7 @@ import (
 // Sites returns a recording of a number of events by a program that holds live buffers, once it has created that many,
 // and releases them in random order. Each of its call sites requests four sizes of its own. Equal arguments give equal
 // recordings.
-func Sites(events, sites, live int) *Program {
+func Sites(events, sites, live int) *Tape {
 	rng := rand.New(rand.NewPCG(1, 2))
 	p := New()
 	p.Records = append(make([]wire.Record, 0, events+2), p.Records...)

@@ -1,4 +1,8 @@
-// Package records has what tests of everything made from recordings share.
+// Package records has what tests of everything made from recordings share. All tests use these words:
+//
+//   - A tape is records in memory that a test writes, and the source that plays them. Types named tape embed Tape, as labtest.Tape does.
+//   - A program is an executable, or the process that runs it, as cprogram.Program is.
+//   - A random run, of package randomrun, is what any correct program might have recorded.
 package records
 
 import (
@@ -13,8 +17,8 @@ import (
 // Tape is a recording.Source of records in memory. One goroutine may use it at a time.
 type Tape struct {
 	Records []wire.Record
-	Err     error // behind the last one, instead of io.EOF
-	Part    bool  // the run goes on behind the last one
+	Err     error // after the last one, instead of io.EOF
+	Part    bool  // the run goes on after the last one
 	next    int
 }
 

@@ -18,20 +18,20 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// program is a recording of buffers that are created and released, with an event every 100 µs.
-type program struct {
-	*labtest.Program
+// tape holds buffers that are created and released, with an event every 100 µs.
+type tape struct {
+	*labtest.Tape
 	live []uint64
 }
 
-func newProgram() *program {
-	p := &program{Program: labtest.New()}
+func newTape() *tape {
+	p := &tape{Tape: labtest.New()}
 	p.Step = 100_000
 	return p
 }
 
 // run makes n requests of random sizes; about full buffers live at a time.
-func (p *program) run(rng *rand.Rand, requests, full int, size func() uint64) {
+func (p *tape) run(rng *rand.Rand, requests, full int, size func() uint64) {
 	for made := 0; made < requests; {
 		if len(p.live) > 0 && rng.IntN(2*full) < len(p.live) {
 			i := rng.IntN(len(p.live))
@@ -122,7 +122,7 @@ func offBy(v *view.Curve, points []Point) float64 {
 // TestLive: where only blocks of one size serve, the curve equals replays at any limit, not only at the exact points.
 func TestLive(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	p := newProgram()
+	p := newTape()
 	p.run(rng, 20_000, 40, octaves(rng))
 	v := followed(t, "pow2", p.Records)
 	if !v.Limits || !v.Known() || v.Error > 0.03 || len(v.Exact) < 3 || v.Missed != 0 || v.LeftOut {
@@ -171,7 +171,7 @@ func TestLiveExamples(t *testing.T) {
 // TestMeasure: every point equals a replay with that limit.
 func TestMeasure(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 1))
-	p := newProgram()
+	p := newTape()
 	p.run(rng, 3000, 30, func() uint64 { return 1000 + rng.Uint64N(100_000) })
 	m, err := Measure(p, "futhark", nil)
 	if err != nil {
@@ -192,10 +192,10 @@ func TestMeasure(t *testing.T) {
 	if m, err := Measure(p, "none", nil); len(m.Exact) > 0 || err != nil {
 		t.Errorf("of a policy that caches nothing: %+v, %v", m, err)
 	}
-	if m, err := Measure(newProgram(), "futhark", nil); len(m.Exact) > 0 || err != nil {
+	if m, err := Measure(newTape(), "futhark", nil); len(m.Exact) > 0 || err != nil {
 		t.Errorf("of nothing: %+v, %v", m, err)
 	}
-	kept := newProgram() // which never gives back what could serve again
+	kept := newTape() // which never gives back what could serve again
 	for range 100 {
 		kept.Buffer(4096, 0)
 	}
@@ -216,7 +216,7 @@ func TestLiveRests(t *testing.T) {
 		{100_000, 1, 0.99},
 	} {
 		rng := rand.New(rand.NewPCG(5, 1))
-		p := newProgram()
+		p := newTape()
 		p.Step = test.every
 		p.run(rng, 40_000, 40, octaves(rng))
 		l, err := NewLive("pow2", nil, Options{})
@@ -247,7 +247,7 @@ func TestLiveRests(t *testing.T) {
 // curve does not depend on it continues.
 func TestLiveChanges(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
-	p := newProgram()
+	p := newTape()
 	p.run(rng, 2000, 40, octaves(rng))
 	p.Limit("policy=none", 0)
 	p.run(rng, 100, 40, octaves(rng))
@@ -272,7 +272,7 @@ func TestLiveChanges(t *testing.T) {
 // TestLiveMissed: after missing records a new curve begins, and the view says so.
 func TestLiveMissed(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 1))
-	p := newProgram()
+	p := newTape()
 	p.run(rng, 20_000, 40, octaves(rng))
 	l, err := NewLive("pow2", nil, Options{})
 	if err != nil {
@@ -323,7 +323,7 @@ func TestLiveUnknown(t *testing.T) {
 func FuzzLive(f *testing.F) {
 	f.Add([]byte{1, 20, 3, 2, 20, 3, 5, 0, 0})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p := newProgram()
+		p := newTape()
 		for ; len(data) >= 3; data = data[3:] {
 			object, size := uint64(data[1]%32), uint64(1)<<(data[2]%64)+uint64(data[1])
 			e := wire.Event{Object: object, Link: object, Size: size, Granted: size, Scope: uint16(data[1] % 3), Access: 1}
@@ -402,7 +402,7 @@ func BenchmarkLive(b *testing.B) {
 func TestLiveAfterRest(t *testing.T) {
 	racetest.Slow(t)
 	rng := rand.New(rand.NewPCG(6, 1))
-	p := newProgram()
+	p := newTape()
 	p.Step = 500
 	p.run(rng, 200_000, 40, octaves(rng))
 	l, err := NewLive("pow2", nil, Options{})

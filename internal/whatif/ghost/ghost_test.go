@@ -21,7 +21,7 @@ import (
 )
 
 // churn is a program with the given number of buffers: 16 live at a time, and their sizes repeat.
-func churn(buffers int) *labtest.Program {
+func churn(buffers int) *labtest.Tape {
 	p := labtest.Empty(1)
 	p.Device(1<<33, 1<<31, 128)
 	p.Context(labtest.Scope)

@@ -13,8 +13,8 @@ import (
 // device is the device of these tests.
 var device = cost.Device{Create: cost.Line{A: 1e5, B: 0.1}, Release: cost.Line{A: 2e4}}
 
-// taped loads a program.
-func taped(t testing.TB, p *labtest.Program) *replay.Loaded {
+// load loads a tape.
+func load(t testing.TB, p *labtest.Tape) *replay.Loaded {
 	t.Helper()
 	loaded, err := replay.Load(p)
 	if err != nil {
@@ -24,13 +24,13 @@ func taped(t testing.TB, p *labtest.Program) *replay.Loaded {
 }
 
 // create requests a buffer at a call site; the driver takes 1 µs for it.
-func create(p *labtest.Program, size uint64, site uint32) uint64 {
+func create(p *labtest.Tape, size uint64, site uint32) uint64 {
 	number := p.Buffer(size, site)
 	p.Last().Cost = 1000
 	return number
 }
 
-// random is a program of 12 call sites with random sizes.
+// random returns the requests of 12 call sites with random sizes.
 func random(t testing.TB, seed uint64, requests int) *replay.Loaded {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 5))
@@ -44,10 +44,10 @@ func random(t testing.TB, seed uint64, requests int) *replay.Loaded {
 		site := rng.Uint32N(12)
 		held[at] = create(p, uint64(1000)<<(site/2)+rng.Uint64N(5000), site+1)
 	}
-	return taped(t, p)
+	return load(t, p)
 }
 
-// stairs is a program whose iterations each request buffers of new sizes, and some of constant sizes.
+// stairs returns the requests of a program whose iterations each request buffers of new sizes, and some of constant sizes.
 func stairs(t testing.TB, iterations int) *replay.Loaded {
 	t.Helper()
 	p := labtest.New()
@@ -57,10 +57,10 @@ func stairs(t testing.TB, iterations int) *replay.Loaded {
 		p.Release(small, wire.OutcomeCached)
 		p.Release(large, wire.OutcomeCached)
 	}
-	return taped(t, p)
+	return load(t, p)
 }
 
-// bursts is a program that repeatedly has many equal buffers at one time.
+// bursts returns the requests of a program that repeatedly has many equal buffers at one time.
 func bursts(t testing.TB, iterations int) *replay.Loaded {
 	t.Helper()
 	p := labtest.New()
@@ -73,5 +73,5 @@ func bursts(t testing.TB, iterations int) *replay.Loaded {
 			p.Release(object, wire.OutcomeCached)
 		}
 	}
-	return taped(t, p)
+	return load(t, p)
 }

@@ -1,0 +1,132 @@
+// Package labtest writes tapes for tests: a test reads as the program whose calls they hold.
+package labtest
+
+import (
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/records"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// What the buffers of Create are: memory of the first context, which kernels read and write.
+const (
+	Scope     = 1
+	ReadWrite = 1
+)
+
+// usualStep is what lies between two events, in ns.
+const usualStep = 1000
+
+// Tape is a tape that a test writes call by call, and the source that plays it. Its methods that add an event return the record,
+// for what they leave open, until the next one is added. One goroutine may use it at a time.
+type Tape struct {
+	records.Tape
+	Process uint32 // of the events that follow
+	Step    uint64 // ns from one event to the next; 0: 1000
+
+	thread  uint32
+	buffers uint64 // created by Buffer
+}
+
+// New returns a tape with one process, a device of 1 GiB and a context on it.
+func New() *Tape {
+	t := Empty(1)
+	t.Device(1<<30, 1<<28, 128)
+	t.Context(Scope)
+	return t
+}
+
+// Empty returns a tape without records.
+func Empty(process uint32) *Tape { return &Tape{Process: process} }
+
+// Add adds an event after the others, in time, too.
+func (t *Tape) Add(e wire.Event) *wire.Record {
+	step := t.Step
+	if step == 0 {
+		step = usualStep
+	}
+	e.Time = step * uint64(len(t.Records)+1)
+	t.Records = append(t.Records, wire.Record{Event: e, Process: t.Process, Thread: t.thread})
+	return t.Last()
+}
+
+// Last returns the latest record.
+func (t *Tape) Last() *wire.Record { return &t.Records[len(t.Records)-1] }
+
+// By sets the thread of the events that follow; without it, thread 0.
+func (t *Tape) By(thread uint32) *Tape {
+	t.thread = thread
+	return t
+}
+
+// Device adds the device: its memory, its largest buffer and the alignment of sub-buffers, in bytes.
+func (t *Tape) Device(memory, largest uint64, align uint32) *wire.Record {
+	return t.Add(wire.Event{Kind: wire.KindDevice, Object: 7, Granted: memory, Link: largest, Tag: align})
+}
+
+// Context makes a context on the device.
+func (t *Tape) Context(number uint64) *wire.Record {
+	return t.Add(wire.Event{Kind: wire.KindContext, Op: uint8(wire.LifeCreate), Object: number, Link: 7})
+}
+
+// End ends a context.
+func (t *Tape) End(context uint64) *wire.Record {
+	return t.Add(wire.Event{Kind: wire.KindContext, Op: uint8(wire.LifeEnd), Object: context})
+}
+
+// Create asks for a buffer and gets a new block, which has the buffer's number.
+func (t *Tape) Create(object, size uint64) *wire.Record {
+	return t.Add(wire.Event{
+		Kind: wire.KindCreate, Outcome: wire.OutcomeMiss, Object: object, Link: object, Size: size, Granted: size, Scope: Scope,
+		Access: ReadWrite,
+	})
+}
+
+// Buffer asks for a buffer at a call site and returns its number, which counts up from 1.
+func (t *Tape) Buffer(size uint64, site uint32) uint64 {
+	t.buffers++
+	t.Create(t.buffers, size).Tag = site
+	return t.buffers
+}
+
+// Served asks for a buffer of 4096 bytes and gets a block.
+func (t *Tape) Served(object, block uint64, outcome wire.Outcome, reason wire.Miss) *wire.Record {
+	r := t.Create(object, 4096)
+	r.Link, r.Outcome, r.Reason = block, outcome, uint8(reason)
+	return r
+}
+
+// Release gives a buffer back, whose block has its number.
+func (t *Tape) Release(object uint64, outcome wire.Outcome) *wire.Record {
+	return t.Add(wire.Event{Kind: wire.KindRelease, Object: object, Link: object, Outcome: outcome})
+}
+
+// Cooled says that no command uses a released block any longer.
+func (t *Tape) Cooled(block, bytes uint64) *wire.Record {
+	return t.Add(wire.Event{Kind: wire.KindCooled, Link: block, Granted: bytes})
+}
+
+// Evict gives a block back to the driver.
+func (t *Tape) Evict(block, bytes uint64, reason wire.Evict) *wire.Record {
+	return t.Add(wire.Event{Kind: wire.KindEvict, Link: block, Granted: bytes, Reason: uint8(reason)})
+}
+
+// Sync waits for commands.
+func (t *Tape) Sync(op wire.Sync) *wire.Record {
+	return t.Add(wire.Event{Kind: wire.KindSync, Op: uint8(op)})
+}
+
+// Limit adds a control message and its status.
+func (t *Tape) Limit(text string, status int16) *wire.Record {
+	r := t.Add(wire.Event{Kind: wire.KindLimit, Status: status, Size: uint64(len(text))})
+	r.Payload = []byte(text)
+	return r
+}
+
+// Order says that a thread's decision after link is number.
+func (t *Tape) Order(op wire.Order, link, number uint64) *wire.Record {
+	return t.Add(wire.Event{Kind: wire.KindOrder, Op: uint8(op), Object: number, Link: link})
+}
+
+// Lost adds that events are missing here.
+func (t *Tape) Lost(events uint64) *wire.Record {
+	return t.Add(wire.Event{Kind: wire.KindLost, Size: events})
+}
