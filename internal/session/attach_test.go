@@ -110,12 +110,12 @@ func TestAttachedTakesEverything(t *testing.T) {
 		fed(1, wire.Event{Time: 4, Kind: wire.KindLost, Size: 5, Granted: 2}, ""),
 	})
 	f.last = io.EOF
-	tp := &tape{}
-	got := attachTo(f, tp).Wait()
-	if want := "1:process 1:site 1:create 1:create 1:lost"; tp.kinds() != want {
-		t.Errorf("recorded %s, want %s", tp.kinds(), want)
+	kept := &memoryRecorder{}
+	got := attachTo(f, kept).Wait()
+	if want := "1:process 1:site 1:create 1:create 1:lost"; kept.kinds() != want {
+		t.Errorf("recorded %s, want %s", kept.kinds(), want)
 	}
-	if tp.records[2].Flags&wire.FlagCarried == 0 {
+	if kept.records[2].Flags&wire.FlagCarried == 0 {
 		t.Error("what was there before attach is recorded as if it had just been created")
 	}
 	s := got.Snapshot
@@ -173,8 +173,8 @@ func TestAttachedEnds(t *testing.T) {
 func TestAttachedStops(t *testing.T) {
 	f := newFakeFeed([]wire.Record{introduced(1, 11, "a"), fed(1, create(2, 1), "")})
 	f.rest = [][]wire.Record{{fed(1, create(3, 2), "")}, {fed(1, create(4, 3), "")}}
-	tp := &tape{}
-	a := attachTo(f, tp)
+	kept := &memoryRecorder{}
+	a := attachTo(f, kept)
 	<-f.idle
 	a.Stop()
 	a.Stop()
@@ -183,8 +183,8 @@ func TestAttachedStops(t *testing.T) {
 	if want := "detach|poll 0s|poll 0s|poll 0s|close"; strings.Join(f.calls, "|") != want {
 		t.Errorf("the feed was asked %q, want %q", f.calls, want)
 	}
-	if got.Snapshot.Totals.Creates != 3 || len(tp.records) != 4 || tp.flushes == 0 {
-		t.Errorf("%d creates, %d records, %d flushes: what was left in the feed is missing", got.Snapshot.Totals.Creates, len(tp.records), tp.flushes)
+	if got.Snapshot.Totals.Creates != 3 || len(kept.records) != 4 || kept.flushes == 0 {
+		t.Errorf("%d creates, %d records, %d flushes: what was left in the feed is missing", got.Snapshot.Totals.Creates, len(kept.records), kept.flushes)
 	}
 	if got.Running != 1 || got.Err != nil {
 		t.Errorf("%d run on, error %v", got.Running, got.Err)
@@ -210,7 +210,7 @@ func TestAttachedFails(t *testing.T) {
 func TestAttachedFullDisk(t *testing.T) {
 	f := newFakeFeed([]wire.Record{introduced(1, 11, "a"), fed(1, create(2, 1), ""), fed(1, create(3, 2), "")})
 	f.last = io.EOF
-	got := attachTo(f, &tape{limit: 2}).Wait()
+	got := attachTo(f, &memoryRecorder{limit: 2}).Wait()
 	if !errors.Is(got.Recording, errFull) || got.Err != nil || got.Snapshot.Totals.Creates != 2 {
 		t.Errorf("recording %v, session %v, %d creates", got.Recording, got.Err, got.Snapshot.Totals.Creates)
 	}

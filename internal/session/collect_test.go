@@ -21,8 +21,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// tape is a Recorder that keeps everything, or fails after some records.
-type tape struct {
+// memoryRecorder is a Recorder that keeps everything, or fails after some records.
+type memoryRecorder struct {
 	records []wire.Record
 	limit   int // 0: none
 	flushes int
@@ -30,27 +30,27 @@ type tape struct {
 
 var errFull = errors.New("no space left")
 
-func (t *tape) Append(r *wire.Record) error {
-	if t.limit > 0 && len(t.records) == t.limit {
+func (m *memoryRecorder) Append(r *wire.Record) error {
+	if m.limit > 0 && len(m.records) == m.limit {
 		return errFull
 	}
 	copied := *r
 	copied.Payload = slices.Clone(r.Payload)
-	t.records = append(t.records, copied)
+	m.records = append(m.records, copied)
 	return nil
 }
 
-func (t *tape) Flush() error  { t.flushes++; return nil }
-func (t *tape) Bytes() uint64 { return uint64(len(t.records)) }
+func (m *memoryRecorder) Flush() error  { m.flushes++; return nil }
+func (m *memoryRecorder) Bytes() uint64 { return uint64(len(m.records)) }
 
 // kinds lists the records, without what the machine reports, which comes by the clock.
-func (t *tape) kinds() string {
+func (m *memoryRecorder) kinds() string {
 	var b strings.Builder
-	for i := range t.records {
-		if t.records[i].Kind == wire.KindMachine {
+	for i := range m.records {
+		if m.records[i].Kind == wire.KindMachine {
 			continue
 		}
-		fmt.Fprintf(&b, "%d:%v ", t.records[i].Process, t.records[i].Kind)
+		fmt.Fprintf(&b, "%d:%v ", m.records[i].Process, m.records[i].Kind)
 	}
 	return strings.TrimSpace(b.String())
 }
@@ -69,14 +69,14 @@ func create(time uint64, object uint64) wire.Event {
 
 func TestCollectorMergesByTime(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		tp := &tape{}
-		c, now := testCollector(tp)
+		kept := &memoryRecorder{}
+		c, now := testCollector(kept)
 		targets := make([]*fakeTarget, rapid.IntRange(1, 3).Draw(rt, "processes"))
 		for i := range targets {
 			targets[i] = newFakeTarget(rt)
 			c.addProcess(targets[i].peer(100 + i))
 		}
-		tp.records = nil
+		kept.records = nil
 		total := rapid.IntRange(0, 300).Draw(rt, "events")
 		time, object := *now, uint64(0)
 		for range total {
@@ -94,7 +94,7 @@ func TestCollectorMergesByTime(t *testing.T) {
 		}
 		*now = time + sweepNS
 		c.complete(Status{})
-		got := slices.DeleteFunc(tp.records, func(r wire.Record) bool { return r.Kind != wire.KindCreate })
+		got := slices.DeleteFunc(kept.records, func(r wire.Record) bool { return r.Kind != wire.KindCreate })
 		if len(got) != total {
 			rt.Fatalf("%d of %d events came out", len(got), total)
 		}
@@ -133,8 +133,8 @@ func TestProcessIsThereWhileSignalsCome(t *testing.T) {
 }
 
 func TestCollectorFindsEveryRing(t *testing.T) {
-	tp := &tape{}
-	c, now := testCollector(tp)
+	kept := &memoryRecorder{}
+	c, now := testCollector(kept)
 	target := newFakeTarget(t)
 	c.addProcess(target.peer(7))
 	c.pass()
@@ -146,8 +146,8 @@ func TestCollectorFindsEveryRing(t *testing.T) {
 }
 
 func TestCollectorHoldsBackTheFuture(t *testing.T) {
-	tp := &tape{}
-	c, now := testCollector(tp)
+	kept := &memoryRecorder{}
+	c, now := testCollector(kept)
 	target := newFakeTarget(t)
 	c.addProcess(target.peer(7))
 	target.put(0, create(*now-settleNS, 1), "")
@@ -162,8 +162,8 @@ func TestCollectorHoldsBackTheFuture(t *testing.T) {
 }
 
 func TestCollectorEndOfProcess(t *testing.T) {
-	tp := &tape{}
-	c, _ := testCollector(tp)
+	kept := &memoryRecorder{}
+	c, _ := testCollector(kept)
 	loud, quiet := newFakeTarget(t), newFakeTarget(t)
 	c.addProcess(loud.peer(7))
 	c.addProcess(quiet.peer(8))
@@ -176,13 +176,13 @@ func TestCollectorEndOfProcess(t *testing.T) {
 	}
 	c.pass()
 	want := "1:process 2:process 1:create 1:exit 2:create 2:lost 1:exit 2:exit"
-	if got := tp.kinds(); got != want {
+	if got := kept.kinds(); got != want {
 		t.Errorf("recorded %s\n   want %s", got, want)
 	}
 	if len(c.peers) != 0 {
 		t.Errorf("%d processes are still watched", len(c.peers))
 	}
-	lost := tp.records[len(tp.records)-3]
+	lost := kept.records[len(kept.records)-3]
 	if lost.Size != 10 || lost.Granted != 4 {
 		t.Errorf("LOST says %d events, %d uses; want 10, 4", lost.Size, lost.Granted)
 	}
@@ -194,8 +194,8 @@ func TestCollectorEndOfProcess(t *testing.T) {
 // TestCollectorRecordsWhatItKnows: who reads the recording takes the memory of a process that left some behind off the
 // gauges when the session does.
 func TestCollectorRecordsWhatItKnows(t *testing.T) {
-	tp := &tape{}
-	c, _ := testCollector(tp)
+	kept := &memoryRecorder{}
+	c, _ := testCollector(kept)
 	leaver, other := newFakeTarget(t), newFakeTarget(t)
 	c.addProcess(leaver.peer(7))
 	c.addProcess(other.peer(8))
@@ -204,8 +204,8 @@ func TestCollectorRecordsWhatItKnows(t *testing.T) {
 	c.peers[0].hungUp.Store(true)
 	c.pass()
 	replayed := stats.New(stats.Options{})
-	for i := range tp.records {
-		replayed.Apply(&tp.records[i])
+	for i := range kept.records {
+		replayed.Apply(&kept.records[i])
 	}
 	if live, read := c.model.Publish().Totals.InUse, replayed.Publish().Totals.InUse; live != 0 || read != live {
 		t.Errorf("%d bytes in use while it ran, %d in its recording, want none", live, read)
@@ -214,7 +214,7 @@ func TestCollectorRecordsWhatItKnows(t *testing.T) {
 
 // TestCollectorKnowsWhoIsGone: a program may close our socket, and its children may keep it.
 func TestCollectorKnowsWhoIsGone(t *testing.T) {
-	c, now := testCollector(&tape{})
+	c, now := testCollector(&memoryRecorder{})
 	closer, parent := newFakeTarget(t), newFakeTarget(t)
 	c.addProcess(closer.leased(7))
 	c.addProcess(parent.leased(8))
@@ -273,8 +273,8 @@ func TestBell(t *testing.T) {
 }
 
 func TestCollectorStatusOfTheProgram(t *testing.T) {
-	tp := &tape{}
-	c, _ := testCollector(tp)
+	kept := &memoryRecorder{}
+	c, _ := testCollector(kept)
 	c.child = func() int { return 7 }
 	program, daemon := newFakeTarget(t), newFakeTarget(t)
 	c.addProcess(program.peer(7))
@@ -282,7 +282,7 @@ func TestCollectorStatusOfTheProgram(t *testing.T) {
 	program.put(0, wire.Event{Time: 6, Kind: wire.KindExit, Status: -1}, "")
 	_ = program.conn.Close()
 	c.complete(Status{Signal: 11})
-	last := tp.records[len(tp.records)-1]
+	last := kept.records[len(kept.records)-1]
 	if last.Process != 1 || last.Kind != wire.KindExit || last.Status != 139 || last.Thread != 0 {
 		t.Errorf("last record %+v, want the program's EXIT with status 139", last)
 	}
@@ -298,8 +298,8 @@ func TestCollectorStatusOfTheProgram(t *testing.T) {
 // A program that a signal ends is shown as ended at once, not when its session ends, which takes none of its time.
 func TestCollectorTellsTheExit(t *testing.T) {
 	for _, before := range []bool{true, false} {
-		tp := &tape{}
-		c, now := testCollector(tp)
+		kept := &memoryRecorder{}
+		c, now := testCollector(kept)
 		c.child = func() int { return 7 }
 		program := newFakeTarget(t)
 		c.addProcess(program.peer(7))
@@ -324,7 +324,7 @@ func TestCollectorTellsTheExit(t *testing.T) {
 		if last := c.model.Published(); last.Wall() != s.Wall() || last.Time-s.Time < 30e9 {
 			t.Errorf("status known first: %v: %d ns, at the end of the session %d", before, s.Wall(), last.Wall())
 		}
-		exits := slices.DeleteFunc(tp.records, func(r wire.Record) bool { return r.Kind != wire.KindExit })
+		exits := slices.DeleteFunc(kept.records, func(r wire.Record) bool { return r.Kind != wire.KindExit })
 		if len(exits) != 1 || exits[0].Status != 137 {
 			t.Errorf("status known first: %v: %+v", before, exits)
 		}
@@ -355,8 +355,8 @@ func TestCollectorSurvivesHostileTargets(t *testing.T) {
 	}
 	for name, harm := range tests {
 		t.Run(name, func(t *testing.T) {
-			tp := &tape{}
-			c, now := testCollector(tp)
+			kept := &memoryRecorder{}
+			c, now := testCollector(kept)
 			good, bad := newFakeTarget(t), newFakeTarget(t)
 			c.addProcess(bad.peer(7))
 			c.addProcess(good.peer(8))
@@ -370,14 +370,14 @@ func TestCollectorSurvivesHostileTargets(t *testing.T) {
 			_ = good.conn.Close()
 			c.complete(Status{})
 			creates := 0
-			for i := range tp.records {
-				if r := &tp.records[i]; r.Process == 2 && r.Kind == wire.KindCreate {
+			for i := range kept.records {
+				if r := &kept.records[i]; r.Process == 2 && r.Kind == wire.KindCreate {
 					creates++
 				}
-				if r := &tp.records[i]; r.Process == 1 && r.Kind == wire.KindLost && name == "forged records" {
+				if r := &kept.records[i]; r.Process == 1 && r.Kind == wire.KindLost && name == "forged records" {
 					t.Error("a forged record got through")
 				}
-				if r := &tp.records[i]; r.Kind == wire.KindCreate && r.Flags&wire.FlagCarried != 0 && name == "a forged past" {
+				if r := &kept.records[i]; r.Kind == wire.KindCreate && r.Flags&wire.FlagCarried != 0 && name == "a forged past" {
 					t.Error("something happened before the recording")
 				}
 			}
@@ -389,8 +389,8 @@ func TestCollectorSurvivesHostileTargets(t *testing.T) {
 }
 
 func TestCollectorNamesSites(t *testing.T) {
-	tp := &tape{}
-	c, _ := testCollector(tp)
+	kept := &memoryRecorder{}
+	c, _ := testCollector(kept)
 	c.sites = newSites(func(module string, offset uint64) []symbol.Frame {
 		return []symbol.Frame{{Function: "make\ttmp", File: "blur.c", Line: 88, Module: module, Offset: offset}}
 	})
@@ -402,8 +402,8 @@ func TestCollectorNamesSites(t *testing.T) {
 	target.put(0, wire.Event{Time: 2, Kind: wire.KindTag, Tag: 5, Op: uint8(wire.TagsStack)}, string(frame))
 	_ = target.conn.Close()
 	c.complete(Status{})
-	last := tp.records[len(tp.records)-1]
-	checkModule(t, tp.records[len(tp.records)-2], "/bin/blur\x00c0ffee")
+	last := kept.records[len(kept.records)-1]
+	checkModule(t, kept.records[len(kept.records)-2], "/bin/blur\x00c0ffee")
 	if want := "make tmp\tblur.c\t88\t/bin/blur+0x10\n"; last.Kind != wire.KindSite || last.Tag != 5 || string(last.Payload) != want {
 		t.Errorf("last record %v tag %d %q, want the site %q", last.Kind, last.Tag, last.Payload, want)
 	}
@@ -418,7 +418,7 @@ func checkModule(t *testing.T, r wire.Record, payload string) {
 
 // keeper notes when processes have ended, and whether their call sites were named before.
 type keeper struct {
-	tape
+	memoryRecorder
 	ended []string
 }
 
@@ -451,16 +451,16 @@ func TestKeeperHearsOfEnds(t *testing.T) {
 }
 
 func TestCollectorFullDisk(t *testing.T) {
-	tp := &tape{limit: 3}
-	c, now := testCollector(tp)
+	kept := &memoryRecorder{limit: 3}
+	c, now := testCollector(kept)
 	target := newFakeTarget(t)
 	c.addProcess(target.peer(7))
 	for i := range uint64(20) {
 		target.put(0, create(*now-settleNS, i+1), "")
 	}
 	c.pass()
-	if !errors.Is(c.failure, errFull) || len(tp.records) != 3 {
-		t.Errorf("failure %v after %d records, want %v after 3", c.failure, len(tp.records), errFull)
+	if !errors.Is(c.failure, errFull) || len(kept.records) != 3 {
+		t.Errorf("failure %v after %d records, want %v after 3", c.failure, len(kept.records), errFull)
 	}
 	if s := c.model.Publish(); s.Totals.Creates != 20 {
 		t.Errorf("the model saw %d creates, want all 20", s.Totals.Creates)
@@ -552,7 +552,7 @@ func TestSitesInGeneratedCode(t *testing.T) {
 
 // A forked child may report before its parent has been greeted: the report waits. One of a process that never comes is nothing.
 func TestReportsOfChildrenWait(t *testing.T) {
-	kept := &tape{}
+	kept := &memoryRecorder{}
 	c, _ := testCollector(kept)
 	c.childUses(7, "clCreateBuffer")
 	c.childUses(8, "clCreateBuffer")
@@ -576,7 +576,7 @@ func TestReportsOfChildrenWait(t *testing.T) {
 
 // What a child does is recorded after what its parent wrote before: a later record would put forward the time of the parent's peak.
 func TestReportsOfChildrenComeInOrder(t *testing.T) {
-	kept := &tape{}
+	kept := &memoryRecorder{}
 	c, now := testCollector(kept)
 	target := newFakeTarget(t)
 	p := target.peer(7)

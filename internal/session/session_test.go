@@ -121,13 +121,13 @@ func TestOpenCLProcess(t *testing.T) {
 	t.Setenv(roleEnv, "opencl")
 	o := testOptions(t, "sh", "-c", self+"; exit 4")
 	o.Warn = func(string) {}
-	tp := &tape{}
-	o.Recorder = tp
+	kept := &memoryRecorder{}
+	o.Recorder = kept
 	result := run(t, o)
 	if want := (Status{Code: 4}); result.Status != want {
 		t.Errorf("status %v, want %v", result.Status, want)
 	}
-	if got, want := strings.Replace(tp.kinds(), " 1:diag", "", 1), "1:process 1:create 1:create 1:create 1:exit 1:exit"; got != want {
+	if got, want := strings.Replace(kept.kinds(), " 1:diag", "", 1), "1:process 1:create 1:create 1:create 1:exit 1:exit"; got != want {
 		t.Errorf("recorded %s\n   want %s", got, want)
 	}
 	p := result.Snapshot.Processes[0]
@@ -166,8 +166,8 @@ func TestManyProcesses(t *testing.T) {
 	t.Setenv(roleEnv, "opencl")
 	before := openFiles(t)
 	o := testOptions(t, "sh", "-c", "for i in 1 2 3 4 5 6 7 8; do "+self+" & done; wait")
-	tp := &tape{}
-	o.Recorder = tp
+	kept := &memoryRecorder{}
+	o.Recorder = kept
 	result := run(t, o)
 	if n := len(result.Snapshot.Processes); n != 8 || result.Snapshot.Totals.Creates != 24 {
 		t.Errorf("%d processes with %d creates, want 8 with 24", n, result.Snapshot.Totals.Creates)

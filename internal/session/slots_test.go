@@ -8,7 +8,7 @@ import (
 // On a busy machine the collector may not run for a while between reading the rings and making a snapshot. What happened
 // meanwhile counts when it happened, not when it was read.
 func TestEventsCountWhenTheyHappened(t *testing.T) {
-	c, now := testCollector(&tape{})
+	c, now := testCollector(&memoryRecorder{})
 	target := newFakeTarget(t)
 	c.addProcess(target.peer(7))
 	start := *now

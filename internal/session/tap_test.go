@@ -25,13 +25,13 @@ func (l *listener) board() *stats.Ghosts {
 func TestTapHearsOfEverything(t *testing.T) {
 	f := newFakeFeed([]wire.Record{introduced(1, 11, "a"), fed(1, create(2, 1), ""), gone(1, 0, 0)})
 	f.last = io.EOF
-	l, tp := &listener{}, &tape{}
-	a := newAttached(AttachOptions{Feed: f, Model: stats.New(stats.Options{Started: 1}), Recorder: tp, Tap: l})
+	l, kept := &listener{}, &memoryRecorder{}
+	a := newAttached(AttachOptions{Feed: f, Model: stats.New(stats.Options{Started: 1}), Recorder: kept, Tap: l})
 	a.model.SetGhosts(l.board)
 	a.run()
 	g := a.Wait().Snapshot.Ghosts
-	if len(l.kinds) != len(tp.records) || len(l.kinds) < 3 || l.flushed == 0 || l.closed != 1 {
-		t.Errorf("%d of %d records, flushed %d times, closed %d times", len(l.kinds), len(tp.records), l.flushed, l.closed)
+	if len(l.kinds) != len(kept.records) || len(l.kinds) < 3 || l.flushed == 0 || l.closed != 1 {
+		t.Errorf("%d of %d records, flushed %d times, closed %d times", len(l.kinds), len(kept.records), l.flushed, l.closed)
 	}
 	if g == nil || g.Events != uint64(len(l.kinds)) || g.Waiting != 1 {
 		t.Errorf("the last snapshot has %+v", g)
