@@ -11,7 +11,7 @@ func TestLearnsBlocks(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		loop := randomLoop(rng, 4)
-		p := newProgram(t)
+		p := newLearningPool(t)
 		p.align = 0
 		p.run(8+64/len(loop), loop)
 		if len(p.plans) == 0 {
@@ -35,7 +35,7 @@ func TestBlocksAreShared(t *testing.T) {
 		{[]item{{1, 4096, 1}, {2, 8192, 2}, {3, 512, 1}, {1, 1024, 1}}, 8192 + 512},
 		{[]item{{1, 100, 4}, {2, 100, 4}, {3, 100, 4}}, 400},
 	} {
-		p := newProgram(t)
+		p := newLearningPool(t)
 		p.align = 0
 		p.run(80, c.loop)
 		plan := p.plans[len(p.plans)-1]

@@ -14,8 +14,8 @@ type item struct {
 	life int
 }
 
-// program plays requests through a policy that gets the learned layouts.
-type program struct {
+// learningPool plays requests through a policy that gets the learned layouts.
+type learningPool struct {
 	testing.TB
 	Learner
 	pool     *allocator.Pool
@@ -31,16 +31,16 @@ type live struct {
 	number uint64
 }
 
-func newProgram(t testing.TB) *program {
+func newLearningPool(t testing.TB) *learningPool {
 	t.Helper()
 	pool, err := allocator.New("arena", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &program{TB: t, pool: pool, ends: map[int][]live{}, align: 256}
+	return &learningPool{TB: t, pool: pool, ends: map[int][]live{}, align: 256}
 }
 
-func (p *program) run(times int, loop []item) {
+func (p *learningPool) run(times int, loop []item) {
 	p.Helper()
 	for range times {
 		for _, it := range loop {
@@ -57,7 +57,7 @@ func (p *program) run(times int, loop []item) {
 	}
 }
 
-func (p *program) request(it item) {
+func (p *learningPool) request(it item) {
 	req := allocator.Request{Size: it.size, Align: p.align, Class: 1, Tag: it.tag}
 	plan, _ := p.pool.Decide(req, nil)
 	if plan.SlabSize != 0 {
@@ -77,7 +77,7 @@ func (p *program) request(it item) {
 }
 
 // departed returns how many requests of further periods the layout does not serve, and the bytes reserved then.
-func (p *program) departed(times int, loop []item) (requests, reserved uint64) {
+func (p *learningPool) departed(times int, loop []item) (requests, reserved uint64) {
 	p.Helper()
 	before := p.pool.Stats().Planned
 	p.reserved = 0
@@ -99,7 +99,7 @@ func TestLearns(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		loop := randomLoop(rng, 4)
-		p := newProgram(t)
+		p := newLearningPool(t)
 		p.run(1, randomLoop(rng, 1))
 		p.run(8+64/len(loop), loop)
 		if len(p.plans) == 0 {
@@ -116,7 +116,7 @@ func TestLearns(t *testing.T) {
 // TestAlternates: a buffer that lives until its successor is created has two places.
 func TestAlternates(t *testing.T) {
 	loop := []item{{1, 4096, 3}, {2, 8192, 1}}
-	p := newProgram(t)
+	p := newLearningPool(t)
 	p.run(40, loop)
 	if n, reserved := p.departed(5, loop); n != 0 || reserved != 4096+8192 || p.plans[0].Period != 4 {
 		t.Errorf("%d departures, %d bytes", n, reserved)
@@ -126,7 +126,7 @@ func TestAlternates(t *testing.T) {
 // TestStaysOutside: a buffer that lives longer than a period has no place, the others have.
 func TestStaysOutside(t *testing.T) {
 	loop := []item{{1, 4096, 1}, {2, 8192, 1 << 20}, {3, 512, 2}}
-	p := newProgram(t)
+	p := newLearningPool(t)
 	p.run(40, loop)
 	if n, _ := p.departed(5, loop); n != 5 || p.plans[0].Outside != 1 || p.plans[0].Period != 3 {
 		t.Errorf("%d departures of 15, plan %+v", n, p.plans[0])
@@ -134,7 +134,7 @@ func TestStaysOutside(t *testing.T) {
 }
 
 func TestNoPlan(t *testing.T) {
-	p := newProgram(t)
+	p := newLearningPool(t)
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 500 {
 		p.run(1, []item{{1, 1 + rng.Uint64N(1<<20), 1}})
@@ -148,7 +148,7 @@ func TestNoPlan(t *testing.T) {
 func TestLearnsAgain(t *testing.T) {
 	first, second := []item{{1, 4096, 2}, {2, 8192, 1}}, []item{{1, 4096, 2}, {2, 9000, 1}}
 	longer := []item{{1, 4096, 2}, {2, 9000, 2}}
-	p := newProgram(t)
+	p := newLearningPool(t)
 	for i, loop := range [][]item{first, second, longer} {
 		p.run(200, loop)
 		if n, _ := p.departed(5, loop); n != 0 || len(p.plans) != i+1 {
@@ -160,7 +160,7 @@ func TestLearnsAgain(t *testing.T) {
 // TestTwoPhases: two phases that alternate keep their places, in an arena that is large enough for each.
 func TestTwoPhases(t *testing.T) {
 	first, second := []item{{1, 4096, 2}, {2, 8192, 1}}, []item{{3, 65536, 1}, {4, 512, 3}, {5, 1024, 2}}
-	p := newProgram(t)
+	p := newLearningPool(t)
 	for range 2 {
 		p.run(30, first)
 		p.run(30, second)
@@ -180,7 +180,7 @@ func TestTwoPhases(t *testing.T) {
 // TestBoundedLayouts: a program whose loops keep changing does not get a layout for each, and needs longer loops for
 // each further one.
 func TestBoundedLayouts(t *testing.T) {
-	p := newProgram(t)
+	p := newLearningPool(t)
 	for i := range uint64(2 * layoutsMax) {
 		p.run(64, []item{{1, 1000 * (i + 1), 1}})
 	}
@@ -209,7 +209,7 @@ func BenchmarkRequest(b *testing.B) {
 // TestOneRange: the buffers of a site that are never needed at the same time share one range, whatever their sizes.
 func TestOneRange(t *testing.T) {
 	loop := []item{{1, 8192, 1}, {2, 4096, 2}, {1, 1000, 1}, {3, 512, 3}, {1, 6000, 1}}
-	p := newProgram(t)
+	p := newLearningPool(t)
 	p.run(40, loop)
 	if n, reserved := p.departed(5, loop); n != 0 || reserved != p.plans[0].Bound {
 		t.Errorf("%d departures, %d bytes, at least %d", n, reserved, p.plans[0].Bound)
@@ -247,7 +247,7 @@ func TestTwoRangesWhereOneCosts(t *testing.T) {
 // TestOddIterations: an iteration that differs now and then brings no new layout.
 func TestOddIterations(t *testing.T) {
 	loop, odd := []item{{1, 4096, 2}, {2, 8192, 1}}, []item{{1, 5000, 2}, {2, 8192, 1}, {3, 700, 1}}
-	p := newProgram(t)
+	p := newLearningPool(t)
 	p.run(100, loop)
 	for i := range 20 {
 		p.run(1, odd)
