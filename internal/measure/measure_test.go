@@ -10,8 +10,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// program is a process whose pool obeys the messages of a Director, after a while.
-type program struct {
+// target is a process whose pool obeys the messages of a Director, after a while.
+type target struct {
 	director *Director
 	second   Follower // reads the records that a recording would have
 	random   *rand.Rand
@@ -44,42 +44,42 @@ func (f *Follower) latest() *Result {
 	return nil
 }
 
-func newProgram(until float64, sizes ...uint64) *program {
-	p := &program{random: rand.New(rand.NewPCG(1, 2)), now: 1e9, sizes: sizes, cost: [2]float64{2e6, 3e6}, free: 1 << 30, used: 1 << 20, delay: 20e6}
+func newTarget(until float64, sizes ...uint64) *target {
+	p := &target{random: rand.New(rand.NewPCG(1, 2)), now: 1e9, sizes: sizes, cost: [2]float64{2e6, 3e6}, free: 1 << 30, used: 1 << 20, delay: 20e6}
 	p.director = NewDirector(Options{Alternatives: []string{"none"}, Until: until, Budget: Budget, Seed: 7, Session: p})
 	return p
 }
 
-func (p *program) Ready() bool { return true }
+func (p *target) Ready() bool { return true }
 
-func (p *program) Send(_ uint32, text string) uint64 {
+func (p *target) Send(_ uint32, text string) uint64 {
 	p.sequence++
 	p.inbox = append(p.inbox, message{p.now + p.delay, p.sequence, text})
 	return p.sequence
 }
 
-func (p *program) Say(process uint32, time uint64, text string) {
+func (p *target) Say(process uint32, time uint64, text string) {
 	p.said = append(p.said, text)
 	r := wire.DiagFields{Time: time, Diag: wire.DiagMeasure}.Record([]byte(text))
 	r.Process = process
 	p.take(&r)
 }
 
-func (p *program) Room(uint32) (free, used uint64) { return p.free, p.used }
+func (p *target) Room(uint32) (free, used uint64) { return p.free, p.used }
 
-func (p *program) take(r *wire.Record) {
+func (p *target) take(r *wire.Record) {
 	p.second.See(r, Held{1 << 20, 3 << 20})
 	p.director.Take(r)
 }
 
-func (p *program) limit(sequence uint64, status int16, text string) {
+func (p *target) limit(sequence uint64, status int16, text string) {
 	r := wire.LimitFields{Time: p.now, Status: status, Sequence: sequence}.Record([]byte(text))
 	r.Process = 1
 	p.take(&r)
 }
 
 // obey takes the messages that have come.
-func (p *program) obey() {
+func (p *target) obey() {
 	for len(p.inbox) > 0 && p.inbox[0].at <= p.now {
 		m := p.inbox[0]
 		p.inbox = p.inbox[1:]
@@ -110,7 +110,7 @@ func (p *program) obey() {
 }
 
 // run lets the program make iterations.
-func (p *program) run(iterations int) {
+func (p *target) run(iterations int) {
 	for range iterations {
 		for i, size := range p.sizes {
 			p.obey()
@@ -126,7 +126,7 @@ func (p *program) run(iterations int) {
 	}
 }
 
-func (p *program) create(size uint64, site uint32) {
+func (p *target) create(size uint64, site uint32) {
 	p.now += 1000
 	f := wire.CreateFields{Time: p.now, Duration: 900, Outcome: wire.OutcomeHit, Tag: site, Requested: size, Granted: size, Object: p.request + 1}
 	if p.arm == experiment.Alternative {
@@ -137,14 +137,14 @@ func (p *program) create(size uint64, site uint32) {
 	p.take(&r)
 }
 
-func (p *program) exit() {
+func (p *target) exit() {
 	r := wire.Record{Event: wire.ExitFields{Time: p.now}.Event(), Process: 1, Thread: 5}
 	p.take(&r)
 	p.director.Flush()
 }
 
 func TestExperiment(t *testing.T) {
-	p := newProgram(Until, 100, 200, 300)
+	p := newTarget(Until, 100, 200, 300)
 	p.run(100)
 	if p.sequence > 0 {
 		t.Fatal("it began without being asked")
@@ -169,7 +169,7 @@ func TestExperiment(t *testing.T) {
 
 // TestBudget: the experiment costs about as much as it may, once a few pairs are known.
 func TestBudget(t *testing.T) {
-	p := newProgram(1e-9, 100)
+	p := newTarget(1e-9, 100)
 	p.cost = [2]float64{1e6, 10e6}
 	p.director.Start()
 	began, slow := p.now, uint64(0)
@@ -187,14 +187,14 @@ func TestBudget(t *testing.T) {
 
 func TestNotMeasured(t *testing.T) {
 	for name, test := range map[string]struct {
-		prepare func(p *program)
+		prepare func(p *target)
 		want    string
 	}{
-		"short":   {func(p *program) { p.run(60) }, "too short: the program made 180 requests"},
-		"no room": {func(p *program) { p.free = 1000; p.run(500) }, "the device may lack the memory"},
-		"late":    {func(p *program) { p.run(30); p.delay = 3e9; p.run(2000) }, "reached the library in the program too late"},
-		"refused": {func(p *program) { p.refuse = "no such policy"; p.run(500) }, "no such policy"},
-		"no iterations": {func(p *program) {
+		"short":   {func(p *target) { p.run(60) }, "too short: the program made 180 requests"},
+		"no room": {func(p *target) { p.free = 1000; p.run(500) }, "the device may lack the memory"},
+		"late":    {func(p *target) { p.run(30); p.delay = 3e9; p.run(2000) }, "reached the library in the program too late"},
+		"refused": {func(p *target) { p.refuse = "no such policy"; p.run(500) }, "no such policy"},
+		"no iterations": {func(p *target) {
 			for i := range uint64(6000) {
 				p.now += 1e5
 				p.create(p.random.Uint64N(1<<(10+i/300)), 1)
@@ -202,7 +202,7 @@ func TestNotMeasured(t *testing.T) {
 		}, "requests do not repeat"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newProgram(Until, 100, 200, 300)
+			p := newTarget(Until, 100, 200, 300)
 			p.director.Start()
 			test.prepare(p)
 			p.exit()
@@ -218,7 +218,7 @@ func TestNotMeasured(t *testing.T) {
 
 // TestOffer: what no user asked for is not mentioned where nothing was measured.
 func TestOffer(t *testing.T) {
-	p := newProgram(Until, 100, 200, 300)
+	p := newTarget(Until, 100, 200, 300)
 	p.director.Offer()
 	p.run(15)
 	p.exit()
@@ -233,7 +233,7 @@ func TestOffer(t *testing.T) {
 
 // TestStop: an experiment that is stopped keeps its answer, and another may follow.
 func TestStop(t *testing.T) {
-	p := newProgram(1e-9, 100, 200, 300)
+	p := newTarget(1e-9, 100, 200, 300)
 	p.director.Start()
 	p.run(3000)
 	p.director.Stop()
@@ -252,7 +252,7 @@ func TestStop(t *testing.T) {
 
 // TestLate: changes that come too late are no blocks, and the next are ordered earlier.
 func TestLate(t *testing.T) {
-	p := newProgram(1e-9, 100, 200, 300)
+	p := newTarget(1e-9, 100, 200, 300)
 	p.director.Start()
 	p.delay = 600e6
 	p.run(20000)
@@ -263,7 +263,7 @@ func TestLate(t *testing.T) {
 
 // TestSeveral: each alternative has its turn, and its own answer.
 func TestSeveral(t *testing.T) {
-	p := newProgram(Until, 100, 200, 300)
+	p := newTarget(Until, 100, 200, 300)
 	p.director.options.Alternatives = []string{"none", "slab", "pow2"}
 	p.costs = map[string]float64{"none": 3e6, "slab": 1e6, "pow2": 2.1e6}
 	p.director.Start()
@@ -287,7 +287,7 @@ func TestSeveral(t *testing.T) {
 
 // TestSeveralInALimitedTime: an alternative without a turn says why, and an expensive one makes room for the next.
 func TestSeveralInALimitedTime(t *testing.T) {
-	p := newProgram(1e-9, 100, 200, 300)
+	p := newTarget(1e-9, 100, 200, 300)
 	p.director.options.Alternatives = []string{"none", "slab"}
 	p.director.Start()
 	p.run(20)
@@ -324,7 +324,7 @@ func TestDecides(t *testing.T) {
 		"as fast, and small": {2e6, "1 MiB instead of 2", true, "switches to no pool after "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newProgram(Until, 100, 200, 300)
+			p := newTarget(Until, 100, 200, 300)
 			p.cost[experiment.Alternative] = test.cost
 			proposal := &Proposal{Alternative: "none", Name: "no pool", Present: "futhark", Memory: test.memory}
 			if !p.director.Propose(proposal) || p.director.Propose(proposal) {
@@ -348,13 +348,13 @@ func TestDecides(t *testing.T) {
 
 // TestDecidesNothing: without an answer the present configuration stays, and a message says why.
 func TestDecidesNothing(t *testing.T) {
-	for want, prepare := range map[string]func(p *program){
-		"stays with futhark: nothing could be measured: too short: the program made 60 requests, and an answer takes longer": func(p *program) { p.run(20) },
-		"stays with futhark: nothing could be measured: no such policy":                                                      func(p *program) { p.refuse = "no such policy"; p.run(500) },
-		"stays with futhark: nothing could be measured: the device may lack the memory for it":                               func(p *program) { p.free = 1000; p.run(500) },
-		"stays with futhark, as the program ended: no certain difference: ":                                                  func(p *program) { p.director.options.Until = 1e-9; p.run(1500) },
+	for want, prepare := range map[string]func(p *target){
+		"stays with futhark: nothing could be measured: too short: the program made 60 requests, and an answer takes longer": func(p *target) { p.run(20) },
+		"stays with futhark: nothing could be measured: no such policy":                                                      func(p *target) { p.refuse = "no such policy"; p.run(500) },
+		"stays with futhark: nothing could be measured: the device may lack the memory for it":                               func(p *target) { p.free = 1000; p.run(500) },
+		"stays with futhark, as the program ended: no certain difference: ":                                                  func(p *target) { p.director.options.Until = 1e-9; p.run(1500) },
 	} {
-		p := newProgram(Until, 100, 200, 300)
+		p := newTarget(Until, 100, 200, 300)
 		p.cost[experiment.Alternative] = 2e6
 		p.director.Propose(&Proposal{Alternative: "none", Name: "none", Present: "futhark"})
 		prepare(p)
@@ -367,7 +367,7 @@ func TestDecidesNothing(t *testing.T) {
 
 // TestProposalsWait: together they cost no more than their part of the run, and a user who stops one is obeyed.
 func TestProposalsWait(t *testing.T) {
-	p := newProgram(Until, 100, 200, 300)
+	p := newTarget(Until, 100, 200, 300)
 	propose := func() { p.director.Propose(&Proposal{Alternative: "none", Name: "none", Present: "futhark"}) }
 	propose()
 	for i := 0; p.director.Wanted() && i < 500; i++ {
