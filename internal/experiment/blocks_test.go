@@ -27,7 +27,7 @@ func plan(n int, next func(i int) request) Plan {
 	return b.Plan()
 }
 
-// cycle returns a program with iterations of some requests.
+// cycle returns the requests of a program with iterations of some requests.
 func cycle(requests uint64, ns float64) func(int) request {
 	return func(i int) request {
 		place := uint64(i) % requests

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// program is a simulated program: each block takes a nominal time, times a factor for each kind of noise.
-type program struct {
+// noisy is a simulated program: each block takes a nominal time, times a factor for each kind of noise.
+type noisy struct {
 	random   *rand.Rand
 	sigma    float64 // of a block, lognormal
 	tail     float64 // share of blocks with a heavy tail
@@ -23,10 +23,10 @@ type program struct {
 	effect   float64 // factor of Present
 }
 
-// newProgram returns a random program in which any of the kinds of noise occur.
-func newProgram(seed uint64, effect float64) *program {
+// newNoisy returns a random program in which any of the kinds of noise occur.
+func newNoisy(seed uint64, effect float64) *noisy {
 	r := rand.New(rand.NewPCG(seed, 7))
-	p := &program{random: r, sigma: math.Exp(math.Log(0.003) + r.Float64()*math.Log(0.06/0.003)), effect: effect, slowdown: 1, step: 1, waveLen: 1}
+	p := &noisy{random: r, sigma: math.Exp(math.Log(0.003) + r.Float64()*math.Log(0.06/0.003)), effect: effect, slowdown: 1, step: 1, waveLen: 1}
 	if r.IntN(2) == 0 {
 		p.tail = r.Float64() * 0.15
 	}
@@ -46,7 +46,7 @@ func newProgram(seed uint64, effect float64) *program {
 }
 
 // block runs a block.
-func (p *program) block(arm Arm) Block {
+func (p *noisy) block(arm Arm) Block {
 	r := p.random
 	time := 1e6 * math.Exp(p.sigma*r.NormFloat64()+p.drift*float64(p.n))
 	if r.Float64() < p.tail {
@@ -76,7 +76,7 @@ func TestSameArms(t *testing.T) {
 	const programs, pairs = 500, 200
 	claims, driverClaims := 0, 0
 	for seed := range uint64(programs) {
-		p, order, trial := newProgram(seed, 1), NewOrder(seed), New(Options{})
+		p, order, trial := newNoisy(seed, 1), NewOrder(seed), New(Options{})
 		claimed, driverClaimed := false, false
 		for range pairs {
 			trial.Add(p.block(order.Next()))
@@ -107,7 +107,7 @@ func TestKnownEffects(t *testing.T) {
 			held, narrow, blocks := 0, 0, 0
 			for range runs / 2 {
 				seed++
-				p, order, trial := newProgram(seed, 1+sign*percent/100), NewOrder(seed), New(Options{Budget: 0.2})
+				p, order, trial := newNoisy(seed, 1+sign*percent/100), NewOrder(seed), New(Options{Budget: 0.2})
 				var a Answer
 				for a.Stop == Continue && a.Blocks < blocksMost {
 					for range blocksOfQuadruple {
@@ -264,7 +264,7 @@ func TestBudget(t *testing.T) {
 }
 
 func BenchmarkAdd(b *testing.B) {
-	trial, p, order := New(Options{}), newProgram(1, 1), NewOrder(1)
+	trial, p, order := New(Options{}), newNoisy(1, 1), NewOrder(1)
 	for b.Loop() {
 		if len(trial.times) == quadruplesMax {
 			trial = New(Options{})
@@ -274,7 +274,7 @@ func BenchmarkAdd(b *testing.B) {
 }
 
 func BenchmarkAnswer(b *testing.B) {
-	trial, p, order := New(Options{}), newProgram(1, 1), NewOrder(1)
+	trial, p, order := New(Options{}), newNoisy(1, 1), NewOrder(1)
 	for range 1000 {
 		trial.Add(p.block(order.Next()))
 	}
