@@ -208,10 +208,10 @@ func TestPointerArguments(t *testing.T) {
 func TestFindings(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		do   func(*program)
+		do   func(*sampler)
 		want string
 	}{
-		{"double release", func(p *program) {
+		{"double release", func(p *sampler) {
 			p.buffer(buf, 64)
 			p.call("clReleaseMemObject", 0, buf)
 			p.records = nil
@@ -219,7 +219,7 @@ func TestFindings(t *testing.T) {
 		}, `
 			diag double release: "clReleaseMemObject" object=1 granted=64 tag=5
 			release buffer driver`},
-		{"double release of a buffer that its sub-buffer keeps", func(p *program) {
+		{"double release of a buffer that its sub-buffer keeps", func(p *sampler) {
 			p.buffer(buf, 64)
 			p.do(call{name: "clCreateSubBuffer", result: buf + 1, args: []uint64{buf, 0, 0x1220, 9}, copies: [2][]byte{words(0, 50)}})
 			p.call("clReleaseMemObject", 0, buf)
@@ -228,7 +228,7 @@ func TestFindings(t *testing.T) {
 		}, `
 			diag double release: "clReleaseMemObject" object=1 granted=64 scope=1 tag=5
 			release buffer driver`},
-		{"use after release", func(p *program) {
+		{"use after release", func(p *sampler) {
 			p.buffer(buf, 64)
 			p.call("clReleaseMemObject", 0, buf)
 			p.records = nil
@@ -243,14 +243,14 @@ func TestFindings(t *testing.T) {
 			create subbuffer failed size=50 granted=1 tag=5 status=-38 duration=10 cost=10
 			diag use after release: "clCreateImage" object=1 granted=64 tag=5
 			create image failed scope=1 tag=5 status=-38 duration=10 cost=10`},
-		{"released while a command was running", func(p *program) {
+		{"released while a command was running", func(p *sampler) {
 			p.buffer(buf, 64)
 			entered := p.now + 5
 			p.call("clReleaseMemObject", 0, buf)
 			p.records = nil
 			p.do(call{name: "clEnqueueReadBuffer", args: []uint64{queue, buf, 0, 0, 64}, entered: entered})
 		}, ""},
-		{"released while a command was running, and its handle reused", func(p *program) {
+		{"released while a command was running, and its handle reused", func(p *sampler) {
 			p.buffer(buf, 64)
 			entered := p.now + 5
 			p.call("clReleaseMemObject", 0, buf)
@@ -261,7 +261,7 @@ func TestFindings(t *testing.T) {
 		}, `
 			sync blocking link=1 scope=1 duration=55
 			release buffer driver size=32 object=2 scope=1 tag=5`},
-		{"stale arguments are no finding", func(p *program) {
+		{"stale arguments are no finding", func(p *sampler) {
 			p.buffer(buf, 64)
 			p.do(call{name: "clSetKernelArg", args: []uint64{kern, 0, 8, 9}, copies: [2][]byte{words(buf)}})
 			p.call("clReleaseMemObject", 0, buf)
@@ -274,11 +274,11 @@ func TestFindings(t *testing.T) {
 			p.records = nil
 			p.call("clEnqueueTask", 0, queue, kern)
 		}, ""},
-		{"unknown memory", func(p *program) {
+		{"unknown memory", func(p *sampler) {
 			p.call("clEnqueueReadBuffer", code(-38), queue, buf, 0, 0, 64)
 			p.call("clEnqueueReadBuffer", code(-30), queue, buf, 0, 0, 64)
 		}, `diag unknown memory: "clEnqueueReadBuffer" status=-38`},
-		{"wrong context", func(p *program) {
+		{"wrong context", func(p *sampler) {
 			p.call("clCreateContext", ctx+1)
 			p.call("clCreateBuffer", buf, ctx+1, 1, 64, 0)
 			p.do(call{name: "clSetKernelArg", args: []uint64{kern, 0, 8, 9}, copies: [2][]byte{words(buf)}})
@@ -292,7 +292,7 @@ func TestFindings(t *testing.T) {
 			diag wrong context: "clEnqueueMapBuffer" object=1 granted=64 scope=2 tag=5
 			diag wrong context: "clEnqueueTask" object=1 granted=64 link=1 scope=2 tag=5
 			use kernel object=1 granted=1 link=1 scope=2 tag=5 argument=1`},
-		{"the context of carried memory is uncertain", func(p *program) {
+		{"the context of carried memory is uncertain", func(p *sampler) {
 			p.call("clCreateContext", ctx+1)
 			p.call("clCreateBuffer", buf, ctx+1, 1, 64, 0)
 			p.call("clEnqueueReadBuffer", 0, queue+1, buf, 0, 0, 64)
@@ -304,7 +304,7 @@ func TestFindings(t *testing.T) {
 			create buffer miss size=64 object=3 granted=64 scope=1 tag=5 access=1 reason=9 duration=10 cost=10
 			use copy size=64 object=3 link=2 scope=1 tag=5 reads
 			use copy size=64 object=2 link=2 scope=1 tag=5 writes`},
-		{"still mapped", func(p *program) {
+		{"still mapped", func(p *sampler) {
 			p.buffer(buf, 64)
 			p.call("clEnqueueMapBuffer", 0x9000, queue, buf, 0, 1, 0, 64)
 			p.call("clEnqueueMapBuffer", 0x9000, queue, buf, 0, 1, 0, 64)
@@ -314,7 +314,7 @@ func TestFindings(t *testing.T) {
 		}, `
 			diag still mapped: "clReleaseMemObject" object=1 granted=64 scope=1 tag=5
 			release buffer driver size=64 object=1 scope=1 tag=5`},
-		{"a mapping of a sub-buffer counts for its buffer", func(p *program) {
+		{"a mapping of a sub-buffer counts for its buffer", func(p *sampler) {
 			p.buffer(buf, 64)
 			p.do(call{name: "clCreateSubBuffer", result: buf + 1, args: []uint64{buf, 0, 0x1220, 9}, copies: [2][]byte{words(0, 50)}})
 			p.call("clEnqueueMapBuffer", 0x9000, queue, buf+1, 0, 1, 0, 50)
@@ -329,7 +329,7 @@ func TestFindings(t *testing.T) {
 			release subbuffer driver size=50 object=2 scope=1 tag=5
 			diag still mapped: "clReleaseMemObject" object=1 granted=64 scope=1 tag=5
 			release buffer driver size=64 object=1 scope=1 tag=5`},
-		{"no findings after a loss", func(p *program) {
+		{"no findings after a loss", func(p *sampler) {
 			p.buffer(buf, 64)
 			p.buffer(buf+1, 64)
 			p.call("clEnqueueMapBuffer", 0x9000, queue, buf, 0, 1, 0, 64)
@@ -342,7 +342,7 @@ func TestFindings(t *testing.T) {
 			release buffer driver size=64 object=1 scope=1 tag=5
 			create carried buffer driver object=3 tag=99
 			release buffer driver object=3 tag=99`},
-		{"memory may have more references after a loss", func(p *program) {
+		{"memory may have more references after a loss", func(p *sampler) {
 			p.buffer(buf, 64)
 			p.do(call{name: "clCreateSubBuffer", result: buf + 1, args: []uint64{buf, 0, 0x1220, 9}, copies: [2][]byte{words(0, 50)}})
 			p.tracker.Lost()

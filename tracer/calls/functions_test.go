@@ -143,7 +143,7 @@ func TestExtensionAddress(t *testing.T) {
 	if _, _, ok := calls.ExtensionAddress(s); ok {
 		t.Error("an address from no function")
 	}
-	p := newProgram(t)
+	p := newSampler(t)
 	p.do(call{name: "clGetExtensionFunctionAddress", result: 0x7000, copies: name})
 	p.want("")
 }
@@ -158,7 +158,7 @@ func TestIsPlatformQuery(t *testing.T) {
 	if calls.IsPlatformQuery(&wire.Sample{Call: wire.Call{Function: 60000}}) || calls.IsPlatformQuery(&wire.Sample{Call: wire.Call{Sight: wire.SightFork}}) {
 		t.Error("a query by an unknown function")
 	}
-	p := newProgram(t)
+	p := newSampler(t)
 	p.do(call{name: "clGetPlatformIDs"})
 	p.want("")
 }

@@ -50,7 +50,7 @@ func value(b byte) uint64 {
 
 // FuzzTracker: no calls make a tracker fail, miscount, or write invalid records.
 func FuzzTracker(f *testing.F) {
-	p := newProgram(f)
+	p := newSampler(f)
 	p.setUp()
 	f.Add([]byte("0123456789abcdef0123456789ABCDEF"))
 	for i := range calls.Functions {

@@ -11,10 +11,10 @@ import (
 func TestLives(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		do   func(*program)
+		do   func(*sampler)
 		want string
 	}{
-		{"context and queues", func(p *program) {
+		{"context and queues", func(p *sampler) {
 			p.call("clCreateContextFromType", ctx)
 			p.call("clRetainContext", 0, ctx)
 			p.call("clCreateCommandQueue", queue, ctx, 1, 1)
@@ -57,7 +57,7 @@ func TestLives(t *testing.T) {
 			queue end object=4 scope=1
 			context end object=1 scope=1
 			context create object=2 scope=2`},
-		{"buffer", func(p *program) {
+		{"buffer", func(p *sampler) {
 			p.setUp()
 			p.buffer(buf, 4096)
 			p.call("clRetainMemObject", 0, buf)
@@ -74,7 +74,7 @@ func TestLives(t *testing.T) {
 			create buffer miss size=8192 object=2 granted=8192 scope=1 tag=5 access=1 reason=9 duration=10 cost=10
 			create buffer failed size=100 granted=100 scope=1 tag=5 access=1 status=-61 duration=10 cost=10
 			create buffer failed size=100 granted=100 tag=5 access=1 status=-34 duration=10 cost=10`},
-		{"buffers with properties", func(p *program) {
+		{"buffers with properties", func(p *sampler) {
 			p.setUp()
 			p.call("clCreateBufferWithProperties", buf, ctx, 0, 1, 100, 0)
 			p.call("clCreateBufferWithProperties", buf+1, ctx, 0x77, 1, 100, 0)
@@ -83,7 +83,7 @@ func TestLives(t *testing.T) {
 			create buffer miss size=100 object=1 granted=100 scope=1 tag=5 access=1 reason=9 duration=10 cost=10
 			create buffer driver size=100 object=2 granted=100 scope=1 tag=5 access=1 duration=10 cost=10
 			create buffer driver size=100 object=3 granted=100 scope=1 tag=5 access=1 duration=10 cost=10`},
-		{"sub-buffers keep their buffer", func(p *program) {
+		{"sub-buffers keep their buffer", func(p *sampler) {
 			p.setUp()
 			p.buffer(buf, 4096)
 			for i := uint64(1); i < 3; i++ {
@@ -102,7 +102,7 @@ func TestLives(t *testing.T) {
 			release subbuffer driver size=512 object=2 scope=1 tag=5
 			release subbuffer driver size=1024 object=3 scope=1 tag=5
 			release buffer driver size=4096 object=1 scope=1 tag=5`},
-		{"retained while pinned", func(p *program) {
+		{"retained while pinned", func(p *sampler) {
 			p.setUp()
 			p.buffer(buf, 100)
 			p.do(call{name: "clCreateSubBuffer", result: buf + 1, args: []uint64{buf, 0, 0x1220, 9}, copies: [2][]byte{words(0, 50)}})
@@ -116,7 +116,7 @@ func TestLives(t *testing.T) {
 			retain buffer size=100 object=1 granted=1 scope=1 tag=5
 			release subbuffer driver size=50 object=2 scope=1 tag=5
 			release buffer driver size=100 object=1 scope=1 tag=5`},
-		{"images and pipes", func(p *program) {
+		{"images and pipes", func(p *sampler) {
 			p.setUp()
 			p.buffer(buf, 4096)
 			rgba := format(0x10B5, 0x10DA)
@@ -145,7 +145,7 @@ func TestLives(t *testing.T) {
 			release buffer pinned size=4096 object=1 scope=1 tag=5
 			release image driver size=256 object=3 scope=1 tag=5
 			release buffer driver size=4096 object=1 scope=1 tag=5`},
-		{"shared memory", func(p *program) {
+		{"shared memory", func(p *sampler) {
 			p.setUp()
 			p.call("clSVMAlloc", buf, ctx, 1, 100, 0)
 			p.call("clSVMAlloc", 0, ctx, 1, 100, 0)
@@ -174,7 +174,7 @@ func TestLives(t *testing.T) {
 			release usm host driver size=200 object=2 scope=1 tag=5
 			release usm device driver size=300 object=3 scope=1 tag=5
 			release usm shared driver size=400 object=4 scope=1 tag=5`},
-		{"memory of OpenGL", func(p *program) {
+		{"memory of OpenGL", func(p *sampler) {
 			p.setUp()
 			for i, name := range []string{"Buffer", "Renderbuffer", "Texture", "Texture2D", "Texture3D"} {
 				p.call("clCreateFromGL"+name, buf+uint64(i), ctx, 4, 17)
@@ -189,7 +189,7 @@ func TestLives(t *testing.T) {
 			create external driver object=5 scope=1 tag=5 access=4 duration=10 cost=10
 			create external failed scope=1 tag=5 access=4 status=-60 duration=10 cost=10
 			release external driver object=1 scope=1 tag=5`},
-		{"kernels", func(p *program) {
+		{"kernels", func(p *sampler) {
 			p.do(call{name: "clCreateKernel", result: kern, args: []uint64{1, 2}, copies: [2][]byte{[]byte("add\x00")}})
 			p.call("clCreateKernel", 0, 1, 2)
 			list := words(kern+1, kern+2, kern+3)
@@ -209,7 +209,7 @@ func TestLives(t *testing.T) {
 			kernel "made by clCreateKernelsInProgram" object=4
 			kernel "add" object=5
 			kernel "sub" object=6`},
-		{"one object from two functions", func(p *program) {
+		{"one object from two functions", func(p *sampler) {
 			p.setUp()
 			p.do(call{name: "clCreateImage", result: buf, args: []uint64{ctx, 1}, copies: [2][]byte{format(0x10B5, 0x10DA), desc(image2D, 4, 4, 0, 0, 0, 0, 0)}})
 			p.do(call{name: "clCreateImage2D", result: buf, args: []uint64{ctx, 1, 8, 4, 4}, entered: p.now - 15})
@@ -217,7 +217,7 @@ func TestLives(t *testing.T) {
 		}, `
 			create image driver size=64 object=1 granted=64 scope=1 tag=5 access=1 duration=10 cost=10
 			release image driver size=64 object=1 scope=1 tag=5`},
-		{"a call of another thread is separate", func(p *program) {
+		{"a call of another thread is separate", func(p *sampler) {
 			p.setUp()
 			p.buffer(buf, 100)
 			p.tid = 8
@@ -226,7 +226,7 @@ func TestLives(t *testing.T) {
 			create buffer miss size=100 object=1 granted=100 scope=1 tag=5 access=1 reason=9 duration=10 cost=10
 			release buffer driver size=100 object=1 scope=1 tag=5
 			create buffer miss size=200 object=2 granted=200 scope=1 tag=5 access=1 reason=9 duration=35 cost=35`},
-		{"an unseen release", func(p *program) {
+		{"an unseen release", func(p *sampler) {
 			p.setUp()
 			p.buffer(buf, 100)
 			p.do(call{name: "clCreateSubBuffer", result: buf + 1, args: []uint64{buf, 0, 0x1220, 9}, copies: [2][]byte{words(0, 50)}})

@@ -8,7 +8,7 @@ import (
 )
 
 // held returns the last counts of a type and call site, as "created released most".
-func (p *program) held(held wire.Held, tag uint32) string {
+func (p *sampler) held(held wire.Held, tag uint32) string {
 	for i := len(p.objects) - 1; i >= 0; i-- {
 		if v := p.objects[i].AsObject(); v.Held() == held && v.Tag() == tag {
 			return fmt.Sprintf("%d %d %d", v.Created(), v.Released(), v.Most())
@@ -17,7 +17,7 @@ func (p *program) held(held wire.Held, tag uint32) string {
 	return ""
 }
 
-func (p *program) wantHeld(held wire.Held, tag uint32, want string) {
+func (p *sampler) wantHeld(held wire.Held, tag uint32, want string) {
 	p.t.Helper()
 	if got := p.held(held, tag); got != want {
 		p.t.Errorf("%s of call site %d: %q, want %q", held, tag, got, want)

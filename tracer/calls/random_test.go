@@ -20,7 +20,7 @@ type thing struct {
 
 // world is a correct program and its driver. The tracker misses the first of its calls.
 type world struct {
-	*program
+	*sampler
 	rapid    *rapid.T
 	model    *stats.Model
 	attached bool
@@ -32,7 +32,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T, r *rapid.T) *world {
-	w := &world{program: newProgram(t), rapid: r, model: stats.New(stats.Options{Started: 1})}
+	w := &world{sampler: newSampler(t), rapid: r, model: stats.New(stats.Options{Started: 1})}
 	for i := range uint64(12) {
 		w.handles = append(w.handles, buf+0x100*i)
 	}
@@ -50,7 +50,7 @@ func (w *world) do(c call) {
 		w.tracker.Lost()
 		return
 	}
-	w.program.do(c)
+	w.sampler.do(c)
 	for i := range w.records {
 		r := &w.records[i]
 		r.Process = 1

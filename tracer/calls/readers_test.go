@@ -17,7 +17,7 @@ import (
 // TestReadersOfGrowth: readers of the events of carried memory show its size as far as known, and count nothing but its
 // release.
 func TestReadersOfGrowth(t *testing.T) {
-	p := newProgram(t)
+	p := newSampler(t)
 	p.setUp()
 	p.call("clEnqueueWriteBuffer", 0, queue, buf, 0, 0, 1000)
 	p.buffer(buf+1, 50)
@@ -75,7 +75,7 @@ func TestReadersOfGrowth(t *testing.T) {
 
 // TestRowsOfGrowth: carried memory is one row of the tables, with all of its uses.
 func TestRowsOfGrowth(t *testing.T) {
-	p := newProgram(t)
+	p := newSampler(t)
 	p.setUp()
 	p.call("clEnqueueWriteBuffer", 0, queue, buf, 0, 0, 1000)
 	p.call("clEnqueueWriteBuffer", 0, queue, buf, 0, 1000, 4000)

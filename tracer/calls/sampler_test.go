@@ -29,8 +29,8 @@ var numbers = func() map[string]uint16 {
 	return m
 }()
 
-// program makes samples as the eBPF program does. Each call takes 10 ns, and they are 10 ns apart.
-type program struct {
+// sampler makes samples as the eBPF program does. Each call takes 10 ns, and they are 10 ns apart.
+type sampler struct {
 	t       testing.TB
 	tracker *calls.Tracker
 	tags    tags
@@ -41,9 +41,9 @@ type program struct {
 	called  map[string]bool
 }
 
-func newProgram(tb testing.TB) *program {
+func newSampler(tb testing.TB) *sampler {
 	tb.Helper()
-	p := &program{t: tb, now: 1000, tid: 7, called: map[string]bool{}}
+	p := &sampler{t: tb, now: 1000, tid: 7, called: map[string]bool{}}
 	p.tracker = calls.NewTracker(&p.tags, func(r *wire.Record) {
 		kept := *r
 		kept.Payload = slices.Clone(r.Payload)
@@ -56,10 +56,10 @@ func newProgram(tb testing.TB) *program {
 	return p
 }
 
-// newFromStart returns a program that is watched from its first call on.
-func newFromStart(tb testing.TB) *program {
+// newFromStart returns a sampler of a program that is watched from its first call on.
+func newFromStart(tb testing.TB) *sampler {
 	tb.Helper()
-	p := newProgram(tb)
+	p := newSampler(tb)
 	p.tracker.SeenFromStart()
 	return p
 }
@@ -110,7 +110,7 @@ func (c *call) sample(tb testing.TB, now uint64, tid uint32) *wire.Sample {
 	return s
 }
 
-func (p *program) do(c call) {
+func (p *sampler) do(c call) {
 	p.t.Helper()
 	p.now += 20
 	p.called[c.name] = true
@@ -121,7 +121,7 @@ func (p *program) do(c call) {
 }
 
 // call makes a call without copies.
-func (p *program) call(name string, result uint64, args ...uint64) {
+func (p *sampler) call(name string, result uint64, args ...uint64) {
 	p.t.Helper()
 	p.do(call{name: name, args: args, result: result})
 }
@@ -154,7 +154,7 @@ const (
 )
 
 // setUp creates a context, a queue and a kernel, and drops their records.
-func (p *program) setUp() {
+func (p *sampler) setUp() {
 	p.call("clCreateContext", ctx)
 	p.call("clCreateCommandQueue", queue, ctx, 0x1, 0)
 	p.do(call{name: "clCreateKernel", result: kern, args: []uint64{0x1, 0x2}, copies: [2][]byte{[]byte("add\x00rest")}})
@@ -162,7 +162,7 @@ func (p *program) setUp() {
 }
 
 // buffer creates a buffer.
-func (p *program) buffer(handle, size uint64) { p.call("clCreateBuffer", handle, ctx, 1, size, 0, 0) }
+func (p *sampler) buffer(handle, size uint64) { p.call("clCreateBuffer", handle, ctx, 1, size, 0, 0) }
 
 // text formats records, one a line, without zero fields; times count from the start.
 func text(records []wire.Record) string {
@@ -236,7 +236,7 @@ func line(r *wire.Record) string {
 }
 
 // want compares the records with lines without times.
-func (p *program) want(lines string) {
+func (p *sampler) want(lines string) {
 	p.t.Helper()
 	var got []string
 	for i := range p.records {

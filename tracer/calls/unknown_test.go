@@ -11,10 +11,10 @@ import (
 func TestUnknown(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		do   func(*program)
+		do   func(*sampler)
 		want string
 	}{
-		{"context", func(p *program) {
+		{"context", func(p *sampler) {
 			p.call("clCreateBuffer", buf, ctx, 1, 64, 0)
 			p.call("clRetainContext", 0, ctx+1)
 			p.call("clReleaseContext", 0, ctx+1)
@@ -30,7 +30,7 @@ func TestUnknown(t *testing.T) {
 			context release object=2 scope=2
 			context release object=2 scope=2
 			context create object=3 scope=3`},
-		{"queue", func(p *program) {
+		{"queue", func(p *sampler) {
 			p.call("clFinish", 0, queue)
 			p.call("clFinish", code(-36), queue+1)
 			p.call("clFlush", 0, queue+2)
@@ -47,7 +47,7 @@ func TestUnknown(t *testing.T) {
 			queue carried create object=3
 			queue retain object=3
 			sync finish link=1 duration=10`},
-		{"kernel", func(p *program) {
+		{"kernel", func(p *sampler) {
 			p.call("clEnqueueTask", 0, queue, kern)
 			p.call("clReleaseKernel", 0, kern)
 			p.call("clCloneKernel", kern+1, kern)
@@ -58,7 +58,7 @@ func TestUnknown(t *testing.T) {
 			kernel carried "unknown before attach" object=1
 			kernel "unknown before attach" object=2
 			kernel carried "unknown before attach" object=3`},
-		{"released", func(p *program) {
+		{"released", func(p *sampler) {
 			p.call("clReleaseMemObject", 0, buf)
 			p.call("clReleaseMemObject", 0, buf) // it had one more
 			p.call("clReleaseMemObject", 0, 0)
@@ -73,7 +73,7 @@ func TestUnknown(t *testing.T) {
 			release svm driver object=2 tag=99
 			create carried svm driver object=3 tag=99
 			release svm driver object=3 tag=99`},
-		{"retained", func(p *program) {
+		{"retained", func(p *sampler) {
 			p.call("clRetainMemObject", 0, buf)
 			p.call("clReleaseMemObject", 0, buf)
 			p.call("clReleaseMemObject", 0, buf)
@@ -82,7 +82,7 @@ func TestUnknown(t *testing.T) {
 			retain buffer object=1 granted=2 tag=99
 			release buffer driver object=1 granted=1 tag=99
 			release buffer driver object=1 tag=99`},
-		{"used", func(p *program) {
+		{"used", func(p *sampler) {
 			p.setUp()
 			p.call("clEnqueueReadBuffer", 0, queue, buf, 0, 100, 900)
 			p.call("clEnqueueReadBuffer", 0, queue, buf, 0, 0, 500)
@@ -99,7 +99,7 @@ func TestUnknown(t *testing.T) {
 			use write size=1000 object=1 granted=1000 link=1 scope=1 tag=99 writes
 			use write size=16 object=1 granted=2000 link=1 scope=1 tag=99 writes
 			release buffer driver size=2000 object=1 scope=1 tag=99`},
-		{"each command's least", func(p *program) {
+		{"each command's least", func(p *sampler) {
 			p.setUp()
 			corners := [2][]byte{words(4, 3, 2), words(1, 1, 1)}
 			p.call("clEnqueueCopyBuffer", 0, queue, buf, buf+1, 10, 20, 30)
@@ -130,7 +130,7 @@ func TestUnknown(t *testing.T) {
 			use map size=20 object=8 granted=10 link=1 scope=1 tag=99
 			create carried external driver object=9 scope=1 tag=99
 			use acquire object=9 link=1 scope=1 tag=99 scattered`},
-		{"shared with others", func(p *program) {
+		{"shared with others", func(p *sampler) {
 			p.setUp()
 			p.do(call{name: "clCreateSubBuffer", args: []uint64{buf, 0, 0x1220, 9}, copies: [2][]byte{words(100, 50)}, err: -13})
 			p.do(call{name: "clCreateSubBuffer", result: buf + 1, args: []uint64{buf, 0, 0x1220, 9}, copies: [2][]byte{words(100, 50)}})
@@ -152,7 +152,7 @@ func TestUnknown(t *testing.T) {
 			release subbuffer driver size=50 object=2 tag=5
 			release image driver size=400 object=3 scope=1 tag=5
 			release buffer driver size=400 object=1 tag=99`},
-		{"lives on after a release", func(p *program) {
+		{"lives on after a release", func(p *sampler) {
 			p.setUp()
 			p.call("clEnqueueReadBuffer", 0, queue, buf, 0, 0, 4096)
 			p.call("clReleaseMemObject", 0, buf)
@@ -167,7 +167,7 @@ func TestUnknown(t *testing.T) {
 			release buffer driver size=4096 object=2 scope=1 tag=99
 			create carried buffer driver size=4096 object=3 granted=4096 tag=99
 			retain buffer size=4096 object=3 granted=2 tag=99`},
-		{"arguments", func(p *program) {
+		{"arguments", func(p *sampler) {
 			p.setUp()
 			p.call("clCreateSampler", buf+3, ctx, 0, 0, 0)
 			p.call("clRetainSampler", 0, buf+3)
@@ -196,7 +196,7 @@ func TestUnknown(t *testing.T) {
 			create carried buffer driver object=2 scope=1 tag=99
 			use kernel object=2 granted=1 link=1 scope=1 tag=99 argument=1
 			release buffer driver object=2 scope=1 tag=99`},
-		{"an argument outlives the former object of its handle", func(p *program) {
+		{"an argument outlives the former object of its handle", func(p *sampler) {
 			p.setUp()
 			p.do(call{name: "clSetKernelArg", args: []uint64{kern, 0, 8, 9}, copies: [2][]byte{words(buf)}})
 			p.call("clReleaseMemObject", 0, buf)
@@ -208,7 +208,7 @@ func TestUnknown(t *testing.T) {
 			release buffer driver object=1 tag=99
 			create buffer miss size=64 object=2 granted=64 scope=1 tag=5 access=1 reason=9 duration=10 cost=10
 			release buffer driver size=64 object=2 scope=1 tag=5`},
-		{"its create was running", func(p *program) {
+		{"its create was running", func(p *sampler) {
 			p.setUp()
 			p.buffer(buf, 64)
 			p.call("clReleaseMemObject", 0, buf)
@@ -217,7 +217,7 @@ func TestUnknown(t *testing.T) {
 		}, `
 			create carried image driver size=12 object=2 granted=12 scope=1 tag=99
 			use write object=2 link=1 scope=1 tag=99 writes scattered`},
-		{"a queue's context is that of the memory used with it", func(p *program) {
+		{"a queue's context is that of the memory used with it", func(p *sampler) {
 			p.call("clCreateContext", ctx)
 			p.buffer(buf, 64)
 			p.call("clEnqueueReadBuffer", 0, queue, buf, 1, 0, 64)
@@ -230,7 +230,7 @@ func TestUnknown(t *testing.T) {
 			use read size=64 object=1 link=1 scope=1 tag=5 reads
 			create carried buffer driver size=64 object=2 granted=64 scope=1 tag=99
 			use read size=64 object=2 link=1 scope=1 tag=99 reads`},
-		{"its handle is reused", func(p *program) {
+		{"its handle is reused", func(p *sampler) {
 			p.setUp()
 			p.call("clEnqueueReadBuffer", 0, queue, buf, 0, 0, 64)
 			p.buffer(buf, 32)
@@ -239,7 +239,7 @@ func TestUnknown(t *testing.T) {
 			use read size=64 object=1 link=1 scope=1 tag=99 reads
 			release buffer driver size=64 object=1 scope=1 tag=99
 			create buffer miss size=32 object=2 granted=32 scope=1 tag=5 access=1 reason=9 duration=10 cost=10`},
-		{"retained inside its own create", func(p *program) {
+		{"retained inside its own create", func(p *sampler) {
 			p.setUp()
 			entered := p.now + 5
 			p.call("clRetainMemObject", 0, buf)
@@ -251,7 +251,7 @@ func TestUnknown(t *testing.T) {
 			create buffer miss size=64 object=2 granted=64 scope=1 tag=5 access=1 reason=9 duration=35 cost=35`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := newProgram(t)
+			p := newSampler(t)
 			test.do(p)
 			p.want(test.want)
 		})
@@ -272,7 +272,7 @@ func TestCreateThatWasRunning(t *testing.T) {
 		{"from the first call on", true, 1e9, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := newProgram(t)
+			p := newSampler(t)
 			if test.whole {
 				p.tracker.SeenFromStart()
 			}
