@@ -27,8 +27,8 @@ func TestArenaGivesUpBeforeItGrows(t *testing.T) {
 	}
 }
 
-// TestAllowance grows where most requests would find a block, and not where one in eight would.
-func TestAllowance(t *testing.T) {
+// TestAllowanceGrowsWhereRequestsFindBlocks grows where most requests would find a block, and not where one in eight would.
+func TestAllowanceGrowsWhereRequestsFindBlocks(t *testing.T) {
 	const sizes = 5
 	play := func(other int) Stats {
 		d := newDriver(t, "arena", "max_waste_ratio=1")

@@ -159,8 +159,8 @@ func TestArmsWithoutAnExperimentAreAPool(t *testing.T) {
 	}
 }
 
-// TestTurns: a turn that has passed, or does not come after the others, is refused and changes nothing.
-func TestTurns(t *testing.T) {
+// TestTurnOutOfOrderIsRefused: a turn that has passed, or does not come after the others, is refused and changes nothing.
+func TestTurnOutOfOrderIsRefused(t *testing.T) {
 	arms := NewArms(newPolicy(t, "futhark", ""))
 	refused := func(arm int, from uint64) {
 		t.Helper()

@@ -371,9 +371,9 @@ func (s *stage) end() {
 	}
 }
 
-// TestArms plays random programs with random experiments: each turn begins with its request, no block serves the other arm, each
+// TestNoBlockServesTheOtherArm plays random programs with random experiments: each turn begins with its request, no block serves the other arm, each
 // is given up once, and nothing is left.
-func TestArms(t *testing.T) {
+func TestNoBlockServesTheOtherArm(t *testing.T) {
 	for _, policy := range Names() {
 		for seed := range uint64(12) {
 			t.Run(fmt.Sprintf("%s/%d", policy, seed), func(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestAuto: to whatever makes policies it is the base, with the same limits.
-func TestAuto(t *testing.T) {
+// TestAutoBeginsAsItsBase: to whatever makes policies it is the base, with the same limits.
+func TestAutoBeginsAsItsBase(t *testing.T) {
 	p, err := New(Auto, []Setting{{"max_waste_ratio", "3"}})
 	if err != nil || p.Name() != AutoBase {
 		t.Fatalf("%v, %v", p, err)

@@ -215,8 +215,8 @@ func TestTimeRelease(t *testing.T) {
 	})
 }
 
-// TestRelieve: what has been cached for longest goes first, and no more than is needed; what is owed goes when it comes back.
-func TestRelieve(t *testing.T) {
+// TestOldestGoesFirst: what has been cached for longest goes first, and no more than is needed; what is owed goes when it comes back.
+func TestOldestGoesFirst(t *testing.T) {
 	everyKind(t, func(t *testing.T, d *driver) {
 		var blocks []Block
 		for i := range 4 {

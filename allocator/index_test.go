@@ -167,8 +167,8 @@ func TestSizesLinger(t *testing.T) {
 	}
 }
 
-// TestSlots compares the bitmaps with an array that is scanned, as Futhark does it.
-func TestSlots(t *testing.T) {
+// TestSlotsFindWhatAScanFinds compares the bitmaps with an array that is scanned, as Futhark does it.
+func TestSlotsFindWhatAScanFinds(t *testing.T) {
 	var s slots
 	var plain []int32
 	rng := rand.New(rand.NewPCG(2, 2))

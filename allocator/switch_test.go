@@ -66,9 +66,9 @@ func newSwitchingYard(tb testing.TB, name string, ops []byte) *yard {
 	return y
 }
 
-// TestSwitches goes over from every policy to every other one at random moments: nothing is handed out twice, given up
+// TestEveryPolicyTakesOverFromEveryOther goes over from every policy to every other one at random moments: nothing is handed out twice, given up
 // while it is used, or lost, and at the end nothing is left.
-func TestSwitches(t *testing.T) {
+func TestEveryPolicyTakesOverFromEveryOther(t *testing.T) {
 	for _, name := range Names() {
 		for seed := range uint64(4) {
 			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {

@@ -129,8 +129,8 @@ func BenchmarkCarve(b *testing.B) {
 	}
 }
 
-// TestMisuse: calls that only a bug makes panic at once, with a message.
-func TestMisuse(t *testing.T) {
+// TestMisusePanics: calls that only a bug makes panic at once, with a message.
+func TestMisusePanics(t *testing.T) {
 	for i := range kinds {
 		k := &kinds[i]
 		for name, misuse := range map[string]func(c Carver, p Part){
@@ -271,8 +271,8 @@ func TestOneChunkStays(t *testing.T) {
 	}
 }
 
-// TestChunks: without room for a chunk of bins there is no slab.
-func TestChunks(t *testing.T) {
+// TestNoSlabWithoutRoomForAChunk: without room for a chunk of bins there is no slab.
+func TestNoSlabWithoutRoomForAChunk(t *testing.T) {
 	for _, unit := range []uint64{8, 128, 512} {
 		c := NewUAlloc(unit)
 		chunk := 32 * 512 * unit
@@ -292,8 +292,8 @@ func catch(f func()) (said string) {
 	return ""
 }
 
-// TestLimits: sizes at the ends of what 64 bits hold.
-func TestLimits(t *testing.T) {
+// TestSizesAtTheEndsOf64Bits: sizes at the ends of what 64 bits hold.
+func TestSizesAtTheEndsOf64Bits(t *testing.T) {
 	for i := range kinds {
 		c := kinds[i].create()
 		most := c.Usable(^uint64(0))

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMarks compares a set with a sorted list, from one level to three.
-func TestMarks(t *testing.T) {
+// TestMarksAreASortedList compares a set with a sorted list, from one level to three.
+func TestMarksAreASortedList(t *testing.T) {
 	for _, bound := range []int{1, 2, 63, 64, 65, 4096, 4097, 70_000} {
 		rng := rand.New(rand.NewPCG(uint64(bound), 1))
 		m := newMarks(bound)

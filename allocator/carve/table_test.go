@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestTable compares it with a map. Places that begin their search at the same few slots collide and wrap around.
-func TestTable(t *testing.T) {
+// TestTableIsAMap compares it with a map. Places that begin their search at the same few slots collide and wrap around.
+func TestTableIsAMap(t *testing.T) {
 	var tab table
 	want := map[uint64]int32{}
 	rng := rand.New(rand.NewPCG(3, 3))

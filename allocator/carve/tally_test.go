@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestTally compares sums of squares with exact ones: large and small values come and go, and nothing is left of them.
-func TestTally(t *testing.T) {
+// TestTallyIsExact compares sums of squares with exact ones: large and small values come and go, and nothing is left of them.
+func TestTallyIsExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	var w Tally
 	sum := new(big.Int)

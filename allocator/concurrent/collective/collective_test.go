@@ -253,8 +253,8 @@ func TestAloneAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestHammer mixes all ways to enter; plain variables are written inside, for the race detector.
-func TestHammer(t *testing.T) {
+// TestOnlyOneThreadIsInside mixes all ways to enter; plain variables are written inside, for the race detector.
+func TestOnlyOneThreadIsInside(t *testing.T) {
 	const goroutines, rounds = 4, 500
 	var m Mutex
 	var holder *team // written by rank 0 only, between barriers

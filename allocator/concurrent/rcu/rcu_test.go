@@ -225,9 +225,9 @@ func TestTooManyExitsPanic(t *testing.T) {
 	d.Exit(r)
 }
 
-// TestHammer has writers take nodes out of a list that readers walk. Callbacks write to the nodes without any care:
+// TestReadersSeeNoFreedNode has writers take nodes out of a list that readers walk. Callbacks write to the nodes without any care:
 // the race detector complains if a reader can still see one.
-func TestHammer(t *testing.T) {
+func TestReadersSeeNoFreedNode(t *testing.T) {
 	const nodes, readers, writers = 200, 2, 4
 	d := New()
 	l := newList(nodes)

@@ -225,8 +225,8 @@ func (a countingAccountant) grown(n, batch int, ok bool) {
 
 func (a countingAccountant) give(n int) { a.Signal(n) }
 
-// TestHammer: many threads take, give back, grow and fail to; in the end all units are accounted for.
-func TestHammer(t *testing.T) {
+// TestThreadsLoseNoUnit: many threads take, give back, grow and fail to; in the end all units are accounted for.
+func TestThreadsLoseNoUnit(t *testing.T) {
 	bulk, counting := NewBulk(3), newCounting(3)
 	if made := hammer(bulkAccountant{bulk}, 3); bulk.Counts() != (Counts{Units: made + 3}) {
 		t.Errorf("%d units made, left with %+v", made, bulk.Counts())

@@ -44,8 +44,8 @@ func TestAloneAndSharedAgree(t *testing.T) {
 	}
 }
 
-// TestMeeting: a call that comes while another has the tree to itself waits for its end, and then all share.
-func TestMeeting(t *testing.T) {
+// TestSecondCallWaitsForTheFirst: a call that comes while another has the tree to itself waits for its end, and then all share.
+func TestSecondCallWaitsForTheFirst(t *testing.T) {
 	tree := New(2)
 	if !tree.enter() {
 		t.Fatal("no other thread is here")

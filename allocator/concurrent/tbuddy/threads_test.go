@@ -24,8 +24,8 @@ func (o *owners) move(b block, from, to int32) {
 	}
 }
 
-// TestHammer: many threads allocate and free blocks of all sizes; none overlap, and in the end all is one piece again.
-func TestHammer(t *testing.T) {
+// TestBlocksOfThreadsDoNotOverlap: many threads allocate and free blocks of all sizes; none overlap, and in the end all is one piece again.
+func TestBlocksOfThreadsDoNotOverlap(t *testing.T) {
 	for _, kind := range kinds {
 		for _, pages := range []int{8, 100, 1024} {
 			t.Run(fmt.Sprintf("%s/%d", kind.name, pages), func(t *testing.T) {

@@ -54,9 +54,9 @@ func (o *owners) change(t *testing.T, b block, from, to int32) {
 	}
 }
 
-// TestHammer has goroutines allocate into shared places and free what others put there. Places limit what is out, so
+// TestGoroutinesFreeWhatOthersAllocate has goroutines allocate into shared places and free what others put there. Places limit what is out, so
 // there is always room.
-func TestHammer(t *testing.T) {
+func TestGoroutinesFreeWhatOthersAllocate(t *testing.T) {
 	const goroutines, places, rounds, steps = 8, 64, 5, 250
 	g := Geometry{Unit: 8, Pages: 12 * chunkBins}
 	for _, arenas := range []int{1, 3} {
