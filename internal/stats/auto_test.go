@@ -6,8 +6,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// TestAuto: a live session says how its policy is steered, a recording only that it was.
-func TestAuto(t *testing.T) {
+// TestSessionSaysHowItsPolicyIsSteered: a live session says how its policy is steered, a recording only that it was.
+func TestSessionSaysHowItsPolicyIsSteered(t *testing.T) {
 	if s := newStream(Options{Policy: "futhark"}).Snapshot(); s.Auto != nil {
 		t.Errorf("%+v of a policy that stays", s.Auto)
 	}

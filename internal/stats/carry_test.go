@@ -6,8 +6,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// TestCarried: what was there before is in the gauges, and counts as nothing that happened. Peaks start from it.
-func TestCarried(t *testing.T) {
+// TestCarriedOverIsInGaugesOnly: what was there before is in the gauges, and counts as nothing that happened. Peaks start from it.
+func TestCarriedOverIsInGaugesOnly(t *testing.T) {
 	s := newStream(Options{})
 	carry := func(e wire.Event) {
 		e.Flags |= wire.FlagCarried

@@ -9,8 +9,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// TestInterval compares intervals of random lengths with what the totals say after every event.
-func TestInterval(t *testing.T) {
+// TestIntervalsAddUp compares intervals of random lengths with what the totals say after every event.
+func TestIntervalsAddUp(t *testing.T) {
 	for seed := range uint64(20) {
 		records := simulate(seed, 1000)
 		m, rng := New(Options{}), rand.New(rand.NewPCG(seed, 3))

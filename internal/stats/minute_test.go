@@ -6,8 +6,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// TestMinute: each 100 ms have the most in use, the counts and the time in the driver.
-func TestMinute(t *testing.T) {
+// TestEachSlotHasItsMost: each 100 ms have the most in use, the counts and the time in the driver.
+func TestEachSlotHasItsMost(t *testing.T) {
 	s := newStream(Options{})
 	s.time = streamStart + 30*1_000_000
 	s.miss(1, 1, 64, 64, 1)

@@ -13,7 +13,7 @@ func (s *stream) counted(held wire.Held, tag uint32, created, released, most uin
 }
 
 // Counts are since the start, in any order, and sites fold like those of memory.
-func TestObjects(t *testing.T) {
+func TestObjectsCountSinceTheStart(t *testing.T) {
 	s := newStream(Options{})
 	s.counted(wire.HeldEvent, 1, 100, 40, 70)
 	s.counted(wire.HeldEvent, 2, 10, 0, 10)

@@ -31,7 +31,7 @@ func onlyPair(t *testing.T, s *stream, kind ObjectType) ObjectSite {
 }
 
 // Mappings of the same bytes are counted by the call site of the map until an unmap ends them.
-func TestMappings(t *testing.T) {
+func TestMappingLastsUntilItsUnmap(t *testing.T) {
 	s := newStream(Options{})
 	s.miss(1, 1, 100, 100, 9)
 	s.unmapped(1) // of a map before the first record
@@ -73,7 +73,7 @@ func TestMappingsOfTwoSites(t *testing.T) {
 }
 
 // What is acquired from OpenGL stays so until it is released to it.
-func TestAcquisitions(t *testing.T) {
+func TestAcquisitionLastsUntilItsRelease(t *testing.T) {
 	s := newStream(Options{})
 	s.miss(1, 1, 100, 100, 9)
 	share := func(command wire.Command) {
@@ -95,7 +95,7 @@ func TestAcquisitions(t *testing.T) {
 }
 
 // References are those that retains took, by call site of the retain where that is known, and what a process that ends has stays.
-func TestReferences(t *testing.T) {
+func TestReferencesAreThoseOfRetains(t *testing.T) {
 	for site, tag := range map[uint32]string{0: "tag 9", 8: "tag 8"} {
 		s := newStream(Options{})
 		s.miss(1, 1, 100, 100, 9)

@@ -7,8 +7,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// TestPlans of a recorded training loop, which got one: what served its requests, and the peaks before and after.
-func TestPlans(t *testing.T) {
+// TestPlanServesARecordedLoop of a recorded training loop, which got one: what served its requests, and the peaks before and after.
+func TestPlanServesARecordedLoop(t *testing.T) {
 	file, err := recording.Open("../replay/testdata/train.arena.gmt")
 	if err != nil {
 		t.Fatal(err)

@@ -82,8 +82,8 @@ func TestPolicyChanges(t *testing.T) {
 	}
 }
 
-// TestRelief: memory that went back for other programs is summed up in one mark until the reason is another one, and counted.
-func TestRelief(t *testing.T) {
+// TestReliefIsOneMarkForEachReason: memory that went back for other programs is summed up in one mark until the reason is another one, and counted.
+func TestReliefIsOneMarkForEachReason(t *testing.T) {
 	s := newStream(Options{Policy: "futhark"})
 	s.process = 1
 	gave := func(given uint64, why string) {

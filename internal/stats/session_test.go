@@ -303,8 +303,8 @@ func TestLimitsOfWordsAndSizes(t *testing.T) {
 	}
 }
 
-// TestEnded: a run ends with the program or its last process, also where processes were folded, and goes on while one runs.
-func TestEnded(t *testing.T) {
+// TestRunEndsWithItsLastProcess: a run ends with the program or its last process, also where processes were folded, and goes on while one runs.
+func TestRunEndsWithItsLastProcess(t *testing.T) {
 	running, first, second := Process{State: Running}, Process{State: Exited, Ended: 30}, Process{State: Signaled, Ended: 40}
 	folded := Process{State: Exited, Ended: 50, Folded: 9}
 	for _, test := range []struct {

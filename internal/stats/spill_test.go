@@ -13,8 +13,8 @@ func (s *stream) spill(what wire.Spill, object, resident, spilled uint64) {
 	s.feed(wire.SpillFields{Spill: what, Object: object, Bytes: 100, Duration: 4, Tag: 1, Resident: resident, Spilled: spilled}.Event())
 }
 
-// TestSpill: figures of --spill are those of all processes, and end with these.
-func TestSpill(t *testing.T) {
+// TestSpillIsOfAllProcesses: figures of --spill are those of all processes, and end with these.
+func TestSpillIsOfAllProcesses(t *testing.T) {
 	s := newStream(Options{})
 	s.spill(wire.SpillFirst, 1, 100, 0)
 	s.spill(wire.SpillFirst, 2, 200, 0)
@@ -47,8 +47,8 @@ func TestSpill(t *testing.T) {
 	}
 }
 
-// TestThrashing: a program that waits for moves for a tenth of the time since the first is thrashing.
-func TestThrashing(t *testing.T) {
+// TestWaitingForATenthIsThrashing: a program that waits for moves for a tenth of the time since the first is thrashing.
+func TestWaitingForATenthIsThrashing(t *testing.T) {
 	for _, test := range []struct {
 		stalled uint32
 		want    bool
