@@ -212,8 +212,8 @@ func TestManyTagsAreOthers(t *testing.T) {
 	}
 }
 
-// TestPart carries over what was there: it is in use, and nothing that happened.
-func TestPart(t *testing.T) {
+// TestPartCarriesOverWhatWasThere carries over what was there: it is in use, and nothing that happened.
+func TestPartCarriesOverWhatWasThere(t *testing.T) {
 	s := newTape()
 	object := s.create(wire.OutcomeMiss, 1, 100, 100, 1)
 	s.last().Flags = wire.FlagCarried

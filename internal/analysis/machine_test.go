@@ -53,8 +53,8 @@ func (c *course) tape() *tape {
 	return s
 }
 
-// TestGrowth: what grows steadily beside the buffers is found, with how much an iteration adds.
-func TestGrowth(t *testing.T) {
+// TestSteadyGrowthIsFound: what grows steadily beside the buffers is found, with how much an iteration adds.
+func TestSteadyGrowthIsFound(t *testing.T) {
 	leak := func(done float64, i int) float64 { return 150 + 64*min(done*20, 1) + float64(i)/4 }
 	for name, want := range map[string]struct {
 		course

@@ -8,8 +8,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// TestReplayed: a finding names what gained, and nothing else.
-func TestReplayed(t *testing.T) {
+// TestFindingNamesWhatGained: a finding names what gained, and nothing else.
+func TestFindingNamesWhatGained(t *testing.T) {
 	now := Outcome{Hits: 50, Requests: 100, PeakReserved: 20 << 20}
 	knob := Knob{Limit: "max_waste_ratio", Value: "3", Why: "why"}
 	limit := Trial{"futhark", "max_waste_ratio", "3"}
@@ -81,8 +81,8 @@ func TestNoTrials(t *testing.T) {
 	}
 }
 
-// TestLeaner: beside a run the ghosts show which policy reserves less; without them policies are tried.
-func TestLeaner(t *testing.T) {
+// TestGhostsShowWhatReservesLess: beside a run the ghosts show which policy reserves less; without them policies are tried.
+func TestGhostsShowWhatReservesLess(t *testing.T) {
 	ghosts := func(hits, reserved uint64) *stats.Ghosts {
 		return &stats.Ghosts{Rows: []stats.Ghost{
 			{Name: "arena", Policy: "arena", Hits: hits, Requests: 100, PeakReserved: reserved},

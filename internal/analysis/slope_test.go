@@ -25,8 +25,8 @@ func fifths(keep func(i int) bool, end func(s *tape, kept []uint64)) *tape {
 	return s
 }
 
-// TestSlope: a list that keeps every fifth buffer grows, though most iterations leave nothing.
-func TestSlope(t *testing.T) {
+// TestListThatKeepsEveryFifthGrows: a list that keeps every fifth buffer grows, though most iterations leave nothing.
+func TestListThatKeepsEveryFifthGrows(t *testing.T) {
 	all := func(int) bool { return true }
 	end := func(s *tape, _ []uint64) { s.exit() }
 	release := func(s *tape, kept []uint64) {
