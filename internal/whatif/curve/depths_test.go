@@ -32,8 +32,8 @@ func (l *list) pop(i int) listed {
 	return b
 }
 
-// TestDepths compares depths with a list that grows and shrinks.
-func TestDepths(t *testing.T) {
+// TestDepthsAreThoseOfAList compares depths with a list that grows and shrinks.
+func TestDepthsAreThoseOfAList(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		var d depths

@@ -119,8 +119,8 @@ func offBy(v *view.Curve, points []Point) float64 {
 	return through.meanError(points)
 }
 
-// TestLive: where only blocks of one size serve, the curve equals replays at any limit, not only at the exact points.
-func TestLive(t *testing.T) {
+// TestCurveEqualsReplays: where only blocks of one size serve, the curve equals replays at any limit, not only at the exact points.
+func TestCurveEqualsReplays(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	p := newTape()
 	p.run(rng, 20_000, 40, octaves(rng))
@@ -168,8 +168,8 @@ func TestLiveExamples(t *testing.T) {
 	}
 }
 
-// TestMeasure: every point equals a replay with that limit.
-func TestMeasure(t *testing.T) {
+// TestEachPointEqualsAReplay: every point equals a replay with that limit.
+func TestEachPointEqualsAReplay(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 1))
 	p := newTape()
 	p.run(rng, 3000, 30, func() uint64 { return 1000 + rng.Uint64N(100_000) })

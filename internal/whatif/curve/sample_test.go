@@ -63,9 +63,9 @@ func farthest(a, b *Snapshot) float64 {
 	return most
 }
 
-// TestSampled compares sampled curves with a complete one: for few kinds, where heights are left out because too many
+// TestSampledCurveIsNearTheComplete compares sampled curves with a complete one: for few kinds, where heights are left out because too many
 // blocks come per second, and for very many kinds, where piles are left out because they take too much memory.
-func TestSampled(t *testing.T) {
+func TestSampledCurveIsNearTheComplete(t *testing.T) {
 	racetest.Slow(t)
 	for _, of := range []struct {
 		kinds   int
@@ -88,8 +88,8 @@ func TestSampled(t *testing.T) {
 	}
 }
 
-// TestMemory: a curve never takes more memory than allowed.
-func TestMemory(t *testing.T) {
+// TestCurveKeepsToItsMemory: a curve never takes more memory than allowed.
+func TestCurveKeepsToItsMemory(t *testing.T) {
 	racetest.Slow(t)
 	for name, next := range map[string]func(i uint64) pileKey{
 		"a new size each time": func(i uint64) pileKey { return pileKey{1, 1 + i} },
@@ -129,8 +129,8 @@ func heapBytes() int {
 	return int(m.HeapAlloc)
 }
 
-// TestConserved: every request is a hit or a miss, and the curve ends at the hit rate.
-func TestConserved(t *testing.T) {
+// TestEachRequestIsHitOrMiss: every request is a hit or a miss, and the curve ends at the hit rate.
+func TestEachRequestIsHitOrMiss(t *testing.T) {
 	racetest.Slow(t)
 	for _, memory := range []int{MemoryMin, 0} {
 		c := New(Options{Memory: memory})
@@ -163,8 +163,8 @@ func TestConserved(t *testing.T) {
 	}
 }
 
-// TestKnee finds the knee of simple curves.
-func TestKnee(t *testing.T) {
+// TestKneeOfSimpleCurves finds the knee of simple curves.
+func TestKneeOfSimpleCurves(t *testing.T) {
 	s := &Snapshot{Points: []Point{
 		{}, {Limit: 10, HitRate: 0.5}, {Limit: 20, HitRate: 0.6}, {Limit: 50, HitRate: 0.62}, {Limit: 90, HitRate: 0.8}, {Limit: 95, HitRate: 0.795}, {Limit: 100, HitRate: 0.8},
 	}}

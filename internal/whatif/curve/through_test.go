@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestAnchored: the curve goes through exact points, and is corrected between and beyond them.
-func TestAnchored(t *testing.T) {
+// TestCurveGoesThroughExactPoints: the curve goes through exact points, and is corrected between and beyond them.
+func TestCurveGoesThroughExactPoints(t *testing.T) {
 	s := &Snapshot{Points: []Point{{}, {Limit: 4, HitRate: 0.2}, {Limit: 16, HitRate: 0.4}, {Limit: 256, HitRate: 0.8}}}
 	exact := []Point{{Limit: 16, HitRate: 0.6}, {Limit: 64, HitRate: 0.4}, {Limit: 256, HitRate: 0.7}}
 	want := map[uint64]float64{0: 0, 4: 0.3, 16: 0.6, 32: 0.5, 64: 0.4, 256: 0.7, 1024: 0.7}

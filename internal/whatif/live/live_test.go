@@ -136,9 +136,9 @@ func TestLeavesOut(t *testing.T) {
 	}
 }
 
-// TestRests: a resting listener gets only records that later ones depend on, and begins with a new batch after the
+// TestRestingListenerGetsWhatLaterRecordsNeed: a resting listener gets only records that later ones depend on, and begins with a new batch after the
 // pause.
-func TestRests(t *testing.T) {
+func TestRestingListenerGetsWhatLaterRecordsNeed(t *testing.T) {
 	w := &witness{}
 	tap := StartResting(w)
 	take := func(from, n uint64) {

@@ -9,8 +9,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// TestMapper: the map equals that of a replay, record by record.
-func TestMapper(t *testing.T) {
+// TestMapEqualsThatOfAReplay: the map equals that of a replay, record by record.
+func TestMapEqualsThatOfAReplay(t *testing.T) {
 	mapped := 0
 	for file, reader := range labtest.Recordings(t, "../../replay/testdata") {
 		c := replay.Configuration{Policy: reader.Header().Policy}

@@ -9,9 +9,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// TestPlanner learns the layout of a training loop while the policy is arena, also when that begins late, and none
+// TestArenaLearnsLate learns the layout of a training loop while the policy is arena, also when that begins late, and none
 // under other policies.
-func TestPlanner(t *testing.T) {
+func TestArenaLearnsLate(t *testing.T) {
 	for _, c := range []struct {
 		present, change string
 		plans           int

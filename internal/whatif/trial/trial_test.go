@@ -18,8 +18,8 @@ var (
 	others = []analysis.Trial{{Policy: "slab"}, {Policy: "futhark", Limit: "max_per_tag", Value: "1"}, {Policy: "futhark", Limit: "none", Value: "1"}}
 )
 
-// TestLive: what is kept beside a run gives what the recording of it gives, at the end; before, it says that it is a part.
-func TestLive(t *testing.T) {
+// TestKeptBesideARunEqualsItsRecording: what is kept beside a run gives what the recording of it gives, at the end; before, it says that it is a part.
+func TestKeptBesideARunEqualsItsRecording(t *testing.T) {
 	for file, reader := range labtest.Recordings(t, "../../replay/testdata") {
 		l := NewLive(8 << 20)
 		tap := live.Start(l)
@@ -103,8 +103,8 @@ func TestLiveEnds(t *testing.T) {
 	}
 }
 
-// TestReplayer: it does not wait, has the figures a little later, and forgets those of another configuration.
-func TestReplayer(t *testing.T) {
+// TestReplayerDoesNotWait: it does not wait, has the figures a little later, and forgets those of another configuration.
+func TestReplayerDoesNotWait(t *testing.T) {
 	p := labtest.New()
 	p.Create(1, 4096)
 	tape, err := Read(p, 0)
