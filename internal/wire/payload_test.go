@@ -141,9 +141,9 @@ func FuzzPayloads(f *testing.F) {
 	})
 }
 
-// TestFields packs and reads back every column of every kind, alone: no two of a kind share bits, except dependent ones,
+// TestFieldsShareNoBits packs and reads back every column of every kind, alone: no two of a kind share bits, except dependent ones,
 // where only one is set.
-func TestFields(t *testing.T) {
+func TestFieldsShareNoBits(t *testing.T) {
 	for kind, view := range allViews {
 		fields := reflect.New(reflect.TypeOf(view(&Event{}))).Elem()
 		for i := range fields.NumField() {

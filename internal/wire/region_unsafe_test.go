@@ -47,8 +47,8 @@ func region(t testing.TB) (*Region, producer) {
 	return r, producer{(*rawRing)(unsafe.Pointer(&mem[ringsOffset+3*sizeofRing]))}
 }
 
-// TestAlign: another clock is recognised, and all times are translated.
-func TestAlign(t *testing.T) {
+// TestTimesOfAnotherClockAreTranslated: another clock is recognised, and all times are translated.
+func TestTimesOfAnotherClockAreTranslated(t *testing.T) {
 	const second = 1_000_000_000
 	for _, c := range []struct{ shift, want int64 }{
 		{0, 1000}, {second / 2, 1000}, {100_000 * second, 1000 - 100_000*second}, {-50 * second, 1000 + 50*second},
@@ -283,7 +283,7 @@ func FuzzCursor(f *testing.F) {
 }
 
 // The layouts are checked by the C compiler; this checks that Go sees the same.
-func TestLayout(t *testing.T) {
+func TestGoSeesTheLayoutOfC(t *testing.T) {
 	if unsafe.Sizeof(Event{}) != SizeofEvent || unsafe.Sizeof(Frame{}) != SizeofFrame || unsafe.Sizeof(rawRing{}) != sizeofRing ||
 		unsafe.Sizeof(rawHello{}) != SizeofHello || unsafe.Sizeof(rawControl{}) != SizeofControl || unsafe.Sizeof(rawConfig{}) != SizeofConfig ||
 		unsafe.Sizeof(rawRegion{}) != sizeofRegion {
