@@ -53,8 +53,8 @@ func judge(t *testing.T, rules string, a *analysis.Analysis) *Result {
 	return parsed.Judge(a)
 }
 
-// TestBounds has each rule kept at its exact figure and broken one step beyond.
-func TestBounds(t *testing.T) {
+// TestRulesHoldAtTheirExactFigures has each rule kept at its exact figure and broken one step beyond.
+func TestRulesHoldAtTheirExactFigures(t *testing.T) {
 	tested := map[string]bool{}
 	for _, c := range []struct{ key, kept, broken string }{
 		{"max_peak_in_use", `"3MiB"`, "3145727"},
@@ -205,8 +205,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestNarrowly shows what rounding would hide.
-func TestNarrowly(t *testing.T) {
+// TestNarrowViolationsAreShown shows what rounding would hide.
+func TestNarrowViolationsAreShown(t *testing.T) {
 	for rules, want := range map[string]string{
 		"max_peak_in_use = 3145727":       "3145728 B, want at most 3145727 B",
 		"min_hit_rate = 0.900001":         "0.9, want at least 0.900001",

@@ -23,8 +23,8 @@ func history(app string, peaks ...[]int64) (runs []BuildRun, sites []BuildSite) 
 	return runs, sites
 }
 
-// TestBuilds: what is above all runs of another build is more, if that is no chance; what differs as they do among themselves is not.
-func TestBuilds(t *testing.T) {
+// TestBuildThatTakesMoreIsFound: what is above all runs of another build is more, if that is no chance; what differs as they do among themselves is not.
+func TestBuildThatTakesMoreIsFound(t *testing.T) {
 	one := func(peak int64) []int64 { return []int64{peak} }
 	var twenty [][]int64
 	for i := range int64(20) {

@@ -149,8 +149,8 @@ func significant(d *Diff) []string {
 	return names
 }
 
-// TestChance compares runs that differ by chance only, many times: one in a hundred may be called different.
-func TestChance(t *testing.T) {
+// TestChanceSeldomDiffers compares runs that differ by chance only, many times: one in a hundred may be called different.
+func TestChanceSeldomDiffers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	wrong := 0
 	const trials = 1000

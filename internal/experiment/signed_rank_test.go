@@ -110,8 +110,8 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestPairs: a factor is found whatever drifts in both.
-func TestPairs(t *testing.T) {
+// TestFactorIsFoundWhateverDrifts: a factor is found whatever drifts in both.
+func TestFactorIsFoundWhateverDrifts(t *testing.T) {
 	var present, other []float64
 	for i := range 6 {
 		drift := 1 + 0.2*float64(i)

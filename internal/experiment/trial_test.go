@@ -243,8 +243,8 @@ func TestLeavesVoidQuadruplesOut(t *testing.T) {
 	}
 }
 
-// TestBudget: a trial stops when the slower arm has cost its share, a longer run lets it continue.
-func TestBudget(t *testing.T) {
+// TestTrialStopsAtItsBudget: a trial stops when the slower arm has cost its share, a longer run lets it continue.
+func TestTrialStopsAtItsBudget(t *testing.T) {
 	trial, order := New(Options{Until: 1e-9}), NewOrder(4)
 	elapsed := 1e4
 	jitter := func(b *Block) { elapsed += 10 * b.Time; b.Time *= 1 + 0.01*math.Sin(elapsed); b.Elapsed = elapsed }

@@ -93,9 +93,9 @@ func randomLoop(rng *rand.Rand, most int) []item {
 	return loop
 }
 
-// TestLearns plays loops of random requests; many outlive a period. A learned layout then serves every request, and no
+// TestLearnedLayoutServesEveryRequest plays loops of random requests; many outlive a period. A learned layout then serves every request, and no
 // more is reserved than its size.
-func TestLearns(t *testing.T) {
+func TestLearnedLayoutServesEveryRequest(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		loop := randomLoop(rng, 4)

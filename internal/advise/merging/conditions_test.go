@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestConditions has one program for each way in which a copy fails, and programs that must not be refused.
-func TestConditions(t *testing.T) {
+// TestEachConditionRefusesItsCopy has one program for each way in which a copy fails, and programs that must not be refused.
+func TestEachConditionRefusesItsCopy(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		make func(s *script) int // returns the copy
