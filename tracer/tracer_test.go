@@ -48,7 +48,7 @@ func TestByPid(t *testing.T) {
 }
 
 // Poll ends when both processes have ended.
-func TestEnds(t *testing.T) {
+func TestPollEndsWithTheProcesses(t *testing.T) {
 	a, b := begin(t, loader), begin(t, loader)
 	w := watch(t, pids(a, b))
 	a.Send("kill 11")

@@ -7,9 +7,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/tracer/calls"
 )
 
-// TestCommands checks what each command records of two buffers, an image and shared memory, and that it records nothing
+// TestCommandsThatFailRecordNothing checks what each command records of two buffers, an image and shared memory, and that it records nothing
 // when it fails.
-func TestCommands(t *testing.T) {
+func TestCommandsThatFailRecordNothing(t *testing.T) {
 	const (
 		other  = buf + 0x100
 		image  = buf + 0x200
@@ -151,8 +151,8 @@ var argumentOnly = map[string]bool{
 	"clRetainEvent": true, "clReleaseEvent": true,
 }
 
-// TestClone: a cloned kernel starts with the arguments of its source.
-func TestClone(t *testing.T) {
+// TestClonedKernelHasItsSourcesArguments: a cloned kernel starts with the arguments of its source.
+func TestClonedKernelHasItsSourcesArguments(t *testing.T) {
 	p := newFromStart(t)
 	p.setUp()
 	p.buffer(buf, 64)

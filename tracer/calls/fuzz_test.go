@@ -105,8 +105,8 @@ func name(s *wire.Sample) string {
 	return "none"
 }
 
-// TestBounds: a process that leaks as much as it can does not exhaust our memory.
-func TestBounds(t *testing.T) {
+// TestLeakingProcessDoesNotExhaustUs: a process that leaks as much as it can does not exhaust our memory.
+func TestLeakingProcessDoesNotExhaustUs(t *testing.T) {
 	var at tags
 	creates := 0
 	tracker := calls.NewTracker(&at, func(r *wire.Record) {

@@ -24,8 +24,8 @@ func (p *sampler) wantHeld(held wire.Held, tag uint32, want string) {
 	}
 }
 
-// TestObjects: what is created and released while we watch is counted by type and call site, each change at once.
-func TestObjects(t *testing.T) {
+// TestObjectsCountByTypeAndCallSite: what is created and released while we watch is counted by type and call site, each change at once.
+func TestObjectsCountByTypeAndCallSite(t *testing.T) {
 	p := newFromStart(t)
 	const program = 0x7000
 	p.do(call{name: "clCreateContext", result: ctx, from: 6})

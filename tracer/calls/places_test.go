@@ -48,8 +48,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestRights: the flags of memory say what a kernel may do with it.
-func TestRights(t *testing.T) {
+// TestFlagsSayWhatAKernelMayDo: the flags of memory say what a kernel may do with it.
+func TestFlagsSayWhatAKernelMayDo(t *testing.T) {
 	const readOnly, writeOnly, part = buf + 0x100, buf + 0x200, buf + 0x300
 	p := newFromStart(t)
 	p.setUp()

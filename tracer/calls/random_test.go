@@ -175,9 +175,9 @@ var steps = []func(*world){
 	(*world).release, (*world).use, (*world).argument, (*world).launch,
 }
 
-// TestWorld: if watched from its start, a program holds what its driver says. If watched later, it has no findings, and
+// TestTrackerHoldsWhatTheDriverHolds: if watched from its start, a program holds what its driver says. If watched later, it has no findings, and
 // nothing is left once it has released everything.
-func TestWorld(t *testing.T) {
+func TestTrackerHoldsWhatTheDriverHolds(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := newWorld(t, r)
 		attach := rapid.IntRange(-20, 20).Draw(r, "attach")

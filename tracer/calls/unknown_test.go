@@ -7,8 +7,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// TestUnknown: objects from before attach.
-func TestUnknown(t *testing.T) {
+// TestObjectsFromBeforeAttach: objects from before attach.
+func TestObjectsFromBeforeAttach(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		do   func(*sampler)

@@ -127,7 +127,7 @@ func (d *driver) release(n int) {
 }
 
 // While paused, no calls are reported. A call that is running then is reported neither at its entry nor at its return.
-func TestPaused(t *testing.T) {
+func TestPausedReportsNothing(t *testing.T) {
 	kinds(t, Options{}, func(t *testing.T, k *Kernel) {
 		d := drive(t)
 		judge(t, k, d.pid, Watch)

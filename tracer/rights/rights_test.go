@@ -85,7 +85,7 @@ func TestAGoodMachine(t *testing.T) {
 const unpermitted = "run it through sudo, or give them once with: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep /usr/bin/gpumemtop"
 
 // Each row removes something and expects one sentence, or none if attach still works.
-func TestRefusal(t *testing.T) {
+func TestEachRefusalHasOneSentence(t *testing.T) {
 	unsupported := fmt.Errorf("it: %w", ebpf.ErrNotSupported)
 	for _, test := range []struct {
 		name    string

@@ -256,7 +256,7 @@ func TestMappingsOfTwoSegmentsInOnePage(t *testing.T) {
 		}
 	}
 	if bias, ok := i.bias(&target.Mapping{End: 0x1000, Offset: 0x4000, Exec: true}); ok {
-		t.Errorf("what is behind all segments has bias %#x", bias)
+		t.Errorf("what lies beyond all segments has bias %#x", bias)
 	}
 }
 
@@ -291,7 +291,7 @@ func TestMappingsAreReadAgainNowAndThen(t *testing.T) {
 }
 
 // A module is not mistaken for another that was mapped at the same place.
-func TestRenew(t *testing.T) {
+func TestModuleIsNotMistakenForItsPredecessor(t *testing.T) {
 	p := start(t, compile(t, "gcc", "testdata/chain.c", "-O2"))
 	mappings, err := p.Maps()
 	if err != nil {
@@ -410,7 +410,7 @@ func BenchmarkWalk(b *testing.B) {
 
 // The walker of a forked process has its parent's mappings and shares new modules, until the mappings of one of them
 // change.
-func TestClone(t *testing.T) {
+func TestForkHasItsParentsMappings(t *testing.T) {
 	p := start(t, compile(t, "gcc", "testdata/chain.c", "-O2"))
 	mappings, err := p.Maps()
 	if err != nil {

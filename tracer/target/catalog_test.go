@@ -96,7 +96,7 @@ int main(void)
 }
 
 // Of several versions of a function the default one counts.
-func TestVersions(t *testing.T) {
+func TestDefaultVersionCounts(t *testing.T) {
 	source := `
 __asm__(".symver old,clCreateBuffer@V1");
 __asm__(".symver new,clCreateBuffer@@V2");

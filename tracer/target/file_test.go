@@ -233,7 +233,7 @@ func TestPrivateMount(t *testing.T) {
 }
 
 // Two containers of one image share a file and its breakpoints, though each has its own device.
-func TestOverlay(t *testing.T) {
+func TestContainersShareAFile(t *testing.T) {
 	library := fakeLibrary(t)
 	lower := filepath.Dir(library)
 	s := make([]*started, 2)

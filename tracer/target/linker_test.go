@@ -10,7 +10,7 @@ import (
 )
 
 // The hook is where the process itself reports it.
-func TestLinker(t *testing.T) {
+func TestHookIsWhereTheProcessReportsIt(t *testing.T) {
 	s := start(t, holder(t), "libc.so.6", "-", LinkerHook)
 	p, maps := opened(t, s.Process.Pid)
 	c := NewCatalog(someCore, nil)

@@ -39,7 +39,7 @@ func TestParseCache(t *testing.T) {
 		t.Errorf("%v, %v", list, err)
 	}
 	if list, err := parseCache(append([]byte("ld.so-1.7.0\x00\x00\x00\x00\x00"), data...)); err != nil || !slices.Equal(list, want) {
-		t.Errorf("behind an old table: %v, %v", list, err)
+		t.Errorf("after an old table: %v, %v", list, err)
 	}
 	for _, bad := range [][]byte{nil, []byte("nonsense"), data[:40], data[:100]} {
 		if list, err := parseCache(bad); err == nil {

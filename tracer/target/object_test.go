@@ -175,7 +175,7 @@ func TestSymbolsOfOneName(t *testing.T) {
 }
 
 // Names are found across the ends of the pieces that are read.
-func TestMention(t *testing.T) {
+func TestNamesAcrossPiecesAreFound(t *testing.T) {
 	const piece = 1 << 20
 	for _, at := range []int{0, 10, piece - 3, piece + 20, piece + 32, 2*piece - 14, 3 * piece} {
 		text := strings.Repeat("x", at) + "clGetPlatformIDs\x00" + strings.Repeat("y", piece)

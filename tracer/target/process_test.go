@@ -295,7 +295,7 @@ func FuzzStat(f *testing.F) {
 }
 
 // A process that has ended is described by its parent; a chain of children keeps only the first.
-func TestChild(t *testing.T) {
+func TestEndedProcessIsDescribedByItsParent(t *testing.T) {
 	library := fakeLibrary(t)
 	s := start(t, holder(t), library)
 	p, _ := opened(t, s.Process.Pid)
