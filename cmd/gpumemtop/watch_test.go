@@ -67,7 +67,7 @@ func TestLongReadingIsShown(t *testing.T) {
 			t.Errorf("%s: no line, or it stays: %q", args[0], out)
 		}
 		if args[0] != "export" && (len(rest) < 20 || strings.Contains(rest, "reading")) {
-			t.Errorf("%s: behind the line comes %q", args[0], rest)
+			t.Errorf("%s: after the line comes %q", args[0], rest)
 		}
 	}
 }

@@ -279,7 +279,7 @@ func TestSeekTimeWithoutFooter(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := readAll(t, r); len(got) != want {
-			t.Errorf("time %d: %d events behind it, want %d", at, len(got), want)
+			t.Errorf("time %d: %d events after it, want %d", at, len(got), want)
 		}
 	}
 }

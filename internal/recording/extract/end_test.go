@@ -83,7 +83,7 @@ func TestLateNamesBeginNoPart(t *testing.T) {
 			}
 			got += " "
 			if test.options.Until > 0 && r.Time > test.options.Until {
-				t.Errorf("%+v: %v is behind the part", test.options, r.Event)
+				t.Errorf("%+v: %v is after the part", test.options, r.Event)
 			}
 		}
 		if got != test.want {

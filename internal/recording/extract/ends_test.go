@@ -174,7 +174,7 @@ func FuzzRange(f *testing.F) {
 		}
 		for i := range first {
 			if o.Until > 0 && o.Until >= o.Since && first[i].Time > o.Until {
-				t.Errorf("record %d at %d is behind %d", i, first[i].Time, o.Until)
+				t.Errorf("record %d at %d is after %d", i, first[i].Time, o.Until)
 			}
 		}
 	})

@@ -413,7 +413,7 @@ func fuzz(f *testing.F, format string, seeds ...string) {
 		}
 		for i := range list {
 			if format != "ndjson" && list[i].Time > src.Footer().EndedNS {
-				t.Errorf("record %d at %d is behind the end, %d", i, list[i].Time, src.Footer().EndedNS)
+				t.Errorf("record %d at %d is after the end, %d", i, list[i].Time, src.Footer().EndedNS)
 			}
 		}
 	})

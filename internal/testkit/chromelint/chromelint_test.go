@@ -35,7 +35,7 @@ func TestClean(t *testing.T) {
 		t.Error(diff)
 	}
 	if _, problems := Lint(strings.NewReader(strings.Join(clean[:len(clean)-1], "\n") + ",")); len(problems) > 0 {
-		t.Errorf("cut off behind an event: %v", problems)
+		t.Errorf("cut off after an event: %v", problems)
 	}
 	if _, problems := Lint(strings.NewReader(strings.Join(clean[:6], "\n"))); len(problems) > 0 {
 		t.Errorf("cut off while something lives: %v", problems)
