@@ -56,8 +56,8 @@ func TestAttachedGolden(t *testing.T) {
 	}
 }
 
-// TestMachine: what the machine reports stands above the chart, where there is room and something to report.
-func TestMachine(t *testing.T) {
+// TestMachineStandsAboveTheChart: what the machine reports stands above the chart, where there is room and something to report.
+func TestMachineStandsAboveTheChart(t *testing.T) {
 	s := attachedSnapshot(1)
 	plain := screen(attachedTest(120, 36, s, App{Status: -1}))
 	s.Machine = []stats.MachineFigure{
@@ -182,8 +182,8 @@ func TestAttachedNoPool(t *testing.T) {
 	hides(t, attachedTest(120, 36, s, App{Status: -1}), "≥")
 }
 
-// TestSpill: what --spill does stands above the chart, and that the device is too small for it.
-func TestSpill(t *testing.T) {
+// TestSpillStandsAboveTheChart: what --spill does stands above the chart, and that the device is too small for it.
+func TestSpillStandsAboveTheChart(t *testing.T) {
 	s := attachedSnapshot(1)
 	s.Spill = &stats.Spill{
 		Resident: 41 * mib, PeakResident: 64 * mib, Spilled: 812 * mib, WorkingSet: 99 * mib, Sites: []stats.SpillSite{{Tag: "render.c:88"}},

@@ -18,8 +18,8 @@ func more(seconds, hits, misses uint64) *stats.Snapshot {
 	return s
 }
 
-// TestBaseline: counts are those since a moment, also of one process and in moments looked back to; what is in use stays.
-func TestBaseline(t *testing.T) {
+// TestCountsAreSinceTheBaseline: counts are those since a moment, also of one process and in moments looked back to; what is in use stays.
+func TestCountsAreSinceTheBaseline(t *testing.T) {
 	d := newTest((&calls{}).options(), 160, 45, sampleSnapshot())
 	shows(t, d, "hit 93.7%", "99.1")
 	press(d, "B")

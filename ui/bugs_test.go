@@ -9,7 +9,7 @@ import (
 
 // TestSignalsOfRecordings: a recording has the status of a program as shells write it.
 func TestSignalsOfRecordings(t *testing.T) {
-	r := sampleTape()
+	r := sampleRecording()
 	p := &r.moment.Shown.Processes[0]
 	p.Status = 130
 	d := newViewTest(r, 120, 36, r.moment.Until)

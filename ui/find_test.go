@@ -138,8 +138,8 @@ func TestColumnsFold(t *testing.T) {
 	shows(t, d, "all CACHED 0, IDLE 0, FREE 0, ALLOC/S 0, WASTE 0.0% ", "LIVE", "HIT%")
 }
 
-// TestTrends: what does not change is a thin line, and trends are short.
-func TestTrends(t *testing.T) {
+// TestConstantTrendIsAThinLine: what does not change is a thin line, and trends are short.
+func TestConstantTrendIsAThinLine(t *testing.T) {
 	s := sampleSnapshot()
 	s.Tags[0].Trend = stats.TrendOf([]uint64{5, 5, 5, 5, 5, 5, 5, 5, 5, 5})
 	d := newTest((&calls{}).options(), 200, 60, s)

@@ -8,8 +8,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// TestGuide: a line leads from what stands out to what a change gains, in every size, and its keys can be clicked.
-func TestGuide(t *testing.T) {
+// TestGuideLeadsFromFindingToGain: a line leads from what stands out to what a change gains, in every size, and its keys can be clicked.
+func TestGuideLeadsFromFindingToGain(t *testing.T) {
 	var c calls
 	o := c.options()
 	o.Guide, o.Measure = true, func() (string, error) { return "measuring", nil }

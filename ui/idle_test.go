@@ -2,8 +2,8 @@ package ui
 
 import "testing"
 
-// TestIdle: header, gauge and the table of call sites show what is idle.
-func TestIdle(t *testing.T) {
+// TestIdleMemoryIsShown: header, gauge and the table of call sites show what is idle.
+func TestIdleMemoryIsShown(t *testing.T) {
 	shows(t, newTest((&calls{}).options(), 160, 45, sampleSnapshot()), "idle 0")
 	s := sampleSnapshot()
 	s.Totals.Cached, s.Totals.Idle, s.Tags[0].Idle = 4<<30, 3<<30, 77<<20

@@ -7,9 +7,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 )
 
-// TestKeymaps: in no mode does a key mean two things, on the panes, in the help, in a prompt or in the question before
+// TestNoKeyMeansTwoThings: in no mode does a key mean two things, on the panes, in the help, in a prompt or in the question before
 // quitting; and every line does something.
-func TestKeymaps(t *testing.T) {
+func TestNoKeyMeansTwoThings(t *testing.T) {
 	maps := map[string][]command{"panes": keymap, "help": helpKeymap, "prompt": promptKeymap, "quit": quitKeymap}
 	for name, lines := range maps {
 		for m := modes(1); m&inAll != 0; m <<= 1 {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestLayouts: one key goes through the presets, and panes come and go by their numbers; no cell of the panes' area is left out.
-func TestLayouts(t *testing.T) {
+// TestNoCellIsLeftOut: one key goes through the presets, and panes come and go by their numbers; no cell of the panes' area is left out.
+func TestNoCellIsLeftOut(t *testing.T) {
 	for _, size := range [][2]int{{60, 20}, {80, 24}, {120, 36}, {200, 60}} {
 		d := newTest((&calls{}).options(), size[0], size[1], sampleSnapshot())
 		usual := d.visible()

@@ -20,8 +20,8 @@ func clickAt(d *dashboard, x, y int, button tea.MouseButton) {
 	d.Update(tea.MouseWheelMsg(m))
 }
 
-// TestMouse: the wheel moves in the pane under it, a click chooses a row, sorts by a column, or shows a time.
-func TestMouse(t *testing.T) {
+// TestWheelAndClicks: the wheel moves in the pane under it, a click chooses a row, sorts by a column, or shows a time.
+func TestWheelAndClicks(t *testing.T) {
 	d := newTest((&calls{}).options(), 140, 42, later(0))
 	run(d, pastStep, 10*time.Second)
 	_ = screen(d)
@@ -64,7 +64,7 @@ func TestMouse(t *testing.T) {
 	if d.tags.at != 2+wheelStep && d.prompt == nil {
 		t.Error("a click acts under a prompt")
 	}
-	r := sampleTape()
+	r := sampleRecording()
 	v := newViewTest(r, 140, 42, r.moment.Until)
 	clickAt(v, memory.x+memory.w/2, memory.y+3, tea.MouseLeft)
 	if at := r.last(); at <= r.moment.From+20e9 || at >= r.moment.Until-20e9 {
@@ -147,7 +147,7 @@ func TestEverythingCanBeClicked(t *testing.T) {
 
 // TestWheelAndDragOnTheChart: the wheel zooms, and dragging selects a span of time.
 func TestWheelAndDragOnTheChart(t *testing.T) {
-	r := sampleTape()
+	r := sampleRecording()
 	d := newViewTest(r, 140, 42, r.moment.Until)
 	_ = d.View()
 	for _, want := range []uint64{600e9, 60e9, 10e9, 10e9} {
@@ -228,7 +228,7 @@ func TestClicksInLists(t *testing.T) {
 
 // TestClicksOnEvents: a click on a sign shows its moment, in a live run and in a recording, also on the user's own marks.
 func TestClicksOnEvents(t *testing.T) {
-	r := sampleTape()
+	r := sampleRecording()
 	d := newViewTest(r, 140, 42, r.moment.Until)
 	at := r.moment.Latest.Marks[0].Time
 	_, y := place(t, d, "event │")

@@ -39,8 +39,8 @@ func TestEnterNarrowsThePool(t *testing.T) {
 	hides(t, d, "make_tmp", "im2col")
 }
 
-// TestFits: where a buffer of a size could come from, in the pool and on the device.
-func TestFits(t *testing.T) {
+// TestWhereASizeFits: where a buffer of a size could come from, in the pool and on the device.
+func TestWhereASizeFits(t *testing.T) {
 	for _, test := range []struct {
 		name, typed, want string
 		change            func(s *stats.Snapshot)

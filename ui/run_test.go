@@ -221,8 +221,8 @@ func BenchmarkFrame(b *testing.B) {
 	}
 }
 
-// TestThemes: each looks different, has the same text, and keeps a sign for the cursor; mono has no colours.
-func TestThemes(t *testing.T) {
+// TestThemesHaveTheSameText: each looks different, has the same text, and keeps a sign for the cursor; mono has no colours.
+func TestThemesHaveTheSameText(t *testing.T) {
 	seen := map[string]Theme{}
 	for _, name := range []Theme{Dark, Light, HighContrast, HighContrastLight, Mono} {
 		d := newTest(Options{Theme: name}, 120, 36, sampleSnapshot())

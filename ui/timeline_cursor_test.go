@@ -14,13 +14,13 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 )
 
-// tape is a recording that answers with the same moment at another time, and records what it was asked.
-type tape struct {
+// fakeRecording is a recording that answers with the same moment at another time, and records what it was asked.
+type fakeRecording struct {
 	moment view.Moment
 	asked  []uint64
 }
 
-func (r *tape) at(at uint64) view.Moment {
+func (r *fakeRecording) at(at uint64) view.Moment {
 	r.asked = append(r.asked, at)
 	m := r.moment
 	if m.Shown != nil {
@@ -31,19 +31,19 @@ func (r *tape) at(at uint64) view.Moment {
 	return m
 }
 
-func (r *tape) last() uint64 { return r.asked[len(r.asked)-1] }
+func (r *fakeRecording) last() uint64 { return r.asked[len(r.asked)-1] }
 
-// sampleTape is the sample program's recording, of 83 seconds, with an instant each second.
-func sampleTape() *tape {
+// sampleRecording is the sample program's recording, of 83 seconds, with an instant each second.
+func sampleRecording() *fakeRecording {
 	s := sampleSnapshot()
 	s.Recording = stats.Recording{}
 	s.Processes[0].State, s.Processes[0].Status = stats.Exited, 0
-	return &tape{moment: view.Moment{
+	return &fakeRecording{moment: view.Moment{
 		Shown: s, Latest: s, History: s.History, From: s.Started, Until: s.Time, Step: 1e9, Read: 1, Done: true,
 	}}
 }
 
-func newViewTest(r *tape, w, h int, at uint64) *dashboard {
+func newViewTest(r *fakeRecording, w, h int, at uint64) *dashboard {
 	o := Options{Moment: r.at, At: at, ReadOnly: true, Judge: &analysis.Live{Still: true}}
 	d := newDashboard(o, newTheme(Dark, false))
 	d.Update(tea.WindowSizeMsg{Width: w, Height: h})
@@ -54,7 +54,7 @@ func newViewTest(r *tape, w, h int, at uint64) *dashboard {
 func TestViewGolden(t *testing.T) {
 	for _, size := range [][2]int{{120, 36}, {80, 24}, {60, 20}, {40, 10}} {
 		t.Run(itoa(size[0])+"x"+itoa(size[1]), func(t *testing.T) {
-			r := sampleTape()
+			r := sampleRecording()
 			d := newViewTest(r, size[0], size[1], r.moment.From+30e9)
 			checkFrame(t, d.View().Content, size[0], size[1])
 			golden.RequireEqual(t, screen(d))
@@ -64,7 +64,7 @@ func TestViewGolden(t *testing.T) {
 
 // While the file is read the totals come from its summaries: what these do not tell is not shown.
 func TestViewGoldenWhileReading(t *testing.T) {
-	r := sampleTape()
+	r := sampleRecording()
 	m := &r.moment
 	m.Rough, m.Known, m.Done, m.Read, m.Note = true, m.From+35e9, false, 0.43, "reading: as far as it has come"
 	d := newViewTest(r, 120, 36, view.LastMoment)
@@ -80,7 +80,7 @@ func TestViewGoldenWhileReading(t *testing.T) {
 }
 
 func TestTimeCursor(t *testing.T) {
-	r := sampleTape()
+	r := sampleRecording()
 	from := r.moment.From
 	d := newViewTest(r, 120, 36, from+30e9)
 	for _, test := range []struct {
@@ -114,7 +114,7 @@ func TestTimeCursor(t *testing.T) {
 }
 
 func TestAWrongTimeIsSaid(t *testing.T) {
-	d := newViewTest(sampleTape(), 80, 24, view.LastMoment)
+	d := newViewTest(sampleRecording(), 80, 24, view.LastMoment)
 	press(d, "t", "1", "m", "m")
 	if !strings.Contains(screen(d), "1mm_") {
 		t.Errorf("what is typed is not shown:\n%s", screen(d))
@@ -140,7 +140,7 @@ func TestParseTime(t *testing.T) {
 
 // A recording offers nothing that needs a live program: no limits to change, no output, no signals.
 func TestViewOffersNothingLive(t *testing.T) {
-	d := newViewTest(sampleTape(), 120, 60, view.LastMoment)
+	d := newViewTest(sampleRecording(), 120, 60, view.LastMoment)
 	var help strings.Builder
 	for _, line := range d.help.lines() {
 		for _, s := range line {
@@ -174,7 +174,7 @@ func TestViewOffersNothingLive(t *testing.T) {
 
 // The end of a recording without calls does not look like its start.
 func TestViewOfNoCalls(t *testing.T) {
-	r := sampleTape()
+	r := sampleRecording()
 	r.moment.Shown = &stats.Snapshot{Started: r.moment.From}
 	for at, want := range map[uint64]string{r.moment.From: "STARTING", view.LastMoment: "NO CALLS"} {
 		if d := newViewTest(r, 120, 36, at); !strings.Contains(screen(d), want) || strings.Contains(screen(d), "yet") {
@@ -185,7 +185,7 @@ func TestViewOfNoCalls(t *testing.T) {
 
 // The limits of a recording cannot change, and the message says so.
 func TestViewSaysThatLimitsAreFixed(t *testing.T) {
-	d := newViewTest(sampleTape(), 120, 36, view.LastMoment)
+	d := newViewTest(sampleRecording(), 120, 36, view.LastMoment)
 	press(d, "]")
 	if !strings.Contains(screen(d), "its limits cannot change") {
 		t.Errorf("no message:\n%s", screen(d))
@@ -234,7 +234,7 @@ func TestNothingEscapesTheView(t *testing.T) {
 // TestViewCurve checks that a recording's curve is requested only while it is shown, with its progress, and that other
 // limits can be tried.
 func TestViewCurve(t *testing.T) {
-	r := sampleTape()
+	r := sampleRecording()
 	asked, curve := 0, &view.Curve{Why: "playing the recording at other limits: pass 2 of 3, 40 %"}
 	d := newViewTest(r, 100, 30, view.LastMoment)
 	d.o.Curve, d.o.Refresh = func() *view.Curve { asked++; return curve }, 1
@@ -273,7 +273,7 @@ func TestViewCurve(t *testing.T) {
 
 // TestNamesOfLater: a moment before a call site had its name has it, too.
 func TestNamesOfLater(t *testing.T) {
-	r := sampleTape()
+	r := sampleRecording()
 	early := sampleSnapshot()
 	early.Tags[2].Name = "tag 3"
 	early.PostMortems = []stats.PostMortem{{Time: early.Time - 1, Call: "create of a buffer", Size: 900 * gib, Status: -61, Tag: "tag 99"}}
@@ -293,7 +293,7 @@ func TestNamesOfLater(t *testing.T) {
 
 // TestNoTimeTyped: nothing typed is no mistake.
 func TestNoTimeTyped(t *testing.T) {
-	r := sampleTape()
+	r := sampleRecording()
 	d := newViewTest(r, 120, 36, r.moment.Until)
 	press(d, "t", "a", "b", "c", "enter")
 	shows(t, d, "a time is a number of seconds after the start")

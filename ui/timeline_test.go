@@ -246,8 +246,8 @@ func TestChartsMoveInSteps(t *testing.T) {
 	}
 }
 
-// TestScales: a label at least every six rows, and no chart without one.
-func TestScales(t *testing.T) {
+// TestEveryChartHasAScale: a label at least every six rows, and no chart without one.
+func TestEveryChartHasAScale(t *testing.T) {
 	for n := range 2 * 60 {
 		h, round := 1+n/2, [][]int{inBytes, inTenths}[n%2]
 		r := newCanvas(20, h).all()
@@ -274,8 +274,8 @@ func TestIdleTimeIsALine(t *testing.T) {
 	}
 }
 
-// TestBounds: what memory may reach is in the chart where the chart is as high.
-func TestBounds(t *testing.T) {
+// TestLimitsAreInTheChart: what memory may reach is in the chart where the chart is as high.
+func TestLimitsAreInTheChart(t *testing.T) {
 	s := sampleSnapshot()
 	d := newTest((&calls{}).options(), 140, 42, s)
 	hides(t, d, "┤device")

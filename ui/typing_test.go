@@ -7,8 +7,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// TestTyping: keys go to the program as a terminal sends them, until ctrl+\.
-func TestTyping(t *testing.T) {
+// TestKeysGoToTheProgram: keys go to the program as a terminal sends them, until ctrl+\.
+func TestKeysGoToTheProgram(t *testing.T) {
 	var c calls
 	var typed string
 	o := c.options()
