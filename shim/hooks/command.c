@@ -56,7 +56,7 @@ struct gmt_memory *gmt_command_uses(struct gmt_command *c, cl_mem handle, uint8_
 	return memory;
 }
 
-/* What the pool has is no one's: the host can have no memory of its own there. */
+/* Memory in the pool has no owner, and the host has none of its own at its address: NULL, so that the command is not refused. */
 struct gmt_memory *gmt_command_uses_pointer(struct gmt_command *c, const void *pointer, uint8_t flags, size_t bytes)
 {
 	struct gmt_memory *memory = gmt_memory_at(pointer);
@@ -79,7 +79,7 @@ void gmt_command_uses_all(struct gmt_command *c, cl_uint count, const cl_mem *ha
 	}
 }
 
-/* Only the driver knows where elements lie in an image, but all of them are all of it. */
+/* Only the driver knows where an image's elements lie, so a region's extent is known only if it covers the whole image. */
 uint64_t gmt_command_uses_image(struct gmt_command *c, cl_mem image, uint8_t flags, const size_t *region)
 {
 	const struct gmt_memory *memory = gmt_memory_find(image);
@@ -94,7 +94,7 @@ void gmt_command_copies(struct gmt_command *c, const struct gmt_caller *caller)
 	if (!c->reports || !c->queue || !c->count)
 		return;
 	struct gmt_call call;
-	if (!c->uses) { /* only a recording is searched for copies that could go */
+	if (!c->uses) { /* only a recording is searched for superfluous copies */
 		c->site = gmt_tag_command(caller, c->access[0].extent.bytes, &c->time);
 		return;
 	}
@@ -136,7 +136,7 @@ void gmt_command_done(struct gmt_command *c)
 		gmt_transfer_hash(&c->transfer);
 }
 
-static void blocked(struct gmt_command *c)
+static void complete_earlier(struct gmt_command *c)
 {
 	atomic_store_explicit(&gmt_flushed, true, memory_order_relaxed);
 	if (c->queue->inorder) {
@@ -151,7 +151,7 @@ static void blocked(struct gmt_command *c)
 	gmt_ring_write(&event);
 }
 
-static uint64_t before(const struct gmt_command *c)
+static uint64_t runs_after(const struct gmt_command *c)
 {
 	return c->queue->inorder ? c->before : c->fence;
 }
@@ -159,7 +159,7 @@ static uint64_t before(const struct gmt_command *c)
 static void add_covers(struct gmt_covers *covers, const struct gmt_command *c, const struct gmt_wait_list *waits)
 {
 	covers->count = 1;
-	covers->cover[0] = (struct gmt_cover){c->queue, c->queue->object.id, before(c), 0};
+	covers->cover[0] = (struct gmt_cover){c->queue, c->queue->object.id, runs_after(c), 0};
 	for (cl_uint i = 0; waits->list && i < waits->waits && covers->count < GMT_COVERS; i++) {
 		const struct gmt_event *event = gmt_event_find(waits->list[i]);
 		if (event && event->of.what.queue)
@@ -167,7 +167,7 @@ static void add_covers(struct gmt_covers *covers, const struct gmt_command *c, c
 	}
 }
 
-/* The pool needs the uses of its blocks; hidden_references.c those of other memory. */
+/* The pool needs the uses of its blocks; hidden_references.c needs the uses of other memory. */
 static void add_uses(const struct gmt_command *c, uint64_t position, const struct gmt_covers *covers)
 {
 	for (uint32_t i = 0; i < c->count; i++) {
@@ -186,8 +186,8 @@ static void add_uses(const struct gmt_command *c, uint64_t position, const struc
 		gmt_use_indirect(c->queue->context, c->queue, position);
 }
 
-/* We did not see the queue created: nothing will report when the memory is free again. */
-static void untracked(const struct gmt_command *c)
+/* For a queue whose create was not seen: nothing reports when its commands complete, so their memory is not reused. */
+static void forbid_reuse(const struct gmt_command *c)
 {
 	for (uint32_t i = 0; i < c->count; i++)
 		atomic_store(&gmt_memory_root(c->access[i].memory)->no_reuse, 1);
@@ -237,9 +237,9 @@ static void write_unknown_use(const struct gmt_command *c)
 	gmt_ring_write(&event);
 }
 
-#define AWAITS 64 /* written for one command; a shorter list only means that less is known */
+#define AWAITS 64 /* most events written for one command; beyond that a recording lacks some dependencies */
 
-/* An in-order queue's own events say nothing new. */
+/* Skips events of the same in-order queue: its order implies them. */
 void gmt_command_awaits(uint64_t time, const struct gmt_queue *queue, cl_uint waits, const cl_event *list)
 {
 	uint32_t written = 0;
@@ -260,9 +260,9 @@ void gmt_command_awaits(uint64_t time, const struct gmt_queue *queue, cl_uint wa
 	}
 }
 
-static void succeeded(const struct gmt_command *c, const struct gmt_wait_list *waits)
+static void end_succeeded(const struct gmt_command *c, const struct gmt_wait_list *waits)
 {
-	bool foreign = false; /* a command is one mistake, however many arguments are of another context */
+	bool foreign = false; /* a command is one mistake, however many of its arguments belong to another context */
 	for (uint32_t i = 0; i < c->count; i++) {
 		const struct gmt_access *a = &c->access[i];
 		struct gmt_memory *root = gmt_memory_root(a->memory);
@@ -279,13 +279,13 @@ static void succeeded(const struct gmt_command *c, const struct gmt_wait_list *w
 		return;
 	if (c->uses)
 		gmt_command_awaits(c->time, c->queue, waits->waits, waits->list);
-	for (uint32_t i = 0; i < c->count; i++) /* after all findings: both sides of a copy stay together */
+	for (uint32_t i = 0; i < c->count; i++) /* after all findings, so that both USE events of a copy are adjacent */
 		write_use(c, &c->access[i]);
 	if (gmt_unlikely(c->uncounted))
 		write_unknown_use(c);
 }
 
-static void failed(const struct gmt_command *c, cl_int err, const struct gmt_caller *caller)
+static void end_failed(const struct gmt_command *c, cl_int err, const struct gmt_caller *caller)
 {
 	gmt_call_failed(c->function, err, caller);
 	if (c->unknown && err == CL_INVALID_MEM_OBJECT)
@@ -300,7 +300,7 @@ static void failed(const struct gmt_command *c, cl_int err, const struct gmt_cal
 	}
 }
 
-/* Its queue measures how long a transfer takes. */
+/* Notes a transfer whose duration the profiling of its queue will say: see time_transfer of hook_event.c. */
 static void note_transfer(const struct gmt_command *c, struct gmt_event *event)
 {
 	event->moved = c->access[0].extent.bytes;
@@ -310,7 +310,7 @@ static void note_transfer(const struct gmt_command *c, struct gmt_event *event)
 	atomic_store_explicit(&event->moves, c->op, memory_order_relaxed);
 }
 
-/* The program got an event, which it is to release. */
+/* Adds the event that the program got and must release. */
 static struct gmt_event *add_event(const struct gmt_command *c, const struct gmt_wait_list *waits)
 {
 	struct gmt_event *event = gmt_event_add(*waits->event);
@@ -320,7 +320,7 @@ static struct gmt_event *add_event(const struct gmt_command *c, const struct gmt
 	return event;
 }
 
-/* From its event the program can learn that the command, and what it waited for, has completed. */
+/* Notes what has completed once the event has: the command, and the commands that it waited for. */
 static void note_event(const struct gmt_command *c, uint64_t all, uint64_t position, const struct gmt_covers *covers,
 		       const struct gmt_wait_list *waits)
 {
@@ -337,7 +337,7 @@ static void note_event(const struct gmt_command *c, uint64_t all, uint64_t posit
 	event->time = c->time;
 }
 
-/* Without a pool no one asks what has completed, but a recording shows what waits for what. */
+/* For a recording without a pool, which shows only which command waits for which. */
 static void note_waits(const struct gmt_command *c, uint64_t all, uint64_t position, const struct gmt_wait_list *waits)
 {
 	if (!waits->event)
@@ -366,7 +366,7 @@ void gmt_command_write_sync(const struct gmt_call *call, enum gmtsync op, const 
 cl_int gmt_command_end(struct gmt_command *c, cl_int err, bool blocking, const struct gmt_wait_list *waits)
 {
 	if (gmt_unlikely(err != CL_SUCCESS)) {
-		failed(c, err, waits->caller);
+		end_failed(c, err, waits->caller);
 		gmt_leave();
 		return err;
 	}
@@ -376,9 +376,9 @@ cl_int gmt_command_end(struct gmt_command *c, cl_int err, bool blocking, const s
 		if (waits->event)
 			add_event(c, waits);
 		if (c->queue)
-			blocked(c);
+			complete_earlier(c);
 		else
-			untracked(c);
+			forbid_reuse(c);
 	} else {
 		uint64_t position = atomic_fetch_add_explicit(&c->queue->enqueued, 1, memory_order_acq_rel) + 1;
 		if (gmt_pooling()) {
@@ -386,12 +386,12 @@ cl_int gmt_command_end(struct gmt_command *c, cl_int err, bool blocking, const s
 			add_covers(&covers, c, waits);
 			add_uses(c, position, &covers);
 			if (waits->event)
-				note_event(c, before(c), position, &covers, waits);
+				note_event(c, runs_after(c), position, &covers, waits);
 		} else {
-			note_waits(c, before(c), position, waits);
+			note_waits(c, runs_after(c), position, waits);
 		}
 	}
-	succeeded(c, waits);
+	end_succeeded(c, waits);
 	gmt_leave();
 	return err;
 }

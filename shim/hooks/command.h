@@ -1,4 +1,4 @@
-/* command.h: what every hook of an enqueue does around the driver's call. */
+/* command.h: the steps that every hook of an enqueue takes before and after the driver's call. */
 #ifndef GMT_COMMAND_H
 #define GMT_COMMAND_H
 
@@ -9,11 +9,11 @@
 #include "transfer.h"
 #include "unwritten.h"
 
-/* Which bytes of an object a command touches. */
+/* The bytes of an object that a command touches. */
 struct gmt_extent {
 	uint64_t offset; /* of the first, in the object */
 	uint64_t bytes;  /* 0: unknown */
-	bool scattered;  /* others lie between them, or their place is unknown */
+	bool scattered;  /* they have gaps, or their place is unknown */
 };
 #define GMT_EXTENT(offset, bytes) ((struct gmt_extent){(offset), (bytes), false})
 #define GMT_SCATTERED(offset, bytes) ((struct gmt_extent){(offset), (bytes), true})
@@ -32,39 +32,42 @@ struct gmt_command {
 	const char *function;
 	struct gmt_queue *queue; /* NULL: unknown, or not needed */
 	uint64_t before;         /* commands enqueued before this one */
-	uint64_t fence;          /* how many of these are behind a barrier */
+	uint64_t fence;          /* how many of these a barrier orders before this one */
 	uint64_t time;
 	uint64_t kernel;
-	uint32_t site;   /* the tag of its call, where that is wanted */
+	uint32_t site;   /* tag of its call site; 0: not wanted */
 	uint32_t took;   /* ns of a blocking command, 0: not measured */
 	struct gmt_transfer transfer;
 	bool reports;    /* it writes USE events */
-	bool moves;      /* and a TRANSFER before them */
+	bool moves;      /* it writes a TRANSFER event before them */
 	cl_int refused;  /* what to return instead of calling the driver */
 	uint8_t op;      /* enum gmtcommand */
 	bool unknown;    /* it names a handle that we do not know */
 	bool uses;       /* USE and SYNC events are wanted */
-	bool uncounted;  /* it uses more memory than fits below, or unknown memory */
+	bool uncounted;  /* it uses unknown memory, or more than access has room for */
 	bool indirect;   /* it may use any shared memory of its context */
 	uint32_t count;
 	struct gmt_access access[GMT_ACCESSES];
 };
 
-/* Begins an enqueue; false: only forward. Every true is followed by gmt_command_end. */
+/* Begins an enqueue. False: the hook only calls the driver. After true the hook must call gmt_command_end. */
 bool gmt_command_begin(struct gmt_command *c, cl_command_queue queue, enum gmtcommand op, const char *function);
 
-/* The command names memory. Returns its entry, NULL if it is unknown. */
+/* Notes that the command names memory. Returns its entry, NULL if the handle is unknown. */
 struct gmt_memory *gmt_command_uses(struct gmt_command *c, cl_mem handle, uint8_t flags, struct gmt_extent extent);
 /*
- * The command names bytes from an address on, 0: all there are. Returns the shared memory that they lie in, or NULL: then the
- * host's own.
+ * Notes that the command names bytes at an address; 0 bytes: all from there to the end of the allocation. Returns the shared
+ * memory there, NULL if the address is the host's own.
  */
 struct gmt_memory *gmt_command_uses_pointer(struct gmt_command *c, const void *pointer, uint8_t flags, size_t bytes);
-/* The command names a list of memory: all of each if it migrates it, else no extent is known. */
+/* Notes that the command names a list of memory. A migration uses all bytes of each; for other commands the extent is unknown. */
 void gmt_command_uses_all(struct gmt_command *c, cl_uint count, const cl_mem *handles);
-/* The command names an image; region: elements in each dimension. Returns their bytes, 0 if unknown. */
+/* Notes that the command names a region of an image, in elements. Returns the region's bytes, 0 if unknown. */
 uint64_t gmt_command_uses_image(struct gmt_command *c, cl_mem image, uint8_t flags, const size_t *region);
-/* The same with all details; access.memory is not NULL. Inline, or the processor waits until all fields are written before it copies them. */
+/*
+ * Notes an access whose memory is not NULL. Inline: in a call of its own, the copy would wait until all fields have been
+ * written to memory.
+ */
 static inline void gmt_command_access(struct gmt_command *c, struct gmt_access access)
 {
 	if (gmt_unlikely(c->count == GMT_ACCESSES))
@@ -72,26 +75,26 @@ static inline void gmt_command_access(struct gmt_command *c, struct gmt_access a
 	else
 		c->access[c->count++] = access;
 }
-/* The command, whose memory has been named, is a copy. */
+/* Notes that the command is a copy. Its memory must have been named before. */
 void gmt_command_copies(struct gmt_command *c, const struct gmt_caller *caller);
 
 /*
- * The command, whose memory has been named, moves bytes. host: the program's side, NULL if
- * there is none; bytes: how many lie there in one piece, 0: unknown.
+ * Notes that the command moves bytes between device and host. Its memory must have been named before. host: the program's
+ * side, NULL if there is none; bytes: how many are contiguous there, 0: unknown.
  */
 void gmt_command_transfers(struct gmt_command *c, const struct gmt_caller *caller, const void *host, uint64_t bytes);
-/* A command between two pointers. A side that is no shared memory is the program's, so that the command is a read or a write. */
+/* The same for a copy between two pointers. If one of them is no shared memory, the command is a read or a write. */
 void gmt_command_copies_pointers(struct gmt_command *c, const void *to, const void *from, uint64_t bytes, const struct gmt_caller *caller);
-/* The driver has carried out a command that blocks. */
+/* To be called when the driver has returned from a command that blocks. */
 void gmt_command_done(struct gmt_command *c);
 
-/* How many bytes, or elements of an image, a region has. */
+/* The bytes of a buffer's region, or the elements of an image's. */
 static inline uint64_t gmt_volume(const size_t *region)
 {
 	return region ? (uint64_t)region[0] * region[1] * region[2] : 0;
 }
 
-/* Of a mapping. CL_MAP_WRITE does not say whether the host reads. */
+/* What a mapping does to memory. CL_MAP_WRITE leaves open whether the host reads. */
 static inline uint8_t gmt_map_flags(cl_map_flags flags)
 {
 	return (uint8_t)((flags & CL_MAP_READ ? GMT_FLAG_READS : 0u) |
@@ -116,18 +119,18 @@ struct gmt_wait_list {
 	cl_uint waits;
 	const cl_event *list;
 	const cl_event *event;
-	const struct gmt_caller *caller; /* NULL: unknown. With an event it is known */
+	const struct gmt_caller *caller; /* NULL: unknown; never NULL if the program gets an event */
 };
 
 /*
- * The driver has returned err. A blocking command is complete, and on an in-order queue so is everything before it. Pass
- * false for a blocking write: before OpenCL 2.0 it may return as soon as the host's data is copied. Returns err.
+ * Ends a command after the driver has returned err, and returns err. A blocking command is complete, and on an in-order queue
+ * so are all before it. Pass false for a blocking write: before OpenCL 2.0 it may return as soon as the host's data is copied.
  */
 cl_int gmt_command_end(struct gmt_command *c, cl_int err, bool blocking, const struct gmt_wait_list *waits);
 /* The same for a marker or barrier, which without a wait list runs after everything before it. */
 cl_int gmt_command_end_fence(struct gmt_command *c, cl_int err, bool barrier, const struct gmt_wait_list *waits);
 
-/* Drivers allocate lazily, so an enqueue can fail for lack of memory that the pool holds. */
+/* Repeats an enqueue after the pool has given memory back: drivers allocate lazily, so it may fail for lack of memory. */
 #define GMT_TRY(err, command, expression)                                                                              \
 	do {                                                                                                           \
 		struct gmt_shortage gmt_short = gmt_shortage();                                                        \
@@ -142,7 +145,7 @@ void gmt_command_awaits(uint64_t time, const struct gmt_queue *queue, cl_uint wa
 /* A SYNC event; queue: NULL if there are several, or none that we know. */
 void gmt_command_write_sync(const struct gmt_call *call, enum gmtsync op, const struct gmt_queue *queue);
 
-/* Of a hook with the usual arguments. */
+/* The wait list of a hook whose arguments have the usual names. */
 #define GMT_WAIT_LIST (&(struct gmt_wait_list){waits, list, event, &GMT_CALLER})
 
 #endif

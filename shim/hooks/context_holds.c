@@ -7,7 +7,7 @@
 #include "../base/ring.h"
 #include "../pool/release.h"
 
-/* Nothing reports that a context is gone, so that only the latest of those that sleep can wake. */
+/* Most sleeping contexts that can wake: nothing reports that a context is gone, so we forget the oldest. */
 #define ASLEEP 64
 static _Atomic(struct gmt_context *) asleep[ASLEEP];
 static _Atomic uint32_t turns;
@@ -20,7 +20,7 @@ void gmt_context_write(const struct gmt_context *context, enum gmtlife life)
 	gmt_ring_write(&event);
 }
 
-/* Who holds a context that another thread wakes comes back when it is awake: else what it leaves behind would be forgotten. */
+/* A thread that finds another one waking the context waits for it under the lock, so that it returns with the context awake. */
 void gmt_context_hold(struct gmt_context *context)
 {
 	gmt_lock(&context->lock);

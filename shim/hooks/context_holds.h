@@ -1,7 +1,8 @@
 /*
- * context_holds.h: how long the program can use a context. In the driver, queues keep a context that the program has
- * released, and a program may ask its queue for it. It has a pool as long. Then it sleeps, with no block in the pool, as
- * each would keep it alive in the driver: whatever else the program holds of it may lead to it again, and wake it.
+ * context_holds.h: how long the program can use a context. Its own references and its queues keep a context, because a
+ * queue can be asked for its context. Until the last of them ends, the context has a pool. Then it sleeps: the pool gives up
+ * its blocks, since each would keep the context alive in the driver. Memory, or any other object of the context that the
+ * program still holds, may lead to the context again, which wakes it.
  */
 #ifndef GMT_CONTEXT_HOLDS_H
 #define GMT_CONTEXT_HOLDS_H
@@ -9,9 +10,9 @@
 #include "../../internal/wire/event.h"
 #include "../registry/objects.h"
 
-/* The program's first own reference, or a queue. */
+/* Notes the program's first own reference, or a queue. */
 void gmt_context_hold(struct gmt_context *context);
-/* It ends. True if it was the last: the context sleeps. To be called before the driver releases what ends. */
+/* Notes the end of one of these, before the driver releases it. True if it was the last: the context sleeps. */
 bool gmt_context_let_go(struct gmt_context *context);
 /* Writes a CONTEXT event. */
 void gmt_context_write(const struct gmt_context *context, enum gmtlife life);

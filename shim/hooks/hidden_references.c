@@ -1,9 +1,10 @@
 /*
  * hidden_references.c: see hidden_references.h.
  *
- * Some drivers count objects in their context's references. In some a buffer keeps the event of its last command, the event
- * its queue, and the queue its context. A block in the pool, or handed out again and not used yet, still does so for an
- * owner that has released it. Queries are rare, so each searches the whole registry.
+ * Some drivers count objects in their context's references. In some, a buffer references the event of its last
+ * command, the event its queue, and the queue its context. A block in the pool, or one that was handed out and not used yet,
+ * holds such references on behalf of an earlier owner, and queries must not show them. Queries are rare, so each searches the
+ * whole registry.
  */
 #define _GNU_SOURCE
 #include "hidden_references.h"
@@ -19,7 +20,7 @@ struct last {
 	const struct gmt_queue *queue;
 	uint64_t queue_id, position;
 	bool live; /* the program holds the memory, and the command was its own */
-	bool real; /* a driver may keep the event: of a sub-allocation, its slab does */
+	bool real; /* a driver's buffer may reference the event; false for a sub-allocation, whose slab does */
 };
 
 struct search {
@@ -28,7 +29,7 @@ struct search {
 	size_t count, room;
 };
 
-static void add(struct gmt_memory *memory, void *arg)
+static void add_last(struct gmt_memory *memory, void *arg)
 {
 	struct search *s = arg;
 	if (memory->context != s->context || memory->parent || gmt_memory_is_shared(memory))
@@ -46,7 +47,7 @@ static void add(struct gmt_memory *memory, void *arg)
 	s->count++;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_last(const void *a, const void *b)
 {
 	const struct last *x = a, *y = b;
 	if (x->queue_id != y->queue_id)
@@ -63,17 +64,17 @@ static struct search search(const struct gmt_context *context)
 		s.list = malloc(s.room * sizeof *s.list);
 		if (!s.list)
 			return s;
-		gmt_memory_each(add, &s);
+		gmt_memory_each(add_last, &s);
 		if (s.count <= s.room)
 			break;
 		s.room = 2 * s.count;
 		free(s.list);
 	}
-	qsort(s.list, s.count, sizeof *s.list, compare);
+	qsort(s.list, s.count, sizeof *s.list, compare_last);
 	return s;
 }
 
-/* Events of a queue that the pool alone keeps, less those that buffers of their own would keep. */
+/* Events of a queue that only pooled blocks reference, less those that buffers without a pool would reference. */
 static int64_t hidden_events(const struct gmt_queue *queue)
 {
 	struct search s = search(queue->context);
@@ -81,7 +82,7 @@ static int64_t hidden_events(const struct gmt_queue *queue)
 	for (size_t i = 0; s.list && i < s.count;) {
 		size_t first = i;
 		bool live = false, real = false;
-		for (; i < s.count && compare(&s.list[i], &s.list[first]) == 0; i++) {
+		for (; i < s.count && compare_last(&s.list[i], &s.list[first]) == 0; i++) {
 			live |= s.list[i].live;
 			real |= s.list[i].real;
 		}
@@ -92,7 +93,7 @@ static int64_t hidden_events(const struct gmt_queue *queue)
 	return hidden;
 }
 
-/* Queues that the program has released and that the pool alone keeps, less those that buffers of their own would keep. */
+/* Queues that the program has released and only pooled blocks reference, less those that buffers without a pool would reference. */
 static int64_t hidden_queues(const struct gmt_context *context)
 {
 	struct search s = search(context);
@@ -112,7 +113,7 @@ static int64_t hidden_queues(const struct gmt_context *context)
 	return hidden;
 }
 
-/* Whether this driver counts objects in their context's references: tries it with a buffer. */
+/* Whether this driver counts objects in their context's references, tried with a buffer. */
 static bool counts_objects(cl_context handle, cl_uint now)
 {
 	cl_uint with = now;
@@ -125,7 +126,7 @@ static bool counts_objects(cl_context handle, cl_uint now)
 	return with > now;
 }
 
-/* Shared virtual memory; the other kind is close to it in all drivers that have it. */
+/* The same, tried with shared virtual memory. Drivers with unified shared memory treat that alike. */
 static bool counts_pointers(cl_context handle, cl_uint now)
 {
 	cl_uint with = now;
@@ -146,13 +147,13 @@ cl_uint gmt_hidden_context_references(cl_context handle, cl_uint count)
 		pointers = 0;
 	if (!idle && !pointers)
 		return count;
-	if (idle && !counts_objects(handle, count)) /* then it counts no queues either */
+	if (idle && !counts_objects(handle, count)) /* a driver that counts no buffers counts no queues either */
 		return count - (pointers < count ? pointers : 0);
 	int64_t hidden = idle + pointers + hidden_queues(context), least = atomic_load(&context->references);
 	return (cl_uint)(count > least + hidden ? count - hidden : least);
 }
 
-/* Never less than the program's own references, which is the answer of a driver that does not count events. */
+/* At least the program's own references: a driver that does not count events answers with these. */
 cl_uint gmt_hidden_queue_references(struct gmt_queue *queue, cl_uint count)
 {
 	cl_uint least = atomic_load(&queue->references);

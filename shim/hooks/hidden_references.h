@@ -4,7 +4,7 @@
 
 #include "../registry/objects.h"
 
-/* What the program must see; count: the driver's answer. */
+/* Return the references that the program must see; count: the driver's answer. */
 cl_uint gmt_hidden_context_references(cl_context handle, cl_uint count);
 cl_uint gmt_hidden_queue_references(struct gmt_queue *queue, cl_uint count);
 

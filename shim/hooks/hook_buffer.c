@@ -1,4 +1,4 @@
-/* hook_buffer.c: commands on buffers. A block larger than the request must still refuse what lies beyond the request. */
+/* hook_buffer.c: commands on buffers. In a block that is larger than the request, ranges beyond the request must fail. */
 #define _GNU_SOURCE
 #include "../base/dispatch.h"
 #include "../pool/suballoc.h"

@@ -22,7 +22,7 @@ cl_command_buffer_khr clCreateCommandBufferKHR(cl_uint count, const cl_command_q
 	struct gmt_command_buffer *ours = handle ? gmt_command_buffer_add(handle) : NULL;
 	if (handle)
 		gmt_count(ours ? &ours->object : NULL, GMT_HELD_COMMAND_BUFFER, &GMT_CALLER);
-	if (ours) { /* else the context stays marked, which is safe */
+	if (ours) { /* else the context stays marked as having a command buffer, which is safe */
 		ours->context = context;
 		ours->queue = count && queues ? queues[0] : NULL;
 		ours->queues = count;
@@ -61,7 +61,7 @@ cl_int clReleaseCommandBufferKHR(cl_command_buffer_khr handle)
 	return err;
 }
 
-/* Its queues are those that it was created for, or others like them. */
+/* The queues are those that the command buffer was created for, or compatible ones. */
 cl_int clEnqueueCommandBufferKHR(cl_uint count, cl_command_queue *queues, cl_command_buffer_khr buffer, cl_uint waits,
 				 const cl_event *list, cl_event *event)
 {
@@ -72,7 +72,7 @@ cl_int clEnqueueCommandBufferKHR(cl_uint count, cl_command_queue *queues, cl_com
 		return DRIVER(clEnqueueCommandBufferKHR)(count, queues, buffer, waits, list, event);
 	command.uncounted = true;
 	bool several = count > 1 || !ours || (count == 0 && ours->queues > 1);
-	if (command.queue && command.queue->context && several) /* we never learn that it is over */
+	if (command.queue && command.queue->context && several) /* nothing reports when it has completed */
 		atomic_fetch_add(&command.queue->context->order.command_buffers, 1);
 	cl_int err;
 	GMT_TRY(err, command, DRIVER(clEnqueueCommandBufferKHR)(count, queues, buffer, waits, list, event));

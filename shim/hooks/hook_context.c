@@ -38,14 +38,14 @@ static void write_device(const struct gmt_context *context, cl_device_id device)
 	gmt_ring_write_payload(&event, text, length);
 }
 
-/* Whether one queue can be put behind another. */
+/* Whether one queue can be made to wait for another. */
 static bool can_order(const struct gmt_context *context)
 {
 	return context->devices.old ? gmt_driver.clEnqueueMarker && gmt_driver.clEnqueueWaitForEvents
 			    : gmt_driver.clEnqueueMarkerWithWaitList && gmt_driver.clEnqueueBarrierWithWaitList;
 }
 
-/* Of sub-buffers, in bytes, a power of two; devices report bits. 0: too large for us. */
+/* Alignment of sub-buffers in bytes, a power of two; 0: too large for us. Devices report it in bits. */
 static uint32_t alignment(cl_device_id device)
 {
 	cl_uint bits = 0;
@@ -93,11 +93,11 @@ static void context_created(cl_context handle, const struct gmt_caller *caller)
 	context->devices.largest = gmt_budget_cap(context->devices.largest);
 	context->devices.heap = gmt_budget_cap(context->devices.heap);
 	/* With several devices the driver would move a slab as a whole, with all its sub-allocations. */
-	if (bytes == sizeof devices[0] && gmt_driver.clCreateSubBuffer && !gmt_device_is_before(devices[0], '1')) /* 1.0 has none */
+	if (bytes == sizeof devices[0] && gmt_driver.clCreateSubBuffer && !gmt_device_is_before(devices[0], '1')) /* OpenCL 1.0 has no sub-buffers */
 		context->devices.align = alignment(devices[0]);
 	if (bytes >= sizeof devices[0]) {
 		context->devices.first = devices[0];
-		/* For replay, which asks what slabs could have served. */
+		/* Tried for replays, which ask what slabs could have served. */
 		if (context->devices.align && gmt_session.config.uses && !gmt_trial(context))
 			context->devices.align = 0;
 		write_device(context, devices[0]);
@@ -216,7 +216,7 @@ GMT_HOOK cl_int clGetContextInfo(cl_context handle, cl_context_info what, size_t
 	return err;
 }
 
-/* The memory of a terminated context is undefined, and its creates must fail: pooling ends there. */
+/* The memory of a terminated context is undefined and its creates must fail, so its pooling ends. */
 cl_int clTerminateContextKHR(cl_context handle)
 {
 	if (!gmt_enter_untimed())

@@ -1,6 +1,6 @@
 /*
- * hook_destructor.c: callbacks at the end of memory. The driver makes them when the object dies, in its own order, so
- * such memory is not recycled.
+ * hook_destructor.c: callbacks at the end of memory. The driver calls them when its object ends, in its own order, so
+ * memory with callbacks is not recycled.
  */
 #define _GNU_SOURCE
 #include "../base/dispatch.h"

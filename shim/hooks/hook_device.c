@@ -11,12 +11,12 @@
 #define FREE_NUMBERS 2
 #define KIB 1024
 
-static bool of_memory(cl_device_info what)
+static bool is_memory_query(cl_device_info what)
 {
 	return what == CL_DEVICE_GLOBAL_MEM_SIZE || what == CL_DEVICE_MAX_MEM_ALLOC_SIZE || what == FREE_MEMORY;
 }
 
-static void cap(cl_device_info what, void *value, size_t bytes)
+static void cap_to_budget(cl_device_info what, void *value, size_t bytes)
 {
 	if (what != FREE_MEMORY) {
 		*(cl_ulong *)value = gmt_budget_cap(*(cl_ulong *)value);
@@ -28,17 +28,20 @@ static void cap(cl_device_info what, void *value, size_t bytes)
 			kib[i] = (size_t)gmt_budget_left((cl_ulong)kib[i] * KIB) / KIB;
 }
 
-static cl_ulong number(cl_device_id device, cl_device_info what)
+static cl_ulong query_number(cl_device_id device, cl_device_info what)
 {
 	cl_ulong value = 0;
 	return gmt_driver.clGetDeviceInfo(device, what, sizeof value, &value, NULL) == CL_SUCCESS ? value : 0;
 }
 
-/* The answer of a driver that does not know the query, from what the process holds; err if it knows it, or does not know its size. */
-static cl_int answer_free(cl_device_id device, size_t room, void *value, size_t *bytes, cl_int err)
+/*
+ * Answers FREE_MEMORY, from the device's memory and what the process holds, for a driver that does not know this query.
+ * Returns err if the driver knows it, or does not say how much memory the device has.
+ */
+static cl_int answer_free_memory(cl_device_id device, size_t room, void *value, size_t *bytes, cl_int err)
 {
 	size_t known = 0;
-	cl_ulong global = number(device, CL_DEVICE_GLOBAL_MEM_SIZE), largest = number(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+	cl_ulong global = query_number(device, CL_DEVICE_GLOBAL_MEM_SIZE), largest = query_number(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
 	if (!global || gmt_driver.clGetDeviceInfo(device, FREE_MEMORY, 0, NULL, &known) == CL_SUCCESS)
 		return err;
 	cl_ulong left = gmt_budget_free(global);
@@ -63,15 +66,15 @@ GMT_HOOK cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_
 	return err;
 }
 
-/* Lists of extensions: --spill takes some out. */
-static bool of_extensions(cl_device_info what)
+/* Queries for lists of extensions, from which --spill removes some. */
+static bool is_extension_list(cl_device_info what)
 {
 	return what == CL_DEVICE_EXTENSIONS || what == CL_DEVICE_EXTENSIONS_WITH_VERSION;
 }
 
 /*
- * For layers and dlsym alone, so it has no preloaded name: a loader takes this function from the driver itself (cl_khr_icd), and a
- * driver's reference to its own would lead here, and from here to the loader again.
+ * Reached through layers and dlsym only: it has no preloaded name. A loader takes this function from the driver itself
+ * (cl_khr_icd). A preloaded name would catch the driver's reference to its own function and lead back to the loader.
  */
 cl_int clGetPlatformInfo(cl_platform_id platform, cl_platform_info what, size_t room, void *value, size_t *needed)
 {
@@ -83,18 +86,18 @@ cl_int clGetPlatformInfo(cl_platform_id platform, cl_platform_info what, size_t 
 	return err;
 }
 
-/* With a budget the device reports less memory, because programs size their work by it. */
+/* With a budget the device reports less memory, because programs choose their sizes by it. */
 GMT_HOOK cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t room, void *value, size_t *needed)
 {
-	bool memory = of_memory(what);
-	if ((!memory && !of_extensions(what) && gmt_dispatch_ready()) || !gmt_enter_untimed())
+	bool memory = is_memory_query(what);
+	if ((!memory && !is_extension_list(what) && gmt_dispatch_ready()) || !gmt_enter_untimed())
 		return gmt_driver.clGetDeviceInfo(device, what, room, value, needed);
 	size_t bytes = 0;
 	cl_int err = gmt_driver.clGetDeviceInfo(device, what, room, value, &bytes);
 	if (err == CL_INVALID_VALUE && what == FREE_MEMORY && gmt_session.config.answerfree)
-		err = answer_free(device, room, value, &bytes, err);
+		err = answer_free_memory(device, room, value, &bytes, err);
 	else if (err == CL_SUCCESS && value && memory)
-		cap(what, value, bytes);
+		cap_to_budget(what, value, bytes);
 	if (err == CL_SUCCESS && needed)
 		*needed = bytes;
 	gmt_leave();

@@ -1,4 +1,4 @@
-/* hook_event.c: events: what the program learns about a command, we learn, too. */
+/* hook_event.c: events. When the program learns that a command has completed, so do we. */
 #define _GNU_SOURCE
 #include "../base/dispatch.h"
 #include "../entry/sites.h"
@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-static void learn_of(const struct gmt_completion *of, cl_int status)
+static void learn_completion(const struct gmt_completion *of, cl_int status)
 {
 	if (status == CL_COMPLETE)
 		gmt_queue_learn(of);
@@ -25,10 +25,10 @@ static void learn(cl_event handle, cl_int status)
 {
 	const struct gmt_event *event = status <= CL_COMPLETE && gmt_pooling() ? gmt_event_find(handle) : NULL;
 	if (event)
-		learn_of(&event->of, status);
+		learn_completion(&event->of, status);
 }
 
-/* The program has learned, without a wait, that a command has completed. A recording has that as a wait that took no time. */
+/* Writes that the program has learned, without a wait, that a command has completed: as a wait that took no time. */
 static void write_learned(const struct gmt_completion *of, uint64_t time, enum gmtawait await)
 {
 	const struct gmt_cover *what = &of->what;
@@ -39,10 +39,10 @@ static void write_learned(const struct gmt_completion *of, uint64_t time, enum g
 	gmt_ring_write(&event);
 	event = GMT_EVENT_SYNC(.time = now, .sync = GMT_SYNC_WAIT);
 	gmt_ring_write(&event);
-	gmt_queue_learn(of); /* once is enough */
+	gmt_queue_learn(of); /* so that this is written once */
 }
 
-/* The same where the program has asked. */
+/* The program has asked for a command's status. */
 static void learn_asked(cl_event handle, cl_int status)
 {
 	const struct gmt_event *event = status == CL_COMPLETE && gmt_uses() ? gmt_event_find(handle) : NULL;
@@ -51,9 +51,11 @@ static void learn_asked(cl_event handle, cl_int status)
 	learn(handle, status);
 }
 
-/* Drivers that allocate late report a lack of memory in the command's event. What the program says of its own events is its
- * own matter. */
-static bool find_failed(const char *function, cl_event event)
+/*
+ * Reports a command that failed for lack of memory: drivers that allocate late say so in its event. The status of a user
+ * event is the program's own.
+ */
+static bool report_failed(const char *function, cl_event event)
 {
 	cl_command_type type;
 	cl_int status;
@@ -64,18 +66,18 @@ static bool find_failed(const char *function, cl_event event)
 	return true;
 }
 
-static void find_failure(const char *function, cl_int err, cl_uint count, const cl_event *events, const struct gmt_caller *caller)
+static void report_failures(const char *function, cl_int err, cl_uint count, const cl_event *events, const struct gmt_caller *caller)
 {
 	gmt_call_failed(function, err, caller);
 	gmt_finding_out_of_memory(function, NULL, 0, err);
 	for (cl_uint i = 0; err == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST && i < count; i++)
-		if (find_failed(function, events[i]))
+		if (report_failed(function, events[i]))
 			return;
 }
 
 /*
- * What the device's profiling says of a transfer that did not block. It is asked where the program asks or lets the event go,
- * so that nothing is asked of commands that are pending.
+ * Writes how long a transfer that did not block took, by the device's profiling. Called when the program queries the event's
+ * profile or releases the event: by then its command has usually completed.
  */
 static void time_transfer(struct gmt_event *event, cl_event handle)
 {
@@ -103,7 +105,7 @@ GMT_HOOK cl_int clWaitForEvents(cl_uint count, const cl_event *events)
 	for (cl_uint i = 0; (err == CL_SUCCESS || failed) && i < count; i++)
 		learn(events[i], failed ? -1 : CL_COMPLETE);
 	if (gmt_unlikely(err != CL_SUCCESS))
-		find_failure(__func__, err, count, events, &GMT_CALLER);
+		report_failures(__func__, err, count, events, &GMT_CALLER);
 	gmt_cooling_collect(64, false);
 	gmt_held_tick(call.start);
 	if (err == CL_SUCCESS && gmt_uses())
@@ -125,7 +127,7 @@ GMT_HOOK cl_int clGetEventInfo(cl_event handle, cl_event_info what, size_t room,
 	return err;
 }
 
-/* There are no times before the command has completed. */
+/* The driver has the times only once the command has completed. */
 GMT_HOOK cl_int clGetEventProfilingInfo(cl_event handle, cl_profiling_info what, size_t room, void *value, size_t *needed)
 {
 	if (!gmt_enter_untimed())
@@ -139,7 +141,7 @@ GMT_HOOK cl_int clGetEventProfilingInfo(cl_event handle, cl_profiling_info what,
 	return err;
 }
 
-/* Has a copy of the entry: the program may have released the event before the callback. */
+/* A callback with a copy of its event's entry: the program may release the event before the callback runs. */
 struct event_callback {
 	void(CL_CALLBACK *notify)(cl_event, cl_int, void *);
 	void *data;
@@ -155,7 +157,7 @@ static void CL_CALLBACK event_reached(cl_event handle, cl_int status, void *data
 	if (status == CL_COMPLETE && !gmt_session_is_quiet())
 		write_learned(&callback->of, callback->time, (enum gmtawait)callback->await);
 	if (gmt_pooling())
-		learn_of(&callback->of, status);
+		learn_completion(&callback->of, status);
 	callback->notify(handle, status, callback->data);
 	gmt_callback_end(before);
 	free(callback);
@@ -197,7 +199,7 @@ GMT_HOOK cl_int clRetainEvent(cl_event handle)
 	return err;
 }
 
-/* The entry goes first: the driver may give the handle out again at once. An open user event keeps its gate open. */
+/* Removes the entry first: the driver may reuse the handle at once. A user event that was never set keeps its gate. */
 GMT_HOOK cl_int clReleaseEvent(cl_event handle)
 {
 	if (!gmt_enter_untimed())
@@ -216,7 +218,7 @@ GMT_HOOK cl_int clReleaseEvent(cl_event handle)
 	return err;
 }
 
-/* Commands behind it wait for the program. Until it is set, we must not make other commands wait for them. */
+/* Commands that wait for a user event wait for the program. Until it is set, we must not make other commands wait for them. */
 GMT_HOOK cl_event clCreateUserEvent(cl_context context_handle, cl_int *errcode)
 {
 	if (!gmt_enter_untimed())
@@ -246,7 +248,7 @@ GMT_HOOK cl_int clSetUserEventStatus(cl_event handle, cl_int status)
 	struct gmt_context *context = event ? event->of.context : NULL; /* a callback may release the event */
 	uint64_t number = event ? atomic_load(&event->object.id) : 0;
 	if (status < 0)
-		gmt_context_failed(context); /* first: drivers at once give up what waits for it */
+		gmt_context_failed(context); /* before the driver, which at once gives up the commands that wait for it */
 	cl_int err = gmt_driver.clSetUserEventStatus(handle, status);
 	bool same = event && atomic_load(&event->object.id) == number;
 	if (err == CL_SUCCESS && context && (!same || atomic_exchange(&event->open, 0)))

@@ -14,8 +14,8 @@ static bool begins(const char *name, const char *with)
 }
 
 /*
- * Commands that we do not follow may use blocks unnoticed. The harmless ones use memory of other interfaces, which is never
- * pooled, or none; or they go into a command buffer, which counts as a whole.
+ * Whether an extension's command may use blocks unnoticed. Commands are harmless if they use no memory or that of other
+ * interfaces, which is never pooled, or if they go into a command buffer, which counts as using all memory.
  */
 static bool defeats_tracking(const char *name)
 {
@@ -46,7 +46,7 @@ static void *extension(const char *name, void *real)
 			gmt_pooling_off(GMT_DIAG_TRANSPARENT, name);
 		if (begins(name, "clSVMFree") || begins(name, "clEnqueueSVM"))
 			atomic_store(&gmt_pointers_elsewhere, 1);
-		if (begins(name, "clEnqueueWait")) /* semaphores: a queue may wait for anything that sets them */
+		if (begins(name, "clEnqueueWait")) /* semaphores: a queue may wait for whatever signals them */
 			gmt_queue_gate_outside();
 		return real;
 	}

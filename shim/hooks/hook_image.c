@@ -17,7 +17,7 @@
 #include "../registry/objects.h"
 #include "hook_svm.h"
 
-/* Counts it in the budget now that its size is known; false, and it is released, if it does not fit. */
+/* Counts an image in the budget, now that its size is known. False if it does not fit: it is released. */
 static bool fits(cl_mem handle, size_t size, cl_int *error)
 {
 	if (gmt_budget_take(size))
@@ -91,7 +91,7 @@ struct creation {
 	struct gmt_caller caller;
 	enum gmtmemory kind;
 	struct gmt_image_call image; /* of a pipe: context and flags */
-	cl_image_desc shown;         /* for its description, where show changes that */
+	cl_image_desc shown;         /* the description that image.desc points to once show_memory has changed it */
 	cl_uint packet, packets;
 	const cl_pipe_properties *properties;
 };
@@ -104,13 +104,13 @@ static cl_mem ask_driver(const struct creation *n, cl_int *error)
 	return gmt_image_call(i, error);
 }
 
-/* Of memory that it shares, or NULL. */
+/* The handle of the memory that an image shares, or NULL. */
 static cl_mem base_of(const struct creation *n)
 {
 	return n->image.desc ? n->image.desc->mem_object : NULL;
 }
 
-/* See gmt_eager. What does not fit does not count in the budget. */
+/* Whether the image has memory: see gmt_eager. If it has none, it does not count in the budget. */
 static bool is_real(const struct creation *n, const struct gmt_created *c, cl_int *error)
 {
 	bool real = n->kind == GMT_MEMORY_PIPE || gmt_eager(c->context, c->handle, error);
@@ -119,8 +119,8 @@ static bool is_real(const struct creation *n, const struct gmt_created *c, cl_in
 	return real;
 }
 
-/* Made by the driver, whose image it stays. */
-static void make(struct gmt_call *call, const struct creation *n, struct gmt_created *c, cl_int *error)
+/* Has the driver create the image, without the pool. */
+static void make_image(struct gmt_call *call, const struct creation *n, struct gmt_created *c, cl_int *error)
 {
 	struct gmt_shortage shortage = gmt_shortage();
 	do {
@@ -136,7 +136,7 @@ static void make(struct gmt_call *call, const struct creation *n, struct gmt_cre
 }
 
 /*
- * An image that owns all its memory. Queries return properties word for word, so only one without any may come from the pool.
+ * Whether the pool may serve the image: it owns all its memory and has no properties, since queries return those word for word.
  */
 static bool has_shape(const struct creation *n)
 {
@@ -167,13 +167,13 @@ static void serve(struct gmt_call *call, struct creation *n, struct gmt_created 
 			return;
 		}
 	}
-	make(call, n, c, error);
+	make_image(call, n, c, error);
 	if (shaped && c->handle)
 		gmt_shape_made(c->context, &shape, c->size);
 	c->tag = gmt_tag(call, &n->caller, c->size);
 }
 
-/* See gmt_host_may_serve: once more when the driver has said how large the image is. */
+/* See gmt_host_may_serve. It is asked again when the driver has said how large the image is. */
 static void serve_from_host(struct gmt_call *call, const struct creation *n, struct gmt_created *c, cl_int *error)
 {
 	if (n->kind != GMT_MEMORY_IMAGE || base_of(n) || n->image.properties || !gmt_host_may_serve(c->context, n->image.flags, c->size, *error))
@@ -196,8 +196,8 @@ static void serve_from_host(struct gmt_call *call, const struct creation *n, str
 	*error = CL_SUCCESS;
 }
 
-/* Makes it what the driver needs to show memory. False: memory is short. */
-static bool show(struct creation *n, struct gmt_memory *memory)
+/* Has the image share the alias of a sub-allocation instead of the sub-allocation. False: memory is short. */
+static bool show_memory(struct creation *n, struct gmt_memory *memory)
 {
 	bool alone = !memory || !memory->slab || !memory->slab->store;
 	if (alone || !n->image.desc || memory->context != gmt_context_find(n->image.context))
@@ -221,7 +221,7 @@ static cl_mem create(struct gmt_call *call, struct creation *n, bool refused, cl
 		.parent = gmt_memory_find(base_of(n)),
 		.served = {.outcome = GMT_OUTCOME_FAILED},
 	};
-	if (!refused && !show(n, c.parent)) {
+	if (!refused && !show_memory(n, c.parent)) {
 		error = CL_MEM_OBJECT_ALLOCATION_FAILURE;
 		refused = true;
 	}
@@ -241,10 +241,10 @@ static cl_mem create(struct gmt_call *call, struct creation *n, bool refused, cl
 }
 
 /*
- * An image that shares a buffer must fit into what the program asked for, not into our block. Makes one that does not fit so
- * large that the driver refuses it, with an error of its own choice. Returns what the driver gets.
+ * Returns the description to give to the driver. An image that shares a buffer must fit into the bytes that the program asked
+ * for, not just into our block. If it does not, *moved describes one so large that the driver refuses it with its own error.
  */
-static const cl_image_desc *within(const cl_image_format *format, const cl_image_desc *desc, cl_image_desc *moved)
+static const cl_image_desc *description_to_fit(const cl_image_format *format, const cl_image_desc *desc, cl_image_desc *moved)
 {
 	const struct gmt_memory *buffer = desc ? gmt_memory_find(desc->mem_object) : NULL;
 	size_t element = format ? element_size(format) : 0;
@@ -262,8 +262,8 @@ static const cl_image_desc *within(const cl_image_format *format, const cl_image
 	return moved;
 }
 
-/* True, and a finding, if an image is to share memory that the program has released. */
-static bool released(const cl_image_desc *desc, const char *function)
+/* Whether an image is to share memory that the program has released; writes the finding. */
+static bool shares_released(const cl_image_desc *desc, const char *function)
 {
 	atomic_store_explicit(&gmt_images_wanted, 1, memory_order_relaxed);
 	const struct gmt_memory *base = desc ? gmt_memory_find(desc->mem_object) : NULL;
@@ -272,7 +272,7 @@ static bool released(const cl_image_desc *desc, const char *function)
 	return base && gmt_finding_released(base, function);
 }
 
-/* A call of the program's, as it is before anything is changed. */
+/* The program's call, unchanged. */
 #define CREATION(memory, ...)                                                                                          \
 	((struct creation){.caller = GMT_CALLER, .kind = (memory),                                    \
 			   .image = {.context = context, .flags = flags, __VA_ARGS__}})
@@ -283,9 +283,9 @@ GMT_HOOK cl_mem clCreateImage(cl_context context, cl_mem_flags flags, const cl_i
 	struct gmt_call call;
 	if (!gmt_enter_until(&call))
 		return gmt_driver.clCreateImage(context, flags, format, desc, host, errcode);
-	bool refused = released(desc, __func__);
+	bool refused = shares_released(desc, __func__);
 	cl_image_desc moved;
-	struct creation n = CREATION(GMT_MEMORY_IMAGE, .format = format, .desc = within(format, desc, &moved), .host = host);
+	struct creation n = CREATION(GMT_MEMORY_IMAGE, .format = format, .desc = description_to_fit(format, desc, &moved), .host = host);
 	return create(&call, &n, refused, errcode);
 }
 
@@ -295,10 +295,10 @@ GMT_HOOK cl_mem clCreateImageWithProperties(cl_context context, const cl_mem_pro
 	struct gmt_call call;
 	if (!gmt_enter_until(&call))
 		return gmt_driver.clCreateImageWithProperties(context, properties, flags, format, desc, host, errcode);
-	bool refused = released(desc, __func__);
+	bool refused = shares_released(desc, __func__);
 	cl_image_desc moved;
 	struct creation n = CREATION(GMT_MEMORY_IMAGE, .entry = GMT_IMAGE_PROPERTIES, .properties = properties, .format = format,
-				     .desc = within(format, desc, &moved), .host = host);
+				     .desc = description_to_fit(format, desc, &moved), .host = host);
 	return create(&call, &n, refused, errcode);
 }
 

@@ -103,7 +103,7 @@ GMT_HOOK cl_int clReleaseKernel(cl_kernel handle)
 	return err;
 }
 
-/* What the driver knows of an argument; asked once. It may know nothing of programs built without argument information. */
+/* The kind of an argument, asked of the driver once. It may know nothing if the program was built without argument information. */
 static uint8_t kind_of(struct gmt_kernel *kernel, cl_uint index)
 {
 	uint8_t kind = __atomic_load_n(&kernel->kind[index], __ATOMIC_RELAXED), pointer = kind & GMT_ARGUMENT_POINTER;
@@ -198,8 +198,8 @@ cl_int clSetKernelArgMemPointerINTEL(cl_kernel handle, cl_uint index, const void
 	return pointer_set(handle, index, value, set(handle, index, value));
 }
 
-/* A bit for each way to say that a kernel follows pointers that it finds in memory; 0: this is none. */
-static uint32_t follows(cl_kernel_exec_info what)
+/* A bit for each property that lets a kernel follow pointers it finds in memory; 0: another property. */
+static uint32_t indirect_bit(cl_kernel_exec_info what)
 {
 	switch (what) {
 	case CL_KERNEL_EXEC_INFO_SVM_PTRS:
@@ -219,14 +219,14 @@ static uint32_t follows(cl_kernel_exec_info what)
 	}
 }
 
-/* Lists can be as long as there are allocations, so we keep none: the kernel may use all. */
+/* A list may name every allocation, so we keep none of it and take the kernel to use all shared memory. */
 GMT_HOOK cl_int clSetKernelExecInfo(cl_kernel handle, cl_kernel_exec_info what, size_t size, const void *value)
 {
 	if (!gmt_enter_untimed())
 		return gmt_driver.clSetKernelExecInfo(handle, what, size, value);
 	cl_int err = gmt_driver.clSetKernelExecInfo(handle, what, size, value);
 	struct gmt_kernel *kernel = err == CL_SUCCESS ? gmt_kernel_find(handle) : NULL;
-	uint32_t bit = follows(what);
+	uint32_t bit = indirect_bit(what);
 	bool on = size && value;
 	if (on && size == sizeof(cl_bool) && bit != 1 && bit != 32)
 		on = *(const cl_bool *)value != CL_FALSE;
@@ -249,7 +249,7 @@ static uint8_t access_of(const struct gmt_memory *memory, uint8_t kind)
 	return flags & CL_MEM_WRITE_ONLY ? GMT_FLAG_WRITES : 0;
 }
 
-/* Does not refuse an argument that was released: it may be no memory, or the kernel may not use it. */
+/* A released argument does not make the call fail: it may be no memory, or the kernel may not use it. */
 static void use_argument(struct gmt_command *command, struct gmt_kernel *kernel, cl_uint index)
 {
 	const void *handle = (const void *)(uintptr_t)kernel->argument[index];
@@ -273,7 +273,7 @@ static void use_arguments(struct gmt_command *command, cl_kernel handle)
 {
 	struct gmt_kernel *kernel = gmt_kernel_find(handle);
 	if (!kernel) {
-		command->uncounted = handle != NULL; /* we did not see it created: it may use anything */
+		command->uncounted = handle != NULL; /* its create was not seen: it may use any memory */
 		return;
 	}
 	command->kernel = kernel->object.id;
@@ -283,7 +283,7 @@ static void use_arguments(struct gmt_command *command, cl_kernel handle)
 			use_argument(command, kernel, i);
 }
 
-/* Whether the queue of a kernel got commands before it, which clear recycled memory. */
+/* Enqueues commands before a kernel that clear recycled memory among its arguments. False: there is none. */
 static bool clear_arguments(const struct gmt_command *command, cl_command_queue queue)
 {
 	bool cleared = false;
@@ -297,8 +297,8 @@ static bool clear_arguments(const struct gmt_command *command, cl_command_queue 
 	return cleared;
 }
 
-/* The clearing is pending, and no command that follows shows when it has ended. */
-static void keep_arguments(const struct gmt_command *command)
+/* Excludes cleared memory from reuse: its kernel failed, so no command shows when the clearing has completed. */
+static void forbid_reuse(const struct gmt_command *command)
 {
 	for (uint32_t i = 0; i < command->count; i++)
 		atomic_store(&gmt_memory_root(command->access[i].memory)->no_reuse, 1);
@@ -317,7 +317,7 @@ GMT_HOOK cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel,
 	GMT_TRY(err, command,
 		gmt_driver.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, waits, list, event));
 	if (gmt_unlikely(cleared && err != CL_SUCCESS))
-		keep_arguments(&command);
+		forbid_reuse(&command);
 	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
 }
 
@@ -331,6 +331,6 @@ GMT_HOOK cl_int clEnqueueTask(cl_command_queue queue, cl_kernel kernel, cl_uint 
 	cl_int err;
 	GMT_TRY(err, command, gmt_driver.clEnqueueTask(queue, kernel, waits, list, event));
 	if (gmt_unlikely(cleared && err != CL_SUCCESS))
-		keep_arguments(&command);
+		forbid_reuse(&command);
 	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
 }

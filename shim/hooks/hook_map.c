@@ -6,11 +6,11 @@
 #include "../registry/mapping.h"
 #include "command.h"
 
-/* The program may release a buffer before it unmaps it. Drivers then keep the buffer; we pin the sub-allocation. */
-static void mapped(cl_mem handle)
+/* Counts a mapping, and pins its sub-allocation: the program may release a buffer before it unmaps it. */
+static void count_mapping(cl_mem handle)
 {
 	struct gmt_memory *memory = gmt_memory_find(handle), *shown = gmt_memory_shown(memory);
-	if (gmt_unlikely(shown)) { /* the driver counts it elsewhere */
+	if (gmt_unlikely(shown)) { /* the driver counts it on the alias */
 		atomic_fetch_add(&memory->maps, 1);
 		atomic_fetch_add(&shown->pins, 1);
 		return;
@@ -22,8 +22,8 @@ static void mapped(cl_mem handle)
 	}
 }
 
-/* Returns the sub-allocation to unpin, or NULL. Never more often than mapped, whatever the driver accepts. */
-static struct gmt_memory *unmapped(cl_mem handle)
+/* Counts the end of a mapping and returns the sub-allocation to unpin, or NULL: never more often than it was mapped. */
+static struct gmt_memory *count_unmapping(cl_mem handle)
 {
 	struct gmt_memory *suballoc = NULL, *memory = gmt_memory_find(handle), *shown = gmt_memory_shown(memory);
 	if (gmt_unlikely(shown))
@@ -54,7 +54,7 @@ GMT_HOOK void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool
 	if (err == CL_SUCCESS) {
 		gmt_mapping_add(buffer, pointer);
 		gmt_host_range_add(buffer, pointer, bytes);
-		mapped(buffer);
+		count_mapping(buffer);
 	}
 	gmt_command_end(&command, err, blocking, GMT_WAIT_LIST);
 	if (errcode)
@@ -80,7 +80,7 @@ GMT_HOOK void *clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool b
 							     event, &err);
 	while (err != CL_SUCCESS && gmt_oom_drain(&shortage, err, 0));
 	if (err == CL_SUCCESS)
-		mapped(image);
+		count_mapping(image);
 	gmt_command_end(&command, err, blocking, GMT_WAIT_LIST);
 	if (errcode)
 		*errcode = err;
@@ -104,10 +104,10 @@ GMT_HOOK cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem handle, v
 		gmt_mapping_remove(handle, pointer);
 		gmt_host_range_remove(handle, pointer);
 	}
-	struct gmt_memory *suballoc = err == CL_SUCCESS ? unmapped(handle) : NULL;
+	struct gmt_memory *suballoc = err == CL_SUCCESS ? count_unmapping(handle) : NULL;
 	gmt_command_end(&command, err, false, GMT_WAIT_LIST);
 	struct gmt_call call;
-	if (suballoc && gmt_enter(&call)) { /* now that the command is one of its uses */
+	if (suballoc && gmt_enter(&call)) { /* after the command has become one of its uses */
 		gmt_references_unpin(&call, suballoc);
 		gmt_leave();
 	}

@@ -49,7 +49,7 @@ static cl_mem ask_driver(const struct buffer_call *b, cl_int *error)
 	}
 }
 
-static cl_mem made(const struct buffer_call *b, struct gmt_context *context, cl_int *error)
+static cl_mem create_by_driver(const struct buffer_call *b, struct gmt_context *context, cl_int *error)
 {
 	cl_mem handle = ask_driver(b, error);
 	return handle && gmt_eager(context, handle, error) ? handle : NULL;
@@ -93,19 +93,19 @@ static cl_mem create_buffer(struct gmt_call *call, const struct gmt_caller *call
 	} else if (gmt_likely(pooled)) {
 		gmt_pool_create(call, &request, &c.served, &error);
 		c.handle = c.served.handle;
-	} else if (gmt_budget_cap(b->size) < b->size) { /* a device of that size would refuse it, however empty */
+	} else if (gmt_budget_cap(b->size) < b->size) { /* larger than the device as the budget has it, which would refuse it even if empty */
 		error = CL_INVALID_BUFFER_SIZE;
 		c.served.outcome = GMT_OUTCOME_FAILED;
 	} else {
 		uint64_t bytes = gmt_budget_is_virtual(b->flags, b->properties) ? 0 : b->size;
-		GMT_DRIVER_CREATE(call, c.handle, error, bytes, made(b, c.context, &error));
+		GMT_DRIVER_CREATE(call, c.handle, error, bytes, create_by_driver(b, c.context, &error));
 		c.served.outcome = c.handle ? GMT_OUTCOME_DRIVER : GMT_OUTCOME_FAILED;
 	}
 	if (gmt_unlikely(!c.handle) && !b->properties && gmt_host_may_serve(c.context, b->flags, b->size, error))
 		serve_from_host(call, b, &c, &error);
 	c.served.virtual = gmt_budget_is_virtual(b->flags, b->properties);
 	struct gmt_memory *memory = gmt_created_enter(&c);
-	if (gmt_unlikely(!memory && c.served.slab)) /* the driver's own count keeps the slab alive as long as needed */
+	if (gmt_unlikely(!memory && c.served.slab)) /* without an entry: the driver's own references keep the slab alive as long as needed */
 		gmt_suballoc_gone(c.served.slab);
 	if (memory && b->flags & CL_MEM_USE_HOST_PTR)
 		gmt_host_range_add(c.handle, b->host, b->size);
@@ -144,7 +144,7 @@ cl_mem clCreateBufferWithPropertiesINTEL(cl_context context, const cl_mem_proper
 	return create_buffer(&call, &GMT_CALLER, &b, errcode);
 }
 
-/* A region in the block, but beyond what the program asked for, is moved beyond the block, so that the driver refuses it. */
+/* Moves a region that lies in the block, but beyond what the program asked for, beyond the block, so that the driver refuses it. */
 static cl_mem create_subbuffer(cl_mem buffer, const struct gmt_memory *parent, cl_mem_flags flags, cl_buffer_create_type type,
 			  const void *info, cl_int *error)
 {
@@ -187,7 +187,7 @@ GMT_HOOK cl_mem clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_c
 	return c.handle;
 }
 
-/* The program holds a reference, so the entry stays. */
+/* The program holds a reference, so the entry stays valid. */
 static void write_retain(const struct gmt_call *call, const struct gmt_memory *memory, uint32_t references,
 			 const struct gmt_caller *caller)
 {
@@ -221,7 +221,7 @@ GMT_HOOK cl_int clRetainMemObject(cl_mem handle)
 	return err;
 }
 
-/* One release too many of memory that we know. The driver must not release what the pool has. */
+/* Handles one release too many of known memory, which must not reach the driver: it would release the pool's block. */
 static cl_int release_again(const struct gmt_call *call, const struct gmt_memory *memory, cl_mem handle)
 {
 	bool ours = memory->block != 0;
@@ -232,7 +232,7 @@ static cl_int release_again(const struct gmt_call *call, const struct gmt_memory
 	return err;
 }
 
-/* The driver answers: the memory may come from a function that we do not hook. */
+/* Passes the release of an unknown handle to the driver: a function without a hook may have created the memory. */
 static cl_int release_unknown(const struct gmt_call *call, cl_mem handle)
 {
 	bool freed = handle && gmt_finding_freed_handle(GMT_DIAG_DOUBLE_RELEASE, "clReleaseMemObject", handle);

@@ -8,8 +8,8 @@
 #include <string.h>
 
 /*
- * Drivers that count sub-buffers and mappings of a buffer in its references have counted them in the slab's. Of the
- * sub-allocation's references one is ours if the program holds none.
+ * Drivers that count sub-buffers and mappings in the references of their buffer have counted these in the slab's. If the
+ * program holds no reference of the sub-allocation, one of its references is ours.
  */
 static cl_uint suballoc_references(const struct gmt_memory *memory, cl_uint references)
 {
@@ -31,7 +31,7 @@ static cl_uint suballoc_maps(const struct gmt_memory *memory, cl_uint maps)
 	return slab_maps ? (cl_uint)atomic_load(&memory->maps) : maps; /* else the driver counts them on the sub-buffer */
 }
 
-/* References and mappings that the driver would count on the sub-allocation, had it made images of it. */
+/* References and mappings that the driver counts on the alias; images of the program's buffer would count on the buffer. */
 static cl_uint alias_count(const struct gmt_memory *memory, cl_mem_info what)
 {
 	cl_mem alias = memory->slab->store ? atomic_load(&memory->alias) : NULL;
@@ -41,7 +41,7 @@ static cl_uint alias_count(const struct gmt_memory *memory, cl_mem_info what)
 	return what == CL_MEM_REFERENCE_COUNT ? count - 1 : count;
 }
 
-/* What memory in a slab shows of the store is not the program's. */
+/* Hides the store: queries of memory in its slab would show it. */
 static void hide_store(const struct gmt_memory *slab, cl_mem_info what, void *value)
 {
 	cl_mem_flags *flags = value;
@@ -53,7 +53,7 @@ static void hide_store(const struct gmt_memory *slab, cl_mem_info what, void *va
 		*flags = (*flags & ~(cl_mem_flags)CL_MEM_USE_HOST_PTR) | (slab->flags & CL_MEM_ALLOC_HOST_PTR);
 }
 
-/* A sub-buffer or image of a sub-allocation. */
+/* Corrects an answer about a sub-buffer or image of a sub-allocation. */
 static void correct_child(const struct gmt_memory *child, cl_mem_info what, void *value)
 {
 	if (what == CL_MEM_ASSOCIATED_MEMOBJECT)
@@ -64,7 +64,7 @@ static void correct_child(const struct gmt_memory *child, cl_mem_info what, void
 		hide_store(child->parent->slab, what, value);
 }
 
-/* The sub-allocation must look like a buffer of its own. */
+/* Makes a sub-allocation look like a buffer of its own. */
 static void correct_suballoc(const struct gmt_memory *memory, cl_mem_info what, void *value)
 {
 	if (!memory->slab) {
@@ -95,8 +95,8 @@ static void correct_suballoc(const struct gmt_memory *memory, cl_mem_info what, 
 }
 
 /*
- * Drivers may drop a reference of a block a moment after its last command has completed, and a block that sub-buffers keep
- * alive has a reference of ours: a new object would show neither.
+ * The references to show for a block, without those that a new object would not have: a driver may drop its own a moment after
+ * the last command has completed, and we hold one of a block that sub-buffers keep alive.
  */
 static cl_uint references_of(const struct gmt_memory *memory, cl_uint references)
 {
@@ -141,7 +141,7 @@ GMT_HOOK cl_int clGetMemObjectInfo(cl_mem handle, cl_mem_info what, size_t room,
 	struct gmt_memory *memory = gmt_memory_find(handle);
 	if (!memory && handle)
 		gmt_finding_freed_handle(GMT_DIAG_USE_AFTER_RELEASE, __func__, handle);
-	/* If only sub-buffers keep it alive, queries of these return the handle. */
+	/* If only sub-buffers keep memory alive, queries of these return its handle, which the program may use. */
 	bool idle = memory && atomic_load(&memory->pooled) && gmt_finding_released(memory, __func__);
 	cl_int err = idle ? CL_INVALID_MEM_OBJECT : gmt_driver.clGetMemObjectInfo(handle, what, room, value, needed);
 	if (err == CL_SUCCESS && memory && value)
@@ -165,7 +165,7 @@ GMT_HOOK cl_int clGetImageInfo(cl_mem handle, cl_image_info what, size_t room, v
 	return err;
 }
 
-/* From here on the driver answers; these are hooks only because a handle may not be the driver's, see spill/info.c. */
+/* The driver answers these queries. They are hooks because with --spill a handle may be ours, see spill/info.c. */
 GMT_HOOK cl_int clGetPipeInfo(cl_mem handle, cl_pipe_info what, size_t room, void *value, size_t *needed)
 {
 	return gmt_dispatch_ready() ? gmt_driver.clGetPipeInfo(handle, what, room, value, needed) : CL_INVALID_MEM_OBJECT;

@@ -11,10 +11,10 @@
 
 #include <stdlib.h>
 
-/* What the driver gets. */
+/* The list to give to the driver. */
 struct stand_in {
 	const cl_mem *memories;
-	cl_mem *copy, byte; /* ours, or NULL */
+	cl_mem *copy, byte; /* ours; NULL: the program's list is given as it is */
 };
 
 static struct stand_in stand_in_for_suballocs(const struct gmt_command *c, cl_uint count, const cl_mem *memories)

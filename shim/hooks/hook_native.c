@@ -17,7 +17,7 @@ struct native {
 	size_t arguments; /* where these begin, in bytes */
 	size_t count;
 	struct {
-		size_t place, offset; /* of a pointer in the arguments; what to add to it */
+		size_t place, offset; /* place of a pointer in the arguments, and the bytes to add to it */
 	} pointer[];
 };
 
@@ -34,7 +34,7 @@ static void CL_CALLBACK run_native(void *block)
 	n->function(arguments);
 }
 
-/* What the program asked for. */
+/* The program's call. */
 struct native_call {
 	void(CL_CALLBACK *function)(void *);
 	void *arguments;
@@ -44,8 +44,8 @@ struct native_call {
 	const void **places;
 };
 
-/* gmt_suballoc_to_slab, also for the program's sub-buffer of a sub-allocation. */
-static cl_mem to_slab(cl_mem handle, size_t *offset)
+/* Like gmt_suballoc_to_slab, also for the program's sub-buffer of a sub-allocation. */
+static cl_mem slab_of(cl_mem handle, size_t *offset)
 {
 	const struct gmt_memory *memory = gmt_memory_find(handle);
 	*offset = 0;
@@ -65,7 +65,7 @@ static bool has_suballocs(const struct native_call *n)
 		size_t place = (size_t)((const char *)n->places[i] - (const char *)n->arguments);
 		if (place > n->bytes || n->bytes - place < sizeof(void *))
 			return false; /* the driver has an error for that */
-		some |= to_slab(n->memories[i], &offset) != n->memories[i];
+		some |= slab_of(n->memories[i], &offset) != n->memories[i];
 	}
 	return some;
 }
@@ -82,7 +82,7 @@ static cl_int enqueue_on_slabs(cl_command_queue queue, const struct native_call 
 		memcpy((char *)block + head, n->arguments, n->bytes);
 		for (cl_uint i = 0; i < n->count; i++) {
 			size_t place = (size_t)((const char *)n->places[i] - (const char *)n->arguments), offset;
-			memories[i] = to_slab(n->memories[i], &offset);
+			memories[i] = slab_of(n->memories[i], &offset);
 			places[i] = (char *)block + head + place;
 			block->pointer[i].place = place;
 			block->pointer[i].offset = offset;
@@ -97,7 +97,7 @@ static cl_int enqueue_on_slabs(cl_command_queue queue, const struct native_call 
 	return err;
 }
 
-/* Host code may wait for anything, so order within the queue proves nothing from here on. */
+/* Host code may wait for anything, so from here on the order of the queue proves nothing. */
 GMT_HOOK cl_int clEnqueueNativeKernel(cl_command_queue queue, void(CL_CALLBACK *function)(void *), void *arguments, size_t bytes,
 				      cl_uint count, const cl_mem *memories, const void **places, cl_uint waits,
 				      const cl_event *list, cl_event *event)
@@ -107,7 +107,7 @@ GMT_HOOK cl_int clEnqueueNativeKernel(cl_command_queue queue, void(CL_CALLBACK *
 		return gmt_driver.clEnqueueNativeKernel(queue, function, arguments, bytes, count, memories, places, waits, list, event);
 	struct gmt_context *context = command.queue ? command.queue->context : NULL;
 	if (context && !atomic_exchange(&context->order.unordered, 1))
-		gmt_queue_gate(context); /* never closed */
+		gmt_queue_gate(context); /* never undone */
 	gmt_command_uses_all(&command, count, memories);
 	struct native_call native = {function, arguments, bytes, count, memories, places};
 	cl_int err;

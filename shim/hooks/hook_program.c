@@ -27,7 +27,7 @@ static void sampler_created(cl_sampler handle, const char *function, cl_int stat
 		gmt_call_failed(function, status, caller);
 }
 
-/* A hook of a function that creates one: ARGUMENTS as declared, VALUES as given to the driver. */
+/* A hook of a function that creates a program or sampler: ARGUMENTS as declared, then the values given to the driver. */
 #define CREATES(type, created, name, ARGUMENTS, ...)                                                                     \
 	GMT_HOOK type name ARGUMENTS                                                                                      \
 	{                                                                                                                 \
@@ -68,16 +68,16 @@ struct build {
 	cl_int failure; /* what the call would return */
 	uint32_t site;
 	_Atomic int owners;
-	_Atomic bool reported; /* that it failed */
+	_Atomic bool reported; /* the failure has been written */
 };
 
-static void report(struct build *build, cl_int status)
+static void report_failure(struct build *build, cl_int status)
 {
 	if (!atomic_exchange(&build->reported, true))
 		gmt_finding_call_failed(build->function, build->site, status);
 }
 
-static void leave(struct build *build)
+static void drop_build(struct build *build)
 {
 	if (atomic_fetch_sub(&build->owners, 1) == 1)
 		free(build);
@@ -99,39 +99,39 @@ static bool has_failed(cl_program program)
 	return false;
 }
 
-/* After gmt_callback_begin what the driver asks is the program's. */
-static void CL_CALLBACK built(cl_program program, void *data)
+/* Queries the build's status before gmt_callback_begin: after it, queries would count as the program's. */
+static void CL_CALLBACK build_ended(cl_program program, void *data)
 {
 	struct build *build = data;
 	if (program && !gmt_session_is_quiet() && has_failed(program))
-		report(build, build->failure);
+		report_failure(build, build->failure);
 	struct gmt_callback before = gmt_callback_begin();
 	build->notify(program, build->data);
 	gmt_callback_end(before);
-	leave(build);
+	drop_build(build);
 }
 
-/* Puts ours before a callback of the program. NULL: it has none. */
-static struct build *put_before(build_callback *notify, void **data, const char *function, cl_int failure, const struct gmt_caller *caller)
+/* Replaces the program's callback by ours, which calls it. NULL: the program gave none. */
+static struct build *wrap_callback(build_callback *notify, void **data, const char *function, cl_int failure, const struct gmt_caller *caller)
 {
 	struct build *ours = *notify ? malloc(sizeof *ours) : NULL;
 	if (!ours)
 		return NULL;
 	*ours = (struct build){.notify = *notify, .data = *data, .function = function, .failure = failure, .site = gmt_site_of(caller), .owners = 2};
-	*notify = built;
+	*notify = build_ended;
 	*data = ours;
 	return ours;
 }
 
-/* The call has returned. After an error the driver may still call back, so that what it would get stays allocated. */
-static void started(struct build *build, const char *function, cl_int status, const struct gmt_caller *caller)
+/* Handles the return of the call. After an error the driver may still call back, so the callback's data stays allocated. */
+static void build_returned(struct build *build, const char *function, cl_int status, const struct gmt_caller *caller)
 {
 	if (status != CL_SUCCESS && build)
-		report(build, status);
+		report_failure(build, status);
 	else if (status != CL_SUCCESS)
 		gmt_call_failed(function, status, caller);
 	if (build)
-		leave(build);
+		drop_build(build);
 }
 
 GMT_HOOK cl_int clBuildProgram(cl_program program, cl_uint count, const cl_device_id *devices, const char *options, build_callback notify,
@@ -139,9 +139,9 @@ GMT_HOOK cl_int clBuildProgram(cl_program program, cl_uint count, const cl_devic
 {
 	if (!gmt_enter_untimed())
 		return gmt_driver.clBuildProgram(program, count, devices, options, notify, data);
-	struct build *build = put_before(&notify, &data, __func__, CL_BUILD_PROGRAM_FAILURE, &GMT_CALLER);
+	struct build *build = wrap_callback(&notify, &data, __func__, CL_BUILD_PROGRAM_FAILURE, &GMT_CALLER);
 	cl_int err = gmt_driver.clBuildProgram(program, count, devices, options, notify, data);
-	started(build, __func__, err, &GMT_CALLER);
+	build_returned(build, __func__, err, &GMT_CALLER);
 	gmt_leave();
 	return err;
 }
@@ -151,9 +151,9 @@ GMT_HOOK cl_int clCompileProgram(cl_program program, cl_uint count, const cl_dev
 {
 	if (!gmt_enter_untimed())
 		return gmt_driver.clCompileProgram(program, count, devices, options, headers, list, names, notify, data);
-	struct build *build = put_before(&notify, &data, __func__, CL_COMPILE_PROGRAM_FAILURE, &GMT_CALLER);
+	struct build *build = wrap_callback(&notify, &data, __func__, CL_COMPILE_PROGRAM_FAILURE, &GMT_CALLER);
 	cl_int err = gmt_driver.clCompileProgram(program, count, devices, options, headers, list, names, notify, data);
-	started(build, __func__, err, &GMT_CALLER);
+	build_returned(build, __func__, err, &GMT_CALLER);
 	gmt_leave();
 	return err;
 }
@@ -163,10 +163,10 @@ GMT_HOOK cl_program clLinkProgram(cl_context context, cl_uint count, const cl_de
 {
 	if (!gmt_enter_untimed())
 		return gmt_driver.clLinkProgram(context, count, devices, options, programs, list, notify, data, errcode);
-	struct build *build = put_before(&notify, &data, __func__, CL_LINK_PROGRAM_FAILURE, &GMT_CALLER);
+	struct build *build = wrap_callback(&notify, &data, __func__, CL_LINK_PROGRAM_FAILURE, &GMT_CALLER);
 	errcode = GMT_STATUS(errcode);
 	cl_program handle = gmt_driver.clLinkProgram(context, count, devices, options, programs, list, notify, data, errcode);
-	started(build, __func__, *errcode, &GMT_CALLER);
+	build_returned(build, __func__, *errcode, &GMT_CALLER);
 	if (handle)
 		program_created(handle, __func__, *errcode, &GMT_CALLER);
 	gmt_leave();

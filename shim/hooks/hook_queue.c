@@ -11,8 +11,8 @@
 #include "context_holds.h"
 #include "hidden_references.h"
 
-/* A part of a device has the memory of the device. */
-static cl_device_id whole(cl_device_id device)
+/* The root device of a sub-device, which has the root's memory. */
+static cl_device_id root_device(cl_device_id device)
 {
 	cl_device_id parent = NULL;
 	while (gmt_driver.clGetDeviceInfo(device, CL_DEVICE_PARENT_DEVICE, sizeof parent, &parent, NULL) == CL_SUCCESS && parent)
@@ -21,7 +21,7 @@ static cl_device_id whole(cl_device_id device)
 }
 
 #define DEVICES_MAX 64
-/* 1 + the place of a device in a context; 0: unknown. */
+/* 1 + the index of a device in its context; 0: unknown. */
 static uint8_t place_of(cl_device_id device, cl_context context)
 {
 	cl_device_id devices[DEVICES_MAX];
@@ -31,9 +31,9 @@ static uint8_t place_of(cl_device_id device, cl_context context)
 		return 0;
 	if (bytes == sizeof devices[0])
 		return 1;
-	device = whole(device);
+	device = root_device(device);
 	for (size_t i = 0; i < bytes / sizeof devices[0]; i++)
-		if (whole(devices[i]) == device)
+		if (root_device(devices[i]) == device)
 			return (uint8_t)(i + 1);
 	return 0;
 }
@@ -52,7 +52,7 @@ static void queue_created(cl_command_queue handle, cl_context contexthandle, cl_
 	struct gmt_queue *queue = gmt_queue_add(handle);
 	gmt_count(queue ? &queue->object : NULL, GMT_HELD_QUEUE, caller);
 	if (!queue) {
-		/* We cannot follow this queue, so we cannot rely on any order. */
+		/* The queue has no entry, so the order of its commands is unknown. */
 		if (context)
 			atomic_store(&context->order.unordered, 1);
 		return;
@@ -147,7 +147,7 @@ GMT_HOOK cl_int clReleaseCommandQueue(cl_command_queue handle)
 	if (queue)
 		write_queue(queue, last ? GMT_LIFE_END : GMT_LIFE_RELEASE);
 	struct gmt_context *context = last ? queue->context : NULL;
-	bool parked = last && gmt_queue_closing(queue); /* first: the driver may give the handle out again at once */
+	bool parked = last && gmt_queue_closing(queue); /* before the driver's release, after which it may reuse the handle */
 	if (context)
 		gmt_context_let_go(context);
 	cl_int err = gmt_driver.clReleaseCommandQueue(handle);

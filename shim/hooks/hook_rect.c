@@ -1,4 +1,4 @@
-/* hook_rect.c: commands on rectangles in buffers. They must refuse what lies beyond the request, as others do. */
+/* hook_rect.c: commands on rectangles in buffers. Rectangles beyond the request must fail, as ranges of other commands do. */
 #define _GNU_SOURCE
 #include "../base/dispatch.h"
 #include "../pool/suballoc.h"
@@ -9,7 +9,7 @@
 #define READS GMT_FLAG_READS
 #define WRITES GMT_FLAG_WRITES
 
-static bool empty(const size_t *region)
+static bool is_empty(const size_t *region)
 {
 	return !region[0] || !region[1] || !region[2];
 }
@@ -21,7 +21,7 @@ static size_t span(const size_t *region, size_t row, size_t slice)
 		row = region[0];
 	if (!slice)
 		slice = row * region[1];
-	if (empty(region))
+	if (is_empty(region))
 		return 0;
 	return (region[2] - 1) * slice + (region[1] - 1) * row + region[0];
 }
@@ -30,7 +30,7 @@ static size_t span(const size_t *region, size_t row, size_t slice)
 static size_t end_of(const size_t *origin, const size_t *region, size_t row, size_t slice)
 {
 	size_t line = row ? row : region[0], plane, lines, planes, end;
-	if (empty(region))
+	if (is_empty(region))
 		return 0;
 	if (__builtin_mul_overflow(line, region[1], &plane) || __builtin_mul_overflow(line, origin[1] + region[1] - 1, &lines) ||
 	    __builtin_mul_overflow(slice ? slice : plane, origin[2] + region[2] - 1, &planes) ||
@@ -42,7 +42,7 @@ static size_t end_of(const size_t *origin, const size_t *region, size_t row, siz
 
 static const size_t one[] = {1, 1, 1};
 
-/* The origin to give to the driver, and the region in *given: see gmt_command_range. moved has room for another. */
+/* The origin to give to the driver, and the region in *given: see gmt_command_range. A changed origin is stored in moved. */
 static const size_t *rect_range(const struct gmt_memory *memory, const size_t *origin, const size_t *region, size_t row,
 				size_t slice, size_t *moved, const size_t **given)
 {
@@ -56,14 +56,14 @@ static const size_t *rect_range(const struct gmt_memory *memory, const size_t *o
 		to = end_of(origin, region, row, slice) <= memory->size ? offset : (size_t)memory->slab->granted + 1;
 	if (to == offset)
 		return origin;
-	*given = empty(region) ? region : one;
+	*given = is_empty(region) ? region : one;
 	moved[0] = to;
 	moved[1] = origin[1];
 	moved[2] = origin[2];
 	return moved;
 }
 
-/* Contiguous if its rows and slices are full. */
+/* The bytes of a rectangle: contiguous if its rows and slices are full. */
 static struct gmt_extent extent_of(const size_t *origin, const size_t *region, size_t row, size_t slice)
 {
 	if (!origin || !region)
@@ -132,21 +132,21 @@ static cl_int copy(cl_command_queue queue, const struct rectangles *r, cl_uint w
 }
 
 /*
- * Drivers carry out such copies wrongly on sub-buffers (PoCL 3.1 crashes), so this names the slab instead of a
- * sub-allocation. The first dimension of the origin is in bytes and may be anything. The origin of an empty rectangle stays:
- * drivers subtract one from its end, and refuse a negative result.
+ * Returns the origin in the slab, and puts the slab's handle in place of the sub-allocation's: drivers carry out copies of
+ * rectangles wrongly on sub-buffers (PoCL 3.1 crashes). The first dimension of the origin is in bytes and may be anything. The
+ * origin of an empty rectangle stays: drivers subtract one from its end, and refuse a negative result.
  */
-static const size_t *in_slab(const struct gmt_memory *memory, cl_mem *handle, const size_t *origin, const size_t *region, size_t row,
+static const size_t *origin_in_slab(const struct gmt_memory *memory, cl_mem *handle, const size_t *origin, const size_t *region, size_t row,
 			     size_t slice, size_t *moved, const size_t **given)
 {
 	if (!memory || !memory->slab || !origin || !region)
 		return rect_range(memory, origin, region, row, slice, moved, given);
-	bool fits = empty(region) ? origin[0] <= memory->size : end_of(origin, region, row, slice) <= memory->size;
+	bool fits = is_empty(region) ? origin[0] <= memory->size : end_of(origin, region, row, slice) <= memory->size;
 	size_t offset = 0;
 	*handle = gmt_suballoc_to_slab(memory, *handle, &offset);
-	if (!fits && !empty(region))
+	if (!fits && !is_empty(region))
 		*given = one;
-	moved[0] = !fits ? (size_t)memory->slab->granted + 1 : empty(region) ? origin[0] : origin[0] + offset;
+	moved[0] = !fits ? (size_t)memory->slab->granted + 1 : is_empty(region) ? origin[0] : origin[0] + offset;
 	moved[1] = origin[1];
 	moved[2] = origin[2];
 	return moved;
@@ -169,7 +169,7 @@ static bool same_pitches(const struct rectangles *r)
 	       slice_of(r->region, r->row, r->slice) == slice_of(r->region, r->torow, r->toslice);
 }
 
-/* Whether rows of two planes, apart bytes from each other, overlap: only those of nearly the same height can. */
+/* Whether rows of two planes that are apart bytes from each other overlap: only rows of nearly the same height can. */
 static bool rows_meet(int64_t apart, int64_t row, int64_t width, int64_t rows)
 {
 	int64_t y = -apart / row;
@@ -201,7 +201,7 @@ static bool overlap(const struct rectangles *r)
 
 /*
  * Copies through a temporary buffer: rules about copies inside one buffer must not apply to two sub-allocations of a slab.
- * refused: the driver's answer to the direct copy, which is the result if there can be no such buffer.
+ * refused: the driver's answer to the direct copy, returned if the buffer cannot be created.
  */
 static cl_int copy_through_buffer(cl_command_queue queue, const struct rectangles *r, cl_context context, cl_int refused, cl_uint waits,
 			 const cl_event *list, cl_event *event)
@@ -226,11 +226,11 @@ static cl_int copy_through_buffer(cl_command_queue queue, const struct rectangle
 	return err;
 }
 
-/* asked: with the origins that the program gave. */
+/* Copies between sub-allocations. r names slabs, asked has the origins that the program gave. */
 static cl_int copy_in_slabs(cl_command_queue queue, const struct rectangles *r, const struct rectangles *asked, const struct gmt_memory *in,
 			 const struct gmt_memory *out, cl_uint waits, const cl_event *list, cl_event *event)
 {
-	bool inside = in && out && in->slab && in->slab == out->slab && r->from && r->to && r->region && !empty(r->region) &&
+	bool inside = in && out && in->slab && in->slab == out->slab && r->from && r->to && r->region && !is_empty(r->region) &&
 		      end_of(asked->from, asked->region, asked->row, asked->slice) <= in->size &&
 		      end_of(asked->to, asked->region, asked->torow, asked->toslice) <= out->size;
 	struct rectangles same = *r;
@@ -259,8 +259,8 @@ GMT_HOOK cl_int clEnqueueCopyBufferRect(cl_command_queue queue, cl_mem source, c
 	gmt_command_copies(&command, &GMT_CALLER);
 	size_t moved[2][3];
 	struct rectangles asked = {source, destination, from, to, region, row, slice, torow, toslice}, r = asked;
-	r.from = in_slab(in, &r.source, from, region, row, slice, moved[0], &r.region);
-	r.to = in_slab(out, &r.destination, to, region, torow, toslice, moved[1], &r.region);
+	r.from = origin_in_slab(in, &r.source, from, region, row, slice, moved[0], &r.region);
+	r.to = origin_in_slab(out, &r.destination, to, region, torow, toslice, moved[1], &r.region);
 	cl_int err;
 	GMT_TRY(err, command, copy_in_slabs(queue, &r, &asked, in, out, waits, list, event));
 	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);

@@ -1,6 +1,6 @@
 /*
- * hook_svm.c: shared virtual memory. An address takes the place of the handle, and what frees it does not wait for commands:
- * the program does.
+ * hook_svm.c: shared virtual memory. Its address takes the place of a handle. clSVMFree does not wait for commands: the
+ * program must.
  */
 #define _GNU_SOURCE
 #include "hook_svm.h"
@@ -19,7 +19,7 @@
 
 #include <stdlib.h>
 
-/* Kind, flags, alignment and device make the class, with the context. Kinds are no types of images. */
+/* The shape of an allocation: with the context it makes the class. A kind of shared memory equals no type of image. */
 static struct gmt_shape shape_of(const struct gmt_pointer_call *p)
 {
 	return (struct gmt_shape){{p->flags, 0, p->kind, p->alignment, (uintptr_t)p->device}};
@@ -47,19 +47,19 @@ void *gmt_pointer_create(struct gmt_call *call, const struct gmt_caller *caller,
 		.kind = p->kind,
 		.context = gmt_context_find(p->context),
 		.size = size,
-		/* Host memory that the device accesses, as the flag says of buffers. */
+		/* Host memory that the device accesses: buffers have this flag for it. */
 		.flags = p->kind == GMT_MEMORY_USM_HOST ? CL_MEM_ALLOC_HOST_PTR : p->flags,
 		.tag = gmt_tag(call, caller, size),
 	};
 	serve(call, &c, p, error);
 	gmt_created_report(call, &c, *error);
 	if (p->kind == GMT_MEMORY_USM_HOST && c.handle && c.served.outcome != GMT_OUTCOME_HIT)
-		gmt_host_range_add(c.handle, c.handle, (size_t)c.served.granted); /* a later owner may have more than this one */
+		gmt_host_range_add(c.handle, c.handle, (size_t)c.served.granted); /* all of the block: a later owner may ask for more than this one */
 	gmt_leave();
 	return c.handle;
 }
 
-/* Memory that the pool has or had, freed once too often; the driver must not free it. */
+/* Reports memory that the pool has or had and the program frees again. The driver must not free it. */
 static void freed_again(const struct gmt_call *call, const struct gmt_memory *memory, const char *function)
 {
 	struct gmtreleasefields release = gmt_release_fields(call, NULL);
@@ -67,7 +67,7 @@ static void freed_again(const struct gmt_call *call, const struct gmt_memory *me
 	gmt_release_write(&release, CL_INVALID_VALUE, gmt_now());
 }
 
-/* Made by the driver alone: written before the driver can hand out the address again. */
+/* Ends memory that the pool never had. Its event is written before the driver can reuse the address. */
 static void freed_by_driver(const struct gmt_call *call, struct gmt_memory *memory)
 {
 	struct gmtreleasefields release = gmt_release_fields(call, memory);
@@ -144,12 +144,12 @@ GMT_HOOK void clSVMFree(cl_context context, void *pointer)
 
 typedef void(CL_CALLBACK *svm_free_notify)(cl_command_queue, cl_uint, void *[], void *);
 struct free_callback {
-	svm_free_notify notify; /* the program's, which frees them; NULL: we do */
+	svm_free_notify notify; /* the program's callback, which frees the pointers; NULL: we free them */
 	void *data;
 	cl_context context;
 };
 
-/* What it frees is freed as by the program: when the command runs, as the driver would have. */
+/* Frees the pointers as the program would, when the command runs. */
 static void CL_CALLBACK free_reached(cl_command_queue queue, cl_uint count, void *pointers[], void *data)
 {
 	struct free_callback callback = *(struct free_callback *)data;
@@ -187,8 +187,8 @@ static cl_int free_with(const struct free_command *f, struct free_callback callb
 }
 
 /*
- * The first that we free when the command runs; NULL if the driver may free all. It must not free the pool's blocks. And while
- * there is a pool it frees nothing that we know: the address could be a block's before we hear of it.
+ * The first pointer that we must free when the command runs; NULL if the driver may free all. The driver must not free the
+ * pool's blocks. While there is a pool, it frees no known memory: a new block could get the address before we know it is free.
  */
 static const struct gmt_memory *first_of_ours(const struct free_command *f)
 {
@@ -200,7 +200,7 @@ static const struct gmt_memory *first_of_ours(const struct free_command *f)
 	return NULL;
 }
 
-/* The array may be gone when the call returns. */
+/* Copies the array first: it may be gone when the call returns. */
 static cl_int free_all(struct gmt_call *call, const struct free_command *f)
 {
 	void **copy = f->pointers && f->count ? malloc(f->count * sizeof *copy) : NULL;

@@ -32,7 +32,7 @@ GMT_HOOK cl_int clEnqueueSVMMemFill(cl_command_queue queue, void *pointer, const
 	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
 }
 
-/* Counted before the command can be seen: it may complete at once. A driver may remember what is mapped. */
+/* Counts the mapping before the enqueue: the command may complete at once. A driver may remember mapped memory. */
 GMT_HOOK cl_int clEnqueueSVMMap(cl_command_queue queue, cl_bool blocking, cl_map_flags flags, void *pointer, size_t size,
 				cl_uint waits, const cl_event *list, cl_event *event)
 {
