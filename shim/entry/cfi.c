@@ -1,4 +1,4 @@
-/* cfi.c: see cfi.h. What compilers rarely write is not known here. */
+/* cfi.c: see cfi.h. It does not read what compilers rarely write. */
 #include "cfi.h"
 
 #ifdef __x86_64__
@@ -10,10 +10,10 @@ enum { RBP = GMT_CFI_RBP, RSP = GMT_CFI_RSP, RETURN = GMT_CFI_RETURN, STATES = 8
 
 struct reader {
 	const unsigned char *at, *end;
-	bool bad; /* something that we do not know */
+	bool bad; /* something that we cannot read */
 };
 
-static uint64_t fixed(struct reader *r, size_t bytes)
+static uint64_t fixed_size(struct reader *r, size_t bytes)
 {
 	uint64_t value = 0;
 	if (bytes > (size_t)(r->end - r->at)) {
@@ -29,20 +29,20 @@ static uint64_t variable(struct reader *r, unsigned *bits)
 {
 	uint64_t value = 0, byte = 0x80;
 	for (*bits = 0; (byte & 0x80) && *bits < 63 && !r->bad; *bits += 7) {
-		byte = fixed(r, 1);
+		byte = fixed_size(r, 1);
 		value |= (byte & 0x7f) << *bits;
 	}
 	r->bad |= (byte & 0x80) != 0;
 	return value;
 }
 
-static uint64_t unsign(struct reader *r)
+static uint64_t unsigned_leb(struct reader *r)
 {
 	unsigned bits;
 	return variable(r, &bits);
 }
 
-static int64_t sign(struct reader *r)
+static int64_t signed_leb(struct reader *r)
 {
 	unsigned bits;
 	uint64_t value = variable(r, &bits);
@@ -57,7 +57,7 @@ static void skip(struct reader *r, uint64_t bytes)
 		r->at += bytes;
 }
 
-/* Bytes of a pointer in that encoding; 0: varies. Of the upper bits one says that it points to the pointer, as C++ has it. */
+/* Bytes of a pointer in an encoding; 0: they vary. An upper bit (DW_EH_PE_indirect, used for C++) does not change them. */
 static size_t pointer_bytes(unsigned encoding)
 {
 	static const unsigned char bytes[8] = {[0] = 8, [2] = 2, [3] = 4, [4] = 8};
@@ -73,7 +73,7 @@ struct program {
 	int64_t data;
 };
 
-static void saved_at(struct program *p, uint64_t what, int64_t offset)
+static void set_saved(struct program *p, uint64_t what, int64_t offset)
 {
 	if (what == RBP) {
 		p->now->rbp = AT_FRAME;
@@ -86,8 +86,8 @@ static void saved_at(struct program *p, uint64_t what, int64_t offset)
 	}
 }
 
-/* A rule of another sort for a register. */
-static void saved_otherwise(struct program *p, uint64_t what)
+/* A register has a rule of another kind. */
+static void set_unknown(struct program *p, uint64_t what)
 {
 	if (what == RBP)
 		p->now->rbp = ELSEWHERE;
@@ -95,7 +95,7 @@ static void saved_otherwise(struct program *p, uint64_t what)
 		p->in.bad |= what == RSP || what == RETURN;
 }
 
-static void unchanged(struct program *p, uint64_t what)
+static void set_unchanged(struct program *p, uint64_t what)
 {
 	if (what == RBP)
 		p->now->rbp = SAME;
@@ -103,18 +103,18 @@ static void unchanged(struct program *p, uint64_t what)
 		p->in.bad |= what == RSP || what == RETURN;
 }
 
-/* The instructions of an expression that is "rbp plus a number", perhaps with one more that reads from there. */
-static bool from_bp(struct program *p, int64_t *offset, bool *reads)
+/* Reads an expression that computes rbp plus a number, and perhaps loads from there. False: it computes something else. */
+static bool is_bp_plus(struct program *p, int64_t *offset, bool *reads)
 {
 	enum { BREG6 = 0x76, DEREF = 0x06 };
-	uint64_t bytes = unsign(&p->in);
+	uint64_t bytes = unsigned_leb(&p->in);
 	struct reader in = p->in;
 	skip(&p->in, bytes);
 	in.end = p->in.at;
-	if (p->in.bad || fixed(&in, 1) != BREG6)
+	if (p->in.bad || fixed_size(&in, 1) != BREG6)
 		return false;
-	*offset = sign(&in);
-	*reads = in.at < in.end && fixed(&in, 1) == DEREF;
+	*offset = signed_leb(&in);
+	*reads = in.at < in.end && fixed_size(&in, 1) == DEREF;
 	return !in.bad && in.at == in.end;
 }
 
@@ -123,22 +123,22 @@ static void frame_expression(struct program *p)
 	bool reads = false;
 	p->now->base = RBP;
 	p->now->frame = BY_MEMORY;
-	if (!from_bp(p, &p->now->offset, &reads) || !reads)
+	if (!is_bp_plus(p, &p->now->offset, &reads) || !reads)
 		p->now->base = RETURN; /* no register that we follow */
 }
 
 static void register_expression(struct program *p)
 {
-	uint64_t what = unsign(&p->in);
+	uint64_t what = unsigned_leb(&p->in);
 	int64_t offset = 1;
 	bool reads = false;
-	bool simple = from_bp(p, &offset, &reads) && !reads && offset == 0;
-	saved_otherwise(p, what);
+	bool simple = is_bp_plus(p, &offset, &reads) && !reads && offset == 0;
+	set_unknown(p, what);
 	if (what == RBP && simple)
 		p->now->rbp = AT_BP;
 }
 
-static void frame_is(struct program *p, uint64_t base, int64_t offset)
+static void set_frame(struct program *p, uint64_t base, int64_t offset)
 {
 	p->now->frame = BY_REGISTER;
 	p->now->base = base;
@@ -155,36 +155,36 @@ static void remember(struct program *p)
 	p->now++;
 }
 
-static void undefined(struct program *p, uint64_t what)
+static void set_undefined(struct program *p, uint64_t what)
 {
 	if (what == RETURN)
 		p->now->caller = NOWHERE;
 	else
-		saved_otherwise(p, what);
+		set_unknown(p, what);
 }
 
-/* Instructions about the frame's address, with the operation in all eight bits. */
-static void about_frame(struct program *p, uint64_t op)
+/* Executes an instruction about the frame's address, whose operation takes all eight bits. */
+static void execute_frame(struct program *p, uint64_t op)
 {
 	uint64_t what;
 	switch (op) {
 	case 0x0c: /* def_cfa */
-		what = unsign(&p->in);
-		frame_is(p, what, (int64_t)unsign(&p->in));
+		what = unsigned_leb(&p->in);
+		set_frame(p, what, (int64_t)unsigned_leb(&p->in));
 		return;
 	case 0x0d: /* def_cfa_register */
-		frame_is(p, unsign(&p->in), p->now->offset);
+		set_frame(p, unsigned_leb(&p->in), p->now->offset);
 		return;
 	case 0x0e: /* def_cfa_offset */
-		p->now->offset = (int64_t)unsign(&p->in);
+		p->now->offset = (int64_t)unsigned_leb(&p->in);
 		return;
 	default: /* def_cfa_expression */
 		frame_expression(p);
 	}
 }
 
-/* Others, about registers or the code. */
-static void about_others(struct program *p, uint64_t op)
+/* Executes another one of eight bits, about registers or the code. */
+static void execute_other(struct program *p, uint64_t op)
 {
 	struct reader *in = &p->in;
 	uint64_t what;
@@ -194,18 +194,18 @@ static void about_others(struct program *p, uint64_t op)
 	case 0x02: /* advance_loc1, 2, 4 */
 	case 0x03:
 	case 0x04:
-		p->address += fixed(in, (size_t)1 << (op - 2)) * p->code;
+		p->address += fixed_size(in, (size_t)1 << (op - 2)) * p->code;
 		return;
 	case 0x05: /* offset_extended */
-		what = unsign(in);
-		saved_at(p, what, (int64_t)unsign(in) * p->data);
+		what = unsigned_leb(in);
+		set_saved(p, what, (int64_t)unsigned_leb(in) * p->data);
 		return;
 	case 0x06: /* restore_extended */
 	case 0x08: /* same_value */
-		unchanged(p, unsign(in));
+		set_unchanged(p, unsigned_leb(in));
 		return;
 	case 0x07: /* undefined */
-		undefined(p, unsign(in));
+		set_undefined(p, unsigned_leb(in));
 		return;
 	case 0x0a: /* remember_state */
 		remember(p);
@@ -218,39 +218,39 @@ static void about_others(struct program *p, uint64_t op)
 		register_expression(p);
 		return;
 	case 0x2e: /* GNU_args_size: for exceptions only */
-		unsign(in);
+		unsigned_leb(in);
 		return;
 	default:
 		in->bad = true;
 	}
 }
 
-/* Runs until the instructions are about code behind the target. */
-static void interpret(struct program *p)
+/* Executes instructions until they are about code after the target. */
+static void execute_all(struct program *p)
 {
 	while (p->in.at < p->in.end && p->address < p->target && !p->in.bad) {
-		uint64_t op = fixed(&p->in, 1), low = op & 0x3f;
+		uint64_t op = fixed_size(&p->in, 1), low = op & 0x3f;
 		switch (op >> 6) {
 		case 1: /* advance_loc */
 			p->address += low * p->code;
 			break;
 		case 2: /* offset */
-			saved_at(p, low, (int64_t)unsign(&p->in) * p->data);
+			set_saved(p, low, (int64_t)unsigned_leb(&p->in) * p->data);
 			break;
 		case 3: /* restore */
-			unchanged(p, low);
+			set_unchanged(p, low);
 			break;
 		default:
-			(op >= 0x0c && op <= 0x0f ? about_frame : about_others)(p, op);
+			(op >= 0x0c && op <= 0x0f ? execute_frame : execute_other)(p, op);
 		}
 	}
 }
 
-/* The augmentation's data, for the encoding of addresses in entries. Signal frames and foreign augmentations are bad. */
+/* Returns the encoding of addresses in entries, from the augmentation. Signal frames and unknown augmentations are bad. */
 static unsigned augmentation(struct reader *in, const unsigned char *letters)
 {
 	unsigned encoding = 0;
-	uint64_t bytes = *letters == 'z' ? unsign(in) : 0;
+	uint64_t bytes = *letters == 'z' ? unsigned_leb(in) : 0;
 	struct reader data = *in;
 	skip(in, bytes);
 	data.end = in->at;
@@ -259,15 +259,15 @@ static unsigned augmentation(struct reader *in, const unsigned char *letters)
 		unsigned of_pointer;
 		switch (*letters) {
 		case 'R':
-			encoding = (unsigned)fixed(&data, 1);
+			encoding = (unsigned)fixed_size(&data, 1);
 			break;
 		case 'P':
-			of_pointer = (unsigned)fixed(&data, 1);
+			of_pointer = (unsigned)fixed_size(&data, 1);
 			in->bad |= pointer_bytes(of_pointer) == 0;
 			skip(&data, pointer_bytes(of_pointer));
 			break;
 		case 'L':
-			fixed(&data, 1);
+			fixed_size(&data, 1);
 			break;
 		default:
 			in->bad = true;
@@ -277,35 +277,35 @@ static unsigned augmentation(struct reader *in, const unsigned char *letters)
 	return encoding;
 }
 
-/* Starts at the length of an entry, and ends behind the field that distinguishes the two sorts of them. */
+/* Opens an entry at its length, and reads up to the field after which the two kinds of entry differ. */
 static struct reader open_entry(const unsigned char *entry, const unsigned char **common)
 {
 	struct reader in = {entry, entry + 4, false};
-	uint64_t bytes = fixed(&in, 4);
+	uint64_t bytes = fixed_size(&in, 4);
 	in.end = in.at + bytes;
 	in.bad = bytes == 0 || bytes >= 0xfffffff0; /* 64 bits */
 	const unsigned char *field = in.at;
-	*common = field - fixed(&in, 4);
+	*common = field - fixed_size(&in, 4);
 	return in;
 }
 
-/* The entry for all functions of a kind. Returns the encoding of addresses in theirs. */
+/* Reads a CIE, which several functions' entries share. Returns the encoding of addresses in these. */
 static unsigned read_common(struct program *p, const unsigned char *entry, bool *augmented)
 {
 	const unsigned char *none;
 	p->in = open_entry(entry, &none);
-	uint64_t version = fixed(&p->in, 1);
+	uint64_t version = fixed_size(&p->in, 1);
 	const unsigned char *letters = p->in.at;
 	*augmented = *letters == 'z';
 	skip(&p->in, strnlen((const char *)letters, (size_t)(p->in.end - p->in.at)) + 1);
-	p->code = unsign(&p->in);
-	p->data = sign(&p->in);
-	uint64_t column = version == 1 ? fixed(&p->in, 1) : unsign(&p->in);
+	p->code = unsigned_leb(&p->in);
+	p->data = signed_leb(&p->in);
+	uint64_t column = version == 1 ? fixed_size(&p->in, 1) : unsigned_leb(&p->in);
 	p->in.bad |= (version != 1 && version != 3) || column != RETURN;
 	if (p->in.bad)
 		return 0;
 	unsigned encoding = augmentation(&p->in, letters);
-	interpret(p);
+	execute_all(p);
 	return encoding;
 }
 
@@ -321,9 +321,9 @@ bool gmt_cfi_read(const unsigned char *entry, uintptr_t function, uintptr_t addr
 		return false;
 	skip(&in, 2 * bytes);
 	if (augmented)
-		skip(&in, unsign(&in));
+		skip(&in, unsigned_leb(&in));
 	p.in = in;
-	interpret(&p);
+	execute_all(&p);
 	*found = *p.now;
 	return !p.in.bad;
 }

@@ -1,4 +1,7 @@
-/* cfi.h: call frame information (DWARF 5, 6.4; Linux Standard Base, .eh_frame), as far as it says where rsp, rbp and the return address are. */
+/*
+ * cfi.h: call frame information (DWARF 5, 6.4; Linux Standard Base, .eh_frame), as far as needed to find rsp, rbp and the
+ * return address.
+ */
 #ifndef GMT_CFI_H
 #define GMT_CFI_H
 
@@ -7,7 +10,7 @@
 
 enum { GMT_CFI_RBP = 6, GMT_CFI_RSP = 7, GMT_CFI_RETURN = 16 }; /* DWARF's numbers */
 
-/* What an entry's instructions make of the registers. */
+/* The caller's registers, as an entry's instructions have them. */
 struct gmt_cfi {
 	enum { BY_REGISTER, BY_MEMORY } frame;
 	uint64_t base; /* a register */
@@ -17,7 +20,7 @@ struct gmt_cfi {
 	enum { UNSAID, ON_STACK, NOWHERE } caller; /* the return address */
 };
 
-/* What holds at an address behind a call, by the entry for its function. False: something there is not known to us. */
+/* Reads the rules for an address after a call from its function's entry. False: the entry has something that we cannot read. */
 bool gmt_cfi_read(const unsigned char *entry, uintptr_t function, uintptr_t address, struct gmt_cfi *found);
 
 #endif

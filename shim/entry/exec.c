@@ -1,7 +1,7 @@
 /*
  * exec.c: a process that can no longer open our library, as after chroot, a mount over its folder or landlock, starts programs
- * without it: the dynamic linker would complain in each. So would that of a program for another machine, as of 32 bits, and
- * musl's would end the program. The process reports to the session that they are not watched.
+ * without it: their dynamic linker would complain that it cannot load it. So would the linker of a program for another machine,
+ * such as one of 32 bits, and musl's would end the program. The process reports to the session that they are not watched.
  *
  * All of it may run in a child of vfork: on the stack, without locks. Only system(), popen() and wordexp() may not.
  */
@@ -26,9 +26,9 @@
 #include <wordexp.h>
 
 #define VARIABLE "LD_PRELOAD="
-#define VARIABLES_MAX 8192 /* of an environment: a pointer each on the stack; larger ones stay as they are */
+#define VARIABLES_MAX 8192 /* most of an environment that we copy: each takes a pointer on the stack */
 
-/* Our library in a list: the user's may be in front of it. NULL: it is not there. */
+/* Our library in the list of LD_PRELOAD, where the user's may precede it. NULL: it is not there. */
 static const char *ours_in(const char *list)
 {
 	static const char name[] = "/" GMT_SHIM_NAME;
@@ -42,8 +42,8 @@ static const char *ours_in(const char *list)
 	return NULL;
 }
 
-/* Whether the linker, for this program, will find that it cannot load our library, which the list has. */
-static bool is_in_vain(const char *list, const char *program)
+/* Whether a program's linker cannot load our library, which is in the list. Reports such a program to the session. */
+static bool cannot_load_ours(const char *list, const char *program)
 {
 	char path[PATH_MAX], report[GMT_OUTSIDER_MAX] = {GMT_OUTSIDER_FOREIGN};
 	const char *ours = ours_in(list);
@@ -65,7 +65,7 @@ static bool is_in_vain(const char *list, const char *program)
 	return true;
 }
 
-/* The bytes that the environment takes without us, for a program; 0: it stays as it is. */
+/* The bytes that a copy of the environment without our library takes; 0: the program gets the environment as it is. */
 static size_t room_without_us(char *const *environment, const char *program)
 {
 	int before = errno;
@@ -75,7 +75,7 @@ static size_t room_without_us(char *const *environment, const char *program)
 		if (!list && strncmp(environment[count], VARIABLE, strlen(VARIABLE)) == 0)
 			list = environment[count] + strlen(VARIABLE);
 	size_t room = 0;
-	if (list && count <= VARIABLES_MAX && is_in_vain(list, program))
+	if (list && count <= VARIABLES_MAX && cannot_load_ours(list, program))
 		room = (count + 1) * sizeof *environment + strlen(VARIABLE) + strlen(list) + 1;
 	errno = before;
 	return room;
@@ -86,7 +86,7 @@ static void copy_without_us(char *to, const char *list)
 	const char *ours = ours_in(list), *rest = ours + strcspn(ours, ": ");
 	size_t before = (size_t)(ours - list);
 	if (!*rest && before)
-		before--; /* what separates us from those in front */
+		before--; /* the separator before our library */
 	memcpy(to, list, before);
 	strcpy(to + before, rest + (*rest != 0));
 }
@@ -112,7 +112,7 @@ static char *const *without_us(char *const *environment, void *room)
 	return copy;
 }
 
-/* The environment for a program that the caller starts, in the caller's frame if it is another. */
+/* The environment to give to a program. A copy lies in the frame of the caller. */
 #define REACHABLE(environment, program)                                                                                \
 	__extension__({                                                                                                \
 		size_t gmt_room = room_without_us(environment, program);                                               \
@@ -144,7 +144,7 @@ static void find(const char *name, void *function)
 	memcpy(function, &found, sizeof found);
 }
 
-/* At the start: dlsym takes locks. */
+/* At the start, because dlsym takes locks, which a child of vfork must not. */
 __attribute__((constructor)) static void find_libc(void)
 {
 	find("execve", &libc.execve);
@@ -162,8 +162,8 @@ __attribute__((constructor)) static void find_libc(void)
 	find("wordexp", &libc.wordexp);
 }
 
-/* Where another library's constructor is before ours. */
-static void ready(void)
+/* Another library's constructor may start programs before ours has run. */
+static void ensure_found(void)
 {
 	if (gmt_unlikely(!libc.wordexp))
 		find_libc();
@@ -171,29 +171,29 @@ static void ready(void)
 
 GMT_HOOK int execve(const char *program, char *const *words, char *const *environment)
 {
-	ready();
+	ensure_found();
 	char *const *reachable = REACHABLE(environment, program);
 	return libc.execve(program, words, reachable);
 }
 
 GMT_HOOK int execvpe(const char *program, char *const *words, char *const *environment)
 {
-	ready();
+	ensure_found();
 	char *const *reachable = REACHABLE(environment, program);
 	return libc.execvpe(program, words, reachable);
 }
 
-/* These two go on to what bears their name: another preloaded library may have hooked them alone. */
+/* execv and execvp call the next function of their name, not execve: another preloaded library may have hooked only them. */
 GMT_HOOK int execv(const char *program, char *const *words)
 {
-	ready();
+	ensure_found();
 	char *const *reachable = REACHABLE(environ, program);
 	return reachable == environ ? libc.execv(program, words) : libc.execve(program, words, reachable);
 }
 
 GMT_HOOK int execvp(const char *program, char *const *words)
 {
-	ready();
+	ensure_found();
 	char *const *reachable = REACHABLE(environ, program);
 	return reachable == environ ? libc.execvp(program, words) : libc.execvpe(program, words, reachable);
 }
@@ -201,7 +201,7 @@ GMT_HOOK int execvp(const char *program, char *const *words)
 GMT_HOOK int posix_spawn(pid_t *pid, const char *program, const posix_spawn_file_actions_t *actions,
 			 const posix_spawnattr_t *attributes, char *const *words, char *const *environment)
 {
-	ready();
+	ensure_found();
 	char *const *reachable = REACHABLE(environment, program);
 	return libc.spawn(pid, program, actions, attributes, words, reachable);
 }
@@ -209,7 +209,7 @@ GMT_HOOK int posix_spawn(pid_t *pid, const char *program, const posix_spawn_file
 GMT_HOOK int posix_spawnp(pid_t *pid, const char *program, const posix_spawn_file_actions_t *actions,
 			  const posix_spawnattr_t *attributes, char *const *words, char *const *environment)
 {
-	ready();
+	ensure_found();
 	char *const *reachable = REACHABLE(environment, program);
 	return libc.spawnp(pid, program, actions, attributes, words, reachable);
 }
@@ -217,7 +217,7 @@ GMT_HOOK int posix_spawnp(pid_t *pid, const char *program, const posix_spawn_fil
 GMT_HOOK int pidfd_spawn(int *pidfd, const char *program, const posix_spawn_file_actions_t *actions,
 			 const posix_spawnattr_t *attributes, char *const *words, char *const *environment)
 {
-	ready();
+	ensure_found();
 	char *const *reachable = REACHABLE(environment, program);
 	return libc.pidfd_spawn ? libc.pidfd_spawn(pidfd, program, actions, attributes, words, reachable) : ENOSYS;
 }
@@ -225,21 +225,21 @@ GMT_HOOK int pidfd_spawn(int *pidfd, const char *program, const posix_spawn_file
 GMT_HOOK int pidfd_spawnp(int *pidfd, const char *program, const posix_spawn_file_actions_t *actions,
 			  const posix_spawnattr_t *attributes, char *const *words, char *const *environment)
 {
-	ready();
+	ensure_found();
 	char *const *reachable = REACHABLE(environment, program);
 	return libc.pidfd_spawnp ? libc.pidfd_spawnp(pidfd, program, actions, attributes, words, reachable) : ENOSYS;
 }
 
 GMT_HOOK int fexecve(int file, char *const *words, char *const *environment)
 {
-	ready();
+	ensure_found();
 	char *const *reachable = REACHABLE(environment, words[0] ? words[0] : "");
 	return libc.fexecve(file, words, reachable);
 }
 
 GMT_HOOK int execveat(int folder, const char *program, char *const *words, char *const *environment, int flags)
 {
-	ready();
+	ensure_found();
 	char *const *reachable = REACHABLE(environment, program);
 	if (libc.execveat)
 		return libc.execveat(folder, program, words, reachable, flags);
@@ -248,15 +248,15 @@ GMT_HOOK int execveat(int folder, const char *program, char *const *words, char 
 }
 
 /*
- * The C library passes the process's own environment to the shells that it starts by itself, so ours goes out of that, for good.
- * Empty, the variable stays: to remove it would move others, which another thread may be looking for.
+ * Removes our library from the process's own environment, for good: the C library passes that to the shells that it starts.
+ * A variable that becomes empty stays: removing it would move others while another thread may search them.
  */
 static void leave_environment(void)
 {
 	int before = errno;
-	ready();
+	ensure_found();
 	const char *list = getenv("LD_PRELOAD");
-	if (list && is_in_vain(list, "sh")) {
+	if (list && cannot_load_ours(list, "sh")) {
 		char *rest = alloca(strlen(list) + 1);
 		copy_without_us(rest, list);
 		setenv("LD_PRELOAD", rest, 1);
@@ -282,7 +282,7 @@ GMT_HOOK int wordexp(const char *text, wordexp_t *words, int flags)
 	return libc.wordexp(text, words, flags);
 }
 
-/* The words after the first, which end with NULL, into a list of as many; without a list it counts them. */
+/* Stores the words after the first, up to NULL, in words, unless that is NULL. Returns how many there are. */
 static size_t gather(va_list *arguments, const char *first, char **words)
 {
 	size_t count = 0;
@@ -296,7 +296,7 @@ static size_t gather(va_list *arguments, const char *first, char **words)
 	return count;
 }
 
-/* The list of a function's words in its frame; what follows them is the next of the arguments. */
+/* Collects the words of a variadic function in its frame. The next argument is then the one after the words. */
 #define WORDS(arguments, first)                                                                                        \
 	__extension__({                                                                                                \
 		va_start(arguments, first);                                                                            \

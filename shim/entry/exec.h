@@ -2,7 +2,7 @@
 #ifndef GMT_EXEC_H
 #define GMT_EXEC_H
 
-/* Our hook for a function that starts programs, given that of the C library; NULL for any other. */
+/* Our hook for a function of the C library that starts programs; NULL for any other function. */
 void *gmt_exec_named(const char *name, void *real);
 
 #endif

@@ -15,7 +15,7 @@
 
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden"))); /* of our library, from the static linker */
 
-/* Opens what a name stands for, if it has no folder a file in those of PATH. -1: there is none, also if the pointer is wrong. */
+/* Opens a program by its path, or in the folders of PATH if its name has no slash. -1: it is not there, or the pointer is wrong. */
 static int open_program(const char *program)
 {
 	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
@@ -37,7 +37,7 @@ static int open_program(const char *program)
 	return fd;
 }
 
-/* Whether a program's dynamic linker is musl's, which ends a program whose preloaded library needs what glibc alone has. */
+/* Whether a program's dynamic linker is musl's, which ends the program if a preloaded library needs glibc. */
 static bool is_musls(int fd, const ElfW(Ehdr) *header)
 {
 	static const char musl[] = "/ld-musl-";
@@ -52,7 +52,7 @@ static bool is_musls(int fd, const ElfW(Ehdr) *header)
 	return last && strncmp(last, musl, strlen(musl)) == 0;
 }
 
-/* The program that runs a script; NULL if the file is none. */
+/* The interpreter of a script; NULL if the file is no script. */
 static const char *interpreter(char *text)
 {
 	if (strncmp(text, "#!", 2) != 0)
@@ -66,7 +66,7 @@ bool gmt_is_foreign(const char *program)
 {
 	union {
 		ElfW(Ehdr) elf;
-		char text[256]; /* what the kernel reads of a script */
+		char text[256]; /* the bytes that the kernel reads of a script */
 	} head;
 	const ssize_t needed = offsetof(ElfW(Ehdr), e_version);
 	for (int depth = 0; program && depth < 5; depth++) { /* as the kernel follows scripts */

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* Whether a program, or what runs it if it is a script, is for another machine or C library than ours; false if that is not known. */
+/* Whether a program, or a script's interpreter, is for another machine or C library than ours; false if unknown. */
 bool gmt_is_foreign(const char *program);
 
 #endif

@@ -5,8 +5,8 @@
  * count (RTLD_DEEPBIND). Loaders accept layers, libraries named in OPENCL_LAYERS. They give each layer a table of
  * functions to call, and call through the table that the layer returns (CL/cl_layer.h). We return theirs with our hooks.
  *
- * No call is counted twice: after the first table, hooks call that table's functions (gmt_driver), which lie behind the
- * loader's entries and behind us. So a call goes
+ * No call is counted twice: after the first table, hooks call that table's functions (gmt_driver), which come after the
+ * loader's entries and after our hooks. So a call goes
  *
  *   preloaded name -> hook -> loader's table            or            loader's entry -> hook -> loader's table
  *
@@ -37,7 +37,7 @@
 #define LAYERS_ROOM 4096
 #define ENTRIES (sizeof(struct _cl_icd_dispatch) / sizeof(void *))
 
-/* A list that ends with 0; no property is defined so far (cl_loader_layers 1.0.1). */
+/* A list of properties, ended by 0. None is defined yet (cl_loader_layers 1.0.1). */
 typedef cl_properties layer_properties;
 
 GMT_HOOK cl_int CL_API_CALL clInitLayerWithProperties(cl_uint count, const cl_icd_dispatch *target, cl_uint *countret,
@@ -53,7 +53,7 @@ struct module {
 static struct loader {
 	_Atomic int live;
 	cl_uint count;
-	struct module module; /* empty if its frames cannot be distinguished from its user's */
+	struct module module; /* empty if the program is linked with the loader: their frames cannot be distinguished */
 	cl_icd_dispatch target, table;
 } loaders[LOADERS_MAX];
 static _Atomic unsigned loader_count;
@@ -61,8 +61,8 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* The value of OPENCL_LAYERS at the start, if it names us. */
 static struct {
-	char *value; /* where it is in the environment */
-	size_t ours; /* where our path begins */
+	char *value; /* in the environment */
+	size_t ours; /* index of our path in it */
 	char copy[LAYERS_ROOM];
 } layers;
 
@@ -106,7 +106,7 @@ static int find_around(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-/* The library around address, opened once more; NULL for the main program. */
+/* Opens the library that has address once more; NULL for the main program. */
 static void *library_of(const void *address, struct module *module)
 {
 	struct around around = {.address = address};
@@ -115,7 +115,7 @@ static void *library_of(const void *address, struct module *module)
 	return around.path[0] ? dlopen(around.path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
 }
 
-/* The layer in which this thread's loader has just looked up clInitLayer*, if that went through our dlsym. */
+/* clInitLayer* of the layer in which this thread's loader has looked it up last, if it did through our dlsym. */
 static __thread const void *asked __attribute__((tls_model("initial-exec")));
 
 void gmt_layer_asked(const void *function)
@@ -124,9 +124,9 @@ void gmt_layer_asked(const void *function)
 }
 
 /*
- * If we are preloaded, our names come first in the whole process. So a call of another layer to its own function of that
- * name arrives here and must go back to its own. If that call is a tail call, the return address is the loader's, so the
- * layer that the loader asked for counts first. Loaders do not export these names.
+ * The function that the caller of clInitLayer* or the like meant. If we are preloaded, our names come first in the whole
+ * process: another layer's call to its own function of that name arrives here and must go back to it. In a tail call the
+ * return address is the loader's, so we prefer the layer in which the loader looked last. Loaders do not export these names.
  */
 static void *intended(const char *name, const void *caller)
 {
@@ -142,8 +142,8 @@ static void *intended(const char *name, const void *caller)
 }
 
 /*
- * Keeps the loader in memory, because gmt_driver leads into it, and returns where its code is. A program may be statically
- * linked with a loader: then both have their frames in one module, and none may be left out of call stacks.
+ * Keeps the loader in memory, because gmt_driver leads into it, and returns where its code is. It returns an empty module if
+ * the program is linked with the loader: call stacks must then leave out no frames of that module.
  */
 static struct module pin_loader(const void *caller)
 {
@@ -153,7 +153,7 @@ static struct module pin_loader(const void *caller)
 	return entry && holds(&module, entry) ? module : (struct module){0};
 }
 
-/* Looks for our own path among those in OPENCL_LAYERS. */
+/* Looks for our own path in OPENCL_LAYERS. */
 __attribute__((constructor)) static void read_environment(void)
 {
 	Dl_info info;
@@ -177,8 +177,8 @@ bool gmt_layer_expected(void)
 }
 
 /*
- * ocl-icd writes a 0 behind each path into the environment's own string, so children would inherit only the first layer, and
- * not us. It has already read what lies before our path.
+ * Restores the separators of OPENCL_LAYERS: ocl-icd writes a 0 after each path into the environment's string, so children would
+ * inherit only the first layer. It has already read the paths before ours.
  */
 static void repair_environment(void)
 {
@@ -249,7 +249,7 @@ GMT_HOOK cl_int CL_API_CALL clInitLayerWithProperties(cl_uint count, const cl_ic
 	return other(count, target, countret, table, properties);
 }
 
-/* The calling loader goes away, and drivers with it. Later calls go to another loader, or to entries. */
+/* The calling loader goes away, and its drivers. Later calls go to another loader, or to the library's entries. */
 static void deinit(const void *caller)
 {
 	gmt_idle_stop(); /* for good */

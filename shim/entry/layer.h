@@ -8,7 +8,7 @@
 bool gmt_layer_holds(const void *address);
 /* Whether loaders in this process are asked to take us as a layer, if they support layers. */
 bool gmt_layer_expected(void);
-/* A loader has looked up how to initialise a layer, and found function. */
+/* Notes that a loader has looked up a layer's clInitLayer* and found function. */
 void gmt_layer_asked(const void *function);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * limit.c: the limit of its user's threads, where the program sets it, as shells do for what they start. gpumemtop's threads count for
- * the same user, so the kernel gets a limit that leaves them room, and the program reads the limit that it has set.
+ * limit.c: the limit of threads of its user (RLIMIT_NPROC) that the program sets, as shells do. gpumemtop's threads count for
+ * the same user, so the kernel gets a higher limit that leaves them room, and the program reads back the limit that it set.
  */
 #define _GNU_SOURCE
 #include "../base/opencl.h"
@@ -15,16 +15,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define FAR 4096u /* beyond it gpumemtop's threads make no difference */
-#define GROWS 8   /* threads that gpumemtop may start later: its runtime adds one where one waits */
+#define FAR 4096u /* threads: with a higher limit gpumemtop's make no difference */
+#define GROWS 8   /* threads that gpumemtop may start later: its runtime adds one when another blocks */
 
 #if !defined(GMT_NO_DLSYM) && (defined(__x86_64__) || defined(__aarch64__)) /* our own syscall() sets errno */
 
-static struct rlimit wanted, granted; /* what the program has set, and what the kernel got in its place */
+static struct rlimit wanted, granted; /* the limit that the program has set, and the one that the kernel got instead */
 
 /*
- * Threads of gpumemtop that count for this user: the folder of the session has its number in the name, and the kernel's folder of
- * its threads a link to each. Root has no such limit.
+ * The threads of gpumemtop that count for this user. Its pid is in the name of the session's folder, and /proc/PID/task has a
+ * link for each thread. Root has no such limit.
  */
 static rlim_t threads_of_gpumemtop(void)
 {
@@ -58,14 +58,14 @@ static void show_wanted(struct rlimit *limit)
 		*limit = wanted;
 }
 
-static rlim_t widened(rlim_t limit, rlim_t more, rlim_t most)
+static rlim_t raised(rlim_t limit, rlim_t more, rlim_t most)
 {
 	if (limit >= FAR)
 		return limit;
 	return limit + more < most ? limit + more : most;
 }
 
-/* The kernel refuses what it would refuse without us. */
+/* Sets the limit, raised by more threads. The call fails if it would fail without us. */
 static int limit_threads(pid_t process, const struct rlimit *limit, struct rlimit *before, rlim_t more)
 {
 	struct rlimit now, shown, wide;
@@ -73,8 +73,8 @@ static int limit_threads(pid_t process, const struct rlimit *limit, struct rlimi
 		return -1;
 	shown = now;
 	show_wanted(&shown);
-	wide.rlim_max = widened(limit->rlim_max, more, limit->rlim_max <= shown.rlim_max ? now.rlim_max : RLIM_INFINITY);
-	wide.rlim_cur = widened(limit->rlim_cur, more, limit->rlim_cur <= limit->rlim_max ? wide.rlim_max : RLIM_INFINITY);
+	wide.rlim_max = raised(limit->rlim_max, more, limit->rlim_max <= shown.rlim_max ? now.rlim_max : RLIM_INFINITY);
+	wide.rlim_cur = raised(limit->rlim_cur, more, limit->rlim_cur <= limit->rlim_max ? wide.rlim_max : RLIM_INFINITY);
 	if (ask_kernel(process, RLIMIT_NPROC, &wide, NULL) != 0)
 		return -1;
 	wanted = *limit;
@@ -97,7 +97,7 @@ GMT_HOOK int hook_prlimit(pid_t process, int resource, const struct rlimit *limi
 	return err;
 }
 
-/* A limit has 64 bits with and without the number in the name. */
+/* setrlimit and setrlimit64 are the same: a limit has 64 bits in both. */
 GMT_HOOK int hook_setrlimit(int resource, const struct rlimit *limit) __asm__("setrlimit");
 GMT_HOOK int hook_setrlimit(int resource, const struct rlimit *limit)
 {

@@ -1,9 +1,9 @@
 /*
  * preload.c: how a program reaches our hooks if we are preloaded.
  *
- * Linked programs find our exported names first. Programs that open libOpenCL themselves call dlsym, whatever name or
- * path they opened it by, so our dlsym returns the hook; the handle and the library stay theirs. hooks/hook_extension.c
- * returns extension functions. layer.c catches the programs that bypass both.
+ * Linked programs find our exported names first. Programs that open libOpenCL themselves, by whatever name or path, call
+ * dlsym. So our dlsym returns the hook, and leaves their handle and their library as they are. hooks/hook_extension.c returns
+ * hooks of extension functions. layer.c catches programs that bypass both.
  */
 #define _GNU_SOURCE
 #include "preload.h"
@@ -24,8 +24,8 @@
 #define NAME_ROOM 64
 
 /*
- * Functions of libOpenCL libraries beyond the first. Such a library may take us as its layer once it is used, so that we see
- * its calls after all. If it has not by the end of the process, we report it.
+ * Functions of further libOpenCL libraries. Such a library may take us as its layer when it is first used, and then we see its
+ * calls. At the end of the process we report those that have not.
  */
 static struct {
 	_Atomic(const void *) function;
@@ -49,7 +49,7 @@ static bool same_library(const void *a, const void *b)
 	return dladdr(a, &one) && dladdr(b, &other) && one.dli_fbase == other.dli_fbase;
 }
 
-static void second_loader(const char *name, const void *function)
+static void note_second_loader(const char *name, const void *function)
 {
 	if (gmt_layer_holds(function))
 		return;
@@ -74,19 +74,19 @@ static void *hook_for(const char *name, void *real)
 	if (!ours || !real || real == ours || !gmt_dispatch_ready_from(real))
 		return NULL;
 	if (!gmt_dispatch_is_entry(name, real)) {
-		second_loader(name, real);
+		note_second_loader(name, real);
 		return NULL;
 	}
 	return ours;
 }
 
-static bool of_a_layer(const char *name)
+static bool is_layer_init(const char *name)
 {
 	return strncmp(name, "clInitLayer", strlen("clInitLayer")) == 0;
 }
 
-/* Programs find our hooks for these by themselves, except where they look into the C library: of signals and exec. */
-static inline bool of_libc(const char *name)
+/* Whether a name may be one of the C library's functions that we hook, of signals and exec. dlsym in its handle finds the original. */
+static inline bool may_be_libc(const char *name)
 {
 	return name[0] == 's' || name[0] == '_' || name[0] == 'p' || name[0] == 'w' || strncmp(name, "exec", 4) == 0 ||
 	       strncmp(name, "fexec", 5) == 0;
@@ -98,25 +98,25 @@ static void *libc_hook(const char *name, void *real)
 	return ours ? ours : gmt_exec_named(name, real);
 }
 
-static __attribute__((noinline)) bool wanted(void *handle, const char *name)
+static __attribute__((noinline)) bool is_hooked(void *handle, const char *name)
 {
 	if (gmt_images_named(name))
 		atomic_store(&gmt_images_wanted, 1);
 	if (handle == RTLD_NEXT || handle == RTLD_DEFAULT)
 		return false;
-	if (of_libc(name))
+	if (may_be_libc(name))
 		return true;
-	return of_a_layer(name) || (!gmt_inside && gmt_hook_named(name));
+	return is_layer_init(name) || (!gmt_inside && gmt_hook_named(name));
 }
 
-static __attribute__((noinline)) void *answer(void *handle, const char *name)
+static __attribute__((noinline)) void *look_up_hook(void *handle, const char *name)
 {
 	void *real = gmt_real_dlsym()(handle, name);
-	if (of_a_layer(name)) {
+	if (is_layer_init(name)) {
 		gmt_layer_asked(real);
 		return real;
 	}
-	void *ours = of_libc(name) ? libc_hook(name, real) : hook_for(name, real);
+	void *ours = may_be_libc(name) ? libc_hook(name, real) : hook_for(name, real);
 	return ours ? ours : real;
 }
 
@@ -127,10 +127,10 @@ static __attribute__((noinline)) void *answer(void *handle, const char *name)
 GMT_HOOK void *dlsym(void *restrict handle, const char *restrict name)
 {
 	gmt_dlsym_fn *real = gmt_real_dlsym();
-	bool known = (name[0] == 'c' && name[1] == 'l') || of_libc(name);
-	if (gmt_likely(!known) || !wanted(handle, name))
+	bool known = (name[0] == 'c' && name[1] == 'l') || may_be_libc(name);
+	if (gmt_likely(!known) || !is_hooked(handle, name))
 		return real(handle, name);
-	return answer(handle, name);
+	return look_up_hook(handle, name);
 }
 
 #endif

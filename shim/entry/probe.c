@@ -1,13 +1,13 @@
 /*
- * probe.c: answers what gpumemtop asks about a machine: doctor, which devices it has; attach, where drivers keep their
- * extension functions.
+ * probe.c: answers questions of gpumemtop about a machine. doctor asks which devices it has, attach where drivers keep
+ * their extension functions.
  *
  * If the environment has GPUMEMTOP_PROBE, the library prints its answer on stdout when the process exits. For "opencl":
  * OpenCL's platforms and devices. For "extensions", followed by names of functions with spaces between them: the file in
- * which each platform has these, and how far behind that file's beginning in memory. For anything else: whether a library
+ * which each platform has these, and their offsets from the file's beginning in memory. For any other value: whether a library
  * of that name loads. Each line is written at once, so that a driver that crashes loses only its own lines; tabs separate
- * the fields. It waits for the exit because drivers may start threads that load libraries, which would wait forever for a
- * constructor of ours. In all other processes nothing here does anything.
+ * the fields. The library waits for the exit because drivers may start threads that load libraries, and those would wait
+ * forever for a constructor of ours. In all other processes this file does nothing.
  */
 #define _GNU_SOURCE
 #include "../base/call.h"
@@ -27,7 +27,7 @@
 
 static const char *wanted;
 
-/* Functions of the OpenCL library itself, not those that we export. */
+/* The OpenCL library's own functions, not our hooks of the same names. */
 static struct {
 	cl_int(CL_API_CALL *platforms)(cl_uint, cl_platform_id *, cl_uint *);
 	cl_int(CL_API_CALL *platform)(cl_platform_id, cl_platform_info, size_t, void *, size_t *);
@@ -49,10 +49,10 @@ __attribute__((format(printf, 1, 2))) static void print_line(const char *format,
 	size_t length = (size_t)n < sizeof line - 1 ? (size_t)n : sizeof line - 2;
 	line[length++] = '\n';
 	if (write(STDOUT_FILENO, line, length) < 0)
-		_exit(1); /* no reader */
+		_exit(1); /* the reader is gone */
 }
 
-/* Makes a driver's text one field: without control characters. */
+/* Replaces control characters in a driver's text, so that it is one field. */
 static const char *field(char *text, cl_int status)
 {
 	if (status != CL_SUCCESS)
@@ -115,7 +115,7 @@ static void print_platform(cl_platform_id platform)
 		print_device(devices[i]);
 }
 
-/* Some loaders answer an extension of ocl-icd's; 2 asks for the version, 3 for the name. */
+/* Prints name and version of a loader that has ocl-icd's query for them: 2 asks for the version, 3 for the name. */
 static void print_loader(void *library)
 {
 	char version[TEXT_MAX] = "", name[TEXT_MAX] = "";

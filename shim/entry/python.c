@@ -1,13 +1,14 @@
 /*
- * python.c: see python.h. All frames of native code between two Python functions are the interpreter's, and the same for all
- * call sites. Its public functions return the lines instead. They are called only on a thread whose own state is the current one,
- * which is the one that holds the interpreter's lock, and when no exception is set. Frame objects that they make may
- * not start a garbage collection, which would run code of the program: PyGC_Disable is there since 3.10.
+ * python.c: see python.h. The native frames of Python code are the interpreter's, and the same for all call sites. So the lines
+ * of Python are asked of the interpreter's public functions. These may be called only on the thread that holds the
+ * interpreter's lock, whose state is the current one, and while no exception is set. They create frame objects, which must not
+ * start a garbage collection, since that runs code of the program: hence PyGC_Disable, which exists since 3.10.
  *
- * PyOpenCL gives up the lock around reads and writes. A thread that runs Python then still has its frames, which only itself changes,
- * and the interpreter's structures are read in place: only after they have given the same lines as the functions did, under
- * the lock, and without it only by the main thread, because the interpreter's end takes the frames of others away. Code objects and their
- * names do not change, and PyCode_Addr2Line and PyUnicode_AsUTF8 of ASCII only read.
+ * PyOpenCL releases the lock during reads and writes. The thread still has its Python frames then, which only it changes, so we
+ * read the interpreter's structures in place. Two conditions hold. First, under the lock these structures have given the same
+ * lines as the functions. Second, without the lock only the main thread reads them, because the interpreter's end removes the
+ * frames of other threads. Code objects and their names do not change, and PyCode_Addr2Line and PyUnicode_AsUTF8 of ASCII only
+ * read.
  */
 #define _GNU_SOURCE
 #include "python.h"
@@ -41,37 +42,37 @@
 static struct {
 	FUNCTIONS(MEMBER)
 } python;
-static void *(*current_state)(void); /* of the thread that holds the lock */
+static void *(*current_state)(void); /* returns the state of the thread that holds the lock */
 
-/* Which all versions have that a layout is known of. */
+/* Functions that every version with a known layout has. */
 static struct {
 	int (*PyCode_Addr2Line)(void *code, int offset);
 	int (*PyFrame_GetLasti)(void *frame);
 	const unsigned long *Py_Version;
 } recent;
-static uintptr_t first, last; /* address of the interpreter's image */
+static uintptr_t first, last; /* addresses of the interpreter's image */
 static _Atomic int state;     /* 1: looked, 2: looking, 3: found */
 
 /*
- * Where CPython of a version keeps frames: bytes in the thread's state (Include/cpython/pystate.h), in what that points to, and in a
- * frame (Include/internal/pycore_frame.h).
+ * Where a version of CPython keeps frames: offsets in bytes in the thread's state (Include/cpython/pystate.h), in the structure
+ * that the state points to, and in a frame (Include/internal/pycore_frame.h).
  */
 struct layout {
 	unsigned version; /* major and minor, a byte each */
 	unsigned thread, holder, code, previous, instruction, owner;
 };
 #define DIRECTLY 255 /* the thread's state points to the frame */
-#define NO_FUNCTION 3 /* from that owner on a frame belongs to no function */
+#define NO_FUNCTION 3 /* values of a frame's owner from this one on: it belongs to no function */
 static const struct layout layouts[] = {
 	{0x030b, 56, 8, 32, 48, 56, 69},
 	{0x030c, 56, 0, 0, 8, 56, 70},
 	{0x030d, 72, DIRECTLY, 0, 8, 56, 70},
 };
 static const struct layout *layout;
-static _Atomic int unsure = 4;               /* 0: the layout is right; else failures until it counts as wrong: -1 */
-static uintptr_t instructions;               /* where they begin in a code object */
-static _Atomic unsigned file_at, name_at;    /* words of a code object; 0: unknown */
-#define NAMES_FROM 3u                        /* words, behind the head of an object */
+static _Atomic int unsure = 4;               /* 0: the layout is right; -1: wrong; else comparisons that may still fail */
+static uintptr_t instructions;               /* offset of the instructions in a code object */
+static _Atomic unsigned file_at, name_at;    /* words of a code object that have its file and name; 0: unknown */
+#define NAMES_FROM 3u                        /* first word that may have them, after the object's head */
 #define NAMES_TO 20u
 #define ASCII (1u << 6) /* in the state of a string (Include/cpython/unicodeobject.h), byte 32 */
 
@@ -124,9 +125,9 @@ void gmt_python_look(void)
 	atomic_store(&state, all && current && dl_iterate_phdr(find_image, NULL) ? 3 : 1);
 }
 
-static bool main_thread(void)
+static bool is_main_thread(void)
 {
-	static __thread int is __attribute__((tls_model("initial-exec"))); /* 0: not asked */
+	static __thread int is __attribute__((tls_model("initial-exec"))); /* 0: not asked yet */
 	if (!is)
 		is = syscall(SYS_gettid) == getpid() ? 1 : -1;
 	return is > 0;
@@ -148,7 +149,7 @@ enum gmt_python gmt_python_runs(void)
 		return python.PyErr_Occurred() ? GMT_PYTHON_NONE : GMT_PYTHON_LOCKED;
 	bool readable = atomic_load_explicit(&unsure, memory_order_acquire) == 0 && atomic_load_explicit(&file_at, memory_order_relaxed) &&
 			atomic_load_explicit(&name_at, memory_order_relaxed);
-	return readable && main_thread() ? GMT_PYTHON_UNLOCKED : GMT_PYTHON_NONE;
+	return readable && is_main_thread() ? GMT_PYTHON_UNLOCKED : GMT_PYTHON_NONE;
 }
 
 bool gmt_python_holds(uintptr_t address)
@@ -156,8 +157,8 @@ bool gmt_python_holds(uintptr_t address)
 	return address >= first && address < last;
 }
 
-/* A word of the interpreter. Until the layout is known to be right, the kernel reads it, which no address can harm. */
-static bool word(uintptr_t address, uintptr_t *value)
+/* Reads a word of the interpreter. Until the layout is known to be right, the kernel reads it, so that a wrong address does no harm. */
+static bool read_word(uintptr_t address, uintptr_t *value)
 {
 	if (gmt_likely(atomic_load_explicit(&unsure, memory_order_relaxed) == 0)) {
 		*value = *(const uintptr_t *)address;
@@ -167,13 +168,13 @@ static bool word(uintptr_t address, uintptr_t *value)
 	return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == sizeof *value;
 }
 
-/* The frame that this thread is in, 0 if there is none. */
-static uintptr_t innermost(void)
+/* The frame that this thread runs, 0 if there is none. */
+static uintptr_t innermost_frame_address(void)
 {
 	uintptr_t at = (uintptr_t)python.PyGILState_GetThisThreadState() + layout->thread;
-	if (!word(at, &at))
+	if (!read_word(at, &at))
 		return 0;
-	return layout->holder == DIRECTLY || (at && word(at + layout->holder, &at)) ? at : 0;
+	return layout->holder == DIRECTLY || (at && read_word(at + layout->holder, &at)) ? at : 0;
 }
 
 struct read {
@@ -184,8 +185,8 @@ struct read {
 static bool read_frame(uintptr_t frame, struct read *r)
 {
 	uintptr_t owner;
-	if (!word(frame + layout->code, &r->code) || !word(frame + layout->instruction, &r->instruction) ||
-	    !word(frame + layout->previous, &r->previous) || !word(frame + (layout->owner & ~7u), &owner))
+	if (!read_word(frame + layout->code, &r->code) || !read_word(frame + layout->instruction, &r->instruction) ||
+	    !read_word(frame + layout->previous, &r->previous) || !read_word(frame + (layout->owner & ~7u), &owner))
 		return false;
 	r->function = (owner >> (layout->owner & 7) * 8 & 0xff) < NO_FUNCTION;
 	return true;
@@ -198,11 +199,11 @@ static uint64_t line_of(const struct read *r)
 }
 
 /* Whether the structures show the lines that the functions returned. */
-static bool agrees(void *innermost_frame, const struct gmt_python_line *lines, unsigned count)
+static bool lines_agree(void *innermost_frame, const struct gmt_python_line *lines, unsigned count)
 {
 	struct read r;
 	unsigned same = 0;
-	for (uintptr_t frame = innermost(); frame && same < count; frame = r.previous) {
+	for (uintptr_t frame = innermost_frame_address(); frame && same < count; frame = r.previous) {
 		if (!read_frame(frame, &r))
 			return false;
 		if (!r.function)
@@ -224,14 +225,14 @@ static void compare_layout(void *frame, const struct gmt_python_line *lines, uns
 	if (gmt_likely(failures <= 0) || !layout || !count || gmt_session_filtered())
 		return;
 	int saved = errno;
-	if (agrees(frame, lines, count))
+	if (lines_agree(frame, lines, count))
 		atomic_store_explicit(&unsure, 0, memory_order_release);
 	else
 		atomic_store_explicit(&unsure, failures > 1 ? failures - 1 : -1, memory_order_relaxed);
 	errno = saved;
 }
 
-/* Names are part of a function's identity, because its code object may go, and another get its address. */
+/* Names are part of a function's identity: its code object may be freed, and another one get its address. */
 static uintptr_t identity(uintptr_t code)
 {
 	const uintptr_t *object = (const uintptr_t *)code;
@@ -243,7 +244,7 @@ static unsigned read_lines(enum gmt_python runs, struct gmt_python_line *lines, 
 {
 	struct read r;
 	unsigned count = 0;
-	for (uintptr_t frame = innermost(); frame && count < most && read_frame(frame, &r); frame = r.previous)
+	for (uintptr_t frame = innermost_frame_address(); frame && count < most && read_frame(frame, &r); frame = r.previous)
 		if (r.function)
 			lines[count++] = (struct gmt_python_line){
 				(void *)r.code, runs == GMT_PYTHON_LOCKED ? r.code : identity(r.code), line_of(&r)};
@@ -252,7 +253,7 @@ static unsigned read_lines(enum gmt_python runs, struct gmt_python_line *lines, 
 
 unsigned gmt_python_lines(enum gmt_python runs, struct gmt_python_line *lines, unsigned most)
 {
-	if (atomic_load_explicit(&unsure, memory_order_acquire) == 0) /* without a reference that is counted */
+	if (atomic_load_explicit(&unsure, memory_order_acquire) == 0) /* without counting a reference to the code objects */
 		return read_lines(runs, lines, most);
 	unsigned count = 0;
 	int collects = python.PyGC_Disable();
@@ -271,13 +272,16 @@ unsigned gmt_python_lines(enum gmt_python runs, struct gmt_python_line *lines, u
 		python.Py_DecRef(frame);
 	compare_layout(innermost_frame, lines, count);
 	if (python.PyErr_Occurred())
-		python.PyErr_Clear(); /* ours: there was none before */
+		python.PyErr_Clear(); /* of our own call: none was set before */
 	if (collects)
 		python.PyGC_Enable();
 	return count;
 }
 
-/* Where a code object has a member. The last place counts: the name of a function outside of classes is its qualified name, too. */
+/*
+ * Finds the word of a code object that has a member. The last one counts: outside of classes a function's qualified name is the
+ * same object as its name, and comes after it.
+ */
 static void find_member(const void *code, const void *value, _Atomic unsigned *at)
 {
 	for (unsigned i = NAMES_FROM; i < NAMES_TO; i++)
@@ -285,7 +289,7 @@ static void find_member(const void *code, const void *value, _Atomic unsigned *a
 			atomic_store_explicit(at, i, memory_order_relaxed);
 }
 
-/* Appends an attribute and a NUL. */
+/* Appends an attribute of a code object, asked of the interpreter, and a NUL. */
 static size_t append(void *code, const char *attribute, _Atomic unsigned *at, char *text, size_t size)
 {
 	void *object = python.PyObject_GetAttrString(code, attribute);
@@ -303,8 +307,8 @@ static size_t append(void *code, const char *attribute, _Atomic unsigned *at, ch
 	return length ? length + 1 : 0;
 }
 
-/* Appends a member and a NUL. */
-static size_t append_read(const void *code, unsigned at, char *text, size_t size)
+/* Appends a member of a code object, read in place, and a NUL. */
+static size_t append_in_place(const void *code, unsigned at, char *text, size_t size)
 {
 	char *object = ((char *const *)code)[at];
 	uint32_t kind;
@@ -322,11 +326,11 @@ static size_t append_read(const void *code, unsigned at, char *text, size_t size
 size_t gmt_python_name(const struct gmt_python_line *line, char *text, size_t size)
 {
 	bool locked = line->function == (uintptr_t)line->code;
-	size_t file = locked ? append(line->code, "co_filename", &file_at, text, size / 2) : append_read(line->code, file_at, text, size / 2);
+	size_t file = locked ? append(line->code, "co_filename", &file_at, text, size / 2) : append_in_place(line->code, file_at, text, size / 2);
 	if (!file)
 		return 0;
 	if (!locked) {
-		size_t name = append_read(line->code, name_at, text + file, size / 2);
+		size_t name = append_in_place(line->code, name_at, text + file, size / 2);
 		return name ? file + name - 1 : 0;
 	}
 	size_t name = append(line->code, "co_qualname", &name_at, text + file, size / 2); /* since 3.11 */

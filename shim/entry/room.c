@@ -15,28 +15,28 @@
 
 /*
  * The runtime runs Go on GMT_CORE_PROCESSORS threads (intercept/export.go), watches them with one, starts threads with one,
- * starts itself on one, and one sleeps on the mailbox. It asks for more only while threads are on their way from one of
- * these to another: 14 were the most seen, with hundreds of the program's threads at the gate (base/gate.h). One thread is
- * the shim's own (pool/budget.h).
+ * starts itself on one, and one sleeps on the mailbox. It asks for more only while threads change from one of these tasks to
+ * another: at most 14 were seen, with hundreds of the program's threads at the gate (base/gate.h). One thread is the shim's
+ * own (pool/budget.h).
  */
 #define THREADS (GMT_CORE_PROCESSORS + 16)
-/* What the program can still have where a limit is near, beside a thread for each processor, as drivers of processors make them. */
+/* Threads that must be left to the program when a limit is near, besides one for each processor, which CPU drivers start. */
 #define SPARE 48
 #define PROCESSORS_MOST 256
 #define FAR 4096u
-/* The core writes to 4 MiB; the rest is for the program and its driver. */
+/* Memory that must be free: the core writes to 4 MiB, the rest is for the program and its driver. */
 #define MEMORY ((uint64_t)16 << 20)
 #define SPARE_STACK ((size_t)256 << 10)
 #define GUARD ((size_t)64 << 10)
 _Static_assert(THREADS == 24 && SPARE == 48, "as the user reads below");
 
-/* What the runtime reserves and maps is about a third of each: the program keeps room of its own. */
+/* Address space that must be free to reserve and to map: about three times what the runtime takes, so that the program has some left. */
 #define RESERVED ((size_t)4 << 30)
 #define WRITABLE ((size_t)512 << 20)
 
 static struct thread {
 	pthread_t id;
-	sem_t wake; /* no futex: the thread sanitizer of a program sees what a semaphore orders */
+	sem_t wake; /* no futex: a program's thread sanitizer understands the order that a semaphore makes */
 	pid_t number;
 	void *stack;
 	size_t size;
@@ -44,9 +44,9 @@ static struct thread {
 	void *argument;
 } threads[THREADS + SPARE + PROCESSORS_MOST];
 
-static _Atomic uint32_t given = THREADS; /* none before all are made */
+static _Atomic uint32_t given = THREADS; /* threads that the core has got; THREADS before all are made */
 
-static void *waits(void *of)
+static void *await_task(void *of)
 {
 	struct thread *t = of;
 	t->number = (pid_t)syscall(SYS_gettid);
@@ -55,7 +55,7 @@ static void *waits(void *of)
 	return t->run ? t->run(t->argument) : NULL;
 }
 
-/* Until the kernel no longer counts it, the program might be refused a thread in its place. */
+/* Waits until the kernel no longer counts a thread: before, the program might be refused one in its place. */
 static void wait_gone(const struct thread *t)
 {
 	pthread_join(t->id, NULL);
@@ -63,7 +63,7 @@ static void wait_gone(const struct thread *t)
 		sched_yield();
 }
 
-/* Whether the user has a limit that the program could reach. To try is exact but slow: about 50 microseconds a thread. */
+/* Whether the program could reach a limit of its user. Only then spare threads are made to try it, as each takes 50 us. */
 static bool limit_is_near(void)
 {
 	struct rlimit limit;
@@ -71,8 +71,8 @@ static bool limit_is_near(void)
 }
 
 /*
- * The C library reuses the stacks that it made: in a forked child it unmaps those of all threads if they are more than 40 MiB
- * together. A driver whose exit handler joins its thread there would fault. Stacks of ours are not counted.
+ * Gives a thread a stack that we allocate. In a forked child the C library unmaps the stacks that it allocated itself if they
+ * take more than 40 MiB together, and a driver whose exit handler joins its thread there would fault. Ours do not count.
  */
 static bool give_stack(struct thread *t, pthread_attr_t *attributes, size_t size)
 {
@@ -87,7 +87,7 @@ static bool give_stack(struct thread *t, pthread_attr_t *attributes, size_t size
 static int start_threads(int count)
 {
 	int made = 0;
-	size_t size = 0; /* Go takes it for that of its threads */
+	size_t size = 0; /* the default, which Go assumes for its threads */
 	pthread_attr_t attributes;
 	pthread_attr_init(&attributes);
 	pthread_attr_getstacksize(&attributes, &size);
@@ -100,14 +100,14 @@ static int start_threads(int count)
 			pthread_attr_setstacksize(&attributes, SPARE_STACK);
 		}
 		sem_init(&threads[made].wake, 0, 0);
-		if (pthread_create(&threads[made].id, &attributes, waits, &threads[made]) != 0)
+		if (pthread_create(&threads[made].id, &attributes, await_task, &threads[made]) != 0)
 			break;
 	}
 	pthread_attr_destroy(&attributes);
 	return made;
 }
 
-static int with_spare(void)
+static int spare_threads(void)
 {
 	cpu_set_t allowed;
 	int processors = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : PROCESSORS_MOST;
@@ -148,7 +148,7 @@ const char *gmt_room_make(void)
 		return "the allocator needs 512 MiB of memory to map: ulimit -d or vm.overcommit_memory allows less";
 	if (gmt_groups_leave_memory() < MEMORY)
 		return "the allocator takes 4 MiB of memory and leaves 12 to the program: the control group has less left";
-	int most = with_spare();
+	int most = spare_threads();
 	if (gmt_groups_leave_threads() < (uint64_t)most || !make_threads(most))
 		return "the allocator takes 24 threads and leaves 48 and one for each processor to the program: ulimit -u, the control group or "
 		       "seccomp allows fewer";

@@ -1,5 +1,5 @@
 /*
- * rule.c: see rule.h. What call frame information rarely says is left to the unwinder of the compiler, which finds the tables, too.
+ * rule.c: see rule.h. The compiler's unwinder finds the tables, and it walks stacks with rules that cfi.c cannot read.
  */
 #define _GNU_SOURCE
 #include "../base/opencl.h"
@@ -14,7 +14,7 @@
 
 #ifndef __x86_64__
 
-/* Not read for other processors: the unwinder walks all stacks. */
+/* On other processors the unwinder walks all stacks. */
 struct gmt_rule gmt_rule_read(uintptr_t address, bool guess, uintptr_t near)
 {
 	(void)address, (void)guess, (void)near;
@@ -23,9 +23,9 @@ struct gmt_rule gmt_rule_read(uintptr_t address, bool guess, uintptr_t near)
 
 #else
 
-#define CODE_NEAR ((uintptr_t)256 << 20) /* bytes; Java has 240 MiB of generated code */
+#define CODE_NEAR ((uintptr_t)256 << 20) /* bytes: Java reserves 240 MiB for generated code */
 
-/* libgcc's, exported since 3.0: the entry for the instruction at an address, NULL if there is none. */
+/* For libgcc's _Unwind_Find_FDE (since 3.0), which returns the entry for the instruction at an address, NULL if there is none. */
 struct bases {
 	void *text, *data, *function;
 };
@@ -53,20 +53,21 @@ static struct gmt_rule rule_of(const struct gmt_cfi *s)
 	return rule;
 }
 
-/* The C library's return from a signal handler, where it has no entry: the unwinder recognises its instructions. */
+/* Whether an address is the C library's return from a signal handler, which may have no entry: recognised by its instructions. */
 static bool returns_from_signal(uintptr_t address)
 {
 	static const unsigned char code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}; /* mov $15, %rax; syscall */
 	const unsigned char *at = (const unsigned char *)address;
-	size_t same = 0; /* the next byte may be on no page */
+	size_t same = 0; /* compared byte by byte: the next one may not be mapped */
 	while (same < sizeof code && at[same] == code[same])
 		same++;
 	return same == sizeof code;
 }
 
 /*
- * Whether a guess is code: the instruction before is a call (E8 with an offset, or FF /2), or generated code is near. Java's
- * interpreter returns to addresses that it pushes. The kernel reads there: a guess may be any word.
+ * Whether a guessed return address is code: the instruction before it is a call (E8 with an offset, or FF /2), or generated
+ * code is near, because Java's interpreter pushes its return addresses without a call. The kernel reads the bytes, since a
+ * guess may be any word.
  */
 static bool looks_like_code(uintptr_t address, uintptr_t near)
 {

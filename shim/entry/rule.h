@@ -5,15 +5,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The stack pointer after the return, which DWARF calls the canonical frame address, and where the caller's rbp is. */
+/* How to find the stack pointer after the return, which DWARF calls the canonical frame address. */
 enum gmt_rule_kind {
 	GMT_RULE_SP = 1,  /* rsp + offset */
 	GMT_RULE_BP,      /* rbp + offset */
-	GMT_RULE_ALIGNED, /* what is at rbp - offset, of a function that aligns its stack; the caller's rbp is at rbp */
+	GMT_RULE_ALIGNED, /* the word at rbp - offset, in a function that aligns its stack; the caller's rbp is at rbp */
 	GMT_RULE_END,     /* nothing called the function */
-	GMT_RULE_UNKNOWN, /* anything else: the unwinder of the compiler has to look */
-	GMT_RULE_FRAME,   /* no table is about the code: it may have a frame pointer */
-	GMT_RULE_NO_CODE  /* no call returns to this address */
+	GMT_RULE_UNKNOWN, /* anything else: the compiler's unwinder must walk */
+	GMT_RULE_FRAME,   /* the code has no table; it may have a frame pointer */
+	GMT_RULE_NO_CODE  /* the address is no code that a call returns to */
 };
 
 struct gmt_rule {
@@ -23,8 +23,8 @@ struct gmt_rule {
 };
 
 /*
- * The rule at a return address on the stack of this thread, from the tables that programs have for exceptions. A guess is a word
- * that may be a return address, or anything else; near is generated code that would have been called from there, 0 if there is none.
+ * The rule at a return address on this thread's stack, from the tables that programs have for exceptions. guess: the word may be
+ * something else than a return address; near: an address in generated code that would have been called from there, 0 if none.
  */
 struct gmt_rule gmt_rule_read(uintptr_t address, bool guess, uintptr_t near);
 

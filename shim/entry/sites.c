@@ -2,9 +2,9 @@
  * sites.c: see sites.h.
  *
  * Even the walk of stack.c takes longer than an event may cost, so each thread remembers the stacks of its commands. A call
- * with a known return address and stack pointer came the same way as before if the nearest return addresses farther up are
- * where they were: the frame of a return address has a fixed size, and so the next one is at a fixed place. Only frames with
- * alloca() have none; if both address and place agree there, too, the call counts as one of the other site.
+ * comes from a known stack if its return address and stack pointer are known and the next return addresses up the stack are
+ * where they were: a frame's size follows from its return address, so the next return address is at a fixed place. Only frames
+ * with alloca() vary; if address and place agree there by chance, the call counts for the other call site.
  */
 #define _GNU_SOURCE
 #include "sites.h"
@@ -20,7 +20,7 @@
 #include <unwind.h>
 
 #define KNOWN 64u /* stacks that a thread remembers; a power of two */
-#define WAYS 4u   /* places of one stack */
+#define WAYS 4u   /* places in the table where one stack may be */
 #define CHECKS 8u /* return addresses of a stack that are compared */
 
 struct known {
@@ -48,7 +48,7 @@ static void make_key(void)
 
 uint32_t gmt_site_of(const struct gmt_caller *caller)
 {
-	if (gmt_session.config.tagmode == GMT_TAGS_SIZE) /* it has none */
+	if (gmt_session.config.tagmode == GMT_TAGS_SIZE) /* a command has no size */
 		return 0;
 	uint64_t now = gmt_now();
 	struct gmt_call call = {.start = now, .last = now};
@@ -66,18 +66,18 @@ void gmt_count(struct gmt_object *object, enum gmtheld type, const struct gmt_ca
 	gmt_held_created(site, 0);
 }
 
-/* The words are other functions' return addresses, which are no objects of theirs. */
+/* Sanitizers do not check the read: return addresses belong to other functions' frames, not to their objects. */
 __attribute__((no_sanitize_address, no_sanitize_thread)) static uintptr_t word_at(const uintptr_t *place)
 {
 	return *(const volatile uintptr_t *)place;
 }
 
-/* Where the frame between two stack pointers keeps its return address, NULL if that is not known. */
+/* The place of the return address in a frame between two stack pointers, NULL if unknown. */
 static const uintptr_t *place_of(uintptr_t address, const uintptr_t *sp, const uintptr_t *end)
 {
 #ifdef __x86_64__
 	return sp && word_at(end - 1) == address ? end - 1 : NULL;
-#else /* near its beginning, where compilers put it for arm64 */
+#else /* arm64: near the frame's beginning, where compilers put it */
 	for (unsigned i = 0; i < 64 && sp + i < end; i++)
 		if (word_at(sp + i) == address)
 			return sp + i;
@@ -88,10 +88,10 @@ static const uintptr_t *place_of(uintptr_t address, const uintptr_t *sp, const u
 struct walk {
 	struct known *known;
 	unsigned most;
-	const uintptr_t *sp; /* of the frame before; NULL: the walk has not come to the caller */
+	const uintptr_t *sp; /* of the frame before; NULL: the walk has not reached the caller yet */
 };
 
-/* A frame of the caller's, or farther up, with the stack pointer after the return to it. */
+/* Visits the caller's frame, or one farther up the stack. */
 static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *arg)
 {
 	struct walk *walk = arg;
@@ -136,7 +136,7 @@ static uint32_t site_of_event(const struct gmt_caller *caller)
 		stacks = calloc(KNOWN, sizeof *stacks);
 		pthread_setspecific(key, stacks);
 	}
-	if (gmt_unlikely(!stacks || (gmt_session.config.tagmode == GMT_TAGS_STACK && gmt_python_runs()))) /* its stack is elsewhere */
+	if (gmt_unlikely(!stacks || (gmt_session.config.tagmode == GMT_TAGS_STACK && gmt_python_runs()))) /* Python's frames are elsewhere */
 		return gmt_held_site(GMT_HELD_EVENT, gmt_site_of(caller));
 	uint64_t hash = (caller->address ^ caller->sp << 7) * 0x9e3779b97f4a7c15u;
 	for (uint32_t i = 0; i < WAYS; i++) {

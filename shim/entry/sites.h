@@ -1,4 +1,4 @@
-/* sites.h: which call site creates an object that is not memory, and which calls fail. */
+/* sites.h: the call sites of objects that are not memory, and of calls that fail. */
 #ifndef GMT_SITES_H
 #define GMT_SITES_H
 
@@ -6,13 +6,13 @@
 #include "../registry/held.h"
 #include "../registry/objects.h"
 
-/* Counts an object that a call created; NULL: one that there was no room for. */
+/* Counts an object that a call created; NULL: no table had room for it. */
 void gmt_count(struct gmt_object *object, enum gmtheld type, const struct gmt_caller *caller);
-/* Counts an event; NULL: one that there was no room for. time: now if the caller has just read the clock, else 0. */
+/* Counts an event; NULL: no table had room for it. time: now if the caller has just read the clock, else 0. */
 void gmt_count_event(struct gmt_event *event, const struct gmt_caller *caller, uint64_t time);
 /* The call site of a caller. */
 uint32_t gmt_site_of(const struct gmt_caller *caller);
-/* A call failed that makes no memory. caller: NULL where it is not known. */
+/* Reports a failed call that creates no memory. caller: NULL if unknown. */
 void gmt_call_failed(const char *function, cl_int status, const struct gmt_caller *caller);
 
 /* Where the driver stores the status of a call: the program's place, if it has one. */

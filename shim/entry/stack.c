@@ -1,17 +1,17 @@
 /*
  * stack.c: walks the stack. The compiler's unwinder takes a microsecond, because it searches and interprets tables for
- * each frame. What it finds for a return address does not change while the library with that address is loaded. So we
- * remember it, as one word, and walk in nanoseconds: each walk reads the stack itself, which the program may have changed in any
- * way, by longjmp, alloca or other stacks. What it reads, the unwinder would read, too. Where a rule is not that simple, as
+ * each frame. The rule that it finds for a return address does not change while the library with that address is loaded. So we
+ * remember rules, one word for each, and walk in nanoseconds. Each walk reads the stack itself, because longjmp, alloca or other
+ * stacks may have changed it. It reads only words that the unwinder would read, too. Where a rule does not fit into a word, as
  * for signal handlers, the unwinder walks.
  *
  * After dlclose another library may be at the same addresses. glibc counts what it has unloaded, but reading the count takes a
  * lock. So we remember which addresses can be unloaded, and read the count only for stacks that go through those. Code
  * that a program generates is in no library, and with tables is not remembered: it changes uncounted.
  *
- * The unwinder ends at code without a table, such as node and Java generate. It may keep frame pointers, which we follow as long as
- * they lie on the thread's stack, one above the other, and what is there is the address behind a call. From there on nothing is
- * read outside of the stack.
+ * The unwinder ends at code without a table, which node and Java generate. Such code may keep frame pointers. We follow them as
+ * long as they lie on the thread's stack, each above the one before, and the word there is an address after a call. From the
+ * first of them on, we read nothing outside of the stack.
  */
 #define _GNU_SOURCE
 #include "stack.h"
@@ -51,8 +51,8 @@ static bool ours(uintptr_t address)
 #define OFFSET_BITS 19
 
 static _Atomic uint64_t rules[1u << SET_BITS][2];
-static _Atomic uint64_t unloaded;                         /* the count that the rules are from */
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of those who write either; no one waits */
+static _Atomic uint64_t unloaded;                         /* libraries unloaded when the rules were read */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* held while rules or unloaded are written; others skip writing instead of waiting */
 
 static uint64_t scrambled(uintptr_t address)
 {
@@ -74,9 +74,9 @@ static inline uint32_t recall(uintptr_t address)
 
 struct place {
 	uintptr_t address;
-	bool begun, passed;   /* what can be unloaded has begun */
-	bool listed, lasting; /* in the program or a library; in one that cannot be unloaded */
-	bool shared;          /* in a library that belongs to no single program */
+	bool begun, passed;   /* a file was visited; files from here on can be unloaded */
+	bool listed, lasting; /* the address is in the program or a library; in one that cannot be unloaded */
+	bool shared;          /* the address is in a library of the system or of a runtime */
 	uint64_t unloaded;
 };
 
@@ -90,7 +90,7 @@ static bool lies_in(const struct dl_phdr_info *file, uintptr_t address)
 	return false;
 }
 
-/* Libraries as internal/callsite knows them: of the system, and of Python and node. The program itself has no path here. */
+/* Whether a path is a library's for internal/callsite: of the system, Python or node. The program itself has an empty path. */
 static bool is_library(const char *path)
 {
 	static const char *const tops[] = {"/lib/", "/lib32/", "/lib64/"}, *const folders[] = {"/site-packages/", "/dist-packages/", "/node_modules/"};
@@ -102,13 +102,13 @@ static bool is_library(const char *path)
 	return false;
 }
 
-/* The list begins with the program, and has libraries in the order of loading: what comes before libc cannot be unloaded. */
-static int look(struct dl_phdr_info *file, size_t size, void *arg)
+/* Visits a loaded file. The first is the program, then libraries in the order of loading; those up to libc cannot be unloaded. */
+static int locate(struct dl_phdr_info *file, size_t size, void *arg)
 {
 	(void)size;
 	struct place *place = arg;
 	place->unloaded = file->dlpi_subs;
-	place->passed |= !place->begun && *file->dlpi_name; /* a list of its own (dlmopen) */
+	place->passed |= !place->begun && *file->dlpi_name; /* another namespace (dlmopen) has a list of its own */
 	place->begun = true;
 	place->listed = lies_in(file, place->address);
 	place->lasting = place->listed && !place->passed;
@@ -117,15 +117,15 @@ static int look(struct dl_phdr_info *file, size_t size, void *arg)
 	return place->listed;
 }
 
-static int count(struct dl_phdr_info *file, size_t size, void *number)
+static int read_unloaded(struct dl_phdr_info *file, size_t size, void *number)
 {
 	(void)size;
 	*(uint64_t *)number = file->dlpi_subs;
 	return 1;
 }
 
-/* Whether the rules are as of that count; if not, forgets them all. */
-static bool current(uint64_t now)
+/* Whether the rules are from a time with that count of unloaded libraries; if not, forgets them all. */
+static bool is_current(uint64_t now)
 {
 	if (gmt_likely(now == atomic_load_explicit(&unloaded, memory_order_acquire)))
 		return true;
@@ -139,11 +139,11 @@ static bool current(uint64_t now)
 	return false;
 }
 
-static bool outdated(void)
+static bool are_outdated(void)
 {
 	uint64_t now = 0;
-	dl_iterate_phdr(count, &now);
-	return !current(now);
+	dl_iterate_phdr(read_unloaded, &now);
+	return !is_current(now);
 }
 
 static void store(uintptr_t address, uint32_t rule, uint64_t as_of)
@@ -162,8 +162,8 @@ static void store(uintptr_t address, uint32_t rule, uint64_t as_of)
 static uint32_t learn(uintptr_t address, bool guess, uintptr_t near)
 {
 	struct place place = {.address = address};
-	dl_iterate_phdr(look, &place);
-	current(place.unloaded);
+	dl_iterate_phdr(locate, &place);
+	is_current(place.unloaded);
 	struct gmt_rule rule = gmt_rule_read(address, guess, near);
 	bool generated = !place.listed && (rule.kind == GMT_RULE_FRAME || rule.kind == GMT_RULE_NO_CODE);
 	uint64_t words = rule.offset / 8;
@@ -182,10 +182,10 @@ static inline uint32_t rule_at(uintptr_t address, bool guess, uintptr_t near)
 	return gmt_likely(rule) ? rule : learn(address, guess, near);
 }
 
-/* Whether a stack that has reached its limit goes on: OpenCV alone fills eight frames, and leaves none for whom it works for. */
-static bool goes_on(const struct gmt_stack *stack)
+/* Whether the walk goes on beyond the limit: while all frames are of libraries. OpenCV alone fills eight frames before its caller. */
+static bool continues_past_limit(const struct gmt_stack *stack)
 {
-	unsigned i = stack->depth > stack->limit ? stack->depth - 1 : 0; /* from there on the frames are new */
+	unsigned i = stack->depth > stack->limit ? stack->depth - 1 : 0; /* the frames before were checked when they were added */
 	if (!stack->deeper || stack->depth >= GMT_STACK_MAX)
 		return false;
 	while (i < stack->depth && rule_at(stack->frames[i], false, 0) & IN_LIBRARY)
@@ -193,19 +193,19 @@ static bool goes_on(const struct gmt_stack *stack)
 	return i == stack->depth;
 }
 
-/* Takes a frame, from the innermost on. False: no more. */
-static inline bool take(struct gmt_stack *stack, uintptr_t address)
+/* Adds a frame to the stack. False: the walk ends. */
+static inline bool add_frame(struct gmt_stack *stack, uintptr_t address)
 {
 	if (gmt_unlikely(!address || (stack->python && gmt_python_holds(address))))
 		return false;
 	if (!ours(address) && (stack->depth || !gmt_layer_holds((const void *)address)))
 		stack->frames[stack->depth++] = address;
-	return stack->depth < stack->limit || goes_on(stack);
+	return stack->depth < stack->limit || continues_past_limit(stack);
 }
 
 static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *stack)
 {
-	return take(stack, (uintptr_t)_Unwind_GetIP(context)) ? _URC_NO_REASON : _URC_END_OF_STACK;
+	return add_frame(stack, (uintptr_t)_Unwind_GetIP(context)) ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
 static enum gmt_rule_kind kind_of(uint32_t rule)
@@ -218,7 +218,7 @@ static inline uintptr_t word_at(uintptr_t address)
 	return *(const uintptr_t *)address;
 }
 
-/* The end of this thread's stack, 0 if it is on another one. */
+/* The end of this thread's stack, 0 if sp is on another one. */
 static uintptr_t stack_end(uintptr_t sp)
 {
 	static __thread struct {
@@ -242,7 +242,7 @@ static uintptr_t stack_end(uintptr_t sp)
 /* How far a stack has been walked. */
 struct steps {
 	struct gmt_caller at;
-	uintptr_t end; /* of the stack, beyond which nothing is read; 0: all so far is certain */
+	uintptr_t end; /* of the stack, beyond which nothing is read; 0: all frames so far are certain */
 	bool checked;
 };
 
@@ -251,7 +251,7 @@ static bool on_stack(const struct steps *s, uintptr_t place)
 	return place >= s->at.sp && place <= s->end - sizeof place && place % sizeof place == 0;
 }
 
-/* From code without a table. False: it has no frame pointer, or nothing called it. */
+/* Steps out of code without a table. False: it has no frame pointer, or nothing called it. */
 __attribute__((no_sanitize("address", "thread"))) static bool step_by_frame(struct steps *s, uint32_t rule)
 {
 	if (!s->end && !(s->end = stack_end(s->at.sp)))
@@ -263,7 +263,7 @@ __attribute__((no_sanitize("address", "thread"))) static bool step_by_frame(stru
 	return s->at.address && kind_of(rule_at(s->at.address, true, near)) != GMT_RULE_NO_CODE;
 }
 
-/* By a rule of a table. False: it leads off the stack. */
+/* Steps by a rule of a table. False: it leads off the stack. */
 __attribute__((no_sanitize("address", "thread"))) static bool step_by_rule(struct steps *s, uint32_t rule)
 {
 	struct gmt_caller *at = &s->at;
@@ -283,17 +283,17 @@ __attribute__((no_sanitize("address", "thread"))) static bool step_by_rule(struc
 	return true;
 }
 
-/* By the rules. False: the unwinder has to. It reads the same words, which it finds in the same way. */
+/* Walks by the rules. False: the unwinder must walk. */
 static bool walk(struct gmt_stack *stack, struct gmt_caller at)
 {
 	struct steps s = {.at = at};
-	while (take(stack, s.at.address)) {
+	while (add_frame(stack, s.at.address)) {
 		uint32_t rule = rule_at(s.at.address, s.end != 0, 0);
 		if (gmt_unlikely(rule & UNLOADABLE && !s.checked)) {
-			if (outdated())
+			if (are_outdated())
 				return s.end != 0;
 			s.checked = true;
-			rule = rule_at(s.at.address, s.end != 0, 0); /* another thread may have forgotten the former one just before */
+			rule = rule_at(s.at.address, s.end != 0, 0); /* read again: another thread may have forgotten the rule since */
 		}
 		switch (kind_of(rule)) {
 		case GMT_RULE_SP:
@@ -317,7 +317,7 @@ static bool walk(struct gmt_stack *stack, struct gmt_caller at)
 	return true;
 }
 
-#ifdef GMT_TEST_STACKS /* what tests are built with: every stack is compared */
+#ifdef GMT_TEST_STACKS /* builds for tests compare every stack */
 #include <stdio.h>
 #include <stdlib.h>
 static void compare_with_unwinder(const struct gmt_stack *walked)

@@ -6,18 +6,18 @@
 #include "../base/call.h"
 #include "python.h"
 
-/* Where Python runs it ends at the interpreter, with lines. Frames beyond certain were found by frame pointers. */
+/* If Python runs, the frames end at the interpreter, and lines follow. Frames after the first `certain` were found by frame pointers. */
 struct gmt_stack {
 	unsigned depth, limit, lines, certain;
-	bool deeper; /* than limit, as far as all frames are of libraries that belong to no single program */
+	bool deeper; /* it goes on beyond limit while all frames are of libraries */
 	enum gmt_python python;
 	uintptr_t frames[GMT_STACK_MAX];
 	struct gmt_python_line line[GMT_STACK_MAX];
 };
 
 /*
- * At most limit return addresses, 1 to GMT_STACK_MAX. To name: more of them, as far as all are of libraries, and as many lines of
- * Python.
+ * Collects at most limit return addresses, 1 to GMT_STACK_MAX. toname: for names, with further ones while all are of libraries,
+ * and with lines of Python.
  */
 void gmt_stack_collect(struct gmt_stack *stack, const struct gmt_caller *caller, unsigned limit, bool toname);
 

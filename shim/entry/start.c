@@ -1,7 +1,7 @@
 /*
  * start.c: the first OpenCL call of a process connects it to gpumemtop's session, maps its rings and, for pooling
- * policies, loads the Go core. Before that call only what clGetDeviceIDs returned is reported, and nothing happens at all outside
- * a gpumemtop run, unless the environment asks for a flight log.
+ * policies, loads the Go core. Before that call only the results of clGetDeviceIDs are reported. Without a session nothing
+ * happens, unless the environment asks for a flight log.
  */
 #define _GNU_SOURCE
 #include "start.h"
@@ -39,16 +39,16 @@
 #include <unistd.h>
 
 #define REGION_SIZE (GMT_RINGS_OFFSET + (size_t)GMT_RINGS * sizeof(struct gmtring))
-#define CORE_WAIT 500	    /* ms for the core to be there, should the machine stand still; none once the session is gone */
+#define CORE_WAIT 500	    /* ms to wait for the core's file on a busy machine; not at all once the session is gone */
 /*
- * Out of the way of programs that expect low numbers. For one beyond 63 Linux makes a larger table, and in a process with
- * threads waits for all processors first: 5 to 15 ms.
+ * A descriptor above those that programs expect, but below 64: beyond it Linux enlarges the table of descriptors, and in a
+ * process with threads waits for all processors first, 5 to 15 ms.
  */
 #define HIGH_DESCRIPTOR 56
 
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic int begun; /* 1: a thread has begun to start, here or in the process that this one was forked from */
-static _Atomic int watched; /* pid of the process that has a session and a context, or of the one that this was forked from; 0: none */
+static _Atomic int begun; /* 1: a thread of this process, or of one that it was forked from, has begun to start */
+static _Atomic int watched; /* pid of the process with a session and a context: this one or an ancestor by fork; 0: none */
 
 static bool path_in(char *out, size_t size, const char *dir, const char *name)
 {
@@ -76,7 +76,7 @@ static bool read_config(const char *dir)
 	return true;
 }
 
-/* Never waits: a session that does not accept at once is gone or overwhelmed. */
+/* Connects without waiting: a session that does not accept at once is gone or overwhelmed. */
 static int connect_to(const char *dir)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -99,7 +99,7 @@ static int connect_to(const char *dir)
 static int make_region(void)
 {
 	struct rlimit most;
-	if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < REGION_SIZE) /* the kernel would send the program a signal */
+	if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < REGION_SIZE) /* growing the file would send the program a signal */
 		return -1;
 	int fd = memfd_create("gpumemtop", MFD_CLOEXEC);
 	if (fd < 0)
@@ -136,7 +136,7 @@ static void read_command_line(struct gmthello *hello)
 		hello->arguments = (uint32_t)n;
 }
 
-/* Without a region the session says that there is none. */
+/* Without a region (-1) the session reports that this process has none. */
 static bool send_hello(int socket, int region)
 {
 	struct gmthello hello = {.magic = GMT_MAGIC, .version = GMT_VERSION, .pid = (uint32_t)getpid(), .ppid = (uint32_t)getppid()};
@@ -174,7 +174,7 @@ static void core_expired(uint64_t time, int64_t number)
 	gmt_decision_write((struct gmtorderfields){.order = GMT_ORDER_EXPIRE, .number = (uint64_t)number, .time = time});
 }
 
-/* Called from the core's own thread, at any time. Once quiet, remaining blocks are the driver's to free. */
+/* Called on the core's own thread, at any time. Once the session is quiet, the driver frees the remaining blocks. */
 static void core_evicted(struct gmt_evictions *evictions)
 {
 	if (gmt_session_is_quiet())
@@ -198,8 +198,8 @@ static bool core_functions(void *library)
 }
 
 /*
- * The session writes the core while the program starts, and gives it its name when it is whole, which is long before a program
- * calls OpenCL.
+ * Opens the core's library. The session writes it while the program starts and renames it when it is complete, usually long
+ * before the program calls OpenCL.
  */
 static void *open_core(const char *dir)
 {
@@ -226,7 +226,10 @@ static void load_core(const char *dir)
 	const char *why = gmt_clock_permitted() ? gmt_room_make() : "the allocator needs the time stamp counter, which the program has given up";
 	pthread_t thread;
 	if (!why) {
-		/* glibc opens a file to count processors once more threads use malloc than this says, by default 8: now, not under a filter. */
+		/*
+		 * glibc opens a file to count processors when 8 threads use malloc: have it do so now, before the program
+		 * installs a filter.
+		 */
 		mallopt(M_ARENA_TEST, 1);
 		gmt_room_thread(&thread, NULL, gmt_budget_looks, NULL);
 	}
@@ -254,7 +257,10 @@ static void parent_forked(void)
 		gmt_diag(GMT_DIAG_FORKED, "forked after its first OpenCL call; the child is not watched unless it executes a program");
 }
 
-/* The region is not mapped here, other threads' locks are lost, and the Go runtime would hang: only forward calls. */
+/*
+ * In a forked child hooks only call the driver: the region is not mapped, other threads' locks stay taken, and the Go runtime
+ * would hang.
+ */
 static void child_forked(void)
 {
 	gmt_idle_forget();
@@ -288,7 +294,7 @@ static bool start(const char *dir)
 	if (!dir || !*dir)
 		return false;
 	if (!read_config(dir)) {
-		if (errno == EACCES) /* it has become another user's, or locked itself out */
+		if (errno == EACCES) /* the process has changed its user, or given up rights */
 			gmt_link_knock(dir, "");
 		return false;
 	}
@@ -312,8 +318,8 @@ static bool start(const char *dir)
 }
 
 /*
- * Whether this process is a forked child whose fork ran no handlers, as that of _Fork() or clone(): the pages of the session
- * are wiped in it, begun is not.
+ * Whether this process is a child whose fork ran no handlers, as _Fork() and clone() do: its pages of the session are empty,
+ * but begun is set.
  */
 static bool forked_quietly(void)
 {
@@ -327,7 +333,7 @@ static bool forked_quietly(void)
 	return false;
 }
 
-/* True for the first thread only, and if there is a session. Without one there may be a flight log, or tools that listen to probes. */
+/* Connects to the session, on the first thread only. Without a session there may be a flight log, or tools that listen to probes. */
 static bool connect_once(const char *dir, const char *log, const char *probes)
 {
 	bool first = false;
@@ -351,7 +357,7 @@ void gmt_session_has_context(void)
 		atomic_store(&watched, getpid());
 }
 
-/* What exit handlers do, and questions, end no child. Other calls may hang: the driver's threads are not here. */
+/* Whether a call uses OpenCL, so that it may hang in a child without the driver's threads. Releases and queries do not count. */
 static bool is_use(const char *function)
 {
 	static const char *const harmless[] = {"clRelease", "clRetain", "clGet", "clSVMFree", "clMemFree", "clFinish", "clFlush"};
@@ -361,7 +367,7 @@ static bool is_use(const char *function)
 	return strncmp(function, "cl", 2) == 0;
 }
 
-/* In a forked child: reports its first use of OpenCL, before the driver gets it. */
+/* In a forked child: reports its first use of OpenCL, before the call reaches the driver. */
 static void report_use(const char *function)
 {
 	if (!is_use(function))
@@ -377,8 +383,8 @@ static void report_use(const char *function)
 }
 
 /*
- * Loads and looks up nothing in libraries while other threads wait: one of them may be in a library's constructor and hold
- * the linker's lock. Until the core is loaded, the others' buffers come from the driver.
+ * While other threads wait, this loads no library and looks up no symbol: one of them may be in a library's constructor and
+ * hold the linker's lock. Until the core is loaded, the other threads' buffers come from the driver.
  */
 bool gmt_session_start(const char *function)
 {
@@ -406,7 +412,7 @@ bool gmt_session_start(const char *function)
 
 #define ANSWERS 8
 
-/* Whether the answer is a new one. */
+/* Whether the program has not got this answer before. */
 static bool first_answer(uint64_t key)
 {
 	static _Atomic uint64_t known[ANSWERS];

@@ -1,4 +1,4 @@
-/* start.h: the beginning of every hook. */
+/* start.h: how every hook begins. */
 #ifndef GMT_START_H
 #define GMT_START_H
 
@@ -12,12 +12,15 @@ bool gmt_session_start(const char *function);
 void gmt_session_has_context(void);
 
 /*
- * The program has asked for devices of a type. Until its first context it has no session, and it may end before; so this alone
- * is reported, once for each answer.
+ * Reports that the program has asked for devices of a type, once for each answer. Until its first context it has no session, and
+ * it may end before that, so this alone is reported then.
  */
 void gmt_session_asked(cl_device_type type, cl_int status, cl_uint found);
 
-/* Begins a hook that writes no timed event; false: only forward. Every true is followed by gmt_leave. function: the hook's name. */
+/*
+ * Begins a hook that writes no timed event. False: the hook only calls the driver. After true it must call gmt_leave. function:
+ * its name.
+ */
 static inline bool gmt_enter_untimed_from(const char *function)
 {
 	if (gmt_inside)
@@ -42,7 +45,7 @@ static inline bool gmt_enter_timed_from(const char *function, struct gmt_call *c
 
 #define gmt_enter_untimed() gmt_enter_untimed_from(__func__)
 #define gmt_enter(call) gmt_enter_timed_from(__func__, call, gmt_now)
-/* For a call whose event has the time of its end. */
+/* For a call whose event has the time of the call's end. */
 #define gmt_enter_until(call) gmt_enter_timed_from(__func__, call, gmt_about_now)
 
 #endif

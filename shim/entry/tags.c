@@ -1,6 +1,6 @@
 /*
- * tags.c: call sites. Each distinct stack (or caller, size, thread) gets a small number once. Its frames go to the session
- * as offsets in modules; the session turns them into names.
+ * tags.c: call sites. The first time that a stack (or caller, size, thread) occurs, it gets a small number, and its frames go
+ * to the session as offsets in modules. The session turns these into names.
  */
 #define _GNU_SOURCE
 #include "tags.h"
@@ -24,9 +24,9 @@
 #include <unistd.h>
 
 #define TAG_SLOTS 65536u          /* power of two */
-#define TAGS_MAX (TAG_SLOTS / 2)  /* so that probing stays short */
+#define TAGS_MAX (TAG_SLOTS / 2)  /* half full at most, so that probing stays short */
 #define MODULES_MAX 1024
-#define WALK_FROM 262144u         /* bytes of a command from which on a walk takes at most a hundredth of its time */
+#define WALK_FROM 262144u         /* bytes: a walk takes at most a hundredth of the time of a command that moves as many */
 
 /* Open addressing by a 64-bit hash; a number appears once its TAG event has been written. */
 static struct {
@@ -37,7 +37,7 @@ static _Atomic uint32_t tags;
 static _Atomic int reported_full;
 
 static struct {
-	const void *base; /* or a function of Python */
+	const void *base; /* of a module, or the identity of a function of Python */
 	uint64_t number;
 } modules[MODULES_MAX];
 static unsigned module_count;
@@ -78,7 +78,7 @@ static size_t build_id(const void *base, uint8_t *to, size_t room)
 	return 0;
 }
 
-/* The module's number; writes its event the first time. Under defining. */
+/* The module's number; the first time it also writes its event. Under the lock defining. */
 static uint64_t module_number(const void *base, const char *path)
 {
 	for (unsigned i = 0; i < module_count; i++)
@@ -100,7 +100,7 @@ static uint64_t module_number(const void *base, const char *path)
 	modules[module_count].number = module_count + 1;
 	struct gmtevent event = GMT_EVENT_MODULE(.time = gmt_now(), .module = ++module_count);
 	size_t bytes = strlen(real);
-	if (gmt_flight) { /* a session reads it from the file */
+	if (gmt_flight) { /* a session reads the build id from the file */
 		bytes++;
 		bytes += build_id(base, (uint8_t *)real + bytes, GMT_FLIGHT_BUILD);
 	}
@@ -108,7 +108,7 @@ static uint64_t module_number(const void *base, const char *path)
 	return module_count;
 }
 
-/* The number of a function of Python, as of a module. Under defining. */
+/* The number of a function of Python, among those of modules. Under the lock defining. */
 static uint64_t function_number(const struct gmt_python_line *line)
 {
 	const void *function = (const void *)line->function;
@@ -152,7 +152,7 @@ static void define(uint32_t number, enum gmttagmode mode, const struct gmt_stack
 			frames[count++] = (struct gmtframe){function, stack->line[i].line};
 	}
 	pthread_mutex_unlock(&defining);
-	gmt_python_look(); /* the program may have loaded it since */
+	gmt_python_look(); /* the program may have loaded Python since */
 	struct gmtevent event = GMT_EVENT_TAG(.time = gmt_now(), .mode = mode, .tag = number,
 					      .value = value);
 	gmt_ring_write_payload(&event, frames, count * sizeof frames[0]);
@@ -198,7 +198,7 @@ static uint64_t size_class(uint64_t size)
 	return size <= 1 ? 1 : 1ull << (64 - __builtin_clzll(size - 1));
 }
 
-/* The caller itself, or who called the loader's entry that called us. */
+/* Collects the caller; if that is a loader's entry, collects the entry's caller instead. */
 static void collect_caller(struct gmt_call *call, struct gmt_stack *stack, const struct gmt_caller *caller)
 {
 	if (gmt_unlikely(gmt_layer_holds((const void *)caller->address))) {
