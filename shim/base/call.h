@@ -7,25 +7,25 @@
 
 struct gmt_call {
 	uint64_t start;  /* CLOCK_MONOTONIC, ns */
-	uint64_t last;   /* the latest reading; shared, because a clock reading costs as much as a lock. 0: too long ago, see gmt_call_timed */
+	uint64_t last;   /* the latest reading, used several times, as it costs as much as a lock. 0: too long ago, see gmt_call_timed */
 	uint64_t driver; /* ns inside the driver */
 };
 
-/* Reads the clock: the end is never before the start, which a replay takes from end and duration. */
+/* Reads the clock, never before the start: a replay computes the start from the end and the duration. */
 static inline void gmt_call_read(struct gmt_call *call)
 {
 	uint64_t now = gmt_now();
 	call->last = now > call->start ? now : call->start;
 }
 
-/* What we did since the latest reading is not the driver's time. */
+/* Reads the clock before the driver is called, so that our own work since the latest reading does not count as the driver's time. */
 static inline void gmt_call_timed(struct gmt_call *call)
 {
 	if (!call->last)
 		gmt_call_read(call);
 }
 
-/* The driver has returned from a call that began right after the latest reading. */
+/* Adds to the driver's time: it has returned from a call that began right after the latest reading. */
 static inline void gmt_driver_returned(struct gmt_call *call)
 {
 	uint64_t before = call->last;
@@ -46,7 +46,7 @@ struct gmt_caller {
 	uintptr_t address, sp, bp;
 };
 
-/* In the hook itself. The frame address makes the compiler keep a frame, which begins with the caller's rbp. */
+/* To be used in the hook itself. The frame address makes the compiler keep a frame, which begins with the caller's rbp. */
 #define GMT_CALLER                                                                                                     \
 	((struct gmt_caller){(uintptr_t)__builtin_return_address(0), (uintptr_t)__builtin_dwarf_cfa(),                      \
 			     *(const uintptr_t *)__builtin_frame_address(0)})
@@ -57,8 +57,8 @@ static inline void gmt_leave(void)
 }
 
 /*
- * Around a function of the program that the driver calls. It may run inside a call of the program, on its thread. The
- * program makes the calls in it, so the guard is lifted meanwhile.
+ * Lifts the guard while the driver calls a function of the program, even inside a call of the program on the same thread:
+ * OpenCL calls in that function are the program's.
  */
 struct gmt_callback {
 	int inside, in_callback;

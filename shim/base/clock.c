@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static _Atomic bool refused; /* a thread may not read the counter, not even in the C library's clock_gettime() */
+static _Atomic bool refused; /* a thread may not read the counter, not even through clock_gettime(), which reads it in the vdso */
 static _Atomic(_Atomic uintptr_t *) core_word;
 
 uint64_t gmt_system_clock(clockid_t clock)
@@ -58,27 +58,27 @@ void gmt_clock_of_core(int64_t address)
 #include <ucontext.h>
 #include <x86intrin.h>
 
-/* In counts: a processor makes 1 to 5 in a ns. */
-#define CALIBRATED (1u << 22) /* until the first line */
-#define LINE (1u << 23)       /* until the next one */
-#define STRETCHED (1u << 26)  /* how long a line serves if no next one can be had; after that its time is unknown */
-#define EXACT 1000u           /* the most for a reading of both */
-#define REACHED (4ll * LINE)  /* where a line meets the clock: sooner, and it would follow what disturbs readings */
-#define BASELINE (1u << 28)   /* over which the rate is measured, and twice that */
-#define SLEWED 1000           /* ns that a line is off if the rate of the clock has changed */
-#define JUMPED 200            /* ns that a line may be ahead besides, where it ends because the counter jumps */
-#define ASTRAY 1000000        /* ns that it is off if counter and clock have nothing to do with each other */
+/* In counts of the counter, which makes 1 to 5 per ns. */
+#define CALIBRATED (1u << 22) /* until the first line is made */
+#define LINE (1u << 23)       /* length of a line */
+#define STRETCHED (1u << 26)  /* how long a line serves if the next one cannot be made; after that the time is unknown */
+#define EXACT 1000u           /* most between two readings of the counter around one of the clock */
+#define REACHED (4ll * LINE)  /* where a line meets the clock; if it met it sooner, it would follow disturbed readings */
+#define BASELINE (1u << 28)   /* the rate is measured over this many to twice as many */
+#define SLEWED 1000           /* ns: a line that is farther off shows that the rate of the clock has changed */
+#define JUMPED 200            /* ns that a line may be ahead besides, if it ends because the counter jumps */
+#define ASTRAY 1000000        /* ns: a line that is farther off shows that counter and clock are unrelated */
 
 /*
- * A straight line from counter to clock. It serves for some milliseconds, so that what happens to either, as when a machine
- * sleeps or the clock is slewed, does no harm for longer. The next one begins where it ends, and leads to where the clock will
- * be: time does not go back.
+ * A straight line that maps the counter to the clock. It serves for some milliseconds, so that a disturbance of either, such as
+ * a machine that sleeps or a clock that is slewed, does no harm for longer. The next line begins where this one ends and leads
+ * to where the clock will be, so that time never goes back.
  */
 struct line {
 	uint64_t counter, ns, rate; /* rate: ns per count, times 2^32 */
 };
 
-/* Readers hold no lock: a line stays readable until LINES / 2 more have been made, which takes longer than reading it. */
+/* Lines are reused in turn. Readers take no lock: a line stays readable until LINES / 2 more have been made, long after it was read. */
 #define LINES 16
 static struct {
 	_Atomic uint64_t counter, ns, rate;
@@ -86,14 +86,14 @@ static struct {
 static _Atomic uint32_t newest; /* number of a line, 0: there is none */
 
 static _Atomic bool off = true;
-static _Atomic uint64_t reached; /* what lines had come to when they ended for good: the system's clock may be behind */
-static atomic_flag making = ATOMIC_FLAG_INIT; /* a thread makes a line */
+static _Atomic uint64_t reached; /* the time that the last line had reached; the system's clock may be earlier */
+static atomic_flag making = ATOMIC_FLAG_INIT; /* set while a thread makes a line */
 
 struct reading {
 	uint64_t counter, ns;
 };
-/* Of the thread that makes a line: the rate, and over how many counts it was measured; from where on, and from where next. */
-static uint64_t rate, measured, lead; /* lead: ns by which the newest line began ahead of the clock */
+/* Used by the thread that makes a line: the rate, over how many counts it was measured, since which reading, and since which next. */
+static uint64_t rate, measured, lead; /* lead: ns from the clock to the newest line's beginning, which was ahead */
 static struct reading base, next_base, latest;
 
 static inline uint64_t counter(void)
@@ -103,21 +103,21 @@ static inline uint64_t counter(void)
 }
 
 /*
- * Reads the counter and then the system's clock, so that a line from there is not behind what others have just read; false if
- * something came between in each try.
+ * Reads the counter and then the system's clock, so that a line that begins there is not earlier than a time that another thread
+ * has just read. False if each try was interrupted between the two.
  */
 static bool read_both(struct reading *r)
 {
 	for (int i = 0; i < 4; i++) {
 		*r = (struct reading){.counter = counter()};
-		r->ns = system_now() + 2; /* it rounds down, and so does a line */
+		r->ns = system_now() + 2; /* the clock rounds down, and so does a line */
 		if (counter() - r->counter < EXACT)
 			return true;
 	}
 	return false;
 }
 
-/* False: it has been written over. */
+/* Reads a line. False: it has been overwritten. */
 static inline bool line_read(uint32_t number, struct line *line)
 {
 	line->counter = atomic_load_explicit(&lines[number % LINES].counter, memory_order_acquire);
@@ -126,7 +126,7 @@ static inline bool line_read(uint32_t number, struct line *line)
 	return atomic_load_explicit(&newest, memory_order_relaxed) - number < LINES / 2;
 }
 
-/* Readers see the line once newest has its number, which this returns. */
+/* Stores a line and returns its number. Readers use the line once newest has that number. */
 static uint32_t line_write(const struct line *line)
 {
 	uint32_t number = atomic_load(&newest) + 1;
@@ -137,19 +137,19 @@ static uint32_t line_write(const struct line *line)
 	return number;
 }
 
-static uint64_t along(const struct line *line, uint64_t at)
+static uint64_t line_at(const struct line *line, uint64_t at)
 {
 	return line->ns + ((at - line->counter) * line->rate >> 32);
 }
 
-/* Measures the rate over a base line, which moves on. Once the clock is slewed only the latest stretch shows it. */
+/* Measures the rate since a base, which moves on. After the clock was slewed, only the latest stretch counts. */
 static void measure_rate(const struct reading *now, bool slewed)
 {
 	if (slewed)
 		base = next_base = latest;
 	uint64_t counts = now->counter - base.counter;
 	if (slewed || counts >= measured) {
-		rate = ((now->ns - base.ns) << 32) / counts; /* less than a second */
+		rate = ((now->ns - base.ns) << 32) / counts; /* fits: less than a second */
 		measured = counts < BASELINE ? counts : BASELINE;
 	}
 	if (now->counter - next_base.counter > BASELINE) {
@@ -158,17 +158,17 @@ static void measure_rate(const struct reading *now, bool slewed)
 	}
 }
 
-/* Makes the line that follows the newest one; false: counter and clock have nothing to do with each other. */
+/* Makes the line after the newest one. False: counter and clock are unrelated. */
 static bool next_line(const struct line *line, const struct reading *now)
 {
-	if (now->counter - line->counter >= STRETCHED) { /* the clock has not been read for a while, or the counter has jumped */
-		bool jumped = now->ns < along(line, line->counter + LINE);
+	if (now->counter - line->counter >= STRETCHED) { /* no time was read for a while, or the counter has jumped */
+		bool jumped = now->ns < line_at(line, line->counter + LINE);
 		base = next_base = *now;
 		atomic_store(&newest, line_write(&(struct line){now->counter, now->ns + (jumped ? lead + JUMPED : 0), rate}));
 		lead = 0;
 		return true;
 	}
-	int64_t ahead = (int64_t)(along(line, now->counter) - now->ns);
+	int64_t ahead = (int64_t)(line_at(line, now->counter) - now->ns);
 	if (ahead > ASTRAY || ahead < -ASTRAY)
 		return false;
 	lead = ahead > 0 ? (uint64_t)ahead : 0;
@@ -177,9 +177,9 @@ static bool next_line(const struct line *line, const struct reading *now)
 	correction = correction > most ? most : correction < -most ? -most : correction;
 	struct line next = {.rate = rate - (uint64_t)correction};
 	uint32_t number;
-	do { /* others take their time from the former line until they see this one: it must not begin long before */
+	do { /* others use the former line until they see this one, which therefore must not begin long before now */
 		next.counter = counter();
-		next.ns = along(line, next.counter);
+		next.ns = line_at(line, next.counter);
 		number = line_write(&next);
 	} while (counter() - next.counter > EXACT);
 	atomic_store(&newest, number);
@@ -195,11 +195,11 @@ static void make_line(void)
 		return;
 	if (number) {
 		line_read(number, &line);
-		if (now.counter - line.counter < LINE) /* another thread has just made it */
+		if (now.counter - line.counter < LINE) /* another thread has just made the next line */
 			return;
 		if (!next_line(&line, &now)) {
 			uint64_t counts = now.counter - line.counter;
-			atomic_store(&reached, along(&line, line.counter + (counts < LINE ? counts : LINE)));
+			atomic_store(&reached, line_at(&line, line.counter + (counts < LINE ? counts : LINE)));
 			gmt_clock_stop();
 		}
 	} else if (now.counter - base.counter >= BASELINE) {
@@ -221,14 +221,14 @@ static void try_line(void)
 	atomic_flag_clear(&making);
 }
 
-/* The system's clock, which may be behind lines that have ended. */
+/* The system's clock, but no time before one that lines have reached. */
 static uint64_t system_later(void)
 {
 	uint64_t now = system_now(), least = atomic_load_explicit(&reached, memory_order_relaxed);
 	return now > least ? now : least;
 }
 
-/* There is no line yet, or will be none. */
+/* The time while there is no line, or there will be none. */
 __attribute__((noinline, cold)) static uint64_t without_line(void)
 {
 	if (!atomic_load(&off))
@@ -237,8 +237,7 @@ __attribute__((noinline, cold)) static uint64_t without_line(void)
 }
 
 /*
- * The line has ended, or was made since the counter was read: it says nothing about times before it, as these were taken from
- * others.
+ * The time if the newest line has ended, or began after the counter was read: earlier times were computed with earlier lines.
  */
 __attribute__((noinline, cold)) static uint64_t beyond_line(void)
 {
@@ -249,7 +248,7 @@ __attribute__((noinline, cold)) static uint64_t beyond_line(void)
 	number = atomic_load(&newest);
 	bool whole = number && line_read(number, &line);
 	uint64_t at = counter();
-	return whole && at - line.counter < STRETCHED ? along(&line, at) : system_later();
+	return whole && at - line.counter < STRETCHED ? line_at(&line, at) : system_later();
 }
 
 static inline uint64_t time_at(uint64_t at)
@@ -308,7 +307,7 @@ void gmt_clock_stop(void)
 	atomic_store(&newest, 0);
 }
 
-/* No further line is made: the flag stays set. In a forked child it may have been another thread's, which is not there. */
+/* Has no further line made: the flag stays set. In a forked child, a thread that is gone may have set it. */
 void gmt_clock_refused(void)
 {
 	atomic_store(&refused, true);
@@ -321,7 +320,10 @@ void gmt_clock_refused(void)
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 
-/* The kernel's clock, on behalf of a hook. It takes a counter of 0 for one that is a tick behind, if it is the counter that it reads. */
+/*
+ * Whether an address is in the kernel's vdso, whose clock takes a counter of 0 for one that is a tick behind, if it reads the
+ * counter at all.
+ */
 static bool in_kernels(uintptr_t at)
 {
 	const uintptr_t most = 16384;
@@ -339,7 +341,7 @@ bool gmt_clock_trapped(void *context, bool inside)
 	if (!length)
 		return false;
 	if (atomic_load(&refused))
-		gmt_clock_stop(); /* the thread was making a line */
+		gmt_clock_stop(); /* in case the thread was making a line */
 	else
 		gmt_clock_refused();
 	registers[REG_RAX] = registers[REG_RDX] = 0;

@@ -2,8 +2,8 @@
  * dispatch.c: the driver's functions.
  *
  * They come from one of two places: the library's exported entries, found with dlsym, or the table that an ICD loader
- * gives its layers (entry/layer.c). A loader's entry calls its outermost layer, which is us. So if we are a layer, hooks
- * must call the table's functions, or calls would come back to us. Otherwise they call the entries.
+ * gives its layers (entry/layer.c). A loader's entry calls its outermost layer, which is this library. So if we are a layer,
+ * hooks must call the table's functions, or their calls would come back to them. Otherwise hooks call the entries.
  */
 #define _GNU_SOURCE
 #include "dispatch.h"
@@ -50,7 +50,7 @@ static const struct hook {
 #define SETS_MAX 24 /* one for the library, at most two for each loader; then the last set stays */
 static struct gmt_functions sets[SETS_MAX];
 static unsigned current; /* of sets */
-static struct gmt_functions over_sets[SETS_MAX]; /* the same with other functions over them */
+static struct gmt_functions over_sets[SETS_MAX]; /* copies of sets, with the functions of gmt_dispatch_put_over */
 static void (*put_over)(struct gmt_functions *);
 _Atomic(struct gmt_functions *) gmt_driver_now = &sets[0];
 _Atomic(struct gmt_functions *) gmt_bare_now = &sets[0];
@@ -86,8 +86,8 @@ void gmt_dispatch_put_over(void (*over)(struct gmt_functions *functions))
 }
 
 /*
- * Publishes a set in which those of functions (in the order of hooks) that are not NULL replace the current ones; with
- * missing, only where there is none yet.
+ * Publishes a set in which functions (in the order of hooks) replace the current ones, except those that are NULL. missing:
+ * only where there is none yet.
  */
 static void publish(void *const *functions, bool missing)
 {
@@ -110,7 +110,7 @@ gmt_dlsym_fn *gmt_real_dlsym(void)
 	gmt_dlsym_fn *found = atomic_load_explicit(&real, memory_order_relaxed);
 	if (gmt_likely(found != NULL))
 		return found;
-	/* The version that the symbol got when it moved into libc, then the old ones by architecture. */
+	/* dlsym's version since it moved into libc, then its old versions by architecture. */
 	static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17", "GLIBC_2.27"};
 	void *symbol = NULL;
 	for (size_t i = 0; !symbol && i < COUNT(versions); i++)
@@ -137,7 +137,7 @@ static int find_loaded(struct dl_phdr_info *info, size_t size, void *path)
 	return 1;
 }
 
-/* The library in the global scope; else one that is loaded privately; else, with load, the system's. */
+/* Opens the OpenCL library in the global scope; else one that was loaded privately; else, with load, the system's. */
 static void *open_library(bool load)
 {
 	if (gmt_real_dlsym()(RTLD_NEXT, "clGetPlatformIDs"))

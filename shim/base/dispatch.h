@@ -26,10 +26,10 @@ struct gmt_functions {
 extern _Atomic(struct gmt_functions *) gmt_driver_now;
 #define gmt_driver (*atomic_load_explicit(&gmt_driver_now, memory_order_acquire))
 
-/* The driver's own functions, where others were put over them; else the same as gmt_driver. */
+/* The driver's own functions, without those that --spill puts over them. */
 extern _Atomic(struct gmt_functions *) gmt_bare_now;
 #define gmt_bare (*atomic_load_explicit(&gmt_bare_now, memory_order_acquire))
-/* From here on hooks call what over puts into a copy of the driver's functions. Once, before the first hook goes on. */
+/* Has hooks call the functions that over stores in a copy of the driver's. Once, before the first hook calls the driver. */
 void gmt_dispatch_put_over(void (*over)(struct gmt_functions *functions));
 
 /* Resolves the driver's functions, once; false if this process has no OpenCL library. */
@@ -42,14 +42,14 @@ bool gmt_dispatch_is_entry(const char *name, const void *address);
 /* Switches to the functions of a loader's table, which has count pointers. */
 struct _cl_icd_dispatch;
 void gmt_dispatch_use_layer(const struct _cl_icd_dispatch *target, cl_uint count);
-/* Switches back to the library's own functions, as far as it has any: that loader goes away. */
+/* Switches back to the library's own functions, if it has any, because the loader goes away. */
 void gmt_dispatch_use_entries(void);
-/* Puts our hooks into the table that a loader gets from us, wherever the loader has a function of its own. */
+/* Puts our hooks into the table that a loader gets from us, except where it has no function of its own. */
 void gmt_dispatch_hook_table(void **table, cl_uint count);
 
 /* Our hook for name, or NULL. */
 void *gmt_hook_named(const char *name);
-/* Stores the driver's function behind an extension hook; false if another platform's is already there. */
+/* Stores the driver's function that an extension's hook calls; false if another platform's is already there. */
 bool gmt_dispatch_add_extension(const char *name, void *real);
 
 /* glibc's own dlsym. */

@@ -1,4 +1,4 @@
-/* flight.c: who this process is, and its record as a file. */
+/* flight.c: see flight.h. Describes the process and writes its record as a file. */
 #define _GNU_SOURCE
 #include "flight.h"
 
@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define STACK_DEPTH 16 /* of call sites: the walk is what an event costs most */
+#define STACK_DEPTH 16 /* of call sites: walking the stack is most of an event's cost */
 
 static void take_variable(uint8_t *to, size_t room, const char *const *names)
 {
@@ -49,14 +49,14 @@ static void describe(struct gmtflight *record)
 		record->arguments[0] = 0;
 	if (fd >= 0)
 		close(fd);
-	/* As wire.Place has it. */
+	/* wire.Place reads these fields. */
 	TAKE(job, "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PMIX_NAMESPACE", "PMI_JOBID");
 	TAKE(step, "SLURM_STEP_ID", "PBS_ARRAY_INDEX", "LSB_JOBINDEX");
 	TAKE(rank, "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "JOB_COMPLETION_INDEX");
 	TAKE(labels, GMT_LABEL_ENV);
 }
 
-/* The program may change its working folder later. */
+/* Makes the paths absolute: the program may change its working folder later. */
 static bool name_files(struct gmt_flight *flight, const char *folder)
 {
 	char absolute[PATH_MAX];
@@ -103,7 +103,7 @@ static bool write_all(int fd, const char *from, size_t left)
 	return true;
 }
 
-/* A file larger than the process may write would end it with a signal. */
+/* Writes no file that is larger than the process may write: a signal would end it. */
 static void write_file(const struct gmt_flight *flight)
 {
 	struct rlimit limit;
@@ -117,13 +117,13 @@ static void write_file(const struct gmt_flight *flight)
 		unlink(flight->path[1]);
 }
 
-/* The pid: a child of vfork() has our memory. */
+/* Whether the record is this process's: a child of vfork() has its parent's memory, but another pid. */
 static bool ours(const struct gmt_flight *flight)
 {
 	return flight && flight->pid && flight->pid == (uint32_t)getpid();
 }
 
-/* The second record of a process, with what changed since, replaces the first. */
+/* A process may write its record again, which replaces the first one. */
 void gmt_flight_write(int status, int signal)
 {
 	struct gmt_flight *flight = gmt_flight;
@@ -135,7 +135,7 @@ void gmt_flight_write(int status, int signal)
 	pthread_sigmask(SIG_SETMASK, &all, &mask);
 	int tries = 10;
 	while (atomic_exchange(&flight->busy, 1) && --tries > 0)
-		gmt_pause(100000); /* another thread writes it */
+		gmt_pause(100000); /* while another thread writes it */
 	uint64_t changes = atomic_load(&flight->changes);
 	if (tries > 0 && (changes != flight->written || status != flight->record.status || signal)) {
 		flight->written = changes;

@@ -11,11 +11,11 @@
 /* Begins to count, for a record in a folder. False: not possible, and nothing has changed. */
 bool gmt_flight_begin(const char *folder);
 /*
- * Writes the record if this process has a flight log: whole, and renamed; 0.2 ms with 4,095 call sites where no other process needs the
- * processor. Any thread may call it, and a signal handler.
+ * Writes the record if this process has a flight log, to a temporary file that it renames. It takes 0.2 ms with 4,095 call sites
+ * on an idle processor. Any thread and any signal handler may call it.
  */
 void gmt_flight_write(int status, int signal);
-/* The same if anything has changed since. */
+/* Writes the record again if anything has changed since. */
 void gmt_flight_write_again(void);
 
 #endif

@@ -42,7 +42,7 @@ static void count_failure(int32_t status)
 	}
 }
 
-/* Memory of its own: not a part of a buffer, and not that of another API. */
+/* Whether an object has memory of its own: it is no part of a buffer, and no memory of another API. */
 static bool owns(const struct gmtevent *event)
 {
 	return event->op != GMT_MEMORY_SUBBUFFER && event->op != GMT_MEMORY_EXTERNAL;
@@ -93,7 +93,7 @@ static void take_tag(const struct gmtevent *event, const void *frames, size_t le
 	atomic_store_explicit(&site->depth, (uint32_t)(length / sizeof *site->frames), memory_order_release);
 }
 
-/* The payload of a module is path NUL build id, or file NUL name: the last bytes of a text say most. */
+/* The payload of a module is path NUL build id, or file NUL name. Texts that are too long keep their last bytes, which say most. */
 static void take_module(const struct gmtevent *event, const char *text, size_t length)
 {
 	if (event->object > GMT_FLIGHT_LOADED)
@@ -164,14 +164,14 @@ static void read_counts(struct gmtflightcounts *to, const struct gmt_flight_site
 	};
 }
 
-static bool before(const struct gmt_flight_site *a, const struct gmt_flight_site *b)
+static bool has_larger_peak(const struct gmt_flight_site *a, const struct gmt_flight_site *b)
 {
 	uint64_t one = get(&a->peak), other = get(&b->peak);
 	return one != other ? one > other : get(&a->creates) > get(&b->creates);
 }
 
 /* The call sites with the largest peaks. Returns how many there are. */
-static unsigned choose(const struct gmt_flight *flight, const struct gmt_flight_site **best)
+static unsigned largest_sites(const struct gmt_flight *flight, const struct gmt_flight_site **best)
 {
 	unsigned count = 0;
 	uint64_t tags = get(&flight->tags);
@@ -180,7 +180,7 @@ static unsigned choose(const struct gmt_flight *flight, const struct gmt_flight_
 		if (!get(&site->creates) && !get(&site->failed))
 			continue;
 		unsigned at = count < GMT_FLIGHT_SITES ? count++ : GMT_FLIGHT_SITES;
-		for (; at > 0 && before(site, best[at - 1]); at--)
+		for (; at > 0 && has_larger_peak(site, best[at - 1]); at--)
 			if (at < GMT_FLIGHT_SITES)
 				best[at] = best[at - 1];
 		if (at < GMT_FLIGHT_SITES)
@@ -189,8 +189,8 @@ static unsigned choose(const struct gmt_flight *flight, const struct gmt_flight_
 	return count;
 }
 
-/* Its index in the record + 1; 0: there is no room. */
-static uint64_t module_in(struct gmt_flight *flight, uint64_t number, uint64_t *used, unsigned *count)
+/* 1 + the index of a module in the record, which it enters if needed; 0: there is no room. */
+static uint64_t index_of_module(struct gmt_flight *flight, uint64_t number, uint64_t *used, unsigned *count)
 {
 	if (!number || number > GMT_FLIGHT_LOADED)
 		return 0;
@@ -208,14 +208,14 @@ static void fill_sites(struct gmt_flight *flight)
 {
 	const struct gmt_flight_site *best[GMT_FLIGHT_SITES];
 	uint64_t used[GMT_FLIGHT_MODULES] = {0};
-	unsigned modules = 0, count = choose(flight, best);
+	unsigned modules = 0, count = largest_sites(flight, best);
 	for (unsigned i = 0; i < count; i++) {
 		struct gmtflightsite *site = &flight->record.sites[i];
 		read_counts(&site->counts, best[i]);
 		site->depth = atomic_load_explicit(&best[i]->depth, memory_order_acquire);
 		for (unsigned f = 0; f < site->depth; f++) {
 			site->frames[f] = best[i]->frames[f];
-			site->frames[f].module = module_in(flight, site->frames[f].module, used, &modules);
+			site->frames[f].module = index_of_module(flight, site->frames[f].module, used, &modules);
 		}
 	}
 }

@@ -1,7 +1,6 @@
 /*
- * flight_ends.c: how a process can end, and that each way writes the flight log. exit() runs handlers, and last the
- * destructor of this library; _exit() runs none, and neither does a signal: those have hooks, and handlers of ours. Nothing
- * can be done about SIGKILL.
+ * flight_ends.c: writes the flight log however the process ends. exit() runs handlers, and at last the destructor of this
+ * library. _exit() and signals run none: we hook _exit() and install handlers for signals. Only SIGKILL cannot be noticed.
  */
 #define _GNU_SOURCE
 #include "flight_ends.h"
@@ -16,12 +15,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Those that end a process whose handlers are the defaults, and that come from outside, from abort(), or from a fault. */
+/* Signals that end a process by default, sent from outside, by abort() or by a fault. */
 static const int ending[] = {SIGHUP, SIGINT, SIGTERM, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 
 static bool replaced;  /* our handlers stand in for the defaults */
-static bool forgiving; /* one stands in for that of SIGSEGV, for our clock's sake */
-static bool informed[NSIG]; /* the kernel tells ours of this signal whether it was a fault: not where the program's flags are kept */
+static bool forgiving; /* our handler stands in for the default of SIGSEGV, for faults of our clock */
+static bool informed[NSIG]; /* our handler of this signal gets siginfo, so that it can recognise a fault; not with the program's flags */
 
 static bool ends(int number)
 {
@@ -34,8 +33,9 @@ static bool ends(int number)
 int __sigaction(int number, const struct sigaction *action, struct sigaction *before); /* not our hook */
 
 /*
- * Then the signal does what it would have done at once, where it was raised: a fault comes again, with its address, when the
- * instruction runs again, and what was sent is raised. In a child of vfork() only that.
+ * The handler: writes the flight log, then has the signal do what it would have done. A fault recurs, with its address, when
+ * the handler returns and the instruction runs again; a signal that was sent is raised. In a child of vfork() nothing is
+ * written.
  */
 static void stand_in(int number, siginfo_t *info, void *context)
 {
@@ -45,10 +45,10 @@ static void stand_in(int number, siginfo_t *info, void *context)
 	gmt_flight_write(-1, number);
 	__sigaction(number, &usual, NULL);
 	if (!informed[number] || info->si_code <= 0)
-		raise(number); /* it comes when this handler has returned */
+		raise(number); /* delivered when this handler returns */
 }
 
-/* It is called with a context whether the flags ask for that or not, where it needs one. */
+/* stand_in as a handler of one argument: where it needs its context, the kernel passes it whatever the flags. */
 static sighandler_t as_handler(void)
 {
 	union {
@@ -83,7 +83,7 @@ static void exits_quickly(void)
 	gmt_flight_write(-1, 0);
 }
 
-/* Destructors of the program and of its libraries may have released memory since. */
+/* Runs after destructors of the program and its libraries, which may have released memory. */
 __attribute__((destructor)) static void all_has_ended(void)
 {
 	gmt_flight_write_again();

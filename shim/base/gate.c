@@ -3,7 +3,7 @@
 
 #include "lock.h"
 
-#define LOOKS 200 /* take as long as a few calls of the core */
+#define LOOKS 200 /* before a thread sleeps; they take as long as a few calls of the core */
 
 struct gmt_gate gmt_gate;
 struct gmt_ledger gmt_ledger;

@@ -1,7 +1,7 @@
 /*
- * gate.h: one thread at a time is in the core, whose decisions have an order (enum gmtorder in event.h). The others wait here: a
- * thread that waited in Go would cost the runtime a thread of its own (entry/room.h), and more time than the whole call. The
- * core's own thread comes through here, too.
+ * gate.h: lets one thread at a time into the core, so that decisions have an order (enum gmtorder in event.h). The others wait
+ * here: if they waited in Go, the runtime would need a thread for each (entry/room.h), and the wait would take longer than the
+ * whole call. The core's own thread passes the gate, too.
  */
 #ifndef GMT_GATE_H
 #define GMT_GATE_H
@@ -16,7 +16,7 @@ struct gmt_gate {
 };
 
 extern struct gmt_gate gmt_gate;
-extern struct gmt_ledger gmt_ledger; /* for who is through the gate */
+extern struct gmt_ledger gmt_ledger; /* for the thread that has passed the gate */
 
 void gmt_gate_wait(void);
 void gmt_gate_wake(void);

@@ -11,7 +11,7 @@
 #define MOUNTED "/sys/fs/cgroup"
 #define PATH_MOST 1024
 
-/* Where a group has a limit and what counts against it; of that, the values in cached are free again when needed. */
+/* Names of a group's files: its limit, what counts against it, and keys of its statistics whose bytes are freed when needed. */
 struct files {
 	const char *most, *now, *cached, *values[2];
 };
@@ -48,7 +48,7 @@ static bool read_file(const char *group, const char *name, char *text, size_t si
 	return snprintf(path, sizeof path, "%s/%s", group, name) < (int)sizeof path && read_text(path, text, size);
 }
 
-/* strtoull has another name in new versions of glibc, which older ones lack. At most UINT64_MAX. */
+/* Reads a number, at most UINT64_MAX. New versions of glibc have strtoull under a name that older ones lack. */
 static uint64_t number(const char *text)
 {
 	uint64_t value = 0;
@@ -76,7 +76,10 @@ static uint64_t leaves(const char *group, const struct files *files)
 	return most > now ? most - now : 0;
 }
 
-/* Of the group at path and those above it. In a container path may be that outside: then only the mounted folder exists. */
+/*
+ * The least that the group at path and those above it leave. In a container, path may be one of outside: then only the mounted
+ * folder exists.
+ */
 static uint64_t leave_upwards(const char *mount, const char *path, const struct files *files)
 {
 	char group[PATH_MOST];
@@ -102,7 +105,7 @@ static bool lists(const char *controllers, const char *end, const char *name)
 	return false;
 }
 
-/* Each line has the group of one hierarchy, as 0::PATH or NUMBER:CONTROLLERS:PATH. */
+/* The least that this process's groups leave. Each line of /proc/self/cgroup has one, as 0::PATH or NUMBER:CONTROLLERS:PATH. */
 static uint64_t leave(const struct resource *resource)
 {
 	char text[4096], mount[64], *next;

@@ -1,4 +1,4 @@
-/* groups.h: what the machine, the control groups of this process and those above them still allow. */
+/* groups.h: how much the machine and the limits of this process's control groups, and of those above them, leave. */
 #ifndef GMT_GROUPS_H
 #define GMT_GROUPS_H
 
@@ -6,11 +6,11 @@
 
 #define GMT_NO_LIMIT UINT64_MAX
 
-/* The least that a limit leaves, or GMT_NO_LIMIT. What a group is above its limit counts as 0. */
+/* The least number of threads that a limit leaves, or GMT_NO_LIMIT. A group above its limit leaves 0. */
 uint64_t gmt_groups_leave_threads(void);
-/* In bytes. Cached files count as free. */
+/* The same for bytes of memory. Cached files count as free. */
 uint64_t gmt_groups_leave_memory(void);
-/* The same of the whole machine. */
+/* The same for the whole machine's memory. */
 uint64_t gmt_groups_machine_leaves(void);
 
 #endif

@@ -1,15 +1,15 @@
-/* idle.c: see idle.h. Each side says that it is there before it looks for the other. */
+/* idle.c: see idle.h. Each side first announces itself and then looks for the other, so that one of them sees the other. */
 #define _GNU_SOURCE
 #include "idle.h"
 
 #include "lock.h"
 #include "session.h"
 
-#define WAITS 100 /* of a millisecond each: the driver may wait for a lock that the caller holds */
+#define WAITS 100 /* of a millisecond each: bounded, because the driver may wait for a lock that the caller holds */
 
-static _Atomic uint32_t stopped; /* threads that keep it out */
+static _Atomic uint32_t stopped; /* threads that keep the core's thread out */
 static _Atomic uint32_t inside;
-static __thread bool own __attribute__((tls_model("initial-exec"))); /* a callback of the program may come back on its thread */
+static __thread bool own __attribute__((tls_model("initial-exec"))); /* this is the core's thread */
 
 bool gmt_idle_begin(void)
 {

@@ -7,14 +7,14 @@
 
 #include <stdbool.h>
 
-/* For the core's thread: false, if it has to look again later. */
+/* Called by the core's thread before such work. False: it must try later. */
 bool gmt_idle_begin(void);
 void gmt_idle_end(void);
 
-/* Keeps the core's thread out until gmt_idle_go; waits for it to come out, if it is in a call of the driver, for a bounded time. */
+/* Keeps the core's thread out until gmt_idle_go. If it is in a call of the driver, waits a bounded time for it to return. */
 void gmt_idle_stop(void);
 void gmt_idle_go(void);
-/* In a forked child. */
+/* Called in a forked child: nothing is kept out there. */
 void gmt_idle_forget(void);
 
 #endif

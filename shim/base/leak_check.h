@@ -1,6 +1,6 @@
 /*
- * leak_check.h: what drivers leak in calls of our own is no leak of the program. LeakSanitizer, alone or in AddressSanitizer, ignores
- * what a thread allocates between these two. They take a load and a branch where the program has neither.
+ * leak_check.h: between these two calls LeakSanitizer, alone or in AddressSanitizer, ignores what the thread allocates: what
+ * drivers leak in our own calls is no leak of the program. Without a sanitizer they cost a load and a branch.
  */
 #ifndef GMT_LEAK_CHECK_H
 #define GMT_LEAK_CHECK_H

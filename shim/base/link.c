@@ -57,7 +57,7 @@ bool gmt_link_lost(uint32_t nanoseconds)
 	return syscall(SYS_ppoll, &session, 1, &most, NULL, 0) == 1 && session.revents & POLLHUP;
 }
 
-/* By its path, or by its name that no file has, which is there whatever files this process still sees (unix(7)). */
+/* Connects by the socket's path, or by its abstract name (unix(7)), which works whatever files this process still sees. */
 void gmt_link_knock(const char *folder, const char *program)
 {
 	static const char file[] = "/" GMT_OUTSIDERS_NAME;

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static __thread int holding __attribute__((tls_model("initial-exec"))); /* locks of gmt_lock_driver */
+static __thread int holding __attribute__((tls_model("initial-exec"))); /* locks of gmt_lock_driver that this thread holds */
 static __thread int cancel_before __attribute__((tls_model("initial-exec")));
 
 void gmt_pause(uint32_t nanoseconds)
@@ -34,7 +34,7 @@ void gmt_futex_wake(_Atomic uint32_t *word, int threads)
 	(void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, threads, NULL, NULL, 0);
 }
 
-/* Yields in case the holder was descheduled, and sleeps in case the holder has a lower priority. */
+/* Spins, then yields in case the holder was descheduled, then sleeps in case it has a lower priority. */
 void gmt_lock_taken(_Atomic uint32_t *lock)
 {
 	unsigned spins = 0;

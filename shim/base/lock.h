@@ -4,14 +4,14 @@
 
 #include "opencl.h"
 
-/* Sleeps. A program's thread that sleeps here may hold a lock of ours: it is no point of cancellation. */
+/* Sleeps. A thread is not cancelled here, since it may hold a lock of ours. */
 void gmt_pause(uint32_t nanoseconds);
 
-/* Sleeps while word has the value, at most nanoseconds below a second if not 0. errno stays. */
+/* Sleeps while word has the value; at most nanoseconds, less than a second, unless they are 0. Keeps errno. */
 void gmt_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t nanoseconds);
 void gmt_futex_wake(_Atomic uint32_t *word, int threads);
 
-/* For each look of a thread that spins. */
+/* Called for each look of a thread that spins. */
 static inline void gmt_cpu_pause(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -21,7 +21,7 @@ static inline void gmt_cpu_pause(void)
 #endif
 }
 
-/* For locks that are held for a few instructions, with no call of the driver inside. */
+/* Waits for a lock that is taken. For locks that are held for a few instructions, without a call of the driver. */
 void gmt_lock_taken(_Atomic uint32_t *lock);
 static inline void gmt_lock(_Atomic uint32_t *lock)
 {

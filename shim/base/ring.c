@@ -1,5 +1,5 @@
 /*
- * ring.c: events into the shared rings. A thread owns one ring from its first event until it ends. Only the thread
+ * ring.c: writes events into the shared rings. A thread owns one ring from its first event until it ends. Only the thread
  * writes head, only the session writes tail. When all rings are taken, further threads share the last one under a lock.
  */
 #define _GNU_SOURCE
@@ -20,19 +20,19 @@
 
 #define SHARED_RING (GMT_RINGS - 1)
 /*
- * Beyond the limit of one wait, threads wait for at most this part of the time since the first event. A recording, which has a
- * longer limit, is worth that a program takes twice as long.
+ * All waits together take at most this part of the time since the first event. A recording has a longer limit for one wait; for
+ * its sake, a program may take twice as long.
  */
 #define WAIT_SHARE 4
 #define WAIT_SHARE_RECORDED 2
-#define WAIT_RECORDED 2000000000u /* ns: a longer limit is a recording's */
+#define WAIT_RECORDED 2000000000u /* ns: a limit of one wait that is longer shows that the session records */
 
 struct writer {
 	struct gmtring *ring;
 	uint64_t head;
 	uint64_t tail;   /* as last seen */
-	uint64_t until;  /* how far head may go before tail is looked at again */
-	uint64_t nudged; /* 1 + what tail was when the bell was rung last */
+	uint64_t until;  /* head at which tail is read again */
+	uint64_t nudged; /* 1 + tail when the bell was rung last; 0: never */
 	bool shared;
 };
 static __thread struct writer writer __attribute__((tls_model("initial-exec")));
@@ -44,7 +44,7 @@ static uint64_t shared_nudged; /* under shared_lock */
 static _Atomic bool stalled;     /* a wait for the session timed out, and it has not read since */
 static _Atomic uint64_t began;   /* when the process wrote its first event, ns */
 static _Atomic uint64_t waited;  /* ns during which some thread waited for the session */
-static _Atomic uint64_t counted; /* until when waited is known */
+static _Atomic uint64_t counted; /* time up to which waited is complete */
 static pthread_key_t key;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 
@@ -85,12 +85,12 @@ static void publish(struct writer *w, const struct gmtevent *event, const void *
 	__atomic_store_n(&ring->head, w->head, __ATOMIC_RELEASE);
 }
 
-static bool room(struct writer *w, uint64_t slots)
+static bool has_room(struct writer *w, uint64_t slots)
 {
 	return w->head - w->tail + slots <= GMT_RING_EVENTS;
 }
 
-/* Filters of system calls permit this one wherever there are threads. */
+/* Wakes the session with a futex, a system call that every filter must permit programs with threads. */
 void gmt_ring_bell(void)
 {
 	int saved = errno;
@@ -99,8 +99,8 @@ void gmt_ring_bell(void)
 	errno = saved;
 }
 
-/* Looks how far the session has read. It polls slow rings rarely, so one that is half full calls it, once until it reads. */
-static void look(struct writer *w)
+/* Reads how far the session has read. The session polls slow rings rarely, so a ring that is half full wakes it, once until it reads. */
+static void read_tail(struct writer *w)
 {
 	uint64_t tail = load(&w->ring->tail);
 	if (tail != w->tail)
@@ -124,14 +124,14 @@ static void count_wait(uint64_t from, uint64_t now)
 		atomic_fetch_add(&waited, now - (until > from ? until : from));
 }
 
-/* A session that is slow throughout must not make the program so: all waits together are bounded, too. */
+/* Whether a thread may still wait: all waits together are bounded, so that a slow session does not slow the program for long. */
 static bool may_wait(uint64_t limit, uint64_t now)
 {
 	uint64_t share = limit > WAIT_RECORDED ? WAIT_SHARE_RECORDED : WAIT_SHARE;
 	return atomic_load(&waited) < limit + (now - atomic_load(&began)) / share;
 }
 
-/* Waits a bounded time for the session to catch up. If it does not, or is gone, no one waits again until it reads. */
+/* Waits a bounded time for the session to read. If it does not, or is gone, no thread waits again until it reads. */
 static bool wait_for_room(struct writer *w, uint64_t slots)
 {
 	uint64_t limit = (uint64_t)gmt_session.config.waitms * 1000000u;
@@ -146,7 +146,7 @@ static bool wait_for_room(struct writer *w, uint64_t slots)
 	for (uint64_t now = start, before = now; !found && !alone && now - start < limit && may_wait(limit, now); before = now) {
 		alone = gmt_link_lost(50000);
 		w->tail = load(&w->ring->tail);
-		found = room(w, slots);
+		found = has_room(w, slots);
 		now = gmt_now();
 		count_wait(before, now);
 	}
@@ -155,15 +155,18 @@ static bool wait_for_room(struct writer *w, uint64_t slots)
 	return found;
 }
 
-/* Whether slots are free. USE events, alone or with a TRANSFER, leave a quarter of the ring to events that matter more, unless they may wait. */
+/*
+ * Whether slots are free. USE events, alone or with a TRANSFER, leave a quarter of the ring to events that matter more, unless
+ * their threads may wait.
+ */
 static bool reserve(struct writer *w, const struct gmtevent *event, uint64_t slots)
 {
 	bool use = event->kind == GMT_KIND_USE || event->kind == GMT_KIND_TRANSFER;
 	uint64_t spare = use && gmt_session.config.waitms == 0 ? GMT_RING_EVENTS / 4 : 0;
 	if (gmt_likely(w->head + slots + spare <= w->until))
 		return true;
-	look(w);
-	if (room(w, slots + spare) || (spare == 0 && wait_for_room(w, slots)))
+	read_tail(w);
+	if (has_room(w, slots + spare) || (spare == 0 && wait_for_room(w, slots)))
 		return true;
 	uint64_t lost = event->kind == GMT_KIND_TRANSFER ? slots : 1;
 	__atomic_fetch_add(&w->ring->lost, lost, __ATOMIC_RELAXED);
@@ -179,7 +182,7 @@ static void announce_thread(struct writer *w, uint32_t tid)
 		publish(w, &event, NULL, 0);
 }
 
-/* The session looks at rings below used only. */
+/* Raises the number of rings that the session reads. */
 static void used_up_to(uint32_t count)
 {
 	uint32_t *used = &gmt_session.region->used, before = __atomic_load_n(used, __ATOMIC_RELAXED);

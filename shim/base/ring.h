@@ -1,5 +1,5 @@
 /*
- * ring.h: events into the rings that this process shares with the session. Any thread may write. An event without
+ * ring.h: writes events into the rings that this process shares with the session. Any thread may write. An event without
  * room is dropped and counted.
  */
 #ifndef GMT_RING_H
@@ -8,17 +8,17 @@
 #include "../../internal/wire/event_access.h"
 #include "opencl.h"
 
-/* The caller fills in time and duration. */
+/* Writes an event. The caller fills in time and duration. */
 void gmt_ring_write(const struct gmtevent *event);
 /* The same for two events: the session gets both at once, or none. */
 void gmt_ring_write_pair(const struct gmtevent *first, const struct gmtevent *second);
-/* Sets the event's size to length, which is cut at GMT_PAYLOAD_MAX. */
+/* Writes an event with a payload, which is cut at GMT_PAYLOAD_MAX, and sets the event's size to its length. */
 void gmt_ring_write_payload(struct gmtevent *event, const void *payload, size_t length);
-/* Fetches the cache lines of the next write while the driver works: the session's processor has read there. */
+/* Fetches the cache lines of the next write before the driver is called: the session's processor has them. */
 void gmt_ring_prepare(void);
-/* Has the session read the rings now, and look at the region's head. */
+/* Has the session read the rings, and the region's head, now. */
 void gmt_ring_bell(void);
-/* In the child of a fork, which has no ring. */
+/* Called in the child of a fork, which has no ring. */
 void gmt_ring_forget(void);
 
 void gmt_diag(enum gmtdiag code, const char *text);
@@ -28,8 +28,8 @@ extern __thread uint64_t gmt_decision __attribute__((tls_model("initial-exec")))
 /* Writes the ORDER event of a decision that no other event records; fills in previous. */
 void gmt_decision_write(struct gmtorderfields decision);
 /*
- * A decision that the next event records: writes its number unless it follows from this thread's latest one. False: the
- * core has failed.
+ * Notes a decision that the next event records: writes its number unless it follows the thread's latest one. False: the core has
+ * failed.
  */
 static inline bool gmt_decision_known(int64_t number, uint64_t time)
 {

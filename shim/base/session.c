@@ -7,7 +7,7 @@
 
 struct gmt_session gmt_session;
 
-static int filters = SECCOMP_MODE_DISABLED; /* when we were loaded */
+static int filters = SECCOMP_MODE_DISABLED; /* mode when we were loaded */
 
 __attribute__((constructor)) static void look_for_filters(void)
 {

@@ -12,16 +12,16 @@ enum gmt_state {
 	GMT_STATE_NEW,
 	GMT_STATE_ON,
 	GMT_STATE_OFF,
-	GMT_STATE_FORKED, /* as OFF, but the first use of OpenCL is to be reported */
+	GMT_STATE_FORKED, /* as OFF, but the first use of OpenCL will be reported */
 };
 
 struct gmt_session {
 	_Atomic int state;   /* enum gmt_state */
 	_Atomic int pooling; /* 1 while the pool may serve buffers */
-	_Atomic int quiet;   /* 1: the drivers may be gone */
+	_Atomic int quiet;   /* 1: the drivers may have been unloaded */
 	_Atomic int begun;   /* 1: a thread of this process has begun to start */
 	struct gmtconfig config;
-	const void *bell; /* futex of the session, which waits for it to be woken; NULL: none */
+	const void *bell; /* the futex that the session sleeps on; NULL: none */
 	struct gmtregion *region;
 	struct gmt_core {
 #define GMT_CORE_FUNCTION(name) gmt_core_##name##_fn *name;
@@ -44,12 +44,12 @@ static inline bool gmt_uses(void)
 }
 
 /*
- * Whether the program has installed a filter of system calls since we were loaded: it may kill the program for calls that only
- * we make. Inherited ones, as of containers, permit what programs do when they start.
+ * Whether the program has installed a filter of system calls since we were loaded, which may kill it for calls that only we
+ * make. Filters that were inherited, such as a container's, do not count: they permit what programs do when they start.
  */
 bool gmt_session_filtered(void);
 
-/* From here on we call the driver only for the program: the drivers may go away. Pooling ends. */
+/* Ends pooling, and all calls of the driver but the program's: the drivers may be unloaded from here on. */
 void gmt_session_quiet(void);
 bool gmt_session_is_quiet(void);
 

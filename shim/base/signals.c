@@ -1,6 +1,6 @@
 /*
- * signals.c: see signals.h. Hooks of sigaction, signal and their relatives see what the program installs, be it by
- * syscall(); gmt_signals_save looks at what was there before the core starts.
+ * signals.c: see signals.h. Hooks of sigaction, signal, their relatives and syscall() see the handlers that the program
+ * installs; gmt_signals_save looks for those installed before the core starts.
  */
 #define _GNU_SOURCE
 #include "signals.h"
@@ -14,7 +14,7 @@
 
 _Atomic int gmt_handlers;
 
-/* A thread raises these itself, so never inside the core, unless the core is broken. */
+/* Whether a thread's own instructions raise the signal: then never inside the core, unless the core is broken. */
 static bool synchronous(int number)
 {
 	return number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL || number == SIGTRAP;
@@ -25,7 +25,7 @@ static bool handled(const struct sigaction *action)
 	return action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
 }
 
-/* A handler with SA_ONSTACK has its own stack: Go provides one for threads without. */
+/* Notes a handler without SA_ONSTACK. With it, a handler has a stack of its own: Go provides one for threads without. */
 static void note(int number, const struct sigaction *action)
 {
 	if (handled(action) && !(action->sa_flags & SA_ONSTACK) && !synchronous(number))
@@ -46,7 +46,7 @@ void gmt_signals_unblock(const sigset_t *before)
 
 #ifndef GMT_NO_DLSYM
 
-/* Whether the program's calls reach the hooks below: not if only a loader layer brought us in. */
+/* Whether the program's calls reach the hooks below: not if we are only a layer of a loader. */
 static bool hooked(void)
 {
 	void *found = gmt_real_dlsym()(RTLD_DEFAULT, "sigaction"), *ours = NULL;
@@ -130,7 +130,7 @@ GMT_HOOK sighandler_t ssignal(int number, sighandler_t handler)
 	return signal(number, handler);
 }
 
-/* What signal() is called in programs compiled for strict ISO C: the handler serves once and blocks nothing. */
+/* signal() in programs compiled for strict ISO C: the handler serves once and blocks nothing. */
 GMT_HOOK sighandler_t __sysv_signal(int number, sighandler_t handler)
 {
 	struct sigaction before, action = {.sa_handler = handler, .sa_flags = (int)SA_RESETHAND | SA_NODEFER};
@@ -156,7 +156,7 @@ GMT_HOOK sighandler_t hook_sigset(int number, sighandler_t handler)
 	return sigismember(&mask, number) ? SIG_HOLD : before.sa_handler;
 }
 
-/* What the kernel takes for a struct sigaction. */
+/* The kernel's struct sigaction. */
 struct kernel_action {
 	sighandler_t handler;
 	unsigned long flags;

@@ -21,7 +21,7 @@ struct gmt_signals {
 void gmt_signals_block(sigset_t *before);
 void gmt_signals_unblock(const sigset_t *before);
 
-/* What happens in the core's gate, with all signals blocked if the program has such a handler. */
+/* Executes a statement inside the core's gate, with all signals blocked if the program has such a handler. */
 #define GMT_GATED(what)                                                                                                \
 	__extension__({                                                                                                \
 		struct gmt_signals gmt_signals;                                                                        \
@@ -39,7 +39,7 @@ void gmt_signals_unblock(const sigset_t *before);
 /* Calls the Go core. */
 #define GMT_CORE(call) GMT_GATED(gmt_session.core.call)
 
-/* Around the start of the core: undo what Go does to the handlers of the program. */
+/* The program's handlers before the core starts: afterwards they are restored, because Go changes them. */
 struct gmt_dispositions {
 	struct sigaction action[NSIG];
 };
@@ -47,10 +47,10 @@ void gmt_signals_save(struct gmt_dispositions *before);
 /* inside: any address in the core's library. */
 void gmt_signals_restore(const struct gmt_dispositions *before, const void *inside);
 
-/* The program asks for a handler by syscall(): arguments of rt_sigaction. */
+/* Notes a handler that the program installs by syscall(), from the arguments of rt_sigaction. */
 void gmt_signals_note_raw(long number, long action);
 
-/* Our hook for a function of the C library that installs handlers, given that function; NULL for any other. */
+/* Our hook for a function of the C library that installs handlers; NULL for any other function. */
 void *gmt_signals_named(const char *name, void *real);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * syscall.c: hooks of syscall() and prctl(). They see what the program tells the kernel by number: handlers, programs that it
- * starts, and rights that it gives up, which our calls must do without from then on.
+ * syscall.c: hooks of syscall() and prctl(). They see system calls that the program makes by number: handlers that it installs,
+ * programs that it starts, and rights that it gives up, which our own calls lack from then on.
  */
 #define _GNU_SOURCE
 #include "call.h"
@@ -41,7 +41,7 @@ static inline __attribute__((always_inline)) long enter_kernel(long number, long
 #endif
 }
 
-/* By our hook, which leaves the library out where it is out of reach. */
+/* Starts a program through our hook, which leaves our library out of its environment if it cannot be loaded. */
 static __attribute__((noinline)) long execute(long program, long words, long environment)
 {
 	const char *path;
@@ -52,7 +52,7 @@ static __attribute__((noinline)) long execute(long program, long words, long env
 	return execve(path, list, variables);
 }
 
-/* errno is ENOSYS where the C library has no such function, which came with glibc 2.34. */
+/* The same for execveat; errno is ENOSYS before glibc 2.34, which introduced that function. */
 static __attribute__((noinline)) long execute_at(long folder, long program, long words, long environment, long flags)
 {
 	const char *path;
@@ -64,8 +64,8 @@ static __attribute__((noinline)) long execute_at(long folder, long program, long
 }
 
 /*
- * A thread in strict mode is killed for all but read() and write(), and by the counter: its calls go straight to the driver
- * from here on. Buffers of the pool that it releases are the driver's to free.
+ * In strict mode a thread is killed for all system calls except a few such as read() and write(), and for reading the counter.
+ * So its hooks only call the driver from here on. The driver then frees the pool's buffers that the thread releases.
  */
 static __attribute__((noinline)) void thread_turns_strict(void)
 {
@@ -73,7 +73,10 @@ static __attribute__((noinline)) void thread_turns_strict(void)
 	gmt_inside = 1;
 }
 
-/* Before the kernel does it. A child of vfork() shares the clock: reading it as others must costs them a little. */
+/*
+ * Handles the loss of a right, before the kernel takes it. A child of vfork() shares the clock with its parent, which then
+ * reads it more slowly.
+ */
 static inline void give_up(long what, long how)
 {
 	if (what == PR_SET_TSC && how == PR_TSC_SIGSEGV)
@@ -91,8 +94,8 @@ static inline long result_of(long result)
 }
 
 /*
- * syscall(). It takes all arguments that there can be. Nothing else may be done in it: an allocator may call it, or a
- * process that shares its stack with its parent.
+ * The hook of syscall(), which always passes six arguments. It must do no more than this: an allocator may call it, or a process
+ * that shares its stack with its parent.
  */
 GMT_HOOK long hook_syscall(long number, long a, long b, long c, long d, long e, long f) __asm__("syscall");
 GMT_HOOK long hook_syscall(long number, long a, long b, long c, long d, long e, long f)
@@ -110,7 +113,7 @@ GMT_HOOK long hook_syscall(long number, long a, long b, long c, long d, long e, 
 	return result_of(enter_kernel(number, a, b, c, d, e, f));
 }
 
-/* The C library's has a variable number of arguments, which are passed alike. */
+/* The C library's prctl is variadic, but its arguments are passed in the same way. */
 GMT_HOOK int hook_prctl(int what, unsigned long a, unsigned long b, unsigned long c, unsigned long d) __asm__("prctl");
 GMT_HOOK int hook_prctl(int what, unsigned long a, unsigned long b, unsigned long c, unsigned long d)
 {

@@ -4,9 +4,9 @@
  *   gpumemtop:alloc(object, size, requested, tag)   gpumemtop:free(object)
  *   otel_memory:alloc(object, size, size)           otel_memory:free(object)
  *
- * The object is its number, as in recordings: a handle comes again. Sizes are bytes: what the object has, and what the program
- * asked for. The second pair is OpenTelemetry's (ebpf-profiler, RFC 1672); it fires if GPUMEMTOP_USDT is otel, as device
- * memory would stand among the host's. A probe nothing listens to costs the look at its semaphore.
+ * The object is a number, as in recordings, because handles are reused. Sizes are bytes: granted, and requested. The second pair
+ * is OpenTelemetry's (ebpf-profiler, RFC 1672). It fires only if GPUMEMTOP_USDT is otel, because tools would list device memory
+ * among the host's. A probe without a listener costs one read of its semaphore.
  */
 #ifndef GMT_USDT_H
 #define GMT_USDT_H
@@ -15,13 +15,13 @@
 
 #include "../../internal/wire/event.h"
 
-/* The kernel counts up while a tool listens. */
+/* The kernel raises it while a tool listens. */
 extern volatile uint16_t gmt_alloc_semaphore;
 extern volatile uint16_t gmt_free_semaphore;
 extern volatile uint16_t gmt_otel_alloc_semaphore;
 extern volatile uint16_t gmt_otel_free_semaphore;
 
-/* Takes GPUMEMTOP_USDT. True if allocations are to be watched though there is neither session nor flight log. */
+/* Reads the value of GPUMEMTOP_USDT. True if allocations must be watched even without session and flight log. */
 bool gmt_usdt_begin(const char *wanted);
 
 void gmt_usdt_created(const struct gmtevent *event) __attribute__((noinline));
