@@ -12,10 +12,11 @@
 enum { TRIED = 8, MS = 1000000, GATED_MOST = 1000 * MS };
 
 /*
- * rusticl of Mesa 22.3 waits in clFinish for the last command that clFinish itself submits: behind a clFlush it returns at once,
- * though commands still use what the program then releases, and behind a marker of ours the program's own command, though it has
- * run, does not say so yet. So each one behind anything of that kind is made good there. Of other drivers the first ones of a
- * context are tried out, with a marker that was flushed, and all of them are made good where one has returned too early.
+ * Whether clFinish may return too early, so that we must wait after it. In rusticl of Mesa 22.3 it waits only for the last
+ * command that it submits itself. After a clFlush it returns at once, though commands still use memory that the program then
+ * releases. After a marker of ours it returns before the program's own command, though it has run, reports that. So with
+ * rusticl we wait after each clFinish that follows a flush or marker. With other drivers we test the first calls in a context,
+ * with a flushed marker, and wait after all if one of them has returned too early.
  */
 static bool is_doubtful(const struct gmt_queue *queue, uint64_t enqueued)
 {
@@ -27,7 +28,7 @@ static bool is_doubtful(const struct gmt_queue *queue, uint64_t enqueued)
 	return atomic_load(&queue->ours) >= enqueued || (atomic_load(&gmt_flushed) && atomic_load(&queue->done) < enqueued);
 }
 
-/* A flushed marker behind everything, with a reference for the caller; NULL: there can be none. */
+/* A flushed marker after everything enqueued, with a reference for the caller; NULL: there can be none. */
 static cl_event new_marker(struct gmt_queue *queue)
 {
 	if (!gmt_lock_driver(&queue->lock))
@@ -37,7 +38,7 @@ static cl_event new_marker(struct gmt_queue *queue)
 	return marker;
 }
 
-/* CL_QUEUED where the driver does not say. */
+/* The status of a marker; CL_QUEUED if the driver does not say. */
 static cl_int status_of(cl_event marker)
 {
 	cl_int status = CL_QUEUED;
@@ -46,11 +47,11 @@ static cl_int status_of(cl_event marker)
 }
 
 /*
- * Takes from clFinish the wait that rusticl has for the program's own command, so only where the driver is not known. It counts
- * where clFinish has something to wait for. A trial would not show rusticl on a busy machine, where its own thread runs before its
- * clFinish returns.
+ * Puts a flushed marker before a clFinish that tests the driver. Not with rusticl: the marker would take away its wait for the
+ * program's own command, and on a busy machine the test would pass by chance, because rusticl's own thread runs before its
+ * clFinish returns. The test counts if clFinish has something to wait for.
  */
-static cl_event try_out(struct gmt_queue *queue)
+static cl_event put_test_marker(struct gmt_queue *queue)
 {
 	struct gmt_context *context = queue->context;
 	if (!atomic_load(&context->tried.finishes) && gmt_device_is_rusticl(context->devices.first))
@@ -62,8 +63,8 @@ static cl_event try_out(struct gmt_queue *queue)
 }
 
 /*
- * While a user event is open, another thread may have put a command into the queue that waits for it, and the program may set it
- * after this clFinish: then there is an end to it.
+ * Waits for a marker; false: it failed. While a user event is open, the wait is bounded: another thread may have put a command
+ * into the queue that waits for the user event, and the program may set that only after this clFinish.
  */
 static bool is_reached(const struct gmt_context *context, cl_event marker)
 {
@@ -74,10 +75,10 @@ static bool is_reached(const struct gmt_context *context, cl_event marker)
 }
 
 /*
- * Waits for what the driver should have waited for: once a marker that is submitted only now is complete, all before it is, and
- * says so. False if nothing is known then.
+ * Waits for the commands that the driver should have waited for: once a marker that is submitted only now has completed, all
+ * before it have completed and report that. False: nothing is known.
  */
-static bool settle(struct gmt_queue *queue, cl_event tried)
+static bool wait_for_earlier(struct gmt_queue *queue, cl_event tried)
 {
 	cl_int status = tried ? status_of(tried) : CL_COMPLETE;
 	if (tried)
@@ -108,13 +109,13 @@ GMT_HOOK cl_int clFinish(cl_command_queue handle)
 	struct gmt_queue *queue = gmt_queue_find(handle);
 	uint64_t enqueued = queue ? atomic_load(&queue->enqueued) : 0;
 	bool doubtful = is_doubtful(queue, enqueued);
-	cl_event tried = doubtful ? try_out(queue) : NULL;
+	cl_event tried = doubtful ? put_test_marker(queue) : NULL;
 	cl_int err;
 	struct gmt_shortage shortage = gmt_shortage();
 	do
 		err = gmt_driver.clFinish(handle);
 	while (gmt_unlikely(err != CL_SUCCESS) && gmt_oom_drain(&shortage, err, 0));
-	bool all = !doubtful || settle(queue, tried);
+	bool all = !doubtful || wait_for_earlier(queue, tried);
 	if (queue && err == CL_SUCCESS) {
 		if (all)
 			gmt_queue_completed(queue, enqueued);

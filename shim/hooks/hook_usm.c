@@ -77,8 +77,8 @@ cl_int clMemBlockingFreeINTEL(cl_context context, void *pointer)
 }
 
 /*
- * What the driver says of a block must be what it would say of an allocation that is no larger than the program asked for.
- * Of what is freed or beyond, it knows nothing: all of that answer is 0 (CL_MEM_TYPE_UNKNOWN_INTEL has a number).
+ * Corrects the driver's answer about a block to that about an allocation of the requested size. About freed memory, or bytes
+ * beyond the request, a driver knows nothing: the answer is 0, or CL_MEM_TYPE_UNKNOWN_INTEL.
  */
 static void correct(const struct gmt_memory *memory, const void *pointer, cl_mem_info_intel what, void *value, size_t bytes)
 {
@@ -156,7 +156,7 @@ cl_int clEnqueueMigrateMemINTEL(cl_command_queue queue, const void *pointer, siz
 	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
 }
 
-/* Advice may stay with the memory, which is then not handed out again. */
+/* The driver may keep advice with the memory, so its block is not reused. */
 cl_int clEnqueueMemAdviseINTEL(cl_command_queue queue, const void *pointer, size_t size, cl_mem_advice_intel advice, cl_uint waits,
 			       const cl_event *list, cl_event *event)
 {

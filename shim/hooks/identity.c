@@ -1,6 +1,6 @@
 /*
- * identity.c: see identity.h. A PCI address is what people and other tools know, but parts of one card share it; a UUID distinguishes these.
- * Where a driver has neither, the handle does so within the process.
+ * identity.c: see identity.h. People and other tools know devices by their PCI address, but several devices of one card share
+ * it; a UUID distinguishes these. If a driver has neither, a number by handle distinguishes devices within the process.
  */
 #define _GNU_SOURCE
 #include "identity.h"
@@ -16,11 +16,11 @@
 #define PCI_SLOT_ID_NV 0x4009
 #define PCI_DOMAIN_ID_NV 0x400A
 #define TOPOLOGY_AMD 0x4037
-#define TOPOLOGY_BYTES 24 /* its last three are bus, device and function */
+#define TOPOLOGY_BYTES 24 /* the last three bytes are bus, device and function */
 #define TOPOLOGY_PCIE 1
 #define HANDLES 16
 
-/* Whether a driver has an answer of exactly that many bytes. */
+/* Whether a driver answers a query with exactly that many bytes. */
 static bool answers(cl_device_id device, cl_device_info what, void *value, size_t bytes)
 {
 	size_t got = 0;
@@ -55,8 +55,8 @@ static bool find_address(cl_device_id device, struct address *at)
 	return type == TOPOLOGY_PCIE;
 }
 
-/* The number of a handle in the order of their first contexts; 0: there are too many. */
-static unsigned number_of(cl_device_id device)
+/* The number of a handle, in the order of the devices' first contexts; 0: there are too many. */
+static unsigned local_number(cl_device_id device)
 {
 	static _Atomic(cl_device_id) handles[HANDLES];
 	for (unsigned i = 0; i < HANDLES; i++) {
@@ -72,7 +72,7 @@ size_t gmt_identity(cl_device_id device, char *text, size_t room)
 	struct address at;
 	unsigned char uuid[16], none[16] = {0};
 	int length = 0;
-	if (room < 80) /* both, in all lengths */
+	if (room < 80) /* the longest text, with both */
 		return 0;
 	if (find_address(device, &at))
 		length = snprintf(text, room, "pci %04x:%02x:%02x.%x", at.domain, at.bus, at.device, at.function);
@@ -82,6 +82,6 @@ size_t gmt_identity(cl_device_id device, char *text, size_t room)
 			length += snprintf(text + length, room - (size_t)length, "%02x", uuid[i]);
 	}
 	if (!length)
-		length = snprintf(text, room, "local %u", number_of(device));
+		length = snprintf(text, room, "local %u", local_number(device));
 	return (size_t)length;
 }

@@ -1,4 +1,4 @@
-/* identity.h: which of several devices a device is. */
+/* identity.h: what distinguishes a device from others. */
 #ifndef GMT_IDENTITY_H
 #define GMT_IDENTITY_H
 

@@ -8,8 +8,8 @@
 enum { PIXEL = 4 }; /* bytes */
 
 /*
- * Whether the driver copies a pixel whose last byte lies behind a buffer. That byte exists, since no driver places buffers
- * so closely.
+ * Whether the driver copies a pixel whose last byte lies beyond a buffer. That byte exists, since no driver places buffers so
+ * closely.
  */
 static bool copies_beyond(cl_context context, cl_device_id device)
 {
@@ -34,10 +34,10 @@ static bool copies_beyond(cl_context context, cl_device_id device)
 	return copied;
 }
 
-/* Tries it once for a context, in one of its own. */
+/* Whether the driver does not check copies of images, tried once for a context, in another context of ours. */
 static bool unchecked(struct gmt_context *context)
 {
-	if (!context || !context->devices.first || context->devices.old) /* before OpenCL 1.2 images are created otherwise */
+	if (!context || !context->devices.first || context->devices.old) /* before OpenCL 1.2 images are created by other functions */
 		return false;
 	if (atomic_load(&context->tried.image_copies) == GMT_TRIAL_NONE) {
 		cl_int err = CL_SUCCESS;
@@ -52,7 +52,7 @@ static bool unchecked(struct gmt_context *context)
 	return atomic_load(&context->tried.image_copies) == GMT_TRIAL_FAILED;
 }
 
-/* How much a copy of an image's region takes in a buffer. */
+/* The bytes that a copy of an image's region takes in a buffer. */
 static size_t bytes_of(cl_mem image, const size_t *region)
 {
 	size_t bytes = 0;

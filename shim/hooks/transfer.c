@@ -1,6 +1,6 @@
 /*
- * transfer.c: see transfer.h. Looking at the host's side may cost a hundredth of the transfer, so small ones are not looked at. A
- * hash then covers samples of the bytes; with GMT_TRANSFERS_HASHED all of them.
+ * transfer.c: see transfer.h. Looking at the host's memory may cost a hundredth of the transfer's time, so small transfers are
+ * skipped. A hash covers samples of the bytes; with GMT_TRANSFERS_HASHED it covers all.
  */
 #define _GNU_SOURCE
 #include "transfer.h"
@@ -16,12 +16,12 @@
 #define KIB 1024u
 #define PAGE 4096u
 #define PAGES_FROM (256 * KIB)
-#define PAGES_EVERY (4096 * KIB) /* bytes read by a thread: a look takes 1 to 2 us, 4 MiB take 160 us */
-#define PAGES 16u                /* neighbours, at a place that changes: one system call */
-#define HASH_FROM (64 * KIB) /* 4 samples take 0.05 us, 64 KiB 6 us and more */
+#define PAGES_EVERY (4096 * KIB) /* bytes that a thread reads between two looks: a look takes 1 to 2 us, 4 MiB take 160 us */
+#define PAGES 16u                /* adjacent ones in one look, which takes one system call; the place varies */
+#define HASH_FROM (64 * KIB) /* smallest write that is hashed: 4 samples take 0.05 us, moving 64 KiB at least 6 us */
 #define SAMPLE 64u           /* bytes: a cache line */
 #define SAMPLE_EVERY (16 * KIB)
-#define SAMPLES_MAX 16u /* 64 took 4 % of a write of 1 MiB at the speed of memcpy, 16 take 2 % */
+#define SAMPLES_MAX 16u /* take 2 % of a write of 1 MiB at the speed of memcpy; 64 take 4 % */
 
 static uint64_t mix(uint64_t h, uint64_t v)
 {
@@ -45,7 +45,7 @@ static uint64_t hash_bytes(uint64_t h, const unsigned char *p, size_t bytes)
 	return h;
 }
 
-/* Without a step that waits for the one before it, so that the processor fetches several samples at once. */
+/* No step waits for the one before it, so that the processor fetches several samples at once. */
 static uint64_t sum_of(const unsigned char *p)
 {
 	uint64_t word[SAMPLE / 8], sum = 0;
@@ -55,7 +55,7 @@ static uint64_t sum_of(const unsigned char *p)
 	return sum;
 }
 
-/* One place in each of equal parts. The place differs, so that a regular layout cannot hide between them. */
+/* Hashes one sample in each of equal parts, at varying places, so that a regular layout cannot hide between samples. */
 static void hash_samples(struct gmt_transfer *t, const unsigned char *p, uint64_t bytes)
 {
 	uint64_t count = bytes / SAMPLE_EVERY, h = bytes;
@@ -68,7 +68,7 @@ static void hash_samples(struct gmt_transfer *t, const unsigned char *p, uint64_
 	t->hashed = count * SAMPLE;
 }
 
-/* Not of a command that does not block: a command before it may still write there. */
+/* Only for commands that block: otherwise an earlier command may still write there. */
 void gmt_transfer_hash(struct gmt_transfer *t)
 {
 	if (!t->bytes)
@@ -83,7 +83,7 @@ void gmt_transfer_hash(struct gmt_transfer *t)
 
 static __thread uint64_t unseen __attribute__((tls_model("initial-exec"))) = PAGES_EVERY; /* bytes read since the last look */
 
-/* Pages that no one has touched are not there (mincore(2)): the driver's first write to each makes the kernel clear one. */
+/* Looks for pages that were never touched (mincore(2)): the driver's first write to each makes the kernel clear one. */
 static void look_at_pages(struct gmt_transfer *t, uint64_t time, const void *host, uint64_t bytes)
 {
 	unseen += bytes;

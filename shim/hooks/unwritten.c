@@ -7,7 +7,7 @@
 #include "../pool/fresh.h"
 #include "../registry/finding.h"
 
-/* Arguments of a sub-buffer or image of the block are not judged as mistakes: other parts of the block may be written elsewhere. */
+/* Sub-buffers and images never have the effect READS, which would be a mistake: other parts of the block may be written elsewhere. */
 enum gmt_effect gmt_unwritten_effect(const struct gmt_memory *memory, uint8_t kind)
 {
 	cl_mem_flags flags = memory->flags & (CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY);
@@ -18,11 +18,11 @@ enum gmt_effect gmt_unwritten_effect(const struct gmt_memory *memory, uint8_t ki
 	return flags & CL_MEM_WRITE_ONLY || kind & GMT_ARGUMENT_WRITES ? GMT_EFFECT_WRITES : GMT_EFFECT_EITHER;
 }
 
-/* The mark stays, for what touch reports. */
+/* The mark unwritten stays, because gmt_unwritten_touch reads it. */
 void gmt_unwritten_clear(struct gmt_memory *memory, enum gmt_effect effect, cl_command_queue queue, bool inorder)
 {
 	bool reads = effect == GMT_EFFECT_READS || effect == GMT_EFFECT_EITHER;
-	if (atomic_load_explicit(&memory->exposed, memory_order_relaxed) == GMT_EXPOSED_CLEARED) /* a kernel has it twice, or failed */
+	if (atomic_load_explicit(&memory->exposed, memory_order_relaxed) == GMT_EXPOSED_CLEARED) /* by another argument, or a kernel that failed */
 		return;
 	if (!reads || gmt_session.config.scrub != GMT_SCRUB_AUTO || gmt_scrubs(memory->context))
 		return;
@@ -32,7 +32,7 @@ void gmt_unwritten_clear(struct gmt_memory *memory, enum gmt_effect effect, cl_c
 		atomic_store_explicit(&memory->exposed, GMT_EXPOSED_CLEARED, memory_order_relaxed);
 }
 
-/* An earlier owner filled the block, and this one may see that. One finding per owner. */
+/* Writes at most one finding per owner: it may see the contents of an earlier one. */
 void gmt_unwritten_touch(struct gmt_memory *memory, enum gmt_effect effect, const char *function, uint64_t kernel)
 {
 	if (effect == GMT_EFFECT_NONE || !atomic_exchange(&memory->unwritten, 0) || effect == GMT_EFFECT_WRITES)

@@ -63,7 +63,7 @@ static void add_closed(struct gmt_queue *queue)
 	gmt_unlock(&closed_lock);
 }
 
-/* Recycles what take_completed removes. */
+/* Recycles the queues that take_completed removes. */
 static void recycle_completed(const struct gmt_context *context)
 {
 	poll_closed();
@@ -72,7 +72,7 @@ static void recycle_completed(const struct gmt_context *context)
 		if (gmt_queue_drop_markers(queue))
 			gmt_queue_recycle(queue);
 		else
-			add_closed(queue); /* in a callback inside the call that polls it: retry later */
+			add_closed(queue); /* this is a callback inside the call that polls it: retry later */
 	}
 }
 
@@ -111,7 +111,7 @@ void gmt_queue_closed(struct gmt_queue *queue, bool listed)
 
 void gmt_queue_each_alive(void (*visit)(struct gmt_queue *, void *), void *arg)
 {
-	gmt_lock(&closed_lock); /* first: a queue moves from the table to the list */
+	gmt_lock(&closed_lock); /* first, because queues move from the table to the list */
 	gmt_queue_each(visit, arg);
 	for (struct gmt_queue *queue = closed; queue; queue = queue->next_closed)
 		visit(queue, arg);
@@ -161,7 +161,10 @@ static void add_marked(struct gmt_queue *queue, void *arg)
 void gmt_queue_drop(struct gmt_context *context)
 {
 	struct marked m = {.context = context};
-	/* A context that falls asleep has no queues. Queues of a thread that wakes it meanwhile keep their markers: new ones run after them. */
+	/*
+	 * A context that falls asleep has no queues. If a thread wakes it meanwhile, its new queues keep their markers, since
+	 * further queues are ordered after these.
+	 */
 	bool more = atomic_load(&context->pool.closed);
 	while (more) {
 		m.count = 0;

@@ -17,7 +17,7 @@ static bool handed_pending(struct gmt_queue *queue, const struct gmt_context *co
 	return atomic_load(&queue->done) < handed;
 }
 
-/* The first marker behind what was handed out that waits for no open user event. Under the queue's lock. */
+/* The first marker after the latest hand-out that waits for no open user event. Under the queue's lock. */
 static const struct gmt_marker *handed_marker(const struct gmt_queue *queue)
 {
 	uint64_t handed = atomic_load(&queue->handed);
@@ -31,14 +31,14 @@ static const struct gmt_marker *handed_marker(const struct gmt_queue *queue)
 
 #define QUEUES_MAX 64
 
-/* Queues of a context, or of all, with pending commands that blocks were handed out behind. */
+/* Queues of one or all contexts with pending commands after which blocks were handed out. */
 struct handed {
 	const struct gmt_context *context;
 	struct gmt_queue *queue[QUEUES_MAX];
 	uint32_t count;
 };
 
-/* What a thread hands out before it sees the new queue or user event, it has noted when it gives up the context's lock. */
+/* Takes the context's lock: a thread that hands out without seeing the new queue or user event notes that before it unlocks. */
 static void add_handed(struct gmt_queue *queue, void *arg)
 {
 	struct handed *h = arg;
@@ -52,7 +52,7 @@ static void add_handed(struct gmt_queue *queue, void *arg)
 		h->queue[h->count++] = queue;
 }
 
-/* Puts a marker behind what was handed out. context: or NULL for all. */
+/* Puts a marker after the latest hand-out of each queue. context: NULL: of all contexts. */
 static void secure(struct gmt_context *context)
 {
 	struct handed h = {.context = context};
@@ -61,7 +61,7 @@ static void secure(struct gmt_context *context)
 	for (uint32_t i = 0; i < h.count; i++) {
 		if (!handed_pending(h.queue[i], h.queue[i]->context) || !gmt_lock_driver(&h.queue[i]->lock))
 			continue;
-		if (!handed_marker(h.queue[i])) /* a later marker instead could be behind another user event */
+		if (!handed_marker(h.queue[i])) /* now, because a later marker could come after another user event */
 			gmt_queue_add_marker(h.queue[i], false);
 		gmt_unlock_driver(&h.queue[i]->lock);
 	}
@@ -79,7 +79,7 @@ void gmt_queue_gate_outside(void)
 		secure(NULL);
 }
 
-/* Puts fresh behind the first marker that covers what was handed out; false if there is none. Under queue's lock. */
+/* Has fresh wait for the first marker after the latest hand-out; false: there is none. Under queue's lock. */
 static bool behind_marker(const struct gmt_queue *queue, cl_command_queue fresh)
 {
 	const struct gmt_marker *marker = handed_marker(queue);
@@ -91,8 +91,9 @@ static bool behind_marker(const struct gmt_queue *queue, cl_command_queue fresh)
 }
 
 /*
- * Flushes queue: what fresh waits for must be submitted, or both wait forever. The marker waits for no user event: nothing is
- * handed out while one is open, and what opened later put a marker before the program got it, or will find this one.
+ * Has fresh wait for the commands of queue after which blocks were handed out. Flushes queue: unless the commands are submitted,
+ * both wait forever. The marker waits for no user event: nothing is handed out while one is open, and a user event that is
+ * created later either put a marker before the program got its handle, or finds this one.
  */
 static void order_behind(struct gmt_queue *queue, struct gmt_queue *fresh)
 {
@@ -100,14 +101,14 @@ static void order_behind(struct gmt_queue *queue, struct gmt_queue *fresh)
 	struct gmt_context *context = fresh->context;
 	if (!handed_pending(queue, context) || !gmt_lock_driver(&queue->lock))
 		return;
-	bool pending = atomic_load(&queue->done) < atomic_load(&queue->handed); /* still: a user event that found none put no marker */
+	bool pending = atomic_load(&queue->done) < atomic_load(&queue->handed); /* again: a user event that found none put no marker */
 	if (pending && !behind_marker(queue, behind)) {
 		gmt_queue_add_marker(queue, false);
 		behind_marker(queue, behind);
 	}
 	cl_command_queue handle = (cl_command_queue)atomic_load(&queue->object.handle);
 	gmt_queue_interfere(queue);
-	if (handle && !queue->closed) /* its release has flushed it */
+	if (handle && !queue->closed) /* a closed queue was flushed by its release */
 		gmt_driver.clFlush(handle);
 	gmt_unlock_driver(&queue->lock);
 }

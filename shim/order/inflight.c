@@ -31,8 +31,8 @@ static bool covered(const struct gmt_use *use, const struct gmt_use *fresh, cons
 }
 
 /*
- * Adds a use, and drops those that are over and those on its queue that it runs after. Of several on one queue it keeps the
- * latest, which stands for the others. Under the lock of the owner of uses.
+ * Adds a use, and drops those that are over and those on its queue that it runs after. If several remain on one queue, the
+ * latest stands for all. Under the lock of the owner of uses.
  */
 static void add(struct gmt_uses *uses, struct gmt_use fresh, const struct gmt_covers *covers)
 {
@@ -137,7 +137,7 @@ struct gmt_uses gmt_uses_of(struct gmt_memory *memory)
 	return uses;
 }
 
-/* True if anything that the context does next runs behind everything enqueued so far. */
+/* Whether all commands that come next in the context will run after everything enqueued so far. */
 static bool orders_all(const struct gmt_queue *queue, const struct gmt_context *context)
 {
 	return queue->inorder && queue->context == context && atomic_load(&queue->references) > 0 &&

@@ -35,13 +35,13 @@ static uint64_t bit_of(uint64_t position)
 	return 1ull << (position % 64);
 }
 
-/* A bit may be gone because done has passed it: then the answer is late, never wrong. */
+/* A bit may be cleared because done has passed its position: then the answer is late, never wrong. */
 bool gmt_queue_reached(const struct gmt_queue *queue, uint64_t position)
 {
 	uint64_t done = atomic_load_explicit(&queue->done, memory_order_acquire);
 	if (done >= position)
 		return true;
-	/* Less than: the slot of done itself may not have been cleared yet. */
+	/* Less than GMT_WINDOW: the bit of done itself, which shares its slot, may not have been cleared yet. */
 	return position - done < GMT_WINDOW && atomic_load(word_of((struct gmt_queue *)queue, position)) & bit_of(position);
 }
 
@@ -51,9 +51,9 @@ static void slide(struct gmt_queue *queue, uint64_t position)
 	uint64_t done = atomic_load(&queue->done);
 	while (done < position || atomic_load(word_of(queue, done + 1)) & bit_of(done + 1)) {
 		if (done < position && position - done > GMT_WINDOW)
-			done = position - GMT_WINDOW - 1; /* no bit can be set before */
+			done = position - GMT_WINDOW - 1; /* earlier positions have no bit */
 		done++;
-		/* done first: who finds the bit gone then sees that done has passed it, or takes the command for pending. */
+		/* done before the bit: a thread that finds the bit cleared then sees that done has passed it. */
 		atomic_store_explicit(&queue->done, done, memory_order_release);
 		if (atomic_load_explicit(word_of(queue, done), memory_order_relaxed) & bit_of(done))
 			atomic_fetch_and(word_of(queue, done), ~bit_of(done));
@@ -70,7 +70,7 @@ static void one_done(struct gmt_queue *queue, uint64_t position)
 	slide(queue, done);
 }
 
-/* In a callback from inside a call of ours the lock may fail. Then a marker reports the completion later. */
+/* In a callback from inside our own call the lock may fail. Then a marker reports the completion later. */
 void gmt_queue_completed(struct gmt_queue *queue, uint64_t position)
 {
 	if (atomic_load(&queue->done) >= position || !gmt_lock_driver(&queue->lock))
@@ -80,7 +80,7 @@ void gmt_queue_completed(struct gmt_queue *queue, uint64_t position)
 	gmt_unlock_driver(&queue->lock);
 }
 
-/* Checks the id under the lock, which gmt_queue_recycle takes, too: these positions must not be another queue's. */
+/* Checks the id under the lock that gmt_queue_recycle takes, so that the positions are not another queue's. */
 static void complete(const struct gmt_cover *what)
 {
 	struct gmt_queue *queue = what->queue;
@@ -114,7 +114,7 @@ static void drop_first_marker(struct gmt_queue *queue)
 
 /*
  * A marker that ended with an error proves nothing: the driver may have given it up because one command failed while
- * others still run. It stays, since nothing more can be learned there.
+ * others still run. It stays, since later markers would prove nothing either.
  */
 void gmt_queue_poll(struct gmt_queue *queue)
 {
@@ -157,7 +157,7 @@ bool gmt_device_is_rusticl(cl_device_id device)
 	       gmt_driver.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name, name, NULL) == CL_SUCCESS && strcmp(name, "rusticl") == 0;
 }
 
-/* What OpenCL 1.2 has for this, drivers of OpenCL 1.1 have not: there a loader would call a null pointer. */
+/* Drivers of OpenCL 1.1 lack OpenCL 1.2's function: a loader would call a null pointer. */
 cl_event gmt_enqueue_marker(cl_command_queue handle, bool old)
 {
 	cl_event event = NULL;
@@ -179,7 +179,10 @@ static bool can_mark(const struct gmt_queue *queue, uint64_t position)
 	return wanted && !queue->closed && atomic_load(&queue->done) < position;
 }
 
-/* Who asks for one that is not gated knows that nothing up to the position waits for a user event. */
+/*
+ * Whether there is a marker for the position. gated: it may wait for a user event; otherwise the caller knows that none is
+ * waited for up to there.
+ */
 static bool has_marker(struct gmt_queue *queue, uint64_t position, bool gated)
 {
 	struct gmt_marker *newest = queue->markers ? &queue->marker[queue->markers - 1] : NULL;
@@ -194,7 +197,7 @@ void gmt_queue_add_marker(struct gmt_queue *queue, bool gated)
 	cl_command_queue handle = (cl_command_queue)atomic_load(&queue->object.handle);
 	uint64_t position = atomic_load(&queue->enqueued);
 	bool full = queue->markers == GMT_MARKERS;
-	/* In a full list the new marker replaces the newest, unless that one must stay because the new one is gated. */
+	/* In a full list a new marker replaces the newest, but a gated one is not added. */
 	if (!handle || !can_mark(queue, position) || has_marker(queue, position, gated) || (full && gated))
 		return;
 	cl_event event = gmt_enqueue_marker(handle, gmt_is_old(queue->context));

@@ -1,6 +1,7 @@
 /*
- * queue.h: what the pool may take for completed in a queue of the program. The queue counts all commands whose enqueue has
- * returned; a position is such a count. Nothing here waits; only a flushed marker and gmt_queue_marker_behind flush. --spill has spill/queue.h.
+ * queue.h: which commands of a program's queue have certainly completed. The queue counts all commands whose enqueue has
+ * returned; a position is such a count. Nothing here waits; only a flushed marker and gmt_queue_marker_behind flush. --spill
+ * has spill/queue.h.
  */
 #ifndef GMT_QUEUE_H
 #define GMT_QUEUE_H
@@ -16,38 +17,38 @@ static inline void gmt_raise(_Atomic uint64_t *position, uint64_t to)
 }
 
 bool gmt_queue_reached(const struct gmt_queue *queue, uint64_t position);
-/* Everything up to position has completed. */
+/* Notes that all commands up to position have completed. */
 void gmt_queue_completed(struct gmt_queue *queue, uint64_t position);
-/* The program has learned that an event's command has completed, without an error. */
+/* Notes that the program has learned that an event's command has completed without an error. */
 void gmt_queue_learn(const struct gmt_completion *of);
-/* A command has failed: drivers then give up others early, so order is unknown from here on. context: or NULL. */
+/* Notes that a command has failed: drivers then give up others early, so the order is unknown from here on. context may be NULL. */
 void gmt_context_failed(struct gmt_context *context);
 
 /* Whether a device is of before OpenCL 1.minor; minor: '1' or '2'. */
 bool gmt_device_is_before(cl_device_id device, char minor);
 /* Whether its driver is rusticl, whose clFinish may return too early: see hooks/hook_sync.c. */
 bool gmt_device_is_rusticl(cl_device_id device);
-/* The event of a marker behind everything enqueued, or NULL. old: the driver is of before OpenCL 1.2. */
+/* The event of a new marker after everything enqueued, or NULL. old: the driver is of before OpenCL 1.2. */
 cl_event gmt_enqueue_marker(cl_command_queue handle, bool old);
 /* Asks the markers of queue which of them have completed. */
 void gmt_queue_poll(struct gmt_queue *queue);
-/* Puts a marker behind everything enqueued, unless one is there or everything is done. */
+/* Puts a marker after everything enqueued, unless there is one or all has completed. */
 void gmt_queue_mark(struct gmt_queue *queue);
-/* The same without polling, under the queue's lock; gated: the marker may run behind commands that wait for a user event. */
+/* The same without polling, under the queue's lock; gated: the marker may come after commands that wait for a user event. */
 void gmt_queue_add_marker(struct gmt_queue *queue, bool gated);
-/* False if it could not get the lock, in a callback inside the call that polls the queue. */
+/* Drops all markers. False: it could not get the lock, in a callback inside the call that polls the queue. */
 bool gmt_queue_drop_markers(struct gmt_queue *queue);
-/* A marker or a flush of ours comes after what was enqueued: see hooks/hook_sync.c. */
+/* Notes that a marker or flush of ours came after everything enqueued: see hooks/hook_sync.c. */
 void gmt_queue_interfere(struct gmt_queue *queue);
-/* The event of a new marker behind everything, which was flushed, or NULL. The caller releases it. Under the queue's lock. */
+/* The event of a new, flushed marker after everything enqueued, or NULL. The caller releases it. Under the queue's lock. */
 cl_event gmt_queue_flushed_marker(struct gmt_queue *queue);
 /*
- * The event of a marker behind position, with a reference for the caller: an existing one, or a new one; NULL if there can
- * be none. Under the queue's lock. Flushes, because the program may have flushed its own commands for the last time.
+ * The event of a marker after position, an existing or a new one, with a reference for the caller; NULL if there can be none.
+ * Under the queue's lock. Flushes, because the program may not flush again.
  */
 cl_event gmt_queue_marker_behind(struct gmt_queue *queue, uint64_t position);
 
-/* Set once commands were submitted by anything but a clFinish, or a marker of ours stands in a queue: see hooks/hook_sync.c. */
+/* Set once something else than clFinish has submitted commands, or a marker of ours is in a queue: see hooks/hook_sync.c. */
 extern _Atomic bool gmt_flushed;
 
 /* 1: queues may wait for semaphores, in all contexts. */

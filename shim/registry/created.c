@@ -7,7 +7,7 @@
 #include "../base/usdt.h"
 #include "finding.h"
 
-/* A hit reuses the entry of its block, and one that was parked its own. */
+/* The entry of new memory: a hit reuses its block's entry, and a parked sub-allocation its own. */
 static struct gmt_memory *entry_of(const struct gmt_created *c)
 {
 	if (!c->served.again && (c->served.outcome != GMT_OUTCOME_HIT || c->served.slab))
@@ -45,7 +45,7 @@ struct gmt_memory *gmt_created_enter(const struct gmt_created *c)
 		atomic_fetch_add_explicit(&gmt_memory_hosted, memory->granted, memory_order_relaxed);
 	if (gmt_unlikely(gmt_memory_is_shared(memory)) && c->served.outcome != GMT_OUTCOME_HIT) {
 		memory->owner = c->context ? (cl_context)atomic_load(&c->context->object.handle) : NULL;
-		if (!gmt_memory_has_addresses(memory)) /* a command may use it unnoticed */
+		if (!gmt_memory_has_addresses(memory)) /* a command may use it through a pointer unnoticed */
 			atomic_store(&memory->no_reuse, 1);
 	}
 	bool recycled = c->served.slab || c->served.outcome == GMT_OUTCOME_HIT;
@@ -78,7 +78,7 @@ static void write_create(const struct gmt_call *call, const struct gmt_memory *m
 		.object = memory->object.id,
 		.requested = memory->size,
 		.granted = subbuffer ? 0 : memory->granted,
-		.origin_number = subbuffer && memory->size ? 1 + served->offset : 0, /* without a size there was no region */
+		.origin_number = subbuffer && memory->size ? 1 + served->offset : 0, /* a size of 0: the call had no region */
 		.parent = memory->parent ? memory->parent->object.id : 0,
 		.block = memory->parent ? 0 : memory->block);
 	gmt_ring_write(&event);

@@ -1,4 +1,4 @@
-/* created.h: a create call that has returned: its entry in the registry and its CREATE event. */
+/* created.h: what follows a create call: the entry of its memory and its CREATE event. */
 #ifndef GMT_CREATED_H
 #define GMT_CREATED_H
 
@@ -10,19 +10,19 @@
 struct gmt_served {
 	cl_mem handle;
 	uint64_t block, granted, offset;
-	struct gmt_memory *slab; /* of a sub-allocation, which holds a pin of it; else NULL */
+	struct gmt_memory *slab; /* of a sub-allocation, which pins it; else NULL */
 	enum gmtoutcome outcome;
 	uint8_t reason, route; /* enum gmtmiss, enum gmtroute */
-	int16_t shape; /* of its class, see event.h */
-	bool written; /* the contents are what the program asked for */
+	int16_t shape; /* of the request's class, see event.h */
+	bool written; /* the block has the contents that the program asked for */
 	bool hosted;  /* see struct gmt_memory */
-	bool virtual; /* its memory comes and goes behind it, and counts against the budget there */
+	bool virtual; /* a handle of ours (--spill): the buffers that hold its bytes count in the budget instead */
 	bool alone;   /* no sub-allocation could have served the request */
-	bool again;   /* a sub-allocation that was parked, and has its entry */
+	bool again;   /* a sub-allocation that was parked and kept its entry */
 };
 
 struct gmt_created {
-	cl_mem handle; /* NULL: it failed. Shared memory: the pointer */
+	cl_mem handle; /* NULL: the call failed. Shared memory: its address */
 	enum gmtmemory kind;
 	struct gmt_context *context;
 	uint64_t size;
@@ -34,11 +34,11 @@ struct gmt_created {
 	struct gmt_served served;
 };
 
-/* Registers it; NULL if it failed or memory is short. */
+/* Adds or renews the entry; NULL if the call failed or memory is short. */
 struct gmt_memory *gmt_created_enter(const struct gmt_created *created);
 /* Writes the CREATE event; memory: what gmt_created_enter returned. */
 void gmt_created_write(const struct gmt_call *call, const struct gmt_created *created, const struct gmt_memory *memory, cl_int status);
-/* Both, for memory that is no sub-allocation. */
+/* Does both, for memory that is no sub-allocation. */
 void gmt_created_report(const struct gmt_call *call, const struct gmt_created *created, cl_int status);
 
 #endif

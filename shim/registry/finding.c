@@ -71,7 +71,7 @@ bool gmt_finding_released(const struct gmt_memory *memory, const char *function)
 	if (gmt_likely(atomic_load_explicit(&memory->references, memory_order_relaxed) > 0))
 		return false;
 	bool pooled = atomic_load(&memory->pooled);
-	if (pooled || memory->block) /* else a sub-buffer keeps it alive, and the driver may still answer */
+	if (pooled || memory->block) /* else a sub-buffer keeps it alive in the driver, where the call may succeed */
 		gmt_finding(GMT_DIAG_USE_AFTER_RELEASE, function, memory, pooled ? CL_INVALID_MEM_OBJECT : CL_SUCCESS);
 	return pooled;
 }

@@ -7,15 +7,15 @@
 
 void gmt_finding(enum gmtdiag code, const char *function, const struct gmt_memory *memory, cl_int status);
 void gmt_finding_kernel(enum gmtdiag code, const char *function, const struct gmt_memory *memory, uint64_t kernel);
-/* For a handle without an entry: true, and a finding, if it was freed recently. */
+/* Whether a handle without an entry was freed recently; writes the finding. */
 bool gmt_finding_freed_handle(enum gmtdiag code, const char *function, const void *handle);
-/* The handle is not a recently freed one either, and the call failed. */
+/* Writes that a call with an unknown handle, which was not freed recently, failed. */
 void gmt_finding_unknown(const char *function, cl_int status);
-/* A command failed. Written if the status may mean that memory ran out. memory: NULL, kernel: 0 where there is none. */
+/* Writes that a command failed, if its status may mean that memory ran out. memory: NULL, kernel: 0 where there is none. */
 void gmt_finding_out_of_memory(const char *function, const struct gmt_memory *memory, uint64_t kernel, cl_int status);
-/* A call failed that makes no memory. tag: of its call site, 0: unknown. */
+/* Writes that a call that creates no memory failed. tag: of its call site, 0: unknown. */
 void gmt_finding_call_failed(const char *function, uint32_t tag, cl_int status);
-/* True, and a finding, if the program has released memory and the pool has it: the call must fail. */
+/* Whether the program has released memory and the pool has it, so that the call must fail; writes the finding. */
 bool gmt_finding_released(const struct gmt_memory *memory, const char *function);
 
 #endif

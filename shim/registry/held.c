@@ -1,16 +1,8 @@
 /*
- * held.c: see held.h. Programs create and release a million events a second, so that each only counts; the counts go into
- * OBJECT records now and then. Whichever thread notices that they are due writes them.
- *
- * A program may create a million events a second. A record for each would double the records, and to walk the
- * stack takes 40 ns. So the shim counts by call site, and an OBJECT record with all counts so far follows at most
- * every 10 ms: a lost one does no harm. A thread remembers the stacks of its commands: the same return address and
- * stack pointer, with the return addresses above where they were, are the same call site. An event and its release
- * cost 35 ns on PoCL, an enqueue without an event 1 ns. Of more than 262,144 live events only the number is known,
- * so that a leak grows no further in our tables.
- *
- * Attach reads the event that a call returns through the pointer among its arguments; each clReleaseEvent costs a
- * probe, 1 µs.
+ * held.c: see held.h. A program may create and release a million events a second, and a record for each would double the
+ * records. So the shim counts by call site. At most every 10 ms a thread writes OBJECT records with all counts so far, so a lost
+ * one does no harm. An event and its release cost 35 ns on PoCL, an enqueue without an event 1 ns. Of more than 262,144 live
+ * events only the number is known, so that a leak does not grow our tables further.
  */
 #define _GNU_SOURCE
 #include "held.h"
@@ -21,18 +13,18 @@
 #define SITES 4096u           /* power of two */
 #define SITES_MAX (SITES / 2) /* so that probing stays short */
 #define INTERVAL 10000000u    /* ns between two records of a site */
-#define CHANGES 64u           /* of one thread, until it looks at the clock */
+#define CHANGES 64u           /* of one thread before it reads the clock */
 
 static struct site {
 	_Alignas(64) _Atomic uint64_t key; /* type and tag; 0: free */
 	_Atomic uint64_t created, released;
 	_Atomic uint64_t most;    /* held since the latest record */
 	_Atomic uint64_t untracked;
-	_Atomic uint64_t written; /* created + released + untracked then */
+	_Atomic uint64_t written; /* created + released + untracked in the latest record */
 } sites[SITES];
 static _Atomic uint32_t count;
-static _Atomic uint64_t due;  /* when events are written next */
-static _Atomic bool at_once;  /* each change is written */
+static _Atomic uint64_t due;  /* time of the next records about events */
+static _Atomic bool at_once;  /* each change is written at once: the process exits */
 
 static uint64_t key_of(enum gmtheld type, uint32_t tag)
 {
@@ -48,7 +40,7 @@ static uint32_t find(uint64_t key)
 			return i % SITES + 1;
 		if (seen)
 			continue;
-		/* Sites of tag 0 always find room: there are few. */
+		/* Sites of tag 0 always get an entry: there are few. */
 		if (atomic_load_explicit(&count, memory_order_relaxed) >= SITES_MAX && (uint32_t)key != 0)
 			return find(key & ~(uint64_t)UINT32_MAX);
 		if (atomic_compare_exchange_strong(&site->key, &seen, key)) {
@@ -70,11 +62,11 @@ static bool is_event(const struct site *site)
 	return atomic_load_explicit(&site->key, memory_order_relaxed) >> 32 == GMT_HELD_EVENT + 1;
 }
 
-/* A record is due for a site that has changed. Counts only grow, so the order of two threads' records does not matter. */
+/* Writes a record for a site that has changed. Counts only grow, so the order of two threads' records does not matter. */
 static void write_site(struct site *site, uint64_t time)
 {
 	uint64_t key = atomic_load_explicit(&site->key, memory_order_acquire);
-	uint64_t released = atomic_load_explicit(&site->released, memory_order_acquire); /* first: never more than were created */
+	uint64_t released = atomic_load_explicit(&site->released, memory_order_acquire); /* first: never more than created */
 	uint64_t created = atomic_load_explicit(&site->created, memory_order_acquire);
 	uint64_t untracked = atomic_load_explicit(&site->untracked, memory_order_relaxed), all = created + released + untracked;
 	if (!key || atomic_exchange_explicit(&site->written, all, memory_order_relaxed) == all)
@@ -99,13 +91,13 @@ void gmt_held_tick(uint64_t time)
 	uint64_t next = atomic_load_explicit(&due, memory_order_relaxed);
 	if (gmt_likely(time < next))
 		return;
-	/* More sites share the same number of records. */
+	/* Longer with more sites, so that the number of records stays the same. */
 	uint64_t interval = INTERVAL * (1 + (uint64_t)atomic_load_explicit(&count, memory_order_relaxed) / 16);
 	if (atomic_compare_exchange_strong_explicit(&due, &next, time + interval, memory_order_relaxed, memory_order_relaxed))
 		write_all(time);
 }
 
-static void changed(struct site *site, uint64_t time)
+static void note_change(struct site *site, uint64_t time)
 {
 	static __thread uint32_t changes __attribute__((tls_model("initial-exec")));
 	if (gmt_unlikely(!is_event(site) || atomic_load_explicit(&at_once, memory_order_relaxed)))
@@ -124,14 +116,14 @@ void gmt_held_created(uint32_t number, uint64_t time)
 	uint64_t held = created - (released < created ? released : created);
 	if (held > atomic_load_explicit(&site->most, memory_order_relaxed))
 		atomic_store_explicit(&site->most, held, memory_order_relaxed);
-	changed(site, time);
+	note_change(site, time);
 }
 
 void gmt_held_untracked(uint32_t number, uint64_t time)
 {
 	struct site *site = &sites[number - 1];
 	atomic_fetch_add_explicit(&site->untracked, 1, memory_order_relaxed);
-	changed(site, time);
+	note_change(site, time);
 }
 
 void gmt_held_released(uint32_t number)
@@ -140,7 +132,7 @@ void gmt_held_released(uint32_t number)
 		return;
 	struct site *site = &sites[number - 1];
 	atomic_fetch_add_explicit(&site->released, 1, memory_order_release);
-	changed(site, 0);
+	note_change(site, 0);
 }
 
 void gmt_held_end(void)

@@ -8,17 +8,17 @@
 #include "../../internal/wire/event.h"
 #include "../base/opencl.h"
 
-/* The site of a type and a tag, from 1. Where there are too many, sites share that of tag 0. */
+/* The site of a type and a tag, from 1. Beyond the most that there can be, tags share the site of tag 0. */
 uint32_t gmt_held_site(enum gmtheld type, uint32_t tag);
-/* A site created an object. time: now if the caller has just read the clock, else 0. */
+/* Counts an object that a site created. time: now if the caller has just read the clock, else 0. */
 void gmt_held_created(uint32_t site, uint64_t time);
-/* It created one that no table has room for, so that its end will go unseen. */
+/* Counts an object that no table has room for: its end will not be seen. */
 void gmt_held_untracked(uint32_t site, uint64_t time);
-/* The program gave up the last reference to an object of a site; 0: it was not counted. */
+/* Counts the end of an object of a site: its last reference was released. 0: the object was not counted. */
 void gmt_held_released(uint32_t site);
-/* Writes what is due; time: now. Events are written a hundred times a second at most, other objects at once. */
+/* Writes the records that are due; time: now. Those of events follow at most a hundred times a second, others at once. */
 void gmt_held_tick(uint64_t time);
-/* Writes all that has changed, and from here on each change at once: the process exits. */
+/* The process exits: writes all changes, and from here on each one at once. */
 void gmt_held_end(void);
 
 #endif

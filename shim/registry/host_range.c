@@ -1,4 +1,4 @@
-/* host_range.c: see host_range.h. Readers take no lock: a range that comes or goes meanwhile may or may not count. */
+/* host_range.c: see host_range.h. Readers take no lock, so they may or may not see a range that is added or removed meanwhile. */
 #define _GNU_SOURCE
 #include "host_range.h"
 
@@ -10,7 +10,7 @@ static struct {
 	const void *owner; /* NULL: a free entry; under lock */
 	_Atomic uintptr_t begin, end;
 } ranges[RANGES];
-static _Atomic uint32_t lock, used; /* entries from the first to the last that is taken */
+static _Atomic uint32_t lock, used; /* used: number of entries up to the last that is taken */
 
 void gmt_host_range_add(const void *owner, const void *pointer, size_t bytes)
 {
@@ -40,7 +40,7 @@ void gmt_host_range_remove(const void *owner, const void *pointer)
 		if (ranges[i].owner == owner && (!pointer || atomic_load(&ranges[i].begin) == (uintptr_t)pointer)) {
 			ranges[i].owner = NULL;
 			atomic_store(&ranges[i].end, 0);
-			owner = pointer ? NULL : owner; /* one mapping of several at the same address */
+			owner = pointer ? NULL : owner; /* of several mappings at one address, remove only one */
 		}
 		if (ranges[i].owner)
 			last = i + 1;

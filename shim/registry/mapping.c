@@ -1,6 +1,6 @@
 /*
- * mapping.c: where sub-allocations are mapped. A driver may look for a mapping in the whole slab, and so end another
- * sub-allocation's mapping when the program confuses pointers. So a pointer that is not of this one must not reach it.
+ * mapping.c: see mapping.h. A driver may search the whole slab for a mapping. If the program unmaps a pointer of another buffer,
+ * the driver would end another sub-allocation's mapping. So it must not get a pointer that is not this sub-allocation's.
  */
 #define _GNU_SOURCE
 #include "mapping.h"
@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-/* The sub-allocation that a buffer is, or a sub-buffer of; NULL for all others. */
+/* The sub-allocation that serves a buffer or its sub-buffer; NULL for others. */
 static struct gmt_memory *suballoc_of(cl_mem handle)
 {
 	struct gmt_memory *memory = gmt_memory_find(handle);

@@ -5,7 +5,7 @@
 #include "../base/opencl.h"
 
 void gmt_mapping_add(cl_mem handle, const void *pointer);
-/* Also true if the driver can tell better, and if there are more mappings than we keep. */
+/* Whether a pointer is a mapping of the handle. Also true if the driver knows better, or there are more mappings than we keep. */
 bool gmt_mapping_known(cl_mem handle, const void *pointer);
 void gmt_mapping_remove(cl_mem handle, const void *pointer);
 

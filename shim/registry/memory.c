@@ -39,7 +39,7 @@ struct gmt_memory *gmt_memory_add(const void *handle)
 	return memory;
 }
 
-/* Under the lock that removing takes: a found entry keeps its handle and block until the unlock. */
+/* Takes the lock of removals, so that a found entry keeps its handle and block until the unlock. */
 struct gmt_memory *gmt_memory_pin(const void *handle, uint64_t block)
 {
 	uint32_t bucket = gmt_table_hash(handle) & memories.mask;
@@ -53,7 +53,7 @@ struct gmt_memory *gmt_memory_pin(const void *handle, uint64_t block)
 	return pins ? memory : NULL;
 }
 
-/* Under the lock that adding and removing take, so that the entry cannot become another's meanwhile. */
+/* Takes the lock of additions and removals, so that the entry is not reused meanwhile. */
 bool gmt_memory_is_pooled(const void *handle, uint64_t block)
 {
 	uint32_t bucket = gmt_table_hash(handle) & memories.mask;
@@ -70,7 +70,7 @@ void gmt_memory_renew(struct gmt_memory *memory)
 	uint64_t id = atomic_fetch_add_explicit(&memories.ids, 1, memory_order_relaxed) + 1;
 	atomic_store_explicit(&memory->object.id, id, memory_order_relaxed);
 	memory->parent = NULL;
-	if (memory->many) { /* all were over when the block became free */
+	if (memory->many) { /* all uses were over when the block became free */
 		memory->many = false;
 		memory->uses = 0;
 	}
@@ -80,7 +80,7 @@ void gmt_memory_renew(struct gmt_memory *memory)
 	atomic_store_explicit(&memory->unused, 1, memory_order_relaxed);
 	atomic_store_explicit(&memory->pins, 1, memory_order_relaxed);
 	atomic_store_explicit(&memory->references, 1, memory_order_release);
-	/* The uses stay: the block may be ordered behind some of them. */
+	/* The uses stay: the block may have been handed out in order after some of them. */
 }
 
 struct gmt_memory *gmt_memory_next_pooled(uint32_t *bucket)
@@ -116,7 +116,7 @@ bool gmt_memory_claim(struct gmt_memory *memory)
 	return true;
 }
 
-/* In a slab, sub-buffers of a sub-allocation count for both. */
+/* Sub-buffers of a sub-allocation count for the sub-allocation and for its slab. */
 void gmt_memory_count_child(struct gmt_memory *memory, int32_t by)
 {
 	atomic_fetch_add(&memory->children, (uint32_t)by);

@@ -1,4 +1,4 @@
-/* object.h: what all entries begin with. */
+/* object.h: the head of all entries. */
 #ifndef GMT_OBJECT_H
 #define GMT_OBJECT_H
 
@@ -8,11 +8,11 @@ struct gmt_object {
 	_Atomic(struct gmt_object *) chain;
 	_Atomic(const void *) handle;
 	_Atomic uint64_t id; /* from 1, never reused within its table; 0 while the entry is free */
-	uint32_t site;       /* where its end is counted, see held.h; 0: it is not */
+	uint32_t site;       /* site that counts its end, see held.h; 0: none */
 	uint32_t stripe;     /* of its table, see table.h */
 };
 
-/* Counts one reference down; true for the last. Never below zero: over-release is the driver's to report. */
+/* Drops one reference; true if it was the last. The count stays 0 at an over-release, which the driver reports. */
 static inline bool gmt_last_reference(_Atomic uint32_t *references)
 {
 	uint32_t count = atomic_load(references);

@@ -4,9 +4,12 @@
 
 #include "table.h"
 
-/* A program that leaks objects has us leak no more than these: 80 MB for events with a pool, 12 without; 65 MB for kernels of ten arguments. */
+/*
+ * Most entries of a table, so that a program that leaks objects does not make us leak without bound: 80 MB for events with a
+ * pool, 12 MB without; 65 MB for kernels of ten arguments.
+ */
 #define MANY (1u << 18)
-#define FEW (1u << 16) /* each of them costs the driver far more than us */
+#define FEW (1u << 16) /* of objects that cost the driver far more than us */
 
 GMT_TABLE(contexts, gmt_context, 256, sizeof(struct gmt_context), FEW);
 GMT_TABLE(queues, gmt_queue, 1024, sizeof(struct gmt_object), FEW); /* gmt_queue_recycle clears the rest */
@@ -68,7 +71,7 @@ bool gmt_queue_remove(struct gmt_queue *queue)
 void gmt_queue_recycle(struct gmt_queue *queue)
 {
 	gmt_lock(&queue->lock); /* see complete() in order/queue.c */
-	/* Uses may still point here: they see another id, or at worst a queue that is not done. */
+	/* Uses may still point to this entry: they see another id, or at worst a queue with pending commands. */
 	atomic_store(&queue->object.id, 0);
 	atomic_store(&queue->context, NULL);
 	atomic_store(&queue->closed, false);

@@ -26,7 +26,7 @@ struct range {
 static struct range *buckets[BUCKETS];
 static uint32_t counts[64];      /* ranges by n */
 static _Atomic uint64_t levels;  /* bit n: counts[n] is not 0 */
-static _Atomic uint32_t lock;    /* all of it */
+static _Atomic uint32_t lock;    /* guards all of these */
 
 static unsigned level_of(uint64_t bytes)
 {
@@ -49,7 +49,7 @@ static void count(unsigned n, int by)
 	atomic_store(&levels, counts[n] ? now | bit : now & ~bit);
 }
 
-/* Takes what begins at first out of a piece. Under the lock. */
+/* Removes the allocation that begins at first from a piece. Under the lock. */
 static void unlink_from(uintptr_t piece, unsigned n, uintptr_t first)
 {
 	struct range **link = bucket_of(piece, n);
@@ -105,7 +105,7 @@ bool gmt_range_add(const void *address, uint64_t bytes, void *what)
 	uintptr_t first = (uintptr_t)address;
 	struct range like = {.what = what, .first = first, .last = last_of(first, bytes)};
 	gmt_lock(&lock);
-	for (const struct range *stale; (stale = find(first)) || (stale = find(like.last));) /* freed without our noticing */
+	for (const struct range *stale; (stale = find(first)) || (stale = find(like.last));) /* an allocation whose end was not seen */
 		remove_range(stale->first, stale->last);
 	like.n = level_of(like.last - first + 1);
 	like.piece = first >> like.n;

@@ -7,12 +7,12 @@
 
 #include "../base/opencl.h"
 
-/* bytes from first on are of what. Replaces what was there before. False: memory is short. */
+/* Notes that the bytes from first on belong to what, instead of an earlier allocation. False: memory is short. */
 bool gmt_range_add(const void *first, uint64_t bytes, void *what);
 void gmt_range_remove(const void *first, uint64_t bytes);
-/* What has the byte at address; NULL if there is none. */
+/* What the byte at address belongs to; NULL: nothing. */
 void *gmt_range_at(const void *address);
-/* Whether there are any. */
+/* Whether there are any ranges. */
 bool gmt_ranges_any(void);
 
 #endif

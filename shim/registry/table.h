@@ -22,16 +22,16 @@
 #define GMT_STRIPES 64
 #define GMT_TABLE_CHUNK 16      /* entries allocated at a time */
 #define GMT_TABLE_PAGE 512u     /* buckets: 4 KiB */
-#define GMT_TABLE_REGION 32768u /* bytes: no more objects than buckets in a page, if each takes 64 */
-#define GMT_TABLE_SMALL 32      /* bytes that are cleared in events that are only counted */
+#define GMT_TABLE_REGION 32768u /* bytes of address space that share a page: 512 objects of 64 bytes, one for each bucket */
+#define GMT_TABLE_SMALL 32      /* bytes that are cleared in an event that is only counted */
 
 struct gmt_table {
 	_Atomic(struct gmt_object *) *buckets;
 	uint32_t mask;
-	uint32_t shift; /* of a bucket's number, for that of its stripe: pages share one where there are enough of them */
+	uint32_t shift; /* of a bucket's number, which gives its stripe's: buckets of a page share one if there are enough pages */
 	size_t entry;
 	size_t cleared; /* bytes of a new entry that are set to 0 */
-	uint32_t most;  /* entries; 0: as many as come */
+	uint32_t most;  /* entries; 0: no limit */
 	bool unordered; /* ids do not follow the order of creation, which saves an atomic operation */
 	_Atomic uint64_t ids;
 	struct gmt_stripe {
@@ -44,8 +44,8 @@ struct gmt_table {
 };
 
 /*
- * Handles of one region share a page of buckets: a program's handles lie close together, and a page that the processor has
- * no translation for takes it as long as all else here.
+ * Handles of one region share a page of buckets: a program's handles lie close together, and a miss of the processor's
+ * address cache takes as long as the rest of a lookup.
  */
 static inline uint32_t gmt_table_hash(const void *handle)
 {
@@ -90,7 +90,7 @@ static inline void gmt_table_count(struct gmt_stripe *stripe, int more)
 	atomic_store_explicit(&stripe->count, atomic_load_explicit(&stripe->count, memory_order_relaxed) + (uint32_t)more, memory_order_relaxed);
 }
 
-/* Stripes of handles that lie close together have more entries than others, so that all count. */
+/* Counts all stripes if need be: handles that lie close together fill some more than others. */
 static inline bool gmt_table_full(const struct gmt_table *t, const struct gmt_stripe *stripe)
 {
 	if (gmt_likely(!t->most || atomic_load_explicit(&stripe->count, memory_order_relaxed) < t->most / GMT_STRIPES / 2))
@@ -144,8 +144,8 @@ static inline bool gmt_table_unlink(struct gmt_table *t, uint32_t bucket, struct
 }
 
 /*
- * Adds an entry for a handle that the driver has just returned, and removes an older entry of that handle, which was
- * released without our noticing. NULL if memory is short, or the table full: the object is then unknown to us.
+ * Adds an entry for a handle that the driver has just returned, and removes an older entry of that handle, whose release was
+ * not seen. NULL if memory is short or the table is full: the object is then unknown to us.
  */
 static inline struct gmt_object *gmt_table_add(struct gmt_table *t, const void *handle)
 {
@@ -199,16 +199,16 @@ static inline bool gmt_table_remove(struct gmt_table *t, struct gmt_object *o, b
 	return found;
 }
 
-/* The same later: o was removed without recycle. */
+/* Lets the next entry reuse the memory of o, which was removed without recycle. */
 static inline void gmt_table_recycle(struct gmt_table *t, struct gmt_object *o)
 {
-	struct gmt_stripe *stripe = &t->stripe[o->stripe]; /* where the next object with its handle looks for an entry */
+	struct gmt_stripe *stripe = &t->stripe[o->stripe]; /* an object with the same handle takes its entry from this stripe */
 	gmt_lock(&stripe->lock);
 	gmt_table_free_entry(stripe, o);
 	gmt_unlock(&stripe->lock);
 }
 
-/* The end of o is counted now, and not once it leaves its table. */
+/* Counts the end of o now, instead of when it leaves its table. */
 static inline void gmt_table_uncount(struct gmt_table *t, struct gmt_object *o)
 {
 	struct gmt_stripe *stripe = gmt_table_stripe(t, gmt_table_hash(atomic_load(&o->handle)) & t->mask);
@@ -247,7 +247,7 @@ static inline void gmt_table_collect(struct gmt_object *object, void *arg)
 		batch->object[batch->count++] = object;
 }
 
-/* Like gmt_table_each, for visits that call the driver: without its locks. Objects may have been removed when they are visited. */
+/* Like gmt_table_each, but visits without locks, so that visits may call the driver. Visited objects may have been removed. */
 static inline void gmt_table_each_outside(struct gmt_table *t, void (*visit)(struct gmt_object *))
 {
 	struct gmt_table_batch batch = {.count = GMT_TABLE_BATCH};
@@ -262,7 +262,7 @@ static inline void gmt_table_each_outside(struct gmt_table *t, void (*visit)(str
 
 /*
  * Defines a table of struct type with size buckets, a power of two; clear: bytes of a new entry that are set to 0; max:
- * entries, 0: as many as come.
+ * entries, 0: no limit.
  */
 #define GMT_TABLE(name, type, size, clear, max)                                                                            \
 	static _Atomic(struct gmt_object *) name##_buckets[size];                                                     \
