@@ -23,10 +23,10 @@ type Facts struct {
 	Host      string
 	Created   time.Time
 	ClockNS   uint64 // CLOCK_MONOTONIC at the start; 0: the time of the first record
-	// Attached says that the programs were only watched: no pool served them, and memory from before is carried when it is
-	// first seen.
+	// Attached says that the programs were only watched: no pool served them, and memory from before the attach is carried
+	// over when it is first seen.
 	Attached bool
-	// Since and Until are the part that was asked for, after the start; Until 0: to the end.
+	// Since and Until bound the part of the run to export, after its start; Until 0: to the end.
 	Since, Until time.Duration
 }
 

@@ -19,8 +19,8 @@ import (
 // ErrExists reports a file that exists and must not be overwritten.
 var ErrExists = errors.New("exists: use -f to overwrite it or name another file")
 
-// WriteFile lets fn write a file, which appears under its name only when it is complete: until then, and if anything
-// fails, a file that was there stays as it was. An existing file is replaced only with force, a directory never; links
+// WriteFile has fn write a file, which appears under its name only when it is complete: until then, and if anything
+// fails, an existing file stays as it is. An existing file is replaced only with force, and a directory never; links
 // are followed. A name that ends in .gz makes a gzip file. Devices, pipes, and everything under /proc and /dev except
 // /dev/shm, such as /dev/stdout, are written to directly.
 func WriteFile(path string, force bool, fn func(io.Writer) error) error {
@@ -67,8 +67,8 @@ func special(path string) bool {
 	return strings.HasPrefix(path, "/proc/") || strings.HasPrefix(path, "/dev/") && !strings.HasPrefix(path, "/dev/shm/")
 }
 
-// writeDirect writes to what cannot be replaced. The standard streams are used as they are open, so that earlier output
-// to them stays.
+// writeDirect writes to a device, pipe or the like, which cannot be replaced. It uses standard streams as they are open, so
+// that earlier output stays.
 func writeDirect(path string, fn func(io.Writer) error) error {
 	switch filepath.Clean(path) {
 	case "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1":
@@ -83,7 +83,8 @@ func writeDirect(path string, fn func(io.Writer) error) error {
 	return errors.Join(fill(file, path, fn), file.Close())
 }
 
-// Beside is WriteFile for an fn that makes the file itself, under the name that it gets. It refuses devices and pipes.
+// Beside is WriteFile for an fn that creates the file itself, under the temporary name that it gets. It refuses devices and
+// pipes.
 func Beside(path string, force bool, fn func(beside string) error) error {
 	target, direct, err := targetOf(path, force)
 	switch {
@@ -106,7 +107,7 @@ func writeBeside(target, name string, force bool, fn func(io.Writer) error) erro
 	})
 }
 
-// replaceWhenMade lets fn make a file in the folder of target, and renames it to target at the end.
+// replaceWhenMade has fn create a file in the folder of target, and renames it to target at the end.
 func replaceWhenMade(target, name string, force bool, fn func(beside string) error) error {
 	beside := nameBeside(target)
 	tempfile.Begin(beside)
@@ -116,7 +117,7 @@ func replaceWhenMade(target, name string, force bool, fn func(beside string) err
 			err = rename(beside, target, name, force)
 		}
 		if err != nil {
-			// What cannot be removed either is worth no second complaint.
+			// A file that cannot be removed either is not worth a second error.
 			_ = os.Remove(beside)
 		}
 		return err
@@ -128,7 +129,7 @@ func nameBeside(target string) string {
 	return filepath.Join(filepath.Dir(target), fmt.Sprintf(".gpumemtop-%016x.tmp", rand.Uint64()))
 }
 
-// createTemporary makes a temporary file; name is the one that it will have.
+// createTemporary creates a temporary file; name is its final name, for errors.
 func createTemporary(beside, name string) (*os.File, error) {
 	file, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 )
 
-// Perfetto writes a run as packets of a Perfetto trace. It reads src as often as Chrome does. What the pool serves shows as
-// lifetimes only, and the blocks that it keeps as flows from each lifetime in a block to the next.
+// Perfetto writes a run as packets of a Perfetto trace. It reads src as often as Chrome does. Requests that
+// the pool serves show as lifetimes only, and its blocks as flows from each lifetime in a block to the next.
 func Perfetto(w io.Writer, src recording.Source, facts Facts, opts TraceOptions) (TraceReport, error) {
 	return writeTrace(w, src, &facts, &opts, packed)
 }
@@ -22,21 +22,21 @@ func Perfetto(w io.Writer, src recording.Source, facts Facts, opts TraceOptions)
 // sequence is the id of the one sequence of packets.
 const sequence = 1
 
-// packets writes a trace as packets of one sequence. Times are steps from packet to packet, so that most take two bytes; one
-// that goes back is absolute.
+// packets writes a trace as packets of one sequence. Times are differences from packet to packet, so that most take two
+// bytes; a time that goes back is absolute.
 type packets struct {
 	output
 	names
-	event    []byte // the TrackEvent that is being written
-	head     []byte // what stands before it in its packet
+	event    []byte // the TrackEvent that is being built
+	head     []byte // fields of its packet before it
 	note     []byte // an annotation of it
 	at       uint64 // its time
-	took     uint64 // of a call: how long
-	track    uint64 // that it is on
-	dropped  bool   // it is not to be written
+	took     uint64 // duration of a call
+	track    uint64 // its track
+	dropped  bool   // it is not written
 	counting trackKey
-	clock    uint64   // of the last packet that was a step
-	ended    struct { // the end of a call, which is to come before what is later
+	clock    uint64   // time of the last packet with a difference
+	ended    struct { // the end of a call, written before any later event
 		at, track uint64
 		open      bool
 	}
@@ -60,7 +60,7 @@ func newPackets(w io.Writer) *packets {
 	return p
 }
 
-// write writes a packet: what head has, and one message.
+// write writes a packet with the fields of head and one message.
 func (p *packets) write(field protowire.Number, message []byte) {
 	head := appendNumber(p.head, packetSequence, sequence)
 	head = protowire.AppendTag(head, field, protowire.BytesType)
@@ -94,7 +94,7 @@ func (p *packets) begin(kind, track, ns uint64) {
 	p.event = appendOn(appendNumber(p.event[:0], eventType, kind), track)
 }
 
-// appendOn says on which track an event is.
+// appendOn appends the track of an event.
 func appendOn(event []byte, track uint64) []byte {
 	if track == firstThread {
 		return event
@@ -136,7 +136,7 @@ func (p *packets) finish() error {
 
 func (p *packets) call(name string, at *place, ns, took uint64) {
 	kind := uint64(typeBegin)
-	if took < longCall { // an end would take as many bytes again
+	if took < longCall { // an end would double the bytes of the call
 		kind, took = typeInstant, 0
 	}
 	p.begin(kind, p.trackOf(at), ns)
@@ -145,7 +145,7 @@ func (p *packets) call(name string, at *place, ns, took uint64) {
 }
 
 func (p *packets) open(category category, name string, at *place, ns, id uint64) {
-	p.begin(typeBegin, p.lane(lifeKey{at.pid, id, category}, name, ns), ns)
+	p.begin(typeBegin, p.beginLane(lifeKey{at.pid, id, category}, name, ns), ns)
 	if category != buffers {
 		p.event = appendNumber(p.event, eventCategories, p.category(categories[category]))
 	}
@@ -153,7 +153,7 @@ func (p *packets) open(category category, name string, at *place, ns, id uint64)
 }
 
 func (p *packets) shut(category category, _ string, at *place, ns, id uint64) {
-	track, known := p.leave(lifeKey{at.pid, id, category}, ns)
+	track, known := p.endLane(lifeKey{at.pid, id, category}, ns)
 	p.begin(typeEnd, track, ns)
 	p.dropped = !known
 }
@@ -169,7 +169,7 @@ func (p *packets) counter(name string, at *place, ns uint64) {
 	p.at = ns
 }
 
-// count writes the value of a counter, where it has changed.
+// count writes the value of a counter if it has changed.
 func (p *packets) count(key string, bits uint64, value func(event []byte) []byte) {
 	p.counting.key = key
 	c := p.counterOf(p.counting)
@@ -241,7 +241,7 @@ func (p *packets) text(key, quoted string) { p.word(key, plain(quoted)) }
 
 func (p *packets) facts(object []byte) {
 	var members map[string]json.RawMessage
-	_ = json.Unmarshal(object, &members) // it is one: no members otherwise
+	_ = json.Unmarshal(object, &members) // cannot fail: it is an object
 	for _, key := range slices.Sorted(maps.Keys(members)) {
 		value := string(members[key])
 		if n, err := strconv.ParseUint(value, 10, 64); err == nil {

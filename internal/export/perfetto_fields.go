@@ -38,7 +38,7 @@ const (
 	internedFiles      protowire.Number = 18
 	internedMappings   protowire.Number = 19
 	internedID         protowire.Number = 1
-	internedText       protowire.Number = 2 // of all but mappings, frames and stacks
+	internedText       protowire.Number = 2 // of all interned messages but mappings, frames and stacks
 	mappingPath        protowire.Number = 7
 	frameFunction      protowire.Number = 2
 	frameMapping       protowire.Number = 3
@@ -89,8 +89,8 @@ const (
 
 	sequenceCleared = 1
 
-	clockBoot     = 6  // what the trace is in
-	clockSteps    = 64 // each time after the one before
+	clockBoot     = 6  // of the trace's times
+	clockSteps    = 64 // times are differences from the one before
 	clockAbsolute = 65
 )
 

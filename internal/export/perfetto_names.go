@@ -20,18 +20,18 @@ type names struct {
 	frames map[callsite.Frame]uint64
 	stacks uint64
 
-	latest                  place // whose track is latestTrack
+	latest                  place // the place whose track is latestTrack
 	tracks                  map[trackKey]*track
 	lanes                   map[laneKey]*lanes
 	lives                   map[lifeKey]life
 	latestTrack, tracksMade uint64
-	threaded                bool // a thread has the track firstThread
+	threaded                bool // a thread has got the track firstThread
 }
 
-// texts are the numbers of texts of one kind.
+// texts has the numbers of texts of one kind.
 type texts map[string]uint64
 
-// trackKey is a thread, process or pool, or a counter, which has a name.
+// trackKey identifies the track of a thread, process or pool, or of a named counter.
 type trackKey struct {
 	pid, tid  uint64
 	kind      placeKind
@@ -44,14 +44,14 @@ type track struct {
 	written bool
 }
 
-// laneKey is what lifetimes of one name share.
+// laneKey identifies lifetimes of one name.
 type laneKey struct {
 	pid      uint64
 	category category
 	name     string
 }
 
-// lanes are the tracks of one name, each with one lifetime at a time. They are used again, the latest first.
+// lanes has the tracks of one name, each with one lifetime at a time. Free ones are reused, the latest first.
 type lanes struct {
 	name string
 	free []freeLane
@@ -59,7 +59,7 @@ type lanes struct {
 
 type freeLane struct{ track, since uint64 }
 
-// lifeKey is a lifetime.
+// lifeKey identifies a lifetime.
 type lifeKey struct {
 	pid, id  uint64
 	category category
@@ -78,7 +78,7 @@ func newNames(define func(protowire.Number, []byte)) names {
 	}
 }
 
-// plain returns the text of a JSON string, perhaps with a colon behind, and other JSON as it is.
+// plain returns the text of a JSON string, which a colon may follow, and other JSON unchanged.
 func plain(quoted string) string {
 	var text string
 	if json.Unmarshal([]byte(strings.TrimSuffix(quoted, ":")), &text) != nil {
@@ -93,7 +93,7 @@ func (n *names) intern(field protowire.Number, id uint64, rest []byte) {
 	n.define(packetInterned, appendBytes(nil, field, entry))
 }
 
-// number returns the number of a text, which it defines. said makes it from the key by which it is known here.
+// number returns the number of a text, and defines it the first time. said makes the text from its key.
 func (n *names) number(of texts, field protowire.Number, key string, said func(string) string) uint64 {
 	id, known := of[key]
 	if !known {
@@ -104,21 +104,21 @@ func (n *names) number(of texts, field protowire.Number, key string, said func(s
 	return id
 }
 
-func itself(text string) string { return text }
+func unchanged(text string) string { return text }
 
-// title returns the number of an event's name, key that of an argument's.
+// title returns the number of an event's name.
 func (n *names) title(quoted string) uint64 { return n.number(n.titles, internedNames, quoted, plain) }
 
 func (n *names) key(quoted string) uint64 { return n.number(n.keys, internedKeys, quoted, plain) }
 
 func (n *names) category(text string) uint64 {
-	return n.number(n.categories, internedCategories, text, itself)
+	return n.number(n.categories, internedCategories, text, unchanged)
 }
 
 // callstack defines a call stack, innermost frame first.
 func (n *names) callstack(frames []callsite.Frame) uint64 {
 	var stack []byte
-	for i := range frames { // outermost first there
+	for i := range frames { // Perfetto has the outermost first
 		stack = appendNumber(stack, stackFrames, n.frame(&frames[len(frames)-1-i]))
 	}
 	n.stacks++
@@ -135,12 +135,12 @@ func (n *names) frame(f *callsite.Frame) uint64 {
 	if function == "" {
 		function = f.Name()
 	}
-	rest := appendNumber(nil, frameFunction, n.number(n.functions, internedFunctions, function, itself))
+	rest := appendNumber(nil, frameFunction, n.number(n.functions, internedFunctions, function, unchanged))
 	if f.Module != "" {
 		rest = appendNumber(appendNumber(rest, frameMapping, n.mapping(f.Module)), frameOffset, f.Offset)
 	}
 	if f.File != "" {
-		rest = appendNumber(rest, frameFile, n.number(n.files, internedFiles, f.File, itself))
+		rest = appendNumber(rest, frameFile, n.number(n.files, internedFiles, f.File, unchanged))
 	}
 	if f.Line > 0 {
 		rest = appendNumber(rest, frameLine, uint64(f.Line))
@@ -156,7 +156,7 @@ func (n *names) mapping(module string) uint64 {
 	if !known {
 		var parts []byte
 		for part := range strings.SplitSeq(strings.Trim(path.Clean("/"+module), "/"), "/") {
-			parts = appendNumber(parts, mappingPath, n.number(n.modules, internedModules, part, itself))
+			parts = appendNumber(parts, mappingPath, n.number(n.modules, internedModules, part, unchanged))
 		}
 		id = uint64(len(n.mappings)) + 1
 		n.mappings[module] = id
@@ -181,7 +181,7 @@ func (n *names) describe(key trackKey, rest func(t *track) []byte) *track {
 	return t
 }
 
-// firstThread is the track of the thread that is named first, on which events are that do not say where.
+// firstThread is the track of the thread that is named first; readers put events without a track there.
 const firstThread = 1
 
 func (n *names) newTrack() uint64 {
@@ -202,8 +202,8 @@ func (n *names) thread(name string, at *place) {
 	n.describe(trackKey{pid: at.pid, tid: at.tid}, func(*track) []byte { return appendBytes(nil, trackThread, thread) })
 }
 
-// child returns what a named track below that of its process has.
-func (n *names) child(pid uint64, name string) []byte {
+// childOf returns the fields of a named track below that of its process.
+func (n *names) childOf(pid uint64, name string) []byte {
 	return appendBytes(appendNumber(nil, trackParent, n.trackOf(&place{pid: pid, kind: onProcess})), trackName, name)
 }
 
@@ -224,7 +224,7 @@ func (n *names) trackOf(at *place) uint64 {
 		case onProcess:
 			n.process(`""`, at)
 		case inPool:
-			rest := n.child(at.pid, "pool")
+			rest := n.childOf(at.pid, "pool")
 			n.describe(key, func(*track) []byte { return rest })
 		}
 		t = n.tracks[key]
@@ -249,13 +249,13 @@ func (n *names) counterOf(key trackKey) *track {
 	if key.key != `"bytes":` {
 		name += " " + strings.ReplaceAll(plain(key.key), "_", " ")
 	}
-	rest := n.child(key.pid, name)
+	rest := n.childOf(key.pid, name)
 	rest = appendBytes(rest, trackCounter, appendNumber(nil, counterUnit, unit))
 	return n.describe(key, func(*track) []byte { return rest })
 }
 
-// lane returns the track on which a lifetime begins.
-func (n *names) lane(of lifeKey, name string, ns uint64) uint64 {
+// beginLane returns the track on which a lifetime begins.
+func (n *names) beginLane(of lifeKey, name string, ns uint64) uint64 {
 	key := laneKey{of.pid, of.category, name}
 	group := n.lanes[key]
 	if group == nil {
@@ -270,13 +270,13 @@ func (n *names) lane(of lifeKey, name string, ns uint64) uint64 {
 		return id
 	}
 	id := n.newTrack()
-	n.define(packetTrack, append(appendNumber(nil, trackID, id), n.child(of.pid, group.name)...))
+	n.define(packetTrack, append(appendNumber(nil, trackID, id), n.childOf(of.pid, group.name)...))
 	n.lives[of] = life{group, id}
 	return id
 }
 
-// leave returns the track on which a lifetime ends. known: it began.
-func (n *names) leave(of lifeKey, ns uint64) (id uint64, known bool) {
+// endLane returns the track on which a lifetime ends. known: it began.
+func (n *names) endLane(of lifeKey, ns uint64) (id uint64, known bool) {
 	l, known := n.lives[of]
 	if known {
 		delete(n.lives, of)

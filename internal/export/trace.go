@@ -12,10 +12,10 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 )
 
-// defaultCountersEvery keeps counters below what a screen can show anyway.
+// defaultCountersEvery is the least time between values of a counter: screens cannot show more.
 const defaultCountersEvery = time.Millisecond
 
-// compactCountersEvery is that of compact JSON, where a value takes as much as a lifetime.
+// compactCountersEvery is the same for compact JSON, where a value takes as many bytes as a lifetime.
 const compactCountersEvery = 50 * time.Millisecond
 
 // TraceOptions choose what goes into a trace. The zero value takes everything.
@@ -24,10 +24,10 @@ type TraceOptions struct {
 	MaxEvents     uint64         // lines after which no slice or lifetime begins; counters thin out to match; 0: no bound
 	NoLifetimes   bool           // leave out lifetimes of buffers and stays in the pool
 	Lifetimes     int            // number of tags with lifetimes, those with the most bytes in creates; 0: all
-	MinSize       uint64         // no slices and lifetimes of what was granted fewer bytes; counters stay complete
+	MinSize       uint64         // no slices and lifetimes of memory with fewer granted bytes; counters stay complete
 	Tag           *regexp.Regexp // only slices and lifetimes of tags whose name matches; counters stay complete
 	Flows         bool           // arrows from creates to lifetimes and releases
-	Compact       bool           // lifetimes stand for the calls that made and ended them, and have few arguments
+	Compact       bool           // lifetimes stand for the calls that began and ended them, and have few arguments
 }
 
 // drops reports whether the options can leave something out, which the first line must then report.
@@ -42,8 +42,8 @@ type TraceReport struct {
 	Lifetimes        uint64 // of buffers, sub-buffers and blocks in the pool
 	Leaks            uint64 // objects never released
 	Lost             uint64 // events that are not in the recording
-	DroppedSlices    uint64 // for the options
-	DroppedLifetimes uint64 // for the options
+	DroppedSlices    uint64 // left out by the options
+	DroppedLifetimes uint64 // left out by the options
 	Damage           string // of the recording, "" when it is whole
 }
 
@@ -60,7 +60,7 @@ func (r *TraceReport) Dropped() string {
 }
 
 // Chrome writes a run as Chrome trace JSON, in the array form that Perfetto and chrome://tracing open. It reads src
-// two times, or three when something may be left out; memory grows with live objects and tags, not with records.
+// twice, or three times if the options may leave something out; memory grows with live objects and tags, not with records.
 // Times are relative to the start. Counters are per process: memory by state, fragmentation, and the hit rate so far.
 func Chrome(w io.Writer, src recording.Source, facts Facts, opts TraceOptions) (TraceReport, error) {
 	style := full
@@ -79,7 +79,7 @@ func writeTrace(w io.Writer, src recording.Source, facts *Facts, opts *TraceOpti
 	}
 	report := TraceReport{Lost: seen.lost, Damage: recording.DamageOf(src)}
 	if opts.drops() || seen.most > aliveMax && !opts.NoLifetimes {
-		// The first line says what was left out: write once to nowhere to know.
+		// The first line says what was left out, so write once to nowhere to count it.
 		if report, err = newTrace(io.Discard, seen, opts, report, style).write(src, facts); err != nil {
 			return report, err
 		}
@@ -96,7 +96,7 @@ func (o *TraceOptions) complete() {
 	}
 }
 
-// write goes once through the source. What x.report says was dropped goes into the first line.
+// write reads the source once. The first line has the counts of dropped events that x.report has at the start.
 func (x *trace) write(src recording.Source, facts *Facts) (TraceReport, error) {
 	processes := x.seen.sorted()
 	if len(processes) > 0 {
@@ -104,10 +104,10 @@ func (x *trace) write(src recording.Source, facts *Facts) (TraceReport, error) {
 	} else {
 		x.home = homeOf(firstFreePID)
 	}
-	if err := x.head(facts); err != nil {
+	if err := x.writeFacts(facts); err != nil {
 		return TraceReport{}, err
 	}
-	x.names(processes)
+	x.writeNames(processes)
 	x.report = TraceReport{Lost: x.report.Lost, Damage: x.report.Damage}
 	for r, err := range recording.Records(src) {
 		if err != nil {
@@ -148,8 +148,8 @@ type runFacts struct {
 	Damage    string           `json:"damage,omitempty"`
 }
 
-// head writes the facts of the run.
-func (x *trace) head(f *Facts) error {
+// writeFacts writes the facts of the run.
+func (x *trace) writeFacts(f *Facts) error {
 	facts := runFacts{
 		Program: clean(f.Program), Policy: clean(f.Policy), Limits: f.Limits, Tags: clean(f.Tags), Host: clean(f.Host),
 		Since: uint64(f.Since), Until: uint64(f.Until), MinSize: x.opts.MinSize, Largest: x.opts.Lifetimes,
@@ -171,7 +171,7 @@ func (x *trace) head(f *Facts) error {
 		return fmt.Errorf("write the facts of the run: %w", err)
 	}
 	x.out.instant("run", `"gpumemtop"`, "g", x.home, 0)
-	// A limit's name is the one text here that may hold DEL, which is legal JSON but not for Perfetto.
+	// Only a limit's name may contain DEL, which JSON permits but Perfetto refuses.
 	x.out.facts(bytes.ReplaceAll(text, []byte{'\x7f'}, []byte{' '}))
 	x.out.close()
 	return nil

@@ -7,32 +7,32 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// counters is what one process needs for its counters.
+// counters is the state of the counters of one process.
 type counters struct {
 	free    table.Sizes // sizes of cached blocks
 	room    uint64      // largest free range in slabs, as the policy reported last
-	changed bool        // something, since the last values
+	changed bool        // something has changed since the last values
 	moved   [2]uint64   // bytes to device and to host
 	written [2]uint64   // the last values of moved
 	spill   spillCounter
 	objects objects
 	started bool   // values were written, or are due
 	due     uint64 // when the next may be written
-	most    int64  // bytes in use that were written
+	most    int64  // most bytes in use that were written
 
 	waste, external uint64 // the last values
-	fragmented      bool   // there are such
+	fragmented      bool   // waste and external have values
 }
 
-// countersBefore writes the values that held when the next counters were due, when that was before now.
+// countersBefore writes the values at the time when the next counters were due, if that was before now.
 func (x *trace) countersBefore(p *running, now uint64) {
 	if c := &p.counters; c.changed && c.started && now > c.due {
 		x.writeCounters(p, c.due)
 	}
 }
 
-// countersAfter writes the values after a record, unless the last ones are too fresh. What was carried over counts
-// together: from where the part begins, or since it was first seen.
+// countersAfter writes the values after a record, unless values were written shortly before. Carried records count together:
+// at the beginning of the part, or when their memory was first seen.
 func (x *trace) countersAfter(p *running, carried bool) {
 	switch c := &p.counters; {
 	case !c.changed:
@@ -66,20 +66,20 @@ func (x *trace) writeCounters(p *running, ns uint64) {
 	}
 	x.writeObjects(p, ns)
 	x.writeSpill(p, ns)
-	if x.seen.attached || x.style == compact { // the rest is a pool's
+	if x.seen.attached || x.style == compact { // the other values are about a pool
 		return
 	}
-	x.fragmentation(p, ns)
+	x.writeFragmentation(p, ns)
 	if g.Hits+g.Misses == 0 {
 		return
 	}
 	x.out.counter("hit rate %", p.home, x.relativeTime(ns))
 	x.out.args()
-	x.out.hundredths(`"total":`, parts(g.Hits, g.Hits+g.Misses))
+	x.out.hundredths(`"total":`, hundredthsOfPercent(g.Hits, g.Hits+g.Misses))
 	x.out.close()
 }
 
-// writeSites writes what the biggest call sites hold, where it has changed.
+// writeSites writes the bytes that the largest call sites hold, where they have changed.
 func (x *trace) writeSites(p *running, ns uint64) {
 	for _, t := range p.counted {
 		if t.moved {
@@ -91,7 +91,7 @@ func (x *trace) writeSites(p *running, ns uint64) {
 	}
 }
 
-// figureKey is a source of the machine's figures, and a device.
+// figureKey identifies a figure of the machine: its source and device.
 type figureKey struct {
 	source wire.Machine
 	device uint64
@@ -100,8 +100,8 @@ type figureKey struct {
 // figuresMax bounds the figures of a process.
 const figuresMax = 64
 
-// machine writes a figure of the machine, of all devices together.
-func (x *trace) machine(p *running, m wire.MachineView) {
+// noteMachine writes a figure of the machine, of all devices together.
+func (x *trace) noteMachine(p *running, m wire.MachineView) {
 	key := figureKey{m.Source(), m.Device()}
 	if _, known := p.machine[key]; m.Unread() != 0 || !known && len(p.machine) == figuresMax {
 		return
@@ -133,14 +133,14 @@ func (c *counters) countMove(u wire.UseView) {
 	}
 }
 
-// spillCounter is what --spill has where, and what it moved.
+// spillCounter has the bytes of --spill on device and host, and those that it moved.
 type spillCounter struct {
 	resident, spilled, out, in uint64
 	changed                    bool // since the last values
 }
 
-// spilled takes what --spill reports.
-func (c *counters) spilled(v wire.SpillView) {
+// noteSpill takes a report of --spill.
+func (c *counters) noteSpill(v wire.SpillView) {
 	s := &c.spill
 	s.resident, s.spilled, s.changed, c.changed = v.Resident(), v.Spilled(), true, true
 	switch v.Spill() {
@@ -168,7 +168,7 @@ func (x *trace) writeSpill(p *running, ns uint64) {
 	x.out.close()
 }
 
-// objects are how many objects a process holds, of those that are counted.
+// objects has how many objects of the counted types a process holds.
 type objects struct {
 	live    map[objectKey]uint64
 	all     [wire.HeldCommandBuffer + 1]uint64
@@ -191,7 +191,7 @@ type objectKey struct {
 // objectsMax bounds the call sites of a process; the shim has fewer.
 const objectsMax = 1 << 13
 
-// countHeld takes the counts of a call site.
+// countHeld takes a record with the counts of a call site.
 func (c *counters) countHeld(v wire.ObjectView) {
 	o, key := &c.objects, objectKey{v.Held(), v.Tag()}
 	before, known := o.live[key]
@@ -208,7 +208,7 @@ func (c *counters) countHeld(v wire.ObjectView) {
 	c.changed = true
 }
 
-// writeObjects writes how many objects of each type are live, where that has changed.
+// writeObjects writes how many objects of each type are live, if that has changed.
 func (x *trace) writeObjects(p *running, ns uint64) {
 	o := &p.counters.objects
 	if !o.changed {
@@ -223,18 +223,18 @@ func (x *trace) writeObjects(p *running, ns uint64) {
 	x.out.close()
 }
 
-// fragmentation writes waste and external fragmentation where they have changed.
-func (x *trace) fragmentation(p *running, ns uint64) {
+// writeFragmentation writes waste and external fragmentation if they have changed.
+func (x *trace) writeFragmentation(p *running, ns uint64) {
 	c, g := &p.counters, p.life
 	inUse := uint64(max(g.InUse, 0))
-	waste := parts(inUse-min(uint64(max(g.Requested, 0)), inUse), inUse)
+	waste := hundredthsOfPercent(inUse-min(uint64(max(g.Requested, 0)), inUse), inUse)
 	free, largest := g.Free(), c.free.Largest()
 	if room := uint64(max(g.Room, 0)); room > 0 && c.room > 0 {
 		largest = max(largest, min(c.room, room))
 	} else {
 		largest = max(largest, room)
 	}
-	external := parts(free-min(largest, free), free)
+	external := hundredthsOfPercent(free-min(largest, free), free)
 	if c.fragmented && waste == c.waste && external == c.external {
 		return
 	}

@@ -6,7 +6,7 @@ import "io"
 // arguments, and close ends it. Names are JSON strings that are made once; keys end with a colon. Times are ns after the start.
 // finish returns the first error.
 type encoder interface {
-	// process and thread say what a process or thread is called.
+	// process and thread name a process or thread.
 	process(name string, at *place)
 	thread(name string, at *place)
 	// call begins a call that took some ns.
@@ -66,20 +66,20 @@ func (o *output) failure() error { return o.err }
 
 func (o *output) written() uint64 { return o.events }
 
-// category is what a lifetime is of.
+// category is the kind of a lifetime.
 type category uint8
 
 const (
 	buffers    category = iota
 	subBuffers          // and images of buffers
-	onDevice            // commands, by its clock
+	onDevice            // commands, as timed by the device
 	inCache             // blocks in the pool
 	slabs
 )
 
 var categories = [...]string{"buf", "sub", "device", "cache", "slab"}
 
-// place is where an event shows: a thread, or what belongs to a whole process.
+// place is where an event shows: a thread, a whole process or its pool.
 type place struct {
 	pid, tid uint64
 	kind     placeKind
@@ -90,11 +90,11 @@ type placeKind uint8
 
 const (
 	onThread  placeKind = iota
-	onProcess           // in formats that know no such place: the main thread
-	inPool              // as well
+	onProcess           // in formats without such a place: on the main thread
+	inPool              // likewise
 )
 
-// style is what a trace has of a run, and in which format.
+// style says what a trace shows, and in which format.
 type style uint8
 
 const (
@@ -111,5 +111,5 @@ func (s style) encoder(w io.Writer) encoder {
 	return &lines{output: output{w: w}, compact: s == compact, paged: s == growing}
 }
 
-// lean reports whether only what reached the driver shows as calls, and the pool's blocks only as they come and go.
+// lean reports whether only calls that reached the driver show, and the pool's blocks only when they come and go.
 func (s style) lean() bool { return s == compact || s == packed }

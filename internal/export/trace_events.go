@@ -10,8 +10,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// names writes what processes and threads are called.
-func (x *trace) names(processes []*surveyed) {
+// writeNames writes the names of processes and threads.
+func (x *trace) writeNames(processes []*surveyed) {
 	for _, p := range processes {
 		x.nameProcess(p)
 		for _, tid := range slices.Sorted(maps.Keys(p.threads)) {
@@ -54,16 +54,16 @@ func (x *trace) lane(p *running, thread uint32) *lane {
 	return l
 }
 
-// slice begins the slice of a call up to its arguments.
-func (x *trace) slice(p *running, r *wire.Record, name string) {
+// beginSlice begins the slice of a call up to its arguments.
+func (x *trace) beginSlice(p *running, r *wire.Record, name string) {
 	l := x.lane(p, r.Thread)
 	s := l.fit(span{r.Start(), r.End()})
 	x.report.Slices++
 	x.out.call(name, l.at, x.relativeTime(s.start), s.end-s.start)
 }
 
-// wanted reports whether a call is to be shown.
-func (x *trace) wanted(chosen bool) bool {
+// showsSlice reports whether a call shows, and counts it if not.
+func (x *trace) showsSlice(chosen bool) bool {
 	if !chosen || x.full() {
 		x.report.DroppedSlices++
 		return false
@@ -71,7 +71,7 @@ func (x *trace) wanted(chosen bool) bool {
 	return true
 }
 
-// createNames are what creates are called, as JSON.
+// createNames are the names of creates, as JSON.
 var createNames = func() (names [wire.MemoryExternal + 1]string) {
 	for i := range names {
 		names[i] = `"create ` + wire.Memory(i).String() + `"`
@@ -90,10 +90,10 @@ func (x *trace) createSlice(p *running, r *wire.Record) {
 	e := r.AsCreate()
 	t := p.tag(e.Tag())
 	failed := e.Outcome() == wire.OutcomeFailed
-	if !failed && !x.drawn(t, e.Duration()) || !x.wanted(t.chosen && e.Served() >= x.opts.MinSize) {
+	if !failed && !x.showsCall(t, e.Duration()) || !x.showsSlice(t.chosen && e.Served() >= x.opts.MinSize) {
 		return
 	}
-	x.slice(p, r, createName(e.Memory()))
+	x.beginSlice(p, r, createName(e.Memory()))
 	if x.opts.Flows && !failed {
 		p.flows[e.Object()] = struct{}{}
 		x.flow(p, e.Object(), true, false)
@@ -105,18 +105,18 @@ func (x *trace) createSlice(p *running, r *wire.Record) {
 		x.createArgs(t, e)
 	}
 	x.out.close()
-	x.failed(p, r, t)
+	x.writeFailedCreate(p, r, t)
 }
 
-// longCall is the time in ns from which on a call shows beside the lifetime that it begins or ends, where bytes are dear.
+// longCall is the time in ns from which on lean styles show a call besides the lifetime that it begins or ends.
 const longCall = 10_000
 
-// drawn reports whether a call shows by itself. Its memory has a tag, unless it is unknown.
-func (x *trace) drawn(t *tag, took uint32) bool {
+// showsCall reports whether a call shows besides its lifetime. t is the tag of its memory, nil if unknown.
+func (x *trace) showsCall(t *tag, took uint32) bool {
 	return !x.style.lean() || t == nil || !t.shown || took >= longCall && x.style == packed
 }
 
-// createFew writes what a lean style has of a create.
+// createFew writes the arguments of a create in lean styles.
 func (x *trace) createFew(t *tag, e wire.CreateView) {
 	failed := e.Outcome() == wire.OutcomeFailed
 	if failed {
@@ -142,25 +142,25 @@ func (x *trace) createArgs(t *tag, e wire.CreateView) {
 	x.out.number(`"bytes":`, e.Requested())
 	x.out.number(`"granted":`, e.Served())
 	x.out.number(`"object":`, e.Object())
-	x.cost(e.Cost())
+	x.appendDriverTime(e.Cost())
 	x.out.stack(t)
 }
 
-// cost appends the time in the driver; a call that did not reach it has none, which saves a tenth of a line.
-func (x *trace) cost(ns uint32) {
+// appendDriverTime appends the time in the driver. Calls that did not reach the driver have none, which saves a tenth of a line.
+func (x *trace) appendDriverTime(ns uint32) {
 	if ns > 0 {
 		x.out.micros(`"driver_us":`, uint64(ns))
 	}
 }
 
-// blockFlow ties what happens to a block of the allocator.
+// blockFlow appends the arrow that connects the events of a block of the pool.
 func (x *trace) blockFlow(p *running, block uint64, goesOn bool) {
 	if block > 0 {
 		x.flow(p, block, goesOn, !goesOn)
 	}
 }
 
-// flow appends the arrow of an object. Its id is one in all processes.
+// flow appends the arrow of an object, whose id is unique among all processes.
 func (x *trace) flow(p *running, object uint64, begins, ends bool) {
 	x.out.flow(uint64(p.number)<<44^object, begins, ends)
 }
@@ -181,10 +181,10 @@ func (x *trace) releaseSlice(p *running, r *wire.Record) {
 		t = p.tag(o.Tag)
 		chosen = t.chosen && o.Granted >= x.opts.MinSize
 	}
-	if !x.drawn(t, e.Duration()) || !x.wanted(chosen) {
+	if !x.showsCall(t, e.Duration()) || !x.showsSlice(chosen) {
 		return
 	}
-	x.slice(p, r, `"release"`)
+	x.beginSlice(p, r, `"release"`)
 	if _, open := p.flows[e.Object()]; open && e.References() == 0 && e.Outcome() != wire.OutcomePinned {
 		x.flow(p, e.Object(), false, true)
 	}
@@ -199,15 +199,15 @@ func (x *trace) releaseSlice(p *running, r *wire.Record) {
 	} else {
 		x.out.number(`"references":`, e.References())
 	}
-	x.cost(e.Cost())
+	x.appendDriverTime(e.Cost())
 	x.out.close()
 }
 
-func (x *trace) sync(p *running, r *wire.Record) {
-	if !x.wanted(x.opts.Tag == nil) {
+func (x *trace) showSync(p *running, r *wire.Record) {
+	if !x.showsSlice(x.opts.Tag == nil) {
 		return
 	}
-	x.slice(p, r, `"`+r.AsSync().Sync().String()+`"`)
+	x.beginSlice(p, r, `"`+r.AsSync().Sync().String()+`"`)
 	x.out.args()
 	if !x.style.lean() {
 		x.out.number(`"queue":`, r.AsSync().Queue())
@@ -215,12 +215,12 @@ func (x *trace) sync(p *running, r *wire.Record) {
 	x.out.close()
 }
 
-// profiled shows how long the device took for a transfer that did not block. The times of its clock are not ours: it ends where the
-// program learned that it had, at the latest.
-func (x *trace) profiled(p *running, r *wire.Record) {
+// showProfiled shows how long the device took for a transfer that did not block. The device's clock is not ours, so the transfer is
+// drawn to end when the program learned of its completion, which is the latest possible time.
+func (x *trace) showProfiled(p *running, r *wire.Record) {
 	v := r.AsTransfer()
 	t := p.tag(v.Site())
-	if v.Profiled() == wire.CommandOther || !x.wanted(t.chosen && v.Moved() >= x.opts.MinSize) {
+	if v.Profiled() == wire.CommandOther || !x.showsSlice(t.chosen && v.Moved() >= x.opts.MinSize) {
 		return
 	}
 	p.timed++
@@ -323,8 +323,8 @@ func (x *trace) poolMoment(p *running, r *wire.Record) {
 	x.out.close()
 }
 
-// mark writes an instant for what concerns the whole run.
-func (x *trace) mark(r *wire.Record) {
+// writeMark writes an instant for an event that concerns the whole run.
+func (x *trace) writeMark(r *wire.Record) {
 	at := x.home
 	if r.Kind != wire.KindLost {
 		at = x.process(r.Process).home

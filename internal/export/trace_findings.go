@@ -10,8 +10,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// mistake writes an instant where a mistake is made for the first time; the others would hide everything else.
-func (x *trace) mistake(p *running, r *wire.Record) {
+// writeMistake writes an instant when a mistake is made for the first time; repeats would hide everything else.
+func (x *trace) writeMistake(p *running, r *wire.Record) {
 	e := r.AsDiag()
 	t := p.tag(e.Tag())
 	f := stats.FindingOf(r, &p.kernels)
@@ -36,8 +36,8 @@ func (x *trace) mistake(p *running, r *wire.Record) {
 	x.out.close()
 }
 
-// killed writes an instant where SIGKILL ended a process that held memory.
-func (x *trace) killed(p *running, r *wire.Record) {
+// writeKilled writes an instant when SIGKILL ended a process that held memory.
+func (x *trace) writeKilled(p *running, r *wire.Record) {
 	held := heap.Amount(p.life.InUse)
 	if r.Thread != 0 || r.AsExit().Status() != 128+int16(syscall.SIGKILL) || p.exited || held == 0 {
 		return
@@ -50,9 +50,9 @@ func (x *trace) killed(p *running, r *wire.Record) {
 	x.out.close()
 }
 
-// failed writes an instant where the first create of a call site fails for lack of memory, or with another status; a program that
-// tries again and again would hide everything else.
-func (x *trace) failed(p *running, r *wire.Record, t *tag) {
+// writeFailedCreate writes an instant when a create of a call site fails for the first time for lack of memory, or with another status; a
+// program that tries again and again would hide everything else.
+func (x *trace) writeFailedCreate(p *running, r *wire.Record, t *tag) {
 	e := r.AsCreate()
 	if e.Outcome() != wire.OutcomeFailed || e.CarriedOver() {
 		return
@@ -61,13 +61,13 @@ func (x *trace) failed(p *running, r *wire.Record, t *tag) {
 	call.Tag = t.name
 	text := call.Sentence(units.FormatLong)
 	if stats.OutOfMemory(e, stats.Device{}) {
-		call.Status = 0 // one instant for each of its statuses
+		call.Status = 0 // one instant for each status of the call site
 		text = wire.DiagOutOfMemory.String() + ": create of " + units.FormatLong(e.Requested()) + " at " + t.name
 	}
-	if !t.fails(&call) {
+	if !t.isNewFailure(&call) {
 		return
 	}
-	x.failure(p, r, t, text)
+	x.beginFailure(p, r, t, text)
 	x.out.number(`"bytes":`, e.Requested())
 	x.out.number(`"in_use":`, heap.Amount(x.heap.InUse))
 	x.out.number(`"reserved":`, heap.Amount(x.heap.Reserved()))
@@ -75,22 +75,22 @@ func (x *trace) failed(p *running, r *wire.Record, t *tag) {
 	x.out.close()
 }
 
-// callFailed writes an instant where a call site's call fails with a status for the first time.
-func (x *trace) callFailed(p *running, r *wire.Record) {
+// writeFailedCall writes an instant when a call site's call fails with a status for the first time.
+func (x *trace) writeFailedCall(p *running, r *wire.Record) {
 	t, call := p.tag(r.AsDiag().Tag()), stats.CallFailed(r)
-	if !t.chosen || !t.fails(&call) {
+	if !t.chosen || !t.isNewFailure(&call) {
 		return
 	}
 	if r.AsDiag().Tag() != 0 {
 		call.Tag = t.name
 	}
-	x.failure(p, r, t, call.Sentence(units.FormatLong))
+	x.beginFailure(p, r, t, call.Sentence(units.FormatLong))
 	x.out.status(call.Status)
 	x.out.close()
 }
 
-// failure begins an instant about a failed call, up to the tag in its arguments.
-func (x *trace) failure(p *running, r *wire.Record, t *tag, text string) {
+// beginFailure begins an instant about a failed call, up to the tag in its arguments.
+func (x *trace) beginFailure(p *running, r *wire.Record, t *tag, text string) {
 	x.out.instant("failure", quote(text), "p", x.lane(p, r.Thread).at, x.relativeTime(max(x.heap.Now(), r.Time)))
 	x.out.args()
 	x.out.text(`"tag":`, t.quoted)
@@ -102,8 +102,8 @@ type failureOf struct {
 	status int32
 }
 
-// fails reports whether a call of the site fails so for the first time. Of many kinds of failures some are left out.
-func (t *tag) fails(f *stats.FailedCall) bool {
+// isNewFailure reports whether a call of the site fails in this way for the first time. If there are many ways, it leaves some out.
+func (t *tag) isNewFailure(f *stats.FailedCall) bool {
 	this := failureOf{f.Call, f.Status}
 	if len(t.failures) == stats.StatusesMax || slices.Contains(t.failures, this) {
 		return false

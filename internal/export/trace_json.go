@@ -6,21 +6,21 @@ import (
 	"strconv"
 )
 
-// pageBytes is what the kernel writes at once, at least: a kill may come between two pages of one write.
+// pageBytes is the least that the kernel writes as a whole: a kill may come between two pages of one write.
 const pageBytes = 4 << 10
 
-// lines writes the events of a trace, one per line, in the array form: it can be read up to wherever it was cut off.
+// lines writes the events of a trace, one per line, in the array form, which can be read up to any line.
 type lines struct {
 	output
-	start int  // of the event that is being written, in b
+	start int  // index in b of the event that is being written
 	bare  bool // the event has no arguments so far
 
-	compact bool // ids are those of the whole trace, and events without arguments have none of their braces either
-	paged   bool // no event reaches over the end of a page, unless it is longer than one
+	compact bool // ids hold for the whole trace, and events without arguments have no braces for them
+	paged   bool // no event crosses the end of a page, unless it is longer than a page
 	at      int  // where in a page the next write begins
 }
 
-// homeOf is the place of what belongs to a whole process.
+// homeOf returns the place of events that belong to a whole process.
 func homeOf(pid uint64) *place {
 	at := placeOf(pid, pid)
 	at.kind = onProcess
@@ -81,7 +81,7 @@ func (l *lines) shut(category category, name string, at *place, ns, id uint64) {
 	l.id(id)
 }
 
-// openHeads and shutHeads are how the ends of lifetimes begin.
+// openHeads and shutHeads are the beginnings of the lines for a lifetime's begin and end.
 var openHeads, shutHeads = heads("b"), heads("e")
 
 func heads(phase string) (list [len(categories)]string) {
@@ -122,7 +122,7 @@ func (l *lines) flow(id uint64, begins, ends bool) {
 	}
 }
 
-// stack appends the frames of a tag where they were not written before.
+// stack appends the frames of a tag if they were not written before.
 func (l *lines) stack(t *tag) {
 	if !t.stackWritten {
 		t.stackWritten = true
@@ -169,7 +169,7 @@ func (l *lines) close() {
 	}
 }
 
-// beginPage moves the last event to the next page when it does not fit: spaces fill what is left.
+// beginPage moves the last event to the next page if it does not fit, and fills the rest of the page with spaces.
 func (l *lines) beginPage() {
 	from := (l.at + l.start) % pageBytes
 	if from > 0 && from+len(l.b)-l.start > pageBytes {
@@ -248,8 +248,8 @@ func (l *lines) hundredths(key string, n uint64) {
 	l.b = append(l.b, '.', byte('0'+n/10%10), byte('0'+n%10))
 }
 
-// parts returns the hundredths of a percent that part is of whole, 0 of nothing.
-func parts(part, whole uint64) uint64 {
+// hundredthsOfPercent returns part in hundredths of a percent of whole; 0 if whole is 0.
+func hundredthsOfPercent(part, whole uint64) uint64 {
 	if whole == 0 {
 		return 0
 	}

@@ -9,7 +9,7 @@ type lane struct {
 	thread uint32
 	at     *place
 	open   []span
-	floor  uint64 // nothing that follows starts earlier
+	floor  uint64 // later slices do not start before this time
 }
 
 // span is a time from start to end, in ns.

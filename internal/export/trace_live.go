@@ -13,15 +13,15 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Bounds of what a live trace holds back while the name of a call site is not known.
+// Bounds on the records that a live trace holds back while the name of a call site is not known.
 const (
 	heldMax     = 64 << 10      // records
-	heldNS      = 1_000_000_000 // between their times
+	heldNS      = 1_000_000_000 // between the times of the first and the last
 	heldFlushes = 4             // calls of Flush; a session makes four a second
 )
 
-// Live writes a trace while the program runs. It can be cut off at any moment: whole events are written, in JSON none
-// over the end of a page. Memory grows with live objects and tags. Call sites get their names a little after their
+// Live writes a trace while the program runs. The file can be cut off at any time: only whole events are written, and in JSON
+// none crosses the end of a page. Memory grows with live objects and tags. Call sites get their names a little after their
 // first use, so records are held back until then, in order, for about a second; a site without a name is called
 // "module+0x1234". One goroutine uses it. After the first error it writes nothing more and returns that error; what
 // is in the file then is a whole trace up to there.
@@ -41,14 +41,14 @@ type moduleKey struct {
 	module  uint64
 }
 
-// held is a record that waits, and the flush after which it came.
+// held is a record that waits, and the number of flushes before it came.
 type held struct {
 	record wire.Record
 	flush  uint32
 }
 
-// CreateLive makes the file of a Chrome trace, which appears under its name when it is a trace already. An existing one is replaced only
-// with force, and only if it is a regular file; a link is followed. facts.ClockNS is what times are relative to.
+// CreateLive creates the file of a Chrome trace, which appears under its name once it is a readable trace. An existing file is
+// replaced only with force, and only if it is a regular file; a link is followed. Times are relative to facts.ClockNS.
 func CreateLive(name string, facts Facts, force bool) (*Live, error) {
 	return createLive(name, &facts, force, growing)
 }
@@ -76,7 +76,7 @@ func createLive(name string, facts *Facts, force bool, style style) (*Live, erro
 		err = rename(file.Name(), target, name, force)
 	}
 	if err != nil {
-		_ = os.Remove(file.Name()) // what cannot be removed either is worth no second complaint
+		_ = os.Remove(file.Name()) // a file that cannot be removed either is not worth a second error
 		return nil, errors.Join(err, l.file.Close())
 	}
 	return l, nil
@@ -92,20 +92,20 @@ func newLive(file *disk.Writer, facts *Facts, style style) *Live {
 	return l
 }
 
-// begin writes what there is to say before anything happens: an empty array is no trace.
+// begin writes the facts of the run, because an empty array is no trace.
 func (l *Live) begin(facts *Facts) error {
 	x := l.trace
 	x.home = homeOf(firstFreePID)
-	if err := x.head(facts); err != nil {
+	if err := x.writeFacts(facts); err != nil {
 		return err
 	}
 	x.out.process(`"gpumemtop"`, x.home)
 	return l.Flush()
 }
 
-// Append takes a record. It reaches the file at the latest with the fourth call of Flush.
+// Append takes a record. It is in the file after the fourth call of Flush at the latest.
 func (l *Live) Append(r *wire.Record) error {
-	l.learn(r)
+	l.noteNames(r)
 	if l.next == len(l.held) && l.namesKnown(r) {
 		l.trace.step(r)
 		return l.err()
@@ -117,7 +117,7 @@ func (l *Live) Append(r *wire.Record) error {
 	return l.err()
 }
 
-// drain takes records that waited, up to the first whose site has no name and that may still wait.
+// drain writes records that waited, up to the first whose call site has no name and that is not late.
 func (l *Live) drain(late func(*held) bool) {
 	for ; l.next < len(l.held); l.next++ {
 		h := &l.held[l.next]
@@ -125,7 +125,7 @@ func (l *Live) drain(late func(*held) bool) {
 			if !late(h) {
 				break
 			}
-			l.guess(&h.record)
+			l.guessName(&h.record)
 		}
 		l.trace.step(&h.record)
 		h.record.Payload = nil
@@ -136,13 +136,13 @@ func (l *Live) drain(late func(*held) bool) {
 	}
 }
 
-// learn takes the names that a record gives, at once.
-func (l *Live) learn(r *wire.Record) {
+// noteNames notes the names in a record as soon as it comes.
+func (l *Live) noteNames(r *wire.Record) {
 	p := l.trace.seen.process(r.Process)
 	switch r.Kind {
 	case wire.KindProcess:
 		if p.pid == 0 {
-			p.introduce(r)
+			p.noteProcess(r)
 			p.settlePID(l.pids)
 			l.trace.nameProcess(p)
 		}
@@ -153,7 +153,7 @@ func (l *Live) learn(r *wire.Record) {
 		if name := callsite.TagName(r); name != "" {
 			p.rename(r, name)
 		} else if r.Kind == wire.KindTag {
-			p.tag(r.AsTag().Tag()).frame = l.frame(r)
+			p.tag(r.AsTag().Tag()).frame = l.frameName(r)
 		}
 	default:
 	}
@@ -162,18 +162,18 @@ func (l *Live) learn(r *wire.Record) {
 // rename gives a tag a name in place of a guessed one.
 func (p *surveyed) rename(r *wire.Record, name string) {
 	if t := p.tags[r.DefinedTag()]; t != nil && t.guessed {
-		// What shows under the old name must end under it.
+		// Lifetimes that began under the old name must end under it.
 		delete(p.tags, r.DefinedTag())
 		p.latest.tag = nil
 	}
-	p.name(r, name)
+	p.noteName(r, name)
 	if t := p.tags[r.DefinedTag()]; !t.named {
 		t.guessed = true
 	}
 }
 
-// frame returns the name of a tag without a name of its own: its innermost frame.
-func (l *Live) frame(r *wire.Record) string {
+// frameName returns a name for a tag that has none: its innermost frame.
+func (l *Live) frameName(r *wire.Record) string {
 	for _, f := range wire.Frames(r.Payload) {
 		if file := l.modules[moduleKey{r.Process, f.Module}]; file != "" {
 			return fmt.Sprintf("%s+0x%x", path.Base(file), f.Offset)
@@ -192,7 +192,7 @@ func (l *Live) namesKnown(r *wire.Record) bool {
 	return t.named || t.guessed
 }
 
-// neededTag returns the tag whose name shows with a record, 0 when there is none.
+// neededTag returns the tag whose name a record needs, 0 if none.
 func neededTag(r *wire.Record) uint32 {
 	switch r.Kind {
 	case wire.KindCreate:
@@ -203,15 +203,15 @@ func neededTag(r *wire.Record) uint32 {
 	return 0
 }
 
-func (l *Live) guess(r *wire.Record) {
+func (l *Live) guessName(r *wire.Record) {
 	t := l.trace.seen.process(r.Process).tag(neededTag(r))
 	t.guessed = true
 	if t.frame != "" {
-		t.call(t.frame, nil)
+		t.setName(t.frame, nil)
 	}
 }
 
-// Flush hands everything that does not wait for a name to the kernel, and the values of the counters.
+// Flush writes the counters, and all records that do not wait for a name.
 func (l *Live) Flush() error {
 	l.flushes++
 	l.drain(func(h *held) bool { return l.flushes-h.flush >= heldFlushes })
@@ -234,7 +234,7 @@ func (l *Live) err() error {
 	return nil
 }
 
-// Close completes the trace and closes the file. What lives on in processes that have not ended is no leak.
+// Close completes the trace and closes the file. Objects of processes that have not ended are no leaks.
 func (l *Live) Close() error {
 	l.drain(func(*held) bool { return true })
 	l.trace.end()

@@ -8,12 +8,12 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// aliveMax is how many lifetimes of one name are open at once. Perfetto gives each a lane, and looks through the lanes
-// of a name, one after the other, for each event of it.
+// aliveMax bounds the lifetimes of one name that are open at once. Perfetto gives each a lane, and searches the lanes of a name
+// one after the other for each of its events.
 const aliveMax = 4096
 
-// choose applies the options to the tags.
-func (x *trace) choose() {
+// chooseTags applies the options to the tags.
+func (x *trace) chooseTags() {
 	var top map[string]bool
 	if x.opts.Lifetimes > 0 {
 		top = x.seen.largest(x.opts.Lifetimes)
@@ -29,12 +29,12 @@ func (x *trace) choose() {
 	}
 }
 
-// countersOfSites bounds the call sites that have a counter of their own, those with the most bytes in creates, each with
-// more than a hundredth of all.
+// countersOfSites bounds the call sites with a counter of their own. They are those that created the most bytes, each more than
+// a hundredth of all.
 const countersOfSites = 8
 
-// count chooses the call sites with a counter of their own.
-func (x *trace) count() {
+// chooseCounted chooses the call sites with a counter of their own.
+func (x *trace) chooseCounted() {
 	top, all := x.seen.largest(countersOfSites), uint64(0)
 	for _, p := range x.seen.processes {
 		for _, t := range p.tags {
@@ -54,8 +54,8 @@ func (x *trace) count() {
 
 func (x *trace) full() bool { return x.opts.MaxEvents > 0 && x.out.written() >= x.opts.MaxEvents }
 
-// lifetime reports whether a lifetime is to be begun now; alive counts those of its name.
-func (x *trace) lifetime(t *tag, bytes uint64, alive *int) bool {
+// beginsLifetime reports whether to begin a lifetime; alive counts the open ones of its name.
+func (x *trace) beginsLifetime(t *tag, bytes uint64, alive *int) bool {
 	if x.opts.NoLifetimes {
 		return false
 	}
@@ -68,7 +68,7 @@ func (x *trace) lifetime(t *tag, bytes uint64, alive *int) bool {
 	return true
 }
 
-// pools are the names under which blocks in the pool show, made once for each size.
+// pools has the names under which blocks in the pool show, made once for each size.
 type pools struct {
 	bySize map[poolKey]*pool
 	byName map[poolName]*pool
@@ -88,7 +88,7 @@ type poolName struct {
 	quoted  string
 }
 
-// pool is one name.
+// pool is a name under which blocks show.
 type pool struct {
 	category category
 	quoted   string

@@ -12,14 +12,14 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// trace follows a run and tells an encoder what to write.
+// trace follows a run and has an encoder write its events.
 type trace struct {
 	heap.Base
 	out       encoder
 	style     style
 	opts      *TraceOptions
 	seen      *survey
-	home      *place // of what belongs to no process
+	home      *place // of events that belong to no process
 	report    TraceReport
 	every     uint64 // ns between values of a counter
 	heap      *heap.Heap
@@ -28,26 +28,26 @@ type trace struct {
 	pending   pending
 	pools     pools
 	whole     bool // the source ends where the run did
-	live      bool // names are written as they come
+	live      bool // names are written when they come
 }
 
-// running is one process as far as the records have come.
+// running is the state of a process after the records so far.
 type running struct {
 	*surveyed
 	life     *heap.Process
-	home     *place // of what belongs to no thread
+	home     *place // of events that belong to no thread
 	pool     *place
 	lanes    map[uint32]*lane
-	lane     *lane // of the last call
+	lane     *lane // of the thread of the last call
 	kernels  callsite.Kernels
 	mistakes map[stats.FindingKey[*tag]]struct{}
 	flows    map[uint64]struct{} // objects with an arrow that has begun; only with flows
-	early    map[uint64]*tag     // of objects that were shown under a name that their tag no longer has
+	early    map[uint64]*tag     // of objects that show under an earlier name of their tag
 	last     uint64              // time of its last record
 	exited   bool
 	counters counters
 	timed    uint64               // transfers that a device measured
-	machine  map[figureKey]uint64 // bytes that the machine reported last
+	machine  map[figureKey]uint64 // the machine's latest figures, bytes
 }
 
 // pending is a carried-over object until it is known whether it only stands for a block in the pool.
@@ -56,7 +56,7 @@ type pending struct {
 	object  uint64
 }
 
-// counterLines is how many lines one set of counters takes.
+// counterLines is the number of lines that one set of counters takes.
 const counterLines = 5
 
 func newTrace(w io.Writer, seen *survey, opts *TraceOptions, report TraceReport, style style) *trace {
@@ -70,9 +70,9 @@ func newTrace(w io.Writer, seen *survey, opts *TraceOptions, report TraceReport,
 		each := opts.MaxEvents / (4 * counterLines * uint64(max(len(seen.processes), 1)))
 		x.every = max(x.every, (seen.last-seen.begin)/max(each, 1))
 	}
-	x.choose()
+	x.chooseTags()
 	if style == packed {
-		x.count()
+		x.chooseCounted()
 	}
 	return x
 }
@@ -109,22 +109,22 @@ func (x *trace) step(r *wire.Record) {
 	}
 	if r.Kind == wire.KindLost {
 		x.heap.Apply(r)
-		x.mark(r)
+		x.writeMark(r)
 		return
 	}
 	p := x.process(r.Process)
 	p.last = max(p.last, r.Time)
 	if r.Kind == wire.KindMachine {
-		x.machine(p, r.AsMachine())
+		x.noteMachine(p, r.AsMachine())
 		return
 	}
 	if !r.CarriedOver() {
-		// What holds until now was true when the counters were due.
+		// The values until now are those when the counters were due.
 		x.countersBefore(p, max(x.heap.Now(), r.Time))
-		x.call(p, r)
+		x.showCall(p, r)
 	}
 	if x.style.lean() && r.Kind == wire.KindRelease && p.life.InUse > p.counters.most {
-		x.writeCounters(p, x.heap.Now()) // a peak, between two values that are due
+		x.writeCounters(p, x.heap.Now()) // also shows a peak between two due times
 	}
 	before := p.life.Gauges
 	hits := p.life.Hits + p.life.Misses
@@ -137,7 +137,7 @@ func (x *trace) step(r *wire.Record) {
 	case wire.KindObject:
 		p.counters.countHeld(r.AsObject())
 	case wire.KindSpill:
-		p.counters.spilled(r.AsSpill())
+		p.counters.noteSpill(r.AsSpill())
 	case wire.KindExit:
 		p.exited = true
 	default:
@@ -146,35 +146,35 @@ func (x *trace) step(r *wire.Record) {
 	x.countersAfter(p, r.CarriedOver())
 }
 
-// call draws what a record says by itself, without what follows for objects and blocks.
-func (x *trace) call(p *running, r *wire.Record) {
+// showCall shows a record itself, without its effects on objects and blocks.
+func (x *trace) showCall(p *running, r *wire.Record) {
 	switch r.Kind {
 	case wire.KindCreate:
 		x.createSlice(p, r)
 	case wire.KindRelease:
 		x.releaseSlice(p, r)
 	case wire.KindSync:
-		x.sync(p, r)
+		x.showSync(p, r)
 	case wire.KindTransfer:
-		x.profiled(p, r)
+		x.showProfiled(p, r)
 	case wire.KindKernel:
 		p.kernels.Add(r.AsKernel().Kernel(), r.Payload)
 	case wire.KindDiag:
 		if r.AsDiag().Diag().Finding() {
-			x.mistake(p, r)
+			x.writeMistake(p, r)
 			return
 		}
 		if r.AsDiag().Diag() == wire.DiagCallFailed {
-			x.callFailed(p, r)
+			x.writeFailedCall(p, r)
 			return
 		}
 		if r.AsDiag().Diag() != wire.DiagPlace {
-			x.mark(r)
+			x.writeMark(r)
 		}
 	case wire.KindLimit:
-		x.mark(r)
+		x.writeMark(r)
 	case wire.KindExit:
-		x.killed(p, r)
+		x.writeKilled(p, r)
 	case wire.KindEvict, wire.KindSlab:
 		if x.style == packed {
 			x.poolMoment(p, r)
@@ -183,8 +183,8 @@ func (x *trace) call(p *running, r *wire.Record) {
 	}
 }
 
-// showCarried shows the object that was carried over last, unless its end follows: then a block in the pool was. r is the
-// record that follows, nil at the end.
+// showCarried shows the object that was carried over last, unless its end follows: then it stood for a block in the pool. r is
+// the record that follows, nil at the end.
 func (x *trace) showCarried(r *wire.Record) {
 	p, number := x.pending.process, x.pending.object
 	x.pending = pending{}
@@ -200,7 +200,7 @@ func (x *trace) showCarried(r *wire.Record) {
 func (x *trace) Allocated(process *heap.Process, o *heap.Object, _ *heap.Block) {
 	p := x.process(process.Number)
 	if o.Owns && x.style == packed {
-		p.tag(o.Tag).hold(int64(o.Granted))
+		p.tag(o.Tag).addInUse(int64(o.Granted))
 	}
 	if o.CarriedOver {
 		x.pending = pending{p, o.ID}
@@ -212,7 +212,7 @@ func (x *trace) Allocated(process *heap.Process, o *heap.Object, _ *heap.Block) 
 // show begins the lifetime of an object.
 func (x *trace) show(p *running, o *heap.Object) {
 	t := p.tag(o.Tag)
-	if o.Shown = x.lifetime(t, o.Granted, &t.alive); !o.Shown {
+	if o.Shown = x.beginsLifetime(t, o.Granted, &t.alive); !o.Shown {
 		return
 	}
 	if t.guessed {
@@ -228,7 +228,7 @@ func (x *trace) Freed(process *heap.Process, o *heap.Object, how heap.How) {
 	}
 	p := x.process(process.Number)
 	if o.Owns && x.style == packed {
-		p.tag(o.Tag).hold(-int64(o.Granted))
+		p.tag(o.Tag).addInUse(-int64(o.Granted))
 	}
 	delete(p.flows, o.ID)
 	if !o.Shown {
@@ -254,7 +254,7 @@ func (x *trace) Pooled(process *heap.Process, b *heap.Block) {
 		return
 	}
 	t, group := x.poolOf(p, b)
-	if b.Shown = x.lifetime(t, b.Size, &group.alive); b.Shown {
+	if b.Shown = x.beginsLifetime(t, b.Size, &group.alive); b.Shown {
 		x.showBlock(p, b, t, group)
 	}
 }
@@ -283,8 +283,8 @@ func (x *trace) sortedProcesses() []*running {
 	return slices.SortedFunc(maps.Values(x.processes), func(a, b *running) int { return cmp.Compare(a.number, b.number) })
 }
 
-// end closes what is open, at the last record of each process: what it still holds there is a leak, unless the source
-// goes on behind its last record. Counters end with their last value, which keeps leaks in it.
+// end ends open lifetimes at the last record of each process. They are leaks, unless the run goes on after the source's end.
+// Counters keep their last value, which includes leaks.
 func (x *trace) end() {
 	if x.pending.process != nil {
 		x.showCarried(nil)

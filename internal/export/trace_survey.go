@@ -13,16 +13,16 @@ import (
 // firstFreePID is above what Linux gives to processes: the place for those whose own number is unknown or taken.
 const firstFreePID = 1 << 22
 
-// survey is what a first pass over a source learns: everything that must be known before the first line is written.
+// survey is the result of a first pass over a source: all that must be known before the first line is written.
 type survey struct {
-	base      uint64 // time that all others are relative to
-	begin     uint64 // nothing shows earlier: where a part begins, else base
+	base      uint64 // time to which all others are relative
+	begin     uint64 // no event shows earlier: where a part begins, else base
 	last      uint64 // time of the last record
 	lost      uint64 // events
 	most      int    // objects, or blocks and slabs, at once in one process: at least as many as there were
-	attached  bool   // programs were only watched: what is carried has the time when it was first seen
+	attached  bool   // programs were only watched: carried objects have the time when they were first seen
 	part      bool   // something was carried over
-	happened  bool   // and then something happened
+	happened  bool   // something happened after that
 	processes map[uint32]*surveyed
 	alive     map[uint32]*population
 }
@@ -42,7 +42,7 @@ func surveySource(src recording.Source, facts *Facts) (*survey, error) {
 	if facts.Since > 0 {
 		s.begin = s.base + uint64(facts.Since)
 	}
-	if facts.Attached { // in a trimmed one what is carried has times from before it
+	if facts.Attached { // in a trimmed recording carried objects have times from before it
 		s.begin = max(s.begin, facts.ClockNS)
 	}
 	s.begin = max(s.begin, s.base)
@@ -62,19 +62,19 @@ func (s *survey) note(r *wire.Record) {
 	p := s.process(r.Process)
 	switch r.Kind {
 	case wire.KindProcess:
-		p.introduce(r)
+		p.noteProcess(r)
 	case wire.KindTag, wire.KindSite:
 		if name := callsite.TagName(r); name != "" {
-			p.name(r, name)
+			p.noteName(r, name)
 		}
 	case wire.KindCreate, wire.KindRelease, wire.KindSync, wire.KindSlab, wire.KindEvict, wire.KindDiag:
-		s.event(p, r)
+		s.noteEvent(p, r)
 	default:
 	}
 }
 
-// event notes something that happened, or was carried over.
-func (s *survey) event(p *surveyed, r *wire.Record) {
+// noteEvent notes something that happened, or was carried over.
+func (s *survey) noteEvent(p *surveyed, r *wire.Record) {
 	if r.CarriedOver() {
 		s.part = s.part || !s.happened
 	} else {
@@ -93,7 +93,7 @@ func (s *survey) event(p *surveyed, r *wire.Record) {
 	}
 	switch r.Kind {
 	case wire.KindCreate:
-		p.count(r.AsCreate())
+		p.addCreated(r.AsCreate())
 		alive.objects++
 		if r.AsCreate().Outcome() == wire.OutcomeMiss || r.CarriedOver() {
 			alive.blocks++
@@ -120,25 +120,25 @@ func (s *survey) process(number uint32) *surveyed {
 	return p
 }
 
-// introduce takes a PROCESS.
-func (p *surveyed) introduce(r *wire.Record) {
+// noteProcess takes a PROCESS record.
+func (p *surveyed) noteProcess(r *wire.Record) {
 	p.pid = r.AsProcess().PID()
 	program, _ := wire.ParseProcess(r.Payload)
 	p.program = string(program)
 }
 
-// name takes what a TAG or SITE is called. The first name stays, unless a part of the stack lacked its own.
-func (p *surveyed) name(r *wire.Record, name string) {
+// noteName takes the name of a TAG or SITE. The first name stays, unless a frame had no name in it.
+func (p *surveyed) noteName(r *wire.Record, name string) {
 	if t := p.tags[r.DefinedTag()]; t != nil && t.named {
 		return
 	}
 	t := p.tag(r.DefinedTag())
 	t.named = r.Kind == wire.KindTag || !callsite.LacksName(r.Payload)
 	if r.Kind == wire.KindSite {
-		t.call(name, callsite.StackFrames(r.Payload))
+		t.setName(name, callsite.StackFrames(r.Payload))
 		return
 	}
-	t.call(name, nil)
+	t.setName(name, nil)
 }
 
 // sorted returns the processes by their numbers.

@@ -18,26 +18,26 @@ type tag struct {
 	stack        string // its frames as a JSON array, "" for none
 	stackWritten bool   // an event has the stack, or there is none
 	frames       []callsite.Frame
-	stackID      uint64      // of the frames, where the format has such; 0: not yet
+	stackID      uint64      // number of the stack, in formats that number stacks; 0: none yet
 	inUse        int64       // bytes granted and not released, if counted
-	counted      bool        // it is one of the biggest, which have a counter
-	moved        bool        // since the last value of that
-	failures     []failureOf // that instants say, at most stats.StatusesMax
+	counted      bool        // it is one of the largest, which have a counter
+	moved        bool        // inUse has changed since the counter's last value
+	failures     []failureOf // those with an instant, at most stats.StatusesMax
 	bytes        uint64      // granted to all of its creates
-	alive        int         // lifetimes that are open, in the group that they share
+	alive        int         // open lifetimes of its name
 	chosen       bool        // the options want its slices and lifetimes
 	shown        bool        // and the lifetimes
-	named        bool        // by a record
+	named        bool        // a record has named it
 	frame        string      // to guess the name from
-	guessed      bool        // that record did not come in time
+	guessed      bool        // no such record came in time
 }
 
 func newTag(name string) *tag {
 	return &tag{name: name, quoted: quote(name), chosen: true, shown: true, stackWritten: true}
 }
 
-// call names a tag.
-func (t *tag) call(name string, frames []callsite.Frame) {
+// setName names a tag.
+func (t *tag) setName(name string, frames []callsite.Frame) {
 	t.name, t.quoted, t.stack, t.stackWritten, t.frames = name, quote(name), "", len(frames) == 0, frames
 	if t.stackWritten {
 		return
@@ -49,22 +49,22 @@ func (t *tag) call(name string, frames []callsite.Frame) {
 	t.stack = "[" + strings.Join(quoted, ",") + "]"
 }
 
-// hold counts what the objects of a tag hold.
-func (t *tag) hold(bytes int64) {
+// addInUse counts what the objects of a tag addInUse.
+func (t *tag) addInUse(bytes int64) {
 	if t.counted {
 		t.inUse += bytes
 		t.moved = true
 	}
 }
 
-// surveyed is one process: what is known of it before its records are written, or as far as they have come.
+// surveyed is what is known of a process before its records are written; for a live trace, from the records so far.
 type surveyed struct {
 	number  uint32
 	pid     uint64
 	program string
 	threads map[uint32]struct{}
 	tags    map[uint32]*tag
-	counted []*tag // the biggest, by name
+	counted []*tag // the largest, by name
 	latest  struct {
 		id  uint32
 		tag *tag
@@ -77,7 +77,7 @@ func newSurveyed(number uint32) *surveyed {
 	return &surveyed{number: number, threads: map[uint32]struct{}{}, tags: map[uint32]*tag{0: none}}
 }
 
-// tag returns the tag with an id; one that was never named is called by its number.
+// tag returns the tag with an id. Without a name it is called by its number.
 func (p *surveyed) tag(id uint32) *tag {
 	if p.latest.tag != nil && p.latest.id == id {
 		return p.latest.tag
@@ -91,7 +91,7 @@ func (p *surveyed) tag(id uint32) *tag {
 	return t
 }
 
-// slabs returns the tag of what is no site's: that of slabs. It is among the tags so that options can choose it.
+// slabs returns the tag of slabs, which belong to no call site. It is among the tags so that options can choose it.
 func (p *surveyed) slabs() *tag {
 	const none = math.MaxUint32 // a tag's number that the shim never gives
 	t := p.tags[none]
@@ -110,8 +110,8 @@ func (p *surveyed) thread(tid uint32) uint64 {
 	return uint64(tid)
 }
 
-// count adds what a create was granted to its tag.
-func (p *surveyed) count(e wire.CreateView) { p.tag(e.Tag()).bytes += e.Served() }
+// addCreated adds what a create was granted to its tag.
+func (p *surveyed) addCreated(e wire.CreateView) { p.tag(e.Tag()).bytes += e.Served() }
 
 // largest returns the names of the n tags with the most bytes, in all processes together.
 func (s *survey) largest(n int) map[string]bool {

@@ -7,37 +7,36 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 )
 
-// Bounds of addresses: the page at 0 is never used, and readers that use doubles know whole numbers up to 2^53.
+// Bounds of addresses: the page at 0 is never used, and readers that use doubles hold whole numbers only up to 2^53.
 const (
 	first     = 1 << 32
 	alignment = 512
-	widest    = 1 << 47 // of one range; more than that is nonsense
+	widest    = 1 << 47 // bytes of one range; a recording with a larger one is damaged
 )
 
-// Layout gives memory addresses: buffers of OpenCL have none that a program sees. A block, a slab, and an object that
-// the driver made for itself have a range each from their beginning to their end, and no two overlap. A range that
-// went back is used again.
+// Layout gives memory addresses, since a program sees none of its buffers. Each block, each slab, and each object with a
+// driver object of its own has a range for as long as it lives. Ranges never overlap, and are reused.
 //
-// A recording does not tell in which slab a part lies, nor where: a part goes to the first place where it fits in a
-// slab of its class, and to a range of its own, Outside, when our slabs are divided otherwise than the real ones. A
-// slab that goes while we have parts in it changes its place with an empty one of the same size; when there is none,
-// its range stays, Lingering, until the last of these parts is gone.
+// A recording does not say in which slab a sub-allocation lies, nor where. So a sub-allocation goes to the first place
+// where it fits in a slab of its class. If none has room, because real slabs are divided differently, it gets a range of its
+// own, which is Outside. If a slab ends while we have sub-allocations in it, it swaps its range with an empty slab of the same
+// size. If there is none, the range stays, Lingering, until the last of these sub-allocations ends.
 type Layout struct {
 	ranges map[rangeKey]*Range
 	arenas map[arenaKey]*arena
 	next   uint64
-	free   [64][]uint64 // addresses, by the power of two that they are wide
+	free   [64][]uint64 // addresses of free ranges, by the power of two of their size
 }
 
-// Range is where something lies. Only Lingering, and what is the caller's own, change.
+// Range is the addresses of a block, slab or object. Only Lingering and the fields of the caller change.
 type Range struct {
 	Addr, Size uint64
 	Process    uint32
-	Slab       *Range // that it is a part of
+	Slab       *Range // the slab that it is a part of
 	Outside    bool   // a part without a place in a slab
 	Lingering  bool   // a slab that is gone while parts are in it
 
-	// The caller's own.
+	// For the caller's use.
 	Pending bool
 	Tag     uint32
 	List    int
@@ -45,7 +44,7 @@ type Range struct {
 	key   rangeKey
 	arena *arena
 	gaps  []gap  // of a slab, by offset
-	room  uint64 // no gap is wider
+	room  uint64 // no gap is larger
 	parts int
 }
 
@@ -62,10 +61,10 @@ type arenaKey struct {
 	class   uint32
 }
 
-// arena are the slabs of one class, the oldest first.
+// arena has the slabs of one class, the oldest first.
 type arena struct{ slabs []*Range }
 
-// IsSlab reports whether parts lie here.
+// IsSlab reports whether the range is a slab's.
 func (r *Range) IsSlab() bool { return r.arena != nil }
 
 // NewLayout returns a layout without memory.
@@ -80,15 +79,15 @@ func keyOf(p *heap.Process, o *heap.Object) rangeKey {
 	return rangeKey{p.Number, true, o.ID}
 }
 
-// Object returns where an object lies that owns memory, nil when it has no place yet.
+// Object returns the range of an object that owns memory, nil if it has none yet.
 func (l *Layout) Object(p *heap.Process, o *heap.Object) *Range { return l.ranges[keyOf(p, o)] }
 
-// Block returns where a block lies, nil when it has no place yet.
+// Block returns the range of a block, nil if it has none yet.
 func (l *Layout) Block(p *heap.Process, number uint64) *Range {
 	return l.ranges[rangeKey{p.Number, false, number}]
 }
 
-// Place gives an object a place that has none.
+// Place gives a range to an object that has none.
 func (l *Layout) Place(p *heap.Process, o *heap.Object, part bool) *Range {
 	r := &Range{Size: o.Granted, Process: p.Number, key: keyOf(p, o)}
 	l.ranges[r.key] = r
@@ -100,7 +99,7 @@ func (l *Layout) Place(p *heap.Process, o *heap.Object, part bool) *Range {
 	return r
 }
 
-// Slab gives a slab a place that has none.
+// Slab gives a range to a slab that has none.
 func (l *Layout) Slab(p *heap.Process, b *heap.Block) *Range {
 	r := &Range{
 		Size: b.Size, Process: p.Number, key: rangeKey{p.Number, false, b.ID}, Addr: l.allocate(b.Size),
@@ -121,8 +120,8 @@ func (l *Layout) arena(process uint32, scope, access uint16) *arena {
 	return a
 }
 
-// Give takes a place back and returns what went with it: the range itself unless it is a part or a slab that lingers,
-// or a slab that has lingered for this part.
+// Give frees a range. It returns the range if its addresses are free then, nil if it is a part of a slab or a slab that
+// lingers. If a slab lingered only for this part, Give returns the slab.
 func (l *Layout) Give(r *Range) *Range {
 	delete(l.ranges, r.key)
 	switch {
@@ -160,7 +159,7 @@ func (l *Layout) giveSlab(r *Range) *Range {
 	return r
 }
 
-// carve finds a part a place in a slab.
+// carve finds a place for a part in a slab of its class.
 func (l *Layout) carve(r *Range, a *arena) bool {
 	for _, s := range a.slabs {
 		if s.room < r.Size {
@@ -175,7 +174,7 @@ func (l *Layout) carve(r *Range, a *arena) bool {
 	return false
 }
 
-// allocate cuts a piece off the first gap that is wide enough.
+// allocate cuts a piece off the first gap that is large enough.
 func (r *Range) allocate(size uint64) (offset uint64, ok bool) {
 	var widest uint64
 	for i := range r.gaps {
@@ -219,7 +218,7 @@ func (r *Range) release(g gap) {
 
 // allocate returns an address for a number of bytes.
 func (l *Layout) allocate(size uint64) uint64 {
-	class := width(size)
+	class := widthBits(size)
 	if n := len(l.free[class]); n > 0 {
 		addr := l.free[class][n-1]
 		l.free[class] = l.free[class][:n-1]
@@ -231,9 +230,9 @@ func (l *Layout) allocate(size uint64) uint64 {
 }
 
 func (l *Layout) release(addr, size uint64) {
-	class := width(size)
+	class := widthBits(size)
 	l.free[class] = append(l.free[class], addr)
 }
 
-// width returns the power of two that a range of a number of bytes takes.
-func width(size uint64) int { return bits.Len64(min(max(size, alignment), widest) - 1) }
+// widthBits returns the exponent of the power of two that a range of size bytes takes.
+func widthBits(size uint64) int { return bits.Len64(min(max(size, alignment), widest) - 1) }

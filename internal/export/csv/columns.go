@@ -12,7 +12,7 @@ type column[T any] struct {
 	value func(*T) string
 }
 
-func names[T any](columns []column[T]) []string {
+func columnNames[T any](columns []column[T]) []string {
 	list := make([]string, len(columns))
 	for i := range columns {
 		list[i] = columns[i].name
@@ -26,7 +26,7 @@ func bufferColumns() []column[tables.Buffer] {
 		{"created_s", func(r row) string { return seconds(r.CreatedNS) }},
 		{"released_s", func(r row) string { return formatOptional(r.ReleasedNS, seconds) }},
 		{"lifetime_s", func(r row) string { return formatOptional(r.Lifetime, seconds) }},
-		{"site", func(r row) string { return text(r.Site) }},
+		{"site", func(r row) string { return safeText(r.Site) }},
 		{"size", func(r row) string { return formatInt(r.Size) }},
 		{"granted", func(r row) string { return formatInt(r.Granted) }},
 		{"outcome", func(r row) string { return r.Outcome }},
@@ -54,7 +54,7 @@ func bufferColumns() []column[tables.Buffer] {
 		{"access", func(r row) string { return formatInt(int64(r.Access)) }},
 		{"flags", func(r row) string { return r.Flags }},
 		{"tag", func(r row) string { return formatInt(r.Tag) }},
-		{"stack", func(r row) string { return text(strings.Join(r.Stack, "; ")) }},
+		{"stack", func(r row) string { return safeText(strings.Join(r.Stack, "; ")) }},
 	}
 }
 
@@ -67,7 +67,7 @@ func eventColumns() []column[tables.Event] {
 		{"op", func(r row) string { return r.Op }},
 		{"outcome", func(r row) string { return r.Outcome }},
 		{"reason", func(r row) string { return r.Reason }},
-		{"site", func(r row) string { return text(r.Site) }},
+		{"site", func(r row) string { return safeText(r.Site) }},
 		{"size", func(r row) string { return formatInt(r.Size) }},
 		{"granted", func(r row) string { return formatInt(r.Granted) }},
 		{"offset", func(r row) string { return formatOptional(r.Offset, formatInt) }},
@@ -84,7 +84,7 @@ func eventColumns() []column[tables.Event] {
 		{"access", func(r row) string { return formatInt(int64(r.Access)) }},
 		{"status", func(r row) string { return formatInt(int64(r.Status)) }},
 		{"tag", func(r row) string { return formatInt(r.Tag) }},
-		{"text", func(r row) string { return text(r.Text) }},
+		{"text", func(r row) string { return safeText(r.Text) }},
 	}
 }
 

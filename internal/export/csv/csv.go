@@ -13,28 +13,28 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 )
 
-// Tables are the names of the tables that can be written. The first is what people mean who do not say: a row per
-// buffer can be sorted, filtered and summed as it is, while events have to be paired first, and a spreadsheet, which
-// ends at a million rows, holds a run of more than twice the length.
+// Tables are the names of the tables that can be written. The first is the default: a row per buffer can be sorted,
+// filtered and summed as it is, while events must be paired first. And a spreadsheet of a million rows holds buffers of a
+// run more than twice as long.
 var Tables = []string{"buffers", "events", "samples"}
 
 // Write writes one of Tables, with a line of names first. Memory grows with what is alive, not with the recording. An
-// error says which table there is none of, what of the source could not be read, or what w said.
+// error says that there is no such table, that the source could not be read, or that w failed.
 func Write(w io.Writer, table string, src recording.Source, o tables.Options) error {
 	var sink tables.Sink
 	var out *writer
 	switch table {
 	case "buffers":
 		columns := bufferColumns()
-		out = newWriter(w, names(columns))
+		out = newWriter(w, columnNames(columns))
 		sink.Buffer = func(process uint32, row *tables.Buffer) error { return writeRow(out, columns, process, row) }
 	case "events":
 		columns := eventColumns()
-		out = newWriter(w, names(columns))
+		out = newWriter(w, columnNames(columns))
 		sink.Event = func(process uint32, row *tables.Event) error { return writeRow(out, columns, process, row) }
 	case "samples":
 		columns := sampleColumns()
-		out = newWriter(w, names(columns))
+		out = newWriter(w, columnNames(columns))
 		sink.Sample = func(process uint32, row *tables.Sample) error { return writeRow(out, columns, process, row) }
 	default:
 		return fmt.Errorf("no table %q: want one of %s", table, strings.Join(Tables, ", "))
@@ -43,7 +43,7 @@ func Write(w io.Writer, table string, src recording.Source, o tables.Options) er
 	if err != nil {
 		return err
 	}
-	out.origins(run)
+	out.noteOrigins(run)
 	if err := run.Walk(src, nil, sink); err != nil {
 		return err
 	}
@@ -55,11 +55,11 @@ func Write(w io.Writer, table string, src recording.Source, o tables.Options) er
 type writer struct {
 	lines   *csv.Writer
 	fields  []string
-	origin  map[uint32][]string // what the first columns say of a process
+	origin  map[uint32][]string // the first columns, by process
 	failure error
 }
 
-// originNames are the columns that say where a row comes from.
+// originNames are the columns with the origin of a row.
 var originNames = []string{"host", "pid", "process"}
 
 func newWriter(w io.Writer, names []string) *writer {
@@ -69,9 +69,9 @@ func newWriter(w io.Writer, names []string) *writer {
 	return out
 }
 
-func (w *writer) origins(run *tables.Run) {
+func (w *writer) noteOrigins(run *tables.Run) {
 	for _, p := range run.Processes() {
-		w.origin[p.Number] = []string{text(p.Host), strconv.Itoa(p.PID), strconv.FormatUint(uint64(p.Number), 10)}
+		w.origin[p.Number] = []string{safeText(p.Host), strconv.Itoa(p.PID), strconv.FormatUint(uint64(p.Number), 10)}
 	}
 }
 
@@ -87,10 +87,10 @@ func writeRow[T any](w *writer, columns []column[T], process uint32, row *T) err
 	return w.lines.Write(w.fields)
 }
 
-// text makes a text from a program harmless. Spreadsheets take one that starts like a formula for one, and run it: such
-// a text gets an apostrophe in front. So does one that starts with apostrophes before that, so that taking one away
-// gives back what was there.
-func text(s string) string {
+// safeText makes a text from a program harmless. Spreadsheets run a text that starts like a formula, so such a text gets an
+// apostrophe in front. A text with apostrophes before such a start gets one, too, so that removing one apostrophe restores
+// every text.
+func safeText(s string) string {
 	rest := strings.TrimLeft(s, "'")
 	if rest != "" && strings.IndexByte("=+-@\t\r\n", rest[0]) >= 0 {
 		return "'" + s
@@ -109,7 +109,7 @@ func seconds(ns int64) string {
 
 func formatInt(n int64) string { return strconv.FormatInt(n, 10) }
 
-// formatOptional is empty for what is not known.
+// formatOptional returns the formatted number, or nothing for an unknown one.
 func formatOptional(n *int64, format func(int64) string) string {
 	if n == nil {
 		return ""

@@ -36,7 +36,7 @@ func Collect(src recording.Source, header recording.Header) ([]*Rows, error) {
 		c.events[f.Recording] += f.Records
 	}
 	err = run.Walk(&watched{src, c.model}, nil, tables.Sink{
-		Buffer: c.buffer, Sample: c.sample, Transfer: c.transfer, Process: c.process,
+		Buffer: c.addBuffer, Sample: c.addSample, Transfer: c.addTransfer, Process: c.addProcess,
 	})
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func Collect(src recording.Source, header recording.Header) ([]*Rows, error) {
 	return c.finish(run.Names()), nil
 }
 
-// watched lets a model see what is read.
+// watched is a source that passes each record to a model, too.
 type watched struct {
 	recording.Source
 	model *stats.Model
@@ -59,7 +59,7 @@ func (w *watched) Next(r *wire.Record) error {
 	return err
 }
 
-// Cut says whether the run goes on behind the source.
+// Cut reports whether the run goes on after the source's end.
 func (w *watched) Cut() bool { return recording.GoesOn(w.Source) }
 
 type collector struct {
@@ -89,7 +89,7 @@ func (c *collector) processOf(number uint32) *process {
 	return p
 }
 
-func (c *collector) buffer(number uint32, b *tables.Buffer) error {
+func (c *collector) addBuffer(number uint32, b *tables.Buffer) error {
 	if !b.Owns {
 		return nil
 	}
@@ -139,7 +139,7 @@ func (p *process) site(name string) *Site {
 	return s
 }
 
-// addHeldTime adds how long a buffer was held, as far as is known: one without an end until its process ended.
+// addHeldTime adds how long a buffer was held: without a known end, until its process ended.
 func (p *process) addHeldTime(s *Site, b *tables.Buffer) {
 	end := max(b.CreatedNS, b.EndedNS)
 	s.Held += float64(b.Granted) * float64(end-b.CreatedNS) / 1e9
@@ -153,7 +153,7 @@ func (p *process) addHeldTime(s *Site, b *tables.Buffer) {
 	s.Idle += float64(b.Granted) * float64(idle) / 1e9
 }
 
-func (c *collector) sample(number uint32, s *tables.Sample) error {
+func (c *collector) addSample(number uint32, s *tables.Sample) error {
 	p := c.processOf(number)
 	p.Samples = append(p.Samples, Sample{
 		Run: p.Run.Run, TimeNS: s.TimeNS, StepNS: s.Step, InUse: s.InUse, PeakInUse: s.PeakInUse, Cached: s.Cached, Cooling: s.Cooling,
@@ -161,14 +161,14 @@ func (c *collector) sample(number uint32, s *tables.Sample) error {
 	return nil
 }
 
-func (c *collector) transfer(number uint32, r *tables.Transfer) error {
+func (c *collector) addTransfer(number uint32, r *tables.Transfer) error {
 	p, key := c.processOf(number), [2]string{cmp.Or(r.Site, r.MemorySite), r.Direction}
 	t := p.transfers[key]
 	if t == nil {
 		t = &Transfer{Run: p.Run.Run, Site: key[0], Direction: key[1]}
 		p.transfers[key] = t
 	}
-	if r.Profiled != nil { // its bytes are in an earlier row, too
+	if r.Profiled != nil { // an earlier row has its bytes already
 		t.ProfiledNS += *r.Profiled
 		return nil
 	}
@@ -183,7 +183,7 @@ func (c *collector) transfer(number uint32, r *tables.Transfer) error {
 	return nil
 }
 
-func (c *collector) process(number uint32, r *tables.Process) error {
+func (c *collector) addProcess(number uint32, r *tables.Process) error {
 	p, id := c.processOf(number), &r.Identity
 	begun := time.Unix(0, r.Started).UTC()
 	p.Run = Run{
@@ -195,14 +195,14 @@ func (c *collector) process(number uint32, r *tables.Process) error {
 		Size: units.Clean(id.Size), Boot: units.Clean(id.Boot), Born: units.Clean(id.Born), Pod: units.Clean(id.Pod), Container: units.Clean(id.Container),
 		Build: units.Clean(id.Build), DeviceID: r.DeviceID, NearPeak: r.NearPeak,
 	}
-	// What the model knows replaces it, unless it has folded the process into others.
+	// The model's figures replace these, unless it has folded the process into others.
 	p.setFigures(&figures.Subject{
 		Totals: &stats.Totals{Hits: uint64(r.Hits), Misses: uint64(r.Misses), PeakInUse: uint64(r.PeakInUse), InUse: uint64(r.InUse)},
 	}, &stats.Snapshot{Lost: uint64(r.LostEvents)})
 	return nil
 }
 
-// finish adds what the model knows, and orders the rows.
+// finish adds the model's figures and findings, and orders the rows.
 func (c *collector) finish(names *callsite.Names) []*Rows {
 	s := c.model.Publish()
 	for i := range s.Processes {
@@ -211,7 +211,7 @@ func (c *collector) finish(names *callsite.Names) []*Rows {
 		if p == nil {
 			continue
 		}
-		if m.Aborted() { // nothing is known to leak that a signal left
+		if m.Aborted() { // objects that are alive when a signal ends the process are no leaks
 			p.leaked = 0
 			for _, site := range p.sites {
 				site.Leaks, site.Leaked = 0, 0
@@ -239,8 +239,8 @@ func (c *collector) finish(names *callsite.Names) []*Rows {
 	}
 	var list []*Rows
 	for _, number := range slices.Sorted(maps.Keys(c.rows)) {
-		if p := c.rows[number]; p.Run.Date != "" { // else it is no process
-			p.Sites, p.Misses, p.Transfers = sorted(p.sites), sorted(p.misses), sorted(p.transfers)
+		if p := c.rows[number]; p.Run.Date != "" { // otherwise it has no PROCESS record
+			p.Sites, p.Misses, p.Transfers = sortedRows(p.sites), sortedRows(p.misses), sortedRows(p.transfers)
 			list = append(list, &p.Rows)
 		}
 	}
@@ -256,8 +256,8 @@ func (p *process) setFigures(of *figures.Subject, run *stats.Snapshot) {
 	}
 }
 
-// sorted returns rows in one order, so that a recording always gives the same.
-func sorted[K comparable, T any](rows map[K]*T) []T {
+// sortedRows returns rows in a fixed order, so that a recording always gives the same tables.
+func sortedRows[K comparable, T any](rows map[K]*T) []T {
 	keys := slices.SortedFunc(maps.Keys(rows), func(a, b K) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	list := make([]T, len(keys))
 	for i, key := range keys {

@@ -1,4 +1,4 @@
-// Package lake makes few rows of each recording, for questions over very many of them. docs/EXPORTS.md explains the tables. It
+// Package lake makes a few rows of each recording, for questions about many recordings. docs/EXPORTS.md explains the tables. It
 // reads no clock.
 package lake
 
@@ -12,9 +12,9 @@ import (
 // Schema is the version of the tables. Columns may be added within a version.
 const Schema = 2
 
-// Run is one process of a recording. Sizes are bytes, and what is unknown is null or empty.
+// Run is one process of a recording. Sizes are bytes; unknown values are null or empty.
 type Run struct {
-	Run         string            `parquet:"run"` // of recording and number
+	Run         string            `parquet:"run"` // identifies the process: the recording's id and its number
 	Schema      int32             `parquet:"schema"`
 	Recording   string            `parquet:"recording"`
 	Number      int32             `parquet:"number"`
@@ -42,15 +42,15 @@ type Run struct {
 	Path        string            `parquet:"path"`      // of the recording, as it was added
 	Events      int64             `parquet:"events"`    // of the recording
 	Ending      string            `parquet:"ending,dict"`
-	RunStatus   *int64            `parquet:"run_status,optional"` // of the program that gpumemtop started, as a shell has it
+	RunStatus   *int64            `parquet:"run_status,optional"` // exit status of the program that gpumemtop started, as a shell shows it
 	Size        string            `parquet:"size,dict"`           // ranks
 	Boot        string            `parquet:"boot,dict"`
 	Born        string            `parquet:"born"`
 	DeviceID    string            `parquet:"device_id,dict"`
 	Pod         string            `parquet:"pod,dict"`
 	Container   string            `parquet:"container,dict"`
-	NearPeak    int64             `parquet:"near_peak_ns"` // with more than nine tenths of the peak in use
-	Figures     []int64           `parquet:"-"`            // of RunFigures: each is a column
+	NearPeak    int64             `parquet:"near_peak_ns"` // time with more than nine tenths of the peak in use
+	Figures     []int64           `parquet:"-"`            // values of RunFigures, which have a column each
 }
 
 // How a recording ends.
@@ -65,7 +65,7 @@ type File struct {
 	Path   string // absolute
 	Events uint64 // of a recording that is not merged; 0: those that were read
 	Footer recording.Footer
-	Whole  bool // there is a footer
+	Whole  bool // it has a footer
 }
 
 // Ending says how the recording ends.
@@ -79,7 +79,7 @@ func (f *File) Ending() string {
 	return Whole
 }
 
-// From says what file rows come from.
+// From notes in rows which file they come from.
 func (f *File) From(rows []*Rows) {
 	for _, r := range rows {
 		r.Run.Path, r.Run.Ending = f.Path, f.Ending()
@@ -101,7 +101,7 @@ var RunFigures = slices.DeleteFunc(slices.Clone(figures.All()), func(f *figures.
 // Figure returns one of RunFigures.
 func (r *Run) Figure(f *figures.Figure) int64 { return r.Figures[slices.Index(RunFigures, f)] }
 
-// Site is what a call site created. Byte-seconds are sizes times how long they were held.
+// Site sums up what a call site created. Byte-seconds are sizes times the time that they were held.
 type Site struct {
 	Run       string   `parquet:"run,dict"`
 	Site      string   `parquet:"site,dict"`
@@ -116,10 +116,10 @@ type Site struct {
 	Leaked    int64    `parquet:"leaked"`
 	DriverNS  int64    `parquet:"driver_ns"`
 	Held      float64  `parquet:"held_byte_seconds"`
-	Idle      float64  `parquet:"idle_byte_seconds"` // before the first use and after the end of the last, as far as that is known
+	Idle      float64  `parquet:"idle_byte_seconds"` // before the first use and after the end of the last, as far as these are known
 }
 
-// Sample is what a process held at the end of a step, at most samplesMax of them.
+// Sample is what a process held at the end of a step of time. A process has at most samplesMax samples.
 type Sample struct {
 	Run       string `parquet:"run,dict"`
 	TimeNS    int64  `parquet:"time_ns,delta"` // since the start
@@ -140,7 +140,7 @@ type Miss struct {
 	DriverNS int64  `parquet:"driver_ns"`
 }
 
-// Finding is the columns of a stats.Finding.
+// Finding has the columns of a stats.Finding.
 type Finding struct {
 	Run      string `parquet:"run,dict"`
 	Kind     string `parquet:"kind,dict"`
@@ -148,22 +148,22 @@ type Finding struct {
 	Site     string `parquet:"site,dict"`
 	Kernel   string `parquet:"kernel,dict"`
 	Count    int64  `parquet:"count"`
-	Bytes    int64  `parquet:"bytes"` // of the memory, the first time
+	Bytes    int64  `parquet:"bytes"` // of the memory at the first occurrence
 }
 
 // Transfer is what commands moved at a call site.
 type Transfer struct {
 	Run        string `parquet:"run,dict"`
-	Site       string `parquet:"site,dict"` // of the call, or else of the memory
+	Site       string `parquet:"site,dict"` // of the call, or, if unknown, of the memory
 	Direction  string `parquet:"direction,dict"`
 	Count      int64  `parquet:"count"`
 	Bytes      int64  `parquet:"bytes"`
 	BlockedNS  int64  `parquet:"blocked_ns"`  // in calls that block
-	ProfiledNS int64  `parquet:"profiled_ns"` // that the device measured
+	ProfiledNS int64  `parquet:"profiled_ns"` // as the device measured
 	Pageable   int64  `parquet:"pageable"`    // bytes whose host side was not memory of the driver
 }
 
-// Rows are those of one process.
+// Rows are the rows of one process.
 type Rows struct {
 	Run       Run
 	Sites     []Site

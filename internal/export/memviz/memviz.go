@@ -1,6 +1,6 @@
 // Package memviz writes the memory of a recording as a snapshot of PyTorch's caching allocator, for the viewer at
-// https://pytorch.org/memory_viz: a pickle of the segments and blocks at the end, and of what happened before. Its
-// structure is that of torch/cuda/_memory_viz.py and torch/utils/viz/MemoryViz.js.
+// https://pytorch.org/memory_viz: a pickle of the segments and blocks at the end, and of the events before. Its
+// structure follows torch/cuda/_memory_viz.py and torch/utils/viz/MemoryViz.js.
 package memviz
 
 import (
@@ -22,14 +22,14 @@ const DefaultMaxEvents = 60_000
 // Options say what a snapshot has.
 type Options struct {
 	Header    recording.Header
-	MaxEvents uint64         // of each device of each process, the last ones; 0: DefaultMaxEvents. 40 bytes of memory each
-	Tag       *regexp.Regexp // call sites whose buffers show; nil: all. Of others only the segments do
+	MaxEvents uint64         // the last ones of each device of each process; 0: DefaultMaxEvents. Each takes 40 bytes of memory
+	Tag       *regexp.Regexp // call sites whose buffers show; nil: all. Of other call sites only segments show
 }
 
 // Report says what was written.
 type Report struct {
-	Events  uint64 // that happened
-	Dropped uint64 // of these, were too old to be kept
+	Events  uint64 // all that happened
+	Dropped uint64 // those that were too old to be kept
 }
 
 // Write writes the snapshot. It goes through the source twice. Memory grows with what is alive at a time, with the call
@@ -63,7 +63,7 @@ type writer struct {
 	choice  *common.Choice
 	layout  *common.Layout
 	heap    *heap.Heap
-	quiet   bool // the record was carried over
+	quiet   bool // the present record was carried over
 	lists   map[listKey]int
 	traces  []*list
 }
@@ -90,17 +90,17 @@ const (
 var actions = [...]string{"alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "oom", "snapshot"}
 
 type event struct {
-	time, addr, size uint64 // addr of an oom: bytes that the device has free
+	time, addr, size uint64 // addr: in an oom event, the bytes that the device has free
 	tag              uint32
 	action           action
 	outside          bool
 }
 
-// list are the latest events of a device.
+// list has the latest events of a device.
 type list struct {
 	listKey
 	events   []event
-	next     int // in events, when it is full
+	next     int // index in events of the oldest, once they are full
 	seen     uint64
 	reserved uint64 // bytes in segments
 }
@@ -116,7 +116,7 @@ func (x *writer) listOf(process uint32, scope uint16) int {
 	return i
 }
 
-func (x *writer) add(at int, e event) {
+func (x *writer) addEvent(at int, e event) {
 	if x.quiet {
 		return
 	}
@@ -134,13 +134,13 @@ func (x *writer) add(at int, e event) {
 func (x *writer) step(r *wire.Record) {
 	x.quiet = r.CarriedOver()
 	if e := r.AsCreate(); r.Kind == wire.KindCreate && e.Outcome() == wire.OutcomeFailed && x.choice.Has(r.Process, e.Tag()) {
-		x.fail(r.Process, e)
+		x.addFailure(r.Process, e)
 	}
 	x.heap.Apply(r)
 }
 
-// fail writes a create that failed.
-func (x *writer) fail(process uint32, e wire.CreateView) {
+// addFailure adds the event of a create that failed.
+func (x *writer) addFailure(process uint32, e wire.CreateView) {
 	x.heap.Advance(e.Time())
 	at := x.listOf(process, e.Scope())
 	l := x.traces[at]
@@ -148,7 +148,7 @@ func (x *writer) fail(process uint32, e wire.CreateView) {
 	if devices := x.names.Process(process).Devices; l.device < len(devices) {
 		free = devices[l.device].Global - min(devices[l.device].Global, l.reserved)
 	}
-	x.add(at, event{action: oom, size: e.Requested(), tag: e.Tag(), addr: free})
+	x.addEvent(at, event{action: oom, size: e.Requested(), tag: e.Tag(), addr: free})
 }
 
 // Allocated implements heap.Observer.
@@ -157,20 +157,20 @@ func (x *writer) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 		return
 	}
 	r := x.layout.Object(p, o)
-	if r != nil && (r.IsSlab() || r.Size != o.Granted) { // its end is not in the recording
-		x.freeRange(r)
+	if r != nil && (r.IsSlab() || r.Size != o.Granted) { // the end of the former range's object is not in the recording
+		x.endRange(r)
 		r = nil
 	}
 	if r == nil {
 		r = x.layout.Place(p, o, o.Block != 0 && o.SubAllocation)
 		r.List = x.listOf(p.Number, o.Scope)
 		if r.Slab == nil {
-			x.segment(r, segmentAlloc, o.Tag)
+			x.addSegment(r, segmentAlloc, o.Tag)
 		}
 	}
-	x.complete(r)
+	x.completeFree(r)
 	if x.choice.Has(p.Number, o.Tag) {
-		x.add(r.List, event{action: alloc, addr: r.Addr, size: r.Size, tag: o.Tag})
+		x.addEvent(r.List, event{action: alloc, addr: r.Addr, size: r.Size, tag: o.Tag})
 	}
 }
 
@@ -181,12 +181,12 @@ func (x *writer) Freed(p *heap.Process, o *heap.Object, _ heap.How) {
 		return
 	}
 	if x.choice.Has(p.Number, o.Tag) {
-		x.add(r.List, event{action: freeRequested, addr: r.Addr, size: r.Size, tag: o.Tag})
+		x.addEvent(r.List, event{action: freeRequested, addr: r.Addr, size: r.Size, tag: o.Tag})
 		r.Pending, r.Tag = true, o.Tag
 	}
 	if o.Block == 0 {
-		x.complete(r)
-		x.freeRange(r)
+		x.completeFree(r)
+		x.endRange(r)
 	}
 }
 
@@ -196,47 +196,47 @@ func (x *writer) Pooled(p *heap.Process, b *heap.Block) {
 	case heap.Slab:
 		r := x.layout.Slab(p, b)
 		r.List = x.listOf(p.Number, b.Scope)
-		x.segment(r, segmentAlloc, 0)
+		x.addSegment(r, segmentAlloc, 0)
 	case heap.Cached:
-		x.complete(x.layout.Block(p, b.ID))
-	default: // it completes when it has cooled
+		x.completeFree(x.layout.Block(p, b.ID))
+	default: // its release completes when the block has cooled
 	}
 }
 
 // Cooled implements heap.Observer.
-func (x *writer) Cooled(p *heap.Process, b *heap.Block) { x.complete(x.layout.Block(p, b.ID)) }
+func (x *writer) Cooled(p *heap.Process, b *heap.Block) { x.completeFree(x.layout.Block(p, b.ID)) }
 
 // Gone implements heap.Observer.
 func (x *writer) Gone(p *heap.Process, b *heap.Block) {
 	if r := x.layout.Block(p, b.ID); r != nil {
-		x.complete(r)
-		x.freeRange(r)
+		x.completeFree(r)
+		x.endRange(r)
 	}
 }
 
-// complete writes, once, that released memory is free.
-func (x *writer) complete(r *common.Range) {
+// completeFree adds, once, the event that released memory is free.
+func (x *writer) completeFree(r *common.Range) {
 	if r != nil && r.Pending {
 		r.Pending = false
-		x.add(r.List, event{action: freeCompleted, addr: r.Addr, size: r.Size, tag: r.Tag})
+		x.addEvent(r.List, event{action: freeCompleted, addr: r.Addr, size: r.Size, tag: r.Tag})
 	}
 }
 
-func (x *writer) freeRange(r *common.Range) {
+func (x *writer) endRange(r *common.Range) {
 	if gone := x.layout.Give(r); gone != nil {
-		x.segment(gone, segmentFree, 0)
+		x.addSegment(gone, segmentFree, 0)
 	}
 }
 
-// segment writes that the driver gave memory, or got it back.
-func (x *writer) segment(r *common.Range, what action, tag uint32) {
+// addSegment adds the event that the driver gave memory, or got it back.
+func (x *writer) addSegment(r *common.Range, what action, tag uint32) {
 	l := x.traces[r.List]
 	if what == segmentAlloc {
 		l.reserved += r.Size
 	} else {
 		l.reserved -= r.Size
 	}
-	x.add(r.List, event{action: what, addr: r.Addr, size: r.Size, tag: tag, outside: r.Outside})
+	x.addEvent(r.List, event{action: what, addr: r.Addr, size: r.Size, tag: tag, outside: r.Outside})
 }
 
 // finish writes what was gathered.

@@ -24,15 +24,15 @@ const (
 	opGet        = 'h' // u8
 	opGetLong    = 'j' // u32
 	chunk        = 1000
-	largest      = 1<<53 - 1 // whole number that a double holds like all below
+	largest      = 1<<53 - 1 // whole number up to which a double holds all
 	protoVersion = 4
 )
 
-// pickler writes a pickle as it goes. Texts are written once and referred to from then on. Errors are kept for finish.
+// pickler writes a pickle. It writes each text once and then refers to it. finish returns the first error.
 type pickler struct {
 	w     *bufio.Writer
-	texts map[string]uint32 // places in the memo
-	memo  uint32            // things in it
+	texts map[string]uint32 // their places in the memo
+	memo  uint32            // number of places used
 }
 
 func newPickler(w io.Writer) *pickler {
@@ -49,15 +49,15 @@ func (p *pickler) finish() error {
 // raw writes bytes; a bufio.Writer keeps its first error for Flush.
 func (p *pickler) raw(b ...byte) { _, _ = p.w.Write(b) }
 
-// memoize keeps what was written last and returns its place.
+// memoize puts the value that was written last into the memo and returns its place.
 func (p *pickler) memoize() uint32 {
 	p.raw(opMemoize)
 	p.memo++
 	return p.memo - 1
 }
 
-// get writes what is kept.
-func (p *pickler) get(place uint32) {
+// refer writes a reference to a place in the memo.
+func (p *pickler) refer(place uint32) {
 	if place < 1<<8 {
 		p.raw(opGet, byte(place))
 		return
@@ -68,7 +68,7 @@ func (p *pickler) get(place uint32) {
 // text writes valid UTF-8.
 func (p *pickler) text(s string) {
 	if place, ok := p.texts[s]; ok {
-		p.get(place)
+		p.refer(place)
 		return
 	}
 	p.raw(binary.LittleEndian.AppendUint32([]byte{opText}, uint32(len(s)))...)
@@ -76,7 +76,7 @@ func (p *pickler) text(s string) {
 	p.texts[s] = p.memoize()
 }
 
-// number writes a whole number; more than a double holds becomes the largest that it does.
+// number writes a whole number, at most the largest that a double holds.
 func (p *pickler) number(n uint64) {
 	n = min(n, largest)
 	switch {
@@ -102,8 +102,8 @@ func (p *pickler) textItem(key, value string) { p.text(key); p.text(value) }
 
 func (p *pickler) numberItem(key string, n uint64) { p.text(key); p.number(n) }
 
-// list writes a list of unknown length; fill calls item before each thing that it writes. The
-// viewer puts the things of an APPENDS into the arguments of one call, so there are not many in one.
+// list writes a list of unknown length; fill calls item before each element that it writes. The viewer
+// passes the elements of an APPENDS as arguments of one call, so each APPENDS has only a few.
 func (p *pickler) list(fill func(item func())) {
 	p.raw(opList)
 	n := 0

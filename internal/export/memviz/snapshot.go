@@ -27,17 +27,17 @@ type block struct {
 	site                  siteKey
 }
 
-// segment is memory that the driver gave.
+// segment is memory that the driver has given.
 type segment struct {
 	addr, size uint64
 	list       int
 	kind       string
-	blocks     []block // by address; what none covers is free
+	blocks     []block // by address; bytes that no block covers are free
 }
 
 type siteKey struct{ process, tag uint32 }
 
-// out writes the snapshot.
+// out writes a snapshot.
 type out struct {
 	*pickler
 	x      *writer
@@ -68,7 +68,7 @@ func (x *writer) pickle(w io.Writer, report Report) error {
 	return p.finish()
 }
 
-// writeReport says what the format has no place for. The viewer does not look at it.
+// writeReport writes facts for which the format has no place. The viewer ignores them.
 func (p *out) writeReport(report Report) {
 	p.dict(func() {
 		p.textItem("program", units.Clean(p.x.options.Header.Program))
@@ -125,19 +125,19 @@ func (p *out) event(l *list, e *event) {
 	})
 }
 
-// micros are µs since 1970.
+// micros returns a time in µs since 1970.
 func (p *out) micros(ns uint64) uint64 {
 	h := &p.x.options.Header
 	return uint64(max(h.Created.UnixMicro(), 0)) + (max(ns, h.ClockNS)-h.ClockNS)/1000
 }
 
-// frames writes a call stack, the first time that it is needed.
+// frames writes a call stack, as a reference except for the first time.
 func (p *out) frames(key siteKey, known bool) {
 	if !known {
 		key = siteKey{}
 	}
 	if place, ok := p.stacks[key]; ok {
-		p.get(place)
+		p.refer(place)
 		return
 	}
 	var frames []callsite.Frame
@@ -221,11 +221,11 @@ func (p *out) block(b *block) {
 // Kinds of segment beside PyTorch's own.
 const (
 	large        = "large"
-	outsideSlabs = "outside slabs" // a part that found no place in ours; its slab is a segment, too
-	evictedSlab  = "evicted slab"  // which is there only because parts are in it
+	outsideSlabs = "outside slabs" // a part that found no place in our layout's slabs; its real slab shows as a segment, too
+	evictedSlab  = "evicted slab"  // which lingers because parts are in it
 )
 
-// segments returns what the driver has given out, by address.
+// segments returns the memory that the driver has given, by address.
 func (x *writer) segments() []*segment {
 	found := map[*common.Range]*segment{}
 	of := func(r *common.Range) *segment {
@@ -259,7 +259,7 @@ func (x *writer) segments() []*segment {
 	return segments
 }
 
-// gather puts a block into the segment where it lies. A slab has none of its own.
+// gather adds a block to the segment where it lies. A slab itself is no block.
 func (x *writer) gather(of func(*common.Range) *segment, r *common.Range, b block) {
 	switch {
 	case r == nil:
@@ -281,7 +281,7 @@ func (x *writer) gather(of func(*common.Range) *segment, r *common.Range, b bloc
 	s.blocks = append(s.blocks, b)
 }
 
-// describe says what a block is; gather knows whether it was let go and is not free yet.
+// describe returns a block with its state; gather changes that if its release is pending.
 func (x *writer) describe(p *heap.Process, b *heap.Block) block {
 	if b.State == heap.InUse {
 		if o := p.Object(b.Owner); o != nil && o.Owns && o.Block == b.ID {
@@ -291,7 +291,7 @@ func (x *writer) describe(p *heap.Process, b *heap.Block) block {
 	return block{state: inactive}
 }
 
-// memoryOf says what an object's memory is.
+// memoryOf returns an object's memory as a block.
 func (x *writer) memoryOf(p *heap.Process, o *heap.Object) block {
 	if !x.choice.Has(p.Number, o.Tag) {
 		return block{state: inactive}

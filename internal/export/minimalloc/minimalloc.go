@@ -24,13 +24,13 @@ type Options struct {
 	Tag *regexp.Regexp // call sites whose buffers are in it; nil: all
 }
 
-// Write writes an instance: a line for each buffer that has memory of its own, of a size that is known, in the order of their ends. Its size is
-// what it was granted, so that the most that is needed at a time is the peak of bytes in use. lower and upper count
-// creates and releases: a buffer is needed from lower on and no more at upper. What was there before has lower 0, and
-// the first create or release after it is 1; what is left at the end has an upper behind the last of them.
+// Write writes an instance: a line for each buffer that has memory of its own and a known size, in the order of their ends.
+// The size is that granted, so that the instance's peak is the peak of bytes in use. lower and upper count creates and
+// releases: a buffer is needed from lower until before upper. Buffers from before the source have lower 0, and the first
+// create or release in it is 1. Buffers that are left at the end have an upper after the last of these.
 //
-// It goes through the source twice when there is a pattern, else once; memory grows with what is alive at a time, and
-// with the call sites.
+// It goes through the source twice if there is a pattern, else once. Memory grows with what is alive at a time and with the
+// number of call sites.
 func Write(w io.Writer, src recording.Source, o Options) error {
 	choice, err := common.ReadChoice(src, o.Tag)
 	if err != nil {
@@ -46,7 +46,7 @@ func Write(w io.Writer, src recording.Source, o Options) error {
 		x.step(r)
 	}
 	x.quiet, x.rest = false, true
-	x.start()
+	x.reserveFirst()
 	for _, p := range x.heap.Processes() {
 		x.heap.End(p, heap.Leaked)
 	}
@@ -69,10 +69,10 @@ type writer struct {
 	choice *common.Choice
 	heap   *heap.Heap
 	rank   uint64         // of the next create or release
-	lower  map[key]uint64 // of what is alive
+	lower  map[key]uint64 // of the buffers that are alive
 	quiet  bool           // the record was carried over
-	before bool           // something was there before
-	rest   bool           // what ends now is what was left
+	before bool           // there were buffers before the source's beginning
+	rest   bool           // the source has ended: buffers that end now were left
 }
 
 func (x *writer) step(r *wire.Record) {
@@ -80,8 +80,8 @@ func (x *writer) step(r *wire.Record) {
 	x.heap.Apply(r)
 }
 
-// start keeps rank 0 for what was there before.
-func (x *writer) start() {
+// reserveFirst reserves rank 0 for buffers from before.
+func (x *writer) reserveFirst() {
 	if x.before && x.rank == 0 {
 		x.rank = 1
 	}
@@ -95,7 +95,7 @@ func (x *writer) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	if x.quiet {
 		x.before = true
 	} else {
-		x.start()
+		x.reserveFirst()
 	}
 	x.lower[key{p.Number, o.ID}] = x.rank
 	if !x.quiet {
@@ -111,10 +111,10 @@ func (x *writer) Freed(p *heap.Process, o *heap.Object, _ heap.How) {
 		return
 	}
 	delete(x.lower, k)
-	if x.quiet { // it was in the pool
+	if x.quiet { // the carried record was of a block in the pool
 		return
 	}
-	x.start()
+	x.reserveFirst()
 	b := append(x.b[:0], 'p')
 	b = strconv.AppendUint(b, uint64(p.Number), 10)
 	b = append(b, 'b')

@@ -13,22 +13,22 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/tempfile"
 )
 
-// folder is where tables are gathered. New ones are written into a folder of their own in it, stage, and moved when
-// all are whole.
+// folder is a folder of tables. New tables are written into a temporary folder in it, stage, and moved to their places
+// when all are complete.
 type folder struct {
 	dir   string
 	made  bool // by us
 	root  *os.Root
 	stage string
 	moves []move
-	saved []move // what was moved out of the way
+	saved []move // files that were moved out of the way
 }
 
-// move is one file on its way.
+// move is the move of one file.
 type move struct{ from, to string }
 
-// openFolder opens a folder, and makes it when there is none. other is a pattern of what it must not have: tables of both kinds in
-// one folder could not be read.
+// openFolder opens a folder, and creates it if there is none. other is a pattern of files that it must not have, because
+// readers cannot read tables of both kinds in one folder.
 func openFolder(dir, other string) (*folder, error) {
 	if found, _ := fs.Glob(os.DirFS(dir), other); len(found) > 0 {
 		return nil, fmt.Errorf("%s has tables of another kind, see docs/EXPORTS.md: name another folder with -o", dir)
@@ -47,27 +47,27 @@ func openFolder(dir, other string) (*folder, error) {
 	if f.root, err = os.OpenRoot(dir); err != nil {
 		return nil, fmt.Errorf("open the folder: %w", err)
 	}
-	tempfile.Begin(f.path())
+	tempfile.Begin(f.stagePath())
 	if err := f.root.Mkdir(f.stage, 0o777); err != nil {
 		return nil, errors.Join(fmt.Errorf("write into %s: %w", dir, err), f.close())
 	}
 	return f, nil
 }
 
-// path is that of the stage, for signals.
-func (f *folder) path() string { return filepath.Join(f.dir, f.stage) }
+// stagePath returns the path of the stage, which signals remove.
+func (f *folder) stagePath() string { return filepath.Join(f.dir, f.stage) }
 
-// close removes what is no longer wanted.
+// close removes the stage, and an empty folder that was created.
 func (f *folder) close() error {
-	err := tempfile.Finish(f.path(), func() error { return f.root.RemoveAll(f.stage) })
+	err := tempfile.Finish(f.stagePath(), func() error { return f.root.RemoveAll(f.stage) })
 	err = errors.Join(err, f.root.Close())
 	if f.made {
-		_ = tempfile.Finish(f.dir, func() error { return os.Remove(f.dir) }) // fails when there is something in it, as it should
+		_ = tempfile.Finish(f.dir, func() error { return os.Remove(f.dir) }) // fails, as it should, if the folder has files
 	}
 	return err
 }
 
-// create makes a file that is to be moved to a place in the folder.
+// create creates a file in the stage for a place in the folder.
 func (f *folder) create(to string) (*os.File, error) {
 	from := path.Join(f.stage, fmt.Sprint(len(f.moves)))
 	file, err := f.root.OpenFile(from, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
@@ -78,7 +78,7 @@ func (f *folder) create(to string) (*os.File, error) {
 	return file, nil
 }
 
-// find returns the files of recordings that are in the folder.
+// find returns the folder's files of some recordings.
 func (f *folder) find(recordings map[string]bool) ([]string, error) {
 	var found []string
 	for _, table := range tableNames {
@@ -95,9 +95,9 @@ func (f *folder) find(recordings map[string]bool) ([]string, error) {
 	return found, nil
 }
 
-// commit moves what was written to its places, and old out of the way first. Either all of it is done, or nothing.
+// commit moves the new files to their places, after old ones were moved out of the way. It does all or nothing.
 func (f *folder) commit(old []string, force bool) error {
-	return tempfile.Finish(f.path(), func() error {
+	return tempfile.Finish(f.stagePath(), func() error {
 		err := f.swap(old, force)
 		if err != nil {
 			err = errors.Join(err, f.restore())
@@ -116,7 +116,7 @@ func (f *folder) swap(old []string, force bool) error {
 	}
 	for i, m := range f.moves {
 		if err := f.renameInto(m, force); err != nil {
-			f.undo(f.moves[:i+1])
+			f.undoMoves(f.moves[:i+1])
 			return err
 		}
 	}
@@ -126,8 +126,8 @@ func (f *folder) swap(old []string, force bool) error {
 	return nil
 }
 
-// renameInto moves a file to its place. Without force it must not replace a file that has appeared meanwhile. Only a hard link
-// promises that; file systems without hard links get a rename.
+// renameInto moves a file to its place. Without force it must not replace a file that has appeared meanwhile. Only a hard
+// link ensures that; file systems without hard links get a rename.
 func (f *folder) renameInto(m move, force bool) error {
 	if err := f.root.MkdirAll(path.Dir(m.to), 0o777); err != nil {
 		return fmt.Errorf("write into %s: %w", f.dir, err)
@@ -147,22 +147,22 @@ func (f *folder) renameInto(m move, force bool) error {
 	return nil
 }
 
-// existsError says what it means that a recording is there already.
+// existsError returns the error that a recording is in the folder already.
 func (f *folder) existsError() error {
 	return fmt.Errorf("this recording is in %s already: use -f to replace it, or -o to name another folder", f.dir)
 }
 
-// undo takes back moves; the last of them was not made, but its folders may be there.
-func (f *folder) undo(moves []move) {
+// undoMoves takes back moves. The last of them has failed, but its folders may exist.
+func (f *folder) undoMoves(moves []move) {
 	for i, m := range moves {
 		if i < len(moves)-1 {
-			_ = f.root.Remove(m.to) // nothing more can be done
+			_ = f.root.Remove(m.to) // it cannot be removed: nothing more can be done
 		}
 		f.prune(m.to)
 	}
 }
 
-// restore puts back what was moved out of the way.
+// restore moves the old files back.
 func (f *folder) restore() error {
 	for _, m := range f.saved {
 		err := f.root.MkdirAll(path.Dir(m.from), 0o777)
@@ -176,7 +176,7 @@ func (f *folder) restore() error {
 	return nil
 }
 
-// prune removes the folders that a file was in, as far as they are empty.
+// prune removes the folders above a file that are empty.
 func (f *folder) prune(file string) {
 	for dir := path.Dir(file); dir != "."; dir = path.Dir(dir) {
 		if f.root.Remove(dir) != nil {

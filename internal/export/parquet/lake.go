@@ -29,19 +29,20 @@ const (
 
 var lakeNames = []string{Runs, Sites, Samples, Misses, Findings, Transfers}
 
-// commits are the folders of a lake that readers see, and commitForm is how their names begin.
+// commits is the pattern of a lake's folders that readers see, commitForm the form of time with which their names begin.
 const (
 	commits    = "commit=*"
 	commitForm = "commit=20060102T150405.000000Z"
 )
 
-// Lake writes rows of many recordings into a folder that many writers share. All files of a writer lie in one folder, which gets its
-// name at Commit: readers see all of them or none. Of a recording that several of these folders have, the rows of the last count.
+// Lake writes rows of many recordings into a folder that many writers share. A writer's files lie in one folder, a commit,
+// which gets its name when it is complete, so that readers see all of them or none. If several commits have a recording, the
+// rows of the last one count.
 type Lake struct {
 	folder *folder
 	now    func() time.Time
 	lock   *os.File         // held while the writer lives
-	known  map[string]int64 // how much there is of recordings, see amount
+	known  map[string]int64 // amount of each recording in the lake, see amount
 	added  Added
 
 	runs      lakeTable[any]
@@ -55,8 +56,9 @@ type Lake struct {
 // Added counts recordings.
 type Added struct{ New, Replaced, Known int }
 
-// OpenLake opens a folder, and makes it when there is none. What killed writers left goes. It must be closed. With force, recordings that
-// are there already are replaced, else only those that have more events now. Commits are named by the time now.
+// OpenLake opens a folder, creates it if there is none, and removes what killed writers have left. With force, recordings that
+// the lake has are replaced, otherwise only those that have more events now. Commits are named by the time now. The caller
+// closes the lake.
 func OpenLake(dir string, force bool, now func() time.Time) (*Lake, error) {
 	if old, _ := fs.Glob(os.DirFS(dir), Runs+"/app=*"); len(old) > 0 {
 		return nil, fmt.Errorf("%s was filled by an earlier gpumemtop: gpumemtop-fleet compact %s makes it a lake of today", dir, dir)
@@ -94,7 +96,7 @@ func openStage(dir string, now func() time.Time) (*Lake, error) {
 	return l, nil
 }
 
-// withLock does something while no other writer shows a commit, so that commits appear in the order of their names.
+// withLock calls do while no other writer commits, so that commits appear in the order of their names.
 func (l *Lake) withLock(do func() error) error {
 	lock, err := l.folder.root.OpenFile(lockName, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
@@ -107,8 +109,8 @@ func (l *Lake) withLock(do func() error) error {
 // lockName is a file in a stage that its writer has locked.
 const lockName = ".lock"
 
-// youngest is how old a stage is that may go: the writer of a younger one may not have its lock yet.
-var youngest = time.Minute
+// staleAge is the age from which on a stage may be removed: the writer of a younger one may not have its lock yet.
+var staleAge = time.Minute
 
 // sweep removes stages whose writers are gone.
 func (l *Lake) sweep() {
@@ -117,26 +119,26 @@ func (l *Lake) sweep() {
 		if stage == l.folder.stage {
 			continue
 		}
-		lock, err := l.folder.root.OpenFile(path.Join(stage, lockName), os.O_RDWR|os.O_CREATE, 0o666) // without one it began long ago, or begins
+		lock, err := l.folder.root.OpenFile(path.Join(stage, lockName), os.O_RDWR|os.O_CREATE, 0o666) // created if missing: such a stage is old, or its writer has just begun
 		if err != nil {
-			continue // it is gone
+			continue // another writer has removed the stage
 		}
 		info, err := lock.Stat()
-		if err == nil && l.now().Sub(info.ModTime()) > youngest && unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
-			_ = l.folder.root.RemoveAll(stage) // another writer may do so
+		if err == nil && l.now().Sub(info.ModTime()) > staleAge && unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+			_ = l.folder.root.RemoveAll(stage) // fails if another writer does so
 		}
 		_ = lock.Close()
 	}
 }
 
-// recorded are the columns of runs that say which recordings there are.
-type recorded struct {
+// recordedRun has the columns of runs that identify recordings.
+type recordedRun struct {
 	Recording string `parquet:"recording"`
 	Events    int64  `parquet:"events"`
 	Ending    string `parquet:"ending"`
 }
 
-// amount orders the versions of a recording: by their events and, where these are equal, a whole version after a torn one.
+// amount orders versions of a recording: by the number of events, and if that is equal, a whole version after a torn one.
 func amount(events int64, ending string) int64 {
 	if ending == lake.Torn {
 		return 2 * events
@@ -144,12 +146,12 @@ func amount(events int64, ending string) int64 {
 	return 2*events + 1
 }
 
-// readKnown reads which recordings there are, and how much of each. With force there is none of them.
+// readKnown reads which recordings the lake has, and the amount of each. With force it takes none as known.
 func (l *Lake) readKnown(force bool) error {
 	files, _ := fs.Glob(l.folder.root.FS(), commits+"/"+Runs+".parquet")
 	for _, name := range files {
-		rows, err := readRuns[recorded](l, name)
-		if errors.Is(err, fs.ErrNotExist) { // it was compacted just now
+		rows, err := readRuns[recordedRun](l, name)
+		if errors.Is(err, fs.ErrNotExist) { // it has just been compacted
 			return l.readKnown(force)
 		}
 		if err != nil {
@@ -164,13 +166,13 @@ func (l *Lake) readKnown(force bool) error {
 	return nil
 }
 
-// Wants reports whether a recording with that many events and such an end is to be added: it is not there, or has grown since.
+// Wants reports whether a recording is to be added: the lake does not have it, or has fewer events of it.
 func (l *Lake) Wants(recording string, events int64, ending string) bool {
 	known, there := l.known[recording]
 	return !there || known < amount(events, ending)
 }
 
-// Add writes the rows of one recording, or of several that were merged, as far as they are wanted.
+// Add writes the rows of a recording, or of several that were merged, except those of recordings that are not wanted.
 func (l *Lake) Add(rows []*lake.Rows) error {
 	wanted := map[string]bool{}
 	for _, r := range rows {
@@ -191,7 +193,7 @@ func (l *Lake) Add(rows []*lake.Rows) error {
 	}
 	for _, r := range rows {
 		if wanted[r.Run.Recording] {
-			l.known[r.Run.Recording] = math.MaxInt64 // no second time in one commit
+			l.known[r.Run.Recording] = math.MaxInt64 // at most once in a commit
 		}
 	}
 	return nil
@@ -211,7 +213,7 @@ func (a *Added) count(wanted, there bool) {
 // Skip counts a recording that is not wanted.
 func (l *Lake) Skip() { l.added.Known++ }
 
-// Commit shows readers what was added, at once.
+// Commit makes all that was added visible to readers, at once.
 func (l *Lake) Commit() (Added, error) {
 	if l.added.New+l.added.Replaced == 0 {
 		return l.added, nil
@@ -219,7 +221,7 @@ func (l *Lake) Commit() (Added, error) {
 	return l.added, l.publish(l.commitName)
 }
 
-// publish gives what was written its name.
+// publish gives the commit its name.
 func (l *Lake) publish(commit func() string) error {
 	for _, t := range l.tables() {
 		if err := t.finish(); err != nil {
@@ -228,12 +230,12 @@ func (l *Lake) publish(commit func() string) error {
 	}
 	f := l.folder
 	return l.withLock(func() error {
-		return tempfile.Finish(f.path(), func() error {
+		return tempfile.Finish(f.stagePath(), func() error {
 			name := commit()
 			if err := f.root.Rename(f.stage, name); err != nil {
 				return fmt.Errorf("write into %s: %w", f.dir, err)
 			}
-			_ = f.root.Remove(path.Join(name, lockName)) // readers pass over it
+			_ = f.root.Remove(path.Join(name, lockName)) // a lock that stays does no harm: readers skip it
 			return nil
 		})
 	})
@@ -244,7 +246,7 @@ func (l *Lake) commitName() string {
 	now := l.now().UTC()
 	if there, _ := fs.Glob(l.folder.root.FS(), commits); len(there) > 0 {
 		last := slices.Max(there)
-		if at, err := time.Parse(commitForm, last[:min(len(last), len(commitForm))]); err == nil && !now.After(at) { // of a host whose clock is ahead
+		if at, err := time.Parse(commitForm, last[:min(len(last), len(commitForm))]); err == nil && !now.After(at) { // the last commit is of a host whose clock is ahead
 			now = at.Add(time.Microsecond)
 		}
 	}
@@ -274,7 +276,7 @@ type anyLakeTable interface {
 	writeRow(row parquet.Row) error
 }
 
-// runType has a field for each column of lake.Run: its own, and one for each of the figures.
+// runType has a field for each column of runs: those of lake.Run, and one for each figure.
 var runType = func() reflect.Type {
 	var fields []reflect.StructField
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[lake.Run]()) {
@@ -306,16 +308,16 @@ func runRow(run *lake.Run) any {
 type lakeTable[T any] struct {
 	file *os.File
 	out  *parquet.GenericWriter[T]
-	rows *parquet.Schema // of T, nil: its fields say it
+	rows *parquet.Schema // nil: the schema of T
 }
 
 func (t *lakeTable[T]) start(f *folder, name string) (err error) {
 	if t.file, err = f.root.Create(path.Join(f.stage, name+".parquet")); err != nil {
 		return fmt.Errorf("write into %s: %w", f.dir, err)
 	}
-	options := writing
+	options := writerOptions
 	if t.rows != nil {
-		options = append(slices.Clone(writing), t.rows)
+		options = append(slices.Clone(writerOptions), t.rows)
 	}
 	t.out = parquet.NewGenericWriter[T](t.file, options...)
 	return nil

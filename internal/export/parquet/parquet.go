@@ -1,5 +1,5 @@
 // Package parquet writes recordings as tables into a folder that many recordings share, partitioned by host and process
-// as Hive does it, for DuckDB, Spark and pandas. It reads no clock.
+// in Hive's way, for DuckDB, Spark and pandas. It reads no clock.
 package parquet
 
 import (
@@ -24,18 +24,18 @@ const (
 
 var tableNames = []string{Events, Buffers, Blocks, Samples, Processes, Tags, Transfers, Objects}
 
-// Bounds on the writers that are open at a time. A process that has many records takes all the memory that a row group
-// can; one that has few takes little more than its files.
+// Bounds on the writers that are open at a time. The writers of a process with many records take as much memory as a row
+// group can; those of a process with few take little more than its files.
 const (
 	rowGroup = 64 << 10 // rows
 	openRows = 16 * rowGroup
 	openMost = 32 // processes
 )
 
-// Write writes the tables of a recording into a folder, which is made when there is none; the folder above it must be
-// there. A recording that is in the folder already is replaced with force, else refused: also when it was merged or
-// when other parts of it were written. Files appear when all of them are whole, and when anything fails, nothing has
-// changed. The source is read several times, the more often the more processes there are.
+// Write writes the tables of a recording into a folder, which it creates if need be; the folder above it must exist. A
+// recording that is in the folder already, even merged or with another part, is replaced with force and otherwise refused.
+// Files appear when all of them are complete; if anything fails, nothing has changed. The source is read several times, more
+// often if there are more processes.
 func Write(dir string, force bool, src recording.Source, o tables.Options) error {
 	f, err := openFolder(dir, commits)
 	if err != nil {
@@ -61,7 +61,7 @@ func write(f *folder, force bool, src recording.Source, o tables.Options) error 
 		return f.existsError()
 	}
 	w := &writers{folder: f}
-	parts := groups(run.Processes())
+	parts := groupProcesses(run.Processes())
 	for _, group := range parts {
 		if err := w.write(run, src, group, len(parts) == 1); err != nil {
 			return err
@@ -70,8 +70,8 @@ func write(f *folder, force bool, src recording.Source, o tables.Options) error 
 	return f.commit(old, force)
 }
 
-// groups divides processes into those whose tables are written at the same time.
-func groups(processes []*tables.Facts) [][]*tables.Facts {
+// groupProcesses divides processes into groups whose tables are written at the same time.
+func groupProcesses(processes []*tables.Facts) [][]*tables.Facts {
 	var list [][]*tables.Facts
 	rows := uint64(0)
 	for _, p := range processes {
@@ -134,7 +134,7 @@ func (w *writers) open(p *tables.Facts) error {
 		w.transfers.start(w.folder, Transfers, p), w.objects.start(w.folder, Objects, p))
 }
 
-// finish makes the files whole.
+// finish completes the files.
 func (w *writers) finish() error {
 	kinds := w.kinds()
 	for _, k := range kinds {
@@ -154,7 +154,7 @@ func (w *writers) abandon() {
 	}
 }
 
-// anyKind is a kind of whatever rows.
+// anyKind is a kind of any type of rows.
 type anyKind interface {
 	run()
 	finish()

@@ -380,7 +380,7 @@ func TestGroupsAreBounded(t *testing.T) {
 			processes = append(processes, &tables.Facts{Records: n})
 		}
 		var all []*tables.Facts
-		for _, group := range groups(processes) {
+		for _, group := range groupProcesses(processes) {
 			rows := uint64(0)
 			for _, p := range group {
 				rows += min(p.Records, rowGroup)

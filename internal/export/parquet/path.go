@@ -12,7 +12,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/tables"
 )
 
-// nameMax is how long a name in a folder may be, in bytes, on the file systems in use.
+// nameMax bounds the length of a file's name in bytes, on the file systems in use.
 const nameMax = 255
 
 // noValue is Hive's name for a partition whose value is empty.
@@ -22,8 +22,8 @@ const noValue = "__HIVE_DEFAULT_PARTITION__"
 // org.apache.hadoop.hive.common.FileUtils).
 const escaped = "\"#%'*/:=?\\{[]^"
 
-// partition returns the name of a folder for all rows in which a column has a value. It is one name, whatever the
-// value: nothing in it leads to another folder. Values too long for a name are cut, and end in a checksum.
+// partition returns the name of the folder for all rows in which a column has a value. No value makes it lead to another
+// folder. Values too long for a name are cut, and end in a checksum.
 func partition(column, value string) string {
 	if value == "" {
 		return column + "=" + noValue
@@ -33,7 +33,7 @@ func partition(column, value string) string {
 		return name
 	}
 	sum := sha256.Sum256([]byte(value))
-	const tail = 1 + 16 // ~ and half of that in hexadecimal
+	const tail = 1 + 16 // ~ and 8 bytes of the checksum in hexadecimal
 	return shorten(name, nameMax-tail) + "~" + hex.EncodeToString(sum[:8])
 }
 
@@ -53,7 +53,7 @@ func escape(value string) string {
 	return b.String()
 }
 
-// unescape is the value of a partition in the name of a folder.
+// unescape returns the value of a partition from its folder's name.
 func unescape(value string) string {
 	if value == noValue {
 		return ""
@@ -64,7 +64,7 @@ func unescape(value string) string {
 	return value
 }
 
-// shorten cuts a name to at most some bytes, but not through an escape or a character.
+// shorten cuts a name to at most some bytes, but not inside an escape or a character.
 func shorten(name string, most int) string {
 	name = name[:most]
 	if at := strings.LastIndexByte(name, '%'); at > most-3 {
@@ -76,7 +76,7 @@ func shorten(name string, most int) string {
 	return name
 }
 
-// pathOf returns where a table of a process goes: the same place for each export of the same recording, and for no other
+// pathOf returns the path for a table of a process: the same for each export of the same recording, and never that of another
 // recording.
 func pathOf(table string, p *tables.Facts) string {
 	process := fmt.Sprint(p.PID)

@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	batchRows  = 256      // handed to the library at a time
-	batches    = 8        // of a kind that may wait to be written
+	batchRows  = 256      // rows passed to the library at a time
+	batches    = 8        // batches of a kind that may wait to be written
 	pageBytes  = 64 << 10 // of one column
-	dictionary = 4 << 20  // bytes, beyond which a column is written without
+	dictionary = 4 << 20  // bytes of a dictionary; a column with a larger one is written without
 )
 
-// codec is shared, and so are the buffers of its encoders.
+// codec is shared, so that its encoders share their buffers.
 var codec = &zstd.Codec{Level: zstd.SpeedFastest, Concurrency: 1}
 
-// writing is how all tables are written. Words have no bounds: a search by range of words is useless, and finding the first
+// writerOptions has the options of all tables. Columns of words have no bounds: no one searches words by range, and finding the first
 // and the last takes a tenth of the time.
-var writing = []parquet.WriterOption{
+var writerOptions = []parquet.WriterOption{
 	parquet.Compression(codec), parquet.MaxRowsPerRowGroup(rowGroup), parquet.PageBufferSize(pageBytes),
 	parquet.DictionaryMaxBytes(dictionary), parquet.CreatedBy("gpumemtop", "1", ""),
 	parquet.SkipPageBounds("recording"), parquet.SkipPageBounds("kind"), parquet.SkipPageBounds("op"),
@@ -33,17 +33,17 @@ var writing = []parquet.WriterOption{
 	parquet.SkipPageBounds("memory"), parquet.SkipPageBounds("state"), parquet.SkipPageBounds("ending"),
 }
 
-// kind is one kind of table: the open ones, by process, and writers that can be used again. Rows come from one goroutine
-// and are written by another one, a kind's own: packing them takes longer than making them.
+// kind is one kind of table: the open ones, by process, and writers to be reused. One goroutine makes rows, and the kind's own
+// goroutine writes them, because compressing rows takes longer than making them.
 type kind[T any] struct {
 	open  map[uint32]*table[T]
-	idle  []*table[T] // the goroutine's, while there is one
+	idle  []*table[T] // used by the kind's goroutine while it runs
 	work  chan job[T] // nil: there is none
 	spare chan []T
 	done  chan struct{}
 
 	failed atomic.Bool
-	err    error // what failed, the first
+	err    error // the first error
 }
 
 // table is one file.
@@ -53,7 +53,7 @@ type table[T any] struct {
 	rows []T
 }
 
-// job is what is to be done with a table: rows to be written, and maybe the end of it.
+// job is work on a table: rows to write, and perhaps its end.
 type job[T any] struct {
 	*table[T]
 	rows []T
@@ -71,7 +71,7 @@ func (k *kind[T]) start(f *folder, name string, p *tables.Facts) error {
 		t, k.idle = k.idle[n-1], k.idle[:n-1]
 		t.out.Reset(file)
 	} else {
-		t = &table[T]{rows: make([]T, 0, batchRows), out: parquet.NewGenericWriter[T](file, writing...)}
+		t = &table[T]{rows: make([]T, 0, batchRows), out: parquet.NewGenericWriter[T](file, writerOptions...)}
 	}
 	t.file = file
 	if k.open == nil {
@@ -105,7 +105,7 @@ func (k *kind[T]) runJob(j *job[T]) error {
 	if !j.last {
 		select {
 		case k.spare <- j.rows[:0]:
-		default: // there are enough
+		default: // enough writers are kept
 		}
 		return err
 	}
@@ -147,7 +147,7 @@ func (k *kind[T]) finish() {
 	}
 }
 
-// wait waits until all is written that was asked for, and returns what failed.
+// wait waits until all rows are written, and returns the first error.
 func (k *kind[T]) wait() error {
 	if k.work == nil {
 		return nil
@@ -158,9 +158,9 @@ func (k *kind[T]) wait() error {
 	return k.err
 }
 
-// abandon closes the files that are not whole: what is in them is lost.
+// abandon closes incomplete files, whose rows are lost.
 func (k *kind[T]) abandon() {
-	_ = k.wait() // already reported, or of no consequence
+	_ = k.wait() // reported already, or without consequence
 	for process, t := range k.open {
 		delete(k.open, process)
 		_ = t.file.Close()

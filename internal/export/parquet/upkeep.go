@@ -18,14 +18,14 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/tempfile"
 )
 
-// Kept says what Compact left of a lake.
+// Kept counts what Compact left of a lake.
 type Kept struct{ Runs, RunsBefore, Files, FilesBefore int }
 
-// oldForm are the files of a table in a lake from before commits, which had app, job and date in the names of folders.
+// oldForm matches files of a table in a lake from before commits, which had app, job and date in the names of folders.
 const oldForm = "/app=*/job=*/date=*/*.parquet"
 
-// Compact writes what counts in a lake, and has not started before oldest, into one commit, and removes the others. Readers see what was
-// before or after, and so does who comes after a kill. Writers may add meanwhile.
+// Compact writes the rows of a lake that count, of runs that did not start before oldest, into one commit, and removes the
+// other commits. Readers see the state before or after, even if Compact is killed. Writers may add meanwhile.
 func Compact(dir string, oldest time.Time, now func() time.Time) (kept Kept, err error) {
 	if _, err := os.Stat(dir); err != nil {
 		return kept, err
@@ -61,7 +61,7 @@ func Compact(dir string, oldest time.Time, now func() time.Time) (kept Kept, err
 	return kept, l.remove(&c)
 }
 
-// Rows returns the rows of a table of a lake that count, with the columns that T has as tags. run returns the run of a row.
+// Rows returns the rows of a lake's table that count, with the columns in the tags of T. run returns the run of a row.
 func Rows[T any](dir, table string, run func(*T) string) (list []T, err error) {
 	l, c, err := openContents(dir)
 	if err != nil {
@@ -87,7 +87,7 @@ func Rows[T any](dir, table string, run func(*T) string) (list []T, err error) {
 	return list, nil
 }
 
-// openContents opens a lake, which the caller closes, and reads which runs there are.
+// openContents opens a lake and reads which runs it has. The caller closes the lake.
 func openContents(dir string) (l *Lake, c contents, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -100,7 +100,7 @@ func openContents(dir string) (l *Lake, c contents, err error) {
 	return l, c, nil
 }
 
-// Files returns the files of a lake, for engines that take all rows. It is an error where some rows do not count.
+// Files returns the files of a lake, for engines that read all rows. It is an error if some rows do not count.
 func Files(dir string) ([]string, error) {
 	l, c, err := openContents(dir)
 	if err != nil {
@@ -130,9 +130,9 @@ type contents struct {
 	parts []string // commits, in their order
 	old   int      // files from before commits
 	files int
-	rows  int               // of runs
-	runs  map[string]run    // the last of each
-	last  map[string]string // commit by recording, empty: none
+	rows  int               // in the tables of runs
+	runs  map[string]run    // by id, its last row
+	last  map[string]string // the last commit of each recording; empty: a file from before commits
 }
 
 type run struct {
@@ -140,10 +140,10 @@ type run struct {
 	started                 time.Time
 }
 
-// counts reports whether no later commit has the recording.
+// counts reports whether the run is in the last commit that has its recording.
 func (r *run) counts(c *contents) bool { return c.last[r.recording] == r.commit }
 
-// partOf returns what the files of one writer have in common, and their commit if there is one.
+// partOf returns the part of a path that one writer's files share, and their commit if there is one.
 func partOf(table, file string) (part, commit string) {
 	if strings.HasPrefix(file, table+"/") {
 		return strings.TrimPrefix(file, table+"/"), ""
@@ -158,7 +158,7 @@ func (l *Lake) filesOf(table string) (files []string, old int) {
 	return append(files, present...), len(files)
 }
 
-// contents reads which runs there are.
+// contents reads which runs the lake has.
 func (l *Lake) contents() (c contents, err error) {
 	c.runs, c.last = map[string]run{}, map[string]string{}
 	var files []string
@@ -202,8 +202,8 @@ func readRuns[T any](l *Lake, name string) (rows []T, err error) {
 	return rows, nil
 }
 
-// rewrite writes the rows of runs, each from its part, into a commit that comes after those that were read, and before all that are added
-// meanwhile.
+// rewrite writes the rows of runs, each from its part, into a commit that comes after those that were read and before those
+// that are added meanwhile.
 func (l *Lake) rewrite(keep map[string]string, c *contents) error {
 	for i, t := range l.tables() {
 		files, _ := l.filesOf(lakeNames[i])
@@ -217,20 +217,20 @@ func (l *Lake) rewrite(keep map[string]string, c *contents) error {
 		if len(c.parts) == 0 {
 			return l.commitName()
 		}
-		name, times, _ := strings.Cut(c.parts[len(c.parts)-1], "-x") // which no number in base 16 has
+		name, times, _ := strings.Cut(c.parts[len(c.parts)-1], "-x") // no number in base 16 has an x
 		n, _ := strconv.Atoi(times)
 		return fmt.Sprintf("%s-x%06d", name, n+1)
 	})
 }
 
-// copyRows copies the rows of a file that are kept.
+// copyRows copies the rows of the runs to keep.
 func (l *Lake) copyRows(to anyLakeTable, table, name string, keep map[string]string) error {
 	part, commit := partOf(table, name)
 	file, err := l.folder.root.Open(name)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = file.Close() }() // it was read
+	defer func() { _ = file.Close() }() // only read
 	schema := to.schema()
 	in := parquet.NewReader(file)
 	if unknown := slices.IndexFunc(in.Schema().Columns(), func(column []string) bool { _, ok := schema.Lookup(column...); return !ok }); unknown >= 0 {
@@ -258,7 +258,7 @@ func (l *Lake) copyRows(to anyLakeTable, table, name string, keep map[string]str
 	})
 }
 
-// valuesOf returns the columns that the folders of an earlier form have in their names, by index.
+// valuesOf returns the values that folders of an earlier form have in their names, by the index of their column.
 func valuesOf(part string, schema *parquet.Schema) map[int]parquet.Value {
 	values := map[int]parquet.Value{}
 	for folder := range strings.SplitSeq(path.Dir(part), "/") {
@@ -291,11 +291,12 @@ func valueAt(row parquet.Row, column int) parquet.Value {
 	return row[slices.IndexFunc(row, func(v parquet.Value) bool { return v.Column() == column })]
 }
 
-// remove takes what was rewritten away: each commit at once, and of what is older the runs last, which say that there is some.
+// remove removes what was rewritten: each commit at once. Of files from before commits, those of runs go last, because readers
+// look for these.
 func (l *Lake) remove(c *contents) error {
 	for _, name := range append(slices.Clone(c.parts), l.oldFolders(c)...) {
 		stage := fmt.Sprintf(".gpumemtop-%016x.tmp", rand.Uint64())
-		if lock, err := l.folder.root.Create(path.Join(name, lockName)); err == nil { // so that it goes with the next writer if we are killed
+		if lock, err := l.folder.root.Create(path.Join(name, lockName)); err == nil { // so that the next writer removes it if we are killed
 			_ = lock.Close()
 		}
 		err := l.folder.root.Rename(name, stage)

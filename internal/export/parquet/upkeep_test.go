@@ -197,8 +197,8 @@ func TestCompactAnEarlierForm(t *testing.T) {
 
 // TestCompactKilled kills it at any time: who asks then sees all rows, and the next one finishes.
 func TestCompactKilled(t *testing.T) {
-	defer func(old time.Duration) { youngest = old }(youngest)
-	youngest = 0
+	defer func(old time.Duration) { staleAge = old }(staleAge)
+	staleAge = 0
 	random, dir := rand.New(rand.NewPCG(1, 1)), someLake(t)
 	want, killed := asked(t, dir), 0
 	compact := func(after time.Duration) {

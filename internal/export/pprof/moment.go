@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Moment is when what is in use is counted. The zero value is the peak.
+// Moment is the time at which memory in use is counted. The zero value is the peak.
 type Moment struct {
 	end   bool
 	timed bool
@@ -30,7 +30,7 @@ func ParseMoment(text string) (Moment, error) {
 // After returns how long after the start the moment is; false for the peak and the end.
 func (m Moment) After() (time.Duration, bool) { return m.after, m.timed }
 
-// String returns what the profile's comment says.
+// String describes the moment, for the profile's comment.
 func (m Moment) String() string {
 	switch {
 	case m.timed:

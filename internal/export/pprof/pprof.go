@@ -1,5 +1,5 @@
 // Package pprof writes the memory of a recording as a profile for go tool pprof, Speedscope and others: call stacks with
-// what they created, had in use and left in the pool. The format is that of github.com/google/pprof, proto/profile.proto.
+// the bytes that they created, had in use and left in the pool. The format is that of github.com/google/pprof, proto/profile.proto.
 package pprof
 
 import (
@@ -18,8 +18,8 @@ import (
 // Options say what a profile is about.
 type Options struct {
 	Header recording.Header
-	At     Moment         // of what is in use and cached; what was created is counted in all of the source
-	Tag    *regexp.Regexp // call sites to show; nil: all. The peak is that of all
+	At     Moment         // when memory in use and cached is counted; creates are counted in the whole source
+	Tag    *regexp.Regexp // call sites to show; nil: all. The peak is that of all call sites
 }
 
 // Write writes a profile of a source, not compressed. It goes through the source twice. Memory grows with what is alive
@@ -51,7 +51,7 @@ func Write(w io.Writer, src recording.Source, o Options) error {
 	return nil
 }
 
-// readNames goes through a source for names, and for the record after which the most is in use; 0: none is.
+// readNames reads a source for its names, and for the number of the record after which the most is in use; 0: nothing ever is.
 func readNames(src recording.Source) (names *callsite.Names, peak uint64, err error) {
 	names = callsite.NewNames()
 	run := heap.New(heap.Options{EndProcesses: true})
@@ -83,21 +83,21 @@ const (
 
 type values [cachedSpace + 1]int64
 
-// add adds bytes; a sum that is too large stays as large as can be.
+// add adds bytes; the sum is at most the largest number.
 func (v *values) add(at int, n uint64) {
 	const most = 1<<63 - 1
 	v[at] = int64(min(uint64(v[at])+min(n, most), most))
 }
 
-// sampleKey tells samples apart.
+// sampleKey distinguishes samples.
 type sampleKey struct {
 	process, tag uint32
 	device       int
-	slabs        bool // what is free in slabs, which no tag has
+	slabs        bool // free memory in slabs, which belongs to no tag
 	bytes        uint64
 }
 
-// bucket is the power of two that a size belongs to.
+// bucket returns the power of two that a size belongs to.
 func bucket(size uint64) uint64 {
 	if size == 0 {
 		return 0
@@ -111,9 +111,9 @@ type collector struct {
 	options  Options
 	names    *callsite.Names
 	choice   *common.Choice
-	heap     *heap.Heap // at the end, what processes left counts
+	heap     *heap.Heap // at the end, memory that ended processes have left counts
 	samples  map[sampleKey]*values
-	at       uint64 // record
+	at       uint64 // number of the record after which memory is counted
 	peak     uint64
 	deadline uint64
 	taken    bool
@@ -126,7 +126,7 @@ func (c *collector) step(r *wire.Record) {
 		c.countAll()
 	}
 	if !c.options.At.end {
-		c.heap.Advance(r.Time) // also by records that the session wrote late
+		c.heap.Advance(r.Time) // also for records that the session wrote late
 	}
 	c.heap.Apply(r)
 	if !c.options.At.timed && !c.options.At.end && c.at == c.peak {
@@ -134,16 +134,16 @@ func (c *collector) step(r *wire.Record) {
 	}
 }
 
-func (c *collector) values(p *heap.Process, tag uint32, scope uint16, size uint64) *values {
+func (c *collector) valuesOf(p *heap.Process, tag uint32, scope uint16, size uint64) *values {
 	if !c.choice.Has(p.Number, tag) {
 		return nil
 	}
-	return c.sample(sampleKey{
+	return c.valuesOfKey(sampleKey{
 		process: p.Number, tag: tag, device: c.names.Process(p.Number).Device(scope), bytes: bucket(size),
 	})
 }
 
-func (c *collector) sample(key sampleKey) *values {
+func (c *collector) valuesOfKey(key sampleKey) *values {
 	v := c.samples[key]
 	if v == nil {
 		v = &values{}
@@ -152,8 +152,8 @@ func (c *collector) sample(key sampleKey) *values {
 	return v
 }
 
-// owned returns the bytes that are an object's own.
-func owned(o *heap.Object) uint64 {
+// ownBytes returns the bytes that are an object's own.
+func ownBytes(o *heap.Object) uint64 {
 	if !o.Owns {
 		return 0
 	}
@@ -165,13 +165,13 @@ func (c *collector) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	if o.CarriedOver {
 		return
 	}
-	if v := c.values(p, o.Tag, o.Scope, owned(o)); v != nil {
+	if v := c.valuesOf(p, o.Tag, o.Scope, ownBytes(o)); v != nil {
 		v.add(allocObjects, 1)
-		v.add(allocSpace, owned(o))
+		v.add(allocSpace, ownBytes(o))
 	}
 }
 
-// countAll counts what there is, once.
+// countAll counts memory in use and cached, once.
 func (c *collector) countAll() {
 	if c.taken {
 		return
@@ -179,21 +179,21 @@ func (c *collector) countAll() {
 	c.taken, c.when = true, c.heap.Now()
 	for _, p := range c.heap.Processes() {
 		for _, o := range p.Objects() {
-			if v := c.values(p, o.Tag, o.Scope, owned(o)); v != nil {
+			if v := c.valuesOf(p, o.Tag, o.Scope, ownBytes(o)); v != nil {
 				v.add(inUseObjects, 1)
-				v.add(inUseSpace, owned(o))
+				v.add(inUseSpace, ownBytes(o))
 			}
 		}
 		for _, b := range p.Blocks() {
 			if b.State != heap.Cached {
 				continue
 			}
-			if v := c.values(p, b.Tag, b.Scope, b.Size); v != nil {
+			if v := c.valuesOf(p, b.Tag, b.Scope, b.Size); v != nil {
 				v.add(cachedSpace, b.Size)
 			}
 		}
 		if p.Room > 0 && !p.Left && c.options.Tag == nil {
-			c.sample(sampleKey{process: p.Number, slabs: true}).add(cachedSpace, uint64(p.Room))
+			c.valuesOfKey(sampleKey{process: p.Number, slabs: true}).add(cachedSpace, uint64(p.Room))
 		}
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// moduleSpan is how many addresses each module has in a profile; offsets beyond are not kept. All are equally wide so
-// that the same module is the same one in two profiles that are compared.
+// moduleSpan is the number of addresses of each module in a profile; larger offsets are dropped. All modules have the same
+// number, so that pprof recognises a module in two profiles that it compares.
 const moduleSpan = 1 << 40
 
 // book has the tables of a profile.
@@ -74,7 +74,7 @@ func (c *collector) profile() *profile.Profile {
 	return b.profile
 }
 
-// describe says which run this is, and which moment.
+// describe adds the run and the moment as comments.
 func (c *collector) describe(p *profile.Profile) {
 	h := &c.options.Header
 	after := time.Duration(max(c.when, h.ClockNS) - h.ClockNS)
@@ -113,8 +113,8 @@ func (c *collector) stack(b *book, key sampleKey) []*profile.Location {
 	return stack
 }
 
-// location returns the location of a frame. Functions have no system name: pprof would take it for one to demangle, and
-// cut template arguments off names that are right.
+// location returns the location of a frame. Functions have no system name: pprof would demangle it, and cut template
+// arguments off names that are correct.
 func (b *book) location(key locationKey) *profile.Location {
 	if l := b.locations[key]; l != nil {
 		return l
@@ -139,7 +139,7 @@ func (b *book) location(key locationKey) *profile.Location {
 	return l
 }
 
-// mapping returns a module. It claims to have functions: there is no more to be found out about the frames.
+// mapping returns a module. It claims to have functions, so that pprof does not look for names itself.
 func (b *book) mapping(key mappingKey) *profile.Mapping {
 	if m := b.mappings[key]; m != nil {
 		return m
@@ -154,7 +154,7 @@ func (b *book) mapping(key mappingKey) *profile.Mapping {
 	return m
 }
 
-// labels returns what tells samples apart beside their stacks: processes, devices and hosts only when there are several.
+// labels returns the labels of samples. Processes, devices and hosts are labels only if there are several.
 func (c *collector) labels() func(sampleKey) map[string][]string {
 	processes := c.names.Processes()
 	hosts := map[string]bool{}
@@ -182,7 +182,7 @@ func (c *collector) labels() func(sampleKey) map[string][]string {
 	}
 }
 
-// processName is "program pid 4242": pprof takes a label that is only a number for no text to look for.
+// processName is "program pid 4242": pprof does not find labels that are only a number.
 func processName(p *callsite.ProcessNames) string {
 	if p.Program == "" {
 		return fmt.Sprintf("#%d", p.Number)

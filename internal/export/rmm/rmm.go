@@ -27,9 +27,9 @@ type Options struct {
 	Tag    *regexp.Regexp // call sites whose buffers are in it; nil: all
 }
 
-// Write writes a log: what owns memory, with the sizes that the program asked for. What was there before the source
-// begins is allocated in the first lines; the memory of a process that ended is freed when another one goes on. It goes
-// through the source twice; memory grows with what is alive at a time, and with the call sites.
+// Write writes a log of the objects that own memory, with requested sizes. Objects from before the source are allocated in
+// the first lines. The memory of a process that has ended is freed if another process continues. It goes through the source
+// twice. Memory grows with what is alive at a time and with the number of call sites.
 func Write(w io.Writer, src recording.Source, o Options) error {
 	choice, err := common.ReadChoice(src, o.Tag)
 	if err != nil {
@@ -51,7 +51,7 @@ func Write(w io.Writer, src recording.Source, o Options) error {
 	return nil
 }
 
-// writer follows a run. Lines are made in b.
+// writer follows a run.
 type writer struct {
 	heap.Base
 	w      *bufio.Writer
@@ -60,7 +60,7 @@ type writer struct {
 	layout *common.Layout
 	choice *common.Choice
 	heap   *heap.Heap
-	begun  bool // what was there before is written
+	begun  bool // objects from before the source are written
 	thread uint32
 }
 
@@ -73,7 +73,7 @@ func (x *writer) step(r *wire.Record) {
 		}
 	default:
 	}
-	x.heap.Advance(r.Time) // also by records that the session wrote late
+	x.heap.Advance(r.Time) // also for records that the session wrote late
 	e := r.AsCreate()
 	if r.Kind == wire.KindCreate && e.Outcome() == wire.OutcomeFailed && heap.HasMemory(e) && x.choice.Has(r.Process, e.Tag()) {
 		x.write("allocate failure", nil, e.Requested())
@@ -81,7 +81,7 @@ func (x *writer) step(r *wire.Record) {
 	x.heap.Apply(r)
 }
 
-// begin writes what was there before, once.
+// begin writes the objects from before the source, once.
 func (x *writer) begin() {
 	if x.begun {
 		return
@@ -103,7 +103,7 @@ func (x *writer) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 		return
 	}
 	r := x.layout.Object(p, o)
-	if r != nil && (r.IsSlab() || r.Size != o.Granted) { // its end is not in the recording
+	if r != nil && (r.IsSlab() || r.Size != o.Granted) { // the end of the former range's object is not in the recording
 		x.layout.Give(r)
 		r = nil
 	}
@@ -154,7 +154,7 @@ func (x *writer) line(text string) {
 	_ = x.w.WriteByte('\n')
 }
 
-// write writes a line. Streams are all the default one: the replay benchmark takes no other.
+// write writes a line. All streams are the default one: the replay benchmark accepts no other.
 func (x *writer) write(action string, at *common.Range, size uint64) {
 	b := strconv.AppendUint(x.b[:0], uint64(x.thread), 10)
 	b = append(b, ',')

@@ -34,12 +34,12 @@ func (w *walk) Freed(l *heap.Process, o *heap.Object, how heap.How) {
 		row.Reason = o.Reason.String()
 	}
 	if used > 0 {
-		row.FirstUse, row.LastUse = optional(max(created, w.run.since(o.First))), optional(w.run.since(o.Used))
+		row.FirstUse, row.LastUse = pointerTo(max(created, w.run.since(o.First))), pointerTo(w.run.since(o.Used))
 	}
 	if time, known := l.IdleSince(o); known {
-		row.IdleSince = optional(w.run.since(time))
+		row.IdleSince = pointerTo(w.run.since(time))
 	} else if l.Untouched(o) {
-		row.IdleSince = optional(created)
+		row.IdleSince = pointerTo(created)
 	}
 	row.EndedNS = w.run.since(p.end(w.run))
 	if how == heap.Released {
@@ -49,16 +49,16 @@ func (w *walk) Freed(l *heap.Process, o *heap.Object, how heap.How) {
 	w.noteError(w.sink.Buffer(p.Number, row))
 }
 
-// isCarriedRelease reports whether a carried object ends with a record that is carried, too. Either it stands for a block in
-// the pool, and never lived in this part of the run; or it goes on with the size that has become known of it.
+// isCarriedRelease reports whether the release of a carried object was carried over, too. Then the object stands for a block
+// in the pool, and did not live in this part of the run; or it is carried over again, with a size that has become known.
 func (w *walk) isCarriedRelease(o *heap.Object) bool {
 	return o.CarriedOver && w.record.Kind == wire.KindRelease && w.record.CarriedOver()
 }
 
 func (w *walk) released(row *Buffer, o *heap.Object) {
 	end := w.run.since(w.heap.Now())
-	row.Released, row.ReleasedNS = optional(w.run.sinceEpoch(end)), optional(end)
-	row.Lifetime = optional(end - row.CreatedNS)
+	row.Released, row.ReleasedNS = pointerTo(w.run.sinceEpoch(end)), pointerTo(end)
+	row.Lifetime = pointerTo(end - row.CreatedNS)
 	if e := w.record.AsRelease(); w.record.Kind == wire.KindRelease && e.Object() == o.ID {
 		row.ReleaseCost = int64(e.Cost())
 	}
@@ -83,7 +83,7 @@ func (w *walk) Unpooled(l *heap.Process, b *heap.Block, how heap.How) {
 	}
 	if how != heap.Open && how != heap.Unknown {
 		end := w.run.since(w.heap.Now())
-		row.Ended, row.EndedNS, row.Stayed = optional(w.run.sinceEpoch(end)), optional(end), optional(end-began)
+		row.Ended, row.EndedNS, row.Stayed = pointerTo(w.run.sinceEpoch(end)), pointerTo(end), pointerTo(end-began)
 	}
 	if e := w.record.AsEvict(); how == heap.Evicted && w.record.Kind == wire.KindEvict && e.Block() == b.ID {
 		row.Reason = e.Reason().String()

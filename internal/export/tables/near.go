@@ -2,12 +2,12 @@ package tables
 
 import "maps"
 
-// near adds up how long a process had more than nine tenths of its peak in use. The peak is known at the end only: until then it keeps
-// times by levels, of those that are near the peak so far. That is exact up to levelsMost/2 of them; of more, levels that are next to
-// each other share an entry, and one entry may count though a part of it, less than a two-thousandth of the peak, is not near.
+// near adds up how long a process had more than nine tenths of its peak in use. The peak is known only at the end, so until then
+// near keeps times by level, for levels that are near the peak so far. With up to levelsMost/2 levels that is exact. With more,
+// adjacent levels share an entry, and an entry may count although a part of it, less than a two-thousandth of the peak, is not near.
 type near struct {
 	levels      map[int64]uint64 // ns by bytes in use, rounded up
-	grain       int64            // width of an entry in bytes, less one
+	grain       int64            // width of an entry in bytes, minus one
 	peak, level int64
 	since       uint64 // time from which on level is in use
 }
@@ -17,7 +17,7 @@ const levelsMost = 4096
 
 func (n *near) isNear(level int64) bool { return level > n.peak-n.peak/10 }
 
-// note takes what is in use from a time on. A level that never was, as carried memory is not whole yet, is no peak.
+// note takes the bytes in use from a time on. A level that is not real, as while carried memory is incomplete, is no peak.
 func (n *near) note(level int64, now uint64, real bool) {
 	if level == n.level && (!real || level <= n.peak) {
 		return
@@ -40,7 +40,7 @@ func (n *near) count(now uint64) {
 	n.since = max(n.since, now)
 }
 
-// prune forgets levels that are no longer near, and puts others together while there are too many.
+// prune forgets levels that are no longer near, and merges others while there are too many.
 func (n *near) prune() {
 	maps.DeleteFunc(n.levels, func(level int64, _ uint64) bool { return !n.isNear(level) })
 	for len(n.levels) > levelsMost/2 {

@@ -13,15 +13,15 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Options say what rows are made of.
+// Options choose which rows are made.
 type Options struct {
 	Header  recording.Header
 	Since   uint64         // CLOCK_MONOTONIC ns where the part begins: no samples before; 0: at the start
-	Tag     *regexp.Regexp // of call sites that buffers, stays and tags are wanted of; nil: all
+	Tag     *regexp.Regexp // call sites whose buffers, stays and tags get rows; nil: all
 	Samples uint64         // of a process at most; 0: samplesMax
 }
 
-// Run is what must be known about a recording before rows are made.
+// Run has the facts about a recording that rows need.
 type Run struct {
 	options   Options
 	names     *callsite.Names
@@ -33,7 +33,7 @@ type Run struct {
 	wall      int64 // ns since 1970 at first
 }
 
-// Facts are what is known about a process before its rows are made.
+// Facts are the facts about a process that its rows need.
 type Facts struct {
 	Number    uint32 // in the source
 	Recording string // same for all copies of a recording, on its own or merged
@@ -43,12 +43,12 @@ type Facts struct {
 	Records   uint64
 
 	started, last uint64
-	ended         uint64 // when it was gone; 0: unknown
+	ended         uint64 // when it ended; 0: unknown
 	exited        bool
 	status        *int64
 }
 
-// end returns when the process was gone, or else the recording ended.
+// end returns when the process ended; if unknown, when the recording did.
 func (p *Facts) end(r *Run) uint64 { return cmp.Or(p.ended, r.last) }
 
 // samplesMax is how many samples a process has at most.
@@ -94,7 +94,7 @@ func (r *Run) note(record *wire.Record) {
 		if record.Thread == 0 {
 			p.ended = record.Time
 		}
-		if status := int64(record.AsExit().Status()); status >= 0 { // the last is that which its parent saw, where it is known
+		if status := int64(record.AsExit().Status()); status >= 0 { // the last one is the parent's report, if there is one
 			p.status = &status
 		}
 	default:
@@ -103,7 +103,7 @@ func (r *Run) note(record *wire.Record) {
 
 func (r *Run) finish() {
 	start := max(r.first, r.options.Since)
-	r.step = nice((max(r.last, start)-start)/cmp.Or(r.options.Samples, samplesMax) + 1)
+	r.step = roundStep((max(r.last, start)-start)/cmp.Or(r.options.Samples, samplesMax) + 1)
 	created := r.options.Header.Created
 	if year := created.Year(); year >= 1970 && year < 2262 {
 		r.wall = created.UnixNano()
@@ -115,8 +115,8 @@ func (r *Run) finish() {
 	}
 }
 
-// nice returns the next of 1, 2, 5, 10, 20, 50… that is no less.
-func nice(n uint64) uint64 {
+// roundStep rounds up to the next of 1, 2, 5, 10, 20, 50…
+func roundStep(n uint64) uint64 {
 	for unit := uint64(1); unit < math.MaxUint64/10; unit *= 10 {
 		for _, factor := range []uint64{1, 2, 5} {
 			if unit*factor >= n {
@@ -127,15 +127,15 @@ func nice(n uint64) uint64 {
 	return n
 }
 
-// Processes returns what is known of all processes, by their numbers.
+// Processes returns the facts of all processes, by their numbers.
 func (r *Run) Processes() []*Facts {
 	return slices.SortedFunc(maps.Values(r.processes), func(a, b *Facts) int { return cmp.Compare(a.Number, b.Number) })
 }
 
-// Names returns what the recording names.
+// Names returns the names in the recording.
 func (r *Run) Names() *callsite.Names { return r.names }
 
-// site returns what a call site is called, nil when it is not wanted.
+// site returns a call site, nil if it is not wanted.
 func (r *Run) site(process, tag uint32) *callsite.Site {
 	s := r.names.Process(process).Site(tag)
 	if r.options.Tag != nil && !r.options.Tag.MatchString(s.Name) {
@@ -152,7 +152,7 @@ func (r *Run) since(time uint64) int64 {
 	return -clamp(r.first - time)
 }
 
-// sinceEpoch returns a time of ns since the start as ns since 1970, the nearest that there is.
+// sinceEpoch converts ns since the start to ns since 1970, or to the nearest time that can be represented.
 func (r *Run) sinceEpoch(since int64) int64 {
 	sum := r.wall + since
 	if since > 0 && sum < r.wall {
@@ -161,7 +161,7 @@ func (r *Run) sinceEpoch(since int64) int64 {
 	return sum
 }
 
-// clamp returns a number, or the largest that databases can subtract from.
+// clamp returns a number, at most the largest signed one, which databases need for subtraction.
 func clamp(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
 
-func optional(n int64) *int64 { return &n }
+func pointerTo(n int64) *int64 { return &n }

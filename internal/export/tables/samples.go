@@ -5,10 +5,10 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// sampler is the step of time that a process is in.
+// sampler is the present step of time of a process.
 type sampler struct {
 	begun        bool
-	end          uint64 // of the step: the first moment that does not belong to it
+	end          uint64 // of the step: the first time after it
 	now          heap.Gauges
 	peak         int64
 	moved        [2]int64                      // bytes to device and to host within the step
@@ -16,8 +16,8 @@ type sampler struct {
 	reported     struct{ hits, misses uint64 } // in earlier samples
 }
 
-// note takes what a process holds after a record. Those that were carried over build up what is there bit by bit: only
-// the end of that is something that was.
+// note takes what a process holds after a record. Carried records build up its memory step by step, and only the
+// state after the last of them is real.
 func (s *sampler) note(l *heap.Process, carried bool) {
 	s.now, s.hits, s.misses = l.Gauges, l.Hits, l.Misses
 	if carried {

@@ -1,11 +1,11 @@
 // Package tables makes rows of recordings: one per record, per life of a buffer, per stay in the pool, per moment, per
-// process and per call site. What a row holds is decided here, once for all formats that are tables; docs/EXPORTS.md
-// tells users of it. It reads no clock.
+// process and per call site. The columns are defined here for all formats that are tables; docs/EXPORTS.md explains
+// them to users. It reads no clock.
 package tables
 
 import "codeberg.org/gpumemtop/gpumemtop/internal/recording"
 
-// Event is one record. Numbers are those of the record; what a kind does not have is 0 or empty.
+// Event is one record. Numbers are those of the record; fields that its kind does not have are 0 or empty.
 type Event struct {
 	Recording string `parquet:"recording,dict"`
 	Number    int32  `parquet:"number"`
@@ -115,8 +115,8 @@ type Sample struct {
 	ToHost    int64  `parquet:"to_host"`
 }
 
-// Transfer is a command that moves memory. A copy is one. What a device measured of a command that did not block has a row of
-// its own, when it has completed: of command, direction, site and profiled columns only.
+// Transfer is a command that moves memory, copies included. If the device timed a command that did not block, the command has
+// a second row when it has completed, with only the columns of command, direction, site and profiling.
 type Transfer struct {
 	Recording     string `parquet:"recording,dict"`
 	Number        int32  `parquet:"number"`
@@ -151,10 +151,10 @@ type Held struct {
 	Type      string `parquet:"type,dict"`
 	Tag       int64  `parquet:"tag,dict"`
 	Site      string `parquet:"site,dict,optional"`
-	Created   int64  `parquet:"created,delta"` // since the start of the process, as are the released ones
+	Created   int64  `parquet:"created,delta"` // since the start of the process, like the released ones
 	Released  int64  `parquet:"released,delta"`
 	Live      int64  `parquet:"live,delta"`
-	Most      int64  `parquet:"most,delta"` // live since the row before
+	Most      int64  `parquet:"most,delta"` // most that were live since the row before
 	Carried   bool   `parquet:"carried"`
 }
 
@@ -189,7 +189,7 @@ type Process struct {
 	InUse        int64             `parquet:"in_use"`
 	LostEvents   int64             `parquet:"lost_events"`
 
-	// Only lakes have these.
+	// The following are for lakes only.
 	App      string             `parquet:"-"`
 	Identity recording.Identity `parquet:"-"`
 	DeviceID string             `parquet:"-"`
@@ -205,8 +205,8 @@ type Tag struct {
 	Stack     []string `parquet:"stack,list"`
 }
 
-// Sink takes rows, in the order in which their subjects ended. Fields that are nil are not asked for. A row is valid
-// during the call only, what its pointers and slices lead to for longer. After an error no more rows come.
+// Sink takes rows, in the order in which their subjects ended. Rows of fields that are nil are not made. A row is valid only
+// during the call, but the targets of its pointers and slices stay valid. After an error no more rows come.
 type Sink struct {
 	Event    func(process uint32, row *Event) error
 	Buffer   func(process uint32, row *Buffer) error

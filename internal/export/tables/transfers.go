@@ -5,10 +5,10 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// transfer takes a record before the heap does: it counts what is moved, and makes the row of a command that moves memory.
-func (w *walk) transfer(p *process, r *wire.Record) {
+// noteTransfer handles a record before the heap does: it counts moved bytes, and makes the row of a command that moves memory.
+func (w *walk) noteTransfer(p *process, r *wire.Record) {
 	if v := r.AsTransfer(); r.Kind == wire.KindTransfer && v.Profiled() != wire.CommandOther {
-		w.profiled(p, r)
+		w.addProfiledRow(p, r)
 		return
 	}
 	if r.Kind == wire.KindTransfer {
@@ -42,14 +42,14 @@ func (w *walk) transfer(p *process, r *wire.Record) {
 		tag = 0
 	}
 	if !u.Scattered() {
-		row.Offset = optional(clamp(u.Offset()))
+		row.Offset = pointerTo(clamp(u.Offset()))
 	}
 	if u.Duration() > 0 {
-		row.Duration = optional(int64(u.Duration()))
+		row.Duration = pointerTo(int64(u.Duration()))
 	}
 	if more, known := w.sides.Of(r); known {
 		tag = more.Site()
-		row.hostSide(more)
+		row.addHostSide(more)
 	}
 	if tag > 0 {
 		row.Site = names.Site(tag).Name
@@ -57,8 +57,8 @@ func (w *walk) transfer(p *process, r *wire.Record) {
 	w.noteError(w.sink.Transfer(p.Number, &row))
 }
 
-// profiled makes the row of a command that the device timed. Its bytes are in an earlier row, too, of the same call site.
-func (w *walk) profiled(p *process, r *wire.Record) {
+// addProfiledRow makes the row of a command that the device timed. An earlier row of the same call site has its bytes, too.
+func (w *walk) addProfiledRow(p *process, r *wire.Record) {
 	v, since := r.AsTransfer(), w.run.since(r.Time)
 	direction, moves := stats.DirectionOf(v.Profiled())
 	if !moves || w.sink.Transfer == nil || w.err != nil {
@@ -66,7 +66,7 @@ func (w *walk) profiled(p *process, r *wire.Record) {
 	}
 	row := Transfer{
 		Recording: p.Recording, Number: int32(p.Original), Time: w.run.sinceEpoch(since), TimeNS: since, Command: v.Profiled().String(),
-		Direction: direction.String(), Thread: int64(r.Thread), Profiled: optional(clamp(v.Took())), ProfiledBytes: optional(clamp(v.Moved())),
+		Direction: direction.String(), Thread: int64(r.Thread), Profiled: pointerTo(clamp(v.Took())), ProfiledBytes: pointerTo(clamp(v.Moved())),
 	}
 	if v.Site() > 0 {
 		row.Site = w.run.names.Process(p.Number).Site(v.Site()).Name
@@ -74,19 +74,19 @@ func (w *walk) profiled(p *process, r *wire.Record) {
 	w.noteError(w.sink.Transfer(p.Number, &row))
 }
 
-// hostSide adds what is known of the program's side.
-func (row *Transfer) hostSide(more wire.TransferView) {
+// addHostSide adds what is known of the host's side.
+func (row *Transfer) addHostSide(more wire.TransferView) {
 	switch {
 	case more.Pinned():
 		row.Host = "pinned"
 	case more.Pageable():
 		row.Host = "pageable"
-	default: // there is none
+	default: // unknown
 	}
 	if more.Pages() > 0 {
-		row.Pages, row.Cold = optional(int64(more.Pages())), optional(int64(more.Cold()))
+		row.Pages, row.Cold = pointerTo(int64(more.Pages())), pointerTo(int64(more.Cold()))
 	}
 	if more.Hashed() > 0 {
-		row.Hash, row.Hashed = optional(int64(more.Hash())), optional(clamp(more.Hashed()))
+		row.Hash, row.Hashed = pointerTo(int64(more.Hash())), pointerTo(clamp(more.Hashed()))
 	}
 }

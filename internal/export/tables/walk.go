@@ -14,7 +14,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Walk goes through a source once more and makes the rows of the processes that are wanted; wanted nil: of all. Memory
+// Walk reads a source once more and makes the rows of the wanted processes; wanted nil: of all. Memory
 // grows with live objects and blocks, not with records. It leaves the source at its end.
 func (r *Run) Walk(src recording.Source, wanted func(process uint32) bool, sink Sink) error {
 	if err := src.Rewind(); err != nil {
@@ -48,8 +48,8 @@ type walk struct {
 	processes map[uint32]*process
 	latest    *process
 	record    wire.Record
-	err       error // of the sink, the first
-	cut       bool  // the run goes on behind the source: what is alive then has not leaked
+	err       error // the sink's first error
+	cut       bool  // the run goes on after the source's end: objects that are alive there have not leaked
 
 	sides  stats.Sides
 	event  Event
@@ -92,7 +92,7 @@ func (w *walk) step() {
 	if r.Process != 0 {
 		w.catchUp(p, max(r.Time, w.heap.Now()))
 	}
-	w.transfer(p, r)
+	w.noteTransfer(p, r)
 	if r.Kind == wire.KindObject && w.sink.Held != nil {
 		w.addObjectRow(p, r)
 	}
@@ -121,14 +121,14 @@ func (w *walk) eventRow(p *process, r *wire.Record) {
 	if e.Kind == wire.KindUse {
 		addUseColumns(row, e)
 	} else if origin, known := e.Origin(); known {
-		row.Granted, row.Offset = 0, optional(clamp(origin))
+		row.Granted, row.Offset = 0, pointerTo(clamp(origin))
 	}
 	if hasTag(e) {
 		row.Site = w.run.names.Process(p.Number).Site(e.Tag).Name
 	}
 	if e.Kind.HasPayload() {
 		row.Size = 0
-		if e.Kind != wire.KindTag { // whose payload is no text
+		if e.Kind != wire.KindTag { // the payload of a TAG is no text
 			row.Text = units.Clean(r.Payload)
 		}
 	}
@@ -149,12 +149,12 @@ func (w *walk) addObjectRow(p *process, r *wire.Record) {
 	}))
 }
 
-// addUseColumns makes what only the row of a use has.
+// addUseColumns fills in the columns that only uses have.
 func addUseColumns(row *Event, e *wire.Event) {
 	row.Scattered = e.Flags&wire.FlagScattered != 0
 	row.Duration = 0
 	if e.Duration > 0 {
-		row.Argument = optional(int64(e.Duration) - 1)
+		row.Argument = pointerTo(int64(e.Duration) - 1)
 	}
 	switch wire.Command(e.Op) {
 	case wire.CommandKernel, wire.CommandNative:
@@ -163,7 +163,7 @@ func addUseColumns(row *Event, e *wire.Event) {
 	}
 	row.Granted = 0
 	if e.Granted > 0 || !row.Scattered {
-		row.Offset = optional(clamp(e.Granted))
+		row.Offset = pointerTo(clamp(e.Granted))
 	}
 }
 
@@ -173,7 +173,7 @@ func (w *walk) noteError(err error) {
 	}
 }
 
-// finish ends what is open, and makes the rows that need the whole.
+// finish ends what is alive, and makes the rows that need the whole source.
 func (w *walk) finish() error {
 	w.record = wire.Record{}
 	for _, l := range w.heap.Processes() {
@@ -186,17 +186,17 @@ func (w *walk) finish() error {
 		w.endSamples(p)
 		w.heap.End(l, how)
 		if w.sink.Process != nil && w.err == nil && l.Number != 0 {
-			w.noteError(w.sink.Process(l.Number, w.run.process(p, l, left)))
+			w.noteError(w.sink.Process(l.Number, w.run.processRow(p, l, left)))
 		}
 	}
 	if w.sink.Tag != nil {
-		w.tags()
+		w.tagRows()
 	}
 	return w.err
 }
 
-// process makes a row of a process; left is what it had in use at the end.
-func (r *Run) process(p *process, l *heap.Process, left int64) *Process {
+// processRow makes a row of a process; left is what it had in use at the end.
+func (r *Run) processRow(p *process, l *heap.Process, left int64) *Process {
 	h, names := &r.options.Header, r.names.Process(p.Number)
 	started, last := r.since(p.started), r.since(p.last)
 	row := &Process{
@@ -219,7 +219,7 @@ func (r *Run) process(p *process, l *heap.Process, left int64) *Process {
 	return row
 }
 
-func (w *walk) tags() {
+func (w *walk) tagRows() {
 	for _, number := range slices.Sorted(maps.Keys(w.processes)) {
 		p := w.process(number)
 		for tag := range w.run.names.Process(number).Tags() {

@@ -39,7 +39,7 @@ func flagsOf(o *heap.Object) uint8 {
 	}.Event().Flags
 }
 
-// opWord says what an event did; the meaning of op depends on the kind.
+// opWord returns the word for an event's op, whose meaning depends on the kind.
 func opWord(e *wire.Event) string {
 	switch e.Kind {
 	case wire.KindCreate:
@@ -63,7 +63,7 @@ func opWord(e *wire.Event) string {
 	}
 }
 
-// outcomeWord is empty for what has no outcome, as a release that leaves references.
+// outcomeWord returns the word for an event's outcome, empty if it has none, as a release that leaves references.
 func outcomeWord(e *wire.Event) string {
 	if e.Kind == wire.KindCreate || e.Kind == wire.KindRelease && e.Granted == 0 {
 		return e.Outcome.String()
@@ -87,7 +87,7 @@ func hasTag(e *wire.Event) bool {
 	case wire.KindCreate, wire.KindTag, wire.KindSite, wire.KindTransfer:
 		return true
 	case wire.KindUse:
-		return wire.Command(e.Op) == wire.CommandCopy && e.Tag > 0 // other uses have their memory's, which says nothing new
+		return wire.Command(e.Op) == wire.CommandCopy && e.Tag > 0 // other uses have the tag of their memory, which the object shows already
 	case wire.KindDiag:
 		return wire.Diag(e.Op).Finding() || wire.Diag(e.Op) == wire.DiagCallFailed
 	}
