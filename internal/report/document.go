@@ -10,10 +10,10 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// section is a part of a report under a heading. A page shows its intro, plots, tables and flames; a text and Markdown
-// show its facts, tables, items, chart and notes, and leave it out if there are none of these.
+// section is a part of a report under a heading. A page shows its intro, plots, tables and flames. Text and Markdown show its
+// facts, tables, items, chart and notes, and omit a section that has none of these.
 type section struct {
-	ID, Title string // Title is empty for the first one of a text
+	ID, Title string // Title is empty for the first section of a text
 	Intro     string // one line: what the section shows, or why there is nothing
 	Plots     []htmlPlot
 	Tables    []table
@@ -22,13 +22,13 @@ type section struct {
 	Items     []string // a list
 	Chart     []string // lines whose columns must stay
 	Notes     []string // after everything else
-	More      string   // after the last section: what is left out; empty: nothing
+	More      string   // after the last section: names of sections that were left out; empty: none
 }
 
-func (s *section) fact(name, text string) { s.Facts = append(s.Facts, [2]string{name, text}) }
+func (s *section) addFact(name, text string) { s.Facts = append(s.Facts, [2]string{name, text}) }
 
-// silent reports whether a text leaves the section out.
-func (s *section) silent() bool {
+// isEmpty reports whether the section has nothing to show in a text.
+func (s *section) isEmpty() bool {
 	s.Tables = slices.DeleteFunc(s.Tables, func(t table) bool { return len(t.Rows) == 0 })
 	return len(s.Facts)+len(s.Tables)+len(s.Items)+len(s.Chart)+len(s.Notes) == 0
 }
@@ -40,7 +40,7 @@ type view struct {
 	s      *stats.Snapshot
 	run    *figures.Subject
 	o      Options
-	stacks int // bytes of stacks that the page still has room for
+	stacks int // bytes of stacks for which the page still has room
 }
 
 func newView(a *analysis.Analysis, o Options, page bool) *view {
@@ -52,13 +52,13 @@ func newView(a *analysis.Analysis, o Options, page bool) *view {
 	return &view{style: style{page}, a: a, s: a.Snapshot, run: figures.Recorded(a), o: o, stacks: htmlStackBytes}
 }
 
-// choice is a section of a text, with the name by which Options.Sections choose it.
+// choice is a section of a text, with its name in Options.Sections.
 type choice struct {
 	name string
 	make func(*view) section
 }
 
-// first is what most people look for, rest what they ask for, settings last.
+// The sections of a text, in order: those that most people look for come first, then the others.
 var (
 	first = []choice{
 		{"failures", (*view).failures}, {"findings", (*view).diagnoses}, {"figures", (*view).keyFigures}, {"failed", (*view).failed},
@@ -81,14 +81,14 @@ func Sections() (names []string) {
 	return names
 }
 
-// chosen makes the sections that were chosen, in the order of a text. A section without content prints "nothing".
-func (v *view) chosen() (list []section) {
+// chosenSections makes the sections that Options.Sections choose, in the order of a text. An empty section says "nothing".
+func (v *view) chosenSections() (list []section) {
 	for _, p := range slices.Concat(first, rest) {
 		if !slices.Contains(v.o.Sections, p.name) {
 			continue
 		}
 		s := p.make(v)
-		if s.silent() {
+		if s.isEmpty() {
 			s = section{Title: p.name, Notes: []string{"nothing"}}
 		}
 		list = append(list, s)
@@ -103,10 +103,10 @@ func (v *view) sections() []section {
 		head.Notes = append(head.Notes, Nothing(v.a.Run.Footer.Asked))
 		first, rest = nil, rest[len(rest)-2:]
 	} else if len(v.o.Sections) > 0 {
-		return v.chosen()
+		return v.chosenSections()
 	}
-	list := append([]section{head}, v.spoken(first)...)
-	more := v.spoken(rest)
+	list := append([]section{head}, v.nonEmpty(first)...)
+	more := v.nonEmpty(rest)
 	if v.o.All {
 		return append(list, more...)
 	}
@@ -119,21 +119,21 @@ func (v *view) sections() []section {
 	return list
 }
 
-// spoken makes the sections that a text has something to say in.
-func (v *view) spoken(parts []choice) (list []section) {
+// nonEmpty makes those of the sections that are not empty.
+func (v *view) nonEmpty(parts []choice) (list []section) {
 	for _, p := range parts {
-		if s := p.make(v); !s.silent() {
+		if s := p.make(v); !s.isEmpty() {
 			list = append(list, s)
 		}
 	}
 	return list
 }
 
-// attached reports whether the programs were only watched: there was no pool, and times include those of the probes.
+// attached reports whether the programs were only watched: there was no pool, and times include those of probes.
 func (v *view) attached() bool { return v.a.Run.Header.Attached }
 
-// rows is how many of n rows are shown.
-func (v *view) rows(n int) int {
+// shownRows returns how many of n rows a table shows.
+func (v *view) shownRows(n int) int {
 	if v.o.Top > 0 {
 		n = min(n, v.o.Top)
 	}
@@ -143,27 +143,27 @@ func (v *view) rows(n int) int {
 	return n
 }
 
-// since returns a time of a snapshot relative to the start.
-func (v *view) since(time uint64) uint64 { return time - min(time, v.a.Run.Started) }
+// sinceStart returns the time from the start of the run to a time of a snapshot, ns.
+func (v *view) sinceStart(time uint64) uint64 { return time - min(time, v.a.Run.Started) }
 
-// shortRun is a run whose times are in milliseconds, ns.
+// shortRun is the duration of a run in ns below which its times are given in milliseconds.
 const shortRun = 100_000_000
 
-// clock writes a time after the start.
+// clock writes a time since the start.
 func (v *view) clock(ns uint64) string {
 	switch {
 	case v.page:
 		return durationText(ns)
-	case v.since(v.s.Time) < shortRun:
+	case v.sinceStart(v.s.Time) < shortRun:
 		return fmt.Sprintf("%.3f ms", float64(ns)/1e6)
 	}
 	return fmt.Sprintf("%.3f s", float64(ns)/1e9)
 }
 
-// clockOf writes a CLOCK_MONOTONIC time as one after the start.
-func (v *view) clockOf(ns uint64) string { return v.clock(v.since(ns)) }
+// clockOf writes a CLOCK_MONOTONIC time as a time since the start.
+func (v *view) clockOf(ns uint64) string { return v.clock(v.sinceStart(ns)) }
 
 func (v *view) clockCell(ns uint64) cell { return numberCell(v.clock(ns), float64(ns)) }
 
-// ofRun writes a figure of the run for a sentence.
-func (v *view) ofRun(f *figures.Figure) string { return v.figure(f, f.Of(v.run)) }
+// runFigure writes a figure of the run for a sentence.
+func (v *view) runFigure(f *figures.Figure) string { return v.figure(f, f.Of(v.run)) }

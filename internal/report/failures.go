@@ -17,7 +17,7 @@ const (
 	topRefused  = 3 // in the summary
 )
 
-// FailedWith is how many creates failed with one status. Of a run, stats.StatusesMax statuses are counted apart.
+// FailedWith counts the creates that failed with one status. A run counts at most stats.StatusesMax statuses one by one.
 type FailedWith struct {
 	Status int32  `json:"status"`
 	Name   string `json:"name"` // "CL_OUT_OF_RESOURCES"; empty when it is not known
@@ -36,7 +36,7 @@ func failedWith(t *stats.Totals) []FailedWith {
 	return list
 }
 
-// refusedText says how many of the creates that a program asked for failed.
+// refusedText says how many of the program's creates failed.
 func refusedText(t *stats.Totals) string {
 	switch {
 	case t.Failures == 0:
@@ -49,7 +49,8 @@ func refusedText(t *stats.Totals) string {
 	return "all of them failed"
 }
 
-// createsText counts creates and releases. Of memory that is part of other memory, or of another API, no pool decides.
+// createsText counts creates and releases, apart from those on which no pool decides: of parts of other memory, and of memory
+// of another API.
 func createsText(t *stats.Totals) string {
 	text := fmt.Sprintf("%d (%s, %d never eligible", t.Creates+t.Failures, refusedText(t), t.Unpooled)
 	if decided := t.Hits + t.Misses + t.Alternative + t.Unpooled; t.Creates > decided {
@@ -79,10 +80,10 @@ type FailedCall struct {
 	Tag    string  `json:"tag"`  // call site; empty: unknown
 	Status int32   `json:"status"`
 	Name   string  `json:"name"` // of the status; empty when it is not known
-	Why    string  `json:"why"`  // where the OpenCL standard has the status, and what speaks against that; empty: nowhere
+	Why    string  `json:"why"`  // what the status means by the OpenCL standard, and what speaks against that; empty: nothing known
 	Count  uint64  `json:"count"`
-	Size   *uint64 `json:"size"`          // bytes that the first asked for; null where there are none, as the next
-	Last   *uint64 `json:"last_size"`     // bytes that the last asked for
+	Size   *uint64 `json:"size"`          // bytes that the first such call asked for; null if it has no size, like the next
+	Last   *uint64 `json:"last_size"`     // bytes that the last such call asked for
 	Who    string  `json:"who,omitempty"` // the process, where there are several and one alone had these failures
 }
 
@@ -99,7 +100,7 @@ func failedCalls(s *stats.Snapshot) []FailedCall {
 	return list
 }
 
-// refusedLines are the first calls of a run that failed for what was asked, for the summary.
+// refusedLines returns lines of the summary about the first calls whose arguments were refused.
 func refusedLines(s *stats.Snapshot) []string {
 	refused := s.Refused()
 	shown, left := units.Top(refused, topRefused)
@@ -116,7 +117,7 @@ func refusedLines(s *stats.Snapshot) []string {
 	return labelled("refused", texts)
 }
 
-// wrapperText says how to tell the callers of a function apart; empty: it has one.
+// wrapperText says how to distinguish the callers of a function; empty: it has only one.
 func wrapperText(function string) string {
 	if function == "" {
 		return ""
@@ -124,7 +125,7 @@ func wrapperText(function string) string {
 	return "several callers come there: " + callsite.WrapperOption(function) + " names call sites after them"
 }
 
-// failed lists the calls that failed, and what their statuses mean.
+// failed lists calls that failed, and the meanings of their statuses.
 func (v *view) failed() section {
 	list := v.s.FailedCalls
 	if len(list) == 0 {
@@ -133,7 +134,7 @@ func (v *view) failed() section {
 	s := section{ID: "failed", Title: "Failed calls", Intro: "creates and other calls that returned an error, in the order of their first"}
 	t := v.table("Failed calls", len(list), number("times"), number("asked for"), words("status"), words("call"), words("call site"), words("the standard has it where").onPage())
 	said := map[string]bool{}
-	for i := range list[:v.rows(len(list))] {
+	for i := range list[:v.shownRows(len(list))] {
 		f := &list[i]
 		t.add(v.countCell(f.Count), cell{Text: f.Sizes(units.Format)}, wordCell(wire.StatusText(f.Status)), wordCell(units.Clean(f.Call)), v.siteCell(f.Tag, nil), wordCell(f.Why))
 		if item := fmt.Sprintf("%s, %s: %s", f.Call, wire.StatusText(f.Status), f.Meaning()); f.Meaning() != "" && !said[item] {
@@ -148,7 +149,7 @@ func (v *view) failed() section {
 	return s
 }
 
-// Nothing says what was seen where no program had a context. asked are the devices that programs asked for.
+// Nothing returns the report of a run in which no program had a context. asked lists the devices that programs asked for.
 func Nothing(asked []string) string {
 	if len(asked) == 0 {
 		return "no OpenCL call was seen (calls about platforms are not watched; gpumemtop doctor checks drivers and devices)"

@@ -18,13 +18,13 @@ var (
 	htmlScript string
 )
 
-// HTML writes a report as one file that needs no network, and no script to be read. It has at most 2 MiB, however large
-// the recording; tables say what they leave out. The error is the writer's.
+// HTML writes a report as one file, which can be read without network and scripts. It has at most 2 MiB, however large the
+// recording; tables say how many rows they leave out. The error is the writer's.
 func HTML(w io.Writer, a *analysis.Analysis, o Options) error {
 	return newView(a, o, true).html().node().Render(w)
 }
 
-// htmlPage is what is on a page.
+// htmlPage is the content of a page.
 type htmlPage struct {
 	Title, Command string
 	Policy         string // content security policy: what the browser may load and run
@@ -33,9 +33,9 @@ type htmlPage struct {
 	Settings       []htmlFact
 	Warnings       []string
 	Diagnoses      []htmlDiagnosis
-	MoreDiagnoses  string // how many were left out, empty: none
+	MoreDiagnoses  string // the number of diagnoses left out; empty: none
 	Tiles          []htmlTile
-	First          []section // why the program failed, if it did
+	First          []section // post-mortems, if a program failed
 	Sections       []section
 }
 
@@ -71,20 +71,20 @@ func (v *view) html() *htmlPage {
 		Style: htmlStyle, Script: htmlScript,
 		Policy: "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; style-src " +
 			hashOf(htmlStyle) + "; script-src " + hashOf(htmlScript),
-		Facts: v.facts(), Settings: v.settingFacts(), Warnings: v.warnings(), Diagnoses: v.cards(), Tiles: v.tiles(),
+		Facts: v.facts(), Settings: v.settingFacts(), Warnings: v.warnings(), Diagnoses: v.diagnosisCards(), Tiles: v.tiles(),
 	}
 	if left := len(v.a.Diagnoses) - len(p.Diagnoses); left > 0 {
 		p.MoreDiagnoses = "and " + countText(uint64(left)) + " more"
 	}
-	p.First = filled(v.failures())
+	p.First = withContent(v.failures())
 	sections := []section{v.memory(), v.hitRate(), v.freeList(), v.peak(), v.failed(), v.misses(), v.limitChart(), v.fragmentation()}
 	sections = append(sections, v.sizeChart(), v.lifetimeChart(), v.costCharts(), v.lag(), v.temporaries(), v.phases(), v.transfers(), v.spill(), v.leaks(), v.inFlight(), v.flame(),
 		v.objects(), v.processes(), v.mistakes(), v.happened())
-	p.Sections = filled(sections...)
+	p.Sections = withContent(sections...)
 	return p
 }
 
-// filled are the sections that there is something for.
-func filled(sections ...section) []section {
+// withContent returns the sections that have content.
+func withContent(sections ...section) []section {
 	return slices.DeleteFunc(sections, func(s section) bool { return s.ID == "" })
 }

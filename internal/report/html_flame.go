@@ -15,7 +15,7 @@ import (
 const (
 	flameFrames = 1000
 	flameBytes  = 120 << 10
-	flameNamed  = 0.015 // least width of a frame that is named without a script
+	flameNamed  = 0.015 // least width of a frame whose name shows without a script
 	flameDepth  = 48
 	flameLeast  = 0.001
 	flameRow    = 19 // pixels
@@ -65,7 +65,7 @@ func (v *view) flame() section {
 	return s
 }
 
-// layFlame places the frames level by level, so that a bound cuts off the deepest ones.
+// layFlame places frames level by level, so that the bound on their number cuts off the deepest ones. left: how many.
 func layFlame(root *analysis.Frame, value func(*analysis.Frame) uint64) (frames []flameFrame, left int) {
 	whole := float64(value(root))
 	frames = []flameFrame{{frame: root, value: value(root), width: 1}}
@@ -104,7 +104,7 @@ func drawFlame(id, what string, root *analysis.Frame, value func(*analysis.Frame
 	}
 	head := fmt.Sprintf(`<svg class="flame" width="100%%" height="%d" role="group" aria-label="Call tree by bytes %s" tabindex="0">`,
 		(deepest+1)*flameRow, plot.Escape(what))
-	f := htmlFlame{ID: id, Name: what + ", " + bytesText(value(root)), SVG: head + b.String() + "</svg>"} // what is not ours is escaped
+	f := htmlFlame{ID: id, Name: what + ", " + bytesText(value(root)), SVG: head + b.String() + "</svg>"} // names are escaped
 	if left > 0 {
 		f.Note = countOf(uint64(left), "frame") + " too small or too deep to be drawn, with their callees."
 	}
@@ -127,7 +127,7 @@ func (f *flameFrame) draw(b *strings.Builder, whole uint64) {
 	b.WriteString("</svg>\n")
 }
 
-// hue returns one of four shades, always the same one for a name.
+// hue returns one of four shades, always the same for a name.
 func hue(name string) uint32 {
 	var sum uint32 = 2166136261
 	for i := range min(len(name), htmlNameWidth) {

@@ -33,9 +33,9 @@ func (v *view) length() uint64 {
 	return length - min(length, uint64(max(r.Since, 0)))
 }
 
-// facts say which run this is.
+// facts identify the run.
 func (v *view) facts() []htmlFact {
-	facts := []htmlFact{{Name: "duration", Text: durationText(v.length()) + v.ended()}}
+	facts := []htmlFact{{Name: "duration", Text: durationText(v.length()) + v.howEnded()}}
 	if v.attached() {
 		text := "attached to a running program"
 		if n := v.a.Run.Before; n > 0 {
@@ -49,7 +49,7 @@ func (v *view) facts() []htmlFact {
 	return append(facts, v.pageParts()...)
 }
 
-// settingFacts say with what the programs ran.
+// settingFacts list the settings of the run.
 func (v *view) settingFacts() []htmlFact {
 	h := &v.a.Run.Header
 	policy := name(h.Policy)
@@ -88,8 +88,8 @@ func (v *view) settingFacts() []htmlFact {
 	return facts
 }
 
-// ended describes how the program ended, "" if that is unknown.
-func (v *view) ended() string {
+// howEnded describes how the program ended, "" if that is unknown.
+func (v *view) howEnded() string {
 	f := &v.a.Run.Footer
 	switch {
 	case !v.a.Run.Whole:
@@ -102,15 +102,14 @@ func (v *view) ended() string {
 	return ""
 }
 
-// limitWords lists the limits of the run with their values; those of a policy that this version does not know as they
-// were recorded.
+// limitWords lists the limits of the run with their values. Limits of a policy that this version does not know stay as recorded.
 func (v *view) limitWords() []string {
 	var words []string
 	for i := range v.s.Limits[:min(len(v.s.Limits), htmlCards)] {
 		l := &v.s.Limits[i]
 		words = append(words, name(l.Name+" = "+v.limitValue(l)))
 	}
-	if len(words) > 0 || len(v.s.Change.Former) > 0 { // the header's are the first policy's
+	if len(words) > 0 || len(v.s.Change.Former) > 0 { // the header has the limits of the first policy
 		return moreWords(words, len(v.s.Limits))
 	}
 	limits := v.a.Run.Header.Limits
@@ -121,7 +120,7 @@ func (v *view) limitWords() []string {
 	return moreWords(words, len(names))
 }
 
-// moreWords appends how many of all are not in a list.
+// moreWords appends to a list how many of all are not in it.
 func moreWords(words []string, all int) []string {
 	if left := all - len(words); left > 0 {
 		words = append(words, "and "+countText(uint64(left))+" more")
@@ -190,7 +189,7 @@ func (v *view) warnings() []string {
 	return warnings
 }
 
-func (v *view) cards() []htmlDiagnosis {
+func (v *view) diagnosisCards() []htmlDiagnosis {
 	var cards []htmlDiagnosis
 	for i := range v.a.Diagnoses[:min(len(v.a.Diagnoses), htmlCards)] {
 		d := &v.a.Diagnoses[i]
@@ -206,16 +205,16 @@ func (v *view) cards() []htmlDiagnosis {
 	return cards
 }
 
-// continues reports whether the program may run on after the end of the part: what is in use there may be no leak.
-func (v *view) continues() bool {
+// mayContinue reports whether the program may run on after the end of the part, so that memory in use there may be no leak.
+func (v *view) mayContinue() bool {
 	r := &v.a.Run
 	return !r.Whole || r.Footer.Cut || r.Until > 0 && r.Footer.EndedNS > r.Started && uint64(r.Until) < r.Footer.EndedNS-r.Started
 }
 
-// mayNotLeak reports whether what is listed as never released is only what is in use at the end of the part, because no
-// process ended.
+// mayNotLeak reports whether memory listed as never released is only in use at the end of the part, because no process
+// ended.
 func (v *view) mayNotLeak() bool {
-	return v.continues() && !slices.ContainsFunc(v.s.Processes, func(p stats.Process) bool { return p.State != stats.Running })
+	return v.mayContinue() && !slices.ContainsFunc(v.s.Processes, func(p stats.Process) bool { return p.State != stats.Running })
 }
 
 // severityClass returns a class that the style sheet knows.
@@ -236,11 +235,11 @@ func (v *view) watchedTiles(peak uint64) []htmlTile {
 	return []htmlTile{
 		{figures.PeakInUse.Name, v.sizeText(peak), at},
 		{figures.Creates.Name, fmt.Sprint(t.Creates), countOf(t.Releases, "release")},
-		{"time in creates", v.ofRun(figures.DriverTime), "includes the time of the probes, some µs each"},
+		{"time in creates", v.runFigure(figures.DriverTime), "includes the time of the probes, some µs each"},
 	}
 }
 
-// sizeText marks an amount of memory that is too high or too low if some of its creates and releases are among lost events.
+// sizeText writes an amount of memory, marked as uncertain if events were lost, among which its creates and releases may be.
 func (v *view) sizeText(bytes uint64) string {
 	if v.s.Lost > 0 {
 		return "≈\u202f" + bytesText(bytes)
@@ -253,7 +252,7 @@ func (v *view) amount(f *figures.Figure) string { return v.sizeText(f.Of(v.run).
 
 // tile is one figure of the run.
 func (v *view) tile(f *figures.Figure, note string) htmlTile {
-	return htmlTile{f.Title(), v.ofRun(f), note}
+	return htmlTile{f.Title(), v.runFigure(f), note}
 }
 
 func (v *view) tiles() []htmlTile {
@@ -262,9 +261,9 @@ func (v *view) tiles() []htmlTile {
 	saved, basis := "not known", "--measure measures it; "
 	switch calls, _ := v.s.Saving(); {
 	case calls && t.Saved.Releases:
-		saved, basis = "≈\u202f"+v.ofRun(figures.Saved), "an estimate, without first touches; "
+		saved, basis = "≈\u202f"+v.runFigure(figures.Saved), "an estimate, without first touches; "
 	case calls:
-		saved, basis = "≈\u202f"+v.ofRun(figures.Saved), "an estimate of creates only; "
+		saved, basis = "≈\u202f"+v.runFigure(figures.Saved), "an estimate of creates only; "
 	}
 	gain := htmlTile{figures.Saved.Name, saved, basis + countOf(t.Hits, "driver create") + " avoided"}
 	if m := v.s.Measured.Known(); m != nil {
@@ -272,7 +271,7 @@ func (v *view) tiles() []htmlTile {
 	}
 	tiles := []htmlTile{
 		{figures.PeakInUse.Name, v.sizeText(peak), "at " + durationText(v.a.Peak.Time) + "; " + v.amount(figures.PeakReserved) + " reserved at most"},
-		v.tile(figures.HitRate, "steady "+v.ofRun(figures.SteadyHitRate)+"; "+countOf(t.Hits+t.Misses, "request")),
+		v.tile(figures.HitRate, "steady "+v.runFigure(figures.SteadyHitRate)+"; "+countOf(t.Hits+t.Misses, "request")),
 		v.tile(figures.DriverTime, countOf(t.DriverCreates, "create")+", "+countOf(t.DriverReleases, "release")),
 		gain,
 	}
@@ -298,7 +297,7 @@ func (v *view) tiles() []htmlTile {
 		leaked.Note += " at last, but memory grew with the iterations"
 	}
 	switch {
-	case v.continues() && t.InUse > 0 && (buffers == 0 || v.mayNotLeak()):
+	case v.mayContinue() && t.InUse > 0 && (buffers == 0 || v.mayNotLeak()):
 		leaked = htmlTile{"in use at the end", v.amount(figures.InUse), "the program continues and may release all of it"}
 	case buffers > 0:
 		leaked = htmlTile{figures.Leaked.Name, v.sizeText(bytes), countOf(buffers, "buffer") + " at " + countOf(uint64(len(v.a.Leaks)), "call site")}

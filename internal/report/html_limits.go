@@ -41,7 +41,7 @@ func (v *view) limitChart() section {
 	}
 	c.Curves = []plot.Curve{line}
 	s.Intro = fmt.Sprintf("Poolable creates served without a driver create, by max_cached_bytes in each process, with %s: "+
-		"replays of the whole recording%s. The knee is at %s with %s; %s is enough for %s.", m.Policy, poolless(m, v.a), limitText(m.Knee),
+		"replays of the whole recording%s. The knee is at %s with %s; %s is enough for %s.", m.Policy, poollessNote(m, v.a), limitText(m.Knee),
 		rateText(m.Knee.HitRate, m.Requests), limitText(m.Enough), rateText(m.Enough.HitRate, m.Requests))
 	s.Plots = []htmlPlot{{Title: "hits of all requests", SVG: c.SVG()}}
 	return s

@@ -7,20 +7,20 @@ import (
 	"maragu.dev/gomponents/html"
 )
 
-// What follows writes a page as calls that escape text and attributes. A template engine would call methods by name, and so keep
-// every method of the whole program in it, which costs each start a fifth of its time.
+// Pages are written by calls that escape text and attributes. A template engine would call methods by name, so the linker would
+// keep all methods of the program, which makes each start a fifth slower.
 
 type node = gomponents.Node
 
 var (
 	text    = gomponents.Text
-	newline = gomponents.Raw("\n") // so that lines are short for who reads the source
+	newline = gomponents.Raw("\n") // keeps lines of the source short
 )
 
 // each makes a node of every element.
 func each[T any](list []T, make func(T) node) node { return gomponents.Map(list, make) }
 
-// ifGiven is what make returns for a text, nothing for an empty one.
+// ifGiven returns the node that make returns for a text, and nothing for an empty text.
 func ifGiven(s string, make func(s string) node) node {
 	if s == "" {
 		return nil
@@ -71,7 +71,7 @@ func (f htmlFact) node() node {
 	return gomponents.Group{newline, html.Div(wide, html.Dt(text(f.Name)), html.Dd(text(f.Text), words))}
 }
 
-// list makes a list of lines, nothing of none.
+// list makes a list of lines; nothing if there are none.
 func list(class string, lines []string) node {
 	if len(lines) == 0 {
 		return nil
@@ -122,7 +122,7 @@ func (t htmlTile) node() node {
 
 func named(s string) node { return html.Span(html.Class("name"), text(s)) }
 
-// code is a command line; each word is one of its own, so that it can be copied as it was typed.
+// code shows a command line. Each word is an element, so that a copy is as it was typed.
 func code(words []string) node {
 	var spans gomponents.Group
 	for i, word := range words {

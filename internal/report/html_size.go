@@ -8,7 +8,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/report/plot"
 )
 
-// histogram draws bins, which are powers of two wide.
+// histogram draws bins between powers of two.
 func histogram(title string, bins []analysis.Bin, axis func(least, most uint64) plot.Axis, text func(uint64) string) htmlPlot {
 	var most, all uint64
 	for _, b := range bins {
@@ -26,12 +26,12 @@ func histogram(title string, bins []analysis.Bin, axis func(least, most uint64) 
 	return htmlPlot{Title: "buffers", SVG: c.SVG()}
 }
 
-// binned bounds a histogram: it has at most 64 powers of two and 0.
-func binned(bins []analysis.Bin) []analysis.Bin { return bins[:min(len(bins), 65)] }
+// boundedBins bounds the bins of a histogram: 0, and at most 64 powers of two.
+func boundedBins(bins []analysis.Bin) []analysis.Bin { return bins[:min(len(bins), 65)] }
 
 func (v *view) sizeChart() section {
 	s := section{ID: "sizes", Title: "Requested sizes"}
-	bins := binned(v.a.Sizes)
+	bins := boundedBins(v.a.Sizes)
 	if len(bins) == 0 {
 		s.Intro = "No buffer was created."
 		return s
@@ -43,7 +43,7 @@ func (v *view) sizeChart() section {
 
 func (v *view) lifetimeChart() section {
 	s := section{ID: "lifetimes", Title: "Lifetimes"}
-	bins := binned(v.a.Lifetimes)
+	bins := boundedBins(v.a.Lifetimes)
 	if len(bins) == 0 {
 		s.Intro = "No buffer was released."
 		return s
@@ -86,7 +86,7 @@ func signedDuration(ns float64) string {
 	return nanosText(ns)
 }
 
-// curvePoints is how finely the fitted line is drawn, which is curved on logarithmic axes.
+// curvePoints is the number of points of a fitted line, which is curved on logarithmic axes.
 const curvePoints = 64
 
 func costPlot(of string, curve *analysis.CostCurve) htmlPlot {

@@ -13,7 +13,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// Bounds that keep the page small whatever the recording holds.
+// Bounds that keep the page small for any recording.
 const (
 	htmlCommandWidth = 400 // characters
 	htmlNameWidth    = 160
@@ -51,7 +51,7 @@ func durationText(ns uint64) string { return nanosText(float64(ns)) }
 
 func nanosText(ns float64) string { return plot.Narrow(units.DurationLong(ns)) }
 
-// rateText writes a rate; a rate of nothing is a dash.
+// rateText writes a rate, or a dash if it is of 0.
 func rateText(rate float64, of uint64) string {
 	if of == 0 {
 		return "–"
@@ -88,7 +88,7 @@ func (v *view) program() string {
 	return cleanText(path.Base(program), 80)
 }
 
-// commandWords returns the command line, nil if several programs were merged.
+// commandWords returns the words of the command line, nil if several programs were merged.
 func (v *view) commandWords() []string {
 	h := &v.a.Run.Header
 	if slices.ContainsFunc(h.Merged, func(o recording.Origin) bool { return o.Program != h.Program }) {

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	htmlSeries = 8   // call sites that have a colour of their own: more colours look alike
+	htmlSeries = 8   // call sites with a colour of their own: more colours look alike
 	htmlBands  = 60  // phases that are shaded
-	nearLimit  = 0.5 // least part of the device's memory in use for its size to be worth a line
+	nearLimit  = 0.5 // least part of the device's memory in use for which a line shows its size
 )
 
 // layer is a series with its name and the class of its colour.
@@ -25,7 +25,7 @@ type layer struct {
 	values      []float64
 }
 
-// plotData is what the script shows of a chart over time.
+// plotData is the data of a chart over time, for the script.
 type plotData struct {
 	Start  uint64       `json:"start"`
 	Step   uint64       `json:"step"`
@@ -40,7 +40,7 @@ type plotSeries struct {
 	Values []*float64 `json:"values"` // null: unknown
 }
 
-// points is how many points the timeline has.
+// points returns the number of points of the timeline.
 func (v *view) points() int { return min(len(v.a.Timeline.InUse), analysis.PointsMax) }
 
 // timeAxis covers the timeline.
@@ -49,7 +49,7 @@ func (v *view) timeAxis() plot.Axis {
 	return plot.Times(t.Start, t.Start+uint64(v.points())*max(t.Step, 1))
 }
 
-// floats makes a series as long as the timeline.
+// floats converts values to a series as long as the timeline.
 func (v *view) floats(values []uint64) []float64 {
 	floats := make([]float64, v.points())
 	for i := range min(len(floats), len(values)) {
@@ -58,12 +58,12 @@ func (v *view) floats(values []uint64) []float64 {
 	return floats
 }
 
-// layersOf gives colours to the first call sites and sums up the others. If there is a total, the others include what no
-// call site holds of it.
+// layersOf gives colours to the first call sites and sums up the others. If there is a total, the others include the part of it
+// that no call site holds.
 func (v *view) layersOf(series []analysis.Series, total []uint64) []layer {
 	shownSeries := min(len(series), htmlSeries)
 	if len(series) == htmlSeries+1 {
-		shownSeries++ // the others would be one
+		shownSeries++ // the others would be just one call site
 	}
 	layers := make([]layer, 0, shownSeries+1)
 	rest := layer{name: "others", class: "rest", values: make([]float64, v.points())}
@@ -124,7 +124,7 @@ func (d *plotData) add(name, class string, values []float64, known []bool) {
 func (d *plotData) text() string {
 	text, err := json.Marshal(d)
 	if err != nil {
-		return "" // a chart without a read-out: no value is a number
+		return "" // the chart has no read-out: a value is no number
 	}
 	return string(text)
 }
@@ -139,7 +139,7 @@ func (v *view) memory() section {
 	layers := v.layersOf(t.Tags, t.InUse)
 	cached, idle := v.floats(t.Cached), v.floats(t.Idle)
 	for i := range cached {
-		idle[i] = min(idle[i], cached[i]) // which are of different moments of a step
+		idle[i] = min(idle[i], cached[i]) // idle and cached are of different times within a step
 		cached[i] -= idle[i]
 	}
 	for _, l := range []layer{{figures.Cached.Name, "cached", cached}, {figures.Idle.Name, "idle", idle}, {figures.Cooling.Name, "cooling", v.floats(t.Cooling)}} {
@@ -164,7 +164,7 @@ func (v *view) memory() section {
 	return s
 }
 
-// machinePlot draws what the machine reports beside what is reserved; false if it reports nothing that changes.
+// machinePlot draws the machine's figures beside reserved memory; false if none of them changes.
 func (v *view) machinePlot() (htmlPlot, bool) {
 	t := &v.a.Timeline
 	if len(t.Machine) == 0 {
@@ -211,9 +211,9 @@ func (v *view) limitRule(c *plot.Chart, highest *float64) string {
 	return ""
 }
 
-// shaded returns the places of the phases of the thread with the most iterations: phases of several threads may overlap
+// shadedPhases returns the places of the phases of the thread with the most iterations: phases of several threads may overlap
 // and would hide each other.
-func (v *view) shaded() (places []int, threads int) {
+func (v *view) shadedPhases() (places []int, threads int) {
 	type thread struct{ process, number uint32 }
 	repeats := map[thread]uint64{}
 	var most thread
@@ -233,7 +233,7 @@ func (v *view) shaded() (places []int, threads int) {
 }
 
 func (v *view) bands() []plot.Band {
-	places, _ := v.shaded()
+	places, _ := v.shadedPhases()
 	var bands []plot.Band
 	for n, i := range places[:min(len(places), htmlBands)] {
 		p := &v.a.Phases[i]
@@ -245,8 +245,8 @@ func (v *view) bands() []plot.Band {
 }
 
 func (v *view) bandsText() string {
-	places, threads := v.shaded()
-	if len(places) < 2 { // a single one is only named
+	places, threads := v.shadedPhases()
+	if len(places) < 2 { // a single phase has only a name
 		return ""
 	}
 	text := "Shaded: every other phase"
@@ -275,7 +275,7 @@ func (v *view) marks() []plot.Mark {
 	end := t.Start + uint64(v.points())*max(t.Step, 1)
 	for i := range v.s.Marks[:min(len(v.s.Marks), stats.MarksMax)] {
 		m := &v.s.Marks[i]
-		at := v.since(m.Time)
+		at := v.sinceStart(m.Time)
 		if class, drawn := markClasses[m.Kind]; drawn && at >= t.Start && at <= end {
 			marks = append(marks, plot.Mark{X: float64(at), Label: durationText(at) + ": " + name(m.Text), Class: class})
 		}
@@ -302,7 +302,7 @@ func (v *view) hitRate() section {
 	}
 	data, class := plotData{Start: t.Start, Step: t.Step, Unit: "rate"}, "s0"
 	data.add(figures.HitRate.Name, class, values, known)
-	if sparse(known) {
+	if hasFewSteps(known) {
 		class += " sparse"
 	}
 	c := plot.Chart{Title: "Hit rate over time", X: v.timeAxis(), Y: plot.Percent(), Bands: v.bands(), Marks: v.marks(),
@@ -312,8 +312,8 @@ func (v *view) hitRate() section {
 	return s
 }
 
-// sparse reports whether the steps of a line are too few to be seen easily.
-func sparse(known []bool) bool {
+// hasFewSteps reports whether a line has too few steps to be seen easily.
+func hasFewSteps(known []bool) bool {
 	n := 0
 	for _, k := range known {
 		if k {

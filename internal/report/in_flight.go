@@ -10,7 +10,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// inFlightText says what the program released before it waited for the commands that use it; empty: nothing.
+// inFlightText says how much memory the program released before it waited for the commands that use it; empty: none.
 func inFlightText(t *figures.Subject) string {
 	f := &t.InFlight
 	if f.Releases == 0 {
@@ -20,7 +20,7 @@ func inFlightText(t *figures.Subject) string {
 		units.FormatLong(f.Bytes), units.FormatLong(f.Peak), units.FormatLong(f.Now))
 }
 
-// inFlightLines are those of a summary: a program that waits soon has nothing to see there.
+// inFlightLines returns the lines of a summary; none for a program that waits soon.
 func inFlightLines(t *figures.Subject) []string {
 	if t.InFlight.Peak <= t.PeakInUse {
 		return nil
@@ -28,7 +28,7 @@ func inFlightLines(t *figures.Subject) []string {
 	return labelled("in flight", []string{inFlightText(t)})
 }
 
-// inFlight lists the call sites of what was released in flight.
+// inFlight lists the call sites of memory that was released in flight.
 func (v *view) inFlight() section {
 	list := slices.DeleteFunc(slices.Clone(v.s.Tags), func(t stats.Tag) bool { return t.InFlight.Releases == 0 })
 	if len(list) == 0 {
@@ -40,7 +40,7 @@ func (v *view) inFlight() section {
 			"the create. A driver keeps such memory until they end.",
 	}
 	t := v.table("Released in flight, by call site", len(list), figure(figures.ReleasesInFlight), figure(figures.BytesReleasedInFlight), words("call site").front())
-	for i := range list[:v.rows(len(list))] {
+	for i := range list[:v.shownRows(len(list))] {
 		r := &list[i]
 		v.addFigures(&t, func(f *figures.Figure) figures.Value { return f.OfSite(v.run, r) }, v.siteCell(r.Name, nil))
 	}

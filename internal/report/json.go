@@ -9,9 +9,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// Data is a report for scripts: a run's summary at the top level, and what an analysis adds. Sizes are
-// bytes, rates 0…1; the name of a time says its unit, and times are after the start of the run. docs/METRICS.md explains
-// the words. Lists are never null, and are unbounded except where METRICS says otherwise.
+// Data is a report for scripts: a run's summary at the top level, and the findings of an analysis. Sizes are bytes, rates 0…1.
+// Keys of times say their unit; times are since the start of the run. docs/METRICS.md explains the keys. Lists are never null,
+// and are unbounded unless METRICS says otherwise.
 type Data struct {
 	Summary
 	findings
@@ -22,11 +22,11 @@ func (d Data) MarshalJSON() ([]byte, error) {
 	return append(d.Summary.joined(), &d.findings).MarshalJSON()
 }
 
-// findings are what an analysis adds to a summary.
+// findings are the keys that an analysis adds to a summary.
 type findings struct {
 	Part        Part                 `json:"part"`
-	Before      uint64               `json:"before_attach,omitempty"` // buffers whose sizes are known as far as used
-	Damage      string               `json:"damage"`                  // what of the recording could not be read
+	Before      uint64               `json:"before_attach,omitempty"` // buffers from before the attach, whose sizes are known only from their uses
+	Damage      string               `json:"damage"`                  // says which part of the recording could not be read
 	Diagnoses   []analysis.Diagnosis `json:"diagnoses"`
 	Peak        analysis.Peak        `json:"peak"`
 	Reasons     []analysis.Miss      `json:"misses_by_reason"`
@@ -46,14 +46,14 @@ type findings struct {
 	Limits           *LimitsJSON                `json:"hit_rate_by_limit,omitempty"`
 }
 
-// Part says which part of the recording the figures are of.
+// Part is the part of the recording that the figures cover.
 type Part struct {
 	SinceSeconds float64 `json:"since_seconds"`
 	UntilSeconds float64 `json:"until_seconds"` // 0: to the end
 	Process      string  `json:"process"`       // empty: all
 	Tag          string  `json:"tag"`           // pattern; empty: all call sites
-	Events       uint64  `json:"events"`        // without what was carried over from before
-	Whole        bool    `json:"whole"`         // the recording ended in order
+	Events       uint64  `json:"events"`        // without those carried over
+	Whole        bool    `json:"whole"`         // the recording has its end
 }
 
 // JSON writes a report as one JSON object, for scripts: its Data. The error is the writer's.
@@ -72,7 +72,7 @@ func JSON(w io.Writer, a *analysis.Analysis, o Options) error {
 	return nil
 }
 
-// NewData returns an analysis in the form that JSON writes.
+// NewData returns the data of an analysis that JSON writes.
 func NewData(a *analysis.Analysis) Data {
 	s := a.Snapshot
 	if s == nil {
@@ -96,7 +96,7 @@ func NewData(a *analysis.Analysis) Data {
 	return f
 }
 
-// summaryOf returns the figures that a summary has, too.
+// summaryOf returns the summary of an analysis.
 func summaryOf(a *analysis.Analysis, s *stats.Snapshot) Summary {
 	if !a.Run.Header.Attached {
 		return NewSummary(s)

@@ -16,10 +16,10 @@ type LimitsJSON struct {
 	Present  uint64           `json:"present_limit"` // 0 where there was no pool
 	Knee     uint64           `json:"knee_limit"`
 	Enough   uint64           `json:"enough_limit"` // for 99 % of the best hit rate
-	Points   []LimitPointJSON `json:"points"`       // ascending, the last without a limit; none where the policy has no such limit
+	Points   []LimitPointJSON `json:"points"`       // ascending, the last without a limit; none if the policy has no such limit
 }
 
-// LimitPointJSON is what a replay with a limit found.
+// LimitPointJSON is the result of a replay with one limit.
 type LimitPointJSON struct {
 	Limit        *uint64 `json:"limit"` // null: none
 	HitRate      float64 `json:"hit_rate"`
@@ -51,15 +51,15 @@ func (v *view) limits() section {
 	}
 	s := section{Title: "Hit rate by limit"}
 	if why := noLimits(m); why != "" {
-		s.fact("limit", why)
+		s.addFact("limit", why)
 		return s
 	}
-	s.fact("limit", "max_cached_bytes in each process, with "+m.Policy+", of the whole recording"+poolless(m, v.a))
-	s.fact("knee", limitPoint(m, m.Knee)+"; the least within 2 points of the best")
-	s.fact("enough", limitPoint(m, m.Enough)+", 99 % of the best or more")
+	s.addFact("limit", "max_cached_bytes in each process, with "+m.Policy+", of the whole recording"+poollessNote(m, v.a))
+	s.addFact("knee", limitPoint(m, m.Knee)+"; the least within 2 points of the best")
+	s.addFact("enough", limitPoint(m, m.Enough)+", 99 % of the best or more")
 	t := v.table("", 0, number("limit"), number(figures.HitRate.Name), figure(figures.PeakReserved), words(""))
 	for i, e := range m.Exact {
-		if name := limitName(m, e); name != "" || !level(m.Exact, i) {
+		if name := limitName(m, e); name != "" || !isFlat(m.Exact, i) {
 			t.add(cell{Text: limitText(e)}, v.rateCell(e.HitRate, m.Requests), v.bytesCell(e.PeakReserved), cell{Text: name})
 		}
 	}
@@ -67,8 +67,8 @@ func (v *view) limits() section {
 	return s
 }
 
-// poolless notes that the programs had no pool.
-func poolless(m *curve.Measurement, a *analysis.Analysis) string {
+// poollessNote returns the note that the programs had no pool, if so.
+func poollessNote(m *curve.Measurement, a *analysis.Analysis) string {
 	if a.Run.Header.Policy != "none" || m.Policy == "none" {
 		return ""
 	}
@@ -86,8 +86,8 @@ func noLimits(m *curve.Measurement) string {
 	return "policy " + units.Clean(m.Policy) + " has none of cached bytes"
 }
 
-// level reports whether a point is like both of its neighbours.
-func level(points []curve.Point, i int) bool {
+// isFlat reports whether a point is equal to both of its neighbours.
+func isFlat(points []curve.Point, i int) bool {
 	return i > 0 && i+1 < len(points) && points[i-1].HitRate == points[i].HitRate && points[i].HitRate == points[i+1].HitRate
 }
 
@@ -102,7 +102,7 @@ func limitText(e curve.Point) string {
 	return units.Format(e.Limit)
 }
 
-// limitName says what a limit is, "" of one that is nothing else.
+// limitName says what distinguishes a limit, such as that it is the present one; "" if nothing does.
 func limitName(m *curve.Measurement, e curve.Point) string {
 	var names []string
 	for _, of := range []struct {

@@ -8,19 +8,19 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// MachineSummary is what the machine reports of memory, from one source and of one device.
+// MachineSummary is a figure of the machine about memory, from one source and for one device.
 type MachineSummary struct {
 	Source      string  `json:"source"` // rss (anonymous memory), drm, nvml, dmem or resident (RSS)
 	Device      string  `json:"device,omitempty"`
-	Bytes       uint64  `json:"bytes"` // at the end, or when it could be read last
+	Bytes       uint64  `json:"bytes"` // at the end, or when it was last read
 	Peak        uint64  `json:"peak"`
 	First       uint64  `json:"first"`                          // when it was read first
-	DriversOwn  *uint64 `json:"drivers_own,omitempty"`          // on all devices, beyond what is reserved; in one entry
-	Growth      int64   `json:"growth_per_iteration,omitempty"` // beyond that of the buffers, where a report finds it
+	DriversOwn  *uint64 `json:"drivers_own,omitempty"`          // on all devices together, beyond what is reserved; only in one entry
+	Growth      int64   `json:"growth_per_iteration,omitempty"` // beyond the growth of buffers, if an analysis finds it
 	NotReadable string  `json:"not_readable,omitempty"`         // why
 }
 
-// machineSummaries returns the figures with the driver's own memory in the first that it is made of.
+// machineSummaries returns the figures. The first of those from which the driver's own memory is computed has that, too.
 func machineSummaries(figures []stats.MachineFigure, t *stats.Totals) []MachineSummary {
 	var list []MachineSummary
 	own, known := stats.DriversOwn(figures, t)
@@ -37,7 +37,7 @@ func machineSummaries(figures []stats.MachineFigure, t *stats.Totals) []MachineS
 	return list
 }
 
-// addGrowth notes what an analysis found.
+// addGrowth adds the growth that an analysis found.
 func addGrowth(list []MachineSummary, growth []analysis.Growth) {
 	for _, g := range growth {
 		for i := range list {
@@ -48,10 +48,10 @@ func addGrowth(list []MachineSummary, growth []analysis.Growth) {
 	}
 }
 
-// rssLeast is how long a figure of the process must have changed, ns, to be worth a line: a shorter course shows nothing.
+// rssLeast is the least time in ns between the first and the last value of a process's memory for a line about it.
 const rssLeast = 1_000_000_000
 
-// machineTexts say what the machine reports: empty where there is nothing to see.
+// machineTexts return sentences about the machine's figures; none if they show nothing.
 func machineTexts(s *stats.Snapshot) []string {
 	var texts, unread []string
 	if _, known := stats.OnDevice(s.Machine); known {

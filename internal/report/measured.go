@@ -8,30 +8,32 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// Measured is what an experiment in the program found: a present configuration and an alternative served blocks of the run in random order.
+// Measured is the result of an experiment in the program: the present configuration and an alternative served parts of the run in
+// random order.
 type Measured struct {
 	Alternative string `json:"alternative"` // "none", or a policy and its limits
 	Running     bool   `json:"running,omitempty"`
-	Why         string `json:"why,omitempty"`     // it ended, or nothing was measured
-	Auto        string `json:"auto,omitempty"`    // what auto made of it
+	Why         string `json:"why,omitempty"`     // why it ended, or measured nothing
+	Auto        string `json:"auto,omitempty"`    // what auto decided
 	Adopted     bool   `json:"adopted,omitempty"` // by auto
 	Requests    uint64 `json:"requests_per_iteration,omitempty"`
-	// The following are left out without an interval.
+	// The following keys are left out if there is no interval.
 	*MeasuredAnswer
 }
 
-// MeasuredAnswer is an answer with an interval. Times are ns of an iteration, the medians of the blocks; changes are parts of the alternative's.
+// MeasuredAnswer is an answer with an interval. Times are ns per iteration, medians over the blocks; changes are fractions of the
+// alternative's time.
 type MeasuredAnswer struct {
 	Time              float64 `json:"iteration_ns"`
 	AlternativeTime   float64 `json:"alternative_iteration_ns"`
 	Difference        float64 `json:"difference"`
-	Low               float64 `json:"difference_low"` // of the interval of 95 %
+	Low               float64 `json:"difference_low"` // lower end of the 95 % interval
 	High              float64 `json:"difference_high"`
 	Certain           bool    `json:"certain"` // the interval is on one side of 0
 	Driver            float64 `json:"driver_ns"`
 	AlternativeDriver float64 `json:"alternative_driver_ns"`
-	Memory            uint64  `json:"memory"`                       // bytes from the driver at most in a block
-	AlternativeMemory uint64  `json:"alternative_memory,omitempty"` // left out where other blocks' memory is among it
+	Memory            uint64  `json:"memory"`                       // most bytes that a block took from the driver
+	AlternativeMemory uint64  `json:"alternative_memory,omitempty"` // left out if it includes memory of other blocks
 	Blocks            int     `json:"blocks"`
 	Iterations        int     `json:"iterations"`
 }

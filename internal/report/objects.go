@@ -13,13 +13,13 @@ import (
 // ObjectSummary says how many objects of a type there were: events, kernels and so on.
 type ObjectSummary struct {
 	Type    string `json:"type"` // "event", "command_buffer" and so on
-	Live    uint64 `json:"live"` // at the end, or when their process ended
+	Live    uint64 `json:"live"` // at the end, or at their process's end
 	Peak    uint64 `json:"peak"`
 	Created uint64 `json:"created"`
-	Leaked  uint64 `json:"leaked"` // live ones of processes that ended, without a signal
-	// Untracked were created while as many as are tracked were live that only their number is known: Live and Leaked are then lower bounds.
+	Leaked  uint64 `json:"leaked"` // live objects of processes that ended without a signal
+	// Untracked counts those created while too many were live to track more: Live and Leaked are then lower bounds.
 	Untracked uint64             `json:"untracked,omitempty"`
-	Growth    float64            `json:"growth_per_iteration,omitempty"` // in the phase that leaves the most, where a report finds it
+	Growth    float64            `json:"growth_per_iteration,omitempty"` // in the phase that leaves the most, if an analysis finds it
 	PerSite   []stats.ObjectSite `json:"per_site"`
 }
 
@@ -33,14 +33,14 @@ func objectSummaries(counts []stats.ObjectCount) []ObjectSummary {
 	return list
 }
 
-// addObjectGrowth notes what iterations leave behind.
+// addObjectGrowth adds how many objects an iteration leaves behind.
 func addObjectGrowth(list []ObjectSummary, phases []analysis.Phase) {
 	for i := range list {
 		list[i].Growth, _ = analysis.MostObjectGrowth(phases, list[i].Type)
 	}
 }
 
-// objectLines say where many objects are live. Programs that keep a few to their end are no matter for a summary.
+// objectLines name the call sites of many live objects. A summary does not mention a few that live until the end.
 func (s *Summary) objectLines() []string {
 	counts := s.snapshot.Objects
 	if !slices.ContainsFunc(counts, func(c stats.ObjectCount) bool { return c.Live >= analysis.ObjectsLeast }) {
@@ -103,7 +103,7 @@ func (v *view) objects() section {
 	}
 	s.Intro = "What programs created besides memory, and memory without bytes of its own. What is live at the end was never released, or a signal ended the program."
 	t := v.table("Objects by type", len(counts), number("live"), number("peak"), number("created"), number("in later half"), words("type").front())
-	for i := range counts[:v.rows(len(counts))] {
+	for i := range counts[:v.shownRows(len(counts))] {
 		c := &counts[i]
 		t.add(v.countCell(c.Live), v.countCell(c.Peak), v.countCell(c.Created), changeCell(c.Grown), wordCell(typeText(c)))
 	}
@@ -111,7 +111,7 @@ func (v *view) objects() section {
 	by := v.table("Live objects by call site", len(sites), number("live"), number("created"), number("in later half"),
 		words("type"), words("call site").front())
 	by.heading = "live, by call site"
-	for i := range sites[:v.rows(len(sites))] {
+	for i := range sites[:v.shownRows(len(sites))] {
 		r := &sites[i]
 		by.add(v.countCell(r.Live), v.countCell(r.Created), changeCell(r.Grown), wordCell(r.Type.String()), v.siteCell(r.Tag, r.Stack))
 	}
@@ -119,10 +119,10 @@ func (v *view) objects() section {
 	return s
 }
 
-// changeCell is for how many more there are than before.
+// changeCell shows how many more objects there are than before.
 func changeCell(more int64) cell { return numberCell(fmt.Sprintf("%+d", more), float64(more)) }
 
-// typeText is the type, with a mark where counts are lower bounds.
+// typeText returns the type, with a mark if counts are lower bounds.
 func typeText(c *stats.ObjectCount) string {
 	if c.Untracked == 0 {
 		return c.Type.String()

@@ -1,16 +1,16 @@
-// Package report writes what package analysis found.
+// Package report writes the findings of package analysis.
 package report
 
 import "codeberg.org/gpumemtop/gpumemtop/internal/whatif/curve"
 
-// Options choose how much is written, and add what was measured separately.
+// Options choose how much is written, and add results that were measured separately.
 type Options struct {
 	Top int  // rows in each table; 0: all
-	All bool // each section of a text, not only findings, key figures and call sites; a page has all
-	// Sections are the names of those that a text has; none: as All says.
+	All bool // a text has all sections, not only findings, key figures and call sites; a page always has all
+	// Sections names the sections of a text; empty: see All.
 	Sections []string
 	Limits   *curve.Measurement // the hit rate by limit; nil: not shown
-	// Unplanned is what other policies would have reserved, for a run under one that takes plans.
+	// Unplanned has the memory that other policies would have reserved, for a run under a policy that takes plans.
 	Unplanned []Unplanned
 }
 

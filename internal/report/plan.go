@@ -11,7 +11,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// PlanJSON is what plans did for a policy that takes them; docs/METRICS.md defines the figures.
+// PlanJSON has the effect of plans under a policy that takes them; docs/METRICS.md defines the figures.
 type PlanJSON struct {
 	Plans      uint64            `json:"plans"`
 	Period     int               `json:"period_requests,omitempty"`  // of a replay
@@ -27,7 +27,7 @@ type PlanJSON struct {
 	Unplanned  map[string]uint64 `json:"peak_reserved_by_policy,omitempty"` // poolable memory under other policies, simulated
 }
 
-// newPlanJSON returns nil where the policy takes no plans.
+// newPlanJSON returns the effect of plans in a replay, nil if the policy takes no plans.
 func newPlanJSON(r *replay.Result) *PlanJSON {
 	if r.Policy != replay.LayoutPolicy {
 		return nil
@@ -43,7 +43,7 @@ func newPlanJSON(r *replay.Result) *PlanJSON {
 	return j
 }
 
-// planOf returns the same of a run, nil where no policy took plans.
+// planOf returns the effect of plans in a run, nil if no policy took plans.
 func planOf(p *stats.Plans) *PlanJSON {
 	if p.Asked() == 0 {
 		return nil
@@ -58,7 +58,7 @@ func planOf(p *stats.Plans) *PlanJSON {
 	return j
 }
 
-// PlanText says what plans did in a replay; empty where the policy takes none.
+// PlanText describes the effect of plans in a replay; empty if the policy takes none.
 func PlanText(policy string, a *replay.Arena) string {
 	if policy != replay.LayoutPolicy {
 		return ""
@@ -81,7 +81,7 @@ func PlanText(policy string, a *replay.Arena) string {
 	return strings.Join(parts, "; ")
 }
 
-// plansText says the same of a run; empty where no policy took plans.
+// plansText describes the effect of plans in a run; empty if no policy took plans.
 func plansText(s *stats.Snapshot) string {
 	p := &s.Totals.Plans
 	if p.Asked() == 0 {
@@ -116,7 +116,7 @@ func servedText(planned uint64, departures []uint64) (parts []string) {
 	return parts
 }
 
-// gapText says how far arenas may be from the smallest.
+// gapText says by how much an arena may exceed the smallest possible one.
 func gapText(size, bound uint64) string {
 	switch {
 	case size == bound:
@@ -127,7 +127,7 @@ func gapText(size, bound uint64) string {
 	return fmt.Sprintf("at least %s, gap %s", units.FormatLong(bound), units.Percent(float64(size)/float64(bound)-1, bound))
 }
 
-// unplannedText says what other policies would have reserved.
+// unplannedText says how much memory other policies would have reserved.
 func unplannedText(list []Unplanned) string {
 	var parts []string
 	for _, u := range list {

@@ -15,13 +15,13 @@ const (
 	postMortemSites = 3
 )
 
-// PostMortem is a post-mortem as text: a title and at most 16 lines, each a label with what it says.
+// PostMortem is a post-mortem as text: a title and at most 16 lines, each with a label.
 type PostMortem struct {
 	Title string
 	Lines [][2]string
 }
 
-// NewPostMortem writes a post-mortem; started is when times begin.
+// NewPostMortem writes a post-mortem; its times are since started.
 func NewPostMortem(p *stats.PostMortem, started uint64) PostMortem {
 	page := PostMortem{Title: fmt.Sprintf("%s, %s after the start", failedText(p), units.Duration(p.Time-min(started, p.Time)))}
 	add := func(label, format string, args ...any) {
@@ -61,7 +61,7 @@ func NewPostMortem(p *stats.PostMortem, started uint64) PostMortem {
 	return page
 }
 
-// placeText names the call site of what failed, and how to distinguish its callers; empty: unknown.
+// placeText names the call site of the failed call, and says how to distinguish its callers; empty: unknown.
 func placeText(p *stats.PostMortem) string {
 	if p.Command {
 		return p.At
@@ -77,7 +77,8 @@ func createdText(p *stats.PostMortem) string {
 	return fmt.Sprintf("%s (%s names its callers)", p.Tag, callsite.WrapperOption(p.Wrapper))
 }
 
-// givenText says where the memory was created that a command was given, and whether the command was the first to use it; empty: unknown.
+// givenText says where the memory of a failed command was created, and whether the command was the first to use it; empty:
+// unknown.
 func givenText(p *stats.PostMortem) string {
 	if !p.Command || p.Tag == "" {
 		return ""
@@ -92,7 +93,7 @@ func givenText(p *stats.PostMortem) string {
 	return text
 }
 
-// latelyText says what was used lately of the memory in use; empty: that is unknown, or it may be all.
+// latelyText says how much of the memory in use was used lately; empty: unknown, or perhaps all.
 func latelyText(l *stats.Lately, inUse uint64, bytes func(uint64) string) string {
 	switch {
 	case l.NS == 0 || l.Bytes == inUse:
@@ -103,7 +104,7 @@ func latelyText(l *stats.Lately, inUse uint64, bytes func(uint64) string) string
 	return fmt.Sprintf("at most %s of it was used in the last %s", bytes(l.Bytes), units.Duration(l.NS))
 }
 
-// memoryLine says what the process has. Where buffers are spilled there is no pool.
+// memoryLine says how much memory the process has. With --spill there is no pool.
 func memoryLine(p *stats.PostMortem) string {
 	size := units.FormatLong
 	text := fmt.Sprintf("%s in use by %s", size(p.InUse), units.Count(p.Buffers, "buffer"))
@@ -141,7 +142,7 @@ func (page PostMortem) String() string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// failedText says which call failed, and how.
+// failedText says which call failed, and with what status.
 func failedText(p *stats.PostMortem) string {
 	text := p.Failed(units.Apart)
 	if p.Verdict == stats.VerdictKilled {
@@ -150,7 +151,7 @@ func failedText(p *stats.PostMortem) string {
 	return text + " failed with " + wire.StatusText(p.Status)
 }
 
-// verdictText is the verdict with its reason.
+// verdictText returns the verdict with its reason.
 func verdictText(p *stats.PostMortem) string {
 	size := units.FormatLong
 	switch p.Verdict {
@@ -181,8 +182,8 @@ func verdictText(p *stats.PostMortem) string {
 	}
 }
 
-// reservedText says how much of the device is reserved. That may be more than it has: some drivers give out more, and with
-// --device-memory each process has a device of its own.
+// reservedText says how much of the device's memory is reserved. That may be more than the device has: some drivers give out
+// more, and with --device-memory each process has a device of its own.
 func reservedText(p *stats.PostMortem) string {
 	all := p.OnDevice() + p.Others
 	held, device := units.Apart(all, p.Device.Global)
@@ -274,7 +275,7 @@ func heldText(p stats.Part) string {
 	return fmt.Sprintf("%s in %s", units.FormatLong(p.Bytes), units.Count(p.Buffers, "buffer"))
 }
 
-// outOfMemoryLines are what a summary says first: what failed and why.
+// outOfMemoryLines are the first lines of a summary: which call failed and why.
 func outOfMemoryLines(s *stats.Snapshot) []string {
 	var lines []string
 	for i := range s.PostMortems {
@@ -333,7 +334,7 @@ func (v *view) failures() section {
 	return s
 }
 
-// PostMortemSummary is a post-mortem for scripts: what memory looked like when a call failed for lack of it.
+// PostMortemSummary is a post-mortem for scripts: the state of memory when a call failed for lack of it.
 type PostMortemSummary struct {
 	Seconds float64 `json:"seconds"` // after the start
 	*stats.PostMortem
@@ -344,7 +345,7 @@ type PostMortemSummary struct {
 	Untouched     *stats.Part `json:"untouched"`
 	DeviceMemory  uint64      `json:"device_memory"` // 0 when unknown, as the next
 	DeviceLargest uint64      `json:"device_largest_buffer"`
-	// OOMKills is how many processes of its control group the kernel ended meanwhile; null: unknown, or a call failed.
+	// OOMKills is how many processes of its control group the kernel has ended; null: unknown, or the process was not killed.
 	OOMKills *uint64 `json:"oom_kills"`
 }
 

@@ -13,9 +13,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// ReplaySummary is what a policy did with a recording, for scripts: sizes in bytes, rates 0…1. Keys that a run's summary
-// has, too, mean the same. Figures that in a run's summary count what no policy sees, too, are here of what is poolable,
-// and those of what was free are from before the contexts ended (docs/METRICS.md): their names say so.
+// ReplaySummary is the result of replaying a recording with a policy, for scripts: sizes in bytes, rates 0…1. Keys that a run's
+// summary has, too, mean the same. Figures that would differ from a run's have other keys: those of poolable memory only, and
+// those of free memory from before the contexts ended (docs/METRICS.md).
 type ReplaySummary struct {
 	*replay.Result
 	Limits                         recording.Limits  `json:"limits"`
@@ -28,21 +28,21 @@ type ReplaySummary struct {
 	ExternalFragmentation          float64           `json:"external_fragmentation_before_end"`
 	ExternalFragmentationQuadratic float64           `json:"external_fragmentation_quadratic_before_end"`
 	ExternalFragmentationRoot      float64           `json:"external_fragmentation_root_before_end"`
-	DeviceName                     string            `json:"device"`              // whose costs these are; empty: those of the recording
+	DeviceName                     string            `json:"device"`              // the device whose costs count; empty: the recording's
 	DriverNS                       uint64            `json:"driver_ns_simulated"` // the sum of the next four
 	CreateNS                       uint64            `json:"create_ns_simulated"`
 	TouchNS                        uint64            `json:"touch_ns_simulated"`
 	ReleaseNS                      uint64            `json:"release_ns_simulated"`
 	PartNS                         uint64            `json:"part_ns_simulated"`
-	SavedNS                        uint64            `json:"saved_ns_simulated"` // creates and releases that hits avoided, less sub-allocations
+	SavedNS                        uint64            `json:"saved_ns_simulated"` // time of creates and releases that hits avoided, minus that of sub-allocations
 	RecordedHits                   uint64            `json:"recorded_hits"`
 	RecordedMisses                 uint64            `json:"recorded_misses"`
 	RecordedDriverNS               uint64            `json:"recorded_driver_ns,omitempty"` // measured; left out if unknown
-	Plan                           *PlanJSON         `json:"plan,omitempty"`               // of a policy that takes plans
+	Plan                           *PlanJSON         `json:"plan,omitempty"`               // for a policy that takes plans
 }
 
-// ReplayJSON writes what a policy did with a recording as one JSON object. device names whose costs count; empty: those
-// that were recorded.
+// ReplayJSON writes the result of a replay as one JSON object. device names the device whose costs count; empty: the
+// recording's.
 func ReplayJSON(w io.Writer, r *replay.Result, device string) error {
 	s := ReplaySummary{
 		Result: r, Limits: recording.Limits{}, HitRate: r.HitRate(), SteadyHitRate: r.SteadyHitRate(), MissReasons: missReasons(r.MissReasons[:], true),
@@ -64,7 +64,7 @@ func ReplayJSON(w io.Writer, r *replay.Result, device string) error {
 // roundNS rounds a time in ns.
 func roundNS(ns float64) uint64 { return uint64(min(max(ns, 0), 1<<62) + 0.5) }
 
-// ReplayText writes the same for people. recorded names the policy that was recorded.
+// ReplayText writes the result of a replay as text. recorded names the policy that was recorded.
 func ReplayText(w io.Writer, r *replay.Result, recorded, device string) error {
 	var b bytes.Buffer
 	units.Pairs(&b, [][2]string{
@@ -82,7 +82,7 @@ func ReplayText(w io.Writer, r *replay.Result, recorded, device string) error {
 			units.FormatLong(r.Cooling))},
 		{"plan", PlanText(r.Policy, &r.Arena)},
 		{"failures", failureText(r)},
-		{"left out", leftOut(r)},
+		{"left out", skippedText(r)},
 	})
 	if _, err := w.Write(b.Bytes()); err != nil {
 		return fmt.Errorf("write replay: %w", err)
@@ -111,7 +111,7 @@ func missText(r *replay.Result) string {
 	return fmt.Sprintf("%d: %s", r.Misses, strings.Join(reasons, ", "))
 }
 
-// timeText says what the driver would take, by whose costs.
+// timeText says how long the driver would take, and by whose costs.
 func timeText(r *replay.Result, recorded, device string) string {
 	if r.Device == (cost.Device{}) {
 		return "" // nothing in the recording was timed
@@ -139,7 +139,7 @@ func timeText(r *replay.Result, recorded, device string) string {
 	return text
 }
 
-// savedByHits says what hits saved, if they did.
+// savedByHits says how much time hits saved; empty: none.
 func savedByHits(r *replay.Result) string {
 	switch {
 	case roundNS(r.SavedNS) == 0:
@@ -167,8 +167,8 @@ func failureText(r *replay.Result) string {
 	return text
 }
 
-// leftOut says what of the recording no policy was asked for.
-func leftOut(r *replay.Result) string {
+// skippedText counts the recording's requests that no policy was asked for.
+func skippedText(r *replay.Result) string {
 	var parts []string
 	if r.Unpooled > 0 {
 		parts = append(parts, units.Count(r.Unpooled, "create")+" that no policy sees")

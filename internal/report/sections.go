@@ -10,7 +10,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// diagnosesMax is how many conclusions people get to see first; JSON has all.
+// diagnosesMax bounds the diagnoses of a text; JSON has all.
 const diagnosesMax = 8
 
 // commandWidth bounds a command line, characters.
@@ -55,12 +55,12 @@ func (v *view) head() section {
 	return s
 }
 
-// adder returns a function that adds facts without what a terminal would act on.
+// adder returns a function that adds facts without control characters.
 func (s *section) adder() func(name, format string, args ...any) {
-	return func(name, format string, args ...any) { s.fact(name, units.Clean(fmt.Sprintf(format, args...))) }
+	return func(name, format string, args ...any) { s.addFact(name, units.Clean(fmt.Sprintf(format, args...))) }
 }
 
-// settings say with what the programs ran.
+// settings lists the settings of the run.
 func (v *view) settings() section {
 	s := section{Title: "Settings", Facts: [][2]string{{"policy", policyText(v.s)}}}
 	add := s.adder()
@@ -76,7 +76,7 @@ func (v *view) settings() section {
 	return s
 }
 
-// devicesText lists the devices where programs used several, and says where nothing but a process's own numbers distinguishes them.
+// devicesText lists the devices if there are several, and says so if only the numbers within a process distinguish them.
 func devicesText(s *stats.Snapshot) string {
 	if len(s.Devices) < 2 {
 		return ""
@@ -93,7 +93,7 @@ func devicesText(s *stats.Snapshot) string {
 	return text
 }
 
-// partFacts say which part of the recording this is.
+// partFacts adds facts about the part of the recording that the report covers.
 func (v *view) partFacts(add func(name, format string, args ...any)) {
 	r := &v.a.Run
 	switch {
@@ -118,7 +118,7 @@ func (v *view) partFacts(add func(name, format string, args ...any)) {
 	add("note", "%s", text)
 }
 
-// limitValue writes a limit's value for people: one beyond the device's memory cannot be reached.
+// limitValue writes a limit's value. A limit beyond the device's memory shows as all of that, since it cannot be reached.
 func (v *view) limitValue(l *stats.Limit) string {
 	switch device := v.s.Device.Global; {
 	case l.Kind == stats.LimitBytes && device > 0 && l.Value > float64(device):
@@ -133,7 +133,7 @@ func (v *view) limitValue(l *stats.Limit) string {
 	return l.Text
 }
 
-// knobValue writes what to change for people.
+// knobValue writes the value of a limit to try.
 func knobValue(k *analysis.Knob) string {
 	if k.Limit == "" {
 		return ""
@@ -164,7 +164,7 @@ func (v *view) diagnoses() section {
 	return s
 }
 
-// peakTime says when the most was in use, if anything was.
+// peakTime says when most memory was in use, if any was.
 func (v *view) peakTime(words string) string {
 	if v.run.PeakInUse == 0 {
 		return ""
@@ -172,44 +172,44 @@ func (v *view) peakTime(words string) string {
 	return words + " " + v.clockOf(v.run.PeakInUseTime)
 }
 
-// watched are the totals of programs that were only watched.
+// watched returns the key figures of programs that were only watched.
 func (v *view) watched() section {
 	t := v.run
 	memory, end := watchedText(t)
 	s := section{Title: "Key figures", Facts: [][2]string{
-		{figures.Creates.Name, fmt.Sprintf("%d (%s), %s requested in poolable ones", t.Creates+t.Failures, refusedText(t.Totals), v.ofRun(figures.BytesRequested))},
+		{figures.Creates.Name, fmt.Sprintf("%d (%s), %s requested in poolable ones", t.Creates+t.Failures, refusedText(t.Totals), v.runFigure(figures.BytesRequested))},
 		{figures.Releases.Name, fmt.Sprintf("%d, not timed", t.Releases)},
-		{"in creates", fmt.Sprintf("%s, including the time of the probes, some µs each; p50 %s, p99 %s", v.ofRun(figures.DriverTime),
+		{"in creates", fmt.Sprintf("%s, including the time of the probes, some µs each; p50 %s, p99 %s", v.runFigure(figures.DriverTime),
 			units.Duration(t.CreateP50NS), units.Duration(t.CreateP99NS))},
 		{"memory", memory + v.peakTime(", at")},
 		{"at the end", end},
 	}}
 	v.statusFact(&s)
 	if text := inFlightText(t); text != "" {
-		s.fact("in flight", text)
+		s.addFact("in flight", text)
 	}
 	if before := v.s.BeforeAttach(); before != nil {
-		s.fact("unknown", fmt.Sprintf("%s from before attach live at the end, known to have %s",
+		s.addFact("unknown", fmt.Sprintf("%s from before attach live at the end, known to have %s",
 			units.Count(before.Live, "buffer"), units.FormatLong(before.InUse)))
 	}
 	return s
 }
 
-// statusFact says with what creates failed.
+// statusFact adds the statuses of failed creates.
 func (v *view) statusFact(s *section) {
 	if v.run.Failures > 0 {
-		s.fact("failed with", statusesText(v.run.Totals))
+		s.addFact("failed with", statusesText(v.run.Totals))
 	}
 }
 
-// machineFacts say what the machine reports.
+// machineFacts adds the figures of the machine.
 func (v *view) machineFacts(s *section) {
 	for _, text := range machineTexts(v.s) {
-		s.fact("machine", text)
+		s.addFact("machine", text)
 	}
 }
 
-// keyFigures are what most people look for.
+// keyFigures returns the figures that most people look for.
 func (v *view) keyFigures() section {
 	if v.attached() {
 		return v.watched()
@@ -223,19 +223,19 @@ func (v *view) keyFigures() section {
 		{"driver", driverText(t)},
 	}}
 	if text := blockingText(v.s); text != "" {
-		s.fact("blocking", text)
+		s.addFact("blocking", text)
 	}
 	for _, text := range autoTexts(v.s) {
-		s.fact("auto", text)
+		s.addFact("auto", text)
 	}
 	for _, text := range measuredTexts(v.s) {
-		s.fact("measured", text)
+		s.addFact("measured", text)
 	}
 	v.statusFact(&s)
 	return s
 }
 
-// moreFigures are the other figures of the run.
+// moreFigures returns the other figures of the run.
 func (v *view) moreFigures() section {
 	t := v.run
 	s := section{Title: "More figures"}
@@ -244,36 +244,36 @@ func (v *view) moreFigures() section {
 		return s
 	}
 	s.Facts = append([][2]string{
-		{"in driver", fmt.Sprintf("%s in %s and %s; create p50 %s, p99 %s", v.ofRun(figures.DriverTime),
+		{"in driver", fmt.Sprintf("%s in %s and %s; create p50 %s, p99 %s", v.runFigure(figures.DriverTime),
 			units.Count(t.DriverCreates, "create"), units.Count(t.DriverReleases, "release"), units.Duration(t.DriverCreateP50), units.Duration(t.DriverCreateP99))},
 		{"calls", fmt.Sprintf("create p50 %s, p99 %s", units.Duration(t.CreateP50NS), units.Duration(t.CreateP99NS))},
-		{"bytes", fmt.Sprintf("%s requested in poolable creates, %s created by the driver", v.ofRun(figures.BytesRequested),
-			v.ofRun(figures.BytesAllocated))},
+		{"bytes", fmt.Sprintf("%s requested in poolable creates, %s created by the driver", v.runFigure(figures.BytesRequested),
+			v.runFigure(figures.BytesAllocated))},
 	}, s.Facts...)
 	if t.Slabs > 0 {
-		s.fact(figures.Slabs.Name, fmt.Sprintf("%d of %s, %s of them free", t.Slabs, v.ofRun(figures.SlabBytes),
+		s.addFact(figures.Slabs.Name, fmt.Sprintf("%d of %s, %s of them free", t.Slabs, v.runFigure(figures.SlabBytes),
 			units.FormatLong(t.SlabFree)))
 	}
 	if text := plansText(v.s); text != "" {
-		s.fact("plan", text)
+		s.addFact("plan", text)
 	}
 	if text := unplannedText(v.o.Unplanned); text != "" {
-		s.fact("unplanned", text+" reserved at most, simulated, of poolable memory")
+		s.addFact("unplanned", text+" reserved at most, simulated, of poolable memory")
 	}
 	if text := inFlightText(t); text != "" {
-		s.fact("in flight", text)
+		s.addFact("in flight", text)
 	}
 	if t.HazardsAvoided > 0 || v.a.Run.Header.Policy != "none" {
-		s.fact("hazards", units.Count(t.HazardsAvoided, "block")+" held back until commands that used them had ended")
+		s.addFact("hazards", units.Count(t.HazardsAvoided, "block")+" held back until commands that used them had ended")
 	}
 	if t.Relieved > 0 {
-		s.fact(figures.GivenToOthers.Name, units.FormatLong(t.Relieved)+" of the pool, because they lacked memory")
+		s.addFact(figures.GivenToOthers.Name, units.FormatLong(t.Relieved)+" of the pool, because they lacked memory")
 	}
 	if t.Cleared > 0 {
-		s.fact(figures.Cleared.Name, units.Count(t.Cleared, "recycled buffer")+", before the kernels that were the first to use them")
+		s.addFact(figures.Cleared.Name, units.Count(t.Cleared, "recycled buffer")+", before the kernels that were the first to use them")
 	}
 	if t.Exposed > 0 {
-		s.fact(figures.Exposed.Name, exposedText(v.s))
+		s.addFact(figures.Exposed.Name, exposedText(v.s))
 	}
 	return s
 }
@@ -286,7 +286,7 @@ func (v *view) tags() section {
 	}
 	columns = append(columns, figure(figures.Creates), figure(figures.Hits), figure(figures.HitRate), figure(figures.Waste), words("call site"))
 	t := v.table("", len(list), columns...)
-	for _, r := range list[:v.rows(len(list))] {
+	for _, r := range list[:v.shownRows(len(list))] {
 		of := func(f *figures.Figure) figures.Value { return f.OfSite(v.run, r) }
 		v.addFigures(&t, of, v.bytesCell(r.Cached+r.Cooling), v.siteCell(r.Name, nil))
 	}

@@ -27,7 +27,7 @@ func (v *view) costs() section {
 		if c.curve.Calls == 0 {
 			continue
 		}
-		s.fact(c.name, costLine(c.curve))
+		s.addFact(c.name, costLine(c.curve))
 		t := v.table("", 0, number("mean size"), number("calls"), number("p25"), number("median"), number("p75"), words(""))
 		t.heading = c.title
 		for i := range c.curve.Points {
@@ -39,7 +39,7 @@ func (v *view) costs() section {
 	return s
 }
 
-// costLine says what calls take: a + b·size, b per MiB, where that describes them, else the median.
+// costLine says how long calls take: a + b·size, b per MiB, if a line describes them, else the median.
 func costLine(c *analysis.CostCurve) string {
 	if !c.Fits() {
 		return fmt.Sprintf("%s (%s), p99 %s", medianText(c), units.Plural(c.Calls, "call", "calls"), units.Duration(c.P99))
@@ -57,7 +57,7 @@ func medianText(c *analysis.CostCurve) string {
 	return "no line fits: " + median
 }
 
-// chartWidth is how many columns of a text show the run.
+// chartWidth is the width of a chart in a text, columns.
 const chartWidth = 60
 
 func (v *view) overTime() section {
@@ -87,7 +87,7 @@ func (v *view) overTime() section {
 		chart = append(chart, line(stats.MachineWord(m.Source), floatsOf(m.Values), bytes))
 	}
 	return section{Title: "Over time", Chart: append(chart,
-		fmt.Sprintf("%-14s %-30s%30s", "", v.clock(l.Start), v.clock(min(l.Start+l.Step*uint64(len(l.InUse)), max(l.Start, v.since(v.s.Time))))),
+		fmt.Sprintf("%-14s %-30s%30s", "", v.clock(l.Start), v.clock(min(l.Start+l.Step*uint64(len(l.InUse)), max(l.Start, v.sinceStart(v.s.Time))))),
 	)}
 }
 
@@ -99,7 +99,7 @@ func floatsOf(values []uint64) []float64 {
 	return floats
 }
 
-// bars draws the most of each column as a bar whose full height is the most of all.
+// bars draws the largest value of each column as a bar. The largest of all has the full height.
 func bars(values []float64) (drawn string, most float64) {
 	const heights = "▁▂▃▄▅▆▇█"
 	for _, v := range values {
@@ -150,7 +150,7 @@ func (v *view) sizes() section {
 	return s
 }
 
-// classes compares buckets, kinds of memory and classes, where there are several.
+// classes compares buckets, kinds of memory and classes, if there are several.
 func (v *view) classes() section {
 	s := section{Title: "Buckets and classes"}
 	list := func(heading, last string, least, n int, share func(i int) (*stats.Share, string)) {
@@ -160,7 +160,7 @@ func (v *view) classes() section {
 		t := v.table("", n, figure(figures.InUse), number("cached").pooled(), figure(figures.BlocksCached), figure(figures.Creates),
 			figure(figures.Hits), figure(figures.Misses), figure(figures.HitRate), words(last))
 		t.heading = heading
-		for i := range v.rows(n) {
+		for i := range v.shownRows(n) {
 			r, what := share(i)
 			v.addFigures(&t, func(f *figures.Figure) figures.Value { return f.OfShare(r) }, v.bytesCell(r.Cached+r.Cooling), cell{Text: what})
 		}

@@ -10,7 +10,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-func part(n, whole uint64) float64 { return float64(n) / float64(max(whole, 1)) }
+func fraction(n, whole uint64) float64 { return float64(n) / float64(max(whole, 1)) }
 
 func (v *view) peak() section {
 	p := &v.a.Peak
@@ -20,36 +20,38 @@ func (v *view) peak() section {
 	}
 	text := fmt.Sprintf("%s: %s in use by %s", v.clock(p.Time), v.size(p.InUse), v.countText(p.Buffers, "buffer"))
 	switch {
-	case v.s.Spill != nil: // what it took from the device was not reserved
+	case v.s.Spill != nil: // memory that --spill took from the device was not reserved
 		text += ", on device and host"
 	case !v.attached():
 		text += fmt.Sprintf(", %s reserved", v.size(p.Reserved))
 	}
-	s.fact("at", text)
+	s.addFact("at", text)
 	s.Intro = "At " + text + "."
 	if lately := latelyText(&p.Lately, p.InUse, v.size); lately != "" {
-		s.fact("lately", lately)
+		s.addFact("lately", lately)
 		s.Intro += " Lately: " + lately + "."
 	}
 	t := v.table("Memory in use at the peak by call site", len(p.Tags), figure(figures.InUse), number("share"), barColumn, number("buffers"),
 		figure(figures.Requested).onPage(), figure(figures.Waste).inText(), words("call site").front())
-	for i := range p.Tags[:v.rows(len(p.Tags))] {
+	for i := range p.Tags[:v.shownRows(len(p.Tags))] {
 		r := &p.Tags[i]
 		stack := r.Stack
 		if !v.page {
 			stack = nil
 		}
-		t.add(v.bytesCell(r.InUse), v.rateCell(part(r.InUse, p.InUse), p.InUse), barCell(float64(r.InUse), float64(p.Tags[0].InUse)),
-			v.countCell(r.Buffers), v.bytesCell(r.Requested), v.rateCell(wasted(r.InUse, r.Requested), r.InUse), v.siteCell(r.Name, stack))
+		t.add(v.bytesCell(r.InUse), v.rateCell(fraction(r.InUse, p.InUse), p.InUse), barCell(float64(r.InUse), float64(p.Tags[0].InUse)),
+			v.countCell(r.Buffers), v.bytesCell(r.Requested), v.rateCell(wastedFraction(r.InUse, r.Requested), r.InUse), v.siteCell(r.Name, stack))
 	}
 	s.Tables = []table{t}
 	return s
 }
 
-func wasted(granted, requested uint64) float64 { return part(granted-min(requested, granted), granted) }
+func wastedFraction(granted, requested uint64) float64 {
+	return fraction(granted-min(requested, granted), granted)
+}
 
 func (v *view) misses() section {
-	if v.attached() { // without a pool nothing misses
+	if v.attached() { // without a pool there are no misses
 		return section{}
 	}
 	s := section{ID: "misses", Title: "Misses by reason", Intro: "There was no miss."}
@@ -64,15 +66,15 @@ func (v *view) misses() section {
 	}
 	t := v.table("Misses by reason", len(all), figure(figures.Misses), number("share").inText(), number("bytes"), figure(figures.DriverTime), barColumn,
 		words("reason").front(), words("limit to try").onPage())
-	for i := range all[:v.rows(len(all))] {
+	for i := range all[:v.shownRows(len(all))] {
 		m := &all[i]
 		knob := cell{Class: "knob"}
 		text := string(m.Reason) + ": " + m.Knob.Why
-		if m.Knob.Limit != "" && m.LostNS >= v.since(v.s.Time)/100 { // else there is nothing to gain
+		if m.Knob.Limit != "" && m.LostNS >= v.sinceStart(v.s.Time)/100 { // else too little to gain
 			knob.Code, knob.Text = []string{"--set", quoteWord(name(m.Knob.Limit + "=" + m.Knob.Value))}, cleanText(m.Knob.Why, htmlTextWidth)
 			text += "; try " + knobValue(&m.Knob)
 		}
-		t.add(v.countCell(m.Count), v.rateCell(part(m.Count, v.run.Misses), v.run.Misses), v.bytesCell(m.Bytes), v.durationCell(m.LostNS),
+		t.add(v.countCell(m.Count), v.rateCell(fraction(m.Count, v.run.Misses), v.run.Misses), v.bytesCell(m.Bytes), v.durationCell(m.LostNS),
 			barCell(float64(m.LostNS), float64(most)), wordCell(v.nameCell(string(m.Reason), htmlNameWidth).Text), knob)
 		s.Items = append(s.Items, text)
 	}
@@ -84,7 +86,7 @@ func (v *view) leaks() section {
 	s := section{ID: "leaks", Title: "Leaks", Intro: "Every buffer was released."}
 	list := v.a.Leaks
 	if len(list) == 0 {
-		if v.continues() && v.run.InUse > 0 {
+		if v.mayContinue() && v.run.InUse > 0 {
 			s.Intro = "The program continues after the end of this part and may release what is still in use."
 		}
 		s.Notes = []string{s.Intro}
@@ -95,7 +97,7 @@ func (v *view) leaks() section {
 		s.Title, s.Intro = "Held at exit", "In use when "+v.s.AbortedBy()+" ended the program, by call site."
 	case v.mayNotLeak():
 		s.Intro = "In use at the end of this part, by call site. The program continues and may release all of it."
-	case v.continues():
+	case v.mayContinue():
 		s.Intro += " The recording, or the part of it, ends before the program does: some of these may be no leaks."
 	}
 	if v.s.Lost > 0 {
@@ -105,7 +107,7 @@ func (v *view) leaks() section {
 		s.Notes = []string{in}
 	}
 	t := v.table("Leaks by call site", len(list), number("buffers"), number("bytes"), barColumn, number("oldest"), words("call site").front())
-	for i := range list[:v.rows(len(list))] {
+	for i := range list[:v.shownRows(len(list))] {
 		l := &list[i]
 		t.add(v.countCell(l.Buffers), v.bytesCell(l.Bytes), barCell(float64(l.Bytes), float64(list[0].Bytes)), v.clockCell(l.Oldest),
 			v.siteCell(l.Name, l.Stack))
@@ -123,7 +125,7 @@ func (v *view) temporaries() section {
 	s.Intro = "Buffers that lived within one iteration or, where no iterations were found, for less than a hundredth of the run: candidates for creating once and keeping."
 	t := v.table("Temporary buffers by call site", len(list), number("temporary"), figure(figures.Creates), number("bytes"),
 		number("lifetime p50"), figure(figures.DriverTime), words("call site").front())
-	for i := range list[:v.rows(len(list))] {
+	for i := range list[:v.shownRows(len(list))] {
 		r := &list[i]
 		t.add(v.countCell(r.Buffers), v.countCell(r.Creates), v.bytesCell(r.Bytes), v.durationCell(r.LifeP50), v.durationCell(r.DriverNS),
 			v.siteCell(r.Name, nil))
@@ -141,7 +143,7 @@ func (v *view) phases() section {
 	s.Intro = "Times in which a thread repeats a sequence of creates, and other times in which more was in use than in those. Growth is how much more the process has in use after an iteration than before it."
 	t := v.table("Phases", len(list), number("phase").onPage(), number("from"), number("to"), number("iterations"),
 		number("period"), number("creates"), figure(figures.Growth), figure(figures.PeakInUse), words("process, thread"))
-	for _, i := range list[:v.rows(len(list))] {
+	for _, i := range list[:v.shownRows(len(list))] {
 		p := &v.a.Phases[i]
 		period, creates, growth := v.noneCell(), v.noneCell(), v.noneCell()
 		if p.Iterations > 0 {
@@ -158,7 +160,7 @@ func (v *view) phases() section {
 	return s
 }
 
-// phasesShown returns the places of phases that say something: those that repeat, and others in which more was in use than in those.
+// phasesShown returns the indices of interesting phases: those that repeat, and others with more memory in use than those.
 func (v *view) phasesShown() []int {
 	var repeated uint64
 	for i := range v.a.Phases {
@@ -175,7 +177,7 @@ func (v *view) phasesShown() []int {
 	return places
 }
 
-// growthCell is for how much more is in use after an iteration than before it.
+// growthCell shows how much more memory is in use after an iteration than before it.
 func (v *view) growthCell(bytes int64) cell {
 	if bytes == 0 {
 		return numberCell("0", 0)
@@ -209,17 +211,17 @@ func (v *view) lag() section {
 			v.byteSeconds(l.ByteSeconds))
 		s.Intro = fmt.Sprintf("From the end of the last use, as the program's waits show it, to the release: %s. %s had no use at all.", held,
 			v.countText(l.Unused, "released buffer"))
-		s.fact("all", fmt.Sprintf("%s; %d never used", held, l.Unused))
+		s.addFact("all", fmt.Sprintf("%s; %d never used", held, l.Unused))
 	}
 	if l.Unsure > 0 {
-		s.fact("unknown", v.countText(l.Unsure, "more buffer")+": when their last use ended is unknown")
+		s.addFact("unknown", v.countText(l.Unsure, "more buffer")+": when their last use ended is unknown")
 	}
 	if len(l.Tags) == 0 {
 		return s
 	}
 	t := v.table("Held after the last use, by call site", len(l.Tags), number("bytes × s"), barColumn,
 		number("buffers"), number("p50"), number("p99"), words("call site").front())
-	for i := range l.Tags[:v.rows(len(l.Tags))] {
+	for i := range l.Tags[:v.shownRows(len(l.Tags))] {
 		r := &l.Tags[i]
 		t.add(numberCell(v.byteSeconds(r.ByteSeconds), r.ByteSeconds), barCell(r.ByteSeconds, l.Tags[0].ByteSeconds), v.countCell(r.Known),
 			v.durationCell(r.P50), v.durationCell(r.P99), v.siteCell(r.Name, nil))
@@ -233,7 +235,7 @@ func (v *view) byteSeconds(n float64) string {
 	return v.spaced(units.FormatLong(uint64(max(0, min(n, 1<<62))))) + "·s"
 }
 
-// processes lists them where there are several, by peak.
+// processes lists the processes by peak, if there are several.
 func (v *view) processes() section {
 	all := processesByPeak(v.s.Processes)
 	if len(all) < 2 {
@@ -247,14 +249,14 @@ func (v *view) processes() section {
 		columns = append(columns, words("host").onPage())
 	}
 	t := v.table("Processes by peak", len(all), columns...)
-	for _, p := range all[:v.rows(len(all))] {
+	for _, p := range all[:v.shownRows(len(all))] {
 		program := v.nameCell(p.Program, htmlNameWidth)
 		if !v.page {
 			program.Text = units.ProgramName(p.Program)
 		}
 		r := figures.Process(p, v.s.Time)
 		v.addFigures(&t, func(f *figures.Figure) figures.Value { return f.Of(r) }, numberCell(pidText(p), float64(p.PID)),
-			v.clockCell(v.since(p.Started)), wordCell(endedText(p)), program, wordCell(name(h.HostOf(p.Number))))
+			v.clockCell(v.sinceStart(p.Started)), wordCell(endedText(p)), program, wordCell(name(h.HostOf(p.Number))))
 	}
 	s.Tables = []table{t}
 	return s
@@ -274,7 +276,7 @@ func (v *view) mistakes() section {
 		s.Notes = append(s.Notes, "and "+more)
 	}
 	t := v.table("Mistakes", len(all), number("first at"), number("times"), words("kind"), words("certain"), words("mistake"))
-	for i := range all[:v.rows(len(all))] {
+	for i := range all[:v.shownRows(len(all))] {
 		f := &all[i]
 		if !v.page {
 			s.Items = append(s.Items, units.Clean(v.clockOf(f.First)+" "+f.Text(units.FormatLong)))
@@ -286,7 +288,7 @@ func (v *view) mistakes() section {
 		}
 		once := *f
 		once.Count, once.Tag, once.Function, once.Kernel = 1, cleanText(f.Tag, htmlNameWidth), cleanText(f.Function, htmlNameWidth), cleanText(f.Kernel, htmlNameWidth)
-		t.add(v.clockCell(v.since(f.First)), v.countCell(f.Count), wordCell(f.Kind.String()), wordCell(certain), v.nameCell(once.Text(bytesText), htmlTextWidth))
+		t.add(v.clockCell(v.sinceStart(f.First)), v.countCell(f.Count), wordCell(f.Kind.String()), wordCell(certain), v.nameCell(once.Text(bytesText), htmlTextWidth))
 	}
 	s.Tables = []table{t}
 	if t.Left != "" {
@@ -311,7 +313,7 @@ func (v *view) happened() section {
 	s.Intro = ""
 	n := len(all)
 	if v.page {
-		n = v.rows(n)
+		n = v.shownRows(n)
 	}
 	t := v.table("What happened", n, number("time"), words("kind"), words("what").sentence())
 	if left := len(all) - n; left > 0 {
@@ -319,7 +321,7 @@ func (v *view) happened() section {
 	}
 	for i := range all[:n] {
 		m := &all[i]
-		t.add(v.clockCell(v.since(m.Time)), wordCell(m.Kind.String()), v.nameCell(m.Text, htmlTextWidth))
+		t.add(v.clockCell(v.sinceStart(m.Time)), wordCell(m.Kind.String()), v.nameCell(m.Text, htmlTextWidth))
 	}
 	s.Tables = []table{t}
 	if len(all) == stats.MarksMax {

@@ -7,7 +7,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// spillTexts say what --spill did; empty: it took nothing from the device.
+// spillTexts return sentences about --spill; none if it took nothing from the device.
 func spillTexts(s *stats.Spill) []string {
 	if s == nil {
 		return nil
@@ -29,7 +29,7 @@ func spillTexts(s *stats.Spill) []string {
 	return texts
 }
 
-// spill is the section of what --spill moved.
+// spill returns the section about bytes that --spill moved.
 func (v *view) spill() section {
 	p := v.s.Spill
 	if p == nil {
@@ -37,12 +37,12 @@ func (v *view) spill() section {
 	}
 	s := section{ID: "spill", Title: "Spilled", Intro: "With --spill, buffers that no command uses go to host memory when the device has no room."}
 	for i, text := range spillTexts(p) {
-		s.fact([...]string{"moved", "memory", "warning"}[i], text)
+		s.addFact([...]string{"moved", "memory", "warning"}[i], text)
 	}
-	s.fact("at once", fmt.Sprintf("a command that waited needed %s at most, the largest buffer of it from %s", units.FormatLong(p.Needed), units.Clean(p.NeededSite)))
+	s.addFact("at once", fmt.Sprintf("a command that waited needed %s at most, the largest buffer of it from %s", units.FormatLong(p.Needed), units.Clean(p.NeededSite)))
 	t := v.table("Moves of buffers, by call site", len(p.Sites), number("out"), number("moves"), number("took"),
 		number("back"), number("moves back"), number("took"), words("call site").front())
-	for i := range p.Sites[:v.rows(len(p.Sites))] {
+	for i := range p.Sites[:v.shownRows(len(p.Sites))] {
 		x := &p.Sites[i]
 		t.add(v.bytesCell(x.Out.Bytes), v.countCell(x.Out.Times), v.durationCell(x.Out.NS),
 			v.bytesCell(x.In.Bytes), v.countCell(x.In.Times), v.durationCell(x.In.NS), v.siteCell(x.Tag, nil))

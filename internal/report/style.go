@@ -8,7 +8,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// style is how figures are written: in a text, or on a page, where no line breaks before a unit.
+// style says how to write figures: for a text, or for a page, where no line may break before a unit.
 type style struct{ page bool }
 
 // plain is the style of a text.
@@ -21,7 +21,7 @@ func (y style) spaced(figure string) string {
 	return figure
 }
 
-// size writes a size for a sentence, and so on.
+// size writes a size for a sentence.
 func (y style) size(n uint64) string { return y.spaced(units.FormatLong(n)) }
 
 func (y style) count(n uint64) string {
@@ -70,7 +70,7 @@ func numberCell(text string, value float64) cell {
 	return cell{Text: text, Sort: strconv.FormatFloat(value, 'g', 12, 64), Number: true}
 }
 
-// figureCell is for a figure: in a text a table has its size in fewer columns than a sentence.
+// figureCell shows a figure. Sizes in a text's table are shorter than in a sentence.
 func (y style) figureCell(f *figures.Figure, v figures.Value) cell {
 	switch f.Unit {
 	case figures.Bytes:
@@ -93,10 +93,10 @@ func (y style) countCell(n uint64) cell { return numberCell(y.count(n), float64(
 
 func (y style) durationCell(ns uint64) cell { return numberCell(y.duration(ns), float64(ns)) }
 
-// noneCell stands for a number that there is not.
+// noneCell stands for a number that does not exist.
 func (y style) noneCell() cell { return numberCell(y.rate(0, 0), -1) }
 
-// rateCell is for part of whole.
+// rateCell shows part of whole.
 func (y style) rateCell(rate float64, of uint64) cell {
 	if of == 0 {
 		return y.noneCell()

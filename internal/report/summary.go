@@ -13,7 +13,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Summary is a run in a few figures: sizes in bytes, rates 0…1. Its JSON keys are what scripts rely on: those of setup, of the figures
+// Summary is a run in a few figures: sizes in bytes, rates 0…1. Scripts rely on its JSON keys: those of setup, of the figures
 // (package figures), and of details.
 type Summary struct {
 	setup
@@ -22,62 +22,62 @@ type Summary struct {
 	snapshot *stats.Snapshot
 }
 
-// setup is how a run was set up.
+// setup has the settings of a run.
 type setup struct {
 	Policy         string            `json:"policy"`                    // at the end
 	FormerPolicies []string          `json:"former_policies,omitempty"` // that the program had before, oldest first
 	Limits         recording.Limits  `json:"limits"`
 	Labels         map[string]string `json:"labels,omitempty"`       // that the user chose
 	WholeBlocks    string            `json:"whole_blocks,omitempty"` // why no policy can cut slabs into sub-allocations
-	Hosted         *stats.Part       `json:"hosted,omitempty"`       // creates that got the host's memory, as the device's was full
+	Hosted         *stats.Part       `json:"hosted,omitempty"`       // creates that got host memory, because the pool's waste filled the device
 }
 
-// details are what is more than a figure.
+// details are the keys that are no single figures.
 type details struct {
 	MissReasons map[string]uint64 `json:"miss_reasons"`                 // all of them, "too_small" and so on
 	FailedWith  []FailedWith      `json:"failed_with"`                  // statuses of creates that failed, the most frequent first
 	FailedCalls []FailedCall      `json:"failed_calls"`                 // in the order of their first, at most stats.FailedCallsMax
 	OtherFailed uint64            `json:"other_failed_calls,omitempty"` // failures beyond these
-	// Machine is what the machine reports of all processes together.
+	// Machine has the machine's figures of all processes together.
 	Machine   []MachineSummary `json:"machine,omitempty"`
 	Saved     Saved            `json:"saved"`
-	Measured  []Measured       `json:"measured,omitempty"` // in the program, one for each alternative; left out where no user asked
+	Measured  []Measured       `json:"measured,omitempty"` // experiments that the user asked for, one for each alternative; left out if none
 	Transfers TransfersSummary `json:"transfers"`
-	Spill     *stats.Spill     `json:"spill,omitempty"` // what --spill did, where it took memory from the device
-	// Exit is how the first process ended. A caller that started the program knows better and may set it.
+	Spill     *stats.Spill     `json:"spill,omitempty"` // what --spill moved; left out if it took no memory from the device
+	// Exit is how the first process ended. A caller that started the program may set it, since it knows more.
 	Exit      Exit           `json:"exit"`
 	Processes []units.Joined `json:"processes"`  // that made OpenCL calls, in the order of their first
 	PerTag    []units.Joined `json:"per_tag"`    // by falling peak
 	PerBucket []units.Joined `json:"per_bucket"` // by size
 	PerClass  []units.Joined `json:"per_class"`
 	PerKind   []units.Joined `json:"per_kind"` // of memory: "buffer", "image" and so on
-	// Findings are the program's mistakes in the order of their first time, at most stats.FindingsMax; OtherFindings
-	// came when that many were known.
+	// Findings are the program's mistakes in the order of their first occurrence, at most stats.FindingsMax; OtherFindings counts
+	// those beyond.
 	Findings      []stats.Finding `json:"findings"`
 	OtherFindings uint64          `json:"other_findings"`
-	// Objects are what programs create besides memory: events, kernels and so on, by type; see docs/METRICS.md.
+	// Objects counts objects besides memory: events, kernels and so on, by type; see docs/METRICS.md.
 	Objects []ObjectSummary `json:"objects"`
-	// HeldAtExit says that the leaks are what processes held when a signal ended them.
+	// HeldAtExit says that the leaks are only memory that processes held when a signal ended them.
 	HeldAtExit bool `json:"held_at_exit"`
 	// OutOfMemory are calls that failed for lack of memory, at most stats.PostMortemsMax.
 	OutOfMemory []PostMortemSummary `json:"out_of_memory"`
-	// Attached says that the programs ran already, and were only watched; Running is how many of the processes went on.
+	// Attached says that the programs were only watched; Running is how many of their processes continue.
 	Attached bool `json:"attached,omitempty"`
 	Running  int  `json:"running,omitempty"`
 	// WithoutPool counts processes that should have had a pool; WithoutPoolWhy is the first one's reason.
 	WithoutPool    uint64   `json:"processes_without_pool,omitempty"`
 	WithoutPoolWhy string   `json:"without_pool_why,omitempty"`
-	Asked          []string `json:"asked,omitempty"`       // which devices programs asked for before a context, in words
-	NotWatched     []string `json:"not_watched,omitempty"` // why processes are not, where they say so
-	LeftOut        []string `json:"left_out,omitempty"`    // what a program did more of than gpumemtop keeps, in words
-	// Ghosts are the policies that were simulated beside the run, the best first.
+	Asked          []string `json:"asked,omitempty"`       // devices that programs asked for before they had a context, in words
+	NotWatched     []string `json:"not_watched,omitempty"` // why processes are not watched, if they report it
+	LeftOut        []string `json:"left_out,omitempty"`    // what gpumemtop did not keep because a program did too much of it, in words
+	// Ghosts has the policies that were simulated beside the run, the best first.
 	Ghosts []GhostSummary `json:"ghosts,omitempty"`
-	Plan   *PlanJSON      `json:"plan_measured,omitempty"` // what plans did, where the policy takes them
+	Plan   *PlanJSON      `json:"plan_measured,omitempty"` // effect of plans, if the policy takes them
 }
 
-// left is what a report describes more closely.
+// left has keys that a report replaces by more detailed ones.
 type left struct {
-	Leaks []LeakSummary `json:"leaks"` // what was never released, the most bytes first
+	Leaks []LeakSummary `json:"leaks"` // memory that was never released, the most bytes first
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -87,14 +87,14 @@ func (s *Summary) joined() units.Joined {
 	return units.Joined{&s.setup, figures.Run(s.snapshot).Members(), &s.details}
 }
 
-// Saved is an estimate of the time that hits saved, ns.
+// Saved estimates the time that hits saved, ns.
 type Saved struct {
-	Calls uint64 `json:"driver_calls_ns"` // less the pool's own time
-	Basis string `json:"basis"`           // of that: unknown, estimated
-	// Releases says that these are counted, otherwise only creates.
+	Calls uint64 `json:"driver_calls_ns"` // minus the pool's own time
+	Basis string `json:"basis"`           // of Calls: unknown or estimated
+	// Releases says that the time of releases counts, too, not only that of creates.
 	Releases bool   `json:"releases_counted"`
-	Device   string `json:"probed_device,omitempty"` // whose probe gave the driver's times
-	// Touches are first touches: left out where nothing is known of them.
+	Device   string `json:"probed_device,omitempty"` // the device whose probe gave the driver's times
+	// Touches is about first touches; left out if unknown.
 	Touches *stats.Touches `json:"first_touches,omitempty"`
 }
 
@@ -110,7 +110,7 @@ func savedOf(t *stats.Totals) Saved {
 // Exit is how a process ended.
 type Exit struct {
 	Status int `json:"status"` // -1 when unknown or ended by a signal
-	Signal int `json:"signal"` // 0 when it was none
+	Signal int `json:"signal"` // 0 if no signal ended it
 }
 
 // NewSummary takes the figures from the last snapshot of a run.
@@ -142,13 +142,13 @@ func NewSummary(s *stats.Snapshot) Summary {
 	if s.Hosted.Buffers > 0 {
 		summary.Hosted = &s.Hosted
 	}
-	summary.shares(s)
-	summary.mistakes(s)
+	summary.addShares(s)
+	summary.addMistakes(s)
 	return summary
 }
 
-// NewWatchSummary is NewSummary for programs that were only watched. running is how many of their processes continue: if
-// any does, what is in use is no leak. The end of a process counts as that of the program only if it is the only one.
+// NewWatchSummary is NewSummary for programs that were only watched. running is how many of their processes continue: if any
+// does, memory in use is no leak. The end of a process counts as the program's only if it is the only process.
 func NewWatchSummary(s *stats.Snapshot, running int) Summary {
 	summary := NewSummary(s)
 	summary.Attached, summary.Running = true, running
@@ -161,13 +161,13 @@ func NewWatchSummary(s *stats.Snapshot, running int) Summary {
 	return summary
 }
 
-// processJSON has one process with its figures.
+// processJSON returns a process with its figures.
 func processJSON(p *stats.Process, now uint64) units.Joined {
 	type process struct {
 		PID     int     `json:"pid"`
 		Rank    *uint64 `json:"rank,omitempty"` // in its job
 		Parent  int     `json:"parent"`
-		Folded  uint64  `json:"ended_processes,omitempty"` // how many ended processes this row is
+		Folded  uint64  `json:"ended_processes,omitempty"` // the number of ended processes that this row sums up
 		Program string  `json:"program"`
 		App     string  `json:"app,omitempty"` // name of the program
 		wire.Place
@@ -193,7 +193,7 @@ func exitOf(p *stats.Process) Exit {
 	return Exit{Status: -1}
 }
 
-// missReasons gives counts their names: those of all reasons, or of those that occurred.
+// missReasons returns counts by the names of their reasons: of all reasons, or only of those that occurred.
 func missReasons(counts []uint64, all bool) map[string]uint64 {
 	reasons := map[string]uint64{}
 	for reason, n := range counts {
@@ -204,7 +204,7 @@ func missReasons(counts []uint64, all bool) map[string]uint64 {
 	return reasons
 }
 
-// siteJSON has one call site with its figures.
+// siteJSON returns a call site with its figures.
 func siteJSON(run *figures.Subject, t *stats.Tag) units.Joined {
 	type site struct {
 		Tag         string            `json:"tag"`
@@ -222,7 +222,7 @@ func (s *Summary) WriteJSON(w io.Writer) error {
 	return nil
 }
 
-// summaryHead is how WriteJSON begins.
+// summaryHead matches the beginning of what WriteJSON writes.
 var summaryHead = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\{\n  "policy": "[^"\n]*",\n  "(former_policies|limits)": `)
 })
@@ -230,7 +230,7 @@ var summaryHead = sync.OnceValue(func() *regexp.Regexp {
 // IsSummary reports whether a file that begins like this has figures in JSON: a summary, or a report, which begins with one.
 func IsSummary(head []byte) bool { return summaryHead().Match(head) }
 
-// LeakSummary is what one call site left behind.
+// LeakSummary is memory of one call site that was never released.
 type LeakSummary struct {
 	Tag     string   `json:"tag"`
 	Stack   []string `json:"stack,omitempty"` // innermost first
@@ -238,8 +238,8 @@ type LeakSummary struct {
 	Bytes   uint64   `json:"bytes"`
 }
 
-// mistakes takes findings and leaks over.
-func (s *Summary) mistakes(from *stats.Snapshot) {
+// addMistakes copies findings and leaks.
+func (s *Summary) addMistakes(from *stats.Snapshot) {
 	s.Findings, s.Leaks, s.OtherFindings = append([]stats.Finding{}, from.Findings...), []LeakSummary{}, from.OtherFindings
 	s.HeldAtExit, s.OutOfMemory = from.HeldAtExit(), []PostMortemSummary{}
 	for i := range from.PostMortems {
@@ -250,16 +250,16 @@ func (s *Summary) mistakes(from *stats.Snapshot) {
 	}
 }
 
-// shareOf is what a share of the memory is a share of.
+// shareOf identifies a row about a part of memory: a class, kind or bucket.
 type shareOf struct {
 	Class    string  `json:"class,omitempty"`    // of a class
 	Kind     string  `json:"kind,omitempty"`     // of a kind
-	Smallest *uint64 `json:"smallest,omitempty"` // of a bucket: granted sizes from here
-	Largest  *uint64 `json:"largest,omitempty"`  // to here
+	Smallest *uint64 `json:"smallest,omitempty"` // of a bucket: smallest granted size of a bucket
+	Largest  *uint64 `json:"largest,omitempty"`  // largest granted size of a bucket
 }
 
-// shares fills in what is counted by size, class and kind.
-func (s *Summary) shares(from *stats.Snapshot) {
+// addShares fills in the figures by size, class and kind.
+func (s *Summary) addShares(from *stats.Snapshot) {
 	s.PerBucket, s.PerClass, s.PerKind = []units.Joined{}, []units.Joined{}, []units.Joined{}
 	for i := range from.Buckets {
 		b := &from.Buckets[i]
@@ -275,15 +275,14 @@ func (s *Summary) shares(from *stats.Snapshot) {
 	}
 }
 
-// GhostSummary is what another configuration would have done, or the present one, as far as it was simulated beside the
-// run.
+// GhostSummary is the result of a configuration, another or the present one, that was simulated beside the run.
 type GhostSummary struct {
 	*stats.Ghost
-	Late    bool    `json:"late,omitempty"` // it has not seen the begin
+	Late    bool    `json:"late,omitempty"` // its simulation has not seen the run's beginning
 	HitRate float64 `json:"hit_rate"`
 }
 
-// ghostSummaries returns the best first, nil where there are none.
+// ghostSummaries returns the simulated configurations, the best first; nil if there are none.
 func ghostSummaries(g *stats.Ghosts) []GhostSummary {
 	if g == nil {
 		return nil

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	topTags    = 3  // in the short text
+	topTags    = 3  // call sites in the short text
 	nameWidth  = 44 // of tags
 	titleWidth = 60 // of a command line
 
@@ -24,20 +24,20 @@ const (
 	stackLines   = 3
 	mistakeWidth = 240
 
-	topProcesses = 20 // lines for processes, which fit 60 columns
-	programWidth = 15 // of a program's name there
+	topProcesses = 20 // lines about processes, each within 60 columns
+	programWidth = 15 // of a program's name in these lines
 )
 
-// WriteText writes the summary for people: at most 15 lines of plain text. Where memory ran out, there are four more, and what the
-// machine reports; where there are several processes, one for each of the largest 20 and at most two more. What was never released
-// and mistakes of the program take as many lines as they need, at most 22.
+// WriteText writes the summary as at most 15 lines of plain text. If memory ran out, four more lines and the machine's figures
+// follow; if there are several processes, a line for each of the largest 20 and at most two more. Leaks and mistakes of the
+// program take at most 22 lines.
 func (s *Summary) WriteText(w io.Writer) error {
 	lines := []string{s.title()}
 	switch {
 	case len(s.Processes) == 0 && !s.Attached:
 		lines = append(lines, "  "+units.Cut(Nothing(s.snapshot.Asked), mistakeWidth))
 	case len(s.Processes) == 0:
-	case s.Attached && s.silent():
+	case s.Attached && s.isEmpty():
 		lines = append(lines, "  no OpenCL call that concerns memory was seen")
 	case s.Attached:
 		lines = append(append(append(lines, outOfMemoryLines(s.snapshot)...), s.watchedFigures()...), processLines(s.snapshot, false)...)
@@ -56,7 +56,7 @@ func (s *Summary) WriteText(w io.Writer) error {
 // title names the program and says how it ended.
 func (s *Summary) title() string {
 	if s.Attached {
-		return s.watched()
+		return s.watchedTitle()
 	}
 	title := "gpumemtop: " + commandLine(s.snapshot)
 	switch {
@@ -77,8 +77,8 @@ func (s *Summary) title() string {
 	return title
 }
 
-// watched is the title where programs were only watched.
-func (s *Summary) watched() string {
+// watchedTitle returns the title for programs that were only watched.
+func (s *Summary) watchedTitle() string {
 	n := s.snapshot.ProcessCount()
 	if n == 0 && s.snapshot.Program == "" {
 		return fmt.Sprintf("gpumemtop: watched for %.2f s: no matching process called OpenCL", s.seconds())
@@ -88,7 +88,7 @@ func (s *Summary) watched() string {
 	case n > 1 && s.Running == 0:
 		title += fmt.Sprintf(" (%d processes, which all ended)", n)
 	case n > 1:
-		title += fmt.Sprintf(" (%d processes, %s)", n, goOn(s.Running))
+		title += fmt.Sprintf(" (%d processes, %s)", n, continuesText(s.Running))
 	case s.Running > 0:
 		title += ", which goes on"
 	case s.Exit.Signal > 0:
@@ -101,25 +101,25 @@ func (s *Summary) watched() string {
 	return title
 }
 
-// seconds is how long the run took.
+// seconds returns the duration of the run.
 func (s *Summary) seconds() float64 { return units.Seconds(s.snapshot.Started, s.snapshot.Ended()) }
 
-// goOn says how many processes do.
-func goOn(n int) string {
+// continuesText says how many processes continue.
+func continuesText(n int) string {
 	if n == 1 {
 		return "1 goes on"
 	}
 	return fmt.Sprintf("%d go on", n)
 }
 
-// silent reports whether nothing was seen that could be counted.
-func (s *Summary) silent() bool {
+// isEmpty reports whether nothing was counted.
+func (s *Summary) isEmpty() bool {
 	t := &s.snapshot.Totals
 	return t.Creates+t.Failures+t.Releases+t.Uses+t.LiveBuffers+s.snapshot.Lost == 0
 }
 
-// watchedFigures are those of programs that were only watched: no pool serves them, so there is no rate of hits, and what
-// they had before is known in part.
+// watchedFigures returns the lines of figures for programs that were only watched: without a pool they have no hit rate, and their
+// memory from before the attach is known only in part.
 func (s *Summary) watchedFigures() []string {
 	t := figures.Run(s.snapshot)
 	memory, end := watchedText(t)
@@ -137,7 +137,7 @@ func (s *Summary) watchedFigures() []string {
 	return s.withEnd(append(lines, labelled("machine", machineTexts(s.snapshot))...), func(*stats.Tag) string { return "" })
 }
 
-// figures are the lines between the title and the last.
+// figures returns the lines between the title and the last one.
 func (s *Summary) figures() []string {
 	run := figures.Run(s.snapshot)
 	lines := append([]string{"  policy     " + policyText(s.snapshot)}, labelled("auto", autoTexts(s.snapshot))...)
@@ -172,7 +172,7 @@ func labelled(label string, texts []string) []string {
 	return lines
 }
 
-// kindLines say what the pool did for each kind of memory besides buffers.
+// kindLines say how the pool served each kind of memory besides buffers.
 func kindLines(kinds []stats.Kind) []string {
 	var lines []string
 	for i := range kinds {
@@ -186,7 +186,7 @@ func kindLines(kinds []stats.Kind) []string {
 	return lines
 }
 
-// withEnd adds what all summaries end with. Of a tag more may be said.
+// withEnd adds the lines with which all summaries end. more returns further words about a tag.
 func (s *Summary) withEnd(lines []string, more func(*stats.Tag) string) []string {
 	label := "  top tags   "
 	tags := tagsByPeak(s.snapshot.Tags)[:min(topTags, len(s.snapshot.Tags))]
@@ -223,7 +223,7 @@ func (s *Summary) withEnd(lines []string, more func(*stats.Tag) string) []string
 	return lines
 }
 
-// commandLine is the program with its arguments, on one line of bounded length.
+// commandLine returns the program with its arguments, on one line of bounded length.
 func commandLine(s *stats.Snapshot) string {
 	words := append([]string{s.Program}, s.Arguments...)
 	if s.Program == "" {
@@ -253,7 +253,7 @@ func mistakeLines(s *stats.Snapshot) []string {
 	return lines
 }
 
-// leakLines list how much was never released and where: the first call sites, each with its callers.
+// leakLines list memory that was never released, by its first call sites, each with its callers.
 func leakLines(s *stats.Snapshot) []string {
 	label, how := "leaked", "never released"
 	if s.HeldAtExit() {
@@ -294,7 +294,7 @@ func leakLines(s *stats.Snapshot) []string {
 	return lines
 }
 
-// pidText is the id of a process, empty where the row is several.
+// pidText returns the id of a process, empty if the row sums up several.
 func pidText(p *stats.Process) string {
 	if p.Folded > 0 {
 		return ""
@@ -305,8 +305,7 @@ func pidText(p *stats.Process) string {
 	return fmt.Sprint(p.PID)
 }
 
-// processLines tell processes apart where there are several: a line for each of the largest, by peak,
-// with what a pool has served it if there is one.
+// processLines returns a line for each of the largest processes by peak, if there are several, with its hits if there is a pool.
 func processLines(s *stats.Snapshot, pool bool) []string {
 	if len(s.Processes) < 2 {
 		return nil

@@ -8,27 +8,27 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// table is a table. In a text all columns but the last are aligned to the right.
+// table is a table. A text aligns all columns but the last to the right.
 type table struct {
-	Title   string // for readers of a page who do not see it
+	Title   string // for readers who do not see the page
 	Columns []column
 	Rows    [][]cell
-	Left    string // how many rows are left out, empty: none
+	Left    string // says how many rows are left out; empty: none
 
-	heading string // in a text, where a section has several tables
+	heading string // for a text, if the section has several tables
 	given   []column
-	shown   []bool // which of the given columns are shown
-	first   int    // the one of the shown columns that a page has first
+	shown   []bool // by given column: it is shown
+	first   int    // index of the shown column that a page has first
 }
 
-// column is a column, which is shown everywhere unless it says otherwise.
+// column is a column. Without a mark it shows everywhere.
 type column struct {
 	Title    string
 	Number   bool // a page aligns it to the right
-	First    bool // on a page
+	First    bool // it is the first column of a page
 	PageOnly bool
 	TextOnly bool
-	PoolOnly bool // if there was no pool, it is left out
+	PoolOnly bool // left out if there was no pool
 	Sentence bool // a text cuts it at the end
 	Figure   *figures.Figure
 }
@@ -42,7 +42,7 @@ func number(title string) column { return column{Title: title, Number: true} }
 
 func words(title string) column { return column{Title: title} }
 
-// barColumn has bars that compare the figures of the column before.
+// barColumn has bars that compare the figures of the previous column.
 var barColumn = column{PageOnly: true}
 
 func (c column) sentence() column {
@@ -70,11 +70,11 @@ func (c column) pooled() column {
 	return c
 }
 
-// cell is a cell. A page shows a bar, words of a command line, and a stack on demand.
+// cell is a cell. Only a page shows its bar and the words of a command line, and the stack on demand.
 type cell struct {
 	Text   string
 	Sort   string // number to sort by; empty: by Text
-	Bar    string // part of the column's largest, in percent
+	Bar    string // length in percent of the column's largest
 	Code   []string
 	Stack  []string // innermost first; a text shows it below the row
 	Number bool
@@ -95,7 +95,7 @@ func (v *view) table(title string, n int, columns ...column) table {
 		}
 	}
 	t.Columns = toFront(t.Columns, t.first)
-	if left := n - v.rows(n); left > 0 {
+	if left := n - v.shownRows(n); left > 0 {
 		t.Left = "and " + v.countText(uint64(left), "more row")
 	}
 	return t
@@ -112,7 +112,7 @@ func (t *table) add(cells ...cell) {
 	t.Rows = append(t.Rows, toFront(row, t.first))
 }
 
-// addFigures appends a row: of gives the values of figures, and cells are for the other columns. Cells beyond these are left out.
+// addFigures appends a row: of returns the values of figures, and cells fill the other columns. It ignores superfluous cells.
 func (v *view) addFigures(t *table, of func(*figures.Figure) figures.Value, cells ...cell) {
 	row := make([]cell, 0, len(t.given))
 	for _, c := range t.given {
@@ -133,10 +133,10 @@ func toFront[T any](list []T, at int) []T {
 	return list
 }
 
-// wordCell is for a word or two.
+// wordCell shows one or two words.
 func wordCell(text string) cell { return cell{Text: text, Class: "word"} }
 
-// barCell draws how much a value is of the largest one.
+// barCell draws a value as a part of the largest one.
 func barCell(value, largest float64) cell {
 	part := 0.0
 	if largest > 0 {
@@ -147,7 +147,7 @@ func barCell(value, largest float64) cell {
 	}
 }
 
-// nameCell is for text from the recording.
+// nameCell shows text from the recording.
 func (v *view) nameCell(text string, width int) cell {
 	if v.page {
 		return cell{Text: cleanText(text, width), Class: "site"}
@@ -155,8 +155,8 @@ func (v *view) nameCell(text string, width int) cell {
 	return cell{Text: units.Clean(text)}
 }
 
-// siteCell names a call site, with its stack as long as the page has room for it. A text shows the stack below unless
-// that is only the name again.
+// siteCell names a call site, with its stack if the page has room left. A text shows the stack below the row, unless it only
+// repeats the name.
 func (v *view) siteCell(site string, stack []string) cell {
 	if !v.page {
 		c := cell{Text: units.Clean(site)}

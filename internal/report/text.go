@@ -10,7 +10,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// textWidth is how many columns a text report has at most.
+// textWidth is the most columns of a text report.
 const textWidth = 100
 
 // Text writes a report for people, at most 100 columns wide. The error is the writer's.
@@ -56,7 +56,7 @@ func (s *section) text(b *bytes.Buffer) {
 	}
 }
 
-// text cuts the last column where the line would be too long.
+// text writes the table, and cuts the last column if the line would be too long.
 func (t *table) text(b *bytes.Buffer) {
 	if t.heading != "" {
 		fmt.Fprintln(b, t.heading)
@@ -86,5 +86,5 @@ func (t *table) text(b *bytes.Buffer) {
 	}
 }
 
-// wrap writes a text behind a label, as wide as a report is.
+// wrap writes a text after a label, within the width of a report.
 func wrap(b *bytes.Buffer, label, text string) { units.Wrap(b, textWidth, label, text) }

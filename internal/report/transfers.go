@@ -11,23 +11,23 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// TransfersSummary are the commands that moved memory.
+// TransfersSummary sums up the commands that moved memory.
 type TransfersSummary struct {
-	Unified  bool           `json:"unified"`   // the memory of a device is the host's
+	Unified  bool           `json:"unified"`   // a device uses the host's memory
 	OwnSites bool           `json:"own_sites"` // sites are those of the calls, not of the creates
 	ToDevice units.Joined   `json:"to_device"`
 	ToHost   units.Joined   `json:"to_host"`
-	Within   units.Joined   `json:"within"` // device memory to device memory, fills, migrations
+	Within   units.Joined   `json:"within"` // within a device's memory, fills and migrations
 	Mapped   units.Joined   `json:"mapped"`
-	Between  units.Joined   `json:"between_devices"` // contents that only other devices had: the driver's choice
+	Between  units.Joined   `json:"between_devices"` // contents that only other devices had: the driver chose how to move them
 	PerSite  []units.Joined `json:"per_site"`        // the most time first, then the most bytes; at most stats.TransferSitesMax
 	Others   uint64         `json:"other_sites"`
 }
 
-// flowJSON has what was moved, and how fast.
+// flowJSON returns the bytes, counts and times of a flow, and its rate.
 func flowJSON(f *stats.Flow, first ...any) units.Joined {
 	type speed struct {
-		Rate float64 `json:"bytes_per_second"` // of what the device measured, or else of the blocking calls; 0: unknown
+		Rate float64 `json:"bytes_per_second"` // as measured by the device, or else by blocking calls; 0: unknown
 	}
 	return append(first, f, speed{f.Rate()})
 }
@@ -50,7 +50,7 @@ func transfersSummary(t *stats.Transfers) TransfersSummary {
 	return s
 }
 
-// transfersText says what was moved in one line, empty when nothing was.
+// transfersText says in one line how many bytes were moved; empty: none.
 func transfersText(t *stats.Transfers) string {
 	var parts []string
 	for d, words := range [...]string{"to the device", "read back", "within the device", "mapped", "between devices"} {
@@ -67,7 +67,7 @@ func transfersText(t *stats.Transfers) string {
 	return strings.Join(parts, ", ")
 }
 
-// speedText says how fast that was, as far as it is known: calls that block also wait.
+// speedText says how fast bytes were moved, if known. The rate of blocking calls includes waits.
 func speedText(f *stats.Flow) string {
 	least := units.RateAtLeast(f.Rate())
 	switch {
@@ -81,7 +81,7 @@ func speedText(f *stats.Flow) string {
 	return " at " + units.Rate(f.Rate())
 }
 
-// blockingText says how long transfers blocked, however short; empty: none did.
+// blockingText says how long transfers blocked; empty: none did.
 func blockingText(s *stats.Snapshot) string {
 	var calls, ns uint64
 	for i := range s.Transfers.Directions {
@@ -100,7 +100,7 @@ func transferLines(s *stats.Snapshot) []string {
 	return nil
 }
 
-// transfers are what commands moved, by direction and by call site, and what could go.
+// transfers shows moved bytes by direction and by call site, and transfers that are superfluous.
 func (v *view) transfers() section {
 	t := &v.s.Transfers
 	if !t.Any() {
@@ -124,10 +124,10 @@ var flowColumns = []column{
 	number("calls"), number("bytes"), number("blocking"), number("with waits"), number("profiled"), number("speed"), number("pinned"), number("cold"),
 }
 
-// flowCells are the figures of a flow. moves: its bytes do, not only the right to use them.
+// flowCells show the figures of a flow. moves: its bytes move, not only the right to use them.
 func (v *view) flowCells(f *stats.Flow, moves bool) []cell {
 	at, text := v.noneCell(), units.Rate(f.Rate())
-	if !moves { // the bytes of a map need not move
+	if !moves { // a map need not move bytes
 		text = ""
 	} else if f.Profiled == 0 { // blocking calls also wait
 		text = units.RateAtLeast(f.Rate())
@@ -140,8 +140,8 @@ func (v *view) flowCells(f *stats.Flow, moves bool) []cell {
 	}
 	return []cell{
 		v.countCell(f.Calls), v.bytesCell(f.Bytes), v.countCell(f.Blocking), v.durationCell(f.NS), v.durationCell(f.ProfiledNS), at,
-		v.rateCell(part(f.Pinned, f.Pinned+f.Pageable), f.Pinned+f.Pageable),
-		v.rateCell(part(f.Cold, f.Pages), f.Pages),
+		v.rateCell(fraction(f.Pinned, f.Pinned+f.Pageable), f.Pinned+f.Pageable),
+		v.rateCell(fraction(f.Cold, f.Pages), f.Pages),
 	}
 }
 
@@ -161,7 +161,7 @@ func (v *view) transferSites(t *stats.Transfers) table {
 	table := v.table("Transfers, by call site", n+int(min(t.OtherSites, 1<<20)), append(slices.Clip(flowColumns), words("command"),
 		words("call site").front())...)
 	table.heading = "by call site"
-	for i := range t.Sites[:min(v.rows(n), n)] {
+	for i := range t.Sites[:min(v.shownRows(n), n)] {
 		x, stack := &t.Sites[i], []string(nil)
 		if v.page {
 			stack = x.Stack
@@ -175,7 +175,7 @@ func (v *view) transferFindings(list []analysis.TransferFinding) table {
 	table := v.table("Transfers that could go or be faster", len(list), number("calls"), number("bytes"), number("time"),
 		words("what to do").onPage(), words("call site"), words("finding").front())
 	table.heading = "that could go or be faster"
-	for i := range list[:v.rows(len(list))] {
+	for i := range list[:v.shownRows(len(list))] {
 		f := &list[i]
 		name := string(f.Kind)
 		if !f.Certain {

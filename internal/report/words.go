@@ -12,13 +12,13 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// hostedText says what happened where the pool's waste left too little of the device.
+// hostedText counts creates that got host memory because the pool's waste left too little of the device's.
 func hostedText(p *stats.Part) string {
 	return fmt.Sprintf("%s (%s) got the host's memory, which is slower: the device lacked what the pool wasted", units.Count(p.Buffers, "create"),
 		units.FormatLong(p.Bytes))
 }
 
-// exposedText counts what kernels may have read before anything wrote to it, with the call sites that have the most of it.
+// exposedText counts buffers that kernels may have read before anything wrote them, and names the call sites with the most.
 func exposedText(s *stats.Snapshot) string {
 	sites := slices.DeleteFunc(slices.Clone(s.Tags), func(t stats.Tag) bool { return t.Exposed == 0 })
 	slices.SortStableFunc(sites, func(a, b stats.Tag) int { return cmp.Compare(b.Exposed, a.Exposed) })
@@ -45,7 +45,7 @@ func namesOf[T any](list []T, name func(*T) string) []string {
 	return units.CutNames(names, nameWidth)
 }
 
-// policyText names the policy of a run, those that it had before, how much it keeps at most, and why it cannot do its work.
+// policyText names the policy of a run and its former ones, and says how much it keeps at most, and why it cannot work.
 func policyText(s *stats.Snapshot) string {
 	text := units.Clean(s.Policy)
 	if text == "" {
@@ -92,7 +92,7 @@ func hitsText(run *figures.Subject) string {
 	return text
 }
 
-// driverText says how many creates reached the driver, how many did not have to, and what that saved.
+// driverText says how many creates reached the driver, how many hits replaced, and how much time that saved.
 func driverText(run *figures.Subject) string {
 	text := fmt.Sprintf("%s, %d avoided", units.Count(run.DriverCreates, "create"), run.Hits)
 	if run.Hits == 0 {
@@ -107,9 +107,9 @@ func driverText(run *figures.Subject) string {
 		saved = append(saved, touchesText(run.Totals))
 	}
 	switch {
-	case run.Run.Measured.Known() != nil: // an estimate adds nothing to that
+	case run.Run.Measured.Known() != nil: // a measurement makes an estimate superfluous
 		return text
-	case saved == nil && len(run.Run.Measured) > 0: // which says why it measured nothing
+	case saved == nil && len(run.Run.Measured) > 0: // the experiment says why it measured nothing
 		return text
 	case saved == nil:
 		return text + " (--measure measures what that gains)"
@@ -121,7 +121,7 @@ func driverText(run *figures.Subject) string {
 	return text + ": " + saved[0] + " (estimated; first touches not counted: gpumemtop compare measures the whole gain)"
 }
 
-// touchesText says what hits saved in first touches.
+// touchesText says how much time hits saved in first touches.
 func touchesText(t *stats.Totals) string {
 	s := &t.SavedTouches
 	text := fmt.Sprintf("about %s saved in first writes to new memory ", units.Duration(s.NS))
@@ -135,7 +135,7 @@ func touchesText(t *stats.Totals) string {
 	return text + ")"
 }
 
-// savedText says what hits saved in driver calls.
+// savedText says how much time hits saved in driver calls.
 func savedText(run *figures.Subject) string {
 	text := fmt.Sprintf("about %s saved in ", figureText(figures.Saved, run))
 	if run.Saved.Releases {
@@ -149,10 +149,10 @@ func savedText(run *figures.Subject) string {
 	return text
 }
 
-// idleBytes is from how many bytes on idle memory is worth a word.
+// idleBytes is the least idle memory, in bytes, that a text mentions.
 const idleBytes = 64 << 10
 
-// memoryText says how much was in use at most. What --spill took from the device was not reserved all the time.
+// memoryText says how much memory was in use at most. With --spill, memory was not reserved all the time.
 func memoryText(run *figures.Subject) string {
 	if run.Evidence.Run.Spill != nil {
 		return fmt.Sprintf("peak %s in use, on device and host", amount(figures.PeakInUse, run))
@@ -176,7 +176,7 @@ func amount(f *figures.Figure, run *figures.Subject) string {
 	return sizeText(run.Evidence.Run, f.Of(run).Exact)
 }
 
-// sizeText is an amount of memory that follows from creates and releases: some may be among lost events.
+// sizeText writes an amount of memory, marked as uncertain if events were lost, among which creates and releases may be.
 func sizeText(s *stats.Snapshot, bytes uint64) string {
 	if s.Lost > 0 {
 		return "~" + units.FormatLong(bytes)
@@ -184,7 +184,7 @@ func sizeText(s *stats.Snapshot, bytes uint64) string {
 	return units.FormatLong(bytes)
 }
 
-// disorderText says when peaks and their times are estimates; empty: they are not.
+// disorderText says why peaks and their times are estimates; empty: they are exact.
 func disorderText(s *stats.Snapshot) string {
 	if s.Disordered == 0 {
 		return ""
@@ -193,7 +193,7 @@ func disorderText(s *stats.Snapshot) string {
 		" came after later records of other threads or processes: what was in use at once, and when, is estimated"
 }
 
-// endText says what is held at the end.
+// endText says how much memory is held at the end.
 func endText(run *figures.Subject) string {
 	free := run.Cached + run.Cooling
 	if run.InUse+free == 0 {
@@ -213,18 +213,18 @@ func endText(run *figures.Subject) string {
 	return text
 }
 
-// watchedText are Memory and End where programs were only watched. Nothing is in a pool then, and of what was there before
-// only that counts which its use has shown.
+// watchedText returns the lines Memory and End for programs that were only watched. There is no pool then, and memory from
+// before the attach counts only if its use has shown it.
 func watchedText(run *figures.Subject) (memory, end string) {
 	least := ""
-	if s := run.Evidence.Run; s.BeforeAttach() != nil && s.Lost == 0 { // else it may also be less
+	if s := run.Evidence.Run; s.BeforeAttach() != nil && s.Lost == 0 { // otherwise it may also be less
 		least = "at least "
 	}
 	return fmt.Sprintf("peak %s%s in use", least, amount(figures.PeakInUse, run)),
 		fmt.Sprintf("%s%s in use by %s", least, amount(figures.InUse, run), units.Count(run.LiveBuffers, "buffer"))
 }
 
-// endedText says how a process ended, as far as that is known: only a program's parent learns its exit status.
+// endedText says how a process ended, if known: only a program's parent learns its exit status.
 func endedText(p *stats.Process) string {
 	switch {
 	case p.State == stats.Running:
@@ -239,7 +239,7 @@ func endedText(p *stats.Process) string {
 	return fmt.Sprintf("status %d", p.Status)
 }
 
-// tagsByPeak sorts without touching the snapshot.
+// tagsByPeak returns the call sites by peak, and leaves the snapshot's order as it is.
 func tagsByPeak(tags []stats.Tag) []*stats.Tag {
 	sorted := pointers(tags)
 	slices.SortFunc(sorted, func(a, b *stats.Tag) int {
@@ -248,7 +248,8 @@ func tagsByPeak(tags []stats.Tag) []*stats.Tag {
 	return sorted
 }
 
-// processesByPeak sorts without touching the snapshot; equal ones stay in the order of their first call.
+// processesByPeak returns the processes by peak, those with equal peaks in the order of their first call. It leaves the
+// snapshot's order as it is.
 func processesByPeak(processes []stats.Process) []*stats.Process {
 	sorted := pointers(processes)
 	slices.SortStableFunc(sorted, func(a, b *stats.Process) int {

@@ -1,5 +1,5 @@
-// Package plot draws charts as SVG that fits any width: what scales with the window is placed in percent, and text keeps
-// its size. It needs no script. Names in a chart may be anything; they come out escaped.
+// Package plot draws charts as SVG that fits any width: shapes are placed in percent, and text keeps its size. It needs
+// no script. Names in a chart may be any text, since they are escaped.
 package plot
 
 import (
@@ -23,7 +23,7 @@ type Tick struct {
 	Label string
 }
 
-// At returns where a value is, never outside of 0…1.
+// At returns the place of a value, from 0 to 1.
 func (a *Axis) At(v float64) float64 {
 	low, high := a.Low, a.High
 	if a.Log {
@@ -35,10 +35,10 @@ func (a *Axis) At(v float64) float64 {
 	return max(0, min((v-low)/(high-low), 1))
 }
 
-// ticksMost is how many steps an axis has at most: with more, labels would touch on small screens.
+// ticksMost bounds the steps of an axis: with more, labels would touch on small screens.
 const ticksMost = 5
 
-// headroom is what an axis has above its largest value, so that the top of a curve can be seen.
+// headroom is the end of an axis as a multiple of its largest value, so that the top of a curve can be seen.
 const headroom = 1.04
 
 // Bytes is an axis from 0 with ticks that are round in binary units.
@@ -82,13 +82,13 @@ const (
 	day    = 24 * hour
 )
 
-// longSteps are the steps of time that people count in beyond seconds.
+// longSteps are the usual steps of time beyond seconds.
 var longSteps = []float64{
 	15 * second, 30 * second, minute, 2 * minute, 5 * minute, 10 * minute, 15 * minute, 30 * minute,
 	hour, 2 * hour, 3 * hour, 6 * hour, 12 * hour, day, 2 * day, 7 * day,
 }
 
-// timeStep returns the least step that people count in with which a length has no more than the most ticks.
+// timeStep returns the smallest usual step of time with which a length has at most ticksMost ticks.
 func timeStep(length float64) float64 {
 	step := 1.0
 	for i := 0; length/step > ticksMost+2; i++ {
@@ -108,12 +108,12 @@ func timeStep(length float64) float64 {
 	return weeks * 7 * day
 }
 
-// Times is an axis from one moment to another, ns.
+// Times is an axis from one time to another, ns.
 func Times(from, to uint64) Axis {
 	a := Axis{Low: float64(from), High: max(float64(to), float64(from)+1)}
 	step := timeStep(a.High - a.Low)
 	for i := math.Ceil(a.Low / step); i*step <= a.High; i++ {
-		a.Ticks = append(a.Ticks, Tick{i * step, moment(i * step)})
+		a.Ticks = append(a.Ticks, Tick{i * step, exactTime(i * step)})
 	}
 	return a
 }
@@ -123,7 +123,7 @@ func LogBytes(least, most uint64) Axis { return logAxis(least, most, 2, bytesTex
 
 // LogTimes is a logarithmic axis for durations whose ends are powers of ten.
 func LogTimes(least, most uint64) Axis {
-	return logAxis(least, most, 10, moment)
+	return logAxis(least, most, 10, exactTime)
 }
 
 func logAxis(least, most uint64, base float64, label func(float64) string) Axis {

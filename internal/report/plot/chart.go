@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Chart is a plot with two axes. What is drawn first is behind the rest: bands, areas, bars, lines, points, rules, marks.
+// Chart is a plot with two axes. From the back to the front it has bands, areas, bars, lines, points, rules and marks.
 type Chart struct {
 	Title  string // for readers who do not see the chart
 	Height int    // pixels of the plot itself, without the labels of its axes; 0: 180
@@ -18,7 +18,7 @@ type Chart struct {
 	Points []Point
 	Rules  []Rule
 	Marks  []Mark
-	// Data is JSON that a script reads to tell values under the pointer; empty: none.
+	// Data is JSON from which a script shows values under the pointer; empty: none.
 	Data string
 }
 
@@ -26,7 +26,7 @@ type Chart struct {
 type Series struct {
 	Class  string // of its colour
 	Values []float64
-	Known  []bool // whether there is a value at all; nil: always
+	Known  []bool // whether there is a value; nil: everywhere
 }
 
 // Band shades a stretch of the X axis. Its name is written above it where there is room.
@@ -36,13 +36,13 @@ type Band struct {
 	Class       string
 }
 
-// bandNamed is from which part of the axis on a band has room for its name.
+// bandNamed is the least width of a band that has room for its name, as a part of the axis.
 const bandNamed = 0.12
 
 // Bar is an upright bar between two places of the X axis.
 type Bar struct {
 	From, To, Value float64
-	Class, Label    string // Label says all of it in words
+	Class, Label    string // Label describes the bar in words
 }
 
 // Curve is a line through points.
@@ -69,15 +69,15 @@ type Mark struct {
 	Label, Class string
 }
 
-// tall is the height of a chart that says nothing else, pixels.
-const tall = 180
+// defaultHeight is the default height of a chart, pixels.
+const defaultHeight = 180
 
-// SVG draws the chart. The labels of its axes lie outside of its box: the page leaves room for them, a margin of 64
-// pixels to the left, 24 below, 16 elsewhere.
+// SVG draws the chart. The labels of its axes lie outside of its box: the page must leave a margin of 64 pixels to the left, 24
+// below and 16 elsewhere.
 func (c *Chart) SVG() string {
 	height := c.Height
 	if height == 0 {
-		height = tall
+		height = defaultHeight
 	}
 	var d drawing
 	d.open("svg", "class", "plot", "width", "100%", "height", strconv.Itoa(height), "overflow", "visible", "role", "img",
@@ -130,7 +130,7 @@ func (c *Chart) bands(d *drawing, height int) {
 	}
 }
 
-// steps draws areas and lines. They lie in a picture of their own that is stretched to the plot; lines keep their width.
+// steps draws areas and lines, in a picture of their own that is stretched to the plot. Lines keep their width.
 func (c *Chart) steps(d *drawing) {
 	n := 0
 	for _, s := range append(append([]Series{}, c.Areas...), c.Lines...) {
@@ -139,7 +139,7 @@ func (c *Chart) steps(d *drawing) {
 	if n == 0 && len(c.Curves) == 0 {
 		return
 	}
-	d.open("svg", "viewBox", fmt.Sprintf("0 0 %d %d", span, span), "preserveAspectRatio", "none", "width", "100%",
+	d.open("svg", "viewBox", fmt.Sprintf("0 0 %d %d", pictureSize, pictureSize), "preserveAspectRatio", "none", "width", "100%",
 		"height", "100%", "class", "shapes")
 	below := make([]float64, n)
 	for _, s := range c.Areas {
@@ -151,7 +151,7 @@ func (c *Chart) steps(d *drawing) {
 		below = top
 	}
 	for _, s := range c.Lines {
-		d.path("line "+s.Class, c.stairs(s))
+		d.path("line "+s.Class, c.stepLine(s))
 	}
 	for _, curve := range c.Curves {
 		d.path("line "+curve.Class, c.curve(curve))

@@ -28,7 +28,7 @@ func (d *drawing) open(name string, attributes ...string) {
 
 func (d *drawing) close(name string) { d.WriteString("</" + name + ">") }
 
-// title says what the element around it is.
+// title names the element around it.
 func (d *drawing) title(text string) {
 	d.open("title")
 	d.WriteString(Escape(text))
@@ -51,18 +51,18 @@ func (d *drawing) path(class, data string) {
 	d.close("path")
 }
 
-// percent writes a part of 1 as an attribute.
-func percent(part float64) string { return trim(100*part, 3) + "%" }
+// percent writes a fraction as an attribute in percent.
+func percent(part float64) string { return decimalText(100*part, 3) + "%" }
 
-// span is how wide and high the picture of the shapes is, in its own units: finer than any screen.
-const span = 6000
+// pictureSize is the width and height of the shapes' picture in its own units, which are finer than any screen.
+const pictureSize = 6000
 
-func unit(part float64) string { return strconv.Itoa(int(math.Round(part * span))) }
+func pictureUnits(part float64) string { return strconv.Itoa(int(math.Round(part * pictureSize))) }
 
-// up returns the place of a value from the top.
-func (c *Chart) up(value float64) string { return unit(1 - c.Y.At(value)) }
+// topOf returns the distance of a value from the top.
+func (c *Chart) topOf(value float64) string { return pictureUnits(1 - c.Y.At(value)) }
 
-// area outlines what is between two series, in steps, where there is anything.
+// area outlines the areas between two series, in steps, where the series differ.
 func (c *Chart) area(below, top []float64) string {
 	var b strings.Builder
 	for from := 0; from < len(top); from++ {
@@ -71,45 +71,45 @@ func (c *Chart) area(below, top []float64) string {
 			to++
 		}
 		if to > from {
-			c.piece(&b, below, top, from, to)
+			c.outlinePiece(&b, below, top, from, to)
 			from = to
 		}
 	}
 	return b.String()
 }
 
-// piece outlines an area from one column to another.
-func (c *Chart) piece(b *strings.Builder, below, top []float64, from, to int) {
-	at := func(i int) string { return unit(float64(i) / float64(len(top))) }
-	b.WriteString("M" + at(from) + " " + c.up(top[from]))
+// outlinePiece outlines an area from one column to another.
+func (c *Chart) outlinePiece(b *strings.Builder, below, top []float64, from, to int) {
+	at := func(i int) string { return pictureUnits(float64(i) / float64(len(top))) }
+	b.WriteString("M" + at(from) + " " + c.topOf(top[from]))
 	for i := from + 1; i < to; i++ {
 		if top[i] != top[i-1] {
-			b.WriteString("H" + at(i) + "V" + c.up(top[i]))
+			b.WriteString("H" + at(i) + "V" + c.topOf(top[i]))
 		}
 	}
-	b.WriteString("H" + at(to) + "V" + c.up(below[to-1]))
+	b.WriteString("H" + at(to) + "V" + c.topOf(below[to-1]))
 	for i := to - 1; i > from; i-- {
 		if below[i] != below[i-1] {
-			b.WriteString("H" + at(i) + "V" + c.up(below[i-1]))
+			b.WriteString("H" + at(i) + "V" + c.topOf(below[i-1]))
 		}
 	}
 	b.WriteString("H" + at(from) + "Z")
 }
 
-// gapMost is how much of the axis a line crosses without a value, in parts of it; it breaks where more is unknown.
+// gapMost: a line continues over a gap without values that is at most 1/gapMost of the axis, and breaks at a longer one.
 const gapMost = 50
 
-// stairs draws a series as a line of steps.
-func (c *Chart) stairs(s Series) string {
+// stepLine draws a series as a line of steps.
+func (c *Chart) stepLine(s Series) string {
 	n := len(s.Values)
-	at := func(i int) string { return unit(float64(i) / float64(n)) }
+	at := func(i int) string { return pictureUnits(float64(i) / float64(n)) }
 	var b strings.Builder
 	last, end := "", 0
 	for i, value := range s.Values {
 		if s.Known != nil && !s.Known[i] {
 			continue
 		}
-		y := c.up(value)
+		y := c.topOf(value)
 		switch {
 		case last == "" || (i-end)*gapMost > n:
 			if last != "" {
@@ -131,7 +131,7 @@ func (c *Chart) curve(curve Curve) string {
 	var b strings.Builder
 	command := "M"
 	for i := range curve.X {
-		b.WriteString(command + unit(c.X.At(curve.X[i])) + " " + c.up(curve.Y[i]))
+		b.WriteString(command + pictureUnits(c.X.At(curve.X[i])) + " " + c.topOf(curve.Y[i]))
 		command = "L"
 	}
 	return b.String()

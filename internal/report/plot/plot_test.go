@@ -180,12 +180,12 @@ func TestSteps(t *testing.T) {
 		t.Errorf("area %s, want %s: nothing where the series are equal", got, want)
 	}
 	line := Series{Values: []float64{4, 4, 0, 2}, Known: []bool{true, true, false, true}}
-	if got, want := c.stairs(line), "M0 0H3000M4500 3000H6000"; got != want {
+	if got, want := c.stepLine(line), "M0 0H3000M4500 3000H6000"; got != want {
 		t.Errorf("stairs %s, want %s", got, want)
 	}
 	long := Series{Values: make([]float64, 100), Known: make([]bool, 100)}
 	long.Known[0], long.Known[2] = true, true
-	if got, want := c.stairs(long), "M0 6000H180"; got != want {
+	if got, want := c.stepLine(long), "M0 6000H180"; got != want {
 		t.Errorf("a short gap: %s, want %s", got, want)
 	}
 }

@@ -9,37 +9,37 @@ import (
 // gap is a narrow space that does not break: between groups of digits, and before units.
 const gap = "\u202f"
 
-// Narrow makes the spaces of a figure narrow ones at which no line breaks.
+// Narrow replaces the spaces of a figure by narrow ones, at which no line breaks.
 func Narrow(figure string) string { return strings.ReplaceAll(figure, " ", gap) }
 
-// bytesText writes a size as short as it is exact, to three decimals: "768 MiB", "1.25 GiB".
+// bytesText writes a size with at most three decimals, without zeros at its end: "768 MiB", "1.25 GiB".
 func bytesText(v float64) string {
 	unit := 0
 	for v >= 1024 && unit < 6 {
 		v /= 1024
 		unit++
 	}
-	return trim(v, 3) + gap + [...]string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}[unit]
+	return decimalText(v, 3) + gap + [...]string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}[unit]
 }
 
-// moment writes a round time exactly: what ticks are labelled with.
-func moment(ns float64) string {
+// exactTime writes a round time exactly, for ticks.
+func exactTime(ns float64) string {
 	switch {
 	case ns == 0:
 		return "0"
 	case ns >= 2*minute && math.Mod(ns, second) == 0:
 		return clockExact(int64(ns / second))
 	case ns >= second:
-		return trim(ns/second, 9) + gap + "s"
+		return decimalText(ns/second, 9) + gap + "s"
 	case ns >= milli:
-		return trim(ns/milli, 6) + gap + "ms"
+		return decimalText(ns/milli, 6) + gap + "ms"
 	case ns >= micro:
-		return trim(ns/micro, 3) + gap + "µs"
+		return decimalText(ns/micro, 3) + gap + "µs"
 	}
-	return trim(ns, 0) + gap + "ns"
+	return decimalText(ns, 0) + gap + "ns"
 }
 
-// clockExact leaves out what is zero: "2m", "2m 30s", "1h", "1d 6h".
+// clockExact writes a time without units that are zero: "2m", "2m 30s", "1h", "1d 6h".
 func clockExact(s int64) string {
 	var words []string
 	for _, unit := range [...]struct {
@@ -54,8 +54,8 @@ func clockExact(s int64) string {
 	return strings.Join(words, gap)
 }
 
-// trim writes a number to some decimals, without zeros at its end.
-func trim(v float64, decimals int) string {
+// decimalText writes a number with at most some decimals, without zeros at its end.
+func decimalText(v float64, decimals int) string {
 	text := strconv.FormatFloat(v, 'f', decimals, 64)
 	if strings.Contains(text, ".") {
 		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
