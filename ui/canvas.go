@@ -11,8 +11,9 @@ type cell struct {
 
 // canvas is a frame under construction. All writes go through a region, which clips.
 type canvas struct {
-	w, h  int
-	cells []cell
+	w, h   int
+	cells  []cell
+	charts Charts
 }
 
 func newCanvas(w, h int) *canvas {
@@ -88,11 +89,7 @@ func (c *canvas) encodeRow(b *strings.Builder, row []cell, t *theme) {
 			b.WriteString(sgr)
 			open, opened = sgr, cell.style
 		}
-		if t.ascii {
-			writeASCII(b, cell.text)
-		} else {
-			b.WriteString(cell.text)
-		}
+		t.charts.write(b, cell.text)
 	}
 	if open != "" {
 		b.WriteString(t.reset)

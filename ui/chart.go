@@ -18,14 +18,6 @@ var brailleText = func() (t [256]string) {
 // brailleDot is the bit of the dot at a column and a row from the top.
 var brailleDot = [2][4]byte{{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}}
 
-func dots(pattern byte) int {
-	n := 0
-	for ; pattern != 0; pattern &= pattern - 1 {
-		n++
-	}
-	return n
-}
-
 // blocks are the eighths of a cell, from empty to full.
 var blocks = [9]string{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}
 
@@ -41,6 +33,7 @@ type layer struct {
 	style style
 	line  bool    // only its top is drawn
 	mask  [2]byte // by parity of the cell's column; which dots of a cell may be set
+	fill  string  // a cell of it where charts are of blocks; empty: the part of the cell that the layer covers
 }
 
 const allDots = 0xff
@@ -49,49 +42,71 @@ var (
 	solid     = [2]byte{allDots, allDots}
 	halftone  = [2]byte{0x01 | 0x10 | 0x04 | 0x80, 0x01 | 0x10 | 0x04 | 0x80}
 	sparse    = [2]byte{0x02 | 0x80, 0x02 | 0x80}
-	memLayers = []layer{{inUseStyle, false, solid}, {cachedStyle, false, halftone}, {coolingStyle, false, sparse}}
-	hitLayers = []layer{{hitChartStyle, false, solid}, {dim, true, solid}, {badStyle, false, solid}}
+	memLayers = []layer{{inUseStyle, false, solid, ""}, {cachedStyle, false, halftone, "▒"}, {coolingStyle, false, sparse, "░"}}
+	hitLayers = []layer{{hitChartStyle, false, solid, ""}, {dim, true, solid, "─"}, {badStyle, false, solid, ""}}
 )
 
-// stacked draws columns with their layers on top of each other, two columns and four dot rows to a cell. It draws
-// exactly r.w cells; columns must have twice as many entries.
+// stacked draws columns with their layers on top of each other, two columns to a cell. It draws exactly r.w cells; columns must have
+// twice as many entries.
 func (r region) stacked(columns []column, layers []layer) {
 	for x := range r.w {
+		pair := columns[2*x : 2*x+2]
 		for y := range r.h {
-			pattern, st := stackedCell(columns[2*x:2*x+2], layers, x, y, r.h)
-			if pattern != 0 {
-				r.put(x, y, brailleText[pattern], st)
+			text, st := blockCell(pair, layers, y, r.h)
+			if r.c.charts == Braille {
+				text, st = brailleCell(pair, layers, x, y, r.h)
+			}
+			if text != " " {
+				r.put(x, y, text, st)
 				r.shade(x, y)
 			}
 		}
 	}
 }
 
-// stackedCell returns the dots of one cell and the style of the layer that owns most of it.
-func stackedCell(columns []column, layers []layer, x, y, h int) (pattern byte, st style) {
+// brailleCell returns four dot rows of two columns, and the style of the layer that owns most of them.
+func brailleCell(columns []column, layers []layer, x, y, h int) (text string, st style) {
 	var owned [3]int
+	pattern := byte(0)
 	for side := range 2 {
-		if columns[side].absent {
-			continue
-		}
 		for row := range 4 {
 			level := h*4 - (y*4 + row) // 1 at the bottom
-			l, ok := layerAt(&columns[side], layers, level, h*4)
-			if !ok {
-				continue
+			if l, ok := layerAt(&columns[side], layers, level, h*4); ok {
+				owned[l]++
+				pattern |= brailleDot[side][row] & layers[l].mask[x&1]
 			}
-			owned[l]++
-			pattern |= brailleDot[side][row] & layers[l].mask[x&1]
 		}
 	}
-	best := 0
-	for l := range layers {
-		if owned[l] > owned[best] {
-			best = l
-		}
+	if pattern == 0 {
+		return " ", plain
 	}
-	return pattern, layers[best].style
+	return brailleText[pattern], layers[most(owned[:])].style
 }
+
+// blockCell returns the block that stands for a cell, by the higher of its two columns, and the style of the layer that owns most of it.
+func blockCell(columns []column, layers []layer, y, h int) (text string, st style) {
+	higher := &columns[0]
+	if columns[1].height() > higher.height() {
+		higher = &columns[1]
+	}
+	var owned [3]int
+	for level := 8*(h-1-y) + 1; level <= 8*(h-y); level++ {
+		if l, ok := layerAt(higher, layers, level, h*8); ok {
+			owned[l]++
+		}
+	}
+	best := most(owned[:])
+	if fill := layers[best].fill; fill != "" {
+		return fill, layers[best].style
+	}
+	return blocks[owned[best]], layers[best].style
+}
+
+// most returns which number is the largest, the first of equal ones.
+func most(numbers []int) int { return slices.Index(numbers, slices.Max(numbers)) }
+
+// height is how high a column is drawn.
+func (c *column) height() float64 { return c.layers[0] + c.layers[1] + c.layers[2] }
 
 // layerAt returns the layer that covers a dot row. A layer above 0 gets at least the row where it starts, unless the layer
 // above claims that, so that small values stay visible.

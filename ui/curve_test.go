@@ -25,9 +25,9 @@ func sampleCurve() *view.Curve {
 	return c
 }
 
-func curveTest(w, h int, c *view.Curve, ascii bool) *dashboard {
+func curveTest(w, h int, c *view.Curve, charts Charts) *dashboard {
 	o := (&calls{}).options()
-	o.Curve, o.ASCII = func() *view.Curve { return c }, ascii
+	o.Curve, o.Charts = func() *view.Curve { return c }, charts
 	d := newTest(o, w, h, sampleSnapshot())
 	d.Update(frameMsg{now: testStart, curve: c})
 	press(d, "c")
@@ -37,12 +37,12 @@ func curveTest(w, h int, c *view.Curve, ascii bool) *dashboard {
 func TestCurveGolden(t *testing.T) {
 	for _, size := range [][2]int{{120, 36}, {80, 24}, {60, 14}} {
 		t.Run(itoa(size[0])+"x"+itoa(size[1]), func(t *testing.T) {
-			d := curveTest(size[0], size[1], sampleCurve(), false)
+			d := curveTest(size[0], size[1], sampleCurve(), Braille)
 			checkFrame(t, d.View().Content, size[0], size[1])
 			golden.RequireEqual(t, screen(d))
 		})
 	}
-	t.Run("ascii", func(t *testing.T) { golden.RequireEqual(t, screen(curveTest(60, 20, sampleCurve(), true))) })
+	t.Run("ascii", func(t *testing.T) { golden.RequireEqual(t, screen(curveTest(60, 20, sampleCurve(), ASCII))) })
 }
 
 // TestCurveNotes checks the notes on the curve, and the reasons for showing none.
@@ -74,20 +74,20 @@ func TestCurveNotes(t *testing.T) {
 		{&view.Curve{Policy: "futhark"}, []string{"policy futhark does not limit cached bytes"}},
 		{nil, []string{"no data yet"}},
 	} {
-		got := screen(curveTest(120, 36, test.curve, false))
+		got := screen(curveTest(120, 36, test.curve, Braille))
 		for _, want := range test.want {
 			if !strings.Contains(got, want) {
 				t.Errorf("no %q in\n%s", want, got)
 			}
 		}
 	}
-	d := curveTest(120, 36, sampleCurve(), false)
+	d := curveTest(120, 36, sampleCurve(), Braille)
 	hides(t, d, "a larger limit can hit less here")
 	press(d, "c")
 	if d.zoom != noPane {
 		t.Error("the same key does not go back")
 	}
-	d = curveTest(60, 11, sampleCurve(), false)
+	d = curveTest(60, 11, sampleCurve(), Braille)
 	if d.zoom != noPane || !strings.Contains(screen(d), "too small for that") {
 		t.Errorf("no room:\n%s", screen(d))
 	}
@@ -183,7 +183,7 @@ func TestCurveWithoutAPool(t *testing.T) {
 
 // TestCurveAfterTheEnd: a limit that can no longer be changed stays marked beside the one that is supposed.
 func TestCurveAfterTheEnd(t *testing.T) {
-	d := curveTest(120, 36, sampleCurve(), false)
+	d := curveTest(120, 36, sampleCurve(), Braille)
 	d.Update(frameMsg{now: testStart, app: App{State: stats.Exited}, hasApp: true, curve: sampleCurve()})
 	hides(t, d, "┊")
 	press(d, "[")
@@ -197,6 +197,6 @@ func TestCurveFits(t *testing.T) {
 		fill(t, reflect.ValueOf(&c).Elem())
 		c.Limits, c.Requests = true, max(c.Requests, curveLeast)
 		w, h := rapid.IntRange(1, 130).Draw(t, "w"), rapid.IntRange(1, 40).Draw(t, "h")
-		checkFrame(t, curveTest(w, h, &c, false).View().Content, w, h)
+		checkFrame(t, curveTest(w, h, &c, Braille).View().Content, w, h)
 	})
 }

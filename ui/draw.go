@@ -19,6 +19,7 @@ func (d *dashboard) draw() string {
 		d.canvas = newCanvas(d.w, d.h)
 	}
 	d.canvas.clear()
+	d.canvas.charts = d.theme.charts
 	all := d.canvas.all()
 	s := cmp.Or(d.shownSnapshot(), nothing)
 	l := d.arrange()

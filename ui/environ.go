@@ -28,11 +28,25 @@ func ColorsOf(environ []string) colorprofile.Profile {
 	return profile
 }
 
-// ASCIIOnly reports whether the locale of an environment is not of UTF-8, or its terminal is one that lacks most of Unicode.
-func ASCIIOnly(environ []string) bool {
-	if slices.Contains([]string{"linux", "vt100", "vt102", "vt220"}, variable(environ, "TERM")) {
-		return true
+// Charts are the characters that the dashboard draws with: those of charts, and of frames and signs where a terminal has few.
+type Charts uint8
+
+// The characters of charts.
+const (
+	Braille    Charts = iota // eight dots in a cell
+	Blocks                   // eighths of a cell, and shades
+	HalfBlocks               // halves of a cell, and shades: what the kernel's font for the Linux console has
+	ASCII                    // nothing else, in the whole dashboard
+)
+
+// ChartsOf returns the characters that an environment asks for: ASCII where its locale is not of UTF-8.
+func ChartsOf(environ []string) Charts {
+	term, locale := variable(environ, "TERM"), strings.ToLower(cmp.Or(variable(environ, "LC_ALL"), variable(environ, "LC_CTYPE"), variable(environ, "LANG")))
+	switch {
+	case locale != "" && !strings.Contains(locale, "utf-8") && !strings.Contains(locale, "utf8"), slices.Contains([]string{"vt100", "vt102", "vt220"}, term):
+		return ASCII
+	case term == "linux":
+		return HalfBlocks
 	}
-	locale := strings.ToLower(cmp.Or(variable(environ, "LC_ALL"), variable(environ, "LC_CTYPE"), variable(environ, "LANG")))
-	return locale != "" && !strings.Contains(locale, "utf-8") && !strings.Contains(locale, "utf8")
+	return Braille
 }

@@ -12,7 +12,7 @@ import (
 // light as its reader prefers. It shows each snapshot for a time, w by h cells large, and repeats. A reader that shows no motion
 // shows the last snapshot.
 func Film(snapshots []*stats.Snapshot, judge Judge, each time.Duration, w, h int) string {
-	d := newDashboard(Options{ReadOnly: true, Judge: judge}, newTheme(Dark, false))
+	d := newDashboard(Options{ReadOnly: true, Judge: judge}, newTheme(Dark, Braille))
 	d.resize(w, h)
 	f := film{frames: len(snapshots), seen: map[string][]bool{}}
 	for i, s := range snapshots {
@@ -28,7 +28,7 @@ func Film(snapshots []*stats.Snapshot, judge Judge, each time.Duration, w, h int
 		}
 	}
 	var b strings.Builder
-	openPicture(&b, w, h, sheet(d.theme)+"@media (prefers-color-scheme:light){\n"+sheet(newTheme(Light, false))+"}\n", "gpumemtop")
+	openPicture(&b, w, h, sheet(d.theme)+"@media (prefers-color-scheme:light){\n"+sheet(newTheme(Light, Braille))+"}\n", "gpumemtop")
 	f.write(&b, each)
 	b.WriteString("</svg>\n")
 	return b.String()

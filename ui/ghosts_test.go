@@ -234,7 +234,7 @@ func TestGhostHint(t *testing.T) {
 // TestGhostsInASCII checks that changes keep their sign.
 func TestGhostsInASCII(t *testing.T) {
 	o := (&calls{}).options()
-	o.ASCII = true
+	o.Charts = ASCII
 	d := newTest(o, 80, 24, ghostSnapshot())
 	press(d, "w")
 	shows(t, d, "-38 %")

@@ -216,7 +216,7 @@ func TestClicksInLists(t *testing.T) {
 	if !d.hidden[paneMisses] || d.prompt == nil {
 		t.Error("a digit of the prompt does nothing")
 	}
-	curve := curveTest(120, 36, sampleCurve(), false)
+	curve := curveTest(120, 36, sampleCurve(), Braille)
 	var of calls
 	curve.o.SetLimit = of.options().SetLimit
 	_ = curve.View()

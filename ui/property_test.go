@@ -109,7 +109,7 @@ func TestNothingEscapesTheScreen(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, h := rapid.IntRange(1, 220).Draw(t, "w"), rapid.IntRange(1, 70).Draw(t, "h")
 		o := (&calls{}).options()
-		o.ASCII, o.ReadOnly = rapid.Bool().Draw(t, "ascii"), rapid.Bool().Draw(t, "read only")
+		o.Charts, o.ReadOnly = rapid.SampledFrom([]Charts{Braille, Blocks, HalfBlocks, ASCII}).Draw(t, "charts"), rapid.Bool().Draw(t, "read only")
 		d := newTest(o, w, h, anySnapshot(t))
 		for _, k := range rapid.SliceOfN(rapid.SampledFrom(allKeys), 0, 8).Draw(t, "keys") {
 			press(d, k)
@@ -120,7 +120,7 @@ func TestNothingEscapesTheScreen(t *testing.T) {
 			}
 			frame := d.View().Content
 			checkFrame(t, frame, w, h)
-			if o.ASCII {
+			if o.Charts == ASCII {
 				checkASCII(t, frame)
 			}
 		}

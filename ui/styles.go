@@ -93,21 +93,21 @@ var palettes = [...][styleCount]ink{
 
 // theme holds the colours and the escape sequences of every style. Bubble Tea turns the colours into those that the terminal has.
 type theme struct {
-	name  Theme
-	inks  [shadeCount][styleCount]ink
-	open  [shadeCount][styleCount]string
-	reset string
-	ascii bool
+	name   Theme
+	inks   [shadeCount][styleCount]ink
+	open   [shadeCount][styleCount]string
+	reset  string
+	charts Charts
 }
 
 // newTheme returns a theme of all colours.
-func newTheme(name Theme, ascii bool) *theme {
-	return themeOf(&Options{Theme: name, ASCII: ascii, Colors: colorprofile.TrueColor})
+func newTheme(name Theme, charts Charts) *theme {
+	return themeOf(&Options{Theme: name, Charts: charts, Colors: colorprofile.TrueColor})
 }
 
 // themeOf returns the theme that the options ask for.
 func themeOf(o *Options) *theme {
-	t := &theme{name: o.Theme, ascii: o.ASCII, reset: "\x1b[0m"}
+	t := &theme{name: o.Theme, charts: o.Charts, reset: "\x1b[0m"}
 	inks := palettes[o.Theme]
 	if o.Colors == colorprofile.ANSI {
 		inks = palettes[map[Theme]Theme{Dark: fewDark, HighContrast: fewDark, Light: fewLight, HighContrastLight: fewLight, Mono: Mono}[o.Theme]]

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -99,16 +100,34 @@ var asciiFor = map[string]string{
 	"¹": "1", "²": "2", "³": "3", "⁴": "4", "⁵": "5", "⁶": "6", "⁷": "7",
 }
 
+// consoleSigns are those that the kernel's font for the Linux console has, and consoleFor replaces others by one of these. The rest is
+// replaced as in ASCII.
+const consoleSigns = "─│┬┴├┤┼█▓▒░▄▌·•■◆±○▲▼÷≈≤≥µ∞↑↓→←¶²"
+
+var consoleFor = map[string]string{
+	"╭": "┌", "╮": "┐", "╰": "└", "╯": "┘", "┊": "│", "▁": "_", "▂": "_", "▃": "▄", "▅": "▄", "▆": "█", "▇": "█", "▏": "│", "●": "•",
+	"▪": "■", "▸": "►", "◂": "◄", "✓": "√",
+}
+
+// write writes a cell with the characters that there are.
+func (c Charts) write(b *strings.Builder, cluster string) {
+	switch replaced, ours := asciiFor[cluster]; {
+	case c == ASCII:
+		writeASCII(b, cluster)
+	case c == HalfBlocks && ours && !strings.Contains(consoleSigns, cluster):
+		b.WriteString(cmp.Or(consoleFor[cluster], replaced))
+	default:
+		b.WriteString(cluster)
+	}
+}
+
 // keyText writes keys: those that ASCII has no sign for by their names.
 func (t *theme) keyText(keys string) string {
-	if t.ascii {
+	if t.charts == ASCII {
 		return keyNames.Replace(keys)
 	}
 	return keys
 }
-
-// densities is how full a braille cell looks, by its number of dots.
-const densities = " .:::+++#"
 
 // writeASCII writes a cell of the same width without any byte above 0x7e.
 func writeASCII(b *strings.Builder, cluster string) {
@@ -118,11 +137,6 @@ func writeASCII(b *strings.Builder, cluster string) {
 	}
 	if s, ok := asciiFor[cluster]; ok {
 		b.WriteString(s)
-		return
-	}
-	r, _ := utf8.DecodeRuneInString(cluster)
-	if r >= brailleBase && r < brailleBase+256 {
-		b.WriteByte(densities[dots(byte(r-brailleBase))])
 		return
 	}
 	for range ansi.StringWidth(cluster) {

@@ -45,7 +45,7 @@ func sampleRecording() *fakeRecording {
 
 func newViewTest(r *fakeRecording, w, h int, at uint64) *dashboard {
 	o := Options{Moment: r.at, At: at, ReadOnly: true, Judge: &analysis.Live{Still: true}}
-	d := newDashboard(o, newTheme(Dark, false))
+	d := newDashboard(o, newTheme(Dark, Braille))
 	d.Update(tea.WindowSizeMsg{Width: w, Height: h})
 	d.Update(frameMsg{now: testStart})
 	return d
@@ -214,8 +214,8 @@ func TestNothingEscapesTheView(t *testing.T) {
 			}
 			return m
 		}
-		o := Options{Moment: anyMoment, At: anyNumber().Draw(t, "at"), ASCII: rapid.Bool().Draw(t, "ascii"), Judge: &analysis.Live{Still: true}}
-		d := newDashboard(o, newTheme(Dark, o.ASCII))
+		o := Options{Moment: anyMoment, At: anyNumber().Draw(t, "at"), Charts: rapid.SampledFrom([]Charts{Braille, Blocks, HalfBlocks, ASCII}).Draw(t, "charts"), Judge: &analysis.Live{Still: true}}
+		d := newDashboard(o, newTheme(Dark, o.Charts))
 		d.Update(tea.WindowSizeMsg{Width: w, Height: h})
 		d.Update(frameMsg{now: testStart})
 		for _, k := range rapid.SliceOfN(rapid.SampledFrom(keys), 0, 6).Draw(t, "keys") {
@@ -223,7 +223,7 @@ func TestNothingEscapesTheView(t *testing.T) {
 			d.leaving = false
 			frame := d.View().Content
 			checkFrame(t, frame, w, h)
-			if o.ASCII {
+			if o.Charts == ASCII {
 				checkASCII(t, frame)
 			}
 		}

@@ -89,8 +89,8 @@ type Options struct {
 	// JobControl says that a shell can continue us once we have stopped.
 	JobControl bool
 
-	Refresh     time.Duration        // between two calls of Source; 0: 100 ms
-	ASCII       bool                 // draw with ASCII only
+	Refresh     time.Duration // between two calls of Source; 0: 100 ms
+	Charts      Charts
 	Colors      colorprofile.Profile // that the terminal has
 	Theme       Theme
 	AskTheme    bool    // the terminal is asked whether it is dark or light; until it answers, it is as Theme

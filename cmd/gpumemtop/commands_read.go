@@ -25,7 +25,7 @@ func newView() *cobra.Command {
 		Example: "  gpumemtop view --at 12.5s blur.gmt\n" +
 			"  gpumemtop view --film blur.svg blur.gmt  a moving picture, for a report",
 		Args: oneFile,
-	}, fields{"at:view": &o.At, "film": &o.Film.Path, "force": &o.Film.Force, "wrapper:read": new(string), "ascii": &o.Dashboard.ASCII, "theme": &o.Dashboard.Theme, "mouse": &o.Dashboard.Mouse, "no-color": &o.Dashboard.NoColor},
+	}, fields{"at:view": &o.At, "film": &o.Film.Path, "force": &o.Film.Force, "wrapper:read": new(string), "ascii": &o.Dashboard.ASCII, "charts": &o.Dashboard.Charts, "theme": &o.Dashboard.Theme, "mouse": &o.Dashboard.Mouse, "no-color": &o.Dashboard.NoColor},
 		func(cmd *cobra.Command, args []string) error { return watch.View(cmd.OutOrStdout(), &o, args[0]) })
 }
 

@@ -24,7 +24,7 @@ func defaultSetup() watch.SetupOptions {
 }
 
 func defaultDashboard() watch.DashboardOptions {
-	return watch.DashboardOptions{Refresh: watch.UsualRefresh(), Theme: watch.Themes[0], Mouse: true, NoColor: os.Getenv("NO_COLOR") != ""}
+	return watch.DashboardOptions{Refresh: watch.UsualRefresh(), Theme: watch.Themes[0], Charts: watch.Charts[0], Mouse: true, NoColor: os.Getenv("NO_COLOR") != ""}
 }
 
 // fixedPolicy are the settings of commands whose policy does not change.
@@ -45,7 +45,7 @@ func monitorFields(m *watch.MonitorOptions) fields {
 }
 
 func dashboardFields(d *watch.DashboardOptions) fields {
-	return fields{"headless": &d.Headless, "refresh": &d.Refresh, "ascii": &d.ASCII, "theme": &d.Theme, "mouse": &d.Mouse, "no-color": &d.NoColor}
+	return fields{"headless": &d.Headless, "refresh": &d.Refresh, "ascii": &d.ASCII, "charts": &d.Charts, "theme": &d.Theme, "mouse": &d.Mouse, "no-color": &d.NoColor}
 }
 
 // runFields are the settings that run and record share.

@@ -23,8 +23,8 @@ var completions = map[string][]string{
 	"policy": append(allocator.Names(), allocator.Auto), "policy:fixed": allocator.Names(),
 	"tags": watch.TagNames(), "scrub": watch.ScrubNames(), "ghosts": append([]string{watch.GhostsUsual, watch.GhostsOff}, allocator.Names()...),
 	"measure": append([]string{watch.MeasureOn, watch.MeasureOff}, allocator.Names()...),
-	"against": allocator.Names(),
-	"format":  read.TextFormats, "format:report": read.ReportFormats, "format:export": convert.ExportFormats(),
+	"against": allocator.Names(), "charts": watch.Charts,
+	"format": read.TextFormats, "format:report": read.ReportFormats, "format:export": convert.ExportFormats(),
 	"format:import": convert.ImportFormats(), "table": convert.Tables, "form": study.Forms(), "section": read.Sections(), "sizes": study.SizeRules,
 }
 

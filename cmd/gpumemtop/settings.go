@@ -210,6 +210,8 @@ var settings = []setting{
 			"standard output"},
 	{name: "refresh", value: "TIME", group: groupDashboard, env: true, expert: true, help: "time between two frames, 20ms to 10s; by default what + and - in the dashboard chose last, else 100ms, over SSH 500ms"},
 	{name: "ascii", group: groupDashboard, env: true, expert: true, help: "draw with ASCII characters only, as in locales without UTF-8"},
+	{name: "charts", value: "NAME", group: groupDashboard, env: true, expert: true,
+		help: "characters of charts: " + strings.Join(watch.Charts, ", ") + "; auto goes by TERM, locale and, on a Linux console, its font; ascii is --ascii"},
 	{name: "theme", value: "NAME", group: groupDashboard, env: true,
 		help: "colours: " + strings.Join(watch.Themes, ", ") + ", or FILE.toml; auto asks the terminal whether it is dark or light, else goes " +
 			"by COLORFGBG, else dark"},

@@ -284,7 +284,7 @@ func TestTerminal(t *testing.T) {
 	for environ, want := range map[string]string{
 		"TERM=xterm-kitty": "80x24 cells, 16 million colours", "TERM=tmux-256color TMUX=/tmp/tmux,1,0": "80x24 cells, 16 million colours",
 		"TERM=xterm": "80x24 cells, 16 colours", "TERM=xterm-256color NO_COLOR=1": "no colours (NO_COLOR)",
-		"TERM=linux": "with this TERM the dashboard draws with ASCII", "TERM=xterm LC_CTYPE=C": `the locale "C" is not UTF-8: the dashboard draws with ASCII`,
+		"TERM=linux": "the dashboard draws with half blocks", "TERM=vt220": "with this TERM the dashboard draws with ASCII", "TERM=xterm LC_CTYPE=C": `the locale "C" is not UTF-8: the dashboard draws with ASCII`,
 	} {
 		var r Report
 		r.terminal(&System{Environ: append(strings.Fields(environ), "LANG=C.UTF-8"), Terminal: func() (int, int, bool) { return 80, 24, true }})

@@ -174,13 +174,15 @@ func (r *Report) terminal(s *System) {
 	if ci := s.variable("CI"); ci != "" && ci != "false" && ci != "0" {
 		r.addLine(areaTerminal, Warning, "unset CI", "CI is set: no dashboard")
 	}
-	locale, ascii := s.locale(), ui.ASCIIOnly(s.Environ)
+	locale, charts := s.locale(), ui.ChartsOf(s.Environ)
 	switch utf8 := strings.Contains(strings.ReplaceAll(strings.ToLower(locale), "-", ""), "utf8"); {
-	case utf8 && ascii:
+	case utf8 && charts == ui.HalfBlocks:
+		r.addLine(areaTerminal, OK, "", "the locale %s is UTF-8; on a Linux console the dashboard draws with half blocks, or with ASCII where its font has none", locale)
+	case utf8 && charts == ui.ASCII:
 		r.addLine(areaTerminal, OK, "", "the locale %s is UTF-8; with this TERM the dashboard draws with ASCII", locale)
 	case utf8:
 		r.addLine(areaTerminal, OK, "", "the locale %s is UTF-8", locale)
-	case ascii:
+	case charts == ui.ASCII:
 		r.addLine(areaTerminal, Warning, "use a locale such as C.UTF-8", "the locale %q is not UTF-8: the dashboard draws with ASCII", locale)
 	default:
 		r.addLine(areaTerminal, Warning, "use --ascii, or a locale such as C.UTF-8", "no locale is set: lines and charts may be garbled")

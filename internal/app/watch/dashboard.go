@@ -29,6 +29,7 @@ type DashboardOptions struct {
 	Headless bool
 	Piped    bool // a dashboard though standard output is a pipe
 	ASCII    bool
+	Charts   string // one of Charts; empty: auto
 	NoColor  bool
 	Mouse    bool
 	Guide    bool          // a line says what to press next
@@ -55,6 +56,9 @@ func UsualRefresh() time.Duration {
 // Themes are the values of --theme; auto is the first.
 var Themes = []string{"auto", "dark", "light", "high-contrast", "mono"}
 
+// Charts are the values of --charts; auto is the first.
+var Charts = []string{"auto", "braille", "blocks", "ascii"}
+
 // themeEnd is how the name of a theme's file ends, and themeMax how long it may be.
 const (
 	themeEnd = ".toml"
@@ -80,6 +84,12 @@ func (o *DashboardOptions) Check() error {
 		}
 	case o.Theme != "" && !slices.Contains(Themes, o.Theme):
 		return fmt.Errorf("bad value %q for --theme: want %s, or a file FILE%s", o.Theme, strings.Join(Themes, ", "), themeEnd)
+	}
+	switch {
+	case o.Charts != "" && !slices.Contains(Charts, o.Charts):
+		return fmt.Errorf("bad value %q for --charts: want %s", o.Charts, strings.Join(Charts, ", "))
+	case o.ASCII && (o.Charts == "braille" || o.Charts == "blocks"):
+		return fmt.Errorf("--ascii and --charts %s contradict each other: leave one out", o.Charts)
 	}
 	if o.Refresh < 20*time.Millisecond || o.Refresh > 10*time.Second {
 		return fmt.Errorf("bad value %v for --refresh: want 20ms to 10s", o.Refresh)
@@ -152,7 +162,7 @@ func (s *Screen) Show(ctx context.Context, o ui.Options) error {
 	o.Judge = &analysis.Live{Still: o.Moment != nil, Attached: o.Attached, Replay: o.Replay}
 	o.Mouse, o.Guide = s.options.Mouse, s.options.Guide
 	o.Write, o.Export = writeNew, func(path string, s *stats.Snapshot) error { return exportSnapshot(path, s, o.Attached) }
-	o.Refresh, o.ASCII, o.Own = s.options.Refresh, s.options.ASCII || ui.ASCIIOnly(os.Environ()), s.options.own
+	o.Refresh, o.Charts, o.Own = s.options.Refresh, s.charts(), s.options.own
 	o.State, o.Keep = lastState(), keepState
 	if o.State.Refresh > 0 && o.Refresh == UsualRefresh() { // no option names another
 		o.Refresh = o.State.Refresh
@@ -167,6 +177,24 @@ func (s *Screen) Show(ctx context.Context, o ui.Options) error {
 		return cause
 	}
 	return nil
+}
+
+// charts returns the characters to draw with: those asked for, else what the terminal has.
+func (s *Screen) charts() ui.Charts {
+	charts := ui.ChartsOf(os.Environ())
+	switch o := &s.options; {
+	case o.ASCII || o.Charts == "ascii":
+		return ui.ASCII
+	case o.Charts == "braille":
+		return ui.Braille
+	case o.Charts == "blocks" && charts == ui.Braille:
+		return ui.Blocks
+	case o.Charts == "blocks":
+		return ui.HalfBlocks
+	case charts == ui.HalfBlocks && session.ConsoleLacks(s.tty, '▄'):
+		return ui.ASCII
+	}
+	return charts
 }
 
 // theme returns the theme, and whether the terminal is asked whether it is dark or light. Until it answers, which it may never do,

@@ -40,6 +40,36 @@ func TestTheme(t *testing.T) {
 	}
 }
 
+// TestCharts: what the terminal has, unless others are asked for.
+func TestCharts(t *testing.T) {
+	pipe, _, err := os.Pipe() // no console
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("LC_ALL", "C.UTF-8")
+	for _, test := range []struct {
+		term, charts string
+		ascii        bool
+		want         ui.Charts
+		wrong        string
+	}{
+		{"xterm", "auto", false, ui.Braille, ""}, {"linux", "auto", false, ui.HalfBlocks, ""}, {"vt100", "auto", false, ui.ASCII, ""},
+		{"xterm", "blocks", false, ui.Blocks, ""}, {"linux", "blocks", false, ui.HalfBlocks, ""}, {"linux", "braille", false, ui.Braille, ""},
+		{"xterm", "ascii", false, ui.ASCII, ""}, {"xterm", "auto", true, ui.ASCII, ""}, {"xterm", "ascii", true, ui.ASCII, ""},
+		{"xterm", "blocks", true, ui.ASCII, "--ascii and --charts blocks contradict each other"},
+		{"xterm", "sixel", false, ui.Braille, `bad value "sixel" for --charts: want auto, braille, blocks, ascii`},
+	} {
+		t.Setenv("TERM", test.term)
+		s := Screen{tty: pipe, options: DashboardOptions{Charts: test.charts, ASCII: test.ascii, Refresh: DefaultRefresh}}
+		if got := s.charts(); got != test.want {
+			t.Errorf("%+v: %v", test, got)
+		}
+		if err := s.options.Check(); (err == nil) != (test.wrong == "") || err != nil && !strings.Contains(err.Error(), test.wrong) {
+			t.Errorf("%+v: %v", test, err)
+		}
+	}
+}
+
 func TestThemeFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mine.toml")
 	for text, want := range map[string]string{
