@@ -2,6 +2,7 @@ package ui
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -205,54 +206,39 @@ type part struct {
 	style style
 }
 
-// inBytes and inTenths are how many parts with round labels a scale may have.
-var (
-	inBytes  = []int{1, 2, 4, 8, 16, 32, 64}
-	inTenths = []int{1, 2, 4, 5, 10, 20, 50}
-)
-
-// scaleParts is how many parts of at most five rows the scale of a chart of h rows has.
-func scaleParts(h int, round []int) int {
-	if h < 5 {
-		return round[0]
-	}
-	for _, parts := range round[1:] {
-		if 2*h <= 11*parts {
-			return parts
+// scaleParts is into how many parts of four or five rows labels divide a chart of h rows, a round number where there is a choice. With 2,
+// 3, 4, 7, 8 or 12 rows no division has such parts: there they have three rows or four, or all that there are.
+func scaleParts(h int) int {
+	least, most := max(1, (h+3)/5), (h-1)/4
+	for _, round := range [...]int{1, 2, 4, 5, 10, 20, 50} {
+		if least <= round && round <= most {
+			return round
 		}
 	}
-	return round[len(round)-1]
+	return least
 }
 
 // drawScale draws the axis in column x, with labels every few rows: f labels a part of the whole.
-func (r region) drawScale(x, h int, round []int, f func(part float64) string) {
+func (r region) drawScale(x, h int, f func(part float64) string) {
 	for y := range h {
 		r.put(x, y, "│", frameStyle)
 	}
-	parts := scaleParts(h, round)
+	parts := scaleParts(h)
 	for i := range parts + 1 {
-		y := min(h-1, i*h/parts)
+		y := (i*(h-1) + parts/2) / parts
 		r.sub(0, 0, x, r.h).right(x, y, f(1-float64(i)/float64(parts)), dim)
-		r.put(x, y, "┤", frameStyle)
+		if r.put(x, y, "┤", frameStyle); h == 1 {
+			return // the top alone
+		}
 	}
 }
 
-// niceCeiling returns the next of 2, 2.5, 3, 4 times a power of two: a round top for an axis of bytes.
-func niceCeiling(v uint64) uint64 {
-	if v < 4 {
-		return 4
-	}
-	if v > 3<<61 {
+// niceCeiling returns a number of parts times the next of 4, 5, 6, 7 times a power of two: a top for an axis of bytes with round labels.
+func niceCeiling(v uint64, parts int) uint64 {
+	if v > math.MaxUint64/2 {
 		return math.MaxUint64
 	}
-	step := uint64(1)
-	for step<<2 < v {
-		step <<= 1
-	}
-	for _, top := range [...]uint64{step * 2, step*2 + step/2, step * 3} {
-		if top >= v {
-			return top
-		}
-	}
-	return step << 2
+	step := max(4, v/uint64(parts)+min(1, v%uint64(parts)))
+	round := uint64(1) << max(0, bits.Len64(step-1)-3)
+	return (step + round - 1) / round * round * uint64(parts)
 }

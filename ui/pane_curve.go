@@ -63,7 +63,7 @@ func (p *curvePane) draw(r region, _ *stats.Snapshot) {
 	if plot.h < 2 || plot.w < 10 {
 		return
 	}
-	r.sub(0, 2, r.w, plot.h).drawScale(curveAxis-1, plot.h, inTenths, shareLabel)
+	r.sub(0, 2, r.w, plot.h).drawScale(curveAxis-1, plot.h, shareLabel)
 	x := c.scale(marks, plot.w)
 	columns := make([]column, 2*plot.w)
 	for i := range columns {

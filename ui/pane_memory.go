@@ -8,9 +8,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// memoryColumns returns the stack for n dot columns and the bytes at the top. The sample with the most reserved bytes
+// memoryColumns returns the stack for n dot columns and the bytes at the top, which labels divide into parts. The sample with the most reserved bytes
 // stands for its span, so that no peak is averaged away.
-func memoryColumns(t *timeline, n int) ([]column, uint64) {
+func memoryColumns(t *timeline, n, parts int) ([]column, uint64) {
 	h := t.samples
 	columns := make([]column, n)
 	for i := range columns {
@@ -20,7 +20,7 @@ func memoryColumns(t *timeline, n int) ([]column, uint64) {
 	for i := range h {
 		largest = max(largest, add(h[i].InUse, h[i].Cached, h[i].Cooling))
 	}
-	top := niceCeiling(largest)
+	top := niceCeiling(largest, parts)
 	t.eachColumn(n, func(c int, samples []stats.Sample) {
 		most := &samples[0]
 		for i := range samples {
@@ -178,8 +178,8 @@ func (p memoryPane) draw(r region, s *stats.Snapshot) {
 	if chart.w < 4 || chart.h < 1 {
 		return
 	}
-	columns, top := memoryColumns(&t, 2*chart.w)
-	r.drawScale(labels-1, chart.h, inBytes, func(part float64) string {
+	columns, top := memoryColumns(&t, 2*chart.w, scaleParts(chart.h))
+	r.drawScale(labels-1, chart.h, func(part float64) string {
 		if s.Totals.PeakReserved == 0 && s.Totals.Creates == 0 { // there is nothing to measure
 			return ""
 		}

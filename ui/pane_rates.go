@@ -181,7 +181,7 @@ func (t *timeline) drawHits(r region) {
 			columns[c] = column{layers: [3]float64{0, last}}
 		}
 	})
-	r.drawScale(labels-1, chart.h, inTenths, shareLabel)
+	r.drawScale(labels-1, chart.h, shareLabel)
 	bridge(columns)
 	chart.stacked(columns, hitLayers)
 }
@@ -224,7 +224,7 @@ func (t *timeline) drawAllocs(r region, labels int) {
 		most = math.Max(most, values[c])
 	})
 	if r.h >= scaleLeast && labels > 0 && step > 0 {
-		r.drawScale(labels-1, r.h, inTenths, func(part float64) string { return units.Compact(part * most * 1e9 / float64(step)) })
+		r.drawScale(labels-1, r.h, func(part float64) string { return units.Compact(part * most * 1e9 / float64(step)) })
 	}
 	chart.scaled(values, most, trendStyle)
 }

@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -246,20 +248,30 @@ func TestChartsMoveInSteps(t *testing.T) {
 	}
 }
 
-// TestEveryChartHasAScale: a label at least every six rows, and no chart without one.
-func TestEveryChartHasAScale(t *testing.T) {
-	for n := range 2 * 60 {
-		h, round := 1+n/2, [][]int{inBytes, inTenths}[n%2]
+// TestScales: four or five rows from label to label, but for heights that cannot be divided so; the top and the bottom have one.
+func TestScales(t *testing.T) {
+	for h := 1; h <= 80; h++ {
 		r := newCanvas(20, h).all()
-		r.drawScale(10, h, round, func(float64) string { return "1" })
-		last, most := 0, 0
+		r.drawScale(10, h, func(float64) string { return "1" })
+		var rows, gaps []int
 		for y := range h {
 			if r.c.cells[y*20+9].text == "1" {
-				most, last = max(most, y-last), y
+				rows = append(rows, y)
 			}
 		}
-		if most > 6 || last != h-1 {
-			t.Errorf("%d rows: %d between labels, the last in row %d", h, most, last)
+		for i := range len(rows) - 1 {
+			gaps = append(gaps, rows[i+1]-rows[i])
+		}
+		want := map[int][]int{1: nil, 2: {1}, 3: {2}, 4: {3}, 7: {3, 3}, 8: {4, 3}, 12: {4, 3, 4}}
+		if exact, is := want[h]; is && !slices.Equal(gaps, exact) || !is && (slices.Min(gaps) < 4 || slices.Max(gaps) > 5) || rows[0] != 0 || rows[len(rows)-1] != h-1 {
+			t.Errorf("%d rows: labels in %v", h, rows)
+		}
+	}
+	for _, v := range []uint64{0, 1, 5, 1000, 900 * mib, 1<<63 - 1, math.MaxUint64} {
+		for parts := 1; parts <= 16; parts++ {
+			if top := niceCeiling(v, parts); top < v || v > 64 && v < 1<<62 && top > v+v/3 {
+				t.Errorf("%d in %d parts: %d", v, parts, top)
+			}
 		}
 	}
 }
@@ -284,9 +296,9 @@ func TestLimitsAreInTheChart(t *testing.T) {
 	shows(t, newTest((&calls{}).options(), 140, 42, s), "┤device ╌╌")
 	s = sampleSnapshot()
 	for i := range s.History {
-		s.History[i].InUse, s.History[i].Cached, s.History[i].Cooling = 100*mib, 100*mib, 0
+		s.History[i].InUse, s.History[i].Cached, s.History[i].Cooling = 100*mib, 30*mib, 0
 	}
-	s.Limits[0].Value = 150 * mib
+	s.Limits[0].Value = 50 * mib
 	shows(t, newTest((&calls{}).options(), 140, 42, s), "┤"+strings.Repeat("╌", 40))
 	s.History[9].InUse = 150 * mib // then it would leave the chart there
 	hides(t, newTest((&calls{}).options(), 140, 42, s), "┤╌")
