@@ -79,10 +79,16 @@ func (d *dashboard) nothingToReportText(s *stats.Snapshot) string {
 		return m.over
 	case s.Totals.Creates == 0:
 		return m.silent
-	case !m.pool && s.BeforeAttach() != nil:
-		return count(s.Events) + " events, none lost; sizes from before attach are lower bounds"
 	}
-	return count(s.Events) + " events, none lost"
+	lost := "none"
+	if s.Lost > 0 {
+		lost = count(s.Lost)
+	}
+	text := count(s.Events) + " events, " + lost + " lost"
+	if !d.mode.pool && s.BeforeAttach() != nil {
+		text += "; sizes from before attach are lower bounds"
+	}
+	return text
 }
 
 // drawKeys draws the keys that fit.

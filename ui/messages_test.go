@@ -88,3 +88,12 @@ func TestOutOfMemoryIsShown(t *testing.T) {
 	}}
 	shows(t, newTest((&calls{}).options(), 160, 36, s), "✗ clEnqueueNDRangeKernel of blur failed · ")
 }
+
+// TestLostEventsAreSaid: the last line does not deny what the first one says.
+func TestLostEventsAreSaid(t *testing.T) {
+	s := sampleSnapshot()
+	s.Lost = 40303
+	d := newTest((&calls{}).options(), 120, 36, s)
+	shows(t, d, "LOST 40 303 events", "events, 40 303 lost")
+	hides(t, d, "none lost")
+}

@@ -310,6 +310,7 @@ func (d *dashboard) drawGauge(r region, s *stats.Snapshot) {
 	}
 	end := r.w - width(label)
 	r.text(end, 0, label, dim)
+	end--
 	if r.w >= gaugeLegend {
 		for i := len(parts) - 1; i >= 0; i-- {
 			end -= width(names[i]) + 3

@@ -60,7 +60,11 @@ func (p memoryPane) title(s *stats.Snapshot) (title, hint []span) {
 	}
 	if sizeOf(d.w, d.h) == full {
 		if d.zoom == paneMemory || d.w >= 160 {
-			hint = append(hint, span{"  ╌", cachedStyle}, span{" cached at most  Δ change • message ■ end ★ mark", dim})
+			signs := "• message ■ end ★ mark"
+			if d.mode.pool {
+				hint, signs = append(hint, span{"  ╌", cachedStyle}, span{" cached at most", dim}), "Δ change "+signs
+			}
+			hint = append(hint, span{"  " + signs, dim})
 		}
 		hint = append(hint, span{"  z", keyStyle}, span{" zoom ", dim}, span{d.theme.keyText(" ← →"), keyStyle}, span{" time ", dim}, span{" < >", keyStyle}, span{" event", dim})
 	}
@@ -130,7 +134,7 @@ const memoryLabels = 7
 // drawBounds draws what memory may reach, where the chart is as high: the device's memory, and what is in use with all that may be cached,
 // if that is seen as a line.
 func (p memoryPane) drawBounds(chart region, s *stats.Snapshot, columns []column, top float64) {
-	row := func(v float64) int { return int(math.Floor((1 - v/top) * float64(chart.h))) }
+	row := func(v float64) int { return max(0, int(math.Ceil((1-v/top)*float64(chart.h)))-1) } // the lowest row that lies above v
 	most, known := s.CachedMost()
 	line := make([]int, chart.w) // the row of what may be cached; -1: nothing is known there
 	for x := range line {
@@ -147,7 +151,7 @@ func (p memoryPane) drawBounds(chart region, s *stats.Snapshot, columns []column
 			chart.put(x, y, "╌", cachedStyle)
 		}
 	}
-	if y := row(float64(s.Device.Global)); s.Device.Global > 0 && y >= 0 {
+	if y := row(float64(s.Device.Global)); s.Device.Global > 0 && float64(s.Device.Global) <= top {
 		chart.repeat(0, y, chart.w, "╌", badStyle)
 		chart.text(0, y, "device ", badStyle)
 	}

@@ -32,7 +32,7 @@ func (p ratesPane) draw(r region, s *stats.Snapshot) {
 	}
 	// The two charts share what the lines of text leave.
 	left := r.h - 4
-	spark := max(1, left/3)
+	spark := max(1, left/4)
 	hit := max(1, left-spark)
 	y := 1
 	t.drawHits(r.sub(0, y, r.w, hit))

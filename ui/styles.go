@@ -58,15 +58,15 @@ var palettes = [...][styleCount]ink{
 	Dark: {
 		dim: {text: "#8f98a7"}, headStyle: {text: "#98a6ba"}, frameStyle: {text: "#465061"}, focusStyle: {text: "#5fb3ff"}, keyStyle: {text: "#5fb3ff"},
 		inUseStyle: {text: "#4aa8ff"}, cachedStyle: {text: "#e0a63a"}, coolingStyle: {text: "#c084fc"}, freeStyle: {text: "#4b5563"},
-		goodStyle: {text: "#5fd38d"}, warnStyle: {text: "#f5b942"}, badStyle: {text: "#ff6b6b"}, trendStyle: {text: "#3d97a1"},
-		hitChartStyle: {text: "#3b8f60"}, cursorTrendStyle: {"#56d4dd", "#1f3a5a"}, cursorStyle: {"#eaf2ff", "#1f3a5a"},
+		goodStyle: {text: "#5fd38d"}, warnStyle: {text: "#f5b942"}, badStyle: {text: "#ff6b6b"}, trendStyle: {text: "#45a0a0"},
+		hitChartStyle: {text: "#4f9764"}, cursorTrendStyle: {"#56d4dd", "#1f3a5a"}, cursorStyle: {"#eaf2ff", "#1f3a5a"},
 		bannerStyle: {"#1a1300", "#f5b942"},
 	},
 	Light: {
 		dim: {text: "#606775"}, headStyle: {text: "#4b5563"}, frameStyle: {text: "#b6bdc9"}, focusStyle: {text: "#1b69c6"}, keyStyle: {text: "#1b69c6"},
 		inUseStyle: {text: "#1769c4"}, cachedStyle: {text: "#8f5a00"}, coolingStyle: {text: "#8b34d6"}, freeStyle: {text: "#9aa3b0"},
-		goodStyle: {text: "#137a3e"}, warnStyle: {text: "#8a5700"}, badStyle: {text: "#c81e1e"}, trendStyle: {text: "#2f8a92"},
-		hitChartStyle: {text: "#35895a"}, cursorTrendStyle: {"#096a72", "#d6e6fa"}, cursorStyle: {"#0b1220", "#d6e6fa"},
+		goodStyle: {text: "#137a3e"}, warnStyle: {text: "#8a5700"}, badStyle: {text: "#c81e1e"}, trendStyle: {text: "#1f8787"},
+		hitChartStyle: {text: "#1f8a3a"}, cursorTrendStyle: {"#096a72", "#d6e6fa"}, cursorStyle: {"#0b1220", "#d6e6fa"},
 		bannerStyle: {"#fffbeb", "#8a5700"},
 	},
 	HighContrast: {
@@ -133,7 +133,7 @@ const shadeCount = 4
 // charted are the styles of charts.
 var charted = []style{inUseStyle, cachedStyle, coolingStyle, trendStyle, hitChartStyle}
 
-// shade makes charts stand out more the higher they are.
+// shade makes charts stand out more the higher they are. The palettes have colours for charts whose shades keep their hue among 256 colours.
 func (t *theme) shade() {
 	end := lipgloss.Color("#ffffff")
 	if t.name == Light || t.name == HighContrastLight {

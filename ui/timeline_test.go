@@ -302,4 +302,14 @@ func TestLimitsAreInTheChart(t *testing.T) {
 	shows(t, newTest((&calls{}).options(), 140, 42, s), "┤"+strings.Repeat("╌", 40))
 	s.History[9].InUse = 150 * mib // then it would leave the chart there
 	hides(t, newTest((&calls{}).options(), 140, 42, s), "┤╌")
+	for device, want := range map[uint64]int{1: 2, 4: 0, 5: -1} { // in a chart of four rows for 4 bytes, above what fills it that far
+		d.live.Device.Global = device
+		r := newCanvas(8, 4).all()
+		memoryPane{basePane{d}}.drawBounds(r, d.live, make([]column, 16), 4)
+		for y := range r.h {
+			if is := r.c.cells[y*8].text == "d"; is != (y == want) {
+				t.Errorf("a device of %d is in row %d: %v", device, y, is)
+			}
+		}
+	}
 }
