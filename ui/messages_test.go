@@ -97,3 +97,11 @@ func TestLostEventsAreSaid(t *testing.T) {
 	shows(t, d, "LOST 40 303 events", "events, 40 303 lost")
 	hides(t, d, "none lost")
 }
+
+// TestBeforeTheFirstCreate: a screen that is frozen at that moment has the device, and the scale of what the chart shows.
+func TestBeforeTheFirstCreate(t *testing.T) {
+	d := newTest((&calls{}).options(), 120, 36, sampleSnapshot())
+	d.freezeAt(&stats.Snapshot{Policy: "futhark", Started: d.live.Started, Time: d.live.Started + 1})
+	hides(t, d, "of the device is not known", "│      ┤")
+	shows(t, d, "16.0G free of 16.0G", "0┤")
+}

@@ -176,7 +176,7 @@ var paneHelp = []struct{ term, run, attach, view string }{
 	},
 	{"3 tags", "who? one row per place that allocates; ! or ✗: a finding is about it, or many of its requests miss of late; HIT% is of the run, dim where that is past", "who? one row per place that allocates", ""},
 	{
-		"4 pool", "what does the pool hold of each size and those up to twice as large? after enter: free list, latest misses and call stack of the chosen tag",
+		"4 pool", "what does the pool hold of each size and those up to twice as large, and how much of it in slabs? after enter: free list, latest misses and call stack of the chosen tag",
 		"what is in use, by size; after enter, the call stack of the chosen tag", "",
 	},
 	{
@@ -204,7 +204,7 @@ var paneHelp = []struct{ term, run, attach, view string }{
 		"how much cache would have paid? the hit rate at limits of cached bytes, ◆, each simulated over the whole recording while this pane is open; ▲ the knee, the least within 2 points of the best, │ the limit at the time shown, ┊ the one that [ ] choose",
 	},
 	{
-		"! stands out", "is all well? ✗ wrong, ! could be better, ✓ fine: problems in the last 10 to 20 s, and better policies if any are simulated; watching: not judged for 10 s",
+		"! findings", "is all well? ✗ wrong, ! could be better, ✓ fine: problems in the last 10 to 20 s, and better policies if any are simulated; watching: not judged for 10 s",
 		"", "is all well? mistakes, failures, leaks and growth up to this time",
 	},
 	{"b transfers", "what is copied? bytes each way, how fast, and from which call", "", ""},

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -293,7 +294,7 @@ const gaugeLegend = 72
 // drawGauge draws how much of the device is reserved, with its legend. Where the device's memory is not known there is nothing to fill.
 func (d *dashboard) drawGauge(r region, s *stats.Snapshot) {
 	t := &s.Totals
-	whole := s.Device.Global
+	whole := cmp.Or(s.Device.Global, d.latest(s).Device.Global) // a moment before the first call has none
 	if whole == 0 {
 		r.text(0, 0, clauses("the memory of the device is not known: there is nothing to compare with", r.w), dim)
 		return

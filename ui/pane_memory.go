@@ -2,6 +2,7 @@ package ui
 
 import (
 	"math"
+	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -59,17 +60,23 @@ func (p memoryPane) title(s *stats.Snapshot) (title, hint []span) {
 		hint = append([]span{{" ", dim}}, figureSpans(s, figures.PeakReserved, plain)...)
 	}
 	if sizeOf(d.w, d.h) == full {
-		if d.zoom == paneMemory || d.w >= 160 {
-			signs := "• message ■ end ★ mark"
-			if d.mode.pool {
-				hint, signs = append(hint, span{"  ╌", cachedStyle}, span{" cached at most", dim}), "Δ change "+signs
-			}
-			hint = append(hint, span{"  " + signs, dim})
+		room, signs := d.w-spansWidth(append(title, hint...)), []span{{"  • message ■ end ★ mark", dim}}
+		if d.zoom != paneMemory {
+			room -= d.w - d.w*paneShares[paneMemory]/100
+		}
+		if d.mode.pool {
+			signs = []span{{"  ╌", cachedStyle}, {" cached at most  Δ change • message ■ end ★ mark", dim}}
+		}
+		if room >= spansWidth(signs)+memoryKeys {
+			hint = append(hint, signs...)
 		}
 		hint = append(hint, span{"  z", keyStyle}, span{" zoom ", dim}, span{d.theme.keyText(" ← →"), keyStyle}, span{" time ", dim}, span{" < >", keyStyle}, span{" event", dim})
 	}
 	return title, append(hint, span{" ", dim})
 }
+
+// memoryKeys is how wide keys, mark and frame are beside title and hint of the memory pane.
+const memoryKeys = 42
 
 // machineSpans say what the machine reports; empty where it reports nothing.
 func machineSpans(s *stats.Snapshot) []span {
@@ -184,7 +191,7 @@ func (p memoryPane) draw(r region, s *stats.Snapshot) {
 	}
 	columns, top := memoryColumns(&t, 2*chart.w, scaleParts(chart.h))
 	r.drawScale(labels-1, chart.h, func(part float64) string {
-		if s.Totals.PeakReserved == 0 && s.Totals.Creates == 0 { // there is nothing to measure
+		if s.Totals.Creates == 0 && !slices.ContainsFunc(columns, func(c column) bool { return c.height() > 0 }) { // there is nothing to measure
 			return ""
 		}
 		return bytesText(uint64(part * float64(top)))
