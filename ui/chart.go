@@ -100,7 +100,7 @@ func blockCell(columns []column, layers []layer, y, h int) (text string, st styl
 	if fill := layers[best].fill; fill != "" {
 		return fill, layers[best].style
 	}
-	return blocks[owned[best]], layers[best].style
+	return blocks[owned[0]+owned[1]+owned[2]], layers[best].style
 }
 
 // most returns which number is the largest, the first of equal ones.

@@ -68,7 +68,7 @@ func TestCharts(t *testing.T) {
 	c.charts = Blocks
 	full := column{layers: [3]float64{1}}
 	c.all().stacked([]column{full, full, {layers: [3]float64{0.25, 0.75}}, {}, {layers: [3]float64{1e-9}}, {}, {absent: true}, {absent: true}}, memLayers)
-	if got := c.encode(&theme{charts: Blocks}); got != "█▒\n█▄▁" {
+	if got := c.encode(&theme{charts: Blocks}); got != "█▒\n██▁" {
 		t.Errorf("got\n%s", got)
 	}
 }

@@ -261,7 +261,7 @@ func (d *dashboard) refresh(step int) {
 	}
 	d.o.Refresh = refreshes[max(0, min(at+step, len(refreshes)-1))]
 	d.refreshed = d.o.Refresh
-	d.say(dim, "the screen is drawn each "+d.o.Refresh.String())
+	d.say(dim, "the screen is drawn every "+d.o.Refresh.String())
 }
 
 // visible returns the panes on the screen in the order of the focus.
