@@ -145,7 +145,7 @@ func tagsOfSizes(buckets []stats.Bucket) []stats.Tag {
 func tagsOfKinds(kinds []stats.Kind) []stats.Tag {
 	tags := make([]stats.Tag, 0, len(kinds))
 	for i := range kinds {
-		tags = append(tags, tagOfShare(kinds[i].Memory.String(), &kinds[i].Share))
+		tags = append(tags, tagOfShare(kinds[i].Memory.Words(), &kinds[i].Share))
 	}
 	return tags
 }

@@ -102,6 +102,9 @@ func (d *dashboard) headerItems(s *stats.Snapshot) []item {
 			name = cut(name, 23) + "…"
 		}
 		spans := []span{{name, plain}}
+		if n := s.Device.Devices; n > 1 {
+			spans = append(spans, span{" +" + strconv.Itoa(n-1), dim})
+		}
 		if s.Device.Global > 0 {
 			spans = append(spans, span{" " + bytesText(s.Device.Global), dim})
 		}

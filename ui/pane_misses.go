@@ -122,7 +122,7 @@ func (d *dashboard) kindItems(s *stats.Snapshot) []item {
 		}
 		others = others || k.Memory != wire.MemoryBuffer
 		items = append(items, item{i, []span{
-			{k.Memory.String() + " ", dim}, {count(k.Creates), plain}, {" hit ", dim},
+			{k.Memory.Words() + " ", dim}, {count(k.Creates), plain}, {" hit ", dim},
 			{hitText(k.Hits, k.Misses), d.averageStyle(s, k.Hits, k.Misses)},
 		}})
 	}

@@ -99,7 +99,7 @@ func latelyText(l *stats.Lately, inUse uint64, bytes func(uint64) string) string
 	case l.NS == 0 || l.Bytes == inUse:
 		return ""
 	case l.Iteration:
-		return fmt.Sprintf("at most %s of it was used in the last iteration (%s)", bytes(l.Bytes), units.Duration(l.NS))
+		return fmt.Sprintf("at most %s of it was used in the last %s, as long as an iteration takes", bytes(l.Bytes), units.Duration(l.NS))
 	}
 	return fmt.Sprintf("at most %s of it was used in the last %s", bytes(l.Bytes), units.Duration(l.NS))
 }
@@ -158,7 +158,7 @@ func verdictText(p *stats.PostMortem) string {
 	case stats.VerdictTooLarge:
 		if p.Device.Largest > 0 && p.Size > p.Device.Largest {
 			_, largest := units.Apart(p.Size, p.Device.Largest)
-			return fmt.Sprintf("%s: the device allows %s at once", p.Verdict, largest)
+			return fmt.Sprintf("%s: the %s %s at once", p.Verdict, allowsText(&p.Device), largest)
 		}
 		return p.Verdict.String() + ", the driver says"
 	case stats.VerdictFull:
@@ -177,9 +177,20 @@ func verdictText(p *stats.PostMortem) string {
 		return fmt.Sprintf("%s: only %s", p.Verdict, reservedText(p))
 	case stats.VerdictKilled:
 		return fmt.Sprintf("%s: %s", p.Verdict, killerText(p.OOMKillsNumber))
-	default:
-		return p.Verdict.String() + ": how much memory the device has is not known"
 	}
+	if p.Devices > 1 {
+		return fmt.Sprintf("%s: %s are reserved on %d devices together, and one of them has %s", p.Verdict,
+			size(p.OnDevice()+p.Others), p.Devices, size(p.Device.Global))
+	}
+	return p.Verdict.String() + ": how much memory the device has is not known"
+}
+
+// allowsText begins what a context's devices allow.
+func allowsText(d *stats.Device) string {
+	if d.Devices > 1 {
+		return fmt.Sprintf("%d devices allow at most", d.Devices)
+	}
+	return "device allows"
 }
 
 // reservedText says how much of the device's memory is reserved. That may be more than the device has: some drivers give out
@@ -255,13 +266,18 @@ func adviceText(p *stats.PostMortem) string {
 			return "what watches over the program: timeout, a batch system, a container's limits"
 		}
 		return "a smaller problem, or more memory for the control group (memory.max); gpumemtop advise shows buffers that could share memory"
-	default:
-		return "start the program under gpumemtop, which learns the device's size as attach cannot"
 	}
+	if p.Devices > 1 {
+		return "a smaller problem, or fewer buffers on one device; gpumemtop advise shows which could share memory"
+	}
+	return "start the program under gpumemtop, which learns the device's size as attach cannot"
 }
 
 func deviceText(p *stats.PostMortem) string {
 	text := units.FormatLong(p.Device.Global)
+	if p.Devices > 1 {
+		text = fmt.Sprintf("one of %d has %s", p.Devices, text)
+	}
 	if p.Device.Largest > 0 {
 		text += fmt.Sprintf(", at most %s in one buffer", units.FormatLong(p.Device.Largest))
 	}

@@ -38,6 +38,27 @@ func TestPostMortemText(t *testing.T) {
 	golden.RequireEqual(t, text)
 }
 
+// TestPostMortemOfSeveralDevices: no sentence says what is true of one device alone.
+func TestPostMortemOfSeveralDevices(t *testing.T) {
+	p := stats.PostMortem{
+		Call: "create of a buffer", Status: -4, Size: 1 << 20, InUse: 3 << 20, Others: 1 << 20, Devices: 2,
+		Device: stats.Device{Global: 4 << 20, Largest: 2 << 20, Devices: 2},
+	}
+	text := NewPostMortem(&p, 0).String()
+	p.Verdict, p.Size = stats.VerdictTooLarge, 3<<20
+	text += NewPostMortem(&p, 0).String()
+	for _, want := range []string{
+		"unknown: 4.00 MiB are reserved on 2 devices together, and one of them has 4.00 MiB\n",
+		"try        a smaller problem, or fewer buffers on one device; gpumemtop advise",
+		"device     one of 2 has 4.00 MiB, at most 2.00 MiB in one buffer; other",
+		"the 2 devices allow at most 2.00 MiB at once\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
 // No page puts more memory "of" a device than it has: with --spill a program may hold more.
 func TestVerdictOfMoreThanTheDeviceHas(t *testing.T) {
 	const kib = 1 << 10

@@ -271,7 +271,7 @@ func (s *Summary) addShares(from *stats.Snapshot) {
 	}
 	for i := range from.Kinds {
 		k := &from.Kinds[i]
-		s.PerKind = append(s.PerKind, units.Joined{shareOf{Kind: k.Memory.String()}, figures.ShareMembers(&k.Share)})
+		s.PerKind = append(s.PerKind, units.Joined{shareOf{Kind: units.Key(k.Memory.Words())}, figures.ShareMembers(&k.Share)})
 	}
 }
 

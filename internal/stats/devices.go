@@ -124,12 +124,18 @@ func (ds *devices) title(scope uint16) string {
 // count returns how many devices the contexts are surely on.
 func (ds *devices) count() int {
 	var known []string
+	most := 0
 	for _, number := range ds.scopes {
-		if d := ds.numbered(number); d != nil && d.identity != "" && !slices.Contains(known, d.identity) {
+		d := ds.numbered(number)
+		if d == nil {
+			continue
+		}
+		most = max(most, d.Devices)
+		if d.identity != "" && !slices.Contains(known, d.identity) {
 			known = append(known, d.identity)
 		}
 	}
-	return len(known)
+	return max(most, len(known))
 }
 
 // surelyOther reports whether the first devices of two processes are surely not one.
@@ -174,7 +180,7 @@ func (s *shownDevice) describe(p *process, r *wire.Record) {
 	e := r.AsDevice()
 	name, driver, identity := wire.ParseDevice(r.Payload)
 	d := device{number: e.Device(), unified: e.Unified(), identity: callsite.Clean(identity), Device: Device{
-		Name: callsite.Clean(name), Driver: callsite.Clean(driver), Global: e.Memory(), Largest: e.LargestAlloc(),
+		Name: callsite.Clean(name), Driver: callsite.Clean(driver), Global: e.Memory(), Largest: e.LargestAlloc(), Devices: int(e.Devices()),
 	}}
 	p.devices.describe(d)
 	switch {

@@ -3,9 +3,9 @@ package stats
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -52,7 +52,7 @@ func (t ObjectType) Many() string {
 }
 
 // Key returns the word that JSON uses.
-func (t ObjectType) Key() string { return strings.NewReplacer(" ", "_", "-", "_").Replace(t.String()) }
+func (t ObjectType) Key() string { return units.Key(t.String()) }
 
 // ObjectCount says how many objects of a type programs hold. What a process held when it ended counts as live.
 type ObjectCount struct {

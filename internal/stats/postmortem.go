@@ -63,6 +63,7 @@ type PostMortem struct {
 
 	LargestCreated uint64  `json:"largest_created"` // the largest buffer that ever worked
 	Device         Device  `json:"-"`
+	Devices        int     `json:"devices"` // that the process uses; which of several has a buffer is unknown
 	Verdict        Verdict `json:"-"`
 	OOMKillsNumber uint64  `json:"-"`             // of VerdictKilled: see End
 	PoolToBlame    bool    `json:"pool_to_blame"` // without the free memory and the waste of the pool there would have been room
@@ -137,7 +138,7 @@ type Verdict uint8
 
 // The verdicts.
 const (
-	VerdictUnknown    Verdict = iota // the size of the device is not known
+	VerdictUnknown    Verdict = iota // the size of the device is not known, or which of several has the memory
 	VerdictTooLarge                  // larger than one buffer may be
 	VerdictFull                      // no room, whatever the pool holds
 	VerdictFragmented                // there would be room if what the pool holds were in one piece
@@ -250,11 +251,11 @@ func (pms *postMortems) createFailed(p *process, c wire.CreateView) {
 func article(kind wire.Memory) string {
 	switch kind {
 	case wire.MemoryBuffer, wire.MemorySubBuffer, wire.MemoryPipe:
-		return "a " + kind.String()
+		return "a " + kind.Words()
 	case wire.MemoryImage:
-		return "an " + kind.String()
+		return "an " + kind.Words()
 	}
-	return kind.String() + " memory"
+	return kind.Words() + " memory"
 }
 
 // commandFailed notes a failed command.
@@ -316,7 +317,7 @@ func (m *postMortem) shows(p *process, d *PostMortem) bool {
 // picture fills in the present state of memory.
 func (pms *postMortems) picture(p *process, pm *postMortem) {
 	pm.Time, pm.Process, pm.PID, pm.Rank = pms.heap.Now(), p.shown.Number, p.shown.PID, p.shown.Rank
-	pm.name = p.shown.Name()
+	pm.name, pm.Devices = p.shown.Name(), pms.processes.devicesOf(p)
 	pm.Age = pm.Time - min(p.shown.Started, pm.Time)
 	g := p.heap.Gauges
 	pm.InUse, pm.Requested = heap.Amount(g.InUse), heap.Amount(g.Requested)
@@ -426,6 +427,9 @@ func (p *PostMortem) judge() {
 		p.Verdict = VerdictFull
 	default:
 		p.Verdict = VerdictNotMemory
+	}
+	if p.Devices > 1 && (p.Verdict == VerdictFull || p.Verdict == VerdictFragmented) { // which has the memory is unknown
+		p.Verdict, p.PoolToBlame = VerdictUnknown, false
 	}
 }
 

@@ -280,6 +280,35 @@ func TestPostMortemsOfTwoDevices(t *testing.T) {
 	}
 }
 
+// TestPostMortemsOfAContextOfTwoDevices: nothing shows which of them has a buffer, so full is no verdict, except where the process was
+// made to have so much.
+func TestPostMortemsOfAContextOfTwoDevices(t *testing.T) {
+	for _, test := range []struct {
+		devices   uint16
+		simulated uint64
+		size      uint64
+		status    int16
+		verdict   Verdict
+		shown     int
+	}{
+		{1, 0, 900 * kib, -4, VerdictFull, 1},
+		{2, 0, 900 * kib, -4, VerdictUnknown, 2},
+		{2, 1000 * kib, 900 * kib, -4, VerdictFull, 1},
+		{2, 0, 100 * kib, -4, VerdictNotMemory, 2},
+		{2, 0, 900 * kib, -61, VerdictTooLarge, 2},
+	} {
+		s := newStream(Options{DeviceMemory: test.simulated})
+		r := wire.DeviceFields{Device: 1, Devices: test.devices, Memory: 1000 * kib}.Record([]byte("card\x001.0\x00"))
+		s.feed(r.Event, r.Payload...)
+		s.feed(wire.ContextFields{Life: wire.LifeCreate, Scope: 1, Context: 1, Device: 1}.Event())
+		s.miss(1, 1, 200*kib, 200*kib, 1)
+		s.refuse(test.size, test.status, wire.MemoryBuffer)
+		if p := s.Snapshot().PostMortems[0]; p.Verdict != test.verdict || p.Devices != test.shown || p.Device.Devices != int(test.devices) {
+			t.Errorf("%+v: %v, %d devices", test, p.Verdict, p.Devices)
+		}
+	}
+}
+
 func TestNeedSaturates(t *testing.T) {
 	p := PostMortem{Size: math.MaxUint64 - 10}
 	p.Others = 6

@@ -120,6 +120,14 @@ func (ps *processes) onHost() bool {
 	return ps.unified || slices.ContainsFunc(ps.list, func(p *process) bool { return p.devices.unified() })
 }
 
+// devicesOf returns Process.Devices.
+func (ps *processes) devicesOf(p *process) int {
+	if ps.deviceMemory > 0 {
+		return 1
+	}
+	return p.devices.count()
+}
+
 // memoryOf returns Process.DeviceMemory. A process that described no device has the one that is shown.
 func (ps *processes) memoryOf(p *process) uint64 {
 	switch d := p.devices.chosen(); {
@@ -217,7 +225,7 @@ const processHistoryMax = 150
 // view returns the row of a process. It lists the tags again if an event came, or if a second has passed, which changes their
 // trends.
 func (m *Model) view(p *process) Process {
-	p.shown.Machine, p.shown.DeviceMemory, p.shown.Devices = p.machine.list(), m.processes.memoryOf(p), p.devices.count()
+	p.shown.Machine, p.shown.DeviceMemory, p.shown.Devices = p.machine.list(), m.processes.memoryOf(p), m.processes.devicesOf(p)
 	if d := p.devices.chosen(); d != nil {
 		p.shown.Device = d.Name
 	}

@@ -54,7 +54,7 @@ func className(key uint64) string {
 	kind, context, flags := wire.Memory(key>>32), uint16(key>>16), uint16(key)
 	name := ""
 	if kind != wire.MemoryBuffer {
-		name = kind.String() + ", "
+		name = kind.Words() + ", "
 	}
 	return fmt.Sprintf("context %d, %s%s", context, name, flagsText(flags))
 }

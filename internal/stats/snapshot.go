@@ -209,6 +209,7 @@ type Device struct {
 	Name, Driver string
 	Global       uint64 // bytes of global memory, 0 when unknown
 	Largest      uint64 // bytes of one allocation at most, 0 when unknown
+	Devices      int    // of the context: Global is the least of them, Largest the most; 0: unknown
 }
 
 // State of a process.
@@ -247,7 +248,7 @@ type Process struct {
 	// DeviceMemory is how many bytes of device memory it has: those that it was made to have, or else those of the device of its
 	// first context; 0: unknown. Of a row of several, it is that of the one with PeakReserved.
 	DeviceMemory uint64
-	Devices      int    // that its contexts are surely on
+	Devices      int    // that its contexts are surely on; 1: it was made to have memory of its own
 	Device       string // name of the first
 
 	// What Snapshot has for all processes together, of this one; empty where it is the only one. A tag has the ID that

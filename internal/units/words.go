@@ -20,7 +20,9 @@ func Plural(n uint64, one, many string) string {
 }
 
 // Key writes words as a key in JSON: "too_small".
-func Key(words string) string { return strings.ReplaceAll(words, " ", "_") }
+func Key(words string) string { return keys.Replace(words) }
+
+var keys = strings.NewReplacer(" ", "_", "-", "_")
 
 // Grouped writes a number with its thousands apart: "1 234 567".
 func Grouped(n uint64) string {
@@ -76,11 +78,11 @@ func Percent(rate float64, of uint64) string {
 }
 
 // PercentDigits writes a rate in percent with one decimal. Only all is 100.0, and only nothing is 0.0: what would round to
-// all has two decimals, rounded down, and hardly anything is 0.1.
+// all has two decimals, rounded down, and hardly anything has two, rounded up.
 func PercentDigits(rate float64) string {
 	switch percent := 100 * rate; {
 	case percent > 0 && percent < 0.1:
-		return "0.1"
+		return strconv.FormatFloat(math.Ceil(percent*100)/100, 'f', 2, 64)
 	case percent >= 99.95 && percent < 100:
 		return strconv.FormatFloat(math.Floor(percent*100)/100, 'f', 2, 64)
 	default:

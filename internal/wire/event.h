@@ -360,6 +360,7 @@ enum gmtscrub {
 /*
  * DEVICE: of several devices of a context the smallest figure of each, but the largest LargestAlloc.
  *   flags.UNIFIED  Unified       bool   its memory is the host's; of several devices: that of each is
+ *   scope          Devices       number  how many devices the context has; 0: unknown
  *   object         Device        id     the device
  *   granted        Memory        bytes  of global memory
  *   link           LargestAlloc  bytes  of one allocation at most

@@ -131,6 +131,7 @@ static inline uint32_t gmtsite_tag(const struct gmtevent *e) { return e->tag; }
 struct gmtdevicefields {
 	uint64_t time;
 	bool unified; /* its memory is the host's; of several devices: that of each is */
+	uint16_t devices; /* how many devices the context has; 0: unknown */
 	uint64_t device; /* the device */
 	uint64_t memory; /* bytes of global memory */
 	uint64_t largest_alloc; /* bytes of one allocation at most */
@@ -144,6 +145,7 @@ static inline struct gmtevent gmtdevice_event(struct gmtdevicefields f)
 		.time = f.time,
 		.kind = GMT_KIND_DEVICE,
 		.flags = (uint8_t)((f.unified ? GMT_FLAG_UNIFIED : 0u)),
+		.scope = f.devices,
 		.object = f.device,
 		.granted = f.memory,
 		.link = f.largest_alloc,
@@ -154,6 +156,7 @@ static inline struct gmtevent gmtdevice_event(struct gmtdevicefields f)
 }
 #define GMT_EVENT_DEVICE(...) gmtdevice_event((struct gmtdevicefields){__VA_ARGS__})
 static inline bool gmtdevice_unified(const struct gmtevent *e) { return e->flags & GMT_FLAG_UNIFIED; }
+static inline uint16_t gmtdevice_devices(const struct gmtevent *e) { return e->scope; }
 static inline uint64_t gmtdevice_device(const struct gmtevent *e) { return e->object; }
 static inline uint64_t gmtdevice_memory(const struct gmtevent *e) { return e->granted; }
 static inline uint64_t gmtdevice_largest_alloc(const struct gmtevent *e) { return e->link; }

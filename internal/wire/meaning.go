@@ -15,6 +15,14 @@ func StatusText(status int32) string {
 	return number
 }
 
+// Words returns how sentences name what a create made. Events have the words of String.
+func (v Memory) Words() string {
+	if v == MemorySubBuffer {
+		return "sub-buffer"
+	}
+	return v.String()
+}
+
 // RefusedCreate returns why a create returns a status, in the words of the OpenCL standard (OpenCL 3.0 §5, and the extensions that add
 // creates); empty: the standard has no such status there.
 func RefusedCreate(m Memory, status int32) string {

@@ -190,6 +190,9 @@ func (v DeviceView) Time() uint64 { return v.e.Time }
 // Unified: its memory is the host's; of several devices: that of each is.
 func (v DeviceView) Unified() bool { return v.e.Flags&FlagUnified != 0 }
 
+// Devices: how many devices the context has; 0: unknown.
+func (v DeviceView) Devices() uint16 { return v.e.Scope }
+
 // Device: the device.
 func (v DeviceView) Device() uint64 { return v.e.Object }
 
@@ -209,6 +212,7 @@ func (v DeviceView) Constant() uint64 { return uint64(v.e.Duration)<<32 | uint64
 type DeviceFields struct {
 	Time         uint64 // ns
 	Unified      bool   // its memory is the host's; of several devices: that of each is
+	Devices      uint16 // how many devices the context has; 0: unknown
 	Device       uint64 // the device
 	Memory       uint64 // bytes of global memory
 	LargestAlloc uint64 // bytes of one allocation at most
@@ -218,7 +222,7 @@ type DeviceFields struct {
 
 // Record returns the DEVICE event with these fields and a payload; Process and Thread are the caller's to set.
 func (f DeviceFields) Record(payload []byte) Record {
-	e := Event{Time: f.Time, Kind: KindDevice, Object: f.Device, Granted: f.Memory, Link: f.LargestAlloc, Tag: f.Align, Duration: uint32(f.Constant >> 32), Cost: uint32(f.Constant), Size: uint64(len(payload))}
+	e := Event{Time: f.Time, Kind: KindDevice, Scope: f.Devices, Object: f.Device, Granted: f.Memory, Link: f.LargestAlloc, Tag: f.Align, Duration: uint32(f.Constant >> 32), Cost: uint32(f.Constant), Size: uint64(len(payload))}
 	if f.Unified {
 		e.Flags |= FlagUnified
 	}
@@ -227,7 +231,7 @@ func (f DeviceFields) Record(payload []byte) Record {
 
 // Fields returns all fields of the event.
 func (v DeviceView) Fields() DeviceFields {
-	return DeviceFields{Time: v.e.Time, Unified: v.Unified(), Device: v.Device(), Memory: v.Memory(), LargestAlloc: v.LargestAlloc(), Align: v.Align(), Constant: v.Constant()}
+	return DeviceFields{Time: v.e.Time, Unified: v.Unified(), Devices: v.Devices(), Device: v.Device(), Memory: v.Memory(), LargestAlloc: v.LargestAlloc(), Align: v.Align(), Constant: v.Constant()}
 }
 
 // ContextView reads a CONTEXT event: a context was created, retained or released.

@@ -19,7 +19,7 @@
 
 #define DEVICES_MAX 64
 
-static void write_device(const struct gmt_context *context, cl_device_id device)
+static void write_device(const struct gmt_context *context, cl_device_id device, size_t count)
 {
 	char text[512];
 	size_t length = 0;
@@ -34,7 +34,8 @@ static void write_device(const struct gmt_context *context, cl_device_id device)
 	length += gmt_identity(device, text + length, sizeof text - length);
 	struct gmtevent event = GMT_EVENT_DEVICE(.time = gmt_now(), .device = context->object.id, .memory = context->devices.heap,
 						 .largest_alloc = context->devices.largest, .align = context->devices.align,
-						 .constant = context->devices.constant, .unified = !context->devices.discrete);
+						 .constant = context->devices.constant, .unified = !context->devices.discrete,
+						 .devices = (uint16_t)count);
 	gmt_ring_write_payload(&event, text, length);
 }
 
@@ -100,7 +101,7 @@ static void context_created(cl_context handle, const struct gmt_caller *caller)
 		/* Tried for replays, which ask what slabs could have served. */
 		if (context->devices.align && gmt_session.config.uses && !gmt_trial(context))
 			context->devices.align = 0;
-		write_device(context, devices[0]);
+		write_device(context, devices[0], bytes / sizeof devices[0]);
 	}
 	gmt_context_write(context, GMT_LIFE_CREATE);
 }

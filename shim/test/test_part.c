@@ -122,6 +122,7 @@ TEST(who_gets_no_part)
 	fake.devices = 2;
 	cl_context two = new_context();
 	EQUAL(last_event(GMT_KIND_DEVICE).tag, 0);
+	EQUAL(last_event(GMT_KIND_DEVICE).scope, 2);
 	OK(clReleaseMemObject(clCreateBuffer(two, 0, 100, NULL, NULL)));
 	OK(clReleaseContext(two));
 	fake.devices = 1;
