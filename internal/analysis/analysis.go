@@ -133,6 +133,8 @@ type Timeline struct {
 	Free          []Series  `json:"free_per_tag"`   // free in the pool by tag, likewise
 
 	Machine []MachineSeries `json:"machine,omitempty"` // sources whose figures have changed
+
+	MostCached, MostCooling []uint64 `json:"-"` // within the step, each at its own moment
 }
 
 // MachineSeries is what the machine reports from one source, of all processes together, at the end of each step.

@@ -193,6 +193,24 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
+// TestTimelineOfFreeMemory: what was free for a moment counts, and memory that commands still use is not free.
+func TestTimelineOfFreeMemory(t *testing.T) {
+	s := newTape()
+	a := s.create(wire.OutcomeMiss, 1, 100, 100, 7)
+	s.now += 100 * ms
+	s.release(a, wire.OutcomeCached)
+	s.create(wire.OutcomeHit, 1, 100, 100, 7)
+	b := s.create(wire.OutcomeMiss, 1, 50, 50, 8)
+	s.now += 100 * ms
+	s.release(b, wire.OutcomeCooling)
+	s.now += 100 * ms
+	s.exit()
+	l := s.analyse(t).Timeline
+	if free, cooling := slices.Max(l.MostCached), slices.Max(l.MostCooling); free != 100 || cooling != 50 {
+		t.Errorf("%d free, %d cooling", free, cooling)
+	}
+}
+
 func TestManyTagsAreOthers(t *testing.T) {
 	s := newTape()
 	for tag := range uint32(40) {

@@ -71,7 +71,7 @@ func (x *run) largestRise(a *Analysis) *Rise {
 		return nil
 	}
 	r := &Rise{
-		Bytes: p.slope(), Iterations: p.Iterations, Left: p.Left, Kept: p.Kept, Even: p.Even(), Room: -1, Share: share(p.grown(), a.Peak.InUse),
+		Bytes: float64(p.each()), Iterations: p.Iterations, Left: p.Left, Kept: p.Kept, Even: p.Even(), Room: -1, Share: share(p.grown(), a.Peak.InUse),
 	}
 	if len(a.Leaks) > 0 {
 		r.Site = a.Leaks[0].Name
@@ -84,7 +84,7 @@ func (x *run) largestRise(a *Analysis) *Rise {
 	if len(x.snapshot.Processes) > 1 {
 		r.Site = holdsMost(q)
 	}
-	if q.DeviceMemory > q.Totals.PeakInUse {
+	if q.DeviceMemory > q.Totals.PeakInUse && q.Devices <= 1 {
 		r.Room = float64(q.DeviceMemory-q.Totals.PeakInUse) / max(p.slope(), float64(p.Mean))
 	}
 	return r

@@ -330,7 +330,7 @@ func secondsLeft(s *stats.Snapshot, seconds int) float64 {
 		}
 		sums := lastSeconds(tags)[growSeconds-seconds:]
 		first, last := sums[0], sums[seconds-1]
-		if p.State != stats.Running || last <= first || p.DeviceMemory <= t.InUse {
+		if p.State != stats.Running || last <= first || p.DeviceMemory <= t.InUse || p.Devices > 1 {
 			continue
 		}
 		if left := float64(p.DeviceMemory-t.InUse) / (float64(last-first) / float64(seconds-1)); soonest < 0 || left < soonest {

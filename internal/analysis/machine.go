@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -240,18 +239,9 @@ func machineGrows(e *Evidence) (Diagnosis, bool) {
 		Severity: Advice, Title: title, Share: share(g.Bytes, g.All),
 		Text: fmt.Sprintf("%s grew by %s %s, %s: %s", what, units.FormatLong(g.Bytes), each, buffers, who),
 	}
-	if len(e.Run.Processes) > 1 {
-		d.Text += "; process " + e.named(g.Process)
+	if who := e.inProcess(g.Process); who != "" {
+		d.Text, d.placed = d.Text+","+who, true
 	}
 	e.noteIfLost(&d, "creates", "memory may grow beside the buffers")
 	return d, true
-}
-
-// named returns how a process is shown.
-func (e *Evidence) named(number uint32) string {
-	at := slices.IndexFunc(e.Run.Processes, func(p stats.Process) bool { return p.Number == number })
-	if at < 0 || e.Run.Processes[at].PID == 0 {
-		return fmt.Sprint(number)
-	}
-	return fmt.Sprint(e.Run.Processes[at].PID)
 }

@@ -147,7 +147,7 @@ func limit(s *stats.Snapshot, name string) *stats.Limit {
 var advice = map[wire.Miss]string{
 	wire.MissNone:     "the recording does not say why",
 	wire.MissCold:     "no block of that kind was free: none had been released before, or all were in use again",
-	wire.MissTooSmall: "all free blocks were smaller: creating the largest buffers first needs fewer blocks",
+	wire.MissTooSmall: "all free blocks were smaller: creating the largest buffers first may need fewer blocks",
 	wire.MissOtherClass: "a fitting block was free, but with other flags or in another context: with the same flags everywhere " +
 		"buffers can share blocks",
 	wire.MissCooling: "a fitting block was still used by queued commands: it would have been free if released after its last " +

@@ -13,11 +13,15 @@ type moves struct {
 	epoch    uint64     // raised by commands that may use any memory
 	found    map[moveKey]*move
 	threads  map[uint64]*mover
-	copies   map[uint64]int64 // bytes in buffers that began as copies, by process and tag
-	held     int64            // in all of these
-	most     int64            // of held
-	mostOf   uint64           // which of copies had most then
+	copies   map[uint64]copied // by process and tag
+	held     int64             // bytes in all of these
+	most     int64             // of held
+	mostOf   uint64            // which of copies had most then
+	mostHere copied            // that
 }
+
+// copied is buffers that began as copies of host memory.
+type copied struct{ buffers, bytes int64 }
 
 type moveKey struct {
 	kind    TransferKind
@@ -29,7 +33,7 @@ type move struct {
 	count, bytes, ns uint64
 	sampled          bool
 	waited           bool       // of ColdRead: calls waited for commands as well
-	warm             stats.Flow // of ColdRead: reads into warm memory
+	warm             stats.Flow // of ColdRead: reads into warm memory; of Copied: calls that waited for no commands
 }
 
 // mover is a thread that moves memory.
@@ -113,10 +117,12 @@ func (m *moves) noteUse(p *heap.Process, r *wire.Record) {
 		m.cold(thread, key, u, more)
 	}
 	m.neighbours(thread, key, u)
-	m.waits(thread, key, u)
 	if (u.Command() == wire.CommandRead || u.Command() == wire.CommandWrite) && o.Memory < wire.MemorySVM { // which a map is for
-		m.add(Copied, key, u)
+		if f := m.add(Copied, key, u); f != nil && !thread.queued && u.Duration() > 0 {
+			f.warm.Add(&stats.Flow{TimedBytes: u.Bytes(), NS: uint64(u.Duration())})
+		}
 	}
+	m.waits(thread, key, u)
 	m.compareWith(p, o, key, r)
 }
 
@@ -293,15 +299,17 @@ func (m *moves) countHostCopies(p *heap.Process, o *heap.Object, sign int64) {
 		return
 	}
 	if m.copies == nil {
-		m.copies = map[uint64]int64{}
+		m.copies = map[uint64]copied{}
 	}
 	key := streamOf(p.Number, o.Tag)
-	m.copies[key] += sign * int64(o.Size)
-	m.held += sign * int64(o.Size)
-	if m.held > m.most {
+	c := m.copies[key]
+	c.buffers, c.bytes = c.buffers+sign, c.bytes+sign*int64(o.Size)
+	m.copies[key] = c
+	if m.held += sign * int64(o.Size); m.held > m.most {
 		m.most = m.held
-		if m.copies[key] >= m.copies[m.mostOf] {
+		if c.bytes >= m.copies[m.mostOf].bytes {
 			m.mostOf = key
 		}
+		m.mostHere = m.copies[m.mostOf]
 	}
 }

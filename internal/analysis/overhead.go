@@ -17,7 +17,8 @@ const (
 // overhead is what a process grew by while its live buffers became many.
 type overhead struct {
 	process          uint32
-	buffers          uint64 // more than before
+	buffers          uint64 // more than before at the sample
+	most             uint64 // more than before at any time: the sample may be taken later than its time
 	requested, grown uint64 // bytes, likewise
 }
 
@@ -38,7 +39,10 @@ func (s *series) overhead() (o overhead, found bool) {
 		}
 	}
 	end := &s.points[most]
-	o = overhead{s.process.number, count(end.live - before.live), count(end.requested - before.requested), relative(before.bytes, end.bytes)}
+	o = overhead{
+		s.process.number, count(end.live - before.live), count(max(end.live, s.process.most) - before.live), count(end.requested - before.requested),
+		relative(before.bytes, end.bytes),
+	}
 	return o, o.buffers >= overheadMany && o.grown >= overheadLeast && o.grown >= overheadTimes*o.requested
 }
 
@@ -67,16 +71,16 @@ func smallOnes(e *Evidence) (Diagnosis, bool) {
 	}
 	d := Diagnosis{
 		Severity: Advice, Title: "many small buffers need more memory than they hold",
-		Text: fmt.Sprintf("while live buffers rose by %d, of %s on average, the process's anonymous memory grew by %s, an estimated %s for each, which "+
-			"%s: sub-allocate from larger buffers", o.buffers, units.FormatLong(o.requested/o.buffers), units.FormatLong(o.grown),
-			units.FormatLong(o.grown/o.buffers), keepers),
+		Text: fmt.Sprintf("while live buffers, of %s on average, rose by %d, the process's anonymous memory grew by at least %s, %s for each, which "+
+			"%s: sub-allocate from larger buffers", units.FormatLong(o.requested/o.buffers), o.most, units.FormatLong(o.grown),
+			units.FormatLong(o.grown/o.most), keepers),
 		Share: share(o.grown, o.grown+e.Run.Totals.PeakInUse),
 	}
 	if tags := e.Whole.Peak.Tags; len(tags) > 0 {
 		d.Tag = tags[0].Name
 	}
-	if len(e.Run.Processes) > 1 {
-		d.Text += "; process " + e.named(o.process)
+	if who := e.inProcess(o.process); who != "" {
+		d.Text, d.placed = d.Text+","+who, true
 	}
 	return d, true
 }

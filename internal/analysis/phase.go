@@ -121,7 +121,23 @@ func (p *Phase) slope() float64 {
 	case p.Straight && p.Mean > 0:
 		return float64(p.Mean)
 	}
-	return float64(max(p.Growth, 0))
+	return float64(max(p.Grown(), 0))
+}
+
+// Grown returns by how much memory in use grows with an iteration: the median, and no more than the mean, as what goes again is no growth.
+func (p *Phase) Grown() int64 {
+	if p.Growth > 0 {
+		return max(min(p.Growth, p.Mean), 0)
+	}
+	return p.Growth
+}
+
+// each returns what an iteration leaves, where they do not leave the same the mean.
+func (p *Phase) each() uint64 {
+	if p.Even() {
+		return count(p.Growth)
+	}
+	return count(p.Mean)
 }
 
 // grown returns what all iterations left.
@@ -129,7 +145,7 @@ func (p *Phase) grown() uint64 { return uint64(p.slope() * float64(p.Iterations)
 
 // Even reports whether each iteration leaves about as much.
 func (p *Phase) Even() bool {
-	return p.Growth > 0 && math.Abs(float64(p.Growth)-p.slope()) <= evenShare*float64(p.Growth)
+	return p.Growth > 0 && math.Abs(float64(p.Growth-p.Mean)) <= evenShare*float64(p.Growth)
 }
 
 // Grew reports whether half of the memory at the peak was what iterations left.

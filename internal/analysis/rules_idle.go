@@ -106,10 +106,10 @@ func neverUsed(e *Evidence) (Diagnosis, bool) {
 	top := l.unusedMost
 	d := Diagnosis{
 		Severity: Note, Title: "most buffers are never used", Tag: top.name, Share: share(l.unused, all),
-		Text: fmt.Sprintf("no command used %s of %s that were released", units.Grouped(l.unused), units.Count(all, "buffer")),
+		Text: fmt.Sprintf("no command used %d of %s that were released", l.unused, units.Count(all, "buffer")),
 	}
 	if top.unused < l.unused {
-		d.Text += fmt.Sprintf("; %s of these were created at %s", units.Grouped(top.unused), top.name)
+		d.Text += fmt.Sprintf("; %d of these were created at %s", top.unused, top.name)
 	}
 	return d, true
 }

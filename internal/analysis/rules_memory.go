@@ -93,8 +93,7 @@ func memoryIsKept(e *Evidence) (Diagnosis, bool) {
 	}
 	d := Diagnosis{
 		Severity: Advice, Title: "every iteration keeps memory",
-		Text: iterationsLeaveText(p.Iterations, p.Left, p.Kept, units.FormatLong(uint64(p.slope())), p.Even()) + e.inProcess(p.Process) +
-			", which is released when nothing is used any more",
+		Text:  iterationsLeaveText(p.Iterations, p.Left, p.Kept, units.FormatLong(p.each()), p.Even()) + e.inProcess(p.Process) + keptUntil(e, p),
 		Share: share(p.grown(), e.Run.Totals.PeakInUse), placed: e.inProcess(p.Process) != "",
 	}
 	doubted := "every iteration may keep memory"
@@ -151,6 +150,14 @@ func neverReleased(e *Evidence) (Diagnosis, bool) {
 	return d, true
 }
 
+// keptUntil says how long what a phase keeps stays in use.
+func keptUntil(e *Evidence, p *Phase) string {
+	if q := processOf(e.Run, p.Process); q != nil && q.Totals.InUse >= p.grown()/2 {
+		return ", which is in use when the process ends"
+	}
+	return ", which is released when nothing is used any more"
+}
+
 // deviceFull judges each process by its own device memory.
 func deviceFull(e *Evidence) (Diagnosis, bool) {
 	if p := e.Run.Spill; p != nil { // the device is meant to be full
@@ -160,9 +167,9 @@ func deviceFull(e *Evidence) (Diagnosis, bool) {
 	if p == nil || float64(reserved) < deviceShare*float64(p.DeviceMemory) {
 		return Diagnosis{}, false
 	}
-	text := "at most %s of %s were reserved, and %s in use"
+	text, several := "at most %s of %s were reserved, and %s in use", "at most %s were reserved on %d devices together, and %s in use; one of them has %s"
 	if e.State == GoesOn {
-		text = "%s of %s are reserved, and %s in use"
+		text, several = "%s of %s are reserved, and %s in use", "%s are reserved on %d devices together, and %s in use; one of them has %s"
 	}
 	held, device := units.Apart(reserved, p.DeviceMemory)
 	_, used := units.Apart(reserved, inUse)
@@ -171,7 +178,7 @@ func deviceFull(e *Evidence) (Diagnosis, bool) {
 	}
 	if p.Devices > 1 {
 		d.Severity, d.Title = Note, "device memory may be nearly full"
-		d.Text += fmt.Sprintf(", on %d devices together", p.Devices)
+		d.Text = fmt.Sprintf(several, held, p.Devices, used, device)
 	}
 	if name := p.Name(); name != "" && len(e.Run.Processes) > 1 {
 		d.Text += ", by " + name

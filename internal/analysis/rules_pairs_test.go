@@ -63,7 +63,7 @@ func forgotten(n uint64) stats.ObjectSite {
 func TestNearlyFullNamesWhatItKnows(t *testing.T) {
 	for devices, want := range map[int]string{
 		1: "device memory is nearly full: 950 B of 1000 B are reserved, and 0 B in use, by rank 1 (pid 7)",
-		2: "device memory may be nearly full: 950 B of 1000 B are reserved, and 0 B in use, on 2 devices together, by rank 1 (pid 7)",
+		2: "device memory may be nearly full: 950 B are reserved on 2 devices together, and 0 B in use; one of them has 1000 B, by rank 1 (pid 7)",
 	} {
 		rank := uint64(1)
 		p := stats.Process{PID: 7, Rank: &rank, DeviceMemory: 1000, Devices: devices, Totals: stats.Totals{Cached: 950}}

@@ -60,6 +60,7 @@ type process struct {
 	pool     poolCaps
 	last     uint64 // time of a record
 	reserved int64  // the most since the machine was asked last
+	most     int64  // live buffers
 }
 
 func newRun(o *Options, s *survey) *run {
@@ -136,7 +137,7 @@ func (x *run) step(r *wire.Record) {
 	default:
 	}
 	if p.life != nil {
-		p.reserved = max(p.reserved, p.life.Reserved())
+		p.reserved, p.most = max(p.reserved, p.life.Reserved()), max(p.most, p.life.Live)
 		p.pool.raise(p.life)
 	}
 }

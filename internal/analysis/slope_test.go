@@ -56,3 +56,58 @@ func TestListThatKeepsEveryFifthGrows(t *testing.T) {
 		}
 	}
 }
+
+// TestUnevenGrowth: what each iteration leaves is said only where each leaves the same, and what comes and goes is no growth.
+func TestUnevenGrowth(t *testing.T) {
+	for name, test := range map[string]struct {
+		phase Phase
+		slope float64
+		each  uint64
+		even  bool
+	}{
+		"the same":           {Phase{Iterations: 12, Growth: 100, Mean: 102}, 100, 100, true},
+		"one or two":         {Phase{Iterations: 12, Growth: 100, Mean: 133}, 100, 133, false},
+		"comes and goes":     {Phase{Iterations: 12, Growth: 100, Mean: 0}, 0, 0, false},
+		"falls in the end":   {Phase{Iterations: 12, Growth: 100, Mean: -5}, 0, 0, false},
+		"shrinks":            {Phase{Iterations: 12, Growth: -100, Mean: -100}, 0, 0, false},
+		"rises straight":     {Phase{Iterations: 100, Growth: 0, Mean: 20, Straight: true}, 20, 20, false},
+		"too few iterations": {Phase{Iterations: 3, Growth: 100, Mean: 100}, 0, 100, true},
+	} {
+		if p := &test.phase; p.slope() != test.slope || p.each() != test.each || p.Even() != test.even {
+			t.Errorf("%s: slope %g, each %d, even %v", name, p.slope(), p.each(), p.Even())
+		}
+	}
+}
+
+// TestKeptToTheEnd: what a process has in use when a signal ends it was not released.
+func TestKeptToTheEnd(t *testing.T) {
+	for _, test := range []struct {
+		end  func(s *tape, kept []uint64)
+		want string
+	}{
+		{func(s *tape, kept []uint64) {
+			for _, o := range kept {
+				s.release(o, wire.OutcomeDriver)
+			}
+			s.exit()
+		}, "which is released when nothing is used any more"},
+		{func(s *tape, _ []uint64) { s.put(wire.ExitFields{Status: 139}.Event(), "") }, "which is in use when the process ends"},
+	} {
+		s, kept := newTape(), []uint64(nil)
+		s.device(1 << 30)
+		for range 64 {
+			kept = append(kept, s.driver(1, mib))
+			s.use(kept[len(kept)-1])
+		}
+		test.end(s, kept)
+		found := ""
+		for _, d := range s.analyse(t).Diagnoses {
+			if d.Title == "every iteration keeps memory" {
+				found = d.Text
+			}
+		}
+		if !strings.Contains(found, test.want) {
+			t.Errorf("%q, want %q", found, test.want)
+		}
+	}
+}

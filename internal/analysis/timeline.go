@@ -34,7 +34,7 @@ func newTimeline(s *survey, o *Options, started uint64) *timeline {
 		points := int((s.last-s.first)/l.Step) + 1
 		l.begin, l.Start = s.first, relative(started, s.first)
 		l.InUse, l.Cached, l.Cooling = make([]uint64, points), make([]uint64, points), make([]uint64, points)
-		l.Idle = make([]uint64, points)
+		l.Idle, l.MostCached, l.MostCooling = make([]uint64, points), make([]uint64, points), make([]uint64, points)
 		l.Hits, l.Misses = make([]uint64, points), make([]uint64, points)
 		l.Fragmentation, l.Waste = make([]float64, points), make([]float64, points)
 	}
@@ -106,9 +106,13 @@ func (l *timeline) close(now *heap.Gauges, fragmented float64, idle uint64) {
 	l.Fragmentation[l.at], l.Waste[l.at] = fragmented, wasteOf(now.InUse, now.Requested)
 }
 
-// sample stores the gauges if more is in use than ever within the point.
+// sample stores the most of what is free, and the gauges if more is in use than ever within the point.
 func (l *timeline) sample(now *heap.Gauges) {
-	if l.Step == 0 || now.InUse <= l.most {
+	if l.Step == 0 {
+		return
+	}
+	l.MostCached[l.at], l.MostCooling[l.at] = max(l.MostCached[l.at], now.Free()), max(l.MostCooling[l.at], count(now.Cooling))
+	if now.InUse <= l.most {
 		return
 	}
 	l.most = now.InUse

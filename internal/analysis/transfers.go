@@ -51,6 +51,7 @@ type TransferFinding struct {
 	Advice  string       `json:"advice"`  // what to do
 	Certain bool         `json:"certain"` // false: samples of the bytes were equal
 	Waited  bool         `json:"-"`       // calls also waited for commands that were queued before
+	rate    float64      // of Copied: bytes per second of calls that waited for none; 0: there were none
 }
 
 var transferAdvice = map[TransferKind]string{
@@ -97,11 +98,14 @@ func (x *run) transfers(a *Analysis) []TransferFinding {
 			sum(key.kind, key.process, key.tag, f)
 		}
 	}
-	if unified && m.most > 0 && float64(m.most) >= copyHostShare*float64(a.Peak.InUse) {
-		sum(SecondOne, uint32(m.mostOf>>32), uint32(m.mostOf), &move{count: 1, bytes: uint64(m.most)})
+	if here := m.mostHere; unified && here.bytes > 0 && float64(here.bytes) >= copyHostShare*float64(a.Peak.InUse) {
+		sum(SecondOne, uint32(m.mostOf>>32), uint32(m.mostOf), &move{count: count(here.buffers), bytes: count(here.bytes)})
 	}
 	var list []TransferFinding
 	for _, row := range rows {
+		if row.Kind == Copied {
+			row.rate = warm[row].Rate()
+		}
 		if x.weigh(row, warm[row], a) {
 			row.compare(warm[row])
 			list = append(list, *row)
@@ -176,8 +180,15 @@ func (x *run) weigh(f *TransferFinding, warm *stats.Flow, a *Analysis) bool {
 	return f.Count >= movesLeast && f.Bytes >= bytesLeast && ofBytes >= moveShare
 }
 
-// copying is how many ns of the calls count as copying: much of their time may be waiting for other commands, so at most 1 ns per byte.
-func (f *TransferFinding) copying() uint64 { return min(f.NS, f.Bytes) }
+// copying is how many ns of the calls count as copying: much of their time may be waiting for other commands, so at most what such calls
+// took that had none to wait for, and at most 1 ns per byte.
+func (f *TransferFinding) copying() uint64 {
+	most := f.Bytes
+	if f.rate > 0 {
+		most = min(most, uint64(float64(f.Bytes)/f.rate*1e9))
+	}
+	return min(f.NS, most)
+}
 
 // longer returns by how many ns the calls are longer than reads of as many bytes at a known rate: all of it where that is unknown.
 func longer(f *TransferFinding, than *stats.Flow) uint64 {

@@ -271,4 +271,37 @@ func TestWhatAMapMaySave(t *testing.T) {
 	if got, want := f.text(&Evidence{}), "6 calls, 22.9 MiB in all, a map may save up to 24ms (estimated) at a.c:1 f: map"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	f.rate = 10e9
+	if got := f.copying(); got != 2_400_000 {
+		t.Errorf("%d ns, where such calls take 2.4 ms if they wait for nothing", got)
+	}
+}
+
+// Of reads at one call site those behind a kernel wait for it: what the others took is what copying takes.
+func TestCopiesThatWaitForNothing(t *testing.T) {
+	s, o := moving(0, true)
+	for range 8 {
+		s.kernel(o, false)
+		s.command(wire.UseFields{Command: wire.CommandRead, Reads: true, Object: o, Bytes: mib, Tag: 1, Duration: ms}, wire.TransferFields{Site: transferTag})
+		s.command(wire.UseFields{Command: wire.CommandRead, Reads: true, Object: o, Bytes: mib, Tag: 1, Duration: ms / 100}, wire.TransferFields{Site: transferTag})
+	}
+	s.exit()
+	a := s.analyse(t)
+	at := slices.IndexFunc(a.Transfers, func(f TransferFinding) bool { return f.Kind == Copied })
+	if at >= 0 {
+		t.Errorf("copying takes %d ns of %d, a hundredth of the run at most", a.Transfers[at].copying(), a.Transfers[at].NS)
+	}
+}
+
+// The copies of host memory are those of the call site that is named, at one time.
+func TestSecondOnesAreCounted(t *testing.T) {
+	s, _ := moving(wire.CopyHostPtr, true)
+	s.driver(1, 2*mib)
+	s.last().Access = wire.CopyHostPtr
+	s.driver(2, mib)
+	s.last().Access = wire.CopyHostPtr
+	a := s.analyse(t)
+	if len(a.Transfers) != 1 || a.Transfers[0].Count != 2 || a.Transfers[0].Bytes != 3*mib || a.Transfers[0].Name != "made.c:1 made" {
+		t.Errorf("%+v", a.Transfers)
+	}
 }

@@ -38,7 +38,7 @@ func run() *analysis.Analysis {
 			{InUse: 2 << 20, Requested: 1 << 20}, {InUse: 2 << 20, Requested: 2 << 20},
 		}},
 		Leaks: []analysis.Leak{{Name: "main.c:7 main", Buffers: 1, Bytes: 64 << 10}},
-		Phases: []analysis.Phase{{Growth: 1 << 30}, {Iterations: 5, Growth: -4}, {Iterations: 50, Growth: 1024, Objects: []analysis.ObjectGrowth{
+		Phases: []analysis.Phase{{Growth: 1 << 30}, {Iterations: 5, Growth: -4}, {Iterations: 50, Growth: 1024, Mean: 1024, Objects: []analysis.ObjectGrowth{
 			{Type: "event", PerIteration: 23.5}, {Type: "kernel", PerIteration: 0.5}, {Type: "sub_buffer", PerIteration: 9},
 		}}},
 	}

@@ -14,7 +14,7 @@ import (
 // TestNames compares the figures of a comparison with those that scripts look for, in their order.
 func TestNames(t *testing.T) {
 	a, b := two()
-	a.Phases, b.Phases = []analysis.Phase{{Iterations: 5, Growth: 9}}, []analysis.Phase{{Iterations: 5, Growth: 7}}
+	a.Phases, b.Phases = []analysis.Phase{{Iterations: 5, Growth: 9, Mean: 9}}, []analysis.Phase{{Iterations: 5, Growth: 7, Mean: 7}}
 	var text bytes.Buffer
 	if err := Runs(a, b).WriteJSON(&text, "a", "b"); err != nil {
 		t.Fatal(err)

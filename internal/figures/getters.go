@@ -102,7 +102,7 @@ func growth(s *Subject) Value {
 	}
 	most := math.Inf(-1)
 	for _, p := range phases {
-		most = max(most, float64(p.Growth))
+		most = max(most, float64(p.Grown()))
 	}
 	return Value{Number: most}
 }

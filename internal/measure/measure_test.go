@@ -190,7 +190,7 @@ func TestNotMeasured(t *testing.T) {
 		prepare func(p *target)
 		want    string
 	}{
-		"short":   {func(p *target) { p.run(60) }, "too short: the program made 180 requests"},
+		"short":   {func(p *target) { p.run(60) }, "too short: an answer takes longer than 180 requests"},
 		"no room": {func(p *target) { p.free = 1000; p.run(500) }, "the device may lack the memory"},
 		"late":    {func(p *target) { p.run(30); p.delay = 3e9; p.run(2000) }, "reached the library in the program too late"},
 		"refused": {func(p *target) { p.refuse = "no such policy"; p.run(500) }, "no such policy"},
@@ -349,7 +349,7 @@ func TestDecides(t *testing.T) {
 // TestDecidesNothing: without an answer the present configuration stays, and a message says why.
 func TestDecidesNothing(t *testing.T) {
 	for want, prepare := range map[string]func(p *target){
-		"stays with futhark: nothing could be measured: too short: the program made 60 requests, and an answer takes longer": func(p *target) { p.run(20) },
+		"stays with futhark: nothing could be measured: too short: an answer takes longer than 60 requests": func(p *target) { p.run(20) },
 		"stays with futhark: nothing could be measured: no such policy":                                                      func(p *target) { p.refuse = "no such policy"; p.run(500) },
 		"stays with futhark: nothing could be measured: the device may lack the memory for it":                               func(p *target) { p.free = 1000; p.run(500) },
 		"stays with futhark, as the program ended: no certain difference: ":                                                  func(p *target) { p.director.options.Until = 1e-9; p.run(1500) },

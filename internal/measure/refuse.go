@@ -52,5 +52,5 @@ func (d *Director) whyTooShort(c *candidate) string {
 	if d.late > 0 && d.follower.result.Answer.Blocks == 0 {
 		return fmt.Sprintf("%s reached the library in the program too late", units.Plural(d.late, "change of the configuration", "changes of the configuration"))
 	}
-	return fmt.Sprintf("too short: the program made %s, and an answer takes longer", units.Count(c.requests, "request"))
+	return fmt.Sprintf("too short: an answer takes longer than %s", units.Count(c.requests, "request"))
 }

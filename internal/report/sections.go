@@ -70,6 +70,9 @@ func (v *view) settings() section {
 	if d := v.s.Device; d.Name != "" {
 		add("device", "%s (%s), %s", d.Name, d.Driver, units.FormatLong(d.Global))
 	}
+	if n := v.s.Device.Devices; n > 1 {
+		add("", "the first of %d in a context: which of them has a buffer is not known, and the least memory stands for that of each", n)
+	}
 	if text := devicesText(v.s); text != "" {
 		add("devices", "%s", text)
 	}
@@ -156,7 +159,8 @@ func (v *view) diagnoses() section {
 		s.Notes = []string{fmt.Sprintf("and %d more", left)}
 	}
 	if len(shown) == 0 {
-		s.Notes = []string{"nothing was found: no mistake, no leaked buffer, and no setting that would save much time in driver calls; gpumemtop compare measures the whole gain"}
+		s.Notes = []string{"nothing was found: no mistake, no leaked buffer, and no setting that would save much time in driver calls" + v.smallThings() +
+			"; gpumemtop compare measures the whole gain"}
 		if len(v.s.PostMortems) > 0 {
 			s.Notes[0] = "nothing beside what ran out of memory"
 		}
@@ -164,7 +168,28 @@ func (v *view) diagnoses() section {
 	return s
 }
 
-// peakTime says when most memory was in use, if any was.
+// liveLeast is how many objects of a type have to be live for a line that says so: most programs keep a few.
+const liveLeast = 10
+
+// smallThings names what other sections show that is no finding.
+func (v *view) smallThings() string {
+	var list []string
+	for i := range v.s.Objects {
+		if o := &v.s.Objects[i]; o.Live >= liveLeast && !o.Type.Paired() {
+			list = append(list, fmt.Sprintf("%d %s", o.Live, o.Type.Many()))
+		}
+	}
+	text := ""
+	if len(list) > 0 {
+		text = "; live at the end: " + strings.Join(list, ", ")
+	}
+	if len(v.a.Transfers) > 0 {
+		text += "; transfers that matter less are in the section transfers"
+	}
+	return text
+}
+
+// peakTime says when the most was in use, if anything was.
 func (v *view) peakTime(words string) string {
 	if v.run.PeakInUse == 0 {
 		return ""

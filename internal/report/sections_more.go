@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
@@ -65,26 +64,28 @@ func (v *view) overTime() section {
 	if len(l.InUse) == 0 {
 		return section{}
 	}
-	free := make([]float64, len(l.Cached))
-	inUse := make([]float64, len(l.InUse))
-	for i := range free {
-		inUse[i], free[i] = float64(l.InUse[i]), float64(l.Cached[i]+l.Cooling[i])
-	}
 	line := func(name string, values []float64, text func(float64) string) string {
 		bars, most := bars(values)
 		return fmt.Sprintf("%-14s %s  at most %s", name, bars, text(most))
 	}
+	sampled := func(name string, values []float64, text func(float64) string) string { // at the ends of the steps alone
+		return strings.Replace(line(name, values, text), "  at most ", "  samples up to ", 1)
+	}
 	bytes := func(v float64) string { return units.FormatLong(uint64(v)) }
 	rate := func(v float64) string { return units.Percent(v, 1) }
-	chart := []string{line(figures.InUse.Name, inUse, bytes)}
+	chart := []string{line(figures.InUse.Name, floatsOf(l.InUse), bytes)}
 	if !v.attached() {
-		chart = append(chart, line("free", free, bytes), line("fragmentation", l.Fragmentation, rate), line(figures.Waste.Name, l.Waste, rate))
-	}
-	if idle := floatsOf(l.Idle); anyNonZero(idle) {
-		chart = slices.Insert(chart, 2, line(figures.Idle.Name, idle, bytes))
+		chart = append(chart, line(figures.Cached.Name, floatsOf(l.MostCached), bytes))
+		if idle := floatsOf(l.Idle); anyNonZero(idle) {
+			chart = append(chart, sampled(figures.Idle.Name, idle, bytes))
+		}
+		if cooling := floatsOf(l.MostCooling); anyNonZero(cooling) {
+			chart = append(chart, line(figures.Cooling.Name, cooling, bytes))
+		}
+		chart = append(chart, sampled("fragmentation", l.Fragmentation, rate), sampled(figures.Waste.Name, l.Waste, rate))
 	}
 	for _, m := range l.Machine {
-		chart = append(chart, line(stats.MachineWord(m.Source), floatsOf(m.Values), bytes))
+		chart = append(chart, sampled(stats.MachineWord(m.Source), floatsOf(m.Values), bytes))
 	}
 	return section{Title: "Over time", Chart: append(chart,
 		fmt.Sprintf("%-14s %-30s%30s", "", v.clock(l.Start), v.clock(min(l.Start+l.Step*uint64(len(l.InUse)), max(l.Start, v.sinceStart(v.s.Time))))),
@@ -107,6 +108,9 @@ func bars(values []float64) (drawn string, most float64) {
 	}
 	var b strings.Builder
 	for i := range chartWidth {
+		if len(values) == 0 {
+			break
+		}
 		from, to := i*len(values)/chartWidth, (i+1)*len(values)/chartWidth
 		column := 0.0
 		for _, v := range values[from:max(to, from+1)] {
@@ -173,7 +177,7 @@ func (v *view) classes() section {
 	if len(v.s.Kinds) == 1 && v.s.Kinds[0].Memory != wire.MemoryBuffer {
 		kinds = 1
 	}
-	list("kinds", "kind", kinds, len(v.s.Kinds), func(i int) (*stats.Share, string) { return &v.s.Kinds[i].Share, v.s.Kinds[i].Memory.String() })
+	list("kinds", "kind", kinds, len(v.s.Kinds), func(i int) (*stats.Share, string) { return &v.s.Kinds[i].Share, v.s.Kinds[i].Memory.Words() })
 	list("classes", "class", 2, len(v.s.Classes), func(i int) (*stats.Share, string) { return &v.s.Classes[i].Share, v.s.Classes[i].Name })
 	return s
 }

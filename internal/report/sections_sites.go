@@ -142,18 +142,19 @@ func (v *view) phases() section {
 	}
 	s.Intro = "Times in which a thread repeats a sequence of creates, and other times in which more was in use than in those. Growth is how much more the process has in use after an iteration than before it."
 	t := v.table("Phases", len(list), number("phase").onPage(), number("from"), number("to"), number("iterations"),
-		number("period"), number("creates"), figure(figures.Growth), figure(figures.PeakInUse), words("process, thread"))
+		number("median period"), number("creates"), figure(figures.Growth), figure(figures.PeakInUse), words("process, thread"))
 	for _, i := range list[:v.shownRows(len(list))] {
 		p := &v.a.Phases[i]
-		period, creates, growth := v.noneCell(), v.noneCell(), v.noneCell()
+		iterations, period, creates, growth := v.noneCell(), v.noneCell(), v.noneCell(), v.noneCell()
 		if p.Iterations > 0 {
-			period, creates, growth = v.durationCell(p.Period), v.countCell(p.Creates), v.growthCell(p.Growth)
+			iterations = v.countCell(p.Iterations)
+			period, creates, growth = v.durationCell(p.Period), v.countCell(p.Creates), v.growthCell(p.Grown())
 			if mean := p.Mean; p.Straight && !p.Even() {
 				growth = v.growthCell(mean)
 				growth.Text = "about " + growth.Text
 			}
 		}
-		t.add(v.countCell(uint64(i+1)), v.clockCell(p.Start), v.clockCell(p.End), v.countCell(p.Iterations), period, creates, growth,
+		t.add(v.countCell(uint64(i+1)), v.clockCell(p.Start), v.clockCell(p.End), iterations, period, creates, growth,
 			v.bytesCell(p.PeakInUse), wordCell(fmt.Sprintf("#%d, %d", p.Process, p.Thread)))
 	}
 	s.Tables = []table{t}
@@ -170,7 +171,7 @@ func (v *view) phasesShown() []int {
 	}
 	var places []int
 	for i := range v.a.Phases {
-		if p := &v.a.Phases[i]; p.Iterations > 0 || p.PeakInUse > repeated {
+		if p := &v.a.Phases[i]; p.Iterations > 0 || repeated > 0 && p.PeakInUse > repeated {
 			places = append(places, i)
 		}
 	}

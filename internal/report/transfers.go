@@ -181,7 +181,11 @@ func (v *view) transferFindings(list []analysis.TransferFinding) table {
 		if !f.Certain {
 			name += " (sampled)"
 		}
-		table.add(v.countCell(f.Count), v.bytesCell(f.Bytes), v.durationCell(f.NS), cell{Text: f.Advice}, v.siteCell(f.Name, nil),
+		took := v.noneCell()
+		if f.NS > 0 {
+			took = v.durationCell(f.NS)
+		}
+		table.add(v.countCell(f.Count), v.bytesCell(f.Bytes), took, cell{Text: f.Advice}, v.siteCell(f.Name, nil),
 			cell{Text: name})
 	}
 	return table

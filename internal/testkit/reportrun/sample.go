@@ -163,7 +163,7 @@ func timeline() analysis.Timeline {
 func phases() []analysis.Phase {
 	return []analysis.Phase{
 		{Process: 1, Thread: 4711, Start: 0, End: 4 * second, PeakInUse: 180 * mib},
-		{Process: 1, Thread: 4711, Start: 4 * second, End: 26 * second, Iterations: 3100, Period: 7_050_000, Creates: 9, PeakInUse: 612 * mib, Growth: 4 * mib},
+		{Process: 1, Thread: 4711, Start: 4 * second, End: 26 * second, Iterations: 3100, Period: 7_050_000, Creates: 9, PeakInUse: 612 * mib, Growth: 4 * mib, Mean: 4 * mib},
 		{Process: 1, Thread: 4711, Start: 26 * second, End: 42 * second, Iterations: 2280, Period: 7_010_000, Creates: 7, PeakInUse: 340 * mib, Growth: -4096},
 		{Process: 2, Thread: 4712, Start: 2 * second, End: 40 * second, Iterations: 90, Period: 420_000_000, Creates: 1, PeakInUse: 60 * mib},
 	}
