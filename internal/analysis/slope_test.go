@@ -57,7 +57,7 @@ func TestListThatKeepsEveryFifthGrows(t *testing.T) {
 	}
 }
 
-// TestUnevenGrowth: what each iteration leaves is said only where each leaves the same, and what comes and goes is no growth.
+// TestUnevenGrowth: "each iteration leaves" stands only where each leaves the same, and what comes and goes is no growth.
 func TestUnevenGrowth(t *testing.T) {
 	for name, test := range map[string]struct {
 		phase Phase
