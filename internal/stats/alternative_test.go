@@ -31,6 +31,15 @@ func TestAlternative(t *testing.T) {
 	if len(shot.Misses) != 1 || shot.Tags[0].Hits != 1 || shot.Tags[0].Misses != 1 || shot.Tags[0].Creates != 4 {
 		t.Errorf("%+v, %+v", shot.Misses, shot.Tags[0])
 	}
+	s.Tick(streamStart + 500_000_000)
+	shot = s.Snapshot()
+	var late Rates // what the dashboard's hit rates are of
+	for _, sample := range append(shot.Minute, shot.History...) {
+		late.Hits, late.Misses, late.Creates = late.Hits+sample.Hits, late.Misses+sample.Misses, late.Creates+sample.Creates
+	}
+	if w := &shot.Window; late.Hits != 2 || late.Misses != 2 || late.Creates != 8 || w.Hits != 1 || w.Misses != 1 || w.Creates != 4 {
+		t.Errorf("minute and history %+v, last second %+v", late, *w)
+	}
 	s.feed(wire.Event{Kind: wire.KindLimit, Object: 1}, []byte("arms=none,request=2")...)
 	s.feed(wire.Event{Kind: wire.KindLimit, Object: 2}, []byte("arm=1,request=3")...)
 	if shot := s.Snapshot(); shot.Policy != "futhark" || len(shot.Marks) != 0 {
