@@ -53,6 +53,7 @@ type interceptBuffer struct {
 // interceptThread is a thread, and its calls that have not returned: one, unless the log does not tell threads apart.
 type interceptThread struct {
 	number uint32
+	within int // calls that have not returned, also those that have nothing to do with memory
 	calls  []interceptCall
 }
 
@@ -76,12 +77,25 @@ func (s *intercept) Header() recording.Header { return header(s.facts) }
 
 // Footer implements Source.
 func (s *intercept) Footer() recording.Footer {
-	return recording.Footer{EndedNS: s.last, Message: "imported from a log of the Intercept Layer for OpenCL Applications", Cut: s.table.cut}
+	return recording.Footer{EndedNS: s.last, Message: "imported from a log of the Intercept Layer for OpenCL Applications", Cut: s.table.cut || s.endsWithin()}
+}
+
+// endsWithin reports whether the program ended, or the log, while a call had not returned.
+func (s *intercept) endsWithin() bool {
+	for _, t := range s.threads {
+		if t.within > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // Remarks implements Source.
 func (s *intercept) Remarks() []string {
 	list := s.table.remarks()
+	if s.endsWithin() {
+		list = append(list, fmt.Sprintf("ends within a call: line %d", s.table.number))
+	}
 	if !s.timed && s.table.taken > 0 {
 		list = append(list, "no times, a line is taken for 1 µs: CLI_CallLoggingElapsedTime=1 logs them")
 	}
@@ -124,8 +138,10 @@ func (s *intercept) readLine(line string) error {
 	s.tick(part[1])
 	t := s.thread(part[2])
 	if part[3] == ">>>>" {
+		t.within++
 		s.enter(t, part[4], part[5])
 	} else {
+		t.within = max(0, t.within-1)
 		s.endCall(t, part[4], part[5])
 	}
 	return nil
