@@ -43,6 +43,7 @@ type intercept struct {
 	queue    []wire.Record
 	mixed    tally // calls during one of the same thread
 	sizeless tally // creates of memory without a size
+	entered  int   // line of the latest call
 }
 
 type interceptBuffer struct {
@@ -94,7 +95,7 @@ func (s *intercept) endsWithin() bool {
 func (s *intercept) Remarks() []string {
 	list := s.table.remarks()
 	if s.endsWithin() {
-		list = append(list, fmt.Sprintf("ends within a call: line %d", s.table.number))
+		list = append(list, fmt.Sprintf("ends within a call: line %d", s.entered))
 	}
 	if !s.timed && s.table.taken > 0 {
 		list = append(list, "no times, a line is taken for 1 µs: CLI_CallLoggingElapsedTime=1 logs them")
@@ -139,6 +140,7 @@ func (s *intercept) readLine(line string) error {
 	t := s.thread(part[2])
 	if part[3] == ">>>>" {
 		t.within++
+		s.entered = s.table.number
 		s.enter(t, part[4], part[5])
 	} else {
 		t.within = max(0, t.within-1)
