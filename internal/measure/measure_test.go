@@ -350,9 +350,9 @@ func TestDecides(t *testing.T) {
 func TestDecidesNothing(t *testing.T) {
 	for want, prepare := range map[string]func(p *target){
 		"stays with futhark: nothing could be measured: too short: an answer takes longer than 60 requests": func(p *target) { p.run(20) },
-		"stays with futhark: nothing could be measured: no such policy":                                                      func(p *target) { p.refuse = "no such policy"; p.run(500) },
-		"stays with futhark: nothing could be measured: the device may lack the memory for it":                               func(p *target) { p.free = 1000; p.run(500) },
-		"stays with futhark, as the program ended: no certain difference: ":                                                  func(p *target) { p.director.options.Until = 1e-9; p.run(1500) },
+		"stays with futhark: nothing could be measured: no such policy":                                     func(p *target) { p.refuse = "no such policy"; p.run(500) },
+		"stays with futhark: nothing could be measured: the device may lack the memory for it":              func(p *target) { p.free = 1000; p.run(500) },
+		"stays with futhark, as the program ended: no certain difference: ":                                 func(p *target) { p.director.options.Until = 1e-9; p.run(1500) },
 	} {
 		p := newTarget(Until, 100, 200, 300)
 		p.cost[experiment.Alternative] = 2e6
