@@ -62,6 +62,7 @@ var rules = []rule{
 	{ofWhole, memoryIsKept},
 	{anyRun, neverReleased},
 	{ofWhole, objectsGrow},
+	{ofWhole, objectsLeft},
 	{anyRun, pairRule(stats.Mappings)},
 	{anyRun, pairRule(stats.References)},
 	{anyRun, pairRule(stats.Acquisitions)},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
@@ -51,6 +52,11 @@ func keepsGrowing(c *stats.ObjectCount, phases []Phase) bool {
 	if _, all := MostObjectGrowth(phases, c.Type.Key()); all >= float64(c.Live)/2 {
 		return true
 	}
+	return growsLate(c)
+}
+
+// growsLate reports whether the later half of the run added much of what is live, and not all of it at one time.
+func growsLate(c *stats.ObjectCount) bool {
 	live := float64(c.Live)
 	return float64(c.Grown) >= objectsGrown*live && float64(c.Lately) >= objectsSpread*live &&
 		float64(c.Grown-c.Lately) >= objectsSpread*live
@@ -103,6 +109,34 @@ func objectsGrow(e *Evidence) (Diagnosis, bool) {
 		}
 	}
 	e.noteIfLost(&d, "releases", many+" may grow in number")
+	return d, true
+}
+
+// objectsLeft finds objects that processes which ended well never released, where objectsGrow has none to name.
+func objectsLeft(e *Evidence) (Diagnosis, bool) {
+	left := slices.DeleteFunc(slices.Clone(e.Run.Objects), func(c stats.ObjectCount) bool { return c.Leaked == 0 || c.Type >= stats.SubBuffers })
+	_, grow := objectsGrow(e)
+	early := slices.ContainsFunc(e.Run.Processes, func(p stats.Process) bool { // left by exit or a signal, in the midst of its work
+		return p.BadEnd() != "" || !e.Attached && !p.Orderly && p.Folded == 0
+	})
+	if grow || early || len(left) == 0 {
+		return Diagnosis{}, false
+	}
+	words, all, created := []string{}, uint64(0), uint64(0)
+	for i := range left {
+		c := &left[i]
+		words, all, created = append(words, units.Plural(c.Leaked, c.Type.String(), c.Type.Many())), all+c.Leaked, created+c.Created
+	}
+	c := slices.MaxFunc(left, func(a, b stats.ObjectCount) int { return cmp.Compare(a.Leaked, b.Leaked) })
+	top := slices.MaxFunc(c.Sites, func(a, b stats.ObjectSite) int { return cmp.Compare(a.Leaked, b.Leaked) })
+	d := Diagnosis{
+		Severity: Note, Title: "OpenCL objects are never released", Tag: top.Tag, Share: share(all, created),
+		Text: fmt.Sprintf("%s; %d of the %s from %s", strings.Join(words, ", "), top.Leaked, c.Type.Many(), top.Tag),
+	}
+	if growsLate(&c) {
+		d.Text += fmt.Sprintf("; %s, %d more than at half of the time from its first call to its last", units.Plural(c.Live, "is live", "are live"), c.Grown)
+	}
+	e.noteIfLost(&d, "releases", "OpenCL objects may be left")
 	return d, true
 }
 

@@ -68,6 +68,10 @@ func judgements() []judged {
 		deed("refused", "5 calls refused", "futhark", "refuse"),
 		deed("refused", "2 calls refused", "futhark", "build"),
 		{
+			rule: "objectsLeft", title: "OpenCL objects are never released", policy: "none",
+			words: []string{fault("objects"), "tidy", "300"}, nearly: []string{example("tiny")}, driver: pocl,
+		},
+		{
 			rule: "firstFailure", title: "failed (-4)", policy: "futhark", flags: []string{"--device-memory", "16M"},
 			words: []string{fault("shortage"), "full"}, nearly: []string{fault("shortage"), "nearly"}, driver: pocl,
 		},
