@@ -33,7 +33,8 @@ type htmlPage struct {
 	Settings       []htmlFact
 	Warnings       []string
 	Diagnoses      []htmlDiagnosis
-	MoreDiagnoses  string // the number of diagnoses left out; empty: none
+	MoreDiagnoses  string // how many were left out, empty: none
+	AllClear       string // where nothing was found
 	Tiles          []htmlTile
 	First          []section // post-mortems, if a program failed
 	Sections       []section
@@ -72,6 +73,7 @@ func (v *view) html() *htmlPage {
 		Policy: "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; style-src " +
 			hashOf(htmlStyle) + "; script-src " + hashOf(htmlScript),
 		Facts: v.facts(), Settings: v.settingFacts(), Warnings: v.warnings(), Diagnoses: v.diagnosisCards(), Tiles: v.tiles(),
+		AllClear: "N" + strings.TrimPrefix(v.allClear(), "n") + ".",
 	}
 	if left := len(v.a.Diagnoses) - len(p.Diagnoses); left > 0 {
 		p.MoreDiagnoses = "and " + countText(uint64(left)) + " more"

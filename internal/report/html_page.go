@@ -102,7 +102,7 @@ func (p *htmlPage) main() node {
 
 func (p *htmlPage) diagnoses() node {
 	if len(p.Diagnoses) == 0 {
-		return paragraph("intro")("No problems found.")
+		return paragraph("intro")(p.AllClear)
 	}
 	return gomponents.Group{html.Div(html.Class("cards"), each(p.Diagnoses, htmlDiagnosis.node)), ifGiven(p.MoreDiagnoses, paragraph("left"))}
 }

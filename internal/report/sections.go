@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
@@ -159,11 +160,7 @@ func (v *view) diagnoses() section {
 		s.Notes = []string{fmt.Sprintf("and %d more", left)}
 	}
 	if len(shown) == 0 {
-		s.Notes = []string{"nothing was found: no mistake, no leaked buffer, and no setting that would save much time in driver calls" + v.smallThings() +
-			"; gpumemtop compare measures the whole gain"}
-		if len(v.s.PostMortems) > 0 {
-			s.Notes[0] = "nothing beside what ran out of memory"
-		}
+		s.Notes = []string{v.allClear()}
 	}
 	return s
 }
@@ -189,6 +186,27 @@ func (v *view) smallThings() string {
 	return text
 }
 
+// allClear says that nothing was found, and of how much.
+func (v *view) allClear() string {
+	text := "nothing was found: no mistake, no leaked buffer, and no setting that would save much time in driver calls" + v.smallThings() + "; gpumemtop compare measures the whole gain"
+	switch {
+	case len(v.s.PostMortems) > 0:
+		return "nothing beside what ran out of memory"
+	case v.run.Creates == 0:
+		text = "nothing was found, and no buffer was created: there was little to judge"
+	}
+	for i := range v.s.Processes {
+		if p := &v.s.Processes[i]; p.BadEnd() != "" {
+			text += "; " + p.BadEnd()
+			if len(v.s.Processes) > 1 {
+				text += ": " + units.Clean(p.Name())
+			}
+			return text
+		}
+	}
+	return text
+}
+
 // peakTime says when the most was in use, if anything was.
 func (v *view) peakTime(words string) string {
 	if v.run.PeakInUse == 0 {
@@ -204,8 +222,7 @@ func (v *view) watched() section {
 	s := section{Title: "Key figures", Facts: [][2]string{
 		{figures.Creates.Name, fmt.Sprintf("%d (%s), %s requested in poolable ones", t.Creates+t.Failures, refusedText(t.Totals), v.runFigure(figures.BytesRequested))},
 		{figures.Releases.Name, fmt.Sprintf("%d, not timed", t.Releases)},
-		{"in creates", fmt.Sprintf("%s, including the time of the probes, some µs each; p50 %s, p99 %s", v.runFigure(figures.DriverTime),
-			units.Duration(t.CreateP50NS), units.Duration(t.CreateP99NS))},
+		{"in creates", v.runFigure(figures.DriverTime) + ", including the time of the probes, some µs each" + percentilesText("; ", t.CreateP50NS, t.CreateP99NS)},
 		{"memory", memory + v.peakTime(", at")},
 		{"at the end", end},
 	}}
@@ -260,7 +277,15 @@ func (v *view) keyFigures() section {
 	return s
 }
 
-// moreFigures returns the other figures of the run.
+// percentilesText writes those of what calls took, after other words; empty: no call was timed.
+func percentilesText(before string, p50, p99 uint64) string {
+	if p99 == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%sp50 %s, p99 %s", before, units.Duration(p50), units.Duration(p99))
+}
+
+// moreFigures are the other figures of the run.
 func (v *view) moreFigures() section {
 	t := v.run
 	s := section{Title: "More figures"}
@@ -269,12 +294,14 @@ func (v *view) moreFigures() section {
 		return s
 	}
 	s.Facts = append([][2]string{
-		{"in driver", fmt.Sprintf("%s in %s and %s; create p50 %s, p99 %s", v.runFigure(figures.DriverTime),
-			units.Count(t.DriverCreates, "create"), units.Count(t.DriverReleases, "release"), units.Duration(t.DriverCreateP50), units.Duration(t.DriverCreateP99))},
-		{"calls", fmt.Sprintf("create p50 %s, p99 %s", units.Duration(t.CreateP50NS), units.Duration(t.CreateP99NS))},
+		{"in driver", fmt.Sprintf("%s in %s and %s", v.runFigure(figures.DriverTime), units.Count(t.DriverCreates, "create"), units.Count(t.DriverReleases, "release")) +
+			percentilesText("; create ", t.DriverCreateP50, t.DriverCreateP99)},
 		{"bytes", fmt.Sprintf("%s requested in poolable creates, %s created by the driver", v.runFigure(figures.BytesRequested),
 			v.runFigure(figures.BytesAllocated))},
 	}, s.Facts...)
+	if text := percentilesText("create ", t.CreateP50NS, t.CreateP99NS); text != "" {
+		s.Facts = slices.Insert(s.Facts, 1, [2]string{"calls", text})
+	}
 	if t.Slabs > 0 {
 		s.addFact(figures.Slabs.Name, fmt.Sprintf("%d of %s, %s of them free", t.Slabs, v.runFigure(figures.SlabBytes),
 			units.FormatLong(t.SlabFree)))

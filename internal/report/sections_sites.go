@@ -86,8 +86,11 @@ func (v *view) leaks() section {
 	s := section{ID: "leaks", Title: "Leaks", Intro: "Every buffer was released."}
 	list := v.a.Leaks
 	if len(list) == 0 {
-		if v.mayContinue() && v.run.InUse > 0 {
+		switch {
+		case v.mayContinue() && v.run.InUse > 0:
 			s.Intro = "The program continues after the end of this part and may release what is still in use."
+		case v.run.Creates+v.run.Releases+v.run.InUse == 0:
+			s.Intro = "No buffer was created."
 		}
 		s.Notes = []string{s.Intro}
 		return s
@@ -207,15 +210,22 @@ func (v *view) lag() section {
 		}
 		return s
 	}
-	if l.Known+l.Unused > 0 {
+	more := "more "
+	switch {
+	case l.Known > 0:
 		held := fmt.Sprintf("p50 %s, p99 %s of %s, at least %s in all", v.duration(l.P50), v.duration(l.P99), v.countText(l.Known, "buffer"),
 			v.byteSeconds(l.ByteSeconds))
 		s.Intro = fmt.Sprintf("From the end of the last use, as the program's waits show it, to the release: %s. %s had no use at all.", held,
 			v.countText(l.Unused, "released buffer"))
 		s.addFact("all", fmt.Sprintf("%s; %d never used", held, l.Unused))
+	case l.Unused > 0:
+		s.Intro = fmt.Sprintf("%s had no use at all.", v.countText(l.Unused, "released buffer"))
+		s.addFact("all", fmt.Sprintf("%d never used", l.Unused))
+	default:
+		more = ""
 	}
 	if l.Unsure > 0 {
-		s.addFact("unknown", v.countText(l.Unsure, "more buffer")+": when their last use ended is unknown")
+		s.addFact("unknown", v.countText(l.Unsure, more+"buffer")+": the end of the last use is unknown")
 	}
 	if len(l.Tags) == 0 {
 		return s
