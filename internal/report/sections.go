@@ -327,6 +327,9 @@ func (v *view) moreFigures() section {
 	if t.Exposed > 0 {
 		s.addFact(figures.Exposed.Name, exposedText(v.s))
 	}
+	if n := recycledAddresses(v.s); n > 0 {
+		s.fact("not watched", units.Count(n, "recycled allocation")+" of SVM or USM, which the program may write without a command: whether kernels read what was left there is unknown")
+	}
 	return s
 }
 

@@ -33,7 +33,17 @@ func exposedText(s *stats.Snapshot) string {
 	if others := s.Totals.Exposed - min(named, s.Totals.Exposed); named > 0 && others > 0 {
 		text += fmt.Sprintf(", and %d of others", others)
 	}
-	return text + fmt.Sprintf("; the driver's new memory was zero for %d of them", s.Totals.ExposedNewZero)
+	return text + fmt.Sprintf("; trials show that new memory would have been zero for %d of them", s.Totals.ExposedNewZero)
+}
+
+// recycledAddresses returns how often the pool served memory that has addresses in the program, of which exposure is not watched.
+func recycledAddresses(s *stats.Snapshot) (n uint64) {
+	for i := range s.Kinds {
+		if k := &s.Kinds[i]; k.Memory >= wire.MemorySVM && k.Memory <= wire.MemoryUSMShared {
+			n += k.Hits
+		}
+	}
+	return n
 }
 
 // namesOf returns the names in a list, cut so that they differ.

@@ -65,6 +65,20 @@ func TestHazards(t *testing.T) {
 	}
 }
 
+// TestRecycledAddresses: a line says of which recycled memory exposure is not watched.
+func TestRecycledAddresses(t *testing.T) {
+	for want, kinds := range map[string][]stats.Kind{
+		"not watched 5 recycled allocations of SVM or USM, which": {{Memory: wire.MemorySVM, Share: stats.Share{Hits: 2}}, {Memory: wire.MemoryUSMShared, Share: stats.Share{Hits: 3}}},
+		"": {{Memory: wire.MemoryBuffer, Share: stats.Share{Hits: 2}}, {Memory: wire.MemorySVM, Share: stats.Share{Misses: 3}}},
+	} {
+		a := &analysis.Analysis{Snapshot: &stats.Snapshot{Kinds: kinds, Totals: stats.Totals{Creates: 1}, Processes: []stats.Process{{}}}}
+		text := strings.Join(strings.Fields(textOf(t, Text, a, Options{All: true})), " ")
+		if !strings.Contains(text, want) || strings.Contains(text, "not watched") != (want != "") {
+			t.Errorf("want %q in\n%s", want, text)
+		}
+	}
+}
+
 // One of a thing is no plural.
 func TestOneOfAThing(t *testing.T) {
 	a := analysed(t, "testdata/churn.gmt")
@@ -203,12 +217,12 @@ func TestExposed(t *testing.T) {
 		t.Errorf("%q, want %q", lines, want)
 	}
 	run := &stats.Snapshot{Totals: stats.Totals{Exposed: 3}, Tags: []stats.Tag{{Name: "a.c:1 a", Exposed: 1}, {Name: "b.c:2 b"}, {Name: "c.c:3 c", Exposed: 2}}}
-	want = "3 recycled buffers that kernels were the first to use and may read: 2 of c.c:3 c, 1 of a.c:1 a; the driver's new memory was zero for 0 of them"
+	want = "3 recycled buffers that kernels were the first to use and may read: 2 of c.c:3 c, 1 of a.c:1 a; trials show that new memory would have been zero for 0 of them"
 	if got := exposedText(run); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	more := &stats.Snapshot{Totals: stats.Totals{Exposed: 8}, Tags: append([]stats.Tag{{Name: "d.c:4 d", Exposed: 2}, {Name: "e.c:5 e", Exposed: 3}}, run.Tags...)}
-	want = "8 recycled buffers that kernels were the first to use and may read: 3 of e.c:5 e, 2 of d.c:4 d, 2 of c.c:3 c, and 1 of others; the driver's new memory was zero for 0 of them"
+	want = "8 recycled buffers that kernels were the first to use and may read: 3 of e.c:5 e, 2 of d.c:4 d, 2 of c.c:3 c, and 1 of others; trials show that new memory would have been zero for 0 of them"
 	if got := exposedText(more); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
