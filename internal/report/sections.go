@@ -328,7 +328,7 @@ func (v *view) moreFigures() section {
 		s.addFact(figures.Exposed.Name, exposedText(v.s))
 	}
 	if n := recycledAddresses(v.s); n > 0 {
-		s.fact("not watched", units.Count(n, "recycled allocation")+" of SVM or USM, which the program may write without a command: whether kernels read what was left there is unknown")
+		s.addFact("not watched", units.Count(n, "recycled allocation")+" of SVM or USM, which the program may write without a command: whether kernels read what was left there is unknown")
 	}
 	return s
 }
