@@ -248,7 +248,7 @@ func TestChartsMoveInSteps(t *testing.T) {
 	}
 }
 
-// TestScales: four or five rows from label to label, but for heights that cannot be divided so; the top and the bottom have one.
+// TestScales: four or five rows from label to label, except in heights that cannot be divided so; the top and the bottom have one.
 func TestScales(t *testing.T) {
 	for h := 1; h <= 80; h++ {
 		r := newCanvas(20, h).all()

@@ -155,7 +155,7 @@ func keptUntil(e *Evidence, p *Phase) string {
 	if q := processOf(e.Run, p.Process); q != nil && q.Totals.InUse >= p.grown()/2 {
 		return ", which is in use when the process ends"
 	}
-	return ", which is released when nothing is used any more"
+	return ", which is released once nothing is used"
 }
 
 // deviceFull judges each process by its own device memory.

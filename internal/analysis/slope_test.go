@@ -90,7 +90,7 @@ func TestKeptToTheEnd(t *testing.T) {
 				s.release(o, wire.OutcomeDriver)
 			}
 			s.exit()
-		}, "which is released when nothing is used any more"},
+		}, "which is released once nothing is used"},
 		{func(s *tape, _ []uint64) { s.put(wire.ExitFields{Status: 139}.Event(), "") }, "which is in use when the process ends"},
 	} {
 		s, kept := newTape(), []uint64(nil)

@@ -36,7 +36,7 @@ func exposedText(s *stats.Snapshot) string {
 	return text + fmt.Sprintf("; trials show that new memory would have been zero for %d of them", s.Totals.ExposedNewZero)
 }
 
-// recycledAddresses returns how often the pool served memory that has addresses in the program, of which exposure is not watched.
+// recycledAddresses returns how often the pool served memory that has addresses in the program: exposure of such memory is not watched.
 func recycledAddresses(s *stats.Snapshot) (n uint64) {
 	for i := range s.Kinds {
 		if k := &s.Kinds[i]; k.Memory >= wire.MemorySVM && k.Memory <= wire.MemoryUSMShared {

@@ -65,7 +65,7 @@ func TestHazards(t *testing.T) {
 	}
 }
 
-// TestRecycledAddresses: a line says of which recycled memory exposure is not watched.
+// TestRecycledAddresses: a line names the recycled memory whose exposure is not watched.
 func TestRecycledAddresses(t *testing.T) {
 	for want, kinds := range map[string][]stats.Kind{
 		"not watched 5 recycled allocations of SVM or USM, which": {{Memory: wire.MemorySVM, Share: stats.Share{Hits: 2}}, {Memory: wire.MemoryUSMShared, Share: stats.Share{Hits: 3}}},

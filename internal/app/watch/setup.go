@@ -68,13 +68,13 @@ type Setup struct {
 	NoRelief bool           // neither give other programs idle memory, nor ask for theirs
 	Hash     bool           // hash all bytes that the program writes, not samples
 	Budget   int64          // what we may take ourselves, in bytes
-	nameless atomic.Uint64  // files with names that the budget has no room for
+	nameless *atomic.Uint64 // files with names that the budget has no room for
 	Measure  Experiment
 }
 
 // NewSetup checks settings.
 func NewSetup(o *SetupOptions) (*Setup, error) {
-	s := &Setup{Depth: o.Depth, Ungated: o.Ungated, Spill: o.Spill, Eager: o.Eager, Free: o.AnswerFree, NoRelief: o.NoRelief, Hash: o.HashWrites, Auto: o.Policy == allocator.Auto}
+	s := &Setup{Depth: o.Depth, Ungated: o.Ungated, Spill: o.Spill, Eager: o.Eager, Free: o.AnswerFree, NoRelief: o.NoRelief, Hash: o.HashWrites, Auto: o.Policy == allocator.Auto, nameless: new(atomic.Uint64)}
 	mode, err := OneOf("tags", o.Tags, TagNames())
 	if err != nil {
 		return nil, err
