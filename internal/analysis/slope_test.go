@@ -40,7 +40,7 @@ func TestListThatKeepsEveryFifthGrows(t *testing.T) {
 		want string // empty: no finding of growth
 	}{
 		"leaks":              {fifths(all, end), "problem: memory grows over the iterations: 100 iterations leave 20.0 MiB more in use in 20 more buffers, about 206.9 KiB each; after 49"},
-		"released at last":   {fifths(all, release), "advice: iterations keep memory: 100 iterations leave 20.0 MiB more in use in 20 more buffers, about 206.9 KiB each, which is released when"},
+		"released at last":   {fifths(all, release), "advice: iterations keep memory: 100 iterations leave 20.0 MiB more in use in 20 more buffers, about 206.9 KiB each, which is released once"},
 		"fills, then stays":  {fifths(func(i int) bool { return i < 50 }, end), ""},
 		"keeps none of them": {fifths(func(int) bool { return false }, end), ""},
 	} {
