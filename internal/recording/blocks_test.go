@@ -106,8 +106,8 @@ func checkOverview(t testing.TB, r *Reader, records []wire.Record) {
 	}
 }
 
-// TestOverview: blocks and definitions are right, with a footer and without, and asking for them does not move Next.
-func TestOverview(t *testing.T) {
+// TestOverviewMovesNothing: blocks and definitions are right, with a footer and without, and asking for them does not move Next.
+func TestOverviewMovesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.gmt")
 	rapid.Check(t, func(rt *rapid.T) {
 		var records []wire.Record
@@ -379,8 +379,8 @@ func TestFooterOfAnother(t *testing.T) {
 	}
 }
 
-// TestTorn: how much is lost, and after what time.
-func TestTorn(t *testing.T) {
+// TestTornRecordingSaysHowMuchIsLost: how much is lost, and after what time.
+func TestTornRecordingSaysHowMuchIsLost(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.gmt")
 	records := sample(30)
 	summarized(t, path, Header{ClockNS: records[0].Time}, records, 10)

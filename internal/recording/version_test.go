@@ -16,9 +16,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// TestVersions reads recordings that the last gpumemtop of each version wrote. In version 1 SLAB and GAUGE were unknown
+// TestEarlierVersionsAreRead reads recordings that the last gpumemtop of each version wrote. In version 1 SLAB and GAUGE were unknown
 // kinds, which shared their last values with NONE, and a status had 32 bits.
-func TestVersions(t *testing.T) {
+func TestEarlierVersionsAreRead(t *testing.T) {
 	one := []wire.Kind{10, 21, 12, 22, 300, 1, 0, 16, 18}
 	two := []wire.Kind{1, 3, 10, 21, 12, 22, 300, 5, 0, 9, 18}
 	four := []wire.Kind{1, 3, 10, 13, 21, 12, 13, 22, 300, 5, 0, 9, 18}

@@ -151,8 +151,8 @@ func checkOrigin(t *rapid.T, r *sample, o recording.Origin, merged []wire.Record
 	}
 }
 
-// TestClocks: one host since one boot has one clock; others are put where the wall clock says.
-func TestClocks(t *testing.T) {
+// TestOneBootHasOneClock: one host since one boot has one clock; others are put where the wall clock says.
+func TestOneBootHasOneClock(t *testing.T) {
 	at := func(times ...uint64) (list []wire.Record) {
 		for _, time := range times {
 			list = append(list, wire.Record{Process: 1, Event: wire.Event{Kind: wire.KindSync, Time: time}})

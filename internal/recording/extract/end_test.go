@@ -24,8 +24,8 @@ func (c *clock) Next(r *wire.Record) error {
 
 func (c *clock) Rewind() error { c.now = 0; return nil }
 
-// TestCut tells parts behind which the run goes on from those that end with it, each time that they are read.
-func TestCut(t *testing.T) {
+// TestPartKnowsWhetherTheRunGoesOn tells parts behind which the run goes on from those that end with it, each time that they are read.
+func TestPartKnowsWhetherTheRunGoesOn(t *testing.T) {
 	for _, test := range []struct {
 		options Options
 		cut     bool

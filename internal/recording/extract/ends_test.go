@@ -98,9 +98,9 @@ func TestFiguresKeepTheirLastValue(t *testing.T) {
 	}
 }
 
-// TestLosses: those before the part, and those of other processes, are not in it; a loss of
+// TestLossesOfOthersAreNotInThePart: those before the part, and those of other processes, are not in it; a loss of
 // unknown process may concern any of them.
-func TestLosses(t *testing.T) {
+func TestLossesOfOthersAreNotInThePart(t *testing.T) {
 	whole := []wire.Record{
 		rec(1, 1, wire.KindLost, "", nothing), rec(1, 10, wire.KindLost, "", nothing), rec(2, 10, wire.KindLost, "", nothing),
 		rec(0, 10, wire.KindLost, "", nothing),

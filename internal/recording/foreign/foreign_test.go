@@ -90,8 +90,8 @@ func pack(t testing.TB, name, text string) string {
 	return b.String()
 }
 
-// TestPacked: files are known when they are packed, also of more than is looked at.
-func TestPacked(t *testing.T) {
+// TestPackedFilesAreKnown: files are known when they are packed, also of more than is looked at.
+func TestPackedFilesAreKnown(t *testing.T) {
 	const long = 300_000
 	for _, test := range []struct{ packer, text, want, format string }{
 		{"gzip", "", "a file packed by gzip: gzip -d unpacks it", ""},

@@ -127,8 +127,8 @@ tag 2 is stream 0x7f8a38001020
 	}
 }
 
-// TestIntercept: buffers last from their create to the last release; images have no size in the log.
-func TestIntercept(t *testing.T) {
+// TestBuffersLastUntilTheLastRelease: buffers last from their create to the last release; images have no size in the log.
+func TestBuffersLastUntilTheLastRelease(t *testing.T) {
 	const text = `-=-=-=-=-=-=-=-=-
 CLIntercept (64-bit) is loading...
 Time: 100 TID = 7 >>>> clCreateBuffer: context = 0x5, flags = CL_MEM_READ_WRITE (1), size = 8192, host_ptr = (nil)

@@ -198,8 +198,8 @@ func TestBadLines(t *testing.T) {
 	}
 }
 
-// TestCut: the last line may be cut off, no other may.
-func TestCut(t *testing.T) {
+// TestOnlyTheLastLineMayBeCutOff: the last line may be cut off, no other may.
+func TestOnlyTheLastLineMayBeCutOff(t *testing.T) {
 	const text = `{"schema":1,"header":{}}` + "\n" + `{"kind":"sync","time":5}` + "\n" + `{"kind":"diag","text":"x`
 	in, list, err := read(strings.NewReader(text))
 	if err != nil || len(list) != 1 || !slices.Equal(in.Remarks(), []string{"cut off in line 3"}) || !in.Footer().Cut {
