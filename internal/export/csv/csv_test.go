@@ -136,8 +136,8 @@ func TestTablesAddUp(t *testing.T) {
 	})
 }
 
-// TestUses: the fields of a use mean what its command makes of them.
-func TestUses(t *testing.T) {
+// TestFieldsOfUsesFollowTheCommand: the fields of a use mean what its command makes of them.
+func TestFieldsOfUsesFollowTheCommand(t *testing.T) {
 	use := func(op wire.Command, e wire.Event) wire.Record {
 		e.Kind, e.Op, e.Time, e.Object, e.Size = wire.KindUse, uint8(op), randomrun.Start+1, 1, 64
 		return wire.Record{Process: 1, Thread: 7, Event: e}

@@ -61,8 +61,8 @@ func gauges(records []wire.Record) (inUse, requested, reserved, cooling uint64) 
 	return inUse, requested, reserved, cooling
 }
 
-// TestRandom holds the snapshot of any run to the rules, and its figures to the model's at every event.
-func TestRandom(t *testing.T) {
+// TestSnapshotOfAnyRunKeepsTheRules holds the snapshot of any run to the rules, and its figures to the model's at every event.
+func TestSnapshotOfAnyRunKeepsTheRules(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		records := exportrun.Run(rt)
 		data, report := write(rt, exportrun.Tape(records), Options{})
@@ -246,8 +246,8 @@ func TestBrokenOff(t *testing.T) {
 	}
 }
 
-// TestPython lets the real reader of pickles load a snapshot.
-func TestPython(t *testing.T) {
+// TestPythonReadsASnapshot lets the real reader of pickles load a snapshot.
+func TestPythonReadsASnapshot(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.pickle")
 	records := append(short(), exportrun.Churn(3000)...)
 	data, report := write(t, exportrun.Tape(records), Options{})

@@ -77,8 +77,8 @@ func write(t rapid.TB, src recording.Source, o minimalloc.Options) string {
 	return b.String()
 }
 
-// TestRandom recomputes the peak of any run from its instance alone.
-func TestRandom(t *testing.T) {
+// TestInstanceOfAnyRunHasItsPeak recomputes the peak of any run from its instance alone.
+func TestInstanceOfAnyRunHasItsPeak(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		records := exportrun.Run(rt)
 		creates := 0

@@ -84,8 +84,8 @@ func created(src recording.Source) (objects, bytes uint64) {
 	return objects, bytes
 }
 
-// TestRandom recomputes the totals of any run from its profile alone.
-func TestRandom(t *testing.T) {
+// TestProfileOfAnyRunHasItsTotals recomputes the totals of any run from its profile alone.
+func TestProfileOfAnyRunHasItsTotals(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		records := exportrun.Run(rt)
 		objects, space := created(exportrun.Tape(records))
@@ -309,8 +309,8 @@ func flat(t *testing.T, top string) map[string]int64 {
 	return values
 }
 
-// TestTool lets the real pprof read profiles and compares what it says of each function.
-func TestTool(t *testing.T) {
+// TestPprofReadsProfiles lets the real pprof read profiles and compares what it says of each function.
+func TestPprofReadsProfiles(t *testing.T) {
 	dir := t.TempDir()
 	file := map[string]string{}
 	for _, moment := range []string{"peak", "end"} {

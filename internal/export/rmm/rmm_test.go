@@ -98,8 +98,8 @@ func owned(records []wire.Record) (creates, failed int) {
 	return creates, failed
 }
 
-// TestRandom recomputes the figures of any run from its log alone.
-func TestRandom(t *testing.T) {
+// TestLogOfAnyRunHasItsFigures recomputes the figures of any run from its log alone.
+func TestLogOfAnyRunHasItsFigures(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		records := exportrun.Run(rt)
 		want := exportrun.Model(records).Totals

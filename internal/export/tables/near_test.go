@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestNear compares with a second pass that knows the peak.
-func TestNear(t *testing.T) {
+// TestTimeNearThePeakEqualsASecondPass compares with a second pass that knows the peak.
+func TestTimeNearThePeakEqualsASecondPass(t *testing.T) {
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		n := near{since: 10}
