@@ -66,8 +66,8 @@ func code(name string) string {
 	return "`" + name + "`"
 }
 
-// TestRows: each row has a name, a meaning and a getter for each scope in which it stands, and no two share a name.
-func TestRows(t *testing.T) {
+// TestEachRowHasNameAndGetter: each row has a name, a meaning and a getter for each scope in which it stands, and no two share a name.
+func TestEachRowHasNameAndGetter(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range figures.All() {
 		for kind, name := range map[string]string{"name": f.Name, "key": f.Key, "rule": f.Rule, "metric": f.Metric, "column": f.Lake} {

@@ -97,8 +97,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestAttached: reports of programs that were only watched do not mention a pool.
-func TestAttached(t *testing.T) {
+// TestReportOfAnAttachedProgramHasNoPool: reports of programs that were only watched do not mention a pool.
+func TestReportOfAnAttachedProgramHasNoPool(t *testing.T) {
 	a := analysed(t, "testdata/train.gmt", func(o *analysis.Options) { o.Header.Attached, o.Header.Policy = true, "none" })
 	for name, write := range map[string]func(io.Writer, *analysis.Analysis, Options) error{"text": Text, "md": Markdown, "html": HTML} {
 		got := textOf(t, write, a, Options{Top: 20})
@@ -209,8 +209,8 @@ func TestJSONKeys(t *testing.T) {
 	}
 }
 
-// TestFirst: without --all a text has findings, key figures and call sites, and names the sections that it leaves out.
-func TestFirst(t *testing.T) {
+// TestTextNamesTheSectionsThatItLeavesOut: without --all a text has findings, key figures and call sites, and names the sections that it leaves out.
+func TestTextNamesTheSectionsThatItLeavesOut(t *testing.T) {
 	a := analysed(t, "testdata/leak.gmt")
 	text, all := textOf(t, Text, a, Options{Top: 20}), textOf(t, Text, a, Options{Top: 20, All: true})
 	_, left, found := strings.Cut(text, "--all adds: ")
@@ -250,8 +250,8 @@ func TestTopBoundsTables(t *testing.T) {
 	}
 }
 
-// TestEmpty says that nothing was seen, and what happened all the same.
-func TestEmpty(t *testing.T) {
+// TestReportSaysThatNothingWasSeen says that nothing was seen, and what happened all the same.
+func TestReportSaysThatNothingWasSeen(t *testing.T) {
 	s := &stats.Snapshot{Program: "ls", Marks: []stats.Mark{{Text: "transparent: no core"}}}
 	for name, write := range map[string]func(io.Writer, *analysis.Analysis, Options) error{"text": Text, "markdown": Markdown} {
 		text := textOf(t, write, &analysis.Analysis{Snapshot: s, Damage: "the end is cut off"}, Options{All: true})

@@ -12,8 +12,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// TestPolicy names the lower of both limits on what is cached.
-func TestPolicy(t *testing.T) {
+// TestPolicyNamesTheLowerLimit names the lower of both limits on what is cached.
+func TestPolicyNamesTheLowerLimit(t *testing.T) {
 	s := &stats.Snapshot{Policy: "pow2", Device: stats.Device{Global: 512 << 20}, Limits: []stats.Limit{
 		{Name: "max_cached_bytes", Value: 512 << 20}, {Name: "max_cached_fraction", Value: 0.25},
 	}}
@@ -48,7 +48,7 @@ func TestPolicy(t *testing.T) {
 }
 
 // Hazards are releases whose blocks a pool held back: without a pool there is nothing to count.
-func TestHazards(t *testing.T) {
+func TestHazardsNeedAPool(t *testing.T) {
 	a := analysed(t, "testdata/churn.gmt")
 	for want, count := range map[string]uint64{
 		"hazards      0 blocks held back until commands that used them had ended\n": 0,
@@ -134,7 +134,7 @@ func TestAlternativeText(t *testing.T) {
 }
 
 // Of the phases in which nothing repeats, the report has only those in which more was in use than in all that repeat.
-func TestPhases(t *testing.T) {
+func TestSmallPhasesAreLeftOut(t *testing.T) {
 	a := analysed(t, "testdata/churn.gmt")
 	a.Phases = []analysis.Phase{
 		{End: 1, PeakInUse: 300 << 20}, {Start: 1, End: 2, Iterations: 7, PeakInUse: 200 << 20}, {Start: 2, End: 3, PeakInUse: 100 << 20},
@@ -210,7 +210,7 @@ func TestReasonsOfUnknownLags(t *testing.T) {
 }
 
 // Exposed buffers get a line where new memory was zero.
-func TestExposed(t *testing.T) {
+func TestExposedNeedsZeroMemory(t *testing.T) {
 	s := NewSummary(&stats.Snapshot{Totals: stats.Totals{Exposed: 3, ExposedNewZero: 3}})
 	want := "  exposed    kernels were the first to use 3 recycled buffers, which nothing had written; the driver's new memory was zero (gpumemtop compare --outputs)"
 	if lines := s.withEnd(nil, nil); !slices.Contains(lines, want) {
