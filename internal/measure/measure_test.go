@@ -167,8 +167,8 @@ func TestExperiment(t *testing.T) {
 	t.Logf("%+v %v", result, p.said[:4])
 }
 
-// TestBudget: the experiment costs about as much as it may, once a few pairs are known.
-func TestBudget(t *testing.T) {
+// TestExperimentCostsWhatItMay: the experiment costs about as much as it may, once a few pairs are known.
+func TestExperimentCostsWhatItMay(t *testing.T) {
 	p := newTarget(1e-9, 100)
 	p.cost = [2]float64{1e6, 10e6}
 	p.director.Start()
@@ -216,8 +216,8 @@ func TestNotMeasured(t *testing.T) {
 	}
 }
 
-// TestOffer: what no user asked for is not mentioned where nothing was measured.
-func TestOffer(t *testing.T) {
+// TestUnaskedExperimentWithoutAnswerIsNotMentioned: what no user asked for is not mentioned where nothing was measured.
+func TestUnaskedExperimentWithoutAnswerIsNotMentioned(t *testing.T) {
 	p := newTarget(Until, 100, 200, 300)
 	p.director.Offer()
 	p.run(15)
@@ -231,8 +231,8 @@ func TestOffer(t *testing.T) {
 	}
 }
 
-// TestStop: an experiment that is stopped keeps its answer, and another may follow.
-func TestStop(t *testing.T) {
+// TestStoppedExperimentKeepsItsAnswer: an experiment that is stopped keeps its answer, and another may follow.
+func TestStoppedExperimentKeepsItsAnswer(t *testing.T) {
 	p := newTarget(1e-9, 100, 200, 300)
 	p.director.Start()
 	p.run(3000)
@@ -250,8 +250,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestLate: changes that come too late are no blocks, and the next are ordered earlier.
-func TestLate(t *testing.T) {
+// TestLateChangesAreNoBlocks: changes that come too late are no blocks, and the next are ordered earlier.
+func TestLateChangesAreNoBlocks(t *testing.T) {
 	p := newTarget(1e-9, 100, 200, 300)
 	p.director.Start()
 	p.delay = 600e6
@@ -261,8 +261,8 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// TestSeveral: each alternative has its turn, and its own answer.
-func TestSeveral(t *testing.T) {
+// TestEachAlternativeHasItsTurn: each alternative has its turn, and its own answer.
+func TestEachAlternativeHasItsTurn(t *testing.T) {
 	p := newTarget(Until, 100, 200, 300)
 	p.director.options.Alternatives = []string{"none", "slab", "pow2"}
 	p.costs = map[string]float64{"none": 3e6, "slab": 1e6, "pow2": 2.1e6}
@@ -308,8 +308,8 @@ func TestSeveralInALimitedTime(t *testing.T) {
 	}
 }
 
-// TestDecides: what is proposed is adopted if the experiment says that it is faster, or as fast where that is enough.
-func TestDecides(t *testing.T) {
+// TestFasterProposalIsAdopted: what is proposed is adopted if the experiment says that it is faster, or as fast where that is enough.
+func TestFasterProposalIsAdopted(t *testing.T) {
 	for name, test := range map[string]struct {
 		cost    float64
 		memory  string
@@ -403,8 +403,8 @@ func FuzzPlan(f *testing.F) {
 	})
 }
 
-// TestChanges: what ends an experiment is another configuration, not what the pool learns meanwhile.
-func TestChanges(t *testing.T) {
+// TestAnotherConfigurationEndsAnExperiment: what ends an experiment is another configuration, not what the pool learns meanwhile.
+func TestAnotherConfigurationEndsAnExperiment(t *testing.T) {
 	for text, want := range map[string]bool{
 		"max_cached_bytes=4096": true, "policy=slab": true, "arm=1 77": false, "period=4000000000": false, "relieve=4096 0 short": false,
 	} {

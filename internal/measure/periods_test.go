@@ -7,8 +7,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// TestPeriods: one message says how long iterations take, where they take seconds, and another says that they are over.
-func TestPeriods(t *testing.T) {
+// TestPoolKnowsLongIterations: one message says how long iterations take, where they take seconds, and another says that they are over.
+func TestPoolKnowsLongIterations(t *testing.T) {
 	for name, test := range map[string]struct {
 		each, requests uint64 // ns of an iteration, and requests in it
 		stops          bool   // the requests no longer repeat in the end

@@ -71,8 +71,8 @@ func TestFindsPeriods(t *testing.T) {
 	}
 }
 
-// TestSteady says after which create a period is steady, and that one create out of step ends that until two periods match again.
-func TestSteady(t *testing.T) {
+// TestPeriodIsSteadyAfterTwoMatches says after which create a period is steady, and that one create out of step ends that until two periods match again.
+func TestPeriodIsSteadyAfterTwoMatches(t *testing.T) {
 	for _, c := range []struct {
 		least uint64
 		keys  []uint64
