@@ -95,7 +95,7 @@ func needed(b *Buffer, t int64) (lo, hi uint64) {
 }
 
 // The example of MiniMalloc's README; 8, 8, 4, 4, 0 is one of its solutions.
-func TestReadme(t *testing.T) {
+func TestReadmesExampleIsSolved(t *testing.T) {
 	buffers := instance(t, "input.12")
 	if height, err := Validate(buffers, []uint64{8, 8, 4, 4, 0}); err != nil || height != 12 {
 		t.Errorf("the known solution: height %d, %v", height, err)
@@ -109,7 +109,7 @@ func TestReadme(t *testing.T) {
 }
 
 // Every instance is solved within its capacity, whatever the seed, and with one worker always in the same way.
-func TestChallenging(t *testing.T) {
+func TestChallengingInstancesFit(t *testing.T) {
 	racetest.Slow(t)
 	for _, name := range challenging {
 		buffers := instance(t, name+".1048576")
@@ -133,7 +133,7 @@ func TestChallenging(t *testing.T) {
 }
 
 // All workers together solve them, too, and what they say of progress only gets better.
-func TestWorkers(t *testing.T) {
+func TestWorkersSolveThemTogether(t *testing.T) {
 	for _, name := range challenging {
 		last := Progress{Height: 1 << 62}
 		s := place(t, instance(t, name+".1048576"), Options{Capacity: 1 << 20, Workers: 4, Steps: 1 << 20, Progress: func(p Progress) {
@@ -149,7 +149,7 @@ func TestWorkers(t *testing.T) {
 }
 
 // Time that is up leaves the best placement so far.
-func TestContext(t *testing.T) {
+func TestTimeThatIsUpLeavesTheBest(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	buffers := instance(t, "A.1048576")

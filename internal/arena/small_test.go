@@ -77,7 +77,7 @@ func TestBruteForce(t *testing.T) {
 }
 
 // Wherever the search goes on, it finds what there is, and ends where there is nothing.
-func TestPickers(t *testing.T) {
+func TestSearchFindsWhatThereIs(t *testing.T) {
 	racetest.Slow(t)
 	random := rand.New(rand.NewPCG(13, 13))
 	for turn := range 100 {
@@ -110,7 +110,7 @@ func TestLuby(t *testing.T) {
 }
 
 // With gaps the search may miss placements, but what it finds is right and no lower than can be.
-func TestGaps(t *testing.T) {
+func TestGapsLeavePlacementsRight(t *testing.T) {
 	random := rand.New(rand.NewPCG(8, 8))
 	met := 0
 	for turn := range 200 {
@@ -171,7 +171,7 @@ func TestCutRectangles(t *testing.T) {
 }
 
 // What does not change a problem does not change its optimum, which small problems are solved to.
-func TestMetamorphic(t *testing.T) {
+func TestOptimumDoesNotChange(t *testing.T) {
 	random := rand.New(rand.NewPCG(10, 10))
 	o := Options{Workers: 1, Steps: 1 << 18}
 	change := func(buffers []Buffer, fn func(*Buffer)) []Buffer {
@@ -205,7 +205,7 @@ func TestMetamorphic(t *testing.T) {
 }
 
 // The sweep finds what comparing all pairs finds.
-func TestValidate(t *testing.T) {
+func TestSweepFindsWhatPairsFind(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 11))
 	wrong := 0
 	for turn := range 2000 {

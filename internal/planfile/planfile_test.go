@@ -42,9 +42,9 @@ func newRun(t *testing.T, first allocator.Tag, phases ...[]request) Run {
 	return r
 }
 
-// TestMake: requests that are the same in each run are in the plan, with their longest lives, wherever the period
+// TestPlanHasWhatEachRunRequests: requests that are the same in each run are in the plan, with their longest lives, wherever the period
 // begins.
-func TestMake(t *testing.T) {
+func TestPlanHasWhatEachRunRequests(t *testing.T) {
 	one := newRun(t, 1, []request{{"a", 4096, 2}, {"x", 100, 1}, {"b", 8192, 2}, {"c", 512, 0}, {"d", 300, 1}})
 	other := newRun(t, 70, []request{{"b", 8192, 1}, {"c", 512, 1}, {"d", 400, 1}, {"a", 4096, 1}, {"y", 7, 2}})
 	p, err := Make([]Run{one, other})
@@ -116,8 +116,8 @@ func tagsOf(p *Plan) map[string]allocator.Tag {
 	return tags
 }
 
-// TestWrites writes random plans and reads them: a run that has all call sites gets the layout of the first run.
-func TestWrites(t *testing.T) {
+// TestWrittenPlanGivesTheSameLayout writes random plans and reads them: a run that has all call sites gets the layout of the first run.
+func TestWrittenPlanGivesTheSameLayout(t *testing.T) {
 	for seed := range uint64(100) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		iteration := make([]request, 1+rng.IntN(20))
@@ -228,8 +228,8 @@ func site(process, tag uint32, frame string) *wire.Record {
 	return &r
 }
 
-// TestFinder gives each process its layout as soon as all call sites are known, or no new ones come up.
-func TestFinder(t *testing.T) {
+// TestFinderWaitsForCallSites gives each process its layout as soon as all call sites are known, or no new ones come up.
+func TestFinderWaitsForCallSites(t *testing.T) {
 	p, err := Parse(strings.Replace(small, "[[site]]", `[[site]]
 name = "other"
 frames = ["p+0x2"]

@@ -107,8 +107,8 @@ func story() *records.Tape {
 	return tape
 }
 
-// TestChecks: each limit that the program just meets, and the same limit reduced by one.
-func TestChecks(t *testing.T) {
+// TestEachLimitIsExact: each limit that the program just meets, and the same limit reduced by one.
+func TestEachLimitIsExact(t *testing.T) {
 	yes, no := true, false
 	for _, c := range []struct {
 		name    string
@@ -152,8 +152,8 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TestFirst: the limit that is exceeded first is named, not the one that is exceeded most.
-func TestFirst(t *testing.T) {
+// TestFirstExceededLimitIsNamed: the limit that is exceeded first is named, not the one that is exceeded most.
+func TestFirstExceededLimitIsNamed(t *testing.T) {
 	r, err := Run(story(), 0, &Profile{Name: "card", Largest: 2 * mib, Memory: 5 * mib, Align: 8192})
 	if err != nil {
 		t.Fatal(err)

@@ -44,8 +44,8 @@ func TestCapacity(t *testing.T) {
 	}
 }
 
-// TestRounding: rounding does not refuse a request that fits the device.
-func TestRounding(t *testing.T) {
+// TestRoundingRefusesNothingThatFits: rounding does not refuse a request that fits the device.
+func TestRoundingRefusesNothingThatFits(t *testing.T) {
 	tape := labtest.New()
 	tape.Create(1, 600) // 1024 do not fit
 	tape.Create(2, 300)

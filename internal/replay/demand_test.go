@@ -8,8 +8,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// TestDemands: demands come in the program's order, however they were served in the recording.
-func TestDemands(t *testing.T) {
+// TestDemandsComeInTheProgramsOrder: demands come in the program's order, however they were served in the recording.
+func TestDemandsComeInTheProgramsOrder(t *testing.T) {
 	p := labtest.New()
 	p.Create(1, 1000)
 	p.Create(2, 2000)

@@ -22,7 +22,7 @@ func cycle(objects, visits int) *trace {
 }
 
 // What is visited in turn never is there with the oldest leaving first; the best keeps most of it.
-func TestCycle(t *testing.T) {
+func TestCycleFavoursTheBest(t *testing.T) {
 	tr := cycle(4, 40)
 	moves, best, fits := tr.simulateBoth(300)
 	if !fits || moves != (Moves{Out: 100 * 37, In: 100 * 36}) {
