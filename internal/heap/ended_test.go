@@ -8,7 +8,7 @@ import (
 )
 
 // A process that only says that it exits is gone a second later.
-func TestGrace(t *testing.T) {
+func TestProcessThatExitsIsGoneASecondLater(t *testing.T) {
 	run := heap.New(heap.Options{EndProcesses: true})
 	step := func(process uint32, time uint64, kind wire.Kind) {
 		r := wire.Record{Process: process, Thread: 7}

@@ -6,8 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestSpans compares them with a map.
-func TestSpans(t *testing.T) {
+// TestSpansEqualAMap compares them with a map.
+func TestSpansEqualAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var s spans
 		known := map[uint32]bool{}

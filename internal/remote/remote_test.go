@@ -79,8 +79,8 @@ func dial(t *testing.T, s *session) *Client {
 	return c
 }
 
-// TestViewers: several clients see the same and may change it, each at its own place in the output; the last state is theirs.
-func TestViewers(t *testing.T) {
+// TestClientsSeeTheSame: several clients see the same and may change it, each at its own place in the output; the last state is theirs.
+func TestClientsSeeTheSame(t *testing.T) {
 	s := newSession(t, About{Program: "./blur", Child: 7, Captures: true})
 	if info, err := os.Stat(s.path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the socket has mode %v: %v", info.Mode(), err)
@@ -151,8 +151,8 @@ func TestViewers(t *testing.T) {
 	}
 }
 
-// TestFixed: a session may let others look only.
-func TestFixed(t *testing.T) {
+// TestSessionMayLetOthersLookOnly: a session may let others look only.
+func TestSessionMayLetOthersLookOnly(t *testing.T) {
 	s := newSession(t, About{Fixed: true})
 	defer s.server.Close()
 	if _, err := dial(t, s).Do("limit max_age 3"); err == nil || len(s.changes) > 0 {

@@ -25,7 +25,7 @@ func script(t *testing.T, text string) []string {
 }
 
 // A driver that hangs or crashes takes its own process with it, and what it said before is kept.
-func TestCarry(t *testing.T) {
+func TestDriverThatHangsTakesItsOwnProcess(t *testing.T) {
 	out, err := carry(t.Context(), script(t, "echo preloaded $WHAT; echo end"), []string{"WHAT=x"})
 	if err != nil || string(out) != "preloaded x\nend\n" {
 		t.Errorf("well: %q, %v", out, err)
@@ -46,7 +46,7 @@ func TestCarry(t *testing.T) {
 }
 
 // A caller that gives up early does not cut the drivers short.
-func TestNiceness(t *testing.T) {
+func TestImpatientCallerCutsNoDriverShort(t *testing.T) {
 	began, other := niceness, currentNiceness()+1
 	if other > 19 {
 		t.Skip("started at the lowest priority there is: there is no other to begin with")

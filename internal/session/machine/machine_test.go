@@ -91,8 +91,8 @@ func (r *recorded) want(pid int, want ...Figure) {
 	}
 }
 
-// TestFigures: a client counts once, however many descriptors it has; devices are apart; other files do not count.
-func TestFigures(t *testing.T) {
+// TestClientCountsOnce: a client counts once, however many descriptors it has; devices are apart; other files do not count.
+func TestClientCountsOnce(t *testing.T) {
 	r := newRecorded(t)
 	r.write("dev/dri/renderD128", "")
 	r.write("proc/7/statm", "1000 300 120 4 0 90 0\n")
@@ -139,8 +139,8 @@ func TestNewDescriptors(t *testing.T) {
 	}
 }
 
-// TestUnreadable: what may not be read says so, what is gone says nothing.
-func TestUnreadable(t *testing.T) {
+// TestUnreadableSaysSo: what may not be read says so, what is gone says nothing.
+func TestUnreadableSaysSo(t *testing.T) {
 	r := newRecorded(t)
 	r.want(99)
 	r.write("dev/dri/card0", "")
