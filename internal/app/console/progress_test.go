@@ -24,7 +24,7 @@ func newTest(width int) (*Line, *bytes.Buffer, *handClock) {
 }
 
 // What is not counted in bytes is shown by its share alone, which stays within bounds.
-func TestShares(t *testing.T) {
+func TestShareStaysWithinBounds(t *testing.T) {
 	l, out, clock := newTest(80)
 	l.SetShare("measuring", 0)
 	clock.now = clock.now.Add(time.Second)

@@ -13,8 +13,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// TestExport: what is shown goes into files that others read; none is overwritten or left half.
-func TestExport(t *testing.T) {
+// TestExportOverwritesNothing: what is shown goes into files that others read; none is overwritten or left half.
+func TestExportOverwritesNothing(t *testing.T) {
 	folder := t.TempDir()
 	s := &stats.Snapshot{
 		Time: 3e9, Started: 1e9, Program: "./blur", Totals: stats.Totals{InUse: 4096, Creates: 3, Hits: 2, Misses: 1},

@@ -114,8 +114,8 @@ func TestUsualRefresh(t *testing.T) {
 	}
 }
 
-// TestColors: a terminal has the colours that its environment says, and at least those of ANSI; mono has none.
-func TestColors(t *testing.T) {
+// TestColoursAreThoseOfTheEnvironment: a terminal has the colours that its environment says, and at least those of ANSI; mono has none.
+func TestColoursAreThoseOfTheEnvironment(t *testing.T) {
 	t.Setenv("NO_COLOR", "")
 	for _, test := range []struct {
 		term, all, tmux string

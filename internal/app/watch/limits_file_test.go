@@ -9,8 +9,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// TestSave: only what differs from the defaults is written, for its owner alone, and never over another file.
-func TestSave(t *testing.T) {
+// TestOnlyChangedLimitsAreSaved: only what differs from the defaults is written, for its owner alone, and never over another file.
+func TestOnlyChangedLimitsAreSaved(t *testing.T) {
 	present := stats.PolicyLimits("futhark", map[string]string{
 		"max_cached_bytes": "100663296", "steal_other_tag": "off", "proportion": "1.5", "outgrown": "on",
 	})

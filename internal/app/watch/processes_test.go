@@ -8,7 +8,7 @@ import (
 )
 
 // A hidden process gets another message than one that does not exist.
-func TestAbsent(t *testing.T) {
+func TestHiddenProcessHasItsOwnMessage(t *testing.T) {
 	for pid, want := range map[int]string{
 		os.Getpid():         "exists, but /proc does not show it: mount /proc",
 		math.MaxInt32:       "no process has the id 2147483647",
