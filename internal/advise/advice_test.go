@@ -19,6 +19,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
+// textWidth is how many columns the texts have at most.
+const textWidth = 100
+
 // of returns the advice for recordings.
 func of(t *testing.T, o Options, paths ...string) *Result {
 	t.Helper()
@@ -55,7 +58,7 @@ func usual() Options { return Options{Options: merging.Options{Form: merging.Com
 func text(t *testing.T, r *Result, most int) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := r.Text(&b, most); err != nil {
+	if err := r.Text(&b, most, textWidth); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -193,7 +196,7 @@ func TestNothingAndLittle(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	failing := errors.New("full")
-	if err := r.Text(refuse{failing}, 1); !errors.Is(err, failing) {
+	if err := r.Text(refuse{failing}, 1, textWidth); !errors.Is(err, failing) {
 		t.Error(err)
 	}
 	if err := r.JSON(refuse{failing}); !errors.Is(err, failing) {

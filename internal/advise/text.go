@@ -12,20 +12,26 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// textWidth is how many columns the text has at most, runsMax how many runs of a program it shows, and groupsMax how many
-// groups of a run.
+// runsMax is how many runs of a program the text shows, and groupsMax how many groups of a run.
 const (
-	textWidth = 100
 	runsMax   = 8
 	groupsMax = 8
 )
 
-// Text writes the result for people, at most 100 columns wide, with at most the given number of pieces of advice for
+// page is a text whose sentences have at most width columns.
+type page struct {
+	bytes.Buffer
+	width int
+}
+
+func (p *page) wrap(label, text string) { units.Wrap(&p.Buffer, p.width, label, text) }
+
+// Text writes the result for people, at most width columns wide, with at most the given number of pieces of advice for
 // each program, and few of its runs; a negative number shows all. The error is the writer's.
-func (r *Result) Text(w io.Writer, most int) error {
-	var b bytes.Buffer
+func (r *Result) Text(w io.Writer, most, width int) error {
+	b := page{width: width}
 	for _, name := range r.Empty {
-		units.Wrap(&b, textWidth, "", name+" has no records of memory, so there is nothing to advise.")
+		b.wrap("", name+" has no records of memory, so there is nothing to advise.")
 	}
 	for i := range r.Programs {
 		if b.Len() > 0 {
@@ -39,7 +45,7 @@ func (r *Result) Text(w io.Writer, most int) error {
 	return nil
 }
 
-func (p *Program) writeText(b *bytes.Buffer, most int) {
+func (p *Program) writeText(b *page, most int) {
 	fmt.Fprintf(b, "%s, %s\n", p.Name, units.Count(uint64(len(p.Runs)), "run"))
 	p.writeAdvice(b, most)
 	runs := p.Runs
@@ -54,10 +60,10 @@ func (p *Program) writeText(b *bytes.Buffer, most int) {
 	}
 }
 
-func (p *Program) writeAdvice(b *bytes.Buffer, most int) {
+func (p *Program) writeAdvice(b *page, most int) {
 	fmt.Fprint(b, "\nADVICE\n")
 	if len(p.Advice) == 0 {
-		units.Wrap(b, textWidth, "", p.noAdviceText())
+		b.wrap("", p.noAdviceText())
 	}
 	shown, _ := units.Top(p.adviceWorthShowing(most), most)
 	left := len(p.Advice) - len(shown)
@@ -66,7 +72,7 @@ func (p *Program) writeAdvice(b *bytes.Buffer, most int) {
 	}
 	for i := range shown {
 		a := &shown[i]
-		units.Wrap(b, textWidth, "- ", a.Verdict.String()+": "+a.Sentence)
+		b.wrap("- ", a.Verdict.String()+": "+a.Sentence)
 	}
 	if left > 0 {
 		fmt.Fprintf(b, "%d more: --max 0 shows all\n", left)
@@ -117,13 +123,13 @@ func (p *Program) noAdviceText() string {
 	return "none: no copy could be spared, and no block shared"
 }
 
-func (r *Run) writeText(b *bytes.Buffer) {
+func (r *Run) writeText(b *page) {
 	who := r.Recording
 	if r.PID != 0 {
 		who += fmt.Sprintf(", process %d", r.PID)
 	}
 	fmt.Fprintln(b)
-	units.Wrap(b, textWidth, "", "RUN "+who)
+	b.wrap("", "RUN "+who)
 	now, then := &r.Found.Now, &r.Found.Merged
 	sizes := func(name string, x, y uint64) []string {
 		return []string{name, units.FormatLong(x), units.FormatLong(y)}
@@ -141,12 +147,12 @@ func (r *Run) writeText(b *bytes.Buffer) {
 	r.writeBlocks(b)
 	r.writeGroups(b)
 	for _, lack := range r.Lacks {
-		units.Wrap(b, textWidth, "! ", lack)
+		b.wrap("! ", lack)
 	}
 }
 
 // writeBlocks writes how few blocks would suffice.
-func (r *Run) writeBlocks(b *bytes.Buffer) {
+func (r *Run) writeBlocks(b *page) {
 	u := r.Found.Reuse
 	row := func(name string, d merging.Footprint) []string {
 		return []string{name, strconv.Itoa(d.Blocks), units.FormatLong(d.Peak)}
@@ -170,7 +176,7 @@ func (r *Run) writeBlocks(b *bytes.Buffer) {
 	}
 	fmt.Fprintf(b, "\nBLOCKS by %s, %s\n", lifetimes(u.Form), sizeRule(u.Max))
 	table(b, append(rows, plan(best, u.Best)))
-	units.Wrap(b, textWidth, "", "Blocks are all that are made. Bytes now and as advised are the most at once, those of plans all blocks.")
+	b.wrap("", "Blocks are all that are made. Bytes now and as advised are the most at once, those of plans all blocks.")
 }
 
 func lifetimes(f merging.Form) string {
@@ -192,7 +198,7 @@ func sizeRule(grow bool) string {
 }
 
 // writeGroups writes which call sites' buffers share blocks.
-func (r *Run) writeGroups(b *bytes.Buffer) {
+func (r *Run) writeGroups(b *page) {
 	groups := r.Groups()
 	if len(groups) == 0 {
 		return
@@ -201,7 +207,7 @@ func (r *Run) writeGroups(b *bytes.Buffer) {
 	shown, left := units.Top(groups, groupsMax)
 	for i := range shown {
 		g := &shown[i]
-		units.Wrap(b, textWidth, "- ", fmt.Sprintf("%s of %s for %s of %s", units.Count(uint64(g.Blocks), "block"),
+		b.wrap("- ", fmt.Sprintf("%s of %s for %s of %s", units.Count(uint64(g.Blocks), "block"),
 			units.FormatLong(g.Bytes), units.Count(uint64(g.Buffers), "buffer"), strings.Join(g.Sites, "; ")))
 	}
 	if left > 0 {
@@ -210,7 +216,7 @@ func (r *Run) writeGroups(b *bytes.Buffer) {
 }
 
 // table writes rows whose first column is aligned to the left and whose other columns are aligned to the right.
-func table(b *bytes.Buffer, rows [][]string) {
+func table(b *page, rows [][]string) {
 	t := units.Table{Align: "lr", Indent: "  "}
 	for _, row := range rows {
 		t.Add(row...)

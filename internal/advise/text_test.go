@@ -1,7 +1,6 @@
 package advise
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
@@ -59,7 +58,7 @@ func TestBestPlan(t *testing.T) {
 		"as many, and smaller":   {merging.Footprint{Blocks: 6, Peak: 900}, merging.Footprint{}, "best: plan 6 900 B"},
 	} {
 		run := Run{Found: merging.Run{Reuse: &merging.Reuse{Before: merging.Footprint{Blocks: 6, Peak: 1000}, Best: c.best, Fixed: c.fixed, Method: "plan"}}}
-		var b bytes.Buffer
+		b := page{width: textWidth}
 		if run.writeBlocks(&b); !strings.Contains(strings.Join(strings.Fields(b.String()), " "), c.want) {
 			t.Errorf("%s: no %q in\n%s", name, c.want, b.String())
 		}
@@ -69,7 +68,7 @@ func TestBestPlan(t *testing.T) {
 // Where all advice is too small for a line, the text says so.
 func TestNothingThatMatters(t *testing.T) {
 	p := Program{Runs: []Run{{Found: merging.Run{Now: merging.Metrics{Peak: 1000}, Reuse: &merging.Reuse{}}}}, Advice: []merging.Advice{{Topic: merging.HeldEarly, Bytes: 1}}}
-	var b bytes.Buffer
+	b := page{width: textWidth}
 	if p.writeText(&b, 5); !strings.Contains(b.String(), "ADVICE\nnone that matters: ") || !strings.Contains(b.String(), "\n1 more: --max 0 shows all\n\nRUN") {
 		t.Error(b.String())
 	}

@@ -135,8 +135,15 @@ func TestIterations(t *testing.T) {
 }
 
 func TestTextIsNarrowAndClean(t *testing.T) {
+	sentences := Options{Width: 60, Sections: []string{"findings", "figures"}}
 	for _, name := range recordings(t) {
-		for line := range strings.Lines(textOf(t, Text, analysed(t, name), Options{})) {
+		a := analysed(t, name)
+		for line := range strings.Lines(textOf(t, Text, a, sentences)) {
+			if n := units.Width(strings.TrimSuffix(line, "\n")); n > sentences.Width {
+				t.Errorf("%s: %d columns: %q", name, n, line)
+			}
+		}
+		for line := range strings.Lines(textOf(t, Text, a, Options{})) {
 			line = strings.TrimSuffix(line, "\n")
 			if n := utf8.RuneCountInString(line); n > textWidth || strings.TrimRight(line, " ") != line || strings.ContainsAny(line, "\x1b\r\t") {
 				t.Errorf("%s: %d columns: %q", name, n, line)
@@ -147,13 +154,13 @@ func TestTextIsNarrowAndClean(t *testing.T) {
 
 func TestWrap(t *testing.T) {
 	var b bytes.Buffer
-	wrap(&b, "label ", strings.Repeat("ä", 150)+" end "+strings.Repeat("b ", 60))
+	units.Wrap(&b, textWidth, "label ", strings.Repeat("ä", 150)+" end "+strings.Repeat("b ", 60))
 	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 	if len(lines) != 3 || lines[0] != "label "+strings.Repeat("ä", 94) || !strings.HasPrefix(lines[1], "      ä") {
 		t.Errorf("%q", lines)
 	}
 	b.Reset()
-	wrap(&b, "label ", "")
+	units.Wrap(&b, textWidth, "label ", "")
 	if b.String() != "label\n" {
 		t.Errorf("%q", b.String())
 	}
@@ -282,7 +289,7 @@ func TestBeyondTheEnd(t *testing.T) {
 // TestWideCharacters: characters that take two columns neither shift what stands behind them nor make lines too long.
 func TestWideCharacters(t *testing.T) {
 	var b bytes.Buffer
-	wrap(&b, "label ", strings.Repeat("日本語", 40)+" 9 % "+strings.Repeat("語 ", 60))
+	units.Wrap(&b, textWidth, "label ", strings.Repeat("日本語", 40)+" 9 % "+strings.Repeat("語 ", 60))
 	table := newView(&analysis.Analysis{}, Options{}, false).table("", 2, words("size"), words("name"), words("tag"))
 	table.add(cell{Text: "1"}, cell{Text: "日本"}, cell{Text: strings.Repeat("語", 80)})
 	table.add(cell{Text: "22"}, cell{Text: "b"}, cell{Text: "c"})

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -10,14 +11,15 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// textWidth is the most columns of a text report.
+// textWidth is the most columns of tables, and of sentences where the options do not say.
 const textWidth = 100
 
-// Text writes a report for people, at most 100 columns wide. The error is the writer's.
+// Text writes a report for people. The error is the writer's.
 func Text(w io.Writer, a *analysis.Analysis, o Options) error {
 	var b bytes.Buffer
+	width := cmp.Or(o.Width, textWidth)
 	for _, s := range newView(a, o, false).sections() {
-		s.text(&b)
+		s.text(&b, width)
 	}
 	if _, err := w.Write(bytes.TrimLeft(b.Bytes(), "\n")); err != nil { // a chosen section may be the first
 		return fmt.Errorf("write report: %w", err)
@@ -25,12 +27,12 @@ func Text(w io.Writer, a *analysis.Analysis, o Options) error {
 	return nil
 }
 
-func (s *section) text(b *bytes.Buffer) {
+func (s *section) text(b *bytes.Buffer, width int) {
 	if s.Title != "" {
 		fmt.Fprintf(b, "\n%s\n", strings.ToUpper(s.Title))
 	}
 	for _, fact := range s.Facts {
-		wrap(b, fmt.Sprintf("%-12s ", fact[0]), fact[1])
+		units.Wrap(b, width, fmt.Sprintf("%-12s ", fact[0]), fact[1])
 	}
 	for i := range s.Tables {
 		if i > 0 || len(s.Facts) > 0 && s.Tables[i].heading != "" {
@@ -39,7 +41,7 @@ func (s *section) text(b *bytes.Buffer) {
 		s.Tables[i].text(b)
 	}
 	for _, item := range s.Items {
-		wrap(b, "- ", item)
+		units.Wrap(b, width, "- ", item)
 	}
 	for _, line := range s.Chart {
 		fmt.Fprintln(b, line)
@@ -48,11 +50,11 @@ func (s *section) text(b *bytes.Buffer) {
 		if s.Title == "" {
 			fmt.Fprintln(b)
 		}
-		wrap(b, "", note)
+		units.Wrap(b, width, "", note)
 	}
 	if s.More != "" {
 		fmt.Fprintln(b)
-		wrap(b, "", s.More)
+		units.Wrap(b, width, "", s.More)
 	}
 }
 
@@ -85,6 +87,3 @@ func (t *table) text(b *bytes.Buffer) {
 		fmt.Fprintln(b, t.Left)
 	}
 }
-
-// wrap writes a text after a label, within the width of a report.
-func wrap(b *bytes.Buffer, label, text string) { units.Wrap(b, textWidth, label, text) }

@@ -90,12 +90,20 @@ func message(w io.Writer, text string) string { return Page(w, oneLine(text)) }
 
 // Page returns a text of several lines; a terminal breaks long lines between words.
 func Page(w io.Writer, text string) string {
-	if file, ok := w.(*os.File); ok {
-		if width, ok := columns(file); ok {
-			return wrapPage(text, max(width, narrow))
-		}
+	if width, ok := widthOf(w); ok {
+		return wrapPage(text, max(width, narrow))
 	}
 	return text
+}
+
+// Paged writes texts as Page returns them: each is written at once.
+type Paged struct{ io.Writer }
+
+func (p Paged) Write(text []byte) (int, error) {
+	if _, err := io.WriteString(p.Writer, Page(p.Writer, string(text))); err != nil {
+		return 0, err //nolint:wrapcheck // a writer's error is the underlying one's
+	}
+	return len(text), nil
 }
 
 // labelEnd is where texts begin in lines with a label, which are indented by two.
@@ -176,7 +184,7 @@ func WriteJSON(w io.Writer, result any) error {
 
 // WriteText writes a result for people.
 func WriteText(w io.Writer, text string) error {
-	_, err := io.WriteString(w, text)
+	_, err := io.WriteString(Paged{Writer: w}, text)
 	return written(err)
 }
 
@@ -210,12 +218,26 @@ const narrow, wide = 40, 120
 
 // Columns returns the width of text: that of the terminal, 40 to 120, and 80 without one.
 func Columns(w io.Writer) int {
-	if file, ok := w.(*os.File); ok {
-		if width, ok := columns(file); ok {
-			return max(narrow, min(width, wide))
-		}
+	if width, ok := widthOf(w); ok {
+		return max(narrow, min(width, wide))
 	}
 	return usualWidth
+}
+
+// Within returns the width of a text that may have most columns: no more than the terminal has, if there is one.
+func Within(w io.Writer, most int) int {
+	if width, ok := widthOf(w); ok {
+		return max(narrow, min(width, most))
+	}
+	return most
+}
+
+// widthOf returns the width of the terminal that w writes to, false if it is none.
+func widthOf(w io.Writer) (int, bool) {
+	if file, ok := w.(*os.File); ok {
+		return columns(file)
+	}
+	return 0, false
 }
 
 // Wrap breaks text between words so that it fits between an indent and a width, both in columns. All lines but the first

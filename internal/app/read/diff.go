@@ -31,7 +31,7 @@ func Diff(w io.Writer, before, after, format string, top int) error {
 	if format == "json" {
 		return d.WriteJSON(w, before, after)
 	}
-	return d.WriteText(w, before, after, top)
+	return d.WriteText(console.Paged{Writer: w}, before, after, top)
 }
 
 // rulesMax bounds a file of rules, bytes.
@@ -54,11 +54,11 @@ func Check(w io.Writer, path, rulesPath, format string) error {
 		return err
 	}
 	result := rules.Judge(a)
-	write := result.WriteText
+	write, to := result.WriteText, io.Writer(console.Paged{Writer: w})
 	if format == "json" {
-		write = result.WriteJSON
+		write, to = result.WriteJSON, w
 	}
-	if err := write(w); err != nil {
+	if err := write(to); err != nil {
 		return err
 	}
 	if !result.Passed {

@@ -104,7 +104,10 @@ func Report(stdout io.Writer, path string, o *ReportOptions, given func(flag str
 				return err
 			}
 		}
-		return o.Output.Write(stdout, func(w io.Writer) error { return reporters[format](w, a, options) })
+		return o.Output.Write(stdout, func(w io.Writer) error {
+			options.Width = console.Within(w, 100)
+			return reporters[format](w, a, options)
+		})
 	})
 }
 

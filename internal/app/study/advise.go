@@ -50,7 +50,7 @@ func Advise(w io.Writer, paths []string, o *AdviseOptions) error {
 	if o.Plan.Path != "" {
 		return writePlan(w, paths, o.Plan)
 	}
-	reader := advise.New(options)
+	reader, width := advise.New(options), console.Within(w, adviceWidth)
 	var policies bytes.Buffer
 	for _, path := range paths {
 		err := files.Read(path, func(t *files.Tracked) error {
@@ -59,7 +59,7 @@ func Advise(w io.Writer, paths []string, o *AdviseOptions) error {
 			}
 			text, err := otherPolicy(t)
 			if text != "" {
-				units.Wrap(&policies, adviceWidth, "- ", path+": "+text)
+				units.Wrap(&policies, width, "- ", path+": "+text)
 			}
 			return err
 		})
@@ -78,7 +78,7 @@ func Advise(w io.Writer, paths []string, o *AdviseOptions) error {
 	if most == 0 {
 		most = -1
 	}
-	if err := result.Text(w, most); err != nil || policies.Len() == 0 {
+	if err := result.Text(w, most, width); err != nil || policies.Len() == 0 {
 		return err
 	}
 	return console.WriteText(w, "\nPOLICY\n"+policies.String())

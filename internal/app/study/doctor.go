@@ -17,11 +17,11 @@ func Doctor(w io.Writer, format string, options doctor.Options) error {
 		return err
 	}
 	report := doctor.Examine(doctor.Here(), options)
-	write := report.WriteText
+	write, to := report.WriteText, io.Writer(console.Paged{Writer: w})
 	if format == "json" {
-		write = report.WriteJSON
+		write, to = report.WriteJSON, w
 	}
-	if err := write(w); err != nil {
+	if err := write(to); err != nil {
 		return err
 	}
 	if !report.Usable {

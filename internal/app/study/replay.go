@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/read"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
@@ -65,7 +66,7 @@ func Replay(w io.Writer, path string, o *ReplayOptions) error {
 		case o.Format == "json":
 			return report.ReplayJSON(w, result, device)
 		}
-		return report.ReplayText(w, result, t.Header().Policy, device)
+		return report.ReplayText(console.Paged{Writer: w}, result, t.Header().Policy, device)
 	})
 }
 
